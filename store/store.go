@@ -1,0 +1,146 @@
+package store
+
+import (
+	"context"
+	"errors"
+)
+
+// Store keeps records. All methods may be called concurrently.
+type Store interface {
+	// Swap applies each change on its own: durably, atomically, and in one
+	// round trip where the database can. The changes name each ID at most once.
+	// Answers come in the order of the changes, one each.
+	//
+	// Swap may be called again with the same changes: the answer is the same
+	// and nothing happens twice. On a non-nil error nothing is known: any of
+	// the changes may be in force, or may yet come in force.
+	//
+	// Swap never waits long for one record: that one answers Busy, and neither
+	// a busy nor a refused record delays or fails its neighbours.
+	Swap(ctx context.Context, changes []Change) ([]Standing, error)
+
+	// Get reads what stands, from where Swap writes: never from a replica. It
+	// answers in the order of ids; an ID without a record has the zero Token.
+	Get(ctx context.Context, ids []ID) ([]Standing, error)
+
+	// Scan lists records. It may miss or repeat some while others write: what
+	// it gives is a hint, Swap decides.
+	Scan(ctx context.Context, q Query) ([]Record, error)
+
+	// Purge removes at most limit records whose Expire has come, and returns
+	// how many went. The condition holds on the row at the moment it goes, so
+	// a record that was claimed again meanwhile stays. InProgress and InDoubt
+	// never go.
+	Purge(ctx context.Context, limit int) (int, error)
+
+	// Capabilities says what the store can promise, read from the server where
+	// it can be. It fails when the server does not answer.
+	Capabilities(ctx context.Context) (Capabilities, error)
+}
+
+// TxStore is a Store whose records can share a transaction with the domain's
+// own rows.
+type TxStore[Tx any] interface {
+	Store
+
+	// Atomic begins a transaction and calls run in it, once.
+	//
+	// With hold it first takes the only right to create or change the record
+	// id until the transaction ends; if somebody else has it, run is told
+	// Busy at once. run is told what stands, read within the transaction.
+	//
+	// What run returns decides the end:
+	//   - (nil, err): roll back, return err with NotCommitted, or Unknown if
+	//     not even that can be said;
+	//   - (change, nil): apply the change as the last statement and commit. A
+	//     change that is not in force fails the transaction inside the
+	//     database, so that no commit can overtake it: the error is
+	//     ErrNotInForce, with NotCommitted;
+	//   - (change, err): undo what run did, keep the right, apply the change
+	//     and commit. The error returned speaks of the change alone.
+	//
+	// The verdict says whether the transaction committed; it is Committed when
+	// the error is nil. A panic or runtime.Goexit in run rolls back and goes on.
+	// The transaction does not end when ctx does: run decides. The commit has
+	// a bound of its own, and when it passes the verdict is Unknown.
+	Atomic(ctx context.Context, id ID, hold bool,
+		run func(ctx context.Context, tx Tx, stands Standing) (*Change, error)) (Verdict, error)
+
+	// SwapTx is Swap within a transaction that the caller owns and ends.
+	SwapTx(ctx context.Context, tx Tx, changes []Change) ([]Standing, error)
+}
+
+// ErrNotInForce says that something else stood than the last change of a
+// transaction asked for, so that the transaction was rolled back.
+var ErrNotInForce = errors.New("semel/store: something else stands")
+
+// Verdict says what is known about an effect.
+type Verdict uint8
+
+const (
+	// Unknown is the zero Verdict: it may or may not have happened.
+	Unknown Verdict = iota
+	// Committed means that it happened, durably.
+	Committed
+	// NotCommitted means that it did not happen, and cannot happen later.
+	NotCommitted
+)
+
+// String returns the verdict's name.
+func (v Verdict) String() string {
+	switch v {
+	case Committed:
+		return "Committed"
+	case NotCommitted:
+		return "NotCommitted"
+	case Unknown:
+		return "Unknown"
+	default:
+		return "Verdict(?)"
+	}
+}
+
+// Capabilities is what a store can promise.
+type Capabilities struct {
+	// SameTx: records share transactions with the domain's rows.
+	SameTx bool
+	// Linearizable: what one caller was told, every later caller sees.
+	Linearizable bool
+	// Durable: an acknowledged write survives a crash of the database.
+	Durable bool
+	// Exclusive: an open Atomic transaction keeps every other writer out, so
+	// that nobody can take over from within it.
+	Exclusive bool
+	// MaxOutcome is the largest outcome kept, in bytes.
+	MaxOutcome int
+	// MaxBatch is the most changes one Swap takes.
+	MaxBatch int
+}
+
+// Query chooses records for Scan.
+type Query struct {
+	State     State  // Absent: any
+	Operation string // empty: any
+	// Due asks only for Pending and InProgress records whose Due has come,
+	// oldest first. Otherwise records come in the order of their IDs.
+	Due bool
+	// After asks only for IDs above it, to go on where a page ended. Not used
+	// with Due.
+	After ID
+	// Limit is the most records given: 1 to 1000; zero means 100.
+	Limit int
+}
+
+// DefaultLimit and MaxLimit bound one page of a Scan.
+const (
+	DefaultLimit = 100
+	MaxLimit     = 1000
+)
+
+// PageSize returns how many records one page of q may hold.
+func (q Query) PageSize() int {
+	if q.Limit <= 0 {
+		return DefaultLimit
+	}
+	return min(q.Limit, MaxLimit)
+}
