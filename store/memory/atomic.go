@@ -1,0 +1,111 @@
+package memory
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/semelgo/semel/store"
+)
+
+// Atomic never answers Unknown, and its commit cannot be delayed. With hold, an
+// ID that another transaction holds or has written is Busy. Holding alone keeps
+// other holders out, but not Swap: if a Swap changes the record meanwhile, the
+// transaction fails with ErrNotInForce. A nil change without an error commits.
+func (s *Store) Atomic(ctx context.Context, id store.ID, hold bool,
+	run func(ctx context.Context, tx *Tx, stands store.Standing) (*store.Change, error),
+) (store.Verdict, error) {
+	if err := ctx.Err(); err != nil {
+		return store.NotCommitted, fmt.Errorf("begin: %w", err)
+	}
+	tx, stands := s.begin(id, hold)
+	defer s.end(tx) // also when run panics or ends its goroutine
+	last, err := run(ctx, tx, stands)
+	if err != nil && last == nil {
+		return store.NotCommitted, err
+	}
+	if err != nil {
+		s.undo(tx)
+	}
+	if err := s.commit(tx, last); err != nil {
+		return store.NotCommitted, fmt.Errorf("commit: %w", err)
+	}
+	return store.Committed, nil
+}
+
+func (s *Store) begin(id store.ID, hold bool) (*Tx, store.Standing) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	tx := &Tx{store: s, values: make(map[string][]byte), rows: make(map[store.ID]*row)}
+	if hold {
+		if s.holding[id] != nil || s.writing[id] != nil {
+			return tx, store.Standing{Busy: true}
+		}
+		s.holding[id] = tx
+		tx.held, tx.holds = id, true
+	}
+	return tx, standing(s.rows[id], s.now())
+}
+
+// commit applies last, which must come in force by this very call, and with it
+// everything that tx wrote.
+func (s *Store) commit(tx *Tx, last *store.Change) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if last != nil {
+		if err := s.applyLast(tx, last); err != nil {
+			return err
+		}
+	}
+	for _, r := range tx.rows {
+		s.put(r)
+	}
+	for key, value := range tx.values {
+		s.values[key] = value
+	}
+	s.forget(tx) // what is committed is nobody's any more
+	return nil
+}
+
+func (s *Store) applyLast(tx *Tx, last *store.Change) error {
+	answer, wrote := s.swap(tx, last, s.now())
+	switch {
+	case wrote:
+		return nil
+	case answer.Err != nil:
+		return answer.Err
+	case answer.Busy:
+		return fmt.Errorf("an open transaction has written record %s", last.To.ID)
+	default:
+		// Also when the change stood already: its own transaction committed
+		// then, and the writes of this one would come on top.
+		return fmt.Errorf("record %s: %w", last.To.ID, store.ErrNotInForce)
+	}
+}
+
+// undo forgets what tx wrote, and keeps its right.
+func (s *Store) undo(tx *Tx) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.forget(tx)
+}
+
+func (s *Store) forget(tx *Tx) {
+	for id := range tx.rows {
+		delete(s.writing, id)
+	}
+	s.creating -= tx.creates
+	tx.creates = 0
+	clear(tx.rows)
+	clear(tx.values)
+}
+
+// end gives back everything tx had. What was not committed is gone.
+func (s *Store) end(tx *Tx) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.forget(tx)
+	if tx.holds {
+		delete(s.holding, tx.held)
+	}
+	tx.done = true
+}

@@ -1,0 +1,231 @@
+package memory_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/semelgo/semel/store"
+	"github.com/semelgo/semel/store/memory"
+)
+
+// clock is a clock that tests move.
+type clock struct {
+	mu  sync.Mutex
+	now time.Time
+}
+
+func newClock() *clock { return &clock{now: time.Unix(1_000_000, 0)} }
+
+func (c *clock) Now() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.now
+}
+
+func (c *clock) Advance(d time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.now = c.now.Add(d)
+}
+
+// create is a change that creates a record of the state, by key.
+func create(key string, state store.State, expire time.Duration) store.Change {
+	return store.Change{To: store.Record{
+		ID:        store.NewID("op", "scope", key),
+		Token:     store.Token{State: state, Attempt: 1, Owner: 1},
+		Expire:    expire,
+		Operation: "op", Scope: "scope", Key: key,
+	}}
+}
+
+func swap(t *testing.T, s *memory.Store, changes ...store.Change) []store.Standing {
+	t.Helper()
+	answers, err := s.Swap(t.Context(), changes)
+	if err != nil {
+		t.Fatalf("Swap: %v", err)
+	}
+	return answers
+}
+
+func mustCreate(t *testing.T, s *memory.Store, c store.Change) {
+	t.Helper()
+	if answer := swap(t, s, c)[0]; !answer.InForce(c) {
+		t.Fatalf("Swap(create %s) = %+v, want in force", c.To.Key, answer)
+	}
+}
+
+func stands(t *testing.T, s *memory.Store, key string) store.State {
+	t.Helper()
+	answers, err := s.Get(t.Context(), []store.ID{store.NewID("op", "scope", key)})
+	if err != nil {
+		t.Fatalf("Get(%s): %v", key, err)
+	}
+	return answers[0].Token.State
+}
+
+func TestFullStoreRefusesACreateAndNothingElse(t *testing.T) {
+	t.Parallel()
+	s := memory.New(memory.Options{MaxRecords: 2})
+	first, second := create("a", store.InProgress, 0), create("b", store.Succeeded, time.Hour)
+	mustCreate(t, s, first)
+	mustCreate(t, s, second)
+
+	finish := store.Change{If: first.To.Token, To: first.To}
+	finish.To.State = store.Succeeded
+	more := create("c", store.InProgress, 0)
+	answers := swap(t, s, more, finish)
+	if err := answers[0].Err; !errors.Is(err, memory.ErrFull) {
+		t.Errorf("create in a full store: Err = %v, want ErrFull", err)
+	}
+	if !answers[1].InForce(finish) {
+		t.Errorf("change of a record in a full store = %+v, want in force", answers[1])
+	}
+	for key, want := range map[string]store.State{"a": store.Succeeded, "b": store.Succeeded, "c": store.Absent} {
+		if got := stands(t, s, key); got != want {
+			t.Errorf("record %s stands as %v, want %v", key, got, want)
+		}
+	}
+}
+
+func TestFullStoreMakesRoomOfWhatExpiredFirst(t *testing.T) {
+	t.Parallel()
+	now := newClock()
+	s := memory.New(memory.Options{MaxRecords: 4, Now: now.Now})
+	mustCreate(t, s, create("later", store.Succeeded, 2*time.Hour))
+	mustCreate(t, s, create("sooner", store.Failed, time.Hour))
+	mustCreate(t, s, create("kept", store.Succeeded, 0))
+	mustCreate(t, s, create("running", store.InProgress, time.Minute))
+	now.Advance(time.Hour)
+
+	mustCreate(t, s, create("new", store.InProgress, 0))
+	if got := stands(t, s, "sooner"); got != store.Absent {
+		t.Errorf("the expired record stands as %v, want it gone", got)
+	}
+	again := create("another", store.InProgress, 0)
+	if answer := swap(t, s, again)[0]; !errors.Is(answer.Err, memory.ErrFull) {
+		t.Errorf("create when nothing is expired = %+v, want ErrFull", answer)
+	}
+	now.Advance(time.Hour)
+	mustCreate(t, s, again)
+	for key, want := range map[string]store.State{
+		"later": store.Absent, "kept": store.Succeeded, "running": store.InProgress,
+	} {
+		if got := stands(t, s, key); got != want {
+			t.Errorf("record %s stands as %v, want %v", key, got, want)
+		}
+	}
+}
+
+func TestUncommittedCreatesNeedRoom(t *testing.T) {
+	t.Parallel()
+	s := memory.New(memory.Options{MaxRecords: 1})
+	mine, other := create("a", store.Pending, 0), create("b", store.Pending, 0)
+	undone := errors.New("undone")
+	_, err := s.Atomic(t.Context(), mine.To.ID, false,
+		func(ctx context.Context, tx *memory.Tx, _ store.Standing) (*store.Change, error) {
+			if _, err := s.SwapTx(ctx, tx, []store.Change{mine}); err != nil {
+				return nil, err
+			}
+			if answer := swap(t, s, other)[0]; !errors.Is(answer.Err, memory.ErrFull) {
+				t.Errorf("create beside an uncommitted one = %+v, want ErrFull", answer)
+			}
+			return nil, undone
+		})
+	if !errors.Is(err, undone) {
+		t.Fatalf("Atomic: %v, want %v", err, undone)
+	}
+	mustCreate(t, s, other) // the room was given back
+}
+
+func TestPurgeLeavesWhatATransactionHolds(t *testing.T) {
+	t.Parallel()
+	s := memory.New(memory.Options{})
+	held, free := create("held", store.Pending, -1), create("free", store.Pending, -1)
+	mustCreate(t, s, held)
+	mustCreate(t, s, free)
+	done := held
+	done.If, done.To.State = held.To.Token, store.Succeeded
+	verdict, err := s.Atomic(t.Context(), held.To.ID, true,
+		func(ctx context.Context, _ *memory.Tx, _ store.Standing) (*store.Change, error) {
+			if n, err := s.Purge(ctx, 10); n != 1 || err != nil {
+				t.Errorf("Purge = %d, %v, want 1, nil", n, err)
+			}
+			return &done, nil
+		})
+	if verdict != store.Committed || err != nil {
+		t.Fatalf("Atomic = %v, %v, want Committed, nil", verdict, err)
+	}
+	if n, err := s.Purge(t.Context(), 10); n != 1 || err != nil {
+		t.Errorf("Purge after the transaction = %d, %v, want 1, nil", n, err)
+	}
+}
+
+func TestBatchesThatCannotBeAnswered(t *testing.T) {
+	t.Parallel()
+	s := memory.New(memory.Options{})
+	cancelled, cancel := context.WithCancel(t.Context())
+	cancel()
+	one := create("a", store.Pending, 0)
+	large := make([]store.Change, 1001)
+	for i := range large {
+		large[i] = create(fmt.Sprint(i), store.Pending, 0)
+	}
+	for _, test := range []struct {
+		name    string
+		ctx     context.Context
+		changes []store.Change
+	}{
+		{"cancelled", cancelled, []store.Change{one}},
+		{"an ID twice", t.Context(), []store.Change{one, create("b", store.Pending, 0), one}},
+		{"too many", t.Context(), large},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			if _, err := s.Swap(test.ctx, test.changes); err == nil {
+				t.Errorf("Swap = nil, want an error")
+			}
+			if got := stands(t, s, "a"); got != store.Absent {
+				t.Errorf("after the error the record stands as %v, want nothing written", got)
+			}
+		})
+	}
+}
+
+func TestEveryCallEndsWithItsContext(t *testing.T) {
+	t.Parallel()
+	s := memory.New(memory.Options{})
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	never := func(context.Context, *memory.Tx, store.Standing) (*store.Change, error) {
+		t.Error("run was called with a context that had ended")
+		return nil, nil
+	}
+	for name, call := range map[string]func() error{
+		"Get":   func() error { _, err := s.Get(ctx, nil); return err },
+		"Scan":  func() error { _, err := s.Scan(ctx, store.Query{}); return err },
+		"Purge": func() error { _, err := s.Purge(ctx, 1); return err },
+		"Notes": func() error { _, err := s.Notes(ctx, store.ID{}); return err },
+		"SwapNoted": func() error {
+			_, err := s.SwapNoted(ctx, create("a", store.Pending, 0), store.Note{})
+			return err
+		},
+		"Atomic": func() error { _, err := s.Atomic(ctx, store.ID{}, true, never); return err },
+	} {
+		if err := call(); !errors.Is(err, context.Canceled) {
+			t.Errorf("%s with a context that has ended: %v, want context.Canceled", name, err)
+		}
+	}
+}
+
+func TestUnknownStatesCannotBeWritten(t *testing.T) {
+	t.Parallel()
+	s := memory.New(memory.Options{})
+	for _, state := range []store.State{store.Absent, store.Failed + 1} {
+		if answer := swap(t, s, create("a", state, 0))[0]; answer.Err == nil {
+			t.Errorf("create of %v = %+v, want an Err", state, answer)
+		}
+	}
+}

@@ -1,0 +1,85 @@
+package memory
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/semelgo/semel/store"
+)
+
+var (
+	_ store.TxStore[*Tx] = (*Store)(nil)
+	_ store.Auditor      = (*Store)(nil)
+)
+
+// Store keeps records in memory. All methods may be called concurrently; it
+// starts no goroutines and needs no closing.
+type Store struct {
+	options Options
+	start   time.Time // instants are counted from here
+
+	mu       sync.Mutex          // guards what follows
+	rows     map[store.ID]*row   // what is committed
+	expiring expiryQueue         // the committed rows that expire
+	values   map[string][]byte   // what transactions put, committed
+	holding  map[store.ID]*Tx    // who has the right to an ID
+	writing  map[store.ID]*Tx    // who has an uncommitted write of an ID
+	creating int                 // uncommitted creates, which need room too
+	notes    map[store.ID][]note // for ever, oldest first
+}
+
+// New returns an empty Store.
+func New(o Options) *Store {
+	o = o.withDefaults()
+	return &Store{
+		options: o,
+		start:   o.Now(),
+		rows:    make(map[store.ID]*row),
+		values:  make(map[string][]byte),
+		holding: make(map[store.ID]*Tx),
+		writing: make(map[store.ID]*Tx),
+		notes:   make(map[store.ID][]note),
+	}
+}
+
+// Capabilities never fails. Records share transactions with the values of a Tx,
+// and are gone with the process.
+func (s *Store) Capabilities(context.Context) (store.Capabilities, error) {
+	return store.Capabilities{
+		SameTx:       true,
+		Linearizable: true,
+		MaxOutcome:   s.options.MaxOutcome,
+		MaxBatch:     maxBatch,
+	}, nil
+}
+
+// Value returns what committed transactions have put under key.
+func (s *Store) Value(key string) ([]byte, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return cloneValue(s.values, key)
+}
+
+// now is read under mu, so that instants come in the order of the writes.
+func (s *Store) now() time.Duration { return s.options.Now().Sub(s.start) }
+
+// put commits r.
+func (s *Store) put(r *row) {
+	if old := s.rows[r.id]; old != nil {
+		s.expiring.drop(old)
+	}
+	s.rows[r.id] = r
+	if r.expire != never {
+		s.expiring.add(r)
+	}
+}
+
+// room makes room for one more record, of expired ones if need be.
+func (s *Store) room(now time.Duration) error {
+	if len(s.rows)+s.creating < s.options.MaxRecords || s.purge(1, now) == 1 {
+		return nil
+	}
+	return fmt.Errorf("%w: %d records", ErrFull, s.options.MaxRecords)
+}

@@ -1,0 +1,119 @@
+package memory
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/semelgo/semel/store"
+)
+
+// Swap applies all changes under one lock. It fails as a whole, and then has
+// written nothing, when ctx is done, when the batch is larger than MaxBatch, or
+// when it names an ID twice.
+func (s *Store) Swap(ctx context.Context, changes []store.Change) ([]store.Standing, error) {
+	if err := checkBatch(ctx, changes); err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.swapAll(nil, changes), nil
+}
+
+// checkBatch finds what is wrong with a batch as a whole.
+func checkBatch(ctx context.Context, changes []store.Change) error {
+	if err := ctx.Err(); err != nil {
+		return fmt.Errorf("swap: %w", err)
+	}
+	if len(changes) > maxBatch {
+		return fmt.Errorf("swap: %d changes, at most %d", len(changes), maxBatch)
+	}
+	if len(changes) < 2 {
+		return nil
+	}
+	seen := make(map[store.ID]struct{}, len(changes))
+	for i := range changes {
+		id := changes[i].To.ID
+		if _, twice := seen[id]; twice {
+			return fmt.Errorf("swap: change %d names record %s again", i, id)
+		}
+		seen[id] = struct{}{}
+	}
+	return nil
+}
+
+// swapAll answers each change on its own, for tx or, if that is nil, for good.
+func (s *Store) swapAll(tx *Tx, changes []store.Change) []store.Standing {
+	now := s.now()
+	answers := make([]store.Standing, len(changes))
+	for i := range changes {
+		answers[i], _ = s.swap(tx, &changes[i], now)
+	}
+	return answers
+}
+
+// swap reports whether this very call wrote.
+func (s *Store) swap(tx *Tx, c *store.Change, now time.Duration) (store.Standing, bool) {
+	if err := s.checkChange(c); err != nil {
+		return store.Standing{Err: err}, false
+	}
+	id := c.To.ID
+	if writer := s.writing[id]; writer != nil && writer != tx {
+		return store.Standing{Busy: true}, false
+	}
+	stands := s.stands(tx, id)
+	next := stands.next(c, now)
+	switch {
+	case next == nil && tokenOf(stands) == c.To.Token: // asked again
+		return store.Standing{Token: c.To.Token}, false
+	case next == nil:
+		return standing(stands, now), false
+	case stands == nil:
+		if err := s.room(now); err != nil {
+			return store.Standing{Err: err}, false
+		}
+	}
+	s.write(tx, next)
+	return store.Standing{Token: next.token}, true
+}
+
+func (s *Store) checkChange(c *store.Change) error {
+	if c.To.State < store.Pending || c.To.State > store.Failed {
+		return fmt.Errorf("swap record %s: %v cannot stand", c.To.ID, c.To.State)
+	}
+	if n := max(len(c.To.Input), len(c.To.Outcome)); n > s.options.MaxOutcome {
+		return fmt.Errorf("swap record %s: %d bytes, at most %d", c.To.ID, n, s.options.MaxOutcome)
+	}
+	return nil
+}
+
+// stands returns what stands for tx, nil if nothing does.
+func (s *Store) stands(tx *Tx, id store.ID) *row {
+	if tx != nil {
+		if r, written := tx.rows[id]; written {
+			return r
+		}
+	}
+	return s.rows[id]
+}
+
+// write keeps r for tx's commit, or commits it.
+func (s *Store) write(tx *Tx, r *row) {
+	if tx == nil {
+		s.put(r)
+		return
+	}
+	if s.stands(tx, r.id) == nil {
+		s.creating++
+		tx.creates++
+	}
+	tx.rows[r.id] = r
+	s.writing[r.id] = tx
+}
+
+func standing(r *row, now time.Duration) store.Standing {
+	if r == nil {
+		return store.Standing{}
+	}
+	return store.Standing{Token: r.token, Record: r.record(now)}
+}
