@@ -1,0 +1,56 @@
+# Two commands do all the set-up: `make run` and `make test`.
+
+GO    ?= go
+ADDR  ?= 127.0.0.1:8080
+DB    ?= sqlite:var/chat.db
+PKG   ?= ./...
+
+# The checking tools live in a module of their own.
+TOOL = $(GO) tool -modfile=tools/go.mod
+
+.DEFAULT_GOAL := help
+.PHONY: help run test browser lint fmt fix dead arch explore soak tidy
+
+help: ## show this list
+	@awk 'BEGIN {FS = ":.*## "} /^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+run: ## build the chat server and serve it on http://127.0.0.1:8080 (ADDR=, DB=)
+	@mkdir -p var
+	$(GO) build -o var/chat ./examples/chat
+	@echo "open http://$(ADDR)   (stop with Ctrl-C; the database is $(DB))"
+	@exec ./var/chat -addr "$(ADDR)" -db "$(DB)"
+
+test: browser ## install what the tests need where it may, run all, end with engines and counts (PKG=, RUN=)
+	@$(GO) run ./internal/cmd/testrun $(if $(RUN),-run '$(RUN)') $(PKG)
+
+browser:
+	@.ci/browser
+
+lint: ## golangci-lint, go fix, dead code, go.mod
+	$(TOOL) golangci-lint run ./...
+	$(GO) fix -diff ./...
+	@$(MAKE) --no-print-directory dead
+	$(GO) mod tidy -diff
+
+dead: ## list functions that no program and no test reaches; there must be none
+	@found="$$($(TOOL) deadcode -test ./...)" || exit 1; \
+	if [ -n "$$found" ]; then echo "unreachable:"; echo "$$found"; exit 1; fi
+
+fmt: ## format everything
+	$(TOOL) golangci-lint fmt ./...
+
+fix: ## write things the way today's Go writes them
+	$(GO) fix ./...
+
+arch: ## the import law and the house rules; UPDATE=1 redraws the picture
+	$(GO) test -count=1 ./internal/archtest $(if $(UPDATE),-update)
+
+explore: ## every interleaving of three callers, or of two callers with sweeper and healer; takes long
+	$(GO) run ./internal/sim/cmd/explore
+
+soak: ## kill the chat server 50 times at every point of its path
+	SEMEL_SOAK=1 $(GO) test -count=1 -timeout 2h -v ./examples/chat/...
+
+tidy: ## go.mod of the library and of the tools
+	$(GO) mod tidy
+	cd tools && $(GO) mod tidy
