@@ -1,0 +1,113 @@
+package semel
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/semelgo/semel/store"
+)
+
+// errBusy says that somebody's open transaction holds the record.
+var errBusy = errors.New("semel: busy")
+
+// swap asks the store for one change. A change asked for again is the same
+// change, so a call without an answer is simply repeated: at once, then with
+// growing pauses, until ctx ends or tries are used up (0: until ctx ends).
+func (c *Core) swap(ctx context.Context, change store.Change, tries int) (store.Standing, error) {
+	wait := 5 * time.Millisecond
+	for try := 1; ; try++ {
+		answers, err := c.store.Swap(ctx, []store.Change{change})
+		if err == nil {
+			return answers[0], answers[0].Err
+		}
+		c.see(ctx, EventStoreError, change.To, err)
+		if try == tries || ctx.Err() != nil {
+			return store.Standing{}, err
+		}
+		if try == 1 {
+			continue
+		}
+		if pause(ctx, jitter(wait)) != nil {
+			return store.Standing{}, err
+		}
+		wait = min(2*wait, time.Second)
+	}
+}
+
+// get reads what stands under id, with as much patience as swap.
+func (c *Core) get(ctx context.Context, id store.ID) (store.Record, error) {
+	const tries = 3
+	var last error
+	for range tries {
+		answers, err := c.store.Get(ctx, []store.ID{id})
+		if err == nil {
+			return recordOf(answers[0]), nil
+		}
+		if last = err; ctx.Err() != nil {
+			break
+		}
+	}
+	return store.Record{}, last
+}
+
+func recordOf(s store.Standing) store.Record {
+	if s.Record == nil {
+		return store.Record{}
+	}
+	return *s.Record
+}
+
+// standing is the record that stands once change is in force.
+func standing(change store.Change, before store.Record) store.Record {
+	r := change.To
+	r.Since = 0
+	if r.Outcome == nil {
+		r.Outcome = before.Outcome
+	}
+	return r
+}
+
+// maxRounds bounds how often a decision is made anew because somebody else was
+// quicker. Each round means that somebody else made progress.
+const maxRounds = 64
+
+// act drives one wish through: decide, try, look at what stands, decide again,
+// until a change is in force or there is none to make. It returns what stands
+// then. A change that is in force answers sayTry.
+func (c *Core) act(ctx context.Context, stands store.Record, e event, tries int) (decision, store.Record, error) {
+	for range maxRounds {
+		d := next(stands, e)
+		if d.say != sayTry {
+			return d, stands, nil
+		}
+		answer, err := c.swap(ctx, d.change, tries)
+		switch {
+		case err != nil:
+			return d, stands, err
+		case answer.InForce(d.change):
+			return d, standing(d.change, stands), nil
+		case answer.Busy:
+			return d, stands, errBusy
+		}
+		stands = recordOf(answer)
+	}
+	return decision{say: sayWait}, stands, nil
+}
+
+// certify drives a change that is a proof: it is asked, alone, until the store
+// says that it is in force or that something else stands, as long as ctx lasts.
+func (c *Core) certify(ctx context.Context, stands store.Record, e event) (decision, store.Record, error) {
+	wait := 5 * time.Millisecond
+	for {
+		d, now, err := c.act(ctx, stands, e, 0)
+		if !errors.Is(err, errBusy) {
+			return d, now, err
+		}
+		if perr := pause(ctx, jitter(wait)); perr != nil {
+			return d, now, fmt.Errorf("%w: %w", err, perr)
+		}
+		wait = min(2*wait, 100*time.Millisecond)
+	}
+}

@@ -1,0 +1,147 @@
+package semel
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/semelgo/semel/store"
+)
+
+// Get returns the record of a key, and whether there is one. It changes nothing.
+func (c *Core) Get(ctx context.Context, operation string, scope Scope, key string) (store.Record, bool, error) {
+	if err := scope.valid(); err != nil {
+		return store.Record{}, false, err
+	}
+	r, err := c.get(ctx, store.NewID(operation, scope.text, key))
+	if err != nil {
+		return r, false, fmt.Errorf("get record: %w", err)
+	}
+	return r, r.State != store.Absent, nil
+}
+
+// List returns one page of records, for consoles and reports. Records may be
+// missed or repeated while others write.
+func (c *Core) List(ctx context.Context, q store.Query) ([]store.Record, error) {
+	records, err := c.store.Scan(ctx, q)
+	if err != nil {
+		return nil, fmt.Errorf("list records: %w", err)
+	}
+	return records, nil
+}
+
+// Resolution is a person's word, or a reconciler's, on a record in doubt.
+type Resolution struct {
+	ID store.ID
+	// To is Succeeded, Failed, or Pending, which means that nothing happened
+	// and the key may try again.
+	To store.State
+	// Result is, for Succeeded, what the operation would have returned. Nil
+	// stores that the result is not known: askers get ErrResultUnavailable.
+	Result any
+	// Failure is, for Failed, what askers are told.
+	Failure *Failure
+	// Actor and Reason say who and why. Both are required, and kept where the
+	// store keeps notes.
+	Actor, Reason string
+}
+
+// ErrNotInDoubt says that a record to be resolved is not in doubt: it is
+// absent, running, or settled already.
+var ErrNotInDoubt = errors.New("semel: not in doubt")
+
+// Resolve settles a record in doubt and returns what stands.
+func (c *Core) Resolve(ctx context.Context, r Resolution) (store.Record, error) {
+	switch {
+	case r.Actor == "":
+		return store.Record{}, invalid("Actor", "is required")
+	case r.Reason == "":
+		return store.Record{}, invalid("Reason", "is required")
+	case r.To != store.Pending && !r.To.Final():
+		return store.Record{}, invalid("To", "must be Succeeded, Failed or Pending")
+	}
+	stands, err := c.get(ctx, r.ID)
+	if err != nil {
+		return stands, fmt.Errorf("%w: read the record: %w", ErrUnavailable, err)
+	}
+	d := next(stands, event{
+		step: stepResolve, to: r.To, owner: newOwner(), outcome: c.resolved(r), expire: c.options.Retention,
+	})
+	if d.say != sayTry {
+		return stands, ErrNotInDoubt
+	}
+	answer, err := c.swapNoted(ctx, d.change, r)
+	switch {
+	case err != nil:
+		return stands, fmt.Errorf("%w: resolve: %w", ErrUnavailable, err)
+	case answer.Busy:
+		return stands, ErrInProgress
+	case !answer.InForce(d.change):
+		return recordOf(answer), ErrNotInDoubt
+	}
+	now := standing(d.change, stands)
+	c.see(ctx, EventResolved, now, nil)
+	return now, nil
+}
+
+// resolved is the outcome a person gives, or nil for none.
+func (c *Core) resolved(r Resolution) []byte {
+	switch {
+	case r.To == store.Failed && r.Failure == nil:
+		return encodeFailure(&Failure{Message: "resolved as failed"}, c.caps.MaxOutcome)
+	case r.To == store.Failed:
+		return encodeFailure(r.Failure, c.caps.MaxOutcome)
+	case r.To == store.Succeeded && r.Result == nil:
+		return encodeTombstone("resolved as succeeded, without a result")
+	case r.To == store.Succeeded:
+		outcome, _ := c.outcome(r.Result)
+		return outcome
+	default:
+		return nil
+	}
+}
+
+// swapNoted makes the change, with a note of who and why where the store keeps
+// notes.
+func (c *Core) swapNoted(ctx context.Context, change store.Change, r Resolution) (store.Standing, error) {
+	auditor, ok := c.store.(store.Auditor)
+	if !ok {
+		return c.swap(ctx, change, 3)
+	}
+	note := store.Note{ID: r.ID, From: change.If, To: change.To.Token, Actor: r.Actor, Reason: r.Reason}
+	var last error
+	for range 3 {
+		answer, err := auditor.SwapNoted(ctx, change, note)
+		if err == nil {
+			return answer, answer.Err
+		}
+		if last = err; ctx.Err() != nil {
+			break
+		}
+	}
+	return store.Standing{}, last
+}
+
+// Notes lists who changed a record by hand and why, oldest first; none where
+// the store keeps no notes.
+func (c *Core) Notes(ctx context.Context, id store.ID) ([]store.Note, error) {
+	auditor, ok := c.store.(store.Auditor)
+	if !ok {
+		return nil, nil
+	}
+	notes, err := auditor.Notes(ctx, id)
+	if err != nil {
+		return nil, fmt.Errorf("read notes: %w", err)
+	}
+	return notes, nil
+}
+
+// Purge removes at most limit records past their retention and returns how many
+// went.
+func (c *Core) Purge(ctx context.Context, limit int) (int, error) {
+	n, err := c.store.Purge(ctx, limit)
+	if err != nil {
+		return n, fmt.Errorf("purge: %w", err)
+	}
+	return n, nil
+}

@@ -1,0 +1,248 @@
+package semel
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/semelgo/semel/store"
+)
+
+// ask is one call on its way to becoming the leader or getting an answer.
+type ask struct {
+	c        *Core
+	call     Call
+	times    times
+	policy   policyKind
+	deadline time.Time // until when it waits for a leader
+	seated   bool      // counted among those who wait
+	flight   *flight   // nil when this call does not speak for its key in this process
+}
+
+func (c *Core) ask(call Call, policy policyKind) *ask {
+	t := c.options.times(call.op)
+	return &ask{c: c, call: call, times: t, policy: policy, deadline: time.Now().Add(t.wait)}
+}
+
+// begin asks for the call until it leads an attempt, has an outcome, or has an
+// error. Exactly one of the three is not nil.
+func (c *Core) begin(ctx context.Context, call Call, policy policyKind) (*Attempt, *Outcome, error) {
+	if err := call.valid(); err != nil {
+		return nil, nil, err
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, nil, err
+	}
+	if err := c.enter(); err != nil {
+		return nil, nil, err
+	}
+	q := c.ask(call, policy)
+	defer q.rise()
+	a, out, err := q.lead(ctx)
+	if a == nil {
+		c.leave()
+		return nil, out, err
+	}
+	if out, err := a.fence(); out != nil || err != nil {
+		return nil, out, err
+	}
+	return a, nil, nil
+}
+
+// lead goes through the process's own flights first, so that only one caller
+// of a key asks the store.
+func (q *ask) lead(ctx context.Context) (*Attempt, *Outcome, error) {
+	for {
+		f, first := q.c.flights.join(q.call.id, q.call.fingerprint)
+		if first {
+			q.flight = f
+			return q.claim(ctx)
+		}
+		if q.policy == policyHeal {
+			// Evidence may be there before the leader has told: look.
+			return q.claim(ctx)
+		}
+		if out, err := q.follow(ctx, f); out != nil || err != nil {
+			return nil, out, err
+		}
+	}
+}
+
+// claim asks the store. What it finds out it tells the flight it speaks for.
+func (q *ask) claim(ctx context.Context) (a *Attempt, out *Outcome, err error) {
+	landed := false
+	defer func() {
+		if !landed && q.flight != nil { // a panic in a probe
+			q.c.flights.land(q.call.id, q.flight, store.Record{}, ErrUnavailable)
+		}
+	}()
+	sent := time.Now()
+	stands, claimed, err := q.decide(ctx)
+	landed = true
+	if claimed {
+		if q.flight != nil {
+			q.c.flights.lead(q.flight)
+		}
+		return q.newAttempt(ctx, stands, sent), nil, nil
+	}
+	if q.flight != nil {
+		q.c.flights.land(q.call.id, q.flight, stands, err)
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	out, err = q.c.replay(ctx, stands)
+	return nil, out, err
+}
+
+// decide claims, or finds out what stands. Without an error and without a
+// claim, what stands is final.
+func (q *ask) decide(ctx context.Context) (stands store.Record, claimed bool, err error) {
+	if stands, err = q.checkAge(ctx); err != nil {
+		return stands, false, err
+	}
+	e := q.claimEvent()
+	for {
+		d, now, err := q.c.act(ctx, stands, e, 3)
+		if err != nil && !errors.Is(err, errBusy) {
+			q.c.undo(ctx, d.change, q.policy)
+			return now, false, fmt.Errorf("%w: claim: %w", ErrUnavailable, err)
+		}
+		if now.State != store.Absent && !q.call.owns(now) {
+			return now, false, invalid("Key", "has the same 128-bit digest as another one; use a new key")
+		}
+		if err != nil {
+			d.say = sayWait
+		}
+		switch d.say {
+		case sayTry:
+			return q.inForce(ctx, d, now)
+		case sayReplay:
+			return now, false, nil
+		case sayLook:
+			stands, err = q.look(ctx, now, &e)
+		case sayWait:
+			stands, err = q.wait(ctx, now)
+			e.looked = false
+		default:
+			return now, false, q.refusal(ctx, d.say, now)
+		}
+		if err != nil || stands.State == store.Succeeded {
+			return stands, false, err
+		}
+	}
+}
+
+func (q *ask) claimEvent() event {
+	return event{
+		step: stepClaim, owner: newOwner(), policy: q.policy, same: q.call.same,
+		identity: q.call.identity(), lease: q.times.firstLease(),
+	}
+}
+
+// firstLease is the lease of a claim: no longer than the attempt may go on.
+func (t times) firstLease() time.Duration {
+	if t.maxRun > 0 {
+		return min(t.lease, t.maxRun)
+	}
+	return t.lease
+}
+
+// inForce says what the change that a claim led to makes of the asker.
+func (q *ask) inForce(ctx context.Context, d decision, now store.Record) (store.Record, bool, error) {
+	switch d.step {
+	case stepClaim:
+		q.c.see(ctx, EventClaimed, now, nil)
+		return now, true, nil
+	case stepTakeover:
+		q.c.see(ctx, EventTakeover, now, nil)
+		return now, true, nil
+	default:
+		q.c.see(ctx, EventInDoubt, now, nil)
+		return now, false, ErrInDoubt
+	}
+}
+
+// refusal is the error of an answer that ends the asking.
+func (q *ask) refusal(ctx context.Context, s say, stands store.Record) error {
+	switch s {
+	case sayMismatch:
+		q.c.see(ctx, EventMismatch, stands, nil)
+		return ErrMismatch
+	case sayDoubt:
+		return ErrInDoubt
+	default:
+		return fmt.Errorf("%w: the record's state %v is not known to this program", ErrUnavailable, stands.State)
+	}
+}
+
+// look asks the domain for evidence, and heals the record when there is some.
+func (q *ask) look(ctx context.Context, stands store.Record, e *event) (store.Record, error) {
+	found, err := q.c.evidence(ctx, q.call.op, stands)
+	if err != nil {
+		// Not having been able to look proves less than nothing: no doubt is
+		// recorded, and whoever asks stays where they are.
+		if stands.State == store.InDoubt {
+			return stands, fmt.Errorf("%w: look for evidence: %w", ErrInDoubt, err)
+		}
+		return stands, fmt.Errorf("%w: look for evidence: %w", &waitError{after: retryAfter(stands)}, err)
+	}
+	if found == nil {
+		e.looked = true
+		return stands, nil
+	}
+	healed, now, err := q.c.heal(ctx, stands, found, q.times.retention)
+	if err != nil {
+		return now, fmt.Errorf("%w: heal: %w", ErrUnavailable, err)
+	}
+	if !healed {
+		e.looked = false
+	}
+	return now, nil
+}
+
+// evidence asks the operation's probe and returns the outcome it found, or nil.
+func (c *Core) evidence(ctx context.Context, op *operation, stands store.Record) ([]byte, error) {
+	result, found, err := op.policy.probe(ctx, Scope{text: stands.Scope}, stands.Key)
+	if err != nil || !found {
+		return nil, err
+	}
+	outcome, _ := c.outcome(result)
+	return outcome, nil
+}
+
+// heal records what evidence shows.
+func (c *Core) heal(ctx context.Context, stands store.Record, outcome []byte, keep time.Duration) (bool, store.Record, error) {
+	e := event{step: stepHeal, owner: newOwner(), outcome: outcome, expire: keep}
+	d, now, err := c.act(ctx, stands, e, 3)
+	healed := err == nil && d.say == sayTry
+	if healed {
+		c.see(ctx, EventHealed, now, nil)
+	}
+	return healed, now, err
+}
+
+// checkAge refuses a key whose own time says that its record may be gone.
+func (q *ask) checkAge(ctx context.Context) (store.Record, error) {
+	op := q.call.op
+	if op.keyTime == nil {
+		return store.Record{}, nil
+	}
+	made, ok := op.keyTime(q.call.key)
+	if !ok {
+		return store.Record{}, invalid("Key", "carries no time, which this operation asks for")
+	}
+	age := time.Since(made)
+	if age <= q.times.retention && age >= -op.skew {
+		return store.Record{}, nil
+	}
+	stands, err := q.c.get(ctx, q.call.id)
+	if err != nil {
+		return stands, fmt.Errorf("%w: read the record: %w", ErrUnavailable, err)
+	}
+	if stands.State == store.Absent {
+		return stands, ErrKeyExpired
+	}
+	return stands, nil
+}

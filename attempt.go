@@ -1,0 +1,167 @@
+package semel
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/semelgo/semel/store"
+)
+
+// Attempt is a claim that its caller won: the right to run the operation now.
+// End it exactly once, or Abandon it.
+type Attempt struct {
+	c      *Core
+	call   Call
+	times  times
+	policy policyKind
+	record store.Record // as it was claimed; its Token is the fencing token
+	flight *flight
+	begun  time.Time
+
+	ctx    context.Context //nolint:containedctx // it is the attempt's: cancelled when the lease is lost
+	cancel context.CancelCauseFunc
+	beats  *heart
+
+	mu     sync.Mutex // guards what follows
+	encode func(any) (any, error)
+	inTx   bool
+	ended  bool
+	// settled is what stands once the attempt's own transaction has decided;
+	// settledErr is what then is told instead of an outcome.
+	settled    *store.Record
+	settledErr error
+}
+
+// Outcome is how an operation ended: what every asker of its key is told.
+type Outcome struct {
+	// Record is what stands. Its Outcome is in Semel's own form: use Decode.
+	Record store.Record
+	// Replayed says that an earlier attempt, or another caller's, made it.
+	Replayed bool
+}
+
+// Decode reads the stored result into a pointer of the type that the operation
+// returned. It is [ErrResultUnavailable] when the operation succeeded but the
+// result cannot be given.
+func (o *Outcome) Decode(into any) error { return decodeResult(o.Record.Outcome, into) }
+
+func (q *ask) newAttempt(ctx context.Context, claimed store.Record, sent time.Time) *Attempt {
+	a := &Attempt{
+		c: q.c, call: q.call, times: q.times, policy: q.policy, record: claimed, flight: q.flight, begun: sent,
+	}
+	ctx, a.cancel = context.WithCancelCause(context.WithValue(ctx, attemptKey{}, a))
+	a.ctx = ctx
+	a.beats = startHeart(a, sent)
+	return a
+}
+
+type attemptKey struct{}
+
+// AttemptOf returns the attempt that ctx belongs to, inside [Do] and [DoTx] of
+// a leased operation.
+func AttemptOf(ctx context.Context) (*Attempt, bool) {
+	a, ok := ctx.Value(attemptKey{}).(*Attempt)
+	return a, ok
+}
+
+// Context returns the context to run the operation with. It ends with the
+// caller's, and with the cause [ErrLeaseLost] when the lease is lost or max run
+// is over. That is politeness; the fence is the safety.
+func (a *Attempt) Context() context.Context { return a.ctx }
+
+// Number returns the number of the attempt: 1, 2, 3 …
+func (a *Attempt) Number() uint32 { return a.record.Attempt }
+
+// Token returns the fencing token, to hand to receivers that compare it.
+func (a *Attempt) Token() store.Token { return a.record.Token }
+
+// Call returns the call that the attempt runs.
+func (a *Attempt) Call() Call { return a.call }
+
+// EncodeWith is for adapters: fn says what is stored when [InTx] ends, given
+// what its function returned. It is called inside the transaction; its error
+// rolls back.
+func (a *Attempt) EncodeWith(fn func(v any) (any, error)) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.encode = fn
+}
+
+// End records how the operation ended and returns what stands, which is not
+// always what was wished: the outcome, or the error that every asker is told.
+// Its own recording is not cancelled with the caller's context; it takes at
+// most RecordTimeout. Ending twice is ErrInvalid.
+//
+// A finished effect whose outcome cannot be recorded is told as success, is
+// observed as EventLate, and is tried again with the same token.
+func (a *Attempt) End(v any, err error) (*Outcome, error) {
+	if !a.take() {
+		return nil, invalid("Attempt", "has ended already")
+	}
+	defer a.c.leave()
+	stands, out, told := a.finish(v, err)
+	a.cancel(nil)
+	if a.flight != nil {
+		a.c.flights.land(a.call.id, a.flight, stands, nil)
+	}
+	return out, told
+}
+
+// Abandon ends an attempt whose function did not return, because of a panic or
+// runtime.Goexit. That is no evidence of anything: the effect is unknown,
+// unless it was in a transaction that is known to be rolled back. After End it
+// does nothing, so it can be deferred.
+func (a *Attempt) Abandon() {
+	a.mu.Lock()
+	ended := a.ended
+	a.mu.Unlock()
+	if !ended {
+		_, _ = a.End(nil, errAbandoned)
+	}
+}
+
+var errAbandoned = errors.New("semel: the function did not return")
+
+func (a *Attempt) take() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.ended {
+		return false
+	}
+	a.ended = true
+	return true
+}
+
+// fence does what policy Fenced asks of an attempt that follows one nobody
+// knows the effect of: raise the fence, then look. It returns nothing when the
+// attempt may act.
+func (a *Attempt) fence() (*Outcome, error) {
+	if a.policy != policyFenced || !a.record.Tainted {
+		return nil, nil
+	}
+	acts := false
+	defer func() {
+		if !acts { // also on a panic in the operation's functions
+			a.Abandon()
+		}
+	}()
+	p := a.call.op.policy
+	if err := p.raise(a.ctx, a.call.scope, a.call.key, a.record.Attempt); err != nil {
+		return a.End(nil, err)
+	}
+	result, found, err := p.probe(a.ctx, a.call.scope, a.call.key)
+	if err != nil {
+		return a.End(nil, err)
+	}
+	if !found {
+		acts = true
+		return nil, nil
+	}
+	out, err := a.End(result, nil)
+	if out != nil {
+		out.Replayed = true
+	}
+	return out, err
+}

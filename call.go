@@ -1,0 +1,85 @@
+package semel
+
+import (
+	"strconv"
+
+	"github.com/semelgo/semel/store"
+)
+
+// Call is one asking for an operation: who asks, with which key, for what. Make
+// it with [Operation.Call].
+type Call struct {
+	op    *operation
+	scope Scope
+	key   string
+	id    store.ID
+
+	input       any
+	fingerprint []byte
+	// digest computes the fingerprint of an older version of the operation.
+	digest func(version int) ([]byte, error)
+	err    error
+}
+
+// Call asks for the operation with a key in a scope. A key is 1 to 255 bytes,
+// compared byte for byte. What is wrong with any of them is returned by the
+// function that takes the Call, as a *FieldError.
+func (o *Operation[In]) Call(scope Scope, key string, in In) Call {
+	c := Call{op: &o.def, scope: scope, key: key, err: o.def.err}
+	if c.err == nil {
+		c.err = scope.valid()
+	}
+	if c.err == nil && (key == "" || len(key) > store.MaxKey) {
+		c.err = invalid("Key", "must be 1 to "+strconv.Itoa(store.MaxKey)+" bytes, got "+strconv.Itoa(len(key)))
+	}
+	if c.err != nil {
+		return c
+	}
+	c.input = in
+	c.id = store.NewID(o.def.name, scope.text, key)
+	c.digest = func(version int) ([]byte, error) { return o.digest(version, in) }
+	fingerprint, err := c.digest(o.version())
+	if err != nil {
+		c.err = invalid("Input", "has no fingerprint: "+err.Error())
+	}
+	c.fingerprint = fingerprint
+	return c
+}
+
+// Scope returns within whom the key is unique.
+func (c Call) Scope() Scope { return c.scope }
+
+// Key returns the caller's key.
+func (c Call) Key() string { return c.key }
+
+// Operation returns the name of the operation.
+func (c Call) Operation() string {
+	if c.op == nil {
+		return ""
+	}
+	return c.op.name
+}
+
+// ID returns the ID of the record, which may be logged.
+func (c Call) ID() store.ID { return c.id }
+
+// valid returns what is wrong with the call.
+func (c Call) valid() error {
+	if c.op == nil {
+		return invalid("Call", "is empty; make it with Operation.Call")
+	}
+	return c.err
+}
+
+// identity is what a new record of the call is created with.
+func (c Call) identity() store.Record {
+	return store.Record{
+		ID: c.id, Operation: c.op.name, Scope: c.scope.text, Key: c.key, Fingerprint: c.fingerprint,
+	}
+}
+
+// owns tells whether a record read back is this call's, and not one whose
+// 128-bit ID happens to be equal.
+func (c Call) owns(r store.Record) bool {
+	return r.Operation == c.op.name && r.Scope == c.scope.text && r.Key == c.key
+}

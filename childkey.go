@@ -1,0 +1,32 @@
+package semel
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+)
+
+// ChildKey returns the key for a call that the operation makes downstream: the
+// same in every attempt, different for every name, key, scope and operation,
+// 32 hexadecimal digits. It tells the receiver nothing about the key.
+func (a *Attempt) ChildKey(name string) string {
+	h := sha256.New()
+	for _, part := range [...]string{"child", a.call.op.name, a.call.scope.text, a.call.key, name} {
+		var size [4]byte
+		binary.BigEndian.PutUint32(size[:], uint32(len(part)))
+		h.Write(size[:])
+		h.Write([]byte(part))
+	}
+	return hex.EncodeToString(h.Sum(nil)[:16])
+}
+
+// ChildKey is [Attempt.ChildKey] of the attempt ctx belongs to. Without one it
+// is ErrInvalid, never a random key: that would protect nothing.
+func ChildKey(ctx context.Context, name string) (string, error) {
+	a, ok := AttemptOf(ctx)
+	if !ok {
+		return "", invalid("ctx", "does not belong to an attempt")
+	}
+	return a.ChildKey(name), nil
+}

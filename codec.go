@@ -1,0 +1,85 @@
+package semel
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+)
+
+// Raw is a result that is stored and given back byte for byte. Results of every
+// other type are stored as encoding/json writes them.
+type Raw []byte
+
+// A stored outcome is one byte for what it is, and the rest.
+const (
+	outcomeJSON      = 'j'
+	outcomeRaw       = 'r'
+	outcomeFailure   = 'f'
+	outcomeTombstone = 't'
+)
+
+func encodeResult(v any) ([]byte, error) {
+	if raw, ok := v.(Raw); ok {
+		return append([]byte{outcomeRaw}, raw...), nil
+	}
+	text, err := json.Marshal(v)
+	if err != nil {
+		return nil, fmt.Errorf("marshal result: %w", err)
+	}
+	return append([]byte{outcomeJSON}, text...), nil
+}
+
+func decodeResult(outcome []byte, into any) error {
+	if len(outcome) == 0 {
+		return fmt.Errorf("%w: the record has no outcome", ErrResultUnavailable)
+	}
+	text := outcome[1:]
+	raw, wantRaw := into.(*Raw)
+	switch {
+	case outcome[0] == outcomeTombstone:
+		return fmt.Errorf("%w: %s", ErrResultUnavailable, text)
+	case outcome[0] == outcomeRaw && wantRaw:
+		*raw = append(Raw{}, text...)
+		return nil
+	case outcome[0] == outcomeJSON && !wantRaw:
+		if err := json.Unmarshal(text, into); err != nil {
+			return fmt.Errorf("%w: unmarshal result: %w", ErrResultUnavailable, err)
+		}
+		return nil
+	default:
+		return fmt.Errorf("%w: stored as kind %q, asked for as %T", ErrResultUnavailable, outcome[0], into)
+	}
+}
+
+func encodeTombstone(why string) []byte { return append([]byte{outcomeTombstone}, why...) }
+
+// encodeFailure stores err as the operation's failure, no longer than limit.
+func encodeFailure(err error, limit int) []byte {
+	failure := failureOf(err)
+	text, merr := json.Marshal(failure)
+	if merr != nil || len(text) >= limit {
+		const room = 256 // for the quotes, the code and what escaping adds to ASCII
+		text, _ = json.Marshal(&Failure{Code: cut(failure.Code, room/4), Message: cut(failure.Message, (limit-room)/6)})
+	}
+	return append([]byte{outcomeFailure}, text...)
+}
+
+func failureOf(err error) *Failure {
+	if f, ok := errors.AsType[*Failure](err); ok {
+		return f
+	}
+	return &Failure{Message: err.Error()}
+}
+
+func cut(s string, n int) string { return s[:min(len(s), max(n, 0))] }
+
+func decodeFailure(outcome []byte) error {
+	if len(outcome) == 0 || outcome[0] != outcomeFailure {
+		return &Failure{Message: "failed; the record says no more"}
+	}
+	f := new(Failure)
+	if err := json.Unmarshal(outcome[1:], f); err != nil {
+		return &Failure{Message: "failed; the stored failure cannot be read"}
+	}
+	return f
+}

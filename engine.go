@@ -1,0 +1,156 @@
+package semel
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/semelgo/semel/store"
+)
+
+// Engine runs operations once over a store whose transactions are of type Tx.
+// It may be used by any number of goroutines. Close it to drain it.
+type Engine[Tx any] struct {
+	*Core
+}
+
+// Core is an [Engine] without the type of its transactions.
+type Core struct {
+	store   store.Store
+	atomic  atomicFunc
+	swapTx  swapTxFunc
+	options Options
+	caps    store.Capabilities
+
+	flights flights
+	late    late
+	attempts
+}
+
+// Runner is any engine: what [Do], [Begin] and adapters take.
+type Runner interface{ core() *Core }
+
+func (c *Core) core() *Core { return c }
+
+type (
+	runFunc    func(ctx context.Context, tx any, stands store.Standing) (*store.Change, error)
+	atomicFunc func(ctx context.Context, id store.ID, hold bool, run runFunc) (store.Verdict, error)
+	swapTxFunc func(ctx context.Context, tx any, changes []store.Change) ([]store.Standing, error)
+)
+
+// New returns an engine over s. It asks the store what it can promise, and
+// refuses a store that could let two leaders claim one attempt. Wrong options
+// are a *FieldError. Nothing runs in the background until something needs to.
+func New[Tx any](s store.TxStore[Tx], o Options) (*Engine[Tx], error) {
+	if err := o.setDefaults(); err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), o.RecordTimeout)
+	defer cancel()
+	caps, err := s.Capabilities(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("read the store's capabilities: %w", err)
+	}
+	if !caps.Linearizable {
+		return nil, invalid("store", "is not linearizable: two callers could both claim one attempt")
+	}
+	c := &Core{store: s, options: o, caps: caps}
+	c.atomic = func(ctx context.Context, id store.ID, hold bool, run runFunc) (store.Verdict, error) {
+		return s.Atomic(ctx, id, hold, func(ctx context.Context, tx Tx, st store.Standing) (*store.Change, error) {
+			return run(ctx, tx, st)
+		})
+	}
+	c.swapTx = func(ctx context.Context, tx any, changes []store.Change) ([]store.Standing, error) {
+		return s.SwapTx(ctx, tx.(Tx), changes)
+	}
+	if err := c.late.restore(ctx, c); err != nil {
+		return nil, fmt.Errorf("read the journal: %w", err)
+	}
+	return &Engine[Tx]{Core: c}, nil
+}
+
+// attempts counts what Close waits for.
+type attempts struct {
+	mu     sync.Mutex
+	closed bool
+	open   sync.WaitGroup
+}
+
+func (a *attempts) enter() error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.closed {
+		return ErrClosed
+	}
+	a.open.Add(1)
+	return nil
+}
+
+func (a *attempts) leave() { a.open.Done() }
+
+// Close refuses new calls with [ErrClosed], waits for the attempts that run and
+// for outcomes that are still to be recorded, and returns. When ctx ends first
+// it returns ctx's error; what then is not recorded stays in the Journal, if
+// there is one, and is otherwise settled after its lease. The store stays open.
+func (c *Core) Close(ctx context.Context) error {
+	c.mu.Lock()
+	c.closed = true
+	c.mu.Unlock()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		c.open.Wait()
+	}()
+	select {
+	case <-done:
+	case <-ctx.Done():
+		c.late.stop()
+		return fmt.Errorf("wait for running attempts: %w", ctx.Err())
+	}
+	return c.late.drain(ctx)
+}
+
+// observe tells the Observer, if there is one.
+func (c *Core) observe(ctx context.Context, e Event) {
+	if c.options.Observer != nil {
+		c.options.Observer.Observe(ctx, e)
+	}
+}
+
+// see observes something about a record.
+func (c *Core) see(ctx context.Context, kind EventKind, r store.Record, err error) {
+	c.observe(ctx, Event{Kind: kind, Operation: r.Operation, ID: r.ID, Attempt: r.Attempt, State: r.State, Err: err})
+}
+
+// newOwner draws what no other write has: it never repeats within a record.
+func newOwner() uint64 {
+	for {
+		if owner := rand.Uint64(); owner != 0 {
+			return owner
+		}
+	}
+}
+
+// bounded is a context for what must be recorded whatever became of the caller.
+func (c *Core) bounded(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(context.WithoutCancel(ctx), c.options.RecordTimeout)
+}
+
+// pause waits d, or less when ctx ends.
+func pause(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// jitter spreads d over half to one and a half of it.
+func jitter(d time.Duration) time.Duration {
+	return d/2 + time.Duration(rand.Int64N(int64(d)+1))
+}

@@ -1,0 +1,175 @@
+package semel
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/semelgo/semel/store"
+)
+
+// What a call can come back with when it did not run the operation, or cannot
+// say how that went. Test with errors.Is.
+var (
+	// ErrInvalid: the call or the options are wrong; nothing was asked of the
+	// store. The error is a *FieldError.
+	ErrInvalid = errors.New("semel: invalid")
+	// ErrInProgress: somebody runs this key. Ask again after [RetryAfter].
+	ErrInProgress = errors.New("semel: in progress")
+	// ErrInDoubt: the record is InDoubt. Asking again helps only after somebody
+	// resolved it, or when evidence turns up.
+	ErrInDoubt = errors.New("semel: in doubt")
+	// ErrOutcomeUnknown: this call ran the operation, and cannot say whether
+	// the effect happened. Ask again with the same key.
+	ErrOutcomeUnknown = errors.New("semel: outcome unknown")
+	// ErrMismatch: the key stands for another request. Use a new key.
+	ErrMismatch = errors.New("semel: key was used for another request")
+	// ErrKeyExpired: the time in the key is older than the retention, or in the
+	// future. Nothing was run.
+	ErrKeyExpired = errors.New("semel: key expired")
+	// ErrResultUnavailable: the operation succeeded, but its result was not, or
+	// could not be, stored in a way that can be given back.
+	ErrResultUnavailable = errors.New("semel: succeeded, result unavailable")
+	// ErrLeaseLost: the lease ended or somebody took over. It is the cause of
+	// the cancelled context that the leader's function sees.
+	ErrLeaseLost = errors.New("semel: lease lost")
+	// ErrUnavailable: the store did not answer, and nothing was run.
+	ErrUnavailable = errors.New("semel: store unavailable")
+	// ErrClosed: the engine was closed; nothing was run.
+	ErrClosed = errors.New("semel: engine closed")
+)
+
+// FieldError names what is wrong with a call, a definition or options.
+type FieldError struct {
+	Field  string
+	Reason string
+}
+
+// Error returns the field and the reason.
+func (e *FieldError) Error() string { return "semel: " + e.Field + " " + e.Reason }
+
+// Is reports that a FieldError is [ErrInvalid].
+func (e *FieldError) Is(target error) bool { return target == ErrInvalid }
+
+func invalid(field, reason string) error { return &FieldError{Field: field, Reason: reason} }
+
+// Failure is the stored failure of an operation: the same for the first caller
+// and for the last. Return one, marked [Final], to say what is stored; of any
+// other error that is kept, Message is its text.
+type Failure struct {
+	Code    string          `json:"code,omitempty"`
+	Message string          `json:"message,omitempty"`
+	Details json.RawMessage `json:"details,omitempty"`
+}
+
+// Error returns the message, after the code when there is one.
+func (f *Failure) Error() string {
+	if f.Code == "" {
+		return f.Message
+	}
+	return f.Code + ": " + f.Message
+}
+
+// AttemptError is the error of an operation's function, and what it led to.
+// errors.Is and errors.As reach the function's own error.
+type AttemptError struct {
+	Operation string
+	// Verdict says what is known about the effect.
+	Verdict store.Verdict
+	// State is what stands now: Absent or Pending mean that the same key may
+	// try again.
+	State store.State
+	Err   error
+}
+
+// Error tells what happened to the key, then the function's error.
+func (e *AttemptError) Error() string {
+	return fmt.Sprintf("semel: %s %s: %v", e.Operation, e.led(), e.Err)
+}
+
+func (e *AttemptError) led() string {
+	switch {
+	case e.Verdict == store.Unknown && e.State == store.InDoubt:
+		return "may or may not have happened and is in doubt (mark errors that prove that nothing happened with NotCommitted)"
+	case e.Verdict == store.Unknown:
+		return "may or may not have happened"
+	default:
+		return "did not happen and may be tried again with the same key"
+	}
+}
+
+// Unwrap returns the function's error.
+func (e *AttemptError) Unwrap() error { return e.Err }
+
+// Is reports that an attempt whose effect is unknown is [ErrOutcomeUnknown].
+func (e *AttemptError) Is(target error) bool {
+	return target == ErrOutcomeUnknown && e.Verdict == store.Unknown
+}
+
+// waitError is ErrInProgress with the time to stay away.
+type waitError struct{ after time.Duration }
+
+func (e *waitError) Error() string {
+	return fmt.Sprintf("%v, ask again after %v", ErrInProgress, e.after)
+}
+
+func (e *waitError) Is(target error) bool { return target == ErrInProgress }
+
+// RetryAfter says how long to wait before asking again: for [ErrInProgress] a
+// time scaled to how long the leader has been running, for other errors that
+// may pass a second, and zero where asking again leads to the same.
+func RetryAfter(err error) time.Duration {
+	var w *waitError
+	switch {
+	case errors.As(err, &w):
+		return w.after
+	case errors.Is(err, ErrUnavailable), errors.Is(err, ErrClosed), errors.Is(err, ErrOutcomeUnknown):
+		return time.Second
+	default:
+		return 0
+	}
+}
+
+// VerdictOf says what a call's error tells about the effect of its key, by this
+// call or by an earlier one.
+func VerdictOf(err error) store.Verdict {
+	var attempt *AttemptError
+	var failure *Failure
+	switch {
+	case err == nil, errors.Is(err, ErrResultUnavailable):
+		return store.Committed
+	case errors.As(err, &attempt):
+		return attempt.Verdict
+	case errors.As(err, &failure):
+		return store.NotCommitted
+	default:
+		return store.Unknown
+	}
+}
+
+type markedError struct {
+	err  error
+	keep bool
+}
+
+func (e *markedError) Error() string { return e.err.Error() }
+func (e *markedError) Unwrap() error { return e.err }
+
+// NotCommitted marks err as proof that the attempt had no effect and will have
+// none. Nil stays nil.
+func NotCommitted(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &markedError{err: err}
+}
+
+// Final marks err as [NotCommitted] does, and says that it is the operation's
+// answer: it is stored, and the key has failed for ever. Nil stays nil.
+func Final(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &markedError{err: err, keep: true}
+}

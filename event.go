@@ -1,0 +1,68 @@
+package semel
+
+import (
+	"time"
+
+	"github.com/semelgo/semel/store"
+)
+
+// event is what somebody wants of a record: with what stands, it is all the
+// transition function knows.
+type event struct {
+	step step
+
+	// token is the leader's own, of the attempt it wants to end or prolong.
+	token store.Token
+	// owner is drawn for this write by everybody who is not ending their own
+	// attempt.
+	owner uint64
+
+	policy policyKind
+	// looked says that the probe was asked and found nothing.
+	looked bool
+	// to is the state asked for, where a step leads to several.
+	to store.State
+	// proven says that nothing was committed by the attempt that ends.
+	proven bool
+	// owned says that the system, not a caller, chose the key.
+	owned bool
+
+	// same tells whether a stored fingerprint is this request's. Nil: not asked.
+	same func(fingerprint []byte) bool
+	// identity is what a new record is created with.
+	identity store.Record
+
+	lease   time.Duration // of a claim or a heartbeat
+	delay   time.Duration // until what becomes Pending is due
+	expire  time.Duration // until what becomes final or Pending may be purged; 0: never
+	outcome []byte
+}
+
+// say is what the transition function answers when it makes no change.
+type say uint8
+
+const (
+	// sayTry: the change is to be tried.
+	sayTry say = iota
+	// sayReplay: the record is final, answer from it.
+	sayReplay
+	// sayWait: somebody runs it, or it is not due.
+	sayWait
+	// sayDoubt: nobody runs it and nobody knows.
+	sayDoubt
+	// sayLook: ask the domain for evidence first.
+	sayLook
+	// sayMismatch: the key stands for another request.
+	sayMismatch
+	// sayLost: the asker's token stands no more.
+	sayLost
+	// sayRefuse: the table has no such step.
+	sayRefuse
+)
+
+// decision is what the transition function answers.
+type decision struct {
+	say    say
+	step   step // the table's row, when say is sayTry
+	change store.Change
+}

@@ -1,0 +1,220 @@
+package semel
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/semelgo/semel/store"
+)
+
+// finish ends the attempt in the store and returns what stands and what to tell.
+func (a *Attempt) finish(v any, err error) (store.Record, *Outcome, error) {
+	ctx, cancel := a.c.bounded(a.ctx)
+	defer cancel()
+	if a.settled != nil {
+		a.beats.stop()
+		if err != nil && a.settled.State == store.Succeeded {
+			a.see(ctx, EventAfterOutcome, *a.settled, err)
+		}
+		return *a.settled, a.ownOutcome(*a.settled), a.settledErr
+	}
+	e := a.ending(ctx, v, err)
+	if e.step == stepHeartbeat {
+		a.beats.stop() // or the next beat would take back what is given up
+	}
+	d, now, serr := a.c.certify(ctx, a.record, e)
+	if serr != nil {
+		return a.unrecorded(ctx, e, err, serr)
+	}
+	a.beats.stop()
+	if d.say != sayTry {
+		out, told := a.lost(ctx, now, err == nil)
+		return now, out, told
+	}
+	a.seeEnd(ctx, d.step, now, err)
+	return now, a.ownOutcome(now), a.told(now, err)
+}
+
+// ending is what an attempt that returned v and err asks for.
+func (a *Attempt) ending(ctx context.Context, v any, err error) event {
+	e := event{token: a.record.Token, owner: newOwner(), policy: a.policy, expire: a.times.retention}
+	if err == nil {
+		e.step = stepSucceed
+		e.outcome = a.outcome(ctx, v)
+		return e
+	}
+	proven, keep := a.proof(err)
+	switch {
+	case proven && keep:
+		e.step, e.proven = stepFail, true
+		e.outcome = encodeFailure(err, a.c.caps.MaxOutcome)
+	case proven:
+		e.step, e.proven = stepRelease, true
+	case a.policy.runsAgain():
+		// The policy runs again when nobody knows, so the lease is given up:
+		// whoever asks next takes over, and knows that this attempt may have
+		// had an effect.
+		e.step = stepHeartbeat
+	default:
+		e.step = stepDoubt
+		if outcome := a.evidence(ctx); outcome != nil {
+			e.step, e.outcome = stepSucceed, outcome
+		}
+	}
+	return e
+}
+
+// proof tells whether err proves that nothing was committed, and whether it is
+// then to be kept.
+func (a *Attempt) proof(err error) (proven, keep bool) {
+	mark, marked := errors.AsType[*markedError](err)
+	proven = marked || a.policy == policyAtomic
+	if !proven && a.call.op.classify != nil {
+		proven = a.call.op.classify(err) == store.NotCommitted
+	}
+	if marked && mark.keep {
+		return true, true
+	}
+	return proven, proven && a.call.op.onError == Keep && !circumstantial(err)
+}
+
+// circumstantial tells whether err speaks of the circumstances of an attempt
+// rather than of the operation, so that it is nobody's answer and never kept.
+func circumstantial(err error) bool {
+	_, infrastructure := errors.AsType[*txError](err)
+	return infrastructure || errors.Is(err, errAbandoned) || errors.Is(err, ErrLeaseLost) ||
+		errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
+}
+
+// evidence looks, under policy Heal, for the effect of an attempt that does not
+// know its own.
+func (a *Attempt) evidence(ctx context.Context) []byte {
+	if a.policy != policyHeal {
+		return nil
+	}
+	outcome, err := a.c.evidence(ctx, a.call.op, a.record)
+	if err != nil {
+		a.see(ctx, EventStoreError, a.record, err)
+	}
+	return outcome
+}
+
+// outcome encodes a result, or the tombstone of one that cannot be stored: it
+// is never a reason to run again.
+func (a *Attempt) outcome(ctx context.Context, v any) []byte {
+	outcome, why := a.c.outcome(v)
+	if why != nil {
+		a.see(ctx, EventTombstone, a.record, why)
+	}
+	return outcome
+}
+
+func (c *Core) outcome(v any) ([]byte, error) {
+	if t, ok := v.(Tombstone); ok {
+		return encodeTombstone(cut(string(t), 200)), errTombstone
+	}
+	outcome, err := encodeResult(v)
+	switch {
+	case err != nil:
+		return encodeTombstone("the result cannot be stored: " + cut(err.Error(), 200)), err
+	case len(outcome) > c.caps.MaxOutcome:
+		return encodeTombstone("the result is larger than the store keeps"), errTooLarge
+	default:
+		return outcome, nil
+	}
+}
+
+var (
+	errTooLarge  = errors.New("semel: the result is larger than the store keeps")
+	errTombstone = errors.New("semel: the adapter cannot give the result back")
+)
+
+// Tombstone is the result of an operation that succeeded and whose answer
+// cannot be given a second time, because it was streamed for instance. Its text
+// says why; askers get [ErrResultUnavailable].
+type Tombstone string
+
+// unrecorded is what is left when the store gave no answer in time. A finished
+// effect is told as success; everything else is told as unknown. Both are tried
+// again in the background, with the same token.
+func (a *Attempt) unrecorded(ctx context.Context, e event, err, serr error) (store.Record, *Outcome, error) {
+	a.c.keepLate(ctx, lateItem{record: a.record, event: e, beats: a.beats}, serr)
+	if e.step != stepSucceed {
+		return a.record, nil, &AttemptError{
+			Operation: a.call.op.name, Verdict: store.Unknown, State: store.InProgress, Err: errors.Join(err, serr),
+		}
+	}
+	wished := a.record
+	wished.State, wished.Outcome = store.Succeeded, e.outcome
+	return wished, a.ownOutcome(wished), nil
+}
+
+// lost is what a leader tells whose change is not in force: what stands.
+func (a *Attempt) lost(ctx context.Context, now store.Record, acted bool) (*Outcome, error) {
+	a.see(ctx, EventFenced, now, nil)
+	if acted && a.policy != policyAtomic && now.State != store.Succeeded {
+		a.see(ctx, EventConflict, now, nil)
+	}
+	return a.c.answer(ctx, a.call, now)
+}
+
+// answer tells a call what stands, whatever it wished.
+func (c *Core) answer(ctx context.Context, call Call, now store.Record) (*Outcome, error) {
+	switch {
+	case now.State == store.Absent:
+		return nil, ErrOutcomeUnknown
+	case !call.owns(now) || !call.same(now.Fingerprint):
+		return nil, ErrMismatch
+	case now.State.Final():
+		return c.replay(ctx, now)
+	case now.State == store.InDoubt:
+		return nil, ErrInDoubt
+	default:
+		return nil, &waitError{after: retryAfter(now)}
+	}
+}
+
+// ownOutcome is the outcome of an attempt that succeeded, or nil.
+func (a *Attempt) ownOutcome(now store.Record) *Outcome {
+	if now.State != store.Succeeded || a.settledErr != nil {
+		return nil
+	}
+	return &Outcome{Record: now, Replayed: now.Owner != a.record.Owner}
+}
+
+// told is the error of an attempt that is recorded as it wished.
+func (a *Attempt) told(now store.Record, err error) error {
+	switch now.State {
+	case store.Succeeded:
+		return nil
+	case store.Failed:
+		return decodeFailure(now.Outcome)
+	case store.Pending:
+		return &AttemptError{Operation: a.call.op.name, Verdict: store.NotCommitted, State: store.Pending, Err: err}
+	default:
+		return &AttemptError{Operation: a.call.op.name, Verdict: store.Unknown, State: now.State, Err: err}
+	}
+}
+
+func (a *Attempt) seeEnd(ctx context.Context, s step, now store.Record, err error) {
+	switch {
+	case s == stepSettle:
+		a.see(ctx, EventSettled, now, err)
+	case now.State == store.Succeeded:
+		a.see(ctx, EventSucceeded, now, nil)
+	case now.State == store.Failed:
+		a.see(ctx, EventFailed, now, err)
+	case now.State == store.InDoubt:
+		a.see(ctx, EventInDoubt, now, err)
+	default:
+		a.see(ctx, EventReleased, now, err)
+	}
+}
+
+func (a *Attempt) see(ctx context.Context, kind EventKind, r store.Record, err error) {
+	a.c.observe(ctx, Event{
+		Kind: kind, Operation: a.call.op.name, ID: a.call.id, Attempt: a.record.Attempt, State: r.State,
+		Err: err, Elapsed: time.Since(a.begun),
+	})
+}

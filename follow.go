@@ -1,0 +1,99 @@
+package semel
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/semelgo/semel/store"
+)
+
+// follow answers from another caller's flight of the same key. It returns
+// nothing when the flight landed on nothing, so that the asker begins anew.
+func (q *ask) follow(ctx context.Context, f *flight) (*Outcome, error) {
+	select {
+	case <-f.decided:
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	if f.running {
+		if !q.call.same(f.fingerprint) {
+			return nil, ErrMismatch
+		}
+		if err := q.attach(ctx, f); err != nil {
+			return nil, err
+		}
+	}
+	<-f.done
+	if errors.Is(f.err, ErrUnavailable) {
+		return nil, f.err
+	}
+	d := next(f.stands, event{step: stepClaim, policy: q.policy, same: q.call.same})
+	switch d.say {
+	case sayReplay:
+		return q.c.replay(ctx, f.stands)
+	case sayMismatch, sayDoubt:
+		return nil, q.refusal(ctx, d.say, f.stands)
+	default:
+		if errors.Is(f.err, ErrInProgress) {
+			return nil, f.err
+		}
+		return nil, nil
+	}
+}
+
+// attach waits for a leader in this process: nothing but a goroutine waits.
+func (q *ask) attach(ctx context.Context, f *flight) error {
+	if !q.sit() {
+		return &waitError{after: retryAfter(store.Record{Since: time.Since(f.begun)})}
+	}
+	err := await(ctx, f.done, q.deadline)
+	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
+		return &waitError{after: retryAfter(store.Record{Since: time.Since(f.begun)})}
+	}
+	return err
+}
+
+// wait stays away from a record that another process runs, for a moment, and
+// returns what stands then.
+func (q *ask) wait(ctx context.Context, stands store.Record) (store.Record, error) {
+	left := time.Until(q.deadline)
+	if left <= 0 || !q.sit() {
+		return stands, &waitError{after: retryAfter(stands)}
+	}
+	poll := min(max(stands.Since/4, 20*time.Millisecond), time.Second, left)
+	if err := pause(ctx, jitter(poll)); err != nil {
+		return stands, err
+	}
+	now, err := q.c.get(ctx, q.call.id)
+	if err != nil {
+		return stands, fmt.Errorf("%w: read the record: %w", ErrUnavailable, err)
+	}
+	return now, nil
+}
+
+// sit takes a place among those who wait; it says no to those who have no time
+// to wait and to those for whom there is no place.
+func (q *ask) sit() bool {
+	if q.times.wait > 0 && !q.seated {
+		q.seated = q.c.flights.seat(q.c.options.MaxWaiters)
+	}
+	return q.seated
+}
+
+func (q *ask) rise() {
+	if q.seated {
+		q.c.flights.rise()
+		q.seated = false
+	}
+}
+
+// replay answers from a final record.
+func (c *Core) replay(ctx context.Context, stands store.Record) (*Outcome, error) {
+	c.see(ctx, EventReplayed, stands, nil)
+	if stands.State == store.Failed {
+		return nil, decodeFailure(stands.Outcome)
+	}
+	return &Outcome{Record: stands, Replayed: true}, nil
+}

@@ -1,0 +1,190 @@
+package semel
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/semelgo/semel/store"
+)
+
+// txError is an error of the store's transaction, not of the operation.
+type txError struct{ err error }
+
+func (e *txError) Error() string { return "transaction: " + e.err.Error() }
+func (e *txError) Unwrap() error { return e.err }
+
+type txKey struct{}
+
+// txValue is a transaction that the engine opened, and whose it is.
+type txValue struct {
+	c  *Core
+	tx any
+}
+
+func withTx(ctx context.Context, c *Core, tx any) context.Context {
+	return context.WithValue(ctx, txKey{}, txValue{c, tx})
+}
+
+// TxOf returns the transaction that e opened for the operation ctx runs in:
+// inside the function of [DoTx] or [InTx], or inside a handler whose adapter
+// runs it so.
+func TxOf[Tx any](ctx context.Context, e *Engine[Tx]) (Tx, bool) {
+	var none Tx
+	v, ok := ctx.Value(txKey{}).(txValue)
+	if !ok || v.c != e.Core {
+		return none, false
+	}
+	tx, ok := v.tx.(Tx)
+	return tx, ok
+}
+
+// InTx runs fn in a transaction that commits together with the outcome of the
+// attempt ctx belongs to. It is for the function of [Do], or the handler of an
+// adapter, when the operation's policy is [Atomic]: the claim is committed, the
+// effect and the outcome commit as one, fenced.
+//
+// What fn returned is the outcome, unless the adapter says otherwise. After an
+// error the transaction is rolled back and the attempt goes on: InTx may be
+// called again. Once it returned nil, the operation has succeeded, whatever its
+// function does afterwards.
+func InTx[T, Tx any](ctx context.Context, e *Engine[Tx], fn func(ctx context.Context, tx Tx) (T, error)) (T, error) {
+	var v T
+	a, ok := AttemptOf(ctx)
+	switch {
+	case !ok || a.c != e.Core:
+		return v, invalid("ctx", "does not belong to an attempt of this engine")
+	case a.policy != policyAtomic:
+		return v, invalid("Policy", "must be Atomic for InTx")
+	}
+	err := a.runTx(ctx, func(ctx context.Context, tx any) (any, error) {
+		var err error
+		v, err = fn(ctx, tx.(Tx))
+		return v, err
+	})
+	return v, err
+}
+
+// runTx runs fn and ends the attempt in one transaction.
+func (a *Attempt) runTx(ctx context.Context, fn func(context.Context, any) (any, error)) error {
+	if err := a.enterTx(); err != nil {
+		return err
+	}
+	defer a.leaveTx()
+	var outcome []byte
+	var fnErr error
+	verdict, err := a.c.atomic(ctx, a.call.id, false, func(ctx context.Context, tx any, _ store.Standing) (*store.Change, error) {
+		v, err := fn(withTx(ctx, a.c, tx), tx)
+		if err == nil && a.encode != nil {
+			v, err = a.encode(v)
+		}
+		if err != nil {
+			fnErr = err
+			return nil, err
+		}
+		outcome = a.outcome(ctx, v)
+		d := next(a.record, a.succeeding(outcome))
+		return &d.change, nil
+	})
+	switch {
+	case err == nil:
+		a.settle(ctx, a.succeeded(outcome), nil)
+		return nil
+	case verdict == store.NotCommitted && fnErr != nil:
+		return fnErr
+	case verdict == store.NotCommitted && errors.Is(err, store.ErrNotInForce):
+		// Somebody took over: the domain's writes are rolled back, and End
+		// will find out what stands and tell that.
+		return fmt.Errorf("%w: %w", ErrLeaseLost, err)
+	case verdict == store.NotCommitted:
+		return &txError{err}
+	case verdict == store.Committed:
+		a.settle(ctx, a.succeeded(outcome), nil)
+		return nil
+	default:
+		return a.unknownCommit(ctx, outcome, err)
+	}
+}
+
+func (a *Attempt) succeeding(outcome []byte) event {
+	return event{
+		step: stepSucceed, token: a.record.Token, policy: a.policy, outcome: outcome, expire: a.times.retention,
+	}
+}
+
+func (a *Attempt) succeeded(outcome []byte) store.Record {
+	r := a.record
+	r.State, r.Outcome = store.Succeeded, outcome
+	return r
+}
+
+// settle keeps what the attempt's own transaction has decided, for End.
+func (a *Attempt) settle(ctx context.Context, now store.Record, told error) {
+	a.mu.Lock()
+	a.settled, a.settledErr = &now, told
+	a.mu.Unlock()
+	if told == nil {
+		a.see(ctx, EventSucceeded, now, nil)
+	}
+}
+
+// unknownCommit finds out about a commit without an answer. The proof is the
+// release of this very attempt: once it is in force, the commit can never be;
+// and if the attempt's own success stands, it was.
+func (a *Attempt) unknownCommit(ctx context.Context, outcome []byte, cause error) error {
+	ctx, cancel := a.c.bounded(ctx)
+	defer cancel()
+	release := event{
+		step: stepRelease, token: a.record.Token, policy: a.policy, proven: true, expire: a.times.retention,
+	}
+	d, now, err := a.c.certify(ctx, a.record, release)
+	own := a.succeeded(outcome)
+	switch {
+	case err != nil:
+		a.c.keepLate(ctx, lateItem{record: a.record, event: release}, err)
+		told := a.attemptError(store.Unknown, store.InProgress, errors.Join(cause, err))
+		a.settle(ctx, a.record, told)
+		return told
+	case d.say == sayTry:
+		a.see(ctx, EventAmbiguousNo, now, cause)
+		told := a.attemptError(store.NotCommitted, store.Pending, &txError{cause})
+		a.settle(ctx, now, told)
+		return told
+	case now.Token == own.Token:
+		a.see(ctx, EventAmbiguousYes, now, cause)
+		a.settle(ctx, own, nil)
+		return nil
+	default:
+		return fmt.Errorf("%w: %w", ErrLeaseLost, cause)
+	}
+}
+
+func (a *Attempt) attemptError(v store.Verdict, s store.State, err error) error {
+	return &AttemptError{Operation: a.call.op.name, Verdict: v, State: s, Err: err}
+}
+
+func (a *Attempt) enterTx() error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	switch {
+	case a.ended || a.settled != nil:
+		return invalid("Attempt", "has its outcome already")
+	case a.inTx:
+		return invalid("Attempt", "runs a transaction already")
+	}
+	a.inTx = true
+	return nil
+}
+
+// hasOutcome tells whether the attempt's own transaction has decided.
+func (a *Attempt) hasOutcome() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.settled != nil
+}
+
+func (a *Attempt) leaveTx() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.inTx = false
+}

@@ -1,0 +1,188 @@
+package semel
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/semelgo/semel/store"
+)
+
+// Journal keeps, across restarts of the process, outcomes that could not be
+// recorded in the store. Its methods may be called concurrently.
+type Journal interface {
+	// Keep remembers an entry, durably. Keeping it again changes nothing.
+	Keep(e JournalEntry) error
+	// Drop forgets the entry of a token. Dropping what is not there is no error.
+	Drop(id store.ID, token store.Token) error
+	// Entries returns what is kept.
+	Entries() ([]JournalEntry, error)
+}
+
+// JournalEntry is an outcome that could not be recorded: the record as it was
+// claimed, and how its attempt ended.
+type JournalEntry struct {
+	Record  store.Record
+	Step    string
+	Outcome []byte
+	Expire  time.Duration
+	Policy  uint8
+}
+
+func entryOf(i lateItem) JournalEntry {
+	return JournalEntry{
+		Record: i.record, Step: string(i.event.step), Outcome: i.event.outcome,
+		Expire: i.event.expire, Policy: uint8(i.event.policy),
+	}
+}
+
+func (e JournalEntry) item() lateItem {
+	ending := event{
+		step: step(e.Step), token: e.Record.Token, owner: newOwner(), policy: policyKind(e.Policy),
+		outcome: e.Outcome, expire: e.Expire, proven: step(e.Step) == stepFail || step(e.Step) == stepRelease,
+	}
+	return lateItem{record: e.Record, event: ending}
+}
+
+// restore takes up what an earlier process left in the journal.
+func (l *late) restore(ctx context.Context, c *Core) error {
+	if c.options.Journal == nil {
+		return nil
+	}
+	entries, err := c.options.Journal.Entries()
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		c.keepLate(ctx, e.item(), errRestored)
+	}
+	return nil
+}
+
+var errRestored = errors.New("semel: left by an earlier process")
+
+// FileJournal is a [Journal] in one file of JSON lines, each written through to
+// the disk. A file belongs to one process at a time.
+type FileJournal struct {
+	mu   sync.Mutex
+	path string
+	kept map[journalKey]JournalEntry
+}
+
+type journalKey struct {
+	ID    store.ID
+	Token store.Token
+}
+
+// journalLine is an entry that is kept, or the key of one that was dropped.
+type journalLine struct {
+	Keep *JournalEntry `json:",omitempty"`
+	Drop *journalKey   `json:",omitempty"`
+}
+
+// OpenFileJournal reads the journal at path, which need not exist, and rewrites
+// it without what was dropped. A last line that a crash cut short is ignored;
+// any other damage is an error.
+func OpenFileJournal(path string) (*FileJournal, error) {
+	j := &FileJournal{path: path, kept: make(map[journalKey]JournalEntry)}
+	if err := j.read(); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("read journal: %w", err)
+	}
+	if err := j.compact(); err != nil {
+		return nil, fmt.Errorf("rewrite journal: %w", err)
+	}
+	return j, nil
+}
+
+func (j *FileJournal) read() error {
+	f, err := os.Open(j.path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	lines := bufio.NewReader(f)
+	for n := 1; ; n++ {
+		text, err := lines.ReadBytes('\n')
+		if err != nil {
+			return nil //nolint:nilerr // the end, or a line that was never finished
+		}
+		var line journalLine
+		if err := json.Unmarshal(text, &line); err != nil {
+			return fmt.Errorf("line %d: %w", n, err)
+		}
+		j.apply(line)
+	}
+}
+
+func (j *FileJournal) apply(line journalLine) {
+	if line.Keep != nil {
+		j.kept[journalKey{line.Keep.Record.ID, line.Keep.Record.Token}] = *line.Keep
+	}
+	if line.Drop != nil {
+		delete(j.kept, *line.Drop)
+	}
+}
+
+func (j *FileJournal) compact() error {
+	temporary := j.path + ".new"
+	if err := os.Remove(temporary); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	for _, e := range j.kept {
+		if err := appendLine(temporary, journalLine{Keep: &e}); err != nil {
+			return err
+		}
+	}
+	if len(j.kept) == 0 {
+		return os.WriteFile(j.path, nil, 0o600)
+	}
+	return os.Rename(temporary, j.path)
+}
+
+func appendLine(path string, line journalLine) error {
+	text, err := json.Marshal(line)
+	if err != nil {
+		return err
+	}
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	_, werr := f.Write(append(text, '\n'))
+	return errors.Join(werr, f.Sync(), f.Close())
+}
+
+// Keep implements [Journal].
+func (j *FileJournal) Keep(e JournalEntry) error { return j.write(journalLine{Keep: &e}) }
+
+// Drop implements [Journal].
+func (j *FileJournal) Drop(id store.ID, token store.Token) error {
+	return j.write(journalLine{Drop: &journalKey{id, token}})
+}
+
+func (j *FileJournal) write(line journalLine) error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if err := appendLine(j.path, line); err != nil {
+		return err
+	}
+	j.apply(line)
+	return nil
+}
+
+// Entries implements [Journal].
+func (j *FileJournal) Entries() ([]JournalEntry, error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	entries := make([]JournalEntry, 0, len(j.kept))
+	for _, e := range j.kept {
+		entries = append(entries, e)
+	}
+	return entries, nil
+}

@@ -1,0 +1,150 @@
+package semel
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/semelgo/semel/store"
+)
+
+// late holds what could not be recorded and tries it again, with the same
+// token, on one goroutine that lives while there is something to do.
+type late struct {
+	mu      sync.Mutex
+	items   []lateItem
+	running bool
+	cancel  context.CancelFunc
+	idle    chan struct{} // closed when the goroutine has ended
+}
+
+// lateItem is one wish that is still to be recorded.
+type lateItem struct {
+	record store.Record // as it was claimed
+	event  event
+	beats  *heart // goes on beating meanwhile, so that nobody takes over
+}
+
+func (i lateItem) stop() {
+	if i.beats != nil {
+		i.beats.stop()
+	}
+}
+
+// keepLate puts an item on the list. A full list drops it: the lease then
+// decides.
+func (c *Core) keepLate(ctx context.Context, item lateItem, why error) {
+	l := &c.late
+	if c.options.Journal != nil {
+		if err := c.options.Journal.Keep(entryOf(item)); err != nil {
+			why = fmt.Errorf("%w; journal: %w", why, err)
+		}
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.items) >= c.options.MaxLate {
+		item.stop()
+		c.see(ctx, EventLateDropped, item.record, why)
+		return
+	}
+	c.see(ctx, EventLate, item.record, why)
+	l.items = append(l.items, item)
+	if !l.running {
+		l.running = true
+		l.idle = make(chan struct{})
+		var run context.Context
+		run, l.cancel = context.WithCancel(context.WithoutCancel(ctx))
+		go l.run(run, c, l.idle)
+	}
+}
+
+// run tries every item until it is recorded or lost.
+func (l *late) run(ctx context.Context, c *Core, idle chan struct{}) {
+	defer close(idle)
+	wait := 50 * time.Millisecond
+	for {
+		l.mu.Lock()
+		if len(l.items) == 0 || ctx.Err() != nil {
+			l.running = false
+			l.mu.Unlock()
+			return
+		}
+		item := l.items[0]
+		l.items = l.items[1:]
+		l.mu.Unlock()
+		if c.tryLate(ctx, item) {
+			wait = 50 * time.Millisecond
+			continue
+		}
+		l.mu.Lock()
+		l.items = append(l.items, item)
+		l.mu.Unlock()
+		_ = pause(ctx, jitter(wait))
+		wait = min(2*wait, 5*time.Second)
+	}
+}
+
+// tryLate reports whether the store has answered, whatever it said.
+func (c *Core) tryLate(ctx context.Context, item lateItem) bool {
+	ctx, cancel := context.WithTimeout(ctx, c.options.RecordTimeout)
+	defer cancel()
+	d, now, err := c.certify(ctx, item.record, item.event)
+	if err != nil {
+		return false
+	}
+	item.stop()
+	if c.options.Journal != nil {
+		err = c.options.Journal.Drop(item.record.ID, item.record.Token)
+	}
+	switch {
+	case d.say == sayTry:
+		c.see(ctx, EventLateRecorded, now, err)
+	case item.event.step == stepSucceed && now.State != store.Succeeded:
+		c.see(ctx, EventConflict, now, err)
+	default:
+		c.see(ctx, EventFenced, now, err)
+	}
+	return true
+}
+
+// drain waits until nothing is left to record.
+func (l *late) drain(ctx context.Context) error {
+	l.mu.Lock()
+	idle, running := l.idle, l.running
+	l.mu.Unlock()
+	if !running {
+		return nil
+	}
+	select {
+	case <-idle:
+		return nil
+	case <-ctx.Done():
+		l.stop()
+		return fmt.Errorf("record late outcomes: %w", ctx.Err())
+	}
+}
+
+// stop gives up what is left: the journal has it, or the lease decides.
+func (l *late) stop() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.cancel != nil {
+		l.cancel()
+	}
+	for _, item := range l.items {
+		item.stop()
+	}
+}
+
+// undo gives back a claim that may have been granted although its answer never
+// came. Nothing was run, which is proof.
+func (c *Core) undo(ctx context.Context, claim store.Change, policy policyKind) {
+	if claim.To.State != store.InProgress {
+		return
+	}
+	c.keepLate(ctx, lateItem{
+		record: claim.To,
+		event:  event{step: stepRelease, token: claim.To.Token, policy: policy, proven: true, expire: c.options.Retention},
+	}, ErrUnavailable)
+}

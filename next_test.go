@@ -1,0 +1,226 @@
+package semel
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/semelgo/semel/store"
+)
+
+// everyRecord is every kind of record that can stand, as far as the transition
+// function can tell them apart, with the token (n, o) of attempt 2 where there
+// is one.
+func everyRecord() []store.Record {
+	records := []store.Record{{}}
+	for _, s := range store.States() {
+		for _, due := range []time.Duration{-1, 1} {
+			for _, tainted := range []bool{false, true} {
+				for _, owner := range []uint64{mine, theirs} {
+					r := store.Record{Due: due, Tainted: tainted, Fingerprint: []byte("f")}
+					r.Token = store.Token{State: s, Attempt: 2, Owner: owner}
+					records = append(records, r)
+				}
+			}
+		}
+	}
+	return records
+}
+
+const (
+	mine   = 7
+	theirs = 8
+	fresh  = 9
+)
+
+// everyEvent is every wish, as far as the transition function can tell them
+// apart.
+func everyEvent() []event {
+	var events []event
+	steps := []step{
+		stepCreate, stepReschedule, stepClaim, stepHeartbeat, stepTakeover, stepRequeue, stepSucceed, stepFail,
+		stepRelease, stepDoubt, stepHeal, stepSettle, stepResolve, stepCancel, stepRedrive, stepInline, stepVoid, stepPurge,
+	}
+	for _, s := range steps {
+		for bits := range 16 {
+			for policy := policyUnset; policy <= policyAtLeastOnce; policy++ {
+				for _, to := range targets(s) {
+					events = append(events, event{
+						step: s, to: to, owner: fresh, policy: policy,
+						token:  store.Token{State: store.InProgress, Attempt: 2, Owner: mine},
+						looked: bits&1 > 0, proven: bits&2 > 0, owned: bits&4 > 0,
+						same: func([]byte) bool { return bits&8 > 0 },
+					})
+				}
+			}
+		}
+	}
+	return events
+}
+
+func targets(s step) []store.State {
+	switch s {
+	case stepInline:
+		// An inline attempt ends for good; policies other than unset and
+		// Atomic never come this way.
+		return []store.State{store.Succeeded, store.Failed}
+	case stepVoid:
+		return []store.State{store.Pending}
+	case stepResolve:
+		return append(store.States(), store.Absent)
+	default:
+		return []store.State{store.Absent}
+	}
+}
+
+// possible leaves out what the engine never asks: DoTx runs only operations of
+// policy unset or Atomic.
+func possible(e event) bool {
+	return e.step != stepInline && e.step != stepVoid || e.policy == policyUnset || e.policy == policyAtomic
+}
+
+// TestTransitionsAreExactlyTheTable runs the transition function over every
+// record and every wish: the changes it makes are the rows of the table, all of
+// them and no other.
+func TestTransitionsAreExactlyTheTable(t *testing.T) {
+	t.Parallel()
+	seen := map[string]bool{}
+	for _, stands := range everyRecord() {
+		for _, e := range everyEvent() {
+			d := next(stands, e)
+			if d.say != sayTry || !possible(e) {
+				continue
+			}
+			seen[edge(string(d.step), stands.State, d.change.To.State)] = true
+		}
+	}
+	want := map[string]bool{}
+	for _, row := range Transitions() {
+		if row.Step != string(stepPurge) {
+			want[edge(row.Step, row.From, row.To)] = true
+		}
+	}
+	for e := range seen {
+		if !want[e] {
+			t.Errorf("the function makes %q, which is not in the table", e)
+		}
+	}
+	for e := range want {
+		if !seen[e] {
+			t.Errorf("the table has %q, which the function never makes", e)
+		}
+	}
+}
+
+func edge(name string, from, to store.State) string { return fmt.Sprintf("%s: %v → %v", name, from, to) }
+
+// TestEveryChangeKeepsTheLaws checks, over every record and every wish, what
+// must hold whatever the step is.
+func TestEveryChangeKeepsTheLaws(t *testing.T) {
+	t.Parallel()
+	for _, stands := range everyRecord() {
+		for _, e := range everyEvent() {
+			d := next(stands, e)
+			if d.say != sayTry || !possible(e) {
+				continue
+			}
+			for _, broken := range brokenLaws(stands, e, d) {
+				t.Errorf("%s on %+v asked as %+v: %s", d.step, stands.Token, e, broken)
+			}
+		}
+	}
+}
+
+func brokenLaws(stands store.Record, e event, d decision) []string {
+	var broken []string
+	law := func(holds bool, text string) {
+		if !holds {
+			broken = append(broken, text)
+		}
+	}
+	to, leader := d.change.To, e.token == stands.Token
+	ownEnd := slices.Contains([]step{stepSucceed, stepFail, stepRelease, stepSettle, stepHeartbeat}, d.step) ||
+		d.step == stepDoubt && e.step != stepClaim && e.step != stepInline && e.step != stepVoid && e.step != stepRequeue
+	law(d.change.If == stands.Token, "the change must name what stands")
+	law(to.Attempt >= stands.Attempt, "the attempt goes back")
+	law(ownEnd || to.Owner == fresh, "only a leader that ends its own attempt keeps its owner")
+	law(!ownEnd || to.Owner == mine, "a leader that ends its attempt keeps its owner")
+	law(to.Token != stands.Token || d.step == stepHeartbeat, "another write leaves the same token")
+	law(stands.State != store.Succeeded, "Succeeded changes")
+	law(stands.State != store.Failed || d.step == stepRedrive && e.owned, "a caller's Failed key changes")
+	law(stands.State != store.InProgress || leader || d.change.IfDue || d.step == stepHeal || d.step == stepVoid,
+		"somebody else changes a lease that may still run")
+	law(to.State != store.Failed || provenFailed(stands, e, d), "Failed without proof")
+	law(!to.State.Unfinished() || to.Expire == 0, "an unfinished record expires")
+	law(d.step != stepTakeover || e.policy.runsAgain(), "a takeover that the policy forbids")
+	law(d.step != stepTakeover || e.policy == policyAtomic || to.Tainted, "a takeover leaves no taint")
+	law(!slices.Contains([]step{stepClaim, stepTakeover, stepInline, stepVoid}, d.step) ||
+		stands.State == store.Absent || e.same(nil), "an attempt for another request")
+	return broken
+}
+
+// provenFailed: by the leader's word about its own attempt, and by policy or a
+// clean record about the earlier ones; by a rollback; or by a person.
+func provenFailed(stands store.Record, e event, d decision) bool {
+	switch d.step {
+	case stepFail, stepSettle:
+		return e.proven && (!stands.Tainted || e.policy.speaksForAll())
+	case stepInline:
+		return !stands.Tainted
+	case stepCancel:
+		return !stands.Tainted
+	case stepResolve:
+		return true
+	default:
+		return false
+	}
+}
+
+// TestAStateOfANewerVersionIsAStop: what this program does not know is neither
+// absent nor free.
+func TestAStateOfANewerVersionIsAStop(t *testing.T) {
+	t.Parallel()
+	stands := store.Record{Token: store.Token{State: 17, Attempt: 1, Owner: theirs}}
+	for _, e := range everyEvent() {
+		if d := next(stands, e); d.say == sayTry {
+			t.Fatalf("%s changes a record of unknown state to %v", e.step, d.change.To.State)
+		}
+	}
+}
+
+const updateVariable = "SEMEL_UPDATE"
+
+// TestTransitionTableGolden holds the table that documents, explorer and
+// conformance suite read. SEMEL_UPDATE=1 writes it anew.
+func TestTransitionTableGolden(t *testing.T) {
+	t.Parallel()
+	var b strings.Builder
+	b.WriteString("step\tfrom\tto\twho\tonly if\n")
+	for _, r := range Transitions() {
+		fmt.Fprintf(&b, "%s\t%v\t%v\t%s\t%s\n", r.Step, r.From, r.To, r.Who, r.If)
+	}
+	golden(t, filepath.Join("docs", "transitions.tsv"), b.String())
+}
+
+func golden(t *testing.T, path, got string) {
+	t.Helper()
+	if os.Getenv(updateVariable) != "" {
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got != string(want) {
+		t.Errorf("%s is not what the code says; run the test with %s=1 and look at the difference\ngot:\n%s", path, updateVariable, got)
+	}
+}

@@ -1,0 +1,95 @@
+package semel
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/semelgo/semel/store"
+)
+
+// Observer is told what the engine sees, on the goroutine that saw it. It must
+// be quick and safe for concurrent use.
+type Observer interface {
+	Observe(ctx context.Context, e Event)
+}
+
+// EventKind says what an [Event] is about. The values are stable names.
+type EventKind string
+
+// What is observed. Those marked "alarm" need a person.
+const (
+	EventClaimed      EventKind = "claimed"        // became the leader
+	EventTakeover     EventKind = "takeover"       // became the leader of what another left
+	EventReplayed     EventKind = "replayed"       // answered from the record
+	EventMismatch     EventKind = "mismatch"       // refused: another request's key
+	EventReleased     EventKind = "released"       // proven not committed; may try again
+	EventSucceeded    EventKind = "succeeded"      // outcome recorded
+	EventFailed       EventKind = "failed"         // failure recorded
+	EventInDoubt      EventKind = "in_doubt"       // alarm: needs evidence or a person
+	EventHealed       EventKind = "healed"         // settled by evidence
+	EventSettled      EventKind = "settled"        // settled by its late leader
+	EventLeaseLost    EventKind = "lease_lost"     // the handler's context was cancelled
+	EventFenced       EventKind = "fenced"         // a zombie's change was not in force
+	EventConflict     EventKind = "conflict"       // alarm: an effect that a later attempt does not know of
+	EventAmbiguousYes EventKind = "commit_proven"  // an unknown commit had committed
+	EventAmbiguousNo  EventKind = "commit_refuted" // an unknown commit had not, and never will
+	EventTombstone    EventKind = "tombstone"      // succeeded, but the result cannot be stored
+	EventLate         EventKind = "late"           // alarm: an outcome could not be recorded yet
+	EventLateRecorded EventKind = "late_recorded"  // it was recorded after all
+	EventLateDropped  EventKind = "late_dropped"   // alarm: the engine gave up recording it
+	EventSwept        EventKind = "swept"          // freed what a dead leader left
+	EventResolved     EventKind = "resolved"       // settled by a person
+	EventStoreError   EventKind = "store_error"    // the store did not answer; asked again
+	EventAfterOutcome EventKind = "after_outcome"  // an error or a panic after the outcome was committed
+)
+
+// Event is one thing seen. It never carries a key, a scope or a body: ID is a
+// hash of them.
+type Event struct {
+	Kind      EventKind
+	Operation string
+	ID        store.ID
+	Attempt   uint32
+	State     store.State
+	Err       error
+	Elapsed   time.Duration // since the attempt began, where there is one
+}
+
+// Alarm reports whether the event needs a person.
+func (e Event) Alarm() bool {
+	switch e.Kind {
+	case EventInDoubt, EventConflict, EventLate, EventLateDropped:
+		return true
+	default:
+		return false
+	}
+}
+
+// SlogObserver writes every event to l: alarms as errors, store errors and
+// fenced zombies as warnings, the rest for debugging. Keys appear only as the
+// record's ID, which is a hash.
+func SlogObserver(l *slog.Logger) Observer { return slogObserver{l} }
+
+type slogObserver struct{ log *slog.Logger }
+
+func (o slogObserver) Observe(ctx context.Context, e Event) {
+	level := slog.LevelDebug
+	switch {
+	case e.Alarm():
+		level = slog.LevelError
+	case e.Kind == EventFenced, e.Kind == EventLeaseLost, e.Kind == EventStoreError:
+		level = slog.LevelWarn
+	}
+	attrs := []slog.Attr{
+		slog.String("event", string(e.Kind)), slog.String("operation", e.Operation), slog.String("id", e.ID.String()),
+		slog.Uint64("attempt", uint64(e.Attempt)), slog.String("state", e.State.String()),
+	}
+	if e.Elapsed > 0 {
+		attrs = append(attrs, slog.Duration("elapsed", e.Elapsed))
+	}
+	if e.Err != nil {
+		attrs = append(attrs, slog.String("error", e.Err.Error()))
+	}
+	o.log.LogAttrs(ctx, level, "semel", attrs...)
+}

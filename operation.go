@@ -1,0 +1,141 @@
+package semel
+
+import (
+	"strconv"
+	"time"
+
+	"github.com/semelgo/semel/store"
+)
+
+// OperationOptions says once how an operation behaves. The zero value is good.
+type OperationOptions[In any] struct {
+	// Policy names what happens after a crash. Unset: Hold for [Do], inline for
+	// [DoTx].
+	Policy Policy
+	// Lease is how long a leader may be silent before others may take over:
+	// longer than the longest outage to ride out. Zero: the engine's. With
+	// Policy Atomic a Lease makes [DoTx] commit its claim first.
+	Lease time.Duration
+	// Heartbeat is how often the lease is renewed. Zero: a third of the lease.
+	Heartbeat time.Duration
+	// MaxRun is the longest an attempt may go on, heartbeats or not: from the
+	// maximum of what is normal, not from the mean. Zero: the engine's.
+	MaxRun time.Duration
+	// Retention is how long a finished record is kept, counted from the
+	// outcome: longer than the longest redelivery. Zero: the engine's.
+	Retention time.Duration
+	// Wait is how long a follower waits for the leader. Zero: the engine's.
+	Wait time.Duration
+	// OnError says what a failure that is proven leads to.
+	OnError OnError
+	// Classify may say NotCommitted for errors it knows. Everything else it
+	// says, and every error when it is nil, is Unknown, unless the function
+	// marked it. Inside a transaction it is not asked: a rollback is proof.
+	Classify func(error) store.Verdict
+	// Fingerprints choose the fields that make it the same request; the last
+	// one is used for new records, the earlier ones, by their place in the
+	// list, for records of older versions of the program. Only ever append.
+	// None: the whole input. What a function returns is compared as JSON.
+	Fingerprints []func(In) any
+	// KeyTime reads the time out of a key. If set, a key without a record that
+	// is older than the retention or newer than Skew is [ErrKeyExpired].
+	KeyTime func(key string) (time.Time, bool)
+	// Skew is how far the clocks of callers may be off. Zero: 5 minutes.
+	Skew time.Duration
+}
+
+// Operation is a named unit of work. Declare it once, as a package variable.
+type Operation[In any] struct {
+	def          operation
+	fingerprints []func(In) any
+}
+
+// operation is what the engine knows of an Operation.
+type operation struct {
+	name                                 string
+	policy                               Policy
+	lease, beat, maxRun, retention, wait time.Duration
+	leaseSet                             bool
+	onError                              OnError
+	classify                             func(error) store.Verdict
+	keyTime                              func(string) (time.Time, bool)
+	skew                                 time.Duration
+	err                                  error
+}
+
+// Declared is any [Operation].
+type Declared interface{ declared() *operation }
+
+// Define declares an operation. Names are 1 to 255 visible ASCII characters and
+// are stored with each record: renaming an operation forgets its keys. Wrong
+// options are reported by the first call, and by [New] for the operations it is
+// given.
+func Define[In any](name string, o OperationOptions[In]) *Operation[In] {
+	op := &Operation[In]{fingerprints: o.Fingerprints}
+	op.def = operation{
+		name: name, policy: o.Policy, lease: o.Lease, leaseSet: o.Lease > 0, beat: o.Heartbeat,
+		maxRun: o.MaxRun, retention: o.Retention, wait: o.Wait, onError: o.OnError,
+		classify: o.Classify, keyTime: o.KeyTime, skew: o.Skew,
+	}
+	if op.def.skew == 0 {
+		op.def.skew = 5 * time.Minute
+	}
+	op.def.err = op.def.valid()
+	if len(o.Fingerprints) > 255 {
+		op.def.err = invalid("Fingerprints", "has more than 255 versions")
+	}
+	return op
+}
+
+// Name returns the operation's name.
+func (o *Operation[In]) Name() string { return o.def.name }
+
+func (o *Operation[In]) declared() *operation { return &o.def }
+
+func (o *operation) valid() error {
+	if o.name == "" || len(o.name) > store.MaxOperation || !visible(o.name) {
+		return invalid("Name", "must be 1 to "+strconv.Itoa(store.MaxOperation)+" visible ASCII characters")
+	}
+	err := notNegative(
+		duration{"Lease", o.lease}, duration{"Heartbeat", o.beat}, duration{"MaxRun", o.maxRun},
+		duration{"Retention", o.retention}, duration{"Wait", o.wait}, duration{"Skew", o.skew},
+	)
+	if err != nil {
+		return err
+	}
+	if o.lease > 0 && o.beat >= o.lease {
+		return invalid("Heartbeat", "must be shorter than Lease")
+	}
+	if o.onError > Keep {
+		return invalid("OnError", "is neither Release nor Keep")
+	}
+	return o.policy.valid()
+}
+
+// inline tells whether DoTx runs this operation as one transaction.
+func (o *operation) inline() bool {
+	return o.policy.kind == policyUnset || o.policy.kind == policyAtomic && !o.leaseSet
+}
+
+type duration struct {
+	field string
+	value time.Duration
+}
+
+func notNegative(ds ...duration) error {
+	for _, d := range ds {
+		if d.value < 0 {
+			return invalid(d.field, "is negative: "+d.value.String())
+		}
+	}
+	return nil
+}
+
+func visible(s string) bool {
+	for i := range len(s) {
+		if s[i] <= ' ' || s[i] > '~' {
+			return false
+		}
+	}
+	return true
+}

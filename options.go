@@ -1,0 +1,97 @@
+package semel
+
+import "time"
+
+// Options sets what operations do not say themselves. The zero value is good.
+type Options struct {
+	// Lease is how long a leader may be silent before others may take over.
+	// Zero: 30 seconds.
+	Lease time.Duration
+	// Heartbeat is how often a lease is renewed. Zero: a third of the lease, so
+	// that two may be lost.
+	Heartbeat time.Duration
+	// MaxRun is the longest an attempt may go on, heartbeats or not. Zero: no
+	// limit.
+	MaxRun time.Duration
+	// Retention is how long a finished record is kept, counted from the
+	// outcome. Zero: 24 hours.
+	Retention time.Duration
+	// Wait is how long a follower waits for the leader before it is told
+	// ErrInProgress. Zero: followers are answered at once.
+	Wait time.Duration
+	// MaxWaiters is the most followers that wait at a time; the others are
+	// answered at once. Zero: 1000.
+	MaxWaiters int
+	// RecordTimeout bounds the writing of one outcome, whatever became of the
+	// caller's context. Zero: 5 seconds.
+	RecordTimeout time.Duration
+	// MaxLate is the most outcomes that could not be recorded and are kept to
+	// be tried again. Zero: 1000.
+	MaxLate int
+	// Operations are those that Sweep may touch. Records of operations it was
+	// not given are left alone. A wrong definition is reported by New.
+	Operations []Declared
+	// Observer is told what the engine sees. Nil: nobody is.
+	Observer Observer
+	// Journal keeps what could not be recorded across restarts of the process.
+	// Nil: it is kept in memory only.
+	Journal Journal
+}
+
+func (o *Options) setDefaults() error {
+	err := notNegative(
+		duration{"Lease", o.Lease}, duration{"Heartbeat", o.Heartbeat}, duration{"MaxRun", o.MaxRun},
+		duration{"Retention", o.Retention}, duration{"Wait", o.Wait}, duration{"RecordTimeout", o.RecordTimeout},
+	)
+	if err != nil {
+		return err
+	}
+	if o.MaxWaiters < 0 {
+		return invalid("MaxWaiters", "is negative")
+	}
+	if o.MaxLate < 0 {
+		return invalid("MaxLate", "is negative")
+	}
+	setDefault(&o.Lease, 30*time.Second)
+	setDefault(&o.Retention, 24*time.Hour)
+	setDefault(&o.MaxWaiters, 1000)
+	setDefault(&o.RecordTimeout, 5*time.Second)
+	setDefault(&o.MaxLate, 1000)
+	if o.Heartbeat >= o.Lease {
+		return invalid("Heartbeat", "must be shorter than Lease")
+	}
+	for _, op := range o.Operations {
+		if op == nil {
+			return invalid("Operations", "has a nil entry")
+		}
+		if err := op.declared().err; err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func setDefault[T int | time.Duration](v *T, otherwise T) {
+	if *v == 0 {
+		*v = otherwise
+	}
+}
+
+// times are the durations one call runs with.
+type times struct {
+	lease, beat, maxRun, retention, wait time.Duration
+}
+
+// times joins what the operation says with what the engine says.
+func (o *Options) times(op *operation) times {
+	t := times{lease: op.lease, beat: op.beat, maxRun: op.maxRun, retention: op.retention, wait: op.wait}
+	setDefault(&t.lease, o.Lease)
+	if op.lease == 0 {
+		setDefault(&t.beat, o.Heartbeat)
+	}
+	setDefault(&t.beat, t.lease/3)
+	setDefault(&t.maxRun, o.MaxRun)
+	setDefault(&t.retention, o.Retention)
+	setDefault(&t.wait, o.Wait)
+	return t
+}

@@ -1,0 +1,105 @@
+package semel
+
+import "context"
+
+// Policy names what happens to a key whose leader died, and with it what is
+// promised. The zero Policy is unset: [Do] then holds, [DoTx] runs inline.
+type Policy struct {
+	kind  policyKind
+	probe Probe
+	raise RaiseFunc
+}
+
+type policyKind uint8
+
+const (
+	policyUnset policyKind = iota
+	policyAtomic
+	policyHold
+	policyHeal
+	policyFenced
+	policyKeyed
+	policyAtLeastOnce
+)
+
+// Probe looks into the domain for the effect of a key. It returns the result
+// exactly as the operation itself would have returned it, and true, when the
+// effect is there. Not found proves nothing and leads to nothing but doubt. It
+// may be called at any time, by followers and sweepers, and must not write.
+type Probe func(ctx context.Context, scope Scope, key string) (result any, found bool, err error)
+
+// RaiseFunc raises the fence at the receiver of the effect, so that it refuses
+// whatever an attempt with a lower number still sends.
+type RaiseFunc func(ctx context.Context, scope Scope, key string, attempt uint32) error
+
+// Atomic says that the effect is in the record's own database, in the
+// transaction of [DoTx] or [InTx]: one effect per key, always. With a Lease the
+// claim commits first, so that others get an answer while it runs; without one
+// the whole attempt is one transaction.
+func Atomic() Policy { return Policy{kind: policyAtomic} }
+
+// Hold never runs again by itself: after a crash the record is InDoubt until a
+// person or a reconciler says what happened. At most one effect. It is what
+// [Do] does when no policy is set.
+func Hold() Policy { return Policy{kind: policyHold} }
+
+// Heal asks the domain for evidence whenever an unfinished record is found, and
+// settles it when there is some; if there is none, it is Hold. At most one
+// effect.
+func Heal(probe Probe) Policy { return Policy{kind: policyHeal, probe: probe} }
+
+// Fenced runs again after a crash, in the only order that is safe: raise the
+// fence at the receiver, then look whether an earlier attempt got through, then
+// act. At most one effect, if the receiver keeps the fence.
+func Fenced(raise RaiseFunc, look Probe) Policy {
+	return Policy{kind: policyFenced, raise: raise, probe: look}
+}
+
+// Keyed runs again after a crash, against a receiver that does the same thing
+// once per key: give it [ChildKey], which is the same in every attempt. One
+// effect, as long as the receiver remembers the key longer than we do.
+func Keyed() Policy { return Policy{kind: policyKeyed} }
+
+// AtLeastOnce runs again after a crash. The effect may happen once per attempt.
+func AtLeastOnce() Policy { return Policy{kind: policyAtLeastOnce} }
+
+// runsAgain tells whether an attempt may follow one whose effect is unknown.
+func (k policyKind) runsAgain() bool {
+	switch k {
+	case policyAtomic, policyFenced, policyKeyed, policyAtLeastOnce:
+		return true
+	case policyUnset, policyHold, policyHeal:
+		return false
+	default:
+		return false
+	}
+}
+
+// speaksForAll tells whether a refusal that the last attempt got proves that no
+// earlier one had an effect either: by the database's fence, by the fence and
+// the look-up at the receiver, or by the receiver's own memory of the key.
+func (k policyKind) speaksForAll() bool {
+	return k == policyAtomic || k == policyFenced || k == policyKeyed
+}
+
+// valid returns what is missing, naming the field.
+func (p Policy) valid() error {
+	if p.kind == policyHeal && p.probe == nil {
+		return invalid("Policy", "Heal needs a probe")
+	}
+	if p.kind == policyFenced && (p.raise == nil || p.probe == nil) {
+		return invalid("Policy", "Fenced needs both a raise and a look function")
+	}
+	return nil
+}
+
+// OnError says what an error leads to that proves that nothing was committed.
+type OnError uint8
+
+const (
+	// Release lets the same key try again: nothing stays, or a Pending record.
+	Release OnError = iota
+	// Keep stores the failure: the key has failed for ever, and a new try needs
+	// a new key.
+	Keep
+)

@@ -1,0 +1,67 @@
+package semel
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/semelgo/semel/store"
+)
+
+// Scope says within whom a key is unique: the principal, the tenant, the
+// consumer group. No record is shared across scopes. The zero Scope is an
+// error, so that nobody shares answers by forgetting to say who is asking.
+type Scope struct {
+	text string
+}
+
+// sharedScope cannot be written by ScopeOf, whose text begins with a digit.
+const sharedScope = "*"
+
+// ScopeOf returns the scope of who is asking: a user id, or a tenant and a
+// user. Its parts are kept apart, so ScopeOf("a", "b") and ScopeOf("ab") are
+// different scopes. No part, an empty part, or more than 1024 bytes in all is
+// an error that the first call with the scope returns.
+func ScopeOf(parts ...string) Scope {
+	var b strings.Builder
+	for _, p := range parts {
+		if p == "" {
+			return Scope{}
+		}
+		b.WriteString(strconv.Itoa(len(p)))
+		b.WriteByte(':')
+		b.WriteString(p)
+	}
+	return Scope{text: b.String()}
+}
+
+// Shared returns the scope of operations whose keys mean the same whoever asks.
+// Everyone who knows the key gets the stored answer.
+func Shared() Scope { return Scope{text: sharedScope} }
+
+// Parts returns what [ScopeOf] was given, or nil for Shared and the zero Scope.
+func (s Scope) Parts() []string {
+	var parts []string
+	rest := s.text
+	for rest != "" {
+		digits, tail, ok := strings.Cut(rest, ":")
+		n, err := strconv.Atoi(digits)
+		if !ok || err != nil || n > len(tail) {
+			return nil
+		}
+		parts, rest = append(parts, tail[:n]), tail[n:]
+	}
+	return parts
+}
+
+// Bytes returns the scope as stores keep it.
+func (s Scope) Bytes() string { return s.text }
+
+func (s Scope) valid() error {
+	if s.text == "" {
+		return invalid("Scope", "is required, and no part of it may be empty; say Shared() if keys are to be shared by everybody")
+	}
+	if len(s.text) > store.MaxScope {
+		return invalid("Scope", "is longer than "+strconv.Itoa(store.MaxScope)+" bytes")
+	}
+	return nil
+}

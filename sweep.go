@@ -1,0 +1,74 @@
+package semel
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/semelgo/semel/store"
+)
+
+// Swept counts what one pass of Sweep did.
+type Swept struct {
+	Requeued int // Pending again: the policy runs again
+	Doubted  int // InDoubt: needs evidence or a person
+	Healed   int // Succeeded: the evidence was there
+}
+
+// Sweep makes one pass over the records whose leader's lease is over, of the
+// operations the engine was given, at most limit of each, and frees them as
+// their policy says. Nothing depends on it: a retry of the key does the same.
+// Any number of processes may sweep at once. It returns what it did before an
+// error.
+func (c *Core) Sweep(ctx context.Context, limit int) (Swept, error) {
+	var swept Swept
+	for _, declared := range c.options.Operations {
+		op := declared.declared()
+		records, err := c.store.Scan(ctx, store.Query{State: store.InProgress, Operation: op.name, Due: true, Limit: limit})
+		if err != nil {
+			return swept, fmt.Errorf("scan %s: %w", op.name, err)
+		}
+		for _, r := range records {
+			if err := c.sweep(ctx, op, r, &swept); err != nil {
+				return swept, fmt.Errorf("sweep %s: %w", op.name, err)
+			}
+		}
+	}
+	return swept, nil
+}
+
+// sweep frees one record, unless somebody else has been quicker.
+func (c *Core) sweep(ctx context.Context, op *operation, r store.Record, swept *Swept) error {
+	keep := c.options.times(op).retention
+	e := event{step: stepRequeue, owner: newOwner(), policy: op.policy.kind, expire: keep}
+	d := next(r, e)
+	if d.say == sayLook {
+		outcome, err := c.evidence(ctx, op, r)
+		if err != nil {
+			return err
+		}
+		if outcome != nil {
+			healed, _, err := c.heal(ctx, r, outcome, keep)
+			if healed {
+				swept.Healed++
+			}
+			return err
+		}
+		e.looked = true
+		d = next(r, e)
+	}
+	if d.say != sayTry {
+		return nil
+	}
+	answer, err := c.swap(ctx, d.change, 3)
+	if err != nil || !answer.InForce(d.change) {
+		return err
+	}
+	if d.change.To.State == store.InDoubt {
+		swept.Doubted++
+		c.see(ctx, EventInDoubt, d.change.To, nil)
+		return nil
+	}
+	swept.Requeued++
+	c.see(ctx, EventSwept, d.change.To, nil)
+	return nil
+}
