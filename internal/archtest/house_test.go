@@ -1,0 +1,149 @@
+package archtest_test
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+const (
+	maxFileLines = 600
+	maxFuncLines = 80
+)
+
+// goFile is one parsed source file.
+type goFile struct {
+	name string // relative to the root
+	set  *token.FileSet
+	ast  *ast.File
+}
+
+func goFiles(t *testing.T) []goFile {
+	t.Helper()
+	var files []goFile
+	for _, name := range tracked(t, "*.go") {
+		set := token.NewFileSet()
+		f, err := parser.ParseFile(set, filepath.Join(root(t), name), nil, parser.ParseComments)
+		if err != nil {
+			t.Errorf("parse %s: %v", name, err)
+			continue
+		}
+		files = append(files, goFile{name, set, f})
+	}
+	return files
+}
+
+func (f goFile) line(pos token.Pos) int { return f.set.Position(pos).Line }
+
+// TestFilesAndFunctionsStaySmall holds generated and test code to the same
+// bounds: past them a file is several.
+func TestFilesAndFunctionsStaySmall(t *testing.T) {
+	for _, f := range goFiles(t) {
+		if n := f.line(f.ast.FileEnd); n > maxFileLines {
+			t.Errorf("%s has %d lines, past %d", f.name, n, maxFileLines)
+		}
+		for _, d := range f.ast.Decls {
+			fn, ok := d.(*ast.FuncDecl)
+			if !ok || fn.Body == nil {
+				continue
+			}
+			if n := f.line(fn.Body.End()) - f.line(fn.Body.Pos()) - 1; n > maxFuncLines {
+				t.Errorf("%s:%d: %s has %d lines, past %d", f.name, f.line(fn.Pos()), fn.Name.Name, n, maxFuncLines)
+			}
+		}
+	}
+}
+
+// TestEveryPackageSaysWhatItIs: a package comment on each, programs included.
+func TestEveryPackageSaysWhatItIs(t *testing.T) {
+	for _, p := range packages(t) {
+		want := "Package " + p.Name + " "
+		if p.Name == "main" {
+			want = "Command "
+		}
+		if !strings.HasPrefix(p.Doc, want) {
+			t.Errorf("%s: the package comment is %q, want one that starts with %q", p.short(), p.Doc, want)
+		}
+	}
+}
+
+// TestEveryExportedNameIsDocumented in every package, internal ones included.
+func TestEveryExportedNameIsDocumented(t *testing.T) {
+	for _, f := range goFiles(t) {
+		if strings.HasSuffix(f.name, "_test.go") || f.ast.Name.Name == "main" {
+			continue
+		}
+		for _, d := range f.ast.Decls {
+			for _, name := range undocumented(d) {
+				t.Errorf("%s:%d: %s has no comment", f.name, f.line(name.Pos()), name.Name)
+			}
+		}
+	}
+}
+
+// undocumented lists the exported names that d declares without a comment. One
+// comment may speak for a whole group of constants or variables.
+func undocumented(d ast.Decl) []*ast.Ident {
+	var bare []*ast.Ident
+	add := func(doc bool, names ...*ast.Ident) {
+		for _, n := range names {
+			if n.IsExported() && !doc {
+				bare = append(bare, n)
+			}
+		}
+	}
+	switch d := d.(type) {
+	case *ast.FuncDecl:
+		if d.Recv == nil || exportedReceiver(d.Recv) {
+			add(d.Doc != nil, d.Name)
+		}
+	case *ast.GenDecl:
+		for _, spec := range d.Specs {
+			switch s := spec.(type) {
+			case *ast.TypeSpec:
+				add(s.Doc != nil || d.Doc != nil && len(d.Specs) == 1, s.Name)
+			case *ast.ValueSpec:
+				add(s.Doc != nil || s.Comment != nil || d.Doc != nil, s.Names...)
+			}
+		}
+	}
+	return bare
+}
+
+func exportedReceiver(recv *ast.FieldList) bool {
+	exported := false
+	ast.Inspect(recv.List[0].Type, func(n ast.Node) bool {
+		if id, ok := n.(*ast.Ident); ok && !exported {
+			exported = id.IsExported()
+			return false
+		}
+		return true
+	})
+	return exported
+}
+
+// TestNoUnfinishedMarks: what is left to do is an issue with a number, not a
+// comment.
+func TestNoUnfinishedMarks(t *testing.T) {
+	mark := regexp.MustCompile(`\b(TODO|FIXME|XXX)\b`)
+	for _, f := range goFiles(t) {
+		for _, group := range f.ast.Comments {
+			if m := mark.FindString(group.Text()); m != "" {
+				t.Errorf("%s:%d: %s in a comment", f.name, f.line(group.Pos()), m)
+			}
+		}
+	}
+}
+
+// TestNoReplaceInGoMod: users build what we tested only if nothing is replaced.
+func TestNoReplaceInGoMod(t *testing.T) {
+	for _, name := range tracked(t, "go.mod", "*/go.mod") {
+		for _, r := range goMod(t, name).Replace {
+			t.Errorf("%s replaces %s", name, r.Old.Path)
+		}
+	}
+}

@@ -1,0 +1,33 @@
+package archtest_test
+
+import "testing"
+
+// TestUnitOf holds the table itself: the law is only as good as what it thinks a
+// package is.
+func TestUnitOf(t *testing.T) {
+	for _, row := range []struct {
+		name string
+		unit string
+		at   layer
+	}{
+		{"semel", "semel", core},
+		{"store", "store", contract},
+		{"store/sqlite", "store/sqlite", stores},
+		{"store/sqlite/internal/sql", "store/sqlite", stores},
+		{"semeltest", "semeltest", conformance},
+		{"internal/key", "internal/key", ground},
+		{"internal/sim", "internal/sim", surfaces},
+		{"internal/sim/cmd/explore", "internal/sim", surfaces},
+		{"internal/cmd/testrun", "internal/cmd/testrun", programs},
+		{"examples/chat", "examples/chat", programs},
+		{"internal/archtest", "internal/archtest", houseTests},
+	} {
+		unit, at, ok := unitOf(row.name)
+		if unit != row.unit || at != row.at || !ok {
+			t.Errorf("unitOf(%q) = %q, %d, %t, want %q, %d", row.name, unit, at, ok, row.unit, row.at)
+		}
+	}
+	if unit, _, ok := unitOf("util"); ok {
+		t.Errorf("unitOf(%q) = %q: a package nobody planned has a place", "util", unit)
+	}
+}

@@ -1,0 +1,150 @@
+package archtest_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+)
+
+// layer is a storey of the house. A package imports only from layers above its
+// own, that is, with a smaller number; within its layer only what is beneath
+// its own unit.
+type layer int
+
+const (
+	ground layer = iota
+	contract
+	core
+	patterns
+	conformance
+	stores
+	edges
+	surfaces
+	programs
+	houseTests // may look at everything; nobody imports them
+)
+
+// house says where each unit lives. A name ending in "/" stands for each
+// directory below it, every one a unit of its own; the longest match counts. A
+// package that is in no unit fails the test.
+var house = map[string]layer{
+	"internal/": ground,
+
+	"store": contract,
+
+	"semel": core,
+
+	"inbox":   patterns,
+	"task":    patterns,
+	"outbox":  patterns,
+	"onetime": patterns,
+	"guard":   patterns,
+
+	"semeltest": conformance,
+
+	"store/": stores,
+
+	"semelhttp":      edges,
+	"semelgrpc":      edges,
+	"semelwatermill": edges,
+	"semelotel":      edges,
+
+	"migrate":      surfaces,
+	"console":      surfaces,
+	"gateway":      surfaces,
+	"internal/sim": surfaces,
+
+	"cmd/":          programs,
+	"examples/":     programs,
+	"bench":         programs,
+	"test":          programs,
+	"internal/cmd/": programs,
+
+	"internal/archtest": houseTests,
+	"internal/doctest":  houseTests,
+}
+
+// unitOf finds the unit a package belongs to, and that unit's layer.
+func unitOf(name string) (unit string, l layer, ok bool) {
+	for prefix, at := range house {
+		candidate := prefix
+		if below, isBelow := strings.CutPrefix(name, prefix); strings.HasSuffix(prefix, "/") && isBelow {
+			first, _, _ := strings.Cut(below, "/")
+			candidate = prefix + first
+		}
+		if name != candidate && !strings.HasPrefix(name, candidate+"/") {
+			continue
+		}
+		if len(candidate) > len(unit) || len(candidate) == len(unit) && !strings.HasSuffix(prefix, "/") {
+			unit, l, ok = candidate, at, true
+		}
+	}
+	return unit, l, ok
+}
+
+// TestLayersImportOnlyWhatIsAbove is the import law.
+func TestLayersImportOnlyWhatIsAbove(t *testing.T) {
+	for _, p := range packages(t) {
+		unit, at, ok := unitOf(p.short())
+		if !ok {
+			t.Errorf("%s is in no layer of the house; name it in the table above", p.short())
+			continue
+		}
+		for _, path := range p.Imports {
+			if !ours(path) {
+				continue
+			}
+			other, above, _ := unitOf(short(path))
+			if other != unit && above >= at {
+				t.Errorf("%s imports %s, which is not in a layer above it", p.short(), short(path))
+			}
+		}
+	}
+}
+
+// TestRootImportsStandardLibraryAndStoreOnly keeps the core's users from
+// downloading anything else.
+func TestRootImportsStandardLibraryAndStoreOnly(t *testing.T) {
+	i := slices.IndexFunc(packages(t), func(p pkg) bool { return p.ImportPath == module })
+	if i < 0 {
+		t.Fatal("the root package is missing")
+	}
+	for _, path := range packages(t)[i].Imports {
+		if !std(path) && path != module+"/store" {
+			t.Errorf("the root imports %s; it may import the standard library and store only", path)
+		}
+	}
+}
+
+// TestUpperLayersImportNothingForeign: what everybody uses rests on the
+// standard library alone.
+func TestUpperLayersImportNothingForeign(t *testing.T) {
+	for _, p := range packages(t) {
+		unit, at, _ := unitOf(p.short())
+		if at > patterns && unit != "store/memory" || unit == "internal/realtest" {
+			continue
+		}
+		for _, path := range p.Imports {
+			if !std(path) && !ours(path) {
+				t.Errorf("%s imports %s; this layer imports the standard library and ours", p.short(), path)
+			}
+		}
+	}
+}
+
+// TestStoresKnowTheContractOnly: a rule of the protocol cannot leak into a
+// store that cannot see the protocol.
+func TestStoresKnowTheContractOnly(t *testing.T) {
+	for _, p := range packages(t) {
+		unit, at, _ := unitOf(p.short())
+		if at != stores {
+			continue
+		}
+		for _, path := range p.Imports {
+			other, above, _ := unitOf(short(path))
+			if ours(path) && other != unit && above != contract && above != ground {
+				t.Errorf("%s imports %s; a store imports package store and its driver", p.short(), short(path))
+			}
+		}
+	}
+}

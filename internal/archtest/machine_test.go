@@ -1,0 +1,56 @@
+package archtest_test
+
+import (
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// TestNothingNamesThisMachine: no published file holds a path of the machine it
+// was written on, or the host its packages came from.
+func TestNothingNamesThisMachine(t *testing.T) {
+	machine := machinePattern(
+		[]string{root(t), strings.TrimSpace(string(goTool(t, "env", "GOROOT"))), os.Getenv("HOME")},
+		strings.TrimSpace(string(goTool(t, "env", "GOPROXY"))))
+	for _, name := range tracked(t) {
+		if found := machine.FindString(read(t, name)); found != "" {
+			t.Errorf("%s names %q", name, strings.TrimSpace(found))
+		}
+	}
+}
+
+// machinePattern matches what is below one of dirs, and the hosts of a GOPROXY.
+// A directory of one element other than a home is too common a word to look for.
+func machinePattern(dirs []string, proxies string) *regexp.Regexp {
+	parts := []string{`/(home|Users)/[a-z]`, `\bdeb\.debian\.org\b`}
+	for _, dir := range dirs {
+		if strings.Count(dir, "/") > 1 || dir == "/root" {
+			parts = append(parts, `(^|[^\w.])`+regexp.QuoteMeta(dir)+`/`)
+		}
+	}
+	for _, proxy := range strings.FieldsFunc(proxies, func(r rune) bool { return r == ',' || r == '|' }) {
+		if _, rest, ok := strings.Cut(proxy, "://"); ok {
+			host, _, _ := strings.Cut(rest, "/")
+			parts = append(parts, `\b`+regexp.QuoteMeta(host)+`\b`)
+		}
+	}
+	return regexp.MustCompile(`(?m)` + strings.Join(parts, "|"))
+}
+
+func TestMachinePattern(t *testing.T) {
+	machine := machinePattern([]string{"/builds/semel", "/src", "/root"}, "https://cache.example/go,direct|https://mirror.example")
+	for text, want := range map[string]bool{
+		"see /builds/semel/go.mod":   true,
+		"open /" + "root/.cache/go":  true,
+		"from cache.example":         true,
+		"and https://mirror.example": true,
+		"/src/main.js":               false,
+		"testdata/builds/semel/x":    false,
+		"docs/decisions":             false,
+	} {
+		if got := machine.MatchString(text); got != want {
+			t.Errorf("the pattern matches %q: %t, want %t", text, got, want)
+		}
+	}
+}

@@ -1,0 +1,101 @@
+package archtest_test
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestPictureOfImports compares who imports whom with testdata/imports.txt, so
+// that a new edge is something somebody looked at. `make arch UPDATE=1` draws it
+// anew.
+func TestPictureOfImports(t *testing.T) {
+	got := picture(t)
+	golden := filepath.Join("testdata", "imports.txt")
+	if *update {
+		if err := os.WriteFile(golden, []byte(got), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(golden)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), got); diff != "" {
+		t.Errorf("imports differ from %s (-want +got); is the new edge meant?\n%s", golden, diff)
+	}
+}
+
+// picture writes a paragraph per package: its name, then indented what it
+// imports of ours, then the modules of others.
+func picture(t *testing.T) string {
+	t.Helper()
+	modules := modules(t)
+	var b strings.Builder
+	for _, p := range packages(t) {
+		b.WriteString(p.short() + "\n")
+		var mine, theirs []string
+		for _, path := range p.Imports {
+			switch {
+			case ours(path):
+				mine = append(mine, short(path))
+			case !std(path):
+				theirs = append(theirs, moduleOf(modules, path))
+			}
+		}
+		for _, names := range [][]string{mine, theirs} {
+			slices.Sort(names)
+			for _, name := range slices.Compact(names) {
+				b.WriteString("\t" + name + "\n")
+			}
+		}
+	}
+	return b.String()
+}
+
+// modules lists what go.mod requires.
+func modules(t *testing.T) []string {
+	t.Helper()
+	var paths []string
+	for _, m := range goMod(t, "go.mod").Require {
+		paths = append(paths, m.Path)
+	}
+	return paths
+}
+
+// moduleOf finds the module a package is of: the longest path that leads to it.
+func moduleOf(modules []string, path string) string {
+	best := ""
+	for _, m := range modules {
+		if (path == m || strings.HasPrefix(path, m+"/")) && len(m) > len(best) {
+			best = m
+		}
+	}
+	if best == "" {
+		return "not in go.mod: " + path
+	}
+	return best
+}
+
+// modFile is what the tests look at in a go.mod.
+type modFile struct {
+	Require []struct{ Path string }
+	Replace []struct{ Old struct{ Path string } }
+}
+
+func goMod(t *testing.T, name string) modFile {
+	t.Helper()
+	var m modFile
+	in := json.NewDecoder(strings.NewReader(string(goTool(t, "mod", "edit", "-json", name))))
+	if err := in.Decode(&m); err != nil && !errors.Is(err, io.EOF) {
+		t.Fatal(err)
+	}
+	return m
+}
