@@ -1,0 +1,178 @@
+package chatdb_test
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	_ "modernc.org/sqlite"
+
+	"github.com/semelgo/semel/examples/chat/chatdb"
+)
+
+// open returns a new database with the chat's tables and users 1 to n.
+func open(t *testing.T, n int) *sql.DB {
+	t.Helper()
+	db, err := sql.Open("sqlite", "file:"+filepath.Join(t.TempDir(), "chat.db")+"?_txlock=immediate")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = db.Close() })
+	for range 2 { // again is fine
+		inTx(t, db, func(ctx context.Context, tx *sql.Tx) error { return chatdb.MigrateTx(ctx, tx) })
+	}
+	for i := range n {
+		inTx(t, db, func(ctx context.Context, tx *sql.Tx) error {
+			_, err := chatdb.AddUserTx(ctx, tx, "somebody", []byte{byte(i)})
+			return err
+		})
+	}
+	return db
+}
+
+// inTx runs fn in a transaction that commits.
+func inTx(t *testing.T, db *sql.DB, fn func(ctx context.Context, tx *sql.Tx) error) {
+	t.Helper()
+	tx, err := db.BeginTx(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = tx.Rollback() }()
+	if err := fn(t.Context(), tx); err != nil {
+		t.Fatal(err)
+	}
+	if err := tx.Commit(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func create(t *testing.T, db *sql.DB, n chatdb.NewGroup) chatdb.Group {
+	t.Helper()
+	var g chatdb.Group
+	inTx(t, db, func(ctx context.Context, tx *sql.Tx) (err error) {
+		g, err = chatdb.CreateGroupTx(ctx, tx, n)
+		return err
+	})
+	return g
+}
+
+func TestUsersAreFoundByTheHashOfTheirToken(t *testing.T) {
+	t.Parallel()
+	db := open(t, 2)
+	got, err := chatdb.UserByToken(t.Context(), db, []byte{1})
+	if want := (chatdb.User{ID: 2, Name: "somebody"}); err != nil || got != want {
+		t.Errorf("UserByToken = %v, %v, want %v", got, err, want)
+	}
+	if _, err := chatdb.UserByToken(t.Context(), db, []byte{2}); !errors.Is(err, chatdb.ErrNotFound) {
+		t.Errorf("UserByToken of no user = %v, want ErrNotFound", err)
+	}
+}
+
+func TestGroupReadsBackAsItWasCreated(t *testing.T) {
+	t.Parallel()
+	db := open(t, 3)
+	made := create(t, db, chatdb.NewGroup{OwnerID: 2, Name: "readers", Members: []int64{3, 1, 3, 2}})
+	if want := []int64{1, 2, 3}; !cmp.Equal(made.Members, want) {
+		t.Errorf("members = %v, want %v", made.Members, want)
+	}
+	got, err := chatdb.GroupByID(t.Context(), db, made.ID)
+	if diff := cmp.Diff(made, got); err != nil || diff != "" {
+		t.Errorf("GroupByID: %v, difference (-created +read):\n%s", err, diff)
+	}
+	list, err := chatdb.GroupsOf(t.Context(), db, 3)
+	if diff := cmp.Diff([]chatdb.Group{made}, list); err != nil || diff != "" {
+		t.Errorf("GroupsOf: %v, difference (-created +read):\n%s", err, diff)
+	}
+}
+
+func TestUnknownMembersAreNamed(t *testing.T) {
+	t.Parallel()
+	db := open(t, 1)
+	tx, err := db.BeginTx(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = tx.Rollback() }()
+	_, err = chatdb.CreateGroupTx(t.Context(), tx, chatdb.NewGroup{OwnerID: 1, Name: "g", Members: []int64{9, 1, 7, 9}})
+	var unknown *chatdb.UnknownUsersError
+	if !errors.As(err, &unknown) || !cmp.Equal(unknown.IDs, []int64{7, 9}) {
+		t.Errorf("CreateGroupTx = %v, want unknown users 7 and 9", err)
+	}
+}
+
+func TestGroupIsFoundByItsKeyOnly(t *testing.T) {
+	t.Parallel()
+	db := open(t, 3)
+	create(t, db, chatdb.NewGroup{OwnerID: 1, Name: "twin"})
+	made := create(t, db, chatdb.NewGroup{OwnerID: 1, Name: "twin", Members: []int64{2}, Key: "k"})
+	inTx(t, db, func(ctx context.Context, tx *sql.Tx) error {
+		return chatdb.AddMembersTx(ctx, tx, made.ID, []int64{2, 3})
+	})
+	got, err := chatdb.GroupByCreation(t.Context(), db, 1, "k")
+	if diff := cmp.Diff(made, got); err != nil || diff != "" {
+		t.Errorf("the group as it was created: %v, difference (-created +found):\n%s", err, diff)
+	}
+	for _, other := range []struct {
+		owner int64
+		key   string
+	}{{2, "k"}, {1, "K"}, {1, ""}} {
+		if _, err := chatdb.GroupByCreation(t.Context(), db, other.owner, other.key); !errors.Is(err, chatdb.ErrNotFound) {
+			t.Errorf("GroupByCreation(%d, %q) = %v, want ErrNotFound", other.owner, other.key, err)
+		}
+	}
+	now, err := chatdb.GroupByID(t.Context(), db, made.ID)
+	if want := []int64{1, 2, 3}; err != nil || !cmp.Equal(now.Members, want) {
+		t.Errorf("members now = %v, %v, want %v", now.Members, err, want)
+	}
+}
+
+func TestOneKeyOfAnOwnerHasOneGroup(t *testing.T) {
+	t.Parallel()
+	db := open(t, 2)
+	create(t, db, chatdb.NewGroup{OwnerID: 1, Name: "a", Key: "k"})
+	create(t, db, chatdb.NewGroup{OwnerID: 2, Name: "a", Key: "k"})
+	tx, err := db.BeginTx(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = tx.Rollback() }()
+	if _, err := chatdb.CreateGroupTx(t.Context(), tx, chatdb.NewGroup{OwnerID: 1, Name: "b", Key: "k"}); err == nil {
+		t.Error("a second group under the key was let in")
+	}
+}
+
+func TestMessagesAreNumberedWithoutGaps(t *testing.T) {
+	t.Parallel()
+	db := open(t, 2)
+	one := create(t, db, chatdb.NewGroup{OwnerID: 1, Name: "one"})
+	two := create(t, db, chatdb.NewGroup{OwnerID: 1, Name: "two"})
+	send := func(n chatdb.NewMessage) (m chatdb.Message) {
+		inTx(t, db, func(ctx context.Context, tx *sql.Tx) (err error) {
+			m, err = chatdb.SendMessageTx(ctx, tx, n)
+			return err
+		})
+		return m
+	}
+	var sent []chatdb.Message
+	for range 3 {
+		send(chatdb.NewMessage{GroupID: two.ID, AuthorID: 1, Text: "elsewhere"})
+		sent = append(sent, send(chatdb.NewMessage{GroupID: one.ID, AuthorID: 1, Text: "hello", Key: ""}))
+	}
+	got, err := chatdb.MessagesAfter(t.Context(), db, one.ID, 1, 10)
+	if diff := cmp.Diff(sent[1:], got); err != nil || diff != "" {
+		t.Errorf("MessagesAfter 1: %v, difference (-sent +read):\n%s", err, diff)
+	}
+	for i, m := range sent {
+		if m.Seq != int64(i+1) {
+			t.Errorf("message %d has seq %d", i+1, m.Seq)
+		}
+	}
+	keyed := send(chatdb.NewMessage{GroupID: one.ID, AuthorID: 2, Text: "hello", Key: "k"})
+	found, err := chatdb.MessageBySending(t.Context(), db, 2, "k")
+	if diff := cmp.Diff(keyed, found); err != nil || diff != "" {
+		t.Errorf("MessageBySending: %v, difference (-sent +found):\n%s", err, diff)
+	}
+}

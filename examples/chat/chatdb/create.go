@@ -1,0 +1,70 @@
+package chatdb
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+)
+
+// NewGroup is what it takes to create a group.
+type NewGroup struct {
+	OwnerID int64
+	Name    string
+	Members []int64 // the owner may be left out; twice is once
+	// Key is kept with the group, once per owner, so that the group can be found
+	// by it. Empty: none is kept.
+	Key string
+}
+
+// CreateGroupTx creates a group, its conversation and its memberships. It says
+// *UnknownUsersError when a member does not exist, by then having written much
+// of it: the transaction is to be rolled back.
+func CreateGroupTx(ctx context.Context, tx *sql.Tx, n NewGroup) (Group, error) {
+	g := Group{
+		ID: newID("grp"), ConversationID: newID("cnv"),
+		Name: n.Name, OwnerID: n.OwnerID, CreatedAt: now(),
+	}
+	_, err := tx.ExecContext(ctx,
+		`insert into groups (id, name, owner_id, created_at, creation_key) values (?, ?, ?, ?, ?)`,
+		g.ID, g.Name, g.OwnerID, g.CreatedAt.UnixMicro(), keyColumn(n.Key))
+	if err != nil {
+		return Group{}, fmt.Errorf("insert group: %w", err)
+	}
+	_, err = tx.ExecContext(ctx, `insert into conversations (id, group_id) values (?, ?)`, g.ConversationID, g.ID)
+	if err != nil {
+		return Group{}, fmt.Errorf("insert conversation: %w", err)
+	}
+	if err := join(ctx, tx, g.ID, foundingMember, append([]int64{g.OwnerID}, n.Members...)); err != nil {
+		return Group{}, err
+	}
+	return oneGroup(ctx, tx, `g.id = ?`, foundingMember, g.ID)
+}
+
+// LogCreationTx notes that an attempt created a group. The log is only ever
+// added to, and takes whatever it is told.
+func LogCreationTx(ctx context.Context, tx *sql.Tx, owner int64, key string, attempt uint32) error {
+	_, err := tx.ExecContext(ctx,
+		`insert into creations (owner, key, attempt) values (?, ?, ?)`, owner, key, int64(attempt))
+	if err != nil {
+		return fmt.Errorf("insert creation: %w", err)
+	}
+	return nil
+}
+
+// AddMembersTx adds members to a group; those who belong to it already stay as
+// they are. It says *UnknownUsersError when one does not exist.
+func AddMembersTx(ctx context.Context, tx *sql.Tx, group string, users []int64) error {
+	return join(ctx, tx, group, anyMember, users)
+}
+
+func join(ctx context.Context, tx *sql.Tx, group string, founding int, users []int64) error {
+	for _, user := range users {
+		_, err := tx.ExecContext(ctx, `
+insert into memberships (group_id, user_id, founding) select ?, id, ? from users where id = ?
+on conflict do nothing`, group, founding, user)
+		if err != nil {
+			return fmt.Errorf("insert membership: %w", err)
+		}
+	}
+	return unknownUsers(ctx, tx, users)
+}

@@ -1,0 +1,91 @@
+package chatdb
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"time"
+)
+
+// Message is one line of a group's conversation. Seq counts 1, 2, 3 … within the
+// group, without gaps.
+type Message struct {
+	ID        string    `json:"id"`
+	Seq       int64     `json:"seq"`
+	GroupID   string    `json:"group_id"`
+	AuthorID  int64     `json:"author_id"`
+	Author    string    `json:"author"`
+	Text      string    `json:"text"`
+	CreatedAt time.Time `json:"created_at"`
+}
+
+// NewMessage is what it takes to send a message.
+type NewMessage struct {
+	GroupID  string
+	AuthorID int64
+	Text     string
+	// Key is kept with the message, once per author, so that the message can be
+	// found by it. Empty: none is kept.
+	Key string
+}
+
+const messageColumns = `
+select m.id, m.seq, m.group_id, m.author_id, u.name, m.text, m.created_at
+from messages m join users u on u.id = m.author_id `
+
+// SendMessageTx adds a message with the next number of its group. The
+// transaction must be one that writes alone, as SQLite's immediate ones do.
+func SendMessageTx(ctx context.Context, tx *sql.Tx, n NewMessage) (Message, error) {
+	id := newID("msg")
+	_, err := tx.ExecContext(ctx, `
+insert into messages (id, group_id, seq, author_id, text, created_at, sending_key)
+select ?1, ?2, coalesce(max(seq), 0) + 1, ?3, ?4, ?5, ?6 from messages where group_id = ?2`,
+		id, n.GroupID, n.AuthorID, n.Text, now().UnixMicro(), keyColumn(n.Key))
+	if err != nil {
+		return Message{}, fmt.Errorf("insert message: %w", err)
+	}
+	return scanMessage(tx.QueryRowContext(ctx, messageColumns+`where m.id = ?`, id))
+}
+
+// MessageBySending finds the message that an author sent under a key, or says
+// ErrNotFound.
+func MessageBySending(ctx context.Context, q Querier, author int64, key string) (Message, error) {
+	return scanMessage(q.QueryRowContext(ctx,
+		messageColumns+`where m.author_id = ? and m.sending_key = ?`, author, key))
+}
+
+// MessagesAfter lists at most limit messages of a group with numbers above
+// after, in order.
+func MessagesAfter(ctx context.Context, q Querier, group string, after int64, limit int) ([]Message, error) {
+	rows, err := q.QueryContext(ctx,
+		messageColumns+`where m.group_id = ? and m.seq > ? order by m.seq limit ?`, group, after, limit)
+	if err != nil {
+		return nil, fmt.Errorf("select messages: %w", err)
+	}
+	defer func() { _ = rows.Close() }()
+	messages := []Message{}
+	for rows.Next() {
+		m, err := scanMessage(rows)
+		if err != nil {
+			return nil, err
+		}
+		messages = append(messages, m)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, fmt.Errorf("read messages: %w", err)
+	}
+	return messages, nil
+}
+
+func scanMessage(row interface{ Scan(dest ...any) error }) (Message, error) {
+	var (
+		m       Message
+		created int64
+	)
+	err := row.Scan(&m.ID, &m.Seq, &m.GroupID, &m.AuthorID, &m.Author, &m.Text, &created)
+	if err != nil {
+		return Message{}, fmt.Errorf("read message: %w", notFound(err))
+	}
+	m.CreatedAt = timeOf(created)
+	return m, nil
+}

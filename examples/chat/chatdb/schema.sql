@@ -1,0 +1,54 @@
+-- The chat's own tables. Every statement may run again, so that any number of
+-- processes can start at once.
+
+create table if not exists users (
+  id         integer primary key autoincrement, -- in sequence, never used twice
+  name       text    not null,
+  token_hash blob    not null unique,           -- SHA-256; the token itself is not kept
+  created_at integer not null                   -- microseconds since 1970
+);
+
+create table if not exists groups (
+  id           text    primary key,
+  name         text    not null,
+  owner_id     integer not null references users (id),
+  created_at   integer not null,
+  creation_key text                             -- only when the records live in another file
+);
+create unique index if not exists groups_creation on groups (owner_id, creation_key)
+  where creation_key is not null;
+
+create table if not exists conversations (
+  id       text primary key,
+  group_id text not null unique references groups (id)
+);
+
+create table if not exists memberships (
+  group_id text    not null references groups (id),
+  user_id  integer not null references users (id),
+  founding integer not null,                    -- 1: since the group was created
+  primary key (group_id, user_id)
+) without rowid;
+create index if not exists memberships_user on memberships (user_id);
+
+create table if not exists messages (
+  id          text    not null unique,
+  group_id    text    not null references groups (id),
+  seq         integer not null,                 -- 1, 2, 3 … in each group
+  author_id   integer not null references users (id),
+  text        text    not null,
+  created_at  integer not null,
+  sending_key text,                             -- only when the records live in another file
+  primary key (group_id, seq)
+);
+create unique index if not exists messages_sending on messages (author_id, sending_key)
+  where sending_key is not null;
+
+-- One row for each time a group was created, written in the same transaction.
+-- It has no unique constraint on purpose: were a group created twice, it would
+-- show here.
+create table if not exists creations (
+  owner   integer not null,
+  key     text    not null,
+  attempt integer not null
+);
