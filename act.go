@@ -16,6 +16,8 @@ var errBusy = errors.New("semel: busy")
 // change, so a call without an answer is simply repeated: at once, then with
 // growing pauses, until ctx ends or tries are used up (0: until ctx ends).
 func (c *Core) swap(ctx context.Context, change store.Change, tries int) (store.Standing, error) {
+	ctx, cancel := context.WithTimeout(ctx, c.options.RecordTimeout)
+	defer cancel()
 	wait := 5 * time.Millisecond
 	for try := 1; ; try++ {
 		answers, err := c.store.Swap(ctx, []store.Change{change})
@@ -38,9 +40,10 @@ func (c *Core) swap(ctx context.Context, change store.Change, tries int) (store.
 
 // get reads what stands under id, with as much patience as swap.
 func (c *Core) get(ctx context.Context, id store.ID) (store.Record, error) {
-	const tries = 3
+	ctx, cancel := context.WithTimeout(ctx, c.options.RecordTimeout)
+	defer cancel()
 	var last error
-	for range tries {
+	for range askTries {
 		answers, err := c.store.Get(ctx, []store.ID{id})
 		if err == nil {
 			return recordOf(answers[0]), nil

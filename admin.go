@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/semelgo/semel/store"
 )
@@ -17,7 +18,10 @@ func (c *Core) Get(ctx context.Context, operation string, scope Scope, key strin
 	if err != nil {
 		return r, false, fmt.Errorf("get record: %w", err)
 	}
-	return r, r.State != store.Absent, nil
+	if r.Operation != operation || r.Scope != scope.text || r.Key != key {
+		return store.Record{}, false, nil
+	}
+	return r, true, nil
 }
 
 // List returns one page of records, for consoles and reports. Records may be
@@ -65,7 +69,7 @@ func (c *Core) Resolve(ctx context.Context, r Resolution) (store.Record, error) 
 		return stands, fmt.Errorf("%w: read the record: %w", ErrUnavailable, err)
 	}
 	d := next(stands, event{
-		step: stepResolve, to: r.To, owner: newOwner(), outcome: c.resolved(r), expire: c.options.Retention,
+		step: stepResolve, to: r.To, owner: newOwner(), outcome: c.resolved(r), expire: c.retention(stands),
 	})
 	if d.say != sayTry {
 		return stands, ErrNotInDoubt
@@ -82,6 +86,17 @@ func (c *Core) Resolve(ctx context.Context, r Resolution) (store.Record, error) 
 	now := standing(d.change, stands)
 	c.see(ctx, EventResolved, now, nil)
 	return now, nil
+}
+
+// retention is how long a record is kept once it is settled: as its operation
+// says, if the engine was given it.
+func (c *Core) retention(r store.Record) time.Duration {
+	for _, declared := range c.options.Operations {
+		if op := declared.declared(); op.name == r.Operation {
+			return c.options.times(op).retention
+		}
+	}
+	return c.options.Retention
 }
 
 // resolved is the outcome a person gives, or nil for none.
@@ -106,11 +121,11 @@ func (c *Core) resolved(r Resolution) []byte {
 func (c *Core) swapNoted(ctx context.Context, change store.Change, r Resolution) (store.Standing, error) {
 	auditor, ok := c.store.(store.Auditor)
 	if !ok {
-		return c.swap(ctx, change, 3)
+		return c.swap(ctx, change, askTries)
 	}
 	note := store.Note{ID: r.ID, From: change.If, To: change.To.Token, Actor: r.Actor, Reason: r.Reason}
 	var last error
-	for range 3 {
+	for range askTries {
 		answer, err := auditor.SwapNoted(ctx, change, note)
 		if err == nil {
 			return answer, answer.Err

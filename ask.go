@@ -74,7 +74,7 @@ func (q *ask) claim(ctx context.Context) (a *Attempt, out *Outcome, err error) {
 	landed := false
 	defer func() {
 		if !landed && q.flight != nil { // a panic in a probe
-			q.c.flights.land(q.call.id, q.flight, store.Record{}, ErrUnavailable)
+			q.c.flights.land(q.call.id, q.flight, store.Record{}, errAbandoned)
 		}
 	}()
 	sent := time.Now()
@@ -104,16 +104,13 @@ func (q *ask) decide(ctx context.Context) (stands store.Record, claimed bool, er
 	}
 	e := q.claimEvent()
 	for {
-		d, now, err := q.c.act(ctx, stands, e, 3)
-		if err != nil && !errors.Is(err, errBusy) {
+		d, now, err := q.c.act(ctx, stands, e, askTries)
+		switch {
+		case errors.Is(err, errBusy):
+			d.say = sayWait
+		case err != nil:
 			q.c.undo(ctx, d.change, q.policy)
 			return now, false, fmt.Errorf("%w: claim: %w", ErrUnavailable, err)
-		}
-		if now.State != store.Absent && !q.call.owns(now) {
-			return now, false, invalid("Key", "has the same 128-bit digest as another one; use a new key")
-		}
-		if err != nil {
-			d.say = sayWait
 		}
 		switch d.say {
 		case sayTry:
@@ -128,15 +125,19 @@ func (q *ask) decide(ctx context.Context) (stands store.Record, claimed bool, er
 		default:
 			return now, false, q.refusal(ctx, d.say, now)
 		}
-		if err != nil || stands.State == store.Succeeded {
+		if err != nil {
 			return stands, false, err
 		}
 	}
 }
 
+// askTries is how often the store is asked before a call is told that it does
+// not answer.
+const askTries = 3
+
 func (q *ask) claimEvent() event {
 	return event{
-		step: stepClaim, owner: newOwner(), policy: q.policy, same: q.call.same,
+		step: stepClaim, owner: newOwner(), policy: q.policy, same: q.call.is,
 		identity: q.call.identity(), lease: q.times.firstLease(),
 	}
 }
@@ -215,7 +216,7 @@ func (c *Core) evidence(ctx context.Context, op *operation, stands store.Record)
 // heal records what evidence shows.
 func (c *Core) heal(ctx context.Context, stands store.Record, outcome []byte, keep time.Duration) (bool, store.Record, error) {
 	e := event{step: stepHeal, owner: newOwner(), outcome: outcome, expire: keep}
-	d, now, err := c.act(ctx, stands, e, 3)
+	d, now, err := c.act(ctx, stands, e, askTries)
 	healed := err == nil && d.say == sayTry
 	if healed {
 		c.see(ctx, EventHealed, now, nil)

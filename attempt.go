@@ -26,7 +26,8 @@ type Attempt struct {
 
 	mu     sync.Mutex // guards what follows
 	encode func(any) (any, error)
-	inTx   bool
+	inTx   bool // runTx is under way
+	txOpen bool // its transaction has begun
 	ended  bool
 	// settled is what stands once the attempt's own transaction has decided;
 	// settledErr is what then is told instead of an outcome.

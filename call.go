@@ -78,8 +78,9 @@ func (c Call) identity() store.Record {
 	}
 }
 
-// owns tells whether a record read back is this call's, and not one whose
-// 128-bit ID happens to be equal.
-func (c Call) owns(r store.Record) bool {
-	return r.Operation == c.op.name && r.Scope == c.scope.text && r.Key == c.key
+// is tells whether a record that stands under the call's ID is of this very
+// request: of its full operation, scope and key, not only of their 128-bit
+// digest, and of its fingerprint.
+func (c Call) is(r store.Record) bool {
+	return r.Operation == c.op.name && r.Scope == c.scope.text && r.Key == c.key && c.same(r.Fingerprint)
 }

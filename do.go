@@ -29,13 +29,13 @@ func Do[T any](ctx context.Context, e Runner, c Call, fn func(ctx context.Contex
 		return decoded[T](out)
 	}
 	defer a.Abandon()
-	v, err = fn(a.Context())
-	inTx := a.hasOutcome()
-	if out, err = a.End(v, err); err != nil {
+	v, fnErr := fn(a.Context())
+	stored := a.hasOutcome() || fnErr != nil // what InTx or evidence says, not what fn returned
+	if out, err = a.End(v, fnErr); err != nil {
 		var none T
 		return none, false, err
 	}
-	if out.Replayed || inTx {
+	if out.Replayed || stored {
 		return decoded[T](out)
 	}
 	return v, false, nil

@@ -27,8 +27,8 @@ type event struct {
 	// owned says that the system, not a caller, chose the key.
 	owned bool
 
-	// same tells whether a stored fingerprint is this request's. Nil: not asked.
-	same func(fingerprint []byte) bool
+	// same tells whether a record is of this request. Nil: not asked.
+	same func(store.Record) bool
 	// identity is what a new record is created with.
 	identity store.Record
 

@@ -164,7 +164,7 @@ func (c *Core) answer(ctx context.Context, call Call, now store.Record) (*Outcom
 	switch {
 	case now.State == store.Absent:
 		return nil, ErrOutcomeUnknown
-	case !call.owns(now) || !call.same(now.Fingerprint):
+	case !call.is(now):
 		return nil, ErrMismatch
 	case now.State.Final():
 		return c.replay(ctx, now)

@@ -19,7 +19,7 @@ func (q *ask) follow(ctx context.Context, f *flight) (*Outcome, error) {
 	}
 	if f.running {
 		if !q.call.same(f.fingerprint) {
-			return nil, ErrMismatch
+			return nil, q.refusal(ctx, sayMismatch, q.call.identity())
 		}
 		if err := q.attach(ctx, f); err != nil {
 			return nil, err
@@ -29,7 +29,7 @@ func (q *ask) follow(ctx context.Context, f *flight) (*Outcome, error) {
 	if errors.Is(f.err, ErrUnavailable) {
 		return nil, f.err
 	}
-	d := next(f.stands, event{step: stepClaim, policy: q.policy, same: q.call.same})
+	d := next(f.stands, event{step: stepClaim, policy: q.policy, same: q.call.is})
 	switch d.say {
 	case sayReplay:
 		return q.c.replay(ctx, f.stands)

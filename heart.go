@@ -65,12 +65,12 @@ func (h *heart) lose(why string) {
 }
 
 func (h *heart) expired() {
-	if h.a.excludesOthers() {
-		h.confirm(time.Now())
-		return
-	}
 	if h.maxRunLeft() <= 0 {
 		h.lose("max run is over")
+		return
+	}
+	if h.a.excludesOthers() {
+		h.confirm(time.Now())
 		return
 	}
 	h.lose("no heartbeat was confirmed for the length of a lease")
@@ -137,5 +137,5 @@ func (h *heart) tick() {
 func (a *Attempt) excludesOthers() bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return a.inTx && a.c.caps.Exclusive
+	return a.txOpen && a.c.caps.Exclusive
 }

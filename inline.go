@@ -53,7 +53,7 @@ func (c *Core) runInline(ctx context.Context, call Call, fn func(context.Context
 
 // inline speaks for its key in this process until it returns.
 func (q *ask) inline(ctx context.Context, fn func(context.Context, any) (any, error)) (out *Outcome, err error) {
-	stands, told := store.Record{}, error(ErrUnavailable)
+	stands, told := store.Record{}, errAbandoned
 	defer func() { // also on a panic, with the transaction rolled back
 		q.c.flights.land(q.call.id, q.flight, stands, told)
 	}()
@@ -134,10 +134,6 @@ func (i *inline) body(ctx context.Context, tx any, stands store.Standing) (*stor
 		i.busy, i.say = true, sayWait
 		return nil, errNotRun
 	}
-	if i.stands.State != store.Absent && !i.call.owns(i.stands) {
-		i.say = sayMismatch
-		return nil, errNotRun
-	}
 	d := next(i.stands, i.event(store.Succeeded, nil))
 	if i.say = d.say; d.step == stepDoubt {
 		i.change, i.say = d.change, sayDoubt
@@ -175,7 +171,7 @@ func (i *inline) failing(err error) (*store.Change, error) {
 
 func (i *inline) event(to store.State, outcome []byte) event {
 	return event{
-		step: stepInline, to: to, owner: i.owner, policy: i.policy, same: i.call.same,
+		step: stepInline, to: to, owner: i.owner, policy: i.policy, same: i.call.is,
 		identity: i.call.identity(), outcome: outcome, expire: i.times.retention,
 	}
 }
@@ -212,7 +208,7 @@ func (i *inline) doubt(ctx context.Context) (store.Record, error) {
 	if i.change.To.State == store.Absent {
 		return i.stands, ErrInDoubt
 	}
-	answer, err := i.c.swap(ctx, i.change, 3)
+	answer, err := i.c.swap(ctx, i.change, askTries)
 	if err != nil {
 		return i.stands, fmt.Errorf("%w: record the doubt: %w", ErrUnavailable, err)
 	}

@@ -74,6 +74,7 @@ func (a *Attempt) runTx(ctx context.Context, fn func(context.Context, any) (any,
 	var outcome []byte
 	var fnErr error
 	verdict, err := a.c.atomic(ctx, a.call.id, false, func(ctx context.Context, tx any, _ store.Standing) (*store.Change, error) {
+		a.openTx()
 		v, err := fn(withTx(ctx, a.c, tx), tx)
 		if err == nil && a.encode != nil {
 			v, err = a.encode(v)
@@ -186,5 +187,11 @@ func (a *Attempt) hasOutcome() bool {
 func (a *Attempt) leaveTx() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.inTx = false
+	a.inTx, a.txOpen = false, false
+}
+
+func (a *Attempt) openTx() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.txOpen = true
 }

@@ -24,6 +24,7 @@ type lateItem struct {
 	record store.Record // as it was claimed
 	event  event
 	beats  *heart // goes on beating meanwhile, so that nobody takes over
+	quiet  bool   // nothing was run: nobody needs to know
 }
 
 func (i lateItem) stop() {
@@ -36,7 +37,7 @@ func (i lateItem) stop() {
 // decides.
 func (c *Core) keepLate(ctx context.Context, item lateItem, why error) {
 	l := &c.late
-	if c.options.Journal != nil {
+	if c.options.Journal != nil && !item.quiet {
 		if err := c.options.Journal.Keep(entryOf(item)); err != nil {
 			why = fmt.Errorf("%w; journal: %w", why, err)
 		}
@@ -45,10 +46,10 @@ func (c *Core) keepLate(ctx context.Context, item lateItem, why error) {
 	defer l.mu.Unlock()
 	if len(l.items) >= c.options.MaxLate {
 		item.stop()
-		c.see(ctx, EventLateDropped, item.record, why)
+		c.seeLate(ctx, EventLateDropped, item, why)
 		return
 	}
-	c.see(ctx, EventLate, item.record, why)
+	c.seeLate(ctx, EventLate, item, why)
 	l.items = append(l.items, item)
 	if !l.running {
 		l.running = true
@@ -94,18 +95,24 @@ func (c *Core) tryLate(ctx context.Context, item lateItem) bool {
 		return false
 	}
 	item.stop()
-	if c.options.Journal != nil {
+	if c.options.Journal != nil && !item.quiet {
 		err = c.options.Journal.Drop(item.record.ID, item.record.Token)
 	}
 	switch {
 	case d.say == sayTry:
-		c.see(ctx, EventLateRecorded, now, err)
+		c.seeLate(ctx, EventLateRecorded, item, err)
 	case item.event.step == stepSucceed && now.State != store.Succeeded:
-		c.see(ctx, EventConflict, now, err)
+		c.seeLate(ctx, EventConflict, item, err)
 	default:
-		c.see(ctx, EventFenced, now, err)
+		c.seeLate(ctx, EventFenced, item, err)
 	}
 	return true
+}
+
+func (c *Core) seeLate(ctx context.Context, kind EventKind, item lateItem, err error) {
+	if !item.quiet {
+		c.see(ctx, kind, item.record, err)
+	}
 }
 
 // drain waits until nothing is left to record.
@@ -144,7 +151,7 @@ func (c *Core) undo(ctx context.Context, claim store.Change, policy policyKind) 
 		return
 	}
 	c.keepLate(ctx, lateItem{
-		record: claim.To,
-		event:  event{step: stepRelease, token: claim.To.Token, policy: policy, proven: true, expire: c.options.Retention},
+		record: claim.To, quiet: true,
+		event: event{step: stepRelease, token: claim.To.Token, policy: policy, proven: true, expire: c.options.Retention},
 	}, ErrUnavailable)
 }

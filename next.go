@@ -75,7 +75,7 @@ func nextInline(stands store.Record, e event) decision {
 // mayStart says whether a new attempt may begin on what stands. If not, the
 // decision says what to do instead.
 func mayStart(stands store.Record, e event) (decision, bool) {
-	if stands.State != store.Absent && e.same != nil && !e.same(stands.Fingerprint) {
+	if stands.State != store.Absent && e.same != nil && !e.same(stands) {
 		return decision{say: sayMismatch}, false
 	}
 	switch stands.State {
@@ -226,7 +226,7 @@ func nextQueue(stands store.Record, e event) decision {
 	}
 	switch {
 	case e.step == stepCreate && stands.State == store.Absent:
-	case e.step == stepCreate && e.same != nil && !e.same(stands.Fingerprint):
+	case e.step == stepCreate && e.same != nil && !e.same(stands):
 		return decision{say: sayMismatch}
 	case e.step == stepCreate:
 		return decision{say: sayReplay}

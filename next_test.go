@@ -21,7 +21,7 @@ func everyRecord() []store.Record {
 		for _, due := range []time.Duration{-1, 1} {
 			for _, tainted := range []bool{false, true} {
 				for _, owner := range []uint64{mine, theirs} {
-					r := store.Record{Due: due, Tainted: tainted, Fingerprint: []byte("f")}
+					r := store.Record{Due: due, Tainted: tainted}
 					r.Token = store.Token{State: s, Attempt: 2, Owner: owner}
 					records = append(records, r)
 				}
@@ -53,7 +53,7 @@ func everyEvent() []event {
 						step: s, to: to, owner: fresh, policy: policy,
 						token:  store.Token{State: store.InProgress, Attempt: 2, Owner: mine},
 						looked: bits&1 > 0, proven: bits&2 > 0, owned: bits&4 > 0,
-						same: func([]byte) bool { return bits&8 > 0 },
+						same: func(store.Record) bool { return bits&8 > 0 },
 					})
 				}
 			}
@@ -116,7 +116,9 @@ func TestTransitionsAreExactlyTheTable(t *testing.T) {
 	}
 }
 
-func edge(name string, from, to store.State) string { return fmt.Sprintf("%s: %v → %v", name, from, to) }
+func edge(name string, from, to store.State) string {
+	return fmt.Sprintf("%s: %v → %v", name, from, to)
+}
 
 // TestEveryChangeKeepsTheLaws checks, over every record and every wish, what
 // must hold whatever the step is.
@@ -159,7 +161,7 @@ func brokenLaws(stands store.Record, e event, d decision) []string {
 	law(d.step != stepTakeover || e.policy.runsAgain(), "a takeover that the policy forbids")
 	law(d.step != stepTakeover || e.policy == policyAtomic || to.Tainted, "a takeover leaves no taint")
 	law(!slices.Contains([]step{stepClaim, stepTakeover, stepInline, stepVoid}, d.step) ||
-		stands.State == store.Absent || e.same(nil), "an attempt for another request")
+		stands.State == store.Absent || e.same(stands), "an attempt for another request")
 	return broken
 }
 
@@ -223,4 +225,59 @@ func golden(t *testing.T, path, got string) {
 	if got != string(want) {
 		t.Errorf("%s is not what the code says; run the test with %s=1 and look at the difference\ngot:\n%s", path, updateVariable, got)
 	}
+}
+
+// TestStateMachinePage holds the drawing and the table in the documents.
+func TestStateMachinePage(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join("docs", "state-machine.md")
+	page, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const begin, end = "<!-- from Transitions -->\n", "<!-- end -->\n"
+	before, rest, ok := strings.Cut(string(page), begin)
+	_, after, ok2 := strings.Cut(rest, end)
+	if !ok || !ok2 {
+		t.Fatalf("%s has no place for the table", path)
+	}
+	golden(t, path, before+begin+drawing()+"\n"+table()+end+after)
+}
+
+// drawing draws the states, one arrow for all steps between two of them.
+func drawing() string {
+	var b strings.Builder
+	b.WriteString("\n```mermaid\nstateDiagram-v2\n")
+	var arrows []string
+	labels := map[string][]string{}
+	for _, r := range Transitions() {
+		arrow := fmt.Sprintf("%s --> %s", node(r.From), node(r.To))
+		if !slices.Contains(arrows, arrow) {
+			arrows = append(arrows, arrow)
+		}
+		if !slices.Contains(labels[arrow], r.Step) {
+			labels[arrow] = append(labels[arrow], r.Step)
+		}
+	}
+	for _, a := range arrows {
+		fmt.Fprintf(&b, "    %s : %s\n", a, strings.Join(labels[a], ", "))
+	}
+	b.WriteString("```\n")
+	return b.String()
+}
+
+func node(s store.State) string {
+	if s == store.Absent {
+		return "[*]"
+	}
+	return s.String()
+}
+
+func table() string {
+	var b strings.Builder
+	b.WriteString("| step | from | to | who | only if |\n|---|---|---|---|---|\n")
+	for _, r := range Transitions() {
+		fmt.Fprintf(&b, "| %s | %v | %v | %s | %s |\n", r.Step, r.From, r.To, r.Who, r.If)
+	}
+	return b.String()
 }

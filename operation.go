@@ -103,8 +103,8 @@ func (o *operation) valid() error {
 	if err != nil {
 		return err
 	}
-	if o.lease > 0 && o.beat >= o.lease {
-		return invalid("Heartbeat", "must be shorter than Lease")
+	if o.beat > 0 && o.beat >= o.lease {
+		return invalid("Heartbeat", "must be shorter than the operation's Lease")
 	}
 	if o.onError > Keep {
 		return invalid("OnError", "is neither Release nor Keep")

@@ -22,7 +22,8 @@ type Options struct {
 	// MaxWaiters is the most followers that wait at a time; the others are
 	// answered at once. Zero: 1000.
 	MaxWaiters int
-	// RecordTimeout bounds the writing of one outcome, whatever became of the
+	// RecordTimeout bounds each asking of the store: a claim, together with the
+	// caller's context, and the writing of one outcome, whatever became of the
 	// caller's context. Zero: 5 seconds.
 	RecordTimeout time.Duration
 	// MaxLate is the most outcomes that could not be recorded and are kept to

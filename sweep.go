@@ -59,7 +59,7 @@ func (c *Core) sweep(ctx context.Context, op *operation, r store.Record, swept *
 	if d.say != sayTry {
 		return nil
 	}
-	answer, err := c.swap(ctx, d.change, 3)
+	answer, err := c.swap(ctx, d.change, askTries)
 	if err != nil || !answer.InForce(d.change) {
 		return err
 	}
