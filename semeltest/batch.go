@@ -1,0 +1,151 @@
+package semeltest
+
+import (
+	"slices"
+
+	"github.com/semelgo/semel/store"
+)
+
+func batchChecks() []storeCheck {
+	return []storeCheck{
+		{"Order", batchOrder},
+		{"Apart", batchApart},
+		{"RefusedAlone", refusedAlone},
+		{"Empty", emptyBatch},
+		{"Largest", largestBatch},
+	}
+}
+
+// inOrder calls try with records in the order of their IDs, and in the opposite
+// one.
+func (r *rig) inOrder(n int, try func(recs []store.Record)) {
+	for _, backwards := range []bool{false, true} {
+		recs := make([]store.Record, n)
+		for i := range recs {
+			recs[i] = r.fresh()
+		}
+		slices.SortFunc(recs, func(a, b store.Record) int { return compareIDs(a.ID, b.ID) })
+		if backwards {
+			slices.Reverse(recs)
+		}
+		try(recs)
+	}
+}
+
+func compareIDs(a, b store.ID) int { return slices.Compare(a[:], b[:]) }
+
+// Answers come in the order of the changes, whatever was done with each.
+func batchOrder(r *rig) {
+	r.inOrder(12, func(recs []store.Record) {
+		stand := make([]store.Change, len(recs))
+		for i, rec := range recs {
+			stand[i] = create(rec, store.InProgress)
+		}
+		for i, answer := range r.swap(stand...) {
+			if !answer.InForce(stand[i]) {
+				r.Fatalf("create %d = %s, want in force", i, showAnswer(answer))
+			}
+		}
+		finish := make([]store.Change, len(recs))
+		for i := range finish {
+			finish[i] = move(stand[i].To, token(store.Succeeded, uint32(i)))
+			if i%3 == 0 {
+				finish[i].If.Owner++
+			}
+		}
+		for i, answer := range r.swap(finish...) {
+			if i%3 == 0 {
+				r.refused(finish[i], answer, stand[i].To.Token)
+			} else if !answer.InForce(finish[i]) {
+				r.Fatalf("finish %d = %s, want in force", i, showAnswer(answer))
+			}
+		}
+	})
+}
+
+// What one change finds does not matter to the others.
+func batchApart(r *rig) {
+	taken, running, idle := r.stand(store.Succeeded), r.stand(store.InProgress), r.stand(store.Pending)
+	absent := r.fresh()
+	absent.Token = token(store.InProgress, 1)
+	notDue := move(idle, token(store.InProgress, 2))
+	notDue.IfDue = true
+	changes := []store.Change{
+		create(taken, store.InProgress),
+		create(r.fresh(), store.InProgress),
+		move(absent, token(store.Succeeded, 1)),
+		notDue,
+		move(running, token(store.Succeeded, 1)),
+	}
+	answers := r.swap(changes...)
+	r.refused(changes[0], answers[0], taken.Token)
+	r.refused(changes[2], answers[2], store.Token{})
+	r.refused(changes[3], answers[3], idle.Token)
+	for _, i := range []int{1, 4} {
+		if !answers[i].InForce(changes[i]) {
+			r.Errorf("%s beside refused ones = %s, want in force", show(changes[i]), showAnswer(answers[i]))
+		}
+	}
+}
+
+// A change that the store cannot keep is refused by itself.
+func refusedAlone(r *rig) {
+	running := r.stand(store.InProgress)
+	tooLarge := create(r.fresh(), store.Succeeded)
+	tooLarge.To.Outcome = append(r.largest(), 0)
+	largeFinish := move(r.stand(store.InProgress), token(store.Succeeded, 1))
+	largeFinish.To.Outcome = tooLarge.To.Outcome
+	changes := []store.Change{
+		create(r.fresh(), store.InProgress),
+		tooLarge,
+		move(running, token(store.Succeeded, 1)),
+		largeFinish,
+		create(r.fresh(), store.InProgress),
+	}
+	for i, answer := range r.swap(changes...) {
+		if i == 1 || i == 3 {
+			if answer.Err == nil {
+				r.Errorf("%s with an outcome that is too large = %s, want an Err", show(changes[i]), showAnswer(answer))
+			}
+		} else if !answer.InForce(changes[i]) {
+			r.Errorf("%s beside a refused one = %s, want in force", show(changes[i]), showAnswer(answer))
+		}
+	}
+	r.mustBeAbsent(tooLarge.To.ID)
+	if got := r.mustRead(largeFinish.To.ID).Token; got != largeFinish.If {
+		r.Errorf("after a refused change %s stands, want what stood", showToken(got))
+	}
+}
+
+func emptyBatch(r *rig) {
+	if answers := r.swap(); len(answers) != 0 {
+		r.Errorf("Swap of nothing gives %d answers", len(answers))
+	}
+	answers, err := r.store.Get(r.ctx, nil)
+	if err != nil || len(answers) != 0 {
+		r.Errorf("Get of nothing = %d answers, %v", len(answers), err)
+	}
+}
+
+// A batch of the size that the store names is answered.
+func largestBatch(r *rig) {
+	if r.caps.MaxBatch < 1 {
+		r.Fatalf("Capabilities.MaxBatch = %d, want at least 1", r.caps.MaxBatch)
+	}
+	changes := make([]store.Change, min(r.caps.MaxBatch, 5000))
+	ids := make([]store.ID, len(changes))
+	for i := range changes {
+		changes[i] = create(r.fresh(), store.InProgress)
+		ids[i] = changes[i].To.ID
+	}
+	for i, answer := range r.swap(changes...) {
+		if !answer.InForce(changes[i]) {
+			r.Fatalf("change %d of %d = %s, want in force", i, len(changes), showAnswer(answer))
+		}
+	}
+	for i, answer := range r.get(ids...) {
+		if answer.Token != changes[i].To.Token {
+			r.Fatalf("record %d of %d stands as %s", i, len(changes), showAnswer(answer))
+		}
+	}
+}

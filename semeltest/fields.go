@@ -1,0 +1,210 @@
+package semeltest
+
+import (
+	"bytes"
+	"math"
+	"strings"
+
+	"github.com/semelgo/semel/store"
+)
+
+func fieldChecks() []storeCheck {
+	return []storeCheck{
+		{"NilKeeps", nilKeeps},
+		{"EmptyReplaces", emptyReplaces},
+		{"Replaced", fieldsReplaced},
+		{"Identity", identityStays},
+		{"Tainted", taintedStays},
+		{"WholeOwner", wholeOwner},
+		{"KeyBytes", keyBytes},
+		{"KeyTwins", keyTwins},
+		{"ContentBytes", contentBytes},
+		{"Longest", longestIdentity},
+		{"Largest", largestOutcome},
+		{"Copies", fieldsAreCopies},
+	}
+}
+
+func nilKeeps(r *rig) {
+	rec := r.stand(store.InProgress)
+	finish := move(rec, token(store.Succeeded, 1))
+	r.mustForce(finish)
+	want := rec
+	want.Token = finish.To.Token
+	r.mustStand(want)
+}
+
+// An empty outcome is an outcome.
+func emptyReplaces(r *rig) {
+	rec := r.stand(store.InProgress)
+	finish := move(rec, token(store.Succeeded, 1))
+	finish.To.Input, finish.To.Outcome = []byte{}, []byte{}
+	r.mustForce(finish)
+	r.mustStand(finish.To)
+}
+
+func fieldsReplaced(r *rig) {
+	rec := r.stand(store.Pending)
+	claim := move(rec, token(store.InProgress, 2))
+	claim.To.Input, claim.To.Outcome = []byte("other input"), []byte("progress")
+	r.mustForce(claim)
+	r.mustStand(claim.To)
+}
+
+// What names a record is written once, whatever later changes carry.
+func identityStays(r *rig) {
+	rec := r.stand(store.InProgress)
+	finish := move(rec, token(store.Succeeded, 1))
+	finish.To.Operation, finish.To.Scope, finish.To.Key = "another", "another", "another"
+	finish.To.Fingerprint = []byte("another")
+	r.mustForce(finish)
+	want := rec
+	want.Token = finish.To.Token
+	r.mustStand(want)
+
+	reopen := store.Change{If: finish.To.Token, To: store.Record{ID: rec.ID, Token: token(store.Pending, 1)}}
+	r.mustForce(reopen)
+	want.Token = reopen.To.Token
+	r.mustStand(want)
+}
+
+func taintedStays(r *rig) {
+	rec := r.fresh()
+	rec.Tainted = true
+	c := create(rec, store.InProgress)
+	r.mustForce(c)
+	for _, step := range []struct {
+		state   store.State
+		tainted bool
+	}{{store.Pending, true}, {store.InProgress, true}, {store.InDoubt, true}, {store.Pending, false}, {store.InProgress, true}} {
+		next := move(c.To, token(step.state, 2))
+		next.To.Tainted = step.tainted
+		r.mustForce(next)
+		if got := r.mustRead(rec.ID).Tainted; got != step.tainted {
+			r.Errorf("%v written with Tainted %v reads %v", step.state, step.tainted, got)
+		}
+		c = next
+	}
+}
+
+// Owners use all 64 bits, and attempts 31 of theirs.
+func wholeOwner(r *rig) {
+	for _, owner := range []uint64{1, math.MaxInt64, 1 << 63, math.MaxUint64} {
+		rec := r.fresh()
+		rec.Token = store.Token{State: store.InProgress, Attempt: math.MaxInt32, Owner: owner}
+		c := store.Change{To: rec}
+		r.mustForce(c)
+		r.mustStand(rec)
+		r.mustForce(move(rec, token(store.Succeeded, math.MaxInt32)))
+	}
+}
+
+// bytesOf are strings that stores like to change.
+func bytesOf() []string {
+	return []string{
+		"", "\x00", "a\x00b", "a\x00c", "\xff\xfe\x80", "\xc3\x28", "ключ", "e\u0301", "\u00e9",
+		" key ", "key\t", "line\nline\r\n", "'; drop table records; --", `"quoted\"`, "%00", "../..",
+	}
+}
+
+func keyBytes(r *rig) {
+	for _, text := range bytesOf() {
+		for _, rec := range []store.Record{
+			identity("operation", "scope", "key "+text),
+			identity("operation", "scope "+text, "key"),
+			identity("operation "+text, "scope", "key"),
+			identity("operation 2", text, text),
+		} {
+			rec.Fingerprint = []byte(text)
+			c := create(rec, store.InProgress)
+			r.mustForce(c)
+			r.mustStand(c.To)
+		}
+	}
+}
+
+// Keys that are alike to a collation are different keys.
+func keyTwins(r *rig) {
+	var twins []store.Change
+	for _, key := range []string{"key", "Key", "KEY", "key ", " key", "kéy", "ke\u0301y", "key\x00", "straße", "strasse"} {
+		twins = append(twins, create(identity("operation", "scope", key), store.InProgress))
+		twins = append(twins, create(identity("operation", key, "key"), store.InProgress))
+	}
+	for i, answer := range r.swap(twins...) {
+		if !answer.InForce(twins[i]) {
+			r.Errorf("create of scope %q, key %q = %s, want in force", twins[i].To.Scope, twins[i].To.Key, showAnswer(answer))
+		}
+	}
+	for _, c := range twins {
+		r.mustStand(c.To)
+	}
+}
+
+func contentBytes(r *rig) {
+	all := make([]byte, 256)
+	for i := range all {
+		all[i] = byte(i)
+	}
+	contents := [][]byte{all}
+	for _, text := range bytesOf() {
+		contents = append(contents, []byte(text))
+	}
+	for _, content := range contents {
+		rec := r.fresh()
+		rec.Fingerprint, rec.Input, rec.Outcome = content, content, content
+		c := create(rec, store.Succeeded)
+		r.mustForce(c)
+		r.mustStand(c.To)
+	}
+}
+
+func longestIdentity(r *rig) {
+	rec := identity(strings.Repeat("o", store.MaxOperation), strings.Repeat("s", store.MaxScope), strings.Repeat("k", store.MaxKey))
+	c := create(rec, store.InProgress)
+	r.mustForce(c)
+	r.mustStand(c.To)
+	neighbour := create(identity(rec.Operation, rec.Scope, rec.Key[1:]+"l"), store.InProgress)
+	r.mustForce(neighbour)
+	r.mustStand(neighbour.To)
+}
+
+// An outcome of the size that the store names is kept whole.
+func largestOutcome(r *rig) {
+	rec := r.stand(store.InProgress)
+	finish := move(rec, token(store.Succeeded, 1))
+	finish.To.Outcome = r.largest()
+	finish.To.Outcome[0], finish.To.Outcome[len(finish.To.Outcome)-1] = 1, 2
+	r.mustForce(finish)
+	if got := r.mustRead(rec.ID).Outcome; !bytes.Equal(got, finish.To.Outcome) {
+		r.Errorf("an outcome of %d bytes comes back otherwise, with %d", len(finish.To.Outcome), len(got))
+	}
+}
+
+// largest returns an outcome of the largest size.
+func (r *rig) largest() []byte {
+	r.Helper()
+	const most = 64 << 20
+	if r.caps.MaxOutcome < 1 || r.caps.MaxOutcome > most {
+		r.Fatalf("Capabilities.MaxOutcome = %d, want 1 to %d", r.caps.MaxOutcome, most)
+	}
+	return make([]byte, r.caps.MaxOutcome, r.caps.MaxOutcome+1)
+}
+
+// What a caller does with its bytes afterwards is its own affair.
+func fieldsAreCopies(r *rig) {
+	mine := []byte("abc")
+	rec := r.fresh()
+	rec.Fingerprint, rec.Input, rec.Outcome = mine, mine, mine
+	c := create(rec, store.InProgress)
+	r.mustForce(c)
+	mine[0] = 'x'
+	for range 2 {
+		got := r.mustRead(rec.ID)
+		for _, b := range [][]byte{got.Fingerprint, got.Input, got.Outcome} {
+			if string(b) != "abc" {
+				r.Fatalf("what stands reads %q, want abc", b)
+			}
+			b[1] = 'x'
+		}
+	}
+}

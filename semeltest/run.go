@@ -1,0 +1,86 @@
+package semeltest
+
+import "testing"
+
+// Run tests the stores that newStore makes, a fresh one for each check. Cleaning
+// up is left to newStore, with t.Cleanup.
+//
+// Checks run one after the other. Failures carry the name of the part and of
+// the check, as in Swap/Owner.
+func Run[Tx any](t *testing.T, newStore func(t testing.TB) Subject[Tx]) {
+	t.Helper()
+	for _, layer := range layers[Tx]() {
+		if t.Failed() {
+			t.Logf("%s: skipped, because it builds on what has failed", layer.name)
+			continue
+		}
+		for _, p := range layer.parts {
+			t.Run(p.name, func(t *testing.T) { p.run(t, newStore) })
+		}
+	}
+}
+
+// layer is a set of parts that can be told apart when the layers before it hold.
+type layer[Tx any] struct {
+	name  string
+	parts []part[Tx]
+}
+
+// part is a set of checks about one thing.
+type part[Tx any] struct {
+	name   string
+	checks []check[Tx]
+}
+
+// check is one thing a store must do, tried on a fresh store.
+type check[Tx any] struct {
+	name string
+	run  func(r *txRig[Tx])
+}
+
+func (p part[Tx]) run(t *testing.T, newStore func(t testing.TB) Subject[Tx]) {
+	for _, c := range p.checks {
+		t.Run(c.name, func(t *testing.T) { c.run(newTxRig(t, newStore(t))) })
+	}
+}
+
+func layers[Tx any]() []layer[Tx] {
+	return []layer[Tx]{
+		{"single calls", []part[Tx]{
+			plain[Tx]("Swap", swapChecks()),
+			plain[Tx]("Heartbeat", heartbeatChecks()),
+			plain[Tx]("Fields", fieldChecks()),
+			plain[Tx]("Batch", batchChecks()),
+			plain[Tx]("Get", getChecks()),
+			plain[Tx]("Time", timeChecks()),
+			plain[Tx]("Scan", scanChecks()),
+			plain[Tx]("Purge", purgeChecks()),
+			plain[Tx]("Audit", auditChecks()),
+		}},
+		{"transactions", []part[Tx]{
+			{"Atomic", atomicChecks[Tx]()},
+			{"Savepoint", savepointChecks[Tx]()},
+			{"Hold", holdChecks[Tx]()},
+			{"SwapTx", swapTxChecks[Tx]()},
+		}},
+		{"many at once", []part[Tx]{
+			plain[Tx]("Race", raceChecks()),
+			{"RaceTx", raceTxChecks[Tx]()},
+			plain[Tx]("Lost", lostChecks()),
+		}},
+	}
+}
+
+// storeCheck is a check that needs no transaction.
+type storeCheck struct {
+	name string
+	run  func(r *rig)
+}
+
+func plain[Tx any](name string, checks []storeCheck) part[Tx] {
+	p := part[Tx]{name: name}
+	for _, c := range checks {
+		p.checks = append(p.checks, check[Tx]{c.name, func(r *txRig[Tx]) { c.run(r.rig) }})
+	}
+	return p
+}
