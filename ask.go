@@ -99,7 +99,7 @@ func (q *ask) claim(ctx context.Context) (a *Attempt, out *Outcome, err error) {
 // decide claims, or finds out what stands. Without an error and without a
 // claim, what stands is final.
 func (q *ask) decide(ctx context.Context) (stands store.Record, claimed bool, err error) {
-	if stands, err = q.checkAge(ctx); err != nil {
+	if stands, err = q.first(ctx); err != nil {
 		return stands, false, err
 	}
 	e := q.claimEvent()
@@ -224,26 +224,37 @@ func (c *Core) heal(ctx context.Context, stands store.Record, outcome []byte, ke
 	return healed, now, err
 }
 
-// checkAge refuses a key whose own time says that its record may be gone.
-func (q *ask) checkAge(ctx context.Context) (store.Record, error) {
+// first is what the asking begins with: nothing, since most keys are new and the
+// claim itself finds out otherwise. Two things are worth a look before: a key
+// whose own time says that its record may be gone, and a store in which a claim
+// has to wait for everybody else's transaction while a look does not.
+func (q *ask) first(ctx context.Context) (store.Record, error) {
+	expired, err := q.keyExpired()
+	if err != nil || !expired && !q.c.caps.Exclusive {
+		return store.Record{}, err
+	}
+	stands, err := q.c.get(ctx, q.call.id)
+	switch {
+	case err != nil:
+		return stands, fmt.Errorf("%w: read the record: %w", ErrUnavailable, err)
+	case expired && stands.State == store.Absent:
+		return stands, ErrKeyExpired
+	default:
+		return stands, nil
+	}
+}
+
+// keyExpired tells whether the time in the key is older than any record that
+// may stand, or in the future.
+func (q *ask) keyExpired() (bool, error) {
 	op := q.call.op
 	if op.keyTime == nil {
-		return store.Record{}, nil
+		return false, nil
 	}
 	made, ok := op.keyTime(q.call.key)
 	if !ok {
-		return store.Record{}, invalid("Key", "carries no time, which this operation asks for")
+		return false, invalid("Key", "carries no time, which this operation asks for")
 	}
 	age := time.Since(made)
-	if age <= q.times.retention && age >= -op.skew {
-		return store.Record{}, nil
-	}
-	stands, err := q.c.get(ctx, q.call.id)
-	if err != nil {
-		return stands, fmt.Errorf("%w: read the record: %w", ErrUnavailable, err)
-	}
-	if stands.State == store.Absent {
-		return stands, ErrKeyExpired
-	}
-	return stands, nil
+	return age > q.times.retention || age < -op.skew, nil
 }

@@ -57,7 +57,7 @@ func (q *ask) inline(ctx context.Context, fn func(context.Context, any) (any, er
 	defer func() { // also on a panic, with the transaction rolled back
 		q.c.flights.land(q.call.id, q.flight, stands, told)
 	}()
-	stands, err = q.checkAge(ctx)
+	stands, err = q.first(ctx)
 	for err == nil {
 		if stands.State.Final() {
 			told = nil
