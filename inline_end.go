@@ -1,0 +1,141 @@
+package semel
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/semelgo/semel/store"
+)
+
+// committed tells what the transaction wrote.
+func (i *inline) committed(ctx context.Context, now store.Record) (*Outcome, error) {
+	if now.State == store.Failed {
+		i.see(ctx, EventFailed, now, i.fnErr)
+		return nil, decodeFailure(now.Outcome)
+	}
+	i.see(ctx, EventSucceeded, now, nil)
+	return &Outcome{Record: now}, nil
+}
+
+// refused answers a call that could not run: from what stands, or by another try.
+func (i *inline) refused(ctx context.Context) (store.Record, *Outcome, bool, error) {
+	switch i.say {
+	case sayReplay:
+		out, err := i.c.answer(ctx, i.call, i.stands)
+		return i.stands, out, false, err
+	case sayWait:
+		return i.stands, nil, true, nil
+	case sayDoubt:
+		now, err := i.doubt(ctx)
+		return now, nil, false, err
+	default:
+		return i.stands, nil, false, i.refusal(ctx, i.say, i.stands)
+	}
+}
+
+// doubt records that nobody knows what a dead leader of a leased attempt did,
+// when the policy does not run again.
+func (i *inline) doubt(ctx context.Context) (store.Record, error) {
+	if i.change.To.State == store.Absent {
+		return i.stands, ErrInDoubt
+	}
+	answer, err := i.c.swap(ctx, i.change, askTries)
+	if err != nil {
+		return i.stands, fmt.Errorf("%w: record the doubt: %w", ErrUnavailable, err)
+	}
+	if !answer.InForce(i.change) {
+		return recordOf(answer), &waitError{after: retryAfter(i.stands)}
+	}
+	i.see(ctx, EventInDoubt, i.change.To, nil)
+	return i.change.To, ErrInDoubt
+}
+
+// keepFailure writes the failure when the transaction that held the right could
+// not: the function's writes are undone either way, and the same change asked
+// for again is the same change.
+func (i *inline) keepFailure(ctx context.Context) (store.Record, *Outcome, error) {
+	ctx, cancel := i.c.bounded(ctx)
+	defer cancel()
+	answer, err := i.certifyChange(ctx, i.change)
+	switch {
+	case err != nil:
+		return i.stands, nil, i.attemptError(store.NotCommitted, i.stands.State, errors.Join(i.fnErr, err))
+	case answer.InForce(i.change):
+		now := standing(i.change, i.stands)
+		out, err := i.committed(ctx, now)
+		return now, out, err
+	default:
+		now := recordOf(answer)
+		out, err := i.c.answer(ctx, i.call, now)
+		return now, out, err
+	}
+}
+
+// rolledBack tells the error of an attempt that left nothing.
+func (i *inline) rolledBack(ctx context.Context, err error) (store.Record, error) {
+	if i.fnErr != nil {
+		err = i.fnErr
+	} else {
+		err = &txError{err}
+	}
+	i.see(ctx, EventReleased, i.stands, err)
+	return i.stands, i.attemptError(store.NotCommitted, i.stands.State, err)
+}
+
+// unknownCommit finds out about a commit without an answer. The proof is a
+// record of its own in the same place: once it is in force, the commit can
+// never be; and if the attempt's own success stands, it was.
+func (i *inline) unknownCommit(ctx context.Context, cause error) (store.Record, *Outcome, error) {
+	ctx, cancel := i.c.bounded(ctx)
+	defer cancel()
+	e := i.event(store.Pending, nil)
+	e.step, e.owner = stepVoid, newOwner()
+	void := next(i.stands, e).change
+	answer, err := i.certifyChange(ctx, void)
+	switch {
+	case err != nil:
+		return i.stands, nil, i.attemptError(store.Unknown, i.stands.State, errors.Join(cause, err))
+	case answer.InForce(void):
+		i.see(ctx, EventAmbiguousNo, void.To, cause)
+		return void.To, nil, i.attemptError(store.NotCommitted, store.Pending, &txError{cause})
+	case answer.Token == i.change.To.Token:
+		now := standing(i.change, i.stands)
+		i.see(ctx, EventAmbiguousYes, now, cause)
+		out, err := i.committed(ctx, now)
+		return now, out, err
+	default:
+		now := recordOf(answer)
+		i.see(ctx, EventFenced, now, cause)
+		out, err := i.c.answer(ctx, i.call, now)
+		return now, out, err
+	}
+}
+
+// certifyChange asks for one change, alone, until the store says whether it is
+// in force, as long as ctx lasts.
+func (i *inline) certifyChange(ctx context.Context, change store.Change) (store.Standing, error) {
+	wait := 5 * time.Millisecond
+	for {
+		answer, err := i.c.swap(ctx, change, 0)
+		if err != nil || !answer.Busy {
+			return answer, err
+		}
+		if err := pause(ctx, jitter(wait)); err != nil {
+			return answer, errors.Join(errBusy, err)
+		}
+		wait = min(2*wait, 100*time.Millisecond)
+	}
+}
+
+func (i *inline) attemptError(v store.Verdict, s store.State, err error) error {
+	return &AttemptError{Operation: i.call.op.name, Verdict: v, State: s, Err: err}
+}
+
+func (i *inline) see(ctx context.Context, kind EventKind, r store.Record, err error) {
+	i.c.observe(ctx, Event{
+		Kind: kind, Operation: i.call.op.name, ID: i.call.id, Attempt: i.stands.Attempt + 1, State: r.State,
+		Err: err, Elapsed: time.Since(i.begun),
+	})
+}
