@@ -22,7 +22,7 @@ type ask struct {
 
 func (c *Core) ask(call Call, policy policyKind) *ask {
 	t := c.options.times(call.op)
-	return &ask{c: c, call: call, times: t, policy: policy, deadline: time.Now().Add(t.wait)}
+	return &ask{c: c, call: call, times: t, policy: policy, deadline: now().Add(t.wait)}
 }
 
 // begin asks for the call until it leads an attempt, has an outcome, or has an
@@ -77,7 +77,7 @@ func (q *ask) claim(ctx context.Context) (a *Attempt, out *Outcome, err error) {
 			q.c.flights.land(q.call.id, q.flight, store.Record{}, errAbandoned)
 		}
 	}()
-	sent := time.Now()
+	sent := now()
 	stands, claimed, err := q.decide(ctx)
 	landed = true
 	if claimed {
@@ -209,6 +209,6 @@ func (q *ask) keyExpired() (bool, error) {
 	if !ok {
 		return false, invalid("Key", "carries no time, which this operation asks for")
 	}
-	age := time.Since(made)
+	age := since(made)
 	return age > q.times.retention || age < -op.skew, nil
 }

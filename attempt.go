@@ -72,7 +72,7 @@ func AttemptOf(ctx context.Context) (*Attempt, bool) {
 // is over. That is politeness; the fence is the safety.
 func (a *Attempt) Context() context.Context { return a.ctx }
 
-// Number returns the number of the attempt: 1, 2, 3 …
+// Number returns the number of the attempt, counted from 1.
 func (a *Attempt) Number() uint32 { return a.record.Attempt }
 
 // Token returns the fencing token, to hand to receivers that compare it.

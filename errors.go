@@ -57,7 +57,7 @@ func invalid(field, reason string) error { return &FieldError{Field: field, Reas
 // Failure is the stored failure of an operation: the same for the first caller
 // and for the last. Return one, marked [Final], to say what is stored; of any
 // other error that is kept, Message is its text.
-type Failure struct {
+type Failure struct { //nolint:errname // it is what is stored, and an error only when it is told
 	Code    string          `json:"code,omitempty"`
 	Message string          `json:"message,omitempty"`
 	Details json.RawMessage `json:"details,omitempty"`

@@ -3,7 +3,6 @@ package semel
 import (
 	"context"
 	"errors"
-	"time"
 
 	"github.com/semelgo/semel/store"
 )
@@ -141,9 +140,7 @@ type Tombstone string
 func (a *Attempt) unrecorded(ctx context.Context, e event, err, serr error) (store.Record, *Outcome, error) {
 	a.c.keepLate(ctx, lateItem{record: a.record, event: e, beats: a.beats}, serr)
 	if e.step != stepSucceed {
-		return a.record, nil, &AttemptError{
-			Operation: a.call.op.name, Verdict: store.Unknown, State: store.InProgress, Err: errors.Join(err, serr),
-		}
+		return a.record, nil, a.attemptError(store.Unknown, store.InProgress, errors.Join(err, serr))
 	}
 	wished := a.record
 	wished.State, wished.Outcome = store.Succeeded, e.outcome
@@ -191,10 +188,10 @@ func (a *Attempt) told(now store.Record, err error) error {
 	case store.Failed:
 		return decodeFailure(now.Outcome)
 	case store.Pending:
-		return &AttemptError{Operation: a.call.op.name, Verdict: store.NotCommitted, State: store.Pending, Err: err}
-	default:
-		return &AttemptError{Operation: a.call.op.name, Verdict: store.Unknown, State: now.State, Err: err}
+		return a.attemptError(store.NotCommitted, store.Pending, err)
+	case store.Absent, store.InProgress, store.InDoubt:
 	}
+	return a.attemptError(store.Unknown, now.State, err)
 }
 
 func (a *Attempt) seeEnd(ctx context.Context, s step, now store.Record, err error) {
@@ -215,6 +212,6 @@ func (a *Attempt) seeEnd(ctx context.Context, s step, now store.Record, err erro
 func (a *Attempt) see(ctx context.Context, kind EventKind, r store.Record, err error) {
 	a.c.observe(ctx, Event{
 		Kind: kind, Operation: a.call.op.name, ID: a.call.id, Attempt: a.record.Attempt, State: r.State,
-		Err: err, Elapsed: time.Since(a.begun),
+		Err: err, Elapsed: since(a.begun),
 	})
 }

@@ -51,7 +51,7 @@ func (f *flights) lead(mine *flight) {
 	if mine.running {
 		return
 	}
-	mine.running, mine.begun = true, time.Now()
+	mine.running, mine.begun = true, now()
 	close(mine.decided)
 }
 
@@ -91,7 +91,7 @@ func await(ctx context.Context, ch <-chan struct{}, deadline time.Time) error {
 		return nil
 	default:
 	}
-	t := time.NewTimer(time.Until(deadline))
+	t := time.NewTimer(until(deadline))
 	defer t.Stop()
 	select {
 	case <-ch:

@@ -46,11 +46,11 @@ func (q *ask) follow(ctx context.Context, f *flight) (*Outcome, error) {
 // attach waits for a leader in this process: nothing but a goroutine waits.
 func (q *ask) attach(ctx context.Context, f *flight) error {
 	if !q.sit() {
-		return &waitError{after: retryAfter(store.Record{Since: time.Since(f.begun)})}
+		return &waitError{after: retryAfter(store.Record{Since: since(f.begun)})}
 	}
 	err := await(ctx, f.done, q.deadline)
 	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
-		return &waitError{after: retryAfter(store.Record{Since: time.Since(f.begun)})}
+		return &waitError{after: retryAfter(store.Record{Since: since(f.begun)})}
 	}
 	return err
 }
@@ -58,7 +58,7 @@ func (q *ask) attach(ctx context.Context, f *flight) error {
 // wait stays away from a record that another process runs, for a moment, and
 // returns what stands then.
 func (q *ask) wait(ctx context.Context, stands store.Record) (store.Record, error) {
-	left := time.Until(q.deadline)
+	left := until(q.deadline)
 	if left <= 0 || !q.sit() {
 		return stands, &waitError{after: retryAfter(stands)}
 	}

@@ -33,7 +33,7 @@ func startHeart(a *Attempt, sent time.Time) *heart {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.beat = time.AfterFunc(a.times.beat, h.tick)
-	h.expiry = time.AfterFunc(time.Until(sent.Add(a.times.firstLease())), h.expired)
+	h.expiry = time.AfterFunc(until(sent.Add(a.times.firstLease())), h.expired)
 	return h
 }
 
@@ -70,7 +70,7 @@ func (h *heart) expired() {
 		return
 	}
 	if h.a.excludesOthers() {
-		h.confirm(time.Now())
+		h.confirm(now())
 		return
 	}
 	h.lose("no heartbeat was confirmed for the length of a lease")
@@ -81,7 +81,7 @@ func (h *heart) maxRunLeft() time.Duration {
 	if h.a.times.maxRun == 0 {
 		return h.a.times.lease
 	}
-	return h.a.times.maxRun - time.Since(h.begun)
+	return h.a.times.maxRun - since(h.begun)
 }
 
 // confirm counts the lease anew, from when the renewal was sent.
@@ -92,7 +92,7 @@ func (h *heart) confirm(sent time.Time) {
 		return
 	}
 	h.sent = sent
-	h.expiry.Reset(time.Until(sent.Add(min(h.a.times.lease, h.maxRunLeft()))))
+	h.expiry.Reset(until(sent.Add(min(h.a.times.lease, h.maxRunLeft()))))
 }
 
 // again sets the next beat.
@@ -112,7 +112,7 @@ func (h *heart) tick() {
 	if left <= 0 {
 		return // the lease given last ends with max run; expired tells
 	}
-	sent := time.Now()
+	sent := now()
 	if h.a.excludesOthers() {
 		// Our own transaction keeps every other writer out, this renewal too.
 		h.confirm(sent)

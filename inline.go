@@ -63,7 +63,7 @@ func (q *ask) inline(ctx context.Context, fn func(context.Context, any) (any, er
 			told = nil
 			return q.c.answer(ctx, q.call, stands)
 		}
-		i := &inline{ask: q, fn: fn, begun: time.Now(), owner: newOwner()}
+		i := &inline{ask: q, fn: fn, begun: now(), owner: newOwner()}
 		var again bool
 		stands, out, again, err = i.run(ctx)
 		if !again {

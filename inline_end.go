@@ -136,6 +136,6 @@ func (i *inline) attemptError(v store.Verdict, s store.State, err error) error {
 func (i *inline) see(ctx context.Context, kind EventKind, r store.Record, err error) {
 	i.c.observe(ctx, Event{
 		Kind: kind, Operation: i.call.op.name, ID: i.call.id, Attempt: i.stands.Attempt + 1, State: r.State,
-		Err: err, Elapsed: time.Since(i.begun),
+		Err: err, Elapsed: since(i.begun),
 	})
 }

@@ -110,7 +110,7 @@ func (j *FileJournal) read() error {
 	for n := 1; ; n++ {
 		text, err := lines.ReadBytes('\n')
 		if err != nil {
-			return nil //nolint:nilerr // the end, or a line that was never finished
+			return nil // the end, or a line that was never finished
 		}
 		var line journalLine
 		if err := json.Unmarshal(text, &line); err != nil {

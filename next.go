@@ -176,9 +176,9 @@ func endStep(s store.State) step {
 		return stepFail
 	case store.Pending:
 		return stepRelease
-	default:
-		return stepDoubt
+	case store.Absent, store.InProgress, store.InDoubt:
 	}
+	return stepDoubt
 }
 
 // nextHeal records the effect that evidence shows. It draws a new owner, so
