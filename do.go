@@ -30,7 +30,8 @@ func Do[T any](ctx context.Context, e Runner, c Call, fn func(ctx context.Contex
 	}
 	defer a.Abandon()
 	v, fnErr := fn(a.Context())
-	stored := a.hasOutcome() || fnErr != nil // what InTx or evidence says, not what fn returned
+	settled, _ := a.decided()
+	stored := settled != nil || fnErr != nil // what InTx or evidence says, not what fn returned
 	if out, err = a.End(v, fnErr); err != nil {
 		var none T
 		return none, false, err

@@ -11,12 +11,14 @@ import (
 func (a *Attempt) finish(v any, err error) (store.Record, *Outcome, error) {
 	ctx, cancel := a.c.bounded(a.ctx)
 	defer cancel()
-	if a.settled != nil {
-		a.beats.stop()
-		if err != nil && a.settled.State == store.Succeeded {
-			a.see(ctx, EventAfterOutcome, *a.settled, err)
+	if settled, told := a.decided(); settled != nil {
+		if told != nil {
+			return *settled, nil, told
 		}
-		return *a.settled, a.ownOutcome(*a.settled), a.settledErr
+		if err != nil {
+			a.see(ctx, EventAfterOutcome, *settled, err)
+		}
+		return *settled, a.ownOutcome(*settled), nil
 	}
 	e := a.ending(ctx, v, err)
 	if e.step == stepHeartbeat {
@@ -174,7 +176,7 @@ func (c *Core) answer(ctx context.Context, call Call, now store.Record) (*Outcom
 
 // ownOutcome is the outcome of an attempt that succeeded, or nil.
 func (a *Attempt) ownOutcome(now store.Record) *Outcome {
-	if now.State != store.Succeeded || a.settledErr != nil {
+	if now.State != store.Succeeded {
 		return nil
 	}
 	return &Outcome{Record: now, Replayed: now.Owner != a.record.Owner}

@@ -119,8 +119,11 @@ func (a *Attempt) succeeded(outcome []byte) store.Record {
 	return r
 }
 
-// settle keeps what the attempt's own transaction has decided, for End.
+// settle keeps what the attempt's own transaction has decided, for End. There
+// is no lease to renew any more: a renewal would find the outcome in its place
+// and take it for somebody else's.
 func (a *Attempt) settle(ctx context.Context, now store.Record, told error) {
+	a.beats.stop()
 	a.mu.Lock()
 	a.settled, a.settledErr = &now, told
 	a.mu.Unlock()
@@ -177,11 +180,12 @@ func (a *Attempt) enterTx() error {
 	return nil
 }
 
-// hasOutcome tells whether the attempt's own transaction has decided.
-func (a *Attempt) hasOutcome() bool {
+// decided returns what the attempt's own transaction has decided, or nil, and
+// what then is told instead of an outcome.
+func (a *Attempt) decided() (*store.Record, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return a.settled != nil
+	return a.settled, a.settledErr
 }
 
 func (a *Attempt) leaveTx() {
