@@ -1,0 +1,173 @@
+package doctest_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/semelgo/semel/semelhttp"
+)
+
+// readmeAddr is where the README's program listens. The test lets it listen
+// elsewhere.
+const readmeAddr = "127.0.0.1:8081"
+
+// TestReadmeProgramRuns builds the one complete program of the README as if it
+// were a file of this module, runs it, and asks it what the README says one can
+// ask.
+func TestReadmeProgramRuns(t *testing.T) {
+	source, addr := program(t)
+	base := start(t, build(t, source), addr)
+
+	first, status := post(t, base, "the-key", `{"item":"book"}`)
+	if status != http.StatusCreated {
+		t.Fatalf("the first request: status %d, want 201; body %s", status, first.body)
+	}
+	if first.replayed {
+		t.Error("the first request is answered as a replay")
+	}
+	second, status := post(t, base, "the-key", `{"item":"book"}`)
+	if status != http.StatusCreated || !second.replayed || second.body != first.body {
+		t.Errorf("the second request: status %d, %+v, want 201 and a replay of %q", status, second, first.body)
+	}
+	other, status := post(t, base, "another-key", `{"item":"book"}`)
+	if status != http.StatusCreated || other.replayed || other.body == first.body {
+		t.Errorf("another key: status %d, %+v, want 201 and another order than %q", status, other, first.body)
+	}
+	if _, status := post(t, base, "the-key", `{"item":"lamp"}`); status != http.StatusUnprocessableEntity {
+		t.Errorf("the key with another body: status %d, want 422", status)
+	}
+	if _, status := post(t, base, "", `{"item":"book"}`); status != http.StatusBadRequest {
+		t.Errorf("no key: status %d, want 400", status)
+	}
+}
+
+// program returns the README's complete program, listening on a free port.
+func program(t *testing.T) (source, addr string) {
+	t.Helper()
+	for _, b := range blocks(read(t, english)) {
+		if b.language != "go" || !strings.Contains(b.text, "package main") {
+			continue
+		}
+		if !strings.Contains(b.text, readmeAddr) {
+			t.Fatalf("the README's program does not listen on %s", readmeAddr)
+		}
+		addr = freeAddr(t)
+		return strings.ReplaceAll(b.text, readmeAddr, addr), addr
+	}
+	t.Fatal("the README has no complete program")
+	return "", ""
+}
+
+func freeAddr(t *testing.T) string {
+	t.Helper()
+	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().String()
+}
+
+// build compiles source as a package of this module that is on no disk: an
+// overlay says where its file is.
+func build(t *testing.T, source string) (binary string) {
+	t.Helper()
+	dir := t.TempDir()
+	file := filepath.Join(dir, "main.go")
+	write(t, file, []byte(source))
+	overlay, err := json.Marshal(map[string]any{"Replace": map[string]string{
+		filepath.Join(root(t), "internal", "doctest", "readme", "main.go"): file,
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, filepath.Join(dir, "overlay.json"), overlay)
+	binary = filepath.Join(dir, "program")
+	cmd := exec.CommandContext(t.Context(), "go", "build", "-overlay", filepath.Join(dir, "overlay.json"),
+		"-o", binary, "./internal/doctest/readme")
+	cmd.Dir = root(t)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("the README's program does not build: %v\n%s", err, out)
+	}
+	return binary
+}
+
+func write(t *testing.T, path string, text []byte) {
+	t.Helper()
+	if err := os.WriteFile(path, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// start runs binary in a directory of its own until the test ends, and returns
+// its URL once it answers.
+func start(t *testing.T, binary, addr string) string {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), binary)
+	cmd.Dir = t.TempDir()
+	var output bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &output, &output
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill() // it may have ended already
+		<-ended
+	})
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	timeout := time.After(time.Minute)
+	for {
+		conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", addr)
+		if err == nil {
+			conn.Close()
+			return "http://" + addr
+		}
+		select {
+		case err := <-ended:
+			ended <- err
+			t.Fatalf("the README's program ended: %v\n%s", err, &output)
+		case <-timeout:
+			t.Fatal("the README's program does not answer")
+		case <-tick.C:
+		}
+	}
+}
+
+type answer struct {
+	body     string
+	replayed bool
+}
+
+func post(t *testing.T, base, key, body string) (answer, int) {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, base+"/orders", strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("X-User", "ann")
+	if key != "" {
+		req.Header.Set(semelhttp.HeaderKey, key)
+	}
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	text, err := io.ReadAll(res.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return answer{string(text), res.Header.Get(semelhttp.HeaderReplayed) == "true"}, res.StatusCode
+}
