@@ -1,0 +1,123 @@
+package semelhttp
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"maps"
+	"net/http"
+	"strconv"
+
+	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/store"
+)
+
+// answer tells the client what the engine has told: the handler's own response
+// when that is what stands, what is stored, or a problem.
+func (x *exchange) answer(v any, replayed bool, err error) {
+	switch {
+	case err == nil && !replayed:
+		x.send()
+	case err == nil:
+		x.replay(v)
+	case x.stands(err):
+		x.send()
+	default:
+		x.refuse(err)
+	}
+}
+
+// stands reports whether the handler's own response tells the truth although
+// err is no success: it is what the kept failure says, or says no for now or
+// that something broke, and nothing happened.
+func (x *exchange) stands(err error) bool {
+	if failure, ok := storedFailure(err); ok {
+		return x.details != nil && (len(failure.Details) == 0 || bytes.Equal(failure.Details, x.details))
+	}
+	if x.own.Status == 0 || semel.VerdictOf(err) != store.NotCommitted {
+		return false
+	}
+	c := classOf(x.own.Status)
+	return c == classPassing || c == classBroken
+}
+
+// send gives the client all that the handler has written.
+func (x *exchange) send() {
+	if x.capture.completes() {
+		return
+	}
+	h := x.w.Header()
+	replace(h, x.own.Header)
+	h.Del("Content-Length")
+	if !x.capture.trailing() {
+		announce(h, x.own)
+	}
+	x.w.WriteHeader(x.own.Status)
+	_, _ = x.w.Write(x.own.Body) // a client that is gone asks again
+	x.capture.trailers()
+}
+
+// replay answers with a stored response.
+func (x *exchange) replay(v any) {
+	raw, _ := v.(semel.Raw)
+	stored, err := ParseResponse(raw)
+	if err != nil {
+		x.refuse(errors.Join(semel.ErrResultUnavailable, err))
+		return
+	}
+	x.abort()
+	x.w.Header().Set(HeaderReplayed, "true")
+	writeStored(x.w, stored)
+}
+
+// refuse answers with err's problem, or with the failure that is kept.
+func (x *exchange) refuse(err error) {
+	if x.capture != nil && classOf(x.own.Status) == classBroken && x.capture.completes() {
+		return
+	}
+	x.abort()
+	failure, ok := storedFailure(err)
+	if !ok {
+		x.s.refuse(x.w, x.r, err)
+		return
+	}
+	x.w.Header().Set(HeaderReplayed, "true")
+	var kept refusalDetails
+	if json.Unmarshal(failure.Details, &kept) == nil {
+		if stored, perr := ParseResponse(kept.Response); perr == nil {
+			writeStored(x.w, stored)
+			return
+		}
+	}
+	p := refusal(failure)
+	if kept.Status >= http.StatusBadRequest {
+		p.Status = kept.Status
+	}
+	x.s.write(x.w, p)
+}
+
+// abort breaks the connection off when the client has a part of a response that
+// is not what stands: nobody is to take it for the answer.
+func (x *exchange) abort() {
+	if x.capture == nil {
+		return
+	}
+	if passing, _ := x.capture.gone(); passing {
+		panic(http.ErrAbortHandler) //nolint:forbidigo // net/http's way to break off a response
+	}
+}
+
+func writeStored(w http.ResponseWriter, r *Response) {
+	h := w.Header()
+	maps.Copy(h, r.Header)
+	announce(h, *r)
+	w.WriteHeader(r.Status)
+	_, _ = w.Write(r.Body) // a client that is gone asks again
+}
+
+// announce sets the length of r's body, where a response can have one.
+func announce(h http.Header, r Response) {
+	if hasBody(r.Status) {
+		h.Set("Content-Length", strconv.Itoa(len(r.Body)))
+	}
+}

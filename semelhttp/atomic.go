@@ -1,0 +1,48 @@
+package semelhttp
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/semelgo/semel"
+)
+
+// Atomic returns middleware that runs each request in a transaction of e, which
+// the handler takes with semel.TxOf. The handler's response is captured, stored
+// in the same transaction, and sent after the COMMIT: effect and answer are
+// there together or not at all. It is the first choice for short handlers.
+//
+// What the response's status leads to:
+//   - below 400: committed, and replayed from then on;
+//   - 401, 403, 408, 413, 415, 423, 425, 429: rolled back and not stored, the
+//     same key may try again;
+//   - other 4xx: the handler's writes are rolled back and the refusal is kept:
+//     the key has failed for good and repeats get the same bytes;
+//   - from 500 up, and panics: rolled back and not stored.
+//
+// The handler's context does not end when the client hangs up. The whole
+// response is held in memory until the COMMIT; flushing before it does nothing,
+// and hijacking is refused. GET, HEAD, OPTIONS and TRACE go to the handler
+// untouched, and find no transaction.
+//
+// Put it around the handler of a route, inside routing, authentication and
+// validation: what those refuse then costs no key.
+func Atomic[Tx any](e *semel.Engine[Tx], op *semel.Operation[Request], o Options) (func(http.Handler) http.Handler, error) {
+	if e == nil {
+		return nil, &semel.FieldError{Field: "engine", Reason: "is nil"}
+	}
+	s, err := o.settleFor(op)
+	if err != nil {
+		return nil, err
+	}
+	return s.protect(op, true, func(x *exchange, call semel.Call, next http.Handler) {
+		ctx, taken, cancel := patience(x.r)
+		defer cancel()
+		x.answer(semel.DoTx(ctx, e, call, func(ctx context.Context, _ Tx) (any, error) {
+			if !taken() {
+				return nil, ctx.Err()
+			}
+			return x.run(ctx, next)
+		}))
+	}), nil
+}

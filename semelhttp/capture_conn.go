@@ -1,0 +1,71 @@
+package semelhttp
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+)
+
+// Flush is FlushError for handlers that ask for an http.Flusher.
+func (c *capture) Flush() { _ = c.FlushError() }
+
+// FlushError lets the client have what was written, and everything after it at
+// once; the response can then not be stored. Where it must wait for a COMMIT it
+// stays where it is, and goes out after that.
+func (c *capture) FlushError() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case c.closed:
+		c.refused++
+		return ErrResponseClosed
+	case c.hijacked:
+		return http.ErrHijacked
+	case c.sealed:
+		return nil
+	}
+	if c.status == 0 {
+		c.begin(http.StatusOK)
+	}
+	c.pass()
+	return http.NewResponseController(c.w).Flush()
+}
+
+// Hijack hands over the connection; what then happens on it cannot be stored.
+// It is refused where the response must wait for a COMMIT.
+func (c *capture) Hijack() (net.Conn, *bufio.ReadWriter, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case c.closed:
+		c.refused++
+		return nil, nil, ErrResponseClosed
+	case c.sealed:
+		return nil, nil, fmt.Errorf("hijack before the transaction commits: %w", errors.ErrUnsupported)
+	}
+	if c.status != 0 {
+		c.pass()
+	}
+	conn, rw, err := http.NewResponseController(c.w).Hijack()
+	c.hijacked = err == nil
+	return conn, rw, err
+}
+
+// ReadFrom takes all of src, as io.Copy does.
+func (c *capture) ReadFrom(src io.Reader) (int64, error) {
+	return io.Copy(struct{ io.Writer }{c}, src)
+}
+
+// Unwrap lets http.ResponseController reach deadlines and full duplex. What
+// writes, flushes or hijacks is taken by capture itself before it gets there.
+func (c *capture) Unwrap() http.ResponseWriter { return c.w }
+
+var (
+	_ http.Flusher    = (*capture)(nil)
+	_ http.Hijacker   = (*capture)(nil)
+	_ io.ReaderFrom   = (*capture)(nil)
+	_ io.StringWriter = (*capture)(nil)
+)

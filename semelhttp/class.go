@@ -1,0 +1,64 @@
+package semelhttp
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+)
+
+// class is what a handler's response says about its operation.
+type class uint8
+
+const (
+	// classDone: it happened, or the handler has nothing against it.
+	classDone class = iota
+	// classRefused: a definite no, which is the operation's answer for good.
+	classRefused
+	// classPassing: no for now, or not for this caller. Nothing happened, nothing
+	// is stored, and the key may try again.
+	classPassing
+	// classBroken: something went wrong, and the response does not say how far the
+	// operation got.
+	classBroken
+)
+
+func classOf(status int) class {
+	switch status {
+	case http.StatusUnauthorized, http.StatusForbidden, http.StatusRequestTimeout,
+		http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType, http.StatusLocked,
+		http.StatusTooEarly, http.StatusTooManyRequests:
+		return classPassing
+	}
+	switch {
+	case status >= http.StatusInternalServerError:
+		return classBroken
+	case status >= http.StatusBadRequest:
+		return classRefused
+	default:
+		return classDone
+	}
+}
+
+// StatusError is what the engine is told of a handler whose response is not the
+// operation's outcome. Behind [Middleware] a status from 500 up leaves the
+// effect unknown; an operation whose handler answers some of them only when
+// nothing happened says so in its Classify:
+//
+//	Classify: func(err error) store.Verdict {
+//		if s, ok := errors.AsType[*semelhttp.StatusError](err); ok && s.Status == http.StatusServiceUnavailable {
+//			return store.NotCommitted
+//		}
+//		return store.Unknown
+//	}
+type StatusError struct {
+	Status int
+}
+
+// Error returns the status and its text.
+func (e *StatusError) Error() string {
+	return fmt.Sprintf("semelhttp: the handler answered %d %s", e.Status, http.StatusText(e.Status))
+}
+
+// Unwrap returns context.Canceled: the handler called the attempt off. So its
+// status is no failure to keep, even where failures are kept.
+func (e *StatusError) Unwrap() error { return context.Canceled }

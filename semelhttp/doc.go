@@ -1,0 +1,33 @@
+// Package semelhttp makes HTTP requests that carry an Idempotency-Key happen
+// once, and answers every repeat with what the first one was answered.
+//
+// There are three ways in. They differ in who opens the transaction and in what
+// the outcome is:
+//
+//   - [Atomic]: the middleware opens a transaction, the handler takes it with
+//     semel.TxOf, and the captured response commits with the handler's writes.
+//     The first choice.
+//   - [Middleware]: the key is claimed first, the effect is anywhere, and the
+//     captured response is the outcome. Within it, semel.InTx commits effect
+//     and response together.
+//   - [Handle]: the operation returns a value, and the value is the outcome. The
+//     edge renders it, also for a record that was healed.
+//
+// # The key
+//
+// The Idempotency-Key header, on exactly one line, quoted ("abc") or raw (abc):
+// both are the same key. It belongs to whoever Options.ScopeFunc says is asking.
+//
+// # The order of things
+//
+// Key, scope and size of the body are looked at before anything is asked of the
+// store; what is wrong with them is answered with a [Problem] and never stored.
+// Routing, authentication and validation belong outside of the middleware, or
+// into Endpoint.Decode, for the same reason.
+//
+// # Replays
+//
+// A replay has the first response's status, body, and those of its headers that
+// describe what was made; never Set-Cookie, Date or what belongs to a
+// connection. It carries Idempotent-Replayed: true, and nothing else does.
+package semelhttp

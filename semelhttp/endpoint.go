@@ -1,0 +1,151 @@
+package semelhttp
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+
+	"github.com/semelgo/semel"
+)
+
+// Endpoint is an operation whose value is the outcome. The edge renders it, the
+// same way for the first caller, for a repeat, and for a record that was healed
+// from evidence and never had a response.
+type Endpoint[In, T any] struct {
+	// Operation is what is run. Required.
+	Operation *semel.Operation[In]
+	// Decode reads the request, of which no more than MaxBody can be read, and
+	// says what is wrong with it. It runs before the claim: its error is
+	// answered with its *Problem, or 400, and never stored. Required.
+	Decode func(*http.Request) (In, error)
+	// Run calls semel.Do or semel.DoTx with c, and returns what that returned.
+	// Its context does not end when the client hangs up. Required.
+	Run func(ctx context.Context, c semel.Call, in In) (v T, replayed bool, err error)
+	// Render writes the response, from v and the request alone. Nil: 200, and v
+	// as JSON.
+	Render func(w http.ResponseWriter, r *http.Request, v T)
+	// Refuse says how a stored failure is answered, from the failure alone. Nil:
+	// 422 with the failure's code and message.
+	Refuse func(f *semel.Failure) *Problem
+}
+
+func (ep Endpoint[In, T]) valid() error {
+	const required = "is required"
+	switch {
+	case ep.Operation == nil:
+		return &semel.FieldError{Field: "Operation", Reason: required}
+	case ep.Decode == nil:
+		return &semel.FieldError{Field: "Decode", Reason: required}
+	case ep.Run == nil:
+		return &semel.FieldError{Field: "Run", Reason: required}
+	default:
+		return nil
+	}
+}
+
+// Handle returns the handler of a typed endpoint. The request's key and scope
+// are looked at first, then Decode reads it, then Run runs it, and then it is
+// answered: with Render, or a problem. A *Problem that the operation's function
+// returns is answered as it is, unless the effect is then unknown, or the error
+// was kept: a kept failure is answered by Refuse, to the first caller as to the
+// last. Other errors of the function are 500.
+//
+// Every method is protected. A panic goes on.
+func Handle[In, T any](ep Endpoint[In, T], o Options) (http.Handler, error) {
+	if err := ep.valid(); err != nil {
+		return nil, err
+	}
+	s, err := o.settle()
+	if err != nil {
+		return nil, err
+	}
+	if ep.Render == nil {
+		ep.Render = renderJSON[T]
+	}
+	if ep.Refuse == nil {
+		ep.Refuse = refusal
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { ep.serve(s, w, r) }), nil
+}
+
+func (ep Endpoint[In, T]) serve(s *settings, w http.ResponseWriter, r *http.Request) {
+	scope, key, err := s.admit(r)
+	if err != nil {
+		s.refuse(w, r, err)
+		return
+	}
+	in, err := ep.decode(s, w, r)
+	if err != nil {
+		s.refuse(w, r, err)
+		return
+	}
+	ctx := context.WithoutCancel(r.Context()) // a client that hangs up changes nothing
+	v, replayed, err := ep.Run(ctx, ep.Operation.Call(scope, key, in), in)
+	failure, failed := storedFailure(err)
+	if replayed && (err == nil || failed) {
+		w.Header().Set(HeaderReplayed, "true")
+	}
+	switch {
+	case failed:
+		s.write(w, ep.Refuse(failure))
+	case err != nil:
+		s.refuse(w, r, err)
+	default:
+		ep.render(w, r, v, replayed)
+	}
+}
+
+// decode lets Decode read no more than is allowed.
+func (ep Endpoint[In, T]) decode(s *settings, w http.ResponseWriter, r *http.Request) (in In, err error) {
+	if r.ContentLength > s.MaxBody {
+		return in, problem(codeBodyTooLarge, "")
+	}
+	r.Body = http.MaxBytesReader(w, r.Body, s.MaxBody)
+	in, err = ep.Decode(r)
+	if err == nil {
+		return in, nil
+	}
+	if _, large := errors.AsType[*http.MaxBytesError](err); large {
+		return in, problem(codeBodyTooLarge, "")
+	}
+	if own, ok := errors.AsType[*Problem](err); ok {
+		return in, own
+	}
+	return in, problem(codeBodyInvalid, "")
+}
+
+// render renders v as every repeat will see it: as it was stored. The first
+// caller's own value may hold what is not stored, or be in a form that changes
+// on the way.
+func (ep Endpoint[In, T]) render(w http.ResponseWriter, r *http.Request, v T, replayed bool) {
+	if !replayed {
+		v = stored(v)
+	}
+	ep.Render(w, r, v)
+}
+
+func stored[T any](v T) T {
+	if _, raw := any(v).(semel.Raw); raw {
+		return v
+	}
+	text, err := json.Marshal(v)
+	if err != nil {
+		return v // a tombstone: nobody else will see it
+	}
+	var again T
+	if json.Unmarshal(text, &again) != nil {
+		return v
+	}
+	return again
+}
+
+func renderJSON[T any](w http.ResponseWriter, _ *http.Request, v T) {
+	text, err := json.Marshal(v)
+	if err != nil {
+		ProblemOf(semel.ErrResultUnavailable).Write(w)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	_, _ = w.Write(append(text, '\n')) // a client that is gone asks again
+}

@@ -1,0 +1,134 @@
+package semelhttp
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"strconv"
+
+	"github.com/semelgo/semel"
+)
+
+// exchange is one request whose response is captured, on its way through.
+type exchange struct {
+	s      *settings
+	w      http.ResponseWriter
+	r      *http.Request
+	body   []byte
+	sealed bool // the response must wait for a COMMIT
+
+	capture *capture // nil: the handler was not run
+	own     Response // what it has answered, when it was
+	details []byte   // of the failure that its answer is to be kept as
+}
+
+// onceFunc runs x's handler once for call and answers.
+type onceFunc func(x *exchange, call semel.Call, next http.Handler)
+
+// protect is the middleware around once.
+func (s *settings) protect(op *semel.Operation[Request], sealed bool, once onceFunc) func(http.Handler) http.Handler {
+	return func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if safe(r.Method) || s.unprotected(r, sealed) {
+				next.ServeHTTP(w, r)
+				return
+			}
+			scope, key, err := s.admit(r)
+			if err != nil {
+				s.refuse(w, r, err)
+				return
+			}
+			body, err := s.readBody(w, r)
+			if err != nil {
+				s.refuse(w, r, err)
+				return
+			}
+			x := &exchange{s: s, w: w, r: r, body: body, sealed: sealed}
+			once(x, op.Call(scope, key, requestOf(r, body)), next)
+		})
+	}
+}
+
+// unprotected reports whether r runs as if there were no middleware.
+func (s *settings) unprotected(r *http.Request, sealed bool) bool {
+	return s.Optional && !sealed && len(r.Header.Values(HeaderKey)) == 0
+}
+
+var errNothingWritten = errors.New("semelhttp: the function given to InTx has written no response; write it there, status included, because it commits with the transaction")
+
+// run lets next answer, and returns what its answer is for the engine: a
+// result, or an error that says what the status says.
+func (x *exchange) run(ctx context.Context, next http.Handler) (any, error) {
+	r := again(ctx, x.r, x.body)
+	defer func() {
+		x.capture.close()
+		if r.MultipartForm != nil { // the server removes only those of its own request
+			_ = r.MultipartForm.RemoveAll()
+		}
+	}()
+	next.ServeHTTP(x.capture, r)
+	if x.capture.close() > 0 {
+		return nil, ErrResponseClosed // told to the engine's Observer
+	}
+	return x.outcome()
+}
+
+// committing is what the engine stores when the transaction of InTx commits.
+func (x *exchange) committing(any) (any, error) {
+	if !x.capture.started() {
+		return nil, errNothingWritten
+	}
+	x.capture.close()
+	own, storable := x.capture.result()
+	x.own = own
+	return x.stored(storable), nil
+}
+
+// outcome is what the response says of the operation.
+func (x *exchange) outcome() (any, error) {
+	own, storable := x.capture.result()
+	x.own = own
+	switch c := classOf(own.Status); {
+	case c == classBroken:
+		return nil, &StatusError{Status: own.Status}
+	case c == classPassing:
+		return nil, semel.NotCommitted(&StatusError{Status: own.Status})
+	case c == classRefused && x.sealed:
+		return nil, semel.Final(x.failure(storable))
+	default:
+		return x.stored(storable), nil
+	}
+}
+
+// stored is the response as a result, or why it cannot be one.
+func (x *exchange) stored(storable bool) any {
+	if !storable {
+		return semel.Tombstone("the response was streamed or is larger than is kept")
+	}
+	kept := x.own
+	kept.Header = x.s.keep.of(x.own.Header)
+	return kept.Raw()
+}
+
+// refusalDetails are the details of a refusal that is kept as a failure.
+type refusalDetails struct {
+	Status   int    `json:"status"`
+	Response []byte `json:"response,omitempty"` // as Response.Raw gives it
+}
+
+// failure is the response of a refusal as the operation's stored failure.
+func (x *exchange) failure(storable bool) *semel.Failure {
+	d := refusalDetails{Status: x.own.Status}
+	if raw, ok := x.stored(storable).(semel.Raw); ok {
+		d.Response = raw
+	}
+	text, err := json.Marshal(d)
+	if err != nil { // not reachable: a number and bytes
+		text = nil
+	}
+	x.details = text
+	return &semel.Failure{
+		Code: "http_" + strconv.Itoa(x.own.Status), Message: http.StatusText(x.own.Status), Details: text,
+	}
+}

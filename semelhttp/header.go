@@ -1,0 +1,97 @@
+package semelhttp
+
+import (
+	"net/http"
+	"net/textproto"
+	"slices"
+	"strings"
+
+	"github.com/semelgo/semel"
+)
+
+// HeaderReplayed is set to "true" on every response that was answered from the
+// record, and on no other.
+const HeaderReplayed = "Idempotent-Replayed"
+
+// keptByDefault are the response headers that describe what was made, and so
+// are part of the outcome. Retry-After is not among them: it speaks of the
+// moment it was written in, and on a final refusal it would ask the client to
+// repeat what can only fail again.
+func keptByDefault() []string {
+	return []string{
+		"Cache-Control", "Content-Disposition", "Content-Encoding", "Content-Language", "Content-Location",
+		"Content-Type", "Etag", "Last-Modified", "Link", "Location", "Vary",
+	}
+}
+
+// neverKept are the headers that belong to one exchange: to its connection, its
+// moment, or its credentials.
+func neverKept(name string) bool {
+	switch name {
+	case "Connection", "Keep-Alive", "Proxy-Connection", "Te", "Trailer", "Transfer-Encoding", "Upgrade",
+		"Content-Length", "Date",
+		"Authentication-Info", "Authorization", "Proxy-Authenticate", "Proxy-Authentication-Info",
+		"Proxy-Authorization", "Set-Cookie", "Set-Cookie2", "Www-Authenticate",
+		HeaderReplayed:
+		return true
+	default:
+		return strings.HasPrefix(name, http.TrailerPrefix)
+	}
+}
+
+// keepRule says which response headers are stored and replayed.
+type keepRule map[string]bool
+
+// newKeepRule is the allow-list with what the user adds to it.
+func newKeepRule(more []string) (keepRule, error) {
+	rule := make(keepRule)
+	for _, name := range keptByDefault() {
+		rule[name] = true
+	}
+	for _, name := range more {
+		canonical := textproto.CanonicalMIMEHeaderKey(name)
+		switch {
+		case !isToken(name):
+			return nil, &semel.FieldError{Field: "ReplayHeaders", Reason: "has " + name + ", which is no header name"}
+		case neverKept(canonical):
+			return nil, &semel.FieldError{Field: "ReplayHeaders", Reason: "has " + name + ", which is never replayed"}
+		}
+		rule[canonical] = true
+	}
+	return rule, nil
+}
+
+// of returns the headers of h that are stored, each with all its values as they
+// are. What h's Connection or Trailer header names belongs to the exchange. A
+// nil value, which keeps net/http from guessing a Content-Type, is kept too.
+func (rule keepRule) of(h http.Header) http.Header {
+	kept := make(http.Header)
+	for name, values := range h {
+		if rule[name] {
+			kept[name] = slices.Clone(values)
+		}
+	}
+	for _, by := range [...]string{"Connection", "Trailer"} {
+		for _, name := range listed(h[by]) {
+			delete(kept, name)
+		}
+	}
+	return kept
+}
+
+// listed returns the canonical header names that comma-separated lines list.
+func listed(lines []string) []string {
+	var names []string
+	for _, line := range lines {
+		for name := range strings.SplitSeq(line, ",") {
+			names = append(names, textproto.CanonicalMIMEHeaderKey(strings.TrimSpace(name)))
+		}
+	}
+	return names
+}
+
+func isToken(s string) bool {
+	return s != "" && strings.IndexFunc(s, func(r rune) bool {
+		return r <= ' ' || r > '~' || strings.ContainsRune(`"(),/:;<=>?@[\]{}`, r)
+	}) < 0
+}

@@ -1,0 +1,77 @@
+package semelhttp
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/semelgo/semel"
+)
+
+// Middleware returns middleware that claims the key, commits the claim, and
+// then runs the handler, wherever its effect is. What becomes of the key when
+// the process dies is the policy of op.
+//
+// A handler whose effect is in the engine's own database runs semel.InTx, under
+// a policy of semel.Atomic: what it has written when the function given to InTx
+// returns is the outcome, and commits with it. The response, status included,
+// is therefore written inside that function; a function that wrote nothing
+// fails. Writes after it are refused with [ErrResponseClosed] and observed as
+// semel.EventAfterOutcome. When the transaction is rolled back, what was
+// written is dropped, and the handler answers anew.
+//
+// Without InTx the response is the outcome when the handler returns:
+//   - below 400, and 4xx but for the following: stored, and replayed;
+//   - 401, 403, 408, 413, 415, 423, 425, 429: not stored, nothing happened, the
+//     same key may try again;
+//   - from 500 up: nobody knows how far the handler got, and the client is told
+//     so (503 outcome_unknown), unless the policy is semel.Atomic or op's
+//     Classify knows better; see [StatusError].
+//
+// The response is sent when its outcome stands. A handler that flushes,
+// hijacks, or writes more than MaxResponse is let through: the client gets
+// everything, complete only if the outcome stands, and repeats are told that it
+// cannot be given again. The handler's context does not end when the client
+// hangs up; it ends with semel.ErrLeaseLost.
+//
+// GET, HEAD, OPTIONS and TRACE go to the handler untouched. Put it around the
+// handler of a route, inside routing, authentication and validation.
+func Middleware(e semel.Runner, op *semel.Operation[Request], o Options) (func(http.Handler) http.Handler, error) {
+	if e == nil {
+		return nil, &semel.FieldError{Field: "engine", Reason: "is nil"}
+	}
+	s, err := o.settleFor(op)
+	if err != nil {
+		return nil, err
+	}
+	return s.protect(op, false, func(x *exchange, call semel.Call, next http.Handler) {
+		x.answer(x.lease(e, call, next))
+	}), nil
+}
+
+// lease runs the handler as one attempt, or returns what stands.
+func (x *exchange) lease(e semel.Runner, call semel.Call, next http.Handler) (v any, replayed bool, err error) {
+	ctx, taken, cancel := patience(x.r)
+	defer cancel()
+	a, out, err := semel.Begin(ctx, e, call)
+	if err != nil {
+		return nil, false, err
+	}
+	if a != nil {
+		out, err = x.attempt(a, taken, next)
+	}
+	if err != nil || !out.Replayed {
+		return nil, false, err
+	}
+	var raw semel.Raw
+	err = out.Decode(&raw)
+	return raw, true, err
+}
+
+func (x *exchange) attempt(a *semel.Attempt, taken func() bool, next http.Handler) (*semel.Outcome, error) {
+	defer a.Abandon()
+	if !taken() {
+		return a.End(nil, semel.NotCommitted(context.Canceled))
+	}
+	a.EncodeWith(x.committing)
+	return a.End(x.run(a.Context(), next))
+}

@@ -1,0 +1,101 @@
+package semelhttp
+
+import (
+	"net/http"
+
+	"github.com/semelgo/semel"
+)
+
+const defaultMax = 1 << 20
+
+// Options says how requests are protected. The zero value is good, but for
+// ScopeFunc.
+type Options struct {
+	// ScopeFunc says who is asking: from what authentication has put into the
+	// request's context, never from what the client merely claims. Required.
+	// Its error is answered and never stored: with its *Problem if it has one,
+	// else with 401.
+	ScopeFunc func(*http.Request) (semel.Scope, error)
+	// Optional lets requests without a key run. Behind Middleware they then
+	// reach the handler untouched; behind Atomic and Handle, whose operations
+	// need a transaction or a call, a key is drawn that nobody can repeat. A
+	// malformed key is refused all the same. False: no key is 400.
+	Optional bool
+	// MaxBody is the largest request body, in bytes; a larger one is 413, before
+	// anything is asked of the store. Zero: 1 MiB.
+	MaxBody int64
+	// MaxResponse is the largest response body that is stored, in bytes. The
+	// first caller gets all of a larger one; repeats are told that the
+	// operation succeeded and that its response is not available. Zero: 1 MiB.
+	MaxResponse int64
+	// ReplayHeaders are stored and replayed besides Cache-Control,
+	// Content-Disposition, Content-Encoding, Content-Language, Content-Location,
+	// Content-Type, ETag, Last-Modified, Link, Location and Vary. Those that
+	// belong to one exchange, such as Set-Cookie and Date, are refused.
+	ReplayHeaders []string
+	// ProblemBase comes before a problem's code in its type: where [Problems]
+	// is served. Empty: "/problems/".
+	ProblemBase string
+	// ErrorFunc is told errors whose text is not shown to the client: those
+	// answered with status 500 or 503. Nil: nobody is.
+	ErrorFunc func(*http.Request, error)
+}
+
+// settings are Options found to be good, with the defaults filled in.
+type settings struct {
+	Options
+	keep keepRule
+}
+
+// settleFor is settle for requests whose response is op's outcome.
+func (o Options) settleFor(op *semel.Operation[Request]) (*settings, error) {
+	if op == nil {
+		return nil, &semel.FieldError{Field: "operation", Reason: "is nil"}
+	}
+	return o.settle()
+}
+
+func (o Options) settle() (*settings, error) {
+	switch {
+	case o.ScopeFunc == nil:
+		return nil, &semel.FieldError{Field: "ScopeFunc", Reason: "is required: without it callers would share answers"}
+	case o.MaxBody < 0:
+		return nil, &semel.FieldError{Field: "MaxBody", Reason: "is negative"}
+	case o.MaxResponse < 0:
+		return nil, &semel.FieldError{Field: "MaxResponse", Reason: "is negative"}
+	}
+	if o.MaxBody == 0 {
+		o.MaxBody = defaultMax
+	}
+	if o.MaxResponse == 0 {
+		o.MaxResponse = defaultMax
+	}
+	if o.ProblemBase == "" {
+		o.ProblemBase = DefaultProblemBase
+	}
+	keep, err := newKeepRule(o.ReplayHeaders)
+	if err != nil {
+		return nil, err
+	}
+	return &settings{Options: o, keep: keep}, nil
+}
+
+// refuse answers with err's problem and tells ErrorFunc what the client is not
+// told.
+func (s *settings) refuse(w http.ResponseWriter, r *http.Request, err error) {
+	p := ProblemOf(err)
+	hidden := p.Status == http.StatusInternalServerError || p.Status == http.StatusServiceUnavailable
+	if hidden && s.ErrorFunc != nil {
+		s.ErrorFunc(r, err)
+	}
+	s.write(w, p)
+}
+
+// write answers with p, whose type points to where its documentation is served.
+func (s *settings) write(w http.ResponseWriter, p *Problem) {
+	if p.Type == DefaultProblemBase+p.Code {
+		p = new(*p)
+		p.Type = s.ProblemBase + p.Code
+	}
+	p.Write(w)
+}

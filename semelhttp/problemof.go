@@ -1,0 +1,109 @@
+package semelhttp
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"time"
+
+	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/store"
+)
+
+// DefaultProblemBase is where the documentation of problems is served unless
+// Options say otherwise.
+const DefaultProblemBase = "/problems/"
+
+// ProblemOf returns the problem that err is answered with, and nil for nil. It
+// knows every error of package semel; a [*Problem] in err's chain speaks for
+// itself, unless the effect of the attempt that returned it is unknown, which
+// is then what is said. The text of other errors is not shown.
+func ProblemOf(err error) *Problem {
+	if err == nil {
+		return nil
+	}
+	if own, ok := spoken(err); ok {
+		return own
+	}
+	code, detail := codeOf(err)
+	p := problem(code, detail)
+	switch code {
+	case codeInProgress, codeUnavailable:
+		p.RetryAfter = max(semel.RetryAfter(err), time.Second)
+	case codeOutcomeUnknown:
+		if !errors.Is(err, semel.ErrInDoubt) {
+			p.Status = http.StatusServiceUnavailable
+			p.RetryAfter = max(semel.RetryAfter(err), time.Second)
+		}
+	case codeKeyMalformed:
+		p.Field = HeaderKey
+	}
+	return p
+}
+
+// spoken returns the problem that an operation's function chose to answer with.
+func spoken(err error) (*Problem, bool) {
+	if errors.Is(err, semel.ErrOutcomeUnknown) {
+		return nil, false
+	}
+	if failure, ok := storedFailure(err); ok {
+		return refusal(failure), true
+	}
+	return errors.AsType[*Problem](err)
+}
+
+// storedFailure returns the failure that is kept for err's key. A failure in
+// the chain of an attempt that may be tried again is not kept.
+func storedFailure(err error) (*semel.Failure, bool) {
+	if attempt, ok := errors.AsType[*semel.AttemptError](err); ok && attempt.State != store.Failed {
+		return nil, false
+	}
+	return errors.AsType[*semel.Failure](err)
+}
+
+// refusal is the problem of a stored failure that nobody has another answer for.
+func refusal(f *semel.Failure) *Problem {
+	p := problem(codeFailed, f.Message)
+	if f.Code != "" {
+		p.Type, p.Title, p.Code = "", "", f.Code
+	}
+	return p
+}
+
+// codeOf returns the code of err's problem, and what may be told of err itself.
+func codeOf(err error) (code, detail string) {
+	var field *semel.FieldError
+	var tooLarge *http.MaxBytesError
+	switch {
+	case errors.Is(err, semel.ErrOutcomeUnknown), errors.Is(err, semel.ErrInDoubt):
+		return codeOutcomeUnknown, ""
+	case errors.Is(err, semel.ErrMismatch):
+		return codeKeyReused, ""
+	case errors.Is(err, semel.ErrInProgress):
+		return codeInProgress, ""
+	case errors.Is(err, semel.ErrKeyExpired):
+		return codeKeyExpired, ""
+	case errors.Is(err, semel.ErrResultUnavailable):
+		return codeResultUnavailable, ""
+	case errors.Is(err, semel.ErrUnavailable), errors.Is(err, semel.ErrClosed),
+		errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		return codeUnavailable, ""
+	case errors.As(err, &field) && field.Field == "Key":
+		return codeKeyMalformed, "The key " + field.Reason + "."
+	case errors.As(err, &tooLarge):
+		return codeBodyTooLarge, ""
+	default:
+		return codeInternal, ""
+	}
+}
+
+// problem returns this package's own problem with that code.
+func problem(code, detail string) *Problem {
+	about, _ := pageOf(code)
+	if detail == "" {
+		detail = about.Means
+	}
+	return &Problem{
+		Type: DefaultProblemBase + code, Title: about.Title, Status: about.Status, Detail: detail, Code: code,
+	}
+}

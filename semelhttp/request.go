@@ -1,0 +1,126 @@
+package semelhttp
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"errors"
+	"io"
+	"mime"
+	"net/http"
+	"sync"
+
+	"github.com/semelgo/semel"
+)
+
+// Request is the input of an operation whose response is captured. The
+// fingerprint covers all of it, so a key cannot be used again with another
+// method, target, media type or body; an operation that means less says so with
+// its Fingerprints.
+type Request struct {
+	Method string `json:"method"`
+	// Route is the pattern that http.ServeMux matched, if one did.
+	Route string `json:"route"`
+	// Path and Query are as they were sent, escapes and order included.
+	Path  string `json:"path"`
+	Query string `json:"query"`
+	// MediaType is the Content-Type with its parameters, in a normal form.
+	MediaType string `json:"media_type"`
+	// Body is as it was sent: compressed if it came so.
+	Body []byte `json:"body"`
+}
+
+func requestOf(r *http.Request, body []byte) Request {
+	return Request{
+		Method: r.Method, Route: r.Pattern, Path: r.URL.EscapedPath(), Query: r.URL.RawQuery,
+		MediaType: mediaType(r.Header.Get("Content-Type")), Body: body,
+	}
+}
+
+func mediaType(contentType string) string {
+	name, params, err := mime.ParseMediaType(contentType)
+	if err != nil {
+		return contentType
+	}
+	if normal := mime.FormatMediaType(name, params); normal != "" {
+		return normal
+	}
+	return contentType
+}
+
+// safe reports whether requests of that method have no effect by definition.
+func safe(method string) bool {
+	switch method {
+	case http.MethodGet, http.MethodHead, http.MethodOptions, http.MethodTrace:
+		return true
+	default:
+		return false
+	}
+}
+
+// admit says under which key, and for whom, a request is run. It looks at the
+// key's syntax first and asks who is asking next; the store and the body come
+// after both.
+func (s *settings) admit(r *http.Request) (scope semel.Scope, key string, err error) {
+	key, present, err := keyOf(r.Header)
+	switch {
+	case err != nil:
+		return scope, "", err
+	case !present && !s.Optional:
+		return scope, "", missing()
+	case !present:
+		key = rand.Text()
+	}
+	scope, err = s.ScopeFunc(r)
+	if err != nil {
+		return scope, "", unauthenticated(err)
+	}
+	return scope, key, nil
+}
+
+func missing() error {
+	p := problem(codeKeyMissing, "")
+	p.Field = HeaderKey
+	return p
+}
+
+func unauthenticated(err error) error {
+	if own, ok := errors.AsType[*Problem](err); ok {
+		return own
+	}
+	return problem(codeUnauthenticated, "")
+}
+
+// readBody reads the body, or no more of it than is allowed.
+func (s *settings) readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
+	if r.ContentLength > s.MaxBody {
+		return nil, problem(codeBodyTooLarge, "")
+	}
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, s.MaxBody))
+	if err == nil {
+		return body, nil
+	}
+	if _, large := errors.AsType[*http.MaxBytesError](err); large {
+		return nil, problem(codeBodyTooLarge, "")
+	}
+	return nil, problem(codeBodyUnreadable, "")
+}
+
+// again returns r as the handler gets it: with its own context, and a body that
+// was read and can be read once more.
+func again(ctx context.Context, r *http.Request, body []byte) *http.Request {
+	r = r.WithContext(ctx)
+	r.Body = io.NopCloser(bytes.NewReader(body))
+	r.ContentLength = int64(len(body))
+	r.TransferEncoding = nil
+	return r
+}
+
+// patience is how long a client waits for an operation that others may be
+// running. Its context ends when the client hangs up, until taken is called:
+// from then on a client that hangs up changes nothing. Taken reports whether
+// the client was still there.
+func patience(r *http.Request) (ctx context.Context, taken func() bool, cancel context.CancelFunc) {
+	ctx, cancel = context.WithCancel(context.WithoutCancel(r.Context()))
+	return ctx, sync.OnceValue(context.AfterFunc(r.Context(), cancel)), cancel
+}

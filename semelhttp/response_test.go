@@ -1,0 +1,119 @@
+package semelhttp_test
+
+import (
+	"bytes"
+	"net/http"
+	"runtime"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/semelhttp"
+)
+
+func TestResponseRoundTrip(t *testing.T) {
+	t.Parallel()
+	for name, r := range map[string]semelhttp.Response{
+		"created": {Status: 201, Header: http.Header{"Location": {"/groups/7"}, "Content-Type": {"application/json"}}, Body: []byte(`{"id":7}`)},
+		"values unsplit": {Status: 200, Header: http.Header{
+			"Link": {`</a>; rel="next", </b>; rel="last"`, "</c>", ""},
+		}},
+		"no type to be guessed": {Status: 200, Header: http.Header{"Content-Type": nil}, Body: []byte("<html>")},
+		"nothing":               {Status: 204, Header: http.Header{}},
+		"bytes":                 {Status: 200, Header: http.Header{"X-Odd": {"caf\xe9"}}, Body: []byte{0, 1, 255, 0}},
+		"a megabyte":            {Status: 200, Header: http.Header{}, Body: bytes.Repeat([]byte("x"), 1<<20)},
+	} {
+		got, err := semelhttp.ParseResponse(r.Raw())
+		if err != nil {
+			t.Errorf("%s: ParseResponse: %v", name, err)
+			continue
+		}
+		if diff := cmp.Diff(&r, got, cmpopts.EquateEmpty()); diff != "" {
+			t.Errorf("%s: (-want +got)\n%s", name, diff)
+		}
+		if _, kept := got.Header["Content-Type"]; name == "no type to be guessed" && !kept {
+			t.Error("the Content-Type that is set to nothing is gone")
+		}
+	}
+}
+
+// TestRawIsStable: what one version stores is read by the next, so the form is
+// written down here.
+func TestRawIsStable(t *testing.T) {
+	t.Parallel()
+	r := semelhttp.Response{
+		Status: 201, Body: []byte("ok"),
+		Header: http.Header{"Vary": {"A", "B"}, "Etag": {`"1"`}, "Set-Cookie": {"s=1"}, "Date": {"now"}},
+	}
+	want := semel.Raw("\x01\xc9\x01\x02\x04Etag\x01\x03\"1\"\x04Vary\x02\x01A\x01B\x02ok")
+	if got := r.Raw(); !bytes.Equal(got, want) {
+		t.Errorf("Raw() = %q, want %q", got, want)
+	}
+}
+
+func TestParseResponseRefuses(t *testing.T) {
+	t.Parallel()
+	good := semelhttp.Response{Status: 201, Header: http.Header{"Etag": {"1"}}, Body: []byte("ok")}.Raw()
+	bad := map[string]semel.Raw{
+		"nothing":         nil,
+		"JSON":            semel.Raw(`{"id":7}`),
+		"a later version": append(semel.Raw{2}, good[1:]...),
+		"rest":            append(append(semel.Raw{}, good...), 0),
+		"informational":   semelhttp.Response{Status: 103}.Raw(),
+		"no status":       semelhttp.Response{}.Raw(),
+		"status too high": semelhttp.Response{Status: 1000}.Raw(),
+	}
+	for n := range len(good) {
+		bad["cut after "+string(rune('a'+n))] = good[:n]
+	}
+	for name, raw := range bad {
+		if got, err := semelhttp.ParseResponse(raw); err == nil {
+			t.Errorf("%s: ParseResponse(%q) = %+v, want an error", name, raw, got)
+		}
+	}
+}
+
+// TestParseResponseIsBounded: lengths that lie do not make it allocate.
+func TestParseResponseIsBounded(t *testing.T) {
+	huge := "\xff\xff\xff\xff\xff\xff\xff\xff\x7f"
+	for name, raw := range map[string]string{
+		"body":    "\x01\xc8\x01\x00" + huge,
+		"headers": "\x01\xc8\x01" + huge,
+		"values":  "\x01\xc8\x01\x01\x01A" + huge,
+		"name":    "\x01\xc8\x01\x01" + huge,
+	} {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		if _, err := semelhttp.ParseResponse(semel.Raw(raw)); err == nil {
+			t.Errorf("%s: want an error", name)
+		}
+		runtime.ReadMemStats(&after)
+		if grown := after.TotalAlloc - before.TotalAlloc; grown > 1<<20 {
+			t.Errorf("%s: %d bytes were allocated for %d", name, grown, len(raw))
+		}
+	}
+}
+
+func FuzzParseResponse(f *testing.F) {
+	f.Add([]byte(nil))
+	f.Add([]byte{1})
+	f.Add([]byte(semelhttp.Response{Status: 204}.Raw()))
+	f.Add([]byte(semelhttp.Response{Status: 201, Header: http.Header{"Location": {"/1"}, "Vary": {"A", "B"}}, Body: []byte("ok")}.Raw()))
+	f.Add([]byte("\x01\xc8\x01\x02\x01A\xff"))
+	f.Add([]byte(`{"id":7}`))
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		r, err := semelhttp.ParseResponse(raw)
+		if err != nil {
+			return
+		}
+		again, err := semelhttp.ParseResponse(r.Raw())
+		if err != nil {
+			t.Fatalf("ParseResponse(%q) is good, but not what it stores: %v", raw, err)
+		}
+		if again.Status != r.Status || !bytes.Equal(again.Body, r.Body) {
+			t.Fatalf("stored again: %+v, want %+v", again, r)
+		}
+	})
+}
