@@ -3,6 +3,7 @@ package semeltest
 import (
 	"context"
 	"errors"
+	"runtime"
 	"sync"
 
 	"github.com/semelgo/semel/store"
@@ -176,7 +177,7 @@ func atomicGoexit[Tx any](r *txRig[Tx]) {
 	gone.Go(func() {
 		_, err := r.tx.Atomic(r.ctx, rec.ID, true, func(ctx context.Context, tx Tx, _ store.Standing) (*store.Change, error) {
 			r.act(ctx, tx, "effect")
-			goexit()
+			runtime.Goexit()
 			return nil, nil
 		})
 		r.Errorf("Atomic returns %v although run ended its goroutine", err)

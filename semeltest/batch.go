@@ -48,9 +48,9 @@ func batchOrder(r *rig) {
 		}
 		finish := make([]store.Change, len(recs))
 		for i := range finish {
-			finish[i] = move(stand[i].To, token(store.Succeeded, uint32(i)))
+			finish[i] = move(stand[i].To, token(store.Succeeded, 1))
 			if i%3 == 0 {
-				finish[i].If.Owner++
+				finish[i] = stale(stand[i].To, store.Succeeded)
 			}
 		}
 		for i, answer := range r.swap(finish...) {
@@ -65,27 +65,23 @@ func batchOrder(r *rig) {
 
 // What one change finds does not matter to the others.
 func batchApart(r *rig) {
-	taken, running, idle := r.stand(store.Succeeded), r.stand(store.InProgress), r.stand(store.Pending)
+	taken, running := r.stand(store.Succeeded), r.stand(store.InProgress)
 	absent := r.fresh()
 	absent.Token = token(store.InProgress, 1)
-	notDue := move(idle, token(store.InProgress, 2))
-	notDue.IfDue = true
 	changes := []store.Change{
-		create(taken, store.InProgress),
 		create(r.fresh(), store.InProgress),
-		move(absent, token(store.Succeeded, 1)),
-		notDue,
 		move(running, token(store.Succeeded, 1)),
+		stale(taken, store.Failed),
+		move(absent, token(store.Succeeded, 1)),
 	}
 	answers := r.swap(changes...)
-	r.refused(changes[0], answers[0], taken.Token)
-	r.refused(changes[2], answers[2], store.Token{})
-	r.refused(changes[3], answers[3], idle.Token)
-	for _, i := range []int{1, 4} {
+	for i := range 2 {
 		if !answers[i].InForce(changes[i]) {
 			r.Errorf("%s beside refused ones = %s, want in force", show(changes[i]), showAnswer(answers[i]))
 		}
 	}
+	r.refused(changes[2], answers[2], taken.Token)
+	r.refused(changes[3], answers[3], store.Token{})
 }
 
 // A change that the store cannot keep is refused by itself.

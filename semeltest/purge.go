@@ -99,7 +99,7 @@ func purgeLimit(r *rig) {
 	for range 5 {
 		r.expiring(store.Succeeded, -time.Second)
 	}
-	kept := r.expiring(store.Succeeded, long)
+	kept := r.expiring(store.Succeeded, 0)
 	r.mustPurge(2, 2)
 	r.mustPurge(2, 2)
 	r.mustPurge(2, 1)

@@ -63,9 +63,13 @@ func layers[Tx any]() []layer[Tx] {
 			{"Hold", holdChecks[Tx]()},
 			{"SwapTx", swapTxChecks[Tx]()},
 		}},
-		{"many at once", []part[Tx]{
+		{"the protocol, and many at once", []part[Tx]{
+			plain[Tx]("Edge", edgeChecks()),
+			{"EdgeTx", edgeTxChecks[Tx]()},
 			plain[Tx]("Race", raceChecks()),
 			{"RaceTx", raceTxChecks[Tx]()},
+		}},
+		{"lost answers", []part[Tx]{
 			plain[Tx]("Lost", lostChecks()),
 		}},
 	}

@@ -1,56 +1,33 @@
 package semeltest
 
-import (
-	"context"
-	"runtime"
-
-	"github.com/semelgo/semel/store"
-)
-
-// goexit ends the goroutine, as t.FailNow does.
-func goexit() { runtime.Goexit() }
+import "github.com/semelgo/semel/store"
 
 // savepointChecks are about runs that fail and whose failure is kept.
 func savepointChecks[Tx any]() []check[Tx] {
 	return inTx(
-		check[Tx]{"Create", savepointCreate[Tx]},
-		check[Tx]{"Move", savepointMove[Tx]},
-		check[Tx]{"SwapTx", savepointSwapTx[Tx]},
+		check[Tx]{"Undoes", savepointUndoes[Tx]},
 		check[Tx]{"NotInForce", savepointNotInForce[Tx]},
 	)
 }
 
-// What run did is undone, and its failure is committed.
-func savepointCreate[Tx any](r *txRig[Tx]) {
+// What run did is undone, domain writes and records alike, and its failure is
+// committed.
+func savepointUndoes[Tx any](r *txRig[Tx]) {
 	failed := create(r.fresh(), store.Failed)
 	failed.To.Outcome = []byte("why")
-	r.mustCommit(failed.To.ID, true, r.ending("effect", &failed, errOwn))
+	r.mustCommit(failed.To.ID, true, r.ending("create", &failed, errOwn))
 	r.mustStand(failed.To)
-	r.mustEffects("effect", 0)
-}
+	r.mustEffects("create", 0)
 
-func savepointMove[Tx any](r *txRig[Tx]) {
-	rec := r.stand(store.Pending)
-	failed := move(rec, token(store.Failed, 2))
+	rec := create(r.fresh(), store.Pending).To
+	r.mustForce(store.Change{To: rec})
+	failed = move(rec, token(store.Failed, 2))
 	failed.To.Outcome = []byte("why")
-	r.mustCommit(rec.ID, true, r.ending("effect", &failed, errOwn))
-	want := failed.To
-	want.Input = rec.Input
-	r.mustStand(want)
-	r.mustEffects("effect", 0)
-}
-
-// Undone are the records that run wrote, too.
-func savepointSwapTx[Tx any](r *txRig[Tx]) {
-	failed, queued := create(r.fresh(), store.Failed), create(r.fresh(), store.Pending)
-	r.mustCommit(failed.To.ID, true, func(ctx context.Context, tx Tx, _ store.Standing) (*store.Change, error) {
-		r.act(ctx, tx, "effect")
-		r.swapTx(ctx, tx, queued)
-		return &failed, errOwn
-	})
+	queued := create(r.fresh(), store.Pending)
+	r.mustCommit(rec.ID, true, r.writing(queued, "move", &failed, errOwn))
 	r.mustStand(failed.To)
 	r.mustBeAbsent(queued.To.ID)
-	r.mustEffects("effect", 0)
+	r.mustEffects("move", 0)
 	r.mustForce(queued)
 }
 

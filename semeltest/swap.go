@@ -18,11 +18,18 @@ func swapChecks() []storeCheck {
 
 // A create meets nothing but an absent record.
 func createOnce(r *rig) {
-	first := r.stand(store.InProgress)
+	for _, state := range store.States() {
+		r.mustCreateOnce(r.stand(state))
+	}
+}
+
+func (r *rig) mustCreateOnce(first store.Record) {
+	r.Helper()
 	second := first
 	second.Fingerprint, second.Outcome = []byte("other"), []byte("other")
-	r.mustRefuse(create(second, store.InProgress), first.Token)
-	r.mustRefuse(create(second, store.Succeeded), first.Token)
+	for _, state := range store.States() {
+		r.mustRefuse(create(second, state), first.Token)
+	}
 	r.mustStand(first)
 }
 
@@ -98,26 +105,40 @@ func askedAgainLate(r *rig) {
 	claim := move(release.To, token(store.InProgress, 2))
 	r.mustForce(claim)
 	r.mustRefuse(release, claim.To.Token)
-	r.mustRefuse(store.Change{To: rec}, claim.To.Token)
+	finish := move(claim.To, token(store.Succeeded, 2))
+	r.mustForce(finish)
+	r.mustRefuse(claim, finish.To.Token)
 }
 
 // What stands instead is shown whole.
 func showsWhatStands(r *rig) {
-	rec := r.stand(store.Succeeded)
-	answer := r.swap(create(rec, store.InProgress))[0]
+	for _, state := range store.States() {
+		rec := r.stand(state)
+		if diff := diffRecords(r.shown(rec), rec); diff != "" {
+			r.Errorf("what stands is shown otherwise (-want +got):\n%s", diff)
+		}
+	}
+}
+
+// shown returns what stands as Swap shows it to somebody who comes too late.
+func (r *rig) shown(rec store.Record) store.Record {
+	r.Helper()
+	answer := r.swap(stale(rec, store.Succeeded))[0]
 	if answer.Record == nil {
-		r.Fatal("something else stands, and the answer does not show it")
+		r.Fatalf("a stale change = %s, without a Record", showAnswer(answer))
 	}
-	if diff := diffRecords(*answer.Record, rec); diff != "" {
-		r.Errorf("what stands is shown otherwise (-want +got):\n%s", diff)
+	return *answer.Record
+}
+
+// stale is a change of what stood long before rec.
+func stale(rec store.Record, to store.State) store.Change {
+	rec.Token = token(otherThan(rec.State), rec.Attempt+7)
+	return move(rec, token(to, rec.Attempt))
+}
+
+func otherThan(s store.State) store.State {
+	if s == store.Pending {
+		return store.InProgress
 	}
-	wrong := rec
-	wrong.Token = token(store.InProgress, 1)
-	answer = r.swap(move(wrong, token(store.Succeeded, 1)))[0]
-	if answer.Record == nil {
-		r.Fatal("something else stands, and the answer does not show it")
-	}
-	if diff := diffRecords(*answer.Record, rec); diff != "" {
-		r.Errorf("what stands is shown otherwise (-want +got):\n%s", diff)
-	}
+	return store.Pending
 }

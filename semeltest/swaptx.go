@@ -67,9 +67,10 @@ func swapTxRollback[Tx any](r *txRig[Tx]) {
 
 // A last change that is not in force takes the others with it.
 func swapTxNotInForce[Tx any](r *txRig[Tx]) {
-	rec := r.stand(store.Succeeded)
-	late, queued := create(rec, store.Succeeded), create(r.fresh(), store.Pending)
-	r.mustRaise(rec.ID, true, r.writing(queued, "effect", &late, nil))
+	rec, queued := r.stand(store.Pending), create(r.fresh(), store.Pending)
+	early := move(rec, token(store.Succeeded, 2))
+	early.IfDue = true
+	r.mustRaise(rec.ID, true, r.writing(queued, "effect", &early, nil))
 	r.mustBeAbsent(queued.To.ID)
 	r.mustEffects("effect", 0)
 }

@@ -65,23 +65,13 @@ func timesAreRelative(r *rig) {
 		rec.Due, rec.Expire = d, d
 		c := create(rec, store.Pending)
 		r.mustForce(c)
-		for _, got := range []store.Record{r.mustRead(rec.ID), r.shown(rec)} {
+		for _, got := range []store.Record{r.mustRead(rec.ID), r.shown(c.To)} {
 			if !near(got.Due, d) || !near(got.Expire, d) || !recent(got.Age) || !recent(got.Since) {
 				r.Errorf("written with Due and Expire %v, it reads Due %v, Expire %v, Age %v, Since %v",
 					d, got.Due, got.Expire, got.Age, got.Since)
 			}
 		}
 	}
-}
-
-// shown returns the record as Swap shows it to somebody who is refused.
-func (r *rig) shown(rec store.Record) store.Record {
-	r.Helper()
-	answer := r.swap(create(rec, store.InProgress))[0]
-	if answer.Record == nil {
-		r.Fatalf("create of what stands = %s, without a Record", showAnswer(answer))
-	}
-	return *answer.Record
 }
 
 // As time goes on, less is left and more has gone by.
