@@ -27,46 +27,48 @@ const (
 // house says where each unit lives. A name ending in "/" stands for each
 // directory below it, every one a unit of its own; the longest match counts. A
 // package that is in no unit fails the test.
-var house = map[string]layer{
-	"internal/": ground,
+func house() map[string]layer {
+	return map[string]layer{
+		"internal/": ground,
 
-	"store": contract,
+		"store": contract,
 
-	"semel": core,
+		"semel": core,
 
-	"inbox":   patterns,
-	"task":    patterns,
-	"outbox":  patterns,
-	"onetime": patterns,
-	"guard":   patterns,
+		"inbox":   patterns,
+		"task":    patterns,
+		"outbox":  patterns,
+		"onetime": patterns,
+		"guard":   patterns,
 
-	"semeltest": conformance,
+		"semeltest": conformance,
 
-	"store/": stores,
+		"store/": stores,
 
-	"semelhttp":      edges,
-	"semelgrpc":      edges,
-	"semelwatermill": edges,
-	"semelotel":      edges,
+		"semelhttp":      edges,
+		"semelgrpc":      edges,
+		"semelwatermill": edges,
+		"semelotel":      edges,
 
-	"migrate":      surfaces,
-	"console":      surfaces,
-	"gateway":      surfaces,
-	"internal/sim": surfaces,
+		"migrate":      surfaces,
+		"console":      surfaces,
+		"gateway":      surfaces,
+		"internal/sim": surfaces,
 
-	"cmd/":          programs,
-	"examples/":     programs,
-	"bench":         programs,
-	"test":          programs,
-	"internal/cmd/": programs,
+		"cmd/":          programs,
+		"examples/":     programs,
+		"bench":         programs,
+		"test":          programs,
+		"internal/cmd/": programs,
 
-	"internal/archtest": houseTests,
-	"internal/doctest":  houseTests,
+		"internal/archtest": houseTests,
+		"internal/doctest":  houseTests,
+	}
 }
 
 // unitOf finds the unit a package belongs to, and that unit's layer.
 func unitOf(name string) (unit string, l layer, ok bool) {
-	for prefix, at := range house {
+	for prefix, at := range house() {
 		candidate := prefix
 		if below, isBelow := strings.CutPrefix(name, prefix); strings.HasSuffix(prefix, "/") && isBelow {
 			first, _, _ := strings.Cut(below, "/")

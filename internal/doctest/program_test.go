@@ -119,8 +119,12 @@ func start(t *testing.T, binary, addr string) string {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	ended := make(chan error, 1)
-	go func() { ended <- cmd.Wait() }()
+	var waited error // read once ended is closed
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		waited = cmd.Wait()
+	}()
 	t.Cleanup(func() {
 		_ = cmd.Process.Kill() // it may have ended already
 		<-ended
@@ -135,9 +139,8 @@ func start(t *testing.T, binary, addr string) string {
 			return "http://" + addr
 		}
 		select {
-		case err := <-ended:
-			ended <- err
-			t.Fatalf("the README's program ended: %v\n%s", err, &output)
+		case <-ended:
+			t.Fatalf("the README's program ended: %v\n%s", waited, &output)
 		case <-timeout:
 			t.Fatal("the README's program does not answer")
 		case <-tick.C:

@@ -95,7 +95,7 @@ func sentinels(t *testing.T) []string {
 		t.Fatal(err)
 	}
 	var names []string
-	for name, o := range f.Scope.Objects { //nolint:staticcheck // one file, and its top level is all we ask for
+	for name, o := range f.Scope.Objects {
 		if o.Kind == ast.Var && strings.HasPrefix(name, "Err") {
 			names = append(names, name)
 		}
