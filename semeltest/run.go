@@ -69,8 +69,10 @@ func layers[Tx any]() []layer[Tx] {
 			plain[Tx]("Race", raceChecks()),
 			{"RaceTx", raceTxChecks[Tx]()},
 		}},
-		{"lost answers", []part[Tx]{
+		{"lost answers and failing calls", []part[Tx]{
 			plain[Tx]("Lost", lostChecks()),
+			{"KthCall", kthChecks[Tx]()},
+			{"Storm", stormChecks[Tx]()},
 		}},
 	}
 }
