@@ -87,7 +87,7 @@ func (q *ask) claim(ctx context.Context) (a *Attempt, out *Outcome, err error) {
 		return q.newAttempt(ctx, stands, sent), nil, nil
 	}
 	if q.flight != nil {
-		q.c.flights.land(q.call.id, q.flight, stands, err)
+		q.c.flights.land(q.call.id, q.flight, stands, forOthers(ctx, err))
 	}
 	if err != nil {
 		return nil, nil, err
@@ -109,7 +109,7 @@ func (q *ask) decide(ctx context.Context) (stands store.Record, claimed bool, er
 		case errors.Is(err, errBusy):
 			d.say = sayWait
 		case err != nil:
-			q.c.undo(ctx, d.change, q.policy)
+			q.undo(ctx, d.change)
 			return now, false, fmt.Errorf("%w: claim: %w", ErrUnavailable, err)
 		}
 		switch d.say {
@@ -134,6 +134,15 @@ func (q *ask) decide(ctx context.Context) (stands store.Record, claimed bool, er
 // askTries is how often the store is asked before a call is told that it does
 // not answer.
 const askTries = 3
+
+// forOthers is what the error of the caller who asked the store says to those
+// who came meanwhile: nothing, when that caller hung up.
+func forOthers(ctx context.Context, err error) error {
+	if ctx.Err() != nil && errors.Is(err, ErrUnavailable) {
+		return errAbandoned
+	}
+	return err
+}
 
 func (q *ask) claimEvent() event {
 	return event{

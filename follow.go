@@ -62,8 +62,8 @@ func (q *ask) wait(ctx context.Context, stands store.Record) (store.Record, erro
 	if left <= 0 || !q.sit() {
 		return stands, &waitError{after: retryAfter(stands)}
 	}
-	poll := min(max(stands.Since/4, 20*time.Millisecond), time.Second, left)
-	if err := pause(ctx, jitter(poll)); err != nil {
+	poll := min(max(stands.Since/4, 20*time.Millisecond), time.Second)
+	if err := pause(ctx, min(jitter(poll), left)); err != nil {
 		return stands, err
 	}
 	now, err := q.c.get(ctx, q.call.id)

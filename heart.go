@@ -120,7 +120,10 @@ func (h *heart) tick() {
 		return
 	}
 	d := next(h.a.record, event{step: stepHeartbeat, token: h.a.record.Token, lease: min(times.lease, left)})
-	answers, err := h.a.c.store.Swap(h.ctx, []store.Change{d.change})
+	// One that gets no answer must not keep the next from being sent.
+	ctx, cancel := context.WithTimeout(h.ctx, min(times.beat, h.a.c.options.RecordTimeout))
+	defer cancel()
+	answers, err := h.a.c.store.Swap(ctx, []store.Change{d.change})
 	switch {
 	case err != nil || answers[0].Busy || answers[0].Err != nil:
 		h.again(max(times.beat/4, time.Millisecond))

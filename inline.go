@@ -71,7 +71,7 @@ func (q *ask) inline(ctx context.Context, fn func(context.Context, any) (any, er
 		}
 		stands, err = q.nextTry(ctx, i)
 	}
-	told = err
+	told = forOthers(ctx, err)
 	return out, err
 }
 

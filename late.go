@@ -146,12 +146,12 @@ func (l *late) stop() {
 
 // undo gives back a claim that may have been granted although its answer never
 // came. Nothing was run, which is proof.
-func (c *Core) undo(ctx context.Context, claim store.Change, policy policyKind) {
+func (q *ask) undo(ctx context.Context, claim store.Change) {
 	if claim.To.State != store.InProgress {
 		return
 	}
-	c.keepLate(ctx, lateItem{
-		record: claim.To, quiet: true,
-		event: event{step: stepRelease, token: claim.To.Token, policy: policy, proven: true, expire: c.options.Retention},
-	}, ErrUnavailable)
+	release := event{
+		step: stepRelease, token: claim.To.Token, policy: q.policy, proven: true, expire: q.times.retention,
+	}
+	q.c.keepLate(ctx, lateItem{record: claim.To, quiet: true, event: release}, ErrUnavailable)
 }

@@ -1,0 +1,287 @@
+package semel_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/store"
+	"github.com/semelgo/semel/store/memory"
+)
+
+// process is one process of those that share a store: an engine, its way to the
+// store, and what it saw.
+type process struct {
+	*semel.Engine[*memory.Tx]
+	wire *wire
+	seen *seen
+}
+
+// start starts a process over mem. It is closed when the test ends.
+func start(t *testing.T, mem *memory.Store, o semel.Options) *process {
+	t.Helper()
+	return startOn(t, newWire(mem), o)
+}
+
+func startOn(t *testing.T, w *wire, o semel.Options) *process {
+	t.Helper()
+	p := &process{wire: w, seen: new(seen)}
+	if o.Observer == nil {
+		o.Observer = p.seen
+	}
+	engine, err := semel.New(p.wire, o)
+	if err != nil {
+		t.Fatalf("New: %v", err)
+	}
+	p.Engine = engine
+	t.Cleanup(func() {
+		// Of a process whose store is gone nobody waits for the rest.
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+		defer cancel()
+		_ = engine.Close(ctx)
+	})
+	return p
+}
+
+// solo starts a store and one process over it.
+func solo(t *testing.T, o semel.Options) (*process, *memory.Store) {
+	t.Helper()
+	mem := memory.New(memory.Options{})
+	return start(t, mem, o), mem
+}
+
+// seen remembers events.
+type seen struct {
+	mu     sync.Mutex
+	events []semel.Event
+}
+
+func (s *seen) Observe(_ context.Context, e semel.Event) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.events = append(s.events, e)
+}
+
+func (s *seen) count(kind semel.EventKind) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n := 0
+	for _, e := range s.events {
+		if e.Kind == kind {
+			n++
+		}
+	}
+	return n
+}
+
+func (s *seen) kinds() []semel.EventKind {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var kinds []semel.EventKind
+	for _, e := range s.events {
+		kinds = append(kinds, e.Kind)
+	}
+	return kinds
+}
+
+// want fails the test unless each kind was seen.
+func (s *seen) want(t *testing.T, kinds ...semel.EventKind) {
+	t.Helper()
+	for _, k := range kinds {
+		if s.count(k) == 0 {
+			t.Errorf("events %v, want %q among them", s.kinds(), k)
+		}
+	}
+}
+
+// wantNone fails the test if one of the kinds was seen.
+func (s *seen) wantNone(t *testing.T, kinds ...semel.EventKind) {
+	t.Helper()
+	for _, k := range kinds {
+		if s.count(k) != 0 {
+			t.Errorf("events %v, want no %q", s.kinds(), k)
+		}
+	}
+}
+
+// answer is what a caller got.
+type answer struct {
+	v        string
+	replayed bool
+	err      error
+}
+
+type (
+	handler   = func(ctx context.Context) (string, error)
+	txHandler = func(ctx context.Context, tx *memory.Tx) (string, error)
+)
+
+func do(ctx context.Context, p *process, c semel.Call, fn handler) answer {
+	v, replayed, err := semel.Do(ctx, p, c, fn)
+	return answer{v, replayed, err}
+}
+
+func doTx(ctx context.Context, p *process, c semel.Call, fn txHandler) answer {
+	v, replayed, err := semel.DoTx(ctx, p.Engine, c, fn)
+	return answer{v, replayed, err}
+}
+
+// later runs ask on a goroutine of its own.
+func later(ask func() answer) <-chan answer {
+	answers := make(chan answer, 1)
+	go func() { answers <- ask() }()
+	return answers
+}
+
+// says is a handler that returns v.
+func says(v string) handler { return func(context.Context) (string, error) { return v, nil } }
+
+// fails is a handler that returns err.
+func fails(err error) handler { return func(context.Context) (string, error) { return "", err } }
+
+// never is a handler that must not run.
+func never(t *testing.T) handler {
+	return func(context.Context) (string, error) {
+		t.Error("the function ran, want it not to")
+		return "ran", nil
+	}
+}
+
+func neverTx(t *testing.T) txHandler {
+	return func(ctx context.Context, _ *memory.Tx) (string, error) { return never(t)(ctx) }
+}
+
+// counted counts the runs of fn.
+type counted struct {
+	mu   sync.Mutex
+	runs int
+}
+
+func (c *counted) of(fn handler) handler {
+	return func(ctx context.Context) (string, error) {
+		c.mu.Lock()
+		c.runs++
+		c.mu.Unlock()
+		return fn(ctx)
+	}
+}
+
+func (c *counted) want(t *testing.T, runs int) {
+	t.Helper()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.runs != runs {
+		t.Errorf("the function ran %d times, want %d", c.runs, runs)
+	}
+}
+
+// puts is a transaction's function that leaves an effect called name and
+// returns v.
+func puts(name, v string) txHandler {
+	return func(_ context.Context, tx *memory.Tx) (string, error) { return v, tx.Put(name, []byte("done")) }
+}
+
+// wantEffect fails the test unless the effect called name is there, or is not.
+func wantEffect(t *testing.T, mem *memory.Store, name string, want bool) {
+	t.Helper()
+	if _, got := mem.Value(name); got != want {
+		t.Errorf("the effect %q is there: %v, want %v", name, got, want)
+	}
+}
+
+// record returns what stands for c, read past every fault.
+func record(t *testing.T, mem *memory.Store, c semel.Call) store.Record {
+	t.Helper()
+	answers, err := mem.Get(t.Context(), []store.ID{c.ID()})
+	if err != nil {
+		t.Fatalf("Get: %v", err)
+	}
+	if answers[0].Record == nil {
+		return store.Record{}
+	}
+	return *answers[0].Record
+}
+
+func wantState(t *testing.T, mem *memory.Store, c semel.Call, want store.State) store.Record {
+	t.Helper()
+	r := record(t, mem, c)
+	if r.State != want {
+		t.Errorf("the record stands as %v, want %v", r.State, want)
+	}
+	return r
+}
+
+// got checks a caller's answer.
+func (a answer) want(t *testing.T, v string, replayed bool) {
+	t.Helper()
+	if a.err != nil || a.v != v || a.replayed != replayed {
+		t.Errorf("got %q, replayed %v, %v; want %q, replayed %v, no error", a.v, a.replayed, a.err, v, replayed)
+	}
+}
+
+// wantErr checks that a caller's error is each of the targets, and that it
+// comes with nothing else.
+func (a answer) wantErr(t *testing.T, targets ...error) {
+	t.Helper()
+	if a.v != "" || a.replayed {
+		t.Errorf("with %v came %q, replayed %v; want nothing", a.err, a.v, a.replayed)
+	}
+	for _, target := range targets {
+		if !errors.Is(a.err, target) {
+			t.Errorf("got error %v, want %v", a.err, target)
+		}
+	}
+}
+
+// wantLed checks the AttemptError in a caller's error.
+func (a answer) wantLed(t *testing.T, v store.Verdict, s store.State) {
+	t.Helper()
+	led, ok := errors.AsType[*semel.AttemptError](a.err)
+	if !ok {
+		t.Errorf("got error %v, want an AttemptError", a.err)
+		return
+	}
+	if led.Verdict != v || led.State != s {
+		t.Errorf("got verdict %v and state %v (%v), want %v and %v", led.Verdict, led.State, a.err, v, s)
+	}
+}
+
+// pass lets d go by; in a bubble that takes no time.
+func pass(d time.Duration) { <-time.After(d) }
+
+// bubble runs test in a synctest bubble.
+func bubble(t *testing.T, test func(t *testing.T)) {
+	t.Helper()
+	t.Parallel()
+	synctest.Test(t, test)
+}
+
+// steps names the changes that a process asked for, as edges of states.
+func edges(changes []store.Change) []string {
+	var names []string
+	for _, c := range changes {
+		names = append(names, c.If.State.String()+"→"+c.To.State.String())
+	}
+	return names
+}
+
+// wantEdges checks which changes were asked for, each as often as is said.
+func wantEdges(t *testing.T, w *wire, want ...string) {
+	t.Helper()
+	if got := edges(w.changes()); !slices.Equal(got, want) {
+		t.Errorf("asked for %v, want %v", got, want)
+	}
+}
+
+var errBoom = errors.New("boom")
+
+func plain(name string, o semel.OperationOptions[string]) *semel.Operation[string] {
+	return semel.Define(name, o)
+}
+
+var me = semel.ScopeOf("me")

@@ -1,0 +1,283 @@
+package semel_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/store"
+	"github.com/semelgo/semel/store/memory"
+)
+
+// Rule 1: Failed and release are written only by the compare-and-swap of the
+// current token, and only its success is the proof.
+
+func TestRule01CommitWithoutAnswerThatCommitted(t *testing.T) {
+	eachShape(t, func(t *testing.T, s shape) {
+		p, mem := solo(t, semel.Options{})
+		call := plain("pay", s.o).Call(me, "k", "in")
+		p.wire.on(commits(commitApplied))
+		s.ask(t.Context(), p, call, puts("e", "paid")).want(t, "paid", false)
+		wantEffect(t, mem, "e", true)
+		wantState(t, mem, call, store.Succeeded)
+		p.seen.want(t, semel.EventAmbiguousYes)
+		s.ask(t.Context(), p, call, neverTx(t)).want(t, "paid", true)
+	})
+}
+
+func TestRule01CommitWithoutAnswerThatDidNotCommit(t *testing.T) {
+	eachShape(t, func(t *testing.T, s shape) {
+		p, mem := solo(t, semel.Options{})
+		call := plain("pay", s.o).Call(me, "k", "in")
+		p.wire.on(commits(commitDropped))
+		a := s.ask(t.Context(), p, call, puts("e", "paid"))
+		a.wantErr(t, errCut)
+		a.wantLed(t, store.NotCommitted, store.Pending)
+		if errors.Is(a.err, semel.ErrOutcomeUnknown) {
+			t.Errorf("got %v, want the outcome to be known", a.err)
+		}
+		wantEffect(t, mem, "e", false)
+		if r := wantState(t, mem, call, store.Pending); r.Attempt != 1 {
+			t.Errorf("attempt %d is void, want 1", r.Attempt)
+		}
+		p.seen.want(t, semel.EventAmbiguousNo)
+		s.ask(t.Context(), p, call, puts("e", "paid")).want(t, "paid", false)
+		if r := wantState(t, mem, call, store.Succeeded); r.Attempt != 2 {
+			t.Errorf("attempt %d succeeded, want 2", r.Attempt)
+		}
+	})
+}
+
+// TestRule01CommitThatWouldComeLater: once "not committed" is told, the commit
+// that is still under way in the database finds its place taken.
+func TestRule01CommitThatWouldComeLater(t *testing.T) {
+	eachShape(t, func(t *testing.T, s shape) {
+		p, mem := solo(t, semel.Options{})
+		call := plain("pay", s.o).Call(me, "k", "in")
+		p.wire.on(commits(commitOpen))
+		a := s.ask(t.Context(), p, call, puts("first", "one"))
+		a.wantLed(t, store.NotCommitted, store.Pending)
+		if err := p.wire.release(); !errors.Is(err, store.ErrNotInForce) {
+			t.Errorf("the late commit: %v, want %v", err, store.ErrNotInForce)
+		}
+		wantEffect(t, mem, "first", false)
+		s.ask(t.Context(), p, call, puts("second", "two")).want(t, "two", false)
+		wantEffect(t, mem, "second", true)
+	})
+}
+
+// TestRule01LateCommitAfterTheNextAttempt: the same, with the retry in between.
+func TestRule01LateCommitAfterTheNextAttempt(t *testing.T) {
+	eachShape(t, func(t *testing.T, s shape) {
+		mem := memory.New(memory.Options{})
+		p, other := start(t, mem, semel.Options{}), start(t, mem, semel.Options{})
+		call := plain("pay", s.o).Call(me, "k", "in")
+		p.wire.on(func(r request) fault {
+			switch {
+			case r.kind == atomicCall && r.n == 1:
+				return fault{commit: commitOpen}
+			case r.kind == swapCall && s.leased && r.n == 1:
+				return fault{} // the claim
+			default:
+				return fault{before: errCut}
+			}
+		})
+		a := s.ask(t.Context(), p, call, puts("first", "one"))
+		a.wantErr(t, semel.ErrOutcomeUnknown)
+		pass(time.Minute) // the lease, where there is one
+		var retry answer
+		if s.leased {
+			retry = s.ask(t.Context(), other, call, puts("second", "two"))
+			retry.want(t, "two", false)
+		} else {
+			// The open transaction has the only right to the record.
+			s.ask(t.Context(), other, call, neverTx(t)).wantErr(t, semel.ErrInProgress)
+		}
+		err := p.wire.release()
+		wantEffect(t, mem, "first", err == nil)
+		if s.leased != errors.Is(err, store.ErrNotInForce) {
+			t.Errorf("the late commit: %v", err)
+		}
+	})
+}
+
+// TestRule01CertificateAsksWhileBusy: an answer of Busy is no answer.
+func TestRule01CertificateAsksWhileBusy(t *testing.T) {
+	eachShape(t, func(t *testing.T, s shape) {
+		p, mem := solo(t, semel.Options{})
+		call := plain("pay", s.o).Call(me, "k", "in")
+		released := make(chan struct{})
+		p.wire.on(func(r request) fault {
+			if r.kind == atomicCall {
+				return fault{commit: commitOpen}
+			}
+			select {
+			case <-released:
+				return fault{}
+			default:
+				return fault{busy: r.to() == store.Pending}
+			}
+		})
+		asked := later(func() answer { return s.ask(t.Context(), p, call, puts("e", "paid")) })
+		pass(time.Second)
+		if n := p.wire.count(swapCall); n < 5 {
+			t.Errorf("the certificate was asked for %d times in a second of Busy, want it asked again", n)
+		}
+		if err := p.wire.release(); err != nil {
+			t.Errorf("the open transaction's commit: %v", err)
+		}
+		close(released)
+		(<-asked).want(t, "paid", false)
+		wantEffect(t, mem, "e", true)
+		p.seen.want(t, semel.EventAmbiguousYes)
+		if n := p.wire.count(getCall); n != 0 {
+			t.Errorf("%d plain reads, want none: a read is no certificate", n)
+		}
+	})
+}
+
+// TestRule01NoCertificateIsUnknown: without an answer within RecordTimeout the
+// caller is told that nobody knows, never that it failed; what is then true is
+// found out later.
+func TestRule01NoCertificateIsUnknown(t *testing.T) {
+	t.Parallel()
+	for name, f := range map[string]fault{
+		"busy": {busy: true}, "cut": {before: errCut}, "no answer": {hang: true}, "refused": {refuse: errBoom},
+	} {
+		t.Run(name, func(t *testing.T) {
+			eachShape(t, func(t *testing.T, s shape) { testNoCertificate(t, s, f) })
+		})
+	}
+}
+
+func testNoCertificate(t *testing.T, s shape, f fault) {
+	t.Helper()
+	const bound = 3 * time.Second
+	p, mem := solo(t, semel.Options{RecordTimeout: bound})
+	call := plain("pay", s.o).Call(me, "k", "in")
+	p.wire.on(func(r request) fault {
+		switch {
+		case r.kind == atomicCall:
+			return fault{commit: commitApplied}
+		case r.to() == store.Pending:
+			return f
+		default:
+			return fault{}
+		}
+	})
+	began := time.Now()
+	a := s.ask(t.Context(), p, call, puts("e", "paid"))
+	if took := time.Since(began); took > bound {
+		t.Errorf("the answer took %v, want at most RecordTimeout", took)
+	}
+	a.wantErr(t, semel.ErrOutcomeUnknown)
+	if _, failed := errors.AsType[*semel.Failure](a.err); failed || semel.VerdictOf(a.err) != store.Unknown {
+		t.Errorf("told %v, verdict %v; want Unknown and no failure", a.err, semel.VerdictOf(a.err))
+	}
+	if semel.RetryAfter(a.err) <= 0 {
+		t.Error("RetryAfter of an unknown outcome is zero, want a time to ask again")
+	}
+	wantState(t, mem, call, store.Succeeded)
+	p.wire.heal()
+	s.ask(t.Context(), p, call, neverTx(t)).want(t, "paid", true)
+}
+
+// TestRule01LateCertificate: the certificate that got no answer is asked again
+// in the background, so that the key is free before its lease is over.
+func TestRule01LateCertificate(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		p, mem := solo(t, semel.Options{Lease: time.Hour})
+		call := plain("pay", semel.OperationOptions[string]{Policy: semel.Atomic(), Lease: time.Hour}).Call(me, "k", "in")
+		p.wire.on(func(r request) fault {
+			switch {
+			case r.kind == atomicCall:
+				return fault{commit: commitDropped}
+			case r.to() == store.Pending:
+				return fault{before: errCut}
+			default:
+				return fault{}
+			}
+		})
+		doTx(t.Context(), p, call, puts("e", "paid")).wantErr(t, semel.ErrOutcomeUnknown)
+		wantState(t, mem, call, store.InProgress)
+		p.wire.heal()
+		pass(time.Minute)
+		wantState(t, mem, call, store.Pending)
+		p.seen.want(t, semel.EventLate, semel.EventLateRecorded)
+		doTx(t.Context(), p, call, puts("e", "paid")).want(t, "paid", false)
+	})
+}
+
+// TestRule01FailedThatIsLostIsNotTold: a leader that was taken over and then
+// fails tells what stands.
+func TestRule01FailedThatIsLostIsNotTold(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		mem := memory.New(memory.Options{})
+		p, other := start(t, mem, semel.Options{}), start(t, mem, semel.Options{})
+		call := plain("pay", semel.OperationOptions[string]{Policy: semel.Keyed()}).Call(me, "k", "in")
+		zombie := do(t.Context(), p, call, func(ctx context.Context) (string, error) {
+			p.wire.on(func(request) fault { return fault{before: errCut} })
+			<-ctx.Done() // the lease is over
+			do(t.Context(), other, call, says("winner")).want(t, "winner", false)
+			p.wire.heal()
+			return "", semel.Final(errBoom)
+		})
+		zombie.want(t, "winner", true)
+		wantState(t, mem, call, store.Succeeded)
+		p.seen.want(t, semel.EventFenced)
+		p.seen.wantNone(t, semel.EventFailed)
+	})
+}
+
+// TestRule01FailedWithoutAnswerIsNotTold: a failure whose record got no answer
+// is unknown, until the record says it.
+func TestRule01FailedWithoutAnswerIsNotTold(t *testing.T) {
+	t.Parallel()
+	for name, f := range map[string]fault{"not applied": {before: errCut}, "applied": {after: errCut}, "hanging": {hang: true}} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				p, mem := solo(t, semel.Options{})
+				call := plain("pay", semel.OperationOptions[string]{}).Call(me, "k", "in")
+				p.wire.on(func(r request) fault {
+					if r.to() == store.Failed {
+						return f
+					}
+					return fault{}
+				})
+				a := do(t.Context(), p, call, fails(semel.Final(errBoom)))
+				a.wantErr(t, semel.ErrOutcomeUnknown, errBoom)
+				p.wire.heal()
+				pass(time.Minute)
+				wantState(t, mem, call, store.Failed)
+				a = do(t.Context(), p, call, never(t))
+				if failure, ok := errors.AsType[*semel.Failure](a.err); !ok || failure.Message != "boom" {
+					t.Errorf("later told %v, want the stored failure", a.err)
+				}
+			})
+		})
+	}
+}
+
+// TestRule01FailedWithALostReply: asked again, the same change says that it is
+// in force, and only then is "failed" told.
+func TestRule01FailedWithALostReply(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		p, mem := solo(t, semel.Options{})
+		call := plain("pay", semel.OperationOptions[string]{}).Call(me, "k", "in")
+		lost := false
+		p.wire.on(func(r request) fault {
+			if r.to() == store.Failed && !lost {
+				lost = true
+				return fault{after: errCut}
+			}
+			return fault{}
+		})
+		a := do(t.Context(), p, call, fails(semel.Final(errBoom)))
+		if failure, ok := errors.AsType[*semel.Failure](a.err); !ok || failure.Message != "boom" {
+			t.Errorf("told %v, want the failure", a.err)
+		}
+		wantState(t, mem, call, store.Failed)
+	})
+}

@@ -1,0 +1,187 @@
+package semel_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/store"
+	"github.com/semelgo/semel/store/memory"
+)
+
+// Rule 3: a change is in force when what stands carries its token. Asking again
+// is always safe, a lost reply makes nobody a follower of itself, and drivers
+// that run a statement twice change nothing.
+
+// firstReplyLost loses the first reply to everything that is asked.
+func firstReplyLost() func(request) fault {
+	asked := map[string]bool{}
+	return func(r request) fault {
+		name := r.kind + r.id.String()
+		for _, c := range r.changes {
+			name += fmt.Sprint(c.If, c.To.Token)
+		}
+		if asked[name] {
+			return fault{}
+		}
+		asked[name] = true
+		if r.kind == atomicCall {
+			return fault{commit: commitApplied}
+		}
+		return fault{after: errCut}
+	}
+}
+
+func runsEverythingTwice(request) fault { return fault{twice: true} }
+
+// TestRule03Lifetimes drives keys through everything that may happen to them:
+// with replies lost and with statements run twice it goes as it goes without.
+func TestRule03Lifetimes(t *testing.T) {
+	t.Parallel()
+	plans := map[string]func() func(request) fault{
+		"undisturbed":          func() func(request) fault { return nil },
+		"first replies lost":   firstReplyLost,
+		"statements run twice": func() func(request) fault { return runsEverythingTwice },
+	}
+	for name, plan := range plans {
+		for _, l := range lifetimes() {
+			t.Run(name+"/"+l.name, func(t *testing.T) {
+				t.Parallel()
+				synctest.Test(t, func(t *testing.T) { testLifetime(t, plan(), l) })
+			})
+		}
+	}
+}
+
+// lifetime is what happens to one key, and what then stands.
+type lifetime struct {
+	name  string
+	o     semel.OperationOptions[string]
+	leave stand
+	live  func(t *testing.T, p *process, c semel.Call)
+	want  store.Token // without owner
+}
+
+func testLifetime(t *testing.T, plan func(request) fault, l lifetime) {
+	t.Helper()
+	mem := memory.New(memory.Options{})
+	op := plain("op", l.o)
+	call := op.Call(me, "k", "in")
+	leave(t, mem, call, l.leave)
+	p := start(t, mem, semel.Options{Operations: []semel.Declared{op}})
+	p.wire.on(plan)
+	l.live(t, p, call)
+	r := record(t, mem, call)
+	if r.State != l.want.State || r.Attempt != l.want.Attempt {
+		t.Errorf("%v of attempt %d stands, want %v of %d", r.State, r.Attempt, l.want.State, l.want.Attempt)
+	}
+	p.seen.wantNone(t, semel.EventLate, semel.EventFenced, semel.EventConflict)
+}
+
+func lifetimes() []lifetime {
+	atomic := semel.OperationOptions[string]{Policy: semel.Atomic(), Lease: time.Minute}
+	keep := semel.OperationOptions[string]{OnError: semel.Keep}
+	return []lifetime{
+		{name: "run", leave: nothing, live: runOnce, want: tokenOf(store.Succeeded, 1)},
+		{name: "fail", leave: nothing, live: failOnce, want: tokenOf(store.Failed, 1)},
+		{name: "release and run", leave: pending, live: runOnce, want: tokenOf(store.Succeeded, 2)},
+		{name: "doubt", leave: expired, live: findDoubt, want: tokenOf(store.InDoubt, 1)},
+		{name: "take over", o: semel.OperationOptions[string]{Policy: semel.Keyed()}, leave: expired, live: runOnce, want: tokenOf(store.Succeeded, 2)},
+		{name: "heal", o: semel.OperationOptions[string]{Policy: semel.Heal(finds("found", true))}, leave: expired, live: findHealed, want: tokenOf(store.Succeeded, 1)},
+		{name: "sweep", o: semel.OperationOptions[string]{Policy: semel.Keyed()}, leave: expired, live: sweepOne, want: tokenOf(store.Pending, 1)},
+		{name: "resolve", leave: inDoubt, live: resolveOne, want: tokenOf(store.Failed, 1)},
+		{name: "beat for ten leases", leave: nothing, live: runLong, want: tokenOf(store.Succeeded, 1)},
+		{name: "inline", leave: nothing, live: runTxOnce, want: tokenOf(store.Succeeded, 1)},
+		{name: "inline over Pending", leave: pending, live: runTxOnce, want: tokenOf(store.Succeeded, 2)},
+		{name: "inline failure", o: keep, leave: nothing, live: failTxOnce, want: tokenOf(store.Failed, 1)},
+		{name: "leased", o: atomic, leave: nothing, live: runTxOnce, want: tokenOf(store.Succeeded, 1)},
+	}
+}
+
+func tokenOf(s store.State, attempt uint32) store.Token {
+	return store.Token{State: s, Attempt: attempt}
+}
+
+func runOnce(t *testing.T, p *process, c semel.Call) {
+	t.Helper()
+	var runs counted
+	do(t.Context(), p, c, runs.of(says("v"))).want(t, "v", false)
+	do(t.Context(), p, c, never(t)).want(t, "v", true)
+	runs.want(t, 1)
+}
+
+func runLong(t *testing.T, p *process, c semel.Call) {
+	t.Helper()
+	do(t.Context(), p, c, func(ctx context.Context) (string, error) {
+		pass(5 * time.Minute) // ten leases
+		return "v", context.Cause(ctx)
+	}).want(t, "v", false)
+}
+
+func failOnce(t *testing.T, p *process, c semel.Call) {
+	t.Helper()
+	do(t.Context(), p, c, fails(semel.Final(errBoom))).wantFailure(t, "boom")
+	do(t.Context(), p, c, never(t)).wantFailure(t, "boom")
+}
+
+func failTxOnce(t *testing.T, p *process, c semel.Call) {
+	t.Helper()
+	doTx(t.Context(), p, c, func(context.Context, *memory.Tx) (string, error) { return "", errBoom }).wantFailure(t, "boom")
+	doTx(t.Context(), p, c, neverTx(t)).wantFailure(t, "boom")
+}
+
+func runTxOnce(t *testing.T, p *process, c semel.Call) {
+	t.Helper()
+	var runs counted
+	fn := func(_ context.Context, tx *memory.Tx) (string, error) {
+		return runs.of(says("v"))(t.Context())
+	}
+	doTx(t.Context(), p, c, fn).want(t, "v", false)
+	doTx(t.Context(), p, c, neverTx(t)).want(t, "v", true)
+	runs.want(t, 1)
+}
+
+func findDoubt(t *testing.T, p *process, c semel.Call) {
+	t.Helper()
+	do(t.Context(), p, c, never(t)).wantErr(t, semel.ErrInDoubt)
+}
+
+func findHealed(t *testing.T, p *process, c semel.Call) {
+	t.Helper()
+	do(t.Context(), p, c, never(t)).want(t, "found", true)
+}
+
+func sweepOne(t *testing.T, p *process, _ semel.Call) {
+	t.Helper()
+	var swept semel.Swept
+	var err error
+	for range 2 { // a scan has no second try of its own
+		if swept, err = p.Sweep(t.Context(), 10); err == nil {
+			break
+		}
+	}
+	if err != nil || swept.Requeued != 1 {
+		t.Errorf("Sweep = %+v, %v, want one requeued", swept, err)
+	}
+}
+
+func resolveOne(t *testing.T, p *process, c semel.Call) {
+	t.Helper()
+	r := semel.Resolution{ID: c.ID(), To: store.Failed, Actor: "ann", Reason: "no trace of it"}
+	if got, err := p.Resolve(t.Context(), r); err != nil || got.State != store.Failed {
+		t.Errorf("Resolve = %v, %v, want Failed", got.State, err)
+	}
+	var notes []store.Note
+	var err error
+	for range 2 {
+		if notes, err = p.Notes(t.Context(), c.ID()); err == nil {
+			break
+		}
+	}
+	if err != nil || len(notes) != 1 {
+		t.Errorf("Notes = %d notes, %v, want one", len(notes), err)
+	}
+}

@@ -1,0 +1,234 @@
+package semel_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/store"
+	"github.com/semelgo/semel/store/memory"
+)
+
+// Rule 4: time that is compared is the store's. A leader's context ends when its
+// last confirmed heartbeat is older than the lease.
+
+const lease = 30 * time.Second // the default
+
+// untilLost runs until the context ends, and returns after how long that was.
+func untilLost(t *testing.T, began time.Time, took *time.Duration) handler {
+	return func(ctx context.Context) (string, error) {
+		<-ctx.Done()
+		*took = time.Since(began)
+		if cause := context.Cause(ctx); !errors.Is(cause, semel.ErrLeaseLost) {
+			t.Errorf("the context's cause is %v, want ErrLeaseLost", cause)
+		}
+		return "v", nil
+	}
+}
+
+func TestRule04BlackHoledStoreEndsTheContext(t *testing.T) {
+	t.Parallel()
+	for name, f := range map[string]fault{"no answer": {hang: true}, "cut": {before: errCut}, "busy": {busy: true}, "refused": {refuse: errBoom}} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				p, _ := solo(t, semel.Options{})
+				call := plain("op", semel.OperationOptions[string]{}).Call(me, "k", "in")
+				var took time.Duration
+				wait := untilLost(t, time.Now(), &took)
+				do(t.Context(), p, call, func(ctx context.Context) (string, error) {
+					p.wire.on(func(request) fault { return f })
+					defer p.wire.heal()
+					return wait(ctx)
+				}).want(t, "v", false)
+				if took != lease {
+					t.Errorf("the context ended after %v, want the lease of %v", took, lease)
+				}
+				if n := p.seen.count(semel.EventLeaseLost); n != 1 {
+					t.Errorf("EventLeaseLost %d times, want once", n)
+				}
+			})
+		})
+	}
+}
+
+// TestRule04LeaseCountsFromBeforeTheClaimWasSent: the store may have counted it
+// from then.
+func TestRule04LeaseCountsFromBeforeTheClaimWasSent(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		p, _ := solo(t, semel.Options{RecordTimeout: time.Minute})
+		call := plain("op", semel.OperationOptions[string]{}).Call(me, "k", "in")
+		gate := make(chan struct{})
+		p.wire.on(func(r request) fault {
+			if r.n == 1 {
+				return fault{gate: gate}
+			}
+			return fault{hang: true}
+		})
+		time.AfterFunc(7*time.Second, func() { close(gate) })
+		var took time.Duration
+		wait := untilLost(t, time.Now(), &took)
+		do(t.Context(), p, call, func(ctx context.Context) (string, error) {
+			defer p.wire.heal()
+			return wait(ctx)
+		})
+		if took != lease {
+			t.Errorf("the context ended %v after the claim was sent, want %v", took, lease)
+		}
+	})
+}
+
+// TestRule04HeartbeatsCountFromWhenTheyWereSent: an answer that took long does
+// not prolong the lease by as much.
+func TestRule04HeartbeatsCountFromWhenTheyWereSent(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		p, _ := solo(t, semel.Options{})
+		call := plain("op", semel.OperationOptions[string]{}).Call(me, "k", "in")
+		gate := make(chan struct{})
+		var took time.Duration
+		wait := untilLost(t, time.Now(), &took)
+		do(t.Context(), p, call, func(ctx context.Context) (string, error) {
+			p.wire.on(func(r request) fault {
+				if r.n == 1 {
+					return fault{gate: gate} // sent at 10 s
+				}
+				return fault{hang: true}
+			})
+			time.AfterFunc(14*time.Second, func() { close(gate) })
+			defer p.wire.heal()
+			return wait(ctx)
+		})
+		if want := 10*time.Second + lease; took != want {
+			t.Errorf("the context ended after %v, want %v", took, want)
+		}
+	})
+}
+
+// TestRule04OneHeartbeatWithoutAnswer: the one that is lost does not keep the
+// next from being sent.
+func TestRule04OneHeartbeatWithoutAnswer(t *testing.T) {
+	t.Parallel()
+	for name, f := range map[string]fault{"no answer": {hang: true}, "no answer, applied": {mute: true}, "cut": {before: errCut}} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				p, _ := solo(t, semel.Options{})
+				call := plain("op", semel.OperationOptions[string]{}).Call(me, "k", "in")
+				do(t.Context(), p, call, func(ctx context.Context) (string, error) {
+					p.wire.on(func(r request) fault {
+						if r.n%2 == 1 {
+							return f
+						}
+						return fault{}
+					})
+					pass(10 * lease)
+					return "v", context.Cause(ctx)
+				}).want(t, "v", false)
+				p.seen.wantNone(t, semel.EventLeaseLost)
+			})
+		})
+	}
+}
+
+// TestRule04SomebodyElseStands: the next heartbeat finds out.
+func TestRule04SomebodyElseStands(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		p, mem := solo(t, semel.Options{})
+		call := plain("op", semel.OperationOptions[string]{}).Call(me, "k", "in")
+		var took time.Duration
+		wait := untilLost(t, time.Now(), &took)
+		a := do(t.Context(), p, call, func(ctx context.Context) (string, error) {
+			doubt(t, mem, call)
+			return wait(ctx)
+		})
+		if took != 10*time.Second {
+			t.Errorf("the context ended after %v, want with the first heartbeat", took)
+		}
+		a.want(t, "v", false) // and the doubt is settled by its leader
+		p.seen.want(t, semel.EventLeaseLost, semel.EventSettled)
+	})
+}
+
+// TestRule04HeartbeatsKeepTheLease for ten leases, and others do not get in.
+func TestRule04HeartbeatsKeepTheLease(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		mem := memory.New(memory.Options{})
+		p, other := start(t, mem, semel.Options{}), start(t, mem, semel.Options{})
+		call := plain("op", semel.OperationOptions[string]{Policy: semel.Keyed()}).Call(me, "k", "in")
+		leader := later(func() answer {
+			return do(t.Context(), p, call, func(ctx context.Context) (string, error) {
+				pass(10 * lease)
+				return "v", context.Cause(ctx)
+			})
+		})
+		for range 40 {
+			synctest.Wait()
+			if record(t, mem, call).State != store.Succeeded {
+				do(t.Context(), other, call, never(t)).wantErr(t, semel.ErrInProgress)
+			}
+			pass(lease / 4)
+		}
+		(<-leader).want(t, "v", false)
+	})
+}
+
+// TestRule04OutcomeAfterTheLeaseWasOver: expiry is a permission for others. If
+// nobody used it, the leader's end is as good as ever.
+func TestRule04OutcomeAfterTheLeaseWasOver(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		p, mem := solo(t, semel.Options{})
+		call := plain("op", semel.OperationOptions[string]{Policy: semel.Keyed()}).Call(me, "k", "in")
+		do(t.Context(), p, call, func(ctx context.Context) (string, error) {
+			p.wire.blackHole()
+			pass(5 * lease)
+			p.wire.heal()
+			return "v", nil
+		}).want(t, "v", false)
+		if r := wantState(t, mem, call, store.Succeeded); r.Attempt != 1 {
+			t.Errorf("attempt %d succeeded, want 1", r.Attempt)
+		}
+	})
+}
+
+// TestRule04NoAbsoluteTimeLeavesTheEngine: a store whose clock is far off
+// behaves as one whose clock is right, and what is asked of it are the settings.
+func TestRule04NoAbsoluteTimeLeavesTheEngine(t *testing.T) {
+	t.Parallel()
+	for name, off := range map[string]time.Duration{"right": 0, "an hour ahead": time.Hour, "an hour behind": -time.Hour, "years off": -100_000 * time.Hour} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) { testClockOff(t, off) })
+		})
+	}
+}
+
+func testClockOff(t *testing.T, off time.Duration) {
+	t.Helper()
+	mem := memory.New(memory.Options{Now: func() time.Time { return time.Now().Add(off) }})
+	p := start(t, mem, semel.Options{})
+	call := plain("op", semel.OperationOptions[string]{Policy: semel.Keyed()}).Call(me, "k", "in")
+	die(t, start(t, mem, semel.Options{}), call)
+	pass(lease - 1)
+	do(t.Context(), p, call, never(t)).wantErr(t, semel.ErrInProgress)
+	pass(1)
+	do(t.Context(), p, call, func(ctx context.Context) (string, error) {
+		pass(2 * lease)
+		return "v", context.Cause(ctx)
+	}).want(t, "v", false)
+	for _, c := range p.wire.changes() {
+		if due := c.To.Due; due != 0 && due != lease {
+			t.Errorf("%v → %v is due in %v, want the lease or nothing", c.If.State, c.To.State, due)
+		}
+		if expire := c.To.Expire; expire != 0 && expire != 24*time.Hour {
+			t.Errorf("%v → %v expires in %v, want the retention or never", c.If.State, c.To.State, expire)
+		}
+	}
+	pass(24*time.Hour - 1)
+	if n, err := p.Purge(t.Context(), 10); n != 0 || err != nil {
+		t.Errorf("Purge within the retention = %d, %v, want 0", n, err)
+	}
+	pass(1)
+	if n, err := p.Purge(t.Context(), 10); n != 1 || err != nil {
+		t.Errorf("Purge after the retention = %d, %v, want 1", n, err)
+	}
+}

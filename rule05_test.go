@@ -1,0 +1,160 @@
+package semel_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/store"
+	"github.com/semelgo/semel/store/memory"
+)
+
+// Rule 5: lease, max run, heartbeat, retention and wait are separate settings
+// with defaults.
+
+// settings is what a process was seen to live by.
+type settings struct {
+	Lease, Heartbeat, Retention, Wait time.Duration
+	MaxRun                            time.Duration // 0: none within a day
+}
+
+// observe runs keys of the operation and measures its settings.
+func observe(t *testing.T, o semel.Options, oo semel.OperationOptions[string]) settings {
+	t.Helper()
+	mem := memory.New(memory.Options{})
+	p, other := start(t, mem, o), start(t, mem, o)
+	op := plain("op", oo)
+	call := op.Call(me, "k", "in")
+	var got settings
+	var beat time.Time
+	p.wire.on(func(r request) fault {
+		if r.n == 2 {
+			beat = time.Now()
+		}
+		return fault{}
+	})
+	do(t.Context(), p, call, func(ctx context.Context) (string, error) {
+		began := time.Now()
+		got.Lease = record(t, mem, call).Due
+		do(t.Context(), other, call, never(t)).wantErr(t, semel.ErrInProgress)
+		got.Wait = time.Since(began)
+		select {
+		case <-ctx.Done():
+			got.MaxRun = time.Since(began)
+		case <-time.After(24 * time.Hour):
+		}
+		got.Heartbeat = beat.Sub(began)
+		return "v", nil
+	})
+	got.Retention = record(t, mem, call).Expire
+	return got
+}
+
+func TestRule05SettingsAreSeparate(t *testing.T) {
+	t.Parallel()
+	type (
+		options   = semel.Options
+		operation = semel.OperationOptions[string]
+	)
+	base := settings{Lease: 30 * time.Second, Heartbeat: 10 * time.Second, Retention: 24 * time.Hour}
+	with := func(change func(*settings)) settings { s := base; change(&s); return s }
+	tests := map[string]struct {
+		o    options
+		oo   operation
+		want settings
+	}{
+		"defaults":                 {want: base},
+		"lease of the engine":      {o: options{Lease: time.Minute}, want: with(func(s *settings) { s.Lease, s.Heartbeat = time.Minute, 20*time.Second })},
+		"lease of the operation":   {oo: operation{Lease: time.Minute}, want: with(func(s *settings) { s.Lease, s.Heartbeat = time.Minute, 20*time.Second })},
+		"operation before engine":  {o: options{Lease: time.Hour, Heartbeat: time.Minute}, oo: operation{Lease: time.Minute}, want: with(func(s *settings) { s.Lease, s.Heartbeat = time.Minute, 20*time.Second })},
+		"heartbeat of the engine":  {o: options{Heartbeat: 3 * time.Second}, want: with(func(s *settings) { s.Heartbeat = 3 * time.Second })},
+		"heartbeat of operation":   {oo: operation{Lease: 30 * time.Second, Heartbeat: 3 * time.Second}, want: with(func(s *settings) { s.Heartbeat = 3 * time.Second })},
+		"retention of the engine":  {o: options{Retention: time.Hour}, want: with(func(s *settings) { s.Retention = time.Hour })},
+		"retention of operation":   {o: options{Retention: time.Hour}, oo: operation{Retention: 7 * time.Hour}, want: with(func(s *settings) { s.Retention = 7 * time.Hour })},
+		"wait of the engine":       {o: options{Wait: 4 * time.Second}, want: with(func(s *settings) { s.Wait = 4 * time.Second })},
+		"wait of the operation":    {o: options{Wait: time.Hour}, oo: operation{Wait: 4 * time.Second}, want: with(func(s *settings) { s.Wait = 4 * time.Second })},
+		"max run of the engine":    {o: options{MaxRun: 45 * time.Second}, want: with(func(s *settings) { s.MaxRun = 45 * time.Second })},
+		"max run of the operation": {o: options{MaxRun: time.Hour}, oo: operation{MaxRun: 45 * time.Second}, want: with(func(s *settings) { s.MaxRun = 45 * time.Second })},
+		"max run below the lease":  {o: options{MaxRun: 15 * time.Second}, want: with(func(s *settings) { s.Lease, s.MaxRun = 15*time.Second, 15*time.Second })},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				if got := observe(t, tt.o, tt.oo); got != tt.want {
+					t.Errorf("lived by %+v, want %+v", got, tt.want)
+				}
+			})
+		})
+	}
+}
+
+// TestRule05RetentionCountsFromTheOutcome, not from the claim.
+func TestRule05RetentionCountsFromTheOutcome(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		p, mem := solo(t, semel.Options{Retention: time.Hour})
+		call := plain("op", semel.OperationOptions[string]{}).Call(me, "k", "in")
+		do(t.Context(), p, call, func(context.Context) (string, error) {
+			pass(10 * time.Hour)
+			return "v", nil
+		}).want(t, "v", false)
+		if r := record(t, mem, call); r.Expire != time.Hour || r.Age != 10*time.Hour {
+			t.Errorf("aged %v it expires in %v, want an hour from now", r.Age, r.Expire)
+		}
+	})
+}
+
+// TestRule05MaxRunRefusesTheHeartbeat: the lease ends with max run, the context
+// says so, and somebody else may then take over.
+func TestRule05MaxRunRefusesTheHeartbeat(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		const most = 100 * time.Second
+		mem := memory.New(memory.Options{})
+		p, other := start(t, mem, semel.Options{}), start(t, mem, semel.Options{})
+		call := plain("op", semel.OperationOptions[string]{Policy: semel.Keyed(), MaxRun: most}).Call(me, "k", "in")
+		var took time.Duration
+		wait := untilLost(t, time.Now(), &took)
+		do(t.Context(), p, call, func(ctx context.Context) (string, error) {
+			pass(most - 1)
+			do(t.Context(), other, call, never(t)).wantErr(t, semel.ErrInProgress)
+			v, err := wait(ctx)
+			do(t.Context(), other, call, says("winner")).want(t, "winner", false)
+			return v, err
+		}).want(t, "winner", true)
+		if took != most {
+			t.Errorf("the context ended after %v, want max run of %v", took, most)
+		}
+		if r := wantState(t, mem, call, store.Succeeded); r.Attempt != 2 {
+			t.Errorf("attempt %d succeeded, want 2", r.Attempt)
+		}
+	})
+}
+
+// TestRule05MaxRunOfATransaction: inline there is no lease, but the context ends.
+func TestRule05MaxRunOfATransaction(t *testing.T) {
+	eachShape(t, func(t *testing.T, s shape) {
+		p, _ := solo(t, semel.Options{MaxRun: time.Minute})
+		call := plain("op", s.o).Call(me, "k", "in")
+		var took time.Duration
+		wait := untilLost(t, time.Now(), &took)
+		a := s.ask(t.Context(), p, call, func(ctx context.Context, _ *memory.Tx) (string, error) {
+			_, _ = wait(ctx)
+			return "", context.Cause(ctx)
+		})
+		a.wantErr(t, semel.ErrLeaseLost)
+		if took != time.Minute {
+			t.Errorf("the context ended after %v, want max run of a minute", took)
+		}
+		s.ask(t.Context(), p, call, puts("e", "v")).want(t, "v", false)
+	})
+}
+
+// wantField checks that err is ErrInvalid and names the field.
+func wantField(t *testing.T, err error, field string) {
+	t.Helper()
+	wrong, ok := errors.AsType[*semel.FieldError](err)
+	if !ok || wrong.Field != field || !errors.Is(err, semel.ErrInvalid) {
+		t.Errorf("got %v, want ErrInvalid that names %q", err, field)
+	}
+}

@@ -1,0 +1,230 @@
+package semel_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/store"
+	"github.com/semelgo/semel/store/memory"
+)
+
+// Rule 6: outcomes are recorded whatever became of the caller's context, with a
+// bound of their own. A caller that hangs up changes nothing.
+
+// door is a way in, as callers of functions see it.
+type door struct {
+	name string
+	o    semel.OperationOptions[string]
+	ask  func(ctx context.Context, p *process, c semel.Call, fn handler) answer
+}
+
+func doors() []door {
+	all := []door{{name: "Do", ask: do}}
+	for _, s := range shapes() {
+		all = append(all, door{s.name, s.o, func(ctx context.Context, p *process, c semel.Call, fn handler) answer {
+			return s.ask(ctx, p, c, func(ctx context.Context, _ *memory.Tx) (string, error) { return fn(ctx) })
+		}})
+	}
+	return all
+}
+
+func eachDoor(t *testing.T, test func(t *testing.T, d door)) {
+	t.Helper()
+	t.Parallel()
+	for _, d := range doors() {
+		t.Run(d.name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) { test(t, d) })
+		})
+	}
+}
+
+func TestRule06HangUpBeforeTheCall(t *testing.T) {
+	eachDoor(t, func(t *testing.T, d door) {
+		p, mem := solo(t, semel.Options{})
+		call := plain("op", d.o).Call(me, "k", "in")
+		ctx, hangUp := context.WithCancel(t.Context())
+		hangUp()
+		d.ask(ctx, p, call, never(t)).wantErr(t, context.Canceled)
+		wantState(t, mem, call, store.Absent)
+	})
+}
+
+func TestRule06HangUpInTheHandler(t *testing.T) {
+	eachDoor(t, func(t *testing.T, d door) {
+		p, mem := solo(t, semel.Options{})
+		call := plain("op", d.o).Call(me, "k", "in")
+		ctx, hangUp := context.WithCancel(t.Context())
+		d.ask(ctx, p, call, func(ctx context.Context) (string, error) {
+			hangUp()
+			<-ctx.Done()
+			return "v", nil
+		}).want(t, "v", false)
+		wantState(t, mem, call, store.Succeeded)
+		d.ask(t.Context(), p, call, never(t)).want(t, "v", true)
+	})
+}
+
+// TestRule06HangUpWhileTheOutcomeIsRecorded: the write is under way, and goes on.
+func TestRule06HangUpWhileTheOutcomeIsRecorded(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		p, mem := solo(t, semel.Options{})
+		call := plain("op", semel.OperationOptions[string]{}).Call(me, "k", "in")
+		ctx, hangUp := context.WithCancel(t.Context())
+		gate := make(chan struct{})
+		p.wire.on(func(r request) fault {
+			if r.to() == store.Succeeded {
+				return fault{gate: gate}
+			}
+			return fault{}
+		})
+		leader := later(func() answer { return do(ctx, p, call, says("v")) })
+		synctest.Wait()
+		hangUp()
+		synctest.Wait()
+		close(gate)
+		(<-leader).want(t, "v", false)
+		wantState(t, mem, call, store.Succeeded)
+	})
+}
+
+// TestRule06HangUpWhileTheCommitIsAmbiguous: the certificate is asked for all
+// the same.
+func TestRule06HangUpWhileTheCommitIsAmbiguous(t *testing.T) {
+	eachShape(t, func(t *testing.T, s shape) {
+		p, _ := solo(t, semel.Options{})
+		call := plain("op", s.o).Call(me, "k", "in")
+		p.wire.on(commits(commitApplied))
+		ctx, hangUp := context.WithCancel(t.Context())
+		s.ask(ctx, p, call, func(ctx context.Context, tx *memory.Tx) (string, error) {
+			hangUp()
+			return puts("e", "v")(ctx, tx)
+		}).want(t, "v", false)
+	})
+}
+
+// TestRule06RecordingHasABound: a caller waits for the record no longer than
+// RecordTimeout.
+func TestRule06RecordingHasABound(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		p, _ := solo(t, semel.Options{RecordTimeout: 2 * time.Second})
+		call := plain("op", semel.OperationOptions[string]{}).Call(me, "k", "in")
+		var returned time.Time
+		do(t.Context(), p, call, func(context.Context) (string, error) {
+			p.wire.blackHole()
+			returned = time.Now()
+			return "v", nil
+		}).want(t, "v", false)
+		if took := time.Since(returned); took != 2*time.Second {
+			t.Errorf("recording took %v, want RecordTimeout", took)
+		}
+		p.wire.heal()
+	})
+}
+
+// TestRule06HangUpDuringTheClaim: nothing was run, so the claim that may have
+// been granted is given back, and the key waits for no lease.
+func TestRule06HangUpDuringTheClaim(t *testing.T) {
+	t.Parallel()
+	for name, f := range map[string]fault{"not granted": {hang: true}, "granted": {mute: true}} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				p, mem := solo(t, semel.Options{})
+				call := plain("op", semel.OperationOptions[string]{Retention: time.Hour}).Call(me, "k", "in")
+				p.wire.on(func(r request) fault {
+					if r.n == 1 {
+						return f
+					}
+					return fault{}
+				})
+				ctx, hangUp := context.WithCancel(t.Context())
+				caller := later(func() answer { return do(ctx, p, call, never(t)) })
+				synctest.Wait()
+				hangUp()
+				(<-caller).wantErr(t, semel.ErrUnavailable, context.Canceled)
+				synctest.Wait()
+				want := store.Absent
+				if f.mute {
+					want = store.Pending
+				}
+				if r := wantState(t, mem, call, want); r.State == store.Pending && r.Expire != time.Hour {
+					t.Errorf("what is given back expires in %v, want the operation's retention", r.Expire)
+				}
+				p.seen.wantNone(t, semel.EventLate, semel.EventLateRecorded) // nobody needs to know
+				do(t.Context(), p, call, says("v")).want(t, "v", false)
+			})
+		})
+	}
+}
+
+// TestRule06HangUpOfAFollower: the leader and the other followers do not notice.
+func TestRule06HangUpOfAFollower(t *testing.T) {
+	eachDoor(t, func(t *testing.T, d door) {
+		p, _ := solo(t, semel.Options{Wait: time.Hour})
+		call := plain("op", d.o).Call(me, "k", "in")
+		finish := make(chan struct{})
+		leader := later(func() answer {
+			return d.ask(t.Context(), p, call, func(context.Context) (string, error) { <-finish; return "v", nil })
+		})
+		synctest.Wait()
+		ctx, hangUp := context.WithCancel(t.Context())
+		gone := later(func() answer { return d.ask(ctx, p, call, never(t)) })
+		stays := later(func() answer { return d.ask(t.Context(), p, call, never(t)) })
+		synctest.Wait()
+		hangUp()
+		(<-gone).wantErr(t, context.Canceled)
+		close(finish)
+		(<-leader).want(t, "v", false)
+		(<-stays).want(t, "v", true)
+	})
+}
+
+// TestRule06HangUpOfTheOneWhoAsksForAll: callers that came while the first one
+// of their key was asking the store do not share its hanging up.
+func TestRule06HangUpOfTheOneWhoAsksForAll(t *testing.T) {
+	eachDoor(t, func(t *testing.T, d door) {
+		p, _ := solo(t, semel.Options{})
+		call := plain("op", d.o).Call(me, "k", "in")
+		asked := false
+		p.wire.on(func(request) fault {
+			defer func() { asked = true }()
+			return fault{hang: !asked}
+		})
+		ctx, hangUp := context.WithCancel(t.Context())
+		first := later(func() answer { return d.ask(ctx, p, call, never(t)) })
+		synctest.Wait()
+		second := later(func() answer { return d.ask(t.Context(), p, call, says("v")) })
+		synctest.Wait()
+		hangUp()
+		(<-first).wantErr(t, semel.ErrUnavailable)
+		(<-second).want(t, "v", false)
+	})
+}
+
+// TestRule06StoreThatIsGoneIsOneAnswerForAll: what the one who asked found out
+// about the store, the others need not find out again.
+func TestRule06StoreThatIsGoneIsOneAnswerForAll(t *testing.T) {
+	eachDoor(t, func(t *testing.T, d door) {
+		p, _ := solo(t, semel.Options{})
+		call := plain("op", d.o).Call(me, "k", "in")
+		gate := make(chan struct{})
+		p.wire.on(func(request) fault { return fault{gate: gate, before: errCut} })
+		var callers []<-chan answer
+		for range 10 {
+			callers = append(callers, later(func() answer { return d.ask(t.Context(), p, call, never(t)) }))
+		}
+		synctest.Wait()
+		close(gate)
+		for _, c := range callers {
+			a := <-c
+			a.wantErr(t, semel.ErrUnavailable)
+			if semel.RetryAfter(a.err) != time.Second || semel.VerdictOf(a.err) != store.Unknown || errors.Is(a.err, semel.ErrInvalid) {
+				t.Errorf("told %v, want one to ask again for in a second", a.err)
+			}
+		}
+	})
+}

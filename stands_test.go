@@ -1,0 +1,108 @@
+package semel_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/store"
+	"github.com/semelgo/semel/store/memory"
+)
+
+// stand is what a caller may find under its key.
+type stand string
+
+const (
+	nothing   stand = "nothing"
+	pending   stand = "Pending"
+	live      stand = "InProgress, lease running"
+	expired   stand = "InProgress, lease over"
+	inDoubt   stand = "InDoubt"
+	succeeded stand = "Succeeded"
+	failed    stand = "Failed"
+)
+
+func stands() []stand {
+	return []stand{nothing, pending, live, expired, inDoubt, succeeded, failed}
+}
+
+// leave makes a process of its own leave s under call, and nothing else. The
+// operation's lease must be the engine's.
+func leave(t *testing.T, mem *memory.Store, call semel.Call, s stand) {
+	t.Helper()
+	p := start(t, mem, semel.Options{})
+	switch s {
+	case nothing:
+	case pending:
+		do(t.Context(), p, call, fails(semel.NotCommitted(errBoom))).wantErr(t, errBoom)
+	case succeeded:
+		do(t.Context(), p, call, says("done")).want(t, "done", false)
+	case failed:
+		do(t.Context(), p, call, fails(semel.Final(errBoom))).wantErr(t)
+	case live, expired, inDoubt:
+		die(t, p, call)
+		if s == expired {
+			pass(time.Minute)
+		}
+		if s == inDoubt {
+			doubt(t, mem, call)
+		}
+	}
+}
+
+// die claims call and then dies, as far as the store can tell.
+func die(t *testing.T, p *process, call semel.Call) {
+	t.Helper()
+	a, out, err := semel.Begin(t.Context(), p, call)
+	if err != nil || out != nil {
+		t.Fatalf("Begin = %v, %v, want an attempt", out, err)
+	}
+	p.wire.die()
+	t.Cleanup(a.Abandon)
+}
+
+// doubt makes the record of call InDoubt, as its leader would have.
+func doubt(t *testing.T, mem *memory.Store, call semel.Call) {
+	t.Helper()
+	was := record(t, mem, call)
+	to := was
+	to.State, to.Due = store.InDoubt, 0
+	c := store.Change{If: was.Token, To: to}
+	answers, err := mem.Swap(t.Context(), []store.Change{c})
+	if err != nil || !answers[0].InForce(c) {
+		t.Fatalf("Swap to InDoubt = %+v, %v", answers, err)
+	}
+}
+
+// policies are all policies that Do takes, with what they do after a crash.
+type policyCase struct {
+	name  string
+	p     semel.Policy
+	again bool // runs again
+	found bool // Heal finds evidence
+	heal  bool
+}
+
+func policies() []policyCase {
+	return []policyCase{
+		{name: "unset"},
+		{name: "Hold", p: semel.Hold()},
+		{name: "Heal, nothing found", p: semel.Heal(finds("", false)), heal: true},
+		{name: "Heal, found", p: semel.Heal(finds("found", true)), heal: true, found: true},
+		{name: "Fenced", p: semel.Fenced(raises(nil), finds("", false)), again: true},
+		{name: "Keyed", p: semel.Keyed(), again: true},
+		{name: "AtLeastOnce", p: semel.AtLeastOnce(), again: true},
+		{name: "Atomic", p: semel.Atomic(), again: true},
+	}
+}
+
+// finds is a probe that finds v, or nothing.
+func finds(v string, found bool) semel.Probe {
+	return func(context.Context, semel.Scope, string) (any, bool, error) { return v, found, nil }
+}
+
+// raises is a fence that is raised with err.
+func raises(err error) semel.RaiseFunc {
+	return func(context.Context, semel.Scope, string, uint32) error { return err }
+}
