@@ -39,11 +39,17 @@ func (c *Core) begin(ctx context.Context, call Call, policy policyKind) (*Attemp
 	}
 	q := c.ask(call, policy)
 	defer q.rise()
+	leads := false
+	defer func() {
+		if !leads { // also on a panic in a probe
+			c.leave()
+		}
+	}()
 	a, out, err := q.lead(ctx)
 	if a == nil {
-		c.leave()
 		return nil, out, err
 	}
+	leads = true // its end leaves
 	if out, err := a.fence(); out != nil || err != nil {
 		return nil, out, err
 	}

@@ -97,16 +97,23 @@ func (a *Attempt) EncodeWith(fn func(v any) (any, error)) {
 //
 // A finished effect whose outcome cannot be recorded is told as success, is
 // observed as EventLate, and is tried again with the same token.
-func (a *Attempt) End(v any, err error) (*Outcome, error) {
+func (a *Attempt) End(v any, err error) (out *Outcome, told error) {
 	if !a.take() {
 		return nil, invalid("Attempt", "has ended already")
 	}
-	defer a.c.leave()
-	stands, out, told := a.finish(v, err)
-	a.cancel(nil)
-	if a.flight != nil {
-		a.c.flights.land(a.call.id, a.flight, stands, nil)
-	}
+	stands, finished := a.record, false
+	defer func() { // also when a function of the operation's own panics
+		if !finished {
+			a.beats.stop() // nobody runs it: the lease decides
+		}
+		a.cancel(nil)
+		if a.flight != nil {
+			a.c.flights.land(a.call.id, a.flight, stands, nil)
+		}
+		a.c.leave()
+	}()
+	stands, out, told = a.finish(v, err)
+	finished = true
 	return out, told
 }
 
@@ -135,6 +142,13 @@ func (a *Attempt) take() bool {
 	return true
 }
 
+// fenceError is an error of raising the fence or of looking behind it. However
+// it is marked, it says nothing about what an earlier attempt did.
+type fenceError struct{ err error }
+
+func (e *fenceError) Error() string { return "fence: " + e.err.Error() }
+func (e *fenceError) Unwrap() error { return e.err }
+
 // fence does what policy Fenced asks of an attempt that follows one nobody
 // knows the effect of: raise the fence, then look. It returns nothing when the
 // attempt may act.
@@ -150,11 +164,11 @@ func (a *Attempt) fence() (*Outcome, error) {
 	}()
 	p := a.call.op.policy
 	if err := p.raise(a.ctx, a.call.scope, a.call.key, a.record.Attempt); err != nil {
-		return a.End(nil, err)
+		return a.End(nil, &fenceError{err})
 	}
 	result, found, err := p.probe(a.ctx, a.call.scope, a.call.key)
 	if err != nil {
-		return a.End(nil, err)
+		return a.End(nil, &fenceError{err})
 	}
 	if !found {
 		acts = true

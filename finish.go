@@ -69,6 +69,9 @@ func (a *Attempt) ending(ctx context.Context, v any, err error) event {
 // proof tells whether err proves that nothing was committed, and whether it is
 // then to be kept.
 func (a *Attempt) proof(err error) (proven, keep bool) {
+	if _, fence := errors.AsType[*fenceError](err); fence || errors.Is(err, errAbandoned) {
+		return a.policy == policyAtomic, false // the operation has not answered
+	}
 	mark, marked := errors.AsType[*markedError](err)
 	proven = marked || a.policy == policyAtomic
 	if !proven && a.call.op.classify != nil {
@@ -84,7 +87,7 @@ func (a *Attempt) proof(err error) (proven, keep bool) {
 // rather than of the operation, so that it is nobody's answer and never kept.
 func circumstantial(err error) bool {
 	_, infrastructure := errors.AsType[*txError](err)
-	return infrastructure || errors.Is(err, errAbandoned) || errors.Is(err, ErrLeaseLost) ||
+	return infrastructure || errors.Is(err, ErrLeaseLost) ||
 		errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
 }
 
@@ -190,7 +193,9 @@ func (a *Attempt) told(now store.Record, err error) error {
 	case store.Failed:
 		return decodeFailure(now.Outcome)
 	case store.Pending:
-		return a.attemptError(store.NotCommitted, store.Pending, err)
+		if !now.Tainted || a.policy.speaksForAll() {
+			return a.attemptError(store.NotCommitted, store.Pending, err)
+		}
 	case store.Absent, store.InProgress, store.InDoubt:
 	}
 	return a.attemptError(store.Unknown, now.State, err)

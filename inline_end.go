@@ -130,6 +130,9 @@ func (i *inline) certifyChange(ctx context.Context, change store.Change) (store.
 }
 
 func (i *inline) attemptError(v store.Verdict, s store.State, err error) error {
+	if v == store.NotCommitted && i.stands.Tainted {
+		v = store.Unknown // a rollback speaks for its own attempt only
+	}
 	return &AttemptError{Operation: i.call.op.name, Verdict: v, State: s, Err: err}
 }
 

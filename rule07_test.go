@@ -1,0 +1,327 @@
+package semel_test
+
+import (
+	"context"
+	"encoding/json"
+	"runtime"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/store"
+	"github.com/semelgo/semel/store/memory"
+)
+
+// Rule 7: a panic, runtime.Goexit or a swallowed error is not evidence. A panic
+// goes on after the record is left in the state that is true.
+
+// abrupt is a way not to return.
+type abrupt struct {
+	name string
+	stop func()
+	// panics is what goes on.
+	panics any
+}
+
+func abruptly() []abrupt {
+	return []abrupt{
+		{name: "panic", stop: func() { panic("out of cheese") }, panics: "out of cheese"},
+		{name: "Goexit", stop: runtime.Goexit},
+	}
+}
+
+// wantAbrupt runs ask on a goroutine of its own, and checks that it ends there
+// as a does, without an answer.
+func (a abrupt) wantAbrupt(t *testing.T, ask func() answer) {
+	t.Helper()
+	done := make(chan any, 1)
+	go func() {
+		returned := false
+		defer func() {
+			p := recover()
+			if returned {
+				p = "it returned"
+			}
+			done <- p
+		}()
+		ask()
+		returned = true
+	}()
+	if got := <-done; got != a.panics {
+		t.Errorf("it ended with %v, want %v to go on", got, a.panics)
+	}
+}
+
+// eachAbrupt runs test in a bubble for each way not to return.
+func eachAbrupt(t *testing.T, test func(t *testing.T, a abrupt)) {
+	t.Helper()
+	t.Parallel()
+	for _, a := range abruptly() {
+		t.Run(a.name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) { test(t, a) })
+		})
+	}
+}
+
+// wantFree checks that nothing of an attempt that ended abruptly goes on: no
+// heartbeat, and no flight that keeps the key's other callers waiting.
+func wantFree(t *testing.T, p *process) {
+	t.Helper()
+	synctest.Wait()
+	before := p.wire.count(swapCall)
+	pass(10 * lease)
+	if n := p.wire.count(swapCall) - before; n != 0 {
+		t.Errorf("%d more writes after it ended, want none: nobody runs it", n)
+	}
+}
+
+func TestRule07InDo(t *testing.T) {
+	t.Parallel()
+	keep := semel.OperationOptions[string]{OnError: semel.Keep}
+	for _, pc := range policies() {
+		t.Run(pc.name, func(t *testing.T) {
+			eachAbrupt(t, func(t *testing.T, ab abrupt) {
+				o := keep
+				o.Policy = pc.p
+				o.Classify = func(error) store.Verdict { return store.NotCommitted } // it is not asked
+				p, mem := solo(t, semel.Options{})
+				call := plain("op", o).Call(me, "k", "in")
+				ab.wantAbrupt(t, func() answer {
+					return do(t.Context(), p, call, func(context.Context) (string, error) { ab.stop(); return "v", nil })
+				})
+				wantAfterAbrupt(t, p, mem, call, pc)
+			})
+		})
+	}
+}
+
+// wantAfterAbrupt checks the state that is true after an attempt whose effect
+// nobody knows, and what the next call makes of it, at once.
+func wantAfterAbrupt(t *testing.T, p *process, mem *memory.Store, call semel.Call, pc policyCase) {
+	t.Helper()
+	switch {
+	case pc.found:
+		wantState(t, mem, call, store.Succeeded)
+		do(t.Context(), p, call, never(t)).want(t, "found", true)
+	case pc.name == "Atomic":
+		wantState(t, mem, call, store.Pending)
+		do(t.Context(), p, call, says("again")).want(t, "again", false)
+	case pc.again:
+		if r := wantState(t, mem, call, store.InProgress); r.Due > 0 {
+			t.Errorf("the lease runs for another %v, want it given up", r.Due)
+		}
+		do(t.Context(), p, call, says("again")).want(t, "again", false)
+		if r := record(t, mem, call); r.Attempt != 2 || !r.Tainted {
+			t.Errorf("attempt %d, tainted %v, succeeded; want a tainted second one", r.Attempt, r.Tainted)
+		}
+	default:
+		wantState(t, mem, call, store.InDoubt)
+		do(t.Context(), p, call, never(t)).wantErr(t, semel.ErrInDoubt)
+	}
+	wantFree(t, p)
+}
+
+func TestRule07InATransaction(t *testing.T) {
+	t.Parallel()
+	for _, s := range shapes() {
+		t.Run(s.name, func(t *testing.T) {
+			eachAbrupt(t, func(t *testing.T, ab abrupt) {
+				p, mem := solo(t, semel.Options{})
+				s.o.OnError = semel.Keep
+				call := plain("op", s.o).Call(me, "k", "in")
+				ab.wantAbrupt(t, func() answer {
+					return s.ask(t.Context(), p, call, func(ctx context.Context, tx *memory.Tx) (string, error) {
+						_, _ = puts("e", "v")(ctx, tx)
+						ab.stop()
+						return "v", nil
+					})
+				})
+				wantEffect(t, mem, "e", false)
+				want := store.Absent
+				if s.leased {
+					want = store.Pending
+				}
+				wantState(t, mem, call, want)
+				s.ask(t.Context(), p, call, puts("e", "again")).want(t, "again", false)
+				wantFree(t, p)
+			})
+		})
+	}
+}
+
+// TestRule07AfterTheOutcome: once the transaction has committed, the operation
+// has succeeded, whatever its function does afterwards.
+func TestRule07AfterTheOutcome(t *testing.T) {
+	eachAbrupt(t, func(t *testing.T, ab abrupt) {
+		p, mem := solo(t, semel.Options{})
+		call := plain("op", semel.OperationOptions[string]{Policy: semel.Atomic()}).Call(me, "k", "in")
+		ab.wantAbrupt(t, func() answer {
+			return do(t.Context(), p, call, func(ctx context.Context) (string, error) {
+				if _, err := semel.InTx(ctx, p.Engine, puts("e", "v")); err != nil {
+					t.Errorf("InTx: %v", err)
+				}
+				ab.stop()
+				return "", nil
+			})
+		})
+		wantState(t, mem, call, store.Succeeded)
+		p.seen.want(t, semel.EventAfterOutcome)
+		do(t.Context(), p, call, never(t)).want(t, "v", true)
+	})
+}
+
+// TestRule07InTheOperationsOwnFunctions: wherever the engine calls the
+// operation, not returning frees the key in this process and stops the
+// heartbeats, and the record says no more than is true.
+func TestRule07InTheOperationsOwnFunctions(t *testing.T) {
+	t.Parallel()
+	for _, in := range insides() {
+		t.Run(in.name, func(t *testing.T) {
+			eachAbrupt(t, func(t *testing.T, ab abrupt) {
+				stop := true
+				trip := func() {
+					if stop {
+						ab.stop()
+					}
+				}
+				p, mem := solo(t, semel.Options{})
+				call := plain("op", in.o(trip)).Call(me, "k", "in")
+				leave(t, mem, call, in.leave)
+				ab.wantAbrupt(t, func() answer { return in.ask(t.Context(), p, call, trip) })
+				wantState(t, mem, call, in.state)
+				stop = false
+				wantFree(t, p)
+				a := do(t.Context(), p, call, says("again"))
+				if in.then == nil {
+					a.want(t, "again", false)
+				} else {
+					a.wantErr(t, in.then)
+				}
+			})
+		})
+	}
+}
+
+// inside is a place where the engine calls a function of the operation.
+type inside struct {
+	name  string
+	leave stand
+	o     func(trip func()) semel.OperationOptions[string]
+	ask   func(ctx context.Context, p *process, c semel.Call, trip func()) answer
+	state store.State // that is true after it did not return
+	then  error       // that the next call gets, when every lease is over; nil: it runs
+}
+
+func insides() []inside {
+	type options = semel.OperationOptions[string]
+	failing := func(ctx context.Context, p *process, c semel.Call, _ func()) answer {
+		return do(ctx, p, c, fails(errBoom))
+	}
+	running := func(ctx context.Context, p *process, c semel.Call, _ func()) answer { return do(ctx, p, c, says("v")) }
+	probing := func(trip func()) options {
+		return options{Policy: semel.Heal(func(context.Context, semel.Scope, string) (any, bool, error) { trip(); return nil, false, nil })}
+	}
+	fencing := func(raise, look func()) options {
+		return options{Policy: semel.Fenced(
+			func(context.Context, semel.Scope, string, uint32) error { raise(); return nil },
+			func(context.Context, semel.Scope, string) (any, bool, error) { look(); return nil, false, nil },
+		)}
+	}
+	fine := func() {}
+	return []inside{
+		{"probe of a follower", live, probing, running, store.InProgress, semel.ErrInDoubt},
+		{"probe of a leader", nothing, probing, failing, store.InProgress, semel.ErrInDoubt},
+		{"raise", expired, func(trip func()) options { return fencing(trip, fine) }, running, store.InProgress, nil},
+		{"look", expired, func(trip func()) options { return fencing(fine, trip) }, running, store.InProgress, nil},
+		{"Classify", nothing, func(trip func()) options {
+			return options{Classify: func(error) store.Verdict { trip(); return store.Unknown }}
+		}, failing, store.InProgress, semel.ErrInDoubt},
+		{"key time", nothing, func(trip func()) options {
+			return options{KeyTime: func(string) (time.Time, bool) { trip(); return time.Now(), true }}
+		}, running, store.Absent, nil},
+		{"marshaling", nothing, func(func()) options { return options{} }, endMarshaling, store.InProgress, semel.ErrInDoubt},
+		{"EncodeWith", nothing, func(func()) options { return options{Policy: semel.Atomic()} }, inTxEncoding, store.Pending, nil},
+	}
+}
+
+// tripping is a result that cannot be marshaled without tripping.
+type tripping struct{ trip func() }
+
+func (v tripping) MarshalJSON() ([]byte, error) { v.trip(); return json.Marshal("v") }
+
+func endMarshaling(ctx context.Context, p *process, c semel.Call, trip func()) answer {
+	_, _, err := semel.Do(ctx, p, c, func(context.Context) (tripping, error) { return tripping{trip}, nil })
+	return answer{err: err}
+}
+
+func inTxEncoding(ctx context.Context, p *process, c semel.Call, trip func()) answer {
+	return do(ctx, p, c, func(ctx context.Context) (string, error) {
+		a, _ := semel.AttemptOf(ctx)
+		a.EncodeWith(func(v any) (any, error) { trip(); return v, nil })
+		return semel.InTx(ctx, p.Engine, puts("e", "v"))
+	})
+}
+
+// TestRule07FollowersOfAnAttemptThatPanicked are answered, one of them by
+// running it.
+func TestRule07FollowersOfAnAttemptThatPanicked(t *testing.T) {
+	t.Parallel()
+	for _, s := range shapes() {
+		t.Run(s.name, func(t *testing.T) {
+			eachAbrupt(t, func(t *testing.T, ab abrupt) {
+				p, _ := solo(t, semel.Options{Wait: time.Minute})
+				call := plain("op", s.o).Call(me, "k", "in")
+				var followers []<-chan answer
+				var runs counted
+				ab.wantAbrupt(t, func() answer {
+					return s.ask(t.Context(), p, call, func(context.Context, *memory.Tx) (string, error) {
+						for range 20 {
+							followers = append(followers, later(func() answer {
+								return s.ask(t.Context(), p, call, func(ctx context.Context, _ *memory.Tx) (string, error) {
+									return runs.of(says("again"))(ctx)
+								})
+							}))
+						}
+						synctest.Wait()
+						ab.stop()
+						return "", nil
+					})
+				})
+				for _, f := range followers {
+					if a := <-f; a.err != nil || a.v != "again" {
+						t.Errorf("a follower got %q, %v, want the answer of the one that ran", a.v, a.err)
+					}
+				}
+				runs.want(t, 1)
+			})
+		})
+	}
+}
+
+// TestRule07SwallowedErrorOfATransaction: a function that goes on after its
+// transaction was lost to somebody else has not succeeded.
+func TestRule07SwallowedErrorOfATransaction(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		mem := memory.New(memory.Options{})
+		p, other := start(t, mem, semel.Options{}), start(t, mem, semel.Options{})
+		call := plain("op", semel.OperationOptions[string]{Policy: semel.Atomic()}).Call(me, "k", "in")
+		do(t.Context(), p, call, func(ctx context.Context) (string, error) {
+			p.wire.on(func(r request) fault {
+				if r.kind == swapCall {
+					return fault{before: errCut}
+				}
+				return fault{}
+			})
+			pass(2 * lease)
+			do(t.Context(), other, call, says("winner")).want(t, "winner", false)
+			if _, err := semel.InTx(ctx, p.Engine, puts("zombie", "v")); err == nil {
+				t.Error("the zombie's transaction went through")
+			}
+			p.wire.heal()
+			return "as if nothing had happened", nil
+		}).want(t, "winner", true)
+		wantEffect(t, mem, "zombie", false)
+	})
+}

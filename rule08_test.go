@@ -1,0 +1,294 @@
+package semel_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/store"
+	"github.com/semelgo/semel/store/memory"
+)
+
+// Rule 8: outside a transaction an error is NotCommitted only if it is marked or
+// classified; everything else is Unknown. What NotCommitted leads to is the
+// operation's choice. A refusal speaks for its own attempt only.
+
+var errRefused = errors.New("refused")
+
+// classifies knows errRefused, and nothing else.
+func classifies(err error) store.Verdict {
+	if errors.Is(err, errRefused) {
+		return store.NotCommitted
+	}
+	return store.Unknown
+}
+
+// failing is a way for a function to fail.
+type failing struct {
+	name   string
+	err    error
+	proven bool // that nothing was committed
+	final  bool
+	kept   bool // under Keep
+}
+
+func failings() []failing {
+	deep := func(err error) error { return fmt.Errorf("call the bank: %w", err) }
+	return []failing{
+		{name: "unmarked", err: errBoom},
+		{name: "classified", err: deep(errRefused), proven: true, kept: true},
+		{name: "NotCommitted", err: semel.NotCommitted(errBoom), proven: true, kept: true},
+		{name: "NotCommitted, deep", err: deep(semel.NotCommitted(errBoom)), proven: true, kept: true},
+		{name: "Final", err: semel.Final(errBoom), proven: true, final: true, kept: true},
+		{name: "Final, deep", err: deep(semel.Final(errBoom)), proven: true, final: true, kept: true},
+		{name: "context's", err: context.DeadlineExceeded},
+		{name: "context's, NotCommitted", err: semel.NotCommitted(deep(context.Canceled)), proven: true},
+		{name: "lease's, NotCommitted", err: semel.NotCommitted(deep(semel.ErrLeaseLost)), proven: true},
+	}
+}
+
+// led is what an attempt led to.
+type led struct {
+	state   store.State
+	verdict store.Verdict
+	retry   time.Duration
+}
+
+var (
+	ledFailed   = led{store.Failed, store.NotCommitted, 0}
+	ledReleased = led{store.Pending, store.NotCommitted, 0}
+	ledDoubt    = led{store.InDoubt, store.Unknown, time.Second}
+	ledGivenUp  = led{store.InProgress, store.Unknown, time.Second}
+	ledHealed   = led{store.Succeeded, store.Committed, 0}
+)
+
+// leads is the table of rule 8 for attempts that follow none.
+func (f failing) leads(pc policyCase, onError semel.OnError) led {
+	proven := f.proven || pc.name == "Atomic"
+	kept := f.final || onError == semel.Keep && (f.kept || proven && f.err == errBoom) //nolint:errorlint // this very one
+	switch {
+	case proven && kept:
+		return ledFailed
+	case proven:
+		return ledReleased
+	case pc.found:
+		return ledHealed
+	case pc.again:
+		return ledGivenUp
+	default:
+		return ledDoubt
+	}
+}
+
+func eachOnError(t *testing.T, test func(t *testing.T, o semel.OnError)) {
+	t.Helper()
+	for name, o := range map[string]semel.OnError{"Release": semel.Release, "Keep": semel.Keep} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) { test(t, o) })
+		})
+	}
+}
+
+func TestRule08WhatAnErrorOfDoLeadsTo(t *testing.T) {
+	t.Parallel()
+	for _, pc := range policies() {
+		for _, f := range failings() {
+			t.Run(pc.name+"/"+f.name, func(t *testing.T) {
+				t.Parallel()
+				eachOnError(t, func(t *testing.T, onError semel.OnError) {
+					p, mem := solo(t, semel.Options{})
+					call := plain("op", semel.OperationOptions[string]{Policy: pc.p, OnError: onError, Classify: classifies}).Call(me, "k", "in")
+					a := do(t.Context(), p, call, fails(f.err))
+					wantLedTo(t, a, f.err, wantState(t, mem, call, f.leads(pc, onError).state), f.leads(pc, onError))
+				})
+			})
+		}
+	}
+}
+
+// wantLedTo checks what a caller is told of an error that led to want.
+func wantLedTo(t *testing.T, a answer, fnErr error, r store.Record, want led) {
+	t.Helper()
+	if got := semel.VerdictOf(a.err); got != want.verdict {
+		t.Errorf("VerdictOf(%v) = %v, want %v", a.err, got, want.verdict)
+	}
+	if got := semel.RetryAfter(a.err); got != want.retry {
+		t.Errorf("RetryAfter(%v) = %v, want %v", a.err, got, want.retry)
+	}
+	if unknown := errors.Is(a.err, semel.ErrOutcomeUnknown); unknown != (want.verdict == store.Unknown) {
+		t.Errorf("%v is ErrOutcomeUnknown: %v, with verdict %v", a.err, unknown, want.verdict)
+	}
+	switch want.state {
+	case store.Succeeded:
+		a.want(t, "found", false)
+	case store.Failed:
+		a.wantFailure(t, fnErr.Error())
+	case store.Absent, store.Pending, store.InProgress, store.InDoubt:
+		a.wantErr(t, fnErr)
+		a.wantLed(t, want.verdict, want.state)
+		if r.State == store.InProgress && r.Due > 0 {
+			t.Errorf("the lease goes on for %v, want it given up", r.Due)
+		}
+	}
+}
+
+func TestRule08WhatAnErrorInATransactionLeadsTo(t *testing.T) {
+	t.Parallel()
+	for _, s := range shapes() {
+		for _, f := range failings() {
+			t.Run(s.name+"/"+f.name, func(t *testing.T) {
+				t.Parallel()
+				eachOnError(t, func(t *testing.T, onError semel.OnError) {
+					p, mem := solo(t, semel.Options{})
+					s := s
+					s.o.OnError = onError
+					call := plain("op", s.o).Call(me, "k", "in")
+					a := s.ask(t.Context(), p, call, func(ctx context.Context, tx *memory.Tx) (string, error) {
+						_, _ = puts("e", "v")(ctx, tx)
+						return "", f.err
+					})
+					want := f.leads(policyCase{name: "Atomic"}, onError)
+					if want == ledReleased && !s.leased {
+						want.state = store.Absent // nothing stays
+					}
+					wantLedTo(t, a, f.err, wantState(t, mem, call, want.state), want)
+					wantEffect(t, mem, "e", false)
+				})
+			})
+		}
+	}
+}
+
+// TestRule08ARefusalSpeaksForItsOwnAttempt: after a takeover Failed needs proof
+// for the attempts before, which Keyed and Fenced have and AtLeastOnce has not.
+func TestRule08ARefusalSpeaksForItsOwnAttempt(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		p       semel.Policy
+		keep    led
+		release led
+	}{
+		"Keyed":       {semel.Keyed(), ledFailed, ledReleased},
+		"Fenced":      {semel.Fenced(raises(nil), finds("", false)), ledFailed, ledReleased},
+		"AtLeastOnce": {semel.AtLeastOnce(), ledDoubt, led{store.Pending, store.Unknown, time.Second}},
+		"Atomic":      {semel.Atomic(), ledFailed, ledReleased},
+	}
+	for name, tt := range tests {
+		for _, from := range []string{"taken over", "swept", "released after a takeover"} {
+			t.Run(name+"/"+from, func(t *testing.T) {
+				t.Parallel()
+				eachOnError(t, func(t *testing.T, onError semel.OnError) {
+					mem := memory.New(memory.Options{})
+					op := plain("op", semel.OperationOptions[string]{Policy: tt.p, OnError: onError})
+					p := start(t, mem, semel.Options{Operations: []semel.Declared{op}})
+					call := op.Call(me, "k", "in")
+					leave(t, mem, call, expired)
+					taintFurther(t, p, call, from, onError)
+					want := tt.release
+					if onError == semel.Keep {
+						want = tt.keep
+					}
+					a := do(t.Context(), p, call, fails(semel.NotCommitted(errBoom)))
+					r := wantState(t, mem, call, want.state)
+					wantLedTo(t, a, errBoom, r, want)
+					if tainted := name != "Atomic"; r.Tainted != tainted {
+						t.Errorf("tainted: %v, want %v", r.Tainted, tainted)
+					}
+				})
+			})
+		}
+	}
+}
+
+// taintFurther takes an expired attempt on towards the next one.
+func taintFurther(t *testing.T, p *process, call semel.Call, from string, onError semel.OnError) {
+	t.Helper()
+	switch {
+	case from == "swept":
+		if swept, err := p.Sweep(t.Context(), 10); err != nil || swept.Requeued != 1 {
+			t.Errorf("Sweep = %+v, %v, want one requeued", swept, err)
+		}
+	case from == "released after a takeover" && onError == semel.Release:
+		do(t.Context(), p, call, fails(semel.NotCommitted(errBoom)))
+		do(t.Context(), p, call, fails(semel.NotCommitted(errBoom)))
+	}
+}
+
+// TestRule08AtLeastOnceNeverFailsOnAFinalErrorAfterATakeover, however it is
+// marked, until a person says that nothing happened.
+func TestRule08AtLeastOnceNeverFailsOnAFinalErrorAfterATakeover(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		p, mem := solo(t, semel.Options{})
+		call := plain("op", semel.OperationOptions[string]{Policy: semel.AtLeastOnce()}).Call(me, "k", "in")
+		leave(t, mem, call, expired)
+		do(t.Context(), p, call, fails(semel.Final(errBoom))).wantLed(t, store.Unknown, store.InDoubt)
+		do(t.Context(), p, call, never(t)).wantErr(t, semel.ErrInDoubt)
+		r := semel.Resolution{ID: call.ID(), To: store.Pending, Actor: "ann", Reason: "looked: nothing happened"}
+		if now, err := p.Resolve(t.Context(), r); err != nil || now.Tainted {
+			t.Errorf("Resolve: tainted %v, %v; want the taint gone", now.Tainted, err)
+		}
+		do(t.Context(), p, call, fails(semel.Final(errBoom))).wantFailure(t, "boom")
+	})
+}
+
+// TestRule08InlineOverATaintedRecordKeepsNoFailure: the rollback speaks for its
+// own attempt; the record stays as it was.
+func TestRule08InlineOverATaintedRecordKeepsNoFailure(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		mem := memory.New(memory.Options{})
+		before := plain("op", semel.OperationOptions[string]{Policy: semel.AtLeastOnce()})
+		p := start(t, mem, semel.Options{Operations: []semel.Declared{before}})
+		call := before.Call(me, "k", "in")
+		leave(t, mem, call, expired)
+		taintFurther(t, p, call, "swept", semel.Keep)
+		now := plain("op", semel.OperationOptions[string]{OnError: semel.Keep})
+		a := doTx(t.Context(), p, now.Call(me, "k", "in"), func(context.Context, *memory.Tx) (string, error) { return "", semel.Final(errBoom) })
+		a.wantErr(t, errBoom)
+		if got := semel.VerdictOf(a.err); got != store.Unknown {
+			t.Errorf("VerdictOf = %v, want Unknown: an earlier attempt may have had an effect", got)
+		}
+		wantState(t, mem, call, store.Pending)
+		doTx(t.Context(), p, now.Call(me, "k", "in"), puts("e", "v")).want(t, "v", false)
+	})
+}
+
+// TestRule08TransactionErrorsAreNeverKept: that the database refused to begin
+// is nobody's answer.
+func TestRule08TransactionErrorsAreNeverKept(t *testing.T) {
+	eachShape(t, func(t *testing.T, s shape) {
+		p, mem := solo(t, semel.Options{})
+		s.o.OnError = semel.Keep
+		call := plain("op", s.o).Call(me, "k", "in")
+		p.wire.on(func(r request) fault {
+			if r.kind == atomicCall && r.n == 1 {
+				return fault{before: errCut}
+			}
+			return fault{}
+		})
+		a := s.ask(t.Context(), p, call, neverTx(t))
+		a.wantErr(t, errCut)
+		if s.leased {
+			a.wantLed(t, store.NotCommitted, store.Pending)
+			wantState(t, mem, call, store.Pending)
+		} else {
+			a.wantErr(t, semel.ErrUnavailable)
+			wantState(t, mem, call, store.Absent)
+		}
+		s.ask(t.Context(), p, call, puts("e", "v")).want(t, "v", false)
+	})
+}
+
+func TestRule08MarksOfNilAreNil(t *testing.T) {
+	t.Parallel()
+	if err := semel.NotCommitted(nil); err != nil {
+		t.Errorf("NotCommitted(nil) = %v, want nil", err)
+	}
+	if err := semel.Final(nil); err != nil {
+		t.Errorf("Final(nil) = %v, want nil", err)
+	}
+}
