@@ -1,0 +1,100 @@
+package migrate_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"github.com/semelgo/semel/migrate"
+	"github.com/semelgo/semel/store/sqlite"
+)
+
+// childPath tells a child of the test binary which database to migrate.
+const childPath = "SEMEL_MIGRATE_CHILD"
+
+func TestMain(m *testing.M) {
+	path := os.Getenv(childPath)
+	if path == "" {
+		os.Exit(m.Run())
+	}
+	if err := beChild(path); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+// beChild says when it is ready, and starts when it is told to.
+func beChild(path string) error {
+	if _, err := fmt.Println("ready"); err != nil {
+		return err
+	}
+	if _, err := io.ReadAll(os.Stdin); err != nil {
+		return err
+	}
+	db, err := sqlite.Open(path)
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	if err := migrate.SQLite(context.Background(), db); err != nil {
+		return err
+	}
+	_, err = sqlite.New(db).Capabilities(context.Background())
+	return err
+}
+
+type child struct {
+	*exec.Cmd
+
+	ready io.Reader
+	start io.Closer
+}
+
+func newChild(t *testing.T, path string) child {
+	t.Helper()
+	c := child{Cmd: exec.CommandContext(t.Context(), os.Args[0])}
+	c.Env = append(os.Environ(), childPath+"="+path)
+	c.Stderr = os.Stderr
+	var err error
+	if c.ready, err = c.StdoutPipe(); err != nil {
+		t.Fatal(err)
+	}
+	if c.start, err = c.StdinPipe(); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// Ten processes start at once on a new file: each of them finds the tables there,
+// and one has made them.
+func TestTenProcessesAtOnce(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "semel.db")
+	var children [10]child
+	for i := range children {
+		children[i] = newChild(t, path)
+	}
+	for i, c := range children {
+		var word string
+		if _, err := fmt.Fscan(c.ready, &word); err != nil || word != "ready" {
+			t.Fatalf("child %d says %q, %v, want that it is ready", i, word, err)
+		}
+	}
+	for _, c := range children {
+		if err := c.start.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	for i, c := range children {
+		if err := c.Wait(); err != nil {
+			t.Errorf("child %d: %v", i, err)
+		}
+	}
+	mustBeMigratedOnce(t, open(t, path))
+}

@@ -1,0 +1,128 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+
+	"github.com/semelgo/semel/store"
+)
+
+// Atomic holds the database's write lock from its first statement to its end,
+// with hold or without, so that nothing can take over from within. If somebody
+// else has the lock for two seconds, run is told Busy, with a nil transaction;
+// without hold it is not called, and the error is ErrBusy.
+//
+// A nil change without an error commits. The COMMIT is given ten seconds.
+//
+// When run has ended the transaction itself, or passed over an error after which
+// SQLite did, the error is [ErrEnded] and the verdict says what was found out
+// about the transaction's writes; the change is not made.
+func (s *Store) Atomic(ctx context.Context, id store.ID, hold bool,
+	run func(ctx context.Context, tx *sql.Tx, stands store.Standing) (*store.Change, error),
+) (store.Verdict, error) {
+	mark := newMark()
+	w, err := s.begin(ctx, verbMark, mark)
+	switch {
+	case errors.Is(err, ErrBusy) && hold:
+		return tellBusy(ctx, run)
+	case err != nil:
+		return store.NotCommitted, s.fault(ctx, "begin", err)
+	}
+	defer w.leave(ctx) // also when run panics or ends its goroutine
+	t := &transaction{writer: w, id: id, mark: mark}
+	stands, err := t.prepare(ctx)
+	if err != nil {
+		return t.rollBack(ctx, s.fault(ctx, "begin", err))
+	}
+	last, err := run(ctx, w.tx, stands)
+	return t.end(ctx, last, err)
+}
+
+func tellBusy(ctx context.Context,
+	run func(ctx context.Context, tx *sql.Tx, stands store.Standing) (*store.Change, error),
+) (store.Verdict, error) {
+	last, err := run(ctx, nil, store.Standing{Busy: true})
+	if err == nil || last != nil {
+		err = ErrBusy
+	}
+	return store.NotCommitted, err
+}
+
+// newMark draws what shows that a transaction was committed by somebody else.
+func newMark() int64 {
+	for {
+		if mark := rand.Int64(); mark != 0 {
+			return mark
+		}
+	}
+}
+
+// transaction is one Atomic.
+type transaction struct {
+	*writer
+
+	id      store.ID
+	mark    int64
+	commits commits
+	raised  bool // SQLite has rolled back because the change was not in force
+}
+
+// prepare reads what stands, and opens the savepoint that run's writes are
+// behind. The mark is before it.
+func (t *transaction) prepare(ctx context.Context) (store.Standing, error) {
+	t.commits = countCommits(t.conn)
+	if _, err := t.exec(ctx, verbSave); err != nil {
+		return store.Standing{}, err
+	}
+	return t.get(ctx, t.id)
+}
+
+func (t *transaction) end(ctx context.Context, last *store.Change, failed error) (store.Verdict, error) {
+	closing := verbKeep
+	if failed != nil {
+		closing = verbUndo
+	}
+	if _, err := t.exec(ctx, closing); err != nil {
+		return t.gone(ctx, err, last, failed)
+	}
+	if failed != nil && last == nil {
+		return t.rollBack(ctx, failed)
+	}
+	if err := t.apply(ctx, last); err != nil {
+		return t.rollBack(ctx, err)
+	}
+	verdict, err := t.commit(ctx)
+	if err != nil {
+		err = fmt.Errorf("commit: %w", err)
+	}
+	return verdict, err
+}
+
+// apply makes the last change, if there is one, and takes the mark away. If the
+// change is not in force, the transaction fails inside the database.
+func (t *transaction) apply(ctx context.Context, last *store.Change) error {
+	if last != nil {
+		if last.To.ID != t.id {
+			return fmt.Errorf("the last change is of record %s, not of %s", last.To.ID, t.id)
+		}
+		if err := check(last); err != nil {
+			return err
+		}
+		v, args := statement(last)
+		if _, err := t.exec(ctx, v.last(), append(args, t.mark)...); err != nil {
+			return fmt.Errorf("last change: %w", err)
+		}
+	}
+	if _, err := t.exec(ctx, verbUnmark, t.mark, last == nil); err != nil {
+		return fmt.Errorf("last change: %w", err)
+	}
+	_, err := t.exec(ctx, verbRaise)
+	if codeOf(err)&primary == codeConstraint {
+		t.raised = true
+		return fmt.Errorf("record %s: %w", t.id, store.ErrNotInForce)
+	}
+	return err
+}

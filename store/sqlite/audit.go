@@ -1,0 +1,75 @@
+package sqlite
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/semelgo/semel/store"
+)
+
+// SwapNoted is Swap of one change. What n says about the record, the tokens and
+// its age is not used: the change says it. Notes are kept in the table
+// semel_notes, also when their record is purged.
+func (s *Store) SwapNoted(ctx context.Context, c store.Change, n store.Note) (store.Standing, error) {
+	if err := check(&c); err != nil {
+		return store.Standing{Err: err}, nil
+	}
+	w, err := s.begin(ctx, verbLock)
+	switch {
+	case errors.Is(err, ErrBusy):
+		return store.Standing{Busy: true}, nil
+	case err != nil:
+		return store.Standing{}, s.fault(ctx, "swap with a note", err)
+	}
+	defer w.leave(ctx)
+	answer, err := w.swap(ctx, &c)
+	switch {
+	case err != nil:
+		return store.Standing{}, s.fault(ctx, "swap with a note", err)
+	case !answer.InForce(c):
+		return answer, nil
+	}
+	args := append(append([]any{c.To.ID[:]}, tokenArgs(c.If)...), tokenArgs(c.To.Token)...)
+	if _, err := w.exec(ctx, verbNote, append(args, []byte(n.Actor), []byte(n.Reason))...); err != nil {
+		return store.Standing{}, s.fault(ctx, "keep the note", err)
+	}
+	verdict, err := w.commit(ctx)
+	switch {
+	case err == nil:
+		return answer, nil
+	case verdict == store.NotCommitted && IsBusy(err):
+		return store.Standing{Busy: true}, nil
+	default:
+		return store.Standing{}, fmt.Errorf("swap with a note: commit: %w", err)
+	}
+}
+
+// Notes returns what was noted about a record, also when that was purged.
+func (s *Store) Notes(ctx context.Context, id store.ID) ([]store.Note, error) {
+	all, err := s.statements(ctx)
+	if err != nil {
+		return nil, s.fault(ctx, "read notes", err)
+	}
+	rows, err := all[verbNotes].QueryContext(ctx, id[:])
+	if err != nil {
+		return nil, s.fault(ctx, "read notes", err)
+	}
+	defer rows.Close()
+	var notes []store.Note
+	for rows.Next() {
+		var from, to [3]int64
+		var age int64
+		n := store.Note{ID: id}
+		if err := rows.Scan(&from[0], &from[1], &from[2], &to[0], &to[1], &to[2], &n.Actor, &n.Reason, &age); err != nil {
+			return nil, s.fault(ctx, "read notes", err)
+		}
+		n.From, n.To = token(from[0], from[1], from[2]), token(to[0], to[1], to[2])
+		n.Age = micros(age)
+		notes = append(notes, n)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, s.fault(ctx, "read notes", err)
+	}
+	return notes, nil
+}

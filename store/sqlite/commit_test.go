@@ -1,0 +1,213 @@
+package sqlite_test
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/semelgo/semel/store"
+	"github.com/semelgo/semel/store/sqlite"
+)
+
+// finish runs a transaction that has one effect of key and ends with last.
+func finish(t testing.TB, s *sqlite.Store, key string, last *store.Change) (store.Verdict, error) {
+	t.Helper()
+	return finishCtx(t.Context(), s, key, last)
+}
+
+// commitErrors are errors of COMMIT, and what they tell.
+func commitErrors() []struct {
+	err  error
+	want store.Verdict
+} {
+	return []struct {
+		err  error
+		want store.Verdict
+	}{
+		{codeError(5), store.NotCommitted},              // busy
+		{codeError(5 | 1<<8), store.NotCommitted},       // busy with a recovery
+		{codeError(6), store.NotCommitted},              // a locked table
+		{codeError(19 | 3<<8), store.NotCommitted},      // a deferred foreign key
+		{fieldError{5, 0}, store.NotCommitted},          // busy, as the driver with cgo says it
+		{fieldError{19, 19 | 3<<8}, store.NotCommitted}, // likewise
+		{fmt.Errorf("commit: %w", fieldError{5, 5 | 1<<8}), store.NotCommitted},
+		{codeError(10 | 4<<8), store.Unknown}, // fsync failed: it may be in the log
+		{codeError(10 | 3<<8), store.Unknown}, // a write failed
+		{codeError(13), store.Unknown},        // the disk is full
+		{codeError(9), store.Unknown},         // interrupted
+		{codeError(1), store.Unknown},         // no transaction is active
+		{codeError(26), store.Unknown},
+		{fieldError{10, 10 | 4<<8}, store.Unknown},
+		{driver.ErrBadConn, store.Unknown},
+		{io.ErrUnexpectedEOF, store.Unknown},
+		{context.Canceled, store.Unknown},
+	}
+}
+
+// An error of COMMIT is certain only if it is on the list. The errors here come
+// instead of a COMMIT, so what is not certain has not happened either.
+func TestCommitThatFailed(t *testing.T) {
+	b := breaking(t, true)
+	s := sqlite.New(b.DB)
+	for i, row := range commitErrors() {
+		key := fmt.Sprint("failed ", i)
+		last := create(key, store.Succeeded, 1)
+		b.breakWith(atCommit(func(func() error) error { return row.err }))
+		verdict, err := finish(t, s, key, &last)
+		b.breakWith(atCommit(func(run func() error) error { return run() }))
+		if verdict != row.want || !errors.Is(err, row.err) {
+			t.Errorf("Atomic whose COMMIT fails with %#v = %v, %v, want %v", row.err, verdict, err, row.want)
+		}
+		if n, token := effects(t, b.DB, key), stands(t, s, last); n != 0 || token != (store.Token{}) {
+			t.Errorf("after %#v: %d effects, %+v stands, want nothing", row.err, n, token)
+		}
+	}
+	afterwards := create("afterwards", store.Succeeded, 1)
+	if verdict, err := finish(t, s, "afterwards", &afterwards); err != nil {
+		t.Errorf("Atomic afterwards = %v, %v", verdict, err)
+	}
+}
+
+// A COMMIT that was done and whose answer is lost is never told as not done.
+func TestCommitWhoseAnswerIsLost(t *testing.T) {
+	b := breaking(t, true)
+	s := sqlite.New(b.DB)
+	for i, row := range commitErrors() {
+		if row.want != store.Unknown {
+			continue
+		}
+		key := fmt.Sprint("lost ", i)
+		last := create(key, store.Succeeded, 1)
+		b.breakWith(atCommit(func(run func() error) error { return errors.Join(run(), row.err) }))
+		verdict, err := finish(t, s, key, &last)
+		b.breakWith(atCommit(func(run func() error) error { return run() }))
+		if verdict != store.Unknown || err == nil {
+			t.Errorf("Atomic whose COMMIT is lost to %#v = %v, %v, want Unknown", row.err, verdict, err)
+		}
+		if n := effects(t, b.DB, key); n != 1 || stands(t, s, last) != last.To.Token {
+			t.Errorf("after %#v: %d effects and %+v, want it committed", row.err, n, stands(t, s, last))
+		}
+	}
+}
+
+// When the bound passes, the verdict is Unknown; the COMMIT keeps the right to
+// write, and may still happen.
+func TestCommitThatHangs(t *testing.T) {
+	b := breaking(t, true)
+	s := sqlite.New(b.DB)
+	s.SetPatience(10 * time.Millisecond)
+	s.SetCommitBound(10 * time.Millisecond)
+	goOn, gone := make(chan struct{}), make(chan struct{})
+	b.breakWith(atCommit(func(run func() error) error {
+		<-goOn
+		defer close(gone)
+		return run()
+	}))
+	last := create("hangs", store.Succeeded, 1)
+	verdict, err := finish(t, s, "hangs", &last)
+	if verdict != store.Unknown || err == nil {
+		t.Errorf("Atomic whose COMMIT hangs = %v, %v, want Unknown", verdict, err)
+	}
+	other := create("other", store.Succeeded, 1)
+	answers, err := s.Swap(t.Context(), []store.Change{other})
+	if err != nil || !answers[0].Busy {
+		t.Errorf("Swap beside a COMMIT that hangs = %+v, %v, want Busy", answers, err)
+	}
+	if stands(t, s, last) != (store.Token{}) {
+		t.Error("the change is seen before it is committed")
+	}
+	b.breakWith(atCommit(func(run func() error) error { return run() }))
+	close(goOn)
+	<-gone
+	s.SetPatience(time.Minute)
+	s.SetCommitBound(time.Minute)
+	mustForce(t, s, other) // after the COMMIT: one at a time writes
+	if stands(t, s, last) != last.To.Token || effects(t, b.DB, "hangs") != 1 {
+		t.Error("the COMMIT that hung is not seen after it was done")
+	}
+}
+
+// The last statement raises in the database: a store that is not told so, and
+// sends COMMIT, commits nothing. That is the order of things when a COMMIT is
+// sent before the answer is read.
+func TestCommitCannotOvertakeTheLastChange(t *testing.T) {
+	b := breaking(t, true)
+	s := sqlite.New(b.DB)
+	stood := create("raise", store.InProgress, 1)
+	mustForce(t, s, stood)
+	deaf := 0
+	b.breakWith(func(text string, run func() error) error {
+		err := run()
+		if err != nil && strings.HasPrefix(text, "INSERT OR ROLLBACK") {
+			deaf++
+			return nil
+		}
+		return err
+	})
+	for _, last := range []store.Change{
+		create("raise", store.Succeeded, 2),
+		move(create("raise", store.InProgress, 2), store.Succeeded),
+		move(create("absent", store.InProgress, 2), store.Succeeded),
+		create("raise", store.InProgress, 1), // it stood before
+	} {
+		verdict, err := finish(t, s, "raise", &last)
+		if verdict == store.Committed || err == nil {
+			t.Errorf("Atomic = %v, %v, want an error of COMMIT", verdict, err)
+		}
+	}
+	if deaf != 4 {
+		t.Errorf("the last statement has raised %d times, want 4", deaf)
+	}
+	if n := effects(t, b.DB, "raise"); n != 0 || stands(t, s, stood) != stood.To.Token {
+		t.Errorf("%d effects and %+v, want none and what stood", n, stands(t, s, stood))
+	}
+}
+
+// A real COMMIT that SQLite refuses, and after it the connection is in no
+// transaction.
+func TestCommitRefusedByADeferredConstraint(t *testing.T) {
+	db := open(t)
+	s := sqlite.New(db)
+	mustExec(t, db, `CREATE TABLE parents (id INTEGER PRIMARY KEY)`)
+	mustExec(t, db, `CREATE TABLE children (parent INTEGER REFERENCES parents DEFERRABLE INITIALLY DEFERRED)`)
+	last := create("orphan", store.Succeeded, 1)
+	verdict, err := s.Atomic(t.Context(), last.To.ID, true,
+		func(ctx context.Context, tx *sql.Tx, _ store.Standing) (*store.Change, error) {
+			_, err := tx.ExecContext(ctx, `INSERT INTO children VALUES (7)`)
+			return &last, err
+		})
+	if verdict != store.NotCommitted || err == nil || sqlite.CodeOf(err) != 787 {
+		t.Errorf("Atomic = %v, %v, want NotCommitted and a broken foreign key", verdict, err)
+	}
+	if stands(t, s, last) != (store.Token{}) {
+		t.Error("the outcome stands without its effect")
+	}
+	mustForce(t, s, last)
+}
+
+// A Swap whose COMMIT was refused for a lock has changed nothing and is Busy;
+// whatever else happens to a COMMIT, nothing is known.
+func TestSwapWhoseCommitFails(t *testing.T) {
+	b := breaking(t, true)
+	s := sqlite.New(b.DB)
+	changes := []store.Change{create("a", store.InProgress, 1), create("b", store.InProgress, 1)}
+	b.breakWith(atCommit(func(func() error) error { return codeError(5) }))
+	answers, err := s.Swap(t.Context(), changes)
+	if err != nil || !answers[0].Busy || !answers[1].Busy {
+		t.Errorf("Swap whose COMMIT finds a lock = %+v, %v, want Busy", answers, err)
+	}
+	b.breakWith(atCommit(func(run func() error) error { return errors.Join(run(), codeError(10)) }))
+	if answers, err := s.Swap(t.Context(), changes); err == nil {
+		t.Errorf("Swap whose COMMIT is lost = %+v, want an error", answers)
+	}
+	b.breakWith(atCommit(func(run func() error) error { return run() }))
+	for _, c := range changes {
+		mustForce(t, s, c) // asked again, the answer is the same
+	}
+}

@@ -1,0 +1,153 @@
+package sqlite_test
+
+import (
+	"database/sql"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/semelgo/semel/migrate"
+	"github.com/semelgo/semel/store/sqlite"
+)
+
+// The settings hold on every connection, not only on the first.
+func TestOpenSettingsOnEveryConnection(t *testing.T) {
+	db := open(t)
+	for range 5 {
+		conn, err := db.Conn(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close() // only at the end, so that each is another one
+		for pragma, want := range map[string]string{
+			"journal_mode": "wal", "synchronous": "2", "foreign_keys": "1", "busy_timeout": "2000",
+		} {
+			var got string
+			if err := conn.QueryRowContext(t.Context(), `PRAGMA `+pragma).Scan(&got); err != nil || got != want {
+				t.Errorf("%s = %s, %v, want %s", pragma, got, err, want)
+			}
+		}
+	}
+	if n := db.Stats().OpenConnections; n < 5 {
+		t.Errorf("%d connections were open, want 5 or more", n)
+	}
+}
+
+// A transaction has the write lock from its begin on.
+func TestOpenBeginsImmediate(t *testing.T) {
+	db := open(t)
+	begin(t, db)
+	conn := connect(t, db)
+	mustExec(t, conn, `PRAGMA busy_timeout = 0`)
+	if tx, err := conn.BeginTx(t.Context(), nil); !sqlite.IsBusy(err) {
+		t.Errorf("a second transaction begins with %v, %v, want a lock in the way", tx, err)
+	}
+}
+
+func TestOpenRefuses(t *testing.T) {
+	dir := t.TempDir()
+	text := filepath.Join(dir, "text")
+	if err := os.WriteFile(text, []byte(strings.Repeat("this is no database\n", 100)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]string{
+		"":                                   "empty",
+		":memory:":                           "store/memory",
+		"file:a.db?mode=memory":              "URI",
+		dir:                                  "directory",
+		filepath.Join(dir, "no", "semel.db"): "no such file or directory",
+		filepath.Join(text, "semel.db"):      "not a directory",
+		text:                                 "not a database",
+	} {
+		db, err := sqlite.Open(path)
+		if db != nil || err == nil {
+			t.Errorf("Open(%q) = %v, %v, want an error", path, db, err)
+			continue
+		}
+		if got := err.Error(); !strings.Contains(got, want) || !strings.Contains(got, "open sqlite database") || strings.Contains(got, "\n") {
+			t.Errorf("Open(%q) fails with %q, want one line that says %q", path, got, want)
+		}
+	}
+}
+
+// The path is a file's name and not a URI, whatever is in it.
+func TestOpenAnyFileName(t *testing.T) {
+	for _, name := range []string{"a b.db", "a?mode=memory", "a#b.db", "100%.db", "%41.db", "ключ.db", "a&b=c;d.db", "a:b"} {
+		path := filepath.Join(t.TempDir(), name)
+		db, err := sqlite.Open(path)
+		if err != nil {
+			t.Errorf("%v", err)
+			continue
+		}
+		mustExec(t, db, `CREATE TABLE t (x)`)
+		if err := db.Close(); err != nil {
+			t.Error(err)
+		}
+		if info, err := os.Stat(path); err != nil || info.Size() == 0 {
+			t.Errorf("Open(%q) has not made that file: %v", path, err)
+		}
+	}
+}
+
+func TestOpenRelativePath(t *testing.T) {
+	t.Chdir(t.TempDir())
+	db, err := sqlite.Open("semel.db")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	if _, err := os.Stat("semel.db"); err != nil {
+		t.Error(err)
+	}
+}
+
+// Many may open a new file at once.
+func TestOpenAtOnce(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "semel.db")
+	var all sync.WaitGroup
+	for range 10 {
+		all.Go(func() {
+			db, err := sqlite.Open(path)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			defer db.Close()
+			if err := migrate.SQLite(t.Context(), db); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+}
+
+// Durable is what the connection's settings are.
+func TestCapabilitiesFollowTheSettings(t *testing.T) {
+	for settings, want := range map[string]bool{
+		"":                           false, // a rollback journal and FULL
+		"_pragma=synchronous(EXTRA)": true,
+		"_pragma=journal_mode(WAL)":  true,
+		"_pragma=journal_mode(WAL)&_synchronous=NORMAL":   false,
+		"_pragma=journal_mode(WAL)&_synchronous=OFF":      false,
+		"_pragma=journal_mode(WAL)&_synchronous=EXTRA":    true,
+		"_pragma=journal_mode(TRUNCATE)":                  true,
+		"_pragma=journal_mode(MEMORY)&_synchronous=EXTRA": false,
+		"_pragma=journal_mode(OFF)&_synchronous=EXTRA":    false,
+	} {
+		db, err := sql.Open("sqlite", filepath.Join(t.TempDir(), "semel.db")+"?"+settings)
+		if err != nil {
+			t.Fatal(err)
+		}
+		furnish(t, db)
+		caps, err := sqlite.New(db).Capabilities(t.Context())
+		if err != nil || caps.Durable != want {
+			t.Errorf("with %q Capabilities = %+v, %v, want Durable %v", settings, caps, err, want)
+		}
+	}
+	caps, err := sqlite.New(open(t)).Capabilities(t.Context())
+	if err != nil || !caps.Durable || !caps.SameTx || !caps.Exclusive || !caps.Linearizable || caps.MaxOutcome != 1<<20 || caps.MaxBatch != 1000 {
+		t.Errorf("with Open Capabilities = %+v, %v", caps, err)
+	}
+}

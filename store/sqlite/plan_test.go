@@ -1,0 +1,82 @@
+package sqlite_test
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/semelgo/semel/store"
+	"github.com/semelgo/semel/store/sqlite"
+)
+
+// No statement reads a whole table or sorts one, when the tables are empty and
+// when they are filled and analyzed.
+func TestPlans(t *testing.T) {
+	db := open(t)
+	checkPlans(t, db)
+	s := sqlite.New(db)
+	for batch := range 3 {
+		changes := make([]store.Change, 1000)
+		for i := range changes {
+			changes[i] = create(fmt.Sprint(batch, i), store.States()[i%5], 1)
+			changes[i].To.Due, changes[i].To.Expire = -1, -1
+		}
+		if _, err := s.Swap(t.Context(), changes); err != nil {
+			t.Fatal(err)
+		}
+	}
+	mustExec(t, db, `ANALYZE`)
+	checkPlans(t, db)
+}
+
+func checkPlans(t *testing.T, db *sql.DB) {
+	t.Helper()
+	seen := make(map[string]bool)
+	for _, text := range sqlite.Statements() {
+		if strings.HasPrefix(text, "SAVEPOINT") || strings.HasPrefix(text, "RELEASE") || strings.HasPrefix(text, "ROLLBACK") {
+			continue
+		}
+		plan := explain(t.Context(), t, db, text)
+		for _, step := range plan {
+			seen[step] = true
+			if strings.HasPrefix(step, "SCAN semel_records") || strings.HasPrefix(step, "SCAN semel_notes") ||
+				strings.Contains(step, "TEMP B-TREE") && !strings.Contains(text, "semel_notes") {
+				t.Errorf("%s\n is done by %s", text, step)
+			}
+		}
+	}
+	for _, index := range []string{"semel_due (due<?)", "semel_expires (expires<?)", "sqlite_autoindex_semel_records_1 (id=?)"} {
+		found := false
+		for step := range seen {
+			found = found || strings.Contains(step, index)
+		}
+		if !found {
+			t.Errorf("no statement uses %s: %v", index, seen)
+		}
+	}
+}
+
+func explain(ctx context.Context, t *testing.T, db *sql.DB, text string) []string {
+	t.Helper()
+	args := make([]any, strings.Count(text, "?"))
+	rows, err := db.QueryContext(ctx, `EXPLAIN QUERY PLAN `+text, args...)
+	if err != nil {
+		t.Fatalf("%s: %v", text, err)
+	}
+	defer rows.Close()
+	var plan []string
+	for rows.Next() {
+		var id, parent, unused int
+		var step string
+		if err := rows.Scan(&id, &parent, &unused, &step); err != nil {
+			t.Fatal(err)
+		}
+		plan = append(plan, step)
+	}
+	if err := rows.Err(); err != nil {
+		t.Fatal(err)
+	}
+	return plan
+}

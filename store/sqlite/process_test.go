@@ -1,0 +1,121 @@
+package sqlite_test
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/semelgo/semel/migrate"
+	"github.com/semelgo/semel/store"
+	"github.com/semelgo/semel/store/sqlite"
+)
+
+// racePath tells a child of the test binary which database to race on.
+const racePath = "SEMEL_SQLITE_RACE"
+
+// contested is how many keys the processes race for.
+const contested = 60
+
+func TestMain(m *testing.M) {
+	path := os.Getenv(racePath)
+	if path == "" {
+		os.Exit(m.Run())
+	}
+	won, err := race(context.Background(), path, uint64(os.Getpid()))
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	fmt.Println(won)
+}
+
+// race tries to be the one who acts for each key, and returns how often it was.
+func race(ctx context.Context, path string, owner uint64) (won int, err error) {
+	db, err := sqlite.Open(path)
+	if err != nil {
+		return 0, err
+	}
+	defer db.Close()
+	s := sqlite.New(db)
+	for i := range contested {
+		key := fmt.Sprint(i)
+		last := create(key, store.Succeeded, owner)
+		for again := true; again; {
+			again = false
+			verdict, err := s.Atomic(ctx, last.To.ID, true,
+				func(ctx context.Context, tx *sql.Tx, stands store.Standing) (*store.Change, error) {
+					if again = stands.Busy; again {
+						return nil, errHandler
+					}
+					return &last, effect(ctx, tx, key)
+				})
+			switch {
+			case again || errors.Is(err, store.ErrNotInForce):
+			case err != nil:
+				return won, fmt.Errorf("%v: %w", verdict, err)
+			default:
+				won++
+			}
+		}
+	}
+	return won, nil
+}
+
+// Processes race for the same keys: each key has one winner and one effect.
+func TestTwoProcesses(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "semel.db")
+	db, err := sqlite.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	if err := migrate.SQLite(t.Context(), db); err != nil {
+		t.Fatal(err)
+	}
+	mustExec(t, db, `CREATE TABLE effects (key TEXT NOT NULL)`)
+
+	type child struct {
+		cmd *exec.Cmd
+		out strings.Builder
+	}
+	var children [2]child
+	for i := range children {
+		c := &children[i]
+		c.cmd = exec.CommandContext(t.Context(), os.Args[0])
+		c.cmd.Env = append(os.Environ(), racePath+"="+path)
+		c.cmd.Stdout, c.cmd.Stderr = &c.out, os.Stderr
+		if err := c.cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	total, err := race(t.Context(), path, 1)
+	if err != nil {
+		t.Error(err)
+	}
+	for i := range children {
+		c := &children[i]
+		if err := c.cmd.Wait(); err != nil {
+			t.Fatalf("a child fails with %v", err)
+		}
+		won, err := strconv.Atoi(strings.TrimSpace(c.out.String()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		total += won
+	}
+	if total != contested {
+		t.Errorf("%d keys have %d winners", contested, total)
+	}
+	for i := range contested {
+		if n := effects(t, db, fmt.Sprint(i)); n != 1 {
+			t.Errorf("key %d has %d effects, want 1", i, n)
+		}
+	}
+}

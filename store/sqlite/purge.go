@@ -1,0 +1,44 @@
+package sqlite
+
+import (
+	"context"
+)
+
+// purgeBatch is how many records one transaction removes, so that writers get
+// their turn in between.
+const purgeBatch = 500
+
+// Purge removes the records that expired first. It works in transactions of 500
+// records; what was removed before an error is counted and stays removed. When
+// the database is locked by somebody else for two seconds it fails with ErrBusy.
+func (s *Store) Purge(ctx context.Context, limit int) (int, error) {
+	gone := 0
+	for gone < limit {
+		batch := min(limit-gone, purgeBatch)
+		n, err := s.purge(ctx, batch)
+		gone += n
+		if err != nil {
+			return gone, s.fault(ctx, "purge", err)
+		}
+		if n < batch {
+			break
+		}
+	}
+	return gone, nil
+}
+
+func (s *Store) purge(ctx context.Context, limit int) (int, error) {
+	w, err := s.begin(ctx, verbLock)
+	if err != nil {
+		return 0, err
+	}
+	defer w.leave(ctx)
+	n, err := w.exec(ctx, verbPurge, limit)
+	if err != nil || n == 0 {
+		return 0, err
+	}
+	if _, err := w.commit(ctx); err != nil {
+		return 0, err
+	}
+	return int(n), nil
+}

@@ -1,0 +1,81 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+
+	"github.com/semelgo/semel/store"
+)
+
+// Get reads the last commit. With the journal mode WAL it never waits for a
+// writer; otherwise a record can be Busy.
+func (s *Store) Get(ctx context.Context, ids []store.ID) ([]store.Standing, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, s.fault(ctx, "get", err)
+	}
+	all, err := s.statements(ctx)
+	if err != nil {
+		return nil, s.fault(ctx, "get", err)
+	}
+	answers := make([]store.Standing, len(ids))
+	for i, id := range ids {
+		answers[i], err = standing(all[verbGet].QueryRowContext(ctx, id[:]))
+		switch {
+		case err == nil:
+		case IsBusy(err) && ctx.Err() == nil:
+			answers[i].Busy = true
+		default:
+			return nil, s.fault(ctx, "get record "+id.String(), err)
+		}
+	}
+	return answers, nil
+}
+
+func standing(row scanner) (store.Standing, error) {
+	r, err := readRecord(row)
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+		return store.Standing{}, nil
+	case err != nil:
+		return store.Standing{}, err
+	}
+	return store.Standing{Token: r.Token, Record: r}, nil
+}
+
+// get reads what stands for the transaction.
+func (s *session) get(ctx context.Context, id store.ID) (store.Standing, error) {
+	return standing(s.stmt(ctx, verbGet).QueryRowContext(context.WithoutCancel(ctx), id[:]))
+}
+
+// Scan reads from one snapshot. Without Due it goes through the records in the
+// order of their IDs until the page is full, however few of them q chooses.
+func (s *Store) Scan(ctx context.Context, q store.Query) ([]store.Record, error) {
+	all, err := s.statements(ctx)
+	if err != nil {
+		return nil, s.fault(ctx, "scan", err)
+	}
+	state, operation := int64(q.State), []byte(q.Operation)
+	args := []any{state, state, len(operation), operation, q.PageSize()}
+	v := verbScanDue
+	if !q.Due {
+		v, args = verbScan, append([]any{q.After[:]}, args...)
+	}
+	rows, err := all[v].QueryContext(ctx, args...)
+	if err != nil {
+		return nil, s.fault(ctx, "scan", err)
+	}
+	defer rows.Close()
+	var records []store.Record
+	for rows.Next() {
+		r, err := readRecord(rows)
+		if err != nil {
+			return nil, s.fault(ctx, "scan", err)
+		}
+		records = append(records, *r)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, s.fault(ctx, "scan", err)
+	}
+	return records, nil
+}

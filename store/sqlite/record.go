@@ -1,0 +1,83 @@
+package sqlite
+
+import (
+	"database/sql"
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/semelgo/semel/store"
+)
+
+// scanner is a row of a result.
+type scanner interface{ Scan(dest ...any) error }
+
+// readRecord reads the columns of one row.
+func readRecord(row scanner) (*store.Record, error) {
+	var (
+		r                            store.Record
+		id                           []byte
+		state, attempt, owner        int64
+		due, expires, created, since sql.NullInt64
+		tainted                      int64
+	)
+	err := row.Scan(&id, &state, &attempt, &owner, &due, &expires, &created, &since,
+		&r.Operation, &r.Scope, &r.Key, &r.Fingerprint, &tainted, &r.Input, &r.Outcome)
+	if err != nil {
+		return nil, err
+	}
+	if len(id) != len(r.ID) {
+		return nil, fmt.Errorf("a record's id has %d bytes", len(id))
+	}
+	r.ID = store.ID(id)
+	r.Token = token(state, attempt, owner)
+	r.Due = micros(due.Int64)
+	r.Age, r.Since = micros(created.Int64), micros(since.Int64)
+	r.Tainted = tainted != 0
+	if expires.Valid {
+		r.Expire = left(expires.Int64)
+	}
+	return &r, nil
+}
+
+// token reads an owner back as the unsigned number it is.
+func token(state, attempt, owner int64) store.Token {
+	return store.Token{State: store.State(state), Attempt: uint32(attempt), Owner: uint64(owner)}
+}
+
+// left is never zero, because an Expire of zero reads as never.
+func left(n int64) time.Duration {
+	if n == 0 {
+		return -1
+	}
+	return micros(n)
+}
+
+// micros returns n microseconds, the longest time there is if they are more.
+func micros(n int64) time.Duration {
+	const most = math.MaxInt64 / int64(time.Microsecond)
+	return time.Duration(max(-most, min(n, most))) * time.Microsecond
+}
+
+// tokenArgs are a token's columns: state, attempt, owner.
+func tokenArgs(t store.Token) []any {
+	return []any{int64(t.State), int64(t.Attempt), int64(t.Owner)}
+}
+
+// timeArgs are due and expires, in microseconds from now; null is none.
+func timeArgs(r *store.Record) []any {
+	var due, expires sql.NullInt64
+	if r.State == store.Pending || r.State == store.InProgress {
+		due = sql.NullInt64{Int64: r.Due.Microseconds(), Valid: true}
+	}
+	if r.Expire != 0 && !r.State.Unfinished() {
+		expires = sql.NullInt64{Int64: r.Expire.Microseconds(), Valid: true}
+	}
+	return []any{due, expires}
+}
+
+// whereArgs are what a change asks to stand.
+func whereArgs(c *store.Change) []any {
+	args := append(make([]any, 0, 5), c.To.ID[:])
+	return append(append(args, tokenArgs(c.If)...), c.IfDue)
+}

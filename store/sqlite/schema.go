@@ -1,0 +1,40 @@
+package sqlite
+
+import (
+	"context"
+	"embed"
+	"fmt"
+	"io/fs"
+)
+
+//go:embed schema/*.sql
+var schemaFiles embed.FS
+
+// Schema returns the migrations, one SQL file each, in the order of their names.
+// Tools that know goose's annotations can run them; migrate.SQLite does.
+func Schema() fs.FS {
+	sub, err := fs.Sub(schemaFiles, "schema")
+	if err != nil {
+		return schemaFiles // cannot happen: the name is valid
+	}
+	return sub
+}
+
+// fault says what was being done when err came. A statement that SQLite does not
+// understand is ErrNoSchema, if the tables are not there.
+func (s *Store) fault(ctx context.Context, doing string, err error) error {
+	if code := codeOf(err) & primary; code == codeError && s.lacksTables(ctx) {
+		return fmt.Errorf("%s: %w: %w", doing, ErrNoSchema, err)
+	}
+	return fmt.Errorf("%s: %w", doing, err)
+}
+
+func (s *Store) lacksTables(ctx context.Context) bool {
+	const count = `SELECT count(*) FROM sqlite_schema
+WHERE type = 'table' AND name IN ('semel_records', 'semel_notes', 'semel_guard')`
+	ctx, cancel := context.WithTimeout(ctx, s.patience)
+	defer cancel()
+	var tables int
+	err := s.db.QueryRowContext(ctx, count).Scan(&tables)
+	return err == nil && tables < 3
+}

@@ -1,0 +1,60 @@
+-- The records of Semel, and why some of them were changed by hand.
+--
+-- Times are microseconds since 1970 by SQLite's own clock. Owners are unsigned
+-- numbers kept as signed ones. Names and keys are blobs, because they are kept
+-- byte for byte.
+
+-- +goose Up
+
+CREATE TABLE semel_records (
+  id          BLOB    NOT NULL PRIMARY KEY,  -- 16 bytes: a digest of operation, scope and key
+  state       INTEGER NOT NULL CHECK (state BETWEEN 1 AND 5), -- Pending, InProgress, InDoubt, Succeeded, Failed
+  attempt     INTEGER NOT NULL,
+  owner       INTEGER NOT NULL,
+  due         INTEGER,                       -- Pending: may be claimed from then on; InProgress: its lease ends
+  expires     INTEGER,                       -- may be purged from then on; null: never
+  created     INTEGER NOT NULL,
+  changed     INTEGER NOT NULL,              -- when state, attempt and owner last changed
+  tainted     INTEGER NOT NULL,              -- 1: an earlier attempt may have had an effect
+  operation   BLOB    NOT NULL,
+  scope       BLOB    NOT NULL,
+  key         BLOB    NOT NULL,
+  fingerprint BLOB    NOT NULL,
+  input       BLOB    NOT NULL,
+  outcome     BLOB    NOT NULL
+) STRICT;
+
+-- What the sweeper and the workers look for.
+CREATE INDEX semel_due ON semel_records (due, state) WHERE state IN (1, 2);
+
+-- What may be purged.
+CREATE INDEX semel_expires ON semel_records (expires) WHERE expires IS NOT NULL;
+
+CREATE TABLE semel_notes (
+  note         INTEGER NOT NULL PRIMARY KEY,
+  id           BLOB    NOT NULL,
+  from_state   INTEGER NOT NULL,
+  from_attempt INTEGER NOT NULL,
+  from_owner   INTEGER NOT NULL,
+  to_state     INTEGER NOT NULL,
+  to_attempt   INTEGER NOT NULL,
+  to_owner     INTEGER NOT NULL,
+  actor        BLOB    NOT NULL,
+  reason       BLOB    NOT NULL,
+  created      INTEGER NOT NULL,
+  UNIQUE (id, to_owner, to_attempt, to_state)
+) STRICT;
+
+-- Empty, but for the transaction that is open. Its mark is there while it runs,
+-- and goes with its last change; a mark that was committed shows a transaction
+-- that somebody else has ended. Zero can never be kept: trying to is how a last
+-- change that came too late fails its transaction inside the database.
+CREATE TABLE semel_guard (
+  mark INTEGER NOT NULL PRIMARY KEY CHECK (mark <> 0)
+) STRICT;
+
+-- +goose Down
+
+DROP TABLE semel_guard;
+DROP TABLE semel_notes;
+DROP TABLE semel_records;

@@ -1,0 +1,97 @@
+package sqlite_test
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/semelgo/semel/migrate"
+	"github.com/semelgo/semel/store"
+	"github.com/semelgo/semel/store/sqlite"
+)
+
+// everyCall makes each of the store's calls and returns their errors.
+func everyCall(t *testing.T, s *sqlite.Store, db *sql.DB) map[string]error {
+	t.Helper()
+	ctx := t.Context()
+	fresh := func(call string) store.Change { return create(call, store.InProgress, 1) }
+	errs := make(map[string]error)
+	_, errs["Swap"] = s.Swap(ctx, []store.Change{fresh("Swap")})
+	_, errs["Get"] = s.Get(ctx, []store.ID{fresh("Get").To.ID})
+	_, errs["Scan"] = s.Scan(ctx, store.Query{})
+	_, errs["Purge"] = s.Purge(ctx, 1)
+	_, errs["Capabilities"] = s.Capabilities(ctx)
+	acted := fresh("Atomic")
+	_, errs["Atomic"] = s.Atomic(ctx, acted.To.ID, true, func(context.Context, *sql.Tx, store.Standing) (*store.Change, error) {
+		return &acted, nil
+	})
+	_, errs["SwapNoted"] = s.SwapNoted(ctx, fresh("SwapNoted"), store.Note{})
+	_, errs["Notes"] = s.Notes(ctx, fresh("Notes").To.ID)
+	tx := begin(t, db)
+	_, errs["SwapTx"] = s.SwapTx(ctx, tx, []store.Change{fresh("SwapTx")})
+	if err := tx.Rollback(); err != nil {
+		t.Error(err)
+	}
+	return errs
+}
+
+// Without its tables every call says what is missing and what makes it, and
+// works once that was done.
+func TestNoSchema(t *testing.T) {
+	db, err := sqlite.Open(filepath.Join(t.TempDir(), "semel.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	s := sqlite.New(db)
+	for call, err := range everyCall(t, s, db) {
+		if !errors.Is(err, sqlite.ErrNoSchema) || !strings.Contains(err.Error(), "migrate.SQLite(ctx, db)") {
+			t.Errorf("%s without tables fails with %v, want ErrNoSchema, which names the remedy", call, err)
+		}
+	}
+	if err := migrate.SQLite(t.Context(), db); err != nil {
+		t.Fatal(err)
+	}
+	mustForce(t, s, create("key", store.InProgress, 1))
+}
+
+// Tables can go while the store is used.
+func TestSchemaTakenAway(t *testing.T) {
+	for _, table := range []string{"semel_records", "semel_notes", "semel_guard"} {
+		db := open(t)
+		s := sqlite.New(db)
+		mustForce(t, s, create("before", store.InProgress, 1))
+		mustExec(t, db, `DROP TABLE `+table)
+		errs := everyCall(t, s, db)
+		failed := 0
+		for call, err := range errs {
+			if err == nil {
+				continue
+			}
+			failed++
+			if !errors.Is(err, sqlite.ErrNoSchema) {
+				t.Errorf("%s without %s fails with %v, want ErrNoSchema", call, table, err)
+			}
+		}
+		if failed == 0 {
+			t.Errorf("without %s every call works", table)
+		}
+	}
+}
+
+// An error that has nothing to do with the tables is not taken for that.
+func TestOtherErrorsAreNotNoSchema(t *testing.T) {
+	db := open(t)
+	s := sqlite.New(db)
+	mustForce(t, s, create("before", store.InProgress, 1))
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	_, err := s.Swap(t.Context(), []store.Change{create("key", store.InProgress, 1)})
+	if err == nil || errors.Is(err, sqlite.ErrNoSchema) {
+		t.Errorf("Swap of a closed database fails with %v, want another error", err)
+	}
+}

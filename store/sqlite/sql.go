@@ -1,0 +1,124 @@
+package sqlite
+
+// now is the store's clock: SQLite's own, in microseconds, as exact as SQLite
+// has it (a millisecond). It is the same in all of one statement.
+const now = `(CAST(unixepoch('subsec') * 1000 + 0.5 AS INTEGER) * 1000)`
+
+const (
+	columns = `id, state, attempt, owner, due - ` + now + `, expires - ` + now + `, ` +
+		now + ` - created, ` + now + ` - changed,
+operation, scope, key, fingerprint, tainted, input, outcome`
+
+	sqlGet = `SELECT ` + columns + ` FROM semel_records WHERE id = ?`
+
+	sqlScanDue = `SELECT ` + columns + ` FROM semel_records
+WHERE state IN (1, 2) AND due <= ` + now + ` AND (? = 0 OR state = ?) AND (? = 0 OR operation = ?)
+ORDER BY due LIMIT ?`
+
+	sqlScan = `SELECT ` + columns + ` FROM semel_records
+WHERE id > ? AND (? = 0 OR state = ?) AND (? = 0 OR operation = ?)
+ORDER BY id LIMIT ?`
+)
+
+// A change is one of three statements: a create, a move to another token, and a
+// beat that moves nothing but the times. As the last of a transaction each is
+// made only while the transaction's mark is there.
+const (
+	marked = `EXISTS (SELECT 1 FROM semel_guard WHERE mark = ?)`
+
+	create = `INSERT INTO semel_records
+(state, attempt, owner, due, expires, tainted, input, outcome, id, operation, scope, key, fingerprint, created, changed)
+SELECT ?, ?, ?, ` + now + ` + ?, ` + now + ` + ?, ?, coalesce(?, x''), coalesce(?, x''),
+?, ?, ?, ?, coalesce(?, x''), ` + now + `, ` + now + ` WHERE `
+	orNothing = ` ON CONFLICT (id) DO NOTHING`
+
+	move = `UPDATE semel_records SET state = ?, attempt = ?, owner = ?, due = ` + now + ` + ?, expires = ` + now + ` + ?,
+tainted = ?, input = CASE WHEN ? THEN coalesce(?, x'') ELSE input END,
+outcome = CASE WHEN ? THEN coalesce(?, x'') ELSE outcome END, changed = ` + now + stands
+
+	beat = `UPDATE semel_records SET due = ` + now + ` + ?, expires = ` + now + ` + ?` + stands
+
+	stands = ` WHERE id = ? AND state = ? AND attempt = ? AND owner = ? AND (NOT ? OR coalesce(due, 0) <= ` + now + `)`
+
+	sqlCreate = create + `true` + orNothing
+	sqlMove   = move
+	sqlBeat   = beat
+
+	sqlLastCreate = create + marked + orNothing
+	sqlLastMove   = move + ` AND ` + marked
+	sqlLastBeat   = beat + ` AND ` + marked
+)
+
+const (
+	// sqlLock takes the write lock and changes nothing. A transaction that
+	// began without it must do so first: one that reads first can lose its
+	// snapshot, and then never gets the lock.
+	sqlLock = `DELETE FROM semel_guard WHERE mark = 0`
+
+	// sqlMark takes the write lock too.
+	sqlMark = `INSERT INTO semel_guard (mark) VALUES (?)`
+
+	// sqlUnmark follows a last change, or with true anything. After a change
+	// that was not in force it does nothing, and then sqlRaise does.
+	sqlUnmark = `DELETE FROM semel_guard WHERE mark = ? AND (? OR changes() = 1)`
+
+	// sqlRaise is the last statement of a transaction. If the one before it
+	// changed nothing, it breaks the guard's constraint, and SQLite rolls the
+	// transaction back before a COMMIT can come.
+	sqlRaise = `INSERT OR ROLLBACK INTO semel_guard (mark) SELECT 0 WHERE changes() <> 1`
+
+	sqlSave   = `SAVEPOINT semel_run`
+	sqlKeep   = `RELEASE semel_run`
+	sqlUndo   = `ROLLBACK TO semel_run`
+	rollBack  = `ROLLBACK`
+	purgeable = `expires <= ` + now + ` AND state IN (1, 4, 5)`
+
+	// sqlPurge says again of the row that goes what was said of the row found.
+	sqlPurge = `DELETE FROM semel_records WHERE id IN
+(SELECT id FROM semel_records WHERE ` + purgeable + ` ORDER BY expires LIMIT ?) AND ` + purgeable
+
+	sqlNote = `INSERT INTO semel_notes
+(id, from_state, from_attempt, from_owner, to_state, to_attempt, to_owner, actor, reason, created)
+SELECT ?, ?, ?, ?, ?, ?, ?, coalesce(?, x''), coalesce(?, x''), ` + now + ` WHERE true ON CONFLICT DO NOTHING`
+
+	sqlNotes = `SELECT from_state, from_attempt, from_owner, to_state, to_attempt, to_owner, actor, reason, ` +
+		now + ` - created FROM semel_notes WHERE id = ? ORDER BY note`
+)
+
+// verb names a statement that is prepared once.
+type verb int
+
+const (
+	verbGet verb = iota
+	verbScanDue
+	verbScan
+	verbCreate
+	verbMove
+	verbBeat
+	verbLastCreate
+	verbLastMove
+	verbLastBeat
+	verbLock
+	verbMark
+	verbUnmark
+	verbRaise
+	verbSave
+	verbKeep
+	verbUndo
+	verbPurge
+	verbNote
+	verbNotes
+	verbs
+)
+
+// texts returns the statement of each verb.
+func texts() [verbs]string {
+	return [verbs]string{
+		verbGet: sqlGet, verbScanDue: sqlScanDue, verbScan: sqlScan,
+		verbCreate: sqlCreate, verbMove: sqlMove, verbBeat: sqlBeat,
+		verbLastCreate: sqlLastCreate, verbLastMove: sqlLastMove, verbLastBeat: sqlLastBeat,
+		verbLock: sqlLock, verbMark: sqlMark, verbUnmark: sqlUnmark, verbRaise: sqlRaise,
+		verbSave: sqlSave, verbKeep: sqlKeep, verbUndo: sqlUndo,
+		verbPurge: sqlPurge, verbNote: sqlNote, verbNotes: sqlNotes,
+	}
+}

@@ -1,0 +1,86 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+)
+
+// statements returns the prepared statements, which db keeps for each of its
+// connections. They are prepared by the first call that can, and before a
+// connection is taken: a pool of one would wait for itself.
+func (s *Store) statements(ctx context.Context) (*[verbs]*sql.Stmt, error) {
+	if all := s.prepared.Load(); all != nil {
+		return all, nil
+	}
+	s.preparing.Lock()
+	defer s.preparing.Unlock()
+	if all := s.prepared.Load(); all != nil {
+		return all, nil
+	}
+	all, err := prepare(ctx, s.db)
+	if err != nil {
+		return nil, err
+	}
+	s.prepared.Store(all)
+	return all, nil
+}
+
+func prepare(ctx context.Context, db *sql.DB) (*[verbs]*sql.Stmt, error) {
+	if err := checkVersion(ctx, db); err != nil {
+		return nil, err
+	}
+	var all [verbs]*sql.Stmt
+	for v, text := range texts() {
+		stmt, err := db.PrepareContext(ctx, text)
+		if err != nil {
+			for _, done := range all[:v] {
+				done.Close()
+			}
+			return nil, fmt.Errorf("prepare statements: %w", err)
+		}
+		all[v] = stmt
+	}
+	return &all, nil
+}
+
+// checkVersion refuses a SQLite whose clock would read null.
+func checkVersion(ctx context.Context, db *sql.DB) error {
+	var version string
+	var clock sql.NullFloat64
+	err := db.QueryRowContext(ctx, `SELECT sqlite_version(), strftime('%s', 'now', 'subsec')`).Scan(&version, &clock)
+	switch {
+	case err != nil:
+		return fmt.Errorf("read the version of SQLite: %w", err)
+	case !clock.Valid:
+		return errors.New("semel/sqlite: SQLite 3.42 or newer is needed, this is " + version)
+	}
+	return nil
+}
+
+// session is the prepared statements within one transaction.
+type session struct {
+	tx    *sql.Tx
+	all   *[verbs]*sql.Stmt
+	bound [verbs]*sql.Stmt
+}
+
+// stmt runs in the transaction. Statements are never run under the caller's
+// context: SQLite rolls the whole transaction back when one that writes is
+// interrupted, and would commit what follows by itself.
+func (s *session) stmt(ctx context.Context, v verb) *sql.Stmt {
+	if s.bound[v] == nil {
+		s.bound[v] = s.tx.StmtContext(context.WithoutCancel(ctx), s.all[v])
+	}
+	return s.bound[v]
+}
+
+// exec returns how many rows were changed.
+func (s *session) exec(ctx context.Context, v verb, args ...any) (int64, error) {
+	result, err := s.stmt(ctx, v).ExecContext(context.WithoutCancel(ctx), args...)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected()
+}

@@ -1,0 +1,170 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+
+	"github.com/semelgo/semel/store"
+)
+
+// Swap applies all changes in one transaction. If the database is locked by
+// somebody else for two seconds, all of them are Busy. It fails as a whole, and
+// then has written nothing, when ctx is done before the commit or the batch is
+// larger than MaxBatch.
+func (s *Store) Swap(ctx context.Context, changes []store.Change) ([]store.Standing, error) {
+	if err := checkBatch(ctx, changes); err != nil {
+		return nil, err
+	}
+	answers, valid := refuse(changes)
+	if valid == 0 {
+		return answers, nil
+	}
+	w, err := s.begin(ctx, verbLock)
+	switch {
+	case errors.Is(err, ErrBusy):
+		return busy(answers), nil
+	case err != nil:
+		return nil, s.fault(ctx, "swap", err)
+	}
+	defer w.leave(ctx)
+	if err := w.swapAll(ctx, changes, answers); err != nil {
+		return nil, s.fault(ctx, "swap", err)
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, s.fault(ctx, "swap", err)
+	}
+	verdict, err := w.commit(ctx)
+	switch {
+	case err == nil:
+		return answers, nil
+	case verdict == store.NotCommitted && IsBusy(err):
+		return busy(answers), nil
+	default:
+		return nil, fmt.Errorf("swap: commit: %w", err)
+	}
+}
+
+// SwapTx is Swap within tx, a transaction of the *sql.DB that New was given. A
+// transaction that has read before it writes for the first time can find that
+// somebody else has written meanwhile; it then fails, for good: begin it
+// immediate, as the connections of [Open] do.
+func (s *Store) SwapTx(ctx context.Context, tx *sql.Tx, changes []store.Change) ([]store.Standing, error) {
+	if tx == nil {
+		return nil, errors.New("swap: the transaction is nil")
+	}
+	if err := checkBatch(ctx, changes); err != nil {
+		return nil, err
+	}
+	all, err := s.statements(ctx)
+	if err != nil {
+		return nil, s.fault(ctx, "swap", err)
+	}
+	answers, _ := refuse(changes)
+	in := &session{tx: tx, all: all}
+	err = in.swapAll(ctx, changes, answers)
+	switch {
+	case err == nil:
+		return answers, nil
+	case IsBusy(err) && codeOf(err) != codeBusySnapshot:
+		return busy(answers), nil
+	default:
+		return nil, s.fault(ctx, "swap", err)
+	}
+}
+
+func checkBatch(ctx context.Context, changes []store.Change) error {
+	if err := ctx.Err(); err != nil {
+		return fmt.Errorf("swap: %w", err)
+	}
+	if len(changes) > maxBatch {
+		return fmt.Errorf("swap: %d changes, at most %d", len(changes), maxBatch)
+	}
+	return nil
+}
+
+// refuse answers the changes that cannot stand, and counts the others.
+func refuse(changes []store.Change) (answers []store.Standing, valid int) {
+	answers = make([]store.Standing, len(changes))
+	for i := range changes {
+		if answers[i].Err = check(&changes[i]); answers[i].Err == nil {
+			valid++
+		}
+	}
+	return answers, valid
+}
+
+func check(c *store.Change) error {
+	if c.To.State < store.Pending || c.To.State > store.Failed {
+		return fmt.Errorf("swap record %s: %v cannot stand", c.To.ID, c.To.State)
+	}
+	if n := max(len(c.To.Input), len(c.To.Outcome)); n > maxOutcome {
+		return fmt.Errorf("swap record %s: %d bytes, at most %d", c.To.ID, n, maxOutcome)
+	}
+	return nil
+}
+
+// busy says of all that were not refused that nothing is known.
+func busy(answers []store.Standing) []store.Standing {
+	for i := range answers {
+		answers[i] = store.Standing{Err: answers[i].Err, Busy: answers[i].Err == nil}
+	}
+	return answers
+}
+
+// swapAll answers each change that has no answer yet. On an error the
+// transaction is not to be committed.
+func (s *session) swapAll(ctx context.Context, changes []store.Change, answers []store.Standing) error {
+	for i := range changes {
+		if answers[i].Err != nil {
+			continue
+		}
+		answer, err := s.swap(ctx, &changes[i])
+		switch {
+		case err == nil:
+			answers[i] = answer
+		case isRefusal(err):
+			answers[i].Err = fmt.Errorf("swap record %s: %w", changes[i].To.ID, err)
+		default:
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *session) swap(ctx context.Context, c *store.Change) (store.Standing, error) {
+	v, args := statement(c)
+	n, err := s.exec(ctx, v, args...)
+	if err != nil {
+		return store.Standing{}, err
+	}
+	if n == 1 {
+		return store.Standing{Token: c.To.Token}, nil
+	}
+	answer, err := s.get(ctx, c.To.ID)
+	if err == nil && answer.Token == c.To.Token { // asked again
+		answer.Record = nil
+	}
+	return answer, err
+}
+
+// statement says how a change is made.
+func statement(c *store.Change) (verb, []any) {
+	to := &c.To
+	switch c.If {
+	case store.Token{}:
+		args := append(tokenArgs(to.Token), timeArgs(to)...)
+		return verbCreate, append(args, to.Tainted, to.Input, to.Outcome,
+			to.ID[:], []byte(to.Operation), []byte(to.Scope), []byte(to.Key), to.Fingerprint)
+	case to.Token:
+		return verbBeat, append(timeArgs(to), whereArgs(c)...)
+	default:
+		args := append(tokenArgs(to.Token), timeArgs(to)...)
+		args = append(args, to.Tainted, to.Input != nil, to.Input, to.Outcome != nil, to.Outcome)
+		return verbMove, append(args, whereArgs(c)...)
+	}
+}
+
+// last returns the verb that makes a change only while the mark is there.
+func (v verb) last() verb { return v - verbCreate + verbLastCreate }

@@ -1,0 +1,94 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+
+	"github.com/semelgo/semel/store"
+)
+
+// rollBack ends the transaction, which is there, because of cause. SQLite may
+// have done so already, because the last change was not in force or could not be
+// written; then too nothing was committed.
+func (t *transaction) rollBack(ctx context.Context, cause error) (store.Verdict, error) {
+	if err := t.undo(ctx); err == nil || t.raised {
+		return store.NotCommitted, cause
+	}
+	return t.find(ctx, true), cause
+}
+
+// gone ends a transaction whose savepoint could not be closed: it is not there,
+// or a statement of the handler's is still open.
+func (t *transaction) gone(ctx context.Context, closing error, last *store.Change, failed error) (store.Verdict, error) {
+	err := t.undo(ctx)
+	if err == nil && IsBusy(closing) {
+		return store.NotCommitted, fmt.Errorf("end the handler's part: %w", closing)
+	}
+	verdict := t.find(ctx, errors.Is(err, sql.ErrTxDone) || failed != nil)
+	switch {
+	case failed == nil:
+		return verdict, fmt.Errorf("%w: %w", ErrEnded, closing)
+	case last == nil && verdict == store.NotCommitted:
+		return verdict, failed
+	default:
+		return verdict, fmt.Errorf("%w: %w", ErrEnded, failed)
+	}
+}
+
+// find says what became of a transaction that is over. Its mark stands if it was
+// committed: then somebody else has done so, because the last change takes the
+// mark away. Otherwise it was rolled back, but what the handler wrote afterwards
+// was committed one by one. A driver that counts commits says whether there were
+// any; with others, a handler that stopped is taken at its word.
+func (t *transaction) find(ctx context.Context, stopped bool) store.Verdict {
+	none, known := t.commits.none(t.conn)
+	result, err := t.conn.ExecContext(context.WithoutCancel(ctx), sqlUnmark, t.mark, true)
+	if err != nil {
+		return store.Unknown
+	}
+	found, err := result.RowsAffected()
+	switch {
+	case err != nil:
+		return store.Unknown
+	case found > 0:
+		return store.Committed
+	case known && none, !known && stopped:
+		return store.NotCommitted
+	default:
+		return store.Unknown
+	}
+}
+
+// counter is a driver's connection that knows SQLite's data version, which
+// changes with every commit, also with those of the connection itself.
+type counter interface {
+	FileControlDataVersion(database string) (uint32, error)
+}
+
+// commits is a count of them, if the driver has it.
+type commits struct {
+	count uint32
+	known bool
+}
+
+func countCommits(conn *sql.Conn) commits {
+	var c commits
+	err := conn.Raw(func(driverConn any) (err error) {
+		counts, known := driverConn.(counter)
+		if known {
+			c.known = true
+			c.count, err = counts.FileControlDataVersion("main")
+		}
+		return err
+	})
+	c.known = c.known && err == nil
+	return c
+}
+
+// none reports whether nothing was committed since, if that is known.
+func (c commits) none(conn *sql.Conn) (none, known bool) {
+	since := countCommits(conn)
+	return since.count == c.count, c.known && since.known
+}

@@ -1,0 +1,180 @@
+package sqlite
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/semelgo/semel/store"
+)
+
+// writer is a transaction that has the write lock, and the connection it runs
+// on. It gives both back when it commits, or by leave.
+type writer struct {
+	session
+
+	store *Store
+	conn  *sql.Conn
+	over  bool // no transaction is open
+	left  bool // everything is given back, or COMMIT will do so
+}
+
+// begin waits for the right to write: the process's, a connection, the
+// database's lock, which first takes. It gives up with ErrBusy.
+func (s *Store) begin(ctx context.Context, first verb, args ...any) (*writer, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	all, err := s.statements(ctx)
+	if err != nil {
+		return nil, err
+	}
+	wait, cancel := context.WithTimeout(ctx, s.patience)
+	defer cancel()
+	select {
+	case s.gate <- struct{}{}:
+	case <-wait.Done():
+		return nil, cmp.Or(ctx.Err(), ErrBusy)
+	}
+	w := &writer{store: s, session: session{all: all}}
+	err = w.open(wait, first, args)
+	if err == nil {
+		return w, nil
+	}
+	w.release()
+	if errors.Is(err, wait.Err()) {
+		err = cmp.Or(ctx.Err(), ErrBusy)
+	}
+	return nil, err
+}
+
+func (w *writer) open(ctx context.Context, first verb, args []any) error {
+	var err error
+	if w.conn, err = w.store.db.Conn(ctx); err != nil {
+		return fmt.Errorf("take a connection: %w", err)
+	}
+	for wait := time.Millisecond; ; wait = min(2*wait, 50*time.Millisecond) {
+		err := w.lock(ctx, first, args)
+		switch {
+		case err == nil && ctx.Err() != nil:
+			_ = w.undo(ctx)
+			return ctx.Err()
+		case err == nil || !IsBusy(err):
+			return err
+		}
+		if err := pause(ctx, wait); err != nil {
+			return err
+		}
+	}
+}
+
+// lock begins the transaction with a statement that writes. It neither ends nor
+// breaks off with ctx.
+func (w *writer) lock(ctx context.Context, first verb, args []any) error {
+	tx, err := w.conn.BeginTx(context.WithoutCancel(ctx), nil)
+	if err != nil {
+		return fmt.Errorf("begin: %w", err)
+	}
+	w.session, w.over = session{tx: tx, all: w.all}, false
+	if _, err := w.exec(ctx, first, args...); err != nil {
+		_ = w.undo(ctx)
+		return fmt.Errorf("take the write lock: %w", err)
+	}
+	return nil
+}
+
+func pause(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// undo rolls back. Without an error it is certain that nothing was committed.
+func (w *writer) undo(ctx context.Context) error {
+	w.over = true
+	err := w.tx.Rollback()
+	if err != nil {
+		w.clear(ctx)
+	}
+	return err
+}
+
+// clear makes sure that the connection is in no transaction, whoever has ended
+// the one it had. It reports whether that is certain.
+func (w *writer) clear(ctx context.Context) bool {
+	_, err := w.conn.ExecContext(context.WithoutCancel(ctx), rollBack)
+	if err == nil || codeOf(err)&primary == codeError { // there is none
+		return true
+	}
+	w.discard()
+	return false
+}
+
+// discard keeps a connection in an unknown state from being used again.
+func (w *writer) discard() {
+	_ = w.conn.Raw(func(any) error { return driver.ErrBadConn })
+}
+
+// commit tells what is known once the COMMIT has answered, or has not within its
+// bound. It goes on after that, and keeps the right to write until it is done.
+func (w *writer) commit(ctx context.Context) (store.Verdict, error) {
+	type answer struct {
+		verdict store.Verdict
+		err     error
+	}
+	w.over, w.left = true, true
+	done := make(chan answer, 1)
+	go func() {
+		verdict, err := w.finish(ctx)
+		w.release()
+		done <- answer{verdict, err}
+	}()
+	wait, cancel := context.WithTimeout(context.WithoutCancel(ctx), w.store.commitBound)
+	defer cancel()
+	select {
+	case a := <-done:
+		return a.verdict, a.err
+	case <-wait.Done():
+		return store.Unknown, fmt.Errorf("no answer to COMMIT: %w", wait.Err())
+	}
+}
+
+func (w *writer) finish(ctx context.Context) (store.Verdict, error) {
+	err := w.tx.Commit()
+	if err == nil {
+		return store.Committed, nil
+	}
+	if cleared := w.clear(ctx); cleared && leavesOpen(err) {
+		return store.NotCommitted, err
+	}
+	return store.Unknown, err
+}
+
+// leave rolls back what was not committed, also when its owner panicked.
+func (w *writer) leave(ctx context.Context) {
+	if w.left {
+		return
+	}
+	w.left = true
+	if !w.over {
+		_ = w.undo(ctx) // nobody is left to be told
+	}
+	w.release()
+}
+
+// release gives back the connection and the process's right to write.
+func (w *writer) release() {
+	if w.conn != nil {
+		w.conn.Close() // it goes back to the pool, or is discarded already
+	}
+	<-w.store.gate
+}
