@@ -50,14 +50,18 @@ func Heal(probe Probe) Policy { return Policy{kind: policyHeal, probe: probe} }
 
 // Fenced runs again after a crash, in the only order that is safe: raise the
 // fence at the receiver, then look whether an earlier attempt got through, then
-// act. At most one effect, if the receiver keeps the fence.
+// act. At most one effect, if the receiver keeps the fence. An error marked
+// [NotCommitted] then speaks for the earlier attempts too.
 func Fenced(raise RaiseFunc, look Probe) Policy {
 	return Policy{kind: policyFenced, raise: raise, probe: look}
 }
 
 // Keyed runs again after a crash, against a receiver that does the same thing
 // once per key: give it [ChildKey], which is the same in every attempt. One
-// effect, as long as the receiver remembers the key longer than we do.
+// effect, as long as the receiver remembers the key longer than we do. Mark an
+// error [NotCommitted] or [Final] only when it is the receiver's own answer to
+// that key: it is taken for proof about the earlier attempts too, which an error
+// raised before the receiver was asked is not.
 func Keyed() Policy { return Policy{kind: policyKeyed} }
 
 // AtLeastOnce runs again after a crash. The effect may happen once per attempt.
