@@ -12,6 +12,9 @@ import (
 // errBusy says that somebody's open transaction holds the record.
 var errBusy = errors.New("semel: busy")
 
+// errRefused says that the store will not write this change, whoever asks.
+var errRefused = errors.New("semel: refused by the store")
+
 // swap asks the store for one change. A change asked for again is the same
 // change, so a call without an answer is simply repeated: at once, then with
 // growing pauses, until ctx ends or tries are used up (0: until ctx ends).
@@ -21,8 +24,11 @@ func (c *Core) swap(ctx context.Context, change store.Change, tries int) (store.
 	wait := 5 * time.Millisecond
 	for try := 1; ; try++ {
 		answers, err := c.store.Swap(ctx, []store.Change{change})
+		if err == nil && answers[0].Err != nil {
+			return answers[0], fmt.Errorf("%w: %w", errRefused, answers[0].Err)
+		}
 		if err == nil {
-			return answers[0], answers[0].Err
+			return answers[0], nil
 		}
 		c.see(ctx, EventStoreError, change.To, err)
 		if try == tries || ctx.Err() != nil {
@@ -113,4 +119,16 @@ func (c *Core) certify(ctx context.Context, stands store.Record, e event) (decis
 		}
 		wait = min(2*wait, 100*time.Millisecond)
 	}
+}
+
+// end records how an attempt ended. A success whose result the store refuses,
+// although it promised to keep as much, is a success all the same.
+func (c *Core) end(ctx context.Context, claimed store.Record, e event) (decision, store.Record, error) {
+	d, now, err := c.certify(ctx, claimed, e)
+	if e.step != stepSucceed || !errors.Is(err, errRefused) {
+		return d, now, err
+	}
+	c.see(ctx, EventTombstone, claimed, err)
+	e.outcome = encodeTombstone("the store refused the result")
+	return c.certify(ctx, claimed, e)
 }

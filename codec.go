@@ -53,6 +53,8 @@ func decodeResult(outcome []byte, into any) error {
 
 func encodeTombstone(why string) []byte { return append([]byte{outcomeTombstone}, why...) }
 
+func isTombstone(outcome []byte) bool { return len(outcome) > 0 && outcome[0] == outcomeTombstone }
+
 // encodeFailure stores err as the operation's failure, no longer than limit.
 func encodeFailure(err error, limit int) []byte {
 	failure := failureOf(err)

@@ -36,6 +36,9 @@ func Do[T any](ctx context.Context, e Runner, c Call, fn func(ctx context.Contex
 		var none T
 		return none, false, err
 	}
+	if stored && fnErr == nil && !out.Replayed && isTombstone(out.Record.Outcome) {
+		return v, false, nil
+	}
 	if out.Replayed || stored {
 		return decoded[T](out)
 	}

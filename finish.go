@@ -24,7 +24,7 @@ func (a *Attempt) finish(v any, err error) (store.Record, *Outcome, error) {
 	if e.step == stepHeartbeat {
 		a.beats.stop() // or the next beat would take back what is given up
 	}
-	d, now, serr := a.c.certify(ctx, a.record, e)
+	d, now, serr := a.c.end(ctx, a.record, e)
 	if serr != nil {
 		return a.unrecorded(ctx, e, err, serr)
 	}

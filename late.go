@@ -68,6 +68,7 @@ func (l *late) run(ctx context.Context, c *Core, idle chan struct{}) {
 		l.mu.Lock()
 		if len(l.items) == 0 || ctx.Err() != nil {
 			l.running = false
+			l.rest() // also of what was being tried when stop was called
 			l.mu.Unlock()
 			return
 		}
@@ -90,7 +91,7 @@ func (l *late) run(ctx context.Context, c *Core, idle chan struct{}) {
 func (c *Core) tryLate(ctx context.Context, item lateItem) bool {
 	ctx, cancel := context.WithTimeout(ctx, c.options.RecordTimeout)
 	defer cancel()
-	d, now, err := c.certify(ctx, item.record, item.event)
+	d, now, err := c.end(ctx, item.record, item.event)
 	if err != nil {
 		return false
 	}
@@ -139,6 +140,11 @@ func (l *late) stop() {
 	if l.cancel != nil {
 		l.cancel()
 	}
+	l.rest()
+}
+
+// rest ends the heartbeats of all that is on the list.
+func (l *late) rest() {
 	for _, item := range l.items {
 		item.stop()
 	}

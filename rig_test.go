@@ -89,6 +89,12 @@ func (s *seen) kinds() []semel.EventKind {
 	return kinds
 }
 
+func (s *seen) all() []semel.Event {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.events)
+}
+
 // want fails the test unless each kind was seen.
 func (s *seen) want(t *testing.T, kinds ...semel.EventKind) {
 	t.Helper()

@@ -1,0 +1,279 @@
+package semel_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/store"
+	"github.com/semelgo/semel/store/memory"
+)
+
+func openJournal(t *testing.T, path string) *semel.FileJournal {
+	t.Helper()
+	j, err := semel.OpenFileJournal(path)
+	if err != nil {
+		t.Fatalf("OpenFileJournal: %v", err)
+	}
+	return j
+}
+
+func wantEntries(t *testing.T, j semel.Journal, want int) []semel.JournalEntry {
+	t.Helper()
+	entries, err := j.Entries()
+	if err != nil || len(entries) != want {
+		t.Errorf("the journal has %d entries, %v; want %d", len(entries), err, want)
+	}
+	return entries
+}
+
+// TestRule09JournalOutlivesTheProcess: the next process records what the one
+// that died knew.
+func TestRule09JournalOutlivesTheProcess(t *testing.T) {
+	t.Parallel()
+	ends := map[string]struct {
+		v     string
+		err   error
+		p     semel.Policy
+		state store.State
+	}{
+		"success":          {v: "v\x00\n", state: store.Succeeded},
+		"failure":          {err: semel.Final(errBoom), state: store.Failed},
+		"refusal":          {err: semel.NotCommitted(errBoom), state: store.Pending},
+		"doubt":            {err: errBoom, state: store.InDoubt},
+		"give up":          {err: errBoom, p: semel.Keyed(), state: store.InProgress},
+		"tainted failure":  {err: semel.Final(errBoom), p: semel.AtLeastOnce(), state: store.InDoubt},
+		"certain failure":  {err: semel.Final(errBoom), p: semel.Keyed(), state: store.Failed},
+		"success of Keyed": {v: "v", p: semel.Keyed(), state: store.Succeeded},
+	}
+	for name, end := range ends {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				mem := memory.New(memory.Options{})
+				path := filepath.Join(t.TempDir(), "journal")
+				op := plain("op", semel.OperationOptions[string]{Policy: end.p})
+				call := op.Call(me, "key \xff of any bytes", "in")
+				if strings.Contains(name, "tainted") || strings.Contains(name, "certain") {
+					leave(t, mem, call, expired)
+				}
+				first := start(t, mem, semel.Options{Journal: openJournal(t, path), Lease: time.Hour})
+				do(t.Context(), first, call, func(context.Context) (string, error) { first.wire.die(); return end.v, end.err })
+				wantEntries(t, openJournal(t, path), 1)
+
+				second := start(t, mem, semel.Options{Journal: openJournal(t, path)})
+				pass(time.Minute)
+				if r := wantState(t, mem, call, end.state); r.State == store.InProgress && r.Due > 0 {
+					t.Errorf("the lease goes on for %v, want it given up", r.Due)
+				}
+				second.seen.want(t, semel.EventLate, semel.EventLateRecorded)
+				if end.err == nil {
+					do(t.Context(), second, call, never(t)).want(t, end.v, true)
+				}
+				wantEntries(t, openJournal(t, path), 0)
+			})
+		})
+	}
+}
+
+// TestRule09JournalAfterTheLease: the doubt that others recorded meanwhile is
+// settled by what the journal knows.
+func TestRule09JournalAfterTheLease(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		mem := memory.New(memory.Options{})
+		path := filepath.Join(t.TempDir(), "journal")
+		call := plain("op", semel.OperationOptions[string]{}).Call(me, "k", "in")
+		first := start(t, mem, semel.Options{Journal: openJournal(t, path)})
+		do(t.Context(), first, call, goneAfter(first, "v", fault{before: errDead})).want(t, "v", false)
+		pass(2 * lease)
+		do(t.Context(), start(t, mem, semel.Options{}), call, never(t)).wantErr(t, semel.ErrInDoubt)
+		second := start(t, mem, semel.Options{Journal: openJournal(t, path)})
+		pass(time.Minute)
+		do(t.Context(), second, call, never(t)).want(t, "v", true)
+	})
+}
+
+// TestRule09JournalHasWhatWasDropped: a full list drops what the journal keeps
+// for the next process.
+func TestRule09JournalHasWhatWasDropped(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		mem := memory.New(memory.Options{})
+		path := filepath.Join(t.TempDir(), "journal")
+		first := start(t, mem, semel.Options{Journal: openJournal(t, path), MaxLate: 1})
+		first.wire.on(func(r request) fault { return fault{hang: r.to() == store.Succeeded} })
+		op := plain("op", semel.OperationOptions[string]{})
+		for _, key := range []string{"a", "b", "c"} {
+			do(t.Context(), first, op.Call(me, key, "in"), says(key)).want(t, key, false)
+		}
+		first.seen.want(t, semel.EventLateDropped)
+		first.wire.die()
+		second := start(t, mem, semel.Options{Journal: openJournal(t, path)})
+		pass(time.Minute)
+		for _, key := range []string{"a", "b", "c"} {
+			do(t.Context(), second, op.Call(me, key, "in"), never(t)).want(t, key, true)
+		}
+	})
+}
+
+// TestRule09NothingRunIsNotJournaled: a claim without an answer is given back,
+// and nobody needs to know of it.
+func TestRule09NothingRunIsNotJournaled(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		path := filepath.Join(t.TempDir(), "journal")
+		p, _ := solo(t, semel.Options{Journal: openJournal(t, path)})
+		p.wire.on(func(request) fault { return fault{before: errCut} })
+		do(t.Context(), p, plain("op", semel.OperationOptions[string]{}).Call(me, "k", "in"), never(t)).wantErr(t, semel.ErrUnavailable)
+		wantEntries(t, openJournal(t, path), 0)
+		p.wire.heal()
+	})
+}
+
+// brokenJournal is a Journal that cannot keep, or cannot be read.
+type brokenJournal struct{ entries error }
+
+var errDisk = errors.New("disk full")
+
+func (j brokenJournal) Keep(semel.JournalEntry) error          { return errDisk }
+func (j brokenJournal) Drop(store.ID, store.Token) error       { return errDisk }
+func (j brokenJournal) Entries() ([]semel.JournalEntry, error) { return nil, j.entries }
+
+// TestRule09JournalThatCannotBeWritten: the alarm says so, and what is in memory
+// is recorded all the same.
+func TestRule09JournalThatCannotBeWritten(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		p, mem := solo(t, semel.Options{Journal: brokenJournal{}})
+		call := plain("op", semel.OperationOptions[string]{}).Call(me, "k", "in")
+		do(t.Context(), p, call, goneAfter(p, "v", fault{before: errCut})).want(t, "v", false)
+		p.wire.heal()
+		pass(time.Minute)
+		wantState(t, mem, call, store.Succeeded)
+		p.seen.want(t, semel.EventLate, semel.EventLateRecorded)
+		for _, e := range p.seen.all() {
+			if (e.Kind == semel.EventLate || e.Kind == semel.EventLateRecorded) && !errors.Is(e.Err, errDisk) {
+				t.Errorf("%q says %v, want the journal's error too", e.Kind, e.Err)
+			}
+		}
+	})
+}
+
+func TestRule09JournalThatCannotBeRead(t *testing.T) {
+	t.Parallel()
+	_, err := semel.New(memory.New(memory.Options{}), semel.Options{Journal: brokenJournal{entries: errDisk}})
+	if !errors.Is(err, errDisk) {
+		t.Errorf("New: %v, want the journal's error", err)
+	}
+}
+
+func entry(n byte) semel.JournalEntry {
+	r := store.Record{ID: store.ID{n}, Token: store.Token{State: store.InProgress, Attempt: 1, Owner: uint64(n)}}
+	return semel.JournalEntry{Record: r, Step: "succeed", Outcome: []byte(`j"v"`)}
+}
+
+// writeJournal writes n entries and returns the file.
+func writeJournal(t *testing.T, n byte) (path string, text []byte) {
+	t.Helper()
+	path = filepath.Join(t.TempDir(), "journal")
+	j := openJournal(t, path)
+	for i := range n {
+		if err := j.Keep(entry(i)); err != nil {
+			t.Fatalf("Keep: %v", err)
+		}
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path, text
+}
+
+func TestRule09JournalKeepsAndDrops(t *testing.T) {
+	t.Parallel()
+	path, _ := writeJournal(t, 3)
+	j := openJournal(t, path)
+	wantEntries(t, j, 3)
+	kept := entry(1).Record
+	for range 2 { // dropping what is not there is no error
+		if err := j.Drop(kept.ID, kept.Token); err != nil {
+			t.Errorf("Drop: %v", err)
+		}
+	}
+	if err := j.Keep(entry(2)); err != nil { // keeping it again changes nothing
+		t.Errorf("Keep: %v", err)
+	}
+	wantEntries(t, j, 2)
+	before, _ := os.Stat(path)
+	for _, e := range wantEntries(t, openJournal(t, path), 2) {
+		if e.Record.ID == kept.ID {
+			t.Error("what was dropped is back")
+		}
+	}
+	if after, _ := os.Stat(path); after.Size() >= before.Size() {
+		t.Errorf("opened again it has %d bytes, want it rewritten to less than %d", after.Size(), before.Size())
+	}
+	info, err := os.Stat(path)
+	if err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("its mode is %v, %v; want it readable by its owner alone", info.Mode(), err)
+	}
+}
+
+// TestRule09JournalLastLineCutShort, anywhere: what was whole is there, and
+// what is written next is too.
+func TestRule09JournalLastLineCutShort(t *testing.T) {
+	t.Parallel()
+	_, text := writeJournal(t, 2)
+	first := bytes.IndexByte(text, '\n') + 1
+	for _, cut := range []int{first, first + 1, (first + len(text)) / 2, len(text) - 2, len(text) - 1} {
+		path := filepath.Join(t.TempDir(), "journal")
+		if err := os.WriteFile(path, text[:cut], 0o600); err != nil {
+			t.Fatal(err)
+		}
+		j := openJournal(t, path)
+		wantEntries(t, j, 1)
+		if err := j.Keep(entry(9)); err != nil {
+			t.Errorf("Keep: %v", err)
+		}
+		wantEntries(t, openJournal(t, path), 2)
+	}
+}
+
+func TestRule09JournalDamagedElsewhere(t *testing.T) {
+	t.Parallel()
+	path, text := writeJournal(t, 3)
+	if err := os.WriteFile(path, text[5:], 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, err := semel.OpenFileJournal(path)
+	if _, ok := errors.AsType[*json.SyntaxError](err); !ok || !strings.Contains(err.Error(), "line 1") {
+		t.Errorf("OpenFileJournal: %v, want an error that says where", err)
+	}
+}
+
+// TestRule09JournalInAPlaceThatIsNone: a file cannot be there, and nothing
+// pretends that it is.
+func TestRule09JournalInAPlaceThatIsNone(t *testing.T) {
+	t.Parallel()
+	if _, err := semel.OpenFileJournal(filepath.Join(t.TempDir(), "no", "such", "place")); err == nil {
+		t.Error("OpenFileJournal in no directory: nil, want an error")
+	}
+	if _, err := semel.OpenFileJournal(t.TempDir()); err == nil {
+		t.Error("OpenFileJournal of a directory: nil, want an error")
+	}
+	dir := filepath.Join(t.TempDir(), "gone")
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	j := openJournal(t, filepath.Join(dir, "journal"))
+	if err := os.RemoveAll(dir); err != nil {
+		t.Fatal(err)
+	}
+	if err := j.Keep(entry(1)); err == nil {
+		t.Error("Keep without a place: nil, want an error")
+	}
+	wantEntries(t, j, 0)
+}

@@ -1,0 +1,320 @@
+package semel_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/store"
+	"github.com/semelgo/semel/store/memory"
+)
+
+// Rule 9: a finished effect whose outcome cannot be recorded is told as success,
+// alarmed, and tried again with the same token; a result that cannot be stored
+// becomes a tombstone. It is run again only if the policy says so.
+
+// goneAfter returns v once the store has gone, as f says, after the effect.
+func goneAfter(p *process, v string, f fault) handler {
+	return func(context.Context) (string, error) {
+		p.wire.on(func(request) fault { return f })
+		return v, nil
+	}
+}
+
+// goings are the ways in which a store may go.
+func goings() map[string]fault {
+	return map[string]fault{"cut": {before: errCut}, "no answer": {hang: true}, "applied": {after: errCut}, "busy": {busy: true}}
+}
+
+func TestRule09StoreGoesAfterTheEffect(t *testing.T) {
+	t.Parallel()
+	for name, f := range goings() {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				mem := memory.New(memory.Options{})
+				p, other := start(t, mem, semel.Options{}), start(t, mem, semel.Options{})
+				call := plain("op", semel.OperationOptions[string]{}).Call(me, "k", "in")
+				do(t.Context(), p, call, goneAfter(p, "v", f)).want(t, "v", false)
+				p.seen.want(t, semel.EventLate)
+				claimed := record(t, mem, call).Token
+				p.wire.heal()
+				pass(2 * time.Minute)
+				p.seen.want(t, semel.EventLateRecorded)
+				r := wantState(t, mem, call, store.Succeeded)
+				if r.Attempt != claimed.Attempt || r.Owner != claimed.Owner {
+					t.Errorf("recorded as %+v, want the token of the claim %+v", r.Token, claimed)
+				}
+				do(t.Context(), p, call, never(t)).want(t, "v", true)
+				do(t.Context(), other, call, never(t)).want(t, "v", true)
+			})
+		})
+	}
+}
+
+// TestRule09HeartbeatsGoOn while the outcome is still to be recorded, so that
+// nobody takes over: here only ends of attempts do not get through.
+func TestRule09HeartbeatsGoOn(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		mem := memory.New(memory.Options{})
+		p, other := start(t, mem, semel.Options{}), start(t, mem, semel.Options{})
+		call := plain("op", semel.OperationOptions[string]{Policy: semel.Keyed()}).Call(me, "k", "in")
+		p.wire.on(func(r request) fault {
+			if r.to() == store.Succeeded {
+				return fault{before: errCut}
+			}
+			return fault{}
+		})
+		do(t.Context(), p, call, says("v")).want(t, "v", false)
+		for range 10 {
+			pass(lease)
+			do(t.Context(), other, call, never(t)).wantErr(t, semel.ErrInProgress)
+		}
+		p.wire.heal()
+		pass(time.Minute)
+		do(t.Context(), other, call, never(t)).want(t, "v", true)
+		swaps := p.wire.count(swapCall)
+		pass(10 * lease)
+		if n := p.wire.count(swapCall) - swaps; n != 0 {
+			t.Errorf("%d writes after it was recorded, want the heartbeats to have ended", n)
+		}
+	})
+}
+
+// TestRule09LeaseIsOverBeforeTheStoreIsBack: the policy has decided meanwhile,
+// and what was late says what it knows.
+func TestRule09LeaseIsOverBeforeTheStoreIsBack(t *testing.T) {
+	t.Parallel()
+	t.Run("Hold", func(t *testing.T) {
+		bubble(t, func(t *testing.T) {
+			mem := memory.New(memory.Options{})
+			p, other := start(t, mem, semel.Options{}), start(t, mem, semel.Options{})
+			call := plain("op", semel.OperationOptions[string]{}).Call(me, "k", "in")
+			do(t.Context(), p, call, goneAfter(p, "v", fault{before: errCut})).want(t, "v", false)
+			pass(2 * lease)
+			do(t.Context(), other, call, never(t)).wantErr(t, semel.ErrInDoubt)
+			p.wire.heal()
+			pass(time.Minute) // the late leader settles the doubt
+			do(t.Context(), other, call, never(t)).want(t, "v", true)
+			p.seen.want(t, semel.EventLateRecorded)
+		})
+	})
+	t.Run("AtLeastOnce", func(t *testing.T) {
+		bubble(t, func(t *testing.T) {
+			mem := memory.New(memory.Options{})
+			p, other := start(t, mem, semel.Options{}), start(t, mem, semel.Options{})
+			call := plain("op", semel.OperationOptions[string]{Policy: semel.AtLeastOnce()}).Call(me, "k", "in")
+			do(t.Context(), p, call, goneAfter(p, "v", fault{before: errCut})).want(t, "v", false)
+			pass(2 * lease)
+			finish := make(chan struct{})
+			second := later(func() answer {
+				return do(t.Context(), other, call, func(context.Context) (string, error) { <-finish; return "second", nil })
+			})
+			synctest.Wait()
+			p.wire.heal()
+			pass(time.Minute)
+			p.seen.want(t, semel.EventConflict) // an effect that the second attempt does not know of
+			p.seen.wantNone(t, semel.EventLateRecorded)
+			close(finish)
+			(<-second).want(t, "second", false)
+		})
+	})
+}
+
+// TestRule09OtherEndsAreKeptToo: what is not success is told as unknown, and
+// recorded late all the same.
+func TestRule09OtherEndsAreKeptToo(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		p     semel.Policy
+		err   error
+		state store.State
+	}{
+		"fail":    {semel.Hold(), semel.Final(errBoom), store.Failed},
+		"release": {semel.Hold(), semel.NotCommitted(errBoom), store.Pending},
+		"doubt":   {semel.Hold(), errBoom, store.InDoubt},
+		"give up": {semel.Keyed(), errBoom, store.InProgress},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				p, mem := solo(t, semel.Options{Lease: time.Hour})
+				call := plain("op", semel.OperationOptions[string]{Policy: tt.p}).Call(me, "k", "in")
+				a := do(t.Context(), p, call, func(context.Context) (string, error) { p.wire.blackHole(); return "", tt.err })
+				a.wantErr(t, semel.ErrOutcomeUnknown, errBoom)
+				a.wantLed(t, store.Unknown, store.InProgress)
+				p.wire.heal()
+				pass(time.Minute)
+				if r := wantState(t, mem, call, tt.state); r.State == store.InProgress && r.Due > 0 {
+					t.Errorf("the lease goes on for %v, want it given up", r.Due)
+				}
+				p.seen.want(t, semel.EventLate, semel.EventLateRecorded)
+			})
+		})
+	}
+}
+
+// TestRule09TooManyAreLate: what has no place any more is alarmed; its lease
+// then decides.
+func TestRule09TooManyAreLate(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		p, mem := solo(t, semel.Options{MaxLate: 2, RecordTimeout: time.Second})
+		op := plain("op", semel.OperationOptions[string]{Policy: semel.Keyed()})
+		p.wire.on(func(r request) fault { return fault{hang: r.to() == store.Succeeded} })
+		var calls []semel.Call
+		for _, key := range []string{"a", "b", "c", "d", "e"} {
+			calls = append(calls, op.Call(me, key, "in"))
+			do(t.Context(), p, calls[len(calls)-1], says("v")).want(t, "v", false)
+		}
+		late, dropped := p.seen.count(semel.EventLate), p.seen.count(semel.EventLateDropped)
+		if late+dropped != len(calls) || late < 2 || dropped == 0 {
+			t.Errorf("%d late and %d dropped, want at least the 2 that have a place, and %d in all", late, dropped, len(calls))
+		}
+		p.wire.heal()
+		pass(10 * time.Minute)
+		states := map[store.State]int{}
+		for _, c := range calls {
+			r := record(t, mem, c)
+			states[r.State]++
+			if r.State == store.InProgress && r.Due > 0 {
+				t.Errorf("a dropped one has its lease for another %v, want its heartbeats ended", r.Due)
+			}
+		}
+		if states[store.Succeeded] != late || states[store.InProgress] != dropped {
+			t.Errorf("stand as %v, want the %d recorded and the %d left to their lease", states, late, dropped)
+		}
+	})
+}
+
+// TestRule09CloseDrains: what is late is recorded before Close returns.
+func TestRule09CloseDrains(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		p, mem := solo(t, semel.Options{})
+		call := plain("op", semel.OperationOptions[string]{}).Call(me, "k", "in")
+		do(t.Context(), p, call, goneAfter(p, "v", fault{hang: true})).want(t, "v", false)
+		time.AfterFunc(time.Minute, p.wire.heal)
+		if err := p.Close(t.Context()); err != nil {
+			t.Errorf("Close: %v", err)
+		}
+		wantState(t, mem, call, store.Succeeded)
+	})
+}
+
+// TestRule09CloseGivesUp when its context ends; then the lease is not kept
+// either, and the policy decides.
+func TestRule09CloseGivesUp(t *testing.T) {
+	t.Parallel()
+	for name, f := range goings() {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				p, mem := solo(t, semel.Options{})
+				op := plain("op", semel.OperationOptions[string]{Policy: semel.Keyed()})
+				p.wire.on(func(r request) fault {
+					if r.to() == store.Succeeded {
+						return f
+					}
+					return fault{}
+				})
+				for _, key := range []string{"a", "b", "c"} {
+					do(t.Context(), p, op.Call(me, key, "in"), says("v")).want(t, "v", false)
+				}
+				ctx, cancel := context.WithTimeout(t.Context(), 7*time.Second)
+				defer cancel()
+				if err := p.Close(ctx); !errors.Is(err, context.DeadlineExceeded) {
+					t.Errorf("Close: %v, want the end of its context", err)
+				}
+				synctest.Wait()
+				p.wire.heal()
+				pass(2 * lease)
+				if n := p.wire.total(); n != 0 {
+					t.Errorf("%d calls of the store after Close gave up, want none", n)
+				}
+				for _, key := range []string{"a", "b", "c"} {
+					if r := record(t, mem, op.Call(me, key, "in")); r.State == store.InProgress && r.Due > 0 {
+						t.Errorf("the lease of %s is kept for another %v", key, r.Due)
+					}
+				}
+			})
+		})
+	}
+}
+
+// TestRule09Tombstones: a result that cannot be stored is given to the one who
+// ran it; everybody else learns that it succeeded, and it is not run again.
+func TestRule09Tombstones(t *testing.T) {
+	t.Parallel()
+	large := strings.Repeat("x", 100)
+	tests := map[string]any{
+		"too large":      large,
+		"too large raw":  semel.Raw(large),
+		"unmarshalable":  func() {},
+		"a channel":      map[string]any{"c": make(chan int)},
+		"said so":        semel.Tombstone("it was streamed"),
+		"said at length": semel.Tombstone(strings.Repeat("long ", 100)),
+	}
+	for name, v := range tests {
+		t.Run(name, func(t *testing.T) {
+			eachDoor(t, func(t *testing.T, d door) {
+				mem := memory.New(memory.Options{MaxOutcome: 250})
+				if name == "too large" || name == "too large raw" {
+					mem = memory.New(memory.Options{MaxOutcome: 64})
+				}
+				p := start(t, mem, semel.Options{})
+				call := plain("op", d.o).Call(me, "k", "in")
+				ran, replayed, err := anyThrough(t.Context(), p, d, call, v)
+				if err != nil || replayed || !ran {
+					t.Errorf("the one who ran it got replayed %v, %v", replayed, err)
+				}
+				wantState(t, mem, call, store.Succeeded)
+				p.seen.want(t, semel.EventTombstone)
+				ran, replayed, err = anyThrough(t.Context(), p, d, call, v)
+				if !errors.Is(err, semel.ErrResultUnavailable) || !replayed || ran {
+					t.Errorf("an asker got replayed %v, %v, want ErrResultUnavailable", replayed, err)
+				}
+				if semel.VerdictOf(err) != store.Committed {
+					t.Errorf("VerdictOf(%v) = %v, want Committed", err, semel.VerdictOf(err))
+				}
+			})
+		})
+	}
+}
+
+// anyThrough asks through the door for a result of any type.
+func anyThrough(ctx context.Context, p *process, d door, c semel.Call, v any) (ran, replayed bool, err error) {
+	fn := func(context.Context) (any, error) { ran = true; return v, nil }
+	fnTx := func(ctx context.Context, _ *memory.Tx) (any, error) { return fn(ctx) }
+	switch d.name {
+	case "Do":
+		_, replayed, err = semel.Do(ctx, p, c, fn)
+	case "InTx":
+		_, replayed, err = semel.Do(ctx, p, c, func(ctx context.Context) (any, error) { return semel.InTx(ctx, p.Engine, fnTx) })
+	default:
+		_, replayed, err = semel.DoTx(ctx, p.Engine, c, fnTx)
+	}
+	return ran, replayed, err
+}
+
+// TestRule09StoreRefusesTheResult although it promised to keep as much: the
+// success is recorded all the same.
+func TestRule09StoreRefusesTheResult(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		p, mem := solo(t, semel.Options{})
+		call := plain("op", semel.OperationOptions[string]{}).Call(me, "k", "in")
+		p.wire.on(func(r request) fault {
+			if r.to() == store.Succeeded && strings.Contains(string(r.changes[0].To.Outcome), "poison") {
+				return fault{refuse: errBoom}
+			}
+			return fault{}
+		})
+		do(t.Context(), p, call, says("poison")).want(t, "poison", false)
+		wantState(t, mem, call, store.Succeeded)
+		a := do(t.Context(), p, call, never(t))
+		if !errors.Is(a.err, semel.ErrResultUnavailable) || !a.replayed {
+			t.Errorf("an asker got replayed %v, %v, want ErrResultUnavailable", a.replayed, a.err)
+		}
+		p.seen.want(t, semel.EventTombstone)
+	})
+}
