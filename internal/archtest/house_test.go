@@ -10,10 +10,7 @@ import (
 	"testing"
 )
 
-const (
-	maxFileLines = 600
-	maxFuncLines = 80
-)
+const maxFileLines = 600
 
 // goFile is one parsed source file.
 type goFile struct {
@@ -39,21 +36,12 @@ func goFiles(t *testing.T) []goFile {
 
 func (f goFile) line(pos token.Pos) int { return f.set.Position(pos).Line }
 
-// TestFilesAndFunctionsStaySmall holds generated and test code to the same
-// bounds: past them a file is several.
-func TestFilesAndFunctionsStaySmall(t *testing.T) {
+// TestFilesStaySmall holds code and tests to the same bound: past it a file is
+// several.
+func TestFilesStaySmall(t *testing.T) {
 	for _, f := range goFiles(t) {
 		if n := f.line(f.ast.FileEnd); n > maxFileLines {
 			t.Errorf("%s has %d lines, past %d", f.name, n, maxFileLines)
-		}
-		for _, d := range f.ast.Decls {
-			fn, ok := d.(*ast.FuncDecl)
-			if !ok || fn.Body == nil {
-				continue
-			}
-			if n := f.line(fn.Body.End()) - f.line(fn.Body.Pos()) - 1; n > maxFuncLines {
-				t.Errorf("%s:%d: %s has %d lines, past %d", f.name, f.line(fn.Pos()), fn.Name.Name, n, maxFuncLines)
-			}
 		}
 	}
 }

@@ -128,6 +128,9 @@ func start(t *testing.T, binary, addr string) string {
 	t.Cleanup(func() {
 		_ = cmd.Process.Kill() // it may have ended already
 		<-ended
+		if t.Failed() {
+			t.Logf("the program's output:\n%s", &output)
+		}
 	})
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()

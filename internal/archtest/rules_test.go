@@ -1,0 +1,44 @@
+package archtest_test
+
+import (
+	"fmt"
+	"path"
+	"strings"
+	"testing"
+)
+
+// TestEachRuleHasATest: the thirteen rules of the protocol are each held by
+// tests of the root that carry their number, TestRule01… to TestRule13….
+func TestEachRuleHasATest(t *testing.T) {
+	const rules = 13
+	var all strings.Builder
+	for _, name := range tracked(t, "*_test.go") {
+		if path.Dir(name) == "." {
+			all.WriteString(read(t, name))
+		}
+	}
+	for n := 1; n <= rules; n++ {
+		if name := fmt.Sprintf("\nfunc TestRule%02d", n); !strings.Contains(all.String(), name) {
+			t.Errorf("rule %d has no test: no function TestRule%02d… in the root", n, n)
+		}
+	}
+}
+
+// TestEachStoreSaysThatItRan: the closing lines of `make test` name the engines
+// that ran, because a test of each says so.
+func TestEachStoreSaysThatItRan(t *testing.T) {
+	for _, p := range packages(t) {
+		unit, at, _ := unitOf(p.short())
+		if at != stores || unit != p.short() {
+			continue
+		}
+		want := fmt.Sprintf("t.Attr(%q, %q)", "engine", path.Base(unit))
+		said := false
+		for _, name := range tracked(t, unit+"/*_test.go") {
+			said = said || strings.Contains(read(t, name), want)
+		}
+		if !said {
+			t.Errorf("no test of %s says %s", unit, want)
+		}
+	}
+}
