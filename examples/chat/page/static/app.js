@@ -3,7 +3,7 @@
 import { ask, me, remember } from "./api.js";
 import { finish } from "./attempt.js";
 import { $, say } from "./dom.js";
-import { startGroups } from "./groups.js";
+import { loadGroups, startGroups } from "./groups.js";
 import { drawTiles } from "./storm.js";
 import { startTalk } from "./talk.js";
 
@@ -40,7 +40,7 @@ async function start() {
   notice("");
   $("who-name").textContent = `${user.name}, number ${user.id}`;
   drawTiles();
-  startTalk();
+  startTalk(loadGroups);
   await startGroups();
 }
 

@@ -57,7 +57,9 @@ export async function storm(attempt, request, refresh) {
   $("storm-key").textContent = `Idempotency-Key: "${attempt.key}"`;
   say($("storm-status"), "Asking …");
   const start = performance.now();
-  const answers = await Promise.all(tiles().map((tile) => one(tile, start, request)));
+  const asked = tiles().map((tile) => one(tile, start, request));
+  Promise.race(asked).then(refresh).catch(() => {}); // the count, as soon as there is something to count
+  const answers = await Promise.all(asked);
   const ids = new Set(answers.filter((a) => a.ok).map((a) => a.value.id));
   $("group-count-answers").textContent = ids.size;
   await refresh();
@@ -68,8 +70,9 @@ export async function storm(attempt, request, refresh) {
 
 async function one(tile, start, request) {
   const after = (tries) => {
-    const seconds = ((performance.now() - start) / 1000).toFixed(2);
-    return tries > 1 ? `${seconds} s, ${tries} tries` : `${seconds} s`;
+    const seconds = (performance.now() - start) / 1000;
+    const time = `${seconds.toFixed(seconds < 10 ? 2 : 1)} s`;
+    return tries > 1 ? `${time} · ${tries}×` : time;
   };
   const show = (state, tries) => {
     paint(tile, state, state === "asking" ? "" : after(tries));

@@ -70,13 +70,17 @@ async function addMembers() {
     $("members-form").reset();
     say(status, "");
     await showMembers();
+    $("members-ids").focus();
   } catch (problem) {
     say(status, problem.message, "bad");
   }
 }
 
-/** Makes the forms work, looks for news, and sends what was left unsent. */
-export function startTalk() {
+/**
+ * Makes the forms work, looks for news, and sends what was left unsent. changed
+ * is called when a group is not what its list says.
+ */
+export function startTalk(changed) {
   $("message-form").addEventListener("submit", (event) => {
     event.preventDefault();
     const text = $("message-text").value;
@@ -85,7 +89,7 @@ export function startTalk() {
   });
   $("members-form").addEventListener("submit", (event) => {
     event.preventDefault();
-    addMembers();
+    addMembers().then(changed);
   });
   setInterval(() => opened && !document.hidden && showMessages().catch(() => {}), every);
   const left = unfinished(kind);

@@ -1,0 +1,23 @@
+// Command chat is the reference application of Semel: a chat server whose group
+// creation happens once, whatever is killed, lost or repeated on the way.
+//
+// Run it and open the page:
+//
+//	go run ./examples/chat -addr 127.0.0.1:8080 -db sqlite:chat.db
+package main
+
+import (
+	"context"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/semelgo/semel/examples/chat/server"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	// A second signal ends the program at once.
+	context.AfterFunc(ctx, stop)
+	os.Exit(server.Main(ctx, os.Args[1:], os.Getenv, os.Stdout, os.Stderr))
+}

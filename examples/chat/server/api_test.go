@@ -1,0 +1,233 @@
+package server_test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/semelgo/semel/examples/chat/server"
+)
+
+// world is a server with two users and a group of the first.
+type world struct {
+	*here
+
+	ann, bob user
+	group    string
+}
+
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	w := &world{here: serveHere(t, server.Seams{}, newFiles(t, inline).args(time.Second)...)}
+	w.ann, w.bob = w.signIn(t, "ann"), w.signIn(t, "bob")
+	w.group = w.send(t, creation(w.ann, "world", "crew")).want(t, http.StatusCreated, "").value(t)["id"].(string)
+	return w
+}
+
+func TestGroupIsWhatWasAskedFor(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	a := w.send(t, creation(w.ann, "k", "readers", w.bob.ID)).want(t, http.StatusCreated, "")
+	g := a.value(t)
+	if got, want := a.Header.Get("Location"), "/v1/groups/"+g["id"].(string); got != want {
+		t.Errorf("Location %q, want %q", got, want)
+	}
+	if _, err := time.Parse(time.RFC3339, g["created_at"].(string)); err != nil {
+		t.Errorf("created_at: %v", err)
+	}
+	if g["conversation_id"] == "" || g["conversation_id"] == g["id"] {
+		t.Errorf("conversation_id %v", g["conversation_id"])
+	}
+	want := map[string]any{
+		"id": g["id"], "conversation_id": g["conversation_id"], "created_at": g["created_at"],
+		"name": "readers", "owner_id": 1.0, "members": []any{1.0, 2.0},
+	}
+	if diff := cmp.Diff(want, g); diff != "" {
+		t.Errorf("the group (-want +got):\n%s", diff)
+	}
+	for _, u := range []user{w.ann, w.bob} { // both belong to it
+		got := w.send(t, request{method: "GET", path: a.Header.Get("Location"), as: u})
+		if diff := cmp.Diff(g, got.want(t, http.StatusOK, "").value(t)); diff != "" {
+			t.Errorf("read by %s (-created +read):\n%s", u.Name, diff)
+		}
+	}
+}
+
+func TestOwnerAddsMembers(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	q := request{method: "POST", path: "/v1/groups/" + w.group + "/members", as: w.ann, body: `{"members":[2]}`}
+	for range 2 { // adding somebody twice is adding them once
+		g := w.send(t, q).want(t, http.StatusOK, "").value(t)
+		if diff := cmp.Diff([]any{1.0, 2.0}, g["members"]); diff != "" {
+			t.Errorf("members (-want +got):\n%s", diff)
+		}
+	}
+	q.as = w.bob
+	w.send(t, q).want(t, http.StatusForbidden, "not_the_owner")
+	q.as, q.body = w.ann, `{"members":[2,9]}`
+	w.send(t, q).want(t, http.StatusUnprocessableEntity, "unknown_member")
+	if groups := w.groupsOf(t, w.bob); len(groups) != 1 {
+		t.Errorf("bob has %d groups, want 1", len(groups))
+	}
+}
+
+func TestUsersAreNumberedInSequence(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	if w.ann.ID != 1 || w.bob.ID != 2 || w.ann.Token == w.bob.Token || len(w.ann.Token) < 32 {
+		t.Errorf("ann %+v, bob %+v", w.ann, w.bob)
+	}
+	got := w.send(t, request{method: "GET", path: "/v1/users/2", as: w.ann}).want(t, http.StatusOK, "")
+	if strings.TrimSpace(got.Body) != `{"id":2,"name":"bob"}` {
+		t.Errorf("user 2: %s", got.Body)
+	}
+}
+
+// TestRefusals sends what this server does not take. Each is a problem that names
+// the field, and none of them claims the key.
+func TestRefusals(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	const key = "refused"
+	post := func(path, body string) request {
+		return request{method: "POST", path: path, as: w.ann, key: key, body: body}
+	}
+	group := "/v1/groups/" + w.group
+	with := func(q request, change func(*request)) request {
+		change(&q)
+		return q
+	}
+	long := func(n int) string { return strings.Repeat("é", n) }
+	huge := `{"name":"` + strings.Repeat("x", 1<<20) + `"}`
+	tests := map[string]struct {
+		request
+		status      int
+		code, field string
+	}{
+		"unknown field":         {post("/v1/groups", `{"name":"a","colour":"red"}`), 400, "invalid", "colour"},
+		"other letter case":     {post("/v1/groups", `{"Name":"a"}`), 400, "invalid", "Name"},
+		"field twice":           {post("/v1/groups", `{"name":"a","name":"b"}`), 400, "invalid", "name"},
+		"name missing":          {post("/v1/groups", `{"members":[]}`), 400, "invalid", "name"},
+		"name a number":         {post("/v1/groups", `{"name":7}`), 400, "invalid", "name"},
+		"name null":             {post("/v1/groups", `{"name":null}`), 400, "invalid", "name"},
+		"name blank":            {post("/v1/groups", `{"name":"  "}`), 400, "invalid", "name"},
+		"name too long":         {post("/v1/groups", `{"name":"`+long(101)+`"}`), 400, "invalid", "name"},
+		"members a text":        {post("/v1/groups", `{"name":"a","members":"2"}`), 400, "invalid", "members"},
+		"members null":          {post("/v1/groups", `{"name":"a","members":null}`), 400, "invalid", "members"},
+		"member a text":         {post("/v1/groups", `{"name":"a","members":["2"]}`), 400, "invalid", "members"},
+		"member null":           {post("/v1/groups", `{"name":"a","members":[null]}`), 400, "invalid", "members"},
+		"member a fraction":     {post("/v1/groups", `{"name":"a","members":[1.5]}`), 400, "invalid", "members"},
+		"member zero":           {post("/v1/groups", `{"name":"a","members":[0]}`), 400, "invalid", "members"},
+		"member too large":      {post("/v1/groups", `{"name":"a","members":[9223372036854775808]}`), 400, "invalid", "members"},
+		"too many members":      {post("/v1/groups", `{"name":"a","members":[1`+strings.Repeat(",1", 100)+`]}`), 400, "invalid", "members"},
+		"body empty":            {post("/v1/groups", ``), 400, "invalid", "body"},
+		"body a list":           {post("/v1/groups", `[]`), 400, "invalid", "body"},
+		"body cut short":        {post("/v1/groups", `{"name":"a"`), 400, "invalid", "body"},
+		"body and more":         {post("/v1/groups", `{"name":"a"} {}`), 400, "invalid", "body"},
+		"body not UTF-8":        {post("/v1/groups", "{\"name\":\"\xff\"}"), 400, "invalid", "body"},
+		"body over 1 MiB":       {post("/v1/groups", huge), 413, "body_too_large", "body"},
+		"user body over 1 MiB":  {post("/v1/users", huge), 413, "body_too_large", "body"},
+		"user name missing":     {post("/v1/users", `{}`), 400, "invalid", "name"},
+		"user unknown field":    {post("/v1/users", `{"name":"a","id":1}`), 400, "invalid", "id"},
+		"text missing":          {post(group+"/messages", `{}`), 400, "invalid", "text"},
+		"text too long":         {post(group+"/messages", `{"text":"`+long(4001)+`"}`), 400, "invalid", "text"},
+		"members field missing": {post(group+"/members", `{}`), 400, "invalid", "members"},
+		"no key":                {with(post("/v1/groups", `{"name":"a"}`), func(q *request) { q.key = "" }), 400, "key_missing", ""},
+		"no key for a message":  {with(post(group+"/messages", `{"text":"a"}`), func(q *request) { q.key = "" }), 400, "key_missing", ""},
+		"key too long": {
+			with(post("/v1/groups", `{"name":"a"}`), func(q *request) { q.key = strings.Repeat("k", 256) }),
+			400, "key_malformed", "Idempotency-Key",
+		},
+		"no token": {with(post("/v1/groups", `{"name":"a"}`), func(q *request) { q.as = user{} }), 401, "unauthenticated", "Authorization"},
+		"unknown token": {
+			with(post("/v1/groups", `{"name":"a"}`), func(q *request) { q.as.Token = "nobody's" }), 401, "unauthenticated", "Authorization",
+		},
+		"other scheme": {
+			with(post("/v1/groups", `{"name":"a"}`), func(q *request) {
+				q.as, q.header = user{}, map[string]string{"Authorization": "Basic " + w.ann.Token}
+			}), 401, "unauthenticated", "Authorization",
+		},
+		"message to a stranger's group": {
+			with(post(group+"/messages", `{"text":"a"}`), func(q *request) { q.as = w.bob }), 403, "not_a_member", "id",
+		},
+		"stranger's group":    {request{method: "GET", path: group, as: w.bob}, 403, "not_a_member", "id"},
+		"stranger's messages": {request{method: "GET", path: group + "/messages", as: w.bob}, 403, "not_a_member", "id"},
+		"stranger adds":       {with(post(group+"/members", `{"members":[2]}`), func(q *request) { q.as = w.bob }), 403, "not_a_member", "id"},
+		"no such group":       {request{method: "GET", path: "/v1/groups/grp_none", as: w.ann}, 404, "not_found", "id"},
+		"message to no group": {post("/v1/groups/grp_none/messages", `{"text":"a"}`), 404, "not_found", "id"},
+		"no such user":        {request{method: "GET", path: "/v1/users/99", as: w.ann}, 404, "not_found", "id"},
+		"user not a number":   {request{method: "GET", path: "/v1/users/x", as: w.ann}, 404, "not_found", "id"},
+		"after negative":      {request{method: "GET", path: group + "/messages?after=-1", as: w.ann}, 400, "invalid", "after"},
+		"limit zero":          {request{method: "GET", path: group + "/messages?limit=0", as: w.ann}, 400, "invalid", "limit"},
+		"limit a word":        {request{method: "GET", path: group + "/messages?limit=all", as: w.ann}, 400, "invalid", "limit"},
+		"no such address":     {request{method: "GET", path: "/v1/nothing", as: w.ann}, 404, "not_found", ""},
+		"no such method":      {request{method: "DELETE", path: group, as: w.ann}, 405, "method_not_allowed", ""},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			a := w.send(t, test.request).want(t, test.status, test.code)
+			if got := a.Header.Get("Content-Type"); got != "application/problem+json" {
+				t.Errorf("Content-Type %q", got)
+			}
+			p := a.value(t)
+			if field, _ := p["field"].(string); test.field != "" && field != test.field {
+				t.Errorf("the problem names %q, want %q: %s", field, test.field, a.Body)
+			}
+			w.wantDocumented(t, p)
+		})
+	}
+	a := w.send(t, post("/v1/groups", `{"name":"at last"}`)).want(t, http.StatusCreated, "")
+	if a.Replayed {
+		t.Error("a refused request has used the key up")
+	}
+}
+
+// wantDocumented follows a problem's type.
+func (w *world) wantDocumented(t *testing.T, problem map[string]any) {
+	t.Helper()
+	address, _ := problem["type"].(string)
+	page := w.send(t, request{method: "GET", path: address})
+	if page.Status != http.StatusOK || !strings.Contains(page.Body, problem["code"].(string)) {
+		t.Errorf("GET %s = %d %q, want its documentation", address, page.Status, page.Body)
+	}
+}
+
+func TestHealth(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	for _, path := range []string{"/healthz", "/readyz"} {
+		w.send(t, request{method: "GET", path: path}).want(t, http.StatusOK, "")
+	}
+}
+
+func TestPageIsServed(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	for path, kind := range map[string]string{
+		"/": "text/html", "/static/app.js": "text/javascript", "/static/style.css": "text/css", "/static/icon.svg": "image/svg+xml",
+	} {
+		a := w.send(t, request{method: "GET", path: path})
+		if a.Status != http.StatusOK || !strings.HasPrefix(a.Header.Get("Content-Type"), kind) {
+			t.Errorf("GET %s = %d %s", path, a.Status, a.Header.Get("Content-Type"))
+		}
+		if !strings.Contains(a.Header.Get("Content-Security-Policy"), "default-src 'none'") {
+			t.Errorf("GET %s has no content security policy", path)
+		}
+	}
+}
+
+// TestTokensAreNotKept looks for a token in the database's files.
+func TestTokensAreNotKept(t *testing.T) {
+	t.Parallel()
+	f := newFiles(t, inline)
+	s := serveHere(t, server.Seams{}, f.args(time.Second)...)
+	ann := s.signIn(t, "ann")
+	s.stop()
+	if text := readFile(t, f.domain); strings.Contains(text, ann.Token) || !strings.Contains(text, "ann") {
+		t.Error("the database has the user's token, or does not have the user")
+	}
+}

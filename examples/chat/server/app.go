@@ -1,0 +1,73 @@
+// Package server is the chat server: its flags, its HTTP API, and its two
+// operations that happen once, creating a group and sending a message.
+package server
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"sync/atomic"
+
+	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/examples/chat/chatdb"
+	"github.com/semelgo/semel/store"
+	"github.com/semelgo/semel/store/sqlite"
+)
+
+// app is one server over its databases.
+type app struct {
+	config     config
+	log        *slog.Logger
+	domain     *sql.DB // the chat's own tables
+	recordsDB  *sql.DB // the records; the same as domain unless they live apart
+	transact   transactFunc
+	create     createFunc
+	engine     *semel.Engine[*sql.Tx]
+	operations operations
+	handler    http.Handler
+	stopping   atomic.Bool
+}
+
+// open opens the databases, creates what is missing in them, and puts the
+// server together. Close it.
+func open(ctx context.Context, c config, log *slog.Logger, to seams) (*app, error) {
+	s := &app{config: c, log: log}
+	if err := s.openDatabases(ctx); err != nil {
+		s.closeDatabases()
+		return nil, err
+	}
+	if err := s.assemble(to); err != nil {
+		s.closeDatabases()
+		return nil, err
+	}
+	return s, nil
+}
+
+func (s *app) assemble(to seams) (err error) {
+	s.transact = through(to.Domain, transaction(s.domain))
+	s.create = through(to.Create, chatdb.CreateGroupTx)
+	s.operations = newOperations(s.config, probes{s.domain})
+	records := through(to.Records, store.TxStore[*sql.Tx](sqlite.New(s.recordsDB)))
+	s.engine, err = semel.New(records, semel.Options{
+		Observer:   through(to.Observer, semel.SlogObserver(s.log)),
+		Operations: []semel.Declared{s.operations.createGroup, s.operations.sendMessage},
+	})
+	if err != nil {
+		return fmt.Errorf("start the engine: %w", err)
+	}
+	routes, err := s.routes()
+	if err != nil {
+		return fmt.Errorf("register routes: %w", err)
+	}
+	s.handler = through(to.Edge, routes)
+	return nil
+}
+
+// close waits for what runs, as long as ctx lasts, and closes the databases.
+func (s *app) close(ctx context.Context) error {
+	err := s.engine.Close(ctx)
+	s.closeDatabases()
+	return err
+}

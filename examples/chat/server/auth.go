@@ -1,0 +1,63 @@
+package server
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"errors"
+	"net/http"
+	"strings"
+
+	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/examples/chat/chatdb"
+)
+
+// newToken draws a bearer token. Only its hash is kept; the token has enough
+// chance in it that a plain SHA-256 cannot be turned back.
+func newToken() (token string, hash []byte) {
+	token = rand.Text() + rand.Text()
+	return token, hashToken(token)
+}
+
+func hashToken(token string) []byte {
+	sum := sha256.Sum256([]byte(token))
+	return sum[:]
+}
+
+type userKey struct{}
+
+// userIn returns the user that authenticated put into ctx.
+func userIn(ctx context.Context) chatdb.User {
+	u, _ := ctx.Value(userKey{}).(chatdb.User)
+	return u
+}
+
+// authenticated lets only requests of known users through to next.
+func (s *app) authenticated(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		u, err := s.whoAsks(r)
+		if err != nil {
+			s.refuse(w, r, err)
+			return
+		}
+		next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), userKey{}, u)))
+	})
+}
+
+func (s *app) whoAsks(r *http.Request) (chatdb.User, error) {
+	scheme, token, ok := strings.Cut(r.Header.Get("Authorization"), " ")
+	token = strings.TrimSpace(token)
+	if !ok || !strings.EqualFold(scheme, "Bearer") || token == "" {
+		return chatdb.User{}, problem(codeNoToken, "Authorization", "Send Authorization: Bearer with the token of a user.")
+	}
+	u, err := chatdb.UserByToken(r.Context(), s.domain, hashToken(token))
+	if errors.Is(err, chatdb.ErrNotFound) {
+		return chatdb.User{}, problem(codeNoToken, "Authorization", "No user has this token.")
+	}
+	return u, err
+}
+
+// scopeFunc says within whom the keys of a request are unique.
+func scopeFunc(r *http.Request) (semel.Scope, error) {
+	return scopeOf(userIn(r.Context())), nil
+}

@@ -1,0 +1,101 @@
+package server_test
+
+import (
+	"context"
+	"database/sql"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/semelgo/semel/examples/chat/chatdb"
+	"github.com/semelgo/semel/examples/chat/server"
+	"github.com/semelgo/semel/store"
+)
+
+// barrier holds one creation up, at a place of the test's choice, and counts how
+// often the handler is entered.
+type barrier struct {
+	armed   atomic.Bool
+	arrived chan struct{}
+	open    chan struct{}
+	entered atomic.Int64
+}
+
+func newBarrier() *barrier {
+	return &barrier{arrived: make(chan struct{}), open: make(chan struct{})}
+}
+
+// pass is where a creation is held, if it is the one.
+func (b *barrier) pass() {
+	if b.armed.CompareAndSwap(true, false) {
+		close(b.arrived)
+		<-b.open
+	}
+}
+
+// await waits until a creation is held.
+func (b *barrier) await(t *testing.T) {
+	t.Helper()
+	limit := time.NewTimer(patience)
+	defer limit.Stop()
+	select {
+	case <-b.arrived:
+	case <-limit.C:
+		t.Fatal("no creation came to the barrier")
+	}
+}
+
+// inHandler holds a creation in its transaction.
+func (b *barrier) inHandler() server.Seams {
+	return server.Seams{Create: func(next server.CreateFunc) server.CreateFunc {
+		return func(ctx context.Context, tx *sql.Tx, n chatdb.NewGroup) (chatdb.Group, error) {
+			b.entered.Add(1)
+			b.pass()
+			return next(ctx, tx, n)
+		}
+	}}
+}
+
+// beforeTransaction holds a creation that is claimed before it begins its
+// transaction, when it holds nothing but its lease.
+func (b *barrier) beforeTransaction() server.Seams {
+	to := server.Seams{
+		Records: func(s store.TxStore[*sql.Tx]) store.TxStore[*sql.Tx] { return barrierStore{s, b} },
+		Domain: func(next server.TransactFunc) server.TransactFunc {
+			return func(ctx context.Context, fn func(context.Context, *sql.Tx) error) error {
+				b.pass()
+				return next(ctx, fn)
+			}
+		},
+	}
+	to.Create = func(next server.CreateFunc) server.CreateFunc {
+		return func(ctx context.Context, tx *sql.Tx, n chatdb.NewGroup) (chatdb.Group, error) {
+			b.entered.Add(1)
+			return next(ctx, tx, n)
+		}
+	}
+	return to
+}
+
+type barrierStore struct {
+	store.TxStore[*sql.Tx]
+
+	b *barrier
+}
+
+func (s barrierStore) Atomic(ctx context.Context, id store.ID, hold bool,
+	run func(context.Context, *sql.Tx, store.Standing) (*store.Change, error),
+) (store.Verdict, error) {
+	if !hold {
+		s.b.pass()
+	}
+	return s.TxStore.Atomic(ctx, id, hold, run)
+}
+
+// at holds creations in the given mode where they disturb others the least.
+func (b *barrier) at(mode string) server.Seams {
+	if mode == inline {
+		return b.inHandler()
+	}
+	return b.beforeTransaction()
+}

@@ -1,0 +1,207 @@
+package server_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/semelgo/semel"
+)
+
+// patience bounds everything a test waits for. It is far beyond what anything
+// takes, and no test measures it.
+const patience = 2 * time.Minute
+
+// client talks to one server, as one user at a time.
+type client struct {
+	base string
+	http *http.Client
+}
+
+func newClient(t *testing.T, base string) *client {
+	t.Helper()
+	transport := &http.Transport{MaxIdleConnsPerHost: 1000}
+	t.Cleanup(transport.CloseIdleConnections)
+	return &client{base: base, http: &http.Client{Transport: transport}}
+}
+
+// user is somebody with a token.
+type user struct {
+	ID    int64
+	Name  string
+	Token string
+}
+
+// answer is all that a test looks at in a response.
+type answer struct {
+	Status   int
+	Header   http.Header
+	Body     string
+	Replayed bool
+}
+
+// value reads the body into a map.
+func (a answer) value(t *testing.T) map[string]any {
+	t.Helper()
+	var v map[string]any
+	if err := json.Unmarshal([]byte(a.Body), &v); err != nil {
+		t.Fatalf("the body %q is not a JSON object: %v", a.Body, err)
+	}
+	return v
+}
+
+// code is the code of a problem, and empty for other answers.
+func (a answer) code() string {
+	var p struct{ Code string }
+	_ = json.Unmarshal([]byte(a.Body), &p)
+	return p.Code
+}
+
+// open tells whether asking again may lead to another answer.
+func (a answer) open() bool {
+	return a.Status == http.StatusServiceUnavailable || a.code() == "in_progress"
+}
+
+// request is one request to make.
+type request struct {
+	method, path string
+	as           user
+	key          string
+	body         string
+	header       map[string]string
+}
+
+// try sends a request once.
+func (c *client) try(ctx context.Context, q request) (answer, error) {
+	r, err := http.NewRequestWithContext(ctx, q.method, c.base+q.path, strings.NewReader(q.body))
+	if err != nil {
+		return answer{}, err
+	}
+	if q.as.Token != "" {
+		r.Header.Set("Authorization", "Bearer "+q.as.Token)
+	}
+	if q.key != "" {
+		r.Header.Set("Idempotency-Key", q.key)
+	}
+	for name, value := range q.header {
+		r.Header.Set(name, value)
+	}
+	response, err := c.http.Do(r)
+	if err != nil {
+		return answer{}, err
+	}
+	defer func() { _ = response.Body.Close() }()
+	body, err := io.ReadAll(response.Body)
+	if err != nil {
+		return answer{}, err
+	}
+	return answer{
+		Status: response.StatusCode, Header: response.Header, Body: string(body),
+		Replayed: response.Header.Get("Idempotent-Replayed") == "true",
+	}, nil
+}
+
+// send sends a request once; no answer fails the test.
+func (c *client) send(t *testing.T, q request) answer {
+	t.Helper()
+	a, err := c.try(t.Context(), q)
+	if err != nil {
+		t.Fatalf("%s %s: %v", q.method, q.path, err)
+	}
+	return a
+}
+
+// settle sends a request until its answer is the last one, as often as a client
+// may that is in a hurry, and no more often than half of Retry-After.
+func (c *client) settle(ctx context.Context, q request) (answer, error) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	for {
+		a, err := c.try(ctx, q)
+		if err != nil || !a.open() {
+			return a, err
+		}
+		after, err := strconv.Atoi(a.Header.Get("Retry-After"))
+		if err != nil || after <= 0 {
+			return a, fmt.Errorf("%d %s without a Retry-After", a.Status, a.code())
+		}
+		if err := pause(ctx, time.Duration(after)*time.Second/10); err != nil {
+			return a, fmt.Errorf("still %d %s: %w", a.Status, a.code(), err)
+		}
+	}
+}
+
+// settled is settle that fails the test when there is no answer.
+func (c *client) settled(t *testing.T, q request) answer {
+	t.Helper()
+	a, err := c.settle(t.Context(), q)
+	if err != nil {
+		t.Fatalf("%s %s: %v", q.method, q.path, err)
+	}
+	return a
+}
+
+func pause(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// signIn makes a new user.
+func (c *client) signIn(t *testing.T, name string) user {
+	t.Helper()
+	body, _ := json.Marshal(map[string]string{"name": name})
+	a := c.send(t, request{method: "POST", path: "/v1/users", body: string(body)})
+	if a.Status != http.StatusCreated {
+		t.Fatalf("POST /v1/users = %d %s", a.Status, a.Body)
+	}
+	var u user
+	if err := json.NewDecoder(bytes.NewBufferString(a.Body)).Decode(&u); err != nil {
+		t.Fatal(err)
+	}
+	return u
+}
+
+// creation is the request that creates a group.
+func creation(as user, key, name string, members ...int64) request {
+	body, _ := json.Marshal(map[string]any{"name": name, "members": append([]int64{}, members...)})
+	return request{method: "POST", path: "/v1/groups", as: as, key: key, body: string(body)}
+}
+
+// groupsOf lists a user's groups.
+func (c *client) groupsOf(t *testing.T, u user) []map[string]any {
+	t.Helper()
+	a := c.send(t, request{method: "GET", path: "/v1/groups", as: u})
+	if a.Status != http.StatusOK {
+		t.Fatalf("GET /v1/groups = %d %s", a.Status, a.Body)
+	}
+	var v struct{ Groups []map[string]any }
+	if err := json.Unmarshal([]byte(a.Body), &v); err != nil {
+		t.Fatal(err)
+	}
+	return v.Groups
+}
+
+// want fails the test unless a has the status and, for problems, the code.
+func (a answer) want(t *testing.T, status int, code string) answer {
+	t.Helper()
+	if a.Status != status || a.code() != code {
+		t.Fatalf("got %d %q, want %d %q; body: %s", a.Status, a.code(), status, code, a.Body)
+	}
+	return a
+}
+
+// scopeOf is the scope of a user's keys.
+func scopeOf(u user) semel.Scope { return semel.ScopeOf(strconv.FormatInt(u.ID, 10)) }

@@ -1,0 +1,121 @@
+package server
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"net"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// Modes of running an operation; apart is chosen by -records.
+const (
+	modeInline = "inline"
+	modeLeased = "leased"
+	modeApart  = "records"
+)
+
+// config is what the flags and the environment say.
+type config struct {
+	addr    string
+	db      string // path of the chat's own database
+	records string // path of the records' database; equal to db unless mode is modeApart
+	mode    string
+	lease   time.Duration
+	wait    time.Duration
+}
+
+// errHelp says that the usage was asked for.
+var errHelp = flag.ErrHelp
+
+// parseConfig reads flags, and for those that are not given the environment.
+func parseConfig(args []string, getenv func(string) string) (config, error) {
+	var c config
+	flags := c.flags(io.Discard)
+	var bad error
+	flags.VisitAll(func(f *flag.Flag) {
+		name := envName(f.Name)
+		value := getenv(name)
+		if value == "" || bad != nil {
+			return
+		}
+		if err := f.Value.Set(value); err != nil {
+			bad = fmt.Errorf("invalid value %q for %s: %w", value, name, err)
+		}
+	})
+	if bad != nil {
+		return config{}, bad
+	}
+	if err := flags.Parse(args); err != nil {
+		return config{}, err
+	}
+	if flags.NArg() > 0 {
+		return config{}, fmt.Errorf("unexpected argument %q", flags.Arg(0))
+	}
+	return c.checked()
+}
+
+func (c *config) flags(usage io.Writer) *flag.FlagSet {
+	flags := flag.NewFlagSet("chat", flag.ContinueOnError)
+	flags.SetOutput(usage)
+	flags.StringVar(&c.addr, "addr", "127.0.0.1:8080", "`host:port` to serve on")
+	flags.StringVar(&c.db, "db", "sqlite:chat.db", "the chat's `database`")
+	flags.StringVar(&c.mode, "mode", modeInline, "inline: one transaction; leased: the claim is committed first")
+	flags.DurationVar(&c.lease, "lease", 2*time.Second, "how long a leader may be silent before others may take over; not used inline")
+	flags.DurationVar(&c.wait, "wait", 0, "how long a repeat waits for the answer before it is told to come back")
+	flags.StringVar(&c.records, "records", "", "another `database` for the records; -mode does not apply then")
+	return flags
+}
+
+// envName is the environment variable that stands in for a flag.
+func envName(flag string) string { return "CHAT_" + strings.ToUpper(flag) }
+
+// usage writes what can be set.
+func usage(w io.Writer) {
+	_, _ = fmt.Fprintln(w, "usage: chat [flags]\n\nEach flag can also be set by its variable: -addr by CHAT_ADDR and so on.")
+	new(config).flags(w).PrintDefaults()
+}
+
+// checked returns c with its databases as paths, or what is wrong with it.
+func (c config) checked() (config, error) {
+	if _, _, err := net.SplitHostPort(c.addr); err != nil {
+		return config{}, fmt.Errorf("invalid value %q for -addr: want host:port", c.addr)
+	}
+	if c.mode != modeInline && c.mode != modeLeased {
+		return config{}, fmt.Errorf("invalid value %q for -mode: want inline or leased", c.mode)
+	}
+	if c.lease <= 0 {
+		return config{}, fmt.Errorf("invalid value %q for -lease: must be above zero", c.lease)
+	}
+	if c.wait < 0 {
+		return config{}, fmt.Errorf("invalid value %q for -wait: must not be negative", c.wait)
+	}
+	var err error
+	if c.db, err = sqlitePath("-db", c.db); err != nil {
+		return config{}, err
+	}
+	if c.records == "" {
+		c.records = c.db
+		return c, nil
+	}
+	c.mode = modeApart
+	if c.records, err = sqlitePath("-records", c.records); err != nil {
+		return config{}, err
+	}
+	if c.records == c.db {
+		return config{}, errors.New("-records must be another database than -db; leave it out to keep the records in -db")
+	}
+	return c, nil
+}
+
+// sqlitePath returns the absolute path that sqlite:path names.
+func sqlitePath(name, value string) (string, error) {
+	path, ok := strings.CutPrefix(value, "sqlite:")
+	if !ok || path == "" {
+		return "", fmt.Errorf("invalid value %q for %s: want sqlite:file", value, name)
+	}
+	return filepath.Abs(path)
+}

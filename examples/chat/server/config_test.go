@@ -1,0 +1,94 @@
+package server_test
+
+import (
+	"bytes"
+	"context"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/semelgo/semel/examples/chat/server"
+)
+
+func readFile(t *testing.T, path string) string {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// TestBadStart starts the program with what it cannot use: one line that says
+// what, and exit code 2.
+func TestBadStart(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = taken.Close() })
+	if err := os.WriteFile(filepath.Join(dir, "text.db"), []byte(strings.Repeat("no database ", 500)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	db := "sqlite:" + filepath.Join(dir, "chat.db")
+	tests := map[string]struct {
+		args  []string
+		env   map[string]string
+		names string
+	}{
+		"unknown flag":          {args: []string{"-colour", "red"}, names: "-colour"},
+		"argument":              {args: []string{"serve"}, names: "serve"},
+		"mode":                  {args: []string{"-mode", "fast"}, names: "-mode"},
+		"lease no duration":     {args: []string{"-lease", "2"}, names: "-lease"},
+		"lease zero":            {args: []string{"-lease", "0"}, names: "-lease"},
+		"wait negative":         {args: []string{"-wait", "-1s"}, names: "-wait"},
+		"address":               {args: []string{"-addr", "8080"}, names: "-addr"},
+		"address taken":         {args: []string{"-db", db, "-addr", taken.Addr().String()}, names: taken.Addr().String()},
+		"other database":        {args: []string{"-db", "oracle:x"}, names: "-db"},
+		"database without name": {args: []string{"-db", "sqlite:"}, names: "-db"},
+		"records elsewhere":     {args: []string{"-db", db, "-records", "x.db"}, names: "-records"},
+		"records in the same":   {args: []string{"-db", db, "-records", db}, names: "-records"},
+		"mode by environment":   {env: map[string]string{"CHAT_MODE": "fast"}, names: "mode"},
+		"lease by environment":  {env: map[string]string{"CHAT_LEASE": "soon"}, names: "CHAT_LEASE"},
+		"no directory":          {args: []string{"-db", "sqlite:" + filepath.Join(dir, "none", "chat.db")}, names: "none"},
+		"a directory":           {args: []string{"-db", "sqlite:" + dir}, names: dir},
+		"no database":           {args: []string{"-db", "sqlite:" + filepath.Join(dir, "text.db")}, names: "text.db"},
+		"records in no directory": {
+			args: []string{"-db", db, "-records", "sqlite:" + filepath.Join(dir, "none", "r.db")}, names: "none",
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			ctx, cancel := context.WithTimeout(t.Context(), patience) // should it serve after all
+			defer cancel()
+			var stdout, stderr bytes.Buffer
+			code := server.Main(ctx, test.args, func(name string) string { return test.env[name] }, &stdout, &stderr)
+			text := stderr.String()
+			if code != 2 || strings.Count(text, "\n") != 1 || !strings.HasPrefix(text, "chat: ") || !strings.Contains(text, test.names) {
+				t.Errorf("exit %d, stderr %q; want exit 2 and one line that names %q", code, text, test.names)
+			}
+			if stdout.Len() > 0 {
+				t.Errorf("stdout %q, want nothing", stdout.String())
+			}
+		})
+	}
+}
+
+func TestHelp(t *testing.T) {
+	t.Parallel()
+	var stdout, stderr bytes.Buffer
+	code := server.Main(t.Context(), []string{"-h"}, os.Getenv, &stdout, &stderr)
+	for _, flag := range []string{"-addr", "-db", "-mode", "-lease", "-wait", "-records", "CHAT_ADDR"} {
+		if !strings.Contains(stdout.String(), flag) {
+			t.Errorf("the usage does not tell of %s:\n%s", flag, stdout.String())
+		}
+	}
+	if code != 0 || stderr.Len() > 0 {
+		t.Errorf("exit %d, stderr %q", code, stderr.String())
+	}
+}

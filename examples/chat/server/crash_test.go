@@ -1,0 +1,136 @@
+//go:build unix
+
+package server_test
+
+import (
+	"database/sql"
+	"fmt"
+	"net/http"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/store"
+)
+
+// shortLease is long enough for a creation on a busy machine, and short enough
+// to be waited for often.
+const shortLease = 300 * time.Millisecond
+
+// TestKilledAtEveryPoint kills a server at each point of a creation's path,
+// starts it again, asks again, and counts what happened in the domain.
+func TestKilledAtEveryPoint(t *testing.T) {
+	t.Parallel()
+	for _, mode := range modes {
+		for _, point := range []string{beforeClaim, afterClaim, inHandler, beforeCommit, afterCommit, beforeAnswer} {
+			t.Run(mode+"/"+point, func(t *testing.T) {
+				t.Parallel()
+				newCrash(t, mode, point).run(t)
+			})
+		}
+	}
+}
+
+// crash is one point in one mode, over one set of files. Each server it starts
+// answers for what the one before it left, and is then killed itself.
+type crash struct {
+	files
+	point  string
+	domain *sql.DB
+	engine *semel.Engine[*sql.Tx]
+	server *process
+	owner  user
+}
+
+func newCrash(t *testing.T, mode, point string) *crash {
+	t.Helper()
+	c := &crash{files: newFiles(t, mode), point: point}
+	c.server = start(t, c.args(shortLease)...)
+	c.owner = c.server.signIn(t, "owner")
+	c.domain, c.engine = openFile(t, c.files.domain), c.files.engine(t)
+	return c
+}
+
+func (c *crash) run(t *testing.T) {
+	n := rounds(10)
+	for i := range n {
+		c.round(t, i)
+	}
+	t.Logf("%s, %s: killed %d times, each time exactly one group", c.mode, c.point, n)
+}
+
+// round kills the server on its way to answer one key.
+func (c *crash) round(t *testing.T, i int) {
+	t.Helper()
+	// The same name in every round: only the key tells the groups apart.
+	told := creation(c.owner, fmt.Sprintf("told-%d", i), "crew")
+	before := c.server.settled(t, told).want(t, http.StatusCreated, "")
+
+	asked := creation(c.owner, fmt.Sprintf("asked-%d", i), "crew")
+	c.server.arm(t, "kill", c.point)
+	if a, err := c.server.try(t.Context(), asked); err == nil {
+		t.Fatalf("a server that was to be killed %s answered %d %s", c.point, a.Status, a.Body)
+	}
+	c.server.reached(t, c.point)
+	c.server.killed(t)
+	c.server = start(t, c.args(shortLease)...)
+
+	c.settleAgain(t, asked)
+	after := c.server.settled(t, told).want(t, http.StatusCreated, "")
+	if after.Body != before.Body || !after.Replayed {
+		t.Fatalf("told %q before the kill and %q (replayed %v) after it", before.Body, after.Body, after.Replayed)
+	}
+}
+
+// committed tells whether the domain has what was asked for before the kill.
+func (c *crash) committed() bool {
+	return slices.Contains([]string{afterCommit, beforeAnswer}, c.point)
+}
+
+// settleAgain asks again after the restart, until the answer is the last one.
+func (c *crash) settleAgain(t *testing.T, asked request) {
+	t.Helper()
+	if c.mode == records && c.doubtful() {
+		c.inDoubt(t, asked)
+	}
+	first := c.server.settled(t, asked).want(t, http.StatusCreated, "")
+	if first.Replayed != c.committed() {
+		t.Fatalf("killed %s: replayed = %v, want %v", c.point, first.Replayed, c.committed())
+	}
+	again := c.server.settled(t, asked).want(t, http.StatusCreated, "")
+	if again.Body != first.Body || !again.Replayed {
+		t.Fatalf("answered %q, then %q (replayed %v)", first.Body, again.Body, again.Replayed)
+	}
+	if n := creations(t, c.domain, c.owner, asked.key); n != 1 {
+		t.Fatalf("killed %s: %d creations, want 1", c.point, n)
+	}
+}
+
+// doubtful tells whether the records, in their own file, know of a claim and of
+// nothing else.
+func (c *crash) doubtful() bool {
+	return slices.Contains([]string{afterClaim, inHandler, beforeCommit}, c.point)
+}
+
+// inDoubt sees that nothing is run again and nothing is called failed, however
+// often the key is asked for, until a person has said that nothing happened.
+func (c *crash) inDoubt(t *testing.T, asked request) {
+	t.Helper()
+	for range 2 {
+		c.server.settled(t, asked).want(t, http.StatusConflict, "outcome_unknown")
+	}
+	if n := creations(t, c.domain, c.owner, asked.key); n != 0 {
+		t.Fatalf("killed %s: %d creations before the doubt is resolved, want 0", c.point, n)
+	}
+	r := c.recordOf(t, c.engine, c.owner, asked.key)
+	if r.State != store.InDoubt {
+		t.Fatalf("the record is %v, want InDoubt", r.State)
+	}
+	_, err := c.engine.Resolve(t.Context(), semel.Resolution{
+		ID: r.ID, To: store.Pending, Actor: "operator", Reason: "looked: there is no such group",
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,159 @@
+package server
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/semelgo/semel/semelhttp"
+)
+
+// maxBody is the largest request body, in bytes.
+const maxBody = 1 << 20
+
+// limited lets next read no more of a body than it may have.
+func limited(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.ContentLength > maxBody {
+			tooLarge().Write(w)
+			return
+		}
+		r.Body = http.MaxBytesReader(w, r.Body, maxBody)
+		next.ServeHTTP(w, r)
+	})
+}
+
+func tooLarge() *semelhttp.Problem {
+	return problem(codeTooLarge, fieldBody, "A body may have %d bytes.", maxBody)
+}
+
+// fieldBody is what problems name that are about the body as a whole.
+const fieldBody = "body"
+
+// field is one member that a request body may have.
+type field struct {
+	name     string
+	optional bool
+	// set takes the value, or says in words what is wrong with it.
+	set func(json.RawMessage) (wrong string)
+}
+
+// readObject reads the body of r as a JSON object with these fields and no
+// others. What is wrong is a problem that names the field.
+func readObject(r *http.Request, fields ...field) *semelhttp.Problem {
+	text, p := readBody(r)
+	if p != nil {
+		return p
+	}
+	given, p := takeApart(text, fields)
+	if p != nil {
+		return p
+	}
+	for _, f := range fields {
+		value, ok := given[f.name]
+		if !ok && f.optional {
+			continue
+		}
+		if !ok {
+			return problem(codeInvalid, f.name, "The field %q is missing.", f.name)
+		}
+		if wrong := f.set(value); wrong != "" {
+			return problem(codeInvalid, f.name, "The field %q %s.", f.name, wrong)
+		}
+	}
+	return nil
+}
+
+func readBody(r *http.Request) ([]byte, *semelhttp.Problem) {
+	text, err := io.ReadAll(r.Body)
+	if _, large := errors.AsType[*http.MaxBytesError](err); large {
+		return nil, tooLarge()
+	}
+	if err != nil {
+		return nil, problem(codeInvalid, fieldBody, "The body ended early.")
+	}
+	if !utf8.Valid(text) {
+		return nil, problem(codeInvalid, fieldBody, "The body is not UTF-8.")
+	}
+	return text, nil
+}
+
+// takeApart reads an object. It knows the fields to refuse any other, and
+// one that is there twice, by its name.
+func takeApart(text []byte, fields []field) (map[string]json.RawMessage, *semelhttp.Problem) {
+	malformed := func() *semelhttp.Problem {
+		return problem(codeInvalid, fieldBody, "The body is not one JSON object.")
+	}
+	d := json.NewDecoder(bytes.NewReader(text))
+	if start, err := d.Token(); err != nil || start != json.Delim('{') {
+		return nil, malformed()
+	}
+	given := make(map[string]json.RawMessage)
+	for d.More() {
+		token, err := d.Token()
+		name, isName := token.(string)
+		var value json.RawMessage
+		if err != nil || !isName || d.Decode(&value) != nil {
+			return nil, malformed()
+		}
+		if !slices.ContainsFunc(fields, func(f field) bool { return f.name == name }) {
+			return nil, problem(codeInvalid, name, "There is no field %q.", name)
+		}
+		if _, twice := given[name]; twice {
+			return nil, problem(codeInvalid, name, "The field %q is there twice.", name)
+		}
+		given[name] = value
+	}
+	if _, err := d.Token(); err != nil { // the closing brace
+		return nil, malformed()
+	}
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		return nil, malformed()
+	}
+	return given, nil
+}
+
+// textField is a text that says something, of at most limit characters.
+func textField(name string, limit int, into *string) field {
+	return field{name: name, set: func(value json.RawMessage) string {
+		if value[0] != '"' || json.Unmarshal(value, into) != nil {
+			return "must be a text"
+		}
+		if strings.TrimSpace(*into) == "" {
+			return "must not be empty"
+		}
+		if utf8.RuneCountInString(*into) > limit {
+			return fmt.Sprintf("is longer than %d characters", limit)
+		}
+		return ""
+	}}
+}
+
+// usersField is a list of at most limit numbers of users.
+func usersField(name string, limit int, into *[]int64) field {
+	return field{name: name, set: func(value json.RawMessage) string {
+		var ids []json.Number
+		if value[0] != '[' || json.Unmarshal(value, &ids) != nil || bytes.ContainsRune(value, '"') {
+			return "must be a list of users' numbers"
+		}
+		if len(ids) > limit {
+			return fmt.Sprintf("has more than %d users", limit)
+		}
+		users := make([]int64, len(ids))
+		for i, id := range ids {
+			n, err := id.Int64()
+			if err != nil || n <= 0 {
+				return fmt.Sprintf("has %q, which is no user's number", id)
+			}
+			users[i] = n
+		}
+		*into = users
+		return ""
+	}}
+}

@@ -1,0 +1,56 @@
+package server
+
+import (
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestFlagsBeatTheEnvironment is inside the package to see what was understood.
+func TestFlagsBeatTheEnvironment(t *testing.T) {
+	t.Parallel()
+	env := map[string]string{
+		"CHAT_ADDR": "127.0.0.1:1", "CHAT_DB": "sqlite:/var/env.db", "CHAT_MODE": "leased", "CHAT_LEASE": "7s", "CHAT_WAIT": "3s",
+	}
+	absolute := func(path string) string {
+		path, err := filepath.Abs(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	tests := map[string]struct {
+		args []string
+		env  map[string]string
+		want config
+	}{
+		"nothing": {want: config{
+			addr: "127.0.0.1:8080", db: absolute("chat.db"), records: absolute("chat.db"), mode: modeInline, lease: 2 * time.Second,
+		}},
+		"environment": {env: env, want: config{
+			addr: "127.0.0.1:1", db: absolute("/var/env.db"), records: absolute("/var/env.db"), mode: modeLeased,
+			lease: 7 * time.Second, wait: 3 * time.Second,
+		}},
+		"flags": {
+			args: []string{"-addr", ":2", "-db", "sqlite:a.db", "-mode", "inline", "-lease", "1s", "-wait", "0"}, env: env,
+			want: config{addr: ":2", db: absolute("a.db"), records: absolute("a.db"), mode: modeInline, lease: time.Second},
+		},
+		"records": {
+			args: []string{"-db", "sqlite:a.db", "-records", "sqlite:b.db"},
+			want: config{
+				addr: "127.0.0.1:8080", db: absolute("a.db"), records: absolute("b.db"), mode: modeApart, lease: 2 * time.Second,
+			},
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got, err := parseConfig(test.args, func(name string) string { return test.env[name] })
+			if diff := cmp.Diff(test.want, got, cmp.AllowUnexported(config{})); err != nil || diff != "" {
+				t.Errorf("parseConfig(%q) = %v, difference (-want +got):\n%s", test.args, err, diff)
+			}
+		})
+	}
+}

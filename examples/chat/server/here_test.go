@@ -1,0 +1,56 @@
+package server_test
+
+import (
+	"bufio"
+	"context"
+	"io"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/semelgo/semel/examples/chat/server"
+)
+
+// here is a server inside the test's own process, so that the test can look
+// into it.
+type here struct {
+	*client
+
+	stop func()
+}
+
+// serveHere runs a server until the test ends or stop is called.
+func serveHere(t *testing.T, to server.Seams, args ...string) *here {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
+	stdout, say := io.Pipe()
+	ended := make(chan int, 1)
+	go func() {
+		code := server.Run(ctx, append([]string{"-addr", "127.0.0.1:0"}, args...), os.Getenv, say, t.Output(), to)
+		_ = say.Close()
+		ended <- code
+	}()
+	line, err := bufio.NewReader(stdout).ReadString('\n')
+	if err != nil {
+		cancel()
+		t.Fatalf("the server ended with %d before it served", <-ended)
+	}
+	go func() { _, _ = io.Copy(io.Discard, stdout) }()
+	h := &here{}
+	stopped := false
+	h.stop = func() {
+		if stopped {
+			return
+		}
+		stopped = true
+		h.http.CloseIdleConnections()
+		cancel()
+		if code := <-ended; code != 0 {
+			t.Errorf("the server ended with %d, want 0", code)
+		}
+	}
+	t.Cleanup(h.stop)
+	address, _, _ := strings.Cut(strings.TrimPrefix(line, "chat: serving "), " ")
+	h.client = newClient(t, address)
+	return h
+}

@@ -1,0 +1,233 @@
+package server_test
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"net/http"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/semelgo/semel/examples/chat/chatdb"
+	"github.com/semelgo/semel/examples/chat/server"
+	"github.com/semelgo/semel/store"
+)
+
+// inEachMode runs a test against a server in each mode.
+func inEachMode(t *testing.T, test func(t *testing.T, f files)) {
+	t.Helper()
+	t.Parallel()
+	for _, mode := range modes {
+		t.Run(mode, func(t *testing.T) {
+			t.Parallel()
+			test(t, newFiles(t, mode))
+		})
+	}
+}
+
+func TestKeysBelongToTheirUser(t *testing.T) {
+	inEachMode(t, func(t *testing.T, f files) {
+		s := serveHere(t, server.Seams{}, f.args(time.Minute)...)
+		ann, bob := s.signIn(t, "ann"), s.signIn(t, "bob")
+		one := s.send(t, creation(ann, "k", "crew")).want(t, http.StatusCreated, "")
+		two := s.send(t, creation(bob, "k", "crew")).want(t, http.StatusCreated, "")
+		if one.Replayed || two.Replayed {
+			t.Error("a user was answered from another one's record")
+		}
+		a, b := one.value(t), two.value(t)
+		for _, field := range []string{"id", "conversation_id", "owner_id"} {
+			if a[field] == b[field] {
+				t.Errorf("both groups have %s %v", field, a[field])
+			}
+		}
+		for _, u := range []user{ann, bob} {
+			if n := len(s.groupsOf(t, u)); n != 1 {
+				t.Errorf("%s has %d groups, want 1", u.Name, n)
+			}
+		}
+	})
+}
+
+func TestFailedStaysFailed(t *testing.T) {
+	inEachMode(t, func(t *testing.T, f files) {
+		s := serveHere(t, server.Seams{}, f.args(time.Minute)...)
+		owner := s.signIn(t, "owner")
+		next := owner.ID + 1 // the number of a user who does not exist yet
+		asked := creation(owner, "k", "crew", next)
+		first := s.send(t, asked).want(t, http.StatusUnprocessableEntity, "unknown_member")
+		if p := first.value(t); p["field"] != "members" || !strings.Contains(first.Body, "no user 2.") {
+			t.Errorf("the refusal does not name the field and the user: %s", first.Body)
+		}
+		if n := len(s.groupsOf(t, owner)); n != 0 {
+			t.Errorf("%d groups after a refused creation, want 0", n)
+		}
+		if u := s.signIn(t, "late"); u.ID != next {
+			t.Fatalf("the next user is %d, want %d", u.ID, next)
+		}
+		for range 3 {
+			again := s.send(t, asked)
+			if again.Status != first.Status || again.Body != first.Body {
+				t.Errorf("refused with %d %q, then with %d %q", first.Status, first.Body, again.Status, again.Body)
+			}
+		}
+		asked.key = "new"
+		s.send(t, asked).want(t, http.StatusCreated, "")
+		if n := creations(t, openFile(t, f.domain), owner, "k"); n != 0 {
+			t.Errorf("%d creations under the failed key, want 0", n)
+		}
+	})
+}
+
+func TestFailedSurvivesARestart(t *testing.T) {
+	inEachMode(t, func(t *testing.T, f files) {
+		s := serveHere(t, server.Seams{}, f.args(time.Minute)...)
+		owner := s.signIn(t, "owner")
+		asked := creation(owner, "k", "crew", 99, 98)
+		first := s.send(t, asked).want(t, http.StatusUnprocessableEntity, "unknown_member")
+		s.stop()
+		s = serveHere(t, server.Seams{}, f.args(time.Minute)...)
+		if again := s.send(t, asked); again.Status != first.Status || again.Body != first.Body {
+			t.Errorf("refused with %q, after a restart with %d %q", first.Body, again.Status, again.Body)
+		}
+	})
+}
+
+// TestAnotherBodyIsRefused asks with a used key for something else, in each
+// state that the key can be seen in.
+func TestAnotherBodyIsRefused(t *testing.T) {
+	inEachMode(t, func(t *testing.T, f files) {
+		b, broken := newBarrier(), new(atomic.Bool)
+		to := b.at(f.mode)
+		to.Create = failing(to.Create, broken)
+		s := serveHere(t, to, f.args(time.Minute)...)
+		owner := s.signIn(t, "owner")
+		refused := func(key string, state store.State) {
+			t.Helper()
+			s.send(t, creation(owner, key, "something else")).want(t, http.StatusUnprocessableEntity, "key_reused")
+			if state == store.Absent {
+				return
+			}
+			if r := f.recordOf(t, f.engine(t), owner, key); r.State != state {
+				t.Errorf("the record is %v, want %v", r.State, state)
+			}
+		}
+
+		b.armed.Store(true)
+		done := make(chan answer, 1)
+		go func() {
+			a, _ := s.try(t.Context(), creation(owner, "held", "crew"))
+			done <- a
+		}()
+		b.await(t)
+		running := store.InProgress
+		if f.mode == inline {
+			running = store.Absent // this process alone knows
+		}
+		refused("held", running)
+		close(b.open)
+		(<-done).want(t, http.StatusCreated, "")
+		refused("held", store.Succeeded)
+
+		s.send(t, creation(owner, "failed", "crew", 99)).want(t, http.StatusUnprocessableEntity, "unknown_member")
+		refused("failed", store.Failed)
+
+		if f.mode != inline { // inline leaves nothing to be seen
+			broken.Store(true)
+			s.send(t, creation(owner, "released", "crew")).want(t, http.StatusServiceUnavailable, "unavailable")
+			broken.Store(false)
+			refused("released", store.Pending)
+		}
+	})
+}
+
+var errDisk = errors.New("disk full")
+
+// failing lets creations fail, while broken, as a database does.
+func failing(outer func(server.CreateFunc) server.CreateFunc, broken *atomic.Bool) func(server.CreateFunc) server.CreateFunc {
+	return func(next server.CreateFunc) server.CreateFunc {
+		if outer != nil {
+			next = outer(next)
+		}
+		return func(ctx context.Context, tx *sql.Tx, n chatdb.NewGroup) (chatdb.Group, error) {
+			g, err := next(ctx, tx, n)
+			if broken.Load() {
+				return g, errDisk
+			}
+			return g, err
+		}
+	}
+}
+
+// TestFailureOfTheMomentIsNotKept lets the database fail once; the same key then
+// works.
+func TestFailureOfTheMomentIsNotKept(t *testing.T) {
+	inEachMode(t, func(t *testing.T, f files) {
+		broken := new(atomic.Bool)
+		s := serveHere(t, server.Seams{Create: failing(nil, broken)}, f.args(time.Minute)...)
+		owner := s.signIn(t, "owner")
+		asked := creation(owner, "k", "crew")
+		broken.Store(true)
+		p := s.send(t, asked).want(t, http.StatusServiceUnavailable, "unavailable")
+		if strings.Contains(p.Body, errDisk.Error()) || p.Header.Get("Retry-After") == "" {
+			t.Errorf("the client was told %s, Retry-After %q", p.Body, p.Header.Get("Retry-After"))
+		}
+		broken.Store(false)
+		a := s.send(t, asked).want(t, http.StatusCreated, "")
+		if a.Replayed {
+			t.Error("the first success is called a replay")
+		}
+		if n := creations(t, openFile(t, f.domain), owner, "k"); n != 1 {
+			t.Errorf("%d creations, want 1", n)
+		}
+	})
+}
+
+// TestKeyIsAskedForFirst sends what is wrong in another way too: none of it uses
+// the key up.
+func TestKeyIsAskedForFirst(t *testing.T) {
+	inEachMode(t, func(t *testing.T, f files) {
+		s := serveHere(t, server.Seams{}, f.args(time.Minute)...)
+		owner := s.signIn(t, "owner")
+		q := creation(owner, "", "crew")
+		s.send(t, q).want(t, http.StatusBadRequest, "key_missing")
+		q.key = `"unfinished`
+		s.send(t, q).want(t, http.StatusBadRequest, "key_malformed")
+		q.key, q.body = `"k"`, `{"name": 7}`
+		s.send(t, q).want(t, http.StatusBadRequest, "invalid")
+		q = creation(owner, `"k"`, "crew")
+		a := s.send(t, q).want(t, http.StatusCreated, "")
+		q.key = "k" // the raw form of the same key
+		if b := s.send(t, q); b.Body != a.Body || !b.Replayed {
+			t.Errorf("the quoted and the raw key: %q and %q, replayed %v", a.Body, b.Body, b.Replayed)
+		}
+	})
+}
+
+// TestMessagesAreSentOnce repeats a message; its number stays, and none is left
+// out.
+func TestMessagesAreSentOnce(t *testing.T) {
+	inEachMode(t, func(t *testing.T, f files) {
+		s := serveHere(t, server.Seams{}, f.args(time.Minute)...)
+		owner := s.signIn(t, "owner")
+		group := s.send(t, creation(owner, "g", "crew")).value(t)["id"].(string)
+		path := "/v1/groups/" + group + "/messages"
+		send := func(key, text string) answer {
+			return s.send(t, request{method: "POST", path: path, as: owner, key: key, body: `{"text":"` + text + `"}`})
+		}
+		var seqs []float64
+		for _, key := range []string{"a", "b", "a", "c", "b"} {
+			seqs = append(seqs, send(key, "hello").want(t, http.StatusCreated, "").value(t)["seq"].(float64))
+		}
+		if want := []float64{1, 2, 1, 3, 2}; !slices.Equal(seqs, want) {
+			t.Errorf("seqs %v, want %v", seqs, want)
+		}
+		send("a", "other").want(t, http.StatusUnprocessableEntity, "key_reused")
+		list := s.send(t, request{method: "GET", path: path + "?after=1&limit=1", as: owner}).value(t)["messages"].([]any)
+		if len(list) != 1 || list[0].(map[string]any)["seq"] != 2.0 {
+			t.Errorf("after 1, limit 1: %v", list)
+		}
+	})
+}

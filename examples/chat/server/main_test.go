@@ -1,0 +1,28 @@
+package server_test
+
+import (
+	"os"
+	"testing"
+)
+
+// childVariable tells the test binary to be another program: a chat server that
+// ends itself where it is told to, or one attempt under a policy.
+const childVariable = "SEMEL_CHAT_CHILD"
+
+func TestMain(m *testing.M) {
+	if name := os.Getenv(childVariable); name != "" {
+		os.Exit(children[name]())
+	}
+	os.Exit(m.Run())
+}
+
+// soaking tells whether tests take their time.
+func soaking() bool { return os.Getenv("SEMEL_SOAK") == "1" }
+
+// rounds is n, or many more when soaking.
+func rounds(n int) int {
+	if soaking() {
+		return max(50, 5*n)
+	}
+	return n
+}

@@ -1,0 +1,50 @@
+//go:build unix
+
+package server_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestPageOutlivesTheServer kills the server under the page, at two points of
+// the path, and starts it again: the page goes on by itself.
+func TestPageOutlivesTheServer(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		mode, point string
+		want        map[string]int
+	}{
+		{leased, inHandler, map[string]int{"created": 1, "replayed": 49}},
+		{inline, afterCommit, map[string]int{"replayed": 50}},
+	}
+	for _, test := range tests {
+		t.Run(test.mode, func(t *testing.T) {
+			t.Parallel()
+			b, f := browse(t), newFiles(t, test.mode)
+			s := start(t, f.args(shortLease)...)
+			u := b.signIn(t, s.base, "Ada")
+			s.arm(t, "kill", test.point)
+			b.storm(t, "Phoenix", "")
+			s.reached(t, test.point)
+			s.killed(t)
+			b.until(t, noServer)
+			key := b.kept(t)
+			b.shoot(t, "away-"+test.mode)
+			s = start(t, append(f.args(shortLease), "-addr", strings.TrimPrefix(s.base, "http://"))...)
+			b.until(t, allAnswered)
+			if diff := cmp.Diff(test.want, b.tiles(t)); diff != "" {
+				t.Errorf("tiles (-want +got):\n%s", diff)
+			}
+			if n := creations(t, openFile(t, f.domain), u, key); n != 1 {
+				t.Errorf("%d creations, want 1", n)
+			}
+			if n := len(s.groupsOf(t, u)); n != 1 {
+				t.Errorf("%d groups, want 1", n)
+			}
+			b.wantKeyGone(t)
+		})
+	}
+}

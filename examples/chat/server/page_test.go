@@ -1,0 +1,120 @@
+package server_test
+
+import (
+	"encoding/json"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/chromedp/chromedp"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/semelgo/semel/examples/chat/server"
+)
+
+// TestPageAsksFiftyTimes is what a stranger does first.
+func TestPageAsksFiftyTimes(t *testing.T) {
+	t.Parallel()
+	b := browse(t)
+	f := newFiles(t, inline)
+	s := serveHere(t, server.Seams{}, f.args(time.Minute)...)
+	other := s.signIn(t, "Grace")
+	b.do(t, chromedp.Navigate(s.base), chromedp.WaitVisible(css("#sign-in-name")))
+	b.shoot(t, "sign-in")
+	u := b.signIn(t, s.base, "Ada")
+	b.shoot(t, "empty")
+	b.storm(t, "Engine room", "1")
+	b.until(t, allAnswered)
+	b.until(t, `document.getElementById("talk-title").textContent === "Engine room"`)
+	b.shoot(t, "answered")
+	if diff := cmp.Diff(map[string]int{"created": 1, "replayed": 49}, b.tiles(t)); diff != "" {
+		t.Errorf("tiles (-want +got):\n%s", diff)
+	}
+	if got := [3]string{b.count(t, "group-count"), b.count(t, "group-count-before"), b.count(t, "group-count-answers")}; got != [3]string{"1", "0", "1"} {
+		t.Errorf("groups, before, in the answers: %v, want 1, 0, 1", got)
+	}
+	if n := len(s.groupsOf(t, u)); n != 1 {
+		t.Errorf("%d groups on the server, want 1", n)
+	}
+	if n := len(s.groupsOf(t, other)); n != 1 {
+		t.Errorf("the member has %d groups, want 1", n)
+	}
+	b.wantKeyGone(t)
+}
+
+// TestPageShowsAGroup goes through the rest of the page.
+func TestPageShowsAGroup(t *testing.T) {
+	t.Parallel()
+	b := browse(t)
+	s := serveHere(t, server.Seams{}, newFiles(t, inline).args(time.Minute)...)
+	grace, alan := s.signIn(t, "Grace"), s.signIn(t, "Alan")
+	b.signIn(t, s.base, "Ada")
+	b.fill(t, `Readers <b>& "writers"`, "1")
+	b.do(t, chromedp.Click(css("#create-once")))
+	b.until(t, `document.querySelectorAll("#groups li").length === 1`)
+	b.until(t, `document.getElementById("members").innerText.includes("Grace")`)
+	b.do(t, chromedp.SendKeys(css("#members-ids"), "2"), chromedp.Click(css("#members-add")))
+	b.until(t, `document.getElementById("members").innerText.includes("Alan")`)
+	b.do(t, chromedp.SendKeys(css("#message-text"), "Hello there"), chromedp.Click(css("#message-send")))
+	b.until(t, `document.querySelectorAll("#messages li").length === 1`)
+
+	group := s.groupsOf(t, alan)[0]["id"].(string)
+	s.send(t, request{
+		method: "POST", path: "/v1/groups/" + group + "/messages", as: grace, key: "k",
+		body: `{"text":"Good morning! <script>alert(1)</script>"}`,
+	}).want(t, http.StatusCreated, "")
+	b.until(t, `document.querySelectorAll("#messages li").length === 2`)
+	if text := b.text(); !strings.Contains(text, "<script>alert(1)</script>") || !strings.Contains(text, `Readers <b>& "writers"`) {
+		t.Errorf("text is not shown as it is:\n%s", text)
+	}
+	b.shoot(t, "talk")
+
+	b.fill(t, "Nobody's", "77")
+	b.do(t, chromedp.Click(css("#create-once")))
+	b.until(t, `document.getElementById("create-status").textContent.includes("There is no user 77.")`)
+	b.wantKeyGone(t)
+	b.shoot(t, "refused")
+	b.do(t, chromedp.Click(css("#sign-out")), chromedp.WaitVisible(css("#sign-in-name")))
+}
+
+// TestPageKeepsItsKey reloads the page while its creation is held: it goes on
+// with the same key.
+func TestPageKeepsItsKey(t *testing.T) {
+	t.Parallel()
+	b, hold := browse(t), newBarrier()
+	f := newFiles(t, leased)
+	s := serveHere(t, hold.at(leased), f.args(time.Minute)...)
+	u := b.signIn(t, s.base, "Ada")
+	hold.armed.Store(true)
+	b.storm(t, "Night shift", "")
+	hold.await(t)
+	b.until(t, someWaiting)
+	b.shoot(t, "waiting")
+	kept := b.kept(t)
+	b.do(t, chromedp.Reload(), chromedp.WaitVisible(css("#create-form")))
+	if again := b.kept(t); again != kept || kept == "" {
+		t.Errorf("the key was %q, after a reload %q", kept, again)
+	}
+	close(hold.open)
+	b.until(t, allAnswered)
+	got := b.tiles(t)
+	if got["created"]+got["replayed"] != 50 || got["created"] > 1 {
+		t.Errorf("tiles %v, want 50 created or replayed, at most one created", got)
+	}
+	if n := creations(t, openFile(t, f.domain), u, kept); n != 1 {
+		t.Errorf("%d creations, want 1", n)
+	}
+	b.wantKeyGone(t)
+}
+
+// kept is the key that the browser keeps.
+func (b *browser) kept(t *testing.T) string {
+	t.Helper()
+	var attempt struct{ Key string }
+	text := read[string](t, b, `localStorage.getItem("semel-chat.creation") ?? "{}"`)
+	if err := json.Unmarshal([]byte(text), &attempt); err != nil {
+		t.Fatal(err)
+	}
+	return attempt.Key
+}

@@ -1,0 +1,122 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/semelgo/semel/examples/chat/chatdb"
+	"github.com/semelgo/semel/semelhttp"
+)
+
+// Codes of the problems that are the chat's own. Those of keys and records are
+// semelhttp's.
+const (
+	codeInvalid       = "invalid"
+	codeTooLarge      = "body_too_large"
+	codeNoToken       = "unauthenticated"
+	codeNotMember     = "not_a_member"
+	codeNotOwner      = "not_the_owner"
+	codeNotFound      = "not_found"
+	codeNotAllowed    = "method_not_allowed"
+	codeUnknownMember = "unknown_member"
+	codeUnavailable   = "unavailable"
+)
+
+// about says of each code which status it has and what it means.
+func about(code string) (status int, title string) {
+	switch code {
+	case codeInvalid:
+		return http.StatusBadRequest, "The request is not what this server takes"
+	case codeTooLarge:
+		return http.StatusRequestEntityTooLarge, "The body is larger than this server takes"
+	case codeNoToken:
+		return http.StatusUnauthorized, "The request does not say who is asking"
+	case codeNotMember:
+		return http.StatusForbidden, "Only members of the group may do this"
+	case codeNotOwner:
+		return http.StatusForbidden, "Only the owner of the group may do this"
+	case codeNotFound:
+		return http.StatusNotFound, "There is nothing here"
+	case codeNotAllowed:
+		return http.StatusMethodNotAllowed, "This cannot be done here"
+	case codeUnknownMember:
+		return http.StatusUnprocessableEntity, "A member does not exist"
+	case codeUnavailable:
+		return http.StatusServiceUnavailable, "The database does not answer"
+	default:
+		return 0, ""
+	}
+}
+
+// problem is the answer with a code, about a field of the request.
+func problem(code, field, format string, args ...any) *semelhttp.Problem {
+	status, title := about(code)
+	return &semelhttp.Problem{
+		Type: semelhttp.DefaultProblemBase + code, Title: title, Status: status,
+		Detail: fmt.Sprintf(format, args...), Code: code, Field: field,
+	}
+}
+
+// problemOf is the answer to an error of the chat's own code. What has no answer
+// of its own is the database's failure: nothing was done, and asking again may
+// help. Its cause is for the log, not for the client.
+func problemOf(err error) *semelhttp.Problem {
+	if p, ok := errors.AsType[*semelhttp.Problem](err); ok {
+		return p
+	}
+	if unknown, ok := errors.AsType[*chatdb.UnknownUsersError](err); ok {
+		return problem(codeUnknownMember, fieldMembers, "%s", nobody(unknown))
+	}
+	p := problem(codeUnavailable, "", "Nothing was done. Ask again.")
+	p.RetryAfter = time.Second
+	return p
+}
+
+// refuse answers with err's problem, and logs what the client is not told.
+func (s *app) refuse(w http.ResponseWriter, r *http.Request, err error) {
+	p := problemOf(err)
+	if p.Status >= http.StatusInternalServerError {
+		s.logError(r, err)
+	}
+	if p.Status == http.StatusUnauthorized {
+		w.Header().Set("WWW-Authenticate", "Bearer")
+	}
+	p.Write(w)
+}
+
+// logError logs an error whose text the client did not see, unless it is that
+// the client went away.
+func (s *app) logError(r *http.Request, err error) {
+	if !errors.Is(err, context.Canceled) {
+		s.log.Error("request", "method", r.Method, "path", r.URL.Path, "error", err)
+	}
+}
+
+// nobody says which users do not exist.
+func nobody(e *chatdb.UnknownUsersError) string {
+	ids := make([]string, len(e.IDs))
+	for i, id := range e.IDs {
+		ids[i] = fmt.Sprint(id)
+	}
+	return "There is no user " + strings.Join(ids, ", ") + "."
+}
+
+// problemPages documents the problem types: the chat's own in a line, the
+// others as semelhttp does.
+func problemPages(w http.ResponseWriter, r *http.Request) {
+	status, title := about(r.PathValue("code"))
+	switch r.PathValue("code") {
+	case codeNoToken, codeTooLarge, codeUnavailable:
+		status = 0 // semelhttp tells more of these
+	}
+	if status == 0 {
+		semelhttp.Problems().ServeHTTP(w, r)
+		return
+	}
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	_, _ = fmt.Fprintf(w, "%s (status %d)\n\n%s.\n", r.PathValue("code"), status, title)
+}

@@ -1,0 +1,81 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"time"
+)
+
+// Exit codes of the program.
+const (
+	exitOK    = 0
+	exitError = 1 // it served, and ended badly
+	exitUsage = 2 // it could not start as it was told to
+)
+
+// grace is how long requests that run may take when the server stops.
+const grace = 10 * time.Second
+
+// Main runs the program until ctx ends and returns its exit code. A wrong flag,
+// a database or an address that cannot be used is one line on stderr.
+func Main(ctx context.Context, args []string, getenv func(string) string, stdout, stderr io.Writer) int {
+	return run(ctx, args, getenv, stdout, stderr, seams{})
+}
+
+func run(ctx context.Context, args []string, getenv func(string) string, stdout, stderr io.Writer, to seams) int {
+	c, err := parseConfig(args, getenv)
+	if errors.Is(err, errHelp) {
+		usage(stdout)
+		return exitOK
+	}
+	if err != nil {
+		return refuse(stderr, err)
+	}
+	s, err := open(ctx, c, slog.New(slog.NewTextHandler(stderr, nil)), to)
+	if err != nil {
+		return refuse(stderr, err)
+	}
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", c.addr)
+	if err != nil {
+		s.closeDatabases()
+		return refuse(stderr, err)
+	}
+	_, _ = fmt.Fprintf(stdout, "chat: serving http://%s (mode %s)\n", listener.Addr(), c.mode)
+	if err := s.serve(ctx, listener); err != nil {
+		_, _ = fmt.Fprintln(stderr, "chat:", err)
+		return exitError
+	}
+	return exitOK
+}
+
+func refuse(stderr io.Writer, err error) int {
+	_, _ = fmt.Fprintln(stderr, "chat:", err)
+	return exitUsage
+}
+
+// serve answers requests until ctx ends, then lets those that run finish.
+func (s *app) serve(ctx context.Context, listener net.Listener) error {
+	web := &http.Server{
+		Handler:           s.handler,
+		ReadHeaderTimeout: 10 * time.Second,
+		ReadTimeout:       30 * time.Second,
+		IdleTimeout:       2 * time.Minute,
+		ErrorLog:          slog.NewLogLogger(s.log.Handler(), slog.LevelWarn),
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- web.Serve(listener) }()
+	var err error
+	select {
+	case err = <-ended:
+	case <-ctx.Done():
+	}
+	s.stopping.Store(true)
+	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
+	defer cancel()
+	return errors.Join(err, web.Shutdown(last), s.close(last))
+}

@@ -1,0 +1,147 @@
+package server_test
+
+import (
+	"net/http"
+	"os"
+	"runtime"
+	"runtime/pprof"
+	"sync"
+	"testing"
+	"time"
+)
+
+// TestFiveHundredDuplicates asks 500 times at once for one creation. The handler
+// is entered once, and everybody gets the same bytes.
+func TestFiveHundredDuplicates(t *testing.T) { //nolint:paralleltest // counts goroutines
+	for _, mode := range modes {
+		t.Run(mode, func(t *testing.T) { storm(t, mode, 500) })
+	}
+}
+
+func storm(t *testing.T, mode string, n int) {
+	f, b := newFiles(t, mode), newBarrier()
+	s := serveHere(t, b.at(mode), f.args(time.Minute)...)
+	owner, other := s.signIn(t, "owner"), s.signIn(t, "other")
+	domain := openFile(t, f.domain)
+	baseline := s.goroutines()
+
+	b.armed.Store(true)
+	asked := creation(owner, "storm", "crew", other.ID)
+	answers := make([]answer, n)
+	var all sync.WaitGroup
+	for i := range n {
+		all.Go(func() {
+			a, err := s.settle(t.Context(), asked)
+			if err != nil {
+				t.Errorf("request %d: %v", i, err)
+			}
+			answers[i] = a
+		})
+	}
+	b.await(t)
+	s.othersGoOn(t, mode, other)
+	close(b.open)
+	all.Wait()
+
+	wantOneAnswer(t, answers)
+	if got := b.entered.Load(); got != 1+othersCreate(mode) {
+		t.Errorf("the handler was entered %d times", got)
+	}
+	if got := creations(t, domain, owner, asked.key); got != 1 {
+		t.Errorf("%d creations, want 1", got)
+	}
+	s.wantGoroutines(t, baseline)
+}
+
+// othersGoOn asks for another user while a leader is held.
+func (s *here) othersGoOn(t *testing.T, mode string, other user) {
+	t.Helper()
+	if groups := s.groupsOf(t, other); len(groups) != 0 {
+		t.Errorf("another user sees %d groups while the creation is held, want 0", len(groups))
+	}
+	if othersCreate(mode) > 0 {
+		s.send(t, creation(other, "other", "theirs")).want(t, http.StatusCreated, "")
+	}
+}
+
+// othersCreate is how many creations of others go on while a leader is held:
+// inline it holds SQLite's only write lock.
+func othersCreate(mode string) int64 {
+	if mode == inline {
+		return 0
+	}
+	return 1
+}
+
+func wantOneAnswer(t *testing.T, answers []answer) {
+	t.Helper()
+	first := 0
+	for i, a := range answers {
+		if a.Status != http.StatusCreated || a.Body != answers[0].Body {
+			t.Errorf("request %d got %d %q, request 0 %q", i, a.Status, a.Body, answers[0].Body)
+		}
+		if !a.Replayed {
+			first++
+		}
+		if a.Header.Get("Location") != answers[0].Header.Get("Location") {
+			t.Errorf("request %d got another Location", i)
+		}
+	}
+	if first != 1 {
+		t.Errorf("%d answers without Idempotent-Replayed, want 1", first)
+	}
+}
+
+// goroutines counts, with no connection idle.
+func (s *here) goroutines() int {
+	s.http.CloseIdleConnections()
+	return runtime.NumGoroutine()
+}
+
+// wantGoroutines waits until there are no more goroutines than there were.
+func (s *here) wantGoroutines(t *testing.T, baseline int) {
+	t.Helper()
+	deadline := time.Now().Add(patience)
+	for s.goroutines() > baseline {
+		if time.Now().After(deadline) {
+			_ = pprof.Lookup("goroutine").WriteTo(os.Stderr, 1)
+			t.Fatalf("%d goroutines, %d before", s.goroutines(), baseline)
+		}
+		if err := pause(t.Context(), 10*time.Millisecond); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestDuplicatesWait lets repeats wait in the server instead of coming back.
+func TestDuplicatesWait(t *testing.T) {
+	t.Parallel()
+	for _, mode := range []string{inline, leased} {
+		t.Run(mode, func(t *testing.T) {
+			t.Parallel()
+			f, b := newFiles(t, mode), newBarrier()
+			s := serveHere(t, b.at(mode), append(f.args(time.Minute), "-wait", patience.String())...)
+			owner := s.signIn(t, "owner")
+			b.armed.Store(true)
+			answers := make([]answer, 20)
+			var all sync.WaitGroup
+			ask := func(i int) {
+				all.Go(func() {
+					a, err := s.try(t.Context(), creation(owner, "k", "crew"))
+					if err != nil {
+						t.Errorf("request %d: %v", i, err)
+					}
+					answers[i] = a
+				})
+			}
+			ask(0)
+			b.await(t)
+			for i := 1; i < len(answers); i++ {
+				ask(i)
+			}
+			close(b.open)
+			all.Wait()
+			wantOneAnswer(t, answers)
+		})
+	}
+}
