@@ -9,8 +9,11 @@ import (
 // UUIDv7Time returns the time in a UUID of version 7 (RFC 9562), for
 // OperationOptions.KeyTime.
 func UUIDv7Time(key string) (time.Time, bool) {
+	if len(key) != 36 || key[8] != '-' || key[13] != '-' || key[18] != '-' || key[23] != '-' {
+		return time.Time{}, false
+	}
 	raw, err := hex.DecodeString(strings.ReplaceAll(key, "-", ""))
-	if err != nil || len(key) != 36 || len(raw) != 16 || raw[6]>>4 != 7 {
+	if err != nil || len(raw) != 16 || raw[6]>>4 != 7 {
 		return time.Time{}, false
 	}
 	var ms int64
@@ -27,8 +30,12 @@ func ULIDTime(key string) (time.Time, bool) {
 		return time.Time{}, false
 	}
 	var ms int64
-	for i, r := range strings.ToUpper(key) {
-		digit := strings.IndexRune(alphabet, r)
+	for i := range len(key) {
+		c := key[i]
+		if 'a' <= c && c <= 'z' {
+			c -= 'a' - 'A'
+		}
+		digit := strings.IndexByte(alphabet, c)
 		if digit < 0 {
 			return time.Time{}, false
 		}

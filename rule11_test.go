@@ -1,0 +1,250 @@
+package semel_test
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/store"
+	"github.com/semelgo/semel/store/memory"
+)
+
+// Rule 11: same key, other fingerprint: ErrMismatch in every state that can be
+// seen, before anything else is said. Fingerprints carry a version.
+
+func TestRule11InEveryState(t *testing.T) {
+	t.Parallel()
+	for _, pc := range policies() {
+		for _, s := range stands() {
+			if s == nothing {
+				continue
+			}
+			t.Run(pc.name+"/"+string(s), func(t *testing.T) {
+				bubble(t, func(t *testing.T) {
+					mem := memory.New(memory.Options{})
+					op := plain("op", semel.OperationOptions[string]{Policy: pc.p})
+					leave(t, mem, op.Call(me, "k", "in"), s)
+					before := record(t, mem, op.Call(me, "k", "in"))
+					p := start(t, mem, semel.Options{})
+					other := op.Call(me, "k", "other")
+					do(t.Context(), p, other, never(t)).wantErr(t, semel.ErrMismatch)
+					if pc.name == "unset" || pc.name == "Atomic" {
+						doTx(t.Context(), p, other, neverTx(t)).wantErr(t, semel.ErrMismatch)
+					}
+					if after := record(t, mem, other); after.Token != before.Token {
+						t.Errorf("the record went from %+v to %+v", before.Token, after.Token)
+					}
+					wantEdges(t, p.wire, tryNew)
+					p.seen.want(t, semel.EventMismatch)
+				})
+			})
+		}
+	}
+}
+
+// TestRule11BeforeTheDomainIsAsked: who asks with another request learns nothing
+// from the probe.
+func TestRule11BeforeTheDomainIsAsked(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		mem := memory.New(memory.Options{})
+		asked := false
+		probe := func(context.Context, semel.Scope, string) (any, bool, error) {
+			asked = true
+			return nil, false, nil
+		}
+		op := plain("op", semel.OperationOptions[string]{Policy: semel.Heal(probe)})
+		leave(t, mem, op.Call(me, "k", "in"), live)
+		p := start(t, mem, semel.Options{})
+		do(t.Context(), p, op.Call(me, "k", "other"), never(t)).wantErr(t, semel.ErrMismatch)
+		if asked {
+			t.Error("the probe was asked")
+		}
+	})
+}
+
+// TestRule11WhileItRunsInThisProcess: a follower of another request is told at
+// once, also when it would wait.
+func TestRule11WhileItRunsInThisProcess(t *testing.T) {
+	t.Parallel()
+	for name, wait := range map[string]time.Duration{"without waiting": 0, "waiting": time.Hour} {
+		t.Run(name, func(t *testing.T) {
+			eachDoor(t, func(t *testing.T, d door) {
+				p, _ := solo(t, semel.Options{Wait: wait})
+				op := plain("op", d.o)
+				d.ask(t.Context(), p, op.Call(me, "k", "in"), func(ctx context.Context) (string, error) {
+					began := time.Now()
+					d.ask(t.Context(), p, op.Call(me, "k", "other"), never(t)).wantErr(t, semel.ErrMismatch)
+					if took := time.Since(began); took != 0 {
+						t.Errorf("told after %v, want at once", took)
+					}
+					return "v", nil
+				}).want(t, "v", false)
+			})
+		})
+	}
+}
+
+// TestRule11WhileTheFirstOneIsAsking: callers of several requests that come at
+// the same time; one request wins, the others mismatch.
+func TestRule11WhileTheFirstOneIsAsking(t *testing.T) {
+	eachDoor(t, func(t *testing.T, d door) {
+		p, _ := solo(t, semel.Options{Wait: time.Hour})
+		op := plain("op", d.o)
+		gate := make(chan struct{})
+		p.wire.on(func(r request) fault {
+			if r.n == 1 && r.kind == swapCall {
+				return fault{gate: gate}
+			}
+			return fault{}
+		})
+		finish := make(chan struct{})
+		first := later(func() answer {
+			return d.ask(t.Context(), p, op.Call(me, "k", "in"), func(context.Context) (string, error) { <-finish; return "v", nil })
+		})
+		synctest.Wait()
+		same := later(func() answer { return d.ask(t.Context(), p, op.Call(me, "k", "in"), never(t)) })
+		other := later(func() answer { return d.ask(t.Context(), p, op.Call(me, "k", "other"), never(t)) })
+		synctest.Wait()
+		close(gate)
+		(<-other).wantErr(t, semel.ErrMismatch)
+		close(finish)
+		(<-first).want(t, "v", false)
+		(<-same).want(t, "v", true)
+	})
+}
+
+// TestRule11InlineOfAnotherProcess is invisible until it commits.
+func TestRule11InlineOfAnotherProcess(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		mem := memory.New(memory.Options{})
+		p, other := start(t, mem, semel.Options{}), start(t, mem, semel.Options{})
+		op := plain("op", semel.OperationOptions[string]{})
+		doTx(t.Context(), p, op.Call(me, "k", "in"), func(ctx context.Context, _ *memory.Tx) (string, error) {
+			doTx(ctx, other, op.Call(me, "k", "other"), neverTx(t)).wantErr(t, semel.ErrInProgress)
+			return "v", nil
+		}).want(t, "v", false)
+		doTx(t.Context(), other, op.Call(me, "k", "other"), neverTx(t)).wantErr(t, semel.ErrMismatch)
+	})
+}
+
+// TestRule11ScopesAndOperationsAreApart: the same key of somebody else, or of
+// another operation, is another record.
+func TestRule11ScopesAndOperationsAreApart(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		p, _ := solo(t, semel.Options{})
+		op, another := plain("op", semel.OperationOptions[string]{}), plain("another", semel.OperationOptions[string]{})
+		calls := []semel.Call{
+			op.Call(me, "k", "1"), op.Call(semel.ScopeOf("you"), "k", "2"), another.Call(me, "k", "3"), op.Call(me, "K", "4"),
+			op.Call(semel.ScopeOf("m", "e"), "k", "5"), op.Call(semel.Shared(), "k", "6"), op.Call(semel.ScopeOf("*"), "k", "7"),
+			op.Call(me, "k ", "8"),
+		}
+		for i, c := range calls {
+			v := string(rune('a' + i))
+			do(t.Context(), p, c, says(v)).want(t, v, false)
+		}
+		for i, c := range calls {
+			do(t.Context(), p, c, never(t)).want(t, string(rune('a'+i)), true)
+		}
+	})
+}
+
+type order struct {
+	Item  string
+	Count int
+	Trace string
+}
+
+func itemOf(o order) any { return o.Item }
+
+func itemAndCountOf(o order) any {
+	return struct {
+		Item  string
+		Count int
+	}{o.Item, o.Count}
+}
+
+// TestRule11FingerprintsOfOtherVersions: each program knows its own choice of
+// fields and those before it, and refuses what is newer.
+func TestRule11FingerprintsOfOtherVersions(t *testing.T) {
+	t.Parallel()
+	version := func(n int) *semel.Operation[order] {
+		fields := []func(order) any{itemOf, itemAndCountOf}
+		return semel.Define("op", semel.OperationOptions[order]{Fingerprints: fields[:n]})
+	}
+	stored := order{"book", 1, "abc"}
+	tests := []struct {
+		name         string
+		stored, asks int
+		with         order
+		want         error
+	}{
+		{"whole input, same", 0, 0, stored, nil},
+		{"whole input, other", 0, 0, order{"book", 1, "xyz"}, semel.ErrMismatch},
+		{"fields, others do not count", 1, 1, order{"book", 2, "xyz"}, nil},
+		{"fields, other", 1, 1, order{"pen", 1, "abc"}, semel.ErrMismatch},
+		{"whole input by a newer program", 0, 2, stored, nil},
+		{"whole input by a newer program, other", 0, 2, order{"book", 1, "xyz"}, semel.ErrMismatch},
+		{"older fields by a newer program", 1, 2, order{"book", 2, "xyz"}, nil},
+		{"older fields by a newer program, other", 1, 2, order{"pen", 1, "abc"}, semel.ErrMismatch},
+		{"newer fields by an older program", 2, 1, stored, semel.ErrMismatch},
+		{"newer fields by the first program", 1, 0, stored, semel.ErrMismatch},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				p, _ := solo(t, semel.Options{})
+				do(t.Context(), p, version(tt.stored).Call(me, "k", stored), says("v")).want(t, "v", false)
+				a := do(t.Context(), p, version(tt.asks).Call(me, "k", tt.with), never(t))
+				if tt.want == nil {
+					a.want(t, "v", true)
+				} else {
+					a.wantErr(t, tt.want)
+				}
+			})
+		})
+	}
+}
+
+// TestRule11AlgorithmOfANewerProgram: a fingerprint made in a way this program
+// does not know is refused, not guessed at.
+func TestRule11AlgorithmOfANewerProgram(t *testing.T) {
+	t.Parallel()
+	for name, stored := range map[string][]byte{"newer": {2, 0}, "empty": {}, "short": {1}, "long": make([]byte, 99)} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				p, mem := solo(t, semel.Options{})
+				call := plain("op", semel.OperationOptions[string]{}).Call(me, "k", "in")
+				to := store.Record{
+					ID: call.ID(), Token: store.Token{State: store.Pending, Owner: 1},
+					Operation: "op", Scope: me.Bytes(), Key: "k", Fingerprint: stored,
+				}
+				if _, err := mem.Swap(t.Context(), []store.Change{{To: to}}); err != nil {
+					t.Fatal(err)
+				}
+				do(t.Context(), p, call, never(t)).wantErr(t, semel.ErrMismatch)
+				doTx(t.Context(), p, call, neverTx(t)).wantErr(t, semel.ErrMismatch)
+			})
+		})
+	}
+}
+
+// TestRule11RawInputsAreComparedByteForByte.
+func TestRule11RawInputsAreComparedByteForByte(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		p, _ := solo(t, semel.Options{})
+		op := semel.Define("op", semel.OperationOptions[semel.Raw]{})
+		body := semel.Raw("{\"a\": 1}\xff")
+		do(t.Context(), p, op.Call(me, "k", body), says("v")).want(t, "v", false)
+		do(t.Context(), p, op.Call(me, "k", semel.Raw("{\"a\": 1}\xff")), never(t)).want(t, "v", true)
+		do(t.Context(), p, op.Call(me, "k", semel.Raw("{\"a\":1}\xff")), never(t)).wantErr(t, semel.ErrMismatch)
+		do(t.Context(), p, op.Call(me, "k", nil), never(t)).wantErr(t, semel.ErrMismatch)
+		chosen := semel.Define("chosen", semel.OperationOptions[order]{
+			Fingerprints: []func(order) any{func(o order) any { return semel.Raw(o.Item) }},
+		})
+		do(t.Context(), p, chosen.Call(me, "k", order{"\xff", 1, ""}), says("v")).want(t, "v", false)
+		do(t.Context(), p, chosen.Call(me, "k", order{"\xff", 2, ""}), never(t)).want(t, "v", true)
+		do(t.Context(), p, chosen.Call(me, "k", order{"\xfe", 1, ""}), never(t)).wantErr(t, semel.ErrMismatch)
+	})
+}

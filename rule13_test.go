@@ -1,0 +1,169 @@
+package semel_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/store"
+	"github.com/semelgo/semel/store/memory"
+)
+
+// Rule 13: correctness never needs background work. With no sweeper ever
+// running, what a dead leader left blocks nothing but its own key, and a retry
+// of that key settles it as the policy says.
+
+func TestRule13ARetrySettlesWhatADeadLeaderLeft(t *testing.T) {
+	t.Parallel()
+	for _, pc := range policies() {
+		t.Run(pc.name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				mem := memory.New(memory.Options{})
+				op := plain("op", semel.OperationOptions[string]{Policy: pc.p})
+				call := op.Call(me, "k", "in")
+				die(t, start(t, mem, semel.Options{}), call)
+				p := start(t, mem, semel.Options{})
+				wantUnaffected(t, p, op, "before")
+				if !pc.found { // evidence need not wait
+					pass(lease - 1)
+					do(t.Context(), p, call, never(t)).wantErr(t, semel.ErrInProgress)
+					pass(1)
+				}
+				wantSettled(t, p, mem, call, pc)
+				wantUnaffected(t, p, op, "after")
+				if n := p.wire.count(scanCall) + p.wire.count(purgeCall); n != 0 {
+					t.Errorf("%d scans and purges, want no background work", n)
+				}
+			})
+		})
+	}
+}
+
+// wantSettled asks for a key whose leader died, and checks that it is settled as
+// the policy says, for everybody and for ever.
+func wantSettled(t *testing.T, p *process, mem *memory.Store, call semel.Call, pc policyCase) {
+	t.Helper()
+	switch {
+	case pc.found:
+		do(t.Context(), p, call, never(t)).want(t, "found", true)
+		wantState(t, mem, call, store.Succeeded)
+	case pc.again:
+		do(t.Context(), p, call, says("again")).want(t, "again", false)
+		do(t.Context(), p, call, never(t)).want(t, "again", true)
+		if r := wantState(t, mem, call, store.Succeeded); r.Attempt != 2 {
+			t.Errorf("attempt %d succeeded, want 2", r.Attempt)
+		}
+	default:
+		do(t.Context(), p, call, never(t)).wantErr(t, semel.ErrInDoubt)
+		do(t.Context(), p, call, never(t)).wantErr(t, semel.ErrInDoubt)
+		wantState(t, mem, call, store.InDoubt)
+	}
+}
+
+// wantUnaffected runs another key of the same operation and scope: nothing of
+// the dead leader's is noticed.
+func wantUnaffected(t *testing.T, p *process, op *semel.Operation[string], key string) {
+	t.Helper()
+	call := op.Call(me, key, "in")
+	began := time.Now()
+	do(t.Context(), p, call, says("v")).want(t, "v", false)
+	if took := time.Since(began); took != 0 {
+		t.Errorf("another key took %v, want no time", took)
+	}
+}
+
+// TestRule13DeadLeaderOfATransaction: inline a crash leaves nothing, leased the
+// lease is waited for. The transaction that was open is gone with its process.
+func TestRule13DeadLeaderOfATransaction(t *testing.T) {
+	eachShape(t, func(t *testing.T, s shape) {
+		mem := memory.New(memory.Options{})
+		dead, p := start(t, mem, semel.Options{}), start(t, mem, semel.Options{})
+		op := plain("op", s.o)
+		call := op.Call(me, "k", "in")
+		dead.wire.on(commits(commitDropped))
+		s.ask(t.Context(), dead, call, func(ctx context.Context, tx *memory.Tx) (string, error) {
+			_, _ = puts("e", "first")(ctx, tx)
+			dead.wire.on(func(r request) fault { return fault{before: errDead} })
+			return "first", errDead
+		})
+		wantEffect(t, mem, "e", false)
+		if s.leased {
+			wantState(t, mem, call, store.InProgress)
+			s.ask(t.Context(), p, call, neverTx(t)).wantErr(t, semel.ErrInProgress)
+			pass(lease)
+		}
+		s.ask(t.Context(), p, call, puts("e", "second")).want(t, "second", false)
+		wantEffect(t, mem, "e", true)
+	})
+}
+
+// TestRule13DeadLeaderThatHadCommitted: the record tells, at once.
+func TestRule13DeadLeaderThatHadCommitted(t *testing.T) {
+	eachShape(t, func(t *testing.T, s shape) {
+		mem := memory.New(memory.Options{})
+		dead, p := start(t, mem, semel.Options{}), start(t, mem, semel.Options{})
+		call := plain("op", s.o).Call(me, "k", "in")
+		s.ask(t.Context(), dead, call, func(ctx context.Context, tx *memory.Tx) (string, error) {
+			dead.wire.on(func(r request) fault {
+				if r.kind == atomicCall {
+					return fault{}
+				}
+				return fault{before: errDead}
+			})
+			return puts("e", "first")(ctx, tx)
+		})
+		dead.wire.die()
+		s.ask(t.Context(), p, call, neverTx(t)).want(t, "first", true)
+		wantEffect(t, mem, "e", true)
+	})
+}
+
+// TestRule13InlineAfterALeasedLeader: an operation that was leased and is now
+// inline goes on where the dead leader stood.
+func TestRule13InlineAfterALeasedLeader(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		mem := memory.New(memory.Options{})
+		before := plain("op", semel.OperationOptions[string]{Policy: semel.Atomic()})
+		die(t, start(t, mem, semel.Options{}), before.Call(me, "k", "in"))
+		p := start(t, mem, semel.Options{})
+		call := before.Call(me, "k", "in")
+		doTx(t.Context(), p, call, neverTx(t)).wantErr(t, semel.ErrInProgress)
+		pass(lease)
+		doTx(t.Context(), p, call, puts("e", "v")).want(t, "v", false)
+		if r := wantState(t, mem, call, store.Succeeded); r.Attempt != 2 {
+			t.Errorf("attempt %d succeeded, want 2", r.Attempt)
+		}
+	})
+}
+
+// TestRule13EveryRetryFindsTheSame: several processes that come upon the same
+// dead leader at once; one runs, and all get its answer.
+func TestRule13EveryRetryFindsTheSame(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		mem := memory.New(memory.Options{})
+		call := plain("op", semel.OperationOptions[string]{Policy: semel.Keyed()}).Call(me, "k", "in")
+		die(t, start(t, mem, semel.Options{}), call)
+		pass(lease)
+		var runs counted
+		var answers []<-chan answer
+		for range 8 {
+			p := start(t, mem, semel.Options{Wait: time.Minute})
+			answers = append(answers, later(func() answer {
+				return do(t.Context(), p, call, runs.of(func(context.Context) (string, error) { pass(time.Second); return "v", nil }))
+			}))
+		}
+		first := 0
+		for _, c := range answers {
+			a := <-c
+			if !a.replayed {
+				first++
+			}
+			a.want(t, "v", a.replayed)
+		}
+		runs.want(t, 1)
+		if first != 1 {
+			t.Errorf("%d callers were told that it is not a replay, want one", first)
+		}
+	})
+}
