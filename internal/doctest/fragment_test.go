@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/migrate"
+	"github.com/semelgo/semel/store/sqlite"
 )
 
 // What the README's fragment takes for granted.
@@ -17,7 +19,7 @@ type (
 )
 
 // fragment holds the README's fragment as it stands there, so that it is
-// compiled. TestReadmeFragmentsCompile compares the two.
+// compiled and run. TestReadmeFragmentsRun compares the two.
 func fragment(ctx context.Context, engine *semel.Engine[*sql.Tx], createGroup *semel.Operation[newGroup], userID, key string, req newGroup,
 	insertGroup func(context.Context, *sql.Tx, newGroup) (Group, error),
 ) (Group, bool, error) {
@@ -26,10 +28,9 @@ func fragment(ctx context.Context, engine *semel.Engine[*sql.Tx], createGroup *s
 	return group, replayed, err
 }
 
-// TestReadmeFragmentsCompile finds every incomplete piece of Go of the README in
-// this file.
-func TestReadmeFragmentsCompile(t *testing.T) {
-	_ = fragment // compiled is all it has to be
+// TestReadmeFragmentsRun finds every incomplete piece of Go of the README in this
+// file, and runs it.
+func TestReadmeFragmentsRun(t *testing.T) {
 	here := flat(read(t, filepath.Join("internal", "doctest", "fragment_test.go")))
 	found := 0
 	for _, b := range blocks(read(t, english)) {
@@ -41,8 +42,38 @@ func TestReadmeFragmentsCompile(t *testing.T) {
 			t.Errorf("the README's fragment is not compiled here:\n%s", b.text)
 		}
 	}
-	if found == 0 {
-		t.Error("the README has no fragment: this test looked at nothing")
+	if found != 1 {
+		t.Errorf("the README has %d fragments, want the one that is run here", found)
+	}
+	runFragment(t)
+}
+
+// runFragment asks twice for one key.
+func runFragment(t *testing.T) {
+	t.Helper()
+	db, err := sqlite.Open(filepath.Join(t.TempDir(), "groups.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { db.Close() })
+	if err := migrate.SQLite(t.Context(), db); err != nil {
+		t.Fatal(err)
+	}
+	engine, err := semel.New(sqlite.New(db), semel.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	createGroup := semel.Define("create_group", semel.OperationOptions[newGroup]{})
+	made := int64(0)
+	insertGroup := func(context.Context, *sql.Tx, newGroup) (Group, error) {
+		made++
+		return Group{ID: made}, nil
+	}
+	for _, wantReplay := range []bool{false, true} {
+		got, replayed, err := fragment(t.Context(), engine, createGroup, "ann", "the-key", newGroup{"friends"}, insertGroup)
+		if err != nil || replayed != wantReplay || got.ID != 1 {
+			t.Errorf("the fragment returned %+v, %t, %v, want the first group, %t", got, replayed, err, wantReplay)
+		}
 	}
 }
 
