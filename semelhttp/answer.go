@@ -14,16 +14,14 @@ import (
 
 // answer tells the client what the engine has told: the handler's own response
 // when that is what stands, what is stored, or a problem.
-func (x *exchange) answer(v any, replayed bool, err error) {
+func (x *exchange) answer(own bool, v any, replayed bool, err error) {
 	switch {
-	case err == nil && !replayed:
-		x.send()
-	case err == nil:
-		x.replay(v)
-	case x.stands(err):
+	case err != nil && !x.stands(err):
+		x.refuse(err)
+	case err != nil || own:
 		x.send()
 	default:
-		x.refuse(err)
+		x.replay(v, replayed)
 	}
 }
 
@@ -57,8 +55,9 @@ func (x *exchange) send() {
 	x.capture.trailers()
 }
 
-// replay answers with a stored response.
-func (x *exchange) replay(v any) {
+// replay answers with a stored response. It is none of the handler's, but is not
+// a replay when evidence that this very attempt looked for has made it.
+func (x *exchange) replay(v any, replayed bool) {
 	raw, _ := v.(semel.Raw)
 	stored, err := ParseResponse(raw)
 	if err != nil {
@@ -66,7 +65,9 @@ func (x *exchange) replay(v any) {
 		return
 	}
 	x.abort()
-	x.w.Header().Set(HeaderReplayed, "true")
+	if replayed {
+		x.w.Header().Set(HeaderReplayed, "true")
+	}
 	writeStored(x.w, stored)
 }
 

@@ -38,11 +38,12 @@ func Atomic[Tx any](e *semel.Engine[Tx], op *semel.Operation[Request], o Options
 	return s.protect(op, true, func(x *exchange, call semel.Call, next http.Handler) {
 		ctx, taken, cancel := patience(x.r)
 		defer cancel()
-		x.answer(semel.DoTx(ctx, e, call, func(ctx context.Context, _ Tx) (any, error) {
+		v, replayed, err := semel.DoTx(ctx, e, call, func(ctx context.Context, _ Tx) (any, error) {
 			if !taken() {
-				return nil, ctx.Err()
+				return nil, context.Canceled
 			}
 			return x.run(ctx, next)
-		}))
+		})
+		x.answer(!replayed, v, replayed, err)
 	}), nil
 }

@@ -135,6 +135,18 @@ func (c *capture) pass() {
 	c.body = nil
 }
 
+// reset drops what was written, so that the handler can answer anew. What is on
+// its way to the client cannot be taken back.
+func (c *capture) reset() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.closed, c.refused = false, 0
+	if c.passing || c.hijacked {
+		return
+	}
+	c.status, c.sent, c.body, c.size = 0, nil, nil, 0
+}
+
 // result returns the response and whether it can be stored.
 func (c *capture) result() (r Response, storable bool) {
 	c.mu.Lock()
@@ -142,21 +154,8 @@ func (c *capture) result() (r Response, storable bool) {
 	if c.status == 0 && !c.hijacked {
 		c.begin(http.StatusOK)
 	}
-	if !c.passing && !c.hijacked {
-		c.guessType()
-	}
 	r = Response{Status: c.status, Header: c.sent, Body: c.body}
 	return r, !c.passing && !c.hijacked && c.size <= c.limit && c.status >= http.StatusOK
-}
-
-// guessType names the Content-Type that net/http would guess, so that it is
-// stored and does not depend on who sends the response.
-func (c *capture) guessType() {
-	_, named := c.sent["Content-Type"]
-	if named || len(c.body) == 0 || c.sent.Get("Content-Encoding") != "" {
-		return
-	}
-	c.sent.Set("Content-Type", http.DetectContentType(c.body))
 }
 
 // started reports whether the handler has written anything of its response.

@@ -3,7 +3,6 @@ package semelhttp
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"net/http"
 	"strconv"
 
@@ -21,6 +20,9 @@ type exchange struct {
 	capture *capture // nil: the handler was not run
 	own     Response // what it has answered, when it was
 	details []byte   // of the failure that its answer is to be kept as
+
+	committed bool // InTx has taken the answer for the outcome
+	undone    bool // InTx has rolled back, and has not committed since
 }
 
 // onceFunc runs x's handler once for call and answers.
@@ -55,11 +57,10 @@ func (s *settings) unprotected(r *http.Request, sealed bool) bool {
 	return s.Optional && !sealed && len(r.Header.Values(HeaderKey)) == 0
 }
 
-var errNothingWritten = errors.New("semelhttp: the function given to InTx has written no response; write it there, status included, because it commits with the transaction")
-
 // run lets next answer, and returns what its answer is for the engine: a
 // result, or an error that says what the status says.
 func (x *exchange) run(ctx context.Context, next http.Handler) (any, error) {
+	x.capture = newCapture(x.w, x.s.MaxResponse, x.sealed)
 	r := again(ctx, x.r, x.body)
 	defer func() {
 		x.capture.close()
@@ -68,21 +69,17 @@ func (x *exchange) run(ctx context.Context, next http.Handler) (any, error) {
 		}
 	}()
 	next.ServeHTTP(x.capture, r)
-	if x.capture.close() > 0 {
-		return nil, ErrResponseClosed // told to the engine's Observer
+	late := x.capture.close()
+	switch {
+	case x.committed && late > 0:
+		return nil, ErrResponseClosed // the engine tells its Observer
+	case x.committed:
+		return nil, nil // InTx has told the engine
+	case x.undone:
+		return x.afterRollback()
+	default:
+		return x.outcome()
 	}
-	return x.outcome()
-}
-
-// committing is what the engine stores when the transaction of InTx commits.
-func (x *exchange) committing(any) (any, error) {
-	if !x.capture.started() {
-		return nil, errNothingWritten
-	}
-	x.capture.close()
-	own, storable := x.capture.result()
-	x.own = own
-	return x.stored(storable), nil
 }
 
 // outcome is what the response says of the operation.

@@ -44,34 +44,39 @@ func Middleware(e semel.Runner, op *semel.Operation[Request], o Options) (func(h
 		return nil, err
 	}
 	return s.protect(op, false, func(x *exchange, call semel.Call, next http.Handler) {
-		x.answer(x.lease(e, call, next))
+		ctx, taken, cancel := patience(x.r)
+		defer cancel()
+		a, out, err := semel.Begin(ctx, e, call)
+		own := false
+		if a != nil {
+			out, own, err = x.attempt(a, taken, next)
+		}
+		if err != nil {
+			x.answer(false, nil, false, err)
+			return
+		}
+		var raw semel.Raw
+		if !own {
+			err = out.Decode(&raw)
+		}
+		x.answer(own, raw, out.Replayed, err)
 	}), nil
 }
 
-// lease runs the handler as one attempt, or returns what stands.
-func (x *exchange) lease(e semel.Runner, call semel.Call, next http.Handler) (v any, replayed bool, err error) {
-	ctx, taken, cancel := patience(x.r)
-	defer cancel()
-	a, out, err := semel.Begin(ctx, e, call)
-	if err != nil {
-		return nil, false, err
-	}
-	if a != nil {
-		out, err = x.attempt(a, taken, next)
-	}
-	if err != nil || !out.Replayed {
-		return nil, false, err
-	}
-	var raw semel.Raw
-	err = out.Decode(&raw)
-	return raw, true, err
-}
-
-func (x *exchange) attempt(a *semel.Attempt, taken func() bool, next http.Handler) (*semel.Outcome, error) {
+// attempt runs the handler as one attempt. Own says that what stands is what
+// the handler wrote, and not what others or the domain say.
+func (x *exchange) attempt(a *semel.Attempt, taken func() bool, next http.Handler) (out *semel.Outcome, own bool, err error) {
 	defer a.Abandon()
 	if !taken() {
-		return a.End(nil, semel.NotCommitted(context.Canceled))
+		out, err = a.End(nil, semel.NotCommitted(context.Canceled))
+		return out, false, err
 	}
-	a.EncodeWith(x.committing)
-	return a.End(x.run(a.Context(), next))
+	a.EncodeWith(x.commit)
+	if u, ok := any(a).(interface{ UndoneWith(fn func()) }); ok {
+		u.UndoneWith(x.undo)
+	}
+	v, herr := x.run(a.Context(), next)
+	out, err = a.End(v, herr)
+	own = err == nil && !out.Replayed && (x.committed || herr == nil)
+	return out, own, err
 }
