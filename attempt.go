@@ -26,6 +26,7 @@ type Attempt struct {
 
 	mu     sync.Mutex // guards what follows
 	encode func(any) (any, error)
+	undone func()
 	inTx   bool // runTx is under way
 	txOpen bool // its transaction has begun
 	ended  bool
@@ -88,6 +89,15 @@ func (a *Attempt) EncodeWith(fn func(v any) (any, error)) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.encode = fn
+}
+
+// UndoneWith is for adapters: fn is called when the transaction of [InTx] is
+// rolled back, or what became of it is not known, before InTx returns. What the
+// adapter has taken for the outcome inside it is then none.
+func (a *Attempt) UndoneWith(fn func()) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.undone = fn
 }
 
 // End records how the operation ended and returns what stands, which is not

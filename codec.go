@@ -35,6 +35,10 @@ func decodeResult(outcome []byte, into any) error {
 	}
 	text := outcome[1:]
 	raw, wantRaw := into.(*Raw)
+	if v, ok := into.(*any); ok && outcome[0] == outcomeRaw {
+		*v = append(Raw{}, text...)
+		return nil
+	}
 	switch {
 	case outcome[0] == outcomeTombstone:
 		return fmt.Errorf("%w: %s", ErrResultUnavailable, text)

@@ -148,6 +148,21 @@ func VerdictOf(err error) store.Verdict {
 	}
 }
 
+// replayedError is a stored failure that was answered from the record. It says
+// what the failure says: the same to the first caller and to the last.
+type replayedError struct{ failure error }
+
+func (e *replayedError) Error() string { return e.failure.Error() }
+func (e *replayedError) Unwrap() error { return e.failure }
+
+// Replayed reports whether err is a stored [*Failure] that an earlier attempt,
+// or another caller's, made: what replayed is for a result.
+func Replayed(err error) bool {
+	var attempt *AttemptError
+	var replayed *replayedError
+	return !errors.As(err, &attempt) && errors.As(err, &replayed)
+}
+
 type markedError struct {
 	err  error
 	keep bool

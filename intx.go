@@ -66,11 +66,16 @@ func InTx[T, Tx any](ctx context.Context, e *Engine[Tx], fn func(ctx context.Con
 }
 
 // runTx runs fn and ends the attempt in one transaction.
-func (a *Attempt) runTx(ctx context.Context, fn func(context.Context, any) (any, error)) error {
+func (a *Attempt) runTx(ctx context.Context, fn func(context.Context, any) (any, error)) (err error) {
 	if err := a.enterTx(); err != nil {
 		return err
 	}
-	defer a.leaveTx()
+	defer func() {
+		a.leaveTx()
+		if err != nil && a.undone != nil {
+			a.undone()
+		}
+	}()
 	var outcome []byte
 	var fnErr error
 	verdict, err := a.c.atomic(ctx, a.call.id, false, func(ctx context.Context, tx any, _ store.Standing) (*store.Change, error) {
