@@ -213,6 +213,16 @@ func (q *ask) first(ctx context.Context) (store.Record, error) {
 	}
 }
 
+// mayBeNew is ErrKeyExpired when no record stands and the key is too old to be
+// a new one.
+func (q *ask) mayBeNew(ctx context.Context) error {
+	if expired, err := q.keyExpired(); err != nil || !expired {
+		return err
+	}
+	_, err := q.first(ctx)
+	return err
+}
+
 // keyExpired tells whether the time in the key is older than any record that
 // may stand, or in the future.
 func (q *ask) keyExpired() (bool, error) {

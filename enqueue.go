@@ -27,6 +27,9 @@ func EnqueueTx[Tx any](ctx context.Context, e *Engine[Tx], tx Tx, c Call, delay 
 	if identity.Input, err = json.Marshal(c.input); err != nil {
 		return false, invalid("Input", "cannot be stored: "+err.Error())
 	}
+	if err := e.ask(c, policyUnset).mayBeNew(ctx); err != nil {
+		return false, err
+	}
 	create := event{step: stepCreate, owner: newOwner(), same: c.is, identity: identity, delay: delay}
 	d := next(store.Record{}, create)
 	answers, err := e.swapTx(ctx, tx, []store.Change{d.change})

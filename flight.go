@@ -17,15 +17,19 @@ type flights struct {
 }
 
 // flight is one key's way through: undecided while its first caller asks the
-// store, then either running with that caller as the leader, or landed.
+// store, then either running, with that caller as the leader or waiting for one
+// of another process, or landed.
 type flight struct {
 	fingerprint []byte
+	begun       time.Time
 	decided     chan struct{} // closed once running is known
+	unseen      chan struct{} // closed once its first caller waits for somebody it cannot see
 	done        chan struct{} // closed once landed
+
+	waits bool // unseen is closed; only its first caller looks
 
 	// Written before decided is closed.
 	running bool
-	begun   time.Time
 	// Written before done is closed.
 	stands store.Record
 	err    error
@@ -41,18 +45,34 @@ func (f *flights) join(id store.ID, fingerprint []byte) (*flight, bool) {
 	if f.running == nil {
 		f.running = make(map[store.ID]*flight)
 	}
-	mine := &flight{fingerprint: fingerprint, decided: make(chan struct{}), done: make(chan struct{})}
+	mine := &flight{
+		fingerprint: fingerprint, begun: now(),
+		decided: make(chan struct{}), unseen: make(chan struct{}), done: make(chan struct{}),
+	}
 	f.running[id] = mine
 	return mine, true
 }
 
-// lead tells the others that the flight's first caller is the leader.
+// lead tells the others that somebody runs what the flight asks for: its first
+// caller, or another process.
 func (f *flights) lead(mine *flight) {
 	if mine.running {
 		return
 	}
-	mine.running, mine.begun = true, now()
+	mine.running = true
 	close(mine.decided)
+}
+
+// wait tells the others that the flight's first caller waits, while stands is
+// all that can be seen: they need a place to wait, as it does.
+func (f *flights) wait(mine *flight, stands store.Record) {
+	switch {
+	case stands.State != store.Absent:
+		f.lead(mine)
+	case !mine.waits:
+		mine.waits = true
+		close(mine.unseen)
+	}
 }
 
 // land ends the flight with what stands, or with why that is not known.

@@ -12,16 +12,14 @@ import (
 // follow answers from another caller's flight of the same key. It returns
 // nothing when the flight landed on nothing, so that the asker begins anew.
 func (q *ask) follow(ctx context.Context, f *flight) (*Outcome, error) {
-	select {
-	case <-f.decided:
-	case <-ctx.Done():
-		return nil, ctx.Err()
+	if err := q.decided(ctx, f); err != nil {
+		return nil, err
 	}
 	if f.running {
 		if !q.call.same(f.fingerprint) {
 			return nil, q.refusal(ctx, sayMismatch, q.call.identity())
 		}
-		if err := q.attach(ctx, f); err != nil {
+		if err := q.attach(ctx, f, f.done); err != nil {
 			return nil, err
 		}
 	}
@@ -36,19 +34,37 @@ func (q *ask) follow(ctx context.Context, f *flight) (*Outcome, error) {
 	case sayMismatch, sayDoubt:
 		return nil, q.refusal(ctx, d.say, f.stands)
 	default:
-		if errors.Is(f.err, ErrInProgress) {
+		if errors.Is(f.err, ErrInProgress) && until(q.deadline) <= 0 {
 			return nil, f.err
 		}
 		return nil, nil
 	}
 }
 
-// attach waits for a leader in this process: nothing but a goroutine waits.
-func (q *ask) attach(ctx context.Context, f *flight) error {
+// decided waits until it is known whether the flight is running. That takes one
+// answer of the store, or a place to wait.
+func (q *ask) decided(ctx context.Context, f *flight) error {
+	select {
+	case <-f.decided:
+		return nil
+	default:
+	}
+	select {
+	case <-f.decided:
+		return nil
+	case <-f.unseen:
+		return q.attach(ctx, f, f.decided)
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// attach waits for a flight of this process: nothing but a goroutine waits.
+func (q *ask) attach(ctx context.Context, f *flight, over <-chan struct{}) error {
 	if !q.sit() {
 		return &waitError{after: retryAfter(store.Record{Since: since(f.begun)})}
 	}
-	err := await(ctx, f.done, q.deadline)
+	err := await(ctx, over, q.deadline)
 	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
 		return &waitError{after: retryAfter(store.Record{Since: since(f.begun)})}
 	}
@@ -62,7 +78,11 @@ func (q *ask) wait(ctx context.Context, stands store.Record) (store.Record, erro
 	if left <= 0 || !q.sit() {
 		return stands, &waitError{after: retryAfter(stands)}
 	}
-	poll := min(max(stands.Since/4, 20*time.Millisecond), time.Second)
+	if q.flight != nil {
+		q.c.flights.wait(q.flight, stands)
+	}
+	waited := q.times.wait - left
+	poll := min(max(stands.Since/4, waited/4, 20*time.Millisecond), time.Second)
 	if err := pause(ctx, min(jitter(poll), left)); err != nil {
 		return stands, err
 	}
@@ -93,7 +113,7 @@ func (q *ask) rise() {
 func (c *Core) replay(ctx context.Context, stands store.Record) (*Outcome, error) {
 	c.see(ctx, EventReplayed, stands, nil)
 	if stands.State == store.Failed {
-		return nil, decodeFailure(stands.Outcome)
+		return nil, &replayedError{decodeFailure(stands.Outcome)}
 	}
 	return &Outcome{Record: stands, Replayed: true}, nil
 }

@@ -129,8 +129,9 @@ func TestRule07InATransaction(t *testing.T) {
 		t.Run(s.name, func(t *testing.T) {
 			eachAbrupt(t, func(t *testing.T, ab abrupt) {
 				p, mem := solo(t, semel.Options{})
-				s.o.OnError = semel.Keep
-				call := plain("op", s.o).Call(me, "k", "in")
+				o := s.o // the bubbles share s
+				o.OnError = semel.Keep
+				call := plain("op", o).Call(me, "k", "in")
 				ab.wantAbrupt(t, func() answer {
 					return s.ask(t.Context(), p, call, func(ctx context.Context, tx *memory.Tx) (string, error) {
 						_, _ = puts("e", "v")(ctx, tx)

@@ -1,0 +1,178 @@
+package semel_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/store"
+	"github.com/semelgo/semel/store/memory"
+)
+
+// inTx runs fn in a transaction of the caller's own; an error rolls it back.
+func inTx(t *testing.T, mem *memory.Store, fn func(tx *memory.Tx) error) error {
+	t.Helper()
+	_, err := mem.Atomic(t.Context(), store.ID{}, false,
+		func(_ context.Context, tx *memory.Tx, _ store.Standing) (*store.Change, error) { return nil, fn(tx) })
+	return err
+}
+
+// enqueue enqueues call in a transaction of its own.
+func enqueue(t *testing.T, p *process, mem *memory.Store, call semel.Call, delay time.Duration) {
+	t.Helper()
+	err := inTx(t, mem, func(tx *memory.Tx) error {
+		added, err := semel.EnqueueTx(t.Context(), p.Engine, tx, call, delay)
+		if !added && err == nil {
+			t.Error("EnqueueTx added nothing")
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatalf("EnqueueTx: %v", err)
+	}
+}
+
+func TestEnqueueTxIsWhatADirectCallRuns(t *testing.T) {
+	eachDoor(t, func(t *testing.T, d door) {
+		p, mem := solo(t, semel.Options{})
+		call := plain("op", d.o).Call(me, "k", "the input")
+		enqueue(t, p, mem, call, 0)
+		r := wantState(t, mem, call, store.Pending)
+		if got, want := string(r.Input), `"the input"`; got != want || r.Expire != 0 {
+			t.Errorf("recorded the input %s, to expire in %v; want %s, never", got, r.Expire, want)
+		}
+		d.ask(t.Context(), p, call, says("v")).want(t, "v", false)
+		d.ask(t.Context(), p, call, never(t)).want(t, "v", true)
+		if r := wantState(t, mem, call, store.Succeeded); r.Attempt != 1 || string(r.Input) != `"the input"` {
+			t.Errorf("attempt %d succeeded, with the input %s; want 1 and what was enqueued", r.Attempt, r.Input)
+		}
+	})
+}
+
+// TestEnqueueTxSharesTheFateOfItsTransaction.
+func TestEnqueueTxSharesTheFateOfItsTransaction(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		p, mem := solo(t, semel.Options{})
+		call := plain("op", semel.OperationOptions[string]{}).Call(me, "k", "in")
+		err := inTx(t, mem, func(tx *memory.Tx) error {
+			if added, err := semel.EnqueueTx(t.Context(), p.Engine, tx, call, 0); !added || err != nil {
+				t.Errorf("EnqueueTx = %v, %v, want added", added, err)
+			}
+			wantState(t, mem, call, store.Absent) // nobody else sees it yet
+			return errBoom
+		})
+		if !errors.Is(err, errBoom) {
+			t.Fatalf("Atomic: %v", err)
+		}
+		wantState(t, mem, call, store.Absent)
+		enqueue(t, p, mem, call, 0)
+		wantState(t, mem, call, store.Pending)
+	})
+}
+
+func TestEnqueueTxAgain(t *testing.T) {
+	t.Parallel()
+	for _, s := range stands() {
+		t.Run(string(s), func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				p, mem := solo(t, semel.Options{})
+				op := plain("op", semel.OperationOptions[string]{})
+				leave(t, mem, op.Call(me, "k", "in"), s)
+				before := record(t, mem, op.Call(me, "k", "in"))
+				_ = inTx(t, mem, func(tx *memory.Tx) error {
+					added, err := semel.EnqueueTx(t.Context(), p.Engine, tx, op.Call(me, "k", "in"), 0)
+					if err != nil || added != (s == nothing) {
+						t.Errorf("EnqueueTx = %v, %v, want added %v", added, err, s == nothing)
+					}
+					for range 2 { // also in the same transaction
+						added, err = semel.EnqueueTx(t.Context(), p.Engine, tx, op.Call(me, "k", "in"), 0)
+						if err != nil || added {
+							t.Errorf("EnqueueTx again = %v, %v, want nothing added", added, err)
+						}
+					}
+					added, err = semel.EnqueueTx(t.Context(), p.Engine, tx, op.Call(me, "k", "other"), 0)
+					if added || !errors.Is(err, semel.ErrMismatch) {
+						t.Errorf("EnqueueTx of another input = %v, %v, want ErrMismatch", added, err)
+					}
+					return nil
+				})
+				after := record(t, mem, op.Call(me, "k", "in"))
+				if s != nothing && !cmp.Equal(before, after) {
+					t.Errorf("the record changed:\n%s", cmp.Diff(before, after))
+				}
+			})
+		})
+	}
+}
+
+// TestEnqueueTxMeetsAnOpenTransaction of somebody else: nobody waits.
+func TestEnqueueTxMeetsAnOpenTransaction(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		p, mem := solo(t, semel.Options{})
+		call := plain("op", semel.OperationOptions[string]{}).Call(me, "k", "in")
+		_ = inTx(t, mem, func(outer *memory.Tx) error {
+			if added, err := semel.EnqueueTx(t.Context(), p.Engine, outer, call, 0); !added || err != nil {
+				t.Errorf("EnqueueTx = %v, %v, want added", added, err)
+			}
+			return inTx(t, mem, func(tx *memory.Tx) error {
+				added, err := semel.EnqueueTx(t.Context(), p.Engine, tx, call, 0)
+				if added || !errors.Is(err, semel.ErrInProgress) || semel.RetryAfter(err) <= 0 {
+					t.Errorf("EnqueueTx = %v, %v, want ErrInProgress", added, err)
+				}
+				do(t.Context(), p, call, never(t)).wantErr(t, semel.ErrInProgress)
+				return nil
+			})
+		})
+	})
+}
+
+func TestEnqueueTxErrors(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		p, mem := solo(t, semel.Options{})
+		call := plain("op", semel.OperationOptions[string]{}).Call(me, "k", "in")
+		_ = inTx(t, mem, func(tx *memory.Tx) error {
+			_, err := semel.EnqueueTx(t.Context(), p.Engine, tx, call, -1)
+			wantField(t, err, "delay")
+			unstorable := semel.Define("op", semel.OperationOptions[func()]{Fingerprints: []func(func()) any{func(func()) any { return 1 }}})
+			_, err = semel.EnqueueTx(t.Context(), p.Engine, tx, unstorable.Call(me, "k", nil), 0)
+			wantField(t, err, "Input")
+			for _, f := range []fault{{before: errCut}, {refuse: errCut}} {
+				p.wire.on(func(request) fault { return f })
+				if added, err := semel.EnqueueTx(t.Context(), p.Engine, tx, call, 0); added || !errors.Is(err, errCut) {
+					t.Errorf("EnqueueTx = %v, %v, want the store's error", added, err)
+				}
+			}
+			return errBoom
+		})
+		p.wire.heal()
+		wantState(t, mem, call, store.Absent)
+	})
+}
+
+// TestEnqueueTxOfAnExpiredKey: a late duplicate is not enqueued again either.
+func TestEnqueueTxOfAnExpiredKey(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		p, mem := solo(t, semel.Options{})
+		op := plain("op", semel.OperationOptions[string]{KeyTime: semel.UUIDv7Time})
+		old := op.Call(me, uuidv7(time.Now()), "in")
+		enqueue(t, p, mem, old, 0)
+		pass(48 * time.Hour)
+		gone := op.Call(me, uuidv7(time.Now().Add(-48*time.Hour-time.Second)), "in")
+		_ = inTx(t, mem, func(tx *memory.Tx) error {
+			if added, err := semel.EnqueueTx(t.Context(), p.Engine, tx, old, 0); added || err != nil {
+				t.Errorf("EnqueueTx of what stands = %v, %v, want nothing added", added, err)
+			}
+			if added, err := semel.EnqueueTx(t.Context(), p.Engine, tx, gone, 0); added || !errors.Is(err, semel.ErrKeyExpired) {
+				t.Errorf("EnqueueTx of an old key = %v, %v, want ErrKeyExpired", added, err)
+			}
+			_, err := semel.EnqueueTx(t.Context(), p.Engine, tx, op.Call(me, "no time", "in"), 0)
+			wantField(t, err, "Key")
+			return nil
+		})
+		wantState(t, mem, gone, store.Absent)
+	})
+}
