@@ -83,7 +83,7 @@ func (ep Endpoint[In, T]) serve(s *settings, w http.ResponseWriter, r *http.Requ
 	ctx := context.WithoutCancel(r.Context()) // a client that hangs up changes nothing
 	v, replayed, err := ep.Run(ctx, ep.Operation.Call(scope, key, in), in)
 	failure, failed := storedFailure(err)
-	if replayed && (err == nil || failed) {
+	if replayed && err == nil || semel.Replayed(err) {
 		w.Header().Set(HeaderReplayed, "true")
 	}
 	switch {

@@ -72,9 +72,7 @@ func (x *exchange) attempt(a *semel.Attempt, taken func() bool, next http.Handle
 		return out, false, err
 	}
 	a.EncodeWith(x.commit)
-	if u, ok := any(a).(interface{ UndoneWith(fn func()) }); ok {
-		u.UndoneWith(x.undo)
-	}
+	a.UndoneWith(x.undo)
 	v, herr := x.run(a.Context(), next)
 	out, err = a.End(v, herr)
 	own = err == nil && !out.Replayed && (x.committed || herr == nil)

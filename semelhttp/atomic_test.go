@@ -1,0 +1,273 @@
+package semelhttp_test
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"log"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/semelhttp"
+	"github.com/semelgo/semel/store"
+)
+
+func quiet() *log.Logger { return log.New(io.Discard, "", 0) }
+
+// effects counts what a handler did, and puts it into its transaction too.
+type effects struct {
+	b *bench
+	n atomic.Int64
+}
+
+// in has one effect in the transaction the middleware opened.
+func (e *effects) in(t *testing.T, r *http.Request) {
+	t.Helper()
+	tx, ok := semel.TxOf(r.Context(), e.b.Engine)
+	if !ok {
+		t.Error("the handler finds no transaction")
+		return
+	}
+	if err := tx.Put(fmt.Sprintf("effect/%d", e.n.Add(1)), []byte(r.URL.Path)); err != nil {
+		t.Errorf("Put: %v", err)
+	}
+}
+
+// committed counts the effects that are there.
+func (e *effects) committed() (n int) {
+	for i := range e.n.Load() {
+		if _, ok := e.b.store.Value(fmt.Sprintf("effect/%d", i+1)); ok {
+			n++
+		}
+	}
+	return n
+}
+
+func wantEffects(t *testing.T, e *effects, ran, committed int) {
+	t.Helper()
+	if got := int(e.n.Load()); got != ran {
+		t.Errorf("the handler ran %d times, want %d", got, ran)
+	}
+	if got := e.committed(); got != committed {
+		t.Errorf("%d effects are there, want %d", got, committed)
+	}
+}
+
+func TestAtomicReplays(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, semel.Options{})
+	fx := &effects{b: b}
+	srv := b.atomicServer(t, define("create", semel.OperationOptions[semelhttp.Request]{}), options(),
+		func(w http.ResponseWriter, r *http.Request) {
+			fx.in(t, r)
+			h := w.Header()
+			h.Set("Location", "/ops/7")
+			h.Set("ETag", `"v1"`)
+			h.Set("Content-Type", "application/vnd.ops+json")
+			h.Add("Link", `</a>; rel="next", </b>; rel="last"`)
+			h.Add("Link", `</c>; rel="up"`)
+			h.Add("Set-Cookie", "session=1")
+			h.Add("X-Request-Id", "r1")
+			h.Set("Date", "Mon, 01 Jan 2001 00:00:00 GMT")
+			h.Set("Keep-Alive", "timeout=5")
+			h.Set(semelhttp.HeaderReplayed, "true") // not for the handler to say
+			w.WriteHeader(http.StatusCreated)
+			_, _ = io.WriteString(w, `{"id":7}`)
+		})
+	first := ask{}.do(t, srv)
+	wantFirst(t, first, http.StatusCreated, `{"id":7}`)
+	if first.header.Get("Set-Cookie") != "session=1" || first.header.Get("X-Request-Id") != "r1" {
+		t.Errorf("the first caller's headers are %v, want all that the handler set", first.header)
+	}
+	for range 3 {
+		again := ask{key: []string{`"k1"`}}.do(t, srv)
+		wantReplay(t, again, first)
+		if got := again.header["Link"]; len(got) != 2 {
+			t.Errorf("replayed Link = %q, want its two lines as they were", got)
+		}
+		for _, name := range []string{"Set-Cookie", "X-Request-Id", "Keep-Alive"} {
+			if got := again.header[name]; got != nil {
+				t.Errorf("replayed %s = %q, want none", name, got)
+			}
+		}
+		if strings.Contains(again.header.Get("Date"), "2001") {
+			t.Error("the first answer's Date was replayed")
+		}
+	}
+	wantEffects(t, fx, 1, 1)
+}
+
+// gzipped is not text, and is not to be touched.
+const gzipped = "\x1f\x8b\x08\x00\xff\x00"
+
+func TestEveryKindOfResultIsReplayed(t *testing.T) {
+	t.Parallel()
+	big := bytes.Repeat([]byte("0123456789abcdef"), 60_000)
+	for name, c := range map[string]struct {
+		status int
+		body   string
+		answer http.HandlerFunc
+	}{
+		"nothing at all": {200, "", func(http.ResponseWriter, *http.Request) {}},
+		"headers alone":  {200, "", func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("Etag", "1") }},
+		"no content":     {204, "", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(204) }},
+		"accepted":       {202, "", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(202) }},
+		"see other": {303, "", func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Location", "/ops/7")
+			w.WriteHeader(303)
+		}},
+		"empty body":   {200, "", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(nil) }},
+		"null":         {200, "null", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "null") }},
+		"type guessed": {200, "<html>", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "<html>") }},
+		"not guessed": {200, "<html>", func(w http.ResponseWriter, _ *http.Request) {
+			w.Header()["Content-Type"] = nil
+			fmt.Fprint(w, "<html>")
+		}},
+		"in many pieces": {200, "abc", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "a"); fmt.Fprint(w, "b", "c") }},
+		"copied": {200, "copied", func(w http.ResponseWriter, _ *http.Request) {
+			_, _ = io.Copy(w, io.LimitReader(strings.NewReader("copied and more"), 6))
+		}},
+		"read from": {200, "read", func(w http.ResponseWriter, _ *http.Request) {
+			_, _ = w.(io.ReaderFrom).ReadFrom(strings.NewReader("read"))
+		}},
+		"compressed": {200, gzipped, func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Encoding", "gzip")
+			_, _ = io.WriteString(w, gzipped)
+		}},
+		"wrong length": {200, "abc", func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Length", "999")
+			fmt.Fprint(w, "abc")
+		}},
+		"header set too late": {200, "abc", func(w http.ResponseWriter, _ *http.Request) {
+			fmt.Fprint(w, "abc")
+			w.Header().Set("Etag", "late")
+			w.WriteHeader(500)
+		}},
+		"nearly a megabyte": {200, string(big), func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(big) }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := newBench(t, semel.Options{})
+			raw := &http.Client{Transport: &http.Transport{DisableCompression: true}}
+			defer raw.CloseIdleConnections()
+			handler := func(fx *effects, in func()) http.HandlerFunc {
+				return func(w http.ResponseWriter, r *http.Request) {
+					fx.n.Add(1)
+					in()
+					c.answer(w, r)
+				}
+			}
+			op := define("answer", semel.OperationOptions[semelhttp.Request]{})
+			held := define("hold", semel.OperationOptions[semelhttp.Request]{})
+			fx, hx := &effects{b: b}, &effects{b: b}
+			check := func(first, again answer) {
+				t.Helper()
+				wantFirst(t, first, c.status, c.body)
+				wantReplay(t, again, first)
+				if first.header.Get("Etag") == "late" {
+					t.Error("a header set after the status was sent")
+				}
+			}
+			srv := b.atomicServer(t, op, options(), handler(fx, func() {}))
+			check(ask{client: noRedirect(raw)}.do(t, srv), ask{client: noRedirect(raw)}.do(t, srv))
+			srv = b.leasedServer(t, held, options(), handler(hx, func() {}))
+			check(ask{client: noRedirect(raw)}.do(t, srv), ask{client: noRedirect(raw)}.do(t, srv))
+			if fx.n.Load() != 1 || hx.n.Load() != 1 {
+				t.Errorf("ran %d and %d times, want once each", fx.n.Load(), hx.n.Load())
+			}
+		})
+	}
+}
+
+func noRedirect(c *http.Client) *http.Client {
+	stay := new(*c)
+	stay.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	return stay
+}
+
+// status is a handler that has its effect and answers with the status that the
+// request asks for, until told otherwise.
+func (e *effects) status(t *testing.T, now *atomic.Int64) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		e.in(t, r)
+		w.Header().Set("Content-Type", "text/plain")
+		w.Header().Set("Location", "/why")
+		w.WriteHeader(int(now.Load()))
+		fmt.Fprintf(w, "said %d, for the %d. time", now.Load(), e.n.Load())
+	}
+}
+
+// TestAtomicKeepsARefusal: the writes are gone, the answer stays, for ever.
+func TestAtomicKeepsARefusal(t *testing.T) {
+	t.Parallel()
+	for _, status := range []int{400, 402, 404, 409, 410, 422} {
+		b := newBench(t, semel.Options{})
+		fx, now := &effects{b: b}, new(atomic.Int64)
+		now.Store(int64(status))
+		srv := b.atomicServer(t, define("op", semel.OperationOptions[semelhttp.Request]{}), options(), fx.status(t, now))
+		first := ask{}.do(t, srv)
+		wantFirst(t, first, status, fmt.Sprintf("said %d, for the 1. time", status))
+		now.Store(201) // too late
+		wantReplay(t, ask{}.do(t, srv), first)
+		wantReplay(t, ask{}.do(t, srv), first)
+		wantEffects(t, fx, 1, 0)
+		if r := b.record(t, "op", "k1"); r.State != store.Failed {
+			t.Errorf("%d: the record is %v, want Failed", status, r.State)
+		}
+		wantFirst(t, ask{key: []string{"k2"}}.do(t, srv), 201, "said 201, for the 2. time")
+	}
+}
+
+// TestAtomicNeverStoresThese: what was not allowed, and what broke, leaves
+// nothing behind, even where the operation keeps its failures.
+func TestAtomicNeverStoresThese(t *testing.T) {
+	t.Parallel()
+	for _, status := range []int{401, 403, 408, 413, 415, 423, 425, 429, 500, 501, 502, 503, 504} {
+		for _, onError := range []semel.OnError{semel.Release, semel.Keep} {
+			b := newBench(t, semel.Options{})
+			fx, now := &effects{b: b}, new(atomic.Int64)
+			now.Store(int64(status))
+			op := define("op", semel.OperationOptions[semelhttp.Request]{OnError: onError})
+			srv := b.atomicServer(t, op, options(), fx.status(t, now))
+			wantFirst(t, ask{}.do(t, srv), status, fmt.Sprintf("said %d, for the 1. time", status))
+			wantFirst(t, ask{}.do(t, srv), status, fmt.Sprintf("said %d, for the 2. time", status))
+			wantEffects(t, fx, 2, 0)
+			if r := b.record(t, "op", "k1"); r.State != store.Absent {
+				t.Errorf("%d: the record is %v, want none", status, r.State)
+			}
+			now.Store(201)
+			first := ask{}.do(t, srv)
+			wantFirst(t, first, 201, "said 201, for the 3. time")
+			wantReplay(t, ask{}.do(t, srv), first)
+			wantEffects(t, fx, 3, 1)
+		}
+	}
+}
+
+// TestAtomicLeased: with a lease the claim commits first; the answers are the
+// same.
+func TestAtomicLeased(t *testing.T) {
+	t.Parallel()
+	for status, want := range map[int]store.State{201: store.Succeeded, 409: store.Failed, 403: store.Pending, 500: store.Pending} {
+		b := newBench(t, semel.Options{})
+		fx, now := &effects{b: b}, new(atomic.Int64)
+		now.Store(int64(status))
+		op := define("op", semel.OperationOptions[semelhttp.Request]{
+			Policy: semel.Atomic(), Lease: 1 << 35, OnError: semel.Keep,
+		})
+		srv := b.atomicServer(t, op, options(), fx.status(t, now))
+		first := ask{}.do(t, srv)
+		wantFirst(t, first, status, fmt.Sprintf("said %d, for the 1. time", status))
+		if r := b.record(t, "op", "k1"); r.State != want {
+			t.Errorf("%d: the record is %v, want %v", status, r.State, want)
+		}
+		if again := (ask{}).do(t, srv); want.Final() {
+			wantReplay(t, again, first)
+		} else {
+			wantFirst(t, again, status, fmt.Sprintf("said %d, for the 2. time", status))
+		}
+	}
+}

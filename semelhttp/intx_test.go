@@ -1,0 +1,335 @@
+package semelhttp_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/semelhttp"
+	"github.com/semelgo/semel/store"
+)
+
+func inTxOp(onError semel.OnError) *semel.Operation[semelhttp.Request] {
+	return define("op", plain{Policy: semel.Atomic(), OnError: onError})
+}
+
+// TestInTxStoresWhatWasWrittenInside, and nothing that comes after it.
+func TestInTxStoresWhatWasWrittenInside(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, semel.Options{})
+	fx := &effects{b: b}
+	srv := b.leasedServer(t, inTxOp(semel.Release), options(), func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("ETag", "1")
+		_, err := semel.InTx(r.Context(), b.Engine, func(ctx context.Context, tx semelTx) (struct{}, error) {
+			fx.in(t, r.WithContext(ctx))
+			w.Header().Set("Location", "/ops/7")
+			w.WriteHeader(http.StatusCreated)
+			_, err := io.WriteString(w, "inside")
+			return struct{}{}, err
+		})
+		if err != nil {
+			t.Errorf("InTx: %v", err)
+		}
+		w.Header().Set("Location", "/ops/8")
+		if n, err := io.WriteString(w, "after"); n != 0 || !errors.Is(err, semelhttp.ErrResponseClosed) {
+			t.Errorf("a write after InTx = %d, %v", n, err)
+		}
+		if err := http.NewResponseController(w).Flush(); !errors.Is(err, semelhttp.ErrResponseClosed) {
+			t.Errorf("Flush after InTx: %v", err)
+		}
+		w.WriteHeader(http.StatusInternalServerError)
+	})
+	first := ask{}.do(t, srv)
+	wantFirst(t, first, http.StatusCreated, "inside")
+	if first.header.Get("Location") != "/ops/7" || first.header.Get("Etag") != "1" {
+		t.Errorf("headers %v", first.header)
+	}
+	wantReplay(t, ask{}.do(t, srv), first)
+	wantEffects(t, fx, 1, 1)
+	late := b.events.of(semel.EventAfterOutcome)
+	if len(late) != 1 || !errors.Is(late[0].Err, semelhttp.ErrResponseClosed) {
+		t.Errorf("observed %+v, want one event for the late writes", late)
+	}
+}
+
+// TestInTxAlone: a handler that does nothing after it is not alarming.
+func TestInTxAlone(t *testing.T) {
+	t.Parallel()
+	for _, status := range []int{200, 204, 409, 500} { // it committed, whatever it says
+		b := newBench(t, semel.Options{})
+		fx := &effects{b: b}
+		srv := b.leasedServer(t, inTxOp(semel.Keep), options(), func(w http.ResponseWriter, r *http.Request) {
+			_, err := semel.InTx(r.Context(), b.Engine, func(ctx context.Context, _ semelTx) (int, error) {
+				fx.in(t, r.WithContext(ctx))
+				w.WriteHeader(status)
+				return 0, nil
+			})
+			if err != nil {
+				t.Errorf("InTx: %v", err)
+			}
+		})
+		first := ask{}.do(t, srv)
+		wantFirst(t, first, status, "")
+		wantReplay(t, ask{}.do(t, srv), first)
+		wantEffects(t, fx, 1, 1)
+		if late := b.events.of(semel.EventAfterOutcome); len(late) != 0 {
+			t.Errorf("%d: observed %+v, want nothing", status, late)
+		}
+	}
+}
+
+// TestInTxWithoutAResponse fails at the first try of its writer, and does not
+// commit an answer that nobody wrote.
+func TestInTxWithoutAResponse(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, semel.Options{})
+	fx := &effects{b: b}
+	srv := b.leasedServer(t, inTxOp(semel.Release), options(), func(w http.ResponseWriter, r *http.Request) {
+		_, err := semel.InTx(r.Context(), b.Engine, func(ctx context.Context, _ semelTx) (int, error) {
+			fx.in(t, r.WithContext(ctx))
+			return 7, nil
+		})
+		if err == nil || !strings.Contains(err.Error(), "written no response") {
+			t.Errorf("InTx = %v, want an error that says what to do", err)
+		}
+		_, _ = io.WriteString(w, "too late")
+	})
+	wantProblem(t, ask{}.do(t, srv), http.StatusServiceUnavailable, "unavailable")
+	wantEffects(t, fx, 1, 0)
+}
+
+var errDomain = errors.New("the domain says no")
+
+// TestInTxRolledBack: what was written for the transaction goes with it, and
+// what the handler says then is its answer.
+func TestInTxRolledBack(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		then   http.HandlerFunc
+		status int
+		body   string
+		state  store.State
+	}{
+		"breaks":         {func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "broken", 500) }, 500, "broken\n", store.Pending},
+		"not allowed":    {func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "no", 403) }, 403, "no\n", store.Pending},
+		"refuses":        {func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "taken", 409) }, 409, "taken\n", store.Succeeded},
+		"says nothing":   {func(http.ResponseWriter, *http.Request) {}, 503, "", store.Pending},
+		"claims success": {func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "fine") }, 503, "", store.Pending},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			for _, onError := range []semel.OnError{semel.Release, semel.Keep} {
+				b := newBench(t, semel.Options{})
+				fx := &effects{b: b}
+				srv := b.leasedServer(t, inTxOp(onError), options(), func(w http.ResponseWriter, r *http.Request) {
+					_, err := semel.InTx(r.Context(), b.Engine, func(ctx context.Context, _ semelTx) (int, error) {
+						fx.in(t, r.WithContext(ctx))
+						w.WriteHeader(http.StatusCreated)
+						_, _ = io.WriteString(w, "created")
+						return 0, errDomain
+					})
+					if !errors.Is(err, errDomain) {
+						t.Errorf("InTx = %v", err)
+					}
+					c.then(w, r)
+				})
+				first := ask{}.do(t, srv)
+				if c.body == "" {
+					wantProblem(t, first, c.status, "unavailable")
+				} else {
+					wantFirst(t, first, c.status, c.body)
+				}
+				wantEffects(t, fx, 1, 0)
+				if got := b.record(t, "op", "k1").State; got != c.state {
+					t.Errorf("the record is %v, want %v", got, c.state)
+				}
+				if c.state == store.Succeeded {
+					wantReplay(t, ask{}.do(t, srv), first)
+				}
+			}
+		})
+	}
+}
+
+// TestInTxAgain: after a rollback it may be called again, and what the last one
+// wrote is the answer.
+func TestInTxAgain(t *testing.T) {
+	t.Parallel()
+	b, n := newBench(t, semel.Options{}), new(atomic.Int64)
+	fx := &effects{b: b}
+	srv := b.leasedServer(t, inTxOp(semel.Release), options(), func(w http.ResponseWriter, r *http.Request) {
+		for try := 1; try <= 2; try++ {
+			_, err := semel.InTx(r.Context(), b.Engine, func(ctx context.Context, _ semelTx) (int, error) {
+				fx.in(t, r.WithContext(ctx))
+				w.WriteHeader(200 + try)
+				fmt.Fprintf(w, "try %d", n.Add(1))
+				if try == 1 {
+					return 0, errDomain
+				}
+				return 0, nil
+			})
+			if (err != nil) != (try == 1) {
+				t.Errorf("try %d: %v", try, err)
+			}
+		}
+	})
+	first := ask{}.do(t, srv)
+	wantFirst(t, first, 202, "try 2")
+	wantReplay(t, ask{}.do(t, srv), first)
+	wantEffects(t, fx, 2, 1)
+}
+
+// TestInTxCommitFails: proven not to have happened, the handler may say so; not
+// known, nobody says anything but that.
+func TestInTxCommitFails(t *testing.T) {
+	t.Parallel()
+	lost := errors.New("connection lost")
+	for name, c := range map[string]struct {
+		end   func(*bench) (store.Verdict, error)
+		check func(*testing.T, *bench, answer)
+	}{
+		"not committed": {
+			func(*bench) (store.Verdict, error) { return store.NotCommitted, lost },
+			func(t *testing.T, b *bench, got answer) {
+				wantFirst(t, got, 500, "sorry\n")
+				if s := b.record(t, "op", "k1").State; s != store.Pending {
+					t.Errorf("the record is %v, want Pending", s)
+				}
+			},
+		},
+		"unknown, committed after all": {
+			func(*bench) (store.Verdict, error) { return store.Unknown, lost },
+			func(t *testing.T, b *bench, got answer) {
+				wantFirst(t, got, 201, "created")
+				if s := b.record(t, "op", "k1").State; s != store.Succeeded {
+					t.Errorf("the record is %v, want Succeeded", s)
+				}
+			},
+		},
+		"unknown for good": {
+			func(b *bench) (store.Verdict, error) { b.store.down.Store(true); return store.Unknown, lost },
+			func(t *testing.T, b *bench, got answer) {
+				wantProblem(t, got, http.StatusServiceUnavailable, "outcome_unknown")
+			},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := newBench(t, semel.Options{RecordTimeout: 1 << 27})
+			rolledBack := name == "not committed"
+			srv := b.leasedServer(t, inTxOp(semel.Release), options(), func(w http.ResponseWriter, r *http.Request) {
+				end := func(store.Verdict, error) (store.Verdict, error) { return c.end(b) }
+				b.store.commit.Store(&end)
+				_, err := semel.InTx(r.Context(), b.Engine, func(context.Context, semelTx) (int, error) {
+					w.WriteHeader(201)
+					_, _ = io.WriteString(w, "created")
+					if rolledBack {
+						return 0, lost
+					}
+					return 0, nil
+				})
+				if err != nil {
+					http.Error(w, "sorry", 500)
+				}
+			})
+			c.check(t, b, ask{}.do(t, srv))
+		})
+	}
+}
+
+// TestPanicLeavesTheTruth: it goes on, to the client as a broken connection,
+// and the record is what it would be without it.
+func TestPanicLeavesTheTruth(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		op     *semel.Operation[semelhttp.Request]
+		leased bool
+		inTx   bool
+		state  store.State
+		effect int
+	}{
+		"atomic":         {define("op", plain{}), false, false, store.Absent, 0},
+		"atomic, leased": {define("op", plain{Policy: semel.Atomic(), Lease: 1 << 40}), false, false, store.Pending, 0},
+		"hold":           {define("op", plain{}), true, false, store.InDoubt, 0},
+		"before InTx":    {inTxOp(semel.Keep), true, false, store.Pending, 0},
+		"after InTx":     {inTxOp(semel.Keep), true, true, store.Succeeded, 1},
+	} {
+		for _, value := range []any{"boom", http.ErrAbortHandler} {
+			t.Run(fmt.Sprint(name, " ", value), func(t *testing.T) {
+				t.Parallel()
+				b := newBench(t, semel.Options{})
+				fx, seen := &effects{b: b}, make(chan any, 1)
+				handler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+					w.WriteHeader(http.StatusCreated)
+					if c.inTx {
+						_, _ = semel.InTx(r.Context(), b.Engine, func(ctx context.Context, _ semelTx) (int, error) {
+							fx.in(t, r.WithContext(ctx))
+							return 0, nil
+						})
+					} else if !c.leased {
+						fx.in(t, r)
+					}
+					panic(value)
+				})
+				protect, err := semelhttp.Middleware(b.Engine, c.op, options())
+				if !c.leased {
+					protect, err = semelhttp.Atomic(b.Engine, c.op, options())
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+				inner := protect(handler)
+				srv := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+					defer func() {
+						seen <- recover()
+						panic(http.ErrAbortHandler)
+					}()
+					inner.ServeHTTP(w, r)
+				}))
+				req := ask{}.request(t, srv)
+				req.GetBody = nil // or the client would repeat it by itself
+				if got, err := http.DefaultClient.Do(req); err == nil {
+					got.Body.Close()
+					t.Errorf("the client got %d, want a broken connection", got.StatusCode)
+				}
+				if got := <-seen; got != value {
+					t.Errorf("recovered %v, want the handler's own %v", got, value)
+				}
+				if got := b.record(t, "op", "k1").State; got != c.state {
+					t.Errorf("the record is %v, want %v", got, c.state)
+				}
+				if got := fx.committed(); got != c.effect {
+					t.Errorf("%d effects, want %d", got, c.effect)
+				}
+			})
+		}
+	}
+}
+
+// TestAtomicCommitFails: the handler's answer is told only when it stands.
+func TestAtomicCommitFails(t *testing.T) {
+	t.Parallel()
+	b, n := newBench(t, semel.Options{RecordTimeout: 1 << 27}), new(atomic.Int64)
+	srv := b.atomicServer(t, define("op", plain{}), options(), created(n))
+	unknown := func(store.Verdict, error) (store.Verdict, error) {
+		b.store.down.Store(true)
+		return store.Unknown, errDown
+	}
+	b.store.commit.Store(&unknown)
+	got := ask{}.do(t, srv)
+	wantProblem(t, got, http.StatusServiceUnavailable, "outcome_unknown")
+	if got.header.Get("Location") != "" {
+		t.Error("a header of the handler came through")
+	}
+	b.store.down.Store(false)
+	got = ask{}.do(t, srv) // it had committed
+	if got.status != http.StatusCreated || got.body != "run 1" || !got.replayed() {
+		t.Errorf("the retry got %d %q", got.status, got.body)
+	}
+}

@@ -1,0 +1,128 @@
+package semelhttp_test
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"mime/multipart"
+	"net"
+	"net/http"
+	"os"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/semelhttp"
+)
+
+// TestHandlerSeesItsRequest: routed, with its body, however it was framed.
+func TestHandlerSeesItsRequest(t *testing.T) {
+	t.Parallel()
+	both(t, func(t *testing.T, serve serveFunc) {
+		b := newBench(t, semel.Options{})
+		srv := serve(b, define("op", plain{}), options(), func(w http.ResponseWriter, r *http.Request) {
+			body, err := io.ReadAll(r.Body)
+			fmt.Fprintf(w, "%s %s %q %d %v %v", r.Pattern, r.PathValue("id"), body, r.ContentLength, r.TransferEncoding, err)
+		})
+		want := `/ops/{id} 7 "{\"n\":1}" 7 [] <nil>`
+		first := ask{path: "/ops/7"}.do(t, srv)
+		wantFirst(t, first, http.StatusOK, want)
+		chunked := ask{path: "/ops/7"}.request(t, srv)
+		chunked.Body, chunked.ContentLength = io.NopCloser(strings.NewReader(`{"n":1}`)), -1
+		resp, err := http.DefaultClient.Do(chunked)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		if resp.Header.Get(semelhttp.HeaderReplayed) != "true" {
+			t.Errorf("the same request in chunks got %d, not a replay", resp.StatusCode)
+		}
+		other := ask{path: "/ops/7", key: []string{"k2"}}.request(t, srv)
+		other.Body, other.ContentLength = io.NopCloser(strings.NewReader(`{"n":1}`)), -1
+		resp, err = http.DefaultClient.Do(other)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		if body, err := io.ReadAll(resp.Body); string(body) != want || err != nil {
+			t.Errorf("in chunks the handler sees %q, %v, want %q", body, err, want)
+		}
+	})
+}
+
+// TestRequestFields: what the fingerprint is made of.
+func TestRequestFields(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, semel.Options{})
+	seen := make(chan semelhttp.Request, 10)
+	op := define("op", plain{Fingerprints: []func(semelhttp.Request) any{func(r semelhttp.Request) any {
+		seen <- r
+		return r.Body
+	}}})
+	srv := b.atomicServer(t, op, options(), func(http.ResponseWriter, *http.Request) {})
+	first := ask{path: "/ops/a%2Fb?y=2&x=1", mediaType: `Text/Plain;  charset="UTF-8"`, body: "b"}.do(t, srv)
+	got, want := fmt.Sprintf("%+v", <-seen), fmt.Sprintf("%+v", semelhttp.Request{
+		Method: "POST", Route: "/ops/{id}", Path: "/ops/a%2Fb", Query: "y=2&x=1",
+		MediaType: "text/plain; charset=UTF-8", Body: []byte("b"),
+	})
+	if got != want {
+		t.Errorf("the operation's input is %s, want %s", got, want)
+	}
+	// This operation compares the body alone.
+	wantReplay(t, ask{method: "PATCH", body: "b"}.do(t, srv), first)
+}
+
+// TestUploadsAreRemoved: the files of a form that the handler parsed do not
+// outlive it.
+func TestUploadsAreRemoved(t *testing.T) {
+	t.Setenv("TMPDIR", t.TempDir())
+	b, n := newBench(t, semel.Options{}), new(atomic.Int64)
+	srv := b.leasedServer(t, define("op", plain{}), options(), func(_ http.ResponseWriter, r *http.Request) {
+		if err := r.ParseMultipartForm(0); err != nil { // all of it into files
+			t.Errorf("ParseMultipartForm: %v", err)
+		}
+		files, err := os.ReadDir(os.TempDir())
+		if err != nil || len(files) == 0 {
+			t.Errorf("the upload is in no file: %v", err)
+		}
+		n.Add(1)
+	})
+	var form bytes.Buffer
+	w := multipart.NewWriter(&form)
+	part, err := w.CreateFormFile("file", "a.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, _ = part.Write(bytes.Repeat([]byte("x"), 1<<19))
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	wantFirst(t, ask{body: form.String(), mediaType: w.FormDataContentType()}.do(t, srv), http.StatusOK, "")
+	if files, err := os.ReadDir(os.TempDir()); err != nil || len(files) != 0 || n.Load() != 1 {
+		t.Errorf("%d files are left after %d runs, %v", len(files), n.Load(), err)
+	}
+}
+
+// TestHalfABody is nobody's request.
+func TestHalfABody(t *testing.T) {
+	t.Parallel()
+	b, n := newBench(t, semel.Options{}), new(atomic.Int64)
+	srv := b.leasedServer(t, define("op", plain{}), options(), created(n))
+	conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", strings.TrimPrefix(srv, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	fmt.Fprint(conn, "POST /ops HTTP/1.1\r\nHost: h\r\nX-User: ann\r\nIdempotency-Key: k1\r\nContent-Length: 100\r\n\r\nhalf")
+	if err := conn.(*net.TCPConn).CloseWrite(); err != nil {
+		t.Fatal(err)
+	}
+	reply, err := io.ReadAll(conn)
+	if err != nil || !strings.HasPrefix(string(reply), "HTTP/1.1 400") || !strings.Contains(string(reply), "body_unreadable") {
+		t.Errorf("got %q, %v, want 400 body_unreadable", reply, err)
+	}
+	if n.Load() != 0 {
+		t.Error("the handler ran")
+	}
+}

@@ -1,0 +1,563 @@
+package semelhttp_test
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httptrace"
+	"net/textproto"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/semelhttp"
+	"github.com/semelgo/semel/store"
+)
+
+// wantTombstone checks that repeats are told that it succeeded, and no more.
+func wantTombstone(t *testing.T, b *bench, srv string, n *atomic.Int64) {
+	t.Helper()
+	for range 2 {
+		wantProblem(t, ask{}.do(t, srv), http.StatusConflict, "result_unavailable")
+	}
+	if n.Load() != 1 {
+		t.Errorf("the handler ran %d times, want once", n.Load())
+	}
+	if r := b.record(t, "op", "k1"); r.State != store.Succeeded {
+		t.Errorf("the record is %v, want Succeeded", r.State)
+	}
+	if got := len(b.events.of(semel.EventTombstone)); got != 1 {
+		t.Errorf("%d tombstones were observed, want one", got)
+	}
+}
+
+// TestFlushedIsATombstone: the first caller has each part as it is flushed, and
+// all of it in the end.
+func TestFlushedIsATombstone(t *testing.T) {
+	t.Parallel()
+	for name, flush := range map[string]func(http.ResponseWriter) error{
+		"controller": func(w http.ResponseWriter) error { return http.NewResponseController(w).Flush() },
+		"flusher":    func(w http.ResponseWriter) error { w.(http.Flusher).Flush(); return nil },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b, n, read := newBench(t, semel.Options{}), new(atomic.Int64), make(chan struct{})
+			srv := b.leasedServer(t, define("op", plain{}), options(), func(w http.ResponseWriter, _ *http.Request) {
+				n.Add(1)
+				w.Header().Set("Content-Length", "10")
+				w.Header().Set("X-Kind", "stream")
+				w.WriteHeader(http.StatusCreated)
+				_, _ = io.WriteString(w, "first")
+				if err := flush(w); err != nil {
+					t.Errorf("Flush: %v", err)
+				}
+				<-read // the client has the first part while the handler runs
+				_, _ = io.WriteString(w, "after")
+			})
+			resp, err := http.DefaultClient.Do(ask{}.request(t, srv))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer resp.Body.Close()
+			part := make([]byte, 5)
+			if _, err := io.ReadFull(resp.Body, part); err != nil || string(part) != "first" {
+				t.Fatalf("the first part is %q, %v", part, err)
+			}
+			if resp.ContentLength != -1 {
+				t.Errorf("Content-Length = %d: the response would be complete before its outcome stands", resp.ContentLength)
+			}
+			close(read)
+			rest, err := io.ReadAll(resp.Body)
+			if string(rest) != "after" || err != nil || resp.StatusCode != http.StatusCreated || resp.Header.Get("X-Kind") != "stream" {
+				t.Errorf("got %d %v, then %q, %v", resp.StatusCode, resp.Header, rest, err)
+			}
+			wantTombstone(t, b, srv, n)
+		})
+	}
+}
+
+// TestOversizeIsATombstone: the first caller gets all of it.
+func TestOversizeIsATombstone(t *testing.T) {
+	t.Parallel()
+	large := strings.Repeat("0123456789", 300_000)
+	both(t, func(t *testing.T, serve serveFunc) {
+		for _, pieces := range []int{1, 1000} {
+			b, n := newBench(t, semel.Options{}), new(atomic.Int64)
+			srv := serve(b, define("op", plain{}), options(), func(w http.ResponseWriter, _ *http.Request) {
+				n.Add(1)
+				w.Header().Set("Content-Type", "text/plain")
+				for i := range pieces {
+					size := len(large) / pieces
+					if k, err := io.WriteString(w, large[i*size:(i+1)*size]); k != size || err != nil {
+						t.Errorf("Write = %d, %v", k, err)
+					}
+				}
+			})
+			wantFirst(t, ask{}.do(t, srv), http.StatusOK, large)
+			wantTombstone(t, b, srv, n)
+		}
+	})
+}
+
+// TestResponseAtTheLimitIsKept: MaxResponse is the largest that is stored.
+func TestResponseAtTheLimitIsKept(t *testing.T) {
+	t.Parallel()
+	both(t, func(t *testing.T, serve serveFunc) {
+		b, size := newBench(t, semel.Options{}), new(atomic.Int64)
+		o := options()
+		o.MaxResponse = 100
+		srv := serve(b, define("op", plain{}), o, func(w http.ResponseWriter, _ *http.Request) {
+			_, _ = io.WriteString(w, strings.Repeat("x", int(size.Load())))
+		})
+		size.Store(100)
+		first := ask{}.do(t, srv)
+		wantReplay(t, ask{}.do(t, srv), first)
+		size.Store(101)
+		wantFirst(t, ask{key: []string{"k2"}}.do(t, srv), http.StatusOK, strings.Repeat("x", 101))
+		wantProblem(t, ask{key: []string{"k2"}}.do(t, srv), http.StatusConflict, "result_unavailable")
+	})
+}
+
+// TestOversizeRefusalStaysARefusal: it has failed for good, although its text
+// cannot be given again.
+func TestOversizeRefusalStaysARefusal(t *testing.T) {
+	t.Parallel()
+	b, n := newBench(t, semel.Options{}), new(atomic.Int64)
+	o := options()
+	o.MaxResponse = 100
+	srv := b.atomicServer(t, define("op", plain{}), o, func(w http.ResponseWriter, _ *http.Request) {
+		n.Add(1)
+		w.WriteHeader(http.StatusConflict)
+		_, _ = io.WriteString(w, strings.Repeat("x", 200))
+	})
+	wantFirst(t, ask{}.do(t, srv), http.StatusConflict, strings.Repeat("x", 200))
+	for range 2 {
+		got := ask{}.do(t, srv)
+		if p := got.problem(t); got.status != http.StatusConflict || p.Status != http.StatusConflict || !got.replayed() {
+			t.Errorf("got %d %s, want a replayed 409", got.status, got.body)
+		}
+	}
+	if r := b.record(t, "op", "k1"); r.State != store.Failed || n.Load() != 1 {
+		t.Errorf("the record is %v after %d runs", r.State, n.Load())
+	}
+}
+
+func TestHijackedIsATombstone(t *testing.T) {
+	t.Parallel()
+	b, n := newBench(t, semel.Options{}), new(atomic.Int64)
+	srv := b.leasedServer(t, define("op", plain{}), options(), func(w http.ResponseWriter, _ *http.Request) {
+		n.Add(1)
+		conn, rw, err := http.NewResponseController(w).Hijack()
+		if err != nil {
+			t.Errorf("Hijack: %v", err)
+			return
+		}
+		defer conn.Close()
+		fmt.Fprint(rw, "HTTP/1.1 202 Accepted\r\nContent-Length: 3\r\nConnection: close\r\n\r\nraw")
+		_ = rw.Flush()
+		if _, err := w.Write([]byte("x")); !errors.Is(err, http.ErrHijacked) {
+			t.Errorf("Write after Hijack: %v", err)
+		}
+	})
+	wantFirst(t, ask{}.do(t, srv), http.StatusAccepted, "raw")
+	// The client may be ahead of the record.
+	for got := (ask{}).do(t, srv); got.problem(t).Code == "in_progress"; got = (ask{}).do(t, srv) {
+	}
+	wantTombstone(t, b, srv, n)
+}
+
+// TestAtomicSendsNothingBeforeTheCommit: flushing waits, hijacking is refused,
+// and the response is stored all the same.
+func TestAtomicSendsNothingBeforeTheCommit(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, semel.Options{})
+	early := make(chan string, 10)
+	protect, err := semelhttp.Atomic(b.Engine, define("op", plain{}), options())
+	if err != nil {
+		t.Fatal(err)
+	}
+	large := strings.Repeat("x", 2<<20)
+	inner := protect(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("X-Large") != "" {
+			_, _ = io.WriteString(w, large)
+			early <- "handler returns"
+			return
+		}
+		_, _ = io.WriteString(w, "all ")
+		if err := http.NewResponseController(w).Flush(); err != nil {
+			t.Errorf("Flush: %v", err)
+		}
+		if _, _, err := http.NewResponseController(w).Hijack(); !errors.Is(err, errors.ErrUnsupported) {
+			t.Errorf("Hijack: %v, want it unsupported", err)
+		}
+		_, _ = io.WriteString(w, "of it")
+		early <- "handler returns"
+	}))
+	srv := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		inner.ServeHTTP(tattler{w, early}, r)
+	}))
+	first := ask{}.do(t, srv)
+	wantFirst(t, first, http.StatusOK, "all of it")
+	if got := <-early; got != "handler returns" {
+		t.Errorf("%q came before the handler returned, and so before the COMMIT", got)
+	}
+	wantReplay(t, ask{}.do(t, srv), first)
+	for range 2 { // the headers of the two answers
+		<-early
+	}
+	wantFirst(t, ask{key: []string{"k2"}, header: http.Header{"X-Large": {"1"}}}.do(t, srv), http.StatusOK, large)
+	if got := <-early; got != "handler returns" {
+		t.Errorf("too large: %q came before the handler returned", got)
+	}
+}
+
+// tattler tells when something goes out to the client.
+type tattler struct {
+	http.ResponseWriter
+	told chan<- string
+}
+
+func (w tattler) WriteHeader(status int) {
+	w.told <- "header"
+	w.ResponseWriter.WriteHeader(status)
+}
+
+func (w tattler) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+// TestInformationalResponsesGoThrough: they are no part of the outcome.
+func TestInformationalResponsesGoThrough(t *testing.T) {
+	t.Parallel()
+	both(t, func(t *testing.T, serve serveFunc) {
+		b := newBench(t, semel.Options{})
+		srv := serve(b, define("op", plain{}), options(), func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Link", "</style.css>; rel=preload")
+			w.WriteHeader(http.StatusEarlyHints)
+			w.Header().Set("Link", "</next>; rel=next")
+			w.WriteHeader(http.StatusCreated)
+		})
+		var hints []string
+		trace := &httptrace.ClientTrace{Got1xxResponse: func(code int, h textproto.MIMEHeader) error {
+			hints = append(hints, fmt.Sprintf("%d %s", code, h.Get("Link")))
+			return nil
+		}}
+		req := ask{}.request(t, srv)
+		resp, err := http.DefaultClient.Do(req.WithContext(httptrace.WithClientTrace(req.Context(), trace)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp.Body.Close()
+		if len(hints) != 1 || hints[0] != "103 </style.css>; rel=preload" {
+			t.Errorf("hints = %q", hints)
+		}
+		if got := resp.Header["Link"]; resp.StatusCode != 201 || len(got) != 1 || got[0] != "</next>; rel=next" {
+			t.Errorf("got %d, Link %q", resp.StatusCode, got)
+		}
+		again := ask{}.do(t, srv)
+		if got := again.header["Link"]; again.status != 201 || len(got) != 1 || got[0] != "</next>; rel=next" {
+			t.Errorf("replayed %d, Link %q", again.status, got)
+		}
+	})
+}
+
+// TestHintsAreNotTheProblems: what an informational response said is not said
+// again by the problem that is answered in the end.
+func TestHintsAreNotTheProblems(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, semel.Options{})
+	srv := b.leasedServer(t, define("op", plain{}), options(), func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Link", "</style.css>; rel=preload")
+		w.WriteHeader(http.StatusEarlyHints)
+		w.WriteHeader(http.StatusInternalServerError)
+	})
+	got := ask{}.do(t, srv)
+	wantProblem(t, got, http.StatusServiceUnavailable, "outcome_unknown")
+	if link := got.header["Link"]; link != nil {
+		t.Errorf("the problem has Link %q", link)
+	}
+}
+
+// TestTrailersAreTheFirstCallersOnly: they belong to the exchange.
+func TestTrailersAreTheFirstCallersOnly(t *testing.T) {
+	t.Parallel()
+	both(t, func(t *testing.T, serve serveFunc) {
+		b := newBench(t, semel.Options{})
+		o := options()
+		o.ReplayHeaders = []string{"X-Sum"}
+		srv := serve(b, define("op", plain{}), o, func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Trailer", "X-Sum")
+			w.Header().Set("X-Sum", "not yet")
+			_, _ = io.WriteString(w, "body")
+			w.Header().Set("X-Sum", "42")
+			w.Header().Set(http.TrailerPrefix+"X-More", "43")
+		})
+		resp, err := http.DefaultClient.Do(ask{}.request(t, srv))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		body, err := io.ReadAll(resp.Body)
+		if string(body) != "body" || err != nil || resp.Trailer.Get("X-Sum") != "42" || resp.Trailer.Get("X-More") != "43" {
+			t.Errorf("got %q, %v, trailers %v", body, err, resp.Trailer)
+		}
+		again := ask{}.do(t, srv)
+		if again.body != "body" || again.header.Get("X-Sum") != "" || again.header.Get("Trailer") != "" || !again.replayed() {
+			t.Errorf("replayed %q %v", again.body, again.header)
+		}
+	})
+}
+
+// TestControllerReachesTheConnection: deadlines are the connection's.
+func TestControllerReachesTheConnection(t *testing.T) {
+	t.Parallel()
+	both(t, func(t *testing.T, serve serveFunc) {
+		b := newBench(t, semel.Options{})
+		srv := serve(b, define("op", plain{}), options(), func(w http.ResponseWriter, _ *http.Request) {
+			if err := http.NewResponseController(w).SetWriteDeadline(time.Time{}); err != nil {
+				t.Errorf("SetWriteDeadline: %v", err)
+			}
+		})
+		wantFirst(t, ask{}.do(t, srv), http.StatusOK, "")
+	})
+}
+
+// TestNoBodyWhereNoneIsAllowed: as net/http has it.
+func TestNoBodyWhereNoneIsAllowed(t *testing.T) {
+	t.Parallel()
+	both(t, func(t *testing.T, serve serveFunc) {
+		for _, status := range []int{204, 304} {
+			b := newBench(t, semel.Options{})
+			srv := serve(b, define("op", plain{}), options(), func(w http.ResponseWriter, _ *http.Request) {
+				w.WriteHeader(status)
+				if _, err := w.Write([]byte("x")); !errors.Is(err, http.ErrBodyNotAllowed) {
+					t.Errorf("Write with %d: %v", status, err)
+				}
+			})
+			first := ask{}.do(t, srv)
+			wantFirst(t, first, status, "")
+			wantReplay(t, ask{}.do(t, srv), first)
+		}
+	})
+}
+
+// TestHeadersSetOutside are the handler's to see and change, and are those of
+// the request at hand when it is a replay.
+func TestHeadersSetOutside(t *testing.T) {
+	t.Parallel()
+	b, n := newBench(t, semel.Options{}), new(atomic.Int64)
+	protect, err := semelhttp.Atomic(b.Engine, define("op", plain{}), options())
+	if err != nil {
+		t.Fatal(err)
+	}
+	inner := protect(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		if w.Header().Get("X-Trace") == "" {
+			t.Error("the handler does not see the headers set before it")
+		}
+		w.Header().Del("X-Server")
+		w.Header().Add("Vary", "Accept")
+		w.WriteHeader(http.StatusCreated)
+	}))
+	srv := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("X-Trace", fmt.Sprint(n.Add(1)))
+		w.Header().Set("X-Server", "s")
+		w.Header().Set("Vary", "Origin")
+		inner.ServeHTTP(w, r)
+	}))
+	first := ask{}.do(t, srv)
+	if first.header.Get("X-Trace") != "1" || first.header.Get("X-Server") != "" || fmt.Sprint(first.header["Vary"]) != "[Origin Accept]" {
+		t.Errorf("first: %v", first.header)
+	}
+	again := ask{}.do(t, srv)
+	if again.header.Get("X-Trace") != "2" || fmt.Sprint(again.header["Vary"]) != "[Origin Accept]" {
+		t.Errorf("replay: %v", again.header)
+	}
+}
+
+// TestHTTP2: the same over the other protocol, whose header names are lower
+// case.
+func TestHTTP2(t *testing.T) {
+	t.Parallel()
+	b, n := newBench(t, semel.Options{}), new(atomic.Int64)
+	protect, err := semelhttp.Middleware(b.Engine, define("op", plain{}), options())
+	if err != nil {
+		t.Fatal(err)
+	}
+	srv := httptest.NewUnstartedServer(protect(created(n)))
+	srv.EnableHTTP2 = true
+	srv.StartTLS()
+	t.Cleanup(srv.Close)
+	first := ask{client: srv.Client()}.do(t, srv.URL)
+	wantFirst(t, first, http.StatusCreated, "run 1")
+	wantReplay(t, ask{client: srv.Client(), key: []string{`"k1"`}}.do(t, srv.URL), first)
+	wantProblem(t, ask{client: srv.Client(), key: []string{"k1", "k1"}}.do(t, srv.URL), http.StatusBadRequest, "key_malformed")
+}
+
+// TestHangUpChangesNothing: the handler goes on undisturbed, and the answer is
+// there for the retry.
+func TestHangUpChangesNothing(t *testing.T) {
+	t.Parallel()
+	both(t, func(t *testing.T, serve serveFunc) {
+		b, n, bar := newBench(t, semel.Options{}), new(atomic.Int64), newBarrier()
+		gone := make(chan (<-chan struct{}), 10)
+		o := options()
+		o.ScopeFunc = func(r *http.Request) (semel.Scope, error) {
+			gone <- r.Context().Done()
+			return byUser(r)
+		}
+		srv := serve(b, define("op", plain{Wait: time.Minute}), o, func(w http.ResponseWriter, r *http.Request) {
+			bar.wait()
+			if err := r.Context().Err(); err != nil {
+				t.Errorf("the handler's context has ended: %v", err)
+			}
+			created(n)(w, r)
+		})
+		ctx, hangUp := context.WithCancel(t.Context())
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			if resp, err := http.DefaultClient.Do(ask{}.request(t, srv).WithContext(ctx)); err == nil {
+				resp.Body.Close()
+				t.Error("the client that hung up has an answer")
+			}
+		}()
+		<-bar.entered
+		hangUp()
+		<-done
+		<-(<-gone) // the server has noticed
+		close(bar.open)
+		got := ask{}.do(t, srv) // waits for the first one, if that still runs
+		if got.status != http.StatusCreated || got.body != "run 1" || !got.replayed() {
+			t.Errorf("the retry got %d %q", got.status, got.body)
+		}
+	})
+}
+
+// TestCutOffStreamIsNotAnAnswer: a leader that lost its lease and had begun to
+// stream is broken off, so that nobody takes its part for the whole.
+func TestCutOffStreamIsNotAnAnswer(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, semel.Options{})
+	op := define("op", plain{Policy: semel.AtLeastOnce(), Lease: time.Hour})
+	n, bar := new(atomic.Int64), newBarrier()
+	h := func(w http.ResponseWriter, _ *http.Request) {
+		run := n.Add(1)
+		fmt.Fprintf(w, "run %d", run)
+		if run == 1 {
+			_ = http.NewResponseController(w).Flush()
+			bar.wait()
+		}
+	}
+	zombie := b.leasedServer(t, op, options(), h)
+	// Another process, with an engine of its own over the same store.
+	other, err := semel.New[semelTx](b.store, semel.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	protect, err := semelhttp.Middleware(other, op, options())
+	if err != nil {
+		t.Fatal(err)
+	}
+	winner := serve(t, protect(http.HandlerFunc(h)))
+
+	resp, err := http.DefaultClient.Do(ask{}.request(t, zombie))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	<-bar.entered
+	b.ahead.Store(int64(2 * time.Hour))
+	first := ask{}.do(t, winner)
+	wantFirst(t, first, http.StatusOK, "run 2")
+	close(bar.open)
+	body, err := io.ReadAll(bufio.NewReader(resp.Body))
+	if err == nil {
+		t.Errorf("the zombie's client read %q to its end; it must not look complete", body)
+	}
+	wantReplay(t, ask{}.do(t, zombie), first)
+}
+
+// TestZombieAnswersWithTheWinner: what stands, not what it wrote.
+func TestZombieAnswersWithTheWinner(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, semel.Options{})
+	op := define("op", plain{Policy: semel.AtLeastOnce(), Lease: time.Hour})
+	n, bar := new(atomic.Int64), newBarrier()
+	h := func(w http.ResponseWriter, _ *http.Request) {
+		run := n.Add(1)
+		if run == 1 {
+			bar.wait()
+			w.Header().Set("Set-Cookie", "zombie=1")
+		}
+		fmt.Fprintf(w, "run %d", run)
+	}
+	zombie := b.leasedServer(t, op, options(), h)
+	other, err := semel.New[semelTx](b.store, semel.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	protect, err := semelhttp.Middleware(other, op, options())
+	if err != nil {
+		t.Fatal(err)
+	}
+	winner := serve(t, protect(http.HandlerFunc(h)))
+	late := make(chan answer)
+	go func() {
+		got, err := ask{}.send(t, zombie)
+		if err != nil {
+			t.Error(err)
+		}
+		late <- got
+	}()
+	<-bar.entered
+	b.ahead.Store(int64(2 * time.Hour))
+	first := ask{}.do(t, winner)
+	wantFirst(t, first, http.StatusOK, "run 2")
+	close(bar.open)
+	got := <-late
+	wantReplay(t, got, first)
+	if got.header.Get("Set-Cookie") != "" {
+		t.Error("the zombie's own header came through")
+	}
+	if len(b.events.of(semel.EventFenced)) == 0 {
+		t.Error("no fenced zombie was observed")
+	}
+}
+
+// TestGoneBeforeItBegan: a client that hung up while others were asked is not
+// run for, and costs no key.
+func TestGoneBeforeItBegan(t *testing.T) {
+	t.Parallel()
+	b, n := newBench(t, semel.Options{}), new(atomic.Int64)
+	atomicOp, leasedOp := define("a", plain{}), define("l", plain{})
+	a, err := semelhttp.Atomic(b.Engine, atomicOp, options())
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := semelhttp.Middleware(b.Engine, leasedOp, options())
+	if err != nil {
+		t.Fatal(err)
+	}
+	gone, cancel := context.WithCancel(t.Context())
+	cancel()
+	for op, protect := range map[string]func(http.Handler) http.Handler{"a": a, "l": l} {
+		h := protect(created(n))
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, ask{}.request(t, "").WithContext(gone))
+		if w.Code != http.StatusServiceUnavailable || n.Load() != 0 {
+			t.Errorf("%s: %d after %d runs, want 503 and none", op, w.Code, n.Load())
+		}
+		if s := b.record(t, op, "k1").State; s != store.Absent && s != store.Pending {
+			t.Errorf("%s: the record is %v", op, s)
+		}
+		w = httptest.NewRecorder()
+		h.ServeHTTP(w, ask{}.request(t, ""))
+		if w.Code != http.StatusCreated || n.Swap(0) != 1 {
+			t.Errorf("%s: the retry got %d", op, w.Code)
+		}
+	}
+}
