@@ -2,6 +2,7 @@ package semel
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/semelgo/semel/store"
@@ -18,23 +19,37 @@ type Swept struct {
 // operations the engine was given, at most limit of each, and frees them as
 // their policy says. Nothing depends on it: a retry of the key does the same.
 // Any number of processes may sweep at once. It returns what it did before an
-// error.
+// error; a probe that cannot look keeps only its own record waiting.
 func (c *Core) Sweep(ctx context.Context, limit int) (Swept, error) {
 	var swept Swept
+	var blind error // what kept probes from looking
 	for _, declared := range c.options.Operations {
 		op := declared.declared()
 		records, err := c.store.Scan(ctx, store.Query{State: store.InProgress, Operation: op.name, Due: true, Limit: limit})
 		if err != nil {
-			return swept, fmt.Errorf("scan %s: %w", op.name, err)
+			return swept, errors.Join(blind, fmt.Errorf("scan %s: %w", op.name, err))
 		}
 		for _, r := range records {
-			if err := c.sweep(ctx, op, r, &swept); err != nil {
-				return swept, fmt.Errorf("sweep %s: %w", op.name, err)
+			err := c.sweep(ctx, op, r, &swept)
+			switch _, look := errors.AsType[*lookError](err); {
+			case look && ctx.Err() == nil:
+				blind = errors.Join(blind, err)
+			case err != nil:
+				return swept, errors.Join(blind, fmt.Errorf("sweep %s: %w", op.name, err))
 			}
 		}
 	}
-	return swept, nil
+	return swept, blind
 }
+
+// lookError says that a probe could not look.
+type lookError struct {
+	operation string
+	err       error
+}
+
+func (e *lookError) Error() string { return "sweep " + e.operation + ": look for evidence: " + e.err.Error() }
+func (e *lookError) Unwrap() error { return e.err }
 
 // sweep frees one record, unless somebody else has been quicker.
 func (c *Core) sweep(ctx context.Context, op *operation, r store.Record, swept *Swept) error {
@@ -44,7 +59,7 @@ func (c *Core) sweep(ctx context.Context, op *operation, r store.Record, swept *
 	if d.say == sayLook {
 		outcome, err := c.evidence(ctx, op, r)
 		if err != nil {
-			return err
+			return &lookError{op.name, err}
 		}
 		if outcome != nil {
 			healed, _, err := c.heal(ctx, r, outcome, keep)

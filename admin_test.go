@@ -1,0 +1,325 @@
+package semel_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/store"
+	"github.com/semelgo/semel/store/memory"
+)
+
+func TestGet(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		p, _ := solo(t, semel.Options{})
+		call := plain("op", semel.OperationOptions[string]{}).Call(me, "k", "in")
+		if r, found, err := p.Get(t.Context(), "op", me, "k"); found || err != nil || r.State != store.Absent {
+			t.Errorf("Get of nothing = %v, %v, %v", r.State, found, err)
+		}
+		do(t.Context(), p, call, says("v"))
+		if r, found, err := p.Get(t.Context(), "op", me, "k"); !found || err != nil || r.State != store.Succeeded || r.ID != call.ID() {
+			t.Errorf("Get = %v, %v, %v, want the record", r.State, found, err)
+		}
+		_, _, err := p.Get(t.Context(), "op", semel.Scope{}, "k")
+		wantField(t, err, "Scope")
+		p.wire.on(func(request) fault { return fault{before: errCut} })
+		if _, found, err := p.Get(t.Context(), "op", me, "k"); found || !errors.Is(err, errCut) || p.wire.count(getCall) != 3 {
+			t.Errorf("Get = %v, %v after %d tries, want the store's error after three", found, err, p.wire.count(getCall))
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		if _, _, err := p.Get(ctx, "op", me, "k"); err == nil || p.wire.count(getCall) != 4 {
+			t.Errorf("Get: %v after %d tries, want no second try for one who is gone", err, p.wire.count(getCall)-3)
+		}
+	})
+}
+
+func TestList(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		p, _ := solo(t, semel.Options{})
+		op := plain("op", semel.OperationOptions[string]{})
+		for _, key := range []string{"a", "b", "c"} {
+			do(t.Context(), p, op.Call(me, key, "in"), says("v"))
+		}
+		do(t.Context(), p, op.Call(me, "d", "in"), fails(errBoom))
+		got, err := p.List(t.Context(), store.Query{State: store.InDoubt})
+		if err != nil || len(got) != 1 || got[0].Key != "d" {
+			t.Errorf("List in doubt = %d records, %v, want d", len(got), err)
+		}
+		first, err := p.List(t.Context(), store.Query{Limit: 3})
+		if err != nil || len(first) != 3 {
+			t.Fatalf("List = %d records, %v, want 3", len(first), err)
+		}
+		rest, err := p.List(t.Context(), store.Query{After: first[2].ID})
+		if err != nil || len(rest) != 1 {
+			t.Errorf("the next page has %d records, %v, want 1", len(rest), err)
+		}
+		p.wire.on(func(request) fault { return fault{before: errCut} })
+		if _, err := p.List(t.Context(), store.Query{}); !errors.Is(err, errCut) {
+			t.Errorf("List: %v, want the store's error", err)
+		}
+		if _, err := p.Purge(t.Context(), 1); !errors.Is(err, errCut) {
+			t.Errorf("Purge: %v, want the store's error", err)
+		}
+		if _, err := p.Notes(t.Context(), store.ID{}); !errors.Is(err, errCut) {
+			t.Errorf("Notes: %v, want the store's error", err)
+		}
+	})
+}
+
+func TestResolve(t *testing.T) {
+	t.Parallel()
+	failure := &semel.Failure{Code: "gone", Message: "no trace"}
+	tests := map[string]struct {
+		r     semel.Resolution
+		check func(t *testing.T, p *process, c semel.Call)
+	}{
+		"to Succeeded": {
+			semel.Resolution{To: store.Succeeded, Result: "found it"},
+			func(t *testing.T, p *process, c semel.Call) {
+				do(t.Context(), p, c, never(t)).want(t, "found it", true)
+			},
+		},
+		"to Succeeded, the result unknown": {
+			semel.Resolution{To: store.Succeeded},
+			func(t *testing.T, p *process, c semel.Call) {
+				if a := do(t.Context(), p, c, never(t)); !errors.Is(a.err, semel.ErrResultUnavailable) {
+					t.Errorf("an asker got %v, want ErrResultUnavailable", a.err)
+				}
+			},
+		},
+		"to Succeeded, the result unstorable": {
+			semel.Resolution{To: store.Succeeded, Result: func() {}},
+			func(t *testing.T, p *process, c semel.Call) {
+				if a := do(t.Context(), p, c, never(t)); !errors.Is(a.err, semel.ErrResultUnavailable) {
+					t.Errorf("an asker got %v, want ErrResultUnavailable", a.err)
+				}
+			},
+		},
+		"to Failed": {
+			semel.Resolution{To: store.Failed, Failure: failure},
+			func(t *testing.T, p *process, c semel.Call) {
+				do(t.Context(), p, c, never(t)).wantFailure(t, "no trace")
+			},
+		},
+		"to Failed without more": {
+			semel.Resolution{To: store.Failed},
+			func(t *testing.T, p *process, c semel.Call) {
+				do(t.Context(), p, c, never(t)).wantFailure(t, "resolved as failed")
+			},
+		},
+		"to Pending": {
+			semel.Resolution{To: store.Pending},
+			func(t *testing.T, p *process, c semel.Call) {
+				do(t.Context(), p, c, says("again")).want(t, "again", false)
+			},
+		},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				mem := memory.New(memory.Options{})
+				op := plain("op", semel.OperationOptions[string]{Retention: time.Hour})
+				call := op.Call(me, "k", "in")
+				leave(t, mem, call, inDoubt)
+				p := start(t, mem, semel.Options{Operations: []semel.Declared{op}})
+				tt.r.ID, tt.r.Actor, tt.r.Reason = call.ID(), "ann", "asked the bank"
+				r, err := p.Resolve(t.Context(), tt.r)
+				if err != nil || r.State != tt.r.To || r.Expire != time.Hour {
+					t.Errorf("Resolve = %v, to expire in %v, %v; want %v in the operation's retention", r.State, r.Expire, err, tt.r.To)
+				}
+				p.seen.want(t, semel.EventResolved)
+				wantNote(t, p, call, tt.r.To)
+				tt.check(t, p, call)
+				_, err = p.Resolve(t.Context(), tt.r)
+				if !errors.Is(err, semel.ErrNotInDoubt) {
+					t.Errorf("Resolve again: %v, want ErrNotInDoubt", err)
+				}
+				wantNote(t, p, call, tt.r.To)
+			})
+		})
+	}
+}
+
+// wantNote checks that one note is kept, of who and why.
+func wantNote(t *testing.T, p *process, call semel.Call, to store.State) {
+	t.Helper()
+	notes, err := p.Notes(t.Context(), call.ID())
+	if err != nil || len(notes) != 1 {
+		t.Fatalf("Notes = %d, %v, want one", len(notes), err)
+	}
+	n := notes[0]
+	if n.Actor != "ann" || n.Reason != "asked the bank" || n.From.State != store.InDoubt || n.To.State != to {
+		t.Errorf("the note says %+v", n)
+	}
+}
+
+func TestResolveIsRefused(t *testing.T) {
+	t.Parallel()
+	for _, s := range stands() {
+		if s == inDoubt {
+			continue
+		}
+		t.Run(string(s), func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				mem := memory.New(memory.Options{})
+				call := plain("op", semel.OperationOptions[string]{}).Call(me, "k", "in")
+				leave(t, mem, call, s)
+				before := record(t, mem, call)
+				p := start(t, mem, semel.Options{})
+				r := semel.Resolution{ID: call.ID(), To: store.Failed, Actor: "ann", Reason: "why not"}
+				if _, err := p.Resolve(t.Context(), r); !errors.Is(err, semel.ErrNotInDoubt) {
+					t.Errorf("Resolve: %v, want ErrNotInDoubt", err)
+				}
+				if after := record(t, mem, call); after.Token != before.Token {
+					t.Errorf("%+v stands, want %+v", after.Token, before.Token)
+				}
+			})
+		})
+	}
+}
+
+func TestResolveNeedsWhoAndWhyAndWhat(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		p, mem := solo(t, semel.Options{})
+		call := plain("op", semel.OperationOptions[string]{}).Call(me, "k", "in")
+		leave(t, mem, call, inDoubt)
+		good := semel.Resolution{ID: call.ID(), To: store.Failed, Actor: "ann", Reason: "why not"}
+		for field, spoil := range map[string]func(*semel.Resolution){
+			"Actor": func(r *semel.Resolution) { r.Actor = "" }, "Reason": func(r *semel.Resolution) { r.Reason = "" },
+			"To": func(r *semel.Resolution) { r.To = store.InProgress },
+		} {
+			r := good
+			spoil(&r)
+			_, err := p.Resolve(t.Context(), r)
+			wantField(t, err, field)
+		}
+		wantState(t, mem, call, store.InDoubt)
+	})
+}
+
+func TestResolveWithoutAnAnswer(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		p, mem := solo(t, semel.Options{})
+		call := plain("op", semel.OperationOptions[string]{}).Call(me, "k", "in")
+		leave(t, mem, call, inDoubt)
+		r := semel.Resolution{ID: call.ID(), To: store.Failed, Actor: "ann", Reason: "asked the bank"}
+		for kind, f := range map[string]fault{getCall: {before: errCut}, notedCall: {before: errCut}} {
+			p.wire.on(func(r request) fault {
+				if r.kind == kind {
+					return f
+				}
+				return fault{}
+			})
+			if _, err := p.Resolve(t.Context(), r); !errors.Is(err, semel.ErrUnavailable) || !errors.Is(err, errCut) {
+				t.Errorf("Resolve: %v, want ErrUnavailable", err)
+			}
+		}
+		p.wire.on(func(r request) fault { return fault{busy: r.kind == notedCall} })
+		if _, err := p.Resolve(t.Context(), r); !errors.Is(err, semel.ErrInProgress) {
+			t.Errorf("Resolve: %v, want ErrInProgress", err)
+		}
+		p.wire.on(func(r request) fault {
+			if r.kind == notedCall {
+				return fault{refuse: errCut}
+			}
+			return fault{}
+		})
+		if _, err := p.Resolve(t.Context(), r); !errors.Is(err, errCut) {
+			t.Errorf("Resolve: %v, want the store's reason", err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		p.wire.on(func(r request) fault {
+			if r.kind == notedCall {
+				cancel()
+				return fault{hang: true}
+			}
+			return fault{}
+		})
+		if _, err := p.Resolve(ctx, r); !errors.Is(err, context.Canceled) || p.wire.count(notedCall) != 1 {
+			t.Errorf("Resolve: %v after %d tries, want one for one who is gone", err, p.wire.count(notedCall))
+		}
+		wantState(t, mem, call, store.InDoubt)
+	})
+}
+
+// TestResolveLosesToTheLateLeader who settles it meanwhile.
+func TestResolveLosesToTheLateLeader(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		mem := memory.New(memory.Options{})
+		p, person := start(t, mem, semel.Options{}), start(t, mem, semel.Options{})
+		call := plain("op", semel.OperationOptions[string]{}).Call(me, "k", "in")
+		gate := make(chan struct{})
+		do(t.Context(), p, call, func(context.Context) (string, error) {
+			doubt(t, mem, call)
+			person.wire.on(func(r request) fault {
+				if r.kind == notedCall {
+					return fault{gate: gate}
+				}
+				return fault{}
+			})
+			go func() {
+				r := semel.Resolution{ID: call.ID(), To: store.Failed, Actor: "ann", Reason: "thought so"}
+				if now, err := person.Resolve(t.Context(), r); !errors.Is(err, semel.ErrNotInDoubt) || now.State != store.Succeeded {
+					t.Errorf("Resolve = %v, %v, want ErrNotInDoubt and what stands", now.State, err)
+				}
+			}()
+			synctest.Wait()
+			return "v", nil
+		}).want(t, "v", false)
+		close(gate)
+		synctest.Wait()
+		wantState(t, mem, call, store.Succeeded)
+		if notes, err := p.Notes(t.Context(), call.ID()); err != nil || len(notes) != 0 {
+			t.Errorf("Notes = %d, %v, want none of what was not in force", len(notes), err)
+		}
+	})
+}
+
+// quiet is a store that keeps no notes.
+type quiet struct{ store.TxStore[*memory.Tx] }
+
+func TestResolveWithoutNotes(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		mem := memory.New(memory.Options{})
+		call := plain("op", semel.OperationOptions[string]{}).Call(me, "k", "in")
+		leave(t, mem, call, inDoubt)
+		engine, err := semel.New(quiet{mem}, semel.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := engine.Resolve(t.Context(), semel.Resolution{ID: call.ID(), To: store.Pending, Actor: "ann", Reason: "looked"})
+		if err != nil || r.State != store.Pending {
+			t.Errorf("Resolve = %v, %v, want Pending", r.State, err)
+		}
+		if notes, err := engine.Notes(t.Context(), call.ID()); notes != nil || err != nil {
+			t.Errorf("Notes = %v, %v, want none", notes, err)
+		}
+	})
+}
+
+func TestPurge(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		mem := memory.New(memory.Options{})
+		for _, s := range stands() {
+			op := plain("op", semel.OperationOptions[string]{Policy: semel.Keyed()})
+			leave(t, mem, op.Call(me, strings.ReplaceAll(string(s), " ", "_"), "in"), s)
+		}
+		p := start(t, mem, semel.Options{})
+		pass(48 * time.Hour)
+		if n, err := p.Purge(t.Context(), 2); n != 2 || err != nil {
+			t.Errorf("Purge(2) = %d, %v, want 2", n, err)
+		}
+		if n, err := p.Purge(t.Context(), 10); n != 1 || err != nil {
+			t.Errorf("Purge = %d, %v, want the rest of Pending, Succeeded and Failed", n, err)
+		}
+		left, err := p.List(t.Context(), store.Query{})
+		if err != nil || len(left) != 3 {
+			t.Errorf("%d records are left, %v; want the two InProgress and the one InDoubt", len(left), err)
+		}
+	})
+}

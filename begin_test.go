@@ -1,0 +1,190 @@
+package semel_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/store"
+	"github.com/semelgo/semel/store/memory"
+)
+
+// begin claims call, and fails the test if that does not lead an attempt.
+func begin(t *testing.T, p *process, call semel.Call) *semel.Attempt {
+	t.Helper()
+	a, out, err := semel.Begin(t.Context(), p, call)
+	if err != nil || out != nil || a == nil {
+		t.Fatalf("Begin = %v, %v, %v, want an attempt", a, out, err)
+	}
+	return a
+}
+
+func TestBeginAndEnd(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		p, mem := solo(t, semel.Options{})
+		call := plain("op", semel.OperationOptions[string]{}).Call(semel.ScopeOf("a", "b"), "k", "in")
+		a := begin(t, p, call)
+		r := wantState(t, mem, call, store.InProgress)
+		if a.Number() != 1 || a.Token() != r.Token || a.Context().Err() != nil {
+			t.Errorf("attempt %d, token %+v, context %v; want 1, %+v, running", a.Number(), a.Token(), a.Context().Err(), r.Token)
+		}
+		c := a.Call()
+		if c.ID() != call.ID() || c.Key() != "k" || c.Operation() != "op" || c.Scope() != semel.ScopeOf("a", "b") {
+			t.Errorf("Call() = %q of %q in %q", c.Key(), c.Operation(), c.Scope().Bytes())
+		}
+		if of, ok := semel.AttemptOf(a.Context()); !ok || of != a {
+			t.Errorf("AttemptOf = %v, %v, want the attempt", of, ok)
+		}
+		out, err := a.End("v", nil)
+		wantOutcome(t, out, err, "v", false)
+		if a.Context().Err() == nil {
+			t.Error("the context goes on after End")
+		}
+		again, out, err := semel.Begin(t.Context(), p, call)
+		if again != nil {
+			t.Error("Begin claims what succeeded")
+		}
+		wantOutcome(t, out, err, "v", true)
+	})
+}
+
+func wantOutcome(t *testing.T, out *semel.Outcome, err error, v string, replayed bool) {
+	t.Helper()
+	if err != nil || out == nil {
+		t.Errorf("got %v, %v, want an outcome", out, err)
+		return
+	}
+	var got string
+	if err := out.Decode(&got); err != nil || got != v || out.Replayed != replayed || out.Record.State != store.Succeeded {
+		t.Errorf("outcome %q, replayed %v, %v, %v; want %q, replayed %v, Succeeded", got, out.Replayed, out.Record.State, err, v, replayed)
+	}
+}
+
+func TestEndTwice(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		p, mem := solo(t, semel.Options{})
+		call := plain("op", semel.OperationOptions[string]{}).Call(me, "k", "in")
+		a := begin(t, p, call)
+		out, err := a.End("v", nil)
+		wantOutcome(t, out, err, "v", false)
+		_, err = a.End("w", nil)
+		wantField(t, err, "Attempt")
+		a.Abandon() // after End it does nothing
+		do(t.Context(), p, call, never(t)).want(t, "v", true)
+		wantState(t, mem, call, store.Succeeded)
+	})
+}
+
+func TestAbandon(t *testing.T) {
+	t.Parallel()
+	for _, pc := range policies() {
+		t.Run(pc.name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				p, mem := solo(t, semel.Options{})
+				call := plain("op", semel.OperationOptions[string]{Policy: pc.p}).Call(me, "k", "in")
+				a := begin(t, p, call)
+				a.Abandon()
+				a.Abandon()
+				_, err := a.End("v", nil)
+				wantField(t, err, "Attempt")
+				wantAfterAbrupt(t, p, mem, call, pc)
+			})
+		})
+	}
+}
+
+// TestEncodeWith: what an adapter stores instead of what the function returned.
+func TestEncodeWith(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		p, mem := solo(t, semel.Options{})
+		call := atomicCallOf("k")
+		a := begin(t, p, call)
+		a.EncodeWith(func(v any) (any, error) {
+			if v == "first" {
+				return nil, errBoom
+			}
+			return semel.Raw("<" + v.(string) + ">"), nil
+		})
+		if _, err := semel.InTx(a.Context(), p.Engine, puts("one", "first")); !errors.Is(err, errBoom) {
+			t.Errorf("InTx: %v, want the encoder's error", err)
+		}
+		wantEffect(t, mem, "one", false)
+		if v, err := semel.InTx(a.Context(), p.Engine, puts("two", "second")); err != nil || v != "second" {
+			t.Errorf("InTx = %q, %v", v, err)
+		}
+		out, err := a.End(nil, nil)
+		var got semel.Raw
+		if err != nil || out.Decode(&got) != nil || string(got) != "<second>" {
+			t.Errorf("stored %q, %v, want what the adapter said", got, err)
+		}
+	})
+}
+
+// TestUndoneWith: an adapter learns that what it took for the outcome is none.
+func TestUndoneWith(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		commit commitFault
+		fn     txHandler
+		want   int
+	}{
+		"committed":         {commitAnswered, puts("e", "v"), 0},
+		"proven committed":  {commitApplied, puts("e", "v"), 0},
+		"function's error":  {commitAnswered, func(context.Context, *memory.Tx) (string, error) { return "", errBoom }, 1},
+		"refused":           {commitRefused, puts("e", "v"), 1},
+		"refuted":           {commitDropped, puts("e", "v"), 1},
+		"still under way":   {commitOpen, puts("e", "v"), 1},
+		"nobody can say it": {commitDropped, puts("e", "v"), 1},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				p, _ := solo(t, semel.Options{})
+				a := begin(t, p, atomicCallOf("k"))
+				undone := 0
+				a.UndoneWith(func() { undone++ })
+				p.wire.on(func(r request) fault {
+					if r.kind == swapCall && name == "nobody can say it" {
+						return fault{before: errCut}
+					}
+					return commits(tt.commit)(r)
+				})
+				v, err := semel.InTx(a.Context(), p.Engine, tt.fn)
+				if undone != tt.want || (err == nil) != (tt.want == 0) {
+					t.Errorf("InTx = %q, %v; undone %d times, want %d", v, err, undone, tt.want)
+				}
+				p.wire.heal()
+				if tt.commit == commitOpen {
+					_ = p.wire.release()
+				}
+				_, _ = a.End(v, err)
+			})
+		})
+	}
+}
+
+func TestAttemptOfWithoutOne(t *testing.T) {
+	t.Parallel()
+	if a, ok := semel.AttemptOf(t.Context()); ok || a != nil {
+		t.Errorf("AttemptOf = %v, %v, want none", a, ok)
+	}
+}
+
+// TestEndAfterTheCallerIsGone: an adapter's caller hung up long ago.
+func TestEndAfterTheCallerIsGone(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		p, _ := solo(t, semel.Options{})
+		call := plain("op", semel.OperationOptions[string]{}).Call(me, "k", "in")
+		ctx, hangUp := context.WithCancel(t.Context())
+		a, _, err := semel.Begin(ctx, p, call)
+		if err != nil {
+			t.Fatal(err)
+		}
+		hangUp()
+		pass(time.Hour)
+		out, err := a.End("v", nil)
+		wantOutcome(t, out, err, "v", false)
+	})
+}

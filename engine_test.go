@@ -1,0 +1,135 @@
+package semel_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/store"
+	"github.com/semelgo/semel/store/memory"
+)
+
+func TestNewAsksWhatTheStoreCanPromise(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w := newWire(memory.New(memory.Options{}))
+		w.capabilities = func(c *store.Capabilities) { c.Linearizable = false }
+		_, err := semel.New(w, semel.Options{})
+		wantField(t, err, "store")
+		for _, f := range []fault{{before: errCut}, {after: errCut}} {
+			w.on(func(request) fault { return f })
+			if _, err := semel.New(w, semel.Options{}); !errors.Is(err, errCut) {
+				t.Errorf("New: %v, want the store's error", err)
+			}
+		}
+		w.blackHole()
+		began := time.Now()
+		_, err = semel.New(w, semel.Options{RecordTimeout: time.Second})
+		if took := time.Since(began); !errors.Is(err, context.DeadlineExceeded) || took != time.Second {
+			t.Errorf("New: %v after %v, want it to give up after RecordTimeout", err, took)
+		}
+	})
+}
+
+// exclusive starts processes over a store in which an open transaction keeps
+// every other writer out.
+func exclusive(t *testing.T, mem *memory.Store, o semel.Options) *process {
+	t.Helper()
+	w := newWire(mem)
+	w.capabilities = func(c *store.Capabilities) { c.Exclusive = true }
+	return startOn(t, w, o)
+}
+
+// TestExclusiveStoreIsLookedAtFirst: a replay must not wait for a stranger's
+// transaction, so nothing is written when the answer can be read.
+func TestExclusiveStoreIsLookedAtFirst(t *testing.T) {
+	eachDoor(t, func(t *testing.T, d door) {
+		mem := memory.New(memory.Options{})
+		p := exclusive(t, mem, semel.Options{})
+		op := plain("op", d.o)
+		d.ask(t.Context(), p, op.Call(me, "k", "in"), says("v")).want(t, "v", false)
+		p.wire.on(func(r request) fault { return fault{busy: r.writes(), hang: r.writes()} })
+		d.ask(t.Context(), p, op.Call(me, "k", "in"), never(t)).want(t, "v", true)
+		d.ask(t.Context(), p, op.Call(me, "k", "other"), never(t)).wantErr(t, semel.ErrMismatch)
+		p.wire.on(func(request) fault { return fault{before: errCut} })
+		d.ask(t.Context(), p, op.Call(me, "k", "in"), never(t)).wantErr(t, semel.ErrUnavailable, errCut)
+		p.wire.heal()
+	})
+}
+
+// TestExclusiveTransactionKeepsItsLease without heartbeats that could not get
+// in: nobody can take over while it is open.
+func TestExclusiveTransactionKeepsItsLease(t *testing.T) {
+	t.Parallel()
+	for _, s := range shapes() {
+		if !s.leased {
+			continue
+		}
+		t.Run(s.name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				mem := memory.New(memory.Options{})
+				p := exclusive(t, mem, semel.Options{})
+				call := plain("op", s.o).Call(me, "k", "in")
+				s.ask(t.Context(), p, call, func(ctx context.Context, tx *memory.Tx) (string, error) {
+					p.wire.on(func(r request) fault { return fault{hang: r.kind == swapCall} })
+					pass(10 * lease)
+					p.wire.heal()
+					if err := context.Cause(ctx); err != nil {
+						return "", err
+					}
+					return puts("e", "v")(ctx, tx)
+				}).want(t, "v", false)
+				wantEffect(t, mem, "e", true)
+			})
+		})
+	}
+}
+
+// TestExclusiveTransactionEndsWithMaxRun all the same.
+func TestExclusiveTransactionEndsWithMaxRun(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		p := exclusive(t, memory.New(memory.Options{}), semel.Options{MaxRun: 45 * time.Second})
+		call := plain("op", semel.OperationOptions[string]{Policy: semel.Atomic(), Lease: lease}).Call(me, "k", "in")
+		var took time.Duration
+		wait := untilLost(t, time.Now(), &took)
+		doTx(t.Context(), p, call, func(ctx context.Context, _ *memory.Tx) (string, error) { return wait(ctx) }).want(t, "v", false)
+		if took != 45*time.Second {
+			t.Errorf("the context ended after %v, want max run", took)
+		}
+	})
+}
+
+// TestBeforeAnExclusiveTransactionTheLeaseCounts: only an open transaction keeps
+// others out.
+func TestBeforeAnExclusiveTransactionTheLeaseCounts(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		p := exclusive(t, memory.New(memory.Options{}), semel.Options{})
+		var took time.Duration
+		wait := untilLost(t, time.Now(), &took)
+		do(t.Context(), p, atomicCallOf("k"), func(ctx context.Context) (string, error) {
+			p.wire.on(func(r request) fault { return fault{before: errCut} })
+			defer p.wire.heal()
+			return wait(ctx)
+		}).want(t, "v", false)
+		if took != lease {
+			t.Errorf("the context ended after %v, want the lease", took)
+		}
+	})
+}
+
+// TestStoreThatIsFull: nothing was run, and the store's reason is told.
+func TestStoreThatIsFull(t *testing.T) {
+	eachDoor(t, func(t *testing.T, d door) {
+		p := start(t, memory.New(memory.Options{MaxRecords: 1}), semel.Options{})
+		op := plain("op", d.o)
+		d.ask(t.Context(), p, op.Call(me, "k", "in"), says("v")).want(t, "v", false)
+		ran := false
+		a := d.ask(t.Context(), p, op.Call(me, "other", "in"), func(context.Context) (string, error) { ran = true; return "v", nil })
+		a.wantErr(t, memory.ErrFull)
+		if inline := d.name == "inline"; ran != inline { // inline the last statement finds out, and rolls back
+			t.Errorf("the function ran: %v", ran)
+		}
+		d.ask(t.Context(), p, op.Call(me, "k", "in"), never(t)).want(t, "v", true)
+	})
+}

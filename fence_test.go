@@ -1,0 +1,151 @@
+package semel_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/store"
+	"github.com/semelgo/semel/store/memory"
+)
+
+// receiver is an outside party with a fence, and what was asked of it.
+type receiver struct {
+	asked    []string
+	fence    uint32
+	found    bool
+	raiseErr error
+	lookErr  error
+}
+
+func (r *receiver) raise(_ context.Context, _ semel.Scope, _ string, attempt uint32) error {
+	r.asked = append(r.asked, fmt.Sprintf("raise %d", attempt))
+	if r.raiseErr == nil {
+		r.fence = max(r.fence, attempt)
+	}
+	return r.raiseErr
+}
+
+func (r *receiver) look(context.Context, semel.Scope, string) (any, bool, error) {
+	r.asked = append(r.asked, "look")
+	return "found", r.found, r.lookErr
+}
+
+func (r *receiver) act(ctx context.Context) (string, error) {
+	a, _ := semel.AttemptOf(ctx)
+	r.asked = append(r.asked, fmt.Sprintf("act %d", a.Number()))
+	if a.Number() < r.fence {
+		return "", semel.NotCommitted(errRefused)
+	}
+	return "acted", nil
+}
+
+func (r *receiver) op(o semel.OperationOptions[string]) *semel.Operation[string] {
+	o.Policy = semel.Fenced(r.raise, r.look)
+	return plain("op", o)
+}
+
+func (r *receiver) want(t *testing.T, asked ...string) {
+	t.Helper()
+	if !slices.Equal(r.asked, asked) {
+		t.Errorf("the receiver was asked %q, want %q", r.asked, asked)
+	}
+}
+
+func TestFenceIsRaisedOnlyAfterAnAttemptNobodyKnowsOf(t *testing.T) {
+	t.Parallel()
+	want := map[stand][]string{
+		nothing: {"act 1"}, pending: {"act 2"}, expired: {"raise 2", "look", "act 2"},
+		live: nil, inDoubt: nil, succeeded: nil, failed: nil,
+	}
+	for s, asked := range want {
+		t.Run(string(s), func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				mem := memory.New(memory.Options{})
+				r := new(receiver)
+				call := r.op(semel.OperationOptions[string]{}).Call(me, "k", "in")
+				leave(t, mem, call, s)
+				do(t.Context(), start(t, mem, semel.Options{}), call, r.act)
+				r.want(t, asked...)
+			})
+		})
+	}
+}
+
+func TestFenceFindsTheEffect(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		mem := memory.New(memory.Options{})
+		r := &receiver{found: true}
+		call := r.op(semel.OperationOptions[string]{}).Call(me, "k", "in")
+		leave(t, mem, call, expired)
+		p := start(t, mem, semel.Options{})
+		do(t.Context(), p, call, r.act).want(t, "found", true)
+		do(t.Context(), p, call, r.act).want(t, "found", true)
+		r.want(t, "raise 2", "look")
+	})
+}
+
+// TestFenceKeepsAZombieOut: an attempt that was taken over acts too late, is
+// refused, and tells what stands.
+func TestFenceKeepsAZombieOut(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		mem := memory.New(memory.Options{})
+		p, other := start(t, mem, semel.Options{}), start(t, mem, semel.Options{})
+		r := new(receiver)
+		call := r.op(semel.OperationOptions[string]{}).Call(me, "k", "in")
+		do(t.Context(), p, call, func(ctx context.Context) (string, error) {
+			p.wire.on(func(request) fault { return fault{before: errCut} })
+			pass(2 * lease)
+			do(t.Context(), other, call, r.act).want(t, "acted", false)
+			p.wire.heal()
+			return r.act(ctx)
+		}).want(t, "acted", true)
+		r.want(t, "raise 2", "look", "act 2", "act 1")
+	})
+}
+
+// TestFenceErrorProvesNothing: however an error of raising or looking is marked
+// or classified, an earlier attempt may have had its effect. It is not acted,
+// never Failed, and the next attempt begins with the fence again.
+func TestFenceErrorProvesNothing(t *testing.T) {
+	t.Parallel()
+	for _, where := range []string{"raise", "look"} {
+		for _, f := range failings() {
+			t.Run(where+"/"+f.name, func(t *testing.T) {
+				bubble(t, func(t *testing.T) {
+					mem := memory.New(memory.Options{})
+					r := new(receiver)
+					if where == "raise" {
+						r.raiseErr = f.err
+					} else {
+						r.lookErr = f.err
+					}
+					call := r.op(semel.OperationOptions[string]{OnError: semel.Keep, Classify: classifies}).Call(me, "k", "in")
+					leave(t, mem, call, expired)
+					p := start(t, mem, semel.Options{})
+					a := do(t.Context(), p, call, r.act)
+					wantLedTo(t, a, f.err, wantState(t, mem, call, store.InProgress), ledGivenUp)
+					r.raiseErr, r.lookErr, r.found, r.asked = nil, nil, true, nil
+					do(t.Context(), p, call, r.act).want(t, "found", true)
+					r.want(t, "raise 3", "look")
+				})
+			})
+		}
+	}
+}
+
+// TestFenceStaysUpThroughAReleasedAttempt: the taint is kept.
+func TestFenceStaysUpThroughAReleasedAttempt(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		mem := memory.New(memory.Options{})
+		r := new(receiver)
+		call := r.op(semel.OperationOptions[string]{}).Call(me, "k", "in")
+		leave(t, mem, call, expired)
+		p := start(t, mem, semel.Options{})
+		do(t.Context(), p, call, fails(semel.NotCommitted(errBoom))).wantLed(t, store.NotCommitted, store.Pending)
+		do(t.Context(), p, call, r.act).want(t, "acted", false)
+		r.want(t, "raise 2", "look", "raise 3", "look", "act 3")
+	})
+}

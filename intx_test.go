@@ -1,0 +1,240 @@
+package semel_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/store"
+	"github.com/semelgo/semel/store/memory"
+)
+
+func atomicCallOf(key string) semel.Call {
+	return plain("op", semel.OperationOptions[string]{Policy: semel.Atomic()}).Call(me, key, "in")
+}
+
+// TestInTxAgainAfterARollback: the attempt goes on.
+func TestInTxAgainAfterARollback(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		p, mem := solo(t, semel.Options{})
+		call := atomicCallOf("k")
+		do(t.Context(), p, call, func(ctx context.Context) (string, error) {
+			_, err := semel.InTx(ctx, p.Engine, func(ctx context.Context, tx *memory.Tx) (string, error) {
+				_, _ = puts("first", "")(ctx, tx)
+				return "", errBoom
+			})
+			if !errors.Is(err, errBoom) {
+				t.Errorf("InTx: %v, want the function's error", err)
+			}
+			wantState(t, mem, call, store.InProgress)
+			return semel.InTx(ctx, p.Engine, puts("second", "v"))
+		}).want(t, "v", false)
+		wantEffect(t, mem, "first", false)
+		wantEffect(t, mem, "second", true)
+	})
+}
+
+// TestInTxAfterTheOutcome is refused: the operation has succeeded.
+func TestInTxAfterTheOutcome(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		p, mem := solo(t, semel.Options{})
+		call := atomicCallOf("k")
+		do(t.Context(), p, call, func(ctx context.Context) (string, error) {
+			v, err := semel.InTx(ctx, p.Engine, puts("first", "v"))
+			if err != nil {
+				return "", err
+			}
+			_, err = semel.InTx(ctx, p.Engine, puts("second", "w"))
+			wantField(t, err, "Attempt")
+			wantState(t, mem, call, store.Succeeded)
+			return v, nil
+		}).want(t, "v", false)
+		wantEffect(t, mem, "second", false)
+	})
+}
+
+// TestInTxDecidesTheOutcome: what the function of Do returns afterwards changes
+// nothing, and is seen.
+func TestInTxDecidesTheOutcome(t *testing.T) {
+	t.Parallel()
+	for name, after := range map[string]error{"another value": nil, "an error": errBoom, "a final error": semel.Final(errBoom)} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				p, mem := solo(t, semel.Options{})
+				call := atomicCallOf("k")
+				a := do(t.Context(), p, call, func(ctx context.Context) (string, error) {
+					if _, err := semel.InTx(ctx, p.Engine, puts("e", "v")); err != nil {
+						return "", err
+					}
+					return "something else", after
+				})
+				a.want(t, "v", false)
+				do(t.Context(), p, call, never(t)).want(t, "v", true)
+				wantState(t, mem, call, store.Succeeded)
+				if after != nil {
+					p.seen.want(t, semel.EventAfterOutcome)
+				}
+			})
+		})
+	}
+}
+
+func TestInTxInTheWrongPlace(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		mem := memory.New(memory.Options{})
+		p, other := start(t, mem, semel.Options{}), start(t, mem, semel.Options{})
+		refused := func(ctx context.Context, p *process, field string) {
+			t.Helper()
+			_, err := semel.InTx(ctx, p.Engine, func(ctx context.Context, _ *memory.Tx) (string, error) { return never(t)(ctx) })
+			wantField(t, err, field)
+		}
+		refused(t.Context(), p, "ctx") // outside
+		var gone context.Context
+		do(t.Context(), p, atomicCallOf("k"), func(ctx context.Context) (string, error) {
+			refused(ctx, other, "ctx") // another engine
+			gone = ctx
+			return semel.InTx(ctx, p.Engine, func(ctx context.Context, _ *memory.Tx) (string, error) {
+				refused(ctx, p, "Attempt") // inside itself
+				return "v", nil
+			})
+		}).want(t, "v", false)
+		refused(gone, p, "Attempt") // after the end
+		do(t.Context(), p, plain("hold", semel.OperationOptions[string]{}).Call(me, "k", "in"), func(ctx context.Context) (string, error) {
+			refused(ctx, p, "Policy")
+			return "v", nil
+		}).want(t, "v", false)
+		doTx(t.Context(), p, plain("inline", semel.OperationOptions[string]{}).Call(me, "k", "in"), func(ctx context.Context, _ *memory.Tx) (string, error) {
+			refused(ctx, p, "ctx") // an inline run has no attempt to end
+			return "v", nil
+		}).want(t, "v", false)
+	})
+}
+
+// TestInTxOfAZombie: its writes are rolled back, and it tells what stands.
+func TestInTxOfAZombie(t *testing.T) {
+	t.Parallel()
+	for _, s := range shapes() {
+		if !s.leased {
+			continue
+		}
+		t.Run(s.name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				mem := memory.New(memory.Options{})
+				p, other := start(t, mem, semel.Options{}), start(t, mem, semel.Options{})
+				call := plain("op", s.o).Call(me, "k", "in")
+				s.ask(t.Context(), p, call, func(ctx context.Context, tx *memory.Tx) (string, error) {
+					p.wire.on(func(request) fault { return fault{before: errCut} })
+					pass(2 * lease)
+					s.ask(t.Context(), other, call, puts("winner", "winner")).want(t, "winner", false)
+					p.wire.heal()
+					return puts("zombie", "zombie")(ctx, tx)
+				}).want(t, "winner", true)
+				wantEffect(t, mem, "zombie", false)
+				wantEffect(t, mem, "winner", true)
+				p.seen.want(t, semel.EventLeaseLost, semel.EventFenced)
+				p.seen.wantNone(t, semel.EventConflict)
+			})
+		})
+	}
+}
+
+// TestInlineThatFindsItsPlaceTaken: its writes are rolled back, and it answers
+// with what stands. (Holding the right keeps other transactions out, but not a
+// claim of another program version that runs the operation leased.)
+func TestInlineThatFindsItsPlaceTaken(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		mem := memory.New(memory.Options{})
+		p, other := start(t, mem, semel.Options{}), start(t, mem, semel.Options{})
+		call := plain("op", semel.OperationOptions[string]{}).Call(me, "k", "in")
+		doTx(t.Context(), p, call, func(ctx context.Context, tx *memory.Tx) (string, error) {
+			do(t.Context(), other, call, says("winner")).want(t, "winner", false)
+			return puts("zombie", "zombie")(ctx, tx)
+		}).want(t, "winner", true)
+		wantEffect(t, mem, "zombie", false)
+		p.seen.want(t, semel.EventFenced)
+	})
+}
+
+// TestInlineAgainWhenItsPlaceIsFree: somebody came and gave the claim back, so
+// the function runs once more; what it did before is undone.
+func TestInlineAgainWhenItsPlaceIsFree(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		mem := memory.New(memory.Options{})
+		p, other := start(t, mem, semel.Options{}), start(t, mem, semel.Options{})
+		call := plain("op", semel.OperationOptions[string]{}).Call(me, "k", "in")
+		runs := 0
+		doTx(t.Context(), p, call, func(ctx context.Context, tx *memory.Tx) (string, error) {
+			if runs++; runs == 1 {
+				do(t.Context(), other, call, fails(semel.NotCommitted(errBoom)))
+				return puts("first", "first")(ctx, tx)
+			}
+			return puts("second", "second")(ctx, tx)
+		}).want(t, "second", false)
+		wantEffect(t, mem, "first", false)
+		wantEffect(t, mem, "second", true)
+		p.wire.on(nil)
+	})
+}
+
+// TestInlineThatCannotReadWhatTookItsPlace.
+func TestInlineThatCannotReadWhatTookItsPlace(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		mem := memory.New(memory.Options{})
+		p, other := start(t, mem, semel.Options{}), start(t, mem, semel.Options{})
+		call := plain("op", semel.OperationOptions[string]{}).Call(me, "k", "in")
+		doTx(t.Context(), p, call, func(ctx context.Context, tx *memory.Tx) (string, error) {
+			do(t.Context(), other, call, says("winner")).want(t, "winner", false)
+			p.wire.on(func(r request) fault {
+				if r.kind == getCall {
+					return fault{before: errCut}
+				}
+				return fault{}
+			})
+			return "zombie", nil
+		}).wantErr(t, semel.ErrUnavailable, errCut)
+	})
+}
+
+func TestTxOf(t *testing.T) {
+	eachShape(t, func(t *testing.T, s shape) {
+		p, mem := solo(t, semel.Options{})
+		other := start(t, mem, semel.Options{})
+		if _, ok := semel.TxOf(t.Context(), p.Engine); ok {
+			t.Error("TxOf outside of a transaction has one")
+		}
+		s.ask(t.Context(), p, plain("op", s.o).Call(me, "k", "in"), func(ctx context.Context, tx *memory.Tx) (string, error) {
+			if got, ok := semel.TxOf(ctx, p.Engine); !ok || got != tx {
+				t.Errorf("TxOf = %v, %v, want the transaction", got, ok)
+			}
+			if _, ok := semel.TxOf(ctx, other.Engine); ok {
+				t.Error("TxOf of another engine has one")
+			}
+			return "v", nil
+		}).want(t, "v", false)
+	})
+}
+
+// TestTransactionThatEndsWithItsContext: it goes on when the caller hangs up, and
+// what the function makes of that decides.
+func TestTransactionThatEndsWithItsContext(t *testing.T) {
+	eachShape(t, func(t *testing.T, s shape) {
+		p, mem := solo(t, semel.Options{})
+		s.o.OnError = semel.Keep
+		call := plain("op", s.o).Call(me, "k", "in")
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		a := s.ask(ctx, p, call, func(ctx context.Context, tx *memory.Tx) (string, error) {
+			_, _ = puts("e", "v")(ctx, tx)
+			<-ctx.Done()
+			return "", ctx.Err()
+		})
+		a.wantErr(t, context.DeadlineExceeded)
+		if got := semel.VerdictOf(a.err); got != store.NotCommitted {
+			t.Errorf("VerdictOf = %v, want NotCommitted: it is rolled back", got)
+		}
+		wantEffect(t, mem, "e", false)
+		s.ask(t.Context(), p, call, puts("e", "v")).want(t, "v", false)
+	})
+}

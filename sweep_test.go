@@ -1,0 +1,164 @@
+package semel_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/store"
+	"github.com/semelgo/semel/store/memory"
+)
+
+func TestSweepFreesAsThePolicySays(t *testing.T) {
+	t.Parallel()
+	for _, pc := range policies() {
+		t.Run(pc.name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				mem := memory.New(memory.Options{})
+				op := plain("op", semel.OperationOptions[string]{Policy: pc.p, Retention: time.Hour})
+				other := plain("other", semel.OperationOptions[string]{Policy: pc.p})
+				call, stranger := op.Call(me, "k", "in"), other.Call(me, "k", "in")
+				leave(t, mem, call, expired)
+				leave(t, mem, stranger, expired)
+				for s, key := range map[stand]string{pending: "p", live: "l", succeeded: "s", failed: "f"} {
+					leave(t, mem, op.Call(me, key, "in"), s)
+				}
+				p := start(t, mem, semel.Options{Operations: []semel.Declared{op}})
+				got, err := p.Sweep(t.Context(), 10)
+				want, state := semel.Swept{Doubted: 1}, store.InDoubt
+				switch {
+				case pc.found:
+					want, state = semel.Swept{Healed: 1}, store.Succeeded
+				case pc.again:
+					want, state = semel.Swept{Requeued: 1}, store.Pending
+				}
+				if err != nil || got != want {
+					t.Errorf("Sweep = %+v, %v, want %+v", got, err, want)
+				}
+				if r := wantState(t, mem, call, state); state.Unfinished() != (r.Expire == 0) {
+					t.Errorf("%v expires in %v", r.State, r.Expire)
+				}
+				wantState(t, mem, stranger, store.InProgress) // of an operation it was not given
+				wantState(t, mem, op.Call(me, "l", "in"), store.InProgress)
+				if got, err := p.Sweep(t.Context(), 10); err != nil || got != (semel.Swept{}) {
+					t.Errorf("Sweep again = %+v, %v, want nothing left", got, err)
+				}
+				if pc.again {
+					do(t.Context(), p, call, says("again")).want(t, "again", false)
+				}
+			})
+		})
+	}
+}
+
+// TestSweepGoesOnAfterARecordThatCannotBeLookedAt: one record that cannot be looked at keeps no other
+// from being freed.
+func TestSweepGoesOnAfterARecordThatCannotBeLookedAt(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		mem := memory.New(memory.Options{})
+		op := plain("op", semel.OperationOptions[string]{Policy: semel.Heal(func(_ context.Context, _ semel.Scope, key string) (any, bool, error) {
+			if key == "poison" {
+				return nil, false, errBoom
+			}
+			return "found", true, nil
+		})})
+		leave(t, mem, op.Call(me, "poison", "in"), expired) // the oldest
+		leave(t, mem, op.Call(me, "k", "in"), expired)
+		p := start(t, mem, semel.Options{Operations: []semel.Declared{op}})
+		got, err := p.Sweep(t.Context(), 10)
+		if !errors.Is(err, errBoom) || got != (semel.Swept{Healed: 1}) {
+			t.Errorf("Sweep = %+v, %v, want the one healed and the error", got, err)
+		}
+		wantState(t, mem, op.Call(me, "poison", "in"), store.InProgress)
+		wantState(t, mem, op.Call(me, "k", "in"), store.Succeeded)
+	})
+}
+
+func TestSweepWithoutAnAnswer(t *testing.T) {
+	t.Parallel()
+	tests := map[string]func(r request) fault{
+		"scan":          func(r request) fault { return only(r, scanCall, fault{before: errCut}) },
+		"swap":          func(r request) fault { return only(r, swapCall, fault{before: errCut}) },
+		"swap, applied": func(r request) fault { return only(r, swapCall, fault{after: errCut}) },
+	}
+	for name, plan := range tests {
+		for _, pc := range policies() {
+			t.Run(name+"/"+pc.name, func(t *testing.T) {
+				bubble(t, func(t *testing.T) {
+					mem := memory.New(memory.Options{})
+					op := plain("op", semel.OperationOptions[string]{Policy: pc.p})
+					leave(t, mem, op.Call(me, "k", "in"), expired)
+					p := start(t, mem, semel.Options{Operations: []semel.Declared{op}})
+					p.wire.on(plan)
+					if got, err := p.Sweep(t.Context(), 10); !errors.Is(err, errCut) || got != (semel.Swept{}) {
+						t.Errorf("Sweep = %+v, %v, want the store's error and nothing counted", got, err)
+					}
+				})
+			})
+		}
+	}
+}
+
+// only is f for calls of one kind.
+func only(r request, kind string, f fault) fault {
+	if r.kind == kind {
+		return f
+	}
+	return fault{}
+}
+
+// TestSweepLosesToARetry: what somebody else has freed is not counted.
+func TestSweepLosesToARetry(t *testing.T) {
+	t.Parallel()
+	for _, pc := range policies() {
+		t.Run(pc.name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				mem := memory.New(memory.Options{})
+				op := plain("op", semel.OperationOptions[string]{Policy: pc.p})
+				call := op.Call(me, "k", "in")
+				leave(t, mem, call, expired)
+				p, other := start(t, mem, semel.Options{Operations: []semel.Declared{op}}), start(t, mem, semel.Options{})
+				gate := make(chan struct{})
+				p.wire.on(func(r request) fault { return only(r, swapCall, fault{gate: gate}) })
+				done := make(chan semel.Swept)
+				go func() {
+					swept, err := p.Sweep(t.Context(), 10)
+					if err != nil {
+						t.Errorf("Sweep: %v", err)
+					}
+					done <- swept
+				}()
+				pass(time.Second)
+				do(t.Context(), other, call, says("other"))
+				before := record(t, mem, call).Token
+				close(gate)
+				if got := <-done; got != (semel.Swept{}) {
+					t.Errorf("Sweep = %+v, want nothing: somebody else was quicker", got)
+				}
+				if got := record(t, mem, call).Token; got != before {
+					t.Errorf("%+v stands, want %+v", got, before)
+				}
+			})
+		})
+	}
+}
+
+// TestSweepBusy leaves the record for another pass.
+func TestSweepBusy(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		mem := memory.New(memory.Options{})
+		op := plain("op", semel.OperationOptions[string]{})
+		leave(t, mem, op.Call(me, "k", "in"), expired)
+		p := start(t, mem, semel.Options{Operations: []semel.Declared{op}})
+		p.wire.on(func(r request) fault { return fault{busy: r.kind == swapCall} })
+		if got, err := p.Sweep(t.Context(), 10); err != nil || got != (semel.Swept{}) {
+			t.Errorf("Sweep = %+v, %v, want nothing", got, err)
+		}
+		p.wire.heal()
+		if got, err := p.Sweep(t.Context(), 10); err != nil || got != (semel.Swept{Doubted: 1}) {
+			t.Errorf("Sweep = %+v, %v, want it doubted", got, err)
+		}
+	})
+}
