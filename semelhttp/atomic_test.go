@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"io"
-	"log"
 	"net/http"
 	"strings"
 	"sync/atomic"
@@ -14,8 +13,6 @@ import (
 	"github.com/semelgo/semel/semelhttp"
 	"github.com/semelgo/semel/store"
 )
-
-func quiet() *log.Logger { return log.New(io.Discard, "", 0) }
 
 // effects counts what a handler did, and puts it into its transaction too.
 type effects struct {

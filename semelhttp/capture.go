@@ -59,7 +59,7 @@ func (c *capture) Header() http.Header { return c.header }
 // responses go out at once: they are no part of the outcome.
 func (c *capture) WriteHeader(status int) {
 	if status < 100 || status > 999 {
-		panic(fmt.Sprintf("semelhttp: invalid status %d", status))
+		panic(fmt.Sprintf("semelhttp: invalid status %d", status)) //nolint:forbidigo // as net/http does: there is no error to return
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -260,8 +260,10 @@ func TestEndpointOptionalAndScopes(t *testing.T) {
 	o.Optional = true
 	srv := s.serve(t, o)
 	for i, a := range []ask{
-		{body: tea, key: []string{}}, {body: tea, key: []string{}},
-		{body: tea, user: "ann"}, {body: tea, user: "bob"},
+		{body: tea, key: []string{}},
+		{body: tea, key: []string{}},
+		{body: tea, user: "ann"},
+		{body: tea, user: "bob"},
 	} {
 		if got := a.do(t, srv); got.status != 201 || got.replayed() || !strings.HasPrefix(got.body, fmt.Sprint(i+1, " tea")) {
 			t.Errorf("request %d got %d %q", i+1, got.status, got.body)

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"log/slog"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -153,7 +155,7 @@ func serve(t *testing.T, h http.Handler) string {
 	mux.Handle("/ops", h)
 	mux.Handle("/ops/{id}", h)
 	srv := httptest.NewUnstartedServer(mux)
-	srv.Config.ErrorLog = quiet()
+	srv.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)
 	srv.Start()
 	t.Cleanup(srv.Close)
 	return srv.URL
@@ -211,9 +213,7 @@ func (a ask) request(t *testing.T, base string) *http.Request {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, values := range a.header {
-		r.Header[name] = values
-	}
+	maps.Copy(r.Header, a.header)
 	if user := or(a.user, "ann"); user != "-" {
 		r.Header.Set("X-User", user)
 	}

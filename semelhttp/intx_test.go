@@ -116,9 +116,9 @@ func TestInTxRolledBack(t *testing.T) {
 		body   string
 		state  store.State
 	}{
-		"breaks":         {func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "broken", 500) }, 500, "broken\n", store.Pending},
-		"not allowed":    {func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "no", 403) }, 403, "no\n", store.Pending},
-		"refuses":        {func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "taken", 409) }, 409, "taken\n", store.Succeeded},
+		"breaks":         {func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "broken", http.StatusBadGateway) }, http.StatusBadGateway, "broken\n", store.Pending},
+		"not allowed":    {func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "no", http.StatusForbidden) }, http.StatusForbidden, "no\n", store.Pending},
+		"refuses":        {func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "taken", http.StatusConflict) }, http.StatusConflict, "taken\n", store.Succeeded},
 		"says nothing":   {func(http.ResponseWriter, *http.Request) {}, 503, "", store.Pending},
 		"claims success": {func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "fine") }, 503, "", store.Pending},
 	} {

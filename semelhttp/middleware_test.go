@@ -448,8 +448,10 @@ func TestResolvedOtherwise(t *testing.T) {
 		code   string
 	}{
 		"a value": {semel.Resolution{To: store.Succeeded, Result: map[string]int{"id": 7}}, http.StatusConflict, "result_unavailable"},
-		"failed": {semel.Resolution{To: store.Failed, Failure: &semel.Failure{Code: "lost", Message: "the parcel is lost"}},
-			http.StatusUnprocessableEntity, "lost"},
+		"failed": {
+			semel.Resolution{To: store.Failed, Failure: &semel.Failure{Code: "lost", Message: "the parcel is lost"}},
+			http.StatusUnprocessableEntity, "lost",
+		},
 	} {
 		b := newBench(t, semel.Options{})
 		srv := b.leasedServer(t, define("op", plain{}), options(), func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(500) })

@@ -127,7 +127,7 @@ func TestProblemTypesAreDocumented(t *testing.T) {
 		}
 	}
 	w := httptest.NewRecorder()
-	mux.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/docs/errors/nonsense", http.NoBody))
+	mux.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/docs/errors/nonsense", http.NoBody))
 	if w.Code != http.StatusNotFound {
 		t.Errorf("nonsense: %d, want 404", w.Code)
 	}
