@@ -1,0 +1,189 @@
+package semeltest_test
+
+import (
+	"context"
+	"errors"
+	"runtime"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"github.com/semelgo/semel/store"
+	"github.com/semelgo/semel/store/memory"
+)
+
+// raceClasses pass when they are asked one thing at a time.
+func raceClasses() []class {
+	return []class{
+		{"a create that looks, then inserts", "Race/Create", func(h *hooked) {
+			h.lookThenWrite(isCreate)
+		}},
+		{"a claim that looks, then updates", "Race/Claim", func(h *hooked) {
+			h.lookThenWrite(func(c store.Change) bool {
+				return c.If.State == store.Pending && c.To.State == store.InProgress && c.IfDue
+			})
+		}},
+		{"a purge by a list made before", "Race/PurgeAgainstClaim", purgesByList},
+		{"a commit that looks, then writes", "RaceTx/NoHold", commitsAfterLook},
+		{"creates that fail beyond 40 at once", "Lost/Create", smallPool},
+		// What an engine can be told wrong is told wrong to the checks of the
+		// layers below, too, and they come first. So here the store is broken
+		// for records that only an engine makes.
+		{"a rollback that commits", "KthCall/LeasedTxErrs", rollbackCommits},
+		{"a record that is evicted once it was replayed", "Storm/Hold", evicts},
+	}
+}
+
+// crowded says that a race is going on: n goroutines more than when the suite
+// asks one thing at a time.
+func (h *hooked) crowded(n int) bool { return runtime.NumGoroutine() >= h.quiet+n }
+
+// await lets others go on until it has come, as long as there is a crowd.
+func (h *hooked) await(crowd int, come func() bool) {
+	for h.crowded(crowd) && !come() {
+		runtime.Gosched()
+	}
+}
+
+// looks counts who has looked at a record and found what they wanted.
+type looks struct {
+	mu sync.Mutex
+	at map[store.ID]int // guarded by mu
+}
+
+func (l *looks) look(id store.ID) int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.at == nil {
+		l.at = make(map[store.ID]int)
+	}
+	l.at[id]++
+	return l.at[id]
+}
+
+func (l *looks) count(id store.ID) int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.at[id]
+}
+
+// lookThenWrite writes over whatever stands by then, if the change was right
+// when it looked. It leaves batches alone.
+func (h *hooked) lookThenWrite(which func(store.Change) bool) {
+	var l looks
+	h.alone = true
+	h.swapOne = func(c store.Change) (store.Standing, error) {
+		now := h.now(c.To.ID)
+		if !which(c) || now.Token != c.If || c.IfDue && now.Due > 0 {
+			return h.one(c)
+		}
+		l.look(c.To.ID)
+		h.await(2, func() bool { return l.count(c.To.ID) > 1 })
+		for {
+			blind := c
+			blind.If, blind.IfDue = h.now(c.To.ID).Token, false
+			if a, err := h.one(blind); err != nil || a.Err != nil || a.InForce(blind) {
+				return a, err
+			}
+		}
+	}
+}
+
+// purgesByList removes by ID what was expired when it looked.
+func purgesByList(h *hooked) {
+	h.purge = func(ctx context.Context, limit int) (int, error) {
+		rs, err := h.Store.Scan(ctx, store.Query{Limit: store.MaxLimit})
+		if err != nil {
+			return 0, err
+		}
+		rs = slices.DeleteFunc(rs, func(r store.Record) bool { return r.Expire >= 0 })
+		rs = rs[:min(len(rs), limit)]
+		h.await(5, func() bool {
+			return slices.ContainsFunc(rs, func(r store.Record) bool { return h.now(r.ID).Token != r.Token })
+		})
+		n := 0
+		for _, r := range rs {
+			if h.remove(r.ID) {
+				n++
+			}
+		}
+		return n, nil
+	}
+}
+
+// smallPool never makes the creates that were asked for while 40 others were
+// under way.
+func smallPool(h *hooked) {
+	var open atomic.Int32
+	var overflown atomic.Bool
+	var refused sync.Map // by token
+	full := errors.New("too many connections")
+	h.alone = true
+	h.swapOne = func(c store.Change) (store.Standing, error) {
+		if !isCreate(c) || c.To.Operation != "semeltest" { // an engine's callers wait for each other
+			return h.one(c)
+		}
+		defer open.Add(-1)
+		if open.Add(1) > 40 {
+			refused.Store(c.To.Token, true)
+			overflown.Store(true)
+			return store.Standing{}, full
+		}
+		if _, ok := refused.Load(c.To.Token); ok {
+			return store.Standing{}, full
+		}
+		h.await(41, overflown.Load)
+		return h.one(c)
+	}
+}
+
+func rollbackCommits(h *hooked) {
+	h.atomic = func(ctx context.Context, id store.ID, hold bool, run runFunc) (store.Verdict, error) {
+		var failed error
+		verdict, err := h.Store.Atomic(ctx, id, hold, func(ctx context.Context, tx *memory.Tx, stands store.Standing) (*store.Change, error) {
+			c, err := run(ctx, tx, stands)
+			if c == nil && err != nil && h.now(id).Operation == "semeltest.LeasedTxErrs" {
+				failed, err = err, nil
+			}
+			return c, err
+		})
+		if failed != nil {
+			return store.NotCommitted, failed
+		}
+		return verdict, err
+	}
+}
+
+// evicts forgets a record that is asked for again once it has succeeded.
+func evicts(h *hooked) {
+	h.swapOne = func(c store.Change) (store.Standing, error) {
+		a, err := h.one(c)
+		replay := isCreate(c) && a.Record != nil && a.Record.State == store.Succeeded
+		if replay && c.To.Operation == "semeltest.Hold" {
+			h.remove(c.To.ID)
+		}
+		return a, err
+	}
+}
+
+// commitsAfterLook makes the last change, a create, of whatever stands by then.
+func commitsAfterLook(h *hooked) {
+	var l looks
+	h.atomic = func(ctx context.Context, id store.ID, hold bool, run runFunc) (store.Verdict, error) {
+		return h.Store.Atomic(ctx, id, hold, func(ctx context.Context, tx *memory.Tx, stands store.Standing) (*store.Change, error) {
+			c, err := run(ctx, tx, stands)
+			if c == nil || err != nil || hold || !isCreate(*c) || stands.Token != (store.Token{}) {
+				return c, err
+			}
+			blind := *c
+			switch l.look(id) {
+			case 1:
+				h.await(2, func() bool { return l.count(id) > 1 })
+			case 2:
+				h.await(2, func() bool { return h.now(id).State != store.Absent })
+				blind.If = h.now(id).Token
+			}
+			return &blind, nil
+		})
+	}
+}

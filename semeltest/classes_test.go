@@ -1,0 +1,191 @@
+package semeltest_test
+
+import (
+	"slices"
+
+	"github.com/semelgo/semel/store"
+)
+
+func classes() []class {
+	return slices.Concat(swapClasses(), fieldClasses(), readClasses(), txClasses(), raceClasses())
+}
+
+func swapClasses() []class {
+	return []class{
+		{"a create that overwrites", "Swap/CreateOnce", func(h *hooked) {
+			h.changing(func(c *store.Change, now store.Record) {
+				if isCreate(*c) && now.Token != c.To.Token {
+					c.If = now.Token
+				}
+			})
+		}},
+		{"an update that ignores the state", "Swap/State", func(h *hooked) {
+			h.changing(func(c *store.Change, now store.Record) {
+				if !isBeat(*c) && now.Attempt == c.If.Attempt && now.Owner == c.If.Owner {
+					c.If.State = now.State
+				}
+			})
+		}},
+		{"an update that ignores the attempt", "Swap/Attempt", func(h *hooked) {
+			h.changing(func(c *store.Change, now store.Record) {
+				if !isBeat(*c) && now.State == c.If.State && now.Owner == c.If.Owner {
+					c.If.Attempt = now.Attempt
+				}
+			})
+		}},
+		{"an update that ignores the owner", "Swap/Owner", func(h *hooked) {
+			h.changing(func(c *store.Change, now store.Record) {
+				if !isBeat(*c) && now.State == c.If.State && now.Attempt == c.If.Attempt {
+					c.If.Owner = now.Owner
+				}
+			})
+		}},
+		{"a second ask that is told it lost", "Swap/AskedAgain", secondAskLoses},
+		{"an answer that is remembered for too long", "Swap/AskedAgainLate", remembersAnswers},
+		{"a heartbeat that ignores the owner", "Heartbeat/OfAnother", func(h *hooked) {
+			h.changing(func(c *store.Change, now store.Record) {
+				if isBeat(*c) && now.State == c.If.State && now.Attempt == c.If.Attempt {
+					c.If, c.To.Token = now.Token, now.Token
+				}
+			})
+		}},
+		{"a lease that cannot be renewed late", "Heartbeat/Late", func(h *hooked) {
+			h.swapOne = func(c store.Change) (store.Standing, error) {
+				if now := h.now(c.To.ID); isBeat(c) && now.Due < 0 {
+					return store.Standing{Token: store.Token{State: store.InProgress}, Record: &now}, nil
+				}
+				return h.one(c)
+			}
+		}},
+		{"a heartbeat that writes what it carries", "Heartbeat/ChangesTimesOnly", heartbeatWrites},
+	}
+}
+
+// secondAskLoses tells whoever asks again that something else stands.
+func secondAskLoses(h *hooked) {
+	h.swapOne = func(c store.Change) (store.Standing, error) {
+		now := h.now(c.To.ID)
+		if now.Token == c.To.Token && !isBeat(c) {
+			now.Owner++
+			return store.Standing{Token: now.Token, Record: &now}, nil
+		}
+		return h.one(c)
+	}
+}
+
+// remembersAnswers gives whoever asks again the answer of the first time.
+func remembersAnswers(h *hooked) {
+	inForce := make(map[store.Token]bool)
+	h.swapOne = func(c store.Change) (store.Standing, error) {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		if inForce[c.To.Token] && !isBeat(c) {
+			return store.Standing{Token: c.To.Token}, nil
+		}
+		a, err := h.one(c)
+		inForce[c.To.Token] = a.InForce(c)
+		return a, err
+	}
+}
+
+func heartbeatWrites(h *hooked) {
+	h.swapOne = func(c store.Change) (store.Standing, error) {
+		if !isBeat(c) || c.To.Outcome == nil {
+			return h.one(c)
+		}
+		aside, back := c, c
+		aside.To.State, aside.To.Owner = store.InDoubt, c.To.Owner+1
+		back.If = aside.To.Token
+		if a, err := h.one(aside); err != nil || !a.InForce(aside) {
+			return a, err
+		}
+		return h.one(back)
+	}
+}
+
+func fieldClasses() []class {
+	return []class{
+		{"a nil outcome that clears", "Fields/NilKeeps", func(h *hooked) {
+			h.changing(func(c *store.Change, _ store.Record) {
+				if !isBeat(*c) && c.To.Outcome == nil {
+					c.To.Outcome = []byte{}
+				}
+			})
+		}},
+		{"an empty outcome taken for none", "Fields/EmptyReplaces", func(h *hooked) {
+			h.changing(func(c *store.Change, _ store.Record) {
+				if len(c.To.Outcome) == 0 {
+					c.To.Outcome = nil
+				}
+			})
+		}},
+		{"a fingerprint that changes", "Fields/Identity", fingerprintChanges},
+		{"a taint that is lost in a release", "Fields/Tainted", func(h *hooked) {
+			h.changing(func(c *store.Change, _ store.Record) {
+				if c.To.State == store.Pending {
+					c.To.Tainted = false
+				}
+			})
+		}},
+		{"keys that are folded", "Fields/KeyTwins", func(h *hooked) {
+			h.reads = func(r *store.Record) { r.Key = lower(r.Key) }
+		}},
+		{"keys that end at a NUL", "Fields/KeyBytes", func(h *hooked) {
+			h.reads = func(r *store.Record) { r.Key = untilNUL(r.Key) }
+		}},
+		{"an outcome that is cut", "Fields/Largest", func(h *hooked) {
+			const most = 1 << 16
+			h.reads = func(r *store.Record) { r.Outcome = r.Outcome[:min(len(r.Outcome), most)] }
+		}},
+		{"one bad item that fails its neighbours", "Batch/RefusedAlone", func(h *hooked) {
+			h.answers = func(_ []store.Change, as []store.Standing) ([]store.Standing, error) {
+				for _, a := range as {
+					if a.Err != nil {
+						return nil, a.Err
+					}
+				}
+				return as, nil
+			}
+		}},
+		{"answers that are sorted by what they say", "Batch/Order", func(h *hooked) {
+			h.answers = func(cs []store.Change, as []store.Standing) ([]store.Standing, error) {
+				return winnersFirst(cs, as), nil
+			}
+		}},
+	}
+}
+
+// winnersFirst gives the answers of what is in force before those of what is
+// not, as a store does that asks for the latter in a second trip.
+func winnersFirst(cs []store.Change, as []store.Standing) []store.Standing {
+	var won, lost []store.Standing
+	for i, a := range as {
+		switch {
+		case a.Err != nil:
+			return as
+		case a.InForce(cs[i]):
+			won = append(won, a)
+		default:
+			lost = append(lost, a)
+		}
+	}
+	return append(won, lost...)
+}
+
+func fingerprintChanges(h *hooked) {
+	written := make(map[store.ID][]byte)
+	h.swapOne = func(c store.Change) (store.Standing, error) {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		a, err := h.one(c)
+		if a.InForce(c) && c.To.Fingerprint != nil {
+			written[c.To.ID] = slices.Clone(c.To.Fingerprint)
+		}
+		return a, err
+	}
+	h.reads = func(r *store.Record) {
+		if f, ok := written[r.ID]; ok {
+			r.Fingerprint = slices.Clone(f)
+		}
+	}
+}

@@ -1,0 +1,184 @@
+package semeltest_test
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/semelgo/semel/store"
+	"github.com/semelgo/semel/store/memory"
+)
+
+type runFunc = func(ctx context.Context, tx *memory.Tx, stands store.Standing) (*store.Change, error)
+
+// hooked is the memory store with one thing about it changed. What has no hook
+// is as it should be.
+type hooked struct {
+	*memory.Store
+
+	swapOne func(c store.Change) (store.Standing, error) // each change by itself
+	alone   bool                                         // swapOne is for single changes only
+	answers func(cs []store.Change, as []store.Standing) ([]store.Standing, error)
+	reads   func(r *store.Record) // every record that is shown
+	get     func(ids []store.ID, as []store.Standing) []store.Standing
+	scan    func(q *store.Query)
+	purge   func(ctx context.Context, limit int) (int, error)
+	notes   func(ns []store.Note) []store.Note
+	noted   func(c store.Change, n store.Note)
+	atomic  func(ctx context.Context, id store.ID, hold bool, run runFunc) (store.Verdict, error)
+	swapTx  func(tx *memory.Tx, cs []store.Change)
+
+	mu    sync.Mutex // guards what the hooks remember
+	quiet int        // goroutines while one thing is asked at a time
+}
+
+func (h *hooked) Swap(ctx context.Context, cs []store.Change) ([]store.Standing, error) {
+	as, err := h.plainSwap(ctx, cs)
+	if err != nil {
+		return nil, err
+	}
+	if h.answers != nil {
+		if as, err = h.answers(cs, as); err != nil {
+			return nil, err
+		}
+	}
+	return h.shown(as), nil
+}
+
+func (h *hooked) plainSwap(ctx context.Context, cs []store.Change) ([]store.Standing, error) {
+	if h.swapOne == nil || h.alone && len(cs) > 1 {
+		return h.Store.Swap(ctx, cs)
+	}
+	as := make([]store.Standing, len(cs))
+	for i, c := range cs {
+		var err error
+		if as[i], err = h.swapOne(c); err != nil {
+			return nil, err
+		}
+	}
+	return as, nil
+}
+
+func (h *hooked) Get(ctx context.Context, ids []store.ID) ([]store.Standing, error) {
+	as, err := h.Store.Get(ctx, ids)
+	if err != nil {
+		return nil, err
+	}
+	if h.get != nil {
+		as = h.get(ids, as)
+	}
+	return h.shown(as), nil
+}
+
+// shown changes records as they are read.
+func (h *hooked) shown(as []store.Standing) []store.Standing {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for i := range as {
+		if as[i].Record != nil && h.reads != nil {
+			h.reads(as[i].Record)
+		}
+	}
+	return as
+}
+
+// remove deletes a record, whatever stands: it makes it the one that has been
+// expired for longest, and purges one.
+func (h *hooked) remove(id store.ID) bool {
+	for {
+		now := h.now(id)
+		if now.State == store.Absent {
+			return false
+		}
+		c := store.Change{If: now.Token, To: store.Record{ID: id, Expire: -1000 * time.Hour}}
+		c.To.Token = store.Token{State: store.Failed, Attempt: now.Attempt, Owner: now.Owner + 1}
+		if a, err := h.one(c); err == nil && a.InForce(c) {
+			n, err := h.Store.Purge(context.Background(), 1)
+			return n == 1 && err == nil
+		}
+	}
+}
+
+func (h *hooked) Scan(ctx context.Context, q store.Query) ([]store.Record, error) {
+	if h.scan != nil {
+		h.scan(&q)
+	}
+	rs, err := h.Store.Scan(ctx, q)
+	if h.reads != nil {
+		for i := range rs {
+			h.reads(&rs[i])
+		}
+	}
+	return rs, err
+}
+
+func (h *hooked) Purge(ctx context.Context, limit int) (int, error) {
+	if h.purge != nil {
+		return h.purge(ctx, limit)
+	}
+	return h.Store.Purge(ctx, limit)
+}
+
+func (h *hooked) SwapNoted(ctx context.Context, c store.Change, n store.Note) (store.Standing, error) {
+	if h.noted != nil {
+		h.noted(c, n)
+	}
+	return h.Store.SwapNoted(ctx, c, n)
+}
+
+func (h *hooked) Notes(ctx context.Context, id store.ID) ([]store.Note, error) {
+	ns, err := h.Store.Notes(ctx, id)
+	if h.notes != nil {
+		ns = h.notes(ns)
+	}
+	return ns, err
+}
+
+func (h *hooked) Atomic(ctx context.Context, id store.ID, hold bool, run runFunc) (store.Verdict, error) {
+	if h.atomic != nil {
+		return h.atomic(ctx, id, hold, run)
+	}
+	return h.Store.Atomic(ctx, id, hold, run)
+}
+
+func (h *hooked) SwapTx(ctx context.Context, tx *memory.Tx, cs []store.Change) ([]store.Standing, error) {
+	if h.swapTx != nil {
+		h.swapTx(tx, cs)
+	}
+	return h.Store.SwapTx(ctx, tx, cs)
+}
+
+// one asks the real store for one change.
+func (h *hooked) one(c store.Change) (store.Standing, error) {
+	as, err := h.Store.Swap(context.Background(), []store.Change{c})
+	if err != nil {
+		return store.Standing{}, err
+	}
+	return as[0], nil
+}
+
+// now returns what really stands, the zero Record if nothing does.
+func (h *hooked) now(id store.ID) store.Record {
+	as, err := h.Store.Get(context.Background(), []store.ID{id})
+	if err != nil || as[0].Record == nil {
+		return store.Record{}
+	}
+	return *as[0].Record
+}
+
+// changing makes swapOne of a function that may change what is asked for, given
+// what stands.
+func (h *hooked) changing(change func(c *store.Change, now store.Record)) {
+	h.swapOne = func(c store.Change) (store.Standing, error) {
+		asked := c
+		change(&c, h.now(c.To.ID))
+		a, err := h.one(c)
+		if a.InForce(c) {
+			a.Token = asked.To.Token
+		}
+		return a, err
+	}
+}
+
+func isBeat(c store.Change) bool   { return c.If == c.To.Token }
+func isCreate(c store.Change) bool { return c.If == store.Token{} }
