@@ -17,7 +17,6 @@ help: ## show this list
 run: ## build the chat server and serve it on http://127.0.0.1:8080 (ADDR=, DB=)
 	@mkdir -p var
 	$(GO) build -o var/chat ./examples/chat
-	@echo "open http://$(ADDR)   (stop with Ctrl-C; the database is $(DB))"
 	@exec ./var/chat -addr "$(ADDR)" -db "$(DB)"
 
 test: browser ## install what the tests need where it may, run all, end with engines and counts (PKG=, RUN=)
