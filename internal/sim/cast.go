@@ -1,0 +1,162 @@
+package sim
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/store"
+)
+
+// role is one actor of a plan: a name and what it does.
+type role struct {
+	name string
+	body func(ctx context.Context, a *actor)
+	ask  request
+}
+
+// request is what an actor asks for.
+type request struct {
+	row    int
+	fp     string // of the request: one letter
+	person bool
+}
+
+const key = "k"
+
+// engine is the actor's own: each actor is a process.
+func (a *actor) engine() *semel.Engine[*Tx] {
+	s := new(Store)
+	s.owner.Store(a)
+	a.w.stores = append(a.w.stores, s)
+	e, err := semel.New(s, semel.Options{
+		Lease: lease, Heartbeat: lease / 2, Operations: []semel.Declared{a.w.stage.op},
+	})
+	if err != nil {
+		a.w.fail("engine", "%v", err)
+	}
+	return e
+}
+
+// stamp says whose result it is, so that a wrong answer shows.
+func (a *actor) stamp() string { return a.ask.fp + "/" + a.w.stage.scopes[a.ask.row] + "/" + a.name }
+
+// caller asks once, and hears the answer.
+func caller(ctx context.Context, a *actor) {
+	v, replayed, err := a.w.stage.mode.shape.run(ctx, a, a.w.stage.call(a.ask))
+	a.hear(tell(v, replayed, err))
+}
+
+func (a *actor) hear(t told) {
+	if a.status == statusDead {
+		return
+	}
+	w := a.w
+	if t.tale == toldReleased {
+		for _, g := range w.grants {
+			if g.actor == a.index {
+				t.attempt, t.epoch = g.attempt, g.epoch
+			}
+		}
+	}
+	a.told = t
+	if t.tale == toldInProgress {
+		w.checkWaits(a)
+	}
+	w.say("%s is told %v", a.name, t)
+	switch {
+	case t.ok() && a.unsure:
+		w.mark(MarkUnsureOK)
+	case a.unsure && t.tale == toldReleased:
+		w.mark(MarkUnsureNo)
+	case t.tale == toldMismatch:
+		w.mark(MarkMismatch)
+	}
+	if t.tale == toldReplay {
+		w.mark(MarkReplay)
+	}
+}
+
+// insert is the function of a transaction: it writes the effect, and may then
+// find that it must not.
+func (a *actor) insert(ctx context.Context, tx *Tx) (string, error) {
+	value := a.stamp()
+	tx.Insert(a.grantOf(ctx), value)
+	switch a.refusal() {
+	case howRefused:
+		return "", errors.New(value + " is refused")
+	case howForbidden:
+		return "", semel.Final(&semel.Failure{Message: value + " is forbidden"})
+	default:
+		return value, nil
+	}
+}
+
+// refusal lets the operation itself say no, as long as the budget has any.
+func (a *actor) refusal() how {
+	if a.free || a.status == statusDead || a.w.budget.Refusals == 0 {
+		return howOK
+	}
+	h := [...]how{howOK, howRefused, howForbidden}[a.w.choose.choose(3)]
+	a.w.budget.spend(h)
+	a.note(uint64(h))
+	if h != howOK {
+		a.w.say("the operation %v", h)
+	}
+	return h
+}
+
+// sweeper frees what dead leaders left, as often as the plan says.
+func sweeper(ctx context.Context, a *actor) {
+	e := a.engine()
+	for range max(a.w.stage.plan.Sweeps, 1) {
+		_, _ = e.Sweep(ctx, 10)
+	}
+}
+
+// healer is a person with access to the domain: they resolve a doubt when they
+// find the effect.
+func healer(ctx context.Context, a *actor) {
+	e, scope := a.engine(), semel.ScopeOf(a.w.stage.scopes[a.ask.row])
+	rec, ok, err := e.Get(ctx, a.w.stage.op.Name(), scope, key)
+	if err != nil || !ok || rec.State != store.InDoubt {
+		return
+	}
+	if result, found, err := look(ctx, scope, key); err == nil && found {
+		_, _ = e.Resolve(ctx, semel.Resolution{ID: rec.ID, To: store.Succeeded, Result: result, Actor: a.name, Reason: "seen"})
+	}
+}
+
+// decider is that person once nothing can happen any more: then nothing found
+// means that nothing happened.
+func decider(ctx context.Context, a *actor) {
+	w := a.w
+	resolution := semel.Resolution{ID: w.rows[a.ask.row].id, To: store.Pending, Actor: a.name, Reason: "nothing was found"}
+	if e := w.effectOf(a.ask.row); e != nil {
+		resolution.To, resolution.Result, resolution.Reason = store.Succeeded, e.value, "it is there"
+	}
+	if _, err := a.engine().Resolve(ctx, resolution); err != nil {
+		w.fail("I12", "a person cannot resolve the doubt: %v", err)
+	}
+}
+
+// roles names the cast of a plan.
+func (s *stage) roles() []role {
+	var cast []role
+	for i := range s.plan.Callers {
+		fp := s.plan.Callers[i : i+1]
+		ask := request{fp: fp}
+		if s.plan.Scopes {
+			ask.row = i % 2
+		}
+		cast = append(cast, role{name: fmt.Sprintf("C%d", i+1), body: caller, ask: ask})
+	}
+	for i := range s.plan.Sweepers {
+		cast = append(cast, role{name: fmt.Sprintf("S%d", i+1), body: sweeper})
+	}
+	for i := range s.plan.Healers {
+		cast = append(cast, role{name: fmt.Sprintf("H%d", i+1), body: healer, ask: request{person: true}})
+	}
+	return cast
+}

@@ -1,0 +1,170 @@
+package sim
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+
+	"github.com/semelgo/semel/store"
+)
+
+// Violation is an invariant that a run broke.
+type Violation struct {
+	Invariant string
+	Text      string
+	// Replay repeats the run: give it to Replay, or to the program's -replay.
+	Replay string
+	// Trace tells the run step by step.
+	Trace []string
+}
+
+// Error tells the violation, how to repeat it, and the run.
+func (v *Violation) Error() string {
+	return fmt.Sprintf("%s is broken: %s\nreplay: %s\n%s", v.Invariant, v.Text, v.Replay, strings.Join(v.Trace, "\n"))
+}
+
+// fail reports that an invariant is broken. The first one of a run counts, and
+// only those that the exploration was asked to watch.
+func (w *world) fail(invariant, format string, args ...any) {
+	if w.found == nil && w.stage.watches(invariant) {
+		w.found = &Violation{Invariant: invariant, Text: fmt.Sprintf(format, args...)}
+	}
+}
+
+// ending is a final record that stood at some time.
+type ending struct {
+	row, epoch int
+	state      store.State
+	outcome    []byte
+}
+
+// judge sees every change of a record as it is made.
+func (w *world) judge(actor int, before, after *row) {
+	from, to := before.rec.Token, after.rec.Token
+	if from.State == store.Absent {
+		after.request = w.actors[actor].ask.fp
+	}
+	if from == to {
+		w.judgeBeat(actor, before, after)
+		return
+	}
+	w.judgeAttempt(actor, before, after)
+	if from.State.Final() {
+		w.fail("I6", "%s changes what is final: %v to %v", w.actors[actor].name, from.State, to.State)
+	}
+	if from.State.Unfinished() && !w.leads(actor, before) {
+		w.judgeStranger(actor, before, after)
+	}
+	if to.State.Final() {
+		w.judgeEnding(actor, after)
+	}
+	w.markChange(actor, before, after)
+}
+
+// judgeBeat sees a lease renewed or given up.
+func (w *world) judgeBeat(actor int, before, after *row) {
+	if !w.leads(actor, before) {
+		w.fail("I7", "%s renews the lease of %s", w.actors[actor].name, w.token(before.rec.Token))
+	}
+	if after.come {
+		w.mark(MarkGiveUp)
+	}
+}
+
+// leads tells whether the attempt that stands is the actor's own, or was until
+// somebody else noted a doubt about it.
+func (w *world) leads(actor int, r *row) bool {
+	if r.rec.State == store.InProgress {
+		return w.drawer(r.rec.Owner) == actor
+	}
+	for _, g := range w.grants {
+		if g.actor == actor && g.row == w.indexOf(r.id) && g.epoch == r.epoch && g.attempt == r.rec.Attempt {
+			return true
+		}
+	}
+	return false
+}
+
+func (w *world) judgeAttempt(actor int, before, after *row) {
+	from, to := before.rec.Token, after.rec.Token
+	if to.Attempt < from.Attempt {
+		w.fail("I5", "the attempt goes back: %s to %s", w.token(from), w.token(to))
+	}
+	if to.State != store.InProgress {
+		return
+	}
+	g := grant{row: w.indexOf(after.id), epoch: after.epoch, attempt: to.Attempt, owner: to.Owner, actor: actor}
+	for _, other := range w.grants {
+		if other.row == g.row && other.epoch == g.epoch && other.attempt == g.attempt {
+			w.fail("I5", "attempt %d has two owners: %s and %s", g.attempt, w.actors[other.actor].name, w.actors[actor].name)
+		}
+	}
+	w.grants = append(w.grants, g)
+}
+
+// judgeStranger sees a change of an unfinished record by somebody who does not
+// lead it. Expiry allows takeover, requeue and doubt; evidence allows healing;
+// a person may resolve a doubt. All of them draw a new owner.
+func (w *world) judgeStranger(actor int, before, after *row) {
+	from, to := before.rec.Token, after.rec.Token
+	a := w.actors[actor]
+	if a.ask.person && from.State == store.InDoubt {
+		return
+	}
+	_, old := w.granted(grant{row: w.indexOf(after.id), attempt: to.Attempt, owner: to.Owner})
+	old = old && to.State != store.InProgress
+	heals := to.State == store.Succeeded && to.Attempt == from.Attempt && w.effectOf(w.indexOf(after.id)) != nil
+	expiry := from.State == store.InProgress && (to.Attempt == from.Attempt+1 ||
+		to.Attempt == from.Attempt && (to.State == store.Pending || to.State == store.InDoubt))
+	switch {
+	case old || !heals && !expiry:
+		w.fail("I7", "%s, who does not lead %s, makes it %s", a.name, w.token(from), w.token(to))
+	case !heals && !before.come:
+		w.fail("I9", "%s makes %s out of %s, whose lease is running", a.name, w.token(to), w.token(from))
+	}
+}
+
+// judgeEnding sees an outcome recorded.
+func (w *world) judgeEnding(actor int, r *row) {
+	w.endings = append(w.endings, ending{w.indexOf(r.id), r.epoch, r.rec.State, r.rec.Outcome})
+	if r.rec.State == store.Succeeded && !bytes.Contains(r.rec.Outcome, []byte(r.request+"/")) {
+		w.fail("I8", "%s records %q for a request %q", w.actors[actor].name, r.rec.Outcome, r.request)
+	}
+}
+
+// judgeEffect sees an effect happen.
+func (w *world) judgeEffect(e effect) {
+	g, ok := w.granted(grant{row: e.row, attempt: e.attempt, owner: e.owner})
+	if w.stage.mode.shape == shapeInline {
+		return // nothing was granted before: the effect and its record are one
+	}
+	if !ok || g.actor != e.actor {
+		w.fail("I11", "%s has an effect as attempt %d, which it was never granted", w.actors[e.actor].name, e.attempt)
+	}
+}
+
+func (w *world) markChange(actor int, before, after *row) {
+	from, to := before.rec.Token, after.rec.Token
+	stranger := !w.leads(actor, before)
+	switch {
+	case from.State == store.InProgress && to.State == store.InProgress:
+		w.mark(MarkTakeover)
+		w.actors[w.drawer(from.Owner)].taken = true
+	case from.State == store.InProgress && to.State == store.Pending && stranger:
+		w.mark(MarkRequeue)
+	case from.State == store.InProgress && to.State == store.Pending:
+		w.mark(MarkRelease)
+	case w.stage.mode.shape == shapeInline && to.State == store.Pending:
+		w.mark(MarkVoid)
+	case to.State == store.InDoubt:
+		w.mark(MarkDoubt)
+	case to.State == store.Failed:
+		w.mark(MarkFail)
+	case from.State == store.InDoubt && w.actors[actor].ask.person:
+		w.mark(MarkResolve)
+	case from.State == store.InDoubt && !stranger:
+		w.mark(MarkSettle)
+	case from.State.Unfinished() && to.State == store.Succeeded && stranger && to.Attempt == from.Attempt:
+		w.mark(MarkHeal)
+	}
+}

@@ -1,0 +1,88 @@
+package sim
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Mark is a rare event. A plan says which it must have seen: an exploration in
+// which they never happened proves nothing.
+type Mark uint8
+
+// The marks.
+const (
+	MarkTakeover        Mark = iota // an expired attempt was taken over
+	MarkRequeue                     // an expired attempt was put back
+	MarkDoubt                       // a record went into doubt
+	MarkHeal                        // evidence settled a record
+	MarkSettle                      // a late leader settled a doubt
+	MarkResolve                     // a person resolved a doubt
+	MarkRelease                     // an attempt was given back
+	MarkFail                        // a failure was kept
+	MarkVoid                        // an inline commit without an answer was ruled out
+	MarkGiveUp                      // a leader gave its lease up
+	MarkAborted                     // a commit was certainly rolled back
+	MarkRolledBack                  // a transaction found its change not in force
+	MarkZombie                      // one that had been taken over did
+	MarkEcho                        // a change asked for again was in force already
+	MarkBusy                        // a transaction was told that the record is held
+	MarkCrash                       // an actor died
+	MarkBeat                        // a leader renewed a lease that was over
+	MarkArrived                     // a late request arrived after all
+	MarkLateCommit                  // a commit without an answer happened
+	MarkLateAbort                   // a commit without an answer did not
+	MarkUnsureOK                    // a caller with such a commit was told ok
+	MarkUnsureNo                    // or that nothing happened
+	MarkFenceHeld                   // a receiver refused an attempt below its fence
+	MarkSecondAnswer                // a receiver gave its first answer again
+	MarkReplay                      // a caller was told what an earlier one did
+	MarkMismatch                    // a key was refused for another request
+	MarkPurged                      // a record's retention passed
+	MarkSettledByRetry              // a retry after everybody was gone settled it
+	MarkSettledByPerson             // it needed a person
+	marks
+)
+
+func (m Mark) String() string {
+	return [marks]string{
+		"takeover", "requeue", "doubt", "heal", "settle", "resolve", "release", "fail", "void", "give up",
+		"aborted", "rolled back", "zombie rolled back", "lost reply echoed", "busy", "crash", "beat", "late request arrived",
+		"late commit", "late abort", "ambiguous told ok", "ambiguous told no", "fence held", "second answer",
+		"replay", "mismatch", "purged", "settled by retry", "settled by person",
+	}[m]
+}
+
+// AllMarks lists them all.
+func AllMarks() []Mark {
+	all := make([]Mark, marks)
+	for i := range all {
+		all[i] = Mark(i)
+	}
+	return all
+}
+
+// Marks counts events over all runs of an exploration.
+type Marks [marks]int
+
+func (w *world) mark(m Mark) { w.marks[m]++ }
+
+// Missing lists which of must never happened.
+func (m *Marks) Missing(must []Mark) []Mark {
+	var missing []Mark
+	for _, x := range must {
+		if m[x] == 0 {
+			missing = append(missing, x)
+		}
+	}
+	return missing
+}
+
+func (m *Marks) String() string {
+	var b strings.Builder
+	for i, n := range m {
+		if n > 0 {
+			fmt.Fprintf(&b, ", %v %d", Mark(i), n)
+		}
+	}
+	return strings.TrimPrefix(b.String(), ", ")
+}

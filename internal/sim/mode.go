@@ -1,0 +1,68 @@
+package sim
+
+import (
+	"context"
+	"time"
+
+	"github.com/semelgo/semel"
+)
+
+// mode is one way to run an operation, with the world its effect needs.
+type mode struct {
+	name    string
+	shape   shape
+	policy  func() semel.Policy
+	lease   time.Duration
+	onError semel.OnError
+	outside outside
+	doubts  bool // may end in doubt
+	repeats bool // may have an effect per attempt
+}
+
+// shape is which door of the engine callers use.
+type shape uint8
+
+const (
+	shapeInline shape = iota // DoTx, one transaction
+	shapeLeased              // DoTx, the claim commits first
+	shapeInTx                // Do with InTx inside
+	shapeDo                  // Do, the effect outside
+)
+
+func (s shape) run(ctx context.Context, a *actor, c semel.Call) (string, bool, error) {
+	e := a.engine()
+	switch s {
+	case shapeInTx:
+		return semel.Do(ctx, e, c, func(ctx context.Context) (string, error) {
+			return semel.InTx(ctx, e, a.insert)
+		})
+	case shapeDo:
+		return semel.Do(ctx, e, c, a.act)
+	default:
+		return semel.DoTx(ctx, e, c, a.insert)
+	}
+}
+
+// lease is so long that the engine's own timers never go off: the scheduler says
+// when a lease is over.
+const lease = 1000 * time.Hour
+
+// modes lists every mode.
+func modes() []mode {
+	none := func() semel.Policy { return semel.Policy{} }
+	heal := func() semel.Policy { return semel.Heal(look) }
+	fence := func() semel.Policy { return semel.Fenced(raise, look) }
+	return []mode{
+		{name: "inline", shape: shapeInline, policy: none},
+		{name: "inline-keep", shape: shapeInline, policy: semel.Atomic, onError: semel.Keep},
+		{name: "leased", shape: shapeLeased, policy: semel.Atomic, lease: lease},
+		{name: "leased-keep", shape: shapeLeased, policy: semel.Atomic, lease: lease, onError: semel.Keep},
+		{name: "intx", shape: shapeInTx, policy: semel.Atomic, lease: lease},
+		{name: "hold", shape: shapeDo, policy: none, outside: plain, doubts: true},
+		{name: "hold-keep", shape: shapeDo, policy: semel.Hold, onError: semel.Keep, outside: plain, doubts: true},
+		{name: "heal", shape: shapeDo, policy: heal, outside: plain, doubts: true},
+		{name: "fenced", shape: shapeDo, policy: fence, outside: fenced},
+		{name: "keyed", shape: shapeDo, policy: semel.Keyed, outside: keyed},
+		{name: "atleastonce", shape: shapeDo, policy: semel.AtLeastOnce, outside: plain, doubts: true, repeats: true},
+	}
+}

@@ -1,0 +1,155 @@
+package sim_test
+
+import "slices"
+
+// mutants lists the mistakes. The first eight are those that idempotency code
+// is known for; the others keep the remaining invariants awake.
+func mutants() []mutant {
+	return slices.Concat(knownMutants(), furtherMutants())
+}
+
+func knownMutants() []mutant {
+	return []mutant{
+		{
+			name: "failed on an ambiguous commit", plan: "leased/faults", watch: "I2",
+			edits: []edit{{
+				"intx.go", `	d, now, err := a.c.certify(ctx, a.record, release)
+`, `	now, err := a.c.get(ctx, a.call.id)
+	failed := now
+	failed.State, failed.Owner, failed.Outcome = store.Failed, newOwner(), encodeFailure(cause, 1<<10)
+	if err == nil {
+		_, err = a.c.swap(ctx, store.Change{If: now.Token, To: failed}, 0)
+	}
+	var d decision
+`,
+			}},
+		},
+		{
+			name: "complete without fence", plan: "atleastonce/faults", watch: "I7",
+			edits: []edit{{"next.go", "if stands.Token != e.token && !settles {", "if stands.Token != e.token && !settles && e.step != stepSucceed {"}},
+		},
+		{
+			name: "takeover without compare-and-swap", plan: "leased/faults", watch: "I9",
+			edits: []edit{{"next.go", "IfDue: due, To: to", "IfDue: due && name != stepTakeover, To: to"}},
+		},
+		{
+			name: "release by a zombie", plan: "leased/faults", watch: "I7",
+			edits: []edit{{"next.go", "if stands.Token != e.token && !settles {", "if stands.Token != e.token && !settles && e.step != stepRelease {"}},
+		},
+		{
+			name: "look, then run", plan: "heal/faults", watch: "I1",
+			edits: []edit{{"next.go", "	if e.policy.runsAgain() {\n		return decision{}, true", "	if e.policy.runsAgain() || e.looked {\n		return decision{}, true"}},
+		},
+		{
+			name: "follower deletes", plan: "hold/faults", watch: "I1",
+			edits: []edit{{
+				"follow.go", "	if left <= 0 || !q.sit() {\n", `	if left <= 0 || !q.sit() {
+		gone := stands
+		gone.State, gone.Owner, gone.Expire = store.Pending, newOwner(), 1
+		_, _ = q.c.swap(ctx, store.Change{If: stands.Token, To: gone}, 1)
+		_, _ = q.c.store.Purge(ctx, 1)
+`,
+			}},
+		},
+		{
+			name: "success by row count", plan: "hold/replies", watch: "R3",
+			edits: []edit{
+				{"store/record.go", "s.Token == c.To.Token", "s.Token == c.To.Token && s.Record == nil"},
+				{"internal/sim/rows.go", "		w.mark(MarkEcho)\n		return store.Standing{Token: c.To.Token}", "		return r.standing()"},
+			},
+		},
+		{
+			name: "told failed with the swap lost", plan: "leased-keep/replies", watch: "I2t",
+			edits: []edit{{
+				"finish.go", "	if d.say != sayTry {\n		out, told :=", `	if d.say != sayTry && e.step == stepFail {
+		return now, nil, decodeFailure(e.outcome)
+	}
+	if d.say != sayTry {
+		out, told :=`,
+			}},
+		},
+	}
+}
+
+func furtherMutants() []mutant {
+	return []mutant{
+		{
+			name: "ambiguous inline commit told as rolled back", plan: "inline/faults", watch: "I2t",
+			edits: []edit{{"inline.go", "	case verdict == store.NotCommitted:\n", "	case verdict != store.Committed:\n"}},
+		},
+		{
+			name: "takeover of a running lease", plan: "intx/faults", watch: "I9",
+			edits: []edit{
+				{"next.go", "	if stands.Due > 0 {\n", "	if stands.Due > 0 && e.step != stepClaim {\n"},
+				{"next.go", "IfDue: due, To: to", "IfDue: due && name != stepTakeover, To: to"},
+			},
+		},
+		{
+			name: "taint forgotten", plan: "atleastonce/replies", watch: "I2",
+			edits: []edit{{"next.go", "if stands.Tainted && !e.policy.speaksForAll() {", "if stands.Tainted && e.policy == policyUnset {"}},
+		},
+		{
+			name: "fence not raised", plan: "fenced/faults", watch: "I1",
+			edits: []edit{{"attempt.go", "p.raise(a.ctx, a.call.scope, a.call.key, a.record.Attempt)", "error(nil)"}},
+		},
+		{
+			name: "attempt not counted", plan: "leased/faults", watch: "I5",
+			edits: []edit{{
+				"next.go", "store.Token{State: store.InProgress, Attempt: stands.Attempt + 1, Owner: e.owner}",
+				"store.Token{State: store.InProgress, Attempt: max(stands.Attempt, 1), Owner: e.owner}",
+			}},
+		},
+		{
+			name: "healing what is final", plan: "heal/faults", watch: "I6",
+			edits: []edit{
+				{"next.go", "	if stands.State.Final() {\n		return decision{say: sayReplay}", "	if stands.State == store.Absent {\n		return decision{say: sayReplay}"},
+				{"next.go", "	if !stands.State.Unfinished() {\n", "	if stands.State == store.Pending {\n"},
+			},
+		},
+		{
+			name: "told ok with the swap lost", plan: "atleastonce/faults", watch: "I4",
+			edits: []edit{{
+				"finish.go", "	if d.say != sayTry {\n		out, told :=", `	if d.say != sayTry && err == nil {
+		return now, &Outcome{Record: a.succeeded(e.outcome)}, nil
+	}
+	if d.say != sayTry {
+		out, told :=`,
+			}},
+		},
+		{
+			name: "request not compared", plan: "leased/requests", watch: "I8",
+			edits: []edit{{"next.go", "	if stands.State != store.Absent && e.same != nil && !e.same(stands) {\n		return decision{say: sayMismatch}, false", "	if stands.State > store.Failed {\n		return decision{say: sayMismatch}, false"}},
+		},
+		{
+			name: "error taken for proof", plan: "hold/replies", watch: "I2t",
+			edits: []edit{{"finish.go", "proven = marked || a.policy == policyAtomic\n", "proven = true\n"}},
+		},
+		{
+			name: "scope left out", plan: "leased/scopes", watch: "I10",
+			edits: []edit{
+				{"call.go", "store.NewID(o.def.name, scope.text, key)", "store.NewID(o.def.name, \"\", key)"},
+				{"call.go", "r.Scope == c.scope.text && ", ""},
+			},
+		},
+		{
+			name: "follower runs too", plan: "hold/faults", watch: "I11",
+			edits: []edit{{"ask.go", "	if claimed {\n", "	if claimed || stands.State == store.InProgress {\n"}},
+		},
+		{
+			name: "healed without evidence", plan: "heal/faults", watch: "I3",
+			edits: []edit{{"heal.go", "if err != nil || !found {", "if err != nil || !found && stands.ID == (store.ID{}) {"}},
+		},
+		{
+			name: "ambiguous commit told as ok", plan: "leased/faults", watch: "I3t",
+			edits: []edit{{"intx.go", "		return a.unknownCommit(ctx, outcome, err)\n", "		a.settle(ctx, a.succeeded(outcome), nil)\n		return nil\n"}},
+		},
+		{
+			name: "a refusal taken to speak for all", plan: "atleastonce/replies", watch: "I2k",
+			edits: []edit{{"finish.go", "if !now.Tainted || a.policy.speaksForAll() {", "if now.State == store.Pending {"}},
+		},
+		{
+			name: "nobody takes over", plan: "keyed/faults", watch: "I12",
+			edits: []edit{{"next.go", "	if e.policy.runsAgain() {\n		return decision{}, true", "	if e.policy == policyUnset {\n		return decision{}, true"}},
+		},
+	}
+}

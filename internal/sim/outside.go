@@ -1,0 +1,194 @@
+package sim
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/semelgo/semel"
+)
+
+// kind of world the effect of a mode happens in.
+type outside uint8
+
+const (
+	// inRecordsDB: the effect is a row beside the record.
+	inRecordsDB outside = iota
+	// plain: whoever asks gets an effect.
+	plain
+	// fenced: attempts below the fence are refused.
+	fenced
+	// keyed: once per key; whoever asks again gets the first answer.
+	keyed
+)
+
+// grant is a claim that was in force: the right to have the effect.
+type grant struct {
+	row, epoch int
+	attempt    uint32
+	owner      uint64
+	actor      int
+}
+
+// effect is the ground truth: one row in a table that has no unique constraint.
+type effect struct {
+	row, epoch int
+	actor      int
+	attempt    uint32
+	owner      uint64
+	value      string
+}
+
+// Errors of the world outside.
+var (
+	errNoAnswer  = errors.New("no answer")
+	errRefused   = errors.New("refused")
+	errForbidden = errors.New("forbidden")
+	errFenced    = errors.New("below the fence")
+)
+
+// receiver is where effects outside happen, for one record.
+type receiver struct {
+	fence     uint32
+	forbidden bool // keyed: the answer it remembers is no
+}
+
+// act sends the effect of the attempt that ctx belongs to.
+func (a *actor) act(ctx context.Context) (string, error) {
+	g := a.grantOf(ctx)
+	value := a.stamp()
+	h := a.call(op{kind: opAct, row: a.ask.row, attempt: g})
+	var err error
+	switch h {
+	case howDead:
+		return "", errNoAnswer
+	case howLost, howEaten, howLate:
+		if h == howEaten {
+			_, _ = a.w.receive(g, value)
+		}
+		if h == howLate {
+			a.w.post(post{actor: a.index, effect: g, value: value})
+		}
+		err = errNoAnswer
+	case howRefused, howForbidden:
+		value, err = a.w.refuse(g, h)
+	default:
+		value, err = a.w.receive(g, value)
+	}
+	d := digestSeed.text(value)
+	if err != nil {
+		d = d.text(err.Error())
+	}
+	a.note(uint64(d))
+	a.w.say("%s", outcomeText(value, err))
+	switch {
+	case errors.Is(err, errForbidden):
+		return "", semel.Final(&semel.Failure{Message: a.stamp() + " is forbidden"})
+	case errors.Is(err, errRefused), errors.Is(err, errFenced):
+		return "", semel.NotCommitted(fmt.Errorf("%s is %w", a.stamp(), err))
+	default:
+		return value, err
+	}
+}
+
+func outcomeText(value string, err error) string {
+	if err != nil {
+		return err.Error()
+	}
+	return value
+}
+
+// grantOf is the claim under which ctx runs.
+func (a *actor) grantOf(ctx context.Context) grant {
+	g := grant{row: a.ask.row, epoch: a.w.rows[a.ask.row].epoch, actor: a.index}
+	if attempt, ok := semel.AttemptOf(ctx); ok {
+		g.attempt, g.owner = attempt.Number(), attempt.Token().Owner
+		if was, ok := a.w.granted(g); ok {
+			g.epoch = was.epoch
+		}
+	}
+	return g
+}
+
+// receive carries out an effect at the receiver and returns its answer.
+func (w *world) receive(g grant, value string) (string, error) {
+	r := &w.receivers[g.row]
+	switch w.stage.mode.outside {
+	case fenced:
+		if g.attempt < r.fence {
+			w.mark(MarkFenceHeld)
+			return "", errFenced
+		}
+	case keyed:
+		if r.forbidden {
+			return "", errForbidden
+		}
+		if first := w.effectOf(g.row); first != nil {
+			w.mark(MarkSecondAnswer)
+			return first.value, nil
+		}
+	case inRecordsDB, plain:
+	}
+	w.happen(effect{row: g.row, epoch: g.epoch, actor: g.actor, attempt: g.attempt, owner: g.owner, value: value})
+	return value, nil
+}
+
+// refuse is a receiver that says no: to this attempt, or to the request. One
+// that remembers keys repeats its first answer instead, and a no of its own
+// stands for every attempt.
+func (w *world) refuse(g grant, h how) (string, error) {
+	r := &w.receivers[g.row]
+	if w.stage.mode.outside == keyed {
+		if first := w.effectOf(g.row); first != nil {
+			return first.value, nil
+		}
+		r.forbidden = true
+	}
+	if r.forbidden || h == howForbidden {
+		return "", errForbidden
+	}
+	return "", errRefused
+}
+
+// raise is the RaiseFunc of policy Fenced.
+func raise(ctx context.Context, _ semel.Scope, _ string, attempt uint32) error {
+	a := actorOf(ctx)
+	h := a.call(op{kind: opRaise, row: a.ask.row, attempt: grant{attempt: attempt}})
+	if h == howOK || h == howEaten {
+		r := &a.w.receivers[a.ask.row]
+		r.fence = max(r.fence, attempt)
+	}
+	if h != howOK {
+		return errNoAnswer
+	}
+	return nil
+}
+
+// look is the probe of policies Heal and Fenced.
+func look(ctx context.Context, scope semel.Scope, _ string) (any, bool, error) {
+	a := actorOf(ctx)
+	row := a.w.rowOf(scope)
+	h := a.call(op{kind: opLook, row: row})
+	if h != howOK {
+		return nil, false, errNoAnswer
+	}
+	found := a.w.effectOf(row)
+	if found == nil {
+		a.note(0)
+		a.w.say("nothing found")
+		return nil, false, nil
+	}
+	a.note(uint64(digestSeed.text(found.value)))
+	a.w.say("found %q", found.value)
+	return found.value, true, nil
+}
+
+// effectOf is the first effect of the record that stands, or nil.
+func (w *world) effectOf(row int) *effect {
+	for i := range w.effects {
+		if e := &w.effects[i]; e.row == row && e.epoch == w.rows[row].epoch {
+			return e
+		}
+	}
+	return nil
+}

@@ -1,0 +1,147 @@
+package sim
+
+import "github.com/semelgo/semel"
+
+// Gate lists the explorations that every test run makes: each mode with two
+// callers, and a sweeper, a healer or nobody else.
+func Gate() []Plan {
+	var plans []Plan
+	for _, m := range modes() {
+		for _, p := range gateOf(m) {
+			p.Name, p.Mode = m.name+"/"+p.Name, m.name
+			plans = append(plans, p)
+		}
+	}
+	return plans
+}
+
+func gateOf(m mode) []Plan {
+	replies := Budget{Expiries: 1, Lost: 1, Refusals: 1}
+	if m.onError == semel.Keep && m.shape != shapeDo {
+		replies.Aborts = 1 // which is nobody's answer, and must not be kept
+	}
+	plans := []Plan{
+		{Name: "replies", Callers: "xx", Sweepers: 1, Budget: replies, Must: m.mustReplies(replies)},
+		{
+			Name: "requests", Callers: "xy", Sweepers: 1, Must: m.mustRequests(),
+			Budget: Budget{Crashes: 1, Expiries: 1, Unsure: 1, Refusals: 1, Purges: 1},
+		},
+	}
+	if m.shape == shapeInline {
+		soft := Budget{Crashes: 1, Expiries: 2, Unsure: 1, Lost: 1, Refusals: 1}
+		plans = append(plans, Plan{
+			Name: "soft", Callers: "xx", Sweepers: 1, Soft: true, Budget: soft, Must: m.mustFaults(soft),
+		})
+	}
+	if m.onError == semel.Keep {
+		return plans // without refusals there is nothing to keep
+	}
+	faults := Budget{Crashes: 1, Expiries: 2, Unsure: 1, Beats: 1}
+	plans = append(plans,
+		Plan{Name: "faults", Callers: "xx", Sweepers: 1, Budget: faults, Must: m.mustFaults(faults)},
+		Plan{
+			Name: "nobody", Callers: "xx", Must: []Mark{MarkCrash, MarkSettledByRetry},
+			Budget: Budget{Crashes: 1, Expiries: 1, Unsure: 1, Lost: 1},
+		},
+		Plan{
+			Name: "scopes", Callers: "xx", Scopes: true, Must: []Mark{MarkCrash},
+			Budget: Budget{Crashes: 1, Expiries: 1, Unsure: 1},
+		},
+	)
+	if m.doubts {
+		plans = append(plans, Plan{
+			Name: "healer", Callers: "xx", Healers: 1, Must: m.mustHealer(),
+			Budget: Budget{Crashes: 1, Expiries: 2, Lost: 1},
+		})
+	}
+	return plans
+}
+
+// Deep lists the explorations that take long: three callers, and two of each.
+func Deep() []Plan {
+	var plans []Plan
+	for _, m := range modes() {
+		faults := Budget{Crashes: 1, Expiries: 2, Unsure: 1}
+		three := Plan{Name: "three", Callers: "xxx", Sweepers: 1, Budget: faults, Must: m.mustFaults(faults)}
+		all := Budget{Crashes: 1, Expiries: 2, Unsure: 1, Aborts: 1, Lost: 1, Refusals: 1}
+		two := Plan{Name: "two", Callers: "xx", Sweepers: 2, Healers: 2, Budget: all, Must: m.mustReplies(all)}
+		if !m.doubts {
+			two.Healers = 0
+		}
+		for _, p := range []Plan{three, two} {
+			p.Name, p.Mode = m.name+"/"+p.Name, m.name
+			plans = append(plans, p)
+		}
+	}
+	return plans
+}
+
+// mustFaults lists what crashes, expiries and commits without an answer lead to.
+func (m mode) mustFaults(b Budget) []Mark {
+	must := []Mark{MarkCrash, MarkReplay, MarkSettledByRetry}
+	if b.Beats > 0 && m.shape != shapeInline {
+		must = append(must, MarkBeat)
+	}
+	switch {
+	case m.shape == shapeInline:
+		must = append(must, MarkBusy, MarkVoid)
+	case m.shape != shapeDo:
+		must = append(must, MarkTakeover, MarkRequeue, MarkRelease, MarkZombie, MarkRolledBack)
+	case m.doubts && !m.repeats:
+		must = append(must, MarkDoubt, MarkSettle, MarkSettledByPerson)
+	default:
+		must = append(must, MarkTakeover, MarkRequeue)
+	}
+	if m.shape != shapeDo {
+		must = append(must, MarkLateCommit, MarkLateAbort, MarkUnsureOK, MarkUnsureNo)
+	}
+	switch m.outside {
+	case fenced:
+		must = append(must, MarkFenceHeld)
+	case keyed:
+		must = append(must, MarkSecondAnswer)
+	case inRecordsDB, plain:
+	}
+	return must
+}
+
+// mustRequests lists what a second request under the same key leads to, before
+// and after the record of the first one is gone.
+func (m mode) mustRequests() []Mark {
+	must := []Mark{MarkMismatch, MarkCrash}
+	if m.outside == inRecordsDB || m.onError == semel.Release {
+		must = append(must, MarkPurged)
+	}
+	return must
+}
+
+// mustReplies lists what lost answers and refusals lead to.
+func (m mode) mustReplies(b Budget) []Mark {
+	must := []Mark{MarkFail, MarkReplay}
+	if b.Aborts > 0 && m.shape != shapeDo {
+		must = append(must, MarkAborted)
+	}
+	if m.shape == shapeInline {
+		return must
+	}
+	must = append(must, MarkEcho, MarkArrived)
+	if m.outside == fenced || m.outside == keyed || m.repeats {
+		must = append(must, MarkGiveUp)
+	}
+	if m.onError == semel.Release && m.outside != keyed {
+		must = append(must, MarkRelease)
+	}
+	if m.name == "heal" {
+		must = append(must, MarkHeal)
+	}
+	return must
+}
+
+// mustHealer lists what a person who looks leads to.
+func (m mode) mustHealer() []Mark {
+	must := []Mark{MarkCrash, MarkEcho, MarkArrived}
+	if !m.repeats {
+		must = append(must, MarkDoubt, MarkResolve, MarkSettle, MarkSettledByPerson)
+	}
+	return must
+}

@@ -1,0 +1,127 @@
+package sim
+
+import (
+	"time"
+
+	"github.com/semelgo/semel/store"
+)
+
+// row is a record as the store keeps it. Time does not pass by itself: a lease
+// runs until the scheduler says that it is over.
+type row struct {
+	id      store.ID
+	scope   string
+	rec     store.Record // the zero Token: nothing stands
+	come    bool         // Due has come
+	kept    bool         // has a time at which it may be purged
+	gone    bool         // and that is now
+	epoch   int          // how often the record was purged
+	request string       // the letter it was created for
+}
+
+// age is what is read as Age and Since: the explorer's time does not pass.
+const age = time.Second
+
+// read is the record as a store answers it.
+func (r *row) read() *store.Record {
+	if r.rec.State == store.Absent {
+		return nil
+	}
+	rec := r.rec
+	rec.Age, rec.Since = age, age
+	if r.come {
+		rec.Due = -1
+	}
+	return &rec
+}
+
+func (r *row) standing() store.Standing {
+	return store.Standing{Token: r.rec.Token, Record: r.read()}
+}
+
+// mayChange tells whether c would be carried out now. What has no time has come.
+func (r *row) mayChange(c *store.Change) bool {
+	return r.rec.Token == c.If && (!c.IfDue || r.come || !timed(r.rec.State))
+}
+
+// timed tells whether records in this state have a Due.
+func timed(s store.State) bool { return s == store.Pending || s == store.InProgress }
+
+// set puts in force what a change asks for.
+func (r *row) set(to store.Record) {
+	before := r.rec
+	if before.Token == to.Token { // the times and nothing else
+		due, expire := to.Due, to.Expire
+		to = before
+		to.Due, to.Expire = due, expire
+	}
+	r.rec = to
+	if before.State != store.Absent {
+		r.rec.Operation, r.rec.Scope, r.rec.Key = before.Operation, before.Scope, before.Key
+		r.rec.Fingerprint = before.Fingerprint
+		r.rec.Input = keep(to.Input, before.Input)
+		r.rec.Outcome = keep(to.Outcome, before.Outcome)
+	}
+	if !timed(to.State) {
+		r.rec.Due = 0
+	}
+	r.come = timed(to.State) && to.Due <= 0
+	r.kept = to.Expire > 0 && !to.State.Unfinished()
+	r.gone = r.kept && to.Expire < time.Second
+	if !r.kept {
+		r.rec.Expire = 0
+	}
+}
+
+func keep(to, before []byte) []byte {
+	if to == nil {
+		return before
+	}
+	return to
+}
+
+// purge removes the record.
+func (r *row) purge() {
+	r.rec, r.come, r.kept, r.gone = store.Record{}, false, false, false
+}
+
+func (w *world) rowDigest(d digest, r *row) digest {
+	d = d.add(uint64(r.rec.State)).add(uint64(r.rec.Attempt)).add(w.nameOf(r.rec.Owner)).add(uint64(r.epoch))
+	if r.rec.State == store.Absent {
+		return d
+	}
+	d = d.flag(r.come).flag(r.kept).flag(r.gone).flag(r.rec.Tainted)
+	return d.bytes(r.rec.Fingerprint).bytes(r.rec.Outcome)
+}
+
+// swap is the store's compare-and-swap, carried out at once.
+func (w *world) swap(actor int, c *store.Change) store.Standing {
+	r := w.row(c.To.ID)
+	switch {
+	case r.mayChange(c):
+		w.write(actor, r, c)
+		return store.Standing{Token: c.To.Token}
+	case r.rec.Token == c.To.Token:
+		w.mark(MarkEcho)
+		return store.Standing{Token: c.To.Token}
+	default:
+		return r.standing()
+	}
+}
+
+// write puts a change in force and lets the invariants see it.
+func (w *world) write(actor int, r *row, c *store.Change) {
+	before := *r
+	r.set(c.To)
+	w.judge(actor, &before, r)
+}
+
+// noteStanding adds what the store answered to what the actor knows.
+func (a *actor) noteStanding(s store.Standing) {
+	d := digestSeed.flag(s.Busy).add(uint64(s.Token.State)).add(uint64(s.Token.Attempt)).add(a.w.nameOf(s.Token.Owner))
+	if s.Record != nil {
+		due := s.Record.Due <= 0
+		d = d.flag(due).flag(s.Record.Tainted).bytes(s.Record.Fingerprint).bytes(s.Record.Outcome)
+	}
+	a.note(uint64(d))
+}

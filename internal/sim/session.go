@@ -1,0 +1,119 @@
+package sim
+
+import "github.com/semelgo/semel/store"
+
+// session is a transaction at the database. It outlives the client that opened
+// it when that one is dead, or has lost the connection.
+type session struct {
+	actor   int
+	row     int
+	hold    bool // has the only right to the record
+	locked  bool // its last statement is carried out, the decision still to come
+	orphan  bool // nobody is at the other end
+	commits bool // the commit was sent
+	change  *store.Change
+	effects []effect
+}
+
+// post is a request that its sender has given up and that may yet arrive.
+type post struct {
+	actor  int
+	change *store.Change // to the store
+	effect grant         // to the receiver
+	value  string
+}
+
+func (w *world) open(a *actor, row int, hold bool) *session {
+	s := &session{actor: a.index, row: row, hold: hold}
+	w.sessions = append(w.sessions, s)
+	return s
+}
+
+func (w *world) close(s *session) {
+	for i, other := range w.sessions {
+		if other == s {
+			w.sessions = append(w.sessions[:i], w.sessions[i+1:]...)
+			return
+		}
+	}
+}
+
+// leave is a client that died having sent its commit: the server may still get
+// it, or notice that nobody is there.
+func (w *world) leave(s *session) { s.orphan = true }
+
+// holder is a transaction other than s that has the right to the record, or nil.
+func (w *world) holder(row int, s *session) *session {
+	for _, other := range w.sessions {
+		if other != s && other.row == row && (other.hold || other.locked) {
+			return other
+		}
+	}
+	return nil
+}
+
+// writer is a transaction other than s that keeps writers off the record, or
+// nil. In some stores the right to a record keeps nobody off but those who want
+// the same right.
+func (w *world) writer(row int, s *session) *session {
+	if other := w.holder(row, s); other != nil && (other.locked || !w.stage.plan.Soft) {
+		return other
+	}
+	return nil
+}
+
+// commit carries out the last statement of s and commits, or rolls back.
+func (w *world) commit(s *session) bool {
+	w.close(s)
+	r := w.row(s.change.To.ID)
+	if !r.mayChange(s.change) {
+		return false
+	}
+	for _, e := range s.effects {
+		e.epoch = r.epoch
+		w.happen(e)
+	}
+	w.write(s.actor, r, s.change)
+	return true
+}
+
+func (w *world) post(p post) { w.posts = append(w.posts, p) }
+
+// arrive lets a late request reach its receiver after all. Nobody hears the
+// answer.
+func (w *world) arrive(i int) {
+	p := w.posts[i]
+	w.posts = append(w.posts[:i], w.posts[i+1:]...)
+	if p.change != nil {
+		w.swap(p.actor, p.change)
+		return
+	}
+	_, _ = w.receive(p.effect, p.value)
+}
+
+// sessionsDigest covers what actors that are done have left behind; their order
+// does not matter.
+func (w *world) sessionsDigest(d digest) digest {
+	var sum uint64
+	for _, s := range w.sessions {
+		x := digestSeed.add(uint64(s.actor)).add(uint64(s.row)).flag(s.hold).flag(s.locked).flag(s.orphan).flag(s.commits)
+		if s.change != nil {
+			x = w.changeDigest(x, s.change).add(uint64(len(s.effects)))
+		}
+		sum += uint64(x)
+	}
+	for _, p := range w.posts {
+		x := digestSeed.add(uint64(p.actor)).text(p.value).add(w.nameOf(p.effect.owner))
+		if p.change != nil {
+			x = w.changeDigest(x, p.change)
+		}
+		sum += uint64(x)
+	}
+	return d.add(sum)
+}
+
+func (w *world) changeDigest(d digest, c *store.Change) digest {
+	d = d.add(uint64(c.If.State)).add(uint64(c.If.Attempt)).add(w.nameOf(c.If.Owner)).flag(c.IfDue)
+	d = d.add(uint64(c.To.State)).add(uint64(c.To.Attempt)).add(w.nameOf(c.To.Owner)).flag(c.To.Due <= 0)
+	return d.bytes(c.To.Outcome)
+}

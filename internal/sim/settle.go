@@ -1,0 +1,55 @@
+package sim
+
+import (
+	"context"
+
+	"github.com/semelgo/semel/store"
+)
+
+// settle is what comes after: faults have stopped, leases run out, and a retry
+// of the key must settle it as the policy says, with or without a sweeper
+// having been there first.
+func (w *world) settle() {
+	for i := range w.rows {
+		w.settleRow(i)
+	}
+}
+
+func (w *world) settleRow(i int) {
+	r := &w.rows[i]
+	r.come = r.come || r.expires()
+	if w.choose.choose(2) == 1 {
+		w.alone(role{name: "sweeper", body: sweeper, ask: request{row: i}})
+	}
+	fp := r.request
+	if r.rec.State == store.Absent {
+		fp = w.stage.plan.Callers[:1]
+	}
+	asked := request{row: i, fp: fp}
+	by := MarkSettledByRetry
+	for range 2 {
+		t := w.alone(role{name: "retry", body: caller, ask: asked}).told
+		switch {
+		case t.ok(), t.tale == toldFailed:
+			w.mark(by)
+			return
+		case t.tale == toldInDoubt && w.stage.mode.doubts:
+			by = MarkSettledByPerson
+			w.alone(role{name: "person", body: decider, ask: request{row: i, person: true}})
+		default:
+			w.fail("I12", "a retry after everything is over is told %v", t)
+			return
+		}
+	}
+	w.fail("I12", "a person has decided, and a retry is in doubt again")
+}
+
+// alone runs an actor to its end, with nobody else there and nothing going
+// wrong.
+func (w *world) alone(c role) *actor {
+	a := w.enlist(c)
+	a.free, a.running = true, true
+	a.body(context.WithValue(context.Background(), actorKey{}, a), a)
+	a.status, a.running = statusDone, false
+	return a
+}

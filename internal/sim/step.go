@@ -1,0 +1,210 @@
+package sim
+
+import "github.com/semelgo/semel/store"
+
+// wayKind is what the scheduler may do next.
+type wayKind uint8
+
+const (
+	waySettle wayKind = iota // everybody is done: see that a retry settles it
+	wayGo                    // let an actor through with its call
+	wayCommit                // a transaction nobody listens to commits
+	wayAbort                 // or is rolled back
+	wayArrive                // a late request arrives
+	wayExpire                // a lease is over
+	wayBeat                  // its leader renews it all the same
+	wayPurge                 // a retention is over
+	wayCrash                 // an actor dies
+)
+
+// way is one thing that may happen next.
+type way struct {
+	kind wayKind
+	who  int // actor, session, post or row
+	how  how
+}
+
+// waysOn lists what may happen next, first what goes well.
+func (w *world) waysOn(into []way) []way {
+	into = into[:0]
+	live := false
+	var room [hows]how
+	for i, a := range w.actors {
+		if a.status != statusReady {
+			continue
+		}
+		live = true
+		if !w.mayGo(a) {
+			continue
+		}
+		for _, h := range a.op.outcomes(&w.budget, w.stage.plan.Soft, room[:0]) {
+			into = append(into, way{wayGo, i, h})
+		}
+	}
+	if !live && !w.heldByNobody() {
+		into = append(into, way{kind: waySettle})
+	}
+	into = w.serverWays(into)
+	if live {
+		into = w.faultWays(into)
+	}
+	return into
+}
+
+// mayGo tells whether a's call can be carried out now. Who finds the record held
+// by somebody else's transaction is told Busy. A leader that must know asks until
+// it is not, which is modelled as waiting.
+func (w *world) mayGo(a *actor) bool {
+	switch a.op.kind {
+	case opCommit:
+		return w.writer(a.op.row, a.op.session) == nil
+	case opSwap:
+		return !w.insists(a) || w.writer(a.op.row, nil) == nil
+	default:
+		return true
+	}
+}
+
+// insists tells whether the change that a asks for ends its own attempt.
+func (w *world) insists(a *actor) bool {
+	return w.stage.mode.shape == shapeInline && a.ask.fp != "" || w.drawer(a.op.change.If.Owner) == a.index
+}
+
+// heldByNobody tells whether a transaction that nobody waits for holds a record:
+// its end must come before anything can be settled.
+func (w *world) heldByNobody() bool {
+	for _, s := range w.sessions {
+		if s.orphan && (s.hold || s.locked) {
+			return true
+		}
+	}
+	return false
+}
+
+// serverWays lists what may become of what nobody waits for.
+func (w *world) serverWays(into []way) []way {
+	for i, s := range w.sessions {
+		if !s.orphan {
+			continue
+		}
+		if s.commits && w.writer(s.row, s) == nil {
+			into = append(into, way{kind: wayCommit, who: i})
+		}
+		if s.hold || s.locked {
+			into = append(into, way{kind: wayAbort, who: i})
+		}
+	}
+	for i, p := range w.posts {
+		if p.change == nil || w.writer(w.indexOf(p.change.To.ID), nil) == nil {
+			into = append(into, way{kind: wayArrive, who: i})
+		}
+	}
+	return into
+}
+
+func (w *world) faultWays(into []way) []way {
+	for i := range w.rows {
+		r := &w.rows[i]
+		if w.budget.Expiries > 0 && r.expires() {
+			into = append(into, way{kind: wayExpire, who: i})
+		}
+		if w.budget.Beats > 0 && w.mayBeat(r) {
+			into = append(into, way{kind: wayBeat, who: i})
+		}
+		if w.budget.Purges > 0 && w.mayPurge(r) {
+			into = append(into, way{kind: wayPurge, who: i})
+		}
+	}
+	if w.budget.Crashes == 0 {
+		return into
+	}
+	for i, a := range w.actors {
+		if a.status == statusReady && a.history != digestSeed {
+			into = append(into, way{kind: wayCrash, who: i})
+		}
+	}
+	return into
+}
+
+// mayBeat tells whether a lease is over whose leader is alive.
+func (w *world) mayBeat(r *row) bool {
+	if r.rec.State != store.InProgress || !r.come {
+		return false
+	}
+	leader := w.drawer(r.rec.Owner)
+	return leader >= 0 && w.actors[leader].status == statusReady
+}
+
+// beat is the heartbeat of the leader of a record. The engine sends its own
+// from a timer, which never goes off here.
+func (w *world) beat(r *row) {
+	to := r.rec
+	to.Due, to.Input, to.Outcome = lease, nil, nil
+	w.swap(w.drawer(r.rec.Owner), &store.Change{If: r.rec.Token, To: to})
+}
+
+// mayPurge tells whether a record's retention may pass now. It is longer than
+// anybody takes to find out about a commit without an answer. What the world
+// outside remembers of a key is kept for longer still, so there only records
+// of which it knows nothing go.
+func (w *world) mayPurge(r *row) bool {
+	for _, a := range w.actors {
+		if a.unsure && a.status == statusReady {
+			return false
+		}
+	}
+	return r.kept && (r.rec.State == store.Pending || w.stage.mode.outside == inRecordsDB)
+}
+
+// take lets way happen.
+func (w *world) take(way way) {
+	w.tellWay(way)
+	switch way.kind {
+	case wayGo:
+		w.budget.spend(way.how)
+		a := w.actors[way.who]
+		a.how = way.how
+		a.resume()
+	case wayCommit:
+		s := w.sessions[way.who]
+		w.markLate(s, w.commit(s))
+	case wayAbort:
+		s := w.sessions[way.who]
+		w.close(s)
+		w.markLate(s, false)
+	case wayArrive:
+		w.mark(MarkArrived)
+		w.arrive(way.who)
+	case wayExpire:
+		w.budget.Expiries--
+		w.rows[way.who].come = true
+	case wayBeat:
+		w.budget.Beats--
+		w.mark(MarkBeat)
+		w.beat(&w.rows[way.who])
+	case wayPurge:
+		w.budget.Purges--
+		w.mark(MarkPurged)
+		w.rows[way.who].purge()
+		w.rows[way.who].epoch++
+	case wayCrash:
+		w.budget.Crashes--
+		w.mark(MarkCrash)
+		w.actors[way.who].crash()
+	case waySettle:
+		w.settle()
+	}
+}
+
+func (w *world) markLate(s *session, committed bool) {
+	switch {
+	case !s.commits:
+	case committed:
+		w.mark(MarkLateCommit)
+	default:
+		w.mark(MarkLateAbort)
+	}
+}
+
+// expires tells whether the record has a lease that is still running.
+func (r *row) expires() bool { return r.rec.State == store.InProgress && !r.come }

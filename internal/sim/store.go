@@ -1,0 +1,186 @@
+package sim
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+
+	"github.com/semelgo/semel/store"
+)
+
+// Store is the store as one actor sees it. It means what package store says,
+// and stops its actor before every call.
+type Store struct {
+	owner atomic.Pointer[actor] // nil once the run is over
+}
+
+// Tx is a transaction of a [Store].
+type Tx struct {
+	a *actor
+	s *session
+}
+
+var (
+	_ store.TxStore[*Tx] = (*Store)(nil)
+	_ store.Auditor      = (*Store)(nil)
+)
+
+// Errors of the store.
+var (
+	errLost     = errors.New("connection lost")
+	errAborted  = errors.New("could not serialize")
+	errBuried   = errors.New("the run is over")
+	errEnqueues = errors.New("no explored step joins a caller's transaction")
+)
+
+// actor is who may call the store now: nobody, when a timer of a run that is
+// over goes off.
+func (s *Store) actor() (*actor, error) {
+	a := s.owner.Load()
+	if a == nil || !a.running {
+		return nil, errBuried
+	}
+	return a, nil
+}
+
+// Swap implements [store.Store].
+func (s *Store) Swap(_ context.Context, changes []store.Change) ([]store.Standing, error) {
+	a, err := s.actor()
+	if err != nil {
+		return nil, err
+	}
+	answers := make([]store.Standing, len(changes))
+	for i := range changes {
+		if answers[i], err = a.swap(&changes[i]); err != nil {
+			return nil, err
+		}
+	}
+	return answers, nil
+}
+
+func (a *actor) swap(c *store.Change) (store.Standing, error) {
+	w, row := a.w, a.w.indexOf(c.To.ID)
+	switch a.call(op{kind: opSwap, row: row, change: *c}) {
+	case howLate:
+		late := *c
+		w.post(post{actor: a.index, change: &late})
+		return store.Standing{}, errLost
+	case howEaten:
+		if w.writer(row, nil) == nil {
+			w.swap(a.index, c)
+		}
+		return store.Standing{}, errLost
+	case howOK:
+		answer := store.Standing{Busy: true}
+		if w.writer(row, nil) == nil {
+			answer = w.swap(a.index, c)
+		} else {
+			w.mark(MarkBusy)
+		}
+		a.noteStanding(answer)
+		w.sayStanding(answer, answer.InForce(*c))
+		return answer, nil
+	case howDead:
+		return afterlife(c.To), nil
+	default:
+		return store.Standing{}, errLost
+	}
+}
+
+// afterlife is what a ghost is told of every record: that it is final and
+// somebody else's, so that it has nothing left to do.
+func afterlife(r store.Record) store.Standing {
+	r.Token = store.Token{State: store.Succeeded, Attempt: ^uint32(0), Owner: ^uint64(0)}
+	r.Outcome = []byte(`j""`)
+	return store.Standing{Token: r.Token, Record: &r}
+}
+
+// Get implements [store.Store].
+func (s *Store) Get(_ context.Context, ids []store.ID) ([]store.Standing, error) {
+	a, err := s.actor()
+	if err != nil {
+		return nil, err
+	}
+	if a.call(op{kind: opGet, row: a.w.indexOf(ids[0])}) != howOK {
+		return nil, errLost
+	}
+	answers := make([]store.Standing, len(ids))
+	for i, id := range ids {
+		answers[i] = a.w.row(id).standing()
+		a.noteStanding(answers[i])
+		a.w.sayStanding(answers[i], false)
+	}
+	return answers, nil
+}
+
+// Scan implements [store.Store].
+func (s *Store) Scan(_ context.Context, q store.Query) ([]store.Record, error) {
+	a, err := s.actor()
+	if err != nil {
+		return nil, err
+	}
+	if a.call(op{kind: opScan}) != howOK {
+		return nil, errLost
+	}
+	var found []store.Record
+	for i := range a.w.rows {
+		r := &a.w.rows[i]
+		rec := r.read()
+		if rec == nil || q.State != store.Absent && rec.State != q.State || q.Due && !r.come ||
+			q.Operation != "" && q.Operation != rec.Operation {
+			continue
+		}
+		found = append(found, *rec)
+		a.noteStanding(r.standing())
+	}
+	a.note(uint64(len(found)))
+	a.w.say("%d found", len(found))
+	return found, nil
+}
+
+// Purge implements [store.Store].
+func (s *Store) Purge(context.Context, int) (int, error) {
+	a, err := s.actor()
+	if err != nil {
+		return 0, err
+	}
+	h := a.call(op{kind: opPurge})
+	gone := 0
+	if h == howOK || h == howEaten {
+		for i := range a.w.rows {
+			if a.w.rows[i].gone {
+				a.w.rows[i].purge()
+				gone++
+			}
+		}
+	}
+	if h != howOK {
+		return 0, errLost
+	}
+	a.note(uint64(gone))
+	return gone, nil
+}
+
+// Capabilities implements [store.Store].
+func (s *Store) Capabilities(context.Context) (store.Capabilities, error) {
+	return store.Capabilities{
+		SameTx: true, Linearizable: true, Durable: true, MaxOutcome: 1 << 20, MaxBatch: 1000,
+	}, nil
+}
+
+// SwapTx implements [store.TxStore]. No step that is explored calls it.
+func (s *Store) SwapTx(context.Context, *Tx, []store.Change) ([]store.Standing, error) {
+	return nil, errEnqueues
+}
+
+// SwapNoted implements [store.Auditor]. Notes are not part of what is explored.
+func (s *Store) SwapNoted(ctx context.Context, c store.Change, _ store.Note) (store.Standing, error) {
+	answers, err := s.Swap(ctx, []store.Change{c})
+	if err != nil {
+		return store.Standing{}, err
+	}
+	return answers[0], nil
+}
+
+// Notes implements [store.Auditor].
+func (s *Store) Notes(context.Context, store.ID) ([]store.Note, error) { return nil, nil }

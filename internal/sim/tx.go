@@ -1,0 +1,104 @@
+package sim
+
+import (
+	"context"
+	"errors"
+
+	"github.com/semelgo/semel/store"
+)
+
+var errNoEnd = errors.New("the transaction was given no end")
+
+// Atomic implements [store.TxStore].
+func (s *Store) Atomic(ctx context.Context, id store.ID, hold bool,
+	run func(ctx context.Context, tx *Tx, stands store.Standing) (*store.Change, error),
+) (store.Verdict, error) {
+	a, err := s.actor()
+	if err != nil {
+		return store.NotCommitted, err
+	}
+	w, row := a.w, a.w.indexOf(id)
+	if a.call(op{kind: opBegin, row: row, hold: hold}) != howOK {
+		return store.NotCommitted, errLost
+	}
+	stands := w.rows[row].standing()
+	if hold && w.holder(row, nil) != nil {
+		w.mark(MarkBusy)
+		stands, hold = store.Standing{Busy: true}, false
+	}
+	a.noteStanding(stands)
+	w.sayStanding(stands, false)
+	tx := w.open(a, row, hold)
+	returned := false
+	defer func() {
+		if !returned {
+			w.close(tx) // a panic rolls back
+		}
+	}()
+	change, err := run(ctx, &Tx{a: a, s: tx}, stands)
+	if change == nil {
+		returned = true
+		w.close(tx)
+		return store.NotCommitted, errors.Join(err, endless(err))
+	}
+	if err != nil {
+		tx.effects = nil
+	}
+	tx.change = change
+	verdict, err := a.commit(tx)
+	returned = true
+	return verdict, err
+}
+
+func endless(err error) error {
+	if err == nil {
+		return errNoEnd
+	}
+	return nil
+}
+
+// commit sends the last statement and the commit behind it.
+func (a *actor) commit(tx *session) (store.Verdict, error) {
+	w := a.w
+	tx.commits = true
+	switch a.call(op{kind: opCommit, row: tx.row, change: *tx.change, session: tx}) {
+	case howDead:
+		w.leave(tx)
+		return store.NotCommitted, store.ErrNotInForce
+	case howAborted:
+		w.mark(MarkAborted)
+		w.close(tx)
+		return store.NotCommitted, errAborted
+	case howUnsure:
+		tx.orphan, a.unsure = true, true
+		return store.Unknown, errLost
+	case howLocked:
+		if w.rows[tx.row].mayChange(tx.change) {
+			tx.orphan, tx.locked, a.unsure = true, true, true
+			a.note(1)
+			return store.Unknown, errLost
+		}
+		a.note(2)
+		w.close(tx)
+		return store.NotCommitted, store.ErrNotInForce
+	}
+	if !w.commit(tx) {
+		a.note(0)
+		w.mark(MarkRolledBack)
+		if a.taken {
+			w.mark(MarkZombie)
+		}
+		w.say("not in force, rolled back")
+		return store.NotCommitted, store.ErrNotInForce
+	}
+	a.note(1)
+	w.say("committed")
+	return store.Committed, nil
+}
+
+// Insert writes the effect's row. It is seen when the transaction commits.
+func (tx *Tx) Insert(g grant, value string) {
+	tx.s.effects = append(tx.s.effects, effect{
+		row: tx.s.row, actor: g.actor, attempt: g.attempt, owner: g.owner, value: value,
+	})
+}

@@ -1,0 +1,158 @@
+package sim
+
+import (
+	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/store"
+)
+
+// world is everything in one run: the database, the receivers of effects, and
+// the processes.
+type world struct {
+	stage  *stage
+	choose *chooser
+	budget Budget
+
+	actors    []*actor
+	rows      []row
+	sessions  []*session
+	posts     []post
+	receivers []receiver
+	effects   []effect
+	grants    []grant
+
+	names   []name // of owners
+	marks   *Marks
+	found   *Violation
+	endings []ending
+	stores  []*Store
+	trace   *trace // nil unless the run is to be told
+}
+
+// name stands for a random owner: whose it is, and how many that one drew
+// before. It is the same in every run that comes to the same state.
+type name struct {
+	owner uint64
+	actor int
+	nth   int
+}
+
+func newWorld(s *stage, c *chooser, m *Marks) *world {
+	w := &world{stage: s, choose: c, budget: s.plan.Budget, marks: m}
+	w.rows = make([]row, len(s.scopes))
+	w.receivers = make([]receiver, len(s.scopes))
+	for i, scope := range s.scopes {
+		w.rows[i] = row{id: s.call(request{row: i, fp: s.plan.Callers[:1]}).ID(), scope: scope}
+	}
+	for _, cast := range s.cast {
+		w.enlist(cast)
+	}
+	return w
+}
+
+// enlist adds an actor.
+func (w *world) enlist(c role) *actor {
+	a := &actor{w: w, index: len(w.actors), name: c.name, body: c.body, ask: c.ask, history: digestSeed}
+	w.actors = append(w.actors, a)
+	return a
+}
+
+func (w *world) indexOf(id store.ID) int {
+	for i := range w.rows {
+		if w.rows[i].id == id {
+			return i
+		}
+	}
+	w.fail("record", "a call is about %v, a record that nobody asked for", id)
+	return 0
+}
+
+func (w *world) row(id store.ID) *row { return &w.rows[w.indexOf(id)] }
+
+func (w *world) rowOf(scope semel.Scope) int {
+	for i, s := range w.stage.scopes {
+		if parts := scope.Parts(); len(parts) == 1 && parts[0] == s {
+			return i
+		}
+	}
+	w.fail("record", "a call is about %v, a scope that nobody asked in", scope)
+	return 0
+}
+
+// meet names an owner that is seen for the first time.
+func (w *world) meet(a *actor, owner uint64) {
+	if owner == 0 {
+		return
+	}
+	for i := range w.names {
+		if w.names[i].owner == owner {
+			return
+		}
+	}
+	a.owners++
+	w.names = append(w.names, name{owner: owner, actor: a.index, nth: a.owners})
+}
+
+// nameOf is the name of an owner as a number; 0 is nobody's.
+func (w *world) nameOf(owner uint64) uint64 {
+	for i := range w.names {
+		if n := &w.names[i]; n.owner == owner {
+			return uint64(n.actor+1)<<16 | uint64(n.nth)
+		}
+	}
+	return 0
+}
+
+// drawer is the actor that drew an owner, or -1.
+func (w *world) drawer(owner uint64) int {
+	for i := range w.names {
+		if w.names[i].owner == owner {
+			return w.names[i].actor
+		}
+	}
+	return -1
+}
+
+// granted is the claim that was in force with g's token.
+func (w *world) granted(g grant) (grant, bool) {
+	for _, was := range w.grants {
+		if was.row == g.row && was.attempt == g.attempt && was.owner == g.owner {
+			return was, true
+		}
+	}
+	return grant{}, false
+}
+
+// happen makes an effect true.
+func (w *world) happen(e effect) {
+	w.effects = append(w.effects, e)
+	w.judgeEffect(e)
+}
+
+// truth stands for what no ghost may change.
+func (w *world) truth() digest {
+	d := digestSeed.add(uint64(len(w.effects))).add(uint64(len(w.posts))).add(uint64(len(w.sessions)))
+	for i := range w.rows {
+		d = w.rowDigest(d, &w.rows[i])
+	}
+	return d
+}
+
+// digest stands for everything that what may happen next depends on.
+func (w *world) digest() digest {
+	d := w.budget.digest(digestSeed)
+	for i := range w.rows {
+		d = w.rowDigest(d, &w.rows[i])
+		d = d.add(uint64(w.receivers[i].fence)).flag(w.receivers[i].forbidden)
+	}
+	d = w.sessionsDigest(d)
+	var sum uint64
+	for _, e := range w.effects {
+		x := digestSeed.add(uint64(e.row)).add(uint64(e.epoch)).add(uint64(e.actor))
+		sum += uint64(x.add(uint64(e.attempt)).text(e.value))
+	}
+	d = d.add(sum)
+	for _, a := range w.actors {
+		d = a.digest(d)
+	}
+	return d
+}
