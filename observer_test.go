@@ -1,0 +1,225 @@
+package semel_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/store"
+	"github.com/semelgo/semel/store/memory"
+)
+
+// log is what an slog handler wrote, and what callers were told.
+type log struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+	told []error
+}
+
+func (l *log) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+func (l *log) keep(a answer) answer {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.told = append(l.told, a.err)
+	return a
+}
+
+func (l *log) observer() semel.Observer {
+	return semel.SlogObserver(slog.New(slog.NewJSONHandler(l, &slog.HandlerOptions{Level: slog.LevelDebug})))
+}
+
+func everyKind() []semel.EventKind {
+	return []semel.EventKind{
+		semel.EventClaimed, semel.EventTakeover, semel.EventReplayed, semel.EventMismatch, semel.EventReleased,
+		semel.EventSucceeded, semel.EventFailed, semel.EventInDoubt, semel.EventHealed, semel.EventSettled,
+		semel.EventLeaseLost, semel.EventFenced, semel.EventConflict, semel.EventAmbiguousYes, semel.EventAmbiguousNo,
+		semel.EventTombstone, semel.EventLate, semel.EventLateRecorded, semel.EventLateDropped, semel.EventSwept,
+		semel.EventResolved, semel.EventStoreError, semel.EventAfterOutcome,
+	}
+}
+
+const (
+	canaryKey    = "canary-key"
+	canaryScope  = "canary-scope"
+	canaryInput  = "canary-input"
+	canaryResult = "canary-result"
+)
+
+// TestNoKeyIsEverLogged drives keys through everything that is observed: what
+// is logged, and what callers are told, names no key, scope, body or owner.
+func TestNoKeyIsEverLogged(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		l := new(log)
+		for name, o := range map[string]semel.OperationOptions[string]{
+			"hold": {}, "keyed": {Policy: semel.Keyed()}, "atLeastOnce": {Policy: semel.AtLeastOnce()},
+			"heal": {Policy: semel.Heal(finds(canaryResult, true))}, "atomic": {Policy: semel.Atomic(), Lease: lease},
+		} {
+			for _, s := range stands() {
+				for fault, plan := range canaryPlans() {
+					call := plain(name, o).Call(semel.ScopeOf(canaryScope, string(s), fault), canaryKey, canaryInput)
+					canaryRun(t, l, plain(name, o), call, s, plan)
+				}
+			}
+		}
+		canaryCorners(t, l)
+		wantNoCanary(t, l)
+		for _, kind := range everyKind() {
+			if !strings.Contains(l.text.String(), `"event":"`+string(kind)+`"`) {
+				t.Errorf("%q was not seen, want the test to drive it", kind)
+			}
+		}
+	})
+}
+
+func canaryPlans() map[string]func(request) fault {
+	return map[string]func(request) fault{
+		"fine":    nil,
+		"lost":    firstReplyLost(),
+		"unknown": commits(commitDropped),
+		"proven":  commits(commitApplied),
+		"ends":    func(r request) fault { return fault{busy: r.to().Final()} },
+	}
+}
+
+// canaryRun asks for the key in every way there is.
+func canaryRun(t *testing.T, l *log, op *semel.Operation[string], call semel.Call, s stand, plan func(request) fault) {
+	t.Helper()
+	mem := memory.New(memory.Options{})
+	leave(t, mem, call, s)
+	p := start(t, mem, semel.Options{Observer: l.observer(), Operations: []semel.Declared{op}, RecordTimeout: time.Second})
+	p.wire.on(plan)
+	l.keep(do(t.Context(), p, op.Call(call.Scope(), canaryKey, "canary-input 2"), says(canaryResult)))
+	l.keep(do(t.Context(), p, call, fails(semel.NotCommitted(errBoom))))
+	l.keep(doTx(t.Context(), p, call, func(context.Context, *memory.Tx) (string, error) { return canaryResult, errBoom }))
+	l.keep(doTx(t.Context(), p, call, puts("e", canaryResult)))
+	l.keep(do(t.Context(), p, call, fails(errBoom)))
+	_, err := p.Sweep(t.Context(), 10)
+	l.keep(answer{err: err})
+	for _, to := range []store.State{store.Pending, store.Succeeded} {
+		_, err = p.Resolve(t.Context(), semel.Resolution{ID: call.ID(), To: to, Result: canaryResult, Actor: "ann", Reason: "canary-reason"})
+		l.keep(answer{err: err})
+	}
+	l.keep(do(t.Context(), p, call, says(canaryResult)))
+	l.keep(do(t.Context(), p, call, fails(semel.Final(errBoom))))
+	p.wire.heal()
+	pass(time.Minute)
+}
+
+// canaryCorners drives what a plain run does not come by.
+func canaryCorners(t *testing.T, l *log) {
+	t.Helper()
+	mem := memory.New(memory.Options{})
+	p := start(t, mem, semel.Options{Observer: l.observer(), MaxLate: 1, RecordTimeout: time.Second})
+	other := start(t, mem, semel.Options{Observer: l.observer()})
+	scope := semel.ScopeOf(canaryScope)
+	hold := plain("hold", semel.OperationOptions[string]{})
+	l.keep(do(t.Context(), p, hold.Call(scope, canaryKey+"1", canaryInput), func(context.Context) (string, error) {
+		doubt(t, mem, hold.Call(scope, canaryKey+"1", canaryInput))
+		pass(lease) // lease_lost
+		return canaryResult, nil
+	})).want(t, canaryResult, false) // settled
+	again := plain("again", semel.OperationOptions[string]{Policy: semel.AtLeastOnce()}).Call(scope, canaryKey, canaryInput)
+	l.keep(do(t.Context(), p, again, func(context.Context) (string, error) {
+		p.wire.on(func(request) fault { return fault{before: errCut} })
+		pass(2 * lease)
+		a, _, err := semel.Begin(t.Context(), other, again)
+		if err != nil {
+			t.Errorf("Begin: %v", err)
+		}
+		t.Cleanup(a.Abandon)
+		p.wire.heal()
+		return canaryResult, nil
+	})).wantErr(t, semel.ErrInProgress) // conflict
+	atomic := plain("atomic", semel.OperationOptions[string]{Policy: semel.Atomic()}).Call(scope, canaryKey, canaryInput)
+	l.keep(do(t.Context(), p, atomic, func(ctx context.Context) (string, error) {
+		_, err := semel.InTx(ctx, p.Engine, func(context.Context, *memory.Tx) (any, error) {
+			return map[string]any{canaryResult: func() {}}, nil // tombstone
+		})
+		if err != nil {
+			t.Errorf("InTx: %v", err)
+		}
+		return "", errBoom // after_outcome
+	}))
+	l.keep(do(t.Context(), p, hold.Call(scope, canaryKey+"5", canaryInput), fails(semel.Final(errBoom)))).wantFailure(t, "boom")
+	p.wire.on(commits(commitApplied))
+	l.keep(doTx(t.Context(), p, hold.Call(scope, canaryKey+"6", canaryInput), puts("e", canaryResult))).want(t, canaryResult, false)
+	p.wire.on(func(r request) fault { return fault{hang: r.to() == store.Succeeded} })
+	for _, key := range []string{"2", "3", "4"} { // late_dropped
+		l.keep(do(t.Context(), p, hold.Call(scope, canaryKey+key, canaryInput), says(canaryResult)))
+	}
+	p.wire.heal()
+	for _, c := range []semel.Call{
+		hold.Call(semel.Scope{}, canaryKey, canaryInput), hold.Call(scope, strings.Repeat(canaryKey, 99), canaryInput),
+		hold.Call(semel.ScopeOf(strings.Repeat(canaryScope, 999)), canaryKey, canaryInput),
+		plain("timed", semel.OperationOptions[string]{KeyTime: semel.ULIDTime}).Call(scope, canaryKey, canaryInput),
+	} {
+		l.keep(do(t.Context(), p, c, says(canaryResult)))
+	}
+	synctest.Wait()
+}
+
+func wantNoCanary(t *testing.T, l *log) {
+	t.Helper()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for line := range strings.Lines(l.text.String()) {
+		if strings.Contains(line, "canary") {
+			t.Errorf("logged: %s", line)
+		}
+	}
+	for _, err := range l.told {
+		if err != nil && strings.Contains(err.Error(), "canary") {
+			t.Errorf("told: %v", err)
+		}
+	}
+	if l.text.Len() == 0 || len(l.told) == 0 {
+		t.Error("nothing was logged or told")
+	}
+}
+
+// TestSlogObserver: alarms are errors, what a person may look into are warnings,
+// and each line says what, of which operation, and which record.
+func TestSlogObserver(t *testing.T) {
+	t.Parallel()
+	levels := map[semel.EventKind]string{
+		semel.EventInDoubt: "ERROR", semel.EventConflict: "ERROR", semel.EventLate: "ERROR", semel.EventLateDropped: "ERROR",
+		semel.EventFenced: "WARN", semel.EventLeaseLost: "WARN", semel.EventStoreError: "WARN",
+	}
+	for _, kind := range everyKind() {
+		l := new(log)
+		event := semel.Event{Kind: kind, Operation: "op", ID: store.ID{0xab}, Attempt: 3, State: store.InDoubt, Err: errBoom, Elapsed: time.Second}
+		l.observer().Observe(t.Context(), event)
+		var line map[string]any
+		if err := json.Unmarshal(l.text.Bytes(), &line); err != nil {
+			t.Fatalf("%q logged %q: %v", kind, l.text.String(), err)
+		}
+		want := levels[kind]
+		if want == "" {
+			want = "DEBUG"
+		}
+		if line["level"] != want || event.Alarm() != (want == "ERROR") {
+			t.Errorf("%q is logged as %v, want %s", kind, line["level"], want)
+		}
+		if line["event"] != string(kind) || line["operation"] != "op" || line["id"] != "ab"+strings.Repeat("0", 30) ||
+			line["attempt"] != 3.0 || line["state"] != "InDoubt" || line["error"] != "boom" || line["elapsed"] != 1e9 {
+			t.Errorf("logged %v", line)
+		}
+	}
+	l := new(log)
+	l.observer().Observe(t.Context(), semel.Event{Kind: semel.EventClaimed})
+	if text := l.text.String(); strings.Contains(text, "elapsed") || strings.Contains(text, "error") {
+		t.Errorf("logged %s, want nothing of what the event has not", text)
+	}
+}
