@@ -64,7 +64,7 @@ func catalogue() []page {
 		},
 		{
 			codeResultUnavailable, http.StatusConflict, "The operation succeeded, its response cannot be given again",
-			"The operation with this key succeeded. Its response was streamed, too large to keep, or is not in a form that can be answered with.",
+			"The operation with this key succeeded. Its response was streamed, too large to keep, said that it must not be stored, or is not in a form that can be answered with.",
 			"Do not repeat the operation. Read what it made by other means.",
 		},
 		{

@@ -30,4 +30,9 @@
 // A replay has the first response's status, body, and those of its headers that
 // describe what was made; never Set-Cookie, Date or what belongs to a
 // connection. It carries Idempotent-Replayed: true, and nothing else does.
+//
+// A response that was streamed, that is larger than Options.MaxResponse, or that
+// says Cache-Control: no-store goes to the first caller and is not kept. Its
+// operation has happened and is not run again: repeats get 409
+// result_unavailable, which says that it succeeded.
 package semelhttp

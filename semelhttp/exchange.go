@@ -100,8 +100,11 @@ func (x *exchange) outcome() (any, error) {
 
 // stored is the response as a result, or why it cannot be one.
 func (x *exchange) stored(storable bool) any {
-	if !storable {
+	switch {
+	case !storable:
 		return semel.Tombstone("the response was streamed or is larger than is kept")
+	case noStore(x.own.Header) && !x.s.KeepNoStore:
+		return semel.Tombstone("the response says no-store")
 	}
 	kept := x.own
 	kept.Header = x.s.keep.of(x.own.Header)

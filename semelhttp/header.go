@@ -79,7 +79,13 @@ func (rule keepRule) of(h http.Header) http.Header {
 	return kept
 }
 
-// listed returns the canonical header names that comma-separated lines list.
+// noStore reports whether h asks for its response to be written down nowhere.
+func noStore(h http.Header) bool {
+	return slices.Contains(listed(h["Cache-Control"]), "No-Store")
+}
+
+// listed returns what comma-separated lines list, in the spelling of header
+// names.
 func listed(lines []string) []string {
 	var names []string
 	for _, line := range lines {

@@ -28,6 +28,12 @@ type Options struct {
 	// first caller gets all of a larger one; repeats are told that the
 	// operation succeeded and that its response is not available. Zero: 1 MiB.
 	MaxResponse int64
+	// KeepNoStore stores and replays responses that say Cache-Control: no-store
+	// like any other. False: they may hold what is to be written down nowhere,
+	// so the first caller alone gets them; the operation has happened all the
+	// same, repeats are told so and that its response is not available. Say
+	// true where such a header is put on everything.
+	KeepNoStore bool
 	// ReplayHeaders are stored and replayed besides Cache-Control,
 	// Content-Disposition, Content-Encoding, Content-Language, Content-Location,
 	// Content-Type, ETag, Last-Modified, Link, Location and Vary. Those that

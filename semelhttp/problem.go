@@ -41,8 +41,8 @@ func (p *Problem) Error() string {
 	return name + ": " + p.Detail
 }
 
-// Write answers with the problem as application/problem+json. It must come
-// before anything else is written to w.
+// Write answers with the problem as application/problem+json, and lets no cache
+// answer with it unasked. It must come before anything else is written to w.
 func (p *Problem) Write(w http.ResponseWriter) {
 	full := p.complete()
 	text, err := json.Marshal(full)
@@ -55,7 +55,9 @@ func (p *Problem) Write(w http.ResponseWriter) {
 	}
 	h.Set("Content-Type", "application/problem+json")
 	h.Set("Content-Length", strconv.Itoa(len(text)))
-	h.Set("Cache-Control", "no-store")
+	if !noStore(h) {
+		h.Set("Cache-Control", "no-cache") // and not no-store: a handler's problem is stored
+	}
 	if p.RetryAfter > 0 {
 		h.Set("Retry-After", strconv.FormatInt(seconds(p.RetryAfter), 10))
 	}

@@ -73,7 +73,7 @@ func TestProblemIsWritten(t *testing.T) {
 		t.Errorf("wrote %d %s, want %s", w.Code, w.Body, want)
 	}
 	for name, want := range map[string]string{
-		"Content-Type": "application/problem+json", "Retry-After": "2", "Cache-Control": "no-store", "Content-Encoding": "",
+		"Content-Type": "application/problem+json", "Retry-After": "2", "Cache-Control": "no-cache", "Content-Encoding": "",
 	} {
 		if got := w.Header().Get(name); got != want {
 			t.Errorf("%s = %q, want %q", name, got, want)

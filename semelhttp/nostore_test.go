@@ -1,0 +1,148 @@
+package semelhttp_test
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"net/http"
+	"sync/atomic"
+	"testing"
+
+	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/semelhttp"
+	"github.com/semelgo/semel/store"
+)
+
+// secret answers 201 with something that must not be written down.
+func secret(n *atomic.Int64, cacheControl ...string) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		n.Add(1)
+		w.Header()["Cache-Control"] = cacheControl
+		w.WriteHeader(http.StatusCreated)
+		_, _ = io.WriteString(w, "canary")
+	}
+}
+
+// wantNowhere checks that the record holds nothing of the response: not as it
+// is, and not as the response that a kept failure has in its details.
+func wantNowhere(t *testing.T, b *bench) {
+	t.Helper()
+	outcome := b.record(t, "op", "k1").Outcome
+	for _, text := range []string{"canary", `"response"`} {
+		if bytes.Contains(outcome, []byte(text)) {
+			t.Errorf("the record holds %s: %q", text, outcome)
+		}
+	}
+}
+
+// TestNoStoreIsATombstone: it happened, and what it said is nowhere.
+func TestNoStoreIsATombstone(t *testing.T) {
+	t.Parallel()
+	both(t, func(t *testing.T, serve serveFunc) {
+		for _, lines := range [][]string{
+			{"no-store"},
+			{"No-Store"},
+			{"private, max-age=0,no-store , must-revalidate"},
+			{"private", "no-store"},
+		} {
+			b, n := newBench(t, semel.Options{}), new(atomic.Int64)
+			srv := serve(b, define("op", plain{}), options(), secret(n, lines...))
+			wantFirst(t, ask{}.do(t, srv), http.StatusCreated, "canary")
+			wantTombstone(t, b, srv, n)
+			wantNowhere(t, b)
+		}
+	})
+}
+
+// TestKeepNoStore: whoever says so has it stored, and marked as it was.
+func TestKeepNoStore(t *testing.T) {
+	t.Parallel()
+	both(t, func(t *testing.T, serve serveFunc) {
+		b, n := newBench(t, semel.Options{}), new(atomic.Int64)
+		o := options()
+		o.KeepNoStore = true
+		srv := serve(b, define("op", plain{}), o, secret(n, "no-store"))
+		first := ask{}.do(t, srv)
+		wantFirst(t, first, http.StatusCreated, "canary")
+		again := ask{}.do(t, srv)
+		wantReplay(t, again, first)
+		if got := again.header.Get("Cache-Control"); got != "no-store" || n.Load() != 1 {
+			t.Errorf("replayed Cache-Control = %q after %d runs, want no-store after one", got, n.Load())
+		}
+	})
+}
+
+// TestOtherCacheControlIsKept: only what says no-store is not stored.
+func TestOtherCacheControlIsKept(t *testing.T) {
+	t.Parallel()
+	both(t, func(t *testing.T, serve serveFunc) {
+		for _, line := range []string{"no-cache", "private, max-age=0", `private="no-store"`, "x-no-store"} {
+			b, n := newBench(t, semel.Options{}), new(atomic.Int64)
+			srv := serve(b, define("op", plain{}), options(), secret(n, line))
+			first := ask{}.do(t, srv)
+			wantReplay(t, ask{}.do(t, srv), first)
+		}
+	})
+}
+
+// TestNoStoreInTx: the effect commits, the answer is not kept.
+func TestNoStoreInTx(t *testing.T) {
+	t.Parallel()
+	b, n := newBench(t, semel.Options{}), new(atomic.Int64)
+	fx := &effects{b: b}
+	srv := b.leasedServer(t, inTxOp(semel.Release), options(), func(w http.ResponseWriter, r *http.Request) {
+		_, err := semel.InTx(r.Context(), b.Engine, func(ctx context.Context, _ semelTx) (int, error) {
+			fx.in(t, r.WithContext(ctx))
+			secret(n, "no-store")(w, r)
+			return 0, nil
+		})
+		if err != nil {
+			t.Errorf("InTx: %v", err)
+		}
+	})
+	wantFirst(t, ask{}.do(t, srv), http.StatusCreated, "canary")
+	wantTombstone(t, b, srv, n)
+	wantEffects(t, fx, 1, 1)
+	wantNowhere(t, b)
+}
+
+// TestNoStoreRefusal has failed for good; repeats are told that, with its
+// status, and not its text.
+func TestNoStoreRefusal(t *testing.T) {
+	t.Parallel()
+	b, n := newBench(t, semel.Options{}), new(atomic.Int64)
+	srv := b.atomicServer(t, define("op", plain{}), options(), func(w http.ResponseWriter, _ *http.Request) {
+		n.Add(1)
+		w.Header().Set("Cache-Control", "no-store")
+		http.Error(w, "canary", http.StatusPaymentRequired)
+	})
+	wantFirst(t, ask{}.do(t, srv), http.StatusPaymentRequired, "canary\n")
+	for range 2 {
+		got := ask{}.do(t, srv)
+		if p := got.problem(t); got.status != http.StatusPaymentRequired || p.Status != got.status || !got.replayed() {
+			t.Errorf("got %d %s, want a replayed 402", got.status, got.body)
+		}
+	}
+	if r := b.record(t, "op", "k1"); r.State != store.Failed || n.Load() != 1 {
+		t.Errorf("the record is %v after %d runs, want Failed after one", r.State, n.Load())
+	}
+	wantNowhere(t, b)
+}
+
+// TestHandlersOwnProblemIsKept: a problem that a handler writes is an answer
+// like any other.
+func TestHandlersOwnProblemIsKept(t *testing.T) {
+	t.Parallel()
+	both(t, func(t *testing.T, serve serveFunc) {
+		b := newBench(t, semel.Options{})
+		srv := serve(b, define("op", plain{}), options(), func(w http.ResponseWriter, _ *http.Request) {
+			p := &semelhttp.Problem{Status: http.StatusConflict, Code: "taken", Detail: "the name is taken"}
+			p.Write(w)
+		})
+		first := ask{}.do(t, srv)
+		if p := first.problem(t); p.Code != "taken" {
+			t.Errorf("got %d %s, want the handler's problem", first.status, first.body)
+		}
+		wantReplay(t, ask{}.do(t, srv), first)
+	})
+}
