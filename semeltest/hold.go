@@ -54,6 +54,7 @@ func holdFreedByRollback[Tx any](r *txRig[Tx]) {
 	if r.held(rec.ID) {
 		r.Error("the right to the record was not given back")
 	}
+	r.mustForce(create(rec, store.InProgress))
 }
 
 // Another record is not held, unless an open transaction keeps everybody out.

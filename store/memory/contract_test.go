@@ -1,10 +1,9 @@
-package semeltest_test
+package memory_test
 
 import (
 	"context"
 	"fmt"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -12,11 +11,22 @@ import (
 	"github.com/semelgo/semel/store/memory"
 )
 
-// clock is a clock that tests move.
-type clock struct{ ahead atomic.Int64 }
+func TestContract(t *testing.T) {
+	t.Parallel()
+	t.Attr("engine", "memory")
+	semeltest.Run(t, func(testing.TB) semeltest.Subject[*memory.Tx] {
+		now := newClock()
+		return subject(memory.New(memory.Options{Now: now.Now}), now.Advance)
+	})
+}
 
-func (c *clock) Now() time.Time          { return time.Unix(1_000_000, c.ahead.Load()) }
-func (c *clock) Advance(d time.Duration) { c.ahead.Add(int64(d)) }
+// The contract holds by the clock of the machine, too.
+func TestContractByTheRealClock(t *testing.T) {
+	t.Parallel()
+	semeltest.Run(t, func(testing.TB) semeltest.Subject[*memory.Tx] {
+		return subject(memory.New(memory.Options{}), nil)
+	})
+}
 
 // ledger counts effects: each is a value of its own, so that two count as two.
 type ledger struct {
@@ -47,20 +57,4 @@ func (l *ledger) Effects(key string) int {
 func subject(s *memory.Store, advance func(time.Duration)) semeltest.Subject[*memory.Tx] {
 	l := &ledger{store: s, tried: make(map[string]int)}
 	return semeltest.Subject[*memory.Tx]{Store: s, Advance: advance, Effect: l.Effect, Effects: l.Effects}
-}
-
-func TestMemory(t *testing.T) {
-	t.Parallel()
-	semeltest.Run(t, func(testing.TB) semeltest.Subject[*memory.Tx] {
-		var now clock
-		return subject(memory.New(memory.Options{Now: now.Now}), now.Advance)
-	})
-}
-
-// A store whose clock cannot be moved passes, too.
-func TestMemoryByItsOwnClock(t *testing.T) {
-	t.Parallel()
-	semeltest.Run(t, func(testing.TB) semeltest.Subject[*memory.Tx] {
-		return subject(memory.New(memory.Options{}), nil)
-	})
 }
