@@ -111,7 +111,7 @@ func TestEveryPartHasABrokenStore(t *testing.T) {
 	}
 	for _, part := range []string{
 		"Swap", "Heartbeat", "Fields", "Batch", "Get", "Time", "Scan", "Purge", "Audit",
-		"Atomic", "Savepoint", "Hold", "SwapTx", "Edge", "EdgeTx", "Race", "RaceTx", "Lost", "KthCall", "Storm",
+		"Atomic", "Savepoint", "Hold", "SwapTx", "Edge", "EdgeTx", "Model", "Race", "RaceTx", "Lost", "KthCall", "Storm",
 	} {
 		if !tried[part] {
 			t.Errorf("no broken store fails a check of %s", part)

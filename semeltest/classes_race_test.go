@@ -12,7 +12,7 @@ import (
 	"github.com/semelgo/semel/store/memory"
 )
 
-// raceClasses pass when they are asked one thing at a time.
+// raceClasses pass when they are asked one simple thing at a time.
 func raceClasses() []class {
 	return []class{
 		{"a create that looks, then inserts", "Race/Create", func(h *hooked) {
@@ -25,6 +25,13 @@ func raceClasses() []class {
 		}},
 		{"a purge by a list made before", "Race/PurgeAgainstClaim", purgesByList},
 		{"a commit that looks, then writes", "RaceTx/NoHold", commitsAfterLook},
+		{"a taint that success washes off", "Model/RandomHistories", func(h *hooked) {
+			h.changing(func(c *store.Change, _ store.Record) {
+				if !isBeat(*c) && c.To.State == store.Succeeded {
+					c.To.Tainted = false
+				}
+			})
+		}},
 		{"creates that fail beyond 40 at once", "Lost/Create", smallPool},
 		// What an engine can be told wrong is told wrong to the checks of the
 		// layers below, too, and they come first. So here the store is broken

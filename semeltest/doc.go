@@ -1,11 +1,24 @@
 // Package semeltest holds stores to their contract.
 //
-// A store's own test is one call of [Run]. The suite has four layers: what the
-// contract of package store says of single calls, what it says of transactions,
-// every edge of the protocol's table and what happens when many ask at once,
-// and at last an engine on top whose calls fail or lose their answers. A layer
-// that fails ends the run, because the ones above it would only repeat what it
-// said: they are reported as skipped.
+// A store's own test is one call of [Run]:
+//
+//	func TestContract(t *testing.T) {
+//		semeltest.Run(t, func(t testing.TB) semeltest.Subject[*sql.Tx] {
+//			db := openEmpty(t)
+//			return semeltest.Subject[*sql.Tx]{
+//				Store:   mystore.New(db),
+//				Effect:  func(ctx context.Context, tx *sql.Tx, key string) error { … },
+//				Effects: func(key string) int { … },
+//			}
+//		})
+//	}
+//
+// The suite has five layers: what the contract of package store says of single
+// calls; what it says of transactions; every edge of the protocol's table;
+// random histories against a model, and races; and at last an engine on top
+// whose calls fail or lose their answers. A layer that fails ends the run,
+// because the ones above it would only repeat what it said; the log says that
+// they were skipped.
 //
 // Package semeltest's own tests run the suite against stores that are broken in
 // one way each, and require that each fails exactly the check named for it.

@@ -63,9 +63,12 @@ func layers[Tx any]() []layer[Tx] {
 			{"Hold", holdChecks[Tx]()},
 			{"SwapTx", swapTxChecks[Tx]()},
 		}},
-		{"the protocol, and many at once", []part[Tx]{
+		{"the protocol's edges", []part[Tx]{
 			plain[Tx]("Edge", edgeChecks()),
 			{"EdgeTx", edgeTxChecks[Tx]()},
+		}},
+		{"many in a row, and many at once", []part[Tx]{
+			plain[Tx]("Model", modelChecks()),
 			plain[Tx]("Race", raceChecks()),
 			{"RaceTx", raceTxChecks[Tx]()},
 		}},
