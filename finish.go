@@ -29,6 +29,10 @@ func (a *Attempt) finish(v any, err error) (store.Record, *Outcome, error) {
 		return a.unrecorded(ctx, e, err, serr)
 	}
 	a.beats.stop()
+	if d.say == sayDoubt {
+		// Somebody recorded it first; what this attempt knows is its own.
+		return now, nil, a.attemptError(store.Unknown, store.InDoubt, err)
+	}
 	if d.say != sayTry {
 		out, told := a.lost(ctx, now, err == nil)
 		return now, out, told

@@ -211,10 +211,10 @@ func TestRetryAfterScalesWithTheAgeOfTheClaim(t *testing.T) {
 			began := time.Now()
 			for _, age := range []time.Duration{0, 10 * time.Second, 10 * time.Minute} {
 				pass(age - time.Since(began))
-				want := min(max(age/2, 200*time.Millisecond), 30*time.Second)
 				for name, p := range map[string]*process{"the same process": p, "another": other} {
 					a := d.ask(t.Context(), p, call, never(t))
 					a.wantErr(t, semel.ErrInProgress)
+					want := min(max(age/2, 200*time.Millisecond), 30*time.Second)
 					if d.name == "inline" && p == other {
 						want = 200 * time.Millisecond // the claim cannot be seen
 					}

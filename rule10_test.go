@@ -47,6 +47,7 @@ func TestRule10EmptyIsAResult(t *testing.T) {
 	t.Run("empty raw", replays(semel.Raw{}))
 	t.Run("raw null", replays(semel.Raw("null")))
 	t.Run("raw", replays(semel.Raw{0, 255, 'j', '\n'}))
+	t.Run("raw as any", replays[any](semel.Raw("{")))
 	t.Run("json", replays(json.RawMessage(`{"a":1}`)))
 	t.Run("json null", replays(json.RawMessage("null")))
 	t.Run("negative zero", replays(-0.5))

@@ -62,12 +62,12 @@ func die(t *testing.T, p *process, call semel.Call) {
 	t.Cleanup(a.Abandon)
 }
 
-// doubt makes the record of call InDoubt, as its leader would have.
+// doubt makes the record of call InDoubt, as a sweeper would have.
 func doubt(t *testing.T, mem *memory.Store, call semel.Call) {
 	t.Helper()
 	was := record(t, mem, call)
 	to := was
-	to.State, to.Due = store.InDoubt, 0
+	to.State, to.Owner, to.Due = store.InDoubt, was.Owner+1, 0
 	c := store.Change{If: was.Token, To: to}
 	answers, err := mem.Swap(t.Context(), []store.Change{c})
 	if err != nil || !answers[0].InForce(c) {

@@ -48,7 +48,9 @@ type lookError struct {
 	err       error
 }
 
-func (e *lookError) Error() string { return "sweep " + e.operation + ": look for evidence: " + e.err.Error() }
+func (e *lookError) Error() string {
+	return "sweep " + e.operation + ": look for evidence: " + e.err.Error()
+}
 func (e *lookError) Unwrap() error { return e.err }
 
 // sweep frees one record, unless somebody else has been quicker.

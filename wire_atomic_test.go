@@ -15,6 +15,9 @@ type runInTx = func(ctx context.Context, tx *memory.Tx, stands store.Standing) (
 func (w *wire) Atomic(ctx context.Context, id store.ID, hold bool, run runInTx) (store.Verdict, error) {
 	f := w.enter(request{kind: atomicCall, id: id})
 	defer w.leave()
+	if err := f.pass(ctx); err != nil {
+		return store.NotCommitted, err
+	}
 	switch {
 	case f.before != nil:
 		return store.NotCommitted, f.before
@@ -27,6 +30,9 @@ func (w *wire) Atomic(ctx context.Context, id store.ID, hold bool, run runInTx) 
 	verdict, err := w.Store.Atomic(ctx, id, hold, func(ctx context.Context, tx *memory.Tx, stands store.Standing) (*store.Change, error) {
 		if f.busy {
 			stands = store.Standing{Busy: true}
+		}
+		if f.forge != nil {
+			stands = *f.forge
 		}
 		c, err := run(ctx, tx, stands)
 		if c != nil {

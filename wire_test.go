@@ -61,6 +61,7 @@ type fault struct {
 	mute   bool            // applied, and no answer until the context ends
 	busy   bool            // somebody's open transaction holds the record
 	refuse error           // the answer to the change alone: refused
+	forge  *store.Standing // the answer to the change alone, whatever stands
 	twice  bool            // the driver runs the statement twice
 	gate   <-chan struct{} // not applied before it is closed
 	commit commitFault
@@ -176,17 +177,26 @@ func (w *wire) note(c *store.Change) {
 	w.sent = append(w.sent, *c)
 }
 
+// pass waits for the gate, if there is one.
+func (f fault) pass(ctx context.Context) error {
+	if f.gate == nil {
+		return nil
+	}
+	select {
+	case <-f.gate:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
 // through sends one call, and does to it what the plan says.
 func through[T any](ctx context.Context, w *wire, r request, apply func(f fault) (T, error)) (T, error) {
 	f := w.enter(r)
 	defer w.leave()
 	var none T
-	if f.gate != nil {
-		select {
-		case <-f.gate:
-		case <-ctx.Done():
-			return none, ctx.Err()
-		}
+	if err := f.pass(ctx); err != nil {
+		return none, err
 	}
 	switch {
 	case f.before != nil:
@@ -211,12 +221,15 @@ func through[T any](ctx context.Context, w *wire, r request, apply func(f fault)
 
 // answered applies the changes unless the fault answers in the store's place.
 func answered(f fault, n int, apply func() ([]store.Standing, error)) ([]store.Standing, error) {
-	if !f.busy && f.refuse == nil {
+	if !f.busy && f.refuse == nil && f.forge == nil {
 		return apply()
 	}
 	answers := make([]store.Standing, n)
 	for i := range answers {
 		answers[i] = store.Standing{Busy: f.busy, Err: f.refuse}
+		if f.forge != nil {
+			answers[i] = *f.forge
+		}
 	}
 	return answers, nil
 }
@@ -247,7 +260,9 @@ func (w *wire) Notes(ctx context.Context, id store.ID) ([]store.Note, error) {
 }
 
 func (w *wire) Get(ctx context.Context, ids []store.ID) ([]store.Standing, error) {
-	return through(ctx, w, request{kind: getCall}, func(fault) ([]store.Standing, error) { return w.Store.Get(ctx, ids) })
+	return through(ctx, w, request{kind: getCall}, func(f fault) ([]store.Standing, error) {
+		return answered(f, len(ids), func() ([]store.Standing, error) { return w.Store.Get(ctx, ids) })
+	})
 }
 
 func (w *wire) Scan(ctx context.Context, q store.Query) ([]store.Record, error) {

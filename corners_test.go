@@ -1,0 +1,277 @@
+package semel_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/store"
+	"github.com/semelgo/semel/store/memory"
+)
+
+// forged is the record of call as somebody with another mind might have left it.
+func forged(call semel.Call, s store.State, fingerprint []byte) *store.Standing {
+	r := store.Record{
+		ID: call.ID(), Token: store.Token{State: s, Attempt: 7, Owner: 7}, Due: -1,
+		Operation: call.Operation(), Scope: call.Scope().Bytes(), Key: call.Key(), Fingerprint: fingerprint,
+	}
+	return &store.Standing{Token: r.Token, Record: &r}
+}
+
+// fingerprintOf is the stored fingerprint of a call.
+func fingerprintOf(t *testing.T, c semel.Call) []byte {
+	t.Helper()
+	mem := memory.New(memory.Options{})
+	do(t.Context(), start(t, mem, semel.Options{}), c, says("v"))
+	return record(t, mem, c).Fingerprint
+}
+
+// TestStateOfANewerVersion: what this program does not know is a stop, never an
+// absence.
+func TestStateOfANewerVersion(t *testing.T) {
+	eachDoor(t, func(t *testing.T, d door) {
+		p, _ := solo(t, semel.Options{})
+		call := plain("op", d.o).Call(me, "k", "in")
+		answer := forged(call, 17, fingerprintOf(t, call))
+		p.wire.on(func(request) fault { return fault{forge: answer} })
+		a := d.ask(t.Context(), p, call, never(t))
+		a.wantErr(t, semel.ErrUnavailable)
+		if !strings.Contains(a.err.Error(), "State(17)") {
+			t.Errorf("told %v, want the state named", a.err)
+		}
+		p.wire.heal()
+	})
+}
+
+// TestDigestOfAnotherKey: a record under the same 128 bits that is not of this
+// key, scope or operation is another request, and shows nothing of itself.
+func TestDigestOfAnotherKey(t *testing.T) {
+	eachDoor(t, func(t *testing.T, d door) {
+		p, _ := solo(t, semel.Options{})
+		call := plain("op", d.o).Call(me, "k", "in")
+		for name, spoil := range map[string]func(*store.Record){
+			"operation": func(r *store.Record) { r.Operation = "other" },
+			"scope":     func(r *store.Record) { r.Scope = "other" },
+			"key":       func(r *store.Record) { r.Key = "other" },
+		} {
+			answer := forged(call, store.Succeeded, fingerprintOf(t, call))
+			answer.Record.Outcome = []byte(`j"secret"`)
+			spoil(answer.Record)
+			p.wire.on(func(request) fault { return fault{forge: answer} })
+			a := d.ask(t.Context(), p, call, never(t))
+			if !errors.Is(a.err, semel.ErrMismatch) || a.v != "" {
+				t.Errorf("another %s: got %q, %v, want ErrMismatch", name, a.v, a.err)
+			}
+			if r, found, err := p.Get(t.Context(), "op", me, "k"); found || err != nil || r.Outcome != nil {
+				t.Errorf("Get of another %s = %v, %v", name, found, err)
+			}
+		}
+		p.wire.heal()
+	})
+}
+
+// TestRecordThatChangesForEver: somebody else is always quicker; the asker gives
+// up for now.
+func TestRecordThatChangesForEver(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		p, _ := solo(t, semel.Options{})
+		call := plain("op", semel.OperationOptions[string]{}).Call(me, "k", "in")
+		fingerprint := fingerprintOf(t, call)
+		p.wire.on(func(r request) fault {
+			answer := forged(call, store.Pending, fingerprint)
+			answer.Token.Owner = uint64(r.n)
+			answer.Record.Owner = uint64(r.n)
+			return fault{forge: answer}
+		})
+		do(t.Context(), p, call, never(t)).wantErr(t, semel.ErrInProgress)
+		if n := p.wire.count(swapCall); n > 100 {
+			t.Errorf("asked %d times, want it to give up", n)
+		}
+		p.wire.heal()
+	})
+}
+
+// TestRecordOfALeaderIsGone: a store that lost it. The effect may have happened,
+// and nobody can say.
+func TestRecordOfALeaderIsGone(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		p, _ := solo(t, semel.Options{})
+		call := plain("op", semel.OperationOptions[string]{}).Call(me, "k", "in")
+		do(t.Context(), p, call, func(context.Context) (string, error) {
+			p.wire.on(func(request) fault { return fault{forge: new(store.Standing)} })
+			return "v", nil
+		}).wantErr(t, semel.ErrOutcomeUnknown)
+		p.seen.want(t, semel.EventFenced, semel.EventConflict)
+		p.wire.heal()
+	})
+}
+
+// TestLeaderFindsItsDoubtRecorded: who ran it and does not know tells its own
+// error, not a follower's.
+func TestLeaderFindsItsDoubtRecorded(t *testing.T) {
+	t.Parallel()
+	for name, err := range map[string]error{"unmarked": errBoom, "NotCommitted": semel.NotCommitted(errBoom)} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				p, mem := solo(t, semel.Options{})
+				call := plain("op", semel.OperationOptions[string]{}).Call(me, "k", "in")
+				a := do(t.Context(), p, call, func(context.Context) (string, error) { doubt(t, mem, call); return "", err })
+				a.wantErr(t, errBoom, semel.ErrOutcomeUnknown)
+				a.wantLed(t, store.Unknown, store.InDoubt)
+				wantState(t, mem, call, store.InDoubt)
+			})
+		})
+	}
+}
+
+// TestLateLeaderSettlesAFailure, with proof.
+func TestLateLeaderSettlesAFailure(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		p, mem := solo(t, semel.Options{})
+		call := plain("op", semel.OperationOptions[string]{}).Call(me, "k", "in")
+		do(t.Context(), p, call, func(context.Context) (string, error) {
+			doubt(t, mem, call)
+			return "", semel.Final(errBoom)
+		}).wantFailure(t, "boom")
+		wantState(t, mem, call, store.Failed)
+		p.seen.want(t, semel.EventSettled)
+	})
+}
+
+// TestDoubtThatIsNotRecorded is not told.
+func TestDoubtThatIsNotRecorded(t *testing.T) {
+	t.Parallel()
+	faults := map[string]struct {
+		f    fault
+		want error
+	}{
+		"cut": {fault{before: errCut}, semel.ErrUnavailable}, "busy": {fault{busy: true}, semel.ErrInProgress},
+		"refused": {fault{refuse: errCut}, semel.ErrUnavailable}, "no answer": {fault{hang: true}, semel.ErrUnavailable},
+	}
+	for name, tt := range faults {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				mem := memory.New(memory.Options{})
+				call := plain("op", semel.OperationOptions[string]{}).Call(me, "k", "in")
+				leave(t, mem, call, expired)
+				p := start(t, mem, semel.Options{})
+				p.wire.on(func(r request) fault {
+					if r.to() == store.InDoubt {
+						return tt.f
+					}
+					return fault{}
+				})
+				do(t.Context(), p, call, never(t)).wantErr(t, tt.want)
+				doTx(t.Context(), p, call, neverTx(t)).wantErr(t, tt.want)
+				wantState(t, mem, call, store.InProgress)
+				p.wire.heal()
+				do(t.Context(), p, call, never(t)).wantErr(t, semel.ErrInDoubt)
+			})
+		})
+	}
+}
+
+// TestFollowersOfOneWhoIsAnswered share the answer: in progress elsewhere.
+func TestFollowersOfOneWhoIsAnswered(t *testing.T) {
+	eachDoor(t, func(t *testing.T, d door) {
+		mem := memory.New(memory.Options{})
+		p, other := start(t, mem, semel.Options{}), start(t, mem, semel.Options{})
+		call := plain("op", d.o).Call(me, "k", "in")
+		d.ask(t.Context(), p, call, func(context.Context) (string, error) {
+			gate := make(chan struct{})
+			other.wire.on(func(request) fault { return fault{gate: gate} })
+			var callers []<-chan answer
+			for range 10 {
+				callers = append(callers, later(func() answer { return d.ask(t.Context(), other, call, never(t)) }))
+			}
+			synctest.Wait()
+			gone, hangUp := context.WithCancel(t.Context())
+			left := later(func() answer { return d.ask(gone, other, call, never(t)) })
+			synctest.Wait()
+			hangUp()
+			(<-left).wantErr(t, context.Canceled)
+			close(gate)
+			for _, c := range callers {
+				(<-c).wantErr(t, semel.ErrInProgress)
+			}
+			if n := other.wire.total(); n > 1 {
+				t.Errorf("the store was asked %d times, want one answer for all", n)
+			}
+			return "v", nil
+		}).want(t, "v", false)
+	})
+}
+
+// TestPollingEnds for one who hangs up, and with a store that goes while it is polled.
+func TestPollingEnds(t *testing.T) {
+	eachDoor(t, func(t *testing.T, d door) {
+		mem := memory.New(memory.Options{})
+		p, other := start(t, mem, semel.Options{}), start(t, mem, semel.Options{Wait: time.Hour})
+		call := plain("op", d.o).Call(me, "k", "in")
+		d.ask(t.Context(), p, call, func(context.Context) (string, error) {
+			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+			defer cancel()
+			d.ask(ctx, other, call, never(t)).wantErr(t, context.DeadlineExceeded)
+			time.AfterFunc(5*time.Second, other.wire.die)
+			d.ask(t.Context(), other, call, never(t)).wantErr(t, semel.ErrUnavailable)
+			return "v", nil
+		}).want(t, "v", false)
+		other.wire.heal()
+	})
+}
+
+// TestReplayedFailures: the first caller's is not, everybody else's is.
+func TestReplayedFailures(t *testing.T) {
+	eachDoor(t, func(t *testing.T, d door) {
+		p, _ := solo(t, semel.Options{})
+		call := plain("op", d.o).Call(me, "k", "in")
+		for i := range 3 {
+			a := d.ask(t.Context(), p, call, fails(semel.Final(errBoom)))
+			a.wantFailure(t, "boom")
+			if got := semel.Replayed(a.err); got != (i > 0) || a.err.Error() != "boom" {
+				t.Errorf("asker %d: Replayed(%v) = %v", i, a.err, got)
+			}
+		}
+		if semel.Replayed(nil) || semel.Replayed(errBoom) || semel.Replayed(&semel.Failure{}) {
+			t.Error("Replayed of what is no replay")
+		}
+	})
+}
+
+// TestWhatErrorsSay: what happened to the key comes first, then why.
+func TestWhatErrorsSay(t *testing.T) {
+	t.Parallel()
+	tests := map[string]error{
+		"semel: op did not happen and may be tried again with the same key: boom":                                                       &semel.AttemptError{Operation: "op", Verdict: store.NotCommitted, State: store.Pending, Err: errBoom},
+		"semel: op may or may not have happened: boom":                                                                                  &semel.AttemptError{Operation: "op", State: store.InProgress, Err: errBoom},
+		"semel: op may or may not have happened and is in doubt (mark errors that prove that nothing happened with NotCommitted): boom": &semel.AttemptError{Operation: "op", State: store.InDoubt, Err: errBoom},
+		"semel: Key is missing": &semel.FieldError{Field: "Key", Reason: "is missing"},
+		"c: m":                  &semel.Failure{Code: "c", Message: "m"},
+		"m":                     &semel.Failure{Message: "m"},
+		"boom":                  semel.Final(errBoom),
+	}
+	for want, err := range tests {
+		if got := err.Error(); got != want {
+			t.Errorf("%T says %q, want %q", err, got, want)
+		}
+	}
+	if semel.VerdictOf(nil) != store.Committed || semel.VerdictOf(errBoom) != store.Unknown || semel.RetryAfter(nil) != 0 {
+		t.Error("VerdictOf or RetryAfter of no error and of a stranger's")
+	}
+}
+
+func TestNamesOfCallsAndOperations(t *testing.T) {
+	t.Parallel()
+	op := plain("op", semel.OperationOptions[string]{})
+	if op.Name() != "op" || op.Call(me, "k", "in").Operation() != "op" {
+		t.Errorf("the operation is called %q", op.Name())
+	}
+	var none semel.Call
+	if none.Operation() != "" || none.Key() != "" || none.Scope() != (semel.Scope{}) || none.ID() != (store.ID{}) {
+		t.Error("the zero Call names something")
+	}
+}
