@@ -3,6 +3,8 @@ package sim
 import (
 	"context"
 	"runtime/debug"
+
+	"github.com/semelgo/semel"
 )
 
 // actor is one process: a coroutine that stops before every call it makes, and
@@ -14,7 +16,8 @@ type actor struct {
 	name  string
 	body  func(ctx context.Context, a *actor)
 
-	co *coroutine
+	co     *coroutine
+	engine *semel.Engine[*Tx]
 
 	op      op
 	how     how
@@ -49,6 +52,7 @@ func actorOf(ctx context.Context) *actor {
 // start runs the actor to its first call.
 func (a *actor) start(co *coroutine) {
 	a.co = co
+	a.boot()
 	co.work = func() {
 		defer a.end()
 		a.body(context.WithValue(context.Background(), actorKey{}, a), a)

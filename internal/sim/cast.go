@@ -25,8 +25,8 @@ type request struct {
 
 const key = "k"
 
-// engine is the actor's own: each actor is a process.
-func (a *actor) engine() *semel.Engine[*Tx] {
+// boot gives the actor an engine of its own: each actor is a process.
+func (a *actor) boot() {
 	s := new(Store)
 	s.owner.Store(a)
 	a.w.stores = append(a.w.stores, s)
@@ -36,7 +36,7 @@ func (a *actor) engine() *semel.Engine[*Tx] {
 	if err != nil {
 		a.w.fail("engine", "%v", err)
 	}
-	return e
+	a.engine = e
 }
 
 // stamp says whose result it is, so that a wrong answer shows.
@@ -83,14 +83,14 @@ func (a *actor) hear(t told) {
 func (a *actor) insert(ctx context.Context, tx *Tx) (string, error) {
 	value := a.stamp()
 	tx.Insert(a.grantOf(ctx), value)
-	switch a.refusal() {
-	case howRefused:
+	h := a.refusal()
+	if h == howRefused {
 		return "", errors.New(value + " is refused")
-	case howForbidden:
-		return "", semel.Final(&semel.Failure{Message: value + " is forbidden"})
-	default:
-		return value, nil
 	}
+	if h == howForbidden {
+		return "", semel.Final(&semel.Failure{Message: value + " is forbidden"})
+	}
+	return value, nil
 }
 
 // refusal lets the operation itself say no, as long as the budget has any.
@@ -109,22 +109,21 @@ func (a *actor) refusal() how {
 
 // sweeper frees what dead leaders left, as often as the plan says.
 func sweeper(ctx context.Context, a *actor) {
-	e := a.engine()
 	for range max(a.w.stage.plan.Sweeps, 1) {
-		_, _ = e.Sweep(ctx, 10)
+		_, _ = a.engine.Sweep(ctx, 10)
 	}
 }
 
 // healer is a person with access to the domain: they resolve a doubt when they
 // find the effect.
 func healer(ctx context.Context, a *actor) {
-	e, scope := a.engine(), semel.ScopeOf(a.w.stage.scopes[a.ask.row])
-	rec, ok, err := e.Get(ctx, a.w.stage.op.Name(), scope, key)
+	scope := semel.ScopeOf(a.w.stage.scopes[a.ask.row])
+	rec, ok, err := a.engine.Get(ctx, a.w.stage.op.Name(), scope, key)
 	if err != nil || !ok || rec.State != store.InDoubt {
 		return
 	}
 	if result, found, err := look(ctx, scope, key); err == nil && found {
-		_, _ = e.Resolve(ctx, semel.Resolution{ID: rec.ID, To: store.Succeeded, Result: result, Actor: a.name, Reason: "seen"})
+		_, _ = a.engine.Resolve(ctx, semel.Resolution{ID: rec.ID, To: store.Succeeded, Result: result, Actor: a.name, Reason: "seen"})
 	}
 }
 
@@ -136,7 +135,7 @@ func decider(ctx context.Context, a *actor) {
 	if e := w.effectOf(a.ask.row); e != nil {
 		resolution.To, resolution.Result, resolution.Reason = store.Succeeded, e.value, "it is there"
 	}
-	if _, err := a.engine().Resolve(ctx, resolution); err != nil {
+	if _, err := a.engine.Resolve(ctx, resolution); err != nil {
 		w.fail("I12", "a person cannot resolve the doubt: %v", err)
 	}
 }

@@ -11,7 +11,7 @@ type digest uint64
 
 const (
 	digestSeed digest = 0x2d358dccaa6c78a5
-	digestOdd         = 0x8bb84b93962eacc9
+	digestOdd  uint64 = 0x8bb84b93962eacc9
 )
 
 func (d digest) add(x uint64) digest {

@@ -5,6 +5,46 @@
 // order of the steps, with every fault that the budget allows, is run once;
 // after each step the invariants are checked against what is really true.
 //
-// A run that breaks an invariant is printed step by step, and as one line that
-// repeats it.
+// A run that breaks an invariant is shortened, told step by step, and given as
+// one line that repeats it:
+//
+//	go run ./internal/sim/cmd/explore -replay 'leased/faults:00843'
+//
+// # What may happen
+//
+// An actor goes on with its call; the call never arrives, or its answer is lost,
+// or it arrives late; a commit is refused, or has no answer and is decided later,
+// with its last statement carried out or still on its way; an actor dies; a lease
+// ends; its leader renews it all the same; a retention ends; the receiver of an
+// effect refuses it. Time does not pass otherwise, and no timer of the engine
+// goes off: heartbeats are made by the scheduler, and what the engine does on
+// goroutines of its own (outcomes recorded late, waiting followers) is not
+// explored. A leader that polls a busy record is modelled as waiting for it.
+//
+// A state that was seen before ends a run. What an actor does next depends on
+// the answers it got and on nothing else, so their digest stands for the actor,
+// and the real code needs no snapshots.
+//
+// # Invariants
+//
+//	I1    a key has one effect; under AtLeastOnce, at most one for each attempt
+//	I2    a Failed record has no effect, for ever
+//	I2t   who was told failed was told what stood, and there is no effect; who was
+//	      told that nothing happened has had none
+//	I2k   nor has an earlier attempt of that key
+//	I3    a Succeeded record has an effect
+//	I3t   who was told ok was told an effect that is there
+//	I4    what is told as ok is, byte for byte, what the record says
+//	I5    the attempt never goes back, and each has one owner
+//	I6    what is final does not change
+//	I7    only its leader changes an attempt, but for what expiry and evidence allow
+//	I8    no answer is given to another request
+//	I9    what expiry allows comes after the expiry, as the leader last set it
+//	I10   no answer crosses scopes
+//	I11   no effect without a claim that was in force
+//	I12   when faults stop, a retry settles the key as the policy says
+//	R3    a lost reply makes nobody a follower of itself
+//
+// Also found are panics, actors that go on for ever or that nobody lets go on,
+// and dead processes that still change something.
 package sim

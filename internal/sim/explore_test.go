@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime/debug"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -55,6 +56,7 @@ func explore(t *testing.T, p sim.Plan) sim.Report {
 	if err != nil {
 		t.Fatalf("Explore(%s): %v", p.Name, err)
 	}
+	t.Attr("states", strconv.Itoa(r.States))
 	t.Logf("%s: %d states, %d runs, %d steps: %v", p.Name, r.States, r.Runs, r.Steps, &r.Marks)
 	if r.Violation != nil {
 		t.Fatalf("%v", r.Violation)

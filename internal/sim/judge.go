@@ -18,8 +18,8 @@ type Violation struct {
 	Trace []string
 }
 
-// Error tells the violation, how to repeat it, and the run.
-func (v *Violation) Error() string {
+// String tells the violation, how to repeat it, and the run.
+func (v *Violation) String() string {
 	return fmt.Sprintf("%s is broken: %s\nreplay: %s\n%s", v.Invariant, v.Text, v.Replay, strings.Join(v.Trace, "\n"))
 }
 

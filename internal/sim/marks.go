@@ -43,6 +43,7 @@ const (
 	marks
 )
 
+// String says what happened.
 func (m Mark) String() string {
 	return [marks]string{
 		"takeover", "requeue", "doubt", "heal", "settle", "resolve", "release", "fail", "void", "give up",
@@ -77,6 +78,7 @@ func (m *Marks) Missing(must []Mark) []Mark {
 	return missing
 }
 
+// String lists those that happened, and how often.
 func (m *Marks) String() string {
 	var b strings.Builder
 	for i, n := range m {

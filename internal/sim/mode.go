@@ -30,17 +30,16 @@ const (
 )
 
 func (s shape) run(ctx context.Context, a *actor, c semel.Call) (string, bool, error) {
-	e := a.engine()
 	switch s {
 	case shapeInTx:
-		return semel.Do(ctx, e, c, func(ctx context.Context) (string, error) {
-			return semel.InTx(ctx, e, a.insert)
+		return semel.Do(ctx, a.engine, c, func(ctx context.Context) (string, error) {
+			return semel.InTx(ctx, a.engine, a.insert)
 		})
 	case shapeDo:
-		return semel.Do(ctx, e, c, a.act)
-	default:
-		return semel.DoTx(ctx, e, c, a.insert)
+		return semel.Do(ctx, a.engine, c, a.act)
+	case shapeInline, shapeLeased:
 	}
+	return semel.DoTx(ctx, a.engine, c, a.insert)
 }
 
 // lease is so long that the engine's own timers never go off: the scheduler says

@@ -34,6 +34,7 @@ type mutant struct {
 // the code that is shipped; when a text to replace is gone, the mutant has to
 // follow.
 func TestMutants(t *testing.T) {
+	t.Parallel()
 	if raced || testing.Short() {
 		t.Skip("mutants are explored without the race detector")
 	}

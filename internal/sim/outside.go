@@ -58,23 +58,10 @@ func (a *actor) act(ctx context.Context) (string, error) {
 	g := a.grantOf(ctx)
 	value := a.stamp()
 	h := a.call(op{kind: opAct, row: a.ask.row, attempt: g})
-	var err error
-	switch h {
-	case howDead:
+	if h == howDead {
 		return "", errNoAnswer
-	case howLost, howEaten, howLate:
-		if h == howEaten {
-			_, _ = a.w.receive(g, value)
-		}
-		if h == howLate {
-			a.w.post(post{actor: a.index, effect: g, value: value})
-		}
-		err = errNoAnswer
-	case howRefused, howForbidden:
-		value, err = a.w.refuse(g, h)
-	default:
-		value, err = a.w.receive(g, value)
 	}
+	value, err := a.w.reach(g, value, h)
 	d := digestSeed.text(value)
 	if err != nil {
 		d = d.text(err.Error())
@@ -89,6 +76,23 @@ func (a *actor) act(ctx context.Context) (string, error) {
 	default:
 		return value, err
 	}
+}
+
+// reach is what the sender of an effect learns of it.
+func (w *world) reach(g grant, value string, h how) (string, error) {
+	if h == howOK {
+		return w.receive(g, value)
+	}
+	if h == howRefused || h == howForbidden {
+		return w.refuse(g, h)
+	}
+	if h == howEaten {
+		_, _ = w.receive(g, value)
+	}
+	if h == howLate {
+		w.post(post{actor: g.actor, effect: g, value: value})
+	}
+	return "", errNoAnswer
 }
 
 func outcomeText(value string, err error) string {

@@ -49,6 +49,7 @@ func (w *world) settleRow(i int) {
 func (w *world) alone(c role) *actor {
 	a := w.enlist(c)
 	a.free, a.running = true, true
+	a.boot()
 	a.body(context.WithValue(context.Background(), actorKey{}, a), a)
 	a.status, a.running = statusDone, false
 	return a

@@ -55,11 +55,11 @@ func (w *world) waysOn(into []way) []way {
 // by somebody else's transaction is told Busy. A leader that must know asks until
 // it is not, which is modelled as waiting.
 func (w *world) mayGo(a *actor) bool {
-	switch a.op.kind {
-	case opCommit:
+	switch k := a.op.kind; {
+	case k == opCommit:
 		return w.writer(a.op.row, a.op.session) == nil
-	case opSwap:
-		return !w.insists(a) || w.writer(a.op.row, nil) == nil
+	case k == opSwap && w.insists(a):
+		return w.writer(a.op.row, nil) == nil
 	default:
 		return true
 	}

@@ -60,31 +60,28 @@ func (s *Store) Swap(_ context.Context, changes []store.Change) ([]store.Standin
 
 func (a *actor) swap(c *store.Change) (store.Standing, error) {
 	w, row := a.w, a.w.indexOf(c.To.ID)
-	switch a.call(op{kind: opSwap, row: row, change: *c}) {
-	case howLate:
+	h := a.call(op{kind: opSwap, row: row, change: *c})
+	if h == howDead {
+		return afterlife(c.To), nil
+	}
+	if h == howLate {
 		late := *c
 		w.post(post{actor: a.index, change: &late})
-		return store.Standing{}, errLost
-	case howEaten:
-		if w.writer(row, nil) == nil {
-			w.swap(a.index, c)
-		}
-		return store.Standing{}, errLost
-	case howOK:
-		answer := store.Standing{Busy: true}
+	}
+	answer := store.Standing{Busy: true}
+	if h == howOK || h == howEaten {
 		if w.writer(row, nil) == nil {
 			answer = w.swap(a.index, c)
 		} else {
 			w.mark(MarkBusy)
 		}
-		a.noteStanding(answer)
-		w.sayStanding(answer, answer.InForce(*c))
-		return answer, nil
-	case howDead:
-		return afterlife(c.To), nil
-	default:
+	}
+	if h != howOK {
 		return store.Standing{}, errLost
 	}
+	a.noteStanding(answer)
+	w.sayStanding(answer, answer.InForce(*c))
+	return answer, nil
 }
 
 // afterlife is what a ghost is told of every record: that it is final and

@@ -54,9 +54,9 @@ func (w *world) wayText(way way) string {
 	case wayCrash:
 		a := w.actors[way.who]
 		return a.name + " dies before it can " + w.opText(&a.op)
-	default:
-		return "everybody is done; a retry comes"
+	case waySettle:
 	}
+	return "everybody is done; a retry comes"
 }
 
 func (w *world) opText(o *op) string {
@@ -64,18 +64,16 @@ func (w *world) opText(o *op) string {
 	if len(w.rows) > 1 {
 		text += " in " + w.rows[o.row].scope
 	}
-	switch o.kind {
-	case opSwap, opCommit:
+	switch k := o.kind; {
+	case k == opSwap || k == opCommit:
 		due := ""
 		if o.change.IfDue {
 			due = " if due"
 		}
 		text += fmt.Sprintf(" %s -> %s%s", w.token(o.change.If), w.token(o.change.To.Token), due)
-	case opBegin:
-		if o.hold {
-			text += ", holding the record"
-		}
-	case opAct, opRaise:
+	case k == opBegin && o.hold:
+		text += ", holding the record"
+	case k == opAct || k == opRaise:
 		text += fmt.Sprintf(" as attempt %d", o.attempt.attempt)
 	}
 	return text

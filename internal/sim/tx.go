@@ -61,39 +61,39 @@ func endless(err error) error {
 func (a *actor) commit(tx *session) (store.Verdict, error) {
 	w := a.w
 	tx.commits = true
-	switch a.call(op{kind: opCommit, row: tx.row, change: *tx.change, session: tx}) {
-	case howDead:
+	h := a.call(op{kind: opCommit, row: tx.row, change: *tx.change, session: tx})
+	if h == howDead {
 		w.leave(tx)
 		return store.NotCommitted, store.ErrNotInForce
-	case howAborted:
+	}
+	if h == howAborted {
 		w.mark(MarkAborted)
 		w.close(tx)
 		return store.NotCommitted, errAborted
-	case howUnsure:
-		tx.orphan, a.unsure = true, true
+	}
+	locked := h == howLocked && w.rows[tx.row].mayChange(tx.change)
+	if h == howUnsure || locked {
+		a.note(1)
+		tx.orphan, tx.locked, a.unsure = true, locked, true
 		return store.Unknown, errLost
-	case howLocked:
-		if w.rows[tx.row].mayChange(tx.change) {
-			tx.orphan, tx.locked, a.unsure = true, true, true
-			a.note(1)
-			return store.Unknown, errLost
-		}
-		a.note(2)
-		w.close(tx)
-		return store.NotCommitted, store.ErrNotInForce
 	}
 	if !w.commit(tx) {
-		a.note(0)
-		w.mark(MarkRolledBack)
-		if a.taken {
-			w.mark(MarkZombie)
-		}
-		w.say("not in force, rolled back")
-		return store.NotCommitted, store.ErrNotInForce
+		return a.rolledBack()
 	}
 	a.note(1)
 	w.say("committed")
 	return store.Committed, nil
+}
+
+// rolledBack is a transaction whose last statement found something else.
+func (a *actor) rolledBack() (store.Verdict, error) {
+	a.note(0)
+	a.w.mark(MarkRolledBack)
+	if a.taken {
+		a.w.mark(MarkZombie)
+	}
+	a.w.say("not in force, rolled back")
+	return store.NotCommitted, store.ErrNotInForce
 }
 
 // Insert writes the effect's row. It is seen when the transaction commits.

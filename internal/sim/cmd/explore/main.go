@@ -76,7 +76,7 @@ func exploreAll(out io.Writer, plans []sim.Plan, workers int) error {
 		wg     sync.WaitGroup
 		queue  = make(chan sim.Plan)
 	)
-	print := func(format string, args ...any) {
+	say := func(format string, args ...any) {
 		mu.Lock()
 		defer mu.Unlock()
 		fmt.Fprintf(out, format+"\n", args...)
@@ -84,7 +84,7 @@ func exploreAll(out io.Writer, plans []sim.Plan, workers int) error {
 	for range workers {
 		wg.Go(func() {
 			for p := range queue {
-				err := explore(p, print)
+				err := explore(p, say)
 				mu.Lock()
 				failed = append(failed, err)
 				mu.Unlock()
@@ -99,20 +99,20 @@ func exploreAll(out io.Writer, plans []sim.Plan, workers int) error {
 	return errors.Join(failed...)
 }
 
-func explore(p sim.Plan, print func(string, ...any)) error {
+func explore(p sim.Plan, say func(string, ...any)) error {
 	began, said := time.Now(), time.Now()
 	r, err := sim.Explore(p, sim.Options{Progress: func(r sim.Report) {
 		if time.Since(said) > 5*time.Second {
 			said = time.Now()
-			print("%-22s %9d states %10d runs …", p.Name, r.States, r.Runs)
+			say("%-22s %9d states %10d runs …", p.Name, r.States, r.Runs)
 		}
 	}})
 	if err != nil {
 		return fmt.Errorf("explore %s: %w", p.Name, err)
 	}
-	print("%-22s %9d states %10d runs in %v: %v", p.Name, r.States, r.Runs, time.Since(began).Round(time.Millisecond), &r.Marks)
+	say("%-22s %9d states %10d runs in %v: %v", p.Name, r.States, r.Runs, time.Since(began).Round(time.Millisecond), &r.Marks)
 	if r.Violation != nil {
-		return r.Violation
+		return errors.New(r.Violation.String())
 	}
 	if missing := r.Marks.Missing(p.Must); missing != nil {
 		return fmt.Errorf("%s proves nothing about %v: none of its runs came to it", p.Name, missing)
