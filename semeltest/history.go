@@ -3,6 +3,8 @@ package semeltest
 import (
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/store"
@@ -51,14 +53,7 @@ func (h history) most() int {
 	return 1
 }
 
-func (h history) any(is func(answer) bool) bool {
-	for _, a := range h.answers {
-		if is(a) {
-			return true
-		}
-	}
-	return false
-}
+func (h history) any(is func(answer) bool) bool { return slices.ContainsFunc(h.answers, is) }
 
 func (h history) sameOK() bool {
 	var first *answer
@@ -80,7 +75,7 @@ func isOK(a answer) bool { return a.err == nil }
 func isFailure(a answer) bool {
 	_, failed := errors.AsType[*semel.Failure](a.err)
 	attempt, released := errors.AsType[*semel.AttemptError](a.err)
-	return failed && !(released && attempt.State != store.Failed)
+	return failed && (!released || attempt.State == store.Failed)
 }
 
 func effectAfterAll(a answer) bool {
@@ -93,9 +88,10 @@ func (a answer) final() bool {
 }
 
 func (h history) String() string {
-	text := fmt.Sprintf("%d effects, %s stands", h.effects, showToken(h.stands.Token))
+	var text strings.Builder
+	fmt.Fprintf(&text, "%d effects, %s stands", h.effects, showToken(h.stands.Token))
 	for i, a := range h.answers {
-		text += fmt.Sprintf("\n\tanswer %d: %q, %v (effects %d to %d)", i+1, a.value, a.err, a.before, a.after)
+		fmt.Fprintf(&text, "\n\tanswer %d: %q, %v (effects %d to %d)", i+1, a.value, a.err, a.before, a.after)
 	}
-	return text
+	return text.String()
 }

@@ -18,10 +18,10 @@ func raceTxChecks[Tx any]() []check[Tx] {
 
 // attempt runs transactions of its own until one commits or something else
 // stands. It reports whether its own change is in force.
-func (r *txRig[Tx]) attempt(id store.ID, hold bool, make func(stands store.Standing) *store.Change) bool {
+func (r *txRig[Tx]) attempt(id store.ID, hold bool, last func(stands store.Standing) *store.Change) bool {
 	for {
 		verdict, err := r.tx.Atomic(r.ctx, id, hold, func(ctx context.Context, tx Tx, stands store.Standing) (*store.Change, error) {
-			c := make(stands)
+			c := last(stands)
 			if stands.Busy || c == nil {
 				return nil, errOwn
 			}

@@ -23,7 +23,7 @@ const (
 type rig struct {
 	*testing.T
 
-	ctx     context.Context //nolint:containedctx // of one check, as long as the rig
+	ctx     context.Context // of one check, which lives as long as the rig
 	store   store.Store
 	caps    store.Capabilities
 	advance func(time.Duration) // nil: the clock cannot be moved

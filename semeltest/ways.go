@@ -125,9 +125,9 @@ func (k *work[Tx]) without() error {
 		return semel.Final(errFailure)
 	case refuses:
 		return semel.NotCommitted(errHandler)
-	default:
-		return nil
+	case succeeds, errsOnce:
 	}
+	return nil
 }
 
 func (k *work[Tx]) send(ctx context.Context, result string) (string, error) {
@@ -178,7 +178,7 @@ func (w way[Tx]) wants(last answer, stands store.State) bool {
 		return isFailure(last)
 	case refuses:
 		return errors.Is(last.err, errHandler) && stands == store.Pending
-	default:
-		return isOK(last)
+	case succeeds, errsOnce:
 	}
+	return isOK(last)
 }

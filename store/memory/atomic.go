@@ -3,6 +3,7 @@ package memory
 import (
 	"context"
 	"fmt"
+	"maps"
 
 	"github.com/semelgo/semel/store"
 )
@@ -59,9 +60,7 @@ func (s *Store) commit(tx *Tx, last *store.Change) error {
 	for _, r := range tx.rows {
 		s.put(r)
 	}
-	for key, value := range tx.values {
-		s.values[key] = value
-	}
+	maps.Copy(s.values, tx.values)
 	s.forget(tx) // what is committed is nobody's any more
 	return nil
 }
