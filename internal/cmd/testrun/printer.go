@@ -47,7 +47,7 @@ func (p *printer) event(e event) bool {
 func (p *printer) packageEnd(e event, r *running) {
 	word := map[string]string{"pass": "ok  ", "fail": "FAIL", "skip": "--  "}[e.Action]
 	fmt.Fprintf(p.out, "%s %-28s %6.1fs  %s\n", word, p.short(e.Package), e.Elapsed, tests(r))
-	for _, line := range r.attrs {
+	for _, line := range r.notes {
 		fmt.Fprintf(p.out, "       %s\n", line)
 	}
 	for _, line := range r.skips {

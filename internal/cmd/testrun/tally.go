@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -21,6 +22,7 @@ type testID struct{ pkg, name string }
 
 // tally collects what happened, over all passes.
 type tally struct {
+	show    *regexp.Regexp // nil: nothing
 	results map[testID]status
 	engines map[string]bool
 	running map[string]*running
@@ -31,14 +33,15 @@ type running struct {
 	open   map[string][]string // output of the tests that have not ended
 	failed []string            // output of those that failed
 	rest   []string            // output of no test
-	attrs  []string
+	notes  []string            // attributes, and lines to show
 	skips  []string
 	counts map[status]int
 	last   string // the test that started last
 }
 
-func newTally() *tally {
+func newTally(show *regexp.Regexp) *tally {
 	return &tally{
+		show:    show,
 		results: make(map[testID]status),
 		engines: make(map[string]bool),
 		running: make(map[string]*running),
@@ -54,6 +57,9 @@ func (t *tally) of(pkg string) *running {
 	return r
 }
 
+// place is where in the source a line was logged.
+var place = regexp.MustCompile(`^\s*\w+\.go:\d+: `)
+
 // test takes an event of one test.
 func (t *tally) test(e event) {
 	r := t.of(e.Package)
@@ -62,6 +68,9 @@ func (t *tally) test(e event) {
 		r.open[e.Test], r.last = []string{}, e.Test
 	case "output":
 		r.open[e.Test] = append(r.open[e.Test], e.Output)
+		if t.show != nil && t.show.MatchString(e.Output) {
+			r.notes = append(r.notes, strings.TrimSpace(place.ReplaceAllString(e.Output, "")))
+		}
 	case "attr":
 		t.attr(r, e)
 	case "pass":
@@ -80,7 +89,7 @@ func (t *tally) attr(r *running, e event) {
 		t.engines[e.Value] = true
 		return
 	}
-	r.attrs = append(r.attrs, e.Test+": "+e.Key+" "+e.Value)
+	r.notes = append(r.notes, e.Test+": "+e.Key+" "+e.Value)
 }
 
 func (t *tally) end(e event, r *running, s status) {
