@@ -142,7 +142,7 @@ func TestCommitCannotOvertakeTheLastChange(t *testing.T) {
 	stood := create("raise", store.InProgress, 1)
 	mustForce(t, s, stood)
 	deaf := 0
-	b.breakWith(func(text string, run func() error) error {
+	b.breakWith(func(text string, run func() error, _ func(string) error) error {
 		err := run()
 		if err != nil && strings.HasPrefix(text, "INSERT OR ROLLBACK") {
 			deaf++
@@ -210,4 +210,87 @@ func TestSwapWhoseCommitFails(t *testing.T) {
 	for _, c := range changes {
 		mustForce(t, s, c) // asked again, the answer is the same
 	}
+}
+
+// A context that ends while the changes are made, before the commit: nothing is
+// written, and the error is the context's.
+func TestSwapWhoseContextEndsBeforeTheCommit(t *testing.T) {
+	b := breaking(t, true)
+	s := sqlite.New(b.DB)
+	ctx, cancel := context.WithCancel(t.Context())
+	b.breakWith(func(text string, run func() error, _ func(string) error) error {
+		if strings.HasPrefix(text, "INSERT INTO semel_records") {
+			cancel()
+		}
+		return run()
+	})
+	c := create("key", store.InProgress, 1)
+	if answers, err := s.Swap(ctx, []store.Change{c}); !errors.Is(err, context.Canceled) {
+		t.Errorf("Swap = %+v, %v, want the context's error", answers, err)
+	}
+	if stands(t, s, c) != (store.Token{}) {
+		t.Error("the change was made all the same")
+	}
+}
+
+// A transaction that is lost after run has returned takes the last change with
+// it: that is not made by itself.
+func TestLastChangeIsNeverMadeAlone(t *testing.T) {
+	b := breaking(t, true)
+	s := sqlite.New(b.DB)
+	stood := create("stood", store.InProgress, 1)
+	mustForce(t, s, stood)
+	beat := move(stood, store.InProgress)
+	beat.To.Due = time.Hour
+	lost := 0
+	b.breakWith(func(text string, run func() error, raw func(string) error) error {
+		err := run()
+		if strings.HasPrefix(text, "RELEASE") {
+			lost++
+			return errors.Join(err, raw("ROLLBACK"))
+		}
+		return err
+	})
+	for _, last := range []store.Change{create("new", store.Succeeded, 1), move(stood, store.Succeeded), beat} {
+		verdict, err := finish(t, s, "key", &last)
+		if verdict != store.NotCommitted || err == nil {
+			t.Errorf("Atomic = %v, %v, want NotCommitted", verdict, err)
+		}
+	}
+	if lost != 3 {
+		t.Errorf("%d transactions were lost, want 3", lost)
+	}
+	answers, err := s.Get(t.Context(), []store.ID{stood.To.ID, store.NewID("test", "scope", "new")})
+	if err != nil || answers[0].Token != stood.To.Token || answers[0].Record.Due > 0 || answers[1].Token != (store.Token{}) {
+		t.Errorf("afterwards %+v, %v, want what stood", answers, err)
+	}
+	if n := effects(t, b.DB, "key"); n != 0 {
+		t.Errorf("%d effects, want none", n)
+	}
+}
+
+// A rollback that the driver fails to do is done otherwise, and the connection
+// can be used again.
+func TestRollbackThatFails(t *testing.T) {
+	b := breaking(t, true)
+	b.SetMaxOpenConns(1)
+	s := sqlite.New(b.DB)
+	b.breakWith(func(text string, run func() error, _ func(string) error) error {
+		if text == "tx.Rollback" {
+			return io.ErrUnexpectedEOF
+		}
+		return run()
+	})
+	last := create("key", store.Succeeded, 1)
+	verdict, err := s.Atomic(t.Context(), last.To.ID, true,
+		func(ctx context.Context, tx *sql.Tx, _ store.Standing) (*store.Change, error) {
+			return nil, errors.Join(errHandler, effect(ctx, tx, "key"))
+		})
+	if verdict != store.NotCommitted || !errors.Is(err, errHandler) {
+		t.Errorf("Atomic = %v, %v, want NotCommitted and the handler's error", verdict, err)
+	}
+	if n := effects(t, b.DB, "key"); n != 0 {
+		t.Errorf("%d effects, want none", n)
+	}
+	mustForce(t, s, last)
 }

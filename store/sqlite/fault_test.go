@@ -10,9 +10,10 @@ import (
 	"testing"
 )
 
-// fault decides what becomes of one statement or COMMIT: run does it. What fault
-// returns is what the store is told.
-type fault func(text string, run func() error) error
+// fault decides what becomes of one statement or COMMIT: run does it, and raw
+// does something else on the same connection. What fault returns is what the
+// store is told.
+type fault func(text string, run func() error, raw func(text string) error) error
 
 // breakable is a database whose driver fails as a test tells it to. The driver
 // beneath is real.
@@ -41,11 +42,15 @@ func breaking(t testing.TB, counts bool) *breakable {
 
 func (b *breakable) breakWith(f fault) { b.fault.Store(&f) }
 
-func (b *breakable) run(text string, run func() error) error {
-	if f := b.fault.Load(); f != nil {
-		return (*f)(text, run)
+func (c brokenConn) run(text string, run func() error) error {
+	f := c.b.fault.Load()
+	if f == nil {
+		return run()
 	}
-	return run()
+	return (*f)(text, run, func(text string) error {
+		_, err := c.conn.ExecContext(context.Background(), text, nil)
+		return err
+	})
 }
 
 type brokenConnector struct {
@@ -112,7 +117,7 @@ func (c brokenConn) QueryContext(ctx context.Context, text string, args []driver
 }
 
 func (c brokenConn) ExecContext(ctx context.Context, text string, args []driver.NamedValue) (result driver.Result, err error) {
-	err = c.b.run(text, func() error {
+	err = c.run(text, func() error {
 		result, err = c.conn.ExecContext(ctx, text, args)
 		return err
 	})
@@ -121,7 +126,7 @@ func (c brokenConn) ExecContext(ctx context.Context, text string, args []driver.
 
 func (c brokenConn) BeginTx(ctx context.Context, opts driver.TxOptions) (driver.Tx, error) {
 	tx, err := c.conn.BeginTx(ctx, opts)
-	return brokenTx{tx, c.b}, err
+	return brokenTx{tx, c}, err
 }
 
 func (c brokenConn) PrepareContext(ctx context.Context, text string) (driver.Stmt, error) {
@@ -133,7 +138,7 @@ func (c brokenConn) PrepareContext(ctx context.Context, text string) (driver.Stm
 	if !ok {
 		return nil, errors.New("the driver's statement lacks a method")
 	}
-	return brokenStmt{whole, text, c.b}, nil
+	return brokenStmt{whole, text, c}, nil
 }
 
 type wholeStmt interface {
@@ -146,12 +151,12 @@ type brokenStmt struct {
 	wholeStmt
 
 	text string
-	b    *breakable
+	conn brokenConn
 }
 
 func (s brokenStmt) ExecContext(ctx context.Context, args []driver.NamedValue) (driver.Result, error) {
 	result := driver.Result(driver.RowsAffected(0))
-	err := s.b.run(s.text, func() error {
+	err := s.conn.run(s.text, func() error {
 		done, err := s.wholeStmt.ExecContext(ctx, args)
 		if err == nil {
 			result = done
@@ -164,14 +169,16 @@ func (s brokenStmt) ExecContext(ctx context.Context, args []driver.NamedValue) (
 type brokenTx struct {
 	driver.Tx
 
-	b *breakable
+	conn brokenConn
 }
 
-func (t brokenTx) Commit() error { return t.b.run("COMMIT", t.Tx.Commit) }
+func (t brokenTx) Commit() error { return t.conn.run("COMMIT", t.Tx.Commit) }
+
+func (t brokenTx) Rollback() error { return t.conn.run("tx.Rollback", t.Tx.Rollback) }
 
 // atCommit is a fault of COMMIT alone.
 func atCommit(f func(run func() error) error) fault {
-	return func(text string, run func() error) error {
+	return func(text string, run func() error, _ func(string) error) error {
 		if text == "COMMIT" {
 			return f(run)
 		}

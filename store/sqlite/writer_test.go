@@ -395,3 +395,42 @@ func TestHandlerUsesSavepoints(t *testing.T) {
 		t.Errorf("%d effects kept and %d undone, want 2 and 0", kept, undone)
 	}
 }
+
+// Purge looks at the state too, whatever somebody has written by hand.
+func TestPurgeSparesUnfinishedRecords(t *testing.T) {
+	db := open(t)
+	s := sqlite.New(db)
+	for _, state := range store.States() {
+		mustForce(t, s, create(state.String(), state, 1))
+	}
+	mustExec(t, db, `UPDATE semel_records SET expires = 1`)
+	if n, err := s.Purge(t.Context(), 10); n != 3 || err != nil {
+		t.Errorf("Purge = %d, %v, want 3", n, err)
+	}
+	for _, state := range []store.State{store.InProgress, store.InDoubt} {
+		if got := stands(t, s, create(state.String(), state, 1)); got.State != state {
+			t.Errorf("%v is gone", state)
+		}
+	}
+}
+
+// An Expire that has come this very moment does not read as never.
+func TestExpireOfThisMoment(t *testing.T) {
+	db := open(t)
+	s := sqlite.New(db)
+	tx := begin(t, db)
+	for i := range 50 {
+		c := create(fmt.Sprint(i), store.Succeeded, 1)
+		c.To.Expire = 1
+		other := create(fmt.Sprint(i), store.Succeeded, 2)
+		for _, c := range []store.Change{c, other} {
+			answers, err := s.SwapTx(t.Context(), tx, []store.Change{c})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if r := answers[0].Record; r != nil && r.Expire >= 0 {
+				t.Fatalf("Expire reads %v, want less than zero", r.Expire)
+			}
+		}
+	}
+}

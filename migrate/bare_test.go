@@ -1,0 +1,48 @@
+package migrate_test
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"path/filepath"
+	"testing"
+
+	"github.com/semelgo/semel/migrate"
+)
+
+// bareConn hides what a driver's connection can do beyond the least.
+type bareConn struct{ driver.Conn }
+
+type bareConnector struct {
+	beneath driver.Driver
+	path    string
+}
+
+func (c bareConnector) Driver() driver.Driver { return c.beneath }
+
+func (c bareConnector) Connect(context.Context) (driver.Conn, error) {
+	conn, err := c.beneath.Open(c.path)
+	return bareConn{conn}, err
+}
+
+// Any driver will do.
+func TestSQLiteWithABareDriver(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "semel.db")
+	open(t, path)
+	beneath, err := sql.Open("sqlite", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer beneath.Close()
+	db := sql.OpenDB(bareConnector{beneath.Driver(), path})
+	defer db.Close()
+	mustExec(t, db, `CREATE TABLE semel_guard (mine INTEGER)`)
+	if err := migrate.SQLite(t.Context(), db); err == nil {
+		t.Error("SQLite = nil with another table of that name, want an error")
+	}
+	mustExec(t, db, `DROP TABLE semel_guard`)
+	if err := migrate.SQLite(t.Context(), db); err != nil {
+		t.Fatal(err)
+	}
+	mustBeMigratedOnce(t, db)
+}
