@@ -1,7 +1,6 @@
 package semelhttp
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"maps"
@@ -29,8 +28,8 @@ func (x *exchange) answer(own bool, v any, replayed bool, err error) {
 // err is no success: it is what the kept failure says, or says no for now or
 // that something broke, and nothing happened.
 func (x *exchange) stands(err error) bool {
-	if failure, ok := storedFailure(err); ok {
-		return x.details != nil && (len(failure.Details) == 0 || bytes.Equal(failure.Details, x.details))
+	if _, ok := storedFailure(err); ok {
+		return x.kept && !semel.Replayed(err)
 	}
 	if x.own.Status == 0 || semel.VerdictOf(err) != store.NotCommitted {
 		return false
@@ -82,7 +81,9 @@ func (x *exchange) refuse(err error) {
 		x.s.refuse(x.w, x.r, err)
 		return
 	}
-	x.w.Header().Set(HeaderReplayed, "true")
+	if semel.Replayed(err) {
+		x.w.Header().Set(HeaderReplayed, "true")
+	}
 	var kept refusalDetails
 	if json.Unmarshal(failure.Details, &kept) == nil {
 		if stored, perr := ParseResponse(kept.Response); perr == nil {

@@ -19,7 +19,7 @@ type exchange struct {
 
 	capture *capture // nil: the handler was not run
 	own     Response // what it has answered, when it was
-	details []byte   // of the failure that its answer is to be kept as
+	kept    bool     // its answer is to be kept as a failure
 
 	committed bool // InTx has taken the answer for the outcome
 	undone    bool // InTx has rolled back, and has not committed since
@@ -127,7 +127,7 @@ func (x *exchange) failure(storable bool) *semel.Failure {
 	if err != nil { // not reachable: a number and bytes
 		text = nil
 	}
-	x.details = text
+	x.kept = true
 	return &semel.Failure{
 		Code: "http_" + strconv.Itoa(x.own.Status), Message: http.StatusText(x.own.Status), Details: text,
 	}

@@ -10,7 +10,8 @@ import (
 )
 
 // HeaderReplayed is set to "true" on every response that was answered from the
-// record, and on no other.
+// record, and on no other. Scripts of other origins see it only where the
+// application's Access-Control-Expose-Headers names it.
 const HeaderReplayed = "Idempotent-Replayed"
 
 // keptByDefault are the response headers that describe what was made, and so

@@ -341,6 +341,31 @@ func TestStoreDown(t *testing.T) {
 	})
 }
 
+// TestStoreDownAfterTheEffect: it happened, so it is told, and not run again;
+// the record follows when the store is back.
+func TestStoreDownAfterTheEffect(t *testing.T) {
+	t.Parallel()
+	b, n := newBench(t, semel.Options{RecordTimeout: 1 << 27}), new(atomic.Int64)
+	srv := b.leasedServer(t, define("op", plain{}), options(), func(w http.ResponseWriter, r *http.Request) {
+		b.store.down.Store(true)
+		created(n)(w, r)
+	})
+	first := ask{}.do(t, srv)
+	wantFirst(t, first, http.StatusCreated, "run 1")
+	if late := len(b.events.of(semel.EventLate)); late != 1 {
+		t.Errorf("%d late outcomes were observed, want one", late)
+	}
+	b.store.down.Store(false)
+	again := ask{}.do(t, srv)
+	for again.status == http.StatusConflict && again.problem(t).Code == "in_progress" {
+		again = ask{}.do(t, srv)
+	}
+	wantReplay(t, again, first)
+	if n.Load() != 1 {
+		t.Errorf("the handler ran %d times, want once", n.Load())
+	}
+}
+
 func TestClosedEngine(t *testing.T) {
 	t.Parallel()
 	both(t, func(t *testing.T, serve serveFunc) {

@@ -18,8 +18,9 @@ type Options struct {
 	ScopeFunc func(*http.Request) (semel.Scope, error)
 	// Optional lets requests without a key run. Behind Middleware they then
 	// reach the handler untouched; behind Atomic and Handle, whose operations
-	// need a transaction or a call, a key is drawn that nobody can repeat. A
-	// malformed key is refused all the same. False: no key is 400.
+	// need a transaction or a call, a key is drawn that nobody can repeat; it
+	// has no time in it, so operations with a KeyTime refuse it. A malformed
+	// key is refused all the same. False: no key is 400.
 	Optional bool
 	// MaxBody is the largest request body, in bytes; a larger one is 413, before
 	// anything is asked of the store. Zero: 1 MiB.

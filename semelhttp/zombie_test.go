@@ -12,28 +12,48 @@ import (
 	"github.com/semelgo/semel/semelhttp"
 )
 
+// protector protects handlers by what an engine remembers.
+type protector = func(e *semel.Engine[semelTx]) (func(http.Handler) http.Handler, error)
+
+// runAgain protects an operation that is run again when its leader is lost.
+func runAgain(e *semel.Engine[semelTx]) (func(http.Handler) http.Handler, error) {
+	return semelhttp.Middleware(e, define("op", plain{Policy: semel.AtLeastOnce(), Lease: time.Hour}), options())
+}
+
 // overtaken has h served by two processes over one store. A first request is
 // under way in b's, whose lease then ends; the answer is the other's, which
 // ran it again.
-func overtaken(t *testing.T, b *bench, h http.HandlerFunc, entered <-chan struct{}, send func(zombie string)) (zombie string, first answer) {
+func overtaken(t *testing.T, b *bench, protect protector, h http.HandlerFunc, entered <-chan struct{}, send func(zombie string)) (zombie string, first answer) {
 	t.Helper()
-	op := define("op", plain{Policy: semel.AtLeastOnce(), Lease: time.Hour})
-	zombie = b.leasedServer(t, op, options(), h)
 	other, err := semel.New[semelTx](b.store, semel.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	protect, err := semelhttp.Middleware(other, op, options())
-	if err != nil {
-		t.Fatal(err)
+	var bases []string
+	for _, e := range []*semel.Engine[semelTx]{b.Engine, other} {
+		once, err := protect(e)
+		if err != nil {
+			t.Fatal(err)
+		}
+		bases = append(bases, serve(t, once(h)))
 	}
-	winner := serve(t, protect(h))
-	send(zombie)
+	send(bases[0])
 	<-entered
 	b.ahead.Store(int64(2 * time.Hour))
-	first = ask{}.do(t, winner)
-	wantFirst(t, first, http.StatusOK, "run 2")
-	return zombie, first
+	return bases[0], ask{}.do(t, bases[1])
+}
+
+// sendLater sends the zero ask on a goroutine of its own.
+func sendLater(t *testing.T, late chan<- answer) func(base string) {
+	return func(base string) {
+		go func() {
+			got, err := ask{}.send(t, base)
+			if err != nil {
+				t.Error(err)
+			}
+			late <- got
+		}()
+	}
 }
 
 // TestCutOffStreamIsNotAnAnswer: a leader that lost its lease and had begun to
@@ -50,13 +70,14 @@ func TestCutOffStreamIsNotAnAnswer(t *testing.T) {
 		}
 	}
 	var resp *http.Response
-	zombie, first := overtaken(t, b, h, bar.entered, func(zombie string) {
+	zombie, first := overtaken(t, b, runAgain, h, bar.entered, func(zombie string) {
 		var err error
 		if resp, err = http.DefaultClient.Do(ask{}.request(t, zombie)); err != nil {
 			t.Fatal(err)
 		}
 	})
 	defer resp.Body.Close()
+	wantFirst(t, first, http.StatusOK, "run 2")
 	close(bar.open)
 	body, err := io.ReadAll(resp.Body)
 	if err == nil {
@@ -78,15 +99,8 @@ func TestZombieAnswersWithTheWinner(t *testing.T) {
 		fmt.Fprintf(w, "run %d", run)
 	}
 	late := make(chan answer)
-	_, first := overtaken(t, b, h, bar.entered, func(zombie string) {
-		go func() {
-			got, err := ask{}.send(t, zombie)
-			if err != nil {
-				t.Error(err)
-			}
-			late <- got
-		}()
-	})
+	_, first := overtaken(t, b, runAgain, h, bar.entered, sendLater(t, late))
+	wantFirst(t, first, http.StatusOK, "run 2")
 	close(bar.open)
 	got := <-late
 	wantReplay(t, got, first)
@@ -95,5 +109,29 @@ func TestZombieAnswersWithTheWinner(t *testing.T) {
 	}
 	if len(b.events.of(semel.EventFenced)) == 0 {
 		t.Error("no fenced zombie was observed")
+	}
+}
+
+// TestZombieRefusesAsTheWinnerDid: the same text is another's answer all the
+// same, and is marked so.
+func TestZombieRefusesAsTheWinnerDid(t *testing.T) {
+	t.Parallel()
+	b, n, bar := newBench(t, semel.Options{}), new(atomic.Int64), newBarrier()
+	refuses := func(e *semel.Engine[semelTx]) (func(http.Handler) http.Handler, error) {
+		return semelhttp.Atomic(e, define("op", plain{Policy: semel.Atomic(), Lease: time.Hour}), options())
+	}
+	h := func(w http.ResponseWriter, _ *http.Request) {
+		if n.Add(1) == 1 {
+			bar.wait()
+		}
+		http.Error(w, "taken", http.StatusConflict)
+	}
+	late := make(chan answer)
+	_, first := overtaken(t, b, refuses, h, bar.entered, sendLater(t, late))
+	wantFirst(t, first, http.StatusConflict, "taken\n")
+	close(bar.open)
+	wantReplay(t, <-late, first)
+	if n.Load() != 2 {
+		t.Errorf("the handler ran %d times, want twice", n.Load())
 	}
 }
