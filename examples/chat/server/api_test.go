@@ -90,7 +90,6 @@ func TestUsersAreNumberedInSequence(t *testing.T) {
 // TestRefusals sends what this server does not take. Each is a problem that names
 // the field, and none of them claims the key.
 func TestRefusals(t *testing.T) {
-	t.Parallel()
 	w := newWorld(t)
 	const key = "refused"
 	post := func(path, body string) request {

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
-	"sync/atomic"
 
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/examples/chat/chatdb"
@@ -27,7 +26,6 @@ type app struct {
 	engine     *semel.Engine[*sql.Tx]
 	operations operations
 	handler    http.Handler
-	stopping   atomic.Bool
 }
 
 // open opens the databases, creates what is missing in them, and puts the
@@ -38,7 +36,7 @@ func open(ctx context.Context, c config, log *slog.Logger, to seams) (*app, erro
 		s.closeDatabases()
 		return nil, err
 	}
-	if err := s.assemble(to); err != nil {
+	if err := s.assemble(to); err != nil { //nolint:contextcheck // semel.New bounds its one question itself
 		s.closeDatabases()
 		return nil, err
 	}

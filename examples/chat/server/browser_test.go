@@ -16,7 +16,7 @@ import (
 
 // browser is one tab of a browser without a window.
 type browser struct {
-	ctx context.Context //nolint:containedctx // chromedp keeps the tab in its context
+	ctx context.Context // chromedp keeps the tab in it
 }
 
 // browse opens a tab. Without a browser on the machine the test is skipped, but

@@ -17,19 +17,21 @@ import (
 
 // patience bounds everything a test waits for. It is far beyond what anything
 // takes, and no test measures it.
-const patience = 2 * time.Minute
+const patience = 4 * time.Minute
 
-// client talks to one server, as one user at a time.
+// client talks to one server.
 type client struct {
 	base string
 	http *http.Client
+	// hurry is how many times as often it asks again as it is told to.
+	hurry time.Duration
 }
 
 func newClient(t *testing.T, base string) *client {
 	t.Helper()
 	transport := &http.Transport{MaxIdleConnsPerHost: 1000}
 	t.Cleanup(transport.CloseIdleConnections)
-	return &client{base: base, http: &http.Client{Transport: transport}}
+	return &client{base: base, http: &http.Client{Transport: transport}, hurry: 10}
 }
 
 // user is somebody with a token.
@@ -118,8 +120,7 @@ func (c *client) send(t *testing.T, q request) answer {
 	return a
 }
 
-// settle sends a request until its answer is the last one, as often as a client
-// may that is in a hurry, and no more often than half of Retry-After.
+// settle sends a request until its answer is the last one.
 func (c *client) settle(ctx context.Context, q request) (answer, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -132,7 +133,7 @@ func (c *client) settle(ctx context.Context, q request) (answer, error) {
 		if err != nil || after <= 0 {
 			return a, fmt.Errorf("%d %s without a Retry-After", a.Status, a.code())
 		}
-		if err := pause(ctx, time.Duration(after)*time.Second/10); err != nil {
+		if err := pause(ctx, time.Duration(after)*time.Second/c.hurry); err != nil {
 			return a, fmt.Errorf("still %d %s: %w", a.Status, a.code(), err)
 		}
 	}

@@ -26,6 +26,7 @@ type config struct {
 	mode    string
 	lease   time.Duration
 	wait    time.Duration
+	command *command // nil: serve
 }
 
 // errHelp says that the usage was asked for.
@@ -52,8 +53,9 @@ func parseConfig(args []string, getenv func(string) string) (config, error) {
 	if err := flags.Parse(args); err != nil {
 		return config{}, err
 	}
-	if flags.NArg() > 0 {
-		return config{}, fmt.Errorf("unexpected argument %q", flags.Arg(0))
+	var err error
+	if c.command, err = parseCommand(flags.Args()); err != nil {
+		return config{}, err
 	}
 	return c.checked()
 }
@@ -75,7 +77,10 @@ func envName(flag string) string { return "CHAT_" + strings.ToUpper(flag) }
 
 // usage writes what can be set.
 func usage(w io.Writer) {
-	_, _ = fmt.Fprintln(w, "usage: chat [flags]\n\nEach flag can also be set by its variable: -addr by CHAT_ADDR and so on.")
+	_, _ = fmt.Fprintln(w, "usage: chat [flags]                     serve"+
+		"\n       chat [flags] doubts              list what nobody knows the end of"+
+		"\n       chat [flags] resolve ID pending|failed|succeeded REASON"+
+		"\n\nEach flag can also be set by its variable: -addr by CHAT_ADDR and so on.")
 	new(config).flags(w).PrintDefaults()
 }
 

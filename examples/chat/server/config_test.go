@@ -26,7 +26,7 @@ func readFile(t *testing.T, path string) string {
 func TestBadStart(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	taken, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,8 +40,14 @@ func TestBadStart(t *testing.T) {
 		env   map[string]string
 		names string
 	}{
-		"unknown flag":          {args: []string{"-colour", "red"}, names: "-colour"},
-		"argument":              {args: []string{"serve"}, names: "serve"},
+		"unknown flag":        {args: []string{"-colour", "red"}, names: "-colour"},
+		"argument":            {args: []string{"serve"}, names: "serve"},
+		"doubts of something": {args: []string{"doubts", "all"}, names: "doubts"},
+		"resolve nothing":     {args: []string{"resolve"}, names: "resolve"},
+		"resolve no id":       {args: []string{"resolve", "12", "pending", "why"}, names: "12"},
+		"resolve to nothing": {
+			args: []string{"resolve", "00112233445566778899aabbccddeeff", "gone", "why"}, names: "gone",
+		},
 		"mode":                  {args: []string{"-mode", "fast"}, names: "-mode"},
 		"lease no duration":     {args: []string{"-lease", "2"}, names: "-lease"},
 		"lease zero":            {args: []string{"-lease", "0"}, names: "-lease"},

@@ -3,7 +3,9 @@ package server
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
+	"time"
 
 	"github.com/semelgo/semel/examples/chat/chatdb"
 	"github.com/semelgo/semel/migrate"
@@ -15,8 +17,7 @@ func (s *app) openDatabases(ctx context.Context) (err error) {
 	if s.domain, err = openFile(ctx, s.config.db); err != nil {
 		return err
 	}
-	err = transaction(s.domain)(ctx, chatdb.MigrateTx)
-	if err != nil {
+	if err := makeTables(ctx, s.domain); err != nil {
 		return fmt.Errorf("open %s: %w", s.config.db, err)
 	}
 	s.recordsDB = s.domain
@@ -31,8 +32,35 @@ func (s *app) openDatabases(ctx context.Context) (err error) {
 	return nil
 }
 
+// startBound is how long others may keep a server that starts from its tables.
+const startBound = 30 * time.Second
+
+// makeTables creates what is missing of the chat's own tables, however many
+// servers do so at the same time.
+func makeTables(ctx context.Context, db *sql.DB) error {
+	ctx, cancel := context.WithTimeout(ctx, startBound)
+	defer cancel()
+	for {
+		err := transaction(db)(ctx, chatdb.MigrateTx)
+		if err == nil || !isBusy(err) || ctx.Err() != nil {
+			return err
+		}
+	}
+}
+
+// isBusy tells whether somebody else's lock was in the way for as long as the
+// database itself waits for it.
+func isBusy(err error) bool {
+	const busy, primary = 5, 0xff
+	e, ok := errors.AsType[interface {
+		error
+		Code() int
+	}](err)
+	return ok && e.Code()&primary == busy
+}
+
 func openFile(ctx context.Context, path string) (*sql.DB, error) {
-	db, err := sqlite.Open(path)
+	db, err := sqlite.Open(path) //nolint:contextcheck // it bounds itself
 	if err != nil {
 		return nil, fmt.Errorf("open %s: %w", path, err)
 	}

@@ -18,7 +18,7 @@ const (
 	records = "records" // kept in another file
 )
 
-var modes = []string{inline, leased, records}
+func modes() []string { return []string{inline, leased, records} }
 
 // files are the databases of a server under test.
 type files struct {
@@ -61,13 +61,30 @@ func openFile(t *testing.T, path string) *sql.DB {
 // table keeps the number at one.
 func creations(t *testing.T, domain *sql.DB, owner user, key string) int {
 	t.Helper()
-	var n int
-	err := domain.QueryRowContext(t.Context(),
-		`select count(*) from creations where owner = ? and key = ?`, owner.ID, key).Scan(&n)
+	return len(attempts(t, domain, owner, key))
+}
+
+// attempts lists the attempts that created a group under a key.
+func attempts(t *testing.T, domain *sql.DB, owner user, key string) []int64 {
+	t.Helper()
+	rows, err := domain.QueryContext(t.Context(),
+		`select attempt from creations where owner = ? and key = ? order by rowid`, owner.ID, key)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return n
+	defer rows.Close()
+	var all []int64
+	for rows.Next() {
+		var n int64
+		if err := rows.Scan(&n); err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, n)
+	}
+	if err := rows.Err(); err != nil {
+		t.Fatal(err)
+	}
+	return all
 }
 
 // recordOf reads the record of a creation.

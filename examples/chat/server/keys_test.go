@@ -20,7 +20,7 @@ import (
 func inEachMode(t *testing.T, test func(t *testing.T, f files)) {
 	t.Helper()
 	t.Parallel()
-	for _, mode := range modes {
+	for _, mode := range modes() {
 		t.Run(mode, func(t *testing.T) {
 			t.Parallel()
 			test(t, newFiles(t, mode))

@@ -1,7 +1,10 @@
 package server_test
 
 import (
+	"flag"
 	"os"
+	"runtime"
+	"strconv"
 	"testing"
 )
 
@@ -9,9 +12,15 @@ import (
 // ends itself where it is told to, or one attempt under a policy.
 const childVariable = "SEMEL_CHAT_CHILD"
 
+// TestMain lets more tests run at a time than there are processors: most of what
+// they do is to wait for a lease.
 func TestMain(m *testing.M) {
 	if name := os.Getenv(childVariable); name != "" {
-		os.Exit(children[name]())
+		os.Exit(beChild(name))
+	}
+	flag.Parse()
+	if err := flag.Set("test.parallel", strconv.Itoa(max(6, runtime.GOMAXPROCS(0)))); err != nil {
+		panic(err)
 	}
 	os.Exit(m.Run())
 }

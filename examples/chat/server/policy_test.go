@@ -107,7 +107,7 @@ func openReceiver(dir, policy string) (*receiver, error) {
 	if r.effects, err = sqlite.Open(filepath.Join(dir, "effects.db")); err != nil {
 		return nil, err
 	}
-	if _, err := r.effects.Exec(receiverSchema); err != nil {
+	if _, err := r.effects.ExecContext(context.Background(), receiverSchema); err != nil {
 		return nil, err
 	}
 	if r.records, err = sqlite.Open(filepath.Join(dir, "records.db")); err != nil {
@@ -152,7 +152,9 @@ func (r *receiver) run(ctx context.Context, key string, pass func(point string))
 
 // act is the effect. The receiver does the same thing once per child key, if it
 // is given one, and refuses who is behind the fence.
+// It goes on when the caller's context ends, as effects elsewhere do.
 func (r *receiver) act(ctx context.Context, a *semel.Attempt, key string) error {
+	ctx = context.WithoutCancel(ctx)
 	var child sql.NullString
 	if r.operation.Name() == "act-keyed" {
 		child = sql.NullString{String: a.ChildKey("effect"), Valid: true}

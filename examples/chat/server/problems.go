@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"strings"
 	"time"
@@ -46,7 +47,7 @@ func about(code string) (status int, title string) {
 	case codeUnknownMember:
 		return http.StatusUnprocessableEntity, "A member does not exist"
 	case codeUnavailable:
-		return http.StatusServiceUnavailable, "The database does not answer"
+		return http.StatusServiceUnavailable, "It cannot be done now"
 	default:
 		return 0, ""
 	}
@@ -62,8 +63,8 @@ func problem(code, field, format string, args ...any) *semelhttp.Problem {
 }
 
 // problemOf is the answer to an error of the chat's own code. What has no answer
-// of its own is the database's failure: nothing was done, and asking again may
-// help. Its cause is for the log, not for the client.
+// of its own is the moment's, a database that fails for instance: nothing was
+// done, and asking again may help. Its cause is for the log, not for the client.
 func problemOf(err error) *semelhttp.Problem {
 	if p, ok := errors.AsType[*semelhttp.Problem](err); ok {
 		return p
@@ -92,7 +93,8 @@ func (s *app) refuse(w http.ResponseWriter, r *http.Request, err error) {
 // the client went away.
 func (s *app) logError(r *http.Request, err error) {
 	if !errors.Is(err, context.Canceled) {
-		s.log.Error("request", "method", r.Method, "path", r.URL.Path, "error", err)
+		s.log.LogAttrs(r.Context(), slog.LevelError, "request",
+			slog.String("method", r.Method), slog.String("path", r.URL.Path), slog.String("error", err.Error()))
 	}
 }
 

@@ -15,9 +15,6 @@ import (
 	"time"
 )
 
-// children are the programs that this test binary can be.
-var children = map[string]func() int{"chat": chatChild, "attempt": attemptChild}
-
 // process is a child that serves.
 type process struct {
 	*client
@@ -37,19 +34,25 @@ type process struct {
 func start(t *testing.T, args ...string) *process {
 	t.Helper()
 	p := launch(t, "chat", append([]string{"-addr", "127.0.0.1:0"}, args...)...)
+	p.serving(t)
+	return p
+}
+
+// serving waits until a server says where it serves.
+func (p *process) serving(t *testing.T) {
+	t.Helper()
 	line, ok := p.await("chat: serving ")
 	if !ok {
 		t.Fatalf("the server did not start: %s", p.stderr)
 	}
 	address, _, _ := strings.Cut(strings.TrimPrefix(line, "chat: serving "), " ")
 	p.client = newClient(t, address)
-	return p
 }
 
 // launch runs a child of this binary. It is killed when the test ends.
 func launch(t *testing.T, name string, args ...string) *process {
 	t.Helper()
-	p := &process{cmd: exec.Command(os.Args[0], args...), stderr: new(lockedBuffer)}
+	p := &process{cmd: exec.CommandContext(t.Context(), os.Args[0], args...), stderr: new(lockedBuffer)}
 	p.more = sync.NewCond(&p.mu)
 	p.cmd.Env = append(os.Environ(), childVariable+"="+name)
 	p.cmd.Stderr = p.stderr

@@ -14,7 +14,7 @@ import (
 // Exit codes of the program.
 const (
 	exitOK    = 0
-	exitError = 1 // it served, and ended badly
+	exitError = 1 // it started, and ended badly
 	exitUsage = 2 // it could not start as it was told to
 )
 
@@ -40,6 +40,9 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdout,
 	if err != nil {
 		return refuse(stderr, err)
 	}
+	if c.command != nil {
+		return s.command(ctx, c.command, getenv("USER"), stdout, stderr)
+	}
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", c.addr)
 	if err != nil {
 		s.closeDatabases()
@@ -58,6 +61,19 @@ func refuse(stderr io.Writer, err error) int {
 	return exitUsage
 }
 
+// command does what was asked for instead of serving.
+func (s *app) command(ctx context.Context, c *command, actor string, stdout, stderr io.Writer) int {
+	if actor == "" {
+		actor = "operator"
+	}
+	err := errors.Join(c.do(ctx, s, actor, stdout), s.close(ctx))
+	if err != nil {
+		_, _ = fmt.Fprintln(stderr, "chat:", err)
+		return exitError
+	}
+	return exitOK
+}
+
 // serve answers requests until ctx ends, then lets those that run finish.
 func (s *app) serve(ctx context.Context, listener net.Listener) error {
 	web := &http.Server{
@@ -74,7 +90,6 @@ func (s *app) serve(ctx context.Context, listener net.Listener) error {
 	case err = <-ended:
 	case <-ctx.Done():
 	}
-	s.stopping.Store(true)
 	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
 	defer cancel()
 	return errors.Join(err, web.Shutdown(last), s.close(last))

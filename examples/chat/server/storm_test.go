@@ -13,7 +13,7 @@ import (
 // TestFiveHundredDuplicates asks 500 times at once for one creation. The handler
 // is entered once, and everybody gets the same bytes.
 func TestFiveHundredDuplicates(t *testing.T) { //nolint:paralleltest // counts goroutines
-	for _, mode := range modes {
+	for _, mode := range modes() {
 		t.Run(mode, func(t *testing.T) { storm(t, mode, 500) })
 	}
 }
@@ -21,6 +21,7 @@ func TestFiveHundredDuplicates(t *testing.T) { //nolint:paralleltest // counts g
 func storm(t *testing.T, mode string, n int) {
 	f, b := newFiles(t, mode), newBarrier()
 	s := serveHere(t, b.at(mode), f.args(time.Minute)...)
+	s.hurry = 1
 	owner, other := s.signIn(t, "owner"), s.signIn(t, "other")
 	domain := openFile(t, f.domain)
 	baseline := s.goroutines()

@@ -1,0 +1,151 @@
+package server_test
+
+import (
+	"bytes"
+	"context"
+	"database/sql"
+	"errors"
+	"net/http"
+	"os"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/semelgo/semel/examples/chat/server"
+)
+
+// commits is a database whose commits get no answer, while lost.
+type commits struct {
+	lost    atomic.Bool
+	applied atomic.Bool // what became of them nevertheless
+}
+
+var errUndone = errors.New("undone")
+
+func (c *commits) seams() server.Seams {
+	return server.Seams{Domain: func(next server.TransactFunc) server.TransactFunc {
+		return func(ctx context.Context, fn func(context.Context, *sql.Tx) error) error {
+			err := next(ctx, func(ctx context.Context, tx *sql.Tx) error {
+				err := fn(ctx, tx)
+				if err == nil && c.lost.Load() && !c.applied.Load() {
+					return errUndone
+				}
+				return err
+			})
+			if c.lost.Load() {
+				return server.ErrCommit
+			}
+			return err
+		}
+	}}
+}
+
+// TestCommitWithoutAnAnswer loses the answer to a commit, with the records in
+// another file. The domain is asked what became of it.
+func TestCommitWithoutAnAnswer(t *testing.T) {
+	t.Parallel()
+	f, c := newFiles(t, records), new(commits)
+	s := serveHere(t, c.seams(), f.args(time.Minute)...)
+	owner, domain := s.signIn(t, "owner"), openFile(t, f.domain)
+
+	c.lost.Store(true)
+	c.applied.Store(true)
+	s.send(t, creation(owner, "applied", "crew")).want(t, http.StatusCreated, "")
+	c.applied.Store(false)
+	s.send(t, creation(owner, "undone", "crew")).want(t, http.StatusServiceUnavailable, "outcome_unknown")
+	c.lost.Store(false)
+
+	again := s.send(t, creation(owner, "applied", "crew")).want(t, http.StatusCreated, "")
+	if n := creations(t, domain, owner, "applied"); n != 1 || !again.Replayed {
+		t.Errorf("applied: %d creations, replayed %v; want 1, true", n, again.Replayed)
+	}
+	s.send(t, creation(owner, "undone", "something else")).want(t, http.StatusUnprocessableEntity, "key_reused")
+	// A group of the same name is no evidence.
+	s.send(t, creation(owner, "undone", "crew")).want(t, http.StatusConflict, "outcome_unknown")
+	if n := creations(t, domain, owner, "undone"); n != 0 {
+		t.Errorf("undone: %d creations, want 0", n)
+	}
+}
+
+// TestOperatorResolves lists and settles a doubt beside the running server.
+func TestOperatorResolves(t *testing.T) {
+	t.Parallel()
+	f, c := newFiles(t, records), new(commits)
+	s := serveHere(t, c.seams(), f.args(time.Minute)...)
+	owner := s.signIn(t, "owner")
+	asked := creation(owner, "secret-key", "crew")
+	c.lost.Store(true)
+	s.send(t, asked).want(t, http.StatusServiceUnavailable, "outcome_unknown")
+	c.lost.Store(false)
+
+	list, code := f.operator(t, "doubts")
+	id, rest, _ := strings.Cut(list, "  ")
+	if code != 0 || !strings.HasPrefix(rest, "create_group of user 1, attempt 1, in doubt for ") || strings.Contains(list, "secret") {
+		t.Fatalf("doubts: exit %d, %q", code, list)
+	}
+	if text, code := f.operator(t, "resolve", id, "pending", "looked: there", "is no such group"); code != 0 || text != id+" is Pending now\n" {
+		t.Errorf("resolve: exit %d, %q", code, text)
+	}
+	if list, code := f.operator(t, "doubts"); code != 0 || list != "" {
+		t.Errorf("doubts afterwards: exit %d, %q", code, list)
+	}
+	s.send(t, asked).want(t, http.StatusCreated, "")
+	if n := creations(t, openFile(t, f.domain), owner, asked.key); n != 1 {
+		t.Errorf("%d creations, want 1", n)
+	}
+	if text, code := f.operator(t, "resolve", id, "failed", "too late"); code != 1 {
+		t.Errorf("resolving what is settled: exit %d, %q; want 1", code, text)
+	}
+	engine := f.engine(t)
+	notes, err := engine.Notes(t.Context(), f.recordOf(t, engine, owner, asked.key).ID)
+	if err != nil || len(notes) != 1 || notes[0].Reason != "looked: there is no such group" {
+		t.Errorf("notes: %+v, %v; want the one reason", notes, err)
+	}
+}
+
+// TestMistakenResolutionCreatesNoSecondGroup lets a person say that nothing
+// happened, of a creation that happened while they looked.
+func TestMistakenResolutionCreatesNoSecondGroup(t *testing.T) {
+	t.Parallel()
+	f, c := newFiles(t, records), new(commits)
+	s := serveHere(t, c.seams(), f.args(time.Minute)...)
+	owner, domain := s.signIn(t, "owner"), openFile(t, f.domain)
+	asked := creation(owner, "k", "crew")
+	c.lost.Store(true)
+	s.send(t, asked).want(t, http.StatusServiceUnavailable, "outcome_unknown")
+	c.lost.Store(false)
+	list, _ := f.operator(t, "doubts")
+	id, _, _ := strings.Cut(list, "  ")
+	if text, code := f.operator(t, "resolve", id, "pending", "there is none"); code != 0 {
+		t.Fatalf("resolve: exit %d, %q", code, text)
+	}
+	lateCommit(t, domain, owner, asked.key)
+	got := s.send(t, asked).want(t, http.StatusCreated, "").value(t)
+	if groups := s.groupsOf(t, owner); len(groups) != 1 || got["id"] != "grp_late" {
+		t.Errorf("answered %v; the groups are %v, want the late one alone", got["id"], groups)
+	}
+}
+
+// lateCommit is what a leader commits that was given up for dead.
+func lateCommit(t *testing.T, domain *sql.DB, owner user, key string) {
+	t.Helper()
+	for _, statement := range []string{
+		`insert into groups (id, name, owner_id, created_at, creation_key) values ('grp_late', 'crew', ?1, 1, ?2)`,
+		`insert into conversations (id, group_id) values ('cnv_late', 'grp_late')`,
+		`insert into memberships (group_id, user_id, founding) values ('grp_late', ?1, 1)`,
+		`insert into creations (owner, key, attempt) values (?1, ?2, 1)`,
+	} {
+		if _, err := domain.ExecContext(t.Context(), statement, owner.ID, key); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// operator runs the program beside the server.
+func (f files) operator(t *testing.T, command ...string) (stdout string, code int) {
+	t.Helper()
+	var out bytes.Buffer
+	code = server.Main(t.Context(), append(f.args(time.Minute), command...), os.Getenv, &out, t.Output())
+	return out.String(), code
+}

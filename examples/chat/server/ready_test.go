@@ -1,0 +1,49 @@
+package server
+
+import (
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"testing"
+	"time"
+)
+
+// TestReadyAsksBothDatabases is inside the package to take a database away.
+func TestReadyAsksBothDatabases(t *testing.T) {
+	t.Parallel()
+	for name, lose := range map[string]func(*app) error{
+		"domain":  func(s *app) error { return s.domain.Close() },
+		"records": func(s *app) error { return s.recordsDB.Close() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			c := config{
+				db: filepath.Join(dir, "chat.db"), records: filepath.Join(dir, "records.db"), mode: modeApart, lease: time.Minute,
+			}
+			s, err := open(t.Context(), c, slog.New(slog.DiscardHandler), seams{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(s.closeDatabases)
+			ask := func(path string) int {
+				w := httptest.NewRecorder()
+				s.handler.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, nil))
+				return w.Code
+			}
+			if got := ask("/readyz"); got != http.StatusOK {
+				t.Errorf("ready = %d, want 200", got)
+			}
+			if err := lose(s); err != nil {
+				t.Fatal(err)
+			}
+			if got := ask("/readyz"); got != http.StatusServiceUnavailable {
+				t.Errorf("ready without the %s database = %d, want 503", name, got)
+			}
+			if got := ask("/healthz"); got != http.StatusOK {
+				t.Errorf("healthy = %d, want 200", got)
+			}
+		})
+	}
+}

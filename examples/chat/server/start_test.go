@@ -1,0 +1,46 @@
+//go:build unix
+
+package server_test
+
+import (
+	"net/http"
+	"sync"
+	"testing"
+	"time"
+)
+
+// TestTenProcessesStartAtOnce starts ten servers on files that do not exist yet,
+// and lets each of them be asked for the same creation.
+func TestTenProcessesStartAtOnce(t *testing.T) {
+	inEachMode(t, func(t *testing.T, f files) {
+		servers := make([]*process, 10)
+		for i := range servers {
+			servers[i] = launch(t, "chat", append(f.args(time.Minute), "-addr", "127.0.0.1:0")...)
+		}
+		for _, s := range servers {
+			s.serving(t)
+		}
+		owner := servers[0].signIn(t, "owner")
+		var all sync.WaitGroup
+		answers := make([]answer, len(servers))
+		for i, s := range servers {
+			all.Go(func() {
+				a, err := s.settle(t.Context(), creation(owner, "k", "crew"))
+				if err != nil {
+					t.Errorf("server %d: %v", i, err)
+				}
+				answers[i] = a
+			})
+		}
+		all.Wait()
+		wantOneAnswer(t, answers)
+		if n := creations(t, openFile(t, f.domain), owner, "k"); n != 1 {
+			t.Errorf("%d creations, want 1", n)
+		}
+		for _, s := range servers {
+			s.stop(t)
+		}
+		s := start(t, f.args(time.Minute)...)
+		s.send(t, creation(owner, "k", "crew")).want(t, http.StatusCreated, "")
+	})
+}

@@ -1,0 +1,62 @@
+package server_test
+
+import (
+	"net/http"
+	"testing"
+	"time"
+)
+
+// TestStopLetsRequestsFinish stops a server while a creation is held: it is
+// answered, and a server that is started again knows it.
+func TestStopLetsRequestsFinish(t *testing.T) {
+	inEachMode(t, func(t *testing.T, f files) {
+		b := newBarrier()
+		s := serveHere(t, b.at(f.mode), f.args(time.Minute)...)
+		owner := s.signIn(t, "owner")
+		asked := creation(owner, "k", "crew")
+		b.armed.Store(true)
+		held := make(chan answer, 1)
+		go func() {
+			a, err := s.try(t.Context(), asked)
+			if err != nil {
+				t.Errorf("the held creation was not answered: %v", err)
+			}
+			held <- a
+		}()
+		b.await(t)
+		stopped := make(chan struct{})
+		go func() {
+			defer close(stopped)
+			s.stop()
+		}()
+		s.untilRefused(t)
+		close(b.open)
+		before := (<-held).want(t, http.StatusCreated, "")
+		<-stopped
+
+		s = serveHere(t, newBarrier().at(f.mode), f.args(time.Minute)...)
+		after := s.send(t, asked).want(t, http.StatusCreated, "")
+		if after.Body != before.Body || !after.Replayed {
+			t.Errorf("told %q before the stop and %q (replayed %v) after it", before.Body, after.Body, after.Replayed)
+		}
+	})
+}
+
+// untilRefused waits until the server takes no new connections.
+func (s *here) untilRefused(t *testing.T) {
+	t.Helper()
+	fresh := newClient(t, s.base)
+	deadline := time.Now().Add(patience)
+	for {
+		if _, err := fresh.try(t.Context(), request{method: "GET", path: "/healthz"}); err != nil {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatal("the server still takes connections")
+		}
+		fresh.http.CloseIdleConnections()
+		if err := pause(t.Context(), time.Millisecond); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
