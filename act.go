@@ -72,6 +72,9 @@ func recordOf(s store.Standing) store.Record {
 func standing(change store.Change, before store.Record) store.Record {
 	r := change.To
 	r.Since = 0
+	if r.Input == nil {
+		r.Input = before.Input
+	}
 	if r.Outcome == nil {
 		r.Outcome = before.Outcome
 	}

@@ -115,7 +115,7 @@ func (q *ask) decide(ctx context.Context) (stands store.Record, claimed bool, er
 		case errors.Is(err, errBusy):
 			d.say = sayWait
 		case err != nil:
-			q.undo(ctx, d.change)
+			q.undo(ctx, d.change, now)
 			return now, false, fmt.Errorf("%w: claim: %w", ErrUnavailable, err)
 		}
 		switch d.say {

@@ -275,3 +275,47 @@ func TestNamesOfCallsAndOperations(t *testing.T) {
 		t.Error("the zero Call names something")
 	}
 }
+
+// TestRollbackWithoutAnswerOverARecordThatIsGone: an error whose rollback nobody
+// confirmed is not told as success because nothing stands.
+func TestRollbackWithoutAnswerOverARecordThatIsGone(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		mem := memory.New(memory.Options{})
+		call := plain("op", semel.OperationOptions[string]{}).Call(me, "k", "in")
+		leave(t, mem, call, pending)
+		p := start(t, mem, semel.Options{})
+		p.wire.on(func(r request) fault {
+			if r.kind == atomicCall {
+				return fault{commit: commitDropped}
+			}
+			return fault{forge: new(store.Standing)} // it has been purged
+		})
+		a := doTx(t.Context(), p, call, func(context.Context, *memory.Tx) (string, error) { return "", errBoom })
+		a.wantErr(t, semel.ErrOutcomeUnknown)
+		p.wire.heal()
+	})
+}
+
+// TestRollbackWithoutAnswer: the certificate proves it, and the function's own
+// error is told.
+func TestRollbackWithoutAnswer(t *testing.T) {
+	eachShape(t, func(t *testing.T, s shape) {
+		p, mem := solo(t, semel.Options{})
+		s.o.OnError = semel.Keep
+		call := plain("op", s.o).Call(me, "k", "in")
+		p.wire.on(func(r request) fault {
+			if r.kind == atomicCall {
+				return fault{commit: commitDropped}
+			}
+			return fault{}
+		})
+		a := s.ask(t.Context(), p, call, func(context.Context, *memory.Tx) (string, error) {
+			return "", semel.NotCommitted(context.Canceled) // never kept
+		})
+		a.wantErr(t, context.Canceled)
+		a.wantLed(t, store.NotCommitted, store.Pending)
+		wantState(t, mem, call, store.Pending)
+		p.wire.heal()
+		s.ask(t.Context(), p, call, puts("e", "v")).want(t, "v", false)
+	})
+}

@@ -176,3 +176,75 @@ func TestEnqueueTxOfAnExpiredKey(t *testing.T) {
 		wantState(t, mem, gone, store.Absent)
 	})
 }
+
+// TestEnqueuedIsNeverPurgedBeforeItIsDone: an attempt that was released, swept,
+// resolved or never ran leaves what was enqueued as it was, for ever.
+func TestEnqueuedIsNeverPurgedBeforeItIsDone(t *testing.T) {
+	t.Parallel()
+	keyed := semel.OperationOptions[string]{Policy: semel.Keyed()}
+	atomic := semel.OperationOptions[string]{Policy: semel.Atomic(), Lease: lease}
+	tests := map[string]struct {
+		o    semel.OperationOptions[string]
+		live func(t *testing.T, p *process, c semel.Call)
+	}{
+		"released": {keyed, func(t *testing.T, p *process, c semel.Call) {
+			do(t.Context(), p, c, fails(semel.NotCommitted(errBoom)))
+		}},
+		"swept": {keyed, func(t *testing.T, p *process, c semel.Call) {
+			do(t.Context(), p, c, fails(errBoom))
+			sweepOne(t, p, c)
+		}},
+		"resolved": {semel.OperationOptions[string]{}, func(t *testing.T, p *process, c semel.Call) {
+			do(t.Context(), p, c, fails(errBoom))
+			if _, err := p.Resolve(t.Context(), semel.Resolution{ID: c.ID(), To: store.Pending, Actor: "ann", Reason: "looked"}); err != nil {
+				t.Errorf("Resolve: %v", err)
+			}
+		}},
+		"rolled back": {atomic, func(t *testing.T, p *process, c semel.Call) {
+			doTx(t.Context(), p, c, func(context.Context, *memory.Tx) (string, error) { return "", errBoom })
+		}},
+		"refuted": {atomic, func(t *testing.T, p *process, c semel.Call) {
+			p.wire.on(commits(commitDropped))
+			doTx(t.Context(), p, c, puts("e", "v"))
+		}},
+		"refuted inline": {semel.OperationOptions[string]{}, func(t *testing.T, p *process, c semel.Call) {
+			p.wire.on(commits(commitDropped))
+			doTx(t.Context(), p, c, puts("e", "v"))
+		}},
+		"claim given back": {keyed, func(t *testing.T, p *process, c semel.Call) {
+			p.wire.on(func(r request) fault {
+				if len(r.changes) == 1 && r.changes[0].If.State == store.Pending {
+					return fault{after: errCut}
+				}
+				return fault{}
+			})
+			do(t.Context(), p, c, never(t)).wantErr(t, semel.ErrUnavailable)
+			pass(time.Minute)
+		}},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				mem := memory.New(memory.Options{})
+				op := plain("op", tt.o)
+				p := start(t, mem, semel.Options{Operations: []semel.Declared{op}})
+				call := op.Call(me, "k", "in")
+				enqueue(t, p, mem, call, 0)
+				tt.live(t, p, call)
+				p.wire.heal()
+				if r := wantState(t, mem, call, store.Pending); r.Attempt == 0 {
+					t.Error("nobody claimed it, want an attempt")
+				}
+				pass(1000 * time.Hour)
+				if n, err := p.Purge(t.Context(), 10); n != 0 || err != nil {
+					t.Errorf("Purge = %d, %v, want it to stay", n, err)
+				}
+				do(t.Context(), p, call, says("v")).want(t, "v", false)
+				pass(1000 * time.Hour)
+				if n, err := p.Purge(t.Context(), 10); n != 1 || err != nil {
+					t.Errorf("Purge once it is done = %d, %v, want 1", n, err)
+				}
+			})
+		})
+	}
+}

@@ -100,7 +100,7 @@ func (i *inline) unknownCommit(ctx context.Context, cause error) (store.Record, 
 	case answer.InForce(void):
 		i.see(ctx, EventAmbiguousNo, void.To, cause)
 		return void.To, nil, i.attemptError(store.NotCommitted, store.Pending, &txError{cause})
-	case answer.Token == i.change.To.Token:
+	case i.change.To.State != store.Absent && answer.Token == i.change.To.Token:
 		now := standing(i.change, i.stands)
 		i.see(ctx, EventAmbiguousYes, now, cause)
 		out, err := i.committed(ctx, now)

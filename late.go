@@ -152,12 +152,12 @@ func (l *late) rest() {
 
 // undo gives back a claim that may have been granted although its answer never
 // came. Nothing was run, which is proof.
-func (q *ask) undo(ctx context.Context, claim store.Change) {
+func (q *ask) undo(ctx context.Context, claim store.Change, before store.Record) {
 	if claim.To.State != store.InProgress {
 		return
 	}
 	release := event{
 		step: stepRelease, token: claim.To.Token, policy: q.policy, proven: true, expire: q.times.retention,
 	}
-	q.c.keepLate(ctx, lateItem{record: claim.To, quiet: true, event: release}, ErrUnavailable)
+	q.c.keepLate(ctx, lateItem{record: standing(claim, before), quiet: true, event: release}, ErrUnavailable)
 }

@@ -62,7 +62,7 @@ func nextInline(stands store.Record, e event) decision {
 	to.Token = store.Token{State: e.to, Attempt: stands.Attempt + 1, Owner: e.owner}
 	to.Tainted = taint(stands, e.policy)
 	to.Outcome = e.outcome
-	to.Due, to.Expire = e.delay, e.expire
+	to.Due, to.Expire = e.delay, expiry(stands, e.to, e.expire)
 	d := try(e.step, stands, to)
 	if e.step == stepVoid {
 		// The commit that must be ruled out may reach the database late, when
@@ -260,10 +260,19 @@ func ended(stands store.Record, t store.Token, e event) store.Record {
 		to.Due = e.delay
 	}
 	if t.State == store.Pending || t.State.Final() {
-		to.Expire = e.expire
+		to.Expire = expiry(stands, t.State, e.expire)
 	}
 	to.Input, to.Outcome = nil, e.outcome
 	return to
+}
+
+// expiry is when what becomes final or Pending may be purged. What was enqueued,
+// and so has an input, never is before it is done.
+func expiry(stands store.Record, s store.State, keep time.Duration) time.Duration {
+	if s == store.Pending && len(stands.Input) > 0 {
+		return 0
+	}
+	return keep
 }
 
 // try is a change that somebody else than the leader makes: what they found due

@@ -39,17 +39,19 @@ func (w *wire) Atomic(ctx context.Context, id store.ID, hold bool, run runInTx) 
 			w.note(c)
 		}
 		if f.commit == commitDropped || f.commit == commitRefused {
-			return nil, errCut
+			return nil, errors.Join(err, errCut)
 		}
 		return c, err
 	})
 	switch f.commit {
 	case commitAnswered, commitOpen:
 		return verdict, err
-	case commitApplied, commitDropped:
+	case commitApplied:
 		return store.Unknown, fmt.Errorf("commit: %w", errCut)
+	case commitDropped:
+		return store.Unknown, fmt.Errorf("commit: %w", err)
 	case commitRefused:
-		return store.NotCommitted, fmt.Errorf("commit: %w", errCut)
+		return store.NotCommitted, fmt.Errorf("commit: %w", err)
 	case commitNoted:
 		return verdict, errors.Join(err, errCut)
 	default:
