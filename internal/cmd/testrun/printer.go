@@ -50,9 +50,6 @@ func (p *printer) packageEnd(e event, r *running) {
 	for _, line := range r.notes {
 		fmt.Fprintf(p.out, "       %s\n", line)
 	}
-	for _, line := range r.skips {
-		fmt.Fprintf(p.out, "       skipped %s\n", line)
-	}
 	if e.Action != "fail" {
 		return
 	}
@@ -103,7 +100,10 @@ func (p *printer) summary() {
 		engines = []string{"none"}
 	}
 	fmt.Fprintf(p.out, "\ntook: %s\n", time.Since(p.started).Round(time.Second))
-	for _, id := range p.tally.failures() {
+	for _, id := range p.tally.with(statusSkip) {
+		fmt.Fprintf(p.out, "skipped: %s %s%s\n", p.short(id.pkg), id.name, p.tally.reasons[id])
+	}
+	for _, id := range p.tally.with(statusFail) {
 		fmt.Fprintf(p.out, "failed: %s %s\n", p.short(id.pkg), id.name)
 	}
 	fmt.Fprintf(p.out, "engines: %s\n", strings.Join(engines, " "))

@@ -24,6 +24,7 @@ type testID struct{ pkg, name string }
 type tally struct {
 	show    *regexp.Regexp // nil: nothing
 	results map[testID]status
+	reasons map[testID]string // why a test was skipped
 	engines map[string]bool
 	running map[string]*running
 }
@@ -34,7 +35,6 @@ type running struct {
 	failed []string            // output of those that failed
 	rest   []string            // output of no test
 	notes  []string            // attributes, and lines to show
-	skips  []string
 	counts map[status]int
 	last   string // the test that started last
 }
@@ -43,6 +43,7 @@ func newTally(show *regexp.Regexp) *tally {
 	return &tally{
 		show:    show,
 		results: make(map[testID]status),
+		reasons: make(map[testID]string),
 		engines: make(map[string]bool),
 		running: make(map[string]*running),
 	}
@@ -76,7 +77,7 @@ func (t *tally) test(e event) {
 	case "pass":
 		t.end(e, r, statusPass)
 	case "skip":
-		r.skips = append(r.skips, e.Test+reason(r.open[e.Test]))
+		t.reasons[testID{e.Package, e.Test}] = reason(r.open[e.Test])
 		t.end(e, r, statusSkip)
 	case "fail":
 		r.failed = append(r.failed, r.open[e.Test]...)
@@ -117,15 +118,7 @@ func (t *tally) endPackage(pkg string, failed bool) *running {
 	return r
 }
 
-func (t *tally) count(s status) int {
-	n := 0
-	for _, have := range t.results {
-		if have == s {
-			n++
-		}
-	}
-	return n
-}
+func (t *tally) count(s status) int { return len(t.with(s)) }
 
 // reason finds what a skipped test said.
 func reason(output []string) string {
@@ -138,11 +131,11 @@ func reason(output []string) string {
 	return ""
 }
 
-// failures lists what failed, in order.
-func (t *tally) failures() []testID {
+// with lists the tests that ended so, in order.
+func (t *tally) with(s status) []testID {
 	var ids []testID
-	for id, s := range t.results {
-		if s == statusFail {
+	for id, have := range t.results {
+		if have == s {
 			ids = append(ids, id)
 		}
 	}

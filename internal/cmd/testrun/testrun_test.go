@@ -61,7 +61,7 @@ func TestParts(t *testing.T) {
 		t.Error("a run without failures counts as failed")
 	}
 	mustEnd(t, out, "engines: ant zebra", "3 passed, 0 failed, 1 skipped")
-	for _, want := range []string{"TestGood: states 42", "       inline: 7 runs\n", "no two here"} {
+	for _, want := range []string{"TestGood: states 42", "       inline: 7 runs\n", "skipped: example.test/a TestParts/two: a_test.go:6: no two here\n"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("output lacks %q:\n%s", want, out)
 		}
@@ -112,6 +112,9 @@ func TestRun_SecondPassWithoutRaceDetector(t *testing.T) {
 		t.Error("a run without failures counts as failed")
 	}
 	mustEnd(t, out, "engines: heavy", "3 passed, 0 failed, 0 skipped")
+	if strings.Contains(out, "skipped: ") {
+		t.Errorf("a test that ran in the second pass is listed as skipped:\n%s", out)
+	}
 }
 
 func TestRun_WhatCannotStartIsNoSuccess(t *testing.T) {
