@@ -135,8 +135,8 @@ func TestRefusals(t *testing.T) {
 		"text missing":          {post(group+"/messages", `{}`), 400, "invalid", "text"},
 		"text too long":         {post(group+"/messages", `{"text":"`+long(4001)+`"}`), 400, "invalid", "text"},
 		"members field missing": {post(group+"/members", `{}`), 400, "invalid", "members"},
-		"no key":                {with(post("/v1/groups", `{"name":"a"}`), func(q *request) { q.key = "" }), 400, "key_missing", ""},
-		"no key for a message":  {with(post(group+"/messages", `{"text":"a"}`), func(q *request) { q.key = "" }), 400, "key_missing", ""},
+		"no key":                {with(post("/v1/groups", `{"name":"a"}`), func(q *request) { q.key = "" }), 400, "key_missing", "Idempotency-Key"},
+		"no key for a message":  {with(post(group+"/messages", `{"text":"a"}`), func(q *request) { q.key = "" }), 400, "key_missing", "Idempotency-Key"},
 		"key too long": {
 			with(post("/v1/groups", `{"name":"a"}`), func(q *request) { q.key = strings.Repeat("k", 256) }),
 			400, "key_malformed", "Idempotency-Key",

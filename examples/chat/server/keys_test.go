@@ -69,8 +69,9 @@ func TestFailedStaysFailed(t *testing.T) {
 		}
 		for range 3 {
 			again := s.send(t, asked)
-			if again.Status != first.Status || again.Body != first.Body {
-				t.Errorf("refused with %d %q, then with %d %q", first.Status, first.Body, again.Status, again.Body)
+			if again.Status != first.Status || again.Body != first.Body || first.Replayed || !again.Replayed {
+				t.Errorf("refused with %d %q, then with %d %q (replayed %v)",
+					first.Status, first.Body, again.Status, again.Body, again.Replayed)
 			}
 		}
 		asked.key = "new"

@@ -28,6 +28,11 @@ func TestPageAsksFiftyTimes(t *testing.T) {
 	b.until(t, allAnswered)
 	b.until(t, `document.getElementById("talk-title").textContent === "Engine room"`)
 	b.shoot(t, "answered")
+	b.do(t, chromedp.EmulateViewport(390, 844))
+	if wide := read[bool](t, b, `document.documentElement.scrollWidth > 390`); wide {
+		t.Error("the page is wider than a phone")
+	}
+	b.shoot(t, "phone")
 	if diff := cmp.Diff(map[string]int{"created": 1, "replayed": 49}, b.tiles(t)); diff != "" {
 		t.Errorf("tiles (-want +got):\n%s", diff)
 	}
