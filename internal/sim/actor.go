@@ -29,6 +29,7 @@ type actor struct {
 	owners  int // how many tokens it drew
 	told    told
 	ask     request
+	asked   int  // how often
 	unsure  bool // one of its commits had no answer
 	taken   bool // somebody took its attempt over
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/store"
@@ -40,12 +41,24 @@ func (a *actor) boot() {
 }
 
 // stamp says whose result it is, so that a wrong answer shows.
-func (a *actor) stamp() string { return a.ask.fp + "/" + a.w.stage.scopes[a.ask.row] + "/" + a.name }
+func (a *actor) stamp() string {
+	who := a.ask.fp + "/" + a.w.stage.scopes[a.ask.row] + "/" + a.name
+	if a.asked > 1 {
+		who += "." + strconv.Itoa(a.asked)
+	}
+	return who
+}
 
-// caller asks once, and hears the answer.
+// caller asks, and hears the answer; if that is not final, it may ask again.
 func caller(ctx context.Context, a *actor) {
-	v, replayed, err := a.w.stage.mode.shape.run(ctx, a, a.w.stage.call(a.ask))
-	a.hear(tell(v, replayed, err))
+	for range max(a.w.stage.plan.Asks, 1) {
+		a.asked++
+		v, replayed, err := a.w.stage.mode.shape.run(ctx, a, a.w.stage.call(a.ask))
+		a.hear(tell(v, replayed, err))
+		if a.told.ok() || a.told.tale == toldFailed || a.status == statusDead {
+			return
+		}
+	}
 }
 
 func (a *actor) hear(t told) {
@@ -53,6 +66,7 @@ func (a *actor) hear(t told) {
 		return
 	}
 	w := a.w
+	t.ask = a.asked
 	if t.tale == toldReleased {
 		for _, g := range w.grants {
 			if g.actor == a.index {

@@ -71,7 +71,7 @@ func (w *world) checkTold(a *actor) {
 		w.checkBelongs(a)
 	case toldReleased:
 		for _, e := range w.effects {
-			if e.actor == a.index {
+			if e.actor == a.index && e.ask <= a.told.ask {
 				w.fail("I2t", "%s was told that nothing happened, and its effect is there", a.name)
 			}
 			if e.attempt < a.told.attempt && e.row == a.ask.row && e.epoch == a.told.epoch {

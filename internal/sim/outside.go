@@ -28,15 +28,14 @@ type grant struct {
 	attempt    uint32
 	owner      uint64
 	actor      int
+	ask        int // of the actor
 }
 
 // effect is the ground truth: one row in a table that has no unique constraint.
 type effect struct {
-	row, epoch int
-	actor      int
-	attempt    uint32
-	owner      uint64
-	value      string
+	grant
+
+	value string
 }
 
 // Errors of the world outside.
@@ -104,7 +103,7 @@ func outcomeText(value string, err error) string {
 
 // grantOf is the claim under which ctx runs.
 func (a *actor) grantOf(ctx context.Context) grant {
-	g := grant{row: a.ask.row, epoch: a.w.rows[a.ask.row].epoch, actor: a.index}
+	g := grant{row: a.ask.row, epoch: a.w.rows[a.ask.row].epoch, actor: a.index, ask: a.asked}
 	if attempt, ok := semel.AttemptOf(ctx); ok {
 		g.attempt, g.owner = attempt.Number(), attempt.Token().Owner
 		if was, ok := a.w.granted(g); ok {
@@ -133,7 +132,7 @@ func (w *world) receive(g grant, value string) (string, error) {
 		}
 	case inRecordsDB, plain:
 	}
-	w.happen(effect{row: g.row, epoch: g.epoch, actor: g.actor, attempt: g.attempt, owner: g.owner, value: value})
+	w.happen(effect{grant: g, value: value})
 	return value, nil
 }
 

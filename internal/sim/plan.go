@@ -13,7 +13,10 @@ type Plan struct {
 	Mode string
 	// Callers has one letter for each: those with the same letter send the same
 	// request.
-	Callers  string
+	Callers string
+	// Asks is how often each of them asks, until it has a final answer. Zero:
+	// once.
+	Asks     int
 	Sweepers int
 	Sweeps   int // of each sweeper; zero: one
 	Healers  int

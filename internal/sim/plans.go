@@ -48,6 +48,10 @@ func gateOf(m mode) []Plan {
 			Budget: Budget{Crashes: 1, Expiries: 1, Unsure: 1},
 		},
 	)
+	again := Budget{Expiries: 1, Unsure: 1, Lost: 1, Refusals: 1}
+	plans = append(plans, Plan{
+		Name: "again", Callers: "x", Asks: 2, Sweepers: 1, Budget: again, Must: m.mustAgain(),
+	})
 	if m.doubts {
 		plans = append(plans, Plan{
 			Name: "healer", Callers: "xx", Healers: 1, Must: m.mustHealer(),
@@ -57,7 +61,8 @@ func gateOf(m mode) []Plan {
 	return plans
 }
 
-// Deep lists the explorations that take long: three callers, and two of each.
+// Deep lists the explorations that take long: three callers, two of each, and
+// one that asks three times.
 func Deep() []Plan {
 	var plans []Plan
 	for _, m := range modes() {
@@ -68,7 +73,9 @@ func Deep() []Plan {
 		if !m.doubts {
 			two.Healers = 0
 		}
-		for _, p := range []Plan{three, two} {
+		tries := Budget{Expiries: 1, Unsure: 2, Lost: 1, Refusals: 2}
+		again := Plan{Name: "thrice", Callers: "x", Asks: 3, Sweepers: 1, Budget: tries, Must: m.mustAgain()}
+		for _, p := range []Plan{three, two, again} {
 			p.Name, p.Mode = m.name+"/"+p.Name, m.name
 			plans = append(plans, p)
 		}
@@ -133,6 +140,15 @@ func (m mode) mustReplies(b Budget) []Mark {
 	}
 	if m.name == "heal" {
 		must = append(must, MarkHeal)
+	}
+	return must
+}
+
+// mustAgain lists what a caller that asks again after it was told no leads to.
+func (m mode) mustAgain() []Mark {
+	must := []Mark{MarkFail, MarkReplay, MarkSettledByRetry}
+	if m.shape != shapeInline && m.outside != keyed && m.onError == semel.Release {
+		must = append(must, MarkRelease)
 	}
 	return must
 }

@@ -37,6 +37,7 @@ func (t tale) String() string {
 type told struct {
 	tale  tale
 	value string
+	ask   int // the how-manieth it answers
 	// Of an attempt that was told that nothing happened.
 	attempt uint32
 	epoch   int
@@ -79,5 +80,5 @@ func (t told) String() string {
 }
 
 func (t told) digest(d digest) digest {
-	return d.add(uint64(t.tale)).text(t.value).add(uint64(t.attempt)).add(uint64(t.epoch))
+	return d.add(uint64(t.tale)).text(t.value).add(uint64(t.ask)).add(uint64(t.attempt)).add(uint64(t.epoch))
 }

@@ -98,7 +98,5 @@ func (a *actor) rolledBack() (store.Verdict, error) {
 
 // Insert writes the effect's row. It is seen when the transaction commits.
 func (tx *Tx) Insert(g grant, value string) {
-	tx.s.effects = append(tx.s.effects, effect{
-		row: tx.s.row, actor: g.actor, attempt: g.attempt, owner: g.owner, value: value,
-	})
+	tx.s.effects = append(tx.s.effects, effect{grant: g, value: value})
 }
