@@ -79,7 +79,7 @@ type Record struct {
 
 // Change asks for one compare-and-swap. If If stands, and with IfDue its Due has
 // come by the store's clock at the moment of the write, then To stands
-// afterwards. The zero If means that nothing may stand: a create. If and To of
+// afterwards. IfDue is asked only of states that have a Due. The zero If means that nothing may stand: a create. If and To of
 // one token, as a heartbeat sends, change the times and nothing else.
 type Change struct {
 	If    Token

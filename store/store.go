@@ -45,19 +45,24 @@ type TxStore[Tx any] interface {
 
 	// Atomic begins a transaction and calls run in it, once.
 	//
-	// With hold it first takes the only right to create or change the record
-	// id until the transaction ends; if somebody else has it, run is told
-	// Busy at once. run is told what stands, read within the transaction.
+	// With hold it first takes, until the transaction ends, the only right to
+	// the record id that is given with hold; if somebody else has it, run is
+	// told Busy at once. The right is politeness towards others: a Swap of id
+	// meanwhile either answers Busy, or comes in force and fails the
+	// transaction's last change. run is told what stands, read within the
+	// transaction.
 	//
 	// What run returns decides the end:
 	//   - (nil, err): roll back, return err with NotCommitted, or Unknown if
 	//     not even that can be said;
 	//   - (change, nil): apply the change as the last statement and commit. A
-	//     change that is not in force fails the transaction inside the
-	//     database, so that no commit can overtake it: the error is
-	//     ErrNotInForce, with NotCommitted;
+	//     change that does not come in force by this very statement fails the
+	//     transaction inside the database, so that no commit can overtake it:
+	//     the error is ErrNotInForce, with NotCommitted. A change that stands
+	//     already fails it too, or the effect would be committed twice;
 	//   - (change, err): undo what run did, keep the right, apply the change
-	//     and commit. The error returned speaks of the change alone.
+	//     and commit. The error returned speaks of the change alone;
+	//   - (nil, nil): commit what run did, and change no record.
 	//
 	// The verdict says whether the transaction committed; it is Committed when
 	// the error is nil. A panic or runtime.Goexit in run rolls back and goes on.
