@@ -20,7 +20,7 @@ run: ## build the chat server and serve it on http://127.0.0.1:8080 (ADDR=, DB=)
 	@exec ./var/chat -addr "$(ADDR)" -db "$(DB)"
 
 test: browser ## install what the tests need where it may, run all, end with engines and counts (PKG=, RUN=)
-	@$(GO) run ./internal/cmd/testrun -show '[0-9] states, ' $(if $(RUN),-run '$(RUN)') $(PKG)
+	@$(GO) run ./internal/cmd/testrun $(if $(RUN),-run '$(RUN)') $(PKG)
 
 browser:
 	@.ci/browser

@@ -9,8 +9,7 @@
 // that ran in both passes is counted once.
 //
 // A test that ran on an engine (a store, a browser) says so with
-// t.Attr("engine", name). Other attributes are shown beside the test's name, and
-// so are the lines of its log that match -show.
+// t.Attr("engine", name). Other attributes are shown beside the test's name.
 //
 // The last two lines name the engines and give the counts:
 //
@@ -27,7 +26,6 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"regexp"
 	"time"
 )
 
@@ -37,7 +35,6 @@ type options struct {
 	run      string        // as go test's -run; empty: all
 	timeout  time.Duration // of one package
 	race     bool
-	show     *regexp.Regexp // lines shown of tests that pass; nil: none
 }
 
 func main() {
@@ -62,10 +59,6 @@ func parse(args []string, stderr io.Writer) (options, error) {
 	flags.StringVar(&o.run, "run", "", "run only tests that match, as go test's -run")
 	flags.DurationVar(&o.timeout, "timeout", 20*time.Minute, "the longest one package may take")
 	flags.BoolVar(&o.race, "race", true, "use the race detector in the first pass")
-	flags.Func("show", "show the lines that match of tests that pass", func(s string) (err error) {
-		o.show, err = regexp.Compile(s)
-		return err
-	})
 	if err := flags.Parse(args); err != nil {
 		return o, err
 	}
@@ -82,7 +75,7 @@ func runAll(ctx context.Context, o options, out io.Writer) (failed bool, err err
 		fmt.Fprintln(out, "No C compiler here: the race detector is off.")
 		o.race = false
 	}
-	t := newTally(o.show)
+	t := newTally()
 	p := printer{out: out, tally: t, started: time.Now()}
 	if err := o.pass(ctx, &p, o.packages, o.run, o.race); err != nil {
 		return false, err

@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 )
@@ -22,7 +21,6 @@ type testID struct{ pkg, name string }
 
 // tally collects what happened, over all passes.
 type tally struct {
-	show    *regexp.Regexp // nil: nothing
 	results map[testID]status
 	reasons map[testID]string // why a test was skipped
 	engines map[string]bool
@@ -34,14 +32,13 @@ type running struct {
 	open   map[string][]string // output of the tests that have not ended
 	failed []string            // output of those that failed
 	rest   []string            // output of no test
-	notes  []string            // attributes, and lines to show
+	notes  []string            // attributes other than engines
 	counts map[status]int
 	last   string // the test that started last
 }
 
-func newTally(show *regexp.Regexp) *tally {
+func newTally() *tally {
 	return &tally{
-		show:    show,
 		results: make(map[testID]status),
 		reasons: make(map[testID]string),
 		engines: make(map[string]bool),
@@ -58,9 +55,6 @@ func (t *tally) of(pkg string) *running {
 	return r
 }
 
-// place is where in the source a line was logged.
-var place = regexp.MustCompile(`^\s*\w+\.go:\d+: `)
-
 // test takes an event of one test.
 func (t *tally) test(e event) {
 	r := t.of(e.Package)
@@ -69,9 +63,6 @@ func (t *tally) test(e event) {
 		r.open[e.Test], r.last = []string{}, e.Test
 	case "output":
 		r.open[e.Test] = append(r.open[e.Test], e.Output)
-		if t.show != nil && t.show.MatchString(e.Output) {
-			r.notes = append(r.notes, strings.TrimSpace(place.ReplaceAllString(e.Output, "")))
-		}
 	case "attr":
 		t.attr(r, e)
 	case "pass":
