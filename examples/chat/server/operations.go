@@ -65,7 +65,8 @@ func lease(c config) time.Duration {
 }
 
 // attempt returns the number of the attempt that ctx belongs to. An inline
-// attempt has no record before it commits, so it is always the first.
+// attempt has no record to be numbered by before it commits, and is logged as
+// the first.
 func attempt(ctx context.Context) uint32 {
 	if a, ok := semel.AttemptOf(ctx); ok {
 		return a.Number()
