@@ -14,8 +14,10 @@
 // seconds is told Busy. An open transaction of [Store.Atomic] keeps every other
 // writer out, of this process and of others, from its first statement to its
 // end: keep handlers short. Readers go on meanwhile, on other connections, when
-// the journal mode is WAL, as Open sets it. The database needs two connections
-// or more.
+// the journal mode is WAL, as Open sets it; with a rollback journal a commit
+// fails, certainly, when somebody reads for longer than busy_timeout. A handler
+// that uses the store or the database besides its transaction needs a pool of
+// two connections or more.
 //
 // # What a handler must leave alone
 //

@@ -20,7 +20,7 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	defer os.RemoveAll(dir)
+	defer func() { _ = os.RemoveAll(dir) }()
 	if err := createGroups(context.Background(), filepath.Join(dir, "chat.db")); err != nil {
 		fmt.Println(err)
 	}

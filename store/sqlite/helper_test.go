@@ -22,11 +22,14 @@ func open(t testing.TB) *sql.DB {
 	return furnish(t, db)
 }
 
+// plainSettings are no more than what makes tests quicker.
+const plainSettings = "?_pragma=synchronous(OFF)"
+
 // plain returns a new database as somebody opens it who has read nothing: with a
 // rollback journal, deferred transactions, and no patience with locks. It does not sync, for speed.
 func plain(t testing.TB) *sql.DB {
 	t.Helper()
-	db, err := sql.Open("sqlite", filepath.Join(t.TempDir(), "plain.db?_pragma=synchronous(OFF)"))
+	db, err := sql.Open("sqlite", filepath.Join(t.TempDir(), "plain.db")+plainSettings)
 	if err != nil {
 		t.Fatalf("open: %v", err)
 	}
