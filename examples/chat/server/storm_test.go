@@ -44,7 +44,7 @@ func storm(t *testing.T, mode string, n int) {
 	close(b.open)
 	all.Wait()
 
-	wantOneAnswer(t, answers)
+	wantFirst(t, mode, wantSame(t, answers))
 	if got := b.entered.Load(); got != 1+othersCreate(mode) {
 		t.Errorf("the handler was entered %d times", got)
 	}
@@ -74,9 +74,10 @@ func othersCreate(mode string) int64 {
 	return 1
 }
 
-func wantOneAnswer(t *testing.T, answers []answer) {
+// wantSame sees that all answers are one answer, and counts those that do not
+// say that they are a replay.
+func wantSame(t *testing.T, answers []answer) (first int) {
 	t.Helper()
-	first := 0
 	for i, a := range answers {
 		if a.Status != http.StatusCreated || a.Body != answers[0].Body {
 			t.Errorf("request %d got %d %q, request 0 %q", i, a.Status, a.Body, answers[0].Body)
@@ -88,7 +89,15 @@ func wantOneAnswer(t *testing.T, answers []answer) {
 			t.Errorf("request %d got another Location", i)
 		}
 	}
-	if first != 1 {
+	return first
+}
+
+// wantFirst sees that one answer was the first. With the records in another
+// file, a follower may find the group before its leader has recorded it, and
+// heal the record; the leader then answers from that, as everybody does.
+func wantFirst(t *testing.T, mode string, first int) {
+	t.Helper()
+	if first > 1 || first == 0 && mode != records {
 		t.Errorf("%d answers without Idempotent-Replayed, want 1", first)
 	}
 }
@@ -142,7 +151,7 @@ func TestDuplicatesWait(t *testing.T) {
 			}
 			close(b.open)
 			all.Wait()
-			wantOneAnswer(t, answers)
+			wantFirst(t, mode, wantSame(t, answers))
 		})
 	}
 }
