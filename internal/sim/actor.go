@@ -110,6 +110,9 @@ func (a *actor) call(o op) how {
 	return a.how
 }
 
+// moved tells whether the actor has made its first call.
+func (a *actor) moved() bool { return a.history != digestSeed || a.status != statusReady }
+
 // note adds an answer to what the actor knows.
 func (a *actor) note(x uint64) { a.history = a.history.add(x) }
 

@@ -34,7 +34,7 @@ func (w *world) waysOn(into []way) []way {
 			continue
 		}
 		live = true
-		if !w.mayGo(a) {
+		if !w.mayGo(a) || w.twinWaits(a) {
 			continue
 		}
 		for _, h := range a.op.outcomes(&w.budget, w.stage.plan.Soft, room[:0]) {
@@ -49,6 +49,20 @@ func (w *world) waysOn(into []way) []way {
 		into = w.faultWays(into)
 	}
 	return into
+}
+
+// twinWaits tells whether an actor before a has the same role and has not moved
+// either: which of the two goes first makes no difference.
+func (w *world) twinWaits(a *actor) bool {
+	if a.moved() {
+		return false
+	}
+	for _, b := range w.actors[:a.index] {
+		if !b.moved() && b.name[0] == a.name[0] && b.ask == a.ask {
+			return true
+		}
+	}
+	return false
 }
 
 // mayGo tells whether a's call can be carried out now. Who finds the record held
@@ -119,7 +133,7 @@ func (w *world) faultWays(into []way) []way {
 		return into
 	}
 	for i, a := range w.actors {
-		if a.status == statusReady && a.history != digestSeed {
+		if a.status == statusReady && a.moved() {
 			into = append(into, way{kind: wayCrash, who: i})
 		}
 	}
