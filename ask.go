@@ -31,7 +31,7 @@ func (c *Core) begin(ctx context.Context, call Call, policy policyKind) (*Attemp
 	if err := call.valid(); err != nil {
 		return nil, nil, err
 	}
-	if err := ctx.Err(); err != nil {
+	if err := gone(ctx); err != nil {
 		return nil, nil, err
 	}
 	if err := c.enter(); err != nil {

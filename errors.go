@@ -94,6 +94,8 @@ func (e *AttemptError) led() string {
 		return "may or may not have happened and is in doubt (mark errors that prove that nothing happened with NotCommitted)"
 	case e.Verdict == store.Unknown:
 		return "may or may not have happened"
+	case e.Verdict == store.Committed:
+		return "happened, although its function failed"
 	default:
 		return "did not happen and may be tried again with the same key"
 	}

@@ -12,6 +12,8 @@ import (
 // follow answers from another caller's flight of the same key. It returns
 // nothing when the flight landed on nothing, so that the asker begins anew.
 func (q *ask) follow(ctx context.Context, f *flight) (*Outcome, error) {
+	ctx, done := patient(ctx)
+	defer done()
 	if err := q.decided(ctx, f); err != nil {
 		return nil, err
 	}
@@ -83,7 +85,9 @@ func (q *ask) wait(ctx context.Context, stands store.Record) (store.Record, erro
 	}
 	waited := q.times.wait - left
 	poll := min(max(stands.Since/4, waited/4, 20*time.Millisecond), time.Second)
-	if err := pause(ctx, min(jitter(poll), left)); err != nil {
+	waiting, done := patient(ctx)
+	defer done()
+	if err := pause(waiting, min(jitter(poll), left)); err != nil {
 		return stands, err
 	}
 	now, err := q.c.get(ctx, q.call.id)

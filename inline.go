@@ -30,7 +30,7 @@ func (c *Core) runInline(ctx context.Context, call Call, fn func(context.Context
 	if err := call.valid(); err != nil {
 		return nil, err
 	}
-	if err := ctx.Err(); err != nil {
+	if err := gone(ctx); err != nil {
 		return nil, err
 	}
 	if err := c.enter(); err != nil {
@@ -94,9 +94,12 @@ func (i *inline) run(ctx context.Context) (now store.Record, out *Outcome, again
 	defer cancel()
 	verdict, err := i.c.atomic(ctx, i.call.id, true, i.body)
 	switch {
-	case err == nil || verdict == store.Committed:
+	case err == nil:
 		now = standing(i.change, i.stands)
 		out, err = i.committed(ctx, now)
+		return now, out, false, err
+	case verdict == store.Committed:
+		now, out, err = i.committedByItself(ctx, err)
 		return now, out, false, err
 	case !i.ran && errors.Is(err, errNotRun):
 		return i.refused(ctx)
@@ -143,7 +146,7 @@ func (i *inline) body(ctx context.Context, tx any, stands store.Standing) (*stor
 	}
 	i.ran = true
 	i.c.flights.lead(i.flight)
-	v, err := i.fn(withTx(ctx, i.c, tx), tx)
+	v, err := i.fn(withTx(running(ctx), i.c, tx), tx)
 	if err != nil {
 		return i.failing(err)
 	}

@@ -73,6 +73,35 @@ func (i *inline) keepFailure(ctx context.Context) (store.Record, *Outcome, error
 	}
 }
 
+// committedByItself records the success of a function that ended the transaction
+// on its own, which it must not: the effect is there, apart from its record, and
+// is never to be made again.
+func (i *inline) committedByItself(ctx context.Context, cause error) (store.Record, *Outcome, error) {
+	ctx, cancel := i.c.bounded(ctx)
+	defer cancel()
+	i.see(ctx, EventConflict, i.stands, cause)
+	if i.fnErr != nil {
+		i.change = next(i.stands, i.event(store.Succeeded, encodeTombstone(endedAndFailed))).change
+	}
+	answer, err := i.certifyChange(ctx, i.change)
+	switch {
+	case err != nil:
+		return i.stands, nil, i.attemptError(store.Committed, i.stands.State, errors.Join(cause, err))
+	case !answer.InForce(i.change):
+		now := recordOf(answer)
+		out, err := i.c.answer(ctx, i.call, now)
+		return now, out, err
+	case i.fnErr != nil:
+		return i.change.To, nil, i.attemptError(store.Committed, store.Succeeded, i.fnErr)
+	default:
+		now := standing(i.change, i.stands)
+		out, err := i.committed(ctx, now)
+		return now, out, err
+	}
+}
+
+const endedAndFailed = "the function committed its transaction by itself, and then failed"
+
 // rolledBack tells the error of an attempt that left nothing.
 func (i *inline) rolledBack(ctx context.Context, err error) (store.Record, error) {
 	if i.fnErr != nil {

@@ -66,16 +66,24 @@ func InTx[T, Tx any](ctx context.Context, e *Engine[Tx], fn func(ctx context.Con
 }
 
 // runTx runs fn and ends the attempt in one transaction.
-func (a *Attempt) runTx(ctx context.Context, fn func(context.Context, any) (any, error)) (err error) {
+func (a *Attempt) runTx(ctx context.Context, fn func(context.Context, any) (any, error)) error {
 	if err := a.enterTx(); err != nil {
 		return err
 	}
-	defer func() {
+	committed := false
+	defer func() { // also on a panic, which the operation may recover from
 		a.leaveTx()
-		if err != nil && a.undone != nil {
+		if !committed && a.undone != nil {
 			a.undone()
 		}
 	}()
+	err := a.inOneTx(ctx, fn)
+	committed = err == nil
+	return err
+}
+
+// inOneTx is runTx once the attempt has entered its transaction.
+func (a *Attempt) inOneTx(ctx context.Context, fn func(context.Context, any) (any, error)) error {
 	var outcome []byte
 	var fnErr error
 	verdict, err := a.c.atomic(ctx, a.call.id, false, func(ctx context.Context, tx any, _ store.Standing) (*store.Change, error) {
@@ -96,6 +104,8 @@ func (a *Attempt) runTx(ctx context.Context, fn func(context.Context, any) (any,
 	case err == nil:
 		a.settle(ctx, a.succeeded(outcome), nil)
 		return nil
+	case verdict == store.Committed:
+		return a.committedByItself(ctx, outcome, fnErr, err)
 	case verdict == store.NotCommitted && fnErr != nil:
 		return fnErr
 	case verdict == store.NotCommitted && errors.Is(err, store.ErrNotInForce):
@@ -104,12 +114,33 @@ func (a *Attempt) runTx(ctx context.Context, fn func(context.Context, any) (any,
 		return fmt.Errorf("%w: %w", ErrLeaseLost, err)
 	case verdict == store.NotCommitted:
 		return &txError{err}
-	case verdict == store.Committed:
-		a.settle(ctx, a.succeeded(outcome), nil)
-		return nil
 	default:
 		return a.unknownCommit(ctx, outcome, err)
 	}
+}
+
+// committedByItself records the success of a function that ended the transaction
+// on its own, which it must not: the effect is there, apart from its record, and
+// is never to be made again.
+func (a *Attempt) committedByItself(ctx context.Context, outcome []byte, fnErr, cause error) error {
+	ctx, cancel := a.c.bounded(ctx)
+	defer cancel()
+	a.see(ctx, EventConflict, a.record, cause)
+	var told error
+	if fnErr != nil {
+		outcome = encodeTombstone(endedAndFailed)
+		told = a.attemptError(store.Committed, store.Succeeded, fnErr)
+	}
+	e := a.succeeding(outcome)
+	d, _, err := a.c.end(ctx, a.record, e)
+	switch {
+	case err != nil:
+		a.c.keepLate(ctx, lateItem{record: a.record, event: e}, err)
+	case d.say != sayTry:
+		return fmt.Errorf("%w: %w", ErrLeaseLost, cause)
+	}
+	a.settle(ctx, a.succeeded(outcome), told)
+	return told
 }
 
 func (a *Attempt) succeeding(outcome []byte) event {

@@ -36,12 +36,7 @@ func Atomic[Tx any](e *semel.Engine[Tx], op *semel.Operation[Request], o Options
 		return nil, err
 	}
 	return s.protect(op, true, func(x *exchange, call semel.Call, next http.Handler) {
-		ctx, taken, cancel := patience(x.r)
-		defer cancel()
-		v, replayed, err := semel.DoTx(ctx, e, call, func(ctx context.Context, _ Tx) (any, error) {
-			if !taken() {
-				return nil, context.Canceled
-			}
+		v, replayed, err := semel.DoTx(untilRun(x.r.Context()), e, call, func(ctx context.Context, _ Tx) (any, error) {
 			return x.run(ctx, next)
 		})
 		x.answer(!replayed, v, replayed, err)

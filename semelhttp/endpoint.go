@@ -20,7 +20,8 @@ type Endpoint[In, T any] struct {
 	// answered with its *Problem, or 400, and never stored. Required.
 	Decode func(*http.Request) (In, error)
 	// Run calls semel.Do or semel.DoTx with c, and returns what that returned.
-	// Its context does not end when the client hangs up. Required.
+	// Its context does not end when the client hangs up, but a call that waits
+	// for somebody else's run does. Required.
 	Run func(ctx context.Context, c semel.Call, in In) (v T, replayed bool, err error)
 	// Render writes the response, from v and the request alone. Nil: 200, and v
 	// as JSON.
@@ -80,7 +81,7 @@ func (ep Endpoint[In, T]) serve(s *settings, w http.ResponseWriter, r *http.Requ
 		s.refuse(w, r, err)
 		return
 	}
-	ctx := context.WithoutCancel(r.Context()) // a client that hangs up changes nothing
+	ctx := untilRun(r.Context())
 	v, replayed, err := ep.Run(ctx, ep.Operation.Call(scope, key, in), in)
 	failure, failed := storedFailure(err)
 	if replayed && err == nil || semel.Replayed(err) {

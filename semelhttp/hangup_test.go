@@ -6,6 +6,7 @@ import (
 	"net/http/httptest"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/semelgo/semel"
@@ -51,6 +52,88 @@ func TestHangUpChangesNothing(t *testing.T) {
 			t.Errorf("the retry got %d %q", got.status, got.body)
 		}
 	})
+}
+
+// protected are the three ways in, with h as what is run, by an operation that
+// waits.
+func protected(t *testing.T, b *bench, h http.HandlerFunc) map[string]http.Handler {
+	t.Helper()
+	o := options()
+	a, err := semelhttp.Atomic(b.Engine, define("a", plain{Wait: time.Hour}), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := semelhttp.Middleware(b.Engine, define("m", plain{Wait: time.Hour}), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := newShop(b, semel.OperationOptions[order]{Wait: time.Hour})
+	run := s.Run
+	s.Run = func(ctx context.Context, c semel.Call, in order) (receipt, bool, error) {
+		return semel.Do(ctx, b.Engine, c, func(ctx context.Context) (receipt, error) {
+			h(httptest.NewRecorder(), httptest.NewRequestWithContext(ctx, http.MethodPost, "/", http.NoBody))
+			v, _, err := run(ctx, semel.Define("inner", semel.OperationOptions[order]{}).Call(c.Scope(), c.Key(), in), in)
+			return v, err
+		})
+	}
+	e, err := semelhttp.Handle(s.Endpoint, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return map[string]http.Handler{"atomic": a(h), "middleware": m(h), "endpoint": e}
+}
+
+// TestHangUpOfAFollower: it waits no longer than its client, and takes nothing
+// with it; the leader, whose client is gone too, goes on to its end.
+func TestHangUpOfAFollower(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"atomic", "middleware", "endpoint"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				b, bar := newBench(t, semel.Options{}), newBarrier()
+				h := protected(t, b, func(w http.ResponseWriter, r *http.Request) {
+					bar.wait()
+					if err := r.Context().Err(); err != nil {
+						t.Errorf("the leader's context has ended: %v", err)
+					}
+					w.WriteHeader(http.StatusCreated)
+				})[name]
+				send := func() (answered <-chan int, hangUp context.CancelFunc) {
+					ctx, hangUp := context.WithCancel(t.Context())
+					codes := make(chan int, 1)
+					go func() {
+						w := httptest.NewRecorder()
+						h.ServeHTTP(w, ask{body: tea}.request(t, "").WithContext(ctx))
+						codes <- w.Code
+					}()
+					synctest.Wait()
+					return codes, hangUp
+				}
+				leader, leaderGone := send()
+				defer leaderGone()
+				<-bar.entered
+				leaves, gone := send()
+				stays, stayGone := send()
+				defer stayGone()
+				gone()
+				leaderGone()
+				synctest.Wait()
+				select {
+				case code := <-leaves:
+					if code != http.StatusServiceUnavailable {
+						t.Errorf("the follower that left was answered %d, want 503", code)
+					}
+				default:
+					t.Error("the follower waits on for a client that is gone")
+				}
+				close(bar.open)
+				if first, second := <-leader, <-stays; first != http.StatusCreated || second != http.StatusCreated {
+					t.Errorf("the leader answered %d and the follower that stayed %d, want 201", first, second)
+				}
+			})
+		})
+	}
 }
 
 // TestGoneBeforeItBegan: a client that hung up while others were asked is not

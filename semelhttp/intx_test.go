@@ -312,6 +312,27 @@ func TestPanicLeavesTheTruth(t *testing.T) {
 	}
 }
 
+// TestInTxPanicRecovered: a handler that lives through a panic inside the
+// transaction has been rolled back all the same, and has not succeeded.
+func TestInTxPanicRecovered(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, semel.Options{})
+	fx := &effects{b: b}
+	srv := b.leasedServer(t, inTxOp(semel.Release), options(), func(w http.ResponseWriter, r *http.Request) {
+		defer func() { _ = recover() }()
+		_, _ = semel.InTx(r.Context(), b.Engine, func(ctx context.Context, _ semelTx) (int, error) {
+			fx.in(t, r.WithContext(ctx))
+			w.WriteHeader(http.StatusCreated)
+			panic("boom")
+		})
+	})
+	wantProblem(t, ask{}.do(t, srv), http.StatusServiceUnavailable, "unavailable")
+	wantEffects(t, fx, 1, 0)
+	if got := b.record(t, "op", "k1").State; got != store.Pending {
+		t.Errorf("the record is %v, want Pending", got)
+	}
+}
+
 // TestAtomicCommitFails: the handler's answer is told only when it stands.
 func TestAtomicCommitFails(t *testing.T) {
 	t.Parallel()

@@ -1,7 +1,6 @@
 package semelhttp
 
 import (
-	"context"
 	"net/http"
 
 	"github.com/semelgo/semel"
@@ -44,12 +43,10 @@ func Middleware(e semel.Runner, op *semel.Operation[Request], o Options) (func(h
 		return nil, err
 	}
 	return s.protect(op, false, func(x *exchange, call semel.Call, next http.Handler) {
-		ctx, taken, cancel := patience(x.r)
-		defer cancel()
-		a, out, err := semel.Begin(ctx, e, call)
+		a, out, err := semel.Begin(untilRun(x.r.Context()), e, call)
 		own := false
 		if a != nil {
-			out, own, err = x.attempt(a, taken, next)
+			out, own, err = x.attempt(a, next)
 		}
 		if err != nil {
 			x.answer(false, nil, false, err)
@@ -65,12 +62,8 @@ func Middleware(e semel.Runner, op *semel.Operation[Request], o Options) (func(h
 
 // attempt runs the handler as one attempt. Own says that what stands is what
 // the handler wrote, and not what others or the domain say.
-func (x *exchange) attempt(a *semel.Attempt, taken func() bool, next http.Handler) (out *semel.Outcome, own bool, err error) {
+func (x *exchange) attempt(a *semel.Attempt, next http.Handler) (out *semel.Outcome, own bool, err error) {
 	defer a.Abandon()
-	if !taken() {
-		out, err = a.End(nil, semel.NotCommitted(context.Canceled))
-		return out, false, err
-	}
 	a.EncodeWith(x.commit)
 	a.UndoneWith(x.undo)
 	v, herr := x.run(a.Context(), next)

@@ -8,7 +8,6 @@ import (
 	"io"
 	"mime"
 	"net/http"
-	"sync"
 
 	"github.com/semelgo/semel"
 )
@@ -116,11 +115,9 @@ func again(ctx context.Context, r *http.Request, body []byte) *http.Request {
 	return r
 }
 
-// patience is how long a client waits for an operation that others may be
-// running. Its context ends when the client hangs up, until taken is called:
-// from then on a client that hangs up changes nothing. Taken reports whether
-// the client was still there.
-func patience(r *http.Request) (ctx context.Context, taken func() bool, cancel context.CancelFunc) {
-	ctx, cancel = context.WithCancel(context.WithoutCancel(r.Context()))
-	return ctx, sync.OnceValue(context.AfterFunc(r.Context(), cancel)), cancel
+// untilRun returns the context for a call that a client asks for. It waits for
+// others no longer than the client does, whose context is given; once it runs
+// the operation, a client that hangs up changes nothing.
+func untilRun(client context.Context) context.Context {
+	return semel.WithPatience(context.WithoutCancel(client), client)
 }

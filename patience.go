@@ -1,0 +1,50 @@
+package semel
+
+import "context"
+
+type patienceKey struct{}
+
+// WithPatience returns a copy of ctx for a call that waits for others only as
+// long as patience lasts. A call whose patience is over is told its error, and
+// has run nothing. To the operation itself patience means nothing: once it runs,
+// it is run to its end, whatever becomes of who asked for it. It is for adapters
+// whose callers may hang up.
+func WithPatience(ctx, patience context.Context) context.Context {
+	return context.WithValue(ctx, patienceKey{}, patience)
+}
+
+// running returns ctx as an operation gets it: the calls that it makes itself
+// are part of it.
+func running(ctx context.Context) context.Context {
+	if _, ok := patienceOf(ctx); !ok {
+		return ctx
+	}
+	return context.WithValue(ctx, patienceKey{}, nil)
+}
+
+func patienceOf(ctx context.Context) (context.Context, bool) {
+	p, ok := ctx.Value(patienceKey{}).(context.Context)
+	return p, ok
+}
+
+// gone is why nobody is there any more for whom ctx's call would be run.
+func gone(ctx context.Context) error {
+	if p, ok := patienceOf(ctx); ok && p.Err() != nil {
+		return p.Err()
+	}
+	return ctx.Err()
+}
+
+// patient returns ctx for waiting: it ends with its patience, too.
+func patient(ctx context.Context) (context.Context, context.CancelFunc) {
+	p, ok := patienceOf(ctx)
+	if !ok {
+		return ctx, func() {}
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	stop := context.AfterFunc(p, cancel)
+	return ctx, func() {
+		stop()
+		cancel()
+	}
+}

@@ -1,0 +1,99 @@
+package semel_test
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/store"
+	"github.com/semelgo/semel/store/memory"
+)
+
+// hangUpCall returns a context whose caller can hang up without ending it.
+func hangUpCall(t *testing.T) (context.Context, context.CancelFunc) {
+	t.Helper()
+	patience, hangUp := context.WithCancel(t.Context())
+	t.Cleanup(hangUp)
+	return semel.WithPatience(t.Context(), patience), hangUp
+}
+
+// TestPatienceOfAFollower: one that waits leaves when its patience is over, at
+// once and alone.
+func TestPatienceOfAFollower(t *testing.T) {
+	t.Parallel()
+	for _, where := range []string{"of the leader's process", "of another process"} {
+		t.Run(where, func(t *testing.T) {
+			eachDoor(t, func(t *testing.T, d door) {
+				mem := memory.New(memory.Options{})
+				leader := start(t, mem, semel.Options{Wait: time.Hour})
+				follower := leader
+				if where == "of another process" {
+					follower = start(t, mem, semel.Options{Wait: time.Hour})
+				}
+				call := plain("op", d.o).Call(me, "k", "in")
+				finish := make(chan struct{})
+				first := later(func() answer {
+					return d.ask(t.Context(), leader, call, func(context.Context) (string, error) { <-finish; return "v", nil })
+				})
+				synctest.Wait()
+				ctx, hangUp := hangUpCall(t)
+				leaves := later(func() answer { return d.ask(ctx, follower, call, never(t)) })
+				synctest.Wait()
+				stays := later(func() answer { return d.ask(t.Context(), follower, call, never(t)) })
+				pass(time.Minute)
+				began := time.Now()
+				hangUp()
+				(<-leaves).wantErr(t, context.Canceled)
+				if took := time.Since(began); took != 0 {
+					t.Errorf("it left %v after its caller, want at once", took)
+				}
+				close(finish)
+				(<-first).want(t, "v", false)
+				(<-stays).want(t, "v", true)
+			})
+		})
+	}
+}
+
+// TestPatienceOfTheLeader: whoever runs is not disturbed, and neither is what
+// it asks for itself.
+func TestPatienceOfTheLeader(t *testing.T) {
+	eachDoor(t, func(t *testing.T, d door) {
+		p, mem := solo(t, semel.Options{Wait: time.Hour})
+		call, inner := plain("op", d.o).Call(me, "k", "in"), plain("inner", semel.OperationOptions[string]{}).Call(me, "k", "in")
+		other := start(t, memory.New(memory.Options{}), semel.Options{Wait: time.Hour})
+		finish := make(chan struct{})
+		slow := later(func() answer {
+			return do(t.Context(), other, inner, func(context.Context) (string, error) { <-finish; return "in", nil })
+		})
+		synctest.Wait()
+		ctx, hangUp := hangUpCall(t)
+		runs := later(func() answer {
+			return d.ask(ctx, p, call, func(ctx context.Context) (string, error) {
+				do(ctx, other, inner, never(t)).want(t, "in", true)
+				return "v", ctx.Err()
+			})
+		})
+		synctest.Wait()
+		hangUp()
+		synctest.Wait()
+		close(finish)
+		(<-runs).want(t, "v", false)
+		(<-slow).want(t, "in", false)
+		wantState(t, mem, call, store.Succeeded)
+	})
+}
+
+func TestPatienceOverBeforeTheCall(t *testing.T) {
+	eachDoor(t, func(t *testing.T, d door) {
+		p, mem := solo(t, semel.Options{})
+		call := plain("op", d.o).Call(me, "k", "in")
+		ctx, hangUp := hangUpCall(t)
+		hangUp()
+		d.ask(ctx, p, call, never(t)).wantErr(t, context.Canceled)
+		wantState(t, mem, call, store.Absent)
+		d.ask(t.Context(), p, call, says("v")).want(t, "v", false)
+	})
+}
