@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"sync"
 	"time"
 
@@ -73,6 +74,7 @@ type FileJournal struct {
 	mu   sync.Mutex
 	path string
 	kept map[journalKey]JournalEntry
+	torn bool // the last line may have been written in part
 }
 
 type journalKey struct {
@@ -140,9 +142,23 @@ func (j *FileJournal) compact() error {
 		}
 	}
 	if len(j.kept) == 0 {
-		return os.WriteFile(j.path, nil, 0o600)
+		if err := os.WriteFile(temporary, nil, 0o600); err != nil {
+			return err
+		}
 	}
-	return os.Rename(temporary, j.path)
+	if err := os.Rename(temporary, j.path); err != nil {
+		return err
+	}
+	return syncDir(filepath.Dir(j.path))
+}
+
+// syncDir makes a rename in dir durable.
+func syncDir(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
 }
 
 func appendLine(path string, line journalLine) error {
@@ -169,7 +185,15 @@ func (j *FileJournal) Drop(id store.ID, token store.Token) error {
 func (j *FileJournal) write(line journalLine) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
+	if j.torn {
+		// Written after half a line, this one could not be read.
+		if err := j.compact(); err != nil {
+			return err
+		}
+		j.torn = false
+	}
 	if err := appendLine(j.path, line); err != nil {
+		j.torn = true
 		return err
 	}
 	j.apply(line)

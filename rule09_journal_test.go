@@ -277,3 +277,36 @@ func TestRule09JournalInAPlaceThatIsNone(t *testing.T) {
 	}
 	wantEntries(t, j, 0)
 }
+
+// TestRule09JournalAfterAWriteThatFailed: half a line of it may be there, and
+// what is written next can be read all the same.
+func TestRule09JournalAfterAWriteThatFailed(t *testing.T) {
+	t.Parallel()
+	path, text := writeJournal(t, 1)
+	j := openJournal(t, path)
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(path, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 { // rewriting it fails as well
+		if err := j.Keep(entry(1)); err == nil {
+			t.Error("Keep in a directory: nil, want an error")
+		}
+	}
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, append(text, text[:len(text)/2]...), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := j.Keep(entry(2)); err != nil {
+		t.Errorf("Keep: %v", err)
+	}
+	for _, e := range wantEntries(t, openJournal(t, path), 2) {
+		if e.Record.ID != entry(0).Record.ID && e.Record.ID != entry(2).Record.ID {
+			t.Errorf("%v is kept, want the first and the last", e.Record.ID)
+		}
+	}
+}

@@ -248,10 +248,11 @@ func (w *wire) SwapTx(ctx context.Context, tx *memory.Tx, changes []store.Change
 
 func (w *wire) SwapNoted(ctx context.Context, c store.Change, n store.Note) (store.Standing, error) {
 	return through(ctx, w, request{kind: notedCall, changes: []store.Change{c}}, func(f fault) (store.Standing, error) {
-		if f.busy || f.refuse != nil {
-			return store.Standing{Busy: f.busy, Err: f.refuse}, nil
-		}
-		return w.Store.SwapNoted(ctx, c, n)
+		answers, err := answered(f, 1, func() ([]store.Standing, error) {
+			answer, err := w.Store.SwapNoted(ctx, c, n)
+			return []store.Standing{answer}, err
+		})
+		return answers[0], err
 	})
 }
 
