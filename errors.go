@@ -34,7 +34,8 @@ var (
 	// ErrLeaseLost: the lease ended or somebody took over. It is the cause of
 	// the cancelled context that the leader's function sees.
 	ErrLeaseLost = errors.New("semel: lease lost")
-	// ErrUnavailable: the store did not answer, and nothing was run.
+	// ErrUnavailable: the store did not answer, or could not begin or commit,
+	// and nothing was done. Ask again with the same key.
 	ErrUnavailable = errors.New("semel: store unavailable")
 	// ErrClosed: the engine was closed; nothing was run.
 	ErrClosed = errors.New("semel: engine closed")

@@ -8,11 +8,14 @@ import (
 	"github.com/semelgo/semel/store"
 )
 
-// txError is an error of the store's transaction, not of the operation.
+// txError is an error of the store's transaction, not of the operation: it
+// could not begin, or could not commit. What it knows of the effect is in the
+// AttemptError around it.
 type txError struct{ err error }
 
-func (e *txError) Error() string { return "transaction: " + e.err.Error() }
-func (e *txError) Unwrap() error { return e.err }
+func (e *txError) Error() string        { return "transaction: " + e.err.Error() }
+func (e *txError) Unwrap() error        { return e.err }
+func (e *txError) Is(target error) bool { return target == ErrUnavailable }
 
 type txKey struct{}
 
