@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/semelgo/semel"
@@ -127,6 +128,9 @@ func TestFenceErrorProvesNothing(t *testing.T) {
 					p := start(t, mem, semel.Options{})
 					a := do(t.Context(), p, call, r.act)
 					wantLedTo(t, a, f.err, wantState(t, mem, call, store.InProgress), ledGivenUp)
+					if !strings.HasSuffix(a.err.Error(), "fence: "+f.err.Error()) {
+						t.Errorf("told %v, want it to say where it failed", a.err)
+					}
 					r.raiseErr, r.lookErr, r.found, r.asked = nil, nil, true, nil
 					do(t.Context(), p, call, r.act).want(t, "found", true)
 					r.want(t, "raise 3", "look")

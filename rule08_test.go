@@ -292,3 +292,21 @@ func TestRule08MarksOfNilAreNil(t *testing.T) {
 		t.Errorf("Final(nil) = %v, want nil", err)
 	}
 }
+
+// TestRule08AGivenUpLeaseStaysGivenUp: no heartbeat takes it back while the
+// answer to the giving up is waited for.
+func TestRule08AGivenUpLeaseStaysGivenUp(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		mem := memory.New(memory.Options{})
+		p, other := start(t, mem, semel.Options{RecordTimeout: 15 * time.Second}), start(t, mem, semel.Options{})
+		call := plain("op", semel.OperationOptions[string]{Policy: semel.Keyed()}).Call(me, "k", "in")
+		p.wire.on(func(r request) fault {
+			return fault{mute: r.to() == store.InProgress && r.changes[0].To.Due == 0}
+		})
+		first := later(func() answer { return do(t.Context(), p, call, fails(errBoom)) })
+		pass(12 * time.Second) // a heartbeat would have come
+		do(t.Context(), other, call, says("again")).want(t, "again", false)
+		p.wire.heal()
+		(<-first).wantErr(t, errBoom, semel.ErrOutcomeUnknown)
+	})
+}

@@ -71,6 +71,9 @@ func TestSweepGoesOnAfterARecordThatCannotBeLookedAt(t *testing.T) {
 		if !errors.Is(err, errBoom) || got != (semel.Swept{Healed: 1}) {
 			t.Errorf("Sweep = %+v, %v, want the one healed and the error", got, err)
 		}
+		if want := "sweep op: look for evidence: boom"; err != nil && err.Error() != want {
+			t.Errorf("Sweep: %v, want %s", err, want)
+		}
 		wantState(t, mem, op.Call(me, "poison", "in"), store.InProgress)
 		wantState(t, mem, op.Call(me, "k", "in"), store.Succeeded)
 	})
