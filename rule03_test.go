@@ -3,6 +3,7 @@ package semel_test
 import (
 	"context"
 	"fmt"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -20,14 +21,15 @@ import (
 func firstReplyLost() func(request) fault {
 	asked := map[string]bool{}
 	return func(r request) fault {
-		name := r.kind + r.id.String()
+		var name strings.Builder
+		name.WriteString(r.kind + r.id.String())
 		for _, c := range r.changes {
-			name += fmt.Sprint(c.If, c.To.Token)
+			name.WriteString(fmt.Sprint(c.If, c.To.Token))
 		}
-		if asked[name] {
+		if asked[name.String()] {
 			return fault{}
 		}
-		asked[name] = true
+		asked[name.String()] = true
 		if r.kind == atomicCall {
 			return fault{commit: commitApplied}
 		}

@@ -30,6 +30,7 @@ func browse(t *testing.T) *browser {
 	if path == "" {
 		t.Skip("there is no Chromium or Chrome in the PATH; on Debian: apt-get install chromium-headless-shell")
 	}
+	t.Attr("engine", "chromium")
 	options := append(chromedp.DefaultExecAllocatorOptions[:],
 		chromedp.ExecPath(path), chromedp.NoSandbox, chromedp.WindowSize(1280, 900))
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), patience)
