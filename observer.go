@@ -9,7 +9,7 @@ import (
 )
 
 // Observer is told what the engine sees, on the goroutine that saw it. It must
-// be quick and safe for concurrent use.
+// be quick, safe for concurrent use, and must not call the engine.
 type Observer interface {
 	Observe(ctx context.Context, e Event)
 }
