@@ -25,16 +25,24 @@ func (c *Core) ask(call Call, policy policyKind) *ask {
 	return &ask{c: c, call: call, times: t, policy: policy, deadline: now().Add(t.wait)}
 }
 
+// admit lets a call in that can be asked for. Who is let in leaves.
+func (c *Core) admit(ctx context.Context, call Call) error {
+	if err := call.valid(); err != nil {
+		return err
+	}
+	if err := c.options.outlived(call.op); err != nil {
+		return err
+	}
+	if err := gone(ctx); err != nil {
+		return err
+	}
+	return c.enter()
+}
+
 // begin asks for the call until it leads an attempt, has an outcome, or has an
 // error. Exactly one of the three is not nil.
 func (c *Core) begin(ctx context.Context, call Call, policy policyKind) (*Attempt, *Outcome, error) {
-	if err := call.valid(); err != nil {
-		return nil, nil, err
-	}
-	if err := gone(ctx); err != nil {
-		return nil, nil, err
-	}
-	if err := c.enter(); err != nil {
+	if err := c.admit(ctx, call); err != nil {
 		return nil, nil, err
 	}
 	q := c.ask(call, policy)

@@ -27,13 +27,7 @@ type inline struct {
 
 // runInline runs fn once as one transaction, or answers from the record.
 func (c *Core) runInline(ctx context.Context, call Call, fn func(context.Context, any) (any, error)) (*Outcome, error) {
-	if err := call.valid(); err != nil {
-		return nil, err
-	}
-	if err := gone(ctx); err != nil {
-		return nil, err
-	}
-	if err := c.enter(); err != nil {
+	if err := c.admit(ctx, call); err != nil {
 		return nil, err
 	}
 	defer c.leave()

@@ -14,7 +14,7 @@ type Options struct {
 	// limit.
 	MaxRun time.Duration
 	// Retention is how long a finished record is kept, counted from the
-	// outcome. Zero: 24 hours.
+	// outcome: longer than RecordTimeout. Zero: 24 hours.
 	Retention time.Duration
 	// Wait is how long a follower waits for the leader before it is told
 	// ErrInProgress. Zero: followers are answered at once.
@@ -68,6 +68,19 @@ func (o *Options) setDefaults() error {
 		if err := op.declared().err; err != nil {
 			return err
 		}
+		if err := o.outlived(op.declared()); err != nil {
+			return err
+		}
+	}
+	return o.outlived(&operation{})
+}
+
+// outlived checks that a record is kept for longer than its own leader may go
+// on asking what became of it: one that was purged meanwhile would tell that
+// nothing had happened.
+func (o *Options) outlived(op *operation) error {
+	if keep := o.times(op).retention; keep <= o.RecordTimeout {
+		return invalid("Retention", "must be longer than RecordTimeout, "+o.RecordTimeout.String()+"; it is "+keep.String())
 	}
 	return nil
 }

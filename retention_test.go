@@ -1,0 +1,33 @@
+package semel_test
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/store/memory"
+)
+
+// TestRetentionOutlivesTheAsking: a record that is purged while its leader still
+// asks what became of a commit would tell it that nothing had happened.
+func TestRetentionOutlivesTheAsking(t *testing.T) {
+	t.Parallel()
+	short := semel.Define("op", semel.OperationOptions[int]{Retention: 5 * time.Second})
+	wantField := func(name string, err error) {
+		t.Helper()
+		var field *semel.FieldError
+		if !errors.As(err, &field) || field.Field != "Retention" {
+			t.Errorf("%s returned %v, want a FieldError of Retention", name, err)
+		}
+	}
+	_, err := semel.New(memory.New(memory.Options{}), semel.Options{Retention: time.Second})
+	wantField("New with a short Retention", err)
+	_, err = semel.New(memory.New(memory.Options{}), semel.Options{Operations: []semel.Declared{short}})
+	wantField("New with a short operation", err)
+	engine := engineOver(t, memory.New(memory.Options{}))
+	_, _, err = semel.DoTx(t.Context(), engine, short.Call(semel.Shared(), "k", 1), one)
+	wantField("DoTx", err)
+	_, _, err = semel.Begin(t.Context(), engine, short.Call(semel.Shared(), "k", 1))
+	wantField("Begin", err)
+}
