@@ -24,7 +24,7 @@ func firstReplyLost() func(request) fault {
 		var name strings.Builder
 		name.WriteString(r.kind + r.id.String())
 		for _, c := range r.changes {
-			name.WriteString(fmt.Sprint(c.If, c.To.Token))
+			fmt.Fprint(&name, c.If, c.To.Token)
 		}
 		if asked[name.String()] {
 			return fault{}
