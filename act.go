@@ -110,15 +110,25 @@ func (c *Core) act(ctx context.Context, stands store.Record, e event, tries int)
 
 // certify drives a change that is a proof: it is asked, alone, until the store
 // says that it is in force or that something else stands, as long as ctx lasts.
-func (c *Core) certify(ctx context.Context, stands store.Record, e event) (decision, store.Record, error) {
+func (c *Core) certify(ctx context.Context, stands store.Record, e event) (d decision, now store.Record, err error) {
+	err = untilFree(ctx, func() error {
+		d, now, err = c.act(ctx, stands, e, 0)
+		return err
+	})
+	return d, now, err
+}
+
+// untilFree asks again while somebody's open transaction holds the record, as
+// long as ctx lasts.
+func untilFree(ctx context.Context, ask func() error) error {
 	wait := 5 * time.Millisecond
 	for {
-		d, now, err := c.act(ctx, stands, e, 0)
+		err := ask()
 		if !errors.Is(err, errBusy) {
-			return d, now, err
+			return err
 		}
 		if perr := pause(ctx, jitter(wait)); perr != nil {
-			return d, now, fmt.Errorf("%w: %w", err, perr)
+			return fmt.Errorf("%w: %w", err, perr)
 		}
 		wait = min(2*wait, 100*time.Millisecond)
 	}

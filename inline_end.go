@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/semelgo/semel/store"
 )
@@ -144,18 +143,15 @@ func (i *inline) unknownCommit(ctx context.Context, cause error) (store.Record, 
 
 // certifyChange asks for one change, alone, until the store says whether it is
 // in force, as long as ctx lasts.
-func (i *inline) certifyChange(ctx context.Context, change store.Change) (store.Standing, error) {
-	wait := 5 * time.Millisecond
-	for {
-		answer, err := i.c.swap(ctx, change, 0)
-		if err != nil || !answer.Busy {
-			return answer, err
+func (i *inline) certifyChange(ctx context.Context, change store.Change) (answer store.Standing, err error) {
+	err = untilFree(ctx, func() error {
+		answer, err = i.c.swap(ctx, change, 0)
+		if err == nil && answer.Busy {
+			return errBusy
 		}
-		if err := pause(ctx, jitter(wait)); err != nil {
-			return answer, errors.Join(errBusy, err)
-		}
-		wait = min(2*wait, 100*time.Millisecond)
-	}
+		return err
+	})
+	return answer, err
 }
 
 func (i *inline) attemptError(v store.Verdict, s store.State, err error) error {
