@@ -79,6 +79,11 @@ type TxStore[Tx any] interface {
 // transaction asked for, so that the transaction was rolled back.
 var ErrNotInForce = errors.New("semel/store: something else stands")
 
+// ErrConflict says that the database has given up a transaction because of what
+// others did at the same time, as with a serialization failure or a deadlock. The
+// transaction was rolled back, with NotCommitted; run once more it may succeed.
+var ErrConflict = errors.New("semel/store: in conflict with another transaction")
+
 // Verdict says what is known about an effect.
 type Verdict uint8
 
