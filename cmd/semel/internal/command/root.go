@@ -1,0 +1,85 @@
+// Package command puts the program's commands together and runs one of them.
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/semelgo/semel/cmd/semel/internal/exit"
+	"github.com/semelgo/semel/cmd/semel/internal/terminal"
+)
+
+const about = `semel holds HTTP servers to what they promise about idempotency keys.
+
+Exit codes: 0 done, or found to be so; 1 not done, or found not to be so;
+2 the command line or a file it names is wrong; 3 the server or the database
+cannot be reached.`
+
+// New returns the program's commands under their root. Each is registered here,
+// by a function New…Command of its own package.
+func New() *cobra.Command {
+	root := &cobra.Command{
+		Use:           "semel",
+		Short:         "Hold servers to their idempotency keys",
+		Long:          about,
+		Args:          cobra.NoArgs,
+		SilenceErrors: true, // Main tells them
+		SilenceUsage:  true,
+		RunE:          func(c *cobra.Command, _ []string) error { return c.Help() },
+	}
+	terminal.AddFlags(root)
+	root.AddCommand(
+		NewVersionCommand(),
+	)
+	return root
+}
+
+// Main runs the command that args name and returns the code to end with. An
+// error is told on stderr. The command stops what it does when ctx ends.
+func Main(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	root := New()
+	root.SetArgs(args)
+	root.SetIn(stdin)
+	root.SetOut(stdout)
+	root.SetErr(stderr)
+	began := false
+	watch(root, &began)
+	ran, err := root.ExecuteContextC(ctx)
+	if err == nil {
+		return exit.OK
+	}
+	code := exit.CodeOf(err)
+	if !began {
+		code = exit.Usage
+	}
+	tell(stderr, ran, err, code)
+	return code
+}
+
+// watch remembers that a command began to run: what went wrong before that is
+// the command line.
+func watch(c *cobra.Command, began *bool) {
+	if run := c.RunE; run != nil {
+		c.RunE = func(c *cobra.Command, args []string) error {
+			*began = true
+			return run(c, args)
+		}
+	}
+	for _, sub := range c.Commands() {
+		watch(sub, began)
+	}
+}
+
+func tell(stderr io.Writer, ran *cobra.Command, err error, code int) {
+	if own, ok := errors.AsType[*exit.Error](err); ok && own.Err == nil {
+		return
+	}
+	fmt.Fprintf(stderr, "semel: %v\n", err)
+	if code == exit.Usage {
+		fmt.Fprintf(stderr, "See %s --help.\n", ran.CommandPath())
+	}
+}

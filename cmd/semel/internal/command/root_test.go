@@ -1,0 +1,55 @@
+package command_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/semelgo/semel/cmd/semel/internal/command"
+	"github.com/semelgo/semel/cmd/semel/internal/exit"
+)
+
+// run runs the program and returns what it told.
+func run(t *testing.T, args ...string) (code int, stdout, stderr string) {
+	t.Helper()
+	var out, errs bytes.Buffer
+	code = command.Main(t.Context(), args, strings.NewReader(""), &out, &errs)
+	return code, out.String(), errs.String()
+}
+
+func TestVersionIsTold(t *testing.T) {
+	t.Parallel()
+	code, out, _ := run(t, "version")
+	if code != exit.OK || !strings.HasPrefix(out, "semel ") || !strings.Contains(out, "go1.") {
+		t.Errorf("semel version: code %d, wrote %q", code, out)
+	}
+	code, out, _ = run(t, "version", "--json")
+	var v struct{ Version, Go string }
+	if err := json.Unmarshal([]byte(out), &v); code != exit.OK || err != nil || !strings.HasPrefix(v.Go, "go1.") {
+		t.Errorf("semel version --json: code %d, %v, wrote %q", code, err, out)
+	}
+}
+
+func TestWrongCommandLinesAreUsage(t *testing.T) {
+	t.Parallel()
+	for _, args := range [][]string{
+		{"nonsense"},
+		{"version", "now"},
+		{"version", "--nonsense"},
+		{"--json=perhaps"},
+	} {
+		code, out, errs := run(t, args...)
+		if code != exit.Usage || out != "" || !strings.HasPrefix(errs, "semel: ") || !strings.Contains(errs, "--help") {
+			t.Errorf("semel %v: code %d, wrote %q, told %q", args, code, out, errs)
+		}
+	}
+}
+
+func TestHelpNamesTheExitCodes(t *testing.T) {
+	t.Parallel()
+	code, out, errs := run(t)
+	if code != exit.OK || errs != "" || !strings.Contains(out, "Exit codes: 0") {
+		t.Errorf("semel: code %d, wrote %q, told %q", code, out, errs)
+	}
+}
