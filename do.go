@@ -53,7 +53,9 @@ func Do[T any](ctx context.Context, e Runner, c Call, fn func(ctx context.Contex
 // the operation says Atomic with a Lease, all of it is one transaction, and a
 // crash leaves nothing behind. fn must not end tx, and its writes must all be
 // in tx. An error or a panic of fn rolls them back, which is proof: what that
-// leads to is the operation's OnError, or [Final].
+// leads to is the operation's OnError, or [Final]. A transaction that the
+// database gives up in favour of others, as with a serialization failure or a
+// deadlock, is run again, fn included, up to eight times in all.
 func DoTx[T, Tx any](ctx context.Context, e *Engine[Tx], c Call, fn func(ctx context.Context, tx Tx) (T, error)) (v T, replayed bool, err error) {
 	if err := c.valid(); err != nil {
 		return v, false, err

@@ -16,6 +16,7 @@ type inline struct {
 	fn    func(ctx context.Context, tx any) (any, error)
 	begun time.Time
 	owner uint64
+	lost  *conflicts
 
 	ran    bool         // the right was ours and fn was called
 	say    say          // otherwise: why not
@@ -52,12 +53,13 @@ func (q *ask) inline(ctx context.Context, fn func(context.Context, any) (any, er
 		q.c.flights.land(q.call.id, q.flight, stands, told)
 	}()
 	stands, err = q.first(ctx)
+	var lost conflicts
 	for err == nil {
 		if stands.State.Final() {
 			told = nil
 			return q.c.answer(ctx, q.call, stands)
 		}
-		i := &inline{ask: q, fn: fn, begun: now(), owner: newOwner()}
+		i := &inline{ask: q, fn: fn, begun: now(), owner: newOwner(), lost: &lost}
 		var again bool
 		stands, out, again, err = i.run(ctx)
 		if !again {
@@ -99,6 +101,12 @@ func (i *inline) run(ctx context.Context) (now store.Record, out *Outcome, again
 		return i.refused(ctx)
 	case !i.ran:
 		return i.stands, nil, false, fmt.Errorf("%w: begin: %w", ErrUnavailable, err)
+	case i.lost.again(ctx, verdict, err):
+		i.see(ctx, EventRetried, i.stands, err)
+		return i.stands, nil, true, nil
+	case verdict == store.NotCommitted && errors.Is(err, store.ErrConflict):
+		now, err = i.rolledBack(ctx, err)
+		return now, nil, false, err
 	case verdict == store.NotCommitted && errors.Is(err, store.ErrNotInForce):
 		i.see(ctx, EventFenced, i.stands, nil)
 		return i.stands, nil, true, nil

@@ -103,9 +103,12 @@ const endedAndFailed = "the function committed its transaction by itself, and th
 
 // rolledBack tells the error of an attempt that left nothing.
 func (i *inline) rolledBack(ctx context.Context, err error) (store.Record, error) {
-	if i.fnErr != nil {
+	switch {
+	case errors.Is(err, store.ErrConflict):
+		err = lostOut(err)
+	case i.fnErr != nil:
 		err = i.fnErr
-	} else {
+	default:
 		err = &txError{err}
 	}
 	i.see(ctx, EventReleased, i.stands, err)

@@ -49,7 +49,8 @@ func TxOf[Tx any](ctx context.Context, e *Engine[Tx]) (Tx, bool) {
 //
 // What fn returned is the outcome, unless the adapter says otherwise. After an
 // error the transaction is rolled back and the attempt goes on: InTx may be
-// called again. Once it returned nil, the operation has succeeded, whatever its
+// called again. InTx itself runs fn again when the database gave the transaction
+// up in favour of others, up to eight times in all. Once it returned nil, the operation has succeeded, whatever its
 // function does afterwards.
 func InTx[T, Tx any](ctx context.Context, e *Engine[Tx], fn func(ctx context.Context, tx Tx) (T, error)) (T, error) {
 	var v T
@@ -80,13 +81,20 @@ func (a *Attempt) runTx(ctx context.Context, fn func(context.Context, any) (any,
 			a.undone()
 		}
 	}()
-	err := a.inOneTx(ctx, fn)
+	verdict, err := a.inOneTx(ctx, fn)
+	for lost := new(conflicts); lost.again(ctx, verdict, err); {
+		a.see(ctx, EventRetried, a.record, err)
+		if a.undone != nil {
+			a.undone()
+		}
+		verdict, err = a.inOneTx(ctx, fn)
+	}
 	committed = err == nil
 	return err
 }
 
 // inOneTx is runTx once the attempt has entered its transaction.
-func (a *Attempt) inOneTx(ctx context.Context, fn func(context.Context, any) (any, error)) error {
+func (a *Attempt) inOneTx(ctx context.Context, fn func(context.Context, any) (any, error)) (store.Verdict, error) {
 	var outcome []byte
 	var fnErr error
 	verdict, err := a.c.atomic(ctx, a.call.id, false, func(ctx context.Context, tx any, _ store.Standing) (*store.Change, error) {
@@ -106,19 +114,21 @@ func (a *Attempt) inOneTx(ctx context.Context, fn func(context.Context, any) (an
 	switch {
 	case err == nil:
 		a.settle(ctx, a.succeeded(outcome), nil)
-		return nil
+		return verdict, nil
 	case verdict == store.Committed:
-		return a.committedByItself(ctx, outcome, fnErr, err)
+		return verdict, a.committedByItself(ctx, outcome, fnErr, err)
+	case verdict == store.NotCommitted && errors.Is(err, store.ErrConflict):
+		return verdict, lostOut(err)
 	case verdict == store.NotCommitted && fnErr != nil:
-		return fnErr
+		return verdict, fnErr
 	case verdict == store.NotCommitted && errors.Is(err, store.ErrNotInForce):
 		// Somebody took over: the domain's writes are rolled back, and End
 		// will find out what stands and tell that.
-		return fmt.Errorf("%w: %w", ErrLeaseLost, err)
+		return verdict, fmt.Errorf("%w: %w", ErrLeaseLost, err)
 	case verdict == store.NotCommitted:
-		return &txError{err}
+		return verdict, &txError{err}
 	default:
-		return a.unknownCommit(ctx, outcome, err)
+		return verdict, a.unknownCommit(ctx, outcome, err)
 	}
 }
 

@@ -64,6 +64,10 @@ type TxStore[Tx any] interface {
 	//     and commit. The error returned speaks of the change alone;
 	//   - (nil, nil): commit what run did, and change no record.
 	//
+	// A transaction that the database gave up in favour of others, and one whose
+	// run met such an error, is rolled back whole, whatever run returned: the
+	// error is ErrConflict, with NotCommitted.
+	//
 	// The verdict says whether the transaction committed; it is Committed when
 	// the error is nil. A panic or runtime.Goexit in run rolls back and goes on.
 	// The transaction does not end when ctx does: run decides. The commit has

@@ -141,7 +141,7 @@ func furtherMutants() []mutant {
 		},
 		{
 			name: "ambiguous commit told as ok", plan: "leased/faults", watch: "I3t",
-			edits: []edit{{"intx.go", "		return a.unknownCommit(ctx, outcome, err)\n", "		a.settle(ctx, a.succeeded(outcome), nil)\n		return nil\n"}},
+			edits: []edit{{"intx.go", "		return verdict, a.unknownCommit(ctx, outcome, err)\n", "		a.settle(ctx, a.succeeded(outcome), nil)\n		return verdict, nil\n"}},
 		},
 		{
 			name: "a refusal taken to speak for all", plan: "atleastonce/replies", watch: "I2k",

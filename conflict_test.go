@@ -1,0 +1,95 @@
+package semel_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+
+	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/store"
+	"github.com/semelgo/semel/store/memory"
+)
+
+// losing is a store whose first transactions lose to others, as those of a
+// database that keeps its transactions serializable do.
+type losing struct {
+	*memory.Store
+
+	left int
+}
+
+func (l *losing) Atomic(ctx context.Context, id store.ID, hold bool, run runInTx) (store.Verdict, error) {
+	return l.Store.Atomic(ctx, id, hold, func(ctx context.Context, tx *memory.Tx, stands store.Standing) (*store.Change, error) {
+		c, err := run(ctx, tx, stands)
+		if l.left > 0 {
+			l.left--
+			return nil, errors.Join(store.ErrConflict, err)
+		}
+		return c, err
+	})
+}
+
+// conflictRun asks for one operation whose transactions lose as often as told,
+// and returns how often its function was run.
+func conflictRun(t *testing.T, losses int, o semel.OperationOptions[string], fnErr error) (runs int, retried int, err error) {
+	t.Helper()
+	eyes := new(seen)
+	engine, err := semel.New(&losing{Store: memory.New(memory.Options{}), left: losses}, semel.Options{Observer: eyes})
+	if err != nil {
+		t.Fatalf("New: %v", err)
+	}
+	defer func() { _ = engine.Close(context.Background()) }()
+	op := semel.Define("lose", o)
+	_, _, err = semel.DoTx(t.Context(), engine, op.Call(semel.Shared(), "k", "in"), func(context.Context, *memory.Tx) (int, error) {
+		runs++
+		return runs, fnErr
+	})
+	return runs, eyes.count(semel.EventRetried), err
+}
+
+func TestTransactionThatLosesIsRunAgain(t *testing.T) {
+	t.Parallel()
+	for name, o := range map[string]semel.OperationOptions[string]{
+		"inline": {},
+		"leased": {Policy: semel.Atomic(), Lease: lease},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				runs, retried, err := conflictRun(t, 3, o, nil)
+				if runs != 4 || retried != 3 || err != nil {
+					t.Errorf("runs %d, retried %d, %v, want 4, 3 and no error", runs, retried, err)
+				}
+			})
+		})
+	}
+}
+
+// What a function concludes from what it read in a transaction that lost is no
+// answer: it may be asked to read again, and is never kept.
+func TestConclusionOfALostTransactionIsNotKept(t *testing.T) {
+	t.Parallel()
+	final := semel.Final(errors.New("no money"))
+	for name, o := range map[string]semel.OperationOptions[string]{
+		"inline":      {},
+		"inline kept": {OnError: semel.Keep},
+		"leased":      {Policy: semel.Atomic(), Lease: lease, OnError: semel.Keep},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				runs, _, err := conflictRun(t, 1000, o, final)
+				if runs < 2 || !errors.Is(err, store.ErrConflict) || !errors.Is(err, semel.ErrUnavailable) {
+					t.Errorf("runs %d, %v, want some, and that the store lost", runs, err)
+				}
+				if v := semel.VerdictOf(err); v != store.NotCommitted {
+					t.Errorf("verdict %v, want NotCommitted", v)
+				}
+				if _, kept := errors.AsType[*semel.Failure](err); kept {
+					t.Errorf("the failure is kept: %v", err)
+				}
+			})
+		})
+	}
+}
