@@ -1,0 +1,144 @@
+package realtest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// kill kills the server and all processes it has started. Those are in sessions
+// of their own and would live on for a moment, so they are looked for until
+// none is left.
+func (p *instance) kill() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.proc == nil {
+		return nil
+	}
+	if err := errors.Join(p.signalEach(syscall.SIGKILL), p.proc.signal(syscall.SIGKILL)); err != nil {
+		return err
+	}
+	<-p.proc.ended
+	p.proc = nil
+	return p.awaitNone()
+}
+
+// stop ends the server in an orderly way.
+func (p *instance) stop(mode Mode) error {
+	signals := map[Mode]syscall.Signal{Fast: syscall.SIGINT, Immediate: syscall.SIGQUIT}
+	sig, ok := signals[mode]
+	if !ok {
+		return fmt.Errorf("there is no mode %q", mode)
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.proc == nil {
+		return nil
+	}
+	if err := p.proc.signal(sig); err != nil {
+		return err
+	}
+	select {
+	case <-p.proc.ended:
+	case <-time.After(ceiling):
+		return fmt.Errorf("the server goes on\n%s", tail(p.log()))
+	}
+	p.proc = nil
+	return p.awaitNone()
+}
+
+// signalAll signals the server and all processes it has started.
+func (p *instance) signalAll(sig syscall.Signal) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.proc == nil {
+		return errors.New("the server does not run")
+	}
+	return p.signalEach(sig)
+}
+
+// signalEach signals the server first, so that it starts no more, then the rest.
+func (p *instance) signalEach(sig syscall.Signal) error {
+	if err := p.proc.signal(sig); err != nil {
+		return err
+	}
+	pids, err := p.workers()
+	if err != nil {
+		return err
+	}
+	for _, pid := range pids {
+		if err := syscall.Kill(pid, sig); err != nil && !errors.Is(err, syscall.ESRCH) {
+			return fmt.Errorf("signal %d: %w", pid, err)
+		}
+	}
+	return nil
+}
+
+// awaitNone kills what is left of a server that has ended, until nothing is.
+func (p *instance) awaitNone() error {
+	look := time.NewTicker(5 * time.Millisecond)
+	defer look.Stop()
+	bound := time.After(ceiling)
+	for {
+		pids, err := p.workers()
+		if err != nil || len(pids) == 0 {
+			return err
+		}
+		for _, pid := range pids {
+			_ = syscall.Kill(pid, syscall.SIGKILL) // it may have ended since
+		}
+		select {
+		case <-look.C:
+		case <-bound:
+			return fmt.Errorf("processes %v do not end", pids)
+		}
+	}
+}
+
+// workers are the processes of this server that live, the first among them.
+// Each works in the directory of its files; where there is no /proc to see that
+// in, they are the server's children.
+func (p *instance) workers() ([]int, error) {
+	dirs, _ := filepath.Glob("/proc/[0-9]*")
+	if len(dirs) == 0 {
+		return p.children()
+	}
+	var pids []int
+	for _, dir := range dirs {
+		cwd, err := os.Readlink(filepath.Join(dir, "cwd"))
+		if err != nil || cwd != p.data() { // it has ended, or is somebody else's
+			continue
+		}
+		if pid, err := strconv.Atoi(filepath.Base(dir)); err == nil {
+			pids = append(pids, pid)
+		}
+	}
+	return pids, nil
+}
+
+// children asks pgrep, which exits with 1 if there are none.
+func (p *instance) children() ([]int, error) {
+	if p.proc == nil {
+		return nil, nil
+	}
+	cmd := exec.CommandContext(context.Background(), "pgrep", "-P", strconv.Itoa(p.proc.cmd.Process.Pid))
+	out, err := cmd.Output()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		return nil, fmt.Errorf("list processes: %w", err)
+	}
+	var pids []int
+	for line := range strings.Lines(string(out)) {
+		if pid, err := strconv.Atoi(strings.TrimSpace(line)); err == nil {
+			pids = append(pids, pid)
+		}
+	}
+	return pids, nil
+}

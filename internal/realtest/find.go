@@ -1,0 +1,95 @@
+package realtest
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// engine is a server that tests can use: how it is called and where it may be.
+type engine struct {
+	name     string
+	env      string   // names a server that somebody else runs
+	program  string   // looked for in the PATH, then in places
+	places   []string // patterns of directories
+	packages string   // what to install on Debian
+}
+
+// place is where an engine was found; one of the two is set.
+type place struct {
+	url     string // of a server that runs
+	program string // path of the program to run
+}
+
+// machine is what finding an engine asks of the machine it runs on.
+type machine struct {
+	getenv   func(string) string
+	lookPath func(string) (string, error)
+	glob     func(string) ([]string, error)
+}
+
+func thisMachine() machine {
+	return machine{getenv: os.Getenv, lookPath: exec.LookPath, glob: filepath.Glob}
+}
+
+// find says where e is, nil if it is nowhere. Of several installed versions the
+// newest is taken.
+func (m machine) find(e engine) *place {
+	if url := m.getenv(e.env); e.env != "" && url != "" {
+		return &place{url: url}
+	}
+	if path, err := m.lookPath(e.program); err == nil {
+		return &place{program: path}
+	}
+	for _, pattern := range e.places {
+		found, _ := m.glob(filepath.Join(pattern, e.program))
+		slices.SortFunc(found, byVersion)
+		if n := len(found); n > 0 {
+			return &place{program: found[n-1]}
+		}
+	}
+	return nil
+}
+
+// byVersion orders paths so that 9 comes before 15.
+func byVersion(a, b string) int {
+	if len(a) != len(b) {
+		return len(a) - len(b)
+	}
+	return strings.Compare(a, b)
+}
+
+// requires reports whether a test that needs the engine may not be skipped.
+func (m machine) requires(name string) bool {
+	if ci, err := strconv.ParseBool(m.getenv("CI")); err == nil && ci {
+		return true
+	}
+	return slices.ContainsFunc(strings.Split(m.getenv("SEMEL_TEST_REQUIRE"), ","), func(s string) bool {
+		s = strings.TrimSpace(s)
+		return s == name || s == "all"
+	})
+}
+
+// need finds e, or skips the test, or fails it where e is required.
+func (m machine) need(t testing.TB, e engine) place {
+	t.Helper()
+	if at := m.find(e); at != nil {
+		t.Attr("engine", e.name)
+		return *at
+	}
+	m.missing(t, e, "there is no "+e.program+" on this machine; on Debian: apt-get install "+e.packages)
+	return place{}
+}
+
+// missing ends the test: by skipping it, or by failing it where e is required.
+func (m machine) missing(t testing.TB, e engine, reason string) {
+	t.Helper()
+	if m.requires(e.name) {
+		t.Fatal(reason)
+	}
+	t.Skip(reason)
+}

@@ -1,0 +1,132 @@
+package realtest
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+)
+
+// nobody is who servers run as where the tests run as root: servers refuse root.
+const nobody = 65534
+
+// home is a server's directory, removed with all who work in it when it is
+// closed or when the test binary has ended.
+type home struct {
+	dir   string
+	as    *syscall.Credential // nil: as oneself
+	owner *os.File            // locked as long as the test binary lives
+	guard *exec.Cmd
+	hold  io.Closer // the watchdog waits for its end
+}
+
+// prefix of all homes; the rest of the name is random.
+const prefix = "semel-realtest-"
+
+// lockName is the file in a home that its owner keeps locked.
+const lockName = "owner"
+
+// newHome makes a directory that the server's user may write to.
+func newHome() (*home, error) {
+	base := baseDir()
+	removeStale(base)
+	dir, err := os.MkdirTemp(base, prefix)
+	if err != nil {
+		return nil, fmt.Errorf("make directory: %w", err)
+	}
+	h := &home{dir: dir}
+	if os.Geteuid() == 0 {
+		h.as = &syscall.Credential{Uid: nobody, Gid: nobody}
+		if err := os.Chown(dir, nobody, nobody); err != nil {
+			return nil, fmt.Errorf("give directory away: %w", err)
+		}
+	}
+	if h.owner, err = own(dir); err != nil {
+		return nil, err
+	}
+	return h, h.watch()
+}
+
+// baseDir is the usual directory for temporary files, or /tmp where another user
+// could not reach into the usual one.
+func baseDir() string {
+	base := os.TempDir()
+	if os.Geteuid() != 0 {
+		return base
+	}
+	for dir := base; ; dir = filepath.Dir(dir) {
+		if info, err := os.Stat(dir); err != nil || info.Mode().Perm()&0o001 == 0 {
+			return "/tmp"
+		}
+		if dir == filepath.Dir(dir) {
+			return base
+		}
+	}
+}
+
+// own locks a file in dir for the life of this process. It gets its name only
+// when it is locked, so nobody takes a new home for a stale one.
+func own(dir string) (*os.File, error) {
+	f, err := os.Create(filepath.Join(dir, lockName+".new"))
+	if err != nil {
+		return nil, fmt.Errorf("create lock: %w", err)
+	}
+	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		return nil, errors.Join(fmt.Errorf("lock directory: %w", err), f.Close())
+	}
+	if err := os.Rename(f.Name(), filepath.Join(dir, lockName)); err != nil {
+		return nil, errors.Join(fmt.Errorf("name lock: %w", err), f.Close())
+	}
+	return f, nil
+}
+
+// removeStale removes homes whose owner has ended and whose watchdog did not
+// come to it.
+func removeStale(base string) {
+	locks, _ := filepath.Glob(filepath.Join(base, prefix+"*", lockName))
+	for _, name := range locks {
+		f, err := os.Open(name)
+		if err != nil {
+			continue
+		}
+		if syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) == nil {
+			_ = os.RemoveAll(filepath.Dir(name)) // another user's stays
+		}
+		f.Close()
+	}
+}
+
+// file is a path in the home.
+func (h *home) file(name string) string { return filepath.Join(h.dir, name) }
+
+// write puts a file into the home that the server's user can read.
+func (h *home) write(name, text string) error {
+	path := h.file(name)
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		return fmt.Errorf("write %s: %w", name, err)
+	}
+	if h.as == nil {
+		return nil
+	}
+	if err := os.Chown(path, nobody, nobody); err != nil {
+		return fmt.Errorf("give %s away: %w", name, err)
+	}
+	return nil
+}
+
+// tail is the end of a log, 2 kB of it at most.
+func tail(name string) string {
+	const most = 2048
+	text, err := os.ReadFile(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "(no log)"
+	}
+	if err != nil {
+		return err.Error()
+	}
+	return string(text[max(0, len(text)-most):])
+}
