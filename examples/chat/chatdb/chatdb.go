@@ -9,34 +9,18 @@ package chatdb
 import (
 	"context"
 	"crypto/rand"
-	"database/sql"
-	_ "embed"
 	"errors"
 	"fmt"
 	"strings"
 	"time"
 )
 
-//go:embed schema.sql
-var schema string
-
-// Querier reads. Both *sql.DB and *sql.Tx are one.
-type Querier interface {
-	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
-	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
-}
-
-var (
-	_ Querier = (*sql.DB)(nil)
-	_ Querier = (*sql.Tx)(nil)
-)
-
 // ErrNotFound says that there is no such row.
 var ErrNotFound = errors.New("chatdb: not found")
 
 // MigrateTx creates what is missing of the tables.
-func MigrateTx(ctx context.Context, tx *sql.Tx) error {
-	if _, err := tx.ExecContext(ctx, schema); err != nil {
+func MigrateTx(ctx context.Context, tx Tx) error {
+	if err := tx.Exec(ctx, tx.dialect().schema); err != nil {
 		return fmt.Errorf("create tables: %w", err)
 	}
 	return nil
@@ -52,12 +36,9 @@ func now() time.Time { return time.UnixMicro(time.Now().UnixMicro()).UTC() }
 func timeOf(micros int64) time.Time { return time.UnixMicro(micros).UTC() }
 
 // keyColumn is a nullable key.
-func keyColumn(key string) sql.NullString { return sql.NullString{String: key, Valid: key != ""} }
-
-// notFound turns the driver's word for no rows into ours.
-func notFound(err error) error {
-	if errors.Is(err, sql.ErrNoRows) {
-		return ErrNotFound
+func keyColumn(key string) *string {
+	if key == "" {
+		return nil
 	}
-	return err
+	return &key
 }

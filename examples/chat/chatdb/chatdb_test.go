@@ -14,18 +14,19 @@ import (
 )
 
 // open returns a new database with the chat's tables and users 1 to n.
-func open(t *testing.T, n int) *sql.DB {
+func open(t *testing.T, n int) chatdb.DB {
 	t.Helper()
-	db, err := sql.Open("sqlite", "file:"+filepath.Join(t.TempDir(), "chat.db")+"?_txlock=immediate")
+	file, err := sql.Open("sqlite", "file:"+filepath.Join(t.TempDir(), "chat.db")+"?_txlock=immediate")
 	if err != nil {
 		t.Fatal(err)
 	}
+	db := chatdb.SQLite(file)
 	t.Cleanup(func() { _ = db.Close() })
 	for range 2 { // again is fine
-		inTx(t, db, func(ctx context.Context, tx *sql.Tx) error { return chatdb.MigrateTx(ctx, tx) })
+		inTx(t, db, chatdb.MigrateTx)
 	}
 	for i := range n {
-		inTx(t, db, func(ctx context.Context, tx *sql.Tx) error {
+		inTx(t, db, func(ctx context.Context, tx chatdb.Tx) error {
 			_, err := chatdb.AddUserTx(ctx, tx, "somebody", []byte{byte(i)})
 			return err
 		})
@@ -34,25 +35,25 @@ func open(t *testing.T, n int) *sql.DB {
 }
 
 // inTx runs fn in a transaction that commits.
-func inTx(t *testing.T, db *sql.DB, fn func(ctx context.Context, tx *sql.Tx) error) {
+func inTx(t *testing.T, db chatdb.DB, fn func(ctx context.Context, tx chatdb.Tx) error) {
 	t.Helper()
-	tx, err := db.BeginTx(t.Context(), nil)
+	tx, err := db.Begin(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = tx.Rollback() }()
+	defer func() { _ = tx.Rollback(t.Context()) }()
 	if err := fn(t.Context(), tx); err != nil {
 		t.Fatal(err)
 	}
-	if err := tx.Commit(); err != nil {
+	if err := tx.Commit(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 }
 
-func create(t *testing.T, db *sql.DB, n chatdb.NewGroup) chatdb.Group {
+func create(t *testing.T, db chatdb.DB, n chatdb.NewGroup) chatdb.Group {
 	t.Helper()
 	var g chatdb.Group
-	inTx(t, db, func(ctx context.Context, tx *sql.Tx) (err error) {
+	inTx(t, db, func(ctx context.Context, tx chatdb.Tx) (err error) {
 		g, err = chatdb.CreateGroupTx(ctx, tx, n)
 		return err
 	})
@@ -91,11 +92,11 @@ func TestGroupReadsBackAsItWasCreated(t *testing.T) {
 func TestUnknownMembersAreNamed(t *testing.T) {
 	t.Parallel()
 	db := open(t, 1)
-	tx, err := db.BeginTx(t.Context(), nil)
+	tx, err := db.Begin(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = tx.Rollback() }()
+	defer func() { _ = tx.Rollback(t.Context()) }()
 	_, err = chatdb.CreateGroupTx(t.Context(), tx, chatdb.NewGroup{OwnerID: 1, Name: "g", Members: []int64{9, 1, 7, 9}})
 	var unknown *chatdb.UnknownUsersError
 	if !errors.As(err, &unknown) || !cmp.Equal(unknown.IDs, []int64{7, 9}) {
@@ -108,7 +109,7 @@ func TestGroupIsFoundByItsKeyOnly(t *testing.T) {
 	db := open(t, 3)
 	create(t, db, chatdb.NewGroup{OwnerID: 1, Name: "twin"})
 	made := create(t, db, chatdb.NewGroup{OwnerID: 1, Name: "twin", Members: []int64{2}, Key: "k"})
-	inTx(t, db, func(ctx context.Context, tx *sql.Tx) error {
+	inTx(t, db, func(ctx context.Context, tx chatdb.Tx) error {
 		return chatdb.AddMembersTx(ctx, tx, made.ID, []int64{2, 3})
 	})
 	got, err := chatdb.GroupByCreation(t.Context(), db, 1, "k")
@@ -134,11 +135,11 @@ func TestOneKeyOfAnOwnerHasOneGroup(t *testing.T) {
 	db := open(t, 2)
 	create(t, db, chatdb.NewGroup{OwnerID: 1, Name: "a", Key: "k"})
 	create(t, db, chatdb.NewGroup{OwnerID: 2, Name: "a", Key: "k"})
-	tx, err := db.BeginTx(t.Context(), nil)
+	tx, err := db.Begin(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = tx.Rollback() }()
+	defer func() { _ = tx.Rollback(t.Context()) }()
 	if _, err := chatdb.CreateGroupTx(t.Context(), tx, chatdb.NewGroup{OwnerID: 1, Name: "b", Key: "k"}); err == nil {
 		t.Error("a second group under the key was let in")
 	}
@@ -150,7 +151,7 @@ func TestMessagesAreNumberedWithoutGaps(t *testing.T) {
 	one := create(t, db, chatdb.NewGroup{OwnerID: 1, Name: "one"})
 	two := create(t, db, chatdb.NewGroup{OwnerID: 1, Name: "two"})
 	send := func(n chatdb.NewMessage) (m chatdb.Message) {
-		inTx(t, db, func(ctx context.Context, tx *sql.Tx) (err error) {
+		inTx(t, db, func(ctx context.Context, tx chatdb.Tx) (err error) {
 			m, err = chatdb.SendMessageTx(ctx, tx, n)
 			return err
 		})

@@ -2,8 +2,6 @@ package chatdb
 
 import (
 	"context"
-	"database/sql"
-	"encoding/json"
 	"fmt"
 	"time"
 )
@@ -19,14 +17,12 @@ type Group struct {
 	CreatedAt      time.Time `json:"created_at"`
 }
 
-// groupsQuery reads groups with their members as a JSON list; %s chooses which.
+// groupsQuery reads groups, a row for each member; %s chooses which groups.
 const groupsQuery = `
-select g.id, g.name, g.owner_id, c.id, g.created_at,
-  (select json_group_array(user_id) from
-    (select user_id from memberships m where m.group_id = g.id and m.founding >= ? order by user_id))
-from groups g join conversations c on c.group_id = g.id
-where %s
-order by g.created_at, g.id`
+select g.id, g.name, g.owner_id, c.id, g.created_at, m.user_id
+from groups g join conversations c on c.group_id = g.id join memberships m on m.group_id = g.id
+where m.founding >= $1 and %s
+order by g.created_at, g.id, m.user_id`
 
 // anyMember and foundingMember say which members a read asks for.
 const (
@@ -36,20 +32,20 @@ const (
 
 // GroupByID finds a group as it is now, or says ErrNotFound.
 func GroupByID(ctx context.Context, q Querier, id string) (Group, error) {
-	return oneGroup(ctx, q, `g.id = ?`, anyMember, id)
+	return oneGroup(ctx, q, `g.id = $2`, anyMember, id)
 }
 
 // GroupByCreation finds the group that the owner created under a key, as it was
 // when it was created, or says ErrNotFound. Only groups created with a key that
 // is kept are found, never one that merely looks alike.
 func GroupByCreation(ctx context.Context, q Querier, owner int64, key string) (Group, error) {
-	return oneGroup(ctx, q, `g.owner_id = ? and g.creation_key = ?`, foundingMember, owner, key)
+	return oneGroup(ctx, q, `g.owner_id = $2 and g.creation_key = $3`, foundingMember, owner, key)
 }
 
 // GroupsOf lists the groups a user is a member of, oldest first.
 func GroupsOf(ctx context.Context, q Querier, user int64) ([]Group, error) {
 	return readGroups(ctx, q,
-		`exists (select 1 from memberships m where m.group_id = g.id and m.user_id = ?)`, anyMember, user)
+		`exists (select 1 from memberships own where own.group_id = g.id and own.user_id = $2)`, anyMember, user)
 }
 
 func oneGroup(ctx context.Context, q Querier, where string, founding int, args ...any) (Group, error) {
@@ -64,18 +60,26 @@ func oneGroup(ctx context.Context, q Querier, where string, founding int, args .
 }
 
 func readGroups(ctx context.Context, q Querier, where string, founding int, args ...any) ([]Group, error) {
-	rows, err := q.QueryContext(ctx, fmt.Sprintf(groupsQuery, where), append([]any{founding}, args...)...)
+	rows, err := q.Query(ctx, fmt.Sprintf(groupsQuery, where), append([]any{founding}, args...)...)
 	if err != nil {
 		return nil, fmt.Errorf("select groups: %w", err)
 	}
-	defer func() { _ = rows.Close() }()
+	defer rows.Close()
 	groups := []Group{}
 	for rows.Next() {
-		g, err := scanGroup(rows)
-		if err != nil {
-			return nil, err
+		var (
+			g               Group
+			created, member int64
+		)
+		if err := rows.Scan(&g.ID, &g.Name, &g.OwnerID, &g.ConversationID, &created, &member); err != nil {
+			return nil, fmt.Errorf("scan group: %w", err)
 		}
-		groups = append(groups, g)
+		if len(groups) == 0 || groups[len(groups)-1].ID != g.ID {
+			g.CreatedAt = timeOf(created)
+			groups = append(groups, g)
+		}
+		last := &groups[len(groups)-1]
+		last.Members = append(last.Members, member)
 	}
 	if err := rows.Err(); err != nil {
 		return nil, fmt.Errorf("read groups: %w", err)
@@ -83,27 +87,11 @@ func readGroups(ctx context.Context, q Querier, where string, founding int, args
 	return groups, nil
 }
 
-func scanGroup(rows *sql.Rows) (Group, error) {
-	var (
-		g       Group
-		created int64
-		members []byte
-	)
-	if err := rows.Scan(&g.ID, &g.Name, &g.OwnerID, &g.ConversationID, &created, &members); err != nil {
-		return Group{}, fmt.Errorf("scan group: %w", err)
-	}
-	if err := json.Unmarshal(members, &g.Members); err != nil {
-		return Group{}, fmt.Errorf("decode members: %w", err)
-	}
-	g.CreatedAt = timeOf(created)
-	return g, nil
-}
-
 // IsMember reports whether a user belongs to a group.
 func IsMember(ctx context.Context, q Querier, group string, user int64) (bool, error) {
 	var found bool
-	err := q.QueryRowContext(ctx,
-		`select exists (select 1 from memberships where group_id = ? and user_id = ?)`, group, user).Scan(&found)
+	err := q.QueryRow(ctx,
+		`select exists (select 1 from memberships where group_id = $1 and user_id = $2)`, group, user).Scan(&found)
 	if err != nil {
 		return false, fmt.Errorf("select membership: %w", err)
 	}

@@ -2,7 +2,6 @@ package chatdb
 
 import (
 	"context"
-	"database/sql"
 	"fmt"
 	"time"
 )
@@ -33,36 +32,41 @@ const messageColumns = `
 select m.id, m.seq, m.group_id, m.author_id, u.name, m.text, m.created_at
 from messages m join users u on u.id = m.author_id `
 
-// SendMessageTx adds a message with the next number of its group. The
-// transaction must be one that writes alone, as SQLite's immediate ones do.
-func SendMessageTx(ctx context.Context, tx *sql.Tx, n NewMessage) (Message, error) {
+// SendMessageTx adds a message with the next number of its group. Until the
+// transaction ends, nobody else adds one to the same group.
+func SendMessageTx(ctx context.Context, tx Tx, n NewMessage) (Message, error) {
+	var group string
+	lock := `select id from groups where id = $1` + tx.dialect().lockRow
+	if err := tx.QueryRow(ctx, lock, n.GroupID).Scan(&group); err != nil {
+		return Message{}, fmt.Errorf("lock group: %w", err)
+	}
 	id := newID("msg")
-	_, err := tx.ExecContext(ctx, `
+	err := tx.Exec(ctx, `
 insert into messages (id, group_id, seq, author_id, text, created_at, sending_key)
-select ?1, ?2, coalesce(max(seq), 0) + 1, ?3, ?4, ?5, ?6 from messages where group_id = ?2`,
+values ($1, $2, (select coalesce(max(seq), 0) + 1 from messages where group_id = $2), $3, $4, $5, $6)`,
 		id, n.GroupID, n.AuthorID, n.Text, now().UnixMicro(), keyColumn(n.Key))
 	if err != nil {
 		return Message{}, fmt.Errorf("insert message: %w", err)
 	}
-	return scanMessage(tx.QueryRowContext(ctx, messageColumns+`where m.id = ?`, id))
+	return scanMessage(tx.QueryRow(ctx, messageColumns+`where m.id = $1`, id))
 }
 
 // MessageBySending finds the message that an author sent under a key, or says
 // ErrNotFound.
 func MessageBySending(ctx context.Context, q Querier, author int64, key string) (Message, error) {
-	return scanMessage(q.QueryRowContext(ctx,
-		messageColumns+`where m.author_id = ? and m.sending_key = ?`, author, key))
+	return scanMessage(q.QueryRow(ctx,
+		messageColumns+`where m.author_id = $1 and m.sending_key = $2`, author, key))
 }
 
 // MessagesAfter lists at most limit messages of a group with numbers above
 // after, in order.
 func MessagesAfter(ctx context.Context, q Querier, group string, after int64, limit int) ([]Message, error) {
-	rows, err := q.QueryContext(ctx,
-		messageColumns+`where m.group_id = ? and m.seq > ? order by m.seq limit ?`, group, after, limit)
+	rows, err := q.Query(ctx,
+		messageColumns+`where m.group_id = $1 and m.seq > $2 order by m.seq limit $3`, group, after, limit)
 	if err != nil {
 		return nil, fmt.Errorf("select messages: %w", err)
 	}
-	defer func() { _ = rows.Close() }()
+	defer rows.Close()
 	messages := []Message{}
 	for rows.Next() {
 		m, err := scanMessage(rows)
@@ -77,14 +81,14 @@ func MessagesAfter(ctx context.Context, q Querier, group string, after int64, li
 	return messages, nil
 }
 
-func scanMessage(row interface{ Scan(dest ...any) error }) (Message, error) {
+func scanMessage(row Row) (Message, error) {
 	var (
 		m       Message
 		created int64
 	)
 	err := row.Scan(&m.ID, &m.Seq, &m.GroupID, &m.AuthorID, &m.Author, &m.Text, &created)
 	if err != nil {
-		return Message{}, fmt.Errorf("read message: %w", notFound(err))
+		return Message{}, fmt.Errorf("read message: %w", err)
 	}
 	m.CreatedAt = timeOf(created)
 	return m, nil

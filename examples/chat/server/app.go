@@ -4,26 +4,23 @@ package server
 
 import (
 	"context"
-	"database/sql"
 	"fmt"
 	"log/slog"
 	"net/http"
 
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/examples/chat/chatdb"
-	"github.com/semelgo/semel/store"
-	"github.com/semelgo/semel/store/sqlite"
 )
 
 // app is one server over its databases.
 type app struct {
 	config     config
 	log        *slog.Logger
-	domain     *sql.DB // the chat's own tables
-	recordsDB  *sql.DB // the records; the same as domain unless they live apart
+	domain     *database // the chat's own tables
+	records    *database // the records; the same as domain unless they live apart
 	transact   transactFunc
 	create     createFunc
-	engine     *semel.Engine[*sql.Tx]
+	engine     *semel.Engine[chatdb.Tx]
 	operations operations
 	handler    http.Handler
 }
@@ -44,11 +41,10 @@ func open(ctx context.Context, c config, log *slog.Logger, to seams) (*app, erro
 }
 
 func (s *app) assemble(to seams) (err error) {
-	s.transact = through(to.Domain, transaction(s.domain))
+	s.transact = through(to.Domain, transaction(s.domain.DB))
 	s.create = through(to.Create, chatdb.CreateGroupTx)
 	s.operations = newOperations(s.config, probes{s.domain})
-	records := through(to.Records, store.TxStore[*sql.Tx](sqlite.New(s.recordsDB)))
-	s.engine, err = semel.New(records, semel.Options{
+	s.engine, err = semel.New(through(to.Records, s.records.store), semel.Options{
 		Observer:   through(to.Observer, semel.SlogObserver(s.log)),
 		Operations: []semel.Declared{s.operations.createGroup, s.operations.sendMessage},
 	})

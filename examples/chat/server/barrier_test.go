@@ -2,7 +2,6 @@ package server_test
 
 import (
 	"context"
-	"database/sql"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -48,7 +47,7 @@ func (b *barrier) await(t *testing.T) {
 // inHandler holds a creation in its transaction.
 func (b *barrier) inHandler() server.Seams {
 	return server.Seams{Create: func(next server.CreateFunc) server.CreateFunc {
-		return func(ctx context.Context, tx *sql.Tx, n chatdb.NewGroup) (chatdb.Group, error) {
+		return func(ctx context.Context, tx chatdb.Tx, n chatdb.NewGroup) (chatdb.Group, error) {
 			b.entered.Add(1)
 			b.pass()
 			return next(ctx, tx, n)
@@ -60,16 +59,16 @@ func (b *barrier) inHandler() server.Seams {
 // transaction, when it holds nothing but its lease.
 func (b *barrier) beforeTransaction() server.Seams {
 	to := server.Seams{
-		Records: func(s store.TxStore[*sql.Tx]) store.TxStore[*sql.Tx] { return barrierStore{s, b} },
+		Records: func(s store.TxStore[chatdb.Tx]) store.TxStore[chatdb.Tx] { return barrierStore{s, b} },
 		Domain: func(next server.TransactFunc) server.TransactFunc {
-			return func(ctx context.Context, fn func(context.Context, *sql.Tx) error) error {
+			return func(ctx context.Context, fn func(context.Context, chatdb.Tx) error) error {
 				b.pass()
 				return next(ctx, fn)
 			}
 		},
 	}
 	to.Create = func(next server.CreateFunc) server.CreateFunc {
-		return func(ctx context.Context, tx *sql.Tx, n chatdb.NewGroup) (chatdb.Group, error) {
+		return func(ctx context.Context, tx chatdb.Tx, n chatdb.NewGroup) (chatdb.Group, error) {
 			b.entered.Add(1)
 			return next(ctx, tx, n)
 		}
@@ -78,13 +77,13 @@ func (b *barrier) beforeTransaction() server.Seams {
 }
 
 type barrierStore struct {
-	store.TxStore[*sql.Tx]
+	store.TxStore[chatdb.Tx]
 
 	b *barrier
 }
 
 func (s barrierStore) Atomic(ctx context.Context, id store.ID, hold bool,
-	run func(context.Context, *sql.Tx, store.Standing) (*store.Change, error),
+	run func(context.Context, chatdb.Tx, store.Standing) (*store.Change, error),
 ) (store.Verdict, error) {
 	if !hold {
 		s.b.pass()

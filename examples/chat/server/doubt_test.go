@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/semelgo/semel/examples/chat/chatdb"
 	"github.com/semelgo/semel/examples/chat/server"
 )
 
@@ -25,8 +26,8 @@ var errUndone = errors.New("undone")
 
 func (c *commits) seams() server.Seams {
 	return server.Seams{Domain: func(next server.TransactFunc) server.TransactFunc {
-		return func(ctx context.Context, fn func(context.Context, *sql.Tx) error) error {
-			err := next(ctx, func(ctx context.Context, tx *sql.Tx) error {
+		return func(ctx context.Context, fn func(context.Context, chatdb.Tx) error) error {
+			err := next(ctx, func(ctx context.Context, tx chatdb.Tx) error {
 				err := fn(ctx, tx)
 				if err == nil && c.lost.Load() && !c.applied.Load() {
 					return errUndone

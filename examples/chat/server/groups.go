@@ -2,7 +2,6 @@ package server
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"net/http"
 
@@ -39,7 +38,7 @@ func decodeGroup(r *http.Request) (groupRequest, error) {
 
 func (s *app) runCreateGroup(ctx context.Context, c semel.Call, in groupRequest) (chatdb.Group, bool, error) {
 	n := chatdb.NewGroup{OwnerID: userIn(ctx).ID, Name: in.Name, Members: in.Members}
-	return once(ctx, s, c, func(ctx context.Context, tx *sql.Tx) (chatdb.Group, error) {
+	return once(ctx, s, c, func(ctx context.Context, tx chatdb.Tx) (chatdb.Group, error) {
 		if s.config.mode == modeApart {
 			n.Key = c.Key()
 			// Somebody may have said by mistake that nothing happened.
@@ -87,7 +86,7 @@ func (s *app) addMembers(r *http.Request) (any, error) {
 	if p := readObject(r, usersField(fieldMembers, maxMembers, &users)); p != nil {
 		return nil, p
 	}
-	err = s.transact(r.Context(), func(ctx context.Context, tx *sql.Tx) (err error) {
+	err = s.transact(r.Context(), func(ctx context.Context, tx chatdb.Tx) (err error) {
 		if err := chatdb.AddMembersTx(ctx, tx, g.ID, users); err != nil {
 			return err
 		}

@@ -2,7 +2,6 @@ package server
 
 import (
 	"context"
-	"database/sql"
 	"net/http"
 	"time"
 )
@@ -16,9 +15,8 @@ func (s *app) healthy(w http.ResponseWriter, _ *http.Request) {
 func (s *app) ready(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithTimeout(r.Context(), 2*time.Second)
 	defer cancel()
-	for _, db := range []*sql.DB{s.domain, s.recordsDB} {
-		var one int
-		if err := db.QueryRowContext(ctx, "select 1 from sqlite_schema limit 1").Scan(&one); err != nil {
+	for _, db := range []*database{s.domain, s.records} {
+		if err := db.Ping(ctx); err != nil {
 			s.refuse(w, r, err)
 			return
 		}

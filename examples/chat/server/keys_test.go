@@ -2,7 +2,6 @@ package server_test
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"net/http"
 	"slices"
@@ -152,7 +151,7 @@ func failing(outer func(server.CreateFunc) server.CreateFunc, broken *atomic.Boo
 		if outer != nil {
 			next = outer(next)
 		}
-		return func(ctx context.Context, tx *sql.Tx, n chatdb.NewGroup) (chatdb.Group, error) {
+		return func(ctx context.Context, tx chatdb.Tx, n chatdb.NewGroup) (chatdb.Group, error) {
 			g, err := next(ctx, tx, n)
 			if broken.Load() {
 				return g, errDisk

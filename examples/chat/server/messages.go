@@ -2,7 +2,6 @@ package server
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"net/http"
@@ -48,7 +47,7 @@ func (s *app) decodeMessage(r *http.Request) (messageRequest, error) {
 
 func (s *app) runSendMessage(ctx context.Context, c semel.Call, in messageRequest) (chatdb.Message, bool, error) {
 	n := chatdb.NewMessage{GroupID: in.GroupID, AuthorID: userIn(ctx).ID, Text: in.Text}
-	return once(ctx, s, c, func(ctx context.Context, tx *sql.Tx) (chatdb.Message, error) {
+	return once(ctx, s, c, func(ctx context.Context, tx chatdb.Tx) (chatdb.Message, error) {
 		if s.config.mode == modeApart {
 			n.Key = c.Key()
 			if m, err := chatdb.MessageBySending(ctx, tx, n.AuthorID, n.Key); !errors.Is(err, chatdb.ErrNotFound) {

@@ -2,7 +2,6 @@ package server
 
 import (
 	"context"
-	"database/sql"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -12,19 +11,19 @@ import (
 )
 
 // txFunc does the domain's part of an operation in a transaction.
-type txFunc[T any] func(ctx context.Context, tx *sql.Tx) (T, error)
+type txFunc[T any] func(ctx context.Context, tx chatdb.Tx) (T, error)
 
 // once runs fn once for the call: in the record's own transaction, or, when the
 // records live in another file, in one of the chat's database.
 func once[T any](ctx context.Context, s *app, c semel.Call, fn txFunc[T]) (T, bool, error) {
 	if s.config.mode != modeApart {
-		return semel.DoTx(ctx, s.engine, c, func(ctx context.Context, tx *sql.Tx) (T, error) {
+		return semel.DoTx(ctx, s.engine, c, func(ctx context.Context, tx chatdb.Tx) (T, error) {
 			v, err := fn(ctx, tx)
 			return v, proven(err)
 		})
 	}
 	return semel.Do(ctx, s.engine, c, func(ctx context.Context) (v T, err error) {
-		err = s.transact(ctx, func(ctx context.Context, tx *sql.Tx) error {
+		err = s.transact(ctx, func(ctx context.Context, tx chatdb.Tx) error {
 			v, err = fn(ctx, tx)
 			return err
 		})
@@ -66,30 +65,23 @@ func unknownMember(e *chatdb.UnknownUsersError) *semel.Failure {
 var errCommit = errors.New("commit")
 
 // transaction returns what runs a function in one transaction of db. Any error
-// but errCommit means that nothing was committed and nothing will be. SQLite has
-// one write lock, so callers queue for it here, where it costs no connection.
-func transaction(db *sql.DB) transactFunc {
-	turn := make(chan struct{}, 1)
-	return func(ctx context.Context, fn func(ctx context.Context, tx *sql.Tx) error) error {
-		select {
-		case turn <- struct{}{}:
-			defer func() { <-turn }()
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		}
-		// A caller that hangs up must not turn a commit into a question.
-		tx, err := db.BeginTx(context.WithoutCancel(ctx), nil)
+// but errCommit means that nothing was committed and nothing will be.
+func transaction(db chatdb.DB) transactFunc {
+	return func(ctx context.Context, fn func(ctx context.Context, tx chatdb.Tx) error) error {
+		tx, err := db.Begin(ctx)
 		if err != nil {
 			return fmt.Errorf("begin: %w", err)
 		}
-		defer func() { _ = tx.Rollback() }() // does nothing after the commit
+		// A caller that hangs up must not turn a commit into a question.
+		lasting := context.WithoutCancel(ctx)
+		defer func() { _ = tx.Rollback(lasting) }() // does nothing after the commit
 		if err := fn(ctx, tx); err != nil {
 			return err
 		}
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		if err := tx.Commit(); err != nil {
+		if err := tx.Commit(lasting); err != nil {
 			return fmt.Errorf("%w: %w", errCommit, err)
 		}
 		return nil

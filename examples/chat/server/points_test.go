@@ -5,7 +5,6 @@ package server_test
 import (
 	"bufio"
 	"context"
-	"database/sql"
 	"fmt"
 	"net/http"
 	"os"
@@ -77,7 +76,7 @@ func tell(line string) { _, _ = fmt.Fprintln(os.Stdout, line) }
 // seams puts the points into a server.
 func (p *points) seams() server.Seams {
 	return server.Seams{
-		Records:  func(s store.TxStore[*sql.Tx]) store.TxStore[*sql.Tx] { return pointStore{s, p} },
+		Records:  func(s store.TxStore[chatdb.Tx]) store.TxStore[chatdb.Tx] { return pointStore{s, p} },
 		Domain:   p.domain,
 		Create:   p.create,
 		Edge:     p.edge,
@@ -87,7 +86,7 @@ func (p *points) seams() server.Seams {
 
 // pointStore is a store with the points of its writes.
 type pointStore struct {
-	store.TxStore[*sql.Tx]
+	store.TxStore[chatdb.Tx]
 
 	p *points
 }
@@ -107,7 +106,7 @@ func (s pointStore) Swap(ctx context.Context, changes []store.Change) ([]store.S
 }
 
 func (s pointStore) Atomic(ctx context.Context, id store.ID, hold bool,
-	run func(context.Context, *sql.Tx, store.Standing) (*store.Change, error),
+	run func(context.Context, chatdb.Tx, store.Standing) (*store.Change, error),
 ) (store.Verdict, error) {
 	if hold { // inline: the right to create the record is the claim
 		s.p.pass(beforeClaim)
@@ -116,7 +115,7 @@ func (s pointStore) Atomic(ctx context.Context, id store.ID, hold bool,
 	// over. What protects is the fence alone.
 	ctx = context.WithoutCancel(ctx)
 	verdict, err := s.TxStore.Atomic(ctx, id, hold,
-		func(ctx context.Context, tx *sql.Tx, stands store.Standing) (*store.Change, error) {
+		func(ctx context.Context, tx chatdb.Tx, stands store.Standing) (*store.Change, error) {
 			if hold && !stands.Busy {
 				s.p.pass(afterClaim)
 			}
@@ -136,8 +135,8 @@ func (s pointStore) Atomic(ctx context.Context, id store.ID, hold bool,
 // domain has the points of the chat's own transactions, which are those that
 // matter when the records live in another file.
 func (p *points) domain(next server.TransactFunc) server.TransactFunc {
-	return func(ctx context.Context, fn func(context.Context, *sql.Tx) error) error {
-		err := next(ctx, func(ctx context.Context, tx *sql.Tx) error {
+	return func(ctx context.Context, fn func(context.Context, chatdb.Tx) error) error {
+		err := next(ctx, func(ctx context.Context, tx chatdb.Tx) error {
 			err := fn(ctx, tx)
 			if err == nil {
 				p.pass(beforeCommit)
@@ -153,7 +152,7 @@ func (p *points) domain(next server.TransactFunc) server.TransactFunc {
 
 // create is in the handler, when it has written all it writes.
 func (p *points) create(next server.CreateFunc) server.CreateFunc {
-	return func(ctx context.Context, tx *sql.Tx, n chatdb.NewGroup) (chatdb.Group, error) {
+	return func(ctx context.Context, tx chatdb.Tx, n chatdb.NewGroup) (chatdb.Group, error) {
 		g, err := next(ctx, tx, n)
 		p.pass(inHandler)
 		return g, err

@@ -14,7 +14,7 @@ func TestReadyAsksBothDatabases(t *testing.T) {
 	t.Parallel()
 	for name, lose := range map[string]func(*app) error{
 		"domain":  func(s *app) error { return s.domain.Close() },
-		"records": func(s *app) error { return s.recordsDB.Close() },
+		"records": func(s *app) error { return s.records.Close() },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

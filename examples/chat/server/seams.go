@@ -2,7 +2,6 @@ package server
 
 import (
 	"context"
-	"database/sql"
 	"net/http"
 
 	"github.com/semelgo/semel"
@@ -14,7 +13,7 @@ import (
 // in between: a watcher, a barrier, an end. The zero value puts nothing.
 type seams struct {
 	// Records wraps the store of the records.
-	Records func(store.TxStore[*sql.Tx]) store.TxStore[*sql.Tx]
+	Records func(store.TxStore[chatdb.Tx]) store.TxStore[chatdb.Tx]
 	// Domain wraps the transactions of the chat's own database.
 	Domain func(transactFunc) transactFunc
 	// Create wraps what creates a group inside its transaction.
@@ -27,9 +26,9 @@ type seams struct {
 
 type (
 	// transactFunc runs a function in one transaction of the chat's database.
-	transactFunc func(ctx context.Context, fn func(ctx context.Context, tx *sql.Tx) error) error
+	transactFunc func(ctx context.Context, fn func(ctx context.Context, tx chatdb.Tx) error) error
 	// createFunc is chatdb.CreateGroupTx.
-	createFunc func(ctx context.Context, tx *sql.Tx, n chatdb.NewGroup) (chatdb.Group, error)
+	createFunc func(ctx context.Context, tx chatdb.Tx, n chatdb.NewGroup) (chatdb.Group, error)
 )
 
 // through returns v as the seam, if there is one, makes it.

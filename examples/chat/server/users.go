@@ -2,7 +2,6 @@ package server
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"net/http"
 	"strconv"
@@ -29,7 +28,7 @@ func (s *app) addUser(r *http.Request) (any, error) {
 	}
 	token, hash := newToken()
 	added := newUser{Token: token}
-	err := s.transact(r.Context(), func(ctx context.Context, tx *sql.Tx) (err error) {
+	err := s.transact(r.Context(), func(ctx context.Context, tx chatdb.Tx) (err error) {
 		added.User, err = chatdb.AddUserTx(ctx, tx, name, hash)
 		return err
 	})

@@ -1,0 +1,34 @@
+package server
+
+import (
+	"context"
+	"errors"
+
+	"github.com/semelgo/semel/examples/chat/chatdb"
+	"github.com/semelgo/semel/migrate"
+	"github.com/semelgo/semel/store/sqlite"
+)
+
+// openSQLite opens a file.
+func openSQLite(path string) (*database, error) {
+	db, err := sqlite.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	return &database{
+		DB: chatdb.SQLite(db), name: path,
+		store:   records(sqlite.New(db), chatdb.OnSQLite),
+		migrate: func(ctx context.Context) error { return migrate.SQLite(ctx, db) },
+	}, nil
+}
+
+// isBusy tells whether somebody else's lock was in the way for as long as SQLite
+// itself waits for it.
+func isBusy(err error) bool {
+	const busy, primary = 5, 0xff
+	e, ok := errors.AsType[interface {
+		error
+		Code() int
+	}](err)
+	return ok && e.Code()&primary == busy
+}
