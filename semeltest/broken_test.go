@@ -110,7 +110,7 @@ func TestEveryPartHasABrokenStore(t *testing.T) {
 		tried[part] = true
 	}
 	for _, part := range []string{
-		"Swap", "Heartbeat", "Fields", "Batch", "Get", "Time", "Scan", "Purge", "Audit",
+		"Swap", "Heartbeat", "Fields", "Batch", "Get", "Time", "Scan", "Purge", "Audit", "Counts",
 		"Atomic", "Savepoint", "Hold", "SwapTx", "Edge", "EdgeTx", "Model", "Race", "RaceTx", "Lost", "KthCall", "Storm",
 	} {
 		if !tried[part] {

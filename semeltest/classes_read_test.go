@@ -70,6 +70,23 @@ func readClasses() []class {
 		{"a purge that takes InProgress", "Purge/Unfinished", purgesUnfinished},
 		{"a purge before the time", "Purge/NotYet", purgesEarly},
 		{"a second note for a second ask", "Audit/Once", notesTwice},
+		{"a count of all that will expire", "Counts/Purgeable", func(h *hooked) {
+			h.count = func(r store.Record, c *store.Count) {
+				if r.Expire > 0 {
+					c.Purgeable++
+				}
+			}
+		}},
+		{"a count in which no task is overdue", "Counts/Overdue", func(h *hooked) {
+			h.count = func(r store.Record, c *store.Count) {
+				if r.State == store.Pending && r.Due <= 0 {
+					c.Overdue--
+				}
+			}
+		}},
+		{"an Oldest counted from the create", "Counts/Oldest", func(h *hooked) {
+			h.count = func(r store.Record, c *store.Count) { c.Oldest = max(c.Oldest, r.Age) }
+		}},
 	}
 }
 

@@ -25,6 +25,7 @@ type hooked struct {
 	purge   func(ctx context.Context, limit int) (int, error)
 	notes   func(ns []store.Note) []store.Note
 	noted   func(c store.Change, n store.Note)
+	count   func(r store.Record, c *store.Count) // each record, and what counts it
 	atomic  func(ctx context.Context, id store.ID, hold bool, run runFunc) (store.Verdict, error)
 	swapTx  func(tx *memory.Tx, cs []store.Change)
 
@@ -132,6 +133,24 @@ func (h *hooked) Notes(ctx context.Context, id store.ID) ([]store.Note, error) {
 		ns = h.notes(ns)
 	}
 	return ns, err
+}
+
+// Counts changes each count by what h.count says of the records in it.
+func (h *hooked) Counts(ctx context.Context) ([]store.Count, error) {
+	counts, err := h.Store.Counts(ctx)
+	if h.count == nil || err != nil {
+		return counts, err
+	}
+	for i := range counts {
+		rs, err := h.Store.Scan(ctx, store.Query{State: counts[i].State, Operation: counts[i].Operation})
+		if err != nil {
+			return nil, err
+		}
+		for _, r := range rs {
+			h.count(r, &counts[i])
+		}
+	}
+	return counts, nil
 }
 
 func (h *hooked) Atomic(ctx context.Context, id store.ID, hold bool, run runFunc) (store.Verdict, error) {

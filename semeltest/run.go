@@ -56,6 +56,7 @@ func layers[Tx any]() []layer[Tx] {
 			plain[Tx]("Scan", scanChecks()),
 			plain[Tx]("Purge", purgeChecks()),
 			plain[Tx]("Audit", auditChecks()),
+			plain[Tx]("Counts", countChecks()),
 		}},
 		{"transactions", []part[Tx]{
 			{"Atomic", atomicChecks[Tx]()},

@@ -205,10 +205,11 @@ func TestEveryCallEndsWithItsContext(t *testing.T) {
 			_, err := s.Swap(ctx, []store.Change{create("a", store.Pending, 0)})
 			return err
 		},
-		"Get":   func() error { _, err := s.Get(ctx, nil); return err },
-		"Scan":  func() error { _, err := s.Scan(ctx, store.Query{}); return err },
-		"Purge": func() error { _, err := s.Purge(ctx, 1); return err },
-		"Notes": func() error { _, err := s.Notes(ctx, store.ID{}); return err },
+		"Get":    func() error { _, err := s.Get(ctx, nil); return err },
+		"Scan":   func() error { _, err := s.Scan(ctx, store.Query{}); return err },
+		"Purge":  func() error { _, err := s.Purge(ctx, 1); return err },
+		"Counts": func() error { _, err := s.Counts(ctx); return err },
+		"Notes":  func() error { _, err := s.Notes(ctx, store.ID{}); return err },
 		"SwapNoted": func() error {
 			_, err := s.SwapNoted(ctx, create("a", store.Pending, 0), store.Note{})
 			return err

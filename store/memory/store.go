@@ -12,6 +12,7 @@ import (
 var (
 	_ store.TxStore[*Tx] = (*Store)(nil)
 	_ store.Auditor      = (*Store)(nil)
+	_ store.Counter      = (*Store)(nil)
 )
 
 // Store keeps records in memory. All methods may be called concurrently; it

@@ -23,6 +23,7 @@ const (
 var (
 	_ store.TxStore[*sql.Tx] = (*Store)(nil)
 	_ store.Auditor          = (*Store)(nil)
+	_ store.Counter          = (*Store)(nil)
 )
 
 // Store keeps records in a SQLite database. Its methods may be called

@@ -1,0 +1,50 @@
+package memory
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/semelgo/semel/store"
+)
+
+// group is what one Count is about.
+type group struct {
+	operation string
+	state     store.State
+}
+
+// Counts looks at every record that is committed.
+func (s *Store) Counts(ctx context.Context) ([]store.Count, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, fmt.Errorf("count records: %w", err)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := s.now()
+	of := make(map[group]store.Count)
+	for _, r := range s.rows {
+		g := group{r.operation, r.token.State}
+		of[g] = r.countedIn(of[g], now)
+	}
+	return slices.SortedFunc(maps.Values(of), func(a, b store.Count) int {
+		return cmp.Or(cmp.Compare(a.Operation, b.Operation), cmp.Compare(a.State, b.State))
+	}), nil
+}
+
+// countedIn returns c with r counted in it.
+func (r *row) countedIn(c store.Count, now time.Duration) store.Count {
+	c.Operation, c.State = r.operation, r.token.State
+	c.Records++
+	if hasDue(c.State) && r.due <= now {
+		c.Overdue++
+	}
+	if r.expire <= now {
+		c.Purgeable++
+	}
+	c.Oldest = max(c.Oldest, now-r.changed)
+	return c
+}

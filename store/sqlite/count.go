@@ -1,0 +1,37 @@
+package sqlite
+
+import (
+	"context"
+
+	"github.com/semelgo/semel/store"
+)
+
+// sqlCounts reads the whole table, and so it is not among the statements that
+// are prepared for every store.
+const sqlCounts = `SELECT operation, state, count(*),
+coalesce(sum(state IN (1, 2) AND due <= ` + now + `), 0), coalesce(sum(` + purgeable + `), 0), ` + now + ` - min(changed)
+FROM semel_records GROUP BY operation, state ORDER BY operation, state`
+
+// Counts reads every record, from one snapshot. With the journal mode WAL it
+// hinders no writer.
+func (s *Store) Counts(ctx context.Context) ([]store.Count, error) {
+	rows, err := s.db.QueryContext(ctx, sqlCounts)
+	if err != nil {
+		return nil, s.fault(ctx, "count records", err)
+	}
+	defer rows.Close()
+	var counts []store.Count
+	for rows.Next() {
+		var c store.Count
+		var state, oldest int64
+		if err := rows.Scan(&c.Operation, &state, &c.Records, &c.Overdue, &c.Purgeable, &oldest); err != nil {
+			return nil, s.fault(ctx, "count records", err)
+		}
+		c.State, c.Oldest = store.State(state), micros(oldest)
+		counts = append(counts, c)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, s.fault(ctx, "count records", err)
+	}
+	return counts, nil
+}
