@@ -5,33 +5,58 @@ import (
 	"database/sql"
 	"errors"
 	"path/filepath"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
 	_ "modernc.org/sqlite"
 
 	"github.com/semelgo/semel/examples/chat/chatdb"
+	"github.com/semelgo/semel/internal/realtest"
 )
 
-// open returns a new database with the chat's tables and users 1 to n.
-func open(t *testing.T, n int) chatdb.DB {
+// onEach runs a test on each of the databases, with the chat's tables and users
+// 1 to n.
+func onEach(t *testing.T, n int, test func(t *testing.T, db chatdb.DB)) {
 	t.Helper()
-	file, err := sql.Open("sqlite", "file:"+filepath.Join(t.TempDir(), "chat.db")+"?_txlock=immediate")
+	t.Parallel()
+	for name, open := range map[string]func(t *testing.T) chatdb.DB{"sqlite": openSQLite, "postgres": openPostgres} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			db := open(t)
+			t.Cleanup(func() { _ = db.Close() })
+			for range 2 { // again is fine
+				inTx(t, db, chatdb.MigrateTx)
+			}
+			for i := range n {
+				inTx(t, db, func(ctx context.Context, tx chatdb.Tx) error {
+					_, err := chatdb.AddUserTx(ctx, tx, "somebody", []byte{byte(i)})
+					return err
+				})
+			}
+			test(t, db)
+		})
+	}
+}
+
+func openSQLite(t *testing.T) chatdb.DB {
+	t.Helper()
+	db, err := sql.Open("sqlite", "file:"+filepath.Join(t.TempDir(), "chat.db")+"?_txlock=immediate")
 	if err != nil {
 		t.Fatal(err)
 	}
-	db := chatdb.SQLite(file)
-	t.Cleanup(func() { _ = db.Close() })
-	for range 2 { // again is fine
-		inTx(t, db, chatdb.MigrateTx)
+	return chatdb.SQLite(db)
+}
+
+func openPostgres(t *testing.T) chatdb.DB {
+	t.Helper()
+	pool, err := pgxpool.New(t.Context(), realtest.Postgres(t).Database(t))
+	if err != nil {
+		t.Fatal(err)
 	}
-	for i := range n {
-		inTx(t, db, func(ctx context.Context, tx chatdb.Tx) error {
-			_, err := chatdb.AddUserTx(ctx, tx, "somebody", []byte{byte(i)})
-			return err
-		})
-	}
-	return db
+	return chatdb.Postgres(pool)
 }
 
 // inTx runs fn in a transaction that commits.
@@ -61,119 +86,191 @@ func create(t *testing.T, db chatdb.DB, n chatdb.NewGroup) chatdb.Group {
 }
 
 func TestUsersAreFoundByTheHashOfTheirToken(t *testing.T) {
-	t.Parallel()
-	db := open(t, 2)
-	got, err := chatdb.UserByToken(t.Context(), db, []byte{1})
-	if want := (chatdb.User{ID: 2, Name: "somebody"}); err != nil || got != want {
-		t.Errorf("UserByToken = %v, %v, want %v", got, err, want)
-	}
-	if _, err := chatdb.UserByToken(t.Context(), db, []byte{2}); !errors.Is(err, chatdb.ErrNotFound) {
-		t.Errorf("UserByToken of no user = %v, want ErrNotFound", err)
-	}
+	onEach(t, 2, func(t *testing.T, db chatdb.DB) {
+		got, err := chatdb.UserByToken(t.Context(), db, []byte{1})
+		if want := (chatdb.User{ID: 2, Name: "somebody"}); err != nil || got != want {
+			t.Errorf("UserByToken = %v, %v, want %v", got, err, want)
+		}
+		if _, err := chatdb.UserByToken(t.Context(), db, []byte{2}); !errors.Is(err, chatdb.ErrNotFound) {
+			t.Errorf("UserByToken of no user = %v, want ErrNotFound", err)
+		}
+	})
 }
 
 func TestGroupReadsBackAsItWasCreated(t *testing.T) {
-	t.Parallel()
-	db := open(t, 3)
-	made := create(t, db, chatdb.NewGroup{OwnerID: 2, Name: "readers", Members: []int64{3, 1, 3, 2}})
-	if want := []int64{1, 2, 3}; !cmp.Equal(made.Members, want) {
-		t.Errorf("members = %v, want %v", made.Members, want)
-	}
-	got, err := chatdb.GroupByID(t.Context(), db, made.ID)
-	if diff := cmp.Diff(made, got); err != nil || diff != "" {
-		t.Errorf("GroupByID: %v, difference (-created +read):\n%s", err, diff)
-	}
-	list, err := chatdb.GroupsOf(t.Context(), db, 3)
-	if diff := cmp.Diff([]chatdb.Group{made}, list); err != nil || diff != "" {
-		t.Errorf("GroupsOf: %v, difference (-created +read):\n%s", err, diff)
-	}
+	onEach(t, 3, func(t *testing.T, db chatdb.DB) {
+		made := create(t, db, chatdb.NewGroup{OwnerID: 2, Name: "readers", Members: []int64{3, 1, 3, 2}})
+		if want := []int64{1, 2, 3}; !cmp.Equal(made.Members, want) {
+			t.Errorf("members = %v, want %v", made.Members, want)
+		}
+		got, err := chatdb.GroupByID(t.Context(), db, made.ID)
+		if diff := cmp.Diff(made, got); err != nil || diff != "" {
+			t.Errorf("GroupByID: %v, difference (-created +read):\n%s", err, diff)
+		}
+		list, err := chatdb.GroupsOf(t.Context(), db, 3)
+		if diff := cmp.Diff([]chatdb.Group{made}, list); err != nil || diff != "" {
+			t.Errorf("GroupsOf: %v, difference (-created +read):\n%s", err, diff)
+		}
+	})
 }
 
 func TestUnknownMembersAreNamed(t *testing.T) {
-	t.Parallel()
-	db := open(t, 1)
-	tx, err := db.Begin(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = tx.Rollback(t.Context()) }()
-	_, err = chatdb.CreateGroupTx(t.Context(), tx, chatdb.NewGroup{OwnerID: 1, Name: "g", Members: []int64{9, 1, 7, 9}})
-	var unknown *chatdb.UnknownUsersError
-	if !errors.As(err, &unknown) || !cmp.Equal(unknown.IDs, []int64{7, 9}) {
-		t.Errorf("CreateGroupTx = %v, want unknown users 7 and 9", err)
-	}
+	onEach(t, 1, func(t *testing.T, db chatdb.DB) {
+		tx, err := db.Begin(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = tx.Rollback(t.Context()) }()
+		_, err = chatdb.CreateGroupTx(t.Context(), tx, chatdb.NewGroup{OwnerID: 1, Name: "g", Members: []int64{9, 1, 7, 9}})
+		var unknown *chatdb.UnknownUsersError
+		if !errors.As(err, &unknown) || !cmp.Equal(unknown.IDs, []int64{7, 9}) {
+			t.Errorf("CreateGroupTx = %v, want unknown users 7 and 9", err)
+		}
+	})
 }
 
 func TestGroupIsFoundByItsKeyOnly(t *testing.T) {
-	t.Parallel()
-	db := open(t, 3)
-	create(t, db, chatdb.NewGroup{OwnerID: 1, Name: "twin"})
-	made := create(t, db, chatdb.NewGroup{OwnerID: 1, Name: "twin", Members: []int64{2}, Key: "k"})
-	inTx(t, db, func(ctx context.Context, tx chatdb.Tx) error {
-		return chatdb.AddMembersTx(ctx, tx, made.ID, []int64{2, 3})
-	})
-	got, err := chatdb.GroupByCreation(t.Context(), db, 1, "k")
-	if diff := cmp.Diff(made, got); err != nil || diff != "" {
-		t.Errorf("the group as it was created: %v, difference (-created +found):\n%s", err, diff)
-	}
-	for _, other := range []struct {
-		owner int64
-		key   string
-	}{{2, "k"}, {1, "K"}, {1, ""}} {
-		if _, err := chatdb.GroupByCreation(t.Context(), db, other.owner, other.key); !errors.Is(err, chatdb.ErrNotFound) {
-			t.Errorf("GroupByCreation(%d, %q) = %v, want ErrNotFound", other.owner, other.key, err)
+	onEach(t, 3, func(t *testing.T, db chatdb.DB) {
+		create(t, db, chatdb.NewGroup{OwnerID: 1, Name: "twin"})
+		made := create(t, db, chatdb.NewGroup{OwnerID: 1, Name: "twin", Members: []int64{2}, Key: "k"})
+		inTx(t, db, func(ctx context.Context, tx chatdb.Tx) error {
+			return chatdb.AddMembersTx(ctx, tx, made.ID, []int64{2, 3})
+		})
+		got, err := chatdb.GroupByCreation(t.Context(), db, 1, "k")
+		if diff := cmp.Diff(made, got); err != nil || diff != "" {
+			t.Errorf("the group as it was created: %v, difference (-created +found):\n%s", err, diff)
 		}
-	}
-	now, err := chatdb.GroupByID(t.Context(), db, made.ID)
-	if want := []int64{1, 2, 3}; err != nil || !cmp.Equal(now.Members, want) {
-		t.Errorf("members now = %v, %v, want %v", now.Members, err, want)
-	}
+		for _, other := range []struct {
+			owner int64
+			key   string
+		}{{2, "k"}, {1, "K"}, {1, ""}} {
+			if _, err := chatdb.GroupByCreation(t.Context(), db, other.owner, other.key); !errors.Is(err, chatdb.ErrNotFound) {
+				t.Errorf("GroupByCreation(%d, %q) = %v, want ErrNotFound", other.owner, other.key, err)
+			}
+		}
+		now, err := chatdb.GroupByID(t.Context(), db, made.ID)
+		if want := []int64{1, 2, 3}; err != nil || !cmp.Equal(now.Members, want) {
+			t.Errorf("members now = %v, %v, want %v", now.Members, err, want)
+		}
+	})
 }
 
 func TestOneKeyOfAnOwnerHasOneGroup(t *testing.T) {
-	t.Parallel()
-	db := open(t, 2)
-	create(t, db, chatdb.NewGroup{OwnerID: 1, Name: "a", Key: "k"})
-	create(t, db, chatdb.NewGroup{OwnerID: 2, Name: "a", Key: "k"})
-	tx, err := db.Begin(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = tx.Rollback(t.Context()) }()
-	if _, err := chatdb.CreateGroupTx(t.Context(), tx, chatdb.NewGroup{OwnerID: 1, Name: "b", Key: "k"}); err == nil {
-		t.Error("a second group under the key was let in")
-	}
+	onEach(t, 2, func(t *testing.T, db chatdb.DB) {
+		create(t, db, chatdb.NewGroup{OwnerID: 1, Name: "a", Key: "k"})
+		create(t, db, chatdb.NewGroup{OwnerID: 2, Name: "a", Key: "k"})
+		tx, err := db.Begin(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = tx.Rollback(t.Context()) }()
+		if _, err := chatdb.CreateGroupTx(t.Context(), tx, chatdb.NewGroup{OwnerID: 1, Name: "b", Key: "k"}); err == nil {
+			t.Error("a second group under the key was let in")
+		}
+	})
 }
 
 func TestMessagesAreNumberedWithoutGaps(t *testing.T) {
-	t.Parallel()
-	db := open(t, 2)
-	one := create(t, db, chatdb.NewGroup{OwnerID: 1, Name: "one"})
-	two := create(t, db, chatdb.NewGroup{OwnerID: 1, Name: "two"})
-	send := func(n chatdb.NewMessage) (m chatdb.Message) {
-		inTx(t, db, func(ctx context.Context, tx chatdb.Tx) (err error) {
-			m, err = chatdb.SendMessageTx(ctx, tx, n)
-			return err
-		})
-		return m
-	}
-	var sent []chatdb.Message
-	for range 3 {
-		send(chatdb.NewMessage{GroupID: two.ID, AuthorID: 1, Text: "elsewhere"})
-		sent = append(sent, send(chatdb.NewMessage{GroupID: one.ID, AuthorID: 1, Text: "hello", Key: ""}))
-	}
-	got, err := chatdb.MessagesAfter(t.Context(), db, one.ID, 1, 10)
-	if diff := cmp.Diff(sent[1:], got); err != nil || diff != "" {
-		t.Errorf("MessagesAfter 1: %v, difference (-sent +read):\n%s", err, diff)
-	}
-	for i, m := range sent {
-		if m.Seq != int64(i+1) {
-			t.Errorf("message %d has seq %d", i+1, m.Seq)
+	onEach(t, 2, func(t *testing.T, db chatdb.DB) {
+		one := create(t, db, chatdb.NewGroup{OwnerID: 1, Name: "one"})
+		two := create(t, db, chatdb.NewGroup{OwnerID: 1, Name: "two"})
+		send := func(n chatdb.NewMessage) (m chatdb.Message) {
+			inTx(t, db, func(ctx context.Context, tx chatdb.Tx) (err error) {
+				m, err = chatdb.SendMessageTx(ctx, tx, n)
+				return err
+			})
+			return m
 		}
+		var sent []chatdb.Message
+		for range 3 {
+			send(chatdb.NewMessage{GroupID: two.ID, AuthorID: 1, Text: "elsewhere"})
+			sent = append(sent, send(chatdb.NewMessage{GroupID: one.ID, AuthorID: 1, Text: "hello", Key: ""}))
+		}
+		got, err := chatdb.MessagesAfter(t.Context(), db, one.ID, 1, 10)
+		if diff := cmp.Diff(sent[1:], got); err != nil || diff != "" {
+			t.Errorf("MessagesAfter 1: %v, difference (-sent +read):\n%s", err, diff)
+		}
+		for i, m := range sent {
+			if m.Seq != int64(i+1) {
+				t.Errorf("message %d has seq %d", i+1, m.Seq)
+			}
+		}
+		keyed := send(chatdb.NewMessage{GroupID: one.ID, AuthorID: 2, Text: "hello", Key: "k"})
+		found, err := chatdb.MessageBySending(t.Context(), db, 2, "k")
+		if diff := cmp.Diff(keyed, found); err != nil || diff != "" {
+			t.Errorf("MessageBySending: %v, difference (-sent +found):\n%s", err, diff)
+		}
+	})
+}
+
+// TestNumbersHaveNoGapsAtOnce lets many write to one group at a time, and some of
+// them change their minds.
+func TestNumbersHaveNoGapsAtOnce(t *testing.T) {
+	onEach(t, 1, func(t *testing.T, db chatdb.DB) {
+		group := create(t, db, chatdb.NewGroup{OwnerID: 1, Name: "busy"})
+		var all sync.WaitGroup
+		for i := range 20 {
+			all.Go(func() {
+				tx, err := db.Begin(t.Context())
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				defer func() { _ = tx.Rollback(t.Context()) }()
+				_, err = chatdb.SendMessageTx(t.Context(), tx, chatdb.NewMessage{GroupID: group.ID, AuthorID: 1, Text: "hello"})
+				if err == nil && i%4 > 0 {
+					err = tx.Commit(t.Context())
+				}
+				if err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		all.Wait()
+		sent, err := chatdb.MessagesAfter(t.Context(), db, group.ID, 0, 100)
+		if err != nil || len(sent) != 15 {
+			t.Fatalf("%d messages, %v; want 15", len(sent), err)
+		}
+		for i, m := range sent {
+			if m.Seq != int64(i+1) {
+				t.Errorf("message %d has number %d", i+1, m.Seq)
+			}
+		}
+	})
+}
+
+// TestTablesAreMadeAtOnce has several make the tables together, as servers that
+// start do.
+func TestTablesAreMadeAtOnce(t *testing.T) {
+	t.Parallel()
+	db := openPostgres(t)
+	t.Cleanup(func() { _ = db.Close() })
+	var all sync.WaitGroup
+	for range 4 { // as many as have a connection at a time
+		all.Go(func() {
+			tx, err := db.Begin(t.Context())
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			defer func() { _ = tx.Rollback(t.Context()) }()
+			if err := errors.Join(chatdb.MigrateTx(t.Context(), tx), tx.Commit(t.Context())); err != nil {
+				t.Error(err)
+			}
+		})
 	}
-	keyed := send(chatdb.NewMessage{GroupID: one.ID, AuthorID: 2, Text: "hello", Key: "k"})
-	found, err := chatdb.MessageBySending(t.Context(), db, 2, "k")
-	if diff := cmp.Diff(keyed, found); err != nil || diff != "" {
-		t.Errorf("MessageBySending: %v, difference (-sent +found):\n%s", err, diff)
-	}
+	all.Wait()
+}
+
+func TestTransactionIsOfItsOwnDatabase(t *testing.T) {
+	onEach(t, 0, func(t *testing.T, db chatdb.DB) {
+		inTx(t, db, func(_ context.Context, tx chatdb.Tx) error {
+			_, lite := chatdb.Beneath[*sql.Tx](tx)
+			_, post := chatdb.Beneath[pgx.Tx](tx)
+			if lite == post {
+				t.Errorf("beneath is a *sql.Tx: %v, a pgx.Tx: %v; want one of them", lite, post)
+			}
+			return nil
+		})
+	})
 }

@@ -1,4 +1,4 @@
--- The chat's own tables. Every statement may run again, so that any number of
+-- The chat's own tables in SQLite. Every statement may run again, so that any number of
 -- processes can start at once.
 
 create table if not exists users (
@@ -13,7 +13,7 @@ create table if not exists groups (
   name         text    not null,
   owner_id     integer not null references users (id),
   created_at   integer not null,
-  creation_key text                             -- only when the records live in another file
+  creation_key text                             -- only when the records live in another database
 );
 create unique index if not exists groups_creation on groups (owner_id, creation_key)
   where creation_key is not null;
@@ -38,7 +38,7 @@ create table if not exists messages (
   author_id   integer not null references users (id),
   text        text    not null,
   created_at  integer not null,
-  sending_key text,                             -- only when the records live in another file
+  sending_key text,                             -- only when the records live in another database
   primary key (group_id, seq)
 );
 create unique index if not exists messages_sending on messages (author_id, sending_key)

@@ -24,8 +24,8 @@ type Rows interface {
 	Close()
 }
 
-// Tx is a transaction of one of the databases the chat knows. It is one of those
-// that OnSQLite makes.
+// Tx is a transaction of one of the databases the chat knows: OnSQLite and
+// OnPostgres make them.
 type Tx interface {
 	Querier
 	// Exec runs a statement that answers no rows.
