@@ -65,7 +65,7 @@ func runBroken(t *testing.T, name string) {
 			}
 		}
 		broken := subject(s, now.Advance)
-		broken.Store = h
+		broken.Store, broken.Lose = h, h.lose
 		return broken
 	})
 }
@@ -111,7 +111,7 @@ func TestEveryPartHasABrokenStore(t *testing.T) {
 	}
 	for _, part := range []string{
 		"Swap", "Heartbeat", "Fields", "Batch", "Get", "Time", "Scan", "Purge", "Audit", "Counts",
-		"Atomic", "Savepoint", "Hold", "SwapTx", "Edge", "EdgeTx", "Model", "Race", "RaceTx", "Lost", "KthCall", "Storm",
+		"Atomic", "Savepoint", "Hold", "SwapTx", "Edge", "EdgeTx", "Model", "Race", "RaceTx", "Lost", "Wire", "WireCall", "KthCall", "Storm",
 	} {
 		if !tried[part] {
 			t.Errorf("no broken store fails a check of %s", part)

@@ -7,7 +7,7 @@ import (
 )
 
 func classes() []class {
-	return slices.Concat(swapClasses(), fieldClasses(), readClasses(), txClasses(), raceClasses())
+	return slices.Concat(swapClasses(), fieldClasses(), readClasses(), txClasses(), raceClasses(), wireClasses())
 }
 
 func swapClasses() []class {

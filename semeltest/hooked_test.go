@@ -2,7 +2,9 @@ package semeltest_test
 
 import (
 	"context"
+	"errors"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/semelgo/semel/store"
@@ -29,6 +31,10 @@ type hooked struct {
 	atomic  func(ctx context.Context, id store.ID, hold bool, run runFunc) (store.Verdict, error)
 	swapTx  func(tx *memory.Tx, cs []store.Change)
 
+	armed     atomic.Bool                                                   // the next reply is lost
+	driver    func(cs []store.Change, as []store.Standing) []store.Standing // asks again by itself
+	committed func(id store.ID) (store.Verdict, error)                      // what is told of a commit whose reply was lost
+
 	mu    sync.Mutex // guards what the hooks remember
 	quiet int        // goroutines while one thing is asked at a time
 }
@@ -37,6 +43,15 @@ func (h *hooked) Swap(ctx context.Context, cs []store.Change) ([]store.Standing,
 	as, err := h.plainSwap(ctx, cs)
 	if err != nil {
 		return nil, err
+	}
+	if h.loses() {
+		if h.driver == nil {
+			return nil, errBroken
+		}
+		if as, err = h.plainSwap(ctx, cs); err == nil {
+			as = h.driver(cs, as)
+		}
+		return as, err
 	}
 	if h.answers != nil {
 		if as, err = h.answers(cs, as); err != nil {
@@ -114,17 +129,26 @@ func (h *hooked) Scan(ctx context.Context, q store.Query) ([]store.Record, error
 }
 
 func (h *hooked) Purge(ctx context.Context, limit int) (int, error) {
+	purge := h.Store.Purge
 	if h.purge != nil {
-		return h.purge(ctx, limit)
+		purge = h.purge
 	}
-	return h.Store.Purge(ctx, limit)
+	n, err := purge(ctx, limit)
+	if err == nil && h.loses() {
+		return 0, errBroken
+	}
+	return n, err
 }
 
 func (h *hooked) SwapNoted(ctx context.Context, c store.Change, n store.Note) (store.Standing, error) {
 	if h.noted != nil {
 		h.noted(c, n)
 	}
-	return h.Store.SwapNoted(ctx, c, n)
+	a, err := h.Store.SwapNoted(ctx, c, n)
+	if err == nil && h.loses() {
+		return store.Standing{}, errBroken
+	}
+	return a, err
 }
 
 func (h *hooked) Notes(ctx context.Context, id store.ID) ([]store.Note, error) {
@@ -154,10 +178,18 @@ func (h *hooked) Counts(ctx context.Context) ([]store.Count, error) {
 }
 
 func (h *hooked) Atomic(ctx context.Context, id store.ID, hold bool, run runFunc) (store.Verdict, error) {
+	atomically := h.Store.Atomic
 	if h.atomic != nil {
-		return h.atomic(ctx, id, hold, run)
+		atomically = h.atomic
 	}
-	return h.Store.Atomic(ctx, id, hold, run)
+	verdict, err := atomically(ctx, id, hold, run)
+	if verdict != store.Committed || !h.loses() {
+		return verdict, err
+	}
+	if h.committed != nil {
+		return h.committed(id)
+	}
+	return store.Unknown, errBroken
 }
 
 func (h *hooked) SwapTx(ctx context.Context, tx *memory.Tx, cs []store.Change) ([]store.Standing, error) {
@@ -166,6 +198,17 @@ func (h *hooked) SwapTx(ctx context.Context, tx *memory.Tx, cs []store.Change) (
 	}
 	return h.Store.SwapTx(ctx, tx, cs)
 }
+
+// errBroken is what the client sees of a reply that was lost.
+var errBroken = errors.New("connection broken")
+
+// lose is Subject.Lose, as a connection to the store would do it.
+func (h *hooked) lose() (lost func() bool) {
+	h.armed.Store(true)
+	return func() bool { return !h.armed.Swap(false) }
+}
+
+func (h *hooked) loses() bool { return h.armed.CompareAndSwap(true, false) }
 
 // one asks the real store for one change.
 func (h *hooked) one(c store.Change) (store.Standing, error) {

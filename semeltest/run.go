@@ -75,6 +75,8 @@ func layers[Tx any]() []layer[Tx] {
 		}},
 		{"lost answers and failing calls", []part[Tx]{
 			plain[Tx]("Lost", lostChecks()),
+			{"Wire", wireChecks[Tx]()},
+			{"WireCall", wireCallChecks[Tx]()},
 			{"KthCall", kthChecks[Tx]()},
 			{"Storm", stormChecks[Tx]()},
 		}},

@@ -1,0 +1,58 @@
+package semeltest_test
+
+import (
+	"github.com/semelgo/semel/store"
+)
+
+// wireClasses are right until a reply is lost on the wire.
+func wireClasses() []class {
+	return []class{
+		// The driver asks again, finds the record that it has just made, and
+		// takes it for somebody else's.
+		{"a driver's second try that is told it lost", "Wire/Claim", func(h *hooked) {
+			h.driver = func(cs []store.Change, as []store.Standing) []store.Standing {
+				if len(cs) == 1 && isCreate(cs[0]) && ofChecks(cs[0].To.ID, h) {
+					now := h.now(cs[0].To.ID)
+					now.Owner++
+					return []store.Standing{{Token: now.Token, Record: &now}}
+				}
+				return as
+			}
+		}},
+		{"a second try of a heartbeat that moves nothing", "Wire/Heartbeat", func(h *hooked) {
+			h.driver = func(cs []store.Change, as []store.Standing) []store.Standing {
+				if isBeat(cs[0]) && ofChecks(cs[0].To.ID, h) {
+					return []store.Standing{{}}
+				}
+				return as
+			}
+		}},
+		{"a second try of a batch that is answered in part", "Wire/Batch", func(h *hooked) {
+			h.driver = func(cs []store.Change, as []store.Standing) []store.Standing {
+				if len(cs) > 1 {
+					as[len(as)-1] = store.Standing{}
+				}
+				return as
+			}
+		}},
+		{"a broken commit taken for a rollback", "Wire/CommitKept", func(h *hooked) {
+			h.committed = func(id store.ID) (store.Verdict, error) {
+				if h.now(id).State == store.Failed && ofChecks(id, h) {
+					return store.NotCommitted, errBroken
+				}
+				return store.Unknown, errBroken
+			}
+		}},
+		{"a broken commit of an engine taken for a rollback", "WireCall/Inline", func(h *hooked) {
+			h.committed = func(id store.ID) (store.Verdict, error) {
+				if h.now(id).Operation == "semeltest.Inline" {
+					return store.NotCommitted, errBroken
+				}
+				return store.Unknown, errBroken
+			}
+		}},
+	}
+}
+
+// ofChecks says that a check made the record, and no engine.
+func ofChecks(id store.ID, h *hooked) bool { return h.now(id).Operation == "semeltest" }
