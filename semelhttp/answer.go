@@ -14,6 +14,13 @@ import (
 // answer tells the client what the engine has told: the handler's own response
 // when that is what stands, what is stored, or a problem.
 func (x *exchange) answer(own bool, v any, replayed bool, err error) {
+	if fromRecord(replayed, err) {
+		if rerr := x.s.reauthorize(again(x.r.Context(), x.r, x.body)); rerr != nil {
+			x.abort()
+			x.s.refuse(x.w, x.r, rerr)
+			return
+		}
+	}
 	switch {
 	case err != nil && !x.stands(err):
 		x.refuse(err)
@@ -78,7 +85,7 @@ func (x *exchange) refuse(err error) {
 	x.abort()
 	failure, ok := storedFailure(err)
 	if !ok {
-		x.s.refuse(x.w, x.r, err)
+		x.s.refuse(x.w, x.r, x.unread(x.elsewhere(err)))
 		return
 	}
 	if semel.Replayed(err) {
@@ -95,7 +102,7 @@ func (x *exchange) refuse(err error) {
 	if kept.Status >= http.StatusBadRequest {
 		p.Status = kept.Status
 	}
-	x.s.write(x.w, p)
+	x.s.answer(x.w, p)
 }
 
 // abort breaks the connection off when the client has a part of a response that

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"slices"
 )
 
 // class is what a handler's response says about its operation.
@@ -22,14 +23,18 @@ const (
 	classBroken
 )
 
-func classOf(status int) class {
-	switch status {
-	case http.StatusUnauthorized, http.StatusForbidden, http.StatusRequestTimeout,
-		http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType, http.StatusLocked,
-		http.StatusTooEarly, http.StatusTooManyRequests:
-		return classPassing
+// passing are the statuses of classPassing.
+func passing() []int {
+	return []int{
+		http.StatusUnauthorized, http.StatusForbidden, http.StatusRequestTimeout, http.StatusRequestEntityTooLarge,
+		http.StatusUnsupportedMediaType, http.StatusLocked, http.StatusTooEarly, http.StatusTooManyRequests,
 	}
+}
+
+func classOf(status int) class {
 	switch {
+	case slices.Contains(passing(), status):
+		return classPassing
 	case status >= http.StatusInternalServerError:
 		return classBroken
 	case status >= http.StatusBadRequest:

@@ -13,6 +13,7 @@ const (
 	codeResultUnavailable = "result_unavailable"
 	codeUnavailable       = "unavailable"
 	codeUnauthenticated   = "unauthenticated"
+	codeForbidden         = "forbidden"
 	codeBodyTooLarge      = "body_too_large"
 	codeBodyUnreadable    = "body_unreadable"
 	codeBodyInvalid       = "body_invalid"
@@ -76,6 +77,11 @@ func catalogue() []page {
 			codeUnauthenticated, http.StatusUnauthorized, "It is not known who is asking",
 			"Keys belong to whoever sends them, and the request does not say who that is. Nothing was run.",
 			"Authenticate, and send the same request with the same key.",
+		},
+		{
+			codeForbidden, http.StatusForbidden, "The answer may not be given to who is asking",
+			"The operation with this key has an answer, and who is asking may no longer have it. Nothing was run now.",
+			"Ask for the right to see what the operation made. The answer is kept, and the key still stands for it.",
 		},
 		{
 			codeBodyTooLarge, http.StatusRequestEntityTooLarge, "The request body is too large",

@@ -71,25 +71,37 @@ func Handle[In, T any](ep Endpoint[In, T], o Options) (http.Handler, error) {
 }
 
 func (ep Endpoint[In, T]) serve(s *settings, w http.ResponseWriter, r *http.Request) {
-	scope, key, err := s.admit(r)
+	admitted, err := s.admit(w, r, false)
 	if err != nil {
 		s.refuse(w, r, err)
 		return
 	}
+	r = admitted.Request
 	in, err := ep.decode(s, w, r)
 	if err != nil {
 		s.refuse(w, r, err)
 		return
 	}
-	ctx := untilRun(r.Context())
-	v, replayed, err := ep.Run(ctx, ep.Operation.Call(scope, key, in), in)
+	call := ep.Operation.Call(admitted.scope, admitted.drawn(), in)
+	v, replayed, err := ep.Run(untilRun(r.Context()), call, in)
+	if fromRecord(replayed, err) {
+		if rerr := s.reauthorize(r); rerr != nil {
+			s.refuse(w, r, rerr)
+			return
+		}
+	}
+	ep.answer(s, w, r, v, replayed, err)
+}
+
+// answer tells the client what Run has told.
+func (ep Endpoint[In, T]) answer(s *settings, w http.ResponseWriter, r *http.Request, v T, replayed bool, err error) {
 	failure, failed := storedFailure(err)
 	if replayed && err == nil || semel.Replayed(err) {
 		w.Header().Set(HeaderReplayed, "true")
 	}
 	switch {
 	case failed:
-		s.write(w, ep.Refuse(failure))
+		s.answer(w, ep.Refuse(failure))
 	case err != nil:
 		s.refuse(w, r, err)
 	default:

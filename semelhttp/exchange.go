@@ -15,6 +15,8 @@ type exchange struct {
 	w      http.ResponseWriter
 	r      *http.Request
 	body   []byte
+	call   semel.Call
+	get    getFunc
 	sealed bool // the response must wait for a COMMIT
 
 	capture *capture // nil: the handler was not run
@@ -25,36 +27,37 @@ type exchange struct {
 	undone    bool // InTx has rolled back, and has not committed since
 }
 
-// onceFunc runs x's handler once for call and answers.
-type onceFunc func(x *exchange, call semel.Call, next http.Handler)
+// onceFunc runs x's handler once for x's call and answers.
+type onceFunc func(x *exchange, next http.Handler)
 
 // protect is the middleware around once.
-func (s *settings) protect(op *semel.Operation[Request], sealed bool, once onceFunc) func(http.Handler) http.Handler {
+func (s *settings) protect(e semel.Runner, op *semel.Operation[Request], sealed bool, once onceFunc) func(http.Handler) http.Handler {
+	get := getterOf(e)
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			if safe(r.Method) || s.unprotected(r, sealed) {
+			if s.ignores(r.Method) || s.unprotected(r, sealed) {
 				next.ServeHTTP(w, r)
 				return
 			}
-			scope, key, err := s.admit(r)
+			in, err := s.admit(w, r, true)
 			if err != nil {
 				s.refuse(w, r, err)
 				return
 			}
-			body, err := s.readBody(w, r)
-			if err != nil {
-				s.refuse(w, r, err)
+			if in.key == "" && !sealed {
+				next.ServeHTTP(w, in.Request)
 				return
 			}
-			x := &exchange{s: s, w: w, r: r, body: body, sealed: sealed}
-			once(x, op.Call(scope, key, requestOf(r, body)), next)
+			x := &exchange{s: s, w: w, r: r, body: in.body, get: get, sealed: sealed}
+			x.call = op.Call(in.scope, in.drawn(), requestOf(r, in.body))
+			once(x, next)
 		})
 	}
 }
 
 // unprotected reports whether r runs as if there were no middleware.
 func (s *settings) unprotected(r *http.Request, sealed bool) bool {
-	return s.Optional && !sealed && len(r.Header.Values(HeaderKey)) == 0
+	return s.Optional && !sealed && s.KeyFunc == nil && len(r.Header.Values(HeaderKey)) == 0
 }
 
 // run lets next answer, and returns what its answer is for the engine: a
@@ -88,13 +91,31 @@ func (x *exchange) outcome() (any, error) {
 	x.own = own
 	switch c := classOf(own.Status); {
 	case c == classBroken:
-		return nil, &StatusError{Status: own.Status}
+		return x.brokenOutcome(storable)
 	case c == classPassing:
 		return nil, semel.NotCommitted(&StatusError{Status: own.Status})
 	case c == classRefused && x.sealed:
 		return nil, semel.Final(x.failure(storable))
 	default:
 		return x.stored(storable), nil
+	}
+}
+
+// brokenOutcome is what a response from 500 up says of the operation: nothing,
+// or, where the profile has it for an answer, what it is. One that cannot be
+// given again is no answer: its tombstone would say that the operation
+// succeeded.
+func (x *exchange) brokenOutcome(storable bool) (any, error) {
+	raw, given := x.stored(storable).(semel.Raw)
+	switch {
+	case !x.s.broken:
+		return nil, &StatusError{Status: x.own.Status}
+	case x.sealed || x.undone: // the rollback proves that nothing happened
+		return nil, semel.Final(x.failure(storable))
+	case given:
+		return raw, nil
+	default:
+		return nil, &StatusError{Status: x.own.Status}
 	}
 }
 
@@ -108,6 +129,7 @@ func (x *exchange) stored(storable bool) any {
 	}
 	kept := x.own
 	kept.Header = x.s.keep.of(x.own.Header)
+	kept.endpoint = x.endpoint()
 	return kept.Raw()
 }
 

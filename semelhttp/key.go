@@ -15,38 +15,52 @@ const HeaderKey = "Idempotency-Key"
 // keyOf returns the key of a request, and whether the header is there at all.
 // A header that is there and says nothing is malformed, never absent: its
 // sender believes to be protected.
-func keyOf(h http.Header) (key string, present bool, err error) {
+func (d dialect) keyOf(h http.Header) (key string, present bool, err error) {
 	lines := h.Values(HeaderKey)
 	switch len(lines) {
 	case 0:
 		return "", false, nil
 	case 1:
-		key, err = ParseKey(lines[0])
+		key, err = d.parse(lines[0])
 		return key, true, err
 	default:
 		return "", true, malformed("must be sent on exactly one header line")
 	}
 }
 
-// ParseKey returns the key that one Idempotency-Key header line carries. The
-// structured form "abc", with \" and \\ as its escapes, and the raw form abc
-// are the same key; parameters of the structured form and whitespace around
-// either are ignored. A key is 1 to 255 visible ASCII characters and inner
-// spaces, and is never folded or truncated. What is no key is an error that is
-// a [*Problem]; it does not repeat the line.
+// ParseKey returns the key that one Idempotency-Key header line carries, in the
+// [Lenient] profile. The structured form "abc", with \" and \\ as its escapes,
+// and the raw form abc are the same key; parameters of the structured form and
+// whitespace around either are ignored. A key is 1 to 255 visible ASCII
+// characters and inner spaces, and is never folded or truncated. What is no key
+// is an error that is a [*Problem]; it does not repeat the line.
 func ParseKey(line string) (string, error) {
-	key := strings.Trim(line, " \t")
-	if strings.HasPrefix(key, `"`) {
-		item, err := httpsfv.UnmarshalItem([]string{key})
-		if err != nil {
-			return "", malformed(`begins with a quote and is not one structured string, as "abc" is`)
-		}
-		text, ok := item.Value.(string)
-		if !ok {
-			return "", malformed("is not a structured string")
-		}
-		key = text
+	if strings.HasPrefix(trimmed(line), `"`) {
+		return parseString(line)
 	}
+	return parseRaw(line)
+}
+
+// parseString returns the key of a line that is one structured string.
+func parseString(line string) (string, error) {
+	item, err := httpsfv.UnmarshalItem([]string{trimmed(line)})
+	if err != nil {
+		return "", malformed(`is not one structured string, as "abc" is`)
+	}
+	key, ok := item.Value.(string)
+	if !ok {
+		return "", malformed(`is not a structured string, as "abc" is`)
+	}
+	return sound(key)
+}
+
+// parseRaw returns the line itself.
+func parseRaw(line string) (string, error) { return sound(trimmed(line)) }
+
+func trimmed(line string) string { return strings.Trim(line, " \t") }
+
+// sound returns key if it is one.
+func sound(key string) (string, error) {
 	if reason := keyReason(key); reason != "" {
 		return "", malformed(reason)
 	}

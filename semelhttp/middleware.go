@@ -42,8 +42,8 @@ func Middleware(e semel.Runner, op *semel.Operation[Request], o Options) (func(h
 	if err != nil {
 		return nil, err
 	}
-	return s.protect(op, false, func(x *exchange, call semel.Call, next http.Handler) {
-		a, out, err := semel.Begin(untilRun(x.r.Context()), e, call)
+	return s.protect(e, op, false, func(x *exchange, next http.Handler) {
+		a, out, err := semel.Begin(untilRun(x.r.Context()), e, x.call)
 		own := false
 		if a != nil {
 			out, own, err = x.attempt(a, next)

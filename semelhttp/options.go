@@ -11,11 +11,27 @@ const defaultMax = 1 << 20
 // Options says how requests are protected. The zero value is good, but for
 // ScopeFunc.
 type Options struct {
+	// Profile is the set of conventions that the API's clients know. Zero:
+	// [Lenient].
+	Profile Profile
 	// ScopeFunc says who is asking: from what authentication has put into the
 	// request's context, never from what the client merely claims. Required.
 	// Its error is answered and never stored: with its *Problem if it has one,
 	// else with 401.
 	ScopeFunc func(*http.Request) (semel.Scope, error)
+	// KeyFunc takes the key from the request itself, from a field of its body for
+	// instance (see [KeyField]), instead of from the header, which is then
+	// ignored. It is given the request and the body, which was read and is no
+	// larger than MaxBody; a key is 1 to 255 bytes, and empty when the request
+	// has none. Its error is answered and never stored: with its *Problem if it
+	// has one, else with 400 key_malformed. Nil: the key is in the header.
+	KeyFunc func(r *http.Request, body []byte) (string, error)
+	// Reauthorize is asked before a stored answer is given, a result, a failure
+	// or that there is one: whether who asks may still have it. Its error is
+	// answered instead, with its *Problem if it has one, else with 403; what is
+	// stored stays as it is. Nil: whoever may send the request may have the
+	// answer.
+	Reauthorize func(*http.Request) error
 	// Optional lets requests without a key run. Behind Middleware they then
 	// reach the handler untouched; behind Atomic and Handle, whose operations
 	// need a transaction or a call, a key is drawn that nobody can repeat; it
@@ -51,6 +67,7 @@ type Options struct {
 // settings are Options found to be good, with the defaults filled in.
 type settings struct {
 	Options
+	dialect
 	keep keepRule
 }
 
@@ -80,11 +97,15 @@ func (o Options) settle() (*settings, error) {
 	if o.ProblemBase == "" {
 		o.ProblemBase = DefaultProblemBase
 	}
+	d, ok := o.Profile.dialect()
+	if !ok {
+		return nil, &semel.FieldError{Field: "Profile", Reason: "is not known: " + o.Profile.String()}
+	}
 	keep, err := newKeepRule(o.ReplayHeaders)
 	if err != nil {
 		return nil, err
 	}
-	return &settings{Options: o, keep: keep}, nil
+	return &settings{Options: o, dialect: d, keep: keep}, nil
 }
 
 // refuse answers with err's problem and tells ErrorFunc what the client is not
@@ -95,14 +116,18 @@ func (s *settings) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	if hidden && s.ErrorFunc != nil {
 		s.ErrorFunc(r, err)
 	}
-	s.write(w, p)
+	s.answer(w, p)
 }
 
-// write answers with p, whose type points to where its documentation is served.
-func (s *settings) write(w http.ResponseWriter, p *Problem) {
+// answer answers with p as the profile writes it. The type of this package's own
+// problems points to where their documentation is served.
+func (s *settings) answer(w http.ResponseWriter, p *Problem) {
 	if p.Type == DefaultProblemBase+p.Code {
 		p = new(*p)
 		p.Type = s.ProblemBase + p.Code
+		if status, ok := s.statuses[p.Code]; ok {
+			p.Status = status
+		}
 	}
-	p.Write(w)
+	s.write(w, p)
 }

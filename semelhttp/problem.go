@@ -49,11 +49,16 @@ func (p *Problem) Write(w http.ResponseWriter) {
 	if err != nil { // not reachable: the fields are strings and a number
 		text = []byte("{}")
 	}
+	full.send(w, "application/problem+json", text)
+}
+
+// send answers with text, which is p in a form of that media type.
+func (p *Problem) send(w http.ResponseWriter, mediaType string, text []byte) {
 	h := w.Header()
 	for _, name := range [...]string{"Content-Encoding", "Etag", "Last-Modified"} {
 		h.Del(name) // of a response that will not be sent
 	}
-	h.Set("Content-Type", "application/problem+json")
+	h.Set("Content-Type", mediaType)
 	h.Set("Content-Length", strconv.Itoa(len(text)))
 	if !noStore(h) {
 		h.Set("Cache-Control", "no-cache") // and not no-store: a handler's problem is stored
@@ -61,7 +66,7 @@ func (p *Problem) Write(w http.ResponseWriter) {
 	if p.RetryAfter > 0 {
 		h.Set("Retry-After", strconv.FormatInt(seconds(p.RetryAfter), 10))
 	}
-	w.WriteHeader(full.Status)
+	w.WriteHeader(p.Status)
 	_, _ = w.Write(text) // nobody is left to tell
 }
 

@@ -3,7 +3,6 @@ package semelhttp
 import (
 	"bytes"
 	"context"
-	"crypto/rand"
 	"errors"
 	"io"
 	"mime"
@@ -55,39 +54,6 @@ func safe(method string) bool {
 	default:
 		return false
 	}
-}
-
-// admit says under which key, and for whom, a request is run. It looks at the
-// key's syntax first and asks who is asking next; the store and the body come
-// after both.
-func (s *settings) admit(r *http.Request) (scope semel.Scope, key string, err error) {
-	key, present, err := keyOf(r.Header)
-	switch {
-	case err != nil:
-		return scope, "", err
-	case !present && !s.Optional:
-		return scope, "", missing()
-	case !present:
-		key = rand.Text()
-	}
-	scope, err = s.ScopeFunc(r)
-	if err != nil {
-		return scope, "", unauthenticated(err)
-	}
-	return scope, key, nil
-}
-
-func missing() error {
-	p := problem(codeKeyMissing, "")
-	p.Field = HeaderKey
-	return p
-}
-
-func unauthenticated(err error) error {
-	if own, ok := errors.AsType[*Problem](err); ok {
-		return own
-	}
-	return problem(codeUnauthenticated, "")
 }
 
 // readBody reads the body, or no more of it than is allowed.

@@ -17,13 +17,19 @@ type Response struct {
 	Status int
 	Header http.Header
 	Body   []byte
+
+	endpoint string // where it was given, in profiles that tell endpoints apart
 }
 
-// codecVersion is the first byte of every stored response. After it come the
-// status, the number of headers, of each its name, the number of its values
-// and the values, and the body. Numbers are unsigned varints; names, values
-// and the body are preceded by their length; names are sorted.
-const codecVersion = 1
+// The first byte of every stored response. After it come the status, the number
+// of headers, of each its name, the number of its values and the values, and
+// the body; and, where the first byte says so, the endpoint. Numbers are
+// unsigned varints; names, values, the body and the endpoint are preceded by
+// their length; names are sorted.
+const (
+	codecPlain    = 1
+	codecEndpoint = 2
+)
 
 var errNotResponse = errors.New("semelhttp: the stored result is not a response")
 
@@ -33,7 +39,11 @@ func (r Response) Raw() semel.Raw {
 	names := slices.Sorted(maps.Keys(r.Header))
 	names = slices.DeleteFunc(names, neverKept)
 	b := make([]byte, 0, 64+len(r.Body))
-	b = append(b, codecVersion)
+	if r.endpoint == "" {
+		b = append(b, codecPlain)
+	} else {
+		b = append(b, codecEndpoint)
+	}
 	b = binary.AppendUvarint(b, uint64(r.Status))
 	b = binary.AppendUvarint(b, uint64(len(names)))
 	for _, name := range names {
@@ -43,7 +53,11 @@ func (r Response) Raw() semel.Raw {
 			b = appendBytes(b, value)
 		}
 	}
-	return appendBytes(b, r.Body)
+	b = appendBytes(b, r.Body)
+	if r.endpoint != "" {
+		b = appendBytes(b, r.endpoint)
+	}
+	return b
 }
 
 func appendBytes[T string | []byte](b []byte, s T) []byte {
@@ -54,7 +68,7 @@ func appendBytes[T string | []byte](b []byte, s T) []byte {
 // memory. What it allocates is bounded by a small multiple of raw's length,
 // whatever raw says.
 func ParseResponse(raw semel.Raw) (*Response, error) {
-	if len(raw) == 0 || raw[0] != codecVersion {
+	if len(raw) == 0 || raw[0] != codecPlain && raw[0] != codecEndpoint {
 		return nil, errNotResponse
 	}
 	d := decoder{rest: raw[1:]}
@@ -71,6 +85,9 @@ func ParseResponse(raw semel.Raw) (*Response, error) {
 		r.Header[name] = values
 	}
 	r.Body = d.bytes()
+	if raw[0] == codecEndpoint {
+		r.endpoint = string(d.bytes())
+	}
 	if d.bad || len(d.rest) != 0 || r.Status < http.StatusOK {
 		return nil, errNotResponse
 	}

@@ -1,0 +1,116 @@
+package semelhttp
+
+import (
+	"crypto/rand"
+	"errors"
+	"net/http"
+
+	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/store"
+)
+
+// admitted is a request that may be run: for whom, and under which key.
+type admitted struct {
+	*http.Request // its body can be read, also where body holds it
+	scope         semel.Scope
+	key           string // empty: it has none and may run without
+	body          []byte // nil where it was not read
+}
+
+// admit lets in what may be asked of the store. It looks at the key's syntax
+// first, asks who is asking next, and reads the body last, when read says so or
+// the key is to be found in it.
+func (s *settings) admit(w http.ResponseWriter, r *http.Request, read bool) (admitted, error) {
+	in := admitted{Request: r}
+	var err error
+	if s.KeyFunc == nil {
+		if in.key, err = s.headerKey(r); err != nil {
+			return in, err
+		}
+	}
+	if in.scope, err = s.ScopeFunc(r); err != nil {
+		return in, unauthenticated(err)
+	}
+	if !read && s.KeyFunc == nil {
+		return in, nil
+	}
+	if in.body, err = s.readBody(w, r); err != nil {
+		return in, err
+	}
+	in.Request = again(r.Context(), r, in.body)
+	if s.KeyFunc != nil {
+		in.key, err = s.fieldKey(in)
+		in.Request = again(r.Context(), r, in.body) // KeyFunc may have read it
+	}
+	return in, err
+}
+
+// headerKey is the key in the header, or none where that is allowed.
+func (s *settings) headerKey(r *http.Request) (string, error) {
+	key, present, err := s.keyOf(r.Header)
+	if err == nil && !present && !s.Optional {
+		return "", missing(HeaderKey)
+	}
+	return key, err
+}
+
+// fieldKey is the key that KeyFunc finds, or none where that is allowed.
+func (s *settings) fieldKey(in admitted) (string, error) {
+	key, err := s.KeyFunc(in.Request, in.body)
+	own, spoken := errors.AsType[*Problem](err)
+	switch {
+	case spoken:
+		return "", own
+	case err != nil, len(key) > store.MaxKey:
+		return "", problem(codeKeyMalformed, "The key in the request is not one of 1 to 255 bytes.")
+	case key == "" && !s.Optional:
+		return "", missing("")
+	default:
+		return key, nil
+	}
+}
+
+// drawn returns in's key, or one that nobody can repeat.
+func (in admitted) drawn() string {
+	if in.key == "" {
+		return rand.Text()
+	}
+	return in.key
+}
+
+func missing(field string) error {
+	p := problem(codeKeyMissing, "")
+	if field == "" {
+		p.Detail = "The request carries no key, and this operation does not run without one. Nothing was run."
+	}
+	p.Field = field
+	return p
+}
+
+func unauthenticated(err error) error {
+	if own, ok := errors.AsType[*Problem](err); ok {
+		return own
+	}
+	return problem(codeUnauthenticated, "")
+}
+
+// reauthorize asks whether r may have a stored answer.
+func (s *settings) reauthorize(r *http.Request) error {
+	if s.Reauthorize == nil {
+		return nil
+	}
+	err := s.Reauthorize(r)
+	if err == nil {
+		return nil
+	}
+	if own, ok := errors.AsType[*Problem](err); ok {
+		return own
+	}
+	return problem(codeForbidden, "")
+}
+
+// fromRecord reports whether what a call came back with is from the record, or
+// tells what is in it.
+func fromRecord(replayed bool, err error) bool {
+	return replayed || semel.Replayed(err) || errors.Is(err, semel.ErrResultUnavailable)
+}

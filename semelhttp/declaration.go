@@ -1,0 +1,232 @@
+package semelhttp
+
+import (
+	"encoding/json"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/store"
+)
+
+// Words of a Declaration.
+const (
+	formString    = "string" // one structured string, "abc"
+	formRaw       = "raw"    // the line as it is, abc
+	errorsProblem = "problem"
+	errorsStripe  = "stripe"
+)
+
+// specification is the text that the Idempotency-Key header is made to.
+const specification = "draft-ietf-httpapi-idempotency-key-header-07"
+
+// Declaration is what an API publishes about its keys, for programs: clients
+// that want to know how long they may retry, and suites that check a server
+// against its own word. docs/http.md explains each member.
+type Declaration struct {
+	Version       int    `json:"version"` // of this form: 1
+	Profile       string `json:"profile"`
+	Specification string `json:"specification"`
+	// Header is the request header that carries the key, or empty where the
+	// key is a field of the request.
+	Header   string         `json:"header"`
+	Required bool           `json:"required"`
+	Methods  []string       `json:"methods"`
+	Key      KeyDeclaration `json:"key"`
+	// Scope is within whom a key is unique: "principal" or "shared".
+	Scope string `json:"scope"`
+	// OtherOperation is what a used key is to another route: "independent" or
+	// "mismatch".
+	OtherOperation string                 `json:"other_operation"`
+	Fingerprint    FingerprintDeclaration `json:"fingerprint"`
+	// RetentionSeconds is how long a finished key is remembered at least, from
+	// its outcome. AfterRetention is what becomes of it then: "run", as a new
+	// one, or "expired".
+	RetentionSeconds int64  `json:"retention_seconds"`
+	AfterRetention   string `json:"after_retention"`
+	// InProgress is what a repeat gets while the first one runs: "reject", or
+	// "wait" for as many as WaitSeconds.
+	InProgress  string `json:"in_progress"`
+	WaitSeconds int64  `json:"wait_seconds"`
+	// ServerErrors says what a response of the handler from 500 up is:
+	// "certain", when it is not stored and runs again only on proof that
+	// nothing happened, or "stored".
+	ServerErrors string `json:"server_errors"`
+	NeverStored  []int  `json:"never_stored"`
+	// Statuses of the errors that the layer itself answers with, by their codes.
+	Statuses map[string]int `json:"statuses"`
+	// Errors is the form they are written in: "problem" or "stripe".
+	Errors string `json:"errors"`
+	// Problems comes before a code where it is documented.
+	Problems     string `json:"problems"`
+	ReplayHeader string `json:"replay_header"`
+	ReplayValue  string `json:"replay_value"`
+	// ReplayMaxBytes is the largest response body that is replayed.
+	ReplayMaxBytes int64 `json:"replay_max_bytes"`
+	// Reauthorizes says that a replay is authorized like a first request.
+	Reauthorizes bool `json:"reauthorizes"`
+}
+
+// KeyDeclaration is the part of a [Declaration] about the key itself.
+type KeyDeclaration struct {
+	// Forms that are taken: "string", "raw" or both, which Same says are one
+	// key.
+	Forms     []string `json:"forms"`
+	Same      bool     `json:"same"`
+	MaxLength int      `json:"max_length"`
+	// Time is the kind of key that carries its time, "uuidv7" or "ulid", and is
+	// refused when that is too old; or empty.
+	Time string `json:"time"`
+}
+
+// FingerprintDeclaration is the part of a [Declaration] about what makes it the
+// same request.
+type FingerprintDeclaration struct {
+	// Covers lists which of method, target, media_type and body count.
+	Covers []string `json:"covers"`
+	// Body says how bodies are compared: "bytes", "json", "fields", "value".
+	Body string `json:"body"`
+	// Fields are those that count when Body is "fields".
+	Fields []string `json:"fields"`
+}
+
+// Terms are what an API promises and Options do not know.
+type Terms struct {
+	// Methods that are protected. None: POST and PATCH.
+	Methods []string
+	// Retention is that of the operations, at least a second. Required.
+	Retention time.Duration
+	// Wait is that of the operations. Zero: repeats are answered at once.
+	Wait time.Duration
+	// Shared says that keys are shared by everybody: ScopeFunc returns
+	// semel.Shared.
+	Shared bool
+	// OneOperation says that one operation serves several routes, so that a key
+	// used at one is refused at another.
+	OneOperation bool
+	// KeyTime is "uuidv7" or "ulid" where the operations have a KeyTime.
+	KeyTime string
+	// Value says that bodies are compared as the endpoint decoded them, as
+	// [Handle] does.
+	Value bool
+	// Fields are those given to [JSONFields]; an empty list that is not nil
+	// stands for the whole body. Nil: bodies are compared as they were sent.
+	Fields []string
+}
+
+func (t Terms) valid() error {
+	switch {
+	case t.Retention < time.Second:
+		return &semel.FieldError{Field: "Retention", Reason: "must be at least a second"}
+	case t.Wait < 0:
+		return &semel.FieldError{Field: "Wait", Reason: "is negative"}
+	case t.KeyTime != "" && t.KeyTime != "uuidv7" && t.KeyTime != "ulid":
+		return &semel.FieldError{Field: "KeyTime", Reason: "is neither uuidv7 nor ulid"}
+	case t.Value && t.Fields != nil:
+		return &semel.FieldError{Field: "Fields", Reason: "and Value exclude each other"}
+	default:
+		return nil
+	}
+}
+
+// Declare serves the [Declaration] of what o and t say, as JSON. Mount it where
+// clients look for it:
+//
+//	mux.Handle("GET /.well-known/idempotency", declared)
+func Declare(o Options, t Terms) (http.Handler, error) {
+	d, err := DeclarationOf(o, t)
+	if err != nil {
+		return nil, err
+	}
+	text, err := json.MarshalIndent(d, "", "  ")
+	if err != nil { // not reachable: strings, numbers and lists of them
+		return nil, err
+	}
+	text = append(text, '\n')
+	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		w.Header().Set("Cache-Control", "max-age=3600")
+		_, _ = w.Write(text) // a client that is gone asks again
+	}), nil
+}
+
+// DeclarationOf returns what [Declare] serves. Its error is a
+// *semel.FieldError.
+func DeclarationOf(o Options, t Terms) (*Declaration, error) {
+	s, err := o.settle()
+	if err != nil {
+		return nil, err
+	}
+	if err := t.valid(); err != nil {
+		return nil, err
+	}
+	d := s.declaration()
+	d.Methods, d.RetentionSeconds = s.declaredMethods(t.Methods), int64(t.Retention/time.Second)
+	d.Key.Time = t.KeyTime
+	if t.KeyTime != "" {
+		d.AfterRetention = "expired"
+	}
+	if t.Shared {
+		d.Scope = "shared"
+	}
+	if t.OneOperation {
+		d.OtherOperation = "mismatch"
+	}
+	if t.Wait > 0 {
+		d.InProgress, d.WaitSeconds = "wait", seconds(t.Wait)
+	}
+	d.Fingerprint = t.fingerprint()
+	return d, nil
+}
+
+// declaration is what the options alone say.
+func (s *settings) declaration() *Declaration {
+	d := &Declaration{
+		Version: 1, Profile: s.name, Specification: specification,
+		Header: HeaderKey, Required: !s.Optional,
+		Key:   KeyDeclaration{Forms: s.forms, Same: len(s.forms) > 1, MaxLength: store.MaxKey},
+		Scope: "principal", OtherOperation: "independent", AfterRetention: "run", InProgress: "reject",
+		ServerErrors: "certain", NeverStored: passing(), Statuses: s.declaredStatuses(), Errors: s.errors,
+		Problems: s.ProblemBase, ReplayHeader: HeaderReplayed, ReplayValue: "true", ReplayMaxBytes: s.MaxResponse,
+		Reauthorizes: s.Reauthorize != nil,
+	}
+	if s.KeyFunc != nil {
+		d.Header = ""
+	}
+	if s.broken {
+		d.ServerErrors = "stored"
+	}
+	return d
+}
+
+func (s *settings) declaredMethods(methods []string) []string {
+	if len(methods) == 0 {
+		return []string{http.MethodPost, http.MethodPatch}
+	}
+	return slices.DeleteFunc(slices.Clone(methods), s.ignores)
+}
+
+func (s *settings) declaredStatuses() map[string]int {
+	statuses := make(map[string]int)
+	for _, p := range catalogue() {
+		statuses[p.Code] = p.Status
+		if status, ok := s.statuses[p.Code]; ok {
+			statuses[p.Code] = status
+		}
+	}
+	return statuses
+}
+
+func (t Terms) fingerprint() FingerprintDeclaration {
+	f := FingerprintDeclaration{Covers: []string{"method", "target", "media_type", "body"}, Body: "bytes", Fields: []string{}}
+	switch {
+	case t.Value:
+		f.Covers, f.Body = []string{"body"}, "value"
+	case t.Fields != nil && len(t.Fields) == 0:
+		f.Body = "json"
+	case t.Fields != nil:
+		f.Body, f.Fields = "fields", slices.Clone(t.Fields)
+	}
+	return f
+}

@@ -1,0 +1,175 @@
+package semelhttp
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/semelgo/semel"
+)
+
+// JSONFields returns a fingerprint for semel.OperationOptions.Fingerprints that
+// compares JSON bodies by what they say and not by how they are written: the
+// order of members, insignificant whitespace, escapes in strings and the
+// spelling of a number (1, 1.0) do not matter. Method, path, query and media
+// type count as well.
+//
+// Each field is the name of a member of the body, or, when it begins with a
+// slash, a JSON Pointer (RFC 6901) to a part of it; one that is not there is
+// different from null. All else in the body does not count: a repeat that
+// differs only there is answered with the first response. No field: all of the
+// body counts.
+//
+// The body is compared in the form of RFC 8785, but that integers keep all
+// their digits; other numbers are compared as double precision has them. A body
+// that is no JSON, that has a member twice, or that is no object where fields
+// are chosen is 400 body_invalid, and so is a compressed one: it is read as it
+// was sent.
+//
+// What this function returns never changes for the same fields, across restarts
+// and versions of this package: it may be relied on for as long as records are
+// kept. To choose other fields later, append another JSONFields to the list.
+func JSONFields(fields ...string) func(Request) any {
+	fields = slices.Clone(fields)
+	return func(r Request) any {
+		body, err := chosen(r.Body, fields)
+		if err != nil {
+			return unreadable{err}
+		}
+		text, err := json.Marshal(fingerprinted{r.Method, r.Path, r.Query, r.MediaType, json.RawMessage(body)})
+		if err != nil { // not reachable: strings and JSON
+			return unreadable{err}
+		}
+		whole := jsontext.Value(text)
+		if err := canonical(&whole); err != nil { // a path or a query that is not UTF-8
+			return unreadable{err}
+		}
+		return semel.Raw(whole)
+	}
+}
+
+// fingerprinted is what two requests must have in common to be the same.
+type fingerprinted struct {
+	Method    string          `json:"method"`
+	Path      string          `json:"path"`
+	Query     string          `json:"query"`
+	MediaType string          `json:"media_type"`
+	Body      json.RawMessage `json:"body"`
+}
+
+// unreadable is the fingerprint of a request that has none: the engine refuses
+// its call before anything is asked of the store.
+type unreadable struct{ err error }
+
+// MarshalJSON returns the error.
+func (u unreadable) MarshalJSON() ([]byte, error) { return nil, u.err }
+
+var errNoObject = errors.New("the body is not a JSON object")
+
+// chosen returns the chosen fields of a body, or all of it, in canonical form.
+func chosen(body []byte, fields []string) (jsontext.Value, error) {
+	whole := jsontext.Value(bytes.Clone(body))
+	if err := canonical(&whole); err != nil {
+		return nil, err
+	}
+	if len(fields) == 0 {
+		return whole, nil
+	}
+	if whole.Kind() != '{' {
+		return nil, errNoObject
+	}
+	picked := make(map[string]json.RawMessage)
+	for _, field := range fields {
+		value, ok, err := member(json.RawMessage(whole), field)
+		if err != nil {
+			return nil, err
+		}
+		if ok {
+			picked[field] = value
+		}
+	}
+	text, err := json.Marshal(picked)
+	return text, err
+}
+
+// canonical brings v into the one form of its value. A member that is there
+// twice is an error, and so is what is not UTF-8.
+func canonical(v *jsontext.Value) error {
+	return v.Canonicalize(jsontext.CanonicalizeRawInts(false))
+}
+
+// member returns the part of whole that field names, and whether it is there.
+func member(whole json.RawMessage, field string) (value json.RawMessage, ok bool, err error) {
+	if !strings.HasPrefix(field, "/") {
+		return step(whole, field)
+	}
+	value, ok = whole, true
+	for token := range strings.SplitSeq(field[1:], "/") {
+		if value, ok, err = step(value, unescaped(token)); !ok {
+			break
+		}
+	}
+	return value, ok, err
+}
+
+// step goes from an object or an array to one of its members.
+func step(whole json.RawMessage, name string) (json.RawMessage, bool, error) {
+	switch jsontext.Value(whole).Kind() {
+	case '{':
+		var object map[string]json.RawMessage
+		if err := json.Unmarshal(whole, &object); err != nil {
+			return nil, false, err
+		}
+		value, ok := object[name]
+		return value, ok, nil
+	case '[':
+		var list []json.RawMessage
+		if err := json.Unmarshal(whole, &list); err != nil {
+			return nil, false, err
+		}
+		i, err := strconv.Atoi(name)
+		if err != nil || i < 0 || i >= len(list) || strconv.Itoa(i) != name {
+			return nil, false, nil
+		}
+		return list[i], true, nil
+	default:
+		return nil, false, nil
+	}
+}
+
+// unescaped is a token of a JSON Pointer without its escapes.
+func unescaped(token string) string {
+	return strings.NewReplacer("~1", "/", "~0", "~").Replace(token)
+}
+
+// unread says of a request whose fingerprint could not be made what is wrong
+// with its body. Behind a middleware nothing else is: the rest of a [Request]
+// can always be compared.
+func (x *exchange) unread(err error) error {
+	field, ok := errors.AsType[*semel.FieldError](err)
+	if !ok || field.Field != "Input" {
+		return err
+	}
+	if _, jerr := chosen(x.body, nil); jerr != nil {
+		return bodyInvalid(jerr)
+	}
+	return problem(codeBodyInvalid, "")
+}
+
+// bodyInvalid is the problem of a body that is not the JSON it has to be.
+func bodyInvalid(err error) *Problem {
+	detail := "The body is not a JSON object. Nothing was run."
+	if syntax, ok := errors.AsType[*jsontext.SyntacticError](err); ok {
+		detail = fmt.Sprintf("The body is not JSON, at byte %d. Nothing was run.", syntax.ByteOffset)
+	}
+	if errors.Is(err, jsontext.ErrDuplicateName) {
+		detail = "The body has a member twice. Nothing was run."
+	}
+	return problem(codeBodyInvalid, detail)
+}
