@@ -6,18 +6,11 @@ import (
 	"fmt"
 	"net"
 	"os/exec"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"sync"
 	"syscall"
-	"time"
-
-	"github.com/jackc/pgx/v5"
 )
-
-// ceiling is how long a server may take to answer; a busy machine takes seconds.
-const ceiling = 60 * time.Second
 
 // instance is a PostgreSQL that this package runs.
 type instance struct {
@@ -50,7 +43,7 @@ func startPostgres(ctx context.Context, program string, settings []string) (*ins
 	if err := p.initialise(ctx); err != nil {
 		return nil, errors.Join(err, h.close())
 	}
-	if err := p.startAnywhere(ctx); err != nil {
+	if err := onFreePort(ctx, func(port int) error { p.port = port; return p.start(ctx) }); err != nil {
 		return nil, errors.Join(err, h.close())
 	}
 	return p, nil
@@ -73,22 +66,6 @@ func (p *instance) initialise(ctx context.Context) error {
 		return fmt.Errorf("initdb: %s\n%s", cmd.ProcessState, tail(log))
 	}
 	return nil
-}
-
-// startAnywhere starts the server on a port that is free; somebody may take the
-// port before the server does, and then it is another.
-func (p *instance) startAnywhere(ctx context.Context) error {
-	const tries = 5
-	var err error
-	for range tries {
-		if p.port, err = freePort(ctx); err != nil {
-			return err
-		}
-		if err = p.start(ctx); err == nil || ctx.Err() != nil {
-			break
-		}
-	}
-	return err
 }
 
 // start starts the server and waits until it answers. A server that was killed
@@ -118,7 +95,7 @@ func (p *instance) startOnce(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := p.await(ctx, proc); err != nil {
+	if err := await(ctx, proc, p.url(), p.log()); err != nil {
 		return errors.Join(err, proc.signal(syscall.SIGKILL))
 	}
 	p.mu.Lock()
@@ -127,28 +104,8 @@ func (p *instance) startOnce(ctx context.Context) error {
 	return nil
 }
 
-// await asks until the server answers a query.
-func (p *instance) await(ctx context.Context, proc *process) error {
-	ask := time.NewTicker(10 * time.Millisecond)
-	defer ask.Stop()
-	for {
-		conn, err := pgx.Connect(ctx, p.url())
-		if err == nil {
-			return conn.Close(ctx)
-		}
-		select {
-		case <-ask.C:
-		case <-proc.ended:
-			return fmt.Errorf("the server ended: %s\n%s", proc.cmd.ProcessState, tail(p.log()))
-		case <-ctx.Done():
-			return fmt.Errorf("the server does not answer: %w\n%s", err, tail(p.log()))
-		}
-	}
-}
-
 func (p *instance) data() string { return p.home.file("data") }
 func (p *instance) log() string  { return p.home.file("server.log") }
-func (p *instance) pid() string  { return filepath.Join(p.data(), "postmaster.pid") }
 
 func (p *instance) addr() string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(p.port)) }
 
@@ -159,15 +116,4 @@ func (p *instance) url() string {
 // close ends the server and removes all it had.
 func (p *instance) close() error {
 	return errors.Join(p.kill(), p.home.close())
-}
-
-// freePort is a port that nobody listened on a moment ago.
-func freePort(ctx context.Context) (int, error) {
-	var listen net.ListenConfig
-	l, err := listen.Listen(ctx, "tcp", "127.0.0.1:0")
-	if err != nil {
-		return 0, fmt.Errorf("find a free port: %w", err)
-	}
-	defer l.Close()
-	return l.Addr().(*net.TCPAddr).Port, nil //nolint:errcheck,forcetypeassert // a TCP listener has a TCP address
 }

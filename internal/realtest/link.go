@@ -1,0 +1,209 @@
+package realtest
+
+import (
+	"bufio"
+	"fmt"
+	"net"
+	"sync"
+)
+
+// link is one connection through a proxy, with its two sides.
+type link struct {
+	proxy  *Proxy
+	client net.Conn
+	server net.Conn
+	done   chan struct{} // closed when the link is
+	once   sync.Once
+
+	mu     sync.Mutex
+	asked  int    // requests so far that the server answers with "ready"
+	fault  *Fault // happens to the request whose number is broken
+	broken int
+	over   bool   // the server answers no more
+	key    string // by which the client can have a request cancelled
+}
+
+func newLink(p *Proxy, client, server net.Conn) *link {
+	return &link{proxy: p, client: client, server: server, done: make(chan struct{})}
+}
+
+// run moves bytes both ways until both sides have ended.
+func (l *link) run() {
+	var both sync.WaitGroup
+	both.Go(l.requests)
+	both.Go(l.replies)
+	both.Wait()
+	l.close()
+}
+
+func (l *link) close() {
+	l.once.Do(func() { close(l.done) })
+	l.client.Close()
+	l.server.Close()
+}
+
+// gate is one side of a link, written to only when the proxy lets bytes pass.
+type gate struct {
+	link *link
+	to   net.Conn
+}
+
+// Write waits until bytes may pass.
+func (g gate) Write(b []byte) (int, error) {
+	g.link.proxy.pass(g.link.done)
+	return g.to.Write(b)
+}
+
+// requests passes on what the client asks. When the client goes, so does the
+// server's side, unless the server is to be left to finish.
+func (l *link) requests() {
+	in := newRequestReader(l.client, gate{l, l.client})
+	for {
+		r, err := in.next()
+		if err != nil || !l.ask(r) {
+			break
+		}
+	}
+	if l.isBroken() {
+		return
+	}
+	l.proxy.pass(l.done)
+	l.close()
+}
+
+// ask passes one request on, and reports whether the client may ask for more.
+func (l *link) ask(r request) bool {
+	if r.cancels != "" && l.proxy.leavesToFinish(r.cancels) {
+		return false
+	}
+	var f *Fault
+	if r.complete {
+		f = l.proxy.take(r.text)
+	}
+	if f != nil && f.kind == cutBefore {
+		reset(l.client)
+		reset(l.server)
+		f.happened()
+		f.ended()
+		return false
+	}
+	if !l.expect(r, f) {
+		return false
+	}
+	_, err := gate{l, l.server}.Write(r.bytes)
+	if f != nil && f.kind == cutAfter {
+		reset(l.client)
+		f.happened()
+	}
+	return f == nil && err == nil
+}
+
+// expect counts the request, and with it the reply that f is for. It reports
+// whether there is a server that can answer; without one f is armed again.
+func (l *link) expect(r request, f *Fault) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.over {
+		if f != nil {
+			l.proxy.rearm(f)
+		}
+		return false
+	}
+	if r.answered {
+		l.asked++
+	}
+	if f != nil {
+		l.fault, l.broken = f, l.asked
+	}
+	return true
+}
+
+// replies passes on what the server answers, up to the reply that a fault is
+// for. That one is read to its end.
+func (l *link) replies() {
+	in, out := bufio.NewReader(l.server), bufio.NewWriterSize(gate{l, l.client}, 1<<16)
+	ready := 0 // replies that have ended
+	for {
+		frame, err := readFrame(in)
+		if err != nil {
+			break
+		}
+		if frame[0] == msgKey {
+			l.keep(string(frame[5:]))
+		}
+		last := frame[0] == msgReady
+		if l.isEaten(ready + 1) {
+			if last {
+				break
+			}
+		} else if err := reply(in, out, frame); err != nil && !l.isBroken() {
+			break
+		}
+		if last {
+			ready++
+		}
+	}
+	_ = out.Flush() // a client that is gone needs nothing
+	l.finish()
+}
+
+// reply passes one frame on. What the server sent at once is passed on at once.
+func reply(in *bufio.Reader, out *bufio.Writer, frame []byte) error {
+	if _, err := out.Write(frame); err != nil {
+		return fmt.Errorf("write reply: %w", err)
+	}
+	if in.Buffered() > 0 {
+		return nil
+	}
+	if err := out.Flush(); err != nil {
+		return fmt.Errorf("write reply: %w", err)
+	}
+	return nil
+}
+
+func (l *link) keep(key string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.key = key
+}
+
+// isBrokenWith reports whether this is the link of that key, and a fault happens
+// to it.
+func (l *link) isBrokenWith(key string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.fault != nil && l.key == key
+}
+
+// isEaten reports whether the reply of that number is the one that a fault is
+// for. The first is the one to the message that opens the connection.
+func (l *link) isEaten(number int) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.fault != nil && number >= l.broken
+}
+
+// isBroken reports whether a fault happens to this link. Then the client may be
+// gone, and the server is left to finish all the same.
+func (l *link) isBroken() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.fault != nil
+}
+
+// finish closes both sides after the last reply, and tells whoever waits for a
+// fault that it is over.
+func (l *link) finish() {
+	l.mu.Lock()
+	l.over = true
+	f := l.fault
+	l.mu.Unlock()
+	if f != nil {
+		f.ended()
+	}
+	l.proxy.pass(l.done)
+	l.close()
+	if f != nil {
+		f.happened()
+	}
+}

@@ -1,0 +1,109 @@
+package realtest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"os/exec"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// pgbouncer stands in front of a server of the test's, so it is always a program
+// on this machine.
+func pgbouncer() engine {
+	return engine{
+		name:     "pgbouncer",
+		program:  "pgbouncer",
+		places:   []string{"/usr/sbin", "/opt/homebrew/opt/pgbouncer/bin", "/usr/local/opt/pgbouncer/bin"},
+		packages: "pgbouncer",
+	}
+}
+
+// PgBouncer starts a PgBouncer in transaction mode in front of the database at
+// server, with at most 20 connections to it, and returns the address of that
+// database through it. It ends with the test.
+func PgBouncer(t testing.TB, server string) string {
+	t.Helper()
+	at := thisMachine().need(t, pgbouncer())
+	h, err := newHome()
+	if err != nil {
+		t.Fatalf("start PgBouncer: %v", err)
+	}
+	t.Cleanup(func() {
+		if err := h.close(); err != nil {
+			t.Errorf("end PgBouncer: %v", err)
+		}
+	})
+	var through string
+	err = onFreePort(t.Context(), func(port int) error {
+		u, err := url.Parse(server)
+		if err != nil {
+			return fmt.Errorf("parse %q: %w", server, err)
+		}
+		u.Host = net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
+		through = u.String()
+		return startPgBouncer(t.Context(), h, at.program, server, through)
+	})
+	if err != nil {
+		t.Fatalf("start PgBouncer: %v", err)
+	}
+	return through
+}
+
+// startPgBouncer starts it so that the address through leads to server. It is
+// ready when it returns.
+func startPgBouncer(ctx context.Context, h *home, program, server, through string) error {
+	to, err := pgx.ParseConfig(server)
+	if err != nil {
+		return fmt.Errorf("parse %q: %w", server, err)
+	}
+	at, err := pgx.ParseConfig(through)
+	if err != nil {
+		return fmt.Errorf("parse %q: %w", through, err)
+	}
+	if err := h.write("pgbouncer.ini", bouncerSettings(to, at.Port)); err != nil {
+		return err
+	}
+	cmd := exec.Command(program, h.file("pgbouncer.ini")) //nolint:noctx // it outlives the context that bounds its start
+	cmd.Dir = h.dir
+	log := h.file("pgbouncer.log")
+	proc, err := start(cmd, h.as, log)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, ceiling)
+	defer cancel()
+	if err := await(ctx, proc, through, log); err != nil {
+		return errors.Join(err, proc.signal(syscall.SIGKILL))
+	}
+	return nil
+}
+
+// bouncerSettings lets everybody in and leads them to one database.
+func bouncerSettings(to *pgx.ConnConfig, port uint16) string {
+	quote := func(s string) string { return "'" + strings.ReplaceAll(s, "'", "''") + "'" }
+	database := fmt.Sprintf("host=%s port=%d dbname=%s user=%s",
+		quote(to.Host), to.Port, quote(to.Database), quote(to.User))
+	if to.Password != "" {
+		database += " password=" + quote(to.Password)
+	}
+	return fmt.Sprintf(`[databases]
+* = %s
+
+[pgbouncer]
+listen_addr = 127.0.0.1
+listen_port = %d
+unix_socket_dir =
+auth_type = any
+pool_mode = transaction
+default_pool_size = 20
+max_client_conn = 1000
+`, database, port)
+}

@@ -1,0 +1,279 @@
+package realtest_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/semelgo/semel/internal/realtest"
+)
+
+// proxied is a database with an empty table "kept", behind a proxy.
+func proxied(t *testing.T) (p *realtest.Proxy, direct, through string) {
+	t.Helper()
+	s := realtest.Postgres(t)
+	direct = s.Database(t)
+	exec(t, direct, "create table kept (id int primary key)")
+	p = realtest.NewProxy(t, s.Addr())
+	return p, direct, p.URL(direct)
+}
+
+// TestProxyPassesEverythingOn, batches, prepared statements, large results and
+// copies among it.
+func TestProxyPassesEverythingOn(t *testing.T) {
+	t.Parallel()
+	_, _, through := proxied(t)
+	conn := connect(t, through)
+	var b pgx.Batch
+	for id := range 100 {
+		b.Queue("insert into kept values ($1)", id)
+	}
+	if err := conn.SendBatch(t.Context(), &b).Close(); err != nil {
+		t.Fatal(err)
+	}
+	rows := make([][]any, 0, 10_000)
+	for id := range cap(rows) {
+		rows = append(rows, []any{id + 100})
+	}
+	if _, err := conn.CopyFrom(t.Context(), pgx.Identifier{"kept"}, []string{"id"}, pgx.CopyFromRows(rows)); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		found, err := conn.Query(t.Context(), "select id, repeat('x', 100) from kept where id >= $1", 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		n := 0
+		for found.Next() {
+			n++
+		}
+		if err := found.Err(); err != nil || n != 10_100 {
+			t.Errorf("%d rows, %v, want 10100", n, err)
+		}
+	}
+}
+
+// TestReplyIsEatenOnce: what was asked for is done, the client does not hear of
+// it, and the next to ask does.
+func TestReplyIsEatenOnce(t *testing.T) {
+	t.Parallel()
+	p, direct, through := proxied(t)
+	conn, other := connect(t, through), connect(t, through)
+	fault := p.EatReply(realtest.SQL("insert into kept"))
+	if _, err := conn.Exec(t.Context(), "insert into kept values ($1)", 1); err == nil {
+		t.Error("the client heard the reply")
+	}
+	fault.Wait(t)
+	if got := count(t, direct, "kept"); got != 1 {
+		t.Errorf("%d rows stand, want 1", got)
+	}
+	if _, err := other.Exec(t.Context(), "insert into kept values ($1)", 2); err != nil {
+		t.Errorf("a second reply: %v, want it to be passed on", err)
+	}
+	if fault.Disarm() {
+		t.Error("the fault is armed still")
+	}
+}
+
+// TestReplyToCommitIsEaten, however the client says it.
+func TestReplyToCommitIsEaten(t *testing.T) {
+	t.Parallel()
+	modes := []pgx.QueryExecMode{
+		pgx.QueryExecModeCacheStatement, pgx.QueryExecModeCacheDescribe,
+		pgx.QueryExecModeDescribeExec, pgx.QueryExecModeExec, pgx.QueryExecModeSimpleProtocol,
+	}
+	for _, mode := range modes {
+		for _, batch := range []bool{false, true} {
+			name := mode.String()
+			if batch {
+				name += " in a batch"
+			}
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				p, direct, through := proxied(t)
+				fault := p.EatReply(realtest.Commit())
+				conn := connectIn(t, through, mode)
+				if err := insertAndCommit(t.Context(), conn, batch); err == nil {
+					t.Error("the client heard the reply")
+				}
+				fault.Wait(t)
+				if got := count(t, direct, "kept"); got != 1 {
+					t.Errorf("%d rows stand, want 1", got)
+				}
+			})
+		}
+	}
+}
+
+// insertAndCommit inserts a row in a transaction.
+func insertAndCommit(ctx context.Context, conn *pgx.Conn, batch bool) error {
+	tx, err := conn.Begin(ctx)
+	if err != nil {
+		return err
+	}
+	if !batch {
+		if _, err := tx.Exec(ctx, "insert into kept values ($1)", 1); err != nil {
+			return err
+		}
+		return tx.Commit(ctx)
+	}
+	var b pgx.Batch
+	b.Queue("insert into kept values ($1)", 1)
+	b.Queue("commit")
+	return conn.SendBatch(ctx, &b).Close()
+}
+
+func connectIn(t *testing.T, url string, mode pgx.QueryExecMode) *pgx.Conn {
+	t.Helper()
+	config, err := pgx.ParseConfig(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	config.DefaultQueryExecMode = mode
+	conn, err := pgx.ConnectConfig(t.Context(), config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close(t.Context()) })
+	return conn
+}
+
+// TestCutAfterDoesNotWaitForTheReply: the client is gone while the commit still
+// goes on, and it succeeds.
+func TestCutAfterDoesNotWaitForTheReply(t *testing.T) {
+	t.Parallel()
+	p, direct, through := proxied(t)
+	holder := connect(t, direct)
+	hold(t, holder)
+	exec(t, direct, `
+		create function wait() returns trigger language plpgsql as
+			$$ begin perform pg_advisory_xact_lock(1); return null; end $$;
+		create constraint trigger slow after insert on kept deferrable initially deferred
+			for each row execute function wait()`)
+	fault := p.CutAfter(realtest.Commit())
+	if err := insertAndCommit(t.Context(), connect(t, through), false); err == nil {
+		t.Error("the client heard the reply")
+	}
+	<-fault.Fired()
+	select {
+	case <-fault.Answered():
+		t.Error("the server had answered while its commit was held")
+	default:
+	}
+	if got := count(t, direct, "kept"); got != 0 {
+		t.Errorf("%d rows stand before the commit, want 0", got)
+	}
+	if err := holder.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	fault.Wait(t)
+	if got := count(t, direct, "kept"); got != 1 {
+		t.Errorf("%d rows stand, want 1", got)
+	}
+}
+
+// hold takes the advisory lock 1 until the connection ends.
+func hold(t *testing.T, conn *pgx.Conn) {
+	t.Helper()
+	if _, err := conn.Exec(t.Context(), "select pg_advisory_lock(1)"); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestCutBeforeKeepsTheRequestFromTheServer, once.
+func TestCutBeforeKeepsTheRequestFromTheServer(t *testing.T) {
+	t.Parallel()
+	p, direct, through := proxied(t)
+	fault := p.CutBefore(realtest.Commit())
+	if err := insertAndCommit(t.Context(), connect(t, through), false); err == nil {
+		t.Error("the client heard a reply")
+	}
+	fault.Wait(t)
+	if got := count(t, direct, "kept"); got != 0 {
+		t.Errorf("%d rows stand, want 0", got)
+	}
+	if err := insertAndCommit(t.Context(), connect(t, through), false); err != nil {
+		t.Errorf("again: %v", err)
+	}
+}
+
+// TestPreparingIsNotExecuting: a fault for a statement waits until it runs.
+func TestPreparingIsNotExecuting(t *testing.T) {
+	t.Parallel()
+	p, direct, through := proxied(t)
+	conn := connect(t, through)
+	fault := p.EatReply(realtest.SQL("insert into kept"))
+	if _, err := conn.Prepare(t.Context(), "ins", "insert into kept values ($1)"); err != nil {
+		t.Errorf("prepare: %v", err)
+	}
+	if _, err := conn.Exec(t.Context(), "ins", 1); err == nil {
+		t.Error("the client heard the reply")
+	}
+	fault.Wait(t)
+	if got := count(t, direct, "kept"); got != 1 {
+		t.Errorf("%d rows stand, want 1", got)
+	}
+}
+
+// TestReset breaks what stands, and serves who comes after.
+func TestReset(t *testing.T) {
+	t.Parallel()
+	p, _, through := proxied(t)
+	conn := connect(t, through)
+	p.Reset()
+	if err := conn.Ping(t.Context()); err == nil {
+		t.Error("the connection still answers")
+	}
+	if err := connect(t, through).Ping(t.Context()); err != nil {
+		t.Errorf("a new connection: %v", err)
+	}
+}
+
+// TestBlackHole holds everything back, new connections too, and lets it pass
+// afterwards.
+func TestBlackHole(t *testing.T) {
+	t.Parallel()
+	p, direct, through := proxied(t)
+	conn := connect(t, through)
+	p.BlackHole(true)
+	short, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	if c, err := pgx.Connect(short, through); err == nil {
+		t.Error("a new connection was answered")
+		c.Close(t.Context())
+	}
+	asked := make(chan error, 1)
+	go func() {
+		_, err := conn.Exec(t.Context(), "insert into kept values (1)")
+		asked <- err
+	}()
+	<-short.Done()
+	if got := count(t, direct, "kept"); got != 0 {
+		t.Errorf("%d rows stand, want 0", got)
+	}
+	p.BlackHole(false)
+	if err := <-asked; err != nil {
+		t.Errorf("afterwards: %v", err)
+	}
+	if got := count(t, direct, "kept"); got != 1 {
+		t.Errorf("%d rows stand, want 1", got)
+	}
+}
+
+// TestDelay: a round trip takes at least both ways' delay.
+func TestDelay(t *testing.T) {
+	t.Parallel()
+	p, _, through := proxied(t)
+	conn := connect(t, through)
+	const delay = 50 * time.Millisecond
+	p.Delay(delay)
+	began := time.Now()
+	if err := conn.Ping(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if took := time.Since(began); took < 2*delay {
+		t.Errorf("a round trip took %s, want %s at least", took, 2*delay)
+	}
+}
