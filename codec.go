@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+
+	"github.com/semelgo/semel/store"
 )
 
 // Raw is a result that is stored and given back byte for byte. Results of every
@@ -79,7 +81,7 @@ func failureOf(err error) *Failure {
 
 func cut(s string, n int) string { return s[:min(len(s), max(n, 0))] }
 
-func decodeFailure(outcome []byte) error {
+func decodeFailure(outcome []byte) *Failure {
 	if len(outcome) == 0 || outcome[0] != outcomeFailure {
 		return &Failure{Message: "failed; the record says no more"}
 	}
@@ -88,4 +90,13 @@ func decodeFailure(outcome []byte) error {
 		return &Failure{Message: "failed; the stored failure cannot be read"}
 	}
 	return f
+}
+
+// Failure returns the stored failure of a record that is Failed, as its askers
+// are told, or nil for any other record.
+func (o *Outcome) Failure() *Failure {
+	if o.Record.State != store.Failed {
+		return nil
+	}
+	return decodeFailure(o.Record.Outcome)
 }

@@ -1,11 +1,11 @@
 package semel
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -66,6 +66,21 @@ func (l *late) restore(ctx context.Context, c *Core) error {
 	return nil
 }
 
+// Settle records one entry of a journal, as the engine that left it would have:
+// with the same token, within RecordTimeout. It returns what stands, and whether
+// that is what the entry says, by this call or by an earlier one. If it is not,
+// somebody else was quicker, and nothing was changed. [ErrUnavailable]: nothing
+// is known; settling it again is safe. The journal still has the entry.
+func (c *Core) Settle(ctx context.Context, e JournalEntry) (now store.Record, recorded bool, err error) {
+	ctx, cancel := context.WithTimeout(ctx, c.options.RecordTimeout)
+	defer cancel()
+	d, now, err := c.end(ctx, e.Record, e.item().event)
+	if err != nil {
+		return now, false, fmt.Errorf("%w: settle: %w", ErrUnavailable, err)
+	}
+	return now, d.say == sayTry, nil
+}
+
 var errRestored = errors.New("semel: left by an earlier process")
 
 // FileJournal is a [Journal] in one file of JSON lines, each written through to
@@ -81,6 +96,8 @@ type journalKey struct {
 	ID    store.ID
 	Token store.Token
 }
+
+func (e *JournalEntry) key() journalKey { return journalKey{e.Record.ID, e.Record.Token} }
 
 // journalLine is an entry that is kept, or the key of one that was dropped.
 type journalLine struct {
@@ -103,28 +120,20 @@ func OpenFileJournal(path string) (*FileJournal, error) {
 }
 
 func (j *FileJournal) read() error {
-	f, err := os.Open(j.path)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	lines := bufio.NewReader(f)
-	for n := 1; ; n++ {
-		text, err := lines.ReadBytes('\n')
-		if err != nil {
-			return nil // the end, or a line that was never finished
+	return eachLine(j.path, func(line journalLine, damage *JournalLineError) error {
+		switch {
+		case damage == nil:
+			j.apply(line)
+		case !errors.Is(damage, io.ErrUnexpectedEOF):
+			return damage
 		}
-		var line journalLine
-		if err := json.Unmarshal(text, &line); err != nil {
-			return fmt.Errorf("line %d: %w", n, err)
-		}
-		j.apply(line)
-	}
+		return nil
+	})
 }
 
 func (j *FileJournal) apply(line journalLine) {
 	if line.Keep != nil {
-		j.kept[journalKey{line.Keep.Record.ID, line.Keep.Record.Token}] = *line.Keep
+		j.kept[line.Keep.key()] = *line.Keep
 	}
 	if line.Drop != nil {
 		delete(j.kept, *line.Drop)

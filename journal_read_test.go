@@ -1,0 +1,242 @@
+package semel_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/store"
+	"github.com/semelgo/semel/store/memory"
+)
+
+func readJournal(t *testing.T, path string) ([]semel.JournalEntry, []*semel.JournalLineError) {
+	t.Helper()
+	entries, damaged, err := semel.ReadFileJournal(path)
+	if err != nil {
+		t.Fatalf("ReadFileJournal: %v", err)
+	}
+	return entries, damaged
+}
+
+// TestReadFileJournalChangesNothing, and gives entries in the order they were
+// kept, without those that were dropped.
+func TestReadFileJournalChangesNothing(t *testing.T) {
+	t.Parallel()
+	path, _ := writeJournal(t, 4)
+	j := openJournal(t, path)
+	dropped := entry(1).Record
+	if err := j.Drop(dropped.ID, dropped.Token); err != nil {
+		t.Fatal(err)
+	}
+	for _, n := range []byte{9, 7, 9} {
+		if err := j.Keep(entry(n)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	before, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	entries, damaged := readJournal(t, path)
+	last := entries[len(entries)-2:]
+	want := []semel.JournalEntry{entry(9), entry(7)}
+	if diff := cmp.Diff(want, last); diff != "" || len(entries) != 5 || len(damaged) != 0 {
+		t.Errorf("%d entries and damage %v, the last two (-want +got):\n%s", len(entries), damaged, diff)
+	}
+	after, err := os.ReadFile(path)
+	if err != nil || string(after) != string(before) {
+		t.Errorf("the file is %q, %v, want it as it was", after, err)
+	}
+}
+
+// TestReadFileJournalTellsWhatItCannotRead: every line that cannot be read is
+// told, and keeps no other from being read.
+func TestReadFileJournalTellsWhatItCannotRead(t *testing.T) {
+	t.Parallel()
+	path, text := writeJournal(t, 2)
+	half := text[:len(text)/4]
+	whole := append([]byte("nonsense\n"), text...)
+	whole = append(append(whole, "{}\n"...), half...)
+	if err := os.WriteFile(path, whole, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	entries, damaged := readJournal(t, path)
+	if len(entries) != 2 {
+		t.Errorf("%d entries are read, want both", len(entries))
+	}
+	var lines []int
+	for _, d := range damaged {
+		lines = append(lines, d.Line)
+	}
+	if diff := cmp.Diff([]int{1, 4, 5}, lines); diff != "" {
+		t.Fatalf("lines told (-want +got):\n%s", diff)
+	}
+	for _, d := range damaged {
+		if cut := errors.Is(d, io.ErrUnexpectedEOF); cut != (d.Line == 5) {
+			t.Errorf("%v: said to be cut short %v, want that of the last line alone", d, cut)
+		}
+	}
+	if _, err := semel.OpenFileJournal(path); err == nil {
+		t.Error("OpenFileJournal of a damaged journal: nil, want an error")
+	}
+	if after, err := os.ReadFile(path); err != nil || string(after) != string(whole) {
+		t.Errorf("the file is %q, %v, want it as it was: what cannot be read is not lost", after, err)
+	}
+}
+
+// TestOpenFileJournalKeepsWhatItDoesNotKnow: a line of a program that knows more
+// is damage, and not rewritten away.
+func TestOpenFileJournalKeepsWhatItDoesNotKnow(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "journal")
+	if err := os.WriteFile(path, []byte("{\"Later\":{}}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, err := semel.OpenFileJournal(path)
+	if line, ok := errors.AsType[*semel.JournalLineError](err); !ok || line.Line != 1 {
+		t.Errorf("OpenFileJournal: %v, want an error that names line 1", err)
+	}
+}
+
+func TestReadFileJournalThatIsNone(t *testing.T) {
+	t.Parallel()
+	if _, _, err := semel.ReadFileJournal(filepath.Join(t.TempDir(), "none")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("ReadFileJournal of no file: %v, want fs.ErrNotExist", err)
+	}
+	if _, _, err := semel.ReadFileJournal(t.TempDir()); err == nil {
+		t.Error("ReadFileJournal of a directory: nil, want an error")
+	}
+}
+
+// leaveEntry makes a process that cannot record how call ended, and returns the
+// journal's one entry.
+func leaveEntry(t *testing.T, mem *memory.Store, call semel.Call, v string, err error) semel.JournalEntry {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "journal")
+	p := start(t, mem, semel.Options{Journal: openJournal(t, path), Lease: time.Minute})
+	do(t.Context(), p, call, func(context.Context) (string, error) { p.wire.die(); return v, err })
+	entries, _ := readJournal(t, path)
+	if len(entries) != 1 {
+		t.Fatalf("the journal has %d entries, want 1", len(entries))
+	}
+	return entries[0]
+}
+
+// TestSettleRecordsAnEntry, once and for all, also when it is asked again.
+func TestSettleRecordsAnEntry(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		v     string
+		err   error
+		state store.State
+	}{
+		"success": {v: "v", state: store.Succeeded},
+		"failure": {err: semel.Final(errBoom), state: store.Failed},
+		"refusal": {err: semel.NotCommitted(errBoom), state: store.Pending},
+		"doubt":   {err: errBoom, state: store.InDoubt},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				mem := memory.New(memory.Options{})
+				call := plain("op", semel.OperationOptions[string]{}).Call(me, "k", "in")
+				e := leaveEntry(t, mem, call, tt.v, tt.err)
+				p := start(t, mem, semel.Options{})
+				now, recorded, err := p.Settle(t.Context(), e)
+				if err != nil || !recorded || now.State != tt.state {
+					t.Errorf("Settle = %v, %v, %v, want %v recorded", now.State, recorded, err, tt.state)
+				}
+				if tt.state.Final() {
+					if now, recorded, err := p.Settle(t.Context(), e); err != nil || !recorded || now.State != tt.state {
+						t.Errorf("Settle again = %v, %v, %v, want the same", now.State, recorded, err)
+					}
+				}
+				wantState(t, mem, call, tt.state)
+			})
+		})
+	}
+}
+
+// TestSettleComesTooLate: what somebody else made of the record meanwhile stays.
+func TestSettleComesTooLate(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		meanwhile stand
+		err       error
+		want      store.State
+	}{
+		"nothing stands":            {nothing, nil, store.Absent},
+		"failed by others":          {failed, nil, store.Failed},
+		"a doubt, nothing happened": {inDoubt, semel.NotCommitted(errBoom), store.InDoubt},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				mem := memory.New(memory.Options{})
+				call := plain("op", semel.OperationOptions[string]{}).Call(me, "k", "in")
+				e := leaveEntry(t, mem, call, "v", tt.err)
+				if tt.meanwhile == inDoubt {
+					doubt(t, mem, call)
+				} else {
+					mem = memory.New(memory.Options{}) // as if others had been there
+					leave(t, mem, call, tt.meanwhile)
+				}
+				before := record(t, mem, call)
+				p := start(t, mem, semel.Options{})
+				now, recorded, err := p.Settle(t.Context(), e)
+				if err != nil || recorded || now.State != tt.want {
+					t.Errorf("Settle = %v, %v, %v, want %v and nothing recorded", now.State, recorded, err, tt.want)
+				}
+				if after := record(t, mem, call); after.Token != before.Token {
+					t.Errorf("%+v stands, want %+v", after.Token, before.Token)
+				}
+			})
+		})
+	}
+}
+
+// TestSettleWithoutAnAnswer: nothing is known, and it says so in time.
+func TestSettleWithoutAnAnswer(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		mem := memory.New(memory.Options{})
+		call := plain("op", semel.OperationOptions[string]{}).Call(me, "k", "in")
+		e := leaveEntry(t, mem, call, "v", nil)
+		p := start(t, mem, semel.Options{})
+		p.wire.blackHole()
+		if _, recorded, err := p.Settle(t.Context(), e); !errors.Is(err, semel.ErrUnavailable) || recorded {
+			t.Errorf("Settle = %v, %v, want ErrUnavailable", recorded, err)
+		}
+		p.wire.heal()
+		if _, recorded, err := p.Settle(t.Context(), e); err != nil || !recorded {
+			t.Errorf("Settle = %v, %v, want it recorded", recorded, err)
+		}
+	})
+}
+
+// TestOutcomeFailure is what askers are told, of Failed alone.
+func TestOutcomeFailure(t *testing.T) {
+	t.Parallel()
+	told := &semel.Failure{Code: "no_funds", Message: "not enough money"}
+	tests := map[string]struct {
+		r    store.Record
+		want *semel.Failure
+	}{
+		"failed":    {store.Record{Token: store.Token{State: store.Failed}, Outcome: []byte(`f{"code":"no_funds","message":"not enough money"}`)}, told},
+		"no more":   {store.Record{Token: store.Token{State: store.Failed}}, &semel.Failure{Message: "failed; the record says no more"}},
+		"succeeded": {store.Record{Token: store.Token{State: store.Succeeded}, Outcome: []byte(`j1`)}, nil},
+		"none":      {},
+	}
+	for name, tt := range tests {
+		if diff := cmp.Diff(tt.want, (&semel.Outcome{Record: tt.r}).Failure()); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}
