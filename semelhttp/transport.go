@@ -1,0 +1,205 @@
+package semelhttp
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/semelgo/semel"
+)
+
+// Transport is an http.RoundTripper that makes one call out of many tries: it
+// gives a request its key, sends it, and sends it again, the same bytes under
+// the same key, until it is answered. Use it as the Transport of an http.Client.
+// The zero value is good. Its fields must not be changed while it is in use.
+//
+// # The key
+//
+// A request that has an Idempotency-Key keeps it, byte for byte. A POST or PATCH
+// without one gets one: the child key that [WithChildKey] names, inside an
+// operation; otherwise what KeyFunc says. A request that follows a redirect
+// keeps the key it had. The caller's request is not changed: the key that was
+// sent is in the header of Response.Request, or in the [UnansweredError].
+//
+// # What is sent again
+//
+// Tries that got no whole response in time: no connection, a connection that
+// broke, no response within TryTimeout. Of the responses 429, 502, 503 and 504,
+// and 409, which says that the key is in progress. Not so when the response says
+// that it is the last one: by Idempotent-Replayed: true it is stored; a 409 that
+// is a problem with a code, and without Retry-After, is the operation's own; and
+// Stripe-Should-Retry: false says it in so many words. No other status is sent
+// again, and 400 and 422 never are, whatever they say.
+//
+// Between tries it waits a random time, at most MinBackoff after the first and
+// twice as much after each further one, up to MaxBackoff. Retry-After, in seconds
+// or as a date, comes on top. When Budget or MaxTries is used up, or Retry-After
+// reaches beyond the budget, the last response is returned as it is; without one
+// it is an UnansweredError.
+//
+// GET, HEAD, OPTIONS and TRACE are sent again too, without a key. A PUT, DELETE or
+// other request has what Base gives it, unless it has a key, or is named by
+// WithChildKey. A request to upgrade the connection goes to Base as it is.
+//
+// # Bodies
+//
+// Each try sends the same bytes: from GetBody, which http.NewRequest sets for
+// bodies in memory, or from a copy of at most MaxBody bytes. A body that can be
+// sent only once is refused before anything is sent; see StreamOnce.
+//
+// A response that says its length, of at most MaxBody bytes, is read before it
+// is returned, so that one that breaks off is asked for again. Any other is
+// returned when its header is there, and its body is the caller's to read.
+//
+// Leave http.Client.Timeout at zero and set Budget: when that timeout is over,
+// the client drops the UnansweredError, and the key with it.
+type Transport struct {
+	// Base sends a try. Nil: http.DefaultTransport.
+	Base http.RoundTripper
+	// Budget is how long a call may take, with all its tries and waits, until it
+	// has a response. Zero: 1 min. The end of the request's context counts too.
+	Budget time.Duration
+	// TryTimeout is how long one try may take until it has a response. Make it
+	// longer than the receiver usually takes. Zero: 10 s.
+	TryTimeout time.Duration
+	// MaxTries is how many tries a call may have. Zero: as many as the budget
+	// allows. One: a key, and no second try.
+	MaxTries int
+	// MinBackoff and MaxBackoff bound the first wait and the longest one from
+	// above; each wait is random below its bound. Zero: 100 ms and 5 s.
+	MinBackoff, MaxBackoff time.Duration
+	// MaxBody is the largest body, of a request or a response, that is held in
+	// memory to be sent again or read ahead, in bytes. Zero: 1 MiB.
+	MaxBody int64
+	// StreamOnce sends a body without GetBody whose length is unknown, or above
+	// MaxBody, as it comes: once, with a key, bounded by the request's context
+	// alone. False: such a request is refused with semel.ErrInvalid, before
+	// anything is sent.
+	StreamOnce bool
+	// RawKeys sends keys as they are, as Stripe and most others want them. False:
+	// as the structured string that the draft wants, in quotes.
+	RawKeys bool
+	// KeyFunc returns the key of a request that has none and is no operation's
+	// child: 1 to 255 visible ASCII characters and inner spaces, the same for the
+	// same intent. It must not read the body. Its error is returned, and nothing
+	// is sent. Nil: a random UUID of version 7; within the attempt of an
+	// operation it is then semel.ErrInvalid not to name the call, because each
+	// attempt would send another key.
+	KeyFunc func(*http.Request) (string, error)
+	// FinalFunc reports that a response that would be asked for again is the
+	// last one: a 409 that means something else than in progress, for instance.
+	// It may read the body, and sees none that is longer than MaxBody. Nil: no
+	// response is.
+	FinalFunc func(*http.Response) bool
+}
+
+var _ http.RoundTripper = (*Transport)(nil)
+
+// RoundTrip sends r until it is answered, as [Transport] says. An error is a
+// *UnansweredError when something was, or could have been, sent; else it says
+// what is wrong with the request.
+func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
+	o, err := t.settle()
+	if err != nil {
+		closeBody(r)
+		return nil, err
+	}
+	line, err := o.keyLine(r)
+	switch {
+	case err != nil:
+		closeBody(r)
+		return nil, err
+	case line == "" && !safe(methodOf(r)), r.Header.Get("Upgrade") != "":
+		return o.Base.RoundTrip(r)
+	}
+	body, err := o.payloadOf(r)
+	if err != nil {
+		return nil, err
+	}
+	s := o.newSending(r, line, body)
+	if body.again == nil {
+		return s.once()
+	}
+	return s.run()
+}
+
+// CloseIdleConnections closes those of Base, if it has any.
+func (t *Transport) CloseIdleConnections() {
+	base := t.Base
+	if base == nil {
+		base = http.DefaultTransport
+	}
+	if c, ok := base.(interface{ CloseIdleConnections() }); ok {
+		c.CloseIdleConnections()
+	}
+}
+
+const (
+	defaultBudget     = time.Minute
+	defaultTryTimeout = 10 * time.Second
+	defaultMinBackoff = 100 * time.Millisecond
+	defaultMaxBackoff = 5 * time.Second
+)
+
+// settle returns t with its defaults, or what is wrong with it.
+func (t *Transport) settle() (*Transport, error) {
+	o := *t
+	durations := []struct {
+		name      string
+		value     *time.Duration
+		otherwise time.Duration
+	}{
+		{"Budget", &o.Budget, defaultBudget},
+		{"TryTimeout", &o.TryTimeout, defaultTryTimeout},
+		{"MinBackoff", &o.MinBackoff, defaultMinBackoff},
+		{"MaxBackoff", &o.MaxBackoff, max(defaultMaxBackoff, o.MinBackoff)},
+	}
+	for _, d := range durations {
+		if *d.value < 0 {
+			return nil, &semel.FieldError{Field: d.name, Reason: "is negative"}
+		}
+		if *d.value == 0 {
+			*d.value = d.otherwise
+		}
+	}
+	switch {
+	case o.MaxTries < 0:
+		return nil, &semel.FieldError{Field: "MaxTries", Reason: "is negative"}
+	case o.MaxBody < 0:
+		return nil, &semel.FieldError{Field: "MaxBody", Reason: "is negative"}
+	case o.MaxBackoff < o.MinBackoff:
+		return nil, &semel.FieldError{Field: "MaxBackoff", Reason: "is below MinBackoff"}
+	}
+	if o.MaxBody == 0 {
+		o.MaxBody = defaultMax
+	}
+	if o.Base == nil {
+		o.Base = http.DefaultTransport
+	}
+	return &o, nil
+}
+
+func closeBody(r *http.Request) {
+	if r.Body != nil {
+		_ = r.Body.Close()
+	}
+}
+
+// methodOf returns the method of a client's request, whose zero value is GET.
+func methodOf(r *http.Request) string {
+	if r.Method == "" {
+		return http.MethodGet
+	}
+	return r.Method
+}
+
+type childName struct{}
+
+// WithChildKey returns a context whose requests carry semel.ChildKey of the
+// attempt that ctx belongs to, when [Transport] sends them: the same key in
+// every attempt of the operation. Two requests with one name are one call, so
+// give each thing the operation asks for a name of its own. Outside of an
+// attempt such a request is refused: no key would protect it.
+func WithChildKey(ctx context.Context, name string) context.Context {
+	return context.WithValue(ctx, childName{}, name)
+}

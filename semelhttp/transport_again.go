@@ -1,0 +1,103 @@
+package semelhttp
+
+import (
+	"crypto/tls"
+	"encoding/json"
+	"errors"
+	"io"
+	"math"
+	"mime"
+	"net"
+	"net/http"
+	"strconv"
+	"time"
+)
+
+// mayAsk reports whether a response with that status may be followed by
+// another one; keyed: to the same key.
+func mayAsk(status int, keyed bool) bool {
+	switch status {
+	case http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
+		return true
+	case http.StatusConflict:
+		return keyed
+	default:
+		return false
+	}
+}
+
+const headerShouldRetry = "Stripe-Should-Retry"
+
+// asksAgain reports whether resp, which was read, is to be asked for again.
+func (t *Transport) asksAgain(resp *http.Response, keyed bool) bool {
+	switch {
+	case resp.StatusCode == http.StatusBadRequest, resp.StatusCode == http.StatusUnprocessableEntity:
+		return false
+	case resp.StatusCode < http.StatusBadRequest, resp.Header.Get(HeaderReplayed) == "true":
+		return false
+	case resp.Header.Get(headerShouldRetry) == "false":
+		return false
+	case resp.Header.Get(headerShouldRetry) != "true" && !mayAsk(resp.StatusCode, keyed):
+		return false
+	case resp.StatusCode == http.StatusConflict && ownConflict(resp):
+		return false
+	}
+	return !t.saysFinal(resp)
+}
+
+func (t *Transport) saysFinal(resp *http.Response) bool {
+	if t.FinalFunc == nil {
+		return false
+	}
+	if _, all := resp.Body.(held); !all {
+		resp = new(*resp)
+		resp.Body = http.NoBody
+	}
+	defer rewind(resp)
+	return t.FinalFunc(resp)
+}
+
+// ownConflict reports whether a 409 is the operation's own answer, or says that
+// asking again does not help: who answers with codes sends Retry-After with the
+// one that is in progress.
+func ownConflict(resp *http.Response) bool {
+	kind, _, err := mime.ParseMediaType(resp.Header.Get("Content-Type"))
+	_, all := resp.Body.(held)
+	if err != nil || kind != "application/problem+json" || resp.Header.Get("Retry-After") != "" || !all {
+		return false
+	}
+	var p struct{ Code string }
+	defer rewind(resp)
+	return json.NewDecoder(resp.Body).Decode(&p) == nil && p.Code != ""
+}
+
+// retryAfter returns how long resp says to stay away. A date is compared with
+// the server's own, so that no clock but the server's counts.
+func retryAfter(resp *http.Response) (time.Duration, bool) {
+	value := resp.Header.Get("Retry-After")
+	if n, err := strconv.ParseUint(value, 10, 64); err == nil {
+		return time.Duration(min(n, math.MaxInt64/uint64(time.Second))) * time.Second, true
+	}
+	until, err := http.ParseTime(value)
+	if err != nil {
+		return 0, false
+	}
+	from, err := http.ParseTime(resp.Header.Get("Date"))
+	if err != nil {
+		from = now()
+	}
+	return max(until.Sub(from), 0), true
+}
+
+// network reports whether err is of a kind that the network makes.
+func network(err error) bool {
+	_, ok := errors.AsType[net.Error](err)
+	return ok || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
+}
+
+// untrusted reports whether the server is not who it should be, which another
+// try does not change.
+func untrusted(err error) bool {
+	_, ok := errors.AsType[*tls.CertificateVerificationError](err)
+	return ok
+}

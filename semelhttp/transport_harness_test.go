@@ -1,0 +1,182 @@
+package semelhttp_test
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/semelgo/semel/semelhttp"
+)
+
+// seen is a try as it arrived.
+type seen struct {
+	method string
+	keys   []string
+	body   string
+}
+
+// script answers its tries one after another, the last answer for all that
+// follow, and remembers what came.
+type script struct {
+	mu      sync.Mutex
+	answers []http.HandlerFunc
+	tries   []seen
+}
+
+func (s *script) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		body = append(body, " and then "+err.Error()...)
+	}
+	s.mu.Lock()
+	answer := s.answers[min(len(s.tries), len(s.answers)-1)]
+	s.tries = append(s.tries, seen{r.Method, r.Header.Values(semelhttp.HeaderKey), string(body)})
+	s.mu.Unlock()
+	answer(w, r)
+}
+
+func (s *script) arrived() []seen {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return append([]seen(nil), s.tries...)
+}
+
+// plays serves the answers over real connections.
+func plays(t *testing.T, answers ...http.HandlerFunc) (*script, string) {
+	t.Helper()
+	s := &script{answers: answers}
+	srv := httptest.NewUnstartedServer(s)
+	srv.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)
+	srv.Start()
+	t.Cleanup(srv.Close)
+	return s, srv.URL
+}
+
+// status answers with a status and a body.
+func status(code int, header ...string) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		for i := 0; i+1 < len(header); i += 2 {
+			w.Header().Set(header[i], header[i+1])
+		}
+		w.WriteHeader(code)
+		if code != http.StatusNoContent && code >= http.StatusOK {
+			_, _ = io.WriteString(w, http.StatusText(code))
+		}
+	}
+}
+
+// reset breaks the connection instead of answering, after having sent text.
+func reset(text string) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		conn, buffered, err := http.NewResponseController(w).Hijack()
+		if err != nil {
+			return
+		}
+		_, _ = buffered.WriteString(text)
+		_ = buffered.Flush()
+		if c, ok := conn.(*net.TCPConn); ok && text == "" {
+			_ = c.SetLinger(0) // RST
+		}
+		_ = conn.Close()
+	}
+}
+
+// hang answers nothing until the client gives up.
+func hang(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }
+
+// quick has a transport wait little between tries, and as long as needed
+// altogether.
+func quick(tr *semelhttp.Transport) *semelhttp.Transport {
+	if tr.MinBackoff == 0 {
+		tr.MinBackoff, tr.MaxBackoff = time.Millisecond, 5*time.Millisecond
+	}
+	if tr.Base == nil {
+		tr.Base = &http.Transport{}
+	}
+	if tr.TryTimeout == 0 {
+		tr.TryTimeout = time.Minute
+	}
+	if tr.Budget == 0 {
+		tr.Budget = 4 * time.Minute
+	}
+	return tr
+}
+
+// body is a request body that says whether it was closed.
+type body struct {
+	io.Reader
+
+	mu     sync.Mutex
+	closed bool
+}
+
+func newBody(text string) *body { return &body{Reader: strings.NewReader(text)} }
+
+func (b *body) Close() error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.closed = true
+	return nil
+}
+
+func (b *body) wantClosed(t *testing.T) {
+	t.Helper()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if !b.closed {
+		t.Error("the request body is not closed")
+	}
+}
+
+// post is a POST with that body; without GetBody if it is a *body.
+func post(t *testing.T, ctx context.Context, url string, b io.Reader) *http.Request {
+	t.Helper()
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, url, b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// trip sends r and reads what comes.
+func trip(t *testing.T, tr *semelhttp.Transport, r *http.Request) answer {
+	t.Helper()
+	resp, err := quick(tr).RoundTrip(r)
+	if err != nil {
+		t.Fatalf("RoundTrip: %v", err)
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Errorf("read response: %v", err)
+	}
+	if c, ok := tr.Base.(interface{ CloseIdleConnections() }); ok {
+		c.CloseIdleConnections()
+	}
+	return answer{resp.StatusCode, resp.Header, string(text)}
+}
+
+// wantSame checks that n tries came, with one key and the same bytes.
+func (s *script) wantSame(t *testing.T, n int, text string) string {
+	t.Helper()
+	tries := s.arrived()
+	if len(tries) != n {
+		t.Fatalf("%d tries came, want %d: %v", len(tries), n, tries)
+	}
+	for i, try := range tries {
+		if len(try.keys) != 1 || try.keys[0] != tries[0].keys[0] {
+			t.Errorf("try %d has the keys %q, the first has %q", i+1, try.keys, tries[0].keys)
+		}
+		if try.body != text {
+			t.Errorf("try %d has the body %.100q, want %.100q", i+1, try.body, text)
+		}
+	}
+	return tries[0].keys[0]
+}

@@ -1,0 +1,106 @@
+package semelhttp
+
+import (
+	"fmt"
+	"net/http"
+
+	"github.com/dunglas/httpsfv"
+	"github.com/google/uuid"
+
+	"github.com/semelgo/semel"
+)
+
+// keyLine returns the header line that all tries of r carry; empty: none.
+func (t *Transport) keyLine(r *http.Request) (string, error) {
+	child, named, err := childKey(r)
+	if err != nil {
+		return "", err
+	}
+	lines := r.Header.Values(HeaderKey)
+	switch {
+	case len(lines) > 0:
+		return given(lines, child, named)
+	case named:
+		return t.written(child)
+	case !keyless(methodOf(r)):
+		return "", nil
+	case redirected(r) != "":
+		return redirected(r), nil
+	}
+	key, err := t.newKey(r)
+	if err != nil {
+		return "", err
+	}
+	return t.written(key)
+}
+
+// childKey returns the key that WithChildKey has named for r. To ask twice does
+// no harm, so a safe request has none.
+func childKey(r *http.Request) (key string, named bool, err error) {
+	name, named := r.Context().Value(childName{}).(string)
+	if !named || safe(methodOf(r)) {
+		return "", false, nil
+	}
+	key, err = semel.ChildKey(r.Context(), name)
+	return key, true, err
+}
+
+// given returns the one line that the caller has set.
+func given(lines []string, child string, named bool) (string, error) {
+	if len(lines) > 1 || lines[0] == "" {
+		return "", &semel.FieldError{Field: HeaderKey, Reason: "must be one header line with one key"}
+	}
+	if key, err := ParseKey(lines[0]); named && (err != nil || key != child) {
+		return "", &semel.FieldError{
+			Field: HeaderKey, Reason: "is set, and WithChildKey names another key; leave one of them out",
+		}
+	}
+	return lines[0], nil
+}
+
+// keyless reports whether requests of that method need a key that their callers
+// have not given them.
+func keyless(method string) bool {
+	return method == http.MethodPost || method == http.MethodPatch
+}
+
+// redirected returns the key line of the request whose answer sent the client
+// here, if there was one.
+func redirected(r *http.Request) string {
+	if r.Response == nil || r.Response.Request == nil {
+		return ""
+	}
+	return r.Response.Request.Header.Get(HeaderKey)
+}
+
+func (t *Transport) newKey(r *http.Request) (string, error) {
+	if t.KeyFunc != nil {
+		return t.KeyFunc(r)
+	}
+	if _, within := semel.AttemptOf(r.Context()); within {
+		return "", &semel.FieldError{
+			Field:  HeaderKey,
+			Reason: "is not set, and each attempt of the operation would send another; name the call with semelhttp.WithChildKey",
+		}
+	}
+	id, err := uuid.NewV7()
+	if err != nil {
+		return "", fmt.Errorf("draw key: %w", err)
+	}
+	return id.String(), nil
+}
+
+// written returns key as a header line.
+func (t *Transport) written(key string) (string, error) {
+	if reason := keyReason(key); reason != "" {
+		return "", &semel.FieldError{Field: "Key", Reason: reason}
+	}
+	if t.RawKeys {
+		return key, nil
+	}
+	line, err := httpsfv.Marshal(httpsfv.NewItem(key))
+	if err != nil {
+		return "", fmt.Errorf("write key: %w", err)
+	}
+	return line, nil
+}

@@ -1,0 +1,329 @@
+package semelhttp_test
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/semelhttp"
+)
+
+// TestTransportAsksAgain after everything that is no answer, with the key and
+// the bytes of the first try.
+func TestTransportAsksAgain(t *testing.T) {
+	t.Parallel()
+	const inProgress = `HTTP/1.1 409 Conflict
+Content-Length: 30
+
+half of`
+	bad := map[string]http.HandlerFunc{
+		"409":                         status(http.StatusConflict),
+		"429":                         status(http.StatusTooManyRequests),
+		"502":                         status(http.StatusBadGateway),
+		"503":                         status(http.StatusServiceUnavailable),
+		"504":                         status(http.StatusGatewayTimeout),
+		"429 that says when":          status(http.StatusTooManyRequests, "Retry-After", "0"),
+		"500 that says so":            status(http.StatusInternalServerError, "Stripe-Should-Retry", "true"),
+		"reset":                       reset(""),
+		"closed":                      reset("\r\n"),
+		"a header that ends early":    reset("HTTP/1.1 200 OK\r\nContent-"),
+		"a body that ends early":      reset("HTTP/1.1 201 Created\r\nContent-Length: 10\r\n\r\nhalf"),
+		"a refusal that ends early":   reset(strings.ReplaceAll(inProgress, "\n", "\r\n")),
+		"a chunk that ends early":     reset("HTTP/1.1 503 No\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhal"),
+		"a response that is none":     reset("What?\r\n\r\n"),
+		"problem that says when, 409": status(http.StatusConflict, "Content-Type", "application/problem+json", "Retry-After", "0"),
+	}
+	for name, first := range bad {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s, url := plays(t, first, first, status(http.StatusCreated))
+			got := trip(t, new(semelhttp.Transport), post(t, t.Context(), url, strings.NewReader("{\"n\":\x001}")))
+			if got.status != http.StatusCreated || got.body != "Created" {
+				t.Errorf("got %d %q, want what the third try was answered", got.status, got.body)
+			}
+			s.wantSame(t, 3, "{\"n\":\x001}")
+		})
+	}
+}
+
+// TestTransportGivesUpATry that takes too long, and asks again.
+func TestTransportGivesUpATry(t *testing.T) {
+	t.Parallel()
+	slowBody := func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Length", "10")
+		w.WriteHeader(http.StatusOK)
+		_ = http.NewResponseController(w).Flush()
+		hang(w, r)
+	}
+	s, url := plays(t, hang, slowBody, status(http.StatusOK))
+	got := trip(t, &semelhttp.Transport{TryTimeout: 300 * time.Millisecond}, post(t, t.Context(), url, strings.NewReader("x")))
+	if got.status != http.StatusOK {
+		t.Errorf("got %d", got.status)
+	}
+	if n := len(s.arrived()); n < 3 { // a busy machine may need more
+		t.Errorf("answered after %d tries", n)
+	}
+}
+
+// TestTransportTakesTheAnswer for what it is, at the first try.
+func TestTransportTakesTheAnswer(t *testing.T) {
+	t.Parallel()
+	const problem = "application/problem+json"
+	refused := func(code int, body string) http.HandlerFunc {
+		return func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", problem)
+			w.WriteHeader(code)
+			_, _ = io.WriteString(w, body)
+		}
+	}
+	answers := map[string]http.HandlerFunc{
+		"replayed 503":           status(http.StatusServiceUnavailable, "Idempotent-Replayed", "true", "Retry-After", "0"),
+		"replayed 409":           status(http.StatusConflict, "Idempotent-Replayed", "true"),
+		"409 with a code":        refused(http.StatusConflict, `{"code":"outcome_unknown"}`),
+		"503 that says so":       status(http.StatusServiceUnavailable, "Stripe-Should-Retry", "false"),
+		"400 that says nonsense": status(http.StatusBadRequest, "Stripe-Should-Retry", "true", "Retry-After", "0"),
+		"422 that says nonsense": status(http.StatusUnprocessableEntity, "Stripe-Should-Retry", "true", "Retry-After", "0"),
+		"422 with a problem":     refused(http.StatusUnprocessableEntity, `{"code":"key_reused"}`),
+	}
+	for _, code := range []int{
+		200, 201, 202, 204, 301, 303, 400, 401, 402, 403, 404, 405, 408, 410, 412, 413, 415, 422, 423, 425, 500, 501, 505, 507,
+	} {
+		answers[fmt.Sprint(code)] = status(code)
+	}
+	for name, only := range answers {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s, url := plays(t, only, status(http.StatusTeapot))
+			want := httptest.NewRecorder()
+			only(want, nil)
+			got := trip(t, new(semelhttp.Transport), post(t, t.Context(), url, strings.NewReader("x")))
+			if got.status != want.Code || got.body != want.Body.String() {
+				t.Errorf("got %d %q, want %d %q", got.status, got.body, want.Code, want.Body)
+			}
+			s.wantSame(t, 1, "x")
+		})
+	}
+}
+
+// TestTransportAsksFinalFunc, which may read the body, before asking again.
+func TestTransportAsksFinalFunc(t *testing.T) {
+	t.Parallel()
+	taken := func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "name taken", http.StatusConflict) }
+	s, url := plays(t, status(http.StatusConflict), taken)
+	tr := &semelhttp.Transport{FinalFunc: func(resp *http.Response) bool {
+		text, err := io.ReadAll(resp.Body)
+		return err == nil && strings.Contains(string(text), "taken")
+	}}
+	got := trip(t, tr, post(t, t.Context(), url, strings.NewReader("x")))
+	if got.status != http.StatusConflict || got.body != "name taken\n" {
+		t.Errorf("got %d %q", got.status, got.body)
+	}
+	s.wantSame(t, 2, "x")
+}
+
+// TestTransportStopsAtMaxTries with the last response as it is.
+func TestTransportStopsAtMaxTries(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("sorry ", 10_000)
+	s, url := plays(t, func(w http.ResponseWriter, _ *http.Request) { http.Error(w, long, http.StatusServiceUnavailable) })
+	got := trip(t, &semelhttp.Transport{MaxTries: 3, MaxBody: 100}, post(t, t.Context(), url, strings.NewReader("x")))
+	if got.status != http.StatusServiceUnavailable || got.body != long+"\n" {
+		t.Errorf("got %d with %d bytes", got.status, len(got.body))
+	}
+	s.wantSame(t, 3, "x")
+}
+
+// TestTransportSendsOtherMethods: safe ones again and without a key, those that
+// have a key again, and all others once.
+func TestTransportSendsOtherMethods(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct {
+		method, key string
+		tries       int
+		keys        int
+	}{
+		{http.MethodGet, "", 2, 0},
+		{"", "", 2, 0},
+		{http.MethodHead, "", 2, 0},
+		{http.MethodGet, "k", 2, 1},
+		{http.MethodPost, "", 2, 1},
+		{http.MethodPatch, "", 2, 1},
+		{http.MethodPut, "", 1, 0},
+		{http.MethodDelete, "", 1, 0},
+		{http.MethodPut, "k", 2, 1},
+		{http.MethodDelete, "k", 2, 1},
+		{"PURGE", "", 1, 0},
+	} {
+		t.Run(row.method+row.key, func(t *testing.T) {
+			t.Parallel()
+			s, url := plays(t, status(http.StatusServiceUnavailable), status(http.StatusNoContent))
+			r := post(t, t.Context(), url, nil)
+			r.Method = row.method
+			if row.key != "" {
+				r.Header.Set(semelhttp.HeaderKey, row.key)
+			}
+			trip(t, new(semelhttp.Transport), r)
+			tries := s.arrived()
+			if len(tries) != row.tries || len(tries[0].keys) != row.keys {
+				t.Errorf("%d tries came, the first with the keys %q; want %d with %d", len(tries), tries[0].keys, row.tries, row.keys)
+			}
+		})
+	}
+}
+
+// TestTransportLeavesUpgradesAlone: their connection is the caller's.
+func TestTransportLeavesUpgradesAlone(t *testing.T) {
+	t.Parallel()
+	_, url := plays(t, reset("HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: echo\r\n\r\nhello"))
+	r := post(t, t.Context(), url, nil)
+	r.Method = http.MethodGet
+	r.Header.Set("Connection", "Upgrade")
+	r.Header.Set("Upgrade", "echo")
+	resp, err := quick(new(semelhttp.Transport)).RoundTrip(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	if _, ok := resp.Body.(io.Writer); !ok {
+		t.Errorf("%d has a body of type %T, which cannot be written to", resp.StatusCode, resp.Body)
+	}
+}
+
+// TestTransportFollowsARedirectWithTheSameKey, since it is the same call.
+func TestTransportFollowsARedirectWithTheSameKey(t *testing.T) {
+	t.Parallel()
+	s, url := plays(t, status(http.StatusTemporaryRedirect, "Location", "/there"), status(http.StatusBadGateway), status(http.StatusCreated))
+	client := http.Client{Transport: quick(new(semelhttp.Transport))}
+	resp, err := client.Do(post(t, t.Context(), url, strings.NewReader("x")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp.Body.Close()
+	key := s.wantSame(t, 3, "x")
+	if got := resp.Request.Header.Get(semelhttp.HeaderKey); resp.StatusCode != http.StatusCreated || got != key {
+		t.Errorf("got %d, and its request has the key %q, want %q", resp.StatusCode, got, key)
+	}
+}
+
+// TestTransportSpeaksHTTP2 as well.
+func TestTransportSpeaksHTTP2(t *testing.T) {
+	t.Parallel()
+	s := &script{answers: []http.HandlerFunc{
+		func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) },
+		status(http.StatusServiceUnavailable),
+		func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, r.Proto) },
+	}}
+	srv := httptest.NewUnstartedServer(s)
+	srv.EnableHTTP2 = true
+	srv.StartTLS()
+	t.Cleanup(srv.Close)
+	got := trip(t, &semelhttp.Transport{Base: srv.Client().Transport}, post(t, t.Context(), srv.URL, strings.NewReader("x")))
+	if got.status != http.StatusOK || got.body != "HTTP/2.0" {
+		t.Errorf("got %d %q", got.status, got.body)
+	}
+	s.wantSame(t, 3, "x")
+}
+
+// TestTransportLetsAStreamThrough: the caller reads while the server writes.
+func TestTransportLetsAStreamThrough(t *testing.T) {
+	t.Parallel()
+	more, ended := make(chan struct{}), make(chan struct{})
+	_, url := plays(t, func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.WriteString(w, "one\n")
+		_ = http.NewResponseController(w).Flush()
+		<-more
+		_, _ = io.WriteString(w, "two\n")
+		_ = http.NewResponseController(w).Flush()
+		<-r.Context().Done()
+		close(ended)
+	})
+	resp, err := quick(new(semelhttp.Transport)).RoundTrip(post(t, t.Context(), url, strings.NewReader("x")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	line := make([]byte, 4)
+	for _, want := range []string{"one\n", "two\n"} {
+		if _, err := io.ReadFull(resp.Body, line); err != nil || string(line) != want {
+			t.Fatalf("read %q, %v, want %q", line, err, want)
+		}
+		if want == "one\n" {
+			close(more)
+		}
+	}
+	_ = resp.Body.Close()
+	<-ended
+}
+
+// TestTransportNamesWhatIsWrong with its fields, and sends nothing.
+func TestTransportNamesWhatIsWrong(t *testing.T) {
+	t.Parallel()
+	s, url := plays(t, status(http.StatusOK))
+	for field, tr := range map[string]*semelhttp.Transport{
+		"Budget":     {Budget: -1},
+		"TryTimeout": {TryTimeout: -1},
+		"MaxTries":   {MaxTries: -1},
+		"MinBackoff": {MinBackoff: -1},
+		"MaxBackoff": {MinBackoff: 2, MaxBackoff: 1},
+		"MaxBody":    {MaxBody: -1},
+	} {
+		b := newBody("x")
+		_, err := tr.RoundTrip(post(t, t.Context(), url, b))
+		wantFieldError(t, err, field)
+		b.wantClosed(t)
+	}
+	if n := len(s.arrived()); n != 0 {
+		t.Errorf("%d requests were sent", n)
+	}
+}
+
+func wantFieldError(t *testing.T, err error, field string) {
+	t.Helper()
+	var wrong *semel.FieldError
+	if !errors.As(err, &wrong) || wrong.Field != field || !errors.Is(err, semel.ErrInvalid) {
+		t.Errorf("got the error %v, want one about %s", err, field)
+	}
+}
+
+// resets closes the first n connections before anything is read from them.
+type resets struct {
+	net.Listener
+
+	n int
+}
+
+func (l *resets) Accept() (net.Conn, error) {
+	for {
+		conn, err := l.Listener.Accept()
+		if err != nil || l.n == 0 {
+			return conn, err
+		}
+		l.n--
+		if c, ok := conn.(*net.TCPConn); ok {
+			_ = c.SetLinger(0)
+		}
+		_ = conn.Close()
+	}
+}
+
+// TestTransportGetsThroughWhenConnectionsBreak before the server reads.
+func TestTransportGetsThroughWhenConnectionsBreak(t *testing.T) {
+	t.Parallel()
+	s := &script{answers: []http.HandlerFunc{status(http.StatusCreated)}}
+	srv := httptest.NewUnstartedServer(s)
+	srv.Listener = &resets{srv.Listener, 5}
+	srv.Start()
+	t.Cleanup(srv.Close)
+	text := strings.Repeat("0123456789", 50_000)
+	got := trip(t, new(semelhttp.Transport), post(t, t.Context(), srv.URL, strings.NewReader(text)))
+	if got.status != http.StatusCreated {
+		t.Errorf("got %d", got.status)
+	}
+	s.wantSame(t, 1, text)
+}
