@@ -85,4 +85,3 @@ func TestTransportAsksKeyFunc(t *testing.T) {
 		t.Errorf("%d requests were sent", n)
 	}
 }
-
