@@ -305,3 +305,19 @@ func wantReplay(t *testing.T, a, first answer) {
 		}
 	}
 }
+
+// purge removes what is past its retention.
+func (b *bench) purge(t *testing.T) {
+	t.Helper()
+	if _, err := b.Purge(t.Context(), 100); err != nil {
+		t.Fatalf("Purge: %v", err)
+	}
+}
+
+// inTransaction runs fn within semel.InTx, with its context.
+func inTransaction(r *http.Request, b *bench, fn func(*http.Request) error) error {
+	_, err := semel.InTx(r.Context(), b.Engine, func(ctx context.Context, _ semelTx) (struct{}, error) {
+		return struct{}{}, fn(r.WithContext(ctx))
+	})
+	return err
+}

@@ -1,0 +1,152 @@
+package semelhttp_test
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/semelhttp"
+)
+
+// profiled are options of that profile.
+func profiled(p semelhttp.Profile) semelhttp.Options {
+	o := options()
+	o.Profile = p
+	return o
+}
+
+// direct hands the request to h as it is: lines that no client would send
+// arrive too.
+func (a ask) direct(t *testing.T, h http.Handler) answer {
+	t.Helper()
+	w := httptest.NewRecorder()
+	r := a.request(t, "")
+	r.Pattern = "/ops"
+	h.ServeHTTP(w, r)
+	return answer{w.Code, w.Header(), w.Body.String()}
+}
+
+// protectedBy is h behind the middleware that o sets.
+func (b *bench) protectedBy(t *testing.T, o semelhttp.Options, h http.HandlerFunc) http.Handler {
+	t.Helper()
+	protect, err := semelhttp.Atomic(b.Engine, define("op", plain{}), o)
+	if err != nil {
+		t.Fatalf("Atomic: %v", err)
+	}
+	return protect(h)
+}
+
+// keyLines are header lines, and the key that each profile takes them for;
+// none: it is malformed there.
+func keyLines() map[string]struct{ strict, lenient, stripe string } {
+	const uuid = "8e03978e-40d5-43e8-bc93-6894a57f9324"
+	const utf8 = "caf\u00e9"
+	long := strings.Repeat("k", 255)
+	return map[string]struct{ strict, lenient, stripe string }{
+		`"` + uuid + `"`:         {uuid, uuid, `"` + uuid + `"`},
+		uuid:                     {"", uuid, uuid},
+		`abcdef`:                 {"", "abcdef", "abcdef"},
+		`:YWJj:`:                 {"", ":YWJj:", ":YWJj:"},
+		`12345`:                  {"", "12345", "12345"},
+		`?1`:                     {"", "?1", "?1"},
+		`@1700000000`:            {"", "@1700000000", "@1700000000"},
+		`%"caf%c3%a9"`:           {"", `%"caf%c3%a9"`, `%"caf%c3%a9"`},
+		`("a" "b")`:              {"", `("a" "b")`, `("a" "b")`},
+		`"a\"b"`:                 {`a"b`, `a"b`, `"a\"b"`},
+		`"a\\b"`:                 {`a\b`, `a\b`, `"a\\b"`},
+		`"a\x"`:                  {"", "", `"a\x"`},
+		`"abc`:                   {"", "", `"abc`},
+		`"a"b`:                   {"", "", `"a"b`},
+		`"a", "b"`:               {"", "", `"a", "b"`},
+		"\"a\x7f\"":              {"", "", ""},
+		`"` + utf8 + `"`:         {"", "", ""},
+		"\"a\tb\"":               {"", "", ""},
+		`"k1";v=2`:               {"k1", "k1", `"k1";v=2`},
+		`   "k1"  `:              {"k1", "k1", `"k1"`},
+		`"k 1"`:                  {"k 1", "k 1", `"k 1"`},
+		`""`:                     {"", "", `""`},
+		``:                       {"", "", ""},
+		`" "`:                    {"", "", `" "`},
+		`"` + long + `"`:         {long, long, ""},
+		`"` + long + `k"`:        {"", "", ""},
+		long + "k":               {"", "", ""},
+		`"a:{x}*/%00;--'../"`:    {`a:{x}*/%00;--'../`, `a:{x}*/%00;--'../`, `"a:{x}*/%00;--'../"`},
+		"\"a\r\nX-Injected: 1\"": {"", "", ""},
+	}
+}
+
+// TestProfilesReadTheKey: what is a key in a profile runs, once; what is none is
+// refused, and never runs as if there were no key.
+func TestProfilesReadTheKey(t *testing.T) {
+	t.Parallel()
+	for _, optional := range []bool{false, true} {
+		for profile, pick := range map[semelhttp.Profile]func(struct{ strict, lenient, stripe string }) string{
+			semelhttp.Strict:  func(k struct{ strict, lenient, stripe string }) string { return k.strict },
+			semelhttp.Lenient: func(k struct{ strict, lenient, stripe string }) string { return k.lenient },
+			semelhttp.Stripe:  func(k struct{ strict, lenient, stripe string }) string { return k.stripe },
+		} {
+			t.Run(fmt.Sprintf("%v, optional %v", profile, optional), func(t *testing.T) {
+				t.Parallel()
+				for line, keys := range keyLines() {
+					b, n := newBench(t, semel.Options{}), new(atomic.Int64)
+					o := profiled(profile)
+					o.Optional = optional
+					h := b.protectedBy(t, o, created(n))
+					want := pick(keys)
+					got := ask{key: []string{line}}.direct(t, h)
+					if want == "" {
+						if got.status != http.StatusBadRequest || n.Load() != 0 || !strings.Contains(got.body, "key_malformed") {
+							t.Errorf("%q: %d %s after %d runs, want key_malformed", line, got.status, got.body, n.Load())
+						}
+						continue
+					}
+					if r := b.record(t, "op", want); got.status != http.StatusCreated || r.Key != want {
+						t.Errorf("%q: %d %s under %q, want it under %q", line, got.status, got.body, r.Key, want)
+					}
+					if again := (ask{key: []string{line}}).direct(t, h); !again.replayed() || n.Load() != 1 {
+						t.Errorf("%q: the repeat is answered %d, after %d runs", line, again.status, n.Load())
+					}
+				}
+			})
+		}
+	}
+}
+
+// TestStrictRefusesARawKeyByName: its sender is told what is wrong.
+func TestStrictRefusesARawKeyByName(t *testing.T) {
+	t.Parallel()
+	b, n := newBench(t, semel.Options{}), new(atomic.Int64)
+	srv := b.leasedServer(t, define("op", plain{}), profiled(semelhttp.Strict), created(n))
+	for _, lines := range [][]string{{"k1"}, {`"k1"`, `"k1"`}, {`"a"`, `"b"`}} {
+		got := ask{key: lines}.do(t, srv)
+		wantProblem(t, got, http.StatusBadRequest, "key_malformed")
+		if f := got.problem(t).Field; f != semelhttp.HeaderKey {
+			t.Errorf("%q: the field is %q", lines, f)
+		}
+	}
+	if n.Load() != 0 {
+		t.Errorf("the handler ran %d times", n.Load())
+	}
+	wantFirst(t, ask{key: []string{`"k1"`}}.do(t, srv), http.StatusCreated, "run 1")
+}
+
+func TestProfilesHaveNames(t *testing.T) {
+	t.Parallel()
+	for p, want := range map[semelhttp.Profile]string{
+		semelhttp.Lenient: "lenient", semelhttp.Strict: "strict", semelhttp.Stripe: "stripe", 9: "Profile(9)",
+	} {
+		if got := p.String(); got != want {
+			t.Errorf("String() = %q, want %q", got, want)
+		}
+	}
+	b := newBench(t, semel.Options{})
+	_, err := semelhttp.Atomic(b.Engine, define("op", plain{}), profiled(9))
+	if f, ok := errors.AsType[*semel.FieldError](err); !ok || f.Field != "Profile" {
+		t.Errorf("Atomic with a profile that is none: %v, want an error that names Profile", err)
+	}
+}

@@ -1,0 +1,296 @@
+package semelhttp_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/semelhttp"
+	"github.com/semelgo/semel/store"
+)
+
+// stripeError is the body of an error in the Stripe profile.
+type stripeError struct {
+	Error struct {
+		Type, Code, Message, Param string
+		DocURL                     string `json:"doc_url"`
+	}
+}
+
+// wantStripe checks that a is an error of the layer in the Stripe profile, and
+// returns its message.
+func wantStripe(t *testing.T, a answer, status int, kind, code string) string {
+	t.Helper()
+	var e stripeError
+	if err := json.Unmarshal([]byte(a.body), &e); err != nil {
+		t.Errorf("body %q: %v", a.body, err)
+	}
+	if a.status != status || e.Error.Type != kind || e.Error.Code != code {
+		t.Errorf("got %d %s, want %d of type %q, code %q", a.status, a.body, status, kind, code)
+	}
+	if e.Error.Message == "" || !strings.HasPrefix(e.Error.DocURL, "/problems/") || a.header.Get("Content-Type") != "application/json" {
+		t.Errorf("got %s as %q, want a message and a link in JSON", a.body, a.header.Get("Content-Type"))
+	}
+	if a.replayed() {
+		t.Error("the layer's own error is marked as a replay")
+	}
+	return e.Error.Message
+}
+
+const (
+	otherParameters = "Keys for idempotent requests can only be used with the same parameters"
+	otherEndpoint   = "Keys for idempotent requests can only be used for the same endpoint"
+)
+
+// TestStripeErrors: each of the layer's own errors, as that vendor's clients
+// know them, with what they are told about repeating.
+func TestStripeErrors(t *testing.T) {
+	t.Parallel()
+	both(t, func(t *testing.T, serve serveFunc) {
+		b, n := newBench(t, semel.Options{}), new(atomic.Int64)
+		srv := serve(b, define("op", plain{}), profiled(semelhttp.Stripe), created(n))
+		wantStripe(t, ask{key: []string{}}.do(t, srv), 400, "invalid_request_error", "key_missing")
+		wantStripe(t, ask{key: []string{strings.Repeat("k", 256)}}.do(t, srv), 400, "invalid_request_error", "key_malformed")
+		wantStripe(t, ask{user: "-"}.do(t, srv), 401, "invalid_request_error", "unauthenticated")
+		first := ask{}.do(t, srv)
+		wantFirst(t, first, http.StatusCreated, "run 1")
+		reused := ask{body: "other"}.do(t, srv)
+		if m := wantStripe(t, reused, 400, "idempotency_error", ""); !strings.HasPrefix(m, otherParameters) {
+			t.Errorf("message %q", m)
+		}
+		if got := reused.header.Get("Stripe-Should-Retry"); got != "false" {
+			t.Errorf("Stripe-Should-Retry = %q of a key that was reused", got)
+		}
+		wantReplay(t, ask{}.do(t, srv), first)
+		b.store.down.Store(true)
+		down := ask{key: []string{"k2"}}.do(t, srv)
+		wantStripe(t, down, 503, "api_error", "unavailable")
+		if down.header.Get("Stripe-Should-Retry") != "true" || down.header.Get("Retry-After") == "" {
+			t.Errorf("headers %v of a store that is down, want to be asked again", down.header)
+		}
+	})
+}
+
+// TestStripeOtherEndpoint: where one operation serves several, a key is told to
+// be another endpoint's, and the other is not named.
+func TestStripeOtherEndpoint(t *testing.T) {
+	t.Parallel()
+	both(t, func(t *testing.T, serve serveFunc) {
+		b, n := newBench(t, semel.Options{}), new(atomic.Int64)
+		srv := serve(b, define("op", plain{}), profiled(semelhttp.Stripe), created(n))
+		_ = ask{}.do(t, srv)
+		for _, other := range []ask{{path: "/ops/7"}, {method: "PUT"}} {
+			got := other.do(t, srv)
+			if m := wantStripe(t, got, 400, "idempotency_error", ""); !strings.HasPrefix(m, otherEndpoint) {
+				t.Errorf("%+v: message %q", other, m)
+			}
+			if strings.Contains(got.body, "/ops\"") || strings.Contains(got.body, "POST") {
+				t.Errorf("%s names the other endpoint", got.body)
+			}
+		}
+		// Another user has never used it.
+		wantFirst(t, ask{path: "/ops/7", user: "bob"}.do(t, srv), http.StatusCreated, "run 2")
+	})
+}
+
+// TestStripeInUse: the one that runs is left alone, and the key is not spoilt.
+func TestStripeInUse(t *testing.T) {
+	t.Parallel()
+	both(t, func(t *testing.T, serve serveFunc) {
+		b, n, bar := newBench(t, semel.Options{}), new(atomic.Int64), newBarrier()
+		srv := serve(b, define("op", plain{}), profiled(semelhttp.Stripe), func(w http.ResponseWriter, r *http.Request) {
+			bar.wait()
+			created(n)(w, r)
+		})
+		late := make(chan answer)
+		sendLater(t, late)(srv)
+		<-bar.entered
+		got := ask{}.do(t, srv)
+		wantStripe(t, got, http.StatusConflict, "invalid_request_error", "idempotency_key_in_use")
+		if got.header.Get("Stripe-Should-Retry") != "true" || got.header.Get("Retry-After") == "" {
+			t.Errorf("headers %v, want to be asked again", got.header)
+		}
+		close(bar.open)
+		first := <-late
+		wantFirst(t, first, http.StatusCreated, "run 1")
+		wantReplay(t, ask{}.do(t, srv), first)
+	})
+}
+
+// TestStripeMethods: every method that is not idempotent by itself is protected.
+func TestStripeMethods(t *testing.T) {
+	t.Parallel()
+	both(t, func(t *testing.T, serve serveFunc) {
+		b, n := newBench(t, semel.Options{}), new(atomic.Int64)
+		srv := serve(b, define("op", plain{}), profiled(semelhttp.Stripe), created(n))
+		for i, method := range []string{"GET", "DELETE", "DELETE", "GET"} {
+			wantFirst(t, ask{method: method, user: "-"}.do(t, srv), http.StatusCreated, fmt.Sprintf("run %d", i+1))
+		}
+		for i, method := range []string{"POST", "PATCH", "PUT"} {
+			key := []string{method}
+			first := ask{method: method, key: key}.do(t, srv)
+			wantFirst(t, first, http.StatusCreated, fmt.Sprintf("run %d", i+5))
+			wantReplay(t, ask{method: method, key: key}.do(t, srv), first)
+		}
+	})
+}
+
+// TestStripeKeepsWhatWasAnswered: a 500 too is the answer for good. Behind
+// Atomic nothing of it happened, and the record says so; elsewhere the record
+// says that it ended, and nobody runs it again.
+func TestStripeKeepsWhatWasAnswered(t *testing.T) {
+	t.Parallel()
+	for _, status := range []int{500, 502, 503, 504, 400, 402, 404, 422} {
+		b := newBench(t, semel.Options{})
+		fx, now := &effects{b: b}, new(atomic.Int64)
+		now.Store(int64(status))
+		srv := b.atomicServer(t, define("a", plain{}), profiled(semelhttp.Stripe), fx.status(t, now))
+		first := ask{}.do(t, srv)
+		wantFirst(t, first, status, fmt.Sprintf("said %d, for the 1. time", status))
+		now.Store(201)
+		wantReplay(t, ask{}.do(t, srv), first)
+		wantEffects(t, fx, 1, 0)
+		if s := b.record(t, "a", "k1").State; s != store.Failed {
+			t.Errorf("%d behind Atomic: the record is %v, want Failed", status, s)
+		}
+
+		n := new(atomic.Int64)
+		srv = b.leasedServer(t, define("m", plain{}), profiled(semelhttp.Stripe), func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Set-Cookie", "s=1")
+			w.WriteHeader(status)
+			fmt.Fprintf(w, "run %d", n.Add(1))
+		})
+		first = ask{}.do(t, srv)
+		wantFirst(t, first, status, "run 1")
+		again := ask{}.do(t, srv)
+		wantReplay(t, again, first)
+		if s := b.record(t, "m", "k1").State; s != store.Succeeded || n.Load() != 1 || again.header.Get("Set-Cookie") != "" {
+			t.Errorf("%d behind Middleware: the record is %v after %d runs, replayed with %v", status, s, n.Load(), again.header)
+		}
+	}
+}
+
+// TestStripeNeverStoresThese: no for now, or not for this caller, is no answer
+// in this profile either.
+func TestStripeNeverStoresThese(t *testing.T) {
+	t.Parallel()
+	both(t, func(t *testing.T, serve serveFunc) {
+		for _, status := range []int{401, 403, 408, 413, 415, 423, 425, 429} {
+			b, n := newBench(t, semel.Options{}), new(atomic.Int64)
+			srv := serve(b, define("op", plain{}), profiled(semelhttp.Stripe), func(w http.ResponseWriter, r *http.Request) {
+				if n.Load() == 0 {
+					n.Add(1)
+					w.WriteHeader(status)
+					return
+				}
+				created(n)(w, r)
+			})
+			wantFirst(t, ask{}.do(t, srv), status, "")
+			wantFirst(t, ask{}.do(t, srv), http.StatusCreated, "run 2")
+		}
+	})
+}
+
+// TestStripeBrokenAndNotToBeGiven: a 500 that cannot be given again is no stored
+// answer; a tombstone would say that the operation succeeded.
+func TestStripeBrokenAndNotToBeGiven(t *testing.T) {
+	t.Parallel()
+	for name, breaks := range map[string]http.HandlerFunc{
+		"too large": func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(500)
+			_, _ = io.WriteString(w, strings.Repeat("x", 200))
+		},
+		"flushed": func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(500)
+			_ = http.NewResponseController(w).Flush()
+		},
+		"no-store": func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Cache-Control", "no-store")
+			w.WriteHeader(500)
+		},
+	} {
+		b, n := newBench(t, semel.Options{}), new(atomic.Int64)
+		o := profiled(semelhttp.Stripe)
+		o.MaxResponse = 100
+		h := func(w http.ResponseWriter, r *http.Request) { n.Add(1); breaks(w, r) }
+		srv := b.leasedServer(t, define("m", plain{}), o, h)
+		_ = ask{}.do(t, srv)
+		wantStripe(t, ask{}.do(t, srv), http.StatusConflict, "invalid_request_error", "outcome_unknown")
+		if s := b.record(t, "m", "k1").State; s != store.InDoubt || n.Load() != 1 {
+			t.Errorf("%s: the record is %v after %d runs, want InDoubt after one", name, s, n.Load())
+		}
+		srv = b.atomicServer(t, define("a", plain{}), o, h)
+		first, again := ask{}.do(t, srv), ask{}.do(t, srv)
+		if first.status != 500 || first.replayed() || again.status != 500 || !again.replayed() {
+			t.Errorf("%s behind Atomic: %d, then %d, replayed %v", name, first.status, again.status, again.replayed())
+		}
+		if s := b.record(t, "a", "k1").State; s != store.Failed || n.Load() != 2 {
+			t.Errorf("%s behind Atomic: the record is %v after %d runs in all", name, s, n.Load())
+		}
+	}
+}
+
+// TestStripePanicsAreNotAnswers: nothing was answered, so nothing is stored.
+func TestStripePanicsAreNotAnswers(t *testing.T) {
+	t.Parallel()
+	b, n := newBench(t, semel.Options{}), new(atomic.Int64)
+	srv := b.atomicServer(t, define("op", plain{}), profiled(semelhttp.Stripe), func(w http.ResponseWriter, r *http.Request) {
+		if n.Load() == 0 {
+			n.Add(1)
+			w.WriteHeader(500)
+			panic(http.ErrAbortHandler)
+		}
+		created(n)(w, r)
+	})
+	req := ask{}.request(t, srv)
+	req.GetBody = nil // or the client would repeat it by itself
+	if resp, err := http.DefaultClient.Do(req); err == nil {
+		resp.Body.Close()
+		t.Errorf("the client got %d, want a broken connection", resp.StatusCode)
+	}
+	wantFirst(t, ask{}.do(t, srv), http.StatusCreated, "run 2")
+}
+
+// TestStripeAfterRetention: a key that was pruned is a new one.
+func TestStripeAfterRetention(t *testing.T) {
+	t.Parallel()
+	both(t, func(t *testing.T, serve serveFunc) {
+		b, n := newBench(t, semel.Options{}), new(atomic.Int64)
+		srv := serve(b, define("op", plain{}), profiled(semelhttp.Stripe), created(n))
+		first := ask{}.do(t, srv)
+		b.ahead.Store(int64(24*time.Hour - time.Minute))
+		b.purge(t)
+		wantReplay(t, ask{}.do(t, srv), first)
+		b.ahead.Store(int64(24*time.Hour + time.Minute))
+		b.purge(t)
+		wantFirst(t, ask{}.do(t, srv), http.StatusCreated, "run 2")
+	})
+}
+
+// TestStripeInTx: what was written inside the transaction is the outcome; a 500
+// after a rollback has failed for good.
+func TestStripeInTx(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, semel.Options{})
+	fx := &effects{b: b}
+	srv := b.leasedServer(t, inTxOp(semel.Release), profiled(semelhttp.Stripe), func(w http.ResponseWriter, r *http.Request) {
+		err := inTransaction(r, b, func(r *http.Request) error {
+			fx.in(t, r)
+			return io.ErrUnexpectedEOF
+		})
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+	})
+	first := ask{}.do(t, srv)
+	wantFirst(t, first, http.StatusInternalServerError, "unexpected EOF\n")
+	wantReplay(t, ask{}.do(t, srv), first)
+	wantEffects(t, fx, 1, 0)
+	if s := b.record(t, "op", "k1").State; s != store.Failed {
+		t.Errorf("the record is %v, want Failed: the rollback proves it", s)
+	}
+}
