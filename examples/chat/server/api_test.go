@@ -2,6 +2,7 @@ package server_test
 
 import (
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -102,6 +103,8 @@ func TestRefusals(t *testing.T) {
 	}
 	long := func(n int) string { return strings.Repeat("é", n) }
 	huge := `{"name":"` + strings.Repeat("x", 1<<20) + `"}`
+	// What a schema has no words for.
+	unsayable := []string{"field twice", "member too large", "body and more", "body not UTF-8", "key too long"}
 	tests := map[string]struct {
 		request
 		status      int
@@ -114,6 +117,7 @@ func TestRefusals(t *testing.T) {
 		"name a number":         {post("/v1/groups", `{"name":7}`), 400, "invalid", "name"},
 		"name null":             {post("/v1/groups", `{"name":null}`), 400, "invalid", "name"},
 		"name blank":            {post("/v1/groups", `{"name":"  "}`), 400, "invalid", "name"},
+		"name with NUL":         {post("/v1/groups", `{"name":"a\u0000"}`), 400, "invalid", "name"},
 		"name too long":         {post("/v1/groups", `{"name":"`+long(101)+`"}`), 400, "invalid", "name"},
 		"members a text":        {post("/v1/groups", `{"name":"a","members":"2"}`), 400, "invalid", "members"},
 		"members null":          {post("/v1/groups", `{"name":"a","members":null}`), 400, "invalid", "members"},
@@ -169,6 +173,10 @@ func TestRefusals(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			a := w.send(t, test.request).want(t, test.status, test.code)
+			said := a.Header.Get(headerDescribed) == "no"
+			if test.status == http.StatusBadRequest && said == slices.Contains(unsayable, name) {
+				t.Errorf("the description refuses it: %v", said)
+			}
 			if got := a.Header.Get("Content-Type"); got != "application/problem+json" {
 				t.Errorf("Content-Type %q", got)
 			}

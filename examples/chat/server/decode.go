@@ -128,6 +128,9 @@ func textField(name string, limit int, into *string) field {
 		if strings.TrimSpace(*into) == "" {
 			return "must not be empty"
 		}
+		if strings.ContainsRune(*into, 0) {
+			return "must not have the character U+0000" // not every database keeps it
+		}
 		if utf8.RuneCountInString(*into) > limit {
 			return fmt.Sprintf("is longer than %d characters", limit)
 		}

@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"io"
+	"strings"
 )
 
 // What tests put a server together with.
@@ -20,3 +21,22 @@ var ErrCommit = errCommit
 func Run(ctx context.Context, args []string, getenv func(string) string, stdout, stderr io.Writer, to Seams) int {
 	return run(ctx, args, getenv, stdout, stderr, to)
 }
+
+// Retention is what the description declares.
+const Retention = retention
+
+// Endpoints lists the methods and paths that the server answers.
+func Endpoints() ([]string, error) {
+	s := &app{operations: newOperations(config{mode: modeInline}, probes{})}
+	endpoints, err := s.endpoints()
+	var all []string
+	for path, m := range endpoints {
+		for method := range m {
+			all = append(all, method+" "+strings.Replace(path, "...}", "}", 1))
+		}
+	}
+	return all, err
+}
+
+// Description is what the server says of itself.
+var Description = description

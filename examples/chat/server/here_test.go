@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"io"
+	"net/http"
 	"os"
 	"strings"
 	"testing"
@@ -19,9 +20,11 @@ type here struct {
 	stop func()
 }
 
-// serveHere runs a server until the test ends or stop is called.
+// serveHere runs a server until the test ends or stop is called. What it answers
+// is held to its description.
 func serveHere(t *testing.T, to server.Seams, args ...string) *here {
 	t.Helper()
+	to.Edge = beneath(describe(t), to.Edge)
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	stdout, say := io.Pipe()
 	ended := make(chan int, 1)
@@ -53,4 +56,12 @@ func serveHere(t *testing.T, to server.Seams, args ...string) *here {
 	address, _, _ := strings.Cut(strings.TrimPrefix(line, "chat: serving "), " ")
 	h.client = newClient(t, address)
 	return h
+}
+
+// beneath wraps outer around inner, which may be nil.
+func beneath(outer, inner func(http.Handler) http.Handler) func(http.Handler) http.Handler {
+	if inner == nil {
+		return outer
+	}
+	return func(next http.Handler) http.Handler { return outer(inner(next)) }
 }

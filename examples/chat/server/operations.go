@@ -39,11 +39,23 @@ func newOperations(c config, look probes) operations {
 	return operations{
 		createGroup: semel.Define("create_group", semel.OperationOptions[groupRequest]{
 			Policy: policy(c, look.group), Lease: lease(c), Retention: retention, Wait: c.wait,
+			KeyTime: keyTime,
 		}),
 		sendMessage: semel.Define("send_message", semel.OperationOptions[messageRequest]{
 			Policy: policy(c, look.message), Lease: lease(c), Retention: retention, Wait: c.wait,
+			KeyTime: keyTime,
 		}),
 	}
+}
+
+// keyTime lets a key that tells its time be refused when that is past the
+// retention: what the key once stood for may be forgotten. A key that tells none
+// is as good as a new one.
+func keyTime(key string) (time.Time, bool) {
+	if at, ok := semel.UUIDv7Time(key); ok {
+		return at, true
+	}
+	return time.Now(), true
 }
 
 // policy says what becomes of a key whose leader died. With the records in the

@@ -13,6 +13,7 @@ import (
 type driverStore[T any] interface {
 	store.TxStore[T]
 	store.Auditor
+	store.Counter
 }
 
 // recordStore is a store over the chat's transactions, so that the server is

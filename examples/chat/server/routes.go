@@ -6,12 +6,31 @@ import (
 	"strings"
 
 	"github.com/semelgo/semel/examples/chat/page"
-	"github.com/semelgo/semel/semelhttp"
 )
 
 // routes puts the endpoints together. Who is asking is found out first, then
 // what they ask; only then is a key claimed.
 func (s *app) routes() (http.Handler, error) {
+	endpoints, err := s.endpoints()
+	if err != nil {
+		return nil, err
+	}
+	mux := http.NewServeMux()
+	for path, m := range endpoints {
+		add(mux, path, m)
+	}
+	mux.HandleFunc("/v1/", func(w http.ResponseWriter, _ *http.Request) {
+		problem(codeNotFound, "", "There is no such address.").Write(w)
+	})
+	page.Register(mux)
+	return limited(mux), nil
+}
+
+// methods are the handlers of a path.
+type methods map[string]http.Handler
+
+// endpoints are all that openapi.yaml describes, by their paths.
+func (s *app) endpoints() (map[string]methods, error) {
 	createGroup, err := s.createGroup()
 	if err != nil {
 		return nil, err
@@ -20,35 +39,30 @@ func (s *app) routes() (http.Handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	mux := http.NewServeMux()
-	add(mux, "/v1/users", methods{http.MethodPost: s.answering(http.StatusCreated, s.addUser)})
-	add(mux, "/v1/users/{id}", methods{http.MethodGet: s.signedIn(s.getUser)})
-	add(mux, "/v1/groups", methods{http.MethodPost: s.authenticated(createGroup), http.MethodGet: s.signedIn(s.listGroups)})
-	add(mux, "/v1/groups/{id}", methods{http.MethodGet: s.signedIn(s.getGroup)})
-	add(mux, "/v1/groups/{id}/members", methods{http.MethodPost: s.signedIn(s.addMembers)})
-	add(mux, "/v1/groups/{id}/messages",
-		methods{http.MethodPost: s.authenticated(sendMessage), http.MethodGet: s.signedIn(s.listMessages)})
-	mux.HandleFunc("/v1/", func(w http.ResponseWriter, _ *http.Request) {
-		problem(codeNotFound, "", "There is no such address.").Write(w)
-	})
-	mux.HandleFunc("GET /healthz", s.healthy)
-	mux.HandleFunc("GET /readyz", s.ready)
-	mux.HandleFunc("GET /problems/{code...}", problemPages)
-	page.Register(mux)
-	return limited(mux), nil
+	declaration, err := s.declaration()
+	if err != nil {
+		return nil, err
+	}
+	const get, post = http.MethodGet, http.MethodPost
+	return map[string]methods{
+		"/v1/users":                {post: s.answering(http.StatusCreated, s.addUser)},
+		"/v1/users/{id}":           {get: s.signedIn(s.getUser)},
+		"/v1/groups":               {post: s.authenticated(createGroup), get: s.signedIn(s.listGroups)},
+		"/v1/groups/{id}":          {get: s.signedIn(s.getGroup)},
+		"/v1/groups/{id}/members":  {post: s.signedIn(s.addMembers)},
+		"/v1/groups/{id}/messages": {post: s.authenticated(sendMessage), get: s.signedIn(s.listMessages)},
+		"/healthz":                 {get: http.HandlerFunc(s.healthy)},
+		"/readyz":                  {get: http.HandlerFunc(s.ready)},
+		"/openapi.yaml":            {get: http.HandlerFunc(describe)},
+		"/.well-known/idempotency": {get: declaration},
+		"/problems/{code...}":      {get: http.HandlerFunc(problemPages)},
+	}, nil
 }
 
 // signedIn answers 200 to users who are signed in.
 func (s *app) signedIn(fn func(r *http.Request) (any, error)) http.Handler {
 	return s.authenticated(s.answering(http.StatusOK, fn))
 }
-
-// keyed is how endpoints with a key are protected.
-func (s *app) keyed() semelhttp.Options {
-	return semelhttp.Options{ScopeFunc: scopeFunc, MaxBody: maxBody, ErrorFunc: s.logError}
-}
-
-type methods map[string]http.Handler
 
 // add registers the methods of a path, and a problem for every other.
 func add(mux *http.ServeMux, path string, m methods) {
