@@ -4,6 +4,7 @@ import (
 	"errors"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/store"
@@ -75,10 +76,11 @@ func (r *txRig[Tx]) storm(w way[Tx]) {
 	}
 }
 
-// askUntilFinal asks as callers should: again, until the answer is final.
+// askUntilFinal asks as callers should: again, ever less often, until the answer
+// is final.
 func (r *txRig[Tx]) askUntilFinal(k *work[Tx], e *semel.Engine[Tx]) []answer {
 	var all []answer
-	for {
+	for wait := time.Millisecond; ; wait = min(2*wait, 50*time.Millisecond) {
 		var a answer
 		a.value, _, a.err = k.way.run(k, e)
 		all = append(all, a)
@@ -88,7 +90,7 @@ func (r *txRig[Tx]) askUntilFinal(k *work[Tx], e *semel.Engine[Tx]) []answer {
 		if !errors.Is(a.err, semel.ErrInProgress) && !errors.Is(a.err, semel.ErrUnavailable) && semel.VerdictOf(a.err) == store.Unknown {
 			r.Logf("a caller is told %v", a.err)
 		}
-		if pause(r.ctx) != nil {
+		if pauseFor(r.ctx, wait) != nil {
 			r.Errorf("a caller is never told: %v", a.err)
 			return all
 		}
