@@ -47,7 +47,7 @@ func JSONFields(fields ...string) func(Request) any {
 			return unreadable{err}
 		}
 		whole := jsontext.Value(text)
-		if err := canonical(&whole); err != nil { // a path or a query that is not UTF-8
+		if err := canonical(&whole); err != nil { // not reachable: it was just written
 			return unreadable{err}
 		}
 		return semel.Raw(whole)
@@ -74,19 +74,17 @@ var errNoObject = errors.New("the body is not a JSON object")
 
 // chosen returns the chosen fields of a body, or all of it, in canonical form.
 func chosen(body []byte, fields []string) (jsontext.Value, error) {
-	whole := jsontext.Value(bytes.Clone(body))
-	if err := canonical(&whole); err != nil {
-		return nil, err
-	}
 	if len(fields) == 0 {
-		return whole, nil
+		whole := jsontext.Value(bytes.Clone(body))
+		return whole, canonical(&whole)
 	}
-	if whole.Kind() != '{' {
-		return nil, errNoObject
+	whole, err := objectIn(body)
+	if err != nil {
+		return nil, err
 	}
 	picked := make(map[string]json.RawMessage)
 	for _, field := range fields {
-		value, ok, err := member(json.RawMessage(whole), field)
+		value, ok, err := member(whole, field)
 		if err != nil {
 			return nil, err
 		}
@@ -94,8 +92,19 @@ func chosen(body []byte, fields []string) (jsontext.Value, error) {
 			picked[field] = value
 		}
 	}
-	text, err := json.Marshal(picked)
-	return text, err
+	return json.Marshal(picked)
+}
+
+// objectIn returns the object that a body is, in canonical form.
+func objectIn(body []byte) (json.RawMessage, error) {
+	whole := jsontext.Value(bytes.Clone(body))
+	if err := canonical(&whole); err != nil {
+		return nil, err
+	}
+	if whole.Kind() != '{' {
+		return nil, errNoObject
+	}
+	return json.RawMessage(whole), nil
 }
 
 // canonical brings v into the one form of its value. A member that is there
@@ -156,7 +165,7 @@ func (x *exchange) unread(err error) error {
 	if !ok || field.Field != "Input" {
 		return err
 	}
-	if _, jerr := chosen(x.body, nil); jerr != nil {
+	if _, jerr := objectIn(x.body); jerr != nil {
 		return bodyInvalid(jerr)
 	}
 	return problem(codeBodyInvalid, "")

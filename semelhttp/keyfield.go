@@ -15,14 +15,11 @@ import (
 // that is no JSON object, or has a member twice, is 400 body_invalid.
 func KeyField(field string) func(*http.Request, []byte) (string, error) {
 	return func(_ *http.Request, body []byte) (string, error) {
-		whole, err := chosen(body, nil)
-		if err == nil && whole.Kind() != '{' {
-			err = errNoObject
-		}
+		whole, err := objectIn(body)
 		if err != nil {
 			return "", bodyInvalid(err)
 		}
-		value, ok, err := member(json.RawMessage(whole), field)
+		value, ok, err := member(whole, field)
 		if err != nil || !ok {
 			return "", err
 		}

@@ -7,6 +7,8 @@ import (
 	"io"
 	"mime"
 	"net/http"
+	"net/url"
+	"unicode/utf8"
 
 	"github.com/semelgo/semel"
 )
@@ -19,7 +21,8 @@ type Request struct {
 	Method string `json:"method"`
 	// Route is the pattern that http.ServeMux matched, if one did.
 	Route string `json:"route"`
-	// Path and Query are as they were sent, escapes and order included.
+	// Path and Query are as they were sent, escapes and order included. Bytes
+	// that are no text are escaped, so that two of them are never the same.
 	Path  string `json:"path"`
 	Query string `json:"query"`
 	// MediaType is the Content-Type with its parameters, in a normal form.
@@ -30,9 +33,18 @@ type Request struct {
 
 func requestOf(r *http.Request, body []byte) Request {
 	return Request{
-		Method: r.Method, Route: r.Pattern, Path: r.URL.EscapedPath(), Query: r.URL.RawQuery,
-		MediaType: mediaType(r.Header.Get("Content-Type")), Body: body,
+		Method: r.Method, Route: r.Pattern, Path: r.URL.EscapedPath(), Query: text(r.URL.RawQuery),
+		MediaType: text(mediaType(r.Header.Get("Content-Type"))), Body: body,
 	}
+}
+
+// text returns s, with its bytes escaped if it is not UTF-8: as JSON they would
+// all be the same. The mark before them is in no query and no header.
+func text(s string) string {
+	if utf8.ValidString(s) {
+		return s
+	}
+	return "\x00" + url.QueryEscape(s)
 }
 
 func mediaType(contentType string) string {

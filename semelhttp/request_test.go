@@ -7,6 +7,7 @@ import (
 	"mime/multipart"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"strings"
 	"sync/atomic"
@@ -124,5 +125,27 @@ func TestHalfABody(t *testing.T) {
 	}
 	if n.Load() != 0 {
 		t.Error("the handler ran")
+	}
+}
+
+// TestBytesThatAreNoText: two requests that differ in nothing else are two.
+func TestBytesThatAreNoText(t *testing.T) {
+	t.Parallel()
+	for name, change := range map[string]func(r *http.Request, to string){
+		"query":      func(r *http.Request, to string) { r.URL.RawQuery = "x=" + to },
+		"media type": func(r *http.Request, to string) { r.Header.Set("Content-Type", "text/"+to) },
+		"path":       func(r *http.Request, to string) { r.URL.Path, r.URL.RawPath = "/"+to, "" },
+	} {
+		b, n := newBench(t, semel.Options{}), new(atomic.Int64)
+		h := b.protectedBy(t, options(), created(n))
+		first := ask{}.request(t, "")
+		change(first, "\xff")
+		h.ServeHTTP(httptest.NewRecorder(), first)
+		other, w := ask{}.request(t, ""), httptest.NewRecorder()
+		change(other, "\xfe")
+		h.ServeHTTP(w, other)
+		if w.Code != http.StatusUnprocessableEntity || n.Load() != 1 {
+			t.Errorf("%s: another byte is answered %d after %d runs, want 422", name, w.Code, n.Load())
+		}
 	}
 }

@@ -1,0 +1,142 @@
+package semelhttp_test
+
+import (
+	"encoding/json"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/semelhttp"
+)
+
+func declared(t *testing.T, o semelhttp.Options, terms semelhttp.Terms) *semelhttp.Declaration {
+	t.Helper()
+	d, err := semelhttp.DeclarationOf(o, terms)
+	if err != nil {
+		t.Fatalf("DeclarationOf: %v", err)
+	}
+	return d
+}
+
+// TestDeclarationIsServed: as JSON, every member there, so that its readers need
+// no defaults.
+func TestDeclarationIsServed(t *testing.T) {
+	t.Parallel()
+	h, err := semelhttp.Declare(options(), semelhttp.Terms{Retention: 24 * time.Hour})
+	if err != nil {
+		t.Fatal(err)
+	}
+	mux := http.NewServeMux()
+	mux.Handle("GET /.well-known/idempotency", h)
+	srv := httptest.NewServer(mux)
+	t.Cleanup(srv.Close)
+	var got map[string]any
+	if err := json.Unmarshal([]byte(get(t, srv.URL+"/.well-known/idempotency")), &got); err != nil {
+		t.Fatal(err)
+	}
+	statuses := map[string]any{}
+	for code, status := range declared(t, options(), semelhttp.Terms{Retention: time.Hour}).Statuses {
+		statuses[code] = float64(status)
+	}
+	want := map[string]any{
+		"version": 1.0, "profile": "lenient", "specification": "draft-ietf-httpapi-idempotency-key-header-07",
+		"header": "Idempotency-Key", "required": true, "methods": []any{"POST", "PATCH"},
+		"key":   map[string]any{"forms": []any{"string", "raw"}, "same": true, "max_length": 255.0, "time": ""},
+		"scope": "principal", "other_operation": "independent",
+		"fingerprint": map[string]any{
+			"covers": []any{"method", "target", "media_type", "body"}, "body": "bytes", "fields": []any{},
+		},
+		"retention_seconds": 86400.0, "after_retention": "run", "in_progress": "reject", "wait_seconds": 0.0,
+		"server_errors": "certain", "never_stored": []any{401.0, 403.0, 408.0, 413.0, 415.0, 423.0, 425.0, 429.0},
+		"statuses": statuses, "errors": "problem", "problems": "/problems/",
+		"replay_header": "Idempotent-Replayed", "replay_value": "true", "replay_max_bytes": 1048576.0, "reauthorizes": false,
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("the declaration differs from what is wanted (-want +got):\n%s", diff)
+	}
+}
+
+// TestDeclarationSaysWhatIsSet: each option and each term is in it.
+func TestDeclarationSaysWhatIsSet(t *testing.T) {
+	t.Parallel()
+	o := profiled(semelhttp.Stripe)
+	o.Optional, o.MaxResponse, o.ProblemBase = true, 100, "https://docs.example/"
+	o.Reauthorize = func(*http.Request) error { return nil }
+	o.KeyFunc = semelhttp.KeyField("id")
+	d := declared(t, o, semelhttp.Terms{
+		Methods: []string{"POST", "DELETE", "GET", "PUT"}, Retention: 90 * time.Second, Wait: 1500 * time.Millisecond,
+		Shared: true, OneOperation: true, KeyTime: "uuidv7", Fields: []string{"amount"},
+	})
+	if d.Profile != "stripe" || d.Errors != "stripe" || d.ServerErrors != "stored" || d.Statuses["key_reused"] != 400 ||
+		!slices.Equal(d.Key.Forms, []string{"raw"}) || d.Key.Same || !slices.Equal(d.Methods, []string{"POST", "PUT"}) {
+		t.Errorf("of the profile: %+v", d)
+	}
+	if d.Required || d.ReplayMaxBytes != 100 || d.Problems != "https://docs.example/" || !d.Reauthorizes || d.Header != "" {
+		t.Errorf("of the options: %+v", d)
+	}
+	if d.RetentionSeconds != 90 || d.InProgress != "wait" || d.WaitSeconds != 2 || d.Scope != "shared" ||
+		d.OtherOperation != "mismatch" || d.Key.Time != "uuidv7" || d.AfterRetention != "expired" ||
+		d.Fingerprint.Body != "fields" || !slices.Equal(d.Fingerprint.Fields, []string{"amount"}) {
+		t.Errorf("of the terms: %+v", d)
+	}
+	strict := declared(t, profiled(semelhttp.Strict), semelhttp.Terms{Retention: time.Hour, Fields: []string{}})
+	if !slices.Equal(strict.Key.Forms, []string{"string"}) || strict.Key.Same || strict.Fingerprint.Body != "json" {
+		t.Errorf("strict: %+v", strict)
+	}
+	typed := declared(t, options(), semelhttp.Terms{Retention: time.Hour, Value: true})
+	if typed.Fingerprint.Body != "value" || !slices.Equal(typed.Fingerprint.Covers, []string{"body"}) {
+		t.Errorf("typed: %+v", typed.Fingerprint)
+	}
+}
+
+// TestDeclarationKeepsItsWord: what it says of the layer's own errors is what a
+// server with the same options answers.
+func TestDeclarationKeepsItsWord(t *testing.T) {
+	t.Parallel()
+	for _, p := range []semelhttp.Profile{semelhttp.Lenient, semelhttp.Strict, semelhttp.Stripe} {
+		b, n := newBench(t, semel.Options{}), new(atomic.Int64)
+		o := profiled(p)
+		d := declared(t, o, semelhttp.Terms{Retention: time.Hour})
+		srv := b.atomicServer(t, define("op", plain{}), o, created(n))
+		key := []string{`"k"`}
+		_ = ask{key: key}.do(t, srv)
+		for code, a := range map[string]ask{
+			"key_missing":     {key: []string{}},
+			"key_malformed":   {key: []string{""}},
+			"key_reused":      {key: key, body: "other"},
+			"unauthenticated": {key: key, user: "-"},
+		} {
+			if got := a.do(t, srv); got.status != d.Statuses[code] {
+				t.Errorf("%v: %s is %d, declared as %d", p, code, got.status, d.Statuses[code])
+			}
+		}
+		if got := (ask{key: key}).do(t, srv); got.header.Get(d.ReplayHeader) != d.ReplayValue {
+			t.Errorf("%v: the replay is not marked as declared: %v", p, got.header)
+		}
+	}
+}
+
+func TestTermsNameTheField(t *testing.T) {
+	t.Parallel()
+	for field, terms := range map[string]semelhttp.Terms{
+		"Retention": {Retention: time.Second - 1},
+		"Wait":      {Retention: time.Hour, Wait: -1},
+		"KeyTime":   {Retention: time.Hour, KeyTime: "uuidv4"},
+		"Fields":    {Retention: time.Hour, Value: true, Fields: []string{"a"}},
+	} {
+		_, err := semelhttp.Declare(options(), terms)
+		if f, ok := errors.AsType[*semel.FieldError](err); !ok || f.Field != field {
+			t.Errorf("Declare with a wrong %s: %v", field, err)
+		}
+	}
+	if _, err := semelhttp.Declare(semelhttp.Options{}, semelhttp.Terms{Retention: time.Hour}); !errors.Is(err, semel.ErrInvalid) {
+		t.Errorf("Declare with options that no middleware takes: %v", err)
+	}
+}

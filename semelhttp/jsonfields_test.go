@@ -1,0 +1,260 @@
+package semelhttp_test
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/json"
+	"fmt"
+	"io"
+	"mime/multipart"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/semelhttp"
+)
+
+// What a second request is to the first in a mode of comparing.
+const (
+	equal   = "equal"   // answered from the record
+	differs = "differs" // key_reused
+	refused = "refused" // body_invalid
+)
+
+// byFields is an operation that compares the fields, or with none all of the
+// body as JSON.
+func byFields(fields ...string) *semel.Operation[semelhttp.Request] {
+	return define("op", plain{Fingerprints: []func(semelhttp.Request) any{semelhttp.JSONFields(fields...)}})
+}
+
+func zipped(t *testing.T, text string) string {
+	t.Helper()
+	var b bytes.Buffer
+	w := gzip.NewWriter(&b)
+	if _, err := io.WriteString(w, text); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+// form is a multipart body with that boundary, and its media type.
+func form(t *testing.T, boundary string) (body, mediaType string) {
+	t.Helper()
+	var b bytes.Buffer
+	w := multipart.NewWriter(&b)
+	if err := w.SetBoundary(boundary); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.WriteField("amount", "1"); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return b.String(), w.FormDataContentType()
+}
+
+// TestFingerprintModes: what two requests are to each other when the body counts
+// as it was sent, as JSON, or by chosen fields of it.
+func TestFingerprintModes(t *testing.T) {
+	t.Parallel()
+	const body = `{"amount":1,"currency":"EUR","note":"é"}`
+	formA, typeA := form(t, "aaaa")
+	formB, typeB := form(t, "bbbb")
+	for name, c := range map[string]struct {
+		first, second        ask
+		bytes, whole, fields string
+	}{
+		"the same":       {ask{body: body}, ask{body: body}, equal, equal, equal},
+		"member order":   {ask{body: body}, ask{body: `{"note":"é","currency":"EUR","amount":1}`}, differs, equal, equal},
+		"whitespace":     {ask{body: body}, ask{body: " {\n\"amount\" : 1,\t\"currency\":\"EUR\", \"note\":\"é\" }\r\n"}, differs, equal, equal},
+		"1 and 1.0":      {ask{body: body}, ask{body: `{"amount":1.0,"currency":"EUR","note":"é"}`}, differs, equal, equal},
+		"1 and 10e-1":    {ask{body: body}, ask{body: `{"amount":10e-1,"currency":"EUR","note":"é"}`}, differs, equal, equal},
+		"1 and 2":        {ask{body: body}, ask{body: `{"amount":2,"currency":"EUR","note":"é"}`}, differs, differs, differs},
+		"1 and \"1\"":    {ask{body: body}, ask{body: `{"amount":"1","currency":"EUR","note":"é"}`}, differs, differs, differs},
+		"beyond 2^53":    {ask{body: `{"amount":9007199254740993}`}, ask{body: `{"amount":9007199254740992}`}, differs, differs, differs},
+		"escapes":        {ask{body: body}, ask{body: `{"amount":1,"currency":"\u0045UR","note":"\u00e9"}`}, differs, equal, equal},
+		"slash escaped":  {ask{body: `{"amount":"a/b"}`}, ask{body: `{"amount":"a\/b"}`}, differs, equal, equal},
+		"duplicate":      {ask{body: body}, ask{body: `{"amount":2,"amount":1,"currency":"EUR","note":"é"}`}, differs, refused, refused},
+		"duplicate deep": {ask{body: `{"amount":1}`}, ask{body: `{"amount":1,"x":{"a":1,"a":1}}`}, differs, refused, refused},
+		"unknown field":  {ask{body: body}, ask{body: `{"amount":1,"currency":"EUR","note":"é","extra":1}`}, differs, differs, equal},
+		"other note":     {ask{body: body}, ask{body: `{"amount":1,"currency":"EUR","note":"?"}`}, differs, differs, equal},
+		"field missing":  {ask{body: body}, ask{body: `{"amount":1,"note":"é"}`}, differs, differs, differs},
+		"null":           {ask{body: `{"amount":1}`}, ask{body: `{"amount":1,"currency":null}`}, differs, differs, differs},
+		"not an object":  {ask{body: body}, ask{body: `[1]`}, differs, differs, refused},
+		"not JSON":       {ask{body: body}, ask{body: `{"amount":1`}, differs, refused, refused},
+		"two values":     {ask{body: body}, ask{body: body + body}, differs, refused, refused},
+		"bad UTF-8":      {ask{body: body}, ask{body: "{\"amount\":\"\xff\"}"}, differs, refused, refused},
+		"lone surrogate": {ask{body: body}, ask{body: `{"amount":"\ud800"}`}, differs, refused, refused},
+		"nothing":        {ask{body: body}, ask{body: " "}, differs, refused, refused},
+		"gzip": {
+			ask{body: body},
+			ask{body: zipped(t, body), header: http.Header{"Content-Encoding": {"gzip"}}},
+			differs, refused, refused,
+		},
+		"boundary":       {ask{body: formA, mediaType: typeA}, ask{body: formB, mediaType: typeB}, differs, "", ""},
+		"query order":    {ask{path: "/ops?a=1&b=2", body: body}, ask{path: "/ops?b=2&a=1", body: body}, differs, differs, differs},
+		"query":          {ask{body: body}, ask{path: "/ops?a=1", body: body}, differs, differs, differs},
+		"path":           {ask{body: body}, ask{path: "/ops/7", body: body}, differs, differs, differs},
+		"method":         {ask{body: body}, ask{method: "PUT", body: body}, differs, differs, differs},
+		"media type":     {ask{body: body}, ask{mediaType: "text/json", body: body}, differs, differs, differs},
+		"case of a type": {ask{body: body}, ask{mediaType: "Application/JSON", body: body}, equal, equal, equal},
+	} {
+		for mode, want := range map[string]string{"bytes": c.bytes, "json": c.whole, "fields": c.fields} {
+			t.Run(name+", "+mode, func(t *testing.T) {
+				t.Parallel()
+				op := map[string]*semel.Operation[semelhttp.Request]{
+					"bytes": define("op", plain{}), "json": byFields(), "fields": byFields("amount", "currency"),
+				}[mode]
+				if want == "" { // no JSON at all: the first is refused already
+					wantProblem(t, c.first.do(t, newBench(t, semel.Options{}).leasedServer(t, op, options(), created(new(atomic.Int64)))),
+						http.StatusBadRequest, "body_invalid")
+					return
+				}
+				both(t, func(t *testing.T, serve serveFunc) { compares(t, serve, op, c.first, c.second, want) })
+			})
+		}
+	}
+}
+
+// compares sends first and then second, under one key, and checks what the
+// second is to the first.
+func compares(t *testing.T, serve serveFunc, op *semel.Operation[semelhttp.Request], first, second ask, want string) {
+	t.Helper()
+	b, n := newBench(t, semel.Options{}), new(atomic.Int64)
+	srv := serve(b, op, options(), created(n))
+	wantFirst(t, first.do(t, srv), http.StatusCreated, "run 1")
+	asked := b.store.calls.Load()
+	got := second.do(t, srv)
+	switch want {
+	case equal:
+		if got.status != http.StatusCreated || got.body != "run 1" || !got.replayed() {
+			t.Errorf("got %d %s, want the first answer", got.status, got.body)
+		}
+	case differs:
+		wantProblem(t, got, http.StatusUnprocessableEntity, "key_reused")
+	case refused:
+		wantProblem(t, got, http.StatusBadRequest, "body_invalid")
+		if b.store.calls.Load() != asked {
+			t.Error("the store was asked about a request that has no fingerprint")
+		}
+	}
+	if n.Load() != 1 {
+		t.Errorf("ran %d times", n.Load())
+	}
+}
+
+// TestChunkedIsTheSameRequest: how the body was framed is nobody's business.
+func TestChunkedIsTheSameRequest(t *testing.T) {
+	t.Parallel()
+	for name, op := range map[string]*semel.Operation[semelhttp.Request]{"bytes": define("op", plain{}), "json": byFields(), "fields": byFields("n")} {
+		b, n := newBench(t, semel.Options{}), new(atomic.Int64)
+		srv := b.leasedServer(t, op, options(), created(n))
+		_ = ask{}.do(t, srv)
+		chunked := ask{}.request(t, srv)
+		chunked.Body, chunked.ContentLength = io.NopCloser(strings.NewReader(`{"n":1}`)), -1
+		resp, err := http.DefaultClient.Do(chunked)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp.Body.Close()
+		if resp.Header.Get(semelhttp.HeaderReplayed) != "true" || n.Load() != 1 {
+			t.Errorf("%s: in chunks the same request got %d", name, resp.StatusCode)
+		}
+	}
+}
+
+// TestFingerprintsAreStable holds the very bytes that are compared: those of
+// records that programs of earlier versions have stored.
+func TestFingerprintsAreStable(t *testing.T) {
+	t.Parallel()
+	in := semelhttp.Request{
+		Method: "POST", Route: "POST /ops/{id}", Path: "/ops/a%2Fb", Query: "x=<&y=1", MediaType: "application/json",
+		Body: []byte(`{ "b" : [1.50, 1e3, 123456789012345678901234567890, -0, "<\u00e9\/"], "a":{"~/":null,"z":true}, "A": 1 }`),
+	}
+	const rest = `,"media_type":"application/json","method":"POST","path":"/ops/a%2Fb","query":"x=<&y=1"}`
+	for _, c := range []struct {
+		fields []string
+		want   string
+	}{
+		{nil, `{"body":{"A":1,"a":{"z":true,"~/":null},"b":[1.5,1000,123456789012345678901234567890,0,"<é/"]}` + rest},
+		{[]string{"a"}, `{"body":{"a":{"z":true,"~/":null}}` + rest},
+		{[]string{"b", "A", "absent"}, `{"body":{"A":1,"b":[1.5,1000,123456789012345678901234567890,0,"<é/"]}` + rest},
+		{[]string{"/a/~0~1", "/b/0", "/b/9", "/b/01", "/A/x", "/"}, `{"body":{"/a/~0~1":null,"/b/0":1.5}` + rest},
+	} {
+		got, ok := semelhttp.JSONFields(c.fields...)(in).(semel.Raw)
+		if !ok || string(got) != c.want {
+			t.Errorf("JSONFields(%q) =\n%s, want\n%s", c.fields, got, c.want)
+		}
+	}
+}
+
+// TestFieldsAreVersioned: a program that compares other fields still knows the
+// records of the one before, and the other way round refuses.
+func TestFieldsAreVersioned(t *testing.T) {
+	t.Parallel()
+	older := []func(semelhttp.Request) any{semelhttp.JSONFields("amount")}
+	newer := append(older[:1:1], semelhttp.JSONFields("amount", "currency"))
+	b, n := newBench(t, semel.Options{}), new(atomic.Int64)
+	before := b.leasedServer(t, define("op", plain{Fingerprints: older}), options(), created(n))
+	after := b.leasedServer(t, define("op", plain{Fingerprints: newer}), options(), created(n))
+	eur, usd := `{"amount":1,"currency":"EUR"}`, `{"amount":1,"currency":"USD"}`
+	first := ask{body: eur}.do(t, before)
+	wantReplay(t, ask{body: eur}.do(t, after), first)
+	wantReplay(t, ask{body: usd}.do(t, after), first) // as it was compared when it was stored
+	wantProblem(t, ask{body: `{"amount":2}`}.do(t, after), http.StatusUnprocessableEntity, "key_reused")
+	second := []string{"k2"}
+	_ = ask{key: second, body: eur}.do(t, after)
+	wantProblem(t, ask{key: second, body: usd}.do(t, after), http.StatusUnprocessableEntity, "key_reused")
+	wantProblem(t, ask{key: second, body: eur}.do(t, before), http.StatusUnprocessableEntity, "key_reused")
+}
+
+// TestBodyInvalidSaysWhere: without repeating the body.
+func TestBodyInvalidSaysWhere(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, semel.Options{})
+	srv := b.leasedServer(t, byFields("a"), options(), created(new(atomic.Int64)))
+	for body, want := range map[string]string{
+		`{"a":canary}`:           "at byte 5",
+		`{"a":1,"a":2}`:          "a member twice",
+		`["canary"]`:             "not a JSON object",
+		`"canary`:                "not JSON",
+		"{\"a\":\"canary\xff\"}": "not JSON",
+	} {
+		got := ask{body: body}.do(t, srv)
+		wantProblem(t, got, http.StatusBadRequest, "body_invalid")
+		if d := got.problem(t).Detail; !strings.Contains(d, want) || strings.Contains(d, "canary") {
+			t.Errorf("%s: %q, want it to say %q", body, d, want)
+		}
+	}
+}
+
+func FuzzJSONFields(f *testing.F) {
+	for _, body := range []string{`{"a":1,"b":[1.0]}`, `{"a":1,"a":2}`, `[]`, "", `{"a":"\ud800"}`, `{"a":1e999}`, "{\"\xff\":1}"} {
+		f.Add([]byte(body), "a", "/b/0")
+	}
+	f.Fuzz(func(t *testing.T, body []byte, one, two string) {
+		in := semelhttp.Request{Method: "POST", Path: "/", MediaType: "application/json", Body: body}
+		whole, ok := semelhttp.JSONFields()(in).(semel.Raw)
+		if !ok {
+			return // refused
+		}
+		if !json.Valid(whole) {
+			t.Fatalf("%q is compared as %q, which is no JSON", body, whole)
+		}
+		var parts struct{ Body json.RawMessage }
+		if err := json.Unmarshal(whole, &parts); err != nil {
+			t.Fatal(err)
+		}
+		in.Body = parts.Body
+		if again, ok := semelhttp.JSONFields()(in).(semel.Raw); !ok || !bytes.Equal(again, whole) {
+			t.Fatalf("%q is compared as %q, and that as %q", body, whole, again)
+		}
+		_ = fmt.Sprint(semelhttp.JSONFields(one, two)(in))
+	})
+}

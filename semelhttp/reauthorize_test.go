@@ -1,0 +1,165 @@
+package semelhttp_test
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/semelhttp"
+	"github.com/semelgo/semel/store"
+)
+
+// revoked is an Options.Reauthorize that counts how often it is asked and
+// refuses with err once that is set.
+type revoked struct {
+	err   atomic.Pointer[error]
+	asked atomic.Int64
+}
+
+func (v *revoked) reauthorize(r *http.Request) error {
+	v.asked.Add(1)
+	if r.Header.Get("X-User") == "" {
+		return errors.New("it is not the request")
+	}
+	if err := v.err.Load(); err != nil {
+		return *err
+	}
+	return nil
+}
+
+// TestReauthorize: who may no longer have the answer does not get it, in any
+// way; the answer stays for who may.
+func TestReauthorize(t *testing.T) {
+	t.Parallel()
+	own := error(&semelhttp.Problem{Status: http.StatusNotFound, Code: "no_group"})
+	everyWay(t, func(t *testing.T, serve func(*bench, semelhttp.Options, *atomic.Int64) string) {
+		b, n, v := newBench(t, semel.Options{}), new(atomic.Int64), new(revoked)
+		o := options()
+		o.Reauthorize = v.reauthorize
+		srv := serve(b, o, n)
+		first := ask{body: tea}.do(t, srv)
+		wantFirst(t, first, http.StatusCreated, "run 1")
+		if v.asked.Load() != 0 {
+			t.Error("it is asked about an answer that is not stored")
+		}
+		wantReplay(t, ask{body: tea}.do(t, srv), first)
+		before := b.record(t, "op", "k1")
+		wrong := errors.New("run 1 is none of your business")
+		v.err.Store(&wrong)
+		got := ask{body: tea}.do(t, srv)
+		wantProblem(t, got, http.StatusForbidden, "forbidden")
+		if strings.Contains(got.body, "run 1") || got.header.Get("Location") != "" {
+			t.Errorf("%v %s discloses the answer", got.header, got.body)
+		}
+		v.err.Store(&own)
+		if got := (ask{body: tea}).do(t, srv); got.status != http.StatusNotFound || got.problem(t).Code != "no_group" || got.replayed() {
+			t.Errorf("got %d %s, want its own problem", got.status, got.body)
+		}
+		if after := b.record(t, "op", "k1"); after.Token != before.Token || after.State != store.Succeeded {
+			t.Errorf("the record went from %v to %v", before.Token, after.Token)
+		}
+		v.err.Store(nil)
+		wantReplay(t, ask{body: tea}.do(t, srv), first)
+	})
+}
+
+// TestReauthorizeEveryStoredAnswer: a failure, and that there is an answer which
+// cannot be given, are answers too.
+func TestReauthorizeEveryStoredAnswer(t *testing.T) {
+	t.Parallel()
+	both(t, func(t *testing.T, serve serveFunc) {
+		for name, h := range map[string]http.HandlerFunc{
+			"refusal":   func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "canary", http.StatusConflict) },
+			"tombstone": func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, strings.Repeat("canary", 100)) },
+		} {
+			b, v := newBench(t, semel.Options{}), new(revoked)
+			o := options()
+			o.Reauthorize, o.MaxResponse = v.reauthorize, 100
+			srv := serve(b, define("op", plain{}), o, h)
+			_ = ask{}.do(t, srv)
+			wrong := errors.New("no")
+			v.err.Store(&wrong)
+			got := ask{}.do(t, srv)
+			wantProblem(t, got, http.StatusForbidden, "forbidden")
+			if strings.Contains(got.body, "canary") || strings.Contains(got.body, "succeeded") {
+				t.Errorf("%s: %s discloses the answer", name, got.body)
+			}
+			v.err.Store(nil)
+			if again := (ask{}).do(t, srv); again.status != http.StatusConflict {
+				t.Errorf("%s: %d afterwards", name, again.status)
+			}
+		}
+	})
+}
+
+// TestReauthorizeAFailedEndpoint: also where the edge writes the failure.
+func TestReauthorizeAFailedEndpoint(t *testing.T) {
+	t.Parallel()
+	b, v := newBench(t, semel.Options{}), new(revoked)
+	s := newShop(b, semel.OperationOptions[order]{})
+	s.fail = semel.Final(&semel.Failure{Code: "sold_out", Message: "canary"})
+	o := options()
+	o.Reauthorize = v.reauthorize
+	srv := s.serve(t, o)
+	first := ask{body: tea}.do(t, srv)
+	wantReplay(t, ask{body: tea}.do(t, srv), first)
+	wrong := errors.New("no")
+	v.err.Store(&wrong)
+	got := ask{body: tea}.do(t, srv)
+	wantProblem(t, got, http.StatusForbidden, "forbidden")
+	if strings.Contains(got.body, "canary") {
+		t.Errorf("%s discloses the failure", got.body)
+	}
+}
+
+// TestReauthorizeReadsTheRequest: the hook has the body that the handler had.
+func TestReauthorizeReadsTheRequest(t *testing.T) {
+	t.Parallel()
+	both(t, func(t *testing.T, serve serveFunc) {
+		b, n := newBench(t, semel.Options{}), new(atomic.Int64)
+		o := options()
+		o.Reauthorize = func(r *http.Request) error {
+			if body, err := io.ReadAll(r.Body); string(body) != `{"n":1}` || err != nil {
+				return fmt.Errorf("read %q, %w", body, err)
+			}
+			return nil
+		}
+		srv := serve(b, define("op", plain{}), o, created(n))
+		first := ask{}.do(t, srv)
+		wantReplay(t, ask{}.do(t, srv), first)
+	})
+}
+
+// TestReauthorizeAFollower: who waited for another's run gets its answer from
+// the record, and is asked.
+func TestReauthorizeAFollower(t *testing.T) {
+	t.Parallel()
+	both(t, func(t *testing.T, serve serveFunc) {
+		b, n, bar, v := newBench(t, semel.Options{}), new(atomic.Int64), newBarrier(), new(revoked)
+		o := options()
+		o.Reauthorize = v.reauthorize
+		wrong := errors.New("no")
+		v.err.Store(&wrong)
+		srv := serve(b, define("op", plain{Wait: 1 << 40}), o, func(w http.ResponseWriter, r *http.Request) {
+			bar.wait()
+			created(n)(w, r)
+		})
+		late := make(chan answer, 2)
+		sendLater(t, late)(srv)
+		<-bar.entered
+		sendLater(t, late)(srv)
+		close(bar.open)
+		statuses := map[int]int{}
+		for range 2 {
+			statuses[(<-late).status]++
+		}
+		if statuses[http.StatusCreated] != 1 || statuses[http.StatusForbidden] != 1 || n.Load() != 1 {
+			t.Errorf("answered %v after %d runs, want the leader 201 and the follower 403", statuses, n.Load())
+		}
+	})
+}
