@@ -31,7 +31,7 @@ func SQLite(ctx context.Context, db *sql.DB) error {
 		return fmt.Errorf("migrate sqlite: take a connection: %w", err)
 	}
 	defer conn.Close()
-	if err := locked(ctx, conn, func() error { return up(ctx, conn) }); err != nil {
+	if err := within(ctx, conn, lock, func() error { return up(ctx, conn) }); err != nil {
 		return fmt.Errorf("migrate sqlite: %w", err)
 	}
 	return nil
@@ -75,28 +75,6 @@ func up(ctx context.Context, conn *sql.Conn) error {
 		_, err = p.Up(context.WithoutCancel(ctx))
 		return err
 	})
-}
-
-// locked runs fn while conn has the write lock, which nobody else has meanwhile
-// and which a crash gives back. What fn did is committed if it did not fail.
-func locked(ctx context.Context, conn *sql.Conn, fn func() error) error {
-	if err := lock(ctx, conn); err != nil {
-		return fmt.Errorf("take the write lock: %w", err)
-	}
-	ended := false
-	defer func() {
-		if !ended {
-			_, _ = conn.ExecContext(context.WithoutCancel(ctx), `ROLLBACK`) // what failed is told by its own error
-		}
-	}()
-	if err := fn(); err != nil {
-		return err
-	}
-	if _, err := conn.ExecContext(context.WithoutCancel(ctx), `COMMIT`); err != nil {
-		return fmt.Errorf("commit: %w", err)
-	}
-	ended = true
-	return nil
 }
 
 func lock(ctx context.Context, conn *sql.Conn) error {

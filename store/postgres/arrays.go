@@ -1,0 +1,66 @@
+package postgres
+
+import (
+	"github.com/jackc/pgx/v5/pgtype"
+
+	"github.com/semelgo/semel/store"
+)
+
+// arrays are the parameters of a statement for many records: what statement
+// gives for each of them, one array for each parameter.
+func arrays(items []*item) []any {
+	n := len(items)
+	ids, taints := make([]pgtype.UUID, n), make([]bool, n)
+	dues, expires := make([]pgtype.Int8, n), make([]pgtype.Int8, n)
+	inputs, outcomes := make([][]byte, n), make([][]byte, n)
+	made, asked := newTokens(n), newTokens(n)
+	waits := make([]bool, n)
+	for i, it := range items {
+		to := &it.To
+		ids[i], taints[i], waits[i] = uuid(to.ID), to.Tainted, it.IfDue
+		dues[i], expires[i] = times(to)
+		inputs[i], outcomes[i] = to.Input, to.Outcome
+		made.put(i, to.Token)
+		asked.put(i, it.If)
+	}
+	switch kindOf(items[0].Change) {
+	case create:
+		return append([]any{ids, made.states, made.attempts, made.owners, dues, expires, taints},
+			append(identities(items), inputs, outcomes)...)
+	case beat:
+		return []any{ids, asked.states, asked.attempts, asked.owners, waits, dues, expires}
+	default:
+		return []any{
+			ids, asked.states, asked.attempts, asked.owners, waits,
+			made.states, made.attempts, made.owners, dues, expires, taints, inputs, outcomes,
+		}
+	}
+}
+
+// tokens are the columns of tokens.
+type tokens struct {
+	states   []int16
+	attempts []int32
+	owners   []int64
+}
+
+func newTokens(n int) tokens {
+	return tokens{make([]int16, n), make([]int32, n), make([]int64, n)}
+}
+
+func (t tokens) put(i int, token store.Token) {
+	s := stored(token)
+	t.states[i], t.attempts[i], t.owners[i] = s.state, s.attempt, s.owner
+}
+
+// identities are what names records: operation, scope, key and fingerprint.
+func identities(items []*item) []any {
+	n := len(items)
+	operations, scopes := make([][]byte, n), make([][]byte, n)
+	keys, fingerprints := make([][]byte, n), make([][]byte, n)
+	for i, it := range items {
+		operations[i], scopes[i] = []byte(it.To.Operation), []byte(it.To.Scope)
+		keys[i], fingerprints[i] = []byte(it.To.Key), it.To.Fingerprint
+	}
+	return []any{operations, scopes, keys, fingerprints}
+}

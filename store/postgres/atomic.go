@@ -1,0 +1,123 @@
+package postgres
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype"
+
+	"github.com/semelgo/semel/store"
+)
+
+// Atomic begins, takes the right and reads what stands in one round trip; makes
+// the last change and commits in another, which is given ten seconds. The right
+// is an advisory lock on the first eight bytes of the ID, for the transaction.
+// If somebody else has it, run is told Busy, with a nil transaction. At most all
+// but one of the pool's connections are in transactions of Atomic; who comes
+// later waits as long as ctx lasts.
+//
+// The transaction that run is given is not to be committed or rolled back, which
+// is refused with [ErrEnded]; its Begin gives savepoints. When run has ended it
+// all the same, as SQL, the error is ErrEnded and the verdict says what was found
+// out; the change is not made. When run passes over an error that aborted the
+// transaction, nothing is committed, and that error is told. A transaction that
+// PostgreSQL gave up in favour of others fails with store.ErrConflict, also where
+// run wanted that failure kept.
+func (s *Store) Atomic(ctx context.Context, id store.ID, hold bool,
+	run func(ctx context.Context, tx pgx.Tx, stands store.Standing) (*store.Change, error),
+) (store.Verdict, error) {
+	if !hold && s.level != pgx.ReadCommitted {
+		return store.NotCommitted, fmt.Errorf("begin: %w", ErrIsolation)
+	}
+	t, err := s.begin(ctx, id, hold)
+	if err != nil {
+		return store.NotCommitted, fault("begin", withConflict(err))
+	}
+	defer t.leave(ctx) // also when run panics or ends its goroutine
+	if t.stands.Busy {
+		t.leave(ctx)
+		return tellBusy(ctx, run)
+	}
+	last, err := run(ctx, &handedTx{watched{t.tx, t}}, t.stands)
+	return t.end(ctx, last, err)
+}
+
+func tellBusy(ctx context.Context,
+	run func(ctx context.Context, tx pgx.Tx, stands store.Standing) (*store.Change, error),
+) (store.Verdict, error) {
+	last, err := run(ctx, nil, store.Standing{Busy: true})
+	if err == nil || last != nil {
+		err = ErrBusy
+	}
+	return store.NotCommitted, err
+}
+
+// What stands before run is read behind the savepoint that run's writes are
+// behind too: going back to it gives back the planner's settings.
+const (
+	saveRun = `SAVEPOINT semel_run`
+	keepRun = `RELEASE SAVEPOINT semel_run`
+	undoRun = `ROLLBACK TO SAVEPOINT semel_run`
+)
+
+func (s *Store) begin(ctx context.Context, id store.ID, hold bool) (*transaction, error) {
+	select {
+	case s.gate <- struct{}{}:
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	t := &transaction{store: s, id: id}
+	var err error
+	if t.conn, err = s.pool.Acquire(ctx); err != nil {
+		t.leave(ctx)
+		return nil, fmt.Errorf("take a connection: %w", err)
+	}
+	if err := t.open(ctx, hold); err != nil {
+		t.leave(ctx)
+		return nil, err
+	}
+	return t, nil
+}
+
+// open begins the transaction and reads what stands. A number for the
+// transaction is taken at once, to find out by it what became of it if somebody
+// else ends it.
+func (t *transaction) open(ctx context.Context, hold bool) error {
+	b := &pgx.Batch{}
+	b.BeginTx(pgx.TxOptions{IsoLevel: t.store.level})
+	text, args := t.store.texts.open, []any(nil)
+	if hold {
+		text, args = t.store.texts.openHeld, []any{int64(binary.BigEndian.Uint64(t.id[:8]))}
+	}
+	b.Queue(text, args...).Query(t.readNumber)
+	b.Queue(saveRun)
+	b.Queue(t.store.texts.plan)
+	b.Queue(sqlGet, uuid(t.id)).Query(eachRecord(func(r *store.Record) {
+		t.stands.Token, t.stands.Record = r.Token, r
+	}))
+	b.Queue(undoRun)
+	results := t.conn.SendBatch(ctx, b)
+	t.tx = results.Tx()
+	return results.Close()
+}
+
+// readNumber reads the transaction's number, which is null if somebody else has
+// the right to the record. The other columns are the settings that were made.
+func (t *transaction) readNumber(rows pgx.Rows) error {
+	for rows.Next() {
+		into := make([]any, len(rows.FieldDescriptions()))
+		var number pgtype.Text
+		into[0] = &number
+		if err := rows.Scan(into...); err != nil {
+			return fmt.Errorf("read the transaction's number: %w", err)
+		}
+		t.number, t.stands.Busy = number.String, !number.Valid
+	}
+	return rows.Err()
+}
+
+// errLost says that the connection was lost before anything was committed.
+var errLost = errors.New("semel/postgres: the connection was lost within the transaction")

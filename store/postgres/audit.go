@@ -1,0 +1,73 @@
+package postgres
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgtype"
+
+	"github.com/semelgo/semel/store"
+)
+
+// SwapNoted is Swap of one change. What n says about the record, the tokens and
+// its age is not used: the change says it. Notes are kept in the table
+// semel_notes, also when their record is purged.
+func (s *Store) SwapNoted(ctx context.Context, c store.Change, n store.Note) (store.Standing, error) {
+	var answer store.Standing
+	it := item{Change: &c, answer: &answer}
+	if err := check(&c); err != nil {
+		return store.Standing{Err: err}, nil
+	}
+	from, to := stored(c.If), stored(c.To.Token)
+	k, args := statement(&c)
+	text := k.noted(len(args))
+	args = append(args, uuid(c.To.ID), from.state, from.attempt, from.owner, to.state, to.attempt, to.owner,
+		[]byte(n.Actor), []byte(n.Reason))
+	err := trip(ctx, s.pool, frame{before: []string{s.texts.swap}}, func(b *pgx.Batch) {
+		b.Queue(text, args...).Exec(func(tag pgconn.CommandTag) error {
+			it.made = tag.RowsAffected() == 1
+			return nil
+		})
+	})
+	if err != nil {
+		if err := answerAlone(it, err); err != nil {
+			return store.Standing{}, fault("swap with a note", err)
+		}
+		return answer, nil
+	}
+	if it.made {
+		return store.Standing{Token: c.To.Token}, nil
+	}
+	w := swapper{in: s.pool, look: s.looking()}
+	if err := w.tell(ctx, []item{it}); err != nil {
+		return store.Standing{}, fault("swap with a note", err)
+	}
+	return answer, nil
+}
+
+// Notes returns what was noted about a record, also when that was purged.
+func (s *Store) Notes(ctx context.Context, id store.ID) ([]store.Note, error) {
+	rows, err := s.pool.Query(ctx, sqlNotes, uuid(id))
+	if err != nil {
+		return nil, fault("read notes", err)
+	}
+	notes, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (store.Note, error) {
+		n := store.Note{ID: id}
+		var from, to storedToken
+		var actor, reason []byte
+		var age pgtype.Int8
+		err := row.Scan(&from.state, &from.attempt, &from.owner, &to.state, &to.attempt, &to.owner, &actor, &reason, &age)
+		if err != nil {
+			return n, fmt.Errorf("read a row: %w", err)
+		}
+		n.From, n.To, n.Age = from.token(), to.token(), micros(age.Int64)
+		n.Actor, n.Reason = string(actor), string(reason)
+		return n, nil
+	})
+	if err != nil {
+		return nil, fault("read notes", err)
+	}
+	return notes, nil
+}

@@ -1,0 +1,63 @@
+package postgres
+
+import (
+	"context"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/semelgo/semel/store"
+)
+
+// sender is a pool, a connection or a transaction.
+type sender interface {
+	SendBatch(ctx context.Context, b *pgx.Batch) pgx.BatchResults
+}
+
+// frame is what goes before and after statements in the same trip.
+type frame struct{ before, after []string }
+
+// trip sends what queue queues, within the frame, at once. Without an error all
+// of it was done, and outside a transaction is committed.
+func trip(ctx context.Context, in sender, f frame, queue func(b *pgx.Batch)) error {
+	b := &pgx.Batch{}
+	for _, text := range f.before {
+		b.Queue(text)
+	}
+	queue(b)
+	for _, text := range f.after {
+		b.Queue(text)
+	}
+	return in.SendBatch(ctx, b).Close()
+}
+
+// get reads what stands, in the order of ids.
+func get(ctx context.Context, in sender, f frame, ids []store.ID) ([]store.Standing, error) {
+	found := make(map[store.ID]*store.Record, len(ids))
+	err := trip(ctx, in, f, func(b *pgx.Batch) {
+		b.Queue(sqlGetMany, uuids(ids)).Query(eachRecord(func(r *store.Record) { found[r.ID] = r }))
+	})
+	if err != nil {
+		return nil, err
+	}
+	answers := make([]store.Standing, len(ids))
+	for i, id := range ids {
+		if r := found[id]; r != nil {
+			answers[i] = store.Standing{Token: r.Token, Record: r}
+		}
+	}
+	return answers, nil
+}
+
+// eachRecord reads the records of a result.
+func eachRecord(use func(*store.Record)) func(pgx.Rows) error {
+	return func(rows pgx.Rows) error {
+		for rows.Next() {
+			r, err := readRecord(rows)
+			if err != nil {
+				return err
+			}
+			use(r)
+		}
+		return rows.Err()
+	}
+}

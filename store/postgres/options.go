@@ -1,0 +1,76 @@
+package postgres
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// Defaults of Options.
+const (
+	DefaultIdleInTransaction = 30 * time.Second
+	DefaultLockTimeout       = 10 * time.Second
+	DefaultStatementTimeout  = 30 * time.Second
+)
+
+// Options say how a [Store] runs transactions. The zero value is good.
+type Options struct {
+	// Isolation is the level of Atomic's transactions: read committed, which is
+	// the default, repeatable read, or serializable. The levels above read
+	// committed are for inline transactions only, which take the right to their
+	// record; the finish of a leased attempt is refused with ErrIsolation. A
+	// transaction that PostgreSQL gives up in favour of others fails with
+	// store.ErrConflict.
+	Isolation pgx.TxIsoLevel
+
+	// What the server allows Atomic's transactions, so that a process that has
+	// stopped does not hold its locks for ever: how long one may wait for its
+	// next statement, how long a statement may wait for a lock, and how long a
+	// statement may take. Zero means the default: 30, 10 and 30 seconds. Less
+	// than zero leaves it to the server's own settings.
+	IdleInTransaction time.Duration
+	LockTimeout       time.Duration
+	StatementTimeout  time.Duration
+}
+
+func (o *Options) check() error {
+	switch o.Isolation {
+	case "":
+		o.Isolation = pgx.ReadCommitted
+	case pgx.ReadCommitted, pgx.RepeatableRead, pgx.Serializable:
+	default:
+		return fmt.Errorf("semel/postgres: Options.Isolation: there is no level %q for a store", o.Isolation)
+	}
+	for _, bound := range []struct {
+		of    *time.Duration
+		first time.Duration
+	}{
+		{&o.IdleInTransaction, DefaultIdleInTransaction},
+		{&o.LockTimeout, DefaultLockTimeout},
+		{&o.StatementTimeout, DefaultStatementTimeout},
+	} {
+		if *bound.of == 0 {
+			*bound.of = bound.first
+		}
+	}
+	return nil
+}
+
+// bounds are the settings of a transaction that somebody else's code runs in.
+func (o *Options) bounds() []setting {
+	var all []setting
+	for _, b := range []struct {
+		name string
+		of   time.Duration
+	}{
+		{"idle_in_transaction_session_timeout", o.IdleInTransaction},
+		{"lock_timeout", o.LockTimeout},
+		{"statement_timeout", o.StatementTimeout},
+	} {
+		if b.of > 0 {
+			all = append(all, setting{b.name, millis(b.of)})
+		}
+	}
+	return all
+}

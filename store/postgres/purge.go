@@ -1,0 +1,36 @@
+package postgres
+
+import (
+	"context"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+)
+
+// purgeBatch is how many records one transaction removes.
+const purgeBatch = 500
+
+// Purge removes the records that expired first. It works in transactions of 500
+// records, and passes over those that somebody else's open transaction holds.
+// What was removed before an error is counted and stays removed.
+func (s *Store) Purge(ctx context.Context, limit int) (int, error) {
+	gone := 0
+	for gone < limit {
+		batch := min(limit-gone, purgeBatch)
+		n := 0
+		err := trip(ctx, s.pool, frame{before: []string{s.texts.swap}}, func(b *pgx.Batch) {
+			b.Queue(sqlPurge, int64(batch)).Exec(func(tag pgconn.CommandTag) error {
+				n = int(tag.RowsAffected())
+				return nil
+			})
+		})
+		if err != nil {
+			return gone, fault("purge", err)
+		}
+		gone += n
+		if n < batch {
+			break
+		}
+	}
+	return gone, nil
+}

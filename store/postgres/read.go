@@ -1,0 +1,65 @@
+package postgres
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/semelgo/semel/store"
+)
+
+// Get reads the last commit. It never waits for a writer, and no record is Busy.
+func (s *Store) Get(ctx context.Context, ids []store.ID) ([]store.Standing, error) {
+	if len(ids) == 0 {
+		return nil, ctx.Err()
+	}
+	answers, err := get(ctx, s.pool, s.looking(), ids)
+	if err != nil {
+		return nil, fault("get", err)
+	}
+	return answers, nil
+}
+
+// looking is the frame of statements that read.
+func (s *Store) looking() frame { return frame{before: []string{s.texts.plan}} }
+
+// Scan reads from one snapshot. Without Due it goes through the records in the
+// order of their IDs until the page is full, however few of them q chooses.
+func (s *Store) Scan(ctx context.Context, q store.Query) ([]store.Record, error) {
+	text, args := sqlScanDue, []any{stored(store.Token{State: q.State}).state, []byte(q.Operation), int64(q.PageSize())}
+	if !q.Due {
+		text, args = sqlScan, append([]any{uuid(q.After)}, args...)
+	}
+	var records []store.Record
+	err := trip(ctx, s.pool, s.looking(), func(b *pgx.Batch) {
+		b.Queue(text, args...).Query(eachRecord(func(r *store.Record) { records = append(records, *r) }))
+	})
+	if err != nil {
+		return nil, fault("scan", err)
+	}
+	return records, nil
+}
+
+// Counts reads all records, from one snapshot.
+func (s *Store) Counts(ctx context.Context) ([]store.Count, error) {
+	rows, err := s.pool.Query(ctx, sqlCounts)
+	if err != nil {
+		return nil, fault("count records", err)
+	}
+	counts, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (store.Count, error) {
+		var c store.Count
+		var operation []byte
+		var state int16
+		var oldest int64
+		if err := row.Scan(&operation, &state, &c.Records, &c.Overdue, &c.Purgeable, &oldest); err != nil {
+			return c, fmt.Errorf("read a row: %w", err)
+		}
+		c.Operation, c.State, c.Oldest = string(operation), store.State(state), micros(oldest)
+		return c, nil
+	})
+	if err != nil {
+		return nil, fault("count records", err)
+	}
+	return counts, nil
+}

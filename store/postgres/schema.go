@@ -1,0 +1,19 @@
+package postgres
+
+import (
+	"embed"
+	"io/fs"
+)
+
+//go:embed schema/*.sql
+var schemaFiles embed.FS
+
+// Schema returns the migrations, one SQL file each, in the order of their names.
+// Tools that know goose's annotations can run them; migrate.Postgres does.
+func Schema() fs.FS {
+	sub, err := fs.Sub(schemaFiles, "schema")
+	if err != nil {
+		return schemaFiles // cannot happen: the name is valid
+	}
+	return sub
+}

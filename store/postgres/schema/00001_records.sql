@@ -1,0 +1,51 @@
+-- The records of Semel, and why some of them were changed by hand.
+--
+-- Owners are unsigned numbers kept as signed ones. Names and keys are bytea,
+-- because they are kept byte for byte. Input and outcome are null until they are
+-- written.
+
+-- +goose Up
+
+CREATE TABLE semel_records (
+  id          uuid        NOT NULL PRIMARY KEY, -- a digest of operation, scope and key
+  owner       bigint      NOT NULL,
+  due         timestamptz,                      -- Pending: may be claimed from then on; InProgress: its lease ends
+  expires     timestamptz,                      -- may be purged from then on; null: never
+  created     timestamptz NOT NULL,
+  changed     timestamptz NOT NULL,             -- when state, attempt and owner last changed
+  attempt     integer     NOT NULL,
+  state       smallint    NOT NULL CHECK (state BETWEEN 1 AND 5), -- Pending, InProgress, InDoubt, Succeeded, Failed
+  tainted     boolean     NOT NULL,             -- an earlier attempt may have had an effect
+  operation   bytea       NOT NULL,
+  scope       bytea       NOT NULL,
+  key         bytea       NOT NULL,
+  fingerprint bytea,
+  input       bytea,
+  outcome     bytea
+);
+
+-- What the sweeper and the workers look for.
+CREATE INDEX semel_due ON semel_records (due) WHERE state IN (1, 2);
+
+-- What may be purged.
+CREATE INDEX semel_expires ON semel_records (expires) WHERE expires IS NOT NULL;
+
+CREATE TABLE semel_notes (
+  note         bigint      GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  id           uuid        NOT NULL,
+  from_owner   bigint      NOT NULL,
+  to_owner     bigint      NOT NULL,
+  from_attempt integer     NOT NULL,
+  to_attempt   integer     NOT NULL,
+  from_state   smallint    NOT NULL,
+  to_state     smallint    NOT NULL,
+  created      timestamptz NOT NULL,
+  actor        bytea       NOT NULL,
+  reason       bytea       NOT NULL,
+  UNIQUE (id, to_owner, to_attempt, to_state)
+);
+
+-- +goose Down
+
+DROP TABLE semel_notes;
+DROP TABLE semel_records;

@@ -1,0 +1,118 @@
+package postgres
+
+// The store's clock is the server's. What a change compares or writes is told by
+// clock_timestamp(), which goes on while a transaction lasts and a statement
+// waits. What only looks uses statement_timestamp(), the start of the statement,
+// because an index can be searched by it.
+
+const (
+	columns = `id, state, attempt, owner,
+(extract(epoch FROM due - clock_timestamp()) * 1000000)::bigint,
+(extract(epoch FROM expires - clock_timestamp()) * 1000000)::bigint,
+(extract(epoch FROM clock_timestamp() - created) * 1000000)::bigint,
+(extract(epoch FROM clock_timestamp() - changed) * 1000000)::bigint,
+operation, scope, key, fingerprint, tainted, input, outcome`
+
+	sqlGet = `SELECT ` + columns + ` FROM semel_records WHERE id = $1::uuid`
+
+	sqlGetMany = `SELECT ` + columns + ` FROM semel_records WHERE id = ANY ($1::uuid[])`
+
+	sqlScanDue = `SELECT ` + columns + ` FROM semel_records
+WHERE state IN (1, 2) AND due <= statement_timestamp()
+AND ($1::smallint = 0 OR state = $1::smallint) AND ($2::bytea = '' OR operation = $2::bytea)
+ORDER BY due LIMIT $3::bigint`
+
+	sqlScan = `SELECT ` + columns + ` FROM semel_records
+WHERE id > $1::uuid AND ($2::smallint = 0 OR state = $2::smallint) AND ($3::bytea = '' OR operation = $3::bytea)
+ORDER BY id LIMIT $4::bigint`
+
+	sqlCounts = `SELECT operation, state, count(*),
+count(*) FILTER (WHERE state IN (1, 2) AND due <= statement_timestamp()),
+count(*) FILTER (WHERE ` + purgeable + `),
+(extract(epoch FROM max(statement_timestamp() - changed)) * 1000000)::bigint
+FROM semel_records GROUP BY operation, state ORDER BY operation, state`
+)
+
+// A change is one of three statements: a create, a move to another token, and a
+// beat that moves nothing but the times. Their parameters are the ones of args.
+const (
+	sqlCreate = insert + `
+VALUES ($1::uuid, $2::smallint, $3::integer, $4::bigint, ` +
+		`clock_timestamp() + $5::bigint * interval '1 microsecond', clock_timestamp() + $6::bigint * interval '1 microsecond', ` +
+		`clock_timestamp(), clock_timestamp(), $7::boolean, $8::bytea, $9::bytea, $10::bytea, $11::bytea, $12::bytea, $13::bytea)`
+
+	insert = `INSERT INTO semel_records
+(id, state, attempt, owner, due, expires, created, changed, tainted, operation, scope, key, fingerprint, input, outcome)`
+
+	orNothing = ` ON CONFLICT (id) DO NOTHING`
+
+	sqlMove = `UPDATE semel_records SET state = $6::smallint, attempt = $7::integer, owner = $8::bigint, ` +
+		`due = clock_timestamp() + $9::bigint * interval '1 microsecond', ` +
+		`expires = clock_timestamp() + $10::bigint * interval '1 microsecond', changed = clock_timestamp(), ` +
+		`tainted = $11::boolean, input = coalesce($12::bytea, input), outcome = coalesce($13::bytea, outcome)` + stands
+
+	sqlBeat = `UPDATE semel_records SET due = clock_timestamp() + $6::bigint * interval '1 microsecond', ` +
+		`expires = clock_timestamp() + $7::bigint * interval '1 microsecond'` + stands
+
+	stands = `
+WHERE id = $1::uuid AND state = $2::smallint AND attempt = $3::integer AND owner = $4::bigint
+AND (NOT $5::boolean OR due <= clock_timestamp())`
+)
+
+// The same for many records at once, from arrays. They name those in force.
+const (
+	sqlCreateMany = insert + `
+SELECT i, s, a, o, clock_timestamp() + d * interval '1 microsecond', clock_timestamp() + e * interval '1 microsecond',
+clock_timestamp(), clock_timestamp(), t, op, sc, k, f, ip, oc
+FROM unnest($1::uuid[], $2::smallint[], $3::integer[], $4::bigint[], $5::bigint[], $6::bigint[], $7::boolean[],
+$8::bytea[], $9::bytea[], $10::bytea[], $11::bytea[], $12::bytea[], $13::bytea[])
+AS x (i, s, a, o, d, e, t, op, sc, k, f, ip, oc)` + orNothing + ` RETURNING id`
+
+	sqlMoveMany = `UPDATE semel_records r SET state = x.s, attempt = x.a, owner = x.o,
+due = clock_timestamp() + x.d * interval '1 microsecond', expires = clock_timestamp() + x.e * interval '1 microsecond',
+changed = clock_timestamp(), tainted = x.t, input = coalesce(x.ip, r.input), outcome = coalesce(x.oc, r.outcome)
+FROM unnest($1::uuid[], $2::smallint[], $3::integer[], $4::bigint[], $5::boolean[], $6::smallint[], $7::integer[],
+$8::bigint[], $9::bigint[], $10::bigint[], $11::boolean[], $12::bytea[], $13::bytea[])
+AS x (i, fs, fa, fo, w, s, a, o, d, e, t, ip, oc)` + standMany
+
+	sqlBeatMany = `UPDATE semel_records r SET
+due = clock_timestamp() + x.d * interval '1 microsecond', expires = clock_timestamp() + x.e * interval '1 microsecond'
+FROM unnest($1::uuid[], $2::smallint[], $3::integer[], $4::bigint[], $5::boolean[], $6::bigint[], $7::bigint[])
+AS x (i, fs, fa, fo, w, d, e)` + standMany
+
+	standMany = `
+WHERE r.id = x.i AND r.state = x.fs AND r.attempt = x.fa AND r.owner = x.fo AND (NOT x.w OR r.due <= clock_timestamp())
+RETURNING r.id`
+)
+
+// The last change of a transaction raises when it is not in force: a create by
+// the primary key, the others by dividing by zero. So a COMMIT that was sent
+// behind it cannot overtake its answer.
+const (
+	sqlLastCreate = sqlCreate
+	sqlLastMove   = raising + sqlMove + orRaise
+	sqlLastBeat   = raising + sqlBeat + orRaise
+
+	raising = `WITH made AS (`
+	orRaise = ` RETURNING 1) SELECT 1 / count(*) FROM made`
+)
+
+const (
+	purgeable = `expires <= statement_timestamp() AND state IN (1, 4, 5)`
+
+	// sqlPurge says again of the row that goes what was said of the row found.
+	sqlPurge = `DELETE FROM semel_records WHERE id = ANY (ARRAY(
+SELECT id FROM semel_records WHERE ` + purgeable + ` ORDER BY expires LIMIT $1::bigint FOR UPDATE SKIP LOCKED))
+AND ` + purgeable
+
+	// What noted puts behind a change: the note is kept by the statement that
+	// makes the change, if that is in force.
+	noting = ` RETURNING 1) INSERT INTO semel_notes
+(id, from_state, from_attempt, from_owner, to_state, to_attempt, to_owner, actor, reason, created)
+SELECT $%d::uuid, $%d::smallint, $%d::integer, $%d::bigint, $%d::smallint, $%d::integer, $%d::bigint,
+coalesce($%d::bytea, ''), coalesce($%d::bytea, ''), clock_timestamp() FROM made ON CONFLICT DO NOTHING`
+
+	sqlNotes = `SELECT from_state, from_attempt, from_owner, to_state, to_attempt, to_owner, actor, reason,
+(extract(epoch FROM clock_timestamp() - created) * 1000000)::bigint
+FROM semel_notes WHERE id = $1::uuid ORDER BY note`
+)

@@ -1,0 +1,61 @@
+package postgres
+
+import (
+	"errors"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/semelgo/semel/store"
+)
+
+const (
+	// commitBound is how long the end of a transaction may take before its
+	// caller is told that the outcome is unknown.
+	commitBound = 10 * time.Second
+
+	maxOutcome = 1 << 20
+	maxBatch   = 1000
+)
+
+var (
+	_ store.TxStore[pgx.Tx] = (*Store)(nil)
+	_ store.Auditor         = (*Store)(nil)
+	_ store.Counter         = (*Store)(nil)
+)
+
+// Store keeps records in a PostgreSQL database. Its methods may be called
+// concurrently.
+type Store struct {
+	pool  *pgxpool.Pool
+	level pgx.TxIsoLevel
+	texts texts
+	// gate holds the rights to run an Atomic: one fewer than there are
+	// connections, so that one is left for what handlers ask the store beside
+	// their transactions. It is taken before a connection is.
+	gate chan struct{}
+
+	commitBound time.Duration
+}
+
+// New returns a store of the tables that migrate.Postgres makes in the database
+// of pool. It does not use pool yet: an error of the database is told by the
+// first call. The pool stays the caller's, who closes it when the store is not
+// used any more. Of its settings, the store uses the number of connections, of
+// which at most all but one run transactions of Atomic at a time, and the query
+// mode, which behind PgBouncer must not be the default; see the package's
+// comment. It fails when an option cannot be.
+func New(pool *pgxpool.Pool, o Options) (*Store, error) {
+	if pool == nil {
+		return nil, errors.New("semel/postgres: the pool is nil")
+	}
+	if err := o.check(); err != nil {
+		return nil, err
+	}
+	conns := int(pool.Config().MaxConns)
+	return &Store{
+		pool: pool, level: o.Isolation, texts: newTexts(&o),
+		gate: make(chan struct{}, max(1, conns-1)), commitBound: commitBound,
+	}, nil
+}

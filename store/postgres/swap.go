@@ -1,0 +1,200 @@
+package postgres
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/semelgo/semel/store"
+)
+
+// Swap applies the changes in one round trip and one transaction, and reads in a
+// second one what stands instead of those that are not in force. If an open
+// transaction of somebody else is in the way for longer than a tenth of a second,
+// each change is asked again alone, and is Busy if it is in the way of this one.
+// Changes of more than 16 MiB in all go in several trips.
+func (s *Store) Swap(ctx context.Context, changes []store.Change) ([]store.Standing, error) {
+	w := swapper{
+		in:    s.pool,
+		first: frame{before: []string{s.texts.swap}},
+		alone: frame{before: []string{s.texts.alone}},
+		look:  frame{before: []string{s.texts.plan}},
+	}
+	return w.swap(ctx, changes)
+}
+
+// SwapTx is Swap within tx. Its statements are behind a savepoint, so that the
+// transaction goes on when one of them fails; the settings of tx are left as they
+// were. In a transaction above read committed, a record that somebody else has
+// written since the transaction began fails with store.ErrConflict.
+func (s *Store) SwapTx(ctx context.Context, tx pgx.Tx, changes []store.Change) ([]store.Standing, error) {
+	if tx == nil {
+		return nil, errors.New("swap: the transaction is nil")
+	}
+	w := swapper{
+		in:    tx,
+		first: frame{before: []string{saveSwap, s.texts.borrow}, after: []string{s.texts.giveBack, keepSwap}},
+		alone: frame{before: []string{saveSwap, s.texts.borrowAlone}, after: []string{s.texts.giveBack, keepSwap}},
+		look:  frame{before: []string{s.texts.borrow}, after: []string{s.texts.giveBack}},
+		undo:  true,
+	}
+	return w.swap(ctx, changes)
+}
+
+const (
+	saveSwap = `SAVEPOINT semel_swap`
+	keepSwap = `RELEASE SAVEPOINT semel_swap`
+	undoSwap = `ROLLBACK TO SAVEPOINT semel_swap`
+)
+
+// swapper makes changes, in a transaction or each batch in its own.
+type swapper struct {
+	in                 sender
+	first, alone, look frame
+	undo               bool // what failed is to be undone by us
+}
+
+// item is one change of a batch.
+type item struct {
+	*store.Change
+
+	answer *store.Standing
+	made   bool
+}
+
+func (w *swapper) swap(ctx context.Context, changes []store.Change) ([]store.Standing, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, fmt.Errorf("swap: %w", err)
+	}
+	if len(changes) > maxBatch {
+		return nil, fmt.Errorf("swap: %d changes, at most %d", len(changes), maxBatch)
+	}
+	answers := make([]store.Standing, len(changes))
+	var missed []item
+	for _, batch := range portions(accept(changes, answers)) {
+		late, err := w.batch(ctx, batch)
+		if err != nil {
+			return nil, fault("swap", withConflict(err))
+		}
+		missed = append(missed, late...)
+	}
+	if err := w.tell(ctx, missed); err != nil {
+		return nil, fault("swap", withConflict(err))
+	}
+	return answers, nil
+}
+
+// accept answers the changes that cannot stand, and returns the others in the
+// order of their IDs, in which everybody takes the locks.
+func accept(changes []store.Change, answers []store.Standing) []item {
+	items := make([]item, 0, len(changes))
+	for i := range changes {
+		if answers[i].Err = check(&changes[i]); answers[i].Err == nil {
+			items = append(items, item{Change: &changes[i], answer: &answers[i]})
+		}
+	}
+	slices.SortStableFunc(items, func(a, b item) int { return bytes.Compare(a.To.ID[:], b.To.ID[:]) })
+	return items
+}
+
+func check(c *store.Change) error {
+	if c.To.State < store.Pending || c.To.State > store.Failed {
+		return fmt.Errorf("swap record %s: %v cannot stand", c.To.ID, c.To.State)
+	}
+	if n := max(len(c.To.Input), len(c.To.Outcome)); n > maxOutcome {
+		return fmt.Errorf("swap record %s: %d bytes, at most %d", c.To.ID, n, maxOutcome)
+	}
+	return nil
+}
+
+// batch makes the changes at once or, if one of them is in the way of that, each
+// alone. It answers those in force, busy or refused, and returns the others.
+func (w *swapper) batch(ctx context.Context, items []item) ([]item, error) {
+	missed, err := w.send(ctx, w.first, items)
+	switch {
+	case err == nil:
+		return missed, nil
+	case len(items) == 1:
+		return nil, answerAlone(items[0], err)
+	case !isBusy(err) && !isRefusal(err):
+		return nil, err
+	}
+	for i := range items {
+		late, err := w.send(ctx, w.alone, items[i:i+1])
+		if err != nil {
+			err = answerAlone(items[i], err)
+		}
+		if err != nil {
+			return nil, err
+		}
+		missed = append(missed, late...)
+	}
+	return missed, nil
+}
+
+// answerAlone answers a change from the error it led to by itself, if that error
+// is about it.
+func answerAlone(it item, err error) error {
+	switch {
+	case isBusy(err):
+		it.answer.Busy = true
+	case isRefusal(err):
+		it.answer.Err = fmt.Errorf("swap record %s: %w", it.To.ID, err)
+	default:
+		return err
+	}
+	return nil
+}
+
+// send makes the changes in one trip, and answers those that are in force by it.
+func (w *swapper) send(ctx context.Context, f frame, items []item) (missed []item, err error) {
+	if err := trip(ctx, w.in, f, func(b *pgx.Batch) { queue(b, items) }); err != nil {
+		return nil, w.undone(ctx, err)
+	}
+	for i := range items {
+		if items[i].made {
+			items[i].answer.Token = items[i].To.Token
+		} else {
+			missed = append(missed, items[i])
+		}
+	}
+	return missed, nil
+}
+
+// undone goes back to before the trip that failed.
+func (w *swapper) undone(ctx context.Context, err error) error {
+	if !w.undo || errorOf(err) == nil {
+		return err
+	}
+	back := frame{before: []string{undoSwap, keepSwap}}
+	if failed := trip(ctx, w.in, back, func(*pgx.Batch) {}); failed != nil {
+		return fmt.Errorf("%w (and undo: %w)", err, failed)
+	}
+	return err
+}
+
+// tell answers the changes that are not in force by what stands.
+func (w *swapper) tell(ctx context.Context, missed []item) error {
+	if len(missed) == 0 {
+		return nil
+	}
+	ids := make([]store.ID, len(missed))
+	for i := range missed {
+		ids[i] = missed[i].To.ID
+	}
+	stand, err := get(ctx, w.in, w.look, ids)
+	if err != nil {
+		return err
+	}
+	for i := range missed {
+		if stand[i].Token == missed[i].To.Token { // asked again
+			stand[i].Record = nil
+		}
+		*missed[i].answer = stand[i]
+	}
+	return nil
+}

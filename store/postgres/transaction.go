@@ -1,0 +1,156 @@
+package postgres
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/semelgo/semel/store"
+)
+
+// transaction is one Atomic, and the connection it has.
+type transaction struct {
+	store  *Store
+	conn   *pgxpool.Conn
+	tx     pgx.Tx
+	id     store.ID
+	number string // PostgreSQL's, empty if the right was not to be had
+	stands store.Standing
+	seen
+	left bool // everything is given back
+}
+
+// The server's word for where a session is, as the driver last heard it.
+const (
+	outside = 'I' // of any transaction
+	inside  = 'T'
+	aborted = 'E'
+)
+
+func (t *transaction) status() byte { return t.conn.Conn().PgConn().TxStatus() }
+
+// end ends the transaction as run has decided.
+func (t *transaction) end(ctx context.Context, last *store.Change, failed error) (store.Verdict, error) {
+	switch {
+	case t.conn.Conn().IsClosed():
+		return store.NotCommitted, withConflict(errors.Join(failed, fmt.Errorf("%w: %w", errLost, cmp.Or(t.broken, failed, errLost))))
+	case t.conn.Conn().PgConn().IsBusy():
+		return store.NotCommitted, cmp.Or(failed, errors.New("semel/postgres: the handler has left a result open"))
+	case t.status() == outside:
+		return t.gone(ctx, last, failed)
+	case failed == nil && t.status() == aborted:
+		return t.rollBack(ctx, fmt.Errorf("the handler passed over an error that aborted its transaction: %w", t.cause()))
+	case failed != nil && (last == nil || isConflict(failed) || errors.Is(failed, store.ErrConflict)):
+		return t.rollBack(ctx, failed)
+	case last != nil && last.To.ID != t.id:
+		return t.rollBack(ctx, fmt.Errorf("the last change is of record %s, not of %s", last.To.ID, t.id))
+	case last != nil:
+		if err := check(last); err != nil {
+			return t.rollBack(ctx, err)
+		}
+	}
+	return t.finish(ctx, last, failed)
+}
+
+// ending is what the server has said of the statements that end a transaction.
+type ending struct {
+	closed, made bool
+	tag          string // of COMMIT
+}
+
+// finish makes the last change, if there is one, and commits. When run failed,
+// what it did is undone first.
+func (t *transaction) finish(ctx context.Context, last *store.Change, failed error) (store.Verdict, error) {
+	var e ending
+	b := &pgx.Batch{}
+	closing := keepRun
+	if failed != nil {
+		closing = undoRun
+	}
+	b.Queue(closing).Exec(func(pgconn.CommandTag) error { e.closed = true; return nil })
+	if last != nil {
+		k, args := statement(last)
+		b.Queue(t.store.texts.plan)
+		b.Queue(k.last(), args...).Exec(func(pgconn.CommandTag) error { e.made = true; return nil })
+	}
+	b.Queue(`COMMIT`).Exec(func(tag pgconn.CommandTag) error { e.tag = tag.String(); return nil })
+	err := t.send(ctx, b)
+	switch {
+	case err == nil && e.tag == `COMMIT`:
+		return store.Committed, nil
+	case err == nil:
+		return store.NotCommitted, fmt.Errorf("commit: the server has rolled back: %w", t.cause())
+	case !e.closed && isEnded(err):
+		return t.gone(ctx, last, failed)
+	case e.closed && !e.made && last != nil && notInForce(last, err):
+		return store.NotCommitted, fmt.Errorf("record %s: %w", t.id, store.ErrNotInForce)
+	case rollsBack(err) || notSent(err):
+		return store.NotCommitted, fault("commit", withConflict(err))
+	default:
+		return store.Unknown, fault("commit", err)
+	}
+}
+
+// send sends statements that end the transaction, under a bound of their own.
+func (t *transaction) send(ctx context.Context, b *pgx.Batch) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), t.store.commitBound)
+	defer cancel()
+	return t.conn.SendBatch(ctx, b).Close()
+}
+
+// notInForce says that the last change raised because something else stood.
+func notInForce(last *store.Change, err error) bool {
+	e := errorOf(err)
+	switch {
+	case e == nil:
+		return false
+	case kindOf(last) == create:
+		return e.Code == codeUnique && e.TableName == "semel_records"
+	default:
+		return e.Code == codeDivisionByZero
+	}
+}
+
+// notSent says that the statements were not sent, because one of them could not
+// be prepared or a parameter not be written.
+func notSent(err error) bool {
+	_, ok := errors.AsType[pgx.ErrPreprocessingBatch](err)
+	return ok
+}
+
+// rollBack ends the transaction because of cause, without a COMMIT. If the
+// savepoint is not there, the handler has ended the transaction before.
+func (t *transaction) rollBack(ctx context.Context, cause error) (store.Verdict, error) {
+	if t.status() != outside && !t.conn.Conn().IsClosed() {
+		b := &pgx.Batch{}
+		b.Queue(undoRun)
+		b.Queue(`ROLLBACK`)
+		if err := t.send(ctx, b); isEnded(err) {
+			return t.gone(ctx, nil, cause)
+		}
+	}
+	return store.NotCommitted, withConflict(cause)
+}
+
+// leave rolls back what was not ended, and gives back the connection, unless it
+// is in an unknown state, and the right to run.
+func (t *transaction) leave(ctx context.Context) {
+	if t.left {
+		return
+	}
+	t.left = true
+	if t.conn != nil {
+		if t.tx != nil && !t.conn.Conn().IsClosed() && t.status() != outside {
+			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), t.store.commitBound)
+			defer cancel()
+			_ = t.tx.Rollback(ctx) // closes the connection when it fails
+		}
+		t.conn.Release()
+	}
+	<-t.store.gate
+}
