@@ -75,7 +75,8 @@ func ownConflict(resp *http.Response) bool {
 // the server's own, so that no clock but the server's counts.
 func retryAfter(resp *http.Response) (time.Duration, bool) {
 	value := resp.Header.Get("Retry-After")
-	if n, err := strconv.ParseUint(value, 10, 64); err == nil {
+	n, err := strconv.ParseUint(value, 10, 64)
+	if err == nil || errors.Is(err, strconv.ErrRange) { // then n is the largest there is
 		return time.Duration(min(n, math.MaxInt64/uint64(time.Second))) * time.Second, true
 	}
 	until, err := http.ParseTime(value)

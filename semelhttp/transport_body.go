@@ -37,12 +37,12 @@ func (t *Transport) payloadOf(r *http.Request) (payload, error) {
 	switch {
 	case err != nil:
 		return payload{}, err
-	case int64(len(text)) > t.MaxBody:
-		return payload{}, onlyOnce(t.MaxBody)
 	case !unknown && int64(len(text)) != r.ContentLength:
 		return payload{}, &semel.FieldError{
 			Field: "ContentLength", Reason: fmt.Sprintf("is %d, and the body has another length", r.ContentLength),
 		}
+	case int64(len(text)) > t.MaxBody:
+		return payload{}, onlyOnce(t.MaxBody)
 	}
 	again := func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(text)), nil }
 	first, err := again()

@@ -1,7 +1,6 @@
 package semelhttp_test
 
 import (
-	"context"
 	"io"
 	"log/slog"
 	"net"
@@ -136,9 +135,9 @@ func (b *body) wantClosed(t *testing.T) {
 }
 
 // post is a POST with that body; without GetBody if it is a *body.
-func post(t *testing.T, ctx context.Context, url string, b io.Reader) *http.Request {
+func post(t *testing.T, url string, b io.Reader) *http.Request {
 	t.Helper()
-	r, err := http.NewRequestWithContext(ctx, http.MethodPost, url, b)
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, b)
 	if err != nil {
 		t.Fatal(err)
 	}

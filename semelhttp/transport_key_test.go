@@ -19,7 +19,7 @@ func TestTransportDrawsAKeyForEachCall(t *testing.T) {
 		drawn := map[string]bool{}
 		for range 10 {
 			s, url := plays(t, status(http.StatusOK))
-			r := post(t, t.Context(), url, strings.NewReader("x"))
+			r := post(t, url, strings.NewReader("x"))
 			trip(t, &semelhttp.Transport{RawKeys: raw}, r)
 			key := s.wantSame(t, 1, "x")
 			if !regexp.MustCompile(form).MatchString(key) || drawn[key] {
@@ -38,7 +38,7 @@ func TestTransportKeepsTheCallersKey(t *testing.T) {
 	t.Parallel()
 	for _, line := range []string{`"k1"`, `k1`, `"k1";v=2`, strings.Repeat("k", 300), `"a\"b"`} {
 		s, url := plays(t, status(http.StatusServiceUnavailable), status(http.StatusOK))
-		r := post(t, t.Context(), url, strings.NewReader("x"))
+		r := post(t, url, strings.NewReader("x"))
 		r.Header.Set(semelhttp.HeaderKey, line)
 		trip(t, &semelhttp.Transport{KeyFunc: func(*http.Request) (string, error) { return "other", nil }}, r)
 		if got := s.wantSame(t, 2, "x"); got != line {
@@ -48,7 +48,7 @@ func TestTransportKeepsTheCallersKey(t *testing.T) {
 	s, url := plays(t, status(http.StatusOK))
 	for _, lines := range [][]string{{""}, {"a", "b"}, {"a", "a"}} {
 		b := newBody("x")
-		r := post(t, t.Context(), url, b)
+		r := post(t, url, b)
 		r.Header[semelhttp.HeaderKey] = lines
 		_, err := quick(new(semelhttp.Transport)).RoundTrip(r)
 		wantFieldError(t, err, semelhttp.HeaderKey)
@@ -67,18 +67,18 @@ func TestTransportAsksKeyFunc(t *testing.T) {
 	}
 	for key, want := range map[string]string{"order 7": `"order 7"`, `a"b\c`: `"a\"b\\c"`} {
 		s, url := plays(t, status(http.StatusOK))
-		trip(t, keyFunc(key, nil), post(t, t.Context(), url, strings.NewReader("x")))
+		trip(t, keyFunc(key, nil), post(t, url, strings.NewReader("x")))
 		if got := s.wantSame(t, 1, "x"); got != want {
 			t.Errorf("%q was sent as %s, want %s", key, got, want)
 		}
 	}
 	s, url := plays(t, status(http.StatusOK))
 	for _, key := range []string{"", " k", "k\n", "ключ", strings.Repeat("k", 256)} {
-		_, err := quick(keyFunc(key, nil)).RoundTrip(post(t, t.Context(), url, strings.NewReader("x")))
+		_, err := quick(keyFunc(key, nil)).RoundTrip(post(t, url, strings.NewReader("x")))
 		wantFieldError(t, err, "Key")
 	}
 	lost := errors.New("the key is lost")
-	if _, err := quick(keyFunc("k", lost)).RoundTrip(post(t, t.Context(), url, strings.NewReader("x"))); !errors.Is(err, lost) {
+	if _, err := quick(keyFunc("k", lost)).RoundTrip(post(t, url, strings.NewReader("x"))); !errors.Is(err, lost) {
 		t.Errorf("got the error %v, want KeyFunc's", err)
 	}
 	if n := len(s.arrived()); n != 0 {

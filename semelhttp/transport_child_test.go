@@ -1,0 +1,192 @@
+package semelhttp_test
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/semelhttp"
+)
+
+// orderCall is an operation that charges somebody elsewhere.
+func orderCall(key string, lease time.Duration) semel.Call {
+	op := semel.Define("order", semel.OperationOptions[string]{Policy: semel.Keyed(), Lease: lease})
+	return op.Call(semel.ScopeOf("ann"), key, "x")
+}
+
+// TestTransportSendsTheSameChildKeyAfterATakeover: the first attempt is lost
+// with the response to its call, the second one is answered what the receiver
+// made the first time.
+func TestTransportSendsTheSameChildKeyAfterATakeover(t *testing.T) {
+	t.Parallel()
+	receiver, charges := newBench(t, semel.Options{}), new(atomic.Int64)
+	url := receiver.atomicServer(t, define("charge", semel.OperationOptions[semelhttp.Request]{}), options(), created(charges))
+	lossy := &losing{RoundTripper: new(http.Transport)}
+	tr := quick(&semelhttp.Transport{Base: lossy, MaxTries: 1})
+	call := func(ctx context.Context, name string) (*http.Response, error) {
+		r := post(t, url+"/ops", strings.NewReader(`{"amount":500}`)).WithContext(semelhttp.WithChildKey(ctx, name))
+		r.Header.Set("X-User", "shop")
+		return tr.RoundTrip(r)
+	}
+
+	b := newBench(t, semel.Options{})
+	first, _, err := semel.Begin(t.Context(), b.Engine, orderCall("7", 0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	lossy.left.Store(1)
+	_, err = call(first.Context(), "charge")
+	var unanswered *semelhttp.UnansweredError
+	if !errors.As(err, &unanswered) {
+		t.Fatalf("got the error %v, want that no response came", err)
+	}
+	if want := `"` + first.ChildKey("charge") + `"`; unanswered.Key != want {
+		t.Errorf("sent the key %s, want the attempt's child key %s", unanswered.Key, want)
+	}
+	first.Abandon() // it dies, and nobody knows what it did
+	b.ahead.Add(int64(time.Hour))
+
+	var second, other answer
+	_, _, err = semel.Do(t.Context(), b.Engine, orderCall("7", 0), func(ctx context.Context) (string, error) {
+		a, _ := semel.AttemptOf(ctx)
+		if a.Number() != 2 {
+			t.Errorf("it is attempt %d, want the second", a.Number())
+		}
+		second, other = read(t, call)(ctx, "charge"), read(t, call)(ctx, "fee")
+		return "", nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if second.body != "run 1" || !second.replayed() {
+		t.Errorf("the second attempt got %q, replayed %v; want what the first was not told", second.body, second.replayed())
+	}
+	if other.body != "run 2" || other.replayed() || charges.Load() != 2 {
+		t.Errorf("a call of another name got %q, replayed %v, after %d charges", other.body, other.replayed(), charges.Load())
+	}
+}
+
+// read makes of a call one whose response is read.
+func read(t *testing.T, call func(context.Context, string) (*http.Response, error)) func(context.Context, string) answer {
+	t.Helper()
+	return func(ctx context.Context, name string) answer {
+		resp, err := call(ctx, name)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			return answer{}
+		}
+		defer resp.Body.Close()
+		var text strings.Builder
+		_ = resp.Write(&text)
+		_, body, _ := strings.Cut(text.String(), "\r\n\r\n")
+		return answer{resp.StatusCode, resp.Header, body}
+	}
+}
+
+// TestTransportRefusesUnnamedCallsOfAnOperation, whose key would be another in
+// every attempt, and named ones where there is no attempt.
+func TestTransportRefusesUnnamedCallsOfAnOperation(t *testing.T) {
+	t.Parallel()
+	s, url := plays(t, status(http.StatusOK))
+	send := func(ctx context.Context, tr *semelhttp.Transport, header ...string) error {
+		r := post(t, url, strings.NewReader("x")).WithContext(ctx)
+		for _, line := range header {
+			r.Header.Set(semelhttp.HeaderKey, line)
+		}
+		resp, err := quick(tr).RoundTrip(r)
+		if err == nil {
+			resp.Body.Close()
+		}
+		return err
+	}
+	wantFieldError(t, send(semelhttp.WithChildKey(t.Context(), "charge"), new(semelhttp.Transport)), "ctx")
+
+	b := newBench(t, semel.Options{})
+	_, _, err := semel.Do(t.Context(), b.Engine, orderCall("7", 0), func(ctx context.Context) (string, error) {
+		wantFieldError(t, send(ctx, new(semelhttp.Transport)), semelhttp.HeaderKey)
+		wantFieldError(t, send(semelhttp.WithChildKey(ctx, "charge"), new(semelhttp.Transport), "another"), semelhttp.HeaderKey)
+		s.none(t)
+
+		child, err := semel.ChildKey(ctx, "charge")
+		return "", errors.Join(err,
+			send(ctx, new(semelhttp.Transport), "the caller's own"),
+			send(ctx, &semelhttp.Transport{KeyFunc: func(*http.Request) (string, error) { return "order 7", nil }}),
+			send(semelhttp.WithChildKey(ctx, "charge"), new(semelhttp.Transport), child),
+			send(semelhttp.WithChildKey(ctx, "charge"), &semelhttp.Transport{RawKeys: true}),
+		)
+	})
+	if err != nil {
+		t.Error(err)
+	}
+	tries := s.arrived()
+	if len(tries) != 4 || tries[2].keys[0] != tries[3].keys[0] {
+		t.Errorf("sent %v, want four, the last two with the child key", tries)
+	}
+}
+
+// TestTransportNamesCallsOfAnyMethod that has an effect, and of no other.
+func TestTransportNamesCallsOfAnyMethod(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, semel.Options{})
+	for method, keys := range map[string]int{"PUT": 1, "DELETE": 1, "POST": 1, "GET": 0} {
+		s, url := plays(t, status(http.StatusServiceUnavailable), status(http.StatusOK))
+		_, _, err := semel.Do(t.Context(), b.Engine, orderCall(method, 0), func(ctx context.Context) (string, error) {
+			r := post(t, url, nil).WithContext(semelhttp.WithChildKey(ctx, "charge"))
+			r.Method = method
+			trip(t, new(semelhttp.Transport), r)
+			return "", nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if tries := s.arrived(); len(tries) != 2 || len(tries[0].keys) != keys {
+			t.Errorf("%s: %v came, want two tries with %d key", method, tries, keys)
+		}
+	}
+}
+
+// TestTransportStopsWhenTheLeaseIsLost, and says so.
+func TestTransportStopsWhenTheLeaseIsLost(t *testing.T) {
+	t.Parallel()
+	s, url := plays(t, hang)
+	b := newBench(t, semel.Options{})
+	a, _, err := semel.Begin(t.Context(), b.Engine, orderCall("7", time.Second))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer a.Abandon()
+	overtake(t, b)
+	r := post(t, url, strings.NewReader("x")).WithContext(semelhttp.WithChildKey(a.Context(), "charge"))
+	_, err = quick(new(semelhttp.Transport)).RoundTrip(r)
+	if !errors.Is(err, semel.ErrLeaseLost) {
+		t.Errorf("got the error %v, want that the lease was lost", err)
+	}
+	if n := len(s.arrived()); n > 1 {
+		t.Errorf("%d tries came, want no more than the one under way", n)
+	}
+}
+
+// overtake has another process claim order 7.
+func overtake(t *testing.T, b *bench) {
+	t.Helper()
+	other, err := semel.New[semelTx](b.store, semel.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for {
+		b.ahead.Add(int64(time.Hour))
+		winner, _, err := semel.Begin(t.Context(), other, orderCall("7", time.Second))
+		if winner != nil {
+			t.Cleanup(winner.Abandon)
+			return
+		}
+		if !errors.Is(err, semel.ErrInProgress) { // a heartbeat may come in between
+			t.Fatal(err)
+		}
+	}
+}

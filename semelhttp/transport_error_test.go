@@ -1,0 +1,156 @@
+package semelhttp_test
+
+import (
+	"errors"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/semelhttp"
+)
+
+// TestTransportKnowsThatNothingWasSent when no try got as far as a connection.
+func TestTransportKnowsThatNothingWasSent(t *testing.T) {
+	t.Parallel()
+	nobody := httptest.NewServer(nil)
+	nobody.Close()
+	untrusted := httptest.NewUnstartedServer(nil)
+	untrusted.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)
+	untrusted.StartTLS()
+	t.Cleanup(untrusted.Close)
+	for name, row := range map[string]struct {
+		url   string
+		tries int
+	}{
+		"nobody listens": {nobody.URL, 3},
+		"no such scheme": {"htp://127.0.0.1", 1},
+		"no host":        {"http:///x", 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := newBody("x")
+			_, err := quick(&semelhttp.Transport{MaxTries: 3}).RoundTrip(post(t, row.url, b))
+			var unanswered *semelhttp.UnansweredError
+			if !errors.As(err, &unanswered) || errors.Is(err, semel.ErrOutcomeUnknown) || unanswered.Sent {
+				t.Fatalf("got the error %v, want one that knows that nothing was sent", err)
+			}
+			if unanswered.Tries != row.tries {
+				t.Errorf("%d tries, want %d", unanswered.Tries, row.tries)
+			}
+			b.wantClosed(t)
+		})
+	}
+	_, err := quick(&semelhttp.Transport{MaxTries: 3}).RoundTrip(post(t, untrusted.URL, nil))
+	var unanswered *semelhttp.UnansweredError
+	if !errors.As(err, &unanswered) || unanswered.Tries != 1 {
+		t.Errorf("a server that is not trusted: %v, want one try", err)
+	}
+}
+
+// TestTransportNeverTellsTheKeyInAnError, but beside it.
+func TestTransportNeverTellsTheKeyInAnError(t *testing.T) {
+	t.Parallel()
+	s, url := plays(t, reset(""))
+	client := http.Client{Transport: quick(&semelhttp.Transport{MaxTries: 2})}
+	_, err := client.Do(post(t, url, strings.NewReader("x")))
+	var unanswered *semelhttp.UnansweredError
+	if !errors.As(err, &unanswered) || !errors.Is(err, semel.ErrOutcomeUnknown) {
+		t.Fatalf("got the error %v, want an unknown outcome", err)
+	}
+	key := s.wantSame(t, 2, "x")
+	if unanswered.Key != key || strings.Contains(err.Error(), strings.Trim(key, `"`)) {
+		t.Errorf("the error is %q with the key %q, want %q beside the text", err, unanswered.Key, key)
+	}
+}
+
+// losing is a base that loses what comes back: the first responses, whole, are
+// dropped.
+type losing struct {
+	http.RoundTripper
+
+	left atomic.Int64
+}
+
+var errDropped = errors.New("the response was lost")
+
+func (l *losing) RoundTrip(r *http.Request) (*http.Response, error) {
+	resp, err := l.RoundTripper.RoundTrip(r)
+	if err == nil && l.left.Add(-1) >= 0 {
+		_ = resp.Body.Close()
+		return nil, timeout{errDropped}
+	}
+	return resp, err
+}
+
+// timeout is an error as the network makes them.
+type timeout struct{ error }
+
+func (e timeout) Unwrap() error { return e.error }
+func (timeout) Timeout() bool   { return true }
+func (timeout) Temporary() bool { return true }
+
+// TestTransportGetsTheOneAnswer of a server that does things once, however many
+// responses are lost; also by asking again with the key of a call that was given
+// up.
+func TestTransportGetsTheOneAnswer(t *testing.T) {
+	t.Parallel()
+	b, n := newBench(t, semel.Options{}), new(atomic.Int64)
+	url := b.atomicServer(t, define("op", semel.OperationOptions[semelhttp.Request]{}), options(), created(n))
+	request := func() *http.Request {
+		r := post(t, url+"/ops", strings.NewReader(`{"n":1}`))
+		r.Header.Set("X-User", "ann")
+		return r
+	}
+	lossy := &losing{RoundTripper: new(http.Transport)}
+	lossy.left.Store(3)
+	got := trip(t, &semelhttp.Transport{Base: lossy}, request())
+	if got.status != http.StatusCreated || got.body != "run 1" || !got.replayed() {
+		t.Errorf("got %d %q, replayed %v", got.status, got.body, got.replayed())
+	}
+
+	lossy.left.Store(2)
+	_, err := quick(&semelhttp.Transport{Base: lossy, MaxTries: 2}).RoundTrip(request())
+	var unanswered *semelhttp.UnansweredError
+	if !errors.As(err, &unanswered) || !errors.Is(err, errDropped) {
+		t.Fatalf("got the error %v, want that no response came", err)
+	}
+	r := request()
+	r.Header.Set(semelhttp.HeaderKey, unanswered.Key)
+	again := trip(t, &semelhttp.Transport{Base: lossy}, r)
+	if again.status != http.StatusCreated || again.body != "run 2" || !again.replayed() || n.Load() != 2 {
+		t.Errorf("asked again, got %d %q, replayed %v, after %d runs", again.status, again.body, again.replayed(), n.Load())
+	}
+}
+
+// TestTransportPassesOnCloseIdleConnections to a base that has some.
+func TestTransportPassesOnCloseIdleConnections(t *testing.T) {
+	t.Parallel()
+	idle := &idler{}
+	(&http.Client{Transport: &semelhttp.Transport{Base: idle}}).CloseIdleConnections()
+	(&semelhttp.Transport{Base: always(http.StatusOK)}).CloseIdleConnections()
+	if !idle.closed {
+		t.Error("the connections were not closed")
+	}
+}
+
+type idler struct {
+	tripper
+
+	closed bool
+}
+
+func (i *idler) CloseIdleConnections() { i.closed = true }
+
+// TestTransportSurvivesABaseThatReturnsNothing.
+func TestTransportSurvivesABaseThatReturnsNothing(t *testing.T) {
+	t.Parallel()
+	b := &tripper{answer: func(int, *http.Request) (*http.Response, error) { return nil, nil }}
+	_, err := quick(&semelhttp.Transport{Base: b, MaxTries: 1}).RoundTrip(post(t, "http://x", nil))
+	if err == nil {
+		t.Error("neither a response nor an error")
+	}
+}
