@@ -44,7 +44,7 @@ half of`
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s, url := plays(t, first, first, status(http.StatusCreated))
-			got := trip(t, new(semelhttp.Transport), post(t, t.Context(), url, strings.NewReader("{\"n\":\x001}")))
+			got := trip(t, new(semelhttp.Transport), post(t, url, strings.NewReader("{\"n\":\x001}")))
 			if got.status != http.StatusCreated || got.body != "Created" {
 				t.Errorf("got %d %q, want what the third try was answered", got.status, got.body)
 			}
@@ -63,7 +63,7 @@ func TestTransportGivesUpATry(t *testing.T) {
 		hang(w, r)
 	}
 	s, url := plays(t, hang, slowBody, status(http.StatusOK))
-	got := trip(t, &semelhttp.Transport{TryTimeout: 300 * time.Millisecond}, post(t, t.Context(), url, strings.NewReader("x")))
+	got := trip(t, &semelhttp.Transport{TryTimeout: 300 * time.Millisecond}, post(t, url, strings.NewReader("x")))
 	if got.status != http.StatusOK {
 		t.Errorf("got %d", got.status)
 	}
@@ -103,7 +103,7 @@ func TestTransportTakesTheAnswer(t *testing.T) {
 			s, url := plays(t, only, status(http.StatusTeapot))
 			want := httptest.NewRecorder()
 			only(want, nil)
-			got := trip(t, new(semelhttp.Transport), post(t, t.Context(), url, strings.NewReader("x")))
+			got := trip(t, new(semelhttp.Transport), post(t, url, strings.NewReader("x")))
 			if got.status != want.Code || got.body != want.Body.String() {
 				t.Errorf("got %d %q, want %d %q", got.status, got.body, want.Code, want.Body)
 			}
@@ -121,7 +121,7 @@ func TestTransportAsksFinalFunc(t *testing.T) {
 		text, err := io.ReadAll(resp.Body)
 		return err == nil && strings.Contains(string(text), "taken")
 	}}
-	got := trip(t, tr, post(t, t.Context(), url, strings.NewReader("x")))
+	got := trip(t, tr, post(t, url, strings.NewReader("x")))
 	if got.status != http.StatusConflict || got.body != "name taken\n" {
 		t.Errorf("got %d %q", got.status, got.body)
 	}
@@ -133,7 +133,7 @@ func TestTransportStopsAtMaxTries(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("sorry ", 10_000)
 	s, url := plays(t, func(w http.ResponseWriter, _ *http.Request) { http.Error(w, long, http.StatusServiceUnavailable) })
-	got := trip(t, &semelhttp.Transport{MaxTries: 3, MaxBody: 100}, post(t, t.Context(), url, strings.NewReader("x")))
+	got := trip(t, &semelhttp.Transport{MaxTries: 3, MaxBody: 100}, post(t, url, strings.NewReader("x")))
 	if got.status != http.StatusServiceUnavailable || got.body != long+"\n" {
 		t.Errorf("got %d with %d bytes", got.status, len(got.body))
 	}
@@ -164,7 +164,7 @@ func TestTransportSendsOtherMethods(t *testing.T) {
 		t.Run(row.method+row.key, func(t *testing.T) {
 			t.Parallel()
 			s, url := plays(t, status(http.StatusServiceUnavailable), status(http.StatusNoContent))
-			r := post(t, t.Context(), url, nil)
+			r := post(t, url, nil)
 			r.Method = row.method
 			if row.key != "" {
 				r.Header.Set(semelhttp.HeaderKey, row.key)
@@ -182,7 +182,7 @@ func TestTransportSendsOtherMethods(t *testing.T) {
 func TestTransportLeavesUpgradesAlone(t *testing.T) {
 	t.Parallel()
 	_, url := plays(t, reset("HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: echo\r\n\r\nhello"))
-	r := post(t, t.Context(), url, nil)
+	r := post(t, url, nil)
 	r.Method = http.MethodGet
 	r.Header.Set("Connection", "Upgrade")
 	r.Header.Set("Upgrade", "echo")
@@ -201,7 +201,7 @@ func TestTransportFollowsARedirectWithTheSameKey(t *testing.T) {
 	t.Parallel()
 	s, url := plays(t, status(http.StatusTemporaryRedirect, "Location", "/there"), status(http.StatusBadGateway), status(http.StatusCreated))
 	client := http.Client{Transport: quick(new(semelhttp.Transport))}
-	resp, err := client.Do(post(t, t.Context(), url, strings.NewReader("x")))
+	resp, err := client.Do(post(t, url, strings.NewReader("x")))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -224,7 +224,7 @@ func TestTransportSpeaksHTTP2(t *testing.T) {
 	srv.EnableHTTP2 = true
 	srv.StartTLS()
 	t.Cleanup(srv.Close)
-	got := trip(t, &semelhttp.Transport{Base: srv.Client().Transport}, post(t, t.Context(), srv.URL, strings.NewReader("x")))
+	got := trip(t, &semelhttp.Transport{Base: srv.Client().Transport}, post(t, srv.URL, strings.NewReader("x")))
 	if got.status != http.StatusOK || got.body != "HTTP/2.0" {
 		t.Errorf("got %d %q", got.status, got.body)
 	}
@@ -244,7 +244,7 @@ func TestTransportLetsAStreamThrough(t *testing.T) {
 		<-r.Context().Done()
 		close(ended)
 	})
-	resp, err := quick(new(semelhttp.Transport)).RoundTrip(post(t, t.Context(), url, strings.NewReader("x")))
+	resp, err := quick(new(semelhttp.Transport)).RoundTrip(post(t, url, strings.NewReader("x")))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -274,7 +274,7 @@ func TestTransportNamesWhatIsWrong(t *testing.T) {
 		"MaxBody":    {MaxBody: -1},
 	} {
 		b := newBody("x")
-		_, err := tr.RoundTrip(post(t, t.Context(), url, b))
+		_, err := tr.RoundTrip(post(t, url, b))
 		wantFieldError(t, err, field)
 		b.wantClosed(t)
 	}
@@ -321,7 +321,7 @@ func TestTransportGetsThroughWhenConnectionsBreak(t *testing.T) {
 	srv.Start()
 	t.Cleanup(srv.Close)
 	text := strings.Repeat("0123456789", 50_000)
-	got := trip(t, new(semelhttp.Transport), post(t, t.Context(), srv.URL, strings.NewReader(text)))
+	got := trip(t, new(semelhttp.Transport), post(t, srv.URL, strings.NewReader(text)))
 	if got.status != http.StatusCreated {
 		t.Errorf("got %d", got.status)
 	}
