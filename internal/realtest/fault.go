@@ -90,14 +90,14 @@ func (f *Fault) Answered() <-chan struct{} { return f.answered }
 
 // Wait waits until the fault has happened and the server has answered. After 60
 // seconds it ends the test.
-func (f *Fault) Wait(t testing.TB) {
-	t.Helper()
+func (f *Fault) Wait(tb testing.TB) {
+	tb.Helper()
 	bound := time.After(ceiling)
 	for _, done := range []<-chan struct{}{f.fired, f.answered} {
 		select {
 		case <-done:
 		case <-bound:
-			t.Fatal("the fault did not happen: no request matched, or the server did not answer")
+			tb.Fatal("the fault did not happen: no request matched, or the server did not answer")
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package realtest
 
 import (
+	"cmp"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -55,12 +56,19 @@ func (m machine) find(e engine) *place {
 	return nil
 }
 
-// byVersion orders paths so that 9 comes before 15.
+// byVersion orders paths by the first number in them, so that 9.6 comes before
+// 15, and otherwise by their letters.
 func byVersion(a, b string) int {
-	if len(a) != len(b) {
-		return len(a) - len(b)
+	return cmp.Or(cmp.Compare(major(a), major(b)), strings.Compare(a, b))
+}
+
+func major(path string) int {
+	notDigit := func(r rune) bool { return r < '0' || r > '9' }
+	n := 0
+	if numbers := strings.FieldsFunc(path, notDigit); len(numbers) > 0 {
+		n, _ = strconv.Atoi(numbers[0])
 	}
-	return strings.Compare(a, b)
+	return n
 }
 
 // requires reports whether a test that needs the engine may not be skipped.
@@ -75,21 +83,21 @@ func (m machine) requires(name string) bool {
 }
 
 // need finds e, or skips the test, or fails it where e is required.
-func (m machine) need(t testing.TB, e engine) place {
-	t.Helper()
+func (m machine) need(tb testing.TB, e engine) place {
+	tb.Helper()
 	if at := m.find(e); at != nil {
-		t.Attr("engine", e.name)
+		tb.Attr("engine", e.name)
 		return *at
 	}
-	m.missing(t, e, "there is no "+e.program+" on this machine; on Debian: apt-get install "+e.packages)
+	m.missing(tb, e, "there is no "+e.program+" on this machine; on Debian: apt-get install "+e.packages)
 	return place{}
 }
 
 // missing ends the test: by skipping it, or by failing it where e is required.
-func (m machine) missing(t testing.TB, e engine, reason string) {
-	t.Helper()
+func (m machine) missing(tb testing.TB, e engine, reason string) {
+	tb.Helper()
 	if m.requires(e.name) {
-		t.Fatal(reason)
+		tb.Fatal(reason)
 	}
-	t.Skip(reason)
+	tb.Skip(reason)
 }

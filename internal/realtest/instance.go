@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"sync"
 	"syscall"
+	"time"
 )
 
 // instance is a PostgreSQL that this package runs.
@@ -19,8 +20,9 @@ type instance struct {
 	options []string // name=value
 	port    int
 
-	mu   sync.Mutex
-	proc *process // nil: it does not run
+	mu     sync.Mutex
+	starts int
+	proc   *process // nil: it does not run
 }
 
 // usual settings: nothing waits for the disk, and nothing is left in shared
@@ -43,7 +45,7 @@ func startPostgres(ctx context.Context, program string, settings []string) (*ins
 	if err := p.initialise(ctx); err != nil {
 		return nil, errors.Join(err, h.close())
 	}
-	if err := onFreePort(ctx, func(port int) error { p.port = port; return p.start(ctx) }); err != nil {
+	if err := p.startAnywhere(ctx); err != nil {
 		return nil, errors.Join(err, h.close())
 	}
 	return p, nil
@@ -54,7 +56,7 @@ func (p *instance) initialise(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, ceiling)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, beside(p.program, "initdb"), "-D", p.data(),
-		"-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync")
+		"-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync", "--wal-segsize=1")
 	cmd.Dir = p.home.dir
 	log := p.home.file("initdb.log")
 	made, err := start(cmd, p.home.as, log)
@@ -68,23 +70,43 @@ func (p *instance) initialise(ctx context.Context) error {
 	return nil
 }
 
-// start starts the server and waits until it answers. A server that was killed
-// may leave others in its place for a moment, so a start that ends at once is
-// tried again.
-func (p *instance) start(ctx context.Context) error {
-	const tries = 5
+// startAnywhere starts the server for the first time, on a port that is free.
+func (p *instance) startAnywhere(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, ceiling)
 	defer cancel()
-	var err error
-	for range tries {
-		if err = p.startOnce(ctx); err == nil || ctx.Err() != nil {
+	return onFreePort(ctx, func(port int) error {
+		p.port = port
+		return p.startOnce(ctx)
+	})
+}
+
+// start starts the server again and waits until it answers. A server that was
+// killed may leave something in its place for a moment; then it is tried again.
+func (p *instance) start(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, ceiling)
+	defer cancel()
+	again := time.NewTicker(50 * time.Millisecond)
+	defer again.Stop()
+	for {
+		err := p.startOnce(ctx)
+		if !errors.Is(err, errInUse) {
+			return err
+		}
+		select {
+		case <-again.C:
+		case <-ctx.Done():
 			return err
 		}
 	}
-	return err
 }
 
 func (p *instance) startOnce(ctx context.Context) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.proc != nil {
+		return errors.New("the server runs")
+	}
+	p.starts++
 	args := []string{"-D", p.data(), "-p", strconv.Itoa(p.port)}
 	for _, o := range p.options {
 		args = append(args, "-c", o)
@@ -96,16 +118,18 @@ func (p *instance) startOnce(ctx context.Context) error {
 		return err
 	}
 	if err := await(ctx, proc, p.url(), p.log()); err != nil {
-		return errors.Join(err, proc.signal(syscall.SIGKILL))
+		err = errors.Join(err, proc.signal(syscall.SIGKILL))
+		<-proc.ended
+		return err
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
 	p.proc = proc
 	return nil
 }
 
 func (p *instance) data() string { return p.home.file("data") }
-func (p *instance) log() string  { return p.home.file("server.log") }
+
+// log is where the server writes, a file for each start.
+func (p *instance) log() string { return p.home.file(fmt.Sprintf("server-%d.log", p.starts)) }
 
 func (p *instance) addr() string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(p.port)) }
 

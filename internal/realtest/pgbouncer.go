@@ -29,30 +29,30 @@ func pgbouncer() engine {
 // PgBouncer starts a PgBouncer in transaction mode in front of the database at
 // server, with at most 20 connections to it, and returns the address of that
 // database through it. It ends with the test.
-func PgBouncer(t testing.TB, server string) string {
-	t.Helper()
-	at := thisMachine().need(t, pgbouncer())
+func PgBouncer(tb testing.TB, server string) string {
+	tb.Helper()
+	at := thisMachine().need(tb, pgbouncer())
 	h, err := newHome()
 	if err != nil {
-		t.Fatalf("start PgBouncer: %v", err)
+		tb.Fatalf("start PgBouncer: %v", err)
 	}
-	t.Cleanup(func() {
+	tb.Cleanup(func() {
 		if err := h.close(); err != nil {
-			t.Errorf("end PgBouncer: %v", err)
+			tb.Errorf("end PgBouncer: %v", err)
 		}
 	})
 	var through string
-	err = onFreePort(t.Context(), func(port int) error {
+	err = onFreePort(tb.Context(), func(port int) error {
 		u, err := url.Parse(server)
 		if err != nil {
 			return fmt.Errorf("parse %q: %w", server, err)
 		}
 		u.Host = net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
 		through = u.String()
-		return startPgBouncer(t.Context(), h, at.program, server, through)
+		return startPgBouncer(tb.Context(), h, at.program, server, through)
 	})
 	if err != nil {
-		t.Fatalf("start PgBouncer: %v", err)
+		tb.Fatalf("start PgBouncer: %v", err)
 	}
 	return through
 }
@@ -81,7 +81,9 @@ func startPgBouncer(ctx context.Context, h *home, program, server, through strin
 	ctx, cancel := context.WithTimeout(ctx, ceiling)
 	defer cancel()
 	if err := await(ctx, proc, through, log); err != nil {
-		return errors.Join(err, proc.signal(syscall.SIGKILL))
+		err = errors.Join(err, proc.signal(syscall.SIGKILL))
+		<-proc.ended
+		return err
 	}
 	return nil
 }

@@ -32,46 +32,46 @@ var sharedPostgres shared //nolint:gochecknoglobals // one server for all tests 
 // Postgres gives the test the server that all tests of this binary share. It may
 // not be killed or stopped; see [OwnPostgres]. Ask it for a [Server.Database]:
 // what is in its default database is everybody's.
-func Postgres(t testing.TB) *Server {
-	t.Helper()
-	at := thisMachine().need(t, postgres())
+func Postgres(tb testing.TB) *Server {
+	tb.Helper()
+	at := thisMachine().need(tb, postgres())
 	if at.url != "" {
-		return &Server{t: t, url: at.url}
+		return &Server{t: tb, url: at.url}
 	}
 	s := &sharedPostgres
-	s.once.Do(func() { s.server, s.err = startPostgres(t.Context(), at.program, nil) })
+	s.once.Do(func() { s.server, s.err = startPostgres(tb.Context(), at.program, nil) })
 	if s.err != nil {
-		t.Fatalf("start PostgreSQL: %v", s.err)
+		tb.Fatalf("start PostgreSQL: %v", s.err)
 	}
-	return &Server{t: t, url: s.server.url()}
+	return &Server{t: tb, url: s.server.url()}
 }
 
 // OwnPostgres starts a server for this test alone, which it may kill, stop and
 // pause, and which ends with it. Settings are "name=value", as for postgres -c;
 // they win over those the package chooses. A server in the environment cannot
 // be this test's own, so it takes a program on this machine.
-func OwnPostgres(t testing.TB, settings ...string) *Server {
-	t.Helper()
+func OwnPostgres(tb testing.TB, settings ...string) *Server {
+	tb.Helper()
 	m := thisMachine()
 	e := postgres()
 	e.env = ""
-	at := m.need(t, e)
-	own, err := startPostgres(t.Context(), at.program, settings)
+	at := m.need(tb, e)
+	own, err := startPostgres(tb.Context(), at.program, settings)
 	if err != nil {
-		t.Fatalf("start PostgreSQL: %v", err)
+		tb.Fatalf("start PostgreSQL: %v", err)
 	}
-	t.Cleanup(func() {
+	tb.Cleanup(func() {
 		if err := own.close(); err != nil {
-			t.Errorf("end PostgreSQL: %v", err)
+			tb.Errorf("end PostgreSQL: %v", err)
 		}
 	})
-	return &Server{t: t, url: own.url(), own: own}
+	return &Server{t: tb, url: own.url(), own: own}
 }
 
 // beside is another program of the same installation.
 func beside(program, name string) string {
-	if real, err := filepath.EvalSymlinks(program); err == nil {
-		program = real
+	if direct, err := filepath.EvalSymlinks(program); err == nil {
+		program = direct
 	}
 	if path := filepath.Join(filepath.Dir(program), name); fileExists(path) {
 		return path

@@ -1,7 +1,10 @@
 package realtest_test
 
 import (
+	"slices"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -13,7 +16,7 @@ func TestEachTestHasADatabaseOfItsOwn(t *testing.T) {
 	t.Parallel()
 	s := realtest.Postgres(t)
 	for range 2 {
-		exec(t, s.Database(t), "create table twice (id int)")
+		execute(t, s.Database(t), "create table twice (id int)")
 	}
 }
 
@@ -21,12 +24,10 @@ func TestEachTestHasADatabaseOfItsOwn(t *testing.T) {
 func TestDatabaseEndsWithItsTest(t *testing.T) {
 	t.Parallel()
 	s := realtest.Postgres(t)
-	var url string
-	var conn *pgx.Conn
-	t.Run("user", func(t *testing.T) {
-		url = s.Database(t)
-		conn = connect(t, url)
-	})
+	user := &ending{TB: t}
+	url := s.Database(user)
+	conn := connect(t, url)
+	user.end()
 	if err := conn.Ping(t.Context()); err == nil {
 		t.Error("the connection still answers")
 	}
@@ -35,12 +36,27 @@ func TestDatabaseEndsWithItsTest(t *testing.T) {
 	}
 }
 
+// ending is a test that ends before the test that has it.
+type ending struct {
+	testing.TB
+
+	cleanups []func()
+}
+
+func (e *ending) Cleanup(f func()) { e.cleanups = append(e.cleanups, f) }
+
+func (e *ending) end() {
+	for _, f := range slices.Backward(e.cleanups) {
+		f()
+	}
+}
+
 // TestKilledServerKeepsWhatWasCommitted and starts again on its port.
 func TestKilledServerKeepsWhatWasCommitted(t *testing.T) {
 	t.Parallel()
 	s := realtest.OwnPostgres(t)
 	url := s.Database(t)
-	exec(t, url, "create table kept (id int); insert into kept values (1)")
+	execute(t, url, "create table kept (id int); insert into kept values (1)")
 	ends := map[string]func(){
 		"kill":      s.Kill,
 		"fast":      func() { s.Stop(realtest.Fast) },
@@ -72,7 +88,7 @@ func connect(t *testing.T, url string) *pgx.Conn {
 	return conn
 }
 
-func exec(t *testing.T, url, sql string) {
+func execute(t *testing.T, url, sql string) {
 	t.Helper()
 	if _, err := connect(t, url).Exec(t.Context(), sql); err != nil {
 		t.Fatalf("%s: %v", sql, err)
@@ -86,4 +102,70 @@ func count(t *testing.T, url, table string) int {
 		t.Fatal(err)
 	}
 	return n
+}
+
+// TestPausedServerIsSilent and goes on where it was.
+func TestPausedServerIsSilent(t *testing.T) {
+	t.Parallel()
+	s := realtest.OwnPostgres(t)
+	conn := connect(t, s.URL())
+	s.Pause()
+	asked := make(chan error, 1)
+	go func() { asked <- conn.Ping(t.Context()) }()
+	select {
+	case err := <-asked:
+		t.Errorf("the paused server answered: %v", err)
+	case <-time.After(100 * time.Millisecond):
+	}
+	s.Resume()
+	if err := <-asked; err != nil {
+		t.Errorf("after the pause: %v", err)
+	}
+}
+
+// TestSettingsOfOnesOwnWin over those the package chooses.
+func TestSettingsOfOnesOwnWin(t *testing.T) {
+	t.Parallel()
+	s := realtest.OwnPostgres(t, "max_connections=7", "fsync=on")
+	for name, want := range map[string]string{"max_connections": "7", "fsync": "on", "synchronous_commit": "on"} {
+		var got string
+		if err := connect(t, s.URL()).QueryRow(t.Context(), "show "+name).Scan(&got); err != nil || got != want {
+			t.Errorf("%s is %q, %v, want %q", name, got, err, want)
+		}
+	}
+}
+
+// TestServerThatCannotStartSaysWhy with the end of its log.
+func TestServerThatCannotStartSaysWhy(t *testing.T) {
+	t.Parallel()
+	realtest.Postgres(t) // skips where there is none
+	v := &verdicts{TB: t}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		realtest.OwnPostgres(v, "max_connections=many")
+	}()
+	<-done
+	if !strings.Contains(v.failed, `invalid value for parameter "max_connections"`) {
+		t.Errorf("it failed with %q, want the server's own words", v.failed)
+	}
+}
+
+// TestSharedServerIsNotOnesOwn: it cannot be broken for everybody.
+func TestSharedServerIsNotOnesOwn(t *testing.T) {
+	t.Parallel()
+	v := &verdicts{TB: t}
+	s := realtest.Postgres(v)
+	for name, act := range map[string]func(){
+		"kill": s.Kill, "pause": s.Pause, "resume": s.Resume, "stop": func() { s.Stop(realtest.Fast) },
+	} {
+		v.erred = ""
+		act()
+		if v.erred == "" {
+			t.Errorf("%s is allowed", name)
+		}
+	}
+	if err := connect(t, s.URL()).Ping(t.Context()); err != nil {
+		t.Error(err)
+	}
 }

@@ -30,17 +30,17 @@ type Proxy struct {
 
 // NewProxy starts a proxy in front of the address target, host and port. It
 // ends with the test.
-func NewProxy(t testing.TB, target string) *Proxy {
-	t.Helper()
+func NewProxy(tb testing.TB, target string) *Proxy {
+	tb.Helper()
 	var listen net.ListenConfig
-	l, err := listen.Listen(t.Context(), "tcp", "127.0.0.1:0")
+	l, err := listen.Listen(tb.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
-		t.Fatalf("start proxy: %v", err)
+		tb.Fatalf("start proxy: %v", err)
 	}
-	p := &Proxy{t: t, listener: l, target: target, links: make(map[*link]struct{}), open: make(chan struct{})}
+	p := &Proxy{t: tb, listener: l, target: target, links: make(map[*link]struct{}), open: make(chan struct{})}
 	close(p.open)
 	p.running.Go(p.accept)
-	t.Cleanup(p.close)
+	tb.Cleanup(p.close)
 	return p
 }
 

@@ -15,7 +15,7 @@ func proxied(t *testing.T) (p *realtest.Proxy, direct, through string) {
 	t.Helper()
 	s := realtest.Postgres(t)
 	direct = s.Database(t)
-	exec(t, direct, "create table kept (id int primary key)")
+	execute(t, direct, "create table kept (id int primary key)")
 	p = realtest.NewProxy(t, s.Addr())
 	return p, direct, p.URL(direct)
 }
@@ -147,7 +147,7 @@ func TestCutAfterDoesNotWaitForTheReply(t *testing.T) {
 	p, direct, through := proxied(t)
 	holder := connect(t, direct)
 	hold(t, holder)
-	exec(t, direct, `
+	execute(t, direct, `
 		create function wait() returns trigger language plpgsql as
 			$$ begin perform pg_advisory_xact_lock(1); return null; end $$;
 		create constraint trigger slow after insert on kept deferrable initially deferred

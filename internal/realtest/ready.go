@@ -2,8 +2,10 @@ package realtest
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -11,6 +13,9 @@ import (
 
 // ceiling is how long a server may take to answer; a busy machine takes seconds.
 const ceiling = 60 * time.Second
+
+// errInUse marks a server that ended because somebody has its port or its files.
+var errInUse = errors.New("in use")
 
 // await asks until a server that speaks PostgreSQL's protocol lets one connect
 // at url.
@@ -25,11 +30,20 @@ func await(ctx context.Context, proc *process, url, log string) error {
 		select {
 		case <-ask.C:
 		case <-proc.ended:
-			return fmt.Errorf("the server ended: %s\n%s", proc.cmd.ProcessState, tail(log))
+			return endedEarly(proc, tail(log))
 		case <-ctx.Done():
 			return fmt.Errorf("the server does not answer: %w\n%s", err, tail(log))
 		}
 	}
+}
+
+// endedEarly says why a server ended instead of answering.
+func endedEarly(proc *process, log string) error {
+	err := fmt.Errorf("the server ended: %s\n%s", proc.cmd.ProcessState, log)
+	if strings.Contains(log, "in use") || strings.Contains(log, "already exists") {
+		return fmt.Errorf("%w: %w", errInUse, err)
+	}
+	return err
 }
 
 // onFreePort starts a server on a port that is free. Somebody may take the port
@@ -42,7 +56,7 @@ func onFreePort(ctx context.Context, start func(port int) error) error {
 		if free != nil {
 			return free
 		}
-		if err = start(port); err == nil || ctx.Err() != nil {
+		if err = start(port); !errors.Is(err, errInUse) {
 			break
 		}
 	}

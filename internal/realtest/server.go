@@ -34,35 +34,35 @@ func (s *Server) Addr() string {
 
 // Database creates an empty database for the test, and drops it when the test
 // ends, whoever is still connected. It returns its address.
-func (s *Server) Database(t testing.TB) string {
-	t.Helper()
+func (s *Server) Database(tb testing.TB) string {
+	tb.Helper()
 	name := "t_" + strings.ToLower(rand.Text())
-	s.exec(t, "create database "+name+" template template0")
-	t.Cleanup(func() {
+	s.exec(tb, "create database "+name+" template template0")
+	tb.Cleanup(func() {
 		if s.own == nil { // with its own server it is gone anyway
-			s.exec(t, "drop database if exists "+name+" with (force)")
+			s.exec(tb, "drop database if exists "+name+" with (force)")
 		}
 	})
 	u, err := url.Parse(s.url)
 	if err != nil {
-		t.Fatalf("parse %q: %v", s.url, err)
+		tb.Fatalf("parse %q: %v", s.url, err)
 	}
 	u.Path = "/" + name
 	return u.String()
 }
 
 // exec runs one statement in the default database.
-func (s *Server) exec(t testing.TB, sql string) {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), ceiling)
+func (s *Server) exec(tb testing.TB, sql string) {
+	tb.Helper()
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(tb.Context()), ceiling)
 	defer cancel()
 	conn, err := pgx.Connect(ctx, s.url)
 	if err != nil {
-		t.Fatalf("connect: %v", err)
+		tb.Fatalf("connect: %v", err)
 	}
 	defer conn.Close(ctx)
 	if _, err := conn.Exec(ctx, sql); err != nil {
-		t.Fatalf("%s: %v", sql, err)
+		tb.Fatalf("%s: %v", sql, err)
 	}
 }
 
@@ -105,21 +105,21 @@ func (s *Server) Resume() {
 
 // Start starts a server that was killed or stopped, on the same port, and
 // returns when it answers, within 60 seconds.
-func (s *Server) Start(t testing.TB) {
-	t.Helper()
+func (s *Server) Start(tb testing.TB) {
+	tb.Helper()
 	if s.own == nil {
-		t.Fatal("start: the server is not this test's own")
+		tb.Fatal("start: the server is not this test's own")
 	}
-	if err := s.own.start(t.Context()); err != nil {
-		t.Fatalf("start: %v", err)
+	if err := s.own.start(tb.Context()); err != nil {
+		tb.Fatalf("start: %v", err)
 	}
 }
 
 // Restart stops the server the given way and starts it again.
-func (s *Server) Restart(t testing.TB, mode Mode) {
-	t.Helper()
+func (s *Server) Restart(tb testing.TB, mode Mode) {
+	tb.Helper()
 	s.Stop(mode)
-	s.Start(t)
+	s.Start(tb)
 }
 
 // do does something to a server of one's own. A failure is an error of the

@@ -66,12 +66,3 @@ func (p *process) signal(sig syscall.Signal) error {
 	}
 	return nil
 }
-
-func (p *process) hasEnded() bool {
-	select {
-	case <-p.ended:
-		return true
-	default:
-		return false
-	}
-}

@@ -1,0 +1,113 @@
+package realtest_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/semelgo/semel/internal/realtest"
+)
+
+// orphanEnv tells a child of this test which servers it is to start.
+const orphanEnv = "SEMEL_REALTEST_ORPHAN"
+
+// orphan is what a child says about its servers.
+type orphan struct {
+	Addrs []string // none may answer once the child has ended
+	Homes []string // none may be there
+}
+
+// haveServers is what the child does: it starts servers, says where they are,
+// and waits for its end, or ends at once.
+func haveServers(t *testing.T, kind string) {
+	t.Helper()
+	var o orphan
+	if kind == "ended" {
+		s := realtest.Postgres(t)
+		o = orphan{Addrs: []string{s.Addr()}, Homes: []string{homeOf(t, s.URL())}}
+	} else {
+		s := realtest.OwnPostgres(t)
+		o = orphan{Addrs: []string{s.Addr()}, Homes: []string{homeOf(t, s.URL())}}
+		if kind == "paused" {
+			connect(t, s.URL()) // a process for it, that is paused too
+			s.Pause()
+		} else {
+			through := realtest.PgBouncer(t, s.URL())
+			o.Addrs = append(o.Addrs, connect(t, through).PgConn().Conn().RemoteAddr().String())
+		}
+	}
+	said, err := json.Marshal(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fmt.Printf("\norphan %s\n", said)
+	if kind != "ended" {
+		select {} // it will be killed
+	}
+}
+
+// homeOf asks a server where its directory is.
+func homeOf(t *testing.T, url string) string {
+	t.Helper()
+	var data string
+	if err := connect(t, url).QueryRow(t.Context(), "show data_directory").Scan(&data); err != nil {
+		t.Fatal(err)
+	}
+	return filepath.Dir(data)
+}
+
+// child is a test binary of its own.
+type child struct{ cmd *exec.Cmd }
+
+// startChild runs this test in another process until it has its servers.
+func startChild(t *testing.T, kind string) (child, orphan) {
+	t.Helper()
+	cmd := exec.CommandContext(context.WithoutCancel(t.Context()), os.Args[0],
+		"-test.run=^TestNoServerOutlivesItsTests$", "-test.timeout=5m")
+	cmd.Env = append(os.Environ(), orphanEnv+"="+kind)
+	cmd.Stderr = os.Stderr
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = cmd.Process.Kill() })
+	var o orphan
+	for lines := bufio.NewScanner(out); lines.Scan(); {
+		said, ok := strings.CutPrefix(lines.Text(), "orphan ")
+		if !ok {
+			t.Log(lines.Text())
+			continue
+		}
+		if err := json.Unmarshal([]byte(said), &o); err != nil {
+			t.Fatal(err)
+		}
+		break
+	}
+	if len(o.Addrs) == 0 {
+		t.Fatal("the child did not start its servers")
+	}
+	return child{cmd}, o
+}
+
+func (c child) end(t *testing.T) {
+	t.Helper()
+	if err := c.cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// wait waits for the child's end, however it ended.
+func (c child) wait(t *testing.T) {
+	t.Helper()
+	_ = c.cmd.Wait()
+	t.Logf("the child: %s", c.cmd.ProcessState)
+}

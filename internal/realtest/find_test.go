@@ -1,0 +1,118 @@
+package realtest_test
+
+import (
+	"fmt"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/semelgo/semel/internal/realtest"
+)
+
+const debian = "/usr/lib/postgresql/%/bin/postgres"
+
+func installed(versions ...string) []string {
+	var paths []string
+	for _, v := range versions {
+		paths = append(paths, strings.Replace(debian, "%", v, 1))
+	}
+	return paths
+}
+
+// verdicts writes down what becomes of a test, in place of the test.
+type verdicts struct {
+	testing.TB // has what is not asked for here
+
+	engine, skipped, failed, erred string
+}
+
+func (v *verdicts) Helper()               {}
+func (v *verdicts) Attr(_, engine string) { v.engine = engine }
+func (v *verdicts) Errorf(f string, _ ...any) {
+	v.erred = f
+}
+
+func (v *verdicts) Skip(args ...any) {
+	v.skipped = args[0].(string)
+	runtime.Goexit()
+}
+
+func (v *verdicts) Fatalf(format string, args ...any) {
+	v.failed = fmt.Sprintf(format, args...)
+	runtime.Goexit()
+}
+
+func (v *verdicts) Fatal(args ...any) {
+	v.failed = args[0].(string)
+	runtime.Goexit()
+}
+
+// need asks for PostgreSQL in a test of its own.
+func need(m realtest.Machine) (v *verdicts, url, program string) {
+	v = &verdicts{}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		url, program = m.Need(v)
+	}()
+	<-done
+	return v, url, program
+}
+
+// TestServerIsFoundInOrder: in the environment, in the PATH, elsewhere with the
+// newest version first.
+func TestServerIsFoundInOrder(t *testing.T) {
+	t.Parallel()
+	env := map[string]string{"SEMEL_TEST_POSTGRES_URL": "postgres://there"}
+	path := map[string]string{"postgres": "/bin/postgres"}
+	rows := map[string]struct {
+		machine      realtest.Machine
+		url, program string
+	}{
+		"environment": {realtest.Machine{Env: env, Path: path, Installed: installed("15")}, "postgres://there", ""},
+		"path":        {realtest.Machine{Path: path, Installed: installed("15")}, "", "/bin/postgres"},
+		"installed":   {realtest.Machine{Installed: installed("15")}, "", installed("15")[0]},
+		"newest":      {realtest.Machine{Installed: installed("9.6", "17", "16")}, "", installed("17")[0]},
+		"newest, 9":   {realtest.Machine{Installed: installed("15", "9")}, "", installed("15")[0]},
+	}
+	for name, row := range rows {
+		v, url, program := need(row.machine)
+		if url != row.url || program != row.program {
+			t.Errorf("%s: found %q, %q, want %q, %q", name, url, program, row.url, row.program)
+		}
+		if v.engine != "postgres" || v.skipped+v.failed != "" {
+			t.Errorf("%s: engine %q, skipped %q, failed %q", name, v.engine, v.skipped, v.failed)
+		}
+	}
+}
+
+// TestMissingServerSkipsOrFails: it fails where somebody said that it has to be
+// there, and always says what to install.
+func TestMissingServerSkipsOrFails(t *testing.T) {
+	t.Parallel()
+	rows := map[string]struct {
+		env   map[string]string
+		fails bool
+	}{
+		"nothing said":     {nil, false},
+		"CI":               {map[string]string{"CI": "true"}, true},
+		"CI is 1":          {map[string]string{"CI": "1"}, true},
+		"CI is false":      {map[string]string{"CI": "false"}, false},
+		"CI is odd":        {map[string]string{"CI": "perhaps"}, false},
+		"all":              {map[string]string{"SEMEL_TEST_REQUIRE": "all"}, true},
+		"named":            {map[string]string{"SEMEL_TEST_REQUIRE": "redis, postgres"}, true},
+		"another is named": {map[string]string{"SEMEL_TEST_REQUIRE": "redis"}, false},
+	}
+	for name, row := range rows {
+		v, _, _ := need(realtest.Machine{Env: row.env})
+		if row.fails != (v.failed != "") || row.fails == (v.skipped != "") {
+			t.Errorf("%s: failed %q, skipped %q, want failed: %t", name, v.failed, v.skipped, row.fails)
+		}
+		if reason := v.failed + v.skipped; !strings.Contains(reason, "apt-get install postgresql") {
+			t.Errorf("%s: the reason is %q, want one that says what to install", name, reason)
+		}
+		if v.engine != "" {
+			t.Errorf("%s: %q ran", name, v.engine)
+		}
+	}
+}
