@@ -10,14 +10,16 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/semelgo/semel/cmd/semel/internal/exit"
+	"github.com/semelgo/semel/cmd/semel/internal/ops"
 	"github.com/semelgo/semel/cmd/semel/internal/terminal"
 )
 
-const about = `semel holds HTTP servers to what they promise about idempotency keys.
+const about = `semel holds HTTP servers to what they promise about idempotency keys, and looks
+after the records of operations.
 
 Exit codes: 0 done, or found to be so; 1 not done, or found not to be so;
 2 the command line or a file it names is wrong; 3 the server or the database
-cannot be reached.`
+cannot be reached; 4 there is no such record; 5 what stands does not allow it.`
 
 // New returns the program's commands under their root. Each is registered here,
 // by a function New…Command of its own package.
@@ -35,6 +37,7 @@ func New() *cobra.Command {
 	root.AddCommand(
 		NewVersionCommand(),
 	)
+	root.AddCommand(ops.NewCommands()...)
 	return root
 }
 

@@ -18,6 +18,10 @@ const (
 	// Unavailable: the server or the database that was to be asked cannot be
 	// reached, so nothing is known.
 	Unavailable = 3
+	// NotFound: there is no such record, or no such entry.
+	NotFound = 4
+	// Refused: what stands does not allow it. Nothing was changed.
+	Refused = 5
 )
 
 // Error is an error that knows the code to end with.

@@ -1,0 +1,90 @@
+package ops
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/semelgo/semel/cmd/semel/internal/exit"
+	"github.com/semelgo/semel/store"
+)
+
+// complete lets the shell complete a flag of c from choices.
+func complete(c *cobra.Command, flag string, choices []cobra.Completion, d cobra.ShellCompDirective) {
+	// It fails for a flag that c has not, or that has one already.
+	_ = c.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(choices, d))
+}
+
+// completeStates lets the shell complete a flag of c from states.
+func completeStates(c *cobra.Command, flag string, states ...store.State) {
+	var names []cobra.Completion
+	for _, s := range states {
+		names = append(names, strings.ToLower(s.String()))
+	}
+	complete(c, flag, names, cobra.ShellCompDirectiveNoFileComp)
+}
+
+// completionBound is how long a shell waits for what the database has.
+const completionBound = 2 * time.Second
+
+// completeOperations lets the shell complete a flag of c from the operations that
+// have records, if the database says so at once.
+func completeOperations(c *cobra.Command, flag string) {
+	_ = c.RegisterFlagCompletionFunc(flag,
+		func(c *cobra.Command, _ []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
+			return operations(c, typed), cobra.ShellCompDirectiveNoFileComp
+		})
+}
+
+// operations lists those that have records and begin with typed.
+func operations(c *cobra.Command, typed string) []cobra.Completion {
+	ctx, cancel := context.WithTimeout(c.Context(), completionBound)
+	defer cancel()
+	name, err := dbOf(c)
+	if err != nil {
+		return nil
+	}
+	db, err := open(ctx, name, mustExist)
+	if err != nil {
+		return nil
+	}
+	defer db.close()
+	counts, err := countsOf(ctx, db)
+	if err != nil {
+		return nil
+	}
+	var names []cobra.Completion
+	for _, n := range counts {
+		if strings.HasPrefix(n.Operation, typed) {
+			names = append(names, n.Operation)
+		}
+	}
+	return slices.Compact(names) // they come in the order of their names
+}
+
+// countsOf counts the records.
+func countsOf(ctx context.Context, db *database) ([]store.Count, error) {
+	counter, ok := db.records.(store.Counter)
+	if !ok {
+		return nil, &exit.Error{Code: exit.Failed, Err: fmt.Errorf("%s cannot count its records", db.name)}
+	}
+	return counter.Counts(ctx)
+}
+
+// parseState reads the name of one of the states, in any case, with or without
+// a hyphen or an underscore between its words.
+func parseState(flag, name string, among ...store.State) (store.State, error) {
+	plain := strings.NewReplacer("-", "", "_", "").Replace(name)
+	var names []string
+	for _, s := range among {
+		if strings.EqualFold(plain, s.String()) {
+			return s, nil
+		}
+		names = append(names, strings.ToLower(s.String()))
+	}
+	return store.Absent, exit.Usagef("--%s %q is none of %s", flag, name, strings.Join(names, ", "))
+}

@@ -1,0 +1,54 @@
+package ops
+
+import (
+	"context"
+	"strings"
+
+	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/cmd/semel/internal/exit"
+	"github.com/semelgo/semel/store"
+)
+
+// database is one that --db names.
+type database struct {
+	name    string // for people, without a password
+	records store.Store
+	// engine returns an engine over the records.
+	engine  func(o semel.Options) (*semel.Core, error)
+	migrate func(ctx context.Context) error
+	close   func()
+}
+
+// existence says what to do about a database that is not there, or that has no
+// tables.
+type existence bool
+
+const (
+	// mustExist: a name that was mistyped makes no database.
+	mustExist existence = false
+	// mayBeNew: it is to be made.
+	mayBeNew existence = true
+)
+
+// open opens the database that --db names. It makes no tables.
+func open(ctx context.Context, name string, e existence) (*database, error) {
+	scheme, rest, _ := strings.Cut(name, ":")
+	switch {
+	case scheme == "sqlite":
+		return openSQLite(ctx, rest, e)
+	default:
+		// The rest may hold a password.
+		return nil, exit.Usagef("--%s must be sqlite:PATH or postgres://…", flagDB)
+	}
+}
+
+// engineOver returns how to make an engine over s.
+func engineOver[Tx any](s store.TxStore[Tx]) func(semel.Options) (*semel.Core, error) {
+	return func(o semel.Options) (*semel.Core, error) {
+		e, err := semel.New(s, o)
+		if err != nil {
+			return nil, err
+		}
+		return e.Core, nil
+	}
+}

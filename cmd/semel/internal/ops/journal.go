@@ -1,0 +1,175 @@
+package ops
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+
+	"github.com/spf13/cobra"
+
+	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/cmd/semel/internal/exit"
+	"github.com/semelgo/semel/cmd/semel/internal/terminal"
+	"github.com/semelgo/semel/store"
+)
+
+func newJournalCommand() *cobra.Command {
+	return group(&cobra.Command{
+		Use:   "journal",
+		Short: "Look after outcomes that could not be recorded",
+		Long: `A program that was given a semel.FileJournal keeps there, durably, how attempts
+ended whose outcome the database would not take. While it runs, and when it is
+started again, it records them by itself. These commands are for when it is not.`,
+	}, newJournalListCommand(), newJournalSettleCommand())
+}
+
+func newJournalListCommand() *cobra.Command {
+	var reveal bool
+	c := &cobra.Command{
+		Use:     "ls FILE",
+		Aliases: []string{"list"},
+		Short:   "List what a journal keeps",
+		Long: `ls lists the entries of a journal in the order they were kept. It changes nothing,
+and needs no database. ENDED is how the attempt ended: succeed, fail (a failure
+to keep), release (nothing happened), doubt (it does not know), or heartbeat (it
+does not know, and the policy runs again).
+
+Lines that cannot be read are told, and the exit code is 1. With --json there is
+one JSON object for each entry, and for each such line, on a line of its own.`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(c *cobra.Command, args []string) error { return listJournal(c, args[0], reveal) },
+	}
+	addReveal(c, &reveal, "show scopes, keys and results")
+	return c
+}
+
+// entryView is an entry of a journal as programs are told of it.
+type entryView struct {
+	ID        string      `json:"id"`
+	Operation string      `json:"operation"`
+	Attempt   uint32      `json:"attempt"`
+	Ended     string      `json:"ended"`
+	Outcome   outcomeView `json:"outcome"`
+
+	Scope []string `json:"scope,omitempty"`
+	Key   string   `json:"key,omitempty"`
+}
+
+// damageView is a line of a journal that cannot be read, as programs are told of
+// it.
+type damageView struct {
+	Line  int    `json:"line"`
+	Error string `json:"error"`
+}
+
+func entryOf(e *semel.JournalEntry, reveal bool) entryView {
+	r := ended(e)
+	v := entryView{
+		ID: r.ID.String(), Operation: r.Operation, Attempt: r.Attempt, Ended: e.Step, Outcome: outcomeOf(r, reveal),
+	}
+	if reveal {
+		v.Key = r.Key
+		v.Scope, _ = scopeParts(r.Scope)
+	}
+	return v
+}
+
+// stepFail and stepRelease are names of JournalEntry.Step that are told apart.
+const (
+	stepSucceed = "succeed"
+	stepFail    = "fail"
+	stepRelease = "release"
+)
+
+// ended is the record of e as it would stand, as far as its outcome says.
+func ended(e *semel.JournalEntry) *store.Record {
+	r := e.Record
+	r.Outcome = e.Outcome
+	switch e.Step {
+	case stepFail:
+		r.State = store.Failed
+	case stepSucceed:
+		r.State = store.Succeeded
+	}
+	return &r
+}
+
+// readJournal reads the journal at path.
+func readJournal(path string) ([]semel.JournalEntry, []*semel.JournalLineError, error) {
+	entries, damaged, err := semel.ReadFileJournal(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, fs.ErrPermission):
+		return nil, nil, exit.Usagef("FILE: %w", err)
+	case err != nil:
+		return nil, nil, err
+	}
+	return entries, damaged, nil
+}
+
+func listJournal(c *cobra.Command, path string, reveal bool) error {
+	entries, damaged, err := readJournal(path)
+	if err != nil {
+		return err
+	}
+	if terminal.WantsJSON(c) {
+		err = listJournalJSON(c.OutOrStdout(), entries, damaged, reveal)
+	} else {
+		listJournalText(c.OutOrStdout(), entries, reveal)
+	}
+	if err != nil {
+		return err
+	}
+	return tellDamage(c.ErrOrStderr(), path, damaged)
+}
+
+func listJournalJSON(out io.Writer, entries []semel.JournalEntry, damaged []*semel.JournalLineError, reveal bool) error {
+	e := json.NewEncoder(out)
+	e.SetEscapeHTML(false)
+	var err error
+	for i := range entries {
+		err = errors.Join(err, e.Encode(entryOf(&entries[i], reveal)))
+	}
+	for _, d := range damaged {
+		err = errors.Join(err, e.Encode(damageView{d.Line, d.Err.Error()}))
+	}
+	return err
+}
+
+func listJournalText(out io.Writer, entries []semel.JournalEntry, reveal bool) {
+	for i := range entries {
+		e := &entries[i]
+		if i == 0 {
+			journalRow(out, "ID", "ATTEMPT", "ENDED", "OPERATION", "OUTCOME")
+		}
+		outcome := outcomeOf(ended(e), reveal)
+		text := outcome.line()
+		if reveal {
+			text += ", of " + scopeOf(&e.Record, true) + ", key " + keyOf(&e.Record, true)
+		}
+		journalRow(out, e.Record.ID.String(), fmt.Sprint(e.Record.Attempt), e.Step, safe(e.Record.Operation), text)
+	}
+}
+
+func journalRow(out io.Writer, id, attempt, ended, operation, outcome string) {
+	fmt.Fprintf(out, "%-32s  %-7s  %-9s  %-24s  %s\n", id, attempt, ended, operation, outcome)
+}
+
+// tellDamage tells which lines of the journal at path cannot be read. A last line
+// that was cut short was never kept, and is no error.
+func tellDamage(stderr io.Writer, path string, damaged []*semel.JournalLineError) error {
+	unread := 0
+	for _, d := range damaged {
+		if errors.Is(d, io.ErrUnexpectedEOF) {
+			fmt.Fprintf(stderr, "semel: %s: line %d was never finished; it is passed over\n", path, d.Line)
+			continue
+		}
+		unread++
+		fmt.Fprintf(stderr, "semel: %s: %v\n", path, d)
+	}
+	if unread == 0 {
+		return nil
+	}
+	return &exit.Error{Code: exit.Failed, Err: fmt.Errorf("%s has %d lines that cannot be read; they are left in it", path, unread)}
+}

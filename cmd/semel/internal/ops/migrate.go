@@ -1,0 +1,47 @@
+package ops
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/semelgo/semel/cmd/semel/internal/terminal"
+)
+
+// migrated is what `migrate --json` writes.
+type migrated struct {
+	Database string `json:"database"` // without a password
+	Migrated bool   `json:"migrated"`
+}
+
+func newMigrateCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "migrate",
+		Short: "Make or update the tables of a database",
+		Long: `migrate brings the tables that keep records up to date. It is the only command
+that makes a database file or changes a schema. It may run beside programs that
+use the database, and at any number of places at once.`,
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			name, err := dbOf(c)
+			if err != nil {
+				return err
+			}
+			db, err := open(c.Context(), name, mayBeNew)
+			if err != nil {
+				return err
+			}
+			defer db.close()
+			if err := db.migrate(c.Context()); err != nil {
+				return coded(err)
+			}
+			if terminal.WantsJSON(c) {
+				return terminal.WriteJSON(c, migrated{Database: db.name, Migrated: true})
+			}
+			fmt.Fprintf(c.OutOrStdout(), "%s is up to date\n", db.name)
+			return nil
+		},
+	}
+	addDB(c)
+	return c
+}

@@ -1,0 +1,101 @@
+// Package ops has the commands for the person on call: to see what the records
+// of a database say, to settle those in doubt, and to clean up.
+package ops
+
+import (
+	"context"
+	"errors"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/cmd/semel/internal/exit"
+	"github.com/semelgo/semel/store/sqlite"
+)
+
+// NewCommands returns the commands of this package, to be put under the root.
+func NewCommands() []*cobra.Command {
+	return []*cobra.Command{
+		newMigrateCommand(),
+		newListCommand(),
+		newShowCommand(),
+		newResolveCommand(),
+		newPurgeCommand(),
+		newStatsCommand(),
+		newJournalCommand(),
+	}
+}
+
+const (
+	flagDB = "db"
+	envDB  = "SEMEL_DB"
+)
+
+// addDB gives c the flag that names the database. What the environment says is
+// read when the command runs, so that help does not show it.
+func addDB(c *cobra.Command) {
+	c.Flags().String(flagDB, "", "the database: sqlite:PATH or postgres://…; $"+envDB+" if it is not given")
+	complete(c, flagDB, []cobra.Completion{"sqlite:", "postgres://"}, cobra.ShellCompDirectiveNoSpace)
+}
+
+// dbOf returns what names the database.
+func dbOf(c *cobra.Command) (string, error) {
+	name, err := c.Flags().GetString(flagDB)
+	if err != nil {
+		return "", err
+	}
+	if name == "" {
+		name = os.Getenv(envDB)
+	}
+	if name == "" {
+		return "", exit.Usagef("--%s is required, or $%s", flagDB, envDB)
+	}
+	return name, nil
+}
+
+// withDB runs fn with the database that c names, which must be there and have
+// its tables. What the database fails with ends the program with
+// exit.Unavailable.
+func withDB(c *cobra.Command, fn func(ctx context.Context, db *database) error) error {
+	name, err := dbOf(c)
+	if err != nil {
+		return err
+	}
+	db, err := open(c.Context(), name, mustExist)
+	if err != nil {
+		return err
+	}
+	defer db.close()
+	return coded(fn(c.Context(), db))
+}
+
+// coded gives err the code that the program ends with, if it has none.
+func coded(err error) error {
+	if err == nil {
+		return nil
+	}
+	if _, ok := errors.AsType[*exit.Error](err); ok {
+		return err
+	}
+	code := exit.Unavailable
+	if _, refused := errors.AsType[*semel.FieldError](err); refused || errors.Is(err, context.Canceled) {
+		code = exit.Failed
+	}
+	if errors.Is(err, sqlite.ErrNoSchema) {
+		return noTables()
+	}
+	return &exit.Error{Code: code, Err: err}
+}
+
+func noTables() error {
+	return &exit.Error{Code: exit.Failed, Err: errors.New("the database has no tables of Semel; semel migrate makes them")}
+}
+
+// group returns a command that only has others below it.
+func group(c *cobra.Command, below ...*cobra.Command) *cobra.Command {
+	c.Args = cobra.NoArgs
+	c.RunE = func(c *cobra.Command, _ []string) error { return c.Help() }
+	c.AddCommand(below...)
+	return c
+}

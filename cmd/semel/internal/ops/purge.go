@@ -1,0 +1,129 @@
+package ops
+
+import (
+	"context"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/semelgo/semel/cmd/semel/internal/exit"
+	"github.com/semelgo/semel/cmd/semel/internal/terminal"
+	"github.com/semelgo/semel/store"
+)
+
+const (
+	// purgeStep is how many records are asked to go at a time.
+	purgeStep = 1000
+	// purgeTold is how many go between two lines of progress.
+	purgeTold = 50 * purgeStep
+)
+
+// purgedView is what `purge --json` writes.
+type purgedView struct {
+	DryRun  bool         `json:"dry_run"`
+	Records int64        `json:"records"` // that went, or would go
+	Counts  []purgeCount `json:"counts,omitempty"`
+}
+
+// purgeCount is how many records of an operation in one state are past their
+// retention.
+type purgeCount struct {
+	Operation string `json:"operation"`
+	State     string `json:"state"`
+	Records   int64  `json:"records"`
+}
+
+func newPurgeCommand() *cobra.Command {
+	var dry bool
+	var limit int
+	c := &cobra.Command{
+		Use:   "purge",
+		Short: "Remove records that are past their retention",
+		Long: `purge removes Succeeded, Failed and Pending records that have expired, in small
+transactions, those that expired first before the others. Records that are
+InProgress or InDoubt never go. It can be stopped and started again.
+
+With --dry-run nothing is removed: the records that would go are counted, which
+reads all records.`,
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			if limit < 0 {
+				return exit.Usagef("--limit %d is less than zero", limit)
+			}
+			return withDB(c, func(ctx context.Context, db *database) error {
+				if dry {
+					return dryPurge(ctx, c, db, int64(limit))
+				}
+				return purge(ctx, c, db, limit)
+			})
+		},
+	}
+	addDB(c)
+	c.Flags().BoolVar(&dry, "dry-run", false, "only count what would go")
+	c.Flags().IntVar(&limit, "limit", 0, "remove at most so many records; 0: all of them")
+	return c
+}
+
+// dryPurge writes how many records would go.
+func dryPurge(ctx context.Context, c *cobra.Command, db *database, limit int64) error {
+	counts, err := countsOf(ctx, db)
+	if err != nil {
+		return err
+	}
+	v := purgedView{DryRun: true}
+	for _, n := range counts {
+		if n.Purgeable > 0 {
+			v.Counts = append(v.Counts, purgeCount{n.Operation, n.State.String(), n.Purgeable})
+			v.Records += n.Purgeable
+		}
+	}
+	if limit > 0 {
+		v.Records = min(v.Records, limit)
+	}
+	if terminal.WantsJSON(c) {
+		return terminal.WriteJSON(c, v)
+	}
+	for _, n := range v.Counts {
+		fmt.Fprintf(c.OutOrStdout(), "%8d  %-9s  %s\n", n.Records, n.State, safe(n.Operation))
+	}
+	fmt.Fprintf(c.OutOrStdout(), "%d records would go\n", v.Records)
+	return nil
+}
+
+// purge removes records and writes how many went, also when it ends early.
+func purge(ctx context.Context, c *cobra.Command, db *database, limit int) error {
+	gone, err := remove(ctx, db.records, limit, c.ErrOrStderr())
+	if err != nil {
+		return fmt.Errorf("after %d records: %w", gone, err)
+	}
+	if terminal.WantsJSON(c) {
+		return terminal.WriteJSON(c, purgedView{Records: int64(gone)})
+	}
+	fmt.Fprintf(c.OutOrStdout(), "%d records are gone\n", gone)
+	return nil
+}
+
+// remove purges until nothing is left to go, or limit are gone. It tells of
+// long work on progress.
+func remove(ctx context.Context, s store.Store, limit int, progress io.Writer) (gone int, err error) {
+	told := 0
+	for {
+		step := purgeStep
+		if limit > 0 {
+			step = min(step, limit-gone)
+		}
+		if step == 0 {
+			return gone, nil
+		}
+		n, err := s.Purge(ctx, step)
+		gone += n
+		if err != nil || n == 0 {
+			return gone, err
+		}
+		if gone-told >= purgeTold {
+			told = gone
+			fmt.Fprintf(progress, "semel: %d records are gone, going on\n", gone)
+		}
+	}
+}

@@ -1,0 +1,229 @@
+package ops
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/cmd/semel/internal/exit"
+	"github.com/semelgo/semel/cmd/semel/internal/terminal"
+	"github.com/semelgo/semel/store"
+)
+
+func newJournalSettleCommand() *cobra.Command {
+	var drop bool
+	c := &cobra.Command{
+		Use:   "settle FILE [ID…]",
+		Short: "Record what a journal keeps",
+		Long: `settle records the entries of a journal, or those with the IDs given, as the
+program that left them would have, and then drops them from the file. Stop the
+program first: a journal's file belongs to one process at a time.
+
+What becomes of each entry:
+  recorded     the record says it now, or said it already; dropped
+  superseded   somebody else settled the record, and this agrees; dropped
+  conflict     the attempt succeeded, but the record says something else: its
+               effect is one that nobody else knows of; needs a person; kept
+  in_doubt     the attempt had no effect, but the record is InDoubt: resolve it
+               with --to pending, then settle again; kept
+  absent       there is no such record: is it the right database? kept
+  unavailable  the database did not answer; kept
+
+The exit code is 0 if all that was asked for was dropped. With --drop entries in
+conflict and absent ones are dropped as well, once a person has looked.
+
+With --json there is one JSON object for each entry, on a line of its own. Lines
+that cannot be read are told and left in the file, and nothing is dropped from it
+until they are gone.`,
+		Args: cobra.MinimumNArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			s, err := newSettling(c, args, drop)
+			if err != nil {
+				return err
+			}
+			return withDB(c, func(ctx context.Context, db *database) error { return s.run(ctx, db) })
+		},
+	}
+	addDB(c)
+	c.Flags().BoolVar(&drop, "drop", false, "drop entries in conflict, and those without a record, too")
+	return c
+}
+
+// What became of an entry, as programs are told. Stable.
+const (
+	settleRecorded    = "recorded"
+	settleSuperseded  = "superseded"
+	settleConflict    = "conflict"
+	settleInDoubt     = "in_doubt"
+	settleAbsent      = "absent"
+	settleUnavailable = "unavailable"
+)
+
+// settleView is what became of an entry, as programs are told of it.
+type settleView struct {
+	ID        string `json:"id"`
+	Operation string `json:"operation"`
+	Attempt   uint32 `json:"attempt"`
+	Ended     string `json:"ended"`
+	Settled   string `json:"settled"`
+	State     string `json:"state"` // of the record, now
+	Dropped   bool   `json:"dropped"`
+	Error     string `json:"error,omitempty"`
+}
+
+// settling is one run of settle.
+type settling struct {
+	c       *cobra.Command
+	path    string
+	drop    bool
+	entries []semel.JournalEntry
+	damaged []*semel.JournalLineError
+}
+
+// newSettling reads the journal and chooses the entries that args ask for.
+func newSettling(c *cobra.Command, args []string, drop bool) (*settling, error) {
+	s := &settling{c: c, path: args[0], drop: drop}
+	var err error
+	if s.entries, s.damaged, err = readJournal(s.path); err != nil || len(args) == 1 {
+		return s, err
+	}
+	var chosen []semel.JournalEntry
+	for _, text := range args[1:] {
+		id, err := parseID(text)
+		if err != nil {
+			return nil, err
+		}
+		i := slices.IndexFunc(s.entries, func(e semel.JournalEntry) bool { return e.Record.ID == id })
+		if i < 0 {
+			return nil, &exit.Error{Code: exit.NotFound, Err: fmt.Errorf("%s has no entry %s", s.path, id)}
+		}
+		for _, e := range s.entries[i:] {
+			if e.Record.ID == id { // of more than one attempt
+				chosen = append(chosen, e)
+			}
+		}
+	}
+	s.entries = chosen
+	return s, nil
+}
+
+// run settles every entry, tells what became of each, and drops what is done.
+func (s *settling) run(ctx context.Context, db *database) error {
+	engine, err := db.engine(semel.Options{})
+	if err != nil {
+		return err
+	}
+	journal, err := s.journal()
+	if err != nil {
+		return err
+	}
+	kept := 0
+	for i := range s.entries {
+		e := &s.entries[i]
+		v := s.settle(ctx, engine, e)
+		if journal != nil && s.done(&v) {
+			if err := journal.Drop(e.Record.ID, e.Record.Token); err != nil {
+				return &exit.Error{Code: exit.Failed, Err: fmt.Errorf("drop entry %s: %w", v.ID, err)}
+			}
+			v.Dropped = true
+		}
+		if !v.Dropped {
+			kept++
+		}
+		if err := s.tell(&v); err != nil {
+			return err
+		}
+		if v.Settled == settleUnavailable && !answers(ctx, db) {
+			return &exit.Error{Code: exit.Unavailable, Err: errors.New("the database does not answer; nothing more was tried")}
+		}
+	}
+	if err := tellDamage(s.c.ErrOrStderr(), s.path, s.damaged); err != nil || kept == 0 {
+		return err
+	}
+	return &exit.Error{Code: exit.Failed, Err: fmt.Errorf("%d of %d entries are still in %s", kept, len(s.entries), s.path)}
+}
+
+// answers tells whether the database answers at all, when it did not answer for
+// one record.
+func answers(ctx context.Context, db *database) bool {
+	_, err := db.records.Get(ctx, []store.ID{{}})
+	return err == nil
+}
+
+// journal opens the journal to drop entries from it, or returns nil when a line
+// cannot be read: opening it then fails, because that rewrites the file.
+func (s *settling) journal() (semel.Journal, error) {
+	for _, d := range s.damaged {
+		if !errors.Is(d, io.ErrUnexpectedEOF) {
+			return nil, nil //nolint:nilnil // no journal is what is meant
+		}
+	}
+	j, err := semel.OpenFileJournal(s.path)
+	if err != nil {
+		return nil, &exit.Error{Code: exit.Failed, Err: err}
+	}
+	return j, nil
+}
+
+// done tells whether an entry can be dropped.
+func (s *settling) done(v *settleView) bool {
+	switch v.Settled {
+	case settleRecorded, settleSuperseded:
+		return true
+	case settleConflict, settleAbsent:
+		return s.drop
+	default:
+		return false
+	}
+}
+
+// settle records one entry and says what became of it.
+func (s *settling) settle(ctx context.Context, engine *semel.Core, e *semel.JournalEntry) settleView {
+	now, recorded, err := engine.Settle(ctx, *e)
+	v := settleView{
+		ID: e.Record.ID.String(), Operation: e.Record.Operation, Attempt: e.Record.Attempt, Ended: e.Step,
+		State: now.State.String(),
+	}
+	switch {
+	case err != nil:
+		v.Settled, v.State, v.Error = settleUnavailable, "", err.Error()
+	case recorded:
+		v.Settled = settleRecorded
+	case now.State == store.Absent:
+		v.Settled = settleAbsent
+	case e.Step == stepSucceed && now.State != store.Succeeded:
+		v.Settled = settleConflict
+	case e.Step == stepRelease && now.State == store.InDoubt && now.Attempt == e.Record.Attempt:
+		v.Settled = settleInDoubt
+	default:
+		v.Settled = settleSuperseded
+	}
+	return v
+}
+
+// tell writes what became of an entry.
+func (s *settling) tell(v *settleView) error {
+	out := s.c.OutOrStdout()
+	if terminal.WantsJSON(s.c) {
+		e := json.NewEncoder(out)
+		e.SetEscapeHTML(false)
+		return e.Encode(v)
+	}
+	text := v.Settled
+	if v.Error != "" {
+		text += ": " + safe(v.Error)
+	} else {
+		text += ", the record is " + v.State
+	}
+	if !v.Dropped {
+		text += ", kept"
+	}
+	fmt.Fprintf(out, "%s  %s attempt %d, %s: %s\n", v.ID, safe(v.Operation), v.Attempt, v.Ended, text)
+	return nil
+}

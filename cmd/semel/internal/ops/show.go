@@ -1,0 +1,163 @@
+package ops
+
+import (
+	"context"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strconv"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/semelgo/semel/cmd/semel/internal/terminal"
+	"github.com/semelgo/semel/store"
+)
+
+func newShowCommand() *cobra.Command {
+	var t target
+	var reveal bool
+	c := &cobra.Command{
+		Use:   "show " + targetUse,
+		Short: "Show one record, and why it was changed by hand",
+		Long: `show tells all about one record. What belongs to the callers is shown as hashes
+and sizes: scope, key, fingerprint, input and result. The code and message of a
+failure, and why a result cannot be given, are shown as they are.`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			id, err := t.id(args)
+			if err != nil {
+				return err
+			}
+			return withDB(c, func(ctx context.Context, db *database) error { return show(ctx, c, db, id, reveal) })
+		},
+	}
+	addDB(c)
+	t.addFlags(c)
+	addReveal(c, &reveal, "show scope, key, fingerprint, input and result")
+	return c
+}
+
+// detailView is a record and all that belongs to it, as programs are told.
+type detailView struct {
+	recordView
+
+	Owner       string      `json:"owner"` // with attempt it is the fencing token
+	Fingerprint bodyView    `json:"fingerprint"`
+	Input       bodyView    `json:"input"`
+	Outcome     outcomeView `json:"outcome"`
+	Notes       []noteView  `json:"notes"`
+}
+
+// bodyView is something stored, by its size or, with --reveal, itself.
+type bodyView struct {
+	Bytes int             `json:"bytes"`
+	JSON  json.RawMessage `json:"json,omitempty"`
+	Hex   string          `json:"hex,omitempty"`
+}
+
+// noteView says who changed a record by hand, and why.
+type noteView struct {
+	Actor   string  `json:"actor"`
+	Reason  string  `json:"reason"`
+	From    string  `json:"from"`
+	To      string  `json:"to"`
+	Attempt uint32  `json:"attempt"`
+	Age     seconds `json:"age_seconds"`
+}
+
+// show writes the record of id and its notes.
+func show(ctx context.Context, c *cobra.Command, db *database, id store.ID, reveal bool) error {
+	r, err := recordOf(ctx, db, id)
+	if err != nil {
+		return err
+	}
+	notes, err := notesOf(ctx, db, id)
+	if err != nil {
+		return err
+	}
+	if terminal.WantsJSON(c) {
+		return terminal.WriteJSON(c, detailOf(r, notes, reveal))
+	}
+	writeDetail(c.OutOrStdout(), r, notes, reveal)
+	return nil
+}
+
+// notesOf reads the notes about a record; none where the store keeps none.
+func notesOf(ctx context.Context, db *database, id store.ID) ([]store.Note, error) {
+	auditor, ok := db.records.(store.Auditor)
+	if !ok {
+		return nil, nil
+	}
+	notes, err := auditor.Notes(ctx, id)
+	if err != nil {
+		return nil, fmt.Errorf("read notes: %w", err)
+	}
+	return notes, nil
+}
+
+func detailOf(r *store.Record, notes []store.Note, reveal bool) detailView {
+	v := detailView{
+		recordView: viewOf(r, reveal), Owner: strconv.FormatUint(r.Owner, 16),
+		Fingerprint: bodyView{Bytes: len(r.Fingerprint)}, Input: bodyView{Bytes: len(r.Input)},
+		Outcome: outcomeOf(r, reveal), Notes: []noteView{},
+	}
+	if reveal {
+		v.Fingerprint.Hex = hex.EncodeToString(r.Fingerprint)
+		if json.Valid(r.Input) {
+			v.Input.JSON = r.Input
+		} else {
+			v.Input.Hex = hex.EncodeToString(r.Input)
+		}
+	}
+	for _, n := range notes {
+		v.Notes = append(v.Notes, noteView{
+			Actor: n.Actor, Reason: n.Reason, From: n.From.State.String(), To: n.To.State.String(),
+			Attempt: n.To.Attempt, Age: seconds(n.Age),
+		})
+	}
+	return v
+}
+
+// writeDetail writes a record for people.
+func writeDetail(out io.Writer, r *store.Record, notes []store.Note, reveal bool) {
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	field := func(name, value string) { fmt.Fprintf(w, "%s\t%s\n", name, value) }
+	outcome := outcomeOf(r, reveal)
+	tainted := "no"
+	if r.Tainted {
+		tainted = "an earlier attempt may have had an effect"
+	}
+	field("id", r.ID.String())
+	field("operation", safe(r.Operation))
+	field("scope", scopeOf(r, reveal))
+	field("key", keyOf(r, reveal))
+	field("state", r.State.String()+" for "+ago(r.Since))
+	field("attempt", fmt.Sprintf("%d, owner %x", r.Attempt, r.Owner))
+	field("age", ago(r.Age))
+	field("due", dueOf(r))
+	field("expires", expiresOf(r))
+	field("tainted", tainted)
+	field("fingerprint", bodyLine(r.Fingerprint, reveal))
+	field("input", bodyLine(r.Input, reveal))
+	field("outcome", outcome.line())
+	for _, n := range notes {
+		field("note", fmt.Sprintf("%s ago, %s made it %s: %s", ago(n.Age), safe(n.Actor), n.To.State, safe(n.Reason)))
+	}
+	_ = w.Flush() // nobody is left to be told
+}
+
+// bodyLine is something stored, for people.
+func bodyLine(body []byte, reveal bool) string {
+	switch {
+	case len(body) == 0:
+		return "none"
+	case !reveal:
+		return fmt.Sprintf("%d bytes", len(body))
+	case json.Valid(body):
+		return safe(string(body))
+	default:
+		return hex.EncodeToString(body)
+	}
+}

@@ -1,0 +1,92 @@
+package ops
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/url"
+	"os"
+	"path/filepath"
+
+	"github.com/semelgo/semel/cmd/semel/internal/exit"
+	"github.com/semelgo/semel/migrate"
+	"github.com/semelgo/semel/store/sqlite"
+)
+
+// openSQLite opens the file at path. Unless it may be new, the file is looked at
+// first without changing anything, because sqlite.Open makes a file that is
+// missing and sets up one that is somebody else's.
+func openSQLite(ctx context.Context, path string, e existence) (*database, error) {
+	empty, err := checkFile(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && e == mustExist:
+		return nil, exit.Usagef("--%s: there is no database %s; semel migrate makes one", flagDB, path)
+	case err != nil && !errors.Is(err, fs.ErrNotExist):
+		return nil, exit.Usagef("--%s: %w", flagDB, err)
+	case e == mustExist && empty:
+		return nil, noTables()
+	case e == mustExist:
+		if err := checkTables(ctx, path); err != nil {
+			return nil, err
+		}
+	}
+	db, err := sqlite.Open(path) //nolint:contextcheck // it bounds itself
+	switch {
+	case sqlite.IsBusy(err):
+		return nil, &exit.Error{Code: exit.Unavailable, Err: err}
+	case err != nil:
+		return nil, exit.Usagef("--%s: %w", flagDB, err)
+	}
+	s := sqlite.New(db)
+	return &database{
+		name: "sqlite:" + path, records: s, engine: engineOver(s),
+		migrate: func(ctx context.Context) error { return migrate.SQLite(ctx, db) },
+		close:   func() { _ = db.Close() }, // all was committed or told
+	}, nil
+}
+
+// checkFile sees whether the file at path can be a database, and whether it is
+// empty, as a new one is.
+func checkFile(path string) (empty bool, err error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return false, err
+	}
+	defer f.Close()
+	const magic = "SQLite format 3\x00"
+	head := make([]byte, len(magic))
+	n, err := io.ReadFull(f, head)
+	switch {
+	case errors.Is(err, io.EOF):
+		return true, nil
+	case err != nil && !errors.Is(err, io.ErrUnexpectedEOF):
+		return false, err
+	case string(head[:n]) != magic:
+		return false, fmt.Errorf("%s is not a SQLite database", path)
+	}
+	return false, nil
+}
+
+// checkTables sees whether the database at path has the tables, without writing
+// to it.
+func checkTables(ctx context.Context, path string) error {
+	name := (&url.URL{Path: filepath.ToSlash(filepath.Clean(path))}).EscapedPath()
+	db, err := sql.Open("sqlite", "file:"+name+"?mode=ro&_pragma=busy_timeout(2000)")
+	if err != nil {
+		return fmt.Errorf("open %s: %w", path, err)
+	}
+	defer db.Close()
+	var there bool
+	err = db.QueryRowContext(ctx,
+		`SELECT count(*) > 0 FROM sqlite_schema WHERE type = 'table' AND name = 'semel_records'`).Scan(&there)
+	switch {
+	case err != nil:
+		return coded(fmt.Errorf("read %s: %w", path, err))
+	case !there:
+		return noTables()
+	}
+	return nil
+}

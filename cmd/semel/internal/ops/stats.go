@@ -1,0 +1,90 @@
+package ops
+
+import (
+	"context"
+	"fmt"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/semelgo/semel/cmd/semel/internal/terminal"
+	"github.com/semelgo/semel/store"
+)
+
+// statsView is what `stats --json` writes.
+type statsView struct {
+	Counts []countView `json:"counts"`
+}
+
+// countView is what is known of the records of one operation in one state.
+type countView struct {
+	Operation string  `json:"operation"`
+	State     string  `json:"state"`
+	Records   int64   `json:"records"`
+	Overdue   int64   `json:"overdue"`
+	Purgeable int64   `json:"purgeable"`
+	Oldest    seconds `json:"oldest_seconds"`
+}
+
+func newStatsCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "stats",
+		Short: "Count records by operation and state",
+		Long: `stats counts the records of each operation and state. OVERDUE are Pending records
+that may be claimed and InProgress ones whose lease has ended; PURGEABLE are
+those past their retention; OLDEST is how long ago the first of them came to its
+state. It reads all records, all at one moment.`,
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			return withDB(c, func(ctx context.Context, db *database) error {
+				counts, err := countsOf(ctx, db)
+				if err != nil {
+					return err
+				}
+				if terminal.WantsJSON(c) {
+					return terminal.WriteJSON(c, statsOf(counts))
+				}
+				writeStats(c, counts)
+				return nil
+			})
+		},
+	}
+	addDB(c)
+	return c
+}
+
+func statsOf(counts []store.Count) statsView {
+	v := statsView{Counts: []countView{}}
+	for _, n := range counts {
+		v.Counts = append(v.Counts, countView{
+			Operation: n.Operation, State: n.State.String(), Records: n.Records, Overdue: n.Overdue,
+			Purgeable: n.Purgeable, Oldest: seconds(n.Oldest),
+		})
+	}
+	return v
+}
+
+// writeStats writes counts for people, and their sum.
+func writeStats(c *cobra.Command, counts []store.Count) {
+	w := tabwriter.NewWriter(c.OutOrStdout(), 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "OPERATION\tSTATE\tRECORDS\tOVERDUE\tPURGEABLE\tOLDEST")
+	var sum store.Count
+	for _, n := range counts {
+		fmt.Fprintf(w, "%s\t%s\t%d\t%d\t%d\t%s\n",
+			safe(n.Operation), n.State, n.Records, n.Overdue, n.Purgeable, ago(n.Oldest))
+		sum.Records += n.Records
+		sum.Overdue += n.Overdue
+		sum.Purgeable += n.Purgeable
+	}
+	fmt.Fprintf(w, "all\t\t%d\t%d\t%d\t%s\n", sum.Records, sum.Overdue, sum.Purgeable, ago(oldest(counts)))
+	_ = w.Flush() // nobody is left to be told
+}
+
+func oldest(counts []store.Count) time.Duration {
+	var d time.Duration
+	for _, n := range counts {
+		d = max(d, n.Oldest)
+	}
+	return d
+}

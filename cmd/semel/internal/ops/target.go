@@ -1,0 +1,109 @@
+package ops
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/cmd/semel/internal/exit"
+	"github.com/semelgo/semel/store"
+)
+
+// target is how the command line names one record: by its ID, or by what the ID
+// is a hash of.
+type target struct {
+	operation string
+	scope     []string
+	shared    bool
+	key       string
+}
+
+const targetUse = "{ID | --operation NAME {--scope PART… | --shared} --key KEY}"
+
+func (t *target) addFlags(c *cobra.Command) {
+	c.Flags().StringVar(&t.operation, "operation", "", "the record's operation, instead of its ID")
+	c.Flags().StringArrayVar(&t.scope, "scope", nil, "a part of the record's scope; again for each of its parts")
+	c.Flags().BoolVar(&t.shared, "shared", false, "the record's scope is the shared one")
+	c.Flags().StringVar(&t.key, "key", "", "the record's key, as its caller sent it")
+	completeOperations(c, "operation")
+}
+
+// id is the ID of the record that args and the flags name.
+func (t *target) id(args []string) (store.ID, error) {
+	named := t.operation != "" || len(t.scope) > 0 || t.shared || t.key != ""
+	switch {
+	case len(args) > 0 && named:
+		return store.ID{}, exit.Usagef("give the record's ID, or --operation, --scope and --key, not both")
+	case len(args) > 0:
+		return parseID(args[0])
+	case !named:
+		return store.ID{}, exit.Usagef("give the record's ID, or --operation, --scope and --key")
+	case t.operation == "":
+		return store.ID{}, exit.Usagef("--operation is required when there is no ID")
+	case t.key == "":
+		return store.ID{}, exit.Usagef("--key is required when there is no ID")
+	}
+	scope, err := t.scopeBytes()
+	return store.NewID(t.operation, scope, t.key), err
+}
+
+func (t *target) scopeBytes() (string, error) {
+	switch {
+	case t.shared && len(t.scope) > 0:
+		return "", exit.Usagef("give --scope or --shared, not both")
+	case t.shared:
+		return semel.Shared().Bytes(), nil
+	case len(t.scope) == 0:
+		return "", exit.Usagef("--scope is required when there is no ID, or --shared")
+	}
+	scope := semel.ScopeOf(t.scope...).Bytes()
+	if scope == "" {
+		return "", exit.Usagef("--scope must not be empty")
+	}
+	return scope, nil
+}
+
+// parseID reads an ID as store.ID writes it.
+func parseID(text string) (id store.ID, err error) {
+	digits, err := hex.DecodeString(text)
+	if err != nil || len(digits) != len(id) {
+		return id, exit.Usagef("%q is no record's ID: want %d hexadecimal digits", text, 2*len(id))
+	}
+	copy(id[:], digits)
+	return id, nil
+}
+
+// recordTries is how often a record that somebody's open transaction holds is
+// asked for.
+const recordTries = 3
+
+// recordOf reads what stands under id. That nothing does is exit.NotFound.
+func recordOf(ctx context.Context, db *database, id store.ID) (*store.Record, error) {
+	for range recordTries {
+		answers, err := db.records.Get(ctx, []store.ID{id})
+		switch {
+		case err != nil:
+			return nil, fmt.Errorf("read record %s: %w", id, err)
+		case answers[0].Busy:
+			continue
+		case answers[0].Record == nil:
+			return nil, notFound(id)
+		}
+		return answers[0].Record, nil
+	}
+	return nil, busy(id)
+}
+
+func notFound(id store.ID) error {
+	return &exit.Error{Code: exit.NotFound, Err: fmt.Errorf("there is no record %s", id)}
+}
+
+var errBusy = errors.New("somebody's open transaction holds it; try again")
+
+func busy(id store.ID) error {
+	return &exit.Error{Code: exit.Failed, Err: fmt.Errorf("record %s: %w", id, errBusy)}
+}
