@@ -12,10 +12,9 @@ import (
 // SQLSTATEs that are told apart. The first two characters are the class.
 const (
 	codeNoActiveTransaction = "25P01"
-	codeFailedTransaction   = "25P02"
+	codeIdleInTransaction   = "25P03"
 	codeNoSavepoint         = "3B001"
 	codeSerialization       = "40001"
-	codeUnknownCompletion   = "40003"
 	codeDeadlock            = "40P01"
 	codeUnique              = "23505"
 	codeDivisionByZero      = "22012"
@@ -55,9 +54,13 @@ func class(code string) string {
 // transaction or to its COMMIT, that it has certainly not been committed.
 // Everything else stays unknown: above all what is said by other means than an
 // ERROR of the server, such as the loss of the connection or the end of the
-// session, and 40003, which says so itself. What the driver says of being safe
-// to retry is not asked, because it can be wrong.
+// session, and 40003, which says so itself. Only a session that ended because it
+// was idle for too long within the transaction has seen no COMMIT. What the driver
+// says of being safe to retry is not asked, because it can be wrong.
 func rollsBack(err error) bool {
+	if e, ok := errors.AsType[*pgconn.PgError](err); ok && e.Code == codeIdleInTransaction {
+		return true
+	}
 	code := codeOf(err)
 	switch class(code) {
 	case "21", "22", "23", "25", "27", "2F", "38", "39", "3B", "42", "44", "P0":

@@ -59,19 +59,20 @@ func millis(d time.Duration) string {
 
 // texts are the statements that depend on no record, put together once.
 type texts struct {
-	plan, swap, alone   string // in a transaction of our own
-	borrow, borrowAlone string // in somebody else's
-	giveBack            string
-	open, openHeld      string // at the begin of an Atomic
+	plan, swap, alone string // in a transaction of our own
+	// In somebody else's, and how to give back what there was before.
+	borrowPlan, borrowSwap, borrowAlone string
+	givePlan, giveSwap                  string
+	open, openHeld                      string // at the begin of an Atomic
 }
 
 func newTexts(o *Options) texts {
 	var t texts
-	t.plan = `SELECT ` + set(planner())
-	t.swap = `SELECT ` + set(append(planner(), lockTimeout(busyAfter)))
-	t.alone = `SELECT ` + set(append(planner(), lockTimeout(busyAfterAlone)))
-	t.borrow, t.giveBack = borrow(append(planner(), lockTimeout(busyAfter)))
-	t.borrowAlone, _ = borrow(append(planner(), lockTimeout(busyAfterAlone)))
+	swap, alone := append(planner(), lockTimeout(busyAfter)), append(planner(), lockTimeout(busyAfterAlone))
+	t.plan, t.swap, t.alone = `SELECT `+set(planner()), `SELECT `+set(swap), `SELECT `+set(alone)
+	t.borrowPlan, t.givePlan = borrow(planner())
+	t.borrowSwap, t.giveSwap = borrow(swap)
+	t.borrowAlone, _ = borrow(alone)
 	bounds := ""
 	if all := o.bounds(); len(all) > 0 {
 		bounds = ", " + set(all)

@@ -1,11 +1,9 @@
 package postgres
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/jackc/pgx/v5"
 
@@ -37,9 +35,9 @@ func (s *Store) SwapTx(ctx context.Context, tx pgx.Tx, changes []store.Change) (
 	}
 	w := swapper{
 		in:    tx,
-		first: frame{before: []string{saveSwap, s.texts.borrow}, after: []string{s.texts.giveBack, keepSwap}},
-		alone: frame{before: []string{saveSwap, s.texts.borrowAlone}, after: []string{s.texts.giveBack, keepSwap}},
-		look:  frame{before: []string{s.texts.borrow}, after: []string{s.texts.giveBack}},
+		first: frame{before: []string{saveSwap, s.texts.borrowSwap}, after: []string{s.texts.giveSwap, keepSwap}},
+		alone: frame{before: []string{saveSwap, s.texts.borrowAlone}, after: []string{s.texts.giveSwap, keepSwap}},
+		look:  frame{before: []string{s.texts.borrowPlan}, after: []string{s.texts.givePlan}},
 		undo:  true,
 	}
 	return w.swap(ctx, changes)
@@ -67,15 +65,13 @@ type item struct {
 }
 
 func (w *swapper) swap(ctx context.Context, changes []store.Change) ([]store.Standing, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, fmt.Errorf("swap: %w", err)
-	}
-	if len(changes) > maxBatch {
-		return nil, fmt.Errorf("swap: %d changes, at most %d", len(changes), maxBatch)
-	}
 	answers := make([]store.Standing, len(changes))
+	items, err := accept(ctx, changes, answers)
+	if err != nil {
+		return nil, err
+	}
 	var missed []item
-	for _, batch := range portions(accept(changes, answers)) {
+	for _, batch := range portions(items) {
 		late, err := w.batch(ctx, batch)
 		if err != nil {
 			return nil, fault("swap", withConflict(err))
@@ -86,29 +82,6 @@ func (w *swapper) swap(ctx context.Context, changes []store.Change) ([]store.Sta
 		return nil, fault("swap", withConflict(err))
 	}
 	return answers, nil
-}
-
-// accept answers the changes that cannot stand, and returns the others in the
-// order of their IDs, in which everybody takes the locks.
-func accept(changes []store.Change, answers []store.Standing) []item {
-	items := make([]item, 0, len(changes))
-	for i := range changes {
-		if answers[i].Err = check(&changes[i]); answers[i].Err == nil {
-			items = append(items, item{Change: &changes[i], answer: &answers[i]})
-		}
-	}
-	slices.SortStableFunc(items, func(a, b item) int { return bytes.Compare(a.To.ID[:], b.To.ID[:]) })
-	return items
-}
-
-func check(c *store.Change) error {
-	if c.To.State < store.Pending || c.To.State > store.Failed {
-		return fmt.Errorf("swap record %s: %v cannot stand", c.To.ID, c.To.State)
-	}
-	if n := max(len(c.To.Input), len(c.To.Outcome)); n > maxOutcome {
-		return fmt.Errorf("swap record %s: %d bytes, at most %d", c.To.ID, n, maxOutcome)
-	}
-	return nil
 }
 
 // batch makes the changes at once or, if one of them is in the way of that, each

@@ -37,12 +37,12 @@ func (t *transaction) status() byte { return t.conn.Conn().PgConn().TxStatus() }
 // end ends the transaction as run has decided.
 func (t *transaction) end(ctx context.Context, last *store.Change, failed error) (store.Verdict, error) {
 	switch {
+	case t.status() == outside:
+		return t.gone(ctx, last, failed)
 	case t.conn.Conn().IsClosed():
 		return store.NotCommitted, withConflict(errors.Join(failed, fmt.Errorf("%w: %w", errLost, cmp.Or(t.broken, failed, errLost))))
 	case t.conn.Conn().PgConn().IsBusy():
 		return store.NotCommitted, cmp.Or(failed, errors.New("semel/postgres: the handler has left a result open"))
-	case t.status() == outside:
-		return t.gone(ctx, last, failed)
 	case failed == nil && t.status() == aborted:
 		return t.rollBack(ctx, fmt.Errorf("the handler passed over an error that aborted its transaction: %w", t.cause()))
 	case failed != nil && (last == nil || isConflict(failed) || errors.Is(failed, store.ErrConflict)):
@@ -74,9 +74,7 @@ func (t *transaction) finish(ctx context.Context, last *store.Change, failed err
 	}
 	b.Queue(closing).Exec(func(pgconn.CommandTag) error { e.closed = true; return nil })
 	if last != nil {
-		k, args := statement(last)
-		b.Queue(t.store.texts.plan)
-		b.Queue(k.last(), args...).Exec(func(pgconn.CommandTag) error { e.made = true; return nil })
+		t.queueLast(b, last, func(pgconn.CommandTag) error { e.made = true; return nil })
 	}
 	b.Queue(`COMMIT`).Exec(func(tag pgconn.CommandTag) error { e.tag = tag.String(); return nil })
 	err := t.send(ctx, b)
@@ -94,6 +92,19 @@ func (t *transaction) finish(ctx context.Context, last *store.Change, failed err
 	default:
 		return store.Unknown, fault("commit", err)
 	}
+}
+
+// queueLast queues the last change. An insert has no plan to choose; the others
+// give the settings back, because triggers may be waiting for the COMMIT.
+func (t *transaction) queueLast(b *pgx.Batch, last *store.Change, made func(pgconn.CommandTag) error) {
+	k, args := statement(last)
+	if k == create {
+		b.Queue(k.last(), args...).Exec(made)
+		return
+	}
+	b.Queue(t.store.texts.borrowPlan)
+	b.Queue(k.last(), args...).Exec(made)
+	b.Queue(t.store.texts.givePlan)
 }
 
 // send sends statements that end the transaction, under a bound of their own.
