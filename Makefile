@@ -9,7 +9,7 @@ PKG   ?= ./...
 TOOL = $(GO) tool -modfile=tools/go.mod
 
 .DEFAULT_GOAL := help
-.PHONY: help run test browser lint fmt fix dead arch explore soak tidy
+.PHONY: help run test servers lint fmt fix dead arch explore soak tidy
 
 help: ## show this list
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -19,11 +19,11 @@ run: ## build the chat server and serve it on http://127.0.0.1:8080 (ADDR=, DB=)
 	$(GO) build -o var/chat ./examples/chat
 	@exec ./var/chat -addr "$(ADDR)" -db "$(DB)"
 
-test: browser ## install what the tests need where it may, run all, end with engines and counts (PKG=, RUN=)
+test: servers ## install what the tests need where it may, run all, end with engines and counts (PKG=, RUN=)
 	@$(GO) run ./internal/cmd/testrun $(if $(RUN),-run '$(RUN)') $(PKG)
 
-browser:
-	@.ci/browser
+servers:
+	@.ci/servers
 
 lint: ## golangci-lint, go fix, dead code, go.mod
 	$(TOOL) golangci-lint run ./...
