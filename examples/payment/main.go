@@ -1,0 +1,21 @@
+// Command payment is a stub of a payment service: it charges whoever asks, each
+// charge once per Idempotency-Key, and counts what it has charged.
+//
+//	go run ./examples/payment -addr 127.0.0.1:8081 -db sqlite:payment.db
+package main
+
+import (
+	"context"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/semelgo/semel/examples/payment/server"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	// A second signal ends the program at once.
+	context.AfterFunc(ctx, stop)
+	os.Exit(server.Main(ctx, os.Args[1:], os.Stdout, os.Stderr))
+}

@@ -1,0 +1,133 @@
+// Package server is a stub of a payment service. It takes a charge in one
+// transaction with the record of its key, so that a request that is repeated
+// under its key is charged once, whatever is killed on the way.
+package server
+
+import (
+	"context"
+	"database/sql"
+	_ "embed"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/migrate"
+	"github.com/semelgo/semel/store/sqlite"
+)
+
+// grace is how long requests that run may take to end when the server stops.
+const grace = 10 * time.Second
+
+//go:embed schema.sql
+var schema string
+
+// Exit codes of Main.
+const (
+	exitOK    = 0
+	exitError = 1
+	exitUsage = 2
+)
+
+// service is one server over its database.
+type service struct {
+	config  config
+	db      *sql.DB
+	engine  *semel.Engine[*sql.Tx]
+	handler http.Handler
+	log     *slog.Logger
+}
+
+// Main serves until ctx ends. It returns the program's exit code, 2 for flags
+// and databases that cannot be used.
+func Main(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	c, err := parseConfig(args)
+	if errors.Is(err, flag.ErrHelp) {
+		_, _ = fmt.Fprintln(stdout, "usage: payment [flags]")
+		c.flags(stdout).PrintDefaults()
+		return exitOK
+	}
+	if err == nil {
+		return start(ctx, c, stdout, stderr)
+	}
+	_, _ = fmt.Fprintln(stderr, "payment:", err)
+	return exitUsage
+}
+
+func start(ctx context.Context, c config, stdout, stderr io.Writer) int {
+	s, err := open(ctx, c, slog.New(slog.NewTextHandler(stderr, nil)))
+	if err != nil {
+		_, _ = fmt.Fprintln(stderr, "payment:", err)
+		return exitUsage
+	}
+	defer s.db.Close()
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", c.addr)
+	if err != nil {
+		_, _ = fmt.Fprintln(stderr, "payment:", err)
+		return exitUsage
+	}
+	_, _ = fmt.Fprintf(stdout, "payment: serving http://%s\n", listener.Addr())
+	if err := s.serve(ctx, listener); err != nil {
+		_, _ = fmt.Fprintln(stderr, "payment:", err)
+		return exitError
+	}
+	return exitOK
+}
+
+// open opens the database, creates what is missing in it, and puts the server
+// together.
+func open(ctx context.Context, c config, log *slog.Logger) (*service, error) {
+	db, err := sqlite.Open(c.db) //nolint:contextcheck // it bounds itself
+	if err != nil {
+		return nil, err
+	}
+	s := &service{config: c, db: db, log: log}
+	_, err = db.ExecContext(ctx, schema)
+	if err == nil {
+		err = migrate.SQLite(ctx, db)
+	}
+	if err == nil {
+		err = s.assemble() //nolint:contextcheck // semel.New bounds its one question itself
+	}
+	if err != nil {
+		_ = db.Close()
+		return nil, fmt.Errorf("open %s: %w", c.db, err)
+	}
+	return s, nil
+}
+
+func (s *service) assemble() (err error) {
+	s.engine, err = semel.New(sqlite.New(s.db), semel.Options{
+		Observer: semel.SlogObserver(s.log), Operations: []semel.Declared{createCharge},
+	})
+	if err != nil {
+		return fmt.Errorf("start the engine: %w", err)
+	}
+	s.handler, err = s.routes()
+	return err
+}
+
+// serve answers requests until ctx ends, then lets those that run finish.
+func (s *service) serve(ctx context.Context, listener net.Listener) error {
+	web := &http.Server{
+		Handler:           s.handler,
+		ReadHeaderTimeout: 10 * time.Second,
+		ReadTimeout:       30 * time.Second,
+		ErrorLog:          slog.NewLogLogger(s.log.Handler(), slog.LevelWarn),
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- web.Serve(listener) }()
+	var err error
+	select {
+	case err = <-ended:
+	case <-ctx.Done():
+	}
+	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
+	defer cancel()
+	return errors.Join(err, web.Shutdown(last), s.engine.Close(last))
+}

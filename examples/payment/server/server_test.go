@@ -1,0 +1,196 @@
+package server_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/semelgo/semel/examples/payment/server"
+)
+
+// run serves the database in file until stop is called.
+func run(t *testing.T, file string) (url string, stop func()) {
+	t.Helper()
+	t.Attr("engine", "sqlite")
+	ctx, cancel := context.WithCancel(t.Context())
+	out, in := io.Pipe()
+	ended := make(chan int, 1)
+	go func() {
+		ended <- server.Main(ctx, []string{"-addr", "127.0.0.1:0", "-db", "sqlite:" + file}, in, io.Discard)
+		_ = in.Close()
+	}()
+	line, err := bufio.NewReader(out).ReadString('\n')
+	if err != nil {
+		t.Fatalf("the server did not start: %v", err)
+	}
+	_, url, _ = strings.Cut(strings.TrimSpace(line), "serving ")
+	stop = sync.OnceFunc(func() {
+		cancel()
+		if code := <-ended; code != 0 {
+			t.Errorf("the server ended with %d", code)
+		}
+	})
+	t.Cleanup(stop)
+	return url, stop
+}
+
+// answer is a response that was read.
+type answer struct {
+	status   int
+	body     string
+	replayed bool
+}
+
+// ask sends a request as a merchant: method and path in one.
+func ask(t *testing.T, url, target, merchant, key, body string) answer {
+	t.Helper()
+	method, path, _ := strings.Cut(target, " ")
+	r, err := http.NewRequestWithContext(t.Context(), method, url+path, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if merchant != "" {
+		r.SetBasicAuth(merchant, "")
+	}
+	if key != "" {
+		r.Header.Set("Idempotency-Key", key)
+	}
+	resp, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return answer{resp.StatusCode, string(text), resp.Header.Get("Idempotent-Replayed") == "true"}
+}
+
+const (
+	post = "POST /v1/charges"
+	five = `{"amount":500,"currency":"EUR","reference":"order 7"}`
+)
+
+// count is how often a merchant was charged under a reference.
+func count(t *testing.T, url, merchant string) int {
+	t.Helper()
+	a := ask(t, url, "GET /v1/charges?reference=order+7", merchant, "", "")
+	var v struct {
+		Count   int
+		Charges []struct{ ID string }
+	}
+	if err := json.Unmarshal([]byte(a.body), &v); err != nil || a.status != http.StatusOK || v.Count != len(v.Charges) {
+		t.Fatalf("GET = %d %s, %v", a.status, a.body, err)
+	}
+	return v.Count
+}
+
+// TestAKeyIsChargedOnce, also when it is repeated after a restart; another key
+// and another merchant are charged anew.
+func TestAKeyIsChargedOnce(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "payment.db")
+	url, stop := run(t, file)
+	first := ask(t, url, post, "shop", "k1", five)
+	if first.status != http.StatusCreated || first.replayed {
+		t.Fatalf("got %d %s, replayed %v", first.status, first.body, first.replayed)
+	}
+	stop()
+	url, _ = run(t, file)
+	again := ask(t, url, post, "shop", "k1", five)
+	if again.status != first.status || again.body != first.body || !again.replayed {
+		t.Errorf("repeated, got %d %s, replayed %v; want %s", again.status, again.body, again.replayed, first.body)
+	}
+	if n := count(t, url, "shop"); n != 1 {
+		t.Errorf("charged %d times, want once", n)
+	}
+	ask(t, url, post, "shop", "k2", five)
+	ask(t, url, post, "other", "k1", five)
+	if shop, other := count(t, url, "shop"), count(t, url, "other"); shop != 2 || other != 1 {
+		t.Errorf("charged %d and %d times, want 2 and 1", shop, other)
+	}
+	if a := ask(t, url, post, "shop", "k1", strings.Replace(five, "500", "501", 1)); a.status != http.StatusUnprocessableEntity {
+		t.Errorf("the key with another amount: %d %s", a.status, a.body)
+	}
+}
+
+// TestADeclineIsKept with its key.
+func TestADeclineIsKept(t *testing.T) {
+	t.Parallel()
+	url, _ := run(t, filepath.Join(t.TempDir(), "payment.db"))
+	much := strings.Replace(five, "500", "100001", 1)
+	first, again := ask(t, url, post, "shop", "k1", much), ask(t, url, post, "shop", "k1", much)
+	if first.status != http.StatusPaymentRequired || again.status != first.status || again.body != first.body || !again.replayed {
+		t.Errorf("got %d %s, then %d %s, replayed %v", first.status, first.body, again.status, again.body, again.replayed)
+	}
+	if n := count(t, url, "shop"); n != 0 {
+		t.Errorf("charged %d times, want never", n)
+	}
+}
+
+// TestWhatIsWrongIsNamed, and costs no key.
+func TestWhatIsWrongIsNamed(t *testing.T) {
+	t.Parallel()
+	url, _ := run(t, filepath.Join(t.TempDir(), "payment.db"))
+	for _, row := range []struct {
+		name, target, merchant, key, body string
+		status                            int
+		field                             string
+	}{
+		{"no key", post, "shop", "", five, 400, "Idempotency-Key"},
+		{"nobody", post, "", "k", five, 401, "Authorization"},
+		{"nobody lists", "GET /v1/charges?reference=x", "", "", "", 401, "Authorization"},
+		{"no reference", "GET /v1/charges", "shop", "", "", 400, "reference"},
+		{"no object", post, "shop", "k", `[]`, 400, "body"},
+		{"two objects", post, "shop", "k", five + five, 400, "body"},
+		{"unknown field", post, "shop", "k", `{"amuont":500,"currency":"EUR","reference":"x"}`, 400, "body"},
+		{"half a cent", post, "shop", "k", `{"amount":0.5,"currency":"EUR","reference":"x"}`, 400, "body"},
+		{"nothing", post, "shop", "k", `{"amount":0,"currency":"EUR","reference":"x"}`, 400, "amount"},
+		{"below nothing", post, "shop", "k", `{"amount":-1,"currency":"EUR","reference":"x"}`, 400, "amount"},
+		{"no currency", post, "shop", "k", `{"amount":1,"currency":"eur","reference":"x"}`, 400, "currency"},
+		{"no name", post, "shop", "k", `{"amount":1,"currency":"EUR","reference":" "}`, 400, "reference"},
+		{"long name", post, "shop", "k", `{"amount":1,"currency":"EUR","reference":"` + strings.Repeat("x", 201) + `"}`, 400, "reference"},
+		{"long body", post, "shop", "k", strings.Repeat(" ", 16<<10) + five, 413, "body"},
+	} {
+		a := ask(t, url, row.target, row.merchant, row.key, row.body)
+		var p struct{ Field string }
+		if err := json.Unmarshal([]byte(a.body), &p); err != nil || a.status != row.status || p.Field != row.field {
+			t.Errorf("%s: got %d %s, want %d about %s", row.name, a.status, a.body, row.status, row.field)
+		}
+	}
+	if a := ask(t, url, post, "shop", "k", five); a.status != http.StatusCreated || a.replayed {
+		t.Errorf("the key was used up: %d %s", a.status, a.body)
+	}
+}
+
+// TestFlagsAreChecked before anything is opened.
+func TestFlagsAreChecked(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct {
+		args  []string
+		code  int
+		names string
+	}{
+		{[]string{"-help"}, 0, "-delay"},
+		{[]string{"-addr", "nowhere"}, 2, "-addr"},
+		{[]string{"-db", "mysql:x"}, 2, "-db"},
+		{[]string{"-db", "sqlite:"}, 2, "-db"},
+		{[]string{"-delay", "-1s"}, 2, "-delay"},
+		{[]string{"serve"}, 2, "serve"},
+		{[]string{"-x"}, 2, "-x"},
+		{[]string{"-db", "sqlite:" + filepath.Join(t.TempDir(), "no", "such", "directory")}, 2, "directory"},
+	} {
+		var out, errs strings.Builder
+		code := server.Main(t.Context(), row.args, &out, &errs)
+		if code != row.code || !strings.Contains(out.String()+errs.String(), row.names) {
+			t.Errorf("%v: code %d, said %q %q; want %d and %q", row.args, code, &out, &errs, row.code, row.names)
+		}
+	}
+}
