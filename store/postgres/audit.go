@@ -1,12 +1,13 @@
 package postgres
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
-	"github.com/jackc/pgx/v5/pgtype"
 
 	"github.com/semelgo/semel/store"
 )
@@ -49,25 +50,42 @@ func (s *Store) SwapNoted(ctx context.Context, c store.Change, n store.Note) (st
 
 // Notes returns what was noted about a record, also when that was purged.
 func (s *Store) Notes(ctx context.Context, id store.ID) ([]store.Note, error) {
-	rows, err := s.pool.Query(ctx, sqlNotes, uuid(id))
-	if err != nil {
-		return nil, fault("read notes", err)
-	}
-	notes, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (store.Note, error) {
-		n := store.Note{ID: id}
-		var from, to storedToken
-		var actor, reason []byte
-		var age pgtype.Int8
-		err := row.Scan(&from.state, &from.attempt, &from.owner, &to.state, &to.attempt, &to.owner, &actor, &reason, &age)
-		if err != nil {
-			return n, fmt.Errorf("read a row: %w", err)
-		}
-		n.From, n.To, n.Age = from.token(), to.token(), micros(age.Int64)
-		n.Actor, n.Reason = string(actor), string(reason)
-		return n, nil
+	var notes []numbered
+	err := trip(ctx, s.pool, s.looking(), func(b *pgx.Batch) {
+		b.Queue(sqlNotes, uuid(id)).Query(func(rows pgx.Rows) (err error) {
+			notes, err = pgx.CollectRows(rows, readNote)
+			return err
+		})
 	})
 	if err != nil {
 		return nil, fault("read notes", err)
 	}
-	return notes, nil
+	// Not by the database, which might then look for them in that order.
+	slices.SortFunc(notes, func(a, b numbered) int { return cmp.Compare(a.number, b.number) })
+	all := make([]store.Note, len(notes))
+	for i, n := range notes {
+		all[i], all[i].ID = n.Note, id
+	}
+	return all, nil
+}
+
+// numbered is a note with its place among all.
+type numbered struct {
+	store.Note
+
+	number int64
+}
+
+func readNote(row pgx.CollectableRow) (numbered, error) {
+	var n numbered
+	var from, to storedToken
+	var actor, reason []byte
+	var age int64
+	err := row.Scan(&n.number, &from.state, &from.attempt, &from.owner, &to.state, &to.attempt, &to.owner, &actor, &reason, &age)
+	if err != nil {
+		return n, fmt.Errorf("read a row: %w", err)
+	}
+	n.From, n.To, n.Age = from.token(), to.token(), micros(age)
+	n.Actor, n.Reason = string(actor), string(reason)
+	return n, nil
 }

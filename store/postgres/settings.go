@@ -16,11 +16,14 @@ const (
 	busyAfterAlone = 20 * time.Millisecond
 )
 
-// planner keeps PostgreSQL from reading whole tables that were small or empty when it
-// planned, and from joining a batch to them in any way but record by record.
+// planner keeps PostgreSQL from reading whole tables, or sorting what an index has
+// in order, because they were small or empty when it planned; and from joining a
+// batch to them in any way but record by record.
 func planner() []setting {
 	return []setting{
 		{"enable_seqscan", "off"},
+		{"enable_bitmapscan", "off"},
+		{"enable_sort", "off"},
 		{"enable_hashjoin", "off"},
 		{"enable_mergejoin", "off"},
 		{"jit", "off"},

@@ -4,6 +4,10 @@ package postgres
 // clock_timestamp(), which goes on while a transaction lasts and a statement
 // waits. What only looks uses statement_timestamp(), the start of the statement,
 // because an index can be searched by it.
+//
+// A state is compared by IS NOT DISTINCT FROM where the index of what is due must
+// not be used: it could be proved to hold the record, and seems to cost nothing
+// as long as the statistics say that it is empty.
 
 const (
 	columns = `id, state, attempt, owner,
@@ -23,7 +27,7 @@ AND ($1::smallint = 0 OR state = $1::smallint) AND ($2::bytea = '' OR operation 
 ORDER BY due LIMIT $3::bigint`
 
 	sqlScan = `SELECT ` + columns + ` FROM semel_records
-WHERE id > $1::uuid AND ($2::smallint = 0 OR state = $2::smallint) AND ($3::bytea = '' OR operation = $3::bytea)
+WHERE id > $1::uuid AND ($2::smallint = 0 OR state IS NOT DISTINCT FROM $2::smallint) AND ($3::bytea = '' OR operation = $3::bytea)
 ORDER BY id LIMIT $4::bigint`
 
 	sqlCounts = `SELECT operation, state, count(*),
@@ -55,7 +59,7 @@ VALUES ($1::uuid, $2::smallint, $3::integer, $4::bigint, ` +
 		`expires = clock_timestamp() + $7::bigint * interval '1 microsecond'` + stands
 
 	stands = `
-WHERE id = $1::uuid AND state = $2::smallint AND attempt = $3::integer AND owner = $4::bigint
+WHERE id = $1::uuid AND state IS NOT DISTINCT FROM $2::smallint AND attempt = $3::integer AND owner = $4::bigint
 AND (NOT $5::boolean OR due <= clock_timestamp())`
 )
 
@@ -81,7 +85,7 @@ FROM unnest($1::uuid[], $2::smallint[], $3::integer[], $4::bigint[], $5::boolean
 AS x (i, fs, fa, fo, w, d, e)` + standMany
 
 	standMany = `
-WHERE r.id = x.i AND r.state = x.fs AND r.attempt = x.fa AND r.owner = x.fo AND (NOT x.w OR r.due <= clock_timestamp())
+WHERE r.id = x.i AND r.state IS NOT DISTINCT FROM x.fs AND r.attempt = x.fa AND r.owner = x.fo AND (NOT x.w OR r.due <= clock_timestamp())
 RETURNING r.id`
 )
 
@@ -112,7 +116,7 @@ AND ` + purgeable
 SELECT $%d::uuid, $%d::smallint, $%d::integer, $%d::bigint, $%d::smallint, $%d::integer, $%d::bigint,
 coalesce($%d::bytea, ''), coalesce($%d::bytea, ''), clock_timestamp() FROM made ON CONFLICT DO NOTHING`
 
-	sqlNotes = `SELECT from_state, from_attempt, from_owner, to_state, to_attempt, to_owner, actor, reason,
+	sqlNotes = `SELECT note, from_state, from_attempt, from_owner, to_state, to_attempt, to_owner, actor, reason,
 (extract(epoch FROM clock_timestamp() - created) * 1000000)::bigint
-FROM semel_notes WHERE id = $1::uuid ORDER BY note`
+FROM semel_notes WHERE id = $1::uuid`
 )

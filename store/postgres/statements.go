@@ -83,6 +83,11 @@ func (k kind) last() string {
 	return [kinds]string{create: sqlLastCreate, move: sqlLastMove, beat: sqlLastBeat}[k]
 }
 
+// many is the statement that changes many records, and names those it changed.
+func (k kind) many() string {
+	return [kinds]string{create: sqlCreateMany, move: sqlMoveMany, beat: sqlBeatMany}[k]
+}
+
 // noted is the statement that changes one record and keeps a note, or does
 // neither. The parameters of the note follow those of the change.
 func (k kind) noted(args int) string {
@@ -118,10 +123,9 @@ func queueMany(b *pgx.Batch, items []item) {
 		k := kindOf(items[i].Change)
 		sorted[k] = append(sorted[k], &items[i])
 	}
-	texts := [kinds]string{create: sqlCreateMany, move: sqlMoveMany, beat: sqlBeatMany}
 	for k, items := range sorted {
 		if len(items) > 0 {
-			b.Queue(texts[k], arrays(items)...).Query(func(rows pgx.Rows) error { return markMade(rows, items) })
+			b.Queue(kind(k).many(), arrays(items)...).Query(func(rows pgx.Rows) error { return markMade(rows, items) })
 		}
 	}
 }

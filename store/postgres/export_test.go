@@ -1,0 +1,48 @@
+package postgres
+
+import (
+	"time"
+
+	"github.com/semelgo/semel/store"
+)
+
+// SetCommitBound changes how long s waits for the end of a transaction.
+func (s *Store) SetCommitBound(d time.Duration) { s.commitBound = d }
+
+// Query is one statement with what goes before it.
+type Query struct {
+	Name, Before, Text string
+	Args               []any
+}
+
+// Queries are the statements that look for records, as the store sends them.
+func Queries(s *Store) []Query {
+	change := store.Change{To: store.Record{ID: store.ID{1}, Token: store.Token{State: store.Pending, Attempt: 1, Owner: 1}}}
+	made, beaten := change, change
+	made.If = store.Token{State: store.InProgress, Attempt: 1, Owner: 1}
+	beaten.If = beaten.To.Token
+	id := uuid(store.ID{1})
+	all := []Query{
+		{"get", s.texts.plan, sqlGet, []any{id}},
+		{"get many", s.texts.plan, sqlGetMany, []any{uuids(make([]store.ID, 1000))}},
+		{"scan", s.texts.plan, sqlScan, []any{id, int16(1), []byte("test"), int64(100)}},
+		{"scan due", s.texts.plan, sqlScanDue, []any{int16(1), []byte("test"), int64(100)}},
+		{"scan all due", s.texts.plan, sqlScanDue, []any{int16(0), []byte{}, int64(100)}},
+		{"purge", s.texts.swap, sqlPurge, []any{int64(500)}},
+		{"notes", s.texts.plan, sqlNotes, []any{id}},
+	}
+	for _, c := range []store.Change{change, made, beaten} {
+		k, args := statement(&c)
+		items := make([]*item, 1000)
+		for i := range items {
+			items[i] = &item{Change: &c}
+		}
+		name := [kinds]string{create: "create", move: "move", beat: "beat"}[k]
+		all = append(all,
+			Query{name, s.texts.swap, k.text(), args},
+			Query{name + " alone", s.texts.borrowAlone, k.text(), args},
+			Query{name + " last", s.texts.borrowPlan, k.last(), args},
+			Query{name + " many", s.texts.borrowSwap, k.many(), arrays(items)})
+	}
+	return all
+}
