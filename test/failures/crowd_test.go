@@ -1,0 +1,161 @@
+package failures_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/store"
+)
+
+// Many at once, through two processes, are one: whoever looked and found nothing
+// does not act on it later.
+func duplicates[Tx any](t *testing.T, w *world[Tx], by way) {
+	other := w.process(t, w.Store)
+	bases := []string{
+		serve(t, w.protect(t, w.engine, by, w.handler(w.engine, by, once))),
+		serve(t, w.protect(t, other, by, w.handler(other, by, once))),
+	}
+	var all sync.WaitGroup
+	for i := range 24 {
+		all.Go(func() {
+			a, err := sendUntilSettled(t.Context(), http.DefaultClient, bases[i%2], "ann", "k")
+			if err != nil || a.status != http.StatusCreated || a.body != "made" {
+				t.Errorf("a duplicate got %d %q, %v", a.status, a.body, err)
+			}
+		})
+	}
+	all.Wait()
+	w.wantEffects(t, "ann/k", 1)
+}
+
+var errCut = errors.New("cut off from the store")
+
+// A leader that is taken over while it runs writes nothing any more: its
+// transaction rolls back, its heartbeat and its refusal change nothing, and it
+// answers as the winner did.
+func zombies[Tx any](t *testing.T, w *world[Tx], by way) {
+	if by == inline {
+		t.Skip("an inline attempt has no lease: its transaction is its right to run")
+	}
+	if caps, err := w.Store.Capabilities(t.Context()); err != nil || caps.Exclusive {
+		t.Skipf("an open transaction keeps every other writer out: nobody can take over from within (%v)", err)
+	}
+	for name, ends := range map[string]error{"completes": nil, "refuses": semel.Final(errors.New("no"))} {
+		t.Run(name, func(t *testing.T) {
+			op := semel.Define(w.op("zombie-"+name), semel.OperationOptions[string]{
+				Policy: semel.Atomic(), Lease: w.Lease / 2, Heartbeat: w.Lease / 10,
+			})
+			call := op.Call(semel.ScopeOf("ann"), name, "in")
+			entered, release := make(chan struct{}), make(chan struct{})
+			type result struct {
+				v        string
+				replayed bool
+				err      error
+			}
+			late := make(chan result)
+			go func() {
+				v, replayed, err := semel.DoTx(t.Context(), w.engine, call, func(context.Context, Tx) (string, error) {
+					close(entered)
+					<-release
+					return "zombie", ends
+				})
+				late <- result{v, replayed, err}
+			}()
+			select {
+			case <-entered:
+			case r := <-late:
+				t.Fatalf("the zombie-to-be did not run: %v", r.err)
+			}
+			w.hooks.refuse(beats) // no heartbeat gets through
+			defer w.hooks.refuse(nil)
+			won := w.takeOver(t, call, name)
+			w.hooks.refuse(nil)
+			close(release)
+			if r := <-late; r.v != won || !r.replayed || r.err != nil {
+				t.Errorf("the zombie answered %q, replayed %v, %v, want what the winner said: %q", r.v, r.replayed, r.err, won)
+			}
+			w.wantEffects(t, "ann/"+name, 1)
+		})
+	}
+}
+
+// beats refuses heartbeats: changes that move no token.
+func beats(changes []store.Change) error {
+	for _, c := range changes {
+		if c.If == c.To.Token {
+			return errCut
+		}
+	}
+	return nil
+}
+
+// takeOver runs call in another process once its leader's lease is over.
+func (w *world[Tx]) takeOver(t *testing.T, call semel.Call, name string) string {
+	t.Helper()
+	other := w.process(t, w.Store)
+	for {
+		v, _, err := semel.DoTx(t.Context(), other, call, func(ctx context.Context, tx Tx) (string, error) {
+			return "winner", w.effect(ctx, tx, "ann/"+name)
+		})
+		switch {
+		case err == nil:
+			return v
+		case !errors.Is(err, semel.ErrInProgress) && !errors.Is(err, semel.ErrUnavailable):
+			t.Fatalf("the winner: %v", err)
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+}
+
+// Sweepers, purgers and callers at one key agree on one effect.
+func sweepAgainstClaim[Tx any](t *testing.T, w *world[Tx], by way) {
+	o := semel.OperationOptions[string]{}
+	if by == leased {
+		o.Policy, o.Lease, o.Heartbeat = semel.Atomic(), w.Lease, w.Lease/3
+	}
+	op := semel.Define(w.op("swept"), o)
+	ctx, stop := context.WithCancel(t.Context())
+	var sweepers sync.WaitGroup
+	for range 2 {
+		sweepers.Go(func() {
+			for ctx.Err() == nil {
+				_, serr := w.engine.Sweep(ctx, 100)
+				_, perr := w.engine.Purge(ctx, 100)
+				if err := errors.Join(serr, perr); err != nil && ctx.Err() == nil {
+					t.Logf("sweep: %v", err) // a busy database; the callers must not notice
+				}
+			}
+		})
+	}
+	for i := range 12 {
+		key := fmt.Sprint("k", i)
+		call := op.Call(semel.ScopeOf("ann"), key, "in")
+		var callers sync.WaitGroup
+		for range 2 {
+			callers.Go(func() {
+				for {
+					_, _, err := semel.DoTx(ctx, w.engine, call, func(ctx context.Context, tx Tx) (string, error) {
+						return "done", w.effect(ctx, tx, "ann/"+key)
+					})
+					if err == nil {
+						return
+					}
+					if !errors.Is(err, semel.ErrInProgress) && !errors.Is(err, semel.ErrUnavailable) {
+						t.Errorf("%s: %v", key, err)
+						return
+					}
+				}
+			})
+		}
+		callers.Wait()
+		w.wantEffects(t, "ann/"+key, 1)
+	}
+	stop()
+	sweepers.Wait()
+}

@@ -1,0 +1,71 @@
+package failures_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/semelgo/semel/internal/realtest"
+	"github.com/semelgo/semel/migrate"
+	"github.com/semelgo/semel/semeltest"
+	"github.com/semelgo/semel/store/postgres"
+)
+
+func TestPostgres(t *testing.T) {
+	t.Parallel()
+	t.Attr("engine", "postgres")
+	url := realtest.Postgres(t).Database(t)
+	classes(t, inPostgres(t, url, url))
+}
+
+// inPostgres is a new home in the database at url, reached by way of another
+// address; effects are counted directly.
+func inPostgres(t testing.TB, url, by string) home[pgx.Tx] {
+	t.Helper()
+	direct := pool(t, url)
+	if err := migrate.Postgres(t.Context(), direct); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := direct.Exec(t.Context(), `create table effects (key text not null)`); err != nil {
+		t.Fatal(err)
+	}
+	s, err := postgres.New(pool(t, by), postgres.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return home[pgx.Tx]{
+		Subject: semeltest.Subject[pgx.Tx]{
+			Store: s,
+			Effect: func(ctx context.Context, tx pgx.Tx, key string) error {
+				_, err := tx.Exec(ctx, `insert into effects (key) values ($1)`, key)
+				return err
+			},
+			Effects: func(key string) (n int) {
+				row := direct.QueryRow(context.Background(), `select count(*) from effects where key = $1`, key)
+				if err := row.Scan(&n); err != nil {
+					t.Errorf("count effects: %v", err)
+				}
+				return n
+			},
+		},
+		Bad: func(ctx context.Context, tx pgx.Tx) error {
+			_, err := tx.Exec(ctx, `insert into effects (key) values (null)`)
+			return err
+		},
+		Dooms: true,
+		Lease: 500 * time.Millisecond,
+	}
+}
+
+func pool(t testing.TB, url string) *pgxpool.Pool {
+	t.Helper()
+	p, err := pgxpool.New(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(p.Close)
+	return p
+}

@@ -1,0 +1,183 @@
+package failures_test
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+)
+
+// twice asks for a key two times and returns both answers.
+func twice(t *testing.T, base, key string) (first, second answer) {
+	t.Helper()
+	return ask(t, base, "ann", key), ask(t, base, "ann", key)
+}
+
+// A cookie is its first client's alone.
+func cookies[Tx any](t *testing.T, w *world[Tx], by way) {
+	base := w.serve(t, by, func(rw http.ResponseWriter, r *http.Request, effect func() error) error {
+		http.SetCookie(rw, &http.Cookie{Name: "session", Value: "secret"})
+		rw.Header().Set("Location", "/things/1")
+		return once(rw, r, effect)
+	})
+	first, second := twice(t, base, "k")
+	wantReplay(t, second, first)
+	if first.header.Get("Set-Cookie") == "" || second.header.Get("Set-Cookie") != "" {
+		t.Errorf("cookies %q, then %q, want one for the first client only",
+			first.header.Get("Set-Cookie"), second.header.Get("Set-Cookie"))
+	}
+	if second.header.Get("Location") != "/things/1" {
+		t.Errorf("the repeat's Location is %q", second.header.Get("Location"))
+	}
+}
+
+// Another user's key is another key, whatever it looks like.
+func otherUsers[Tx any](t *testing.T, w *world[Tx], by way) {
+	base := w.serve(t, by, func(rw http.ResponseWriter, r *http.Request, effect func() error) error {
+		if err := effect(); err != nil {
+			return err
+		}
+		_, err := io.WriteString(rw, "for "+r.Header.Get("X-User"))
+		return err
+	})
+	for _, user := range []string{"ann", "ann:k", "mallory"} {
+		if a := ask(t, base, user, "k"); a.replayed || a.body != "for "+user {
+			t.Errorf("%s got %d %q, replayed %v", user, a.status, a.body, a.replayed)
+		}
+		w.wantEffects(t, user+"/k", 1)
+	}
+}
+
+// A body that is copied in, as proxies and file servers do, is kept whole, and
+// so is its status.
+func copiedBody[Tx any](t *testing.T, w *world[Tx], by way) {
+	base := w.serve(t, by, func(rw http.ResponseWriter, _ *http.Request, effect func() error) error {
+		if err := effect(); err != nil {
+			return err
+		}
+		rw.WriteHeader(http.StatusAccepted)
+		_, err := io.Copy(rw, strings.NewReader("copied"))
+		return err
+	})
+	first, second := twice(t, base, "k")
+	if first.status != http.StatusAccepted || first.body != "copied" {
+		t.Errorf("the first client got %d %q", first.status, first.body)
+	}
+	wantReplay(t, second, first)
+	w.wantEffects(t, "ann/k", 1)
+}
+
+// An answer without a body is an answer.
+func emptyAnswers[Tx any](t *testing.T, w *world[Tx], by way) {
+	for _, status := range []int{http.StatusOK, http.StatusNoContent, http.StatusSeeOther} {
+		key := http.StatusText(status)
+		base := w.serve(t, by, func(rw http.ResponseWriter, _ *http.Request, effect func() error) error {
+			if status != http.StatusOK {
+				rw.WriteHeader(status)
+			} else if _, err := rw.Write(nil); err != nil { // 200 by writing nothing
+				return err
+			}
+			return effect()
+		})
+		first, second := twice(t, base, key)
+		if first.status != status || first.body != "" {
+			t.Errorf("%d: the first client got %d %q", status, first.status, first.body)
+		}
+		wantReplay(t, second, first)
+		w.wantEffects(t, "ann/"+key, 1)
+	}
+}
+
+// A HEAD has no effect by definition: it reaches the handler, and costs no key.
+func headRequests[Tx any](t *testing.T, w *world[Tx], by way) {
+	n := 0
+	base := serve(t, w.protect(t, w.engine, by, http.HandlerFunc(func(rw http.ResponseWriter, _ *http.Request) {
+		n++
+		rw.WriteHeader(http.StatusOK)
+	})))
+	for range 2 {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodHead, base+"/ops", http.NoBody)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("X-User", "ann")
+		r.Header.Set("Idempotency-Key", "k")
+		resp, err := http.DefaultClient.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = resp.Body.Close()
+	}
+	if n != 2 {
+		t.Errorf("the handler was reached %d times, want twice", n)
+	}
+}
+
+// Trailers belong to one exchange: they are never half of a replay.
+func trailers[Tx any](t *testing.T, w *world[Tx], by way) {
+	base := w.serve(t, by, func(rw http.ResponseWriter, r *http.Request, effect func() error) error {
+		rw.Header().Set("Trailer", "X-Sum")
+		err := once(rw, r, effect)
+		rw.Header().Set("X-Sum", "42")
+		return err
+	})
+	first, second := twice(t, base, "k")
+	if first.body != "made" {
+		t.Errorf("the first client got %d %q", first.status, first.body)
+	}
+	if second.status == http.StatusConflict && strings.Contains(second.body, "result_unavailable") {
+		w.wantEffects(t, "ann/k", 1)
+		return
+	}
+	wantReplay(t, second, first)
+	if len(second.trailer) != 0 {
+		t.Errorf("the replay has trailers %v", second.trailer)
+	}
+	w.wantEffects(t, "ann/k", 1)
+}
+
+// HTTP/2 changes nothing: many streams of one connection, one effect.
+func http2[Tx any](t *testing.T, w *world[Tx], by way) {
+	srv := httptest.NewUnstartedServer(w.protect(t, w.engine, by, w.handler(w.engine, by, once)))
+	srv.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)
+	srv.EnableHTTP2 = true
+	srv.StartTLS()
+	defer srv.Close()
+	answers := make(chan answer, 8)
+	for range cap(answers) {
+		go func() {
+			a, err := sendUntilSettled(t.Context(), srv.Client(), srv.URL, "ann", "k")
+			if err != nil {
+				t.Errorf("a stream: %v", err)
+			}
+			answers <- a
+		}()
+	}
+	firsts := 0
+	for range cap(answers) {
+		a := <-answers
+		if a.status != http.StatusCreated || a.body != "made" {
+			t.Errorf("a stream got %d %q", a.status, a.body)
+		}
+		if !a.replayed {
+			firsts++
+		}
+	}
+	if firsts != 1 {
+		t.Errorf("%d streams got a first answer, want one", firsts)
+	}
+	w.wantEffects(t, "ann/k", 1)
+}
+
+// sendUntilSettled asks again as long as the key is in progress.
+func sendUntilSettled(ctx context.Context, c *http.Client, base, user, key string) (answer, error) {
+	for {
+		a, err := send(ctx, c, base, user, key)
+		if err != nil || a.status != http.StatusConflict || !strings.Contains(a.body, "in_progress") {
+			return a, err
+		}
+	}
+}

@@ -1,0 +1,216 @@
+package failures_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/internal/realtest"
+	"github.com/semelgo/semel/store"
+)
+
+// rounds is how often each reply is lost.
+const rounds = 20
+
+// wired is a world whose store is reached through a proxy.
+type wired struct {
+	*world[pgx.Tx]
+
+	proxy  *realtest.Proxy
+	direct *pgxpool.Pool // past the proxy
+}
+
+// past runs a statement past the proxy.
+func (w *wired) past(ctx context.Context, statement string, args ...any) error {
+	_, err := w.direct.Exec(ctx, statement, args...)
+	return err
+}
+
+func newWired(t *testing.T) *wired {
+	t.Helper()
+	t.Attr("engine", "postgres")
+	server := realtest.Postgres(t)
+	url := server.Database(t)
+	proxy := realtest.NewProxy(t, server.Addr())
+	w := newWorld(t, inPostgres(t, url, proxy.URL(url)), "wire")
+	return &wired{world: w, proxy: proxy, direct: pool(t, url)}
+}
+
+// inTx runs one operation whose effect is in the record's database.
+func (w *wired) inTx(ctx context.Context, by way, key string) (string, bool, error) {
+	o := semel.OperationOptions[string]{}
+	if by == leased {
+		o.Policy, o.Lease = semel.Atomic(), w.Lease*100
+	}
+	call := semel.Define(w.op(string(by)), o).Call(semel.ScopeOf("ann"), key, "in")
+	return semel.DoTx(ctx, w.engine, call, func(ctx context.Context, tx pgx.Tx) (string, error) {
+		return "done " + key, w.effect(ctx, tx, key)
+	})
+}
+
+// outside runs one whose effect is elsewhere, and which is never run again by
+// itself.
+func (w *wired) outside(ctx context.Context, key string) (string, bool, error) {
+	call := semel.Define(w.op("outside"), semel.OperationOptions[string]{}).Call(semel.ScopeOf("ann"), key, "in")
+	return semel.Do(ctx, w.engine, call, func(ctx context.Context) (string, error) {
+		return "done " + key, w.past(ctx, `insert into effects (key) values ($1)`, w.op(key))
+	})
+}
+
+// wantDone requires that the call is told its own success, and a repeat the
+// same, with one effect.
+func (w *wired) wantDone(t *testing.T, key string, once func() (string, bool, error)) {
+	t.Helper()
+	run := func() (string, bool, error) { return patiently(once) }
+	if v, replayed, err := run(); v != "done "+key || replayed || err != nil {
+		t.Errorf("%s: %q, replayed %v, %v, want its own success", key, v, replayed, err)
+	}
+	if v, replayed, err := run(); v != "done "+key || !replayed || err != nil {
+		t.Errorf("%s again: %q, replayed %v, %v, want a replay", key, v, replayed, err)
+	}
+	w.wantEffects(t, key, 1)
+}
+
+// patiently asks until nobody else is in the way: the server may not yet have
+// noticed that a connection is gone.
+func patiently(ask func() (string, bool, error)) (v string, replayed bool, err error) {
+	for {
+		if v, replayed, err = ask(); !errors.Is(err, semel.ErrInProgress) {
+			return v, replayed, err
+		}
+	}
+}
+
+// Whose reply to the claim is lost is the leader all the same.
+func TestReplyToTheClaimIsLost(t *testing.T) {
+	t.Parallel()
+	w := newWired(t)
+	for i := range rounds {
+		for name, run := range map[string]func(key string) (string, bool, error){
+			"leased":  func(key string) (string, bool, error) { return w.inTx(t.Context(), leased, key) },
+			"outside": func(key string) (string, bool, error) { return w.outside(t.Context(), key) },
+		} {
+			key := fmt.Sprint(name, i)
+			fault := w.proxy.EatReply(realtest.SQL("INSERT INTO semel_records"))
+			w.wantDone(t, key, func() (string, bool, error) { return run(key) })
+			fault.Wait(t)
+		}
+	}
+	if n := w.seen.count(semel.EventStoreError); n < 2*rounds {
+		t.Errorf("%d lost replies were seen, want %d", n, 2*rounds)
+	}
+}
+
+// Whose reply to the COMMIT is lost finds out that it has committed.
+func TestReplyToTheCommitIsLost(t *testing.T) {
+	t.Parallel()
+	w := newWired(t)
+	for i := range rounds {
+		for _, by := range ways() {
+			key := fmt.Sprint(by, i)
+			fault := w.proxy.EatReply(realtest.Commit())
+			w.wantDone(t, key, func() (string, bool, error) { return w.inTx(t.Context(), by, key) })
+			fault.Wait(t)
+		}
+	}
+	if n := w.seen.count(semel.EventAmbiguousYes); n != 2*rounds {
+		t.Errorf("ambiguous commits resolved as committed: %d, want %d", n, 2*rounds)
+	}
+}
+
+// Whose COMMIT never arrived finds out that it has not, and only then says so.
+func TestCommitIsLost(t *testing.T) {
+	t.Parallel()
+	w := newWired(t)
+	for i := range rounds {
+		for _, by := range ways() {
+			key := fmt.Sprint(by, i)
+			fault := w.proxy.CutBefore(realtest.Commit())
+			_, _, err := w.inTx(t.Context(), by, key)
+			fault.Wait(t)
+			if semel.VerdictOf(err) != store.NotCommitted || err == nil {
+				t.Errorf("%s: %v, want that it is proven not to have committed", key, err)
+			}
+			w.wantEffects(t, key, 0)
+			w.wantDone(t, key, func() (string, bool, error) { return w.inTx(t.Context(), by, key) })
+		}
+	}
+	if n := w.seen.count(semel.EventAmbiguousNo); n != 2*rounds {
+		t.Errorf("ambiguous commits resolved as not committed: %d, want %d", n, 2*rounds)
+	}
+}
+
+// A commit that is still at work when its connection breaks is waited for: what
+// stands then is the truth, and what is told.
+func TestSlowCommitIsCutOff(t *testing.T) {
+	t.Parallel()
+	w := newWired(t)
+	if err := w.past(t.Context(), `
+create function slowly() returns trigger language plpgsql as $$ begin perform pg_sleep(0.3); return null; end $$;
+create constraint trigger slow after insert on effects deferrable initially deferred
+for each row execute function slowly()`); err != nil {
+		t.Fatal(err)
+	}
+	for i := range 4 {
+		for _, by := range ways() {
+			key := fmt.Sprint(by, i)
+			fault := w.proxy.CutAfter(realtest.Commit())
+			_, _, err := w.inTx(t.Context(), by, key)
+			fault.Wait(t)
+			if err != nil && semel.VerdictOf(err) != store.NotCommitted {
+				t.Errorf("%s: %v, want its success, or that the proof came before the commit", key, err)
+			}
+			w.wantEffects(t, key, map[bool]int{true: 1, false: 0}[err == nil])
+			v, replayed, again := patiently(func() (string, bool, error) { return w.inTx(t.Context(), by, key) })
+			if v != "done "+key || replayed != (err == nil) || again != nil {
+				t.Errorf("%s again: %q, replayed %v, %v", key, v, replayed, again)
+			}
+			w.wantEffects(t, key, 1)
+		}
+	}
+	if w.seen.count(semel.EventAmbiguousYes) == 0 {
+		t.Error("no ambiguous commit was resolved as committed")
+	}
+}
+
+// A success whose record's reply is lost is told as the success it is, and its
+// record stands.
+func TestReplyToTheOutcomeIsLost(t *testing.T) {
+	t.Parallel()
+	w := newWired(t)
+	for i := range rounds {
+		key := fmt.Sprint("outside", i)
+		fault := w.proxy.EatReply(realtest.SQL("UPDATE semel_records"))
+		w.wantDone(t, key, func() (string, bool, error) { return w.outside(t.Context(), key) })
+		fault.Wait(t)
+	}
+}
+
+// A caller that gives up while its COMMIT is at work is told the truth by its
+// next call, whatever that was.
+func TestCallerGivesUpInTheCommit(t *testing.T) {
+	t.Parallel()
+	w := newWired(t)
+	for i := range 6 {
+		for _, by := range ways() {
+			key := fmt.Sprint(by, i)
+			ctx, giveUp := context.WithCancel(t.Context())
+			w.hooks.onEnd(giveUp)
+			_, _, err := w.inTx(ctx, by, key)
+			giveUp()
+			if err != nil && !errors.Is(err, context.Canceled) {
+				t.Errorf("%s: %v", key, err)
+			}
+			v, _, err := patiently(func() (string, bool, error) { return w.inTx(t.Context(), by, key) })
+			if v != "done "+key || err != nil {
+				t.Errorf("%s again: %q, %v", key, v, err)
+			}
+			w.wantEffects(t, key, 1)
+		}
+	}
+}

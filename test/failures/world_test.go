@@ -1,0 +1,229 @@
+package failures_test
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/semelhttp"
+	"github.com/semelgo/semel/store"
+)
+
+// world is one engine over one store, and what was seen of it.
+type world[Tx any] struct {
+	home[Tx]
+
+	name   string // in front of its operations and effects
+	engine *semel.Engine[Tx]
+	hooks  *hooks[Tx]
+	seen   *seen
+}
+
+func newWorld[Tx any](t *testing.T, h home[Tx], name string) *world[Tx] {
+	t.Helper()
+	w := &world[Tx]{home: h, name: name, hooks: &hooks[Tx]{TxStore: h.Store}, seen: new(seen)}
+	w.engine = w.process(t, w.hooks)
+	return w
+}
+
+// process is an engine over s, as each of several processes has one.
+func (w *world[Tx]) process(t *testing.T, s store.TxStore[Tx]) *semel.Engine[Tx] {
+	t.Helper()
+	e, err := semel.New(s, semel.Options{Observer: w.seen, RecordTimeout: 20 * time.Second})
+	if err != nil {
+		t.Fatalf("New: %v", err)
+	}
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+		defer cancel()
+		if err := e.Close(ctx); err != nil {
+			t.Errorf("Close: %v", err)
+		}
+	})
+	return e
+}
+
+// op is the name of an operation of this world alone.
+func (w *world[Tx]) op(name string) string { return w.name + "-" + name }
+
+// effect writes that key had its effect once more.
+func (w *world[Tx]) effect(ctx context.Context, tx Tx, key string) error {
+	return w.Effect(ctx, tx, w.op(key))
+}
+
+func (w *world[Tx]) effects(key string) int { return w.Effects(w.op(key)) }
+
+// wantEffects requires that key had its effect so often.
+func (w *world[Tx]) wantEffects(t *testing.T, key string, want int) {
+	t.Helper()
+	if got := w.effects(key); got != want {
+		t.Errorf("%s had %d effects, want %d", key, got, want)
+	}
+}
+
+// way is one of the ways in which a handler's effect and answer are kept.
+type way string
+
+const (
+	inline way = "inline" // semelhttp.Atomic: one transaction
+	leased way = "leased" // semelhttp.Middleware and semel.InTx
+)
+
+func ways() []way { return []way{inline, leased} }
+
+// script is what a handler does within its transaction. Its error rolls back.
+type script func(w http.ResponseWriter, r *http.Request, effect func() error) error
+
+// serve serves s over a real connection, under an operation of that name.
+func (w *world[Tx]) serve(t *testing.T, by way, s script, o ...func(http.Handler) http.Handler) string {
+	t.Helper()
+	return serve(t, w.protect(t, w.engine, by, w.handler(w.engine, by, s, o...)))
+}
+
+// handler runs s in the transaction of its way. Around is put around what runs
+// within the protection.
+func (w *world[Tx]) handler(e *semel.Engine[Tx], by way, s script, around ...func(http.Handler) http.Handler) http.Handler {
+	effect := func(ctx context.Context, r *http.Request) func() error {
+		return func() error {
+			tx, ok := semel.TxOf(ctx, e)
+			if !ok {
+				return io.ErrClosedPipe
+			}
+			return w.effect(context.WithoutCancel(ctx), tx, keyOf(r))
+		}
+	}
+	h := http.Handler(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		var err error
+		if by == inline {
+			err = s(rw, r, effect(r.Context(), r))
+		} else {
+			_, err = semel.InTx(r.Context(), e, func(ctx context.Context, _ Tx) (any, error) {
+				return nil, s(rw, r.WithContext(ctx), effect(ctx, r))
+			})
+		}
+		if err != nil {
+			http.Error(rw, err.Error(), http.StatusInternalServerError)
+		}
+	}))
+	for _, a := range slices.Backward(around) {
+		h = a(h)
+	}
+	return h
+}
+
+func (w *world[Tx]) protect(t *testing.T, e *semel.Engine[Tx], by way, h http.Handler) http.Handler {
+	t.Helper()
+	o := semelhttp.Options{ScopeFunc: byUser}
+	var once func(http.Handler) http.Handler
+	var err error
+	if by == inline {
+		once, err = semelhttp.Atomic(e, semel.Define(w.op("inline"), semel.OperationOptions[semelhttp.Request]{}), o)
+	} else {
+		once, err = semelhttp.Middleware(e, semel.Define(w.op("leased"), semel.OperationOptions[semelhttp.Request]{
+			Policy: semel.Atomic(), Lease: w.Lease,
+		}), o)
+	}
+	if err != nil {
+		t.Fatalf("protect: %v", err)
+	}
+	return once(h)
+}
+
+func serve(t *testing.T, h http.Handler) string {
+	t.Helper()
+	srv := httptest.NewUnstartedServer(h)
+	srv.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)
+	srv.Start()
+	t.Cleanup(srv.Close)
+	return srv.URL
+}
+
+func byUser(r *http.Request) (semel.Scope, error) { return semel.ScopeOf(r.Header.Get("X-User")), nil }
+
+func keyOf(r *http.Request) string {
+	return r.Header.Get("X-User") + "/" + r.Header.Get(semelhttp.HeaderKey)
+}
+
+// answer is a response that was read to its end.
+type answer struct {
+	status   int
+	header   http.Header
+	trailer  http.Header
+	body     string
+	replayed bool
+}
+
+// ask sends key as user's, and returns what came back.
+func ask(t *testing.T, base, user, key string) answer {
+	t.Helper()
+	a, err := send(t.Context(), http.DefaultClient, base, user, key)
+	if err != nil {
+		t.Fatalf("%s's %s: %v", user, key, err)
+	}
+	return a
+}
+
+func request(ctx context.Context, base, user, key string) (*http.Request, error) {
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, base+"/ops", strings.NewReader(`{"n":1}`))
+	if err != nil {
+		return nil, err
+	}
+	r.Header.Set("X-User", user)
+	r.Header.Set(semelhttp.HeaderKey, key)
+	return r, nil
+}
+
+func send(ctx context.Context, c *http.Client, base, user, key string) (answer, error) {
+	r, err := request(ctx, base, user, key)
+	if err != nil {
+		return answer{}, err
+	}
+	resp, err := c.Do(r)
+	if err != nil {
+		return answer{}, err
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	return answer{
+		resp.StatusCode, resp.Header, resp.Trailer, string(body),
+		resp.Header.Get(semelhttp.HeaderReplayed) == "true",
+	}, err
+}
+
+// wantReplay requires that a repeats first, and says so.
+func wantReplay(t *testing.T, a, first answer) {
+	t.Helper()
+	if a.status != first.status || a.body != first.body || !a.replayed {
+		t.Errorf("the repeat got %d %.60q, replayed %v, want %d %.60q again",
+			a.status, a.body, a.replayed, first.status, first.body)
+	}
+}
+
+// seen counts events by their kind.
+type seen struct {
+	mu    sync.Mutex
+	kinds map[semel.EventKind]int // guarded by mu
+}
+
+func (s *seen) Observe(_ context.Context, e semel.Event) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.kinds == nil {
+		s.kinds = make(map[semel.EventKind]int)
+	}
+	s.kinds[e.Kind]++
+}
+
+func (s *seen) count(kind semel.EventKind) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.kinds[kind]
+}
