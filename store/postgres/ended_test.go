@@ -1,0 +1,364 @@
+package postgres_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/semelgo/semel/store"
+	"github.com/semelgo/semel/store/postgres"
+)
+
+var errHandler = errors.New("the handler's error")
+
+// do runs a statement as the simple protocol does, which takes several.
+func do(ctx context.Context, tx pgx.Tx, sql string) error {
+	_, err := tx.Exec(ctx, sql, pgx.QueryExecModeSimpleProtocol)
+	return err
+}
+
+// A handler that ends the transaction itself is told so, and the verdict is true.
+func TestHandlerEndsTheTransaction(t *testing.T) {
+	t.Parallel()
+	pool := connect(t, database(t))
+	s := newStore(t, pool, postgres.Options{})
+	last := create("key", store.Succeeded, 1)
+	for _, row := range []struct {
+		name    string
+		run     func(ctx context.Context, tx pgx.Tx) (*store.Change, error)
+		want    store.Verdict
+		effects int
+		plain   bool // the handler's own error is enough
+	}{
+		{
+			name: "COMMIT",
+			run: func(ctx context.Context, tx pgx.Tx) (*store.Change, error) {
+				return &last, errors.Join(effect(ctx, tx, "key"), do(ctx, tx, `COMMIT`))
+			},
+			want: store.Committed, effects: 1,
+		},
+		{
+			name: "COMMIT and an error",
+			run: func(ctx context.Context, tx pgx.Tx) (*store.Change, error) {
+				return nil, errors.Join(errHandler, effect(ctx, tx, "key"), do(ctx, tx, `COMMIT`))
+			},
+			want: store.Committed, effects: 1,
+		},
+		{
+			name: "COMMIT and a failure to be kept",
+			run: func(ctx context.Context, tx pgx.Tx) (*store.Change, error) {
+				failed := create("key", store.Failed, 1)
+				return &failed, errors.Join(errHandler, effect(ctx, tx, "key"), do(ctx, tx, `COMMIT`))
+			},
+			want: store.Committed, effects: 1,
+		},
+		{
+			name: "COMMIT, then more, which is refused",
+			run: func(ctx context.Context, tx pgx.Tx) (*store.Change, error) {
+				err := errors.Join(effect(ctx, tx, "key"), do(ctx, tx, `COMMIT`))
+				mustRefuse(t, tx)
+				return &last, err
+			},
+			want: store.Committed, effects: 1,
+		},
+		{
+			name: "COMMIT, then more on the connection",
+			run: func(ctx context.Context, tx pgx.Tx) (*store.Change, error) {
+				_, err := tx.Conn().Exec(ctx, `INSERT INTO effects VALUES ('key'); COMMIT; INSERT INTO effects VALUES ('key')`)
+				return &last, err
+			},
+			want: store.Committed, effects: 2,
+		},
+		{
+			name: "COMMIT and BEGIN",
+			run: func(ctx context.Context, tx pgx.Tx) (*store.Change, error) {
+				return &last, errors.Join(effect(ctx, tx, "key"), do(ctx, tx, `COMMIT; BEGIN`), effect(ctx, tx, "key"))
+			},
+			want: store.Committed, effects: 1,
+		},
+		{
+			name: "COMMIT and BEGIN, and an error",
+			run: func(ctx context.Context, tx pgx.Tx) (*store.Change, error) {
+				return nil, errors.Join(errHandler, effect(ctx, tx, "key"), do(ctx, tx, `COMMIT; BEGIN`))
+			},
+			want: store.Committed, effects: 1,
+		},
+		{
+			name: "COMMIT AND CHAIN, and an aborted transaction",
+			run: func(ctx context.Context, tx pgx.Tx) (*store.Change, error) {
+				err := errors.Join(effect(ctx, tx, "key"), do(ctx, tx, `COMMIT AND CHAIN`))
+				return nil, errors.Join(errHandler, err, do(ctx, tx, `SELECT 1 / 0`))
+			},
+			want: store.Committed, effects: 1,
+		},
+		{
+			name: "ROLLBACK",
+			run: func(ctx context.Context, tx pgx.Tx) (*store.Change, error) {
+				return &last, errors.Join(effect(ctx, tx, "key"), do(ctx, tx, ` Rollback; `))
+			},
+			want: store.NotCommitted,
+		},
+		{
+			name: "ROLLBACK and an error",
+			run: func(ctx context.Context, tx pgx.Tx) (*store.Change, error) {
+				return nil, errors.Join(errHandler, effect(ctx, tx, "key"), do(ctx, tx, `ROLLBACK`))
+			},
+			want: store.NotCommitted, plain: true,
+		},
+		{
+			name: "ROLLBACK, then more",
+			run: func(ctx context.Context, tx pgx.Tx) (*store.Change, error) {
+				return &last, do(ctx, tx, `ROLLBACK; INSERT INTO effects VALUES ('key')`)
+			},
+			want: store.Unknown, effects: 1,
+		},
+		{
+			name: "ROLLBACK, then more on the connection",
+			run: func(ctx context.Context, tx pgx.Tx) (*store.Change, error) {
+				err := do(ctx, tx, `ROLLBACK`)
+				_, more := tx.Conn().Exec(ctx, `INSERT INTO effects VALUES ('key')`)
+				return &last, errors.Join(err, more)
+			},
+			want: store.Unknown, effects: 1,
+		},
+		{
+			name: "the store's savepoint released",
+			run: func(ctx context.Context, tx pgx.Tx) (*store.Change, error) {
+				return &last, errors.Join(effect(ctx, tx, "key"), do(ctx, tx, `RELEASE SAVEPOINT semel_run`))
+			},
+			want: store.Unknown,
+		},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			mustExec(t, pool, `TRUNCATE effects`)
+			verdict, err := s.Atomic(t.Context(), last.To.ID, true,
+				func(ctx context.Context, tx pgx.Tx, _ store.Standing) (*store.Change, error) { return row.run(ctx, tx) })
+			if verdict != row.want || err == nil || errors.Is(err, postgres.ErrEnded) == row.plain {
+				t.Errorf("Atomic = %v, %v, want %v and ErrEnded", verdict, err, row.want)
+			}
+			if row.plain && !errors.Is(err, errHandler) {
+				t.Errorf("Atomic fails with %v, want the handler's own error", err)
+			}
+			if n := effects(t, pool, "key"); n != row.effects {
+				t.Errorf("%d effects, want %d", n, row.effects)
+			}
+			mustBeFree(t, s, last)
+		})
+	}
+}
+
+// mustRefuse requires that a transaction that was ended runs nothing more.
+func mustRefuse(t *testing.T, tx pgx.Tx) {
+	t.Helper()
+	ctx, table := t.Context(), pgx.Identifier{"effects"}
+	_, exec := tx.Exec(ctx, `INSERT INTO effects VALUES ('key')`)
+	rows, query := tx.Query(ctx, `SELECT 1`)
+	_, begin := tx.Begin(ctx)
+	_, prepare := tx.Prepare(ctx, "one", `SELECT 1`)
+	_, into := tx.CopyFrom(ctx, table, []string{"key"}, pgx.CopyFromRows([][]any{{"key"}}))
+	var b pgx.Batch
+	b.Queue(`INSERT INTO effects VALUES ('key')`)
+	for i, err := range []error{
+		exec, query, rows.Err(), tx.QueryRow(ctx, `SELECT 1`).Scan(), begin, prepare, into, tx.SendBatch(ctx, &b).Close(),
+	} {
+		if !errors.Is(err, postgres.ErrEnded) {
+			t.Errorf("call %d of a transaction that is over = %v, want ErrEnded", i, err)
+		}
+	}
+	if rows.Next() {
+		t.Error("a transaction that is over gives rows")
+	}
+}
+
+// mustBeFree requires that nothing is left of a transaction, and that the next
+// one works.
+func mustBeFree(t *testing.T, s *postgres.Store, last store.Change) {
+	t.Helper()
+	if token := stands(t, s, last); token != (store.Token{}) {
+		t.Errorf("%+v stands, want no outcome", token)
+	}
+	verdict, err := s.Atomic(t.Context(), last.To.ID, true,
+		func(_ context.Context, _ pgx.Tx, stands store.Standing) (*store.Change, error) {
+			if stands.Busy {
+				t.Error("the right to the record was not given back")
+			}
+			return nil, errHandler
+		})
+	if verdict != store.NotCommitted || !errors.Is(err, errHandler) {
+		t.Errorf("the next Atomic = %v, %v", verdict, err)
+	}
+}
+
+// Commit and Rollback are refused, and the transaction goes on.
+func TestHandlerCallsCommit(t *testing.T) {
+	t.Parallel()
+	pool := connect(t, database(t))
+	s := newStore(t, pool, postgres.Options{})
+	last := create("key", store.Succeeded, 1)
+	verdict, err := s.Atomic(t.Context(), last.To.ID, true,
+		func(ctx context.Context, tx pgx.Tx, _ store.Standing) (*store.Change, error) {
+			defer func() { _ = tx.Rollback(ctx) }() // as many do by habit
+			if err := tx.Commit(ctx); !errors.Is(err, postgres.ErrEnded) {
+				t.Errorf("Commit = %v, want ErrEnded", err)
+			}
+			if err := tx.Rollback(ctx); !errors.Is(err, postgres.ErrEnded) {
+				t.Errorf("Rollback = %v, want ErrEnded", err)
+			}
+			return &last, effect(ctx, tx, "key")
+		})
+	if verdict != store.Committed || err != nil {
+		t.Errorf("Atomic = %v, %v, want Committed", verdict, err)
+	}
+	if n := effects(t, pool, "key"); n != 1 || stands(t, s, last) != last.To.Token {
+		t.Errorf("%d effects and %+v, want both", n, stands(t, s, last))
+	}
+}
+
+// An error that aborted the transaction is told, also when the handler does not
+// tell it, however it was met; and then nothing is committed.
+func TestHandlerPassesOverAnError(t *testing.T) {
+	t.Parallel()
+	pool := connect(t, database(t))
+	s := newStore(t, pool, postgres.Options{})
+	for name, fail := range map[string]func(ctx context.Context, tx pgx.Tx){
+		"Exec":     func(ctx context.Context, tx pgx.Tx) { _, _ = tx.Exec(ctx, `SELECT 1 / 0`) },
+		"QueryRow": func(ctx context.Context, tx pgx.Tx) { _ = tx.QueryRow(ctx, `SELECT 1 / 0`).Scan(new(int)) },
+		"Query": func(ctx context.Context, tx pgx.Tx) {
+			if rows, err := tx.Query(ctx, `SELECT 1 / n FROM generate_series(-2, 2) n`); err == nil {
+				for rows.Next() {
+					continue
+				}
+			}
+		},
+		"Query closed": func(ctx context.Context, tx pgx.Tx) {
+			if rows, err := tx.Query(ctx, `SELECT 1 / n FROM generate_series(-2, 2) n`); err == nil {
+				rows.Close()
+			}
+		},
+		"Prepare":  func(ctx context.Context, tx pgx.Tx) { _, _ = tx.Prepare(ctx, "", `SELECT no_such`) },
+		"CopyFrom": copyTwice,
+		"SendBatch": func(ctx context.Context, tx pgx.Tx) {
+			var b pgx.Batch
+			b.Queue(`SELECT 1 / 0`)
+			_ = tx.SendBatch(ctx, &b).Close()
+		},
+		"SendBatch, Exec": func(ctx context.Context, tx pgx.Tx) {
+			var b pgx.Batch
+			b.Queue(`SELECT 1 / 0`)
+			results := tx.SendBatch(ctx, &b)
+			_, _ = results.Exec()
+			_ = results.Close()
+		},
+		"Begin": func(ctx context.Context, tx pgx.Tx) {
+			if inner, err := tx.Begin(ctx); err == nil {
+				_, _ = inner.Exec(ctx, `SELECT 1 / 0`)
+			}
+		},
+		"and goes on": func(ctx context.Context, tx pgx.Tx) {
+			_, _ = tx.Exec(ctx, `SELECT 1 / 0`)
+			_, _ = tx.Exec(ctx, `SELECT 1`) // says only that the transaction is aborted
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			last := create(name, store.Succeeded, 1)
+			verdict, err := s.Atomic(t.Context(), last.To.ID, true,
+				func(ctx context.Context, tx pgx.Tx, _ store.Standing) (*store.Change, error) {
+					err := effect(ctx, tx, "key")
+					fail(ctx, tx)
+					return &last, err
+				})
+			cause, told := errors.AsType[*pgconn.PgError](err)
+			if verdict != store.NotCommitted || !told || !slices.Contains([]string{"22012", "23502", "42703"}, cause.Code) {
+				t.Errorf("Atomic = %v, %v, want NotCommitted and what was passed over", verdict, err)
+			}
+			if n := effects(t, pool, "key"); n != 0 {
+				t.Errorf("%d effects, want none", n)
+			}
+			mustBeFree(t, s, last)
+		})
+	}
+}
+
+func copyTwice(ctx context.Context, tx pgx.Tx) {
+	_, _ = tx.CopyFrom(ctx, pgx.Identifier{"effects"}, []string{"key"}, pgx.CopyFromRows([][]any{{"key"}, {nil}}))
+}
+
+// What a handler undoes by going back to a savepoint is its own affair.
+func TestHandlerGoesBackToASavepoint(t *testing.T) {
+	t.Parallel()
+	pool := connect(t, database(t))
+	s := newStore(t, pool, postgres.Options{})
+	last := create("key", store.Succeeded, 1)
+	verdict, err := s.Atomic(t.Context(), last.To.ID, true,
+		func(ctx context.Context, tx pgx.Tx, _ store.Standing) (*store.Change, error) {
+			inner, err := tx.Begin(ctx)
+			if err != nil {
+				return nil, err
+			}
+			err = effect(ctx, inner, "key")
+			_, _ = inner.Exec(ctx, `SELECT 1 / 0`)
+			err = errors.Join(err, inner.Rollback(ctx), pgx.BeginFunc(ctx, tx, func(inner pgx.Tx) error { return effect(ctx, inner, "key") }))
+			return &last, err
+		})
+	if verdict != store.Committed || err != nil {
+		t.Errorf("Atomic = %v, %v, want Committed", verdict, err)
+	}
+	if n := effects(t, pool, "key"); n != 1 || stands(t, s, last) != last.To.Token {
+		t.Errorf("%d effects and %+v, want both", n, stands(t, s, last))
+	}
+}
+
+// Large objects work within the transaction.
+func TestHandlerUsesLargeObjects(t *testing.T) {
+	t.Parallel()
+	pool := connect(t, database(t))
+	s := newStore(t, pool, postgres.Options{})
+	last := create("key", store.Succeeded, 1)
+	verdict, err := s.Atomic(t.Context(), last.To.ID, true,
+		func(ctx context.Context, tx pgx.Tx, _ store.Standing) (*store.Change, error) {
+			objects := tx.LargeObjects()
+			oid, err := objects.Create(ctx, 0)
+			if err != nil {
+				return nil, err
+			}
+			object, err := objects.Open(ctx, oid, pgx.LargeObjectModeWrite)
+			if err != nil {
+				return nil, err
+			}
+			_, err = object.Write([]byte("large"))
+			return &last, errors.Join(err, object.Close())
+		})
+	if verdict != store.Committed || err != nil {
+		t.Errorf("Atomic = %v, %v, want Committed", verdict, err)
+	}
+	if n := one[int](t, pool, `SELECT count(*) FROM pg_largeobject_metadata`); n != 1 {
+		t.Errorf("%d large objects, want 1", n)
+	}
+}
+
+// A result that the handler left open keeps its part from being ended.
+func TestHandlerLeavesAResultOpen(t *testing.T) {
+	t.Parallel()
+	pool := connect(t, database(t))
+	s := newStore(t, pool, postgres.Options{})
+	last := create("key", store.Succeeded, 1)
+	verdict, err := s.Atomic(t.Context(), last.To.ID, true,
+		func(ctx context.Context, tx pgx.Tx, _ store.Standing) (*store.Change, error) {
+			rows, err := tx.Query(ctx, `INSERT INTO effects SELECT 'key' FROM generate_series(1, 9) RETURNING key`)
+			if err == nil && !rows.Next() {
+				t.Error("no row")
+			}
+			return &last, err
+		})
+	if verdict != store.NotCommitted || err == nil || errors.Is(err, postgres.ErrEnded) {
+		t.Errorf("Atomic = %v, %v, want NotCommitted and an error that is not ErrEnded", verdict, err)
+	}
+	if n := effects(t, pool, "key"); n != 0 {
+		t.Errorf("%d effects, want none", n)
+	}
+	mustForce(t, s, last)
+}
