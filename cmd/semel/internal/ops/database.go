@@ -34,8 +34,10 @@ const (
 func open(ctx context.Context, name string, e existence) (*database, error) {
 	scheme, rest, _ := strings.Cut(name, ":")
 	switch {
-	case scheme == "sqlite":
+	case scheme == "sqlite" && rest != "":
 		return openSQLite(ctx, rest, e)
+	case scheme == "postgres", scheme == "postgresql":
+		return openPostgres(ctx, name)
 	default:
 		// The rest may hold a password.
 		return nil, exit.Usagef("--%s must be sqlite:PATH or postgres://…", flagDB)

@@ -6,11 +6,13 @@ import (
 	"context"
 	"errors"
 	"os"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/cmd/semel/internal/exit"
+	"github.com/semelgo/semel/store/postgres"
 	"github.com/semelgo/semel/store/sqlite"
 )
 
@@ -82,11 +84,17 @@ func coded(err error) error {
 	if _, refused := errors.AsType[*semel.FieldError](err); refused || errors.Is(err, context.Canceled) {
 		code = exit.Failed
 	}
-	if errors.Is(err, sqlite.ErrNoSchema) {
+	if errors.Is(err, sqlite.ErrNoSchema) || errors.Is(err, postgres.ErrNoSchema) {
 		return noTables()
 	}
-	return &exit.Error{Code: code, Err: err}
+	return &exit.Error{Code: code, Err: oneLine{err}}
 }
+
+// oneLine is an error that is told on one line, however many others it joins.
+type oneLine struct{ err error }
+
+func (e oneLine) Error() string { return strings.Join(strings.Fields(e.err.Error()), " ") }
+func (e oneLine) Unwrap() error { return e.err }
 
 func noTables() error {
 	return &exit.Error{Code: exit.Failed, Err: errors.New("the database has no tables of Semel; semel migrate makes them")}

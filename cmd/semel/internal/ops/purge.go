@@ -87,7 +87,7 @@ func dryPurge(ctx context.Context, c *cobra.Command, db *database, limit int64) 
 	for _, n := range v.Counts {
 		fmt.Fprintf(c.OutOrStdout(), "%8d  %-9s  %s\n", n.Records, n.State, safe(n.Operation))
 	}
-	fmt.Fprintf(c.OutOrStdout(), "%d records would go\n", v.Records)
+	fmt.Fprintf(c.OutOrStdout(), "records that would go: %d\n", v.Records)
 	return nil
 }
 
@@ -100,7 +100,7 @@ func purge(ctx context.Context, c *cobra.Command, db *database, limit int) error
 	if terminal.WantsJSON(c) {
 		return terminal.WriteJSON(c, purgedView{Records: int64(gone)})
 	}
-	fmt.Fprintf(c.OutOrStdout(), "%d records are gone\n", gone)
+	fmt.Fprintf(c.OutOrStdout(), "records gone: %d\n", gone)
 	return nil
 }
 
@@ -123,7 +123,7 @@ func remove(ctx context.Context, s store.Store, limit int, progress io.Writer) (
 		}
 		if gone-told >= purgeTold {
 			told = gone
-			fmt.Fprintf(progress, "semel: %d records are gone, going on\n", gone)
+			fmt.Fprintf(progress, "semel: records gone: %d, going on\n", gone)
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package ops
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -93,7 +94,7 @@ func (r *resolution) wish(c *cobra.Command, args []string) (w semel.Resolution, 
 		return w, err
 	}
 	if r.code != "" || r.message != "" {
-		w.Failure = &semel.Failure{Code: r.code, Message: r.message}
+		w.Failure = &semel.Failure{Code: r.code, Message: cmp.Or(r.message, "resolved as failed")}
 	}
 	if r.result != "" {
 		w.Result, err = r.readResult(c.InOrStdin())

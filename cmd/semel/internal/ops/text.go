@@ -96,7 +96,10 @@ func (v *outcomeView) line() string {
 		if len(v.Details) > 0 {
 			text += ", details " + safe(string(v.Details))
 		}
-		return text + ": " + safe(v.Message)
+		if v.Message != "" {
+			text += ": " + safe(v.Message)
+		}
+		return text
 	case kindUnavailable:
 		return "the result cannot be given: " + safe(v.Reason)
 	case kindNone:

@@ -1,0 +1,121 @@
+package ops_test
+
+import (
+	"database/sql"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/semelgo/semel/cmd/semel/internal/exit"
+	"github.com/semelgo/semel/internal/realtest"
+)
+
+// asking are the commands that need a database which is there.
+func asking() [][]string {
+	id := strings.Repeat("0", 32)
+	return [][]string{
+		{"ls"}, {"stats"}, {"purge"}, {"purge", "--dry-run"}, {"show", id},
+		{"resolve", id, "--to", "failed", "--reason", "r"},
+	}
+}
+
+// TestNoDatabaseIsMadeByMistake: a name that was mistyped makes no file, and a
+// database of somebody else stays as it was.
+func TestNoDatabaseIsMadeByMistake(t *testing.T) {
+	t.Parallel()
+	none := filepath.Join(t.TempDir(), "none.db")
+	foreign := filepath.Join(t.TempDir(), "foreign.db")
+	db, err := sql.Open("sqlite", foreign)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := db.ExecContext(t.Context(), `CREATE TABLE mine (x)`); err != nil {
+		t.Fatal(err)
+	}
+	db.Close()
+	before := read(t, foreign)
+	empty, text := writeFile(t, ""), writeFile(t, "this is a letter, not a database")
+	for _, args := range asking() {
+		on := func(db string) told { return run(t, append(args, "--db", db)...) }
+		on("sqlite:"+none).want(t, exit.Usage, "there is no database")
+		on("sqlite:"+foreign).want(t, exit.Failed, "semel migrate")
+		on("sqlite:"+empty).want(t, exit.Failed, "semel migrate")
+		on("sqlite:"+text).want(t, exit.Usage, "not a SQLite database")
+		on("sqlite:"+t.TempDir()).want(t, exit.Usage, "directory")
+		on("sqlite:").want(t, exit.Usage, "--db must be")
+		on("mysql://u:s3cret@h/d").want(t, exit.Usage, "--db must be")
+	}
+	if _, err := os.Stat(none); err == nil {
+		t.Error("a database was made")
+	}
+	if now := read(t, foreign); now != before {
+		t.Error("a database of somebody else was changed")
+	}
+	if files, err := os.ReadDir(filepath.Dir(foreign)); err != nil || len(files) != 1 {
+		t.Errorf("beside it are %v, %v, want nothing", files, err)
+	}
+	if read(t, empty) != "" {
+		t.Error("an empty file was made a database")
+	}
+}
+
+func read(t *testing.T, path string) string {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// TestMigrateWhereItCannot names the flag.
+func TestMigrateWhereItCannot(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string]string{
+		"sqlite:" + filepath.Join(t.TempDir(), "none", "x.db"): "no such file",
+		"sqlite::memory:":                    "--db",
+		"sqlite:" + writeFile(t, "a letter"): "not a SQLite database",
+		"postgres://u:s3cret@h:99999999/d":   "--db",
+	} {
+		got := run(t, "migrate", "--db", name)
+		got.want(t, exit.Usage, want)
+		if strings.Contains(got.errs, "s3cret") {
+			t.Errorf("migrate --db %s tells the password: %q", name, got.errs)
+		}
+	}
+	run(t, "migrate").want(t, exit.Usage, "--db is required")
+}
+
+// TestPostgresThatIsNotThere: nothing is known, which is not the same as no.
+func TestPostgresThatIsNotThere(t *testing.T) {
+	t.Parallel()
+	bare := realtest.Postgres(t).Database(t)
+	for _, args := range append(asking(), []string{"migrate"}) {
+		got := run(t, append(args, "--db", "postgres://u:s3cret@127.0.0.1:1/d")...)
+		got.want(t, exit.Unavailable, "connect")
+		if strings.Contains(got.errs, "s3cret") {
+			t.Errorf("semel %v tells the password: %q", args, got.errs)
+		}
+		if args[0] != "migrate" {
+			run(t, append(args, "--db", bare)...).want(t, exit.Failed, "semel migrate")
+		}
+	}
+	if out := must(t, "migrate", "--db", bare); !strings.HasPrefix(out, "postgres://") || strings.Contains(out, "@") {
+		t.Errorf("migrate wrote %q, want the database's name without who connects", out)
+	}
+	must(t, "stats", "--db", bare)
+}
+
+// TestTheEnvironmentNamesTheDatabase, and help does not tell what it says.
+func TestTheEnvironmentNamesTheDatabase(t *testing.T) {
+	s := newSite(t)
+	t.Setenv("SEMEL_DB", s.db)
+	must(t, "stats")
+	run(t, "stats", "--db", s.db+".none").want(t, exit.Usage, "there is no database")
+	if help := must(t, "stats", "--help"); strings.Contains(help, s.db) {
+		t.Errorf("help tells $SEMEL_DB:\n%s", help)
+	}
+	t.Setenv("USER", "")
+	s.on(t, "resolve", s.doubt(t, callOf("k")), "--to", "failed", "--reason", "r").want(t, exit.Usage, "--actor is required")
+}

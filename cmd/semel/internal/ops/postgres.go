@@ -1,0 +1,49 @@
+package ops
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/semelgo/semel/cmd/semel/internal/exit"
+	"github.com/semelgo/semel/migrate"
+	"github.com/semelgo/semel/store/postgres"
+)
+
+// connectBound is how long a server may take to answer for the first time.
+const connectBound = 10 * time.Second
+
+// openPostgres connects to the server that address names.
+func openPostgres(ctx context.Context, address string) (*database, error) {
+	config, err := pgxpool.ParseConfig(address)
+	if err != nil {
+		return nil, exit.Usagef("--%s: %w", flagDB, oneLine{err}) // it shows no password
+	}
+	to := config.ConnConfig
+	if to.RuntimeParams["application_name"] == "" {
+		to.RuntimeParams["application_name"] = "semel"
+	}
+	pool, err := pgxpool.NewWithConfig(ctx, config)
+	if err != nil {
+		return nil, coded(err)
+	}
+	reached, cancel := context.WithTimeout(ctx, connectBound)
+	defer cancel()
+	if err := pool.Ping(reached); err != nil {
+		pool.Close()
+		return nil, coded(err)
+	}
+	s, err := postgres.New(pool, postgres.Options{})
+	if err != nil {
+		pool.Close()
+		return nil, err
+	}
+	return &database{
+		name:    fmt.Sprintf("postgres://%s:%d/%s", to.Host, to.Port, to.Database),
+		records: s, engine: engineOver(s),
+		migrate: func(ctx context.Context) error { return migrate.Postgres(ctx, pool) },
+		close:   pool.Close,
+	}, nil
+}

@@ -1,0 +1,175 @@
+package ops_test
+
+import (
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/cmd/semel/internal/exit"
+	"github.com/semelgo/semel/store"
+)
+
+// TestADoubtIsSettled: a program leaves a doubt, a person settles it, and whoever
+// asks again is told accordingly. Who and why is kept.
+func TestADoubtIsSettled(t *testing.T) {
+	t.Parallel()
+	result := writeFile(t, `"charged"`)
+	everySite(t, func(t *testing.T, s *site) {
+		tests := map[string]struct {
+			args  []string
+			state store.State
+			check func(v string, replayed bool, err error) bool
+		}{
+			"it happened": {
+				[]string{"--to", "succeeded", "--result", result}, store.Succeeded,
+				func(v string, replayed bool, err error) bool { return v == "charged" && replayed && err == nil },
+			},
+			"it happened, somehow": {
+				[]string{"--to", "Succeeded"}, store.Succeeded,
+				func(_ string, _ bool, err error) bool { return errors.Is(err, semel.ErrResultUnavailable) },
+			},
+			"it did not": {
+				[]string{"--to", "failed", "--failure-code", "no_funds", "--failure-message", "not enough money"}, store.Failed,
+				func(_ string, _ bool, err error) bool {
+					f, ok := errors.AsType[*semel.Failure](err)
+					return ok && f.Code == "no_funds" && f.Message == "not enough money"
+				},
+			},
+			"it did not, and may": {
+				[]string{"--to", "pending"}, store.Pending,
+				func(v string, replayed bool, err error) bool { return v == "again" && !replayed && err == nil },
+			},
+		}
+		for name, tt := range tests {
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				call := callOf(name)
+				id := s.doubt(t, call)
+				out := s.must(t, append([]string{"resolve", id, "--reason", " asked the bank ", "--actor", "eve"}, tt.args...)...)
+				if want := id + " is " + tt.state.String() + " now\n"; out != want || s.state(t, call) != tt.state {
+					t.Errorf("resolve wrote %q and %v stands, want %q", out, s.state(t, call), want)
+				}
+				s.wantNote(t, call, "eve", "asked the bank", tt.state)
+				v, replayed, err := s.do(t, call, "again", nil)
+				if !tt.check(v, replayed, err) {
+					t.Errorf("asked again: %q, replayed %v, %v", v, replayed, err)
+				}
+			})
+		}
+	})
+}
+
+// wantNote checks the one note about call, as the store and as show tell it.
+func (s *site) wantNote(t *testing.T, call semel.Call, actor, reason string, to store.State) {
+	t.Helper()
+	notes, err := s.engine.Notes(t.Context(), call.ID())
+	if err != nil || len(notes) != 1 || notes[0].Actor != actor || notes[0].Reason != reason || notes[0].To.State != to {
+		t.Errorf("Notes = %+v, %v, want one of %s: %s", notes, err, actor, reason)
+	}
+	var shown struct {
+		Notes []struct{ Actor, Reason, From, To string }
+	}
+	out := s.must(t, "show", call.ID().String(), "--json")
+	if err := json.Unmarshal([]byte(out), &shown); err != nil {
+		t.Fatalf("show --json: %v", err)
+	}
+	want := []struct{ Actor, Reason, From, To string }{{actor, reason, "InDoubt", to.String()}}
+	if diff := cmp.Diff(want, shown.Notes); diff != "" {
+		t.Errorf("notes shown (-want +got):\n%s", diff)
+	}
+}
+
+// TestResolveByWhatTheCallerSent: the ID is not needed by one who has the key,
+// and the actor is who runs the program.
+func TestResolveByWhatTheCallerSent(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	shared := charge.Call(semel.Shared(), "k", "in")
+	s.doubt(t, shared)
+	s.must(t, "resolve", "--operation", "charge", "--shared", "--key", "k", "--to", "pending", "--reason", "looked")
+	s.wantNote(t, shared, "ann", "looked", store.Pending)
+
+	call := callOf("k")
+	s.doubt(t, call)
+	s.must(t, "resolve", "--operation", "charge", "--scope", "tenant-s3cret", "--scope", "user-s3cret",
+		"--key", "k-s3cret", "--to", "failed", "--reason", "looked")
+	s.wantNote(t, call, "ann", "looked", store.Failed)
+}
+
+// TestResolveWithBytes stores them as they are, from the standard input.
+func TestResolveWithBytes(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	call := callOf("raw")
+	id := s.doubt(t, call)
+	got := runWith(t, "\x00\xff", "resolve", id, "--to", "succeeded", "--result", "-", "--raw", "--reason", "looked", "--db", s.db)
+	if got.code != exit.OK {
+		t.Fatalf("resolve: code %d, %q", got.code, got.errs)
+	}
+	_, out, err := semel.Begin(t.Context(), s.engine, call)
+	var raw semel.Raw
+	if err != nil || out.Decode(&raw) != nil || string(raw) != "\x00\xff" {
+		t.Errorf("Begin = %v, %v: %q is stored, want the bytes", out, err, raw)
+	}
+}
+
+// TestResolveIsRefused where nothing is in doubt, and changes nothing.
+func TestResolveIsRefused(t *testing.T) {
+	t.Parallel()
+	everySite(t, func(t *testing.T, s *site) {
+		call := callOf("done")
+		if _, _, err := s.do(t, call, "v", nil); err != nil {
+			t.Fatal(err)
+		}
+		id := call.ID().String()
+		s.on(t, "resolve", id, "--to", "failed", "--reason", "r").want(t, exit.Refused, "is Succeeded, not InDoubt")
+		if v, replayed, err := s.do(t, call, "", nil); v != "v" || !replayed || err != nil {
+			t.Errorf("asked again: %q, %v, %v, want the result that stood", v, replayed, err)
+		}
+		s.on(t, "resolve", strings.Repeat("0", 32), "--to", "failed", "--reason", "r").want(t, exit.NotFound, "there is no record")
+	})
+}
+
+// TestResolveWithWrongFlags is refused before the database is asked, and names
+// the flag.
+func TestResolveWithWrongFlags(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	call := callOf("k")
+	id := s.doubt(t, call)
+	notJSON, large := writeFile(t, "{"), writeFile(t, `"`+strings.Repeat("<", 1<<20/6+1)+`"`)
+	good := []string{"--to", "succeeded", "--reason", "r"}
+	tests := map[string][]string{
+		"--to is required":         {id, "--reason", "r"},
+		`--to "done" is none of`:   {id, "--to", "done", "--reason", "r"},
+		`--to "indoubt" is none`:   {id, "--to", "indoubt", "--reason", "r"},
+		"--reason is required":     {id, "--to", "failed", "--reason", " "},
+		"--result goes with":       {id, "--to", "failed", "--reason", "r", "--result", notJSON},
+		"--result is not JSON":     append([]string{id, "--result", notJSON}, good...),
+		"--result: open":           append([]string{id, "--result", notJSON + ".none"}, good...),
+		"the store keeps less":     append([]string{id, "--result", large}, good...),
+		"--raw goes with":          append([]string{id, "--raw"}, good...),
+		"--failure-code and":       append([]string{id, "--failure-code", "c"}, good...),
+		"--retention must be more": append([]string{id, "--retention", "0"}, good...),
+		"--retention must be long": append([]string{id, "--retention", "1ms"}, good...),
+		"no record's ID":           append([]string{id[1:]}, good...),
+		"not both":                 append([]string{id, "--key", "k"}, good...),
+		"give the record's ID":     good,
+		"--key is required":        append([]string{"--operation", "charge"}, good...),
+		"--operation is required":  append([]string{"--key", "k"}, good...),
+		"--scope is required":      append([]string{"--operation", "charge", "--key", "k"}, good...),
+		"--scope must not be":      append([]string{"--operation", "charge", "--key", "k", "--scope", ""}, good...),
+		"--scope or --shared":      append([]string{"--operation", "charge", "--key", "k", "--scope", "s", "--shared"}, good...),
+		"accepts at most 1 arg":    append([]string{id, id}, good...),
+	}
+	for want, args := range tests {
+		s.on(t, append([]string{"resolve"}, args...)...).want(t, exit.Usage, want)
+	}
+	if now := s.state(t, call); now != store.InDoubt {
+		t.Errorf("%v stands, want InDoubt", now)
+	}
+}

@@ -1,0 +1,196 @@
+package ops_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/cmd/semel/internal/command"
+	"github.com/semelgo/semel/cmd/semel/internal/exit"
+	"github.com/semelgo/semel/internal/realtest"
+	"github.com/semelgo/semel/store"
+	"github.com/semelgo/semel/store/postgres"
+	"github.com/semelgo/semel/store/sqlite"
+)
+
+func TestMain(m *testing.M) {
+	// What the machine says must not decide what the tests show.
+	_ = os.Unsetenv("SEMEL_DB")
+	_ = os.Setenv("USER", "ann")
+	os.Exit(m.Run())
+}
+
+// told is what the program told.
+type told struct {
+	args []string
+	code int
+	out  string
+	errs string
+}
+
+// run runs the program in this process, with stdin.
+func runWith(t *testing.T, stdin string, args ...string) told {
+	t.Helper()
+	var out, errs bytes.Buffer
+	code := command.Main(t.Context(), args, strings.NewReader(stdin), &out, &errs)
+	return told{args, code, out.String(), errs.String()}
+}
+
+func run(t *testing.T, args ...string) told {
+	t.Helper()
+	return runWith(t, "", args...)
+}
+
+// must runs the program, which must say that all is well.
+func must(t *testing.T, args ...string) string {
+	t.Helper()
+	got := run(t, args...)
+	if got.code != exit.OK || got.errs != "" {
+		t.Fatalf("semel %v: code %d, told %q", args, got.code, got.errs)
+	}
+	return got.out
+}
+
+// want checks the code, and that the error is one line that has text in it.
+func (got told) want(t *testing.T, code int, text string) {
+	t.Helper()
+	lines := strings.Split(strings.TrimSuffix(got.errs, "\n"), "\n")
+	if code == exit.Usage && len(lines) == 2 {
+		lines = lines[:1] // the other one says where help is
+	}
+	if got.code != code || len(lines) != 1 || !strings.HasPrefix(lines[0], "semel: ") || !strings.Contains(lines[0], text) {
+		t.Errorf("semel %v: code %d, told %q; want code %d and one line with %q", got.args, got.code, got.errs, code, text)
+	}
+}
+
+// site is a database with a program that uses it.
+type site struct {
+	db     string // as --db takes it
+	engine *semel.Core
+	store  store.Store
+}
+
+// newSite makes a SQLite database and an engine over it.
+func newSite(t *testing.T) *site {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "semel.db")
+	s := &site{db: "sqlite:" + path}
+	must(t, "migrate", "--db", s.db)
+	db, err := sqlite.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { db.Close() })
+	records := sqlite.New(db)
+	s.store = records
+	s.engine = engineOver(t, records, semel.Options{})
+	return s
+}
+
+// newPostgresSite makes a PostgreSQL database and an engine over it.
+func newPostgresSite(t *testing.T) *site {
+	t.Helper()
+	s := &site{db: realtest.Postgres(t).Database(t)}
+	must(t, "migrate", "--db", s.db)
+	pool, err := pgxpool.New(t.Context(), s.db)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(pool.Close)
+	records, err := postgres.New(pool, postgres.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.store = records
+	s.engine = engineOver(t, records, semel.Options{})
+	return s
+}
+
+// everySite runs test on a site of each kind of database.
+func everySite(t *testing.T, test func(t *testing.T, s *site)) {
+	t.Helper()
+	t.Run("sqlite", func(t *testing.T) { t.Parallel(); test(t, newSite(t)) })
+	t.Run("postgres", func(t *testing.T) { t.Parallel(); test(t, newPostgresSite(t)) })
+}
+
+func engineOver[Tx any](t *testing.T, s store.TxStore[Tx], o semel.Options) *semel.Core {
+	t.Helper()
+	e, err := semel.New(s, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		ended, cancel := context.WithCancel(context.Background())
+		cancel() // of what is still to be recorded some tests leave something
+		_ = e.Close(ended)
+	})
+	return e.Core
+}
+
+// on runs the program on the site's database.
+func (s *site) on(t *testing.T, args ...string) told {
+	t.Helper()
+	return run(t, append(args, "--db", s.db)...)
+}
+
+// must runs the program on the site's database; it must say that all is well.
+func (s *site) must(t *testing.T, args ...string) string {
+	t.Helper()
+	return must(t, append(args, "--db", s.db)...)
+}
+
+var (
+	errDown = errors.New("the bank is down")
+
+	charge  = semel.Define("charge", semel.OperationOptions[string]{})
+	payout  = semel.Define("payout", semel.OperationOptions[string]{})
+	nothing = func(context.Context) (string, error) { return "", errors.New("it ran") }
+)
+
+// someone is a scope whose parts nobody must see.
+func someone() semel.Scope { return semel.ScopeOf("tenant-s3cret", "user-s3cret") }
+
+// callOf asks for a charge with a key that nobody must see.
+func callOf(key string) semel.Call { return charge.Call(someone(), key+"-s3cret", "input-s3cret") }
+
+// do asks for c with a function that returns v and err.
+func (s *site) do(t *testing.T, c semel.Call, v string, err error) (string, bool, error) {
+	t.Helper()
+	return semel.Do(t.Context(), s.engine, c, func(context.Context) (string, error) { return v, err })
+}
+
+// doubt leaves c in doubt: its function cannot say whether the effect happened.
+func (s *site) doubt(t *testing.T, c semel.Call) string {
+	t.Helper()
+	if _, _, err := s.do(t, c, "", errDown); !errors.Is(err, semel.ErrOutcomeUnknown) {
+		t.Fatalf("Do = %v, want ErrOutcomeUnknown", err)
+	}
+	return c.ID().String()
+}
+
+// state is what stands for c.
+func (s *site) state(t *testing.T, c semel.Call) store.State {
+	t.Helper()
+	answers, err := s.store.Get(t.Context(), []store.ID{c.ID()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return answers[0].Token.State
+}
+
+// writeFile writes a file of the test.
+func writeFile(t *testing.T, text string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}

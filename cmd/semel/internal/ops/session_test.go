@@ -1,0 +1,181 @@
+package ops_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/store"
+)
+
+var update = flag.Bool("update", false, "write testdata/*.golden anew")
+
+// population leaves a record of every kind that can be told apart.
+func (s *site) population(t *testing.T) {
+	t.Helper()
+	s.doubt(t, callOf("doubt"))
+	must := func(err error) {
+		if t.Helper(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	_, _, err := s.do(t, callOf("done"), "result-s3cret", nil)
+	must(err)
+	_, _, err = semel.Do(t.Context(), s.engine, callOf("raw"), func(context.Context) (semel.Raw, error) {
+		return semel.Raw("\x1b[2Jresult-s3cret\xff"), nil
+	})
+	must(err)
+	_, _, err = semel.Do(t.Context(), s.engine, callOf("streamed"), func(context.Context) (any, error) {
+		return semel.Tombstone("the response was streamed"), nil
+	})
+	must(err)
+	failure := &semel.Failure{Code: "no_funds", Message: "not enough money\x1b[2J", Details: json.RawMessage(`{"in":"result-s3cret"}`)}
+	if _, _, err := s.do(t, callOf("failed"), "", semel.Final(failure)); !errors.Is(err, failure) && err == nil {
+		t.Fatal("the failure was not kept")
+	}
+	if _, _, err := s.do(t, callOf("released"), "", semel.NotCommitted(errDown)); err == nil {
+		t.Fatal("the refusal was not told")
+	}
+	s.put(t, store.Record{Token: token(store.Pending, 0), Key: "queued-s3cret", Input: []byte(`"input-s3cret"`), Due: time.Hour})
+	s.put(t, store.Record{Token: token(store.InProgress, 2), Key: "leaked-s3cret\xff", Due: -time.Hour, Tainted: true})
+	s.put(t, store.Record{Token: token(store.Succeeded, 1), Key: "old-s3cret", Outcome: []byte(`j1`), Expire: -time.Hour})
+	s.put(t, store.Record{Token: token(store.Failed, 1), Key: "worn-s3cret", Scope: semel.Shared().Bytes(), Expire: -time.Hour})
+}
+
+func token(s store.State, attempt uint32) store.Token {
+	return store.Token{State: s, Attempt: attempt, Owner: 0xabc}
+}
+
+// put keeps r as a record of payout.
+func (s *site) put(t *testing.T, r store.Record) {
+	t.Helper()
+	r.Operation = payout.Name()
+	if r.Scope == "" {
+		r.Scope = someone().Bytes()
+	}
+	r.Fingerprint = []byte("fingerprint-s3cret")
+	r.ID = store.NewID(r.Operation, r.Scope, r.Key)
+	change := store.Change{To: r}
+	answers, err := s.store.Swap(t.Context(), []store.Change{change})
+	if err != nil || !answers[0].InForce(change) {
+		t.Fatalf("Swap = %+v, %v", answers, err)
+	}
+}
+
+// session is what a person on call might type, and the golden file what the
+// program answers.
+func session(t *testing.T) [][]string {
+	t.Helper()
+	queued := store.NewID("payout", someone().Bytes(), "queued-s3cret").String()
+	leaked := store.NewID("payout", someone().Bytes(), "leaked-s3cret\xff").String()
+	show := func(id string) [][]string { return [][]string{{"show", id}, {"show", id, "--reveal", "--json"}} }
+	id := func(key string) string { return callOf(key).ID().String() }
+	all := [][]string{
+		{"migrate"},
+		{"migrate", "--json"},
+		{"stats"},
+		{"stats", "--json"},
+		{"ls"},
+		{"ls", "--json"},
+		{"ls", "--reveal"},
+		{"ls", "--reveal", "--json"},
+		{"ls", "--state", "in-doubt"},
+		{"ls", "--state", "succeeded", "--operation", "payout"},
+		{"ls", "--overdue"},
+		{"ls", "--older-than", "1h"},
+		{"ls", "--limit", "2"},
+		{"resolve", id("doubt"), "--to", "failed", "--failure-code", "lost", "--reason", "the bank has no such charge"},
+		{"resolve", id("doubt"), "--to", "pending", "--reason", "the bank has no such charge"},
+		{"purge", "--dry-run"},
+		{"purge", "--dry-run", "--json"},
+		{"purge", "--dry-run", "--limit", "1"},
+		{"purge", "--limit", "1"},
+		{"purge", "--json"},
+		{"show", id("failed"), "--json"},
+		{"show", id("failed"), "--reveal"},
+	}
+	for _, key := range []string{"doubt", "done", "raw", "streamed", "failed", "released"} {
+		all = append(all, show(id(key))...)
+	}
+	return append(append(all, show(queued)...), show(leaked)...)
+}
+
+// TestSession compares all that the commands write with the golden file, for
+// people and for programs.
+func TestSession(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.population(t)
+	var b strings.Builder
+	for _, args := range session(t) {
+		got := s.on(t, args...)
+		fmt.Fprintf(&b, "$ semel %s\n%s%s", strings.Join(args, " "), got.out, got.errs)
+		if got.code != 0 {
+			fmt.Fprintf(&b, "exit code %d\n", got.code)
+		}
+		b.WriteString("\n")
+	}
+	golden(t, "session", strings.ReplaceAll(b.String(), s.db, "sqlite:PATH"))
+}
+
+// golden compares text, apart from times, with a file of testdata.
+func golden(t *testing.T, name, text string) {
+	t.Helper()
+	for _, r := range []struct{ was, is string }{
+		{`_seconds": ?-?[0-9.e-]+`, `_seconds": T`},
+		{`\b(\d+s|\d+m\d+s|\d+h\d+m|\d+d\d+h)\b`, "T"},
+		{`owner [0-9a-f]+`, "owner O"},
+		{`"owner": "[0-9a-f]+"`, `"owner": "O"`},
+		{`(\S)  +`, "$1  "}, // columns are as wide as what is in them
+	} {
+		text = regexp.MustCompile(r.was).ReplaceAllString(text, r.is)
+	}
+	file := filepath.Join("testdata", name+".golden")
+	if *update {
+		if err := os.WriteFile(file, []byte(text), 0o644); err != nil { //nolint:gosec // it is a file of the repository
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), text); diff != "" {
+		t.Errorf("what was written (-%s +now):\n%s", file, diff)
+	}
+}
+
+// TestNothingOfTheCallersIsShown unless it is asked for, and nothing that could
+// move a terminal's cursor ever.
+func TestNothingOfTheCallersIsShown(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.population(t)
+	revealed := 0
+	for _, args := range session(t) {
+		got := s.on(t, args...)
+		shown := strings.Count(got.out+got.errs, "s3cret")
+		if reveal := strings.Contains(strings.Join(args, " "), "--reveal"); !reveal && shown > 0 {
+			t.Errorf("semel %v shows secrets:\n%s%s", args, got.out, got.errs)
+		} else if reveal {
+			revealed += shown
+		}
+		if strings.ContainsAny(got.out+got.errs, "\x1b\xff\x00") {
+			t.Errorf("semel %v writes what a terminal obeys: %q", args, got.out)
+		}
+	}
+	if revealed < 20 {
+		t.Errorf("--reveal shows %d secrets; the population has more", revealed)
+	}
+}
