@@ -19,7 +19,8 @@ after the records of operations.
 
 Exit codes: 0 done, or found to be so; 1 not done, or found not to be so;
 2 the command line or a file it names is wrong; 3 the server or the database
-cannot be reached; 4 there is no such record; 5 what stands does not allow it.`
+cannot be reached; 4 there is no such record; 5 what stands does not allow it;
+6 nothing is wrong, but something is not as it should be.`
 
 // New returns the program's commands under their root. Each is registered here,
 // by a function New…Command of its own package.
@@ -35,9 +36,11 @@ func New() *cobra.Command {
 	}
 	terminal.AddFlags(root)
 	root.AddCommand(
+		NewConformCommand(),
 		NewVersionCommand(),
 	)
 	root.AddCommand(ops.NewCommands()...)
+	root.AddCommand(unixCommands()...)
 	return root
 }
 

@@ -22,6 +22,8 @@ const (
 	NotFound = 4
 	// Refused: what stands does not allow it. Nothing was changed.
 	Refused = 5
+	// Warned: nothing is wrong, but something is not as it should be.
+	Warned = 6
 )
 
 // Error is an error that knows the code to end with.

@@ -1,0 +1,110 @@
+package command
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/semelgo/semel/cmd/semel/internal/conform"
+	"github.com/semelgo/semel/cmd/semel/internal/exit"
+	"github.com/semelgo/semel/cmd/semel/internal/terminal"
+)
+
+const aboutConform = `conform holds a server to draft-ietf-httpapi-idempotency-key-header-07, and to
+what its own profile says where the draft is silent.
+
+The server follows the fixture contract (docs/conformance), or an endpoint of
+its own is named in the profile file. Further URLs are of other processes of the
+same server. Without --profile the server is asked for its own, at
+` + conform.WellKnown + `.
+
+Exit codes: 0 all that was shown passes; 1 a MUST, a security practice, or what
+the profile itself says does not hold; 2 the command line or the profile is
+wrong; 3 the server cannot be reached; 6 nothing worse than a SHOULD that does
+not hold. Cases that are not shown change nothing.`
+
+// conformFlags are the flags of conform.
+type conformFlags struct {
+	profile  string
+	only     []string
+	verbose  bool
+	storm    int
+	parallel int
+	patience time.Duration
+}
+
+// NewConformCommand returns the command that holds a server to the draft.
+func NewConformCommand() *cobra.Command {
+	var f conformFlags
+	c := &cobra.Command{
+		Use:   "conform URL [URL...]",
+		Short: "Hold an HTTP server to the Idempotency-Key draft and to its own profile",
+		Long:  aboutConform,
+		Args:  cobra.MinimumNArgs(1),
+		RunE:  f.run,
+	}
+	flags := c.Flags()
+	flags.StringVar(&f.profile, "profile", "", "profile `file`, or strict, lenient or stripe (default: the server's own)")
+	flags.StringSliceVar(&f.only, "only", nil, "run these `cases` alone, such as 14,26,S3")
+	flags.BoolVar(&f.verbose, "verbose", false, "tell also what was seen of cases that pass, and what each depends on")
+	flags.IntVar(&f.storm, "storm", 200, "how many `requests` at once where many are")
+	flags.IntVar(&f.parallel, "parallel", 8, "how many `cases` at a time")
+	flags.DurationVar(&f.patience, "patience", time.Minute, "how long each case may take")
+	return c
+}
+
+func (f *conformFlags) run(c *cobra.Command, urls []string) error {
+	p, err := f.load(c, urls[0])
+	if err != nil {
+		return told(err)
+	}
+	text := !terminal.WantsJSON(c)
+	o := conform.Options{Only: f.only, Storm: f.storm, Parallel: f.parallel, Patience: f.patience}
+	if text {
+		o.Ended = func(r conform.Result) { r.Tell(c.OutOrStdout(), f.verbose) }
+	}
+	report, err := conform.Run(c.Context(), urls, p, o)
+	if err != nil {
+		return told(err)
+	}
+	if text {
+		report.Summary(c.OutOrStdout())
+	} else if err := terminal.WriteJSON(c, report); err != nil {
+		return err
+	}
+	if code := codeOf(report); code != exit.OK {
+		return &exit.Error{Code: code}
+	}
+	return nil
+}
+
+func (f *conformFlags) load(c *cobra.Command, url string) (*conform.Profile, error) {
+	if f.storm < 1 || f.parallel < 1 || f.patience <= 0 {
+		return nil, errors.New("--storm, --parallel and --patience must be above zero")
+	}
+	if f.profile != "" {
+		return conform.LoadProfile(f.profile)
+	}
+	return conform.FetchProfile(c.Context(), url)
+}
+
+// told gives err the code it ends the program with.
+func told(err error) error {
+	if errors.Is(err, conform.ErrUnreachable) {
+		return &exit.Error{Code: exit.Unavailable, Err: err}
+	}
+	return exit.Usagef("%w", fmt.Errorf("conform: %w", err))
+}
+
+func codeOf(r *conform.Report) int {
+	switch {
+	case r.Counts[conform.Fail] > 0:
+		return exit.Failed
+	case r.Counts[conform.Warn] > 0:
+		return exit.Warned
+	default:
+		return exit.OK
+	}
+}

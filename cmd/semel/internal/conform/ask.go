@@ -1,0 +1,128 @@
+package conform
+
+import (
+	"encoding/json"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// script is what a fixture acts out once it has performed the effect.
+type script struct {
+	DelayMS   int               `json:"delay_ms,omitempty"`
+	Status    int               `json:"status,omitempty"`
+	Headers   map[string]string `json:"headers,omitempty"`
+	BodyBytes int               `json:"body_bytes,omitempty"`
+	Fail      string            `json:"fail,omitempty"`
+	Once      bool              `json:"once,omitempty"`
+}
+
+// What a script's fail says: where it breaks off.
+const (
+	failBefore = "before"
+	failAfter  = "after_effect"
+	failPanic  = "panic"
+	failHang   = "hang"
+)
+
+// ask is one request for an effect. The zero value, with a key and an op, is
+// principal A's ordinary one.
+type ask struct {
+	by       string   // the principal; empty: A
+	method   string   // empty: the profile's usual one
+	resource string   // empty: /ops; else /ops/{resource}
+	query    string   // with its question mark
+	keys     []string // values of key lines, byte for byte
+	name     string   // of the key header; empty: the profile's
+	op       string
+	n        int // zero: 1
+	script   *script
+	body     []byte // instead of the one made of op, n and script
+	media    string // Content-Type; empty: the usual
+	more     []line
+	chunked  bool
+}
+
+// with returns a with other key lines.
+func (a ask) with(keys ...string) ask {
+	a.keys = keys
+	return a
+}
+
+// other returns a as another request: with another payload.
+func (a ask) other() ask {
+	a.n, a.body = 2, nil
+	return a
+}
+
+// as returns a asked by principal.
+func (a ask) as(principal string) ask {
+	a.by = principal
+	return a
+}
+
+// message is a as it is sent.
+func (s *session) message(a ask) message {
+	m := message{method: a.method, path: "/ops", body: a.body, chunked: a.chunked}
+	media := "application/json"
+	if e := s.profile.Suite.Endpoint; e != nil {
+		m.path, m.method = fill(e.URL, a), or(m.method, or(e.Method, http.MethodPost))
+		media = or(e.ContentType, media)
+	}
+	if a.resource != "" {
+		m.path += "/" + a.resource
+	}
+	m.path += a.query
+	m.method = or(m.method, http.MethodPost)
+	if m.body == nil && m.method != http.MethodGet {
+		m.body = s.body(a)
+	}
+	m.lines = s.who(a.by)
+	if m.body != nil {
+		m.lines = append(m.lines, line{"Content-Type", or(a.media, media)})
+	}
+	m.lines = append(m.lines, a.more...)
+	for _, k := range a.keys {
+		m.lines = append(m.lines, line{or(a.name, s.profile.Header), k})
+	}
+	return m
+}
+
+// body is the body of a.
+func (s *session) body(a ask) []byte {
+	if e := s.profile.Suite.Endpoint; e != nil {
+		return []byte(fill(e.Body, a))
+	}
+	b, err := json.Marshal(struct {
+		Op     string  `json:"op"`
+		N      int     `json:"n"`
+		Script *script `json:"script,omitempty"`
+	}{a.op, max(a.n, 1), a.script})
+	if err != nil { // not reachable: strings and numbers
+		return nil
+	}
+	return b
+}
+
+// who is the header lines that say that principal asks.
+func (s *session) who(principal string) []line {
+	headers := s.profile.Suite.headers(or(principal, principalA))
+	lines := make([]line, 0, len(headers))
+	for name, value := range headers {
+		lines = append(lines, line{name, value})
+	}
+	slices.SortFunc(lines, func(a, b line) int { return strings.Compare(a.name, b.name) })
+	return lines
+}
+
+func fill(text string, a ask) string {
+	return strings.NewReplacer("{{op}}", a.op, "{{n}}", strconv.Itoa(max(a.n, 1))).Replace(text)
+}
+
+func or(s, otherwise string) string {
+	if s == "" {
+		return otherwise
+	}
+	return s
+}

@@ -1,0 +1,177 @@
+package conform
+
+import (
+	"encoding/json"
+	"mime"
+	"net/http"
+)
+
+// errorCases are about what the server answers itself.
+func errorCases() []Case {
+	return []Case{
+		{
+			ID: "34", Level: Should, Source: "draft 2.7", Fields: []string{"statuses.key_reused", "problems"},
+			Says: "A key with another payload is refused with 422, or what the profile says, and a link to documentation.",
+			run:  (*trial).mismatch,
+		},
+		{
+			ID: "35", Level: Should, Source: "draft 2.7", Fields: []string{"required", "statuses.key_missing", "problems"},
+			Says: "A request without the key that is required is refused with 400 and a link to documentation.",
+			run:  (*trial).missing,
+		},
+		{
+			ID: "36", Level: Should, Source: "draft 2.7", Fields: []string{"in_progress", "statuses.in_progress"},
+			needs: []string{offerBarrier},
+			Says:  "A repeat while the first runs is refused with 409 and says when to come back.", run: (*trial).comeBack,
+		},
+		{
+			ID: "37", Level: Promise, Source: "RFC 9457", Fields: []string{"errors"},
+			Says: "Errors have the form the profile says, and each kind its own type.", run: (*trial).errorBodies,
+		},
+		{
+			ID: "38", Level: Must, Source: "draft 2.7",
+			Says: "A request that was refused is refused again as long as it is not corrected, and runs once it is.",
+			run:  (*trial).corrected,
+		},
+		{
+			ID: "39", Level: Client, Source: "draft 2.7",
+			Says: "A client repeats with the same key and the same bytes, and does not repeat what must be corrected.",
+			run:  func(t *trial) { t.notShown("it speaks of clients") },
+		},
+	}
+}
+
+// documented fails unless got links to its documentation.
+func (t *trial) documented(got *answer) {
+	switch {
+	case t.documentation(got) != "":
+	case t.profile.Errors == "stripe" || t.profile.Problems == "":
+		t.note("no link, by profile")
+	default:
+		t.failf("%s has no link to its documentation", shown(got))
+	}
+}
+
+func (t *trial) mismatch() {
+	a := t.asking()
+	t.executes(a)
+	got := t.refused(a.other(), keyReused)
+	t.documented(got)
+	t.happened(a.op, 1)
+	if want := http.StatusUnprocessableEntity; got.status != want {
+		t.note("the draft says %d, the profile %d", want, got.status)
+	}
+	if !t.profile.Suite.offers(offerBarrier) {
+		return
+	}
+	b := t.asking()
+	t.hold(b.op)
+	defer t.release(b.op)
+	first := t.later(b)
+	t.held(b.op)
+	t.isRefused(t.send(b.other()), keyReused, inProgress)
+	t.release(b.op)
+	first()
+	t.happened(b.op, 1)
+}
+
+func (t *trial) missing() {
+	a := t.asking().with()
+	if !t.profile.Required {
+		t.executes(a)
+		t.executes(a)
+		t.happened(a.op, 2)
+		t.informf("the key is not required: two requests without one are two")
+	}
+	t.documented(t.rejected(a, keyMissing))
+}
+
+func (t *trial) comeBack() {
+	if t.profile.InProgress == "wait" {
+		t.informf("repeats wait, by profile")
+	}
+	a := t.asking()
+	t.hold(a.op)
+	defer t.release(a.op)
+	first := t.later(a)
+	t.held(a.op)
+	got := t.refused(a, inProgress)
+	t.release(a.op)
+	first()
+	if got.header.Get("Retry-After") == "" {
+		t.failf("%s has no Retry-After", shown(got))
+	}
+	t.happened(a.op, 1)
+}
+
+func (t *trial) errorBodies() {
+	a := t.asking()
+	t.executes(a)
+	errors := []*answer{t.refused(a.other(), keyReused), t.refused(t.asking().with(`"x`+"\x80"), refusedKey()...)}
+	if t.profile.Required {
+		errors = append(errors, t.refused(t.asking().with(), keyMissing))
+	}
+	seen := make(map[string]bool)
+	for _, got := range errors {
+		if t.profile.Errors == "stripe" {
+			seen[t.stripeError(got)] = true
+		} else {
+			seen[t.problem(got)] = true
+		}
+	}
+	if len(seen) < 2 {
+		t.failf("errors of different kinds have the type %v in common", seen)
+	}
+}
+
+// problem holds got to RFC 9457 and returns its type.
+func (t *trial) problem(got *answer) string {
+	media, _, err := mime.ParseMediaType(got.header.Get("Content-Type"))
+	if err != nil || media != "application/problem+json" {
+		t.failf("%s has the media type %q", shown(got), got.header.Get("Content-Type"))
+	}
+	var p struct {
+		Type, Title, Detail string
+		Status              int
+	}
+	if err := json.Unmarshal(got.body, &p); err != nil {
+		t.failf("%s is no JSON: %v", shown(got), err)
+	}
+	if p.Title == "" || p.Status != 0 && p.Status != got.status {
+		t.failf("%s has the title %q and the status %d in its body", shown(got), p.Title, p.Status)
+	}
+	return p.Type
+}
+
+// stripeError holds got to the form of Stripe's errors and returns its type.
+func (t *trial) stripeError(got *answer) string {
+	var p struct {
+		Error struct{ Type, Message string }
+	}
+	if err := json.Unmarshal(got.body, &p); err != nil || p.Error.Type == "" || p.Error.Message == "" {
+		t.failf("%s is no error with a type and a message", shown(got))
+	}
+	return p.Error.Type
+}
+
+func (t *trial) corrected() {
+	a := t.asking()
+	first := t.executes(a)
+	for range 2 {
+		t.refused(a.other(), keyReused)
+	}
+	t.replays(a, first)
+	t.happened(a.op, 1)
+
+	b := t.asking()
+	bad := b.with("\"" + fresh() + "\x7f\"")
+	for range 2 {
+		t.rejected(bad, refusedKey()...)
+	}
+	t.protected(b)
+	if t.profile.Required {
+		c := t.asking()
+		t.rejected(c.with(), keyMissing)
+		t.protected(c)
+	}
+}

@@ -1,0 +1,182 @@
+package conform
+
+import (
+	"net/http"
+	"strings"
+)
+
+// repeatCases are about one request after the other.
+func repeatCases() []Case {
+	return []Case{
+		{
+			ID: "23", Level: May, Source: "draft 2.5.1",
+			Says: "A key on a request that needs none, such as GET, is ignored, whatever it is.", run: (*trial).keyOnGet,
+		},
+		{
+			ID: "24", Level: Should, Source: "draft 2.5.2",
+			Says: "The server knows its keys: the first request runs, the same again does not, another one is refused.",
+			run:  (*trial).knowsKeys,
+		},
+		{
+			ID: "25", Level: Should, Source: "draft 2.6", Fields: []string{"replay_header"},
+			Says: "The first request is processed as ever, and its answer is not marked as a replay.",
+			run: func(t *trial) {
+				a := t.asking()
+				t.executes(a)
+				t.happened(a.op, 1)
+			},
+		},
+		{
+			ID: "26", Level: Should, Source: "draft 2.6", Fields: []string{"replay_max_bytes"},
+			Says: "A repeat after success has the same status, body, and headers that describe the result.",
+			run:  (*trial).sameAnswers,
+		},
+		{
+			ID: "27", Level: Should, Source: "draft 2.6", Fields: []string{"never_stored"}, needs: []string{offerFixture},
+			Says: "A repeat after a definite refusal by the operation gets the same refusal.", run: (*trial).sameRefusals,
+		},
+		{
+			ID: "28", Level: Promise, Source: "profile", Fields: []string{"server_errors"}, needs: []string{offerFixture},
+			Says: "After a 5xx the request is answered with it again, or run again only if nothing happened, as the profile says.",
+			run:  (*trial).serverErrors,
+		},
+	}
+}
+
+func (t *trial) keyOnGet() {
+	path := "/effects/" + t.name()
+	if e := t.profile.Suite.Endpoint; e != nil {
+		path = fill(e.Counter.URL, ask{op: t.name()})
+	}
+	for _, keys := range [][]string{nil, {t.line(fresh())}, {`"`}, {""}} {
+		m := message{method: http.MethodGet, path: path, lines: t.who(principalA)}
+		for _, k := range keys {
+			m.lines = append(m.lines, line{t.profile.Header, k})
+		}
+		got, err := t.server.exchange(t.ctx, m)
+		if err != nil {
+			t.failf("no answer: %v", err)
+		}
+		if got.status != http.StatusOK {
+			t.failf("GET with the key lines %q is answered %s", keys, shown(got))
+		}
+	}
+}
+
+func (t *trial) knowsKeys() {
+	a := t.asking()
+	first := t.executes(a)
+	t.replays(a, first)
+	if got := t.send(a.other()); got.status < 400 {
+		t.failf("another payload is answered %s", shown(got))
+	}
+	t.happened(a.op, 1)
+}
+
+// answersToRepeat are the kinds of success that are often repeated wrongly.
+func (t *trial) answersToRepeat() []script {
+	described := map[string]string{"Location": "/ops/7", "ETag": `"v7"`, "Content-Type": "text/plain; charset=utf-8"}
+	return []script{
+		{Status: http.StatusOK},
+		{Status: http.StatusCreated, Headers: described},
+		{Status: http.StatusAccepted},
+		{Status: http.StatusNoContent},
+		{Status: http.StatusSeeOther, Headers: map[string]string{"Location": "/ops/7"}},
+		{Status: http.StatusCreated, BodyBytes: int(min(t.profile.ReplayMaxBytes, 1<<20)),
+			Headers: map[string]string{"Content-Type": "application/octet-stream"}},
+		{Status: http.StatusOK, BodyBytes: 512, Headers: map[string]string{"Content-Encoding": "gzip"}},
+		{Status: http.StatusOK, Headers: map[string]string{"Content-Disposition": `attachment; filename="é"`}},
+	}
+}
+
+func (t *trial) sameAnswers() {
+	if !t.profile.Suite.offers(offerFixture) {
+		t.protected(t.asking())
+		t.note("the endpoint's own answer alone")
+		return
+	}
+	for _, s := range t.answersToRepeat() {
+		a := t.asking()
+		a.script = &s
+		first := t.send(a)
+		if first.status != s.Status || s.BodyBytes > 0 && len(first.body) != s.BodyBytes {
+			t.failf("the fixture answers %s with %d bytes, not what the script says", shown(first), len(first.body))
+		}
+		t.isFirst(first)
+		t.replays(a, first)
+		t.happened(a.op, 1)
+	}
+}
+
+func (t *trial) sameRefusals() {
+	for _, status := range []int{http.StatusPaymentRequired, http.StatusConflict, http.StatusUnprocessableEntity} {
+		if !t.profile.stores(status) {
+			continue
+		}
+		a := t.asking()
+		a.script = &script{Status: status, Once: true}
+		first := t.send(a)
+		if first.status != status {
+			t.failf("the fixture answers %s, the script says %d", shown(first), status)
+		}
+		n := t.count(a.op)
+		t.replays(a, first)
+		t.happened(a.op, n)
+	}
+}
+
+func (t *trial) serverErrors() {
+	for _, s := range []script{
+		{Status: http.StatusInternalServerError, Fail: failBefore},
+		{Status: http.StatusServiceUnavailable, Fail: failBefore},
+		{Status: http.StatusInternalServerError, Fail: failAfter},
+		{Status: http.StatusGatewayTimeout, Fail: failAfter},
+	} {
+		s.Once = true
+		a := t.asking()
+		a.script = &s
+		first := t.send(a)
+		if first.status < 500 {
+			t.failf("the fixture answers %s, the script says %d", shown(first), s.Status)
+		}
+		n := t.count(a.op)
+		if t.profile.ServerErrors == "stored" {
+			t.replays(a, first)
+			t.happened(a.op, n)
+		} else {
+			t.runsAgainOnlyOnProof(a, n, strings.TrimSpace(s.Fail))
+		}
+	}
+	t.afterPanic()
+}
+
+// runsAgainOnlyOnProof repeats a, whose first run ended badly after n effects.
+func (t *trial) runsAgainOnlyOnProof(a ask, n int, how string) {
+	got := t.settled(a)
+	switch {
+	case got.status <= 299:
+		t.happened(a.op, 1)
+	case t.refusal(got, outcomeUnknown):
+		t.happened(a.op, n)
+		t.note("%s: told as unknown", how)
+	default:
+		t.failf("after a 5xx (%s) the repeat is answered %s", how, shown(got))
+	}
+}
+
+func (t *trial) afterPanic() {
+	a := t.asking()
+	a.script = &script{Fail: failPanic, Once: true}
+	if got, err := t.try(a); err == nil && got.status < 500 {
+		t.failf("a handler that panics is answered %s", shown(got))
+	}
+	n := t.count(a.op)
+	if n > 1 {
+		t.failf("it happened %s before the panic", times(n))
+	}
+	if got := t.settled(a); got.status <= 299 {
+		t.happened(a.op, 1)
+	} else {
+		t.happened(a.op, n)
+	}
+}

@@ -1,0 +1,130 @@
+package conform
+
+import (
+	"crypto/rand"
+	"net/http"
+	"strings"
+
+	"github.com/google/uuid"
+)
+
+// scopeCases are about within what a key is unique.
+func scopeCases() []Case {
+	return []Case{
+		{
+			ID: "14", Level: Must, Source: "draft 2.2",
+			Says: "A key that was used is not run again with another payload.", run: (*trial).otherPayload,
+		},
+		{
+			ID: "15", Level: Must, Source: "draft 2.2", Fields: []string{"scope"},
+			Says: "The same key sent by two principals is two keys, or one, as the profile says; answers are never shared across the scope.",
+			run:  (*trial).twoPrincipals,
+		},
+		{
+			ID: "16", Level: Promise, Source: "profile", Fields: []string{"other_operation"}, needs: []string{offerFixture},
+			Says: "The same key on another route, method or resource is independent, or refused, and never answered with the other's response.",
+			run:  (*trial).otherRoute,
+		},
+		{
+			ID: "17", Level: Should, Source: "draft 2.2",
+			Says: "The usual kinds of random keys are taken: UUIDv4, UUIDv7, ULID, nanoid, 32 letters.", run: (*trial).keyKinds,
+		},
+	}
+}
+
+func (t *trial) otherPayload() {
+	a := t.asking()
+	first := t.executes(a)
+	got := t.send(a.other())
+	if got.status < 400 {
+		t.failf("the other payload is answered %s", shown(got))
+	}
+	t.happened(a.op, 1)
+	t.replays(a, first)
+	t.happened(a.op, 1)
+}
+
+func (t *trial) twoPrincipals() {
+	if t.profile.Suite.principals() < 2 {
+		t.notShown("it takes two principals, and suite.principals has %d", t.profile.Suite.principals())
+	}
+	a := t.asking()
+	first := t.executes(a)
+	if t.profile.Scope == "shared" {
+		t.replays(a.as(principalB), first)
+		t.happened(a.op, 1)
+		return
+	}
+	second := t.executes(a.as(principalB))
+	if string(second.body) == string(first.body) && len(first.body) > 0 && t.profile.Suite.Endpoint == nil {
+		t.failf("both principals have the same answer")
+	}
+	t.happened(a.op, 2)
+}
+
+func (t *trial) otherRoute() {
+	a := t.asking()
+	first := t.executes(a)
+	patch := a
+	patch.method, patch.resource = http.MethodPatch, "1"
+	if t.profile.OtherOperation == "mismatch" {
+		t.rejected(patch, keyReused)
+		return
+	}
+	second := t.executes(patch)
+	if string(first.body) == string(second.body) {
+		t.failf("the other route is answered with the first one's response")
+	}
+	t.happened(a.op, 2)
+	patch.resource = "2"
+	if got := t.send(patch); !t.refusal(got, keyReused) {
+		if got.status > 299 || t.marked(got) || string(got.body) == string(second.body) {
+			t.failf("the other resource is answered %s", shown(got))
+		}
+		t.happened(a.op, 3)
+	}
+}
+
+func (t *trial) keyKinds() {
+	v7, err := uuid.NewV7()
+	if err != nil {
+		t.failf("draw a key: %v", err)
+	}
+	kinds := []string{
+		uuid.NewString(), v7.String(), ulid(v7), rand.Text()[:21], strings.Map(letter, v7.String()),
+	}
+	for _, key := range kinds {
+		t.protected(t.asking().with(t.line(key)))
+	}
+}
+
+// ulid writes the 128 bits of a UUID as a ULID does: the time leads in both.
+func ulid(id uuid.UUID) string {
+	const digits = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
+	var text [26]byte
+	var bits, have uint
+	next := len(id) - 1
+	for i := len(text) - 1; i >= 0; i-- {
+		if have < 5 && next >= 0 {
+			bits |= uint(id[next]) << have
+			have += 8
+			next--
+		}
+		text[i] = digits[bits&31]
+		bits >>= 5
+		have -= min(have, 5)
+	}
+	return string(text[:])
+}
+
+// letter turns the characters of a UUID into lower-case letters.
+func letter(r rune) rune {
+	switch {
+	case r == '-':
+		return -1
+	case r <= '9':
+		return 'k' + r - '0'
+	default:
+		return r
+	}
+}

@@ -1,0 +1,123 @@
+package conform
+
+import (
+	"encoding/binary"
+	"net/http"
+	"time"
+
+	"github.com/google/uuid"
+)
+
+// timeCases are about how long a key is kept.
+func timeCases() []Case {
+	return []Case{
+		{
+			ID: "18", Level: May, Source: "draft 2.3", Fields: []string{"retention_seconds", "after_retention"},
+			needs: []string{offerClock}, alone: true,
+			Says: "Until the retention is over a repeat is answered from the record; after it, as the profile says.",
+			run:  (*trial).retention,
+		},
+		{
+			ID: "19", Level: Must, Source: "draft 2.3, 2.5.2", Fields: []string{"problems", "retention_seconds"},
+			Says: "What errors link to is there, and the retention is published where programs can read it.",
+			run:  (*trial).published,
+		},
+		{
+			ID: "20", Level: May, Source: "draft 2.3", Fields: []string{"key.time", "retention_seconds"},
+			Says: "A key whose time is past the retention, or in the future, is refused.", run: (*trial).oldKeys,
+		},
+	}
+}
+
+// margin is what the clocks of the fixture and of the suite may be apart.
+const margin = time.Minute
+
+func (t *trial) retention() {
+	a := t.asking()
+	if t.profile.Key.Time != "" {
+		//nolint:forbidigo // the time in a key is the caller's
+		a = a.with(t.line(t.timed(time.Now())))
+	}
+	first := t.executes(a)
+	moved := t.profile.retention() - margin
+	defer func() { t.advance(-moved) }() // what comes later is to find the clock as it was
+	t.advance(moved)
+	t.replays(a, first)
+	t.happened(a.op, 1)
+	t.advance(2 * margin)
+	moved += 2 * margin
+	got := t.settled(a)
+	switch {
+	case t.profile.AfterRetention == "expired":
+		t.isRefused(got, keyExpired)
+		t.happened(a.op, 1)
+	case got.status > 299 || t.marked(got):
+		t.failf("after the retention the request is answered %s", shown(got))
+	default:
+		t.happened(a.op, 2)
+	}
+}
+
+func (t *trial) advance(d time.Duration) {
+	ctx, cancel := t.lasting()
+	defer cancel()
+	_, err := t.control(ctx, http.MethodPost, "/clock", map[string]string{"advance": d.String()})
+	t.must(err)
+}
+
+func (t *trial) published() {
+	if t.profile.Suite.Endpoint != nil {
+		t.note("the retention is declared in a file of the suite's user")
+	} else if p, err := FetchProfile(t.ctx, t.server.base.String()); err != nil {
+		t.failf("the profile is not published: %v", err)
+	} else if p.Retention != t.profile.Retention {
+		t.failf("the published retention is %d s, the profile says %d s", p.Retention, t.profile.Retention)
+	}
+	a := t.asking()
+	t.executes(a)
+	refusals := []*answer{t.send(a.other())}
+	if t.profile.Required {
+		refusals = append(refusals, t.send(t.asking().with()))
+	}
+	for _, got := range refusals {
+		where := t.documentation(got)
+		if where != "" {
+			t.resolves(where)
+		} else if t.profile.Problems != "" && t.profile.Errors == "problem" {
+			t.failf("%s links to no documentation", shown(got))
+		}
+	}
+	if t.profile.Errors == "stripe" && t.profile.Problems != "" {
+		t.resolves(t.absolute(t.profile.Problems + keyReused))
+	}
+}
+
+// skew is more than a server allows clocks to be apart.
+const skew = 24 * time.Hour
+
+func (t *trial) oldKeys() {
+	if t.profile.Key.Time == "" {
+		t.notShown("key.time is empty: keys carry no time")
+	}
+	//nolint:forbidigo // the time in a key is the caller's
+	now := time.Now()
+	t.protected(t.asking().with(t.line(t.timed(now))))
+	for _, when := range []time.Time{now.Add(-t.profile.retention() - skew), now.Add(skew)} {
+		t.rejected(t.asking().with(t.line(t.timed(when))), keyExpired)
+	}
+}
+
+// timed draws a key that says it was drawn at when.
+func (t *trial) timed(when time.Time) string {
+	id, err := uuid.NewV7()
+	if err != nil {
+		t.failf("draw a key: %v", err)
+	}
+	var ms [8]byte
+	binary.BigEndian.PutUint64(ms[:], uint64(when.UnixMilli())<<16)
+	copy(id[:6], ms[:6])
+	if t.profile.Key.Time == "ulid" {
+		return ulid(id)
+	}
+	return id.String()
+}

@@ -1,0 +1,169 @@
+package conform
+
+import (
+	"net/http"
+)
+
+// togetherCases are about requests at the same time, and about what is lost on
+// the way.
+func togetherCases() []Case {
+	return []Case{
+		{
+			ID: "29", Level: Should, Source: "draft 2.6", Fields: []string{"in_progress"}, needs: []string{offerBarrier},
+			Says: "A repeat while the first runs is refused, or waits, as the profile says; later both agree.",
+			run:  (*trial).whileRunning,
+		},
+		{
+			ID: "30", Level: Security, Source: "practice",
+			Says: "Of many identical requests at once, one runs; the others are refused or get its answer, and nobody an error.",
+			run:  (*trial).storms,
+		},
+		{
+			ID: "31", Level: Security, Source: "practice",
+			Says: "A client that hangs up while its request runs, and repeats it, gets the answer of what happened once.",
+			run:  (*trial).hangUp,
+		},
+		{
+			ID: "32", Level: Security, Source: "practice",
+			Says: "A response that is lost on the way is had by repeating the request.", run: (*trial).lostResponse,
+		},
+		{
+			ID: "33", Level: Security, Source: "practice",
+			Says: "Pipelined duplicates, duplicate HTTP/2 streams and Expect: 100-continue make it happen once.",
+			run:  (*trial).duplicatesOnTheWire,
+		},
+	}
+}
+
+func (t *trial) whileRunning() {
+	a := t.asking()
+	t.hold(a.op)
+	defer t.release(a.op)
+	first := t.later(a)
+	t.held(a.op)
+	if t.profile.InProgress == "wait" {
+		second := t.later(a)
+		t.release(a.op)
+		t.equal(second(), first())
+	} else {
+		t.isRefused(t.send(a), inProgress)
+		t.release(a.op)
+	}
+	got := first()
+	if got.status > 299 {
+		t.failf("the first is answered %s", shown(got))
+	}
+	t.isFirst(got)
+	t.replays(a, got)
+	t.happened(a.op, 1)
+}
+
+// storms sends many at once, spread over all addresses of the server.
+func (t *trial) storms() {
+	a := t.asking()
+	m := t.message(a)
+	servers := append([]server{t.server}, t.others...)
+	start, replies := make(chan struct{}), make(chan reply)
+	for i := range t.storm {
+		go func() {
+			<-start
+			got, err := servers[i%len(servers)].exchange(t.ctx, m)
+			replies <- reply{got, err}
+		}()
+	}
+	close(start)
+	all := make([]reply, 0, t.storm)
+	for range t.storm {
+		all = append(all, <-replies)
+	}
+	t.agree(all, t.settled(a))
+	t.happened(a.op, 1)
+}
+
+// agree holds what many were told to what is told in the end.
+func (t *trial) agree(all []reply, last *answer) {
+	fresh := 0
+	for _, r := range all {
+		switch {
+		case r.err != nil:
+			t.failf("no answer: %v", r.err)
+		case t.refusal(r.got, inProgress):
+		case r.got.status > 299:
+			t.failf("one is answered %s", shown(r.got))
+		default:
+			t.equal(last, r.got)
+			if !t.marked(r.got) {
+				fresh++
+			}
+		}
+	}
+	if t.profile.ReplayHeader != "" && fresh != 1 {
+		t.failf("%d answers are not marked as replays, want 1", fresh)
+	}
+}
+
+func (t *trial) hangUp() {
+	a := t.asking()
+	if !t.profile.Suite.offers(offerBarrier) {
+		reset(t.begun(a))
+		t.note("no barrier: the moment is not known")
+	} else {
+		t.hold(a.op)
+		defer t.release(a.op)
+		conn := t.begun(a)
+		t.held(a.op)
+		reset(conn)
+		t.release(a.op)
+	}
+	if got := t.settled(a); got.status > 299 {
+		t.failf("the repeat is answered %s", shown(got))
+	}
+	t.happened(a.op, 1)
+}
+
+func (t *trial) lostResponse() {
+	a := t.asking()
+	conn := t.begun(a)
+	t.until("the effect", func() bool { return t.count(a.op) > 0 })
+	reset(conn)
+	got := t.settled(a)
+	if got.status > 299 {
+		t.failf("the repeat is answered %s", shown(got))
+	}
+	t.replays(a, got)
+	t.happened(a.op, 1)
+}
+
+func (t *trial) duplicatesOnTheWire() {
+	a := t.asking()
+	first, second := t.pipelined(a)
+	if second == nil {
+		t.note("the second of two pipelined requests is not answered")
+		t.agree([]reply{{got: first}}, t.settled(a))
+	} else {
+		t.agree([]reply{{got: first}, {got: second}}, t.settled(a))
+	}
+	t.happened(a.op, 1)
+
+	b := t.asking()
+	if streams, ok := t.http2(b, b, b); ok {
+		all := make([]reply, 0, len(streams))
+		for _, got := range streams {
+			all = append(all, reply{got: got})
+		}
+		t.agree(all, t.settled(b))
+		t.happened(b.op, 1)
+	} else {
+		t.note("HTTP/2 is not spoken")
+	}
+
+	e := t.asking()
+	e.more = []line{{"Expect", "100-continue"}}
+	got := t.send(e)
+	if got.status == http.StatusExpectationFailed {
+		t.note("Expect is refused")
+		return
+	}
+	t.replays(e, got)
+	t.happened(e.op, 1)
+}

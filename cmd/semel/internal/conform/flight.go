@@ -1,0 +1,108 @@
+package conform
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"net"
+	"net/http"
+)
+
+// reply is what came of a request that somebody else waited for.
+type reply struct {
+	got *answer
+	err error
+}
+
+// later sends a from another goroutine. What it returns waits for the answer.
+func (t *trial) later(a ask) func() *answer {
+	replies := make(chan reply, 1)
+	go func() {
+		got, err := t.try(a)
+		replies <- reply{got, err}
+	}()
+	return func() *answer {
+		r := <-replies
+		if r.err != nil {
+			t.failf("no answer: %v", r.err)
+		}
+		return r.got
+	}
+}
+
+// hold makes requests for op stop at the fixture's barrier, until release, or
+// the end of the trial.
+func (t *trial) hold(op string) { t.barrier(t.ctx, op, new(true)) }
+
+func (t *trial) release(op string) {
+	ctx, cancel := t.lasting()
+	defer cancel()
+	t.barrier(ctx, op, new(false))
+}
+
+// held waits until a request for op has come to the barrier.
+func (t *trial) held(op string) {
+	t.until("a request to come to the barrier", func() bool { return t.barrier(t.ctx, op, nil) > 0 })
+}
+
+func (t *trial) barrier(ctx context.Context, op string, hold *bool) int {
+	body := struct {
+		Hold *bool `json:"hold,omitempty"`
+	}{hold}
+	var got struct {
+		Held int `json:"held"`
+	}
+	a, err := t.control(ctx, http.MethodPost, "/barrier/"+op, body)
+	if err == nil {
+		err = json.Unmarshal(a.body, &got)
+	}
+	t.must(err)
+	return got.Held
+}
+
+// begun sends a over a connection and leaves the answer in it.
+func (t *trial) begun(a ask) net.Conn {
+	conn, err := t.server.dial(t.ctx)
+	if err != nil {
+		t.failf("connect: %v", err)
+	}
+	context.AfterFunc(t.ctx, func() { conn.Close() })
+	if _, err := conn.Write(t.server.bytes(t.message(a), false)); err != nil {
+		conn.Close()
+		t.failf("send: %v", err)
+	}
+	return conn
+}
+
+// reset ends a connection as a client does that is gone: what it was to be told
+// is lost.
+func reset(conn net.Conn) {
+	if tcp, ok := conn.(*net.TCPConn); ok {
+		_ = tcp.SetLinger(0) // best effort: an ordinary end loses the answer too
+	}
+	conn.Close()
+}
+
+// pipelined sends a twice over one connection before it reads, and returns both
+// answers. The second is nil when the server did not answer it.
+func (t *trial) pipelined(a ask) (first, second *answer) {
+	conn, err := t.server.dial(t.ctx)
+	if err != nil {
+		t.failf("connect: %v", err)
+	}
+	defer conn.Close()
+	defer context.AfterFunc(t.ctx, func() { conn.Close() })()
+	m := t.message(a)
+	if _, err := conn.Write(append(t.server.bytes(m, true), t.server.bytes(m, false)...)); err != nil {
+		t.failf("send: %v", err)
+	}
+	r := bufio.NewReader(conn)
+	if first, err = readAnswer(r, m.method); err != nil {
+		t.failf("no answer: %v", err)
+	}
+	second, err = readAnswer(r, m.method)
+	if err != nil {
+		return first, nil // it may close the connection instead
+	}
+	return first, second
+}

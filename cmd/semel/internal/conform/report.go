@@ -1,0 +1,121 @@
+package conform
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+)
+
+// Report is what became of the cases.
+type Report struct {
+	Profile       string          `json:"profile"`
+	Specification string          `json:"specification"`
+	Counts        map[Verdict]int `json:"counts"`
+	Results       []Result        `json:"results"`
+}
+
+// Result is what became of one case.
+type Result struct {
+	ID      string   `json:"id"`
+	Level   Level    `json:"level"`
+	Source  string   `json:"source"`
+	Says    string   `json:"says"`
+	Fields  []string `json:"fields,omitempty"`
+	Verdict Verdict  `json:"verdict"`
+	// Detail says what was seen, or why nothing was.
+	Detail string `json:"detail,omitempty"`
+}
+
+// verdicts lists them in the order they are told in.
+func verdicts() []Verdict { return []Verdict{Pass, Fail, Warn, NotShown, Info} }
+
+func (r *Report) count() {
+	r.Counts = make(map[Verdict]int)
+	for _, v := range verdicts() {
+		r.Counts[v] = 0
+	}
+	for _, one := range r.Results {
+		r.Counts[one.Verdict]++
+	}
+}
+
+// With returns the results with one of those verdicts.
+func (r *Report) With(verdicts ...Verdict) []Result {
+	var found []Result
+	for _, one := range r.Results {
+		if slices.Contains(verdicts, one.Verdict) {
+			found = append(found, one)
+		}
+	}
+	return found
+}
+
+// Tell writes r for people: a line, what was seen if it did not pass, and with
+// all also if it did, and the members of the profile that it depends on.
+func (r Result) Tell(w io.Writer, all bool) {
+	fmt.Fprintf(w, "%-8s  %3s  %-8s  %s\n", r.Verdict, r.ID, r.Level, r.Says)
+	if r.Detail != "" && (all || r.Verdict != Pass) {
+		fmt.Fprintf(w, "%25s%s\n", "", r.Detail)
+	}
+	if all && len(r.Fields) > 0 {
+		fmt.Fprintf(w, "%25sby the profile's %s\n", "", strings.Join(r.Fields, ", "))
+	}
+}
+
+// Summary writes the counts by level, and what is wrong, for people.
+func (r *Report) Summary(w io.Writer) {
+	fmt.Fprintf(w, "\n%-10s", "")
+	for _, v := range verdicts() {
+		fmt.Fprintf(w, "%10s", v)
+	}
+	fmt.Fprintln(w)
+	for _, l := range []Level{Must, Should, May, Security, Promise, Client} {
+		counts := make(map[Verdict]int)
+		for _, one := range r.Results {
+			if one.Level == l {
+				counts[one.Verdict]++
+			}
+		}
+		if len(counts) == 0 {
+			continue
+		}
+		fmt.Fprintf(w, "%-10s", l)
+		for _, v := range verdicts() {
+			fmt.Fprintf(w, "%10d", counts[v])
+		}
+		fmt.Fprintln(w)
+	}
+	fmt.Fprintf(w, "\n%s\n", r.inShort())
+}
+
+// inShort is the report in one sentence.
+func (r *Report) inShort() string {
+	ids := func(v Verdict) string {
+		var all []string
+		for _, one := range r.With(v) {
+			all = append(all, one.ID)
+		}
+		return strings.Join(all, ", ")
+	}
+	text := fmt.Sprintf("profile %s: %d cases, %d passed", r.Profile, len(r.Results), r.Counts[Pass])
+	for _, v := range []Verdict{Fail, Warn, NotShown, Info} {
+		if r.Counts[v] > 0 {
+			text += fmt.Sprintf("; %s: %s", v, ids(v))
+		}
+	}
+	return text
+}
+
+// Markdown writes the report as a table for the documentation.
+func (r *Report) Markdown(w io.Writer) {
+	fmt.Fprintf(w, "%s.\n\n", capital(r.inShort()))
+	fmt.Fprintf(w, "| case | level | statement | verdict | seen |\n|---|---|---|---|---|\n")
+	for _, one := range r.Results {
+		fmt.Fprintf(w, "| %s | %s | %s | %s | %s |\n", one.ID, one.Level, cell(one.Says), one.Verdict, cell(one.Detail))
+	}
+}
+
+func cell(s string) string { return strings.ReplaceAll(s, "|", `\|`) }
+
+func capital(s string) string { return strings.ToUpper(s[:1]) + s[1:] }

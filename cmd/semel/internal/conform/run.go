@@ -1,0 +1,159 @@
+package conform
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Options says how a server is held to the cases. The zero value is good.
+type Options struct {
+	// Only are the IDs of the cases to run. Empty: all.
+	Only []string
+	// Storm is how many ask at once in the case about many. Zero: 200.
+	Storm int
+	// Parallel is how many cases run at a time. Zero: 8.
+	Parallel int
+	// Patience bounds each case. Zero: one minute.
+	Patience time.Duration
+	// Ended is told each case that ended, one at a time, in the order they end
+	// in. Nil: nobody is.
+	Ended func(Result)
+}
+
+func (o Options) withDefaults() Options {
+	if o.Storm <= 0 {
+		o.Storm = 200
+	}
+	if o.Parallel <= 0 {
+		o.Parallel = 8
+	}
+	if o.Patience <= 0 {
+		o.Patience = time.Minute
+	}
+	return o
+}
+
+// Run holds the server at the first of addresses to the cases of p. Further
+// addresses are of other processes of the same server. It returns an error when
+// there is nothing to report: the server cannot be reached, or the options are
+// wrong.
+func Run(ctx context.Context, addresses []string, p *Profile, o Options) (*Report, error) {
+	o = o.withDefaults()
+	cases, err := chosen(p.Name, o.Only)
+	if err != nil {
+		return nil, err
+	}
+	s := &session{profile: p, storm: o.Storm}
+	for i, address := range addresses {
+		srv, err := newServer(strings.TrimSuffix(address, "/"))
+		if err != nil {
+			return nil, err
+		}
+		if i == 0 {
+			s.server = srv
+		} else {
+			s.others = append(s.others, srv)
+		}
+	}
+	if _, err := s.server.exchange(ctx, message{method: http.MethodGet, path: "/"}); err != nil {
+		return nil, fmt.Errorf("ask %s: %w: %w", addresses[0], ErrUnreachable, err)
+	}
+	r := &Report{Profile: p.Name, Specification: p.Specification, Results: s.runAll(ctx, cases, o)}
+	r.count()
+	return r, ctx.Err()
+}
+
+func chosen(profile string, only []string) ([]Case, error) {
+	all := Cases(profile)
+	for _, id := range only {
+		if !slices.ContainsFunc(all, func(c Case) bool { return c.ID == id }) {
+			return nil, fmt.Errorf("there is no case %q for the profile %q", id, profile)
+		}
+	}
+	if len(only) == 0 {
+		return all, nil
+	}
+	return slices.DeleteFunc(all, func(c Case) bool { return !slices.Contains(only, c.ID) }), nil
+}
+
+// runAll runs the cases that may share the server with others, and then the
+// others one by one. The results are in the order of the cases.
+func (s *session) runAll(ctx context.Context, cases []Case, o Options) []Result {
+	results := make([]Result, len(cases))
+	var telling sync.Mutex
+	run := func(i int) {
+		results[i] = s.run(ctx, cases[i], o.Patience)
+		telling.Lock()
+		defer telling.Unlock()
+		if o.Ended != nil {
+			o.Ended(results[i])
+		}
+	}
+	slots := make(chan struct{}, o.Parallel)
+	var shared sync.WaitGroup
+	for i, c := range cases {
+		if c.alone {
+			continue
+		}
+		slots <- struct{}{}
+		shared.Go(func() {
+			defer func() { <-slots }()
+			run(i)
+		})
+	}
+	shared.Wait()
+	for i, c := range cases {
+		if c.alone {
+			run(i)
+		}
+	}
+	return results
+}
+
+// run runs one case in a goroutine of its own, which the case may end.
+func (s *session) run(ctx context.Context, c Case, patience time.Duration) Result {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	t := &trial{session: s, ctx: ctx, c: c, verdict: Pass}
+	if missing := s.missing(c); missing != "" {
+		t.verdict, t.detail = NotShown, missing
+		return t.result()
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		c.run(t)
+	}()
+	<-done
+	return t.result()
+}
+
+// missing says which part of the contract a case needs that is not there.
+func (s *session) missing(c Case) string {
+	for _, part := range c.needs {
+		switch {
+		case s.profile.Suite.offers(part):
+		case s.profile.Suite.Endpoint != nil:
+			return fmt.Sprintf("it needs the fixture contract (%s), and this is an endpoint of its own", part)
+		default:
+			return "it needs the " + part + " of the fixture contract, which suite.offers does not have"
+		}
+	}
+	return ""
+}
+
+func (t *trial) result() Result {
+	detail := t.detail
+	if t.verdict == Pass || t.verdict == Info {
+		detail = strings.Join(slices.DeleteFunc(append([]string{t.detail}, t.notes...), func(s string) bool { return s == "" }), "; ")
+	}
+	return Result{
+		ID: t.c.ID, Level: t.c.Level, Source: t.c.Source, Says: t.c.Says, Fields: t.c.Fields,
+		Verdict: t.verdict, Detail: detail,
+	}
+}

@@ -1,0 +1,155 @@
+package conform
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// session is one server under test, and what is known of it.
+type session struct {
+	server  server
+	others  []server // further addresses of the same server
+	profile *Profile
+	storm   int // how many ask at once where many do
+}
+
+// WellKnown is where a server's own profile is looked for, below its base.
+const WellKnown = "/.well-known/idempotency"
+
+// FetchProfile returns the profile that the server at base tells of itself.
+func FetchProfile(ctx context.Context, base string) (*Profile, error) {
+	srv, err := newServer(base)
+	if err != nil {
+		return nil, err
+	}
+	a, err := srv.exchange(ctx, message{method: http.MethodGet, path: WellKnown})
+	if err != nil {
+		return nil, fmt.Errorf("ask %s%s: %w", base, WellKnown, errors.Join(ErrUnreachable, err))
+	}
+	if a.status != http.StatusOK {
+		return nil, fmt.Errorf("%s%s answers %d: name the server's profile with --profile", base, WellKnown, a.status)
+	}
+	p, err := parseProfile(a.body, false)
+	if err != nil {
+		return nil, fmt.Errorf("read profile at %s%s: %w", base, WellKnown, err)
+	}
+	return p, nil
+}
+
+// ErrUnreachable says that the server does not answer, so nothing was shown.
+var ErrUnreachable = errors.New("the server cannot be reached")
+
+// effects counts what op did: of all principals, or as principal sees it where
+// each sees its own alone.
+func (s *session) effects(ctx context.Context, op string) (int, error) {
+	e := s.profile.Suite.Endpoint
+	if e == nil {
+		var got struct {
+			Count *int `json:"count"`
+		}
+		a, err := s.control(ctx, http.MethodGet, "/effects/"+op, nil)
+		if err == nil {
+			err = json.Unmarshal(a.body, &got)
+		}
+		if err == nil && got.Count == nil {
+			err = fmt.Errorf("GET /effects/%s answers without count", op)
+		}
+		if err != nil {
+			return 0, err
+		}
+		return *got.Count, nil
+	}
+	principals := []string{principalA}
+	if e.Counter.PerPrincipal && s.profile.Suite.principals() > 1 {
+		principals = append(principals, principalB)
+	}
+	sum := 0
+	for _, p := range principals {
+		n, err := s.counted(ctx, e.Counter, op, p)
+		if err != nil {
+			return 0, err
+		}
+		sum += n
+	}
+	return sum, nil
+}
+
+func (s *session) counted(ctx context.Context, c Counter, op, principal string) (int, error) {
+	path := fill(c.URL, ask{op: op})
+	a, err := s.server.exchange(ctx, message{method: http.MethodGet, path: path, lines: s.who(principal)})
+	if err != nil {
+		return 0, fmt.Errorf("ask counter: %w", err)
+	}
+	if a.status != http.StatusOK {
+		return 0, fmt.Errorf("the counter answers %d", a.status)
+	}
+	var v any
+	if err := json.Unmarshal(a.body, &v); err != nil {
+		return 0, fmt.Errorf("read counter: %w", err)
+	}
+	switch found := at(v, c.Pointer).(type) {
+	case float64:
+		return int(found), nil
+	case []any:
+		return matching(found, c.Match, op), nil
+	default:
+		return 0, fmt.Errorf("the counter has neither a number nor an array at %q", c.Pointer)
+	}
+}
+
+func matching(elements []any, pointer, op string) int {
+	n := 0
+	for _, e := range elements {
+		text, ok := at(e, pointer).(string)
+		if pointer == "" || ok && strings.Contains(text, op) {
+			n++
+		}
+	}
+	return n
+}
+
+// at returns what pointer points to in v; nil when it points to nothing.
+func at(v any, pointer string) any {
+	for token := range jsontext.Pointer(pointer).Tokens() {
+		switch in := v.(type) {
+		case map[string]any:
+			v = in[token]
+		case []any:
+			i, err := strconv.Atoi(token)
+			if err != nil || i < 0 || i >= len(in) {
+				return nil
+			}
+			v = in[i]
+		default:
+			return nil
+		}
+	}
+	return v
+}
+
+// control uses a part of the fixture contract that is not under test.
+func (s *session) control(ctx context.Context, method, path string, body any) (*answer, error) {
+	m := message{method: method, path: path, lines: s.who(principalA)}
+	if body != nil {
+		text, err := json.Marshal(body)
+		if err != nil {
+			return nil, err
+		}
+		m.body, m.lines = text, append(m.lines, line{"Content-Type", "application/json"})
+	}
+	a, err := s.server.exchange(ctx, m)
+	if err != nil {
+		return nil, fmt.Errorf("%s %s: %w", method, path, err)
+	}
+	if a.status != http.StatusOK {
+		return nil, fmt.Errorf("%s %s answers %d, want 200: %.100s", method, path, a.status, a.body)
+	}
+	return a, nil
+}

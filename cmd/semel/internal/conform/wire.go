@@ -1,0 +1,142 @@
+package conform
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strconv"
+)
+
+// maxAnswer is the most of a response body that is read, in bytes.
+const maxAnswer = 64 << 20
+
+// line is one header line, sent byte for byte.
+type line struct{ name, value string }
+
+// message is a request as it goes over the wire. net/http would refuse, or put
+// right, much of what a server has to be shown.
+type message struct {
+	method  string
+	path    string // with its query
+	lines   []line
+	body    []byte
+	chunked bool
+}
+
+// answer is what came back.
+type answer struct {
+	status int
+	header http.Header
+	body   []byte
+}
+
+// server is one address that requests are sent to.
+type server struct{ base *url.URL }
+
+func newServer(base string) (server, error) {
+	u, err := url.Parse(base)
+	switch {
+	case err != nil:
+		return server{}, err
+	case u.Scheme != "http" && u.Scheme != "https" || u.Host == "":
+		return server{}, fmt.Errorf("URL %q: want http://host or https://host", base)
+	case u.RawQuery != "" || u.Fragment != "" || u.User != nil:
+		return server{}, fmt.Errorf("URL %q: want no query, no fragment and no user", base)
+	default:
+		return server{u}, nil
+	}
+}
+
+// dial connects. The connection ends with ctx.
+func (s server) dial(ctx context.Context) (net.Conn, error) {
+	host := s.base.Host
+	if s.base.Port() == "" {
+		host = net.JoinHostPort(s.base.Hostname(), s.base.Scheme)
+	}
+	if s.base.Scheme == "https" {
+		d := tls.Dialer{Config: &tls.Config{NextProtos: []string{"http/1.1"}, MinVersion: tls.VersionTLS12}}
+		return d.DialContext(ctx, "tcp", host)
+	}
+	return new(net.Dialer).DialContext(ctx, "tcp", host)
+}
+
+// bytes is m as it is sent. The connection is not used again unless keep.
+func (s server) bytes(m message, keep bool) []byte {
+	var b bytes.Buffer
+	path := s.base.EscapedPath() + m.path
+	if u, err := url.Parse(m.path); err == nil && u.IsAbs() {
+		path = u.RequestURI()
+	}
+	fmt.Fprintf(&b, "%s %s HTTP/1.1\r\nHost: %s\r\n", m.method, path, s.base.Host)
+	if !keep {
+		b.WriteString("Connection: close\r\n")
+	}
+	for _, l := range m.lines {
+		b.WriteString(l.name + ": " + l.value + "\r\n")
+	}
+	switch {
+	case m.chunked:
+		b.WriteString("Transfer-Encoding: chunked\r\n\r\n")
+		writeChunks(&b, m.body)
+	case m.body != nil:
+		b.WriteString("Content-Length: " + strconv.Itoa(len(m.body)) + "\r\n\r\n")
+		b.Write(m.body)
+	default:
+		b.WriteString("\r\n")
+	}
+	return b.Bytes()
+}
+
+// writeChunks writes body in two chunks, so that it is put together again.
+func writeChunks(b *bytes.Buffer, body []byte) {
+	half := len(body) / 2
+	for _, part := range [][]byte{body[:half], body[half:]} {
+		if len(part) > 0 {
+			fmt.Fprintf(b, "%x\r\n%s\r\n", len(part), part)
+		}
+	}
+	b.WriteString("0\r\n\r\n")
+}
+
+// exchange sends m over a connection of its own and returns the answer.
+func (s server) exchange(ctx context.Context, m message) (*answer, error) {
+	conn, err := s.dial(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer conn.Close()
+	defer context.AfterFunc(ctx, func() { conn.Close() })()
+	// A server may answer, and close, before it has read everything.
+	_, werr := conn.Write(s.bytes(m, false))
+	a, err := readAnswer(bufio.NewReader(conn), m.method)
+	if err != nil {
+		return nil, errors.Join(err, werr, ctx.Err())
+	}
+	return a, nil
+}
+
+// readAnswer reads the next final response.
+func readAnswer(r *bufio.Reader, method string) (*answer, error) {
+	for {
+		resp, err := http.ReadResponse(r, &http.Request{Method: method})
+		if err != nil {
+			return nil, fmt.Errorf("read response: %w", err)
+		}
+		if resp.StatusCode < 200 && resp.StatusCode != http.StatusSwitchingProtocols {
+			continue
+		}
+		body, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
+		resp.Body.Close()
+		if err != nil {
+			return nil, fmt.Errorf("read response body: %w", err)
+		}
+		return &answer{status: resp.StatusCode, header: resp.Header, body: body}, nil
+	}
+}
