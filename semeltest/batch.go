@@ -10,7 +10,9 @@ func batchChecks() []storeCheck {
 	return []storeCheck{
 		{"Order", batchOrder},
 		{"Apart", batchApart},
-		{"RefusedAlone", refusedAlone},
+		{"Poisoned", poisonedBatch},
+		{"DuplicateIDs", duplicateIDs},
+		{"TooMany", tooManyChanges},
 		{"Empty", emptyBatch},
 		{"Largest", largestBatch},
 	}
@@ -82,35 +84,6 @@ func batchApart(r *rig) {
 	}
 	r.refused(changes[2], answers[2], taken.Token)
 	r.refused(changes[3], answers[3], store.Token{})
-}
-
-// A change that the store cannot keep is refused by itself.
-func refusedAlone(r *rig) {
-	running := r.stand(store.InProgress)
-	tooLarge := create(r.fresh(), store.Succeeded)
-	tooLarge.To.Outcome = append(r.largest(), 0)
-	largeFinish := move(r.stand(store.InProgress), token(store.Succeeded, 1))
-	largeFinish.To.Outcome = tooLarge.To.Outcome
-	changes := []store.Change{
-		create(r.fresh(), store.InProgress),
-		tooLarge,
-		move(running, token(store.Succeeded, 1)),
-		largeFinish,
-		create(r.fresh(), store.InProgress),
-	}
-	for i, answer := range r.swap(changes...) {
-		if i == 1 || i == 3 {
-			if answer.Err == nil {
-				r.Errorf("%s with an outcome that is too large = %s, want an Err", show(changes[i]), showAnswer(answer))
-			}
-		} else if !answer.InForce(changes[i]) {
-			r.Errorf("%s beside a refused one = %s, want in force", show(changes[i]), showAnswer(answer))
-		}
-	}
-	r.mustBeAbsent(tooLarge.To.ID)
-	if got := r.mustRead(largeFinish.To.ID).Token; got != largeFinish.If {
-		r.Errorf("after a refused change %s stands, want what stood", showToken(got))
-	}
 }
 
 func emptyBatch(r *rig) {

@@ -3,27 +3,10 @@ package semeltest_test
 import (
 	"context"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/semelgo/semel/store"
 )
-
-// lower folds ASCII letters, and leaves all other bytes alone.
-func lower(s string) string {
-	folded := []byte(s)
-	for i, b := range folded {
-		if 'A' <= b && b <= 'Z' {
-			folded[i] += 'a' - 'A'
-		}
-	}
-	return string(folded)
-}
-
-func untilNUL(s string) string {
-	before, _, _ := strings.Cut(s, "\x00")
-	return before
-}
 
 // readClasses are about reading, time, lists and going away.
 func readClasses() []class {

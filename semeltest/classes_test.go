@@ -7,7 +7,10 @@ import (
 )
 
 func classes() []class {
-	return slices.Concat(swapClasses(), fieldClasses(), readClasses(), txClasses(), raceClasses(), wireClasses())
+	return slices.Concat(
+		swapClasses(), fieldClasses(), keyClasses(), batchClasses(), readClasses(), clockClasses(), zombieClasses(), sweepClasses(),
+		txClasses(), raceClasses(), wireClasses(),
+	)
 }
 
 func swapClasses() []class {
@@ -127,25 +130,9 @@ func fieldClasses() []class {
 				}
 			})
 		}},
-		{"keys that are folded", "Fields/KeyTwins", func(h *hooked) {
-			h.reads = func(r *store.Record) { r.Key = lower(r.Key) }
-		}},
-		{"keys that end at a NUL", "Fields/KeyBytes", func(h *hooked) {
-			h.reads = func(r *store.Record) { r.Key = untilNUL(r.Key) }
-		}},
 		{"an outcome that is cut", "Fields/Largest", func(h *hooked) {
 			const most = 1 << 16
 			h.reads = func(r *store.Record) { r.Outcome = r.Outcome[:min(len(r.Outcome), most)] }
-		}},
-		{"one bad item that fails its neighbours", "Batch/RefusedAlone", func(h *hooked) {
-			h.answers = func(_ []store.Change, as []store.Standing) ([]store.Standing, error) {
-				for _, a := range as {
-					if a.Err != nil {
-						return nil, a.Err
-					}
-				}
-				return as, nil
-			}
 		}},
 		{"answers that are sorted by what they say", "Batch/Order", func(h *hooked) {
 			h.answers = func(cs []store.Change, as []store.Standing) ([]store.Standing, error) {

@@ -183,10 +183,11 @@ func rightStays(h *hooked) {
 // recordsStay writes, when a run fails by its own will, what it wrote.
 func recordsStay(h *hooked) {
 	written := make(map[*memory.Tx][]store.Change)
-	h.swapTx = func(tx *memory.Tx, cs []store.Change) {
+	h.swapTx = func(tx *memory.Tx, cs []store.Change) []store.Change {
 		h.mu.Lock()
 		defer h.mu.Unlock()
 		written[tx] = append(written[tx], cs...)
+		return cs
 	}
 	h.atomic = func(ctx context.Context, id store.ID, hold bool, run runFunc) (store.Verdict, error) {
 		var own *memory.Tx

@@ -3,7 +3,6 @@ package semeltest
 import (
 	"bytes"
 	"math"
-	"strings"
 
 	"github.com/semelgo/semel/store"
 )
@@ -16,10 +15,7 @@ func fieldChecks() []storeCheck {
 		{"Identity", identityStays},
 		{"Tainted", taintedStays},
 		{"WholeOwner", wholeOwner},
-		{"KeyBytes", keyBytes},
-		{"KeyTwins", keyTwins},
 		{"ContentBytes", contentBytes},
-		{"Longest", longestIdentity},
 		{"Largest", largestOutcome},
 		{"Copies", fieldsAreCopies},
 	}
@@ -108,37 +104,6 @@ func bytesOf() []string {
 	}
 }
 
-func keyBytes(r *rig) {
-	for _, text := range bytesOf() {
-		for _, rec := range []store.Record{
-			identity("operation", "scope", "key "+text),
-			identity("operation", "scope "+text, "key"),
-			identity("operation "+text, "scope", "key"),
-			identity("operation 2", text, text),
-		} {
-			rec.Fingerprint = []byte(text)
-			c := create(rec, store.InProgress)
-			r.mustForce(c)
-			r.mustStand(c.To)
-		}
-	}
-}
-
-// Keys that are alike to a collation are different keys.
-func keyTwins(r *rig) {
-	var twins []store.Change
-	for _, key := range []string{"key", "Key", "KEY", "key ", " key", "kéy", "ke\u0301y", "straße", "strasse"} {
-		twins = append(twins, create(identity("operation", "scope", key), store.InProgress))
-		twins = append(twins, create(identity("operation", key, "key"), store.InProgress))
-	}
-	for _, c := range twins {
-		r.mustForce(c)
-	}
-	for _, c := range twins {
-		r.mustStand(c.To)
-	}
-}
-
 func contentBytes(r *rig) {
 	all := make([]byte, 256)
 	for i := range all {
@@ -155,16 +120,6 @@ func contentBytes(r *rig) {
 		r.mustForce(c)
 		r.mustStand(c.To)
 	}
-}
-
-func longestIdentity(r *rig) {
-	rec := identity(strings.Repeat("o", store.MaxOperation), strings.Repeat("s", store.MaxScope), strings.Repeat("k", store.MaxKey))
-	c := create(rec, store.InProgress)
-	r.mustForce(c)
-	r.mustStand(c.To)
-	neighbour := create(identity(rec.Operation, rec.Scope, rec.Key[1:]+"l"), store.InProgress)
-	r.mustForce(neighbour)
-	r.mustStand(neighbour.To)
 }
 
 // An outcome of the size that the store names is kept whole.

@@ -3,6 +3,7 @@ package semeltest_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -20,6 +21,9 @@ type hooked struct {
 
 	swapOne func(c store.Change) (store.Standing, error) // each change by itself
 	alone   bool                                         // swapOne is for single changes only
+	twice   bool                                         // batches that name an ID twice are made
+	many    bool                                         // batches of any size are made
+	twiceTx bool                                         // twice, in a transaction
 	answers func(cs []store.Change, as []store.Standing) ([]store.Standing, error)
 	reads   func(r *store.Record) // every record that is shown
 	get     func(ids []store.ID, as []store.Standing) []store.Standing
@@ -29,14 +33,15 @@ type hooked struct {
 	noted   func(c store.Change, n store.Note)
 	count   func(r store.Record, c *store.Count) // each record, and what counts it
 	atomic  func(ctx context.Context, id store.ID, hold bool, run runFunc) (store.Verdict, error)
-	swapTx  func(tx *memory.Tx, cs []store.Change)
+	swapTx  func(tx *memory.Tx, cs []store.Change) []store.Change
 
 	armed     atomic.Bool                                                   // the next reply is lost
 	driver    func(cs []store.Change, as []store.Standing) []store.Standing // asks again by itself
 	committed func(id store.ID) (store.Verdict, error)                      // what is told of a commit whose reply was lost
 
-	mu    sync.Mutex // guards what the hooks remember
-	quiet int        // goroutines while one thing is asked at a time
+	clock func() time.Time // the store's
+	mu    sync.Mutex       // guards what the hooks remember
+	quiet int              // goroutines while one thing is asked at a time
 }
 
 func (h *hooked) Swap(ctx context.Context, cs []store.Change) ([]store.Standing, error) {
@@ -62,7 +67,7 @@ func (h *hooked) Swap(ctx context.Context, cs []store.Change) ([]store.Standing,
 }
 
 func (h *hooked) plainSwap(ctx context.Context, cs []store.Change) ([]store.Standing, error) {
-	if h.swapOne == nil || h.alone && len(cs) > 1 {
+	if h.swapOne == nil || h.alone && len(cs) > 1 || len(cs) > 1000 && !h.many || namesTwice(cs) && !h.twice {
 		return h.Store.Swap(ctx, cs)
 	}
 	as := make([]store.Standing, len(cs))
@@ -73,6 +78,14 @@ func (h *hooked) plainSwap(ctx context.Context, cs []store.Change) ([]store.Stan
 		}
 	}
 	return as, nil
+}
+
+func namesTwice(cs []store.Change) bool {
+	ids := make(map[store.ID]bool)
+	for _, c := range cs {
+		ids[c.To.ID] = true
+	}
+	return len(ids) < len(cs)
 }
 
 func (h *hooked) Get(ctx context.Context, ids []store.ID) ([]store.Standing, error) {
@@ -194,9 +207,20 @@ func (h *hooked) Atomic(ctx context.Context, id store.ID, hold bool, run runFunc
 
 func (h *hooked) SwapTx(ctx context.Context, tx *memory.Tx, cs []store.Change) ([]store.Standing, error) {
 	if h.swapTx != nil {
-		h.swapTx(tx, cs)
+		cs = h.swapTx(tx, slices.Clone(cs))
 	}
-	return h.Store.SwapTx(ctx, tx, cs)
+	if !h.twiceTx {
+		return h.Store.SwapTx(ctx, tx, cs)
+	}
+	var as []store.Standing
+	for _, c := range cs {
+		a, err := h.Store.SwapTx(ctx, tx, []store.Change{c})
+		if err != nil {
+			return nil, err
+		}
+		as = append(as, a...)
+	}
+	return as, nil
 }
 
 // errBroken is what the client sees of a reply that was lost.

@@ -8,8 +8,15 @@ import (
 // Store keeps records. All methods may be called concurrently.
 type Store interface {
 	// Swap applies each change on its own: durably, atomically, and in one
-	// round trip where the database can. The changes name each ID at most once.
-	// Answers come in the order of the changes, one each.
+	// round trip where the database can. Answers come in the order of the
+	// changes, one each.
+	//
+	// The changes name each ID at most once, and are not more than MaxBatch. A
+	// batch that is otherwise fails as a whole, and nothing of it is written;
+	// the error tells the ID that comes twice. A change that cannot be kept is
+	// refused by itself, with an Err that names the field: a create whose
+	// Operation, Scope or Key is longer than a store must keep, an Input or
+	// Outcome above MaxOutcome, a State that no record stands in.
 	//
 	// Swap may be called again with the same changes: the answer is the same
 	// and nothing happens twice. On a non-nil error nothing is known: any of

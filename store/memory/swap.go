@@ -79,10 +79,23 @@ func (s *Store) swap(tx *Tx, c *store.Change, now time.Duration) (store.Standing
 
 func (s *Store) checkChange(c *store.Change) error {
 	if c.To.State < store.Pending || c.To.State > store.Failed {
-		return fmt.Errorf("swap record %s: %v cannot stand", c.To.ID, c.To.State)
+		return fmt.Errorf("swap record %s: state %v cannot stand", c.To.ID, c.To.State)
 	}
-	if n := max(len(c.To.Input), len(c.To.Outcome)); n > s.options.MaxOutcome {
-		return fmt.Errorf("swap record %s: %d bytes, at most %d", c.To.ID, n, s.options.MaxOutcome)
+	create := c.If == store.Token{} // what names a record is written then only
+	for _, field := range [...]struct {
+		name    string
+		n, most int
+		written bool
+	}{
+		{"operation", len(c.To.Operation), store.MaxOperation, create},
+		{"scope", len(c.To.Scope), store.MaxScope, create},
+		{"key", len(c.To.Key), store.MaxKey, create},
+		{"input", len(c.To.Input), s.options.MaxOutcome, true},
+		{"outcome", len(c.To.Outcome), s.options.MaxOutcome, true},
+	} {
+		if field.written && field.n > field.most {
+			return fmt.Errorf("swap record %s: %s has %d bytes, at most %d", c.To.ID, field.name, field.n, field.most)
+		}
 	}
 	return nil
 }

@@ -11,8 +11,8 @@ import (
 
 // Swap applies all changes in one transaction. If the database is locked by
 // somebody else for two seconds, all of them are Busy. It fails as a whole, and
-// then has written nothing, when ctx is done before the commit or the batch is
-// larger than MaxBatch.
+// then has written nothing, when ctx is done before the commit, when the batch
+// is larger than MaxBatch, or when it names an ID twice.
 func (s *Store) Swap(ctx context.Context, changes []store.Change) ([]store.Standing, error) {
 	if err := checkBatch(ctx, changes); err != nil {
 		return nil, err
@@ -72,37 +72,6 @@ func (s *Store) SwapTx(ctx context.Context, tx *sql.Tx, changes []store.Change) 
 	default:
 		return nil, s.fault(ctx, "swap", err)
 	}
-}
-
-func checkBatch(ctx context.Context, changes []store.Change) error {
-	if err := ctx.Err(); err != nil {
-		return fmt.Errorf("swap: %w", err)
-	}
-	if len(changes) > maxBatch {
-		return fmt.Errorf("swap: %d changes, at most %d", len(changes), maxBatch)
-	}
-	return nil
-}
-
-// refuse answers the changes that cannot stand, and counts the others.
-func refuse(changes []store.Change) (answers []store.Standing, valid int) {
-	answers = make([]store.Standing, len(changes))
-	for i := range changes {
-		if answers[i].Err = check(&changes[i]); answers[i].Err == nil {
-			valid++
-		}
-	}
-	return answers, valid
-}
-
-func check(c *store.Change) error {
-	if c.To.State < store.Pending || c.To.State > store.Failed {
-		return fmt.Errorf("swap record %s: %v cannot stand", c.To.ID, c.To.State)
-	}
-	if n := max(len(c.To.Input), len(c.To.Outcome)); n > maxOutcome {
-		return fmt.Errorf("swap record %s: %d bytes, at most %d", c.To.ID, n, maxOutcome)
-	}
-	return nil
 }
 
 // busy says of all that were not refused that nothing is known.
