@@ -44,6 +44,16 @@ create table if not exists messages (
 create unique index if not exists messages_sending on messages (author_id, sending_key)
   where sending_key is not null;
 
+create table if not exists boosts (
+  charge_id  text    primary key,               -- a charge pays for one boost
+  group_id   text    not null references groups (id),
+  user_id    integer not null references users (id),
+  amount     integer not null,                  -- in the currency's smallest unit
+  currency   text    not null,
+  created_at integer not null
+);
+create index if not exists boosts_group on boosts (group_id, created_at);
+
 -- One row for each time a group was created, written in the same transaction.
 -- It has no unique constraint on purpose: were a group created twice, it would
 -- show here.

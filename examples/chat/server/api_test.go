@@ -16,13 +16,15 @@ import (
 type world struct {
 	*here
 
+	cashier  *cashier
 	ann, bob user
 	group    string
 }
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	w := &world{here: serveHere(t, server.Seams{}, newFiles(t, inline).args(time.Second)...)}
+	w := &world{cashier: newCashier(t)}
+	w.here = serveHere(t, server.Seams{}, append(newFiles(t, inline).args(time.Second), "-payments", w.cashier.url)...)
 	w.ann, w.bob = w.signIn(t, "ann"), w.signIn(t, "bob")
 	w.group = w.send(t, creation(w.ann, "world", "crew")).want(t, http.StatusCreated, "").value(t)["id"].(string)
 	return w

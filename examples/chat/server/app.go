@@ -1,5 +1,6 @@
-// Package server is the chat server: its flags, its HTTP API, and its two
-// operations that happen once, creating a group and sending a message.
+// Package server is the chat server: its flags, its HTTP API, and its three
+// operations that happen once: creating a group, sending a message, and paying
+// for a boost at another server.
 package server
 
 import (
@@ -20,6 +21,7 @@ type app struct {
 	records    *database // the records; the same as domain unless they live apart
 	transact   transactFunc
 	create     createFunc
+	payments   *payments // nil: nobody can pay
 	engine     *semel.Engine[chatdb.Tx]
 	operations operations
 	handler    http.Handler
@@ -43,10 +45,11 @@ func open(ctx context.Context, c config, log *slog.Logger, to seams) (*app, erro
 func (s *app) assemble(to seams) (err error) {
 	s.transact = through(to.Domain, transaction(s.domain.DB))
 	s.create = through(to.Create, chatdb.CreateGroupTx)
+	s.payments = newPayments(s.config.payments)
 	s.operations = newOperations(s.config, probes{s.domain})
 	s.engine, err = semel.New(through(to.Records, s.records.store), semel.Options{
 		Observer:   through(to.Observer, semel.SlogObserver(s.log)),
-		Operations: []semel.Declared{s.operations.createGroup, s.operations.sendMessage},
+		Operations: []semel.Declared{s.operations.createGroup, s.operations.sendMessage, s.operations.boostGroup},
 	})
 	if err != nil {
 		return fmt.Errorf("start the engine: %w", err)

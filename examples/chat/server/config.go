@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/url"
 	"path/filepath"
 	"strings"
 	"time"
@@ -26,7 +27,9 @@ type config struct {
 	mode    string
 	lease   time.Duration
 	wait    time.Duration
-	command *command // nil: serve
+	// payments is where a payment service is; nil: nobody can pay.
+	payments *url.URL
+	command  *command // nil: serve
 }
 
 // errHelp says that the usage was asked for.
@@ -68,8 +71,18 @@ func (c *config) flags(usage io.Writer) *flag.FlagSet {
 	flags.StringVar(&c.mode, "mode", modeInline, "inline: one transaction; leased: the claim is committed first")
 	flags.DurationVar(&c.lease, "lease", 2*time.Second, "how long a leader may be silent before others may take over; not used inline")
 	flags.DurationVar(&c.wait, "wait", 0, "how long a repeat waits for the answer before it is told to come back")
+	flags.Func("payments", "`URL` of a payment service, with the name of a merchant; without it nobody can boost a group", c.setPayments)
 	flags.StringVar(&c.records, "records", "", "another `database` for the records; -mode does not apply then")
 	return flags
+}
+
+func (c *config) setPayments(value string) error {
+	at, err := url.Parse(value)
+	if err != nil || at.Scheme != "http" && at.Scheme != "https" || at.Host == "" || at.RawQuery != "" || at.Fragment != "" {
+		return errors.New("want http://merchant@host:port")
+	}
+	c.payments = at
+	return nil
 }
 
 // envName is the environment variable that stands in for a flag.

@@ -93,8 +93,8 @@ func TestDescribedRetentionIsTheServers(t *testing.T) {
 		t.Fatal(err)
 	}
 	all := promises(t)
-	if len(all) != 2 {
-		t.Fatalf("%d operations with a key are described, want 2", len(all))
+	if len(all) != 3 {
+		t.Fatalf("%d operations with a key are described, want 3", len(all))
 	}
 	for name, p := range all {
 		var days int64
@@ -121,7 +121,11 @@ func TestDescribedReplaysAreWhatHappens(t *testing.T) {
 	send := func(key, text string) request {
 		return request{method: "POST", path: group + "/messages", as: w.ann, key: key, body: `{"text":"` + text + `"}`}
 	}
+	other := w.send(t, creation(w.ann, "other", "crew")).want(t, http.StatusCreated, "").value(t)["id"].(string)
+	poor := w.send(t, creation(w.ann, "poor", "crew")).want(t, http.StatusCreated, "").value(t)["id"].(string)
+	w.cashier.declines(poor)
 	final := map[string]map[string]request{
+		"boostGroup":  {"created": boost(w.ann, "d", w.group), "payment_declined": boost(w.ann, "e", poor)},
 		"createGroup": {"created": creation(w.ann, "a", "crew", w.bob.ID), "unknown_member": creation(w.ann, "b", "crew", 99)},
 		"sendMessage": {"created": send("c", "hello")},
 	}
@@ -140,6 +144,9 @@ func TestDescribedReplaysAreWhatHappens(t *testing.T) {
 				t.Errorf("%s, %s: %+v, then %+v; want the same, and the second a replay", name, what, first, again)
 			}
 			asked.body = strings.Replace(asked.body, `":"`, `":"not `, 1)
+			if asked.body == "{}" { // it is all in the address
+				asked.path = boost(w.ann, "", other).path
+			}
 			w.send(t, asked).want(t, http.StatusUnprocessableEntity, "key_reused")
 			asked.key = keyOf(t, time.Now().Add(-server.Retention-time.Hour))
 			w.send(t, asked).want(t, http.StatusGone, "key_expired")

@@ -29,6 +29,7 @@ type messageRequest struct {
 type operations struct {
 	createGroup *semel.Operation[groupRequest]
 	sendMessage *semel.Operation[messageRequest]
+	boostGroup  *semel.Operation[boostRequest]
 }
 
 // newOperations declares them as the mode asks. In every mode OnError stays
@@ -45,6 +46,7 @@ func newOperations(c config, look probes) operations {
 			Policy: policy(c, look.message), Lease: lease(c), Retention: retention, Wait: c.wait,
 			KeyTime: keyTime,
 		}),
+		boostGroup: defineBoost(c),
 	}
 }
 

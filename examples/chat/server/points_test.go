@@ -204,5 +204,8 @@ func beChild(name string) int {
 	if name == "attempt" {
 		return attemptChild()
 	}
+	if name == "payment" {
+		return paymentChild()
+	}
 	return chatChild()
 }

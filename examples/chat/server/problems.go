@@ -25,6 +25,8 @@ const (
 	codeNotAllowed    = "method_not_allowed"
 	codeUnknownMember = "unknown_member"
 	codeUnavailable   = "unavailable"
+	codeNoPayments    = "no_payments"
+	codeDeclined      = "payment_declined"
 )
 
 // about says of each code which status it has and what it means.
@@ -48,6 +50,10 @@ func about(code string) (status int, title string) {
 		return http.StatusUnprocessableEntity, "A member does not exist"
 	case codeUnavailable:
 		return http.StatusServiceUnavailable, "It cannot be done now"
+	case codeNoPayments:
+		return http.StatusNotImplemented, "This server takes no payments"
+	case codeDeclined:
+		return http.StatusPaymentRequired, "The payment was declined"
 	default:
 		return 0, ""
 	}

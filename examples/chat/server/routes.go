@@ -39,6 +39,10 @@ func (s *app) endpoints() (map[string]methods, error) {
 	if err != nil {
 		return nil, err
 	}
+	boostGroup, err := s.boostGroup()
+	if err != nil {
+		return nil, err
+	}
 	declaration, err := s.declaration()
 	if err != nil {
 		return nil, err
@@ -51,6 +55,7 @@ func (s *app) endpoints() (map[string]methods, error) {
 		"/v1/groups/{id}":          {get: s.signedIn(s.getGroup)},
 		"/v1/groups/{id}/members":  {post: s.signedIn(s.addMembers)},
 		"/v1/groups/{id}/messages": {post: s.authenticated(sendMessage), get: s.signedIn(s.listMessages)},
+		"/v1/groups/{id}/boosts":   {post: s.authenticated(boostGroup), get: s.signedIn(s.listBoosts)},
 		"/healthz":                 {get: http.HandlerFunc(s.healthy)},
 		"/readyz":                  {get: http.HandlerFunc(s.ready)},
 		"/openapi.yaml":            {get: http.HandlerFunc(describe)},

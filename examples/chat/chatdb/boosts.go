@@ -1,0 +1,65 @@
+package chatdb
+
+import (
+	"context"
+	"fmt"
+	"time"
+)
+
+// Boost is what somebody paid for a group. A charge pays for one boost, whose
+// name it is.
+type Boost struct {
+	ChargeID  string    `json:"charge_id"`
+	GroupID   string    `json:"group_id"`
+	UserID    int64     `json:"user_id"`
+	Amount    int64     `json:"amount"` // in the currency's smallest unit
+	Currency  string    `json:"currency"`
+	CreatedAt time.Time `json:"created_at"`
+}
+
+const boostColumns = `select charge_id, group_id, user_id, amount, currency, created_at from boosts `
+
+// BoostGroupTx notes that a charge has paid for a boost, and returns what is
+// noted. Noting it again changes nothing: the first note stands.
+func BoostGroupTx(ctx context.Context, tx Tx, b Boost) (Boost, error) {
+	err := tx.Exec(ctx, `
+insert into boosts (charge_id, group_id, user_id, amount, currency, created_at) values ($1, $2, $3, $4, $5, $6)
+on conflict do nothing`, b.ChargeID, b.GroupID, b.UserID, b.Amount, b.Currency, now().UnixMicro())
+	if err != nil {
+		return Boost{}, fmt.Errorf("insert boost: %w", err)
+	}
+	return scanBoost(tx.QueryRow(ctx, boostColumns+`where charge_id = $1`, b.ChargeID))
+}
+
+// BoostsOf lists the boosts of a group, oldest first.
+func BoostsOf(ctx context.Context, q Querier, group string) ([]Boost, error) {
+	rows, err := q.Query(ctx, boostColumns+`where group_id = $1 order by created_at, charge_id`, group)
+	if err != nil {
+		return nil, fmt.Errorf("select boosts: %w", err)
+	}
+	defer rows.Close()
+	boosts := []Boost{}
+	for rows.Next() {
+		b, err := scanBoost(rows)
+		if err != nil {
+			return nil, err
+		}
+		boosts = append(boosts, b)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, fmt.Errorf("read boosts: %w", err)
+	}
+	return boosts, nil
+}
+
+func scanBoost(row Row) (Boost, error) {
+	var (
+		b       Boost
+		created int64
+	)
+	if err := row.Scan(&b.ChargeID, &b.GroupID, &b.UserID, &b.Amount, &b.Currency, &created); err != nil {
+		return Boost{}, fmt.Errorf("read boost: %w", err)
+	}
+	b.CreatedAt = timeOf(created)
+	return b, nil
+}

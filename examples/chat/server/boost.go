@@ -1,0 +1,96 @@
+package server
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+
+	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/examples/chat/chatdb"
+	"github.com/semelgo/semel/semelhttp"
+)
+
+// What a boost costs, in cents.
+const (
+	boostPrice    = 500
+	boostCurrency = "EUR"
+)
+
+// boostRequest is what a boost is asked with.
+type boostRequest struct {
+	GroupID string `json:"group_id"`
+}
+
+// defineBoost declares what charges a member and notes that it did, in two
+// places that share no transaction. After a crash it is run again: the payment
+// service knows the key and the boost has the charge's name, so either happens
+// once. The service has to remember its keys for longer than this server does.
+func defineBoost(c config) *semel.Operation[boostRequest] {
+	return semel.Define("boost_group", semel.OperationOptions[boostRequest]{
+		Policy: semel.Keyed(), Lease: c.lease, Retention: retention, Wait: c.wait, KeyTime: keyTime,
+	})
+}
+
+// boostGroup is the endpoint whose key makes a boost be paid for once.
+func (s *app) boostGroup() (http.Handler, error) {
+	return semelhttp.Handle(semelhttp.Endpoint[boostRequest, chatdb.Boost]{
+		Operation: s.operations.boostGroup,
+		Decode:    s.decodeBoost,
+		Run:       s.runBoost,
+		Render:    func(w http.ResponseWriter, _ *http.Request, b chatdb.Boost) { writeJSON(w, http.StatusCreated, b) },
+		Refuse:    refuseBoost,
+	}, s.keyed())
+}
+
+// decodeBoost also asks for membership, and for somebody who takes the money.
+func (s *app) decodeBoost(r *http.Request) (boostRequest, error) {
+	if s.payments == nil {
+		return boostRequest{}, problem(codeNoPayments, "", "It was started without -payments.")
+	}
+	g, err := s.groupOfMember(r)
+	if err != nil {
+		return boostRequest{}, fmt.Errorf("%w: %w", problemOf(err), err)
+	}
+	if p := readObject(r); p != nil {
+		return boostRequest{}, p
+	}
+	return boostRequest{GroupID: g.ID}, nil
+}
+
+func (s *app) runBoost(ctx context.Context, c semel.Call, in boostRequest) (chatdb.Boost, bool, error) {
+	b := chatdb.Boost{GroupID: in.GroupID, UserID: userIn(ctx).ID, Amount: boostPrice, Currency: boostCurrency}
+	return semel.Do(ctx, s.engine, c, func(ctx context.Context) (chatdb.Boost, error) {
+		reference, err := semel.ChildKey(ctx, "reference")
+		if err != nil {
+			return chatdb.Boost{}, err
+		}
+		b.ChargeID, err = s.payments.charge(ctx, newCharge{
+			Amount: b.Amount, Currency: b.Currency, Reference: b.GroupID + " " + reference,
+		})
+		if err != nil {
+			return chatdb.Boost{}, err
+		}
+		err = s.transact(ctx, func(ctx context.Context, tx chatdb.Tx) (err error) {
+			b, err = chatdb.BoostGroupTx(ctx, tx, b)
+			return err
+		})
+		return b, err
+	})
+}
+
+// refuseBoost is the answer to a boost that was declined for good.
+func refuseBoost(f *semel.Failure) *semelhttp.Problem {
+	return problem(f.Code, "", "%s Nothing was charged, and this key stays refused; use a new one.", f.Message)
+}
+
+func (s *app) listBoosts(r *http.Request) (any, error) {
+	g, err := s.groupOfMember(r)
+	if err != nil {
+		return nil, err
+	}
+	boosts, err := chatdb.BoostsOf(r.Context(), s.domain, g.ID)
+	if err != nil {
+		return nil, err
+	}
+	return map[string]any{"boosts": boosts}, nil
+}

@@ -1,0 +1,19 @@
+//go:build unix
+
+package server_test
+
+import (
+	"context"
+	"os"
+	"os/signal"
+	"syscall"
+
+	payment "github.com/semelgo/semel/examples/payment/server"
+)
+
+// paymentChild is a payment service as a process of its own.
+func paymentChild() int {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
+	defer stop()
+	return payment.Main(ctx, os.Args[1:], os.Stdout, os.Stderr)
+}

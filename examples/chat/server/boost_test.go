@@ -1,0 +1,215 @@
+package server_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/semelgo/semel/examples/chat/server"
+)
+
+// cashier is a payment service that answers as it is told to, and remembers what
+// it was asked.
+type cashier struct {
+	url string
+
+	mu     sync.Mutex // guards what follows
+	poor   map[string]bool
+	broken []http.HandlerFunc // answers the next requests instead
+	asked  []charged
+}
+
+// charged is a request to charge.
+type charged struct {
+	Key, Merchant, Reference, Currency string
+	Amount                             int64
+}
+
+func newCashier(t *testing.T) *cashier {
+	t.Helper()
+	c := &cashier{poor: make(map[string]bool)}
+	srv := httptest.NewServer(c)
+	t.Cleanup(srv.Close)
+	c.url = strings.Replace(srv.URL, "http://", "http://chat@", 1)
+	return c
+}
+
+// declines has every charge for that group declined.
+func (c *cashier) declines(group string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.poor[group] = true
+}
+
+// breaks answers the next requests otherwise.
+func (c *cashier) breaks(instead ...http.HandlerFunc) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.broken = instead
+}
+
+func (c *cashier) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	q := charged{Key: r.Header.Get("Idempotency-Key")}
+	q.Merchant, _, _ = r.BasicAuth()
+	if err := json.NewDecoder(r.Body).Decode(&q); err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	c.asked = append(c.asked, q)
+	group, _, _ := strings.Cut(q.Reference, " ")
+	switch {
+	case len(c.broken) > 0:
+		instead := c.broken[0]
+		c.broken = c.broken[1:]
+		instead(w, r)
+	case c.poor[group]:
+		w.WriteHeader(http.StatusPaymentRequired)
+	default:
+		w.WriteHeader(http.StatusCreated)
+		_, _ = fmt.Fprintf(w, `{"id":"charge of %s"}`, strings.Trim(q.Key, `"`))
+	}
+}
+
+// came lists what the cashier was asked.
+func (c *cashier) came() []charged {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return append([]charged(nil), c.asked...)
+}
+
+// boost is the request that pays for a group.
+func boost(as user, key, group string) request {
+	return request{method: "POST", path: "/v1/groups/" + group + "/boosts", as: as, key: key, body: `{}`}
+}
+
+// boostsOf lists what was paid for a group.
+func (c *client) boostsOf(t *testing.T, u user, group string) []map[string]any {
+	t.Helper()
+	a := c.send(t, request{method: "GET", path: "/v1/groups/" + group + "/boosts", as: u}).want(t, http.StatusOK, "")
+	var v struct{ Boosts []map[string]any }
+	if err := json.Unmarshal([]byte(a.Body), &v); err != nil {
+		t.Fatal(err)
+	}
+	return v.Boosts
+}
+
+// TestABoostIsPaidForOnce per key, by its member's own intent.
+func TestABoostIsPaidForOnce(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	first := w.send(t, boost(w.ann, "k", w.group)).want(t, http.StatusCreated, "")
+	again := w.send(t, boost(w.ann, "k", w.group)).want(t, http.StatusCreated, "")
+	if first.Replayed || !again.Replayed || again.Body != first.Body {
+		t.Errorf("got %s, then %s (replayed %v)", first.Body, again.Body, again.Replayed)
+	}
+	w.send(t, boost(w.ann, "k2", w.group)).want(t, http.StatusCreated, "")
+	came := w.cashier.came()
+	if len(came) != 2 || came[0].Key == came[1].Key || came[0].Reference == came[1].Reference {
+		t.Fatalf("asked for %+v, want two charges", came)
+	}
+	if q := came[0]; q.Merchant != "chat" || q.Amount != 500 || q.Currency != "EUR" || strings.Contains(q.Key, `"k"`) {
+		t.Errorf("asked for %+v, want 5 EUR for the chat, under a key of its own", q)
+	}
+	if noted := w.boostsOf(t, w.ann, w.group); len(noted) != 2 || noted[0]["charge_id"] != first.value(t)["charge_id"] {
+		t.Errorf("noted %v", noted)
+	}
+}
+
+// TestABoostIsForMembers, and of servers that take payments. Neither refusal uses
+// the key up.
+func TestABoostIsForMembers(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.send(t, boost(w.bob, "k", w.group)).want(t, http.StatusForbidden, "not_a_member")
+	w.send(t, boost(w.ann, "k", "grp_none")).want(t, http.StatusNotFound, "not_found")
+	odd := boost(w.ann, "k", w.group)
+	odd.body = `{"amount":1}`
+	w.send(t, odd).want(t, http.StatusBadRequest, "invalid")
+	if n := len(w.cashier.came()); n != 0 {
+		t.Errorf("%d charges were asked for", n)
+	}
+	if a := w.send(t, boost(w.ann, "k", w.group)).want(t, http.StatusCreated, ""); a.Replayed {
+		t.Error("the key was used up")
+	}
+
+	s := serveHere(t, server.Seams{}, newFiles(t, inline).args(time.Second)...)
+	u := s.signIn(t, "ann")
+	group := s.send(t, creation(u, "k", "crew")).want(t, http.StatusCreated, "").value(t)["id"].(string)
+	s.send(t, boost(u, "b", group)).want(t, http.StatusNotImplemented, "no_payments")
+}
+
+// TestADeclinedBoostStaysDeclined: it is the payment service's own answer.
+func TestADeclinedBoostStaysDeclined(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.cashier.declines(w.group)
+	first := w.send(t, boost(w.ann, "k", w.group)).want(t, http.StatusPaymentRequired, "payment_declined")
+	again := w.send(t, boost(w.ann, "k", w.group)).want(t, http.StatusPaymentRequired, "payment_declined")
+	if first.Replayed || !again.Replayed || again.Body != first.Body || len(w.cashier.came()) != 1 {
+		t.Errorf("got %s, then %s (replayed %v), of %d charges", first.Body, again.Body, again.Replayed, len(w.cashier.came()))
+	}
+	if noted := w.boostsOf(t, w.ann, w.group); len(noted) != 0 {
+		t.Errorf("noted %v", noted)
+	}
+}
+
+// TestAnUnclearPaymentIsAskedForAgain, as the same charge: by the client of the
+// payment service where it may, else by the next attempt.
+func TestAnUnclearPaymentIsAskedForAgain(t *testing.T) {
+	t.Parallel()
+	answers := func(status int, body string) http.HandlerFunc {
+		return func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(status)
+			_, _ = w.Write([]byte(body))
+		}
+	}
+	for name, broken := range map[string]struct {
+		answer   http.HandlerFunc
+		attempts int // that the chat needs
+	}{
+		"unavailable":  {answers(http.StatusServiceUnavailable, ""), 1},
+		"cut off":      {func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, 1},
+		"broken":       {answers(http.StatusInternalServerError, ""), 2},
+		"refused":      {answers(http.StatusUnauthorized, ""), 2},
+		"no charge":    {answers(http.StatusCreated, `{}`), 2},
+		"not readable": {answers(http.StatusCreated, `<html>`), 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			w.cashier.breaks(broken.answer)
+			first := w.send(t, boost(w.ann, "k", w.group))
+			if broken.attempts == 2 {
+				first.want(t, http.StatusServiceUnavailable, "outcome_unknown")
+				first = w.settled(t, boost(w.ann, "k", w.group))
+			}
+			first.want(t, http.StatusCreated, "")
+			came := w.cashier.came()
+			if len(came) != 2 || came[0] != came[1] {
+				t.Errorf("asked for %+v, want the same charge twice", came)
+			}
+			if noted := w.boostsOf(t, w.ann, w.group); len(noted) != 1 {
+				t.Errorf("noted %v, want one boost", noted)
+			}
+		})
+	}
+}
+
+// TestPaymentsFlagIsChecked names the flag and what it wants.
+func TestPaymentsFlagIsChecked(t *testing.T) {
+	t.Parallel()
+	for _, value := range []string{"", "localhost:80", "ftp://chat@localhost", "http://", "http://x?y=z", "http://x/#y", "http://[::1"} {
+		var said strings.Builder
+		code := server.Run(t.Context(), []string{"-payments", value}, func(string) string { return "" }, t.Output(), &said, server.Seams{})
+		if code != 2 || !strings.Contains(said.String(), "-payments") || !strings.Contains(said.String(), "http://merchant@host:port") {
+			t.Errorf("-payments %q: code %d, said %q", value, code, said.String())
+		}
+	}
+}
