@@ -3,6 +3,7 @@ package chatdb
 import (
 	"context"
 	_ "embed"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -51,9 +52,21 @@ func (t postgresTx) Exec(ctx context.Context, statement string, args ...any) err
 	return err
 }
 
-func (t postgresTx) Commit(ctx context.Context) error { return t.tx.Commit(ctx) }
+// endBound is how long the end of a transaction may take before nobody waits for
+// it any more.
+const endBound = 10 * time.Second
 
-func (t postgresTx) Rollback(ctx context.Context) error { return t.tx.Rollback(ctx) }
+func (t postgresTx) Commit(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, endBound)
+	defer cancel()
+	return t.tx.Commit(ctx)
+}
+
+func (t postgresTx) Rollback(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, endBound)
+	defer cancel()
+	return t.tx.Rollback(ctx)
+}
 
 func (t postgresTx) beneath() any { return t.tx }
 

@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
 )
 
 // Modes of running an operation; apart is chosen by -records.
@@ -22,8 +24,8 @@ const (
 // config is what the flags and the environment say.
 type config struct {
 	addr    string
-	db      string // path of the chat's own database
-	records string // path of the records' database; equal to db unless mode is modeApart
+	db      string // the chat's own database: a file's path, or a PostgreSQL's URL
+	records string // the records' database; equal to db unless mode is modeApart
 	mode    string
 	lease   time.Duration
 	wait    time.Duration
@@ -67,9 +69,9 @@ func (c *config) flags(usage io.Writer) *flag.FlagSet {
 	flags := flag.NewFlagSet("chat", flag.ContinueOnError)
 	flags.SetOutput(usage)
 	flags.StringVar(&c.addr, "addr", "127.0.0.1:8080", "`host:port` to serve on")
-	flags.StringVar(&c.db, "db", "sqlite:chat.db", "the chat's `database`")
+	flags.StringVar(&c.db, "db", "sqlite:chat.db", "the chat's `database`: sqlite:file or postgres://user@host/name")
 	flags.StringVar(&c.mode, "mode", modeInline, "inline: one transaction; leased: the claim is committed first")
-	flags.DurationVar(&c.lease, "lease", 2*time.Second, "how long a leader may be silent before others may take over; not used inline")
+	flags.DurationVar(&c.lease, "lease", 2*time.Second, "how long a leader may be silent before others may take over; inline, PostgreSQL sees to it, and SQLite does not")
 	flags.DurationVar(&c.wait, "wait", 0, "how long a repeat waits for the answer before it is told to come back")
 	flags.Func("payments", "`URL` of a payment service, with the name of a merchant; without it nobody can boost a group", c.setPayments)
 	flags.StringVar(&c.records, "records", "", "another `database` for the records; -mode does not apply then")
@@ -112,7 +114,7 @@ func (c config) checked() (config, error) {
 		return config{}, fmt.Errorf("invalid value %q for -wait: must not be negative", c.wait)
 	}
 	var err error
-	if c.db, err = sqlitePath("-db", c.db); err != nil {
+	if c.db, err = parseDatabase("-db", c.db); err != nil {
 		return config{}, err
 	}
 	if c.records == "" {
@@ -120,7 +122,7 @@ func (c config) checked() (config, error) {
 		return c, nil
 	}
 	c.mode = modeApart
-	if c.records, err = sqlitePath("-records", c.records); err != nil {
+	if c.records, err = parseDatabase("-records", c.records); err != nil {
 		return config{}, err
 	}
 	if c.records == c.db {
@@ -129,11 +131,22 @@ func (c config) checked() (config, error) {
 	return c, nil
 }
 
-// sqlitePath returns the absolute path that sqlite:path names.
-func sqlitePath(name, value string) (string, error) {
+// parseDatabase returns the absolute path that sqlite:path names, or the URL of a
+// PostgreSQL as it is.
+func parseDatabase(name, value string) (string, error) {
+	if isPostgres(value) {
+		if _, err := pgxpool.ParseConfig(value); err != nil {
+			return "", fmt.Errorf("invalid value for %s: %w", name, err) // which does not show a password
+		}
+		return value, nil
+	}
 	path, ok := strings.CutPrefix(value, "sqlite:")
 	if !ok || path == "" {
-		return "", fmt.Errorf("invalid value %q for %s: want sqlite:file", value, name)
+		return "", fmt.Errorf("invalid value %q for %s: want sqlite:file or postgres://…", value, name)
 	}
 	return filepath.Abs(path)
+}
+
+func isPostgres(database string) bool {
+	return strings.HasPrefix(database, "postgres://") || strings.HasPrefix(database, "postgresql://")
 }

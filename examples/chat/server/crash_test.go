@@ -3,7 +3,6 @@
 package server_test
 
 import (
-	"database/sql"
 	"fmt"
 	"net/http"
 	"slices"
@@ -11,6 +10,7 @@ import (
 	"time"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/examples/chat/chatdb"
 	"github.com/semelgo/semel/store"
 )
 
@@ -37,8 +37,8 @@ func TestKilledAtEveryPoint(t *testing.T) {
 type crash struct {
 	files
 	point  string
-	domain *sql.DB
-	engine *semel.Engine[*sql.Tx]
+	domain chatdb.Querier
+	engine *semel.Core
 	server *process
 	owner  user
 }
@@ -48,7 +48,7 @@ func newCrash(t *testing.T, mode, point string) *crash {
 	c := &crash{files: newFiles(t, mode), point: point}
 	c.server = start(t, c.args(shortLease)...)
 	c.owner = c.server.signIn(t, "owner")
-	c.domain, c.engine = openFile(t, c.files.domain), c.files.engine(t)
+	c.domain, c.engine = c.openDomain(t), c.files.engine(t)
 	return c
 }
 

@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"fmt"
+	"net/url"
 	"time"
 
 	"github.com/semelgo/semel/examples/chat/chatdb"
@@ -20,7 +21,7 @@ type database struct {
 
 // openDatabases opens one database or two, and creates their tables.
 func (s *app) openDatabases(ctx context.Context) (err error) {
-	if s.domain, err = openDatabase(ctx, s.config.db); err != nil {
+	if s.domain, err = openDatabase(ctx, s.config.db, s.config); err != nil {
 		return err
 	}
 	if err := makeTables(ctx, s.domain); err != nil {
@@ -28,7 +29,7 @@ func (s *app) openDatabases(ctx context.Context) (err error) {
 	}
 	s.records = s.domain
 	if s.config.records != s.config.db {
-		if s.records, err = openDatabase(ctx, s.config.records); err != nil {
+		if s.records, err = openDatabase(ctx, s.config.records, s.config); err != nil {
 			return err
 		}
 	}
@@ -39,11 +40,17 @@ func (s *app) openDatabases(ctx context.Context) (err error) {
 }
 
 // openDatabase opens the database that a flag named, and sees that it answers.
-func openDatabase(ctx context.Context, path string) (*database, error) {
-	db, err := openSQLite(path) //nolint:contextcheck // it bounds itself
-	if err != nil {
-		return nil, fmt.Errorf("open %s: %w", path, err)
+func openDatabase(ctx context.Context, named string, c config) (*database, error) {
+	open := openSQLite
+	if isPostgres(named) {
+		open = openPostgres
 	}
+	db, err := open(named, c) //nolint:contextcheck // it bounds itself
+	if err != nil {
+		return nil, fmt.Errorf("open %s: %w", shown(named), err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, startBound)
+	defer cancel()
 	if err := db.Ping(ctx); err != nil {
 		_ = db.Close()
 		return nil, fmt.Errorf("open %s: %w", db.name, err)
@@ -51,7 +58,17 @@ func openDatabase(ctx context.Context, path string) (*database, error) {
 	return db, nil
 }
 
-// startBound is how long others may keep a server that starts from its tables.
+// shown is how a database may be shown to people.
+func shown(named string) string {
+	if u, err := url.Parse(named); err == nil && isPostgres(named) {
+		u.RawQuery = "" // it may hold a password, too
+		return u.Redacted()
+	}
+	return named
+}
+
+// startBound is how long a server that starts waits for its databases, and how
+// long others may keep it from its tables.
 const startBound = 30 * time.Second
 
 // makeTables creates what is missing of the chat's own tables, however many

@@ -48,13 +48,16 @@ func TestCommitWithoutAnAnswer(t *testing.T) {
 	t.Parallel()
 	f, c := newFiles(t, records), new(commits)
 	s := serveHere(t, c.seams(), f.args(time.Minute)...)
-	owner, domain := s.signIn(t, "owner"), openFile(t, f.domain)
+	owner, domain := s.signIn(t, "owner"), f.openDomain(t)
 
 	c.lost.Store(true)
 	c.applied.Store(true)
 	s.send(t, creation(owner, "applied", "crew")).want(t, http.StatusCreated, "")
 	c.applied.Store(false)
 	s.send(t, creation(owner, "undone", "crew")).want(t, http.StatusServiceUnavailable, "outcome_unknown")
+	// What takes no key is told just as truly.
+	s.send(t, request{method: "POST", path: "/v1/users", body: `{"name":"late"}`}).
+		want(t, http.StatusServiceUnavailable, "outcome_unknown")
 	c.lost.Store(false)
 
 	again := s.send(t, creation(owner, "applied", "crew")).want(t, http.StatusCreated, "")
@@ -92,7 +95,7 @@ func TestOperatorResolves(t *testing.T) {
 		t.Errorf("doubts afterwards: exit %d, %q", code, list)
 	}
 	s.send(t, asked).want(t, http.StatusCreated, "")
-	if n := creations(t, openFile(t, f.domain), owner, asked.key); n != 1 {
+	if n := creations(t, f.openDomain(t), owner, asked.key); n != 1 {
 		t.Errorf("%d creations, want 1", n)
 	}
 	if text, code := f.operator(t, "resolve", id, "failed", "too late"); code != 1 {
@@ -111,7 +114,7 @@ func TestMistakenResolutionCreatesNoSecondGroup(t *testing.T) {
 	t.Parallel()
 	f, c := newFiles(t, records), new(commits)
 	s := serveHere(t, c.seams(), f.args(time.Minute)...)
-	owner, domain := s.signIn(t, "owner"), openFile(t, f.domain)
+	owner := s.signIn(t, "owner")
 	asked := creation(owner, "k", "crew")
 	c.lost.Store(true)
 	s.send(t, asked).want(t, http.StatusServiceUnavailable, "outcome_unknown")
@@ -121,7 +124,7 @@ func TestMistakenResolutionCreatesNoSecondGroup(t *testing.T) {
 	if text, code := f.operator(t, "resolve", id, "pending", "there is none"); code != 0 {
 		t.Fatalf("resolve: exit %d, %q", code, text)
 	}
-	lateCommit(t, domain, owner, asked.key)
+	lateCommit(t, openFile(t, f.domain), owner, asked.key)
 	got := s.send(t, asked).want(t, http.StatusCreated, "").value(t)
 	if groups := s.groupsOf(t, owner); len(groups) != 1 || got["id"] != "grp_late" {
 		t.Errorf("answered %v; the groups are %v, want the late one alone", got["id"], groups)

@@ -6,8 +6,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5/pgxpool"
+
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/examples/chat/chatdb"
+	"github.com/semelgo/semel/internal/realtest"
 	"github.com/semelgo/semel/store"
+	"github.com/semelgo/semel/store/postgres"
 	"github.com/semelgo/semel/store/sqlite"
 )
 
@@ -15,7 +20,7 @@ import (
 const (
 	inline  = "inline"
 	leased  = "leased"
-	records = "records" // kept in another file
+	records = "records" // kept in another database
 )
 
 func modes() []string { return []string{inline, leased, records} }
@@ -23,7 +28,8 @@ func modes() []string { return []string{inline, leased, records} }
 // files are the databases of a server under test.
 type files struct {
 	mode            string
-	domain, records string
+	domain, records string // files, unless
+	postgres        string // is the address of both
 }
 
 func newFiles(t *testing.T, mode string) files {
@@ -37,9 +43,23 @@ func newFiles(t *testing.T, mode string) files {
 	return f
 }
 
+// newPostgres is newFiles in a database of a PostgreSQL. With the mode records,
+// those are in a file.
+func newPostgres(t *testing.T, mode string) files {
+	t.Helper()
+	f := files{mode: mode, postgres: realtest.Postgres(t).Database(t)}
+	if mode == records {
+		f.records = filepath.Join(t.TempDir(), "records.db")
+	}
+	return f
+}
+
 // args are the flags of a server over the files.
 func (f files) args(lease time.Duration) []string {
 	args := []string{"-db", "sqlite:" + f.domain, "-lease", lease.String()}
+	if f.postgres != "" {
+		args[1] = f.postgres
+	}
 	if f.mode == records {
 		return append(args, "-records", "sqlite:"+f.records)
 	}
@@ -57,18 +77,38 @@ func openFile(t *testing.T, path string) *sql.DB {
 	return db
 }
 
+// openPool opens a PostgreSQL beside the servers that use it.
+func openPool(t *testing.T, url string) *pgxpool.Pool {
+	t.Helper()
+	pool, err := pgxpool.New(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(pool.Close)
+	return pool
+}
+
+// openDomain opens the chat's own tables beside the servers that use them.
+func (f files) openDomain(t *testing.T) chatdb.Querier {
+	t.Helper()
+	if f.postgres != "" {
+		return chatdb.Postgres(openPool(t, f.postgres))
+	}
+	return chatdb.SQLite(openFile(t, f.domain))
+}
+
 // creations counts how often a group was created under a key. Nothing in the
 // table keeps the number at one.
-func creations(t *testing.T, domain *sql.DB, owner user, key string) int {
+func creations(t *testing.T, domain chatdb.Querier, owner user, key string) int {
 	t.Helper()
 	return len(attempts(t, domain, owner, key))
 }
 
 // attempts lists the attempts that created a group under a key.
-func attempts(t *testing.T, domain *sql.DB, owner user, key string) []int64 {
+func attempts(t *testing.T, domain chatdb.Querier, owner user, key string) []int64 {
 	t.Helper()
-	rows, err := domain.QueryContext(t.Context(),
-		`select attempt from creations where owner = ? and key = ? order by rowid`, owner.ID, key)
+	rows, err := domain.Query(t.Context(),
+		`select attempt from creations where owner = $1 and key = $2 order by attempt`, owner.ID, key)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -88,7 +128,7 @@ func attempts(t *testing.T, domain *sql.DB, owner user, key string) []int64 {
 }
 
 // recordOf reads the record of a creation.
-func (f files) recordOf(t *testing.T, engine *semel.Engine[*sql.Tx], u user, key string) store.Record {
+func (f files) recordOf(t *testing.T, engine *semel.Core, u user, key string) store.Record {
 	t.Helper()
 	r, _, err := engine.Get(t.Context(), "create_group", scopeOf(u), key)
 	if err != nil {
@@ -98,11 +138,23 @@ func (f files) recordOf(t *testing.T, engine *semel.Engine[*sql.Tx], u user, key
 }
 
 // engine is a person's way to the records.
-func (f files) engine(t *testing.T) *semel.Engine[*sql.Tx] {
+func (f files) engine(t *testing.T) *semel.Core {
 	t.Helper()
-	engine, err := semel.New(sqlite.New(openFile(t, f.records)), semel.Options{})
+	if f.postgres != "" && f.mode != records {
+		s, err := postgres.New(openPool(t, f.postgres), postgres.Options{})
+		return person(t, s, err)
+	}
+	return person(t, sqlite.New(openFile(t, f.records)), nil)
+}
+
+func person[Tx any](t *testing.T, s store.TxStore[Tx], err error) *semel.Core {
+	t.Helper()
 	if err != nil {
 		t.Fatal(err)
 	}
-	return engine
+	engine, err := semel.New(s, semel.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return engine.Core
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/semelgo/semel/store"
 )
 
-// inEachMode runs a test against a server in each mode.
+// inEachMode runs a test against a server in each mode, on each database.
 func inEachMode(t *testing.T, test func(t *testing.T, f files)) {
 	t.Helper()
 	t.Parallel()
@@ -23,6 +23,10 @@ func inEachMode(t *testing.T, test func(t *testing.T, f files)) {
 		t.Run(mode, func(t *testing.T) {
 			t.Parallel()
 			test(t, newFiles(t, mode))
+		})
+		t.Run("postgres/"+mode, func(t *testing.T) {
+			t.Parallel()
+			test(t, newPostgres(t, mode))
 		})
 	}
 }
@@ -75,7 +79,7 @@ func TestFailedStaysFailed(t *testing.T) {
 		}
 		asked.key = "new"
 		s.send(t, asked).want(t, http.StatusCreated, "")
-		if n := creations(t, openFile(t, f.domain), owner, "k"); n != 0 {
+		if n := creations(t, f.openDomain(t), owner, "k"); n != 0 {
 			t.Errorf("%d creations under the failed key, want 0", n)
 		}
 	})
@@ -179,7 +183,7 @@ func TestFailureOfTheMomentIsNotKept(t *testing.T) {
 		if a.Replayed {
 			t.Error("the first success is called a replay")
 		}
-		if n := creations(t, openFile(t, f.domain), owner, "k"); n != 1 {
+		if n := creations(t, f.openDomain(t), owner, "k"); n != 1 {
 			t.Errorf("%d creations, want 1", n)
 		}
 	})

@@ -38,7 +38,7 @@ func TestPageOutlivesTheServer(t *testing.T) {
 			if diff := cmp.Diff(test.want, b.tiles(t)); diff != "" {
 				t.Errorf("tiles (-want +got):\n%s", diff)
 			}
-			if n := creations(t, openFile(t, f.domain), u, key); n != 1 {
+			if n := creations(t, f.openDomain(t), u, key); n != 1 {
 				t.Errorf("%d creations, want 1", n)
 			}
 			if n := len(s.groupsOf(t, u)); n != 1 {

@@ -107,7 +107,7 @@ func TestPageKeepsItsKey(t *testing.T) {
 	if got["created"]+got["replayed"] != 50 || got["created"] > 1 {
 		t.Errorf("tiles %v, want 50 created or replayed, at most one created", got)
 	}
-	if n := creations(t, openFile(t, f.domain), u, kept); n != 1 {
+	if n := creations(t, f.openDomain(t), u, kept); n != 1 {
 		t.Errorf("%d creations, want 1", n)
 	}
 	b.wantKeyGone(t)

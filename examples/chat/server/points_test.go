@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -92,18 +93,20 @@ type pointStore struct {
 }
 
 func (s pointStore) Swap(ctx context.Context, changes []store.Change) ([]store.Standing, error) {
-	claims := false
-	for _, c := range changes {
-		claims = claims || c.To.State == store.InProgress && c.If != c.To.Token
-	}
-	if !claims {
+	if !slices.ContainsFunc(changes, claims) {
 		return s.TxStore.Swap(ctx, changes)
 	}
 	s.p.pass(beforeClaim)
 	answers, err := s.TxStore.Swap(ctx, changes)
-	s.p.pass(afterClaim)
+	for i, a := range answers {
+		if claims(changes[i]) && a.InForce(changes[i]) {
+			s.p.pass(afterClaim)
+		}
+	}
 	return answers, err
 }
+
+func claims(c store.Change) bool { return c.To.State == store.InProgress && c.If != c.To.Token }
 
 func (s pointStore) Atomic(ctx context.Context, id store.ID, hold bool,
 	run func(context.Context, chatdb.Tx, store.Standing) (*store.Change, error),

@@ -27,6 +27,7 @@ const (
 	codeUnavailable   = "unavailable"
 	codeNoPayments    = "no_payments"
 	codeDeclined      = "payment_declined"
+	codeUnknown       = "outcome_unknown"
 )
 
 // about says of each code which status it has and what it means.
@@ -54,6 +55,8 @@ func about(code string) (status int, title string) {
 		return http.StatusNotImplemented, "This server takes no payments"
 	case codeDeclined:
 		return http.StatusPaymentRequired, "The payment was declined"
+	case codeUnknown:
+		return http.StatusServiceUnavailable, "It is not known whether it was done"
 	default:
 		return 0, ""
 	}
@@ -70,13 +73,17 @@ func problem(code, field, format string, args ...any) *semelhttp.Problem {
 
 // problemOf is the answer to an error of the chat's own code. What has no answer
 // of its own is the moment's, a database that fails for instance: nothing was
-// done, and asking again may help. Its cause is for the log, not for the client.
+// done, unless a commit got no answer, and asking again may help. Its cause is for
+// the log, not for the client.
 func problemOf(err error) *semelhttp.Problem {
 	if p, ok := errors.AsType[*semelhttp.Problem](err); ok {
 		return p
 	}
 	if unknown, ok := errors.AsType[*chatdb.UnknownUsersError](err); ok {
 		return problem(codeUnknownMember, fieldMembers, "%s", nobody(unknown))
+	}
+	if errors.Is(err, errCommit) {
+		return problem(codeUnknown, "", "The database did not say whether it was done. Look before you ask again.")
 	}
 	p := problem(codeUnavailable, "", "Nothing was done. Ask again.")
 	p.RetryAfter = time.Second
@@ -118,7 +125,7 @@ func nobody(e *chatdb.UnknownUsersError) string {
 func problemPages(w http.ResponseWriter, r *http.Request) {
 	status, title := about(r.PathValue("code"))
 	switch r.PathValue("code") {
-	case codeNoToken, codeTooLarge, codeUnavailable:
+	case codeNoToken, codeTooLarge, codeUnavailable, codeUnknown:
 		status = 0 // semelhttp tells more of these
 	}
 	if status == 0 {

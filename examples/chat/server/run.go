@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"strings"
 	"time"
 )
 
@@ -56,8 +57,9 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdout,
 	return exitOK
 }
 
+// refuse says in one line why the program does not start.
 func refuse(stderr io.Writer, err error) int {
-	_, _ = fmt.Fprintln(stderr, "chat:", err)
+	_, _ = fmt.Fprintln(stderr, "chat:", strings.Join(strings.Fields(err.Error()), " "))
 	return exitUsage
 }
 

@@ -10,7 +10,7 @@ import (
 )
 
 // openSQLite opens a file.
-func openSQLite(path string) (*database, error) {
+func openSQLite(path string, _ config) (*database, error) {
 	db, err := sqlite.Open(path)
 	if err != nil {
 		return nil, err

@@ -34,7 +34,7 @@ func TestTenProcessesStartAtOnce(t *testing.T) {
 		}
 		all.Wait()
 		wantFirst(t, f.mode, wantSame(t, answers))
-		if n := creations(t, openFile(t, f.domain), owner, "k"); n != 1 {
+		if n := creations(t, f.openDomain(t), owner, "k"); n != 1 {
 			t.Errorf("%d creations, want 1", n)
 		}
 		for _, s := range servers {

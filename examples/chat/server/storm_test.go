@@ -23,7 +23,7 @@ func storm(t *testing.T, mode string, n int) {
 	s := serveHere(t, b.at(mode), f.args(time.Minute)...)
 	s.hurry = 1
 	owner, other := s.signIn(t, "owner"), s.signIn(t, "other")
-	domain := openFile(t, f.domain)
+	domain := f.openDomain(t)
 	baseline := s.goroutines()
 
 	b.armed.Store(true)

@@ -8,64 +8,110 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/semelgo/semel/examples/chat/chatdb"
 	"github.com/semelgo/semel/store"
 )
 
-// TestZombie stops a leader between its claim and its transaction, lets another
-// process take over and answer, and continues it: the zombie runs its handler to
-// the end, and none of it comes in force.
+// TestZombie stops a leader past its lease, lets another process take over and
+// answer, and continues it: the zombie runs its handler to the end, none of it
+// comes in force, and it answers what the winner did.
 func TestZombie(t *testing.T) {
 	t.Parallel()
-	f := newFiles(t, leased)
-	zombie, winner := start(t, f.args(shortLease)...), start(t, f.args(shortLease)...)
-	domain := openFile(t, f.domain)
-	owner := winner.signIn(t, "owner")
-	n := rounds(20)
-	for i := range n {
-		asked := creation(owner, fmt.Sprintf("key-%d", i), "crew")
-		zombie.arm(t, "stop", afterClaim)
-		late := make(chan answer, 1)
-		go func() {
-			a, err := zombie.try(t.Context(), asked)
-			if err != nil {
-				t.Errorf("the zombie did not answer: %v", err)
+	tests := map[string]struct {
+		files
+		point  string
+		rounds int
+	}{
+		// In the handler it would hold SQLite's only write lock.
+		"sqlite":          {newFiles(t, leased), afterClaim, 20},
+		"postgres leased": {newPostgres(t, leased), inHandler, 5},
+		// The server ends the transaction of a leader that is silent for a lease.
+		"postgres inline": {newPostgres(t, inline), inHandler, 5},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := &haunted{pair: startPair(t, test.files), point: test.point}
+			h.owner, h.domain = h.at(1).signIn(t, "owner"), h.openDomain(t)
+			n := rounds(test.rounds)
+			for i := range n {
+				h.round(t, i)
 			}
-			late <- a
-		}()
-		zombie.reached(t, afterClaim)
+			h.at(0).stop(t)
+			seen := see(h.at(0))
+			t.Logf("%d rounds: %+v", n, seen)
+			if want := h.sightings(n); seen != want {
+				t.Errorf("saw %+v, want %+v", seen, want)
+			}
+			if got := len(h.at(1).groupsOf(t, h.owner)); got != n {
+				t.Errorf("%d groups, want %d", got, n)
+			}
+		})
+	}
+}
+
+// haunted is a pair whose first is stopped at a point, and whose second wins.
+type haunted struct {
+	*pair
+
+	point  string
+	domain chatdb.Querier
+	owner  user
+}
+
+func (h *haunted) round(t *testing.T, i int) {
+	t.Helper()
+	zombie, winner := h.at(0), h.at(1)
+	asked := creation(h.owner, fmt.Sprintf("key-%d", i), "crew")
+	zombie.arm(t, "stop", h.point)
+	late := make(chan answer, 1)
+	go func() {
+		a, err := zombie.settle(t.Context(), asked)
+		if err != nil {
+			t.Errorf("the zombie did not answer: %v", err)
+		}
+		late <- a
+	}()
+	zombie.reached(t, h.point)
+	if h.mode == leased {
 		// Another request's key is told apart even while the leader has its lease.
-		winner.send(t, creation(owner, asked.key, "other")).want(t, http.StatusUnprocessableEntity, "key_reused")
-		won := winner.settled(t, asked).want(t, http.StatusCreated, "")
-		if err := zombie.cmd.Process.Signal(syscall.SIGCONT); err != nil {
-			t.Fatal(err)
-		}
-		got := (<-late).want(t, http.StatusCreated, "")
-		if won.Replayed || !got.Replayed || got.Body != won.Body {
-			t.Fatalf("round %d: the winner told %q (replayed %v), the zombie %q (replayed %v)",
-				i, won.Body, won.Replayed, got.Body, got.Replayed)
-		}
-		if by := attempts(t, domain, owner, asked.key); len(by) != 1 || by[0] < 2 {
-			t.Fatalf("round %d: created by attempts %v, want a later one than the first, alone", i, by)
-		}
+		winner.send(t, creation(h.owner, asked.key, "other")).want(t, http.StatusUnprocessableEntity, "key_reused")
 	}
-	zombie.stop(t)
-	seen := see(zombie)
-	t.Logf("%d rounds: %+v", n, seen)
-	if want := (sightings{NotInForce: n, RolledBack: n, WinnersAnswer: n}); seen != want {
-		t.Errorf("saw %+v, want %+v", seen, want)
+	won := winner.settled(t, asked).want(t, http.StatusCreated, "")
+	if err := zombie.cmd.Process.Signal(syscall.SIGCONT); err != nil {
+		t.Fatal(err)
 	}
-	if got := len(winner.groupsOf(t, owner)); got != n {
-		t.Errorf("%d groups, want %d", got, n)
+	got := (<-late).want(t, http.StatusCreated, "")
+	if won.Replayed || !got.Replayed || got.Body != won.Body {
+		t.Fatalf("round %d: the winner told %q (replayed %v), the zombie %q (replayed %v)",
+			i, won.Body, won.Replayed, got.Body, got.Replayed)
+	}
+	least := int64(1) // inline, nobody can see that there was another one
+	if h.mode == leased {
+		least = 2
+	}
+	if by := attempts(t, h.domain, h.owner, asked.key); len(by) != 1 || by[0] < least {
+		t.Fatalf("round %d: created by attempts %v, want one alone, number %d or later", i, by, least)
 	}
 }
 
 // sightings counts what the zombie itself has reported.
-type sightings struct{ NotInForce, RolledBack, WinnersAnswer int }
+type sightings struct{ Fenced, NotInForce, RolledBack, WinnersAnswer int }
 
 func see(zombie *process) sightings {
+	const rolledBack = "transaction NotCommitted: "
 	return sightings{
-		NotInForce:    zombie.said("event fenced ", ""),
-		RolledBack:    zombie.said("transaction NotCommitted: ", store.ErrNotInForce.Error()),
+		Fenced:        zombie.said("event fenced ", ""),
+		NotInForce:    zombie.said(rolledBack, store.ErrNotInForce.Error()),
+		RolledBack:    zombie.said(rolledBack, "") - zombie.said(rolledBack, "not run"),
 		WinnersAnswer: zombie.said("event replayed ", ""),
 	}
+}
+
+// sightings is what the zombie must have reported after n rounds.
+func (h *haunted) sightings(n int) sightings {
+	if h.mode == inline {
+		return sightings{RolledBack: n, WinnersAnswer: n}
+	}
+	return sightings{Fenced: n, NotInForce: n, RolledBack: n, WinnersAnswer: n}
 }
