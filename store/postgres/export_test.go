@@ -1,7 +1,11 @@
 package postgres
 
 import (
+	"errors"
 	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/semelgo/semel/store"
 )
@@ -46,3 +50,14 @@ func Queries(s *Store) []Query {
 	}
 	return all
 }
+
+// CodeOf returns the SQLSTATE of an error, whatever its severity.
+func CodeOf(err error) string {
+	if e, ok := errors.AsType[*pgconn.PgError](err); ok {
+		return e.Code
+	}
+	return ""
+}
+
+// Pool is the pool of s.
+func (s *Store) Pool() *pgxpool.Pool { return s.pool }

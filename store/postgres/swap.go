@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/semelgo/semel/store"
 )
@@ -38,7 +39,7 @@ func (s *Store) SwapTx(ctx context.Context, tx pgx.Tx, changes []store.Change) (
 		first: frame{before: []string{saveSwap, s.texts.borrowSwap}, after: []string{s.texts.giveSwap, keepSwap}},
 		alone: frame{before: []string{saveSwap, s.texts.borrowAlone}, after: []string{s.texts.giveSwap, keepSwap}},
 		look:  frame{before: []string{s.texts.borrowPlan}, after: []string{s.texts.givePlan}},
-		undo:  true,
+		undo:  tx,
 	}
 	return w.swap(ctx, changes)
 }
@@ -53,7 +54,12 @@ const (
 type swapper struct {
 	in                 sender
 	first, alone, look frame
-	undo               bool // what failed is to be undone by us
+	undo               execer // in which what failed is to be undone; nil: it is
+}
+
+// execer is a transaction.
+type execer interface {
+	Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error)
 }
 
 // item is one change of a batch.
@@ -140,12 +146,13 @@ func (w *swapper) send(ctx context.Context, f frame, items []item) (missed []ite
 
 // undone goes back to before the trip that failed.
 func (w *swapper) undone(ctx context.Context, err error) error {
-	if !w.undo || errorOf(err) == nil {
+	if w.undo == nil || errorOf(err) == nil {
 		return err
 	}
-	back := frame{before: []string{undoSwap, keepSwap}}
-	if failed := trip(ctx, w.in, back, func(*pgx.Batch) {}); failed != nil {
-		return fmt.Errorf("%w (and undo: %w)", err, failed)
+	// Not prepared, which an aborted transaction refuses.
+	_, failed := w.undo.Exec(ctx, undoSwap+"; "+keepSwap, pgx.QueryExecModeSimpleProtocol)
+	if failed != nil {
+		return fmt.Errorf("%w (undo: %w)", err, failed)
 	}
 	return err
 }

@@ -54,7 +54,23 @@ func (t *transaction) end(ctx context.Context, last *store.Change, failed error)
 			return t.rollBack(ctx, err)
 		}
 	}
+	if t.status() == aborted { // nothing can be prepared before it is undone
+		if err := t.say(ctx, undoRun); isEnded(err) {
+			return t.gone(ctx, last, failed)
+		} else if err != nil {
+			return store.NotCommitted, fault("undo", err)
+		}
+	}
 	return t.finish(ctx, last, failed)
+}
+
+// say runs statements without parameters or rows, under a bound of their own. It
+// does not prepare them, which an aborted transaction refuses.
+func (t *transaction) say(ctx context.Context, statements string) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), t.store.commitBound)
+	defer cancel()
+	_, err := t.conn.Exec(ctx, statements, pgx.QueryExecModeSimpleProtocol)
+	return err
 }
 
 // ending is what the server has said of the statements that end a transaction.
@@ -77,7 +93,9 @@ func (t *transaction) finish(ctx context.Context, last *store.Change, failed err
 		t.queueLast(b, last, func(pgconn.CommandTag) error { e.made = true; return nil })
 	}
 	b.Queue(`COMMIT`).Exec(func(tag pgconn.CommandTag) error { e.tag = tag.String(); return nil })
-	err := t.send(ctx, b)
+	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), t.store.commitBound)
+	defer cancel()
+	err := t.conn.SendBatch(bounded, b).Close()
 	switch {
 	case err == nil && e.tag == `COMMIT`:
 		return store.Committed, nil
@@ -107,13 +125,6 @@ func (t *transaction) queueLast(b *pgx.Batch, last *store.Change, made func(pgco
 	b.Queue(t.store.texts.givePlan)
 }
 
-// send sends statements that end the transaction, under a bound of their own.
-func (t *transaction) send(ctx context.Context, b *pgx.Batch) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), t.store.commitBound)
-	defer cancel()
-	return t.conn.SendBatch(ctx, b).Close()
-}
-
 // notInForce says that the last change raised because something else stood.
 func notInForce(last *store.Change, err error) bool {
 	e := errorOf(err)
@@ -138,10 +149,7 @@ func notSent(err error) bool {
 // savepoint is not there, the handler has ended the transaction before.
 func (t *transaction) rollBack(ctx context.Context, cause error) (store.Verdict, error) {
 	if t.status() != outside && !t.conn.Conn().IsClosed() {
-		b := &pgx.Batch{}
-		b.Queue(undoRun)
-		b.Queue(`ROLLBACK`)
-		if err := t.send(ctx, b); isEnded(err) {
+		if err := t.say(ctx, undoRun+`; ROLLBACK`); isEnded(err) {
 			return t.gone(ctx, nil, cause)
 		}
 	}
@@ -157,9 +165,7 @@ func (t *transaction) leave(ctx context.Context) {
 	t.left = true
 	if t.conn != nil {
 		if t.tx != nil && !t.conn.Conn().IsClosed() && t.status() != outside {
-			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), t.store.commitBound)
-			defer cancel()
-			_ = t.tx.Rollback(ctx) // closes the connection when it fails
+			_ = t.say(ctx, `ROLLBACK`) // when it fails, the connection is not used again
 		}
 		t.conn.Release()
 	}

@@ -1,0 +1,203 @@
+package postgres_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/semelgo/semel/internal/realtest"
+	"github.com/semelgo/semel/store"
+	"github.com/semelgo/semel/store/postgres"
+)
+
+// rig is a database, and a store whose connections can be broken.
+type rig struct {
+	direct *pgxpool.Pool
+	proxy  *realtest.Proxy
+	store  *postgres.Store
+}
+
+func breaking(t *testing.T) rig {
+	t.Helper()
+	url := database(t)
+	proxy := realtest.NewProxy(t, realtest.Postgres(t).Addr())
+	return rig{connect(t, url), proxy, newStore(t, connect(t, proxy.URL(url)), postgres.Options{})}
+}
+
+// finish runs a transaction that has one effect of key and ends with last.
+func finish(t *testing.T, s *postgres.Store, key string, last *store.Change) (store.Verdict, error) {
+	t.Helper()
+	return s.Atomic(t.Context(), last.To.ID, true, func(ctx context.Context, tx pgx.Tx, _ store.Standing) (*store.Change, error) {
+		return last, effect(ctx, tx, key)
+	})
+}
+
+// settled asks until no open transaction holds the record of c, whose change it
+// is, and returns what stands.
+func settled(t *testing.T, s *postgres.Store, c store.Change) store.Token {
+	t.Helper()
+	for {
+		answers, err := s.Swap(t.Context(), []store.Change{c})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !answers[0].Busy {
+			return answers[0].Token
+		}
+	}
+}
+
+// trigger has the statements run when a transaction with an effect commits.
+func trigger(t *testing.T, pool *pgxpool.Pool, body string) {
+	t.Helper()
+	mustExec(t, pool, `CREATE FUNCTION at_commit() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN `+body+`; RETURN NULL; END $$`)
+	mustExec(t, pool, `CREATE CONSTRAINT TRIGGER at_commit AFTER INSERT ON effects
+DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION at_commit()`)
+}
+
+// A COMMIT that was done and whose answer is lost is never told as not done.
+func TestCommitWhoseAnswerIsLost(t *testing.T) {
+	t.Parallel()
+	r := breaking(t)
+	last := create("key", store.Succeeded, 1)
+	fault := r.proxy.EatReply(realtest.Commit())
+	verdict, err := finish(t, r.store, "key", &last)
+	if verdict != store.Unknown || err == nil {
+		t.Errorf("Atomic = %v, %v, want Unknown", verdict, err)
+	}
+	fault.Wait(t)
+	if n := effects(t, r.direct, "key"); n != 1 || stands(t, r.store, last) != last.To.Token {
+		t.Errorf("%d effects and %+v, want it committed", n, stands(t, r.store, last))
+	}
+}
+
+// A COMMIT that never came to the server is as unknown as one that did. A change
+// of somebody else that is in force proves which it was.
+func TestCommitThatIsNotSent(t *testing.T) {
+	t.Parallel()
+	r := breaking(t)
+	last, proof := create("key", store.Succeeded, 1), create("key", store.Pending, 2)
+	r.proxy.CutBefore(realtest.Commit())
+	verdict, err := finish(t, r.store, "key", &last)
+	if verdict != store.Unknown || err == nil {
+		t.Errorf("Atomic = %v, %v, want Unknown", verdict, err)
+	}
+	if got := settled(t, r.store, proof); got != proof.To.Token {
+		t.Errorf("%+v stands, want the proof", got)
+	}
+	if n := effects(t, r.direct, "key"); n != 0 {
+		t.Errorf("%d effects, want none", n)
+	}
+}
+
+// A connection that breaks while COMMIT is at work: nothing is seen of it, and
+// whoever asks for the record is told Busy until it is done.
+func TestCommitThatGoesOn(t *testing.T) {
+	t.Parallel()
+	r := breaking(t)
+	trigger(t, r.direct, `PERFORM pg_advisory_xact_lock(1)`)
+	gate, err := r.direct.Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	mustExec(t, gate, `SELECT pg_advisory_xact_lock(1)`)
+	last, proof := create("key", store.Succeeded, 1), create("key", store.Pending, 2)
+	fault := r.proxy.CutAfter(realtest.Commit())
+	verdict, err := finish(t, r.store, "key", &last)
+	if verdict != store.Unknown || err == nil {
+		t.Errorf("Atomic = %v, %v, want Unknown", verdict, err)
+	}
+	for !one[bool](t, r.direct, `SELECT EXISTS (SELECT FROM pg_locks WHERE locktype = 'advisory' AND NOT granted)`) {
+		continue // until COMMIT is at work
+	}
+	if n, token := effects(t, r.direct, "key"), stands(t, r.store, last); n != 0 || token != (store.Token{}) {
+		t.Errorf("while COMMIT is at work: %d effects and %+v, want nothing to be seen", n, token)
+	}
+	answers, err := r.store.Swap(t.Context(), []store.Change{proof})
+	if err != nil || !answers[0].Busy {
+		t.Errorf("Swap while COMMIT is at work = %+v, %v, want Busy", answers, err)
+	}
+	if err := gate.Rollback(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	fault.Wait(t)
+	if got := settled(t, r.store, proof); got != last.To.Token {
+		t.Errorf("%+v stands, want what was committed", got)
+	}
+	if n := effects(t, r.direct, "key"); n != 1 {
+		t.Errorf("%d effects, want 1", n)
+	}
+}
+
+// When the bound passes, the verdict is Unknown.
+func TestCommitThatHangs(t *testing.T) {
+	t.Parallel()
+	r := breaking(t)
+	trigger(t, r.direct, `PERFORM pg_sleep(600)`)
+	last, proof := create("key", store.Succeeded, 1), create("key", store.Pending, 2)
+	r.store.SetCommitBound(100 * time.Millisecond)
+	verdict, err := finish(t, r.store, "key", &last)
+	if verdict != store.Unknown || !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("Atomic = %v, %v, want Unknown, and that the bound has passed", verdict, err)
+	}
+	// The driver asks the server to cancel what it does not wait for any more.
+	if got := settled(t, r.store, proof); got != proof.To.Token {
+		t.Errorf("%+v stands, want the proof", got)
+	}
+	if n := effects(t, r.direct, "key"); n != 0 {
+		t.Errorf("%d effects, want none", n)
+	}
+}
+
+// What the server says of a COMMIT that it does not make is certain, unless it
+// ends the session.
+func TestCommitThatIsRefused(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct {
+		name, body, code string
+		want             store.Verdict
+		conflict         bool
+	}{
+		{"raise", `RAISE 'no'`, "P0001", store.NotCommitted, false},
+		{"constraint", `INSERT INTO effects VALUES (NULL)`, "23502", store.NotCommitted, false},
+		{"unique, but not ours", `INSERT INTO others VALUES (1)`, "23505", store.NotCommitted, false},
+		{"division, but not ours", `PERFORM 1 / (SELECT count(*) FROM pg_class WHERE false)`, "22012", store.NotCommitted, false},
+		{"serialization", `RAISE SQLSTATE '40001'`, "40001", store.NotCommitted, true},
+		{"deadlock", `RAISE SQLSTATE '40P01'`, "40P01", store.NotCommitted, true},
+		{"cancel", `PERFORM pg_cancel_backend(pg_backend_pid()), pg_sleep(600)`, "57014", store.NotCommitted, false},
+		{"unknown by its own word", `RAISE SQLSTATE '40003'`, "40003", store.Unknown, false},
+		{"input and output", `RAISE SQLSTATE '58030'`, "58030", store.Unknown, false},
+		{"terminate", `PERFORM pg_terminate_backend(pg_backend_pid()), pg_sleep(600)`, "57P01", store.Unknown, false},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			t.Parallel()
+			pool := connect(t, database(t))
+			s := newStore(t, pool, postgres.Options{})
+			mustExec(t, pool, `CREATE TABLE others (id int PRIMARY KEY)`)
+			mustExec(t, pool, `INSERT INTO others VALUES (1)`)
+			trigger(t, pool, row.body)
+			for _, last := range []store.Change{create("new", store.Succeeded, 1), stood(t, s)} {
+				before := stands(t, s, last)
+				verdict, err := finish(t, s, "key", &last)
+				if verdict != row.want || postgres.CodeOf(err) != row.code || errors.Is(err, store.ErrConflict) != row.conflict || errors.Is(err, store.ErrNotInForce) {
+					t.Errorf("Atomic = %v, %v, want %v and %s", verdict, err, row.want, row.code)
+				}
+				if n, token := effects(t, pool, "key"), stands(t, s, last); n != 0 || token != before {
+					t.Errorf("%d effects and %+v, want what stood", n, token)
+				}
+			}
+		})
+	}
+}
+
+// stood is a change of a record that stands.
+func stood(t *testing.T, s *postgres.Store) store.Change {
+	t.Helper()
+	c := create("old", store.InProgress, 1)
+	mustForce(t, s, c)
+	return move(c, store.Succeeded)
+}
