@@ -55,6 +55,9 @@ func TestBadStart(t *testing.T) {
 		"address":               {args: []string{"-addr", "8080"}, names: "-addr"},
 		"address taken":         {args: []string{"-db", db, "-addr", taken.Addr().String()}, names: taken.Addr().String()},
 		"other database":        {args: []string{"-db", "oracle:x"}, names: "-db"},
+		"postgres malformed":    {args: []string{"-db", "postgres://u:secret@h:x/db"}, names: "-db"},
+		"postgres not there":    {args: []string{"-db", "postgres://u:secret@127.0.0.1:1/db?connect_timeout=1"}, names: "127.0.0.1:1"},
+		"records not there":     {args: []string{"-db", db, "-records", "postgres://u:secret@localhost:1/db"}, names: "localhost:1"},
 		"database without name": {args: []string{"-db", "sqlite:"}, names: "-db"},
 		"records elsewhere":     {args: []string{"-db", db, "-records", "x.db"}, names: "-records"},
 		"records in the same":   {args: []string{"-db", db, "-records", db}, names: "-records"},
@@ -77,6 +80,9 @@ func TestBadStart(t *testing.T) {
 			text := stderr.String()
 			if code != 2 || strings.Count(text, "\n") != 1 || !strings.HasPrefix(text, "chat: ") || !strings.Contains(text, test.names) {
 				t.Errorf("exit %d, stderr %q; want exit 2 and one line that names %q", code, text, test.names)
+			}
+			if strings.Contains(text, "secret") {
+				t.Errorf("stderr %q shows a password", text)
 			}
 			if stdout.Len() > 0 {
 				t.Errorf("stdout %q, want nothing", stdout.String())

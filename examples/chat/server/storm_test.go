@@ -14,13 +14,14 @@ import (
 // is entered once, and everybody gets the same bytes.
 func TestFiveHundredDuplicates(t *testing.T) { //nolint:paralleltest // counts goroutines
 	for _, mode := range modes() {
-		t.Run(mode, func(t *testing.T) { storm(t, mode, 500) })
+		t.Run(mode, func(t *testing.T) { storm(t, newFiles(t, mode), 500) })
+		t.Run("postgres/"+mode, func(t *testing.T) { storm(t, newPostgres(t, mode), 500) })
 	}
 }
 
-func storm(t *testing.T, mode string, n int) {
-	f, b := newFiles(t, mode), newBarrier()
-	s := serveHere(t, b.at(mode), f.args(time.Minute)...)
+func storm(t *testing.T, f files, n int) {
+	b := newBarrier()
+	s := serveHere(t, b.at(f.mode), f.args(time.Minute)...)
 	s.hurry = 1
 	owner, other := s.signIn(t, "owner"), s.signIn(t, "other")
 	domain := f.openDomain(t)
@@ -40,12 +41,12 @@ func storm(t *testing.T, mode string, n int) {
 		})
 	}
 	b.await(t)
-	s.othersGoOn(t, mode, other)
+	s.othersGoOn(t, f, other)
 	close(b.open)
 	all.Wait()
 
-	wantFirst(t, mode, wantSame(t, answers))
-	if got := b.entered.Load(); got != 1+othersCreate(mode) {
+	wantFirst(t, f.mode, wantSame(t, answers))
+	if got := b.entered.Load(); got != 1+othersCreate(f) {
 		t.Errorf("the handler was entered %d times", got)
 	}
 	if got := creations(t, domain, owner, asked.key); got != 1 {
@@ -55,20 +56,20 @@ func storm(t *testing.T, mode string, n int) {
 }
 
 // othersGoOn asks for another user while a leader is held.
-func (s *here) othersGoOn(t *testing.T, mode string, other user) {
+func (s *here) othersGoOn(t *testing.T, f files, other user) {
 	t.Helper()
 	if groups := s.groupsOf(t, other); len(groups) != 0 {
 		t.Errorf("another user sees %d groups while the creation is held, want 0", len(groups))
 	}
-	if othersCreate(mode) > 0 {
+	if othersCreate(f) > 0 {
 		s.send(t, creation(other, "other", "theirs")).want(t, http.StatusCreated, "")
 	}
 }
 
 // othersCreate is how many creations of others go on while a leader is held:
-// inline it holds SQLite's only write lock.
-func othersCreate(mode string) int64 {
-	if mode == inline {
+// inline on SQLite it holds the only write lock.
+func othersCreate(f files) int64 {
+	if f.mode == inline && f.postgres == "" {
 		return 0
 	}
 	return 1

@@ -1,0 +1,247 @@
+//go:build unix
+
+package server_test
+
+import (
+	"database/sql"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/examples/chat/chatdb"
+	"github.com/semelgo/semel/semelhttp"
+)
+
+// TestBothKilledOneCharge kills the chat and the payment service at random
+// moments while two callers ask for one boost, and starts them again. The callers
+// ask until they are answered. Nothing in the table of charges keeps their number
+// at one.
+func TestBothKilledOneCharge(t *testing.T) {
+	t.Parallel()
+	n := 8
+	if soaking() {
+		n = 100
+	}
+	f := newFirm(t)
+	for i := range n {
+		f.round(t, "boost-"+strconv.Itoa(i))
+	}
+	f.account(t, n)
+	t.Logf("%d boosts; killed while one was open: the chat %d times, the payment service %d times; %d boosts took more than one attempt",
+		n, f.chat.marks, f.payments.marks, f.again)
+	if f.chat.marks == 0 || f.payments.marks == 0 || f.again == 0 {
+		t.Error("nothing was shown: there were no kills that mattered")
+	}
+}
+
+// firm is a chat and its payment service, as processes of their own.
+type firm struct {
+	chat, payments *member
+	charges        *sql.DB
+	domain         chatdb.Querier
+	records        *semel.Core
+	client         *http.Client
+	owner          user
+	group          string
+	open           atomic.Int64 // callers that wait for their answer
+	told           map[string]string
+	again          int // boosts that took more than one attempt
+}
+
+// member is a process that is killed and started again, at one address.
+type member struct {
+	*process
+
+	name  string
+	args  []string
+	addr  string
+	marks int // kills while somebody waited for an answer
+}
+
+func newFirm(t *testing.T) *firm {
+	t.Helper()
+	file, files := filepath.Join(t.TempDir(), "payment.db"), newFiles(t, inline)
+	f := &firm{told: make(map[string]string)}
+	f.payments = &member{name: "payment", addr: "127.0.0.1:0", args: []string{"-db", "sqlite:" + file, "-delay", "80ms"}}
+	f.payments.start(t)
+	f.chat = &member{name: "chat", addr: "127.0.0.1:0"}
+	f.chat.args = append(files.args(shortLease), "-payments", "http://chat@"+f.payments.addr)
+	f.chat.start(t)
+	f.charges, f.domain, f.records = openFile(t, file), files.openDomain(t), files.engine(t)
+
+	base := &http.Transport{}
+	t.Cleanup(base.CloseIdleConnections)
+	f.client = &http.Client{Transport: &semelhttp.Transport{
+		Base: base, Budget: patience, MinBackoff: 20 * time.Millisecond, MaxBackoff: 500 * time.Millisecond,
+	}}
+	c := newClient(t, "http://"+f.chat.addr)
+	f.owner = c.signIn(t, "owner")
+	f.group = c.settled(t, creation(f.owner, "crew", "crew")).want(t, http.StatusCreated, "").value(t)["id"].(string)
+	return f
+}
+
+// start runs a member, from the second time on where it has been. Its port may be
+// another's for a moment.
+func (m *member) start(t *testing.T) {
+	t.Helper()
+	limit := time.Now().Add(patience)
+	for {
+		m.process = launch(t, m.name, append([]string{"-addr", m.addr}, m.args...)...)
+		line, ok := m.await(m.name + ": serving http://")
+		if ok {
+			address, _, _ := strings.Cut(strings.TrimPrefix(line, m.name+": serving http://"), " ")
+			m.addr = address
+			return
+		}
+		if !strings.Contains(m.stderr.String(), "address already in use") || time.Now().After(limit) {
+			t.Fatalf("%s did not start: %s", m.name, m.stderr)
+		}
+	}
+}
+
+// round has two callers ask for one boost, kills, and asks a third time.
+func (f *firm) round(t *testing.T, key string) {
+	t.Helper()
+	answers := make(chan answer, 2)
+	for range cap(answers) {
+		f.open.Add(1)
+		go func() {
+			defer f.open.Add(-1)
+			answers <- f.ask(t, key)
+		}()
+	}
+	f.killBoth(t)
+	first, second := <-answers, <-answers
+	third := f.ask(t, key)
+	for _, a := range []answer{first, second, third} {
+		if a.Status != http.StatusCreated || a.Body != first.Body {
+			t.Errorf("%s: answered %d %q and %d %q", key, first.Status, first.Body, a.Status, a.Body)
+		}
+	}
+	if !third.Replayed {
+		t.Errorf("%s: asked once more, the answer is not a replay", key)
+	}
+	f.told[key] = first.Body
+}
+
+// ask asks for a boost until it is answered.
+func (f *firm) ask(t *testing.T, key string) answer {
+	q := boost(f.owner, key, f.group)
+	r, err := http.NewRequestWithContext(t.Context(), q.method, "http://"+f.chat.addr+q.path, strings.NewReader(q.body))
+	if err != nil {
+		t.Error(err)
+		return answer{}
+	}
+	r.Header.Set("Authorization", "Bearer "+q.as.Token)
+	r.Header.Set(semelhttp.HeaderKey, key)
+	resp, err := f.client.Do(r)
+	if err != nil {
+		t.Errorf("%s: %v", key, err)
+		return answer{}
+	}
+	defer func() { _ = resp.Body.Close() }()
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Errorf("%s: %v", key, err)
+	}
+	return answer{
+		Status: resp.StatusCode, Header: resp.Header, Body: string(body),
+		Replayed: resp.Header.Get(semelhttp.HeaderReplayed) == "true",
+	}
+}
+
+// killBoth kills the two, in either order, each at a moment while a boost may be
+// on its way; the first is back before the second is killed, or is not.
+func (f *firm) killBoth(t *testing.T) {
+	t.Helper()
+	one, other := f.chat, f.payments
+	if rand.N(2) == 0 {
+		one, other = other, one
+	}
+	overlap := rand.N(2) == 0
+	f.kill(t, one)
+	if !overlap {
+		one.start(t)
+	}
+	f.kill(t, other)
+	other.start(t)
+	if overlap {
+		one.start(t)
+	}
+}
+
+func (f *firm) kill(t *testing.T, m *member) {
+	t.Helper()
+	if err := pause(t.Context(), rand.N(200*time.Millisecond)); err != nil {
+		t.Fatal(err)
+	}
+	if f.open.Load() > 0 {
+		m.marks++
+	}
+	m.kill()
+	m.killed(t)
+}
+
+// account compares what was told with what was charged and noted.
+func (f *firm) account(t *testing.T, n int) {
+	t.Helper()
+	charged := f.chargesByID(t)
+	if len(charged) != n {
+		t.Errorf("charged for %d boosts, want %d", len(charged), n)
+	}
+	boosts, err := chatdb.BoostsOf(t.Context(), f.domain, f.group)
+	if err != nil || len(boosts) != n {
+		t.Errorf("%d boosts are noted, %v, want %d", len(boosts), err, n)
+	}
+	for _, b := range boosts {
+		if charged[b.ChargeID] != 1 {
+			t.Errorf("boost %s was charged for %d times", b.ChargeID, charged[b.ChargeID])
+		}
+	}
+	for key, body := range f.told {
+		id := answer{Body: body}.value(t)["charge_id"].(string)
+		if charged[id] != 1 {
+			t.Errorf("%s: told of the charge %s, which was made %d times", key, id, charged[id])
+		}
+		r, _, err := f.records.Get(t.Context(), "boost_group", scopeOf(f.owner), key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.Attempt > 1 {
+			f.again++
+		}
+	}
+}
+
+// chargesByID says of each charge how many there are with its reference.
+func (f *firm) chargesByID(t *testing.T) map[string]int {
+	t.Helper()
+	rows, err := f.charges.QueryContext(t.Context(), `
+select id, (select count(*) from charges other where other.reference = charges.reference) from charges`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = rows.Close() }()
+	charged := make(map[string]int)
+	for rows.Next() {
+		var (
+			id string
+			n  int
+		)
+		if err := rows.Scan(&id, &n); err != nil {
+			t.Fatal(err)
+		}
+		charged[id] = n
+	}
+	if err := rows.Err(); err != nil {
+		t.Fatal(err)
+	}
+	return charged
+}

@@ -1,0 +1,226 @@
+package server_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/semelgo/semel/examples/chat/chatdb"
+	"github.com/semelgo/semel/examples/chat/server"
+	"github.com/semelgo/semel/internal/realtest"
+)
+
+// TestDatabaseIsLostUnderLoad stops and kills the database while creations are
+// asked for, and starts it again. What was told to be done is there afterwards,
+// what was told not to be is not, and nothing else is told for good.
+func TestDatabaseIsLostUnderLoad(t *testing.T) {
+	t.Parallel()
+	for _, mode := range []string{inline, leased} {
+		t.Run(mode, func(t *testing.T) {
+			t.Parallel()
+			db := realtest.OwnPostgres(t, "synchronous_commit=on")
+			f := files{mode: mode, postgres: db.Database(t)}
+			l := &load{}
+			s := serveHere(t, server.Seams{Create: l.caughtIn}, f.args(shortOutageLease)...)
+			l.client, l.owner = s.client, s.signIn(t, "owner")
+			stop := l.start(t)
+			for i := range rounds(4) {
+				l.untilAnswered(t, http.StatusCreated)
+				if i%2 == 0 {
+					db.Kill()
+				} else {
+					db.Stop(realtest.Immediate)
+				}
+				l.untilAnswered(t, http.StatusServiceUnavailable)
+				db.Start(t)
+			}
+			l.untilAnswered(t, http.StatusCreated)
+			stop()
+			l.wantTruth(t, f.openDomain(t))
+		})
+	}
+}
+
+// shortOutageLease is how long a creation is kept from being tried again that an
+// outage has caught in the middle.
+const shortOutageLease = time.Second
+
+// load is many clients that ask for creations.
+type load struct {
+	*client
+
+	owner  user
+	caught atomic.Int64 // creations whose transaction was lost in the middle
+
+	mu   sync.Mutex // guards what follows
+	told map[string][]answer
+	seen map[int]*atomic.Int64 // answers by their status; the map itself does not change
+}
+
+// caughtIn counts the creations that an outage breaks off.
+func (l *load) caughtIn(next server.CreateFunc) server.CreateFunc {
+	return func(ctx context.Context, tx chatdb.Tx, n chatdb.NewGroup) (chatdb.Group, error) {
+		g, err := next(ctx, tx, n)
+		if err != nil {
+			l.caught.Add(1)
+		}
+		return g, err
+	}
+}
+
+// start lets clients ask until stop is called, which returns when all of them
+// have had an answer that is the last one, or have given up.
+func (l *load) start(t *testing.T) (stop func()) {
+	t.Helper()
+	l.told = make(map[string][]answer)
+	l.seen = map[int]*atomic.Int64{http.StatusCreated: {}, http.StatusServiceUnavailable: {}}
+	var all sync.WaitGroup
+	done := make(chan struct{})
+	for c := range 8 {
+		all.Go(func() {
+			for i := 0; ; i++ {
+				select {
+				case <-done:
+					return
+				default:
+					l.ask(t, fmt.Sprintf("%s-%d-%d", kinds()[i%len(kinds())], c, i))
+				}
+			}
+		})
+	}
+	return func() {
+		close(done)
+		all.Wait()
+	}
+}
+
+// What a client does with a key, which begins with the word.
+const (
+	patient = "patient" // asks until there is an answer
+	twice   = "twice"   // asks so from two places at once
+	once    = "once"    // asks once, and leaves it at that
+)
+
+func kinds() []string { return []string{patient, twice, once} }
+
+func (l *load) ask(t *testing.T, key string) {
+	kind, _, _ := strings.Cut(key, "-")
+	switch kind {
+	case once:
+		l.try(t, key)
+	case twice:
+		var both sync.WaitGroup
+		for range 2 {
+			both.Go(func() { l.settle(t, key) })
+		}
+		both.Wait()
+	default:
+		l.settle(t, key)
+	}
+}
+
+// settle asks for one creation until the answer is the last one.
+func (l *load) settle(t *testing.T, key string) {
+	for deadline := time.Now().Add(patience); ; {
+		a := l.try(t, key)
+		if !a.open() {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Errorf("%s: still %d %s", key, a.Status, a.code())
+			return
+		}
+		if err := pause(t.Context(), 20*time.Millisecond); err != nil {
+			t.Error(err)
+			return
+		}
+	}
+}
+
+// try asks for one creation once, and remembers what it was told.
+func (l *load) try(t *testing.T, key string) answer {
+	a, err := l.client.try(context.WithoutCancel(t.Context()), creation(l.owner, key, "crew"))
+	if err != nil {
+		t.Errorf("%s: %v", key, err) // the server itself is always there
+		return a
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.told[key] = append(l.told[key], a)
+	if n, ok := l.seen[a.Status]; ok {
+		n.Add(1)
+	}
+	return a
+}
+
+// untilAnswered waits until some more requests are answered so.
+func (l *load) untilAnswered(t *testing.T, status int) {
+	t.Helper()
+	want := l.seen[status].Load() + 16
+	for deadline := time.Now().Add(patience); l.seen[status].Load() < want; {
+		if time.Now().After(deadline) {
+			t.Fatalf("nobody is answered %d any more", status)
+		}
+		if err := pause(t.Context(), 5*time.Millisecond); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// wantTruth compares what was told with what is there.
+func (l *load) wantTruth(t *testing.T, domain chatdb.Querier) {
+	t.Helper()
+	seen := make(map[string]int)
+	for key, told := range l.told {
+		n := creations(t, domain, l.owner, key)
+		for _, a := range told {
+			seen[strconv.Itoa(a.Status)+" "+a.code()]++
+		}
+		last := told[len(told)-1]
+		switch kind, _, _ := strings.Cut(key, "-"); {
+		case slices.ContainsFunc(told, func(a answer) bool { return a.Status == http.StatusCreated }):
+			again := l.client.settled(t, creation(l.owner, key, "crew"))
+			l.wantSame(t, key, n, append(told, again))
+		case kind == once && last.code() == "unavailable":
+			if n != 0 {
+				t.Errorf("%s was told that nothing was run, and has %d creations", key, n)
+			}
+		case kind == once && last.code() == "outcome_unknown":
+			again := l.client.settled(t, creation(l.owner, key, "crew")).want(t, http.StatusCreated, "")
+			if n > 1 || again.Replayed != (n == 1) {
+				t.Errorf("%s was not known: %d creations, and then replayed %v", key, n, again.Replayed)
+			}
+		default:
+			t.Errorf("%s was left with %d %s", key, last.Status, last.code())
+		}
+	}
+	t.Logf("%d keys, %d broken off, told: %v", len(l.told), l.caught.Load(), seen)
+	if l.caught.Load() == 0 || seen["503 unavailable"] == 0 {
+		t.Error("no outage has broken off a creation: nothing was shown")
+	}
+}
+
+// wantSame sees that all who were told that it is done were told the same, and
+// that it was done once.
+func (l *load) wantSame(t *testing.T, key string, n int, told []answer) {
+	t.Helper()
+	done := slices.DeleteFunc(slices.Clone(told), func(a answer) bool { return a.Status != http.StatusCreated })
+	for _, a := range done {
+		if a.Body != done[0].Body {
+			t.Errorf("%s was told %q and %q", key, done[0].Body, a.Body)
+		}
+	}
+	if n != 1 {
+		t.Errorf("%s was told to be done, and has %d creations", key, n)
+	}
+	if last := told[len(told)-1]; last.Status != http.StatusCreated {
+		t.Errorf("%s was told to be done, and now %d %s", key, last.Status, last.Body)
+	}
+}
