@@ -65,12 +65,13 @@ func homeOf(t *testing.T, url string) string {
 // child is a test binary of its own.
 type child struct{ cmd *exec.Cmd }
 
-// startChild runs this test in another process until it has its servers.
-func startChild(t *testing.T, kind string) (child, orphan) {
+// startChild runs TestNoServerOutlivesItsTests in another process, with dir for
+// its temporary files, until it has its servers.
+func startChild(t *testing.T, kind, dir string) (child, orphan) {
 	t.Helper()
 	cmd := exec.CommandContext(context.WithoutCancel(t.Context()), os.Args[0],
 		"-test.run=^TestNoServerOutlivesItsTests$", "-test.timeout=5m")
-	cmd.Env = append(os.Environ(), orphanEnv+"="+kind)
+	cmd.Env = append(os.Environ(), orphanEnv+"="+kind, "TMPDIR="+dir)
 	cmd.Stderr = os.Stderr
 	out, err := cmd.StdoutPipe()
 	if err != nil {

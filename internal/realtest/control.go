@@ -1,14 +1,8 @@
 package realtest
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"os"
-	"os/exec"
-	"path/filepath"
-	"strconv"
-	"strings"
 	"syscall"
 	"time"
 )
@@ -22,7 +16,7 @@ func (p *instance) kill() error {
 	if p.proc == nil {
 		return nil
 	}
-	if err := errors.Join(p.signalEach(syscall.SIGKILL), p.proc.signal(syscall.SIGKILL)); err != nil {
+	if err := p.signalEach(syscall.SIGKILL); err != nil {
 		return err
 	}
 	<-p.proc.ended
@@ -64,12 +58,13 @@ func (p *instance) signalAll(sig syscall.Signal) error {
 	return p.signalEach(sig)
 }
 
-// signalEach signals the server first, so that it starts no more, then the rest.
+// signalEach signals the server and the rest. The server is stopped first, so
+// that it starts no more meanwhile.
 func (p *instance) signalEach(sig syscall.Signal) error {
-	if err := p.proc.signal(sig); err != nil {
+	if err := p.proc.signal(syscall.SIGSTOP); err != nil {
 		return err
 	}
-	pids, err := p.workers()
+	pids, err := workers(p.home)
 	if err != nil {
 		return err
 	}
@@ -87,7 +82,7 @@ func (p *instance) awaitNone() error {
 	defer look.Stop()
 	bound := time.After(ceiling)
 	for {
-		pids, err := p.workers()
+		pids, err := workers(p.home)
 		if err != nil || len(pids) == 0 {
 			return err
 		}
@@ -100,45 +95,4 @@ func (p *instance) awaitNone() error {
 			return fmt.Errorf("processes %v do not end", pids)
 		}
 	}
-}
-
-// workers are the processes of this server that live, the first among them.
-// Each works in the directory of its files; where there is no /proc to see that
-// in, they are the server's children.
-func (p *instance) workers() ([]int, error) {
-	dirs, _ := filepath.Glob("/proc/[0-9]*")
-	if len(dirs) == 0 {
-		return p.children()
-	}
-	var pids []int
-	for _, dir := range dirs {
-		cwd, err := os.Readlink(filepath.Join(dir, "cwd"))
-		if err != nil || cwd != p.data() { // it has ended, or is somebody else's
-			continue
-		}
-		if pid, err := strconv.Atoi(filepath.Base(dir)); err == nil {
-			pids = append(pids, pid)
-		}
-	}
-	return pids, nil
-}
-
-// children asks pgrep, which exits with 1 if there are none.
-func (p *instance) children() ([]int, error) {
-	if p.proc == nil {
-		return nil, nil
-	}
-	cmd := exec.CommandContext(context.Background(), "pgrep", "-P", strconv.Itoa(p.proc.cmd.Process.Pid))
-	out, err := cmd.Output()
-	var exit *exec.ExitError
-	if err != nil && !errors.As(err, &exit) {
-		return nil, fmt.Errorf("list processes: %w", err)
-	}
-	var pids []int
-	for line := range strings.Lines(string(out)) {
-		if pid, err := strconv.Atoi(strings.TrimSpace(line)); err == nil {
-			pids = append(pids, pid)
-		}
-	}
-	return pids, nil
 }

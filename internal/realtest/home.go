@@ -14,7 +14,7 @@ import (
 // nobody is who servers run as where the tests run as root: servers refuse root.
 const nobody = 65534
 
-// home is a server's directory, removed with all who work in it when it is
+// home is a server's directory, removed with all that work for it when it is
 // closed or when the test binary has ended.
 type home struct {
 	dir   string
@@ -82,22 +82,6 @@ func own(dir string) (*os.File, error) {
 		return nil, errors.Join(fmt.Errorf("name lock: %w", err), f.Close())
 	}
 	return f, nil
-}
-
-// removeStale removes homes whose owner has ended and whose watchdog did not
-// come to it.
-func removeStale(base string) {
-	locks, _ := filepath.Glob(filepath.Join(base, prefix+"*", lockName))
-	for _, name := range locks {
-		f, err := os.Open(name)
-		if err != nil {
-			continue
-		}
-		if syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) == nil {
-			_ = os.RemoveAll(filepath.Dir(name)) // another user's stays
-		}
-		f.Close()
-	}
 }
 
 // file is a path in the home.

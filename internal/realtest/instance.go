@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"sync"
@@ -108,7 +109,7 @@ func (p *instance) startOnce(ctx context.Context) error {
 	}
 	p.starts++
 	args := []string{"-D", p.data(), "-p", strconv.Itoa(p.port)}
-	for _, o := range p.options {
+	for _, o := range append(p.options, "cluster_name="+filepath.Base(p.home.dir)) {
 		args = append(args, "-c", o)
 	}
 	cmd := exec.Command(p.program, args...) //nolint:noctx // it outlives the context that bounds its start

@@ -1,9 +1,9 @@
 package realtest_test
 
 import (
+	"fmt"
 	"net"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strconv"
@@ -11,8 +11,6 @@ import (
 	"syscall"
 	"testing"
 	"time"
-
-	"github.com/semelgo/semel/internal/realtest"
 )
 
 // TestNoServerOutlivesItsTests: a test binary ends, or is killed, in whatever
@@ -26,7 +24,7 @@ func TestNoServerOutlivesItsTests(t *testing.T) {
 	for _, kind := range []string{"ended", "killed", "paused"} {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
-			child, left := startChild(t, kind)
+			child, left := startChild(t, kind, os.TempDir())
 			if kind != "ended" {
 				child.end(t)
 			}
@@ -36,8 +34,8 @@ func TestNoServerOutlivesItsTests(t *testing.T) {
 			}
 			for _, home := range left.Homes {
 				until(t, home+" is gone", func() bool { return isGone(home) })
+				until(t, "nobody works for "+home, func() bool { return len(workers(t, home)) == 0 })
 			}
-			wantNobodyIn(t, left.Homes)
 		})
 	}
 }
@@ -49,24 +47,38 @@ func TestKernelEndsServersWhereTheWatchdogCannot(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("only Linux ends a process with its parent")
 	}
-	child, left := startChild(t, "killed")
+	dir := openDir(t)
+	child, left := startChild(t, "killed", dir)
 	home := left.Homes[0]
-	for _, pid := range children(t, child.cmd.Process.Pid) {
-		if words := read(t, "/proc/"+pid+"/cmdline"); strings.Contains(words, "/bin/sh") && strings.Contains(words, home) {
-			kill(t, pid)
+	for _, pid := range watchdogs(t, child.cmd.Process.Pid) {
+		if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+			t.Fatal(err)
 		}
 	}
 	child.end(t)
 	child.wait(t)
 	until(t, left.Addrs[0]+" refuses", func() bool { return refuses(t, left.Addrs[0]) })
-	until(t, "nobody works in "+home, func() bool { return len(workers(t, home)) == 0 })
+	until(t, "nobody works for "+home, func() bool { return len(workers(t, home)) == 0 })
 	if isGone(home) {
 		t.Fatal("the directory is gone; the watchdog lived")
 	}
-	realtest.PgBouncer(t, realtest.Postgres(t).URL())
+	next, _ := startChild(t, "ended", dir)
+	next.wait(t)
 	if !isGone(home) {
 		t.Error("the stale directory is still there")
 	}
+}
+
+// openDir is a directory for this test that other users can reach into.
+func openDir(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	for _, d := range []string{dir, filepath.Dir(dir)} {
+		if err := os.Chmod(d, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
 }
 
 func refuses(t *testing.T, addr string) bool {
@@ -84,59 +96,42 @@ func isGone(path string) bool {
 	return os.IsNotExist(err)
 }
 
-func wantNobodyIn(t *testing.T, homes []string) {
+// workers are the processes that have the name of a home on their command line.
+func workers(t *testing.T, home string) []int {
 	t.Helper()
-	for _, home := range homes {
-		if pids := workers(t, home); len(pids) > 0 {
-			t.Errorf("processes %v still work in %s", pids, home)
-		}
-	}
+	return processes(t, "/proc/[0-9]*/cmdline", filepath.Base(home))
 }
 
-// workers are the processes that work in a directory that may be gone.
-func workers(t *testing.T, home string) []string {
+// watchdogs are the shells that pid has started.
+func watchdogs(t *testing.T, pid int) []int {
 	t.Helper()
-	links, err := filepath.Glob("/proc/[0-9]*/cwd")
+	found := processes(t, "/proc/[0-9]*/stat", fmt.Sprintf(" (sh) S %d ", pid))
+	if len(found) == 0 {
+		t.Fatal("the child has no watchdog")
+	}
+	return found
+}
+
+// processes are those whose file of that name contains text.
+func processes(t *testing.T, pattern, text string) []int {
+	t.Helper()
+	files, err := filepath.Glob(pattern)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var pids []string
-	for _, link := range links {
-		if cwd, err := os.Readlink(link); err == nil && strings.HasPrefix(cwd, home) {
-			pids = append(pids, filepath.Base(filepath.Dir(link)))
+	var pids []int
+	for _, file := range files {
+		said, err := os.ReadFile(file)
+		if err != nil || !strings.Contains(string(said), text) {
+			continue
 		}
+		pid, err := strconv.Atoi(filepath.Base(filepath.Dir(file)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		pids = append(pids, pid)
 	}
 	return pids
-}
-
-// children are the processes that pid has started.
-func children(t *testing.T, pid int) []string {
-	t.Helper()
-	out, err := exec.CommandContext(t.Context(), "pgrep", "-P", strconv.Itoa(pid)).Output()
-	if err != nil {
-		t.Fatalf("list children: %v", err)
-	}
-	return strings.Fields(string(out))
-}
-
-func kill(t *testing.T, pid string) {
-	t.Helper()
-	n, err := strconv.Atoi(pid)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := syscall.Kill(n, syscall.SIGKILL); err != nil {
-		t.Fatal(err)
-	}
-}
-
-func read(t *testing.T, name string) string {
-	t.Helper()
-	text, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(text)
 }
 
 // until polls until what is to be is, for a minute at most.

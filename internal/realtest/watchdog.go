@@ -2,44 +2,55 @@ package realtest
 
 import (
 	"fmt"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"syscall"
 )
 
 // watchdog is a shell's program: it waits until nobody holds the other end of
-// its input, kills all who work in the directory $1, stopped or not, and removes
-// it. A PostgreSQL that was killed leaves a segment of shared memory behind,
-// whose number is in its postmaster.pid. Where there is no /proc, the pids that
-// the servers left in files are taken, and their children.
+// its input, kills all that work for $HOME_DIR, stopped or not, and removes it. A
+// PostgreSQL that was killed leaves a segment of shared memory behind, whose
+// number is in its postmaster.pid. The directory's name is nowhere on a command
+// line of the watchdog's own, because that is how the others are found.
 const watchdog = `
 trap '' HUP INT TERM
 cat >/dev/null
 workers() {
-  if [ -d /proc/self ]; then
-    find /proc/[0-9]*/cwd -maxdepth 0 \( -lname "$1" -o -lname "$1/*" \) 2>/dev/null | cut -d/ -f3
+  if [ -e /proc/self/cmdline ]; then
+    printf '%s' "${HOME_DIR##*/}" | grep -alFf - /proc/[0-9]*/cmdline 2>/dev/null | cut -d/ -f3
   else
-    for pid in $(cat "$1"/*/postmaster.pid "$1"/*.pid 2>/dev/null | grep -E '^[0-9]{2,}$' | head -n 1); do
-      pgrep -P "$pid"; echo "$pid"
-    done
+    printf '%s' "${HOME_DIR##*/}" >"$HOME_DIR/name"
+    ps -axo pid=,command= | grep -aFf "$HOME_DIR/name" | grep -v grep | awk '{print $1}'
   fi
 }
-for round in 1 2 3 4 5; do
-  pids=$(workers "$1")
+round=0
+while [ $round -lt 500 ]; do
+  round=$((round + 1))
+  pids=$(workers)
   [ -n "$pids" ] || break
   kill -KILL $pids 2>/dev/null
+  sleep 0.02
 done
-for segment in $(sed -n '7s/.* //p' "$1"/*/postmaster.pid 2>/dev/null); do
+for segment in $(sed -n '7s/.* //p' "$HOME_DIR"/*/postmaster.pid 2>/dev/null); do
   ipcrm -m "$segment" 2>/dev/null
 done
-cd / && rm -rf "$1"
+rm -rf "$HOME_DIR"
 `
 
-// watch starts the watchdog. It is in a session of its own: what ends the test
-// binary must not end it.
+// remover is the watchdog's command for a directory. It is in a session of its
+// own: what ends the test binary must not end it.
+func remover(dir string) *exec.Cmd {
+	cmd := exec.Command("/bin/sh", "-c", watchdog) //nolint:noctx // it outlives every context
+	cmd.Dir = "/"
+	cmd.Env = append(os.Environ(), "HOME_DIR="+dir)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	return cmd
+}
+
+// watch starts the watchdog.
 func (h *home) watch() error {
-	h.guard = exec.Command("/bin/sh", "-c", watchdog, "semel-realtest", h.dir) //nolint:noctx // it outlives every context
-	h.guard.Dir = "/"
-	h.guard.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	h.guard = remover(h.dir)
 	hold, err := h.guard.StdinPipe()
 	if err != nil {
 		return fmt.Errorf("connect watchdog: %w", err)
@@ -51,7 +62,7 @@ func (h *home) watch() error {
 	return nil
 }
 
-// close kills all who work in the home and removes it.
+// close kills all that work for the home and removes it.
 func (h *home) close() error {
 	h.hold.Close()
 	if err := h.guard.Wait(); err != nil {
@@ -59,4 +70,20 @@ func (h *home) close() error {
 	}
 	h.owner.Close()
 	return nil
+}
+
+// removeStale removes homes whose owner has ended and whose watchdog did not
+// come to it. Those of another user stay.
+func removeStale(base string) {
+	locks, _ := filepath.Glob(filepath.Join(base, prefix+"*", lockName))
+	for _, name := range locks {
+		f, err := os.Open(name)
+		if err != nil {
+			continue
+		}
+		if syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) == nil {
+			_ = remover(filepath.Dir(name)).Run() // its input has ended already
+		}
+		f.Close()
+	}
 }
