@@ -53,7 +53,7 @@ func (q *ask) newAttempt(ctx context.Context, claimed store.Record, sent time.Ti
 	a := &Attempt{
 		c: q.c, call: q.call, times: q.times, policy: q.policy, record: claimed, flight: q.flight, begun: sent,
 	}
-	ctx, a.cancel = context.WithCancelCause(context.WithValue(running(ctx), attemptKey{}, a))
+	ctx, a.cancel = context.WithCancelCause(context.WithValue(running(ctx, q.call), attemptKey{}, a))
 	a.ctx = ctx
 	a.beats = startHeart(a, sent)
 	return a

@@ -10,9 +10,11 @@ import (
 // ChildKey returns the key for a call that the operation makes downstream: the
 // same in every attempt, different for every name, key, scope and operation,
 // 32 hexadecimal digits. It tells the receiver nothing about the key.
-func (a *Attempt) ChildKey(name string) string {
+func (a *Attempt) ChildKey(name string) string { return a.call.childKey(name) }
+
+func (c Call) childKey(name string) string {
 	h := sha256.New()
-	for _, part := range [...]string{"child", a.call.op.name, a.call.scope.text, a.call.key, name} {
+	for _, part := range [...]string{"child", c.op.name, c.scope.text, c.key, name} {
 		var size [4]byte
 		binary.BigEndian.PutUint32(size[:], uint32(len(part)))
 		h.Write(size[:])
@@ -21,12 +23,12 @@ func (a *Attempt) ChildKey(name string) string {
 	return hex.EncodeToString(h.Sum(nil)[:16])
 }
 
-// ChildKey is [Attempt.ChildKey] of the attempt ctx belongs to. Without one it
-// is ErrInvalid, never a random key: that would protect nothing.
+// ChildKey is [Attempt.ChildKey] of the operation that ctx runs in, leased or
+// inline. Without one it is ErrInvalid, never a random key: that would protect
+// nothing.
 func ChildKey(ctx context.Context, name string) (string, error) {
-	a, ok := AttemptOf(ctx)
-	if !ok {
-		return "", invalid("ctx", "does not belong to an attempt")
+	if c, ok := ctx.Value(callKey{}).(Call); ok {
+		return c.childKey(name), nil
 	}
-	return a.ChildKey(name), nil
+	return "", invalid("ctx", "does not belong to an operation")
 }

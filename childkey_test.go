@@ -38,6 +38,20 @@ func TestChildKeyIsTheSameInEveryAttempt(t *testing.T) {
 	})
 }
 
+// TestChildKeyInline is that of the same call leased: it is the operation's.
+func TestChildKeyInline(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		p, _ := solo(t, semel.Options{})
+		call := plain("op", semel.OperationOptions[string]{}).Call(me, "k", "in")
+		key, _, err := semel.DoTx(t.Context(), p.Engine, call, func(ctx context.Context, _ *memory.Tx) (string, error) {
+			return semel.ChildKey(ctx, "charge")
+		})
+		if want := "f6c1dbbb99fca97d6e44f0daab52f140"; key != want || err != nil {
+			t.Errorf("ChildKey = %q, %v, want %q", key, err, want)
+		}
+	})
+}
+
 // TestChildKeysAreDistinct for every name, key, scope and operation, also where
 // their texts joined are equal.
 func TestChildKeysAreDistinct(t *testing.T) {

@@ -105,8 +105,8 @@ func (i *inline) run(ctx context.Context) (now store.Record, out *Outcome, again
 		i.see(ctx, EventRetried, i.stands, err)
 		return i.stands, nil, true, nil
 	case verdict == store.NotCommitted && errors.Is(err, store.ErrConflict):
-		now, err = i.rolledBack(ctx, err)
-		return now, nil, false, err
+		now, out, err = i.rolledBack(ctx, err)
+		return now, out, false, err
 	case verdict == store.NotCommitted && errors.Is(err, store.ErrNotInForce):
 		i.see(ctx, EventFenced, i.stands, nil)
 		return i.stands, nil, true, nil
@@ -114,8 +114,8 @@ func (i *inline) run(ctx context.Context) (now store.Record, out *Outcome, again
 		now, out, err = i.keepFailure(ctx)
 		return now, out, false, err
 	case verdict == store.NotCommitted:
-		now, err = i.rolledBack(ctx, err)
-		return now, nil, false, err
+		now, out, err = i.rolledBack(ctx, err)
+		return now, out, false, err
 	default:
 		now, out, err = i.unknownCommit(ctx, err)
 		return now, out, false, err
@@ -148,7 +148,7 @@ func (i *inline) body(ctx context.Context, tx any, stands store.Standing) (*stor
 	}
 	i.ran = true
 	i.c.flights.lead(i.flight)
-	v, err := i.fn(withTx(running(ctx), i.c, tx), tx)
+	v, err := i.fn(withTx(running(ctx, i.call), i.c, tx), tx)
 	if err != nil {
 		return i.failing(err)
 	}

@@ -101,8 +101,9 @@ func (i *inline) committedByItself(ctx context.Context, cause error) (store.Reco
 
 const endedAndFailed = "the function committed its transaction by itself, and then failed"
 
-// rolledBack tells the error of an attempt that left nothing.
-func (i *inline) rolledBack(ctx context.Context, err error) (store.Record, error) {
+// rolledBack tells the error of an attempt that left nothing, or what another
+// has made of its key meanwhile.
+func (i *inline) rolledBack(ctx context.Context, err error) (store.Record, *Outcome, error) {
 	switch {
 	case errors.Is(err, store.ErrConflict):
 		err = lostOut(err)
@@ -111,8 +112,26 @@ func (i *inline) rolledBack(ctx context.Context, err error) (store.Record, error
 	default:
 		err = &txError{err}
 	}
+	if now, ok := i.overtaken(ctx); ok {
+		i.see(ctx, EventFenced, now, err)
+		out, err := i.c.answer(ctx, i.call, now)
+		return now, out, err
+	}
 	i.see(ctx, EventReleased, i.stands, err)
-	return i.stands, i.attemptError(store.NotCommitted, i.stands.State, err)
+	return i.stands, nil, i.attemptError(store.NotCommitted, i.stands.State, err)
+}
+
+// overtaken returns the outcome that another has recorded while this attempt
+// ran. It can have: a database ends the transaction of a leader that has been
+// silent for too long, and with it the only right to the record.
+func (i *inline) overtaken(ctx context.Context) (store.Record, bool) {
+	if i.c.caps.Exclusive {
+		return store.Record{}, false
+	}
+	ctx, cancel := i.c.bounded(ctx)
+	defer cancel()
+	now, err := i.c.get(ctx, i.call.id)
+	return now, err == nil && now.State.Final() && now.Token != i.stands.Token && i.call.is(now)
 }
 
 // unknownCommit finds out about a commit without an answer. The proof is a

@@ -13,9 +13,12 @@ func WithPatience(ctx, patience context.Context) context.Context {
 	return context.WithValue(ctx, patienceKey{}, patience)
 }
 
-// running returns ctx as an operation gets it: the calls that it makes itself
-// are part of it.
-func running(ctx context.Context) context.Context {
+type callKey struct{}
+
+// running returns ctx as the operation of c gets it: the calls that it makes
+// itself are part of it.
+func running(ctx context.Context, c Call) context.Context {
+	ctx = context.WithValue(ctx, callKey{}, c)
 	if _, ok := patienceOf(ctx); !ok {
 		return ctx
 	}
