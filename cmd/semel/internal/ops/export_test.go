@@ -1,7 +1,51 @@
 package ops
 
-// What tests of the package look at from outside.
+import (
+	"context"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/store"
+)
+
+// PurgeTold is how many records go between two lines of progress.
 const PurgeTold = purgeTold
 
 // Remove is what purge does.
-var Remove = remove
+func Remove(ctx context.Context, s store.Store, limit int, progress io.Writer) (int, error) {
+	return remove(ctx, s, limit, progress)
+}
+
+// Settle is what journal settle does, with an engine of the test's.
+func Settle(ctx context.Context, out io.Writer, path string, engine *semel.Core, records store.Store) error {
+	c := new(cobra.Command)
+	c.SetOut(out)
+	s, err := newSettling(c, []string{path}, false)
+	if err != nil {
+		return err
+	}
+	db := &database{records: records, engine: func(semel.Options) (*semel.Core, error) { return engine, nil }}
+	return s.run(ctx, db)
+}
+
+// Views are what the commands write with --json.
+func Views() []any {
+	return []any{
+		migrated{},
+		recordView{},
+		detailView{},
+		bodyView{},
+		noteView{},
+		outcomeView{},
+		resolvedView{},
+		purgedView{},
+		purgeCount{},
+		statsView{},
+		countView{},
+		entryView{},
+		damageView{},
+		settleView{},
+	}
+}

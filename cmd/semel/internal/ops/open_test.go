@@ -15,7 +15,11 @@ import (
 func asking() [][]string {
 	id := strings.Repeat("0", 32)
 	return [][]string{
-		{"ls"}, {"stats"}, {"purge"}, {"purge", "--dry-run"}, {"show", id},
+		{"ls"},
+		{"stats"},
+		{"purge"},
+		{"purge", "--dry-run"},
+		{"show", id},
 		{"resolve", id, "--to", "failed", "--reason", "r"},
 	}
 }

@@ -87,14 +87,14 @@ func coded(err error) error {
 	if errors.Is(err, sqlite.ErrNoSchema) || errors.Is(err, postgres.ErrNoSchema) {
 		return noTables()
 	}
-	return &exit.Error{Code: code, Err: oneLine{err}}
+	return &exit.Error{Code: code, Err: oneLineError{err}}
 }
 
-// oneLine is an error that is told on one line, however many others it joins.
-type oneLine struct{ err error }
+// oneLineError is an error that is told on one line, however many others it joins.
+type oneLineError struct{ err error }
 
-func (e oneLine) Error() string { return strings.Join(strings.Fields(e.err.Error()), " ") }
-func (e oneLine) Unwrap() error { return e.err }
+func (e oneLineError) Error() string { return strings.Join(strings.Fields(e.err.Error()), " ") }
+func (e oneLineError) Unwrap() error { return e.err }
 
 func noTables() error {
 	return &exit.Error{Code: exit.Failed, Err: errors.New("the database has no tables of Semel; semel migrate makes them")}

@@ -19,7 +19,7 @@ const connectBound = 10 * time.Second
 func openPostgres(ctx context.Context, address string) (*database, error) {
 	config, err := pgxpool.ParseConfig(address)
 	if err != nil {
-		return nil, exit.Usagef("--%s: %w", flagDB, oneLine{err}) // it shows no password
+		return nil, exit.Usagef("--%s: %w", flagDB, oneLineError{err}) // it shows no password
 	}
 	to := config.ConnConfig
 	if to.RuntimeParams["application_name"] == "" {

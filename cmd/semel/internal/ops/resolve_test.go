@@ -25,22 +25,26 @@ func TestADoubtIsSettled(t *testing.T) {
 			check func(v string, replayed bool, err error) bool
 		}{
 			"it happened": {
-				[]string{"--to", "succeeded", "--result", result}, store.Succeeded,
+				[]string{"--to", "succeeded", "--result", result},
+				store.Succeeded,
 				func(v string, replayed bool, err error) bool { return v == "charged" && replayed && err == nil },
 			},
 			"it happened, somehow": {
-				[]string{"--to", "Succeeded"}, store.Succeeded,
+				[]string{"--to", "Succeeded"},
+				store.Succeeded,
 				func(_ string, _ bool, err error) bool { return errors.Is(err, semel.ErrResultUnavailable) },
 			},
 			"it did not": {
-				[]string{"--to", "failed", "--failure-code", "no_funds", "--failure-message", "not enough money"}, store.Failed,
+				[]string{"--to", "failed", "--failure-code", "no_funds", "--failure-message", "not enough money"},
+				store.Failed,
 				func(_ string, _ bool, err error) bool {
 					f, ok := errors.AsType[*semel.Failure](err)
 					return ok && f.Code == "no_funds" && f.Message == "not enough money"
 				},
 			},
 			"it did not, and may": {
-				[]string{"--to", "pending"}, store.Pending,
+				[]string{"--to", "pending"},
+				store.Pending,
 				func(v string, replayed bool, err error) bool { return v == "again" && !replayed && err == nil },
 			},
 		}

@@ -75,6 +75,8 @@ type site struct {
 	db     string // as --db takes it
 	engine *semel.Core
 	store  store.Store
+	// broken makes an engine that can record no outcome.
+	broken func(t *testing.T, o semel.Options) *semel.Core
 }
 
 // newSite makes a SQLite database and an engine over it.
@@ -89,8 +91,7 @@ func newSite(t *testing.T) *site {
 	}
 	t.Cleanup(func() { db.Close() })
 	records := sqlite.New(db)
-	s.store = records
-	s.engine = engineOver(t, records, semel.Options{})
+	fill(t, s, records)
 	return s
 }
 
@@ -108,8 +109,7 @@ func newPostgresSite(t *testing.T) *site {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.store = records
-	s.engine = engineOver(t, records, semel.Options{})
+	fill(t, s, records)
 	return s
 }
 
@@ -118,6 +118,17 @@ func everySite(t *testing.T, test func(t *testing.T, s *site)) {
 	t.Helper()
 	t.Run("sqlite", func(t *testing.T) { t.Parallel(); test(t, newSite(t)) })
 	t.Run("postgres", func(t *testing.T) { t.Parallel(); test(t, newPostgresSite(t)) })
+}
+
+// fill makes the engines of s.
+func fill[Tx any](t *testing.T, s *site, records store.TxStore[Tx]) {
+	t.Helper()
+	s.store = records
+	s.engine = engineOver(t, records, semel.Options{})
+	s.broken = func(t *testing.T, o semel.Options) *semel.Core {
+		t.Helper()
+		return engineOver(t, refusing[Tx]{records}, o)
+	}
 }
 
 func engineOver[Tx any](t *testing.T, s store.TxStore[Tx], o semel.Options) *semel.Core {

@@ -1,0 +1,58 @@
+package ops_test
+
+import (
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/semelgo/semel/cmd/semel/internal/ops"
+)
+
+// TestTheDocumentNamesEverything: each command, each of its flags, and each field
+// of what it writes for programs.
+func TestTheDocumentNamesEverything(t *testing.T) {
+	t.Parallel()
+	text := read(t, filepath.Join("..", "..", "..", "..", "docs", "operations.md"))
+	named := 0
+	want := func(what string) {
+		named++
+		if !strings.Contains(text, what) {
+			t.Errorf("docs/operations.md does not name %s", what)
+		}
+	}
+	var commands func(all []*cobra.Command)
+	commands = func(all []*cobra.Command) {
+		for _, c := range all {
+			want("`" + strings.TrimSpace("semel "+c.CommandPath()))
+			c.LocalFlags().VisitAll(func(f *pflag.Flag) { want("`--" + f.Name) })
+			commands(c.Commands())
+		}
+	}
+	for _, c := range ops.NewCommands() {
+		commands([]*cobra.Command{c})
+	}
+	for _, v := range ops.Views() {
+		for f := range fieldsOf(reflect.TypeOf(v)) {
+			want("`" + f + "`")
+		}
+	}
+	if named < 60 {
+		t.Errorf("%d names were looked for; this test looks in the wrong place", named)
+	}
+}
+
+// fieldsOf are the names of the fields of t, as JSON has them.
+func fieldsOf(t reflect.Type) map[string]bool {
+	names := make(map[string]bool)
+	for f := range t.Fields() {
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if name != "" {
+			names[name] = true
+		}
+	}
+	return names
+}

@@ -1,0 +1,312 @@
+package ops_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/cmd/semel/internal/exit"
+	"github.com/semelgo/semel/cmd/semel/internal/ops"
+	"github.com/semelgo/semel/store"
+	"github.com/semelgo/semel/store/memory"
+)
+
+// refusing is a store that takes claims and no outcomes.
+type refusing[Tx any] struct{ store.TxStore[Tx] }
+
+func (r refusing[Tx]) Swap(ctx context.Context, changes []store.Change) ([]store.Standing, error) {
+	if changes[0].To.State != store.InProgress {
+		return nil, errDown
+	}
+	return r.TxStore.Swap(ctx, changes)
+}
+
+// end is how an attempt ends.
+type end struct {
+	call semel.Call
+	v    string
+	err  error
+}
+
+// leave runs a program that can record no outcome, and ends. What it leaves is in
+// the journal at the path returned.
+func (s *site) leave(t *testing.T, ends ...end) (path string) {
+	t.Helper()
+	path = filepath.Join(t.TempDir(), "journal")
+	j, err := semel.OpenFileJournal(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := s.broken(t, semel.Options{Journal: j, RecordTimeout: 2 * time.Second})
+	var all sync.WaitGroup
+	for _, end := range ends {
+		all.Go(func() {
+			_, _, err := semel.Do(t.Context(), e, end.call, func(context.Context) (string, error) { return end.v, end.err })
+			if (err == nil) != (end.err == nil) {
+				t.Errorf("Do = %v, its function %v", err, end.err)
+			}
+		})
+	}
+	all.Wait()
+	gone, cancel := context.WithCancel(context.Background())
+	cancel()
+	_ = e.Close(gone)
+	return path
+}
+
+// settled is a line that settle --json writes.
+type settled struct {
+	ID, Ended, Settled, State, Error string
+	Dropped                          bool
+}
+
+// settle runs settle and returns what became of each entry, by its ID.
+func (s *site) settle(t *testing.T, path string, args ...string) (told, map[string]settled) {
+	t.Helper()
+	got := s.on(t, append([]string{"journal", "settle", path, "--json"}, args...)...)
+	all := make(map[string]settled)
+	for line := range strings.Lines(got.out) {
+		var e settled
+		if err := json.Unmarshal([]byte(line), &e); err != nil {
+			t.Fatalf("settle --json wrote %q: %v", line, err)
+		}
+		all[e.ID] = e
+	}
+	return got, all
+}
+
+// listed is how many entries the journal has, as ls tells.
+func listed(t *testing.T, path string) int {
+	t.Helper()
+	return strings.Count(must(t, "journal", "ls", path, "--json"), "\n")
+}
+
+// TestAJournalIsSettled: what a program that is gone could not record is shown,
+// recorded, and forgotten, and whoever asks again gets it.
+func TestAJournalIsSettled(t *testing.T) {
+	t.Parallel()
+	everySite(t, func(t *testing.T, s *site) {
+		done, lost, kept := callOf("done"), callOf("lost"), callOf("kept")
+		failure := semel.Final(&semel.Failure{Code: "no_funds", Message: "not enough money"})
+		path := s.leave(t, end{call: done, v: "v-s3cret"}, end{call: lost, err: semel.NotCommitted(errDown)}, end{call: kept, err: failure})
+		for _, call := range []semel.Call{done, lost, kept} {
+			if now := s.state(t, call); now != store.InProgress {
+				t.Fatalf("%v stands, want InProgress", now)
+			}
+		}
+		out := must(t, "journal", "ls", path)
+		if !strings.Contains(out, "failure no_funds: not enough money") || strings.Contains(out, "s3cret") || strings.Count(out, "\n") != 4 {
+			t.Errorf("journal ls wrote %s", out)
+		}
+		if out := must(t, "journal", "ls", path, "--reveal"); !strings.Contains(out, `"v-s3cret"`) || !strings.Contains(out, "key done-s3cret") {
+			t.Errorf("journal ls --reveal wrote %s", out)
+		}
+
+		got, one := s.settle(t, path, kept.ID().String())
+		if got.code != exit.OK || len(one) != 1 || s.state(t, kept) != store.Failed || listed(t, path) != 2 {
+			t.Errorf("settle of one: code %d, %+v, and %d are left; want that one recorded", got.code, one, listed(t, path))
+		}
+		got, all := s.settle(t, path)
+		want := map[string]settled{
+			done.ID().String(): {ID: done.ID().String(), Ended: "succeed", Settled: "recorded", State: "Succeeded", Dropped: true},
+			lost.ID().String(): {ID: lost.ID().String(), Ended: "release", Settled: "recorded", State: "Pending", Dropped: true},
+		}
+		if diff := cmp.Diff(want, all); diff != "" || got.code != exit.OK || got.errs != "" {
+			t.Errorf("settle: code %d, %q (-want +got):\n%s", got.code, got.errs, diff)
+		}
+		if n := listed(t, path); n != 0 {
+			t.Errorf("%d entries are left, want none", n)
+		}
+		if v, replayed, err := semel.Do(t.Context(), s.engine, done, nothing); v != "v-s3cret" || !replayed || err != nil {
+			t.Errorf("asked again: %q, %v, %v, want the result replayed", v, replayed, err)
+		}
+		if v, replayed, err := s.do(t, lost, "again", nil); v != "again" || replayed || err != nil {
+			t.Errorf("asked again: %q, %v, %v, want it run", v, replayed, err)
+		}
+		if _, _, err := semel.Do(t.Context(), s.engine, kept, nothing); !semel.Replayed(err) {
+			t.Errorf("asked again: %v, want the failure replayed", err)
+		}
+	})
+}
+
+// become makes what stands for c something else, as others would.
+func (s *site) become(t *testing.T, c semel.Call, state store.State) {
+	t.Helper()
+	answers, err := s.store.Get(t.Context(), []store.ID{c.ID()})
+	if err != nil || answers[0].Record == nil {
+		t.Fatalf("Get = %+v, %v", answers, err)
+	}
+	to := *answers[0].Record
+	to.State, to.Owner, to.Due, to.Outcome = state, to.Owner+1, 0, []byte(`j"other"`)
+	if state == store.Failed {
+		to.Outcome = []byte(`f{"message":"resolved as failed"}`)
+	}
+	change := store.Change{If: answers[0].Token, To: to}
+	if answers, err = s.store.Swap(t.Context(), []store.Change{change}); err != nil || !answers[0].InForce(change) {
+		t.Fatalf("Swap = %+v, %v", answers, err)
+	}
+}
+
+// TestSettleComesTooLate: what others made of a record stays, and what a person
+// must know of is told and kept.
+func TestSettleComesTooLate(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	conflict, agreed, doubted := callOf("conflict"), callOf("agreed"), callOf("doubted")
+	path := s.leave(t, end{call: conflict, v: "v"}, end{call: agreed, v: "v"}, end{call: doubted, err: semel.NotCommitted(errDown)})
+	s.become(t, conflict, store.Failed)
+	s.become(t, agreed, store.Succeeded)
+	s.become(t, doubted, store.InDoubt)
+
+	check := func(code int, want map[string]string, args ...string) {
+		t.Helper()
+		got, all := s.settle(t, path, args...)
+		became, dropped := make(map[string]string), 0
+		for _, call := range []semel.Call{conflict, agreed, doubted} {
+			if e, ok := all[call.ID().String()]; ok {
+				became[strings.TrimSuffix(call.Key(), "-s3cret")] = e.Settled + ", " + e.State
+				if e.Dropped {
+					dropped++
+				}
+			}
+		}
+		if diff := cmp.Diff(want, became); diff != "" || got.code != code {
+			t.Errorf("settle %v: code %d, want %d (-want +got):\n%s", args, got.code, code, diff)
+		}
+		if left := len(want) - dropped; listed(t, path) != left || (code == exit.OK) != (left == 0) {
+			t.Errorf("settle %v: %d dropped, %d are left, code %d", args, dropped, listed(t, path), code)
+		}
+	}
+	check(exit.Failed, map[string]string{
+		"conflict": "conflict, Failed", "agreed": "superseded, Succeeded", "doubted": "in_doubt, InDoubt",
+	})
+	check(exit.Failed, map[string]string{"conflict": "conflict, Failed", "doubted": "in_doubt, InDoubt"})
+	check(exit.Failed, map[string]string{"conflict": "conflict, Failed", "doubted": "in_doubt, InDoubt"}, "--drop")
+	s.must(t, "resolve", doubted.ID().String(), "--to", "pending", "--reason", "the journal says so")
+	check(exit.OK, map[string]string{"doubted": "superseded, Pending"})
+	if now := s.state(t, conflict); now != store.Failed {
+		t.Errorf("%v stands, want what others made of it", now)
+	}
+}
+
+// TestSettleInAnotherDatabase drops nothing: there is nothing to record it in.
+func TestSettleInAnotherDatabase(t *testing.T) {
+	t.Parallel()
+	call := callOf("k")
+	s, other := newSite(t), newSite(t)
+	path := s.leave(t, end{call: call, v: "v"})
+	got, all := other.settle(t, path)
+	if e := all[call.ID().String()]; got.code != exit.Failed || e.Settled != "absent" || e.Dropped || listed(t, path) != 1 {
+		t.Errorf("settle: code %d, %+v, and %d are left; want it absent and kept", got.code, e, listed(t, path))
+	}
+	if got, all = s.settle(t, path); got.code != exit.OK || all[call.ID().String()].Settled != "recorded" {
+		t.Errorf("settle in its own: code %d, %+v", got.code, all)
+	}
+}
+
+// TestLinesThatCannotBeRead are told with their numbers, keep no other from being
+// settled, and stay in the file.
+func TestLinesThatCannotBeRead(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	call := callOf("k")
+	path := s.leave(t, end{call: call, v: "v"})
+	text := "scribble\n" + read(t, path) + `{"Keep":`
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{{"journal", "ls", path}, {"journal", "ls", path, "--json"}, {"journal", "settle", path, "--db", s.db}} {
+		got := run(t, args...)
+		for _, want := range []string{"line 1: ", "line 3 was never finished", "has 1 lines that cannot be read"} {
+			if !strings.Contains(got.errs, want) {
+				t.Errorf("semel %v told %q, want %q", args, got.errs, want)
+			}
+		}
+		if !strings.Contains(got.out, call.ID().String()) || got.code != exit.Failed {
+			t.Errorf("semel %v: code %d, wrote %q, want the entry that can be read", args, got.code, got.out)
+		}
+		if json := strings.Contains(got.out, `{"line":1,"error":"`); json != (len(args) == 4) {
+			t.Errorf("semel %v wrote %q; programs are to be told too", args, got.out)
+		}
+	}
+	if now := read(t, path); now != text {
+		t.Errorf("the journal is %q, want it as it was", now)
+	}
+	if v, replayed, err := semel.Do(t.Context(), s.engine, call, nothing); v != "v" || !replayed || err != nil {
+		t.Errorf("asked again: %q, %v, %v, want what was settled", v, replayed, err)
+	}
+	if err := os.WriteFile(path, []byte(strings.TrimPrefix(text, "scribble\n")), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if got, _ := s.settle(t, path); got.code != exit.OK || listed(t, path) != 0 {
+		t.Errorf("settle without that line: code %d, %d are left", got.code, listed(t, path))
+	}
+}
+
+// TestSettleWithoutADatabase keeps everything.
+func TestSettleWithoutADatabase(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	path := s.leave(t, end{call: callOf("k"), v: "v"})
+	before := read(t, path)
+	run(t, "journal", "settle", path, "--db", "postgres://127.0.0.1:1/d").want(t, exit.Unavailable, "connect")
+	run(t, "journal", "settle", path).want(t, exit.Usage, "--db is required")
+	s.on(t, "journal", "settle", path, strings.Repeat("0", 32)).want(t, exit.NotFound, "has no entry 0000")
+	s.on(t, "journal", "settle", path, "k").want(t, exit.Usage, "no record's ID")
+	s.on(t, "journal", "settle", path+".none").want(t, exit.Usage, "FILE: ")
+	run(t, "journal", "ls", path+".none").want(t, exit.Usage, "FILE: ")
+	run(t, "journal", "ls", t.TempDir()).want(t, exit.Failed, "directory")
+	run(t, "journal", "ls").want(t, exit.Usage, "accepts 1 arg")
+	run(t, "journal", "nonsense").want(t, exit.Usage, "unknown command")
+	if now := read(t, path); now != before {
+		t.Errorf("the journal is %q, want it as it was", now)
+	}
+}
+
+// deaf is a store that takes nothing, and may say nothing either.
+type deaf struct {
+	*memory.Store
+
+	mute bool
+}
+
+func (d deaf) Swap(context.Context, []store.Change) ([]store.Standing, error) { return nil, errDown }
+
+func (d deaf) Get(ctx context.Context, ids []store.ID) ([]store.Standing, error) {
+	if d.mute {
+		return nil, errDown
+	}
+	return d.Store.Get(ctx, ids)
+}
+
+// TestSettleStopsWhenTheDatabaseDoes: entries that it does not take are kept, and
+// when it does not answer at all the rest is not waited for.
+func TestSettleStopsWhenTheDatabaseDoes(t *testing.T) {
+	t.Parallel()
+	path := newSite(t).leave(t, end{call: callOf("a"), v: "v"}, end{call: callOf("b"), v: "v"})
+	for _, tt := range []struct {
+		mute  bool
+		lines int
+		code  int
+	}{{false, 2, exit.Failed}, {true, 1, exit.Unavailable}} {
+		s := deaf{memory.New(memory.Options{}), tt.mute}
+		engine := engineOver(t, s, semel.Options{RecordTimeout: 200 * time.Millisecond})
+		var out bytes.Buffer
+		err := ops.Settle(t.Context(), &out, path, engine, s)
+		if code := exit.CodeOf(err); code != tt.code || strings.Count(out.String(), ", kept\n") != tt.lines {
+			t.Errorf("settle: code %d, %v, wrote %q; want code %d and %d lines", code, err, out.String(), tt.code, tt.lines)
+		}
+		if n := listed(t, path); n != 2 {
+			t.Errorf("%d entries are left, want both", n)
+		}
+	}
+}
