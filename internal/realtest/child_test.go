@@ -55,11 +55,7 @@ func haveServers(t *testing.T, kind string) {
 // homeOf asks a server where its directory is.
 func homeOf(t *testing.T, url string) string {
 	t.Helper()
-	var data string
-	if err := connect(t, url).QueryRow(t.Context(), "show data_directory").Scan(&data); err != nil {
-		t.Fatal(err)
-	}
-	return filepath.Dir(data)
+	return filepath.Dir(show(t, url, "data_directory"))
 }
 
 // child is a test binary of its own.

@@ -4,7 +4,8 @@
 // (SEMEL_TEST_POSTGRES_URL), a program on this machine that the package then
 // runs as a child process, and otherwise the test is skipped with the reason.
 // Where CI=true, or where SEMEL_TEST_REQUIRE names the engine (a list with
-// commas, or "all"), such a test fails instead.
+// commas, or "all"), such a test fails instead. A test that gets a server is
+// marked with the engine's name, for the closing lines of the test run.
 //
 // A server that was started here never outlives the test binary, however that
 // ends: on Linux the kernel kills it with its parent, and everywhere a watchdog

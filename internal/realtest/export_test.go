@@ -1,9 +1,12 @@
 package realtest
 
 import (
+	"context"
 	"errors"
+	"net"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"testing"
 )
 
@@ -37,4 +40,25 @@ func (m Machine) Need(tb testing.TB) (url, program string) {
 	tb.Helper()
 	at := m.machine().need(tb, postgres())
 	return at.url, at.program
+}
+
+// StartAt makes a new cluster and starts it at the port of s.
+func StartAt(ctx context.Context, s *Server) (inUse bool, err error) {
+	h, err := newHome()
+	if err != nil {
+		return false, err
+	}
+	at := thisMachine().find(engine{program: postgres().program, places: postgres().places})
+	p := &instance{home: h, program: at.program, options: usual()}
+	_, port, err := net.SplitHostPort(s.Addr())
+	if err != nil {
+		return false, err
+	}
+	if p.port, err = strconv.Atoi(port); err != nil {
+		return false, err
+	}
+	if err = p.initialise(ctx); err == nil {
+		err = p.startOnce(ctx)
+	}
+	return errors.Is(err, errInUse), errors.Join(err, p.close())
 }

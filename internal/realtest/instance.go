@@ -109,7 +109,7 @@ func (p *instance) startOnce(ctx context.Context) error {
 	}
 	p.starts++
 	args := []string{"-D", p.data(), "-p", strconv.Itoa(p.port)}
-	for _, o := range append(p.options, "cluster_name="+filepath.Base(p.home.dir)) {
+	for _, o := range append(p.options, "cluster_name="+p.name()) {
 		args = append(args, "-c", o)
 	}
 	cmd := exec.Command(p.program, args...) //nolint:noctx // it outlives the context that bounds its start
@@ -118,7 +118,7 @@ func (p *instance) startOnce(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := await(ctx, proc, p.url(), p.log()); err != nil {
+	if err := await(ctx, proc, p.url(), p.name()+"/postgres", p.log()); err != nil {
 		err = errors.Join(err, proc.signal(syscall.SIGKILL))
 		<-proc.ended
 		return err
@@ -128,6 +128,9 @@ func (p *instance) startOnce(ctx context.Context) error {
 }
 
 func (p *instance) data() string { return p.home.file("data") }
+
+// name is on the command line of each of the server's processes.
+func (p *instance) name() string { return filepath.Base(p.home.dir) }
 
 // log is where the server writes, a file for each start.
 func (p *instance) log() string { return p.home.file(fmt.Sprintf("server-%d.log", p.starts)) }

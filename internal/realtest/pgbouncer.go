@@ -60,6 +60,8 @@ func PgBouncer(tb testing.TB, server string) string {
 // startPgBouncer starts it so that the address through leads to server. It is
 // ready when it returns.
 func startPgBouncer(ctx context.Context, h *home, program, server, through string) error {
+	ctx, cancel := context.WithTimeout(ctx, ceiling)
+	defer cancel()
 	to, err := pgx.ParseConfig(server)
 	if err != nil {
 		return fmt.Errorf("parse %q: %w", server, err)
@@ -67,6 +69,10 @@ func startPgBouncer(ctx context.Context, h *home, program, server, through strin
 	at, err := pgx.ParseConfig(through)
 	if err != nil {
 		return fmt.Errorf("parse %q: %w", through, err)
+	}
+	identity, err := identify(ctx, server)
+	if err != nil {
+		return err
 	}
 	if err := h.write("pgbouncer.ini", bouncerSettings(to, at.Port)); err != nil {
 		return err
@@ -78,9 +84,7 @@ func startPgBouncer(ctx context.Context, h *home, program, server, through strin
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, ceiling)
-	defer cancel()
-	if err := await(ctx, proc, through, log); err != nil {
+	if err := await(ctx, proc, through, identity, log); err != nil {
 		err = errors.Join(err, proc.signal(syscall.SIGKILL))
 		<-proc.ended
 		return err

@@ -1,6 +1,7 @@
 package realtest
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"sync"
@@ -39,7 +40,7 @@ func Postgres(tb testing.TB) *Server {
 		return &Server{t: tb, url: at.url}
 	}
 	s := &sharedPostgres
-	s.once.Do(func() { s.server, s.err = startPostgres(tb.Context(), at.program, nil) })
+	s.once.Do(func() { s.server, s.err = startPostgres(context.WithoutCancel(tb.Context()), at.program, nil) })
 	if s.err != nil {
 		tb.Fatalf("start PostgreSQL: %v", s.err)
 	}

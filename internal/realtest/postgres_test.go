@@ -51,10 +51,11 @@ func (e *ending) end() {
 	}
 }
 
-// TestKilledServerKeepsWhatWasCommitted and starts again on its port.
+// TestKilledServerKeepsWhatWasCommitted and starts again on its port, with its
+// settings.
 func TestKilledServerKeepsWhatWasCommitted(t *testing.T) {
 	t.Parallel()
-	s := realtest.OwnPostgres(t)
+	s := realtest.OwnPostgres(t, "max_connections=7", "shared_buffers=16MB")
 	url := s.Database(t)
 	execute(t, url, "create table kept (id int); insert into kept values (1)")
 	ends := map[string]func(){
@@ -75,6 +76,13 @@ func TestKilledServerKeepsWhatWasCommitted(t *testing.T) {
 		if got := count(t, url, "kept"); got != 1 {
 			t.Errorf("after %s, %d rows stand, want 1", how, got)
 		}
+		for name, want := range map[string]string{
+			"max_connections": "7", "shared_buffers": "16MB", "synchronous_commit": "on",
+		} {
+			if got := show(t, url, name); got != want {
+				t.Errorf("after %s, %s is %q, want %q", how, name, got, want)
+			}
+		}
 	}
 }
 
@@ -93,6 +101,15 @@ func execute(t *testing.T, url, sql string) {
 	if _, err := connect(t, url).Exec(t.Context(), sql); err != nil {
 		t.Fatalf("%s: %v", sql, err)
 	}
+}
+
+func show(t *testing.T, url, setting string) string {
+	t.Helper()
+	var value string
+	if err := connect(t, url).QueryRow(t.Context(), "show "+setting).Scan(&value); err != nil {
+		t.Fatal(err)
+	}
+	return value
 }
 
 func count(t *testing.T, url, table string) int {
@@ -123,18 +140,6 @@ func TestPausedServerIsSilent(t *testing.T) {
 	}
 }
 
-// TestSettingsOfOnesOwnWin over those the package chooses.
-func TestSettingsOfOnesOwnWin(t *testing.T) {
-	t.Parallel()
-	s := realtest.OwnPostgres(t, "max_connections=7", "fsync=on")
-	for name, want := range map[string]string{"max_connections": "7", "fsync": "on", "synchronous_commit": "on"} {
-		var got string
-		if err := connect(t, s.URL()).QueryRow(t.Context(), "show "+name).Scan(&got); err != nil || got != want {
-			t.Errorf("%s is %q, %v, want %q", name, got, err, want)
-		}
-	}
-}
-
 // TestServerThatCannotStartSaysWhy with the end of its log.
 func TestServerThatCannotStartSaysWhy(t *testing.T) {
 	t.Parallel()
@@ -148,6 +153,15 @@ func TestServerThatCannotStartSaysWhy(t *testing.T) {
 	<-done
 	if !strings.Contains(v.failed, `invalid value for parameter "max_connections"`) {
 		t.Errorf("it failed with %q, want the server's own words", v.failed)
+	}
+}
+
+// TestSomebodyElsesServerIsNotTakenForOnesOwn: two may choose the same port.
+func TestSomebodyElsesServerIsNotTakenForOnesOwn(t *testing.T) {
+	t.Parallel()
+	inUse, err := realtest.StartAt(t.Context(), realtest.OwnPostgres(t))
+	if !inUse {
+		t.Errorf("got %v, want an error that says that the port is taken", err)
 	}
 }
 
