@@ -82,9 +82,9 @@ type Transport struct {
 	// KeyFunc returns the key of a request that has none and is no operation's
 	// child: 1 to 255 visible ASCII characters and inner spaces, the same for the
 	// same intent. It must not read the body. Its error is returned, and nothing
-	// is sent. Nil: a random UUID of version 7; within the attempt of an
-	// operation it is then semel.ErrInvalid not to name the call, because each
-	// attempt would send another key.
+	// is sent. Nil: a random UUID of version 7; within an operation it is then
+	// semel.ErrInvalid not to name the call, because each attempt would send
+	// another key.
 	KeyFunc func(*http.Request) (string, error)
 	// FinalFunc reports that a response that would be asked for again is the
 	// last one: a 409 that means something else than in progress, for instance.
@@ -196,10 +196,10 @@ func methodOf(r *http.Request) string {
 type childName struct{}
 
 // WithChildKey returns a context whose requests carry semel.ChildKey of the
-// attempt that ctx belongs to, when [Transport] sends them: the same key in
-// every attempt of the operation. Two requests with one name are one call, so
-// give each thing the operation asks for a name of its own. Outside of an
-// attempt such a request is refused: no key would protect it.
+// operation that ctx runs in, when [Transport] sends them: the same key in every
+// attempt. Two requests with one name are one call, so give each thing that the
+// operation asks for a name of its own. Outside of an operation such a request is
+// refused: no key would protect it.
 func WithChildKey(ctx context.Context, name string) context.Context {
 	return context.WithValue(ctx, childName{}, name)
 }

@@ -129,6 +129,28 @@ func TestTransportRefusesUnnamedCallsOfAnOperation(t *testing.T) {
 	}
 }
 
+// TestTransportKnowsInlineOperationsToo: the transaction that asked is rolled
+// back, and the next one asks for the same thing.
+func TestTransportKnowsInlineOperationsToo(t *testing.T) {
+	t.Parallel()
+	s, url := plays(t, status(http.StatusCreated))
+	b := newBench(t, semel.Options{})
+	call := semel.Define("inline", semel.OperationOptions[string]{}).Call(semel.ScopeOf("ann"), "7", "x")
+	full := errors.New("the disk is full")
+	for _, end := range []error{full, nil} {
+		_, _, err := semel.DoTx(t.Context(), b.Engine, call, func(ctx context.Context, _ semelTx) (string, error) {
+			_, err := quick(new(semelhttp.Transport)).RoundTrip(post(t, url, nil).WithContext(ctx))
+			wantFieldError(t, err, semelhttp.HeaderKey)
+			trip(t, new(semelhttp.Transport), post(t, url, nil).WithContext(semelhttp.WithChildKey(ctx, "charge")))
+			return "", end
+		})
+		if !errors.Is(err, end) {
+			t.Fatalf("DoTx told %v, want %v", err, end)
+		}
+	}
+	s.wantSame(t, 2, "")
+}
+
 // TestTransportNamesCallsOfAnyMethod that has an effect, and of no other.
 func TestTransportNamesCallsOfAnyMethod(t *testing.T) {
 	t.Parallel()

@@ -77,7 +77,7 @@ func (t *Transport) newKey(r *http.Request) (string, error) {
 	if t.KeyFunc != nil {
 		return t.KeyFunc(r)
 	}
-	if _, within := semel.AttemptOf(r.Context()); within {
+	if _, err := semel.ChildKey(r.Context(), ""); err == nil { // it runs in an operation
 		return "", &semel.FieldError{
 			Field:  HeaderKey,
 			Reason: "is not set, and each attempt of the operation would send another; name the call with semelhttp.WithChildKey",
