@@ -49,7 +49,7 @@ func zombies[Tx any](t *testing.T, w *world[Tx], by way) {
 	for name, ends := range map[string]error{"completes": nil, "refuses": semel.Final(errors.New("no"))} {
 		t.Run(name, func(t *testing.T) {
 			op := semel.Define(w.op("zombie-"+name), semel.OperationOptions[string]{
-				Policy: semel.Atomic(), Lease: w.Lease / 2, Heartbeat: w.Lease / 10,
+				Policy: semel.Atomic(), Lease: w.Lease / 2, Heartbeat: w.Lease / 10, Wait: time.Minute,
 			})
 			call := op.Call(semel.ScopeOf("ann"), name, "in")
 			entered, release := make(chan struct{}), make(chan struct{})
@@ -95,22 +95,17 @@ func beats(changes []store.Change) error {
 	return nil
 }
 
-// takeOver runs call in another process once its leader's lease is over.
+// takeOver runs call in another process, which waits until its leader's lease is
+// over.
 func (w *world[Tx]) takeOver(t *testing.T, call semel.Call, name string) string {
 	t.Helper()
-	other := w.process(t, w.Store)
-	for {
-		v, _, err := semel.DoTx(t.Context(), other, call, func(ctx context.Context, tx Tx) (string, error) {
-			return "winner", w.effect(ctx, tx, "ann/"+name)
-		})
-		switch {
-		case err == nil:
-			return v
-		case !errors.Is(err, semel.ErrInProgress) && !errors.Is(err, semel.ErrUnavailable):
-			t.Fatalf("the winner: %v", err)
-		}
-		time.Sleep(5 * time.Millisecond)
+	v, _, err := semel.DoTx(t.Context(), w.process(t, w.Store), call, func(ctx context.Context, tx Tx) (string, error) {
+		return "winner", w.effect(ctx, tx, "ann/"+name)
+	})
+	if err != nil {
+		t.Fatalf("the winner: %v", err)
 	}
+	return v
 }
 
 // Sweepers, purgers and callers at one key agree on one effect.
