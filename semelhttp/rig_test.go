@@ -1,0 +1,238 @@
+package semelhttp_test
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"net/http"
+	"path/filepath"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/internal/realtest"
+	"github.com/semelgo/semel/migrate"
+	"github.com/semelgo/semel/semelhttp"
+	"github.com/semelgo/semel/semeltest"
+	"github.com/semelgo/semel/store"
+	"github.com/semelgo/semel/store/memory"
+	"github.com/semelgo/semel/store/postgres"
+	"github.com/semelgo/semel/store/sqlite"
+)
+
+// rig is an engine over one of the stores, with a domain beside the records:
+// what a process with a database is.
+type rig struct {
+	runner semel.Runner
+	atomic func(*semel.Operation[semelhttp.Request], semelhttp.Options) (func(http.Handler) http.Handler, error)
+	inTx   func(ctx context.Context, fn func(context.Context) error) error
+	// effect has one effect for key in the transaction that ctx belongs to.
+	effect func(ctx context.Context, key string) error
+	// effects counts those that are committed.
+	effects func(key string) int
+	// spoil asks the database, in that transaction, for what it refuses. Nil:
+	// there is no database.
+	spoil func(ctx context.Context) error
+	get   func(op, key string) store.Record
+	// faults decide what becomes of each call of the store; nil: nothing.
+	faults atomic.Pointer[func(semeltest.Call) semeltest.Fault]
+	// gate is entered before a COMMIT of the store, and left when it is opened.
+	gate atomic.Pointer[barrier]
+}
+
+// domain is what a rig needs of a database.
+type domain[Tx any] struct {
+	store   store.TxStore[Tx]
+	effect  func(ctx context.Context, tx Tx, key string) error
+	effects func(key string) int
+	spoil   func(ctx context.Context, tx Tx) error
+}
+
+// onEveryStore runs test on an engine over each store.
+func onEveryStore(t *testing.T, test func(t *testing.T, r *rig)) {
+	t.Helper()
+	t.Run("memory", func(t *testing.T) {
+		t.Parallel()
+		test(t, newRig(t, memoryDomain()))
+	})
+	t.Run("sqlite", func(t *testing.T) {
+		t.Parallel()
+		t.Attr("engine", "sqlite")
+		test(t, newRig(t, sqliteDomain(t, filepath.Join(t.TempDir(), "semel.db"))))
+	})
+	t.Run("postgres", func(t *testing.T) {
+		t.Parallel()
+		test(t, newRig(t, postgresDomain(t)))
+	})
+}
+
+// newRig is a process of its own over d.
+func newRig[Tx any](t *testing.T, d domain[Tx]) *rig {
+	t.Helper()
+	r := new(rig)
+	faulty := semeltest.NewFaulty[Tx](&gated[Tx]{d.store, &r.gate}, func(c semeltest.Call) semeltest.Fault {
+		if decide := r.faults.Load(); decide != nil {
+			return (*decide)(c)
+		}
+		return semeltest.None
+	})
+	engine, err := semel.New[Tx](faulty, semel.Options{RecordTimeout: 2 * time.Second})
+	if err != nil {
+		t.Fatalf("New: %v", err)
+	}
+	t.Cleanup(func() {
+		r.faults.Store(nil)
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+		defer cancel()
+		if err := engine.Close(ctx); err != nil {
+			t.Errorf("Close: %v", err)
+		}
+	})
+	r.runner, r.effects = engine, d.effects
+	r.atomic = func(op *semel.Operation[semelhttp.Request], o semelhttp.Options) (func(http.Handler) http.Handler, error) {
+		return semelhttp.Atomic(engine, op, o)
+	}
+	r.inTx = func(ctx context.Context, fn func(context.Context) error) error {
+		_, err := semel.InTx(ctx, engine, func(ctx context.Context, _ Tx) (struct{}, error) { return struct{}{}, fn(ctx) })
+		return err
+	}
+	r.effect = func(ctx context.Context, key string) error {
+		tx, ok := semel.TxOf(ctx, engine)
+		if !ok {
+			return errors.New("there is no transaction")
+		}
+		return d.effect(ctx, tx, key)
+	}
+	if d.spoil != nil {
+		r.spoil = func(ctx context.Context) error {
+			tx, _ := semel.TxOf(ctx, engine)
+			return d.spoil(ctx, tx)
+		}
+	}
+	r.get = func(op, key string) store.Record {
+		record, _, err := engine.Get(context.WithoutCancel(t.Context()), op, semel.ScopeOf("ann"), key)
+		if err != nil {
+			t.Errorf("Get %s: %v", key, err)
+		}
+		return record
+	}
+	return r
+}
+
+// gated is a store whose commits can be held up.
+type gated[Tx any] struct {
+	store.TxStore[Tx]
+	gate *atomic.Pointer[barrier]
+}
+
+func (g *gated[Tx]) Atomic(ctx context.Context, id store.ID, hold bool,
+	run func(context.Context, Tx, store.Standing) (*store.Change, error),
+) (store.Verdict, error) {
+	return g.TxStore.Atomic(ctx, id, hold, func(ctx context.Context, tx Tx, stands store.Standing) (*store.Change, error) {
+		last, err := run(ctx, tx, stands)
+		if b := g.gate.Load(); b != nil && last != nil {
+			b.wait()
+		}
+		return last, err
+	})
+}
+
+func (g *gated[Tx]) Swap(ctx context.Context, changes []store.Change) ([]store.Standing, error) {
+	if b := g.gate.Load(); b != nil && changes[0].To.State == store.Succeeded {
+		b.wait()
+	}
+	return g.TxStore.Swap(ctx, changes)
+}
+
+func memoryDomain() domain[*memory.Tx] {
+	s, n := memory.New(memory.Options{}), new(atomic.Int64)
+	name := func(key string, i int64) string { return fmt.Sprintf("effect/%s/%d", key, i) }
+	return domain[*memory.Tx]{
+		store:  s,
+		effect: func(_ context.Context, tx *memory.Tx, key string) error { return tx.Put(name(key, n.Add(1)), nil) },
+		effects: func(key string) (count int) {
+			for i := range n.Load() {
+				if _, ok := s.Value(name(key, i+1)); ok {
+					count++
+				}
+			}
+			return count
+		},
+	}
+}
+
+// sqliteDomain opens the file, as every process that shares it does.
+func sqliteDomain(t *testing.T, path string) domain[*sql.Tx] {
+	t.Helper()
+	db, err := sqlite.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = db.Close() })
+	if err := migrate.SQLite(t.Context(), db); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := db.ExecContext(t.Context(), `CREATE TABLE IF NOT EXISTS effects (id INTEGER PRIMARY KEY, key TEXT NOT NULL)`); err != nil {
+		t.Fatal(err)
+	}
+	ctx := context.WithoutCancel(t.Context())
+	return domain[*sql.Tx]{
+		store: sqlite.New(db),
+		effect: func(ctx context.Context, tx *sql.Tx, key string) error {
+			_, err := tx.ExecContext(ctx, `INSERT INTO effects (key) VALUES (?)`, key)
+			return err
+		},
+		effects: func(key string) (n int) {
+			if err := db.QueryRowContext(ctx, `SELECT count(*) FROM effects WHERE key = ?`, key).Scan(&n); err != nil {
+				t.Errorf("count effects: %v", err)
+			}
+			return n
+		},
+		spoil: func(ctx context.Context, tx *sql.Tx) error {
+			_, err := tx.ExecContext(ctx, `INSERT OR ROLLBACK INTO effects (key) VALUES (NULL)`)
+			return err
+		},
+	}
+}
+
+func postgresDomain(t *testing.T) domain[pgx.Tx] {
+	t.Helper()
+	pool, err := pgxpool.New(t.Context(), realtest.Postgres(t).Database(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(pool.Close)
+	if err := migrate.Postgres(t.Context(), pool); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := pool.Exec(t.Context(), `CREATE TABLE effects (id bigint GENERATED ALWAYS AS IDENTITY, key text NOT NULL)`); err != nil {
+		t.Fatal(err)
+	}
+	s, err := postgres.New(pool, postgres.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx := context.WithoutCancel(t.Context())
+	return domain[pgx.Tx]{
+		store: s,
+		effect: func(ctx context.Context, tx pgx.Tx, key string) error {
+			_, err := tx.Exec(ctx, `INSERT INTO effects (key) VALUES ($1)`, key)
+			return err
+		},
+		effects: func(key string) (n int) {
+			if err := pool.QueryRow(ctx, `SELECT count(*) FROM effects WHERE key = $1`, key).Scan(&n); err != nil {
+				t.Errorf("count effects: %v", err)
+			}
+			return n
+		},
+		spoil: func(ctx context.Context, tx pgx.Tx) error {
+			_, err := tx.Exec(ctx, `INSERT INTO effects (key) VALUES (NULL)`)
+			return err
+		},
+	}
+}

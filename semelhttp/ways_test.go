@@ -1,0 +1,164 @@
+package semelhttp_test
+
+import (
+	"context"
+	"net/http"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/semelhttp"
+	"github.com/semelgo/semel/store"
+)
+
+// way is a way to protect a handler, and to have its effect.
+type way struct {
+	name string
+	op   semel.OperationOptions[semelhttp.Request]
+	// within: the effect and the response are made inside semel.InTx.
+	within bool
+	// outside: the effect is in no transaction of ours.
+	outside bool
+}
+
+// ways are all of them. The leases are longer than any test.
+func ways() []way {
+	return []way{
+		{name: "atomic"},
+		{name: "atomic leased", op: plain{Policy: semel.Atomic(), Lease: time.Hour}},
+		{name: "in tx", op: plain{Policy: semel.Atomic(), Lease: time.Hour}, within: true},
+		{name: "hold", op: plain{Lease: time.Hour}, outside: true},
+	}
+}
+
+// site is a handler that is protected in one way on one rig.
+type site struct {
+	*rig
+	way
+	ran  atomic.Int64 // how often the handler was run
+	made atomic.Int64 // effects outside
+}
+
+// onEveryWay runs test on each store in each way, with keys of its own.
+func onEveryWay(t *testing.T, test func(t *testing.T, s *site)) {
+	t.Helper()
+	onEveryStore(t, func(t *testing.T, r *rig) {
+		for _, w := range ways() {
+			t.Run(w.name, func(t *testing.T) { test(t, &site{rig: r, way: w}) })
+		}
+	})
+}
+
+// protect is h behind s's middleware.
+func (s *site) protect(t *testing.T, o semelhttp.Options, h http.Handler) http.Handler {
+	t.Helper()
+	op := semel.Define(s.name0(), s.op)
+	var protect func(http.Handler) http.Handler
+	var err error
+	if s.within || s.outside {
+		protect, err = semelhttp.Middleware(s.runner, op, o)
+	} else {
+		protect, err = s.atomic(op, o)
+	}
+	if err != nil {
+		t.Fatalf("%s: %v", s.name, err)
+	}
+	return protect(h)
+}
+
+// name0 is the name of s's operation.
+func (s *site) name0() string {
+	return map[string]string{"atomic": "a", "atomic leased": "al", "in tx": "it", "hold": "h"}[s.name]
+}
+
+// handler runs act where the effect belongs. What act's error says is answered
+// with 500.
+func (s *site) handler(act func(w http.ResponseWriter, r *http.Request) error) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		s.ran.Add(1)
+		err := error(nil)
+		if s.within {
+			err = s.inTx(r.Context(), func(ctx context.Context) error { return act(w, r.WithContext(ctx)) })
+		} else {
+			err = act(w, r)
+		}
+		if err != nil {
+			http.Error(w, "it broke", http.StatusInternalServerError)
+		}
+	}
+}
+
+// effect has the effect of s's key.
+func (s *site) effect(ctx context.Context) error {
+	if s.outside {
+		s.made.Add(1)
+		return nil
+	}
+	return s.rig.effect(ctx, s.key())
+}
+
+// had counts the effects of s's key that are there.
+func (s *site) had() int {
+	if s.outside {
+		return int(s.made.Load())
+	}
+	return s.rig.effects(s.key())
+}
+
+// key is the key of s's requests.
+func (s *site) key() string { return "k-" + s.name0() }
+
+// ask is a request with s's key.
+func (s *site) ask() ask { return ask{key: []string{s.key()}} }
+
+// record is what stands for s's key.
+func (s *site) record() store.Record { return s.get(s.name0(), s.key()) }
+
+// creates has the effect and answers 201.
+func (s *site) creates(w http.ResponseWriter, r *http.Request) error {
+	if err := s.effect(r.Context()); err != nil {
+		return err
+	}
+	w.Header().Set("Location", "/ops/7")
+	w.WriteHeader(http.StatusCreated)
+	_, err := w.Write([]byte("made"))
+	return err
+}
+
+// wantHad checks how often the handler ran and what is there of it.
+func (s *site) wantHad(t *testing.T, ran, had int) {
+	t.Helper()
+	if got := int(s.ran.Load()); got != ran {
+		t.Errorf("the handler ran %d times, want %d", got, ran)
+	}
+	if got := s.had(); got != had {
+		t.Errorf("there are %d effects, want %d", got, had)
+	}
+}
+
+// wantMade checks that a repeat is answered as the one request that was made.
+func (s *site) wantMade(t *testing.T, got answer) {
+	t.Helper()
+	if got.status != http.StatusCreated || got.body != "made" || got.header.Get("Location") != "/ops/7" || !got.replayed() {
+		t.Errorf("got %d %q %v, want what was made, as a replay", got.status, got.body, got.header)
+	}
+}
+
+// settled asks until nobody runs the key any more.
+func (s *site) settled(t *testing.T, base string) answer {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	for {
+		got := s.ask().do(t, base)
+		if got.status != http.StatusConflict || got.problem(t).Code != "in_progress" {
+			return got
+		}
+		select {
+		case <-ctx.Done():
+			t.Fatalf("still %s", got.body)
+		case <-time.After(5 * time.Millisecond):
+		}
+	}
+}
