@@ -36,6 +36,9 @@ func (t *transaction) status() byte { return t.conn.Conn().PgConn().TxStatus() }
 
 // end ends the transaction as run has decided.
 func (t *transaction) end(ctx context.Context, last *store.Change, failed error) (store.Verdict, error) {
+	if failed != nil && t.status() == aborted && isConflict(t.broken) && !isConflict(failed) {
+		failed = fmt.Errorf("%w: %w (after %w)", store.ErrConflict, failed, t.broken)
+	}
 	switch {
 	case t.status() == outside:
 		return t.gone(ctx, last, failed)

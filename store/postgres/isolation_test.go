@@ -1,0 +1,195 @@
+package postgres_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/semelgo/semel/store"
+	"github.com/semelgo/semel/store/postgres"
+)
+
+// levels are those above read committed.
+func levels() []pgx.TxIsoLevel { return []pgx.TxIsoLevel{pgx.RepeatableRead, pgx.Serializable} }
+
+// Inline transactions run at the level that was asked for, whatever the
+// session's default is; the finish of a leased attempt is refused there.
+func TestIsolation(t *testing.T) {
+	t.Parallel()
+	pool := connect(t, database(t))
+	mustExec(t, pool, `ALTER ROLE CURRENT_USER IN DATABASE `+pgx.Identifier{pool.Config().ConnConfig.Database}.Sanitize()+
+		` SET default_transaction_isolation = 'serializable'`)
+	pool.Reset()
+	for _, level := range append(levels(), pgx.ReadCommitted, "") {
+		s := newStore(t, pool, postgres.Options{Isolation: level})
+		last := create("at "+string(level), store.Succeeded, 1)
+		var got string
+		verdict, err := s.Atomic(t.Context(), last.To.ID, true,
+			func(ctx context.Context, tx pgx.Tx, _ store.Standing) (*store.Change, error) {
+				return &last, tx.QueryRow(ctx, `SHOW transaction_isolation`).Scan(&got)
+			})
+		want := string(level)
+		if level == "" {
+			want = "read committed"
+		}
+		if verdict != store.Committed || err != nil || got != want || stands(t, s, last) != last.To.Token {
+			t.Errorf("Atomic = %v, %v at level %q, want %q", verdict, err, got, want)
+		}
+		again := move(last, store.Failed)
+		verdict, err = s.Atomic(t.Context(), last.To.ID, false,
+			func(context.Context, pgx.Tx, store.Standing) (*store.Change, error) { return &again, nil })
+		refused := verdict == store.NotCommitted && errors.Is(err, postgres.ErrIsolation)
+		if leased := want == "read committed"; leased == refused {
+			t.Errorf("Atomic without the right, at %q = %v, %v", want, verdict, err)
+		}
+	}
+}
+
+// A transaction that PostgreSQL gives up in favour of others is in conflict,
+// whatever the handler makes of that, and nothing is kept of it.
+func TestConflict(t *testing.T) {
+	t.Parallel()
+	pool := connect(t, database(t))
+	mustExec(t, pool, `INSERT INTO effects VALUES ('counter')`)
+	last, failed := create("key", store.Succeeded, 1), create("key", store.Failed, 1)
+	for name, say := range map[string]func(err error) (*store.Change, error){
+		"told":        func(err error) (*store.Change, error) { return nil, err },
+		"wrapped":     func(err error) (*store.Change, error) { return nil, fmt.Errorf("%w: %w", errHandler, err) },
+		"passed over": func(error) (*store.Change, error) { return &last, nil },
+		"replaced":    func(error) (*store.Change, error) { return nil, errHandler },
+		"lost":        func(error) (*store.Change, error) { return nil, nil },
+		"to be kept":  func(err error) (*store.Change, error) { return &failed, err },
+	} {
+		for _, level := range levels() {
+			s := newStore(t, pool, postgres.Options{Isolation: level})
+			verdict, err := s.Atomic(t.Context(), last.To.ID, true,
+				func(ctx context.Context, tx pgx.Tx, _ store.Standing) (*store.Change, error) {
+					if err := effect(ctx, tx, "key"); err != nil {
+						return nil, err
+					}
+					mustExec(t, pool, `UPDATE effects SET key = key`) // after the transaction's snapshot
+					_, err := tx.Exec(ctx, `UPDATE effects SET key = key WHERE key = 'counter'`)
+					if postgres.CodeOf(err) != "40001" {
+						t.Errorf("the handler meets %v, want a serialization failure", err)
+					}
+					return say(err)
+				})
+			if verdict != store.NotCommitted || !errors.Is(err, store.ErrConflict) {
+				t.Errorf("%s at %q: Atomic = %v, %v, want NotCommitted and ErrConflict", name, level, verdict, err)
+			}
+			if n := effects(t, pool, "key"); n != 0 || stands(t, s, last) != (store.Token{}) {
+				t.Errorf("%s at %q: %d effects and %+v, want nothing", name, level, n, stands(t, s, last))
+			}
+		}
+	}
+}
+
+// Two serializable transactions that each write what the other has read: one of
+// them is in conflict, at its COMMIT, and succeeds when it is run again.
+func TestWriteSkew(t *testing.T) {
+	t.Parallel()
+	pool := connect(t, database(t))
+	s := newStore(t, pool, postgres.Options{Isolation: pgx.Serializable})
+	run := func(key string, between func()) (store.Verdict, error) {
+		last := create(key, store.Succeeded, 1)
+		return s.Atomic(t.Context(), last.To.ID, true,
+			func(ctx context.Context, tx pgx.Tx, _ store.Standing) (*store.Change, error) {
+				var n int
+				if err := tx.QueryRow(ctx, `SELECT count(*) FROM effects`).Scan(&n); err != nil {
+					return nil, err
+				}
+				if err := effect(ctx, tx, fmt.Sprint(n)); err != nil {
+					return nil, err
+				}
+				between()
+				return &last, nil
+			})
+	}
+	verdict, err := run("first", func() {
+		if verdict, err := run("second", func() {}); verdict != store.Committed {
+			t.Errorf("the second Atomic = %v, %v, want Committed", verdict, err)
+		}
+	})
+	if verdict != store.NotCommitted || !errors.Is(err, store.ErrConflict) {
+		t.Errorf("the first Atomic = %v, %v, want NotCommitted and ErrConflict", verdict, err)
+	}
+	if verdict, err := run("first", func() {}); verdict != store.Committed {
+		t.Errorf("run again, Atomic = %v, %v, want Committed", verdict, err)
+	}
+	if zeros, ones := effects(t, pool, "0"), effects(t, pool, "1"); zeros != 1 || ones != 1 {
+		t.Errorf("%d counted none and %d one before, want each once, as one after the other", zeros, ones)
+	}
+}
+
+// In a transaction of the caller's above read committed, what somebody else has
+// written since it began is a conflict, and not an answer that would be old.
+func TestSwapTxConflict(t *testing.T) {
+	t.Parallel()
+	pool := connect(t, database(t))
+	s := newStore(t, pool, postgres.Options{})
+	for _, level := range levels() {
+		stood := create("stood at "+string(level), store.Pending, 1)
+		made := create("made at "+string(level), store.Pending, 1)
+		mustForce(t, s, stood)
+		for _, c := range []store.Change{move(stood, store.InProgress), made} {
+			tx, err := pool.BeginTx(t.Context(), pgx.TxOptions{IsoLevel: level})
+			if err != nil {
+				t.Fatal(err)
+			}
+			mustExec(t, tx, `SELECT FROM effects`) // takes the snapshot
+			theirs := c
+			theirs.To.Owner++
+			mustForce(t, s, theirs)
+			answers, err := s.SwapTx(t.Context(), tx, []store.Change{c})
+			if !errors.Is(err, store.ErrConflict) && !(err == nil && answers[0].Busy) {
+				t.Errorf("SwapTx at %q = %+v, %v, want ErrConflict", level, answers, err)
+			}
+			if err := tx.Rollback(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
+
+// Deadlocks are conflicts.
+func TestDeadlock(t *testing.T) {
+	t.Parallel()
+	pool := connect(t, database(t))
+	s := newStore(t, pool, postgres.Options{LockTimeout: -1})
+	mustExec(t, pool, `INSERT INTO effects VALUES ('a'), ('b')`)
+	const lock = `UPDATE effects SET key = key WHERE key = $1`
+	met := make(chan struct{})
+	type answer struct {
+		verdict store.Verdict
+		err     error
+	}
+	run := func(first, second string, here, there chan struct{}) answer {
+		last := create(first, store.Succeeded, 1)
+		verdict, err := s.Atomic(t.Context(), last.To.ID, true,
+			func(ctx context.Context, tx pgx.Tx, _ store.Standing) (*store.Change, error) {
+				_, err := tx.Exec(ctx, lock, first)
+				close(here)
+				<-there
+				if err == nil {
+					_, err = tx.Exec(ctx, lock, second)
+				}
+				if err != nil {
+					return nil, err
+				}
+				return &last, nil
+			})
+		return answer{verdict, err}
+	}
+	other, done := make(chan struct{}), make(chan answer, 1)
+	go func() { done <- run("a", "b", met, other) }()
+	one, two := run("b", "a", other, met), <-done
+	if one.err == nil {
+		one, two = two, one
+	}
+	if one.verdict != store.NotCommitted || !errors.Is(one.err, store.ErrConflict) || two.verdict != store.Committed {
+		t.Errorf("the two Atomic = %v and %v, want one in conflict", one, two)
+	}
+}

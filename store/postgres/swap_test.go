@@ -1,0 +1,174 @@
+package postgres_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/semelgo/semel/store"
+	"github.com/semelgo/semel/store/postgres"
+)
+
+// batchSizes are on both sides of where a batch becomes one of arrays.
+func batchSizes() []int { return []int{1, 2, 16, 17, 40} }
+
+// batch is a batch of creates of n records.
+func batch(name string, n int) []store.Change {
+	changes := make([]store.Change, n)
+	for i := range changes {
+		changes[i] = create(fmt.Sprint(name, i), store.InProgress, 1)
+	}
+	return changes
+}
+
+// A record that somebody else's open transaction holds makes nothing else Busy.
+func TestBusyAlone(t *testing.T) {
+	t.Parallel()
+	pool := connect(t, database(t))
+	s := newStore(t, pool, postgres.Options{})
+	for _, n := range batchSizes() {
+		changes := batch(fmt.Sprint("batch ", n), n)
+		held := n / 2
+		holder, err := pool.Begin(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.SwapTx(t.Context(), holder, changes[held:held+1]); err != nil {
+			t.Fatal(err)
+		}
+		answers, err := s.Swap(t.Context(), changes)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, answer := range answers {
+			if answer.Busy != (i == held) || !answer.Busy && !answer.InForce(changes[i]) {
+				t.Errorf("of %d changes, the one of number %d is held, and number %d answers %+v", n, held, i, answer)
+			}
+		}
+		if err := holder.Rollback(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		for i, answer := range mustSwap(t, s, changes) {
+			if !answer.InForce(changes[i]) {
+				t.Errorf("asked again, number %d answers %+v", i, answer)
+			}
+		}
+	}
+}
+
+func mustSwap(t *testing.T, s *postgres.Store, changes []store.Change) []store.Standing {
+	t.Helper()
+	answers, err := s.Swap(t.Context(), changes)
+	if err != nil {
+		t.Fatalf("Swap: %v", err)
+	}
+	return answers
+}
+
+// A record that the database does not take is refused alone, also within a
+// transaction, which goes on.
+func TestRefusedAlone(t *testing.T) {
+	t.Parallel()
+	pool := connect(t, database(t))
+	s := newStore(t, pool, postgres.Options{})
+	mustExec(t, pool, `ALTER TABLE semel_records ADD CHECK (key <> 'poison')`)
+	for _, n := range batchSizes() {
+		for _, inTx := range []bool{false, true} {
+			mustExec(t, pool, `TRUNCATE semel_records`)
+			changes := batch("key", n)
+			changes[n/2].To.Key = "poison"
+			answers := make([]store.Standing, 0, n)
+			tx, err := pool.Begin(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if inTx {
+				answers, err = s.SwapTx(t.Context(), tx, changes)
+			} else {
+				answers, err = s.Swap(t.Context(), changes)
+			}
+			if err = errors.Join(err, tx.Commit(t.Context())); err != nil {
+				t.Fatal(err)
+			}
+			for i, answer := range answers {
+				if refused := answer.Err != nil; refused != (i == n/2) || !refused && stands(t, s, changes[i]) != changes[i].To.Token {
+					t.Errorf("of %d changes, in a transaction %v, one is poisoned, and number %d answers %+v", n, inTx, i, answer)
+				}
+			}
+		}
+	}
+}
+
+// A batch that is too much for one trip goes in several.
+func TestLargeBatch(t *testing.T) {
+	t.Parallel()
+	s := newStore(t, connect(t, database(t)), postgres.Options{})
+	changes := batch("large", 40)
+	for i := range changes {
+		changes[i].To.Outcome = []byte(strings.Repeat("x", 1<<20-i))
+	}
+	for i, answer := range mustSwap(t, s, changes) {
+		if !answer.InForce(changes[i]) {
+			t.Errorf("number %d answers %v, %v", i, answer.Token, answer.Err)
+		}
+	}
+	answers, err := s.Get(t.Context(), []store.ID{changes[0].To.ID, changes[39].To.ID})
+	if err != nil || len(answers[0].Record.Outcome) != 1<<20 || len(answers[1].Record.Outcome) != 1<<20-39 {
+		t.Errorf("Get = %v, want the outcomes whole", err)
+	}
+}
+
+// SwapTx leaves the transaction's settings as they were, also when it was Busy,
+// and the transaction goes on.
+func TestSwapTxLeavesTheSettings(t *testing.T) {
+	t.Parallel()
+	pool := connect(t, database(t))
+	s := newStore(t, pool, postgres.Options{})
+	for _, n := range []int{2, 17} {
+		mine, theirs := batch(fmt.Sprint("mine ", n), n), batch(fmt.Sprint("theirs ", n), n)
+		holder, err := pool.Begin(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.SwapTx(t.Context(), holder, theirs); err != nil {
+			t.Fatal(err)
+		}
+		tx, err := pool.Begin(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		mustExec(t, tx, `SET LOCAL lock_timeout = '123ms'; SET LOCAL enable_sort = off`, pgx.QueryExecModeSimpleProtocol)
+		before := settings(t, tx)
+		for _, changes := range [][]store.Change{mine, mine[:1], theirs[:1], {mine[0], theirs[0]}} {
+			if _, err := s.SwapTx(t.Context(), tx, changes); err != nil {
+				t.Fatalf("SwapTx: %v", err)
+			}
+			if after := settings(t, tx); after != before {
+				t.Errorf("after SwapTx of %d changes the settings are\n%s\nwant\n%s", len(changes), after, before)
+			}
+		}
+		if err := errors.Join(tx.Commit(t.Context()), holder.Rollback(t.Context())); err != nil {
+			t.Fatal(err)
+		}
+		for i, c := range mine {
+			if stands(t, s, c) != c.To.Token {
+				t.Errorf("of %d changes number %d does not stand", n, i)
+			}
+		}
+	}
+}
+
+// settings are those that SwapTx changes for itself.
+func settings(t *testing.T, tx pgx.Tx) string {
+	t.Helper()
+	var all string
+	const read = `SELECT string_agg(name || '=' || current_setting(name), ' ') FROM unnest(ARRAY['lock_timeout', 'jit',
+'enable_seqscan', 'enable_bitmapscan', 'enable_sort', 'enable_hashjoin', 'enable_mergejoin']) name`
+	if err := tx.QueryRow(t.Context(), read).Scan(&all); err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
