@@ -93,15 +93,11 @@ func (t *trial) crash() {
 func (t *trial) crashes() {
 	a := t.asking()
 	t.hold(a.op)
-	lost := make(chan reply, 1)
-	go func() {
-		got, err := t.try(a)
-		lost <- reply{got, err}
-	}()
+	lost := t.depart(a)
 	t.held(a.op)
 	t.crash()
-	if r := <-lost; r.err == nil {
-		t.failf("the request was answered %s by a worker that was killed", shown(r.got))
+	if <-lost.landed; lost.err == nil {
+		t.failf("the request was answered %s by a worker that was killed", shown(lost.got))
 	}
 	n := t.count(a.op)
 	got := t.send(a)
@@ -129,7 +125,7 @@ func (t *trial) tooLarge() {
 	if len(first.body) != a.script.BodyBytes {
 		t.failf("the first caller gets %d of %d bytes", len(first.body), a.script.BodyBytes)
 	}
-	got := t.settled(a)
+	got := t.send(a)
 	if got.status > 299 {
 		t.isRefused(got, resultUnavailable)
 	} else {

@@ -20,11 +20,7 @@ func repeatCases() []Case {
 		{
 			ID: "25", Level: Should, Source: "draft 2.6", Fields: []string{"replay_header"},
 			Says: "The first request is processed as ever, and its answer is not marked as a replay.",
-			run: func(t *trial) {
-				a := t.asking()
-				t.executes(a)
-				t.happened(a.op, 1)
-			},
+			run:  (*trial).firstTime,
 		},
 		{
 			ID: "26", Level: Should, Source: "draft 2.6", Fields: []string{"replay_max_bytes"},
@@ -63,6 +59,14 @@ func (t *trial) keyOnGet() {
 	}
 }
 
+func (t *trial) firstTime() {
+	a := t.asking()
+	if got := t.executes(a); t.marked(got) {
+		t.failf("the first request is answered as a replay")
+	}
+	t.happened(a.op, 1)
+}
+
 func (t *trial) knowsKeys() {
 	a := t.asking()
 	first := t.executes(a)
@@ -91,7 +95,8 @@ func (t *trial) answersToRepeat() []script {
 
 func (t *trial) sameAnswers() {
 	if !t.profile.Suite.offers(offerFixture) {
-		t.protected(t.asking())
+		a := t.asking()
+		t.repeats(a, t.executes(a))
 		t.note("the endpoint's own answer alone")
 		return
 	}
@@ -102,8 +107,7 @@ func (t *trial) sameAnswers() {
 		if first.status != s.Status || s.BodyBytes > 0 && len(first.body) != s.BodyBytes {
 			t.failf("the fixture answers %s with %d bytes, not what the script says", shown(first), len(first.body))
 		}
-		t.isFirst(first)
-		t.replays(a, first)
+		t.repeats(a, first)
 		t.happened(a.op, 1)
 	}
 }
@@ -120,7 +124,7 @@ func (t *trial) sameRefusals() {
 			t.failf("the fixture answers %s, the script says %d", shown(first), status)
 		}
 		n := t.count(a.op)
-		t.replays(a, first)
+		t.repeats(a, first)
 		t.happened(a.op, n)
 	}
 }
@@ -141,7 +145,7 @@ func (t *trial) serverErrors() {
 		}
 		n := t.count(a.op)
 		if t.profile.ServerErrors == "stored" {
-			t.replays(a, first)
+			t.repeats(a, first)
 			t.happened(a.op, n)
 		} else {
 			t.runsAgainOnlyOnProof(a, n, strings.TrimSpace(s.Fail))

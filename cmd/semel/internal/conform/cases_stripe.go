@@ -69,7 +69,7 @@ func (t *trial) storedErrors() {
 		t.failf("the fixture answers %s, the script says 500", shown(first))
 	}
 	n := t.count(a.op)
-	if got := t.replays(a, first); !t.marked(got) {
+	if got := t.repeats(a, first); !t.marked(got) {
 		t.failf("the second 500 is not marked as a replay")
 	}
 	t.happened(a.op, n)
@@ -129,7 +129,7 @@ func (t *trial) shouldRetry() {
 	defer t.release(a.op)
 	first := t.later(a)
 	t.held(a.op)
-	running, other := t.send(a), t.send(t.asking().with("\x7f"))
+	running, other := t.send(a), t.send(t.asking().with(t.malformed()))
 	t.release(a.op)
 	first()
 	if got := running.header.Get("Stripe-Should-Retry"); got != "true" {

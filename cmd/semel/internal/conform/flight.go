@@ -14,20 +14,62 @@ type reply struct {
 	err error
 }
 
+// flight is a request that is on its way.
+type flight struct {
+	reply
+
+	landed chan struct{} // closed once there is a reply
+}
+
+// depart sends a from another goroutine.
+func (t *trial) depart(a ask) *flight {
+	f := &flight{landed: make(chan struct{})}
+	go func() {
+		defer close(f.landed)
+		f.got, f.err = t.try(a)
+	}()
+	return f
+}
+
+// answered reports whether there is a reply.
+func (f *flight) answered() bool {
+	select {
+	case <-f.landed:
+		return true
+	default:
+		return false
+	}
+}
+
+// answerOf waits for the answer of f.
+func (t *trial) answerOf(f *flight) *answer {
+	<-f.landed
+	if f.err != nil {
+		t.failf("no answer: %v", f.err)
+	}
+	return f.got
+}
+
 // later sends a from another goroutine. What it returns waits for the answer.
 func (t *trial) later(a ask) func() *answer {
-	replies := make(chan reply, 1)
-	go func() {
-		got, err := t.try(a)
-		replies <- reply{got, err}
-	}()
-	return func() *answer {
-		r := <-replies
-		if r.err != nil {
-			t.failf("no answer: %v", r.err)
+	f := t.depart(a)
+	return func() *answer { return t.answerOf(f) }
+}
+
+// meanwhile sends a while the first request for its op is held, and returns the
+// answer. It must not come as far as the first has.
+func (t *trial) meanwhile(a ask) *answer {
+	second := t.depart(a)
+	t.until("an answer while the first runs", func() bool {
+		if second.answered() {
+			return true
 		}
-		return r.got
-	}
+		if t.barrier(t.ctx, a.op, nil) > 1 {
+			t.failf("it runs while the first runs")
+		}
+		return false
+	})
+	return t.answerOf(second)
 }
 
 // hold makes requests for op stop at the fixture's barrier, until release, or

@@ -116,16 +116,23 @@ func (t *trial) must(err error) {
 	}
 }
 
+// rest lets d go by.
+func (t *trial) rest(d time.Duration) {
+	select {
+	case <-t.ctx.Done():
+	case <-time.After(d):
+	}
+}
+
 // pollEvery is how long a trial waits before it looks again.
 const pollEvery = 10 * time.Millisecond
 
 // until waits for what is to happen, as long as the trial lasts.
 func (t *trial) until(what string, happened func() bool) {
 	for !happened() {
-		select {
-		case <-t.ctx.Done():
+		if t.ctx.Err() != nil {
 			t.failf("waited in vain for %s", what)
-		case <-time.After(pollEvery):
 		}
+		t.rest(pollEvery)
 	}
 }

@@ -15,14 +15,7 @@ func (t *trial) executes(a ask) *answer {
 	if got.status < 200 || got.status > 299 {
 		t.failf("the first request is answered %s", shown(got))
 	}
-	t.isFirst(got)
 	return got
-}
-
-func (t *trial) isFirst(got *answer) {
-	if t.marked(got) {
-		t.failf("the first request is answered as a replay")
-	}
 }
 
 // marked reports whether got says that it comes from the record.
@@ -31,21 +24,30 @@ func (t *trial) marked(got *answer) bool {
 	return name != "" && got.header.Get(name) == t.profile.ReplayValue
 }
 
-// replays sends a again, which must be answered as first was.
+// replays sends a again, which must be answered with the first one's result. That
+// it is so to the letter is another case.
 func (t *trial) replays(a ask, first *answer) *answer {
 	got := t.settled(a)
 	t.equal(got, first)
 	return got
 }
 
-// equal compares what describes the result: status, body, and the headers that
-// belong to it.
+// equal compares the results that two answers tell.
 func (t *trial) equal(got, first *answer) {
 	switch {
-	case got.status != first.status:
+	case got.status/100 != first.status/100:
 		t.failf("the repeat is answered %s, the first was answered %d", shown(got), first.status)
 	case !bytes.Equal(got.body, first.body):
-		t.failf("the repeat has another body than the first: %d and %d bytes", len(got.body), len(first.body))
+		t.failf("the repeat has another body than the first, of %d and %d bytes", len(got.body), len(first.body))
+	}
+}
+
+// repeats sends a again, which must be answered as first was to the letter:
+// status, body, and the headers that belong to the result.
+func (t *trial) repeats(a ask, first *answer) *answer {
+	got := t.replays(a, first)
+	if got.status != first.status {
+		t.failf("the repeat is answered %s, the first was answered %d", shown(got), first.status)
 	}
 	for _, name := range [...]string{
 		"Location", "Etag", "Content-Type", "Content-Encoding", "Content-Disposition",
@@ -54,6 +56,7 @@ func (t *trial) equal(got, first *answer) {
 			t.failf("the repeat has another %s than the first", name)
 		}
 	}
+	return got
 }
 
 // count asks how often op happened.
@@ -91,6 +94,24 @@ func (t *trial) refused(a ask, codes ...string) *answer {
 	got := t.send(a)
 	t.isRefused(got, codes...)
 	return got
+}
+
+// declined sends a, which must be refused, with whatever status.
+func (t *trial) declined(a ask) *answer {
+	got := t.settled(a)
+	if got.status < 400 || got.status > 499 {
+		t.failf("it is answered %s, want a refusal", shown(got))
+	}
+	return got
+}
+
+// malformed is a header line that is no key. One with characters that no header
+// may have would be refused by the HTTP server itself.
+func (t *trial) malformed() string {
+	if t.profile.takes("string") {
+		return `"` + fresh()
+	}
+	return t.line(fresh() + strings.Repeat("x", t.profile.Key.MaxLength))
 }
 
 func (t *trial) isRefused(got *answer, codes ...string) {

@@ -1,0 +1,62 @@
+package conform_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/semelgo/semel/cmd/semel/internal/conform"
+)
+
+// hold holds the server at address to all cases.
+func hold(t *testing.T, address string, p *conform.Profile, o conform.Options) *conform.Report {
+	t.Helper()
+	report, err := conform.Run(t.Context(), []string{address}, p, o)
+	if err != nil {
+		t.Fatalf("Run: %v", err)
+	}
+	return report
+}
+
+// brief asks less often at once than a user would.
+func brief() conform.Options { return conform.Options{Storm: 20} }
+
+// TestARightServerPasses: nothing of the suite asks for Semel. All that can be
+// shown of a server is shown of this one.
+func TestARightServerPasses(t *testing.T) {
+	t.Parallel()
+	address, p := imitate(t)
+	report := hold(t, address, p, brief())
+	for _, r := range report.With(conform.Fail, conform.Warn, conform.Info) {
+		t.Errorf("case %s: %s: %s", r.ID, r.Verdict, r.Detail)
+	}
+	for _, r := range report.With(conform.NotShown) {
+		if r.Level != conform.Client {
+			t.Errorf("case %s is not shown: %s", r.ID, r.Detail)
+		}
+	}
+}
+
+// TestAWrongServerFailsTheRightCases: each flaw is found by the cases that speak
+// of it, and by no others.
+func TestAWrongServerFailsTheRightCases(t *testing.T) {
+	t.Parallel()
+	for _, wrong := range wrongServers() {
+		t.Run(string(wrong.flaw), func(t *testing.T) {
+			t.Parallel()
+			address, p := imitate(t, wrong.flaw)
+			may := strings.Fields(wrong.may)
+			var got []string
+			report := hold(t, address, p, brief())
+			for _, r := range report.With(conform.Fail, conform.Warn, conform.Info) {
+				if !slices.Contains(may, r.ID) {
+					got = append(got, r.ID)
+				}
+				t.Logf("%s: %s: %s", r.Verdict, r.ID, r.Detail)
+			}
+			if want := strings.Fields(wrong.fails); !slices.Equal(got, want) {
+				t.Errorf("fails %q, want %q", got, want)
+			}
+		})
+	}
+}

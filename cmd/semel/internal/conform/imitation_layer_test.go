@@ -1,0 +1,334 @@
+package conform_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"maps"
+	"mime"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/dunglas/httpsfv"
+
+	"github.com/semelgo/semel"
+)
+
+type demand struct {
+	principal   string
+	key         string
+	fingerprint string
+	Op          string
+	Script      struct {
+		Status    int
+		Headers   map[string]string
+		BodyBytes int `json:"body_bytes"`
+		Fail      string
+		Once      bool
+	}
+}
+
+// serve is one request for an effect.
+func (s *imitation) serve(w http.ResponseWriter, r *http.Request) {
+	d, status := s.demanded(r)
+	if status != 0 {
+		w.WriteHeader(status)
+		return
+	}
+	key, code := s.keyOf(r)
+	switch {
+	case s.flaws[looksUpFirst] && s.isDown():
+		s.refuse(w, "unavailable")
+		return
+	case code == "key_missing" && s.flaws[runsWithoutKey], s.flaws[ignoresKeys]:
+		s.write(w, s.perform(r.Context(), d), false)
+		return
+	case code != "":
+		s.refuse(w, code)
+		return
+	}
+	d.key = s.scoped(d, key, r)
+	rec, leads, code := s.claim(d, key)
+	switch {
+	case code != "":
+		s.refuse(w, code)
+	case leads:
+		s.write(w, s.lead(r, d, rec), false)
+	default:
+		s.replay(w, d, *rec)
+	}
+}
+
+func (s *imitation) isDown() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.down && !s.flaws[runsWhileDown]
+}
+
+// demanded reads the request, or says with which status it is refused.
+func (s *imitation) demanded(r *http.Request) (d demand, status int) {
+	d.principal = map[string]string{"Bearer a": "A", "Bearer b": "A:x"}[r.Header.Get("Authorization")]
+	media, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	body, err := io.ReadAll(io.LimitReader(r.Body, 1<<20))
+	switch {
+	case d.principal == "":
+		return d, http.StatusUnauthorized
+	case !strings.HasSuffix(media, "json") || r.Header.Get("Content-Encoding") != "":
+		return d, http.StatusUnsupportedMediaType
+	case len(body) == 1<<20:
+		return d, http.StatusRequestEntityTooLarge
+	case err != nil || json.Unmarshal(body, &d) != nil:
+		return d, http.StatusBadRequest
+	}
+	d.fingerprint = strings.Join([]string{r.Method, r.URL.RequestURI(), media, string(body)}, "\n")
+	if s.flaws[fingerprintsByValue] {
+		d.fingerprint = strings.Join([]string{r.Method, r.URL.RequestURI(), media, string(compact(body))}, "\n")
+	}
+	if s.flaws[fingerprintsBodyOnly] {
+		d.fingerprint = string(body)
+	}
+	return d, 0
+}
+
+func compact(body []byte) []byte {
+	var v any
+	_ = json.Unmarshal(body, &v)
+	text, _ := json.Marshal(v)
+	return text
+}
+
+// keyOf returns the key, or the code of what is wrong with it.
+func (s *imitation) keyOf(r *http.Request) (key, code string) {
+	lines := r.Header.Values("Idempotency-Key")
+	if len(lines) == 0 {
+		return "", "key_missing"
+	}
+	if s.flaws[takesFirstLine] {
+		lines = lines[:1]
+	}
+	item, err := httpsfv.UnmarshalItem(lines)
+	key, isString := item.Value.(string)
+	if isString && s.flaws[parametersCount] && item.Params != nil && len(item.Params.Names()) > 0 {
+		key = lines[0]
+	}
+	if !isString && s.flaws[takesUnquoted] && len(lines) == 1 && visible(lines[0]) {
+		key, err, isString = lines[0], nil, true
+	}
+	if s.flaws[cutsOff] {
+		key = key[:min(len(key), 255)]
+	}
+	if s.flaws[foldsCase] {
+		key = strings.ToLower(key)
+	}
+	if s.flaws[dropsSpaces] {
+		key = strings.ReplaceAll(key, " ", "")
+	}
+	empty := key == "" && !s.flaws[takesEmpty]
+	if err != nil || !isString || empty || len(key) > 255 {
+		return "", "key_malformed"
+	}
+	return key, ""
+}
+
+func visible(s string) bool {
+	return s != "" && s[0] != '"' && strings.IndexFunc(s, func(r rune) bool { return r < ' ' || r > '~' }) < 0
+}
+
+// scoped is the key as records are kept under.
+func (s *imitation) scoped(d demand, key string, r *http.Request) string {
+	parts := []string{d.principal, r.Method, key}
+	if s.flaws[sharesPrincipals] {
+		parts[0] = ""
+	}
+	if s.flaws[sharesRoutes] {
+		parts[1] = ""
+	}
+	separator := "\x00"
+	if s.flaws[joinsWithColon] {
+		parts, separator = []string{r.Method, d.principal, key}, ":"
+	}
+	return strings.Join(parts, separator)
+}
+
+// claim returns the record that answers, or that the caller leads with, or the
+// code of why there is none.
+func (s *imitation) claim(d demand, key string) (rec *record, leads bool, code string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.down && !s.flaws[runsWhileDown] {
+		return nil, false, "unavailable"
+	}
+	rec = s.records[d.key]
+	retention := time.Duration(s.profile.Retention) * time.Second
+	if s.flaws[forgetsEarly] {
+		retention /= 2
+	}
+	if rec != nil && (!rec.running && s.ahead >= rec.at+retention || rec.running && rec.life != s.life) {
+		rec = nil
+	}
+	if at, ok := semel.UUIDv7Time(key); rec == nil && ok && !s.flaws[runsOldKeys] {
+		if age := time.Since(at) + s.ahead; age > retention || age < -time.Hour {
+			return nil, false, "key_expired"
+		}
+	}
+	switch {
+	case rec == nil || s.flaws[runsMismatch] && rec.fingerprint != d.fingerprint:
+		rec = &record{fingerprint: d.fingerprint, running: true, life: s.life}
+		s.records[d.key] = rec
+		return rec, true, ""
+	case rec.fingerprint != d.fingerprint && s.flaws[storesMismatch]:
+		rec.answer = stored{status: http.StatusUnprocessableEntity}
+		return nil, false, "key_reused"
+	case rec.fingerprint != d.fingerprint && !s.flaws[noFingerprint]:
+		return nil, false, "key_reused"
+	case rec.running && s.flaws[noLock]:
+		return rec, true, ""
+	case rec.running:
+		return nil, false, "in_progress"
+	case s.denied[d.Op] && !s.flaws[replaysToAnyone]:
+		return nil, false, "forbidden"
+	default:
+		return new(*rec), false, ""
+	}
+}
+
+// lead runs the operation, and keeps its answer in rec, or nothing.
+func (s *imitation) lead(r *http.Request, d demand, rec *record) (answer stored) {
+	keep := false
+	defer func() { // also when the operation panics
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		switch {
+		case s.records[d.key] != rec:
+		case keep && !s.down:
+			*rec = record{fingerprint: d.fingerprint, at: s.ahead, answer: answer}
+		default:
+			delete(s.records, d.key)
+		}
+	}()
+	answer = s.perform(r.Context(), d)
+	keep = answer.status < 500 && !slices.Contains(s.profile.NeverStored, answer.status)
+	if s.flaws[storesEverything] {
+		keep = true
+	}
+	if s.flaws[forgetsWhoHangsUp] && r.Context().Err() != nil {
+		keep = false
+	}
+	return answer
+}
+
+// perform does what the script says: the effect happens when all is well.
+func (s *imitation) perform(ctx context.Context, d demand) stored {
+	sc := d.Script
+	s.mu.Lock()
+	if sc.Once && s.acted[d.Op] {
+		sc.Status, sc.Fail = 0, ""
+	}
+	s.acted[d.Op] = true
+	if s.flaws[effectFirst] {
+		s.effects[d.Op]++
+	}
+	s.pass(ctx, d.Op)
+	defer s.mu.Unlock()
+	if sc.Fail == "panic" {
+		panic(http.ErrAbortHandler)
+	}
+	if sc.Status >= 400 || sc.Fail != "" || s.down && !s.flaws[runsWhileDown] {
+		return failed(sc.Status)
+	}
+	if !s.flaws[effectFirst] {
+		s.effects[d.Op]++
+	}
+	return s.made(d, sc.Status)
+}
+
+// pass waits at the gate of op, without the lock.
+func (s *imitation) pass(ctx context.Context, op string) {
+	g, life := s.gates[op], s.life
+	if g == nil || s.flaws[noLock] && g.held > 0 {
+		return
+	}
+	g.held++
+	s.mu.Unlock()
+	gone := ctx.Done()
+	if !s.flaws[forgetsWhoHangsUp] {
+		gone = nil
+	}
+	select {
+	case <-g.opened:
+		if gone != nil {
+			select {
+			case <-gone:
+			case <-time.After(time.Second):
+			}
+		}
+	case <-gone:
+	case <-life:
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		panic(http.ErrAbortHandler)
+	}
+	s.mu.Lock()
+}
+
+func failed(status int) stored {
+	if status == 0 {
+		status = http.StatusInternalServerError
+	}
+	return stored{status: status, header: http.Header{"Content-Type": {"application/json"}}, body: []byte(`{"op":"failed"}`)}
+}
+
+func (s *imitation) made(d demand, status int) stored {
+	made := stored{status: status, header: http.Header{"Content-Type": {"application/json"}}}
+	if status == 0 {
+		made.status = http.StatusCreated
+	}
+	for name, value := range d.Script.Headers {
+		made.header.Set(name, value)
+	}
+	if made.status != http.StatusNoContent {
+		made.body, _ = json.Marshal(map[string]any{"op": d.Op, "by": d.principal, "number": s.effects[d.Op]})
+	}
+	if n := d.Script.BodyBytes; n > 0 {
+		made.body = bytes.Repeat([]byte("x"), n)
+	}
+	return made
+}
+
+// replay answers from the record.
+func (s *imitation) replay(w http.ResponseWriter, d demand, rec record) {
+	answer := rec.answer
+	answer.header = answer.header.Clone()
+	if !s.flaws[replaysAllHeaders] {
+		for _, name := range []string{"Set-Cookie", "Date", "X-Ratelimit-Remaining", "Retry-After", "Www-Authenticate", "Keep-Alive"} {
+			answer.header.Del(name)
+		}
+	}
+	if s.flaws[dropsHeaders] {
+		answer.header = http.Header{"Content-Type": {"application/json"}}
+	}
+	if s.flaws[replaysAs200] && answer.status < 300 {
+		answer.status = http.StatusOK
+	}
+	if int64(len(answer.body)) > s.profile.ReplayMaxBytes {
+		if s.flaws[runsLargeAgain] {
+			s.write(w, s.perform(context.Background(), d), false)
+			return
+		}
+		s.refuse(w, "result_unavailable")
+		return
+	}
+	s.write(w, answer, true)
+}
+
+func (s *imitation) write(w http.ResponseWriter, a stored, replayed bool) {
+	maps.Copy(w.Header(), a.header)
+	if replayed && !s.flaws[noMarker] || s.flaws[marksEverything] {
+		w.Header().Set("Idempotent-Replayed", "true")
+	}
+	w.WriteHeader(a.status)
+	_, _ = w.Write(a.body)
+}

@@ -1,0 +1,185 @@
+package conform_test
+
+import (
+	"encoding/json"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/semelgo/semel/cmd/semel/internal/conform"
+)
+
+// imitation is a server of the fixture contract that has nothing of Semel in
+// it: a map and a lock. Without flaws it is right; each flaw makes it wrong in
+// one way.
+type imitation struct {
+	flaws   map[flaw]bool
+	profile conform.Profile
+
+	mu      sync.Mutex // guards what follows
+	records map[string]*record
+	effects map[string]int
+	gates   map[string]*gate
+	acted   map[string]bool
+	denied  map[string]bool
+	ahead   time.Duration
+	down    bool
+	life    chan struct{} // closed by a crash
+}
+
+type record struct {
+	fingerprint string
+	running     bool
+	life        chan struct{}
+	at          time.Duration
+	answer      stored
+}
+
+type stored struct {
+	status int
+	header http.Header
+	body   []byte
+}
+
+type gate struct {
+	opened chan struct{}
+	held   int
+}
+
+// imitate serves an imitation with those flaws, and returns its address.
+func imitate(t *testing.T, flaws ...flaw) (string, *conform.Profile) {
+	t.Helper()
+	p := conform.DefaultProfile()
+	p.Name, p.Key.Forms, p.Key.Same, p.Key.Time = "strict", []string{"string"}, false, "uuidv7"
+	p.AfterRetention, p.Reauthorizes, p.ReplayMaxBytes = "expired", true, 64<<10
+	p.Suite.Offers = []string{"barrier", "clock", "crash", "store", "permit"}
+	s := &imitation{
+		flaws: make(map[flaw]bool), profile: p, records: make(map[string]*record), effects: make(map[string]int),
+		gates: make(map[string]*gate), acted: make(map[string]bool), denied: make(map[string]bool), life: make(chan struct{}),
+	}
+	for _, f := range flaws {
+		s.flaws[f] = true
+	}
+	srv := httptest.NewUnstartedServer(s.routes())
+	srv.Config.ErrorLog = slog.NewLogLogger(slog.NewTextHandler(io.Discard, nil), slog.LevelError)
+	srv.Config.Protocols = new(http.Protocols)
+	srv.Config.Protocols.SetHTTP1(true)
+	srv.Config.Protocols.SetUnencryptedHTTP2(true)
+	srv.Start()
+	t.Cleanup(srv.Close)
+	return srv.URL, &p
+}
+
+func (s *imitation) routes() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("POST /ops", s.serve)
+	mux.HandleFunc("PATCH /ops/{id}", s.serve)
+	mux.HandleFunc("GET /problems/", func(http.ResponseWriter, *http.Request) {})
+	mux.HandleFunc("GET /effects/{op}", func(w http.ResponseWriter, r *http.Request) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		tell(w, map[string]int{"count": s.effects[r.PathValue("op")]})
+	})
+	mux.HandleFunc("GET /.well-known/idempotency", func(w http.ResponseWriter, _ *http.Request) {
+		tell(w, s.profile)
+	})
+	mux.HandleFunc("POST /barrier/{op}", s.turnGate)
+	mux.HandleFunc("POST /{power}", s.power)
+	mux.HandleFunc("POST /permit/{op}", func(w http.ResponseWriter, r *http.Request) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.denied[r.PathValue("op")] = !orders(r).Allowed
+		tell(w, struct{}{})
+	})
+	return mux
+}
+
+// order is what the powers of the contract are told.
+type order struct {
+	Hold    *bool
+	Advance string
+	Up      bool
+	Allowed bool
+}
+
+func orders(r *http.Request) (o order) {
+	_ = json.NewDecoder(r.Body).Decode(&o)
+	return o
+}
+
+func (s *imitation) power(w http.ResponseWriter, r *http.Request) {
+	o := orders(r)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch r.PathValue("power") {
+	case "clock":
+		d, err := time.ParseDuration(o.Advance)
+		if err != nil {
+			w.WriteHeader(http.StatusBadRequest)
+			return
+		}
+		s.ahead += d
+	case "store":
+		s.down = !o.Up
+	case "crash":
+		close(s.life)
+		s.life = make(chan struct{})
+		clear(s.gates)
+		if s.flaws[forgetsAtRestart] {
+			clear(s.records)
+		}
+	default:
+		w.WriteHeader(http.StatusNotFound)
+		return
+	}
+	tell(w, struct{}{})
+}
+
+func (s *imitation) turnGate(w http.ResponseWriter, r *http.Request) {
+	hold, op := orders(r).Hold, r.PathValue("op")
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	g := s.gates[op]
+	switch {
+	case hold == nil:
+	case *hold && g == nil:
+		g = &gate{opened: make(chan struct{})}
+		s.gates[op] = g
+	case !*hold && g != nil:
+		close(g.opened)
+		delete(s.gates, op)
+	}
+	held := 0
+	if g != nil {
+		held = g.held
+	}
+	tell(w, map[string]int{"held": held})
+}
+
+func tell(w http.ResponseWriter, v any) {
+	w.Header().Set("Content-Type", "application/json")
+	_ = json.NewEncoder(w).Encode(v)
+}
+
+// refuse answers with a problem.
+func (s *imitation) refuse(w http.ResponseWriter, code string) {
+	status := s.profile.Statuses[code]
+	if s.flaws[mismatchIs409] && code == "key_reused" {
+		status = http.StatusConflict
+	}
+	if !s.flaws[noRetryAfter] && (code == "in_progress" || code == "unavailable") {
+		w.Header().Set("Retry-After", "1")
+	}
+	if s.flaws[plainErrors] {
+		http.Error(w, code, status)
+		return
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(status)
+	_, _ = io.WriteString(w, `{"type":"/problems/`+code+`","title":"`+code+`","code":"`+code+`","status":`+strconv.Itoa(status)+`}`)
+}
