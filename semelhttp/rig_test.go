@@ -39,6 +39,8 @@ type rig struct {
 	// there is no database.
 	spoil func(ctx context.Context) error
 	get   func(op, key string) store.Record
+	// another is one more process over the same database.
+	another func(t *testing.T) *rig
 	// faults decide what becomes of each call of the store; nil: nothing.
 	faults atomic.Pointer[func(semeltest.Call) semeltest.Fault]
 	// gate is entered before a COMMIT of the store, and left when it is opened.
@@ -94,6 +96,7 @@ func newRig[Tx any](t *testing.T, d domain[Tx]) *rig {
 		}
 	})
 	r.runner, r.effects = engine, d.effects
+	r.another = func(t *testing.T) *rig { t.Helper(); return newRig(t, d) }
 	r.atomic = func(op *semel.Operation[semelhttp.Request], o semelhttp.Options) (func(http.Handler) http.Handler, error) {
 		return semelhttp.Atomic(engine, op, o)
 	}

@@ -36,6 +36,7 @@ func ways() []way {
 type site struct {
 	*rig
 	way
+	tag  string       // of its key, where one rig has several sites of a way
 	ran  atomic.Int64 // how often the handler was run
 	made atomic.Int64 // effects outside
 }
@@ -107,7 +108,7 @@ func (s *site) had() int {
 }
 
 // key is the key of s's requests.
-func (s *site) key() string { return "k-" + s.name0() }
+func (s *site) key() string { return "k-" + s.name0() + s.tag }
 
 // ask is a request with s's key.
 func (s *site) ask() ask { return ask{key: []string{s.key()}} }

@@ -1,0 +1,292 @@
+package semelhttp_test
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/semelhttp"
+	"github.com/semelgo/semel/semeltest"
+	"github.com/semelgo/semel/store"
+)
+
+// hangUpAt sends s's request, waits until it has come as far as reached, hangs
+// up, and lets it go on when the server has noticed.
+func hangUpAt(t *testing.T, s *site, base string, gone <-chan (<-chan struct{}), reached <-chan struct{}, goOn func()) {
+	t.Helper()
+	ctx, hangUp := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		if resp, err := http.DefaultClient.Do(s.ask().request(t, base).WithContext(ctx)); err == nil {
+			resp.Body.Close()
+			t.Error("the client that hung up has an answer")
+		}
+	}()
+	noticed := <-gone
+	<-reached
+	hangUp()
+	<-done
+	<-noticed
+	goOn()
+}
+
+// watching are options whose ScopeFunc tells of each request when its client is
+// gone.
+func watching() (semelhttp.Options, <-chan (<-chan struct{})) {
+	gone := make(chan (<-chan struct{}), 100)
+	o := options()
+	o.ScopeFunc = func(r *http.Request) (semel.Scope, error) {
+		gone <- r.Context().Done()
+		return byUser(r)
+	}
+	return o, gone
+}
+
+// TestHangUpDuringTheHandler: it goes on, and the retry has its answer.
+func TestHangUpDuringTheHandler(t *testing.T) {
+	t.Parallel()
+	onEveryWay(t, func(t *testing.T, s *site) {
+		bar := newBarrier()
+		o, gone := watching()
+		base := serve(t, s.protect(t, o, s.handler(func(w http.ResponseWriter, r *http.Request) error {
+			bar.wait()
+			return s.creates(w, r)
+		})))
+		hangUpAt(t, s, base, gone, bar.entered, func() { close(bar.open) })
+		s.wantMade(t, s.settled(t, base))
+		s.wantHad(t, 1, 1)
+	})
+}
+
+// TestHangUpDuringTheCommit: whoever hung up, it commits once.
+func TestHangUpDuringTheCommit(t *testing.T) {
+	t.Parallel()
+	onEveryWay(t, func(t *testing.T, s *site) {
+		bar := newBarrier()
+		s.gate.Store(bar)
+		defer s.gate.Store(nil)
+		o, gone := watching()
+		base := serve(t, s.protect(t, o, s.handler(s.creates)))
+		hangUpAt(t, s, base, gone, bar.entered, func() { close(bar.open) })
+		s.wantMade(t, s.settled(t, base))
+		s.wantHad(t, 1, 1)
+	})
+}
+
+// TestHangUpBeforeTheClaim: half a request costs nothing, not even its key.
+func TestHangUpBeforeTheClaim(t *testing.T) {
+	t.Parallel()
+	onEveryWay(t, func(t *testing.T, s *site) {
+		over := make(chan struct{}, 1)
+		inner := s.protect(t, options(), s.handler(s.creates))
+		base := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			inner.ServeHTTP(w, r)
+			over <- struct{}{}
+		}))
+		conn := dialTo(t, base)
+		fmt.Fprintf(conn, "POST /ops HTTP/1.1\r\nHost: h\r\nX-User: ann\r\nIdempotency-Key: %s\r\nContent-Length: 100\r\n\r\nhalf", s.key())
+		conn.Close()
+		<-over
+		if r := s.record(); r.State != store.Absent || s.ran.Load() != 0 {
+			t.Errorf("the record is %v after %d runs, want none", r.State, s.ran.Load())
+		}
+		wantFirst(t, s.ask().do(t, base), http.StatusCreated, "made")
+	})
+}
+
+// TestHangUpDuringTheResponse: the answer is lost on the way; the retry has it.
+func TestHangUpDuringTheResponse(t *testing.T) {
+	t.Parallel()
+	large := strings.Repeat("0123456789abcdef", 60_000)
+	onEveryWay(t, func(t *testing.T, s *site) {
+		over := make(chan struct{}, 10)
+		inner := s.protect(t, options(), s.handler(func(w http.ResponseWriter, r *http.Request) error {
+			if err := s.effect(r.Context()); err != nil {
+				return err
+			}
+			_, err := io.WriteString(w, large)
+			return err
+		}))
+		base := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			defer func() { over <- struct{}{} }()
+			inner.ServeHTTP(w, r)
+		}))
+		conn := dialTo(t, base)
+		fmt.Fprintf(conn, "POST /ops HTTP/1.1\r\nHost: h\r\nX-User: ann\r\nContent-Type: application/json\r\n"+
+			"Idempotency-Key: %s\r\nContent-Length: 7\r\n\r\n{\"n\":1}", s.key())
+		if line, err := bufio.NewReaderSize(conn, 16).ReadString('\n'); err != nil || !strings.Contains(line, "200") {
+			t.Errorf("the response begins with %q, %v", line, err)
+		}
+		if tcp, ok := conn.(*net.TCPConn); ok {
+			_ = tcp.SetLinger(0) // a reset, not an end
+		}
+		conn.Close()
+		<-over
+		got := s.settled(t, base)
+		if got.status != http.StatusOK || got.body != large || !got.replayed() {
+			t.Errorf("the retry got %d and %d bytes, replayed %v", got.status, len(got.body), got.replayed())
+		}
+		s.wantHad(t, 1, 1)
+	})
+}
+
+func dialTo(t *testing.T, base string) net.Conn {
+	t.Helper()
+	u, err := url.Parse(base)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var d net.Dialer
+	conn, err := d.DialContext(t.Context(), "tcp", u.Host)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return conn
+}
+
+// TestEachCallOfTheStoreFails: before it was applied, after it, and with it
+// rolled back. Whatever is told is true, and a retry settles it: what was told
+// to be made is there once, and nothing is made twice.
+func TestEachCallOfTheStoreFails(t *testing.T) {
+	t.Parallel()
+	const calls = 6 // more than one request asks
+	onEveryStore(t, func(t *testing.T, r *rig) {
+		for _, w := range ways() {
+			for _, fault := range []semeltest.Fault{semeltest.Refuse, semeltest.Abort, semeltest.Lose} {
+				t.Run(fmt.Sprintf("%s, %v", w.name, fault), func(t *testing.T) {
+					k := 1
+					for k <= calls && failsAt(t, &site{rig: r, way: w, tag: fmt.Sprintf("%v%d", fault, k)}, k, fault) {
+						k++
+					}
+					if k == 1 || k > calls {
+						t.Errorf("%d calls failed, want some and not all", k-1)
+					}
+				})
+			}
+		}
+	})
+}
+
+// failsAt lets the k-th call of the store from now on fail. It reports whether
+// the first request came that far.
+func failsAt(t *testing.T, s *site, k int, fault semeltest.Fault) (reached bool) {
+	t.Helper()
+	base := serve(t, s.protect(t, options(), s.handler(s.creates)))
+	left := k
+	var mu sync.Mutex
+	decide := func(semeltest.Call) semeltest.Fault {
+		mu.Lock()
+		defer mu.Unlock()
+		if left--; left == 0 {
+			return fault
+		}
+		return semeltest.None
+	}
+	s.faults.Store(&decide)
+	first := s.ask().do(t, base)
+	s.faults.Store(nil)
+	mu.Lock()
+	reached = left <= 0
+	mu.Unlock()
+	if first.status == http.StatusCreated && s.had() != 1 {
+		t.Errorf("call %d: told that it is made, with %d effects", k, s.had())
+	}
+	if first.status < 500 && first.status != http.StatusCreated {
+		t.Errorf("call %d: got %d %s, of a store that fails", k, first.status, first.body)
+	}
+	again := s.settled(t, base)
+	switch {
+	case again.status == http.StatusCreated:
+		if s.had() != 1 || again.body != "made" {
+			t.Errorf("call %d: in the end %d %s, with %d effects", k, again.status, again.body, s.had())
+		}
+		if first.status == http.StatusCreated && !again.replayed() {
+			t.Errorf("call %d: it was made, and made again", k)
+		}
+	case s.outside && again.status == http.StatusConflict:
+		if first.status == http.StatusCreated || s.had() > 1 {
+			t.Errorf("call %d: first %d, then %s, with %d effects", k, first.status, again.body, s.had())
+		}
+	default:
+		t.Errorf("call %d: in the end %d %s", k, again.status, again.body)
+	}
+	return reached
+}
+
+// TestReplayAfterRestart: another process that opens the same database answers
+// as the first one did.
+func TestReplayAfterRestart(t *testing.T) {
+	t.Parallel()
+	t.Attr("engine", "sqlite")
+	for _, w := range ways() {
+		t.Run(w.name, func(t *testing.T) {
+			t.Parallel()
+			path := filepath.Join(t.TempDir(), "semel.db")
+			s := &site{rig: newRig(t, sqliteDomain(t, path)), way: w}
+			base := serve(t, s.protect(t, options(), s.handler(s.creates)))
+			wantFirst(t, s.ask().do(t, base), http.StatusCreated, "made")
+			after := &site{rig: newRig(t, sqliteDomain(t, path)), way: w}
+			base = serve(t, after.protect(t, options(), after.handler(after.creates)))
+			s.wantMade(t, after.ask().do(t, base))
+			if other := after.ask(); after.ran.Load() == 0 {
+				other.body = "other"
+				wantProblem(t, other.do(t, base), http.StatusUnprocessableEntity, "key_reused")
+			}
+			s.wantHad(t, 1, 1)
+		})
+	}
+}
+
+// TestManyAtOnceOverTwoServers: of all who ask at once over two processes one
+// runs it, and everybody has its answer or is told to wait.
+func TestManyAtOnceOverTwoServers(t *testing.T) {
+	t.Parallel()
+	const callers = 100
+	onEveryWay(t, func(t *testing.T, s *site) {
+		bases := []string{serve(t, s.protect(t, options(), s.handler(s.creates)))}
+		other := &site{rig: s.another(t), way: s.way}
+		bases = append(bases, serve(t, other.protect(t, options(), other.handler(other.creates))))
+		answers := make(chan answer, callers)
+		for i := range callers {
+			go func() {
+				got, err := s.ask().send(t, bases[i%2])
+				if err != nil {
+					t.Error(err)
+				}
+				answers <- got
+			}()
+		}
+		firsts := 0
+		for range callers {
+			switch got := <-answers; {
+			case got.status == http.StatusCreated && got.body == "made":
+				if !got.replayed() {
+					firsts++
+				}
+			case got.status == http.StatusConflict:
+			default:
+				t.Errorf("got %d %s", got.status, got.body)
+			}
+		}
+		if firsts != 1 {
+			t.Errorf("%d answers are not marked as replays, want one", firsts)
+		}
+		s.wantMade(t, s.settled(t, bases[0]))
+		if ran := s.ran.Load() + other.ran.Load(); ran != 1 {
+			t.Errorf("the handler ran %d times, want once", ran)
+		}
+		if had := max(s.had(), other.had()); had != 1 {
+			t.Errorf("there are %d effects, want one", had)
+		}
+	})
+}
