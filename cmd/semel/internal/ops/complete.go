@@ -41,29 +41,55 @@ func completeOperations(c *cobra.Command, flag string) {
 }
 
 // operations lists those that have records and begin with typed.
-func operations(c *cobra.Command, typed string) []cobra.Completion {
+func operations(c *cobra.Command, typed string) (names []cobra.Completion) {
+	withinBound(c, func(ctx context.Context, db *database) {
+		counts, err := countsOf(ctx, db)
+		if err != nil {
+			return
+		}
+		for _, n := range counts {
+			if strings.HasPrefix(n.Operation, typed) {
+				names = append(names, n.Operation)
+			}
+		}
+	})
+	return slices.Compact(names) // they come in the order of their names
+}
+
+// completeDoubts lets the shell complete the argument of a command from the IDs
+// that are in doubt, those of the first page.
+func completeDoubts(c *cobra.Command, args []string, typed string) (ids []cobra.Completion, d cobra.ShellCompDirective) {
+	if len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	withinBound(c, func(ctx context.Context, db *database) {
+		page, err := db.records.Scan(ctx, store.Query{State: store.InDoubt})
+		if err != nil {
+			return
+		}
+		for i := range page {
+			if id := page[i].ID.String(); strings.HasPrefix(id, typed) {
+				ids = append(ids, cobra.CompletionWithDesc(id, safe(page[i].Operation)))
+			}
+		}
+	})
+	return ids, cobra.ShellCompDirectiveNoFileComp
+}
+
+// withinBound runs fn with the database that c names, if it is there at once.
+func withinBound(c *cobra.Command, fn func(ctx context.Context, db *database)) {
 	ctx, cancel := context.WithTimeout(c.Context(), completionBound)
 	defer cancel()
 	name, err := dbOf(c)
 	if err != nil {
-		return nil
+		return
 	}
 	db, err := open(ctx, name, mustExist)
 	if err != nil {
-		return nil
+		return
 	}
 	defer db.close()
-	counts, err := countsOf(ctx, db)
-	if err != nil {
-		return nil
-	}
-	var names []cobra.Completion
-	for _, n := range counts {
-		if strings.HasPrefix(n.Operation, typed) {
-			names = append(names, n.Operation)
-		}
-	}
-	return slices.Compact(names) // they come in the order of their names
+	fn(ctx, db)
 }
 
 // countsOf counts the records.

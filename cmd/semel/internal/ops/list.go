@@ -37,8 +37,9 @@ created, SINCE the time since it came to its state. DUE is when a Pending record
 may be claimed, or when the lease of one that is InProgress ends.
 
 With --json there is one JSON object for each record, on a line of its own.`,
-		Example: "  semel ls --db postgres://localhost/shop --state indoubt --older-than 1h",
-		Args:    cobra.NoArgs,
+		Example:           "  semel ls --db postgres://localhost/shop --state indoubt --older-than 1h",
+		Args:              cobra.NoArgs,
+		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(c *cobra.Command, _ []string) error {
 			return withDB(c, func(ctx context.Context, db *database) error { return list(ctx, c, db.records, &f) })
 		},

@@ -1,6 +1,7 @@
 package ops_test
 
 import (
+	"database/sql"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -95,7 +96,7 @@ func TestShowWhatIsNot(t *testing.T) {
 func TestCompletion(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
-	s.doubt(t, callOf("k"))
+	id := s.doubt(t, callOf("k"))
 	s.put(t, store.Record{Token: token(store.Pending, 0), Key: "k"})
 	for _, tt := range []struct {
 		args []string
@@ -107,6 +108,11 @@ func TestCompletion(t *testing.T) {
 		{[]string{"show", "--db", s.db, "--operation", "pay"}, "payout"},
 		{[]string{"ls", "--db", s.db + ".none", "--operation", ""}, ""},
 		{[]string{"ls", "--operation", ""}, ""},
+		{[]string{"resolve", "--db", s.db, ""}, id},
+		{[]string{"resolve", "--db", s.db, id[:4]}, id},
+		{[]string{"resolve", "--db", s.db, "x"}, ""},
+		{[]string{"resolve", "--db", s.db, id, ""}, ""},
+		{[]string{"stats", ""}, ""},
 		{[]string{"journal", ""}, "ls settle"},
 	} {
 		got := run(t, append([]string{"__complete"}, tt.args...)...)
@@ -124,5 +130,28 @@ func TestCompletion(t *testing.T) {
 		if script := must(t, "completion", shell); !strings.Contains(script, "semel") {
 			t.Errorf("completion %s wrote %q", shell, script)
 		}
+	}
+}
+
+// TestListOfWhatIsOld goes by the time since a record was created.
+func TestListOfWhatIsOld(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	old, young := callOf("old"), callOf("young")
+	s.doubt(t, old)
+	s.doubt(t, young)
+	db, err := sql.Open("sqlite", strings.TrimPrefix(s.db, "sqlite:"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	id := old.ID()
+	const twoHours = 2 * 3600 * 1000000 // in microseconds, as they are stored
+	if _, err := db.ExecContext(t.Context(), `UPDATE semel_records SET created = created - ? WHERE id = ?`, twoHours, id[:]); err != nil {
+		t.Fatal(err)
+	}
+	out := s.must(t, "ls", "--older-than", "90m")
+	if !strings.Contains(out, old.ID().String()) || strings.Contains(out, young.ID().String()) || !strings.Contains(out, "2h0m") {
+		t.Errorf("ls --older-than 90m wrote %s; want the old one alone", out)
 	}
 }

@@ -21,7 +21,8 @@ func newMigrateCommand() *cobra.Command {
 		Long: `migrate brings the tables that keep records up to date. It is the only command
 that makes a database file or changes a schema. It may run beside programs that
 use the database, and at any number of places at once.`,
-		Args: cobra.NoArgs,
+		Args:              cobra.NoArgs,
+		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(c *cobra.Command, _ []string) error {
 			name, err := dbOf(c)
 			if err != nil {

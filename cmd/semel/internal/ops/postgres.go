@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/semelgo/semel/cmd/semel/internal/exit"
@@ -24,6 +25,11 @@ func openPostgres(ctx context.Context, address string) (*database, error) {
 	to := config.ConnConfig
 	if to.RuntimeParams["application_name"] == "" {
 		to.RuntimeParams["application_name"] = "semel"
+	}
+	if to.DefaultQueryExecMode == pgx.QueryExecModeCacheStatement {
+		// A pooler may be in between that gives each transaction another
+		// connection, where what was prepared before is not.
+		to.DefaultQueryExecMode = pgx.QueryExecModeExec
 	}
 	pool, err := pgxpool.NewWithConfig(ctx, config)
 	if err != nil {

@@ -46,7 +46,8 @@ InProgress or InDoubt never go. It can be stopped and started again.
 
 With --dry-run nothing is removed: the records that would go are counted, which
 reads all records.`,
-		Args: cobra.NoArgs,
+		Args:              cobra.NoArgs,
+		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if limit < 0 {
 				return exit.Usagef("--limit %d is less than zero", limit)

@@ -46,6 +46,8 @@ effect would be: nothing checks what you say.
 Who, when and why is kept for ever, and shown by semel show.`,
 		Example: `  semel resolve 6d3f… --to succeeded --reason "charge ch_1 is in the bank's list" --result charge.json`,
 		Args:    cobra.MaximumNArgs(1),
+
+		ValidArgsFunction: completeDoubts,
 		RunE: func(c *cobra.Command, args []string) error {
 			wish, err := r.wish(c, args)
 			if err != nil {

@@ -1,15 +1,18 @@
 package ops_test
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/jackc/pgx/v5"
 
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/cmd/semel/internal/exit"
+	"github.com/semelgo/semel/internal/realtest"
 	"github.com/semelgo/semel/store"
 )
 
@@ -176,4 +179,47 @@ func TestResolveWithWrongFlags(t *testing.T) {
 	if now := s.state(t, call); now != store.InDoubt {
 		t.Errorf("%v stands, want InDoubt", now)
 	}
+}
+
+// TestResolveOfWhatIsHeld by somebody's open transaction may be tried again.
+func TestResolveOfWhatIsHeld(t *testing.T) {
+	t.Parallel()
+	s := newPostgresSite(t)
+	call := callOf("k")
+	id := s.doubt(t, call)
+	conn, err := pgx.Connect(t.Context(), s.db)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(context.WithoutCancel(t.Context()))
+	tx, err := conn.Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := tx.Exec(t.Context(), `SELECT 1 FROM semel_records FOR UPDATE`); err != nil {
+		t.Fatal(err)
+	}
+	s.on(t, "resolve", id, "--to", "failed", "--reason", "r").want(t, exit.Failed, "open transaction")
+	if err := tx.Rollback(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	s.must(t, "resolve", id, "--to", "failed", "--reason", "r")
+}
+
+// TestThroughAPooler that gives each transaction another connection.
+func TestThroughAPooler(t *testing.T) {
+	t.Parallel()
+	s := newPostgresSite(t)
+	call := callOf("k")
+	id := s.doubt(t, call)
+	s.db = realtest.PgBouncer(t, s.db)
+	for range 3 {
+		s.must(t, "migrate")
+		s.must(t, "stats")
+		s.must(t, "ls")
+		s.must(t, "purge")
+	}
+	s.must(t, "resolve", id, "--to", "succeeded", "--reason", "r")
+	s.must(t, "show", id)
+	s.on(t, "resolve", id, "--to", "failed", "--reason", "r").want(t, exit.Refused, "not InDoubt")
 }

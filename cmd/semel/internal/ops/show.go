@@ -24,7 +24,8 @@ func newShowCommand() *cobra.Command {
 		Long: `show tells all about one record. What belongs to the callers is shown as hashes
 and sizes: scope, key, fingerprint, input and result. The code and message of a
 failure, and why a result cannot be given, are shown as they are.`,
-		Args: cobra.MaximumNArgs(1),
+		Args:              cobra.MaximumNArgs(1),
+		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(c *cobra.Command, args []string) error {
 			id, err := t.id(args)
 			if err != nil {

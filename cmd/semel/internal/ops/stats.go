@@ -35,7 +35,8 @@ func newStatsCommand() *cobra.Command {
 that may be claimed and InProgress ones whose lease has ended; PURGEABLE are
 those past their retention; OLDEST is how long ago the first of them came to its
 state. It reads all records, all at one moment.`,
-		Args: cobra.NoArgs,
+		Args:              cobra.NoArgs,
+		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(c *cobra.Command, _ []string) error {
 			return withDB(c, func(ctx context.Context, db *database) error {
 				counts, err := countsOf(ctx, db)
