@@ -66,7 +66,7 @@ func (h *haunted) round(t *testing.T, i int) {
 	zombie.arm(t, "stop", h.point)
 	late := make(chan answer, 1)
 	go func() {
-		a, err := zombie.settle(t.Context(), asked)
+		a, err := zombie.try(t.Context(), asked)
 		if err != nil {
 			t.Errorf("the zombie did not answer: %v", err)
 		}
@@ -111,7 +111,7 @@ func see(zombie *process) sightings {
 // sightings is what the zombie must have reported after n rounds.
 func (h *haunted) sightings(n int) sightings {
 	if h.mode == inline {
-		return sightings{RolledBack: n, WinnersAnswer: n}
+		return sightings{Fenced: n, RolledBack: n, WinnersAnswer: n}
 	}
 	return sightings{Fenced: n, NotInForce: n, RolledBack: n, WinnersAnswer: n}
 }
