@@ -153,10 +153,12 @@ func TestCutAfterDoesNotWaitForTheReply(t *testing.T) {
 		create constraint trigger slow after insert on kept deferrable initially deferred
 			for each row execute function wait()`)
 	fault := p.CutAfter(realtest.Commit())
-	if err := insertAndCommit(t.Context(), connect(t, through), false); err == nil {
+	conn := connect(t, through)
+	if err := insertAndCommit(t.Context(), conn, false); err == nil {
 		t.Error("the client heard the reply")
 	}
 	<-fault.Fired()
+	<-conn.PgConn().CleanupDone() // it has asked to cancel the commit
 	select {
 	case <-fault.Answered():
 		t.Error("the server had answered while its commit was held")
