@@ -1,0 +1,60 @@
+package semelhttp
+
+import (
+	"slices"
+	"time"
+
+	"github.com/semelgo/semel"
+)
+
+// Terms are what an API promises and Options do not know.
+type Terms struct {
+	// Methods that are protected. None: POST and PATCH.
+	Methods []string
+	// Retention is that of the operations, at least a second. Required.
+	Retention time.Duration
+	// Wait is that of the operations. Zero: repeats are answered at once.
+	Wait time.Duration
+	// Shared says that keys are shared by everybody: ScopeFunc returns
+	// semel.Shared.
+	Shared bool
+	// OneOperation says that one operation serves several routes, so that a key
+	// used at one is refused at another.
+	OneOperation bool
+	// KeyTime is "uuidv7" or "ulid" where the operations have a KeyTime.
+	KeyTime string
+	// Value says that bodies are compared as the endpoint decoded them, as
+	// [Handle] does.
+	Value bool
+	// Fields are those given to [JSONFields]; an empty list that is not nil
+	// stands for the whole body. Nil: bodies are compared as they were sent.
+	Fields []string
+}
+
+func (t Terms) valid() error {
+	switch {
+	case t.Retention < time.Second:
+		return &semel.FieldError{Field: "Retention", Reason: "must be at least a second"}
+	case t.Wait < 0:
+		return &semel.FieldError{Field: "Wait", Reason: "is negative"}
+	case t.KeyTime != "" && t.KeyTime != "uuidv7" && t.KeyTime != "ulid":
+		return &semel.FieldError{Field: "KeyTime", Reason: "is neither uuidv7 nor ulid"}
+	case t.Value && t.Fields != nil:
+		return &semel.FieldError{Field: "Fields", Reason: "and Value exclude each other"}
+	default:
+		return nil
+	}
+}
+
+func (t Terms) fingerprint() FingerprintDeclaration {
+	f := FingerprintDeclaration{Covers: []string{"method", "target", "media_type", "body"}, Body: "bytes", Fields: []string{}}
+	switch {
+	case t.Value:
+		f.Covers, f.Body = []string{"body"}, "value"
+	case t.Fields != nil && len(t.Fields) == 0:
+		f.Body = "json"
+	case t.Fields != nil:
+		f.Body, f.Fields = "fields", slices.Clone(t.Fields)
+	}
+	return f
+}
