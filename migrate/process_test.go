@@ -7,9 +7,13 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 
+	"github.com/jackc/pgx/v5/pgxpool"
+
 	"github.com/semelgo/semel/migrate"
+	"github.com/semelgo/semel/store/postgres"
 	"github.com/semelgo/semel/store/sqlite"
 )
 
@@ -35,15 +39,36 @@ func beChild(path string) error {
 	if _, err := io.ReadAll(os.Stdin); err != nil {
 		return err
 	}
+	ctx := context.Background()
+	if strings.HasPrefix(path, "postgres://") {
+		return migratePostgres(ctx, path)
+	}
 	db, err := sqlite.Open(path)
 	if err != nil {
 		return err
 	}
 	defer db.Close()
-	if err := migrate.SQLite(context.Background(), db); err != nil {
+	if err := migrate.SQLite(ctx, db); err != nil {
 		return err
 	}
-	_, err = sqlite.New(db).Capabilities(context.Background())
+	_, err = sqlite.New(db).Capabilities(ctx)
+	return err
+}
+
+func migratePostgres(ctx context.Context, url string) error {
+	pool, err := pgxpool.New(ctx, url)
+	if err != nil {
+		return err
+	}
+	defer pool.Close()
+	if err := migrate.Postgres(ctx, pool); err != nil {
+		return err
+	}
+	s, err := postgres.New(pool, postgres.Options{})
+	if err != nil {
+		return err
+	}
+	_, err = s.Capabilities(ctx)
 	return err
 }
 
@@ -76,6 +101,12 @@ func newChild(t *testing.T, path string) child {
 // and one has made them.
 func TestTenProcessesAtOnce(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "semel.db")
+	mustMigrateAtOnce(t, path)
+	mustBeMigratedOnce(t, open(t, path))
+}
+
+func mustMigrateAtOnce(t *testing.T, path string) {
+	t.Helper()
 	var children [10]child
 	for i := range children {
 		children[i] = newChild(t, path)
@@ -96,5 +127,4 @@ func TestTenProcessesAtOnce(t *testing.T) {
 			t.Errorf("child %d: %v", i, err)
 		}
 	}
-	mustBeMigratedOnce(t, open(t, path))
 }
