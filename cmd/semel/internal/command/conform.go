@@ -17,8 +17,8 @@ what its own profile says where the draft is silent.
 
 The server follows the fixture contract (docs/conformance), or an endpoint of
 its own is named in the profile file. Further URLs are of other processes of the
-same server. Without --profile the server is asked for its own, at
-` + conform.WellKnown + `.
+same server. Its own profile is looked for at ` + conform.WellKnown + `;
+--profile says what that does not, or says it otherwise.
 
 Exit codes: 0 all that was shown passes; 1 a MUST, a security practice, or what
 the profile itself says does not hold; 2 the command line or the profile is
@@ -84,10 +84,17 @@ func (f *conformFlags) load(c *cobra.Command, url string) (*conform.Profile, err
 	if f.storm < 1 || f.parallel < 1 || f.patience <= 0 {
 		return nil, errors.New("--storm, --parallel and --patience must be above zero")
 	}
-	if f.profile != "" {
-		return conform.LoadProfile(f.profile)
+	own, err := conform.FetchProfile(c.Context(), url)
+	if f.profile == "" {
+		return own, err
 	}
-	return conform.FetchProfile(c.Context(), url)
+	if errors.Is(err, conform.ErrUnpublished) {
+		own, err = new(conform.DefaultProfile()), nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return conform.LoadProfile(f.profile, *own)
 }
 
 // told gives err the code it ends the program with.

@@ -48,7 +48,7 @@ func New() *cobra.Command {
 // error is told on stderr. The command stops what it does when ctx ends.
 func Main(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	root := New()
-	root.SetArgs(args)
+	root.SetArgs(append([]string{}, args...)) // cobra takes nil for those of the process
 	root.SetIn(stdin)
 	root.SetOut(stdout)
 	root.SetErr(stderr)

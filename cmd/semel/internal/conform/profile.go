@@ -14,8 +14,7 @@ import (
 )
 
 // Profile is what a server says of itself where the draft leaves the choice to
-// it, in the form of its file idempotency.json. An absent member has the value
-// of [DefaultProfile].
+// it, in the form of its file idempotency.json.
 type Profile struct {
 	Version        int            `json:"version"`
 	Name           string         `json:"profile"`
@@ -40,7 +39,7 @@ type Profile struct {
 	ReplayValue    string         `json:"replay_value"`
 	ReplayMaxBytes int64          `json:"replay_max_bytes"`
 	Reauthorizes   bool           `json:"reauthorizes"`
-	Suite          Suite          `json:"suite"`
+	Suite          Suite          `json:"suite,omitzero"`
 }
 
 // KeyProfile says which keys a server takes.
@@ -98,8 +97,9 @@ func DefaultProfile() Profile {
 var builtIn embed.FS
 
 // LoadProfile returns the built-in profile of that name, or else the one in the
-// file of that name. A file may have no member that is not known.
-func LoadProfile(name string) (*Profile, error) {
+// file of that name. What it does not say is as base says. A file may have no
+// member that is not known.
+func LoadProfile(name string, base Profile) (*Profile, error) {
 	text, err := builtIn.ReadFile("profiles/" + name + ".json")
 	if err != nil {
 		text, err = os.ReadFile(name)
@@ -110,7 +110,7 @@ func LoadProfile(name string) (*Profile, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read profile: %w", err)
 	}
-	p, err := parseProfile(text, true)
+	p, err := parseProfile(text, base, true)
 	if err != nil {
 		return nil, fmt.Errorf("read profile %s: %w", name, err)
 	}
@@ -131,8 +131,7 @@ func builtInNames() []string {
 
 // parseProfile reads a profile. A server's own may have members that a later
 // version adds; a file written by hand may not: they are misspelt.
-func parseProfile(text []byte, byHand bool) (*Profile, error) {
-	p := DefaultProfile()
+func parseProfile(text []byte, p Profile, byHand bool) (*Profile, error) {
 	d := json.NewDecoder(bytes.NewReader(text))
 	if byHand {
 		d.DisallowUnknownFields()

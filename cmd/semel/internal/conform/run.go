@@ -139,12 +139,30 @@ func (s *session) missing(c Case) string {
 		switch {
 		case s.profile.Suite.offers(part):
 		case s.profile.Suite.Endpoint != nil:
-			return fmt.Sprintf("it needs the fixture contract (%s), and this is an endpoint of its own", part)
+			return "an endpoint of its own has no way " + lacking(part)
 		default:
 			return "it needs the " + part + " of the fixture contract, which suite.offers does not have"
 		}
 	}
 	return ""
+}
+
+// lacking says what a part of the contract is for.
+func lacking(part string) string {
+	switch part {
+	case offerBarrier:
+		return "to hold a request while it runs"
+	case offerClock:
+		return "to let time go by"
+	case offerCrash:
+		return "to be killed and started again"
+	case offerStore:
+		return "to lose its store"
+	case offerPermit:
+		return "to take a permission back"
+	default:
+		return "to be told what to do and to answer"
+	}
 }
 
 func (t *trial) result() Result {

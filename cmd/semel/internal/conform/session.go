@@ -23,7 +23,11 @@ type session struct {
 // WellKnown is where a server's own profile is looked for, below its base.
 const WellKnown = "/.well-known/idempotency"
 
-// FetchProfile returns the profile that the server at base tells of itself.
+// ErrUnpublished says that the server tells no profile of itself.
+var ErrUnpublished = errors.New("the server publishes no profile")
+
+// FetchProfile returns the profile that the server at base tells of itself. It
+// fails with ErrUnpublished when there is none.
 func FetchProfile(ctx context.Context, base string) (*Profile, error) {
 	srv, err := newServer(base)
 	if err != nil {
@@ -34,9 +38,9 @@ func FetchProfile(ctx context.Context, base string) (*Profile, error) {
 		return nil, fmt.Errorf("ask %s%s: %w", base, WellKnown, errors.Join(ErrUnreachable, err))
 	}
 	if a.status != http.StatusOK {
-		return nil, fmt.Errorf("%s%s answers %d: name the server's profile with --profile", base, WellKnown, a.status)
+		return nil, fmt.Errorf("%s%s answers %d: %w", base, WellKnown, a.status, ErrUnpublished)
 	}
-	p, err := parseProfile(a.body, false)
+	p, err := parseProfile(a.body, DefaultProfile(), false)
 	if err != nil {
 		return nil, fmt.Errorf("read profile at %s%s: %w", base, WellKnown, err)
 	}

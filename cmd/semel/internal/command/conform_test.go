@@ -1,0 +1,187 @@
+//go:build unix
+
+package command_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/semelgo/semel/cmd/semel/internal/conform"
+	"github.com/semelgo/semel/cmd/semel/internal/exit"
+)
+
+var update = flag.Bool("update", false, "write the reports of docs/conformance anew")
+
+const documents = "../../../../docs/conformance"
+
+// conformed runs conform to its end, and returns its code and its report.
+func conformed(t *testing.T, cmd *exec.Cmd) (int, *conform.Report) {
+	t.Helper()
+	code, out, errs := ended(t, cmd)
+	report := new(conform.Report)
+	if err := json.Unmarshal([]byte(out), report); err != nil {
+		t.Fatalf("conform ended with %d and wrote %q: %s", code, out, errs)
+	}
+	return code, report
+}
+
+// TestTheFixturePasses in each profile: every MUST and SHOULD is executed and
+// holds, and so does all else.
+func TestTheFixturePasses(t *testing.T) {
+	t.Parallel()
+	for _, profile := range []string{"strict", "lenient", "stripe"} {
+		t.Run(profile, func(t *testing.T) {
+			t.Parallel()
+			address := serving(t, program(t, "fixture", "--addr", "127.0.0.1:0", "--profile", profile))
+			code, report := conformed(t, program(t, "conform", "--json", "--storm", "50", "--patience", "2m", address))
+			if code != exit.OK || report.Profile != profile {
+				t.Errorf("conform ended with %d for the profile %q", code, report.Profile)
+			}
+			for _, r := range report.Results {
+				asked := r.Level == conform.Must || r.Level == conform.Should
+				if asked && r.Verdict != conform.Pass || r.Verdict == conform.Fail {
+					t.Errorf("case %s, %s: %s: %s", r.ID, r.Level, r.Verdict, r.Detail)
+				}
+			}
+			documented(t, profile+".md", fixtureTitle(profile), report)
+			builtIn(t, profile, address)
+		})
+	}
+}
+
+func fixtureTitle(profile string) string {
+	return "# The fixture in the profile " + profile + "\n\nWhat `semel conform` says of `semel fixture --profile " + profile + "`."
+}
+
+// builtIn holds the profile of that name that is part of the program to what the
+// fixture says of itself.
+func builtIn(t *testing.T, profile, address string) {
+	t.Helper()
+	own, err := conform.FetchProfile(t.Context(), address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join("..", "conform", "profiles", profile+".json")
+	own.Suite = conform.Suite{}
+	if *update {
+		text, err := json.MarshalIndent(own, "", "  ")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, append(text, '\n'), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	known, err := conform.LoadProfile(profile, conform.Profile{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(known, own); diff != "" {
+		t.Errorf("the built-in profile is not the fixture's (-built-in +fixture):\n%s", diff)
+	}
+}
+
+// TestTheChatServerPasses what can be shown of it: its creation of groups, as an
+// endpoint of its own.
+func TestTheChatServerPasses(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	chat := filepath.Join(dir, "chat")
+	build := exec.CommandContext(t.Context(), "go", "build", "-o", chat, "github.com/semelgo/semel/examples/chat")
+	if code, _, errs := ended(t, build); code != 0 {
+		t.Fatalf("build the chat server: %s", errs)
+	}
+	server := lasting(t, chat, "-addr", "127.0.0.1:0", "-db", "sqlite:"+filepath.Join(dir, "chat.db"))
+	address := serving(t, server)
+	cmd := program(t, "conform", "--json", "--storm", "50", "--patience", "2m", "--profile", filepath.Join(documents, "chat.json"), address)
+	cmd.Env = append(os.Environ(), "TOKEN_A="+user(t, address, "ann"), "TOKEN_B="+user(t, address, "bob"))
+	code, report := conformed(t, cmd)
+	if code != exit.OK {
+		t.Errorf("conform ended with %d", code)
+	}
+	for _, r := range report.Results {
+		if r.Verdict != conform.Pass && r.Verdict != conform.NotShown || r.Level == conform.Must && r.Verdict != conform.Pass {
+			t.Errorf("case %s, %s: %s: %s", r.ID, r.Level, r.Verdict, r.Detail)
+		}
+		if r.Verdict == conform.NotShown && r.Detail == "" {
+			t.Errorf("case %s is not shown, without a reason", r.ID)
+		}
+	}
+	documented(t, "chat.md", "# The chat server\n\nWhat `semel conform --profile docs/conformance/chat.json` says of the creation of groups\n"+
+		"in the [chat server](../../examples/chat), which is no fixture.", report)
+}
+
+// user signs somebody up and returns the token.
+func user(t *testing.T, address, name string) string {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, address+"/v1/users", strings.NewReader(`{"name":"`+name+`"}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("Content-Type", "application/json")
+	resp, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	var made struct{ Token string }
+	if err := json.NewDecoder(resp.Body).Decode(&made); err != nil || made.Token == "" {
+		t.Fatalf("POST /v1/users answers %s: %v", resp.Status, err)
+	}
+	return made.Token
+}
+
+// documented holds the published report to report, which says nothing that
+// differs between two runs.
+func documented(t *testing.T, name, title string, report *conform.Report) {
+	t.Helper()
+	var text bytes.Buffer
+	fmt.Fprintf(&text, "%s\n\n<!-- Written by `go test ./cmd/semel/internal/command -update`. -->\n\n", title)
+	report.Markdown(&text)
+	file := filepath.Join(documents, name)
+	if *update {
+		if err := os.WriteFile(file, text.Bytes(), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	published, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(strings.Split(string(published), "\n"), strings.Split(text.String(), "\n")); diff != "" {
+		t.Errorf("docs/conformance/%s is not what was found (-published +found):\n%s", name, diff)
+	}
+}
+
+// TestTheListOfCasesIsWhole: the numbers of the draft's list, and of Stripe's.
+func TestTheListOfCasesIsWhole(t *testing.T) {
+	t.Parallel()
+	var want []string
+	for n := 1; n <= 50; n++ {
+		want = append(want, fmt.Sprint(n))
+	}
+	for n := 1; n <= 13; n++ {
+		want = append(want, fmt.Sprintf("S%d", n))
+	}
+	var got []string
+	for _, c := range conform.Cases("stripe") {
+		got = append(got, c.ID)
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("the cases are %q, want %q", got, want)
+	}
+	if got := conform.Cases("strict"); len(got) != 50 {
+		t.Errorf("%d cases are for other profiles, want 50", len(got))
+	}
+}

@@ -1,0 +1,70 @@
+//go:build unix
+
+package command_test
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"regexp"
+	"syscall"
+	"testing"
+)
+
+// program is a command line of this program, run by the test binary.
+func program(t *testing.T, args ...string) *exec.Cmd {
+	t.Helper()
+	return lasting(t, os.Args[0], args...)
+}
+
+// lasting is a command that does not end with the test's context, but when its
+// test has it ended.
+func lasting(t *testing.T, name string, args ...string) *exec.Cmd {
+	t.Helper()
+	return exec.CommandContext(context.WithoutCancel(t.Context()), name, args...)
+}
+
+// serving starts a server, which is ended with the test, and returns the address
+// that it says it serves at.
+func serving(t *testing.T, cmd *exec.Cmd) string {
+	t.Helper()
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = cmd.Process.Signal(syscall.SIGTERM)
+		if err := cmd.Wait(); err != nil {
+			t.Errorf("the server ended with %v: %s", err, stderr.String())
+		}
+	})
+	line, err := bufio.NewReader(stdout).ReadString('\n')
+	address := regexp.MustCompile(`http://\S+`).FindString(line)
+	if err != nil || address == "" {
+		t.Fatalf("the server says %q: %v", line, err)
+	}
+	return address
+}
+
+// ended runs cmd to its end and returns its exit code and what it wrote.
+func ended(t *testing.T, cmd *exec.Cmd) (code int, stdout, stderr string) {
+	t.Helper()
+	var out, errs bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	err := cmd.Run()
+	if exited, ok := errors.AsType[*exec.ExitError](err); ok {
+		return exited.ExitCode(), out.String(), errs.String()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return 0, out.String(), errs.String()
+}
