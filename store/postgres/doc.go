@@ -1,8 +1,56 @@
 // Package postgres keeps records in a PostgreSQL database, in the same
 // transactions as the domain's own rows.
 //
-// [New] makes a store of a *pgxpool.Pool over PostgreSQL 13 or newer, to which the
-// pool must be connected as a primary. The tables come from migrate.Postgres, or
-// from the files of [Schema] run by a tool of your own; they are found by the
-// search_path. A handler's transaction is a pgx.Tx.
+// [New] makes a store of a *pgxpool.Pool that leads to the primary of PostgreSQL
+// 13 or newer. The tables come from migrate.Postgres, or from the files of
+// [Schema] run by a tool of your own; they are found by the search_path. The
+// transaction that a handler is given is a pgx.Tx.
+//
+// # Connections
+//
+// A handler's transaction has a connection from its begin to its end, and at most
+// all but one of the pool's are used for that. Who comes later waits without one.
+// Make the pool as large as the number of handlers that are to run at once, and
+// one more; pgx makes it small (pool_max_conns).
+//
+// Whoever asks for a record that an open transaction holds is told Busy after a
+// tenth of a second at most, and waits outside the database. The right to a
+// record within [Store.Atomic] is an advisory lock of one 64-bit number, held to
+// the end of the transaction; an application that takes advisory locks of its own
+// by random 64-bit numbers is unlikely to meet one.
+//
+// # A process that stops
+//
+// A handler that stands still holds its locks. The server ends its transaction
+// when it has sent nothing for 30 seconds, and a statement of it after 30 seconds,
+// or after 10 of waiting for a lock; [Options] change that. These settings are of
+// the transaction only, as all that the store sets is.
+//
+// # PgBouncer
+//
+// The store needs no session beyond a transaction, and works behind PgBouncer in
+// transaction mode, if the pool sends its statements so that they do not need one
+// either: with default_query_exec_mode=exec or cache_describe in the address, or
+// pgx.QueryExecModeExec or pgx.QueryExecModeCacheDescribe as the
+// DefaultQueryExecMode of its configuration. The mode is the handler's statements'
+// too. In exec mode each call is one round trip from the first on, but pgx must
+// know the types of parameters by their Go types; cache_describe asks the server
+// for them once. The default mode fails there, because it prepares statements.
+//
+// # What is certain
+//
+// A transaction counts as not committed only when no COMMIT was sent, or when the
+// server has said, by an error on the package's list, that it has rolled back. A
+// connection that is lost while COMMIT is under way, a session that the server
+// ends, and the passing of the bound on COMMIT leave the verdict unknown; the
+// engine then finds out by a change of the same record. A connection in an unknown
+// state is closed.
+//
+// # Isolation
+//
+// Everything works at read committed, which the transactions ask for themselves,
+// whatever the session's default is. [Options] can ask for a higher level in
+// inline transactions. A transaction that PostgreSQL gives up then in favour of
+// others, as at any level after a deadlock, fails with store.ErrConflict: nothing
+// was committed, and it may be run again whole.
 package postgres

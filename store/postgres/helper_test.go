@@ -18,7 +18,13 @@ import (
 // effects.
 func database(t testing.TB) string {
 	t.Helper()
-	url := realtest.Postgres(t).Database(t)
+	return migrated(t, realtest.Postgres(t))
+}
+
+// migrated returns the address of a new database of the server, likewise.
+func migrated(t testing.TB, server *realtest.Server) string {
+	t.Helper()
+	url := server.Database(t)
 	pool := connect(t, url)
 	if err := migrate.Postgres(t.Context(), pool); err != nil {
 		t.Fatalf("migrate: %v", err)

@@ -1,0 +1,182 @@
+package postgres_test
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/semelgo/semel/internal/realtest"
+	"github.com/semelgo/semel/store"
+	"github.com/semelgo/semel/store/postgres"
+)
+
+func TestNewRefuses(t *testing.T) {
+	t.Parallel()
+	pool, err := pgxpool.New(t.Context(), "postgres://localhost/never_connected")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer pool.Close()
+	if s, err := postgres.New(nil, postgres.Options{}); s != nil || err == nil {
+		t.Errorf("New without a pool = %v, %v, want an error", s, err)
+	}
+	for _, level := range []pgx.TxIsoLevel{pgx.ReadUncommitted, "snapshot"} {
+		_, err := postgres.New(pool, postgres.Options{Isolation: level})
+		if err == nil || !strings.Contains(err.Error(), "Options.Isolation") || !strings.Contains(err.Error(), string(level)) {
+			t.Errorf("New with the level %q = %v, want an error that names the field and the level", level, err)
+		}
+	}
+}
+
+// Without the tables every method says what to do.
+func TestNoSchema(t *testing.T) {
+	t.Parallel()
+	s := newStore(t, connect(t, realtest.Postgres(t).Database(t)), postgres.Options{})
+	ctx, c := t.Context(), create("key", store.Pending, 1)
+	_, capabilities := s.Capabilities(ctx)
+	_, swap := s.Swap(ctx, []store.Change{c})
+	_, get := s.Get(ctx, []store.ID{c.To.ID})
+	_, scan := s.Scan(ctx, store.Query{})
+	_, purge := s.Purge(ctx, 1)
+	_, counts := s.Counts(ctx)
+	_, noted := s.SwapNoted(ctx, c, store.Note{})
+	_, notes := s.Notes(ctx, c.To.ID)
+	verdict, atomic := s.Atomic(ctx, c.To.ID, true, func(context.Context, pgx.Tx, store.Standing) (*store.Change, error) {
+		t.Error("run is called without the tables")
+		return nil, nil
+	})
+	for i, err := range []error{capabilities, swap, get, scan, purge, counts, noted, notes, atomic} {
+		if !errors.Is(err, postgres.ErrNoSchema) || !strings.Contains(err.Error(), "migrate.Postgres") {
+			t.Errorf("call %d without the tables = %v, want ErrNoSchema", i, err)
+		}
+	}
+	if verdict != store.NotCommitted {
+		t.Errorf("Atomic without the tables = %v, want NotCommitted", verdict)
+	}
+}
+
+// What the server says of itself decides what is promised.
+func TestCapabilities(t *testing.T) {
+	t.Parallel()
+	on := []string{"fsync=on", "synchronous_commit=on", "full_page_writes=on"}
+	safe := migrated(t, realtest.OwnPostgres(t, on...))
+	torn := migrated(t, realtest.OwnPostgres(t, append(on, "full_page_writes=off")...))
+	quick := database(t) // the shared server does not sync
+	mustExec(t, connect(t, safe), `CREATE SCHEMA standby;
+CREATE FUNCTION standby.pg_is_in_recovery() RETURNS boolean RETURN true`, pgx.QueryExecModeSimpleProtocol)
+	for _, row := range []struct {
+		url, setting, value   string
+		durable, linearizable bool
+	}{
+		{safe, "", "", true, true},
+		{safe, "synchronous_commit", "off", false, true},
+		{safe, "synchronous_commit", "local", true, true},
+		{safe, "search_path", "standby, pg_catalog, public", true, false},
+		{torn, "", "", false, true},
+		{quick, "synchronous_commit", "on", false, true},
+	} {
+		pool := connect(t, row.url, func(c *pgxpool.Config) {
+			if row.setting != "" {
+				c.ConnConfig.RuntimeParams[row.setting] = row.value
+			}
+		})
+		got, err := newStore(t, pool, postgres.Options{}).Capabilities(t.Context())
+		want := store.Capabilities{
+			SameTx: true, Linearizable: row.linearizable, Durable: row.durable, MaxOutcome: 1 << 20, MaxBatch: 1000,
+		}
+		if err != nil || got != want {
+			t.Errorf("Capabilities with %+v = %+v, %v, want %+v", row, got, err, want)
+		}
+	}
+}
+
+// More handlers than there are connections wait for each other, and what they
+// ask of the store beside their transactions is answered.
+func TestMoreHandlersThanConnections(t *testing.T) {
+	t.Parallel()
+	pool := connect(t, database(t), func(c *pgxpool.Config) { c.MaxConns = 3 })
+	s := newStore(t, pool, postgres.Options{})
+	var all sync.WaitGroup
+	for _, c := range batch("many", 30) {
+		all.Go(func() {
+			last := c
+			verdict, err := s.Atomic(t.Context(), last.To.ID, true,
+				func(ctx context.Context, tx pgx.Tx, _ store.Standing) (*store.Change, error) {
+					_, err := s.Get(ctx, []store.ID{last.To.ID})
+					return &last, errors.Join(err, effect(ctx, tx, "key"))
+				})
+			if verdict != store.Committed || err != nil {
+				t.Errorf("Atomic = %v, %v, want Committed", verdict, err)
+			}
+		})
+	}
+	all.Wait()
+	if n := effects(t, pool, "key"); n != 30 {
+		t.Errorf("%d effects, want 30", n)
+	}
+	// Nobody waits longer than its context lasts, for a right or a connection.
+	held := make(chan struct{})
+	for range 2 {
+		all.Go(func() {
+			_, err := s.Atomic(t.Context(), store.ID{}, false, func(context.Context, pgx.Tx, store.Standing) (*store.Change, error) {
+				<-held
+				return nil, errHandler
+			})
+			if !errors.Is(err, errHandler) {
+				t.Error(err)
+			}
+		})
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	for range 3 { // one of them at least comes too late
+		verdict, err := s.Atomic(ctx, store.ID{1}, false, func(context.Context, pgx.Tx, store.Standing) (*store.Change, error) {
+			<-ctx.Done()
+			return nil, ctx.Err()
+		})
+		if verdict != store.NotCommitted || !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("Atomic when nothing is free = %v, %v, want NotCommitted and the context's error", verdict, err)
+		}
+	}
+	close(held)
+	all.Wait()
+}
+
+// A handler that goes on although it was told Busy is told so.
+func TestBusyIsNotTheHandlers(t *testing.T) {
+	t.Parallel()
+	s := newStore(t, connect(t, database(t)), postgres.Options{})
+	last := create("key", store.Succeeded, 1)
+	verdict, err := s.Atomic(t.Context(), last.To.ID, true,
+		func(context.Context, pgx.Tx, store.Standing) (*store.Change, error) {
+			verdict, err := s.Atomic(t.Context(), last.To.ID, true,
+				func(_ context.Context, tx pgx.Tx, stands store.Standing) (*store.Change, error) {
+					if !stands.Busy || tx != nil {
+						t.Errorf("run is told %+v with %v, want Busy and no transaction", stands, tx)
+					}
+					return &last, nil
+				})
+			if verdict != store.NotCommitted || !errors.Is(err, postgres.ErrBusy) {
+				t.Errorf("Atomic = %v, %v, want NotCommitted and ErrBusy", verdict, err)
+			}
+			return &last, nil
+		})
+	if verdict != store.Committed || err != nil {
+		t.Errorf("the holder's Atomic = %v, %v, want Committed", verdict, err)
+	}
+}
+
+func TestSchema(t *testing.T) {
+	t.Parallel()
+	names, err := fs.Glob(postgres.Schema(), "*.sql")
+	if err != nil || len(names) == 0 {
+		t.Errorf("Schema has the files %v, %v", names, err)
+	}
+}
