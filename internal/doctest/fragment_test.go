@@ -31,7 +31,8 @@ func fragment(ctx context.Context, engine *semel.Engine[*sql.Tx], createGroup *s
 // TestReadmeFragmentsRun finds every incomplete piece of Go of the README in this
 // file, and runs it.
 func TestReadmeFragmentsRun(t *testing.T) {
-	here := flat(read(t, filepath.Join("internal", "doctest", "fragment_test.go")))
+	here := flat(read(t, filepath.Join("internal", "doctest", "fragment_test.go"))) +
+		flat(read(t, filepath.Join("internal", "doctest", "more_fragments_test.go")))
 	found := 0
 	for _, b := range blocks(read(t, english)) {
 		if b.language != "go" || strings.Contains(b.text, "package main") {
@@ -42,10 +43,12 @@ func TestReadmeFragmentsRun(t *testing.T) {
 			t.Errorf("the README's fragment is not compiled here:\n%s", b.text)
 		}
 	}
-	if found != 1 {
-		t.Errorf("the README has %d fragments, want the one that is run here", found)
+	if found != 3 {
+		t.Errorf("the README has %d fragments, want the three that are run here", found)
 	}
-	runFragment(t)
+	t.Run("a call", runFragment)
+	t.Run("PostgreSQL", runPostgresFragment)
+	t.Run("a client", runClientFragment)
 }
 
 // runFragment asks twice for one key.

@@ -1,0 +1,96 @@
+package doctest_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/internal/realtest"
+	"github.com/semelgo/semel/migrate"
+	"github.com/semelgo/semel/semelhttp"
+	"github.com/semelgo/semel/store/memory"
+	"github.com/semelgo/semel/store/postgres"
+)
+
+// onPostgres holds the README's fragment as it stands there.
+func onPostgres(ctx context.Context, databaseURL string) (*pgxpool.Pool, *semel.Engine[pgx.Tx]) {
+	pool := must(pgxpool.New(ctx, databaseURL))
+	must(0, migrate.Postgres(ctx, pool))
+	engine := must(semel.New(must(postgres.New(pool, postgres.Options{})), semel.Options{}))
+	return pool, engine
+}
+
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err) //nolint:forbidigo // as the README's program ends
+	}
+	return v
+}
+
+// runPostgresFragment asks twice for one key, on a real server.
+func runPostgresFragment(t *testing.T) {
+	pool, engine := onPostgres(t.Context(), realtest.Postgres(t).Database(t))
+	t.Cleanup(pool.Close)
+	call := semel.Define("create_group", semel.OperationOptions[newGroup]{}).Call(semel.ScopeOf("ann"), "the-key", newGroup{"friends"})
+	for _, wantReplay := range []bool{false, true} {
+		name, replayed, err := semel.DoTx(t.Context(), engine, call, func(ctx context.Context, tx pgx.Tx) (name string, err error) {
+			err = tx.QueryRow(ctx, `select current_database()`).Scan(&name)
+			return name, err
+		})
+		if err != nil || replayed != wantReplay || name == "" {
+			t.Errorf("got %q, %t, %v, want the database's name, %t", name, replayed, err, wantReplay)
+		}
+	}
+}
+
+// charging holds the README's fragment as it stands there.
+func charging(ctx context.Context, url string, body io.Reader) (*http.Client, *http.Request, error) {
+	client := &http.Client{Transport: &semelhttp.Transport{}}
+	r, err := http.NewRequestWithContext(semelhttp.WithChildKey(ctx, "charge"), "POST", url, body)
+	return client, r, err
+}
+
+// runClientFragment sends it twice, from two attempts of one operation, which
+// therefore have one key.
+func runClientFragment(t *testing.T) {
+	keys := make(chan string, 2)
+	receiver := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		keys <- r.Header.Get(semelhttp.HeaderKey)
+	}))
+	defer receiver.Close()
+	engine := must(semel.New(memory.New(memory.Options{}), semel.Options{}))
+	call := semel.Define("pay", semel.OperationOptions[string]{Policy: semel.AtLeastOnce()}).Call(semel.ScopeOf("ann"), "k", "in")
+	for range 2 {
+		_, _, err := semel.Do(t.Context(), engine, call, func(ctx context.Context) (string, error) {
+			client, r, err := charging(ctx, receiver.URL, strings.NewReader("{}"))
+			if err != nil {
+				return "", err
+			}
+			resp, err := client.Do(r)
+			if err != nil {
+				return "", err
+			}
+			defer resp.Body.Close()
+			return "", errors.New("no answer") // so that there is a second attempt
+		})
+		if err == nil {
+			t.Error("the attempt has an answer")
+		}
+	}
+	close(keys)
+	var seen []string
+	for key := range keys {
+		seen = append(seen, key)
+	}
+	if len(seen) != 2 || seen[0] != seen[1] || seen[0] == "" {
+		t.Errorf("the receiver saw the keys %q, want one twice", seen)
+	}
+}
