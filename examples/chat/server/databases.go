@@ -45,7 +45,7 @@ func openDatabase(ctx context.Context, named string, c config) (*database, error
 	if isPostgres(named) {
 		open = openPostgres
 	}
-	db, err := open(named, c) //nolint:contextcheck // it bounds itself
+	db, err := open(named, c)
 	if err != nil {
 		return nil, fmt.Errorf("open %s: %w", shown(named), err)
 	}

@@ -39,6 +39,8 @@ func TestDatabaseIsLostUnderLoad(t *testing.T) {
 					db.Stop(realtest.Immediate)
 				}
 				l.untilAnswered(t, http.StatusServiceUnavailable)
+				s.send(t, request{method: "GET", path: "/readyz"}).want(t, http.StatusServiceUnavailable, "unavailable")
+				s.send(t, request{method: "GET", path: "/healthz"}).want(t, http.StatusOK, "")
 				db.Start(t)
 			}
 			l.untilAnswered(t, http.StatusCreated)
@@ -186,14 +188,14 @@ func (l *load) wantTruth(t *testing.T, domain chatdb.Querier) {
 		last := told[len(told)-1]
 		switch kind, _, _ := strings.Cut(key, "-"); {
 		case slices.ContainsFunc(told, func(a answer) bool { return a.Status == http.StatusCreated }):
-			again := l.client.settled(t, creation(l.owner, key, "crew"))
+			again := l.settled(t, creation(l.owner, key, "crew"))
 			l.wantSame(t, key, n, append(told, again))
 		case kind == once && last.code() == "unavailable":
 			if n != 0 {
 				t.Errorf("%s was told that nothing was run, and has %d creations", key, n)
 			}
 		case kind == once && last.code() == "outcome_unknown":
-			again := l.client.settled(t, creation(l.owner, key, "crew")).want(t, http.StatusCreated, "")
+			again := l.settled(t, creation(l.owner, key, "crew")).want(t, http.StatusCreated, "")
 			if n > 1 || again.Replayed != (n == 1) {
 				t.Errorf("%s was not known: %d creations, and then replayed %v", key, n, again.Replayed)
 			}

@@ -1,7 +1,6 @@
 package server
 
 import (
-	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
@@ -22,11 +21,7 @@ func TestReadyAsksBothDatabases(t *testing.T) {
 			c := config{
 				db: filepath.Join(dir, "chat.db"), records: filepath.Join(dir, "records.db"), mode: modeApart, lease: time.Minute,
 			}
-			s, err := open(t.Context(), c, slog.New(slog.DiscardHandler), seams{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			t.Cleanup(s.closeDatabases)
+			s := openApp(t, c)
 			ask := func(path string) int {
 				w := httptest.NewRecorder()
 				s.handler.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, nil))
