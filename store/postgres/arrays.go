@@ -23,18 +23,16 @@ func arrays(items []*item) []any {
 		made.put(i, to.Token)
 		asked.put(i, it.If)
 	}
-	switch kindOf(items[0].Change) {
-	case create:
+	k := kindOf(items[0].Change)
+	if k == create {
 		return append([]any{ids, made.states, made.attempts, made.owners, dues, expires, taints},
 			append(identities(items), inputs, outcomes)...)
-	case beat:
-		return []any{ids, asked.states, asked.attempts, asked.owners, waits, dues, expires}
-	default:
-		return []any{
-			ids, asked.states, asked.attempts, asked.owners, waits,
-			made.states, made.attempts, made.owners, dues, expires, taints, inputs, outcomes,
-		}
 	}
+	args := []any{ids, asked.states, asked.attempts, asked.owners, waits}
+	if k == beat {
+		return append(args, dues, expires)
+	}
+	return append(args, made.states, made.attempts, made.owners, dues, expires, taints, inputs, outcomes)
 }
 
 // tokens are the columns of tokens.

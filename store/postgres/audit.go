@@ -16,36 +16,36 @@ import (
 // its age is not used: the change says it. Notes are kept in the table
 // semel_notes, also when their record is purged.
 func (s *Store) SwapNoted(ctx context.Context, c store.Change, n store.Note) (store.Standing, error) {
-	var answer store.Standing
-	it := item{Change: &c, answer: &answer}
-	if err := check(&c); err != nil {
-		return store.Standing{Err: err}, nil
+	answers := make([]store.Standing, 1)
+	items, err := accept(ctx, []store.Change{c}, answers)
+	if err != nil || len(items) == 0 {
+		return answers[0], err
 	}
+	it := items[0]
 	from, to := stored(c.If), stored(c.To.Token)
 	k, args := statement(&c)
 	text := k.noted(len(args))
 	args = append(args, uuid(c.To.ID), from.state, from.attempt, from.owner, to.state, to.attempt, to.owner,
 		[]byte(n.Actor), []byte(n.Reason))
-	err := trip(ctx, s.pool, frame{before: []string{s.texts.swap}}, func(b *pgx.Batch) {
+	err = trip(ctx, s.pool, frame{before: []string{s.texts.swap}}, func(b *pgx.Batch) {
 		b.Queue(text, args...).Exec(func(tag pgconn.CommandTag) error {
 			it.made = tag.RowsAffected() == 1
 			return nil
 		})
 	})
-	if err != nil {
-		if err := answerAlone(it, err); err != nil {
-			return store.Standing{}, fault("swap with a note", err)
-		}
-		return answer, nil
-	}
-	if it.made {
-		return store.Standing{Token: c.To.Token}, nil
-	}
 	w := swapper{in: s.pool, look: s.looking()}
-	if err := w.tell(ctx, []item{it}); err != nil {
+	switch {
+	case err != nil:
+		err = answerAlone(it, err)
+	case it.made:
+		it.answer.Token = c.To.Token
+	default:
+		err = w.tell(ctx, []item{it})
+	}
+	if err != nil {
 		return store.Standing{}, fault("swap with a note", err)
 	}
-	return answer, nil
+	return answers[0], nil
 }
 
 // Notes returns what was noted about a record, also when that was purged.

@@ -133,21 +133,19 @@ func TestHandlerEndsTheTransaction(t *testing.T) {
 			want: store.Unknown,
 		},
 	} {
-		t.Run(row.name, func(t *testing.T) {
-			mustExec(t, pool, `TRUNCATE effects`)
-			verdict, err := s.Atomic(t.Context(), last.To.ID, true,
-				func(ctx context.Context, tx pgx.Tx, _ store.Standing) (*store.Change, error) { return row.run(ctx, tx) })
-			if verdict != row.want || err == nil || errors.Is(err, postgres.ErrEnded) == row.plain {
-				t.Errorf("Atomic = %v, %v, want %v and ErrEnded", verdict, err, row.want)
-			}
-			if row.plain && !errors.Is(err, errHandler) {
-				t.Errorf("Atomic fails with %v, want the handler's own error", err)
-			}
-			if n := effects(t, pool, "key"); n != row.effects {
-				t.Errorf("%d effects, want %d", n, row.effects)
-			}
-			mustBeFree(t, s, last)
-		})
+		mustExec(t, pool, `TRUNCATE effects`)
+		verdict, err := s.Atomic(t.Context(), last.To.ID, true,
+			func(ctx context.Context, tx pgx.Tx, _ store.Standing) (*store.Change, error) { return row.run(ctx, tx) })
+		if verdict != row.want || err == nil || errors.Is(err, postgres.ErrEnded) == row.plain {
+			t.Errorf("%s: Atomic = %v, %v, want %v and ErrEnded", row.name, verdict, err, row.want)
+		}
+		if row.plain && !errors.Is(err, errHandler) {
+			t.Errorf("%s: Atomic fails with %v, want the handler's own error", row.name, err)
+		}
+		if n := effects(t, pool, "key"); n != row.effects {
+			t.Errorf("%s: %d effects, want %d", row.name, n, row.effects)
+		}
+		mustBeFree(t, s, last)
 	}
 }
 
@@ -263,23 +261,21 @@ func TestHandlerPassesOverAnError(t *testing.T) {
 			_, _ = tx.Exec(ctx, `SELECT 1`) // says only that the transaction is aborted
 		},
 	} {
-		t.Run(name, func(t *testing.T) {
-			last := create(name, store.Succeeded, 1)
-			verdict, err := s.Atomic(t.Context(), last.To.ID, true,
-				func(ctx context.Context, tx pgx.Tx, _ store.Standing) (*store.Change, error) {
-					err := effect(ctx, tx, "key")
-					fail(ctx, tx)
-					return &last, err
-				})
-			cause, told := errors.AsType[*pgconn.PgError](err)
-			if verdict != store.NotCommitted || !told || !slices.Contains([]string{"22012", "23502", "42703"}, cause.Code) {
-				t.Errorf("Atomic = %v, %v, want NotCommitted and what was passed over", verdict, err)
-			}
-			if n := effects(t, pool, "key"); n != 0 {
-				t.Errorf("%d effects, want none", n)
-			}
-			mustBeFree(t, s, last)
-		})
+		last := create(name, store.Succeeded, 1)
+		verdict, err := s.Atomic(t.Context(), last.To.ID, true,
+			func(ctx context.Context, tx pgx.Tx, _ store.Standing) (*store.Change, error) {
+				err := effect(ctx, tx, "key")
+				fail(ctx, tx)
+				return &last, err
+			})
+		cause, told := errors.AsType[*pgconn.PgError](err)
+		if verdict != store.NotCommitted || !told || !slices.Contains([]string{"22012", "23502", "42703"}, cause.Code) {
+			t.Errorf("%s: Atomic = %v, %v, want NotCommitted and what was passed over", name, verdict, err)
+		}
+		if n := effects(t, pool, "key"); n != 0 {
+			t.Errorf("%s: %d effects, want none", name, n)
+		}
+		mustBeFree(t, s, last)
 	}
 }
 

@@ -29,18 +29,12 @@ func TestQueryModes(t *testing.T) {
 				continue
 			}
 			name := fmt.Sprintf("%v, behind PgBouncer %v", m, address == bouncer)
-			t.Run(name, func(t *testing.T) {
-				s := newStore(t, connect(t, address, mode(m)), postgres.Options{})
-				var all sync.WaitGroup
-				for i := range 4 {
-					all.Go(func() {
-						for round := range 3 {
-							tellStory(t, s, fmt.Sprint(name, i, round))
-						}
-					})
-				}
-				all.Wait()
-			})
+			s := newStore(t, connect(t, address, mode(m)), postgres.Options{})
+			var all sync.WaitGroup
+			for i := range 4 {
+				all.Go(func() { tellStory(t, s, fmt.Sprint(name, " ", i)) })
+			}
+			all.Wait()
 		}
 	}
 }

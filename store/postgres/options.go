@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -35,11 +36,10 @@ type Options struct {
 }
 
 func (o *Options) check() error {
-	switch o.Isolation {
-	case "":
+	if o.Isolation == "" {
 		o.Isolation = pgx.ReadCommitted
-	case pgx.ReadCommitted, pgx.RepeatableRead, pgx.Serializable:
-	default:
+	}
+	if !slices.Contains([]pgx.TxIsoLevel{pgx.ReadCommitted, pgx.RepeatableRead, pgx.Serializable}, o.Isolation) {
 		return fmt.Errorf("semel/postgres: Options.Isolation: there is no level %q for a store", o.Isolation)
 	}
 	for _, bound := range []struct {

@@ -91,11 +91,8 @@ func (k kind) many() string {
 // noted is the statement that changes one record and keeps a note, or does
 // neither. The parameters of the note follow those of the change.
 func (k kind) noted(args int) string {
-	numbers := make([]any, 9)
-	for i := range numbers {
-		numbers[i] = args + i + 1
-	}
-	return raising + k.text() + fmt.Sprintf(noting, numbers...)
+	return raising + k.text() + fmt.Sprintf(noting,
+		args+1, args+2, args+3, args+4, args+5, args+6, args+7, args+8, args+9)
 }
 
 // statement says how a change is made, and with which parameters.

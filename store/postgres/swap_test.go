@@ -80,11 +80,11 @@ func TestRefusedAlone(t *testing.T) {
 			mustExec(t, pool, `TRUNCATE semel_records`)
 			changes := batch("key", n)
 			changes[n/2].To.Key = "poison"
-			answers := make([]store.Standing, 0, n)
 			tx, err := pool.Begin(t.Context())
 			if err != nil {
 				t.Fatal(err)
 			}
+			var answers []store.Standing
 			if inTx {
 				answers, err = s.SwapTx(t.Context(), tx, changes)
 			} else {
