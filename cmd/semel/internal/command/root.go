@@ -47,7 +47,7 @@ func New() *cobra.Command {
 // Main runs the command that args name and returns the code to end with. An
 // error is told on stderr. The command stops what it does when ctx ends.
 func Main(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	root := New()
+	root := New()                             //nolint:contextcheck // commands take the context that cobra gives them
 	root.SetArgs(append([]string{}, args...)) // cobra takes nil for those of the process
 	root.SetIn(stdin)
 	root.SetOut(stdout)

@@ -23,7 +23,6 @@ const (
 	failBefore = "before"
 	failAfter  = "after_effect"
 	failPanic  = "panic"
-	failHang   = "hang"
 )
 
 // ask is one request for an effect. The zero value, with a key and an op, is

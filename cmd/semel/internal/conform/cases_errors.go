@@ -83,14 +83,14 @@ func (t *trial) missing() {
 		t.executes(a)
 		t.executes(a)
 		t.happened(a.op, 2)
-		t.informf("the key is not required: two requests without one are two")
+		t.inform("the key is not required: two requests without one are two")
 	}
 	t.documented(t.rejected(a, keyMissing))
 }
 
 func (t *trial) comeBack() {
 	if t.profile.InProgress == "wait" {
-		t.informf("repeats wait, by profile")
+		t.inform("repeats wait, by profile")
 	}
 	a := t.asking()
 	t.hold(a.op)

@@ -80,14 +80,14 @@ func (t *trial) knowsKeys() {
 // answersToRepeat are the kinds of success that are often repeated wrongly.
 func (t *trial) answersToRepeat() []script {
 	described := map[string]string{"Location": "/ops/7", "ETag": `"v7"`, "Content-Type": "text/plain; charset=utf-8"}
+	binary := map[string]string{"Content-Type": "application/octet-stream"}
 	return []script{
 		{Status: http.StatusOK},
 		{Status: http.StatusCreated, Headers: described},
 		{Status: http.StatusAccepted},
 		{Status: http.StatusNoContent},
 		{Status: http.StatusSeeOther, Headers: map[string]string{"Location": "/ops/7"}},
-		{Status: http.StatusCreated, BodyBytes: int(min(t.profile.ReplayMaxBytes, 1<<20)),
-			Headers: map[string]string{"Content-Type": "application/octet-stream"}},
+		{Status: http.StatusCreated, BodyBytes: int(min(t.profile.ReplayMaxBytes, 1<<20)), Headers: binary},
 		{Status: http.StatusOK, BodyBytes: 512, Headers: map[string]string{"Content-Encoding": "gzip"}},
 		{Status: http.StatusOK, Headers: map[string]string{"Content-Disposition": `attachment; filename="é"`}},
 	}

@@ -128,7 +128,7 @@ func (t *trial) probing() {
 		t.notShown("it takes two principals, and suite.principals has %d", t.profile.Suite.principals())
 	}
 	if t.profile.Scope == "shared" {
-		t.informf("keys are shared by all, by profile")
+		t.inform("keys are shared by all, by profile")
 	}
 	a := t.asking()
 	first := t.executes(a)
@@ -154,7 +154,7 @@ func (t *trial) validatedFirst() {
 
 func (t *trial) revoked() {
 	if !t.profile.Reauthorizes {
-		t.informf("a stored answer is given without asking again, by profile")
+		t.inform("a stored answer is given without asking again, by profile")
 	}
 	a := t.asking()
 	first := t.executes(a)
@@ -200,7 +200,7 @@ func (t *trial) oldHeaders() {
 
 func (t *trial) marker() {
 	if t.profile.ReplayHeader == "" {
-		t.informf("replays are not marked, by profile")
+		t.inform("replays are not marked, by profile")
 	}
 	a := t.asking()
 	first := t.executes(a)

@@ -61,6 +61,9 @@ func (t *trial) whileRunning() {
 // storms sends many at once, spread over all addresses of the server.
 func (t *trial) storms() {
 	a := t.asking()
+	if t.profile.Suite.offers(offerFixture) {
+		a.script = &script{DelayMS: 50} // so that many come while it runs
+	}
 	m := t.message(a)
 	servers := append([]server{t.server}, t.others...)
 	start, replies := make(chan struct{}), make(chan reply)

@@ -66,7 +66,7 @@ func imitate(t *testing.T, flaws ...flaw) (string, *conform.Profile) {
 		s.flaws[f] = true
 	}
 	srv := httptest.NewUnstartedServer(s.routes())
-	srv.Config.ErrorLog = slog.NewLogLogger(slog.NewTextHandler(io.Discard, nil), slog.LevelError)
+	srv.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)
 	srv.Config.Protocols = new(http.Protocols)
 	srv.Config.Protocols.SetHTTP1(true)
 	srv.Config.Protocols.SetUnencryptedHTTP2(true)

@@ -76,7 +76,7 @@ const (
 // what most servers do where it is silent.
 func DefaultProfile() Profile {
 	return Profile{
-		Version: 1, Specification: "draft-ietf-httpapi-idempotency-key-header-07",
+		Version: 1, Name: "default", Specification: "draft-ietf-httpapi-idempotency-key-header-07",
 		Header: "Idempotency-Key", Required: true, Methods: []string{"POST", "PATCH"},
 		Key:   KeyProfile{Forms: []string{"string", "raw"}, Same: true, MaxLength: 255},
 		Scope: "principal", OtherOperation: "independent",

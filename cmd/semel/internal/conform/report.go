@@ -98,13 +98,13 @@ func (r *Report) inShort() string {
 		}
 		return strings.Join(all, ", ")
 	}
-	text := fmt.Sprintf("profile %s: %d cases, %d passed", r.Profile, len(r.Results), r.Counts[Pass])
+	parts := []string{fmt.Sprintf("profile %s: %d cases, %d passed", r.Profile, len(r.Results), r.Counts[Pass])}
 	for _, v := range []Verdict{Fail, Warn, NotShown, Info} {
 		if r.Counts[v] > 0 {
-			text += fmt.Sprintf("; %s: %s", v, ids(v))
+			parts = append(parts, fmt.Sprintf("%s: %s", v, ids(v)))
 		}
 	}
-	return text
+	return strings.Join(parts, "; ")
 }
 
 // Markdown writes the report as a table for the documentation.

@@ -51,7 +51,7 @@ func (t *trial) failf(format string, args ...any) {
 func (t *trial) notShown(format string, args ...any) { t.end(NotShown, format, args...) }
 
 // informf ends the trial: it was found out, and says neither right nor wrong.
-func (t *trial) informf(format string, args ...any) { t.end(Info, format, args...) }
+func (t *trial) inform(text string) { t.end(Info, "%s", text) }
 
 // note adds to what is told of a case that holds.
 func (t *trial) note(format string, args ...any) {

@@ -97,12 +97,10 @@ func (t *trial) refused(a ask, codes ...string) *answer {
 }
 
 // declined sends a, which must be refused, with whatever status.
-func (t *trial) declined(a ask) *answer {
-	got := t.settled(a)
-	if got.status < 400 || got.status > 499 {
+func (t *trial) declined(a ask) {
+	if got := t.settled(a); got.status < 400 || got.status > 499 {
 		t.failf("it is answered %s, want a refusal", shown(got))
 	}
-	return got
 }
 
 // malformed is a header line that is no key. One with characters that no header

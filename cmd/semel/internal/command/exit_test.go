@@ -1,0 +1,93 @@
+package command_test
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/semelgo/semel/cmd/semel/internal/exit"
+)
+
+// careless runs every request anew, whatever its key, and counts. It is an
+// endpoint of its own, with a profile file that promises more.
+func careless(t *testing.T) (address, profile string) {
+	t.Helper()
+	var made atomic.Int64
+	mux := http.NewServeMux()
+	mux.HandleFunc("POST /orders", func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusCreated)
+		fmt.Fprintf(w, `{"order":%d}`, made.Add(1))
+	})
+	mux.HandleFunc("GET /orders", func(w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprintf(w, `{"stats":{"orders":%d}}`, made.Load())
+	})
+	srv := httptest.NewServer(mux)
+	t.Cleanup(srv.Close)
+	return srv.URL, file(t, `{"suite":{"endpoint":{
+		"url":"/orders","body":"{\"item\":\"{{op}}\",\"n\":{{n}}}","counter":{"url":"/orders","pointer":"/stats/orders"}}}}`)
+}
+
+func file(t *testing.T, text string) string {
+	t.Helper()
+	name := filepath.Join(t.TempDir(), "idempotency.json")
+	if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return name
+}
+
+// TestConformEndsWithTheCode of the worst that was found.
+func TestConformEndsWithTheCode(t *testing.T) {
+	t.Parallel()
+	address, profile := careless(t)
+	gone := httptest.NewServer(http.NotFoundHandler())
+	gone.Close()
+	for name, c := range map[string]struct {
+		args []string
+		code int
+		says string
+	}{
+		"passes":      {[]string{address, "--profile", profile, "--only", "23"}, exit.OK, "23  MAY"},
+		"not shown":   {[]string{address, "--profile", profile, "--only", "15,23,39"}, exit.OK, "it takes two principals"},
+		"a MUST":      {[]string{address, "--profile", profile, "--only", "23,14"}, exit.Failed, "the other payload is answered 201"},
+		"a SHOULD":    {[]string{address, "--profile", profile, "--only", "23,24"}, exit.Warned, "warn: 24"},
+		"unreachable": {[]string{gone.URL, "--profile", profile}, exit.Unavailable, "cannot be reached"},
+		"no profile":  {[]string{address}, exit.Usage, "publishes no profile"},
+		"no URL":      {nil, exit.Usage, "requires at least 1 arg"},
+		"a bad URL":   {[]string{"ftp://x", "--profile", profile}, exit.Usage, "want http://host"},
+		"a bad flag":  {[]string{address, "--storm", "0"}, exit.Usage, "--storm"},
+		"a bad file":  {[]string{address, "--profile", file(t, `{"scope":"none"}`)}, exit.Usage, "scope"},
+		"a bad case":  {[]string{address, "--profile", profile, "--only", "S1"}, exit.Usage, `no case "S1"`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			code, out, errs := run(t, append([]string{"conform", "--parallel", "1"}, c.args...)...)
+			if code != c.code || !strings.Contains(out+errs, c.says) {
+				t.Errorf("ended with %d, want %d; wrote %q, told %q, want %q", code, c.code, out, errs, c.says)
+			}
+		})
+	}
+}
+
+// TestConformTellsWhatItSees: a line for each case as it ends, and the counts.
+func TestConformTellsWhatItSees(t *testing.T) {
+	t.Parallel()
+	address, profile := careless(t)
+	_, out, _ := run(t, "conform", address, "--profile", profile, "--only", "13,14,23", "--parallel", "1", "--verbose")
+	for _, want := range []string{
+		"fail       14  MUST      A key that was used is not run again with another payload.\n",
+		"pass       23  MAY ",
+		"by the profile's key.forms, key.same\n",
+		"MUST               0         1         0         0         0\n",
+		"profile default: 3 cases, 1 passed; fail: 13, 14\n",
+	} {
+		if !strings.Contains(out, want) {
+			t.Errorf("it writes\n%s\nwhich has no %q", out, want)
+		}
+	}
+}
