@@ -18,7 +18,8 @@ import (
 //     same key may try again;
 //   - other 4xx: the handler's writes are rolled back and the refusal is kept:
 //     the key has failed for good and repeats get the same bytes;
-//   - from 500 up, and panics: rolled back and not stored.
+//   - from 500 up, and panics: rolled back and not stored; in the [Stripe]
+//     profile a response from 500 up is kept as other 4xx are.
 //
 // The handler's context does not end when the client hangs up. The whole
 // response is held in memory until the COMMIT; flushing before it does nothing,
@@ -26,7 +27,8 @@ import (
 // untouched, and find no transaction.
 //
 // Put it around the handler of a route, inside routing, authentication and
-// validation: what those refuse then costs no key.
+// validation: what those refuse then costs no key. An http.TimeoutHandler
+// belongs outside of it too.
 func Atomic[Tx any](e *semel.Engine[Tx], op *semel.Operation[Request], o Options) (func(http.Handler) http.Handler, error) {
 	if e == nil {
 		return nil, &semel.FieldError{Field: "engine", Reason: "is nil"}

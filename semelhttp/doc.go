@@ -16,7 +16,10 @@
 // # The key
 //
 // The Idempotency-Key header, on exactly one line, quoted ("abc") or raw (abc):
-// both are the same key. It belongs to whoever Options.ScopeFunc says is asking.
+// both are the same key, unless Options.Profile says otherwise. Or a field of
+// the request, with Options.KeyFunc. It belongs to whoever Options.ScopeFunc says
+// is asking, and stands for one request: [JSONFields] says what of a body counts
+// when not all of its bytes do.
 //
 // # The order of things
 //
@@ -30,9 +33,13 @@
 // A replay has the first response's status, body, and those of its headers that
 // describe what was made; never Set-Cookie, Date or what belongs to a
 // connection. It carries Idempotent-Replayed: true, and nothing else does.
+// Options.Reauthorize is asked before one is given.
 //
 // A response that was streamed, that is larger than Options.MaxResponse, or that
 // says Cache-Control: no-store goes to the first caller and is not kept. Its
 // operation has happened and is not run again: repeats get 409
 // result_unavailable, which says that it succeeded.
+//
+// docs/http.md has the tables: which responses are final, what the layer itself
+// answers, and each line of the draft with the tests that show it.
 package semelhttp

@@ -59,17 +59,19 @@ func form(t *testing.T, boundary string) (body, mediaType string) {
 	return b.String(), w.FormDataContentType()
 }
 
-// TestFingerprintModes: what two requests are to each other when the body counts
-// as it was sent, as JSON, or by chosen fields of it.
-func TestFingerprintModes(t *testing.T) {
-	t.Parallel()
+// mode is what a second request is to a first when bodies count as they were
+// sent, as JSON, or by the fields amount and currency.
+type mode struct {
+	first, second        ask
+	bytes, whole, fields string
+}
+
+func modes(t *testing.T) map[string]mode {
+	t.Helper()
 	const body = `{"amount":1,"currency":"EUR","note":"é"}`
 	formA, typeA := form(t, "aaaa")
 	formB, typeB := form(t, "bbbb")
-	for name, c := range map[string]struct {
-		first, second        ask
-		bytes, whole, fields string
-	}{
+	return map[string]mode{
 		"the same":       {ask{body: body}, ask{body: body}, equal, equal, equal},
 		"member order":   {ask{body: body}, ask{body: `{"note":"é","currency":"EUR","amount":1}`}, differs, equal, equal},
 		"whitespace":     {ask{body: body}, ask{body: " {\n\"amount\" : 1,\t\"currency\":\"EUR\", \"note\":\"é\" }\r\n"}, differs, equal, equal},
@@ -104,7 +106,14 @@ func TestFingerprintModes(t *testing.T) {
 		"method":         {ask{body: body}, ask{method: "PUT", body: body}, differs, differs, differs},
 		"media type":     {ask{body: body}, ask{mediaType: "text/json", body: body}, differs, differs, differs},
 		"case of a type": {ask{body: body}, ask{mediaType: "Application/JSON", body: body}, equal, equal, equal},
-	} {
+	}
+}
+
+// TestFingerprintModes: what two requests are to each other when the body counts
+// as it was sent, as JSON, or by chosen fields of it.
+func TestFingerprintModes(t *testing.T) {
+	t.Parallel()
+	for name, c := range modes(t) {
 		for mode, want := range map[string]string{"bytes": c.bytes, "json": c.whole, "fields": c.fields} {
 			t.Run(name+", "+mode, func(t *testing.T) {
 				t.Parallel()

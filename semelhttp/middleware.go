@@ -24,7 +24,8 @@ import (
 //     same key may try again;
 //   - from 500 up: nobody knows how far the handler got, and the client is told
 //     so (503 outcome_unknown), unless the policy is semel.Atomic or op's
-//     Classify knows better; see [StatusError].
+//     Classify knows better; see [StatusError]. In the [Stripe] profile it is
+//     stored and replayed instead.
 //
 // The response is sent when its outcome stands. A handler that flushes,
 // hijacks, or writes more than MaxResponse is let through: the client gets
@@ -33,7 +34,9 @@ import (
 // hangs up; it ends with semel.ErrLeaseLost.
 //
 // GET, HEAD, OPTIONS and TRACE go to the handler untouched. Put it around the
-// handler of a route, inside routing, authentication and validation.
+// handler of a route, inside routing, authentication and validation. What holds
+// the response back, as http.TimeoutHandler does, belongs outside of it: within
+// it semel.InTx would find nothing written.
 func Middleware(e semel.Runner, op *semel.Operation[Request], o Options) (func(http.Handler) http.Handler, error) {
 	if e == nil {
 		return nil, &semel.FieldError{Field: "engine", Reason: "is nil"}
