@@ -125,7 +125,7 @@ func TestEveryPartHasABrokenStore(t *testing.T) {
 	}
 	for _, part := range []string{
 		"Swap", "Heartbeat", "Fields", "Keys", "Batch", "Get", "Time", "Clock", "Scan", "Purge", "Zombie", "Sweep", "Audit", "Counts",
-		"Atomic", "Savepoint", "Hold", "SwapTx", "BatchTx", "ClockTx", "PurgeTx", "ZombieTx", "Edge", "EdgeTx", "Model", "Race", "RaceTx", "Lost", "Wire", "WireCall", "KthCall", "Storm",
+		"Atomic", "Savepoint", "Hold", "SwapTx", "BatchTx", "ClockTx", "PurgeTx", "ZombieTx", "Edge", "EdgeTx", "Model", "Race", "RaceTx", "Lost", "Wire", "WireCall", "Outrun", "KthCall", "Storm",
 	} {
 		if !tried[part] {
 			t.Errorf("no broken store fails a check of %s", part)

@@ -24,6 +24,16 @@ func raceClasses() []class {
 				return c.If.State == store.Pending && c.To.State == store.InProgress && c.IfDue
 			})
 		}},
+		{"a requeue that looks, then updates", "Race/RequeueAgainstTakeover", func(h *hooked) {
+			h.lookThenWrite(func(c store.Change) bool {
+				return c.If.State == store.InProgress && c.To.State == store.Pending && c.IfDue
+			})
+		}},
+		{"a doubt that looks, then updates", "Race/DoubtAgainstFinish", func(h *hooked) {
+			h.lookThenWrite(func(c store.Change) bool {
+				return c.If.State == store.InProgress && c.To.State == store.InDoubt && c.IfDue
+			})
+		}},
 		{"a purge by a list made before", "Race/PurgeAgainstClaim", purgesByList},
 		{"a commit that looks, then writes", "RaceTx/NoHold", commitsAfterLook},
 		{"a taint that success washes off", "Model/RandomHistories", func(h *hooked) {
@@ -33,13 +43,35 @@ func raceClasses() []class {
 				}
 			})
 		}},
+		{"a taint that success in a transaction washes off", "Model/RandomTransactions", func(h *hooked) {
+			h.swapTx = func(_ *memory.Tx, cs []store.Change) []store.Change {
+				for i := range cs {
+					if !isBeat(cs[i]) && cs[i].To.State == store.Succeeded {
+						cs[i].To.Tainted = false
+					}
+				}
+				return cs
+			}
+		}},
 		{"creates that fail beyond 40 at once", "Lost/Create", smallPool},
 		// What an engine can be told wrong is told wrong to the checks of the
 		// layers below, too, and they come first. So here the store is broken
 		// for records that only an engine makes.
 		{"a rollback that commits", "KthCall/LeasedTxErrs", rollbackCommits},
+		{"a zombie's commit that is let through", "Outrun/InTx", func(h *hooked) {
+			h.lastChange(func(c *store.Change, _, now store.Record) {
+				if now.Operation == "semeltest.InTx" && now.Key == "outrun" && isFromBefore(*c, now) {
+					c.If = now.Token
+				}
+			})
+		}},
 		{"a record that is evicted once it was replayed", "Storm/Hold", evicts},
 	}
+}
+
+// isFromBefore says that c ends an attempt after which a later one has ended.
+func isFromBefore(c store.Change, now store.Record) bool {
+	return c.If.State == store.InProgress && now.State == store.Succeeded && now.Attempt > c.If.Attempt
 }
 
 // crowded says that a race is going on: n goroutines more than when the suite

@@ -38,6 +38,7 @@ type hooked struct {
 	armed     atomic.Bool                                                   // the next reply is lost
 	driver    func(cs []store.Change, as []store.Standing) []store.Standing // asks again by itself
 	committed func(id store.ID) (store.Verdict, error)                      // what is told of a commit whose reply was lost
+	drops     func(c store.Change) bool                                     // commits whose reply is lost that are none, and are told as made
 
 	clock func() time.Time // the store's
 	mu    sync.Mutex       // guards what the hooks remember
@@ -195,14 +196,25 @@ func (h *hooked) Atomic(ctx context.Context, id store.ID, hold bool, run runFunc
 	if h.atomic != nil {
 		atomically = h.atomic
 	}
-	verdict, err := atomically(ctx, id, hold, run)
-	if verdict != store.Committed || !h.loses() {
+	dropped := false
+	verdict, err := atomically(ctx, id, hold, func(ctx context.Context, tx *memory.Tx, stands store.Standing) (*store.Change, error) {
+		c, err := run(ctx, tx, stands)
+		if c != nil && h.drops != nil && h.drops(*c) && h.loses() {
+			dropped = true
+			return nil, errBroken
+		}
+		return c, err
+	})
+	switch {
+	case dropped:
+		return store.Committed, nil
+	case verdict != store.Committed || !h.loses():
 		return verdict, err
-	}
-	if h.committed != nil {
+	case h.committed != nil:
 		return h.committed(id)
+	default:
+		return store.Unknown, errBroken
 	}
-	return store.Unknown, errBroken
 }
 
 func (h *hooked) SwapTx(ctx context.Context, tx *memory.Tx, cs []store.Change) ([]store.Standing, error) {

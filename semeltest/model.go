@@ -16,24 +16,29 @@ type modelled struct {
 	due, expired bool
 }
 
-// swap answers one change as a store must. When the change is in force, what it
-// returns has no Record.
-func (m model) swap(c store.Change) store.Standing {
+// isDue says that a list of what is due shows it.
+func (s modelled) isDue() bool {
+	return s.due && (s.State == store.Pending || s.State == store.InProgress)
+}
+
+// swap answers one change as a store must, and says whether it wrote. When the
+// change is in force, the answer has no Record.
+func (m model) swap(c store.Change) (answer store.Standing, wrote bool) {
 	stands, there := m[c.To.ID]
 	switch {
 	case stands.Token != c.If && stands.Token == c.To.Token:
-		return store.Standing{Token: c.To.Token}
+		return store.Standing{Token: c.To.Token}, false
 	case stands.Token != c.If || c.IfDue && !stands.due:
 		if !there {
-			return store.Standing{}
+			return store.Standing{}, false
 		}
 		if stands.Token == c.To.Token {
-			return store.Standing{Token: c.To.Token}
+			return store.Standing{Token: c.To.Token}, false
 		}
-		return store.Standing{Token: stands.Token, Record: &stands.Record}
+		return store.Standing{Token: stands.Token, Record: &stands.Record}, false
 	}
 	m[c.To.ID] = stands.after(c, there)
-	return store.Standing{Token: c.To.Token}
+	return store.Standing{Token: c.To.Token}, true
 }
 
 // after is what stands once c is made of s.
@@ -52,6 +57,7 @@ func (s modelled) after(c store.Change, there bool) modelled {
 			s.Outcome = c.To.Outcome
 		}
 	}
+	s.Due, s.Expire = c.To.Due, c.To.Expire
 	return s
 }
 
@@ -73,4 +79,28 @@ func (m model) ids(which func(modelled) bool) []store.ID {
 	}
 	slices.SortFunc(ids, compareIDs)
 	return ids
+}
+
+// counts are what Counts must say, but for Oldest.
+func (m model) counts(operation string) []store.Count {
+	var counts []store.Count
+	for _, state := range store.States() {
+		c := store.Count{Operation: operation, State: state}
+		for _, s := range m {
+			if s.State != state {
+				continue
+			}
+			c.Records++
+			if s.isDue() {
+				c.Overdue++
+			}
+			if s.expired {
+				c.Purgeable++
+			}
+		}
+		if c.Records > 0 {
+			counts = append(counts, c)
+		}
+	}
+	return counts
 }

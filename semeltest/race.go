@@ -18,6 +18,8 @@ func raceChecks() []storeCheck {
 		{"Claim", raceClaim},
 		{"Takeover", raceTakeover},
 		{"FinishAgainstTakeover", raceFinish},
+		{"RequeueAgainstTakeover", func(r *rig) { r.raceSweep(store.Pending, store.InProgress) }},
+		{"DoubtAgainstFinish", func(r *rig) { r.raceSweep(store.InDoubt, store.Succeeded) }},
 		{"Batches", raceBatches},
 		{"PurgeAgainstClaim", racePurge},
 	}
@@ -111,6 +113,23 @@ func raceFinish(r *rig) {
 			changes[i].To.Due = long
 		}
 		changes[crowd/2] = move(c.To, store.Token{State: store.Succeeded, Attempt: 1, Owner: c.To.Owner})
+		r.mustWinOne(changes)
+	}
+}
+
+// Sweepers with one list take a record whose lease is over to one state, while
+// others take it to another.
+func (r *rig) raceSweep(sweep, other store.State) {
+	for range 8 {
+		rec := r.listed(store.InProgress)
+		changes := make([]store.Change, crowd)
+		for i := range changes {
+			changes[i] = move(rec, token(sweep, 1))
+			if i%4 == 0 {
+				changes[i] = move(rec, token(other, 2))
+			}
+			changes[i].IfDue, changes[i].To.Due = true, long
+		}
 		r.mustWinOne(changes)
 	}
 }

@@ -1,181 +1,140 @@
 package semeltest
 
 import (
+	"context"
 	"fmt"
 	"math/rand/v2"
 	"os"
-	"slices"
 	"strconv"
 	"testing"
-	"time"
 
 	"github.com/semelgo/semel/store"
 )
 
-// SeedEnv names the environment variable that repeats a random history: the
-// seed that its failure has printed.
-const SeedEnv = "SEMELTEST_SEED"
+const (
+	// SeedEnv names the environment variable that repeats random histories: the
+	// seed that their failure has printed.
+	SeedEnv = "SEMELTEST_SEED"
 
-func modelChecks() []storeCheck {
-	return []storeCheck{{"RandomHistories", randomHistories}}
+	// HistoriesEnv names the environment variable that says how many random
+	// histories of each kind are tried: 12 without it.
+	HistoriesEnv = "SEMELTEST_HISTORIES"
+)
+
+// modelChecks ask the store and the model the same, at random, and require the
+// same answers after every step.
+func modelChecks[Tx any]() []check[Tx] {
+	return append([]check[Tx]{{"RandomHistories", func(r *txRig[Tx]) {
+		r.randomly("model", 3, func(h *randomHistory[Tx]) { h.ask(h.batch()) })
+	}}}, inTx(check[Tx]{"RandomTransactions", func(r *txRig[Tx]) {
+		r.randomly("modeltx", 6, (*randomHistory[Tx]).transact)
+	}})...)
 }
 
-// randomHistories asks the store and the model the same, at random, and requires
-// the same answers.
-func randomHistories(r *rig) {
-	const histories, steps = 20, 25
-	seed := seedOf(r.T)
+// randomly lets histories of some steps pass, each about records of its own. It
+// requires that there were enough different answers, or it would show nothing.
+func (r *txRig[Tx]) randomly(name string, enough int, step func(h *randomHistory[Tx])) {
+	const steps = 25
+	seed := fromEnv(r.T, SeedEnv, rand.Uint64)
+	histories := fromEnv(r.T, HistoriesEnv, func() uint64 { return 12 })
+	seen := make(map[string]int)
 	for n := range histories {
-		h := &randomHistory{
-			rig: r, Rand: rand.New(rand.NewPCG(seed, uint64(n))),
-			operation: fmt.Sprintf("model-%d", n), model: make(model),
+		h := &randomHistory[Tx]{
+			txRig: r.renewed(), Rand: rand.New(rand.NewPCG(seed, n)),
+			operation: fmt.Sprintf("%s-%d", name, n), model: make(model), seen: seen,
 		}
-		for range steps {
-			h.step()
-		}
+		h.play(steps, step)
+		h.clear()
 		if r.Failed() {
-			r.Logf("after %d changes; repeat with %s=%d", len(h.asked), SeedEnv, seed)
+			r.Logf("in history %d, after %d changes; repeat with %s=%d", n, len(h.asked), SeedEnv, seed)
 			return
 		}
 	}
+	if r.Logf("answers: %v", seen); histories >= 12 && len(seen) < enough {
+		r.Errorf("only these answers were seen: %v; repeat with %s=%d", seen, SeedEnv, seed)
+	}
 }
 
-func seedOf(t *testing.T) uint64 {
+func fromEnv(t *testing.T, name string, otherwise func() uint64) uint64 {
 	t.Helper()
-	text := os.Getenv(SeedEnv)
+	text := os.Getenv(name)
 	if text == "" {
-		return rand.Uint64()
+		return otherwise()
 	}
-	seed, err := strconv.ParseUint(text, 10, 64)
+	n, err := strconv.ParseUint(text, 10, 64)
 	if err != nil {
-		t.Fatalf("%s: %v", SeedEnv, err)
+		t.Fatalf("%s: %v", name, err)
 	}
-	return seed
+	return n
 }
 
 // randomHistory is one sequence of calls about a few records of its own.
-type randomHistory struct {
-	*rig
+type randomHistory[Tx any] struct {
+	*txRig[Tx]
 	*rand.Rand
 
 	operation string
 	model     model
 	asked     []store.Change
 	owners    uint64
+	effects   int            // drawn for transactions
+	seen      map[string]int // how often an answer was given, in all histories
 }
 
 // records is how many a history is about: few, so that they meet.
 const records = 4
 
-func (h *randomHistory) step() {
-	if h.IntN(8) == 0 {
-		if _, err := h.store.Purge(h.ctx, 1000); err != nil {
-			h.Fatalf("Purge: %v", err)
+func (h *randomHistory[Tx]) play(steps int, step func(h *randomHistory[Tx])) {
+	for n := range steps {
+		if h.IntN(8) == 0 {
+			if _, err := h.store.Purge(h.ctx, 1000); err != nil {
+				h.Errorf("Purge: %v", err)
+			}
+			h.model.purge()
+		} else {
+			step(h)
 		}
-		h.model.purge()
-	} else {
-		h.ask(h.batch())
+		h.compare()
+		if n%5 == 4 {
+			h.compareReports()
+		}
+		if h.Failed() {
+			return
+		}
 	}
-	h.compare()
+}
+
+// renewed is a rig with time of its own, so that any number of histories can
+// follow each other.
+func (r *txRig[Tx]) renewed() *txRig[Tx] {
+	r.Helper()
+	ctx, cancel := context.WithTimeout(r.Context(), patient)
+	r.Cleanup(cancel)
+	inner, with := *r.rig, *r
+	inner.ctx, with.rig = ctx, &inner
+	return &with
+}
+
+// clear takes away what the history has left, so that the next ones are as quick.
+func (h *randomHistory[Tx]) clear() {
+	for id, s := range h.model {
+		gone := store.Change{If: s.Token, To: store.Record{ID: id, Token: token(store.Failed, s.Attempt), Expire: -1}}
+		if _, err := swapAll(h.ctx, h.store, []store.Change{gone}); err != nil {
+			h.Errorf("Swap: %v", err)
+		}
+	}
+	if _, err := h.store.Purge(h.ctx, 1000); err != nil {
+		h.Errorf("Purge: %v", err)
+	}
 }
 
 // ask asks both and compares the answers.
-func (h *randomHistory) ask(changes []store.Change) {
+func (h *randomHistory[Tx]) ask(changes []store.Change) {
 	h.asked = append(h.asked, changes...)
-	for i, got := range h.swap(changes...) {
-		want := h.model.swap(changes[i])
-		if got.Err != nil || got.Token != want.Token || (got.Record == nil) != (want.Record == nil) {
-			h.Errorf("%s = %s, want %s", show(changes[i]), showAnswer(got), showAnswer(want))
-		} else if want.Record != nil {
-			if diff := diffRecords(*got.Record, *want.Record); diff != "" {
-				h.Errorf("%s shows what stands otherwise (-want +got):\n%s", show(changes[i]), diff)
-			}
-		}
+	answers, err := swapAll(h.ctx, h.store, changes)
+	if err != nil {
+		h.Errorf("Swap: %v", err)
+		return
 	}
-}
-
-// compare requires that the same stands.
-func (h *randomHistory) compare() {
-	due := func(s modelled) bool { return s.due && (s.State == store.Pending || s.State == store.InProgress) }
-	for _, scan := range []struct {
-		q     store.Query
-		which func(modelled) bool
-	}{
-		{store.Query{Operation: h.operation}, func(modelled) bool { return true }},
-		{store.Query{Operation: h.operation, Due: true}, due},
-	} {
-		found := h.scan(scan.q)
-		ids := idsOf(found)
-		slices.SortFunc(ids, compareIDs)
-		if want := h.model.ids(scan.which); !slices.Equal(ids, want) {
-			h.Errorf("Scan(%+v) gives %v, want %v", scan.q, ids, want)
-			continue
-		}
-		for _, got := range found {
-			if diff := diffRecords(got, h.model[got.ID].Record); diff != "" {
-				h.Errorf("what stands differs (-want +got):\n%s", diff)
-			}
-		}
-	}
-}
-
-// batch is one to three changes of different records.
-func (h *randomHistory) batch() []store.Change {
-	changes := make([]store.Change, 0, 3)
-	for _, key := range h.Perm(records)[:1+h.IntN(3)] {
-		changes = append(changes, h.change(key))
-	}
-	return changes
-}
-
-// change is a new one, or one that was asked for before.
-func (h *randomHistory) change(key int) store.Change {
-	rec := identity(h.operation, "scope", strconv.Itoa(key))
-	if old := h.earlier(rec.ID); len(old) > 0 && h.IntN(4) == 0 {
-		return old[h.IntN(len(old))]
-	}
-	c := store.Change{If: h.from(rec.ID), To: rec}
-	if c.If.State == store.Pending || c.If.State == store.InProgress {
-		c.IfDue = h.IntN(2) == 0
-	}
-	c.To.Due = []time.Duration{0, -time.Minute, long}[h.IntN(3)]
-	c.To.Expire = []time.Duration{0, -time.Minute, long}[h.IntN(3)]
-	if c.If.State == store.InProgress && h.IntN(4) == 0 {
-		c.To.Token = c.If // a heartbeat
-		return c
-	}
-	h.owners++
-	c.To.Token = store.Token{
-		State: store.States()[h.IntN(5)], Attempt: c.If.Attempt + h.Uint32N(2), Owner: h.owners,
-	}
-	c.To.Tainted = h.IntN(2) == 0
-	c.To.Input, c.To.Outcome = h.content(), h.content()
-	return c
-}
-
-// from is a token that stands, or stood, or never did.
-func (h *randomHistory) from(id store.ID) store.Token {
-	old := h.earlier(id)
-	switch {
-	case h.IntN(8) == 0:
-		return store.Token{}
-	case h.IntN(8) == 0 && len(old) > 0:
-		return old[h.IntN(len(old))].To.Token
-	default:
-		return h.model[id].Token
-	}
-}
-
-func (h *randomHistory) earlier(id store.ID) []store.Change {
-	var of []store.Change
-	for _, c := range h.asked {
-		if c.To.ID == id {
-			of = append(of, c)
-		}
-	}
-	return of
-}
-
-func (h *randomHistory) content() []byte {
-	return [][]byte{nil, {}, []byte("some"), []byte("other")}[h.IntN(4)]
+	h.compareAnswers(h.model, changes, answers)
 }

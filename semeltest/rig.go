@@ -28,6 +28,7 @@ type rig struct {
 	store   store.Store
 	caps    store.Capabilities
 	advance func(time.Duration) // nil: the clock cannot be moved
+	leases  time.Duration       // of engines, when it cannot
 	made    int                 // identities drawn
 }
 
@@ -39,7 +40,7 @@ func newRig(t *testing.T, s store.Store, advance func(time.Duration)) *rig {
 	if err != nil {
 		t.Fatalf("Capabilities: %v", err)
 	}
-	return &rig{T: t, ctx: ctx, store: s, caps: caps, advance: advance}
+	return &rig{T: t, ctx: ctx, store: s, caps: caps, advance: advance, leases: time.Second}
 }
 
 // fresh returns the identity of a record that no one has used.

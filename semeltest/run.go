@@ -81,14 +81,15 @@ func layers[Tx any]() []layer[Tx] {
 			{"EdgeTx", edgeTxChecks[Tx]()},
 		}},
 		{"many in a row, and many at once", []part[Tx]{
-			plain[Tx]("Model", modelChecks()),
+			{"Model", modelChecks[Tx]()},
 			plain[Tx]("Race", raceChecks()),
 			{"RaceTx", raceTxChecks[Tx]()},
 		}},
-		{"lost answers and failing calls", []part[Tx]{
+		{"engines, lost answers and failing calls", []part[Tx]{
 			plain[Tx]("Lost", lostChecks()),
 			{"Wire", wireChecks[Tx]()},
 			{"WireCall", wireCallChecks[Tx]()},
+			{"Outrun", outrunChecks[Tx]()},
 			{"KthCall", kthChecks[Tx]()},
 			{"Storm", stormChecks[Tx]()},
 		}},

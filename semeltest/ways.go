@@ -45,6 +45,7 @@ type work[Tx any] struct {
 	call     semel.Call
 	receiver receiver
 	runs     atomic.Int32
+	stall    func() // before an effect; nil: none
 }
 
 func ways[Tx any]() []way[Tx] {
@@ -77,7 +78,7 @@ func ways[Tx any]() []way[Tx] {
 // lease is long enough to run in, and short enough to be waited for.
 func (r *rig) lease() time.Duration {
 	if r.advance == nil {
-		return time.Second
+		return r.leases
 	}
 	return 30 * time.Second
 }
@@ -107,6 +108,7 @@ func (k *work[Tx]) result(n int32) string { return fmt.Sprintf("result of run %d
 func do[Tx any](k *work[Tx], e *semel.Engine[Tx]) (string, bool, error) {
 	return semel.Do(k.r.ctx, e, k.call, func(ctx context.Context) (string, error) {
 		n := k.runs.Add(1)
+		k.wait()
 		if err := k.without(); err != nil {
 			return "", err
 		}
@@ -116,6 +118,12 @@ func do[Tx any](k *work[Tx], e *semel.Engine[Tx]) (string, bool, error) {
 		}
 		return result, err
 	})
+}
+
+func (k *work[Tx]) wait() {
+	if k.stall != nil {
+		k.stall()
+	}
 }
 
 // without is the error of a handler that ends before it has an effect.
@@ -149,6 +157,7 @@ func doTx[Tx any](k *work[Tx], e *semel.Engine[Tx]) (string, bool, error) {
 
 func doInTx[Tx any](k *work[Tx], e *semel.Engine[Tx]) (string, bool, error) {
 	return semel.Do(k.r.ctx, e, k.call, func(ctx context.Context) (string, error) {
+		k.wait()
 		return semel.InTx(ctx, e, k.handle)
 	})
 }
@@ -156,6 +165,7 @@ func doInTx[Tx any](k *work[Tx], e *semel.Engine[Tx]) (string, bool, error) {
 // handle has its effect before it errs, so that a rollback has work to do.
 func (k *work[Tx]) handle(ctx context.Context, tx Tx) (string, error) {
 	n := k.runs.Add(1)
+	k.wait()
 	if err := k.r.subject.Effect(ctx, tx, k.call.ID().String()); err != nil {
 		return "", err
 	}
