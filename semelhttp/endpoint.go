@@ -71,21 +71,20 @@ func Handle[In, T any](ep Endpoint[In, T], o Options) (http.Handler, error) {
 }
 
 func (ep Endpoint[In, T]) serve(s *settings, w http.ResponseWriter, r *http.Request) {
+	ctx := untilRun(r.Context())
 	admitted, err := s.admit(w, r, false)
 	if err != nil {
 		s.refuse(w, r, err)
 		return
 	}
-	r = admitted.Request
-	in, err := ep.decode(s, w, r)
+	in, err := ep.decode(s, w, admitted.Request)
 	if err != nil {
 		s.refuse(w, r, err)
 		return
 	}
-	call := ep.Operation.Call(admitted.scope, admitted.drawn(), in)
-	v, replayed, err := ep.Run(untilRun(r.Context()), call, in)
+	v, replayed, err := ep.Run(ctx, ep.Operation.Call(admitted.scope, admitted.drawn(), in), in)
 	if fromRecord(replayed, err) {
-		if rerr := s.reauthorize(r); rerr != nil {
+		if rerr := s.reauthorize(admitted.Request); rerr != nil {
 			s.refuse(w, r, rerr)
 			return
 		}

@@ -57,13 +57,14 @@ func ExampleDeclare() {
 	w := httptest.NewRecorder()
 	mux.ServeHTTP(w, httptest.NewRequestWithContext(context.Background(), http.MethodGet, "/.well-known/idempotency", http.NoBody))
 	for line := range strings.Lines(w.Body.String()) {
-		if strings.Contains(line, "profile") || strings.Contains(line, "retention") {
+		if strings.Contains(line, "profile") || strings.Contains(line, "seconds") {
 			fmt.Print(strings.TrimSpace(line), "\n")
 		}
 	}
 	// Output:
 	// "profile": "strict",
 	// "retention_seconds": 86400,
+	// "wait_seconds": 0,
 }
 
 // postEach sends the bodies one after the other, with one key, and prints the

@@ -142,11 +142,12 @@ func step(whole json.RawMessage, name string) (json.RawMessage, bool, error) {
 		if err := json.Unmarshal(whole, &list); err != nil {
 			return nil, false, err
 		}
-		i, err := strconv.Atoi(name)
-		if err != nil || i < 0 || i >= len(list) || strconv.Itoa(i) != name {
-			return nil, false, nil
+		for i, value := range list {
+			if strconv.Itoa(i) == name {
+				return value, true, nil
+			}
 		}
-		return list[i], true, nil
+		return nil, false, nil
 	default:
 		return nil, false, nil
 	}

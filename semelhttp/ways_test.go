@@ -104,7 +104,7 @@ func (s *site) had() int {
 	if s.outside {
 		return int(s.made.Load())
 	}
-	return s.rig.effects(s.key())
+	return s.effects(s.key())
 }
 
 // key is the key of s's requests.
