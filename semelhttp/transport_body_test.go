@@ -61,6 +61,29 @@ func TestTransportSendsTheSameBytes(t *testing.T) {
 	}
 }
 
+// TestTransportLetsItsBaseSendAgain: what Base tries by itself has the same
+// bytes, and their number.
+func TestTransportLetsItsBaseSendAgain(t *testing.T) {
+	t.Parallel()
+	b := &tripper{answer: func(_ int, r *http.Request) (*http.Response, error) {
+		if r.GetBody == nil || r.ContentLength != 5 {
+			t.Errorf("the length is %d, and GetBody there: %v", r.ContentLength, r.GetBody != nil)
+			return respond(r, http.StatusOK), nil
+		}
+		for range 2 {
+			again, err := r.GetBody()
+			if err != nil {
+				return nil, err
+			}
+			if text, err := io.ReadAll(again); string(text) != "bytes" || err != nil {
+				t.Errorf("GetBody gave %q, %v", text, err)
+			}
+		}
+		return respond(r, http.StatusOK), nil
+	}}
+	trip(t, &semelhttp.Transport{Base: b}, post(t, "http://x", newBody("bytes")))
+}
+
 // TestTransportRefusesWhatCanBeSentOnlyOnce before anything is sent.
 func TestTransportRefusesWhatCanBeSentOnlyOnce(t *testing.T) {
 	t.Parallel()

@@ -51,6 +51,26 @@ func TestTransportKnowsThatNothingWasSent(t *testing.T) {
 	}
 }
 
+// TestTransportRemembersThatSomethingWasSent, also when the last try was not.
+func TestTransportRemembersThatSomethingWasSent(t *testing.T) {
+	t.Parallel()
+	for method, unknown := range map[string]bool{http.MethodPost: true, http.MethodGet: false} {
+		var srv *httptest.Server
+		srv = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			_ = srv.Listener.Close()
+			reset("")(w, r)
+		}))
+		t.Cleanup(srv.Close)
+		r := post(t, srv.URL, nil)
+		r.Method = method
+		_, err := quick(&semelhttp.Transport{MaxTries: 3}).RoundTrip(r)
+		var unanswered *semelhttp.UnansweredError
+		if !errors.As(err, &unanswered) || !unanswered.Sent || errors.Is(err, semel.ErrOutcomeUnknown) != unknown {
+			t.Errorf("%s: got the error %v, want one that knows that something was sent, unknown: %v", method, err, unknown)
+		}
+	}
+}
+
 // TestTransportNeverTellsTheKeyInAnError, but beside it.
 func TestTransportNeverTellsTheKeyInAnError(t *testing.T) {
 	t.Parallel()

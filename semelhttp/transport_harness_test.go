@@ -71,6 +71,18 @@ func status(code int, header ...string) http.HandlerFunc {
 	}
 }
 
+// refusing answers with a problem.
+func refusing(code int, body string, header ...string) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/problem+json")
+		for i := 0; i+1 < len(header); i += 2 {
+			w.Header().Set(header[i], header[i+1])
+		}
+		w.WriteHeader(code)
+		_, _ = io.WriteString(w, body)
+	}
+}
+
 // reset breaks the connection instead of answering, after having sent text.
 func reset(text string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {

@@ -24,21 +24,22 @@ Content-Length: 30
 
 half of`
 	bad := map[string]http.HandlerFunc{
-		"409":                         status(http.StatusConflict),
-		"429":                         status(http.StatusTooManyRequests),
-		"502":                         status(http.StatusBadGateway),
-		"503":                         status(http.StatusServiceUnavailable),
-		"504":                         status(http.StatusGatewayTimeout),
-		"429 that says when":          status(http.StatusTooManyRequests, "Retry-After", "0"),
-		"500 that says so":            status(http.StatusInternalServerError, "Stripe-Should-Retry", "true"),
-		"reset":                       reset(""),
-		"closed":                      reset("\r\n"),
-		"a header that ends early":    reset("HTTP/1.1 200 OK\r\nContent-"),
-		"a body that ends early":      reset("HTTP/1.1 201 Created\r\nContent-Length: 10\r\n\r\nhalf"),
-		"a refusal that ends early":   reset(strings.ReplaceAll(inProgress, "\n", "\r\n")),
-		"a chunk that ends early":     reset("HTTP/1.1 503 No\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhal"),
-		"a response that is none":     reset("What?\r\n\r\n"),
-		"problem that says when, 409": status(http.StatusConflict, "Content-Type", "application/problem+json", "Retry-After", "0"),
+		"409":                       status(http.StatusConflict),
+		"429":                       status(http.StatusTooManyRequests),
+		"502":                       status(http.StatusBadGateway),
+		"503":                       status(http.StatusServiceUnavailable),
+		"504":                       status(http.StatusGatewayTimeout),
+		"429 that says when":        status(http.StatusTooManyRequests, "Retry-After", "0"),
+		"500 that says so":          status(http.StatusInternalServerError, "Stripe-Should-Retry", "true"),
+		"reset":                     reset(""),
+		"closed":                    reset("\r\n"),
+		"a header that ends early":  reset("HTTP/1.1 200 OK\r\nContent-"),
+		"a body that ends early":    reset("HTTP/1.1 201 Created\r\nContent-Length: 10\r\n\r\nhalf"),
+		"a refusal that ends early": reset(strings.ReplaceAll(inProgress, "\n", "\r\n")),
+		"a chunk that ends early":   reset("HTTP/1.1 503 No\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhal"),
+		"a response that is none":   reset("What?\r\n\r\n"),
+		"409 that says when":        refusing(http.StatusConflict, `{"code":"in_progress"}`, "Retry-After", "0"),
+		"409 without a code":        refusing(http.StatusConflict, `{"title":"in progress"}`),
 	}
 	for name, first := range bad {
 		t.Run(name, func(t *testing.T) {
@@ -75,22 +76,15 @@ func TestTransportGivesUpATry(t *testing.T) {
 // TestTransportTakesTheAnswer for what it is, at the first try.
 func TestTransportTakesTheAnswer(t *testing.T) {
 	t.Parallel()
-	const problem = "application/problem+json"
-	refused := func(code int, body string) http.HandlerFunc {
-		return func(w http.ResponseWriter, _ *http.Request) {
-			w.Header().Set("Content-Type", problem)
-			w.WriteHeader(code)
-			_, _ = io.WriteString(w, body)
-		}
-	}
 	answers := map[string]http.HandlerFunc{
 		"replayed 503":           status(http.StatusServiceUnavailable, "Idempotent-Replayed", "true", "Retry-After", "0"),
 		"replayed 409":           status(http.StatusConflict, "Idempotent-Replayed", "true"),
-		"409 with a code":        refused(http.StatusConflict, `{"code":"outcome_unknown"}`),
+		"409 with a code":        refusing(http.StatusConflict, `{"code":"outcome_unknown"}`),
+		"409 in chunks":          refusing(http.StatusConflict, `{"code":"outcome_unknown"}`, "Transfer-Encoding", "chunked"),
 		"503 that says so":       status(http.StatusServiceUnavailable, "Stripe-Should-Retry", "false"),
 		"400 that says nonsense": status(http.StatusBadRequest, "Stripe-Should-Retry", "true", "Retry-After", "0"),
 		"422 that says nonsense": status(http.StatusUnprocessableEntity, "Stripe-Should-Retry", "true", "Retry-After", "0"),
-		"422 with a problem":     refused(http.StatusUnprocessableEntity, `{"code":"key_reused"}`),
+		"422 with a problem":     refusing(http.StatusUnprocessableEntity, `{"code":"key_reused"}`),
 	}
 	for _, code := range []int{
 		200, 201, 202, 204, 301, 303, 400, 401, 402, 403, 404, 405, 408, 410, 412, 413, 415, 422, 423, 425, 500, 501, 505, 507,
@@ -128,6 +122,35 @@ func TestTransportAsksFinalFunc(t *testing.T) {
 	s.wantSame(t, 2, "x")
 }
 
+// TestTransportShowsFinalFuncNoLongBody, and returns all of it.
+func TestTransportShowsFinalFuncNoLongBody(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("sorry ", 10_000)
+	s, url := plays(t, refusing(http.StatusServiceUnavailable, long))
+	tr := &semelhttp.Transport{MaxBody: 100, FinalFunc: func(resp *http.Response) bool {
+		text, err := io.ReadAll(resp.Body)
+		if len(text) != 0 || err != nil {
+			t.Errorf("FinalFunc saw %d bytes, %v", len(text), err)
+		}
+		return true
+	}}
+	if got := trip(t, tr, post(t, url, strings.NewReader("x"))); got.body != long {
+		t.Errorf("got %d of %d bytes", len(got.body), len(long))
+	}
+	s.wantSame(t, 1, "x")
+}
+
+// TestTransportTakesAConflictOfARequestWithoutAKey: nothing is in progress.
+func TestTransportTakesAConflictOfARequestWithoutAKey(t *testing.T) {
+	t.Parallel()
+	s, url := plays(t, status(http.StatusConflict), status(http.StatusOK))
+	r := post(t, url, nil)
+	r.Method = http.MethodGet
+	if got := trip(t, new(semelhttp.Transport), r); got.status != http.StatusConflict || len(s.arrived()) != 1 {
+		t.Errorf("got %d after %d tries", got.status, len(s.arrived()))
+	}
+}
+
 // TestTransportStopsAtMaxTries with the last response as it is.
 func TestTransportStopsAtMaxTries(t *testing.T) {
 	t.Parallel()
@@ -152,6 +175,7 @@ func TestTransportSendsOtherMethods(t *testing.T) {
 		{http.MethodGet, "", 2, 0},
 		{"", "", 2, 0},
 		{http.MethodHead, "", 2, 0},
+		{http.MethodOptions, "", 2, 0},
 		{http.MethodGet, "k", 2, 1},
 		{http.MethodPost, "", 2, 1},
 		{http.MethodPatch, "", 2, 1},
@@ -278,9 +302,8 @@ func TestTransportNamesWhatIsWrong(t *testing.T) {
 		wantFieldError(t, err, field)
 		b.wantClosed(t)
 	}
-	if n := len(s.arrived()); n != 0 {
-		t.Errorf("%d requests were sent", n)
-	}
+	s.none(t)
+	trip(t, &semelhttp.Transport{MinBackoff: time.Minute}, post(t, url, nil)) // above the usual MaxBackoff
 }
 
 func wantFieldError(t *testing.T, err error, field string) {

@@ -116,8 +116,8 @@ func TestTransportHonoursRetryAfter(t *testing.T) {
 					t.Fatal(err)
 				}
 				waits := b.waits()
-				if len(waits) != 1 || waits[0] < row.least || waits[0] > row.least+500*time.Millisecond {
-					t.Errorf("waited %v, want %v and up to half a second", waits, row.least)
+				if len(waits) != 1 || waits[0] <= row.least || waits[0] > row.least+500*time.Millisecond {
+					t.Errorf("waited %v, want more than %v, by up to half a second", waits, row.least)
 				}
 			})
 		})
@@ -169,6 +169,62 @@ func TestTransportStopsAtItsBudget(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestTransportIsNotLateOnPurpose when Retry-After leaves little of the budget.
+func TestTransportIsNotLateOnPurpose(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		for range 50 {
+			b := always(http.StatusServiceUnavailable, "Retry-After", "9")
+			tr := &semelhttp.Transport{Base: b, Budget: 10 * time.Second, MinBackoff: 20 * time.Second}
+			if _, err := tr.RoundTrip(post(t, "http://x", nil)); err != nil || len(b.at) != 2 {
+				t.Fatalf("%d tries, %v, want two", len(b.at), err)
+			}
+		}
+	})
+}
+
+// counted is a body that is too long to be held, and counts who closes it.
+type counted struct {
+	io.Reader
+
+	closed *int
+}
+
+func (c counted) Close() error {
+	*c.closed++
+	return nil
+}
+
+// TestTransportLeavesNothingOpen of the tries before the last: neither their
+// responses nor their contexts; of the last one, when it was read.
+func TestTransportLeavesNothingOpen(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var closed int
+		var tries []context.Context
+		b := &tripper{answer: func(try int, r *http.Request) (*http.Response, error) {
+			tries = append(tries, r.Context())
+			resp := respond(r, http.StatusServiceUnavailable)
+			if try == 4 {
+				return respond(r, http.StatusOK), nil
+			}
+			resp.ContentLength, resp.Body = -1, counted{strings.NewReader("too long to be held"), &closed}
+			return resp, nil
+		}}
+		if _, err := (&semelhttp.Transport{Base: b, MaxBody: 8}).RoundTrip(post(t, "http://x", nil)); err != nil {
+			t.Fatal(err)
+		}
+		if closed != 3 {
+			t.Errorf("%d of 3 responses were closed", closed)
+		}
+		for i, ctx := range tries {
+			if ctx.Err() == nil {
+				t.Errorf("the context of try %d has not ended", i+1)
+			}
+		}
+	})
 }
 
 // TestTransportBoundsATry and the last one by the budget. What was sent may have

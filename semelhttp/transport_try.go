@@ -76,7 +76,7 @@ func (s *sending) send(ctx context.Context, body io.ReadCloser) (*http.Response,
 	if r.Header == nil {
 		r.Header = make(http.Header)
 	}
-	if s.line != "" && r.Header.Get(HeaderKey) == "" {
+	if s.line != "" {
 		r.Header.Set(HeaderKey, s.line)
 	}
 	s.tries++
