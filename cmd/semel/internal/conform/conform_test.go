@@ -60,3 +60,23 @@ func TestAWrongServerFailsTheRightCases(t *testing.T) {
 		})
 	}
 }
+
+// TestSeveralProcesses: the case about many spreads over all of them, and finds
+// out that two that share nothing are two.
+func TestSeveralProcesses(t *testing.T) {
+	t.Parallel()
+	one, p := imitate(t)
+	other, _ := imitate(t)
+	o := brief()
+	o.Only = []string{"30"}
+	report, err := conform.Run(t.Context(), []string{one, other}, p, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r := report.Results[0]; r.Verdict != conform.Fail {
+		t.Errorf("case 30 on two servers that share nothing: %s: %s", r.Verdict, r.Detail)
+	}
+	if report, err = conform.Run(t.Context(), []string{one, one}, p, o); err != nil || report.Results[0].Verdict != conform.Pass {
+		t.Errorf("one server under two addresses: %v, %v", report, err)
+	}
+}

@@ -290,7 +290,7 @@ func (s *imitation) made(d demand, status int) stored {
 		made.header.Set(name, value)
 	}
 	if made.status != http.StatusNoContent {
-		made.body, _ = json.Marshal(map[string]any{"op": d.Op, "by": d.principal, "number": s.effects[d.Op]})
+		made.body, _ = json.Marshal(map[string]any{"op": d.Op, "by": d.principal, "server": s.name, "number": s.effects[d.Op]})
 	}
 	if n := d.Script.BodyBytes; n > 0 {
 		made.body = bytes.Repeat([]byte("x"), n)

@@ -1,6 +1,7 @@
 package conform_test
 
 import (
+	"crypto/rand"
 	"encoding/json"
 	"io"
 	"log/slog"
@@ -18,6 +19,7 @@ import (
 // it: a map and a lock. Without flaws it is right; each flaw makes it wrong in
 // one way.
 type imitation struct {
+	name    string
 	flaws   map[flaw]bool
 	profile conform.Profile
 
@@ -54,12 +56,20 @@ type gate struct {
 // imitate serves an imitation with those flaws, and returns its address.
 func imitate(t *testing.T, flaws ...flaw) (string, *conform.Profile) {
 	t.Helper()
+	srv, p := unstarted(t, flaws...)
+	srv.Start()
+	return srv.URL, p
+}
+
+// unstarted is a server that is not started yet. It ends with the test.
+func unstarted(t *testing.T, flaws ...flaw) (*httptest.Server, *conform.Profile) {
+	t.Helper()
 	p := conform.DefaultProfile()
 	p.Name, p.Key.Forms, p.Key.Same, p.Key.Time = "strict", []string{"string"}, false, "uuidv7"
 	p.AfterRetention, p.Reauthorizes, p.ReplayMaxBytes = "expired", true, 64<<10
 	p.Suite.Offers = []string{"barrier", "clock", "crash", "store", "permit"}
 	s := &imitation{
-		flaws: make(map[flaw]bool), profile: p, records: make(map[string]*record), effects: make(map[string]int),
+		name: rand.Text(), flaws: make(map[flaw]bool), profile: p, records: make(map[string]*record), effects: make(map[string]int),
 		gates: make(map[string]*gate), acted: make(map[string]bool), denied: make(map[string]bool), life: make(chan struct{}),
 	}
 	for _, f := range flaws {
@@ -70,9 +80,8 @@ func imitate(t *testing.T, flaws ...flaw) (string, *conform.Profile) {
 	srv.Config.Protocols = new(http.Protocols)
 	srv.Config.Protocols.SetHTTP1(true)
 	srv.Config.Protocols.SetUnencryptedHTTP2(true)
-	srv.Start()
 	t.Cleanup(srv.Close)
-	return srv.URL, &p
+	return srv, &p
 }
 
 func (s *imitation) routes() http.Handler {

@@ -116,6 +116,20 @@ func (r *Report) Markdown(w io.Writer) {
 	}
 }
 
+// List writes cases as a table for the documentation: what each depends on, and
+// which part of the fixture contract it needs.
+func List(w io.Writer, cases []Case) {
+	fmt.Fprintf(w, "| case | level | from | statement | depends on | needs |\n|---|---|---|---|---|---|\n")
+	for _, c := range cases {
+		fields := strings.Join(c.Fields, ", ")
+		needs := strings.Join(c.needs, ", ")
+		if needs == "" {
+			needs = "any endpoint"
+		}
+		fmt.Fprintf(w, "| %s | %s | %s | %s | %s | %s |\n", c.ID, c.Level, c.Source, cell(c.Says), fields, needs)
+	}
+}
+
 func cell(s string) string { return strings.ReplaceAll(s, "|", `\|`) }
 
 func capital(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
