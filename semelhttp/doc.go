@@ -21,6 +21,12 @@
 // is asking, and stands for one request: [JSONFields] says what of a body counts
 // when not all of its bytes do.
 //
+// # Clients
+//
+// [Transport] is the other side: it sends a call until it is answered, under one
+// key and with the same bytes. Within an operation the key is derived from the
+// operation's, so that every attempt makes the same call; see [WithChildKey].
+//
 // # The order of things
 //
 // Key, scope and size of the body are looked at before anything is asked of the

@@ -139,6 +139,7 @@ const (
 	defaultTryTimeout = 10 * time.Second
 	defaultMinBackoff = 100 * time.Millisecond
 	defaultMaxBackoff = 5 * time.Second
+	defaultHeld       = 1 << 20
 )
 
 // settle returns t with its defaults, or what is wrong with it.
@@ -171,7 +172,7 @@ func (t *Transport) settle() (*Transport, error) {
 		return nil, &semel.FieldError{Field: "MaxBackoff", Reason: "is below MinBackoff"}
 	}
 	if o.MaxBody == 0 {
-		o.MaxBody = defaultMax
+		o.MaxBody = defaultHeld
 	}
 	if o.Base == nil {
 		o.Base = http.DefaultTransport
