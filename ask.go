@@ -17,6 +17,7 @@ type ask struct {
 	policy   policyKind
 	deadline time.Time // until when it waits for a leader
 	seated   bool      // counted among those who wait
+	sent     time.Time // before the claim was asked for: from when its lease counts
 	flight   *flight   // nil when this call does not speak for its key in this process
 }
 
@@ -91,14 +92,13 @@ func (q *ask) claim(ctx context.Context) (a *Attempt, out *Outcome, err error) {
 			q.c.flights.land(q.call.id, q.flight, store.Record{}, errAbandoned)
 		}
 	}()
-	sent := now()
 	stands, claimed, err := q.decide(ctx)
 	landed = true
 	if claimed {
 		if q.flight != nil {
 			q.c.flights.lead(q.flight)
 		}
-		return q.newAttempt(ctx, stands, sent), nil, nil
+		return q.newAttempt(ctx, stands, q.sent), nil, nil
 	}
 	if q.flight != nil {
 		q.c.flights.land(q.call.id, q.flight, stands, forOthers(ctx, err))
@@ -118,6 +118,7 @@ func (q *ask) decide(ctx context.Context) (stands store.Record, claimed bool, er
 	}
 	e := q.claimEvent()
 	for {
+		q.sent = now()
 		d, now, err := q.c.act(ctx, stands, e, askTries)
 		switch {
 		case errors.Is(err, errBusy):

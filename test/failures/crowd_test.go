@@ -52,7 +52,9 @@ func zombies[Tx any](t *testing.T, w *world[Tx], by way) {
 				Policy: semel.Atomic(), Lease: w.Lease / 2, Heartbeat: w.Lease / 10, Wait: time.Minute,
 			})
 			call := op.Call(semel.ScopeOf("ann"), name, "in")
-			entered, release := make(chan struct{}), make(chan struct{})
+			entered, released := make(chan struct{}), make(chan struct{})
+			release := sync.OnceFunc(func() { close(released) })
+			defer release()
 			type result struct {
 				v        string
 				replayed bool
@@ -62,7 +64,7 @@ func zombies[Tx any](t *testing.T, w *world[Tx], by way) {
 			go func() {
 				v, replayed, err := semel.DoTx(t.Context(), w.engine, call, func(context.Context, Tx) (string, error) {
 					close(entered)
-					<-release
+					<-released
 					return "zombie", ends
 				})
 				late <- result{v, replayed, err}
@@ -76,7 +78,7 @@ func zombies[Tx any](t *testing.T, w *world[Tx], by way) {
 			defer w.hooks.refuse(nil)
 			won := w.takeOver(t, call, name)
 			w.hooks.refuse(nil)
-			close(release)
+			release()
 			if r := <-late; r.v != won || !r.replayed || r.err != nil {
 				t.Errorf("the zombie answered %q, replayed %v, %v, want what the winner said: %q", r.v, r.replayed, r.err, won)
 			}

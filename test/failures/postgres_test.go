@@ -56,7 +56,7 @@ func inPostgres(t testing.TB, url, by string) home[pgx.Tx] {
 			return err
 		},
 		Dooms: true,
-		Lease: 500 * time.Millisecond,
+		Lease: 2 * time.Second,
 	}
 }
 
