@@ -99,8 +99,8 @@ func (x *exchange) refuse(err error) {
 		}
 	}
 	p := refusal(failure)
-	if kept.Status >= http.StatusBadRequest {
-		p.Status = kept.Status
+	if status := max(kept.Status, statusIn(failure)); status >= http.StatusBadRequest {
+		p.Status = status
 	}
 	x.s.answer(x.w, p)
 }

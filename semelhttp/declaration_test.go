@@ -56,7 +56,7 @@ func TestDeclarationIsServed(t *testing.T) {
 		"retention_seconds": 86400.0, "after_retention": "run", "in_progress": "reject", "wait_seconds": 0.0,
 		"server_errors": "certain", "never_stored": []any{401.0, 403.0, 408.0, 413.0, 415.0, 423.0, 425.0, 429.0},
 		"statuses": statuses, "errors": "problem", "problems": "/problems/",
-		"replay_header": "Idempotent-Replayed", "replay_value": "true", "replay_max_bytes": 1048576.0, "reauthorizes": false,
+		"replay_header": "Idempotent-Replayed", "replay_value": "true", "replay_max_bytes": 983040.0, "reauthorizes": false,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("the declaration differs from what is wanted (-want +got):\n%s", diff)

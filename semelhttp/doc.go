@@ -44,7 +44,8 @@
 // A response that was streamed, that is larger than Options.MaxResponse, or that
 // says Cache-Control: no-store goes to the first caller and is not kept. Its
 // operation has happened and is not run again: repeats get 409
-// result_unavailable, which says that it succeeded.
+// result_unavailable, which says that it succeeded; or, after a refusal, the
+// refusal's status.
 //
 // docs/http.md has the tables: which responses are final, what the layer itself
 // answers, and each line of the draft with the tests that show it.

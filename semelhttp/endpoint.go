@@ -62,7 +62,7 @@ func Handle[In, T any](ep Endpoint[In, T], o Options) (http.Handler, error) {
 		return nil, err
 	}
 	if ep.Render == nil {
-		ep.Render = renderJSON[T]
+		ep.Render = renderJSON[T](s)
 	}
 	if ep.Refuse == nil {
 		ep.Refuse = refusal
@@ -152,12 +152,14 @@ func stored[T any](v T) T {
 	return again
 }
 
-func renderJSON[T any](w http.ResponseWriter, _ *http.Request, v T) {
-	text, err := json.Marshal(v)
-	if err != nil {
-		ProblemOf(semel.ErrResultUnavailable).Write(w)
-		return
+func renderJSON[T any](s *settings) func(http.ResponseWriter, *http.Request, T) {
+	return func(w http.ResponseWriter, r *http.Request, v T) {
+		text, err := json.Marshal(v)
+		if err != nil {
+			s.refuse(w, r, semel.ErrResultUnavailable)
+			return
+		}
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = w.Write(append(text, '\n')) // a client that is gone asks again
 	}
-	w.Header().Set("Content-Type", "application/json")
-	_, _ = w.Write(append(text, '\n')) // a client that is gone asks again
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
-	"strconv"
 
 	"github.com/semelgo/semel"
 )
@@ -106,31 +105,49 @@ func (x *exchange) outcome() (any, error) {
 // given again is no answer: its tombstone would say that the operation
 // succeeded.
 func (x *exchange) brokenOutcome(storable bool) (any, error) {
-	raw, given := x.stored(storable).(semel.Raw)
 	switch {
 	case !x.s.broken:
 		return nil, &StatusError{Status: x.own.Status}
 	case x.sealed || x.undone: // the rollback proves that nothing happened
 		return nil, semel.Final(x.failure(storable))
-	case given:
-		return raw, nil
+	case x.notGiven(storable) == "":
+		return x.stored(storable), nil
 	default:
 		return nil, &StatusError{Status: x.own.Status}
 	}
 }
 
-// stored is the response as a result, or why it cannot be one.
-func (x *exchange) stored(storable bool) any {
+// notGiven says why the response cannot be given again, and nothing when it can.
+func (x *exchange) notGiven(storable bool) string {
 	switch {
 	case !storable:
-		return semel.Tombstone("the response was streamed or is larger than is kept")
+		return "the response was streamed or is larger than is kept"
 	case noStore(x.own.Header) && !x.s.KeepNoStore:
-		return semel.Tombstone("the response says no-store")
+		return "the response says no-store"
+	default:
+		return ""
 	}
-	kept := x.own
-	kept.Header = x.s.keep.of(x.own.Header)
-	kept.endpoint = x.endpoint()
-	return kept.Raw()
+}
+
+// stored is the response as a result, or why it cannot be one. A tombstone says
+// that the operation succeeded, so of a refusal its status is stored instead.
+func (x *exchange) stored(storable bool) any {
+	why := x.notGiven(storable)
+	switch {
+	case why == "":
+		return x.keepable(x.own)
+	case classOf(x.own.Status) == classRefused:
+		return x.keepable(x.s.response(refusalOf(x.own.Status)))
+	default:
+		return semel.Tombstone(why)
+	}
+}
+
+// keepable is r as it is stored: with the headers that are kept.
+func (x *exchange) keepable(r Response) semel.Raw {
+	r.Header = x.s.keep.of(r.Header)
+	r.endpoint = x.endpoint()
+	return r.Raw()
 }
 
 // refusalDetails are the details of a refusal that is kept as a failure.
@@ -142,15 +159,15 @@ type refusalDetails struct {
 // failure is the response of a refusal as the operation's stored failure.
 func (x *exchange) failure(storable bool) *semel.Failure {
 	d := refusalDetails{Status: x.own.Status}
-	if raw, ok := x.stored(storable).(semel.Raw); ok {
-		d.Response = raw
+	if x.notGiven(storable) == "" {
+		d.Response = x.keepable(x.own)
 	}
 	text, err := json.Marshal(d)
 	if err != nil { // not reachable: a number and bytes
 		text = nil
 	}
 	x.kept = true
-	return &semel.Failure{
-		Code: "http_" + strconv.Itoa(x.own.Status), Message: http.StatusText(x.own.Status), Details: text,
-	}
+	f := failureOf(x.own.Status)
+	f.Details = text
+	return f
 }

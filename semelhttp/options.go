@@ -6,7 +6,12 @@ import (
 	"github.com/semelgo/semel"
 )
 
-const defaultMax = 1 << 20
+const (
+	defaultMax = 1 << 20 // of a request's body
+	// defaultMaxResponse leaves room for the headers in the 1 MiB that the
+	// stores keep of an outcome.
+	defaultMaxResponse = 960 << 10
+)
 
 // Options says how requests are protected. The zero value is good, but for
 // ScopeFunc.
@@ -43,7 +48,9 @@ type Options struct {
 	MaxBody int64
 	// MaxResponse is the largest response body that is stored, in bytes. The
 	// first caller gets all of a larger one; repeats are told that the
-	// operation succeeded and that its response is not available. Zero: 1 MiB.
+	// operation succeeded and that its response is not available, or, after a
+	// refusal, get its status alone. The store has a limit of its own, which
+	// counts the headers too: 1 MiB in ours. Zero: 960 KiB.
 	MaxResponse int64
 	// KeepNoStore stores and replays responses that say Cache-Control: no-store
 	// like any other. False: they may hold what is to be written down nowhere,
@@ -92,7 +99,7 @@ func (o Options) settle() (*settings, error) {
 		o.MaxBody = defaultMax
 	}
 	if o.MaxResponse == 0 {
-		o.MaxResponse = defaultMax
+		o.MaxResponse = defaultMaxResponse
 	}
 	if o.ProblemBase == "" {
 		o.ProblemBase = DefaultProblemBase
