@@ -15,6 +15,8 @@ import (
 func TestFiveHundredDuplicates(t *testing.T) { //nolint:paralleltest // counts goroutines
 	for _, mode := range modes() {
 		t.Run(mode, func(t *testing.T) { storm(t, newFiles(t, mode), 500) })
+	}
+	for _, mode := range []string{inline, leased} {
 		t.Run("postgres/"+mode, func(t *testing.T) { storm(t, newPostgres(t, mode), 500) })
 	}
 }
@@ -62,7 +64,7 @@ func (s *here) othersGoOn(t *testing.T, f files, other user) {
 		t.Errorf("another user sees %d groups while the creation is held, want 0", len(groups))
 	}
 	if othersCreate(f) > 0 {
-		s.send(t, creation(other, "other", "theirs")).want(t, http.StatusCreated, "")
+		s.settled(t, creation(other, "other", "theirs")).want(t, http.StatusCreated, "")
 	}
 }
 
