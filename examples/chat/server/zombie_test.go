@@ -18,20 +18,21 @@ import (
 func TestZombie(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
-		files
+		open   func(t *testing.T, mode string) files
+		mode   string
 		point  string
 		rounds int
 	}{
 		// In the handler it would hold SQLite's only write lock.
-		"sqlite":          {newFiles(t, leased), afterClaim, 20},
-		"postgres leased": {newPostgres(t, leased), inHandler, 5},
+		"sqlite":          {newFiles, leased, afterClaim, 20},
+		"postgres leased": {newPostgres, leased, inHandler, 5},
 		// The server ends the transaction of a leader that is silent for a lease.
-		"postgres inline": {newPostgres(t, inline), inHandler, 5},
+		"postgres inline": {newPostgres, inline, inHandler, 5},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			h := &haunted{pair: startPair(t, test.files), point: test.point}
+			h := &haunted{pair: startPair(t, test.open(t, test.mode)), point: test.point}
 			h.owner, h.domain = h.at(1).signIn(t, "owner"), h.openDomain(t)
 			n := rounds(test.rounds)
 			for i := range n {
