@@ -167,7 +167,8 @@ func raceBatches(r *rig) {
 	}
 }
 
-// A record that was claimed while Purge went through the expired ones stays.
+// A record that was claimed while Purge went through the expired ones stays. Where
+// one writer keeps all others out, Purge may find no time.
 func racePurge(r *rig) {
 	const keys = 64
 	released := make([]store.Record, keys)
@@ -179,7 +180,7 @@ func racePurge(r *rig) {
 	together(8, func(asker int) {
 		if asker%2 == 0 {
 			for range keys / 4 {
-				if _, err := r.store.Purge(r.ctx, 4); err != nil {
+				if _, err := r.store.Purge(r.ctx, 4); err != nil && !r.caps.Exclusive {
 					r.Errorf("Purge: %v", err)
 				}
 			}
