@@ -1,0 +1,70 @@
+package semelhttp_test
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/semelhttp"
+)
+
+// TestStripeEndpoint: what an endpoint's function says is written in the same
+// form, kept or not.
+func TestStripeEndpoint(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		err        error
+		status     int
+		kind, code string
+		message    string
+		kept       bool
+	}{
+		"kept failure": {semel.Final(&semel.Failure{Code: "card_declined", Message: "no funds"}), 422, "invalid_request_error", "card_declined", "no funds", true},
+		"problem":      {&semelhttp.Problem{Status: 404, Code: "no_shop", Field: "shop"}, 404, "invalid_request_error", "no_shop", "Not Found", false},
+		"some error":   {http.ErrServerClosed, 500, "api_error", "internal", "", false},
+	} {
+		b := newBench(t, semel.Options{})
+		s := newShop(b, semel.OperationOptions[order]{})
+		s.fail = c.err
+		srv := s.serve(t, profiled(semelhttp.Stripe))
+		first := ask{body: tea}.do(t, srv)
+		for _, want := range []string{`"type":"` + c.kind + `"`, `"code":"` + c.code + `"`, `"message":"` + c.message} {
+			if first.status != c.status || !strings.Contains(first.body, want) {
+				t.Errorf("%s: got %d %s, want %d with %s", name, first.status, first.body, c.status, want)
+			}
+		}
+		s.fail = nil
+		if again := (ask{body: tea}).do(t, srv); again.replayed() != c.kept {
+			t.Errorf("%s: the repeat got %d, replayed %v", name, again.status, again.replayed())
+		}
+	}
+}
+
+// TestValueThatIsNoJSON: it happened; that it cannot be shown is told in the
+// profile's form, to the first caller too.
+func TestValueThatIsNoJSON(t *testing.T) {
+	t.Parallel()
+	for _, p := range []semelhttp.Profile{semelhttp.Lenient, semelhttp.Stripe} {
+		b := newBench(t, semel.Options{})
+		h, err := semelhttp.Handle(semelhttp.Endpoint[order, func()]{
+			Operation: semel.Define("op", semel.OperationOptions[order]{}), Decode: decodeOrder,
+			Run: func(ctx context.Context, c semel.Call, _ order) (func(), bool, error) {
+				return semel.DoTx(ctx, b.Engine, c, func(context.Context, semelTx) (func(), error) { return func() {}, nil })
+			},
+		}, profiled(p))
+		if err != nil {
+			t.Fatal(err)
+		}
+		srv := serve(t, h)
+		for range 2 {
+			got := ask{body: tea}.do(t, srv)
+			if p == semelhttp.Stripe {
+				wantStripe(t, got, http.StatusConflict, "invalid_request_error", "result_unavailable")
+			} else {
+				wantProblem(t, got, http.StatusConflict, "result_unavailable")
+			}
+		}
+	}
+}
