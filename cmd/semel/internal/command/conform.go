@@ -1,6 +1,7 @@
 package command
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"time"
@@ -99,8 +100,13 @@ func (f *conformFlags) load(c *cobra.Command, url string) (*conform.Profile, err
 
 // told gives err the code it ends the program with.
 func told(err error) error {
-	if errors.Is(err, conform.ErrUnreachable) {
+	switch {
+	case errors.Is(err, conform.ErrUnreachable):
 		return &exit.Error{Code: exit.Unavailable, Err: err}
+	case errors.Is(err, context.Canceled):
+		return &exit.Error{Code: exit.Failed, Err: errors.New("conform: interrupted")}
+	case errors.Is(err, conform.ErrUnpublished):
+		return exit.Usagef("conform: %w; name one with --profile", err)
 	}
 	return exit.Usagef("%w", fmt.Errorf("conform: %w", err))
 }

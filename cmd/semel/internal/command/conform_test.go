@@ -37,14 +37,15 @@ func conformed(t *testing.T, cmd *exec.Cmd) (int, *conform.Report) {
 }
 
 // TestTheFixturePasses in each profile: every MUST and SHOULD is executed and
-// holds, and so does all else.
+// holds, and so does all else. It runs as two processes on one database.
 func TestTheFixturePasses(t *testing.T) {
 	t.Parallel()
 	for _, profile := range []string{"strict", "lenient", "stripe"} {
 		t.Run(profile, func(t *testing.T) {
 			t.Parallel()
-			address := serving(t, program(t, "fixture", "--addr", "127.0.0.1:0", "--profile", profile))
-			code, report := conformed(t, program(t, "conform", "--json", "--storm", "50", "--patience", "2m", address))
+			fixture := []string{"fixture", "--addr", "127.0.0.1:0", "--profile", profile, "--db", filepath.Join(t.TempDir(), "f.db")}
+			address, second := serving(t, program(t, fixture...)), serving(t, program(t, fixture...))
+			code, report := conformed(t, program(t, "conform", "--json", "--storm", "50", "--patience", "2m", address, second))
 			if code != exit.OK || report.Profile != profile {
 				t.Errorf("conform ended with %d for the profile %q", code, report.Profile)
 			}

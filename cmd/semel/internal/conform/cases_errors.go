@@ -69,9 +69,11 @@ func (t *trial) mismatch() {
 	defer t.release(b.op)
 	first := t.later(b)
 	t.held(b.op)
-	if other := t.meanwhile(b.other()); other.status < 400 {
+	other := t.meanwhile(b.other())
+	if other.status < 400 {
 		t.failf("another payload while the first runs is answered %s", shown(other))
 	}
+	t.note("while the first runs: %d", other.status)
 	t.release(b.op)
 	first()
 	t.happened(b.op, 1)

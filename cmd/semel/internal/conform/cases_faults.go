@@ -119,6 +119,9 @@ func (t *trial) crashes() {
 }
 
 func (t *trial) tooLarge() {
+	if limit := t.profile.ReplayMaxBytes; limit < 1 || limit > maxAnswer/2 {
+		t.notShown("replay_max_bytes is %d, which no response of the suite is larger than", limit)
+	}
 	a := t.asking()
 	a.script = &script{BodyBytes: int(t.profile.ReplayMaxBytes) + 64<<10}
 	first := t.executes(a)

@@ -61,6 +61,28 @@ func TestAWrongServerFailsTheRightCases(t *testing.T) {
 	}
 }
 
+// TestWhatAProfileSaysIsNoFlaw: the draft leaves it open, and the server says so.
+func TestWhatAProfileSaysIsNoFlaw(t *testing.T) {
+	t.Parallel()
+	address, p := imitate(t, rawKeys, waits, storesServerErrors, sharesPrincipals, sharesRoutes, runsWithoutKey,
+		noMarker, fingerprintsByValue, replaysToAnyone, mismatchIs409, runsOldKeys)
+	p.Key.Forms, p.Key.Time, p.AfterRetention, p.InProgress = []string{"raw"}, "", "run", "wait"
+	p.ServerErrors, p.Scope, p.OtherOperation, p.Required = "stored", "shared", "mismatch", false
+	p.ReplayHeader, p.Reauthorizes, p.Fingerprint.Body = "", false, "json"
+	p.Statuses["key_reused"] = 409
+	report := hold(t, address, p, brief())
+	for _, r := range report.With(conform.Fail, conform.Warn) {
+		t.Errorf("case %s: %s: %s", r.ID, r.Verdict, r.Detail)
+	}
+	var open []string
+	for _, r := range report.With(conform.Info, conform.NotShown) {
+		open = append(open, r.ID)
+	}
+	if want := []string{"20", "35", "36", "39", "42", "44", "46"}; !slices.Equal(open, want) {
+		t.Errorf("not found out, or neither right nor wrong: %q, want %q", open, want)
+	}
+}
+
 // TestSeveralProcesses: the case about many spreads over all of them, and finds
 // out that two that share nothing are two.
 func TestSeveralProcesses(t *testing.T) {

@@ -40,6 +40,11 @@ const (
 	runsWhileDown        flaw = "runs while its store is down"
 	runsLargeAgain       flaw = "runs again when the answer was too large"
 	forgetsAtRestart     flaw = "forgets at a restart"
+
+	// These are promises that a profile may make.
+	rawKeys            flaw = "takes the line as it is"
+	waits              flaw = "lets repeats wait"
+	storesServerErrors flaw = "stores 5xx"
 )
 
 // wrongServer is a flaw, and the cases that it fails: these and no others. Which

@@ -52,6 +52,10 @@ func (s *imitation) serve(w http.ResponseWriter, r *http.Request) {
 	}
 	d.key = s.scoped(d, key, r)
 	rec, leads, code := s.claim(d, key)
+	for s.flaws[waits] && code == "in_progress" {
+		<-time.After(time.Millisecond)
+		rec, leads, code = s.claim(d, key)
+	}
 	switch {
 	case code != "":
 		s.refuse(w, code)
@@ -108,6 +112,12 @@ func (s *imitation) keyOf(r *http.Request) (key, code string) {
 	}
 	if s.flaws[takesFirstLine] {
 		lines = lines[:1]
+	}
+	if s.flaws[rawKeys] {
+		if len(lines) != 1 || !visible("x"+lines[0]) || lines[0] == "" || len(lines[0]) > 255 {
+			return "", "key_malformed"
+		}
+		return lines[0], ""
 	}
 	item, err := httpsfv.UnmarshalItem(lines)
 	key, isString := item.Value.(string)
@@ -211,7 +221,7 @@ func (s *imitation) lead(r *http.Request, d demand, rec *record) (answer stored)
 	}()
 	answer = s.perform(r.Context(), d)
 	keep = answer.status < 500 && !slices.Contains(s.profile.NeverStored, answer.status)
-	if s.flaws[storesEverything] {
+	if s.flaws[storesEverything] || s.flaws[storesServerErrors] && answer.status >= 500 {
 		keep = true
 	}
 	if s.flaws[forgetsWhoHangsUp] && r.Context().Err() != nil {
