@@ -100,6 +100,7 @@ func (t *transaction) open(ctx context.Context, hold bool) error {
 	}))
 	b.Queue(undoRun)
 	results := t.conn.SendBatch(ctx, b)
+	t.wire = t.conn.Conn().PgConn().Conn()
 	t.tx = results.Tx()
 	return results.Close()
 }

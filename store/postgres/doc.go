@@ -26,6 +26,15 @@
 // or after 10 of waiting for a lock; [Options] change that. These settings are of
 // the transaction only, as all that the store sets is.
 //
+// # A goroutine that goes on
+//
+// A goroutine that a handler leaves behind, as http.TimeoutHandler does, gets
+// [ErrEnded] from the transaction once the handler has returned. A call of it that
+// is under way then has its connection broken, and the transaction is not
+// committed. The transaction is for one call at a time, as every pgx.Tx is. What is
+// done by its Conn and its LargeObjects is not guarded: they must not be used any
+// more when the handler has returned.
+//
 // # PgBouncer
 //
 // The store needs no session beyond a transaction, and works behind PgBouncer in

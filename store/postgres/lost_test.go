@@ -53,11 +53,10 @@ func TestConnectionLostInTheHandler(t *testing.T) {
 			r.proxy.CutBefore(realtest.SQL("INTO effects")),
 		} {
 			var cause error
-			verdict, err := r.store.Atomic(t.Context(), last.To.ID, true,
-				func(ctx context.Context, tx pgx.Tx, _ store.Standing) (*store.Change, error) {
-					cause = effect(ctx, tx, "key")
-					return run(cause)
-				})
+			verdict, err := whenFree(t, r.store, last.To.ID, func(ctx context.Context, tx pgx.Tx) (*store.Change, error) {
+				cause = effect(ctx, tx, "key")
+				return run(cause)
+			})
 			if verdict != store.NotCommitted || cause == nil || !errors.Is(err, cause) {
 				t.Errorf("%s: Atomic = %v, %v, want NotCommitted and the loss: %v", name, verdict, err, cause)
 			}

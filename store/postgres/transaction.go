@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -17,12 +18,13 @@ import (
 type transaction struct {
 	store  *Store
 	conn   *pgxpool.Conn
+	wire   net.Conn
 	tx     pgx.Tx
 	id     store.ID
 	number string // PostgreSQL's, empty if the right was not to be had
 	stands store.Standing
-	seen
-	left bool // everything is given back
+	use
+	left bool // everything is given back, or will be
 }
 
 // The server's word for where a session is, as the driver last heard it.
@@ -36,6 +38,9 @@ func (t *transaction) status() byte { return t.conn.Conn().PgConn().TxStatus() }
 
 // end ends the transaction as run has decided.
 func (t *transaction) end(ctx context.Context, last *store.Change, failed error) (store.Verdict, error) {
+	if !t.seal() {
+		return store.NotCommitted, errors.Join(failed, errors.New("semel/postgres: the handler has left a call under way"))
+	}
 	if failed != nil && t.status() == aborted && isConflict(t.broken) && !isConflict(failed) {
 		failed = fmt.Errorf("%w: %w (after %w)", store.ErrConflict, failed, t.broken)
 	}
@@ -159,17 +164,30 @@ func (t *transaction) rollBack(ctx context.Context, cause error) (store.Verdict,
 	return store.NotCommitted, withConflict(cause)
 }
 
-// leave rolls back what was not ended, and gives back the connection, unless it
-// is in an unknown state, and the right to run.
+// leave rolls back what was not ended, and gives everything back.
 func (t *transaction) leave(ctx context.Context) {
 	if t.left {
 		return
 	}
+	if t.tx == nil { // it has not begun
+		t.left = true
+		t.release()
+		return
+	}
+	if !t.seal() {
+		return
+	}
 	t.left = true
+	if !t.conn.Conn().IsClosed() && t.status() != outside {
+		_ = t.say(ctx, `ROLLBACK`) // when it fails, the connection is not used again
+	}
+	t.release()
+}
+
+// release gives back the connection, which is closed if it is in an unknown
+// state, and the right to run.
+func (t *transaction) release() {
 	if t.conn != nil {
-		if t.tx != nil && !t.conn.Conn().IsClosed() && t.status() != outside {
-			_ = t.say(ctx, `ROLLBACK`) // when it fails, the connection is not used again
-		}
 		t.conn.Release()
 	}
 	<-t.store.gate

@@ -17,87 +17,112 @@ func (*handedTx) Commit(context.Context) error { return ErrEnded }
 // Rollback refuses likewise.
 func (*handedTx) Rollback(context.Context) error { return ErrEnded }
 
-// watched is a transaction, or a savepoint within it, whose errors are seen.
+// savepoint is a transaction within the transaction, and the handler's to end.
+type savepoint struct{ watched }
+
+// Commit keeps what was done since.
+func (s *savepoint) Commit(ctx context.Context) error {
+	return s.call(func() error { return s.Tx.Commit(ctx) })
+}
+
+// Rollback undoes what was done since.
+func (s *savepoint) Rollback(ctx context.Context) error {
+	return s.call(func() error { return s.Tx.Rollback(ctx) })
+}
+
+// watched is a transaction, or a savepoint within it, whose calls are guarded and
+// whose errors are seen.
 type watched struct {
 	pgx.Tx
 
 	t *transaction
 }
 
-// Begin makes a savepoint, which is the handler's to end.
-func (w watched) Begin(ctx context.Context) (pgx.Tx, error) {
-	if err := w.t.before(); err != nil {
-		return nil, err
+// call makes a call that leaves no result open.
+func (w watched) call(do func() error) error {
+	if err := w.t.enter(); err != nil {
+		return err
 	}
-	inner, err := w.Tx.Begin(ctx)
-	w.t.after(err)
+	var err error
+	defer func() { w.t.exit(err) }() // also when a source of rows panics
+	err = do()
+	return err
+}
+
+// Begin makes a savepoint.
+func (w watched) Begin(ctx context.Context) (inner pgx.Tx, err error) {
+	err = w.call(func() error {
+		inner, err = w.Tx.Begin(ctx)
+		return err
+	})
 	if err != nil {
 		return nil, err
 	}
-	return &watched{inner, w.t}, nil
+	return &savepoint{watched{inner, w.t}}, nil
 }
 
 // Exec runs a statement.
-func (w watched) Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error) {
-	if err := w.t.before(); err != nil {
-		return pgconn.CommandTag{}, err
-	}
-	tag, err := w.Tx.Exec(ctx, sql, args...)
-	w.t.after(err)
-	if w.t.status() == outside {
-		w.t.aloneRolledBack = strings.EqualFold(strings.Trim(sql, " \t\r\n;"), "rollback")
-	}
+func (w watched) Exec(ctx context.Context, sql string, args ...any) (tag pgconn.CommandTag, err error) {
+	err = w.call(func() error {
+		tag, err = w.Tx.Exec(ctx, sql, args...)
+		if w.t.status() == outside {
+			w.t.aloneRolledBack = strings.EqualFold(strings.Trim(sql, " \t\r\n;"), "rollback")
+		}
+		return err
+	})
 	return tag, err
 }
 
 // Query runs a statement that gives rows.
 func (w watched) Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error) {
-	if err := w.t.before(); err != nil {
-		return endedRows{}, err
+	if err := w.t.enter(); err != nil {
+		return &noRows{err}, err
 	}
 	rows, err := w.Tx.Query(ctx, sql, args...)
-	w.t.after(err)
-	return &watchedRows{rows, w.t}, err
+	w.t.reading = err == nil
+	w.t.exit(err)
+	return &watchedRows{Rows: rows, t: w.t, closed: err != nil}, err
 }
 
 // QueryRow runs a statement that gives one row.
 func (w watched) QueryRow(ctx context.Context, sql string, args ...any) pgx.Row {
-	if err := w.t.before(); err != nil {
-		return endedRows{}
+	if err := w.t.enter(); err != nil {
+		return &noRows{err}
 	}
-	return watchedRow{w.Tx.QueryRow(ctx, sql, args...), w.t}
+	row := w.Tx.QueryRow(ctx, sql, args...)
+	w.t.reading = true
+	w.t.exit(nil)
+	return &watchedRow{row: row, t: w.t}
 }
 
 // SendBatch runs several statements.
 func (w watched) SendBatch(ctx context.Context, b *pgx.Batch) pgx.BatchResults {
-	if err := w.t.before(); err != nil {
+	if err := w.t.enter(); err != nil {
 		return pgx.FailedBatchResults(b, err)
 	}
-	return watchedResults{w.Tx.SendBatch(ctx, b), w.t}
+	results := w.Tx.SendBatch(ctx, b)
+	w.t.reading = true
+	w.t.exit(nil)
+	return &watchedResults{BatchResults: results, t: w.t}
 }
 
 // CopyFrom writes many rows.
-func (w watched) CopyFrom(ctx context.Context, table pgx.Identifier, names []string, rows pgx.CopyFromSource) (int64, error) {
-	if err := w.t.before(); err != nil {
-		return 0, err
-	}
-	n, err := w.Tx.CopyFrom(ctx, table, names, rows)
-	w.t.after(err)
+func (w watched) CopyFrom(ctx context.Context, table pgx.Identifier, names []string, rows pgx.CopyFromSource) (n int64, err error) {
+	err = w.call(func() error {
+		n, err = w.Tx.CopyFrom(ctx, table, names, rows)
+		return err
+	})
 	return n, err
 }
 
 // Prepare prepares a statement.
-func (w watched) Prepare(ctx context.Context, name, sql string) (*pgconn.StatementDescription, error) {
-	if err := w.t.before(); err != nil {
-		return nil, err
-	}
-	description, err := w.Tx.Prepare(ctx, name, sql)
-	w.t.after(err)
+func (w watched) Prepare(ctx context.Context, name, sql string) (description *pgconn.StatementDescription, err error) {
+	err = w.call(func() error {
+		description, err = w.Tx.Prepare(ctx, name, sql)
+		return err
+	})
 	return description, err
 }
 
-// Conn gives the connection. What is done by it is not seen.
-func (w watched) Conn() *pgx.Conn {
-	w.t.exposed = true
-	return w.Tx.Conn()
-}
+// Conn gives the connection, and nil when the transaction is over.
+func (w watched) Conn() *pgx.Conn { return w.t.raw(w.Tx) }

@@ -1,0 +1,113 @@
+package postgres
+
+import (
+	"errors"
+	"sync"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// use is what guards the connection of a transaction against goroutines that the
+// handler has left behind: from the moment its end begins, no call of theirs
+// reaches the connection. It also keeps what was seen of the handler's calls.
+type use struct {
+	mu     sync.Mutex
+	over   bool // the handler's part has ended
+	within bool // a call is under way, and alone may use what follows and the connection
+	drop   bool // that call is to give the connection back, because it came too late
+
+	reading         bool  // a result has not been read to its end
+	broken          error // what aborted the transaction, if the handler has not gone back to a savepoint
+	aloneRolledBack bool  // it was ended by ROLLBACK, and by nothing else
+	exposed         bool  // the handler has the connection itself
+}
+
+// errInUse says what pgx calls a busy connection.
+var errInUse = errors.New("semel/postgres: another call or result of the transaction is not over")
+
+// enter begins a call of the handler's, which nobody else's may meet. It refuses
+// what would not be in the transaction any more.
+func (t *transaction) enter() error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	switch {
+	case t.over:
+		return ErrEnded
+	case t.within || t.reading:
+		return errInUse
+	case t.status() == outside:
+		return ErrEnded
+	case t.status() == inside:
+		t.broken = nil
+	}
+	t.within = true
+	return nil
+}
+
+// resume is enter for a result that is open.
+func (t *transaction) resume() error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	switch {
+	case t.over:
+		return ErrEnded
+	case t.within:
+		return errInUse
+	}
+	t.within = true
+	return nil
+}
+
+// exit ends a call. It remembers the error that aborted the transaction: a handler
+// that passes over it would see only what came of it later.
+func (t *transaction) exit(err error) {
+	if err != nil && t.broken == nil && (t.status() == aborted || t.conn.Conn().IsClosed()) {
+		t.broken = err
+	}
+	t.mu.Lock()
+	t.within = false
+	drop := t.drop
+	t.mu.Unlock()
+	if drop {
+		t.discard()
+	}
+}
+
+// seal lets no further call of the handler's begin, and reports whether none is
+// under way. Otherwise it breaks the connection, which that call then gives back.
+func (t *transaction) seal() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.over = true
+	if t.within && !t.drop {
+		t.drop, t.left = true, true
+		t.wire.Close() // that call will tell
+	}
+	return !t.within
+}
+
+// discard keeps a connection that is broken from the pool, and gives back the
+// right to run.
+func (t *transaction) discard() {
+	t.conn.Hijack()
+	<-t.store.gate
+}
+
+// cause returns what aborted the transaction.
+func (t *transaction) cause() error {
+	if t.broken == nil {
+		return errors.New("semel/postgres: the transaction is aborted")
+	}
+	return t.broken
+}
+
+// raw gives the connection itself. What is done by it is not seen, nor guarded.
+func (t *transaction) raw(tx pgx.Tx) *pgx.Conn {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.over {
+		return nil
+	}
+	t.exposed = true
+	return tx.Conn()
+}
