@@ -25,11 +25,23 @@ import (
 // at one.
 func TestBothKilledOneCharge(t *testing.T) {
 	t.Parallel()
-	n := 8
-	if soaking() {
-		n = 100
+	if !soaking() {
+		bothKilled(t, newFiles(t, inline), 8)
+		return
 	}
-	f := newFirm(t)
+	t.Run("sqlite", func(t *testing.T) {
+		t.Parallel()
+		bothKilled(t, newFiles(t, inline), 100)
+	})
+	t.Run("postgres", func(t *testing.T) {
+		t.Parallel()
+		bothKilled(t, newPostgres(t, inline), 100)
+	})
+}
+
+func bothKilled(t *testing.T, files files, n int) {
+	t.Helper()
+	f := newFirm(t, files)
 	for i := range n {
 		f.round(t, "boost-"+strconv.Itoa(i))
 	}
@@ -64,9 +76,9 @@ type member struct {
 	marks int // kills while a boost was under way
 }
 
-func newFirm(t *testing.T) *firm {
+func newFirm(t *testing.T, files files) *firm {
 	t.Helper()
-	file, files := filepath.Join(t.TempDir(), "payment.db"), newFiles(t, inline)
+	file := filepath.Join(t.TempDir(), "payment.db")
 	f := &firm{told: make(map[string]string)}
 	f.payments = &member{name: "payment", addr: "127.0.0.1:0", args: []string{"-db", "sqlite:" + file, "-delay", "250ms"}}
 	f.payments.start(t)
