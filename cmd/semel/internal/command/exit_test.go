@@ -52,7 +52,7 @@ func TestConformEndsWithTheCode(t *testing.T) {
 		code int
 		says string
 	}{
-		"passes":      {[]string{address, "--profile", profile, "--only", "23"}, exit.OK, "23  MAY"},
+		"passes":      {[]string{address + "/", "--profile", profile, "--only", "23"}, exit.OK, "23  MAY"},
 		"not shown":   {[]string{address, "--profile", profile, "--only", "15,23,39"}, exit.OK, "it takes two principals"},
 		"a MUST":      {[]string{address, "--profile", profile, "--only", "23,14"}, exit.Failed, "the other payload is answered 201"},
 		"a SHOULD":    {[]string{address, "--profile", profile, "--only", "23,24"}, exit.Warned, "warn: 24"},

@@ -41,6 +41,8 @@ func TestProfilesThatAreWrongAreRefused(t *testing.T) {
 		`{"suite":{"endpoint":{"url":"/x","body":"{{op}}{{n}}","counter":{}}}}`:                         "counter.url",
 		`{"suite":{"endpoint":{"url":"/x","body":"{{op}}{{n}}","counter":{"url":"/c","pointer":"n"}}}}`: "counter.pointer",
 		`{"suite":{"endpoint":{"url":"/x","body":"{{op}}{{n}}","counter":{"url":"/c","match":"~"}}}}`:   "counter.match",
+		`{"suite":{"endpoint":{"url":"http://x/y"}}}`:                                                   "endpoint.url",
+		`{"suite":{"endpoint":{"url":"/x","body":"{{op}}{{n}}","counter":{"url":"c"}}}}`:                "counter.url",
 	} {
 		file := filepath.Join(t.TempDir(), "idempotency.json")
 		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {

@@ -50,7 +50,7 @@ func Run(ctx context.Context, addresses []string, p *Profile, o Options) (*Repor
 	}
 	s := &session{profile: p, storm: o.Storm}
 	for i, address := range addresses {
-		srv, err := newServer(strings.TrimSuffix(address, "/"))
+		srv, err := newServer(address)
 		if err != nil {
 			return nil, err
 		}

@@ -33,7 +33,7 @@ type Suite struct {
 type Endpoint struct {
 	// Method of the request. Empty: POST.
 	Method string `json:"method,omitempty"`
-	// URL is where requests go, relative to the base.
+	// URL is where requests go, below the server's own. It begins with a slash.
 	URL string `json:"url"`
 	// ContentType of the body. Empty: application/json.
 	ContentType string `json:"content_type,omitempty"`
@@ -85,14 +85,16 @@ func (s *Suite) valid() error {
 
 func (e *Endpoint) valid() error {
 	switch {
-	case e.URL == "":
-		return errors.New("suite.endpoint.url is empty")
+	case !strings.HasPrefix(e.URL, "/"):
+		return errors.New("suite.endpoint.url must begin with a slash: it is below the URL that is given to the suite")
 	case !strings.Contains(e.URL+e.Body, "{{op}}"):
 		return errors.New("suite.endpoint.body has no {{op}}, so the effects of one case could not be told from those of another")
 	case !strings.Contains(e.URL+e.Body, "{{n}}"):
 		return errors.New("suite.endpoint.body has no {{n}}, so there would be no other request")
 	case e.Counter.URL == "":
 		return errors.New("suite.endpoint.counter.url is empty: without a counter nothing can be shown")
+	case !strings.HasPrefix(e.Counter.URL, "/"):
+		return errors.New("suite.endpoint.counter.url must begin with a slash")
 	case !jsontext.Pointer(e.Counter.Pointer).IsValid():
 		return errors.New("suite.endpoint.counter.pointer is no JSON pointer")
 	case !jsontext.Pointer(e.Counter.Match).IsValid():

@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"strings"
 )
 
 // maxAnswer is the most of a response body that is read, in bytes.
@@ -41,7 +42,7 @@ type answer struct {
 type server struct{ base *url.URL }
 
 func newServer(base string) (server, error) {
-	u, err := url.Parse(base)
+	u, err := url.Parse(strings.TrimSuffix(base, "/"))
 	switch {
 	case err != nil:
 		return server{}, err
@@ -70,11 +71,7 @@ func (s server) dial(ctx context.Context) (net.Conn, error) {
 // bytes is m as it is sent. The connection is not used again unless keep.
 func (s server) bytes(m message, keep bool) []byte {
 	var b bytes.Buffer
-	path := s.base.EscapedPath() + m.path
-	if u, err := url.Parse(m.path); err == nil && u.IsAbs() {
-		path = u.RequestURI()
-	}
-	fmt.Fprintf(&b, "%s %s HTTP/1.1\r\nHost: %s\r\n", m.method, path, s.base.Host)
+	fmt.Fprintf(&b, "%s %s HTTP/1.1\r\nHost: %s\r\n", m.method, s.base.EscapedPath()+m.path, s.base.Host)
 	if !keep {
 		b.WriteString("Connection: close\r\n")
 	}
