@@ -61,3 +61,6 @@ func CodeOf(err error) string {
 
 // Pool is the pool of s.
 func (s *Store) Pool() *pgxpool.Pool { return s.pool }
+
+// RollsBack is rollsBack.
+func RollsBack(err error) bool { return rollsBack(err) }

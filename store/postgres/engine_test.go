@@ -1,0 +1,62 @@
+package postgres_test
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/store/postgres"
+)
+
+// Operations that read what the others write are run again whole where
+// PostgreSQL gives one up, and have the effect that one after the other would
+// have had; each key still has one.
+func TestEngineAboveReadCommitted(t *testing.T) {
+	t.Parallel()
+	for _, level := range levels() {
+		pool := connect(t, database(t))
+		mustExec(t, pool, `CREATE TABLE counter AS SELECT 0 AS n`)
+		engine, err := semel.New(newStore(t, pool, postgres.Options{Isolation: level}), semel.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		count := semel.Define("count", semel.OperationOptions[int]{})
+		const keys, callers = 4, 3
+		runs := make(chan struct{}, 1000)
+		var all sync.WaitGroup
+		for i := range keys * callers {
+			all.Go(func() {
+				call := count.Call(semel.Shared(), fmt.Sprint(i%keys), 1)
+				for { // it is told when others were in the way for too long
+					_, _, err := semel.DoTx(t.Context(), engine, call, func(ctx context.Context, tx pgx.Tx) (int, error) {
+						runs <- struct{}{}
+						var n int
+						if err := tx.QueryRow(ctx, `SELECT n FROM counter`).Scan(&n); err != nil {
+							return 0, err
+						}
+						_, err := tx.Exec(ctx, `UPDATE counter SET n = $1`, n+1)
+						return n + 1, err
+					})
+					if err == nil {
+						return
+					}
+					if t.Context().Err() != nil {
+						t.Errorf("DoTx = %v", err)
+						return
+					}
+				}
+			})
+		}
+		all.Wait()
+		if n := one[int](t, pool, `SELECT n FROM counter`); n != keys {
+			t.Errorf("at %q: %d keys were counted as %d, in %d runs", level, keys, n, len(runs))
+		}
+		if err := engine.Close(t.Context()); err != nil {
+			t.Error(err)
+		}
+	}
+}
