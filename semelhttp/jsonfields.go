@@ -27,10 +27,11 @@ import (
 // body counts.
 //
 // The body is compared in the form of RFC 8785, but that integers keep all
-// their digits; other numbers are compared as double precision has them. A body
-// that is no JSON, that has a member twice, or that is no object where fields
-// are chosen is 400 body_invalid, and so is a compressed one: it is read as it
-// was sent.
+// their digits. No two numbers that differ are ever the same: one that double
+// precision cannot tell from another, such as 0.1000000000000000000001, is 400
+// body_invalid where it counts. So is a body that is no JSON, that has a member
+// twice, that is no object where fields are chosen, or that is compressed: it is
+// read as it was sent.
 //
 // What this function returns never changes for the same fields, across restarts
 // and versions of this package: it may be relied on for as long as records are
@@ -42,7 +43,7 @@ func JSONFields(fields ...string) func(Request) any {
 		if err != nil {
 			return unreadable{err}
 		}
-		text, err := json.Marshal(fingerprinted{r.Method, r.Path, r.Query, r.MediaType, json.RawMessage(body)})
+		text, err := json.Marshal(fingerprinted{r.Method, r.Path, r.Query, r.MediaType, body})
 		if err != nil { // not reachable: strings and JSON
 			return unreadable{err}
 		}
@@ -72,11 +73,14 @@ func (u unreadable) MarshalJSON() ([]byte, error) { return nil, u.err }
 
 var errNoObject = errors.New("the body is not a JSON object")
 
-// chosen returns the chosen fields of a body, or all of it, in canonical form.
-func chosen(body []byte, fields []string) (jsontext.Value, error) {
+// chosen returns the chosen fields of a body, or all of it.
+func chosen(body []byte, fields []string) (json.RawMessage, error) {
 	if len(fields) == 0 {
-		whole := jsontext.Value(bytes.Clone(body))
-		return whole, canonical(&whole)
+		whole, err := valueIn(body)
+		if err != nil {
+			return nil, err
+		}
+		return whole, comparableNumbers(whole)
 	}
 	whole, err := objectIn(body)
 	if err != nil {
@@ -88,27 +92,35 @@ func chosen(body []byte, fields []string) (jsontext.Value, error) {
 		if err != nil {
 			return nil, err
 		}
-		if ok {
-			picked[field] = value
+		if !ok {
+			continue
 		}
+		if err := comparableNumbers(value); err != nil {
+			return nil, err
+		}
+		picked[field] = value
 	}
 	return json.Marshal(picked)
 }
 
-// objectIn returns the object that a body is, in canonical form.
-func objectIn(body []byte) (json.RawMessage, error) {
+// valueIn returns the one JSON value that a body is. A member that is there
+// twice is an error, and so is what is not UTF-8.
+func valueIn(body []byte) (json.RawMessage, error) {
 	whole := jsontext.Value(bytes.Clone(body))
-	if err := canonical(&whole); err != nil {
-		return nil, err
-	}
-	if whole.Kind() != '{' {
-		return nil, errNoObject
-	}
-	return json.RawMessage(whole), nil
+	err := whole.Compact(jsontext.AllowDuplicateNames(false), jsontext.AllowInvalidUTF8(false))
+	return json.RawMessage(whole), err
 }
 
-// canonical brings v into the one form of its value. A member that is there
-// twice is an error, and so is what is not UTF-8.
+// objectIn returns the object that a body is.
+func objectIn(body []byte) (json.RawMessage, error) {
+	whole, err := valueIn(body)
+	if err == nil && jsontext.Value(whole).Kind() != '{' {
+		err = errNoObject
+	}
+	return whole, err
+}
+
+// canonical brings v into the one form of its value.
 func canonical(v *jsontext.Value) error {
 	return v.Canonicalize(jsontext.CanonicalizeRawInts(false))
 }
@@ -166,10 +178,14 @@ func (x *exchange) unread(err error) error {
 	if !ok || field.Field != "Input" {
 		return err
 	}
-	if _, jerr := objectIn(x.body); jerr != nil {
-		return bodyInvalid(jerr)
+	whole, jerr := objectIn(x.body)
+	if jerr == nil {
+		jerr = comparableNumbers(whole)
 	}
-	return problem(codeBodyInvalid, "")
+	if jerr == nil {
+		return problem(codeBodyInvalid, "")
+	}
+	return bodyInvalid(jerr)
 }
 
 // bodyInvalid is the problem of a body that is not the JSON it has to be.
@@ -178,8 +194,11 @@ func bodyInvalid(err error) *Problem {
 	if syntax, ok := errors.AsType[*jsontext.SyntacticError](err); ok {
 		detail = fmt.Sprintf("The body is not JSON, at byte %d. Nothing was run.", syntax.ByteOffset)
 	}
-	if errors.Is(err, jsontext.ErrDuplicateName) {
+	switch {
+	case errors.Is(err, jsontext.ErrDuplicateName):
 		detail = "The body has a member twice. Nothing was run."
+	case errors.Is(err, errNumber):
+		detail = "The body has a number with more digits, or larger, than can be compared. Nothing was run."
 	}
 	return problem(codeBodyInvalid, detail)
 }

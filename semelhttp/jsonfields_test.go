@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math/big"
 	"mime/multipart"
 	"net/http"
 	"strings"
@@ -80,6 +81,11 @@ func modes(t *testing.T) map[string]mode {
 		"1 and 2":        {ask{body: body}, ask{body: `{"amount":2,"currency":"EUR","note":"é"}`}, differs, differs, differs},
 		"1 and \"1\"":    {ask{body: body}, ask{body: `{"amount":"1","currency":"EUR","note":"é"}`}, differs, differs, differs},
 		"beyond 2^53":    {ask{body: `{"amount":9007199254740993}`}, ask{body: `{"amount":9007199254740992}`}, differs, differs, differs},
+		"many digits":    {ask{body: body}, ask{body: `{"amount":1.00000000000000000001,"currency":"EUR","note":"é"}`}, differs, refused, refused},
+		"elsewhere":      {ask{body: body}, ask{body: `{"amount":1,"currency":"EUR","x":0.1000000000000000055511151231257827}`}, differs, refused, equal},
+		"too large":      {ask{body: body}, ask{body: `{"amount":1e400,"currency":"EUR"}`}, differs, refused, refused},
+		"too small":      {ask{body: body}, ask{body: `{"amount":1e-400,"currency":"EUR"}`}, differs, refused, refused},
+		"zeros":          {ask{body: `{"amount":0.0,"currency":[1.500,100e-2,-0.0]}`}, ask{body: `{"currency":[15.00E-1,0.01e+2,0e9],"amount":0}`}, differs, equal, equal},
 		"escapes":        {ask{body: body}, ask{body: `{"amount":1,"currency":"\u0045UR","note":"\u00e9"}`}, differs, equal, equal},
 		"slash escaped":  {ask{body: `{"amount":"a/b"}`}, ask{body: `{"amount":"a\/b"}`}, differs, equal, equal},
 		"duplicate":      {ask{body: body}, ask{body: `{"amount":2,"amount":1,"currency":"EUR","note":"é"}`}, differs, refused, refused},
@@ -241,6 +247,30 @@ func TestBodyInvalidSaysWhere(t *testing.T) {
 			t.Errorf("%s: %q, want it to say %q", body, d, want)
 		}
 	}
+}
+
+// FuzzNumbers: two numbers that are compared as the same are the same, to the
+// last digit.
+func FuzzNumbers(f *testing.F) {
+	for _, pair := range [][2]string{{"1", "1.0"}, {"0.1", "0.10000000000000000001"}, {"1e22", "10000000000000000000000.0"}, {"9007199254740993.0", "9007199254740992.0"}, {"5e-324", "4e-324"}} {
+		f.Add(pair[0], pair[1])
+	}
+	f.Fuzz(func(t *testing.T, one, two string) {
+		compare := func(number string) (semel.Raw, bool) {
+			raw, ok := semelhttp.JSONFields()(semelhttp.Request{Body: []byte(number)}).(semel.Raw)
+			return raw, ok
+		}
+		a, isA := compare(one)
+		b, isB := compare(two)
+		if !isA || !isB || len(one)+len(two) > 100 || strings.ContainsAny(one+two, `"[{tfn`) {
+			return
+		}
+		x, okX := new(big.Float).SetPrec(5000).SetString(strings.TrimSpace(one))
+		y, okY := new(big.Float).SetPrec(5000).SetString(strings.TrimSpace(two))
+		if okX && okY && bytes.Equal(a, b) && x.Cmp(y) != 0 {
+			t.Fatalf("%s and %s are compared as %s", one, two, a)
+		}
+	})
 }
 
 func FuzzJSONFields(f *testing.F) {
