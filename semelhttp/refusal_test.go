@@ -1,0 +1,89 @@
+package semelhttp_test
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/semelhttp"
+)
+
+// TestRefusalThatCannotBeGiven stays the refusal it is: repeats get its status,
+// and are not told that the operation succeeded.
+func TestRefusalThatCannotBeGiven(t *testing.T) {
+	t.Parallel()
+	both(t, func(t *testing.T, serve serveFunc) {
+		for name, refuse := range map[string]http.HandlerFunc{
+			"too large": func(w http.ResponseWriter, _ *http.Request) {
+				w.WriteHeader(http.StatusConflict)
+				_, _ = io.WriteString(w, strings.Repeat("canary", 40))
+			},
+			"no-store": func(w http.ResponseWriter, _ *http.Request) {
+				w.Header().Set("Cache-Control", "no-store")
+				w.WriteHeader(http.StatusConflict)
+				_, _ = io.WriteString(w, "canary")
+			},
+			"flushed": func(w http.ResponseWriter, _ *http.Request) {
+				w.WriteHeader(http.StatusConflict)
+				_, _ = io.WriteString(w, strings.Repeat("canary", 40))
+				_ = http.NewResponseController(w).Flush()
+			},
+		} {
+			b, n := newBench(t, semel.Options{}), new(atomic.Int64)
+			o := options()
+			o.MaxResponse = 100
+			srv := serve(b, define("op", plain{}), o, func(w http.ResponseWriter, r *http.Request) {
+				n.Add(1)
+				refuse(w, r)
+			})
+			if first := (ask{}).do(t, srv); first.status != http.StatusConflict || !strings.Contains(first.body, "canary") || first.replayed() {
+				t.Errorf("%s: the first caller got %d %q", name, first.status, first.body)
+			}
+			for range 2 {
+				got := ask{}.do(t, srv)
+				p := got.problem(t)
+				if got.status != http.StatusConflict || p.Status != http.StatusConflict || p.Code != "http_409" || !got.replayed() {
+					t.Errorf("%s: got %d %s, want a replayed 409", name, got.status, got.body)
+				}
+			}
+			if r := b.record(t, "op", "k1"); !r.State.Final() || strings.Contains(string(r.Outcome), "canary") || n.Load() != 1 {
+				t.Errorf("%s: the record is %v with %q after %d runs", name, r.State, r.Outcome, n.Load())
+			}
+		}
+	})
+}
+
+// TestResponsesThatFillTheStore: the largest that is kept by default is kept with
+// its headers on every store. A refusal that is a failure takes more room, and
+// stays the refusal it is when its text does not fit.
+func TestResponsesThatFillTheStore(t *testing.T) {
+	t.Parallel()
+	o := options()
+	kept := declared(t, o, semelhttp.Terms{Retention: time.Hour}).ReplayMaxBytes
+	onEveryWay(t, func(t *testing.T, s *site) {
+		for _, status := range []int{http.StatusCreated, http.StatusConflict} {
+			of := &site{rig: s.rig, way: s.way, tag: fmt.Sprint("-", status)}
+			base := serve(t, of.protect(t, o, of.handler(func(w http.ResponseWriter, _ *http.Request) error {
+				w.Header().Set("Link", "</"+strings.Repeat("x", 8<<10)+">; rel=next")
+				w.WriteHeader(status)
+				_, err := io.WriteString(w, strings.Repeat("y", int(kept)))
+				return err
+			})))
+			first, again := of.ask().do(t, base), of.ask().do(t, base)
+			if first.status != status || int64(len(first.body)) != kept || first.replayed() {
+				t.Errorf("%d: the first caller got %d and %d bytes", status, first.status, len(first.body))
+			}
+			if again.status != status || !again.replayed() || of.ran.Load() != 1 {
+				t.Errorf("%d: the repeat got %d %.100s, replayed %v", status, again.status, again.body, again.replayed())
+			}
+			if status == http.StatusCreated {
+				wantReplay(t, again, first)
+			}
+		}
+	})
+}
