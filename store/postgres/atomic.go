@@ -94,7 +94,7 @@ func (t *transaction) open(ctx context.Context, hold bool) error {
 	}
 	b.Queue(text, args...).Query(t.readNumber)
 	b.Queue(saveRun)
-	b.Queue(t.store.texts.plan)
+	b.Queue(t.store.texts.byKey)
 	b.Queue(sqlGet, uuid(t.id)).Query(eachRecord(func(r *store.Record) {
 		t.stands.Token, t.stands.Record = r.Token, r
 	}))

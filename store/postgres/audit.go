@@ -27,13 +27,13 @@ func (s *Store) SwapNoted(ctx context.Context, c store.Change, n store.Note) (st
 	text := k.noted(len(args))
 	args = append(args, uuid(c.To.ID), from.state, from.attempt, from.owner, to.state, to.attempt, to.owner,
 		[]byte(n.Actor), []byte(n.Reason))
-	err = trip(ctx, s.pool, frame{before: []string{s.texts.swap}}, func(b *pgx.Batch) {
+	err = trip(ctx, s.pool, frame{before: []string{s.texts.one}}, func(b *pgx.Batch) {
 		b.Queue(text, args...).Exec(func(tag pgconn.CommandTag) error {
 			it.made = tag.RowsAffected() == 1
 			return nil
 		})
 	})
-	w := swapper{in: s.pool, look: s.looking()}
+	w := swapper{in: s.pool, look: frame{before: []string{s.texts.byKey}}}
 	switch {
 	case err != nil:
 		err = answerAlone(it, err)
@@ -51,7 +51,7 @@ func (s *Store) SwapNoted(ctx context.Context, c store.Change, n store.Note) (st
 // Notes returns what was noted about a record, also when that was purged.
 func (s *Store) Notes(ctx context.Context, id store.ID) ([]store.Note, error) {
 	var notes []numbered
-	err := trip(ctx, s.pool, s.looking(), func(b *pgx.Batch) {
+	err := trip(ctx, s.pool, frame{before: []string{s.texts.byKey}}, func(b *pgx.Batch) {
 		b.Queue(sqlNotes, uuid(id)).Query(func(rows pgx.Rows) (err error) {
 			notes, err = pgx.CollectRows(rows, readNote)
 			return err

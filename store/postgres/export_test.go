@@ -27,13 +27,13 @@ func Queries(s *Store) []Query {
 	beaten.If = beaten.To.Token
 	id := uuid(store.ID{1})
 	all := []Query{
-		{"get", s.texts.plan, sqlGet, []any{id}},
-		{"get many", s.texts.plan, sqlGetMany, []any{uuids(make([]store.ID, 1000))}},
-		{"scan", s.texts.plan, sqlScan, []any{id, int16(1), []byte("test"), int64(100)}},
-		{"scan due", s.texts.plan, sqlScanDue, []any{int16(1), []byte("test"), int64(100)}},
-		{"scan all due", s.texts.plan, sqlScanDue, []any{int16(0), []byte{}, int64(100)}},
-		{"purge", s.texts.swap, sqlPurge, []any{int64(500)}},
-		{"notes", s.texts.plan, sqlNotes, []any{id}},
+		{"get", s.texts.byKey, sqlGet, []any{id}},
+		{"get many", s.texts.byKey, sqlGetMany, []any{uuids(make([]store.ID, 1000))}},
+		{"scan", s.texts.inOrder, sqlScan, []any{id, int16(1), []byte("test"), int64(100)}},
+		{"scan due", s.texts.inOrder, sqlScanDue, []any{int16(1), []byte("test"), int64(100)}},
+		{"scan all due", s.texts.inOrder, sqlScanDue, []any{int16(0), []byte{}, int64(100)}},
+		{"purge", s.texts.inOrder, sqlPurge, []any{int64(500)}},
+		{"notes", s.texts.byKey, sqlNotes, []any{id}},
 	}
 	for _, c := range []store.Change{change, made, beaten} {
 		k, args := statement(&c)
@@ -43,10 +43,10 @@ func Queries(s *Store) []Query {
 		}
 		name := [kinds]string{create: "create", move: "move", beat: "beat"}[k]
 		all = append(all,
-			Query{name, s.texts.swap, k.text(), args},
-			Query{name + " alone", s.texts.borrowAlone, k.text(), args},
-			Query{name + " last", s.texts.borrowPlan, k.last(), args},
-			Query{name + " many", s.texts.borrowSwap, k.many(), arrays(items)})
+			Query{name, s.texts.one, k.text(), args},
+			Query{name + " alone", s.texts.lentAlone.made, k.text(), args},
+			Query{name + " last", s.texts.lent.made, k.last(), args},
+			Query{name + " many", s.texts.lentMany.made, k.many(), arrays(items)})
 	}
 	return all
 }

@@ -18,7 +18,7 @@ func (s *Store) Purge(ctx context.Context, limit int) (int, error) {
 	for gone < limit {
 		batch := min(limit-gone, purgeBatch)
 		n := 0
-		err := trip(ctx, s.pool, frame{before: []string{s.texts.swap}}, func(b *pgx.Batch) {
+		err := trip(ctx, s.pool, frame{before: []string{s.texts.inOrder}}, func(b *pgx.Batch) {
 			b.Queue(sqlPurge, int64(batch)).Exec(func(tag pgconn.CommandTag) error {
 				n = int(tag.RowsAffected())
 				return nil

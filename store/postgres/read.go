@@ -14,15 +14,12 @@ func (s *Store) Get(ctx context.Context, ids []store.ID) ([]store.Standing, erro
 	if len(ids) == 0 {
 		return nil, ctx.Err()
 	}
-	answers, err := get(ctx, s.pool, s.looking(), ids)
+	answers, err := get(ctx, s.pool, frame{before: []string{s.texts.byKey}}, ids)
 	if err != nil {
 		return nil, fault("get", err)
 	}
 	return answers, nil
 }
-
-// looking is the frame of statements that read.
-func (s *Store) looking() frame { return frame{before: []string{s.texts.plan}} }
 
 // Scan reads from one snapshot. Without Due it goes through the records in the
 // order of their IDs until the page is full, however few of them q chooses.
@@ -32,7 +29,7 @@ func (s *Store) Scan(ctx context.Context, q store.Query) ([]store.Record, error)
 		text, args = sqlScan, append([]any{uuid(q.After)}, args...)
 	}
 	var records []store.Record
-	err := trip(ctx, s.pool, s.looking(), func(b *pgx.Batch) {
+	err := trip(ctx, s.pool, frame{before: []string{s.texts.inOrder}}, func(b *pgx.Batch) {
 		b.Queue(text, args...).Query(eachRecord(func(r *store.Record) { records = append(records, *r) }))
 	})
 	if err != nil {

@@ -16,18 +16,18 @@ const (
 	busyAfterAlone = 20 * time.Millisecond
 )
 
-// planner keeps PostgreSQL from reading whole tables, or sorting what an index has
-// in order, because they were small or empty when it planned; and from joining a
-// batch to them in any way but record by record.
-func planner() []setting {
-	return []setting{
-		{"enable_seqscan", "off"},
-		{"enable_bitmapscan", "off"},
-		{"enable_sort", "off"},
-		{"enable_hashjoin", "off"},
-		{"enable_mergejoin", "off"},
-		{"jit", "off"},
-	}
+// What keeps PostgreSQL from reading whole tables because they were small or empty
+// when it planned, from sorting what an index has in order, and from joining a
+// batch to a table in any way but record by record. Each costs a little, so there
+// are no more of them than the statements need.
+func byKey() []setting { return []setting{{"enable_seqscan", "off"}} }
+
+func byKeys() []setting {
+	return append(byKey(), setting{"enable_hashjoin", "off"}, setting{"enable_mergejoin", "off"})
+}
+
+func inOrder() []setting {
+	return append(byKey(), setting{"enable_bitmapscan", "off"}, setting{"enable_sort", "off"})
 }
 
 type setting struct{ name, value string }
@@ -41,15 +41,30 @@ func set(all []setting) string {
 	return strings.Join(made, ", ")
 }
 
-// borrow makes settings in somebody else's transaction and returns how to give
-// back what there was before, from settings of our own.
-func borrow(all []setting) (made, givenBack string) {
+// borrowed are settings in somebody else's transaction: how they are made, and
+// how what there was before is given back.
+type borrowed struct{ made, givenBack string }
+
+// borrow keeps what there was in settings of our own.
+func borrow(all []setting) borrowed {
 	keep, back := make([]string, len(all)), make([]string, len(all))
 	for i, s := range all {
 		keep[i] = fmt.Sprintf("set_config('semel.%s', current_setting('%s'), true)", s.name, s.name)
 		back[i] = fmt.Sprintf("set_config('%s', current_setting('semel.%s'), true)", s.name, s.name)
 	}
-	return `SELECT ` + strings.Join(keep, ", ") + ", " + set(all), `SELECT ` + strings.Join(back, ", ")
+	return borrowed{
+		made:      `SELECT ` + strings.Join(keep, ", ") + ", " + set(all),
+		givenBack: `SELECT ` + strings.Join(back, ", "),
+	}
+}
+
+// frame is what goes around a trip that borrows. Behind a savepoint, the trip can
+// be undone.
+func (b borrowed) frame(undone bool) frame {
+	if undone {
+		return frame{before: []string{saveSwap, b.made}, after: []string{b.givenBack, keepSwap}}
+	}
+	return frame{before: []string{b.made}, after: []string{b.givenBack}}
 }
 
 func lockTimeout(d time.Duration) setting { return setting{"lock_timeout", millis(d)} }
@@ -62,25 +77,26 @@ func millis(d time.Duration) string {
 
 // texts are the statements that depend on no record, put together once.
 type texts struct {
-	plan, swap, alone string // in a transaction of our own
-	// In somebody else's, and how to give back what there was before.
-	borrowPlan, borrowSwap, borrowAlone string
-	givePlan, giveSwap                  string
-	open, openHeld                      string // at the begin of an Atomic
+	byKey, inOrder    string   // before what reads
+	lent              borrowed // before a read or a last change within somebody's transaction
+	one, many, alone  string   // before what changes
+	lentOne, lentMany borrowed // likewise, within somebody's transaction
+	lentAlone         borrowed
+	open, openHeld    string // at the begin of an Atomic
 }
 
 func newTexts(o *Options) texts {
-	var t texts
-	swap, alone := append(planner(), lockTimeout(busyAfter)), append(planner(), lockTimeout(busyAfterAlone))
-	t.plan, t.swap, t.alone = `SELECT `+set(planner()), `SELECT `+set(swap), `SELECT `+set(alone)
-	t.borrowPlan, t.givePlan = borrow(planner())
-	t.borrowSwap, t.giveSwap = borrow(swap)
-	t.borrowAlone, _ = borrow(alone)
+	one, many := append(byKey(), lockTimeout(busyAfter)), append(byKeys(), lockTimeout(busyAfter))
+	alone := append(byKey(), lockTimeout(busyAfterAlone))
 	bounds := ""
 	if all := o.bounds(); len(all) > 0 {
 		bounds = ", " + set(all)
 	}
-	t.open = `SELECT pg_current_xact_id()::text` + bounds
-	t.openHeld = `SELECT CASE WHEN pg_try_advisory_xact_lock($1::bigint) THEN pg_current_xact_id()::text END` + bounds
-	return t
+	return texts{
+		byKey: `SELECT ` + set(byKey()), inOrder: `SELECT ` + set(inOrder()), lent: borrow(byKey()),
+		one: `SELECT ` + set(one), many: `SELECT ` + set(many), alone: `SELECT ` + set(alone),
+		lentOne: borrow(one), lentMany: borrow(many), lentAlone: borrow(alone),
+		open:     `SELECT pg_current_xact_id()::text` + bounds,
+		openHeld: `SELECT CASE WHEN pg_try_advisory_xact_lock($1::bigint) THEN pg_current_xact_id()::text END` + bounds,
+	}
 }

@@ -19,9 +19,10 @@ import (
 func (s *Store) Swap(ctx context.Context, changes []store.Change) ([]store.Standing, error) {
 	w := swapper{
 		in:    s.pool,
-		first: frame{before: []string{s.texts.swap}},
+		one:   frame{before: []string{s.texts.one}},
+		many:  frame{before: []string{s.texts.many}},
 		alone: frame{before: []string{s.texts.alone}},
-		look:  frame{before: []string{s.texts.plan}},
+		look:  frame{before: []string{s.texts.byKey}},
 	}
 	return w.swap(ctx, changes)
 }
@@ -36,9 +37,10 @@ func (s *Store) SwapTx(ctx context.Context, tx pgx.Tx, changes []store.Change) (
 	}
 	w := swapper{
 		in:    tx,
-		first: frame{before: []string{saveSwap, s.texts.borrowSwap}, after: []string{s.texts.giveSwap, keepSwap}},
-		alone: frame{before: []string{saveSwap, s.texts.borrowAlone}, after: []string{s.texts.giveSwap, keepSwap}},
-		look:  frame{before: []string{s.texts.borrowPlan}, after: []string{s.texts.givePlan}},
+		one:   s.texts.lentOne.frame(true),
+		many:  s.texts.lentMany.frame(true),
+		alone: s.texts.lentAlone.frame(true),
+		look:  s.texts.lent.frame(false),
 		undo:  tx,
 	}
 	return w.swap(ctx, changes)
@@ -52,9 +54,13 @@ const (
 
 // swapper makes changes, in a transaction or each batch in its own.
 type swapper struct {
-	in                 sender
-	first, alone, look frame
-	undo               execer // in which what failed is to be undone; nil: it is
+	in   sender
+	one  frame  // of a few changes
+	many frame  // of changes from arrays
+	look frame  // of what reads
+	undo execer // in which what failed is to be undone; nil: it is
+
+	alone frame // of one change that was busy with others
 }
 
 // execer is a transaction.
@@ -93,7 +99,11 @@ func (w *swapper) swap(ctx context.Context, changes []store.Change) ([]store.Sta
 // batch makes the changes at once or, if one of them is in the way of that, each
 // alone. It answers those in force, busy or refused, and returns the others.
 func (w *swapper) batch(ctx context.Context, items []item) ([]item, error) {
-	missed, err := w.send(ctx, w.first, items)
+	first := w.one
+	if len(items) > most {
+		first = w.many
+	}
+	missed, err := w.send(ctx, first, items)
 	switch {
 	case err == nil:
 		return missed, nil

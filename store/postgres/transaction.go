@@ -128,9 +128,9 @@ func (t *transaction) queueLast(b *pgx.Batch, last *store.Change, made func(pgco
 		b.Queue(k.last(), args...).Exec(made)
 		return
 	}
-	b.Queue(t.store.texts.borrowPlan)
+	b.Queue(t.store.texts.lent.made)
 	b.Queue(k.last(), args...).Exec(made)
-	b.Queue(t.store.texts.givePlan)
+	b.Queue(t.store.texts.lent.givenBack)
 }
 
 // notInForce says that the last change raised because something else stood.
