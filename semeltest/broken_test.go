@@ -60,7 +60,7 @@ func mustAllBeTried(t *testing.T, checks []string) {
 	t.Helper()
 	for _, check := range checks {
 		part, _, _ := strings.Cut(check, "/")
-		whole := slices.Contains([]string{"Keys", "Clock", "ClockTx", "Zombie", "ZombieTx", "Sweep", "PurgeTx", "BatchTx"}, part)
+		whole := slices.Contains([]string{"Keys", "Clock", "ClockTx", "Zombie", "ZombieTx", "Sweep", "PurgeTx", "BatchTx", "LeftBehind"}, part)
 		if whole && !slices.ContainsFunc(classes(), func(c class) bool { return c.fails == check }) {
 			t.Errorf("no broken store fails %s", check)
 		}
@@ -80,6 +80,9 @@ func runBroken(t *testing.T, name string) {
 		}
 		broken := subject(s, now.Advance)
 		broken.Store, broken.Lose = h, h.lose
+		if h.effect != nil {
+			broken.Effect = h.effect(broken.Effect)
+		}
 		return broken
 	})
 }
@@ -125,7 +128,7 @@ func TestEveryPartHasABrokenStore(t *testing.T) {
 	}
 	for _, part := range []string{
 		"Swap", "Heartbeat", "Fields", "Keys", "Batch", "Get", "Time", "Clock", "Scan", "Purge", "Zombie", "Sweep", "Audit", "Counts",
-		"Atomic", "Savepoint", "Hold", "SwapTx", "BatchTx", "ClockTx", "PurgeTx", "ZombieTx", "Edge", "EdgeTx", "Model", "Race", "RaceTx", "Lost", "Wire", "WireCall", "Outrun", "KthCall", "Storm",
+		"Atomic", "Savepoint", "Hold", "SwapTx", "BatchTx", "ClockTx", "PurgeTx", "ZombieTx", "LeftBehind", "Edge", "EdgeTx", "Model", "Race", "RaceTx", "Lost", "Wire", "WireCall", "Outrun", "KthCall", "Storm",
 	} {
 		if !tried[part] {
 			t.Errorf("no broken store fails a check of %s", part)

@@ -9,7 +9,7 @@ import (
 func classes() []class {
 	return slices.Concat(
 		swapClasses(), fieldClasses(), keyClasses(), batchClasses(), readClasses(), clockClasses(), zombieClasses(), sweepClasses(),
-		txClasses(), raceClasses(), wireClasses(),
+		txClasses(), leftBehindClasses(), raceClasses(), wireClasses(),
 	)
 }
 

@@ -14,6 +14,8 @@ import (
 
 type runFunc = func(ctx context.Context, tx *memory.Tx, stands store.Standing) (*store.Change, error)
 
+type effectFunc = func(ctx context.Context, tx *memory.Tx, key string) error
+
 // hooked is the memory store with one thing about it changed. What has no hook
 // is as it should be.
 type hooked struct {
@@ -34,6 +36,8 @@ type hooked struct {
 	count   func(r store.Record, c *store.Count) // each record, and what counts it
 	atomic  func(ctx context.Context, id store.ID, hold bool, run runFunc) (store.Verdict, error)
 	swapTx  func(tx *memory.Tx, cs []store.Change) []store.Change
+	effect  func(write effectFunc) effectFunc // what Subject.Effect does
+	loose   bool                              // SwapTx goes on once its transaction has ended
 
 	armed     atomic.Bool                                                   // the next reply is lost
 	driver    func(cs []store.Change, as []store.Standing) []store.Standing // asks again by itself
@@ -222,7 +226,11 @@ func (h *hooked) SwapTx(ctx context.Context, tx *memory.Tx, cs []store.Change) (
 		cs = h.swapTx(tx, slices.Clone(cs))
 	}
 	if !h.twiceTx {
-		return h.Store.SwapTx(ctx, tx, cs)
+		as, err := h.Store.SwapTx(ctx, tx, cs)
+		if h.loose && errors.Is(err, memory.ErrTxDone) {
+			return h.Store.Swap(ctx, cs)
+		}
+		return as, err
 	}
 	var as []store.Standing
 	for _, c := range cs {

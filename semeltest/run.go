@@ -76,6 +76,9 @@ func layers[Tx any]() []layer[Tx] {
 			{"PurgeTx", purgeTxChecks[Tx]()},
 			{"ZombieTx", zombieTxChecks[Tx]()},
 		}},
+		{"goroutines that are left behind", []part[Tx]{
+			{"LeftBehind", leftBehindChecks[Tx]()},
+		}},
 		{"the protocol's edges", []part[Tx]{
 			plain[Tx]("Edge", edgeChecks()),
 			{"EdgeTx", edgeTxChecks[Tx]()},

@@ -21,6 +21,7 @@ func (s *Store) Atomic(ctx context.Context, id store.ID, hold bool,
 	tx, stands := s.begin(id, hold)
 	defer s.end(tx) // also when run panics or ends its goroutine
 	last, err := run(ctx, tx, stands)
+	s.close(tx)
 	if err != nil && last == nil {
 		return store.NotCommitted, err
 	}
@@ -79,6 +80,14 @@ func (s *Store) applyLast(tx *Tx, last *store.Change) error {
 		// then, and the writes of this one would come on top.
 		return fmt.Errorf("record %s: %w", last.To.ID, store.ErrNotInForce)
 	}
+}
+
+// close refuses what a goroutine would still write that run has left behind: it
+// must not come on top of a failure that is kept.
+func (s *Store) close(tx *Tx) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	tx.done = true
 }
 
 // undo forgets what tx wrote, and keeps its right.

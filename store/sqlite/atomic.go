@@ -11,11 +11,18 @@ import (
 )
 
 // Atomic holds the database's write lock from its first statement to its end,
-// with hold or without, so that nothing can take over from within. If somebody
+// with hold or without, so that nothing can take over from within; but for a
+// failure that is kept, as below. If somebody
 // else has the lock for two seconds, run is told Busy, with a nil transaction;
 // without hold it is not called, and the error is ErrBusy.
 //
 // A nil change without an error commits. The COMMIT is given ten seconds.
+//
+// A failure of run's that is to be kept is kept in a second transaction, because a
+// goroutine that run has left behind may still write in the first. Nobody else in
+// this process writes in between. If another process does, the change is made of
+// what stands then, or the error is ErrNotInForce; if it holds the lock for two
+// seconds, ErrBusy.
 //
 // When run has ended the transaction itself, or passed over an error after which
 // SQLite did, the error is [ErrEnded] and the verdict says what was found out
@@ -67,7 +74,6 @@ type transaction struct {
 	id      store.ID
 	mark    int64
 	commits commits
-	raised  bool // SQLite has rolled back because the change was not in force
 }
 
 // prepare reads what stands, and opens the savepoint that run's writes are
@@ -91,6 +97,11 @@ func (t *transaction) end(ctx context.Context, last *store.Change, failed error)
 	if failed != nil && last == nil {
 		return t.rollBack(ctx, failed)
 	}
+	if failed != nil {
+		if verdict, err := t.renew(ctx); err != nil {
+			return verdict, err
+		}
+	}
 	if err := t.apply(ctx, last); err != nil {
 		return t.rollBack(ctx, err)
 	}
@@ -101,8 +112,29 @@ func (t *transaction) end(ctx context.Context, last *store.Change, failed error)
 	return verdict, err
 }
 
-// apply makes the last change, if there is one, and takes the mark away. If the
-// change is not in force, the transaction fails inside the database.
+// renew changes the transaction for another one, in which the handler's failure
+// is kept: a goroutine that the handler left behind has the old one still, and
+// must not write beside the failure. Nobody else in this process writes in
+// between; if another process does, the change finds out.
+func (t *transaction) renew(ctx context.Context) (store.Verdict, error) {
+	if err := t.undo(ctx); err != nil {
+		return t.find(ctx, true), fmt.Errorf("%w: %w", ErrEnded, err)
+	}
+	wait, cancel := context.WithTimeout(context.WithoutCancel(ctx), t.store.patience)
+	defer cancel()
+	err := t.lockAgain(wait, verbMark, t.mark)
+	if err != nil && errors.Is(err, wait.Err()) {
+		err = ErrBusy
+	}
+	if err != nil {
+		return store.NotCommitted, t.store.fault(ctx, "begin again", err)
+	}
+	return store.Unknown, nil
+}
+
+// apply makes the last change, if there is one, and takes the mark away. That the
+// change was made is SQLite's own count of it; no COMMIT is sent before that is
+// known, and none without it.
 func (t *transaction) apply(ctx context.Context, last *store.Change) error {
 	if last != nil {
 		if last.To.ID != t.id {
@@ -112,17 +144,21 @@ func (t *transaction) apply(ctx context.Context, last *store.Change) error {
 			return err
 		}
 		v, args := statement(last)
-		if _, err := t.exec(ctx, v.last(), append(args, t.mark)...); err != nil {
+		made, err := t.exec(ctx, v.last(), append(args, t.mark)...)
+		if err != nil {
 			return fmt.Errorf("last change: %w", err)
 		}
+		if made != 1 {
+			t.commits.count++ // where no transaction is open any more, this statement was one
+			return fmt.Errorf("record %s: %w", t.id, store.ErrNotInForce)
+		}
 	}
-	if _, err := t.exec(ctx, verbUnmark, t.mark, last == nil); err != nil {
+	unmarked, err := t.exec(ctx, verbUnmark, t.mark)
+	switch {
+	case err != nil:
 		return fmt.Errorf("last change: %w", err)
+	case unmarked != 1:
+		return fmt.Errorf("%w: its mark is gone", ErrEnded)
 	}
-	_, err := t.exec(ctx, verbRaise)
-	if codeOf(err)&primary == codeConstraint {
-		t.raised = true
-		return fmt.Errorf("record %s: %w", t.id, store.ErrNotInForce)
-	}
-	return err
+	return nil
 }

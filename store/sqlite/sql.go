@@ -58,14 +58,10 @@ const (
 	// sqlMark takes the write lock too.
 	sqlMark = `INSERT INTO semel_guard (mark) VALUES (?)`
 
-	// sqlUnmark follows a last change, or with true anything. After a change
-	// that was not in force it does nothing, and then sqlRaise does.
-	sqlUnmark = `DELETE FROM semel_guard WHERE mark = ? AND (? OR changes() = 1)`
-
-	// sqlRaise is the last statement of a transaction. If the one before it
-	// changed nothing, it breaks the guard's constraint, and SQLite rolls the
-	// transaction back before a COMMIT can come.
-	sqlRaise = `INSERT OR ROLLBACK INTO semel_guard (mark) SELECT 0 WHERE changes() <> 1`
+	// sqlUnmark is the last statement of a transaction, after a last change that
+	// was made. Neither asks changes() for that: a goroutine that the handler
+	// left behind may write in between.
+	sqlUnmark = `DELETE FROM semel_guard WHERE mark = ?`
 
 	sqlSave   = `SAVEPOINT semel_run`
 	sqlKeep   = `RELEASE semel_run`
@@ -101,7 +97,6 @@ const (
 	verbLock
 	verbMark
 	verbUnmark
-	verbRaise
 	verbSave
 	verbKeep
 	verbUndo
@@ -117,7 +112,7 @@ func texts() [verbs]string {
 		verbGet: sqlGet, verbScanDue: sqlScanDue, verbScan: sqlScan,
 		verbCreate: sqlCreate, verbMove: sqlMove, verbBeat: sqlBeat,
 		verbLastCreate: sqlLastCreate, verbLastMove: sqlLastMove, verbLastBeat: sqlLastBeat,
-		verbLock: sqlLock, verbMark: sqlMark, verbUnmark: sqlUnmark, verbRaise: sqlRaise,
+		verbLock: sqlLock, verbMark: sqlMark, verbUnmark: sqlUnmark,
 		verbSave: sqlSave, verbKeep: sqlKeep, verbUndo: sqlUndo,
 		verbPurge: sqlPurge, verbNote: sqlNote, verbNotes: sqlNotes,
 	}

@@ -10,10 +10,10 @@ import (
 )
 
 // rollBack ends the transaction, which is there, because of cause. SQLite may
-// have done so already, because the last change was not in force or could not be
-// written; then too nothing was committed.
+// have done so already, because the last change could not be written; then too
+// nothing was committed.
 func (t *transaction) rollBack(ctx context.Context, cause error) (store.Verdict, error) {
-	if err := t.undo(ctx); err == nil || t.raised {
+	if err := t.undo(ctx); err == nil {
 		return store.NotCommitted, cause
 	}
 	return t.find(ctx, true), cause
@@ -44,7 +44,7 @@ func (t *transaction) gone(ctx context.Context, closing error, last *store.Chang
 // any; with others, a handler that stopped is taken at its word.
 func (t *transaction) find(ctx context.Context, stopped bool) store.Verdict {
 	none, known := t.commits.none(t.conn)
-	result, err := t.conn.ExecContext(context.WithoutCancel(ctx), sqlUnmark, t.mark, true)
+	result, err := t.conn.ExecContext(context.WithoutCancel(ctx), sqlUnmark, t.mark)
 	if err != nil {
 		return store.Unknown
 	}

@@ -57,6 +57,11 @@ func (w *writer) open(ctx context.Context, first verb, args []any) error {
 	if w.conn, err = w.store.db.Conn(ctx); err != nil {
 		return fmt.Errorf("take a connection: %w", err)
 	}
+	return w.lockAgain(ctx, first, args...)
+}
+
+// lockAgain tries to take the write lock until ctx ends.
+func (w *writer) lockAgain(ctx context.Context, first verb, args ...any) error {
 	for wait := time.Millisecond; ; wait = min(2*wait, 50*time.Millisecond) {
 		err := w.lock(ctx, first, args)
 		switch {

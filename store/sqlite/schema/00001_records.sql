@@ -47,8 +47,8 @@ CREATE TABLE semel_notes (
 
 -- Empty, but for the transaction that is open. Its mark is there while it runs,
 -- and goes with its last change; a mark that was committed shows a transaction
--- that somebody else has ended. Zero can never be kept: trying to is how a last
--- change that came too late fails its transaction inside the database.
+-- that somebody else has ended. Zero is never kept: to remove it takes the write
+-- lock and changes nothing.
 CREATE TABLE semel_guard (
   mark INTEGER NOT NULL PRIMARY KEY CHECK (mark <> 0)
 ) STRICT;
