@@ -64,3 +64,16 @@ func (s *Store) Pool() *pgxpool.Pool { return s.pool }
 
 // RollsBack is rollsBack.
 func RollsBack(err error) bool { return rollsBack(err) }
+
+// Portions tells how many changes of these sizes go in each trip.
+func Portions(sizes []int) []int {
+	items := make([]item, len(sizes))
+	for i, n := range sizes {
+		items[i].Change = &store.Change{To: store.Record{Input: make([]byte, n/2), Outcome: make([]byte, n-n/2)}}
+	}
+	var trips []int
+	for _, p := range portions(items) {
+		trips = append(trips, len(p))
+	}
+	return trips
+}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/semelgo/semel/internal/realtest"
 	"github.com/semelgo/semel/store"
@@ -169,28 +170,31 @@ func TestTimeouts(t *testing.T) {
 	}
 }
 
-// What is set for the transactions of Atomic.
+// What is set for the transactions of Atomic, behind PgBouncer too.
 func TestTimeoutSettings(t *testing.T) {
 	t.Parallel()
-	pool := connect(t, database(t))
-	mustExec(t, pool, `ALTER ROLE CURRENT_USER IN DATABASE `+pgx.Identifier{pool.Config().ConnConfig.Database}.Sanitize()+` SET statement_timeout = '7s'`)
-	pool.Reset()
-	for _, row := range []struct {
-		o    postgres.Options
-		want string
-	}{
-		{postgres.Options{}, "30s 10s 30s"},
-		{postgres.Options{IdleInTransaction: time.Minute, LockTimeout: time.Microsecond, StatementTimeout: 1500 * time.Millisecond}, "1min 1ms 1500ms"},
-		{postgres.Options{IdleInTransaction: -1, LockTimeout: -1, StatementTimeout: -1}, "0 0 7s"},
-	} {
-		var got string
-		verdict, err := newStore(t, pool, row.o).Atomic(t.Context(), store.ID{1}, true,
-			func(ctx context.Context, tx pgx.Tx, _ store.Standing) (*store.Change, error) {
-				return nil, tx.QueryRow(ctx, `SELECT concat_ws(' ', current_setting('idle_in_transaction_session_timeout'),
+	url := database(t)
+	direct := connect(t, url)
+	mustExec(t, direct, `ALTER ROLE CURRENT_USER IN DATABASE `+pgx.Identifier{direct.Config().ConnConfig.Database}.Sanitize()+` SET statement_timeout = '7s'`)
+	direct.Reset()
+	for _, pool := range []*pgxpool.Pool{direct, connect(t, realtest.PgBouncer(t, url), mode(pgx.QueryExecModeExec))} {
+		for _, row := range []struct {
+			o    postgres.Options
+			want string
+		}{
+			{postgres.Options{}, "30s 10s 30s"},
+			{postgres.Options{IdleInTransaction: time.Minute, LockTimeout: time.Microsecond, StatementTimeout: 1500 * time.Millisecond}, "1min 1ms 1500ms"},
+			{postgres.Options{IdleInTransaction: -1, LockTimeout: -1, StatementTimeout: -1}, "0 0 7s"},
+		} {
+			var got string
+			verdict, err := newStore(t, pool, row.o).Atomic(t.Context(), store.ID{1}, true,
+				func(ctx context.Context, tx pgx.Tx, _ store.Standing) (*store.Change, error) {
+					return nil, tx.QueryRow(ctx, `SELECT concat_ws(' ', current_setting('idle_in_transaction_session_timeout'),
 current_setting('lock_timeout'), current_setting('statement_timeout'))`).Scan(&got)
-			})
-		if verdict != store.Committed || err != nil || got != row.want {
-			t.Errorf("Atomic with %+v = %v, %v with the settings %s, want %s", row.o, verdict, err, got, row.want)
+				})
+			if verdict != store.Committed || err != nil || got != row.want {
+				t.Errorf("Atomic with %+v = %v, %v with the settings %s, want %s", row.o, verdict, err, got, row.want)
+			}
 		}
 	}
 }

@@ -3,6 +3,7 @@ package postgres_test
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -118,6 +119,23 @@ func TestLargeBatch(t *testing.T) {
 	answers, err := s.Get(t.Context(), []store.ID{changes[0].To.ID, changes[39].To.ID})
 	if err != nil || len(answers[0].Record.Outcome) != 1<<20 || len(answers[1].Record.Outcome) != 1<<20-39 {
 		t.Errorf("Get = %v, want the outcomes whole", err)
+	}
+}
+
+func TestPortions(t *testing.T) {
+	t.Parallel()
+	const mib = 1 << 20
+	for _, row := range []struct{ sizes, want []int }{
+		{nil, nil},
+		{[]int{0}, []int{1}},
+		{[]int{16 * mib, 0, 0}, []int{3}},
+		{[]int{16 * mib, 1, 0}, []int{1, 2}},
+		{[]int{17 * mib, 17 * mib}, []int{1, 1}},
+		{[]int{8 * mib, 8 * mib, 8 * mib, 9 * mib}, []int{2, 1, 1}},
+	} {
+		if got := postgres.Portions(row.sizes); !slices.Equal(got, row.want) {
+			t.Errorf("changes of %v bytes go in trips of %v, want %v", row.sizes, got, row.want)
+		}
 	}
 }
 
