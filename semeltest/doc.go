@@ -13,12 +13,22 @@
 //		})
 //	}
 //
-// The suite has five layers: what the contract of package store says of single
-// calls; what it says of transactions; every edge of the protocol's table;
-// random histories against a model, and races; and at last an engine on top
-// whose calls fail or lose their answers. A layer that fails ends the run,
-// because the ones above it would only repeat what it said; the log says that
-// they were skipped.
+// The suite has layers: what the contract of package store says of single calls;
+// of clocks, of those who come too late, and of reports; of transactions, of
+// transactions beside others, and of what a handler leaves behind with one; then
+// every edge of the protocol's table; random histories against a model, and
+// races; and at last an engine on top whose leaders are outrun, and whose calls
+// fail or lose their answers. A layer that fails ends the run, because the ones
+// above it would only repeat what it said; the log says that they were skipped.
+//
+// Names of checks say what they hold a store to: Zombie, Sweep, Keys, Clock and
+// PurgeTx, for example, stand for failures that other libraries have had.
+//
+// A random history that fails prints its seed; [SeedEnv] repeats it, and
+// [HistoriesEnv] asks for more of them.
+//
+// A store whose database is at the other end of a connection gives the suite a
+// way to lose real replies, in Subject.Lose.
 //
 // Package semeltest's own tests run the suite against stores that are broken in
 // one way each, and require that each fails exactly the check named for it.

@@ -79,6 +79,10 @@ type TxStore[Tx any] interface {
 	// the error is nil. A panic or runtime.Goexit in run rolls back and goes on.
 	// The transaction does not end when ctx does: run decides. The commit has
 	// a bound of its own, and when it passes the verdict is Unknown.
+	//
+	// run may leave a goroutine behind that goes on with the transaction. What
+	// it still writes is committed with the rest or not at all, and nothing of
+	// it beside a failure that is kept; once Atomic has returned it is refused.
 	Atomic(ctx context.Context, id ID, hold bool,
 		run func(ctx context.Context, tx Tx, stands Standing) (*Change, error)) (Verdict, error)
 

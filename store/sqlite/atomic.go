@@ -12,9 +12,9 @@ import (
 
 // Atomic holds the database's write lock from its first statement to its end,
 // with hold or without, so that nothing can take over from within; but for a
-// failure that is kept, as below. If somebody
-// else has the lock for two seconds, run is told Busy, with a nil transaction;
-// without hold it is not called, and the error is ErrBusy.
+// failure that is kept, as below. If somebody else has the lock for two seconds,
+// run is told Busy, with a nil transaction; without hold it is not called, and the
+// error is ErrBusy.
 //
 // A nil change without an error commits. The COMMIT is given ten seconds.
 //
