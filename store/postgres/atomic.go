@@ -55,8 +55,7 @@ func tellBusy(ctx context.Context,
 	return store.NotCommitted, err
 }
 
-// What stands before run is read behind the savepoint that run's writes are
-// behind too: going back to it gives back the planner's settings.
+// The savepoint that run's writes are behind.
 const (
 	saveRun = `SAVEPOINT semel_run`
 	keepRun = `RELEASE SAVEPOINT semel_run`
@@ -93,12 +92,11 @@ func (t *transaction) open(ctx context.Context, hold bool) error {
 		text, args = t.store.texts.openHeld, []any{int64(binary.BigEndian.Uint64(t.id[:8]))}
 	}
 	b.Queue(text, args...).Query(t.readNumber)
-	b.Queue(saveRun)
-	b.Queue(t.store.texts.byKey)
 	b.Queue(sqlGet, uuid(t.id)).Query(eachRecord(func(r *store.Record) {
 		t.stands.Token, t.stands.Record = r.Token, r
 	}))
-	b.Queue(undoRun)
+	b.Queue(t.store.texts.lent.givenBack)
+	b.Queue(saveRun)
 	results := t.conn.SendBatch(ctx, b)
 	t.wire = t.conn.Conn().PgConn().Conn()
 	t.tx = results.Tx()

@@ -82,21 +82,22 @@ type texts struct {
 	one, many, alone  string   // before what changes
 	lentOne, lentMany borrowed // likewise, within somebody's transaction
 	lentAlone         borrowed
-	open, openHeld    string // at the begin of an Atomic
+	open, openHeld    string // at the begin of an Atomic; they borrow what lent gives back
 }
 
 func newTexts(o *Options) texts {
 	one, many := append(byKey(), lockTimeout(busyAfter)), append(byKeys(), lockTimeout(busyAfter))
 	alone := append(byKey(), lockTimeout(busyAfterAlone))
-	bounds := ""
+	lent := borrow(byKey())
+	settings := strings.TrimPrefix(lent.made, `SELECT `)
 	if all := o.bounds(); len(all) > 0 {
-		bounds = ", " + set(all)
+		settings = set(all) + ", " + settings
 	}
 	return texts{
-		byKey: `SELECT ` + set(byKey()), inOrder: `SELECT ` + set(inOrder()), lent: borrow(byKey()),
+		byKey: `SELECT ` + set(byKey()), inOrder: `SELECT ` + set(inOrder()), lent: lent,
 		one: `SELECT ` + set(one), many: `SELECT ` + set(many), alone: `SELECT ` + set(alone),
 		lentOne: borrow(one), lentMany: borrow(many), lentAlone: borrow(alone),
-		open:     `SELECT pg_current_xact_id()::text` + bounds,
-		openHeld: `SELECT CASE WHEN pg_try_advisory_xact_lock($1::bigint) THEN pg_current_xact_id()::text END` + bounds,
+		open:     `SELECT pg_current_xact_id()::text, ` + settings,
+		openHeld: `SELECT CASE WHEN pg_try_advisory_xact_lock($1::bigint) THEN pg_current_xact_id()::text END, ` + settings,
 	}
 }
