@@ -26,22 +26,7 @@ func classes[Tx any](t *testing.T, h home[Tx]) {
 
 func all[Tx any]() []class[Tx] {
 	return []class[Tx]{
-		{"HangUpBeforeTheClaim", hangUpBeforeTheClaim[Tx]},
-		{"HangUpInTheHandler", hangUpInTheHandler[Tx]},
-		{"HangUpAtTheCommit", hangUpAtTheCommit[Tx]},
-		{"HangUpInTheResponse", hangUpInTheResponse[Tx]},
-		{"Panic", panics[Tx]},
-		{"ErrAbortHandler", abortsHandler[Tx]},
-		{"Goexit", exitsGoroutine[Tx]},
-		{"TimeoutWithin", timeoutWithin[Tx]},
-		{"TimeoutOutside", timeoutOutside[Tx]},
-		{"SwallowedError", swallowsAnError[Tx]},
-		{"TooLargeToKeep", tooLargeToKeep[Tx]},
-		{"Flush", flushes[Tx]},
-		{"Hijack", hijacks[Tx]},
 		{"Unmarshalable", unmarshalable[Tx]},
-		{"FailureAfterTheCommit", failsAfterTheCommit[Tx]},
-		{"PassingRefusal", refusalsPass[Tx]},
 		{"Cookies", cookies[Tx]},
 		{"OtherUsers", otherUsers[Tx]},
 		{"CopiedBody", copiedBody[Tx]},
@@ -49,7 +34,6 @@ func all[Tx any]() []class[Tx] {
 		{"Head", headRequests[Tx]},
 		{"Trailers", trailers[Tx]},
 		{"HTTP2", http2[Tx]},
-		{"Duplicates", duplicates[Tx]},
 		{"Zombie", zombies[Tx]},
 		{"SweepAgainstClaim", sweepAgainstClaim[Tx]},
 	}

@@ -19,10 +19,6 @@ import (
 type home[Tx any] struct {
 	semeltest.Subject[Tx]
 
-	// Bad runs a statement in tx that the database refuses. Nil: it knows none.
-	Bad func(ctx context.Context, tx Tx) error
-	// Dooms: a refused statement takes its whole transaction with it.
-	Dooms bool
 	// Lease is long enough for an attempt that is not disturbed.
 	Lease time.Duration
 }
@@ -85,10 +81,6 @@ func TestSQLite(t *testing.T) {
 				}
 				return n
 			},
-		},
-		Bad: func(ctx context.Context, tx *sql.Tx) error {
-			_, err := tx.ExecContext(ctx, `INSERT INTO effects (key) VALUES (NULL)`)
-			return err
 		},
 		Lease: 500 * time.Millisecond,
 	})

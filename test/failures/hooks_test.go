@@ -7,22 +7,14 @@ import (
 	"github.com/semelgo/semel/store"
 )
 
-// hooks is a store with places where something can happen: the next call, or
-// the end of the next transaction's function.
+// hooks is a store with places where something can happen: a change, or the end
+// of the next transaction's function.
 type hooks[Tx any] struct {
 	store.TxStore[Tx]
 
 	mu    sync.Mutex
-	call  func() // guarded by mu, like end and swap
-	end   func()
+	end   func() // guarded by mu, as swaps is
 	swaps func([]store.Change) error
-}
-
-// onCall has fn called before the next transaction or change.
-func (h *hooks[Tx]) onCall(fn func()) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.call = fn
 }
 
 // onEnd has fn called when the next transaction is about to commit.
@@ -39,11 +31,11 @@ func (h *hooks[Tx]) refuse(fn func([]store.Change) error) {
 	h.swaps = fn
 }
 
-// take empties a hook and runs what was in it.
-func (h *hooks[Tx]) take(hook *func()) {
+// ends empties the hook and runs what was in it.
+func (h *hooks[Tx]) ends() {
 	h.mu.Lock()
-	fn := *hook
-	*hook = nil
+	fn := h.end
+	h.end = nil
 	h.mu.Unlock()
 	if fn != nil {
 		fn()
@@ -51,7 +43,6 @@ func (h *hooks[Tx]) take(hook *func()) {
 }
 
 func (h *hooks[Tx]) Swap(ctx context.Context, changes []store.Change) ([]store.Standing, error) {
-	h.take(&h.call)
 	h.mu.Lock()
 	may := h.swaps
 	h.mu.Unlock()
@@ -66,11 +57,10 @@ func (h *hooks[Tx]) Swap(ctx context.Context, changes []store.Change) ([]store.S
 func (h *hooks[Tx]) Atomic(ctx context.Context, id store.ID, hold bool,
 	run func(ctx context.Context, tx Tx, stands store.Standing) (*store.Change, error),
 ) (store.Verdict, error) {
-	h.take(&h.call)
 	return h.TxStore.Atomic(ctx, id, hold, func(ctx context.Context, tx Tx, stands store.Standing) (*store.Change, error) {
 		c, err := run(ctx, tx, stands)
 		if c != nil {
-			h.take(&h.end)
+			h.ends()
 		}
 		return c, err
 	})

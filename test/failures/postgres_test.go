@@ -51,11 +51,6 @@ func inPostgres(t testing.TB, url, by string) home[pgx.Tx] {
 				return n
 			},
 		},
-		Bad: func(ctx context.Context, tx pgx.Tx) error {
-			_, err := tx.Exec(ctx, `insert into effects (key) values (null)`)
-			return err
-		},
-		Dooms: true,
 		Lease: 2 * time.Second,
 	}
 }

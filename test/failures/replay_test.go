@@ -10,6 +10,16 @@ import (
 	"testing"
 )
 
+// once has its effect and answers 201.
+func once(w http.ResponseWriter, _ *http.Request, effect func() error) error {
+	if err := effect(); err != nil {
+		return err
+	}
+	w.WriteHeader(http.StatusCreated)
+	_, _ = io.WriteString(w, "made")
+	return nil
+}
+
 // twice asks for a key two times and returns both answers.
 func twice(t *testing.T, base, key string) (first, second answer) {
 	t.Helper()

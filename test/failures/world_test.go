@@ -6,7 +6,6 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -83,14 +82,13 @@ func ways() []way { return []way{inline, leased} }
 type script func(w http.ResponseWriter, r *http.Request, effect func() error) error
 
 // serve serves s over a real connection, under an operation of that name.
-func (w *world[Tx]) serve(t *testing.T, by way, s script, o ...func(http.Handler) http.Handler) string {
+func (w *world[Tx]) serve(t *testing.T, by way, s script) string {
 	t.Helper()
-	return serve(t, w.protect(t, w.engine, by, w.handler(w.engine, by, s, o...)))
+	return serve(t, w.protect(t, w.engine, by, w.handler(w.engine, by, s)))
 }
 
-// handler runs s in the transaction of its way. Around is put around what runs
-// within the protection.
-func (w *world[Tx]) handler(e *semel.Engine[Tx], by way, s script, around ...func(http.Handler) http.Handler) http.Handler {
+// handler runs s in the transaction of its way.
+func (w *world[Tx]) handler(e *semel.Engine[Tx], by way, s script) http.Handler {
 	effect := func(ctx context.Context, r *http.Request) func() error {
 		return func() error {
 			tx, ok := semel.TxOf(ctx, e)
@@ -100,7 +98,7 @@ func (w *world[Tx]) handler(e *semel.Engine[Tx], by way, s script, around ...fun
 			return w.effect(context.WithoutCancel(ctx), tx, keyOf(r))
 		}
 	}
-	h := http.Handler(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+	return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		var err error
 		if by == inline {
 			err = s(rw, r, effect(r.Context(), r))
@@ -112,11 +110,7 @@ func (w *world[Tx]) handler(e *semel.Engine[Tx], by way, s script, around ...fun
 		if err != nil {
 			http.Error(rw, err.Error(), http.StatusInternalServerError)
 		}
-	}))
-	for _, a := range slices.Backward(around) {
-		h = a(h)
-	}
-	return h
+	})
 }
 
 func (w *world[Tx]) protect(t *testing.T, e *semel.Engine[Tx], by way, h http.Handler) http.Handler {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"sync"
 	"testing"
 	"time"
@@ -12,27 +11,6 @@ import (
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/store"
 )
-
-// Many at once, through two processes, are one: whoever looked and found nothing
-// does not act on it later.
-func duplicates[Tx any](t *testing.T, w *world[Tx], by way) {
-	other := w.process(t, w.Store)
-	bases := []string{
-		serve(t, w.protect(t, w.engine, by, w.handler(w.engine, by, once))),
-		serve(t, w.protect(t, other, by, w.handler(other, by, once))),
-	}
-	var all sync.WaitGroup
-	for i := range 24 {
-		all.Go(func() {
-			a, err := sendUntilSettled(t.Context(), http.DefaultClient, bases[i%2], "ann", "k")
-			if err != nil || a.status != http.StatusCreated || a.body != "made" {
-				t.Errorf("a duplicate got %d %q, %v", a.status, a.body, err)
-			}
-		})
-	}
-	all.Wait()
-	w.wantEffects(t, "ann/k", 1)
-}
 
 var errCut = errors.New("cut off from the store")
 
