@@ -109,8 +109,6 @@ func (s *settings) reauthorize(r *http.Request) error {
 	return problem(codeForbidden, "")
 }
 
-// fromRecord reports whether what a call came back with is from the record, or
-// tells what is in it.
-func fromRecord(replayed bool, err error) bool {
-	return replayed || semel.Replayed(err) || errors.Is(err, semel.ErrResultUnavailable)
-}
+// fromRecord reports whether what a call came back with is what is stored: a
+// result, a failure, or a tombstone.
+func fromRecord(replayed bool, err error) bool { return replayed || semel.Replayed(err) }

@@ -126,6 +126,21 @@ func TestKeyFuncMayBeOptional(t *testing.T) {
 	})
 }
 
+// TestNoFieldNoRecord: behind Middleware a request that needs no key and has none
+// costs nothing.
+func TestNoFieldNoRecord(t *testing.T) {
+	t.Parallel()
+	b, n := newBench(t, semel.Options{}), new(atomic.Int64)
+	o := keyedBy(semelhttp.KeyField("id"))
+	o.Optional = true
+	srv := b.leasedServer(t, define("op", plain{}), o, created(n))
+	asked := b.store.calls.Load()
+	wantFirst(t, ask{}.do(t, srv), http.StatusCreated, "run 1")
+	if b.store.calls.Load() != asked {
+		t.Error("the store was asked about a request without a key")
+	}
+}
+
 // TestKeyFuncOfOnesOwn: it sees the request, may read its body, and its error
 // is answered.
 func TestKeyFuncOfOnesOwn(t *testing.T) {

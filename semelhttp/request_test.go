@@ -2,6 +2,7 @@ package semelhttp_test
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"io"
 	"mime/multipart"
@@ -147,5 +148,18 @@ func TestBytesThatAreNoText(t *testing.T) {
 		if w.Code != http.StatusUnprocessableEntity || n.Load() != 1 {
 			t.Errorf("%s: another byte is answered %d after %d runs, want 422", name, w.Code, n.Load())
 		}
+	}
+}
+
+// TestRequestsAreComparedAsTheyEverWere holds the JSON whose digest is stored: a
+// change of it would make every repeat another request after an upgrade.
+func TestRequestsAreComparedAsTheyEverWere(t *testing.T) {
+	t.Parallel()
+	text, err := json.Marshal(semelhttp.Request{
+		Method: "POST", Route: "POST /ops", Path: "/ops", Query: "a=<&b", MediaType: "application/json", Body: []byte(`{"n":1}`),
+	})
+	const want = `{"method":"POST","route":"POST /ops","path":"/ops","query":"a=\u003c\u0026b","media_type":"application/json","body":"eyJuIjoxfQ=="}`
+	if string(text) != want || err != nil {
+		t.Errorf("a request is compared as\n%s, %v, want\n%s", text, err, want)
 	}
 }
