@@ -20,7 +20,7 @@ func TestWaiterThatTakesOverHasItsWholeLease(t *testing.T) {
 		die(t, start(t, mem, semel.Options{}), call)
 		waiter := start(t, mem, semel.Options{})
 		do(t.Context(), waiter, call, func(ctx context.Context) (string, error) {
-			time.Sleep(5 * time.Second)
+			pass(5 * time.Second)
 			if err := context.Cause(ctx); err != nil {
 				t.Errorf("after half of its lease: %v", err)
 			}

@@ -30,7 +30,7 @@ func onPostgres(ctx context.Context, databaseURL string) (*pgxpool.Pool, *semel.
 
 func must[T any](v T, err error) T {
 	if err != nil {
-		panic(err) //nolint:forbidigo // as the README's program ends
+		panic(err)
 	}
 	return v
 }
