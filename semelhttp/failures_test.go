@@ -134,7 +134,7 @@ func leftBehind(t *testing.T, act func() error) (err error) {
 	t.Helper()
 	defer func() {
 		if p := recover(); p != nil {
-			t.Logf("a transaction that is over panics when it is used: %v", p)
+			t.Errorf("a transaction that is over panics when it is used: %v", p)
 			err = fmt.Errorf("panic: %v", p)
 		}
 	}()
