@@ -131,10 +131,10 @@ func sinceIsOfTheToken(r *rig) {
 
 func heartbeatKeepsSince(r *rig) {
 	rec := r.stand(store.InProgress)
-	r.pass(rec.ID, r.aged)
+	r.pass(rec.ID, func(rec store.Record) bool { return rec.Since >= r.soon() })
 	r.beat(rec, long)
-	if got := r.mustRead(rec.ID); got.Age-got.Since > r.soon()/2 {
-		r.Errorf("after a heartbeat Age is %v and Since %v, want it to count from the claim", got.Age, got.Since)
+	if got := r.mustRead(rec.ID).Since; got < r.soon() {
+		r.Errorf("%v after the claim, and after a heartbeat, Since is %v, want it to count from the claim", r.soon(), got)
 	}
 }
 
