@@ -53,6 +53,8 @@ type domain[Tx any] struct {
 	effect  func(ctx context.Context, tx Tx, key string) error
 	effects func(key string) int
 	spoil   func(ctx context.Context, tx Tx) error
+	// again opens the same database as another process does.
+	again func(t *testing.T) domain[Tx]
 }
 
 // onEveryStore runs test on an engine over each store.
@@ -96,7 +98,7 @@ func newRig[Tx any](t *testing.T, d domain[Tx]) *rig {
 		}
 	})
 	r.runner, r.effects = engine, d.effects
-	r.another = func(t *testing.T) *rig { t.Helper(); return newRig(t, d) }
+	r.another = func(t *testing.T) *rig { t.Helper(); return newRig(t, d.again(t)) }
 	r.atomic = func(op *semel.Operation[semelhttp.Request], o semelhttp.Options) (func(http.Handler) http.Handler, error) {
 		return semelhttp.Atomic(engine, op, o)
 	}
@@ -155,7 +157,7 @@ func (g *gated[Tx]) Swap(ctx context.Context, changes []store.Change) ([]store.S
 func memoryDomain() domain[*memory.Tx] {
 	s, n := memory.New(memory.Options{}), new(atomic.Int64)
 	name := func(key string, i int64) string { return fmt.Sprintf("effect/%s/%d", key, i) }
-	return domain[*memory.Tx]{
+	d := domain[*memory.Tx]{
 		store:  s,
 		effect: func(_ context.Context, tx *memory.Tx, key string) error { return tx.Put(name(key, n.Add(1)), nil) },
 		effects: func(key string) (count int) {
@@ -167,6 +169,8 @@ func memoryDomain() domain[*memory.Tx] {
 			return count
 		},
 	}
+	d.again = func(*testing.T) domain[*memory.Tx] { return d }
+	return d
 }
 
 // sqliteDomain opens the file, as every process that shares it does.
@@ -200,12 +204,23 @@ func sqliteDomain(t *testing.T, path string) domain[*sql.Tx] {
 			_, err := tx.ExecContext(ctx, `INSERT OR ROLLBACK INTO effects (key) VALUES (NULL)`)
 			return err
 		},
+		again: func(t *testing.T) domain[*sql.Tx] { t.Helper(); return sqliteDomain(t, path) },
 	}
 }
 
+// postgresDomain is a database of its own.
 func postgresDomain(t *testing.T) domain[pgx.Tx] {
 	t.Helper()
-	pool, err := pgxpool.New(t.Context(), realtest.Postgres(t).Database(t))
+	url := realtest.Postgres(t).Database(t)
+	d := postgresAt(t, url)
+	d.again = func(t *testing.T) domain[pgx.Tx] { t.Helper(); return postgresAt(t, url) }
+	return d
+}
+
+// postgresAt connects to the database, as every process that shares it does.
+func postgresAt(t *testing.T, url string) domain[pgx.Tx] {
+	t.Helper()
+	pool, err := pgxpool.New(t.Context(), url)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -213,7 +228,7 @@ func postgresDomain(t *testing.T) domain[pgx.Tx] {
 	if err := migrate.Postgres(t.Context(), pool); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := pool.Exec(t.Context(), `CREATE TABLE effects (id bigint GENERATED ALWAYS AS IDENTITY, key text NOT NULL)`); err != nil {
+	if _, err := pool.Exec(t.Context(), `CREATE TABLE IF NOT EXISTS effects (id bigint GENERATED ALWAYS AS IDENTITY, key text NOT NULL)`); err != nil {
 		t.Fatal(err)
 	}
 	s, err := postgres.New(pool, postgres.Options{})
