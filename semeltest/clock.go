@@ -37,8 +37,9 @@ func (r *rig) pass(id store.ID, come func(store.Record) bool) {
 func isDue(rec store.Record) bool     { return rec.Due <= 0 }
 func isExpired(rec store.Record) bool { return rec.Expire < 0 }
 
-// aged says that the record has been there for soon.
-func (r *rig) aged(rec store.Record) bool { return rec.Age >= r.soon() }
+// aged says that the record has been there for soon, and as it is now. A store may
+// read its clock anew for each column.
+func (r *rig) aged(rec store.Record) bool { return min(rec.Age, rec.Since) >= r.soon() }
 
 // near says whether got may be read of a time set to want a moment ago.
 func near(got, want time.Duration) bool {

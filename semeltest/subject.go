@@ -18,8 +18,10 @@ type Subject[Tx any] struct {
 	Advance func(d time.Duration)
 
 	// Effect writes, in tx, that key had its effect once more. It must not be
-	// unique or idempotent: two effects must count as two. Required when the
-	// store's Capabilities say SameTx.
+	// unique or idempotent: two effects must count as two. It returns the
+	// error of a transaction that has ended, and is called from goroutines that
+	// a handler has left behind. Required when the store's Capabilities say
+	// SameTx.
 	Effect func(ctx context.Context, tx Tx, key string) error
 
 	// Effects counts the effects of key that are committed.
