@@ -36,7 +36,7 @@ func (s *Store) SwapNoted(ctx context.Context, c store.Change, n store.Note) (st
 	w := swapper{in: s.pool, look: frame{before: []string{s.texts.byKey}}}
 	switch {
 	case err != nil:
-		err = answerAlone(it, err)
+		err = w.answerAlone(it, err)
 	case it.made:
 		it.answer.Token = c.To.Token
 	default:

@@ -108,14 +108,14 @@ func (w *swapper) batch(ctx context.Context, items []item) ([]item, error) {
 	case err == nil:
 		return missed, nil
 	case len(items) == 1:
-		return nil, answerAlone(items[0], err)
-	case !isBusy(err) && !isRefusal(err):
+		return nil, w.answerAlone(items[0], err)
+	case w.isFinal(err) || !isBusy(err) && !isRefusal(err):
 		return nil, err
 	}
 	for i := range items {
 		late, err := w.send(ctx, w.alone, items[i:i+1])
 		if err != nil {
-			err = answerAlone(items[i], err)
+			err = w.answerAlone(items[i], err)
 		}
 		if err != nil {
 			return nil, err
@@ -127,8 +127,10 @@ func (w *swapper) batch(ctx context.Context, items []item) ([]item, error) {
 
 // answerAlone answers a change from the error it led to by itself, if that error
 // is about it.
-func answerAlone(it item, err error) error {
+func (w *swapper) answerAlone(it item, err error) error {
 	switch {
+	case w.isFinal(err):
+		return err
 	case isBusy(err):
 		it.answer.Busy = true
 	case isRefusal(err):
@@ -138,6 +140,10 @@ func answerAlone(it item, err error) error {
 	}
 	return nil
 }
+
+// isFinal says that to ask again would meet the same: a conflict within somebody's
+// transaction, which goes on seeing what it has seen.
+func (w *swapper) isFinal(err error) bool { return w.undo != nil && isConflict(err) }
 
 // send makes the changes in one trip, and answers those that are in force by it.
 func (w *swapper) send(ctx context.Context, f frame, items []item) (missed []item, err error) {
