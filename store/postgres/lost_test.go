@@ -19,10 +19,11 @@ func TestBeginThatIsLost(t *testing.T) {
 	t.Parallel()
 	r := breaking(t)
 	last := create("key", store.Succeeded, 1)
-	for name, fault := range map[string]*realtest.Fault{
-		"the answer lost": r.proxy.EatReply(realtest.SQL("begin")),
-		"not sent":        r.proxy.CutBefore(realtest.SQL("begin")),
+	for name, arm := range map[string]func(realtest.Match) *realtest.Fault{
+		"the answer lost": r.proxy.EatReply,
+		"not sent":        r.proxy.CutBefore,
 	} {
+		fault := arm(realtest.SQL("begin"))
 		verdict, err := r.store.Atomic(t.Context(), last.To.ID, true,
 			func(context.Context, pgx.Tx, store.Standing) (*store.Change, error) {
 				t.Errorf("%s: run is called without a transaction", name)
