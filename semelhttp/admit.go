@@ -9,12 +9,13 @@ import (
 	"github.com/semelgo/semel/store"
 )
 
-// admitted is a request that may be run: for whom, and under which key.
+// admitted is a request that may be run: for whom, and under which key. Where
+// its body was read it is in body; after KeyFunc it can be read again, too.
 type admitted struct {
-	*http.Request // its body can be read, also where body holds it
-	scope         semel.Scope
-	key           string // empty: it has none and may run without
-	body          []byte // nil where it was not read
+	*http.Request
+	scope semel.Scope
+	key   string // empty: it has none and may run without
+	body  []byte // nil where it was not read
 }
 
 // admit lets in what may be asked of the store. It looks at the key's syntax
@@ -34,14 +35,12 @@ func (s *settings) admit(w http.ResponseWriter, r *http.Request, read bool) (adm
 	if !read && s.KeyFunc == nil {
 		return in, nil
 	}
-	if in.body, err = s.readBody(w, r); err != nil {
+	if in.body, err = s.readBody(w, r); err != nil || s.KeyFunc == nil {
 		return in, err
 	}
 	in.Request = again(r.Context(), r, in.body)
-	if s.KeyFunc != nil {
-		in.key, err = s.fieldKey(in)
-		in.Request = again(r.Context(), r, in.body) // KeyFunc may have read it
-	}
+	in.key, err = s.fieldKey(in)
+	in.Request = again(r.Context(), r, in.body) // KeyFunc may have read it
 	return in, err
 }
 
@@ -94,10 +93,14 @@ func unauthenticated(err error) error {
 	return problem(codeUnauthenticated, "")
 }
 
-// reauthorize asks whether r may have a stored answer.
-func (s *settings) reauthorize(r *http.Request) error {
+// reauthorize asks whether r, whose body was body unless that is nil, may have a
+// stored answer.
+func (s *settings) reauthorize(r *http.Request, body []byte) error {
 	if s.Reauthorize == nil {
 		return nil
+	}
+	if body != nil {
+		r = again(r.Context(), r, body)
 	}
 	err := s.Reauthorize(r)
 	if err == nil {

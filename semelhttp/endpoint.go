@@ -84,7 +84,7 @@ func (ep Endpoint[In, T]) serve(s *settings, w http.ResponseWriter, r *http.Requ
 	}
 	v, replayed, err := ep.Run(ctx, ep.Operation.Call(admitted.scope, admitted.drawn(), in), in)
 	if fromRecord(replayed, err) {
-		if rerr := s.reauthorize(admitted.Request); rerr != nil {
+		if rerr := s.reauthorize(admitted.Request, admitted.body); rerr != nil {
 			s.refuse(w, r, rerr)
 			return
 		}
