@@ -1,6 +1,7 @@
 package semelhttp_test
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"net/http"
@@ -65,6 +66,24 @@ func TestNoReturnIsNoEvidence(t *testing.T) {
 	}
 }
 
+// givenUp is h behind an http.TimeoutHandler whose time is over once h has
+// entered.
+func givenUp(h http.Handler, entered <-chan struct{}) http.Handler {
+	timeout := http.TimeoutHandler(h, time.Hour, "")
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		ctx, over := context.WithCancel(r.Context())
+		defer over()
+		go func() {
+			select {
+			case <-entered:
+				over()
+			case <-ctx.Done():
+			}
+		}()
+		timeout.ServeHTTP(w, r.WithContext(ctx))
+	})
+}
+
 // TestTimeoutHandlerOutside answers for a handler that goes on: its answer is
 // for the retry, and it is not run twice.
 func TestTimeoutHandlerOutside(t *testing.T) {
@@ -75,9 +94,9 @@ func TestTimeoutHandlerOutside(t *testing.T) {
 			bar.wait()
 			return s.creates(w, r)
 		}))
-		slow := serve(t, http.TimeoutHandler(inner, 50*time.Millisecond, "timed out"))
+		slow := serve(t, givenUp(inner, bar.entered))
 		base := serve(t, inner)
-		wantFirst(t, s.ask().do(t, slow), http.StatusServiceUnavailable, "timed out")
+		wantFirst(t, s.ask().do(t, slow), http.StatusServiceUnavailable, "")
 		close(bar.open)
 		s.wantMade(t, s.settled(t, base))
 		s.wantHad(t, 1, 1)
@@ -97,11 +116,11 @@ func TestTimeoutHandlerInside(t *testing.T) {
 				return s.creates(w, r)
 			}
 			bar.wait()
-			err := leftBehind(t, func() error { return s.creates(w, r) })
+			err := leftBehind(t, func() error { return s.creates(w, r.WithContext(context.WithoutCancel(r.Context()))) })
 			left <- err
 			return err
 		})
-		hasty := serve(t, s.protect(t, options(), http.TimeoutHandler(h, 50*time.Millisecond, "timed out")))
+		hasty := serve(t, s.protect(t, options(), givenUp(h, bar.entered)))
 		base := serve(t, s.protect(t, options(), http.TimeoutHandler(h, time.Hour, "timed out")))
 		first := s.ask().do(t, hasty)
 		if first.status != http.StatusServiceUnavailable || first.replayed() {
