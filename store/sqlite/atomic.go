@@ -117,8 +117,11 @@ func (t *transaction) end(ctx context.Context, last *store.Change, failed error)
 // must not write beside the failure. Nobody else in this process writes in
 // between; if another process does, the change finds out.
 func (t *transaction) renew(ctx context.Context) (store.Verdict, error) {
-	if err := t.undo(ctx); err != nil {
+	switch err := t.undo(ctx); {
+	case errors.Is(err, sql.ErrTxDone):
 		return t.find(ctx, true), fmt.Errorf("%w: %w", ErrEnded, err)
+	case err != nil:
+		return t.find(ctx, true), fmt.Errorf("roll back: %w", err)
 	}
 	wait, cancel := context.WithTimeout(context.WithoutCancel(ctx), t.store.patience)
 	defer cancel()
