@@ -1,7 +1,6 @@
 package semelhttp
 
 import (
-	"encoding/json"
 	"errors"
 	"maps"
 	"net/http"
@@ -91,15 +90,12 @@ func (x *exchange) refuse(err error) {
 	if semel.Replayed(err) {
 		x.w.Header().Set(HeaderReplayed, "true")
 	}
-	var kept refusalDetails
-	if json.Unmarshal(failure.Details, &kept) == nil {
-		if stored, perr := ParseResponse(kept.Response); perr == nil {
-			writeStored(x.w, stored)
-			return
-		}
+	if stored, perr := ParseResponse(keptIn(failure).Response); perr == nil {
+		writeStored(x.w, stored)
+		return
 	}
 	p := refusal(failure)
-	if status := max(kept.Status, statusIn(failure)); status >= http.StatusBadRequest {
+	if status := statusIn(failure); status != 0 {
 		p.Status = status
 	}
 	x.s.answer(x.w, p)

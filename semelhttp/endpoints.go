@@ -18,27 +18,35 @@ func (x *exchange) endpoint() string {
 }
 
 // elsewhere says of a key that was used for another request whether that was at
-// another endpoint. It is known only where the answer of that request is a
-// stored result; everything else is left as it is.
+// another endpoint. It is known only where that request has an answer that is
+// stored; everything else is left as it is.
 func (x *exchange) elsewhere(err error) error {
 	if !x.s.endpoints || !errors.Is(err, semel.ErrMismatch) {
 		return err
 	}
 	record, found, gerr := x.get(x.r.Context(), x.call.Operation(), x.call.Scope(), x.call.Key())
-	if gerr != nil || !found || record.State != store.Succeeded {
+	if gerr != nil || !found {
 		return err
 	}
-	var raw semel.Raw
-	if (&semel.Outcome{Record: record}).Decode(&raw) != nil {
-		return err
-	}
-	stored, perr := ParseResponse(raw)
+	stored, perr := ParseResponse(answerIn(&semel.Outcome{Record: record}))
 	if perr != nil || stored.endpoint == "" || stored.endpoint == x.endpoint() {
 		return err
 	}
 	p := problem(codeKeyReused, "")
 	p.Field = fieldEndpoint
 	return p
+}
+
+// answerIn returns the response that is stored in an outcome, or nil.
+func answerIn(out *semel.Outcome) semel.Raw {
+	var raw semel.Raw
+	if failure := out.Failure(); failure != nil {
+		return keptIn(failure).Response
+	}
+	if out.Decode(&raw) != nil {
+		return nil
+	}
+	return raw
 }
 
 // getFunc reads the record of a key, as every engine does.

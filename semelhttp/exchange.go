@@ -2,7 +2,6 @@ package semelhttp
 
 import (
 	"context"
-	"encoding/json"
 	"net/http"
 
 	"github.com/semelgo/semel"
@@ -148,26 +147,4 @@ func (x *exchange) keepable(r Response) semel.Raw {
 	r.Header = x.s.keep.of(r.Header)
 	r.endpoint = x.endpoint()
 	return r.Raw()
-}
-
-// refusalDetails are the details of a refusal that is kept as a failure.
-type refusalDetails struct {
-	Status   int    `json:"status"`
-	Response []byte `json:"response,omitempty"` // as Response.Raw gives it
-}
-
-// failure is the response of a refusal as the operation's stored failure.
-func (x *exchange) failure(storable bool) *semel.Failure {
-	d := refusalDetails{Status: x.own.Status}
-	if x.notGiven(storable) == "" {
-		d.Response = x.keepable(x.own)
-	}
-	text, err := json.Marshal(d)
-	if err != nil { // not reachable: a number and bytes
-		text = nil
-	}
-	x.kept = true
-	f := failureOf(x.own.Status)
-	f.Details = text
-	return f
 }

@@ -2,12 +2,45 @@ package semelhttp
 
 import (
 	"bytes"
+	"encoding/json"
 	"net/http"
 	"strconv"
 	"strings"
 
 	"github.com/semelgo/semel"
 )
+
+// refusalDetails are the details of a refusal that is kept as a failure.
+type refusalDetails struct {
+	Status   int    `json:"status"`
+	Response []byte `json:"response,omitempty"` // as Response.Raw gives it
+}
+
+// keptIn returns what the details of a failure hold; nothing, where it is not one
+// of ours.
+func keptIn(f *semel.Failure) refusalDetails {
+	var kept refusalDetails
+	if json.Unmarshal(f.Details, &kept) != nil {
+		return refusalDetails{}
+	}
+	return kept
+}
+
+// failure is the response of a refusal as the operation's stored failure.
+func (x *exchange) failure(storable bool) *semel.Failure {
+	d := refusalDetails{Status: x.own.Status}
+	if x.notGiven(storable) == "" {
+		d.Response = x.keepable(x.own)
+	}
+	text, err := json.Marshal(d)
+	if err != nil { // not reachable: a number and bytes
+		text = nil
+	}
+	x.kept = true
+	f := failureOf(x.own.Status)
+	f.Details = text
+	return f
+}
 
 // failureCode comes before the status in the code of a refusal that is kept. The
 // code is kept also where the response is too large for the store, so that the
@@ -21,10 +54,12 @@ func failureOf(status int) *semel.Failure {
 
 // statusIn returns the status of a refusal that was kept, or 0.
 func statusIn(f *semel.Failure) int {
-	text, ok := strings.CutPrefix(f.Code, failureCode)
-	status, err := strconv.Atoi(text)
-	if !ok || err != nil || status < http.StatusBadRequest || status > 999 {
-		return 0
+	status := keptIn(f).Status
+	if text, ok := strings.CutPrefix(f.Code, failureCode); ok && status == 0 {
+		status, _ = strconv.Atoi(text)
+	}
+	if status < http.StatusBadRequest || status > 999 {
+		return 0 // somebody else's details
 	}
 	return status
 }

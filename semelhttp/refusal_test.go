@@ -1,6 +1,7 @@
 package semelhttp_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/semelhttp"
+	"github.com/semelgo/semel/store"
 )
 
 // TestRefusalThatCannotBeGiven stays the refusal it is: repeats get its status,
@@ -86,4 +88,27 @@ func TestResponsesThatFillTheStore(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestDetailsOfSomebodyElse: a failure that a person has recorded may hold
+// anything, and is answered all the same.
+func TestDetailsOfSomebodyElse(t *testing.T) {
+	t.Parallel()
+	for details, want := range map[string]int{
+		`{"status":5000}`: 422, `{"status":200}`: 422, `{"status":"x"}`: 422, `[1]`: 422, `{"response":"bm9uc2Vuc2U="}`: 422, `{"status":410}`: 410,
+	} {
+		b := newBench(t, semel.Options{})
+		srv := b.leasedServer(t, define("op", plain{}), options(), func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(500) })
+		_ = ask{}.do(t, srv)
+		_, err := b.Resolve(t.Context(), semel.Resolution{
+			ID: b.record(t, "op", "k1").ID, To: store.Failed, Actor: "eve", Reason: "looked",
+			Failure: &semel.Failure{Code: "http_lost", Message: "lost", Details: json.RawMessage(details)},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := (ask{}).do(t, srv); got.status != want || got.problem(t).Detail != "lost" || !got.replayed() {
+			t.Errorf("%s is answered %d %s, want %d", details, got.status, got.body, want)
+		}
+	}
 }

@@ -83,9 +83,17 @@ func TestStripeOtherEndpoint(t *testing.T) {
 	t.Parallel()
 	both(t, func(t *testing.T, serve serveFunc) {
 		b, n := newBench(t, semel.Options{}), new(atomic.Int64)
-		srv := serve(b, define("op", plain{}), profiled(semelhttp.Stripe), created(n))
+		srv := serve(b, define("op", plain{}), profiled(semelhttp.Stripe), func(w http.ResponseWriter, r *http.Request) {
+			if refuse := r.Header.Get("X-Refuse"); refuse != "" {
+				http.Error(w, refuse, http.StatusPaymentRequired)
+				return
+			}
+			created(n)(w, r)
+		})
 		_ = ask{}.do(t, srv)
-		for _, other := range []ask{{path: "/ops/7"}, {method: "PUT"}} {
+		refused := []string{"k2"}
+		_ = ask{key: refused, header: http.Header{"X-Refuse": {"no funds"}}}.do(t, srv)
+		for _, other := range []ask{{path: "/ops/7"}, {method: "PUT"}, {path: "/ops/7", key: refused}} {
 			got := other.do(t, srv)
 			if m := wantStripe(t, got, 400, "idempotency_error", ""); !strings.HasPrefix(m, otherEndpoint) {
 				t.Errorf("%+v: message %q", other, m)
@@ -94,7 +102,11 @@ func TestStripeOtherEndpoint(t *testing.T) {
 				t.Errorf("%s names the other endpoint", got.body)
 			}
 		}
-		// Another user has never used it.
+		// At the same endpoint it is the parameters; and another user has never
+		// used it.
+		if m := wantStripe(t, ask{key: refused, body: "other"}.do(t, srv), 400, "idempotency_error", ""); !strings.HasPrefix(m, otherParameters) {
+			t.Errorf("message %q", m)
+		}
 		wantFirst(t, ask{path: "/ops/7", user: "bob"}.do(t, srv), http.StatusCreated, "run 2")
 	})
 }
