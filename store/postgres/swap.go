@@ -109,7 +109,7 @@ func (w *swapper) batch(ctx context.Context, items []item) ([]item, error) {
 		return missed, nil
 	case len(items) == 1:
 		return nil, w.answerAlone(items[0], err)
-	case w.isFinal(err) || !isBusy(err) && !isRefusal(err):
+	case !isBusy(err) && !isRefusal(err):
 		return nil, err
 	}
 	for i := range items {

@@ -1,0 +1,42 @@
+package postgres_test
+
+import (
+	"testing"
+
+	"github.com/semelgo/semel/store"
+	"github.com/semelgo/semel/store/postgres"
+)
+
+// Purge passes over what an open transaction holds, and takes it later, unless it
+// was claimed meanwhile.
+func TestPurgeBesideAHolder(t *testing.T) {
+	t.Parallel()
+	pool := connect(t, database(t))
+	s := newStore(t, pool, postgres.Options{})
+	const n = 1200 // more than one transaction's share
+	made := batch("expired", 1000)
+	made = append(made, batch("more", n-1000)...)
+	for i := range made {
+		made[i].To.State, made[i].To.Expire = store.Pending, -1
+	}
+	mustAll(t, s, made[:1000])
+	mustAll(t, s, made[1000:])
+	holder, err := pool.Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	claim := move(made[0], store.InProgress)
+	if _, err := s.SwapTx(t.Context(), holder, []store.Change{claim}); err != nil {
+		t.Fatal(err)
+	}
+	mustExec(t, holder, `SELECT FROM semel_records WHERE key = convert_to('expired1', 'UTF8') FOR UPDATE`)
+	if gone, err := s.Purge(t.Context(), 2*n); gone != n-2 || err != nil {
+		t.Errorf("Purge beside a holder of two = %d, %v, want %d", gone, err, n-2)
+	}
+	if err := holder.Commit(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if gone, err := s.Purge(t.Context(), n); gone != 1 || err != nil || stands(t, s, claim) != claim.To.Token {
+		t.Errorf("Purge afterwards = %d, %v, want 1, and not what was claimed", gone, err)
+	}
+}
