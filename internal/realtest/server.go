@@ -115,13 +115,6 @@ func (s *Server) Start(tb testing.TB) {
 	}
 }
 
-// Restart stops the server the given way and starts it again.
-func (s *Server) Restart(tb testing.TB, mode Mode) {
-	tb.Helper()
-	s.Stop(mode)
-	s.Start(tb)
-}
-
 // do does something to a server of one's own. A failure is an error of the
 // test, and not its end, because it may come from any goroutine.
 func (s *Server) do(what string, act func(*instance) error) {
