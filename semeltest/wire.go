@@ -12,7 +12,7 @@ import (
 // does by itself about it. The call was applied: asked again it is in force, and
 // nothing has happened twice.
 func wireChecks[Tx any]() []check[Tx] {
-	return overWire(slices.Concat([]check[Tx]{
+	return slices.Concat([]check[Tx]{
 		{"Claim", wireClaim[Tx]},
 		{"ClaimIfDue", wireClaimIfDue[Tx]},
 		{"Heartbeat", wireHeartbeat[Tx]},
@@ -25,20 +25,15 @@ func wireChecks[Tx any]() []check[Tx] {
 		check[Tx]{"Commit", wireCommit[Tx]},
 		check[Tx]{"CommitFinish", wireCommitFinish[Tx]},
 		check[Tx]{"CommitKept", wireCommitKept[Tx]},
-	))...)
+	))
 }
 
-// overWire lists checks that need a connection.
-func overWire[Tx any](checks ...check[Tx]) []check[Tx] {
-	for i, c := range checks {
-		checks[i].run = func(r *txRig[Tx]) {
-			if r.subject.Lose == nil {
-				r.Skip("Subject.Lose is nil: there is no connection whose replies can be lost")
-			}
-			c.run(r)
-		}
+// connection says why a subject has no connection whose replies can be lost.
+func connection[Tx any](s Subject[Tx]) string {
+	if s.Lose == nil {
+		return "Subject.Lose is nil: there is no connection whose replies can be lost"
 	}
-	return checks
+	return ""
 }
 
 // losingOne requires that do loses a reply.

@@ -10,7 +10,7 @@ func wireCallChecks[Tx any]() []check[Tx] {
 	for _, w := range ways[Tx]() {
 		checks = append(checks, check[Tx]{w.name, func(r *txRig[Tx]) { r.loseEach(w) }})
 	}
-	return overWire(inTx(checks...)...)
+	return inTx(checks...)
 }
 
 func (r *txRig[Tx]) loseEach(w way[Tx]) {
