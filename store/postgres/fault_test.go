@@ -194,6 +194,28 @@ func TestCommitThatIsRefused(t *testing.T) {
 	}
 }
 
+// An error that comes from a trigger of somebody's on the records is not taken for
+// a change that came too late.
+func TestLastChangeThatATriggerRefuses(t *testing.T) {
+	t.Parallel()
+	pool := connect(t, database(t))
+	s := newStore(t, pool, postgres.Options{})
+	old := stood(t, s)
+	mustExec(t, pool, `CREATE TABLE others (id int PRIMARY KEY);
+INSERT INTO others VALUES (1);
+CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN INSERT INTO others VALUES (1); RETURN NEW; END $$;
+CREATE TRIGGER refuse BEFORE INSERT OR UPDATE ON semel_records FOR EACH ROW EXECUTE FUNCTION refuse()`, pgx.QueryExecModeSimpleProtocol)
+	for _, last := range []store.Change{create("new", store.Succeeded, 1), old} {
+		verdict, err := finish(t, s, "key", &last)
+		if verdict != store.NotCommitted || postgres.CodeOf(err) != "23505" || errors.Is(err, store.ErrNotInForce) {
+			t.Errorf("Atomic = %v, %v, want NotCommitted and what the trigger met", verdict, err)
+		}
+	}
+	if n := effects(t, pool, "key"); n != 0 {
+		t.Errorf("%d effects, want none", n)
+	}
+}
+
 // stood is a change of a record that stands.
 func stood(t *testing.T, s *postgres.Store) store.Change {
 	t.Helper()
