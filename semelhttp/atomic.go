@@ -21,6 +21,9 @@ import (
 //   - from 500 up, and panics: rolled back and not stored; in the [Stripe]
 //     profile a response from 500 up is kept as other 4xx are.
 //
+// When the database gives the transaction up in favour of others, what the
+// handler has answered is dropped and it is run again, with the same request.
+//
 // The handler's context does not end when the client hangs up. The whole
 // response is held in memory until the COMMIT; flushing before it does nothing,
 // and hijacking is refused. GET, HEAD, OPTIONS and TRACE go to the handler

@@ -17,9 +17,10 @@ type exchange struct {
 	get    getFunc
 	sealed bool // the response must wait for a COMMIT
 
-	capture *capture // nil: the handler was not run
-	own     Response // what it has answered, when it was
-	kept    bool     // its answer is to be kept as a failure
+	handed  *http.Request // as the handler got it
+	capture *capture      // nil: the handler was not run
+	own     Response      // what it has answered, when it was
+	kept    bool          // its answer is to be kept as a failure
 
 	committed bool // InTx has taken the answer for the outcome
 	undone    bool // InTx has rolled back, and has not committed since
@@ -63,6 +64,7 @@ func (s *settings) unprotected(r *http.Request, sealed bool) bool {
 func (x *exchange) run(ctx context.Context, next http.Handler) (any, error) {
 	x.capture = newCapture(x.w, x.s.MaxResponse, x.sealed)
 	r := again(ctx, x.r, x.body)
+	x.handed = r
 	defer func() {
 		x.capture.close()
 		if r.MultipartForm != nil { // the server removes only those of its own request

@@ -25,10 +25,12 @@ func (x *exchange) commit(any) (any, error) {
 }
 
 // undo is told that the transaction did not commit: what was written for it is
-// none, and the handler answers anew.
+// none, and the handler answers anew, or is run again and reads its request
+// anew.
 func (x *exchange) undo() {
 	x.own, x.committed, x.undone = Response{}, false, true
 	x.capture.reset()
+	reread(x.handed)
 }
 
 // afterRollback is the outcome of a handler whose transaction was rolled back.

@@ -16,7 +16,9 @@ import (
 // is therefore written inside that function; a function that wrote nothing
 // fails. Writes after it are refused with [ErrResponseClosed] and observed as
 // semel.EventAfterOutcome. When the transaction is rolled back, what was
-// written is dropped, and the handler answers anew.
+// written is dropped, and the handler answers anew. When the database gave it up
+// in favour of others, InTx runs its function again, which can read the request's
+// body again from its beginning.
 //
 // Without InTx the response is the outcome when the handler returns:
 //   - below 400, and 4xx but for the following: stored, and replayed;

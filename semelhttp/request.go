@@ -87,10 +87,22 @@ func (s *settings) readBody(w http.ResponseWriter, r *http.Request) ([]byte, err
 // was read and can be read once more.
 func again(ctx context.Context, r *http.Request, body []byte) *http.Request {
 	r = r.WithContext(ctx)
-	r.Body = io.NopCloser(bytes.NewReader(body))
+	r.Body = rereadable{bytes.NewReader(body)}
 	r.ContentLength = int64(len(body))
 	r.TransferEncoding = nil
 	return r
+}
+
+// rereadable is a body that can be read from its beginning again.
+type rereadable struct{ *bytes.Reader }
+
+func (rereadable) Close() error { return nil }
+
+// reread lets r's body be read from its beginning again, if it is one of ours.
+func reread(r *http.Request) {
+	if body, ok := r.Body.(rereadable); ok {
+		_, _ = body.Seek(0, io.SeekStart) // cannot fail
+	}
 }
 
 // untilRun returns the context for a call that a client asks for. It waits for

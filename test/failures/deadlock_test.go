@@ -1,0 +1,77 @@
+package failures_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"sync"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/internal/realtest"
+)
+
+// TestDeadlockedHandlersBothAnswer: of two handlers that wait for each other the
+// database gives one up. It is run again, with its whole request, and its client
+// never learns of it.
+func TestDeadlockedHandlersBothAnswer(t *testing.T) {
+	t.Parallel()
+	t.Attr("engine", "postgres")
+	for _, by := range ways() {
+		t.Run(string(by), func(t *testing.T) {
+			t.Parallel()
+			url := realtest.Postgres(t).Database(t)
+			w := newWorld(t, inPostgres(t, url, url), "deadlock")
+			if _, err := pool(t, url).Exec(t.Context(), `
+create table accounts (name text primary key, n int not null); insert into accounts values ('a', 0), ('b', 0)`); err != nil {
+				t.Fatal(err)
+			}
+			var met sync.WaitGroup // both have their first row before one asks for its second
+			met.Add(2)
+			arrive := map[string]*sync.Once{"ab": new(sync.Once), "ba": new(sync.Once)}
+			base := serve(t, w.protect(t, w.engine, by, w.handler(w.engine, by,
+				func(rw http.ResponseWriter, r *http.Request, _ func() error) error {
+					body, err := io.ReadAll(r.Body)
+					if err != nil || string(body) != `{"n":1}` {
+						return fmt.Errorf("the request's body is %q: %w", body, err)
+					}
+					tx, _ := semel.TxOf(r.Context(), w.engine)
+					order := r.Header.Get("X-User")
+					if err := add(r.Context(), tx, order[:1]); err != nil {
+						return err
+					}
+					arrive[order].Do(met.Done)
+					met.Wait()
+					if err := add(r.Context(), tx, order[1:]); err != nil {
+						return err
+					}
+					rw.WriteHeader(http.StatusCreated)
+					return nil
+				})))
+			var both sync.WaitGroup
+			for user := range arrive {
+				both.Go(func() {
+					if a, err := send(t.Context(), http.DefaultClient, base, user, "k"); err != nil || a.status != http.StatusCreated {
+						t.Errorf("%s got %d %q, %v", user, a.status, a.body, err)
+					}
+				})
+			}
+			both.Wait()
+			if w.seen.count(semel.EventRetried) == 0 {
+				t.Error("no transaction was run again: there was no deadlock")
+			}
+			var sum int
+			if err := pool(t, url).QueryRow(t.Context(), `select sum(n) from accounts`).Scan(&sum); err != nil || sum != 4 {
+				t.Errorf("the accounts hold %d, %v, want 4", sum, err)
+			}
+		})
+	}
+}
+
+func add(ctx context.Context, tx pgx.Tx, name string) error {
+	_, err := tx.Exec(ctx, `update accounts set n = n + 1 where name = $1`, name)
+	return err
+}
