@@ -3,6 +3,8 @@ package postgres_test
 import (
 	"bytes"
 	"context"
+	"net"
+	"strconv"
 	"testing"
 
 	"github.com/jackc/pgx/v5"
@@ -13,13 +15,30 @@ import (
 	"github.com/semelgo/semel/store/postgres"
 )
 
-// Through a proxy that loses replies.
 func TestContract(t *testing.T) {
 	t.Parallel()
 	t.Attr("engine", "postgres")
 	url := database(t)
-	proxy := realtest.NewProxy(t, realtest.Postgres(t).Addr())
-	direct, through := connect(t, url), connect(t, proxy.URL(url))
+	run(t, url, url)
+}
+
+func TestContractBehindPgBouncer(t *testing.T) {
+	t.Parallel()
+	t.Attr("engine", "pgbouncer")
+	url := database(t)
+	run(t, url, realtest.PgBouncer(t, url), mode(pgx.QueryExecModeExec))
+}
+
+// run runs the suite on stores of the database at url, by connections to address
+// through a proxy that loses replies.
+func run(t *testing.T, url, address string, change ...func(*pgxpool.Config)) {
+	t.Helper()
+	config, err := pgx.ParseConfig(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	proxy := realtest.NewProxy(t, net.JoinHostPort(config.Host, strconv.Itoa(int(config.Port))))
+	direct, through := connect(t, url), connect(t, proxy.URL(address), change...)
 	semeltest.Run(t, func(t testing.TB) semeltest.Subject[pgx.Tx] {
 		s := subject(t, direct, through)
 		s.Lose = func() func() bool {
@@ -28,14 +47,6 @@ func TestContract(t *testing.T) {
 		}
 		return s
 	})
-}
-
-func TestContractBehindPgBouncer(t *testing.T) {
-	t.Parallel()
-	url := database(t)
-	direct, through := connect(t, url), connect(t, realtest.PgBouncer(t, url), mode(pgx.QueryExecModeExec))
-	t.Attr("engine", "pgbouncer")
-	semeltest.Run(t, func(t testing.TB) semeltest.Subject[pgx.Tx] { return subject(t, direct, through) })
 }
 
 // subject empties the tables: the suite needs hundreds of stores, and that is
