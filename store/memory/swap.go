@@ -22,22 +22,12 @@ func (s *Store) Swap(ctx context.Context, changes []store.Change) ([]store.Stand
 
 // checkBatch finds what is wrong with a batch as a whole.
 func checkBatch(ctx context.Context, changes []store.Change) error {
-	if err := ctx.Err(); err != nil {
+	err := ctx.Err()
+	if err == nil {
+		err = store.CheckBatch(changes, maxBatch)
+	}
+	if err != nil {
 		return fmt.Errorf("swap: %w", err)
-	}
-	if len(changes) > maxBatch {
-		return fmt.Errorf("swap: %d changes, at most %d", len(changes), maxBatch)
-	}
-	if len(changes) < 2 {
-		return nil
-	}
-	seen := make(map[store.ID]struct{}, len(changes))
-	for i := range changes {
-		id := changes[i].To.ID
-		if _, twice := seen[id]; twice {
-			return fmt.Errorf("swap: change %d names record %s again", i, id)
-		}
-		seen[id] = struct{}{}
 	}
 	return nil
 }
@@ -78,24 +68,8 @@ func (s *Store) swap(tx *Tx, c *store.Change, now time.Duration) (store.Standing
 }
 
 func (s *Store) checkChange(c *store.Change) error {
-	if c.To.State < store.Pending || c.To.State > store.Failed {
-		return fmt.Errorf("swap record %s: state %v cannot stand", c.To.ID, c.To.State)
-	}
-	create := c.If == store.Token{} // what names a record is written then only
-	for _, field := range [...]struct {
-		name    string
-		n, most int
-		written bool
-	}{
-		{"operation", len(c.To.Operation), store.MaxOperation, create},
-		{"scope", len(c.To.Scope), store.MaxScope, create},
-		{"key", len(c.To.Key), store.MaxKey, create},
-		{"input", len(c.To.Input), s.options.MaxOutcome, true},
-		{"outcome", len(c.To.Outcome), s.options.MaxOutcome, true},
-	} {
-		if field.written && field.n > field.most {
-			return fmt.Errorf("swap record %s: %s has %d bytes, at most %d", c.To.ID, field.name, field.n, field.most)
-		}
+	if err := c.Check(s.options.MaxOutcome); err != nil {
+		return fmt.Errorf("swap %w", err)
 	}
 	return nil
 }

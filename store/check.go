@@ -1,0 +1,50 @@
+package store
+
+import "fmt"
+
+// CheckBatch finds what keeps a batch as a whole from being tried: more than
+// most changes, or two of one record. Stores refuse it before they write.
+func CheckBatch(changes []Change, most int) error {
+	if len(changes) > most {
+		return fmt.Errorf("%d changes, at most %d", len(changes), most)
+	}
+	if len(changes) < 2 {
+		return nil
+	}
+	seen := make(map[ID]struct{}, len(changes))
+	for i := range changes {
+		id := changes[i].To.ID
+		if _, twice := seen[id]; twice {
+			return fmt.Errorf("change %d names record %s again", i, id)
+		}
+		seen[id] = struct{}{}
+	}
+	return nil
+}
+
+// Check finds what keeps a change from being made, whatever stands: a state that
+// cannot stand, or a field that is longer than a store keeps, where maxOutcome
+// bounds input and outcome. The error names the field.
+func (c *Change) Check(maxOutcome int) error {
+	to := &c.To
+	if to.State < Pending || to.State > Failed {
+		return fmt.Errorf("record %s: state %v cannot stand", to.ID, to.State)
+	}
+	creates := c.If == Token{} // what names a record is written then only
+	for _, field := range [...]struct {
+		name    string
+		n, most int
+		written bool
+	}{
+		{"operation", len(to.Operation), MaxOperation, creates},
+		{"scope", len(to.Scope), MaxScope, creates},
+		{"key", len(to.Key), MaxKey, creates},
+		{"input", len(to.Input), maxOutcome, true},
+		{"outcome", len(to.Outcome), maxOutcome, true},
+	} {
+		if field.written && field.n > field.most {
+			return fmt.Errorf("record %s: %s has %d bytes, at most %d", to.ID, field.name, field.n, field.most)
+		}
+	}
+	return nil
+}
