@@ -23,9 +23,9 @@ import (
 // is refused with [ErrEnded]; its Begin gives savepoints. When run has ended it
 // all the same, as SQL, the error is ErrEnded and the verdict says what was found
 // out; the change is not made. When run passes over an error that aborted the
-// transaction, nothing is committed, and that error is told. A transaction that
-// PostgreSQL gave up in favour of others fails with store.ErrConflict, also where
-// run wanted that failure kept.
+// transaction, nothing is committed, and that error is told. A transaction in
+// which PostgreSQL gave up a statement in favour of others fails with
+// store.ErrConflict, whatever run made of that.
 func (s *Store) Atomic(ctx context.Context, id store.ID, hold bool,
 	run func(ctx context.Context, tx pgx.Tx, stands store.Standing) (*store.Change, error),
 ) (store.Verdict, error) {

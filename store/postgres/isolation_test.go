@@ -56,6 +56,7 @@ func TestConflict(t *testing.T) {
 	mustExec(t, pool, `INSERT INTO effects VALUES ('counter')`)
 	last, failed := create("key", store.Succeeded, 1), create("key", store.Failed, 1)
 	for name, say := range map[string]func(err error) (*store.Change, error){
+		"undone":      func(error) (*store.Change, error) { return &last, nil },
 		"told":        func(err error) (*store.Change, error) { return nil, err },
 		"wrapped":     func(err error) (*store.Change, error) { return nil, fmt.Errorf("%w: %w", errHandler, err) },
 		"passed over": func(error) (*store.Change, error) { return &last, nil },
@@ -71,9 +72,18 @@ func TestConflict(t *testing.T) {
 						return nil, err
 					}
 					mustExec(t, pool, `UPDATE effects SET key = key`) // after the transaction's snapshot
-					_, err := tx.Exec(ctx, `UPDATE effects SET key = key WHERE key = 'counter'`)
+					inner, err := tx.Begin(ctx)
+					if err != nil {
+						return nil, err
+					}
+					_, err = inner.Exec(ctx, `UPDATE effects SET key = key WHERE key = 'counter'`)
 					if postgres.CodeOf(err) != "40001" {
 						t.Errorf("the handler meets %v, want a serialization failure", err)
+					}
+					if name == "undone" { // the transaction could go on
+						if undone := inner.Rollback(ctx); undone != nil {
+							t.Errorf("%s: %v", name, undone)
+						}
 					}
 					return say(err)
 				})

@@ -41,9 +41,6 @@ func (t *transaction) end(ctx context.Context, last *store.Change, failed error)
 	if !t.seal() {
 		return store.NotCommitted, errors.Join(failed, errors.New("semel/postgres: the handler has left a call under way"))
 	}
-	if failed != nil && t.status() == aborted && isConflict(t.broken) && !isConflict(failed) {
-		failed = fmt.Errorf("%w: %w (after %w)", store.ErrConflict, failed, t.broken)
-	}
 	switch {
 	case t.status() == outside:
 		return t.gone(ctx, last, failed)
@@ -51,6 +48,8 @@ func (t *transaction) end(ctx context.Context, last *store.Change, failed error)
 		return store.NotCommitted, withConflict(errors.Join(failed, fmt.Errorf("%w: %w", errLost, cmp.Or(t.broken, failed, errLost))))
 	case t.conn.Conn().PgConn().IsBusy():
 		return store.NotCommitted, cmp.Or(failed, errors.New("semel/postgres: the handler has left a result open"))
+	case t.met != nil:
+		return t.rollBack(ctx, t.conflict(failed))
 	case failed == nil && t.status() == aborted:
 		return t.rollBack(ctx, fmt.Errorf("the handler passed over an error that aborted its transaction: %w", t.cause()))
 	case failed != nil && (last == nil || isConflict(failed) || errors.Is(failed, store.ErrConflict)):

@@ -2,9 +2,12 @@ package postgres
 
 import (
 	"errors"
+	"fmt"
 	"sync"
 
 	"github.com/jackc/pgx/v5"
+
+	"github.com/semelgo/semel/store"
 )
 
 // use is what guards the connection of a transaction against goroutines that the
@@ -18,6 +21,7 @@ type use struct {
 
 	reading         bool  // a result has not been read to its end
 	broken          error // what aborted the transaction, if the handler has not gone back to a savepoint
+	met             error // that others were in the way, also if the handler has gone back since
 	aloneRolledBack bool  // it was ended by ROLLBACK, and by nothing else
 	exposed         bool  // the handler has the connection itself
 }
@@ -64,6 +68,9 @@ func (t *transaction) exit(err error) {
 	if err != nil && t.broken == nil && (t.status() == aborted || t.conn.Conn().IsClosed()) {
 		t.broken = err
 	}
+	if isConflict(err) {
+		t.met = err
+	}
 	t.mu.Lock()
 	t.within = false
 	drop := t.drop
@@ -91,6 +98,19 @@ func (t *transaction) seal() bool {
 func (t *transaction) discard() {
 	t.conn.Hijack()
 	<-t.store.gate
+}
+
+// conflict is what is told of a transaction that met others in the way, whatever
+// the handler made of that.
+func (t *transaction) conflict(failed error) error {
+	switch {
+	case failed == nil:
+		return withConflict(t.met)
+	case isConflict(failed):
+		return withConflict(failed)
+	default:
+		return fmt.Errorf("%w: %w (after %w)", store.ErrConflict, failed, t.met)
+	}
 }
 
 // cause returns what aborted the transaction.
