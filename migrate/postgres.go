@@ -3,7 +3,6 @@ package migrate
 import (
 	"context"
 	"database/sql"
-	"fmt"
 
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/jackc/pgx/v5/stdlib"
@@ -24,60 +23,11 @@ const postgresLock int64 = 0x7d6b48871c4d7f1c
 func Postgres(ctx context.Context, pool *pgxpool.Pool) error {
 	db := stdlib.OpenDBFromPool(pool)
 	defer db.Close()
-	done, err := postgresUpToDate(ctx, db)
-	if err != nil {
-		return fmt.Errorf("migrate postgres: %w", err)
+	d := dialect{
+		name: "postgres", goose: goose.DialectPostgres, files: postgres.Schema(),
+		there: `SELECT to_regclass($1::text) IS NOT NULL`, lock: lockPostgres,
 	}
-	if done {
-		return nil
-	}
-	conn, err := db.Conn(ctx)
-	if err != nil {
-		return fmt.Errorf("migrate postgres: take a connection: %w", err)
-	}
-	defer conn.Close()
-	if err := within(ctx, conn, lockPostgres, func() error { return upPostgres(ctx, conn) }); err != nil {
-		return fmt.Errorf("migrate postgres: %w", err)
-	}
-	return nil
-}
-
-// postgresProvider reads the migrations; db is not used before one of them runs.
-func postgresProvider(db *sql.DB) (*goose.Provider, error) {
-	return goose.NewProvider(goose.DialectPostgres, db, postgres.Schema(),
-		goose.WithTableName(versionTable), goose.WithDisableGlobalRegistry(true))
-}
-
-// postgresUpToDate reads whether the newest migration has run.
-func postgresUpToDate(ctx context.Context, db *sql.DB) (bool, error) {
-	p, err := postgresProvider(db)
-	if err != nil {
-		return false, err
-	}
-	var there bool
-	err = db.QueryRowContext(ctx, `SELECT to_regclass($1::text) IS NOT NULL`, versionTable).Scan(&there)
-	if err != nil || !there {
-		return false, err
-	}
-	sources := p.ListSources()
-	newest := sources[len(sources)-1].Version
-	var version sql.NullInt64
-	err = db.QueryRowContext(ctx, `SELECT max(version_id) FROM `+versionTable).Scan(&version)
-	return version.Int64 >= newest, err
-}
-
-// upPostgres runs the migrations on conn, within the transaction it is in.
-func upPostgres(ctx context.Context, conn *sql.Conn) error {
-	return conn.Raw(func(driverConn any) error {
-		db := share(driverConn)
-		defer db.Close()
-		p, err := postgresProvider(db)
-		if err != nil {
-			return err
-		}
-		_, err = p.Up(ctx)
-		return err
-	})
+	return d.migrate(ctx, db)
 }
 
 // lockPostgres begins a transaction that has the lock of those who migrate. What

@@ -1,0 +1,87 @@
+package migrate
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"io/fs"
+
+	"github.com/pressly/goose/v3"
+)
+
+// versionTable keeps which migrations have run.
+const versionTable = "semel_migrations"
+
+// dialect is what differs between the databases that are migrated.
+type dialect struct {
+	name  string
+	goose goose.Dialect
+	files fs.FS
+	there string // whether the table is there that its parameter names
+	// lock begins a transaction that nobody else who migrates is in.
+	lock func(context.Context, *sql.Conn) error
+	// uninterrupted: a statement that is broken off would end the transaction.
+	uninterrupted bool
+}
+
+// migrate brings db up to date.
+func (d *dialect) migrate(ctx context.Context, db *sql.DB) error {
+	done, err := d.upToDate(ctx, db)
+	if err == nil && !done {
+		err = d.onOneConnection(ctx, db)
+	}
+	if err != nil {
+		return fmt.Errorf("migrate %s: %w", d.name, err)
+	}
+	return nil
+}
+
+func (d *dialect) onOneConnection(ctx context.Context, db *sql.DB) error {
+	conn, err := db.Conn(ctx)
+	if err != nil {
+		return fmt.Errorf("take a connection: %w", err)
+	}
+	defer conn.Close()
+	return within(ctx, conn, d.lock, func() error { return d.up(ctx, conn) })
+}
+
+// provider reads the migrations; db is not used before one of them runs.
+func (d *dialect) provider(db *sql.DB) (*goose.Provider, error) {
+	return goose.NewProvider(d.goose, db, d.files,
+		goose.WithTableName(versionTable), goose.WithDisableGlobalRegistry(true))
+}
+
+// upToDate reads whether the newest migration has run.
+func (d *dialect) upToDate(ctx context.Context, db *sql.DB) (bool, error) {
+	p, err := d.provider(db)
+	if err != nil {
+		return false, err
+	}
+	var there bool
+	err = db.QueryRowContext(ctx, d.there, versionTable).Scan(&there)
+	if err != nil || !there {
+		return false, err
+	}
+	sources := p.ListSources()
+	newest := sources[len(sources)-1].Version
+	var version sql.NullInt64
+	err = db.QueryRowContext(ctx, `SELECT max(version_id) FROM `+versionTable).Scan(&version)
+	return version.Int64 >= newest, err
+}
+
+// up runs the migrations on conn, within the transaction it is in.
+func (d *dialect) up(ctx context.Context, conn *sql.Conn) error {
+	return conn.Raw(func(driverConn any) error {
+		db := share(driverConn)
+		defer db.Close()
+		p, err := d.provider(db)
+		if err != nil {
+			return err
+		}
+		if d.uninterrupted {
+			ctx = context.WithoutCancel(ctx)
+		}
+		_, err = p.Up(ctx)
+		return err
+	})
+}
