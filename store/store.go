@@ -73,7 +73,8 @@ type TxStore[Tx any] interface {
 	//
 	// A transaction that the database gave up in favour of others, and one whose
 	// run met such an error, is rolled back whole, whatever run returned: the
-	// error is ErrConflict, with NotCommitted.
+	// error is ErrConflict, with NotCommitted. So is one that was broken off, or
+	// met a statement that was: ErrBroken. One that run ended itself is ErrApart.
 	//
 	// The verdict says whether the transaction committed; it is Committed when
 	// the error is nil. A panic or runtime.Goexit in run rolls back and goes on.
@@ -98,6 +99,17 @@ var ErrNotInForce = errors.New("semel/store: something else stands")
 // others did at the same time, as with a serialization failure or a deadlock. The
 // transaction was rolled back, with NotCommitted; run once more it may succeed.
 var ErrConflict = errors.New("semel/store: in conflict with another transaction")
+
+// ErrBroken says that a transaction, or a statement in it, was broken off from
+// outside: its connection was lost, the server shut down or ran out of something,
+// a time was over. Nothing was committed. It is nobody's answer: what run said of
+// it is not kept.
+var ErrBroken = errors.New("semel/store: broken off")
+
+// ErrApart says that run ended the transaction itself, so that what it wrote may
+// have been committed apart from the record, and no change of the record can
+// prove what became of it. The verdict says what was found out.
+var ErrApart = errors.New("semel/store: ended by its own function")
 
 // Verdict says what is known about an effect.
 type Verdict uint8
