@@ -18,18 +18,21 @@ import (
 // A request that has an Idempotency-Key keeps it, byte for byte. A POST or PATCH
 // without one gets one: the child key that [WithChildKey] names, inside an
 // operation; otherwise what KeyFunc says. A request that follows a redirect
-// keeps the key it had. The caller's request is not changed: the key that was
+// keeps the key it had, on another host too: asking again would otherwise reach
+// that host with another key. An http.Client whose CheckRedirect returns
+// http.ErrUseLastResponse follows none. The caller's request is not changed: the key that was
 // sent is in the header of Response.Request, or in the [UnansweredError].
 //
 // # What is sent again
 //
 // Tries that got no whole response in time: no connection, a connection that
 // broke, no response within TryTimeout. Of the responses 429, 502, 503 and 504,
-// and 409, which says that the key is in progress. Not so when the response says
-// that it is the last one: by Idempotent-Replayed: true it is stored; a 409 that
-// is a problem with a code, and without Retry-After, is the operation's own; and
-// Stripe-Should-Retry: false says it in so many words. No other status is sent
-// again, and 400 and 422 never are, whatever they say.
+// and, under a key, 409, which says that it is in progress, and any response from
+// 400 up that says Stripe-Should-Retry: true. Not so when the response says that
+// it is the last one: by Idempotent-Replayed: true it is stored; a 409 that is a
+// problem with a code, and without Retry-After, is the operation's own; and
+// Stripe-Should-Retry: false says it in so many words. After 400, 401, 403 and 422
+// nothing is sent again, whatever they say.
 //
 // Between tries it waits a random time, at most MinBackoff after the first and
 // twice as much after each further one, up to MaxBackoff. Retry-After, in seconds
@@ -56,8 +59,10 @@ import (
 type Transport struct {
 	// Base sends a try. Nil: http.DefaultTransport.
 	Base http.RoundTripper
-	// Budget is how long a call may take, with all its tries and waits, until it
-	// has a response. Zero: 1 min. The end of the request's context counts too.
+	// Budget is how long a call may take until it has a response, with the
+	// copying of its body and all its tries and waits. Zero: 1 min. The end of the
+	// request's context counts too. A redirect that http.Client follows is a call
+	// of its own.
 	Budget time.Duration
 	// TryTimeout is how long one try may take until it has a response. Make it
 	// longer than the receiver usually takes. Zero: 10 s.
@@ -112,12 +117,11 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	case line == "" && !safe(methodOf(r)), r.Header.Get("Upgrade") != "":
 		return o.Base.RoundTrip(r)
 	}
-	body, err := o.payloadOf(r)
-	if err != nil {
+	s := o.newSending(r, line)
+	if s.body, err = o.payloadOf(r, s.left()); err != nil {
 		return nil, err
 	}
-	s := o.newSending(r, line, body)
-	if body.again == nil {
+	if s.body.again == nil {
 		return s.once()
 	}
 	return s.run()

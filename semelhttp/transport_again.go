@@ -4,10 +4,8 @@ import (
 	"crypto/tls"
 	"encoding/json"
 	"errors"
-	"io"
 	"math"
 	"mime"
-	"net"
 	"net/http"
 	"strconv"
 	"time"
@@ -26,18 +24,27 @@ func mayAsk(status int, keyed bool) bool {
 	}
 }
 
+// final reports whether the same request has the same answer: it is wrong, or
+// who asks has no right to it. Then nothing else counts.
+func final(status int) bool {
+	switch status {
+	case http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden, http.StatusUnprocessableEntity:
+		return true
+	default:
+		return false
+	}
+}
+
 const headerShouldRetry = "Stripe-Should-Retry"
 
 // asksAgain reports whether resp, which was read, is to be asked for again.
 func (t *Transport) asksAgain(resp *http.Response, keyed bool) bool {
 	switch {
-	case resp.StatusCode == http.StatusBadRequest, resp.StatusCode == http.StatusUnprocessableEntity:
-		return false
-	case resp.StatusCode < http.StatusBadRequest, resp.Header.Get(HeaderReplayed) == "true":
+	case resp.StatusCode < http.StatusBadRequest, final(resp.StatusCode), resp.Header.Get(HeaderReplayed) == "true":
 		return false
 	case resp.Header.Get(headerShouldRetry) == "false":
 		return false
-	case resp.Header.Get(headerShouldRetry) != "true" && !mayAsk(resp.StatusCode, keyed):
+	case !mayAsk(resp.StatusCode, keyed) && !(keyed && resp.Header.Get(headerShouldRetry) == "true"):
 		return false
 	case resp.StatusCode == http.StatusConflict && ownConflict(resp):
 		return false
@@ -71,13 +78,16 @@ func ownConflict(resp *http.Response) bool {
 	return json.NewDecoder(resp.Body).Decode(&p) == nil && p.Code != ""
 }
 
+// longest is more than anybody waits, and leaves room to be added to.
+const longest = time.Duration(math.MaxInt64 / 2)
+
 // retryAfter returns how long resp says to stay away. A date is compared with
 // the server's own, so that no clock but the server's counts.
 func retryAfter(resp *http.Response) (time.Duration, bool) {
 	value := resp.Header.Get("Retry-After")
 	n, err := strconv.ParseUint(value, 10, 64)
 	if err == nil || errors.Is(err, strconv.ErrRange) { // then n is the largest there is
-		return time.Duration(min(n, math.MaxInt64/uint64(time.Second))) * time.Second, true
+		return time.Duration(min(n, uint64(longest/time.Second))) * time.Second, true
 	}
 	until, err := http.ParseTime(value)
 	if err != nil {
@@ -87,13 +97,7 @@ func retryAfter(resp *http.Response) (time.Duration, bool) {
 	if err != nil {
 		from = now()
 	}
-	return max(until.Sub(from), 0), true
-}
-
-// network reports whether err is of a kind that the network makes.
-func network(err error) bool {
-	_, ok := errors.AsType[net.Error](err)
-	return ok || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
+	return min(max(until.Sub(from), 0), longest), true
 }
 
 // untrusted reports whether the server is not who it should be, which another

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"time"
 
 	"github.com/semelgo/semel"
 )
@@ -17,9 +18,9 @@ type payload struct {
 	length int64                         // as Request.ContentLength
 }
 
-// payloadOf makes sure that the body of r can be sent again. An error has
-// closed it.
-func (t *Transport) payloadOf(r *http.Request) (payload, error) {
+// payloadOf makes sure that the body of r can be sent again, within the time
+// that is left. An error has closed it.
+func (t *Transport) payloadOf(r *http.Request, left time.Duration) (payload, error) {
 	unknown := r.ContentLength <= 0
 	switch {
 	case r.Body == nil || r.Body == http.NoBody:
@@ -33,7 +34,9 @@ func (t *Transport) payloadOf(r *http.Request) (payload, error) {
 		closeBody(r)
 		return payload{}, onlyOnce(t.MaxBody)
 	}
-	text, err := readAll(r.Context(), r.Body, t.MaxBody)
+	ctx, cancel := context.WithTimeout(r.Context(), left)
+	defer cancel()
+	text, err := readAll(ctx, r.Body, t.MaxBody)
 	switch {
 	case err != nil:
 		return payload{}, err

@@ -1,10 +1,12 @@
 package semelhttp_test
 
 import (
+	"context"
 	"errors"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"net/http/httptrace"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -67,6 +69,76 @@ func TestTransportRemembersThatSomethingWasSent(t *testing.T) {
 		var unanswered *semelhttp.UnansweredError
 		if !errors.As(err, &unanswered) || !unanswered.Sent || errors.Is(err, semel.ErrOutcomeUnknown) != unknown {
 			t.Errorf("%s: got the error %v, want one that knows that something was sent, unknown: %v", method, err, unknown)
+		}
+	}
+}
+
+// TestTransportAsksWhatIsRegistered with its base, and does not take its errors
+// for refusals to send: it asks for no connection of the base's.
+func TestTransportAsksWhatIsRegistered(t *testing.T) {
+	t.Parallel()
+	reused := func(r *http.Request) {
+		httptrace.ContextClientTrace(r.Context()).GotConn(httptrace.GotConnInfo{Reused: true})
+	}
+	for name, connect := range map[string]func(*http.Request){"silent": func(*http.Request) {}, "reusing": reused} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			registered := &tripper{answer: func(_ int, r *http.Request) (*http.Response, error) {
+				connect(r)
+				return nil, errors.New("the stream was reset")
+			}}
+			base := new(http.Transport)
+			base.RegisterProtocol("other", registered)
+			_, err := quick(&semelhttp.Transport{Base: base, MaxTries: 3}).RoundTrip(post(t, "other://x", nil))
+			var unanswered *semelhttp.UnansweredError
+			if !errors.As(err, &unanswered) || !unanswered.Sent || !errors.Is(err, semel.ErrOutcomeUnknown) {
+				t.Fatalf("got the error %v, want an unknown outcome", err)
+			}
+			if n := len(registered.at); n != 3 || unanswered.Tries != 3 {
+				t.Errorf("%d tries came, and %d are told, want 3", n, unanswered.Tries)
+			}
+		})
+	}
+}
+
+// TestTransportSendsNothingAfterItsContext, and knows it.
+func TestTransportSendsNothingAfterItsContext(t *testing.T) {
+	t.Parallel()
+	gone := errors.New("gone")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(gone)
+	for _, base := range []http.RoundTripper{new(http.Transport), always(http.StatusOK)} {
+		b := newBody("x")
+		r := post(t, "http://127.0.0.1:1", strings.NewReader("x")).WithContext(ctx)
+		r.Body = b
+		_, err := quick(&semelhttp.Transport{Base: base}).RoundTrip(r)
+		var unanswered *semelhttp.UnansweredError
+		if !errors.As(err, &unanswered) || unanswered.Sent || !errors.Is(err, gone) || errors.Is(err, semel.ErrOutcomeUnknown) {
+			t.Errorf("%T: got the error %v, want the cause and that nothing was sent", base, err)
+		}
+		b.wantClosed(t)
+	}
+}
+
+// TestTransportSurvivesABaseThatReturnsBoth a response and an error: it is an
+// error, and nothing stays open.
+func TestTransportSurvivesABaseThatReturnsBoth(t *testing.T) {
+	t.Parallel()
+	for _, once := range []bool{false, true} {
+		var closed int
+		broken := errors.New("broken")
+		b := &tripper{answer: func(_ int, r *http.Request) (*http.Response, error) {
+			resp := respond(r, http.StatusOK)
+			resp.Body = counted{resp.Body, &closed}
+			return resp, broken
+		}}
+		r := post(t, "http://x", strings.NewReader("x"))
+		if once {
+			r.GetBody, r.ContentLength = nil, -1
+		}
+		resp, err := quick(&semelhttp.Transport{Base: b, MaxTries: 2, StreamOnce: true}).RoundTrip(r)
+		if resp != nil || !errors.Is(err, broken) || closed != len(b.at) {
+			t.Errorf("once %v: got %v, %v, with %d of %d responses closed", once, resp, err, closed, len(b.at))
 		}
 	}
 }

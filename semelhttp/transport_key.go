@@ -3,6 +3,7 @@ package semelhttp
 import (
 	"fmt"
 	"net/http"
+	"strings"
 
 	"github.com/dunglas/httpsfv"
 	"github.com/google/uuid"
@@ -18,6 +19,8 @@ func (t *Transport) keyLine(r *http.Request) (string, error) {
 	}
 	lines := r.Header.Values(HeaderKey)
 	switch {
+	case misspelt(r.Header):
+		return "", &semel.FieldError{Field: HeaderKey, Reason: "must be spelt so in Request.Header, as Header.Set does"}
 	case len(lines) > 0:
 		return given(lines, child, named)
 	case named:
@@ -43,6 +46,17 @@ func childKey(r *http.Request) (key string, named bool, err error) {
 	}
 	key, err = semel.ChildKey(r.Context(), name)
 	return key, true, err
+}
+
+// misspelt reports whether h has the key under a name that goes out as it is and
+// that nobody here looks up: a second key would go beside it.
+func misspelt(h http.Header) bool {
+	for name := range h {
+		if name != HeaderKey && strings.EqualFold(name, HeaderKey) {
+			return true
+		}
+	}
+	return false
 }
 
 // given returns the one line that the caller has set.

@@ -59,6 +59,24 @@ func TestTransportKeepsTheCallersKey(t *testing.T) {
 	}
 }
 
+// TestTransportSeesAKeyInAnySpelling: one that Header.Set has not written goes out
+// too, and the server would read it.
+func TestTransportSeesAKeyInAnySpelling(t *testing.T) {
+	t.Parallel()
+	s, url := plays(t, status(http.StatusOK))
+	for _, name := range []string{"idempotency-key", "IDEMPOTENCY-KEY"} {
+		b := newBody("x")
+		r := post(t, url, b)
+		r.Header[name] = []string{"mine"}
+		_, err := quick(new(semelhttp.Transport)).RoundTrip(r)
+		wantFieldError(t, err, semelhttp.HeaderKey)
+		b.wantClosed(t)
+	}
+	if n := len(s.arrived()); n != 0 {
+		t.Errorf("%d requests were sent", n)
+	}
+}
+
 // TestTransportAsksKeyFunc, and sends only what is a key.
 func TestTransportAsksKeyFunc(t *testing.T) {
 	t.Parallel()

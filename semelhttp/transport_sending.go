@@ -25,12 +25,14 @@ type sending struct {
 	sent  bool // a try may have reached the server
 }
 
-func (t *Transport) newSending(r *http.Request, line string, body payload) *sending {
+// newSending begins a call: its budget counts from here on.
+func (t *Transport) newSending(r *http.Request, line string) *sending {
 	// A factor of one is full jitter: from nothing to twice the interval.
 	waits := &backoff.ExponentialBackOff{
-		InitialInterval: t.MinBackoff / 2, MaxInterval: t.MaxBackoff / 2, Multiplier: 2, RandomizationFactor: 1,
+		InitialInterval: max(t.MinBackoff/2, 1), MaxInterval: max(t.MaxBackoff/2, 1), // from zero nothing grows
+		Multiplier: 2, RandomizationFactor: 1,
 	}
-	return &sending{t: t, r: r, line: line, body: body, waits: waits, ends: now().Add(t.Budget)}
+	return &sending{t: t, r: r, line: line, waits: waits, ends: now().Add(t.Budget)}
 }
 
 // run tries until the call is answered, or may not be tried again.
@@ -66,10 +68,10 @@ func (s *sending) next(resp *http.Response, err error) (time.Duration, bool) {
 		return wait, wait < left
 	}
 	told, ok := retryAfter(resp)
-	if ok && told+wait >= left { // no room for being late on purpose
+	if ok && wait >= left-told { // no room for being late on purpose
 		wait = 0
 	}
-	return told + wait, told+wait < left
+	return told + wait, wait < left-told
 }
 
 func (s *sending) left() time.Duration { return s.ends.Sub(now()) }

@@ -83,6 +83,8 @@ func TestTransportTakesTheAnswer(t *testing.T) {
 		"409 in chunks":          refusing(http.StatusConflict, `{"code":"outcome_unknown"}`, "Transfer-Encoding", "chunked"),
 		"503 that says so":       status(http.StatusServiceUnavailable, "Stripe-Should-Retry", "false"),
 		"400 that says nonsense": status(http.StatusBadRequest, "Stripe-Should-Retry", "true", "Retry-After", "0"),
+		"401 that says nonsense": status(http.StatusUnauthorized, "Stripe-Should-Retry", "true", "Retry-After", "0"),
+		"403 that says nonsense": status(http.StatusForbidden, "Stripe-Should-Retry", "true", "Retry-After", "0"),
 		"422 that says nonsense": status(http.StatusUnprocessableEntity, "Stripe-Should-Retry", "true", "Retry-After", "0"),
 		"422 with a problem":     refusing(http.StatusUnprocessableEntity, `{"code":"key_reused"}`),
 	}
@@ -140,14 +142,20 @@ func TestTransportShowsFinalFuncNoLongBody(t *testing.T) {
 	s.wantSame(t, 1, "x")
 }
 
-// TestTransportTakesAConflictOfARequestWithoutAKey: nothing is in progress.
-func TestTransportTakesAConflictOfARequestWithoutAKey(t *testing.T) {
+// TestTransportTakesTheAnswerWithoutAKey: nothing is in progress, and nothing
+// protects what a server wants to have again.
+func TestTransportTakesTheAnswerWithoutAKey(t *testing.T) {
 	t.Parallel()
-	s, url := plays(t, status(http.StatusConflict), status(http.StatusOK))
-	r := post(t, url, nil)
-	r.Method = http.MethodGet
-	if got := trip(t, new(semelhttp.Transport), r); got.status != http.StatusConflict || len(s.arrived()) != 1 {
-		t.Errorf("got %d after %d tries", got.status, len(s.arrived()))
+	for code, only := range map[int]http.HandlerFunc{
+		http.StatusConflict:            status(http.StatusConflict),
+		http.StatusInternalServerError: status(http.StatusInternalServerError, "Stripe-Should-Retry", "true"),
+	} {
+		s, url := plays(t, only, status(http.StatusOK))
+		r := post(t, url, nil)
+		r.Method = http.MethodGet
+		if got := trip(t, new(semelhttp.Transport), r); got.status != code || len(s.arrived()) != 1 {
+			t.Errorf("got %d after %d tries, want %d after one", got.status, len(s.arrived()), code)
+		}
 	}
 }
 
@@ -220,17 +228,22 @@ func TestTransportLeavesUpgradesAlone(t *testing.T) {
 	}
 }
 
-// TestTransportFollowsARedirectWithTheSameKey, since it is the same call.
+// TestTransportFollowsARedirectWithTheSameKey, since it is the same call, also
+// to another host.
 func TestTransportFollowsARedirectWithTheSameKey(t *testing.T) {
 	t.Parallel()
-	s, url := plays(t, status(http.StatusTemporaryRedirect, "Location", "/there"), status(http.StatusBadGateway), status(http.StatusCreated))
+	s, there := plays(t, status(http.StatusBadGateway), status(http.StatusCreated))
+	first, url := plays(t, status(http.StatusPermanentRedirect, "Location", there))
 	client := http.Client{Transport: quick(new(semelhttp.Transport))}
 	resp, err := client.Do(post(t, url, strings.NewReader("x")))
 	if err != nil {
 		t.Fatal(err)
 	}
 	resp.Body.Close()
-	key := s.wantSame(t, 3, "x")
+	key := first.wantSame(t, 1, "x")
+	if there := s.wantSame(t, 2, "x"); there != key {
+		t.Errorf("the other host got the key %q, want %q", there, key)
+	}
 	if got := resp.Request.Header.Get(semelhttp.HeaderKey); resp.StatusCode != http.StatusCreated || got != key {
 		t.Errorf("got %d, and its request has the key %q, want %q", resp.StatusCode, got, key)
 	}

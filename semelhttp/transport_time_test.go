@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"math"
 	"net/http"
 	"strings"
 	"sync"
@@ -144,6 +145,7 @@ func TestTransportStopsAtItsBudget(t *testing.T) {
 		"Retry-After 11":       {"11", 10 * time.Second, (*testing.T).Context, 1},
 		"Retry-After for ever": {"99999999999999999999", 10 * time.Second, (*testing.T).Context, 1},
 		"almost for ever":      {"18446744073709551615", 10 * time.Second, (*testing.T).Context, 1},
+		"a date for ever":      {"Fri, 31 Dec 9999 23:59:59 GMT", 10 * time.Second, (*testing.T).Context, 1},
 		"the context's end":    {"3", time.Hour, short, 4},
 		"the usual":            {"25", 0, (*testing.T).Context, 3},
 	} {
@@ -181,6 +183,54 @@ func TestTransportIsNotLateOnPurpose(t *testing.T) {
 			if _, err := tr.RoundTrip(post(t, "http://x", nil)); err != nil || len(b.at) != 2 {
 				t.Fatalf("%d tries, %v, want two", len(b.at), err)
 			}
+		}
+	})
+}
+
+// TestTransportAddsWhatIsForEver: neither the longest Retry-After nor the longest
+// waits make it ask again at once.
+func TestTransportAddsWhatIsForEver(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		for _, after := range []string{"99999999999999999999", "Fri, 31 Dec 9999 23:59:59 GMT"} {
+			for _, bound := range []time.Duration{100 * time.Second, math.MaxInt64} {
+				b := always(http.StatusServiceUnavailable, "Retry-After", after)
+				tr := &semelhttp.Transport{Base: b, MaxTries: 5, MinBackoff: bound, MaxBackoff: bound}
+				if _, err := tr.RoundTrip(post(t, "http://x", nil)); err != nil || len(b.at) != 1 {
+					t.Errorf("Retry-After %s, waits up to %v: %d tries, %v, want one", after, bound, len(b.at), err)
+				}
+			}
+		}
+	})
+}
+
+// TestTransportBacksOffFromTheLeast that can be said.
+func TestTransportBacksOffFromTheLeast(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := always(http.StatusServiceUnavailable)
+		tr := &semelhttp.Transport{Base: b, MinBackoff: 1, MaxBackoff: time.Second, MaxTries: 200}
+		if _, err := tr.RoundTrip(post(t, "http://x", nil)); err != nil {
+			t.Fatal(err)
+		}
+		if n := len(b.at); n >= 200 {
+			t.Errorf("%d tries in a minute, want far less", n)
+		}
+	})
+}
+
+// TestTransportBoundsTheCopying of a body that never ends, and sends nothing of it.
+func TestTransportBoundsTheCopying(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		endless, _ := io.Pipe()
+		b, began := always(http.StatusOK), time.Now()
+		_, err := (&semelhttp.Transport{Base: b, Budget: 5 * time.Second}).RoundTrip(post(t, "http://x", endless))
+		if !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, semel.ErrOutcomeUnknown) || len(b.at) != 0 {
+			t.Errorf("got the error %v after %d tries, want that there was no time", err, len(b.at))
+		}
+		if took := time.Since(began); took != 5*time.Second {
+			t.Errorf("took %v, want the budget", took)
 		}
 	})
 }

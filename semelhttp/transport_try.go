@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptrace"
+	"strings"
 	"sync/atomic"
 	"time"
 )
@@ -80,17 +81,55 @@ func (s *sending) send(ctx context.Context, body io.ReadCloser) (*http.Response,
 		r.Header.Set(HeaderKey, s.line)
 	}
 	s.tries++
-	resp, err := s.t.Base.RoundTrip(r)
-	if err == nil && resp == nil {
-		err = errNoBase
+	if ctx.Err() != nil { // Base need not say whether it has noticed in time
+		if body != nil {
+			_ = body.Close()
+		}
+		return nil, context.Cause(ctx)
 	}
+	resp, err := roundTrip(s.t.Base, r)
 	_, traces := s.t.Base.(*http.Transport)
-	local := traces && !asked.Load() && err != nil && !network(err)
+	local := traces && !asked.Load() && !connected.Load() && refusesToSend(err)
 	s.sent = s.sent || connected.Load() || !asked.Load() && !local
 	if local {
 		return nil, &unsendableError{err}
 	}
 	return resp, err
+}
+
+// roundTrip is base's, with either a response or an error.
+func roundTrip(base http.RoundTripper, r *http.Request) (*http.Response, error) {
+	resp, err := base.RoundTrip(r)
+	switch {
+	case err == nil && resp == nil:
+		return nil, errNoBase
+	case err != nil && resp != nil:
+		if resp.Body != nil {
+			_ = resp.Body.Close()
+		}
+		return nil, err
+	default:
+		return resp, err
+	}
+}
+
+// refusesToSend reports whether err is one of those that http.Transport answers
+// a request with before it does anything about it. They have no names. A protocol
+// that was registered with it asks for no connection either, and its errors say
+// nothing of what was sent.
+func refusesToSend(err error) bool {
+	if err == nil {
+		return false
+	}
+	for _, text := range [...]string{
+		"http: nil Request.URL", "http: no Host in request URL", "unsupported protocol scheme",
+		"net/http: invalid header", "net/http: invalid trailer", "net/http: invalid method",
+	} {
+		if strings.HasPrefix(err.Error(), text) {
+			return true
+		}
+	}
+	return false
 }
 
 // lasting is a body that is read within its try's context, which ends with it.
