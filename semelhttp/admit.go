@@ -10,7 +10,7 @@ import (
 )
 
 // admitted is a request that may be run: for whom, and under which key. Where
-// its body was read it is in body; after KeyFunc it can be read again, too.
+// its body was read it is in body, and can be read again.
 type admitted struct {
 	*http.Request
 	scope semel.Scope
@@ -35,10 +35,13 @@ func (s *settings) admit(w http.ResponseWriter, r *http.Request, read bool) (adm
 	if !read && s.KeyFunc == nil {
 		return in, nil
 	}
-	if in.body, err = s.readBody(w, r); err != nil || s.KeyFunc == nil {
+	if in.body, err = s.readBody(w, r); err != nil {
 		return in, err
 	}
 	in.Request = again(r.Context(), r, in.body)
+	if s.KeyFunc == nil {
+		return in, nil
+	}
 	in.key, err = s.fieldKey(in)
 	in.Request = again(r.Context(), r, in.body) // KeyFunc may have read it
 	return in, err

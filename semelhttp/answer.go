@@ -52,7 +52,7 @@ func (x *exchange) send() {
 	h := x.w.Header()
 	replace(h, x.own.Header)
 	h.Del("Content-Length")
-	if !x.capture.trailing() {
+	if !x.capture.trailing() || !x.chunks() {
 		announce(h, x.own)
 	}
 	x.w.WriteHeader(x.own.Status)

@@ -13,8 +13,8 @@ import (
 func (c *capture) Flush() { _ = c.FlushError() }
 
 // FlushError lets the client have what was written, and everything after it at
-// once; the response can then not be stored. Where it must wait for a COMMIT it
-// stays where it is, and goes out after that.
+// once; the response can then not be stored. Where it must wait for the outcome
+// it stays where it is, and goes out after that.
 func (c *capture) FlushError() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -35,7 +35,7 @@ func (c *capture) FlushError() error {
 }
 
 // Hijack hands over the connection; what then happens on it cannot be stored.
-// It is refused where the response must wait for a COMMIT.
+// It is refused where the response must wait for the outcome.
 func (c *capture) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -44,7 +44,7 @@ func (c *capture) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 		c.refused++
 		return nil, nil, ErrResponseClosed
 	case c.sealed:
-		return nil, nil, fmt.Errorf("hijack before the transaction commits: %w", errors.ErrUnsupported)
+		return nil, nil, fmt.Errorf("hijack before the outcome stands: %w", errors.ErrUnsupported)
 	}
 	if c.status != 0 {
 		c.pass()

@@ -15,6 +15,7 @@ const (
 	formRaw       = "raw"    // the line as it is, abc
 	errorsProblem = "problem"
 	errorsStripe  = "stripe"
+	errorsCertain = "certain" // run again only on proof that nothing happened
 )
 
 // specification is the text that the Idempotency-Key header is made to.
@@ -122,7 +123,12 @@ func DeclarationOf(o Options, t Terms) (*Declaration, error) {
 		return nil, err
 	}
 	d := s.declaration()
-	d.Methods, d.RetentionSeconds = s.declaredMethods(t.Methods), int64(t.Retention/time.Second)
+	d.Methods, d.RetentionSeconds = t.methods(), int64(t.Retention/time.Second)
+	if t.Value { // what a function returns is no status, and every method is protected
+		d.ServerErrors = errorsCertain
+	} else {
+		d.Methods = slices.DeleteFunc(d.Methods, s.ignores)
+	}
 	d.Key.Time = t.KeyTime
 	if t.KeyTime != "" {
 		d.AfterRetention = "expired"
@@ -147,7 +153,7 @@ func (s *settings) declaration() *Declaration {
 		Header: HeaderKey, Required: !s.Optional,
 		Key:   KeyDeclaration{Forms: s.forms, Same: len(s.forms) > 1, MaxLength: store.MaxKey},
 		Scope: "principal", OtherOperation: "independent", AfterRetention: "run", InProgress: "reject",
-		ServerErrors: "certain", NeverStored: passing(), Statuses: s.declaredStatuses(), Errors: s.errors,
+		ServerErrors: errorsCertain, NeverStored: passing(), Statuses: s.declaredStatuses(), Errors: s.errors,
 		Problems: s.ProblemBase, ReplayHeader: HeaderReplayed, ReplayValue: "true", ReplayMaxBytes: s.MaxResponse,
 		Reauthorizes: s.Reauthorize != nil,
 	}
@@ -158,13 +164,6 @@ func (s *settings) declaration() *Declaration {
 		d.ServerErrors = "stored"
 	}
 	return d
-}
-
-func (s *settings) declaredMethods(methods []string) []string {
-	if len(methods) == 0 {
-		return []string{http.MethodPost, http.MethodPatch}
-	}
-	return slices.DeleteFunc(slices.Clone(methods), s.ignores)
 }
 
 func (s *settings) declaredStatuses() map[string]int {

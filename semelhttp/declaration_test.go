@@ -3,6 +3,7 @@ package semelhttp_test
 import (
 	"encoding/json"
 	"errors"
+	"math"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -90,9 +91,25 @@ func TestDeclarationSaysWhatIsSet(t *testing.T) {
 	if !slices.Equal(strict.Key.Forms, []string{"string"}) || strict.Key.Same || strict.Fingerprint.Body != "json" {
 		t.Errorf("strict: %+v", strict)
 	}
-	typed := declared(t, options(), semelhttp.Terms{Retention: time.Hour, Value: true})
-	if typed.Fingerprint.Body != "value" || !slices.Equal(typed.Fingerprint.Covers, []string{"body"}) {
-		t.Errorf("typed: %+v", typed.Fingerprint)
+	longest := declared(t, options(), semelhttp.Terms{Retention: math.MaxInt64, Wait: math.MaxInt64})
+	if longest.RetentionSeconds != 9223372036 || longest.WaitSeconds != 9223372037 {
+		t.Errorf("the longest: %+v", longest)
+	}
+}
+
+// TestDeclarationOfEndpoints: behind Handle every method is protected, and no
+// status from 500 up is stored, in any profile.
+func TestDeclarationOfEndpoints(t *testing.T) {
+	t.Parallel()
+	methods := []string{"POST", "DELETE", "GET"}
+	for _, p := range []semelhttp.Profile{semelhttp.Lenient, semelhttp.Stripe} {
+		d := declared(t, profiled(p), semelhttp.Terms{Retention: time.Hour, Value: true, Methods: methods})
+		if d.Fingerprint.Body != "value" || !slices.Equal(d.Fingerprint.Covers, []string{"body"}) {
+			t.Errorf("%v: the fingerprint is %+v", p, d.Fingerprint)
+		}
+		if d.ServerErrors != "certain" || !slices.Equal(d.Methods, methods) {
+			t.Errorf("%v: a 5xx is %s, and the methods are %v", p, d.ServerErrors, d.Methods)
+		}
 	}
 }
 

@@ -62,8 +62,10 @@ func (s *settings) unprotected(r *http.Request, sealed bool) bool {
 // run lets next answer, and returns what its answer is for the engine: a
 // result, or an error that says what the status says.
 func (x *exchange) run(ctx context.Context, next http.Handler) (any, error) {
-	x.capture = newCapture(x.w, x.s.MaxResponse, x.sealed)
-	r := again(ctx, x.r, x.body)
+	x.capture = newCapture(x.w, x.s.MaxResponse, x.sealed || !x.chunks())
+	// The handler's own, to change as it likes: another run begins with what came,
+	// and so does who looks at the request after it.
+	r := again(ctx, x.r.Clone(ctx), x.body)
 	x.handed = r
 	defer func() {
 		x.capture.close()
@@ -84,6 +86,11 @@ func (x *exchange) run(ctx context.Context, next http.Handler) (any, error) {
 		return x.outcome()
 	}
 }
+
+// chunks reports whether the client knows the end of a response whose length was
+// not announced. In HTTP/1.0 it ends where its connection does, so a part of it
+// would be taken for the whole.
+func (x *exchange) chunks() bool { return x.r.ProtoAtLeast(1, 1) }
 
 // outcome is what the response says of the operation.
 func (x *exchange) outcome() (any, error) {

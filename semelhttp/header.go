@@ -26,9 +26,9 @@ func keptByDefault() []string {
 }
 
 // neverKept are the headers that belong to one exchange: to its connection, its
-// moment, or its credentials.
+// moment, or its credentials; in any spelling, since net/http sends each.
 func neverKept(name string) bool {
-	switch name {
+	switch name = textproto.CanonicalMIMEHeaderKey(name); name {
 	case "Connection", "Keep-Alive", "Proxy-Connection", "Te", "Trailer", "Transfer-Encoding", "Upgrade",
 		"Content-Length", "Date",
 		"Authentication-Info", "Authorization", "Proxy-Authenticate", "Proxy-Authentication-Info",
@@ -54,7 +54,7 @@ func newKeepRule(more []string) (keepRule, error) {
 		switch {
 		case !isToken(name):
 			return nil, &semel.FieldError{Field: "ReplayHeaders", Reason: "has " + name + ", which is no header name"}
-		case neverKept(canonical):
+		case neverKept(name):
 			return nil, &semel.FieldError{Field: "ReplayHeaders", Reason: "has " + name + ", which is never replayed"}
 		}
 		rule[canonical] = true
@@ -62,27 +62,36 @@ func newKeepRule(more []string) (keepRule, error) {
 	return rule, nil
 }
 
-// of returns the headers of h that are stored, each with all its values as they
-// are. What h's Connection or Trailer header names belongs to the exchange. A
-// nil value, which keeps net/http from guessing a Content-Type, is kept too.
+// of returns the headers of h that are stored, each with all its values and in
+// its spelling. What h's Connection or Trailer header names belongs to the
+// exchange. A nil value, which keeps net/http from guessing a Content-Type, is
+// kept too.
 func (rule keepRule) of(h http.Header) http.Header {
+	passing := listed(slices.Concat(linesOf(h, "Connection"), linesOf(h, "Trailer")))
 	kept := make(http.Header)
 	for name, values := range h {
-		if rule[name] {
+		canonical := textproto.CanonicalMIMEHeaderKey(name)
+		if rule[canonical] && !slices.Contains(passing, canonical) {
 			kept[name] = slices.Clone(values)
-		}
-	}
-	for _, by := range [...]string{"Connection", "Trailer"} {
-		for _, name := range listed(h[by]) {
-			delete(kept, name)
 		}
 	}
 	return kept
 }
 
+// linesOf returns the values that h has for a header in any spelling.
+func linesOf(h http.Header, canonical string) []string {
+	var lines []string
+	for name, values := range h {
+		if textproto.CanonicalMIMEHeaderKey(name) == canonical {
+			lines = append(lines, values...)
+		}
+	}
+	return lines
+}
+
 // noStore reports whether h asks for its response to be written down nowhere.
 func noStore(h http.Header) bool {
-	return slices.Contains(listed(h["Cache-Control"]), "No-Store")
+	return slices.Contains(listed(linesOf(h, "Cache-Control")), "No-Store")
 }
 
 // listed returns what comma-separated lines list, in the spelling of header

@@ -32,8 +32,10 @@ import (
 // The response is sent when its outcome stands. A handler that flushes,
 // hijacks, or writes more than MaxResponse is let through: the client gets
 // everything, complete only if the outcome stands, and repeats are told that it
-// cannot be given again. The handler's context does not end when the client
-// hangs up; it ends with semel.ErrLeaseLost.
+// cannot be given again. In HTTP/1.0, where a client cannot tell a part from the
+// whole, flushing does nothing, hijacking is refused, and all of a response is
+// held in memory until its outcome stands. The handler's context does not end
+// when the client hangs up; it ends with semel.ErrLeaseLost.
 //
 // GET, HEAD, OPTIONS and TRACE go to the handler untouched. Put it around the
 // handler of a route, inside routing, authentication and validation. What holds

@@ -54,6 +54,22 @@ func TestNoStoreIsATombstone(t *testing.T) {
 	})
 }
 
+// TestNoStoreInAnySpelling: a header that the handler has set past Header.Set
+// is sent, so it counts.
+func TestNoStoreInAnySpelling(t *testing.T) {
+	t.Parallel()
+	both(t, func(t *testing.T, serve serveFunc) {
+		b, n := newBench(t, semel.Options{}), new(atomic.Int64)
+		srv := serve(b, define("op", plain{}), options(), func(w http.ResponseWriter, r *http.Request) {
+			w.Header()["cache-control"] = []string{"no-store"}
+			secret(n, "private")(w, r)
+		})
+		wantFirst(t, ask{}.do(t, srv), http.StatusCreated, "canary")
+		wantTombstone(t, b, srv, n)
+		wantNowhere(t, b)
+	})
+}
+
 // TestKeepNoStore: whoever says so has it stored, and marked as it was.
 func TestKeepNoStore(t *testing.T) {
 	t.Parallel()

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -84,6 +85,20 @@ func TestProblemIsWritten(t *testing.T) {
 	}
 	if got, want := new(semelhttp.Problem).Error(), "Internal Server Error"; got != want {
 		t.Errorf("Error() = %q, want %q", got, want)
+	}
+}
+
+// TestRetryAfterIsRoundedUp, however long it is.
+func TestRetryAfterIsRoundedUp(t *testing.T) {
+	t.Parallel()
+	for wait, want := range map[time.Duration]string{
+		0: "", 1: "1", time.Second: "1", time.Second + 1: "2", math.MaxInt64: "9223372037",
+	} {
+		w := httptest.NewRecorder()
+		(&semelhttp.Problem{RetryAfter: wait}).Write(w)
+		if got := w.Header().Get("Retry-After"); got != want {
+			t.Errorf("Retry-After of %v is %q, want %q", wait, got, want)
+		}
 	}
 }
 
@@ -213,11 +228,12 @@ func TestReplayHeadersAreAdded(t *testing.T) {
 		w.Header().Set("X-Kept", "1")
 		w.Header().Set("X-Hop", "2")
 		w.Header().Set("X-Other", "3")
-		w.Header().Set("Connection", "x-hop")
+		w.Header()["connection"] = []string{"x-hop"}
+		w.Header()["location"] = []string{"/there"} // as no Header.Set writes it
 	})
 	_ = ask{}.do(t, srv)
 	again := ask{}.do(t, srv)
-	if !again.replayed() || again.header.Get("X-Kept") != "1" || again.header.Get("X-Hop") != "" || again.header.Get("X-Other") != "" {
+	if !again.replayed() || again.header.Get("X-Kept") != "1" || again.header.Get("Location") != "/there" || again.header.Get("X-Hop") != "" || again.header.Get("X-Other") != "" {
 		t.Errorf("replayed %v", again.header)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/semelhttp"
@@ -120,19 +121,51 @@ func TestReauthorizeAFailedEndpoint(t *testing.T) {
 // TestReauthorizeReadsTheRequest: the hook has the body that the handler had.
 func TestReauthorizeReadsTheRequest(t *testing.T) {
 	t.Parallel()
-	both(t, func(t *testing.T, serve serveFunc) {
+	everyWay(t, func(t *testing.T, serve func(*bench, semelhttp.Options, *atomic.Int64) string) {
 		b, n := newBench(t, semel.Options{}), new(atomic.Int64)
 		o := options()
+		o.MaxBody = 100
 		o.Reauthorize = func(r *http.Request) error {
-			if body, err := io.ReadAll(r.Body); string(body) != `{"n":1}` || err != nil {
-				return fmt.Errorf("read %q, %w", body, err)
+			if body, err := io.ReadAll(r.Body); string(body) != tea || err != nil {
+				return fmt.Errorf("read %q, %w", body, errors.Join(err))
 			}
 			return nil
 		}
-		srv := serve(b, define("op", plain{}), o, created(n))
-		first := ask{}.do(t, srv)
-		wantReplay(t, ask{}.do(t, srv), first)
+		srv := serve(b, o, n)
+		first := ask{body: tea}.do(t, srv)
+		wantReplay(t, ask{body: tea}.do(t, srv), first)
+		wantProblem(t, ask{body: strings.Repeat(" ", 101)}.do(t, srv), http.StatusRequestEntityTooLarge, "body_too_large")
 	})
+}
+
+// TestReauthorizeSeesTheRequestAsItCame: what the handler did to its own, while
+// another run was faster, is not what was asked.
+func TestReauthorizeSeesTheRequestAsItCame(t *testing.T) {
+	t.Parallel()
+	b, n, bar := newBench(t, semel.Options{}), new(atomic.Int64), newBarrier()
+	var seen atomic.Pointer[string]
+	o := options()
+	o.Reauthorize = func(r *http.Request) error {
+		seen.Store(new(r.URL.Path + " of " + r.Header.Get("X-User")))
+		return nil
+	}
+	protect := func(e *semel.Engine[semelTx]) (func(http.Handler) http.Handler, error) {
+		return semelhttp.Middleware(e, define("op", plain{Policy: semel.AtLeastOnce(), Lease: time.Hour}), o)
+	}
+	late := make(chan answer)
+	_, first := overtaken(t, b, protect, func(w http.ResponseWriter, r *http.Request) {
+		if n.Add(1) == 1 {
+			r.URL.Path = "/elsewhere"
+			r.Header.Del("X-User")
+			bar.wait()
+		}
+		created(n)(w, r)
+	}, bar.entered, sendLater(t, late))
+	close(bar.open)
+	wantReplay(t, <-late, first)
+	if got := seen.Load(); got == nil || *got != "/ops of ann" {
+		t.Errorf("it sees %v", got)
+	}
 }
 
 // TestReauthorizeAFollower: who waited for another's run gets its answer from

@@ -56,6 +56,22 @@ func TestRawIsStable(t *testing.T) {
 	}
 }
 
+// TestNeverStoredInAnySpelling: net/http sends a header in the spelling it was
+// set in, and clients read it in every.
+func TestNeverStoredInAnySpelling(t *testing.T) {
+	t.Parallel()
+	r := semelhttp.Response{Status: 200, Header: http.Header{
+		"set-cookie": {"s=1"}, "DATE": {"now"}, "idempotent-replayed": {"true"}, "x-kept": {"1"},
+	}}
+	got, err := semelhttp.ParseResponse(r.Raw())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(http.Header{"x-kept": {"1"}}, got.Header); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+}
+
 func TestParseResponseRefuses(t *testing.T) {
 	t.Parallel()
 	good := semelhttp.Response{Status: 201, Header: http.Header{"Etag": {"1"}}, Body: []byte("ok")}.Raw()

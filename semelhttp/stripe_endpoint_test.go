@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/semelgo/semel"
@@ -40,6 +41,26 @@ func TestStripeEndpoint(t *testing.T) {
 			t.Errorf("%s: the repeat got %d, replayed %v", name, again.status, again.replayed())
 		}
 	}
+}
+
+// TestStripeEndpointIsWhereItWasSent: a handler that rewrites its request's path
+// does not make another endpoint of it.
+func TestStripeEndpointIsWhereItWasSent(t *testing.T) {
+	t.Parallel()
+	both(t, func(t *testing.T, serve serveFunc) {
+		b, n := newBench(t, semel.Options{}), new(atomic.Int64)
+		srv := serve(b, define("op", plain{}), profiled(semelhttp.Stripe), func(w http.ResponseWriter, r *http.Request) {
+			r.URL.Path = "/internal" + r.URL.Path
+			created(n)(w, r)
+		})
+		_ = ask{}.do(t, srv)
+		if got := (ask{body: `{"n":2}`}).do(t, srv); strings.Contains(got.body, otherEndpoint) {
+			t.Errorf("the same endpoint is told as another: %s", got.body)
+		}
+		if got := (ask{path: "/ops/7"}).do(t, srv); !strings.Contains(got.body, otherEndpoint) {
+			t.Errorf("another endpoint is told as %s", got.body)
+		}
+	})
 }
 
 // TestValueThatIsNoJSON: it happened; that it cannot be shown is told in the

@@ -1,6 +1,7 @@
 package semelhttp
 
 import (
+	"net/http"
 	"slices"
 	"time"
 
@@ -23,8 +24,9 @@ type Terms struct {
 	OneOperation bool
 	// KeyTime is "uuidv7" or "ulid" where the operations have a KeyTime.
 	KeyTime string
-	// Value says that bodies are compared as the endpoint decoded them, as
-	// [Handle] does.
+	// Value says that the operations are behind [Handle]: bodies are compared as
+	// the endpoint decoded them, no method ignores the key, and no status from 500
+	// up is stored, in any profile.
 	Value bool
 	// Fields are those given to [JSONFields]; an empty list that is not nil
 	// stands for the whole body. Nil: bodies are compared as they were sent.
@@ -44,6 +46,13 @@ func (t Terms) valid() error {
 	default:
 		return nil
 	}
+}
+
+func (t Terms) methods() []string {
+	if len(t.Methods) == 0 {
+		return []string{http.MethodPost, http.MethodPatch}
+	}
+	return slices.Clone(t.Methods)
 }
 
 func (t Terms) fingerprint() FingerprintDeclaration {

@@ -1,9 +1,12 @@
 package semelhttp_test
 
 import (
+	"bufio"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -84,6 +87,87 @@ func TestCutOffStreamIsNotAnAnswer(t *testing.T) {
 		t.Errorf("the zombie's client read %q to its end; it must not look complete", body)
 	}
 	wantReplay(t, ask{}.do(t, zombie), first)
+}
+
+// TestCutOffStreamInHTTP10: a client that cannot tell a part from the whole gets
+// nothing before the outcome stands; then it gets what stands.
+func TestCutOffStreamInHTTP10(t *testing.T) {
+	t.Parallel()
+	b, n, bar := newBench(t, semel.Options{}), new(atomic.Int64), newBarrier()
+	h := func(w http.ResponseWriter, _ *http.Request) {
+		run := n.Add(1)
+		fmt.Fprintf(w, "run %d", run)
+		if run == 1 {
+			_ = http.NewResponseController(w).Flush()
+			bar.wait()
+		}
+	}
+	var conn net.Conn
+	_, first := overtaken(t, b, runAgain, h, bar.entered, func(zombie string) {
+		conn = sendHTTP10(t, zombie)
+	})
+	wantFirst(t, first, http.StatusOK, "run 2")
+	close(bar.open)
+	resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Error(err)
+	}
+	wantReplay(t, answer{resp.StatusCode, resp.Header, string(text)}, first)
+}
+
+// TestStreamInHTTP10 is whole, has its length, and is stored.
+func TestStreamInHTTP10(t *testing.T) {
+	t.Parallel()
+	both(t, func(t *testing.T, serve serveFunc) {
+		b := newBench(t, semel.Options{})
+		srv := serve(b, define("op", plain{}), options(), func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Trailer", "X-Sum")
+			_, _ = io.WriteString(w, "a part")
+			_ = http.NewResponseController(w).Flush()
+			if _, _, err := http.NewResponseController(w).Hijack(); err == nil {
+				t.Error("the connection was handed over")
+			}
+			_, _ = io.WriteString(w, " and the rest")
+		})
+		resp, err := http.ReadResponse(bufio.NewReader(sendHTTP10(t, srv)), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		text, err := io.ReadAll(resp.Body)
+		const whole = "a part and the rest"
+		if string(text) != whole || resp.ContentLength != int64(len(whole)) || err != nil {
+			t.Errorf("got %q of %d bytes, %v", text, resp.ContentLength, err)
+		}
+		if again := (ask{}).do(t, srv); again.body != whole || !again.replayed() {
+			t.Errorf("the repeat got %d %q", again.status, again.body)
+		}
+	})
+}
+
+// sendHTTP10 sends the zero ask as a client of HTTP/1.0 does.
+func sendHTTP10(t *testing.T, base string) net.Conn {
+	t.Helper()
+	r := ask{}.request(t, base)
+	conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", r.URL.Host)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close() })
+	var text strings.Builder
+	fmt.Fprintf(&text, "%s %s HTTP/1.0\r\nHost: %s\r\nContent-Length: %d\r\n", r.Method, r.URL.RequestURI(), r.URL.Host, r.ContentLength)
+	_ = r.Header.Write(&text) // to memory
+	text.WriteString("\r\n")
+	_, _ = io.Copy(&text, r.Body)
+	if _, err := io.WriteString(conn, text.String()); err != nil {
+		t.Fatal(err)
+	}
+	return conn
 }
 
 // TestZombieAnswersWithTheWinner: what stands, not what it wrote.
