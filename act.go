@@ -17,13 +17,20 @@ var errRefused = errors.New("semel: refused by the store")
 
 // swap asks the store for one change. A change asked for again is the same
 // change, so a call without an answer is simply repeated: at once, then with
-// growing pauses, until ctx ends or tries are used up (0: until ctx ends).
+// growing pauses, until ctx ends or tries are used up (0: until ctx ends). After
+// a call without an answer Busy is none either: what is in the way may be that
+// very call.
 func (c *Core) swap(ctx context.Context, change store.Change, tries int) (store.Standing, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.options.RecordTimeout)
 	defer cancel()
 	wait := 5 * time.Millisecond
+	var lost error
 	for try := 1; ; try++ {
 		answers, err := c.store.Swap(ctx, []store.Change{change})
+		if err == nil && answers[0].Busy && lost != nil {
+			err = lost
+		}
+		lost = err
 		if err == nil && answers[0].Err != nil {
 			return answers[0], fmt.Errorf("%w: %w", errRefused, answers[0].Err)
 		}

@@ -18,26 +18,56 @@ type conflicts struct {
 	lost int
 }
 
-// again reports whether a transaction that ended so is to be run once more, and
-// waits before it says yes. Each time it waits longer, and nobody as long as
-// another.
-func (c *conflicts) again(ctx context.Context, verdict store.Verdict, err error) bool {
-	if verdict != store.NotCommitted || !errors.Is(err, store.ErrConflict) {
+// again reports whether a transaction that was rolled back with err is to be run
+// once more, and waits before it says yes: each time longer, and nobody as long as
+// another. Who lost to what stands in the record's place has nothing to wait for
+// the first time.
+func (c *conflicts) again(ctx context.Context, err error) bool {
+	outrun := errors.Is(err, store.ErrNotInForce)
+	if !outrun && !errors.Is(err, store.ErrConflict) {
 		return false
 	}
 	if c.lost++; c.lost >= conflictTries {
 		return false
 	}
-	return pause(ctx, jitter(time.Millisecond<<c.lost)) == nil
+	return outrun && c.lost == 1 || pause(ctx, jitter(time.Millisecond<<c.lost)) == nil
 }
 
-// lostError is the text of an error within a transaction that lost. What the
-// function has marked the error with is no part of it: it concluded that from
+// conflicting reports whether the database gave a transaction up in favour of
+// others.
+func conflicting(verdict store.Verdict, err error) bool {
+	return verdict == store.NotCommitted && errors.Is(err, store.ErrConflict)
+}
+
+// eventOfLoss tells those apart that lost to another transaction and those that
+// lost to what another has written in the record's place.
+func eventOfLoss(err error) EventKind {
+	if errors.Is(err, store.ErrNotInForce) {
+		return EventFenced
+	}
+	return EventRetried
+}
+
+// notTheAnswer reports whether a transaction ended by its circumstances, so that
+// what its function said of it is nobody's answer.
+func notTheAnswer(err error) bool {
+	return errors.Is(err, store.ErrConflict) || errors.Is(err, store.ErrBroken) || errors.Is(err, store.ErrNotInForce)
+}
+
+// lostError is an error within a transaction that was not the function's to end.
+// What the function has marked it with is no part of it: it concluded that from
 // what is not true any more.
-type lostError struct{ text string }
+type lostError struct{ err error }
 
-func (e *lostError) Error() string        { return e.text }
-func (e *lostError) Is(target error) bool { return target == store.ErrConflict }
+func (e *lostError) Error() string        { return e.err.Error() }
+func (e *lostError) Is(target error) bool { return errors.Is(e.err, target) }
 
-// lostOut is what is told of a transaction that lost to others to the end.
-func lostOut(err error) error { return &txError{&lostError{err.Error()}} }
+func (e *lostError) As(target any) bool {
+	if _, mark := target.(**markedError); mark {
+		return false
+	}
+	return errors.As(e.err, target)
+}
+
+// lostOut is what is told of such a transaction.
+func lostOut(err error) error { return &txError{&lostError{err}} }

@@ -49,6 +49,9 @@ func Do[T any](ctx context.Context, e Runner, c Call, fn func(ctx context.Contex
 // and the outcome together: one effect per key, whatever crashes. replayed says
 // that an earlier attempt, or another caller's, made the result.
 //
+// It must not be called within a transaction of the same engine, which is
+// ErrInvalid: the second transaction could wait for the first for ever.
+//
 // The operation's policy is unset or [Atomic]; any other is ErrInvalid. Unless
 // the operation says Atomic with a Lease, all of it is one transaction, and a
 // crash leaves nothing behind. fn must not end tx, and its writes must all be
@@ -59,6 +62,9 @@ func Do[T any](ctx context.Context, e Runner, c Call, fn func(ctx context.Contex
 func DoTx[T, Tx any](ctx context.Context, e *Engine[Tx], c Call, fn func(ctx context.Context, tx Tx) (T, error)) (v T, replayed bool, err error) {
 	if err := c.valid(); err != nil {
 		return v, false, err
+	}
+	if _, within := TxOf(ctx, e); within {
+		return v, false, invalid("ctx", "is that of a transaction of this engine: a second one would wait for it")
 	}
 	run := func(ctx context.Context, tx any) (any, error) {
 		var err error

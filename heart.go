@@ -130,9 +130,17 @@ func (h *heart) tick() {
 	case answers[0].InForce(d.change):
 		h.confirm(sent)
 		h.again(times.beat)
+	case h.a.ownEnd(answers[0].Token):
+		h.stop()
 	default:
 		h.lose("somebody else stands on the record")
 	}
+}
+
+// ownEnd reports whether token is the attempt's own outcome, whose answer is
+// still on its way.
+func (a *Attempt) ownEnd(token store.Token) bool {
+	return token.Owner == a.record.Owner && token.Attempt == a.record.Attempt
 }
 
 // excludesOthers tells whether the attempt's own open transaction keeps every

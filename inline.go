@@ -88,7 +88,7 @@ func (q *ask) nextTry(ctx context.Context, i *inline) (store.Record, error) {
 func (i *inline) run(ctx context.Context) (now store.Record, out *Outcome, again bool, err error) {
 	ctx, cancel := i.limit(ctx)
 	defer cancel()
-	verdict, err := i.c.atomic(ctx, i.call.id, true, i.body)
+	verdict, err := i.transact(ctx)
 	switch {
 	case err == nil:
 		now = standing(i.change, i.stands)
@@ -101,15 +101,15 @@ func (i *inline) run(ctx context.Context) (now store.Record, out *Outcome, again
 		return i.refused(ctx)
 	case !i.ran:
 		return i.stands, nil, false, fmt.Errorf("%w: begin: %w", ErrUnavailable, err)
-	case i.lost.again(ctx, verdict, err):
-		i.see(ctx, EventRetried, i.stands, err)
+	case verdict == store.Unknown && errors.Is(err, store.ErrApart):
+		i.see(ctx, EventConflict, i.stands, err)
+		return i.stands, nil, false, i.attemptError(store.Unknown, i.stands.State, err)
+	case verdict == store.NotCommitted && i.lost.again(ctx, err):
+		i.see(ctx, eventOfLoss(err), i.stands, err)
 		return i.stands, nil, true, nil
-	case verdict == store.NotCommitted && errors.Is(err, store.ErrConflict):
+	case verdict == store.NotCommitted && notTheAnswer(err):
 		now, out, err = i.rolledBack(ctx, err)
 		return now, out, false, err
-	case verdict == store.NotCommitted && errors.Is(err, store.ErrNotInForce):
-		i.see(ctx, EventFenced, i.stands, nil)
-		return i.stands, nil, true, nil
 	case i.change.To.State == store.Failed:
 		now, out, err = i.keepFailure(ctx)
 		return now, out, false, err
@@ -120,6 +120,16 @@ func (i *inline) run(ctx context.Context) (now store.Record, out *Outcome, again
 		now, out, err = i.unknownCommit(ctx, err)
 		return now, out, false, err
 	}
+}
+
+// transact waits for its transaction no longer than who asked for it. Once it
+// runs, only the function's own context counts.
+func (i *inline) transact(ctx context.Context) (store.Verdict, error) {
+	waiting, done := patient(ctx)
+	defer done()
+	return i.c.atomic(waiting, i.call.id, true, func(_ context.Context, tx any, stands store.Standing) (*store.Change, error) {
+		return i.body(ctx, tx, stands)
+	})
 }
 
 // limit ends the function's context when max run is over.

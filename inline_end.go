@@ -105,7 +105,7 @@ const endedAndFailed = "the function committed its transaction by itself, and th
 // has made of its key meanwhile.
 func (i *inline) rolledBack(ctx context.Context, err error) (store.Record, *Outcome, error) {
 	switch {
-	case errors.Is(err, store.ErrConflict):
+	case notTheAnswer(err):
 		err = lostOut(err)
 	case i.fnErr != nil:
 		err = i.fnErr

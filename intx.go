@@ -82,7 +82,7 @@ func (a *Attempt) runTx(ctx context.Context, fn func(context.Context, any) (any,
 		}
 	}()
 	verdict, err := a.inOneTx(ctx, fn)
-	for lost := new(conflicts); lost.again(ctx, verdict, err); {
+	for lost := new(conflicts); conflicting(verdict, err) && lost.again(ctx, err); {
 		a.see(ctx, EventRetried, a.record, err)
 		if a.undone != nil {
 			a.undone()
@@ -117,7 +117,9 @@ func (a *Attempt) inOneTx(ctx context.Context, fn func(context.Context, any) (an
 		return verdict, nil
 	case verdict == store.Committed:
 		return verdict, a.committedByItself(ctx, outcome, fnErr, err)
-	case verdict == store.NotCommitted && errors.Is(err, store.ErrConflict):
+	case verdict == store.Unknown && errors.Is(err, store.ErrApart):
+		return verdict, a.apart(ctx, err)
+	case conflicting(verdict, err), verdict == store.NotCommitted && errors.Is(err, store.ErrBroken):
 		return verdict, lostOut(err)
 	case verdict == store.NotCommitted && fnErr != nil:
 		return verdict, fnErr
@@ -153,6 +155,16 @@ func (a *Attempt) committedByItself(ctx context.Context, outcome []byte, fnErr, 
 		return fmt.Errorf("%w: %w", ErrLeaseLost, cause)
 	}
 	a.settle(ctx, a.succeeded(outcome), told)
+	return told
+}
+
+// apart tells of a function that ended its transaction itself, and of which not
+// even the store knows what it left. No change of the record proves anything
+// about that.
+func (a *Attempt) apart(ctx context.Context, cause error) error {
+	a.see(ctx, EventConflict, a.record, cause)
+	told := a.attemptError(store.Unknown, store.InProgress, cause)
+	a.settle(ctx, a.record, told)
 	return told
 }
 

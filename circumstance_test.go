@@ -1,0 +1,151 @@
+package semel_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/store"
+	"github.com/semelgo/semel/store/memory"
+)
+
+// ending is a store whose transactions end as they are told to.
+type ending struct {
+	*memory.Store
+
+	end func(verdict store.Verdict, err error) (store.Verdict, error)
+}
+
+func (e *ending) Atomic(ctx context.Context, id store.ID, hold bool, run runInTx) (store.Verdict, error) {
+	verdict, err := e.Store.Atomic(ctx, id, hold, func(ctx context.Context, tx *memory.Tx, stands store.Standing) (*store.Change, error) {
+		_, err := run(ctx, tx, stands)
+		return nil, errors.Join(errors.New("ended"), err)
+	})
+	return e.end(verdict, err)
+}
+
+// endingWays are the shapes of an operation in a transaction that keeps failures.
+func endingWays() map[string]semel.OperationOptions[string] {
+	return map[string]semel.OperationOptions[string]{
+		"inline": {OnError: semel.Keep},
+		"leased": {OnError: semel.Keep, Policy: semel.Atomic(), Lease: lease},
+	}
+}
+
+// TestWhatWasBrokenOffIsNobodysAnswer: a lost connection or a timeout is not kept
+// as the operation's failure, not even where the function says that it is final.
+func TestWhatWasBrokenOffIsNobodysAnswer(t *testing.T) {
+	t.Parallel()
+	for name, o := range endingWays() {
+		for kind, fnErr := range map[string]error{"plain": errBoom, "final": semel.Final(errBoom)} {
+			t.Run(name+" "+kind, func(t *testing.T) {
+				bubble(t, func(t *testing.T) {
+					mem := memory.New(memory.Options{})
+					engine, err := semel.New(&ending{mem, func(v store.Verdict, err error) (store.Verdict, error) {
+						return v, errors.Join(store.ErrBroken, err)
+					}}, semel.Options{})
+					if err != nil {
+						t.Fatal(err)
+					}
+					call := plain("op", o).Call(me, "k", "in")
+					_, _, err = semel.DoTx(t.Context(), engine, call, func(context.Context, *memory.Tx) (string, error) { return "", fnErr })
+					if semel.VerdictOf(err) != store.NotCommitted || !errors.Is(err, semel.ErrUnavailable) {
+						t.Errorf("got %v, want NotCommitted and ErrUnavailable", err)
+					}
+					if r := record(t, mem, call); r.State == store.Failed {
+						t.Errorf("%v is kept as the operation's failure", err)
+					}
+					if err := engine.Close(t.Context()); err != nil {
+						t.Errorf("Close: %v", err)
+					}
+				})
+			})
+		}
+	}
+}
+
+// TestEndedApartIsUnknown: of what a function left that ended its transaction
+// itself, no change of the record is proof.
+func TestEndedApartIsUnknown(t *testing.T) {
+	t.Parallel()
+	for name, o := range endingWays() {
+		for kind, fnErr := range map[string]error{"": nil, " and failed": errBoom, " and says final": semel.Final(errBoom)} {
+			t.Run(name+kind, func(t *testing.T) {
+				bubble(t, func(t *testing.T) {
+					mem, eyes := memory.New(memory.Options{}), new(seen)
+					engine, err := semel.New(&ending{mem, func(_ store.Verdict, err error) (store.Verdict, error) {
+						return store.Unknown, errors.Join(store.ErrApart, err)
+					}}, semel.Options{Observer: eyes})
+					if err != nil {
+						t.Fatal(err)
+					}
+					call := plain("op", o).Call(me, "k", "in")
+					_, _, err = semel.DoTx(t.Context(), engine, call, func(context.Context, *memory.Tx) (string, error) { return "", fnErr })
+					if semel.VerdictOf(err) != store.Unknown || !errors.Is(err, semel.ErrOutcomeUnknown) {
+						t.Errorf("got %v, want that nobody knows", err)
+					}
+					if r := record(t, mem, call); r.State != store.Absent && r.State != store.InProgress {
+						t.Errorf("the record says %v", r.State)
+					}
+					eyes.want(t, semel.EventConflict)
+					if err := engine.Close(t.Context()); err != nil {
+						t.Errorf("Close: %v", err)
+					}
+				})
+			})
+		}
+	}
+}
+
+// TestFunctionThatWritesItsOwnRecord never gets through, and is not run for ever.
+func TestFunctionThatWritesItsOwnRecord(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		p, _ := solo(t, semel.Options{})
+		call := plain("op", semel.OperationOptions[string]{}).Call(me, "k", "in")
+		runs := 0
+		_, _, err := semel.DoTx(t.Context(), p.Engine, call, func(ctx context.Context, tx *memory.Tx) (string, error) {
+			runs++
+			_, err := semel.EnqueueTx(ctx, p.Engine, tx, call, time.Hour)
+			return "v", err
+		})
+		if err == nil || runs > 8 {
+			t.Errorf("%d runs, %v, want an error after at most 8", runs, err)
+		}
+	})
+}
+
+// TestPatienceEndsBeforeTheTransaction: who hung up while waiting for one is not
+// run for.
+func TestPatienceEndsBeforeTheTransaction(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		p, _ := solo(t, semel.Options{})
+		p.wire.blackHole()
+		call := plain("op", semel.OperationOptions[string]{}).Call(me, "k", "in")
+		patience, hangUp := context.WithCancel(t.Context())
+		said := later(func() answer {
+			return doTx(semel.WithPatience(t.Context(), patience), p, call, neverTx(t))
+		})
+		synctest.Wait()
+		hangUp()
+		(<-said).wantErr(t, semel.ErrUnavailable)
+	})
+}
+
+// TestTransactionWithinATransaction could wait for itself.
+func TestTransactionWithinATransaction(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		p, _ := solo(t, semel.Options{})
+		op := plain("op", semel.OperationOptions[string]{})
+		_, _, err := semel.DoTx(t.Context(), p.Engine, op.Call(me, "outer", "in"), func(ctx context.Context, _ *memory.Tx) (string, error) {
+			_, _, err := semel.DoTx(ctx, p.Engine, op.Call(me, "inner", "in"), func(context.Context, *memory.Tx) (string, error) { return "v", nil })
+			wantField(t, err, "ctx")
+			return "v", nil
+		})
+		if err != nil {
+			t.Errorf("the outer one: %v", err)
+		}
+	})
+}
