@@ -3,7 +3,6 @@ package postgres
 import (
 	"context"
 	"encoding/binary"
-	"errors"
 	"fmt"
 
 	"github.com/jackc/pgx/v5"
@@ -119,4 +118,4 @@ func (t *transaction) readNumber(rows pgx.Rows) error {
 }
 
 // errLost says that the connection was lost before anything was committed.
-var errLost = errors.New("semel/postgres: the connection was lost within the transaction")
+var errLost = fmt.Errorf("%w: the connection was lost within the transaction", store.ErrBroken)

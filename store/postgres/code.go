@@ -13,6 +13,7 @@ import (
 const (
 	codeNoActiveTransaction = "25P01"
 	codeIdleInTransaction   = "25P03"
+	codeTransactionTimeout  = "25P04"
 	codeNoSavepoint         = "3B001"
 	codeSerialization       = "40001"
 	codeDeadlock            = "40P01"
@@ -77,6 +78,22 @@ func isConflict(err error) bool {
 	return code == codeSerialization || code == codeDeadlock
 }
 
+// isBroken says that a statement or its session was broken off from outside: a
+// time was over, the server shut down, ran out of something or could not read.
+// It says nothing of what was asked for.
+func isBroken(err error) bool {
+	e, ok := errors.AsType[*pgconn.PgError](err)
+	if !ok {
+		return false
+	}
+	switch class(e.Code) {
+	case "08", "53", "57", "58":
+		return true
+	default:
+		return e.Code == codeLockTimeout || e.Code == codeIdleInTransaction || e.Code == codeTransactionTimeout
+	}
+}
+
 // isBusy says that somebody else's open transaction was in the way.
 func isBusy(err error) bool { return codeOf(err) == codeLockTimeout || isConflict(err) }
 
@@ -103,6 +120,15 @@ func withConflict(err error) error {
 		return fmt.Errorf("%w: %w", store.ErrConflict, err)
 	}
 	return err
+}
+
+// withMark marks the errors that are nobody's answer, of what has been rolled
+// back: those in conflict, and those of what was broken off.
+func withMark(err error) error {
+	if isBroken(err) && !errors.Is(err, store.ErrBroken) {
+		return fmt.Errorf("%w: %w", store.ErrBroken, err)
+	}
+	return withConflict(err)
 }
 
 // fault says what was being done when err came.

@@ -59,8 +59,8 @@ func TestConnectionLostInTheHandler(t *testing.T) {
 				cause = effect(ctx, tx, "key")
 				return run(cause)
 			})
-			if verdict != store.NotCommitted || cause == nil || !errors.Is(err, cause) {
-				t.Errorf("%s: Atomic = %v, %v, want NotCommitted and the loss: %v", name, verdict, err, cause)
+			if verdict != store.NotCommitted || cause == nil || !errors.Is(err, cause) || !errors.Is(err, store.ErrBroken) {
+				t.Errorf("%s: Atomic = %v, %v, want NotCommitted, ErrBroken and the loss: %v", name, verdict, err, cause)
 			}
 			fault.Wait(t)
 			if n := effects(t, r.direct, "key"); n != 0 || stands(t, r.store, last) != (store.Token{}) {
@@ -125,8 +125,8 @@ func TestIdleInTransaction(t *testing.T) {
 			}
 			return &last, err
 		})
-	if verdict != store.NotCommitted || postgres.CodeOf(err) != "25P03" {
-		t.Errorf("Atomic = %v, %v, want NotCommitted and 25P03", verdict, err)
+	if verdict != store.NotCommitted || postgres.CodeOf(err) != "25P03" || !errors.Is(err, store.ErrBroken) {
+		t.Errorf("Atomic = %v, %v, want NotCommitted, ErrBroken and 25P03", verdict, err)
 	}
 	if n := effects(t, pool, "key"); n != 1 || stands(t, s, last) != other.To.Token {
 		t.Errorf("%d effects and %+v, want those of the next one", n, stands(t, s, last))
@@ -157,17 +157,10 @@ func TestTimeouts(t *testing.T) {
 			func(ctx context.Context, tx pgx.Tx, _ store.Standing) (*store.Change, error) {
 				return &last, do(ctx, tx, row.sql)
 			})
-		if verdict != store.Committed || err != nil { // the failure is kept
-			t.Errorf("Atomic = %v, %v, want Committed", verdict, err)
+		if verdict != store.NotCommitted || postgres.CodeOf(err) != row.code || !errors.Is(err, store.ErrBroken) {
+			t.Errorf("Atomic with %+v = %v, %v, want NotCommitted, ErrBroken and %s", row.o, verdict, err, row.code)
 		}
-		verdict, err = s.Atomic(t.Context(), last.To.ID, true,
-			func(ctx context.Context, tx pgx.Tx, _ store.Standing) (*store.Change, error) {
-				return nil, do(ctx, tx, row.sql)
-			})
-		if verdict != store.NotCommitted || postgres.CodeOf(err) != row.code {
-			t.Errorf("Atomic with %+v = %v, %v, want NotCommitted and %s", row.o, verdict, err, row.code)
-		}
-		mustExec(t, pool, `DELETE FROM semel_records`)
+		mustBeFree(t, s, last)
 	}
 }
 

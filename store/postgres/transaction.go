@@ -49,7 +49,9 @@ func (t *transaction) end(ctx context.Context, last *store.Change, failed error)
 	case t.conn.Conn().PgConn().IsBusy():
 		return store.NotCommitted, cmp.Or(failed, errors.New("semel/postgres: the handler has left a result open"))
 	case t.met != nil:
-		return t.rollBack(ctx, t.conflict(failed))
+		return t.rollBack(ctx, instead(store.ErrConflict, t.met, failed, isConflict))
+	case t.isOff(failed):
+		return t.rollBack(ctx, instead(store.ErrBroken, t.off, failed, isBroken))
 	case failed == nil && t.status() == aborted:
 		return t.rollBack(ctx, fmt.Errorf("the handler passed over an error that aborted its transaction: %w", t.cause()))
 	case failed != nil && (last == nil || isConflict(failed) || errors.Is(failed, store.ErrConflict)):
@@ -113,7 +115,7 @@ func (t *transaction) finish(ctx context.Context, last *store.Change, failed err
 	case e.closed && !e.made && last != nil && notInForce(last, err):
 		return store.NotCommitted, fmt.Errorf("record %s: %w", t.id, store.ErrNotInForce)
 	case rollsBack(err) || notSent(err):
-		return store.NotCommitted, fault("commit", withConflict(err))
+		return store.NotCommitted, fault("commit", withMark(err))
 	default:
 		return store.Unknown, fault("commit", err)
 	}

@@ -6,8 +6,6 @@ import (
 	"sync"
 
 	"github.com/jackc/pgx/v5"
-
-	"github.com/semelgo/semel/store"
 )
 
 // use is what guards the connection of a transaction against goroutines that the
@@ -22,6 +20,7 @@ type use struct {
 	reading         bool  // a result has not been read to its end
 	broken          error // what aborted the transaction, if the handler has not gone back to a savepoint
 	met             error // that others were in the way, also if the handler has gone back since
+	off             error // that a statement was broken off, likewise
 	aloneRolledBack bool  // it was ended by ROLLBACK, and by nothing else
 	exposed         bool  // the handler has the connection itself
 }
@@ -68,8 +67,11 @@ func (t *transaction) exit(err error) {
 	if err != nil && t.broken == nil && (t.status() == aborted || t.conn.Conn().IsClosed()) {
 		t.broken = err
 	}
-	if isConflict(err) {
+	switch {
+	case isConflict(err):
 		t.met = err
+	case isBroken(err):
+		t.off = err
 	}
 	t.mu.Lock()
 	t.within = false
@@ -100,16 +102,22 @@ func (t *transaction) discard() {
 	<-t.store.gate
 }
 
-// conflict is what is told of a transaction that met others in the way, whatever
-// the handler made of that.
-func (t *transaction) conflict(failed error) error {
+// isOff says that the transaction was broken off. A handler that went back to a
+// savepoint and had success all the same has chosen to do without.
+func (t *transaction) isOff(failed error) bool {
+	return isBroken(failed) || t.off != nil && (failed != nil || t.status() == aborted)
+}
+
+// instead is what is told of a transaction that met what is nobody's answer,
+// whatever the handler made of that.
+func instead(mark, met, failed error, is func(error) bool) error {
 	switch {
 	case failed == nil:
-		return withConflict(t.met)
-	case isConflict(failed):
-		return withConflict(failed)
+		return fmt.Errorf("%w: %w", mark, met)
+	case is(failed):
+		return fmt.Errorf("%w: %w", mark, failed)
 	default:
-		return fmt.Errorf("%w: %w (after %w)", store.ErrConflict, failed, t.met)
+		return fmt.Errorf("%w: %w (after %w)", mark, failed, met)
 	}
 }
 

@@ -1,0 +1,127 @@
+package postgres_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/store"
+	"github.com/semelgo/semel/store/postgres"
+)
+
+// A statement that was broken off is nobody's answer, whatever the handler made of
+// that, and nothing is kept of its transaction.
+func TestStatementBrokenOff(t *testing.T) {
+	t.Parallel()
+	pool := connect(t, database(t))
+	s := newStore(t, pool, postgres.Options{})
+	last, failed := create("key", store.Succeeded, 1), create("key", store.Failed, 1)
+	for _, code := range []string{"08006", "53100", "53200", "55P03", "57014", "57P01", "58030", "25P04"} {
+		for name, say := range map[string]func(err error) (*store.Change, error){
+			"told":        func(err error) (*store.Change, error) { return nil, err },
+			"passed over": func(error) (*store.Change, error) { return &last, nil },
+			"replaced":    func(error) (*store.Change, error) { return nil, errHandler },
+			"lost":        func(error) (*store.Change, error) { return nil, nil },
+			"to be kept":  func(err error) (*store.Change, error) { return &failed, fmt.Errorf("%w: %w", errHandler, err) },
+			"kept, other": func(error) (*store.Change, error) { return &failed, errHandler },
+		} {
+			verdict, err := s.Atomic(t.Context(), last.To.ID, true,
+				func(ctx context.Context, tx pgx.Tx, _ store.Standing) (*store.Change, error) {
+					return say(errors.Join(effect(ctx, tx, "key"), raise(ctx, tx, code)))
+				})
+			if verdict != store.NotCommitted || !errors.Is(err, store.ErrBroken) || postgres.CodeOf(err) != code {
+				t.Errorf("%s, %s: Atomic = %v, %v, want NotCommitted and ErrBroken", code, name, verdict, err)
+			}
+			if n := effects(t, pool, "key"); n != 0 || stands(t, s, last) != (store.Token{}) {
+				t.Errorf("%s, %s: %d effects and %+v, want nothing", code, name, n, stands(t, s, last))
+			}
+		}
+	}
+}
+
+// raise has a statement fail with the SQLSTATE.
+func raise(ctx context.Context, tx pgx.Tx, code string) error {
+	return do(ctx, tx, `DO $$ BEGIN RAISE SQLSTATE '`+code+`'; END $$`)
+}
+
+// A handler that goes back to before a statement that was broken off, and does
+// without it, has its success; its failure might come from that.
+func TestStatementBrokenOffAndUndone(t *testing.T) {
+	t.Parallel()
+	pool := connect(t, database(t))
+	s := newStore(t, pool, postgres.Options{})
+	done, failed := create("done", store.Succeeded, 1), create("failed", store.Failed, 1)
+	for _, row := range []struct {
+		last store.Change
+		fail error
+		want store.Verdict
+	}{{done, nil, store.Committed}, {failed, errHandler, store.NotCommitted}} {
+		verdict, err := s.Atomic(t.Context(), row.last.To.ID, true,
+			func(ctx context.Context, tx pgx.Tx, _ store.Standing) (*store.Change, error) {
+				inner, err := tx.Begin(ctx)
+				if err != nil {
+					return nil, err
+				}
+				if err := raise(ctx, inner, "55P03"); postgres.CodeOf(err) != "55P03" {
+					t.Errorf("the handler meets %v, want a lock that is not to be had", err)
+				}
+				return &row.last, errors.Join(inner.Rollback(ctx), effect(ctx, tx, row.last.To.Key), row.fail)
+			})
+		if verdict != row.want || errors.Is(err, store.ErrBroken) != (row.fail != nil) {
+			t.Errorf("Atomic = %v, %v, want %v", verdict, err, row.want)
+		}
+		stood := stands(t, s, row.last) == row.last.To.Token
+		if want := row.want == store.Committed; stood != want || (effects(t, pool, row.last.To.Key) == 1) != want {
+			t.Errorf("%s: %d effects, and the record stands: %v", row.last.To.Key, effects(t, pool, row.last.To.Key), stood)
+		}
+	}
+}
+
+// What was broken off does not become a key's failure, where failures are kept.
+func TestKeyWhoseAttemptWasBrokenOff(t *testing.T) {
+	t.Parallel()
+	pool := connect(t, database(t))
+	const bound = 50 * time.Millisecond
+	s := newStore(t, pool, postgres.Options{LockTimeout: bound, StatementTimeout: 2 * bound})
+	engine, err := semel.New(s, semel.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	op := semel.Define("op", semel.OperationOptions[int]{OnError: semel.Keep})
+	for name, breakOff := range map[string]func(ctx context.Context, tx pgx.Tx) error{
+		"session": func(ctx context.Context, tx pgx.Tx) error {
+			mustEnd(t, s, tx.Conn().PgConn().PID(), func(pid uint32) {
+				mustExec(t, pool, `SELECT pg_terminate_backend($1)`, pid)
+			})
+			return effect(ctx, tx, "session")
+		},
+		"lock": func(ctx context.Context, tx pgx.Tx) error {
+			holder, err := pool.Begin(ctx)
+			if err != nil {
+				return err
+			}
+			mustExec(t, holder, `LOCK effects`)
+			return errors.Join(effect(ctx, tx, "lock"), holder.Rollback(ctx))
+		},
+		"statement": func(ctx context.Context, tx pgx.Tx) error { return do(ctx, tx, `SELECT pg_sleep(600)`) },
+	} {
+		call := op.Call(semel.Shared(), name, 1)
+		_, _, err := semel.DoTx(t.Context(), engine, call, func(ctx context.Context, tx pgx.Tx) (int, error) {
+			return 0, breakOff(ctx, tx)
+		})
+		if err == nil {
+			t.Errorf("%s: nothing was broken off", name)
+		}
+		_, replayed, err := semel.DoTx(t.Context(), engine, call, func(ctx context.Context, tx pgx.Tx) (int, error) {
+			return 1, effect(ctx, tx, name)
+		})
+		if replayed || err != nil || effects(t, pool, name) != 1 {
+			t.Errorf("%s: asked again, %v, %v with %d effects, want to be run", name, replayed, err, effects(t, pool, name))
+		}
+	}
+}
