@@ -1,13 +1,14 @@
 package command_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
-	"sync/atomic"
+	"sync"
 	"testing"
 
 	"github.com/semelgo/semel/cmd/semel/internal/exit"
@@ -17,19 +18,30 @@ import (
 // endpoint of its own, with a profile file that promises more.
 func careless(t *testing.T) (address, profile string) {
 	t.Helper()
-	var made atomic.Int64
+	var mu sync.Mutex // guards made
+	made := make(map[string]int)
 	mux := http.NewServeMux()
-	mux.HandleFunc("POST /orders", func(w http.ResponseWriter, _ *http.Request) {
+	mux.HandleFunc("POST /orders", func(w http.ResponseWriter, r *http.Request) {
+		var order struct{ Item string }
+		if err := json.NewDecoder(r.Body).Decode(&order); err != nil {
+			w.WriteHeader(http.StatusBadRequest)
+			return
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		made[order.Item]++
 		w.WriteHeader(http.StatusCreated)
-		fmt.Fprintf(w, `{"order":%d}`, made.Add(1))
+		fmt.Fprintf(w, `{"order":%d}`, made[order.Item])
 	})
-	mux.HandleFunc("GET /orders", func(w http.ResponseWriter, _ *http.Request) {
-		fmt.Fprintf(w, `{"stats":{"orders":%d}}`, made.Load())
+	mux.HandleFunc("GET /orders", func(w http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		defer mu.Unlock()
+		fmt.Fprintf(w, `{"stats":{"orders":%d}}`, made[r.FormValue("item")])
 	})
 	srv := httptest.NewServer(mux)
 	t.Cleanup(srv.Close)
 	return srv.URL, file(t, `{"suite":{"endpoint":{
-		"url":"/orders","body":"{\"item\":\"{{op}}\",\"n\":{{n}}}","counter":{"url":"/orders","pointer":"/stats/orders"}}}}`)
+		"url":"/orders","body":"{\"item\":\"{{op}}\",\"n\":{{n}}}","counter":{"url":"/orders?item={{op}}","pointer":"/stats/orders"}}}}`)
 }
 
 func file(t *testing.T, text string) string {

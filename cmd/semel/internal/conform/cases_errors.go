@@ -95,14 +95,8 @@ func (t *trial) comeBack() {
 		t.inform("repeats wait, by profile")
 	}
 	a := t.asking()
-	t.hold(a.op)
-	defer t.release(a.op)
-	first := t.later(a)
-	t.held(a.op)
-	got := t.meanwhile(a)
+	_, got := t.beside(a)
 	t.isRefused(got, inProgress)
-	t.release(a.op)
-	first()
 	if got.header.Get("Retry-After") == "" {
 		t.failf("%s has no Retry-After", shown(got))
 	}

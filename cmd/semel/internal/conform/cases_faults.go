@@ -32,7 +32,7 @@ func faultCases() []Case {
 func (t *trial) store(up bool) {
 	ctx, cancel := t.lasting()
 	defer cancel()
-	_, err := t.control(ctx, http.MethodPost, "/store", map[string]bool{"up": up})
+	_, err := t.control(ctx, "/store", map[string]bool{"up": up})
 	t.must(err)
 }
 

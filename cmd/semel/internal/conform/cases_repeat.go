@@ -39,23 +39,37 @@ func repeatCases() []Case {
 	}
 }
 
+// keyOnGet looks up how often something happened, before and after it does, with
+// the key that it happens with, and with lines that are none.
 func (t *trial) keyOnGet() {
-	path := "/effects/" + t.name()
-	if e := t.profile.Suite.Endpoint; e != nil {
-		path = fill(e.Counter.URL, ask{op: t.name()})
+	a := t.asking()
+	lines := [][]string{nil, a.keys, {`"`}, {""}}
+	for _, keys := range lines {
+		t.looksUp(a.op, keys, 0)
 	}
-	for _, keys := range [][]string{nil, {t.line(fresh())}, {`"`}, {""}} {
-		m := message{method: http.MethodGet, path: path, lines: t.who(principalA)}
-		for _, k := range keys {
-			m.lines = append(m.lines, line{t.profile.Header, k})
-		}
-		got, err := t.server.exchange(t.ctx, m)
-		if err != nil {
-			t.failf("no answer: %v", err)
-		}
-		if got.status != http.StatusOK {
-			t.failf("GET with the key lines %q is answered %s", keys, shown(got))
-		}
+	t.executes(a)
+	for _, keys := range lines {
+		t.looksUp(a.op, keys, 1)
+	}
+}
+
+// looksUp asks how often op happened, with those key lines.
+func (t *trial) looksUp(op string, keys []string, want int) {
+	var more []line
+	for _, k := range keys {
+		more = append(more, line{t.profile.Header, k})
+	}
+	got, err := t.lookUp(t.ctx, op, principalA, more...)
+	if err != nil {
+		t.failf("no answer: %v", err)
+	}
+	if got.status != http.StatusOK {
+		t.failf("GET with the key lines %q is answered %s", keys, shown(got))
+	}
+	n, err := t.countIn(got, op)
+	t.must(err)
+	if n != want {
+		t.failf("GET with the key lines %q says that it happened %s; it happened %s", keys, times(n), times(want))
 	}
 }
 
@@ -107,6 +121,7 @@ func (t *trial) sameAnswers() {
 		if first.status != s.Status || s.BodyBytes > 0 && len(first.body) != s.BodyBytes {
 			t.failf("the fixture answers %s with %d bytes, not what the script says", shown(first), len(first.body))
 		}
+		t.acted(first, s.Headers)
 		t.repeats(a, first)
 		t.happened(a.op, 1)
 	}

@@ -113,34 +113,9 @@ func (t *trial) ownErrors() {
 		return
 	}
 	b := t.asking()
-	t.hold(b.op)
-	defer t.release(b.op)
-	running := t.later(b)
-	t.held(b.op)
-	t.meanwhile(b)
-	t.release(b.op)
-	t.replays(b, running())
+	running, _ := t.beside(b)
+	t.replays(b, running)
 	t.happened(b.op, 1)
-}
-
-func (t *trial) probing() {
-	if t.profile.Suite.principals() < 2 {
-		t.notShown("it takes two principals, and suite.principals has %d", t.profile.Suite.principals())
-	}
-	if t.profile.Scope == "shared" {
-		t.inform("keys are shared by all, by profile")
-	}
-	a := t.asking()
-	first := t.executes(a)
-	unused := a.with(t.line(fresh())).other().as(principalB)
-	guessed := a.other().as(principalB)
-	want, got := t.send(unused), t.send(guessed)
-	if got.status != want.status || t.marked(got) != t.marked(want) {
-		t.failf("a guessed key is answered %s, an unused one %s", shown(got), shown(want))
-	}
-	if string(got.body) == string(first.body) && len(got.body) > 0 {
-		t.failf("a guessed key is answered with the other's response")
-	}
 }
 
 func (t *trial) validatedFirst() {
@@ -169,33 +144,8 @@ func (t *trial) revoked() {
 }
 
 func (t *trial) permit(op string, allowed bool) {
-	_, err := t.control(t.ctx, http.MethodPost, "/permit/"+op, map[string]bool{"allowed": allowed})
+	_, err := t.control(t.ctx, "/permit/"+op, map[string]bool{"allowed": allowed})
 	t.must(err)
-}
-
-// longAgo is a date that no answer of today has.
-const longAgo = "Thu, 01 Jan 1998 00:00:00 GMT"
-
-func (t *trial) oldHeaders() {
-	a := t.asking()
-	if t.profile.Suite.offers(offerFixture) {
-		a.script = &script{Headers: map[string]string{
-			"Set-Cookie": "session=secret", "Date": longAgo, "X-RateLimit-Remaining": "7", "Retry-After": "7",
-			"WWW-Authenticate": "Basic", "Keep-Alive": "timeout=7",
-		}}
-	}
-	first := t.executes(a)
-	got := t.replays(a, first)
-	for _, name := range [...]string{
-		"Set-Cookie", "X-Ratelimit-Remaining", "Retry-After", "Www-Authenticate", "Keep-Alive",
-	} {
-		if len(got.header[name]) > 0 {
-			t.failf("the replay has %s", name)
-		}
-	}
-	if got.header.Get("Date") == longAgo {
-		t.failf("the replay has the first response's Date")
-	}
 }
 
 func (t *trial) marker() {

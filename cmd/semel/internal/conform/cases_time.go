@@ -2,7 +2,7 @@ package conform
 
 import (
 	"encoding/binary"
-	"net/http"
+	"errors"
 	"time"
 
 	"github.com/google/uuid"
@@ -32,7 +32,10 @@ func timeCases() []Case {
 // margin is what the clocks of the fixture and of the suite may be apart.
 const margin = time.Minute
 
-func (t *trial) retention() {
+func (t *trial) retention() { t.kept(t.profile.AfterRetention == "expired") }
+
+// kept lets the retention go by. After it the request runs, or is refused.
+func (t *trial) kept(expires bool) {
 	a := t.asking()
 	if t.profile.Key.Time != "" {
 		//nolint:forbidigo // the time in a key is the caller's
@@ -48,7 +51,7 @@ func (t *trial) retention() {
 	moved += 2 * margin
 	got := t.settled(a)
 	switch {
-	case t.profile.AfterRetention == "expired":
+	case expires:
 		t.isRefused(got, keyExpired)
 		t.happened(a.op, 1)
 	case got.status > 299:
@@ -61,29 +64,50 @@ func (t *trial) retention() {
 func (t *trial) advance(d time.Duration) {
 	ctx, cancel := t.lasting()
 	defer cancel()
-	_, err := t.control(ctx, http.MethodPost, "/clock", map[string]string{"advance": d.String()})
+	_, err := t.control(ctx, "/clock", map[string]string{"advance": d.String()})
 	t.must(err)
 }
 
 func (t *trial) published() {
-	p, err := FetchProfile(t.ctx, t.server.base.String())
-	if err != nil {
-		t.failf("the profile is not published: %v", err)
-	}
-	if p.Retention != t.profile.Retention {
-		t.failf("the published retention is %d s, the profile says %d s", p.Retention, t.profile.Retention)
-	}
-	a := t.asking()
-	t.executes(a)
-	for _, got := range []*answer{t.send(a.other()), t.send(t.asking().with()), t.send(a.with(t.malformed()))} {
+	for _, got := range t.refusals() {
 		// Whether there is a link at all is what other cases are about.
 		if where := t.documentation(got); where != "" {
 			t.resolves(where)
 		}
 	}
-	if t.profile.Errors == "stripe" && t.profile.Problems != "" {
+	if t.profile.Errors == stripe && t.profile.Problems != "" {
 		t.resolves(t.absolute(t.profile.Problems + keyReused))
 	}
+	p, err := FetchProfile(t.ctx, t.server.base.String())
+	switch {
+	case errors.Is(err, ErrUnpublished):
+		t.notShown("there is nothing at %s, and where else the retention may be published is not known", WellKnown)
+	case err != nil:
+		t.failf("the profile is published, and cannot be read: %v", err)
+	case p.Retention != t.profile.Retention:
+		t.failf("the published retention is %d s, the profile says %d s", p.Retention, t.profile.Retention)
+	}
+}
+
+// refusals are answers to what is refused, one of each kind that can be had.
+func (t *trial) refusals() []*answer {
+	a := t.asking()
+	t.executes(a)
+	all := []*answer{t.send(a.other()), t.send(t.asking().with()), t.send(a.with(t.malformed()))}
+	if !t.profile.Suite.offers(offerBarrier) || t.profile.InProgress == "wait" {
+		return all
+	}
+	b := t.asking()
+	t.hold(b.op)
+	defer t.release(b.op)
+	first := t.later(b)
+	t.held(b.op)
+	if got := t.refusedMeanwhile(b); got != nil { // else other cases tell
+		all = append(all, got)
+	}
+	t.release(b.op)
+	first()
+	return all
 }
 
 // skew is more than a server allows clocks to be apart.

@@ -40,17 +40,43 @@ const (
 	runsWhileDown        flaw = "runs while its store is down"
 	runsLargeAgain       flaw = "runs again when the answer was too large"
 	forgetsAtRestart     flaw = "forgets at a restart"
+	actsNoHeaders        flaw = "acts out no header of a script"
+	replaysDate          flaw = "replays the date of the first answer"
+	publishesOtherwise   flaw = "publishes another retention"
+	deadLink             flaw = "links to a page that is not there"
+	marksNoWaiter        flaw = "does not mark the answers of who waited"
+	saysWait             flaw = "says that repeats wait"
+	replaysGets          flaw = "replays what is looked up"
+	recordsGets          flaw = "takes a key that something was looked up with for used"
+	tellsByHeader        flaw = "tells by a header that a key is another's"
+	tellsByNoHeader      flaw = "tells by a missing header that a key is another's"
+	tellsByCode          flaw = "tells by a code that a key is another's"
+
+	// These are ways to fail what Stripe promises.
+	expiresKeys flaw = "refuses keys after the retention"
+	keepsAnHour flaw = "keeps keys for an hour"
+	saysRetry   flaw = "says that other parameters may be repeated"
 
 	// These are promises that a profile may make.
 	rawKeys            flaw = "takes the line as it is"
 	waits              flaw = "lets repeats wait"
 	storesServerErrors flaw = "stores 5xx"
+	speaksStripe       flaw = "follows Stripe's API"
+	hasOwnEndpoint     flaw = "is no fixture"
+
+	// These are ways to be right.
+	publishesNothing flaw = "publishes its retention elsewhere"
+	behindProxy      flaw = "is behind a proxy that writes what belongs to its hop"
+	sendsNoDate      flaw = "has no clock"
+	opensSessions    flaw = "gives who is new a cookie"
 )
 
-// wrongServer is a flaw, and the cases that it fails: these and no others. Which
-// of those that it may fail it does is a matter of chance.
+// wrongServer is a flaw of a server that is otherwise so, and the cases that it
+// fails: these and no others. Which of those that it may fail it does is a matter
+// of chance, or its profile leaves them open.
 type wrongServer struct {
 	flaw       flaw
+	so         []flaw
 	fails, may string
 }
 
@@ -85,12 +111,51 @@ func wrongServers() []wrongServer {
 		{flaw: replaysAllHeaders, fails: "45"},
 		{flaw: dropsHeaders, fails: "26"},
 		{flaw: replaysAs200, fails: "26"},
-		{flaw: noMarker, fails: "46"},
-		{flaw: marksEverything, fails: "25 46"},
+		{flaw: noMarker, fails: "46", may: "30"},
+		{flaw: marksEverything, fails: "25 30 46"},
 		{flaw: replaysToAnyone, fails: "44"},
 		{flaw: looksUpFirst, fails: "43"},
 		{flaw: runsWhileDown, fails: "47"},
 		{flaw: runsLargeAgain, fails: "49"},
 		{flaw: forgetsAtRestart, fails: "50"},
+		{flaw: actsNoHeaders, fails: "26 45"},
+		{flaw: replaysDate, fails: "45"},
+		{flaw: replaysDate, so: []flaw{hasOwnEndpoint}, fails: "45"},
+		{flaw: replaysDate, so: []flaw{behindProxy}, fails: "45"},
+		{flaw: publishesOtherwise, fails: "19"},
+		{flaw: deadLink, fails: "19"},
+		{flaw: deadLink, so: []flaw{publishesNothing}, fails: "19"},
+		{flaw: marksNoWaiter, so: []flaw{saysWait, waits}, fails: "30", may: "36"},
+		{flaw: saysWait, fails: "29", may: "36"},
+		{flaw: noLock, so: []flaw{saysWait}, fails: "29", may: "30 33 36"},
+		{flaw: replaysGets, fails: "23"},
+		{flaw: recordsGets, fails: "23"},
+		{flaw: tellsByHeader, fails: "42"},
+		{flaw: tellsByNoHeader, fails: "42"},
+		{flaw: tellsByCode, fails: "12 15 42"},
+		{flaw: replaysGets, so: []flaw{speaksStripe}, fails: "23 S2"},
+		{flaw: recordsGets, so: []flaw{speaksStripe}, fails: "23 S2"},
+		{flaw: expiresKeys, so: []flaw{speaksStripe}, fails: "S9"},
+		{flaw: keepsAnHour, so: []flaw{speaksStripe}, fails: "S9"},
+		{flaw: saysRetry, so: []flaw{speaksStripe}, fails: "S11"},
+	}
+}
+
+// rightServer is right in its own way, and the cases that cannot be shown of it.
+// Nothing else is found of it.
+type rightServer struct {
+	so       []flaw
+	notShown string
+}
+
+func rightServers() []rightServer {
+	return []rightServer{
+		{so: nil},
+		{so: []flaw{publishesNothing}, notShown: "19"},
+		{so: []flaw{behindProxy}},
+		{so: []flaw{hasOwnEndpoint}, notShown: "16 18 21 22 27 28 29 36 43 44 47 48 49 50"},
+		{so: []flaw{hasOwnEndpoint, sendsNoDate}, notShown: "16 18 21 22 27 28 29 36 43 44 45 47 48 49 50"},
+		{so: []flaw{opensSessions}},
+		{so: []flaw{speaksStripe}, notShown: "20"},
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"net"
-	"net/http"
 )
 
 // reply is what came of a request that somebody else waited for.
@@ -59,17 +58,35 @@ func (t *trial) later(a ask) func() *answer {
 // meanwhile sends a while the first request for its op is held, and returns the
 // answer. It must not come as far as the first has.
 func (t *trial) meanwhile(a ask) *answer {
-	second := t.depart(a)
+	got := t.refusedMeanwhile(a)
+	if got == nil {
+		t.failf("it runs while the first runs")
+	}
+	return got
+}
+
+// refusedMeanwhile is as meanwhile, and returns nil when it comes as far.
+func (t *trial) refusedMeanwhile(a ask) *answer {
+	second, runs := t.depart(a), false
 	t.until("an answer while the first runs", func() bool {
-		if second.answered() {
-			return true
-		}
-		if t.barrier(t.ctx, a.op, nil) > 1 {
-			t.failf("it runs while the first runs")
-		}
-		return false
+		runs = !second.answered() && t.barrier(t.ctx, a.op, nil) > 1
+		return runs || second.answered()
 	})
+	if runs {
+		return nil
+	}
 	return t.answerOf(second)
+}
+
+// beside sends a, and again while it runs, and returns both answers.
+func (t *trial) beside(a ask) (first, second *answer) {
+	t.hold(a.op)
+	defer t.release(a.op)
+	running := t.later(a)
+	t.held(a.op)
+	second = t.meanwhile(a)
+	t.release(a.op)
+	return running(), second
 }
 
 // hold makes requests for op stop at the fixture's barrier, until release, or
@@ -94,7 +111,7 @@ func (t *trial) barrier(ctx context.Context, op string, hold *bool) int {
 	var got struct {
 		Held int `json:"held"`
 	}
-	a, err := t.control(ctx, http.MethodPost, "/barrier/"+op, body)
+	a, err := t.control(ctx, "/barrier/"+op, body)
 	if err == nil {
 		err = json.Unmarshal(a.body, &got)
 	}

@@ -23,6 +23,7 @@ type demand struct {
 	fingerprint string
 	Op          string
 	Script      struct {
+		DelayMS   int `json:"delay_ms"`
 		Status    int
 		Headers   map[string]string
 		BodyBytes int `json:"body_bytes"`
@@ -52,7 +53,9 @@ func (s *imitation) serve(w http.ResponseWriter, r *http.Request) {
 	}
 	d.key = s.scoped(d, key, r)
 	rec, leads, code := s.claim(d, key)
+	waited := false
 	for s.flaws[waits] && code == "in_progress" {
+		waited = true
 		<-time.After(time.Millisecond)
 		rec, leads, code = s.claim(d, key)
 	}
@@ -62,6 +65,7 @@ func (s *imitation) serve(w http.ResponseWriter, r *http.Request) {
 	case leads:
 		s.write(w, s.lead(r, d, rec), false)
 	default:
+		rec.unmarked = waited && s.flaws[marksNoWaiter]
 		s.replay(w, d, *rec)
 	}
 }
@@ -193,7 +197,7 @@ func (s *imitation) claim(d demand, key string) (rec *record, leads bool, code s
 		rec.answer = stored{status: http.StatusUnprocessableEntity}
 		return nil, false, "key_reused"
 	case rec.fingerprint != d.fingerprint && !s.flaws[noFingerprint]:
-		return nil, false, "key_reused"
+		return nil, false, s.reused(rec.fingerprint, d.fingerprint)
 	case rec.running && s.flaws[noLock]:
 		return rec, true, ""
 	case rec.running:
@@ -240,6 +244,11 @@ func (s *imitation) perform(ctx context.Context, d demand) stored {
 	s.acted[d.Op] = true
 	if s.flaws[effectFirst] {
 		s.effects[d.Op]++
+	}
+	if d.Script.DelayMS > 0 {
+		s.mu.Unlock()
+		<-time.After(time.Duration(d.Script.DelayMS) * time.Millisecond)
+		s.mu.Lock()
 	}
 	s.pass(ctx, d.Op)
 	defer s.mu.Unlock()
@@ -296,8 +305,17 @@ func (s *imitation) made(d demand, status int) stored {
 	if status == 0 {
 		made.status = http.StatusCreated
 	}
-	for name, value := range d.Script.Headers {
-		made.header.Set(name, value)
+	if !s.flaws[actsNoHeaders] {
+		for name, value := range d.Script.Headers {
+			made.header.Set(name, value)
+		}
+	}
+	if s.flaws[behindProxy] {
+		made.header.Del("Date")
+		made.header.Del("Keep-Alive")
+	}
+	if s.flaws[replaysDate] && made.header.Get("Date") == "" {
+		made.header.Set("Date", time.Now().UTC().Format(http.TimeFormat))
 	}
 	if made.status != http.StatusNoContent {
 		made.body, _ = json.Marshal(map[string]any{"op": d.Op, "by": d.principal, "server": s.name, "number": s.effects[d.Op]})
@@ -314,7 +332,9 @@ func (s *imitation) replay(w http.ResponseWriter, d demand, rec record) {
 	answer.header = answer.header.Clone()
 	if !s.flaws[replaysAllHeaders] {
 		for _, name := range []string{"Set-Cookie", "Date", "X-Ratelimit-Remaining", "Retry-After", "Www-Authenticate", "Keep-Alive"} {
-			answer.header.Del(name)
+			if name != "Date" || !s.flaws[replaysDate] {
+				answer.header.Del(name)
+			}
 		}
 	}
 	if s.flaws[dropsHeaders] {
@@ -331,11 +351,14 @@ func (s *imitation) replay(w http.ResponseWriter, d demand, rec record) {
 		s.refuse(w, "result_unavailable")
 		return
 	}
-	s.write(w, answer, true)
+	s.write(w, answer, !rec.unmarked)
 }
 
 func (s *imitation) write(w http.ResponseWriter, a stored, replayed bool) {
 	maps.Copy(w.Header(), a.header)
+	if s.flaws[sendsNoDate] {
+		w.Header()["Date"] = nil
+	}
 	if replayed && !s.flaws[noMarker] || s.flaws[marksEverything] {
 		w.Header().Set("Idempotent-Replayed", "true")
 	}

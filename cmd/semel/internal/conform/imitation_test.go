@@ -3,11 +3,9 @@ package conform_test
 import (
 	"crypto/rand"
 	"encoding/json"
-	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
-	"strconv"
 	"sync"
 	"testing"
 	"time"
@@ -32,6 +30,9 @@ type imitation struct {
 	ahead   time.Duration
 	down    bool
 	life    chan struct{} // closed by a crash
+	seen    map[string]bool
+
+	cache sync.Mutex // held by who looks something up
 }
 
 type record struct {
@@ -40,6 +41,7 @@ type record struct {
 	life        chan struct{}
 	at          time.Duration
 	answer      stored
+	unmarked    bool // this replay is not marked
 }
 
 type stored struct {
@@ -64,23 +66,24 @@ func imitate(t *testing.T, flaws ...flaw) (string, *conform.Profile) {
 // unstarted is a server that is not started yet. It ends with the test.
 func unstarted(t *testing.T, flaws ...flaw) (*httptest.Server, *conform.Profile) {
 	t.Helper()
-	p := conform.DefaultProfile()
-	p.Name, p.Key.Forms, p.Key.Same, p.Key.Time = "strict", []string{"string"}, false, "uuidv7"
-	p.AfterRetention, p.Reauthorizes, p.ReplayMaxBytes = "expired", true, 64<<10
-	p.Suite.Offers = []string{"barrier", "clock", "crash", "store", "permit"}
 	s := &imitation{
-		name: rand.Text(), flaws: make(map[flaw]bool), profile: p, records: make(map[string]*record), effects: make(map[string]int),
+		name: rand.Text(), flaws: make(map[flaw]bool), records: make(map[string]*record), effects: make(map[string]int),
 		gates: make(map[string]*gate), acted: make(map[string]bool), denied: make(map[string]bool), life: make(chan struct{}),
 	}
 	for _, f := range flaws {
 		s.flaws[f] = true
 	}
-	srv := httptest.NewUnstartedServer(s.routes())
+	if s.flaws[speaksStripe] {
+		s.flaws[rawKeys], s.flaws[sharesRoutes], s.flaws[storesServerErrors] = true, true, true
+	}
+	s.profile = s.says()
+	srv := httptest.NewUnstartedServer(s.front(s.routes()))
 	srv.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)
 	srv.Config.Protocols = new(http.Protocols)
 	srv.Config.Protocols.SetHTTP1(true)
 	srv.Config.Protocols.SetUnencryptedHTTP2(true)
 	t.Cleanup(srv.Close)
+	p := s.says()
 	return srv, &p
 }
 
@@ -88,15 +91,17 @@ func (s *imitation) routes() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /ops", s.serve)
 	mux.HandleFunc("PATCH /ops/{id}", s.serve)
-	mux.HandleFunc("GET /problems/", func(http.ResponseWriter, *http.Request) {})
+	mux.HandleFunc("GET /problems/{code}", func(w http.ResponseWriter, r *http.Request) {
+		if s.flaws[deadLink] && r.PathValue("code") == "in_progress" {
+			http.NotFound(w, r)
+		}
+	})
 	mux.HandleFunc("GET /effects/{op}", func(w http.ResponseWriter, r *http.Request) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		tell(w, map[string]int{"count": s.effects[r.PathValue("op")]})
 	})
-	mux.HandleFunc("GET /.well-known/idempotency", func(w http.ResponseWriter, _ *http.Request) {
-		tell(w, s.profile)
-	})
+	mux.HandleFunc("GET /.well-known/idempotency", s.publish)
 	mux.HandleFunc("POST /barrier/{op}", s.turnGate)
 	mux.HandleFunc("POST /{power}", s.power)
 	mux.HandleFunc("POST /permit/{op}", func(w http.ResponseWriter, r *http.Request) {
@@ -173,22 +178,4 @@ func (s *imitation) turnGate(w http.ResponseWriter, r *http.Request) {
 func tell(w http.ResponseWriter, v any) {
 	w.Header().Set("Content-Type", "application/json")
 	_ = json.NewEncoder(w).Encode(v)
-}
-
-// refuse answers with a problem.
-func (s *imitation) refuse(w http.ResponseWriter, code string) {
-	status := s.profile.Statuses[code]
-	if s.flaws[mismatchIs409] && code == "key_reused" {
-		status = http.StatusConflict
-	}
-	if !s.flaws[noRetryAfter] && (code == "in_progress" || code == "unavailable") {
-		w.Header().Set("Retry-After", "1")
-	}
-	if s.flaws[plainErrors] {
-		http.Error(w, code, status)
-		return
-	}
-	w.Header().Set("Content-Type", "application/problem+json")
-	w.WriteHeader(status)
-	_, _ = io.WriteString(w, `{"type":"/problems/`+code+`","title":"`+code+`","code":"`+code+`","status":`+strconv.Itoa(status)+`}`)
 }

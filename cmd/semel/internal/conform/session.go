@@ -53,30 +53,17 @@ var ErrUnreachable = errors.New("the server cannot be reached")
 // effects counts what op did: of all principals, or as principal sees it where
 // each sees its own alone.
 func (s *session) effects(ctx context.Context, op string) (int, error) {
-	e := s.profile.Suite.Endpoint
-	if e == nil {
-		var got struct {
-			Count *int `json:"count"`
-		}
-		a, err := s.control(ctx, http.MethodGet, "/effects/"+op, nil)
-		if err == nil {
-			err = json.Unmarshal(a.body, &got)
-		}
-		if err == nil && got.Count == nil {
-			err = fmt.Errorf("GET /effects/%s answers without count", op)
-		}
-		if err != nil {
-			return 0, err
-		}
-		return *got.Count, nil
-	}
 	principals := []string{principalA}
-	if e.Counter.PerPrincipal && s.profile.Suite.principals() > 1 {
+	if s.profile.Suite.counter().PerPrincipal && s.profile.Suite.principals() > 1 {
 		principals = append(principals, principalB)
 	}
 	sum := 0
 	for _, p := range principals {
-		n, err := s.counted(ctx, e.Counter, op, p)
+		a, err := s.lookUp(ctx, op, p)
+		if err != nil {
+			return 0, fmt.Errorf("ask counter: %w", err)
+		}
+		n, err := s.countIn(a, op)
 		if err != nil {
 			return 0, err
 		}
@@ -85,12 +72,15 @@ func (s *session) effects(ctx context.Context, op string) (int, error) {
 	return sum, nil
 }
 
-func (s *session) counted(ctx context.Context, c Counter, op, principal string) (int, error) {
-	path := fill(c.URL, ask{op: op})
-	a, err := s.server.exchange(ctx, message{method: http.MethodGet, path: path, lines: s.who(principal)})
-	if err != nil {
-		return 0, fmt.Errorf("ask counter: %w", err)
-	}
+// lookUp asks the counter about op.
+func (s *session) lookUp(ctx context.Context, op, principal string, more ...line) (*answer, error) {
+	path := fill(s.profile.Suite.counter().URL, ask{op: op})
+	return s.server.exchange(ctx, message{method: http.MethodGet, path: path, lines: append(s.who(principal), more...)})
+}
+
+// countIn is how often op happened, by an answer of the counter.
+func (s *session) countIn(a *answer, op string) (int, error) {
+	c := s.profile.Suite.counter()
 	if a.status != http.StatusOK {
 		return 0, fmt.Errorf("the counter answers %d", a.status)
 	}
@@ -139,21 +129,19 @@ func at(v any, pointer string) any {
 }
 
 // control uses a part of the fixture contract that is not under test.
-func (s *session) control(ctx context.Context, method, path string, body any) (*answer, error) {
-	m := message{method: method, path: path, lines: s.who(principalA)}
-	if body != nil {
-		text, err := json.Marshal(body)
-		if err != nil {
-			return nil, err
-		}
-		m.body, m.lines = text, append(m.lines, line{"Content-Type", "application/json"})
+func (s *session) control(ctx context.Context, path string, body any) (*answer, error) {
+	text, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
 	}
+	lines := append(s.who(principalA), line{"Content-Type", "application/json"})
+	m := message{method: http.MethodPost, path: path, lines: lines, body: text}
 	a, err := s.server.exchange(ctx, m)
 	if err != nil {
-		return nil, fmt.Errorf("%s %s: %w", method, path, err)
+		return nil, fmt.Errorf("POST %s: %w", path, err)
 	}
 	if a.status != http.StatusOK {
-		return nil, fmt.Errorf("%s %s answers %d, want 200: %.100s", method, path, a.status, a.body)
+		return nil, fmt.Errorf("POST %s answers %d, want 200: %.100s", path, a.status, a.body)
 	}
 	return a, nil
 }

@@ -112,6 +112,14 @@ func (s *Suite) offers(part string) bool {
 	return part == offerFixture || slices.Contains(s.Offers, part)
 }
 
+// counter is where effects are counted.
+func (s *Suite) counter() Counter {
+	if s.Endpoint != nil {
+		return s.Endpoint.Counter
+	}
+	return Counter{URL: "/effects/{{op}}", Pointer: "/count"}
+}
+
 // headers returns what principal sends to say who it is.
 func (s *Suite) headers(principal string) map[string]string {
 	all := s.Principals

@@ -1,0 +1,115 @@
+package conform_test
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"strings"
+)
+
+// front is what a request meets before the imitation's own layer.
+func (s *imitation) front(next http.Handler) http.Handler {
+	switch {
+	case s.flaws[replaysGets]:
+		return s.cached(next)
+	case s.flaws[recordsGets]:
+		return s.recorded(next)
+	case s.flaws[tellsByHeader], s.flaws[tellsByNoHeader], s.flaws[tellsByCode]:
+		return s.telling(next)
+	case s.flaws[opensSessions]:
+		return s.greeting(next)
+	default:
+		return next
+	}
+}
+
+// first reports whether word has not been seen before.
+func (s *imitation) first(word string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	seen := s.seen[word]
+	if s.seen == nil {
+		s.seen = make(map[string]bool)
+	}
+	s.seen[word] = true
+	return !seen
+}
+
+// lookedUpWith is the key that r looks something up with; none for another r.
+func lookedUpWith(r *http.Request) string {
+	if r.Method != http.MethodGet {
+		return ""
+	}
+	return r.Header.Get("Idempotency-Key")
+}
+
+// cached answers what is looked up twice with one key as the first time.
+func (s *imitation) cached(next http.Handler) http.Handler {
+	answers := make(map[string]*httptest.ResponseRecorder) // guarded by s.cache
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		key := lookedUpWith(r)
+		if key == "" {
+			next.ServeHTTP(w, r)
+			return
+		}
+		s.cache.Lock()
+		defer s.cache.Unlock()
+		got := answers[key]
+		if got == nil {
+			got = httptest.NewRecorder()
+			next.ServeHTTP(got, r)
+			answers[key] = got
+		}
+		w.WriteHeader(got.Code)
+		_, _ = w.Write(got.Body.Bytes())
+	})
+}
+
+// recorded refuses what is to be done with a key that something was looked up
+// with.
+func (s *imitation) recorded(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		key := lookedUpWith(r)
+		s.mu.Lock()
+		used := r.Method != http.MethodGet && s.seen["get "+r.Header.Get("Idempotency-Key")]
+		s.mu.Unlock()
+		switch {
+		case used:
+			s.refuse(w, "key_reused")
+			return
+		case key != "":
+			s.first("get " + key)
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// telling lets B know which keys A has used.
+func (s *imitation) telling(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		stranger := strings.HasSuffix(r.Header.Get("Authorization"), " b")
+		guessed := !s.first(r.Header.Get("Idempotency-Key")) && stranger
+		switch {
+		case s.flaws[tellsByCode] && guessed:
+			problem(w, http.StatusForbidden, "not_yours")
+			return
+		case s.flaws[tellsByCode] && stranger:
+			problem(w, http.StatusForbidden, "forbidden")
+			return
+		case s.flaws[tellsByHeader] && guessed:
+			w.Header().Set("X-Known", "yes")
+		case s.flaws[tellsByNoHeader] && !guessed:
+			w.Header().Set("X-New", "yes")
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// greeting gives who asks for the first time a cookie.
+func (s *imitation) greeting(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if s.first(r.Header.Get("Authorization")) {
+			w.Header().Set("Set-Cookie", "session=new")
+		}
+		next.ServeHTTP(w, r)
+	})
+}

@@ -1,0 +1,49 @@
+package conform
+
+import (
+	"maps"
+	"net/http"
+	"slices"
+)
+
+// probing compares what B is told about a key of A with what B is told about two
+// that nobody has used. A header that only one of those two has says nothing: B
+// may be given a session.
+func (t *trial) probing() {
+	if t.profile.Suite.principals() < 2 {
+		t.notShown("it takes two principals, and suite.principals has %d", t.profile.Suite.principals())
+	}
+	if t.profile.Scope == "shared" {
+		t.inform("keys are shared by all, by profile")
+	}
+	a := t.asking()
+	first := t.executes(a)
+	guess := a.other().as(principalB)
+	unused := t.send(guess.with(t.line(fresh())))
+	got := t.send(guess)
+	another := t.send(guess.with(t.line(fresh())))
+	if got.status != unused.status || t.marked(got) != t.marked(unused) || codeIn(got) != codeIn(unused) {
+		t.failf("a guessed key is answered %s, an unused one %s", shown(got), shown(unused))
+	}
+	if string(got.body) == string(first.body) && len(got.body) > 0 {
+		t.failf("a guessed key is answered with the other's response")
+	}
+	t.sameNames(got, unused, another)
+}
+
+// sameNames holds the names of the headers of got, the answer to a guessed key,
+// to those of the answers to two keys that nobody has used.
+func (t *trial) sameNames(got, unused, another *answer) {
+	for _, name := range slices.Sorted(maps.Keys(got.header)) {
+		if !has(unused.header, name) && !has(another.header, name) {
+			t.failf("the answer to a guessed key has %s, the answer to an unused one has not", name)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(unused.header)) {
+		if has(another.header, name) && !has(got.header, name) {
+			t.failf("the answer to an unused key has %s, the answer to a guessed one has not", name)
+		}
+	}
+}
+
+func has(h http.Header, name string) bool { return len(h[name]) > 0 }
