@@ -70,8 +70,8 @@ type Declaration struct {
 
 // KeyDeclaration is the part of a [Declaration] about the key itself.
 type KeyDeclaration struct {
-	// Forms that are taken: "string", "raw" or both, which Same says are one
-	// key.
+	// Forms of the header that are taken: "string", "raw" or both, which Same
+	// says are one key. None where the key is in no header.
 	Forms     []string `json:"forms"`
 	Same      bool     `json:"same"`
 	MaxLength int      `json:"max_length"`
@@ -158,7 +158,7 @@ func (s *settings) declaration() *Declaration {
 		Reauthorizes: s.Reauthorize != nil,
 	}
 	if s.KeyFunc != nil {
-		d.Header = ""
+		d.Header, d.Key.Forms, d.Key.Same = "", []string{}, false
 	}
 	if s.broken {
 		d.ServerErrors = "stored"

@@ -17,17 +17,18 @@ import (
 // JSONFields returns a fingerprint for semel.OperationOptions.Fingerprints that
 // compares JSON bodies by what they say and not by how they are written: the
 // order of members, insignificant whitespace, escapes in strings and the
-// spelling of a number (1, 1.0) do not matter. Method, path, query and media
+// spelling of a number (1, 1.0; 1e21, 1000000000000000000000) do not matter. Method, path, query and media
 // type count as well.
 //
 // Each field is the name of a member of the body, or, when it begins with a
 // slash, a JSON Pointer (RFC 6901) to a part of it; one that is not there is
-// different from null. All else in the body does not count: a repeat that
-// differs only there is answered with the first response. No field: all of the
-// body counts.
+// different from null. Names are case-sensitive, and encoding/json's are not: a
+// body that has the name in another case is 400 body_invalid. All else in the
+// body does not count: a repeat that differs only there is answered with the
+// first response. No field: all of the body counts.
 //
-// The body is compared in the form of RFC 8785, but that integers keep all
-// their digits. No two numbers that differ are ever the same: one that double
+// The body is compared in the form of RFC 8785, but that an integer which double
+// precision cannot tell from another keeps all its digits. No two numbers that differ are ever the same: one that double
 // precision cannot tell from another, such as 0.1000000000000000000001, is 400
 // body_invalid where it counts. So is a body that is no JSON, that has a member
 // twice, that is no object where fields are chosen, or that is compressed: it is
@@ -80,7 +81,7 @@ func chosen(body []byte, fields []string) (json.RawMessage, error) {
 		if err != nil {
 			return nil, err
 		}
-		return whole, comparableNumbers(whole)
+		return numbered(whole)
 	}
 	whole, err := objectIn(body)
 	if err != nil {
@@ -95,10 +96,9 @@ func chosen(body []byte, fields []string) (json.RawMessage, error) {
 		if !ok {
 			continue
 		}
-		if err := comparableNumbers(value); err != nil {
+		if picked[field], err = numbered(value); err != nil {
 			return nil, err
 		}
-		picked[field] = value
 	}
 	return json.Marshal(picked)
 }
@@ -132,7 +132,7 @@ func member(whole json.RawMessage, field string) (value json.RawMessage, ok bool
 	}
 	value, ok = whole, true
 	for token := range strings.SplitSeq(field[1:], "/") {
-		if value, ok, err = step(value, unescaped(token)); !ok {
+		if value, ok, err = step(value, unescaped(token)); !ok || err != nil {
 			break
 		}
 	}
@@ -148,7 +148,7 @@ func step(whole json.RawMessage, name string) (json.RawMessage, bool, error) {
 			return nil, false, err
 		}
 		value, ok := object[name]
-		return value, ok, nil
+		return value, ok, oneCase(object, name)
 	case '[':
 		var list []json.RawMessage
 		if err := json.Unmarshal(whole, &list); err != nil {
@@ -165,6 +165,20 @@ func step(whole json.RawMessage, name string) (json.RawMessage, bool, error) {
 	}
 }
 
+// errCase says that a body does not tell one reader what it tells another.
+var errCase = errors.New("a member that counts is there in another case")
+
+// oneCase reports, as an error, a member of object that has name in another
+// case: encoding/json takes it for the one that is named.
+func oneCase(object map[string]json.RawMessage, name string) error {
+	for other := range object {
+		if other != name && strings.EqualFold(other, name) {
+			return errCase
+		}
+	}
+	return nil
+}
+
 // unescaped is a token of a JSON Pointer without its escapes.
 func unescaped(token string) string {
 	return strings.NewReplacer("~1", "/", "~0", "~").Replace(token)
@@ -178,11 +192,11 @@ func (x *exchange) unread(err error) error {
 	if !ok || field.Field != "Input" {
 		return err
 	}
-	whole, jerr := objectIn(x.body)
+	whole, jerr := valueIn(x.body)
 	if jerr == nil {
-		jerr = comparableNumbers(whole)
+		_, jerr = numbered(whole)
 	}
-	if jerr == nil {
+	if jerr == nil && jsontext.Value(whole).Kind() == '{' {
 		return problem(codeBodyInvalid, "")
 	}
 	return bodyInvalid(jerr)
@@ -199,6 +213,8 @@ func bodyInvalid(err error) *Problem {
 		detail = "The body has a member twice. Nothing was run."
 	case errors.Is(err, errNumber):
 		detail = "The body has a number with more digits, or larger, than can be compared. Nothing was run."
+	case errors.Is(err, errCase):
+		detail = "The body has a member that counts under its name in another case. Nothing was run."
 	}
 	return problem(codeBodyInvalid, detail)
 }

@@ -32,13 +32,19 @@ func (d dialect) keyOf(h http.Header) (key string, present bool, err error) {
 // [Lenient] profile. The structured form "abc", with \" and \\ as its escapes,
 // and the raw form abc are the same key; parameters of the structured form and
 // whitespace around either are ignored. A key is 1 to 255 visible ASCII
-// characters and inner spaces, and is never folded or truncated. What is no key
-// is an error that is a [*Problem]; it does not repeat the line.
+// characters and inner spaces, and is never folded or truncated; one with a comma
+// and a space in it must be quoted, because two header lines that a proxy has
+// joined look like it. What is no key is an error that is a [*Problem]; it does
+// not repeat the line.
 func ParseKey(line string) (string, error) {
-	if strings.HasPrefix(trimmed(line), `"`) {
+	switch {
+	case strings.HasPrefix(trimmed(line), `"`):
 		return parseString(line)
+	case strings.Contains(line, ", "):
+		return "", malformed("may be two lines that were joined; put a key that has a comma and a space in quotes")
+	default:
+		return parseRaw(line)
 	}
-	return parseRaw(line)
 }
 
 // parseString returns the key of a line that is one structured string.

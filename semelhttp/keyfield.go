@@ -12,7 +12,8 @@ import (
 // KeyField returns an Options.KeyFunc that finds the key in a JSON body: field
 // is named as for [JSONFields]. The key is a string, or the digits of an
 // integer. A request without the field, or with null in it, has no key; a body
-// that is no JSON object, or has a member twice, is 400 body_invalid.
+// that is no JSON object, has a member twice, or has the field in another case, is 400
+// body_invalid.
 func KeyField(field string) func(*http.Request, []byte) (string, error) {
 	return func(_ *http.Request, body []byte) (string, error) {
 		whole, err := objectIn(body)
@@ -20,8 +21,11 @@ func KeyField(field string) func(*http.Request, []byte) (string, error) {
 			return "", bodyInvalid(err)
 		}
 		value, ok, err := member(whole, field)
-		if err != nil || !ok {
-			return "", err
+		if err != nil {
+			return "", bodyInvalid(err)
+		}
+		if !ok {
+			return "", nil
 		}
 		key, ok := keyIn(jsontext.Value(value))
 		if !ok {

@@ -89,6 +89,8 @@ func TestKeyFuncRefuses(t *testing.T) {
 			`{"order":["a"],"item":"tea"}`:                 {400, "key_malformed"},
 			`{"order":"` + strings.Repeat("k", 256) + `"}`: {400, "key_malformed"},
 			`{"order":"a","order":"b","item":"tea"}`:       {400, "body_invalid"},
+			`{"order":"a","Order":"b","item":"tea"}`:       {400, "body_invalid"},
+			`{"ORDER":"a","item":"tea"}`:                   {400, "body_invalid"},
 			`["o-1"]`:                                      {400, "body_invalid"},
 			`tea`:                                          {400, "body_invalid"},
 			strings.Repeat(" ", 1001):                      {413, "body_too_large"},
@@ -98,6 +100,24 @@ func TestKeyFuncRefuses(t *testing.T) {
 		wantProblem(t, ask{user: "-", body: "tea"}.do(t, srv), http.StatusUnauthorized, "unauthenticated")
 		if b.store.calls.Load() != asked || n.Load() != 0 {
 			t.Error("it reached the store or the operation")
+		}
+	})
+}
+
+// TestKeyFuncIsNotToldAsAHeader: what the engine says of a key names no header
+// that the key is not in.
+func TestKeyFuncIsNotToldAsAHeader(t *testing.T) {
+	t.Parallel()
+	both(t, func(t *testing.T, serve serveFunc) {
+		b, n := newBench(t, semel.Options{}), new(atomic.Int64)
+		timed := define("op", plain{KeyTime: semel.UUIDv7Time})
+		got := ask{body: `{"id":"o-1"}`}.do(t, serve(b, timed, keyedBy(semelhttp.KeyField("id")), created(n)))
+		wantProblem(t, got, http.StatusBadRequest, "key_malformed")
+		if p := got.problem(t); p.Field != "" || !strings.Contains(p.Detail, "carries no time") {
+			t.Errorf("it is told as %+v", p)
+		}
+		if p := (ask{}).do(t, serve(b, timed, options(), created(n))).problem(t); p.Field != semelhttp.HeaderKey {
+			t.Errorf("a key in the header is told as %+v", p)
 		}
 	})
 }

@@ -2,6 +2,7 @@ package semelhttp
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"io"
 	"strconv"
@@ -14,37 +15,64 @@ import (
 // taken for it.
 var errNumber = errors.New("a number has more digits, or is larger, than can be compared")
 
-// comparableNumbers reports, as an error, a number in v that double precision
-// cannot tell from another. Integers are compared digit by digit and are always fine.
-func comparableNumbers(v []byte) error {
-	in := jsontext.NewDecoder(bytes.NewReader(v))
+// numbered returns v with each number in the spelling that tells it from all
+// others, or errNumber.
+func numbered(v json.RawMessage) (json.RawMessage, error) {
+	var text bytes.Buffer
+	in, out := jsontext.NewDecoder(bytes.NewReader(v)), jsontext.NewEncoder(&text)
 	for {
 		token, err := in.ReadToken()
-		if errors.Is(err, io.EOF) {
-			return nil
+		switch {
+		case errors.Is(err, io.EOF):
+			return text.Bytes(), nil
+		case err != nil:
+			return nil, err
+		case token.Kind() == '0':
+			number, ok := spelling(token.String())
+			if !ok {
+				return nil, errNumber
+			}
+			err = out.WriteValue(jsontext.Value(number))
+		default:
+			err = out.WriteToken(token)
 		}
 		if err != nil {
-			return err
-		}
-		if token.Kind() == '0' && !exact(token.String()) {
-			return errNumber
+			return nil, err
 		}
 	}
 }
 
-// exact reports whether the shortest way to write the double nearest to a number
-// is that number.
-func exact(number string) bool {
-	if !strings.ContainsAny(number, ".eE") {
-		return true
+// mostDigits is how many an integer has at most that RFC 8785 writes without an
+// exponent.
+const mostDigits = 21
+
+// spelling returns how number is written to be compared, and whether it can be.
+// An integer that double precision cannot tell from another keeps its digits; one
+// that it can, and that RFC 8785 writes with an exponent, gets it, as any other
+// spelling of it does.
+func spelling(number string) (string, bool) {
+	integer := !strings.ContainsAny(number, ".eE")
+	if integer && len(strings.TrimPrefix(number, "-")) <= mostDigits {
+		return number, true
 	}
+	short, exact := shortest(number)
+	if exact && integer {
+		return short, true
+	}
+	return number, exact || integer
+}
+
+// shortest returns the shortest way to write the double nearest to number, and
+// whether that is number.
+func shortest(number string) (string, bool) {
 	f, err := strconv.ParseFloat(number, 64)
 	if err != nil { // out of range
-		return false
+		return "", false
 	}
+	short := strconv.FormatFloat(f, 'e', -1, 64)
 	digits, exponent, ok := decimal(number)
-	short, shortExponent, _ := decimal(strconv.FormatFloat(f, 'e', -1, 64))
-	return ok && digits == short && exponent == shortExponent
+	shortDigits, shortExponent, _ := decimal(short)
+	return short, ok && digits == shortDigits && exponent == shortExponent
 }
 
 // decimal takes a number apart into its significant digits and the power of ten

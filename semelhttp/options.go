@@ -1,6 +1,7 @@
 package semelhttp
 
 import (
+	"errors"
 	"net/http"
 
 	"github.com/semelgo/semel"
@@ -119,6 +120,10 @@ func (o Options) settle() (*settings, error) {
 // told.
 func (s *settings) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	p := ProblemOf(err)
+	if _, ok := errors.AsType[*semel.FieldError](err); ok && s.KeyFunc != nil && p.Field == HeaderKey {
+		p = new(*p)
+		p.Field = "" // the key is in no header
+	}
 	hidden := p.Status == http.StatusInternalServerError || p.Status == http.StatusServiceUnavailable
 	if hidden && s.ErrorFunc != nil {
 		s.ErrorFunc(r, err)

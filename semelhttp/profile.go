@@ -9,11 +9,16 @@ import (
 // Profile is the set of conventions that an API's clients know: in which form
 // the key comes, how errors are written, and whether a response from 500 up is
 // an answer. What happens to a key is the same in all of them.
+//
+// Do not change the profile of an API that is in use: the header "k7", quotes
+// included, is the key k7 in Lenient and Strict and another key in Stripe, so a
+// request that is repeated across the change runs a second time. Give the
+// operations other names and routes, or let a retention pass without requests.
 type Profile uint8
 
 const (
 	// Lenient takes a key quoted ("abc") or raw (abc), and both are the same
-	// key. Errors are problems of RFC 9457. It is the default.
+	// key; see [ParseKey]. Errors are problems of RFC 9457. It is the default.
 	Lenient Profile = iota
 	// Strict takes the key as draft-ietf-httpapi-idempotency-key-header-07 has
 	// it, as one structured string ("abc") and in no other form: a raw key is
