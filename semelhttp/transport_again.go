@@ -44,7 +44,7 @@ func (t *Transport) asksAgain(resp *http.Response, keyed bool) bool {
 		return false
 	case resp.Header.Get(headerShouldRetry) == "false":
 		return false
-	case !mayAsk(resp.StatusCode, keyed) && !(keyed && resp.Header.Get(headerShouldRetry) == "true"):
+	case !mayAsk(resp.StatusCode, keyed) && (!keyed || resp.Header.Get(headerShouldRetry) != "true"):
 		return false
 	case resp.StatusCode == http.StatusConflict && ownConflict(resp):
 		return false
