@@ -47,6 +47,7 @@ const (
 	marksNoWaiter        flaw = "does not mark the answers of who waited"
 	saysWait             flaw = "says that repeats wait"
 	replaysGets          flaw = "replays what is looked up"
+	refusesGets          flaw = "looks at the key of what is looked up"
 	recordsGets          flaw = "takes a key that something was looked up with for used"
 	tellsByHeader        flaw = "tells by a header that a key is another's"
 	tellsByNoHeader      flaw = "tells by a missing header that a key is another's"
@@ -66,6 +67,8 @@ const (
 
 	// These are ways to be right.
 	publishesNothing flaw = "publishes its retention elsewhere"
+	hasPagesForAll   flaw = "has a page for every path"
+	spellsOtherwise  flaw = "spells headers otherwise"
 	behindProxy      flaw = "is behind a proxy that writes what belongs to its hop"
 	sendsNoDate      flaw = "has no clock"
 	opensSessions    flaw = "gives who is new a cookie"
@@ -129,6 +132,7 @@ func wrongServers() []wrongServer {
 		{flaw: saysWait, fails: "29", may: "36"},
 		{flaw: noLock, so: []flaw{saysWait}, fails: "29", may: "30 33 36"},
 		{flaw: replaysGets, fails: "23"},
+		{flaw: refusesGets, fails: "23"},
 		{flaw: recordsGets, fails: "23"},
 		{flaw: tellsByHeader, fails: "42"},
 		{flaw: tellsByNoHeader, fails: "42"},
@@ -152,7 +156,9 @@ func rightServers() []rightServer {
 	return []rightServer{
 		{so: nil},
 		{so: []flaw{publishesNothing}, notShown: "19"},
+		{so: []flaw{hasPagesForAll}, notShown: "19"},
 		{so: []flaw{behindProxy}},
+		{so: []flaw{spellsOtherwise}},
 		{so: []flaw{hasOwnEndpoint}, notShown: "16 18 21 22 27 28 29 36 43 44 47 48 49 50"},
 		{so: []flaw{hasOwnEndpoint, sendsNoDate}, notShown: "16 18 21 22 27 28 29 36 43 44 45 47 48 49 50"},
 		{so: []flaw{opensSessions}},

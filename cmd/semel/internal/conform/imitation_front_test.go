@@ -11,6 +11,8 @@ func (s *imitation) front(next http.Handler) http.Handler {
 	switch {
 	case s.flaws[replaysGets]:
 		return s.cached(next)
+	case s.flaws[refusesGets]:
+		return s.strict(next)
 	case s.flaws[recordsGets]:
 		return s.recorded(next)
 	case s.flaws[tellsByHeader], s.flaws[tellsByNoHeader], s.flaws[tellsByCode]:
@@ -61,6 +63,17 @@ func (s *imitation) cached(next http.Handler) http.Handler {
 		}
 		w.WriteHeader(got.Code)
 		_, _ = w.Write(got.Body.Bytes())
+	})
+}
+
+// strict refuses to look anything up with a key that is none.
+func (s *imitation) strict(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if _, code := s.keyOf(r); r.Method == http.MethodGet && code == "key_malformed" {
+			s.refuse(w, code)
+			return
+		}
+		next.ServeHTTP(w, r)
 	})
 }
 

@@ -1,7 +1,6 @@
 package conform_test
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"io"
@@ -232,98 +231,6 @@ func (s *imitation) lead(r *http.Request, d demand, rec *record) (answer stored)
 		keep = false
 	}
 	return answer
-}
-
-// perform does what the script says: the effect happens when all is well.
-func (s *imitation) perform(ctx context.Context, d demand) stored {
-	sc := d.Script
-	s.mu.Lock()
-	if sc.Once && s.acted[d.Op] {
-		sc.Status, sc.Fail = 0, ""
-	}
-	s.acted[d.Op] = true
-	if s.flaws[effectFirst] {
-		s.effects[d.Op]++
-	}
-	if d.Script.DelayMS > 0 {
-		s.mu.Unlock()
-		<-time.After(time.Duration(d.Script.DelayMS) * time.Millisecond)
-		s.mu.Lock()
-	}
-	s.pass(ctx, d.Op)
-	defer s.mu.Unlock()
-	if sc.Fail == "panic" {
-		panic(http.ErrAbortHandler)
-	}
-	if sc.Status >= 400 || sc.Fail != "" || s.down && !s.flaws[runsWhileDown] {
-		return failed(sc.Status)
-	}
-	if !s.flaws[effectFirst] {
-		s.effects[d.Op]++
-	}
-	return s.made(d, sc.Status)
-}
-
-// pass waits at the gate of op, without the lock.
-func (s *imitation) pass(ctx context.Context, op string) {
-	g, life := s.gates[op], s.life
-	if g == nil || s.flaws[noLock] && g.held > 0 {
-		return
-	}
-	g.held++
-	s.mu.Unlock()
-	gone := ctx.Done()
-	if !s.flaws[forgetsWhoHangsUp] {
-		gone = nil
-	}
-	select {
-	case <-g.opened:
-		if gone != nil {
-			select {
-			case <-gone:
-			case <-time.After(time.Second):
-			}
-		}
-	case <-gone:
-	case <-life:
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		panic(http.ErrAbortHandler)
-	}
-	s.mu.Lock()
-}
-
-func failed(status int) stored {
-	if status == 0 {
-		status = http.StatusInternalServerError
-	}
-	return stored{status: status, header: http.Header{"Content-Type": {"application/json"}}, body: []byte(`{"op":"failed"}`)}
-}
-
-func (s *imitation) made(d demand, status int) stored {
-	made := stored{status: status, header: http.Header{"Content-Type": {"application/json"}}}
-	if status == 0 {
-		made.status = http.StatusCreated
-	}
-	if !s.flaws[actsNoHeaders] {
-		for name, value := range d.Script.Headers {
-			made.header.Set(name, value)
-		}
-	}
-	if s.flaws[behindProxy] {
-		made.header.Del("Date")
-		made.header.Del("Keep-Alive")
-	}
-	if s.flaws[replaysDate] && made.header.Get("Date") == "" {
-		made.header.Set("Date", time.Now().UTC().Format(http.TimeFormat))
-	}
-	if made.status != http.StatusNoContent {
-		made.body, _ = json.Marshal(map[string]any{"op": d.Op, "by": d.principal, "server": s.name, "number": s.effects[d.Op]})
-	}
-	if n := d.Script.BodyBytes; n > 0 {
-		made.body = bytes.Repeat([]byte("x"), n)
-	}
-	return made
 }
 
 // replay answers from the record.

@@ -43,8 +43,12 @@ func (s *imitation) says() conform.Profile {
 
 func (s *imitation) publish(w http.ResponseWriter, r *http.Request) {
 	published := s.profile
-	if s.flaws[publishesNothing] {
+	switch {
+	case s.flaws[publishesNothing]:
 		http.NotFound(w, r)
+		return
+	case s.flaws[hasPagesForAll]:
+		_, _ = io.WriteString(w, "<!doctype html><title>An application</title>")
 		return
 	}
 	if s.flaws[publishesOtherwise] {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"mime"
 	"net/http"
 	"strconv"
 	"strings"
@@ -39,6 +40,10 @@ func FetchProfile(ctx context.Context, base string) (*Profile, error) {
 	}
 	if a.status != http.StatusOK {
 		return nil, fmt.Errorf("%s%s answers %d: %w", base, WellKnown, a.status, ErrUnpublished)
+	}
+	if media, _, _ := mime.ParseMediaType(a.header.Get("Content-Type")); media == "text/html" {
+		// An application in one page has that page for every path.
+		return nil, fmt.Errorf("%s%s is a page for people: %w", base, WellKnown, ErrUnpublished)
 	}
 	p, err := parseProfile(a.body, DefaultProfile(), false)
 	if err != nil {
