@@ -27,7 +27,7 @@ type Options struct {
 	// caller's context. Zero: 5 seconds.
 	RecordTimeout time.Duration
 	// MaxLate is the most outcomes that could not be recorded and are kept to
-	// be tried again. Zero: 1000.
+	// be tried again. Zero: 1000. Less than zero: none; the lease decides then.
 	MaxLate int
 	// Operations are those that Sweep may touch. Records of operations it was
 	// not given are left alone. A wrong definition is reported by New.
@@ -49,9 +49,6 @@ func (o *Options) setDefaults() error {
 	}
 	if o.MaxWaiters < 0 {
 		return invalid("MaxWaiters", "is negative")
-	}
-	if o.MaxLate < 0 {
-		return invalid("MaxLate", "is negative")
 	}
 	setDefault(&o.Lease, 30*time.Second)
 	setDefault(&o.Retention, 24*time.Hour)

@@ -26,7 +26,6 @@ func TestRule05WrongOptionsNameTheField(t *testing.T) {
 		{"negative wait", "Wait", semel.Options{Wait: -1}},
 		{"negative waiters", "MaxWaiters", semel.Options{MaxWaiters: -1}},
 		{"negative record timeout", "RecordTimeout", semel.Options{RecordTimeout: -1}},
-		{"negative late", "MaxLate", semel.Options{MaxLate: -1}},
 		{"nil operation", "Operations", semel.Options{Operations: []semel.Declared{nil}}},
 		{"bad operation", "Lease", semel.Options{Operations: []semel.Declared{bad}}},
 	}

@@ -23,7 +23,7 @@ func (h *randomHistory[Tx]) transact() {
 	h.effects++
 	effect := fmt.Sprintf("%s-%d", h.operation, h.effects)
 	var end randomEnd
-	verdict, err := h.tx.Atomic(h.ctx, id, hold, func(ctx context.Context, tx Tx, stands store.Standing) (*store.Change, error) {
+	verdict, err := h.begun(id, hold, func(ctx context.Context, tx Tx, stands store.Standing) (*store.Change, error) {
 		h.compareTold(id, stands)
 		h.act(ctx, tx, effect)
 		h.writeInside(ctx, tx, inside)
@@ -41,6 +41,26 @@ func (h *randomHistory[Tx]) transact() {
 		wantEffects = 1
 	}
 	h.mustEffects(effect, wantEffects)
+}
+
+// begun is Atomic, asked again as long as it does not come to run: a database
+// that is slow to give up its locks may be busy with the transaction before.
+func (h *randomHistory[Tx]) begun(id store.ID, hold bool, run runFunc[Tx]) (verdict store.Verdict, err error) {
+	const tries = 100
+	for range tries {
+		ran := false
+		verdict, err = h.tx.Atomic(h.ctx, id, hold, func(ctx context.Context, tx Tx, stands store.Standing) (*store.Change, error) {
+			if stands.Busy {
+				return nil, errOwn
+			}
+			ran = true
+			return run(ctx, tx, stands)
+		})
+		if ran {
+			break
+		}
+	}
+	return verdict, err
 }
 
 func showLast(c *store.Change) string {

@@ -33,6 +33,7 @@ func (a *actor) boot() {
 	a.w.stores = append(a.w.stores, s)
 	e, err := semel.New(s, semel.Options{
 		Lease: lease, Heartbeat: lease / 2, Operations: []semel.Declared{a.w.stage.op},
+		MaxLate: -1, // what is recorded late is recorded by a goroutine, which no schedule knows
 	})
 	if err != nil {
 		a.w.fail("engine", "%v", err)
