@@ -128,10 +128,12 @@ func (t *trial) sameAnswers() {
 }
 
 func (t *trial) sameRefusals() {
+	tried := false
 	for _, status := range []int{http.StatusPaymentRequired, http.StatusConflict, http.StatusUnprocessableEntity} {
 		if !t.profile.stores(status) {
 			continue
 		}
+		tried = true
 		a := t.asking()
 		a.script = &script{Status: status, Once: true}
 		first := t.send(a)
@@ -141,6 +143,9 @@ func (t *trial) sameRefusals() {
 		n := t.count(a.op)
 		t.repeats(a, first)
 		t.happened(a.op, n)
+	}
+	if !tried {
+		t.notShown("402, 409 and 422 are never stored, by profile")
 	}
 }
 

@@ -18,7 +18,7 @@ func stripeCases() []Case {
 			ID: "S3", Level: Promise, needs: []string{offerFixture}, run: (*trial).storedErrors,
 			Says: "The same key and parameters get the same status and body, a 500 included, once the endpoint began to execute.",
 		},
-		{ID: "S4", Level: Promise, Says: "A replay has Idempotent-Replayed: true.", run: (*trial).marker},
+		{ID: "S4", Level: Promise, Says: "A replay has Idempotent-Replayed: true.", run: (*trial).stripeMarker},
 		{
 			ID: "S5", Level: Promise, needs: []string{offerFixture, offerBarrier}, run: (*trial).neverStored,
 			Says: "What fails validation, is not authenticated, is rate limited or meets a request that runs is not stored.",
@@ -60,6 +60,13 @@ func (t *trial) rawKeys() {
 	k += strings.Repeat("x", 255-len(k))
 	t.protected(t.asking().with(k))
 	t.rejected(t.asking().with(k+"x"), keyMalformed)
+}
+
+func (t *trial) stripeMarker() {
+	if name, value := t.profile.ReplayHeader, t.profile.ReplayValue; !strings.EqualFold(name, "Idempotent-Replayed") || value != "true" {
+		t.failf("replays are marked with %q: %q, by profile", name, value)
+	}
+	t.marker()
 }
 
 func (t *trial) aDay() {

@@ -56,6 +56,7 @@ const (
 	// These are ways to fail what Stripe promises.
 	expiresKeys flaw = "refuses keys after the retention"
 	keepsAnHour flaw = "keeps keys for an hour"
+	saysNoMark  flaw = "says that replays are not marked"
 	saysRetry   flaw = "says that other parameters may be repeated"
 
 	// These are promises that a profile may make.
@@ -68,6 +69,7 @@ const (
 	// These are ways to be right.
 	publishesNothing flaw = "publishes its retention elsewhere"
 	hasPagesForAll   flaw = "has a page for every path"
+	storesNoRefusal  flaw = "stores no refusal of the operation"
 	spellsOtherwise  flaw = "spells headers otherwise"
 	behindProxy      flaw = "is behind a proxy that writes what belongs to its hop"
 	sendsNoDate      flaw = "has no clock"
@@ -141,6 +143,7 @@ func wrongServers() []wrongServer {
 		{flaw: recordsGets, so: []flaw{speaksStripe}, fails: "23 S2"},
 		{flaw: expiresKeys, so: []flaw{speaksStripe}, fails: "S9"},
 		{flaw: keepsAnHour, so: []flaw{speaksStripe}, fails: "S9"},
+		{flaw: saysNoMark, so: []flaw{speaksStripe, noMarker}, fails: "S3 S4", may: "46"},
 		{flaw: saysRetry, so: []flaw{speaksStripe}, fails: "S11"},
 	}
 }
@@ -159,6 +162,7 @@ func rightServers() []rightServer {
 		{so: []flaw{hasPagesForAll}, notShown: "19"},
 		{so: []flaw{behindProxy}},
 		{so: []flaw{spellsOtherwise}},
+		{so: []flaw{storesNoRefusal}, notShown: "27"},
 		{so: []flaw{hasOwnEndpoint}, notShown: "16 18 21 22 27 28 29 36 43 44 47 48 49 50"},
 		{so: []flaw{hasOwnEndpoint, sendsNoDate}, notShown: "16 18 21 22 27 28 29 36 43 44 45 47 48 49 50"},
 		{so: []flaw{opensSessions}},

@@ -35,6 +35,12 @@ func (s *imitation) says() conform.Profile {
 	if s.flaws[expiresKeys] {
 		p.Key.Time, p.AfterRetention = "uuidv7", "expired"
 	}
+	if s.flaws[saysNoMark] {
+		p.ReplayHeader = ""
+	}
+	if s.flaws[storesNoRefusal] {
+		p.NeverStored = append(p.NeverStored, http.StatusPaymentRequired, http.StatusConflict, http.StatusUnprocessableEntity)
+	}
 	if s.flaws[keepsAnHour] {
 		p.Retention = 3600
 	}
