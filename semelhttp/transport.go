@@ -61,8 +61,9 @@ type Transport struct {
 	Base http.RoundTripper
 	// Budget is how long a call may take until it has a response, with the
 	// copying of its body and all its tries and waits. Zero: 1 min. The end of the
-	// request's context counts too. A redirect that http.Client follows is a call
-	// of its own.
+	// request's context counts too. A body is copied no longer than that if its
+	// Close ends its Read. A redirect that http.Client follows is a call of its
+	// own, with a budget of its own.
 	Budget time.Duration
 	// TryTimeout is how long one try may take until it has a response. Make it
 	// longer than the receiver usually takes. Zero: 10 s.
