@@ -38,7 +38,7 @@ func (t *trial) retention() { t.kept(t.profile.AfterRetention == "expired") }
 func (t *trial) kept(expires bool) {
 	a := t.asking()
 	if t.profile.Key.Time != "" {
-		//nolint:forbidigo // the time in a key is the caller's
+		// The time in a key is the caller's.
 		a = a.with(t.line(t.timed(time.Now())))
 	}
 	first := t.executes(a)
@@ -117,7 +117,7 @@ func (t *trial) oldKeys() {
 	if t.profile.Key.Time == "" {
 		t.notShown("key.time is empty: keys carry no time")
 	}
-	//nolint:forbidigo // the time in a key is the caller's
+	// The time in a key is the caller's.
 	now := time.Now()
 	t.protected(t.asking().with(t.line(t.timed(now))))
 	for _, when := range []time.Time{now.Add(-t.profile.retention() - skew), now.Add(skew)} {
