@@ -3,6 +3,7 @@ package postgres
 import (
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
 
 	"github.com/jackc/pgx/v5"
@@ -59,6 +60,8 @@ const (
 	saveRun = `SAVEPOINT semel_run`
 	keepRun = `RELEASE SAVEPOINT semel_run`
 	undoRun = `ROLLBACK TO SAVEPOINT semel_run`
+	// proveRun fails if it is not there any more.
+	proveRun = keepRun + `; ` + saveRun
 )
 
 func (s *Store) begin(ctx context.Context, id store.ID, hold bool) (*transaction, error) {
@@ -96,8 +99,9 @@ func (t *transaction) open(ctx context.Context, hold bool) error {
 	}))
 	b.Queue(t.store.texts.lent.givenBack)
 	b.Queue(saveRun)
-	results := t.conn.SendBatch(ctx, b)
-	t.wire = t.conn.Conn().PgConn().Conn()
+	t.session = t.conn.Conn()
+	results := t.session.SendBatch(ctx, b)
+	t.wire = t.session.PgConn().Conn()
 	t.tx = results.Tx()
 	return results.Close()
 }
@@ -118,4 +122,4 @@ func (t *transaction) readNumber(rows pgx.Rows) error {
 }
 
 // errLost says that the connection was lost before anything was committed.
-var errLost = fmt.Errorf("%w: the connection was lost within the transaction", store.ErrBroken)
+var errLost = errors.New("semel/postgres: the connection was lost within the transaction")

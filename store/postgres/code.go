@@ -125,7 +125,7 @@ func withConflict(err error) error {
 // withMark marks the errors that are nobody's answer, of what has been rolled
 // back: those in conflict, and those of what was broken off.
 func withMark(err error) error {
-	if isBroken(err) && !errors.Is(err, store.ErrBroken) {
+	if (isBroken(err) || errors.Is(err, errLost)) && !errors.Is(err, store.ErrBroken) {
 		return fmt.Errorf("%w: %w", store.ErrBroken, err)
 	}
 	return withConflict(err)

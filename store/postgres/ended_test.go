@@ -26,6 +26,8 @@ func TestHandlerEndsTheTransaction(t *testing.T) {
 	t.Parallel()
 	pool := connect(t, database(t))
 	s := newStore(t, pool, postgres.Options{})
+	mustExec(t, pool, `CREATE TABLE early (n int PRIMARY KEY)`)
+	mustExec(t, pool, `CREATE TABLE late (n int REFERENCES early DEFERRABLE INITIALLY DEFERRED)`)
 	last := create("key", store.Succeeded, 1)
 	for _, row := range []struct {
 		name    string
@@ -130,14 +132,53 @@ func TestHandlerEndsTheTransaction(t *testing.T) {
 			run: func(ctx context.Context, tx pgx.Tx) (*store.Change, error) {
 				return &last, errors.Join(effect(ctx, tx, "key"), do(ctx, tx, `RELEASE SAVEPOINT semel_run`))
 			},
+			want: store.NotCommitted,
+		},
+		{
+			name: "ROLLBACK AND CHAIN, then more, then ROLLBACK",
+			run: func(ctx context.Context, tx pgx.Tx) (*store.Change, error) {
+				err := errors.Join(do(ctx, tx, `ROLLBACK AND CHAIN`), effect(ctx, tx, "key"), do(ctx, tx, `COMMIT AND CHAIN`))
+				return &last, errors.Join(err, do(ctx, tx, `ROLLBACK`))
+			},
+			want: store.Unknown, effects: 1,
+		},
+		{
+			name: "ROLLBACK with more behind it",
+			run: func(ctx context.Context, tx pgx.Tx) (*store.Change, error) {
+				b := &pgx.Batch{}
+				b.Queue(`ROLLBACK`)
+				b.Queue(`INSERT INTO effects VALUES ('key')`)
+				return &last, tx.SendBatch(ctx, b).Close()
+			},
+			want: store.Unknown, effects: 1,
+		},
+		{
+			name: "ROLLBACK, then a large object",
+			run: func(ctx context.Context, tx pgx.Tx) (*store.Change, error) {
+				objects := tx.LargeObjects()
+				err := do(ctx, tx, `ROLLBACK`)
+				_, more := objects.Create(ctx, 0)
+				return nil, errors.Join(errHandler, err, more)
+			},
 			want: store.Unknown,
+		},
+		{
+			name: "COMMIT that is refused",
+			run: func(ctx context.Context, tx pgx.Tx) (*store.Change, error) {
+				err := errors.Join(effect(ctx, tx, "key"), do(ctx, tx, `INSERT INTO late VALUES (1)`))
+				if refused := do(ctx, tx, `COMMIT`); postgres.CodeOf(refused) != "23503" {
+					t.Errorf("COMMIT = %v, want a foreign key that is not kept", refused)
+				}
+				return &last, err
+			},
+			want: store.NotCommitted,
 		},
 	} {
 		mustExec(t, pool, `TRUNCATE effects`)
 		verdict, err := s.Atomic(t.Context(), last.To.ID, true,
 			func(ctx context.Context, tx pgx.Tx, _ store.Standing) (*store.Change, error) { return row.run(ctx, tx) })
-		if verdict != row.want || err == nil || errors.Is(err, postgres.ErrEnded) == row.plain {
-			t.Errorf("%s: Atomic = %v, %v, want %v and ErrEnded", row.name, verdict, err, row.want)
+		if verdict != row.want || err == nil || errors.Is(err, postgres.ErrEnded) == row.plain || errors.Is(err, store.ErrApart) == row.plain {
+			t.Errorf("%s: Atomic = %v, %v, want %v, ErrEnded and ErrApart", row.name, verdict, err, row.want)
 		}
 		if row.plain && !errors.Is(err, errHandler) {
 			t.Errorf("%s: Atomic fails with %v, want the handler's own error", row.name, err)
@@ -317,55 +358,4 @@ func TestHandlerGoesBackToASavepoint(t *testing.T) {
 	if n := effects(t, pool, "key"); n != 1 || stands(t, s, last) != last.To.Token {
 		t.Errorf("%d effects and %+v, want both", n, stands(t, s, last))
 	}
-}
-
-// Large objects work within the transaction.
-func TestHandlerUsesLargeObjects(t *testing.T) {
-	t.Parallel()
-	pool := connect(t, database(t))
-	s := newStore(t, pool, postgres.Options{})
-	last := create("key", store.Succeeded, 1)
-	verdict, err := s.Atomic(t.Context(), last.To.ID, true,
-		func(ctx context.Context, tx pgx.Tx, _ store.Standing) (*store.Change, error) {
-			objects := tx.LargeObjects()
-			oid, err := objects.Create(ctx, 0)
-			if err != nil {
-				return nil, err
-			}
-			object, err := objects.Open(ctx, oid, pgx.LargeObjectModeWrite)
-			if err != nil {
-				return nil, err
-			}
-			_, err = object.Write([]byte("large"))
-			return &last, errors.Join(err, object.Close())
-		})
-	if verdict != store.Committed || err != nil {
-		t.Errorf("Atomic = %v, %v, want Committed", verdict, err)
-	}
-	if n := one[int](t, pool, `SELECT count(*) FROM pg_largeobject_metadata`); n != 1 {
-		t.Errorf("%d large objects, want 1", n)
-	}
-}
-
-// A result that the handler left open keeps its part from being ended.
-func TestHandlerLeavesAResultOpen(t *testing.T) {
-	t.Parallel()
-	pool := connect(t, database(t))
-	s := newStore(t, pool, postgres.Options{})
-	last := create("key", store.Succeeded, 1)
-	verdict, err := s.Atomic(t.Context(), last.To.ID, true,
-		func(ctx context.Context, tx pgx.Tx, _ store.Standing) (*store.Change, error) {
-			rows, err := tx.Query(ctx, `INSERT INTO effects SELECT 'key' FROM generate_series(1, 9) RETURNING key`)
-			if err == nil && !rows.Next() {
-				t.Error("no row")
-			}
-			return &last, err
-		})
-	if verdict != store.NotCommitted || err == nil || errors.Is(err, postgres.ErrEnded) {
-		t.Errorf("Atomic = %v, %v, want NotCommitted and an error that is not ErrEnded", verdict, err)
-	}
-	if n := effects(t, pool, "key"); n != 0 {
-		t.Errorf("%d effects, want none", n)
-	}
-	mustForce(t, s, last)
 }

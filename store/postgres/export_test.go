@@ -4,6 +4,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
@@ -64,6 +65,16 @@ func (s *Store) Pool() *pgxpool.Pool { return s.pool }
 
 // RollsBack is rollsBack.
 func RollsBack(err error) bool { return rollsBack(err) }
+
+// How far a text may go.
+const (
+	ReachInside = int(reachInside)
+	ReachEnd    = int(reachEnd)
+	ReachBeyond = int(reachBeyond)
+)
+
+// ReachOf is reachOf of statements that are sent one by one, or together.
+func ReachOf(b *pgx.Batch) int { return int(reachOfBatch(b)) }
 
 // Portions tells how many changes of these sizes go in each trip.
 func Portions(sizes []int) []int {

@@ -16,13 +16,14 @@ import (
 
 // transaction is one Atomic, and the connection it has.
 type transaction struct {
-	store  *Store
-	conn   *pgxpool.Conn
-	wire   net.Conn
-	tx     pgx.Tx
-	id     store.ID
-	number string // PostgreSQL's, empty if the right was not to be had
-	stands store.Standing
+	store   *Store
+	conn    *pgxpool.Conn // to give it back
+	session *pgx.Conn
+	wire    net.Conn
+	tx      pgx.Tx
+	id      store.ID
+	number  string // PostgreSQL's, empty if the right was not to be had
+	stands  store.Standing
 	use
 	left bool // everything is given back, or will be
 }
@@ -34,20 +35,34 @@ const (
 	aborted = 'E'
 )
 
-func (t *transaction) status() byte { return t.conn.Conn().PgConn().TxStatus() }
+func (t *transaction) status() byte { return t.session.PgConn().TxStatus() }
 
 // end ends the transaction as run has decided.
 func (t *transaction) end(ctx context.Context, last *store.Change, failed error) (store.Verdict, error) {
-	if !t.seal() {
-		return store.NotCommitted, errors.Join(failed, errors.New("semel/postgres: the handler has left a call under way"))
-	}
+	sealed := t.seal()
 	switch {
+	case !sealed:
+		return t.cut(ctx, errors.Join(failed, errors.New("semel/postgres: the handler has left a call under way")))
 	case t.status() == outside:
 		return t.gone(ctx, last, failed)
-	case t.conn.Conn().IsClosed():
-		return store.NotCommitted, withConflict(errors.Join(failed, fmt.Errorf("%w: %w", errLost, cmp.Or(t.broken, failed, errLost))))
-	case t.conn.Conn().PgConn().IsBusy():
-		return store.NotCommitted, cmp.Or(failed, errors.New("semel/postgres: the handler has left a result open"))
+	case t.session.IsClosed():
+		return t.cut(ctx, t.lost(failed))
+	case t.session.PgConn().IsBusy():
+		return t.cut(ctx, cmp.Or(failed, errors.New("semel/postgres: the handler has left a result open")))
+	case t.status() == inside && t.mayHaveEnded():
+		if err := t.say(ctx, proveRun); isEnded(err) {
+			return t.gone(ctx, last, failed)
+		} else if err != nil {
+			return t.cut(ctx, errors.Join(failed, fmt.Errorf("%w: %w", errLost, err)))
+		}
+		t.proven()
+	}
+	return t.decide(ctx, last, failed)
+}
+
+// decide ends a transaction that is in use by nobody else.
+func (t *transaction) decide(ctx context.Context, last *store.Change, failed error) (store.Verdict, error) {
+	switch {
 	case t.met != nil:
 		return t.rollBack(ctx, instead(store.ErrConflict, t.met, failed, isConflict))
 	case t.isOff(failed):
@@ -67,7 +82,7 @@ func (t *transaction) end(ctx context.Context, last *store.Change, failed error)
 		if err := t.say(ctx, undoRun); isEnded(err) {
 			return t.gone(ctx, last, failed)
 		} else if err != nil {
-			return store.NotCommitted, fault("undo", err)
+			return t.cut(ctx, errors.Join(failed, fault("undo", err)))
 		}
 	}
 	return t.finish(ctx, last, failed)
@@ -78,7 +93,7 @@ func (t *transaction) end(ctx context.Context, last *store.Change, failed error)
 func (t *transaction) say(ctx context.Context, statements string) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), t.store.commitBound)
 	defer cancel()
-	_, err := t.conn.Exec(ctx, statements, pgx.QueryExecModeSimpleProtocol)
+	_, err := t.session.Exec(ctx, statements, pgx.QueryExecModeSimpleProtocol)
 	return err
 }
 
@@ -104,7 +119,7 @@ func (t *transaction) finish(ctx context.Context, last *store.Change, failed err
 	b.Queue(`COMMIT`).Exec(func(tag pgconn.CommandTag) error { e.tag = tag.String(); return nil })
 	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), t.store.commitBound)
 	defer cancel()
-	err := t.conn.SendBatch(bounded, b).Close()
+	err := t.session.SendBatch(bounded, b).Close()
 	switch {
 	case err == nil && e.tag == `COMMIT`:
 		return store.Committed, nil
@@ -157,39 +172,12 @@ func notSent(err error) bool {
 // rollBack ends the transaction because of cause, without a COMMIT. If the
 // savepoint is not there, the handler has ended the transaction before.
 func (t *transaction) rollBack(ctx context.Context, cause error) (store.Verdict, error) {
-	if t.status() != outside && !t.conn.Conn().IsClosed() {
-		if err := t.say(ctx, undoRun+`; ROLLBACK`); isEnded(err) {
-			return t.gone(ctx, nil, cause)
-		}
+	switch err := t.say(ctx, undoRun+`; ROLLBACK`); {
+	case err == nil:
+		return store.NotCommitted, withMark(cause)
+	case isEnded(err):
+		return t.gone(ctx, nil, cause)
+	default:
+		return t.cut(ctx, cause)
 	}
-	return store.NotCommitted, withConflict(cause)
-}
-
-// leave rolls back what was not ended, and gives everything back.
-func (t *transaction) leave(ctx context.Context) {
-	if t.left {
-		return
-	}
-	if t.tx == nil { // it has not begun
-		t.left = true
-		t.release()
-		return
-	}
-	if !t.seal() {
-		return
-	}
-	t.left = true
-	if !t.conn.Conn().IsClosed() && t.status() != outside {
-		_ = t.say(ctx, `ROLLBACK`) // when it fails, the connection is not used again
-	}
-	t.release()
-}
-
-// release gives back the connection, which is closed if it is in an unknown
-// state, and the right to run.
-func (t *transaction) release() {
-	if t.conn != nil {
-		t.conn.Release()
-	}
-	<-t.store.gate
 }

@@ -14,15 +14,15 @@ import (
 type use struct {
 	mu     sync.Mutex
 	over   bool // the handler's part has ended
-	within bool // a call is under way, and alone may use what follows and the connection
-	drop   bool // that call is to give the connection back, because it came too late
+	within bool // a call is under way, and alone may use the connection and what is read of it
 
-	reading         bool  // a result has not been read to its end
-	broken          error // what aborted the transaction, if the handler has not gone back to a savepoint
-	met             error // that others were in the way, also if the handler has gone back since
-	off             error // that a statement was broken off, likewise
-	aloneRolledBack bool  // it was ended by ROLLBACK, and by nothing else
-	exposed         bool  // the handler has the connection itself
+	sent    reach // how far what the handler has sent may go
+	exposed bool  // the handler has the connection itself
+
+	reading bool  // a result has not been read to its end
+	broken  error // what aborted the transaction, if the handler has not gone back to a savepoint
+	met     error // that others were in the way, also if the handler has gone back since
+	off     error // that a statement was broken off, likewise
 }
 
 // errInUse says what pgx calls a busy connection.
@@ -30,7 +30,7 @@ var errInUse = errors.New("semel/postgres: another call or result of the transac
 
 // enter begins a call of the handler's, which nobody else's may meet. It refuses
 // what would not be in the transaction any more.
-func (t *transaction) enter() error {
+func (t *transaction) enter(may reach) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	switch {
@@ -43,7 +43,7 @@ func (t *transaction) enter() error {
 	case t.status() == inside:
 		t.broken = nil
 	}
-	t.within = true
+	t.within, t.sent = true, max(t.sent, may)
 	return nil
 }
 
@@ -64,7 +64,7 @@ func (t *transaction) resume() error {
 // exit ends a call. It remembers the error that aborted the transaction: a handler
 // that passes over it would see only what came of it later.
 func (t *transaction) exit(err error) {
-	if err != nil && t.broken == nil && (t.status() == aborted || t.conn.Conn().IsClosed()) {
+	if err != nil && t.broken == nil && (t.status() == aborted || t.session.IsClosed()) {
 		t.broken = err
 	}
 	switch {
@@ -75,31 +75,43 @@ func (t *transaction) exit(err error) {
 	}
 	t.mu.Lock()
 	t.within = false
-	drop := t.drop
 	t.mu.Unlock()
-	if drop {
-		t.discard()
-	}
 }
 
 // seal lets no further call of the handler's begin, and reports whether none is
-// under way. Otherwise it breaks the connection, which that call then gives back.
+// under way. Otherwise it breaks the connection and gives everything back, except
+// the connection: that call may go on for ever, as one that waits for its rows.
 func (t *transaction) seal() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.over = true
-	if t.within && !t.drop {
-		t.drop, t.left = true, true
+	if t.within && !t.left {
+		t.left = true
 		t.wire.Close() // that call will tell
+		t.conn.Hijack()
+		<-t.store.gate
 	}
 	return !t.within
 }
 
-// discard keeps a connection that is broken from the pool, and gives back the
-// right to run.
-func (t *transaction) discard() {
-	t.conn.Hijack()
-	<-t.store.gate
+// handed tells what the handler had of the connection.
+func (t *transaction) handed() (exposed bool, sent reach) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.exposed, t.sent
+}
+
+// mayHaveEnded says whether what the handler did may have ended the transaction.
+func (t *transaction) mayHaveEnded() bool {
+	exposed, sent := t.handed()
+	return exposed || sent != reachInside
+}
+
+// proven says that it has not.
+func (t *transaction) proven() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.exposed, t.sent = false, reachInside
 }
 
 // isOff says that the transaction was broken off. A handler that went back to a
@@ -138,4 +150,11 @@ func (t *transaction) raw(tx pgx.Tx) *pgx.Conn {
 	}
 	t.exposed = true
 	return tx.Conn()
+}
+
+// expose says that the handler has the connection itself, in another form.
+func (t *transaction) expose() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.exposed = true
 }

@@ -1,44 +1,103 @@
 package postgres
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"time"
 
 	"github.com/jackc/pgx/v5/pgtype"
 
 	"github.com/semelgo/semel/store"
 )
 
-// gone tells what became of a transaction that run has ended.
+// gone tells what became of a transaction that run has ended. If it was rolled
+// back, what the handler wrote afterwards may have been committed by itself,
+// unless nothing can have come afterwards.
 func (t *transaction) gone(ctx context.Context, last *store.Change, failed error) (store.Verdict, error) {
 	t.leave(ctx)
 	verdict := t.find(ctx)
+	if exposed, sent := t.handed(); verdict == store.NotCommitted && (exposed || sent == reachBeyond) {
+		verdict = store.Unknown
+	}
 	switch {
 	case failed == nil:
-		return verdict, fmt.Errorf("end the transaction: %w", ErrEnded)
+		return verdict, fmt.Errorf("end the transaction: %w: %w", ErrEnded, store.ErrApart)
 	case last == nil && verdict == store.NotCommitted:
-		return verdict, failed
+		return verdict, withMark(failed)
 	default:
-		return verdict, fmt.Errorf("%w: %w", ErrEnded, failed)
+		return verdict, fmt.Errorf("%w: %w: %w", ErrEnded, store.ErrApart, failed)
 	}
 }
 
-// find asks the server what became of the transaction's number. If it was rolled
-// back, what the handler wrote afterwards may have been committed by itself,
-// unless nothing can have come after its ROLLBACK.
+// cut tells what became of a transaction whose connection cannot be used to the
+// end. Only the handler can have sent a COMMIT: unless it may have, the server has
+// rolled back, or will.
+func (t *transaction) cut(ctx context.Context, cause error) (store.Verdict, error) {
+	t.leave(ctx)
+	exposed, sent := t.handed()
+	if !exposed && sent == reachInside {
+		return store.NotCommitted, withMark(cause)
+	}
+	t.cancel(ctx)
+	switch verdict := t.find(ctx); {
+	case verdict == store.Committed:
+		return verdict, fmt.Errorf("%w: %w: %w", ErrEnded, store.ErrApart, cause)
+	case verdict == store.NotCommitted && sent != reachBeyond:
+		return verdict, withMark(cause)
+	default:
+		return store.Unknown, fmt.Errorf("%w: %w", store.ErrApart, cause)
+	}
+}
+
+// cancel asks the server to end the statement that nobody waits for any more,
+// which it would otherwise go on with before it sees that the connection is lost.
+func (t *transaction) cancel(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), min(time.Second, t.store.commitBound))
+	defer cancel()
+	_ = t.session.PgConn().CancelRequest(ctx) // a courtesy
+}
+
+// lost is what is told of a connection that was lost while the handler had it.
+func (t *transaction) lost(failed error) error {
+	return errors.Join(failed, fmt.Errorf("%w: %w", errLost, cmp.Or(t.broken, failed, errLost)))
+}
+
+// find asks the server what became of the transaction's number, until it is over
+// and the server answers, but not for longer than a COMMIT is given.
 func (t *transaction) find(ctx context.Context) store.Verdict {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), t.store.commitBound)
 	defer cancel()
+	for wait := 5 * time.Millisecond; ; wait = min(2*wait, 200*time.Millisecond) {
+		verdict, again := t.look(ctx)
+		if !again {
+			return verdict
+		}
+		select {
+		case <-time.After(wait):
+		case <-ctx.Done():
+			return store.Unknown
+		}
+	}
+}
+
+// look asks once. What was prepared for a two-phase commit is open until somebody
+// ends that.
+func (t *transaction) look(ctx context.Context) (verdict store.Verdict, again bool) {
+	const read = `SELECT pg_xact_status($1::text::xid8),
+EXISTS (SELECT FROM pg_prepared_xacts WHERE transaction = ($1::text::xid8)::xid)`
 	var status pgtype.Text
-	err := t.store.pool.QueryRow(ctx, `SELECT pg_xact_status($1::text::xid8)`, t.number).Scan(&status)
+	var prepared bool
+	err := t.store.pool.QueryRow(ctx, read, t.number).Scan(&status, &prepared)
 	switch {
 	case err != nil:
-		return store.Unknown
+		return store.Unknown, codeOf(err) == "" || isBroken(err)
 	case status.String == "committed":
-		return store.Committed
-	case status.String == "aborted" && t.aloneRolledBack && !t.exposed:
-		return store.NotCommitted
+		return store.Committed, false
+	case status.String == "aborted":
+		return store.NotCommitted, false
 	default:
-		return store.Unknown
+		return store.Unknown, status.String == "in progress" && !prepared
 	}
 }

@@ -1,0 +1,200 @@
+package postgres_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/semelgo/semel/internal/realtest"
+	"github.com/semelgo/semel/store"
+	"github.com/semelgo/semel/store/postgres"
+)
+
+// A handler that sends what ends its transaction, and does not hear what came of
+// that: the server is asked, and what it says is told.
+func TestHandlerDoesNotHearOfItsEnd(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct {
+		name    string
+		run     func(ctx context.Context, tx pgx.Tx, p *realtest.Proxy) error
+		want    store.Verdict
+		effects int
+		is      error
+	}{
+		{"COMMIT, the answer lost", func(ctx context.Context, tx pgx.Tx, p *realtest.Proxy) error {
+			p.EatReply(realtest.SQL("COMMIT"))
+			return do(ctx, tx, `COMMIT`)
+		}, store.Committed, 1, store.ErrApart},
+		{"COMMIT, not sent", func(ctx context.Context, tx pgx.Tx, p *realtest.Proxy) error {
+			p.CutBefore(realtest.SQL("COMMIT"))
+			return do(ctx, tx, `COMMIT`)
+		}, store.NotCommitted, 0, store.ErrBroken},
+		{"COMMIT, not read", func(ctx context.Context, tx pgx.Tx, _ *realtest.Proxy) error {
+			_, err := tx.Query(ctx, `COMMIT`)
+			return err
+		}, store.Committed, 1, store.ErrApart},
+		{"COMMIT in a batch, not read", func(ctx context.Context, tx pgx.Tx, _ *realtest.Proxy) error {
+			b := &pgx.Batch{}
+			b.Queue(`/* at last */ COMMIT`)
+			_ = tx.SendBatch(ctx, b)
+			return nil
+		}, store.Committed, 1, store.ErrApart},
+		{"COMMIT by its prepared name, the answer lost", func(ctx context.Context, tx pgx.Tx, p *realtest.Proxy) error {
+			_, err := tx.Prepare(ctx, "done", `COMMIT`)
+			p.EatReply(realtest.SQL("done"))
+			_, lost := tx.Exec(ctx, "done")
+			return errors.Join(err, lost)
+		}, store.Committed, 1, store.ErrApart},
+		{"COMMIT on the connection, the answer lost", func(ctx context.Context, tx pgx.Tx, p *realtest.Proxy) error {
+			p.EatReply(realtest.SQL("COMMIT"))
+			_, err := tx.Conn().Exec(ctx, `COMMIT`)
+			return err
+		}, store.Committed, 1, store.ErrApart},
+		{"COMMIT AND CHAIN, and then the connection lost", func(ctx context.Context, tx pgx.Tx, p *realtest.Proxy) error {
+			err := do(ctx, tx, `COMMIT AND CHAIN`)
+			p.CutBefore(realtest.SQL("INTO effects"))
+			return errors.Join(err, effect(ctx, tx, "key"))
+		}, store.Committed, 1, store.ErrApart},
+		{"COMMIT AND CHAIN, and then the connection lost unseen", func(ctx context.Context, tx pgx.Tx, p *realtest.Proxy) error {
+			err := do(ctx, tx, `COMMIT AND CHAIN`)
+			p.CutBefore(realtest.SQL("semel_run"))
+			return err
+		}, store.Committed, 1, store.ErrApart},
+		{"ROLLBACK and more, the answer lost", func(ctx context.Context, tx pgx.Tx, p *realtest.Proxy) error {
+			p.EatReply(realtest.SQL("ROLLBACK"))
+			return do(ctx, tx, `ROLLBACK; INSERT INTO effects VALUES ('key')`)
+		}, store.Unknown, 1, store.ErrApart},
+		{"ROLLBACK, the answer lost", func(ctx context.Context, tx pgx.Tx, p *realtest.Proxy) error {
+			p.EatReply(realtest.SQL("ROLLBACK"))
+			return do(ctx, tx, `ROLLBACK`)
+		}, store.NotCommitted, 0, store.ErrBroken},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			t.Parallel()
+			r := breaking(t)
+			last := create("key", store.Succeeded, 1)
+			verdict, err := r.store.Atomic(t.Context(), last.To.ID, true,
+				func(ctx context.Context, tx pgx.Tx, _ store.Standing) (*store.Change, error) {
+					err := effect(ctx, tx, "key")
+					_ = row.run(ctx, tx, r.proxy)
+					return &last, err
+				})
+			if verdict != row.want || !errors.Is(err, row.is) {
+				t.Errorf("Atomic = %v, %v, want %v and %v", verdict, err, row.want, row.is)
+			}
+			if n := effects(t, r.direct, "key"); n != row.effects {
+				t.Errorf("%d effects, want %d", n, row.effects)
+			}
+			mustBeFree(t, r.store, last)
+		})
+	}
+}
+
+// The server is asked what became of a transaction until it answers.
+func TestEndIsAskedAgain(t *testing.T) {
+	t.Parallel()
+	r := breaking(t)
+	last := create("key", store.Succeeded, 1)
+	verdict, err := r.store.Atomic(t.Context(), last.To.ID, true,
+		func(ctx context.Context, tx pgx.Tx, _ store.Standing) (*store.Change, error) {
+			err := errors.Join(effect(ctx, tx, "key"), do(ctx, tx, `COMMIT`))
+			r.proxy.CutBefore(realtest.SQL("pg_xact_status"))
+			return &last, err
+		})
+	if verdict != store.Committed || !errors.Is(err, store.ErrApart) {
+		t.Errorf("Atomic = %v, %v, want Committed and ErrApart", verdict, err)
+	}
+}
+
+// A server that is killed gives no answer. The verdict is Unknown only where the
+// handler may have ended its transaction.
+func TestEndThatIsNotAnswered(t *testing.T) {
+	t.Parallel()
+	server := realtest.OwnPostgres(t)
+	s := newStore(t, connect(t, migrated(t, server)), postgres.Options{})
+	s.SetCommitBound(200 * time.Millisecond)
+	for sql, want := range map[string]store.Verdict{
+		`-- a comment, not a COMMIT;
+INSERT INTO effects VALUES ('commit')`: store.NotCommitted,
+		`INSERT INTO effects VALUES ('key'); UPDATE effects SET key = key;`: store.NotCommitted,
+		`INSERT INTO effects VALUES ('key'); COMMIT`:                        store.Unknown,
+	} {
+		last := create(sql, store.Succeeded, 1)
+		verdict, err := s.Atomic(t.Context(), last.To.ID, true,
+			func(ctx context.Context, tx pgx.Tx, _ store.Standing) (*store.Change, error) {
+				server.Pause()
+				defer server.Kill()
+				bounded, cancel := context.WithTimeout(ctx, 10*time.Millisecond)
+				defer cancel()
+				return &last, do(bounded, tx, sql)
+			})
+		is := map[store.Verdict]error{store.NotCommitted: store.ErrBroken, store.Unknown: store.ErrApart}[want]
+		if verdict != want || !errors.Is(err, is) {
+			t.Errorf("%s: Atomic = %v, %v, want %v and %v", sql, verdict, err, want, is)
+		}
+		server.Start(t)
+		s.Pool().Reset()
+	}
+}
+
+// What was prepared for a two-phase commit is nobody's to tell of.
+func TestHandlerPreparesTheTransaction(t *testing.T) {
+	t.Parallel()
+	pool := connect(t, migrated(t, realtest.OwnPostgres(t, "max_prepared_transactions=1")))
+	s := newStore(t, pool, postgres.Options{})
+	last := create("key", store.Succeeded, 1)
+	verdict, err := s.Atomic(t.Context(), last.To.ID, true,
+		func(ctx context.Context, tx pgx.Tx, _ store.Standing) (*store.Change, error) {
+			return &last, errors.Join(effect(ctx, tx, "key"), do(ctx, tx, `PREPARE TRANSACTION 'theirs'`))
+		})
+	if verdict != store.Unknown || !errors.Is(err, store.ErrApart) {
+		t.Errorf("Atomic = %v, %v, want Unknown and ErrApart", verdict, err)
+	}
+	mustExec(t, pool, `COMMIT PREPARED 'theirs'`)
+	if n := effects(t, pool, "key"); n != 1 {
+		t.Errorf("%d effects, want 1", n)
+	}
+}
+
+// rows is a source of rows that gives none, and does not end before it is told.
+type rows struct{ end chan struct{} }
+
+func (r rows) Next() bool {
+	<-r.end
+	return false
+}
+func (rows) Values() ([]any, error) { return nil, nil }
+func (rows) Err() error             { return nil }
+
+// A call that was left behind and never ends keeps nobody else waiting.
+func TestAbandonedCallThatNeverEnds(t *testing.T) {
+	t.Parallel()
+	pool := connect(t, database(t), func(c *pgxpool.Config) { c.MaxConns = 2 })
+	s := newStore(t, pool, postgres.Options{})
+	last := create("key", store.Succeeded, 1)
+	source, ended := rows{make(chan struct{})}, make(chan error, 1)
+	verdict, err := s.Atomic(t.Context(), last.To.ID, true,
+		func(ctx context.Context, tx pgx.Tx, _ store.Standing) (*store.Change, error) {
+			pid := one[uint32](t, pool, `SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND state = 'idle in transaction'`)
+			go func() {
+				_, err := tx.CopyFrom(ctx, pgx.Identifier{"effects"}, []string{"key"}, source)
+				ended <- err
+			}()
+			for !one[bool](t, pool, `SELECT wait_event = 'ClientRead' AND query ILIKE 'copy%' FROM pg_stat_activity WHERE pid = $1`, pid) {
+				continue
+			}
+			return nil, errHandler
+		})
+	if verdict != store.NotCommitted || !errors.Is(err, errHandler) {
+		t.Errorf("Atomic = %v, %v, want NotCommitted and the handler's error", verdict, err)
+	}
+	mustBeFree(t, s, last)
+	close(source.end)
+	if err := <-ended; err == nil {
+		t.Error("the call left behind ends without an error")
+	}
+}

@@ -1,0 +1,141 @@
+package postgres
+
+import (
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// reach is how far the effect of a call can go.
+type reach int
+
+const (
+	// reachInside stays inside the transaction.
+	reachInside reach = iota
+	// reachEnd may end it, and then nothing can come in its place: the next call
+	// is refused.
+	reachEnd
+	// reachBeyond may end it, and write something outside of it as well.
+	reachBeyond
+)
+
+// reachOf tells how far a text may go, by an allow-list of the words that
+// statements begin with. A text that is the name of a prepared statement is on no
+// list.
+func reachOf(sql string, args []any) reach {
+	for _, arg := range args {
+		switch arg.(type) {
+		case pgx.NamedArgs, pgx.StrictNamedArgs:
+		case pgx.QueryRewriter:
+			return reachBeyond // which text is sent is not known
+		}
+	}
+	sql = strings.TrimRight(skipComments(sql), ";"+blank)
+	if !strings.Contains(sql, ";") {
+		return reachOfOne(sql)
+	}
+	if strings.Contains(sql, "--") || strings.Contains(sql, "/*") {
+		return reachBeyond // a semicolon may be in a comment, and hide what follows
+	}
+	// In a literal a semicolon divides too often, which hides nothing.
+	for one := range strings.SplitSeq(sql, ";") {
+		if reachOfOne(one) != reachInside {
+			return reachBeyond
+		}
+	}
+	return reachInside
+}
+
+// reachOfBatch is reachOf for statements that are sent together.
+func reachOfBatch(b *pgx.Batch) reach {
+	most := reachInside
+	for _, q := range b.QueuedQueries {
+		most = max(most, reachOf(q.SQL, q.Arguments))
+	}
+	if most == reachEnd && len(b.QueuedQueries) > 1 {
+		return reachBeyond
+	}
+	return most
+}
+
+// reachOfPrepared is reachOf for a statement that can be run by its name.
+func reachOfPrepared(sql string) reach {
+	if reachOf(sql, nil) == reachInside {
+		return reachInside
+	}
+	return reachBeyond
+}
+
+const blank = " \t\r\n\f\v"
+
+func reachOfOne(sql string) reach {
+	words := strings.FieldsFunc(strings.ToLower(sql), func(r rune) bool {
+		return r < 128 && r != '_' && (r < '0' || r > '9') && (r < 'a' || r > 'z')
+	})
+	if len(words) == 0 {
+		return reachInside
+	}
+	switch words[0] {
+	case "alter", "analyze", "begin", "call", "close", "comment", "copy", "create", "declare", "delete", "do", "drop",
+		"explain", "fetch", "grant", "import", "insert", "listen", "lock", "merge", "move", "notify", "refresh", "reindex",
+		"release", "reset", "revoke", "savepoint", "security", "select", "set", "show", "start", "table", "truncate",
+		"unlisten", "update", "values", "with":
+		return reachInside
+	case "abort", "commit", "end", "rollback":
+		if strings.Contains(sql, "--") || strings.Contains(sql, "/*") {
+			return reachBeyond // what follows may be a comment's words
+		}
+		return reachOfEnd(words[1:])
+	default:
+		return reachBeyond
+	}
+}
+
+// reachOfEnd tells how far it goes what ends a transaction, or goes back within it.
+func reachOfEnd(words []string) reach {
+	if len(words) > 0 && (words[0] == "work" || words[0] == "transaction") {
+		words = words[1:]
+	}
+	switch {
+	case len(words) == 0:
+		return reachEnd
+	case words[0] == "to":
+		return reachInside
+	default: // another one begins at once, or was prepared
+		return reachBeyond
+	}
+}
+
+// skipComments cuts off the comments that a text begins with.
+func skipComments(sql string) string {
+	for {
+		sql = strings.TrimLeft(sql, blank)
+		switch {
+		case strings.HasPrefix(sql, "--"):
+			_, sql, _ = strings.Cut(strings.ReplaceAll(sql, "\r", "\n"), "\n")
+		case strings.HasPrefix(sql, "/*"):
+			sql = skipComment(sql)
+		default:
+			return sql
+		}
+	}
+}
+
+// skipComment cuts off one comment, with those in it.
+func skipComment(sql string) string {
+	depth := 0
+	for i := 0; i+1 < len(sql); i++ {
+		switch sql[i : i+2] {
+		case "/*":
+			depth++
+			i++
+		case "*/":
+			depth--
+			i++
+		}
+		if depth == 0 {
+			return sql[i+1:]
+		}
+	}
+	return ""
+}
