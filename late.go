@@ -25,6 +25,10 @@ type lateItem struct {
 	event  event
 	beats  *heart // goes on beating meanwhile, so that nobody takes over
 	quiet  bool   // nothing was run: nobody needs to know
+	// void is, for a claim that is given back, what keeps it from coming in
+	// force later, where what it was asked of still stands.
+	void event
+	from store.Token
 }
 
 func (i lateItem) stop() {
@@ -92,6 +96,9 @@ func (c *Core) tryLate(ctx context.Context, item lateItem) bool {
 	ctx, cancel := context.WithTimeout(ctx, c.options.RecordTimeout)
 	defer cancel()
 	d, now, err := c.end(ctx, item.record, item.event)
+	if err == nil && item.quiet && d.say != sayTry && now.Token == item.from && !now.State.Unfinished() {
+		_, _, err = c.certify(ctx, now, item.void)
+	}
 	if err != nil {
 		return false
 	}
@@ -151,7 +158,7 @@ func (l *late) rest() {
 }
 
 // undo gives back a claim that may have been granted although its answer never
-// came. Nothing was run, which is proof.
+// came, and one that may yet be. Nothing was run, which is proof.
 func (q *ask) undo(ctx context.Context, claim store.Change, before store.Record) {
 	if claim.To.State != store.InProgress {
 		return
@@ -159,5 +166,11 @@ func (q *ask) undo(ctx context.Context, claim store.Change, before store.Record)
 	release := event{
 		step: stepRelease, token: claim.To.Token, policy: q.policy, proven: true, expire: q.times.retention,
 	}
-	q.c.keepLate(ctx, lateItem{record: standing(claim, before), quiet: true, event: release}, ErrUnavailable)
+	void := event{
+		step: stepVoid, to: store.Pending, owner: newOwner(), policy: q.policy, same: q.call.is,
+		identity: q.call.identity(), expire: q.times.retention,
+	}
+	q.c.keepLate(ctx, lateItem{
+		record: standing(claim, before), quiet: true, event: release, void: void, from: claim.If,
+	}, ErrUnavailable)
 }

@@ -1,0 +1,56 @@
+package semel_test
+
+import (
+	"context"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/store"
+	"github.com/semelgo/semel/store/memory"
+)
+
+// overdue is a store on the way to which the first claim is held up, while
+// nobody hears of it or of those that were sent after it.
+type overdue struct {
+	*memory.Store
+
+	claims atomic.Int64
+}
+
+func (o *overdue) Swap(ctx context.Context, changes []store.Change) ([]store.Standing, error) {
+	if changes[0].To.State != store.InProgress || o.claims.Add(1) > 3 {
+		return o.Store.Swap(ctx, changes)
+	}
+	if o.claims.Load() == 1 {
+		time.AfterFunc(500*time.Millisecond, func() {
+			_, _ = o.Store.Swap(context.WithoutCancel(ctx), changes)
+		})
+	}
+	return nil, errCut
+}
+
+// TestClaimThatComesTooLate: a claim that was given back before it arrived is not
+// granted any more. Nothing was run under it, and nobody would ever end it.
+func TestClaimThatComesTooLate(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		mem := memory.New(memory.Options{})
+		engine, err := semel.New(&overdue{Store: mem}, semel.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		call := plain("op", semel.OperationOptions[string]{}).Call(me, "k", "in")
+		run := func() (string, bool, error) { return semel.Do(t.Context(), engine, call, says("v")) }
+		if _, _, err := run(); err == nil {
+			t.Error("a call without an answer has one")
+		}
+		pass(time.Minute)
+		if v, replayed, err := run(); v != "v" || replayed || err != nil {
+			t.Errorf("later: %q, replayed %v, %v, want a first run", v, replayed, err)
+		}
+		if err := engine.Close(t.Context()); err != nil {
+			t.Errorf("Close: %v", err)
+		}
+	})
+}
