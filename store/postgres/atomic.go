@@ -65,13 +65,16 @@ const (
 )
 
 func (s *Store) begin(ctx context.Context, id store.ID, hold bool) (*transaction, error) {
+	on, err := s.tables(ctx)
+	if err != nil {
+		return nil, err
+	}
 	select {
 	case s.gate <- struct{}{}:
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
-	t := &transaction{store: s, id: id}
-	var err error
+	t := &transaction{store: s, tables: on, id: id}
 	if t.conn, err = s.pool.Acquire(ctx); err != nil {
 		t.leave(ctx)
 		return nil, fmt.Errorf("take a connection: %w", err)
@@ -94,7 +97,7 @@ func (t *transaction) open(ctx context.Context, hold bool) error {
 		text, args = t.store.texts.openHeld, []any{int64(binary.BigEndian.Uint64(t.id[:8]))}
 	}
 	b.Queue(text, args...).Query(t.readNumber)
-	b.Queue(sqlGet, uuid(t.id)).Query(eachRecord(func(r *store.Record) {
+	b.Queue(t.tables.get, uuid(t.id)).Query(eachRecord(func(r *store.Record) {
 		t.stands.Token, t.stands.Record = r.Token, r
 	}))
 	b.Queue(t.store.texts.lent.givenBack)

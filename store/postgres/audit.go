@@ -21,10 +21,14 @@ func (s *Store) SwapNoted(ctx context.Context, c store.Change, n store.Note) (st
 	if err != nil || len(items) == 0 {
 		return answers[0], err
 	}
+	t, err := s.tables(ctx)
+	if err != nil {
+		return store.Standing{}, fault("swap with a note", err)
+	}
 	it := items[0]
 	from, to := stored(c.If), stored(c.To.Token)
 	k, args := statement(&c)
-	text := k.noted(len(args))
+	text := t.noted(k, len(args))
 	args = append(args, uuid(c.To.ID), from.state, from.attempt, from.owner, to.state, to.attempt, to.owner,
 		[]byte(n.Actor), []byte(n.Reason))
 	err = trip(ctx, s.pool, frame{before: []string{s.texts.one}}, func(b *pgx.Batch) {
@@ -33,7 +37,7 @@ func (s *Store) SwapNoted(ctx context.Context, c store.Change, n store.Note) (st
 			return nil
 		})
 	})
-	w := swapper{in: s.pool, look: frame{before: []string{s.texts.byKey}}}
+	w := swapper{in: s.pool, on: t, look: frame{before: []string{s.texts.byKey}}}
 	switch {
 	case err != nil:
 		err = w.answerAlone(it, err)
@@ -50,9 +54,13 @@ func (s *Store) SwapNoted(ctx context.Context, c store.Change, n store.Note) (st
 
 // Notes returns what was noted about a record, also when that was purged.
 func (s *Store) Notes(ctx context.Context, id store.ID) ([]store.Note, error) {
+	t, err := s.tables(ctx)
+	if err != nil {
+		return nil, fault("read notes", err)
+	}
 	var notes []numbered
-	err := trip(ctx, s.pool, frame{before: []string{s.texts.byKey}}, func(b *pgx.Batch) {
-		b.Queue(sqlNotes, uuid(id)).Query(func(rows pgx.Rows) (err error) {
+	err = trip(ctx, s.pool, frame{before: []string{s.texts.byKey}}, func(b *pgx.Batch) {
+		b.Queue(t.notes, uuid(id)).Query(func(rows pgx.Rows) (err error) {
 			notes, err = pgx.CollectRows(rows, readNote)
 			return err
 		})

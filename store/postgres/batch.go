@@ -31,10 +31,10 @@ func trip(ctx context.Context, in sender, f frame, queue func(b *pgx.Batch)) err
 }
 
 // get reads what stands, in the order of ids.
-func get(ctx context.Context, in sender, f frame, ids []store.ID) ([]store.Standing, error) {
+func get(ctx context.Context, in sender, t *tables, f frame, ids []store.ID) ([]store.Standing, error) {
 	found := make(map[store.ID]*store.Record, len(ids))
 	err := trip(ctx, in, f, func(b *pgx.Batch) {
-		b.Queue(sqlGetMany, uuids(ids)).Query(eachRecord(func(r *store.Record) { found[r.ID] = r }))
+		b.Queue(t.getMany, uuids(ids)).Query(eachRecord(func(r *store.Record) { found[r.ID] = r }))
 	})
 	if err != nil {
 		return nil, err

@@ -15,13 +15,18 @@ import (
 func (s *Store) Capabilities(ctx context.Context) (store.Capabilities, error) {
 	const read = `SELECT NOT pg_is_in_recovery(),
 current_setting('fsync') <> 'off' AND current_setting('synchronous_commit') <> 'off' AND current_setting('full_page_writes') <> 'off',
-to_regclass('semel_records') IS NOT NULL AND to_regclass('semel_notes') IS NOT NULL`
+to_regclass($1) IS NOT NULL AND to_regclass($2) IS NOT NULL`
 	caps := store.Capabilities{SameTx: true, MaxOutcome: maxOutcome, MaxBatch: maxBatch}
-	var tables bool
-	if err := s.pool.QueryRow(ctx, read).Scan(&caps.Linearizable, &caps.Durable, &tables); err != nil {
+	t, err := s.tables(ctx)
+	if err != nil {
 		return store.Capabilities{}, fault("read capabilities", err)
 	}
-	if !tables {
+	var there bool
+	row := s.pool.QueryRow(ctx, read, t.in("semel_records"), t.in("semel_notes"))
+	if err := row.Scan(&caps.Linearizable, &caps.Durable, &there); err != nil {
+		return store.Capabilities{}, fault("read capabilities", err)
+	}
+	if !there {
 		return store.Capabilities{}, fmt.Errorf("read capabilities: %w", ErrNoSchema)
 	}
 	return caps, nil

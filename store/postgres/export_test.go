@@ -26,15 +26,15 @@ func Queries(s *Store) []Query {
 	made, beaten := change, change
 	made.If = store.Token{State: store.InProgress, Attempt: 1, Owner: 1}
 	beaten.If = beaten.To.Token
-	id := uuid(store.ID{1})
+	id, t := uuid(store.ID{1}), newTables("public")
 	all := []Query{
-		{"get", s.texts.byKey, sqlGet, []any{id}},
-		{"get many", s.texts.byKey, sqlGetMany, []any{uuids(make([]store.ID, 1000))}},
-		{"scan", s.texts.inOrder, sqlScan, []any{id, int16(1), []byte("test"), int64(100)}},
-		{"scan due", s.texts.inOrder, sqlScanDue, []any{int16(1), []byte("test"), int64(100)}},
-		{"scan all due", s.texts.inOrder, sqlScanDue, []any{int16(0), []byte{}, int64(100)}},
-		{"purge", s.texts.inOrder, sqlPurge, []any{int64(500)}},
-		{"notes", s.texts.byKey, sqlNotes, []any{id}},
+		{"get", s.texts.byKey, t.get, []any{id}},
+		{"get many", s.texts.byKey, t.getMany, []any{uuids(make([]store.ID, 1000))}},
+		{"scan", s.texts.inOrder, t.scan, []any{id, int16(1), []byte("test"), int64(100)}},
+		{"scan due", s.texts.inOrder, t.scanDue, []any{int16(1), []byte("test"), int64(100)}},
+		{"scan all due", s.texts.inOrder, t.scanDue, []any{int16(0), []byte{}, int64(100)}},
+		{"purge", s.texts.inOrder, t.purge, []any{int64(500)}},
+		{"notes", s.texts.byKey, t.notes, []any{id}},
 	}
 	for _, c := range []store.Change{change, made, beaten} {
 		k, args := statement(&c)
@@ -44,10 +44,10 @@ func Queries(s *Store) []Query {
 		}
 		name := [kinds]string{create: "create", move: "move", beat: "beat"}[k]
 		all = append(all,
-			Query{name, s.texts.one, k.text(), args},
-			Query{name + " alone", s.texts.lentAlone.made, k.text(), args},
-			Query{name + " last", s.texts.lent.made, k.last(), args},
-			Query{name + " many", s.texts.lentMany.made, k.many(), arrays(items)})
+			Query{name, s.texts.one, t.one[k], args},
+			Query{name + " alone", s.texts.lentAlone.made, t.one[k], args},
+			Query{name + " last", s.texts.lent.made, t.last[k], args},
+			Query{name + " many", s.texts.lentMany.made, t.many[k], arrays(items)})
 	}
 	return all
 }

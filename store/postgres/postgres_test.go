@@ -67,8 +67,8 @@ func durable(request []byte) bool {
 	if realtest.Commit()(request) {
 		return true
 	}
-	writes := bytes.Contains(request, []byte(`INTO semel_`)) || bytes.Contains(request, []byte(`UPDATE semel_`)) ||
-		bytes.Contains(request, []byte(`FROM semel_records WHERE id = ANY (ARRAY`))
+	writes := bytes.Contains(request, []byte(`INTO "public".semel_`)) || bytes.Contains(request, []byte(`UPDATE "public".semel_`)) ||
+		bytes.Contains(request, []byte(`DELETE FROM "public".semel_records`))
 	return writes && !bytes.Contains(request, []byte(`SAVEPOINT`))
 }
 

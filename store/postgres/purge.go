@@ -14,12 +14,16 @@ const purgeBatch = 500
 // records, and passes over those that somebody else's open transaction holds.
 // What was removed before an error is counted and stays removed.
 func (s *Store) Purge(ctx context.Context, limit int) (int, error) {
+	t, err := s.tables(ctx)
+	if err != nil {
+		return 0, fault("purge", err)
+	}
 	gone := 0
 	for gone < limit {
 		batch := min(limit-gone, purgeBatch)
 		n := 0
 		err := trip(ctx, s.pool, frame{before: []string{s.texts.inOrder}}, func(b *pgx.Batch) {
-			b.Queue(sqlPurge, int64(batch)).Exec(func(tag pgconn.CommandTag) error {
+			b.Queue(t.purge, int64(batch)).Exec(func(tag pgconn.CommandTag) error {
 				n = int(tag.RowsAffected())
 				return nil
 			})

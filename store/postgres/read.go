@@ -14,7 +14,11 @@ func (s *Store) Get(ctx context.Context, ids []store.ID) ([]store.Standing, erro
 	if len(ids) == 0 {
 		return nil, ctx.Err()
 	}
-	answers, err := get(ctx, s.pool, frame{before: []string{s.texts.byKey}}, ids)
+	t, err := s.tables(ctx)
+	if err != nil {
+		return nil, fault("get", err)
+	}
+	answers, err := get(ctx, s.pool, t, frame{before: []string{s.texts.byKey}}, ids)
 	if err != nil {
 		return nil, fault("get", err)
 	}
@@ -24,12 +28,16 @@ func (s *Store) Get(ctx context.Context, ids []store.ID) ([]store.Standing, erro
 // Scan reads from one snapshot. Without Due it goes through the records in the
 // order of their IDs until the page is full, however few of them q chooses.
 func (s *Store) Scan(ctx context.Context, q store.Query) ([]store.Record, error) {
-	text, args := sqlScanDue, []any{stored(store.Token{State: q.State}).state, []byte(q.Operation), int64(q.PageSize())}
+	t, err := s.tables(ctx)
+	if err != nil {
+		return nil, fault("scan", err)
+	}
+	text, args := t.scanDue, []any{stored(store.Token{State: q.State}).state, []byte(q.Operation), int64(q.PageSize())}
 	if !q.Due {
-		text, args = sqlScan, append([]any{uuid(q.After)}, args...)
+		text, args = t.scan, append([]any{uuid(q.After)}, args...)
 	}
 	var records []store.Record
-	err := trip(ctx, s.pool, frame{before: []string{s.texts.inOrder}}, func(b *pgx.Batch) {
+	err = trip(ctx, s.pool, frame{before: []string{s.texts.inOrder}}, func(b *pgx.Batch) {
 		b.Queue(text, args...).Query(eachRecord(func(r *store.Record) { records = append(records, *r) }))
 	})
 	if err != nil {
@@ -40,7 +48,11 @@ func (s *Store) Scan(ctx context.Context, q store.Query) ([]store.Record, error)
 
 // Counts reads all records, from one snapshot.
 func (s *Store) Counts(ctx context.Context) ([]store.Count, error) {
-	rows, err := s.pool.Query(ctx, sqlCounts)
+	t, err := s.tables(ctx)
+	if err != nil {
+		return nil, fault("count records", err)
+	}
+	rows, err := s.pool.Query(ctx, t.counts)
 	if err != nil {
 		return nil, fault("count records", err)
 	}

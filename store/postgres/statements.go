@@ -1,8 +1,6 @@
 package postgres
 
 import (
-	"fmt"
-
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgtype"
@@ -37,15 +35,15 @@ func portions(items []item) [][]item {
 }
 
 // queue queues the statements that make the changes.
-func queue(b *pgx.Batch, items []item) {
+func queue(b *pgx.Batch, t *tables, items []item) {
 	if len(items) > most {
-		queueMany(b, items)
+		queueMany(b, t, items)
 		return
 	}
 	for i := range items {
 		k, args := statement(items[i].Change)
 		made := &items[i].made
-		b.Queue(k.text(), args...).Exec(func(tag pgconn.CommandTag) error {
+		b.Queue(t.one[k], args...).Exec(func(tag pgconn.CommandTag) error {
 			*made = tag.RowsAffected() == 1
 			return nil
 		})
@@ -73,28 +71,6 @@ func kindOf(c *store.Change) kind {
 	}
 }
 
-// text is the statement that changes one record, or none.
-func (k kind) text() string {
-	return [kinds]string{create: sqlCreate + orNothing, move: sqlMove, beat: sqlBeat}[k]
-}
-
-// last is the statement that changes one record, or raises.
-func (k kind) last() string {
-	return [kinds]string{create: sqlLastCreate, move: sqlLastMove, beat: sqlLastBeat}[k]
-}
-
-// many is the statement that changes many records, and names those it changed.
-func (k kind) many() string {
-	return [kinds]string{create: sqlCreateMany, move: sqlMoveMany, beat: sqlBeatMany}[k]
-}
-
-// noted is the statement that changes one record and keeps a note, or does
-// neither. The parameters of the note follow those of the change.
-func (k kind) noted(args int) string {
-	return raising + k.text() + fmt.Sprintf(noting,
-		args+1, args+2, args+3, args+4, args+5, args+6, args+7, args+8, args+9)
-}
-
 // statement says how a change is made, and with which parameters.
 func statement(c *store.Change) (kind, []any) {
 	to, k := &c.To, kindOf(c)
@@ -114,7 +90,7 @@ func statement(c *store.Change) (kind, []any) {
 }
 
 // queueMany queues one statement for each kind of change.
-func queueMany(b *pgx.Batch, items []item) {
+func queueMany(b *pgx.Batch, t *tables, items []item) {
 	var sorted [kinds][]*item
 	for i := range items {
 		k := kindOf(items[i].Change)
@@ -122,7 +98,7 @@ func queueMany(b *pgx.Batch, items []item) {
 	}
 	for k, items := range sorted {
 		if len(items) > 0 {
-			b.Queue(kind(k).many(), arrays(items)...).Query(func(rows pgx.Rows) error { return markMade(rows, items) })
+			b.Queue(t.many[k], arrays(items)...).Query(func(rows pgx.Rows) error { return markMade(rows, items) })
 		}
 	}
 }

@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"errors"
+	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -31,6 +32,7 @@ type Store struct {
 	pool  *pgxpool.Pool
 	level pgx.TxIsoLevel
 	texts texts
+	found atomic.Pointer[tables]
 	// gate holds the rights to run an Atomic: one fewer than there are
 	// connections, so that one is left for what handlers ask the store beside
 	// their transactions. It is taken before a connection is.

@@ -17,8 +17,13 @@ import (
 // each change is asked again alone, and is Busy if it is in the way of this one.
 // Changes of more than 16 MiB in all go in several trips.
 func (s *Store) Swap(ctx context.Context, changes []store.Change) ([]store.Standing, error) {
+	t, err := s.tables(ctx)
+	if err != nil {
+		return nil, fault("swap", err)
+	}
 	w := swapper{
 		in:    s.pool,
+		on:    t,
 		one:   frame{before: []string{s.texts.one}},
 		many:  frame{before: []string{s.texts.many}},
 		alone: frame{before: []string{s.texts.alone}},
@@ -35,8 +40,13 @@ func (s *Store) SwapTx(ctx context.Context, tx pgx.Tx, changes []store.Change) (
 	if tx == nil {
 		return nil, errors.New("swap: the transaction is nil")
 	}
+	t, err := s.tables(ctx)
+	if err != nil {
+		return nil, fault("swap", err)
+	}
 	w := swapper{
 		in:    tx,
+		on:    t,
 		one:   s.texts.lentOne.frame(true),
 		many:  s.texts.lentMany.frame(true),
 		alone: s.texts.lentAlone.frame(true),
@@ -55,6 +65,7 @@ const (
 // swapper makes changes, in a transaction or each batch in its own.
 type swapper struct {
 	in   sender
+	on   *tables
 	one  frame  // of a few changes
 	many frame  // of changes from arrays
 	look frame  // of what reads
@@ -147,7 +158,7 @@ func (w *swapper) isFinal(err error) bool { return w.undo != nil && isConflict(e
 
 // send makes the changes in one trip, and answers those that are in force by it.
 func (w *swapper) send(ctx context.Context, f frame, items []item) (missed []item, err error) {
-	if err := trip(ctx, w.in, f, func(b *pgx.Batch) { queue(b, items) }); err != nil {
+	if err := trip(ctx, w.in, f, func(b *pgx.Batch) { queue(b, w.on, items) }); err != nil {
 		return nil, w.undone(ctx, err)
 	}
 	for i := range items {
@@ -182,7 +193,7 @@ func (w *swapper) tell(ctx context.Context, missed []item) error {
 	for i := range missed {
 		ids[i] = missed[i].To.ID
 	}
-	stand, err := get(ctx, w.in, w.look, ids)
+	stand, err := get(ctx, w.in, w.on, w.look, ids)
 	if err != nil {
 		return err
 	}

@@ -17,6 +17,7 @@ import (
 // transaction is one Atomic, and the connection it has.
 type transaction struct {
 	store   *Store
+	tables  *tables
 	conn    *pgxpool.Conn // to give it back
 	session *pgx.Conn
 	wire    net.Conn
@@ -141,11 +142,11 @@ func (t *transaction) finish(ctx context.Context, last *store.Change, failed err
 func (t *transaction) queueLast(b *pgx.Batch, last *store.Change, made func(pgconn.CommandTag) error) {
 	k, args := statement(last)
 	if k == create {
-		b.Queue(k.last(), args...).Exec(made)
+		b.Queue(t.tables.last[k], args...).Exec(made)
 		return
 	}
 	b.Queue(t.store.texts.lent.made)
-	b.Queue(k.last(), args...).Exec(made)
+	b.Queue(t.tables.last[k], args...).Exec(made)
 	b.Queue(t.store.texts.lent.givenBack)
 }
 

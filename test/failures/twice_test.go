@@ -27,7 +27,7 @@ func TestDriverRunsAStatementTwice(t *testing.T) {
 		Operation: "op", Scope: "scope", Key: "key",
 	}}
 	for sent := range 2 { // the second time on purpose, whatever the driver does
-		fault := proxy.EatReply(realtest.SQL("INSERT INTO semel_records"))
+		fault := proxy.EatReply(realtest.SQL(`INSERT INTO "public".semel_records`))
 		answers, err := h.Store.Swap(t.Context(), []store.Change{change})
 		if err == nil && !answers[0].InForce(change) {
 			t.Errorf("sent for the %d. time: %+v, want in force", sent+1, answers[0])

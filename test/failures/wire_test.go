@@ -96,7 +96,7 @@ func TestReplyToTheClaimIsLost(t *testing.T) {
 			"outside": func(key string) (string, bool, error) { return w.outside(t.Context(), key) },
 		} {
 			key := fmt.Sprint(name, i)
-			fault := w.proxy.EatReply(realtest.SQL("INSERT INTO semel_records"))
+			fault := w.proxy.EatReply(realtest.SQL(`INSERT INTO "public".semel_records`))
 			w.wantDone(t, key, func() (string, bool, error) { return run(key) })
 			fault.Wait(t)
 		}
@@ -185,7 +185,7 @@ func TestReplyToTheOutcomeIsLost(t *testing.T) {
 	w := newWired(t)
 	for i := range rounds {
 		key := fmt.Sprint("outside", i)
-		fault := w.proxy.EatReply(realtest.SQL("UPDATE semel_records"))
+		fault := w.proxy.EatReply(realtest.SQL(`UPDATE "public".semel_records`))
 		w.wantDone(t, key, func() (string, bool, error) { return w.outside(t.Context(), key) })
 		fault.Wait(t)
 	}

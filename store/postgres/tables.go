@@ -1,0 +1,80 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// tables are the statements with the schema of the tables in them: a handler that
+// sets a search_path, its tenant's, does not choose where its record goes.
+type tables struct {
+	name *strings.Replacer
+
+	get, getMany, scan, scanDue, counts, purge, notes string
+
+	one  [kinds]string // change one record, or none
+	last [kinds]string // change one record, or raise
+	many [kinds]string // change many records, and name those changed
+}
+
+func newTables(schema string) *tables {
+	schema = pgx.Identifier{schema}.Sanitize()
+	t := &tables{name: strings.NewReplacer("semel_records", schema+".semel_records", "semel_notes", schema+".semel_notes")}
+	for _, s := range []struct {
+		to   *string
+		text string
+	}{
+		{&t.get, sqlGet},
+		{&t.getMany, sqlGetMany},
+		{&t.scan, sqlScan},
+		{&t.scanDue, sqlScanDue},
+		{&t.counts, sqlCounts},
+		{&t.purge, sqlPurge},
+		{&t.notes, sqlNotes},
+		{&t.one[create], sqlCreate + orNothing},
+		{&t.one[move], sqlMove},
+		{&t.one[beat], sqlBeat},
+		{&t.last[create], sqlLastCreate},
+		{&t.last[move], sqlLastMove},
+		{&t.last[beat], sqlLastBeat},
+		{&t.many[create], sqlCreateMany},
+		{&t.many[move], sqlMoveMany},
+		{&t.many[beat], sqlBeatMany},
+	} {
+		*s.to = t.in(s.text)
+	}
+	return t
+}
+
+// in is a statement on the tables, or a name of one.
+func (t *tables) in(text string) string { return t.name.Replace(text) }
+
+// noted is the statement that changes one record and keeps a note, or does
+// neither. The parameters of the note follow those of the change.
+func (t *tables) noted(k kind, args int) string {
+	return raising + t.one[k] + t.in(fmt.Sprintf(noting,
+		args+1, args+2, args+3, args+4, args+5, args+6, args+7, args+8, args+9))
+}
+
+// tables finds the tables by the search_path of the pool's connections, once.
+func (s *Store) tables(ctx context.Context) (*tables, error) {
+	if t := s.found.Load(); t != nil {
+		return t, nil
+	}
+	const read = `SELECT n.nspname::text FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+WHERE c.oid = to_regclass('semel_records')`
+	var schema string
+	switch err := s.pool.QueryRow(ctx, read).Scan(&schema); {
+	case errors.Is(err, pgx.ErrNoRows):
+		return nil, fmt.Errorf("find the tables: %w", ErrNoSchema)
+	case err != nil:
+		return nil, fmt.Errorf("find the tables: %w", err)
+	}
+	t := newTables(schema)
+	s.found.Store(t)
+	return t, nil
+}
