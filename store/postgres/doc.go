@@ -3,15 +3,25 @@
 //
 // [New] makes a store of a *pgxpool.Pool that leads to the primary of PostgreSQL
 // 13 or newer. The tables come from migrate.Postgres, or from the files of
-// [Schema] run by a tool of your own; they are found by the search_path. The
-// transaction that a handler is given is a pgx.Tx.
+// [Schema] run by a tool of your own. They are found once, at the first call, by
+// the search_path that the pool's connections have then; from then on they are
+// named with their schema. The transaction that a handler is given is a pgx.Tx.
 //
 // # Connections
 //
 // A handler's transaction has a connection from its begin to its end, and at most
 // all but one of the pool's are used for that. Who comes later waits without one.
 // Make the pool as large as the number of handlers that are to run at once, and
-// one more; pgx makes it small (pool_max_conns).
+// one more; pgx makes it small (pool_max_conns). It must be two at least.
+//
+// What a handler sets for its transaction, by SET LOCAL, is over when that is: its
+// search_path does not change where its record goes. But after SET LOCAL ROLE it is
+// that role which writes the record: it must be allowed to insert into and to update
+// semel_records, or the transaction fails with nothing committed. What a handler
+// sets by SET without LOCAL stays on the connection when it is committed, and the
+// next transaction on it has it too. The store does not reset connections: behind
+// a pooler that would be another's, and it would cost a round trip. Give the pool
+// an AfterRelease that does, if your handlers need it.
 //
 // Whoever asks for a record that an open transaction holds is told Busy after a
 // tenth of a second at most, and waits outside the database. The right to a
@@ -35,6 +45,16 @@
 // done by its Conn and its LargeObjects is not guarded: they must not be used any
 // more when the handler has returned.
 //
+// # A handler that ends its transaction
+//
+// Commit and Rollback are refused, but SQL can end a transaction too. What a
+// handler has so ended is asked after by the number of the transaction: the error
+// is [ErrEnded] and store.ErrApart, and the verdict is what the server says, or
+// Unknown where other things may have been committed after a ROLLBACK. When the
+// connection is lost, the server is asked only if the handler has sent something
+// that may have ended the transaction, for ten seconds at most: otherwise it is
+// certain that nothing was committed.
+//
 // # PgBouncer
 //
 // The store needs no session beyond a transaction, and works behind PgBouncer in
@@ -54,6 +74,15 @@
 // ends, and the passing of the bound on COMMIT leave the verdict unknown; the
 // engine then finds out by a change of the same record. A connection in an unknown
 // state is closed.
+//
+// With synchronous replication, COMMIT waits for a standby after it is done on the
+// primary. When that takes longer than the bound of ten seconds, the store gives up
+// waiting and asks what stands, and the primary answers that it is committed: as
+// PostgreSQL tells it to everybody from then on. Committed means on the primary
+// then, and a failover to a standby that never had it loses it, record and effect
+// together. Where that matters, watch for standbys that lag by more than a few
+// seconds, and fail over only to one that has everything. With synchronous_commit
+// off, not even a crash of the primary is survived; Capabilities tells that.
 //
 // # Isolation
 //

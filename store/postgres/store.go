@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"errors"
+	"fmt"
 	"sync/atomic"
 	"time"
 
@@ -47,7 +48,8 @@ type Store struct {
 // used any more. Of its settings, the store uses the number of connections, of
 // which at most all but one run transactions of Atomic at a time, and the query
 // mode, which behind PgBouncer must not be the default; see the package's
-// comment. It fails when an option cannot be.
+// comment. It fails when an option cannot be, and when the pool has only one
+// connection.
 func New(pool *pgxpool.Pool, o Options) (*Store, error) {
 	if pool == nil {
 		return nil, errors.New("semel/postgres: the pool is nil")
@@ -56,8 +58,11 @@ func New(pool *pgxpool.Pool, o Options) (*Store, error) {
 		return nil, err
 	}
 	conns := int(pool.Config().MaxConns)
+	if conns < 2 {
+		return nil, fmt.Errorf("semel/postgres: MaxConns of the pool is %d: a transaction takes one connection, and its leader's heartbeats and look-ups another", conns)
+	}
 	return &Store{
 		pool: pool, level: o.Isolation, texts: newTexts(&o),
-		gate: make(chan struct{}, max(1, conns-1)), commitBound: commitBound,
+		gate: make(chan struct{}, conns-1), commitBound: commitBound,
 	}, nil
 }

@@ -27,6 +27,14 @@ func TestNewRefuses(t *testing.T) {
 	if s, err := postgres.New(nil, postgres.Options{}); s != nil || err == nil {
 		t.Errorf("New without a pool = %v, %v, want an error", s, err)
 	}
+	single, err := pgxpool.New(t.Context(), "postgres://localhost/never_connected?pool_max_conns=1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer single.Close()
+	if s, err := postgres.New(single, postgres.Options{}); s != nil || err == nil || !strings.Contains(err.Error(), "MaxConns") {
+		t.Errorf("New with a pool of one connection = %v, %v, want an error that names MaxConns", s, err)
+	}
 	for _, level := range []pgx.TxIsoLevel{pgx.ReadUncommitted, "snapshot"} {
 		_, err := postgres.New(pool, postgres.Options{Isolation: level})
 		if err == nil || !strings.Contains(err.Error(), "Options.Isolation") || !strings.Contains(err.Error(), string(level)) {
