@@ -10,10 +10,16 @@ import (
 // for, because a session may be another one after each transaction.
 
 // busyAfter bounds the waiting of a Swap for others' open transactions. A record
-// that is asked again alone, because one of its batch was busy, has less.
+// that is asked again alone, because one of its batch was busy, has less; after
+// someBusy of them were busy still, the others have next to nothing; and after
+// manyBusy nobody is asked again. So a Swap waits for half a second, and the trips.
 const (
 	busyAfter      = 100 * time.Millisecond
 	busyAfterAlone = 20 * time.Millisecond
+	busyAtOnce     = time.Millisecond
+
+	someBusy = 8
+	manyBusy = 256
 )
 
 // What keeps PostgreSQL from reading whole tables because they were small or empty
@@ -79,15 +85,18 @@ func millis(d time.Duration) string {
 type texts struct {
 	byKey, inOrder    string   // before what reads
 	lent              borrowed // before a read or a last change within somebody's transaction
-	one, many, alone  string   // before what changes
+	one, many         string   // before what changes
+	alone, hasty      string
 	lentOne, lentMany borrowed // likewise, within somebody's transaction
 	lentAlone         borrowed
+	lentHasty         borrowed
 	open, openHeld    string // at the begin of an Atomic; they borrow what lent gives back
 }
 
 func newTexts(o *Options) texts {
 	one, many := append(byKey(), lockTimeout(busyAfter)), append(byKeys(), lockTimeout(busyAfter))
 	alone := append(byKey(), lockTimeout(busyAfterAlone))
+	hasty := append(byKey(), lockTimeout(busyAtOnce))
 	lent := borrow(byKey())
 	settings := strings.TrimPrefix(lent.made, `SELECT `)
 	if all := o.bounds(); len(all) > 0 {
@@ -95,8 +104,8 @@ func newTexts(o *Options) texts {
 	}
 	return texts{
 		byKey: `SELECT ` + set(byKey()), inOrder: `SELECT ` + set(inOrder()), lent: lent,
-		one: `SELECT ` + set(one), many: `SELECT ` + set(many), alone: `SELECT ` + set(alone),
-		lentOne: borrow(one), lentMany: borrow(many), lentAlone: borrow(alone),
+		one: `SELECT ` + set(one), many: `SELECT ` + set(many), alone: `SELECT ` + set(alone), hasty: `SELECT ` + set(hasty),
+		lentOne: borrow(one), lentMany: borrow(many), lentAlone: borrow(alone), lentHasty: borrow(hasty),
 		open:     `SELECT pg_current_xact_id()::text, ` + settings,
 		openHeld: `SELECT CASE WHEN pg_try_advisory_xact_lock($1::bigint) THEN pg_current_xact_id()::text END, ` + settings,
 	}

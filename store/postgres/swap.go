@@ -15,6 +15,8 @@ import (
 // second one what stands instead of those that are not in force. If an open
 // transaction of somebody else is in the way for longer than a tenth of a second,
 // each change is asked again alone, and is Busy if it is in the way of this one.
+// The whole waits for others for half a second at most: when 256 changes were busy
+// alone, those that were not asked again are answered Busy too.
 // Changes of more than 16 MiB in all go in several trips.
 func (s *Store) Swap(ctx context.Context, changes []store.Change) ([]store.Standing, error) {
 	t, err := s.tables(ctx)
@@ -27,6 +29,7 @@ func (s *Store) Swap(ctx context.Context, changes []store.Change) ([]store.Stand
 		one:   frame{before: []string{s.texts.one}},
 		many:  frame{before: []string{s.texts.many}},
 		alone: frame{before: []string{s.texts.alone}},
+		hasty: frame{before: []string{s.texts.hasty}},
 		look:  frame{before: []string{s.texts.byKey}},
 	}
 	return w.swap(ctx, changes)
@@ -50,6 +53,7 @@ func (s *Store) SwapTx(ctx context.Context, tx pgx.Tx, changes []store.Change) (
 		one:   s.texts.lentOne.frame(true),
 		many:  s.texts.lentMany.frame(true),
 		alone: s.texts.lentAlone.frame(true),
+		hasty: s.texts.lentHasty.frame(true),
 		look:  s.texts.lent.frame(false),
 		undo:  tx,
 	}
@@ -72,6 +76,7 @@ type swapper struct {
 	undo execer // in which what failed is to be undone; nil: it is
 
 	alone frame // of one change that was busy with others
+	hasty frame // likewise, after some were busy still
 }
 
 // execer is a transaction.
@@ -123,8 +128,14 @@ func (w *swapper) batch(ctx context.Context, items []item) ([]item, error) {
 	case !isBusy(err) && !isRefusal(err):
 		return nil, err
 	}
+	return w.each(ctx, items)
+}
+
+// each makes the changes one by one, with less patience the more of them are busy.
+func (w *swapper) each(ctx context.Context, items []item) (missed []item, err error) {
+	f, busy := w.alone, 0
 	for i := range items {
-		late, err := w.send(ctx, w.alone, items[i:i+1])
+		late, err := w.send(ctx, f, items[i:i+1])
 		if err != nil {
 			err = w.answerAlone(items[i], err)
 		}
@@ -132,6 +143,18 @@ func (w *swapper) batch(ctx context.Context, items []item) ([]item, error) {
 			return nil, err
 		}
 		missed = append(missed, late...)
+		if !items[i].answer.Busy {
+			continue
+		}
+		switch busy++; busy {
+		case someBusy:
+			f = w.hasty
+		case manyBusy:
+			for _, it := range items[i+1:] {
+				it.answer.Busy = true
+			}
+			return missed, nil
+		}
 	}
 	return missed, nil
 }

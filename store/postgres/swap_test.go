@@ -1,13 +1,16 @@
 package postgres_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/postgres"
@@ -56,6 +59,50 @@ func TestBusyAlone(t *testing.T) {
 			if !answer.InForce(changes[i]) {
 				t.Errorf("asked again, number %d answers %+v", i, answer)
 			}
+		}
+	}
+}
+
+// trips counts the batches that go to the server.
+type trips struct{ n atomic.Int64 }
+
+func (c *trips) TraceBatchStart(ctx context.Context, _ *pgx.Conn, _ pgx.TraceBatchStartData) context.Context {
+	c.n.Add(1)
+	return ctx
+}
+func (*trips) TraceBatchQuery(context.Context, *pgx.Conn, pgx.TraceBatchQueryData) {}
+func (*trips) TraceBatchEnd(context.Context, *pgx.Conn, pgx.TraceBatchEndData)     {}
+func (*trips) TraceQueryStart(ctx context.Context, _ *pgx.Conn, _ pgx.TraceQueryStartData) context.Context {
+	return ctx
+}
+func (*trips) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
+
+// However many of its records are held, a Swap does not wait for each of them.
+func TestBusyTogether(t *testing.T) {
+	t.Parallel()
+	url := database(t)
+	pool, sent := connect(t, url), new(trips)
+	s := newStore(t, connect(t, url, func(c *pgxpool.Config) { c.ConnConfig.Tracer = sent }), postgres.Options{})
+	for _, row := range []struct{ held, of, trips int }{{1000, 1000, 300}, {40, 400, 450}} {
+		changes := batch(fmt.Sprint("batch ", row.held), row.of)
+		holder, err := pool.Begin(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.SwapTx(t.Context(), holder, changes[:row.held]); err != nil {
+			t.Fatal(err)
+		}
+		before := sent.n.Load()
+		for i, answer := range mustSwap(t, s, changes) {
+			if answer.Busy != (i < row.held) || !answer.Busy && !answer.InForce(changes[i]) {
+				t.Errorf("%d of %d changes are held, and number %d answers %+v", row.held, row.of, i, answer)
+			}
+		}
+		if n := int(sent.n.Load() - before); n > row.trips {
+			t.Errorf("of %d changes %d are held, and %d trips are made, want at most %d", row.of, row.held, n, row.trips)
+		}
+		if err := holder.Rollback(t.Context()); err != nil {
+			t.Fatal(err)
 		}
 	}
 }
