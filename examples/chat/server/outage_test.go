@@ -66,10 +66,14 @@ type load struct {
 	seen map[int]*atomic.Int64 // answers by their status; the map itself does not change
 }
 
-// caughtIn counts the creations that an outage breaks off.
+// caughtIn counts the creations that an outage breaks off. Each lasts a moment,
+// so that one is under way whenever an outage comes.
 func (l *load) caughtIn(next server.CreateFunc) server.CreateFunc {
 	return func(ctx context.Context, tx chatdb.Tx, n chatdb.NewGroup) (chatdb.Group, error) {
 		g, err := next(ctx, tx, n)
+		if err == nil {
+			err = tx.Exec(ctx, `do $$ begin perform pg_sleep(0.02); end $$`)
+		}
 		if err != nil {
 			l.caught.Add(1)
 		}
