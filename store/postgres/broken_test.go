@@ -44,6 +44,22 @@ func TestStatementBrokenOff(t *testing.T) {
 	}
 }
 
+// So is one that the handler met on the connection itself, and tells.
+func TestStatementBrokenOffUnseen(t *testing.T) {
+	t.Parallel()
+	pool := connect(t, database(t))
+	s := newStore(t, pool, postgres.Options{})
+	failed := create("key", store.Failed, 1)
+	verdict, err := s.Atomic(t.Context(), failed.To.ID, true,
+		func(ctx context.Context, tx pgx.Tx, _ store.Standing) (*store.Change, error) {
+			_, err := tx.Conn().Exec(ctx, `DO $$ BEGIN RAISE SQLSTATE '57014'; END $$`)
+			return &failed, errors.Join(errHandler, err)
+		})
+	if verdict != store.NotCommitted || !errors.Is(err, store.ErrBroken) || stands(t, s, failed) != (store.Token{}) {
+		t.Errorf("Atomic = %v, %v and %+v stands, want NotCommitted, ErrBroken and nothing", verdict, err, stands(t, s, failed))
+	}
+}
+
 // raise has a statement fail with the SQLSTATE.
 func raise(ctx context.Context, tx pgx.Tx, code string) error {
 	return do(ctx, tx, `DO $$ BEGIN RAISE SQLSTATE '`+code+`'; END $$`)

@@ -141,11 +141,12 @@ INSERT INTO effects VALUES ('commit')`: store.NotCommitted,
 	}
 }
 
-// What was prepared for a two-phase commit is nobody's to tell of.
+// What was prepared for a two-phase commit is nobody's to tell of, nor waited for.
 func TestHandlerPreparesTheTransaction(t *testing.T) {
 	t.Parallel()
 	pool := connect(t, migrated(t, realtest.OwnPostgres(t, "max_prepared_transactions=1")))
 	s := newStore(t, pool, postgres.Options{})
+	s.SetCommitBound(time.Hour)
 	last := create("key", store.Succeeded, 1)
 	verdict, err := s.Atomic(t.Context(), last.To.ID, true,
 		func(ctx context.Context, tx pgx.Tx, _ store.Standing) (*store.Change, error) {
