@@ -43,18 +43,18 @@ func (t *transaction) end(ctx context.Context, last *store.Change, failed error)
 	sealed := t.seal()
 	switch {
 	case !sealed:
-		return t.cut(ctx, errors.Join(failed, errors.New("semel/postgres: the handler has left a call under way")))
+		return t.cut(ctx, false, errors.Join(failed, errors.New("semel/postgres: the handler has left a call under way")))
 	case t.status() == outside:
 		return t.gone(ctx, last, failed)
 	case t.session.IsClosed():
-		return t.cut(ctx, t.lost(failed))
+		return t.cut(ctx, true, t.lost(failed))
 	case t.session.PgConn().IsBusy():
-		return t.cut(ctx, cmp.Or(failed, errors.New("semel/postgres: the handler has left a result open")))
+		return t.cut(ctx, false, cmp.Or(failed, errors.New("semel/postgres: the handler has left a result open")))
 	case t.status() == inside && t.mayHaveEnded():
 		if err := t.say(ctx, proveRun); isEnded(err) {
 			return t.gone(ctx, last, failed)
 		} else if err != nil {
-			return t.cut(ctx, errors.Join(failed, fmt.Errorf("%w: %w", errLost, err)))
+			return t.cut(ctx, true, errors.Join(failed, fmt.Errorf("%w: %w", errLost, err)))
 		}
 		t.proven()
 	}
@@ -83,7 +83,7 @@ func (t *transaction) decide(ctx context.Context, last *store.Change, failed err
 		if err := t.say(ctx, undoRun); isEnded(err) {
 			return t.gone(ctx, last, failed)
 		} else if err != nil {
-			return t.cut(ctx, errors.Join(failed, fault("undo", err)))
+			return t.cut(ctx, true, errors.Join(failed, fault("undo", err)))
 		}
 	}
 	return t.finish(ctx, last, failed)
@@ -179,6 +179,6 @@ func (t *transaction) rollBack(ctx context.Context, cause error) (store.Verdict,
 	case isEnded(err):
 		return t.gone(ctx, nil, cause)
 	default:
-		return t.cut(ctx, cause)
+		return t.cut(ctx, true, cause)
 	}
 }

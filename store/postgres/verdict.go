@@ -17,7 +17,7 @@ import (
 // unless nothing can have come afterwards.
 func (t *transaction) gone(ctx context.Context, last *store.Change, failed error) (store.Verdict, error) {
 	t.leave(ctx)
-	verdict := t.find(ctx)
+	verdict := t.find(ctx, true)
 	if exposed, sent := t.handed(); verdict == store.NotCommitted && (exposed || sent == reachBeyond) {
 		verdict = store.Unknown
 	}
@@ -33,15 +33,16 @@ func (t *transaction) gone(ctx context.Context, last *store.Change, failed error
 
 // cut tells what became of a transaction whose connection cannot be used to the
 // end. Only the handler can have sent a COMMIT: unless it may have, the server has
-// rolled back, or will.
-func (t *transaction) cut(ctx context.Context, cause error) (store.Verdict, error) {
+// rolled back, or will. With lost the connection is gone, and perhaps the server
+// was.
+func (t *transaction) cut(ctx context.Context, lost bool, cause error) (store.Verdict, error) {
 	t.leave(ctx)
 	exposed, sent := t.handed()
 	if !exposed && sent == reachInside {
 		return store.NotCommitted, withMark(cause)
 	}
 	t.cancel(ctx)
-	switch verdict := t.find(ctx); {
+	switch verdict := t.find(ctx, !lost); {
 	case verdict == store.Committed:
 		return verdict, fmt.Errorf("%w: %w: %w", ErrEnded, store.ErrApart, cause)
 	case verdict == store.NotCommitted && sent != reachBeyond:
@@ -66,12 +67,20 @@ func (t *transaction) lost(failed error) error {
 
 // find asks the server what became of the transaction's number, until it is over
 // and the server answers, but not for longer than a COMMIT is given.
-func (t *transaction) find(ctx context.Context) store.Verdict {
+//
+// Whether the number committed is known only if the server has stayed. After a
+// crash it gives out again the numbers of transactions of which its log knows
+// nothing, so that the one that is found committed may be another's.
+func (t *transaction) find(ctx context.Context, stayed bool) store.Verdict {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), t.store.commitBound)
 	defer cancel()
 	for wait := 5 * time.Millisecond; ; wait = min(2*wait, 200*time.Millisecond) {
-		verdict, again := t.look(ctx)
-		if !again {
+		verdict, answered, again := t.look(ctx)
+		stayed = stayed && answered
+		switch {
+		case verdict == store.Committed && !stayed:
+			return store.Unknown
+		case !again:
 			return verdict
 		}
 		select {
@@ -84,7 +93,7 @@ func (t *transaction) find(ctx context.Context) store.Verdict {
 
 // look asks once. What was prepared for a two-phase commit is open until somebody
 // ends that.
-func (t *transaction) look(ctx context.Context) (verdict store.Verdict, again bool) {
+func (t *transaction) look(ctx context.Context) (verdict store.Verdict, answered, again bool) {
 	const read = `SELECT pg_xact_status($1::text::xid8),
 EXISTS (SELECT FROM pg_prepared_xacts WHERE transaction = ($1::text::xid8)::xid)`
 	var status pgtype.Text
@@ -92,12 +101,12 @@ EXISTS (SELECT FROM pg_prepared_xacts WHERE transaction = ($1::text::xid8)::xid)
 	err := t.store.pool.QueryRow(ctx, read, t.number).Scan(&status, &prepared)
 	switch {
 	case err != nil:
-		return store.Unknown, codeOf(err) == "" || isBroken(err)
+		return store.Unknown, false, codeOf(err) == "" || isBroken(err)
 	case status.String == "committed":
-		return store.Committed, false
+		return store.Committed, true, false
 	case status.String == "aborted":
-		return store.NotCommitted, false
+		return store.NotCommitted, true, false
 	default:
-		return store.Unknown, status.String == "in progress" && !prepared
+		return store.Unknown, true, status.String == "in progress" && !prepared
 	}
 }
