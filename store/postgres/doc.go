@@ -53,7 +53,8 @@
 // Unknown where other things may have been committed after a ROLLBACK. When the
 // connection is lost, the server is asked only if the handler has sent something
 // that may have ended the transaction, for ten seconds at most: otherwise it is
-// certain that nothing was committed.
+// certain that nothing was committed. It may have crashed meanwhile, and given the
+// number out again: after a loss the verdict is NotCommitted or Unknown.
 //
 // # PgBouncer
 //
