@@ -74,7 +74,7 @@ type TxStore[Tx any] interface {
 	// A transaction that the database gave up in favour of others, and one whose
 	// run met such an error, is rolled back whole, whatever run returned: the
 	// error is ErrConflict, with NotCommitted. So is one that was broken off, or
-	// met a statement that was: ErrBroken. One that run ended itself is ErrApart.
+	// met a statement that was and that run did not undo: ErrBroken. One that run ended itself is ErrApart.
 	//
 	// The verdict says whether the transaction committed; it is Committed when
 	// the error is nil. A panic or runtime.Goexit in run rolls back and goes on.
