@@ -58,7 +58,14 @@ func mustBeMigratedOncePostgres(t *testing.T, pool *pgxpool.Pool, db *sql.DB) {
 	if got := column[int](t, db, `SELECT version_id FROM semel_migrations ORDER BY id`); !slices.Equal(got, []int{0, 1}) {
 		t.Errorf("versions %v are noted, want 0 and 1, once each", got)
 	}
-	s, err := postgres.New(pool, postgres.Options{})
+	two := pool.Config() // a store needs a connection more than a migration
+	two.MaxConns = 2
+	wider, err := pgxpool.NewWithConfig(t.Context(), two)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer wider.Close()
+	s, err := postgres.New(wider, postgres.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
