@@ -50,8 +50,8 @@ func TxOf[Tx any](ctx context.Context, e *Engine[Tx]) (Tx, bool) {
 // What fn returned is the outcome, unless the adapter says otherwise. After an
 // error the transaction is rolled back and the attempt goes on: InTx may be
 // called again. InTx itself runs fn again when the database gave the transaction
-// up in favour of others, up to eight times in all. Once it returned nil, the operation has succeeded, whatever its
-// function does afterwards.
+// up in favour of others, up to eight times in all. Once it returned nil, the
+// operation has succeeded, whatever its function does afterwards.
 func InTx[T, Tx any](ctx context.Context, e *Engine[Tx], fn func(ctx context.Context, tx Tx) (T, error)) (T, error) {
 	var v T
 	a, ok := AttemptOf(ctx)

@@ -165,9 +165,9 @@ func leftBehind(t *testing.T, act func() error) (err error) {
 // rolled back: there is no answer without its effect.
 func TestSwallowedError(t *testing.T) {
 	t.Parallel()
-	onEveryWay(t, func(t *testing.T, s *site) {
-		if s.spoil == nil || s.outside {
-			t.Skip("no statement of a transaction to be refused")
+	onWays(t, inATransaction, func(t *testing.T, s *site) {
+		if s.spoil == nil {
+			t.Skip("this store refuses no statement")
 		}
 		base := serve(t, s.protect(t, options(), s.handler(func(w http.ResponseWriter, r *http.Request) error {
 			if s.ran.Load() > 1 {
@@ -205,10 +205,7 @@ func TestCommitThenBreak(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			onEveryWay(t, func(t *testing.T, s *site) {
-				if !s.within && !s.outside {
-					t.Skip("the commit comes after the handler")
-				}
+			onWays(t, whileItRuns, func(t *testing.T, s *site) { // elsewhere the commit comes after the handler
 				act := s.handler(func(w http.ResponseWriter, r *http.Request) error {
 					if s.outside {
 						return s.effect(r.Context())
@@ -278,10 +275,7 @@ func TestStreamedIsDoneAllTheSame(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			onEveryWay(t, func(t *testing.T, s *site) {
-				if !s.within && !s.outside {
-					t.Skip("nothing goes out before the COMMIT")
-				}
+			onWays(t, whileItRuns, func(t *testing.T, s *site) { // elsewhere nothing goes out before the COMMIT
 				base := serve(t, s.protect(t, options(), s.handler(func(w http.ResponseWriter, r *http.Request) error {
 					if err := s.effect(r.Context()); err != nil {
 						return err

@@ -41,11 +41,24 @@ type site struct {
 	made atomic.Int64 // effects outside
 }
 
+// Some of the ways.
+func inATransaction(w way) bool { return !w.outside }
+func whileItRuns(w way) bool    { return w.within || w.outside } // the outcome may stand before the handler returns
+
 // onEveryWay runs test on each store in each way, with keys of its own.
 func onEveryWay(t *testing.T, test func(t *testing.T, s *site)) {
 	t.Helper()
+	onWays(t, func(way) bool { return true }, test)
+}
+
+// onWays is onEveryWay for those that pick chooses.
+func onWays(t *testing.T, pick func(way) bool, test func(t *testing.T, s *site)) {
+	t.Helper()
 	onEveryStore(t, func(t *testing.T, r *rig) {
 		for _, w := range ways() {
+			if !pick(w) {
+				continue
+			}
 			t.Run(w.name, func(t *testing.T) { test(t, &site{rig: r, way: w}) })
 		}
 	})
