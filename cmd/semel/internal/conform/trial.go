@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"fmt"
+	"net/http"
 	"runtime"
 	"strings"
 	"time"
@@ -104,6 +105,9 @@ func (t *trial) settled(a ask) *answer {
 	var got *answer
 	t.until("an answer other than in progress", func() bool {
 		got = t.send(a)
+		if got.status == http.StatusServiceUnavailable && got.header.Get("Retry-After") != "" {
+			return false // busy, and says so: it is to be asked again
+		}
 		return got.status != t.profile.Statuses[inProgress] || !t.says(got, inProgress)
 	})
 	return got
