@@ -31,6 +31,9 @@ func (c *Change) Check(maxOutcome int) error {
 		return fmt.Errorf("record %s: state %v cannot stand", to.ID, to.State)
 	}
 	creates := c.If == Token{} // what names a record is written then only
+	if creates && (to.Priority < MinPriority || to.Priority > MaxPriority) {
+		return fmt.Errorf("record %s: priority %d is not from %d to %d", to.ID, to.Priority, MinPriority, MaxPriority)
+	}
 	for _, field := range [...]struct {
 		name    string
 		n, most int

@@ -18,6 +18,7 @@ func TestCheckNamesTheField(t *testing.T) {
 		"state":     func(c *store.Change) { c.To.State = store.Absent },
 		"operation": func(c *store.Change) { c.To.Operation = strings.Repeat("o", store.MaxOperation+1) },
 		"scope":     func(c *store.Change) { c.To.Scope = strings.Repeat("s", store.MaxScope+1) },
+		"priority":  func(c *store.Change) { c.To.Priority = store.MaxPriority + 1 },
 		"key":       func(c *store.Change) { c.To.Key = strings.Repeat("k", store.MaxKey+1) },
 		"input":     func(c *store.Change) { c.To.Input = make([]byte, 11) },
 		"outcome":   func(c *store.Change) { c.To.Outcome = make([]byte, 11) },

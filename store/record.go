@@ -62,12 +62,15 @@ type Record struct {
 	// change it. Only read.
 	Since time.Duration
 
-	// Operation, Scope, Key and Fingerprint are written when nothing stands,
-	// and never change afterwards. All bytes are kept as they are: NUL bytes,
-	// invalid UTF-8 and letter case included.
+	// Operation, Scope, Key, Fingerprint and Priority are written when nothing
+	// stands, and never change afterwards. All bytes are kept as they are: NUL
+	// bytes, invalid UTF-8 and letter case included.
 	Operation   string
 	Scope, Key  string
 	Fingerprint []byte
+	// Priority says who goes first among those that wait: MinPriority to
+	// MaxPriority.
+	Priority int8
 
 	// Tainted says that an earlier attempt may have had an effect nobody knows
 	// of, so that a refusal seen by a later one proves nothing about it.

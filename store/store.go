@@ -111,6 +111,11 @@ var ErrBroken = errors.New("semel/store: broken off")
 // prove what became of it. The verdict says what was found out.
 var ErrApart = errors.New("semel/store: ended by its own function")
 
+// ErrNoPlace is the Err of a create whose ID the store has no room for: its time
+// is outside of what the table is partitioned for, because that partition was
+// dropped or is not there yet. Nothing was written.
+var ErrNoPlace = errors.New("semel/store: no partition for the record's time")
+
 // Verdict says what is known about an effect.
 type Verdict uint8
 
@@ -164,6 +169,9 @@ type Query struct {
 	// After asks only for IDs above it, to go on where a page ended. Not used
 	// with Due.
 	After ID
+	// Skip passes over that many of the first, to see what is behind those that
+	// the asker cannot do anything about.
+	Skip int
 	// Limit is the most records given: 1 to 1000; zero means 100.
 	Limit int
 }

@@ -1,0 +1,39 @@
+package store
+
+import (
+	"context"
+	"time"
+)
+
+// The priorities a record may have. Higher goes first; zero is the ordinary one.
+const (
+	MinPriority = -4
+	MaxPriority = 4
+)
+
+// Dequeue asks for waiting records of one operation.
+type Dequeue struct {
+	Operation string
+	Limit     int           // the most records: 1 to MaxBatch
+	Owner     uint64        // what stands as Owner in those that are claimed; drawn for this call
+	Lease     time.Duration // until their Due
+	// Again claims nothing. It asks, because an answer was lost, for what earlier
+	// calls with this Owner have claimed and what still stands so.
+	Again bool
+}
+
+// Dequeuer is a store that finds and claims waiting records in one round trip.
+type Dequeuer interface {
+	// Dequeue takes, of the Pending records of the operation whose Due has come,
+	// those of the highest Priority first, and of these the ones that have been
+	// due for longest. To each it makes the very change that a Swap would, if the
+	// token still stands and the Due has come at the write: InProgress, the next
+	// attempt, the Owner, Due after the Lease, no Expire, everything else kept.
+	// It answers in that order with the records as they stand afterwards.
+	//
+	// Records that an open transaction of somebody else holds are passed over.
+	// Calls at the same time never get the same record, and do not wait for each
+	// other. On a non-nil error nothing is known: any of them may be claimed, or
+	// may yet be.
+	Dequeue(ctx context.Context, d Dequeue) ([]Record, error)
+}
