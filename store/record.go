@@ -1,11 +1,6 @@
 package store
 
-import (
-	"crypto/sha256"
-	"encoding/binary"
-	"encoding/hex"
-	"time"
-)
+import "time"
 
 // Longest identities a store must keep, in bytes. The engine refuses longer
 // ones before it asks a store.
@@ -14,25 +9,6 @@ const (
 	MaxScope     = 1024
 	MaxKey       = 255
 )
-
-// ID names a record: the first 128 bits of the SHA-256 of its operation, scope
-// and key, each preceded by its length. It shows nothing of the key, so it may
-// be logged.
-type ID [16]byte
-
-// NewID returns the ID of an operation's key within a scope.
-func NewID(operation, scope, key string) ID {
-	buf := make([]byte, 0, 128)
-	for _, part := range [...]string{operation, scope, key} {
-		buf = binary.BigEndian.AppendUint32(buf, uint32(len(part)))
-		buf = append(buf, part...)
-	}
-	sum := sha256.Sum256(buf)
-	return ID(sum[:16])
-}
-
-// String returns id as 32 hexadecimal digits.
-func (id ID) String() string { return hex.EncodeToString(id[:]) }
 
 // Token names one write of a record. Two equal tokens of one ID mean the same
 // write. The zero Token means that nothing stands.
