@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"fmt"
 	"time"
 )
 
@@ -18,8 +19,27 @@ type Dequeue struct {
 	Owner     uint64        // what stands as Owner in those that are claimed; drawn for this call
 	Lease     time.Duration // until their Due
 	// Again claims nothing. It asks, because an answer was lost, for what earlier
-	// calls with this Owner have claimed and what still stands so.
+	// calls that were the same but for this have claimed, and what still stands so.
 	Again bool
+}
+
+// Check finds what keeps d from being tried, whatever waits, where maxBatch bounds
+// the Limit. The error names the field.
+func (d *Dequeue) Check(maxBatch int) error {
+	if d.Limit < 1 || d.Limit > maxBatch {
+		return fmt.Errorf("limit is %d, not from 1 to %d", d.Limit, maxBatch)
+	}
+	return nil
+}
+
+// Claim is the change that d makes to a record that waits, as a Swap would be
+// asked for it.
+func (d *Dequeue) Claim(waits Record) Change {
+	to := waits
+	to.Token = Token{State: InProgress, Attempt: waits.Attempt + 1, Owner: d.Owner}
+	to.Due, to.Expire = d.Lease, 0
+	to.Input, to.Outcome = nil, nil // kept
+	return Change{If: waits.Token, IfDue: true, To: to}
 }
 
 // Dequeuer is a store that finds and claims waiting records in one round trip.

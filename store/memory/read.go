@@ -36,6 +36,7 @@ func (s *Store) Scan(ctx context.Context, q store.Query) ([]store.Record, error)
 	now := s.now()
 	found := s.matching(q, now)
 	slices.SortFunc(found, order(q))
+	found = found[min(max(q.Skip, 0), len(found)):]
 	if size := q.PageSize(); len(found) > size {
 		found = found[:size]
 	}

@@ -26,6 +26,7 @@ type row struct {
 	fingerprint           []byte
 	input, outcome        []byte
 	tainted               bool
+	priority              int8
 
 	place int // in the expiry queue; guarded by Store.mu
 }
@@ -70,7 +71,7 @@ func newRow(to *store.Record, now time.Duration) *row {
 		operation: to.Operation, scope: to.Scope, key: to.Key,
 		fingerprint: bytes.Clone(to.Fingerprint),
 		input:       bytes.Clone(to.Input), outcome: bytes.Clone(to.Outcome),
-		tainted: to.Tainted,
+		tainted: to.Tainted, priority: to.Priority,
 	}
 	r.setTimes(to, now)
 	return r
@@ -104,8 +105,8 @@ func (r *row) record(now time.Duration) *store.Record {
 		Age: now - r.created, Since: now - r.changed,
 		Operation: r.operation, Scope: r.scope, Key: r.key,
 		Fingerprint: bytes.Clone(r.fingerprint),
-		Tainted:     r.tainted,
-		Input:       bytes.Clone(r.input), Outcome: bytes.Clone(r.outcome),
+		Tainted:     r.tainted, Priority: r.priority,
+		Input: bytes.Clone(r.input), Outcome: bytes.Clone(r.outcome),
 	}
 	if hasDue(r.token.State) {
 		rec.Due = r.due - now

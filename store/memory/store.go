@@ -13,6 +13,7 @@ var (
 	_ store.TxStore[*Tx] = (*Store)(nil)
 	_ store.Auditor      = (*Store)(nil)
 	_ store.Counter      = (*Store)(nil)
+	_ store.Dequeuer     = (*Store)(nil)
 )
 
 // Store keeps records in memory. All methods may be called concurrently; it

@@ -56,7 +56,7 @@ func (s *Store) Scan(ctx context.Context, q store.Query) ([]store.Record, error)
 		return nil, s.fault(ctx, "scan", err)
 	}
 	state, operation := int64(q.State), []byte(q.Operation)
-	args := []any{state, state, len(operation), operation, q.PageSize()}
+	args := []any{state, state, len(operation), operation, q.PageSize(), max(0, q.Skip)}
 	v := verbScanDue
 	if !q.Due {
 		v, args = verbScan, append([]any{q.After[:]}, args...)
@@ -65,17 +65,23 @@ func (s *Store) Scan(ctx context.Context, q store.Query) ([]store.Record, error)
 	if err != nil {
 		return nil, s.fault(ctx, "scan", err)
 	}
+	records, err := readRecords(rows)
+	if err != nil {
+		return nil, s.fault(ctx, "scan", err)
+	}
+	return records, nil
+}
+
+// readRecords reads all rows, and closes them.
+func readRecords(rows *sql.Rows) ([]store.Record, error) {
 	defer rows.Close()
 	var records []store.Record
 	for rows.Next() {
 		r, err := readRecord(rows)
 		if err != nil {
-			return nil, s.fault(ctx, "scan", err)
+			return nil, err
 		}
 		records = append(records, *r)
 	}
-	if err := rows.Err(); err != nil {
-		return nil, s.fault(ctx, "scan", err)
-	}
-	return records, nil
+	return records, rows.Err()
 }

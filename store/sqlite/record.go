@@ -22,7 +22,7 @@ func readRecord(row scanner) (*store.Record, error) {
 		tainted                      int64
 	)
 	err := row.Scan(&id, &state, &attempt, &owner, &due, &expires, &created, &since,
-		&r.Operation, &r.Scope, &r.Key, &r.Fingerprint, &tainted, &r.Input, &r.Outcome)
+		&r.Operation, &r.Scope, &r.Key, &r.Fingerprint, &r.Priority, &tainted, &r.Input, &r.Outcome)
 	if err != nil {
 		return nil, err
 	}

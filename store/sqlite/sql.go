@@ -7,17 +7,32 @@ const now = `(CAST(unixepoch('subsec') * 1000 + 0.5 AS INTEGER) * 1000)`
 const (
 	columns = `id, state, attempt, owner, due - ` + now + `, expires - ` + now + `, ` +
 		now + ` - created, ` + now + ` - changed,
-operation, scope, key, fingerprint, tainted, input, outcome`
+operation, scope, key, fingerprint, priority, tainted, input, outcome`
 
 	sqlGet = `SELECT ` + columns + ` FROM semel_records WHERE id = ?`
 
 	sqlScanDue = `SELECT ` + columns + ` FROM semel_records
 WHERE state IN (1, 2) AND due <= ` + now + ` AND (? = 0 OR state = ?) AND (? = 0 OR operation = ?)
-ORDER BY due LIMIT ?`
+ORDER BY due LIMIT ? OFFSET ?`
 
 	sqlScan = `SELECT ` + columns + ` FROM semel_records
 WHERE id > ? AND (? = 0 OR state = ?) AND (? = 0 OR operation = ?)
-ORDER BY id LIMIT ?`
+ORDER BY id LIMIT ? OFFSET ?`
+)
+
+// Dequeue looks for what waits priority by priority, so that what is not due is
+// not read, and claims the records one by one, so that they come in order.
+const (
+	sqlWaiting = `SELECT id, attempt, owner FROM semel_records
+WHERE state = 1 AND operation = ? AND priority = ? AND due <= ` + now + ` ORDER BY due LIMIT ?`
+
+	sqlClaim = `UPDATE semel_records SET state = 2, attempt = attempt + 1, owner = ?, due = ` + now + ` + ?,
+expires = NULL, changed = ` + now + ` WHERE id = ? AND state = 1 AND attempt = ? AND owner = ? AND due <= ` + now + `
+RETURNING ` + columns
+
+	// sqlClaimed goes no further than the lease of a claim that was made just now.
+	sqlClaimed = `SELECT ` + columns + ` FROM semel_records
+WHERE state IN (1, 2) AND state = 2 AND due <= ` + now + ` + ? AND owner = ? AND operation = ? ORDER BY due`
 )
 
 // A change is one of three statements: a create, a move to another token, and a
@@ -27,9 +42,9 @@ const (
 	marked = `EXISTS (SELECT 1 FROM semel_guard WHERE mark = ?)`
 
 	create = `INSERT INTO semel_records
-(state, attempt, owner, due, expires, tainted, input, outcome, id, operation, scope, key, fingerprint, created, changed)
+(state, attempt, owner, due, expires, tainted, input, outcome, id, operation, scope, key, fingerprint, priority, created, changed)
 SELECT ?, ?, ?, ` + now + ` + ?, ` + now + ` + ?, ?, coalesce(?, x''), coalesce(?, x''),
-?, ?, ?, ?, coalesce(?, x''), ` + now + `, ` + now + ` WHERE `
+?, ?, ?, ?, coalesce(?, x''), ?, ` + now + `, ` + now + ` WHERE `
 	orNothing = ` ON CONFLICT (id) DO NOTHING`
 
 	move = `UPDATE semel_records SET state = ?, attempt = ?, owner = ?, due = ` + now + ` + ?, expires = ` + now + ` + ?,
@@ -88,6 +103,9 @@ const (
 	verbGet verb = iota
 	verbScanDue
 	verbScan
+	verbWaiting
+	verbClaim
+	verbClaimed
 	verbCreate
 	verbMove
 	verbBeat
@@ -110,6 +128,7 @@ const (
 func texts() [verbs]string {
 	return [verbs]string{
 		verbGet: sqlGet, verbScanDue: sqlScanDue, verbScan: sqlScan,
+		verbWaiting: sqlWaiting, verbClaim: sqlClaim, verbClaimed: sqlClaimed,
 		verbCreate: sqlCreate, verbMove: sqlMove, verbBeat: sqlBeat,
 		verbLastCreate: sqlLastCreate, verbLastMove: sqlLastMove, verbLastBeat: sqlLastBeat,
 		verbLock: sqlLock, verbMark: sqlMark, verbUnmark: sqlUnmark,

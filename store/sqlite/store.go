@@ -24,6 +24,7 @@ var (
 	_ store.TxStore[*sql.Tx] = (*Store)(nil)
 	_ store.Auditor          = (*Store)(nil)
 	_ store.Counter          = (*Store)(nil)
+	_ store.Dequeuer         = (*Store)(nil)
 )
 
 // Store keeps records in a SQLite database. Its methods may be called

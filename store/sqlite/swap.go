@@ -125,7 +125,7 @@ func statement(c *store.Change) (verb, []any) {
 	case store.Token{}:
 		args := append(tokenArgs(to.Token), timeArgs(to)...)
 		return verbCreate, append(args, to.Tainted, to.Input, to.Outcome,
-			to.ID[:], []byte(to.Operation), []byte(to.Scope), []byte(to.Key), to.Fingerprint)
+			to.ID[:], []byte(to.Operation), []byte(to.Scope), []byte(to.Key), to.Fingerprint, to.Priority)
 	case to.Token:
 		return verbBeat, append(timeArgs(to), whereArgs(c)...)
 	default:

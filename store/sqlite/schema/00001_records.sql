@@ -16,6 +16,7 @@ CREATE TABLE semel_records (
   created     INTEGER NOT NULL,
   changed     INTEGER NOT NULL,              -- when state, attempt and owner last changed
   tainted     INTEGER NOT NULL,              -- 1: an earlier attempt may have had an effect
+  priority    INTEGER NOT NULL,              -- -4 to 4: who goes first of those that wait
   operation   BLOB    NOT NULL,
   scope       BLOB    NOT NULL,
   key         BLOB    NOT NULL,
@@ -24,8 +25,11 @@ CREATE TABLE semel_records (
   outcome     BLOB    NOT NULL
 ) STRICT;
 
--- What the sweeper and the workers look for.
+-- What the sweeper looks for.
 CREATE INDEX semel_due ON semel_records (due, state) WHERE state IN (1, 2);
+
+-- What the workers look for: of one operation and priority, those due first.
+CREATE INDEX semel_queue ON semel_records (operation, priority, due) WHERE state = 1;
 
 -- What may be purged.
 CREATE INDEX semel_expires ON semel_records (expires) WHERE expires IS NOT NULL;

@@ -1,0 +1,70 @@
+package memory
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/semelgo/semel/store"
+)
+
+// Dequeue looks at every record that is committed, and makes each claim as Swap
+// would. It never waits, and passes over what an open transaction holds or has
+// written.
+func (s *Store) Dequeue(ctx context.Context, d store.Dequeue) ([]store.Record, error) {
+	err := ctx.Err()
+	if err == nil {
+		err = d.Check(maxBatch)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("dequeue: %w", err)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := s.now()
+	if d.Again {
+		return s.claimed(d, now), nil
+	}
+	waiting := s.waiting(d, now)
+	records := make([]store.Record, 0, len(waiting))
+	for _, r := range waiting {
+		claim := d.Claim(*r.record(now))
+		if _, made := s.swap(nil, &claim, now); made {
+			records = append(records, *s.rows[r.id].record(now))
+		}
+	}
+	return records, nil
+}
+
+// waiting returns the rows that are to be claimed, the first one first.
+func (s *Store) waiting(d store.Dequeue, now time.Duration) []*row {
+	var found []*row
+	q := store.Query{State: store.Pending, Operation: d.Operation, Due: true}
+	for _, r := range s.rows {
+		if matches(r, q, now) && r.operation == d.Operation && s.holding[r.id] == nil && s.writing[r.id] == nil {
+			found = append(found, r)
+		}
+	}
+	slices.SortFunc(found, func(a, b *row) int {
+		return cmp.Or(cmp.Compare(b.priority, a.priority), cmp.Compare(a.due, b.due), bytes.Compare(a.id[:], b.id[:]))
+	})
+	return found[:min(d.Limit, len(found))]
+}
+
+// claimed returns what stands as calls with d's Owner have claimed it. Those that
+// were due first are not known any more.
+func (s *Store) claimed(d store.Dequeue, now time.Duration) []store.Record {
+	var records []store.Record
+	for _, r := range s.rows {
+		if r.token.State == store.InProgress && r.token.Owner == d.Owner && r.operation == d.Operation {
+			records = append(records, *r.record(now))
+		}
+	}
+	slices.SortFunc(records, func(a, b store.Record) int {
+		return cmp.Or(cmp.Compare(b.Priority, a.Priority), bytes.Compare(a.ID[:], b.ID[:]))
+	})
+	return records
+}

@@ -1,0 +1,113 @@
+package sqlite
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/semelgo/semel/store"
+)
+
+// Dequeue claims in one transaction. While somebody else's is open for longer than
+// two seconds, every record counts as held by it, and it answers none. It fails,
+// and then has claimed nothing, when ctx is done before the commit.
+func (s *Store) Dequeue(ctx context.Context, d store.Dequeue) ([]store.Record, error) {
+	if err := d.Check(maxBatch); err != nil {
+		return nil, fmt.Errorf("dequeue: %w", err)
+	}
+	if d.Again {
+		return s.claimed(ctx, d)
+	}
+	w, err := s.begin(ctx, verbLock)
+	switch {
+	case errors.Is(err, ErrBusy):
+		return nil, nil
+	case err != nil:
+		return nil, s.fault(ctx, "dequeue", err)
+	}
+	defer w.leave(ctx)
+	records, err := w.dequeue(ctx, d)
+	if err == nil {
+		err = ctx.Err()
+	}
+	switch {
+	case err != nil:
+		return nil, s.fault(ctx, "dequeue", err)
+	case len(records) == 0:
+		return nil, nil
+	}
+	verdict, err := w.commit(ctx)
+	switch {
+	case err == nil:
+		return records, nil
+	case verdict == store.NotCommitted && IsBusy(err):
+		return nil, nil
+	default:
+		return nil, fmt.Errorf("dequeue: commit: %w", err)
+	}
+}
+
+// dequeue claims what waits, the highest priority first.
+func (s *session) dequeue(ctx context.Context, d store.Dequeue) ([]store.Record, error) {
+	var records []store.Record
+	for priority := store.MaxPriority; priority >= store.MinPriority && len(records) < d.Limit; priority-- {
+		waiting, err := s.waiting(ctx, d.Operation, priority, d.Limit-len(records))
+		if err != nil {
+			return nil, err
+		}
+		for _, w := range waiting {
+			args := append([]any{int64(d.Owner), d.Lease.Microseconds()}, w...)
+			r, err := readRecord(s.stmt(ctx, verbClaim).QueryRowContext(context.WithoutCancel(ctx), args...))
+			switch {
+			case err == nil:
+				records = append(records, *r)
+			case !errors.Is(err, sql.ErrNoRows): // there are none when the clock was put back
+				return nil, fmt.Errorf("claim: %w", err)
+			}
+		}
+	}
+	return records, nil
+}
+
+// waiting returns id, attempt and owner of those that were due first.
+func (s *session) waiting(ctx context.Context, operation string, priority, limit int) ([][]any, error) {
+	rows, err := s.stmt(ctx, verbWaiting).QueryContext(context.WithoutCancel(ctx), []byte(operation), priority, limit)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var all [][]any
+	for rows.Next() {
+		var id []byte
+		var attempt, owner int64
+		if err := rows.Scan(&id, &attempt, &owner); err != nil {
+			return nil, err
+		}
+		all = append(all, []any{id, attempt, owner})
+	}
+	return all, rows.Err()
+}
+
+// claimed reads what stands as calls with d's Owner have claimed it.
+func (s *Store) claimed(ctx context.Context, d store.Dequeue) ([]store.Record, error) {
+	all, err := s.statements(ctx)
+	if err != nil {
+		return nil, s.fault(ctx, "dequeue again", err)
+	}
+	rows, err := all[verbClaimed].QueryContext(ctx, d.Lease.Microseconds(), int64(d.Owner), []byte(d.Operation))
+	if err != nil {
+		return nil, s.fault(ctx, "dequeue again", err)
+	}
+	records, err := readRecords(rows)
+	if err != nil {
+		return nil, s.fault(ctx, "dequeue again", err)
+	}
+	slices.SortFunc(records, func(a, b store.Record) int {
+		return cmp.Or(cmp.Compare(b.Priority, a.Priority), bytes.Compare(a.ID[:], b.ID[:]))
+	})
+	return records, nil
+}
