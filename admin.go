@@ -74,7 +74,7 @@ func (c *Core) Resolve(ctx context.Context, r Resolution) (store.Record, error) 
 	if d.say != sayTry {
 		return stands, ErrNotInDoubt
 	}
-	answer, err := c.swapNoted(ctx, d.change, r)
+	answer, err := c.swapNoted(ctx, d.change, store.Note{ID: r.ID, From: d.change.If, To: d.change.To.Token, Actor: r.Actor, Reason: r.Reason})
 	switch {
 	case err != nil:
 		return stands, fmt.Errorf("%w: resolve: %w", ErrUnavailable, err)
@@ -91,10 +91,8 @@ func (c *Core) Resolve(ctx context.Context, r Resolution) (store.Record, error) 
 // retention is how long a record is kept once it is settled: as its operation
 // says, if the engine was given it.
 func (c *Core) retention(r store.Record) time.Duration {
-	for _, declared := range c.options.Operations {
-		if op := declared.declared(); op.name == r.Operation {
-			return c.options.times(op).retention
-		}
+	if op := c.declaredAs(r.Operation); op != nil {
+		return c.options.times(op).retention
 	}
 	return c.options.Retention
 }
@@ -118,12 +116,11 @@ func (c *Core) resolved(r Resolution) []byte {
 
 // swapNoted makes the change, with a note of who and why where the store keeps
 // notes.
-func (c *Core) swapNoted(ctx context.Context, change store.Change, r Resolution) (store.Standing, error) {
+func (c *Core) swapNoted(ctx context.Context, change store.Change, note store.Note) (store.Standing, error) {
 	auditor, ok := c.store.(store.Auditor)
 	if !ok {
 		return c.swap(ctx, change, askTries)
 	}
-	note := store.Note{ID: r.ID, From: change.If, To: change.To.Token, Actor: r.Actor, Reason: r.Reason}
 	var last error
 	for range askTries {
 		answer, err := auditor.SwapNoted(ctx, change, note)

@@ -59,7 +59,7 @@ func (c *Core) begin(ctx context.Context, call Call, policy policyKind) (*Attemp
 		return nil, out, err
 	}
 	leads = true // its end leaves
-	if out, err := a.fence(); out != nil || err != nil {
+	if out, err := a.Ready(); out != nil || err != nil {
 		return nil, out, err
 	}
 	return a, nil, nil

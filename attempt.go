@@ -53,10 +53,15 @@ func (q *ask) newAttempt(ctx context.Context, claimed store.Record, sent time.Ti
 	a := &Attempt{
 		c: q.c, call: q.call, times: q.times, policy: q.policy, record: claimed, flight: q.flight, begun: sent,
 	}
-	ctx, a.cancel = context.WithCancelCause(context.WithValue(running(ctx, q.call), attemptKey{}, a))
-	a.ctx = ctx
-	a.beats = startHeart(a, sent)
+	a.live(ctx, sent, true)
 	return a
+}
+
+// live gives the attempt its context and its heart, which beats alone or is
+// renewed together with others.
+func (a *Attempt) live(ctx context.Context, sent time.Time, alone bool) {
+	a.ctx, a.cancel = context.WithCancelCause(context.WithValue(running(ctx, a.call), attemptKey{}, a))
+	a.beats = startHeart(a, sent, alone)
 }
 
 type attemptKey struct{}
@@ -81,6 +86,9 @@ func (a *Attempt) Token() store.Token { return a.record.Token }
 
 // Call returns the call that the attempt runs.
 func (a *Attempt) Call() Call { return a.call }
+
+// Record returns the record as it was claimed.
+func (a *Attempt) Record() store.Record { return a.record }
 
 // EncodeWith is for adapters: fn says what is stored when [InTx] ends, given
 // what its function returned. It is called inside the transaction; its error

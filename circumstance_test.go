@@ -108,7 +108,7 @@ func TestFunctionThatWritesItsOwnRecord(t *testing.T) {
 		runs := 0
 		_, _, err := semel.DoTx(t.Context(), p.Engine, call, func(ctx context.Context, tx *memory.Tx) (string, error) {
 			runs++
-			_, err := semel.EnqueueTx(ctx, p.Engine, tx, call, time.Hour)
+			_, err := semel.EnqueueTx(ctx, p.Engine, tx, call, semel.EnqueueOptions{Delay: time.Hour})
 			return "v", err
 		})
 		if err == nil || runs > 8 {

@@ -26,6 +26,7 @@ type Core struct {
 
 	flights flights
 	late    late
+	lost    lostClaims
 	attempts
 }
 

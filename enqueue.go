@@ -3,47 +3,122 @@ package semel
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 
 	"github.com/semelgo/semel/store"
 )
 
-// EnqueueTx records the call as Pending in the caller's own transaction, with
-// its input as JSON, due after delay. It shares the fate of tx. added says that
-// this call added it; a record of the same key and the same input is no error
-// and adds nothing, of another input it is [ErrMismatch]. A record that an open
-// transaction of somebody else holds is [ErrInProgress].
+// EnqueueOptions say when a call that is enqueued is to be run. The zero value:
+// at once, among the ordinary ones.
+type EnqueueOptions struct {
+	// Delay is how long it waits at least, by the store's clock.
+	Delay time.Duration
+	// At is when it is due, by the engine's clock; a time that is over means at
+	// once. Not together with Delay.
+	At time.Time
+	// Priority says who goes first of those that are due: store.MinPriority to
+	// store.MaxPriority. Higher goes first.
+	Priority int
+}
+
+// EnqueueTx records the call as Pending in the caller's own transaction, with its
+// input as JSON. It shares the fate of tx. added says that this call added it; a
+// record of the same key and the same input is no error and adds nothing, of
+// another input it is [ErrMismatch]. A record that an open transaction of
+// somebody else holds is [ErrInProgress].
 //
 // The record is the one that a direct call of the same operation and key runs.
-func EnqueueTx[Tx any](ctx context.Context, e *Engine[Tx], tx Tx, c Call, delay time.Duration) (added bool, err error) {
-	if err := c.valid(); err != nil {
+func EnqueueTx[Tx any](ctx context.Context, e *Engine[Tx], tx Tx, c Call, o EnqueueOptions) (added bool, err error) {
+	q, err := e.queueing(ctx, c, o)
+	if err != nil {
 		return false, err
 	}
-	if delay < 0 {
-		return false, invalid("delay", "is negative: "+delay.String())
-	}
-	identity := c.identity()
-	if identity.Input, err = json.Marshal(c.input); err != nil {
-		return false, invalid("Input", "cannot be stored: "+err.Error())
-	}
-	if err := e.ask(c, policyUnset).mayBeNew(ctx); err != nil {
-		return false, err
-	}
-	create := event{step: stepCreate, owner: newOwner(), same: c.is, identity: identity, delay: delay}
-	d := next(store.Record{}, create)
-	answers, err := e.swapTx(ctx, tx, []store.Change{d.change})
-	if err == nil {
-		err = answers[0].Err
-	}
-	switch {
-	case err != nil:
+	answers, err := e.swapTx(ctx, tx, []store.Change{q.change})
+	if err != nil {
 		return false, fmt.Errorf("enqueue %s: %w", c.op.name, err)
-	case answers[0].InForce(d.change):
+	}
+	return q.added(answers[0])
+}
+
+// Enqueue is [EnqueueTx] in a transaction of its own.
+func Enqueue(ctx context.Context, e Runner, c Call, o EnqueueOptions) (added bool, err error) {
+	core := e.core()
+	if err := core.enter(); err != nil {
+		return false, err
+	}
+	defer core.leave()
+	q, err := core.queueing(ctx, c, o)
+	if err != nil {
+		return false, err
+	}
+	answer, err := core.swap(ctx, q.change, askTries)
+	switch {
+	case errors.Is(err, errRefused):
+		return false, fmt.Errorf("enqueue %s: %w", c.op.name, err)
+	case err != nil:
+		return false, fmt.Errorf("%w: enqueue %s: %w", ErrUnavailable, c.op.name, err)
+	}
+	return q.added(answer)
+}
+
+// queueing is a call on its way to the queue.
+type queueing struct {
+	call   Call
+	event  event
+	change store.Change
+}
+
+func (c *Core) queueing(ctx context.Context, call Call, o EnqueueOptions) (*queueing, error) {
+	if err := call.valid(); err != nil {
+		return nil, err
+	}
+	if err := c.options.outlived(call.op); err != nil {
+		return nil, err
+	}
+	delay, err := o.delay()
+	if err != nil {
+		return nil, err
+	}
+	identity := call.identity()
+	identity.Priority = int8(o.Priority)
+	if identity.Input, err = json.Marshal(call.input); err != nil {
+		return nil, invalid("Input", "cannot be stored: "+err.Error())
+	}
+	if err := c.ask(call, policyUnset).mayBeNew(ctx); err != nil {
+		return nil, err
+	}
+	e := event{step: stepCreate, owner: newOwner(), same: call.is, identity: identity, delay: delay}
+	return &queueing{call: call, event: e, change: next(store.Record{}, e).change}, nil
+}
+
+// delay is how long the call waits.
+func (o EnqueueOptions) delay() (time.Duration, error) {
+	switch {
+	case o.Delay < 0:
+		return 0, invalid("Delay", "is negative: "+o.Delay.String())
+	case o.Delay > 0 && !o.At.IsZero():
+		return 0, invalid("At", "is given together with Delay")
+	case o.Priority < store.MinPriority || o.Priority > store.MaxPriority:
+		return 0, invalid("Priority", fmt.Sprintf("must be %d to %d", store.MinPriority, store.MaxPriority))
+	case o.At.IsZero():
+		return o.Delay, nil
+	default:
+		return max(until(o.At), 0), nil
+	}
+}
+
+// added tells what the store's answer says of it.
+func (q *queueing) added(answer store.Standing) (bool, error) {
+	switch {
+	case answer.Err != nil:
+		return false, fmt.Errorf("enqueue %s: %w", q.call.op.name, answer.Err)
+	case answer.InForce(q.change):
 		return true, nil
-	case answers[0].Busy:
+	case answer.Busy:
 		return false, &waitError{after: retryAfter(store.Record{})}
-	case next(recordOf(answers[0]), create).say == sayMismatch:
+	case next(recordOf(answer), q.event).say == sayMismatch:
 		return false, ErrMismatch
 	default:
 		return false, nil

@@ -25,7 +25,7 @@ func inTx(t *testing.T, mem *memory.Store, fn func(tx *memory.Tx) error) error {
 func enqueue(t *testing.T, p *process, mem *memory.Store, call semel.Call, delay time.Duration) {
 	t.Helper()
 	err := inTx(t, mem, func(tx *memory.Tx) error {
-		added, err := semel.EnqueueTx(t.Context(), p.Engine, tx, call, delay)
+		added, err := semel.EnqueueTx(t.Context(), p.Engine, tx, call, semel.EnqueueOptions{Delay: delay})
 		if !added && err == nil {
 			t.Error("EnqueueTx added nothing")
 		}
@@ -59,7 +59,7 @@ func TestEnqueueTxSharesTheFateOfItsTransaction(t *testing.T) {
 		p, mem := solo(t, semel.Options{})
 		call := plain("op", semel.OperationOptions[string]{}).Call(me, "k", "in")
 		err := inTx(t, mem, func(tx *memory.Tx) error {
-			if added, err := semel.EnqueueTx(t.Context(), p.Engine, tx, call, 0); !added || err != nil {
+			if added, err := semel.EnqueueTx(t.Context(), p.Engine, tx, call, semel.EnqueueOptions{}); !added || err != nil {
 				t.Errorf("EnqueueTx = %v, %v, want added", added, err)
 			}
 			wantState(t, mem, call, store.Absent) // nobody else sees it yet
@@ -84,17 +84,17 @@ func TestEnqueueTxAgain(t *testing.T) {
 				leave(t, mem, op.Call(me, "k", "in"), s)
 				before := record(t, mem, op.Call(me, "k", "in"))
 				_ = inTx(t, mem, func(tx *memory.Tx) error {
-					added, err := semel.EnqueueTx(t.Context(), p.Engine, tx, op.Call(me, "k", "in"), 0)
+					added, err := semel.EnqueueTx(t.Context(), p.Engine, tx, op.Call(me, "k", "in"), semel.EnqueueOptions{})
 					if err != nil || added != (s == nothing) {
 						t.Errorf("EnqueueTx = %v, %v, want added %v", added, err, s == nothing)
 					}
 					for range 2 { // also in the same transaction
-						added, err = semel.EnqueueTx(t.Context(), p.Engine, tx, op.Call(me, "k", "in"), 0)
+						added, err = semel.EnqueueTx(t.Context(), p.Engine, tx, op.Call(me, "k", "in"), semel.EnqueueOptions{})
 						if err != nil || added {
 							t.Errorf("EnqueueTx again = %v, %v, want nothing added", added, err)
 						}
 					}
-					added, err = semel.EnqueueTx(t.Context(), p.Engine, tx, op.Call(me, "k", "other"), 0)
+					added, err = semel.EnqueueTx(t.Context(), p.Engine, tx, op.Call(me, "k", "other"), semel.EnqueueOptions{})
 					if added || !errors.Is(err, semel.ErrMismatch) {
 						t.Errorf("EnqueueTx of another input = %v, %v, want ErrMismatch", added, err)
 					}
@@ -115,11 +115,11 @@ func TestEnqueueTxMeetsAnOpenTransaction(t *testing.T) {
 		p, mem := solo(t, semel.Options{})
 		call := plain("op", semel.OperationOptions[string]{}).Call(me, "k", "in")
 		_ = inTx(t, mem, func(outer *memory.Tx) error {
-			if added, err := semel.EnqueueTx(t.Context(), p.Engine, outer, call, 0); !added || err != nil {
+			if added, err := semel.EnqueueTx(t.Context(), p.Engine, outer, call, semel.EnqueueOptions{}); !added || err != nil {
 				t.Errorf("EnqueueTx = %v, %v, want added", added, err)
 			}
 			return inTx(t, mem, func(tx *memory.Tx) error {
-				added, err := semel.EnqueueTx(t.Context(), p.Engine, tx, call, 0)
+				added, err := semel.EnqueueTx(t.Context(), p.Engine, tx, call, semel.EnqueueOptions{})
 				if added || !errors.Is(err, semel.ErrInProgress) || semel.RetryAfter(err) <= 0 {
 					t.Errorf("EnqueueTx = %v, %v, want ErrInProgress", added, err)
 				}
@@ -135,14 +135,14 @@ func TestEnqueueTxErrors(t *testing.T) {
 		p, mem := solo(t, semel.Options{})
 		call := plain("op", semel.OperationOptions[string]{}).Call(me, "k", "in")
 		_ = inTx(t, mem, func(tx *memory.Tx) error {
-			_, err := semel.EnqueueTx(t.Context(), p.Engine, tx, call, -1)
+			_, err := semel.EnqueueTx(t.Context(), p.Engine, tx, call, semel.EnqueueOptions{Delay: -1})
 			wantField(t, err, "delay")
 			unstorable := semel.Define("op", semel.OperationOptions[func()]{Fingerprints: []func(func()) any{func(func()) any { return 1 }}})
-			_, err = semel.EnqueueTx(t.Context(), p.Engine, tx, unstorable.Call(me, "k", nil), 0)
+			_, err = semel.EnqueueTx(t.Context(), p.Engine, tx, unstorable.Call(me, "k", nil), semel.EnqueueOptions{})
 			wantField(t, err, "Input")
 			for _, f := range []fault{{before: errCut}, {refuse: errCut}} {
 				p.wire.on(func(request) fault { return f })
-				if added, err := semel.EnqueueTx(t.Context(), p.Engine, tx, call, 0); added || !errors.Is(err, errCut) {
+				if added, err := semel.EnqueueTx(t.Context(), p.Engine, tx, call, semel.EnqueueOptions{}); added || !errors.Is(err, errCut) {
 					t.Errorf("EnqueueTx = %v, %v, want the store's error", added, err)
 				}
 			}
@@ -163,13 +163,13 @@ func TestEnqueueTxOfAnExpiredKey(t *testing.T) {
 		pass(48 * time.Hour)
 		gone := op.Call(me, uuidv7(time.Now().Add(-48*time.Hour-time.Second)), "in")
 		_ = inTx(t, mem, func(tx *memory.Tx) error {
-			if added, err := semel.EnqueueTx(t.Context(), p.Engine, tx, old, 0); added || err != nil {
+			if added, err := semel.EnqueueTx(t.Context(), p.Engine, tx, old, semel.EnqueueOptions{}); added || err != nil {
 				t.Errorf("EnqueueTx of what stands = %v, %v, want nothing added", added, err)
 			}
-			if added, err := semel.EnqueueTx(t.Context(), p.Engine, tx, gone, 0); added || !errors.Is(err, semel.ErrKeyExpired) {
+			if added, err := semel.EnqueueTx(t.Context(), p.Engine, tx, gone, semel.EnqueueOptions{}); added || !errors.Is(err, semel.ErrKeyExpired) {
 				t.Errorf("EnqueueTx of an old key = %v, %v, want ErrKeyExpired", added, err)
 			}
-			_, err := semel.EnqueueTx(t.Context(), p.Engine, tx, op.Call(me, "no time", "in"), 0)
+			_, err := semel.EnqueueTx(t.Context(), p.Engine, tx, op.Call(me, "no time", "in"), semel.EnqueueOptions{})
 			wantField(t, err, "Key")
 			return nil
 		})

@@ -164,7 +164,7 @@ func ExampleEnqueueTx() {
 			return nil, err
 		}
 		for range 2 {
-			fmt.Println(semel.EnqueueTx(ctx, engine, tx, call, 0))
+			fmt.Println(semel.EnqueueTx(ctx, engine, tx, call, semel.EnqueueOptions{}))
 		}
 		return nil, nil
 	})

@@ -21,9 +21,6 @@ func (a *Attempt) finish(v any, err error) (store.Record, *Outcome, error) {
 		return *settled, a.ownOutcome(*settled), nil
 	}
 	e := a.ending(ctx, v, err)
-	if e.step == stepHeartbeat {
-		a.beats.stop() // or the next beat would take back what is given up
-	}
 	d, now, serr := a.c.end(ctx, a.record, e)
 	if serr != nil {
 		return a.unrecorded(ctx, e, err, serr)
@@ -38,7 +35,7 @@ func (a *Attempt) finish(v any, err error) (store.Record, *Outcome, error) {
 		return now, out, told
 	}
 	a.seeEnd(ctx, d.step, now, err)
-	return now, a.ownOutcome(now), a.told(now, err)
+	return now, a.ownOutcome(now), a.told(d.step, now, err)
 }
 
 // ending is what an attempt that returned v and err asks for.
@@ -49,23 +46,31 @@ func (a *Attempt) ending(ctx context.Context, v any, err error) event {
 		e.outcome = a.outcome(ctx, v)
 		return e
 	}
+	if spent, ok := errors.AsType[*spentError](err); ok {
+		a.spentEnd(&e, spent)
+		return e
+	}
 	proven, keep := a.proof(err)
 	switch {
 	case proven && keep:
 		e.step, e.proven = stepFail, true
 		e.outcome = encodeFailure(err, a.c.caps.MaxOutcome)
+		return e
 	case proven:
 		e.step, e.proven = stepRelease, true
 	case a.policy.runsAgain():
-		// The policy runs again when nobody knows, so the lease is given up:
-		// whoever asks next takes over, and knows that this attempt may have
-		// had an effect.
-		e.step = stepHeartbeat
+		// The policy runs again when nobody knows: whoever is next knows that
+		// this attempt may have had an effect.
+		e.step = stepRequeue
 	default:
 		e.step = stepDoubt
 		if outcome := a.evidence(ctx); outcome != nil {
 			e.step, e.outcome = stepSucceed, outcome
+			return e
 		}
+	}
+	if a.call.op.retry != nil {
+		a.tried(&e, err)
 	}
 	return e
 }
@@ -190,14 +195,14 @@ func (a *Attempt) ownOutcome(now store.Record) *Outcome {
 }
 
 // told is the error of an attempt that is recorded as it wished.
-func (a *Attempt) told(now store.Record, err error) error {
+func (a *Attempt) told(s step, now store.Record, err error) error {
 	switch now.State {
 	case store.Succeeded:
 		return nil
 	case store.Failed:
 		return decodeFailure(now.Outcome)
 	case store.Pending:
-		if !now.Tainted || a.policy.speaksForAll() {
+		if s == stepRelease && (!now.Tainted || a.policy.speaksForAll()) {
 			return a.attemptError(store.NotCommitted, store.Pending, err)
 		}
 	case store.Absent, store.InProgress, store.InDoubt:

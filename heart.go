@@ -10,7 +10,8 @@ import (
 )
 
 // heart renews the lease of one attempt. Nothing runs until the first interval
-// is over, so a short attempt costs two timers and no goroutine.
+// is over, so a short attempt costs two timers and no goroutine. An attempt of a
+// worker is renewed together with its others, by [Core.Beat], and has one timer.
 type heart struct {
 	a     *Attempt
 	begun time.Time
@@ -19,7 +20,7 @@ type heart struct {
 	cancel context.CancelFunc
 
 	mu      sync.Mutex // guards what follows
-	beat    *time.Timer
+	beat    *time.Timer // nil: Beat is called instead
 	expiry  *time.Timer
 	sent    time.Time // when the last confirmed renewal was sent
 	stopped bool
@@ -27,12 +28,14 @@ type heart struct {
 
 // startHeart counts the lease from before the claim was sent: the store cannot
 // have counted it from earlier.
-func startHeart(a *Attempt, sent time.Time) *heart {
+func startHeart(a *Attempt, sent time.Time, alone bool) *heart {
 	h := &heart{a: a, begun: sent, sent: sent}
 	h.ctx, h.cancel = context.WithCancel(context.WithoutCancel(a.ctx))
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.beat = time.AfterFunc(a.times.beat, h.tick)
+	if alone {
+		h.beat = time.AfterFunc(a.times.beat, h.tick)
+	}
 	h.expiry = time.AfterFunc(until(sent.Add(a.times.firstLease())), h.expired)
 	return h
 }
@@ -47,7 +50,9 @@ func (h *heart) stop() {
 
 func (h *heart) halt() {
 	h.stopped = true
-	h.beat.Stop()
+	if h.beat != nil {
+		h.beat.Stop()
+	}
 	h.expiry.Stop()
 	h.cancel()
 }
@@ -99,7 +104,7 @@ func (h *heart) confirm(sent time.Time) {
 func (h *heart) again(after time.Duration) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if !h.stopped {
+	if !h.stopped && h.beat != nil {
 		h.beat.Reset(after)
 	}
 }
@@ -108,33 +113,57 @@ func (h *heart) again(after time.Duration) {
 // answer.
 func (h *heart) tick() {
 	times := h.a.times
-	left := h.maxRunLeft()
-	if left <= 0 {
-		return // the lease given last ends with max run; expired tells
-	}
 	sent := now()
-	if h.a.excludesOthers() {
-		// Our own transaction keeps every other writer out, this renewal too.
-		h.confirm(sent)
-		h.again(times.beat)
+	change, ok := h.renewal(sent)
+	if !ok {
 		return
 	}
-	d := next(h.a.record, event{step: stepHeartbeat, token: h.a.record.Token, lease: min(times.lease, left)})
 	// One that gets no answer must not keep the next from being sent.
 	ctx, cancel := context.WithTimeout(h.ctx, min(times.beat, h.a.c.options.RecordTimeout))
 	defer cancel()
-	answers, err := h.a.c.store.Swap(ctx, []store.Change{d.change})
-	switch {
-	case err != nil || answers[0].Busy || answers[0].Err != nil:
-		h.again(max(times.beat/4, time.Millisecond))
-	case answers[0].InForce(d.change):
+	answers, err := h.a.c.store.Swap(ctx, []store.Change{change})
+	if err != nil {
+		answers = []store.Standing{{Busy: true}}
+	}
+	h.hear(sent, change, answers[0])
+}
+
+// renewal is the change that renews the lease, if there is any to be made now.
+func (h *heart) renewal(sent time.Time) (store.Change, bool) {
+	left := h.maxRunLeft()
+	if left <= 0 || h.still() {
+		return store.Change{}, false // the lease given last ends with max run; expired tells
+	}
+	if h.a.excludesOthers() {
+		// Our own transaction keeps every other writer out, this renewal too.
 		h.confirm(sent)
-		h.again(times.beat)
-	case h.a.ownEnd(answers[0].Token):
+		h.again(h.a.times.beat)
+		return store.Change{}, false
+	}
+	beat := event{step: stepHeartbeat, token: h.a.record.Token, lease: min(h.a.times.lease, left)}
+	return next(h.a.record, beat).change, true
+}
+
+// hear makes of the store's answer what it says about the lease.
+func (h *heart) hear(sent time.Time, change store.Change, answer store.Standing) {
+	switch {
+	case answer.Busy || answer.Err != nil:
+		h.again(max(h.a.times.beat/4, time.Millisecond))
+	case answer.InForce(change):
+		h.confirm(sent)
+		h.again(h.a.times.beat)
+	case h.a.ownEnd(answer.Token):
 		h.stop()
 	default:
 		h.lose("somebody else stands on the record")
 	}
+}
+
+// still tells whether the heart beats no more.
+func (h *heart) still() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.stopped
 }
 
 // ownEnd reports whether token is the attempt's own outcome, whose answer is

@@ -110,7 +110,7 @@ func (i *inline) run(ctx context.Context) (now store.Record, out *Outcome, again
 	case verdict == store.NotCommitted && notTheAnswer(err):
 		now, out, err = i.rolledBack(ctx, err)
 		return now, out, false, err
-	case i.change.To.State == store.Failed:
+	case i.keeps():
 		now, out, err = i.keepFailure(ctx)
 		return now, out, false, err
 	case verdict == store.NotCommitted:
@@ -127,7 +127,7 @@ func (i *inline) run(ctx context.Context) (now store.Record, out *Outcome, again
 func (i *inline) transact(ctx context.Context) (store.Verdict, error) {
 	waiting, done := patient(ctx)
 	defer done()
-	return i.c.atomic(waiting, i.call.id, true, func(_ context.Context, tx any, stands store.Standing) (*store.Change, error) {
+	return i.c.atomic(waiting, i.call.id, !i.call.op.optimistic, func(_ context.Context, tx any, stands store.Standing) (*store.Change, error) {
 		return i.body(ctx, tx, stands)
 	})
 }
@@ -160,7 +160,7 @@ func (i *inline) body(ctx context.Context, tx any, stands store.Standing) (*stor
 	i.c.flights.lead(i.flight)
 	v, err := i.fn(withTx(running(ctx, i.call), i.c, tx), tx)
 	if err != nil {
-		return i.failing(err)
+		return i.failing(ctx, err)
 	}
 	outcome, why := i.c.outcome(v)
 	if why != nil {
@@ -171,18 +171,41 @@ func (i *inline) body(ctx context.Context, tx any, stands store.Standing) (*stor
 }
 
 // failing decides what an error of the function leads to: a rollback, which is
-// proof, and where it is to be kept the stored failure.
-func (i *inline) failing(err error) (*store.Change, error) {
+// proof, and where something of it is to be kept, what that is.
+func (i *inline) failing(ctx context.Context, err error) (*store.Change, error) {
 	i.fnErr = err
 	mark, marked := errors.AsType[*markedError](err)
 	keep := marked && mark.keep || i.call.op.onError == Keep && !circumstantial(err)
-	d := next(i.stands, i.event(store.Failed, encodeFailure(err, i.c.caps.MaxOutcome)))
-	if !keep || d.say != sayTry {
+	e := i.event(store.Failed, encodeFailure(err, i.c.caps.MaxOutcome))
+	switch {
+	case keep:
+	case i.call.op.retry != nil:
+		i.tried(ctx, &e, err)
+	default:
+		return nil, err
+	}
+	d := next(i.stands, e)
+	if d.say != sayTry {
 		return nil, err
 	}
 	i.change = d.change
 	return &i.change, err
 }
+
+// tried makes of e what the operation's Retry says: another attempt, later, or
+// the end of all.
+func (i *inline) tried(ctx context.Context, e *event, err error) {
+	before, _ := ProgressOf(i.stands)
+	p, f, delay := i.call.op.retry.after(ctx, before, i.stands.Attempt+1, err)
+	if f != nil {
+		e.outcome = encodeFailure(f, i.c.caps.MaxOutcome)
+		return
+	}
+	e.to, e.outcome, e.delay = store.Pending, p.encode(i.c.caps.MaxOutcome), delay
+}
+
+// keeps tells whether something is to be kept of what the function failed with.
+func (i *inline) keeps() bool { return i.fnErr != nil && i.change.To.State != store.Absent }
 
 func (i *inline) event(to store.State, outcome []byte) event {
 	return event{

@@ -10,9 +10,14 @@ import (
 
 // committed tells what the transaction wrote.
 func (i *inline) committed(ctx context.Context, now store.Record) (*Outcome, error) {
-	if now.State == store.Failed {
+	switch now.State {
+	case store.Failed:
 		i.see(ctx, EventFailed, now, i.fnErr)
 		return nil, decodeFailure(now.Outcome)
+	case store.Pending:
+		i.see(ctx, EventReleased, now, i.fnErr)
+		return nil, i.attemptError(store.NotCommitted, store.Pending, i.fnErr)
+	case store.Absent, store.InProgress, store.InDoubt, store.Succeeded:
 	}
 	i.see(ctx, EventSucceeded, now, nil)
 	return &Outcome{Record: now}, nil
@@ -140,7 +145,7 @@ func (i *inline) overtaken(ctx context.Context) (store.Record, bool) {
 func (i *inline) unknownCommit(ctx context.Context, cause error) (store.Record, *Outcome, error) {
 	ctx, cancel := i.c.bounded(ctx)
 	defer cancel()
-	e := i.event(store.Pending, nil)
+	e := i.event(store.Pending, i.c.interruption(i.call.op, i.stands, i.stands.Attempt+1, cause))
 	e.step, e.owner = stepVoid, newOwner()
 	void := next(i.stands, e).change
 	answer, err := i.certifyChange(ctx, void)

@@ -201,6 +201,7 @@ func (a *Attempt) unknownCommit(ctx context.Context, outcome []byte, cause error
 	defer cancel()
 	release := event{
 		step: stepRelease, token: a.record.Token, policy: a.policy, proven: true, expire: a.times.retention,
+		outcome: a.c.interruption(a.call.op, a.record, a.record.Attempt, cause),
 	}
 	d, now, err := a.c.certify(ctx, a.record, release)
 	own := a.succeeded(outcome)

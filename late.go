@@ -163,12 +163,13 @@ func (q *ask) undo(ctx context.Context, claim store.Change, before store.Record)
 	if claim.To.State != store.InProgress {
 		return
 	}
+	noted := q.c.interruption(q.call.op, before, claim.To.Attempt, ErrUnavailable)
 	release := event{
-		step: stepRelease, token: claim.To.Token, policy: q.policy, proven: true, expire: q.times.retention,
+		step: stepRelease, token: claim.To.Token, policy: q.policy, proven: true, expire: q.times.retention, outcome: noted,
 	}
 	void := event{
 		step: stepVoid, to: store.Pending, owner: newOwner(), policy: q.policy, same: q.call.is,
-		identity: q.call.identity(), expire: q.times.retention,
+		identity: q.call.identity(), expire: q.times.retention, outcome: noted,
 	}
 	q.c.keepLate(ctx, lateItem{
 		record: standing(claim, before), quiet: true, event: release, void: void, from: claim.If,

@@ -21,6 +21,9 @@ func next(stands store.Record, e event) decision {
 	case stepHeal:
 		return nextHeal(stands, e)
 	case stepRequeue:
+		if e.token != (store.Token{}) {
+			return nextEnd(stands, e)
+		}
 		return nextSweep(stands, e)
 	case stepResolve:
 		return nextResolve(stands, e)
@@ -140,8 +143,11 @@ func nextEnd(stands store.Record, e event) decision {
 		return decision{say: sayRefuse}
 	}
 	to := ended(stands, store.Token{State: state, Attempt: e.token.Attempt, Owner: e.token.Owner}, e)
+	if e.step == stepRequeue {
+		to.Tainted = taint(stands, e.policy)
+	}
 	if !settles {
-		return decision{step: endStep(state), change: store.Change{If: stands.Token, To: to}}
+		return decision{step: endStep(e.step, state), change: store.Change{If: stands.Token, To: to}}
 	}
 	if !state.Final() {
 		return decision{say: sayDoubt}
@@ -163,12 +169,17 @@ func endState(stands store.Record, e event) (store.State, bool) {
 		return store.Failed, e.proven
 	case stepRelease:
 		return store.Pending, e.proven
+	case stepRequeue:
+		return store.Pending, e.policy.runsAgain()
 	default:
 		return store.InDoubt, true
 	}
 }
 
-func endStep(s store.State) step {
+func endStep(wished step, s store.State) step {
+	if wished == stepRequeue {
+		return stepRequeue
+	}
 	switch s {
 	case store.Succeeded:
 		return stepSucceed

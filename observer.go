@@ -40,6 +40,8 @@ const (
 	EventLateDropped  EventKind = "late_dropped"   // alarm: the engine gave up recording it
 	EventSwept        EventKind = "swept"          // freed what a dead leader left
 	EventResolved     EventKind = "resolved"       // settled by a person
+	EventCancelled    EventKind = "cancelled"      // failed before it was run
+	EventRedriven     EventKind = "redriven"       // sent round again by a person
 	EventRetried      EventKind = "retried"        // a transaction that lost to another is run again
 	EventStoreError   EventKind = "store_error"    // the store did not answer; asked again
 	EventAfterOutcome EventKind = "after_outcome"  // an error or a panic after the outcome was committed

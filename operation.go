@@ -32,6 +32,13 @@ type OperationOptions[In any] struct {
 	// says, and every error when it is nil, is Unknown, unless the function
 	// marked it. Inside a transaction it is not asked: a rollback is proof.
 	Classify func(error) store.Verdict
+	// Retry is for operations whose keys the system owns, tasks and messages: how
+	// they are tried again. Nil: the keys are their callers', who ask again.
+	Retry *Retry
+	// Optimistic runs [DoTx]'s inline transaction without taking the right to the
+	// record first. Nobody is kept waiting by it: of several that run at the same
+	// time one commits, and the others are rolled back and answer from the record.
+	Optimistic bool
 	// Fingerprints choose the fields that make it the same request; the last
 	// one is used for new records, the earlier ones, by their place in the
 	// list, for records of older versions of the program. Only ever append.
@@ -57,6 +64,8 @@ type operation struct {
 	lease, beat, maxRun, retention, wait time.Duration
 	leaseSet                             bool
 	onError                              OnError
+	retry                                *Retry // with its defaults; nil: keys are callers'
+	optimistic                           bool
 	classify                             func(error) store.Verdict
 	keyTime                              func(string) (time.Time, bool)
 	skew                                 time.Duration
@@ -74,8 +83,12 @@ func Define[In any](name string, o OperationOptions[In]) *Operation[In] {
 	op := &Operation[In]{fingerprints: o.Fingerprints}
 	op.def = operation{
 		name: name, policy: o.Policy, lease: o.Lease, leaseSet: o.Lease > 0, beat: o.Heartbeat,
-		maxRun: o.MaxRun, retention: o.Retention, wait: o.Wait, onError: o.OnError,
+		maxRun: o.MaxRun, retention: o.Retention, wait: o.Wait, onError: o.OnError, optimistic: o.Optimistic,
 		classify: o.Classify, keyTime: o.KeyTime, skew: o.Skew,
+	}
+	if o.Retry != nil {
+		retry := *o.Retry
+		op.def.retry = &retry
 	}
 	if op.def.skew == 0 {
 		op.def.skew = 5 * time.Minute
@@ -109,7 +122,24 @@ func (o *operation) valid() error {
 	if o.onError > Keep {
 		return invalid("OnError", "is neither Release nor Keep")
 	}
+	if err := o.retried(); err != nil {
+		return err
+	}
 	return o.policy.valid()
+}
+
+// retried returns what is wrong with how the operation is tried again.
+func (o *operation) retried() error {
+	if o.optimistic && !o.inline() {
+		return invalid("Optimistic", "is for operations that DoTx runs as one transaction")
+	}
+	if o.retry == nil {
+		return nil
+	}
+	if o.onError == Keep {
+		return invalid("Retry", "tries again what OnError Keep keeps")
+	}
+	return o.retry.valid()
 }
 
 // inline tells whether DoTx runs this operation as one transaction.

@@ -115,7 +115,7 @@ func wantRefusedEverywhere(t *testing.T, c semel.Call, field string) {
 	wantField(t, doTx(t.Context(), p, c, neverTx(t)).err, field)
 	_, _, err := semel.Begin(t.Context(), p, c)
 	wantField(t, err, field)
-	_, err = semel.EnqueueTx(t.Context(), p.Engine, nil, c, 0)
+	_, err = semel.EnqueueTx(t.Context(), p.Engine, nil, c, semel.EnqueueOptions{})
 	wantField(t, err, field)
 	if n := p.wire.total(); n != 0 {
 		t.Errorf("the store was asked %d times, want never", n)

@@ -24,22 +24,42 @@ func (c *Core) Sweep(ctx context.Context, limit int) (Swept, error) {
 	var swept Swept
 	var blind error // what kept probes from looking
 	for _, declared := range c.options.Operations {
-		op := declared.declared()
-		records, err := c.store.Scan(ctx, store.Query{State: store.InProgress, Operation: op.name, Due: true, Limit: limit})
+		unseen, err := c.sweepOperation(ctx, declared.declared(), limit, &swept)
+		blind = errors.Join(blind, unseen)
 		if err != nil {
-			return swept, errors.Join(blind, fmt.Errorf("scan %s: %w", op.name, err))
-		}
-		for _, r := range records {
-			err := c.sweep(ctx, op, r, &swept)
-			switch _, look := errors.AsType[*lookError](err); {
-			case look && ctx.Err() == nil:
-				blind = errors.Join(blind, err)
-			case err != nil:
-				return swept, errors.Join(blind, fmt.Errorf("sweep %s: %w", op.name, err))
-			}
+			return swept, errors.Join(blind, err)
 		}
 	}
 	return swept, blind
+}
+
+// sweepOperation makes one pass over the records of op. Those that cannot be
+// freed, because their probe cannot look, are passed over, so that they do not
+// keep the others from being found. It returns what kept probes from looking.
+func (c *Core) sweepOperation(ctx context.Context, op *operation, limit int, swept *Swept) (blind, err error) {
+	for skip := 0; limit > 0; {
+		page := min(limit, store.MaxLimit)
+		records, err := c.store.Scan(ctx, store.Query{State: store.InProgress, Operation: op.name, Due: true, Skip: skip, Limit: page})
+		if err != nil {
+			return blind, fmt.Errorf("scan %s: %w", op.name, err)
+		}
+		stuck := 0
+		for _, r := range records {
+			err := c.sweep(ctx, op, r, swept)
+			switch _, look := errors.AsType[*lookError](err); {
+			case look && ctx.Err() == nil:
+				stuck++
+				blind = err
+			case err != nil:
+				return blind, fmt.Errorf("sweep %s: %w", op.name, err)
+			}
+		}
+		if stuck == 0 || len(records) < page {
+			break
+		}
+		skip, limit = skip+stuck, limit-len(records)+stuck
+	}
+	return blind, nil
 }
 
 // lookError says that a probe could not look.
@@ -53,10 +73,20 @@ func (e *lookError) Error() string {
 }
 func (e *lookError) Unwrap() error { return e.err }
 
+// crashed is what is kept of an attempt whose lease ran out. Nothing, without a
+// Retry.
+func (c *Core) crashed(op *operation, r store.Record) []byte {
+	if op.retry == nil {
+		return nil
+	}
+	p, _ := ProgressOf(r)
+	return p.with(r.Attempt, TryCrash, nil).encode(c.caps.MaxOutcome)
+}
+
 // sweep frees one record, unless somebody else has been quicker.
 func (c *Core) sweep(ctx context.Context, op *operation, r store.Record, swept *Swept) error {
 	keep := c.options.times(op).retention
-	e := event{step: stepRequeue, owner: newOwner(), policy: op.policy.kind, expire: keep}
+	e := event{step: stepRequeue, owner: newOwner(), policy: op.policy.kind, expire: keep, outcome: c.crashed(op, r)}
 	d := next(r, e)
 	if d.say == sayLook {
 		outcome, err := c.evidence(ctx, op, r)

@@ -1,0 +1,61 @@
+package semel
+
+import (
+	"context"
+	"time"
+
+	"github.com/semelgo/semel/store"
+)
+
+// Times are the durations that an operation's attempts run with.
+type Times struct {
+	Lease     time.Duration // how long a leader may be silent
+	Heartbeat time.Duration // how often its lease is to be renewed
+	MaxRun    time.Duration // the longest it may go on; zero: no limit
+	Retention time.Duration // how long a finished record is kept
+	Wait      time.Duration // how long a follower waits
+}
+
+// Times returns what op says, and the engine where op says nothing.
+func (c *Core) Times(op Declared) Times {
+	t := c.options.times(op.declared())
+	return Times{Lease: t.lease, Heartbeat: t.beat, MaxRun: t.maxRun, Retention: t.retention, Wait: t.wait}
+}
+
+// Beat renews the leases of attempts that [Core.Dequeue] gave, all in one asking
+// of the store. An attempt that somebody took over has its context cancelled with
+// the cause [ErrLeaseLost], one whose key was cancelled with [ErrCancelled]. Those
+// that have ended are passed over. Without an answer nothing is cancelled before
+// the lease that was confirmed last is over.
+func (c *Core) Beat(ctx context.Context, attempts []*Attempt) {
+	ctx, cancel := context.WithTimeout(ctx, c.options.RecordTimeout)
+	defer cancel()
+	for len(attempts) > 0 {
+		n := min(len(attempts), c.caps.MaxBatch)
+		c.beat(ctx, attempts[:n])
+		attempts = attempts[n:]
+	}
+}
+
+func (c *Core) beat(ctx context.Context, attempts []*Attempt) {
+	sent := now()
+	var alive []*Attempt
+	var changes []store.Change
+	for _, a := range attempts {
+		if change, ok := a.beats.renewal(sent); ok {
+			alive, changes = append(alive, a), append(changes, change)
+		}
+	}
+	if len(changes) == 0 {
+		return
+	}
+	answers, err := c.store.Swap(ctx, changes)
+	if err != nil {
+		c.see(ctx, EventStoreError, store.Record{}, err)
+		return
+	}
+	for i, a := range alive {
+		a.beats.hear(sent, changes[i], answers[i])
+	}
+	c.cancelAsked(ctx, alive)
+}

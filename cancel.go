@@ -1,0 +1,155 @@
+package semel
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/semelgo/semel/store"
+)
+
+// cancelOperation names the records that ask for a running attempt to be
+// cancelled. A Swap may not touch an attempt that somebody leads, so the asking is
+// a record of its own; its leader looks for it with its heartbeats.
+const cancelOperation = "semel.cancel"
+
+// Cancel ends what a record waits for, and returns what then stands.
+//
+// A record that waits becomes Failed, with the code "cancelled" and the reason;
+// where an earlier attempt may have had an effect it becomes InDoubt. Of one that
+// runs, its worker is asked to cancel the function's context, with the cause
+// [ErrCancelled]: it sees that with its next [Core.Beat]. What then becomes of the
+// record depends on what the function returns: an error that proves that nothing
+// was committed makes it Failed, another one InDoubt, and a success stays one.
+// Attempts of direct calls do not look. What is final, InDoubt or absent stays as
+// it is.
+func (c *Core) Cancel(ctx context.Context, id store.ID, reason string) (store.Record, error) {
+	if reason == "" {
+		return store.Record{}, invalid("Reason", "is required")
+	}
+	for range maxRounds {
+		stands, err := c.get(ctx, id)
+		if err != nil {
+			return stands, fmt.Errorf("%w: read the record: %w", ErrUnavailable, err)
+		}
+		switch stands.State {
+		case store.Pending:
+			now, done, err := c.cancelWaiting(ctx, stands, reason)
+			if done || err != nil {
+				return now, err
+			}
+		case store.InProgress:
+			return stands, c.askToCancel(ctx, stands, reason)
+		default:
+			return stands, nil
+		}
+	}
+	return store.Record{}, &waitError{after: time.Second}
+}
+
+// cancelWaiting ends a record that nobody runs. Not done: somebody was quicker.
+func (c *Core) cancelWaiting(ctx context.Context, stands store.Record, reason string) (store.Record, bool, error) {
+	d := next(stands, event{
+		step: stepCancel, owner: newOwner(), expire: c.retention(stands),
+		outcome: encodeFailure(&Failure{Code: "cancelled", Message: reason}, c.caps.MaxOutcome),
+	})
+	if d.say != sayTry {
+		return c.cancelTainted(ctx, stands)
+	}
+	answer, err := c.swap(ctx, d.change, askTries)
+	switch {
+	case err != nil:
+		return stands, false, fmt.Errorf("%w: cancel: %w", ErrUnavailable, err)
+	case answer.Busy:
+		return stands, false, &waitError{after: retryAfter(stands)}
+	case !answer.InForce(d.change):
+		return stands, false, nil
+	}
+	now := standing(d.change, stands)
+	c.see(ctx, EventCancelled, now, nil)
+	return now, true, nil
+}
+
+// cancelTainted parks a record that waits for another attempt although nobody
+// knows what the earlier ones did: it is claimed, so that nobody runs it, and then
+// left in doubt.
+func (c *Core) cancelTainted(ctx context.Context, stands store.Record) (store.Record, bool, error) {
+	if stands.Due > 0 {
+		now, err := c.Reschedule(ctx, stands.ID, 0)
+		if err != nil || now.State != store.Pending {
+			return now, false, err
+		}
+		stands = now
+	}
+	claim := claimOf(stands, policyUnset, c.options.Lease)
+	d, now, err := c.act(ctx, stands, claim, askTries)
+	if err == nil && d.say == sayTry {
+		doubt := event{step: stepDoubt, token: now.Token}
+		d, now, err = c.end(ctx, now, doubt)
+	}
+	switch {
+	case errors.Is(err, errBusy):
+		return stands, false, &waitError{after: retryAfter(stands)}
+	case err != nil:
+		return stands, false, fmt.Errorf("%w: cancel: %w", ErrUnavailable, err)
+	case d.say == sayTry:
+		c.see(ctx, EventInDoubt, now, ErrCancelled)
+	}
+	return now, d.say == sayTry, nil
+}
+
+// askToCancel leaves word for the record's leader.
+func (c *Core) askToCancel(ctx context.Context, stands store.Record, reason string) error {
+	asking := cancelRecord(stands.ID)
+	asking.Outcome = []byte(reason)
+	e := event{
+		step: stepCreate, owner: newOwner(), identity: asking, delay: c.retention(stands), expire: c.retention(stands),
+	}
+	d, now, err := c.act(ctx, store.Record{}, e, askTries)
+	if err == nil && d.say == sayReplay && now.State == store.Failed { // it was withdrawn
+		e.step, e.owned, e.outcome = stepRedrive, true, asking.Outcome
+		_, _, err = c.act(ctx, now, e, askTries)
+	}
+	if err != nil {
+		return fmt.Errorf("%w: ask to cancel: %w", ErrUnavailable, err)
+	}
+	return nil
+}
+
+// withdrawCancel takes back what [Core.Cancel] asked of attempts that are over.
+func (c *Core) withdrawCancel(ctx context.Context, stands store.Record) error {
+	asked, err := c.get(ctx, cancelRecord(stands.ID).ID)
+	if err == nil && asked.State == store.Pending {
+		_, _, err = c.act(ctx, asked, event{step: stepCancel, owner: newOwner(), expire: c.retention(stands)}, askTries)
+	}
+	if err != nil {
+		return fmt.Errorf("%w: withdraw what asks to cancel: %w", ErrUnavailable, err)
+	}
+	return nil
+}
+
+// cancelRecord is the record that asks for id's attempt to be cancelled.
+func cancelRecord(id store.ID) store.Record {
+	r := store.Record{Operation: cancelOperation, Scope: sharedScope, Key: id.String()}
+	r.ID = store.NewID(r.Operation, r.Scope, r.Key)
+	return r
+}
+
+// cancelAsked cancels those of the attempts whose key was cancelled.
+func (c *Core) cancelAsked(ctx context.Context, attempts []*Attempt) {
+	ids := make([]store.ID, len(attempts))
+	for i, a := range attempts {
+		ids[i] = cancelRecord(a.record.ID).ID
+	}
+	asked, err := c.store.Get(ctx, ids)
+	if err != nil {
+		c.see(ctx, EventStoreError, store.Record{Operation: cancelOperation}, err)
+		return
+	}
+	for i, a := range attempts {
+		if asked[i].Token.State == store.Pending {
+			a.cancel(ErrCancelled)
+		}
+	}
+}

@@ -1,0 +1,174 @@
+package semel
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/semelgo/semel/store"
+)
+
+// Dequeue claims at most limit calls of op that wait and are due, for a worker:
+// those of the highest priority first, and of these the ones that have been due
+// for longest. They are attempts as those of [Begin] are, but nothing renews
+// their leases: call [Core.Beat] for all of them, more often than op's
+// [Core.Times] say a heartbeat is due. Call [Attempt.Ready] before the function of
+// each, and end each. Their contexts end with ctx.
+//
+// An error says that the store did not answer; what it may have claimed then is
+// given back.
+func (c *Core) Dequeue(ctx context.Context, op Declared, limit int) ([]*Attempt, error) {
+	d := op.declared()
+	if d.err != nil {
+		return nil, d.err
+	}
+	if err := c.options.outlived(d); err != nil {
+		return nil, err
+	}
+	if err := c.enter(); err != nil {
+		return nil, err
+	}
+	defer c.leave()
+	q := &dequeuing{c: c, op: d, times: c.options.times(d), policy: d.policy.kind}
+	if q.policy == policyUnset {
+		q.policy = policyHold
+	}
+	claimed, err := q.claim(ctx, min(limit, c.caps.MaxBatch))
+	if err != nil {
+		return nil, fmt.Errorf("%w: dequeue %s: %w", ErrUnavailable, d.name, err)
+	}
+	attempts := make([]*Attempt, 0, len(claimed))
+	for _, r := range claimed {
+		if c.enter() != nil { // closed meanwhile
+			q.giveBack(ctx, r)
+			continue
+		}
+		attempts = append(attempts, q.attempt(ctx, r))
+	}
+	return attempts, nil
+}
+
+// dequeuing is one asking for waiting calls.
+type dequeuing struct {
+	c      *Core
+	op     *operation
+	times  times
+	policy policyKind
+	sent   time.Time // from when the leases count
+}
+
+// claim asks the store, and where that is not a Dequeuer, looks and claims.
+func (q *dequeuing) claim(ctx context.Context, limit int) ([]store.Record, error) {
+	if limit < 1 {
+		return nil, nil
+	}
+	bounded, cancel := context.WithTimeout(ctx, q.c.options.RecordTimeout)
+	defer cancel()
+	q.sent = now()
+	if dequeuer, ok := q.c.store.(store.Dequeuer); ok {
+		q.giveBackLost(bounded, dequeuer)
+		return q.ask(bounded, dequeuer, store.Dequeue{
+			Operation: q.op.name, Limit: limit, Owner: newOwner(), Lease: q.times.firstLease(),
+		})
+	}
+	return q.scan(bounded, limit)
+}
+
+// ask asks a Dequeuer. After a call without an answer it asks for what that one
+// has claimed, and remembers it for what may yet be.
+func (q *dequeuing) ask(ctx context.Context, dequeuer store.Dequeuer, d store.Dequeue) ([]store.Record, error) {
+	for try := 1; ; try++ {
+		claimed, err := dequeuer.Dequeue(ctx, d)
+		if err == nil {
+			return claimed, nil
+		}
+		q.c.see(ctx, EventStoreError, store.Record{Operation: q.op.name}, err)
+		if try == 1 {
+			q.lose(d.Owner)
+		}
+		if try == askTries || ctx.Err() != nil {
+			return nil, err
+		}
+		d.Again = true
+	}
+}
+
+// scan claims what waits by a Swap of what a look has found. Others may have been
+// quicker.
+func (q *dequeuing) scan(ctx context.Context, limit int) ([]store.Record, error) {
+	waiting, err := q.c.store.Scan(ctx, store.Query{State: store.Pending, Operation: q.op.name, Due: true, Limit: limit})
+	if err != nil || len(waiting) == 0 {
+		return nil, err
+	}
+	changes := make([]store.Change, len(waiting))
+	for i, r := range waiting {
+		changes[i] = next(r, claimOf(r, q.policy, q.times.firstLease())).change
+	}
+	answers, err := q.c.store.Swap(ctx, changes)
+	if err != nil { // asked again it is the same
+		answers, err = q.c.store.Swap(ctx, changes)
+	}
+	if err != nil {
+		q.giveBackUnanswered(ctx, waiting, changes)
+		return nil, err
+	}
+	var claimed []store.Record
+	for i, r := range waiting {
+		if answers[i].InForce(changes[i]) {
+			claimed = append(claimed, standing(changes[i], r))
+		}
+	}
+	return claimed, nil
+}
+
+// claimOf is the wish to run what stands, by one who knows no more of it.
+func claimOf(stands store.Record, policy policyKind, lease time.Duration) event {
+	identity := stands
+	identity.Input, identity.Outcome = nil, nil // kept as they stand
+	return event{step: stepClaim, owner: newOwner(), policy: policy, identity: identity, lease: lease}
+}
+
+func (q *dequeuing) attempt(ctx context.Context, r store.Record) *Attempt {
+	a := &Attempt{
+		c: q.c, call: callOf(q.op, r), times: q.times, policy: q.policy, record: r, begun: q.sent,
+	}
+	a.live(ctx, q.sent, false)
+	q.c.see(ctx, EventClaimed, r, nil)
+	return a
+}
+
+// giveBack releases what was claimed and will not be run.
+func (q *dequeuing) giveBack(ctx context.Context, r store.Record) {
+	ctx, cancel := q.c.bounded(ctx)
+	defer cancel()
+	_, _, _ = q.c.end(ctx, r, q.release(r, ErrClosed)) // without an answer the lease decides
+}
+
+// release is the end of a claim that nothing was run for, and that is not to count.
+func (q *dequeuing) release(r store.Record, why error) event {
+	return event{
+		step: stepRelease, token: r.Token, policy: q.policy, proven: true, expire: q.times.retention,
+		outcome: q.c.interruption(q.op, r, r.Attempt, why),
+	}
+}
+
+// callOf is the call that a record is of, as far as the record tells.
+func callOf(op *operation, r store.Record) Call {
+	return Call{
+		op: op, scope: Scope{text: r.Scope}, key: r.Key, id: r.ID, fingerprint: r.Fingerprint,
+		digest: func(int) ([]byte, error) { return r.Fingerprint, nil },
+	}
+}
+
+// Input returns what the attempt's call was enqueued with.
+func (o *Operation[In]) Input(a *Attempt) (In, error) {
+	var in In
+	if a.call.op != &o.def {
+		return in, invalid("Attempt", "is of operation "+a.call.op.name+", not of "+o.def.name)
+	}
+	if err := json.Unmarshal(a.record.Input, &in); err != nil {
+		return in, fmt.Errorf("read the input of %s: %w", o.def.name, err)
+	}
+	return in, nil
+}

@@ -1,0 +1,85 @@
+package semel
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/semelgo/semel/store"
+)
+
+// lostClaims are the owners of claims of waiting calls whose answer never came.
+// What they may have claimed was not run, so it is given back when it shows,
+// before its lease is over.
+type lostClaims struct {
+	mu    sync.Mutex
+	items []lostClaim
+}
+
+type lostClaim struct {
+	operation string
+	owner     uint64
+	until     time.Time // later than anything that is still on its way
+}
+
+// maxLostClaims bounds the list; beyond it the lease decides.
+const maxLostClaims = 100
+
+func (l *lostClaims) add(item lostClaim) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.items) < maxLostClaims {
+		l.items = append(l.items, item)
+	}
+}
+
+// of returns those of an operation, and forgets those that nothing can come of
+// any more.
+func (l *lostClaims) of(operation string) []lostClaim {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.items = slices.DeleteFunc(l.items, func(i lostClaim) bool { return until(i.until) < 0 })
+	var own []lostClaim
+	for _, i := range l.items {
+		if i.operation == operation {
+			own = append(own, i)
+		}
+	}
+	return own
+}
+
+// lose remembers that the claims of an owner may stand, or yet come to.
+func (q *dequeuing) lose(owner uint64) {
+	q.c.lost.add(lostClaim{q.op.name, owner, now().Add(q.times.lease + q.c.options.RecordTimeout)})
+}
+
+// giveBackLost gives back what has come of claims that were lost.
+func (q *dequeuing) giveBackLost(ctx context.Context, dequeuer store.Dequeuer) {
+	for _, lost := range q.c.lost.of(q.op.name) {
+		claimed, err := dequeuer.Dequeue(ctx, store.Dequeue{
+			Operation: q.op.name, Limit: q.c.caps.MaxBatch, Owner: lost.owner, Again: true,
+		})
+		if err != nil {
+			return
+		}
+		for _, r := range claimed {
+			q.giveBack(ctx, r)
+		}
+	}
+}
+
+// giveBackUnanswered gives back, later, what a Swap without an answer may have
+// claimed or may yet claim.
+func (q *dequeuing) giveBackUnanswered(ctx context.Context, waiting []store.Record, changes []store.Change) {
+	for i, r := range waiting {
+		claimed := standing(changes[i], r)
+		void := event{
+			step: stepVoid, to: store.Pending, owner: newOwner(), policy: q.policy, identity: r,
+			expire: q.times.retention, outcome: q.c.interruption(q.op, r, claimed.Attempt, ErrUnavailable),
+		}
+		q.c.keepLate(ctx, lateItem{
+			record: claimed, quiet: true, event: q.release(claimed, ErrUnavailable), void: void, from: changes[i].If,
+		}, ErrUnavailable)
+	}
+}

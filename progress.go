@@ -1,0 +1,109 @@
+package semel
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/semelgo/semel/store"
+)
+
+// Progress is what the attempts of an operation with [Retry] have come to so far.
+// It is kept in the record until that is final.
+type Progress struct {
+	// Errors is how many attempts have ended in an error, since the last redrive.
+	Errors int `json:"errors,omitempty"`
+	// Snoozes is how many have asked to come back later.
+	Snoozes int `json:"snoozes,omitempty"`
+	// Redrives is how often a person has sent it round again.
+	Redrives int `json:"redrives,omitempty"`
+	// Ended is how many attempts have said how they ended; the others crashed.
+	Ended uint32 `json:"ended,omitempty"`
+	// Tries are the last ten that are known of, oldest first.
+	Tries []Try `json:"tries,omitempty"`
+}
+
+// Try is how one attempt ended.
+type Try struct {
+	Attempt uint32 `json:"attempt"`
+	// Kind is error, snooze, interrupted or crash.
+	Kind TryKind `json:"kind"`
+	// Error is the attempt's error, at most 500 bytes of it.
+	Error string `json:"error,omitempty"`
+}
+
+// TryKind says how an attempt ended. The values are stable names.
+type TryKind string
+
+// How an attempt that did not end its record has ended.
+const (
+	TryError       TryKind = "error"       // its function returned one
+	TrySnooze      TryKind = "snooze"      // it asked to come back later
+	TryInterrupted TryKind = "interrupted" // by the store, or by the end of its process; not counted
+	TryCrash       TryKind = "crash"       // it said nothing, and its lease ran out
+)
+
+const (
+	maxTries   = 10
+	maxTryText = 500
+)
+
+// outcomeProgress is the first byte of a stored Progress. It stands only in
+// records that are not final.
+const outcomeProgress = 'p'
+
+// ProgressOf returns what the attempts of a record that is not final have come
+// to, and whether there is anything to say.
+func ProgressOf(r store.Record) (Progress, bool) {
+	var p Progress
+	if r.State.Final() || len(r.Outcome) == 0 || r.Outcome[0] != outcomeProgress {
+		return p, false
+	}
+	err := json.Unmarshal(r.Outcome[1:], &p)
+	return p, err == nil
+}
+
+// crashes is how many attempts before the one that stands said nothing.
+func (p Progress) crashes(claimed store.Record) int {
+	return int(int64(claimed.Attempt) - 1 - int64(p.Ended))
+}
+
+// with returns p after attempt n has ended.
+func (p Progress) with(n uint32, kind TryKind, err error) Progress {
+	t := Try{Attempt: n, Kind: kind}
+	if err != nil {
+		t.Error = cut(err.Error(), maxTryText)
+	}
+	switch kind {
+	case TryError:
+		p.Errors++
+	case TrySnooze:
+		p.Snoozes++
+	case TryInterrupted, TryCrash:
+	}
+	if kind != TryCrash {
+		p.Ended++
+	}
+	tries := append(append([]Try(nil), p.Tries...), t)
+	p.Tries = tries[max(len(tries)-maxTries, 0):]
+	return p
+}
+
+// encode is p as it is stored, without its texts where they are too long.
+func (p Progress) encode(limit int) []byte {
+	text, err := json.Marshal(p)
+	if err != nil || len(text) >= limit {
+		p.Tries = nil
+		text, _ = json.Marshal(p)
+	}
+	return append([]byte{outcomeProgress}, text...)
+}
+
+// exhausted is the failure of a record whose attempts are used up.
+func (p Progress) exhausted(why string) *Failure {
+	details, _ := json.Marshal(p)
+	return &Failure{Code: "exhausted", Message: why, Details: details}
+}
+
+func tooManyErrors(err error) string { return "the last error: " + cut(err.Error(), maxTryText) }
+
+func tooManyCrashes(n int) string { return fmt.Sprintf("%d attempts ended without a word", n) }

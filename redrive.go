@@ -1,0 +1,129 @@
+package semel
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/semelgo/semel/store"
+)
+
+// Redrive is a person's word that a failed record is to be tried again.
+type Redrive struct {
+	ID store.ID
+	// Delay is how long it waits first. Zero: it is due at once.
+	Delay time.Duration
+	// Actor and Reason say who and why. Both are required, and kept where the
+	// store keeps notes.
+	Actor, Reason string
+}
+
+var (
+	// ErrNotFailed says that a record to be redriven has not failed.
+	ErrNotFailed = errors.New("semel: not failed")
+	// ErrNotOwned says that a record is of a caller's key: what its callers were
+	// told stays true for ever, and a new try is a new key. Only operations with
+	// [Retry], that the engine was given, are redriven.
+	ErrNotOwned = errors.New("semel: the key is its caller's")
+	// ErrNotPending says that a record to be rescheduled does not wait.
+	ErrNotPending = errors.New("semel: not waiting")
+)
+
+// Redrive lets a failed record of an operation with [Retry] wait for another
+// attempt, with its errors and crashes counted anew, and returns what stands.
+func (c *Core) Redrive(ctx context.Context, r Redrive) (store.Record, error) {
+	switch {
+	case r.Actor == "":
+		return store.Record{}, invalid("Actor", "is required")
+	case r.Reason == "":
+		return store.Record{}, invalid("Reason", "is required")
+	case r.Delay < 0:
+		return store.Record{}, invalid("Delay", "is negative: "+r.Delay.String())
+	}
+	stands, err := c.get(ctx, r.ID)
+	if err != nil {
+		return stands, fmt.Errorf("%w: read the record: %w", ErrUnavailable, err)
+	}
+	d := next(stands, event{
+		step: stepRedrive, owner: newOwner(), owned: c.owns(stands), delay: r.Delay,
+		outcome: c.redriven(stands), expire: c.retention(stands),
+	})
+	if d.say != sayTry {
+		return stands, whyNotRedriven(stands)
+	}
+	if err := c.withdrawCancel(ctx, stands); err != nil {
+		return stands, err
+	}
+	answer, err := c.swapNoted(ctx, d.change, store.Note{ID: r.ID, From: d.change.If, To: d.change.To.Token, Actor: r.Actor, Reason: r.Reason})
+	switch {
+	case err != nil:
+		return stands, fmt.Errorf("%w: redrive: %w", ErrUnavailable, err)
+	case answer.Busy:
+		return stands, ErrInProgress
+	case !answer.InForce(d.change):
+		return recordOf(answer), ErrNotFailed
+	}
+	now := standing(d.change, stands)
+	c.see(ctx, EventRedriven, now, nil)
+	return now, nil
+}
+
+func whyNotRedriven(stands store.Record) error {
+	if stands.State == store.Failed {
+		return ErrNotOwned
+	}
+	return ErrNotFailed
+}
+
+// owns tells whether the system, not a caller, chose the record's key.
+func (c *Core) owns(r store.Record) bool {
+	op := c.declaredAs(r.Operation)
+	return op != nil && op.retry != nil
+}
+
+// declaredAs is the operation of that name that the engine was given, or nil.
+func (c *Core) declaredAs(name string) *operation {
+	for _, declared := range c.options.Operations {
+		if op := declared.declared(); op.name == name {
+			return op
+		}
+	}
+	return nil
+}
+
+// redriven is the progress of a record that begins anew: none of its attempts so
+// far counts any more.
+func (c *Core) redriven(stands store.Record) []byte {
+	var p Progress
+	if f := decodeFailure(stands.Outcome); len(f.Details) > 0 {
+		_ = json.Unmarshal(f.Details, &p) // of another form: nothing is known
+	}
+	p.Errors, p.Ended, p.Redrives = 0, stands.Attempt, p.Redrives+1
+	return p.encode(c.caps.MaxOutcome)
+}
+
+// Reschedule lets a record that waits be due after delay, sooner or later than it
+// was, and returns what stands.
+func (c *Core) Reschedule(ctx context.Context, id store.ID, delay time.Duration) (store.Record, error) {
+	if delay < 0 {
+		return store.Record{}, invalid("Delay", "is negative: "+delay.String())
+	}
+	stands, err := c.get(ctx, id)
+	if err != nil {
+		return stands, fmt.Errorf("%w: read the record: %w", ErrUnavailable, err)
+	}
+	d, now, err := c.act(ctx, stands, event{
+		step: stepReschedule, owner: newOwner(), delay: delay, expire: c.retention(stands),
+	}, askTries)
+	switch {
+	case errors.Is(err, errBusy):
+		return stands, &waitError{after: retryAfter(stands)}
+	case err != nil:
+		return stands, fmt.Errorf("%w: reschedule: %w", ErrUnavailable, err)
+	case d.say != sayTry:
+		return now, ErrNotPending
+	}
+	return now, nil
+}

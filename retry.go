@@ -1,0 +1,104 @@
+package semel
+
+import (
+	"context"
+	"errors"
+	"time"
+)
+
+// Retry says how an operation is tried again whose keys the system owns: tasks
+// and messages, which nobody waits for and comes back to ask. It goes for every
+// attempt of such an operation, whoever makes it. The zero value is good.
+type Retry struct {
+	// MaxErrors is how many attempts may end in an error; then the record is
+	// Failed, or InDoubt where nobody knows what they did. Zero: 10.
+	MaxErrors int
+	// MaxCrashes is how many attempts may end without a word, because their
+	// process died; counted apart from the errors. Zero: 3.
+	MaxCrashes int
+	// Delay is how long to stay away after that many errors. Nil: a second,
+	// doubled with each error, at most an hour, spread over half to one and a
+	// half of that.
+	Delay func(errors int) time.Duration
+}
+
+// valid returns what is wrong with r, naming the field, once its defaults are set.
+func (r *Retry) valid() error {
+	switch {
+	case r.MaxErrors < 0:
+		return invalid("Retry.MaxErrors", "is negative")
+	case r.MaxCrashes < 0:
+		return invalid("Retry.MaxCrashes", "is negative")
+	}
+	setDefault(&r.MaxErrors, 10)
+	setDefault(&r.MaxCrashes, 3)
+	if r.Delay == nil {
+		r.Delay = delayDoubled
+	}
+	return nil
+}
+
+// delayDoubled is the delay of a Retry that names none.
+func delayDoubled(errors int) time.Duration {
+	return jitter(min(time.Second<<min(max(errors-1, 0), 12), time.Hour))
+}
+
+// delay is how long the next attempt waits after err, the errors-th of its kind.
+func (r *Retry) delay(err error, errors int) time.Duration {
+	if own, ok := delayOf(err); ok {
+		return own
+	}
+	return max(r.Delay(errors), 0)
+}
+
+// snoozeError asks to come back later. It says that nothing was done.
+type snoozeError struct{ after time.Duration }
+
+func (e *snoozeError) Error() string { return "semel: to be run again in " + e.after.String() }
+
+// Snooze returns the error of a function that has done nothing and asks to be
+// run again after d. It is proof, as [NotCommitted] is, and counts neither as an
+// error nor as a crash. Of an operation without [Retry] it is only that proof.
+func Snooze(d time.Duration) error {
+	return NotCommitted(&snoozeError{after: max(d, 0)})
+}
+
+// delayedError is an error with its own delay.
+type delayedError struct {
+	error
+
+	after time.Duration
+}
+
+func (e *delayedError) Unwrap() error { return e.error }
+
+// RetryIn returns err with the time the next attempt is to wait, instead of the
+// operation's Retry.Delay. It says nothing about the effect: mark err for that.
+// Nil stays nil.
+func RetryIn(err error, d time.Duration) error {
+	if err == nil {
+		return nil
+	}
+	return &delayedError{err, max(d, 0)}
+}
+
+func delayOf(err error) (time.Duration, bool) {
+	if d, ok := errors.AsType[*delayedError](err); ok {
+		return d.after, true
+	}
+	return 0, false
+}
+
+// ErrCancelled is the cause of the cancelled context that a function sees whose
+// key was cancelled while it ran.
+var ErrCancelled = errors.New("semel: cancelled")
+
+// interrupted tells whether an attempt was ended by what surrounds it and not by
+// the operation, so that its error is not to be counted: the store did not take
+// part, or the process is being stopped. Its own max run is no such thing.
+func interrupted(ctx context.Context, err error) bool {
+	if _, infrastructure := errors.AsType[*txError](err); infrastructure {
+		return true
+	}
+	return ctx.Err() != nil && !errors.Is(context.Cause(ctx), ErrLeaseLost)
+}

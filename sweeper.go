@@ -1,0 +1,67 @@
+package semel
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/semelgo/semel/store"
+)
+
+// SweeperOptions say how often a [Sweeper] looks. The zero value is good.
+type SweeperOptions struct {
+	// Every is how long it rests between two passes. Zero: a third of the
+	// engine's lease.
+	Every time.Duration
+	// Batch is the most records of each operation that one pass frees, and the
+	// most it purges at a time. Zero: 500.
+	Batch int
+}
+
+// Sweeper frees what dead leaders left and purges what is past its retention,
+// again and again. Any number of processes may have one; none is needed for
+// anything to be right.
+type Sweeper struct {
+	c       *Core
+	options SweeperOptions
+}
+
+// NewSweeper returns a sweeper of the operations that the engine was given.
+// Wrong options are a *FieldError.
+func NewSweeper(e Runner, o SweeperOptions) (*Sweeper, error) {
+	c := e.core()
+	if o.Every < 0 {
+		return nil, invalid("Every", "is negative: "+o.Every.String())
+	}
+	if o.Batch < 0 {
+		return nil, invalid("Batch", "is negative")
+	}
+	setDefault(&o.Every, c.options.Lease/3)
+	setDefault(&o.Batch, 500)
+	return &Sweeper{c: c, options: o}, nil
+}
+
+// Run makes one pass after the other until ctx ends, and then returns nil. What
+// goes wrong is told to the Observer as EventStoreError, and tried again with the
+// next pass.
+func (s *Sweeper) Run(ctx context.Context) error {
+	for {
+		if err := s.Pass(ctx); err != nil && ctx.Err() == nil {
+			s.c.see(ctx, EventStoreError, store.Record{}, err)
+		}
+		if pause(ctx, jitter(s.options.Every)) != nil {
+			return nil
+		}
+	}
+}
+
+// Pass frees and purges once: all that there is to purge, a batch at a time.
+func (s *Sweeper) Pass(ctx context.Context) error {
+	_, swept := s.c.Sweep(ctx, s.options.Batch)
+	for {
+		gone, err := s.c.Purge(ctx, s.options.Batch)
+		if err != nil || gone < s.options.Batch {
+			return errors.Join(swept, err)
+		}
+	}
+}

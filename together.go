@@ -1,0 +1,89 @@
+package semel
+
+import (
+	"context"
+
+	"github.com/semelgo/semel/store"
+)
+
+// Ending is how one attempt ended, to be recorded together with others.
+type Ending struct {
+	Attempt *Attempt
+	Value   any   // as for Attempt.End
+	Err     error // as for Attempt.End
+
+	// Outcome and Told are what End would have returned.
+	Outcome *Outcome
+	Told    error
+}
+
+// EndTogether ends attempts as [Attempt.End] does, all in one asking of the store.
+// It returns those that this has not settled, because their record was busy, or
+// somebody else's, or there was no answer: end each of them alone. None of them
+// has delayed or changed the end of a neighbour.
+func (c *Core) EndTogether(ctx context.Context, ends []*Ending) (rest []*Ending) {
+	for len(ends) > c.caps.MaxBatch {
+		rest = append(rest, c.endTogether(ctx, ends[:c.caps.MaxBatch])...)
+		ends = ends[c.caps.MaxBatch:]
+	}
+	return append(rest, c.endTogether(ctx, ends)...)
+}
+
+func (c *Core) endTogether(ctx context.Context, ends []*Ending) (rest []*Ending) {
+	ctx, cancel := c.bounded(ctx)
+	defer cancel()
+	var ready []*Ending
+	var decided []decision
+	var changes []store.Change
+	for _, e := range ends {
+		d, ok := e.Attempt.wish(ctx, e)
+		if !ok {
+			rest = append(rest, e)
+			continue
+		}
+		ready, decided, changes = append(ready, e), append(decided, d), append(changes, d.change)
+	}
+	if len(changes) == 0 {
+		return rest
+	}
+	answers, err := c.store.Swap(ctx, changes)
+	if err != nil {
+		c.see(ctx, EventStoreError, store.Record{}, err)
+		return append(rest, ready...)
+	}
+	for i, e := range ready {
+		if !answers[i].InForce(changes[i]) || !e.Attempt.take() {
+			rest = append(rest, e)
+			continue
+		}
+		e.settled(ctx, decided[i])
+	}
+	return rest
+}
+
+// wish is the one change that ends the attempt, if there is one: an attempt whose
+// transaction has decided, or that has ended, has none.
+func (a *Attempt) wish(ctx context.Context, e *Ending) (decision, bool) {
+	a.mu.Lock()
+	busy := a.ended || a.settled != nil || a.inTx
+	a.mu.Unlock()
+	if busy || e.Err != nil {
+		return decision{}, false
+	}
+	d := next(a.record, a.ending(ctx, e.Value, nil))
+	return d, d.say == sayTry
+}
+
+// settled does what is left of an end once its change is in force.
+func (e *Ending) settled(ctx context.Context, d decision) {
+	a := e.Attempt
+	now := standing(d.change, a.record)
+	a.beats.stop()
+	a.seeEnd(ctx, d.step, now, nil)
+	e.Outcome = a.ownOutcome(now)
+	a.cancel(nil)
+	if a.flight != nil {
+		a.c.flights.land(a.call.id, a.flight, now, nil)
+	}
+	a.c.leave()
+}

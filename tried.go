@@ -1,0 +1,116 @@
+package semel
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/semelgo/semel/store"
+)
+
+// tried makes of the end of an attempt, which err led to, what the operation's
+// Retry says: another attempt, later, or the end of all. e says whether it is
+// proven that nothing was committed.
+func (a *Attempt) tried(e *event, err error) {
+	limit := a.c.caps.MaxOutcome
+	before, _ := ProgressOf(a.record)
+	if errors.Is(context.Cause(a.ctx), ErrCancelled) {
+		p := before.with(a.record.Attempt, TryInterrupted, ErrCancelled)
+		a.over(e, p, &Failure{Code: "cancelled", Message: "cancelled while it ran"})
+		return
+	}
+	p, f, delay := a.call.op.retry.after(a.ctx, before, a.record.Attempt, err)
+	if f != nil {
+		a.over(e, p, f)
+		return
+	}
+	e.outcome, e.delay = p.encode(limit), delay
+}
+
+// after says what comes after an attempt that ended with err: the progress it
+// makes, and either the failure that ends all or how long the next one waits.
+func (r *Retry) after(ctx context.Context, p Progress, attempt uint32, err error) (Progress, *Failure, time.Duration) {
+	if s, ok := errors.AsType[*snoozeError](err); ok {
+		return p.with(attempt, TrySnooze, nil), nil, s.after
+	}
+	if interrupted(ctx, err) {
+		return p.with(attempt, TryInterrupted, err), nil, r.afterInterruption(ctx)
+	}
+	p = p.with(attempt, TryError, err)
+	if p.Errors >= r.MaxErrors {
+		return p, p.exhausted(tooManyErrors(err)), 0
+	}
+	return p, nil, r.delay(err, p.Errors)
+}
+
+// afterInterruption is no time at all when it is only this process that ends.
+func (r *Retry) afterInterruption(ctx context.Context) time.Duration {
+	if ctx.Err() != nil {
+		return 0
+	}
+	return max(r.Delay(1), 0)
+}
+
+// over ends the record for good: Failed on proof, and otherwise in doubt, with
+// what is known of its attempts.
+func (a *Attempt) over(e *event, p Progress, f *Failure) {
+	if e.step != stepRelease {
+		e.step, e.outcome = stepDoubt, p.encode(a.c.caps.MaxOutcome)
+		return
+	}
+	e.step, e.outcome = stepFail, encodeFailure(f, a.c.caps.MaxOutcome)
+}
+
+// interruption is what is kept of an attempt that is taken back because the store
+// did not answer: it is not to count as a crash. Nothing, without a Retry.
+func (c *Core) interruption(op *operation, stands store.Record, attempt uint32, cause error) []byte {
+	if op.retry == nil {
+		return nil
+	}
+	p, _ := ProgressOf(stands)
+	return p.with(attempt, TryInterrupted, cause).encode(c.caps.MaxOutcome)
+}
+
+// spentError says that an attempt was not run, because too many before it have
+// ended without a word.
+type spentError struct {
+	progress Progress
+	crashes  int
+}
+
+func (e *spentError) Error() string { return "semel: " + tooManyCrashes(e.crashes) }
+
+// spent returns, before the attempt's function is run, why it is not to be.
+func (a *Attempt) spent() error {
+	retry := a.call.op.retry
+	if retry == nil {
+		return nil
+	}
+	p, _ := ProgressOf(a.record)
+	if crashes := p.crashes(a.record); crashes >= retry.MaxCrashes {
+		return &spentError{p, crashes}
+	}
+	return nil
+}
+
+// spentEnd is how an attempt ends that was not run: its own word is proof for
+// itself, and for the earlier ones only where none of them can have committed.
+func (a *Attempt) spentEnd(e *event, spent *spentError) {
+	e.step, e.proven = stepRelease, true
+	if a.record.Tainted && a.policy != policyAtomic {
+		e.step, e.proven = stepDoubt, false
+	}
+	p := spent.progress.with(a.record.Attempt, TryInterrupted, spent)
+	a.over(e, p, p.exhausted(tooManyCrashes(spent.crashes)))
+}
+
+// Ready does what comes before the function of an attempt that [Core.Dequeue]
+// gave: it ends one whose operation has crashed too often, and raises the fence
+// and looks behind it under [Fenced]. When it returns an outcome or an error, the
+// attempt has ended and its function must not be run.
+func (a *Attempt) Ready() (*Outcome, error) {
+	if err := a.spent(); err != nil {
+		return a.End(nil, err)
+	}
+	return a.fence()
+}
