@@ -51,14 +51,17 @@ func (t tokens) put(i int, token store.Token) {
 	t.states[i], t.attempts[i], t.owners[i] = s.state, s.attempt, s.owner
 }
 
-// identities are what names records: operation, scope, key and fingerprint.
+// identities are what is written once: operation, scope, key, fingerprint and
+// priority.
 func identities(items []*item) []any {
 	n := len(items)
 	operations, scopes := make([][]byte, n), make([][]byte, n)
 	keys, fingerprints := make([][]byte, n), make([][]byte, n)
+	priorities := make([]int16, n)
 	for i, it := range items {
 		operations[i], scopes[i] = []byte(it.To.Operation), []byte(it.To.Scope)
 		keys[i], fingerprints[i] = []byte(it.To.Key), it.To.Fingerprint
+		priorities[i] = int16(it.To.Priority)
 	}
-	return []any{operations, scopes, keys, fingerprints}
+	return []any{operations, scopes, keys, fingerprints, priorities}
 }

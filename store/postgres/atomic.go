@@ -14,7 +14,7 @@ import (
 
 // Atomic begins, takes the right and reads what stands in one round trip; makes
 // the last change and commits in another, which is given ten seconds. The right
-// is an advisory lock on the first eight bytes of the ID, for the transaction.
+// is an advisory lock on the last eight bytes of the ID, for the transaction.
 // If somebody else has it, run is told Busy, with a nil transaction. At most all
 // but one of the pool's connections are in transactions of Atomic; who comes
 // later waits as long as ctx lasts.
@@ -98,7 +98,7 @@ func (t *transaction) open(ctx context.Context, hold bool) error {
 	b.BeginTx(pgx.TxOptions{IsoLevel: t.store.level})
 	text, args := t.store.texts.open, []any(nil)
 	if hold {
-		text, args = t.store.texts.openHeld, []any{int64(binary.BigEndian.Uint64(t.id[:8]))}
+		text, args = t.store.texts.openHeld, []any{int64(binary.BigEndian.Uint64(t.id[8:]))}
 	}
 	b.Queue(text, args...).Query(t.readNumber)
 	b.Queue(t.tables.get, uuid(t.id)).Query(eachRecord(func(r *store.Record) {

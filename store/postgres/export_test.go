@@ -30,9 +30,11 @@ func Queries(s *Store) []Query {
 	all := []Query{
 		{"get", s.texts.byKey, t.get, []any{id}},
 		{"get many", s.texts.byKey, t.getMany, []any{uuids(make([]store.ID, 1000))}},
-		{"scan", s.texts.inOrder, t.scan, []any{id, int16(1), []byte("test"), int64(100)}},
-		{"scan due", s.texts.inOrder, t.scanDue, []any{int16(1), []byte("test"), int64(100)}},
-		{"scan all due", s.texts.inOrder, t.scanDue, []any{int16(0), []byte{}, int64(100)}},
+		{"scan", s.texts.inOrder, t.scan, []any{id, int16(1), []byte("test"), int64(100), int64(0)}},
+		{"scan due", s.texts.inOrder, t.scanDue, []any{int16(1), []byte("test"), int64(100), int64(0)}},
+		{"scan all due", s.texts.inOrder, t.scanDue, []any{int16(0), []byte{}, int64(100), int64(0)}},
+		{"dequeue", s.texts.queue, t.dequeue, []any{[]byte("test"), int64(100), int64(1), int64(1)}},
+		{"dequeue again", s.texts.inOrder, t.claimed, []any{int64(1), int64(1), []byte("test")}},
 		{"purge", s.texts.inOrder, t.purge, []any{int64(500)}},
 		{"notes", s.texts.byKey, t.notes, []any{id}},
 	}

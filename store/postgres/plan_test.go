@@ -45,7 +45,7 @@ func TestPlans(t *testing.T) {
 // indexes says by which index a statement goes, where it is not the primary key.
 func indexes(name string) string {
 	switch name {
-	case "scan due", "scan all due":
+	case "scan due", "scan all due", "dequeue again":
 		return "using semel_due on semel_records"
 	case "purge":
 		return "using semel_expires on semel_records"

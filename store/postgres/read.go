@@ -32,7 +32,7 @@ func (s *Store) Scan(ctx context.Context, q store.Query) ([]store.Record, error)
 	if err != nil {
 		return nil, fault("scan", err)
 	}
-	text, args := t.scanDue, []any{stored(store.Token{State: q.State}).state, []byte(q.Operation), int64(q.PageSize())}
+	text, args := t.scanDue, []any{stored(store.Token{State: q.State}).state, []byte(q.Operation), int64(q.PageSize()), int64(max(0, q.Skip))}
 	if !q.Due {
 		text, args = t.scan, append([]any{uuid(q.After)}, args...)
 	}

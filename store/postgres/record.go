@@ -13,8 +13,8 @@ import (
 // scanner is a row of a result.
 type scanner interface{ Scan(dest ...any) error }
 
-// readRecord reads the columns of one row.
-func readRecord(row scanner) (*store.Record, error) {
+// readRecord reads the columns of one row, behind those that are wanted before.
+func readRecord(row scanner, before ...any) (*store.Record, error) {
 	var (
 		r                     store.Record
 		id                    pgtype.UUID
@@ -22,15 +22,16 @@ func readRecord(row scanner) (*store.Record, error) {
 		due, expires          pgtype.Int8
 		created, since        int64
 		operation, scope, key []byte
+		priority              int16
 	)
-	err := row.Scan(&id, &t.state, &t.attempt, &t.owner, &due, &expires, &created, &since,
-		&operation, &scope, &key, &r.Fingerprint, &r.Tainted, &r.Input, &r.Outcome)
+	err := row.Scan(append(before, &id, &t.state, &t.attempt, &t.owner, &due, &expires, &created, &since,
+		&operation, &scope, &key, &r.Fingerprint, &priority, &r.Tainted, &r.Input, &r.Outcome)...)
 	if err != nil {
 		return nil, fmt.Errorf("read a row: %w", err)
 	}
 	r.ID, r.Token = id.Bytes, t.token()
 	r.Operation, r.Scope, r.Key = string(operation), string(scope), string(key)
-	r.Due = micros(due.Int64)
+	r.Due, r.Priority = micros(due.Int64), int8(priority)
 	r.Age, r.Since = micros(created), micros(since)
 	if expires.Valid {
 		r.Expire = left(expires.Int64)

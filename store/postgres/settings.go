@@ -84,6 +84,7 @@ func millis(d time.Duration) string {
 // texts are the statements that depend on no record, put together once.
 type texts struct {
 	byKey, inOrder    string   // before what reads
+	queue             string   // before what hands out
 	lent              borrowed // before a read or a last change within somebody's transaction
 	one, many         string   // before what changes
 	alone, hasty      string
@@ -104,7 +105,8 @@ func newTexts(o *Options) texts {
 	}
 	return texts{
 		byKey: `SELECT ` + set(byKey()), inOrder: `SELECT ` + set(inOrder()), lent: lent,
-		one: `SELECT ` + set(one), many: `SELECT ` + set(many), alone: `SELECT ` + set(alone), hasty: `SELECT ` + set(hasty),
+		queue: `SELECT ` + set(append(append(byKeys(), inOrder()[1:]...), lockTimeout(busyAfter))),
+		one:   `SELECT ` + set(one), many: `SELECT ` + set(many), alone: `SELECT ` + set(alone), hasty: `SELECT ` + set(hasty),
 		lentOne: borrow(one), lentMany: borrow(many), lentAlone: borrow(alone), lentHasty: borrow(hasty),
 		open:     `SELECT pg_current_xact_id()::text, ` + settings,
 		openHeld: `SELECT CASE WHEN pg_try_advisory_xact_lock($1::bigint) THEN pg_current_xact_id()::text END, ` + settings,

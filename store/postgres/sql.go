@@ -15,7 +15,7 @@ const (
 (extract(epoch FROM expires - clock_timestamp()) * 1000000)::bigint,
 (extract(epoch FROM clock_timestamp() - created) * 1000000)::bigint,
 (extract(epoch FROM clock_timestamp() - changed) * 1000000)::bigint,
-operation, scope, key, fingerprint, tainted, input, outcome`
+operation, scope, key, fingerprint, priority, tainted, input, outcome`
 
 	sqlGet = `SELECT ` + columns + ` FROM semel_records WHERE id = $1::uuid`
 
@@ -24,11 +24,11 @@ operation, scope, key, fingerprint, tainted, input, outcome`
 	sqlScanDue = `SELECT ` + columns + ` FROM semel_records
 WHERE state IN (1, 2) AND due <= statement_timestamp()
 AND ($1::smallint = 0 OR state = $1::smallint) AND ($2::bytea = '' OR operation = $2::bytea)
-ORDER BY due LIMIT $3::bigint`
+ORDER BY due LIMIT $3::bigint OFFSET $4::bigint`
 
 	sqlScan = `SELECT ` + columns + ` FROM semel_records
 WHERE id > $1::uuid AND ($2::smallint = 0 OR state IS NOT DISTINCT FROM $2::smallint) AND ($3::bytea = '' OR operation = $3::bytea)
-ORDER BY id LIMIT $4::bigint`
+ORDER BY id LIMIT $4::bigint OFFSET $5::bigint`
 
 	sqlCounts = `SELECT operation, state, count(*),
 count(*) FILTER (WHERE state IN (1, 2) AND due <= statement_timestamp()),
@@ -37,16 +37,44 @@ count(*) FILTER (WHERE ` + purgeable + `),
 FROM semel_records GROUP BY operation, state ORDER BY operation, state`
 )
 
+const (
+	// sqlDequeue goes from one priority to the next lower one only for as long as
+	// it has too few, and reads nothing that is not due. What it finds is locked,
+	// so that it still stands so when it is claimed; the claim says it again.
+	sqlDequeue = `WITH waiting (i, a, o, w) AS MATERIALIZED (
+SELECT q.id, q.attempt, q.owner, (extract(epoch FROM statement_timestamp() - q.due) * 1000000)::bigint
+FROM generate_series(4, -4, -1) AS level (priority) CROSS JOIN LATERAL (
+SELECT id, attempt, owner, due FROM semel_records
+WHERE state = 1 AND operation = $1::bytea AND priority = level.priority AND due <= statement_timestamp() AND ` + free + `
+ORDER BY due LIMIT $2::bigint FOR UPDATE SKIP LOCKED) q
+LIMIT $2::bigint)
+UPDATE semel_records r SET state = 2, attempt = r.attempt + 1, owner = $3::bigint,
+due = clock_timestamp() + $4::bigint * interval '1 microsecond', expires = NULL, changed = clock_timestamp()
+FROM waiting WHERE r.id = i AND r.state IS NOT DISTINCT FROM 1 AND r.attempt = a AND r.owner = o AND r.due <= clock_timestamp()
+RETURNING w, ` + columns
+
+	// free says that nobody has the right to the record, as Atomic takes it.
+	free = `CASE WHEN pg_try_advisory_lock_shared(` + right + `) THEN pg_advisory_unlock_shared(` + right + `) ELSE false END`
+
+	// right is the number that stands for it: the last eight bytes of the ID.
+	right = `('x' || right(replace(id::text, '-', ''), 16))::bit(64)::bigint`
+
+	// sqlClaimed goes no further than the lease of a claim that was made just now.
+	sqlClaimed = `SELECT 0::bigint, ` + columns + ` FROM semel_records
+WHERE state = 2 AND due <= statement_timestamp() + $1::bigint * interval '1 microsecond'
+AND owner = $2::bigint AND operation = $3::bytea`
+)
+
 // A change is one of three statements: a create, a move to another token, and a
 // beat that moves nothing but the times. Their parameters are the ones of args.
 const (
 	sqlCreate = insert + `
 VALUES ($1::uuid, $2::smallint, $3::integer, $4::bigint, ` +
 		`clock_timestamp() + $5::bigint * interval '1 microsecond', clock_timestamp() + $6::bigint * interval '1 microsecond', ` +
-		`clock_timestamp(), clock_timestamp(), $7::boolean, $8::bytea, $9::bytea, $10::bytea, $11::bytea, $12::bytea, $13::bytea)`
+		`clock_timestamp(), clock_timestamp(), $7::boolean, $8::bytea, $9::bytea, $10::bytea, $11::bytea, $12::smallint, $13::bytea, $14::bytea)`
 
 	insert = `INSERT INTO semel_records
-(id, state, attempt, owner, due, expires, created, changed, tainted, operation, scope, key, fingerprint, input, outcome)`
+(id, state, attempt, owner, due, expires, created, changed, tainted, operation, scope, key, fingerprint, priority, input, outcome)`
 
 	orNothing = ` ON CONFLICT (id) DO NOTHING`
 
@@ -67,10 +95,10 @@ AND (NOT $5::boolean OR due <= clock_timestamp())`
 const (
 	sqlCreateMany = insert + `
 SELECT i, s, a, o, clock_timestamp() + d * interval '1 microsecond', clock_timestamp() + e * interval '1 microsecond',
-clock_timestamp(), clock_timestamp(), t, op, sc, k, f, ip, oc
+clock_timestamp(), clock_timestamp(), t, op, sc, k, f, p, ip, oc
 FROM unnest($1::uuid[], $2::smallint[], $3::integer[], $4::bigint[], $5::bigint[], $6::bigint[], $7::boolean[],
-$8::bytea[], $9::bytea[], $10::bytea[], $11::bytea[], $12::bytea[], $13::bytea[])
-AS x (i, s, a, o, d, e, t, op, sc, k, f, ip, oc)` + orNothing + ` RETURNING id`
+$8::bytea[], $9::bytea[], $10::bytea[], $11::bytea[], $12::smallint[], $13::bytea[], $14::bytea[])
+AS x (i, s, a, o, d, e, t, op, sc, k, f, p, ip, oc)` + orNothing + ` RETURNING id`
 
 	sqlMoveMany = `UPDATE semel_records r SET state = x.s, attempt = x.a, owner = x.o,
 due = clock_timestamp() + x.d * interval '1 microsecond', expires = clock_timestamp() + x.e * interval '1 microsecond',

@@ -79,7 +79,8 @@ func statement(c *store.Change) (kind, []any) {
 	if k == create {
 		return k, []any{
 			uuid(to.ID), made.state, made.attempt, made.owner, due, expires, to.Tainted,
-			[]byte(to.Operation), []byte(to.Scope), []byte(to.Key), to.Fingerprint, to.Input, to.Outcome,
+			[]byte(to.Operation), []byte(to.Scope), []byte(to.Key), to.Fingerprint,
+			int16(to.Priority), to.Input, to.Outcome,
 		}
 	}
 	args := []any{uuid(to.ID), asked.state, asked.attempt, asked.owner, c.IfDue}

@@ -25,6 +25,7 @@ var (
 	_ store.TxStore[pgx.Tx] = (*Store)(nil)
 	_ store.Auditor         = (*Store)(nil)
 	_ store.Counter         = (*Store)(nil)
+	_ store.Dequeuer        = (*Store)(nil)
 )
 
 // Store keeps records in a PostgreSQL database. Its methods may be called

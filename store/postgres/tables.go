@@ -14,7 +14,7 @@ import (
 type tables struct {
 	name *strings.Replacer
 
-	get, getMany, scan, scanDue, counts, purge, notes string
+	get, getMany, scan, scanDue, counts, purge, notes, dequeue, claimed string
 
 	one  [kinds]string // change one record, or none
 	last [kinds]string // change one record, or raise
@@ -35,6 +35,8 @@ func newTables(schema string) *tables {
 		{&t.counts, sqlCounts},
 		{&t.purge, sqlPurge},
 		{&t.notes, sqlNotes},
+		{&t.dequeue, sqlDequeue},
+		{&t.claimed, sqlClaimed},
 		{&t.one[create], sqlCreate + orNothing},
 		{&t.one[move], sqlMove},
 		{&t.one[beat], sqlBeat},

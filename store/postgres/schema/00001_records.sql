@@ -15,6 +15,7 @@ CREATE TABLE semel_records (
   changed     timestamptz NOT NULL,             -- when state, attempt and owner last changed
   attempt     integer     NOT NULL,
   state       smallint    NOT NULL CHECK (state BETWEEN 1 AND 5), -- Pending, InProgress, InDoubt, Succeeded, Failed
+  priority    smallint    NOT NULL,             -- -4 to 4: who goes first of those that wait
   tainted     boolean     NOT NULL,             -- an earlier attempt may have had an effect
   operation   bytea       NOT NULL,
   scope       bytea       NOT NULL,
@@ -24,8 +25,11 @@ CREATE TABLE semel_records (
   outcome     bytea
 );
 
--- What the sweeper and the workers look for.
+-- What the sweeper looks for.
 CREATE INDEX semel_due ON semel_records (due) WHERE state IN (1, 2);
+
+-- What the workers look for: of one operation and priority, those due first.
+CREATE INDEX semel_queue ON semel_records (operation, priority, due) WHERE state = 1;
 
 -- What may be purged.
 CREATE INDEX semel_expires ON semel_records (expires) WHERE expires IS NOT NULL;

@@ -1,0 +1,71 @@
+package postgres
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/semelgo/semel/store"
+)
+
+// beginQueue begins what hands out. At a higher level, which may be the session's
+// default, a record that another call has just claimed would be an error, not one
+// to pass over.
+const beginQueue = `BEGIN ISOLATION LEVEL READ COMMITTED`
+
+// Dequeue claims in one round trip. It passes over the records that somebody has
+// the right to within an Atomic, as well as those whose rows are locked.
+func (s *Store) Dequeue(ctx context.Context, d store.Dequeue) ([]store.Record, error) {
+	if err := d.Check(maxBatch); err != nil {
+		return nil, fmt.Errorf("dequeue: %w", err)
+	}
+	t, err := s.tables(ctx)
+	if err != nil {
+		return nil, fault("dequeue", err)
+	}
+	f := frame{before: []string{beginQueue, s.texts.queue}, after: []string{`COMMIT`}}
+	text, args := t.dequeue, []any{[]byte(d.Operation), int64(d.Limit), int64(d.Owner), d.Lease.Microseconds()}
+	if d.Again {
+		f = frame{before: []string{s.texts.inOrder}}
+		text, args = t.claimed, []any{d.Lease.Microseconds(), int64(d.Owner), []byte(d.Operation)}
+	}
+	var all []waited
+	err = trip(ctx, s.pool, f, func(b *pgx.Batch) {
+		b.Queue(text, args...).Query(func(rows pgx.Rows) (err error) {
+			all, err = pgx.CollectRows(rows, readWaited)
+			return err
+		})
+	})
+	if err != nil {
+		return nil, fault("dequeue", withConflict(err))
+	}
+	return inTurn(all), nil
+}
+
+// waited is a record and how long it had been due, in microseconds.
+type waited struct {
+	*store.Record
+
+	due int64
+}
+
+func readWaited(row pgx.CollectableRow) (w waited, err error) {
+	w.Record, err = readRecord(row, &w.due)
+	return w, err
+}
+
+// inTurn sorts the records as they wait. The database hands them out in any order.
+func inTurn(all []waited) []store.Record {
+	slices.SortFunc(all, func(a, b waited) int {
+		return cmp.Or(cmp.Compare(b.Priority, a.Priority), cmp.Compare(b.due, a.due), bytes.Compare(a.ID[:], b.ID[:]))
+	})
+	records := make([]store.Record, len(all))
+	for i, w := range all {
+		records[i] = *w.Record
+	}
+	return records
+}
