@@ -76,19 +76,19 @@ func (q *dequeuing) claim(ctx context.Context, limit int) ([]store.Record, error
 }
 
 // ask asks a Dequeuer. After a call without an answer it asks for what that one
-// has claimed, and remembers it for what may yet be.
+// has claimed, and remembers that more may yet come of it.
 func (q *dequeuing) ask(ctx context.Context, dequeuer store.Dequeuer, d store.Dequeue) ([]store.Record, error) {
 	for try := 1; ; try++ {
 		claimed, err := dequeuer.Dequeue(ctx, d)
-		if err == nil {
-			return claimed, nil
+		over := err == nil || try == askTries || ctx.Err() != nil
+		if over && (err != nil || d.Again) {
+			q.lose(d.Owner, claimed)
 		}
-		q.c.see(ctx, EventStoreError, store.Record{Operation: q.op.name}, err)
-		if try == 1 {
-			q.lose(d.Owner)
+		if err != nil {
+			q.c.see(ctx, EventStoreError, store.Record{Operation: q.op.name}, err)
 		}
-		if try == askTries || ctx.Err() != nil {
-			return nil, err
+		if over {
+			return claimed, err
 		}
 		d.Again = true
 	}

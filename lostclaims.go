@@ -21,6 +21,8 @@ type lostClaim struct {
 	operation string
 	owner     uint64
 	until     time.Time // later than anything that is still on its way
+	// run are those that the owner has claimed and heard of after all.
+	run map[store.ID]bool
 }
 
 // maxLostClaims bounds the list; beyond it the lease decides.
@@ -49,9 +51,17 @@ func (l *lostClaims) of(operation string) []lostClaim {
 	return own
 }
 
-// lose remembers that the claims of an owner may stand, or yet come to.
-func (q *dequeuing) lose(owner uint64) {
-	q.c.lost.add(lostClaim{q.op.name, owner, now().Add(q.times.lease + q.c.options.RecordTimeout)})
+// lose remembers that the claims of an owner may stand, or yet come to, beside
+// those that it knows of and runs.
+func (q *dequeuing) lose(owner uint64, known []store.Record) {
+	lost := lostClaim{
+		operation: q.op.name, owner: owner, until: now().Add(q.times.lease + q.c.options.RecordTimeout),
+		run: make(map[store.ID]bool, len(known)),
+	}
+	for _, r := range known {
+		lost.run[r.ID] = true
+	}
+	q.c.lost.add(lost)
 }
 
 // giveBackLost gives back what has come of claims that were lost.
@@ -64,7 +74,9 @@ func (q *dequeuing) giveBackLost(ctx context.Context, dequeuer store.Dequeuer) {
 			return
 		}
 		for _, r := range claimed {
-			q.giveBack(ctx, r)
+			if !lost.run[r.ID] {
+				q.giveBack(ctx, r)
+			}
 		}
 	}
 }
