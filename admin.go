@@ -10,18 +10,22 @@ import (
 )
 
 // Get returns the record of a key, and whether there is one. It changes nothing.
+// Where keys carry a time it finds those of the operations that the engine was
+// given, and of others if they are UUIDv7 or ULIDs.
 func (c *Core) Get(ctx context.Context, operation string, scope Scope, key string) (store.Record, bool, error) {
 	if err := scope.valid(); err != nil {
 		return store.Record{}, false, err
 	}
-	r, err := c.get(ctx, store.NewID(operation, scope.text, key))
-	if err != nil {
-		return r, false, fmt.Errorf("get record: %w", err)
+	for _, id := range c.recordIDs(operation, scope, key) {
+		r, err := c.get(ctx, id)
+		if err != nil {
+			return r, false, fmt.Errorf("get record: %w", err)
+		}
+		if r.Operation == operation && r.Scope == scope.text && r.Key == key {
+			return r, true, nil
+		}
 	}
-	if r.Operation != operation || r.Scope != scope.text || r.Key != key {
-		return store.Record{}, false, nil
-	}
-	return r, true, nil
+	return store.Record{}, false, nil
 }
 
 // List returns one page of records, for consoles and reports. Records may be

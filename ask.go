@@ -123,6 +123,8 @@ func (q *ask) decide(ctx context.Context) (stands store.Record, claimed bool, er
 		switch {
 		case errors.Is(err, errBusy):
 			d.say = sayWait
+		case errors.Is(err, store.ErrNoPlace):
+			return now, false, withoutPlace(err)
 		case err != nil:
 			q.undo(ctx, d.change, now)
 			return now, false, fmt.Errorf("%w: claim: %w", ErrUnavailable, err)
@@ -207,9 +209,9 @@ func (q *ask) refusal(ctx context.Context, s say, stands store.Record) error {
 // whose own time says that its record may be gone, and a store in which a claim
 // has to wait for everybody else's transaction while a look does not.
 func (q *ask) first(ctx context.Context) (store.Record, error) {
-	expired, err := q.keyExpired()
-	if err != nil || !expired && !q.c.caps.Exclusive {
-		return store.Record{}, err
+	expired := q.keyExpired()
+	if !expired && !q.c.caps.Exclusive {
+		return store.Record{}, nil
 	}
 	stands, err := q.c.get(ctx, q.call.id)
 	switch {
@@ -222,11 +224,15 @@ func (q *ask) first(ctx context.Context) (store.Record, error) {
 	}
 }
 
+// withoutPlace tells of a key for whose time the store has no partition: records
+// as old are gone, or it is too far ahead.
+func withoutPlace(err error) error { return fmt.Errorf("%w: %w", ErrKeyExpired, err) }
+
 // mayBeNew is ErrKeyExpired when no record stands and the key is too old to be
 // a new one.
 func (q *ask) mayBeNew(ctx context.Context) error {
-	if expired, err := q.keyExpired(); err != nil || !expired {
-		return err
+	if !q.keyExpired() {
+		return nil
 	}
 	_, err := q.first(ctx)
 	return err
@@ -234,15 +240,10 @@ func (q *ask) mayBeNew(ctx context.Context) error {
 
 // keyExpired tells whether the time in the key is older than any record that
 // may stand, or in the future.
-func (q *ask) keyExpired() (bool, error) {
-	op := q.call.op
-	if op.keyTime == nil {
-		return false, nil
+func (q *ask) keyExpired() bool {
+	if q.call.made.IsZero() {
+		return false
 	}
-	made, ok := op.keyTime(q.call.key)
-	if !ok {
-		return false, invalid("Key", "carries no time, which this operation asks for")
-	}
-	age := since(made)
-	return age > q.times.retention || age < -op.skew, nil
+	age := q.c.options.Clock().Sub(q.call.made)
+	return age > q.times.retention || age < -q.call.op.skew
 }

@@ -2,6 +2,7 @@ package semel
 
 import (
 	"strconv"
+	"time"
 
 	"github.com/semelgo/semel/store"
 )
@@ -13,6 +14,7 @@ type Call struct {
 	scope Scope
 	key   string
 	id    store.ID
+	made  time.Time // the time in the key; zero: none
 
 	input       any
 	fingerprint []byte
@@ -37,6 +39,9 @@ func (o *Operation[In]) Call(scope Scope, key string, in In) Call {
 	}
 	c.input = in
 	c.id = store.NewID(o.def.name, scope.text, key)
+	if c.readTime(); c.err != nil {
+		return c
+	}
 	c.digest = func(version int) ([]byte, error) { return o.digest(version, in) }
 	fingerprint, err := c.digest(o.version())
 	if err != nil {
@@ -44,6 +49,17 @@ func (o *Operation[In]) Call(scope Scope, key string, in In) Call {
 	}
 	c.fingerprint = fingerprint
 	return c
+}
+
+// readTime reads the time out of the key, which then leads the ID.
+func (c *Call) readTime() {
+	made, ok := c.op.timeIn(c.key)
+	switch {
+	case !ok:
+		c.err = invalid("Key", "carries no time, which this operation asks for")
+	case !made.IsZero():
+		c.made, c.id = made, store.NewTimedID(c.op.name, c.scope.text, c.key, made)
+	}
 }
 
 // Scope returns within whom the key is unique.

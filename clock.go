@@ -4,7 +4,7 @@ import "time"
 
 // The engine's own clock measures how long something of its own took, or how
 // long it still waits. It is compared with nothing that another process wrote,
-// but for the time that a caller put into a key.
+// and never with the time that a caller put into a key: that is Options.Clock.
 
 func now() time.Time { return time.Now() } //nolint:forbidigo // see above
 

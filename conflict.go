@@ -51,7 +51,8 @@ func eventOfLoss(err error) EventKind {
 // notTheAnswer reports whether a transaction ended by its circumstances, so that
 // what its function said of it is nobody's answer.
 func notTheAnswer(err error) bool {
-	return errors.Is(err, store.ErrConflict) || errors.Is(err, store.ErrBroken) || errors.Is(err, store.ErrNotInForce)
+	return errors.Is(err, store.ErrConflict) || errors.Is(err, store.ErrBroken) || errors.Is(err, store.ErrNotInForce) ||
+		errors.Is(err, store.ErrNoPlace)
 }
 
 // lostError is an error within a transaction that was not the function's to end.

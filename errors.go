@@ -26,7 +26,8 @@ var (
 	// ErrMismatch: the key stands for another request. Use a new key.
 	ErrMismatch = errors.New("semel: key was used for another request")
 	// ErrKeyExpired: the time in the key is older than the retention, or in the
-	// future. Nothing was run.
+	// future, or the store has no partition for it. Nothing was run, or what was
+	// run within a transaction was rolled back.
 	ErrKeyExpired = errors.New("semel: key expired")
 	// ErrResultUnavailable: the operation succeeded, but its result was not, or
 	// could not be, stored in a way that can be given back.

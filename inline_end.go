@@ -110,6 +110,8 @@ const endedAndFailed = "the function committed its transaction by itself, and th
 // has made of its key meanwhile.
 func (i *inline) rolledBack(ctx context.Context, err error) (store.Record, *Outcome, error) {
 	switch {
+	case errors.Is(err, store.ErrNoPlace):
+		return i.stands, nil, withoutPlace(err)
 	case notTheAnswer(err):
 		err = lostOut(err)
 	case i.fnErr != nil:

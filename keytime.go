@@ -4,6 +4,8 @@ import (
 	"encoding/hex"
 	"strings"
 	"time"
+
+	"github.com/semelgo/semel/store"
 )
 
 // UUIDv7Time returns the time in a UUID of version 7 (RFC 9562), for
@@ -44,4 +46,43 @@ func ULIDTime(key string) (time.Time, bool) {
 		}
 	}
 	return time.UnixMilli(ms), true
+}
+
+// timeIn reads the time out of a key: the zero time where there is none to read.
+func (o *operation) timeIn(key string) (time.Time, bool) {
+	if o.keyTime == nil {
+		return time.Time{}, true
+	}
+	return o.keyTime(key)
+}
+
+// RecordIDs returns the IDs under which the record of a key may stand when it is
+// not known how its operation reads the time out of it: the ID of a key without a
+// time, and that of the UUIDv7 or the ULID the key may be. It is for tools; an
+// engine that was given the operation knows the one.
+func RecordIDs(operation string, scope Scope, key string) []store.ID {
+	ids := []store.ID{store.NewID(operation, scope.text, key)}
+	for _, read := range [...]func(string) (time.Time, bool){UUIDv7Time, ULIDTime} {
+		if made, ok := read(key); ok {
+			ids = append(ids, store.NewTimedID(operation, scope.text, key, made))
+		}
+	}
+	return ids
+}
+
+// recordIDs is RecordIDs, and of an operation that the engine was given the ID.
+func (c *Core) recordIDs(operation string, scope Scope, key string) []store.ID {
+	for _, declared := range c.options.Operations {
+		if op := declared.declared(); op.name == operation && op.keyTime != nil {
+			made, ok := op.timeIn(key)
+			switch {
+			case !ok:
+				return nil
+			case !made.IsZero():
+				return []store.ID{store.NewTimedID(operation, scope.text, key, made)}
+			}
+			return []store.ID{store.NewID(operation, scope.text, key)}
+		}
+	}
+	return RecordIDs(operation, scope, key)
 }

@@ -44,8 +44,20 @@ type OperationOptions[In any] struct {
 	// list, for records of older versions of the program. Only ever append.
 	// None: the whole input. What a function returns is compared as JSON.
 	Fingerprints []func(In) any
-	// KeyTime reads the time out of a key. If set, a key without a record that
-	// is older than the retention or newer than Skew is [ErrKeyExpired].
+	// Redelivery is how long after it first came a key may come again: by the
+	// retries of clients, the redeliveries of a broker, a replay by hand. A
+	// retention that is not longer is refused, by [New] for the operations it is
+	// given and by the first call. Zero: it is not known.
+	Redelivery time.Duration
+	// KeyTime reads the time out of a key, such as [UUIDv7Time]. If set, a key
+	// without a record that is older than the retention or newer than Skew is
+	// [ErrKeyExpired], and the time leads the ID of the record.
+	//
+	// It must say the same of a key whenever it is asked: the key has another
+	// record else, and runs again. So it never looks at a clock. The zero time,
+	// with true, is that of an ordinary key, whose age does not count; false
+	// refuses the key, with a *FieldError. To add a KeyTime to an operation, or
+	// to change it, forgets the keys it has.
 	KeyTime func(key string) (time.Time, bool)
 	// Skew is how far the clocks of callers may be off. Zero: 5 minutes.
 	Skew time.Duration
@@ -68,7 +80,7 @@ type operation struct {
 	optimistic                           bool
 	classify                             func(error) store.Verdict
 	keyTime                              func(string) (time.Time, bool)
-	skew                                 time.Duration
+	skew, redelivery                     time.Duration
 	err                                  error
 }
 
@@ -84,7 +96,7 @@ func Define[In any](name string, o OperationOptions[In]) *Operation[In] {
 	op.def = operation{
 		name: name, policy: o.Policy, lease: o.Lease, leaseSet: o.Lease > 0, beat: o.Heartbeat,
 		maxRun: o.MaxRun, retention: o.Retention, wait: o.Wait, onError: o.OnError, optimistic: o.Optimistic,
-		classify: o.Classify, keyTime: o.KeyTime, skew: o.Skew,
+		classify: o.Classify, keyTime: o.KeyTime, skew: o.Skew, redelivery: o.Redelivery,
 	}
 	if o.Retry != nil {
 		retry := *o.Retry
@@ -112,6 +124,7 @@ func (o *operation) valid() error {
 	err := notNegative(
 		duration{"Lease", o.lease}, duration{"Heartbeat", o.beat}, duration{"MaxRun", o.maxRun},
 		duration{"Retention", o.retention}, duration{"Wait", o.wait}, duration{"Skew", o.skew},
+		duration{"Redelivery", o.redelivery},
 	)
 	if err != nil {
 		return err

@@ -32,6 +32,8 @@ type Options struct {
 	// Operations are those that Sweep may touch. Records of operations it was
 	// not given are left alone. A wrong definition is reported by New.
 	Operations []Declared
+	// Clock is what times in keys are compared with. Nil: the process's clock.
+	Clock func() time.Time
 	// Observer is told what the engine sees. Nil: nobody is.
 	Observer Observer
 	// Journal keeps what could not be recorded across restarts of the process.
@@ -55,6 +57,9 @@ func (o *Options) setDefaults() error {
 	setDefault(&o.MaxWaiters, 1000)
 	setDefault(&o.RecordTimeout, 5*time.Second)
 	setDefault(&o.MaxLate, 1000)
+	if o.Clock == nil {
+		o.Clock = now
+	}
 	if o.Heartbeat >= o.Lease {
 		return invalid("Heartbeat", "must be shorter than Lease")
 	}
@@ -73,11 +78,14 @@ func (o *Options) setDefaults() error {
 }
 
 // outlived checks that a record is kept for longer than its own leader may go
-// on asking what became of it: one that was purged meanwhile would tell that
-// nothing had happened.
+// on asking what became of it, and than its key may come again: one that was
+// purged meanwhile would tell that nothing had happened.
 func (o *Options) outlived(op *operation) error {
-	if keep := o.times(op).retention; keep <= o.RecordTimeout {
+	switch keep := o.times(op).retention; {
+	case keep <= o.RecordTimeout:
 		return invalid("Retention", "must be longer than RecordTimeout, "+o.RecordTimeout.String()+"; it is "+keep.String())
+	case keep <= op.redelivery:
+		return invalid("Retention", "must be longer than Redelivery, "+op.redelivery.String()+"; it is "+keep.String())
 	}
 	return nil
 }

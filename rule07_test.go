@@ -239,9 +239,6 @@ func insides() []inside {
 		{"Classify", nothing, func(trip func()) options {
 			return options{Classify: func(error) store.Verdict { trip(); return store.Unknown }}
 		}, failing, store.InProgress, semel.ErrInDoubt},
-		{"key time", nothing, func(trip func()) options {
-			return options{KeyTime: func(string) (time.Time, bool) { trip(); return time.Now(), true }}
-		}, running, store.Absent, nil},
 		{"marshaling", nothing, func(func()) options { return options{} }, endMarshaling, store.InProgress, semel.ErrInDoubt},
 		{"EncodeWith", nothing, func(func()) options { return options{Policy: semel.Atomic()} }, inTxEncoding, store.Pending, nil},
 	}

@@ -39,7 +39,7 @@ func (w *wire) Atomic(ctx context.Context, id store.ID, hold bool, run runInTx) 
 			w.note(c)
 		}
 		if f.commit == commitDropped || f.commit == commitRefused {
-			return nil, errors.Join(err, errCut)
+			return nil, errors.Join(err, errCut, f.refuse)
 		}
 		return c, err
 	})

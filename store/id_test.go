@@ -38,8 +38,19 @@ func TestIDsOfOthersDiffer(t *testing.T) {
 	now := time.UnixMilli(1_700_000_000_000)
 	seen := make(map[store.ID][]string)
 	for _, parts := range [][]string{
-		{"a", "b", "c"}, {"ab", "", "c"}, {"a", "bc", ""}, {"", "ab", "c"}, {"a", "b", "d"}, {"a", "d", "c"}, {"d", "b", "c"},
-		{"A", "b", "c"}, {"a", "b\x00", "c"}, {"a", "b", "c\xff"}, {"", "", ""}, {"abc", "", ""}, {"a", "c", "b"},
+		{"a", "b", "c"},
+		{"ab", "", "c"},
+		{"a", "bc", ""},
+		{"", "ab", "c"},
+		{"a", "b", "d"},
+		{"a", "d", "c"},
+		{"d", "b", "c"},
+		{"A", "b", "c"},
+		{"a", "b\x00", "c"},
+		{"a", "b", "c\xff"},
+		{"", "", ""},
+		{"abc", "", ""},
+		{"a", "c", "b"},
 	} {
 		ids := []store.ID{
 			store.NewID(parts[0], parts[1], parts[2]),

@@ -52,12 +52,10 @@ func newOperations(c config, look probes) operations {
 
 // keyTime lets a key that tells its time be refused when that is past the
 // retention: what the key once stood for may be forgotten. A key that tells none
-// is as good as a new one.
+// is an ordinary one.
 func keyTime(key string) (time.Time, bool) {
-	if at, ok := semel.UUIDv7Time(key); ok {
-		return at, true
-	}
-	return time.Now(), true
+	at, _ := semel.UUIDv7Time(key)
+	return at, true
 }
 
 // policy says what becomes of a key whose leader died. With the records in the

@@ -49,11 +49,20 @@ Who, when and why is kept for ever, and shown by semel show.`,
 
 		ValidArgsFunction: completeDoubts,
 		RunE: func(c *cobra.Command, args []string) error {
-			wish, err := r.wish(c, args)
+			ids, err := r.ids(args)
 			if err != nil {
 				return err
 			}
-			return withDB(c, func(ctx context.Context, db *database) error { return resolve(ctx, c, db, &r, wish) })
+			wish, err := r.wish(c)
+			if err != nil {
+				return err
+			}
+			return withDB(c, func(ctx context.Context, db *database) (err error) {
+				if wish.ID, err = find(ctx, db, ids); err != nil {
+					return err
+				}
+				return resolve(ctx, c, db, &r, wish)
+			})
 		},
 	}
 	addDB(c)
@@ -78,10 +87,7 @@ func (r *resolution) addFlags(c *cobra.Command) {
 
 // wish is what the command line asks for. The result is read, so that nothing is
 // asked of the database when it cannot be.
-func (r *resolution) wish(c *cobra.Command, args []string) (w semel.Resolution, err error) {
-	if w.ID, err = r.id(args); err != nil {
-		return w, err
-	}
+func (r *resolution) wish(c *cobra.Command) (w semel.Resolution, err error) {
 	if r.to == "" {
 		return w, exit.Usagef("--to is required: succeeded, failed or pending")
 	}

@@ -27,11 +27,17 @@ failure, and why a result cannot be given, are shown as they are.`,
 		Args:              cobra.MaximumNArgs(1),
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(c *cobra.Command, args []string) error {
-			id, err := t.id(args)
+			ids, err := t.ids(args)
 			if err != nil {
 				return err
 			}
-			return withDB(c, func(ctx context.Context, db *database) error { return show(ctx, c, db, id, reveal) })
+			return withDB(c, func(ctx context.Context, db *database) error {
+				id, err := find(ctx, db, ids)
+				if err != nil {
+					return err
+				}
+				return show(ctx, c, db, id, reveal)
+			})
 		},
 	}
 	addDB(c)

@@ -32,37 +32,39 @@ func (t *target) addFlags(c *cobra.Command) {
 	completeOperations(c, "operation")
 }
 
-// id is the ID of the record that args and the flags name.
-func (t *target) id(args []string) (store.ID, error) {
+// ids are the IDs that the record may have which args and the flags name. When it
+// is named by its key there are several if the key may carry a time.
+func (t *target) ids(args []string) ([]store.ID, error) {
 	named := t.operation != "" || len(t.scope) > 0 || t.shared || t.key != ""
 	switch {
 	case len(args) > 0 && named:
-		return store.ID{}, exit.Usagef("give the record's ID, or --operation, --scope and --key, not both")
+		return nil, exit.Usagef("give the record's ID, or --operation, --scope and --key, not both")
 	case len(args) > 0:
-		return parseID(args[0])
+		id, err := parseID(args[0])
+		return []store.ID{id}, err
 	case !named:
-		return store.ID{}, exit.Usagef("give the record's ID, or --operation, --scope and --key")
+		return nil, exit.Usagef("give the record's ID, or --operation, --scope and --key")
 	case t.operation == "":
-		return store.ID{}, exit.Usagef("--operation is required when there is no ID")
+		return nil, exit.Usagef("--operation is required when there is no ID")
 	case t.key == "":
-		return store.ID{}, exit.Usagef("--key is required when there is no ID")
+		return nil, exit.Usagef("--key is required when there is no ID")
 	}
-	scope, err := t.scopeBytes()
-	return store.NewID(t.operation, scope, t.key), err
+	scope, err := t.inScope()
+	return semel.RecordIDs(t.operation, scope, t.key), err
 }
 
-func (t *target) scopeBytes() (string, error) {
+func (t *target) inScope() (semel.Scope, error) {
 	switch {
 	case t.shared && len(t.scope) > 0:
-		return "", exit.Usagef("give --scope or --shared, not both")
+		return semel.Scope{}, exit.Usagef("give --scope or --shared, not both")
 	case t.shared:
-		return semel.Shared().Bytes(), nil
+		return semel.Shared(), nil
 	case len(t.scope) == 0:
-		return "", exit.Usagef("--scope is required when there is no ID, or --shared")
+		return semel.Scope{}, exit.Usagef("--scope is required when there is no ID, or --shared")
 	}
-	scope := semel.ScopeOf(t.scope...).Bytes()
-	if scope == "" {
-		return "", exit.Usagef("--scope must not be empty")
+	scope := semel.ScopeOf(t.scope...)
+	if scope.Bytes() == "" {
+		return scope, exit.Usagef("--scope must not be empty")
 	}
 	return scope, nil
 }
@@ -80,6 +82,23 @@ func parseID(text string) (id store.ID, err error) {
 // recordTries is how often a record that somebody's open transaction holds is
 // asked for.
 const recordTries = 3
+
+// find returns the one of ids under which a record stands, the first if none does.
+func find(ctx context.Context, db *database, ids []store.ID) (store.ID, error) {
+	if len(ids) == 1 {
+		return ids[0], nil
+	}
+	answers, err := db.records.Get(ctx, ids)
+	if err != nil {
+		return ids[0], fmt.Errorf("look for the record: %w", err)
+	}
+	for i := range answers {
+		if answers[i].Record != nil {
+			return ids[i], nil
+		}
+	}
+	return ids[0], nil
+}
 
 // recordOf reads what stands under id. That nothing does is exit.NotFound.
 func recordOf(ctx context.Context, db *database, id store.ID) (*store.Record, error) {
