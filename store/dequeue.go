@@ -18,8 +18,9 @@ type Dequeue struct {
 	Limit     int           // the most records: 1 to MaxBatch
 	Owner     uint64        // what stands as Owner in those that are claimed; drawn for this call
 	Lease     time.Duration // until their Due
-	// Again claims nothing. It asks, because an answer was lost, for what earlier
-	// calls that were the same but for this have claimed, and what still stands so.
+	// Again claims nothing, and asks neither for Limit nor for Lease. It gives,
+	// because an answer was lost, all that earlier calls with this Owner have
+	// claimed and that still stands so.
 	Again bool
 }
 

@@ -31,7 +31,7 @@ func (s *Store) Dequeue(ctx context.Context, d store.Dequeue) ([]store.Record, e
 	text, args := t.dequeue, []any{[]byte(d.Operation), int64(d.Limit), int64(d.Owner), d.Lease.Microseconds()}
 	if d.Again {
 		f = frame{before: []string{s.texts.inOrder}}
-		text, args = t.claimed, []any{d.Lease.Microseconds(), int64(d.Owner), []byte(d.Operation)}
+		text, args = t.claimed, []any{int64(d.Owner), []byte(d.Operation)}
 	}
 	var all []waited
 	err = trip(ctx, s.pool, f, func(b *pgx.Batch) {

@@ -45,8 +45,12 @@ func TestPlans(t *testing.T) {
 // indexes says by which index a statement goes, where it is not the primary key.
 func indexes(name string) string {
 	switch name {
-	case "scan due", "scan all due", "dequeue again":
-		return "using semel_due on semel_records"
+	case "scan due waits", "scan due":
+		return "using semel_waits on semel_records"
+	case "scan due leases", "dequeue again":
+		return "using semel_leases on semel_records"
+	case "dequeue":
+		return "using semel_queue on semel_records"
 	case "purge":
 		return "using semel_expires on semel_records"
 	case "notes":
@@ -62,7 +66,7 @@ func checkPlans(t *testing.T, pool *pgxpool.Pool, s *postgres.Store) {
 	t.Helper()
 	for _, q := range postgres.Queries(s) {
 		for _, plan := range []string{explain(t, pool, q), explainGeneric(t, pool, q)} {
-			sorted := strings.Contains(plan, "Sort")
+			sorted := strings.Contains(plan, "Sort  (")
 			joined := strings.Contains(plan, "Hash") || strings.Contains(plan, "Merge Join")
 			if strings.Contains(plan, "Seq Scan") || sorted || joined || !strings.Contains(plan, indexes(q.Name)) {
 				t.Errorf("%s is done by\n%s", q.Name, plan)

@@ -32,9 +32,9 @@ func (s *Store) Scan(ctx context.Context, q store.Query) ([]store.Record, error)
 	if err != nil {
 		return nil, fault("scan", err)
 	}
-	text, args := t.scanDue, []any{stored(store.Token{State: q.State}).state, []byte(q.Operation), int64(q.PageSize()), int64(max(0, q.Skip))}
-	if !q.Due {
-		text, args = t.scan, append([]any{uuid(q.After)}, args...)
+	text, args := t.scanned(q)
+	if text == "" {
+		return nil, nil
 	}
 	var records []store.Record
 	err = trip(ctx, s.pool, frame{before: []string{s.texts.inOrder}}, func(b *pgx.Batch) {
@@ -44,6 +44,23 @@ func (s *Store) Scan(ctx context.Context, q store.Query) ([]store.Record, error)
 		return nil, fault("scan", err)
 	}
 	return records, nil
+}
+
+// scanned is the statement that lists what q chooses, empty if nothing can be.
+func (t *tables) scanned(q store.Query) (text string, args []any) {
+	args = []any{[]byte(q.Operation), int64(q.PageSize()), int64(max(0, q.Skip))}
+	switch {
+	case !q.Due:
+		return t.scan, append([]any{uuid(q.After), stored(store.Token{State: q.State}).state}, args...)
+	case q.State == store.Pending:
+		return t.scanWaits, args
+	case q.State == store.InProgress:
+		return t.scanLeases, args
+	case q.State == store.Absent:
+		return t.scanDue, args
+	default: // other states have no Due
+		return "", nil
+	}
 }
 
 // Counts reads all records, from one snapshot.

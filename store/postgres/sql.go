@@ -21,10 +21,18 @@ operation, scope, key, fingerprint, priority, tainted, input, outcome`
 
 	sqlGetMany = `SELECT ` + columns + ` FROM semel_records WHERE id = ANY ($1::uuid[])`
 
-	sqlScanDue = `SELECT ` + columns + ` FROM semel_records
-WHERE state IN (1, 2) AND due <= statement_timestamp()
-AND ($1::smallint = 0 OR state = $1::smallint) AND ($2::bytea = '' OR operation = $2::bytea)
-ORDER BY due LIMIT $3::bigint OFFSET $4::bigint`
+	// What waits and what runs is found by an index each, so that neither is in
+	// the other's way.
+	sqlScanWaits  = `SELECT ` + columns + ` FROM semel_records WHERE ` + dueWaits + dueOf
+	sqlScanLeases = `SELECT ` + columns + ` FROM semel_records WHERE ` + dueLeases + dueOf
+	sqlScanDue    = `SELECT ` + columns + ` FROM (
+(SELECT * FROM semel_records WHERE ` + dueWaits + ` ORDER BY due LIMIT $2::bigint + $3::bigint)
+UNION ALL (SELECT * FROM semel_records WHERE ` + dueLeases + ` ORDER BY due LIMIT $2::bigint + $3::bigint)) AS due` + dueOf
+
+	dueWaits  = `state = 1 AND attempt >= 0 AND due <= statement_timestamp() AND ($1::bytea = '' OR operation = $1::bytea)`
+	dueLeases = `state = 2 AND due <= statement_timestamp() AND ($1::bytea = '' OR operation = $1::bytea)`
+	dueOf     = `
+ORDER BY due LIMIT $2::bigint OFFSET $3::bigint`
 
 	sqlScan = `SELECT ` + columns + ` FROM semel_records
 WHERE id > $1::uuid AND ($2::smallint = 0 OR state IS NOT DISTINCT FROM $2::smallint) AND ($3::bytea = '' OR operation = $3::bytea)
@@ -43,9 +51,9 @@ const (
 	// so that it still stands so when it is claimed; the claim says it again.
 	sqlDequeue = `WITH waiting (i, a, o, w) AS MATERIALIZED (
 SELECT q.id, q.attempt, q.owner, (extract(epoch FROM statement_timestamp() - q.due) * 1000000)::bigint
-FROM generate_series(4, -4, -1) AS level (priority) CROSS JOIN LATERAL (
+FROM generate_series(4, -4, -1) AS level (p) CROSS JOIN LATERAL (
 SELECT id, attempt, owner, due FROM semel_records
-WHERE state = 1 AND operation = $1::bytea AND priority = level.priority AND due <= statement_timestamp() AND ` + free + `
+WHERE state = 1 AND operation = $1::bytea AND priority = level.p AND due <= statement_timestamp() AND ` + free + `
 ORDER BY due LIMIT $2::bigint FOR UPDATE SKIP LOCKED) q
 LIMIT $2::bigint)
 UPDATE semel_records r SET state = 2, attempt = r.attempt + 1, owner = $3::bigint,
@@ -59,10 +67,9 @@ RETURNING w, ` + columns
 	// right is the number that stands for it: the last eight bytes of the ID.
 	right = `('x' || right(replace(id::text, '-', ''), 16))::bit(64)::bigint`
 
-	// sqlClaimed goes no further than the lease of a claim that was made just now.
+	// sqlClaimed goes through all leases, of which there are as many as runs.
 	sqlClaimed = `SELECT 0::bigint, ` + columns + ` FROM semel_records
-WHERE state = 2 AND due <= statement_timestamp() + $1::bigint * interval '1 microsecond'
-AND owner = $2::bigint AND operation = $3::bytea`
+WHERE state = 2 AND owner = $1::bigint AND operation = $2::bytea ORDER BY due`
 )
 
 // A change is one of three statements: a create, a move to another token, and a

@@ -14,7 +14,7 @@ import (
 type tables struct {
 	name *strings.Replacer
 
-	get, getMany, scan, scanDue, counts, purge, notes, dequeue, claimed string
+	get, getMany, scan, scanDue, scanWaits, scanLeases, counts, purge, notes, dequeue, claimed string
 
 	one  [kinds]string // change one record, or none
 	last [kinds]string // change one record, or raise
@@ -32,6 +32,8 @@ func newTables(schema string) *tables {
 		{&t.getMany, sqlGetMany},
 		{&t.scan, sqlScan},
 		{&t.scanDue, sqlScanDue},
+		{&t.scanWaits, sqlScanWaits},
+		{&t.scanLeases, sqlScanLeases},
 		{&t.counts, sqlCounts},
 		{&t.purge, sqlPurge},
 		{&t.notes, sqlNotes},

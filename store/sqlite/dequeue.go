@@ -98,7 +98,7 @@ func (s *Store) claimed(ctx context.Context, d store.Dequeue) ([]store.Record, e
 	if err != nil {
 		return nil, s.fault(ctx, "dequeue again", err)
 	}
-	rows, err := all[verbClaimed].QueryContext(ctx, d.Lease.Microseconds(), int64(d.Owner), []byte(d.Operation))
+	rows, err := all[verbClaimed].QueryContext(ctx, int64(d.Owner), []byte(d.Operation))
 	if err != nil {
 		return nil, s.fault(ctx, "dequeue again", err)
 	}

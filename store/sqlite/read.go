@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"slices"
 
 	"github.com/semelgo/semel/store"
 )
@@ -55,29 +56,50 @@ func (s *Store) Scan(ctx context.Context, q store.Query) ([]store.Record, error)
 	if err != nil {
 		return nil, s.fault(ctx, "scan", err)
 	}
-	state, operation := int64(q.State), []byte(q.Operation)
-	args := []any{state, state, len(operation), operation, q.PageSize(), max(0, q.Skip)}
-	v := verbScanDue
-	if !q.Due {
-		v, args = verbScan, append([]any{q.After[:]}, args...)
+	v, args := scanned(q)
+	if v == verbs {
+		return nil, nil
 	}
 	rows, err := all[v].QueryContext(ctx, args...)
 	if err != nil {
 		return nil, s.fault(ctx, "scan", err)
 	}
-	records, err := readRecords(rows)
+	var after []any
+	if v == verbScanDue { // by which its two lists were merged
+		after = []any{new(any)}
+	}
+	records, err := readRecords(rows, after...)
 	if err != nil {
 		return nil, s.fault(ctx, "scan", err)
 	}
 	return records, nil
 }
 
+// scanned is the statement that lists what q chooses, verbs if nothing can be.
+func scanned(q store.Query) (verb, []any) {
+	state, operation := int64(q.State), []byte(q.Operation)
+	of := []any{len(operation), operation}
+	page := []any{q.PageSize(), max(0, q.Skip)}
+	switch {
+	case !q.Due:
+		return verbScan, slices.Concat([]any{q.After[:], state, state}, of, page)
+	case q.State == store.Pending:
+		return verbScanWaits, slices.Concat(of, page)
+	case q.State == store.InProgress:
+		return verbScanLeases, slices.Concat(of, page)
+	case q.State == store.Absent:
+		return verbScanDue, slices.Concat(of, of, page)
+	default: // other states have no Due
+		return verbs, nil
+	}
+}
+
 // readRecords reads all rows, and closes them.
-func readRecords(rows *sql.Rows) ([]store.Record, error) {
+func readRecords(rows *sql.Rows, after ...any) ([]store.Record, error) {
 	defer rows.Close()
 	var records []store.Record
 	for rows.Next() {
-		r, err := readRecord(rows)
+		r, err := readRecord(rows, after...)
 		if err != nil {
 			return nil, err
 		}

@@ -12,8 +12,8 @@ import (
 // scanner is a row of a result.
 type scanner interface{ Scan(dest ...any) error }
 
-// readRecord reads the columns of one row.
-func readRecord(row scanner) (*store.Record, error) {
+// readRecord reads the columns of one row, and those that are wanted after them.
+func readRecord(row scanner, after ...any) (*store.Record, error) {
 	var (
 		r                            store.Record
 		id                           []byte
@@ -21,8 +21,10 @@ func readRecord(row scanner) (*store.Record, error) {
 		due, expires, created, since sql.NullInt64
 		tainted                      int64
 	)
-	err := row.Scan(&id, &state, &attempt, &owner, &due, &expires, &created, &since,
-		&r.Operation, &r.Scope, &r.Key, &r.Fingerprint, &r.Priority, &tainted, &r.Input, &r.Outcome)
+	err := row.Scan(append([]any{
+		&id, &state, &attempt, &owner, &due, &expires, &created, &since,
+		&r.Operation, &r.Scope, &r.Key, &r.Fingerprint, &r.Priority, &tainted, &r.Input, &r.Outcome,
+	}, after...)...)
 	if err != nil {
 		return nil, err
 	}

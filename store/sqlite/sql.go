@@ -11,8 +11,16 @@ operation, scope, key, fingerprint, priority, tainted, input, outcome`
 
 	sqlGet = `SELECT ` + columns + ` FROM semel_records WHERE id = ?`
 
-	sqlScanDue = `SELECT ` + columns + ` FROM semel_records
-WHERE state IN (1, 2) AND due <= ` + now + ` AND (? = 0 OR state = ?) AND (? = 0 OR operation = ?)
+	// What waits and what runs is found by an index each, so that neither is in
+	// the other's way.
+	sqlScanWaits  = `SELECT ` + columns + ` FROM semel_records WHERE ` + dueWaits + dueOf
+	sqlScanLeases = `SELECT ` + columns + ` FROM semel_records WHERE ` + dueLeases + dueOf
+	sqlScanDue    = `SELECT ` + columns + `, due FROM semel_records WHERE ` + dueWaits + `
+UNION ALL SELECT ` + columns + `, due FROM semel_records WHERE ` + dueLeases + dueOf
+
+	dueWaits  = `state = 1 AND due <= ` + now + ` AND (? = 0 OR operation = ?)`
+	dueLeases = `state = 2 AND due <= ` + now + ` AND (? = 0 OR operation = ?)`
+	dueOf     = `
 ORDER BY due LIMIT ? OFFSET ?`
 
 	sqlScan = `SELECT ` + columns + ` FROM semel_records
@@ -23,16 +31,16 @@ ORDER BY id LIMIT ? OFFSET ?`
 // Dequeue looks for what waits priority by priority, so that what is not due is
 // not read, and claims the records one by one, so that they come in order.
 const (
-	sqlWaiting = `SELECT id, attempt, owner FROM semel_records
+	sqlWaiting = `SELECT id, attempt, owner FROM semel_records INDEXED BY semel_queue
 WHERE state = 1 AND operation = ? AND priority = ? AND due <= ` + now + ` ORDER BY due LIMIT ?`
 
 	sqlClaim = `UPDATE semel_records SET state = 2, attempt = attempt + 1, owner = ?, due = ` + now + ` + ?,
 expires = NULL, changed = ` + now + ` WHERE id = ? AND state = 1 AND attempt = ? AND owner = ? AND due <= ` + now + `
 RETURNING ` + columns
 
-	// sqlClaimed goes no further than the lease of a claim that was made just now.
+	// sqlClaimed goes through all leases, of which there are as many as runs.
 	sqlClaimed = `SELECT ` + columns + ` FROM semel_records
-WHERE state IN (1, 2) AND state = 2 AND due <= ` + now + ` + ? AND owner = ? AND operation = ? ORDER BY due`
+WHERE state = 2 AND owner = ? AND operation = ? ORDER BY due`
 )
 
 // A change is one of three statements: a create, a move to another token, and a
@@ -102,6 +110,8 @@ type verb int
 const (
 	verbGet verb = iota
 	verbScanDue
+	verbScanWaits
+	verbScanLeases
 	verbScan
 	verbWaiting
 	verbClaim
@@ -127,7 +137,8 @@ const (
 // texts returns the statement of each verb.
 func texts() [verbs]string {
 	return [verbs]string{
-		verbGet: sqlGet, verbScanDue: sqlScanDue, verbScan: sqlScan,
+		verbGet: sqlGet, verbScan: sqlScan,
+		verbScanDue: sqlScanDue, verbScanWaits: sqlScanWaits, verbScanLeases: sqlScanLeases,
 		verbWaiting: sqlWaiting, verbClaim: sqlClaim, verbClaimed: sqlClaimed,
 		verbCreate: sqlCreate, verbMove: sqlMove, verbBeat: sqlBeat,
 		verbLastCreate: sqlLastCreate, verbLastMove: sqlLastMove, verbLastBeat: sqlLastBeat,

@@ -25,11 +25,15 @@ CREATE TABLE semel_records (
   outcome     bytea
 );
 
--- What the sweeper looks for.
-CREATE INDEX semel_due ON semel_records (due) WHERE state IN (1, 2);
+-- What the sweeper looks for: leases, however many records wait.
+CREATE INDEX semel_leases ON semel_records (due) WHERE state = 2;
 
 -- What the workers look for: of one operation and priority, those due first.
 CREATE INDEX semel_queue ON semel_records (operation, priority, due) WHERE state = 1;
+
+-- What reports look for: those due first of all that wait. The workers must not
+-- come by it, and cannot, because they do not say what is true of every attempt.
+CREATE INDEX semel_waits ON semel_records (due) WHERE state = 1 AND attempt >= 0;
 
 -- What may be purged.
 CREATE INDEX semel_expires ON semel_records (expires) WHERE expires IS NOT NULL;
