@@ -45,7 +45,7 @@ func (w *world) judge(actor int, before, after *row) {
 		after.request = w.actors[actor].ask.fp
 	}
 	if from == to {
-		w.judgeBeat(actor, before, after)
+		w.judgeBeat(actor, before)
 		return
 	}
 	w.judgeAttempt(actor, before, after)
@@ -61,13 +61,10 @@ func (w *world) judge(actor int, before, after *row) {
 	w.markChange(actor, before, after)
 }
 
-// judgeBeat sees a lease renewed or given up.
-func (w *world) judgeBeat(actor int, before, after *row) {
+// judgeBeat sees a lease renewed.
+func (w *world) judgeBeat(actor int, before *row) {
 	if !w.leads(actor, before) {
 		w.fail("I7", "%s renews the lease of %s", w.actors[actor].name, w.token(before.rec.Token))
-	}
-	if after.come {
-		w.mark(MarkGiveUp)
 	}
 }
 
@@ -152,6 +149,8 @@ func (w *world) markChange(actor int, before, after *row) {
 		w.actors[w.drawer(from.Owner)].taken = true
 	case from.State == store.InProgress && to.State == store.Pending && stranger:
 		w.mark(MarkRequeue)
+	case from.State == store.InProgress && to.State == store.Pending && after.rec.Tainted && !before.rec.Tainted:
+		w.mark(MarkGiveUp)
 	case from.State == store.InProgress && to.State == store.Pending:
 		w.mark(MarkRelease)
 	case w.stage.mode.shape == shapeInline && to.State == store.Pending:

@@ -20,7 +20,7 @@ const (
 	MarkRelease                     // an attempt was given back
 	MarkFail                        // a failure was kept
 	MarkVoid                        // an inline commit without an answer was ruled out
-	MarkGiveUp                      // a leader gave its lease up
+	MarkGiveUp                      // a leader that did not know put its attempt back
 	MarkAborted                     // a commit was certainly rolled back
 	MarkRolledBack                  // a transaction found its change not in force
 	MarkZombie                      // one that had been taken over did

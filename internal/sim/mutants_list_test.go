@@ -145,7 +145,7 @@ func furtherMutants() []mutant {
 		},
 		{
 			name: "a refusal taken to speak for all", plan: "atleastonce/replies", watch: "I2k",
-			edits: []edit{{"finish.go", "if !now.Tainted || a.policy.speaksForAll() {", "if now.State == store.Pending {"}},
+			edits: []edit{{"finish.go", " && (!now.Tainted || a.policy.speaksForAll()) {", " {"}},
 		},
 		{
 			name: "nobody takes over", plan: "keyed/faults", watch: "I12",
