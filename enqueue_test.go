@@ -136,7 +136,7 @@ func TestEnqueueTxErrors(t *testing.T) {
 		call := plain("op", semel.OperationOptions[string]{}).Call(me, "k", "in")
 		_ = inTx(t, mem, func(tx *memory.Tx) error {
 			_, err := semel.EnqueueTx(t.Context(), p.Engine, tx, call, semel.EnqueueOptions{Delay: -1})
-			wantField(t, err, "delay")
+			wantField(t, err, "Delay")
 			unstorable := semel.Define("op", semel.OperationOptions[func()]{Fingerprints: []func(func()) any{func(func()) any { return 1 }}})
 			_, err = semel.EnqueueTx(t.Context(), p.Engine, tx, unstorable.Call(me, "k", nil), semel.EnqueueOptions{})
 			wantField(t, err, "Input")
@@ -191,8 +191,12 @@ func TestEnqueuedIsNeverPurgedBeforeItIsDone(t *testing.T) {
 			do(t.Context(), p, c, fails(semel.NotCommitted(errBoom)))
 		}},
 		"swept": {keyed, func(t *testing.T, p *process, c semel.Call) {
-			do(t.Context(), p, c, fails(errBoom))
+			die(t, start(t, p.wire.Store, semel.Options{}), c)
+			pass(time.Minute)
 			sweepOne(t, p, c)
+		}},
+		"requeued": {keyed, func(t *testing.T, p *process, c semel.Call) {
+			do(t.Context(), p, c, fails(errBoom))
 		}},
 		"resolved": {semel.OperationOptions[string]{}, func(t *testing.T, p *process, c semel.Call) {
 			do(t.Context(), p, c, fails(errBoom))

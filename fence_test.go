@@ -127,7 +127,7 @@ func TestFenceErrorProvesNothing(t *testing.T) {
 					leave(t, mem, call, expired)
 					p := start(t, mem, semel.Options{})
 					a := do(t.Context(), p, call, r.act)
-					wantLedTo(t, a, f.err, wantState(t, mem, call, store.InProgress), ledGivenUp)
+					wantLedTo(t, a, f.err, wantState(t, mem, call, store.Pending), ledRequeued)
 					if !strings.HasSuffix(a.err.Error(), "fence: "+f.err.Error()) {
 						t.Errorf("told %v, want it to say where it failed", a.err)
 					}

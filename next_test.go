@@ -49,12 +49,17 @@ func everyEvent() []event {
 		for bits := range 16 {
 			for policy := policyUnset; policy <= policyAtLeastOnce; policy++ {
 				for _, to := range targets(s) {
-					events = append(events, event{
+					e := event{
 						step: s, to: to, owner: fresh, policy: policy,
 						token:  store.Token{State: store.InProgress, Attempt: 2, Owner: mine},
 						looked: bits&1 > 0, proven: bits&2 > 0, owned: bits&4 > 0,
 						same: func(store.Record) bool { return bits&8 > 0 },
-					})
+					}
+					events = append(events, e)
+					if s == stepRequeue { // a sweeper's, beside the leader's own
+						e.token = store.Token{}
+						events = append(events, e)
+					}
 				}
 			}
 		}
@@ -65,9 +70,8 @@ func everyEvent() []event {
 func targets(s step) []store.State {
 	switch s {
 	case stepInline:
-		// An inline attempt ends for good; policies other than unset and
-		// Atomic never come this way.
-		return []store.State{store.Succeeded, store.Failed}
+		// Policies other than unset and Atomic never come this way.
+		return []store.State{store.Succeeded, store.Failed, store.Pending}
 	case stepVoid:
 		return []store.State{store.Pending}
 	case stepResolve:
@@ -146,6 +150,7 @@ func brokenLaws(stands store.Record, e event, d decision) []string {
 	}
 	to, leader := d.change.To, e.token == stands.Token
 	ownEnd := slices.Contains([]step{stepSucceed, stepFail, stepRelease, stepSettle, stepHeartbeat}, d.step) ||
+		d.step == stepRequeue && leader ||
 		d.step == stepDoubt && e.step != stepClaim && e.step != stepInline && e.step != stepVoid && e.step != stepRequeue
 	law(d.change.If == stands.Token, "the change must name what stands")
 	law(to.Attempt >= stands.Attempt, "the attempt goes back")
@@ -160,6 +165,9 @@ func brokenLaws(stands store.Record, e event, d decision) []string {
 	law(!to.State.Unfinished() || to.Expire == 0, "an unfinished record expires")
 	law(d.step != stepTakeover || e.policy.runsAgain(), "a takeover that the policy forbids")
 	law(d.step != stepTakeover || e.policy == policyAtomic || to.Tainted, "a takeover leaves no taint")
+	law(d.step != stepRequeue || e.policy.runsAgain(), "a requeue that the policy forbids")
+	law(d.step != stepRequeue || e.policy == policyAtomic || to.Tainted, "a requeue leaves no taint")
+	law(!stands.Tainted || to.Tainted || d.step == stepResolve, "somebody takes the taint away who cannot know")
 	law(!slices.Contains([]step{stepClaim, stepTakeover, stepInline, stepVoid}, d.step) ||
 		stands.State == store.Absent || e.same(stands), "an attempt for another request")
 	return broken

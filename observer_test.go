@@ -46,7 +46,7 @@ func everyKind() []semel.EventKind {
 		semel.EventSucceeded, semel.EventFailed, semel.EventInDoubt, semel.EventHealed, semel.EventSettled,
 		semel.EventLeaseLost, semel.EventFenced, semel.EventConflict, semel.EventAmbiguousYes, semel.EventAmbiguousNo,
 		semel.EventTombstone, semel.EventLate, semel.EventLateRecorded, semel.EventLateDropped, semel.EventSwept,
-		semel.EventResolved, semel.EventStoreError, semel.EventAfterOutcome,
+		semel.EventResolved, semel.EventStoreError, semel.EventAfterOutcome, semel.EventCancelled, semel.EventRedriven,
 	}
 }
 
@@ -74,6 +74,7 @@ func TestNoKeyIsEverLogged(t *testing.T) {
 			}
 		}
 		canaryCorners(t, l)
+		canaryQueue(t, l)
 		wantNoCanary(t, l)
 		for _, kind := range everyKind() {
 			if !strings.Contains(l.text.String(), `"event":"`+string(kind)+`"`) {
@@ -168,6 +169,25 @@ func canaryCorners(t *testing.T, l *log) {
 		l.keep(do(t.Context(), p, c, says(canaryResult)))
 	}
 	synctest.Wait()
+}
+
+// canaryQueue drives what is done to records that wait or were left.
+func canaryQueue(t *testing.T, l *log) {
+	t.Helper()
+	op := plain("queued", semel.OperationOptions[string]{Policy: semel.Keyed(), Retry: &semel.Retry{}})
+	call := op.Call(semel.ScopeOf(canaryScope), canaryKey, canaryInput)
+	mem := memory.New(memory.Options{})
+	p := start(t, mem, semel.Options{Observer: l.observer(), Operations: []semel.Declared{op}})
+	die(t, start(t, mem, semel.Options{}), op.Call(semel.ScopeOf(canaryScope), canaryKey+"1", canaryInput))
+	pass(time.Minute)
+	_, err := p.Sweep(t.Context(), 10)
+	l.keep(answer{err: err})
+	_, err = semel.Enqueue(t.Context(), p, call, semel.EnqueueOptions{})
+	l.keep(answer{err: err})
+	_, err = p.Cancel(t.Context(), call.ID(), "canary-reason")
+	l.keep(answer{err: err})
+	_, err = p.Redrive(t.Context(), semel.Redrive{ID: call.ID(), Actor: "canary-actor", Reason: "canary-reason"})
+	l.keep(answer{err: err})
 }
 
 func wantNoCanary(t *testing.T, l *log) {

@@ -109,8 +109,8 @@ func wantAfterAbrupt(t *testing.T, p *process, mem *memory.Store, call semel.Cal
 		wantState(t, mem, call, store.Pending)
 		do(t.Context(), p, call, says("again")).want(t, "again", false)
 	case pc.again:
-		if r := wantState(t, mem, call, store.InProgress); r.Due > 0 {
-			t.Errorf("the lease runs for another %v, want it given up", r.Due)
+		if r := wantState(t, mem, call, store.Pending); r.Due > 0 || !r.Tainted {
+			t.Errorf("it waits for %v, tainted %v; want it due and tainted", r.Due, r.Tainted)
 		}
 		do(t.Context(), p, call, says("again")).want(t, "again", false)
 		if r := record(t, mem, call); r.Attempt != 2 || !r.Tainted {
@@ -234,8 +234,8 @@ func insides() []inside {
 	return []inside{
 		{"probe of a follower", live, probing, running, store.InProgress, semel.ErrInDoubt},
 		{"probe of a leader", nothing, probing, failing, store.InProgress, semel.ErrInDoubt},
-		{"raise", expired, func(trip func()) options { return fencing(trip, fine) }, running, store.InProgress, nil},
-		{"look", expired, func(trip func()) options { return fencing(fine, trip) }, running, store.InProgress, nil},
+		{"raise", expired, func(trip func()) options { return fencing(trip, fine) }, running, store.Pending, nil},
+		{"look", expired, func(trip func()) options { return fencing(fine, trip) }, running, store.Pending, nil},
 		{"Classify", nothing, func(trip func()) options {
 			return options{Classify: func(error) store.Verdict { trip(); return store.Unknown }}
 		}, failing, store.InProgress, semel.ErrInDoubt},

@@ -62,7 +62,7 @@ var (
 	ledFailed   = led{store.Failed, store.NotCommitted, 0}
 	ledReleased = led{store.Pending, store.NotCommitted, 0}
 	ledDoubt    = led{store.InDoubt, store.Unknown, time.Second}
-	ledGivenUp  = led{store.InProgress, store.Unknown, time.Second}
+	ledRequeued = led{store.Pending, store.Unknown, time.Second}
 	ledHealed   = led{store.Succeeded, store.Committed, 0}
 )
 
@@ -78,7 +78,7 @@ func (f failing) leads(pc policyCase, onError semel.OnError) led {
 	case pc.found:
 		return ledHealed
 	case pc.again:
-		return ledGivenUp
+		return ledRequeued
 	default:
 		return ledDoubt
 	}
@@ -131,8 +131,8 @@ func wantLedTo(t *testing.T, a answer, fnErr error, r store.Record, want led) {
 	case store.Absent, store.Pending, store.InProgress, store.InDoubt:
 		a.wantErr(t, fnErr)
 		a.wantLed(t, want.verdict, want.state)
-		if r.State == store.InProgress && r.Due > 0 {
-			t.Errorf("the lease goes on for %v, want it given up", r.Due)
+		if r.State == store.Pending && (r.Due > 0 || want.verdict == store.Unknown && !r.Tainted) {
+			t.Errorf("it waits for %v, tainted %v, after %v; want it due, and tainted if nobody knows", r.Due, r.Tainted, want.verdict)
 		}
 	}
 }
