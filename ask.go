@@ -19,6 +19,9 @@ type ask struct {
 	seated   bool      // counted among those who wait
 	sent     time.Time // before the claim was asked for: from when its lease counts
 	flight   *flight   // nil when this call does not speak for its key in this process
+
+	generation int64 // that call.id is of
+	twin       twin  // in the next one
 }
 
 func (c *Core) ask(call Call, policy policyKind) *ask {
@@ -124,7 +127,7 @@ func (q *ask) decide(ctx context.Context) (stands store.Record, claimed bool, er
 		case errors.Is(err, errBusy):
 			d.say = sayWait
 		case errors.Is(err, store.ErrNoPlace):
-			return now, false, withoutPlace(err)
+			return now, false, q.withoutPlace(err)
 		case err != nil:
 			q.undo(ctx, d.change, now)
 			return now, false, fmt.Errorf("%w: claim: %w", ErrUnavailable, err)
@@ -205,15 +208,16 @@ func (q *ask) refusal(ctx context.Context, s say, stands store.Record) error {
 }
 
 // first is what the asking begins with: nothing, since most keys are new and the
-// claim itself finds out otherwise. Two things are worth a look before: a key
-// whose own time says that its record may be gone, and a store in which a claim
-// has to wait for everybody else's transaction while a look does not.
+// claim itself finds out otherwise. Three things are worth a look before: a key
+// whose own time says that its record may be gone, a store in which a claim has to
+// wait for everybody else's transaction while a look does not, and a key that may
+// stand in two generations.
 func (q *ask) first(ctx context.Context) (store.Record, error) {
 	expired := q.keyExpired()
-	if !expired && !q.c.caps.Exclusive {
+	if !expired && !q.c.caps.Exclusive && q.call.op.generation == 0 {
 		return store.Record{}, nil
 	}
-	stands, err := q.c.get(ctx, q.call.id)
+	stands, err := q.read(ctx)
 	switch {
 	case err != nil:
 		return stands, fmt.Errorf("%w: read the record: %w", ErrUnavailable, err)
@@ -224,15 +228,11 @@ func (q *ask) first(ctx context.Context) (store.Record, error) {
 	}
 }
 
-// withoutPlace tells of a key for whose time the store has no partition: records
-// as old are gone, or it is too far ahead.
-func withoutPlace(err error) error { return fmt.Errorf("%w: %w", ErrKeyExpired, err) }
-
 // mayBeNew is ErrKeyExpired when no record stands and the key is too old to be
 // a new one.
 func (q *ask) mayBeNew(ctx context.Context) error {
-	if !q.keyExpired() {
-		return nil
+	if err := q.call.notByGeneration(); err != nil || !q.keyExpired() {
+		return err
 	}
 	_, err := q.first(ctx)
 	return err

@@ -76,7 +76,8 @@ func (c Call) Operation() string {
 	return c.op.name
 }
 
-// ID returns the ID of the record, which may be logged.
+// ID returns the ID of the record, which may be logged. Where operations have a
+// Generation it names the key, and their records have others.
 func (c Call) ID() store.ID { return c.id }
 
 // valid returns what is wrong with the call.

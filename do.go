@@ -108,6 +108,9 @@ func Begin(ctx context.Context, e Runner, c Call) (*Attempt, *Outcome, error) {
 	if err := c.valid(); err != nil {
 		return nil, nil, err
 	}
+	if err := c.notByGeneration(); err != nil {
+		return nil, nil, err
+	}
 	policy := c.op.policy.kind
 	if policy == policyUnset {
 		policy = policyHold

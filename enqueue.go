@@ -55,6 +55,8 @@ func Enqueue(ctx context.Context, e Runner, c Call, o EnqueueOptions) (added boo
 	}
 	answer, err := core.swap(ctx, q.change, askTries)
 	switch {
+	case errors.Is(err, store.ErrNoPlace):
+		return false, fmt.Errorf("%w: %w", ErrKeyExpired, err)
 	case errors.Is(err, errRefused):
 		return false, fmt.Errorf("enqueue %s: %w", c.op.name, err)
 	case err != nil:
@@ -112,6 +114,8 @@ func (o EnqueueOptions) delay() (time.Duration, error) {
 // added tells what the store's answer says of it.
 func (q *queueing) added(answer store.Standing) (bool, error) {
 	switch {
+	case errors.Is(answer.Err, store.ErrNoPlace):
+		return false, fmt.Errorf("%w: %w", ErrKeyExpired, answer.Err)
 	case answer.Err != nil:
 		return false, fmt.Errorf("enqueue %s: %w", q.call.op.name, answer.Err)
 	case answer.InForce(q.change):

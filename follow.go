@@ -90,7 +90,7 @@ func (q *ask) wait(ctx context.Context, stands store.Record) (store.Record, erro
 	if err := pause(waiting, min(jitter(poll), left)); err != nil {
 		return stands, err
 	}
-	now, err := q.c.get(ctx, q.call.id)
+	now, err := q.read(ctx)
 	if err != nil {
 		return stands, fmt.Errorf("%w: read the record: %w", ErrUnavailable, err)
 	}

@@ -49,8 +49,9 @@ func (c *Core) runInline(ctx context.Context, call Call, fn func(context.Context
 // inline speaks for its key in this process until it returns.
 func (q *ask) inline(ctx context.Context, fn func(context.Context, any) (any, error)) (out *Outcome, err error) {
 	stands, told := store.Record{}, errAbandoned
-	defer func() { // also on a panic, with the transaction rolled back
-		q.c.flights.land(q.call.id, q.flight, stands, told)
+	id := q.call.id // the call's own goes with the generations
+	defer func() {  // also on a panic, with the transaction rolled back
+		q.c.flights.land(id, q.flight, stands, told)
 	}()
 	stands, err = q.first(ctx)
 	var lost conflicts
@@ -76,7 +77,7 @@ func (q *ask) nextTry(ctx context.Context, i *inline) (store.Record, error) {
 	if i.busy || i.say == sayWait {
 		return q.wait(ctx, i.stands)
 	}
-	now, err := q.c.get(ctx, q.call.id)
+	now, err := q.read(ctx)
 	if err != nil {
 		return now, fmt.Errorf("%w: read the record: %w", ErrUnavailable, err)
 	}
@@ -153,6 +154,9 @@ func (i *inline) body(ctx context.Context, tx any, stands store.Standing) (*stor
 	if i.say = d.say; d.step == stepDoubt {
 		i.change, i.say = d.change, sayDoubt
 	}
+	if i.say == sayTry {
+		i.say = i.mayStartTwin()
+	}
 	if i.say != sayTry {
 		return nil, errNotRun
 	}
@@ -167,6 +171,9 @@ func (i *inline) body(ctx context.Context, tx any, stands store.Standing) (*stor
 		i.see(ctx, EventTombstone, i.stands, why)
 	}
 	i.change = next(i.stands, i.event(store.Succeeded, outcome)).change
+	if err := i.writeTwin(ctx, tx); err != nil {
+		return nil, err
+	}
 	return &i.change, nil
 }
 
@@ -178,6 +185,8 @@ func (i *inline) failing(ctx context.Context, err error) (*store.Change, error) 
 	keep := marked && mark.keep || i.call.op.onError == Keep && !circumstantial(err)
 	e := i.event(store.Failed, encodeFailure(err, i.c.caps.MaxOutcome))
 	switch {
+	case i.call.op.generation > 0:
+		return nil, err
 	case keep:
 	case i.call.op.retry != nil:
 		i.tried(ctx, &e, err)

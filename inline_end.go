@@ -88,6 +88,9 @@ func (i *inline) committedByItself(ctx context.Context, cause error) (store.Reco
 		i.change = next(i.stands, i.event(store.Succeeded, encodeTombstone(endedAndFailed))).change
 	}
 	answer, err := i.certifyChange(ctx, i.change)
+	if err == nil && answer.InForce(i.change) {
+		err = i.keepTwin(ctx)
+	}
 	switch {
 	case err != nil:
 		return i.stands, nil, i.attemptError(store.Committed, i.stands.State, errors.Join(cause, err))
@@ -111,7 +114,7 @@ const endedAndFailed = "the function committed its transaction by itself, and th
 func (i *inline) rolledBack(ctx context.Context, err error) (store.Record, *Outcome, error) {
 	switch {
 	case errors.Is(err, store.ErrNoPlace):
-		return i.stands, nil, withoutPlace(err)
+		return i.stands, nil, i.withoutPlace(err)
 	case notTheAnswer(err):
 		err = lostOut(err)
 	case i.fnErr != nil:
@@ -137,7 +140,7 @@ func (i *inline) overtaken(ctx context.Context) (store.Record, bool) {
 	}
 	ctx, cancel := i.c.bounded(ctx)
 	defer cancel()
-	now, err := i.c.get(ctx, i.call.id)
+	now, err := i.read(ctx)
 	return now, err == nil && now.State.Final() && now.Token != i.stands.Token && i.call.is(now)
 }
 

@@ -79,7 +79,7 @@ func TestNoPartitionForTheKey(t *testing.T) {
 		o.KeyTime = semel.UUIDv7Time
 		call := plain("op", o).Call(me, uuidv7(time.Now()), "in")
 		p.wire.on(func(r request) fault {
-			if r.kind == "atomic" {
+			if r.kind == atomicCall {
 				return fault{commit: commitRefused, refuse: store.ErrNoPlace}
 			}
 			return fault{refuse: store.ErrNoPlace}

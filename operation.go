@@ -59,6 +59,15 @@ type OperationOptions[In any] struct {
 	// refuses the key, with a *FieldError. To add a KeyTime to an operation, or
 	// to change it, forgets the keys it has.
 	KeyTime func(key string) (time.Time, bool)
+	// Generation is for keys without a time that are to be forgotten by dropping
+	// partitions. A key is remembered for one to two Generations. It is for [DoTx]
+	// without a Lease only, whose transaction then writes two records, one of this
+	// generation and one of the next, both with the generation's start as the time
+	// of their ID. The clocks of those who ask must differ by less than half a
+	// Generation, and a function that runs when it ends is rolled back and run
+	// again. A failure, [Final] or not, is told and not kept. A minute at least;
+	// an hour or more is sensible. Zero: the key has one record.
+	Generation time.Duration
 	// Skew is how far the clocks of callers may be off. Zero: 5 minutes.
 	Skew time.Duration
 }
@@ -80,7 +89,7 @@ type operation struct {
 	optimistic                           bool
 	classify                             func(error) store.Verdict
 	keyTime                              func(string) (time.Time, bool)
-	skew, redelivery                     time.Duration
+	skew, redelivery, generation         time.Duration
 	err                                  error
 }
 
@@ -96,7 +105,7 @@ func Define[In any](name string, o OperationOptions[In]) *Operation[In] {
 	op.def = operation{
 		name: name, policy: o.Policy, lease: o.Lease, leaseSet: o.Lease > 0, beat: o.Heartbeat,
 		maxRun: o.MaxRun, retention: o.Retention, wait: o.Wait, onError: o.OnError, optimistic: o.Optimistic,
-		classify: o.Classify, keyTime: o.KeyTime, skew: o.Skew, redelivery: o.Redelivery,
+		classify: o.Classify, keyTime: o.KeyTime, skew: o.Skew, redelivery: o.Redelivery, generation: o.Generation,
 	}
 	if o.Retry != nil {
 		retry := *o.Retry
@@ -124,7 +133,7 @@ func (o *operation) valid() error {
 	err := notNegative(
 		duration{"Lease", o.lease}, duration{"Heartbeat", o.beat}, duration{"MaxRun", o.maxRun},
 		duration{"Retention", o.retention}, duration{"Wait", o.wait}, duration{"Skew", o.skew},
-		duration{"Redelivery", o.redelivery},
+		duration{"Redelivery", o.redelivery}, duration{"Generation", o.generation},
 	)
 	if err != nil {
 		return err
@@ -136,6 +145,9 @@ func (o *operation) valid() error {
 		return invalid("OnError", "is neither Release nor Keep")
 	}
 	if err := o.retried(); err != nil {
+		return err
+	}
+	if err := o.generations(); err != nil {
 		return err
 	}
 	return o.policy.valid()

@@ -84,6 +84,8 @@ func (o *Options) outlived(op *operation) error {
 	switch keep := o.times(op).retention; {
 	case keep <= o.RecordTimeout:
 		return invalid("Retention", "must be longer than RecordTimeout, "+o.RecordTimeout.String()+"; it is "+keep.String())
+	case op.generation > 0 && op.generation <= op.redelivery:
+		return invalid("Generation", "must be longer than Redelivery, "+op.redelivery.String()+"; it is "+op.generation.String())
 	case keep <= op.redelivery:
 		return invalid("Retention", "must be longer than Redelivery, "+op.redelivery.String()+"; it is "+keep.String())
 	}

@@ -27,7 +27,7 @@ func (s selfCommitting) Atomic(ctx context.Context, id store.ID, hold bool,
 	ran := false
 	verdict, err := s.Store.Atomic(ctx, id, hold, func(ctx context.Context, tx *memory.Tx, stands store.Standing) (*store.Change, error) {
 		change, err := run(ctx, tx, stands)
-		if ran = change != nil || errors.Is(err, errAfterwards); !ran {
+		if ran = change != nil || errors.Is(err, errAfterwards) || errors.Is(err, errEndedItself); !ran {
 			return nil, err
 		}
 		return nil, nil

@@ -1,0 +1,323 @@
+package semel_test
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/store"
+	"github.com/semelgo/semel/store/memory"
+)
+
+const hour = time.Hour
+
+// byHour is an operation whose keys are remembered by the hour.
+func byHour() *semel.Operation[string] {
+	return plain("op", semel.OperationOptions[string]{Generation: hour})
+}
+
+// clocked starts a process whose clock is ahead.
+func clocked(t *testing.T, mem *memory.Store, ahead time.Duration) *process {
+	t.Helper()
+	return start(t, mem, semel.Options{Clock: func() time.Time { return time.Now().Add(ahead) }})
+}
+
+// records lists what stands in the store.
+func records(t *testing.T, mem *memory.Store) []store.Record {
+	t.Helper()
+	all, err := mem.Scan(t.Context(), store.Query{})
+	if err != nil {
+		t.Fatalf("Scan: %v", err)
+	}
+	return all
+}
+
+// TestGenerationsRemember for one to two of them: the answer is the same bytes in
+// the next one, and after that the key is forgotten, purged or not.
+func TestGenerationsRemember(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		p, mem := solo(t, semel.Options{})
+		call := byHour().Call(me, "k", "in")
+		pass(hour - time.Second) // the bubble's time begins with a generation
+		doTx(t.Context(), p, call, puts("first", "v")).want(t, "v", false)
+		doTx(t.Context(), p, call, neverTx(t)).want(t, "v", true)
+		pass(hour)
+		doTx(t.Context(), p, call, neverTx(t)).want(t, "v", true)
+		all := records(t, mem)
+		if len(all) != 2 || all[0].Token != all[1].Token || string(all[0].Outcome) != string(all[1].Outcome) {
+			t.Errorf("the records are %+v, want two that say the same", all)
+		}
+		pass(2 * time.Second)
+		doTx(t.Context(), p, call, puts("second", "w")).want(t, "w", false)
+		pass(2 * hour)
+		if n, err := p.Purge(t.Context(), 10); n != 4 || err != nil {
+			t.Errorf("Purge = %d, %v, want all 4", n, err)
+		}
+	})
+}
+
+// TestGenerationsAtOnce: of two whose clocks say generations that follow each
+// other, one has its effect, whichever commits first, and both have its answer.
+func TestGenerationsAtOnce(t *testing.T) {
+	t.Parallel()
+	for name, order := range map[string][2]time.Duration{"this first": {0, hour / 2}, "next first": {hour / 2, 0}} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				mem := memory.New(memory.Options{})
+				pass(hour - time.Minute)
+				early, late := clocked(t, mem, order[0]), clocked(t, mem, order[1])
+				call := byHour().Call(me, "k", "in")
+				gate := make(chan struct{})
+				var once sync.Once
+				second := later(func() answer {
+					return doTx(t.Context(), late, call, func(ctx context.Context, tx *memory.Tx) (string, error) {
+						once.Do(func() { <-gate })
+						return puts("late", "late")(ctx, tx)
+					})
+				})
+				synctest.Wait()
+				doTx(t.Context(), early, call, puts("early", "early")).want(t, "early", false)
+				close(gate)
+				(<-second).want(t, "early", true)
+				wantEffect(t, mem, "early", true)
+				wantEffect(t, mem, "late", false)
+				late.seen.want(t, semel.EventFenced)
+			})
+		})
+	}
+}
+
+// TestGenerationsAfterAnAbort: what was rolled back keeps nobody out.
+func TestGenerationsAfterAnAbort(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		mem := memory.New(memory.Options{})
+		pass(hour - time.Minute)
+		early, late := clocked(t, mem, 0), clocked(t, mem, hour/2)
+		call := byHour().Call(me, "k", "in")
+		for _, err := range []error{errBoom, semel.Final(errBoom), semel.NotCommitted(errBoom)} {
+			a := doTx(t.Context(), early, call, func(ctx context.Context, tx *memory.Tx) (string, error) {
+				_, _ = puts("early", "v")(ctx, tx)
+				return "", err
+			})
+			a.wantErr(t, errBoom)
+			a.wantLed(t, store.NotCommitted, store.Absent)
+		}
+		if all := records(t, mem); len(all) != 0 {
+			t.Errorf("after errors the records are %+v, want none: no failure is kept", all)
+		}
+		doTx(t.Context(), late, call, puts("late", "v")).want(t, "v", false)
+		doTx(t.Context(), early, call, neverTx(t)).want(t, "v", true)
+		wantEffect(t, mem, "early", false)
+	})
+}
+
+// TestGenerationsWithoutAnAnswerToCommit: the certificate is of one record, and
+// the other shares its fate.
+func TestGenerationsWithoutAnAnswerToCommit(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		commit commitFault
+		there  bool
+	}{"committed": {commitApplied, true}, "rolled back": {commitDropped, false}} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				p, mem := solo(t, semel.Options{})
+				call := byHour().Call(me, "k", "in")
+				p.wire.on(func(r request) fault {
+					if r.kind == atomicCall {
+						return fault{commit: tt.commit}
+					}
+					return fault{}
+				})
+				a := doTx(t.Context(), p, call, puts("e", "v"))
+				p.wire.heal()
+				wantEffect(t, mem, "e", tt.there)
+				if tt.there {
+					a.want(t, "v", false)
+					pass(hour)
+					doTx(t.Context(), p, call, neverTx(t)).want(t, "v", true)
+					return
+				}
+				a.wantLed(t, store.NotCommitted, store.Pending)
+				if all := records(t, mem); len(all) != 1 || all[0].State != store.Pending {
+					t.Errorf("the records are %+v, want the certificate alone", all)
+				}
+				doTx(t.Context(), p, call, puts("e", "w")).want(t, "w", false)
+				pass(hour)
+				doTx(t.Context(), p, call, neverTx(t)).want(t, "w", true)
+			})
+		})
+	}
+}
+
+// TestGenerationsOverACertificate of somebody whose clock is ahead: it stands where
+// the twin goes.
+func TestGenerationsOverACertificate(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		mem := memory.New(memory.Options{})
+		pass(hour - time.Minute)
+		early, late := clocked(t, mem, 0), clocked(t, mem, hour/2)
+		call := byHour().Call(me, "k", "in")
+		late.wire.on(func(r request) fault {
+			if r.kind == atomicCall {
+				return fault{commit: commitDropped}
+			}
+			return fault{}
+		})
+		doTx(t.Context(), late, call, puts("late", "v")).wantLed(t, store.NotCommitted, store.Pending)
+		late.wire.heal()
+		other := byHour().Call(me, "k", "another input")
+		doTx(t.Context(), early, other, neverTx(t)).wantErr(t, semel.ErrMismatch)
+		doTx(t.Context(), early, call, puts("early", "v")).want(t, "v", false)
+		doTx(t.Context(), late, call, neverTx(t)).want(t, "v", true)
+		doTx(t.Context(), late, other, neverTx(t)).wantErr(t, semel.ErrMismatch)
+		doTx(t.Context(), early, other, neverTx(t)).wantErr(t, semel.ErrMismatch)
+	})
+}
+
+// TestGenerationsThatEnd while a function runs: it is rolled back and run again.
+func TestGenerationsThatEnd(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		p, mem := solo(t, semel.Options{})
+		pass(hour - time.Second)
+		var runs counted
+		fn := func(ctx context.Context, tx *memory.Tx) (string, error) {
+			return runs.of(func(ctx context.Context) (string, error) {
+				pass(2 * time.Second)
+				return puts("e", "v")(ctx, tx)
+			})(ctx)
+		}
+		doTx(t.Context(), p, byHour().Call(me, "k", "in"), fn).want(t, "v", false)
+		runs.want(t, 2)
+		if all := records(t, mem); len(all) != 2 {
+			t.Errorf("the records are %+v, want two", all)
+		}
+		p.seen.want(t, semel.EventRetried)
+	})
+}
+
+// TestGenerationsWhereSomebodyHoldsTheNext: who is in the way is waited for, or told.
+func TestGenerationsWhereSomebodyHoldsTheNext(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		p, mem := solo(t, semel.Options{})
+		waits := start(t, mem, semel.Options{Wait: hour / 4})
+		call := byHour().Call(me, "k", "in")
+		for _, q := range []*process{p, waits} {
+			q.wire.on(func(r request) fault { return fault{busy: r.kind == swapTxCall && r.n == 1} })
+		}
+		doTx(t.Context(), p, call, puts("e", "v")).wantErr(t, semel.ErrInProgress)
+		wantEffect(t, mem, "e", false)
+		doTx(t.Context(), waits, call, puts("e", "v")).want(t, "v", false)
+	})
+}
+
+// TestGenerationsAreWhole: where the next generation has no place or no answer,
+// nothing is committed.
+func TestGenerationsAreWhole(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		p, mem := solo(t, semel.Options{})
+		call := byHour().Call(me, "k", "in")
+		for _, f := range []fault{{refuse: store.ErrNoPlace}, {refuse: errBoom}, {before: errCut}} {
+			p.wire.on(func(r request) fault {
+				if r.kind == swapTxCall {
+					return f
+				}
+				return fault{}
+			})
+			doTx(t.Context(), p, call, puts("e", "v")).wantErr(t, semel.ErrUnavailable)
+			wantEffect(t, mem, "e", false)
+		}
+		p.wire.heal()
+		if all := records(t, mem); len(all) != 0 {
+			t.Errorf("the records are %+v, want none", all)
+		}
+		doTx(t.Context(), p, call, puts("e", "v")).want(t, "v", false)
+	})
+}
+
+// endedFirst is a store under functions that have committed before the twin is
+// written.
+type endedFirst struct{ selfCommitting }
+
+func (endedFirst) SwapTx(context.Context, *memory.Tx, []store.Change) ([]store.Standing, error) {
+	return nil, errEndedItself
+}
+
+// TestGenerationsOfAFunctionThatCommits by itself, which it must not: it is told as
+// success, and remembered in both.
+func TestGenerationsOfAFunctionThatCommits(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		mem := memory.New(memory.Options{})
+		engine, err := semel.New(endedFirst{selfCommitting{mem}}, semel.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := &process{Engine: engine}
+		doTx(t.Context(), p, byHour().Call(me, "k", "in"), puts("e", "v")).want(t, "v", false)
+		wantEffect(t, mem, "e", true)
+		pass(hour)
+		doTx(t.Context(), p, byHour().Call(me, "k", "in"), neverTx(t)).want(t, "v", true)
+		if err := engine.Close(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// TestGetFindsGenerations of operations that the engine was given.
+func TestGetFindsGenerations(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		op := byHour()
+		p, _ := solo(t, semel.Options{Operations: []semel.Declared{op}})
+		doTx(t.Context(), p, op.Call(me, "k", "in"), puts("e", "v")).want(t, "v", false)
+		for _, want := range []bool{true, true, false} {
+			if r, ok, err := p.Get(t.Context(), "op", me, "k"); err != nil || ok != want || ok && r.Key != "k" {
+				t.Errorf("Get = %+v, %v, %v, want it found: %v", r, ok, err, want)
+			}
+			pass(hour)
+		}
+	})
+}
+
+func TestGenerationIsRefused(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		o     semel.OperationOptions[string]
+		field string
+	}{
+		"negative":      {semel.OperationOptions[string]{Generation: -hour}, "Generation"},
+		"short":         {semel.OperationOptions[string]{Generation: time.Minute - 1}, "Generation"},
+		"with a time":   {semel.OperationOptions[string]{Generation: hour, KeyTime: semel.UUIDv7Time}, "Generation"},
+		"leased":        {semel.OperationOptions[string]{Generation: hour, Policy: semel.Atomic(), Lease: lease}, "Generation"},
+		"elsewhere":     {semel.OperationOptions[string]{Generation: hour, Policy: semel.Hold()}, "Generation"},
+		"that keeps":    {semel.OperationOptions[string]{Generation: hour, OnError: semel.Keep}, "Generation"},
+		"that retries":  {semel.OperationOptions[string]{Generation: hour, Retry: &semel.Retry{}}, "Generation"},
+		"said twice":    {semel.OperationOptions[string]{Generation: hour, Retention: hour}, "Generation"},
+		"comes later":   {semel.OperationOptions[string]{Generation: hour, Redelivery: hour}, "Generation"},
+		"fits":          {semel.OperationOptions[string]{Generation: hour, Redelivery: hour - 1}, ""},
+		"fits, Atomic":  {semel.OperationOptions[string]{Generation: time.Minute, Policy: semel.Atomic()}, ""},
+		"fits, quickly": {semel.OperationOptions[string]{Generation: hour, Optimistic: true}, ""},
+	} {
+		p, mem := solo(t, semel.Options{})
+		call := plain("op", tt.o).Call(me, "k", "in")
+		err := doTx(t.Context(), p, call, puts("e", "v")).err
+		if tt.field != "" {
+			if f, ok := errors.AsType[*semel.FieldError](err); !ok || f.Field != tt.field {
+				t.Errorf("%s: DoTx = %v, want a FieldError of %s", name, err, tt.field)
+			}
+			wantEffect(t, mem, "e", false)
+		} else if err != nil {
+			t.Errorf("%s: DoTx = %v", name, err)
+		}
+	}
+	p, mem := solo(t, semel.Options{})
+	wantField(t, do(t.Context(), p, byHour().Call(me, "k", "in"), never(t)).err, "Generation")
+	_, err := semel.Enqueue(t.Context(), p, byHour().Call(me, "k", "in"), semel.EnqueueOptions{})
+	wantField(t, err, "Generation")
+	if all := records(t, mem); len(all) != 0 {
+		t.Errorf("the records are %+v, want none", all)
+	}
+}
