@@ -33,20 +33,22 @@ type JournalEntry struct {
 	Step    string
 	Outcome []byte
 	Expire  time.Duration
-	Policy  uint8
+	// Delay is how long the next attempt waits, from when this is recorded.
+	Delay  time.Duration
+	Policy uint8
 }
 
 func entryOf(i lateItem) JournalEntry {
 	return JournalEntry{
 		Record: i.record, Step: string(i.event.step), Outcome: i.event.outcome,
-		Expire: i.event.expire, Policy: uint8(i.event.policy),
+		Expire: i.event.expire, Delay: i.event.delay, Policy: uint8(i.event.policy),
 	}
 }
 
 func (e JournalEntry) item() lateItem {
 	ending := event{
 		step: step(e.Step), token: e.Record.Token, owner: newOwner(), policy: policyKind(e.Policy),
-		outcome: e.Outcome, expire: e.Expire, proven: step(e.Step) == stepFail || step(e.Step) == stepRelease,
+		outcome: e.Outcome, expire: e.Expire, delay: e.Delay, proven: step(e.Step) == stepFail || step(e.Step) == stepRelease,
 	}
 	return lateItem{record: e.Record, event: ending}
 }

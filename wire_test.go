@@ -13,6 +13,7 @@ import (
 var (
 	_ store.TxStore[*memory.Tx] = (*wire)(nil)
 	_ store.Auditor             = (*wire)(nil)
+	_ store.Dequeuer            = (*wire)(nil)
 )
 
 // What goes over a wire.
@@ -23,6 +24,8 @@ const (
 	purgeCall  = "purge"
 	atomicCall = "atomic"
 	swapTxCall = "swaptx"
+	queueCall  = "dequeue"
+	againCall  = "dequeue again"
 	notedCall  = "noted"
 	notesCall  = "notes"
 	capsCall   = "capabilities"
@@ -50,7 +53,7 @@ func (r request) to() store.State {
 }
 
 func (r request) writes() bool {
-	return slices.Contains([]string{swapCall, atomicCall, swapTxCall, notedCall, purgeCall}, r.kind)
+	return slices.Contains([]string{swapCall, atomicCall, swapTxCall, notedCall, purgeCall, queueCall}, r.kind)
 }
 
 // fault is what becomes of one call. The zero fault lets it through.
@@ -253,6 +256,19 @@ func (w *wire) SwapNoted(ctx context.Context, c store.Change, n store.Note) (sto
 			return []store.Standing{answer}, err
 		})
 		return answers[0], err
+	})
+}
+
+func (w *wire) Dequeue(ctx context.Context, d store.Dequeue) ([]store.Record, error) {
+	kind := queueCall
+	if d.Again {
+		kind = againCall
+	}
+	return through(ctx, w, request{kind: kind}, func(f fault) ([]store.Record, error) {
+		if f.busy { // everything that waits is in somebody's open transaction
+			return nil, nil
+		}
+		return w.Store.Dequeue(ctx, d)
 	})
 }
 
