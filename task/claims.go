@@ -1,0 +1,138 @@
+package task
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/semelgo/semel"
+)
+
+// enough is how many in one answer mean that there may be more, whatever was asked
+// for: a store may give fewer than that.
+const enough = 100
+
+// claims asks for tasks while there are slots for them, until ctx ends or the
+// engine is closed.
+func (p *pool) claims(ctx, alive context.Context, work *sync.WaitGroup) error {
+	p.lookAgain()
+	poll := time.NewTimer(p.rest())
+	defer poll.Stop()
+	for ctx.Err() == nil {
+		if k, n := p.pick(); n > 0 {
+			if err := p.claim(ctx, alive, work, k, n); errors.Is(err, semel.ErrClosed) {
+				return err
+			}
+			continue
+		}
+		select {
+		case <-ctx.Done():
+		case <-p.freed:
+		case <-p.woken:
+			p.lookAgain()
+		case <-poll.C:
+			p.lookAgain()
+			poll.Reset(p.rest())
+		}
+	}
+	return nil
+}
+
+// rest is how long to wait for the next look.
+func (p *pool) rest() time.Duration {
+	return p.options.Poll/2 + rand.N(p.options.Poll+1)
+}
+
+// lookAgain supposes that there may be tasks of every kind.
+func (p *pool) lookAgain() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, k := range p.kinds {
+		k.more = true
+	}
+}
+
+// pick chooses which kind to ask for next, and how many of it: free slots are
+// shared by the kinds of which there may be more, which take turns. None: there is
+// no slot, or nothing to ask for.
+func (p *pool) pick() (*kind, int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	free := p.options.Slots - len(p.attempts)
+	if free <= 0 {
+		return nil, 0
+	}
+	var first *kind
+	wanting, next := 0, 0
+	for i := range p.kinds {
+		at := (p.turn + i) % len(p.kinds)
+		k := p.kinds[at]
+		if !k.more || k.busy >= k.limit {
+			continue
+		}
+		wanting++
+		if first == nil {
+			first, next = k, at+1
+		}
+	}
+	if first == nil {
+		return nil, 0
+	}
+	p.turn = next
+	share := (free + wanting - 1) / wanting
+	return first, min(share, first.limit-first.busy)
+}
+
+// claim asks for n tasks of k and starts them. Those that come when ctx has ended
+// are given back.
+func (p *pool) claim(ctx, alive context.Context, work *sync.WaitGroup, k *kind, n int) error {
+	b := &batch{parent: alive}
+	b.ctx, b.cancel = context.WithCancelCause(alive)
+	attempts, err := p.core.Dequeue(b.ctx, k.op, n)
+	stopped := ctx.Err() != nil
+	if stopped || len(attempts) == 0 {
+		b.cancel(ErrStopped)
+	}
+	b.left.Store(int64(len(attempts)))
+	p.mu.Lock()
+	k.more = err == nil && len(attempts) >= min(n, enough)
+	k.busy += len(attempts)
+	for _, a := range attempts {
+		p.attempts[a] = struct{}{}
+	}
+	p.mu.Unlock()
+	for _, a := range attempts {
+		work.Go(func() {
+			defer p.free(k, b, a)
+			if stopped {
+				_, _ = a.End(nil, semel.NotCommitted(ErrStopped)) // what stands is told to the Observer
+				return
+			}
+			p.work(k, b, a)
+		})
+	}
+	return err
+}
+
+// batch is what one asking has claimed.
+type batch struct {
+	parent context.Context //nolint:containedctx // the end of an attempt is not its own context's
+	ctx    context.Context //nolint:containedctx // that of its attempts
+	cancel context.CancelCauseFunc
+	left   atomic.Int64
+}
+
+// free gives back the slot of an attempt that has ended.
+func (p *pool) free(k *kind, b *batch, a *semel.Attempt) {
+	if b.left.Add(-1) == 0 {
+		b.cancel(nil)
+	}
+	p.mu.Lock()
+	delete(p.attempts, a)
+	k.busy--
+	p.mu.Unlock()
+	signal(p.freed)
+}

@@ -1,0 +1,137 @@
+package task
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/semelgo/semel"
+)
+
+// pool is a worker without the type of its transactions.
+type pool struct {
+	core    *semel.Core
+	options Options
+	ends    completer
+	woken   chan struct{} // somebody says that there is something to do
+	freed   chan struct{} // a slot is free again
+
+	mu       sync.Mutex // guards what follows
+	running  bool
+	kinds    []*kind // as they are once it runs
+	turn     int     // the kind that is asked for next
+	attempts map[*semel.Attempt]struct{}
+}
+
+func newPool(c *semel.Core, o Options) *pool {
+	return &pool{
+		core: c, options: o, ends: completer{core: c},
+		woken: make(chan struct{}, 1), freed: make(chan struct{}, 1),
+		attempts: make(map[*semel.Attempt]struct{}),
+	}
+}
+
+func (p *pool) run(ctx context.Context) error {
+	if err := p.open(); err != nil {
+		return err
+	}
+	defer p.close()
+	sweeper, err := p.sweeper()
+	if err != nil {
+		return err
+	}
+	// The functions outlive ctx by as long as they are waited for.
+	alive, end := context.WithCancelCause(context.WithoutCancel(ctx))
+	defer end(nil)
+	beating, still := context.WithCancel(context.WithoutCancel(ctx))
+	defer still()
+	claiming, stop := context.WithCancel(ctx)
+	defer stop()
+	var duties, work sync.WaitGroup
+	duties.Go(func() { p.heartbeats(beating) })
+	if !p.options.NoSweeper {
+		duties.Go(func() { _ = sweeper.Run(claiming) }) // it returns nothing else than nil
+	}
+	err = p.claims(claiming, alive, &work)
+	stop()
+	p.drain(&work, end)
+	still()
+	duties.Wait()
+	return err
+}
+
+func (p *pool) open() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.running {
+		return ErrRunning
+	}
+	if len(p.kinds) == 0 {
+		return invalid("Worker", "has no functions; give it some with Handle or HandleTx")
+	}
+	p.running = true
+	return nil
+}
+
+func (p *pool) close() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.running = false
+}
+
+func (p *pool) sweeper() (*semel.Sweeper, error) {
+	o := p.options.Sweeper
+	if o.Every == 0 {
+		o.Every = p.shortest(func(t semel.Times) time.Duration { return t.Lease }) / 3
+	}
+	return semel.NewSweeper(p.core, o)
+}
+
+// drain waits for the work that is under way, and after a while tells it to end.
+func (p *pool) drain(work *sync.WaitGroup, end context.CancelCauseFunc) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		work.Wait()
+	}()
+	patience := time.NewTimer(p.options.Drain)
+	defer patience.Stop()
+	select {
+	case <-done:
+	case <-patience.C:
+		end(ErrStopped)
+		<-done
+	}
+}
+
+// heartbeats renews the leases of all that runs, as often as the kind asks that
+// asks for it most.
+func (p *pool) heartbeats(ctx context.Context) {
+	every := p.shortest(func(t semel.Times) time.Duration { return t.Heartbeat })
+	ticks := time.NewTicker(every)
+	defer ticks.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticks.C:
+			p.beat(ctx, every)
+		}
+	}
+}
+
+// beat asks once. Without an answer it must not keep the next from being sent.
+func (p *pool) beat(ctx context.Context, bound time.Duration) {
+	p.mu.Lock()
+	attempts := make([]*semel.Attempt, 0, len(p.attempts))
+	for a := range p.attempts {
+		attempts = append(attempts, a)
+	}
+	p.mu.Unlock()
+	if len(attempts) == 0 {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, bound)
+	defer cancel()
+	p.core.Beat(ctx, attempts)
+}

@@ -1,0 +1,66 @@
+package task
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"runtime/debug"
+
+	"github.com/semelgo/semel"
+)
+
+// PanicError is what the Observer is told of a function that panicked, and what the
+// history of its task says.
+type PanicError struct {
+	Value any    // what it panicked with
+	Stack []byte // where, as runtime/debug.Stack gives it
+}
+
+// Error says what the function panicked with.
+func (e *PanicError) Error() string { return fmt.Sprintf("panic: %v", e.Value) }
+
+// work runs the function of an attempt and ends it. How that went the engine tells
+// its Observer; nobody else waits for it.
+func (p *pool) work(k *kind, b *batch, a *semel.Attempt) {
+	defer abandon(a)
+	if out, err := a.Ready(); out != nil || err != nil {
+		return
+	}
+	ctx := a.Context()
+	if k.timeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, k.timeout)
+		defer cancel()
+	}
+	v, err := k.run(ctx, a)
+	if err != nil || k.inTx {
+		_, _ = a.End(v, err)
+		return
+	}
+	p.ends.end(b.parent, a, v)
+}
+
+// abandon ends an attempt whose function did not return. Of one that has ended it
+// changes nothing.
+func abandon(a *semel.Attempt) {
+	if v := recover(); v != nil {
+		a.AbandonWith(&PanicError{Value: v, Stack: debug.Stack()})
+		return
+	}
+	a.Abandon()
+}
+
+// stored is v as it will be kept, so that what a type of the handler's does when it
+// is written happens in its own attempt, and not while it ends with others. What
+// cannot be written stays as it is: the engine knows what to keep of it.
+func stored(v any) any {
+	switch v.(type) {
+	case semel.Raw, semel.Tombstone:
+		return v
+	}
+	text, err := json.Marshal(v)
+	if err != nil {
+		return v
+	}
+	return json.RawMessage(text)
+}

@@ -1,0 +1,130 @@
+package task_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/store"
+	"github.com/semelgo/semel/store/memory"
+	"github.com/semelgo/semel/task"
+)
+
+func TestRunsWhatWasEnqueued(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		op := semel.Define("op", outside(semel.AtLeastOnce()))
+		r := newRig(t, memory.New(memory.Options{}), task.Options{}, op)
+		var runs log[input]
+		handle(r, op, func(_ context.Context, in input) (string, error) {
+			runs.add(in)
+			return "done", nil
+		})
+		call := op.Call(me, "k", input{7})
+		r.enqueue(call)
+		defer r.start()()
+		pass(time.Minute)
+		if got := runs.all(); len(got) != 1 || got[0].N != 7 {
+			t.Errorf("ran with %v, want once, with 7", got)
+		}
+		r.wantState(call, store.Succeeded)
+		v, replayed, err := semel.Do(t.Context(), r, call, func(context.Context) (string, error) { return "", errBoom })
+		if v != "done" || !replayed || err != nil {
+			t.Errorf("Do = %q, %v, %v; want what the task returned", v, replayed, err)
+		}
+	})
+}
+
+func TestRunsInTheRecordsTransaction(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		op := semel.Define("op", atomic())
+		r := newRig(t, memory.New(memory.Options{}), task.Options{}, op)
+		var runs log[uint32]
+		handleTx(r, op, func(ctx context.Context, tx *memory.Tx, in input) (int, error) {
+			a, _ := semel.AttemptOf(ctx)
+			runs.add(a.Number())
+			if err := tx.Put(fmt.Sprint("effect of attempt ", a.Number()), nil); err != nil {
+				return 0, err
+			}
+			if a.Number() == 1 {
+				return 0, errBoom
+			}
+			return in.N, nil
+		})
+		call := op.Call(me, "k", input{7})
+		r.enqueue(call)
+		defer r.start()()
+		pass(time.Minute)
+		r.wantState(call, store.Succeeded)
+		if got := runs.all(); len(got) != 2 {
+			t.Errorf("attempts %v ran, want two", got)
+		}
+		for attempt, want := range map[int]bool{1: false, 2: true} {
+			if _, got := r.mem.Value(fmt.Sprint("effect of attempt ", attempt)); got != want {
+				t.Errorf("the effect of attempt %d is there: %v, want %v", attempt, got, want)
+			}
+		}
+		v, replayed, err := semel.DoTx(t.Context(), r.Engine, call, func(context.Context, *memory.Tx) (int, error) { return 0, errBoom })
+		if v != 7 || !replayed || err != nil {
+			t.Errorf("DoTx = %d, %v, %v; want what the task returned", v, replayed, err)
+		}
+	})
+}
+
+func TestRefusesWhatCannotBeRun(t *testing.T) {
+	t.Parallel()
+	op := semel.Define("op", outside(semel.Hold()))
+	unretried := semel.Define("unretried", semel.OperationOptions[input]{})
+	mem := memory.New(memory.Options{})
+	fn := func(context.Context, input) (int, error) { return 0, nil }
+	fnTx := func(context.Context, *memory.Tx, input) (int, error) { return 0, nil }
+	tests := map[string]struct {
+		field string
+		err   func(r *rig) error
+	}{
+		"an operation that the engine does not have": {"Operations", func(r *rig) error {
+			return task.Handle(r.worker, semel.Define("other", outside(semel.Hold())), fn, task.HandlerOptions{})
+		}},
+		"another operation of the name": {"Operations", func(r *rig) error {
+			return task.Handle(r.worker, semel.Define("op", outside(semel.Keyed())), fn, task.HandlerOptions{})
+		}},
+		"a wrong definition": {"Lease", func(r *rig) error {
+			return task.Handle(r.worker, semel.Define("op", semel.OperationOptions[input]{Lease: -1}), fn, task.HandlerOptions{})
+		}},
+		"keys of callers": {"Retry", func(r *rig) error {
+			return task.Handle(r.worker, unretried, fn, task.HandlerOptions{})
+		}},
+		"an effect outside, in a transaction": {"Policy", func(r *rig) error {
+			return task.HandleTx(r.worker, op, fnTx, task.HandlerOptions{})
+		}},
+		"a second function": {"Operation", func(r *rig) error {
+			return errors.Join(
+				task.Handle(r.worker, op, fn, task.HandlerOptions{}), task.Handle(r.worker, op, fn, task.HandlerOptions{}),
+			)
+		}},
+		"Concurrency": {"Concurrency", func(r *rig) error {
+			return task.Handle(r.worker, op, fn, task.HandlerOptions{Concurrency: -1})
+		}},
+		"Timeout": {"Timeout", func(r *rig) error { return task.Handle(r.worker, op, fn, task.HandlerOptions{Timeout: -1}) }},
+		"no functions": {"Worker", func(r *rig) error { return r.worker.Run(t.Context()) }},
+		"Slots":        {"Slots", func(r *rig) error { _, err := task.New(r.Engine, task.Options{Slots: -1}); return err }},
+		"Poll":         {"Poll", func(r *rig) error { _, err := task.New(r.Engine, task.Options{Poll: -1}); return err }},
+		"Sweeper": {"Every", func(r *rig) error {
+			_, err := task.New(r.Engine, task.Options{Sweeper: semel.SweeperOptions{Every: -1}})
+			return err
+		}},
+		"engine": {"engine", func(*rig) error { _, err := task.New[*memory.Tx](nil, task.Options{}); return err }},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t, mem, task.Options{}, op, unretried)
+			err := tt.err(r)
+			if wrong, ok := errors.AsType[*semel.FieldError](err); !ok || wrong.Field != tt.field {
+				t.Errorf("got %v, want an error that names %s", err, tt.field)
+			}
+		})
+	}
+}
