@@ -1,0 +1,133 @@
+package inbox_test
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/inbox"
+)
+
+// Of deliveries at the same time to two processes one is handled. The others are
+// told to come again while it runs, or find it handled; in the mode Optimistic
+// they may have run, and are rolled back.
+func atOnce[Tx any](t *testing.T, r *rig[Tx], mode inbox.Mode) {
+	in := box(t, "ship", inbox.Options[string]{Mode: mode})
+	engines := []*semel.Engine[Tx]{r.engine(t, semel.Options{}), r.engine(t, semel.Options{})}
+	var acks, duplicates, again atomic.Int64
+	var all sync.WaitGroup
+	for _, e := range engines {
+		for range 4 {
+			all.Go(func() {
+				for {
+					got := inbox.HandleTx(t.Context(), in, e, from("shop", "1", "a"), func(ctx context.Context, tx Tx, payload string) error {
+						return r.effect(ctx, tx, payload)
+					})
+					switch {
+					case got.Decision == inbox.Redeliver && t.Context().Err() == nil:
+						again.Add(1)
+						continue
+					case got.Decision != inbox.Ack:
+						t.Errorf("got %+v", got)
+					case got.Duplicate:
+						duplicates.Add(1)
+					default:
+						acks.Add(1)
+					}
+					return
+				}
+			})
+		}
+	}
+	all.Wait()
+	t.Logf("%d told to come again", again.Load())
+	if acks.Load() != 1 || duplicates.Load() != 7 || r.effects("a") != 1 {
+		t.Errorf("handled by %d, duplicates %d, effects %d", acks.Load(), duplicates.Load(), r.effects("a"))
+	}
+}
+
+// TestWhileAnotherDeliveryIsHandled: the second is told to come again, is not
+// counted, and runs nothing; once the first is done, it is a duplicate.
+func TestWhileAnotherDeliveryIsHandled(t *testing.T) {
+	t.Parallel()
+	for _, mode := range []inbox.Mode{inbox.Pessimistic, inbox.Leased} {
+		t.Run(mode.String(), func(t *testing.T) {
+			t.Parallel()
+			r := inMemory(t)
+			in := box(t, "ship", inbox.Options[string]{Mode: mode, Retry: semel.Retry{MaxErrors: 1, MaxCrashes: 1}})
+			entered, release := make(chan struct{}), make(chan struct{})
+			first := make(chan inbox.Result, 1)
+			go func() {
+				first <- handleIn(t.Context(), in, r.engine(t, semel.Options{}), from("shop", "1", "a"), func() error {
+					close(entered)
+					<-release
+					return nil
+				})
+			}()
+			<-entered
+			e := r.engine(t, semel.Options{})
+			again := func() inbox.Result {
+				return handleIn(t.Context(), in, e, from("shop", "1", "a"), func() error {
+					t.Error("the second was handled, too")
+					return nil
+				})
+			}
+			for range 3 {
+				got := again()
+				want(t, got, inbox.Result{Decision: inbox.Redeliver})
+				wantErr(t, got, semel.ErrInProgress)
+			}
+			close(release)
+			want(t, <-first, inbox.Result{Decision: inbox.Ack})
+			want(t, again(), inbox.Result{Decision: inbox.Ack, Duplicate: true})
+		})
+	}
+}
+
+// handleIn handles in the inbox's mode, by a function that needs no transaction.
+func handleIn[Tx any](ctx context.Context, in *inbox.Inbox[string], e *semel.Engine[Tx], m inbox.Message[string], fn func() error) inbox.Result {
+	if in.Mode() == inbox.Leased {
+		return inbox.Handle(ctx, in, e, m, func(context.Context, string) error { return fn() })
+	}
+	return inbox.HandleTx(ctx, in, e, m, func(context.Context, Tx, string) error { return fn() })
+}
+
+// TestOptimisticRunsBothAndCommitsOne when both have begun before either has
+// ended: the loser is rolled back, and answers as a duplicate.
+func TestOptimisticRunsBothAndCommitsOne(t *testing.T) {
+	t.Parallel()
+	r := inMemory(t)
+	in := box(t, "ship", inbox.Options[string]{Mode: inbox.Optimistic})
+	var met sync.WaitGroup
+	met.Add(2)
+	var ran atomic.Int64
+	results := make(chan inbox.Result, 2)
+	for range 2 {
+		e := r.engine(t, semel.Options{})
+		arrive := sync.OnceFunc(met.Done)
+		go func() {
+			results <- inbox.HandleTx(t.Context(), in, e, from("shop", "1", "a"), r.handler(func() {
+				ran.Add(1)
+				arrive()
+				met.Wait()
+			}))
+		}()
+	}
+	a, b := <-results, <-results
+	if a.Decision != inbox.Ack || b.Decision != inbox.Ack || a.Duplicate == b.Duplicate {
+		t.Errorf("got %+v and %+v, want one of them handled, and one duplicate", a, b)
+	}
+	if ran.Load() != 2 || r.effects("a") != 1 {
+		t.Errorf("%d runs, %d effects, want 2 and 1", ran.Load(), r.effects("a"))
+	}
+}
+
+// handler has its effect after what before does.
+func (r *rig[Tx]) handler(before func()) func(context.Context, Tx, string) error {
+	return func(ctx context.Context, tx Tx, payload string) error {
+		before()
+		return r.effect(ctx, tx, payload)
+	}
+}

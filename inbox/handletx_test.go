@@ -1,0 +1,238 @@
+package inbox_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/inbox"
+)
+
+func TestHandleTxInMemory(t *testing.T) {
+	t.Parallel()
+	handleTx(t, inMemory)
+}
+
+func TestHandleTxInSQLite(t *testing.T) {
+	t.Parallel()
+	t.Attr("engine", "sqlite")
+	handleTx(t, inSQLite)
+}
+
+var errHandler = errors.New("the parcel is too heavy")
+
+// handleTx shows every end that a message can come to in a transaction.
+func handleTx[Tx any](t *testing.T, open func(*testing.T) *rig[Tx]) {
+	t.Helper()
+	for _, mode := range transactional() {
+		for name, show := range map[string]func(*testing.T, *rig[Tx], inbox.Mode){
+			"Duplicate": duplicate[Tx], "Error": failing[Tx], "Poison": poison[Tx], "Final": final[Tx],
+			"Panic": panicking[Tx], "Mismatch": mismatch[Tx], "Names": names[Tx], "Nested": nested[Tx],
+			"Redrive": redriven[Tx], "AtOnce": atOnce[Tx],
+		} {
+			t.Run(mode.String()+"/"+name, func(t *testing.T) {
+				t.Parallel()
+				show(t, open(t), mode)
+			})
+		}
+	}
+}
+
+// A message that was handled is not handled again, by whatever process.
+func duplicate[Tx any](t *testing.T, r *rig[Tx], mode inbox.Mode) {
+	in := box(t, "ship", inbox.Options[string]{Mode: mode})
+	handle := func(ctx context.Context, tx Tx, payload string) error { return r.effect(ctx, tx, payload) }
+	e := r.engine(t, semel.Options{})
+	want(t, inbox.HandleTx(t.Context(), in, e, from("shop", "1", "a"), handle), inbox.Result{Decision: inbox.Ack})
+	for _, e := range []*semel.Engine[Tx]{e, r.engine(t, semel.Options{})} {
+		got := inbox.HandleTx(t.Context(), in, e, from("shop", "1", "a"), handle)
+		want(t, got, inbox.Result{Decision: inbox.Ack, Duplicate: true})
+		if got.Err != nil {
+			t.Errorf("the duplicate's error is %v", got.Err)
+		}
+		if c, err := in.Call(from("shop", "1", "a")); err != nil || got.ID != c.ID() {
+			t.Errorf("the record is %v, want %v, %v", got.ID, c.ID(), err)
+		}
+	}
+	if n := r.effects("a"); n != 1 {
+		t.Errorf("%d effects, want 1", n)
+	}
+}
+
+// What a handler failed on leaves nothing, and comes again.
+func failing[Tx any](t *testing.T, r *rig[Tx], mode inbox.Mode) {
+	in, e := box(t, "ship", inbox.Options[string]{Mode: mode}), r.engine(t, semel.Options{})
+	fail := errHandler
+	handle := func(ctx context.Context, tx Tx, payload string) error {
+		return errors.Join(r.effect(ctx, tx, payload), fail)
+	}
+	got := inbox.HandleTx(t.Context(), in, e, from("shop", "1", "a"), handle)
+	want(t, got, inbox.Result{Decision: inbox.Redeliver})
+	wantErr(t, got, errHandler)
+	if n := r.effects("a"); n != 0 {
+		t.Errorf("%d effects of the one that failed", n)
+	}
+	fail = nil
+	want(t, inbox.HandleTx(t.Context(), in, e, from("shop", "1", "a"), handle), inbox.Result{Decision: inbox.Ack})
+	if n := r.effects("a"); n != 1 {
+		t.Errorf("%d effects, want 1", n)
+	}
+}
+
+// After MaxErrors errors a message is poison, and stays it without being run.
+func poison[Tx any](t *testing.T, r *rig[Tx], mode inbox.Mode) {
+	in := box(t, "ship", inbox.Options[string]{Mode: mode, Retry: semel.Retry{MaxErrors: 3, Delay: nil}})
+	e := r.engine(t, semel.Options{})
+	runs := 0
+	deliver := func() inbox.Result {
+		return inbox.HandleTx(t.Context(), in, e, from("shop", "1", "a"), func(ctx context.Context, tx Tx, payload string) error {
+			runs++
+			return errors.Join(r.effect(ctx, tx, payload), errHandler)
+		})
+	}
+	for range 2 {
+		want(t, deliver(), inbox.Result{Decision: inbox.Redeliver})
+	}
+	last := deliver()
+	want(t, last, inbox.Result{Decision: inbox.Reject, Poisoned: true})
+	failure, ok := errors.AsType[*semel.Failure](last.Err)
+	if !ok || failure.Code != "exhausted" || !strings.Contains(failure.Message, errHandler.Error()) {
+		t.Errorf("the error is %v, want the last one of the handler", last.Err)
+	}
+	var p semel.Progress
+	if ok {
+		if err := json.Unmarshal(failure.Details, &p); err != nil || p.Errors != 3 || len(p.Tries) != 3 {
+			t.Errorf("the history is %+v, %v, want 3 errors", p, err)
+		}
+	}
+	want(t, deliver(), inbox.Result{Decision: inbox.Reject, Poisoned: true, Duplicate: true})
+	if runs != 3 || r.effects("a") != 0 {
+		t.Errorf("%d runs, %d effects, want 3 and none", runs, r.effects("a"))
+	}
+}
+
+// What a handler says is final is poison at once.
+func final[Tx any](t *testing.T, r *rig[Tx], mode inbox.Mode) {
+	in, e := box(t, "ship", inbox.Options[string]{Mode: mode}), r.engine(t, semel.Options{})
+	deliver := func() inbox.Result {
+		return inbox.HandleTx(t.Context(), in, e, from("shop", "1", "a"), func(ctx context.Context, tx Tx, payload string) error {
+			return errors.Join(r.effect(ctx, tx, payload), semel.Final(&semel.Failure{Code: "no_address"}))
+		})
+	}
+	got := deliver()
+	want(t, got, inbox.Result{Decision: inbox.Reject, Poisoned: true})
+	if f, ok := errors.AsType[*semel.Failure](got.Err); !ok || f.Code != "no_address" {
+		t.Errorf("the error is %v, want the handler's own", got.Err)
+	}
+	want(t, deliver(), inbox.Result{Decision: inbox.Reject, Poisoned: true, Duplicate: true})
+	if n := r.effects("a"); n != 0 {
+		t.Errorf("%d effects", n)
+	}
+}
+
+// A panic goes on, and counts: a message that always makes its handler panic is
+// poison in the end.
+func panicking[Tx any](t *testing.T, r *rig[Tx], mode inbox.Mode) {
+	in := box(t, "ship", inbox.Options[string]{Mode: mode, Retry: semel.Retry{MaxErrors: 2}})
+	e := r.engine(t, semel.Options{})
+	deliver := func() (got inbox.Result, died any) {
+		defer func() { died = recover() }()
+		return inbox.HandleTx(t.Context(), in, e, from("shop", "1", "a"), func(ctx context.Context, tx Tx, payload string) error {
+			if err := r.effect(ctx, tx, payload); err != nil {
+				return err
+			}
+			panic("out of boxes")
+		}), nil
+	}
+	for range 2 {
+		if _, died := deliver(); died != "out of boxes" {
+			t.Errorf("it panicked with %v", died)
+		}
+	}
+	got, died := deliver()
+	if died != nil {
+		t.Errorf("the handler was run again, and panicked with %v", died)
+	}
+	want(t, got, inbox.Result{Decision: inbox.Reject, Poisoned: true, Duplicate: true})
+	if n := r.effects("a"); n != 0 {
+		t.Errorf("%d effects", n)
+	}
+}
+
+// A message whose names come again with another payload is refused, and the first
+// one stays what it was.
+func mismatch[Tx any](t *testing.T, r *rig[Tx], mode inbox.Mode) {
+	in, e := box(t, "ship", inbox.Options[string]{Mode: mode}), r.engine(t, semel.Options{})
+	handle := func(ctx context.Context, tx Tx, payload string) error { return r.effect(ctx, tx, payload) }
+	want(t, inbox.HandleTx(t.Context(), in, e, from("shop", "1", "a"), handle), inbox.Result{Decision: inbox.Ack})
+	got := inbox.HandleTx(t.Context(), in, e, from("shop", "1", "b"), handle)
+	want(t, got, inbox.Result{Decision: inbox.Reject})
+	wantErr(t, got, semel.ErrMismatch)
+	want(t, inbox.HandleTx(t.Context(), in, e, from("shop", "1", "a"), handle), inbox.Result{Decision: inbox.Ack, Duplicate: true})
+	if a, b := r.effects("a"), r.effects("b"); a != 1 || b != 0 {
+		t.Errorf("%d effects of the first, %d of the other", a, b)
+	}
+}
+
+// An id is its producer's and its group's own: nobody else's message is taken for
+// it, however the names are put together.
+func names[Tx any](t *testing.T, r *rig[Tx], mode inbox.Mode) {
+	e := r.engine(t, semel.Options{})
+	handle := func(ctx context.Context, tx Tx, payload string) error { return r.effect(ctx, tx, payload) }
+	messages := []inbox.Message[string]{
+		from("shop", "1", "a"), from("mall", "1", "a"), from("shop", "2", "a"), from("shop:1", "2", "a"),
+		from("shop", "1:2", "a"), from("s", "hop1", "a"), from("4:shop", "1", "a"), from("SHOP", "1", "a"), from("shop", "1 ", "a"),
+	}
+	groups := []string{"shipping", "billing"}
+	for _, group := range groups {
+		in := box(t, "ship", inbox.Options[string]{Mode: mode, Group: group})
+		for _, m := range messages {
+			want(t, inbox.HandleTx(t.Context(), in, e, m, handle), inbox.Result{Decision: inbox.Ack})
+		}
+	}
+	other := box(t, "ship_late", inbox.Options[string]{Mode: mode})
+	want(t, inbox.HandleTx(t.Context(), other, e, messages[0], handle), inbox.Result{Decision: inbox.Ack})
+	if n, all := r.effects("a"), len(groups)*len(messages)+1; n != all {
+		t.Errorf("%d effects, want %d", n, all)
+	}
+}
+
+// What a handler's own calls of semel come back with is an error like others, and
+// nothing that is known of its message.
+func nested[Tx any](t *testing.T, r *rig[Tx], mode inbox.Mode) {
+	in, e := box(t, "ship", inbox.Options[string]{Mode: mode}), r.engine(t, semel.Options{})
+	for _, err := range []error{
+		semel.ErrMismatch, semel.ErrInDoubt, semel.ErrKeyExpired, semel.ErrResultUnavailable, semel.ErrInvalid,
+		&semel.FieldError{Field: "Key", Reason: "is bad"}, &semel.Failure{Code: "no"},
+		&semel.AttemptError{Operation: "other", State: 3},
+	} {
+		got := inbox.HandleTx(t.Context(), in, e, from("shop", err.Error(), "a"), func(context.Context, Tx, string) error { return err })
+		want(t, got, inbox.Result{Decision: inbox.Redeliver})
+	}
+}
+
+// A poison message is handled after all once a person has sent it round again.
+func redriven[Tx any](t *testing.T, r *rig[Tx], mode inbox.Mode) {
+	in := box(t, "ship", inbox.Options[string]{Mode: mode, Retry: semel.Retry{MaxErrors: 1}})
+	e := r.engine(t, semel.Options{Operations: []semel.Declared{in.Operation()}})
+	fail := errHandler
+	deliver := func() inbox.Result {
+		return inbox.HandleTx(t.Context(), in, e, from("shop", "1", "a"), func(ctx context.Context, tx Tx, payload string) error {
+			return errors.Join(r.effect(ctx, tx, payload), fail)
+		})
+	}
+	got := deliver()
+	want(t, got, inbox.Result{Decision: inbox.Reject, Poisoned: true})
+	if _, err := e.Redrive(t.Context(), semel.Redrive{ID: got.ID, Actor: "ann", Reason: "mended"}); err != nil {
+		t.Fatal(err)
+	}
+	fail = nil
+	want(t, deliver(), inbox.Result{Decision: inbox.Ack})
+	want(t, deliver(), inbox.Result{Decision: inbox.Ack, Duplicate: true})
+	if n := r.effects("a"); n != 1 {
+		t.Errorf("%d effects, want 1", n)
+	}
+}

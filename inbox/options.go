@@ -1,0 +1,141 @@
+package inbox
+
+import (
+	"reflect"
+	"time"
+
+	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/store"
+)
+
+// Mode says how the handling of a message shares its fate with the record.
+type Mode uint8
+
+const (
+	// Pessimistic handles in one transaction with the record, after taking the
+	// right to it: of deliveries at the same time one is handled, and the others
+	// are told at once to come again.
+	Pessimistic Mode = iota
+	// Optimistic handles in one transaction with the record, and finds out with
+	// its last statement whether another delivery was first: then all of it is
+	// rolled back, and the delivery is answered as a duplicate. It spares a
+	// statement where deliveries at the same time are rare.
+	Optimistic
+	// Leased commits a claim first, and handles then, with heartbeats: for
+	// effects outside of the record's database. What happens to a message whose
+	// consumer died is the Policy.
+	Leased
+)
+
+// String returns the mode's name.
+func (m Mode) String() string {
+	switch m {
+	case Pessimistic:
+		return "Pessimistic"
+	case Optimistic:
+		return "Optimistic"
+	case Leased:
+		return "Leased"
+	default:
+		return "Mode(?)"
+	}
+}
+
+// Options says how messages are handled. Group is required; the rest of the zero
+// value is good.
+type Options[In any] struct {
+	// Group is the consumer group: a message is handled once in each. Renaming
+	// it forgets what was handled.
+	Group string
+	// Mode is how the handling shares its fate with the record.
+	Mode Mode
+	// Policy is, in the mode Leased, what happens to a message whose consumer
+	// died, or whose handler cannot tell what it did. Unset: Hold.
+	Policy semel.Policy
+	// Classify may say NotCommitted, in the mode Leased, for errors it knows; see
+	// semel.OperationOptions.
+	Classify func(error) store.Verdict
+	// Lease is, in the mode Leased, how long a consumer may be silent before
+	// others may take its message over. Zero: the engine's.
+	Lease time.Duration
+	// Heartbeat is, in the mode Leased, how often the lease is renewed. Zero: a
+	// third of the Lease.
+	Heartbeat time.Duration
+	// MaxRun is the longest the handling of a message may take. Zero: the
+	// engine's.
+	MaxRun time.Duration
+	// Retry says how often a message is tried before it is poison, and how long
+	// it stays away each time.
+	Retry semel.Retry
+	// Wait is how long a delivery waits for another of the same message that is
+	// being handled, before it is to come again. Zero: the engine's.
+	Wait time.Duration
+	// Retention is how long it is remembered that a message was handled: longer
+	// than the longest redelivery, by the broker, its dead letters and people.
+	// Zero: the engine's.
+	Retention time.Duration
+	// Fingerprints choose what of a payload must be the same in each delivery;
+	// see semel.OperationOptions. None: all of it.
+	Fingerprints []func(In) any
+	// Time reads the time out of an ID, as semel.UUIDv7Time and semel.ULIDTime
+	// do. A message without a record that is older than the Retention, or newer
+	// than Skew, is then refused with semel.ErrKeyExpired.
+	Time func(id string) (time.Time, bool)
+	// Stamped does the same with Message.Sent, for IDs without a time. Not
+	// together with Time. Setting it, or taking it away, forgets what was handled.
+	Stamped bool
+	// Skew is how far the clocks of producers may be off. Zero: 5 minutes.
+	Skew time.Duration
+}
+
+func (o *Options[In]) valid() error {
+	if o.Group == "" {
+		return invalid("Group", "is required")
+	}
+	if o.Mode > Leased {
+		return invalid("Mode", "is none of Pessimistic, Optimistic and Leased")
+	}
+	if o.Stamped && o.Time != nil {
+		return invalid("Stamped", "is given together with Time")
+	}
+	if o.Mode == Leased {
+		return nil
+	}
+	switch {
+	case !reflect.ValueOf(o.Policy).IsZero():
+		return invalid("Policy", "is for the mode Leased")
+	case o.Classify != nil:
+		return invalid("Classify", "is for the mode Leased: in a transaction a rollback is proof")
+	case o.Lease != 0:
+		return invalid("Lease", "is for the mode Leased")
+	case o.Heartbeat != 0:
+		return invalid("Heartbeat", "is for the mode Leased")
+	default:
+		return nil
+	}
+}
+
+// operation is what the options make of a semel operation.
+func (o *Options[In]) operation() semel.OperationOptions[In] {
+	op := semel.OperationOptions[In]{
+		Policy: o.Policy, Classify: o.Classify, Lease: o.Lease, Heartbeat: o.Heartbeat, MaxRun: o.MaxRun,
+		Retry: &o.Retry, Wait: o.Wait, Retention: o.Retention, Fingerprints: o.Fingerprints, Skew: o.Skew,
+		Optimistic: o.Mode == Optimistic,
+	}
+	if o.Mode == Leased && reflect.ValueOf(o.Policy).IsZero() {
+		op.Policy = semel.Hold()
+	}
+	switch {
+	case o.Stamped:
+		op.KeyTime = stampOf
+	case o.Time != nil:
+		op.KeyTime = func(key string) (time.Time, bool) {
+			id, ok := idOf(key)
+			if !ok {
+				return time.Time{}, false
+			}
+			return o.Time(id)
+		}
+	}
+	return op
+}

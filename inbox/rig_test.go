@@ -1,0 +1,173 @@
+package inbox_test
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/inbox"
+	"github.com/semelgo/semel/migrate"
+	"github.com/semelgo/semel/store"
+	"github.com/semelgo/semel/store/memory"
+	"github.com/semelgo/semel/store/sqlite"
+)
+
+// rig is a store with a table of effects beside it, which counts twice what
+// happened twice.
+type rig[Tx any] struct {
+	store   store.TxStore[Tx]
+	effect  func(ctx context.Context, tx Tx, name string) error
+	effects func(name string) int
+}
+
+// engine is a process of its own over the rig's store.
+func (r *rig[Tx]) engine(t *testing.T, o semel.Options) *semel.Engine[Tx] {
+	t.Helper()
+	return over(t, r.store, o)
+}
+
+func over[Tx any](t *testing.T, s store.TxStore[Tx], o semel.Options) *semel.Engine[Tx] {
+	t.Helper()
+	e, err := semel.New(s, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), time.Minute)
+		defer cancel()
+		if err := e.Close(ctx); err != nil {
+			t.Errorf("close the engine: %v", err)
+		}
+	})
+	return e
+}
+
+// clock is a store's clock that a test moves.
+type clock struct {
+	mu  sync.Mutex
+	now time.Time
+}
+
+func (c *clock) Now() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.now
+}
+
+func (c *clock) advance(d time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.now = c.now.Add(d)
+}
+
+func inMemory(*testing.T) *rig[*memory.Tx] {
+	r, _ := inMemoryAt()
+	return r
+}
+
+func inMemoryAt() (*rig[*memory.Tx], *clock) {
+	c := &clock{now: time.Now()}
+	s := memory.New(memory.Options{Now: c.Now})
+	var tried atomic.Int64
+	return &rig[*memory.Tx]{
+		store: s,
+		effect: func(_ context.Context, tx *memory.Tx, name string) error {
+			return tx.Put(fmt.Sprint(name, "#", tried.Add(1)), nil)
+		},
+		effects: func(name string) (n int) {
+			for i := range tried.Load() {
+				if _, there := s.Value(fmt.Sprint(name, "#", i+1)); there {
+					n++
+				}
+			}
+			return n
+		},
+	}, c
+}
+
+func inSQLite(t *testing.T) *rig[*sql.Tx] {
+	t.Helper()
+	db, err := sqlite.Open(filepath.Join(t.TempDir(), "inbox.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = db.Close() })
+	if err := migrate.SQLite(t.Context(), db); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := db.ExecContext(t.Context(), `create table effects (name text not null)`); err != nil {
+		t.Fatal(err)
+	}
+	return &rig[*sql.Tx]{
+		store: sqlite.New(db),
+		effect: func(ctx context.Context, tx *sql.Tx, name string) error {
+			_, err := tx.ExecContext(ctx, `insert into effects values (?)`, name)
+			return err
+		},
+		effects: func(name string) (n int) {
+			row := db.QueryRowContext(context.Background(), `select count(*) from effects where name = ?`, name)
+			if err := row.Scan(&n); err != nil {
+				t.Errorf("count effects: %v", err)
+			}
+			return n
+		},
+	}
+}
+
+// box is an inbox whose failed messages may come again at once.
+func box(t *testing.T, kind string, o inbox.Options[string]) *inbox.Inbox[string] {
+	t.Helper()
+	if o.Group == "" {
+		o.Group = "shipping"
+	}
+	if o.Retry.Delay == nil {
+		o.Retry.Delay = func(int) time.Duration { return 0 }
+	}
+	in, err := inbox.New(kind, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return in
+}
+
+func from(producer, id, payload string) inbox.Message[string] {
+	return inbox.Message[string]{Producer: producer, ID: id, Payload: payload}
+}
+
+// want fails unless the result is that, its Err, After and ID aside.
+func want(t *testing.T, got, want inbox.Result) {
+	t.Helper()
+	if after := got.After; (got.Decision == inbox.Redeliver) != (after >= 100*time.Millisecond) {
+		t.Errorf("%v is to be delivered again after %v", got.Decision, after)
+	}
+	whole := got
+	got.Err, got.After, got.ID = nil, 0, store.ID{}
+	if got != want {
+		t.Errorf("got %+v, want %+v", whole, want)
+	}
+}
+
+// wantErr fails unless the result's error is target.
+func wantErr(t *testing.T, got inbox.Result, target error) {
+	t.Helper()
+	if !errors.Is(got.Err, target) {
+		t.Errorf("the error is %v, want %v", got.Err, target)
+	}
+}
+
+// wantField fails unless the result's error names the field.
+func wantField(t *testing.T, err error, field string) {
+	t.Helper()
+	if f, ok := errors.AsType[*semel.FieldError](err); !ok || f.Field != field {
+		t.Errorf("the error is %v, want one that names %s", err, field)
+	}
+}
+
+func transactional() []inbox.Mode { return []inbox.Mode{inbox.Pessimistic, inbox.Optimistic} }
