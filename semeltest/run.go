@@ -67,6 +67,7 @@ func layers[Tx any]() []layer[Tx] {
 			plain[Tx]("Clock", authorityChecks()),
 			plain[Tx]("Zombie", zombieChecks()),
 			plain[Tx]("Sweep", sweepChecks()),
+			lacking(plain[Tx]("Queue", queueChecks()), handsOut[Tx]),
 			plain[Tx]("Audit", auditChecks()),
 			plain[Tx]("Counts", countChecks()),
 		}},
@@ -81,6 +82,7 @@ func layers[Tx any]() []layer[Tx] {
 			{name: "ClockTx", checks: authorityTxChecks[Tx]()},
 			{name: "PurgeTx", checks: purgeTxChecks[Tx]()},
 			{name: "ZombieTx", checks: zombieTxChecks[Tx]()},
+			{name: "QueueTx", checks: queueTxChecks[Tx](), lacks: handsOut[Tx]},
 		}},
 		{"goroutines that are left behind", []part[Tx]{
 			{name: "LeftBehind", checks: leftBehindChecks[Tx]()},
@@ -92,6 +94,7 @@ func layers[Tx any]() []layer[Tx] {
 		{"many in a row, and many at once", []part[Tx]{
 			{name: "Model", checks: modelChecks[Tx]()},
 			plain[Tx]("Race", raceChecks()),
+			lacking(plain[Tx]("QueueRace", queueRaceChecks()), handsOut[Tx]),
 			{name: "RaceTx", checks: raceTxChecks[Tx]()},
 		}},
 		{"engines, lost answers and failing calls", []part[Tx]{
@@ -116,5 +119,11 @@ func plain[Tx any](name string, checks []storeCheck) part[Tx] {
 	for _, c := range checks {
 		p.checks = append(p.checks, check[Tx]{c.name, func(r *txRig[Tx]) { c.run(r.rig) }})
 	}
+	return p
+}
+
+// lacking is a part that cannot be tried on every store.
+func lacking[Tx any](p part[Tx], lacks func(s Subject[Tx]) string) part[Tx] {
+	p.lacks = lacks
 	return p
 }

@@ -29,11 +29,11 @@ type Subject[Tx any] struct {
 
 	// Lose arms the connection between Store and its database to lose one
 	// reply: that to the next request after which something of the records is
-	// durable, which is that of a Swap, a SwapNoted or a Purge, or the commit
-	// of an Atomic. The database has applied the request by then, and the
-	// client sees the connection break, or hears nothing more. Whatever the
-	// driver does by itself then, such as to ask again, is left on. Effect's
-	// own requests, reads and the begin of a transaction lose nothing.
+	// durable, which is that of a Swap, a SwapNoted, a Dequeue or a Purge, or
+	// the commit of an Atomic. The database has applied the request by then,
+	// and the client sees the connection break, or hears nothing more. Whatever
+	// the driver does by itself then, such as to ask again, is left on.
+	// Effect's own requests, reads and the begin of a transaction lose nothing.
 	//
 	// The function it returns reports whether a reply was lost, and disarms
 	// the connection if none was. The suite arms it once at a time.

@@ -21,6 +21,7 @@ func wireChecks[Tx any]() []check[Tx] {
 		{"Batch", wireBatch[Tx]},
 		{"Note", wireNote[Tx]},
 		{"Purge", wirePurge[Tx]},
+		{"Dequeue", wireDequeue[Tx]},
 	}, inTx(
 		check[Tx]{"Commit", wireCommit[Tx]},
 		check[Tx]{"CommitFinish", wireCommitFinish[Tx]},
@@ -188,6 +189,34 @@ func wirePurge[Tx any](r *txRig[Tx]) {
 	})
 	r.mustPurge(10, 0)
 	r.mustFind(store.Query{}, kept)
+}
+
+// What a Dequeue has claimed is known by asking again, and was claimed once.
+func wireDequeue[Tx any](r *txRig[Tx]) {
+	if why := handsOut(r.subject); why != "" {
+		r.Skip(why)
+	}
+	for range 6 {
+		r.waiting(0, 0)
+	}
+	d := asking(4)
+	var got []store.Record
+	r.losingOne(func() {
+		r.again(func() (err error) {
+			got, err = r.store.(store.Dequeuer).Dequeue(r.ctx, d)
+			d.Again = true
+			return err
+		})
+	})
+	r.mustFind(store.Query{State: store.InProgress}, got...)
+	for _, rec := range got {
+		if want := (store.Token{State: store.InProgress, Attempt: 1, Owner: d.Owner}); rec.Token != want {
+			r.Errorf("after a lost reply %s is given, want %s", showToken(rec.Token), showToken(want))
+		}
+	}
+	if len(got) < d.Limit {
+		r.Errorf("after a lost reply %d records are given, want %d", len(got), d.Limit)
+	}
 }
 
 // mustCommitLosing runs a transaction and loses the reply to its commit. The
