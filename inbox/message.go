@@ -83,4 +83,3 @@ func stampOf(key string) (time.Time, bool) {
 }
 
 func invalid(field, reason string) error { return &semel.FieldError{Field: field, Reason: reason} }
-

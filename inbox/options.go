@@ -71,9 +71,12 @@ type Options[In any] struct {
 	// being handled, before it is to come again. Zero: the engine's.
 	Wait time.Duration
 	// Retention is how long it is remembered that a message was handled: longer
-	// than the longest redelivery, by the broker, its dead letters and people.
-	// Zero: the engine's.
+	// than the longest redelivery. Zero: the engine's.
 	Retention time.Duration
+	// Redelivery is how long after it first came a message may come again: by the
+	// broker, from its dead letters, by hand. A Retention that is not longer is
+	// refused. Zero: it is not known.
+	Redelivery time.Duration
 	// Fingerprints choose what of a payload must be the same in each delivery;
 	// see semel.OperationOptions. None: all of it.
 	Fingerprints []func(In) any
@@ -86,6 +89,12 @@ type Options[In any] struct {
 	Stamped bool
 	// Skew is how far the clocks of producers may be off. Zero: 5 minutes.
 	Skew time.Duration
+	// Generation remembers messages without a time for one to two Generations,
+	// and forgets them by dropping partitions; see semel.OperationOptions. Failures
+	// are then told and not kept: nothing is counted, and no message becomes poison,
+	// so the broker has to count. Not together with Retry, Retention, Time, Stamped
+	// and the mode Leased.
+	Generation time.Duration
 }
 
 func (o *Options[In]) valid() error {
@@ -98,6 +107,29 @@ func (o *Options[In]) valid() error {
 	if o.Stamped && o.Time != nil {
 		return invalid("Stamped", "is given together with Time")
 	}
+	if o.Generation > 0 {
+		return o.validGeneration()
+	}
+	return o.validMode()
+}
+
+// validGeneration refuses what has no meaning without kept failures; the rest is
+// refused by the operation.
+func (o *Options[In]) validGeneration() error {
+	switch {
+	case o.Mode == Leased:
+		return invalid("Generation", "is not for the mode Leased")
+	case o.Stamped, o.Time != nil:
+		return invalid("Generation", "is for messages without a time")
+	case o.Retry.MaxErrors != 0, o.Retry.MaxCrashes != 0, o.Retry.Delay != nil:
+		return invalid("Retry", "is given together with Generation, which keeps no failures")
+	default:
+		return o.validMode()
+	}
+}
+
+// validMode refuses what is for another mode.
+func (o *Options[In]) validMode() error {
 	if o.Mode == Leased {
 		return nil
 	}
@@ -120,7 +152,10 @@ func (o *Options[In]) operation() semel.OperationOptions[In] {
 	op := semel.OperationOptions[In]{
 		Policy: o.Policy, Classify: o.Classify, Lease: o.Lease, Heartbeat: o.Heartbeat, MaxRun: o.MaxRun,
 		Retry: &o.Retry, Wait: o.Wait, Retention: o.Retention, Fingerprints: o.Fingerprints, Skew: o.Skew,
-		Optimistic: o.Mode == Optimistic,
+		Optimistic: o.Mode == Optimistic, Redelivery: o.Redelivery, Generation: o.Generation,
+	}
+	if o.Generation > 0 {
+		op.Retry = nil
 	}
 	if o.Mode == Leased && reflect.ValueOf(o.Policy).IsZero() {
 		op.Policy = semel.Hold()

@@ -1,0 +1,199 @@
+package inbox_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/inbox"
+	"github.com/semelgo/semel/semeltest"
+	"github.com/semelgo/semel/store/memory"
+)
+
+// TestDeliveredTooSoon: a message that failed stays away for as long as its Retry
+// says. Who comes sooner is told how much is left, and is not counted.
+func TestDeliveredTooSoon(t *testing.T) {
+	t.Parallel()
+	for _, mode := range []inbox.Mode{inbox.Pessimistic, inbox.Optimistic, inbox.Leased} {
+		t.Run(mode.String(), func(t *testing.T) {
+			t.Parallel()
+			r, clock := inMemoryAt()
+			delay := func(errors int) time.Duration { return time.Duration(errors) * time.Minute }
+			in := box(t, "ship", inbox.Options[string]{Mode: mode, Retry: semel.Retry{MaxErrors: 3, Delay: delay}})
+			e := r.engine(t, semel.Options{})
+			runs := 0
+			deliver := func(ends error) inbox.Result {
+				return handleIn(t.Context(), in, e, from("shop", "1", "a"), func() error {
+					runs++
+					return semel.NotCommitted(ends)
+				})
+			}
+			wantAfter := func(got inbox.Result, after time.Duration) {
+				t.Helper()
+				want(t, got, inbox.Result{Decision: inbox.Redeliver})
+				if got.After > after || got.After <= after-time.Minute {
+					t.Errorf("it stays away for %v, want %v", got.After, after)
+				}
+			}
+			wantAfter(deliver(errHandler), time.Minute)
+			for range 5 {
+				got := deliver(errHandler)
+				want(t, got, inbox.Result{Decision: inbox.Redeliver})
+				wantErr(t, got, semel.ErrInProgress)
+			}
+			clock.advance(time.Minute)
+			wantAfter(deliver(errHandler), 2*time.Minute)
+			clock.advance(2 * time.Minute)
+			want(t, deliver(errHandler), inbox.Result{Decision: inbox.Reject, Poisoned: true})
+			if runs != 3 {
+				t.Errorf("%d runs, want 3", runs)
+			}
+		})
+	}
+}
+
+// TestOwnDelays: a handler may say itself when it wants the message again. One
+// that asks for time has not failed.
+func TestOwnDelays(t *testing.T) {
+	t.Parallel()
+	r, clock := inMemoryAt()
+	in := box(t, "ship", inbox.Options[string]{Retry: semel.Retry{MaxErrors: 2}})
+	e := r.engine(t, semel.Options{})
+	deliver := func(ends error) inbox.Result {
+		return handleIn(t.Context(), in, e, from("shop", "1", "a"), func() error { return ends })
+	}
+	for range 4 {
+		got := deliver(semel.Snooze(10 * time.Minute))
+		want(t, got, inbox.Result{Decision: inbox.Redeliver})
+		if got.After != 10*time.Minute {
+			t.Errorf("it stays away for %v, want 10 minutes", got.After)
+		}
+		clock.advance(10 * time.Minute)
+	}
+	if got := deliver(semel.RetryIn(errHandler, 5*time.Minute)); got.Decision != inbox.Redeliver || got.After != 5*time.Minute {
+		t.Errorf("got %+v, want it again in 5 minutes", got)
+	}
+	clock.advance(5 * time.Minute)
+	want(t, deliver(errHandler), inbox.Result{Decision: inbox.Reject, Poisoned: true})
+}
+
+// TestStoreDoesNotAnswer: nothing is run, nothing is counted, and the message is
+// to come again.
+func TestStoreDoesNotAnswer(t *testing.T) {
+	t.Parallel()
+	for _, mode := range []inbox.Mode{inbox.Pessimistic, inbox.Optimistic, inbox.Leased} {
+		t.Run(mode.String(), func(t *testing.T) {
+			t.Parallel()
+			r := inMemory(t)
+			down := true
+			s := semeltest.NewFaulty(r.store, func(semeltest.Call) semeltest.Fault {
+				if down {
+					return semeltest.Refuse
+				}
+				return semeltest.None
+			})
+			e := over(t, s, semel.Options{MaxLate: -1})
+			in := box(t, "ship", inbox.Options[string]{Mode: mode, Retry: semel.Retry{MaxErrors: 1, MaxCrashes: 1}})
+			runs := 0
+			deliver := func() inbox.Result {
+				return handleIn(t.Context(), in, e, from("shop", "1", "a"), func() error {
+					runs++
+					return nil
+				})
+			}
+			for range 3 {
+				got := deliver()
+				want(t, got, inbox.Result{Decision: inbox.Redeliver})
+				wantErr(t, got, semel.ErrUnavailable)
+				if got.After < time.Second {
+					t.Errorf("it is to come again after %v", got.After)
+				}
+			}
+			down = false
+			want(t, deliver(), inbox.Result{Decision: inbox.Ack})
+			if runs != 1 {
+				t.Errorf("%d runs, want 1", runs)
+			}
+		})
+	}
+}
+
+// TestStopping: what is under way when the consumer is told to stop, and what
+// comes afterwards, is delivered again and not counted.
+func TestStopping(t *testing.T) {
+	t.Parallel()
+	for _, mode := range transactional() {
+		t.Run(mode.String(), func(t *testing.T) {
+			t.Parallel()
+			r := inMemory(t)
+			in := box(t, "ship", inbox.Options[string]{Mode: mode, Retry: semel.Retry{MaxErrors: 1}})
+			e := r.engine(t, semel.Options{})
+			ctx, stop := context.WithCancel(t.Context())
+			defer stop()
+			for range 3 {
+				got := inbox.HandleTx(ctx, in, e, from("shop", "1", "a"), func(ctx context.Context, _ *memory.Tx, _ string) error {
+					stop()
+					return ctx.Err()
+				})
+				want(t, got, inbox.Result{Decision: inbox.Redeliver})
+				wantErr(t, got, context.Canceled)
+			}
+			if err := e.Close(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			got := inbox.HandleTx(t.Context(), in, e, from("shop", "1", "a"), r.handler(func() {}))
+			want(t, got, inbox.Result{Decision: inbox.Redeliver})
+			wantErr(t, got, semel.ErrClosed)
+			want(t, inbox.HandleTx(t.Context(), in, r.engine(t, semel.Options{}), from("shop", "1", "a"), r.handler(func() {})),
+				inbox.Result{Decision: inbox.Ack})
+		})
+	}
+}
+
+// TestLostAnswers: whichever call of the store fails, before or after it was
+// applied, a message that is delivered until it is acknowledged has one effect.
+func TestLostAnswers(t *testing.T) {
+	t.Parallel()
+	for _, mode := range transactional() {
+		for _, fault := range []semeltest.Fault{semeltest.Refuse, semeltest.Abort, semeltest.Lose} {
+			t.Run(mode.String()+"/"+fault.String(), func(t *testing.T) {
+				t.Parallel()
+				for k, failed := 1, true; failed; k++ {
+					if failed = lostAnswer(t, mode, fault, k); !failed && k < 3 {
+						t.Errorf("only %d calls were made", k-1)
+					}
+				}
+			})
+		}
+	}
+}
+
+// lostAnswer lets the k-th call fail, and tells whether there was one.
+func lostAnswer(t *testing.T, mode inbox.Mode, fault semeltest.Fault, k int) (failed bool) {
+	t.Helper()
+	r := inMemory(t)
+	s := semeltest.NewFaulty(r.store, func(c semeltest.Call) semeltest.Fault {
+		if c.N != k {
+			return semeltest.None
+		}
+		failed = true
+		return fault
+	})
+	e := over(t, s, semel.Options{})
+	in := box(t, "ship", inbox.Options[string]{Mode: mode})
+	fail := errHandler // the first time
+	var got inbox.Result
+	for deliveries := 1; got.Decision != inbox.Ack && deliveries < 20; deliveries++ {
+		got = inbox.HandleTx(t.Context(), in, e, from("shop", "1", "a"), func(ctx context.Context, tx *memory.Tx, payload string) error {
+			err := errors.Join(r.effect(ctx, tx, payload), fail)
+			fail = nil
+			return err
+		})
+	}
+	if n := r.effects("a"); got.Decision != inbox.Ack || n != 1 {
+		t.Errorf("with call %d failing: %+v, %d effects, want it handled once", k, got, n)
+	}
+	return failed
+}

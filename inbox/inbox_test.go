@@ -1,0 +1,233 @@
+package inbox_test
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/inbox"
+	"github.com/semelgo/semel/store"
+)
+
+// TestMessagesWithoutAName are refused, and not acknowledged as if they had been
+// handled.
+func TestMessagesWithoutAName(t *testing.T) {
+	t.Parallel()
+	r := inMemory(t)
+	e := r.engine(t, semel.Options{})
+	for field, m := range map[string]inbox.Message[string]{
+		"Producer": from("", "1", "a"),
+		"ID":       from("shop", "", "a"),
+	} {
+		for _, mode := range []inbox.Mode{inbox.Pessimistic, inbox.Leased} {
+			in := box(t, "ship", inbox.Options[string]{Mode: mode})
+			got := handleIn(t.Context(), in, e, m, func() error { t.Error("it was run"); return nil })
+			want(t, got, inbox.Result{Decision: inbox.Reject})
+			wantField(t, got.Err, field)
+		}
+	}
+	in := box(t, "ship", inbox.Options[string]{})
+	for n, decision := range map[int]inbox.Decision{240: inbox.Ack, 241: inbox.Reject} {
+		m := from(strings.Repeat("p", 100), strings.Repeat("i", n-100), "a")
+		got := handleIn(t.Context(), in, e, m, func() error { return nil })
+		if got.Decision != decision {
+			t.Errorf("names of %d bytes: %+v, want %v", n, got, decision)
+		}
+		if decision == inbox.Reject {
+			wantField(t, got.Err, "ID")
+		}
+	}
+	stamped := box(t, "ship_stamped", inbox.Options[string]{Stamped: true})
+	for _, sent := range []time.Time{{}, time.UnixMilli(-1)} {
+		m := from("shop", "1", "a")
+		m.Sent = sent
+		got := handleIn(t.Context(), stamped, e, m, func() error { return nil })
+		want(t, got, inbox.Result{Decision: inbox.Reject})
+		wantField(t, got.Err, "Sent")
+	}
+}
+
+// TestUnreadablePayload: a payload without a fingerprint is the message's fault.
+func TestUnreadablePayload(t *testing.T) {
+	t.Parallel()
+	in, err := inbox.New("ship", inbox.Options[any]{Group: "shipping"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := inbox.Message[any]{Producer: "shop", ID: "1", Payload: func() {}}
+	got := inbox.HandleTx(t.Context(), in, inMemory(t).engine(t, semel.Options{}), m, nil)
+	want(t, got, inbox.Result{Decision: inbox.Reject})
+	wantField(t, got.Err, "Input")
+}
+
+// TestOldAndFutureMessages are refused by the time that their producer gave them,
+// in the id or beside it. One that was handled is a duplicate, however old.
+func TestOldAndFutureMessages(t *testing.T) {
+	t.Parallel()
+	uuid := func(at time.Time) inbox.Message[string] {
+		ms := at.UnixMilli()
+		return from("shop", fmt.Sprintf("%08x-%04x-7000-8000-000000000000", ms>>16, ms&0xffff), "a")
+	}
+	stamp := func(at time.Time) inbox.Message[string] {
+		m := from("shop", "1", "a")
+		m.Sent = at
+		return m
+	}
+	for name, test := range map[string]struct {
+		o  inbox.Options[string]
+		at func(time.Time) inbox.Message[string]
+	}{
+		"UUIDv7":  {inbox.Options[string]{Time: semel.UUIDv7Time}, uuid},
+		"Stamped": {inbox.Options[string]{Stamped: true}, stamp},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			test.o.Retention, test.o.Skew = time.Hour, time.Minute
+			in, e := box(t, "ship", test.o), inMemory(t).engine(t, semel.Options{})
+			deliver := func(at time.Time) inbox.Result {
+				return handleIn(t.Context(), in, e, test.at(at), func() error { return nil })
+			}
+			now := time.Now()
+			for _, at := range []time.Time{now.Add(-2 * time.Hour), now.Add(10 * time.Minute)} {
+				got := deliver(at)
+				want(t, got, inbox.Result{Decision: inbox.Reject})
+				wantErr(t, got, semel.ErrKeyExpired)
+			}
+			want(t, deliver(now), inbox.Result{Decision: inbox.Ack})
+			want(t, deliver(now), inbox.Result{Decision: inbox.Ack, Duplicate: true})
+		})
+	}
+	in := box(t, "ship", inbox.Options[string]{Time: semel.UUIDv7Time})
+	got := handleIn(t.Context(), in, inMemory(t).engine(t, semel.Options{}), from("shop", "1", "a"), func() error { return nil })
+	want(t, got, inbox.Result{Decision: inbox.Reject})
+	wantField(t, got.Err, "ID")
+}
+
+// TestPayloadHash is an id only where it is said to be.
+func TestPayloadHash(t *testing.T) {
+	t.Parallel()
+	a, b := inbox.PayloadHash([]byte("a")), inbox.PayloadHash([]byte("b"))
+	if a == b || a != inbox.PayloadHash([]byte("a")) || a != "sha256-ca978112ca1bbdcafac231b39a23dc4d" {
+		t.Errorf("the hashes are %s and %s", a, b)
+	}
+}
+
+// TestReplies are the same for each duplicate. One that cannot be kept is told of.
+func TestReplies(t *testing.T) {
+	t.Parallel()
+	r := inMemory(t)
+	e := r.engine(t, semel.Options{})
+	const large = 2 << 20 // the store keeps 1 MiB
+	for _, mode := range []inbox.Mode{inbox.Pessimistic, inbox.Leased} {
+		in := box(t, "ship_"+mode.String(), inbox.Options[string]{Mode: mode})
+		reply := func(m inbox.Message[string], n int) (string, inbox.Result) {
+			answer := strings.Repeat("x", n)
+			if mode == inbox.Leased {
+				return inbox.Reply(t.Context(), in, e, m, func(context.Context, string) (string, error) { return answer, nil })
+			}
+			return inbox.ReplyTx(t.Context(), in, e, m, replyTx(r, answer))
+		}
+		for n, duplicate := range map[int]inbox.Result{
+			3:     {Decision: inbox.Ack, Duplicate: true},
+			0:     {Decision: inbox.Ack, Duplicate: true},
+			large: {Decision: inbox.Reject, Duplicate: true},
+		} {
+			m := from("shop", fmt.Sprint(n), "a")
+			v, got := reply(m, n)
+			want(t, got, inbox.Result{Decision: inbox.Ack})
+			if len(v) != n {
+				t.Errorf("%v: the reply has %d bytes, want %d", mode, len(v), n)
+			}
+			v, got = reply(m, 7)
+			want(t, got, duplicate)
+			if duplicate.Decision == inbox.Ack && len(v) != n {
+				t.Errorf("%v: the duplicate's reply has %d bytes, want %d", mode, len(v), n)
+			}
+			if duplicate.Decision == inbox.Reject {
+				wantErr(t, got, semel.ErrResultUnavailable)
+			}
+		}
+	}
+}
+
+func replyTx[Tx any](_ *rig[Tx], answer string) func(context.Context, Tx, string) (string, error) {
+	return func(context.Context, Tx, string) (string, error) { return answer, nil }
+}
+
+// TestCommittedByItself: a handler that ends its transaction has had its effect,
+// and its message is not handled again.
+func TestCommittedByItself(t *testing.T) {
+	t.Parallel()
+	for name, ends := range map[string]error{"and succeeds": nil, "and fails": errHandler} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := inSQLite(t)
+			in, e := box(t, "ship", inbox.Options[string]{}), r.engine(t, semel.Options{})
+			deliver := func() inbox.Result {
+				return inbox.HandleTx(t.Context(), in, e, from("shop", "1", "a"), func(ctx context.Context, tx *sql.Tx, payload string) error {
+					if err := r.effect(ctx, tx, payload); err != nil {
+						return err
+					}
+					if err := tx.Commit(); err != nil {
+						return err
+					}
+					return ends
+				})
+			}
+			want(t, deliver(), inbox.Result{Decision: inbox.Ack})
+			want(t, deliver(), inbox.Result{Decision: inbox.Ack, Duplicate: true})
+			if n := r.effects("a"); n != 1 {
+				t.Errorf("%d effects, want 1", n)
+			}
+		})
+	}
+}
+
+// TestWrongOptions are named.
+func TestWrongOptions(t *testing.T) {
+	t.Parallel()
+	for field, o := range map[string]inbox.Options[string]{
+		"Group":      {},
+		"Mode":       {Group: "g", Mode: 3},
+		"Policy":     {Group: "g", Policy: semel.Hold()},
+		"Classify":   {Group: "g", Classify: func(error) store.Verdict { return store.Unknown }},
+		"Lease":      {Group: "g", Mode: inbox.Optimistic, Lease: time.Second},
+		"Heartbeat":  {Group: "g", Heartbeat: time.Second},
+		"Stamped":    {Group: "g", Stamped: true, Time: semel.ULIDTime},
+		"Retry":      {Group: "g", Generation: time.Hour, Retry: semel.Retry{MaxErrors: 3}},
+		"Generation": {Group: "g", Generation: time.Hour, Stamped: true},
+	} {
+		_, err := inbox.New("ship", o)
+		wantField(t, err, field)
+	}
+	for field, o := range map[string]inbox.Options[string]{
+		"Retry.MaxErrors": {Group: "g", Retry: semel.Retry{MaxErrors: -1}},
+		"Retention":       {Group: "g", Retention: time.Hour, Redelivery: time.Hour},
+		"Generation":      {Group: "g", Generation: time.Second},
+	} {
+		in, err := inbox.New("ship", o)
+		if err != nil {
+			t.Errorf("%s: %v", field, err)
+			continue
+		}
+		_, err = semel.New(inMemory(t).store, semel.Options{Operations: []semel.Declared{in.Operation()}})
+		wantField(t, err, field)
+		e := inMemory(t).engine(t, semel.Options{})
+		got := handleIn(t.Context(), in, e, from("shop", "1", "a"), func() error { t.Error("it was run"); return nil })
+		want(t, got, inbox.Result{Decision: inbox.Redeliver})
+		wantField(t, got.Err, field)
+	}
+}
+
+// TestDecisionsAndModesHaveNames that logs can show.
+func TestDecisionsAndModesHaveNames(t *testing.T) {
+	t.Parallel()
+	got := fmt.Sprint(inbox.Redeliver, inbox.Ack, inbox.Reject, inbox.Decision(9), inbox.Pessimistic, inbox.Optimistic, inbox.Leased, inbox.Mode(9))
+	if got != "Redeliver Ack Reject Decision(?) Pessimistic Optimistic Leased Mode(?)" {
+		t.Errorf("they are called %s", got)
+	}
+}

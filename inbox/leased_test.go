@@ -1,0 +1,191 @@
+package inbox_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/inbox"
+	"github.com/semelgo/semel/store"
+	"github.com/semelgo/semel/store/memory"
+)
+
+// leased is an inbox in the mode Leased, and its one message.
+type leased struct {
+	*rig[*memory.Tx]
+
+	clock *clock
+	in    *inbox.Inbox[string]
+	e     *semel.Engine[*memory.Tx]
+	runs  int
+}
+
+func newLeased(t *testing.T, o inbox.Options[string]) *leased {
+	t.Helper()
+	o.Mode = inbox.Leased
+	l := &leased{in: box(t, "charge", o)}
+	l.rig, l.clock = inMemoryAt()
+	l.e = l.engine(t, semel.Options{Operations: []semel.Declared{l.in.Operation()}})
+	return l
+}
+
+func (l *leased) deliver(t *testing.T, ends error) inbox.Result {
+	t.Helper()
+	return inbox.Handle(t.Context(), l.in, l.e, from("shop", "1", "a"), func(context.Context, string) error {
+		l.runs++
+		return ends
+	})
+}
+
+// die claims the message in a process that says nothing more, and lets its lease
+// run out.
+func (l *leased) die(t *testing.T) {
+	t.Helper()
+	c, err := l.in.Call(from("shop", "1", "a"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	dead := l.engine(t, semel.Options{})
+	a, _, err := semel.Begin(t.Context(), dead, c)
+	if err != nil || a == nil {
+		t.Fatalf("the consumer that is to die did not get the message: %v", err)
+	}
+	t.Cleanup(a.Abandon)
+	l.clock.advance(time.Minute)
+}
+
+// An error that says nothing about the effect leaves the message in doubt under
+// Hold, apart from poison, until somebody has looked.
+func TestHoldLeavesItInDoubt(t *testing.T) {
+	t.Parallel()
+	l := newLeased(t, inbox.Options[string]{})
+	got := l.deliver(t, errHandler)
+	want(t, got, inbox.Result{Decision: inbox.Reject, InDoubt: true})
+	wantErr(t, got, errHandler)
+	got = l.deliver(t, nil)
+	want(t, got, inbox.Result{Decision: inbox.Reject, InDoubt: true})
+	wantErr(t, got, semel.ErrInDoubt)
+	_, err := l.e.Resolve(t.Context(), semel.Resolution{ID: got.ID, To: store.Pending, Actor: "ann", Reason: "no charge was made"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want(t, l.deliver(t, nil), inbox.Result{Decision: inbox.Ack})
+	want(t, l.deliver(t, nil), inbox.Result{Decision: inbox.Ack, Duplicate: true})
+	if l.runs != 2 {
+		t.Errorf("%d runs, want 2", l.runs)
+	}
+}
+
+// So does a consumer that dies: nobody knows how far it came.
+func TestHoldAfterACrash(t *testing.T) {
+	t.Parallel()
+	l := newLeased(t, inbox.Options[string]{})
+	l.die(t)
+	want(t, l.deliver(t, nil), inbox.Result{Decision: inbox.Reject, InDoubt: true})
+	if l.runs != 0 {
+		t.Errorf("it was run %d times", l.runs)
+	}
+}
+
+// A policy that runs again does so after errors and after crashes, each counted
+// for itself.
+func TestRunAgainUntilPoison(t *testing.T) {
+	t.Parallel()
+	retry := semel.Retry{MaxErrors: 2, MaxCrashes: 2}
+	for name, policy := range map[string]semel.Policy{"AtLeastOnce": semel.AtLeastOnce(), "Keyed": semel.Keyed()} {
+		t.Run(name+"/Crashes", func(t *testing.T) {
+			t.Parallel()
+			l := newLeased(t, inbox.Options[string]{Policy: policy, Retry: retry})
+			l.die(t)
+			want(t, l.deliver(t, semel.NotCommitted(errHandler)), inbox.Result{Decision: inbox.Redeliver})
+			l.die(t)
+			// What the dead have done is not known: it may not be called failed.
+			want(t, l.deliver(t, nil), inbox.Result{Decision: inbox.Reject, InDoubt: true})
+			if l.runs != 1 {
+				t.Errorf("%d runs, want the one between the crashes", l.runs)
+			}
+		})
+		t.Run(name+"/Errors", func(t *testing.T) {
+			t.Parallel()
+			l := newLeased(t, inbox.Options[string]{Policy: policy, Retry: retry})
+			want(t, l.deliver(t, semel.NotCommitted(errHandler)), inbox.Result{Decision: inbox.Redeliver})
+			want(t, l.deliver(t, semel.NotCommitted(errHandler)), inbox.Result{Decision: inbox.Reject, Poisoned: true})
+			want(t, l.deliver(t, nil), inbox.Result{Decision: inbox.Reject, Poisoned: true, Duplicate: true})
+			if l.runs != 2 {
+				t.Errorf("%d runs, want 2", l.runs)
+			}
+		})
+	}
+}
+
+// Evidence settles what a dead consumer left, and what a handler does not know.
+func TestHealByEvidence(t *testing.T) {
+	t.Parallel()
+	charged := false
+	probe := func(context.Context, semel.Scope, string) (any, bool, error) { return struct{}{}, charged, nil }
+	l := newLeased(t, inbox.Options[string]{Policy: semel.Heal(probe)})
+	want(t, l.deliver(t, errHandler), inbox.Result{Decision: inbox.Reject, InDoubt: true})
+	charged = true
+	want(t, l.deliver(t, nil), inbox.Result{Decision: inbox.Ack, Duplicate: true})
+	if l.runs != 1 {
+		t.Errorf("%d runs, want 1", l.runs)
+	}
+}
+
+// A fenced consumer raises the fence and looks before it acts on what another
+// left.
+func TestFencedLooksFirst(t *testing.T) {
+	t.Parallel()
+	var raised []uint32
+	l := newLeased(t, inbox.Options[string]{Policy: semel.Fenced(
+		func(_ context.Context, _ semel.Scope, _ string, attempt uint32) error {
+			raised = append(raised, attempt)
+			return nil
+		},
+		func(context.Context, semel.Scope, string) (any, bool, error) { return struct{}{}, true, nil },
+	)})
+	l.die(t)
+	want(t, l.deliver(t, nil), inbox.Result{Decision: inbox.Ack, Duplicate: true})
+	if l.runs != 0 || len(raised) != 1 || raised[0] != 2 {
+		t.Errorf("%d runs, the fence was raised for %v, want none, and 2", l.runs, raised)
+	}
+}
+
+// TestLeasedInATransaction: with the policy Atomic the claim commits first, and
+// the effect together with the outcome.
+func TestLeasedInATransaction(t *testing.T) {
+	t.Parallel()
+	l := newLeased(t, inbox.Options[string]{Policy: semel.Atomic(), Lease: 30 * time.Second})
+	handle := func(ctx context.Context, tx *memory.Tx, payload string) error {
+		if a, ok := semel.AttemptOf(ctx); !ok || a.Number() != 2 {
+			return errors.New("it is no attempt, or not the second")
+		}
+		return l.effect(ctx, tx, payload)
+	}
+	l.die(t)
+	want(t, inbox.HandleTx(t.Context(), l.in, l.e, from("shop", "1", "a"), handle), inbox.Result{Decision: inbox.Ack})
+	want(t, inbox.HandleTx(t.Context(), l.in, l.e, from("shop", "1", "a"), handle), inbox.Result{Decision: inbox.Ack, Duplicate: true})
+	if n := l.effects("a"); n != 1 {
+		t.Errorf("%d effects, want 1", n)
+	}
+}
+
+// TestWrongCallLosesNothing: what is wrong is the program, so the message stays
+// with the broker.
+func TestWrongCallLosesNothing(t *testing.T) {
+	t.Parallel()
+	l := newLeased(t, inbox.Options[string]{})
+	got := inbox.HandleTx(t.Context(), l.in, l.e, from("shop", "1", "a"), l.handler(func() { t.Error("it was run") }))
+	want(t, got, inbox.Result{Decision: inbox.Redeliver})
+	wantField(t, got.Err, "Policy")
+
+	in := box(t, "ship", inbox.Options[string]{})
+	got = inbox.Handle(t.Context(), in, l.e, from("shop", "1", "a"), func(context.Context, string) error {
+		t.Error("it was run")
+		return nil
+	})
+	want(t, got, inbox.Result{Decision: inbox.Redeliver})
+	wantField(t, got.Err, "Mode")
+}
