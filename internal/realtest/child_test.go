@@ -27,21 +27,7 @@ type orphan struct {
 // and waits for its end, or ends at once.
 func haveServers(t *testing.T, kind string) {
 	t.Helper()
-	var o orphan
-	if kind == "ended" {
-		s := realtest.Postgres(t)
-		o = orphan{Addrs: []string{s.Addr()}, Homes: []string{homeOf(t, s.URL())}}
-	} else {
-		s := realtest.OwnPostgres(t)
-		o = orphan{Addrs: []string{s.Addr()}, Homes: []string{homeOf(t, s.URL())}}
-		if kind == "paused" {
-			connect(t, s.URL()) // a process for it, that is paused too
-			s.Pause()
-		} else {
-			through := realtest.PgBouncer(t, s.URL())
-			o.Addrs = append(o.Addrs, connect(t, through).PgConn().Conn().RemoteAddr().String())
-		}
-	}
+	o := serversOf(t, kind)
 	said, err := json.Marshal(o)
 	if err != nil {
 		t.Fatal(err)
@@ -50,6 +36,45 @@ func haveServers(t *testing.T, kind string) {
 	if kind != "ended" {
 		select {} // it will be killed
 	}
+}
+
+// serversOf starts the servers of a kind of child.
+func serversOf(t *testing.T, kind string) orphan {
+	t.Helper()
+	switch kind {
+	case "ended":
+		s := realtest.Postgres(t)
+		return orphan{Addrs: []string{s.Addr()}, Homes: []string{homeOf(t, s.URL())}}
+	case "broker":
+		s := realtest.OwnRabbitMQ(t)
+		home := realtest.BrokerHome(s)
+		return orphan{Addrs: []string{s.Addr(), registerOf(t, home)}, Homes: []string{home}}
+	}
+	s := realtest.OwnPostgres(t)
+	o := orphan{Addrs: []string{s.Addr()}, Homes: []string{homeOf(t, s.URL())}}
+	if kind == "paused" {
+		connect(t, s.URL()) // a process for it, that is paused too
+		s.Pause()
+		return o
+	}
+	through := realtest.PgBouncer(t, s.URL())
+	o.Addrs = append(o.Addrs, connect(t, through).PgConn().Conn().RemoteAddr().String())
+	return o
+}
+
+// registerOf is where the register of names of the broker in home answers.
+func registerOf(t *testing.T, home string) string {
+	t.Helper()
+	logs, err := filepath.Glob(filepath.Join(home, "epmd-*.log"))
+	if err != nil || len(logs) == 0 {
+		t.Fatalf("the broker has no register: %v", err)
+	}
+	port := strings.TrimPrefix(strings.TrimSuffix(filepath.Base(logs[len(logs)-1]), ".log"), "epmd-")
+	addr := "127.0.0.1:" + port
+	if refuses(t, addr) {
+		t.Fatalf("the register does not answer at %s", addr)
+	}
+	return addr
 }
 
 // homeOf asks a server where its directory is.

@@ -24,13 +24,8 @@ func (p *instance) kill() error {
 	return p.awaitNone()
 }
 
-// stop ends the server in an orderly way.
-func (p *instance) stop(mode Mode) error {
-	signals := map[Mode]syscall.Signal{Fast: syscall.SIGINT, Immediate: syscall.SIGQUIT}
-	sig, ok := signals[mode]
-	if !ok {
-		return fmt.Errorf("there is no mode %q", mode)
-	}
+// stop ends the server in the orderly way that sig asks for.
+func (p *instance) stop(sig syscall.Signal) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.proc == nil {

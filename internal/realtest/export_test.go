@@ -42,22 +42,41 @@ func (m Machine) Need(tb testing.TB) (url, program string) {
 	return at.url, at.program
 }
 
-// StartAt makes a new cluster and starts it at the port of s.
-func StartAt(ctx context.Context, s *Server) (inUse bool, err error) {
+// NeedRabbitMQ finds RabbitMQ on m for a test.
+func (m Machine) NeedRabbitMQ(tb testing.TB) (url, program string) {
+	tb.Helper()
+	at := m.machine().need(tb, rabbitmq())
+	return at.url, at.program
+}
+
+// BrokerHome is the directory of a broker of one's own.
+func BrokerHome(b *Broker) string { return b.own.home.dir }
+
+// StartPostgresAt makes a new server and starts it at addr.
+func StartPostgresAt(ctx context.Context, addr string) (inUse bool, err error) {
+	return startAt(ctx, postgres(), newCluster, addr)
+}
+
+// StartRabbitMQAt makes a new server and starts it at addr.
+func StartRabbitMQAt(ctx context.Context, addr string) (inUse bool, err error) {
+	return startAt(ctx, rabbitmq(), newNode, addr)
+}
+
+func startAt(ctx context.Context, e engine, with launches, addr string) (inUse bool, err error) {
+	e.env = ""
 	h, err := newHome()
 	if err != nil {
 		return false, err
 	}
-	at := thisMachine().find(engine{program: postgres().program, places: postgres().places})
-	p := &instance{home: h, program: at.program, options: usual()}
-	_, port, err := net.SplitHostPort(s.Addr())
+	p := &instance{home: h, launcher: with(thisMachine().find(e).program, nil)}
+	_, port, err := net.SplitHostPort(addr)
 	if err != nil {
 		return false, err
 	}
 	if p.port, err = strconv.Atoi(port); err != nil {
 		return false, err
 	}
-	if err = p.initialise(ctx); err == nil {
+	if err = p.launcher.prepare(ctx, h); err == nil {
 		err = p.startOnce(ctx)
 	}
 	return errors.Is(err, errInUse), errors.Join(err, p.close())

@@ -16,6 +16,7 @@ type engine struct {
 	name     string
 	env      string   // names a server that somebody else runs
 	program  string   // looked for in the PATH, then in places
+	wrapped  bool     // what is in the PATH starts the system's own server: places come first
 	places   []string // patterns of directories
 	packages string   // what to install on Debian
 }
@@ -43,32 +44,50 @@ func (m machine) find(e engine) *place {
 	if url := m.getenv(e.env); e.env != "" && url != "" {
 		return &place{url: url}
 	}
-	if path, err := m.lookPath(e.program); err == nil {
-		return &place{program: path}
+	searches := []func(engine) string{m.inPath, m.inPlaces}
+	if e.wrapped {
+		slices.Reverse(searches)
 	}
-	for _, pattern := range e.places {
-		found, _ := m.glob(filepath.Join(pattern, e.program))
-		slices.SortFunc(found, byVersion)
-		if n := len(found); n > 0 {
-			return &place{program: found[n-1]}
+	for _, search := range searches {
+		if program := search(e); program != "" {
+			return &place{program: program}
 		}
 	}
 	return nil
 }
 
-// byVersion orders paths by the first number in them, so that 9.6 comes before
-// 15, and otherwise by their letters.
-func byVersion(a, b string) int {
-	return cmp.Or(cmp.Compare(major(a), major(b)), strings.Compare(a, b))
+func (m machine) inPath(e engine) string {
+	path, err := m.lookPath(e.program)
+	if err != nil {
+		return ""
+	}
+	return path
 }
 
-func major(path string) int {
-	notDigit := func(r rune) bool { return r < '0' || r > '9' }
-	n := 0
-	if numbers := strings.FieldsFunc(path, notDigit); len(numbers) > 0 {
-		n, _ = strconv.Atoi(numbers[0])
+func (m machine) inPlaces(e engine) string {
+	for _, pattern := range e.places {
+		found, _ := m.glob(filepath.Join(pattern, e.program))
+		if len(found) > 0 {
+			return slices.MaxFunc(found, byVersion)
+		}
 	}
-	return n
+	return ""
+}
+
+// byVersion orders paths by the numbers in them, so that 9.6 comes before 15 and
+// 3.9 before 3.10, and otherwise by their letters.
+func byVersion(a, b string) int {
+	return cmp.Or(slices.Compare(numbers(a), numbers(b)), strings.Compare(a, b))
+}
+
+func numbers(path string) []int {
+	notDigit := func(r rune) bool { return r < '0' || r > '9' }
+	var all []int
+	for _, digits := range strings.FieldsFunc(path, notDigit) {
+		n, _ := strconv.Atoi(digits)
+		all = append(all, n)
+	}
+	return all
 }
 
 // requires reports whether a test that needs the engine may not be skipped.

@@ -47,13 +47,13 @@ func (v *verdicts) Fatal(args ...any) {
 	runtime.Goexit()
 }
 
-// need asks for PostgreSQL in a test of its own.
-func need(m realtest.Machine) (v *verdicts, url, program string) {
+// need asks for a server in a test of its own.
+func need(ask func(testing.TB) (url, program string)) (v *verdicts, url, program string) {
 	v = &verdicts{}
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		url, program = m.Need(v)
+		url, program = ask(v)
 	}()
 	<-done
 	return v, url, program
@@ -76,13 +76,43 @@ func TestServerIsFoundInOrder(t *testing.T) {
 		"newest, 9":   {realtest.Machine{Installed: installed("15", "9")}, "", installed("15")[0]},
 	}
 	for name, row := range rows {
-		v, url, program := need(row.machine)
+		v, url, program := need(row.machine.Need)
 		if url != row.url || program != row.program {
 			t.Errorf("%s: found %q, %q, want %q, %q", name, url, program, row.url, row.program)
 		}
 		if v.engine != "postgres" || v.skipped+v.failed != "" {
 			t.Errorf("%s: engine %q, skipped %q, failed %q", name, v.engine, v.skipped, v.failed)
 		}
+	}
+}
+
+// TestWrappedServerIsFoundBehindItsWrapper: what a system has in the PATH under
+// RabbitMQ's name is for the system's own.
+func TestWrappedServerIsFoundBehindItsWrapper(t *testing.T) {
+	t.Parallel()
+	env := map[string]string{"SEMEL_TEST_RABBITMQ_URL": "amqp://there"}
+	path := map[string]string{"rabbitmq-server": "/usr/sbin/rabbitmq-server"}
+	behind := []string{
+		"/usr/lib/rabbitmq/lib/rabbitmq_server-3.10.8/sbin/rabbitmq-server",
+		"/usr/lib/rabbitmq/lib/rabbitmq_server-3.9.27/sbin/rabbitmq-server",
+	}
+	rows := map[string]struct {
+		machine      realtest.Machine
+		url, program string
+	}{
+		"environment": {realtest.Machine{Env: env, Path: path, Installed: behind}, "amqp://there", ""},
+		"behind":      {realtest.Machine{Path: path, Installed: behind}, "", behind[0]},
+		"path":        {realtest.Machine{Path: path}, "", "/usr/sbin/rabbitmq-server"},
+	}
+	for name, row := range rows {
+		v, url, program := need(row.machine.NeedRabbitMQ)
+		if url != row.url || program != row.program || v.engine != "rabbitmq" {
+			t.Errorf("%s: found %q, %q for %q, want %q, %q", name, url, program, v.engine, row.url, row.program)
+		}
+	}
+	v, _, _ := need(realtest.Machine{Env: map[string]string{"SEMEL_TEST_REQUIRE": "rabbitmq"}}.NeedRabbitMQ)
+	if !strings.Contains(v.failed, "apt-get install rabbitmq-server") {
+		t.Errorf("without one, it failed with %q, want what to install", v.failed)
 	}
 }
 
@@ -104,7 +134,7 @@ func TestMissingServerSkipsOrFails(t *testing.T) {
 		"another is named": {map[string]string{"SEMEL_TEST_REQUIRE": "redis"}, false},
 	}
 	for name, row := range rows {
-		v, _, _ := need(realtest.Machine{Env: row.env})
+		v, _, _ := need(realtest.Machine{Env: row.env}.Need)
 		if row.fails != (v.failed != "") || row.fails == (v.skipped != "") {
 			t.Errorf("%s: failed %q, skipped %q, want failed: %t", name, v.failed, v.skipped, row.fails)
 		}

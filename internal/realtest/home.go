@@ -102,9 +102,10 @@ func (h *home) write(name, text string) error {
 	return nil
 }
 
-// tail is the end of a log, 2 kB of it at most.
+// tail is the end of a log, 8 kB of it at most: a RabbitMQ says what is wrong, and
+// then a lot about how it ends.
 func tail(name string) string {
-	const most = 2048
+	const most = 8 << 10
 	text, err := os.ReadFile(name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return "(no log)"

@@ -5,45 +5,42 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"os/exec"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"sync"
-	"syscall"
 	"time"
 )
 
-// instance is a PostgreSQL that this package runs.
+// launcher knows how the servers of one engine are started.
+type launcher interface {
+	// prepare makes the files of a new server. It is called once.
+	prepare(ctx context.Context, h *home) error
+	// launch starts p's process on p's port, and returns when p answers there. An
+	// error that wraps errInUse says that somebody has something of p's.
+	launch(ctx context.Context, p *instance) (*process, error)
+	// url is the address of the server at host and port.
+	url(addr string) string
+}
+
+// instance is a server that this package runs.
 type instance struct {
-	home    *home
-	program string
-	options []string // name=value
-	port    int
+	launcher launcher
+	home     *home
+	port     int
 
 	mu     sync.Mutex
 	starts int
 	proc   *process // nil: it does not run
 }
 
-// usual settings: nothing waits for the disk, and nothing is left in shared
-// memory that has a name.
-func usual() []string {
-	return []string{
-		"fsync=off", "full_page_writes=off", "shared_buffers=32MB", "max_connections=200",
-		"listen_addresses=127.0.0.1", "unix_socket_directories=", "dynamic_shared_memory_type=mmap",
-		"logging_collector=off", "autovacuum_naptime=10s",
-	}
-}
-
-// startPostgres makes a new cluster and starts it. It is ready when it returns.
-func startPostgres(ctx context.Context, program string, settings []string) (*instance, error) {
+// run makes a new server and starts it. It is ready when it returns.
+func run(ctx context.Context, l launcher) (*instance, error) {
 	h, err := newHome()
 	if err != nil {
 		return nil, err
 	}
-	p := &instance{home: h, program: program, options: slices.Concat(usual(), settings)}
-	if err := p.initialise(ctx); err != nil {
+	p := &instance{launcher: l, home: h}
+	if err := l.prepare(ctx, h); err != nil {
 		return nil, errors.Join(err, h.close())
 	}
 	if err := p.startAnywhere(ctx); err != nil {
@@ -52,29 +49,8 @@ func startPostgres(ctx context.Context, program string, settings []string) (*ins
 	return p, nil
 }
 
-// initialise makes the cluster's files.
-func (p *instance) initialise(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, ceiling)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, beside(p.program, "initdb"), "-D", p.data(),
-		"-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync", "--wal-segsize=1")
-	cmd.Dir = p.home.dir
-	log := p.home.file("initdb.log")
-	made, err := start(cmd, p.home.as, log)
-	if err != nil {
-		return err
-	}
-	<-made.ended
-	if !cmd.ProcessState.Success() {
-		return fmt.Errorf("initdb: %s\n%s", cmd.ProcessState, tail(log))
-	}
-	return nil
-}
-
 // startAnywhere starts the server for the first time, on a port that is free.
 func (p *instance) startAnywhere(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, ceiling)
-	defer cancel()
 	return onFreePort(ctx, func(port int) error {
 		p.port = port
 		return p.startOnce(ctx)
@@ -84,7 +60,7 @@ func (p *instance) startAnywhere(ctx context.Context) error {
 // start starts the server again and waits until it answers. A server that was
 // killed may leave something in its place for a moment; then it is tried again.
 func (p *instance) start(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, ceiling)
+	ctx, cancel := context.WithTimeout(ctx, startCeiling)
 	defer cancel()
 	again := time.NewTicker(50 * time.Millisecond)
 	defer again.Stop()
@@ -102,32 +78,21 @@ func (p *instance) start(ctx context.Context) error {
 }
 
 func (p *instance) startOnce(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, startCeiling)
+	defer cancel()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.proc != nil {
 		return errors.New("the server runs")
 	}
 	p.starts++
-	args := []string{"-D", p.data(), "-p", strconv.Itoa(p.port)}
-	for _, o := range append(p.options, "cluster_name="+p.name()) {
-		args = append(args, "-c", o)
-	}
-	cmd := exec.Command(p.program, args...) //nolint:noctx // it outlives the context that bounds its start
-	cmd.Dir = p.home.dir
-	proc, err := start(cmd, p.home.as, p.log())
+	proc, err := p.launcher.launch(ctx, p)
 	if err != nil {
-		return err
-	}
-	if err := await(ctx, proc, p.url(), p.name()+"/postgres", p.log()); err != nil {
-		err = errors.Join(err, proc.signal(syscall.SIGKILL))
-		<-proc.ended
 		return err
 	}
 	p.proc = proc
 	return nil
 }
-
-func (p *instance) data() string { return p.home.file("data") }
 
 // name is on the command line of each of the server's processes.
 func (p *instance) name() string { return filepath.Base(p.home.dir) }
@@ -137,9 +102,7 @@ func (p *instance) log() string { return p.home.file(fmt.Sprintf("server-%d.log"
 
 func (p *instance) addr() string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(p.port)) }
 
-func (p *instance) url() string {
-	return "postgres://postgres@" + p.addr() + "/postgres?sslmode=disable"
-}
+func (p *instance) url() string { return p.launcher.url(p.addr()) }
 
 // close ends the server and removes all it had.
 func (p *instance) close() error {

@@ -21,7 +21,7 @@ func TestNoServerOutlivesItsTests(t *testing.T) {
 		haveServers(t, kind)
 		return
 	}
-	for _, kind := range []string{"ended", "killed", "paused"} {
+	for _, kind := range []string{"ended", "killed", "paused", "broker"} {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
 			child, left := startChild(t, kind, os.TempDir())

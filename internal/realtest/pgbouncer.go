@@ -2,14 +2,12 @@ package realtest
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net"
 	"net/url"
 	"os/exec"
 	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 
 	"github.com/jackc/pgx/v5"
@@ -60,7 +58,7 @@ func PgBouncer(tb testing.TB, server string) string {
 // startPgBouncer starts it so that the address through leads to server. It is
 // ready when it returns.
 func startPgBouncer(ctx context.Context, h *home, program, server, through string) error {
-	ctx, cancel := context.WithTimeout(ctx, ceiling)
+	ctx, cancel := context.WithTimeout(ctx, startCeiling)
 	defer cancel()
 	to, err := pgx.ParseConfig(server)
 	if err != nil {
@@ -79,17 +77,8 @@ func startPgBouncer(ctx context.Context, h *home, program, server, through strin
 	}
 	cmd := exec.Command(program, h.file("pgbouncer.ini")) //nolint:noctx // it outlives the context that bounds its start
 	cmd.Dir = h.dir
-	log := h.file("pgbouncer.log")
-	proc, err := start(cmd, h.as, log)
-	if err != nil {
-		return err
-	}
-	if err := await(ctx, proc, through, identity, log); err != nil {
-		err = errors.Join(err, proc.signal(syscall.SIGKILL))
-		<-proc.ended
-		return err
-	}
-	return nil
+	_, err = startUntil(ctx, cmd, h.as, h.file("pgbouncer.log"), speaksSQL(through, identity))
+	return err
 }
 
 // bouncerSettings lets everybody in and leads them to one database.

@@ -159,7 +159,7 @@ func TestServerThatCannotStartSaysWhy(t *testing.T) {
 // TestSomebodyElsesServerIsNotTakenForOnesOwn: two may choose the same port.
 func TestSomebodyElsesServerIsNotTakenForOnesOwn(t *testing.T) {
 	t.Parallel()
-	inUse, err := realtest.StartAt(t.Context(), realtest.OwnPostgres(t))
+	inUse, err := realtest.StartPostgresAt(t.Context(), realtest.OwnPostgres(t).Addr())
 	if !inUse {
 		t.Errorf("got %v, want an error that says that the port is taken", err)
 	}

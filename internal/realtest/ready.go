@@ -6,37 +6,76 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net"
+	"os/exec"
+	"regexp"
 	"strconv"
-	"strings"
+	"syscall"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 )
 
-// ceiling is how long a server may take to answer; a busy machine takes seconds.
+// ceiling is how long a server may take to answer, or to end.
 const ceiling = 60 * time.Second
+
+// startCeiling is how long a server may take to start. A RabbitMQ needs seconds
+// of a processor, which a busy machine gives in a minute.
+const startCeiling = 3 * time.Minute
 
 // errInUse marks a server that ended because somebody has its port or its files.
 var errInUse = errors.New("in use")
 
-// await asks until a server that speaks PostgreSQL's protocol answers at url, and
-// is the one it should be: somebody else's may have taken the port.
-func await(ctx context.Context, proc *process, url, identity, log string) error {
-	ask := time.NewTicker(10 * time.Millisecond)
-	defer ask.Stop()
+// sign is what a server is known by once it is ready.
+type sign struct {
+	ask  func(ctx context.Context) (string, error) // who answers
+	want string
+}
+
+// startUntil starts cmd as start does, and waits until it gives its sign. What
+// does not is killed.
+func startUntil(ctx context.Context, cmd *exec.Cmd, as *syscall.Credential, log string, s sign) (*process, error) {
+	proc, err := start(cmd, as, log)
+	if err != nil {
+		return nil, err
+	}
+	if err := await(ctx, proc, s, log); err != nil {
+		return nil, errors.Join(err, proc.kill())
+	}
+	return proc, nil
+}
+
+// await asks until the server answers, and is the one it should be: somebody
+// else's may have taken the port.
+func await(ctx context.Context, proc *process, s sign, log string) error {
+	again := time.NewTicker(10 * time.Millisecond)
+	defer again.Stop()
+	asking, cancel := context.WithCancel(ctx)
+	defer cancel()
+	go func() { // whoever else is asked may never answer
+		select {
+		case <-proc.ended:
+			cancel()
+		case <-asking.Done():
+		}
+	}()
 	for {
-		got, err := identify(ctx, url)
-		if err == nil && got == identity {
+		got, err := s.ask(asking)
+		if err == nil && got == s.want {
 			return nil
 		}
 		select {
-		case <-ask.C:
+		case <-again.C:
 		case <-proc.ended:
 			return endedEarly(proc, tail(log))
 		case <-ctx.Done():
-			return fmt.Errorf("%q and not %q answers: %w\n%s", got, identity, err, tail(log))
+			return fmt.Errorf("%q and not %q answers: %w\n%s", got, s.want, err, tail(log))
 		}
 	}
+}
+
+// speaksSQL is the sign of a server, or of a PgBouncer before it.
+func speaksSQL(url, identity string) sign {
+	return sign{want: identity, ask: func(ctx context.Context) (string, error) { return identify(ctx, url) }}
 }
 
 // identify asks which server and database one gets to at url. It makes do with
@@ -56,10 +95,13 @@ func identify(ctx context.Context, url string) (string, error) {
 	return identity, nil
 }
 
+// inUse is how servers say that somebody has their port or their files.
+var inUse = regexp.MustCompile(`in use|already exists|already a epmd|eaddrinuse|dist_port_already_used`)
+
 // endedEarly says why a server ended instead of answering.
 func endedEarly(proc *process, log string) error {
 	err := fmt.Errorf("the server ended: %s\n%s", proc.cmd.ProcessState, log)
-	if strings.Contains(log, "in use") || strings.Contains(log, "already exists") {
+	if inUse.MatchString(log) {
 		return fmt.Errorf("%w: %w", errInUse, err)
 	}
 	return err

@@ -3,6 +3,7 @@ package realtest
 import (
 	"context"
 	"crypto/rand"
+	"fmt"
 	"net/url"
 	"strings"
 	"syscall"
@@ -13,24 +14,9 @@ import (
 
 // Server is a PostgreSQL that answers on its address. What ends or pauses it is
 // for a server of [OwnPostgres]; on another it fails the test.
-type Server struct {
-	t   testing.TB
-	url string
-	own *instance // nil: it is shared
-}
-
-// URL is the address of the server's default database, as its superuser.
-func (s *Server) URL() string { return s.url }
-
-// Addr is the server's host and port.
-func (s *Server) Addr() string {
-	u, err := url.Parse(s.url)
-	if err != nil {
-		s.t.Errorf("parse %q: %v", s.url, err)
-		return ""
-	}
-	return u.Host
-}
+//
+// Its URL leads to its default database, as its superuser.
+type Server struct{ handle }
 
 // Database creates an empty database for the test, and drops it when the test
 // ends, whoever is still connected. It returns its address.
@@ -75,55 +61,16 @@ const (
 	Immediate Mode = "immediate" // end at once; the next start recovers
 )
 
-// Kill kills the server with all its processes, as SIGKILL does, and returns
-// when none is left. It may be called from any goroutine.
-func (s *Server) Kill() {
-	s.t.Helper()
-	s.do("kill", (*instance).kill)
-}
-
 // Stop stops the server and returns when it has ended, within 60 seconds. It may
 // be called from any goroutine.
 func (s *Server) Stop(mode Mode) {
 	s.t.Helper()
-	s.do("stop", func(p *instance) error { return p.stop(mode) })
-}
-
-// Pause stops all processes of the server in their tracks. Connections stay open
-// and nothing answers, until [Server.Resume]. It may be called from any
-// goroutine.
-func (s *Server) Pause() {
-	s.t.Helper()
-	s.do("pause", func(p *instance) error { return p.signalAll(syscall.SIGSTOP) })
-}
-
-// Resume lets a paused server go on. It may be called from any goroutine.
-func (s *Server) Resume() {
-	s.t.Helper()
-	s.do("resume", func(p *instance) error { return p.signalAll(syscall.SIGCONT) })
-}
-
-// Start starts a server that was killed or stopped, on the same port, and
-// returns when it answers, within 60 seconds.
-func (s *Server) Start(tb testing.TB) {
-	tb.Helper()
-	if s.own == nil {
-		tb.Fatal("start: the server is not this test's own")
-	}
-	if err := s.own.start(tb.Context()); err != nil {
-		tb.Fatalf("start: %v", err)
-	}
-}
-
-// do does something to a server of one's own. A failure is an error of the
-// test, and not its end, because it may come from any goroutine.
-func (s *Server) do(what string, act func(*instance) error) {
-	s.t.Helper()
-	if s.own == nil {
-		s.t.Errorf("%s: the server is not this test's own", what)
-		return
-	}
-	if err := act(s.own); err != nil {
-		s.t.Errorf("%s: %v", what, err)
-	}
+	s.do("stop", func(p *instance) error {
+		signals := map[Mode]syscall.Signal{Fast: syscall.SIGINT, Immediate: syscall.SIGQUIT}
+		sig, ok := signals[mode]
+		if !ok {
+			return fmt.Errorf("there is no mode %q", mode)
+		}
+		return p.stop(sig)
+	})
 }

@@ -66,3 +66,15 @@ func (p *process) signal(sig syscall.Signal) error {
 	}
 	return nil
 }
+
+// kill ends p, if there is one, and waits for its end.
+func (p *process) kill() error {
+	if p == nil {
+		return nil
+	}
+	if err := p.signal(syscall.SIGKILL); err != nil {
+		return err
+	}
+	<-p.ended
+	return nil
+}
