@@ -107,7 +107,7 @@ func TestRefusesWhatCannotBeRun(t *testing.T) {
 		"Concurrency": {"Concurrency", func(r *rig) error {
 			return task.Handle(r.worker, op, fn, task.HandlerOptions{Concurrency: -1})
 		}},
-		"Timeout": {"Timeout", func(r *rig) error { return task.Handle(r.worker, op, fn, task.HandlerOptions{Timeout: -1}) }},
+		"Timeout":      {"Timeout", func(r *rig) error { return task.Handle(r.worker, op, fn, task.HandlerOptions{Timeout: -1}) }},
 		"no functions": {"Worker", func(r *rig) error { return r.worker.Run(t.Context()) }},
 		"Slots":        {"Slots", func(r *rig) error { _, err := task.New(r.Engine, task.Options{Slots: -1}); return err }},
 		"Poll":         {"Poll", func(r *rig) error { _, err := task.New(r.Engine, task.Options{Poll: -1}); return err }},

@@ -1,0 +1,296 @@
+package task_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/store"
+	"github.com/semelgo/semel/store/memory"
+	"github.com/semelgo/semel/task"
+)
+
+// tickInput is what the periodic tasks of the tests are enqueued with.
+func tickInput(tick time.Time) input { return input{int(tick.Unix())} }
+
+// periodic returns the schedule of one process, each hour.
+func periodic(r *rig, op *semel.Operation[input], change ...func(*task.PeriodicOptions[input])) *task.Periodic[input] {
+	r.t.Helper()
+	o := task.PeriodicOptions[input]{
+		Name: "hourly", Schedule: task.Every(time.Hour), Operation: op, Scope: semel.Shared(), Input: tickInput,
+	}
+	for _, c := range change {
+		c(&o)
+	}
+	p, err := task.NewPeriodic(r.Engine, o)
+	if err != nil {
+		r.t.Fatalf("NewPeriodic: %v", err)
+	}
+	return p
+}
+
+// ticking runs p. What it returns stops it, and waits for it.
+func ticking(t *testing.T, p *task.Periodic[input]) (stop func()) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- p.Run(ctx) }()
+	return func() {
+		cancel()
+		if err := <-ended; err != nil {
+			t.Errorf("Run: %v", err)
+		}
+	}
+}
+
+// TestATickIsOneTask however many processes enqueue it, and however often.
+func TestATickIsOneTask(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		mem := memory.New(memory.Options{})
+		op := semel.Define("op", atomic())
+		var ran log[int]
+		for range 3 {
+			r := newRig(t, mem, task.Options{}, op)
+			handleTx(r, op, func(_ context.Context, _ *memory.Tx, in input) (int, error) {
+				ran.add(in.N)
+				return 0, nil
+			})
+			defer r.start()()
+			defer ticking(t, periodic(r, op))()
+		}
+		begun := time.Now()
+		pass(24*time.Hour + time.Minute)
+		times := make(map[int]int)
+		for _, n := range ran.all() {
+			times[n]++
+		}
+		if len(times) != 25 || len(ran.all()) != 25 { // midnight, and 24 hours
+			t.Errorf("ran %d tasks of %d ticks, want 25 of 25", len(ran.all()), len(times))
+		}
+		for n := range times {
+			if tick := time.Unix(int64(n), 0); tick.Minute() != 0 || tick.Before(begun) {
+				t.Errorf("the tick %v ran, want whole hours from %v", tick, begun)
+			}
+		}
+	})
+}
+
+// TestTicksThatWereMissed are enqueued when a process starts, if they are not too
+// old; those that others have enqueued are not enqueued again.
+func TestTicksThatWereMissed(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		op := semel.Define("op", atomic())
+		r := newRig(t, memory.New(memory.Options{}), task.Options{}, op)
+		pass(10*time.Hour + 30*time.Minute)
+		p := periodic(r, op, func(o *task.PeriodicOptions[input]) { o.CatchUp = 3 * time.Hour })
+		hour := func(back int) time.Time { return time.Now().Truncate(time.Hour).Add(-time.Duration(back) * time.Hour) }
+		if added, err := p.Tick(t.Context(), hour(1)); !added || err != nil {
+			t.Errorf("Tick = %v, %v, want it added", added, err)
+		}
+		stop := ticking(t, p)
+		pass(0)
+		stop()
+		for back, want := range []store.State{store.Pending, store.Pending, store.Pending, store.Absent, store.Absent} {
+			if got := r.record(p.Call(hour(back))); got.State != want {
+				t.Errorf("the tick of %d hours ago is %v, want %v", back, got.State, want)
+			}
+		}
+	})
+}
+
+// TestATickComesLateWhenTheStoreIsDown, and not at all when that lasts longer than
+// CatchUp.
+func TestATickComesLateWhenTheStoreIsDown(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		down time.Duration
+		want store.State
+	}{
+		"for a while": {20 * time.Minute, store.Pending},
+		"for long":    {40 * time.Minute, store.Absent},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				op := semel.Define("op", atomic())
+				w := newWire()
+				r := newRigOn(t, w, task.Options{}, op)
+				p := periodic(r, op, func(o *task.PeriodicOptions[input]) { o.CatchUp = 30 * time.Minute })
+				pass(90 * time.Minute)
+				defer ticking(t, p)()
+				w.down(true)
+				tick := time.Now().Add(30 * time.Minute)
+				pass(30*time.Minute + tt.down)
+				w.down(false)
+				pass(29 * time.Minute)
+				if tt.want != r.record(p.Call(tick)).State {
+					t.Errorf("the tick is %v, want %v", r.record(p.Call(tick)).State, tt.want)
+				}
+				pass(15 * time.Minute)
+				if got := r.record(p.Call(tick.Add(time.Hour))); got.State != store.Pending {
+					t.Errorf("the next tick is %v, want it enqueued", got.State)
+				}
+			})
+		})
+	}
+}
+
+// TestATickWaitsForItsTime by the store's clock, when a clock that is ahead brings it
+// early.
+func TestATickWaitsForItsTime(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		op := semel.Define("op", atomic())
+		r := newRig(t, memory.New(memory.Options{}), task.Options{}, op)
+		p := periodic(r, op)
+		tick := time.Now().Add(20 * time.Minute)
+		if _, err := p.Tick(t.Context(), tick); err != nil {
+			t.Errorf("Tick: %v", err)
+		}
+		if got := r.wantState(p.Call(tick), store.Pending); got.Due != 20*time.Minute {
+			t.Errorf("due in %v, want 20 minutes", got.Due)
+		}
+	})
+}
+
+// TestATickIsTheSameInEveryZone.
+func TestATickIsTheSameInEveryZone(t *testing.T) {
+	t.Parallel()
+	op := semel.Define("op", atomic())
+	r := newRig(t, memory.New(memory.Options{}), task.Options{}, op)
+	p := periodic(r, op)
+	tick := time.Now()
+	if here, there := p.Call(tick.UTC()), p.Call(tick.In(time.FixedZone("there", 3600))); here.ID() != there.ID() || here.Key() != there.Key() {
+		t.Errorf("keys %q and %q of the same tick, want one", here.Key(), there.Key())
+	}
+}
+
+// TestATickThatMayBeForgottenIsRefused: its record may have been purged.
+func TestATickThatMayBeForgottenIsRefused(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		op := semel.Define("op", atomic()) // kept for 24 hours
+		r := newRig(t, memory.New(memory.Options{}), task.Options{}, op)
+		p := periodic(r, op)
+		old := time.Now().Add(-23*time.Hour - 55*time.Minute)
+		if _, err := p.Tick(t.Context(), old.Add(time.Second)); err != nil {
+			t.Errorf("Tick: %v, want it enqueued", err)
+		}
+		if added, err := p.Tick(t.Context(), old); added || !errors.Is(err, semel.ErrKeyExpired) {
+			t.Errorf("Tick = %v, %v, want ErrKeyExpired", added, err)
+		}
+	})
+}
+
+// TestATickOfAnotherVersion of the program has another input: the task stays as it
+// was enqueued, and the next ticks come.
+func TestATickOfAnotherVersion(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		op := semel.Define("op", atomic())
+		r := newRig(t, memory.New(memory.Options{}), task.Options{}, op)
+		older := periodic(r, op, func(o *task.PeriodicOptions[input]) { o.Input = nil })
+		now := periodic(r, op)
+		pass(30 * time.Minute)
+		tick := time.Now().Add(30 * time.Minute)
+		if _, err := older.Tick(t.Context(), tick); err != nil {
+			t.Errorf("Tick: %v", err)
+		}
+		if _, err := now.Tick(t.Context(), tick); !errors.Is(err, semel.ErrMismatch) {
+			t.Errorf("Tick = %v, want ErrMismatch", err)
+		}
+		defer ticking(t, now)()
+		pass(91 * time.Minute)
+		if got := string(r.record(now.Call(tick)).Input); got != `{"N":0}` {
+			t.Errorf("the input is %s, want the first one's", got)
+		}
+		r.wantState(now.Call(tick.Add(time.Hour)), store.Pending)
+	})
+}
+
+// TestRunOfPeriodicEnds with the engine, with a tick that cannot be enqueued, and
+// with its context when there are no ticks any more.
+func TestRunOfPeriodicEnds(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		op := semel.Define("op", atomic())
+		r := newRig(t, memory.New(memory.Options{MaxOutcome: 1000}), task.Options{}, op)
+		large := semel.Define("large", semel.OperationOptions[string]{})
+		p, err := task.NewPeriodic(r.Engine, task.PeriodicOptions[string]{
+			Name: "p", Schedule: task.Every(time.Hour), Operation: large, Scope: semel.Shared(),
+			Input: func(time.Time) string { return strings.Repeat("x", 2000) },
+		})
+		if err != nil {
+			t.Fatalf("NewPeriodic: %v", err)
+		}
+		if err := p.Run(t.Context()); err == nil {
+			t.Error("Run returned nil, want the refusal")
+		}
+		once := periodic(r, op, func(o *task.PeriodicOptions[input]) { o.Schedule = once(time.Now().Add(time.Hour)) })
+		stop := ticking(t, once)
+		pass(2 * time.Hour)
+		stop()
+		closed := newRig(t, r.mem, task.Options{}, op)
+		_ = closed.Close(t.Context())
+		if err := periodic(closed, op).Run(t.Context()); !errors.Is(err, semel.ErrClosed) {
+			t.Errorf("Run = %v, want ErrClosed", err)
+		}
+	})
+}
+
+// once is a schedule of one tick.
+type once time.Time
+
+func (o once) Next(t time.Time) time.Time {
+	if tick := time.Time(o); tick.After(t) {
+		return tick
+	}
+	return time.Time{}
+}
+
+func TestNewPeriodicRefuses(t *testing.T) {
+	t.Parallel()
+	op := semel.Define("op", atomic())
+	short := semel.Define("short", semel.OperationOptions[input]{Retention: 10 * time.Minute})
+	r := newRig(t, memory.New(memory.Options{}), task.Options{}, op)
+	for field, change := range map[string]func(o *task.PeriodicOptions[input]){
+		"Name":      func(o *task.PeriodicOptions[input]) { o.Name = strings.Repeat("n", 201) },
+		"Operation": func(o *task.PeriodicOptions[input]) { o.Operation = nil },
+		"Scope":     func(o *task.PeriodicOptions[input]) { o.Scope = semel.Scope{} },
+		"CatchUp":   func(o *task.PeriodicOptions[input]) { o.CatchUp = -1 },
+		"Skew":      func(o *task.PeriodicOptions[input]) { o.Skew = -1 },
+		"Priority":  func(o *task.PeriodicOptions[input]) { o.Priority = 5 },
+		"Schedule":  func(o *task.PeriodicOptions[input]) { o.Schedule = task.Every(0) },
+		"Retention": func(o *task.PeriodicOptions[input]) { o.Operation = short }, // twice five minutes are not less
+	} {
+		o := task.PeriodicOptions[input]{Name: "p", Schedule: task.Every(time.Hour), Operation: op, Scope: semel.Shared()}
+		change(&o)
+		_, err := task.NewPeriodic(r.Engine, o)
+		if wrong, ok := errors.AsType[*semel.FieldError](err); !ok || wrong.Field != field {
+			t.Errorf("got %v, want an error that names %s", err, field)
+		}
+	}
+}
+
+func TestEvery(t *testing.T) {
+	t.Parallel()
+	at := func(text string) time.Time {
+		v, err := time.Parse(time.RFC3339Nano, text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v
+	}
+	for _, tt := range []struct {
+		every      time.Duration
+		from, next string
+	}{
+		{time.Minute, "2026-03-01T10:00:00Z", "2026-03-01T10:01:00Z"},
+		{time.Minute, "2026-03-01T10:00:59.999999999Z", "2026-03-01T10:01:00Z"},
+		{7 * time.Second, "1970-01-01T00:00:07Z", "1970-01-01T00:00:14Z"},
+		{7 * time.Second, "1969-12-31T23:59:58Z", "1970-01-01T00:00:00Z"},
+		{24 * time.Hour, "2026-03-01T10:00:00+05:00", "2026-03-02T05:00:00+05:00"},
+	} {
+		if got := task.Every(tt.every).Next(at(tt.from)); !got.Equal(at(tt.next)) {
+			t.Errorf("Every(%v) after %s = %v, want %s", tt.every, tt.from, got, tt.next)
+		}
+	}
+}

@@ -1,0 +1,289 @@
+package task_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/store"
+	"github.com/semelgo/semel/store/memory"
+	"github.com/semelgo/semel/task"
+)
+
+// failing runs one task whose function does what fn does, long enough for all of
+// its attempts.
+func failing(t *testing.T, o semel.OperationOptions[input], fn func(ctx context.Context) (int, error)) (*rig, semel.Call, []uint32) {
+	t.Helper()
+	op := semel.Define("op", o)
+	r := newRig(t, memory.New(memory.Options{}), task.Options{}, op)
+	var ran log[uint32]
+	handle(r, op, func(ctx context.Context, _ input) (int, error) {
+		a, _ := semel.AttemptOf(ctx)
+		ran.add(a.Number())
+		return fn(ctx)
+	})
+	call := op.Call(me, "k", input{})
+	r.enqueue(call)
+	defer r.start()()
+	pass(time.Hour)
+	return r, call, ran.all()
+}
+
+// history is the progress that a dead letter keeps.
+func (r *rig) history(c semel.Call, code string) semel.Progress {
+	r.t.Helper()
+	out := semel.Outcome{Record: r.wantState(c, store.Failed)}
+	f := out.Failure()
+	if f == nil || f.Code != code {
+		r.t.Fatalf("the failure is %+v, want the code %q", f, code)
+	}
+	var p semel.Progress
+	if err := json.Unmarshal(f.Details, &p); err != nil {
+		r.t.Errorf("the details %s: %v", f.Details, err)
+	}
+	return p
+}
+
+func TestErrorsEndInADeadLetterWithItsHistory(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		o := outside(semel.AtLeastOnce())
+		o.Retry.MaxErrors = 3
+		r, call, ran := failing(t, o, func(context.Context) (int, error) { return 0, semel.NotCommitted(errBoom) })
+		if len(ran) != 3 {
+			t.Errorf("attempts %v ran, want three", ran)
+		}
+		p := r.history(call, "exhausted")
+		if p.Errors != 3 || len(p.Tries) != 3 || p.Tries[2].Error != "boom" || p.Tries[2].Kind != semel.TryError {
+			t.Errorf("the history is %+v, want three errors", p)
+		}
+	})
+}
+
+// TestErrorsThatNobodyKnowsAreNeverAFailure: after the last of them the task is in
+// doubt.
+func TestErrorsThatNobodyKnowsAreNeverAFailure(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		o := outside(semel.AtLeastOnce())
+		o.Retry.MaxErrors = 3
+		r, call, ran := failing(t, o, func(context.Context) (int, error) { return 0, errBoom })
+		if len(ran) != 3 {
+			t.Errorf("attempts %v ran, want three", ran)
+		}
+		r.wantState(call, store.InDoubt)
+		if p := r.progress(call); p.Errors != 3 {
+			t.Errorf("the history is %+v, want three errors", p)
+		}
+	})
+}
+
+func TestHoldRunsOnceWhenNobodyKnows(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		r, call, ran := failing(t, outside(semel.Hold()), func(context.Context) (int, error) { return 0, errBoom })
+		if len(ran) != 1 {
+			t.Errorf("attempts %v ran, want one", ran)
+		}
+		r.wantState(call, store.InDoubt)
+	})
+}
+
+func TestAFinalErrorIsNotTriedAgain(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		r, call, ran := failing(t, outside(semel.Keyed()), func(context.Context) (int, error) {
+			return 0, semel.Final(&semel.Failure{Code: "no such user"})
+		})
+		if len(ran) != 1 {
+			t.Errorf("attempts %v ran, want one", ran)
+		}
+		out := semel.Outcome{Record: r.wantState(call, store.Failed)}
+		if f := out.Failure(); f.Code != "no such user" {
+			t.Errorf("the failure is %+v, want the function's own", f)
+		}
+	})
+}
+
+// TestDelays are the operation's, or the error's own; a snooze counts as nothing.
+func TestDelays(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		o := outside(semel.AtLeastOnce())
+		o.Retry = &semel.Retry{MaxErrors: 2, Delay: after(time.Hour)}
+		op := semel.Define("op", o)
+		r := newRig(t, memory.New(memory.Options{}), task.Options{}, op)
+		begun := time.Now()
+		var at log[time.Duration]
+		says := []error{
+			semel.Snooze(10 * time.Minute), semel.Snooze(10 * time.Minute), semel.RetryIn(semel.NotCommitted(errBoom), 5*time.Hour), nil,
+		}
+		handle(r, op, func(context.Context, input) (int, error) {
+			at.add(time.Since(begun))
+			return 0, says[len(at.all())-1]
+		})
+		call := op.Call(me, "k", input{})
+		r.enqueue(call)
+		defer r.start()()
+		pass(15 * time.Minute)
+		if p := r.progress(call); p.Snoozes != 2 || p.Errors != 0 {
+			t.Errorf("progress %+v, want two snoozes", p)
+		}
+		pass(24 * time.Hour)
+		r.wantState(call, store.Succeeded)
+		want := []time.Duration{0, 10 * time.Minute, 20 * time.Minute, 320 * time.Minute}
+		got := at.all()
+		if len(got) != len(want) {
+			t.Fatalf("ran after %v, want four times", got)
+		}
+		for i, d := range want {
+			if got[i] < d || got[i] > d+time.Minute {
+				t.Errorf("ran after %v, want soon after %v", got, want)
+			}
+		}
+	})
+}
+
+// TestAFunctionThatDoesNotReturn: its attempt is an error, the Observer is told of
+// the panic, and the worker goes on.
+func TestAFunctionThatDoesNotReturn(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		fn   func()
+		told string
+	}{
+		"panic":     {func() { panic("at the disco") }, "panic: at the disco"},
+		"panic nil": {func() { panic(nil) }, "panic called with nil argument"}, //nolint:govet // it is what somebody may do
+		"goexit":    {runtime.Goexit, "the function did not return"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				o := outside(semel.AtLeastOnce())
+				o.Retry.MaxErrors = 2
+				r, call, ran := failing(t, o, func(context.Context) (int, error) {
+					tt.fn()
+					return 0, nil
+				})
+				if len(ran) != 2 {
+					t.Errorf("attempts %v ran, want two", ran)
+				}
+				r.wantState(call, store.InDoubt) // nobody knows what it did
+				p := r.progress(call)
+				if p.Errors != 2 || !strings.Contains(p.Tries[1].Error, tt.told) {
+					t.Errorf("the history is %+v, want two errors that say %q", p, tt.told)
+				}
+				r.wantTold(semel.EventReleased, tt.told)
+			})
+		})
+	}
+}
+
+// wantTold fails the test unless an event of the kind has an error that says so.
+func (r *rig) wantTold(kind semel.EventKind, says string) {
+	r.t.Helper()
+	for _, e := range r.seen.of(kind) {
+		if e.Err != nil && strings.Contains(e.Err.Error(), says) {
+			return
+		}
+	}
+	r.t.Errorf("events %+v, want one that says %q", r.seen.of(kind), says)
+}
+
+// TestAPanicInATransactionIsRolledBack, which is proof: it may be tried again.
+func TestAPanicInATransactionIsRolledBack(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		o := atomic()
+		o.Retry.MaxErrors = 2
+		op := semel.Define("op", o)
+		r := newRig(t, memory.New(memory.Options{}), task.Options{}, op)
+		handleTx(r, op, func(_ context.Context, tx *memory.Tx, _ input) (int, error) {
+			_ = tx.Put("effect", nil)
+			panic("at the disco")
+		})
+		call := op.Call(me, "k", input{})
+		r.enqueue(call)
+		defer r.start()()
+		pass(time.Hour)
+		if p := r.history(call, "exhausted"); p.Errors != 2 {
+			t.Errorf("the history is %+v, want two errors", p)
+		}
+		if _, there := r.mem.Value("effect"); there {
+			t.Error("the effect is there, want it rolled back")
+		}
+		told := r.seen.of(semel.EventReleased)
+		if len(told) == 0 {
+			t.Fatal("nothing was told, want the panic")
+		}
+		if panicked, ok := errors.AsType[*task.PanicError](told[0].Err); !ok || len(panicked.Stack) == 0 {
+			t.Errorf("told %v, want a *PanicError with its stack", told[0].Err)
+		}
+	})
+}
+
+// grumpy cannot be written.
+type grumpy struct{}
+
+func (grumpy) MarshalJSON() ([]byte, error) { panic("not me") }
+
+// TestAResultThatPanicsWhenItIsWritten is its own attempt's trouble.
+func TestAResultThatPanicsWhenItIsWritten(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		bad := semel.Define("bad", outside(semel.Hold()))
+		good := semel.Define("good", outside(semel.Hold()))
+		r := newRig(t, memory.New(memory.Options{}), task.Options{}, bad, good)
+		handle(r, bad, func(context.Context, input) (grumpy, error) { return grumpy{}, nil })
+		handle(r, good, func(context.Context, input) (int, error) { return 1, nil })
+		badCall, goodCall := bad.Call(me, "k", input{}), good.Call(me, "k", input{})
+		r.enqueue(badCall)
+		r.enqueue(goodCall)
+		defer r.start()()
+		pass(time.Minute)
+		r.wantState(goodCall, store.Succeeded)
+		r.wantState(badCall, store.InDoubt)
+		r.wantTold(semel.EventInDoubt, "not me")
+	})
+}
+
+// TestInputThatCannotBeRead is an error of the attempt: it ends as a dead letter,
+// and the function never sees it.
+func TestInputThatCannotBeRead(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		o := outside(semel.Hold())
+		o.Retry.MaxErrors = 2
+		op := semel.Define("op", o)
+		r := newRig(t, memory.New(memory.Options{}), task.Options{}, op)
+		handle(r, op, func(context.Context, input) (int, error) {
+			t.Error("the function ran, want it not to")
+			return 0, nil
+		})
+		older := semel.Define("op", semel.OperationOptions[string]{}) // of another version of the program
+		call := older.Call(me, "k", "not an object")
+		r.enqueue(call)
+		defer r.start()()
+		pass(time.Hour)
+		if p := r.history(call, "exhausted"); p.Errors != 2 || !strings.Contains(p.Tries[0].Error, "input") {
+			t.Errorf("the history is %+v, want two errors that tell of the input", p)
+		}
+	})
+}
+
+func TestTimeoutIsAnError(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		o := atomic()
+		o.Retry.MaxErrors = 2
+		op := semel.Define("op", o)
+		r := newRig(t, memory.New(memory.Options{}), task.Options{}, op)
+		handleTx(r, op, func(ctx context.Context, _ *memory.Tx, _ input) (int, error) {
+			<-ctx.Done()
+			return 0, ctx.Err()
+		}, task.HandlerOptions{Timeout: time.Minute})
+		call := op.Call(me, "k", input{})
+		r.enqueue(call)
+		defer r.start()()
+		pass(time.Hour)
+		if p := r.history(call, "exhausted"); p.Errors != 2 || !strings.Contains(p.Tries[1].Error, "deadline") {
+			t.Errorf("the history is %+v, want two timeouts", p)
+		}
+	})
+}
