@@ -79,6 +79,9 @@ func recordOf(s store.Standing) store.Record {
 func standing(change store.Change, before store.Record) store.Record {
 	r := change.To
 	r.Since = 0
+	if change.If != (store.Token{}) {
+		r.Priority = before.Priority // written at the create, and never changed
+	}
 	if r.Input == nil {
 		r.Input = before.Input
 	}

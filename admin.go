@@ -73,10 +73,15 @@ func (c *Core) Resolve(ctx context.Context, r Resolution) (store.Record, error) 
 		return stands, fmt.Errorf("%w: read the record: %w", ErrUnavailable, err)
 	}
 	d := next(stands, event{
-		step: stepResolve, to: r.To, owner: newOwner(), outcome: c.resolved(r), expire: c.retention(stands),
+		step: stepResolve, to: r.To, owner: newOwner(), outcome: c.resolved(r, stands), expire: c.retention(stands),
 	})
 	if d.say != sayTry {
 		return stands, ErrNotInDoubt
+	}
+	if r.To == store.Pending {
+		if err := c.withdrawCancel(ctx, stands); err != nil {
+			return stands, err
+		}
 	}
 	answer, err := c.swapNoted(ctx, d.change, store.Note{ID: r.ID, From: d.change.If, To: d.change.To.Token, Actor: r.Actor, Reason: r.Reason})
 	switch {
@@ -102,8 +107,11 @@ func (c *Core) retention(r store.Record) time.Duration {
 }
 
 // resolved is the outcome a person gives, or nil for none.
-func (c *Core) resolved(r Resolution) []byte {
+func (c *Core) resolved(r Resolution, stands store.Record) []byte {
+	p, tried := ProgressOf(stands)
 	switch {
+	case r.To == store.Pending && (tried || c.owns(stands)):
+		return p.anew(stands).encode(c.caps.MaxOutcome)
 	case r.To == store.Failed && r.Failure == nil:
 		return encodeFailure(&Failure{Message: "resolved as failed"}, c.caps.MaxOutcome)
 	case r.To == store.Failed:

@@ -2,7 +2,6 @@ package semel
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -19,11 +18,12 @@ const cancelOperation = "semel.cancel"
 // A record that waits becomes Failed, with the code "cancelled" and the reason;
 // where an earlier attempt may have had an effect it becomes InDoubt. Of one that
 // runs, its worker is asked to cancel the function's context, with the cause
-// [ErrCancelled]: it sees that with its next [Core.Beat]. What then becomes of the
-// record depends on what the function returns: an error that proves that nothing
-// was committed makes it Failed, another one InDoubt, and a success stays one.
-// Attempts of direct calls do not look. What is final, InDoubt or absent stays as
-// it is.
+// [ErrCancelled]: it sees that with its next [Core.Beat], and if it ends before
+// that, whoever dequeues the record again sees it. What then becomes of the record
+// depends on what the function returns: an error that proves that nothing was
+// committed makes it Failed, as if it had waited, another one InDoubt, and a success
+// stays one. Attempts of direct calls do not look. What is final, InDoubt or absent
+// stays as it is.
 func (c *Core) Cancel(ctx context.Context, id store.ID, reason string) (store.Record, error) {
 	if reason == "" {
 		return store.Record{}, invalid("Reason", "is required")
@@ -50,12 +50,13 @@ func (c *Core) Cancel(ctx context.Context, id store.ID, reason string) (store.Re
 
 // cancelWaiting ends a record that nobody runs. Not done: somebody was quicker.
 func (c *Core) cancelWaiting(ctx context.Context, stands store.Record, reason string) (store.Record, bool, error) {
+	p, _ := ProgressOf(stands)
 	d := next(stands, event{
 		step: stepCancel, owner: newOwner(), expire: c.retention(stands),
-		outcome: encodeFailure(&Failure{Code: "cancelled", Message: reason}, c.caps.MaxOutcome),
+		outcome: encodeFailure(p.failure(codeCancelled, reason), c.caps.MaxOutcome),
 	})
 	if d.say != sayTry {
-		return c.cancelTainted(ctx, stands)
+		return c.cancelTainted(ctx, stands, reason)
 	}
 	answer, err := c.swap(ctx, d.change, askTries)
 	switch {
@@ -74,7 +75,7 @@ func (c *Core) cancelWaiting(ctx context.Context, stands store.Record, reason st
 // cancelTainted parks a record that waits for another attempt although nobody
 // knows what the earlier ones did: it is claimed, so that nobody runs it, and then
 // left in doubt.
-func (c *Core) cancelTainted(ctx context.Context, stands store.Record) (store.Record, bool, error) {
+func (c *Core) cancelTainted(ctx context.Context, stands store.Record, reason string) (store.Record, bool, error) {
 	if stands.Due > 0 {
 		now, err := c.Reschedule(ctx, stands.ID, 0)
 		if err != nil || now.State != store.Pending {
@@ -82,18 +83,26 @@ func (c *Core) cancelTainted(ctx context.Context, stands store.Record) (store.Re
 		}
 		stands = now
 	}
-	claim := claimOf(stands, policyUnset, c.options.Lease)
-	d, now, err := c.act(ctx, stands, claim, askTries)
-	if err == nil && d.say == sayTry {
-		doubt := event{step: stepDoubt, token: now.Token}
-		d, now, err = c.end(ctx, now, doubt)
-	}
+	claim := next(stands, claimOf(stands, policyUnset, c.options.Lease)).change
+	answer, err := c.swap(ctx, claim, askTries)
 	switch {
-	case errors.Is(err, errBusy):
-		return stands, false, &waitError{after: retryAfter(stands)}
 	case err != nil:
 		return stands, false, fmt.Errorf("%w: cancel: %w", ErrUnavailable, err)
-	case d.say == sayTry:
+	case answer.Busy:
+		return stands, false, &waitError{after: retryAfter(stands)}
+	case !answer.InForce(claim):
+		return stands, false, nil
+	}
+	bounded, cancel := c.bounded(ctx)
+	defer cancel()
+	claimed := standing(claim, stands)
+	p, _ := ProgressOf(stands)
+	p = p.with(claimed.Attempt, TryInterrupted, &cancelledError{reason})
+	d, now, err := c.end(bounded, claimed, event{step: stepDoubt, token: claimed.Token, outcome: p.encode(c.caps.MaxOutcome)})
+	if err != nil {
+		return stands, false, fmt.Errorf("%w: cancel: %w", ErrUnavailable, err)
+	}
+	if d.say == sayTry {
 		c.see(ctx, EventInDoubt, now, ErrCancelled)
 	}
 	return now, d.say == sayTry, nil
@@ -102,7 +111,7 @@ func (c *Core) cancelTainted(ctx context.Context, stands store.Record) (store.Re
 // askToCancel leaves word for the record's leader.
 func (c *Core) askToCancel(ctx context.Context, stands store.Record, reason string) error {
 	asking := cancelRecord(stands.ID)
-	asking.Outcome = []byte(reason)
+	asking.Outcome = encodeFailure(&Failure{Code: codeCancelled, Message: reason}, c.caps.MaxOutcome)
 	e := event{
 		step: stepCreate, owner: newOwner(), identity: asking, delay: c.retention(stands), expire: c.retention(stands),
 	}
@@ -148,8 +157,8 @@ func (c *Core) cancelAsked(ctx context.Context, attempts []*Attempt) {
 		return
 	}
 	for i, a := range attempts {
-		if asked[i].Token.State == store.Pending {
-			a.cancel(ErrCancelled)
+		if r := recordOf(asked[i]); r.State == store.Pending && r.Expire >= 0 {
+			a.cancel(&cancelledError{decodeFailure(r.Outcome).Message})
 		}
 	}
 }

@@ -71,4 +71,4 @@ func (e *lostError) As(target any) bool {
 }
 
 // lostOut is what is told of such a transaction.
-func lostOut(err error) error { return &txError{&lostError{err}} }
+func lostOut(err error) error { return &txError{err: &lostError{err}} }

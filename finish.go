@@ -69,7 +69,9 @@ func (a *Attempt) ending(ctx context.Context, v any, err error) event {
 			return e
 		}
 	}
-	if a.call.op.retry != nil {
+	if why := a.cancelled(); why != nil {
+		a.cancelledEnd(&e, why)
+	} else if a.call.op.retry != nil {
 		a.tried(&e, err)
 	}
 	return e
@@ -96,7 +98,8 @@ func (a *Attempt) proof(err error) (proven, keep bool) {
 // rather than of the operation, so that it is nobody's answer and never kept.
 func circumstantial(err error) bool {
 	_, infrastructure := errors.AsType[*txError](err)
-	return infrastructure || errors.Is(err, ErrLeaseLost) ||
+	_, snoozed := errors.AsType[*snoozeError](err)
+	return infrastructure || snoozed || errors.Is(err, ErrLeaseLost) ||
 		errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
 }
 

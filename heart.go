@@ -19,7 +19,7 @@ type heart struct {
 	ctx    context.Context //nolint:containedctx // ends the beat under way when the attempt ends
 	cancel context.CancelFunc
 
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex  // guards what follows
 	beat    *time.Timer // nil: Beat is called instead
 	expiry  *time.Timer
 	sent    time.Time // when the last confirmed renewal was sent

@@ -114,6 +114,9 @@ func (i *inline) run(ctx context.Context) (now store.Record, out *Outcome, again
 	case i.keeps():
 		now, out, err = i.keepFailure(ctx)
 		return now, out, false, err
+	case verdict == store.NotCommitted && i.refusedCommit(ctx, err):
+		now, out, err = i.keepFailure(ctx)
+		return now, out, false, err
 	case verdict == store.NotCommitted:
 		now, out, err = i.rolledBack(ctx, err)
 		return now, out, false, err
@@ -162,6 +165,9 @@ func (i *inline) body(ctx context.Context, tx any, stands store.Standing) (*stor
 	}
 	i.ran = true
 	i.c.flights.lead(i.flight)
+	if err := i.call.op.spent(i.stands, i.stands.Attempt+1); err != nil {
+		return i.failing(ctx, err)
+	}
 	v, err := i.fn(withTx(running(ctx, i.call), i.c, tx), tx)
 	if err != nil {
 		return i.failing(ctx, err)
@@ -187,7 +193,7 @@ func (i *inline) failing(ctx context.Context, err error) (*store.Change, error) 
 	switch {
 	case i.call.op.generation > 0:
 		return nil, err
-	case keep:
+	case keep && (!i.stands.Tainted || i.call.op.retry == nil):
 	case i.call.op.retry != nil:
 		i.tried(ctx, &e, err)
 	default:
@@ -201,12 +207,23 @@ func (i *inline) failing(ctx context.Context, err error) (*store.Change, error) 
 	return &i.change, err
 }
 
+// refusedCommit makes of a commit that was refused for what the function wrote an
+// error of the attempt, where attempts are counted. It reports whether there is
+// something to keep.
+func (i *inline) refusedCommit(ctx context.Context, cause error) bool {
+	if !i.ran || i.call.op.retry == nil {
+		return false
+	}
+	_, _ = i.failing(ctx, &txError{err: cause, refused: true})
+	return i.keeps()
+}
+
 // tried makes of e what the operation's Retry says: another attempt, later, or
-// the end of all.
+// the end of all. Where an earlier attempt may have had an effect, it never ends.
 func (i *inline) tried(ctx context.Context, e *event, err error) {
 	before, _ := ProgressOf(i.stands)
 	p, f, delay := i.call.op.retry.after(ctx, before, i.stands.Attempt+1, err)
-	if f != nil {
+	if f != nil && !i.stands.Tainted {
 		e.outcome = encodeFailure(f, i.c.caps.MaxOutcome)
 		return
 	}

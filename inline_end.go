@@ -120,7 +120,7 @@ func (i *inline) rolledBack(ctx context.Context, err error) (store.Record, *Outc
 	case i.fnErr != nil:
 		err = i.fnErr
 	default:
-		err = &txError{err}
+		err = &txError{err: err}
 	}
 	if now, ok := i.overtaken(ctx); ok {
 		i.see(ctx, EventFenced, now, err)
@@ -159,7 +159,7 @@ func (i *inline) unknownCommit(ctx context.Context, cause error) (store.Record, 
 		return i.stands, nil, i.attemptError(store.Unknown, i.stands.State, errors.Join(cause, err))
 	case answer.InForce(void):
 		i.see(ctx, EventAmbiguousNo, void.To, cause)
-		return void.To, nil, i.attemptError(store.NotCommitted, store.Pending, &txError{cause})
+		return void.To, nil, i.attemptError(store.NotCommitted, store.Pending, &txError{err: cause})
 	case i.change.To.State != store.Absent && answer.Token == i.change.To.Token:
 		now := standing(i.change, i.stands)
 		i.see(ctx, EventAmbiguousYes, now, cause)

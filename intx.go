@@ -11,7 +11,10 @@ import (
 // txError is an error of the store's transaction, not of the operation: it
 // could not begin, or could not commit. What it knows of the effect is in the
 // AttemptError around it.
-type txError struct{ err error }
+type txError struct {
+	err     error
+	refused bool // its function ran, and what it wrote could not be committed
+}
 
 func (e *txError) Error() string        { return "transaction: " + e.err.Error() }
 func (e *txError) Unwrap() error        { return e.err }
@@ -128,7 +131,7 @@ func (a *Attempt) inOneTx(ctx context.Context, fn func(context.Context, any) (an
 		// will find out what stands and tell that.
 		return verdict, fmt.Errorf("%w: %w", ErrLeaseLost, err)
 	case verdict == store.NotCommitted:
-		return verdict, &txError{err}
+		return verdict, &txError{err: err, refused: outcome != nil}
 	default:
 		return verdict, a.unknownCommit(ctx, outcome, err)
 	}
@@ -213,7 +216,7 @@ func (a *Attempt) unknownCommit(ctx context.Context, outcome []byte, cause error
 		return told
 	case d.say == sayTry:
 		a.see(ctx, EventAmbiguousNo, now, cause)
-		told := a.attemptError(store.NotCommitted, store.Pending, &txError{cause})
+		told := a.attemptError(store.NotCommitted, store.Pending, &txError{err: cause})
 		a.settle(ctx, now, told)
 		return told
 	case now.Token == own.Token:

@@ -65,7 +65,7 @@ func nextInline(stands store.Record, e event) decision {
 	to.Token = store.Token{State: e.to, Attempt: stands.Attempt + 1, Owner: e.owner}
 	to.Tainted = taint(stands, e.policy)
 	to.Outcome = e.outcome
-	to.Due, to.Expire = e.delay, expiry(stands, e.to, e.expire)
+	to.Due, to.Expire = e.delay, expiry(stands, e.to, e)
 	d := try(e.step, stands, to)
 	if e.step == stepVoid {
 		// The commit that must be ruled out may reach the database late, when
@@ -271,19 +271,23 @@ func ended(stands store.Record, t store.Token, e event) store.Record {
 		to.Due = e.delay
 	}
 	if t.State == store.Pending || t.State.Final() {
-		to.Expire = expiry(stands, t.State, e.expire)
+		to.Expire = expiry(stands, t.State, e)
 	}
 	to.Input, to.Outcome = nil, e.outcome
 	return to
 }
 
 // expiry is when what becomes final or Pending may be purged. What was enqueued,
-// and so has an input, never is before it is done.
-func expiry(stands store.Record, s store.State, keep time.Duration) time.Duration {
-	if s == store.Pending && len(stands.Input) > 0 {
+// and so has an input, never is before it is done, and nothing before it is due.
+func expiry(stands store.Record, s store.State, e event) time.Duration {
+	switch {
+	case s == store.Pending && len(stands.Input) > 0, e.expire == 0:
 		return 0
+	case s == store.Pending:
+		return e.expire + e.delay
+	default:
+		return e.expire
 	}
-	return keep
 }
 
 // try is a change that somebody else than the leader makes: what they found due

@@ -23,7 +23,7 @@ const (
 	EventTakeover     EventKind = "takeover"       // became the leader of what another left
 	EventReplayed     EventKind = "replayed"       // answered from the record
 	EventMismatch     EventKind = "mismatch"       // refused: another request's key
-	EventReleased     EventKind = "released"       // proven not committed; may try again
+	EventReleased     EventKind = "released"       // given back; may try again
 	EventSucceeded    EventKind = "succeeded"      // outcome recorded
 	EventFailed       EventKind = "failed"         // failure recorded
 	EventInDoubt      EventKind = "in_doubt"       // alarm: needs evidence or a person

@@ -8,7 +8,8 @@ import (
 )
 
 // Progress is what the attempts of an operation with [Retry] have come to so far.
-// It is kept in the record until that is final.
+// It is kept in the record until that is final, and in the failure of one whose
+// attempts were used up or which was cancelled.
 type Progress struct {
 	// Errors is how many attempts have ended in an error, since the last redrive.
 	Errors int `json:"errors,omitempty"`
@@ -51,21 +52,33 @@ const (
 // records that are not final.
 const outcomeProgress = 'p'
 
-// ProgressOf returns what the attempts of a record that is not final have come
-// to, and whether there is anything to say.
+// The codes of failures that no function returned.
+const (
+	codeExhausted = "exhausted"
+	codeCancelled = "cancelled"
+)
+
+// ProgressOf returns what the attempts of a record have come to, and whether there
+// is anything to say: there is not of one that succeeded, or failed by its own
+// function's word.
 func ProgressOf(r store.Record) (Progress, bool) {
 	var p Progress
-	if r.State.Final() || len(r.Outcome) == 0 || r.Outcome[0] != outcomeProgress {
+	switch {
+	case r.State == store.Failed:
+		f := decodeFailure(r.Outcome)
+		if f.Code != codeExhausted && f.Code != codeCancelled || json.Unmarshal(f.Details, &p) != nil {
+			return Progress{}, false
+		}
+		return p, true
+	case r.State == store.Succeeded, len(r.Outcome) == 0, r.Outcome[0] != outcomeProgress:
 		return p, false
 	}
 	err := json.Unmarshal(r.Outcome[1:], &p)
 	return p, err == nil
 }
 
-// crashes is how many attempts before the one that stands said nothing.
-func (p Progress) crashes(claimed store.Record) int {
-	return int(int64(claimed.Attempt) - 1 - int64(p.Ended))
-}
+// crashes is how many attempts before the n-th said nothing.
+func (p Progress) crashes(n uint32) int { return int(int64(n) - 1 - int64(p.Ended)) }
 
 // with returns p after attempt n has ended.
 func (p Progress) with(n uint32, kind TryKind, err error) Progress {
@@ -98,10 +111,17 @@ func (p Progress) encode(limit int) []byte {
 	return append([]byte{outcomeProgress}, text...)
 }
 
-// exhausted is the failure of a record whose attempts are used up.
-func (p Progress) exhausted(why string) *Failure {
+// failure is that of a record that no attempt's own word ends.
+func (p Progress) failure(code, why string) *Failure {
 	details, _ := json.Marshal(p)
-	return &Failure{Code: "exhausted", Message: why, Details: details}
+	return &Failure{Code: code, Message: why, Details: details}
+}
+
+// anew is the progress of a record that a person lets be tried again: none of its
+// attempts so far counts any more.
+func (p Progress) anew(stands store.Record) Progress {
+	p.Errors, p.Ended = 0, stands.Attempt
+	return p
 }
 
 func tooManyErrors(err error) string { return "the last error: " + cut(err.Error(), maxTryText) }

@@ -2,7 +2,6 @@ package semel
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
@@ -93,15 +92,11 @@ func (c *Core) declaredAs(name string) *operation {
 	return nil
 }
 
-// redriven is the progress of a record that begins anew: none of its attempts so
-// far counts any more.
+// redriven is the progress of a record that is sent round again.
 func (c *Core) redriven(stands store.Record) []byte {
-	var p Progress
-	if f := decodeFailure(stands.Outcome); len(f.Details) > 0 {
-		_ = json.Unmarshal(f.Details, &p) // of another form: nothing is known
-	}
-	p.Errors, p.Ended, p.Redrives = 0, stands.Attempt, p.Redrives+1
-	return p.encode(c.caps.MaxOutcome)
+	p, _ := ProgressOf(stands)
+	p.Redrives++
+	return p.anew(stands).encode(c.caps.MaxOutcome)
 }
 
 // Reschedule lets a record that waits be due after delay, sooner or later than it

@@ -93,12 +93,19 @@ func delayOf(err error) (time.Duration, bool) {
 // key was cancelled while it ran.
 var ErrCancelled = errors.New("semel: cancelled")
 
+// cancelledError is ErrCancelled with the reason that was given.
+type cancelledError struct{ reason string }
+
+func (e *cancelledError) Error() string        { return ErrCancelled.Error() + ": " + e.reason }
+func (e *cancelledError) Is(target error) bool { return target == ErrCancelled }
+
 // interrupted tells whether an attempt was ended by what surrounds it and not by
 // the operation, so that its error is not to be counted: the store did not take
-// part, or the process is being stopped. Its own max run is no such thing.
+// part, or the process is being stopped. Its own max run is no such thing, nor is
+// a commit that the store refused for what the function wrote.
 func interrupted(ctx context.Context, err error) bool {
-	if _, infrastructure := errors.AsType[*txError](err); infrastructure {
-		return true
+	if tx, ok := errors.AsType[*txError](err); ok {
+		return !tx.refused
 	}
 	return ctx.Err() != nil && !errors.Is(context.Cause(ctx), ErrLeaseLost)
 }

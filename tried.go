@@ -14,11 +14,6 @@ import (
 func (a *Attempt) tried(e *event, err error) {
 	limit := a.c.caps.MaxOutcome
 	before, _ := ProgressOf(a.record)
-	if errors.Is(context.Cause(a.ctx), ErrCancelled) {
-		p := before.with(a.record.Attempt, TryInterrupted, ErrCancelled)
-		a.over(e, p, &Failure{Code: "cancelled", Message: "cancelled while it ran"})
-		return
-	}
 	p, f, delay := a.call.op.retry.after(a.ctx, before, a.record.Attempt, err)
 	if f != nil {
 		a.over(e, p, f)
@@ -27,18 +22,36 @@ func (a *Attempt) tried(e *event, err error) {
 	e.outcome, e.delay = p.encode(limit), delay
 }
 
+// cancelled returns what the attempt's key was cancelled with while it ran, or nil.
+func (a *Attempt) cancelled() *cancelledError {
+	why, _ := errors.AsType[*cancelledError](context.Cause(a.ctx))
+	return why
+}
+
+// cancelledEnd ends the record of an attempt whose key was cancelled and that did
+// not succeed, whatever else its function says.
+func (a *Attempt) cancelledEnd(e *event, why *cancelledError) {
+	before, _ := ProgressOf(a.record)
+	p := before.with(a.record.Attempt, TryInterrupted, why)
+	a.over(e, p, p.failure(codeCancelled, why.reason))
+}
+
 // after says what comes after an attempt that ended with err: the progress it
 // makes, and either the failure that ends all or how long the next one waits.
 func (r *Retry) after(ctx context.Context, p Progress, attempt uint32, err error) (Progress, *Failure, time.Duration) {
 	if s, ok := errors.AsType[*snoozeError](err); ok {
 		return p.with(attempt, TrySnooze, nil), nil, s.after
 	}
+	if spent, ok := errors.AsType[*spentError](err); ok {
+		p = p.with(attempt, TryInterrupted, spent)
+		return p, p.failure(codeExhausted, tooManyCrashes(spent.crashes)), r.delay(err, r.MaxErrors)
+	}
 	if interrupted(ctx, err) {
 		return p.with(attempt, TryInterrupted, err), nil, r.afterInterruption(ctx)
 	}
 	p = p.with(attempt, TryError, err)
 	if p.Errors >= r.MaxErrors {
-		return p, p.exhausted(tooManyErrors(err)), 0
+		return p, p.failure(codeExhausted, tooManyErrors(err)), r.delay(err, p.Errors)
 	}
 	return p, nil, r.delay(err, p.Errors)
 }
@@ -51,10 +64,10 @@ func (r *Retry) afterInterruption(ctx context.Context) time.Duration {
 	return max(r.Delay(1), 0)
 }
 
-// over ends the record for good: Failed on proof, and otherwise in doubt, with
-// what is known of its attempts.
+// over ends the record for good: Failed on proof, for all of its attempts, and
+// otherwise in doubt, with what is known of them.
 func (a *Attempt) over(e *event, p Progress, f *Failure) {
-	if e.step != stepRelease {
+	if e.step != stepRelease || a.record.Tainted && !a.policy.speaksForAll() {
 		e.step, e.outcome = stepDoubt, p.encode(a.c.caps.MaxOutcome)
 		return
 	}
@@ -73,22 +86,19 @@ func (c *Core) interruption(op *operation, stands store.Record, attempt uint32, 
 
 // spentError says that an attempt was not run, because too many before it have
 // ended without a word.
-type spentError struct {
-	progress Progress
-	crashes  int
-}
+type spentError struct{ crashes int }
 
 func (e *spentError) Error() string { return "semel: " + tooManyCrashes(e.crashes) }
 
-// spent returns, before the attempt's function is run, why it is not to be.
-func (a *Attempt) spent() error {
-	retry := a.call.op.retry
-	if retry == nil {
+// spent returns, before the function of attempt n is run on what stands or was
+// claimed, why it is not to be.
+func (o *operation) spent(r store.Record, n uint32) error {
+	if o.retry == nil {
 		return nil
 	}
-	p, _ := ProgressOf(a.record)
-	if crashes := p.crashes(a.record); crashes >= retry.MaxCrashes {
-		return &spentError{p, crashes}
+	p, _ := ProgressOf(r)
+	if crashes := p.crashes(n); crashes >= o.retry.MaxCrashes {
+		return &spentError{crashes}
 	}
 	return nil
 }
@@ -97,20 +107,25 @@ func (a *Attempt) spent() error {
 // itself, and for the earlier ones only where none of them can have committed.
 func (a *Attempt) spentEnd(e *event, spent *spentError) {
 	e.step, e.proven = stepRelease, true
-	if a.record.Tainted && a.policy != policyAtomic {
+	if a.record.Tainted {
 		e.step, e.proven = stepDoubt, false
 	}
-	p := spent.progress.with(a.record.Attempt, TryInterrupted, spent)
-	a.over(e, p, p.exhausted(tooManyCrashes(spent.crashes)))
+	before, _ := ProgressOf(a.record)
+	p, f, _ := a.call.op.retry.after(a.ctx, before, a.record.Attempt, spent)
+	a.over(e, p, f)
 }
 
 // Ready does what comes before the function of an attempt that [Core.Dequeue]
-// gave: it ends one whose operation has crashed too often, and raises the fence
-// and looks behind it under [Fenced]. When it returns an outcome or an error, the
-// attempt has ended and its function must not be run.
+// gave: it ends one whose operation has crashed too often, or whose key was
+// cancelled, and raises the fence and looks behind it under [Fenced]. When it
+// returns an outcome or an error, the attempt has ended and its function must not
+// be run.
 func (a *Attempt) Ready() (*Outcome, error) {
-	if err := a.spent(); err != nil {
+	if err := a.call.op.spent(a.record, a.record.Attempt); err != nil {
 		return a.End(nil, err)
+	}
+	if why := a.cancelled(); why != nil {
+		return a.End(nil, NotCommitted(why))
 	}
 	return a.fence()
 }

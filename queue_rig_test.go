@@ -1,0 +1,131 @@
+package semel_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/store"
+	"github.com/semelgo/semel/store/memory"
+)
+
+// owned starts a process that was given op, over a store of its own.
+func owned(t *testing.T, op semel.Declared) (*process, *memory.Store) {
+	t.Helper()
+	return solo(t, semel.Options{Operations: []semel.Declared{op}})
+}
+
+// steady is how operations are tried again in these tests: 10 s after the first
+// error, 20 s after the second, and so on.
+func steady(maxErrors, maxCrashes int) *semel.Retry {
+	return &semel.Retry{
+		MaxErrors: maxErrors, MaxCrashes: maxCrashes,
+		Delay: func(errors int) time.Duration { return time.Duration(errors) * 10 * time.Second },
+	}
+}
+
+// queued enqueues a call of op for each key, with itself as the input.
+func queued(t *testing.T, p *process, op *semel.Operation[string], keys ...string) []semel.Call {
+	t.Helper()
+	calls := make([]semel.Call, 0, len(keys))
+	for _, key := range keys {
+		call := op.Call(me, key, key)
+		if added, err := semel.Enqueue(t.Context(), p, call, semel.EnqueueOptions{}); !added || err != nil {
+			t.Fatalf("Enqueue = %v, %v, want it added", added, err)
+		}
+		calls = append(calls, call)
+	}
+	return calls
+}
+
+// dequeued claims what waits. What the test does not end is abandoned.
+func dequeued(t *testing.T, p *process, op semel.Declared, want int) []*semel.Attempt {
+	t.Helper()
+	attempts, err := p.Dequeue(t.Context(), op, 100)
+	if err != nil || len(attempts) != want {
+		t.Fatalf("Dequeue = %d attempts, %v, want %d", len(attempts), err, want)
+	}
+	for _, a := range attempts {
+		t.Cleanup(a.Abandon)
+	}
+	return attempts
+}
+
+// work runs what waits as a worker does, one attempt of it.
+func work(t *testing.T, p *process, op semel.Declared, fn handler) answer {
+	t.Helper()
+	return workIn(t.Context(), t, p, op, fn)
+}
+
+func workIn(ctx context.Context, t *testing.T, p *process, op semel.Declared, fn handler) answer {
+	t.Helper()
+	attempts, err := p.Dequeue(ctx, op, 1)
+	if err != nil || len(attempts) != 1 {
+		t.Fatalf("Dequeue = %d attempts, %v, want one", len(attempts), err)
+	}
+	a := attempts[0]
+	defer a.Abandon()
+	if out, err := a.Ready(); out != nil || err != nil {
+		return answerOf(out, err)
+	}
+	v, err := fn(a.Context())
+	return answerOf(a.End(v, err))
+}
+
+func answerOf(out *semel.Outcome, err error) answer {
+	if err != nil {
+		return answer{err: err}
+	}
+	var v string
+	err = out.Decode(&v)
+	return answer{v, out.Replayed, err}
+}
+
+// progress returns what the record of c says of its attempts.
+func progress(t *testing.T, mem *memory.Store, c semel.Call) semel.Progress {
+	t.Helper()
+	p, ok := semel.ProgressOf(record(t, mem, c))
+	if !ok {
+		t.Errorf("the record of %v says nothing of its attempts", record(t, mem, c).Token)
+	}
+	return p
+}
+
+// wantTries checks the kinds of the tries that are known of.
+func wantTries(t *testing.T, p semel.Progress, want ...semel.TryKind) {
+	t.Helper()
+	var got []semel.TryKind
+	for _, try := range p.Tries {
+		got = append(got, try.Kind)
+	}
+	if fmt.Sprint(got) != fmt.Sprint(want) {
+		t.Errorf("tried as %v, want %v", got, want)
+	}
+}
+
+// wantCode checks the failure that a caller was told, and the history in it.
+func wantCode(t *testing.T, err error, code string) semel.Progress {
+	t.Helper()
+	var p semel.Progress
+	failure, ok := errors.AsType[*semel.Failure](err)
+	if !ok || failure.Code != code {
+		t.Errorf("told %v, want a failure of code %q", err, code)
+		return p
+	}
+	if err := json.Unmarshal(failure.Details, &p); err != nil {
+		t.Errorf("its details %s are no history: %v", failure.Details, err)
+	}
+	return p
+}
+
+// wantDue checks when a record that waits is due, to the second.
+func wantDue(t *testing.T, r store.Record, want time.Duration) {
+	t.Helper()
+	if got := max(r.Due, 0).Round(time.Second); r.State != store.Pending || got != want {
+		t.Errorf("it is %v and due in %v, want it Pending and due in %v", r.State, got, want)
+	}
+}

@@ -1,0 +1,165 @@
+package semel_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/store"
+)
+
+// tryCase is a way for an attempt of an operation with Retry to end in an error.
+type tryCase struct {
+	name   string
+	err    error
+	hangUp bool // the caller, or the worker's process, goes away meanwhile
+	proven bool // that nothing was committed
+	final  bool
+	kind   semel.TryKind
+	delay  time.Duration // its own; zero: the operation's
+}
+
+func tryCases() []tryCase {
+	const own = 3 * time.Second
+	return []tryCase{
+		{name: "unmarked", err: errBoom, kind: semel.TryError},
+		{name: "NotCommitted", err: semel.NotCommitted(errBoom), proven: true, kind: semel.TryError},
+		{name: "classified", err: fmt.Errorf("deep: %w", errRefused), proven: true, kind: semel.TryError},
+		{name: "RetryIn", err: semel.RetryIn(errBoom, own), kind: semel.TryError, delay: own},
+		{name: "RetryIn of NotCommitted", err: semel.RetryIn(semel.NotCommitted(errBoom), own), proven: true, kind: semel.TryError, delay: own},
+		{name: "NotCommitted of RetryIn", err: semel.NotCommitted(semel.RetryIn(errBoom, own)), proven: true, kind: semel.TryError, delay: own},
+		{name: "Snooze", err: semel.Snooze(own), proven: true, kind: semel.TrySnooze, delay: own},
+		{name: "Final", err: semel.Final(errBoom), proven: true, final: true},
+		{name: "Final of RetryIn", err: semel.Final(semel.RetryIn(errBoom, own)), proven: true, final: true},
+		{name: "interrupted", err: context.Canceled, hangUp: true, kind: semel.TryInterrupted},
+		{name: "interrupted, NotCommitted", err: semel.NotCommitted(context.Canceled), hangUp: true, proven: true, kind: semel.TryInterrupted},
+	}
+}
+
+// tried is what stands after an attempt that ended so.
+type tried struct {
+	state   store.State
+	tainted bool
+	due     time.Duration
+	errors  int
+	code    string // of the failure
+}
+
+// leads is the table: after is how many errors there were before, of the two that
+// are allowed.
+func (f tryCase) leads(pc policyCase, after int) tried {
+	proven := f.proven || pc.name == "Atomic"
+	end := tried{errors: after}
+	if f.kind == semel.TryError {
+		end.errors++
+	}
+	spent := f.kind == semel.TryError && end.errors == 2
+	end.due = f.delay
+	if f.kind == semel.TryError && f.delay == 0 {
+		end.due = time.Duration(end.errors) * 10 * time.Second
+	}
+	switch {
+	case f.final:
+		end.state = store.Failed
+	case proven && spent:
+		end.state, end.code = store.Failed, "exhausted"
+	case proven:
+		end.state = store.Pending
+	case pc.found:
+		end.state = store.Succeeded
+	case pc.again && !spent:
+		end.state, end.tainted = store.Pending, true
+	default:
+		end.state = store.InDoubt
+	}
+	return end
+}
+
+// TestWhatAnErrorOfATryLeadsTo: for each policy, each error, the first of its kind
+// and the last that is allowed, by a direct call and by a worker.
+func TestWhatAnErrorOfATryLeadsTo(t *testing.T) {
+	t.Parallel()
+	for _, pc := range policies() {
+		for _, f := range tryCases() {
+			for after := range 2 {
+				for _, worker := range []bool{false, true} {
+					t.Run(fmt.Sprintf("%s/%s/%d/worker %v", pc.name, f.name, after, worker), func(t *testing.T) {
+						t.Parallel()
+						synctest.Test(t, func(t *testing.T) { f.run(t, pc, after, worker) })
+					})
+				}
+			}
+		}
+	}
+}
+
+func (f tryCase) run(t *testing.T, pc policyCase, after int, worker bool) {
+	t.Helper()
+	op := plain("op", semel.OperationOptions[string]{Policy: pc.p, Retry: steady(2, 9), Classify: classifies})
+	p, mem := owned(t, op)
+	call := op.Call(me, "k", "k")
+	ask := func(ctx context.Context, fn handler) answer { return do(ctx, p, call, fn) }
+	if worker {
+		queued(t, p, op, "k")
+		ask = func(ctx context.Context, fn handler) answer { return workIn(ctx, t, p, op, fn) }
+	}
+	for range after {
+		ask(t.Context(), fails(semel.NotCommitted(errBoom))).wantLed(t, store.NotCommitted, store.Pending)
+		pass(time.Minute)
+	}
+	ctx, hangUp := context.WithCancel(t.Context())
+	defer hangUp()
+	a := ask(ctx, func(context.Context) (string, error) {
+		if f.hangUp {
+			hangUp()
+		}
+		return "", f.err
+	})
+	want := f.leads(pc, after)
+	f.wantTold(t, a, want)
+	f.wantStands(t, wantState(t, mem, call, want.state), want)
+}
+
+func (f tryCase) wantTold(t *testing.T, a answer, want tried) {
+	t.Helper()
+	switch {
+	case want.state == store.Succeeded:
+		a.want(t, "found", false)
+	case want.code != "":
+		if p := wantCode(t, a.err, want.code); p.Errors != 2 || len(p.Tries) != 2 {
+			t.Errorf("its history is %+v, want two errors", p)
+		}
+	case want.state == store.Failed:
+		a.wantFailure(t, errBoom.Error())
+	case want.state == store.Pending && !want.tainted:
+		a.wantErr(t, f.err)
+		a.wantLed(t, store.NotCommitted, want.state)
+	default:
+		a.wantErr(t, f.err, semel.ErrOutcomeUnknown)
+		a.wantLed(t, store.Unknown, want.state)
+	}
+}
+
+func (f tryCase) wantStands(t *testing.T, r store.Record, want tried) {
+	t.Helper()
+	if r.Tainted != want.tainted {
+		t.Errorf("tainted: %v, want %v", r.Tainted, want.tainted)
+	}
+	if want.state == store.Pending {
+		wantDue(t, r, want.due)
+	}
+	p, ok := semel.ProgressOf(r)
+	if ok != (want.state != store.Succeeded && !f.final) {
+		t.Errorf("%v says something of its attempts: %v", r.State, ok)
+	}
+	if !ok {
+		return
+	}
+	last := p.Tries[len(p.Tries)-1]
+	if p.Errors != want.errors || p.Ended != r.Attempt || last.Kind != f.kind || last.Attempt != r.Attempt {
+		t.Errorf("attempt %d led to %+v, want %d errors and the last one %q", r.Attempt, p, want.errors, f.kind)
+	}
+}
