@@ -105,7 +105,8 @@ func startRegister(ctx context.Context, p *instance) (proc *process, at int, err
 		at = port
 		// Without -d it ends without a word where the port is taken.
 		cmd := exec.Command(found.program, "-d", "-port", strconv.Itoa(port), "-address", "127.0.0.1") //nolint:noctx // as the broker's
-		cmd.Args[0] = p.home.file("epmd")                                                              // all that work for a home have its name there
+		// All that work for a home have its name on their command line.
+		cmd.Args[0] = p.home.file("epmd")
 		cmd.Dir = p.home.dir
 		proc, err = startUntil(ctx, cmd, p.home.as, p.home.file(fmt.Sprintf("epmd-%d.log", port)), listens(port))
 		return err

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// rabbitmq is RabbitMQ, 3.8 or newer; the user of an address in the environment
+// rabbitmq is RabbitMQ, tried with 3.10; the user of an address in the environment
 // must be allowed to configure queues and exchanges.
 func rabbitmq() engine {
 	return engine{
