@@ -15,7 +15,7 @@ type Engine interface {
 }
 
 // Handle handles m once, with fn, wherever its effect is, and says what is to be
-// done with the delivery. The inbox's mode is [Leased].
+// done with the delivery. The inbox's mode is [Leased], with any policy but Atomic.
 //
 // The claim is committed before fn runs. An error of fn says nothing about the
 // effect, unless it is marked semel.NotCommitted or semel.Final, or the inbox
@@ -52,6 +52,8 @@ func Reply[In, T any](ctx context.Context, in *Inbox[In], e Engine, m Message[In
 		return v, Result{Decision: Reject, Err: err}
 	case in.mode != Leased:
 		return v, decide(ctx, e, c, false, invalid("Mode", "must be Leased for Handle"))
+	case in.inTx:
+		return v, decide(ctx, e, c, false, invalid("Policy", "is Atomic, which is for HandleTx"))
 	}
 	v, replayed, err := semel.Do(ctx, e, c, func(ctx context.Context) (T, error) { return fn(ctx, m.Payload) })
 	return v, decide(ctx, e, c, replayed, err)

@@ -12,6 +12,7 @@ type Inbox[In any] struct {
 	op      *semel.Operation[In]
 	group   semel.Scope
 	mode    Mode
+	inTx    bool
 	time    func(string) (time.Time, bool)
 	stamped bool
 }
@@ -25,7 +26,8 @@ func New[In any](kind string, o Options[In]) (*Inbox[In], error) {
 		return nil, err
 	}
 	return &Inbox[In]{
-		op: semel.Define(kind, o.operation()), group: semel.ScopeOf(o.Group), mode: o.Mode, time: o.Time, stamped: o.Stamped,
+		op: semel.Define(kind, o.operation()), group: semel.ScopeOf(o.Group), mode: o.Mode, inTx: o.Mode != Leased || o.atomic(),
+		time: o.Time, stamped: o.Stamped,
 	}, nil
 }
 
@@ -35,6 +37,10 @@ func (in *Inbox[In]) Operation() *semel.Operation[In] { return in.op }
 
 // Mode returns how messages are handled.
 func (in *Inbox[In]) Mode() Mode { return in.mode }
+
+// Transactional tells whether messages are handled in the record's transaction, by
+// [HandleTx], and not by [Handle].
+func (in *Inbox[In]) Transactional() bool { return in.inTx }
 
 // Call returns the call that handling m is. Its ID names the record of m: it may be
 // logged, and the record is resolved and redriven by it. The error names the field

@@ -188,4 +188,9 @@ func TestWrongCallLosesNothing(t *testing.T) {
 	})
 	want(t, got, inbox.Result{Decision: inbox.Redeliver})
 	wantField(t, got.Err, "Mode")
+
+	atomic := newLeased(t, inbox.Options[string]{Policy: semel.Atomic(), Lease: time.Second})
+	got = atomic.deliver(t, nil)
+	want(t, got, inbox.Result{Decision: inbox.Redeliver})
+	wantField(t, got.Err, "Policy")
 }

@@ -50,7 +50,8 @@ type Options[In any] struct {
 	// Mode is how the handling shares its fate with the record.
 	Mode Mode
 	// Policy is, in the mode Leased, what happens to a message whose consumer
-	// died, or whose handler cannot tell what it did. Unset: Hold.
+	// died, or whose handler cannot tell what it did. Unset: Hold. Atomic is for
+	// long handlers whose effect is in the record's database: it needs a Lease.
 	Policy semel.Policy
 	// Classify may say NotCommitted, in the mode Leased, for errors it knows; see
 	// semel.OperationOptions.
@@ -131,6 +132,9 @@ func (o *Options[In]) validGeneration() error {
 // validMode refuses what is for another mode.
 func (o *Options[In]) validMode() error {
 	if o.Mode == Leased {
+		if o.atomic() && o.Lease == 0 {
+			return invalid("Lease", "is required with the policy Atomic: it is what has the claim committed first")
+		}
 		return nil
 	}
 	switch {
@@ -146,6 +150,9 @@ func (o *Options[In]) validMode() error {
 		return nil
 	}
 }
+
+// atomic tells whether the claim commits first, and the effect with the outcome.
+func (o *Options[In]) atomic() bool { return reflect.DeepEqual(o.Policy, semel.Atomic()) }
 
 // operation is what the options make of a semel operation.
 func (o *Options[In]) operation() semel.OperationOptions[In] {

@@ -1,0 +1,133 @@
+package semelwatermill_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/ThreeDotsLabs/watermill"
+	"github.com/ThreeDotsLabs/watermill/message"
+	"github.com/ThreeDotsLabs/watermill/message/router/middleware"
+	"github.com/ThreeDotsLabs/watermill/pubsub/gochannel"
+
+	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/inbox"
+	"github.com/semelgo/semel/semelwatermill"
+)
+
+// TestFailedOnceAndDeliveredAgain compares with Watermill's own middleware: a
+// message that failed and comes again is dropped by the one, because it was marked
+// before it was handled, and handled by the other.
+func TestFailedOnceAndDeliveredAgain(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	in := newInbox(t, inbox.Options[semel.Raw]{})
+	for name, test := range map[string]struct {
+		around func(message.HandlerFunc) message.HandlerFunc
+		want   int
+	}{
+		"Deduplicator": {new(middleware.Deduplicator).Middleware, 0},
+		"Inbox": {func(h message.HandlerFunc) message.HandlerFunc {
+			return r.once(t, in, semelwatermill.Options{}, h)
+		}, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			runs, handled := 0, 0
+			router(t, test.around(func(*message.Message) ([]*message.Message, error) {
+				if runs++; runs == 1 {
+					return nil, errHandler
+				}
+				handled++
+				return nil, nil
+			}), delivery(context.Background(), "1", "a"))
+			if handled != test.want {
+				t.Errorf("after an error and a redelivery it was handled %d times, want %d", handled, test.want)
+			}
+		})
+	}
+}
+
+// router delivers msg to h by a real router, until it is acknowledged.
+func router(t *testing.T, h message.HandlerFunc, msg *message.Message) {
+	t.Helper()
+	pubsub := gochannel.NewGoChannel(gochannel.Config{Persistent: true}, watermill.NopLogger{})
+	router, err := message.NewRouter(message.RouterConfig{CloseTimeout: time.Minute}, watermill.NopLogger{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	acked := make(chan struct{})
+	router.AddMiddleware(func(next message.HandlerFunc) message.HandlerFunc {
+		return func(msg *message.Message) ([]*message.Message, error) {
+			out, err := next(msg)
+			if err == nil {
+				defer close(acked)
+			}
+			return out, err
+		}
+	})
+	router.AddHandler("ship", "orders", pubsub, "shipped", pubsub, h)
+	ended := make(chan error, 1)
+	go func() { ended <- router.Run(context.WithoutCancel(t.Context())) }()
+	if err := pubsub.Publish("orders", msg); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case <-acked:
+	case <-time.After(time.Minute):
+		t.Error("it was never acknowledged")
+	}
+	if err := errors.Join(router.Close(), <-ended, pubsub.Close()); err != nil {
+		t.Errorf("close the router: %v", err)
+	}
+}
+
+// TestPublishingFails after the handler has committed: the message comes again, and
+// what it produced is produced again.
+func TestPublishingFails(t *testing.T) {
+	t.Parallel()
+	r, out := newRig(t), new(letters)
+	runs := 0
+	h := r.once(t, newInbox(t, inbox.Options[semel.Raw]{}), semelwatermill.Options{}, func(msg *message.Message) ([]*message.Message, error) {
+		runs++
+		return []*message.Message{message.NewMessage("shipped-1", msg.Payload)}, r.effect(msg)
+	})
+	tries := 0
+	router(t, func(msg *message.Message) ([]*message.Message, error) {
+		all, err := h(msg)
+		if tries++; tries == 1 {
+			return nil, errors.New("the process died before it could publish")
+		}
+		return nil, errors.Join(err, out.Publish("shipped", all...))
+	}, delivery(context.Background(), "1", "a"))
+	got := out.in("shipped")
+	if len(got) != 1 || got[0].UUID != "shipped-1" || string(got[0].Payload) != "a" {
+		t.Errorf("%v were published, want the one of the run that committed", got)
+	}
+	if runs != 1 || tries != 2 || r.effects("a") != 1 {
+		t.Errorf("%d runs in %d deliveries, %d effects, want 1 in 2, and 1", runs, tries, r.effects("a"))
+	}
+}
+
+// TestPoisonQueueOutside takes what is rejected, and not what is to come again.
+func TestPoisonQueueOutside(t *testing.T) {
+	t.Parallel()
+	r, dead := newRig(t), new(letters)
+	outside, err := middleware.PoisonQueueWithFilter(dead, "dead", func(err error) bool {
+		_, rejected := errors.AsType[*semelwatermill.RejectedError](err)
+		return rejected
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	in := newInbox(t, inbox.Options[semel.Raw]{Retry: semel.Retry{MaxErrors: 2}})
+	runs := 0
+	router(t, outside(r.once(t, in, semelwatermill.Options{}, func(*message.Message) ([]*message.Message, error) {
+		runs++
+		return nil, errHandler
+	})), delivery(context.Background(), "1", "a"))
+	if n := len(dead.in("dead")); n != 1 || runs != 2 {
+		t.Errorf("%d dead letters after %d runs, want 1 after 2", n, runs)
+	}
+}

@@ -1,0 +1,297 @@
+package semelwatermill_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/ThreeDotsLabs/watermill/message"
+
+	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/inbox"
+	"github.com/semelgo/semel/semelwatermill"
+)
+
+// TestHandledOnce: a duplicate is acknowledged, and is not handled; whatever its
+// metadata says by now. The message has its own context again afterwards.
+func TestHandledOnce(t *testing.T) {
+	t.Parallel()
+	for _, mode := range []inbox.Mode{inbox.Pessimistic, inbox.Optimistic} {
+		t.Run(mode.String(), func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t)
+			h := r.once(t, newInbox(t, inbox.Options[semel.Raw]{Mode: mode}), semelwatermill.Options{}, func(msg *message.Message) ([]*message.Message, error) {
+				return nil, r.effect(msg)
+			})
+			for range 3 {
+				msg := delivery(t.Context(), "1", "a")
+				msg.Metadata.Set("deliveries", time.Now().String())
+				if out, err := h(msg); err != nil || len(out) != 0 {
+					t.Errorf("got %v, %v", out, err)
+				}
+				if msg.Context() != t.Context() {
+					t.Error("the message is left with the context of its handler")
+				}
+			}
+			if n := r.effects("a"); n != 1 {
+				t.Errorf("%d effects, want 1", n)
+			}
+		})
+	}
+}
+
+// TestLeased handlers have an attempt, and no transaction.
+func TestLeased(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	runs := 0
+	in := newInbox(t, inbox.Options[semel.Raw]{Mode: inbox.Leased, Policy: semel.AtLeastOnce()})
+	h := r.once(t, in, semelwatermill.Options{}, func(msg *message.Message) ([]*message.Message, error) {
+		runs++
+		a, ok := semel.AttemptOf(msg.Context())
+		if !ok || int(a.Number()) != runs {
+			t.Errorf("attempt %v in run %d", a, runs)
+		}
+		if runs == 1 {
+			return nil, errHandler
+		}
+		return []*message.Message{message.NewMessage("out-1", nil)}, nil
+	})
+	if _, err := h(delivery(t.Context(), "1", "a")); !errors.Is(err, errHandler) {
+		t.Errorf("the first failed with %v", err)
+	}
+	for range 2 {
+		out, err := h(delivery(t.Context(), "1", "a"))
+		if err != nil || len(out) != 1 || out[0].UUID != "out-1" {
+			t.Errorf("got %v, %v", out, err)
+		}
+	}
+	if runs != 2 {
+		t.Errorf("%d runs, want 2", runs)
+	}
+}
+
+// TestProducedAgain: what a handler has produced comes again with each duplicate,
+// to the letter; with a retry after an error only what the last run produced.
+func TestProducedAgain(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	runs := 0
+	h := r.once(t, newInbox(t, inbox.Options[semel.Raw]{}), semelwatermill.Options{}, func(msg *message.Message) ([]*message.Message, error) {
+		runs++
+		out := message.NewMessage("out-"+msg.UUID, message.Payload{0, 0xff, '"'})
+		out.Metadata.Set("type", "shipped")
+		if runs == 1 {
+			return []*message.Message{message.NewMessage("of the run that failed", nil)}, errHandler
+		}
+		return []*message.Message{out, message.NewMessage("second", nil)}, r.effect(msg)
+	})
+	if out, err := h(delivery(t.Context(), "1", "a")); !errors.Is(err, errHandler) || len(out) != 0 {
+		t.Errorf("got %v, %v", out, err)
+	}
+	for range 3 {
+		out, err := h(delivery(t.Context(), "1", "a"))
+		if err != nil || len(out) != 2 {
+			t.Fatalf("got %v, %v", out, err)
+		}
+		if first := out[0]; first.UUID != "out-uuid-1" || string(first.Payload) != "\x00\xff\"" || first.Metadata.Get("type") != "shipped" {
+			t.Errorf("it produced %+v", first)
+		}
+		if out[1].UUID != "second" || out[0].Metadata == nil {
+			t.Errorf("and %+v", out[1])
+		}
+	}
+	if runs != 2 || r.effects("a") != 1 {
+		t.Errorf("%d runs, %d effects", runs, r.effects("a"))
+	}
+}
+
+// TestPoison goes to its topic, with the reason, and is acknowledged once it is
+// there; not before.
+func TestPoison(t *testing.T) {
+	t.Parallel()
+	r, dead := newRig(t), new(letters)
+	runs := 0
+	o := semelwatermill.Options{Poison: dead, PoisonTopic: "dead"}
+	h := r.once(t, newInbox(t, inbox.Options[semel.Raw]{Retry: semel.Retry{MaxErrors: 2}}), o, func(*message.Message) ([]*message.Message, error) {
+		runs++
+		return nil, errHandler
+	})
+	if _, err := h(delivery(t.Context(), "1", "a")); !errors.Is(err, errHandler) {
+		t.Errorf("the first failed with %v", err)
+	}
+	down := errors.New("the broker is down")
+	dead.failing(down)
+	for range 2 {
+		if _, err := h(delivery(t.Context(), "1", "a")); !errors.Is(err, down) {
+			t.Errorf("it was acknowledged, or failed with %v, while nobody took it", err)
+		}
+	}
+	dead.failing(nil)
+	if _, err := h(delivery(t.Context(), "1", "a")); err != nil {
+		t.Errorf("it is nacked with %v", err)
+	}
+	got := dead.in("dead")
+	if len(got) != 1 || runs != 2 {
+		t.Fatalf("%d dead letters after %d runs, want 1 and 2", len(got), runs)
+	}
+	meta := got[0].Metadata
+	if string(got[0].Payload) != "a" || got[0].UUID != "uuid-1" || meta.Get("producer") != "shop" ||
+		meta.Get(semelwatermill.ReasonKey) != "exhausted: the last error: "+errHandler.Error() ||
+		len(meta.Get(semelwatermill.RecordKey)) != 32 || meta.Get(semelwatermill.InDoubtKey) != "" {
+		t.Errorf("the dead letter is %q with %v", got[0].Payload, meta)
+	}
+}
+
+// TestRejected are messages without a name, with another's name, and those in
+// doubt, which are marked.
+func TestRejected(t *testing.T) {
+	t.Parallel()
+	r, dead := newRig(t), new(letters)
+	o := semelwatermill.Options{Poison: dead, PoisonTopic: "dead"}
+	in := newInbox(t, inbox.Options[semel.Raw]{Mode: inbox.Leased})
+	h := r.once(t, in, o, func(msg *message.Message) ([]*message.Message, error) {
+		if string(msg.Payload) == "a" {
+			return nil, nil
+		}
+		return nil, errHandler
+	})
+	nameless := delivery(t.Context(), "1", "a")
+	nameless.Metadata.Set("producer", "")
+	for i, msg := range []*message.Message{delivery(t.Context(), "1", "a"), nameless, delivery(t.Context(), "1", "other"), delivery(t.Context(), "2", "b")} {
+		if _, err := h(msg); err != nil {
+			t.Errorf("message %d: %v", i, err)
+		}
+	}
+	got := dead.in("dead")
+	if len(got) != 3 {
+		t.Fatalf("%d dead letters, want 3", len(got))
+	}
+	for i, want := range []struct {
+		reason  string
+		doubt   string
+		wantsID bool
+	}{
+		{"semel: Producer is required: ids are unique to their producer only", "", false},
+		{semel.ErrMismatch.Error(), "", true},
+		{"", "true", true},
+	} {
+		meta := got[i].Metadata
+		if reason := meta.Get(semelwatermill.ReasonKey); want.reason != "" && reason != want.reason || reason == "" {
+			t.Errorf("%d is rejected because %q", i, reason)
+		}
+		if meta.Get(semelwatermill.InDoubtKey) != want.doubt || meta.Get(semelwatermill.RecordKey) != "" != want.wantsID {
+			t.Errorf("%d has the metadata %v", i, meta)
+		}
+	}
+	failing := r.once(t, in, semelwatermill.Options{
+		Poison: dead, PoisonTopic: "dead",
+		Name: func(*message.Message) (string, string, error) { return "", "", errHandler },
+	}, func(*message.Message) ([]*message.Message, error) { return nil, errors.New("it was run") })
+	if _, err := failing(delivery(t.Context(), "3", "a")); err != nil || len(dead.in("dead")) != 4 {
+		t.Errorf("a message whose name cannot be read: %v, %d dead letters", err, len(dead.in("dead")))
+	}
+}
+
+// TestNobodyTakesIt: without a publisher for them, rejected messages are nacked,
+// with an error that says so.
+func TestNobodyTakesIt(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	h := r.once(t, newInbox(t, inbox.Options[semel.Raw]{}), semelwatermill.Options{}, func(*message.Message) ([]*message.Message, error) {
+		return nil, semel.Final(errHandler)
+	})
+	for _, duplicate := range []bool{false, true} {
+		_, err := h(delivery(t.Context(), "1", "a"))
+		rejected, ok := errors.AsType[*semelwatermill.RejectedError](err)
+		if !ok || !rejected.Result.Poisoned || rejected.Result.Duplicate != duplicate {
+			t.Errorf("it failed with %v", err)
+		}
+		if f, ok := errors.AsType[*semel.Failure](err); !ok || f.Message != errHandler.Error() {
+			t.Errorf("the reason is %v", err)
+		}
+	}
+}
+
+// TestWaitsNoLongerThanTheMessage: who closes the router does not wait for a
+// message to come again.
+func TestWaitsNoLongerThanTheMessage(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	in := newInbox(t, inbox.Options[semel.Raw]{Retry: semel.Retry{Delay: func(int) time.Duration { return time.Hour }}})
+	ctx, stop := context.WithCancel(t.Context())
+	h := r.once(t, in, semelwatermill.Options{MaxWait: time.Hour}, func(*message.Message) ([]*message.Message, error) {
+		return nil, errHandler
+	})
+	waited := make(chan error)
+	go func() {
+		_, err := h(delivery(ctx, "1", "a"))
+		waited <- err
+	}()
+	stop()
+	if err := <-waited; err == nil {
+		t.Error("it was acknowledged")
+	}
+}
+
+// TestStamped inboxes get the time that the message's producer says.
+func TestStamped(t *testing.T) {
+	t.Parallel()
+	r, dead := newRig(t), new(letters)
+	in := newInbox(t, inbox.Options[semel.Raw]{Stamped: true, Retention: time.Hour})
+	sent := time.Now()
+	h := r.once(t, in, semelwatermill.Options{
+		Poison: dead, PoisonTopic: "dead",
+		Sent: func(msg *message.Message) (time.Time, error) {
+			if string(msg.Payload) == "unreadable" {
+				return time.Time{}, errHandler
+			}
+			return sent, nil
+		},
+	}, func(msg *message.Message) ([]*message.Message, error) { return nil, r.effect(msg) })
+	for _, payload := range []string{"a", "a", "unreadable"} {
+		if _, err := h(delivery(t.Context(), "1", payload)); err != nil {
+			t.Errorf("%s: %v", payload, err)
+		}
+	}
+	sent = sent.Add(-2 * time.Hour)
+	if _, err := h(delivery(t.Context(), "2", "old")); err != nil {
+		t.Error(err)
+	}
+	if n := len(dead.in("dead")); n != 2 || r.effects("a") != 1 || r.effects("old") != 0 {
+		t.Errorf("%d dead letters, %d effects, %d of the old one", n, r.effects("a"), r.effects("old"))
+	}
+}
+
+// TestNames are what they say.
+func TestNames(t *testing.T) {
+	t.Parallel()
+	msg := delivery(t.Context(), "1", "a")
+	for want, name := range map[string]semelwatermill.NameFunc{
+		"shop 1":      semelwatermill.FromMetadata("producer", "id"),
+		"mall uuid-1": semelwatermill.FromUUID("mall"),
+		"mall sha256-ca978112ca1bbdcafac231b39a23dc4d": semelwatermill.FromPayload("mall"),
+	} {
+		if producer, id, err := name(msg); producer+" "+id != want || err != nil {
+			t.Errorf("got %s %s, %v, want %s", producer, id, err, want)
+		}
+	}
+}
+
+// TestWrongOptions are named.
+func TestWrongOptions(t *testing.T) {
+	t.Parallel()
+	name := semelwatermill.FromUUID("shop")
+	for field, o := range map[string]semelwatermill.Options{
+		"Name":        {},
+		"PoisonTopic": {Name: name, Poison: new(letters)},
+		"Poison":      {Name: name, PoisonTopic: "dead"},
+		"MaxWait":     {Name: name, MaxWait: -1},
+	} {
+		_, err := semelwatermill.Middleware(newInbox(t, inbox.Options[semel.Raw]{}), newRig(t).Engine, o)
+		if f, ok := errors.AsType[*semel.FieldError](err); !ok || f.Field != field {
+			t.Errorf("got %v, want an error that names %s", err, field)
+		}
+	}
+}

@@ -1,0 +1,133 @@
+package semelwatermill_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/ThreeDotsLabs/watermill/message"
+
+	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/inbox"
+	"github.com/semelgo/semel/semelwatermill"
+	"github.com/semelgo/semel/store/memory"
+)
+
+var errHandler = errors.New("the parcel is too heavy")
+
+// rig is an engine over a store in memory, with effects that count twice what
+// happened twice.
+type rig struct {
+	*semel.Engine[*memory.Tx]
+
+	store *memory.Store
+	tried atomic.Int64
+}
+
+func newRig(t *testing.T) *rig {
+	t.Helper()
+	s := memory.New(memory.Options{})
+	e, err := semel.New(s, semel.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := e.Close(context.WithoutCancel(t.Context())); err != nil {
+			t.Errorf("close the engine: %v", err)
+		}
+	})
+	return &rig{Engine: e, store: s}
+}
+
+// effect writes in the transaction that the middleware has opened.
+func (r *rig) effect(msg *message.Message) error {
+	tx, ok := semel.TxOf(msg.Context(), r.Engine)
+	if !ok {
+		return errors.New("the handler has no transaction")
+	}
+	return tx.Put(fmt.Sprint(string(msg.Payload), "#", r.tried.Add(1)), nil)
+}
+
+func (r *rig) effects(payload string) (n int) {
+	for i := range r.tried.Load() {
+		if _, there := r.store.Value(fmt.Sprint(payload, "#", i+1)); there {
+			n++
+		}
+	}
+	return n
+}
+
+func newInbox(t *testing.T, o inbox.Options[semel.Raw]) *inbox.Inbox[semel.Raw] {
+	t.Helper()
+	o.Group = "shipping"
+	if o.Retry.Delay == nil {
+		o.Retry.Delay = func(int) time.Duration { return 0 }
+	}
+	in, err := inbox.New("ship", o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return in
+}
+
+// once puts the middleware around h. Messages are named by their metadata, and
+// are held for no longer than it takes to tell.
+func (r *rig) once(t *testing.T, in *inbox.Inbox[semel.Raw], o semelwatermill.Options, h message.HandlerFunc) message.HandlerFunc {
+	t.Helper()
+	if o.Name == nil {
+		o.Name = semelwatermill.FromMetadata("producer", "id")
+	}
+	if o.MaxWait == 0 {
+		o.MaxWait = time.Millisecond
+	}
+	once, err := semelwatermill.Middleware(in, r.Engine, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return once(h)
+}
+
+func delivery(ctx context.Context, id, payload string) *message.Message {
+	msg := message.NewMessageWithContext(ctx, "uuid-"+id, message.Payload(payload))
+	msg.Metadata.Set("producer", "shop")
+	msg.Metadata.Set("id", id)
+	return msg
+}
+
+// letters is a publisher that keeps what it gets, and fails when it is told to.
+type letters struct {
+	mu   sync.Mutex
+	fail error
+	got  map[string][]*message.Message
+}
+
+func (l *letters) Publish(topic string, all ...*message.Message) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.fail != nil {
+		return l.fail
+	}
+	if l.got == nil {
+		l.got = make(map[string][]*message.Message)
+	}
+	l.got[topic] = append(l.got[topic], all...)
+	return nil
+}
+
+func (l *letters) Close() error { return nil }
+
+func (l *letters) failing(err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.fail = err
+}
+
+func (l *letters) in(topic string) []*message.Message {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return append([]*message.Message(nil), l.got[topic]...)
+}
