@@ -53,7 +53,7 @@ func TestATickIsOneTask(t *testing.T) {
 		op := semel.Define("op", atomic())
 		var ran log[int]
 		for range 3 {
-			r := newRig(t, mem, task.Options{}, op)
+			r := newRig(t, mem, task.Options{Poll: time.Minute, NoSweeper: true}, op)
 			handleTx(r, op, func(_ context.Context, _ *memory.Tx, in input) (int, error) {
 				ran.add(in.N)
 				return 0, nil

@@ -1,0 +1,167 @@
+package task_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/store"
+	"github.com/semelgo/semel/store/memory"
+	"github.com/semelgo/semel/task"
+)
+
+// gathered runs n tasks that end at the same moment.
+func gathered(t *testing.T, n int) (*rig, *wire, []semel.Call) {
+	t.Helper()
+	op := semel.Define("op", outside(semel.Hold()))
+	w := newWire()
+	r := newRigOn(t, w, task.Options{Slots: n}, op)
+	end := time.Now().Add(time.Minute)
+	handle(r, op, func(_ context.Context, in input) (int, error) {
+		<-time.After(time.Until(end))
+		return in.N, nil
+	})
+	calls := make([]semel.Call, n)
+	for i := range calls {
+		calls[i] = op.Call(me, fmt.Sprint(i), input{i})
+		r.enqueue(calls[i])
+	}
+	return r, w, calls
+}
+
+// wantResult fails the test unless c succeeded with v.
+func (r *rig) wantResult(c semel.Call, v int) {
+	r.t.Helper()
+	out := semel.Outcome{Record: r.wantState(c, store.Succeeded)}
+	var got int
+	if err := out.Decode(&got); got != v || err != nil {
+		r.t.Errorf("the result is %d, %v; want %d", got, err, v)
+	}
+}
+
+// TestEndsTogether: what succeeds while the store is being asked is ended by the
+// next asking, each with its own result.
+func TestEndsTogether(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		const n = 50
+		r, w, calls := gathered(t, n)
+		slow := make(chan struct{})
+		w.on(func(changes []store.Change) error {
+			if changes[0].To.State == store.Succeeded {
+				<-slow
+			}
+			return nil
+		})
+		defer r.start()()
+		pass(62 * time.Second)
+		if got := w.swapped(store.InProgress, store.Succeeded); len(got) != 1 {
+			t.Errorf("%d Swaps ended tasks, want one to be under way", len(got))
+		}
+		close(slow)
+		pass(time.Second)
+		ends := w.swapped(store.InProgress, store.Succeeded)
+		if len(ends) != 2 {
+			t.Errorf("%d Swaps ended %d tasks, want two", len(ends), n)
+		}
+		for i, c := range calls {
+			r.wantResult(c, i)
+		}
+	})
+}
+
+// TestABusyRecordDoesNotDelayItsNeighbours: an open transaction holds one record,
+// until all others have been ended.
+func TestABusyRecordDoesNotDelayItsNeighbours(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		r, _, calls := gathered(t, 20)
+		defer r.start()()
+		pass(30 * time.Second)
+		_, err := r.mem.Atomic(t.Context(), store.ID{}, false, func(ctx context.Context, tx *memory.Tx, _ store.Standing) (*store.Change, error) {
+			stands := r.record(calls[0])
+			if _, err := r.mem.SwapTx(ctx, tx, []store.Change{{If: stands.Token, To: stands}}); err != nil {
+				return nil, err
+			}
+			pass(32 * time.Second)
+			for i, c := range calls[1:] {
+				r.wantResult(c, i+1)
+			}
+			r.wantState(calls[0], store.InProgress)
+			return nil, errBoom // nothing of it is kept
+		})
+		if err == nil {
+			t.Error("Atomic succeeded, want it rolled back")
+		}
+		pass(30 * time.Second)
+		r.wantResult(calls[0], 0)
+	})
+}
+
+// TestALostReplyEndsEachTaskOnce: the Swap that ended them is without an answer, and
+// each is then ended alone.
+func TestALostReplyEndsEachTaskOnce(t *testing.T) {
+	t.Parallel()
+	for name, applied := range map[string]bool{"before it applied": false, "after it applied": true} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				r, w, calls := gathered(t, 20)
+				lost := 0
+				w.on(func(changes []store.Change) error {
+					if changes[0].To.State != store.Succeeded || lost > 1 {
+						return nil
+					}
+					lost++
+					if applied {
+						if _, err := w.Store.Swap(t.Context(), changes); err != nil {
+							t.Errorf("Swap: %v", err)
+						}
+					}
+					return errCut
+				})
+				defer r.start()()
+				pass(2 * time.Minute)
+				for i, c := range calls {
+					r.wantResult(c, i)
+				}
+				if n := len(r.seen.of(semel.EventSucceeded)); n != len(calls) {
+					t.Errorf("%d successes were seen, want %d", n, len(calls))
+				}
+			})
+		})
+	}
+}
+
+// TestASlotIsTakenUntilTheEndIsAnswered: a worker claims no more than it can end.
+func TestASlotIsTakenUntilTheEndIsAnswered(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		op := semel.Define("op", outside(semel.Hold()))
+		w := newWire()
+		r := newRigOn(t, w, task.Options{Slots: 2}, op)
+		var ran log[int]
+		handle(r, op, func(_ context.Context, in input) (int, error) {
+			ran.add(in.N)
+			return 0, nil
+		})
+		for i := range 4 {
+			r.enqueue(op.Call(me, fmt.Sprint(i), input{i}))
+		}
+		answer := make(chan struct{})
+		w.on(func(changes []store.Change) error {
+			if changes[0].To.State == store.Succeeded {
+				<-answer
+			}
+			return nil
+		})
+		defer r.start()()
+		pass(2 * time.Second)
+		if got := ran.all(); len(got) != 2 {
+			t.Errorf("%v ran while no end was answered, want two", got)
+		}
+		close(answer)
+		pass(time.Second)
+		if got := ran.all(); len(got) != 4 {
+			t.Errorf("%v ran, want all", got)
+		}
+	})
+}

@@ -1,0 +1,197 @@
+package task_test
+
+import (
+	"context"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/store"
+	"github.com/semelgo/semel/store/memory"
+	"github.com/semelgo/semel/task"
+)
+
+// crash claims what waits, as a worker does whose process dies before it does
+// anything.
+func (r *rig) crash(c semel.Call) {
+	r.t.Helper()
+	claimed, err := r.mem.Dequeue(r.t.Context(), store.Dequeue{Operation: c.Operation(), Limit: 1, Owner: rand.Uint64() | 1, Lease: lease})
+	if err != nil || len(claimed) != 1 {
+		r.t.Fatalf("Dequeue = %v, %v, want one", claimed, err)
+	}
+}
+
+// sweepAfterCrash lets a lease run out and frees what it held.
+func (r *rig) sweepAfterCrash() {
+	r.t.Helper()
+	pass(lease)
+	if swept, err := r.Sweep(r.t.Context(), 10); swept.Requeued+swept.Doubted != 1 || err != nil {
+		r.t.Fatalf("Sweep = %+v, %v, want one freed", swept, err)
+	}
+}
+
+// TestAWorkerFreesWhatDeadOnesLeft, soon after their leases are over; without a
+// sweeper of its own it does not.
+func TestAWorkerFreesWhatDeadOnesLeft(t *testing.T) {
+	t.Parallel()
+	for name, none := range map[string]bool{"with its sweeper": false, "without": true} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				o := atomic()
+				o.Lease = 3 * time.Second // the engine's is ten times as long
+				op := semel.Define("op", o)
+				r := newRig(t, memory.New(memory.Options{}), task.Options{NoSweeper: none}, op)
+				handleTx(r, op, func(context.Context, *memory.Tx, input) (int, error) { return 0, nil })
+				call := op.Call(me, "k", input{})
+				r.enqueue(call)
+				r.crash(call)
+				defer r.start()()
+				pass(lease - time.Second)
+				r.wantState(call, store.InProgress)
+				pass(5 * time.Second)
+				if none {
+					r.wantState(call, store.InProgress)
+					return
+				}
+				if got := r.wantState(call, store.Succeeded); got.Attempt != 2 {
+					t.Errorf("attempt %d succeeded, want the second", got.Attempt)
+				}
+			})
+		})
+	}
+}
+
+// TestCrashesAreCountedApart from errors: each has its own limit, and what was sent
+// back because its worker died does not use up the errors.
+func TestCrashesAreCountedApart(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		o := atomic()
+		o.Retry = &semel.Retry{MaxErrors: 3, MaxCrashes: 3, Delay: after(time.Hour)}
+		op := semel.Define("op", o)
+		r := newRig(t, memory.New(memory.Options{}), task.Options{Slots: 1}, op)
+		fails := true
+		handleTx(r, op, func(context.Context, *memory.Tx, input) (int, error) {
+			if fails {
+				return 0, errBoom
+			}
+			return 0, nil
+		})
+		call := op.Call(me, "k", input{})
+		r.enqueue(call)
+		for range 2 {
+			r.crash(call)
+			r.sweepAfterCrash()
+			stop := r.start()
+			pass(time.Second)
+			stop()
+			pass(time.Hour)
+		}
+		p := r.progress(call)
+		if p.Errors != 2 || p.Ended != 2 || len(p.Tries) != 4 {
+			t.Errorf("progress %+v, want two errors and two crashes", p)
+		}
+		fails = false
+		defer r.start()()
+		pass(time.Minute)
+		if got := r.wantState(call, store.Succeeded); got.Attempt != 5 {
+			t.Errorf("attempt %d succeeded, want the fifth", got.Attempt)
+		}
+	})
+}
+
+// TestTooManyCrashesEndInADeadLetter, without another run. Under a policy that may
+// have had an effect they end in doubt.
+func TestTooManyCrashesEndInADeadLetter(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		o    semel.OperationOptions[input]
+		want store.State
+	}{
+		"atomic":        {atomic(), store.Failed},
+		"keyed":         {outside(semel.Keyed()), store.InDoubt},
+		"at least once": {outside(semel.AtLeastOnce()), store.InDoubt},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				op := semel.Define("op", tt.o)
+				r := newRig(t, memory.New(memory.Options{}), task.Options{}, op)
+				handle(r, op, func(context.Context, input) (int, error) {
+					t.Error("the function ran, want it not to")
+					return 0, nil
+				})
+				call := op.Call(me, "k", input{})
+				r.enqueue(call)
+				for range 3 {
+					r.crash(call)
+					r.sweepAfterCrash()
+				}
+				defer r.start()()
+				pass(time.Minute)
+				r.wantState(call, tt.want)
+				var p semel.Progress
+				if tt.want == store.Failed {
+					p = r.history(call, "exhausted")
+				} else {
+					p = r.progress(call)
+				}
+				crashes := 0
+				for _, try := range p.Tries {
+					if try.Kind == semel.TryCrash {
+						crashes++
+					}
+				}
+				if crashes != 3 || p.Errors != 0 {
+					t.Errorf("the history is %+v, want three crashes", p)
+				}
+			})
+		})
+	}
+}
+
+// TestFencedLooksBeforeItRunsAgain: the fence is raised with the number of the new
+// attempt, and what is found is the result.
+func TestFencedLooksBeforeItRunsAgain(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		var raised log[uint32]
+		raise := func(_ context.Context, _ semel.Scope, _ string, attempt uint32) error {
+			raised.add(attempt)
+			return nil
+		}
+		look := func(context.Context, semel.Scope, string) (any, bool, error) { return 7, true, nil }
+		op := semel.Define("op", outside(semel.Fenced(raise, look)))
+		r := newRig(t, memory.New(memory.Options{}), task.Options{}, op)
+		handle(r, op, func(context.Context, input) (int, error) {
+			t.Error("the function ran, want it not to")
+			return 0, nil
+		})
+		call := op.Call(me, "k", input{})
+		r.enqueue(call)
+		r.crash(call)
+		r.sweepAfterCrash()
+		defer r.start()()
+		pass(time.Minute)
+		r.wantResult(call, 7)
+		if got := raised.all(); len(got) != 1 || got[0] != 2 {
+			t.Errorf("the fence was raised to %v, want once to 2", got)
+		}
+	})
+}
+
+// TestAnOperationOfSomebodyElseIsLeftAlone by a worker's sweeper.
+func TestAnOperationOfSomebodyElseIsLeftAlone(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		op, theirs := semel.Define("op", atomic()), semel.Define("theirs", atomic())
+		r := newRig(t, memory.New(memory.Options{}), task.Options{}, op)
+		handleTx(r, op, func(context.Context, *memory.Tx, input) (int, error) { return 0, nil })
+		call := theirs.Call(me, "k", input{})
+		r.enqueue(call)
+		r.crash(call)
+		before := r.record(call)
+		defer r.start()()
+		pass(10 * time.Minute)
+		if got := r.record(call); got.Token != before.Token {
+			t.Errorf("the record stands as %v, want %v as it was left", got.Token, before.Token)
+		}
+	})
+}

@@ -1,0 +1,232 @@
+package task_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/store"
+	"github.com/semelgo/semel/store/memory"
+	"github.com/semelgo/semel/task"
+)
+
+// TestOneHeartbeatForAll: the leases of all that runs, of whatever kind, are renewed
+// by one Swap a tick, for as long as they run.
+func TestOneHeartbeatForAll(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		short := atomic()
+		short.Lease = 6 * time.Second // a heartbeat each two seconds
+		quick, slow := semel.Define("quick", short), semel.Define("slow", outside(semel.Hold()))
+		w := newWire()
+		r := newRigOn(t, w, task.Options{}, quick, slow)
+		lasts := func(ctx context.Context) (int, error) {
+			select {
+			case <-time.After(time.Hour):
+			case <-ctx.Done():
+				t.Errorf("the context ended: %v", context.Cause(ctx))
+			}
+			return 0, nil
+		}
+		handle(r, quick, func(ctx context.Context, _ input) (int, error) { return lasts(ctx) })
+		handle(r, slow, func(ctx context.Context, _ input) (int, error) { return lasts(ctx) })
+		var calls []semel.Call
+		for i := range 3 {
+			calls = append(calls, quick.Call(me, fmt.Sprint(i), input{}), slow.Call(me, fmt.Sprint(i), input{}))
+		}
+		for _, c := range calls {
+			r.enqueue(c)
+		}
+		defer r.start()()
+		pass(30 * time.Minute)
+		beats := w.swapped(store.InProgress, store.InProgress)
+		if len(beats) < 898 || len(beats) > 900 {
+			t.Errorf("%d Swaps renewed leases in half an hour, want one each two seconds", len(beats))
+		}
+		if last := beats[len(beats)-1]; len(last) != len(calls) {
+			t.Errorf("a Swap renewed %d leases, want all %d", len(last), len(calls))
+		}
+		pass(31 * time.Minute)
+		for _, c := range calls {
+			if got := r.wantState(c, store.Succeeded); got.Attempt != 1 {
+				t.Errorf("attempt %d succeeded, want the first", got.Attempt)
+			}
+		}
+	})
+}
+
+// takeOver lets the task that runs wait again, as a sweeper does whose store says
+// that the lease is over.
+func (r *rig) takeOver(c semel.Call) {
+	r.t.Helper()
+	stands := r.record(c)
+	to := stands
+	to.Token = store.Token{State: store.Pending, Attempt: stands.Attempt, Owner: stands.Owner + 1}
+	to.Due, to.Expire = 0, 0
+	change := store.Change{If: stands.Token, To: to}
+	answers, err := r.mem.Swap(r.t.Context(), []store.Change{change})
+	if err != nil || !answers[0].InForce(change) {
+		r.t.Fatalf("Swap = %v, %v, want it in force", answers, err)
+	}
+}
+
+// TestALostLeaseEndsItsFunctionAlone: that one is told ErrLeaseLost, and others go
+// on.
+func TestALostLeaseEndsItsFunctionAlone(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		op := semel.Define("op", atomic())
+		r := newRig(t, memory.New(memory.Options{}), task.Options{}, op)
+		var causes log[error]
+		handle(r, op, func(ctx context.Context, in input) (int, error) {
+			a, _ := semel.AttemptOf(ctx)
+			if a.Number() > 1 {
+				return 2, nil
+			}
+			select {
+			case <-ctx.Done():
+				causes.add(fmt.Errorf("%d: %w", in.N, context.Cause(ctx)))
+				return 0, ctx.Err()
+			case <-time.After(5 * time.Minute):
+				return 1, nil
+			}
+		})
+		lost, kept := op.Call(me, "lost", input{1}), op.Call(me, "kept", input{2})
+		r.enqueue(lost)
+		r.enqueue(kept)
+		defer r.start()()
+		pass(time.Minute)
+		r.takeOver(lost)
+		pass(time.Minute)
+		if got := causes.all(); len(got) != 1 || got[0].Error()[0] != '1' || !errors.Is(got[0], semel.ErrLeaseLost) {
+			t.Errorf("ended %v, want the lost one with ErrLeaseLost", got)
+		}
+		if got := r.wantState(lost, store.Succeeded); got.Attempt != 2 {
+			t.Errorf("attempt %d succeeded, want the second", got.Attempt)
+		}
+		pass(5 * time.Minute)
+		if got := r.wantState(kept, store.Succeeded); got.Attempt != 1 {
+			t.Errorf("attempt %d succeeded, want the first", got.Attempt)
+		}
+	})
+}
+
+// TestAnOutageLongerThanTheLease ends the functions that run: others may have them
+// by now. When the store is back they are run again.
+func TestAnOutageLongerThanTheLease(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		op := semel.Define("op", atomic())
+		w := newWire()
+		r := newRigOn(t, w, task.Options{}, op)
+		var ended log[time.Duration]
+		begun := time.Now()
+		handleTx(r, op, func(ctx context.Context, tx *memory.Tx, _ input) (int, error) {
+			if a, _ := semel.AttemptOf(ctx); a.Number() == 1 {
+				<-ctx.Done()
+				ended.add(time.Since(begun))
+				return 0, context.Cause(ctx)
+			}
+			return 0, tx.Put("effect", nil)
+		})
+		call := op.Call(me, "k", input{})
+		r.enqueue(call)
+		defer r.start()()
+		pass(time.Minute)
+		w.down(true)
+		pass(10 * time.Minute)
+		if got := ended.all(); len(got) != 1 || got[0] < time.Minute+lease-10*time.Second || got[0] > time.Minute+lease {
+			t.Errorf("the function ended after %v, want at the end of the last lease that was confirmed", got)
+		}
+		w.down(false)
+		pass(2 * time.Minute)
+		r.wantState(call, store.Succeeded)
+		if _, there := r.mem.Value("effect"); !there {
+			t.Error("the effect is missing")
+		}
+	})
+}
+
+// TestAZombieChangesNothing: a function that ignores the end of its context keeps its
+// slot, and what it returns is not what anybody gets.
+func TestAZombieChangesNothing(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		op := semel.Define("op", outside(semel.AtLeastOnce()))
+		r := newRig(t, memory.New(memory.Options{}), task.Options{Slots: 1}, op)
+		other := newRig(t, r.mem, task.Options{}, op)
+		handle(r, op, func(context.Context, input) (string, error) {
+			<-time.After(10 * time.Minute) // whatever its context says
+			return "from the grave", nil
+		})
+		handle(other, op, func(context.Context, input) (string, error) { return "alive", nil })
+		call, next := op.Call(me, "k", input{}), op.Call(me, "next", input{})
+		r.enqueue(call)
+		stop := r.start()
+		pass(time.Minute)
+		r.takeOver(call)
+		r.enqueue(next)
+		pass(time.Minute)
+		r.wantState(next, store.Pending) // the only slot is taken
+		if n := len(r.seen.of(semel.EventLeaseLost)); n != 1 {
+			t.Errorf("%d leases were seen lost, want one", n)
+		}
+		defer other.start()()
+		pass(20 * time.Minute)
+		stop()
+		out := semel.Outcome{Record: r.wantState(call, store.Succeeded)}
+		var got string
+		if err := out.Decode(&got); got != "alive" || err != nil {
+			t.Errorf("the result is %q, %v; want the second attempt's", got, err)
+		}
+		if n := len(r.seen.of(semel.EventFenced)); n != 1 {
+			t.Errorf("%d zombies were fenced, want one", n)
+		}
+	})
+}
+
+// TestAQueuedTaskAndADirectCallAreOneRecord: whoever comes first runs it.
+func TestAQueuedTaskAndADirectCallAreOneRecord(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		op := semel.Define("op", atomic())
+		r := newRig(t, memory.New(memory.Options{}), task.Options{Slots: 5, Poll: time.Millisecond}, op)
+		var ran log[string]
+		run := func(_ context.Context, _ *memory.Tx, in input) (int, error) {
+			ran.add(fmt.Sprint(in.N))
+			return in.N, nil
+		}
+		handleTx(r, op, run)
+		defer r.start()()
+		direct := make(chan error)
+		const n = 100
+		for i := range n {
+			call := op.Call(me, fmt.Sprint(i), input{i})
+			r.enqueue(call)
+			go func() {
+				for { // somebody runs it: ask again
+					v, _, err := semel.DoTx(t.Context(), r.Engine, call, func(ctx context.Context, tx *memory.Tx) (int, error) {
+						return run(ctx, tx, input{i})
+					})
+					if err == nil && v != i {
+						err = fmt.Errorf("task %d returned %d", i, v)
+					}
+					if !errors.Is(err, semel.ErrInProgress) {
+						direct <- err
+						return
+					}
+					<-time.After(time.Millisecond)
+				}
+			}()
+			if i%3 == 0 {
+				pass(time.Millisecond)
+			}
+		}
+		for range n {
+			if err := <-direct; err != nil {
+				t.Errorf("DoTx: %v", err)
+			}
+		}
+		if got := len(ran.all()); got != n {
+			t.Errorf("%d tasks ran %d times, want once each", n, got)
+		}
+	})
+}

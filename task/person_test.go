@@ -1,0 +1,134 @@
+package task_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/store"
+	"github.com/semelgo/semel/store/memory"
+	"github.com/semelgo/semel/task"
+)
+
+func TestCancelWhatWaits(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		op := semel.Define("op", outside(semel.Hold()))
+		r := newRig(t, memory.New(memory.Options{}), task.Options{}, op)
+		handle(r, op, func(context.Context, input) (int, error) {
+			t.Error("the function ran, want it not to")
+			return 0, nil
+		})
+		call := op.Call(me, "k", input{})
+		r.enqueue(call, semel.EnqueueOptions{Delay: time.Hour})
+		defer r.start()()
+		pass(time.Minute)
+		if _, err := r.Cancel(t.Context(), call.ID(), "not wanted any more"); err != nil {
+			t.Errorf("Cancel: %v", err)
+		}
+		pass(2 * time.Hour)
+		out := semel.Outcome{Record: r.wantState(call, store.Failed)}
+		if f := out.Failure(); f.Code != "cancelled" || f.Message != "not wanted any more" {
+			t.Errorf("the failure is %+v, want the reason", f)
+		}
+	})
+}
+
+// TestCancelWhatRuns: the function is told by the next heartbeat. In a transaction it
+// then has no effect; elsewhere it is for the function to say.
+func TestCancelWhatRuns(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		o    semel.OperationOptions[input]
+		says error
+		want store.State
+	}{
+		"in a transaction":      {atomic(), errBoom, store.Failed},
+		"elsewhere":             {outside(semel.Keyed()), errBoom, store.InDoubt},
+		"elsewhere, with proof": {outside(semel.Keyed()), semel.NotCommitted(errBoom), store.Failed},
+		"which succeeds":        {outside(semel.Keyed()), nil, store.Succeeded},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				op := semel.Define("op", tt.o)
+				r := newRig(t, memory.New(memory.Options{}), task.Options{}, op)
+				var told log[time.Duration]
+				begun := time.Now()
+				handle(r, op, func(ctx context.Context, _ input) (int, error) {
+					<-ctx.Done()
+					if !errors.Is(context.Cause(ctx), semel.ErrCancelled) {
+						t.Errorf("the context ended with %v, want ErrCancelled", context.Cause(ctx))
+					}
+					told.add(time.Since(begun))
+					return 1, tt.says
+				})
+				call := op.Call(me, "k", input{})
+				r.enqueue(call)
+				defer r.start()()
+				pass(time.Minute)
+				if _, err := r.Cancel(t.Context(), call.ID(), "not wanted any more"); err != nil {
+					t.Errorf("Cancel: %v", err)
+				}
+				pass(time.Minute)
+				r.wantState(call, tt.want)
+				if got := told.all(); len(got) != 1 || got[0] > time.Minute+10*time.Second {
+					t.Errorf("told after %v, want with the next heartbeat", got)
+				}
+			})
+		})
+	}
+}
+
+// TestADeadLetterIsSentRoundAgain, with its errors counted anew.
+func TestADeadLetterIsSentRoundAgain(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		o := atomic()
+		o.Retry.MaxErrors = 2
+		op := semel.Define("op", o)
+		r := newRig(t, memory.New(memory.Options{}), task.Options{}, op)
+		var ran log[input]
+		handleTx(r, op, func(_ context.Context, _ *memory.Tx, in input) (int, error) {
+			ran.add(in)
+			if len(ran.all()) < 4 { // twice to the dead letters, and once after
+				return 0, errBoom
+			}
+			return 5, nil
+		})
+		call := op.Call(me, "k", input{})
+		r.enqueue(call)
+		defer r.start()()
+		pass(time.Minute)
+		r.history(call, "exhausted")
+		redrive := semel.Redrive{ID: call.ID(), Actor: "ann", Reason: "mended"}
+		if _, err := r.Redrive(t.Context(), redrive); err != nil {
+			t.Errorf("Redrive: %v", err)
+		}
+		pass(time.Minute)
+		r.wantResult(call, 5)
+		if _, err := r.Redrive(t.Context(), redrive); !errors.Is(err, semel.ErrNotFailed) {
+			t.Errorf("Redrive of what succeeded = %v, want ErrNotFailed", err)
+		}
+	})
+}
+
+// TestNothingIsPurgedBeforeItIsDone: a worker purges what is past its retention, and
+// nothing that waits.
+func TestNothingIsPurgedBeforeItIsDone(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		op := semel.Define("op", outside(semel.Hold()))
+		r := newRig(t, memory.New(memory.Options{}), task.Options{Poll: time.Minute}, op)
+		handle(r, op, func(context.Context, input) (int, error) { return 0, nil })
+		done, waits := op.Call(me, "done", input{}), op.Call(me, "waits", input{})
+		r.enqueue(done)
+		r.enqueue(waits, semel.EnqueueOptions{Delay: 100 * time.Hour})
+		defer r.start()()
+		pass(time.Hour)
+		r.wantState(done, store.Succeeded)
+		pass(24 * time.Hour)
+		r.wantState(done, store.Absent)
+		r.wantState(waits, store.Pending)
+		pass(76 * time.Hour)
+		r.wantState(waits, store.Succeeded)
+	})
+}

@@ -1,0 +1,209 @@
+package task_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/store"
+	"github.com/semelgo/semel/store/memory"
+	"github.com/semelgo/semel/task"
+)
+
+// TestStoppingLetsFunctionsFinish and claims nothing more.
+func TestStoppingLetsFunctionsFinish(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		op := semel.Define("op", outside(semel.Hold()))
+		r := newRig(t, memory.New(memory.Options{}), task.Options{Slots: 2, Drain: time.Minute}, op)
+		handle(r, op, func(ctx context.Context, _ input) (int, error) {
+			<-time.After(50 * time.Second)
+			return 0, ctx.Err()
+		})
+		calls := make([]semel.Call, 3)
+		for i := range calls {
+			calls[i] = op.Call(me, fmt.Sprint(i), input{})
+			r.enqueue(calls[i])
+		}
+		stop := r.start()
+		pass(time.Second)
+		begun := time.Now()
+		stop()
+		if took := time.Since(begun); took != 49*time.Second {
+			t.Errorf("Run ended after %v, want it to wait for its functions and no longer", took)
+		}
+		done := 0
+		for _, c := range calls {
+			switch r.record(c).State {
+			case store.Succeeded:
+				done++
+			case store.Pending:
+			case store.Absent, store.InProgress, store.InDoubt, store.Failed:
+				t.Errorf("the record stands as %v", r.record(c).State)
+			}
+		}
+		if done != 2 {
+			t.Errorf("%d tasks are done, want the two that ran", done)
+		}
+	})
+}
+
+// TestStoppingWaitsNoLongerThanDrain: then contexts end, and the tasks are due at
+// once for others. That counts as nothing.
+func TestStoppingWaitsNoLongerThanDrain(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct{ drain, after time.Duration }{
+		"a minute": {time.Minute, time.Minute},
+		"default":  {0, 30 * time.Second},
+		"no time":  {-1, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				o := atomic()
+				o.Retry.MaxErrors = 1
+				op := semel.Define("op", o)
+				r := newRig(t, memory.New(memory.Options{}), task.Options{Drain: tt.drain}, op)
+				var causes log[error]
+				handleTx(r, op, func(ctx context.Context, _ *memory.Tx, _ input) (int, error) {
+					<-ctx.Done()
+					causes.add(context.Cause(ctx))
+					return 0, ctx.Err()
+				})
+				call := op.Call(me, "k", input{})
+				r.enqueue(call)
+				stop := r.start()
+				pass(5 * time.Minute) // its lease is renewed meanwhile
+				begun := time.Now()
+				stop()
+				if took := time.Since(begun); took != tt.after {
+					t.Errorf("Run ended after %v, want %v", took, tt.after)
+				}
+				if got := causes.all(); len(got) != 1 || !errors.Is(got[0], task.ErrStopped) {
+					t.Errorf("ended with %v, want ErrStopped", got)
+				}
+				if got := r.wantState(call, store.Pending); got.Due > 0 {
+					t.Errorf("due in %v, want at once", got.Due)
+				}
+				if p := r.progress(call); p.Errors != 0 || p.Tries[0].Kind != semel.TryInterrupted {
+					t.Errorf("progress %+v, want an interruption that does not count", p)
+				}
+			})
+		})
+	}
+}
+
+// TestRunWaitsForAFunctionThatIgnoresItsContext, and keeps its lease.
+func TestRunWaitsForAFunctionThatIgnoresItsContext(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		op := semel.Define("op", atomic())
+		r := newRig(t, memory.New(memory.Options{}), task.Options{Drain: time.Second}, op)
+		handleTx(r, op, func(_ context.Context, _ *memory.Tx, _ input) (int, error) {
+			<-time.After(time.Hour)
+			return 1, nil
+		})
+		call := op.Call(me, "k", input{})
+		r.enqueue(call)
+		stop := r.start()
+		pass(time.Minute)
+		stop()
+		if got := r.wantState(call, store.Succeeded); got.Attempt != 1 {
+			t.Errorf("attempt %d succeeded, want the first", got.Attempt)
+		}
+	})
+}
+
+// TestWhatIsClaimedWhenItStopsIsGivenBack without a run.
+func TestWhatIsClaimedWhenItStopsIsGivenBack(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		op := semel.Define("op", outside(semel.Hold()))
+		w := &slowDequeue{wire: newWire(), asked: make(chan struct{}), answer: make(chan struct{})}
+		engine := newEngine(t, store.TxStore[*memory.Tx](w), nil, op)
+		r := &rig{t: t, mem: w.Store, Engine: engine, seen: new(seen)}
+		worker, err := task.New(engine, task.Options{})
+		if err != nil {
+			t.Fatalf("New: %v", err)
+		}
+		r.worker = worker
+		handle(r, op, func(context.Context, input) (int, error) {
+			t.Error("the function ran, want it not to")
+			return 0, nil
+		})
+		call := op.Call(me, "k", input{})
+		r.enqueue(call)
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error)
+		go func() { ended <- worker.Run(ctx) }()
+		<-w.asked
+		cancel()
+		close(w.answer)
+		if err := <-ended; err != nil {
+			t.Errorf("Run: %v", err)
+		}
+		if got := r.wantState(call, store.Pending); got.Attempt != 1 || got.Due > 0 {
+			t.Errorf("attempt %d, due in %v; want it claimed and given back at once", got.Attempt, got.Due)
+		}
+		if p := r.progress(call); p.Ended != 1 || p.Errors != 0 {
+			t.Errorf("progress %+v, want neither an error nor a crash", p)
+		}
+	})
+}
+
+// slowDequeue answers a Dequeue when it is told to.
+type slowDequeue struct {
+	*wire
+
+	asked, answer chan struct{}
+}
+
+func (s *slowDequeue) Dequeue(ctx context.Context, d store.Dequeue) ([]store.Record, error) {
+	close(s.asked)
+	<-s.answer
+	return s.wire.Dequeue(ctx, d)
+}
+
+func TestRunTwice(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		op := semel.Define("op", outside(semel.Hold()))
+		r := newRig(t, memory.New(memory.Options{}), task.Options{}, op)
+		handle(r, op, func(context.Context, input) (int, error) { return 0, nil })
+		stop := r.start()
+		pass(time.Second)
+		if err := r.worker.Run(t.Context()); !errors.Is(err, task.ErrRunning) {
+			t.Errorf("Run = %v, want ErrRunning", err)
+		}
+		if err := task.Handle(r.worker, op, func(context.Context, input) (int, error) { return 0, nil }, task.HandlerOptions{}); !errors.Is(err, task.ErrRunning) {
+			t.Errorf("Handle = %v, want ErrRunning", err)
+		}
+		stop()
+		call := op.Call(me, "k", input{})
+		r.enqueue(call)
+		defer r.start()() // after it has ended it may run again
+		pass(time.Minute)
+		r.wantState(call, store.Succeeded)
+	})
+}
+
+func TestRunEndsWithItsEngine(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		op := semel.Define("op", outside(semel.Hold()))
+		r := newRig(t, memory.New(memory.Options{}), task.Options{}, op)
+		handle(r, op, func(context.Context, input) (int, error) {
+			<-time.After(time.Minute)
+			return 0, nil
+		})
+		call := op.Call(me, "k", input{})
+		r.enqueue(call)
+		ended := make(chan error)
+		go func() { ended <- r.worker.Run(t.Context()) }()
+		pass(time.Second)
+		if err := r.Close(t.Context()); err != nil {
+			t.Errorf("Close: %v", err)
+		}
+		if err := <-ended; !errors.Is(err, semel.ErrClosed) {
+			t.Errorf("Run = %v, want ErrClosed", err)
+		}
+		r.wantState(call, store.Succeeded)
+	})
+}
