@@ -84,6 +84,7 @@ func (i *inline) committedByItself(ctx context.Context, cause error) (store.Reco
 	ctx, cancel := i.c.bounded(ctx)
 	defer cancel()
 	i.see(ctx, EventConflict, i.stands, cause)
+	own := i.change // which the store may have committed after all
 	if i.fnErr != nil {
 		i.change = next(i.stands, i.event(store.Succeeded, encodeTombstone(endedAndFailed))).change
 	}
@@ -94,16 +95,16 @@ func (i *inline) committedByItself(ctx context.Context, cause error) (store.Reco
 	switch {
 	case err != nil:
 		return i.stands, nil, i.attemptError(store.Committed, i.stands.State, errors.Join(cause, err))
+	case own.To.State != store.Absent && answer.InForce(own):
+		now := standing(own, i.stands)
+		out, err := i.committed(ctx, now)
+		return now, out, err
 	case !answer.InForce(i.change):
 		now := recordOf(answer)
 		out, err := i.c.answer(ctx, i.call, now)
 		return now, out, err
-	case i.fnErr != nil:
-		return i.change.To, nil, i.attemptError(store.Committed, store.Succeeded, i.fnErr)
 	default:
-		now := standing(i.change, i.stands)
-		out, err := i.committed(ctx, now)
-		return now, out, err
+		return i.change.To, nil, i.attemptError(store.Committed, store.Succeeded, i.fnErr)
 	}
 }
 

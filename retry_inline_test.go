@@ -1,0 +1,218 @@
+package semel_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/store"
+	"github.com/semelgo/semel/store/memory"
+)
+
+// failsAfter is a transaction's function that leaves an effect and then fails.
+func failsAfter(err error) txHandler {
+	return func(ctx context.Context, tx *memory.Tx) (string, error) {
+		_, _ = puts("e", "v")(ctx, tx)
+		return "", err
+	}
+}
+
+// TestWhatAnErrorOfATryInATransactionLeadsTo: the same table, where a rollback is
+// proof of everything; also of a call that was enqueued before.
+func TestWhatAnErrorOfATryInATransactionLeadsTo(t *testing.T) {
+	t.Parallel()
+	for _, s := range shapes() {
+		for _, f := range tryCases() {
+			for after := range 2 {
+				for _, enqueued := range []bool{false, true} {
+					t.Run(fmt.Sprintf("%s/%s/%d/enqueued %v", s.name, f.name, after, enqueued), func(t *testing.T) {
+						t.Parallel()
+						synctest.Test(t, func(t *testing.T) { f.runTx(t, s, after, enqueued) })
+					})
+				}
+			}
+		}
+	}
+}
+
+func (f tryCase) runTx(t *testing.T, s shape, after int, enqueued bool) {
+	t.Helper()
+	s.o.Retry = steady(2, 9)
+	op := plain("op", s.o)
+	p, mem := owned(t, op)
+	call := op.Call(me, "k", "k")
+	if enqueued {
+		queued(t, p, op, "k")
+	}
+	for range after {
+		s.ask(t.Context(), p, call, failsAfter(errBoom)).wantLed(t, store.NotCommitted, store.Pending)
+		s.ask(t.Context(), p, call, neverTx(t)).wantErr(t, semel.ErrInProgress) // not due
+		pass(time.Minute)
+	}
+	ctx, hangUp := context.WithCancel(t.Context())
+	defer hangUp()
+	a := s.ask(ctx, p, call, func(ctx context.Context, tx *memory.Tx) (string, error) {
+		if f.hangUp {
+			hangUp()
+		}
+		return failsAfter(f.err)(ctx, tx)
+	})
+	want := f.leads(policyCase{name: "Atomic"}, after)
+	f.wantTold(t, a, want)
+	r := wantState(t, mem, call, want.state)
+	f.wantStands(t, r, want)
+	wantEffect(t, mem, "e", false)
+	if waits := want.state == store.Pending && !enqueued; (r.Expire > 0) != (waits || want.state.Final()) {
+		t.Errorf("%v expires in %v", r.State, r.Expire)
+	}
+}
+
+// TestNothingThatWaitsIsPurgedBeforeItIsDue, however short the retention.
+func TestNothingThatWaitsIsPurgedBeforeItIsDue(t *testing.T) {
+	eachShape(t, func(t *testing.T, s shape) {
+		s.o.Retry, s.o.Retention = steady(9, 9), 2*time.Second
+		p, mem := solo(t, semel.Options{RecordTimeout: time.Second})
+		call := plain("op", s.o).Call(me, "k", "in")
+		s.ask(t.Context(), p, call, failsAfter(errBoom)).wantLed(t, store.NotCommitted, store.Pending)
+		pass(11 * time.Second)
+		if n, err := p.Purge(t.Context(), 10); n != 0 || err != nil {
+			t.Errorf("Purge = %d, %v, want it to stay", n, err)
+		}
+		wantDue(t, wantState(t, mem, call, store.Pending), 0)
+		pass(2 * time.Second)
+		if n, err := p.Purge(t.Context(), 10); n != 1 || err != nil {
+			t.Errorf("Purge = %d, %v, want it to go", n, err)
+		}
+	})
+}
+
+// TestCommitOfATryGoesWrong: the error is counted once, whatever becomes of the
+// transaction that was to record it.
+func TestCommitOfATryGoesWrong(t *testing.T) {
+	t.Parallel()
+	for name, f := range map[string]commitFault{
+		"committed": commitApplied, "not committed": commitDropped, "refused": commitRefused, "committed with an error": commitNoted,
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				p, mem := solo(t, semel.Options{})
+				call := plain("op", semel.OperationOptions[string]{Retry: steady(2, 1)}).Call(me, "k", "in")
+				p.wire.on(commits(f))
+				doTx(t.Context(), p, call, failsAfter(errBoom)).wantLed(t, store.NotCommitted, store.Pending)
+				r := wantState(t, mem, call, store.Pending)
+				wantDue(t, r, 10*time.Second)
+				if p := progress(t, mem, call); p.Errors != 1 || r.Attempt != 1 || p.Ended != 1 {
+					t.Errorf("attempt %d led to %+v, want one error", r.Attempt, p)
+				}
+				wantEffect(t, mem, "e", false)
+			})
+		})
+	}
+}
+
+// TestRefusedCommitOfATry: what the function wrote can never be committed, so it is
+// an error of the function's, counted and delayed as one, and in the end over.
+func TestRefusedCommitOfATry(t *testing.T) {
+	eachShape(t, func(t *testing.T, s shape) {
+		s.o.Retry = steady(2, 9)
+		p, mem := solo(t, semel.Options{})
+		call := plain("op", s.o).Call(me, "k", "in")
+		p.wire.on(func(r request) fault {
+			return fault{commit: map[bool]commitFault{true: commitRefused}[r.kind == atomicCall]}
+		})
+		a := s.ask(t.Context(), p, call, puts("e", "v"))
+		a.wantLed(t, store.NotCommitted, store.Pending)
+		wantDue(t, wantState(t, mem, call, store.Pending), 10*time.Second)
+		wantTries(t, progress(t, mem, call), semel.TryError)
+		pass(time.Minute)
+		wantTries(t, wantCode(t, s.ask(t.Context(), p, call, puts("e", "v")).err, "exhausted"), semel.TryError, semel.TryError)
+		wantState(t, mem, call, store.Failed)
+		wantEffect(t, mem, "e", false)
+	})
+}
+
+// TestCommitWithoutAnAnswerIsNoErrorOfATry: it is told apart from an error and from
+// a crash, whichever way it went.
+func TestCommitWithoutAnAnswerIsNoErrorOfATry(t *testing.T) {
+	eachShape(t, func(t *testing.T, s shape) {
+		s.o.Retry = steady(1, 1)
+		p, mem := solo(t, semel.Options{})
+		call := plain("op", s.o).Call(me, "k", "in")
+		for range 3 {
+			p.wire.on(commits(commitDropped))
+			s.ask(t.Context(), p, call, puts("e", "v")).wantLed(t, store.NotCommitted, store.Pending)
+			pass(time.Minute)
+		}
+		wantTries(t, progress(t, mem, call), semel.TryInterrupted, semel.TryInterrupted, semel.TryInterrupted)
+		p.wire.on(commits(commitApplied))
+		s.ask(t.Context(), p, call, puts("e", "v")).want(t, "v", false)
+		wantEffect(t, mem, "e", true)
+	})
+}
+
+// TestTaintedTryNeverFails: an earlier version of the program, of another policy,
+// left an attempt that nobody knows of. What a rollback proves now it does not
+// prove of that one.
+func TestTaintedTryNeverFails(t *testing.T) {
+	t.Parallel()
+	for name, err := range map[string]error{"error": errBoom, "final": semel.Final(errBoom)} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				p, mem := solo(t, semel.Options{})
+				before := plain("op", semel.OperationOptions[string]{Policy: semel.AtLeastOnce()}).Call(me, "k", "in")
+				do(t.Context(), p, before, fails(errBoom)).wantLed(t, store.Unknown, store.Pending)
+				call := plain("op", semel.OperationOptions[string]{Policy: semel.Atomic(), Retry: steady(2, 9)}).Call(me, "k", "in")
+				for n := range 4 {
+					doTx(t.Context(), p, call, failsAfter(err)).wantLed(t, store.Unknown, store.Pending)
+					if r := wantState(t, mem, call, store.Pending); r.Due <= 0 || !r.Tainted {
+						t.Errorf("try %d leads to %+v, want it tainted, and not due yet", n, r)
+					}
+					pass(time.Hour)
+				}
+				if p := progress(t, mem, call); p.Errors != 4 {
+					t.Errorf("%+v, want four errors", p)
+				}
+				doTx(t.Context(), p, call, puts("e", "v")).want(t, "v", false)
+			})
+		})
+	}
+}
+
+// TestAPanicInATransactionLeavesNothing, not even a try: it is the process that
+// ends, as far as anybody can tell.
+func TestAPanicInATransactionLeavesNothing(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		p, mem := solo(t, semel.Options{})
+		call := plain("op", semel.OperationOptions[string]{Retry: steady(1, 1)}).Call(me, "k", "in")
+		abruptly()[0].wantAbrupt(t, func() answer {
+			return doTx(t.Context(), p, call, func(context.Context, *memory.Tx) (string, error) { panic("out of cheese") })
+		})
+		wantState(t, mem, call, store.Absent)
+	})
+}
+
+// TestStoreGoesWhileATryFails: its rollback is told, and what was to be counted is
+// lost with the store.
+func TestStoreGoesWhileATryFails(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		p, mem := solo(t, semel.Options{})
+		call := plain("op", semel.OperationOptions[string]{Retry: steady(1, 1)}).Call(me, "k", "in")
+		p.wire.on(func(r request) fault {
+			if r.kind == atomicCall {
+				return fault{commit: commitRefused}
+			}
+			return fault{hang: true}
+		})
+		a := doTx(t.Context(), p, call, failsAfter(errBoom))
+		a.wantLed(t, store.NotCommitted, store.Absent)
+		if !errors.Is(a.err, errBoom) || !errors.Is(a.err, context.DeadlineExceeded) {
+			t.Errorf("told %v, want the function's error and the store's", a.err)
+		}
+		p.wire.heal()
+		wantState(t, mem, call, store.Absent)
+	})
+}
