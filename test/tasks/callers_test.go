@@ -1,0 +1,54 @@
+//go:build unix
+
+package tasks_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/semelgo/semel"
+)
+
+// ask asks directly for jobs that are enqueued, one after the other until each is
+// done, and writes down what it is told. It is one of those who take over what a
+// dead worker has left.
+func (p *producer[Tx]) ask(ctx context.Context) error {
+	for ctx.Err() == nil {
+		n := int(p.enqueued.Load())
+		if n == 0 {
+			after(ctx, lease)
+			continue
+		}
+		after(ctx, 20*time.Millisecond)
+		// One of those that take long and are likely to be under way.
+		n -= 1 + rand.IntN(min(n, 10*batch))
+		for n > 0 && newJob(n, p.seed).Takes == 0 {
+			n--
+		}
+		if err := p.askFor(ctx, n); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// askFor asks for the n-th job until it is done.
+func (p *producer[Tx]) askFor(ctx context.Context, n int) error {
+	call, j := p.call(n), newJob(n, p.seed)
+	for ctx.Err() == nil {
+		result, _, err := semel.DoTx(ctx, p.engine, call, func(ctx context.Context, tx Tx) (string, error) {
+			return j.do(ctx, "caller", func(ctx context.Context, e effect) error { return p.site.effect(ctx, tx, e) })
+		})
+		switch {
+		case err == nil:
+			return p.site.note(context.WithoutCancel(ctx), insertTold, call.Key(), result)
+		case errors.Is(err, semel.ErrInvalid), errors.Is(err, semel.ErrMismatch), errors.Is(err, semel.ErrInDoubt):
+			return fmt.Errorf("ask for job %d: %w", n, err)
+		}
+		after(ctx, 10*time.Millisecond)
+	}
+	return nil
+}

@@ -1,0 +1,34 @@
+//go:build unix
+
+package tasks_test
+
+import (
+	"os"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"github.com/semelgo/semel/internal/realtest"
+)
+
+// childVariable tells the test binary to be one of a test's processes, and how.
+const childVariable = "SEMEL_TASKS_CHILD"
+
+// Nothing but what is named for it outlives the tests.
+func TestMain(m *testing.M) {
+	if text := os.Getenv(childVariable); text != "" {
+		os.Exit(beChild(text))
+	}
+	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction(realtest.Background))
+}
+
+// soaking tells whether tests take their time.
+func soaking() bool { return os.Getenv("SEMEL_SOAK") == "1" }
+
+// rounds is n, or ten times as many when soaking.
+func rounds(n int) int {
+	if soaking() {
+		return 10 * n
+	}
+	return n
+}

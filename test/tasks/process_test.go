@@ -1,0 +1,163 @@
+//go:build unix
+
+package tasks_test
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"os"
+	"os/exec"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// ceiling is how long a test waits for what must come.
+const ceiling = 5 * time.Minute
+
+// process is a child of the test that runs.
+type process struct {
+	child
+
+	cmd    *exec.Cmd
+	orders io.WriteCloser
+	lines  chan string // what it says; closed when it has ended
+	stderr *lockedBuffer
+	ended  chan struct{} // closed once it was waited for
+}
+
+// start runs a process, which is killed when the test ends.
+func start(t *testing.T, c child) *process {
+	t.Helper()
+	told, err := json.Marshal(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &process{
+		child: c, cmd: exec.CommandContext(context.WithoutCancel(t.Context()), os.Args[0]), lines: make(chan string, 1000),
+		stderr: new(lockedBuffer), ended: make(chan struct{}),
+	}
+	p.cmd.Env = append(os.Environ(), childVariable+"="+string(told))
+	p.cmd.Stderr = p.stderr
+	out, err := p.cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p.orders, err = p.cmd.StdinPipe(); err != nil {
+		t.Fatal(err)
+	}
+	if err := p.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	go p.listen(out)
+	t.Cleanup(p.kill)
+	return p
+}
+
+// listen hears what the process says, until it has no more to say.
+func (p *process) listen(out io.Reader) {
+	for lines := bufio.NewScanner(out); lines.Scan(); {
+		p.lines <- lines.Text()
+	}
+	_ = p.cmd.Wait() // how it ended is in its state
+	close(p.ended)
+	close(p.lines)
+}
+
+// kill kills the process, as SIGKILL does, and waits for its end.
+func (p *process) kill() {
+	_ = p.cmd.Process.Kill() // it may have ended
+	for range p.lines {
+	}
+	<-p.ended
+	_ = p.orders.Close()
+}
+
+// signal stops the process in its tracks or lets it go on.
+func (p *process) signal(t *testing.T, sig syscall.Signal) {
+	t.Helper()
+	if err := p.cmd.Process.Signal(sig); err != nil {
+		t.Errorf("signal %s: %v", sig, err)
+	}
+}
+
+// order tells the process to do something.
+func (p *process) order(t *testing.T, line string) {
+	t.Helper()
+	if _, err := io.WriteString(p.orders, line+"\n"); err != nil {
+		t.Errorf("order %s to %q: %v; it said %s", p.Name, line, err, p.stderr)
+	}
+}
+
+// await waits until the process says the line.
+func (p *process) await(t *testing.T, line string) {
+	t.Helper()
+	limit := time.After(ceiling)
+	for {
+		select {
+		case said, ok := <-p.lines:
+			if !ok {
+				t.Fatalf("%s ended before it said %q: %s; it said %s", p.Name, line, p.cmd.ProcessState, p.stderr)
+			}
+			if said == line {
+				return
+			}
+		case <-limit:
+			t.Fatalf("%s does not say %q", p.Name, line)
+		}
+	}
+}
+
+// awaitKilled waits until the process has been killed by SIGKILL.
+func (p *process) awaitKilled(t *testing.T) {
+	t.Helper()
+	select {
+	case <-p.ended:
+	case <-time.After(ceiling):
+		t.Fatalf("%s goes on", p.Name)
+	}
+	if status, ok := p.cmd.ProcessState.Sys().(syscall.WaitStatus); !ok || status.Signal() != syscall.SIGKILL {
+		t.Fatalf("%s ended with %s, want SIGKILL; it said %s", p.Name, p.cmd.ProcessState, p.stderr)
+	}
+}
+
+// endAll tells the processes to stop, and fails unless they end in an orderly way.
+func endAll(t *testing.T, all []*process) {
+	t.Helper()
+	for _, p := range all {
+		p.order(t, "stop")
+	}
+	limit := time.After(ceiling)
+	for _, p := range all {
+		select {
+		case <-p.ended:
+		case <-limit:
+			t.Fatalf("%s does not stop", p.Name)
+		}
+		if !p.cmd.ProcessState.Success() {
+			t.Errorf("%s stopped with %s: %s", p.Name, p.cmd.ProcessState, p.stderr)
+		}
+	}
+}
+
+// lockedBuffer keeps what a process writes, and can be read meanwhile.
+type lockedBuffer struct {
+	mu  sync.Mutex
+	buf bytes.Buffer // guarded by mu
+}
+
+func (b *lockedBuffer) Write(text []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buf.Write(text)
+}
+
+func (b *lockedBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buf.String()
+}

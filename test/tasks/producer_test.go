@@ -1,0 +1,96 @@
+//go:build unix
+
+package tasks_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync/atomic"
+	"time"
+
+	"github.com/semelgo/semel"
+)
+
+// errUndone rolls a transaction of the producer back.
+var errUndone = errors.New("undone")
+
+// producer enqueues jobs, each in a transaction with others, and some that then are
+// rolled back; and each so often again.
+type producer[Tx any] struct {
+	site   *site[Tx]
+	engine *semel.Engine[Tx]
+	op     *semel.Operation[job]
+	seed   uint64
+
+	enqueued atomic.Int64 // jobs 0 to that have been committed
+	undone   int          // that were rolled back
+	twice    int          // that were enqueued a second time
+}
+
+// batch is how many jobs a transaction of the producer enqueues.
+const batch = 20
+
+// run enqueues n jobs, a batch whenever ticks tells.
+func (p *producer[Tx]) run(ctx context.Context, n int, ticks <-chan time.Time) error {
+	for first := 0; first < n; first += batch {
+		select {
+		case <-ticks:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+		if err := p.round(ctx, first, min(batch, n-first)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// round enqueues the jobs from first on.
+func (p *producer[Tx]) round(ctx context.Context, first, n int) error {
+	if first%(5*batch) == 0 {
+		err := p.site.transact(ctx, func(ctx context.Context, tx Tx) error {
+			return errors.Join(p.enqueue(ctx, tx, "undone", first, batch/4), errUndone)
+		})
+		if !errors.Is(err, errUndone) {
+			return fmt.Errorf("roll back: %w", err)
+		}
+		p.undone += batch / 4
+	}
+	err := p.site.transact(ctx, func(ctx context.Context, tx Tx) error { return p.enqueue(ctx, tx, "job", first, n) })
+	if err != nil {
+		return err
+	}
+	p.enqueued.Store(int64(first + n))
+	return p.again(ctx, rand.IntN(first+n))
+}
+
+// enqueue enqueues n jobs from first on, with keys of that kind.
+func (p *producer[Tx]) enqueue(ctx context.Context, tx Tx, kind string, first, n int) error {
+	for i := first; i < first+n; i++ {
+		o := semel.EnqueueOptions{Priority: rand.IntN(9) - 4}
+		if i%10 == 0 {
+			o.Delay = rand.N(time.Second)
+		}
+		c := p.op.Call(semel.Shared(), fmt.Sprintf("%s-%d", kind, i), newJob(i, p.seed))
+		if added, err := semel.EnqueueTx(ctx, p.engine, tx, c, o); !added || err != nil {
+			return fmt.Errorf("enqueue job %d: added %v: %w", i, added, err)
+		}
+	}
+	return nil
+}
+
+// again enqueues a job that is enqueued already.
+func (p *producer[Tx]) again(ctx context.Context, n int) error {
+	added, err := semel.Enqueue(ctx, p.engine, p.call(n), semel.EnqueueOptions{})
+	if added || err != nil && !errors.Is(err, semel.ErrInProgress) {
+		return fmt.Errorf("enqueue job %d again: added %v: %w", n, added, err)
+	}
+	p.twice++
+	return nil
+}
+
+func (p *producer[Tx]) call(n int) semel.Call {
+	return p.op.Call(semel.Shared(), fmt.Sprintf("job-%d", n), newJob(n, p.seed))
+}

@@ -1,0 +1,114 @@
+//go:build unix
+
+package tasks_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/semelgo/semel"
+)
+
+// hurry is the lease of leaders that are about as quick as it lasts.
+const hurry = 100 * time.Millisecond
+
+var (
+	hurriedTx = semel.Define("hurried_tx", semel.OperationOptions[string]{Policy: semel.Atomic(), Lease: hurry, Retry: patient()})
+	hurried   = semel.Define("hurried", semel.OperationOptions[string]{Policy: semel.AtLeastOnce(), Lease: hurry, Retry: patient()})
+)
+
+// patient is a Retry that no bad luck of these tests uses up.
+func patient() *semel.Retry {
+	return &semel.Retry{
+		MaxErrors: 10_000, MaxCrashes: 10_000,
+		Delay: func(int) time.Duration { return rand.N(50 * time.Millisecond) },
+	}
+}
+
+func TestSweepersOfManyProcessesRequeueOnceAndTouchNothingFinal(t *testing.T) {
+	t.Parallel()
+	t.Run("postgres", func(t *testing.T) {
+		t.Parallel()
+		at, s := inPostgres(t)
+		sweepersBesideLeaders(t, at, s, rounds(200))
+	})
+	t.Run("sqlite", func(t *testing.T) {
+		t.Parallel()
+		at, s := inSQLite(t)
+		sweepersBesideLeaders(t, at, s, rounds(40))
+	})
+}
+
+// sweepersBesideLeaders lets four processes sweep without a rest, beside two whose
+// leaders end their attempts at about the time their leases do.
+func sweepersBesideLeaders[Tx any](t *testing.T, at place, s *site[Tx], n int) {
+	e := engineOf(t, s)
+	for i := range n {
+		for _, op := range []*semel.Operation[string]{hurried, hurriedTx} {
+			key := fmt.Sprintf("%s-%d", op.Name(), i)
+			if _, err := semel.Enqueue(t.Context(), e, op.Call(semel.Shared(), key, key), semel.EnqueueOptions{}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	var all []*process
+	for i := range 4 {
+		all = append(all, start(t, child{Role: "sweeper", Name: fmt.Sprint("sweeper-", i), Place: at}))
+	}
+	for i := range 2 {
+		all = append(all, start(t, child{Role: "hurried", Name: fmt.Sprint("leader-", i), Place: at}))
+	}
+	w := truth{s.tables}
+	w.await(t, int64(2*n), "tasks that are done", `select count(*) from semel_records where state = 4`)
+	endAll(t, all)
+	w.lawful(t)
+	w.none(t, "tasks with another number of effects than one", `select key from effects
+		where key like 'hurried_tx-%' group by key having count(*) <> 1`)
+	w.none(t, "attempts with more than one effect", `select key from effects group by key, attempt having count(*) > 1`)
+	w.want(t, int64(2*n), "tasks that had an effect", `select count(distinct key) from effects`)
+
+	swept, late := w.count(t, requeues), w.count(t, `select count(*) from history where from_state = 2 and to_state = 4 and not early`)
+	t.Logf("%d requeued by sweepers, %d leaders ended after their lease, %d found that they had lost it",
+		swept, late, w.mark(t, string(semel.EventFenced)))
+	if said := w.mark(t, string(semel.EventSwept)); said != swept {
+		t.Errorf("the sweepers have requeued %d attempts, and the records say %d", said, swept)
+	}
+	seen(t, "a requeue", swept)
+	seen(t, "an end between its lease and the sweep", late)
+	seen(t, "a fenced zombie", w.mark(t, string(semel.EventFenced)))
+	if by := w.count(t, `select count(distinct process) from marks where kind = $1`, string(semel.EventSwept)); by < 2 {
+		t.Errorf("vacuous: %d processes have swept, want more", by)
+	}
+}
+
+// engineOf is the test's own engine over the site.
+func engineOf[Tx any](t *testing.T, s *site[Tx]) *semel.Engine[Tx] {
+	t.Helper()
+	e, err := semel.New(s.store, semel.Options{RecordTimeout: time.Minute})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), ceiling)
+		defer cancel()
+		if err := e.Close(ctx); err != nil {
+			t.Errorf("close the engine: %v", err)
+		}
+	})
+	return e
+}
+
+func beSweeper[Tx any](ctx context.Context, s *site[Tx], m *marks) error {
+	e, err := semel.New(s.store, semel.Options{Operations: []semel.Declared{hurriedTx, hurried}, Observer: m})
+	if err != nil {
+		return err
+	}
+	sweeper, err := semel.NewSweeper(e, semel.SweeperOptions{Every: 5 * time.Millisecond})
+	if err != nil {
+		return err
+	}
+	return sweeper.Run(ctx)
+}

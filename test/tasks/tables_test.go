@@ -1,0 +1,75 @@
+//go:build unix
+
+package tasks_test
+
+// effect is one row of the ground truth: an attempt has had its effect. The table
+// has no unique constraint, so that what happens twice is there twice.
+type effect struct {
+	key     string
+	attempt uint32
+	owner   uint64
+	process string
+}
+
+const (
+	insertEffect = `insert into effects (key, attempt, owner, process) values ($1, $2, $3, $4)`
+	insertMark   = `insert into marks (process, kind, times) values ($1, $2, $3)`
+	insertTold   = `insert into told (key, result) values ($1, $2)`
+)
+
+// history is written by the database itself, in the very transaction of each
+// change of a record's token: no process can forget it or tell it otherwise. Early
+// says that the record's time, its lease or its delay, had not come.
+//
+// Marks are what processes say they have seen, a few times a second, so that a
+// killed one has said most of it. Told is what direct callers were answered.
+func postgresTables() []string {
+	return []string{
+		`create table effects (n bigserial, key text not null, attempt bigint not null, owner bigint not null, process text not null)`,
+		`create table marks (process text not null, kind text not null, times bigint not null)`,
+		`create table told (key text not null, result text not null)`,
+		`create table history (n bigserial, key text not null, operation text not null,
+			from_state int not null, from_attempt bigint not null, from_owner bigint not null,
+			to_state int not null, to_attempt bigint not null, to_owner bigint not null, early boolean not null)`,
+		`create function remember() returns trigger language plpgsql as $$ begin
+			if tg_op = 'INSERT' then
+				insert into history (key, operation, from_state, from_attempt, from_owner, to_state, to_attempt, to_owner, early)
+				values (convert_from(new.key, 'UTF8'), convert_from(new.operation, 'UTF8'), 0, 0, 0, new.state, new.attempt, new.owner, false);
+			elsif tg_op = 'DELETE' then
+				insert into history (key, operation, from_state, from_attempt, from_owner, to_state, to_attempt, to_owner, early)
+				values (convert_from(old.key, 'UTF8'), convert_from(old.operation, 'UTF8'), old.state, old.attempt, old.owner, 0, 0, 0, false);
+			else
+				insert into history (key, operation, from_state, from_attempt, from_owner, to_state, to_attempt, to_owner, early)
+				values (convert_from(new.key, 'UTF8'), convert_from(new.operation, 'UTF8'), old.state, old.attempt, old.owner,
+					new.state, new.attempt, new.owner, coalesce(old.due > clock_timestamp(), false));
+			end if;
+			return null;
+		end $$`,
+		`create trigger remember_rows after insert or delete on semel_records for each row execute function remember()`,
+		`create trigger remember_tokens after update on semel_records for each row
+			when ((old.state, old.attempt, old.owner) is distinct from (new.state, new.attempt, new.owner)) execute function remember()`,
+	}
+}
+
+func sqliteTables() []string {
+	const columns = `key, operation, from_state, from_attempt, from_owner, to_state, to_attempt, to_owner, early`
+	return []string{
+		`CREATE TABLE effects (n INTEGER PRIMARY KEY, key TEXT NOT NULL, attempt INTEGER NOT NULL, owner INTEGER NOT NULL, process TEXT NOT NULL)`,
+		`CREATE TABLE marks (process TEXT NOT NULL, kind TEXT NOT NULL, times INTEGER NOT NULL)`,
+		`CREATE TABLE told (key TEXT NOT NULL, result TEXT NOT NULL)`,
+		`CREATE TABLE history (n INTEGER PRIMARY KEY, key TEXT NOT NULL, operation TEXT NOT NULL,
+			from_state INTEGER NOT NULL, from_attempt INTEGER NOT NULL, from_owner INTEGER NOT NULL,
+			to_state INTEGER NOT NULL, to_attempt INTEGER NOT NULL, to_owner INTEGER NOT NULL, early INTEGER NOT NULL)`,
+		`CREATE TRIGGER remember_insert AFTER INSERT ON semel_records BEGIN
+			INSERT INTO history (` + columns + `) VALUES (CAST(new.key AS TEXT), CAST(new.operation AS TEXT), 0, 0, 0, new.state, new.attempt, new.owner, 0);
+		END`,
+		`CREATE TRIGGER remember_delete AFTER DELETE ON semel_records BEGIN
+			INSERT INTO history (` + columns + `) VALUES (CAST(old.key AS TEXT), CAST(old.operation AS TEXT), old.state, old.attempt, old.owner, 0, 0, 0, 0);
+		END`,
+		`CREATE TRIGGER remember_tokens AFTER UPDATE ON semel_records
+			WHEN old.state <> new.state OR old.attempt <> new.attempt OR old.owner <> new.owner BEGIN
+			INSERT INTO history (` + columns + `) VALUES (CAST(new.key AS TEXT), CAST(new.operation AS TEXT), old.state, old.attempt, old.owner,
+				new.state, new.attempt, new.owner, coalesce(old.due, 0) > CAST(unixepoch('subsec') * 1000 + 0.5 AS INTEGER) * 1000);
+		END`,
+	}
+}
