@@ -1,0 +1,240 @@
+package semel_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/store"
+	"github.com/semelgo/semel/store/memory"
+)
+
+// crash claims what waits in a process of its own, which then dies; its lease is
+// over when it returns.
+func crash(t *testing.T, mem *memory.Store, op semel.Declared) {
+	t.Helper()
+	p := start(t, mem, semel.Options{Operations: []semel.Declared{op}})
+	dequeued(t, p, op, 1)
+	p.wire.die()
+	pass(time.Minute)
+}
+
+// TestCrashesAreCountedApart: errors, snoozes and interruptions as many as there
+// may be are no crash, and crashes are no errors.
+func TestCrashesAreCountedApart(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		op := plain("op", semel.OperationOptions[string]{Policy: semel.Atomic(), Retry: steady(3, 3)})
+		p, mem := owned(t, op)
+		call := queued(t, p, op, "k")[0]
+		for range 2 {
+			work(t, p, op, fails(errBoom))
+			pass(time.Minute)
+			work(t, p, op, fails(semel.Snooze(0)))
+			ctx, hangUp := context.WithCancel(t.Context())
+			workIn(ctx, t, p, op, func(context.Context) (string, error) { hangUp(); return "", context.Canceled })
+			crash(t, mem, op)
+			if swept, err := p.Sweep(t.Context(), 10); err != nil || swept.Requeued != 1 {
+				t.Errorf("Sweep = %+v, %v, want one requeued", swept, err)
+			}
+		}
+		got := progress(t, mem, call)
+		if got.Errors != 2 || got.Snoozes != 2 || got.Ended != 6 {
+			t.Errorf("%+v, want two errors, two snoozes, and six of eight attempts that said how they ended", got)
+		}
+		wantTries(t, got, semel.TryError, semel.TrySnooze, semel.TryInterrupted, semel.TryCrash,
+			semel.TryError, semel.TrySnooze, semel.TryInterrupted, semel.TryCrash)
+		work(t, p, op, says("v")).want(t, "v", false)
+		if _, ok := semel.ProgressOf(wantState(t, mem, call, store.Succeeded)); ok {
+			t.Error("a success speaks of its attempts")
+		}
+	})
+}
+
+// TestTooManyCrashes: the operation is not run again, nor its fence raised, however
+// it is asked for. It has failed where none of the attempts can have had an effect.
+func TestTooManyCrashes(t *testing.T) {
+	t.Parallel()
+	for _, pc := range policies() {
+		if !pc.again {
+			continue
+		}
+		for how, ask := range map[string]func(t *testing.T, p *process, op *semel.Operation[string], c semel.Call) answer{
+			"worker": func(t *testing.T, p *process, op *semel.Operation[string], _ semel.Call) answer {
+				t.Helper()
+				return work(t, p, op, never(t))
+			},
+			"direct call": func(t *testing.T, p *process, _ *semel.Operation[string], c semel.Call) answer {
+				t.Helper()
+				return do(t.Context(), p, c, never(t))
+			},
+		} {
+			t.Run(pc.name+"/"+how, func(t *testing.T) {
+				bubble(t, func(t *testing.T) {
+					o := semel.OperationOptions[string]{Policy: pc.p, Retry: steady(1, 2)}
+					if pc.name == "Fenced" {
+						r := new(receiver)
+						o.Policy = semel.Fenced(r.raise, r.look)
+						defer r.want(t, "raise 2", "look")
+					}
+					op := plain("op", o)
+					p, mem := owned(t, op)
+					call := queued(t, p, op, "k")[0]
+					crash(t, mem, op)
+					sweepOne(t, p, call)
+					attempts := dequeued(t, start(t, mem, semel.Options{}), op, 1)
+					if _, err := attempts[0].Ready(); err != nil {
+						t.Errorf("Ready after one crash: %v, want it to be run", err)
+					}
+					dies(t, attempts[0])
+					sweepOne(t, p, call)
+					a := ask(t, p, op, call)
+					if pc.name == "Atomic" {
+						wantTries(t, wantCode(t, a.err, "exhausted"), semel.TryCrash, semel.TryCrash, semel.TryInterrupted)
+						wantState(t, mem, call, store.Failed)
+						return
+					}
+					a.wantLed(t, store.Unknown, store.InDoubt)
+					wantState(t, mem, call, store.InDoubt)
+					wantTries(t, progress(t, mem, call), semel.TryCrash, semel.TryCrash, semel.TryInterrupted)
+				})
+			})
+		}
+	}
+}
+
+// dies lets the lease of an attempt run out.
+func dies(t *testing.T, a *semel.Attempt) {
+	t.Helper()
+	pass(time.Minute)
+	if !errors.Is(context.Cause(a.Context()), semel.ErrLeaseLost) {
+		t.Errorf("its context ended with %v, want ErrLeaseLost", context.Cause(a.Context()))
+	}
+}
+
+// TestTooManyCrashesBeforeATransaction: an inline one is not run either.
+func TestTooManyCrashesBeforeATransaction(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		op := plain("op", semel.OperationOptions[string]{Policy: semel.Atomic(), Retry: steady(1, 2)})
+		p, mem := owned(t, op)
+		call := queued(t, p, op, "k")[0]
+		crash(t, mem, op)
+		sweepOne(t, p, call)
+		crash(t, mem, op) // and nobody has swept
+		a := doTx(t.Context(), p, call, neverTx(t))
+		wantTries(t, wantCode(t, a.err, "exhausted"), semel.TryCrash, semel.TryInterrupted)
+		wantState(t, mem, call, store.Failed)
+		doTx(t.Context(), p, call, neverTx(t)).wantFailure(t, "2 attempts ended without a word")
+	})
+}
+
+// TestTakeoversAreCrashesToo, without any sweeper.
+func TestTakeoversAreCrashesToo(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		mem := memory.New(memory.Options{})
+		call := plain("op", semel.OperationOptions[string]{Policy: semel.Keyed(), Retry: steady(1, 2)}).Call(me, "k", "in")
+		for range 2 {
+			die(t, start(t, mem, semel.Options{}), call)
+			pass(time.Minute)
+		}
+		p := start(t, mem, semel.Options{})
+		do(t.Context(), p, call, never(t)).wantLed(t, store.Unknown, store.InDoubt)
+	})
+}
+
+// TestWhatWasNeverRunIsNoCrash: claims without an answer, and claims of an engine
+// that closed.
+func TestWhatWasNeverRunIsNoCrash(t *testing.T) {
+	t.Parallel()
+	tests := map[string]func(t *testing.T, mem *memory.Store, op *semel.Operation[string], c semel.Call){
+		"claim of a direct call, applied": func(t *testing.T, mem *memory.Store, _ *semel.Operation[string], c semel.Call) {
+			t.Helper()
+			p := start(t, mem, semel.Options{})
+			p.wire.on(func(r request) fault {
+				if len(r.changes) == 1 && r.changes[0].If.State == store.Pending && r.to() == store.InProgress {
+					return fault{after: errCut}
+				}
+				return fault{}
+			})
+			do(t.Context(), p, c, never(t)).wantErr(t, semel.ErrUnavailable)
+			pass(time.Minute)
+		},
+		"claim of a direct call, not applied": func(t *testing.T, mem *memory.Store, _ *semel.Operation[string], c semel.Call) {
+			t.Helper()
+			p := start(t, mem, semel.Options{})
+			p.wire.on(func(r request) fault {
+				if len(r.changes) == 1 && r.changes[0].If.State == store.Pending && r.to() == store.InProgress {
+					return fault{before: errCut}
+				}
+				return fault{}
+			})
+			do(t.Context(), p, c, never(t)).wantErr(t, semel.ErrUnavailable)
+			pass(time.Minute)
+		},
+		"claim of a worker": func(t *testing.T, mem *memory.Store, op *semel.Operation[string], _ semel.Call) {
+			t.Helper()
+			p := start(t, mem, semel.Options{Operations: []semel.Declared{op}})
+			p.wire.on(func(r request) fault {
+				switch r.kind {
+				case queueCall:
+					return fault{after: errCut}
+				case againCall:
+					return fault{before: errCut}
+				}
+				return fault{}
+			})
+			if _, err := p.Dequeue(t.Context(), op, 1); !errors.Is(err, semel.ErrUnavailable) {
+				t.Errorf("Dequeue: %v, want ErrUnavailable", err)
+			}
+			p.wire.heal()
+			dequeued(t, p, op, 1)[0].Abandon() // which is an error of its own
+			pass(time.Minute)
+		},
+	}
+	for name, live := range tests {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				op := plain("op", semel.OperationOptions[string]{Policy: semel.Atomic(), Retry: steady(99, 1)})
+				p, mem := owned(t, op)
+				call := queued(t, p, op, "k")[0]
+				for range 3 {
+					live(t, mem, op, call)
+				}
+				if r := wantState(t, mem, call, store.Pending); r.Attempt < 3 {
+					t.Errorf("attempt %d stands, want the claims to have been", r.Attempt)
+				}
+				pass(time.Hour)
+				work(t, p, op, says("v")).want(t, "v", false)
+			})
+		})
+	}
+}
+
+// TestAPersonsWordBeginsAnew: what was used up does not count any more once it was
+// resolved that nothing happened.
+func TestAPersonsWordBeginsAnew(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		op := plain("op", semel.OperationOptions[string]{Policy: semel.AtLeastOnce(), Retry: steady(1, 1)})
+		p, mem := owned(t, op)
+		call := queued(t, p, op, "k")[0]
+		resolve := func() {
+			wantState(t, mem, call, store.InDoubt)
+			if _, err := p.Resolve(t.Context(), semel.Resolution{ID: call.ID(), To: store.Pending, Actor: "ann", Reason: "looked"}); err != nil {
+				t.Errorf("Resolve: %v", err)
+			}
+		}
+		crash(t, mem, op)
+		sweepOne(t, p, call)
+		work(t, p, op, never(t)).wantLed(t, store.Unknown, store.InDoubt)
+		resolve()
+		work(t, p, op, fails(errBoom)).wantLed(t, store.Unknown, store.InDoubt)
+		resolve()
+		got := progress(t, mem, call)
+		wantTries(t, got, semel.TryCrash, semel.TryInterrupted, semel.TryError)
+		if r := record(t, mem, call); got.Errors != 0 || got.Ended != r.Attempt || r.Tainted {
+			t.Errorf("%+v after attempt %d, tainted %v; want it to begin anew", got, r.Attempt, r.Tainted)
+		}
+		work(t, p, op, says("v")).want(t, "v", false)
+	})
+}
