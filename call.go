@@ -1,6 +1,7 @@
 package semel
 
 import (
+	"encoding/json"
 	"strconv"
 	"time"
 
@@ -17,6 +18,7 @@ type Call struct {
 	made  time.Time // the time in the key; zero: none
 
 	input       any
+	kept        []byte // of the input, in a new record; nil: nothing
 	fingerprint []byte
 	// digest computes the fingerprint of an older version of the operation.
 	digest func(version int) ([]byte, error)
@@ -48,7 +50,19 @@ func (o *Operation[In]) Call(scope Scope, key string, in In) Call {
 		c.err = invalid("Input", "has no fingerprint: "+err.Error())
 	}
 	c.fingerprint = fingerprint
+	if retry := c.op.retry; c.err == nil && retry != nil && !retry.Redelivered {
+		c.kept, c.err = c.storedInput()
+	}
 	return c
+}
+
+// storedInput is the input as it is stored for workers.
+func (c Call) storedInput() ([]byte, error) {
+	text, err := json.Marshal(c.input)
+	if err != nil {
+		return nil, invalid("Input", "cannot be stored: "+err.Error())
+	}
+	return text, nil
 }
 
 // readTime reads the time out of the key, which then leads the ID.
@@ -92,6 +106,7 @@ func (c Call) valid() error {
 func (c Call) identity() store.Record {
 	return store.Record{
 		ID: c.id, Operation: c.op.name, Scope: c.scope.text, Key: c.key, Fingerprint: c.fingerprint,
+		Input: c.kept,
 	}
 }
 

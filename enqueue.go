@@ -2,7 +2,6 @@ package semel
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
@@ -79,14 +78,17 @@ func (c *Core) queueing(ctx context.Context, call Call, o EnqueueOptions) (*queu
 	if err := c.options.outlived(call.op); err != nil {
 		return nil, err
 	}
+	if retry := call.op.retry; retry != nil && retry.Redelivered {
+		return nil, invalid("Redelivered", "is set for "+call.op.name+": nobody looks for what is enqueued")
+	}
 	delay, err := o.delay()
 	if err != nil {
 		return nil, err
 	}
 	identity := call.identity()
 	identity.Priority = int8(o.Priority)
-	if identity.Input, err = json.Marshal(call.input); err != nil {
-		return nil, invalid("Input", "cannot be stored: "+err.Error())
+	if identity.Input, err = call.storedInput(); err != nil {
+		return nil, err
 	}
 	if err := c.ask(call, policyUnset).mayBeNew(ctx); err != nil {
 		return nil, err

@@ -66,3 +66,13 @@ type decision struct {
 	step   step // the table's row, when say is sayTry
 	change store.Change
 }
+
+// identityOn is what the record that stands is to keep of the identity: the input
+// is written when nothing stands, and then kept.
+func (e event) identityOn(stands store.Record) store.Record {
+	to := e.identity
+	if stands.State != store.Absent {
+		to.Input = nil
+	}
+	return to
+}

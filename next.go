@@ -41,7 +41,7 @@ func nextClaim(stands store.Record, e event) decision {
 	if d, ok := mayStart(stands, e); !ok {
 		return d
 	}
-	to := e.identity
+	to := e.identityOn(stands)
 	to.Token = store.Token{State: store.InProgress, Attempt: stands.Attempt + 1, Owner: e.owner}
 	to.Due = e.lease
 	name := stepClaim
@@ -61,11 +61,11 @@ func nextInline(stands store.Record, e event) decision {
 	if e.to == store.Failed && taint(stands, e.policy) {
 		return decision{say: sayRefuse}
 	}
-	to := e.identity
+	to := e.identityOn(stands)
 	to.Token = store.Token{State: e.to, Attempt: stands.Attempt + 1, Owner: e.owner}
 	to.Tainted = taint(stands, e.policy)
 	to.Outcome = e.outcome
-	to.Due, to.Expire = e.delay, expiry(stands, e.to, e)
+	to.Due, to.Expire = e.delay, expiry(len(stands.Input)+len(to.Input) > 0, e.to, e)
 	d := try(e.step, stands, to)
 	if e.step == stepVoid {
 		// The commit that must be ruled out may reach the database late, when
@@ -271,17 +271,18 @@ func ended(stands store.Record, t store.Token, e event) store.Record {
 		to.Due = e.delay
 	}
 	if t.State == store.Pending || t.State.Final() {
-		to.Expire = expiry(stands, t.State, e)
+		to.Expire = expiry(len(stands.Input) > 0, t.State, e)
 	}
 	to.Input, to.Outcome = nil, e.outcome
 	return to
 }
 
-// expiry is when what becomes final or Pending may be purged. What was enqueued,
-// and so has an input, never is before it is done, and nothing before it is due.
-func expiry(stands store.Record, s store.State, e event) time.Duration {
+// expiry is when what becomes final or Pending may be purged. What a worker can go
+// on with, because its input is kept, never is before it is done, and nothing
+// before it is due.
+func expiry(input bool, s store.State, e event) time.Duration {
 	switch {
-	case s == store.Pending && len(stands.Input) > 0, e.expire == 0:
+	case s == store.Pending && input, e.expire == 0:
 		return 0
 	case s == store.Pending:
 		return e.expire + e.delay

@@ -17,6 +17,8 @@ func (c *Core) Workable(op Declared, inTx bool) error {
 		return invalid("Operations", "of the engine have another definition of "+d.name)
 	case d.retry == nil:
 		return invalid("Retry", "is not set for "+d.name+": its keys are their callers', and nobody but them tries again")
+	case d.retry.Redelivered:
+		return invalid("Redelivered", "is set for "+d.name+": its calls come back by themselves, without a worker")
 	case inTx && d.policy.kind != policyAtomic:
 		return invalid("Policy", "of "+d.name+" must be Atomic: its functions share the record's transaction")
 	}

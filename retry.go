@@ -16,6 +16,11 @@ type Retry struct {
 	// MaxCrashes is how many attempts may end without a word, because their
 	// process died; counted apart from the errors. Zero: 3.
 	MaxCrashes int
+	// Redelivered says that whoever asks will ask again by itself, as a broker
+	// delivers a message again: the record does not keep the input, no worker
+	// looks for it, and it is not to be enqueued. Without it a call that does not
+	// end, enqueued or direct, is left for a worker to go on with, input and all.
+	Redelivered bool
 	// Delay is how long to stay away after that many errors. Nil: a second,
 	// doubled with each error, at most an hour, spread over half to one and a
 	// half of that.

@@ -42,6 +42,7 @@ func TestWhatAnErrorOfATryInATransactionLeadsTo(t *testing.T) {
 func (f tryCase) runTx(t *testing.T, s shape, after int, enqueued bool) {
 	t.Helper()
 	s.o.Retry = steady(2, 9)
+	s.o.Retry.Redelivered = !enqueued
 	op := plain("op", s.o)
 	p, mem := owned(t, op)
 	call := op.Call(me, "k", "k")
@@ -75,6 +76,7 @@ func (f tryCase) runTx(t *testing.T, s shape, after int, enqueued bool) {
 func TestNothingThatWaitsIsPurgedBeforeItIsDue(t *testing.T) {
 	eachShape(t, func(t *testing.T, s shape) {
 		s.o.Retry, s.o.Retention = steady(9, 9), 2*time.Second
+		s.o.Retry.Redelivered = true
 		p, mem := solo(t, semel.Options{RecordTimeout: time.Second})
 		call := plain("op", s.o).Call(me, "k", "in")
 		s.ask(t.Context(), p, call, failsAfter(errBoom)).wantLed(t, store.NotCommitted, store.Pending)
