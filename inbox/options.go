@@ -156,9 +156,11 @@ func (o *Options[In]) atomic() bool { return reflect.DeepEqual(o.Policy, semel.A
 
 // operation is what the options make of a semel operation.
 func (o *Options[In]) operation() semel.OperationOptions[In] {
+	retry := o.Retry
+	retry.Redelivered = true // by the broker: no worker needs the payload
 	op := semel.OperationOptions[In]{
 		Policy: o.Policy, Classify: o.Classify, Lease: o.Lease, Heartbeat: o.Heartbeat, MaxRun: o.MaxRun,
-		Retry: &o.Retry, Wait: o.Wait, Retention: o.Retention, Fingerprints: o.Fingerprints, Skew: o.Skew,
+		Retry: &retry, Wait: o.Wait, Retention: o.Retention, Fingerprints: o.Fingerprints, Skew: o.Skew,
 		Optimistic: o.Mode == Optimistic, Redelivery: o.Redelivery, Generation: o.Generation,
 	}
 	if o.Generation > 0 {
