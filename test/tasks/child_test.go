@@ -72,6 +72,8 @@ func role[Tx any](ctx context.Context, c child, s *site[Tx], m *marks) error {
 	switch c.Role {
 	case "worker":
 		return beWorker(ctx, c, s, m)
+	case "ticker":
+		return beTicker(ctx, c, s, m)
 	case "sweeper":
 		return beSweeper(ctx, s, m)
 	case "hurried":

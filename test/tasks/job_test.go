@@ -28,7 +28,7 @@ var (
 )
 
 func operations() []semel.Declared {
-	return []semel.Declared{inTx, outside, hopeless, hurriedTx, hurried}
+	return []semel.Declared{inTx, outside, hopeless, hurriedTx, hurried, ticked}
 }
 
 // job is what a task is to do.

@@ -10,6 +10,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"slices"
 	"sync"
 	"syscall"
 	"testing"
@@ -93,21 +94,21 @@ func (p *process) order(t *testing.T, line string) {
 	}
 }
 
-// await waits until the process says the line.
-func (p *process) await(t *testing.T, line string) {
+// await waits until the process says one of the lines, and returns it.
+func (p *process) await(t *testing.T, lines ...string) string {
 	t.Helper()
 	limit := time.After(ceiling)
 	for {
 		select {
 		case said, ok := <-p.lines:
 			if !ok {
-				t.Fatalf("%s ended before it said %q: %s; it said %s", p.Name, line, p.cmd.ProcessState, p.stderr)
+				t.Fatalf("%s ended before it said %q: %s; it said %s", p.Name, lines, p.cmd.ProcessState, p.stderr)
 			}
-			if said == line {
-				return
+			if slices.Contains(lines, said) {
+				return said
 			}
 		case <-limit:
-			t.Fatalf("%s does not say %q", p.Name, line)
+			t.Fatalf("%s does not say %q", p.Name, lines)
 		}
 	}
 }

@@ -49,7 +49,11 @@ func sweepersBesideLeaders[Tx any](t *testing.T, at place, s *site[Tx], n int) {
 	for i := range n {
 		for _, op := range []*semel.Operation[string]{hurried, hurriedTx} {
 			key := fmt.Sprintf("%s-%d", op.Name(), i)
-			if _, err := semel.Enqueue(t.Context(), e, op.Call(semel.Shared(), key, key), semel.EnqueueOptions{}); err != nil {
+			err := insist(t.Context(), func() error {
+				_, err := semel.Enqueue(t.Context(), e, op.Call(semel.Shared(), key, key), semel.EnqueueOptions{})
+				return err
+			})
+			if err != nil {
 				t.Fatal(err)
 			}
 		}

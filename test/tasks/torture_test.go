@@ -72,7 +72,11 @@ func (r *tortured[Tx]) enqueueHopeless(t *testing.T) {
 	t.Helper()
 	for i := range r.hopeless {
 		key := fmt.Sprint("hopeless-", i)
-		_, err := semel.Enqueue(t.Context(), r.producer.engine, hopeless.Call(semel.Shared(), key, job{N: i}), semel.EnqueueOptions{})
+		call := hopeless.Call(semel.Shared(), key, job{N: i})
+		err := insist(t.Context(), func() error {
+			_, err := semel.Enqueue(t.Context(), r.producer.engine, call, semel.EnqueueOptions{})
+			return err
+		})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -5,6 +5,7 @@ package tasks_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/semelgo/semel"
@@ -42,6 +43,10 @@ func newWorker[Tx any](e *semel.Engine[Tx], s *site[Tx], name string) (*task.Wor
 		task.HandleTx(w, hopeless, func(ctx context.Context, tx Tx, j job) (string, error) {
 			result, err := within(ctx, tx, j)
 			return result, errors.Join(err, errMeant)
+		}, task.HandlerOptions{}),
+		task.HandleTx(w, ticked, func(ctx context.Context, tx Tx, tick time.Time) (string, error) {
+			a, _ := semel.AttemptOf(ctx)
+			return "", s.effect(ctx, tx, effect{fmt.Sprint(tick.Unix()), a.Number(), a.Token().Owner, name})
 		}, task.HandlerOptions{}),
 		task.Handle(w, outside, func(ctx context.Context, j job) (string, error) {
 			return j.do(ctx, name, func(ctx context.Context, of effect) error {

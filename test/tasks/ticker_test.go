@@ -1,0 +1,133 @@
+//go:build unix
+
+package tasks_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/store"
+	"github.com/semelgo/semel/task"
+)
+
+// ticked is run at each tick.
+var ticked = semel.Define("ticked", semel.OperationOptions[time.Time]{Policy: semel.Atomic(), Lease: lease, Retry: patient()})
+
+// point is where a process kills itself that is given a tick.
+type point string
+
+const (
+	nowhere    point = "nowhere"
+	before     point = "before"     // it enqueues the tick
+	meanwhile  point = "meanwhile"  // the store is asked
+	unanswered point = "unanswered" // it has been, and nobody has heard the answer
+	afterwards point = "afterwards" // the tick is enqueued, and nobody was told
+	soon       point = "soon"       // at any time
+)
+
+func points() []point { return []point{before, meanwhile, unanswered, afterwards, soon} }
+
+// reach kills the process if it is to die here.
+func (p point) reach(here point) {
+	if p != here {
+		return
+	}
+	_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
+	select {} // it takes a moment
+}
+
+// mortal is a store whose user dies while it asks.
+type mortal[Tx any] struct {
+	store.TxStore[Tx]
+
+	mu   sync.Mutex
+	dies point // guarded by mu
+}
+
+func (s *mortal[Tx]) die(at point) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.dies = at
+}
+
+// Swap implements store.Store.
+func (s *mortal[Tx]) Swap(ctx context.Context, changes []store.Change) ([]store.Standing, error) {
+	s.mu.Lock()
+	dies := s.dies
+	s.mu.Unlock()
+	if dies == meanwhile {
+		go func() {
+			<-time.After(rand.N(time.Millisecond))
+			dies.reach(meanwhile)
+		}()
+	}
+	answers, err := s.TxStore.Swap(ctx, changes)
+	dies.reach(unanswered)
+	return answers, err
+}
+
+// beTicker enqueues the ticks it is given, says so, and works as well.
+func beTicker[Tx any](ctx context.Context, c child, s *site[Tx], m *marks) error {
+	mortal := &mortal[Tx]{TxStore: s.store}
+	e, err := semel.New(mortal, semel.Options{Operations: operations(), Observer: m})
+	if err != nil {
+		return err
+	}
+	periodic, err := task.NewPeriodic(e, task.PeriodicOptions[time.Time]{
+		Name: "minute", Schedule: task.Every(time.Minute), Operation: ticked, Scope: semel.Shared(),
+		Input: func(tick time.Time) time.Time { return tick },
+	})
+	if err != nil {
+		return err
+	}
+	working := make(chan error, 1)
+	go func() { working <- beWorker(ctx, c, s, m) }()
+	for {
+		select {
+		case order := <-ordersOf(ctx):
+			if err := tickAs(ctx, order, periodic, mortal.die); err != nil {
+				return err
+			}
+		case <-ctx.Done():
+			return errors.Join(<-working, e.Close(context.WithoutCancel(ctx)))
+		}
+	}
+}
+
+// tickAs does what an order says: "tick", its time, and where to die.
+func tickAs(ctx context.Context, order string, periodic *task.Periodic[time.Time], die func(point)) error {
+	var unix int64
+	var at point
+	if _, err := fmt.Sscanf(order, "tick %d %s", &unix, &at); err != nil {
+		return fmt.Errorf("order %q: %w", order, err)
+	}
+	die(at)
+	if at == soon {
+		go func() {
+			<-time.After(rand.N(30 * time.Millisecond))
+			at.reach(soon)
+		}()
+	}
+	at.reach(before)
+	added := false
+	err := insist(ctx, func() (err error) {
+		added, err = periodic.Tick(ctx, time.Unix(unix, 0))
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	at.reach(afterwards)
+	say(said(unix, added))
+	return nil
+}
+
+// said is what a process says that has enqueued a tick, or found it enqueued.
+func said(unix int64, added bool) string { return fmt.Sprintf("ticked %d %v", unix, added) }

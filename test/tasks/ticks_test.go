@@ -1,0 +1,110 @@
+//go:build unix
+
+package tasks_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+)
+
+// manyTicks is how many ticks each process is given.
+const manyTicks = 60
+
+func TestEachTickIsRunOnceWhateverProcessIsKilledAtIt(t *testing.T) {
+	t.Parallel()
+	t.Run("postgres", func(t *testing.T) {
+		t.Parallel()
+		at, s := inPostgres(t)
+		killAtTicks(t, at, truth{s.tables})
+	})
+	t.Run("sqlite", func(t *testing.T) {
+		t.Parallel()
+		at, s := inSQLite(t)
+		killAtTicks(t, at, truth{s.tables})
+	})
+}
+
+// clocks are two processes that are given the same ticks.
+type clocks struct {
+	t     *testing.T
+	place place
+	two   [2]*process
+	made  int
+	kills int64
+	again int64 // ticks that a process found enqueued
+}
+
+// killAtTicks gives both processes each tick, and kills one of them at every second.
+func killAtTicks(t *testing.T, at place, w truth) {
+	t.Helper()
+	c := &clocks{t: t, place: at}
+	for i := range c.two {
+		c.replace(i)
+	}
+	first := time.Now().Add(-2 * time.Hour).Truncate(time.Minute)
+	for i := range manyTicks {
+		c.tick(first.Add(time.Duration(i)*time.Minute).Unix(), i)
+	}
+	w.await(t, manyTicks, "ticks that were run", `select count(*) from semel_records where state = 4`)
+	for i := range manyTicks { // all of them come once more, late
+		c.give(0, first.Add(time.Duration(i)*time.Minute).Unix(), nowhere)
+		c.hear(0, first.Add(time.Duration(i)*time.Minute).Unix())
+	}
+	endAll(t, c.two[:])
+
+	w.want(t, manyTicks, "records", `select count(*) from semel_records`)
+	w.want(t, manyTicks, "effects", `select count(*) from effects`)
+	w.want(t, manyTicks, "ticks that had an effect", `select count(distinct key) from effects`)
+	w.lawful(t)
+	t.Logf("%d kills, %d ticks found enqueued, %d requeues", c.kills, c.again, w.count(t, requeues))
+	if c.kills < manyTicks/2 {
+		t.Errorf("%d kills, want one at every second tick of %d", c.kills, manyTicks)
+	}
+	if c.again <= manyTicks {
+		t.Errorf("vacuous: no tick was found enqueued by the other process")
+	}
+}
+
+// tick gives both processes the i-th tick.
+func (c *clocks) tick(unix int64, i int) {
+	if i%2 == 0 {
+		c.give(0, unix, nowhere)
+		c.give(1, unix, nowhere)
+		c.hear(0, unix)
+		c.hear(1, unix)
+		return
+	}
+	victim := rand.IntN(2)
+	at := points()[i/2%len(points())]
+	c.give(victim, unix, at)
+	c.give(1-victim, unix, nowhere)
+	c.hear(1-victim, unix)
+	c.two[victim].awaitKilled(c.t)
+	c.kills++
+	c.replace(victim)
+	if i%4 == 1 { // the one in its place is given it too
+		c.give(victim, unix, nowhere)
+		c.hear(victim, unix)
+	}
+}
+
+// replace starts a process in place of the i-th.
+func (c *clocks) replace(i int) {
+	c.made++
+	c.two[i] = start(c.t, child{Role: "ticker", Name: fmt.Sprint("clock-", c.made), Place: c.place})
+}
+
+// give gives the i-th process a tick, and says where it is to die.
+func (c *clocks) give(i int, unix int64, at point) {
+	c.two[i].order(c.t, fmt.Sprintf("tick %d %s", unix, at))
+}
+
+// hear waits until the i-th process has enqueued a tick, or found it enqueued.
+func (c *clocks) hear(i int, unix int64) {
+	c.t.Helper()
+	if c.two[i].await(c.t, said(unix, true), said(unix, false)) == said(unix, false) {
+		c.again++
+	}
+}
