@@ -38,7 +38,7 @@ func TestAWorkerFreesWhatDeadOnesLeft(t *testing.T) {
 	for name, none := range map[string]bool{"with its sweeper": false, "without": true} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
-				o := atomic()
+				o := inRecordsTx()
 				o.Lease = 3 * time.Second // the engine's is ten times as long
 				op := semel.Define("op", o)
 				r := newRig(t, memory.New(memory.Options{}), task.Options{NoSweeper: none}, op)
@@ -66,7 +66,7 @@ func TestAWorkerFreesWhatDeadOnesLeft(t *testing.T) {
 // back because its worker died does not use up the errors.
 func TestCrashesAreCountedApart(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		o := atomic()
+		o := inRecordsTx()
 		o.Retry = &semel.Retry{MaxErrors: 3, MaxCrashes: 3, Delay: after(time.Hour)}
 		op := semel.Define("op", o)
 		r := newRig(t, memory.New(memory.Options{}), task.Options{Slots: 1}, op)
@@ -108,7 +108,7 @@ func TestTooManyCrashesEndInADeadLetter(t *testing.T) {
 		o    semel.OperationOptions[input]
 		want store.State
 	}{
-		"atomic":        {atomic(), store.Failed},
+		"atomic":        {inRecordsTx(), store.Failed},
 		"keyed":         {outside(semel.Keyed()), store.InDoubt},
 		"at least once": {outside(semel.AtLeastOnce()), store.InDoubt},
 	} {
@@ -181,7 +181,7 @@ func TestFencedLooksBeforeItRunsAgain(t *testing.T) {
 // TestAnOperationOfSomebodyElseIsLeftAlone by a worker's sweeper.
 func TestAnOperationOfSomebodyElseIsLeftAlone(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		op, theirs := semel.Define("op", atomic()), semel.Define("theirs", atomic())
+		op, theirs := semel.Define("op", inRecordsTx()), semel.Define("theirs", inRecordsTx())
 		r := newRig(t, memory.New(memory.Options{}), task.Options{}, op)
 		handleTx(r, op, func(context.Context, *memory.Tx, input) (int, error) { return 0, nil })
 		call := theirs.Call(me, "k", input{})

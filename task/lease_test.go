@@ -17,7 +17,7 @@ import (
 // by one Swap a tick, for as long as they run.
 func TestOneHeartbeatForAll(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		short := atomic()
+		short := inRecordsTx()
 		short.Lease = 6 * time.Second // a heartbeat each two seconds
 		quick, slow := semel.Define("quick", short), semel.Define("slow", outside(semel.Hold()))
 		w := newWire()
@@ -76,7 +76,7 @@ func (r *rig) takeOver(c semel.Call) {
 // on.
 func TestALostLeaseEndsItsFunctionAlone(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		op := semel.Define("op", atomic())
+		op := semel.Define("op", inRecordsTx())
 		r := newRig(t, memory.New(memory.Options{}), task.Options{}, op)
 		var causes log[error]
 		handle(r, op, func(ctx context.Context, in input) (int, error) {
@@ -116,7 +116,7 @@ func TestALostLeaseEndsItsFunctionAlone(t *testing.T) {
 // by now. When the store is back they are run again.
 func TestAnOutageLongerThanTheLease(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		op := semel.Define("op", atomic())
+		op := semel.Define("op", inRecordsTx())
 		w := newWire()
 		r := newRigOn(t, w, task.Options{}, op)
 		var ended log[time.Duration]
@@ -187,7 +187,7 @@ func TestAZombieChangesNothing(t *testing.T) {
 // TestAQueuedTaskAndADirectCallAreOneRecord: whoever comes first runs it.
 func TestAQueuedTaskAndADirectCallAreOneRecord(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		op := semel.Define("op", atomic())
+		op := semel.Define("op", inRecordsTx())
 		r := newRig(t, memory.New(memory.Options{}), task.Options{Slots: 5, Poll: time.Millisecond}, op)
 		var ran log[string]
 		run := func(_ context.Context, _ *memory.Tx, in input) (int, error) {

@@ -50,7 +50,7 @@ func ticking(t *testing.T, p *task.Periodic[input]) (stop func()) {
 func TestATickIsOneTask(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		mem := memory.New(memory.Options{})
-		op := semel.Define("op", atomic())
+		op := semel.Define("op", inRecordsTx())
 		var ran log[int]
 		for range 3 {
 			r := newRig(t, mem, task.Options{Poll: time.Minute, NoSweeper: true}, op)
@@ -82,7 +82,7 @@ func TestATickIsOneTask(t *testing.T) {
 // old; those that others have enqueued are not enqueued again.
 func TestTicksThatWereMissed(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		op := semel.Define("op", atomic())
+		op := semel.Define("op", inRecordsTx())
 		r := newRig(t, memory.New(memory.Options{}), task.Options{}, op)
 		pass(10*time.Hour + 30*time.Minute)
 		p := periodic(r, op, func(o *task.PeriodicOptions[input]) { o.CatchUp = 3 * time.Hour })
@@ -114,7 +114,7 @@ func TestATickComesLateWhenTheStoreIsDown(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
-				op := semel.Define("op", atomic())
+				op := semel.Define("op", inRecordsTx())
 				w := newWire()
 				r := newRigOn(t, w, task.Options{}, op)
 				p := periodic(r, op, func(o *task.PeriodicOptions[input]) { o.CatchUp = 30 * time.Minute })
@@ -141,7 +141,7 @@ func TestATickComesLateWhenTheStoreIsDown(t *testing.T) {
 // early.
 func TestATickWaitsForItsTime(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		op := semel.Define("op", atomic())
+		op := semel.Define("op", inRecordsTx())
 		r := newRig(t, memory.New(memory.Options{}), task.Options{}, op)
 		p := periodic(r, op)
 		tick := time.Now().Add(20 * time.Minute)
@@ -157,7 +157,7 @@ func TestATickWaitsForItsTime(t *testing.T) {
 // TestATickIsTheSameInEveryZone.
 func TestATickIsTheSameInEveryZone(t *testing.T) {
 	t.Parallel()
-	op := semel.Define("op", atomic())
+	op := semel.Define("op", inRecordsTx())
 	r := newRig(t, memory.New(memory.Options{}), task.Options{}, op)
 	p := periodic(r, op)
 	tick := time.Now()
@@ -169,7 +169,7 @@ func TestATickIsTheSameInEveryZone(t *testing.T) {
 // TestATickThatMayBeForgottenIsRefused: its record may have been purged.
 func TestATickThatMayBeForgottenIsRefused(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		op := semel.Define("op", atomic()) // kept for 24 hours
+		op := semel.Define("op", inRecordsTx()) // kept for 24 hours
 		r := newRig(t, memory.New(memory.Options{}), task.Options{}, op)
 		p := periodic(r, op)
 		old := time.Now().Add(-23*time.Hour - 55*time.Minute)
@@ -186,7 +186,7 @@ func TestATickThatMayBeForgottenIsRefused(t *testing.T) {
 // was enqueued, and the next ticks come.
 func TestATickOfAnotherVersion(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		op := semel.Define("op", atomic())
+		op := semel.Define("op", inRecordsTx())
 		r := newRig(t, memory.New(memory.Options{}), task.Options{}, op)
 		older := periodic(r, op, func(o *task.PeriodicOptions[input]) { o.Input = nil })
 		now := periodic(r, op)
@@ -211,7 +211,7 @@ func TestATickOfAnotherVersion(t *testing.T) {
 // with its context when there are no ticks any more.
 func TestRunOfPeriodicEnds(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		op := semel.Define("op", atomic())
+		op := semel.Define("op", inRecordsTx())
 		r := newRig(t, memory.New(memory.Options{MaxOutcome: 1000}), task.Options{}, op)
 		large := semel.Define("large", semel.OperationOptions[string]{})
 		p, err := task.NewPeriodic(r.Engine, task.PeriodicOptions[string]{
@@ -248,7 +248,7 @@ func (o once) Next(t time.Time) time.Time {
 
 func TestNewPeriodicRefuses(t *testing.T) {
 	t.Parallel()
-	op := semel.Define("op", atomic())
+	op := semel.Define("op", inRecordsTx())
 	short := semel.Define("short", semel.OperationOptions[input]{Retention: 10 * time.Minute})
 	r := newRig(t, memory.New(memory.Options{}), task.Options{}, op)
 	for field, change := range map[string]func(o *task.PeriodicOptions[input]){

@@ -44,7 +44,7 @@ func TestCancelWhatRuns(t *testing.T) {
 		says error
 		want store.State
 	}{
-		"in a transaction":      {atomic(), errBoom, store.Failed},
+		"in a transaction":      {inRecordsTx(), errBoom, store.Failed},
 		"elsewhere":             {outside(semel.Keyed()), errBoom, store.InDoubt},
 		"elsewhere, with proof": {outside(semel.Keyed()), semel.NotCommitted(errBoom), store.Failed},
 		"which succeeds":        {outside(semel.Keyed()), nil, store.Succeeded},
@@ -83,7 +83,7 @@ func TestCancelWhatRuns(t *testing.T) {
 // TestADeadLetterIsSentRoundAgain, with its errors counted anew.
 func TestADeadLetterIsSentRoundAgain(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		o := atomic()
+		o := inRecordsTx()
 		o.Retry.MaxErrors = 2
 		op := semel.Define("op", o)
 		r := newRig(t, memory.New(memory.Options{}), task.Options{}, op)

@@ -193,7 +193,7 @@ func (r *rig) wantTold(kind semel.EventKind, says string) {
 // TestAPanicInATransactionIsRolledBack, which is proof: it may be tried again.
 func TestAPanicInATransactionIsRolledBack(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		o := atomic()
+		o := inRecordsTx()
 		o.Retry.MaxErrors = 2
 		op := semel.Define("op", o)
 		r := newRig(t, memory.New(memory.Options{}), task.Options{}, op)
@@ -270,7 +270,7 @@ func TestInputThatCannotBeRead(t *testing.T) {
 
 func TestTimeoutIsAnError(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		o := atomic()
+		o := inRecordsTx()
 		o.Retry.MaxErrors = 2
 		op := semel.Define("op", o)
 		r := newRig(t, memory.New(memory.Options{}), task.Options{}, op)

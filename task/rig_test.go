@@ -25,7 +25,7 @@ var (
 type input struct{ N int }
 
 // atomic are the options of an operation whose effect is in the record's database.
-func atomic() semel.OperationOptions[input] {
+func inRecordsTx() semel.OperationOptions[input] {
 	return semel.OperationOptions[input]{Policy: semel.Atomic(), Retry: &semel.Retry{Delay: after(time.Second)}}
 }
 

@@ -198,7 +198,7 @@ func TestAFullBatchIsFollowedByAnother(t *testing.T) {
 
 func TestCounts(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		op := semel.Define("op", atomic())
+		op := semel.Define("op", inRecordsTx())
 		hold := semel.Define("hold", outside(semel.Hold()))
 		r := newRig(t, memory.New(memory.Options{}), task.Options{}, op, hold)
 		handleTx(r, op, func(ctx context.Context, _ *memory.Tx, in input) (int, error) {

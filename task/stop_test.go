@@ -61,7 +61,7 @@ func TestStoppingWaitsNoLongerThanDrain(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
-				o := atomic()
+				o := inRecordsTx()
 				o.Retry.MaxErrors = 1
 				op := semel.Define("op", o)
 				r := newRig(t, memory.New(memory.Options{}), task.Options{Drain: tt.drain}, op)
@@ -97,7 +97,7 @@ func TestStoppingWaitsNoLongerThanDrain(t *testing.T) {
 // TestRunWaitsForAFunctionThatIgnoresItsContext, and keeps its lease.
 func TestRunWaitsForAFunctionThatIgnoresItsContext(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		op := semel.Define("op", atomic())
+		op := semel.Define("op", inRecordsTx())
 		r := newRig(t, memory.New(memory.Options{}), task.Options{Drain: time.Second}, op)
 		handleTx(r, op, func(_ context.Context, _ *memory.Tx, _ input) (int, error) {
 			<-time.After(time.Hour)

@@ -39,7 +39,7 @@ func TestRunsWhatWasEnqueued(t *testing.T) {
 
 func TestRunsInTheRecordsTransaction(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		op := semel.Define("op", atomic())
+		op := semel.Define("op", inRecordsTx())
 		r := newRig(t, memory.New(memory.Options{}), task.Options{}, op)
 		var runs log[uint32]
 		handleTx(r, op, func(ctx context.Context, tx *memory.Tx, in input) (int, error) {

@@ -1,0 +1,222 @@
+package task_test
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/jackc/pgx/v5"
+
+	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/store"
+	"github.com/semelgo/semel/store/sqlite"
+	"github.com/semelgo/semel/task"
+)
+
+// crowd is how many tasks several workers share in the tests below.
+const crowd = 200
+
+// mischief is what a function of the tests below does in an attempt: one in four
+// fails its first one, one in eight panics in its second.
+func mischief(in input, attempt uint32) error {
+	switch {
+	case in.N%4 == 0 && attempt == 1:
+		return errBoom
+	case in.N%8 == 0 && attempt == 2:
+		panic("at the disco")
+	}
+	return nil
+}
+
+// TestWorkersShareWhatWaitsOnPostgres, each task with one effect. What was enqueued
+// in a transaction that was rolled back is not there.
+func TestWorkersShareWhatWaitsOnPostgres(t *testing.T) {
+	t.Parallel()
+	url := database(t)
+	o := inRecordsTx()
+	o.Retry.Delay = after(10 * time.Millisecond)
+	op := semel.Define("op", o)
+	var processes []*realProcess[pgx.Tx]
+	for range 3 {
+		p := newProcess(t, storePG(t, connect(t, url)), task.Options{Slots: 8, Poll: 20 * time.Millisecond}, op)
+		err := task.HandleTx(p.worker, op, func(ctx context.Context, tx pgx.Tx, in input) (int, error) {
+			a, _ := semel.AttemptOf(ctx)
+			if err := effectPG(ctx, tx, fmt.Sprint(in.N), a.Number()); err != nil {
+				return 0, err
+			}
+			return in.N, mischief(in, a.Number())
+		}, task.HandlerOptions{})
+		if err != nil {
+			t.Fatalf("HandleTx: %v", err)
+		}
+		p.start(t)
+		processes = append(processes, p)
+	}
+	pool := connect(t, url)
+	for i := range crowd {
+		err := pgx.BeginFunc(t.Context(), pool, func(tx pgx.Tx) error {
+			added, err := semel.EnqueueTx(t.Context(), processes[0].Engine, tx, op.Call(me, fmt.Sprint(i), input{i}), semel.EnqueueOptions{})
+			if err == nil && !added {
+				t.Errorf("task %d was there already", i)
+			}
+			if i%10 == 9 {
+				return errBoom // it is rolled back
+			}
+			return err
+		})
+		if i%10 != 9 && err != nil {
+			t.Fatalf("enqueue: %v", err)
+		}
+	}
+	processes[0].worker.Wake()
+	done := settled(t, storePG(t, pool), "op", crowd-crowd/10)
+	wantEachOnce(t, done, effectsPG(t, pool))
+}
+
+// TestWorkersShareWhatWaitsOnSQLite, likewise.
+func TestWorkersShareWhatWaitsOnSQLite(t *testing.T) {
+	t.Parallel()
+	t.Attr("engine", "sqlite")
+	db := fileDB(t)
+	s := sqlite.New(db)
+	o := inRecordsTx()
+	o.Retry.Delay = after(10 * time.Millisecond)
+	op := semel.Define("op", o)
+	var process *realProcess[*sql.Tx]
+	for range 2 {
+		p := newProcess(t, s, task.Options{Slots: 4, Poll: 20 * time.Millisecond}, op)
+		err := task.HandleTx(p.worker, op, func(ctx context.Context, tx *sql.Tx, in input) (int, error) {
+			a, _ := semel.AttemptOf(ctx)
+			_, err := tx.ExecContext(ctx, `INSERT INTO effects VALUES (?, ?)`, fmt.Sprint(in.N), a.Number())
+			if err != nil {
+				return 0, err
+			}
+			return in.N, mischief(in, a.Number())
+		}, task.HandlerOptions{})
+		if err != nil {
+			t.Fatalf("HandleTx: %v", err)
+		}
+		p.start(t)
+		process = p
+	}
+	for i := range crowd {
+		if _, err := semel.Enqueue(t.Context(), process, op.Call(me, fmt.Sprint(i), input{i}), semel.EnqueueOptions{}); err != nil {
+			t.Fatalf("Enqueue: %v", err)
+		}
+	}
+	done := settled(t, s, "op", crowd)
+	rows, err := db.QueryContext(t.Context(), `SELECT key, attempt FROM effects`)
+	if err != nil {
+		t.Fatalf("read effects: %v", err)
+	}
+	defer rows.Close()
+	effects := make(map[string][]uint32)
+	for rows.Next() {
+		var key string
+		var attempt uint32
+		if err := rows.Scan(&key, &attempt); err != nil {
+			t.Fatalf("read effects: %v", err)
+		}
+		effects[key] = append(effects[key], attempt)
+	}
+	if err := rows.Err(); err != nil {
+		t.Fatalf("read effects: %v", err)
+	}
+	wantEachOnce(t, done, effects)
+}
+
+// settled waits until n tasks have ended and returns them.
+func settled(t *testing.T, s interface {
+	store.Store
+	store.Counter
+}, operation string, n int64,
+) []store.Record {
+	t.Helper()
+	until(t, "the tasks to end", func() bool {
+		counts, err := task.Counts(t.Context(), s, operation)
+		if err != nil {
+			t.Fatalf("Counts: %v", err)
+		}
+		return counts[0].Succeeded+counts[0].Failed+counts[0].InDoubt == n
+	})
+	records, err := s.Scan(t.Context(), store.Query{State: store.Succeeded, Operation: operation, Limit: int(n)})
+	if err != nil || int64(len(records)) != n {
+		t.Fatalf("%d tasks succeeded, %v; want all %d", len(records), err, n)
+	}
+	return records
+}
+
+// wantEachOnce fails the test unless each record's effect is there once, of the
+// attempt that succeeded.
+func wantEachOnce(t *testing.T, done []store.Record, effects map[string][]uint32) {
+	t.Helper()
+	want := make(map[string][]uint32)
+	retried := 0
+	for _, r := range done {
+		want[r.Key] = []uint32{r.Attempt}
+		if r.Attempt > 1 {
+			retried++
+		}
+	}
+	if diff := cmp.Diff(want, effects); diff != "" {
+		t.Errorf("the effects differ from the attempts that succeeded (-want +got):\n%s", diff)
+	}
+	if retried < crowd/8 {
+		t.Errorf("%d tasks were tried again, want more: the test shows nothing", retried)
+	}
+}
+
+// TestARowThatIsLockedDoesNotDelayItsNeighboursOnPostgres: somebody holds the row of
+// one task until the others, which end at the same moment, have been ended.
+func TestARowThatIsLockedDoesNotDelayItsNeighboursOnPostgres(t *testing.T) {
+	t.Parallel()
+	url := database(t)
+	op := semel.Define("op", outside(semel.Hold()))
+	p := newProcess(t, storePG(t, connect(t, url)), task.Options{Slots: 20, Poll: 20 * time.Millisecond}, op)
+	begun, end := make(chan struct{}), make(chan struct{})
+	err := task.Handle(p.worker, op, func(_ context.Context, in input) (int, error) {
+		tell(t, begun, struct{}{})
+		stay(t, end)
+		return in.N, nil
+	}, task.HandlerOptions{})
+	if err != nil {
+		t.Fatalf("Handle: %v", err)
+	}
+	calls := make([]semel.Call, 20)
+	for i := range calls {
+		calls[i] = op.Call(me, fmt.Sprint(i), input{i})
+		if _, err := semel.Enqueue(t.Context(), p, calls[i], semel.EnqueueOptions{}); err != nil {
+			t.Fatalf("Enqueue: %v", err)
+		}
+	}
+	p.start(t)
+	for range calls {
+		await(t, begun, "the tasks to begin")
+	}
+	pool := connect(t, url)
+	locked := calls[0].ID()
+	err = pgx.BeginFunc(t.Context(), pool, func(tx pgx.Tx) error {
+		if _, err := tx.Exec(t.Context(), `SELECT id FROM semel_records WHERE id = $1 FOR UPDATE`, locked[:]); err != nil {
+			return err
+		}
+		close(end)
+		until(t, "the neighbours to end", func() bool {
+			counts, err := task.Counts(t.Context(), storePG(t, pool), "op")
+			return err == nil && counts[0].Succeeded == int64(len(calls)-1) && counts[0].Running == 1
+		})
+		return nil
+	})
+	if err != nil {
+		t.Fatalf("hold the row: %v", err)
+	}
+	for _, r := range settled(t, storePG(t, pool), "op", int64(len(calls))) {
+		out := semel.Outcome{Record: r}
+		var n int
+		if err := out.Decode(&n); err != nil || fmt.Sprint(n) != r.Key {
+			t.Errorf("task %s has the result %d, %v", r.Key, n, err)
+		}
+	}
+}

@@ -1,0 +1,128 @@
+package task_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/semeltest"
+	"github.com/semelgo/semel/store"
+	"github.com/semelgo/semel/store/memory"
+	"github.com/semelgo/semel/task"
+)
+
+// faulty is a store whose k-th call fails. Unlike semeltest's it hands out what
+// waits.
+type faulty struct {
+	*semeltest.Faulty[*memory.Tx]
+
+	mem    *memory.Store
+	decide func(semeltest.Call) semeltest.Fault
+}
+
+func (f faulty) Dequeue(ctx context.Context, d store.Dequeue) ([]store.Record, error) {
+	switch f.decide(semeltest.Call{Method: "Dequeue"}) {
+	case semeltest.None:
+		return f.mem.Dequeue(ctx, d)
+	case semeltest.Lose:
+		_, _ = f.mem.Dequeue(ctx, d)
+	case semeltest.Refuse, semeltest.Abort:
+	}
+	return nil, semeltest.ErrInjected
+}
+
+// TestEachCallOfTheStoreFailsOnce, before or after it applied: no task is lost, none
+// has its effect twice, and nothing stays claimed.
+func TestEachCallOfTheStoreFailsOnce(t *testing.T) {
+	t.Parallel()
+	for _, fault := range []semeltest.Fault{semeltest.Refuse, semeltest.Abort, semeltest.Lose} {
+		for _, dequeuer := range []bool{true, false} {
+			t.Run(fmt.Sprint(fault, ", a Dequeuer: ", dequeuer), func(t *testing.T) {
+				bubble(t, func(t *testing.T) {
+					calls := failsAt(t, fault, dequeuer, 0)
+					if calls < 8 {
+						t.Errorf("three tasks took %d calls, want more: the test shows nothing", calls)
+					}
+					for k := 1; k <= calls; k++ {
+						failsAt(t, fault, dequeuer, k)
+					}
+				})
+			})
+		}
+	}
+}
+
+// failsAt runs three tasks over a store whose k-th call fails, and returns how many
+// calls that took.
+func failsAt(t *testing.T, fault semeltest.Fault, dequeuer bool, k int) int {
+	t.Helper()
+	r := &rig{t: t, mem: memory.New(memory.Options{}), seen: new(seen)}
+	var n atomic.Int64
+	decide := func(semeltest.Call) semeltest.Fault {
+		if n.Add(1) == int64(k) {
+			return fault
+		}
+		return semeltest.None
+	}
+	var s store.TxStore[*memory.Tx] = semeltest.NewFaulty(r.mem, decide)
+	if dequeuer {
+		s = faulty{semeltest.NewFaulty(r.mem, decide), r.mem, decide}
+	}
+	inTx, ended := semel.Define("in_tx", inRecordsTx()), semel.Define("ended", outside(semel.AtLeastOnce()))
+	engine, err := semel.New(s, semel.Options{Operations: []semel.Declared{inTx, ended}, Observer: r.seen, Lease: lease})
+	if err != nil {
+		t.Fatalf("semel.New: %v", err)
+	}
+	r.Engine = engine
+	if r.worker, err = task.New(engine, task.Options{Slots: 3, Poll: 10 * time.Second}); err != nil {
+		t.Fatalf("New: %v", err)
+	}
+	var effects, runs log[string]
+	handleTx(r, inTx, func(ctx context.Context, tx *memory.Tx, in input) (int, error) {
+		a, _ := semel.AttemptOf(ctx)
+		effects.add(fmt.Sprintf("effect %d of attempt %d", in.N, a.Number()))
+		return in.N, tx.Put(fmt.Sprintf("effect %d of attempt %d", in.N, a.Number()), nil)
+	})
+	handle(r, ended, func(_ context.Context, in input) (int, error) {
+		runs.add(fmt.Sprint(in.N))
+		return in.N, nil
+	})
+	tasks := []semel.Call{inTx.Call(me, "0", input{0}), inTx.Call(me, "1", input{1}), ended.Call(me, "2", input{2})}
+	for _, c := range tasks {
+		for { // as callers do
+			if _, err := semel.Enqueue(t.Context(), engine, c, semel.EnqueueOptions{}); err == nil {
+				break
+			} else if !errors.Is(err, semel.ErrUnavailable) {
+				t.Fatalf("Enqueue: %v", err)
+			}
+		}
+	}
+	stop := r.start()
+	pass(2 * time.Minute) // longer than the lease, and the delay of the next try
+	for i, c := range tasks {
+		r.wantResult(c, i)
+	}
+	committed := 0
+	for _, name := range effects.all() {
+		if _, there := r.mem.Value(name); there {
+			committed++
+		}
+	}
+	if committed != 2 {
+		t.Errorf("call %d fails by %v: %d effects of two tasks", k, fault, committed)
+	}
+	if got := len(runs.all()); got != 1 {
+		t.Errorf("call %d fails by %v: the task outside ran %d times", k, fault, got)
+	}
+	calls := int(n.Load())
+	stop()
+	if err := engine.Close(t.Context()); err != nil {
+		t.Errorf("Close: %v", err)
+	}
+	return calls
+}
+

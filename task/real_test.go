@@ -1,0 +1,177 @@
+package task_test
+
+import (
+	"context"
+	"database/sql"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/internal/realtest"
+	"github.com/semelgo/semel/migrate"
+	"github.com/semelgo/semel/store"
+	"github.com/semelgo/semel/store/postgres"
+	"github.com/semelgo/semel/store/sqlite"
+	"github.com/semelgo/semel/task"
+)
+
+// database returns the address of a new database, with a table of effects that
+// takes any number of each.
+func database(t *testing.T) string {
+	t.Helper()
+	url := realtest.Postgres(t).Database(t)
+	pool := connect(t, url)
+	if err := migrate.Postgres(t.Context(), pool); err != nil {
+		t.Fatalf("migrate: %v", err)
+	}
+	if _, err := pool.Exec(t.Context(), `CREATE TABLE effects (key text NOT NULL, attempt int NOT NULL)`); err != nil {
+		t.Fatalf("create table: %v", err)
+	}
+	return url
+}
+
+func connect(t *testing.T, url string) *pgxpool.Pool {
+	t.Helper()
+	config, err := pgxpool.ParseConfig(url)
+	if err != nil {
+		t.Fatalf("parse %q: %v", url, err)
+	}
+	config.MaxConns = 12
+	pool, err := pgxpool.NewWithConfig(t.Context(), config)
+	if err != nil {
+		t.Fatalf("connect: %v", err)
+	}
+	t.Cleanup(pool.Close)
+	return pool
+}
+
+// effectPG writes that an attempt had its effect. It does so whatever became of its
+// context.
+func effectPG(ctx context.Context, tx pgx.Tx, key string, attempt uint32) error {
+	_, err := tx.Exec(context.WithoutCancel(ctx), `INSERT INTO effects VALUES ($1, $2)`, key, attempt)
+	return err
+}
+
+// effectsPG returns the attempts that had effects, by key.
+func effectsPG(t *testing.T, pool *pgxpool.Pool) map[string][]uint32 {
+	t.Helper()
+	rows, err := pool.Query(t.Context(), `SELECT key, attempt FROM effects`)
+	if err != nil {
+		t.Fatalf("read effects: %v", err)
+	}
+	effects := make(map[string][]uint32)
+	var key string
+	var attempt uint32
+	if _, err := pgx.ForEachRow(rows, []any{&key, &attempt}, func() error {
+		effects[key] = append(effects[key], attempt)
+		return nil
+	}); err != nil {
+		t.Fatalf("read effects: %v", err)
+	}
+	return effects
+}
+
+// fileDB returns a new SQLite database, likewise.
+func fileDB(t *testing.T) *sql.DB {
+	t.Helper()
+	db, err := sqlite.Open(filepath.Join(t.TempDir(), "semel.db"))
+	if err != nil {
+		t.Fatalf("Open: %v", err)
+	}
+	t.Cleanup(func() { _ = db.Close() })
+	if err := migrate.SQLite(t.Context(), db); err != nil {
+		t.Fatalf("migrate: %v", err)
+	}
+	if _, err := db.ExecContext(t.Context(), `CREATE TABLE effects (key TEXT NOT NULL, attempt INT NOT NULL)`); err != nil {
+		t.Fatalf("create table: %v", err)
+	}
+	return db
+}
+
+// realProcess is a process over a real database.
+type realProcess[Tx any] struct {
+	*semel.Engine[Tx]
+
+	worker *task.Worker[Tx]
+	seen   *seen
+}
+
+func newProcess[Tx any](t *testing.T, s store.TxStore[Tx], o task.Options, ops ...semel.Declared) *realProcess[Tx] {
+	t.Helper()
+	p := &realProcess[Tx]{seen: new(seen)}
+	p.Engine = newEngine(t, s, p.seen, ops...)
+	worker, err := task.New(p.Engine, o)
+	if err != nil {
+		t.Fatalf("New: %v", err)
+	}
+	p.worker = worker
+	return p
+}
+
+// start runs the worker until the test ends. Functions that wait for the test go on
+// then, because of stay.
+func (p *realProcess[Tx]) start(t *testing.T) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- p.worker.Run(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-ended; err != nil {
+			t.Errorf("Run: %v", err)
+		}
+	})
+}
+
+// stay stands still until c is closed or the test is over.
+func stay(t *testing.T, c <-chan struct{}) {
+	select {
+	case <-c:
+	case <-t.Context().Done():
+	}
+}
+
+// tell says v to a test that is not over.
+func tell[T any](t *testing.T, c chan<- T, v T) {
+	select {
+	case c <- v:
+	case <-t.Context().Done():
+	}
+}
+
+func storePG(t *testing.T, pool *pgxpool.Pool) *postgres.Store {
+	t.Helper()
+	s, err := postgres.New(pool, postgres.Options{})
+	if err != nil {
+		t.Fatalf("New: %v", err)
+	}
+	return s
+}
+
+// await waits for something that another goroutine tells, for as long as a busy
+// machine may need.
+func await[T any](t *testing.T, c <-chan T, what string) (v T) {
+	t.Helper()
+	select {
+	case v = <-c:
+	case <-time.After(time.Minute):
+		t.Fatalf("waited in vain for %s", what)
+	}
+	return v
+}
+
+// until waits until done says so, likewise.
+func until(t *testing.T, what string, done func() bool) {
+	t.Helper()
+	for ticks, end := time.NewTicker(10*time.Millisecond), time.After(time.Minute); !done(); {
+		select {
+		case <-ticks.C:
+		case <-end:
+			t.Fatalf("waited in vain for %s", what)
+		}
+	}
+}
