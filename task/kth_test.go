@@ -125,4 +125,3 @@ func failsAt(t *testing.T, fault semeltest.Fault, dequeuer bool, k int) int {
 	}
 	return calls
 }
-

@@ -1,0 +1,225 @@
+package task_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/store"
+	"github.com/semelgo/semel/store/memory"
+	"github.com/semelgo/semel/task"
+)
+
+type greeting struct{ Member string }
+
+// A task is enqueued in the transaction of what it belongs to, and run later.
+func Example() {
+	ctx, stop := context.WithCancel(context.Background())
+	welcome := semel.Define("welcome", semel.OperationOptions[greeting]{
+		Policy: semel.Keyed(), // the mailer sends one message per key
+		Retry:  &semel.Retry{},
+	})
+	db := memory.New(memory.Options{})
+	engine, err := semel.New(db, semel.Options{Operations: []semel.Declared{welcome}})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	worker, err := task.New(engine, task.Options{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	err = task.Handle(worker, welcome, func(ctx context.Context, g greeting) (string, error) {
+		defer stop() // one is enough for an example
+		key, err := semel.ChildKey(ctx, "mail")
+		if err != nil {
+			return "", err
+		}
+		fmt.Println("mail to", g.Member, "under a key of", len(key), "digits")
+		return "sent", nil
+	}, task.HandlerOptions{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+
+	join := semel.Define("join", semel.OperationOptions[string]{})
+	_, _, err = semel.DoTx(ctx, engine, join.Call(semel.ScopeOf("climbers"), "ann", "ann"),
+		func(ctx context.Context, tx *memory.Tx) (string, error) {
+			if err := tx.Put("members/ann", nil); err != nil {
+				return "", err
+			}
+			call := welcome.Call(semel.ScopeOf("climbers"), "ann", greeting{Member: "ann"})
+			_, err := semel.EnqueueTx(ctx, engine, tx, call, semel.EnqueueOptions{})
+			return "joined", err
+		})
+	fmt.Println("joined", err)
+
+	fmt.Println("worked", worker.Run(ctx))
+	// Output:
+	// joined <nil>
+	// mail to ann under a key of 32 digits
+	// worked <nil>
+}
+
+// The effect is in the record's own database: an attempt that fails leaves nothing
+// behind, and one that was taken over cannot commit.
+func ExampleHandleTx() {
+	ctx, stop := context.WithCancel(context.Background())
+	welcome := semel.Define("welcome", semel.OperationOptions[greeting]{
+		Policy: semel.Atomic(),
+		Retry:  &semel.Retry{Delay: func(int) time.Duration { return 0 }},
+	})
+	db := memory.New(memory.Options{})
+	engine, err := semel.New(db, semel.Options{Operations: []semel.Declared{welcome}})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	worker, err := task.New(engine, task.Options{Poll: time.Millisecond})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	err = task.HandleTx(worker, welcome, func(ctx context.Context, tx *memory.Tx, g greeting) (string, error) {
+		attempt, _ := semel.AttemptOf(ctx)
+		text := fmt.Sprintf("welcome, %s, says attempt %d", g.Member, attempt.Number())
+		if err := tx.Put("posts/1", []byte(text)); err != nil {
+			return "", err
+		}
+		if attempt.Number() == 1 {
+			return "", errors.New("the power is gone")
+		}
+		defer stop()
+		return "posts/1", nil
+	}, task.HandlerOptions{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	call := welcome.Call(semel.ScopeOf("climbers"), "ann", greeting{Member: "ann"})
+	if _, err := semel.Enqueue(ctx, engine, call, semel.EnqueueOptions{}); err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println("worked", worker.Run(ctx))
+	post, _ := db.Value("posts/1")
+	fmt.Printf("%s\n", post)
+	// Output:
+	// worked <nil>
+	// welcome, ann, says attempt 2
+}
+
+// Two processes know the same schedule. Each tick is one task, whoever enqueues it.
+func ExamplePeriodic() {
+	report := semel.Define("report", semel.OperationOptions[time.Time]{Policy: semel.Atomic(), Retry: &semel.Retry{}})
+	db := memory.New(memory.Options{})
+	midnight := time.Now().UTC().Truncate(24 * time.Hour)
+	for _, process := range []string{"first", "second"} {
+		engine, err := semel.New(db, semel.Options{Operations: []semel.Declared{report}})
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		nightly, err := task.NewPeriodic(engine, task.PeriodicOptions[time.Time]{
+			Name:      "nightly",
+			Schedule:  task.Every(24 * time.Hour), // or one of robfig/cron
+			Operation: report,
+			Scope:     semel.Shared(),
+			Input:     func(tick time.Time) time.Time { return tick },
+		})
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		// Run does this at each tick.
+		added, err := nightly.Tick(context.Background(), midnight.Add(24*time.Hour))
+		fmt.Println(process, added, err)
+	}
+	// Output:
+	// first true <nil>
+	// second false <nil>
+}
+
+// What failed for good is a dead letter. It says what its attempts came to, and a
+// person may send it round again.
+func ExampleWorker_deadLetter() {
+	charge := semel.Define("charge", semel.OperationOptions[int]{
+		Policy: semel.Keyed(),
+		Retry:  &semel.Retry{MaxErrors: 2, Delay: func(int) time.Duration { return 0 }},
+	})
+	db := memory.New(memory.Options{})
+	engine, err := semel.New(db, semel.Options{Operations: []semel.Declared{charge}})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	worker, err := task.New(engine, task.Options{Poll: time.Millisecond})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	broken, stop := true, func() {}
+	err = task.Handle(worker, charge, func(ctx context.Context, cents int) (string, error) {
+		attempt, _ := semel.AttemptOf(ctx)
+		if broken {
+			if attempt.Number() == 2 {
+				stop()
+			}
+			return "", semel.NotCommitted(errors.New("the bank is closed")) // its own answer
+		}
+		stop()
+		return fmt.Sprintf("charged %d", cents), nil
+	}, task.HandlerOptions{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	work := func() error {
+		ctx, cancel := context.WithCancel(context.Background())
+		stop = cancel
+		return worker.Run(ctx)
+	}
+	ctx := context.Background()
+	if _, err := semel.Enqueue(ctx, engine, charge.Call(semel.Shared(), "bill-7", 1000), semel.EnqueueOptions{}); err != nil {
+		fmt.Println(err)
+		return
+	}
+	if err := work(); err != nil {
+		fmt.Println(err)
+		return
+	}
+
+	letters, err := engine.List(ctx, store.Query{State: store.Failed, Operation: "charge", Limit: 10})
+	if err != nil || len(letters) != 1 {
+		fmt.Println(len(letters), err)
+		return
+	}
+	failure := (&semel.Outcome{Record: letters[0]}).Failure()
+	fmt.Println(failure)
+	var history semel.Progress
+	_ = json.Unmarshal(failure.Details, &history)
+	for _, try := range history.Tries {
+		fmt.Println(try.Attempt, try.Kind, try.Error)
+	}
+
+	broken = false
+	_, err = engine.Redrive(ctx, semel.Redrive{ID: letters[0].ID, Actor: "ann", Reason: "the bank is open"})
+	fmt.Println("redriven", err)
+	if err := work(); err != nil {
+		fmt.Println(err)
+		return
+	}
+	record, _, err := engine.Get(ctx, "charge", semel.Shared(), "bill-7")
+	fmt.Println(record.State, err)
+	// Output:
+	// exhausted: the last error: the bank is closed
+	// 1 error the bank is closed
+	// 2 error the bank is closed
+	// redriven <nil>
+	// Succeeded <nil>
+}
