@@ -82,6 +82,8 @@ type AttemptError struct {
 	// State is what stands now: Absent or Pending mean that the same key may
 	// try again.
 	State store.State
+	// After is how long the key then has to wait, as the operation's [Retry] says.
+	After time.Duration
 	Err   error
 }
 
@@ -121,13 +123,17 @@ func (e *waitError) Error() string {
 func (e *waitError) Is(target error) bool { return target == ErrInProgress }
 
 // RetryAfter says how long to wait before asking again: for [ErrInProgress] a
-// time scaled to how long the leader has been running, for other errors that
-// may pass a second, and zero where asking again leads to the same.
+// time scaled to how long the leader has been running, after an error of an
+// operation with [Retry] its delay, for other errors that may pass a second, and
+// zero where asking again leads to the same, or at once to another attempt.
 func RetryAfter(err error) time.Duration {
 	var w *waitError
+	var attempt *AttemptError
 	switch {
 	case errors.As(err, &w):
 		return w.after
+	case errors.As(err, &attempt) && attempt.After > 0:
+		return attempt.After
 	case errors.Is(err, ErrUnavailable), errors.Is(err, ErrClosed), errors.Is(err, ErrOutcomeUnknown):
 		return time.Second
 	default:

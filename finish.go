@@ -205,8 +205,12 @@ func (a *Attempt) told(s step, now store.Record, err error) error {
 	case store.Failed:
 		return decodeFailure(now.Outcome)
 	case store.Pending:
+		verdict := store.Unknown
 		if s == stepRelease && (!now.Tainted || a.policy.speaksForAll()) {
-			return a.attemptError(store.NotCommitted, store.Pending, err)
+			verdict = store.NotCommitted
+		}
+		return &AttemptError{
+			Operation: a.call.op.name, Verdict: verdict, State: store.Pending, After: max(now.Due, 0), Err: err,
 		}
 	case store.Absent, store.InProgress, store.InDoubt:
 	}

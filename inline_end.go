@@ -16,7 +16,9 @@ func (i *inline) committed(ctx context.Context, now store.Record) (*Outcome, err
 		return nil, decodeFailure(now.Outcome)
 	case store.Pending:
 		i.see(ctx, EventReleased, now, i.fnErr)
-		return nil, i.attemptError(store.NotCommitted, store.Pending, i.fnErr)
+		told := i.attemptError(store.NotCommitted, store.Pending, i.fnErr)
+		told.After = max(now.Due, 0)
+		return nil, told
 	case store.Absent, store.InProgress, store.InDoubt, store.Succeeded:
 	}
 	i.see(ctx, EventSucceeded, now, nil)
@@ -187,7 +189,7 @@ func (i *inline) certifyChange(ctx context.Context, change store.Change) (answer
 	return answer, err
 }
 
-func (i *inline) attemptError(v store.Verdict, s store.State, err error) error {
+func (i *inline) attemptError(v store.Verdict, s store.State, err error) *AttemptError {
 	if v == store.NotCommitted && i.stands.Tainted {
 		v = store.Unknown // a rollback speaks for its own attempt only
 	}

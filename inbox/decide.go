@@ -1,7 +1,6 @@
 package inbox
 
 import (
-	"context"
 	"errors"
 	"time"
 
@@ -13,7 +12,7 @@ import (
 const minAfter = 100 * time.Millisecond
 
 // decide makes of what a call came back with what the consumer is to do.
-func decide(ctx context.Context, e Engine, c semel.Call, replayed bool, err error) Result {
+func decide(c semel.Call, replayed bool, err error) Result {
 	r := Result{ID: c.ID(), Err: err}
 	var attempt *semel.AttemptError
 	var failure *semel.Failure
@@ -21,7 +20,7 @@ func decide(ctx context.Context, e Engine, c semel.Call, replayed bool, err erro
 	case err == nil:
 		r.Decision, r.Duplicate = Ack, replayed
 	case errors.As(err, &attempt):
-		decideAttempt(ctx, e, c, attempt, &r)
+		decideAttempt(attempt, &r)
 	case errors.As(err, &failure):
 		r.Decision, r.Poisoned, r.Duplicate = Reject, true, semel.Replayed(err)
 	case errors.Is(err, semel.ErrInDoubt):
@@ -38,14 +37,14 @@ func decide(ctx context.Context, e Engine, c semel.Call, replayed bool, err erro
 }
 
 // decideAttempt is for a delivery whose own handler failed.
-func decideAttempt(ctx context.Context, e Engine, c semel.Call, attempt *semel.AttemptError, r *Result) {
+func decideAttempt(attempt *semel.AttemptError, r *Result) {
 	switch {
 	case attempt.Verdict == store.Committed:
 		r.Decision = Ack
 	case attempt.State == store.InDoubt, errors.Is(attempt, store.ErrApart):
 		r.Decision, r.InDoubt = Reject, true
 	default:
-		r.After = max(delay(ctx, e, c, attempt), minAfter)
+		r.After = max(delay(attempt), minAfter)
 	}
 }
 
@@ -57,13 +56,10 @@ func unreadable(err error) bool {
 }
 
 // delay is how long a message stays away that its handler failed on: as its record
-// says, or for a second where that does not say.
-func delay(ctx context.Context, e Engine, c semel.Call, attempt *semel.AttemptError) time.Duration {
-	if attempt.State == store.Pending && ctx.Err() == nil {
-		r, found, err := e.Get(ctx, c.Operation(), c.Scope(), c.Key())
-		if err == nil && found && r.State == store.Pending {
-			return r.Due
-		}
+// says, or for a second where there is none.
+func delay(attempt *semel.AttemptError) time.Duration {
+	if attempt.State == store.Pending {
+		return semel.RetryAfter(attempt)
 	}
 	return max(semel.RetryAfter(attempt), time.Second)
 }

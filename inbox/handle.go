@@ -5,14 +5,7 @@ import (
 	"errors"
 
 	"github.com/semelgo/semel"
-	"github.com/semelgo/semel/store"
 )
-
-// Engine is any semel engine.
-type Engine interface {
-	semel.Runner
-	Get(ctx context.Context, operation string, scope semel.Scope, key string) (store.Record, bool, error)
-}
 
 // Handle handles m once, with fn, wherever its effect is, and says what is to be
 // done with the delivery. The inbox's mode is [Leased], with any policy but Atomic.
@@ -24,7 +17,7 @@ type Engine interface {
 // own calls by semel.ChildKey.
 //
 // A panic of fn goes on after the record is left in the state that is true.
-func Handle[In any](ctx context.Context, in *Inbox[In], e Engine, m Message[In], fn func(ctx context.Context, payload In) error) Result {
+func Handle[In any](ctx context.Context, in *Inbox[In], e semel.Runner, m Message[In], fn func(ctx context.Context, payload In) error) Result {
 	_, r := Reply(ctx, in, e, m, func(ctx context.Context, payload In) (none, error) {
 		return none{}, fn(ctx, payload)
 	})
@@ -44,19 +37,19 @@ func handled(r Result) Result {
 // acknowledged. It is kept with the record: a duplicate gets the same. An answer
 // that cannot be kept, because it is too large for the store, comes once; its
 // duplicates are rejected with semel.ErrResultUnavailable.
-func Reply[In, T any](ctx context.Context, in *Inbox[In], e Engine, m Message[In], fn func(ctx context.Context, payload In) (T, error)) (T, Result) {
+func Reply[In, T any](ctx context.Context, in *Inbox[In], e semel.Runner, m Message[In], fn func(ctx context.Context, payload In) (T, error)) (T, Result) {
 	var v T
 	c, err := in.Call(m)
 	switch {
 	case err != nil:
 		return v, Result{Decision: Reject, Err: err}
 	case in.mode != Leased:
-		return v, decide(ctx, e, c, false, invalid("Mode", "must be Leased for Handle"))
+		return v, decide(c, false, invalid("Mode", "must be Leased for Handle"))
 	case in.inTx:
-		return v, decide(ctx, e, c, false, invalid("Policy", "is Atomic, which is for HandleTx"))
+		return v, decide(c, false, invalid("Policy", "is Atomic, which is for HandleTx"))
 	}
 	v, replayed, err := semel.Do(ctx, e, c, func(ctx context.Context) (T, error) { return fn(ctx, m.Payload) })
-	return v, decide(ctx, e, c, replayed, err)
+	return v, decide(c, replayed, err)
 }
 
 // none is the answer of a handler that has none.

@@ -47,7 +47,7 @@ func ReplyTx[In, T, Tx any](ctx context.Context, in *Inbox[In], e *semel.Engine[
 	if died != nil {
 		panic(died.value) //nolint:forbidigo // the handler's own goes on, now that it is counted
 	}
-	return v, decide(ctx, e, c, replayed, err)
+	return v, decide(c, replayed, err)
 }
 
 // panicError is what a panic of a handler is counted as.
