@@ -40,6 +40,16 @@ func startHeart(a *Attempt, sent time.Time, alone bool) *heart {
 	return h
 }
 
+// alone lets the heart of a worker's attempt beat by itself: the worker has no more
+// to do with it.
+func (h *heart) alone() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if !h.stopped && h.beat == nil {
+		h.beat = time.AfterFunc(h.a.times.beat, h.tick)
+	}
+}
+
 // stop ends the beating. A renewal under way may still arrive: it is a change
 // of the same token, so it does no harm.
 func (h *heart) stop() {

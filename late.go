@@ -54,6 +54,9 @@ func (c *Core) keepLate(ctx context.Context, item lateItem, why error) {
 		return
 	}
 	c.seeLate(ctx, EventLate, item, why)
+	if item.beats != nil {
+		item.beats.alone()
+	}
 	l.items = append(l.items, item)
 	if !l.running {
 		l.running = true
