@@ -1,9 +1,11 @@
 package semel
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/semelgo/semel/store"
@@ -14,16 +16,25 @@ import (
 // for longest. They are attempts as those of [Begin] are, but nothing renews
 // their leases: call [Core.Beat] for all of them, more often than op's
 // [Core.Times] say a heartbeat is due. Call [Attempt.Ready] before the function of
-// each, and end each. Their contexts end with ctx.
+// each, and end each. Their contexts end with ctx. One that follows others is
+// looked at for whether its key was cancelled.
 //
-// An error says that the store did not answer; what it may have claimed then is
-// given back.
+// An error says that the store did not answer, or that ctx had ended; what may have
+// been claimed then is given back, and is no crash. Dequeue itself takes at most
+// RecordTimeout, whatever becomes of ctx.
+//
+// Of a store that is no [store.Dequeuer] it claims what has been due for longest;
+// the priority counts only among the hundred of them that it looks at, or limit if
+// that is more.
 func (c *Core) Dequeue(ctx context.Context, op Declared, limit int) ([]*Attempt, error) {
 	d := op.declared()
 	if d.err != nil {
 		return nil, d.err
 	}
 	if err := c.options.outlived(d); err != nil {
+		return nil, err
+	}
+	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
 	if err := c.enter(); err != nil {
@@ -38,15 +49,7 @@ func (c *Core) Dequeue(ctx context.Context, op Declared, limit int) ([]*Attempt,
 	if err != nil {
 		return nil, fmt.Errorf("%w: dequeue %s: %w", ErrUnavailable, d.name, err)
 	}
-	attempts := make([]*Attempt, 0, len(claimed))
-	for _, r := range claimed {
-		if c.enter() != nil { // closed meanwhile
-			q.giveBack(ctx, r)
-			continue
-		}
-		attempts = append(attempts, q.attempt(ctx, r))
-	}
-	return attempts, nil
+	return q.attempts(ctx, claimed)
 }
 
 // dequeuing is one asking for waiting calls.
@@ -58,16 +61,49 @@ type dequeuing struct {
 	sent   time.Time // from when the leases count
 }
 
+// attempts makes attempts of what was claimed, unless nobody is to run them any
+// more.
+func (q *dequeuing) attempts(ctx context.Context, claimed []store.Record) ([]*Attempt, error) {
+	attempts := make([]*Attempt, 0, len(claimed))
+	var again []*Attempt
+	for _, r := range claimed {
+		why := ctx.Err()
+		if why == nil {
+			why = q.c.enter()
+		}
+		if why != nil {
+			q.giveBack(ctx, r, why)
+			continue
+		}
+		a := q.attempt(ctx, r)
+		attempts = append(attempts, a)
+		if r.Attempt > 1 {
+			again = append(again, a)
+		}
+	}
+	if len(again) > 0 {
+		q.c.cancelAsked(ctx, again)
+	}
+	if len(attempts) == 0 {
+		return nil, ctx.Err()
+	}
+	return attempts, nil
+}
+
 // claim asks the store, and where that is not a Dequeuer, looks and claims.
 func (q *dequeuing) claim(ctx context.Context, limit int) ([]store.Record, error) {
 	if limit < 1 {
 		return nil, nil
 	}
-	bounded, cancel := context.WithTimeout(ctx, q.c.options.RecordTimeout)
+	dequeuer, ok := q.c.store.(store.Dequeuer)
+	if ok {
+		q.giveBackLost(ctx, dequeuer)
+	}
+	// What is claimed is to be heard of, also by one who will not run it any more.
+	bounded, cancel := q.c.bounded(ctx)
 	defer cancel()
 	q.sent = now()
-	if dequeuer, ok := q.c.store.(store.Dequeuer); ok {
-		q.giveBackLost(bounded, dequeuer)
+	if ok {
 		return q.ask(bounded, dequeuer, store.Dequeue{
 			Operation: q.op.name, Limit: limit, Owner: newOwner(), Lease: q.times.firstLease(),
 		})
@@ -97,10 +133,14 @@ func (q *dequeuing) ask(ctx context.Context, dequeuer store.Dequeuer, d store.De
 // scan claims what waits by a Swap of what a look has found. Others may have been
 // quicker.
 func (q *dequeuing) scan(ctx context.Context, limit int) ([]store.Record, error) {
-	waiting, err := q.c.store.Scan(ctx, store.Query{State: store.Pending, Operation: q.op.name, Due: true, Limit: limit})
+	waiting, err := q.c.store.Scan(ctx, store.Query{
+		State: store.Pending, Operation: q.op.name, Due: true, Limit: max(limit, store.DefaultLimit),
+	})
 	if err != nil || len(waiting) == 0 {
 		return nil, err
 	}
+	slices.SortStableFunc(waiting, func(a, b store.Record) int { return cmp.Compare(b.Priority, a.Priority) })
+	waiting = waiting[:min(limit, len(waiting))]
 	changes := make([]store.Change, len(waiting))
 	for i, r := range waiting {
 		changes[i] = next(r, claimOf(r, q.policy, q.times.firstLease())).change
@@ -139,10 +179,10 @@ func (q *dequeuing) attempt(ctx context.Context, r store.Record) *Attempt {
 }
 
 // giveBack releases what was claimed and will not be run.
-func (q *dequeuing) giveBack(ctx context.Context, r store.Record) {
+func (q *dequeuing) giveBack(ctx context.Context, r store.Record, why error) {
 	ctx, cancel := q.c.bounded(ctx)
 	defer cancel()
-	_, _, _ = q.c.end(ctx, r, q.release(r, ErrClosed)) // without an answer the lease decides
+	_, _, _ = q.c.end(ctx, r, q.release(r, why)) // without an answer the lease decides
 }
 
 // release is the end of a claim that nothing was run for, and that is not to count.
@@ -161,11 +201,14 @@ func callOf(op *operation, r store.Record) Call {
 	}
 }
 
-// Input returns what the attempt's call was enqueued with.
+// Input returns what the attempt's call was enqueued with, or asked for with.
 func (o *Operation[In]) Input(a *Attempt) (In, error) {
 	var in In
 	if a.call.op != &o.def {
-		return in, invalid("Attempt", "is of operation "+a.call.op.name+", not of "+o.def.name)
+		return in, invalid("Attempt", "is of operation "+a.call.op.name+", not of this "+o.def.name)
+	}
+	if in, ok := a.call.input.(In); ok {
+		return in, nil
 	}
 	if err := json.Unmarshal(a.record.Input, &in); err != nil {
 		return in, fmt.Errorf("read the input of %s: %w", o.def.name, err)

@@ -21,8 +21,11 @@ type lostClaim struct {
 	operation string
 	owner     uint64
 	until     time.Time // later than anything that is still on its way
-	// run are those that the owner has claimed and heard of after all.
-	run map[store.ID]bool
+	// run are the attempts that the owner has claimed and heard of after all.
+	run map[store.ID]uint32
+
+	next  time.Time // when to look for what has come of it
+	pause time.Duration
 }
 
 // maxLostClaims bounds the list; beyond it the lease decides.
@@ -36,19 +39,31 @@ func (l *lostClaims) add(item lostClaim) {
 	}
 }
 
-// of returns those of an operation, and forgets those that nothing can come of
-// any more.
-func (l *lostClaims) of(operation string) []lostClaim {
+// due returns those of an operation that are to be looked for now, and forgets
+// those that nothing can come of any more.
+func (l *lostClaims) due(operation string) []lostClaim {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.items = slices.DeleteFunc(l.items, func(i lostClaim) bool { return until(i.until) < 0 })
-	var own []lostClaim
+	var due []lostClaim
 	for _, i := range l.items {
-		if i.operation == operation {
-			own = append(own, i)
+		if i.operation == operation && until(i.next) <= 0 {
+			due = append(due, i)
 		}
 	}
-	return own
+	return due
+}
+
+// looked lets an owner not be looked for again before a pause, which grows: many of
+// them are no reason to ask a store that has just come back for little else.
+func (l *lostClaims) looked(owner uint64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for n := range l.items {
+		if i := &l.items[n]; i.owner == owner {
+			i.next, i.pause = now().Add(i.pause), 2*i.pause
+		}
+	}
 }
 
 // lose remembers that the claims of an owner may stand, or yet come to, beside
@@ -56,26 +71,29 @@ func (l *lostClaims) of(operation string) []lostClaim {
 func (q *dequeuing) lose(owner uint64, known []store.Record) {
 	lost := lostClaim{
 		operation: q.op.name, owner: owner, until: now().Add(q.times.lease + q.c.options.RecordTimeout),
-		run: make(map[store.ID]bool, len(known)),
+		run: make(map[store.ID]uint32, len(known)), pause: q.times.lease / 32,
 	}
 	for _, r := range known {
-		lost.run[r.ID] = true
+		lost.run[r.ID] = r.Attempt
 	}
 	q.c.lost.add(lost)
 }
 
 // giveBackLost gives back what has come of claims that were lost.
 func (q *dequeuing) giveBackLost(ctx context.Context, dequeuer store.Dequeuer) {
-	for _, lost := range q.c.lost.of(q.op.name) {
+	ctx, cancel := q.c.bounded(ctx)
+	defer cancel()
+	for _, lost := range q.c.lost.due(q.op.name) {
 		claimed, err := dequeuer.Dequeue(ctx, store.Dequeue{
 			Operation: q.op.name, Limit: q.c.caps.MaxBatch, Owner: lost.owner, Again: true,
 		})
 		if err != nil {
 			return
 		}
+		q.c.lost.looked(lost.owner)
 		for _, r := range claimed {
-			if !lost.run[r.ID] {
-				q.giveBack(ctx, r)
+			if lost.run[r.ID] != r.Attempt {
+				q.giveBack(ctx, r, ErrUnavailable)
 			}
 		}
 	}

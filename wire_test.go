@@ -42,6 +42,7 @@ type request struct {
 	n       int // how many of its kind went before, and one
 	changes []store.Change
 	id      store.ID // of an atomic call
+	dequeue store.Dequeue
 }
 
 // to is the state that a swap of one change asks for.
@@ -264,7 +265,7 @@ func (w *wire) Dequeue(ctx context.Context, d store.Dequeue) ([]store.Record, er
 	if d.Again {
 		kind = againCall
 	}
-	return through(ctx, w, request{kind: kind}, func(f fault) ([]store.Record, error) {
+	return through(ctx, w, request{kind: kind, dequeue: d}, func(f fault) ([]store.Record, error) {
 		if f.busy { // everything that waits is in somebody's open transaction
 			return nil, nil
 		}

@@ -1,0 +1,219 @@
+package semel_test
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/store"
+	"github.com/semelgo/semel/store/memory"
+)
+
+// claiming makes what claims by a Dequeuer go as f says, and as again says what
+// asks for it again.
+func claiming(f, again func(n int) fault) func(request) fault {
+	return func(r request) fault {
+		switch r.kind {
+		case queueCall:
+			return f(r.n)
+		case againCall:
+			return again(r.n)
+		default:
+			return fault{}
+		}
+	}
+}
+
+func always(f fault) func(int) fault { return func(int) fault { return f } }
+
+// TestDequeueLostReply: what was claimed without an answer is asked for, run once,
+// and never given back while it runs.
+func TestDequeueLostReply(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		op := plain("op", semel.OperationOptions[string]{Policy: semel.Keyed(), Retry: steady(9, 1)})
+		p, mem := owned(t, op)
+		queued(t, p, op, "a", "b", "c")
+		p.wire.on(claiming(always(fault{after: errCut}), always(fault{})))
+		attempts, err := p.Dequeue(t.Context(), op, 2)
+		if err != nil || len(attempts) != 2 {
+			t.Fatalf("Dequeue = %d attempts, %v, want the two that were claimed", len(attempts), err)
+		}
+		p.seen.want(t, semel.EventStoreError)
+		p.wire.heal()
+		work(t, p, op, says("third")).want(t, "third", false)
+		for range 5 {
+			dequeued(t, p, op, 0) // looks for what is lost, and finds what runs
+			pass(time.Second)
+		}
+		for _, a := range attempts {
+			if r := wantState(t, mem, a.Call(), store.InProgress); r.Attempt != 1 {
+				t.Errorf("attempt %d stands, want the first", r.Attempt)
+			}
+			answerOf(a.End("v", nil)).want(t, "v", false)
+		}
+	})
+}
+
+// TestDequeueWithoutAnAnswer: what may have been claimed is given back by the next
+// Dequeue, long before its lease is over, and what was not is claimed by it.
+func TestDequeueWithoutAnAnswer(t *testing.T) {
+	t.Parallel()
+	for name, f := range map[string]fault{
+		"cut before it applied": {before: errCut}, "cut after it applied": {after: errCut},
+		"no answer, not applied": {hang: true}, "no answer, applied": {mute: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				op := plain("op", semel.OperationOptions[string]{Policy: semel.AtLeastOnce(), Retry: steady(9, 1)})
+				p, mem := owned(t, op)
+				call := queued(t, p, op, "k")[0]
+				p.wire.on(claiming(always(f), always(fault{before: errCut})))
+				began := time.Now()
+				if _, err := p.Dequeue(t.Context(), op, 1); !errors.Is(err, semel.ErrUnavailable) {
+					t.Errorf("Dequeue: %v, want ErrUnavailable", err)
+				}
+				if took := time.Since(began); took > 5*time.Second {
+					t.Errorf("it took %v, want at most RecordTimeout", took)
+				}
+				p.wire.heal()
+				work(t, p, op, says("v")).want(t, "v", false)
+				if r := wantState(t, mem, call, store.Succeeded); r.Tainted {
+					t.Error("it is tainted, although nothing was run before")
+				}
+			})
+		})
+	}
+}
+
+// TestDequeueThatComesLate: the claim that went without an answer comes in force
+// after everything. Nobody knows of it, and it is given back all the same.
+func TestDequeueThatComesLate(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		op := plain("op", semel.OperationOptions[string]{Policy: semel.AtLeastOnce(), Retry: steady(9, 1)})
+		p, mem := owned(t, op)
+		var asked store.Dequeue
+		p.wire.on(func(r request) fault {
+			if r.kind == queueCall {
+				asked = r.dequeue
+			}
+			return fault{before: errCut}
+		})
+		_, _ = p.Dequeue(t.Context(), op, 1)
+		p.wire.heal()
+		dequeued(t, p, op, 0)
+		pass(5 * time.Second)
+		call := queued(t, p, op, "k")[0]
+		if claimed, err := mem.Dequeue(t.Context(), asked); len(claimed) != 1 || err != nil {
+			t.Fatalf("the late claim: %v, %v", claimed, err)
+		}
+		work(t, p, op, says("v")).want(t, "v", false)
+		if r := wantState(t, mem, call, store.Succeeded); r.Attempt != 2 || r.Tainted {
+			t.Errorf("attempt %d, tainted %v, succeeded; want the second, without taint", r.Attempt, r.Tainted)
+		}
+	})
+}
+
+// TestDequeueAfterAnOutage: what was lost in it is looked for, and not for ever.
+func TestDequeueAfterAnOutage(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		op := plain("op", semel.OperationOptions[string]{Policy: semel.AtLeastOnce(), Retry: steady(9, 1)})
+		p, _ := owned(t, op)
+		queued(t, p, op, "k")
+		p.wire.on(claiming(always(fault{before: errCut}), always(fault{before: errCut})))
+		for range 20 {
+			_, _ = p.Dequeue(t.Context(), op, 1)
+		}
+		p.wire.heal()
+		work(t, p, op, says("v")).want(t, "v", false)
+		for range 600 {
+			dequeued(t, p, op, 0)
+			pass(100 * time.Millisecond)
+		}
+		if n := p.wire.count(againCall); n < 20 || n > 20*10 {
+			t.Errorf("it was looked for %d times after 20 were lost, want each looked for, and a few times only", n)
+		}
+		before := p.wire.count(againCall)
+		dequeued(t, p, op, 0)
+		if n := p.wire.count(againCall); n != before {
+			t.Error("it is still looked for when nothing can come of it")
+		}
+	})
+}
+
+// TestScanningQueueLosesItsClaim: in a store that hands nothing out the claim is a
+// Swap, asked for once more, and then given back or kept from coming.
+func TestScanningQueueLosesItsClaim(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		f     fault
+		times int // that it goes wrong
+	}{
+		"cut before, once":  {fault{before: errCut}, 1},
+		"cut after, once":   {fault{after: errCut}, 1},
+		"cut before, twice": {fault{before: errCut}, 2},
+		"cut after, twice":  {fault{after: errCut}, 2},
+		"busy":              {fault{busy: true}, 1},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			eachQueue(t, func(t *testing.T, op *semel.Operation[string], p *process, mem *memory.Store) {
+				calls := queued(t, p, op, "a", "b")
+				n := 0
+				p.wire.on(func(r request) fault {
+					if r.kind != swapCall || r.to() != store.InProgress {
+						return fault{}
+					}
+					if n++; n > tt.times {
+						return fault{}
+					}
+					return tt.f
+				})
+				attempts, err := p.Dequeue(t.Context(), op, 2)
+				if err != nil && !errors.Is(err, semel.ErrUnavailable) {
+					t.Errorf("Dequeue: %v", err)
+				}
+				for _, a := range attempts {
+					answerOf(a.End("v", nil)).want(t, "v", false)
+				}
+				pass(time.Second)
+				for range len(calls) - len(attempts) {
+					work(t, p, op, says("v")).want(t, "v", false)
+				}
+				for _, c := range calls {
+					if r := wantState(t, mem, c, store.Succeeded); r.Tainted {
+						t.Error("it is tainted, although nothing was run before")
+					}
+				}
+			})
+		})
+	}
+}
+
+// TestScanningQueueMeetsAnother who claims what it has just found.
+func TestScanningQueueMeetsAnother(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		mem := memory.New(memory.Options{})
+		op := plain("op", semel.OperationOptions[string]{Policy: semel.Keyed(), Retry: steady(9, 1)})
+		p, other := startOver(t, mem, semel.Options{}, false), start(t, mem, semel.Options{})
+		queued(t, p, op, "a", "b")
+		p.wire.on(func(r request) fault {
+			if r.kind == swapCall && r.n == 1 {
+				dequeuedOne(t, other, op)
+			}
+			return fault{}
+		})
+		attempts := dequeued(t, p, op, 1)
+		answerOf(attempts[0].End("v", nil)).want(t, "v", false)
+	})
+}
+
+func dequeuedOne(t *testing.T, p *process, op semel.Declared) *semel.Attempt {
+	t.Helper()
+	attempts, err := p.Dequeue(t.Context(), op, 1)
+	if err != nil || len(attempts) != 1 {
+		t.Fatalf("Dequeue = %d attempts, %v, want one", len(attempts), err)
+	}
+	t.Cleanup(attempts[0].Abandon)
+	return attempts[0]
+}

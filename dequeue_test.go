@@ -1,0 +1,327 @@
+package semel_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/store"
+	"github.com/semelgo/semel/store/memory"
+)
+
+// hiding is a store that is nothing but a store.
+type hiding struct{ store.TxStore[*memory.Tx] }
+
+// startOver starts a process over mem, which offers to hand out what waits, or not.
+func startOver(t *testing.T, mem *memory.Store, o semel.Options, hands bool) *process {
+	t.Helper()
+	if hands {
+		return start(t, mem, o)
+	}
+	p := &process{wire: newWire(mem), seen: new(seen)}
+	o.Observer = p.seen
+	engine, err := semel.New(hiding{p.wire}, o)
+	if err != nil {
+		t.Fatalf("New: %v", err)
+	}
+	p.Engine = engine
+	t.Cleanup(func() { _ = engine.Close(context.Background()) })
+	return p
+}
+
+// eachQueue runs test in a bubble over a store that hands out what waits, and over
+// one in which it is looked for.
+func eachQueue(t *testing.T, test func(t *testing.T, op *semel.Operation[string], p *process, mem *memory.Store)) {
+	t.Helper()
+	t.Parallel()
+	for name, hands := range map[string]bool{"Dequeuer": true, "no Dequeuer": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				mem := memory.New(memory.Options{})
+				op := plain("op", semel.OperationOptions[string]{Policy: semel.Keyed(), Retry: steady(9, 1)})
+				test(t, op, startOver(t, mem, semel.Options{Operations: []semel.Declared{op}}, hands), mem)
+			})
+		})
+	}
+}
+
+// keys are those of attempts, in their order.
+func keys(attempts []*semel.Attempt) []string {
+	var got []string
+	for _, a := range attempts {
+		got = append(got, a.Call().Key())
+	}
+	return got
+}
+
+// TestDequeueOrder: the highest priority goes first, and of these what has been due
+// for longest; what is not due stays, and so does what is of another operation.
+func TestDequeueOrder(t *testing.T) {
+	eachQueue(t, func(t *testing.T, op *semel.Operation[string], p *process, mem *memory.Store) {
+		other := plain("other", semel.OperationOptions[string]{Retry: steady(1, 1)})
+		queued(t, p, other, "other")
+		for _, q := range []struct {
+			key string
+			o   semel.EnqueueOptions
+		}{
+			{"later", semel.EnqueueOptions{Delay: 2 * time.Second}},
+			{"low", semel.EnqueueOptions{Priority: -1}},
+			{"sooner", semel.EnqueueOptions{At: time.Now().Add(time.Second)}},
+			{"high", semel.EnqueueOptions{Priority: 4, Delay: 3 * time.Second}},
+			{"never", semel.EnqueueOptions{Priority: 4, Delay: time.Hour}},
+			{"past", semel.EnqueueOptions{At: time.Now().Add(-time.Hour)}},
+		} {
+			if added, err := semel.Enqueue(t.Context(), p, op.Call(me, q.key, "in"), q.o); !added || err != nil {
+				t.Fatalf("Enqueue %s = %v, %v", q.key, added, err)
+			}
+		}
+		pass(time.Minute)
+		var got []string
+		for _, limit := range []int{2, 1, 100} {
+			attempts, err := p.Dequeue(t.Context(), op, limit)
+			if err != nil || limit < 100 && len(attempts) != limit {
+				t.Errorf("Dequeue(%d) = %d attempts, %v", limit, len(attempts), err)
+			}
+			for _, a := range attempts {
+				t.Cleanup(a.Abandon)
+			}
+			got = append(got, keys(attempts)...)
+		}
+		if want := []string{"high", "past", "sooner", "later", "low"}; !slices.Equal(got, want) {
+			t.Errorf("claimed %v, want %v", got, want)
+		}
+		wantState(t, mem, op.Call(me, "never", "in"), store.Pending)
+		wantState(t, mem, other.Call(me, "other", "other"), store.Pending)
+	})
+}
+
+// TestDequeuedAttempt has all that one of Begin has: what was claimed, its token,
+// its input, a context that its function is run with.
+func TestDequeuedAttempt(t *testing.T) {
+	eachQueue(t, func(t *testing.T, op *semel.Operation[string], p *process, mem *memory.Store) {
+		call := op.Call(me, "k", "the input")
+		_, _ = semel.Enqueue(t.Context(), p, call, semel.EnqueueOptions{Priority: 3})
+		ctx, end := context.WithCancel(t.Context())
+		attempts, err := p.Dequeue(ctx, op, 1)
+		if err != nil || len(attempts) != 1 {
+			t.Fatalf("Dequeue = %v, %v", attempts, err)
+		}
+		a := attempts[0]
+		r := wantState(t, mem, call, store.InProgress)
+		if a.Token() != r.Token || a.Number() != 1 || a.Record().Priority != 3 || a.Call().ID() != call.ID() ||
+			!slices.Equal(a.Call().Scope().Parts(), []string{"me"}) || r.Due != lease || r.Expire != 0 {
+			t.Errorf("it is %+v of %+v, and %+v stands", a.Record(), a.Call(), r)
+		}
+		if in, err := op.Input(a); in != "the input" || err != nil {
+			t.Errorf("Input = %q, %v", in, err)
+		}
+		if own, ok := semel.AttemptOf(a.Context()); !ok || own != a {
+			t.Error("its context does not know it")
+		}
+		if _, err := semel.ChildKey(a.Context(), "charge"); err != nil {
+			t.Errorf("ChildKey: %v", err)
+		}
+		if out, err := a.Ready(); out != nil || err != nil || a.Context().Err() != nil {
+			t.Errorf("Ready = %v, %v; its context %v", out, err, a.Context().Err())
+		}
+		end()
+		if context.Cause(a.Context()) != context.Canceled { //nolint:errorlint // this very one
+			t.Errorf("its context ended with %v, want the caller's", context.Cause(a.Context()))
+		}
+		answerOf(a.End("v", nil)).want(t, "v", false)
+		do(t.Context(), p, call, never(t)).want(t, "v", true)
+	})
+}
+
+// TestInputOfAnother: of another operation, or none that can be read, or that of a
+// direct call.
+func TestInputOfAnother(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		op := plain("op", semel.OperationOptions[string]{Policy: semel.Keyed(), Retry: steady(9, 1)})
+		p, _ := owned(t, op)
+		queued(t, p, op, "k")
+		numbers := semel.Define("op", semel.OperationOptions[int]{Policy: semel.Keyed(), Retry: steady(9, 1)})
+		a := dequeued(t, p, numbers, 1)[0]
+		_, err := op.Input(a)
+		wantField(t, err, "Attempt")
+		if _, err := numbers.Input(a); err == nil {
+			t.Error("a text was read as a number")
+		}
+		direct := begin(t, p, op.Call(me, "direct", "asked for"))
+		defer direct.Abandon()
+		if in, err := op.Input(direct); in != "asked for" || err != nil {
+			t.Errorf("Input of a direct call = %q, %v", in, err)
+		}
+	})
+}
+
+// TestDequeueRefuses what is wrong, and asks the store nothing.
+func TestDequeueRefuses(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		op := plain("op", semel.OperationOptions[string]{Retry: steady(9, 1)})
+		p, _ := owned(t, op)
+		queued(t, p, op, "k")
+		p.wire.on(nil)
+		for _, limit := range []int{0, -1} {
+			if attempts, err := p.Dequeue(t.Context(), op, limit); len(attempts) != 0 || err != nil {
+				t.Errorf("Dequeue(%d) = %v, %v, want none", limit, attempts, err)
+			}
+		}
+		_, err := p.Dequeue(t.Context(), plain("", semel.OperationOptions[string]{}), 1)
+		wantField(t, err, "Name")
+		_, err = p.Dequeue(t.Context(), plain("op", semel.OperationOptions[string]{Retention: 1}), 1)
+		wantField(t, err, "Retention")
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		if _, err := p.Dequeue(ctx, op, 1); !errors.Is(err, context.Canceled) {
+			t.Errorf("Dequeue of one who is gone: %v", err)
+		}
+		if err := p.Close(t.Context()); err != nil {
+			t.Errorf("Close: %v", err)
+		}
+		if _, err := p.Dequeue(t.Context(), op, 1); !errors.Is(err, semel.ErrClosed) {
+			t.Errorf("Dequeue after Close: %v, want ErrClosed", err)
+		}
+		if n := p.wire.total(); n != 0 {
+			t.Errorf("the store was asked %d times, want not at all", n)
+		}
+	})
+}
+
+// TestDequeueIsBoundedByTheBatch of the store.
+func TestDequeueIsBoundedByTheBatch(t *testing.T) {
+	t.Parallel()
+	for name, hands := range map[string]bool{"Dequeuer": true, "no Dequeuer": false} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				op := plain("op", semel.OperationOptions[string]{Retry: steady(9, 1)})
+				p, mem := owned(t, op)
+				queued(t, p, op, "a", "b", "c")
+				w := newWire(mem)
+				w.capabilities = func(c *store.Capabilities) { c.MaxBatch = 2 }
+				var s store.TxStore[*memory.Tx] = w
+				if !hands {
+					s = hiding{w}
+				}
+				engine, err := semel.New(s, semel.Options{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				attempts, err := engine.Dequeue(t.Context(), op, 100)
+				if len(attempts) != 2 || err != nil {
+					t.Errorf("Dequeue = %d attempts, %v, want 2", len(attempts), err)
+				}
+				for _, a := range attempts {
+					a.Abandon()
+				}
+				_ = engine.Close(t.Context())
+			})
+		})
+	}
+}
+
+// TestDequeueThatNobodyWaitsFor: the engine was closed, or the worker went, while
+// the store was asked. What was claimed waits again at once, and is no crash.
+func TestDequeueThatNobodyWaitsFor(t *testing.T) {
+	t.Parallel()
+	for name, closes := range map[string]bool{"closed": true, "gone": false} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				op := plain("op", semel.OperationOptions[string]{Retry: steady(9, 1)})
+				p, mem := owned(t, op)
+				calls := queued(t, p, op, "a", "b")
+				gate := make(chan struct{})
+				p.wire.on(func(r request) fault {
+					if r.kind == queueCall {
+						return fault{gate: gate}
+					}
+					return fault{}
+				})
+				ctx, leave := context.WithCancel(t.Context())
+				defer leave()
+				type got struct {
+					n   int
+					err error
+				}
+				answers := make(chan got, 1)
+				go func() {
+					attempts, err := p.Dequeue(ctx, op, 2)
+					answers <- got{len(attempts), err}
+				}()
+				synctest.Wait()
+				closed := make(chan error, 1)
+				if closes {
+					go func() { closed <- p.Close(t.Context()) }()
+					synctest.Wait()
+				} else {
+					leave()
+				}
+				close(gate)
+				if a := <-answers; a.n != 0 || !closes && !errors.Is(a.err, context.Canceled) {
+					t.Errorf("Dequeue = %d attempts, %v", a.n, a.err)
+				}
+				if closes {
+					if err := <-closed; err != nil {
+						t.Errorf("Close: %v", err)
+					}
+				}
+				for _, c := range calls {
+					wantDue(t, wantState(t, mem, c, store.Pending), 0)
+					wantTries(t, progress(t, mem, c), semel.TryInterrupted)
+				}
+				next := start(t, mem, semel.Options{})
+				for range calls {
+					work(t, next, op, says("v")).want(t, "v", false)
+				}
+			})
+		})
+	}
+}
+
+// TestDequeueAtOnce: of what waits each is run once, however many workers ask.
+func TestDequeueAtOnce(t *testing.T) {
+	eachQueue(t, func(t *testing.T, op *semel.Operation[string], p *process, mem *memory.Store) {
+		const n = 60
+		for i := range n {
+			queued(t, p, op, fmt.Sprint(i))
+		}
+		got := make(chan string, 10*n)
+		for range 8 {
+			go func() {
+				for {
+					attempts, err := p.Dequeue(context.WithoutCancel(t.Context()), op, 3)
+					if err != nil || len(attempts) == 0 {
+						return
+					}
+					for _, a := range attempts {
+						got <- a.Call().Key()
+						_, _ = a.End("v", nil)
+					}
+				}
+			}()
+		}
+		synctest.Wait()
+		close(got)
+		seen := map[string]int{}
+		for key := range got {
+			seen[key]++
+		}
+		for key, times := range seen {
+			if times != 1 {
+				t.Errorf("%s was run %d times", key, times)
+			}
+		}
+		for len(seen) < n { // without a Dequeuer those who lose to others may give up
+			for _, a := range dequeued(t, p, op, n-len(seen)) {
+				seen[a.Call().Key()]++
+			}
+		}
+		_ = mem
+	})
+}
