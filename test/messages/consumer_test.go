@@ -1,0 +1,246 @@
+package messages_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/ThreeDotsLabs/watermill"
+	"github.com/ThreeDotsLabs/watermill/message"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+	amqp "github.com/rabbitmq/amqp091-go"
+
+	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/inbox"
+	"github.com/semelgo/semel/semelwatermill"
+	"github.com/semelgo/semel/store/postgres"
+)
+
+// The ways to handle a message.
+const (
+	plain  = "plain"     // with a function of package inbox
+	router = "watermill" // with a Watermill router
+	sketch = "sketch"    // by inserting its id first, and handling it then
+)
+
+// The points at which a consumer may kill itself.
+const (
+	before  = "before"  // it has the message, and has done nothing
+	between = "between" // what marks the message is begun, its effect is not
+	acted   = "acted"   // the effect is begun
+	after   = "after"   // all is done but the acknowledgement
+)
+
+// consumer is a process that handles messages.
+type consumer struct {
+	Postgres, AMQP, Queue string
+	Way                   string
+	Mode                  inbox.Mode
+	Keyed                 bool   // in the mode Leased; else Hold
+	Point                 string // where it kills itself
+	Failing               float64
+
+	pool   *pgxpool.Pool
+	engine *semel.Engine[pgx.Tx]
+	orders *inbox.Inbox[semel.Raw]
+}
+
+// run consumes until its parent closes its input.
+func (c *consumer) run() error {
+	ctx, stop := context.WithCancel(context.Background())
+	go func() {
+		_, _ = io.Copy(io.Discard, os.Stdin)
+		stop()
+	}()
+	if err := c.open(); err != nil {
+		return err
+	}
+	defer c.pool.Close()
+	tell("consuming")
+	if c.Way == router {
+		return c.route(ctx)
+	}
+	consume(ctx, c.AMQP, c.Queue, c.handle)
+	return nil
+}
+
+func (c *consumer) open() (err error) {
+	if c.pool, err = pgxpool.New(context.Background(), c.Postgres); err != nil {
+		return fmt.Errorf("open the database: %w", err)
+	}
+	records, err := postgres.New(c.pool, postgres.Options{})
+	if err != nil {
+		return fmt.Errorf("open the store: %w", err)
+	}
+	o := inbox.Options[semel.Raw]{
+		Group: "shipping", Mode: c.Mode, Wait: 50 * time.Millisecond,
+		Retry: semel.Retry{MaxCrashes: 100, Delay: func(int) time.Duration { return 50 * time.Millisecond }},
+	}
+	if c.Mode == inbox.Leased {
+		o.Lease, o.Heartbeat = time.Second, 200*time.Millisecond
+		if c.Keyed {
+			o.Policy = semel.Keyed()
+		}
+	}
+	if c.orders, err = inbox.New("ship_order", o); err != nil {
+		return fmt.Errorf("open the inbox: %w", err)
+	}
+	c.engine, err = semel.New(records, semel.Options{Operations: []semel.Declared{c.orders.Operation()}})
+	if err != nil {
+		return fmt.Errorf("open the engine: %w", err)
+	}
+	return nil
+}
+
+// handle handles one delivery without a router.
+func (c *consumer) handle(ctx context.Context, d amqp.Delivery) {
+	c.pass(before)
+	r := c.once(ctx, d)
+	c.pass(after)
+	tellResult(r.Decision, r.Duplicate, d.Redelivered)
+	// An error is the connection's: the broker then delivers it again.
+	switch r.Decision {
+	case inbox.Ack:
+		_ = d.Ack(false)
+	case inbox.Reject:
+		_ = d.Nack(false, false)
+	case inbox.Redeliver:
+		pause(ctx, r.After)
+		_ = d.Nack(false, true)
+	}
+}
+
+func (c *consumer) once(ctx context.Context, d amqp.Delivery) inbox.Result {
+	m := inbox.Message[semel.Raw]{Producer: d.AppId, ID: d.MessageId, Payload: d.Body}
+	switch {
+	case c.Way == sketch:
+		return c.sketch(ctx, d)
+	case c.orders.Transactional():
+		return inbox.HandleTx(ctx, c.orders, c.engine, m, func(ctx context.Context, tx pgx.Tx, _ semel.Raw) error {
+			return c.ship(ctx, tx, d.MessageId)
+		})
+	default:
+		return inbox.Handle(ctx, c.orders, c.engine, m, func(ctx context.Context, _ semel.Raw) error {
+			return c.charge(ctx, d.MessageId)
+		})
+	}
+}
+
+// route handles deliveries with a Watermill router.
+func (c *consumer) route(ctx context.Context) error {
+	router, err := message.NewRouter(message.RouterConfig{}, watermill.NopLogger{})
+	if err != nil {
+		return fmt.Errorf("open the router: %w", err)
+	}
+	once, err := semelwatermill.Middleware(c.orders, c.engine, semelwatermill.Options{
+		Name: semelwatermill.FromMetadata("producer", "id"),
+	})
+	if err != nil {
+		return fmt.Errorf("open the middleware: %w", err)
+	}
+	router.AddMiddleware(c.watch, once)
+	router.AddConsumerHandler("ship", c.Queue, subscriber{c.AMQP}, func(msg *message.Message) error {
+		msg.Metadata.Set("ran", "true")
+		if !c.orders.Transactional() {
+			return c.charge(msg.Context(), msg.Metadata.Get("id"))
+		}
+		tx, ok := semel.TxOf(msg.Context(), c.engine)
+		if !ok {
+			return errors.New("the handler has no transaction")
+		}
+		return c.ship(msg.Context(), tx, msg.Metadata.Get("id"))
+	})
+	return router.Run(ctx)
+}
+
+// watch is around the inbox, and tells what it sees of it.
+func (c *consumer) watch(next message.HandlerFunc) message.HandlerFunc {
+	return func(msg *message.Message) ([]*message.Message, error) {
+		c.pass(before)
+		out, err := next(msg)
+		c.pass(after)
+		d := inbox.Ack
+		if err != nil {
+			d = inbox.Redeliver
+		}
+		tellResult(d, err == nil && msg.Metadata.Get("ran") == "", msg.Metadata.Get("redelivered") == "true")
+		return out, err
+	}
+}
+
+// ship is what is to happen once, in the record's transaction.
+func (c *consumer) ship(ctx context.Context, tx pgx.Tx, id string) error {
+	c.pass(between)
+	if _, err := tx.Exec(ctx, `insert into effects values ($1)`, id); err != nil {
+		return fmt.Errorf("ship %s: %w", id, err)
+	}
+	c.pass(acted)
+	if rand.Float64() < c.Failing {
+		return errors.New("the parcel is too heavy")
+	}
+	return nil
+}
+
+// charge is what is to happen once, elsewhere: at a receiver that does the same
+// thing once for each key.
+func (c *consumer) charge(ctx context.Context, id string) error {
+	c.pass(between)
+	key, err := semel.ChildKey(ctx, "charge")
+	if err != nil {
+		return fmt.Errorf("name the charge: %w", err)
+	}
+	if _, err := c.pool.Exec(ctx, `insert into charges values ($1, $2) on conflict do nothing`, key, id); err != nil {
+		return fmt.Errorf("charge: %w", err)
+	}
+	c.pass(acted)
+	return nil
+}
+
+// sketch marks the message as processed, and then handles it.
+func (c *consumer) sketch(ctx context.Context, d amqp.Delivery) inbox.Result {
+	tag, err := c.pool.Exec(ctx, `insert into processed_messages values ($1) on conflict do nothing`, d.MessageId)
+	switch {
+	case err != nil:
+		return inbox.Result{Err: err}
+	case tag.RowsAffected() == 0:
+		return inbox.Result{Decision: inbox.Ack, Duplicate: true}
+	}
+	err = pgx.BeginFunc(ctx, c.pool, func(tx pgx.Tx) error { return c.ship(ctx, tx, d.MessageId) })
+	if err != nil {
+		return inbox.Result{Err: err, After: time.Millisecond}
+	}
+	return inbox.Result{Decision: inbox.Ack}
+}
+
+// pass kills the process at its point.
+func (c *consumer) pass(point string) {
+	if c.Point != point {
+		return
+	}
+	tell("reached " + point)
+	_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
+	select {}
+}
+
+// tell writes a line to the parent, at once and whole.
+func tell(words ...string) {
+	_, _ = os.Stdout.WriteString(strings.Join(words, " ") + "\n")
+}
+
+func tellResult(d inbox.Decision, duplicate, redelivered bool) {
+	words := []string{d.String()}
+	if duplicate {
+		words = append(words, "duplicate")
+	}
+	if redelivered {
+		words = append(words, "redelivered")
+	}
+	tell(words...)
+}

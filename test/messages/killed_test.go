@@ -1,0 +1,70 @@
+package messages_test
+
+import (
+	"testing"
+
+	"github.com/semelgo/semel/inbox"
+	"github.com/semelgo/semel/internal/realtest"
+)
+
+// TestConsumerIsKilled at each point of its handling of a message, which the
+// broker then delivers to another. The sketch that marks a message as processed
+// before it handles it loses the message between the two. An inbox has its effect
+// once, wherever its consumer died; under Hold it tells a person, since nobody
+// knows, and keeps the message where they find it.
+func TestConsumerIsKilled(t *testing.T) {
+	t.Parallel()
+	const (
+		effects = `select count(*) from effects where message = $1`
+		charges = `select count(*) from charges where message = $1`
+	)
+	world := newWorld(t, realtest.RabbitMQ(t))
+	for name, test := range map[string]struct {
+		consumer consumer
+		count    string
+		want     map[string]int // by point; 1 where nothing else is said
+		dead     map[string]int // none where nothing else is said
+	}{
+		"Sketch":               {consumer{Way: sketch}, effects, map[string]int{between: 0, acted: 0}, nil},
+		"Pessimistic":          {consumer{Way: plain}, effects, nil, nil},
+		"Optimistic":           {consumer{Way: plain, Mode: inbox.Optimistic}, effects, nil, nil},
+		"Keyed":                {consumer{Way: plain, Mode: inbox.Leased, Keyed: true}, charges, nil, nil},
+		"Hold":                 {consumer{Way: plain, Mode: inbox.Leased}, charges, map[string]int{between: 0}, map[string]int{between: 1, acted: 1}},
+		"WatermillPessimistic": {consumer{Way: router}, effects, nil, nil},
+		"WatermillKeyed":       {consumer{Way: router, Mode: inbox.Leased, Keyed: true}, charges, nil, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			for _, point := range []string{before, between, acted, after} {
+				t.Run(point, func(t *testing.T) {
+					t.Parallel()
+					w, id := world.at(t), name+" "+point
+					w.publish(t, id)
+					c := w.consumer
+					c.Way, c.Mode, c.Keyed, c.Point = test.consumer.Way, test.consumer.Mode, test.consumer.Keyed, point
+					start(t, c, w.seen).killedAt(t, point)
+					c.Point = ""
+					second := start(t, c, w.seen)
+					until(t, "the second consumer is done with the message", func() bool {
+						return w.seen.count("Ack")+w.seen.count("Reject") > 0
+					})
+					second.stop(t)
+					want, said := test.want[point]
+					if !said {
+						want = 1
+					}
+					if n := w.count(t, test.count, id); n != want {
+						t.Errorf("%d effects, want %d", n, want)
+					}
+					until(t, "the broker has the rejected", func() bool { return w.dead(t) == test.dead[point] })
+					if left, err := waiting(w.AMQP, w.Queue); left != 0 || err != nil {
+						t.Errorf("%d messages are left, %v", left, err)
+					}
+					if w.seen.count("redelivered") == 0 {
+						t.Error("the broker delivered nothing again")
+					}
+				})
+			}
+		})
+	}
+}

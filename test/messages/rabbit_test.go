@@ -1,0 +1,177 @@
+package messages_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/ThreeDotsLabs/watermill/message"
+	amqp "github.com/rabbitmq/amqp091-go"
+)
+
+// producer is who sends all messages.
+const producer = "shop"
+
+// prefetch is how many deliveries a consumer has at a time.
+const prefetch = 16
+
+// consume gives every delivery of the queue to handle, each on a goroutine of its
+// own, until ctx ends. When the connection is lost it makes another.
+func consume(ctx context.Context, url, queue string, handle func(context.Context, amqp.Delivery)) {
+	for ctx.Err() == nil {
+		if err := session(ctx, url, queue, handle); err != nil {
+			pause(ctx, 50*time.Millisecond)
+		}
+	}
+}
+
+// session is consume for as long as one connection lasts. It returns when all that
+// it has begun has ended.
+func session(ctx context.Context, url, queue string, handle func(context.Context, amqp.Delivery)) error {
+	conn, err := amqp.Dial(url)
+	if err != nil {
+		return fmt.Errorf("connect: %w", err)
+	}
+	defer conn.Close()
+	ch, err := conn.Channel()
+	if err != nil {
+		return fmt.Errorf("open channel: %w", err)
+	}
+	if err := ch.Qos(prefetch, 0, false); err != nil {
+		return fmt.Errorf("limit the deliveries: %w", err)
+	}
+	deliveries, err := ch.ConsumeWithContext(ctx, queue, "", false, false, false, false, nil)
+	if err != nil {
+		return fmt.Errorf("consume: %w", err)
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	var all sync.WaitGroup
+	defer all.Wait()
+	defer cancel()
+	for d := range deliveries {
+		all.Go(func() { handle(ctx, d) })
+	}
+	return errors.New("the connection was lost")
+}
+
+// subscriber is a Watermill subscriber for queues of RabbitMQ.
+type subscriber struct{ url string }
+
+func (s subscriber) Subscribe(ctx context.Context, queue string) (<-chan *message.Message, error) {
+	out := make(chan *message.Message)
+	go func() {
+		defer close(out)
+		consume(ctx, s.url, queue, func(ctx context.Context, d amqp.Delivery) { deliver(ctx, out, d) })
+	}()
+	return out, nil
+}
+
+func (s subscriber) Close() error { return nil }
+
+// deliver hands one delivery on, and tells the broker what became of it.
+func deliver(ctx context.Context, out chan<- *message.Message, d amqp.Delivery) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	msg := message.NewMessageWithContext(ctx, d.MessageId, d.Body)
+	msg.Metadata.Set("producer", d.AppId)
+	msg.Metadata.Set("id", d.MessageId)
+	msg.Metadata.Set("redelivered", fmt.Sprint(d.Redelivered))
+	select {
+	case out <- msg:
+	case <-ctx.Done():
+		return
+	}
+	// An error is the connection's: the broker then delivers it again.
+	select {
+	case <-msg.Acked():
+		_ = d.Ack(false)
+	case <-msg.Nacked():
+		_ = d.Nack(false, true)
+	}
+}
+
+// pause waits d, or less when ctx ends.
+func pause(ctx context.Context, d time.Duration) {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-ctx.Done():
+	}
+}
+
+// channel opens a channel that confirms what is published.
+func channel(url string) (*amqp.Channel, func(), error) {
+	conn, err := amqp.Dial(url)
+	if err != nil {
+		return nil, nil, fmt.Errorf("connect: %w", err)
+	}
+	ch, err := conn.Channel()
+	if err == nil {
+		err = ch.Confirm(false)
+	}
+	if err != nil {
+		return nil, nil, errors.Join(err, conn.Close())
+	}
+	return ch, func() { _ = conn.Close() }, nil
+}
+
+// declare makes a durable queue, and one for what it rejects, "<queue>.dead".
+func declare(t *testing.T, url, queue string) {
+	t.Helper()
+	ch, done, err := channel(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer done()
+	_, dead := ch.QueueDeclare(queue+".dead", true, false, false, false, nil)
+	_, err = ch.QueueDeclare(queue, true, false, false, false, amqp.Table{
+		"x-dead-letter-exchange": "", "x-dead-letter-routing-key": queue + ".dead",
+	})
+	if err := errors.Join(dead, err); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// publish sends messages and returns when the broker has confirmed them all. What
+// was sent before an error may be there.
+func publish(ctx context.Context, url, queue string, ids ...string) error {
+	ch, done, err := channel(url)
+	if err != nil {
+		return err
+	}
+	defer done()
+	var confirmed []*amqp.DeferredConfirmation
+	for _, id := range ids {
+		c, err := ch.PublishWithDeferredConfirmWithContext(ctx, "", queue, true, false, amqp.Publishing{
+			DeliveryMode: amqp.Persistent, AppId: producer, MessageId: id, Body: []byte("order " + id),
+		})
+		if err != nil {
+			return fmt.Errorf("publish: %w", err)
+		}
+		confirmed = append(confirmed, c)
+	}
+	for _, c := range confirmed {
+		if ok, err := c.WaitContext(ctx); err != nil || !ok {
+			return fmt.Errorf("publish: not confirmed: %w", err)
+		}
+	}
+	return nil
+}
+
+// waiting is how many messages wait in the queue.
+func waiting(url, queue string) (int, error) {
+	ch, done, err := channel(url)
+	if err != nil {
+		return 0, err
+	}
+	defer done()
+	q, err := ch.QueueDeclarePassive(queue, true, false, false, false, nil)
+	if err != nil {
+		return 0, fmt.Errorf("ask for %s: %w", queue, err)
+	}
+	return q.Messages, nil
+}
