@@ -31,8 +31,10 @@ func fragment(ctx context.Context, engine *semel.Engine[*sql.Tx], createGroup *s
 // TestReadmeFragmentsRun finds every incomplete piece of Go of the README in this
 // file, and runs it.
 func TestReadmeFragmentsRun(t *testing.T) {
-	here := flat(read(t, filepath.Join("internal", "doctest", "fragment_test.go"))) +
-		flat(read(t, filepath.Join("internal", "doctest", "more_fragments_test.go")))
+	here := ""
+	for _, file := range []string{"fragment_test.go", "more_fragments_test.go", "queue_fragments_test.go"} {
+		here += flat(read(t, filepath.Join("internal", "doctest", file)))
+	}
 	found := 0
 	for _, b := range blocks(read(t, english)) {
 		if b.language != "go" || strings.Contains(b.text, "package main") {
@@ -43,12 +45,14 @@ func TestReadmeFragmentsRun(t *testing.T) {
 			t.Errorf("the README's fragment is not compiled here:\n%s", b.text)
 		}
 	}
-	if found != 3 {
-		t.Errorf("the README has %d fragments, want the three that are run here", found)
+	if found != 6 {
+		t.Errorf("the README has %d fragments, want the six that are run here", found)
 	}
 	t.Run("a call", runFragment)
 	t.Run("PostgreSQL", runPostgresFragment)
 	t.Run("a client", runClientFragment)
+	t.Run("tasks", runTaskFragment)
+	t.Run("messages", runMessageFragment)
 }
 
 // runFragment asks twice for one key.
