@@ -38,13 +38,15 @@ func (s *Store) SwapNoted(ctx context.Context, c store.Change, n store.Note) (st
 		})
 	})
 	w := swapper{in: s.pool, on: t, look: frame{before: []string{s.texts.byKey}}}
+	missed := []item{it}
 	switch {
 	case err != nil:
-		err = w.answerAlone(it, err)
+		missed, err = w.answerAlone(missed, err)
 	case it.made:
-		it.answer.Token = c.To.Token
-	default:
-		err = w.tell(ctx, []item{it})
+		it.answer.Token, missed = c.To.Token, nil
+	}
+	if err == nil {
+		err = w.tell(ctx, missed)
 	}
 	if err != nil {
 		return store.Standing{}, fault("swap with a note", err)

@@ -18,6 +18,7 @@ const (
 	codeSerialization       = "40001"
 	codeDeadlock            = "40P01"
 	codeUnique              = "23505"
+	codeCheck               = "23514"
 	codeDivisionByZero      = "22012"
 	codeNoTable             = "42P01"
 	codeLockTimeout         = "55P03"

@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"context"
 	"errors"
 	"time"
 
@@ -91,3 +92,12 @@ func Portions(sizes []int) []int {
 	}
 	return trips
 }
+
+// SetAhead moves the clock of p.
+func (p *Partitions) SetAhead(d time.Duration) { p.ahead = d }
+
+// Once is one turn of Run.
+func (p *Partitions) Once(ctx context.Context) error { return p.once(ctx) }
+
+// The lock of those who change partitions.
+const PartitionLock = partitionLock

@@ -90,6 +90,7 @@ type item struct {
 
 	answer *store.Standing
 	made   bool
+	lacks  error // why a new record has no place, unless one stands
 }
 
 func (w *swapper) swap(ctx context.Context, changes []store.Change) ([]store.Standing, error) {
@@ -124,7 +125,7 @@ func (w *swapper) batch(ctx context.Context, items []item) ([]item, error) {
 	case err == nil:
 		return missed, nil
 	case len(items) == 1:
-		return nil, w.answerAlone(items[0], err)
+		return w.answerAlone(items[:1], err)
 	case !isBusy(err) && !isRefusal(err):
 		return nil, err
 	}
@@ -137,7 +138,7 @@ func (w *swapper) each(ctx context.Context, items []item) (missed []item, err er
 	for i := range items {
 		late, err := w.send(ctx, f, items[i:i+1])
 		if err != nil {
-			err = w.answerAlone(items[i], err)
+			late, err = w.answerAlone(items[i:i+1], err)
 		}
 		if err != nil {
 			return nil, err
@@ -159,20 +160,24 @@ func (w *swapper) each(ctx context.Context, items []item) (missed []item, err er
 	return missed, nil
 }
 
-// answerAlone answers a change from the error it led to by itself, if that error
-// is about it.
-func (w *swapper) answerAlone(it item, err error) error {
+// answerAlone answers the one change from the error it led to by itself, if that
+// error is about it, or returns it to be answered by what stands.
+func (w *swapper) answerAlone(one []item, err error) (missed []item, _ error) {
+	it := &one[0]
 	switch {
 	case w.isFinal(err):
-		return err
-	case isBusy(err):
+		return nil, err
+	case hasNoPlace(err) && kindOf(it.Change) == create:
+		it.lacks = err
+		return one, nil
+	case isBusy(err), hasNoPlace(err):
 		it.answer.Busy = true
 	case isRefusal(err):
 		it.answer.Err = fmt.Errorf("swap record %s: %w", it.To.ID, err)
 	default:
-		return err
+		return nil, err
 	}
-	return nil
+	return nil, nil
 }
 
 // isFinal says that to ask again would meet the same: a conflict within somebody's
@@ -225,6 +230,9 @@ func (w *swapper) tell(ctx context.Context, missed []item) error {
 			stand[i].Record = nil
 		}
 		*missed[i].answer = stand[i]
+		if missed[i].lacks != nil && stand[i].Token.State == store.Absent {
+			missed[i].answer.Err = fmt.Errorf("swap record %s: %w: %w", missed[i].To.ID, store.ErrNoPlace, missed[i].lacks)
+		}
 	}
 	return nil
 }

@@ -130,6 +130,8 @@ func (t *transaction) finish(ctx context.Context, last *store.Change, failed err
 		return t.gone(ctx, last, failed)
 	case e.closed && !e.made && last != nil && notInForce(last, err):
 		return store.NotCommitted, fmt.Errorf("record %s: %w", t.id, store.ErrNotInForce)
+	case e.closed && !e.made && last != nil && hasNoPlace(err):
+		return store.NotCommitted, fault("commit", withoutPlace(last, err))
 	case rollsBack(err) || notSent(err):
 		return store.NotCommitted, fault("commit", withMark(err))
 	default:
@@ -157,7 +159,7 @@ func notInForce(last *store.Change, err error) bool {
 	case e == nil:
 		return false
 	case kindOf(last) == create:
-		return e.Code == codeUnique && e.TableName == "semel_records"
+		return e.Code == codeUnique && ofRecords(e.TableName)
 	default:
 		return e.Code == codeDivisionByZero
 	}

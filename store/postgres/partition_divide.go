@@ -1,0 +1,148 @@
+package postgres
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// Divide turns the table of records into a partitioned one, of which what was
+// there is the first partition, and makes the partitions that follow it. When that
+// has been done it only makes what is missing.
+//
+// The records are read once, while others go on writing them. Then the table is
+// locked for a moment, in one transaction; LockTimeout bounds how long one try for
+// that may keep others waiting. Processes that use the table need not be stopped.
+// The new table has the privileges of the old one, and its owner; triggers, row
+// security and publications of your own stay behind, at the first partition.
+func (p *Partitions) Divide(ctx context.Context) error {
+	err := p.withLock(ctx, func(ctx context.Context, k *keeper) error {
+		divided, err := isDivided(ctx, k.conn, k.on)
+		if err != nil {
+			return err
+		}
+		if !divided {
+			if err := k.divide(ctx); err != nil {
+				return err
+			}
+		}
+		_, err = k.ensure(ctx)
+		return err
+	})
+	if err != nil {
+		return fault("divide the table of records", err)
+	}
+	return nil
+}
+
+func (k *keeper) divide(ctx context.Context) error {
+	to, err := k.bindFirst(ctx)
+	if err != nil {
+		return err
+	}
+	// The bound is known to hold, so attaching need not read the records again.
+	if _, err := k.conn.Exec(ctx, fmt.Sprintf(`ALTER TABLE %s VALIDATE CONSTRAINT %s`, k.on.in("semel_records"), firstBound)); err != nil {
+		return fmt.Errorf("find the bound of what is there: %w", err)
+	}
+	return k.quickly(ctx, func(ctx context.Context, tx pgx.Tx) error { return k.exchange(ctx, tx, to) })
+}
+
+// bindFirst keeps the table from getting records beyond the bound that it will
+// have as the first partition: the end of a partition's time that is at least a
+// partition ahead of the server's clock and of every key.
+func (k *keeper) bindFirst(ctx context.Context) (to time.Time, err error) {
+	table := k.on.in("semel_records")
+	err = k.quickly(ctx, func(ctx context.Context, tx pgx.Tx) error {
+		last := k.now
+		statements := []string{
+			fmt.Sprintf(`LOCK TABLE %s IN ACCESS EXCLUSIVE MODE`, table),
+			fmt.Sprintf(`ALTER TABLE %s DROP CONSTRAINT IF EXISTS %s`, table, firstBound), // of a try before
+		}
+		if err := execAll(ctx, tx, statements); err != nil {
+			return err
+		}
+		rows, err := tx.Query(ctx, fmt.Sprintf(`SELECT id::text FROM %s ORDER BY id DESC LIMIT 1`, table))
+		if err != nil {
+			return err
+		}
+		ids, err := pgx.CollectRows(rows, pgx.RowTo[string])
+		if err != nil {
+			return err
+		}
+		if len(ids) > 0 && timeOf(ids[0]).After(last) {
+			last = timeOf(ids[0])
+		}
+		to = k.slotEnd(last.Add(k.options.Width))
+		_, err = tx.Exec(ctx, fmt.Sprintf(`ALTER TABLE %s ADD CONSTRAINT %s CHECK (id < %s) NOT VALID`, table, firstBound, literal(to)))
+		return err
+	})
+	return to, err
+}
+
+// exchange puts a partitioned table in the place of the table, which becomes its
+// first partition.
+func (k *keeper) exchange(ctx context.Context, tx pgx.Tx, to time.Time) error {
+	table, first := k.on.in("semel_records"), k.table(firstPartition)
+	if _, err := tx.Exec(ctx, fmt.Sprintf(`LOCK TABLE %s IN ACCESS EXCLUSIVE MODE`, table)); err != nil {
+		return err
+	}
+	text := []string{fmt.Sprintf(`ALTER TABLE %s RENAME TO %s`, table, firstPartition)}
+	renames, err := textOf(ctx, tx, sqlRenames, table)
+	if err != nil {
+		return err
+	}
+	text = append(text, renames...)
+	text = append(text, fmt.Sprintf(
+		`CREATE TABLE %s (LIKE %s INCLUDING ALL EXCLUDING CONSTRAINTS EXCLUDING INDEXES) PARTITION BY RANGE (id)`, table, first))
+	for _, read := range []string{sqlConstraints, sqlIndexes, sqlOwner, sqlPrivileges} {
+		again, err := textOf(ctx, tx, read, table)
+		if err != nil {
+			return err
+		}
+		text = append(text, again...)
+	}
+	text = append(text,
+		fmt.Sprintf(`ALTER TABLE %s ATTACH PARTITION %s FOR VALUES FROM (MINVALUE) TO (%s)`, table, first, literal(to)),
+		fmt.Sprintf(`ALTER TABLE %s DROP CONSTRAINT %s`, first, firstBound))
+	return execAll(ctx, tx, text)
+}
+
+// What is written anew for the table that is put in the place of $1, read while
+// that is still there. The names of its indexes are needed for the new one.
+const (
+	sqlRenames = `SELECT format('ALTER INDEX %s RENAME TO %I', indexrelid::regclass, left(c.relname, 57) || '_first')
+FROM pg_index JOIN pg_class c ON c.oid = indexrelid WHERE indrelid = $1::text::regclass`
+
+	sqlConstraints = `SELECT format('ALTER TABLE %s ADD CONSTRAINT %I %s', $1::text, conname, pg_get_constraintdef(oid))
+FROM pg_constraint WHERE conrelid = $1::text::regclass AND conname <> '` + firstBound + `' AND contype IN ('c', 'p', 'u')`
+
+	sqlIndexes = `SELECT pg_get_indexdef(indexrelid) FROM pg_index
+WHERE indrelid = $1::text::regclass AND NOT EXISTS (SELECT FROM pg_constraint WHERE conindid = indexrelid AND conrelid = indrelid)`
+
+	sqlOwner = `SELECT format('ALTER TABLE %s OWNER TO %s', $1::text, relowner::regrole)
+FROM pg_class WHERE oid = $1::text::regclass AND relowner <> (SELECT oid FROM pg_roles WHERE rolname = current_user)`
+
+	sqlPrivileges = `SELECT format('GRANT %s ON %s TO %s%s', a.privilege_type, $1::text,
+CASE a.grantee WHEN 0 THEN 'PUBLIC' ELSE a.grantee::regrole::text END, CASE WHEN a.is_grantable THEN ' WITH GRANT OPTION' ELSE '' END)
+FROM pg_class c, aclexplode(c.relacl) a WHERE c.oid = $1::text::regclass AND a.grantee <> c.relowner`
+)
+
+// textOf reads statements that the server writes.
+func textOf(ctx context.Context, tx pgx.Tx, read, table string) ([]string, error) {
+	rows, err := tx.Query(ctx, read, table)
+	if err != nil {
+		return nil, err
+	}
+	return pgx.CollectRows(rows, pgx.RowTo[string])
+}
+
+func execAll(ctx context.Context, tx pgx.Tx, statements []string) error {
+	for _, text := range statements {
+		if _, err := tx.Exec(ctx, text); err != nil {
+			return fmt.Errorf("%s: %w", text, err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,158 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// HeldError says that a partition is not dropped, because of records that Purge
+// would not remove either.
+type HeldError struct {
+	// Partition is the name of its table.
+	Partition string
+	// How many of its records are unfinished, and how many others are to be kept
+	// for longer.
+	Pending, InProgress, InDoubt, Kept int64
+}
+
+// Error tells how many records of each kind there are.
+func (e *HeldError) Error() string {
+	var parts []string
+	for _, p := range []struct {
+		n    int64
+		what string
+	}{
+		{e.Pending, "Pending"}, {e.InProgress, "InProgress"}, {e.InDoubt, "InDoubt"}, {e.Kept, "to be kept for longer"},
+	} {
+		if p.n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", p.n, p.what))
+		}
+	}
+	return fmt.Sprintf("semel/postgres: partition %s holds records: %s", e.Partition, strings.Join(parts, ", "))
+}
+
+// Drop drops the partitions that ended more than Keep ago, by the server's clock,
+// and returns them. One that holds a record which is unfinished, or is to be kept
+// for longer, stays, with all it has, and its *HeldError is part of the error. It
+// also goes on where a drop was broken off.
+//
+// What others do meanwhile does not wait for it: the table is neither locked nor
+// read, and what is written to other partitions goes on. It waits itself for the
+// transactions that have the table in use. From the moment when a partition is
+// sealed, which is after it was found to hold nothing, a key of its time is
+// refused with store.ErrNoPlace.
+func (p *Partitions) Drop(ctx context.Context) (dropped []Partition, err error) {
+	err = p.withLock(ctx, func(ctx context.Context, k *keeper) error {
+		dropped, err = k.dropAll(ctx)
+		return err
+	})
+	if err != nil {
+		return dropped, fault("drop partitions", err)
+	}
+	return dropped, nil
+}
+
+func (k *keeper) dropAll(ctx context.Context) (dropped []Partition, all error) {
+	there, err := list(ctx, k.conn, k.on)
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range there {
+		begun := p.Sealed || p.pending || p.Detached
+		if p.First() || !begun && p.To.Add(k.options.Keep).After(k.now) {
+			continue
+		}
+		err := k.drop(ctx, p)
+		if _, held := errors.AsType[*HeldError](err); err != nil && !held {
+			return dropped, errors.Join(all, fmt.Errorf("partition %s: %w", p.Name, err))
+		}
+		if err == nil {
+			dropped = append(dropped, p)
+		}
+		all = errors.Join(all, err)
+	}
+	return dropped, all
+}
+
+// drop goes through the steps of a drop from where the last try of it has ended.
+func (k *keeper) drop(ctx context.Context, p Partition) error {
+	table := k.table(p.Name)
+	if !p.Detached && !p.pending {
+		if err := k.seal(ctx, p, table); err != nil {
+			return err
+		}
+	}
+	if !p.Detached {
+		how := "CONCURRENTLY"
+		if p.pending {
+			how = "FINALIZE"
+		}
+		// It is no part of a transaction, and waits for those that others have.
+		text := fmt.Sprintf(`ALTER TABLE %s DETACH PARTITION %s %s`, k.on.in("semel_records"), table, how)
+		if _, err := k.conn.Exec(ctx, text); err != nil {
+			return fmt.Errorf("detach: %w", err)
+		}
+	}
+	return k.quickly(ctx, func(ctx context.Context, tx pgx.Tx) error {
+		_, err := tx.Exec(ctx, `DROP TABLE `+table)
+		return err
+	})
+}
+
+// seal keeps everybody from writing to a partition that holds nothing, or says
+// what it holds. What somebody has written before it was sealed is found when it
+// is: sealing waits for the transactions that write to it.
+func (k *keeper) seal(ctx context.Context, p Partition, table string) error {
+	if !p.Sealed {
+		if err := k.holds(ctx, p, table); err != nil {
+			return err
+		}
+		err := k.quickly(ctx, func(ctx context.Context, tx pgx.Tx) error {
+			_, err := tx.Exec(ctx, fmt.Sprintf(`ALTER TABLE %s ADD CONSTRAINT %s CHECK (false) NOT VALID`, table, sealConstraint))
+			return err
+		})
+		if err != nil {
+			return fmt.Errorf("seal: %w", err)
+		}
+	}
+	held := k.holds(ctx, p, table)
+	if _, ok := errors.AsType[*HeldError](held); !ok {
+		return held
+	}
+	err := k.quickly(ctx, func(ctx context.Context, tx pgx.Tx) error {
+		_, err := tx.Exec(ctx, fmt.Sprintf(`ALTER TABLE %s DROP CONSTRAINT %s`, table, sealConstraint))
+		return err
+	})
+	return errors.Join(held, err)
+}
+
+// What a partition holds. Records that were released, and nobody has come back
+// for, are removed before: then nothing is left that anybody might write to.
+const (
+	sqlReleased = `DELETE FROM %s WHERE state = 1 AND attempt >= 0 AND expires <= statement_timestamp()`
+
+	sqlHolds = `SELECT count(*) FILTER (WHERE state = 1), count(*) FILTER (WHERE state = 2), count(*) FILTER (WHERE state = 3),
+count(*) FILTER (WHERE state NOT IN (1, 2, 3))
+FROM %s WHERE state IN (1, 2, 3) OR expires IS NULL OR expires > statement_timestamp()`
+)
+
+// holds returns a *HeldError when the partition has records that are to stay, for
+// which all of it is read.
+func (k *keeper) holds(ctx context.Context, p Partition, table string) error {
+	if _, err := k.conn.Exec(ctx, fmt.Sprintf(sqlReleased, table)); err != nil {
+		return fmt.Errorf("remove what was released: %w", err)
+	}
+	held := HeldError{Partition: p.Name}
+	err := k.conn.QueryRow(ctx, fmt.Sprintf(sqlHolds, table)).Scan(&held.Pending, &held.InProgress, &held.InDoubt, &held.Kept)
+	switch {
+	case err != nil:
+		return fmt.Errorf("read what it holds: %w", err)
+	case held != HeldError{Partition: p.Name}:
+		return &held
+	}
+	return nil
+}

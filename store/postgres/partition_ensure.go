@@ -1,0 +1,88 @@
+package postgres
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/semelgo/semel/store"
+)
+
+// inOrderOfTime sorts partitions, those of which a bound is no time first.
+func inOrderOfTime(all []Partition) []Partition {
+	slices.SortStableFunc(all, func(a, b Partition) int { return cmp.Or(a.From.Compare(b.From), a.To.Compare(b.To)) })
+	return all
+}
+
+// Ensure makes the partitions that are missing for the time to come, and returns
+// how many. Each follows the last one and ends with a multiple of Width since
+// 1970. What is written meanwhile does not wait. It fails with ErrNotDivided when
+// the table is not partitioned.
+func (p *Partitions) Ensure(ctx context.Context) (made int, err error) {
+	err = p.withLock(ctx, func(ctx context.Context, k *keeper) error {
+		made, err = k.ensure(ctx)
+		return err
+	})
+	if err != nil {
+		return made, fault("make partitions", err)
+	}
+	return made, nil
+}
+
+func (k *keeper) ensure(ctx context.Context) (made int, err error) {
+	all, err := list(ctx, k.conn, k.on)
+	if err != nil {
+		return 0, err
+	}
+	var last time.Time
+	for _, p := range all {
+		if !p.Detached && p.To.After(last) {
+			last = p.To
+		}
+	}
+	for until := k.now.Add(time.Duration(k.options.Ahead) * k.options.Width); last.Before(until); made++ {
+		to := k.slotEnd(last)
+		if err := k.attach(ctx, last, to); err != nil {
+			return made, err
+		}
+		last = to
+	}
+	return made, nil
+}
+
+// slotEnd is the first multiple of Width after at.
+func (p *Partitions) slotEnd(at time.Time) time.Time {
+	width := p.options.Width.Milliseconds()
+	return time.UnixMilli((at.UnixMilli()/width + 1) * width).UTC()
+}
+
+// attach makes one partition. Neither the making of a table nor its attaching is
+// in anybody's way, as CREATE TABLE … PARTITION OF would be.
+func (k *keeper) attach(ctx context.Context, from, to time.Time) error {
+	table := k.table(partitionName(from))
+	return k.quickly(ctx, func(ctx context.Context, tx pgx.Tx) error {
+		for _, text := range []string{
+			fmt.Sprintf(`CREATE TABLE %s (LIKE %s INCLUDING ALL)`, table, k.on.in("semel_records")),
+			fmt.Sprintf(`ALTER TABLE %s ATTACH PARTITION %s FOR VALUES FROM (%s) TO (%s)`,
+				k.on.in("semel_records"), table, literal(from), literal(to)),
+		} {
+			if _, err := tx.Exec(ctx, text); err != nil {
+				return fmt.Errorf("partition %s: %w", table, err)
+			}
+		}
+		return nil
+	})
+}
+
+// table is the name of a table beside the records, for a statement.
+func (k *keeper) table(name string) string {
+	return strings.TrimSuffix(k.on.in("semel_records"), "semel_records") + pgx.Identifier{name}.Sanitize()
+}
+
+// literal is the first ID of a time, for a statement that takes no parameters.
+func literal(at time.Time) string { return "'" + store.FirstID(at).String() + "'" }

@@ -1,0 +1,207 @@
+package postgres_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/semelgo/semel/internal/realtest"
+	"github.com/semelgo/semel/migrate"
+	"github.com/semelgo/semel/store"
+	"github.com/semelgo/semel/store/postgres"
+)
+
+// A partitioned table is as good a store as a plain one.
+func TestContractPartitioned(t *testing.T) {
+	t.Parallel()
+	t.Attr("engine", "postgres partitioned")
+	url := database(t)
+	pool := connect(t, url)
+	spread(t, pool)
+	run(t, url, url)
+	if n := one[int](t, pool, `SELECT count(*) FROM pg_inherits WHERE inhparent = 'semel_records'::regclass`); n < 10 {
+		t.Errorf("the table has %d partitions, so that the test shows nothing", n)
+	}
+}
+
+// What was there stays, in the first partition, with its notes and indexes; what
+// the table's owner has granted stays too; and to divide it again changes nothing.
+func TestDivide(t *testing.T) {
+	t.Parallel()
+	pool := connect(t, database(t))
+	mustExec(t, pool, `GRANT SELECT, UPDATE ON semel_records TO pg_monitor`)
+	mustExec(t, pool, `GRANT INSERT ON semel_records TO PUBLIC`)
+	s := newStore(t, pool, postgres.Options{})
+	untimed, old, ahead := create("untimed", store.Pending, 1), at(30*day, "old", store.InProgress, 1), at(-5*day, "ahead", store.Succeeded, 1)
+	for _, c := range []store.Change{untimed, old, ahead} {
+		mustForce(t, s, c)
+	}
+	if _, err := partitions(t, pool, postgres.PartitionOptions{}).List(t.Context()); !errors.Is(err, postgres.ErrNotDivided) {
+		t.Errorf("List of a plain table = %v, want ErrNotDivided", err)
+	}
+	if _, err := partitions(t, pool, postgres.PartitionOptions{}).Ensure(t.Context()); !errors.Is(err, postgres.ErrNotDivided) {
+		t.Errorf("Ensure of a plain table = %v, want ErrNotDivided", err)
+	}
+	p := partitions(t, pool, postgres.PartitionOptions{})
+	var before []postgres.Partition
+	for range 2 {
+		if err := p.Divide(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		all := list(t, p)
+		if before != nil && !slices.Equal(all, before) {
+			t.Errorf("divided once more it is %+v, want %+v as before", all, before)
+		}
+		before = all
+	}
+	if first := before[0]; !first.First() || first.To.Before(time.Now().Add(5*day)) || first.To.UnixMilli()%day.Milliseconds() != 0 {
+		t.Errorf("the first partition is %+v, want all that was there, to the end of a day", first)
+	}
+	for _, c := range []store.Change{untimed, old, ahead} {
+		if got := stands(t, s, c); got != c.To.Token || place(t, pool, c) != "semel_records_first" {
+			t.Errorf("%+v stands in %s, want %+v in the first", got, place(t, pool, c), c.To.Token)
+		}
+		finished := move(c, store.Succeeded)
+		finished.To.Owner = 2
+		mustForce(t, s, finished)
+	}
+	later := at(-(9 * day), "later", store.Pending, 1)
+	if _, err := p.Ensure(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if answers, err := s.Swap(t.Context(), []store.Change{later}); err != nil || !errors.Is(answers[0].Err, store.ErrNoPlace) {
+		t.Errorf("Swap of a record without a partition = %+v, %v, want ErrNoPlace", answers, err)
+	}
+	if got := one[string](t, pool, `SELECT string_agg(privilege_type || ' ' || a.grantee::regrole::text, ', ' ORDER BY 1) FROM pg_class c, aclexplode(relacl) a
+WHERE c.oid = 'semel_records'::regclass AND a.grantee <> c.relowner`); strings.Count(got, "pg_monitor") != 2 || strings.Count(got, "INSERT -") != 1 {
+		t.Errorf("the new table's privileges are %s", got)
+	}
+	if n := one[int](t, pool, `SELECT count(*) FROM pg_indexes WHERE tablename = 'semel_records'`); n != 5 {
+		t.Errorf("the new table has %d indexes, want the 5 of the old one", n)
+	}
+	if err := migrate.Postgres(t.Context(), pool); err != nil {
+		t.Errorf("migrate, of a table that is divided: %v", err)
+	}
+}
+
+// Partitions follow each other, and end with multiples of the width.
+func TestEnsure(t *testing.T) {
+	t.Parallel()
+	pool := connect(t, database(t))
+	divided(t, pool, postgres.PartitionOptions{})
+	wider := partitions(t, pool, postgres.PartitionOptions{Width: 7 * time.Hour, Ahead: 24})
+	if made, err := wider.Ensure(t.Context()); err != nil || made == 0 {
+		t.Fatalf("Ensure of another width = %d, %v, want some", made, err)
+	}
+	if made, err := wider.Ensure(t.Context()); err != nil || made != 0 {
+		t.Errorf("Ensure once more = %d, %v, want none", made, err)
+	}
+	all := list(t, wider)
+	for i, p := range all[1:] {
+		if !p.From.Equal(all[i].To) || !p.To.After(p.From) {
+			t.Errorf("partition %+v follows %+v", p, all[i])
+		}
+		if width := p.To.UnixMilli() % (7 * time.Hour).Milliseconds(); width != 0 && p.To.UnixMilli()%day.Milliseconds() != 0 {
+			t.Errorf("partition %+v ends with no multiple of a width", p)
+		}
+	}
+	if last := all[len(all)-1]; last.To.Before(time.Now().Add(7 * day)) {
+		t.Errorf("the last partition is %+v, want time for a week", last)
+	}
+}
+
+// Ten at once, while others write: it is done once, and nobody who writes is told
+// that something failed.
+func TestDivideWhileOthersWrite(t *testing.T) {
+	t.Parallel()
+	url := database(t)
+	pool := connect(t, url)
+	s := newStore(t, pool, postgres.Options{})
+	ctx, stop := context.WithCancel(t.Context())
+	var writers, keepers sync.WaitGroup
+	var mu sync.Mutex
+	written := 0
+	for w := range 4 {
+		writers.Go(func() {
+			for i := 0; ctx.Err() == nil; i++ {
+				c := at(0, strings.Repeat("k", w+1)+time.Duration(i).String(), store.InProgress, uint64(w*1000+i+1))
+				answers, err := s.Swap(t.Context(), []store.Change{c})
+				for err == nil && answers[0].Busy {
+					answers, err = s.Swap(t.Context(), []store.Change{c})
+				}
+				if err != nil || !answers[0].InForce(c) {
+					t.Errorf("Swap = %+v, %v, want in force", answers, err)
+					return
+				}
+				mu.Lock()
+				written++
+				mu.Unlock()
+			}
+		})
+	}
+	for range 10 {
+		keepers.Go(func() {
+			p := partitions(t, connect(t, url), postgres.PartitionOptions{})
+			err := p.Divide(t.Context())
+			if _, dropErr := p.Drop(t.Context()); err != nil || dropErr != nil {
+				t.Errorf("Divide, Drop = %v, %v", err, dropErr)
+			}
+		})
+	}
+	keepers.Wait()
+	stop()
+	writers.Wait()
+	if n := one[int](t, pool, `SELECT count(*) FROM semel_records`); n != written || n == 0 {
+		t.Errorf("%d records are there, want the %d that were written", n, written)
+	}
+}
+
+// Where a try was broken off, the next one begins anew.
+func TestDivideAgain(t *testing.T) {
+	t.Parallel()
+	url := database(t)
+	pool := connect(t, url)
+	config, err := pgx.ParseConfig(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, cut := range []string{`ADD CONSTRAINT ` + "semel_first_bound", `VALIDATE CONSTRAINT`, `RENAME TO semel_records_first`, `PARTITION BY RANGE`, `CREATE TABLE "public"."semel_records_p`} {
+		proxy := realtest.NewProxy(t, addressOf(config))
+		p := partitions(t, connect(t, proxy.URL(url)), postgres.PartitionOptions{})
+		fault := proxy.CutAfter(realtest.SQL(cut))
+		if err := p.Divide(t.Context()); err == nil {
+			t.Errorf("Divide that is cut at %q = nil, want an error", cut)
+		}
+		fault.Wait(t)
+	}
+	if err := partitions(t, pool, postgres.PartitionOptions{}).Divide(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	tellStory(t, newStore(t, pool, postgres.Options{}), "story")
+}
+
+func TestPartitionOptionsAreChecked(t *testing.T) {
+	t.Parallel()
+	s := newStore(t, connect(t, database(t)), postgres.Options{})
+	for field, o := range map[string]postgres.PartitionOptions{
+		"Width":       {Width: time.Second},
+		"Width ":      {Width: time.Hour + 1},
+		"Keep":        {Keep: -1},
+		"Every":       {Every: -1},
+		"LockTimeout": {LockTimeout: -1},
+		"Ahead":       {Ahead: -1},
+	} {
+		if _, err := postgres.NewPartitions(s, o); err == nil || !strings.Contains(err.Error(), strings.TrimSpace(field)) {
+			t.Errorf("NewPartitions(%+v) = %v, want %s named", o, err, field)
+		}
+	}
+	if _, err := postgres.NewPartitions(nil, postgres.PartitionOptions{}); err == nil {
+		t.Error("NewPartitions without a store = nil, want an error")
+	}
+}
