@@ -16,6 +16,9 @@ const (
 	DefaultWidth = 24 * time.Hour
 	DefaultAhead = 3
 	DefaultKeep  = 24 * time.Hour
+
+	// DefaultLockWait is the LockTimeout of PartitionOptions.
+	DefaultLockWait = 20 * time.Millisecond
 )
 
 // PartitionOptions say how the table of records is divided. The zero value is good
@@ -38,8 +41,8 @@ type PartitionOptions struct {
 	// an hour at most.
 	Every time.Duration
 	// LockTimeout is how long one try to lock the table, or a partition, may keep
-	// others waiting. It is tried again until it succeeds. Zero: a tenth of a
-	// second.
+	// others waiting, who are told Busy after a tenth of a second. It is tried again
+	// until it succeeds. Zero: 20 milliseconds.
 	LockTimeout time.Duration
 	// OnError is told what Run could not do, a *HeldError among others, and Run
 	// goes on. Nil: Run ends with the first error, except for a *HeldError.
@@ -55,7 +58,7 @@ func (o *PartitionOptions) check() error {
 		{"Width", &o.Width, DefaultWidth},
 		{"Keep", &o.Keep, DefaultKeep},
 		{"Every", &o.Every, min(time.Hour, cmp.Or(o.Width, DefaultWidth)/10)},
-		{"LockTimeout", &o.LockTimeout, busyAfter},
+		{"LockTimeout", &o.LockTimeout, DefaultLockWait},
 	} {
 		if *f.of < 0 {
 			return fmt.Errorf("semel/postgres: PartitionOptions.%s is negative: %v", f.name, *f.of)

@@ -1,0 +1,352 @@
+package postgres_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/semelgo/semel/internal/realtest"
+	"github.com/semelgo/semel/store"
+	"github.com/semelgo/semel/store/postgres"
+)
+
+// Old partitions go, with what may be purged; what is unfinished, or to be kept for
+// longer, keeps its partition, and nothing of that is lost.
+func TestDrop(t *testing.T) {
+	t.Parallel()
+	pool := connect(t, database(t))
+	p := divided(t, pool, postgres.PartitionOptions{})
+	s := newStore(t, pool, postgres.Options{})
+	kept := map[time.Duration]store.Change{
+		7 * day: at(7*day, "running", store.InProgress, 1),
+		6 * day: at(6*day, "in doubt", store.InDoubt, 1),
+		5 * day: at(5*day, "queued", store.Pending, 1),
+		4 * day: at(4*day, "kept", store.Succeeded, 1),
+	}
+	later := kept[4*day]
+	later.To.Expire = time.Hour
+	kept[4*day] = later
+	for ago, c := range kept {
+		mustForce(t, s, c)
+		mustForce(t, s, expired(at(ago, "old", store.Succeeded, 1)))
+	}
+	for _, state := range []store.State{store.Succeeded, store.Failed, store.Pending} {
+		mustForce(t, s, expired(at(3*day, state.String(), state, 1)))
+	}
+	young := expired(at(0, "young", store.Succeeded, 1))
+	mustForce(t, s, young)
+	gone := []postgres.Partition{holding(t, p, 3*day), holding(t, p, 8*day)}
+
+	dropped, err := p.Drop(t.Context())
+	for _, one := range gone {
+		if !slices.Contains(names(dropped), one.Name) || slices.Contains(names(list(t, p)), one.Name) {
+			t.Errorf("dropped %v, want %s among them", names(dropped), one.Name)
+		}
+	}
+	for ago, c := range kept {
+		if got := stands(t, s, c); got != c.To.Token {
+			t.Errorf("what is %s stands as %+v, want %+v", c.To.Key, got, c.To.Token)
+		}
+		held := holding(t, p, ago)
+		if held.Sealed || err == nil || !strings.Contains(err.Error(), held.Name) {
+			t.Errorf("partition %+v is not told to be held: %v", held, err)
+		}
+	}
+	for _, what := range []string{": 1 Pending", ": 1 InProgress", ": 1 InDoubt", ": 1 to be kept for longer"} {
+		if err == nil || strings.Count(err.Error(), what) != 1 {
+			t.Errorf("Drop = %v, want%s once", err, what)
+		}
+	}
+	if held, ok := errors.AsType[*postgres.HeldError](err); !ok || held.Pending+held.InProgress+held.InDoubt+held.Kept != 1 {
+		t.Errorf("Drop = %v, want *HeldErrors of one record each", err)
+	}
+	if got := stands(t, s, young); got != young.To.Token {
+		t.Errorf("what is young stands as %+v, want %+v", got, young.To.Token)
+	}
+	if all := list(t, p); !all[0].First() {
+		t.Errorf("the first partition is gone: %+v", all)
+	}
+	if again, err := p.Drop(t.Context()); len(again) != 0 || err == nil {
+		t.Errorf("Drop once more = %v, %v, want nothing more", again, err)
+	}
+}
+
+// A key whose partition is gone, or not there yet, is refused by itself, whichever
+// way it comes, and its neighbours are written.
+func TestNoPlace(t *testing.T) {
+	t.Parallel()
+	for _, level := range []pgx.TxIsoLevel{pgx.ReadCommitted, pgx.RepeatableRead} {
+		pool := connect(t, database(t))
+		p := divided(t, pool, postgres.PartitionOptions{})
+		s := newStore(t, pool, postgres.Options{Isolation: level})
+		if _, err := p.Drop(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		for _, ago := range []time.Duration{5 * day, -30 * day} {
+			for _, n := range []int{1, 3, 40} { // alone, one by one, from arrays
+				changes := []store.Change{at(ago, "late", store.InProgress, 1)}
+				for i := 1; i < n; i++ {
+					changes = append(changes, at(0, string(level)+ago.String()+time.Duration(n*100+i).String(), store.InProgress, 1))
+				}
+				answers, err := s.Swap(t.Context(), changes)
+				wantPlaces(t, changes, answers, err)
+				tx, err := pool.Begin(t.Context())
+				if err != nil {
+					t.Fatal(err)
+				}
+				for i := range changes[1:] {
+					changes[i+1].To.Key += " tx"
+					changes[i+1].To.ID = store.NewTimedID("test", "scope", changes[i+1].To.Key, time.Now())
+				}
+				answers, err = s.SwapTx(t.Context(), tx, changes)
+				wantPlaces(t, changes, answers, err)
+				if err := tx.Commit(t.Context()); err != nil {
+					t.Errorf("the transaction did not go on: %v", err)
+				}
+			}
+			noted, err := s.SwapNoted(t.Context(), at(ago, "late", store.Pending, 1), store.Note{Actor: "a", Reason: "r"})
+			if err != nil || !errors.Is(noted.Err, store.ErrNoPlace) {
+				t.Errorf("SwapNoted = %+v, %v, want ErrNoPlace", noted, err)
+			}
+			for _, failed := range []error{nil, errHandler} {
+				last := at(ago, "late", store.Succeeded, 1)
+				verdict, err := s.Atomic(t.Context(), last.To.ID, true, func(ctx context.Context, tx pgx.Tx, _ store.Standing) (*store.Change, error) {
+					if err := effect(ctx, tx, "late"); err != nil {
+						t.Error(err)
+					}
+					return &last, failed
+				})
+				if verdict != store.NotCommitted || !errors.Is(err, store.ErrNoPlace) {
+					t.Errorf("Atomic = %v, %v, want NotCommitted and ErrNoPlace", verdict, err)
+				}
+			}
+			if n := effects(t, pool, "late"); n != 0 {
+				t.Errorf("a late key had %d effects, want none", n)
+			}
+		}
+	}
+}
+
+// wantPlaces wants the first change without a place, and the others in force.
+func wantPlaces(t *testing.T, changes []store.Change, answers []store.Standing, err error) {
+	t.Helper()
+	if err != nil || !errors.Is(answers[0].Err, store.ErrNoPlace) {
+		t.Fatalf("Swap = %+v, %v, want the first without a place", answers[:min(1, len(answers))], err)
+	}
+	for i := range changes[1:] {
+		if !answers[i+1].InForce(changes[i+1]) {
+			t.Errorf("its neighbour is answered %+v, want in force", answers[i+1])
+		}
+	}
+}
+
+// A claim that is under way when the partition is sealed is found when it is.
+func TestDropBesideAClaim(t *testing.T) {
+	t.Parallel()
+	pool := connect(t, database(t))
+	p := divided(t, pool, postgres.PartitionOptions{LockTimeout: time.Millisecond})
+	s := newStore(t, pool, postgres.Options{})
+	there := expired(at(5*day, "there", store.Failed, 1))
+	mustForce(t, s, there)
+	older := partitions(t, pool, postgres.PartitionOptions{Keep: 5 * day}) // for whose end a drop would wait
+	if _, err := older.Drop(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	tx, err := pool.Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	claim, again := at(5*day, "claimed", store.InProgress, 1), move(there, store.Pending)
+	again.To.Owner, again.To.Expire = 2, 0
+	if answers, err := s.SwapTx(t.Context(), tx, []store.Change{claim, again}); err != nil || !answers[0].InForce(claim) || !answers[1].InForce(again) {
+		t.Fatalf("SwapTx = %+v, %v", answers, err)
+	}
+	var drop sync.WaitGroup
+	drop.Go(func() {
+		_, err := p.Drop(t.Context())
+		if held, ok := errors.AsType[*postgres.HeldError](err); !ok || held.InProgress != 1 || held.Pending != 1 {
+			t.Errorf("Drop = %v, want what was claimed meanwhile", err)
+		}
+	})
+	tries := `SELECT count(*) FROM pg_locks WHERE locktype = 'relation' AND mode = 'AccessExclusiveLock' AND NOT granted
+AND relation = '` + holding(t, p, 5*day).Name + `'::regclass`
+	for one[int](t, pool, tries) == 0 {
+		if t.Context().Err() != nil {
+			t.Fatal("nobody waits for the claim")
+		}
+	}
+	if err := tx.Commit(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	drop.Wait()
+	if holding(t, p, 5*day).Sealed {
+		t.Error("the partition is still sealed")
+	}
+	for _, c := range []store.Change{claim, again} {
+		done := move(c, store.Succeeded)
+		mustForce(t, s, done)
+	}
+}
+
+// While a partition is sealed, what stands in it answers, and is not changed.
+func TestSealedPartition(t *testing.T) {
+	t.Parallel()
+	pool := connect(t, database(t))
+	p := divided(t, pool, postgres.PartitionOptions{})
+	s := newStore(t, pool, postgres.Options{})
+	c := at(5*day, "there", store.InProgress, 1)
+	mustForce(t, s, c)
+	mustExec(t, pool, `ALTER TABLE `+holding(t, p, 5*day).Name+` ADD CONSTRAINT semel_sealed CHECK (false) NOT VALID`)
+	for _, n := range []int{1, 20} {
+		changes := []store.Change{c}
+		for i := 1; i < n; i++ {
+			changes = append(changes, at(0, time.Duration(n*100+i).String(), store.InProgress, 1))
+		}
+		if answers, err := s.Swap(t.Context(), changes); err != nil || !answers[0].InForce(c) {
+			t.Errorf("Swap of what stands = %+v, %v, want in force", answers[0], err)
+		}
+		changes[0].To.Owner = 7
+		if answers, err := s.Swap(t.Context(), changes); err != nil || answers[0].Token != c.To.Token || answers[0].Err != nil {
+			t.Errorf("Swap of another create = %+v, %v, want what stands", answers[0], err)
+		}
+		changes[0] = move(c, store.Succeeded)
+		if answers, err := s.Swap(t.Context(), changes); err != nil || !answers[0].Busy {
+			t.Errorf("Swap of a move = %+v, %v, want Busy", answers[0], err)
+		}
+	}
+	done := move(c, store.Succeeded)
+	if verdict, err := finish(t, s, "effect", &done); verdict != store.NotCommitted || !errors.Is(err, store.ErrConflict) {
+		t.Errorf("Atomic = %v, %v, want NotCommitted and ErrConflict", verdict, err)
+	}
+	if _, err := p.Drop(t.Context()); err == nil {
+		t.Error("Drop of what holds a leader = nil, want an error")
+	}
+	if verdict, err := finish(t, s, "effect", &done); verdict != store.Committed || err != nil {
+		t.Errorf("Atomic once it is not sealed any more = %v, %v, want Committed", verdict, err)
+	}
+}
+
+// Whatever step a drop is broken off at, Run goes on from there, in another process.
+func TestDropThatIsBrokenOff(t *testing.T) {
+	t.Parallel()
+	for _, step := range []string{"DELETE FROM", "ADD CONSTRAINT semel_sealed", "DETACH PARTITION", "DROP TABLE"} {
+		url := database(t)
+		pool := connect(t, url)
+		next := divided(t, pool, postgres.PartitionOptions{})
+		mustForce(t, newStore(t, pool, postgres.Options{}), expired(at(7*day, "old", store.Succeeded, 1)))
+		config, err := pgx.ParseConfig(url)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, cut := range []func(*realtest.Proxy, realtest.Match) *realtest.Fault{(*realtest.Proxy).CutBefore, (*realtest.Proxy).CutAfter} {
+			proxy := realtest.NewProxy(t, addressOf(config))
+			p := partitions(t, connect(t, proxy.URL(url)), postgres.PartitionOptions{})
+			fault := cut(proxy, realtest.SQL(step))
+			if _, err := p.Drop(t.Context()); err == nil {
+				t.Errorf("Drop that is cut at %q = nil, want an error", step)
+			}
+			fault.Wait(t)
+		}
+		if err := next.Once(t.Context()); err != nil {
+			t.Errorf("Run after a drop was cut at %q: %v", step, err)
+		}
+		wantNoneOld(t, pool, next)
+	}
+}
+
+// wantNoneOld wants no partition that should be gone, nor a table that was one.
+func wantNoneOld(t *testing.T, pool *pgxpool.Pool, p *postgres.Partitions) {
+	t.Helper()
+	all := list(t, p)
+	for _, one := range all {
+		if one.Sealed || one.Detached || !one.First() && one.To.Before(time.Now().Add(-day)) {
+			t.Errorf("partition %+v is still there", one)
+		}
+	}
+	if n := one[int](t, pool, `SELECT count(*) FROM pg_class WHERE relkind = 'r' AND relname LIKE 'semel_records_%'`); n != len(all) {
+		t.Errorf("there are %d tables, and %d partitions", n, len(all))
+	}
+}
+
+// DETACH that was broken off within is finished.
+func TestDropFinalizes(t *testing.T) {
+	t.Parallel()
+	url := database(t)
+	pool := connect(t, url)
+	p := divided(t, pool, postgres.PartitionOptions{})
+	s := newStore(t, pool, postgres.Options{})
+	reader, err := pool.Begin(t.Context()) // who has the table in use, but not the partition
+	if err != nil {
+		t.Fatal(err)
+	}
+	mustExec(t, reader, `SELECT FROM semel_records WHERE id = '`+at(0, "k", store.Pending, 1).To.ID.String()+`'`)
+	ctx, cancel := context.WithCancel(t.Context())
+	var drop sync.WaitGroup
+	drop.Go(func() {
+		if _, err := p.Drop(ctx); err == nil {
+			t.Error("Drop whose context ended = nil, want an error")
+		}
+	})
+	for one[int](t, pool, `SELECT count(*) FROM pg_inherits WHERE inhdetachpending`) == 0 {
+		if t.Context().Err() != nil {
+			t.Fatal("nothing is being detached")
+		}
+	}
+	// Who writes does not wait for the drop, nor for whom the drop waits for.
+	mustForce(t, s, at(0, "meanwhile", store.InProgress, 1))
+	cancel()
+	drop.Wait()
+	if err := reader.Rollback(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Once(t.Context()); err != nil {
+		t.Errorf("Run after DETACH was broken off: %v", err)
+	}
+	if n := one[int](t, pool, `SELECT count(*) FROM pg_inherits WHERE inhdetachpending`); n != 0 || holding(t, p, 0).Sealed {
+		t.Error("something is still being detached")
+	}
+	wantNoneOld(t, pool, p)
+}
+
+// Run goes on while partitions are held, tells of it, and ends with its context.
+func TestRun(t *testing.T) {
+	t.Parallel()
+	url := database(t)
+	pool := connect(t, url)
+	s := newStore(t, pool, postgres.Options{})
+	told := make(chan error, 100)
+	p := divided(t, pool, postgres.PartitionOptions{Every: time.Millisecond, OnError: func(err error) {
+		select {
+		case told <- err:
+		default:
+		}
+	}})
+	mustForce(t, s, at(5*day, "running", store.InProgress, 1))
+	ctx, cancel := context.WithCancel(t.Context())
+	var all sync.WaitGroup
+	for _, one := range []*postgres.Partitions{p, partitions(t, connect(t, url), postgres.PartitionOptions{Every: time.Millisecond})} {
+		all.Go(func() {
+			if err := one.Run(ctx); !errors.Is(err, context.Canceled) {
+				t.Errorf("Run = %v, want its context's error", err)
+			}
+		})
+	}
+	for range 3 {
+		if held, ok := errors.AsType[*postgres.HeldError](<-told); !ok || held.InProgress != 1 {
+			t.Errorf("told %+v, want what is held", held)
+		}
+	}
+	cancel()
+	all.Wait()
+	mustExec(t, pool, `DROP TABLE semel_records`)
+	if err := partitions(t, pool, postgres.PartitionOptions{}).Run(t.Context()); !errors.Is(err, postgres.ErrNoSchema) {
+		t.Errorf("Run without the table = %v, want ErrNoSchema", err)
+	}
+}
