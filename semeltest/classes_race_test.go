@@ -34,7 +34,8 @@ func raceClasses() []class {
 				return c.If.State == store.InProgress && c.To.State == store.InDoubt && c.IfDue
 			})
 		}},
-		{"a purge by a list made before", "Race/PurgeAgainstClaim", purgesByList},
+		{"a purge by a list made before", "Race/PurgeAgainstClaim", purgesByList(store.Pending)},
+		{"a purge of failures by a list made before", "Race/PurgeAgainstRedrive", purgesByList(store.Failed)},
 		{"a commit that looks, then writes", "RaceTx/NoHold", commitsAfterLook},
 		{"a taint that success washes off", "Model/RandomHistories", func(h *hooked) {
 			h.changing(func(c *store.Change, _ store.Record) {
@@ -129,28 +130,30 @@ func (h *hooked) lookThenWrite(which func(store.Change) bool) {
 	}
 }
 
-// purgesByList removes by ID what was expired when it looked.
-func purgesByList(h *hooked) {
-	h.purge = func(ctx context.Context, limit int) (int, error) {
-		rs, err := h.Store.Scan(ctx, store.Query{Limit: store.MaxLimit})
-		if err != nil {
-			return 0, err
-		}
-		rs = slices.DeleteFunc(rs, func(r store.Record) bool { return r.Expire >= 0 })
-		if len(rs) < 4 {
-			return h.Store.Purge(ctx, limit)
-		}
-		rs = rs[:min(len(rs), limit)]
-		h.await(5, func() bool {
-			return slices.ContainsFunc(rs, func(r store.Record) bool { return h.now(r.ID).Token != r.Token })
-		})
-		n := 0
-		for _, r := range rs {
-			if h.remove(r.ID) {
-				n++
+// purgesByList removes by ID what was expired, in the state, when it looked.
+func purgesByList(state store.State) func(h *hooked) {
+	return func(h *hooked) {
+		h.purge = func(ctx context.Context, limit int) (int, error) {
+			rs, err := h.Store.Scan(ctx, store.Query{State: state, Limit: store.MaxLimit})
+			if err != nil {
+				return 0, err
 			}
+			rs = slices.DeleteFunc(rs, func(r store.Record) bool { return r.Expire >= 0 })
+			if len(rs) < 4 {
+				return h.Store.Purge(ctx, limit)
+			}
+			rs = rs[:min(len(rs), limit)]
+			h.await(5, func() bool {
+				return slices.ContainsFunc(rs, func(r store.Record) bool { return h.now(r.ID).Token != r.Token })
+			})
+			n := 0
+			for _, r := range rs {
+				if h.remove(r.ID) {
+					n++
+				}
+			}
+			return n, nil
 		}
-		return n, nil
 	}
 }
 

@@ -50,6 +50,13 @@ func readClasses() []class {
 				}
 			}
 		}},
+		{"a Skip that is not looked at", "Scan/Skip", func(h *hooked) {
+			h.scan = func(q *store.Query) { q.Skip = 0 }
+		}},
+		{"an Expire that outlives a doubt", "Purge/ExpiredBefore", purgesDoubt},
+		{"a purge that stops after 500", "Purge/Many", func(h *hooked) {
+			h.purge = func(ctx context.Context, limit int) (int, error) { return h.Store.Purge(ctx, min(limit, 500)) }
+		}},
 		{"a purge that takes InProgress", "Purge/Unfinished", purgesUnfinished},
 		{"a purge before the time", "Purge/NotYet", purgesEarly},
 		{"a second note for a second ask", "Audit/Once", notesTwice},
@@ -109,6 +116,28 @@ func purgesUnfinished(h *hooked) {
 			if h.now(id).Token == token {
 				delete(expired, id)
 				h.remove(id)
+				n++
+			}
+		}
+		return n, err
+	}
+}
+
+// purgesDoubt goes by an Expire of what is in doubt by now.
+func purgesDoubt(h *hooked) {
+	expired := make(map[store.ID]bool)
+	h.swapOne = func(c store.Change) (store.Standing, error) {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		if c.To.Expire < 0 && !c.To.State.Unfinished() {
+			expired[c.To.ID] = true
+		}
+		return h.one(c)
+	}
+	h.purge = func(ctx context.Context, limit int) (int, error) {
+		n, err := h.Store.Purge(ctx, limit)
+		for id := range expired {
+			if h.now(id).State == store.InDoubt && h.remove(id) {
 				n++
 			}
 		}

@@ -9,7 +9,7 @@ import (
 func classes() []class {
 	return slices.Concat(
 		swapClasses(), fieldClasses(), keyClasses(), batchClasses(), readClasses(), clockClasses(), zombieClasses(), sweepClasses(),
-		txClasses(), leftBehindClasses(), raceClasses(), wireClasses(),
+		queueClasses(), queueTxClasses(), txClasses(), leftBehindClasses(), raceClasses(), wireClasses(),
 	)
 }
 
@@ -130,6 +130,7 @@ func fieldClasses() []class {
 				}
 			})
 		}},
+		{"a priority that is written again", "Fields/Priority", priorityChanges},
 		{"an outcome that is cut", "Fields/Largest", func(h *hooked) {
 			const most = 1 << 16
 			h.reads = func(r *store.Record) { r.Outcome = r.Outcome[:min(len(r.Outcome), most)] }
@@ -157,6 +158,24 @@ func winnersFirst(cs []store.Change, as []store.Standing) []store.Standing {
 		}
 	}
 	return append(won, lost...)
+}
+
+func priorityChanges(h *hooked) {
+	written := make(map[store.ID]int8)
+	h.swapOne = func(c store.Change) (store.Standing, error) {
+		a, err := h.one(c)
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		if a.InForce(c) {
+			written[c.To.ID] = c.To.Priority
+		}
+		return a, err
+	}
+	h.reads = func(r *store.Record) {
+		if p, ok := written[r.ID]; ok {
+			r.Priority = p
+		}
+	}
 }
 
 func fingerprintChanges(h *hooked) {

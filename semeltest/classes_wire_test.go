@@ -1,6 +1,8 @@
 package semeltest_test
 
 import (
+	"context"
+
 	"github.com/semelgo/semel/store"
 )
 
@@ -33,6 +35,17 @@ func wireClasses() []class {
 					as[len(as)-1] = store.Standing{}
 				}
 				return as
+			}
+		}},
+		{"an asking again that gives one too few", "Wire/Dequeue", func(h *hooked) {
+			h.dequeue = func(ctx context.Context, d store.Dequeue) ([]store.Record, error) {
+				rs, err := h.Store.Dequeue(ctx, d)
+				h.mu.Lock()
+				defer h.mu.Unlock()
+				if d.Again && d.Owner == h.lost && len(rs) > 0 {
+					rs = rs[1:]
+				}
+				return rs, err
 			}
 		}},
 		{"a broken commit taken for a rollback", "Wire/CommitKept", func(h *hooked) {

@@ -3,6 +3,7 @@ package semeltest
 import (
 	"bytes"
 	"math"
+	"strings"
 
 	"github.com/semelgo/semel/store"
 )
@@ -14,6 +15,7 @@ func fieldChecks() []storeCheck {
 		{"Replaced", fieldsReplaced},
 		{"Identity", identityStays},
 		{"Tainted", taintedStays},
+		{"Priority", priorityStays},
 		{"WholeOwner", wholeOwner},
 		{"ContentBytes", contentBytes},
 		{"Largest", largestOutcome},
@@ -81,6 +83,30 @@ func taintedStays(r *rig) {
 			r.Errorf("%v written with Tainted %v reads %v", step.state, step.tainted, got)
 		}
 		c = next
+	}
+}
+
+// A priority is written once, within its bounds.
+func priorityStays(r *rig) {
+	for priority := int8(store.MinPriority); priority <= store.MaxPriority; priority++ {
+		rec := r.fresh()
+		rec.Priority = priority
+		c := create(rec, store.Pending)
+		r.mustForce(c)
+		next := move(c.To, token(store.InProgress, 2))
+		next.To.Priority = -priority
+		r.mustForce(next)
+		if got := r.mustRead(rec.ID).Priority; got != priority {
+			r.Errorf("a record of priority %d reads %d", priority, got)
+		}
+	}
+	for _, priority := range []int8{store.MinPriority - 1, store.MaxPriority + 1, math.MinInt8, math.MaxInt8} {
+		bad := create(r.fresh(), store.Pending)
+		bad.To.Priority = priority
+		if err := r.swap(bad)[0].Err; err == nil || !strings.Contains(err.Error(), "priority") {
+			r.Errorf("priority %d is answered %v, want an Err that names it", priority, err)
+		}
+		r.mustBeAbsent(bad.To.ID)
 	}
 }
 

@@ -31,6 +31,7 @@ type hooked struct {
 	get     func(ids []store.ID, as []store.Standing) []store.Standing
 	scan    func(q *store.Query)
 	purge   func(ctx context.Context, limit int) (int, error)
+	dequeue func(ctx context.Context, d store.Dequeue) ([]store.Record, error)
 	notes   func(ns []store.Note) []store.Note
 	noted   func(c store.Change, n store.Note)
 	count   func(r store.Record, c *store.Count) // each record, and what counts it
@@ -46,6 +47,7 @@ type hooked struct {
 
 	clock func() time.Time // the store's
 	mu    sync.Mutex       // guards what the hooks remember
+	lost  uint64           // the owner of the last Dequeue whose reply was lost; guarded by mu
 	quiet int              // goroutines while one thing is asked at a time
 }
 
@@ -156,6 +158,21 @@ func (h *hooked) Purge(ctx context.Context, limit int) (int, error) {
 		return 0, errBroken
 	}
 	return n, err
+}
+
+func (h *hooked) Dequeue(ctx context.Context, d store.Dequeue) ([]store.Record, error) {
+	dequeue := h.Store.Dequeue
+	if h.dequeue != nil {
+		dequeue = h.dequeue
+	}
+	rs, err := dequeue(ctx, d)
+	if err == nil && len(rs) > 0 && h.loses() {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		h.lost = d.Owner
+		return nil, errBroken
+	}
+	return rs, err
 }
 
 func (h *hooked) SwapNoted(ctx context.Context, c store.Change, n store.Note) (store.Standing, error) {

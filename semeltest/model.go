@@ -1,6 +1,7 @@
 package semeltest
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/semelgo/semel/store"
@@ -59,6 +60,21 @@ func (s modelled) after(c store.Change, there bool) modelled {
 	}
 	s.Due, s.Expire = c.To.Due, c.To.Expire
 	return s
+}
+
+// waiting lists what Dequeue may give, those first that must come first. What was
+// due at about the same time may come in any order.
+func (m model) waiting() []modelled {
+	var all []modelled
+	for _, s := range m {
+		if s.due && s.State == store.Pending {
+			all = append(all, s)
+		}
+	}
+	slices.SortFunc(all, func(a, b modelled) int {
+		return cmp.Or(cmp.Compare(b.Priority, a.Priority), cmp.Compare(a.Due, b.Due), compareIDs(a.ID, b.ID))
+	})
+	return all
 }
 
 func (m model) purge() {

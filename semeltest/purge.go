@@ -1,6 +1,7 @@
 package semeltest
 
 import (
+	"slices"
 	"time"
 
 	"github.com/semelgo/semel/store"
@@ -14,7 +15,9 @@ func purgeChecks() []storeCheck {
 		{"Never", purgeNever},
 		{"Unfinished", purgeUnfinished},
 		{"ClaimedAgain", purgeClaimedAgain},
+		{"ExpiredBefore", purgeExpiredBefore},
 		{"Limit", purgeLimit},
+		{"Many", purgeMany},
 		{"Anew", purgeAnew},
 	}
 }
@@ -93,6 +96,39 @@ func purgeClaimedAgain(r *rig) {
 	if got := r.mustRead(released.ID).Token; got != claim.To.Token {
 		r.Errorf("%s stands, want %s", showToken(got), showToken(claim.To.Token))
 	}
+}
+
+// An Expire that had come is over once the record goes on, and does not come back
+// when it rests again.
+func purgeExpiredBefore(r *rig) {
+	for _, state := range []store.State{store.Pending, store.Succeeded, store.Failed} {
+		c := create(r.fresh(), state)
+		c.To.Expire = -time.Second
+		r.mustForce(c)
+		for _, next := range []store.State{store.InDoubt, store.InProgress, store.Pending, store.Failed} {
+			c = move(c.To, token(next, c.To.Attempt))
+			r.mustForce(c)
+			r.mustPurge(10, 0)
+			if got := r.mustRead(c.To.ID); got.Token != c.To.Token || got.Expire != 0 {
+				r.Errorf("%s stands with Expire %v, want %s without", showToken(got.Token), got.Expire, showToken(c.To.Token))
+			}
+		}
+	}
+}
+
+// A limit is kept to, however many records go.
+func purgeMany(r *rig) {
+	const n = 700
+	changes := make([]store.Change, n)
+	for i := range changes {
+		changes[i] = create(r.fresh(), store.Succeeded)
+		changes[i].To.Expire = -time.Second
+	}
+	for batch := range slices.Chunk(changes, min(r.caps.MaxBatch, n)) {
+		r.swap(batch...)
+	}
+	r.mustPurge(600, 600)
+	r.mustPurge(600, n-600)
 }
 
 func purgeLimit(r *rig) {

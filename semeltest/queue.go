@@ -137,16 +137,15 @@ func queueOperations(r *rig) {
 	r.mustDequeue(d)
 }
 
-// Nothing but Pending records is handed out, whatever has come.
+// What neither waits nor runs is not handed out.
 func queueStates(r *rig) {
-	for _, state := range store.States()[1:] {
+	for _, state := range []store.State{store.InDoubt, store.Succeeded, store.Failed} {
 		rec := r.fresh()
 		rec.Due = -time.Minute
 		r.mustForce(create(rec, state))
 	}
 	r.mustDequeue(asking(10))
-	all := r.scan(store.Query{})
-	for _, rec := range all {
+	for _, rec := range r.scan(store.Query{}) {
 		if rec.Attempt != 1 {
 			r.Errorf("%s stands, want the first attempt", showToken(rec.Token))
 		}

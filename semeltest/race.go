@@ -21,7 +21,8 @@ func raceChecks() []storeCheck {
 		{"RequeueAgainstTakeover", func(r *rig) { r.raceSweep(store.Pending, store.InProgress) }},
 		{"DoubtAgainstFinish", func(r *rig) { r.raceSweep(store.InDoubt, store.Succeeded) }},
 		{"Batches", raceBatches},
-		{"PurgeAgainstClaim", racePurge},
+		{"PurgeAgainstClaim", func(r *rig) { r.racePurge(store.Pending, store.InProgress) }},
+		{"PurgeAgainstRedrive", func(r *rig) { r.racePurge(store.Failed, store.Pending) }},
 	}
 }
 
@@ -167,13 +168,14 @@ func raceBatches(r *rig) {
 	}
 }
 
-// A record that was claimed while Purge went through the expired ones stays. Where
-// one writer keeps all others out, Purge may find no time.
-func racePurge(r *rig) {
+// A record that somebody goes on with while Purge goes through the expired ones
+// stays, and who comes too late is told that nothing stands. Where one writer keeps
+// all others out, Purge may find no time.
+func (r *rig) racePurge(from, to store.State) {
 	const keys = 64
 	released := make([]store.Record, keys)
 	for i := range released {
-		released[i] = r.expiring(store.Pending, -time.Second)
+		released[i] = r.expiring(from, -time.Second)
 	}
 	claims := make([]store.Change, keys)
 	inForce := make([]bool, keys)
@@ -187,7 +189,7 @@ func racePurge(r *rig) {
 			return
 		}
 		for i := asker / 2; i < keys; i += 4 {
-			claims[i] = move(released[i], token(store.InProgress, 2))
+			claims[i] = move(released[i], token(to, 2))
 			answers, err := swapAll(r.ctx, r.store, claims[i:i+1])
 			if err != nil {
 				r.Errorf("Swap: %v", err)

@@ -86,12 +86,15 @@ const records = 4
 
 func (h *randomHistory[Tx]) play(steps int, step func(h *randomHistory[Tx])) {
 	for n := range steps {
-		if h.IntN(8) == 0 {
+		switch h.IntN(8) {
+		case 0:
 			if _, err := h.store.Purge(h.ctx, 1000); err != nil {
 				h.Errorf("Purge: %v", err)
 			}
 			h.model.purge()
-		} else {
+		case 1:
+			h.dequeue()
+		default:
 			step(h)
 		}
 		h.compare()

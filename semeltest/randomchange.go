@@ -30,6 +30,7 @@ func (h *randomHistory[Tx]) change(m model, key int) store.Change {
 	if c.If.State == store.Pending || c.If.State == store.InProgress {
 		c.IfDue = h.IntN(2) == 0
 	}
+	c.To.Priority = int8(h.IntN(3) - 1)
 	c.To.Due = []time.Duration{0, -time.Minute, long}[h.IntN(3)]
 	c.To.Expire = []time.Duration{0, -time.Minute, long}[h.IntN(3)]
 	if c.If.State == store.InProgress && h.IntN(4) == 0 {

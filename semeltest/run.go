@@ -67,9 +67,11 @@ func layers[Tx any]() []layer[Tx] {
 			plain[Tx]("Clock", authorityChecks()),
 			plain[Tx]("Zombie", zombieChecks()),
 			plain[Tx]("Sweep", sweepChecks()),
-			lacking(plain[Tx]("Queue", queueChecks()), handsOut[Tx]),
 			plain[Tx]("Audit", auditChecks()),
 			plain[Tx]("Counts", countChecks()),
+		}},
+		{"handing out", []part[Tx]{
+			lacking(plain[Tx]("Queue", queueChecks()), handsOut[Tx]),
 		}},
 		{"transactions", []part[Tx]{
 			{name: "Atomic", checks: atomicChecks[Tx]()},
@@ -94,8 +96,10 @@ func layers[Tx any]() []layer[Tx] {
 		{"many in a row, and many at once", []part[Tx]{
 			{name: "Model", checks: modelChecks[Tx]()},
 			plain[Tx]("Race", raceChecks()),
-			lacking(plain[Tx]("QueueRace", queueRaceChecks()), handsOut[Tx]),
 			{name: "RaceTx", checks: raceTxChecks[Tx]()},
+		}},
+		{"handing out to many at once", []part[Tx]{
+			lacking(plain[Tx]("QueueRace", queueRaceChecks()), handsOut[Tx]),
 		}},
 		{"engines, lost answers and failing calls", []part[Tx]{
 			plain[Tx]("Lost", lostChecks()),

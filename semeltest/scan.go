@@ -16,6 +16,7 @@ func scanChecks() []storeCheck {
 		{"DueOldestFirst", scanDueOldestFirst},
 		{"DueLimit", scanDueLimit},
 		{"Pages", scanPages},
+		{"Skip", scanSkip},
 		{"Limits", scanLimits},
 	}
 }
@@ -159,6 +160,41 @@ func scanPages(r *rig) {
 	}
 	if !slices.Equal(got, want) {
 		r.Errorf("the pages give\n %v\nwant\n %v", got, want)
+	}
+}
+
+// Skip passes over the first of a list, whatever is listed.
+func scanSkip(r *rig) {
+	var waits, runs []store.ID
+	for i := range 6 {
+		rec := r.fresh()
+		rec.Due = time.Duration(i-10) * time.Minute
+		c := create(rec, store.States()[i%2])
+		r.mustForce(c)
+		if i%2 == 0 {
+			waits = append(waits, rec.ID)
+		} else {
+			runs = append(runs, rec.ID)
+		}
+	}
+	due := []store.ID{waits[0], runs[0], waits[1], runs[1], waits[2], runs[2]}
+	byID := slices.SortedFunc(slices.Values(due), compareIDs)
+	for _, list := range []struct {
+		q    store.Query
+		want []store.ID
+	}{
+		{store.Query{Due: true}, due},
+		{store.Query{Due: true, State: store.InProgress}, runs},
+		{store.Query{}, byID},
+	} {
+		for skip := range len(list.want) + 2 {
+			q := list.q
+			q.Skip, q.Limit = skip, 2
+			want := list.want[min(skip, len(list.want)):min(skip+2, len(list.want))]
+			if got := idsOf(r.scan(q)); !slices.Equal(got, want) {
+				r.Errorf("Scan(%+v) gives\n %v\nwant\n %v", q, got, want)
+			}
+		}
 	}
 }
 
