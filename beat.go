@@ -25,11 +25,10 @@ func (c *Core) Times(op Declared) Times {
 // Beat renews the leases of attempts that [Core.Dequeue] gave, all in one asking
 // of the store. An attempt that somebody took over has its context cancelled with
 // the cause [ErrLeaseLost], one whose key was cancelled with [ErrCancelled]. Those
-// that have ended are passed over. Without an answer nothing is cancelled before
-// the lease that was confirmed last is over.
+// that have ended are passed over. Without an answer nothing is cancelled before the
+// lease that was confirmed last is over; it is waited for no longer than until the
+// next heartbeat of one of them.
 func (c *Core) Beat(ctx context.Context, attempts []*Attempt) {
-	ctx, cancel := context.WithTimeout(ctx, c.options.RecordTimeout)
-	defer cancel()
 	for len(attempts) > 0 {
 		n := min(len(attempts), c.caps.MaxBatch)
 		c.beat(ctx, attempts[:n])
@@ -38,17 +37,20 @@ func (c *Core) Beat(ctx context.Context, attempts []*Attempt) {
 }
 
 func (c *Core) beat(ctx context.Context, attempts []*Attempt) {
-	sent := now()
+	sent, wait := now(), c.options.RecordTimeout
 	var alive []*Attempt
 	var changes []store.Change
-	for _, a := range attempts {
+	for _, a := range lastOfEach(attempts) {
 		if change, ok := a.beats.renewal(sent); ok {
 			alive, changes = append(alive, a), append(changes, change)
+			wait = min(wait, a.times.beat)
 		}
 	}
 	if len(changes) == 0 {
 		return
 	}
+	ctx, cancel := context.WithTimeout(ctx, wait)
+	defer cancel()
 	answers, err := c.store.Swap(ctx, changes)
 	if err != nil {
 		c.see(ctx, EventStoreError, store.Record{}, err)
@@ -58,4 +60,27 @@ func (c *Core) beat(ctx context.Context, attempts []*Attempt) {
 		a.beats.hear(sent, changes[i], answers[i])
 	}
 	c.cancelAsked(ctx, alive)
+}
+
+// lastOfEach leaves out attempts whose record has come round to the same worker
+// again, and which do not know yet that their lease is over.
+func lastOfEach(attempts []*Attempt) []*Attempt {
+	last := make(map[store.ID]*Attempt, len(attempts))
+	for _, a := range attempts {
+		if other := last[a.record.ID]; other == nil || other.record.Attempt < a.record.Attempt {
+			last[a.record.ID] = a
+		}
+	}
+	if len(last) == len(attempts) {
+		return attempts
+	}
+	var left []*Attempt
+	for _, a := range attempts {
+		if last[a.record.ID] == a {
+			left = append(left, a)
+		} else if a.record.Attempt < last[a.record.ID].record.Attempt {
+			a.beats.lose("a later attempt of its record runs")
+		}
+	}
+	return left
 }

@@ -211,6 +211,9 @@ func nextSweep(stands store.Record, e event) decision {
 		return decision{say: sayLost}
 	}
 	if d, ok := mayStartAgain(stands, e); !ok {
+		if d.say == sayTry {
+			d.change.To.Outcome = e.outcome
+		}
 		return d
 	}
 	to := ended(stands, store.Token{State: store.Pending, Attempt: stands.Attempt, Owner: e.owner}, e)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/semelgo/semel/store"
 )
@@ -34,8 +35,9 @@ func (c *Core) Sweep(ctx context.Context, limit int) (Swept, error) {
 }
 
 // sweepOperation makes one pass over the records of op. Those that cannot be
-// freed, because their probe cannot look, are passed over, so that they do not
-// keep the others from being found. It returns what kept probes from looking.
+// freed, because their probe cannot look or somebody's open transaction holds them,
+// are passed over, so that they do not keep the others from being found. It returns
+// what kept probes from looking.
 func (c *Core) sweepOperation(ctx context.Context, op *operation, limit int, swept *Swept) (blind, err error) {
 	for skip := 0; limit > 0; {
 		page := min(limit, store.MaxLimit)
@@ -45,16 +47,18 @@ func (c *Core) sweepOperation(ctx context.Context, op *operation, limit int, swe
 		}
 		stuck := 0
 		for _, r := range records {
-			err := c.sweep(ctx, op, r, swept)
+			freed, err := c.sweep(ctx, op, r, swept)
+			if !freed {
+				stuck++
+			}
 			switch _, look := errors.AsType[*lookError](err); {
 			case look && ctx.Err() == nil:
-				stuck++
 				blind = err
 			case err != nil:
 				return blind, fmt.Errorf("sweep %s: %w", op.name, err)
 			}
 		}
-		if stuck == 0 || len(records) < page {
+		if len(records) < page {
 			break
 		}
 		skip, limit = skip+stuck, limit-len(records)+stuck
@@ -83,39 +87,47 @@ func (c *Core) crashed(op *operation, r store.Record) []byte {
 	return p.with(r.Attempt, TryCrash, nil).encode(c.caps.MaxOutcome)
 }
 
-// sweep frees one record, unless somebody else has been quicker.
-func (c *Core) sweep(ctx context.Context, op *operation, r store.Record, swept *Swept) error {
+// sweep frees one record, unless somebody else has been quicker or holds it.
+func (c *Core) sweep(ctx context.Context, op *operation, r store.Record, swept *Swept) (freed bool, err error) {
 	keep := c.options.times(op).retention
 	e := event{step: stepRequeue, owner: newOwner(), policy: op.policy.kind, expire: keep, outcome: c.crashed(op, r)}
 	d := next(r, e)
 	if d.say == sayLook {
 		outcome, err := c.evidence(ctx, op, r)
 		if err != nil {
-			return &lookError{op.name, err}
+			return false, &lookError{op.name, err}
 		}
 		if outcome != nil {
-			healed, _, err := c.heal(ctx, r, outcome, keep)
-			if healed {
-				swept.Healed++
-			}
-			return err
+			return c.sweepHealed(ctx, r, outcome, keep, swept)
 		}
 		e.looked = true
 		d = next(r, e)
 	}
 	if d.say != sayTry {
-		return nil
+		return false, nil
 	}
 	answer, err := c.swap(ctx, d.change, askTries)
 	if err != nil || !answer.InForce(d.change) {
-		return err
+		return false, err
 	}
 	if d.change.To.State == store.InDoubt {
 		swept.Doubted++
 		c.see(ctx, EventInDoubt, d.change.To, nil)
-		return nil
+		return true, nil
 	}
 	swept.Requeued++
 	c.see(ctx, EventSwept, d.change.To, nil)
-	return nil
+	return true, nil
+}
+
+// sweepHealed settles a record by the evidence that was found.
+func (c *Core) sweepHealed(ctx context.Context, r store.Record, outcome []byte, keep time.Duration, swept *Swept) (freed bool, err error) {
+	healed, _, err := c.heal(ctx, r, outcome, keep)
+	switch {
+	case errors.Is(err, errBusy):
+		return false, nil
+	case healed:
+		swept.Healed++
+	}
+	return err == nil, err
 }

@@ -18,9 +18,9 @@ type Ending struct {
 }
 
 // EndTogether ends attempts as [Attempt.End] does, all in one asking of the store.
-// It returns those that this has not settled, because their record was busy, or
-// somebody else's, or there was no answer: end each of them alone. None of them
-// has delayed or changed the end of a neighbour.
+// It returns those that this has not settled, because they ended in an error, or
+// their record was busy, or somebody else's, or there was no answer: end each of
+// them alone. None of them has delayed or changed the end of a neighbour.
 func (c *Core) EndTogether(ctx context.Context, ends []*Ending) (rest []*Ending) {
 	for len(ends) > c.caps.MaxBatch {
 		rest = append(rest, c.endTogether(ctx, ends[:c.caps.MaxBatch])...)
@@ -35,12 +35,14 @@ func (c *Core) endTogether(ctx context.Context, ends []*Ending) (rest []*Ending)
 	var ready []*Ending
 	var decided []decision
 	var changes []store.Change
+	named := make(map[store.ID]bool, len(ends))
 	for _, e := range ends {
 		d, ok := e.Attempt.wish(ctx, e)
-		if !ok {
+		if !ok || named[d.change.To.ID] { // of an earlier attempt, too
 			rest = append(rest, e)
 			continue
 		}
+		named[d.change.To.ID] = true
 		ready, decided, changes = append(ready, e), append(decided, d), append(changes, d.change)
 	}
 	if len(changes) == 0 {
@@ -62,15 +64,21 @@ func (c *Core) endTogether(ctx context.Context, ends []*Ending) (rest []*Ending)
 }
 
 // wish is the one change that ends the attempt, if there is one: an attempt whose
-// transaction has decided, or that has ended, has none.
-func (a *Attempt) wish(ctx context.Context, e *Ending) (decision, bool) {
+// transaction has decided, or that has ended, has none, and a value that panics
+// while it is encoded is to do so alone.
+func (a *Attempt) wish(ctx context.Context, e *Ending) (d decision, ok bool) {
+	defer func() {
+		if recover() != nil {
+			ok = false
+		}
+	}()
 	a.mu.Lock()
 	busy := a.ended || a.settled != nil || a.inTx
 	a.mu.Unlock()
 	if busy || e.Err != nil {
 		return decision{}, false
 	}
-	d := next(a.record, a.ending(ctx, e.Value, nil))
+	d = next(a.record, a.ending(ctx, e.Value, nil))
 	return d, d.say == sayTry
 }
 
