@@ -89,13 +89,13 @@ func (p *pool) pick() (*kind, int) {
 // claim asks for n tasks of k and starts them. Those that come when ctx has ended
 // are given back.
 func (p *pool) claim(ctx, alive context.Context, work *sync.WaitGroup, k *kind, n int) error {
-	b := &batch{parent: alive}
-	b.ctx, b.cancel = context.WithCancelCause(alive)
-	attempts, err := p.core.Dequeue(b.ctx, k.op, n)
+	theirs, cancel := context.WithCancelCause(alive)
+	attempts, err := p.core.Dequeue(theirs, k.op, n)
 	stopped := ctx.Err() != nil
 	if stopped || len(attempts) == 0 {
-		b.cancel(ErrStopped)
+		cancel(ErrStopped)
 	}
+	b := &batch{cancel: cancel}
 	b.left.Store(int64(len(attempts)))
 	p.mu.Lock()
 	k.more = err == nil && len(attempts) >= min(n, enough)
@@ -105,22 +105,26 @@ func (p *pool) claim(ctx, alive context.Context, work *sync.WaitGroup, k *kind, 
 	}
 	p.mu.Unlock()
 	for _, a := range attempts {
-		work.Go(func() {
+		work.Go(func() { //nolint:contextcheck // an attempt has a context of its own
 			defer p.free(k, b, a)
 			if stopped {
-				_, _ = a.End(nil, semel.NotCommitted(ErrStopped)) // what stands is told to the Observer
+				giveBack(a)
 				return
 			}
-			p.work(k, b, a)
+			p.work(k, a)
 		})
 	}
 	return err
 }
 
-// batch is what one asking has claimed.
+// giveBack ends an attempt whose function was not run, because its context has
+// ended: that does not count.
+func giveBack(a *semel.Attempt) {
+	_, _ = a.End(nil, semel.NotCommitted(ErrStopped)) // what stands then is told to the Observer
+}
+
+// batch is what one asking has claimed. Its attempts share a context.
 type batch struct {
-	parent context.Context //nolint:containedctx // the end of an attempt is not its own context's
-	ctx    context.Context //nolint:containedctx // that of its attempts
 	cancel context.CancelCauseFunc
 	left   atomic.Int64
 }

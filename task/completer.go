@@ -8,10 +8,10 @@ import (
 )
 
 // completer ends attempts that succeeded: all that have gathered while the store
-// was asked the last time are ended by one asking. Nobody waits for others to
-// come.
+// was asked the last time are ended by one asking. Nobody waits for others to come.
 type completer struct {
 	core *semel.Core
+	ctx  context.Context //nolint:containedctx // the worker's: what ends together is not of one attempt
 
 	mu      sync.Mutex // guards what follows
 	busy    bool       // somebody asks
@@ -28,7 +28,7 @@ type completion struct {
 
 // end ends a and returns once that is answered. It asks for itself and for those
 // who came meanwhile, or is asked for by another.
-func (c *completer) end(ctx context.Context, a *semel.Attempt, v any) {
+func (c *completer) end(a *semel.Attempt, v any) {
 	own := &completion{Ending: semel.Ending{Attempt: a, Value: v}, turn: make(chan bool, 1)}
 	c.mu.Lock()
 	c.waiting = append(c.waiting, own)
@@ -36,7 +36,7 @@ func (c *completer) end(ctx context.Context, a *semel.Attempt, v any) {
 	c.busy = true
 	c.mu.Unlock()
 	if first || <-own.turn {
-		c.ask(ctx, own)
+		c.ask(own)
 	}
 	if own.left {
 		_, _ = a.End(v, nil)
@@ -44,7 +44,7 @@ func (c *completer) end(ctx context.Context, a *semel.Attempt, v any) {
 }
 
 // ask ends all that wait, own among them, and then lets the next one ask.
-func (c *completer) ask(ctx context.Context, own *completion) {
+func (c *completer) ask(own *completion) {
 	c.mu.Lock()
 	together := c.waiting
 	c.waiting = nil
@@ -56,7 +56,7 @@ func (c *completer) ask(ctx context.Context, own *completion) {
 		ends[i], of[&e.Ending] = &e.Ending, e
 	}
 	defer c.answer(together, own)
-	rest := c.core.EndTogether(ctx, ends)
+	rest := c.core.EndTogether(c.ctx, ends)
 	for _, e := range together {
 		e.left = false
 	}

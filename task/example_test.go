@@ -18,6 +18,7 @@ type greeting struct{ Member string }
 // A task is enqueued in the transaction of what it belongs to, and run later.
 func Example() {
 	ctx, stop := context.WithCancel(context.Background())
+	defer stop()
 	welcome := semel.Define("welcome", semel.OperationOptions[greeting]{
 		Policy: semel.Keyed(), // the mailer sends one message per key
 		Retry:  &semel.Retry{},
@@ -70,6 +71,7 @@ func Example() {
 // behind, and one that was taken over cannot commit.
 func ExampleHandleTx() {
 	ctx, stop := context.WithCancel(context.Background())
+	defer stop()
 	welcome := semel.Define("welcome", semel.OperationOptions[greeting]{
 		Policy: semel.Atomic(),
 		Retry:  &semel.Retry{Delay: func(int) time.Duration { return 0 }},

@@ -154,11 +154,7 @@ func (p *Periodic[In]) enqueue(ctx context.Context, tick time.Time) error {
 		switch {
 		case err == nil, errors.Is(err, semel.ErrMismatch), errors.Is(err, semel.ErrKeyExpired):
 			return nil // of another input it has been enqueued by another version of the program
-		case ctx.Err() != nil:
-			return nil
-		case errors.Is(err, semel.ErrClosed):
-			return err
-		case semel.RetryAfter(err) <= 0:
+		case errors.Is(err, semel.ErrClosed), semel.RetryAfter(err) <= 0:
 			return err
 		}
 		wait := semel.RetryAfter(err)

@@ -12,7 +12,7 @@ import (
 type pool struct {
 	core    *semel.Core
 	options Options
-	ends    completer
+	ends    *completer    // of this run
 	woken   chan struct{} // somebody says that there is something to do
 	freed   chan struct{} // a slot is free again
 
@@ -25,7 +25,7 @@ type pool struct {
 
 func newPool(c *semel.Core, o Options) *pool {
 	return &pool{
-		core: c, options: o, ends: completer{core: c},
+		core: c, options: o,
 		woken: make(chan struct{}, 1), freed: make(chan struct{}, 1),
 		attempts: make(map[*semel.Attempt]struct{}),
 	}
@@ -43,6 +43,7 @@ func (p *pool) run(ctx context.Context) error {
 	// The functions outlive ctx by as long as they are waited for.
 	alive, end := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer end(nil)
+	p.ends = &completer{core: p.core, ctx: alive}
 	beating, still := context.WithCancel(context.WithoutCancel(ctx))
 	defer still()
 	claiming, stop := context.WithCancel(ctx)

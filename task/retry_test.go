@@ -153,7 +153,7 @@ func TestAFunctionThatDoesNotReturn(t *testing.T) {
 		told string
 	}{
 		"panic":     {func() { panic("at the disco") }, "panic: at the disco"},
-		"panic nil": {func() { panic(nil) }, "panic called with nil argument"}, //nolint:govet // it is what somebody may do
+		"panic nil": {func() { panic(nil) }, "panic called with nil argument"},
 		"goexit":    {runtime.Goexit, "the function did not return"},
 	}
 	for name, tt := range tests {

@@ -21,7 +21,7 @@ func (e *PanicError) Error() string { return fmt.Sprintf("panic: %v", e.Value) }
 
 // work runs the function of an attempt and ends it. How that went the engine tells
 // its Observer; nobody else waits for it.
-func (p *pool) work(k *kind, b *batch, a *semel.Attempt) {
+func (p *pool) work(k *kind, a *semel.Attempt) {
 	defer abandon(a)
 	if out, err := a.Ready(); out != nil || err != nil {
 		return
@@ -37,7 +37,7 @@ func (p *pool) work(k *kind, b *batch, a *semel.Attempt) {
 		_, _ = a.End(v, err)
 		return
 	}
-	p.ends.end(b.parent, a, v)
+	p.ends.end(a, v)
 }
 
 // abandon ends an attempt whose function did not return. Of one that has ended it
