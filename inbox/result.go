@@ -44,9 +44,9 @@ type Result struct {
 	// Duplicate says that the message had its end before this delivery, which
 	// ran nothing: with Ack it was handled, with Poisoned it has failed.
 	Duplicate bool
-	// Poisoned says that the message has failed for good: its handler failed too
-	// often, its consumers died of it too often, or its handler said Final.
-	// semel's Redrive lets it be handled again.
+	// Poisoned says that the message has failed for good, and had no effect: its
+	// handler failed too often, or said Final; or its consumers died of it too
+	// often. semel's Redrive lets it be handled again.
 	Poisoned bool
 	// InDoubt says that nobody knows whether the message was handled. It is to be
 	// kept apart from poison: handled again it may have its effect twice. Somebody

@@ -1,0 +1,139 @@
+package inbox_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/inbox"
+	"github.com/semelgo/semel/store/memory"
+)
+
+type order struct{ Item string }
+
+// A message is handled in the transaction that remembers it. However often it is
+// delivered, its effect is there once.
+func ExampleHandleTx() {
+	records := memory.New(memory.Options{}) // sqlite.New(db), postgres.New(pool, …)
+	shipping, err := inbox.New("ship_order", inbox.Options[order]{Group: "shipping"})
+	if err != nil {
+		panic(err)
+	}
+	engine, err := semel.New(records, semel.Options{Operations: []semel.Declared{shipping.Operation()}})
+	if err != nil {
+		panic(err)
+	}
+	m := inbox.Message[order]{Producer: "shop", ID: "order-7", Payload: order{Item: "a book"}}
+	for range 3 { // the broker delivers it three times
+		r := inbox.HandleTx(context.Background(), shipping, engine, m, func(_ context.Context, tx *memory.Tx, o order) error {
+			fmt.Println("ship", o.Item)
+			return tx.Put("shipped/order-7", []byte(o.Item))
+		})
+		fmt.Println(r.Decision, "duplicate:", r.Duplicate)
+	}
+	// Output:
+	// ship a book
+	// Ack duplicate: false
+	// Ack duplicate: true
+	// Ack duplicate: true
+}
+
+// A message that its handler fails on comes again, and is poison after MaxErrors
+// of them. A person who has mended what was wrong lets it be handled after all.
+func ExampleHandleTx_poison() {
+	shipping, err := inbox.New("ship_order", inbox.Options[order]{
+		Group: "shipping",
+		Retry: semel.Retry{MaxErrors: 2, Delay: func(int) time.Duration { return 0 }},
+	})
+	if err != nil {
+		panic(err)
+	}
+	engine, err := semel.New(memory.New(memory.Options{}), semel.Options{Operations: []semel.Declared{shipping.Operation()}})
+	if err != nil {
+		panic(err)
+	}
+	ctx, mended := context.Background(), false
+	deliver := func() inbox.Result {
+		m := inbox.Message[order]{Producer: "shop", ID: "order-7", Payload: order{Item: "a piano"}}
+		r := inbox.HandleTx(ctx, shipping, engine, m, func(context.Context, *memory.Tx, order) error {
+			if !mended {
+				return errors.New("too heavy")
+			}
+			return nil
+		})
+		fmt.Println(r.Decision, "poisoned:", r.Poisoned)
+		return r
+	}
+	deliver()
+	r := deliver()
+	fmt.Println(r.Err)
+
+	mended = true
+	_, err = engine.Redrive(ctx, semel.Redrive{ID: r.ID, Actor: "ann", Reason: "we have a crane now"})
+	if err != nil {
+		panic(err)
+	}
+	deliver()
+	// Output:
+	// Redeliver poisoned: false
+	// Reject poisoned: true
+	// exhausted: the last error: too heavy
+	// Ack poisoned: false
+}
+
+// An effect outside of the database needs a policy, which names what is promised
+// when a consumer dies: here that the receiver does the same thing once for each
+// key.
+func ExampleHandle() {
+	charging, err := inbox.New("charge_order", inbox.Options[order]{
+		Group: "billing", Mode: inbox.Leased, Policy: semel.Keyed(),
+	})
+	if err != nil {
+		panic(err)
+	}
+	engine, err := semel.New(memory.New(memory.Options{}), semel.Options{Operations: []semel.Declared{charging.Operation()}})
+	if err != nil {
+		panic(err)
+	}
+	m := inbox.Message[order]{Producer: "shop", ID: "order-7", Payload: order{Item: "a book"}}
+	r := inbox.Handle(context.Background(), charging, engine, m, func(ctx context.Context, o order) error {
+		key, err := semel.ChildKey(ctx, "charge")
+		if err != nil {
+			return err
+		}
+		fmt.Println("charge for", o.Item, "with a key of", len(key), "characters")
+		return nil
+	})
+	fmt.Println(r.Decision)
+	// Output:
+	// charge for a book with a key of 32 characters
+	// Ack
+}
+
+// What a handler answers is kept with the record, and comes again with each
+// duplicate: it is published at least once, even when the process dies between the
+// commit and the publishing.
+func ExampleReplyTx() {
+	shipping, err := inbox.New("ship_order", inbox.Options[order]{Group: "shipping"})
+	if err != nil {
+		panic(err)
+	}
+	engine, err := semel.New(memory.New(memory.Options{}), semel.Options{})
+	if err != nil {
+		panic(err)
+	}
+	m := inbox.Message[order]{Producer: "shop", ID: "order-7", Payload: order{Item: "a book"}}
+	parcels := 0
+	for range 2 {
+		parcel, r := inbox.ReplyTx(context.Background(), shipping, engine, m, func(context.Context, *memory.Tx, order) (string, error) {
+			parcels++
+			return fmt.Sprint("parcel ", parcels), nil
+		})
+		fmt.Println(parcel, r.Decision, r.Duplicate)
+	}
+	// Output:
+	// parcel 1 Ack false
+	// parcel 1 Ack true
+}
