@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -62,8 +63,27 @@ func tellStory(t *testing.T, s *postgres.Store, name string) {
 			t.Errorf("Get = %+v, %v, want what was written", answers, err)
 		}
 		tellOfNotes(t, s, finished[0], name)
+		tellOfQueue(t, s, fmt.Sprint(name, " queue ", n, " "), n)
 	}
 	tellTransactions(t, s, name)
+}
+
+// tellOfQueue lets n records of an operation of their own wait, and takes them.
+func tellOfQueue(t *testing.T, s *postgres.Store, name string, n int) {
+	t.Helper()
+	waiting := batch(name, n)
+	for i := range waiting {
+		waiting[i].To.State, waiting[i].To.Operation, waiting[i].To.Priority = store.Pending, name, int8(i%9-4)
+	}
+	mustAll(t, s, waiting)
+	d := store.Dequeue{Operation: name, Limit: n, Owner: 1 << 63, Lease: time.Minute}
+	for range 2 {
+		got, err := s.Dequeue(t.Context(), d)
+		if err != nil || len(got) != n || got[0].Priority != int8(min(n-1, 8)-4) || got[n-1].Token != (store.Token{State: store.InProgress, Attempt: 2, Owner: 1 << 63}) {
+			t.Errorf("Dequeue(%+v) = %d records, %v, want %d", d, len(got), err, n)
+		}
+		d.Again = true
+	}
 }
 
 // tellOfNotes changes what c lets stand, with a note, and has it purged.

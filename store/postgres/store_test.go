@@ -53,6 +53,8 @@ func TestNoSchema(t *testing.T) {
 	_, get := s.Get(ctx, []store.ID{c.To.ID})
 	_, scan := s.Scan(ctx, store.Query{})
 	_, purge := s.Purge(ctx, 1)
+	_, dequeue := s.Dequeue(ctx, store.Dequeue{Operation: "test", Limit: 1})
+	_, again := s.Dequeue(ctx, store.Dequeue{Operation: "test", Limit: 1, Again: true})
 	_, counts := s.Counts(ctx)
 	_, noted := s.SwapNoted(ctx, c, store.Note{})
 	_, notes := s.Notes(ctx, c.To.ID)
@@ -60,7 +62,7 @@ func TestNoSchema(t *testing.T) {
 		t.Error("run is called without the tables")
 		return nil, nil
 	})
-	for i, err := range []error{capabilities, swap, get, scan, purge, counts, noted, notes, atomic} {
+	for i, err := range []error{capabilities, swap, get, scan, purge, dequeue, again, counts, noted, notes, atomic} {
 		if !errors.Is(err, postgres.ErrNoSchema) || !strings.Contains(err.Error(), "migrate.Postgres") {
 			t.Errorf("call %d without the tables = %v, want ErrNoSchema", i, err)
 		}

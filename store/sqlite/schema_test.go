@@ -23,6 +23,8 @@ func everyCall(t *testing.T, s *sqlite.Store, db *sql.DB) map[string]error {
 	_, errs["Get"] = s.Get(ctx, []store.ID{fresh("Get").To.ID})
 	_, errs["Scan"] = s.Scan(ctx, store.Query{})
 	_, errs["Purge"] = s.Purge(ctx, 1)
+	_, errs["Dequeue"] = s.Dequeue(ctx, store.Dequeue{Operation: "test", Limit: 1})
+	_, errs["Dequeue again"] = s.Dequeue(ctx, store.Dequeue{Operation: "test", Limit: 1, Again: true})
 	_, errs["Capabilities"] = s.Capabilities(ctx)
 	acted := fresh("Atomic")
 	_, errs["Atomic"] = s.Atomic(ctx, acted.To.ID, true, func(context.Context, *sql.Tx, store.Standing) (*store.Change, error) {

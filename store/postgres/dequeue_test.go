@@ -1,0 +1,153 @@
+package postgres_test
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/semelgo/semel/store"
+	"github.com/semelgo/semel/store/postgres"
+)
+
+// Workers do not fail each other, and share nothing, whatever level the sessions'
+// transactions have by default.
+func TestDequeueAtEveryDefaultLevel(t *testing.T) {
+	t.Parallel()
+	url := database(t)
+	for _, level := range append(levels(), pgx.ReadCommitted) {
+		s := newStore(t, connect(t, url, func(c *pgxpool.Config) {
+			c.ConnConfig.RuntimeParams["default_transaction_isolation"] = string(level)
+		}), postgres.Options{})
+		waiting := batch(string(level)+" ", 200)
+		for i := range waiting {
+			waiting[i].To.State, waiting[i].To.Operation = store.Pending, string(level)
+		}
+		mustAll(t, newStore(t, connect(t, url), postgres.Options{}), waiting)
+		var workers sync.WaitGroup
+		var all sync.Map
+		for n := range 8 {
+			workers.Go(func() {
+				d := store.Dequeue{Operation: string(level), Limit: 3, Owner: uint64(n + 1), Lease: time.Minute}
+				for {
+					got, err := s.Dequeue(t.Context(), d)
+					if err != nil {
+						t.Errorf("Dequeue at %s: %v", level, err)
+					}
+					for _, r := range got {
+						if _, twice := all.LoadOrStore(r.ID, n); twice {
+							t.Errorf("at %s a record is given twice", level)
+						}
+					}
+					if len(got) == 0 {
+						return
+					}
+				}
+			})
+		}
+		workers.Wait()
+		given := 0
+		all.Range(func(any, any) bool { given++; return true })
+		if given != len(waiting) {
+			t.Errorf("at %s %d of %d records are given", level, given, len(waiting))
+		}
+	}
+}
+
+// However much waits, a worker's asking reads what it takes and no more: not what
+// waits for later, not what another operation has, whether little or much is due,
+// and whatever the statistics say.
+func TestDequeueReadsWhatItTakes(t *testing.T) {
+	t.Parallel()
+	pool := connect(t, database(t), mode(pgx.QueryExecModeExec))
+	mustExec(t, pool, `ALTER TABLE semel_records SET (autovacuum_enabled = off)`)
+	s := newStore(t, pool, postgres.Options{})
+	for _, queue := range []struct {
+		operation string
+		n         int
+		priority  int
+		due       string
+	}{
+		{"few", 20_000, store.MaxPriority, "1 hour"},
+		{"few", 30, 0, "-1 minute"},
+		{"few", 100, store.MinPriority, "-2 hours"},
+		{"many", 30_000, store.MaxPriority, "1 hour"},
+		{"many", 30_000, 0, "-1 hour"},
+		{"other", 20_000, store.MaxPriority, "-3 hours"},
+	} {
+		mustExec(t, pool, `INSERT INTO semel_records
+(id, state, attempt, owner, due, created, changed, tainted, operation, scope, key, priority)
+SELECT gen_random_uuid(), 1, 0, 1, clock_timestamp() + $4::text::interval, clock_timestamp(), clock_timestamp(), false,
+convert_to($1::text, 'UTF8'), 'scope', convert_to(i::text, 'UTF8'), $2::smallint FROM generate_series(1, $3::int) i`,
+			queue.operation, queue.priority, queue.n, queue.due)
+	}
+	for _, analyzed := range []bool{false, true} {
+		for _, operation := range []string{"few", "many"} {
+			mustReadLittle(t, pool, s, operation, 100)
+		}
+		if !analyzed {
+			mustExec(t, pool, `ANALYZE semel_records`)
+		}
+	}
+	checkPlans(t, pool, s)
+}
+
+// mustReadLittle asks for n records, and requires that the queue's index was read
+// for n of them.
+func mustReadLittle(t *testing.T, pool *pgxpool.Pool, s *postgres.Store, operation string, n int) {
+	t.Helper()
+	for _, q := range postgres.Queries(s) {
+		if q.Name != "dequeue" {
+			continue
+		}
+		q.Args[0], q.Args[1] = []byte(operation), int64(n)
+		plan := within(t, pool, q.Before, func(ctx context.Context, tx pgx.Tx) (pgx.Rows, error) {
+			args := append([]any{pgx.QueryExecModeExec}, q.Args...)
+			return tx.Query(ctx, `EXPLAIN (ANALYZE, BUFFERS, TIMING off) `+q.Text, args...)
+		})
+		taken := fmt.Sprintf(`Update on semel_records r .*actual rows=%d `, n)
+		// 5 pages for each level, and 2 for each record: its row, to see and to lock.
+		var pages int
+		found := regexp.MustCompile(`Limit .*actual rows=\d+ loops=1\)\n *Buffers: shared hit=(\d+)`).FindStringSubmatch(plan)
+		if len(found) == 2 {
+			_, _ = fmt.Sscan(found[1], &pages)
+		}
+		if !regexp.MustCompile(taken).MatchString(plan) || strings.Contains(plan, "Removed") || pages == 0 || pages > 5*9+2*n {
+			t.Errorf("%d of %q are found by reading %d pages:\n%s", n, operation, pages, plan)
+		}
+	}
+}
+
+// What another session holds a moment too long is neither waited for nor an error.
+func TestDequeueBesideAHolder(t *testing.T) {
+	t.Parallel()
+	pool := connect(t, database(t))
+	s := newStore(t, pool, postgres.Options{})
+	waiting := batch("waiting ", 3)
+	for i := range waiting {
+		waiting[i].To.State = store.Pending
+	}
+	mustAll(t, s, waiting)
+	holder, err := pool.Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = holder.Rollback(context.WithoutCancel(t.Context())) }()
+	mustExec(t, holder, `SELECT FROM semel_records WHERE key = convert_to('waiting 1', 'UTF8') FOR SHARE`)
+	d := store.Dequeue{Operation: "test", Limit: 10, Owner: 1, Lease: time.Minute}
+	if got, err := s.Dequeue(t.Context(), d); err != nil || len(got) != 2 {
+		t.Errorf("Dequeue beside a holder of one = %d records, %v, want 2", len(got), err)
+	}
+	if err := holder.Commit(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := s.Dequeue(t.Context(), d); err != nil || len(got) != 1 || got[0].Key != "waiting 1" {
+		t.Errorf("Dequeue afterwards = %+v, %v, want the one that was held", got, err)
+	}
+}
