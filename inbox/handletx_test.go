@@ -22,6 +22,12 @@ func TestHandleTxInSQLite(t *testing.T) {
 	handleTx(t, inSQLite)
 }
 
+func TestHandleTxInPostgres(t *testing.T) {
+	t.Parallel()
+	t.Attr("engine", "postgres")
+	handleTx(t, inPostgres(t))
+}
+
 var errHandler = errors.New("the parcel is too heavy")
 
 // handleTx shows every end that a message can come to in a transaction.

@@ -204,7 +204,9 @@ func TestWrongOptions(t *testing.T) {
 		_, err := inbox.New("ship", o)
 		wantField(t, err, field)
 	}
-	_, err := inbox.New("ship", inbox.Options[string]{Group: "g", Mode: inbox.Leased, Policy: semel.Atomic()})
+	_, err := inbox.New("ship", inbox.Options[string]{Group: strings.Repeat("g", 1001)})
+	wantField(t, err, "Group")
+	_, err = inbox.New("ship", inbox.Options[string]{Group: "g", Mode: inbox.Leased, Policy: semel.Atomic()})
 	wantField(t, err, "Lease")
 	for field, o := range map[string]inbox.Options[string]{
 		"Retry.MaxErrors": {Group: "g", Retry: semel.Retry{MaxErrors: -1}},

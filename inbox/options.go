@@ -2,6 +2,7 @@ package inbox
 
 import (
 	"reflect"
+	"strconv"
 	"time"
 
 	"github.com/semelgo/semel"
@@ -44,8 +45,8 @@ func (m Mode) String() string {
 // Options says how messages are handled. Group is required; the rest of the zero
 // value is good.
 type Options[In any] struct {
-	// Group is the consumer group: a message is handled once in each. Renaming
-	// it forgets what was handled.
+	// Group is the consumer group, in at most 1000 bytes: a message is handled
+	// once in each. Renaming it forgets what was handled.
 	Group string
 	// Mode is how the handling shares its fate with the record.
 	Mode Mode
@@ -98,9 +99,12 @@ type Options[In any] struct {
 	Generation time.Duration
 }
 
+// maxGroup leaves room in a scope for what is put before it.
+const maxGroup = 1000
+
 func (o *Options[In]) valid() error {
-	if o.Group == "" {
-		return invalid("Group", "is required")
+	if o.Group == "" || len(o.Group) > maxGroup {
+		return invalid("Group", "must be 1 to "+strconv.Itoa(maxGroup)+" bytes")
 	}
 	if o.Mode > Leased {
 		return invalid("Mode", "is none of Pessimistic, Optimistic and Leased")

@@ -11,11 +11,16 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/inbox"
+	"github.com/semelgo/semel/internal/realtest"
 	"github.com/semelgo/semel/migrate"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
+	"github.com/semelgo/semel/store/postgres"
 	"github.com/semelgo/semel/store/sqlite"
 )
 
@@ -121,6 +126,42 @@ func inSQLite(t *testing.T) *rig[*sql.Tx] {
 	}
 }
 
+// inPostgres opens a server's database once, for all tests that are given it.
+func inPostgres(t *testing.T) func(*testing.T) *rig[pgx.Tx] {
+	t.Helper()
+	pool, err := pgxpool.New(t.Context(), realtest.Postgres(t).Database(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(pool.Close)
+	if err := migrate.Postgres(t.Context(), pool); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := pool.Exec(t.Context(), `create table effects (name text not null)`); err != nil {
+		t.Fatal(err)
+	}
+	s, err := postgres.New(pool, postgres.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return func(t *testing.T) *rig[pgx.Tx] {
+		return &rig[pgx.Tx]{
+			store: s,
+			effect: func(ctx context.Context, tx pgx.Tx, name string) error {
+				_, err := tx.Exec(ctx, `insert into effects values ($1)`, t.Name()+name)
+				return err
+			},
+			effects: func(name string) (n int) {
+				row := pool.QueryRow(context.Background(), `select count(*) from effects where name = $1`, t.Name()+name)
+				if err := row.Scan(&n); err != nil {
+					t.Errorf("count effects: %v", err)
+				}
+				return n
+			},
+		}
+	}
+}
+
 // box is an inbox whose failed messages may come again at once.
 func box(t *testing.T, kind string, o inbox.Options[string]) *inbox.Inbox[string] {
 	t.Helper()
@@ -130,7 +171,7 @@ func box(t *testing.T, kind string, o inbox.Options[string]) *inbox.Inbox[string
 	if o.Retry.Delay == nil {
 		o.Retry.Delay = func(int) time.Duration { return 0 }
 	}
-	in, err := inbox.New(kind, o)
+	in, err := inbox.New(kind+"@"+t.Name(), o) // tests share stores
 	if err != nil {
 		t.Fatal(err)
 	}
