@@ -2,6 +2,7 @@ package task_test
 
 import (
 	"context"
+	"fmt"
 	"math/rand/v2"
 	"testing"
 	"time"
@@ -192,6 +193,43 @@ func TestAnOperationOfSomebodyElseIsLeftAlone(t *testing.T) {
 		pass(10 * time.Minute)
 		if got := r.record(call); got.Token != before.Token {
 			t.Errorf("the record stands as %v, want %v as it was left", got.Token, before.Token)
+		}
+	})
+}
+
+// TestManySweepersFreeEachOnce: all workers sweep, and each task that a dead one left
+// is freed by one of them and run once.
+func TestManySweepersFreeEachOnce(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		const n = 30
+		op := semel.Define("op", inRecordsTx())
+		mem := memory.New(memory.Options{})
+		var ran log[uint32]
+		var rigs []*rig
+		for range 4 {
+			r := newRig(t, mem, task.Options{}, op)
+			handleTx(r, op, func(ctx context.Context, _ *memory.Tx, _ input) (int, error) {
+				a, _ := semel.AttemptOf(ctx)
+				ran.add(a.Number())
+				return 0, nil
+			})
+			rigs = append(rigs, r)
+		}
+		for i := range n {
+			call := op.Call(me, fmt.Sprint(i), input{})
+			rigs[0].enqueue(call)
+			rigs[0].crash(call)
+		}
+		for _, r := range rigs {
+			defer r.start()()
+		}
+		pass(2 * lease)
+		swept := 0
+		for _, r := range rigs {
+			swept += len(r.seen.of(semel.EventSwept))
+		}
+		if got := ran.all(); swept != n || len(got) != n {
+			t.Errorf("%d tasks were freed %d times and run as attempts %v, want once each", n, swept, got)
 		}
 	})
 }
