@@ -2,6 +2,7 @@ package semel
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/semelgo/semel/store"
@@ -65,22 +66,30 @@ func (c *Core) beat(ctx context.Context, attempts []*Attempt) {
 // lastOfEach leaves out attempts whose record has come round to the same worker
 // again, and which do not know yet that their lease is over.
 func lastOfEach(attempts []*Attempt) []*Attempt {
-	last := make(map[store.ID]*Attempt, len(attempts))
+	last := latest{}
 	for _, a := range attempts {
-		if other := last[a.record.ID]; other == nil || other.record.Attempt < a.record.Attempt {
-			last[a.record.ID] = a
-		}
+		last.add(a)
 	}
 	if len(last) == len(attempts) {
 		return attempts
 	}
-	var left []*Attempt
+	left := make([]*Attempt, 0, len(last))
 	for _, a := range attempts {
-		if last[a.record.ID] == a {
+		switch of := last[a.record.ID]; {
+		case of == a && !slices.Contains(left, a):
 			left = append(left, a)
-		} else if a.record.Attempt < last[a.record.ID].record.Attempt {
+		case of.record.Attempt > a.record.Attempt:
 			a.beats.lose("a later attempt of its record runs")
 		}
 	}
 	return left
+}
+
+// latest is the last attempt of each record.
+type latest map[store.ID]*Attempt
+
+func (l latest) add(a *Attempt) {
+	if of := l[a.record.ID]; of == nil || of.record.Attempt < a.record.Attempt {
+		l[a.record.ID] = a
+	}
 }

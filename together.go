@@ -35,14 +35,17 @@ func (c *Core) endTogether(ctx context.Context, ends []*Ending) (rest []*Ending)
 	var ready []*Ending
 	var decided []decision
 	var changes []store.Change
-	named := make(map[store.ID]bool, len(ends))
+	last := latest{}
+	for _, e := range ends {
+		last.add(e.Attempt)
+	}
 	for _, e := range ends {
 		d, ok := e.Attempt.wish(ctx, e)
-		if !ok || named[d.change.To.ID] { // of an earlier attempt, too
+		if !ok || last[d.change.To.ID] != e.Attempt { // a record is named once
 			rest = append(rest, e)
 			continue
 		}
-		named[d.change.To.ID] = true
+		delete(last, d.change.To.ID)
 		ready, decided, changes = append(ready, e), append(decided, d), append(changes, d.change)
 	}
 	if len(changes) == 0 {

@@ -1,0 +1,277 @@
+package semel_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/store"
+	"github.com/semelgo/semel/store/memory"
+)
+
+func retried(p semel.Policy) semel.OperationOptions[string] {
+	return semel.OperationOptions[string]{Policy: p, Retry: steady(9, 9)}
+}
+
+// running dequeues n calls that were enqueued for it.
+func running(t *testing.T, p *process, op *semel.Operation[string], n int) []*semel.Attempt {
+	t.Helper()
+	for i := range n {
+		queued(t, p, op, fmt.Sprint("k", i))
+	}
+	return dequeued(t, p, op, n)
+}
+
+// wantAlive checks that the contexts of attempts go on, or why they ended.
+func wantAlive(t *testing.T, attempts ...*semel.Attempt) {
+	t.Helper()
+	for _, a := range attempts {
+		if a.Context().Err() != nil {
+			t.Errorf("%s: its context ended with %v, want it to go on", a.Call().Key(), context.Cause(a.Context()))
+		}
+	}
+}
+
+func wantCause(t *testing.T, a *semel.Attempt, want error) {
+	t.Helper()
+	if cause := context.Cause(a.Context()); !errors.Is(cause, want) {
+		t.Errorf("%s: its context ended with %v, want %v", a.Call().Key(), cause, want)
+	}
+}
+
+// takeAway lets somebody else stand on the record of an attempt.
+func takeAway(t *testing.T, mem *memory.Store, a *semel.Attempt) store.Record {
+	t.Helper()
+	to := record(t, mem, a.Call())
+	was := to.Token
+	to.State, to.Owner, to.Due = store.Pending, to.Owner+1, 0
+	answers, err := mem.Swap(t.Context(), []store.Change{{If: was, To: to}})
+	if err != nil || answers[0].Token != to.Token {
+		t.Fatalf("Swap = %v, %v", answers, err)
+	}
+	return to
+}
+
+// TestBeatRenewsAllInOneAsking: nothing else does, and without it they are lost.
+func TestBeatRenewsAllInOneAsking(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		op := plain("op", retried(semel.AtLeastOnce()))
+		p, mem := owned(t, op)
+		attempts := running(t, p, op, 5)
+		p.wire.on(nil)
+		for range 9 {
+			pass(20 * time.Second)
+			p.Beat(t.Context(), attempts)
+		}
+		if swaps, gets := p.wire.count(swapCall), p.wire.count(getCall); swaps != 9 || gets != 9 {
+			t.Errorf("%d Swaps and %d Gets for 9 beats of 5, want one of each", swaps, gets)
+		}
+		wantAlive(t, attempts...)
+		for _, a := range attempts {
+			if r := record(t, mem, a.Call()); r.Token != a.Token() || r.Due != lease {
+				t.Errorf("%v stands for another %v, want the attempt's own for a whole lease", r.Token, r.Due)
+			}
+		}
+		p.wire.on(nil)
+		pass(29 * time.Second)
+		wantAlive(t, attempts...)
+		pass(2 * time.Second)
+		for _, a := range attempts {
+			wantCause(t, a, semel.ErrLeaseLost)
+		}
+		p.Beat(t.Context(), attempts)
+		if n := p.wire.total(); n != 0 {
+			t.Errorf("the store was asked %d times for leases that are over", n)
+		}
+		p.seen.want(t, semel.EventLeaseLost)
+	})
+}
+
+// TestBeatIsBoundedByTheBatch of the store.
+func TestBeatIsBoundedByTheBatch(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		op := plain("op", retried(semel.AtLeastOnce()))
+		w := newWire(memory.New(memory.Options{}))
+		w.capabilities = func(c *store.Capabilities) { c.MaxBatch = 2 }
+		p := startOn(t, w, semel.Options{})
+		var attempts []*semel.Attempt
+		for _, key := range []string{"a", "b", "c", "d", "e"} {
+			queued(t, p, op, key)
+			attempts = append(attempts, dequeuedOne(t, p, op))
+		}
+		p.wire.on(nil)
+		pass(20 * time.Second)
+		p.Beat(t.Context(), attempts)
+		if n := p.wire.count(swapCall); n != 3 {
+			t.Errorf("%d Swaps for 5 attempts, 2 at a time, want 3", n)
+		}
+		pass(20 * time.Second)
+		wantAlive(t, attempts...)
+	})
+}
+
+// TestBeatFindsALostOne, and does not disturb its neighbours.
+func TestBeatFindsALostOne(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		op := plain("op", retried(semel.AtLeastOnce()))
+		p, mem := owned(t, op)
+		attempts := running(t, p, op, 3)
+		takeAway(t, mem, attempts[1])
+		p.Beat(t.Context(), attempts)
+		wantCause(t, attempts[1], semel.ErrLeaseLost)
+		wantAlive(t, attempts[0], attempts[2])
+		_, err := attempts[1].End("v", nil)
+		if !errors.Is(err, semel.ErrInProgress) {
+			t.Errorf("End of the lost one: %v, want that somebody else has it", err)
+		}
+		answerOf(attempts[0].End("v", nil)).want(t, "v", false)
+	})
+}
+
+// TestBeatOfARecordThatCameRound: the same worker has claimed it again, and does not
+// know yet that its first attempt is over.
+func TestBeatOfARecordThatCameRound(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		op := plain("op", retried(semel.AtLeastOnce()))
+		p, mem := owned(t, op)
+		attempts := running(t, p, op, 2)
+		takeAway(t, mem, attempts[0])
+		again := dequeued(t, p, op, 1)[0]
+		for _, order := range [][]*semel.Attempt{{attempts[1], again, attempts[0]}, {attempts[0], again, attempts[1], again}} {
+			pass(20 * time.Second)
+			p.wire.on(nil)
+			p.Beat(t.Context(), order)
+			if n := p.wire.count(swapCall); n != 1 {
+				t.Errorf("%d Swaps, want one", n)
+			}
+			wantCause(t, attempts[0], semel.ErrLeaseLost)
+			wantAlive(t, again, attempts[1])
+		}
+		p.seen.wantNone(t, semel.EventStoreError)
+	})
+}
+
+// TestBeatMeetsAnEndUnderWay: the attempt's own outcome is no loss.
+func TestBeatMeetsAnEndUnderWay(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		op := plain("op", retried(semel.AtLeastOnce()))
+		p, mem := owned(t, op)
+		a := running(t, p, op, 1)[0]
+		p.wire.on(func(r request) fault { return fault{mute: r.to() == store.Succeeded && r.n == 1} })
+		ended := later(func() answer { return answerOf(a.End("v", nil)) })
+		synctest.Wait()
+		wantState(t, mem, a.Call(), store.Succeeded)
+		p.Beat(t.Context(), []*semel.Attempt{a})
+		wantAlive(t, a)
+		(<-ended).want(t, "v", false)
+		p.wire.on(nil)
+		p.Beat(t.Context(), []*semel.Attempt{a})
+		if n := p.wire.total(); n != 0 {
+			t.Errorf("the store was asked %d times for one that has ended", n)
+		}
+		p.seen.wantNone(t, semel.EventLeaseLost, semel.EventFenced)
+	})
+}
+
+// TestBeatEndsWithMaxRun.
+func TestBeatEndsWithMaxRun(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		o := retried(semel.AtLeastOnce())
+		o.MaxRun = time.Minute
+		op := plain("op", o)
+		p, mem := owned(t, op)
+		a := running(t, p, op, 1)[0]
+		for range 5 {
+			pass(10 * time.Second)
+			p.Beat(t.Context(), []*semel.Attempt{a})
+		}
+		wantAlive(t, a)
+		if r := record(t, mem, a.Call()); r.Due != 10*time.Second {
+			t.Errorf("the lease goes on for %v, want what is left of max run", r.Due)
+		}
+		pass(10 * time.Second)
+		synctest.Wait()
+		wantCause(t, a, semel.ErrLeaseLost)
+		p.Beat(t.Context(), []*semel.Attempt{a})
+		a.End("", errBoom)
+		if got := progress(t, mem, a.Call()); got.Errors != 1 {
+			t.Errorf("%+v, want its max run counted as an error", got)
+		}
+	})
+}
+
+// TestBeatWithoutAnAnswer is not waited for longer than a heartbeat, and takes
+// nobody's lease that the store has not.
+func TestBeatWithoutAnAnswer(t *testing.T) {
+	t.Parallel()
+	for name, f := range map[string]fault{
+		"no answer": {hang: true}, "applied, no answer": {mute: true}, "cut": {before: errCut}, "busy": {busy: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				o := retried(semel.AtLeastOnce())
+				o.Lease, o.Heartbeat = 3*time.Second, time.Second
+				op := plain("op", o)
+				p, _ := owned(t, op)
+				attempts := running(t, p, op, 2)
+				p.wire.on(func(request) fault { return f })
+				began := time.Now()
+				p.Beat(t.Context(), attempts)
+				if took := time.Since(began); took > time.Second {
+					t.Errorf("it took %v, want no longer than a heartbeat", took)
+				}
+				wantAlive(t, attempts...)
+				pass(1900 * time.Millisecond)
+				p.wire.heal()
+				wantAlive(t, attempts...)
+				p.Beat(t.Context(), attempts)
+				pass(2 * time.Second)
+				wantAlive(t, attempts...)
+				pass(2 * time.Second)
+				wantCause(t, attempts[0], semel.ErrLeaseLost)
+			})
+		})
+	}
+}
+
+// TestBeatOfNothing asks nothing.
+func TestBeatOfNothing(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		p, _ := solo(t, semel.Options{})
+		p.wire.on(nil)
+		p.Beat(t.Context(), nil)
+		if n := p.wire.total(); n != 0 {
+			t.Errorf("the store was asked %d times", n)
+		}
+	})
+}
+
+// TestBeatWithinATransaction that keeps every other writer out, this renewal too:
+// it is as good as one.
+func TestBeatWithinATransaction(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		op := plain("op", retried(semel.Atomic()))
+		w := newWire(memory.New(memory.Options{}))
+		w.capabilities = func(c *store.Capabilities) { c.Exclusive = true }
+		p := startOn(t, w, semel.Options{})
+		queued(t, p, op, "k")
+		a := dequeuedOne(t, p, op)
+		_, err := semel.InTx(a.Context(), p.Engine, func(context.Context, *memory.Tx) (string, error) {
+			p.wire.on(nil)
+			for range 10 {
+				pass(20 * time.Second)
+				p.Beat(t.Context(), []*semel.Attempt{a})
+				wantAlive(t, a)
+			}
+			if n := p.wire.total(); n != 0 {
+				t.Errorf("the store was asked %d times by one that keeps all others out", n)
+			}
+			return "v", nil
+		})
+		answerOf(a.End(nil, err)).want(t, "v", false)
+	})
+}

@@ -1,0 +1,252 @@
+package semel_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/store"
+	"github.com/semelgo/semel/store/memory"
+)
+
+// endings are those of attempts that each return their own key.
+func endings(attempts ...*semel.Attempt) []*semel.Ending {
+	var ends []*semel.Ending
+	for _, a := range attempts {
+		ends = append(ends, &semel.Ending{Attempt: a, Value: a.Call().Key()})
+	}
+	return ends
+}
+
+// wantOwn checks that the key of an attempt has its own result, and tells it.
+func wantOwn(t *testing.T, p *process, a *semel.Attempt) {
+	t.Helper()
+	key := a.Call().Key()
+	got := do(t.Context(), p, plain(a.Call().Operation(), semel.OperationOptions[string]{}).Call(me, key, key), never(t))
+	got.want(t, key, true)
+}
+
+// TestEndTogether ends all in one Swap, each with its own value.
+func TestEndTogether(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		op := plain("op", retried(semel.AtLeastOnce()))
+		p, _ := owned(t, op)
+		attempts := running(t, p, op, 50)
+		p.wire.on(nil)
+		ends := endings(attempts...)
+		if rest := p.EndTogether(t.Context(), ends); len(rest) != 0 || p.wire.count(swapCall) != 1 || p.wire.total() != 1 {
+			t.Errorf("%d are left after %d Swaps of %d calls, want none, after one", len(rest), p.wire.count(swapCall), p.wire.total())
+		}
+		for i, a := range attempts {
+			answerOf(ends[i].Outcome, ends[i].Told).want(t, a.Call().Key(), false)
+			wantOwn(t, p, a)
+			if !errors.Is(context.Cause(a.Context()), context.Canceled) {
+				t.Errorf("its context ended with %v, want it over", context.Cause(a.Context()))
+			}
+			_, err := a.End("v", nil)
+			wantField(t, err, "Attempt")
+		}
+		if n := p.seen.count(semel.EventSucceeded); n != 50 {
+			t.Errorf("%d successes were observed, want 50", n)
+		}
+		if err := p.Close(t.Context()); err != nil {
+			t.Errorf("Close: %v", err)
+		}
+	})
+}
+
+// panicking is a result that panics while it is encoded.
+type panicking struct{}
+
+func (panicking) MarshalJSON() ([]byte, error) { panic("out of cheese") }
+
+// TestEndTogetherOfAMixedBag: what cannot be ended with the others is left to be
+// ended alone, and spoils nothing for them.
+func TestEndTogetherOfAMixedBag(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		op := plain("op", retried(semel.AtLeastOnce()))
+		w := newWire(memory.New(memory.Options{}))
+		w.capabilities = func(c *store.Capabilities) { c.MaxOutcome = 1000 }
+		p := startOn(t, w, semel.Options{})
+		attempts := running(t, p, op, 9)
+		fine, lost, busy, ended, erred, large, panics, around, doubted := attempts[0], attempts[1], attempts[2], attempts[3],
+			attempts[4], attempts[5], attempts[6], attempts[7], attempts[8]
+		takeAway(t, w.Store, lost)
+		takeAway(t, w.Store, around)
+		bag := attempts
+		again, err := p.Dequeue(t.Context(), op, 2) // the lost one, too, by the same worker
+		if err != nil || len(again) != 2 {
+			t.Fatalf("Dequeue = %v, %v", again, err)
+		}
+		bag = append(bag, again...)
+		doubt(t, w.Store, doubted.Call())
+		answerOf(ended.End("ended", nil)).want(t, "ended", false)
+		inTx := inTransaction(t, p, "in tx")
+		bag = append(bag, inTx)
+		ends := endings(bag...)
+		ends[4].Err, ends[5].Value, ends[6].Value = errBoom, strings.Repeat("x", 2000), panicking{}
+		var rest []*semel.Ending
+		whileHeld(t, w.Store, busy, func() {
+			p.wire.on(nil)
+			rest = p.EndTogether(t.Context(), ends)
+		})
+		if n := p.wire.count(swapCall); n != 1 {
+			t.Errorf("%d Swaps, want one", n)
+		}
+		left := map[*semel.Attempt]bool{}
+		for _, e := range rest {
+			left[e.Attempt] = true
+		}
+		for _, a := range []*semel.Attempt{lost, busy, ended, erred, panics, around, doubted, inTx} {
+			if !left[a] {
+				t.Errorf("attempt %d of %s was ended with the others", a.Number(), a.Call().Key())
+			}
+		}
+		wantOwn(t, p, fine)
+		wantOwn(t, p, again[0])
+		wantOwn(t, p, again[1])
+		if r := wantState(t, w.Store, large.Call(), store.Succeeded); left[large] || len(r.Outcome) > 1000 {
+			t.Errorf("the large one is left: %v, with %d bytes stored", left[large], len(r.Outcome))
+		}
+		endAlone(t, p, w.Store, rest, map[*semel.Attempt]string{
+			lost: "replayed", around: "replayed", busy: "own", ended: "has ended already",
+			erred: "boom", doubted: "own", inTx: "own",
+		})
+	})
+}
+
+// inTransaction is an attempt whose own transaction has decided.
+func inTransaction(t *testing.T, p *process, key string) *semel.Attempt {
+	t.Helper()
+	op := plain("tx", retried(semel.Atomic()))
+	queued(t, p, op, key)
+	a := dequeuedOne(t, p, op)
+	if _, err := semel.InTx(a.Context(), p.Engine, puts("e", key)); err != nil {
+		t.Errorf("InTx: %v", err)
+	}
+	return a
+}
+
+// whileHeld calls fn while somebody's open transaction holds the record of a.
+func whileHeld(t *testing.T, mem *memory.Store, a *semel.Attempt, fn func()) {
+	t.Helper()
+	err := inTx(t, mem, func(tx *memory.Tx) error {
+		to := a.Record()
+		to.Input, to.Outcome = nil, nil
+		answers, err := mem.SwapTx(t.Context(), tx, []store.Change{{If: to.Token, To: to}})
+		if err != nil || answers[0].Token != to.Token {
+			t.Errorf("SwapTx = %v, %v", answers, err)
+		}
+		fn()
+		return errBoom
+	})
+	if !errors.Is(err, errBoom) {
+		t.Errorf("Atomic: %v", err)
+	}
+}
+
+// endAlone ends what was left and checks what each is told.
+func endAlone(t *testing.T, p *process, mem *memory.Store, rest []*semel.Ending, want map[*semel.Attempt]string) {
+	t.Helper()
+	for _, e := range rest {
+		a := e.Attempt
+		if _, panics := e.Value.(panicking); panics {
+			abruptly()[0].wantAbrupt(t, func() answer { return answerOf(a.End(e.Value, e.Err)) })
+			wantState(t, mem, a.Call(), store.InProgress)
+			continue
+		}
+		got := answerOf(a.End(e.Value, e.Err))
+		switch told := want[a]; {
+		case told == "replayed":
+			got.want(t, a.Call().Key(), true)
+		case told == "own" || told == "":
+			got.want(t, a.Call().Key(), false)
+			wantOwn(t, p, a)
+		case got.err == nil || !strings.Contains(got.err.Error(), told):
+			t.Errorf("attempt %d of %s was told %q, %v, want %q", a.Number(), a.Call().Key(), got.v, got.err, told)
+		}
+	}
+}
+
+// TestEndTogetherWithoutAnAnswer: all come back, and End alone finds out what has
+// become of each. No answer is ever another's.
+func TestEndTogetherWithoutAnAnswer(t *testing.T) {
+	t.Parallel()
+	for name, f := range map[string]fault{
+		"cut before": {before: errCut}, "cut after": {after: errCut}, "no answer, not applied": {hang: true},
+		"no answer, applied": {mute: true}, "run twice": {twice: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				op := plain("op", retried(semel.AtLeastOnce()))
+				p, _ := owned(t, op)
+				attempts := running(t, p, op, 20)
+				p.wire.on(func(r request) fault {
+					if r.kind == swapCall && r.n == 1 {
+						return f
+					}
+					return fault{}
+				})
+				rest := p.EndTogether(t.Context(), endings(attempts...))
+				if want := map[bool]int{true: 0, false: 20}[f.twice]; len(rest) != want {
+					t.Errorf("%d are left, want %d", len(rest), want)
+				}
+				for _, e := range rest {
+					answerOf(e.Attempt.End(e.Value, e.Err)).want(t, e.Attempt.Call().Key(), false)
+				}
+				for _, a := range attempts {
+					wantOwn(t, p, a)
+				}
+			})
+		})
+	}
+}
+
+// TestEndTogetherIsBoundedByTheBatch of the store, and asks nothing for nothing.
+func TestEndTogetherIsBoundedByTheBatch(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		op := plain("op", retried(semel.AtLeastOnce()))
+		w := newWire(memory.New(memory.Options{}))
+		w.capabilities = func(c *store.Capabilities) { c.MaxBatch = 2 }
+		p := startOn(t, w, semel.Options{})
+		var attempts []*semel.Attempt
+		for i := range 5 {
+			queued(t, p, op, fmt.Sprint(i))
+			attempts = append(attempts, dequeuedOne(t, p, op))
+		}
+		p.wire.on(func(r request) fault { return fault{before: map[bool]error{true: errCut}[r.n == 2]} })
+		rest := p.EndTogether(t.Context(), endings(attempts...))
+		if n := p.wire.count(swapCall); n != 3 || len(rest) != 2 {
+			t.Errorf("%d are left after %d Swaps, want the two of the one of 3 that was cut", len(rest), n)
+		}
+		for _, e := range rest {
+			answerOf(e.Attempt.End(e.Value, e.Err)).want(t, e.Attempt.Call().Key(), false)
+		}
+		for _, a := range attempts {
+			wantOwn(t, p, a)
+		}
+		p.wire.on(nil)
+		if rest := p.EndTogether(t.Context(), nil); len(rest) != 0 || p.wire.total() != 0 {
+			t.Errorf("%d are left of nothing, after %d calls", len(rest), p.wire.total())
+		}
+	})
+}
+
+// TestEndTogetherAfterItsCaller: who hangs up changes nothing.
+func TestEndTogetherAfterItsCaller(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		op := plain("op", retried(semel.AtLeastOnce()))
+		p, _ := owned(t, op)
+		attempts := running(t, p, op, 2)
+		ctx, hangUp := context.WithCancel(t.Context())
+		hangUp()
+		pass(time.Second)
+		if rest := p.EndTogether(ctx, endings(attempts...)); len(rest) != 0 {
+			t.Errorf("%d are left, want none", len(rest))
+		}
+	})
+}
