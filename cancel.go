@@ -41,7 +41,7 @@ func (c *Core) Cancel(ctx context.Context, id store.ID, reason string) (store.Re
 			}
 		case store.InProgress:
 			return stands, c.askToCancel(ctx, stands, reason)
-		default:
+		case store.Absent, store.InDoubt, store.Succeeded, store.Failed:
 			return stands, nil
 		}
 	}

@@ -211,7 +211,16 @@ func (o *Operation[In]) Input(a *Attempt) (In, error) {
 		return in, nil
 	}
 	if err := json.Unmarshal(a.record.Input, &in); err != nil {
-		return in, fmt.Errorf("read the input of %s: %w", o.def.name, err)
+		return in, &inputError{operation: o.def.name, err: err}
 	}
 	return in, nil
 }
+
+// inputError says that what a call was enqueued with cannot be read any more.
+type inputError struct {
+	operation string
+	err       error
+}
+
+func (e *inputError) Error() string { return "read the input of " + e.operation + ": " + e.err.Error() }
+func (e *inputError) Unwrap() error { return e.err }

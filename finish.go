@@ -206,7 +206,7 @@ func (a *Attempt) told(s step, now store.Record, err error) error {
 		return decodeFailure(now.Outcome)
 	case store.Pending:
 		verdict := store.Unknown
-		if s == stepRelease && (!now.Tainted || a.policy.speaksForAll()) {
+		if s == stepRelease && (!now.Tainted || a.speaksForAll(err)) {
 			verdict = store.NotCommitted
 		}
 		return &AttemptError{

@@ -16,7 +16,7 @@ func (a *Attempt) tried(e *event, err error) {
 	before, _ := ProgressOf(a.record)
 	p, f, delay := a.call.op.retry.after(a.ctx, before, a.record.Attempt, err)
 	if f != nil {
-		a.over(e, p, f)
+		a.over(e, p, f, err)
 		return
 	}
 	e.outcome, e.delay = p.encode(limit), delay
@@ -33,7 +33,7 @@ func (a *Attempt) cancelled() *cancelledError {
 func (a *Attempt) cancelledEnd(e *event, why *cancelledError) {
 	before, _ := ProgressOf(a.record)
 	p := before.with(a.record.Attempt, TryInterrupted, why)
-	a.over(e, p, p.failure(codeCancelled, why.reason))
+	a.over(e, p, p.failure(codeCancelled, why.reason), why)
 }
 
 // after says what comes after an attempt that ended with err: the progress it
@@ -64,14 +64,25 @@ func (r *Retry) afterInterruption(ctx context.Context) time.Duration {
 	return max(r.Delay(1), 0)
 }
 
-// over ends the record for good: Failed on proof, for all of its attempts, and
-// otherwise in doubt, with what is known of them.
-func (a *Attempt) over(e *event, p Progress, f *Failure) {
-	if e.step != stepRelease || a.record.Tainted && !a.policy.speaksForAll() {
+// over ends the record for good, as err has it: Failed on proof, for all of its
+// attempts, and otherwise in doubt, with what is known of them.
+func (a *Attempt) over(e *event, p Progress, f *Failure, err error) {
+	if e.step != stepRelease || a.record.Tainted && !a.speaksForAll(err) {
 		e.step, e.outcome = stepDoubt, p.encode(a.c.caps.MaxOutcome)
 		return
 	}
 	e.step, e.outcome = stepFail, encodeFailure(f, a.c.caps.MaxOutcome)
+}
+
+// speaksForAll tells whether err, which proves that this attempt had no effect,
+// proves it of the earlier ones too. That is the receiver's word only: an attempt
+// that did not get to ask the receiver speaks for itself.
+func (a *Attempt) speaksForAll(err error) bool {
+	_, snoozed := errors.AsType[*snoozeError](err)
+	_, cancelled := errors.AsType[*cancelledError](err)
+	_, spent := errors.AsType[*spentError](err)
+	_, unread := errors.AsType[*inputError](err)
+	return a.policy.speaksForAll() && (a.policy == policyAtomic || !snoozed && !cancelled && !spent && !unread)
 }
 
 // interruption is what is kept of an attempt that is taken back because the store
@@ -112,7 +123,7 @@ func (a *Attempt) spentEnd(e *event, spent *spentError) {
 	}
 	before, _ := ProgressOf(a.record)
 	p, f, _ := a.call.op.retry.after(a.ctx, before, a.record.Attempt, spent)
-	a.over(e, p, f)
+	a.over(e, p, f, spent)
 }
 
 // Ready does what comes before the function of an attempt that [Core.Dequeue]

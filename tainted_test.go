@@ -1,0 +1,57 @@
+package semel_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/store"
+)
+
+// TestNobodyBesidesTheReceiverSpeaksForEarlierAttempts: under Keyed and Fenced a
+// refusal marked by the function is taken for the receiver's own, about all
+// attempts, also when it uses the tries up. What the function did not get from the
+// receiver proves nothing about an attempt that has died: a cancelled key, an asking
+// to come later.
+func TestNobodyBesidesTheReceiverSpeaksForEarlierAttempts(t *testing.T) {
+	look := func(context.Context, semel.Scope, string) (any, bool, error) { return nil, false, nil }
+	raise := func(context.Context, semel.Scope, string, uint32) error { return nil }
+	for name, policy := range map[string]semel.Policy{"Keyed": semel.Keyed(), "Fenced": semel.Fenced(raise, look)} {
+		t.Run(name, func(t *testing.T) {
+			t.Run("used up", func(t *testing.T) { taintedEnds(t, policy, 1, semel.NotCommitted(errBoom), store.Failed) })
+			t.Run("snooze", func(t *testing.T) { taintedEnds(t, policy, 2, semel.Snooze(0), store.Pending) })
+			t.Run("cancelled", func(t *testing.T) { taintedEnds(t, policy, 2, nil, store.InDoubt) })
+			t.Run("the receiver's word", func(t *testing.T) { taintedEnds(t, policy, 2, semel.Final(errBoom), store.Failed) })
+		})
+	}
+}
+
+// taintedEnds lets an attempt end without knowing, and then the next with err; nil:
+// its key was cancelled meanwhile.
+func taintedEnds(t *testing.T, policy semel.Policy, maxErrors int, err error, want store.State) {
+	t.Helper()
+	bubble(t, func(t *testing.T) {
+		op := semel.Define("op", semel.OperationOptions[string]{Policy: policy, Retry: steady(maxErrors+1, 9)})
+		p, mem := owned(t, op)
+		call := queued(t, p, op, "k")[0]
+		work(t, p, op, fails(errors.New("no answer"))) // after its effect, for all anybody knows
+		wantState(t, mem, call, store.Pending)
+		pass(time.Hour)
+		attempts := dequeued(t, p, op, 1)
+		if err == nil {
+			_, cerr := p.Cancel(t.Context(), call.ID(), "not any more")
+			if cerr != nil {
+				t.Fatal(cerr)
+			}
+			p.Beat(t.Context(), attempts)
+			err = semel.NotCommitted(context.Cause(attempts[0].Context()))
+		}
+		_, told := attempts[0].End(nil, err)
+		r := wantState(t, mem, call, want)
+		if got := semel.VerdictOf(told); want != store.Failed && (got != store.Unknown || !r.Tainted) {
+			t.Errorf("told %v, tainted %t: want Unknown, for nobody has asked the receiver", told, r.Tainted)
+		}
+	})
+}
