@@ -27,7 +27,7 @@ type Dequeue struct {
 // Check finds what keeps d from being tried, whatever waits, where maxBatch bounds
 // the Limit. The error names the field.
 func (d *Dequeue) Check(maxBatch int) error {
-	if d.Limit < 1 || d.Limit > maxBatch {
+	if !d.Again && (d.Limit < 1 || d.Limit > maxBatch) {
 		return fmt.Errorf("limit is %d, not from 1 to %d", d.Limit, maxBatch)
 	}
 	return nil

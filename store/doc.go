@@ -18,4 +18,11 @@
 //
 // No absolute time enters or leaves a store. Durations in changes count from
 // the store's now; durations in answers are what is left, or how long ago.
+//
+// # More than a register
+//
+// A store may have further powers, each a small interface of its own that is asked
+// for once: [Auditor] keeps why records were changed by hand, [Counter] counts them
+// for reports, and [Dequeuer] hands out what waits, by [Record] Priority and Due.
+// None of them makes a change that a Swap could not make.
 package store
