@@ -24,6 +24,19 @@ func kth(k int, f fault) func(request) fault {
 	}
 }
 
+// kthWrite is kth, but that no look is ever told that the record is busy, or its
+// answer refused: that is what stores tell those who want to write.
+func kthWrite(k int, f fault) func(request) fault {
+	n := kth(k, f)
+	return func(r request) fault {
+		f := n(r)
+		if r.kind == getCall {
+			f.busy, f.refuse = false, nil
+		}
+		return f
+	}
+}
+
 // everyFault is every way in which one call can go wrong.
 func everyFault() map[string]fault {
 	return map[string]fault{

@@ -1,0 +1,269 @@
+package semel_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/store"
+	"github.com/semelgo/semel/store/memory"
+)
+
+// cancelled cancels c for a reason and checks what is said to stand.
+func cancelled(t *testing.T, p *process, mem *memory.Store, c semel.Call, want store.State) store.Record {
+	t.Helper()
+	r, err := p.Cancel(t.Context(), c.ID(), "not wanted")
+	if err != nil || r.State != want {
+		t.Errorf("Cancel = %v, %v, want %v", r.State, err, want)
+	}
+	return wantState(t, mem, c, want)
+}
+
+// TestCancel of what does not run, in each state.
+func TestCancel(t *testing.T) {
+	t.Parallel()
+	want := map[stand]store.State{
+		nothing: store.Absent, pending: store.Failed, succeeded: store.Succeeded, failed: store.Failed, inDoubt: store.InDoubt,
+	}
+	for s, state := range want {
+		t.Run(string(s), func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				op := plain("op", retried(semel.AtLeastOnce()))
+				p, mem := owned(t, op)
+				call := op.Call(me, "k", "in")
+				leave(t, mem, call, s)
+				before := record(t, mem, call)
+				cancelled(t, p, mem, call, state)
+				after := cancelled(t, p, mem, call, state) // twice is as once
+				if s != pending && after.Token != before.Token {
+					t.Errorf("%v became %v", before.Token, after.Token)
+				}
+				if s == pending {
+					p.seen.want(t, semel.EventCancelled)
+					failure := do(t.Context(), p, call, never(t))
+					failure.wantFailure(t, "not wanted")
+					wantTries(t, wantCode(t, failure.err, "cancelled"), semel.TryError)
+				}
+			})
+		})
+	}
+}
+
+// TestCancelWhatWaits: due or not, of an operation that the engine was not given,
+// and of one that is tried again.
+func TestCancelWhatWaits(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		op, stranger := plain("op", retried(semel.AtLeastOnce())), plain("stranger", semel.OperationOptions[string]{Retention: time.Minute})
+		p, mem := owned(t, op)
+		for _, c := range []semel.Call{op.Call(me, "now", "in"), op.Call(me, "later", "in"), stranger.Call(me, "k", "in")} {
+			_, _ = semel.Enqueue(t.Context(), p, c, semel.EnqueueOptions{Delay: map[bool]time.Duration{true: time.Hour}[c.Key() == "later"]})
+			r := cancelled(t, p, mem, c, store.Failed)
+			if r.Expire != 24*time.Hour || string(r.Input) != `"in"` {
+				t.Errorf("it expires in %v, with the input %s; want the engine's retention, and its input", r.Expire, r.Input)
+			}
+		}
+		dequeued(t, p, op, 0)
+		_, err := p.Cancel(t.Context(), op.Call(me, "now", "in").ID(), "")
+		wantField(t, err, "Reason")
+	})
+}
+
+// TestCancelWhatNobodyKnowsOf: it waits for another attempt, due or not, and is
+// parked in doubt, for ever: no attempt can prove anything about the earlier one.
+func TestCancelWhatNobodyKnowsOf(t *testing.T) {
+	t.Parallel()
+	for name, due := range map[string]bool{"due": true, "delayed": false} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				op := plain("op", retried(semel.AtLeastOnce()))
+				p, mem := owned(t, op)
+				call := queued(t, p, op, "k")[0]
+				work(t, p, op, fails(errBoom)).wantLed(t, store.Unknown, store.Pending)
+				if due {
+					pass(time.Minute)
+				}
+				cancelled(t, p, mem, call, store.InDoubt)
+				p.seen.want(t, semel.EventInDoubt)
+				got := progress(t, mem, call)
+				wantTries(t, got, semel.TryError, semel.TryInterrupted)
+				if text := got.Tries[1].Error; text != "semel: cancelled: not wanted" {
+					t.Errorf("its history says %q, want the reason", text)
+				}
+				do(t.Context(), p, call, never(t)).wantErr(t, semel.ErrInDoubt)
+			})
+		})
+	}
+}
+
+// TestCancelWhatRuns: the function's context ends with the next beat, and what it
+// returns decides.
+func TestCancelWhatRuns(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		o     semel.OperationOptions[string]
+		v     string
+		err   error
+		state store.State
+	}{
+		"proven":              {o: retried(semel.AtLeastOnce()), err: semel.NotCommitted(errBoom), state: store.Failed},
+		"snoozed":             {o: retried(semel.AtLeastOnce()), err: semel.Snooze(time.Second), state: store.Failed},
+		"unknown":             {o: retried(semel.AtLeastOnce()), err: context.Canceled, state: store.InDoubt},
+		"unknown under Hold":  {o: retried(semel.Hold()), err: context.Canceled, state: store.InDoubt},
+		"Atomic":              {o: retried(semel.Atomic()), err: context.Canceled, state: store.Failed},
+		"final":               {o: retried(semel.AtLeastOnce()), err: semel.Final(errBoom), state: store.Failed},
+		"success":             {o: retried(semel.AtLeastOnce()), v: "v", state: store.Succeeded},
+		"proven, not retried": {o: semel.OperationOptions[string]{}, err: semel.NotCommitted(errBoom), state: store.Failed},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				op := plain("op", tt.o)
+				p, mem := owned(t, op)
+				attempts := running(t, p, op, 2)
+				a, neighbour := attempts[0], attempts[1]
+				cancelled(t, p, mem, a.Call(), store.InProgress)
+				cancelled(t, p, mem, a.Call(), store.InProgress) // twice is as once
+				wantAlive(t, a)
+				p.Beat(t.Context(), attempts)
+				wantCause(t, a, semel.ErrCancelled)
+				wantAlive(t, neighbour)
+				got := answerOf(a.End(tt.v, tt.err))
+				wantState(t, mem, a.Call(), tt.state)
+				switch {
+				case tt.state == store.Failed && name != "final":
+					got.wantFailure(t, "not wanted")
+					wantTries(t, wantCode(t, got.err, "cancelled"), semel.TryInterrupted)
+				case tt.state == store.InDoubt:
+					got.wantLed(t, store.Unknown, store.InDoubt)
+				}
+				pass(time.Hour)
+				dequeued(t, p, op, 0)
+			})
+		})
+	}
+}
+
+// TestCancelOutlivesTheAttempt: one that ended, or died, before it saw that it was
+// cancelled is not run again.
+func TestCancelOutlivesTheAttempt(t *testing.T) {
+	t.Parallel()
+	for name, ends := range map[string]func(t *testing.T, p *process, a *semel.Attempt){
+		"proven error": func(_ *testing.T, _ *process, a *semel.Attempt) { _, _ = a.End("", semel.NotCommitted(errBoom)) },
+		"died": func(t *testing.T, p *process, a *semel.Attempt) {
+			t.Helper()
+			dies(t, a)
+			sweepOne(t, p, a.Call())
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				op := plain("op", retried(semel.Atomic()))
+				p, mem := owned(t, op)
+				a := running(t, p, op, 1)[0]
+				cancelled(t, p, mem, a.Call(), store.InProgress)
+				ends(t, p, a)
+				wantState(t, mem, a.Call(), store.Pending)
+				pass(time.Hour)
+				work(t, p, op, never(t)).wantFailure(t, "not wanted")
+				wantState(t, mem, a.Call(), store.Failed)
+			})
+		})
+	}
+}
+
+// TestCancelEndsWithTheKeysNextRun: what was asked of an attempt that is over is not
+// asked of those that a person wants to have run.
+func TestCancelEndsWithTheKeysNextRun(t *testing.T) {
+	t.Parallel()
+	for name, err := range map[string]error{"redriven": semel.NotCommitted(errBoom), "resolved": errBoom} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				op := plain("op", retried(semel.AtLeastOnce()))
+				p, mem := owned(t, op)
+				a := running(t, p, op, 1)[0]
+				for range 2 { // and once more, of the run after it
+					cancelled(t, p, mem, a.Call(), store.InProgress)
+					p.Beat(t.Context(), []*semel.Attempt{a})
+					wantCause(t, a, semel.ErrCancelled)
+					_, _ = a.End("", err)
+					r := record(t, mem, a.Call())
+					var perr error
+					if r.State == store.Failed {
+						_, perr = p.Redrive(t.Context(), semel.Redrive{ID: r.ID, Actor: "ann", Reason: "after all"})
+					} else {
+						_, perr = p.Resolve(t.Context(), semel.Resolution{ID: r.ID, To: store.Pending, Actor: "ann", Reason: "after all"})
+					}
+					if perr != nil {
+						t.Errorf("%s of %v: %v", name, r.State, perr)
+					}
+					a = dequeued(t, p, op, 1)[0]
+					if out, err := a.Ready(); out != nil || err != nil {
+						t.Errorf("Ready = %v, %v, want it to be run", out, err)
+					}
+					p.Beat(t.Context(), []*semel.Attempt{a})
+					wantAlive(t, a)
+				}
+				answerOf(a.End("v", nil)).want(t, "v", false)
+			})
+		})
+	}
+}
+
+// TestCancelGoesWrong: with each of its calls, before and after it applied. What is
+// told as done is done, and asking again does it.
+func TestCancelGoesWrong(t *testing.T) {
+	t.Parallel()
+	for _, s := range []string{"waiting", "waiting, tainted", "running"} {
+		for fname, f := range everyFault() {
+			for k := range 6 {
+				t.Run(s+"/"+fname, func(t *testing.T) {
+					bubble(t, func(t *testing.T) { cancelWrong(t, s, f, k+1) })
+				})
+			}
+		}
+	}
+}
+
+func cancelWrong(t *testing.T, s string, f fault, k int) {
+	t.Helper()
+	op := plain("op", retried(semel.AtLeastOnce()))
+	p, mem := owned(t, op)
+	call := queued(t, p, op, "k")[0]
+	var a *semel.Attempt
+	want := store.Failed
+	switch s {
+	case "waiting, tainted":
+		work(t, p, op, fails(errBoom))
+		want = store.InDoubt
+	case "running":
+		a = dequeuedOne(t, p, op)
+		want = store.InProgress
+	}
+	p.wire.on(kthWrite(k, f))
+	r, err := p.Cancel(t.Context(), call.ID(), "not wanted")
+	if err == nil && f.refuse == nil {
+		wantState(t, mem, call, want)
+		if r.State != want {
+			t.Errorf("Cancel = %v, want %v", r.State, want)
+		}
+	}
+	p.wire.heal()
+	pass(time.Minute)
+	if a != nil {
+		return // its lease is over, and what was asked of it is asked of the next
+	}
+	if _, err := p.Sweep(t.Context(), 10); err != nil {
+		t.Errorf("Sweep: %v", err)
+	}
+	if _, err := p.Cancel(t.Context(), call.ID(), "not wanted"); err != nil {
+		t.Errorf("Cancel again: %v", err)
+	}
+	if r := record(t, mem, call); r.State != want && !(r.State == store.InDoubt && want == store.Failed) {
+		t.Errorf("%v stands, want %v", r.State, want)
+	}
+	if errors.Is(err, semel.ErrInvalid) {
+		t.Errorf("Cancel: %v", err)
+	}
+}
