@@ -50,6 +50,7 @@ func TestNoTightLoop(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				r := newRig(t)
 				var runs, deliveries atomic.Int64
