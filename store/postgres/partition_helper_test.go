@@ -23,8 +23,14 @@ const past = 10 * day
 // missing since: one partition for each day.
 func divided(t testing.TB, pool *pgxpool.Pool, o postgres.PartitionOptions) *postgres.Partitions {
 	t.Helper()
+	return dividedBefore(t, pool, past, o)
+}
+
+// dividedBefore is divided, that long ago.
+func dividedBefore(t testing.TB, pool *pgxpool.Pool, ago time.Duration, o postgres.PartitionOptions) *postgres.Partitions {
+	t.Helper()
 	p := partitions(t, pool, o)
-	p.SetAhead(-past)
+	p.SetAhead(-ago)
 	if err := p.Divide(t.Context()); err != nil {
 		t.Fatalf("Divide: %v", err)
 	}

@@ -48,7 +48,8 @@ FROM semel_records GROUP BY operation, state ORDER BY operation, state`
 const (
 	// sqlDequeue goes from one priority to the next lower one only for as long as
 	// it has too few, and reads nothing that is not due. What it finds is locked,
-	// so that it still stands so when it is claimed; the claim says it again.
+	// so that it still stands so when it is claimed; the claim says it again. It says
+	// the IDs again, too, because partitions would be read whole to be joined.
 	sqlDequeue = `WITH waiting (i, a, o, w) AS MATERIALIZED (
 SELECT q.id, q.attempt, q.owner, (extract(epoch FROM statement_timestamp() - q.due) * 1000000)::bigint
 FROM generate_series(4, -4, -1) AS level (p) CROSS JOIN LATERAL (
@@ -58,7 +59,7 @@ ORDER BY due LIMIT $2::bigint FOR UPDATE SKIP LOCKED) q
 LIMIT $2::bigint)
 UPDATE semel_records r SET state = 2, attempt = r.attempt + 1, owner = $3::bigint,
 due = clock_timestamp() + $4::bigint * interval '1 microsecond', expires = NULL, changed = clock_timestamp()
-FROM waiting WHERE r.id = i AND r.state IS NOT DISTINCT FROM 1 AND r.attempt = a AND r.owner = o AND r.due <= clock_timestamp()
+FROM waiting WHERE r.id = ANY (ARRAY(SELECT i FROM waiting)) AND r.id = i AND r.state IS NOT DISTINCT FROM 1 AND r.attempt = a AND r.owner = o AND r.due <= clock_timestamp()
 RETURNING w, ` + columns
 
 	// free says that nobody has the right to the record, as Atomic takes it.

@@ -1,0 +1,143 @@
+package postgres_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/store/postgres"
+)
+
+// uuidOf is a UUIDv7 of that time; n tells those of one time apart.
+func uuidOf(at time.Time, n int) string {
+	ms := at.UnixMilli()
+	return fmt.Sprintf("%08x-%04x-7abc-8def-%012x", ms>>16, ms&0xffff, n)
+}
+
+// A key is run once, however many ask for it in several processes, whichever
+// partition it is in: keys of one time, and keys at the bounds of partitions.
+func TestOncePerKeyAcrossPartitions(t *testing.T) {
+	t.Parallel()
+	for _, level := range []pgx.TxIsoLevel{pgx.ReadCommitted, pgx.RepeatableRead} {
+		url := database(t)
+		pool := connect(t, url)
+		p := dividedBefore(t, pool, 4*time.Hour, postgres.PartitionOptions{Width: time.Hour})
+		bound := holding(t, p, 0).To
+		var keys []string
+		for i, at := range []time.Time{
+			bound.Add(-time.Millisecond), bound, bound.Add(time.Millisecond), bound, bound,
+			bound.Add(-time.Hour), bound.Add(-time.Hour - time.Millisecond), bound.Add(time.Hour), time.Now(), time.Now().Add(-12 * time.Hour),
+		} {
+			keys = append(keys, uuidOf(at, i))
+		}
+		once := semel.Define("once", semel.OperationOptions[int]{KeyTime: semel.UUIDv7Time, Skew: 3 * time.Hour, Wait: time.Minute})
+		leased := semel.Define("leased", semel.OperationOptions[int]{KeyTime: semel.UUIDv7Time, Skew: 3 * time.Hour, Wait: time.Minute, Policy: semel.Atomic(), Lease: time.Minute})
+		operations := []*semel.Operation[int]{once}
+		if level == pgx.ReadCommitted { // a leased finish is refused above it
+			operations = append(operations, leased)
+		}
+		const processes, callers = 3, 2
+		var all sync.WaitGroup
+		for range processes {
+			engine, err := semel.New(newStore(t, connect(t, url), postgres.Options{Isolation: level}), semel.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for range callers {
+				for i := range keys {
+					for _, op := range operations {
+						all.Go(func() { askUntilTold(t, engine, op, keys[i]) })
+					}
+				}
+			}
+		}
+		all.Wait()
+		for _, key := range keys {
+			for _, op := range operations {
+				if n := effects(t, pool, op.Name()+key); n != 1 {
+					t.Errorf("at %q, %s %s had %d effects, want one", level, op.Name(), key, n)
+				}
+			}
+		}
+		if n := one[int](t, pool, `SELECT count(DISTINCT tableoid) FROM semel_records`); n < 4 {
+			t.Errorf("the keys are in %d partitions, so that the test shows nothing", n)
+		}
+	}
+}
+
+// askUntilTold asks for a key until it has an answer.
+func askUntilTold(t *testing.T, engine *semel.Engine[pgx.Tx], op *semel.Operation[int], key string) {
+	t.Helper()
+	for {
+		_, _, err := semel.DoTx(t.Context(), engine, op.Call(semel.Shared(), key, 1), func(ctx context.Context, tx pgx.Tx) (int, error) {
+			return 1, effect(ctx, tx, op.Name()+key)
+		})
+		switch {
+		case err == nil:
+			return
+		case errors.Is(err, semel.ErrInProgress), errors.Is(err, semel.ErrUnavailable):
+			if t.Context().Err() != nil {
+				t.Errorf("DoTx = %v", err)
+				return
+			}
+		default:
+			t.Errorf("DoTx = %v, want it done, or to ask again", err)
+			return
+		}
+	}
+}
+
+// The records of a generation leave as a partition; who asks again then runs again,
+// and who asks before that does not, whichever clock says which generation.
+func TestGenerationsLeaveAsAPartition(t *testing.T) {
+	t.Parallel()
+	for _, level := range []pgx.TxIsoLevel{pgx.ReadCommitted, pgx.RepeatableRead} {
+		pool := connect(t, database(t))
+		p := dividedBefore(t, pool, 9*time.Hour, postgres.PartitionOptions{Width: time.Hour, Keep: time.Hour})
+		op := semel.Define("once", semel.OperationOptions[int]{Generation: time.Hour})
+		start := time.Now().Truncate(time.Hour).Add(-6 * time.Hour)
+		engineAt := func(clock time.Duration) *semel.Engine[pgx.Tx] {
+			e, err := semel.New(newStore(t, pool, postgres.Options{Isolation: level}), semel.Options{
+				Clock: func() time.Time { return start.Add(clock) },
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return e
+		}
+		const minute = time.Minute
+		for i, at := range []time.Duration{0, 59 * minute, 61 * minute, 119 * minute} {
+			askUntilTold(t, engineAt(at), op, "k")
+			if n := effects(t, pool, "oncek"); n != 1 {
+				t.Errorf("asked for the %dth time it had %d effects, want one", i, n)
+			}
+		}
+		// By the server's clock all of it is long past; so are the records, then.
+		mustExec(t, pool, `UPDATE semel_records SET expires = clock_timestamp() - interval '1 second'`)
+		if dropped, err := p.Drop(t.Context()); err != nil || len(dropped) < 2 {
+			t.Fatalf("Drop = %v, %v, want the partitions of both generations among them", names(dropped), err)
+		}
+		if n := one[int](t, pool, `SELECT count(*) FROM semel_records`); n != 0 {
+			t.Errorf("%d records are left, want none", n)
+		}
+		late := engineAt(0)
+		if _, _, err := semel.DoTx(t.Context(), late, op.Call(semel.Shared(), "k", 1), func(ctx context.Context, tx pgx.Tx) (int, error) {
+			return 1, effect(ctx, tx, "oncek")
+		}); !errors.Is(err, semel.ErrUnavailable) {
+			t.Errorf("DoTx in a generation that was dropped = %v, want ErrUnavailable", err)
+		}
+		if n := effects(t, pool, "oncek"); n != 1 {
+			t.Errorf("it had %d effects, want one", n)
+		}
+		askUntilTold(t, engineAt(7*time.Hour), op, "k")
+		if n := effects(t, pool, "oncek"); n != 2 {
+			t.Errorf("after its generations it had %d effects, want two", n)
+		}
+	}
+}
