@@ -105,7 +105,7 @@ func isDivided(ctx context.Context, in querier, on *tables) (divided bool, err e
 }
 
 // bound finds the IDs in what the server says of a partition's bounds.
-var bound = regexp.MustCompile(`^FOR VALUES FROM \((MINVALUE|'[0-9a-f-]{36}')\) TO \('([0-9a-f-]{36})'\)$`) //nolint:gochecknoglobals // compiled once
+var bound = regexp.MustCompile(`^FOR VALUES FROM \((MINVALUE|'[0-9a-f-]{36}')\) TO \('([0-9a-f-]{36})'\)$`)
 
 // within reads the times of the bounds.
 func (p *Partition) within(bounds string) error {

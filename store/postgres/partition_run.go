@@ -50,7 +50,7 @@ func onlyHeld(err error) bool {
 	if _, held := err.(*HeldError); held { //nolint:errorlint // each of several errors is asked for
 		return true
 	}
-	if joined, ok := err.(interface{ Unwrap() []error }); ok { //nolint:errorlint // likewise
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
 		for _, e := range joined.Unwrap() {
 			if !onlyHeld(e) {
 				return false
