@@ -55,35 +55,44 @@ func (p *pool) lookAgain() {
 	}
 }
 
-// pick chooses which kind to ask for next, and how many of it: free slots are
-// shared by the kinds of which there may be more, which take turns. None: there is
-// no slot, or nothing to ask for.
+// pick chooses which kind to ask for next, and how many of it: free slots go to the
+// kinds of which there may be more, so that they come to run equally many, and
+// those that share the last one take turns. None: there is no slot, or nothing to
+// ask for.
 func (p *pool) pick() (*kind, int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	free := p.options.Slots - len(p.attempts)
-	if free <= 0 {
-		return nil, 0
+	shares := make([]int, len(p.kinds))
+	for range p.options.Slots - len(p.attempts) {
+		if i, ok := p.least(shares); ok {
+			shares[i]++
+		}
 	}
-	var first *kind
-	wanting, next := 0, 0
+	for i := range p.kinds {
+		at := (p.turn + i) % len(p.kinds)
+		if shares[at] > 0 {
+			p.turn = at + 1
+			return p.kinds[at], shares[at]
+		}
+	}
+	return nil, 0
+}
+
+// least finds, from the one whose turn it is, the kind that runs least, with what
+// it is to get, of those that may get more.
+func (p *pool) least(shares []int) (least int, found bool) {
 	for i := range p.kinds {
 		at := (p.turn + i) % len(p.kinds)
 		k := p.kinds[at]
-		if !k.more || k.busy >= k.limit {
+		has := k.busy + shares[at]
+		if !k.more || has >= k.limit {
 			continue
 		}
-		wanting++
-		if first == nil {
-			first, next = k, at+1
+		if !found || has < p.kinds[least].busy+shares[least] {
+			least, found = at, true
 		}
 	}
-	if first == nil {
-		return nil, 0
-	}
-	p.turn = next
-	share := (free + wanting - 1) / wanting
-	return first, min(share, first.limit-first.busy)
+	return least, found
 }
 
 // claim asks for n tasks of k and starts them. Those that come when ctx has ended

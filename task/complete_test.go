@@ -48,7 +48,7 @@ func TestEndsTogether(t *testing.T) {
 		const n = 50
 		r, w, calls := gathered(t, n)
 		slow := make(chan struct{})
-		w.on(func(changes []store.Change) error {
+		w.on(func(_ context.Context, changes []store.Change) error {
 			if changes[0].To.State == store.Succeeded {
 				<-slow
 			}
@@ -107,7 +107,7 @@ func TestALostReplyEndsEachTaskOnce(t *testing.T) {
 			bubble(t, func(t *testing.T) {
 				r, w, calls := gathered(t, 20)
 				lost := 0
-				w.on(func(changes []store.Change) error {
+				w.on(func(_ context.Context, changes []store.Change) error {
 					if changes[0].To.State != store.Succeeded || lost > 1 {
 						return nil
 					}
@@ -147,7 +147,7 @@ func TestASlotIsTakenUntilTheEndIsAnswered(t *testing.T) {
 			r.enqueue(op.Call(me, fmt.Sprint(i), input{i}))
 		}
 		answer := make(chan struct{})
-		w.on(func(changes []store.Change) error {
+		w.on(func(_ context.Context, changes []store.Change) error {
 			if changes[0].To.State == store.Succeeded {
 				<-answer
 			}

@@ -57,6 +57,39 @@ func TestOneHeartbeatForAll(t *testing.T) {
 	})
 }
 
+// TestAHeartbeatWithoutAnAnswer does not keep the next from being sent, so one of them
+// may hang although three make a lease.
+func TestAHeartbeatWithoutAnAnswer(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		o := inRecordsTx()
+		o.Lease = 6 * time.Second
+		op := semel.Define("op", o)
+		w := newWire()
+		r := newRigOn(t, w, task.Options{}, op)
+		handle(r, op, func(ctx context.Context, _ input) (int, error) {
+			<-time.After(time.Minute)
+			return 0, ctx.Err()
+		})
+		hung := 0
+		w.on(func(ctx context.Context, changes []store.Change) error {
+			if changes[0].To.State == store.InProgress {
+				if hung++; hung%3 == 1 {
+					<-ctx.Done()
+					return ctx.Err()
+				}
+			}
+			return nil
+		})
+		call := op.Call(me, "k", input{})
+		r.enqueue(call)
+		defer r.start()()
+		pass(90 * time.Second)
+		if got := r.wantState(call, store.Succeeded); got.Attempt != 1 || hung < 20 {
+			t.Errorf("attempt %d succeeded after %d heartbeats, want the first, with some that hung", got.Attempt, hung)
+		}
+	})
+}
+
 // takeOver lets the task that runs wait again, as a sweeper does whose store says
 // that the lease is over.
 func (r *rig) takeOver(c semel.Call) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -67,6 +68,32 @@ func TestConcurrencyOfEachKindAndOfAll(t *testing.T) {
 		all.want(t, "all", 7)
 		ofFew.want(t, "the kind with a limit of 2", 2)
 		ofMany.want(t, "the other kind", 7) // once the few are done
+	})
+}
+
+// TestFreeSlotsAreShared: of two long queues neither gets all slots that are free.
+func TestFreeSlotsAreShared(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		one, two := semel.Define("one", outside(semel.Hold())), semel.Define("two", outside(semel.Hold()))
+		r := newRig(t, memory.New(memory.Options{}), task.Options{Slots: 9}, one, two)
+		var ran log[string]
+		for _, op := range []*semel.Operation[input]{one, two} {
+			handle(r, op, func(context.Context, input) (int, error) {
+				ran.add(op.Name())
+				<-time.After(time.Hour)
+				return 0, nil
+			})
+			for i := range 20 {
+				r.enqueue(op.Call(me, fmt.Sprint(i), input{}))
+			}
+		}
+		defer r.start()()
+		pass(time.Minute)
+		got := ran.all()
+		slices.Sort(got)
+		if diff := cmp.Diff(strings.Fields("one one one one one two two two two"), got); diff != "" {
+			t.Errorf("what runs differs (-want +got):\n%s", diff)
+		}
 	})
 }
 

@@ -21,7 +21,7 @@ type wire struct {
 	mu    sync.Mutex // guards what follows
 	cut   bool
 	swaps [][]store.Change
-	hook  func(changes []store.Change) error // called before each Swap
+	hook  func(ctx context.Context, changes []store.Change) error // called before each Swap
 }
 
 func newWire() *wire { return &wire{Store: memory.New(memory.Options{})} }
@@ -47,7 +47,7 @@ func (w *wire) down(cut bool) {
 }
 
 // on calls fn before each Swap; its error keeps the Swap from being made.
-func (w *wire) on(fn func(changes []store.Change) error) {
+func (w *wire) on(fn func(ctx context.Context, changes []store.Change) error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.hook = fn
@@ -82,7 +82,7 @@ func (w *wire) Swap(ctx context.Context, changes []store.Change) ([]store.Standi
 	hook := w.hook
 	w.mu.Unlock()
 	if hook != nil {
-		if err := hook(changes); err != nil {
+		if err := hook(ctx, changes); err != nil {
 			return nil, err
 		}
 	}
