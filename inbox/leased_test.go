@@ -194,3 +194,45 @@ func TestWrongCallLosesNothing(t *testing.T) {
 	want(t, got, inbox.Result{Decision: inbox.Redeliver})
 	wantField(t, got.Err, "Policy")
 }
+
+// TestLeasedPanic goes on, and is an error like others: proven in a transaction,
+// and otherwise as the policy says.
+func TestLeasedPanic(t *testing.T) {
+	t.Parallel()
+	retry := semel.Retry{MaxErrors: 2}
+	for name, test := range map[string]struct {
+		o    inbox.Options[string]
+		runs int
+		want inbox.Result
+	}{
+		"Hold":        {inbox.Options[string]{Retry: retry}, 1, inbox.Result{Decision: inbox.Reject, InDoubt: true}},
+		"AtLeastOnce": {inbox.Options[string]{Retry: retry, Policy: semel.AtLeastOnce()}, 2, inbox.Result{Decision: inbox.Reject, InDoubt: true}},
+		"Atomic": {
+			inbox.Options[string]{Retry: retry, Policy: semel.Atomic(), Lease: time.Minute}, 2,
+			inbox.Result{Decision: inbox.Reject, Poisoned: true, Duplicate: true},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			l := newLeased(t, test.o)
+			deliver := func() (got inbox.Result, died any) {
+				defer func() { died = recover() }()
+				fn := func() error { l.runs++; panic("out of boxes") }
+				if l.in.Transactional() {
+					return inbox.HandleTx(t.Context(), l.in, l.e, from("shop", "1", "a"), func(context.Context, *memory.Tx, string) error { return fn() }), nil
+				}
+				return inbox.Handle(t.Context(), l.in, l.e, from("shop", "1", "a"), func(context.Context, string) error { return fn() }), nil
+			}
+			for range test.runs {
+				if _, died := deliver(); died != "out of boxes" {
+					t.Errorf("it panicked with %v", died)
+				}
+			}
+			got, died := deliver()
+			want(t, got, test.want)
+			if died != nil || l.runs != test.runs {
+				t.Errorf("%d runs, the last panicked with %v; want %d", l.runs, died, test.runs)
+			}
+		})
+	}
+}

@@ -67,7 +67,8 @@ type Options[In any] struct {
 	// engine's.
 	MaxRun time.Duration
 	// Retry says how often a message is tried before it is poison, and how long
-	// it stays away each time.
+	// it stays away each time. Its Redelivered is always set: the broker has the
+	// payload, and no record keeps it.
 	Retry semel.Retry
 	// Wait is how long a delivery waits for another of the same message that is
 	// being handled, before it is to come again. Zero: the engine's.
