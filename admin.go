@@ -133,6 +133,8 @@ func (c *Core) swapNoted(ctx context.Context, change store.Change, note store.No
 	if !ok {
 		return c.swap(ctx, change, askTries)
 	}
+	ctx, cancel := context.WithTimeout(ctx, c.options.RecordTimeout)
+	defer cancel()
 	var last error
 	for range askTries {
 		answer, err := auditor.SwapNoted(ctx, change, note)

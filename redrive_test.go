@@ -1,0 +1,258 @@
+package semel_test
+
+import (
+	"errors"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/store"
+	"github.com/semelgo/semel/store/memory"
+)
+
+func redrive(c semel.Call) semel.Redrive {
+	return semel.Redrive{ID: c.ID(), Actor: "ann", Reason: "mended"}
+}
+
+// exhaust lets a call fail for good.
+func exhaust(t *testing.T, p *process, op *semel.Operation[string]) semel.Call {
+	t.Helper()
+	call := queued(t, p, op, "k")[0]
+	for range 2 {
+		work(t, p, op, fails(semel.NotCommitted(errBoom)))
+		pass(time.Minute)
+	}
+	return call
+}
+
+// TestRedrive lets what failed be tried again, as often as before, and remembers
+// who wanted that and what there was.
+func TestRedrive(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		o := retried(semel.AtLeastOnce())
+		o.Retry = steady(2, 1)
+		op := plain("op", o)
+		p, mem := owned(t, op)
+		call := exhaust(t, p, op)
+		for n := range 2 {
+			wantState(t, mem, call, store.Failed)
+			r := redrive(call)
+			r.Delay = time.Hour
+			now, err := p.Redrive(t.Context(), r)
+			if err != nil || now.Token != record(t, mem, call).Token {
+				t.Errorf("Redrive = %v, %v", now.Token, err)
+			}
+			stands := wantState(t, mem, call, store.Pending)
+			wantDue(t, stands, time.Hour)
+			got := progress(t, mem, call)
+			if got.Errors != 0 || got.Redrives != n+1 || got.Ended != stands.Attempt || len(got.Tries) != 2*(n+1) || stands.Expire != 0 {
+				t.Errorf("%+v, expiring in %v; want it to begin anew, with its history, never to be purged", got, stands.Expire)
+			}
+			pass(time.Hour)
+			work(t, p, op, fails(semel.NotCommitted(errBoom))).wantLed(t, store.NotCommitted, store.Pending)
+			pass(time.Minute)
+			work(t, p, op, fails(semel.NotCommitted(errBoom))).wantErr(t)
+		}
+		notes, err := p.Notes(t.Context(), call.ID())
+		if err != nil || len(notes) != 2 || notes[0].Actor != "ann" || notes[0].Reason != "mended" || notes[0].From.State != store.Failed {
+			t.Errorf("Notes = %+v, %v, want both redrives", notes, err)
+		}
+		if n := p.seen.count(semel.EventRedriven); n != 2 {
+			t.Errorf("%d redrives were observed, want 2", n)
+		}
+		_, _ = p.Redrive(t.Context(), redrive(call))
+		if a := dequeued(t, p, op, 1)[0]; a.Number() != 7 {
+			t.Errorf("attempt %d, want them counted on", a.Number())
+		} else if in, err := op.Input(a); in != "k" || err != nil {
+			t.Errorf("Input = %q, %v, want what was enqueued", in, err)
+		}
+	})
+}
+
+// TestRedriveAfterCrashes: they are counted anew, too.
+func TestRedriveAfterCrashes(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		o := retried(semel.Atomic())
+		o.Retry = steady(1, 1)
+		op := plain("op", o)
+		p, mem := owned(t, op)
+		call := queued(t, p, op, "k")[0]
+		crash(t, mem, op)
+		sweepOne(t, p, call)
+		work(t, p, op, never(t)).wantErr(t)
+		if _, err := p.Redrive(t.Context(), redrive(call)); err != nil {
+			t.Errorf("Redrive: %v", err)
+		}
+		work(t, p, op, says("v")).want(t, "v", false)
+	})
+}
+
+// TestRedriveOfAFailureOfItsOwn: whatever the details are, they are no history.
+func TestRedriveOfAFailureOfItsOwn(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		op := plain("op", retried(semel.AtLeastOnce()))
+		p, mem := owned(t, op)
+		call := queued(t, p, op, "k")[0]
+		work(t, p, op, fails(semel.Final(&semel.Failure{Code: "no", Details: []byte(`{"redrives":7,"tries":[{"attempt":9}]}`)}))).wantErr(t)
+		if _, err := p.Redrive(t.Context(), redrive(call)); err != nil {
+			t.Errorf("Redrive: %v", err)
+		}
+		if got := progress(t, mem, call); got.Redrives != 1 || len(got.Tries) != 0 {
+			t.Errorf("%+v, want one redrive and no history", got)
+		}
+	})
+}
+
+// TestRedriveRefuses a caller's key, whatever its state, and what has not failed.
+func TestRedriveRefuses(t *testing.T) {
+	t.Parallel()
+	for _, s := range stands() {
+		for name, given := range map[string]bool{"owned": true, "not retried": false, "not given": false} {
+			t.Run(string(s)+"/"+name, func(t *testing.T) {
+				bubble(t, func(t *testing.T) {
+					o := retried(semel.AtLeastOnce())
+					if name == "not retried" {
+						o.Retry = nil
+					}
+					op := plain("op", o)
+					var ops []semel.Declared
+					if name != "not given" {
+						ops = append(ops, op)
+					}
+					mem := memory.New(memory.Options{})
+					p := start(t, mem, semel.Options{Operations: ops})
+					call := op.Call(me, "k", "in")
+					leave(t, mem, call, s)
+					before := record(t, mem, call)
+					_, err := p.Redrive(t.Context(), redrive(call))
+					var want error
+					switch {
+					case s != failed:
+						want = semel.ErrNotFailed
+					case !given:
+						want = semel.ErrNotOwned
+					}
+					if !errors.Is(err, want) {
+						t.Errorf("Redrive: %v, want %v", err, want)
+					}
+					if r := record(t, mem, call); (r.Token == before.Token) != (want != nil) {
+						t.Errorf("%v became %v", before.Token, r.Token)
+					}
+				})
+			})
+		}
+	}
+}
+
+func TestRedriveNamesWhatIsWrong(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		p, _ := solo(t, semel.Options{})
+		for field, r := range map[string]semel.Redrive{
+			"Actor": {Reason: "r"}, "Reason": {Actor: "a"}, "Delay": {Actor: "a", Reason: "r", Delay: -1},
+		} {
+			_, err := p.Redrive(t.Context(), r)
+			wantField(t, err, field)
+		}
+		_, err := p.Reschedule(t.Context(), store.ID{}, -1)
+		wantField(t, err, "Delay")
+		if n := p.wire.count(getCall); n != 0 {
+			t.Errorf("the store was asked %d times", n)
+		}
+	})
+}
+
+// TestRedriveGoesWrong: with each of its calls. What is told as done is done, once.
+func TestRedriveGoesWrong(t *testing.T) {
+	t.Parallel()
+	for name, f := range everyFault() {
+		for k := range 4 {
+			t.Run(name, func(t *testing.T) {
+				bubble(t, func(t *testing.T) {
+					o := retried(semel.AtLeastOnce())
+					o.Retry = steady(2, 1)
+					op := plain("op", o)
+					p, mem := owned(t, op)
+					call := exhaust(t, p, op)
+					p.wire.on(kthWrite(k+1, f))
+					_, err := p.Redrive(t.Context(), redrive(call))
+					p.wire.heal()
+					if err == nil {
+						wantState(t, mem, call, store.Pending)
+					} else if _, err := p.Redrive(t.Context(), redrive(call)); err != nil && !errors.Is(err, semel.ErrNotFailed) {
+						t.Errorf("Redrive again: %v", err)
+					}
+					if got := progress(t, mem, call); got.Redrives != 1 {
+						t.Errorf("%+v, want one redrive", got)
+					}
+					if notes, err := p.Notes(t.Context(), call.ID()); err != nil || len(notes) != 1 {
+						t.Errorf("Notes = %v, %v, want one", notes, err)
+					}
+					work(t, p, op, says("v")).want(t, "v", false)
+				})
+			})
+		}
+	}
+}
+
+// TestReschedule moves what waits, either way, and nothing else.
+func TestReschedule(t *testing.T) {
+	t.Parallel()
+	for _, s := range stands() {
+		t.Run(string(s), func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				op := plain("op", retried(semel.AtLeastOnce()))
+				p, mem := owned(t, op)
+				call := op.Call(me, "k", "in")
+				leave(t, mem, call, s)
+				before := record(t, mem, call)
+				for _, delay := range []time.Duration{time.Hour, 0, time.Minute} {
+					now, err := p.Reschedule(t.Context(), call.ID(), delay)
+					if s != pending {
+						if !errors.Is(err, semel.ErrNotPending) || record(t, mem, call).Token != before.Token {
+							t.Errorf("Reschedule: %v, want ErrNotPending", err)
+						}
+						continue
+					}
+					r := wantState(t, mem, call, store.Pending)
+					wantDue(t, r, delay)
+					if err != nil || now.Token != r.Token || r.Attempt != before.Attempt || r.Expire != 0 {
+						t.Errorf("Reschedule = %+v, %v, and %+v stands", now.Token, err, r)
+					}
+					if !slices.Equal(r.Outcome, before.Outcome) {
+						t.Errorf("its history became %s", r.Outcome)
+					}
+				}
+			})
+		})
+	}
+}
+
+// TestRescheduleGoesWrong: with each of its calls.
+func TestRescheduleGoesWrong(t *testing.T) {
+	t.Parallel()
+	for name, f := range everyFault() {
+		for k := range 3 {
+			t.Run(name, func(t *testing.T) {
+				bubble(t, func(t *testing.T) {
+					op := plain("op", retried(semel.AtLeastOnce()))
+					p, mem := owned(t, op)
+					call := queued(t, p, op, "k")[0]
+					p.wire.on(kthWrite(k+1, f))
+					_, err := p.Reschedule(t.Context(), call.ID(), time.Hour)
+					p.wire.heal()
+					if err == nil && f.refuse == nil {
+						wantDue(t, wantState(t, mem, call, store.Pending), time.Hour)
+					}
+					if err != nil && !errors.Is(err, semel.ErrUnavailable) && !errors.Is(err, semel.ErrInProgress) {
+						t.Errorf("Reschedule: %v, want that it may be asked again", err)
+					}
+					if _, err := p.Reschedule(t.Context(), call.ID(), 0); err != nil {
+						t.Errorf("Reschedule again: %v", err)
+					}
+					work(t, p, op, says("v")).want(t, "v", false)
+				})
+			})
+		}
+	}
+}

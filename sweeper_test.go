@@ -1,0 +1,167 @@
+package semel_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/store"
+	"github.com/semelgo/semel/store/memory"
+)
+
+// TestSweepSeesBehindWhatItCannotFree: records that no probe can look for, or that
+// an open transaction holds, keep those behind them waiting no longer than a pass.
+func TestSweepSeesBehindWhatItCannotFree(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		mem := memory.New(memory.Options{})
+		op := plain("op", semel.OperationOptions[string]{
+			Policy: semel.Heal(func(_ context.Context, _ semel.Scope, key string) (any, bool, error) {
+				if strings.HasPrefix(key, "blind") {
+					return nil, false, errBoom
+				}
+				return "found", true, nil
+			}),
+		})
+		var held *semel.Attempt
+		for i := range 5 {
+			die(t, start(t, mem, semel.Options{}), op.Call(me, fmt.Sprint("blind", i), "in"))
+			pass(time.Second)
+		}
+		first := start(t, mem, semel.Options{})
+		held = begin(t, first, op.Call(me, "held", "in"))
+		t.Cleanup(held.Abandon)
+		first.wire.die()
+		pass(time.Second)
+		for i := range 3 {
+			die(t, start(t, mem, semel.Options{}), op.Call(me, fmt.Sprint("fine", i), "in"))
+			pass(time.Second)
+		}
+		pass(time.Minute)
+		p := start(t, mem, semel.Options{Operations: []semel.Declared{op}})
+		whileHeld(t, mem, held, func() {
+			for _, want := range []int{2, 1, 0} {
+				swept, err := p.Sweep(t.Context(), 2)
+				if swept.Healed != want || !errors.Is(err, errBoom) {
+					t.Errorf("Sweep = %+v, %v, want %d healed, and why the others were not", swept, err, want)
+				}
+			}
+		})
+		if swept, _ := p.Sweep(t.Context(), 2); swept.Healed != 1 {
+			t.Errorf("Sweep = %+v, want the one healed that was held", swept)
+		}
+	})
+}
+
+// TestSweepOfMoreThanAPage of the store, and of no more than it was asked for.
+func TestSweepOfMoreThanAPage(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		op := plain("op", retried(semel.AtLeastOnce()))
+		p, _ := owned(t, op)
+		for i := range store.MaxLimit + 20 {
+			_, _ = semel.Enqueue(t.Context(), p, op.Call(me, fmt.Sprint(i), "in"), semel.EnqueueOptions{})
+		}
+		for _, limit := range []int{1000, 20} {
+			attempts, err := p.Dequeue(t.Context(), op, limit)
+			if err != nil || len(attempts) != limit {
+				t.Fatalf("Dequeue = %d, %v", len(attempts), err)
+			}
+			for _, a := range attempts {
+				t.Cleanup(a.Abandon)
+			}
+		}
+		pass(time.Minute)
+		for limit, want := range map[int]int{0: 0, -1: 0} {
+			if swept, err := p.Sweep(t.Context(), limit); swept.Requeued != want || err != nil {
+				t.Errorf("Sweep(%d) = %+v, %v", limit, swept, err)
+			}
+		}
+		if swept, err := p.Sweep(t.Context(), 5); swept.Requeued != 5 || err != nil {
+			t.Errorf("Sweep(5) = %+v, %v", swept, err)
+		}
+		if swept, err := p.Sweep(t.Context(), 5000); swept.Requeued != store.MaxLimit+15 || err != nil {
+			t.Errorf("Sweep(5000) = %+v, %v, want all", swept, err)
+		}
+	})
+}
+
+// TestSweepKeepsTheHistory of what it parks in doubt, too.
+func TestSweepKeepsTheHistory(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		op := plain("op", retried(semel.Hold()))
+		p, mem := owned(t, op)
+		call := queued(t, p, op, "k")[0]
+		work(t, p, op, fails(semel.NotCommitted(errBoom)))
+		pass(time.Minute)
+		crash(t, mem, op)
+		if swept, err := p.Sweep(t.Context(), 10); swept.Doubted != 1 || err != nil {
+			t.Errorf("Sweep = %+v, %v, want one doubted", swept, err)
+		}
+		wantState(t, mem, call, store.InDoubt)
+		wantTries(t, progress(t, mem, call), semel.TryError, semel.TryCrash)
+	})
+}
+
+// TestSweeper frees and purges until its context ends, whatever goes wrong.
+func TestSweeper(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		o := retried(semel.AtLeastOnce())
+		o.Retention = 10 * time.Second
+		op := plain("op", o)
+		p, mem := owned(t, op)
+		var calls []semel.Call
+		for i := range 30 {
+			calls = append(calls, op.Call(me, fmt.Sprint(i), "in"))
+			do(t.Context(), p, calls[i], says("v")).want(t, "v", false)
+		}
+		left := queued(t, p, op, "left")[0]
+		crash(t, mem, op)
+		s, err := semel.NewSweeper(p, semel.SweeperOptions{Batch: 7})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, stop := context.WithCancel(t.Context())
+		defer stop()
+		p.wire.on(func(r request) fault {
+			if r.kind == scanCall || r.kind == purgeCall {
+				return fault{before: errCut}
+			}
+			return fault{}
+		})
+		ran := make(chan error, 1)
+		go func() { ran <- s.Run(ctx) }()
+		pass(time.Minute) // a third of the lease between passes
+		if n := p.wire.count(scanCall); n < 3 || n > 14 {
+			t.Errorf("%d passes in a minute, want one in about ten seconds", n)
+		}
+		p.seen.want(t, semel.EventStoreError)
+		wantState(t, mem, left, store.InProgress)
+		p.wire.heal()
+		pass(20 * time.Second)
+		wantState(t, mem, left, store.Pending)
+		for _, c := range calls {
+			wantState(t, mem, c, store.Absent)
+		}
+		stop()
+		if err := <-ran; err != nil {
+			t.Errorf("Run: %v, want nil once its context has ended", err)
+		}
+		before := p.wire.total()
+		if err := s.Run(ctx); err != nil || p.wire.total() != before {
+			t.Errorf("Run after the end of its context: %v, and the store was asked", err)
+		}
+	})
+}
+
+func TestSweeperNamesWhatIsWrong(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		p, _ := solo(t, semel.Options{})
+		_, err := semel.NewSweeper(p, semel.SweeperOptions{Every: -1})
+		wantField(t, err, "Every")
+		_, err = semel.NewSweeper(p, semel.SweeperOptions{Batch: -1})
+		wantField(t, err, "Batch")
+	})
+}
