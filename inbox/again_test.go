@@ -197,3 +197,45 @@ func lostAnswer(t *testing.T, mode inbox.Mode, fault semeltest.Fault, k int) (fa
 	}
 	return failed
 }
+
+// TestLostAnswersOutside: the same in the mode Leased, against a receiver that does
+// the same thing once for each key. Leases run out between deliveries.
+func TestLostAnswersOutside(t *testing.T) {
+	t.Parallel()
+	for _, fault := range []semeltest.Fault{semeltest.Refuse, semeltest.Lose} {
+		t.Run(fault.String(), func(t *testing.T) {
+			t.Parallel()
+			for k, failed := 1, true; failed; k++ {
+				failed = false
+				r, clock := inMemoryAt()
+				e := over(t, semeltest.NewFaulty(r.store, func(c semeltest.Call) semeltest.Fault {
+					if c.N != k {
+						return semeltest.None
+					}
+					failed = true
+					return fault
+				}), semel.Options{})
+				in := box(t, "charge", inbox.Options[string]{Mode: inbox.Leased, Policy: semel.Keyed()})
+				charged := make(map[string]bool)
+				fail := errHandler
+				var got inbox.Result
+				for deliveries := 1; got.Decision != inbox.Ack && deliveries < 20; deliveries++ {
+					got = inbox.Handle(t.Context(), in, e, from("shop", "1", "a"), func(ctx context.Context, _ string) error {
+						key, err := semel.ChildKey(ctx, "charge")
+						charged[key] = true
+						err = errors.Join(err, fail)
+						fail = nil
+						return err
+					})
+					clock.advance(time.Minute)
+				}
+				if !failed && k < 3 {
+					t.Errorf("only %d calls were made", k-1)
+				}
+				if got.Decision != inbox.Ack || len(charged) != 1 {
+					t.Errorf("with call %d failing: %+v, %d charges, want it handled with one", k, got, len(charged))
+				}
+			}
+		})
+	}
+}

@@ -51,6 +51,36 @@ func TestMessagesWithoutAName(t *testing.T) {
 	}
 }
 
+// TestKeysAreApart: no two messages have the same key, however their names are put
+// together of what keys are joined with.
+func TestKeysAreApart(t *testing.T) {
+	t.Parallel()
+	names := []string{""}
+	for from := 0; len(names[from]) < 3; from++ {
+		for _, c := range []string{"1", "2", ":", "@", "a"} {
+			names = append(names, names[from]+c)
+		}
+	}
+	for _, stamped := range []bool{false, true} {
+		in := box(t, "ship", inbox.Options[string]{Stamped: stamped})
+		whose := make(map[string]string)
+		for _, producer := range names[1:] {
+			for _, id := range names[1:] {
+				m := from(producer, id, "a")
+				m.Sent = time.UnixMilli(1)
+				c, err := in.Call(m)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if other, taken := whose[c.Key()]; taken {
+					t.Errorf("%q of %q has the key of %s", id, producer, other)
+				}
+				whose[c.Key()] = fmt.Sprintf("%q of %q", id, producer)
+			}
+		}
+	}
+}
+
 // TestUnreadablePayload: a payload without a fingerprint is the message's fault.
 func TestUnreadablePayload(t *testing.T) {
 	t.Parallel()
