@@ -205,11 +205,17 @@ func TestLeasedPanic(t *testing.T) {
 		runs int
 		want inbox.Result
 	}{
-		"Hold":        {inbox.Options[string]{Retry: retry}, 1, inbox.Result{Decision: inbox.Reject, InDoubt: true}},
-		"AtLeastOnce": {inbox.Options[string]{Retry: retry, Policy: semel.AtLeastOnce()}, 2, inbox.Result{Decision: inbox.Reject, InDoubt: true}},
+		"Hold": {
+			o:    inbox.Options[string]{Retry: retry},
+			runs: 1, want: inbox.Result{Decision: inbox.Reject, InDoubt: true},
+		},
+		"AtLeastOnce": {
+			o:    inbox.Options[string]{Retry: retry, Policy: semel.AtLeastOnce()},
+			runs: 2, want: inbox.Result{Decision: inbox.Reject, InDoubt: true},
+		},
 		"Atomic": {
-			inbox.Options[string]{Retry: retry, Policy: semel.Atomic(), Lease: time.Minute}, 2,
-			inbox.Result{Decision: inbox.Reject, Poisoned: true, Duplicate: true},
+			o:    inbox.Options[string]{Retry: retry, Policy: semel.Atomic(), Lease: time.Minute},
+			runs: 2, want: inbox.Result{Decision: inbox.Reject, Poisoned: true, Duplicate: true},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
