@@ -134,7 +134,11 @@ func TestGroupIsFoundByItsKeyOnly(t *testing.T) {
 		create(t, db, chatdb.NewGroup{OwnerID: 1, Name: "twin"})
 		made := create(t, db, chatdb.NewGroup{OwnerID: 1, Name: "twin", Members: []int64{2}, Key: "k"})
 		inTx(t, db, func(ctx context.Context, tx chatdb.Tx) error {
-			return chatdb.AddMembersTx(ctx, tx, made.ID, []int64{2, 3})
+			joined, err := chatdb.AddMembersTx(ctx, tx, made.ID, []int64{3, 2, 3})
+			if want := []int64{3}; !cmp.Equal(joined, want) {
+				t.Errorf("AddMembersTx = %v, want the one who is new, %v", joined, want)
+			}
+			return err
 		})
 		got, err := chatdb.GroupByCreation(t.Context(), db, 1, "k")
 		if diff := cmp.Diff(made, got); err != nil || diff != "" {

@@ -2,6 +2,7 @@ package chatdb
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 )
@@ -34,7 +35,7 @@ func CreateGroupTx(ctx context.Context, tx Tx, n NewGroup) (Group, error) {
 	if err != nil {
 		return Group{}, fmt.Errorf("insert conversation: %w", err)
 	}
-	if err := join(ctx, tx, g.ID, foundingMember, append([]int64{g.OwnerID}, n.Members...)); err != nil {
+	if _, err := join(ctx, tx, g.ID, foundingMember, append([]int64{g.OwnerID}, n.Members...)); err != nil {
 		return Group{}, err
 	}
 	return oneGroup(ctx, tx, `g.id = $2`, foundingMember, g.ID)
@@ -51,23 +52,26 @@ func LogCreationTx(ctx context.Context, tx Tx, owner int64, key string, attempt 
 	return nil
 }
 
-// AddMembersTx adds members to a group; those who belong to it already stay as
-// they are. It says *UnknownUsersError when one does not exist.
-func AddMembersTx(ctx context.Context, tx Tx, group string, users []int64) error {
+// AddMembersTx adds members to a group and returns those who are new; the others
+// stay as they are. It says *UnknownUsersError when one does not exist.
+func AddMembersTx(ctx context.Context, tx Tx, group string, users []int64) (joined []int64, err error) {
 	return join(ctx, tx, group, anyMember, users)
 }
 
 // join adds those users to a group who exist, in the order of their numbers, so
 // that no two transactions wait for each other.
-func join(ctx context.Context, tx Tx, group string, founding int, users []int64) error {
+func join(ctx context.Context, tx Tx, group string, founding int, users []int64) (joined []int64, err error) {
 	users = slices.Compact(slices.Sorted(slices.Values(users)))
 	for _, user := range users {
-		err := tx.Exec(ctx, `
+		err := tx.QueryRow(ctx, `
 insert into memberships (group_id, user_id, founding) select $1, id, $2 from users where id = $3
-on conflict do nothing`, group, founding, user)
-		if err != nil {
-			return fmt.Errorf("insert membership: %w", err)
+on conflict do nothing returning user_id`, group, founding, user).Scan(&user)
+		switch {
+		case err == nil:
+			joined = append(joined, user)
+		case !errors.Is(err, ErrNotFound): // a member already, or nobody
+			return nil, fmt.Errorf("insert membership: %w", err)
 		}
 	}
-	return unknownUsers(ctx, tx, group, users)
+	return joined, unknownUsers(ctx, tx, group, users)
 }

@@ -10,6 +10,10 @@ create table if not exists users (
   created_at bigint not null                    -- microseconds since 1970
 );
 
+-- The author of what the server itself says. No token has an empty hash.
+insert into users (id, name, token_hash, created_at) overriding system value values (0, 'Semel', '', 0)
+  on conflict do nothing;
+
 create table if not exists groups (
   id           text   primary key,
   name         text   not null,
@@ -63,4 +67,11 @@ create table if not exists creations (
   owner   bigint not null,
   key     text   not null,
   attempt bigint not null
+);
+
+-- One row for each time a new member was welcomed, as creations has for groups.
+create table if not exists welcomes (
+  group_id text   not null,
+  user_id  bigint not null,
+  attempt  bigint not null
 );

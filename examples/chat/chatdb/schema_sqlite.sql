@@ -8,6 +8,9 @@ create table if not exists users (
   created_at integer not null                   -- microseconds since 1970
 );
 
+-- The author of what the server itself says. No token has an empty hash.
+insert into users (id, name, token_hash, created_at) values (0, 'Semel', x'', 0) on conflict do nothing;
+
 create table if not exists groups (
   id           text    primary key,
   name         text    not null,
@@ -61,4 +64,11 @@ create table if not exists creations (
   owner   integer not null,
   key     text    not null,
   attempt integer not null
+);
+
+-- One row for each time a new member was welcomed, as creations has for groups.
+create table if not exists welcomes (
+  group_id text    not null,
+  user_id  integer not null,
+  attempt  integer not null
 );

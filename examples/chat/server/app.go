@@ -1,16 +1,19 @@
-// Package server is the chat server: its flags, its HTTP API, and its three
-// operations that happen once: creating a group, sending a message, and paying
-// for a boost at another server.
+// Package server is the chat server: its flags, its HTTP API, and its operations
+// that happen once: creating a group, sending a message, paying for a boost at
+// another server, welcoming a member, and importing a message from a queue.
 package server
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
 
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/examples/chat/chatdb"
+	"github.com/semelgo/semel/inbox"
+	"github.com/semelgo/semel/task"
 )
 
 // app is one server over its databases.
@@ -23,7 +26,13 @@ type app struct {
 	create     createFunc
 	payments   *payments // nil: nobody can pay
 	engine     *semel.Engine[chatdb.Tx]
+	queue      *semel.Engine[chatdb.Tx]
 	operations operations
+	inbox      *inbox.Inbox[imported] // nil: nothing is imported
+	importer   *importer              // nil: likewise
+	worker     *task.Worker[chatdb.Tx]
+	sweepers   []*semel.Sweeper
+	counts     counts
 	handler    http.Handler
 }
 
@@ -54,6 +63,12 @@ func (s *app) assemble(to seams) (err error) {
 	if err != nil {
 		return fmt.Errorf("start the engine: %w", err)
 	}
+	if err := s.newQueue(to); err != nil {
+		return fmt.Errorf("start the queue: %w", err)
+	}
+	if s.sweepers, err = s.newSweepers(); err != nil {
+		return fmt.Errorf("start the sweepers: %w", err)
+	}
 	routes, err := s.routes()
 	if err != nil {
 		return fmt.Errorf("register routes: %w", err)
@@ -64,7 +79,7 @@ func (s *app) assemble(to seams) (err error) {
 
 // close waits for what runs, as long as ctx lasts, and closes the databases.
 func (s *app) close(ctx context.Context) error {
-	err := s.engine.Close(ctx)
+	err := errors.Join(s.engine.Close(ctx), s.queue.Close(ctx))
 	s.closeDatabases()
 	return err
 }

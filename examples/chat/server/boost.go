@@ -27,7 +27,7 @@ type boostRequest struct {
 // once. The service has to remember its keys for longer than this server does.
 func defineBoost(c config) *semel.Operation[boostRequest] {
 	return semel.Define("boost_group", semel.OperationOptions[boostRequest]{
-		Policy: semel.Keyed(), Lease: c.lease, Retention: retention, Wait: c.wait, KeyTime: keyTime,
+		Policy: semel.Keyed(), Lease: c.lease, Retention: c.retention, Wait: c.wait, KeyTime: keyTime,
 	})
 }
 

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
+	amqp091 "github.com/rabbitmq/amqp091-go"
 )
 
 // Modes of running an operation; apart is chosen by -records.
@@ -31,7 +32,14 @@ type config struct {
 	wait    time.Duration
 	// payments is where a payment service is; nil: nobody can pay.
 	payments *url.URL
-	command  *command // nil: serve
+	// amqp is the broker that messages are imported from; empty: none are.
+	amqp      string
+	amqpQueue string
+	// retention is how long a finished record is kept.
+	retention time.Duration
+	// serveOnly leaves everything but requests to other servers.
+	serveOnly bool
+	command   *command // nil: serve
 }
 
 // errHelp says that the usage was asked for.
@@ -74,6 +82,10 @@ func (c *config) flags(usage io.Writer) *flag.FlagSet {
 	flags.DurationVar(&c.lease, "lease", 2*time.Second, "how long a leader may be silent before others may take over; inline, PostgreSQL sees to it, and SQLite does not")
 	flags.DurationVar(&c.wait, "wait", 0, "how long a repeat waits for the answer before it is told to come back")
 	flags.Func("payments", "`URL` of a payment service, with the name of a merchant; without it nobody can boost a group", c.setPayments)
+	flags.StringVar(&c.amqp, "amqp", "", "`URL` of a RabbitMQ to import messages from: amqp://user:password@host/vhost")
+	flags.StringVar(&c.amqpQueue, "amqp-queue", "chat.import", "`name` of the queue to import from")
+	flags.DurationVar(&c.retention, "retention", retention, "how long a finished record is kept, and its key answered from it")
+	flags.BoolVar(&c.serveOnly, "serve-only", false, "answer requests only, and leave tasks, the import and sweeping to other servers")
 	flags.StringVar(&c.records, "records", "", "another `database` for the records; -mode does not apply then")
 	return flags
 }
@@ -88,7 +100,9 @@ func (c *config) setPayments(value string) error {
 }
 
 // envName is the environment variable that stands in for a flag.
-func envName(flag string) string { return "CHAT_" + strings.ToUpper(flag) }
+func envName(flag string) string {
+	return "CHAT_" + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
+}
 
 // usage writes what can be set.
 func usage(w io.Writer) {
@@ -113,6 +127,12 @@ func (c config) checked() (config, error) {
 	if c.wait < 0 {
 		return config{}, fmt.Errorf("invalid value %q for -wait: must not be negative", c.wait)
 	}
+	if c.retention <= 0 {
+		return config{}, fmt.Errorf("invalid value %q for -retention: must be above zero", c.retention)
+	}
+	if err := c.checkImport(); err != nil {
+		return config{}, err
+	}
 	var err error
 	if c.db, err = parseDatabase("-db", c.db); err != nil {
 		return config{}, err
@@ -129,6 +149,21 @@ func (c config) checked() (config, error) {
 		return config{}, errors.New("-records must be another database than -db; leave it out to keep the records in -db")
 	}
 	return c, nil
+}
+
+// checkImport returns what is wrong with where messages are imported from. It
+// does not show a password.
+func (c *config) checkImport() error {
+	if c.amqp == "" {
+		return nil
+	}
+	if _, err := amqp091.ParseURI(c.amqp); err != nil {
+		return errors.New("invalid value for -amqp: want amqp://user:password@host:port/vhost")
+	}
+	if c.amqpQueue == "" || len(c.amqpQueue) > maxQueueName {
+		return fmt.Errorf("invalid value %q for -amqp-queue: want 1 to %d bytes", c.amqpQueue, maxQueueName)
+	}
+	return nil
 }
 
 // parseDatabase returns the absolute path that sqlite:path names, or the URL of a

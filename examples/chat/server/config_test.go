@@ -61,11 +61,19 @@ func TestBadStart(t *testing.T) {
 		"database without name": {args: []string{"-db", "sqlite:"}, names: "-db"},
 		"records elsewhere":     {args: []string{"-db", db, "-records", "x.db"}, names: "-records"},
 		"records in the same":   {args: []string{"-db", db, "-records", db}, names: "-records"},
-		"mode by environment":   {env: map[string]string{"CHAT_MODE": "fast"}, names: "mode"},
-		"lease by environment":  {env: map[string]string{"CHAT_LEASE": "soon"}, names: "CHAT_LEASE"},
-		"no directory":          {args: []string{"-db", "sqlite:" + filepath.Join(dir, "none", "chat.db")}, names: "none"},
-		"a directory":           {args: []string{"-db", "sqlite:" + dir}, names: dir},
-		"no database":           {args: []string{"-db", "sqlite:" + filepath.Join(dir, "text.db")}, names: "text.db"},
+		"retention zero":        {args: []string{"-retention", "0"}, names: "-retention"},
+		"broker no address":     {args: []string{"-amqp", "http://u:secret@h"}, names: "-amqp"},
+		"broker malformed":      {args: []string{"-amqp", "amqp://u:secret@h:x/"}, names: "-amqp"},
+		"import queue empty":    {args: []string{"-amqp", "amqp://h", "-amqp-queue", ""}, names: "-amqp-queue"},
+		"import queue too long": {args: []string{"-amqp", "amqp://h", "-amqp-queue", strings.Repeat("q", 201)}, names: "-amqp-queue"},
+		"retention shorter than the broker's redelivery": {
+			args: []string{"-db", db, "-amqp", "amqp://h", "-retention", "168h"}, names: "Redelivery",
+		},
+		"mode by environment":  {env: map[string]string{"CHAT_MODE": "fast"}, names: "mode"},
+		"lease by environment": {env: map[string]string{"CHAT_LEASE": "soon"}, names: "CHAT_LEASE"},
+		"no directory":         {args: []string{"-db", "sqlite:" + filepath.Join(dir, "none", "chat.db")}, names: "none"},
+		"a directory":          {args: []string{"-db", "sqlite:" + dir}, names: dir},
+		"no database":          {args: []string{"-db", "sqlite:" + filepath.Join(dir, "text.db")}, names: "text.db"},
 		"records in no directory": {
 			args: []string{"-db", db, "-records", "sqlite:" + filepath.Join(dir, "none", "r.db")}, names: "none",
 		},
@@ -95,7 +103,7 @@ func TestHelp(t *testing.T) {
 	t.Parallel()
 	var stdout, stderr bytes.Buffer
 	code := server.Main(t.Context(), []string{"-h"}, os.Getenv, &stdout, &stderr)
-	for _, flag := range []string{"-addr", "-db", "-mode", "-lease", "-wait", "-records", "CHAT_ADDR"} {
+	for _, flag := range []string{"-addr", "-db", "-mode", "-lease", "-wait", "-records", "-amqp", "-amqp-queue", "-retention", "-serve-only", "CHAT_ADDR"} {
 		if !strings.Contains(stdout.String(), flag) {
 			t.Errorf("the usage does not tell of %s:\n%s", flag, stdout.String())
 		}

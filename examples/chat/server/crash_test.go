@@ -57,6 +57,9 @@ func (c *crash) run(t *testing.T) {
 	for i := range n {
 		c.round(t, i)
 	}
+	for _, g := range c.server.groupsOf(t, c.owner) {
+		c.server.wantWelcomes(t, c.domain, c.owner, g["id"].(string), c.owner.ID)
+	}
 	t.Logf("%s, %s: killed %d times, each time exactly one group", c.mode, c.point, n)
 }
 

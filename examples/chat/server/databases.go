@@ -33,8 +33,11 @@ func (s *app) openDatabases(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	if err := s.records.migrate(ctx); err != nil {
-		return fmt.Errorf("open %s: %w", s.records.name, err)
+	// The chat's own database has the records of the queue in every mode.
+	for _, db := range []*database{s.domain, s.records} {
+		if err := db.migrate(ctx); err != nil { // twice is fine
+			return fmt.Errorf("open %s: %w", db.name, err)
+		}
 	}
 	return nil
 }

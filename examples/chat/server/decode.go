@@ -51,6 +51,14 @@ func readObject(r *http.Request, fields ...field) *semelhttp.Problem {
 	if p != nil {
 		return p
 	}
+	return readFields(text, fields...)
+}
+
+// readFields is readObject of a text.
+func readFields(text []byte, fields ...field) *semelhttp.Problem {
+	if !utf8.Valid(text) {
+		return problem(codeInvalid, fieldBody, "The body is not UTF-8.")
+	}
 	given, p := takeApart(text, fields)
 	if p != nil {
 		return p
@@ -77,9 +85,6 @@ func readBody(r *http.Request) ([]byte, *semelhttp.Problem) {
 	}
 	if err != nil {
 		return nil, problem(codeInvalid, fieldBody, "The body ended early.")
-	}
-	if !utf8.Valid(text) {
-		return nil, problem(codeInvalid, fieldBody, "The body is not UTF-8.")
 	}
 	return text, nil
 }
@@ -133,6 +138,16 @@ func textField(name string, limit int, into *string) field {
 		}
 		if utf8.RuneCountInString(*into) > limit {
 			return fmt.Sprintf("is longer than %d characters", limit)
+		}
+		return ""
+	}}
+}
+
+// userField is the number of one user.
+func userField(name string, into *int64) field {
+	return field{name: name, set: func(value json.RawMessage) string {
+		if json.Unmarshal(value, into) != nil || *into <= 0 {
+			return "must be a user's number"
 		}
 		return ""
 	}}

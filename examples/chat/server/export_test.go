@@ -11,6 +11,10 @@ type (
 	Seams        = seams
 	TransactFunc = transactFunc
 	CreateFunc   = createFunc
+	WelcomeFunc  = welcomeFunc
+	ImportFunc   = importFunc
+	Welcome      = welcome
+	Imported     = imported
 )
 
 // ErrCommit is what a transaction of the chat's database ends with when its
@@ -27,7 +31,7 @@ const Retention = retention
 
 // Endpoints lists the methods and paths that the server answers.
 func Endpoints() ([]string, error) {
-	s := &app{operations: newOperations(config{mode: modeInline}, probes{})}
+	s := &app{config: config{retention: retention}, operations: newOperations(config{mode: modeInline, retention: retention}, probes{})}
 	endpoints, err := s.endpoints()
 	var all []string
 	for path, m := range endpoints {

@@ -30,6 +30,7 @@ type files struct {
 	mode            string
 	domain, records string // files, unless
 	postgres        string // is the address of both
+	serveOnly       bool
 }
 
 func newFiles(t *testing.T, mode string) files {
@@ -59,6 +60,9 @@ func (f files) args(lease time.Duration) []string {
 	args := []string{"-db", "sqlite:" + f.domain, "-lease", lease.String()}
 	if f.postgres != "" {
 		args[1] = f.postgres
+	}
+	if f.serveOnly {
+		args = append(args, "-serve-only")
 	}
 	if f.mode == records {
 		return append(args, "-records", "sqlite:"+f.records)

@@ -38,7 +38,7 @@ func decodeGroup(r *http.Request) (groupRequest, error) {
 
 func (s *app) runCreateGroup(ctx context.Context, c semel.Call, in groupRequest) (chatdb.Group, bool, error) {
 	n := chatdb.NewGroup{OwnerID: userIn(ctx).ID, Name: in.Name, Members: in.Members}
-	return once(ctx, s, c, func(ctx context.Context, tx chatdb.Tx) (chatdb.Group, error) {
+	g, replayed, err := once(ctx, s, c, func(ctx context.Context, tx chatdb.Tx) (chatdb.Group, error) {
 		if s.config.mode == modeApart {
 			n.Key = c.Key()
 			// Somebody may have said by mistake that nothing happened.
@@ -49,8 +49,14 @@ func (s *app) runCreateGroup(ctx context.Context, c semel.Call, in groupRequest)
 		if err := chatdb.LogCreationTx(ctx, tx, n.OwnerID, c.Key(), attempt(ctx)); err != nil {
 			return chatdb.Group{}, err
 		}
-		return s.create(ctx, tx, n)
+		g, err := s.create(ctx, tx, n)
+		if err != nil {
+			return g, err
+		}
+		return g, s.welcomeAll(ctx, tx, g.ID, g.Members)
 	})
+	s.worker.Wake()
+	return g, replayed, err
 }
 
 func renderGroup(w http.ResponseWriter, _ *http.Request, g chatdb.Group) {
@@ -87,7 +93,11 @@ func (s *app) addMembers(r *http.Request) (any, error) {
 		return nil, p
 	}
 	err = s.transact(r.Context(), func(ctx context.Context, tx chatdb.Tx) (err error) {
-		if err := chatdb.AddMembersTx(ctx, tx, g.ID, users); err != nil {
+		joined, err := chatdb.AddMembersTx(ctx, tx, g.ID, users)
+		if err != nil {
+			return err
+		}
+		if err := s.welcomeAll(ctx, tx, g.ID, joined); err != nil {
 			return err
 		}
 		g, err = chatdb.GroupByID(ctx, tx, g.ID)
@@ -96,6 +106,7 @@ func (s *app) addMembers(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	s.worker.Wake()
 	return g, nil
 }
 

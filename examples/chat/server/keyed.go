@@ -15,6 +15,6 @@ func (s *app) keyed() semelhttp.Options {
 // operations say.
 func (s *app) declaration() (http.Handler, error) {
 	return semelhttp.Declare(s.keyed(), semelhttp.Terms{
-		Methods: []string{http.MethodPost}, Retention: retention, Wait: s.config.wait, KeyTime: "uuidv7", Value: true,
+		Methods: []string{http.MethodPost}, Retention: s.config.retention, Wait: s.config.wait, KeyTime: "uuidv7", Value: true,
 	})
 }

@@ -7,9 +7,9 @@ import (
 	"github.com/semelgo/semel"
 )
 
-// retention is how long a finished record is owed to those who ask again:
-// people retry for weeks, so a month. The server itself never purges, so a key
-// that failed stays failed until somebody decides otherwise.
+// retention is how long a finished record is kept for those who ask again, unless
+// -retention says otherwise: people retry for weeks, so a month. A key of which
+// nobody knows the end is kept until somebody has looked.
 const retention = 30 * 24 * time.Hour
 
 // groupRequest is what a creation is asked with. Its JSON is the fingerprint:
@@ -30,6 +30,7 @@ type operations struct {
 	createGroup *semel.Operation[groupRequest]
 	sendMessage *semel.Operation[messageRequest]
 	boostGroup  *semel.Operation[boostRequest]
+	welcome     *semel.Operation[welcome]
 }
 
 // newOperations declares them as the mode asks. In every mode OnError stays
@@ -39,14 +40,15 @@ type operations struct {
 func newOperations(c config, look probes) operations {
 	return operations{
 		createGroup: semel.Define("create_group", semel.OperationOptions[groupRequest]{
-			Policy: policy(c, look.group), Lease: lease(c), Retention: retention, Wait: c.wait,
+			Policy: policy(c, look.group), Lease: lease(c), Retention: c.retention, Wait: c.wait,
 			KeyTime: keyTime,
 		}),
 		sendMessage: semel.Define("send_message", semel.OperationOptions[messageRequest]{
-			Policy: policy(c, look.message), Lease: lease(c), Retention: retention, Wait: c.wait,
+			Policy: policy(c, look.message), Lease: lease(c), Retention: c.retention, Wait: c.wait,
 			KeyTime: keyTime,
 		}),
 		boostGroup: defineBoost(c),
+		welcome:    defineWelcome(c),
 	}
 }
 

@@ -61,15 +61,16 @@ func TestPageShowsAGroup(t *testing.T) {
 	b.until(t, `document.getElementById("members").innerText.includes("Grace")`)
 	b.do(t, chromedp.SendKeys(css("#members-ids"), "2"), chromedp.Click(css("#members-add")))
 	b.until(t, `document.getElementById("members").innerText.includes("Alan")`)
+	b.until(t, `document.querySelectorAll("#messages li.server").length === 3`) // a welcome each
 	b.do(t, chromedp.SendKeys(css("#message-text"), "Hello there"), chromedp.Click(css("#message-send")))
-	b.until(t, `document.querySelectorAll("#messages li").length === 1`)
+	b.until(t, `document.querySelectorAll("#messages li").length === 4`)
 
 	group := s.groupsOf(t, alan)[0]["id"].(string)
 	s.send(t, request{
 		method: "POST", path: "/v1/groups/" + group + "/messages", as: grace, key: "k",
 		body: `{"text":"Good morning! <script>alert(1)</script>"}`,
 	}).want(t, http.StatusCreated, "")
-	b.until(t, `document.querySelectorAll("#messages li").length === 2`)
+	b.until(t, `document.querySelectorAll("#messages li").length === 5`)
 	if text := b.text(); !strings.Contains(text, "<script>alert(1)</script>") || !strings.Contains(text, `Readers <b>& "writers"`) {
 		t.Errorf("text is not shown as it is:\n%s", text)
 	}

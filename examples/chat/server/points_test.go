@@ -77,9 +77,13 @@ func tell(line string) { _, _ = fmt.Fprintln(os.Stdout, line) }
 // seams puts the points into a server.
 func (p *points) seams() server.Seams {
 	return server.Seams{
-		Records:  func(s store.TxStore[chatdb.Tx]) store.TxStore[chatdb.Tx] { return pointStore{s, p} },
-		Domain:   p.domain,
-		Create:   p.create,
+		Records: func(s store.TxStore[chatdb.Tx]) store.TxStore[chatdb.Tx] { return pointStore{s, p} },
+		Domain:  p.domain,
+		Create:  p.create,
+		Queue: func(s store.TxStore[chatdb.Tx]) store.TxStore[chatdb.Tx] {
+			return queuePoints{s, s.(store.Dequeuer), p}
+		},
+		Welcome:  p.welcome,
 		Edge:     p.edge,
 		Observer: func(semel.Observer) semel.Observer { return teller{} },
 	}

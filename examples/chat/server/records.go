@@ -14,6 +14,7 @@ type driverStore[T any] interface {
 	store.TxStore[T]
 	store.Auditor
 	store.Counter
+	store.Dequeuer
 }
 
 // recordStore is a store over the chat's transactions, so that the server is

@@ -31,7 +31,7 @@ func TestRecordsAreTheDriversOwn(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			db, foreign := open(t)
-			s := openApp(t, config{db: db, records: db, mode: modeInline, lease: time.Minute})
+			s := openApp(t, config{db: db, records: db, mode: modeInline, lease: time.Minute, retention: retention})
 			c := store.Change{To: store.Record{
 				ID: store.NewID("op", "scope", "key"), Token: store.Token{State: store.Pending, Owner: 1},
 				Operation: "op", Scope: "scope", Key: "key",
@@ -52,6 +52,9 @@ func TestRecordsAreTheDriversOwn(t *testing.T) {
 			}
 			if counts, err := counter.Counts(t.Context()); err != nil || len(counts) != 1 || counts[0].Records != 1 {
 				t.Errorf("Counts = %+v, %v; want the one record", counts, err)
+			}
+			if _, ok := s.records.store.(store.Dequeuer); !ok {
+				t.Error("the store hands out nothing that waits")
 			}
 			if notes, err := s.engine.Notes(t.Context(), c.To.ID); err != nil || len(notes) != 0 {
 				t.Errorf("Notes = %+v, %v; want none", notes, err)

@@ -56,9 +56,10 @@ func (s *app) endpoints() (map[string]methods, error) {
 		"/v1/groups/{id}/members":  {post: s.signedIn(s.addMembers)},
 		"/v1/groups/{id}/messages": {post: s.authenticated(sendMessage), get: s.signedIn(s.listMessages)},
 		"/v1/groups/{id}/boosts":   {post: s.authenticated(boostGroup), get: s.signedIn(s.listBoosts)},
+		"/v1/queue":                {get: s.signedIn(s.showQueue)},
 		"/healthz":                 {get: http.HandlerFunc(s.healthy)},
 		"/readyz":                  {get: http.HandlerFunc(s.ready)},
-		"/openapi.yaml":            {get: http.HandlerFunc(describe)},
+		"/openapi.yaml":            {get: http.HandlerFunc(s.describe)},
 		"/.well-known/idempotency": {get: declaration},
 		"/problems/{code...}":      {get: http.HandlerFunc(problemPages)},
 	}, nil

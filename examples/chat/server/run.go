@@ -76,7 +76,8 @@ func (s *app) command(ctx context.Context, c *command, actor string, stdout, std
 	return exitOK
 }
 
-// serve answers requests until ctx ends, then lets those that run finish.
+// serve answers requests, and does what nobody asks for, until ctx ends; then it
+// lets what runs finish.
 func (s *app) serve(ctx context.Context, listener net.Listener) error {
 	web := &http.Server{
 		Handler:           s.handler,
@@ -85,6 +86,13 @@ func (s *app) serve(ctx context.Context, listener net.Listener) error {
 		IdleTimeout:       2 * time.Minute,
 		ErrorLog:          slog.NewLogLogger(s.log.Handler(), slog.LevelWarn),
 	}
+	background, stop := context.WithCancel(ctx)
+	defer stop()
+	still := make(chan struct{})
+	go func() {
+		defer close(still)
+		s.background(background)
+	}()
 	ended := make(chan error, 1)
 	go func() { ended <- web.Serve(listener) }()
 	var err error
@@ -94,5 +102,11 @@ func (s *app) serve(ctx context.Context, listener net.Listener) error {
 	}
 	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
 	defer cancel()
-	return errors.Join(err, web.Shutdown(last), s.close(last))
+	stop()
+	err = errors.Join(err, web.Shutdown(last))
+	select {
+	case <-still:
+	case <-last.Done():
+	}
+	return errors.Join(err, s.close(last))
 }

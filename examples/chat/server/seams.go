@@ -14,6 +14,12 @@ import (
 type seams struct {
 	// Records wraps the store of the records.
 	Records func(store.TxStore[chatdb.Tx]) store.TxStore[chatdb.Tx]
+	// Queue wraps the store of the tasks and of the import.
+	Queue func(store.TxStore[chatdb.Tx]) store.TxStore[chatdb.Tx]
+	// Welcome wraps what welcomes a member inside its transaction.
+	Welcome func(welcomeFunc) welcomeFunc
+	// Import wraps what writes an imported message inside its transaction.
+	Import func(importFunc) importFunc
 	// Domain wraps the transactions of the chat's own database.
 	Domain func(transactFunc) transactFunc
 	// Create wraps what creates a group inside its transaction.
@@ -29,6 +35,10 @@ type (
 	transactFunc func(ctx context.Context, fn func(ctx context.Context, tx chatdb.Tx) error) error
 	// createFunc is chatdb.CreateGroupTx.
 	createFunc func(ctx context.Context, tx chatdb.Tx, n chatdb.NewGroup) (chatdb.Group, error)
+	// welcomeFunc writes the message that welcomes a member.
+	welcomeFunc func(ctx context.Context, tx chatdb.Tx, in welcome) (chatdb.Message, error)
+	// importFunc writes a message that was imported.
+	importFunc func(ctx context.Context, tx chatdb.Tx, in imported) error
 )
 
 // through returns v as the seam, if there is one, makes it.

@@ -40,7 +40,7 @@ func (s *app) addUser(r *http.Request) (any, error) {
 
 func (s *app) getUser(r *http.Request) (any, error) {
 	id, err := strconv.ParseInt(r.PathValue("id"), 10, 64)
-	if err != nil {
+	if err != nil || id == chatdb.ServerID {
 		return nil, problem(codeNotFound, "id", "There is no such user.")
 	}
 	u, err := chatdb.UserByID(r.Context(), s.domain, id)

@@ -23,8 +23,8 @@ func TestZombie(t *testing.T) {
 		point  string
 		rounds int
 	}{
-		// In the handler it would hold SQLite's only write lock.
-		"sqlite":          {newFiles, leased, afterClaim, 20},
+		// In the handler, or in a task, it would hold SQLite's only write lock.
+		"sqlite":          {newServeOnly, leased, afterClaim, 20},
 		"postgres leased": {newPostgres, leased, inHandler, 5},
 		// The server ends the transaction of a leader that is silent for a lease.
 		"postgres inline": {newPostgres, inline, inHandler, 5},
@@ -49,6 +49,13 @@ func TestZombie(t *testing.T) {
 			}
 		})
 	}
+}
+
+func newServeOnly(t *testing.T, mode string) files {
+	t.Helper()
+	f := newFiles(t, mode)
+	f.serveOnly = true
+	return f
 }
 
 // haunted is a pair whose first is stopped at a point, and whose second wins.

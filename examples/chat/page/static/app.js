@@ -4,6 +4,7 @@ import { ask, me, remember } from "./api.js";
 import { finish } from "./attempt.js";
 import { $, say } from "./dom.js";
 import { loadGroups, startGroups } from "./groups.js";
+import { startQueue } from "./queue.js";
 import { drawTiles } from "./storm.js";
 import { startTalk } from "./talk.js";
 
@@ -41,6 +42,7 @@ async function start() {
   $("who-name").textContent = `${user.name}, number ${user.id}`;
   drawTiles();
   startTalk(loadGroups);
+  startQueue();
   await startGroups();
 }
 

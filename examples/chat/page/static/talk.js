@@ -47,8 +47,8 @@ async function showMessages() {
 
 function bubble(message) {
   const time = new Date(message.created_at).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" });
-  const mine = message.author_id === me().id;
-  return el("li", { className: mine ? "mine" : "" }, el("small", {}, `${message.author} · ${time}`), message.text);
+  const whose = { [me().id]: "mine", 0: "server" }[message.author_id] ?? "";
+  return el("li", { className: whose }, el("small", {}, `${message.author} · ${time}`), message.text);
 }
 
 async function sendMessage(attempt) {

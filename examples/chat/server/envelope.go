@@ -1,0 +1,30 @@
+package server
+
+import (
+	amqp091 "github.com/rabbitmq/amqp091-go"
+
+	"github.com/semelgo/semel/inbox"
+	"github.com/semelgo/semel/semelhttp"
+)
+
+// headerProducer names the producer of a message that has no app_id.
+const headerProducer = "producer"
+
+// message reads what a delivery carries: who has sent it, under which id, and what
+// it says. Without the first two nobody could tell a duplicate from another
+// message, so there is no import without them.
+func message(d amqp091.Delivery) (inbox.Message[imported], *semelhttp.Problem) {
+	m := inbox.Message[imported]{Producer: d.AppId, ID: d.MessageId}
+	if m.Producer == "" {
+		m.Producer, _ = d.Headers[headerProducer].(string)
+	}
+	if m.Producer == "" {
+		return m, problem(codeInvalid, headerProducer, "The message has no app_id and no header %q: who has sent it?", headerProducer)
+	}
+	if m.ID == "" {
+		return m, problem(codeInvalid, "message_id", "The message has no message_id: is it a duplicate?")
+	}
+	in, p := readImported(d.Body)
+	m.Payload = in
+	return m, p
+}

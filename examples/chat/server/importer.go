@@ -1,0 +1,167 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	amqp091 "github.com/rabbitmq/amqp091-go"
+
+	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/examples/chat/chatdb"
+	"github.com/semelgo/semel/inbox"
+)
+
+// importer takes messages out of a queue of RabbitMQ and writes each of them once.
+type importer struct {
+	url, queue string
+	lanes      int
+	log        *slog.Logger
+	handle     func(ctx context.Context, m inbox.Message[imported]) inbox.Result
+	tally      tally
+}
+
+// tally counts deliveries since the server started.
+type tally struct {
+	connected                                     atomic.Bool
+	delivered, written, duplicates, delayed, dead atomic.Int64
+}
+
+// newImporter returns nil for a server without a broker.
+func (s *app) newImporter(to seams) *importer {
+	if s.inbox == nil {
+		return nil
+	}
+	write := through(to.Import, importMessage)
+	return &importer{
+		url: s.config.amqp, queue: s.config.amqpQueue, lanes: s.lanes(), log: s.log,
+		handle: func(ctx context.Context, m inbox.Message[imported]) inbox.Result {
+			return inbox.HandleTx(ctx, s.inbox, s.queue, m, func(ctx context.Context, tx chatdb.Tx, in imported) error {
+				return write(ctx, tx, in)
+			})
+		},
+	}
+}
+
+// How long to stay away from a broker that does not answer.
+const (
+	minAway = 250 * time.Millisecond
+	maxAway = 15 * time.Second
+)
+
+// run imports until ctx ends. A broker that goes away, or is not there yet, is
+// asked again.
+func (i *importer) run(ctx context.Context) {
+	for away := minAway; ctx.Err() == nil; away = min(2*away, maxAway) {
+		consumed, err := i.session(ctx)
+		if ctx.Err() != nil {
+			return
+		}
+		if consumed {
+			away = minAway
+		}
+		i.log.LogAttrs(ctx, slog.LevelWarn, "import is interrupted",
+			slog.String("queue", i.queue), slog.String("error", err.Error()))
+		select {
+		case <-ctx.Done():
+		case <-time.After(away/2 + rand.N(away)):
+		}
+	}
+}
+
+// session imports over one connection until that ends, or ctx does. Then what is
+// being handled is handled to its end, and the rest is left to the broker.
+func (i *importer) session(ctx context.Context) (consumed bool, err error) {
+	b, err := connect(ctx, i.url, i.queue)
+	if err != nil {
+		return false, err
+	}
+	defer b.close()
+	deliveries, err := b.consume(i.lanes)
+	if err != nil {
+		return false, err
+	}
+	i.tally.connected.Store(true)
+	defer i.tally.connected.Store(false)
+	first := make(chan error, i.lanes)
+	var lanes sync.WaitGroup
+	for range i.lanes {
+		lanes.Go(func() {
+			if err := i.lane(ctx, b, deliveries); err != nil {
+				b.close() // so that the other lanes end, too
+				first <- err
+			}
+		})
+	}
+	lanes.Wait()
+	close(first)
+	return true, <-first
+}
+
+var errDisconnected = errors.New("the broker has gone away")
+
+// lane handles one delivery after the other.
+func (i *importer) lane(ctx context.Context, b *broker, deliveries <-chan amqp091.Delivery) error {
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case d, ok := <-deliveries:
+			if !ok || b.gone() {
+				return errDisconnected
+			}
+			if ctx.Err() != nil {
+				return nil // it is delivered again
+			}
+			if err := i.deliver(context.WithoutCancel(ctx), b, d); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// deliver handles a delivery, and only then tells the broker that it is done with:
+// handled, or kept elsewhere.
+func (i *importer) deliver(ctx context.Context, b *broker, d amqp091.Delivery) error {
+	i.tally.delivered.Add(1)
+	m, p := message(d)
+	if p != nil {
+		return i.bury(ctx, b, d, p.Detail)
+	}
+	r := i.handle(ctx, m)
+	switch r.Decision {
+	case inbox.Ack:
+		if r.Duplicate {
+			i.tally.duplicates.Add(1)
+		} else {
+			i.tally.written.Add(1)
+		}
+		return d.Ack(false)
+	case inbox.Reject:
+		return i.bury(ctx, b, d, reason(r))
+	case inbox.Redeliver:
+	}
+	i.tally.delayed.Add(1)
+	i.log.LogAttrs(ctx, slog.LevelWarn, "import of a message is put off", slog.String("id", r.ID.String()),
+		slog.Duration("after", r.After), slog.String("error", r.Err.Error()))
+	return b.putOff(ctx, d, r.After)
+}
+
+// bury moves a delivery to the dead letters.
+func (i *importer) bury(ctx context.Context, b *broker, d amqp091.Delivery, why string) error {
+	i.tally.dead.Add(1)
+	i.log.LogAttrs(ctx, slog.LevelError, "a message cannot be imported", slog.String("queue", i.queue), slog.String("reason", why))
+	return b.bury(ctx, d, why)
+}
+
+// reason says in words why a message is not to be handled.
+func reason(r inbox.Result) string {
+	if f, ok := errors.AsType[*semel.Failure](r.Err); ok {
+		return f.Message
+	}
+	return r.Err.Error()
+}

@@ -1,0 +1,52 @@
+package server_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/chromedp/chromedp"
+
+	"github.com/semelgo/semel/examples/chat/chatdb"
+	"github.com/semelgo/semel/examples/chat/server"
+)
+
+// TestPageShowsTheQueue holds a welcome, and sees the page count it, and count on
+// by itself when it is let go.
+func TestPageShowsTheQueue(t *testing.T) {
+	t.Parallel()
+	b, hold := browse(t), newBarrier()
+	to := server.Seams{Welcome: func(next server.WelcomeFunc) server.WelcomeFunc {
+		return func(ctx context.Context, tx chatdb.Tx, in server.Welcome) (chatdb.Message, error) {
+			hold.pass()
+			return next(ctx, tx, in)
+		}
+	}}
+	s := serveHere(t, to, newPostgres(t, inline).args(time.Minute)...)
+	ann := b.signIn(t, s.base, "Ann")
+	b.wantQueue(t, 0, 0, 0)
+	hold.armed.Store(true)
+	s.send(t, creation(ann, "k", "crew")).want(t, http.StatusCreated, "")
+	hold.await(t)
+	b.wantQueue(t, 0, 1, 0)
+	b.shoot(t, "queue-held")
+	close(hold.open)
+	b.wantQueue(t, 0, 0, 1)
+	b.do(t, chromedp.Reload(), chromedp.WaitVisible(css("#groups button")), chromedp.Click(css("#groups button")))
+	b.until(t, `document.querySelectorAll("#messages li.server").length === 1`)
+	b.shoot(t, "queue")
+	b.do(t, chromedp.EmulateViewport(390, 844))
+	if wide := read[bool](t, b, `document.documentElement.scrollWidth > 390`); wide {
+		t.Error("the page is wider than a phone")
+	}
+	b.shoot(t, "queue-phone")
+}
+
+// wantQueue waits until the page shows these numbers of welcomes.
+func (b *browser) wantQueue(t *testing.T, waiting, running, done int) {
+	t.Helper()
+	b.until(t, fmt.Sprintf(`[...document.querySelectorAll("#queue tbody tr:first-child td")]
+		.map((cell) => cell.textContent).join() === "%d,%d,%d,0,0"`, waiting, running, done))
+}

@@ -1,0 +1,117 @@
+package server
+
+import (
+	"context"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/store"
+	"github.com/semelgo/semel/task"
+)
+
+// newQueue makes the engine of what nobody waits for: tasks, and messages that are
+// imported. Their records are in the chat's own database in every mode, so that
+// they share the transaction of what they come from or lead to.
+func (s *app) newQueue(to seams) (err error) {
+	operations := []semel.Declared{s.operations.welcome}
+	if s.config.amqp != "" {
+		if s.inbox, err = newInbox(s.config); err != nil {
+			return err
+		}
+		operations = append(operations, s.inbox.Operation())
+	}
+	s.queue, err = semel.New(through(to.Queue, s.domain.store), semel.Options{
+		Observer: semel.SlogObserver(s.log), Operations: operations,
+	})
+	if err != nil {
+		return err
+	}
+	counter, _ := s.domain.store.(store.Counter) // as every store of records is
+	s.counts = counts{store: counter, operations: []string{welcomeOperation, importOperation}}
+	s.importer = s.newImporter(to)
+	s.worker, err = s.newWorker(to)
+	return err
+}
+
+// queueReport is what people are shown of the queue.
+type queueReport struct {
+	Operations []queueCount  `json:"operations"`
+	Import     *importReport `json:"import,omitempty"`
+}
+
+// queueCount is how many calls of an operation stand how.
+type queueCount struct {
+	Operation string `json:"operation"`
+	Waiting   int64  `json:"waiting"`
+	Running   int64  `json:"running"`
+	Done      int64  `json:"done"`
+	Failed    int64  `json:"failed"`
+	InDoubt   int64  `json:"in_doubt"`
+}
+
+// importReport is what one server has seen of its broker since it started.
+type importReport struct {
+	Queue      string `json:"queue"`
+	Connected  bool   `json:"connected"`
+	Delivered  int64  `json:"delivered"`
+	Written    int64  `json:"written"`
+	Duplicates int64  `json:"duplicates"`
+	PutOff     int64  `json:"put_off"`
+	Dead       int64  `json:"dead"`
+}
+
+func (s *app) showQueue(r *http.Request) (any, error) {
+	counts, err := s.counts.get(r.Context())
+	if err != nil {
+		return nil, err
+	}
+	return queueReport{Operations: counts, Import: s.importer.report()}, nil
+}
+
+func (i *importer) report() *importReport {
+	if i == nil {
+		return nil
+	}
+	t := &i.tally
+	return &importReport{
+		Queue: i.queue, Connected: t.connected.Load(), Delivered: t.delivered.Load(), Written: t.written.Load(),
+		Duplicates: t.duplicates.Load(), PutOff: t.delayed.Load(), Dead: t.dead.Load(),
+	}
+}
+
+// counts are the numbers of a queue, for however many people look at them. To
+// count reads all records, so the numbers are as old as a second, and older when
+// counting takes long: it takes no more than a twentieth of the time.
+type counts struct {
+	store      store.Counter
+	operations []string
+
+	mu    sync.Mutex // guards what follows; one counts, and the others wait for it
+	last  []queueCount
+	until time.Time
+}
+
+func (c *counts) get(ctx context.Context) ([]queueCount, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	start := time.Now()
+	if start.Before(c.until) {
+		return c.last, nil
+	}
+	counted, err := task.Counts(ctx, c.store, c.operations...)
+	if err != nil {
+		return nil, err
+	}
+	c.last = make([]queueCount, len(counted))
+	for i, n := range counted {
+		c.last[i] = queueCount{
+			Operation: n.Operation, Waiting: n.Waiting, Running: n.Running,
+			Done: n.Succeeded, Failed: n.Failed, InDoubt: n.InDoubt,
+		}
+	}
+	end := time.Now()
+	c.until = end.Add(max(time.Second, 20*end.Sub(start)))
+	return c.last, nil
+}

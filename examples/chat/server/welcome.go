@@ -1,0 +1,78 @@
+package server
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/examples/chat/chatdb"
+	"github.com/semelgo/semel/task"
+)
+
+// welcome is what the task is enqueued with that welcomes a member.
+type welcome struct {
+	GroupID string `json:"group_id"`
+	UserID  int64  `json:"user_id"`
+}
+
+const welcomeOperation = "welcome_member"
+
+// defineWelcome declares the task. Its effect is in the record's own database, so
+// an attempt that died has left nothing, and another one is safe however often.
+func defineWelcome(c config) *semel.Operation[welcome] {
+	return semel.Define(welcomeOperation, semel.OperationOptions[welcome]{
+		Policy: semel.Atomic(), Lease: c.lease, Retention: c.retention,
+		Retry: &semel.Retry{MaxErrors: 20, MaxCrashes: 20, Delay: doubled},
+	})
+}
+
+// doubled waits 1, 2, 4 … seconds, and about an hour at most.
+func doubled(errors int) time.Duration {
+	return time.Second << min(max(errors-1, 0), 12)
+}
+
+// welcomeAll enqueues a welcome for each of the users, who become members of the
+// group in tx: they are members and the tasks wait, or neither.
+func (s *app) welcomeAll(ctx context.Context, tx chatdb.Tx, group string, users []int64) error {
+	for _, user := range users {
+		call := s.operations.welcome.Call(semel.ScopeOf(group), strconv.FormatInt(user, 10), welcome{GroupID: group, UserID: user})
+		if _, err := semel.EnqueueTx(ctx, s.queue, tx, call, semel.EnqueueOptions{}); err != nil {
+			return fmt.Errorf("welcome user %d: %w", user, err)
+		}
+	}
+	return nil
+}
+
+// welcomeMember is the task: a message of the server's own.
+func welcomeMember(ctx context.Context, tx chatdb.Tx, in welcome) (chatdb.Message, error) {
+	u, err := chatdb.UserByID(ctx, tx, in.UserID)
+	if err != nil {
+		return chatdb.Message{}, err
+	}
+	if err := chatdb.LogWelcomeTx(ctx, tx, in.GroupID, in.UserID, attempt(ctx)); err != nil {
+		return chatdb.Message{}, err
+	}
+	return chatdb.SendMessageTx(ctx, tx, chatdb.NewMessage{
+		GroupID: in.GroupID, AuthorID: chatdb.ServerID, Text: "Welcome, " + u.Name + "!",
+	})
+}
+
+// newWorker returns what runs the tasks, in this server and in all the others.
+func (s *app) newWorker(to seams) (*task.Worker[chatdb.Tx], error) {
+	w, err := task.New(s.queue, task.Options{Slots: s.lanes(), Drain: drain, NoSweeper: true})
+	if err != nil {
+		return nil, err
+	}
+	return w, task.HandleTx(w, s.operations.welcome, through(to.Welcome, welcomeMember), task.HandlerOptions{})
+}
+
+// lanes is how many transactions of tasks, and of the import, run at a time.
+// SQLite has one write lock.
+func (s *app) lanes() int {
+	if isPostgres(s.config.db) {
+		return 4
+	}
+	return 1
+}

@@ -1,0 +1,107 @@
+//go:build unix
+
+package server_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"testing"
+
+	"github.com/semelgo/semel/examples/chat/chatdb"
+	"github.com/semelgo/semel/examples/chat/server"
+	"github.com/semelgo/semel/store"
+)
+
+// The points of the path of a welcome where a process may end.
+const (
+	welcomeClaimed   = "after the claim of a welcome"
+	welcomeWritten   = "in the handler of a welcome"
+	welcomeToCommit  = "before the commit of a welcome"
+	welcomeCommitted = "after the commit of a welcome"
+)
+
+// queuePoints is the store of the tasks with the points of their path.
+type queuePoints struct {
+	store.TxStore[chatdb.Tx]
+	store.Dequeuer
+
+	p *points
+}
+
+func (s queuePoints) Dequeue(ctx context.Context, d store.Dequeue) ([]store.Record, error) {
+	claimed, err := s.Dequeuer.Dequeue(ctx, d)
+	if len(claimed) > 0 {
+		s.p.pass(welcomeClaimed)
+	}
+	return claimed, err
+}
+
+func (s queuePoints) Atomic(ctx context.Context, id store.ID, hold bool,
+	run func(context.Context, chatdb.Tx, store.Standing) (*store.Change, error),
+) (store.Verdict, error) {
+	verdict, err := s.TxStore.Atomic(ctx, id, hold,
+		func(ctx context.Context, tx chatdb.Tx, stands store.Standing) (*store.Change, error) {
+			change, err := run(ctx, tx, stands)
+			if err == nil {
+				s.p.pass(welcomeToCommit)
+			}
+			return change, err
+		})
+	if verdict == store.Committed {
+		s.p.pass(welcomeCommitted)
+	}
+	return verdict, err
+}
+
+// welcome is in the handler, when it has written all it writes.
+func (p *points) welcome(next server.WelcomeFunc) server.WelcomeFunc {
+	return func(ctx context.Context, tx chatdb.Tx, in server.Welcome) (chatdb.Message, error) {
+		m, err := next(ctx, tx, in)
+		p.pass(welcomeWritten)
+		return m, err
+	}
+}
+
+// TestKilledWhileItWelcomes kills a server at each point of a welcome's path, and
+// starts it again: each member is welcomed once. The other half is in
+// TestKilledAtEveryPoint, whose creations are what welcomes come from.
+func TestKilledWhileItWelcomes(t *testing.T) {
+	t.Parallel()
+	for name, open := range map[string]func(t *testing.T) files{
+		"inline":          func(t *testing.T) files { return newFiles(t, inline) },
+		"records":         func(t *testing.T) files { return newFiles(t, records) },
+		"postgres leased": func(t *testing.T) files { return newPostgres(t, leased) },
+	} {
+		for _, point := range []string{welcomeClaimed, welcomeWritten, welcomeToCommit, welcomeCommitted} {
+			t.Run(name+"/"+point, func(t *testing.T) {
+				t.Parallel()
+				killedWelcoming(t, open(t), point)
+			})
+		}
+	}
+}
+
+func killedWelcoming(t *testing.T, f files, point string) {
+	s := start(t, f.args(shortLease)...)
+	owner, other := s.signIn(t, "owner"), s.signIn(t, "other")
+	domain := f.openDomain(t)
+	n := rounds(3)
+	var groups []string
+	for i := range n {
+		asked := creation(owner, fmt.Sprintf("key-%d", i), "crew", other.ID)
+		s.arm(t, "kill", point)
+		go func() { _, _ = s.settle(t.Context(), asked) }() // it may be answered, or not
+		s.reached(t, point)
+		s.killed(t)
+		s = start(t, f.args(shortLease)...)
+		group := s.settled(t, asked).want(t, http.StatusCreated, "").value(t)["id"].(string)
+		s.wantWelcomes(t, domain, owner, group, owner.ID, other.ID)
+		groups = append(groups, group)
+	}
+	s.untilQueue(t, owner, "welcome_member", queueCount{Done: int64(2 * n)})
+	for _, group := range groups { // now that nothing is left that could come again
+		s.wantWelcomes(t, domain, owner, group, owner.ID, other.ID)
+	}
+	t.Logf("killed %d times %s, each member welcomed once", n, point)
+}

@@ -1,0 +1,160 @@
+package server_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/semelgo/semel/examples/chat/chatdb"
+	"github.com/semelgo/semel/examples/chat/server"
+)
+
+// message is what a test looks at in a message.
+type message struct {
+	Seq      int64
+	AuthorID int64 `json:"author_id"`
+	Author   string
+	Text     string
+}
+
+// messagesIn lists the messages of a group, in order.
+func (c *client) messagesIn(t *testing.T, u user, group string) []message {
+	t.Helper()
+	a := c.send(t, request{method: "GET", path: "/v1/groups/" + group + "/messages?limit=200", as: u}).want(t, http.StatusOK, "")
+	var v struct{ Messages []message }
+	if err := json.Unmarshal([]byte(a.Body), &v); err != nil {
+		t.Fatal(err)
+	}
+	return v.Messages
+}
+
+// welcomes lists who was welcomed to a group, as often as they were. Nothing in
+// the table keeps the number at one.
+func welcomes(t *testing.T, domain chatdb.Querier, group string) []int64 {
+	t.Helper()
+	rows, err := domain.Query(t.Context(), `select user_id from welcomes where group_id = $1 order by user_id`, group)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rows.Close()
+	var all []int64
+	for rows.Next() {
+		var n int64
+		if err := rows.Scan(&n); err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, n)
+	}
+	if err := rows.Err(); err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+// wantWelcomes waits until as many have been welcomed, and then sees that each of
+// the members was, once, in the log and in the conversation.
+func (c *client) wantWelcomes(t *testing.T, domain chatdb.Querier, u user, group string, members ...int64) {
+	t.Helper()
+	deadline := time.Now().Add(patience)
+	for len(welcomes(t, domain, group)) < len(members) {
+		if time.Now().After(deadline) {
+			t.Fatalf("%s: welcomed %v, want %v", group, welcomes(t, domain, group), members)
+		}
+		if err := pause(t.Context(), 10*time.Millisecond); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := welcomes(t, domain, group); !slices.Equal(got, members) {
+		t.Errorf("%s: welcomed %v, want %v", group, got, members)
+	}
+	said := 0
+	for _, m := range c.messagesIn(t, u, group) {
+		if m.AuthorID == chatdb.ServerID {
+			said++
+		}
+	}
+	if said != len(members) {
+		t.Errorf("%s: %d messages of the server's, want %d", group, said, len(members))
+	}
+}
+
+// TestNewMembersAreWelcomed, once each, however they came and however often they
+// were asked for; and nobody is who did not become a member.
+func TestNewMembersAreWelcomed(t *testing.T) {
+	inEachMode(t, func(t *testing.T, f files) {
+		s := serveHere(t, server.Seams{}, f.args(time.Minute)...)
+		ann, bob, eve := s.signIn(t, "Ann"), s.signIn(t, "Bob"), s.signIn(t, "Eve")
+		domain := f.openDomain(t)
+		asked := creation(ann, "k", "crew", bob.ID)
+		group := s.settled(t, asked).want(t, http.StatusCreated, "").value(t)["id"].(string)
+		s.settled(t, asked).want(t, http.StatusCreated, "")
+		s.wantWelcomes(t, domain, ann, group, 1, 2)
+
+		add := request{method: "POST", path: "/v1/groups/" + group + "/members", as: ann, body: `{"members":[2,3]}`}
+		for range 2 {
+			s.settled(t, add).want(t, http.StatusOK, "")
+		}
+		s.wantWelcomes(t, domain, eve, group, 1, 2, 3)
+		last := s.messagesIn(t, eve, group)[2]
+		if diff := cmp.Diff(message{Seq: 3, Author: "Semel", Text: "Welcome, Eve!"}, last); diff != "" {
+			t.Errorf("the last message (-want +got):\n%s", diff)
+		}
+
+		s.settled(t, creation(ann, "refused", "crew", 99)).want(t, http.StatusUnprocessableEntity, "unknown_member")
+		add.body = `{"members":[99]}`
+		s.settled(t, add).want(t, http.StatusUnprocessableEntity, "unknown_member")
+		s.untilQueue(t, ann, "welcome_member", queueCount{Done: 3})
+		s.send(t, request{method: "GET", path: "/v1/users/0", as: ann}).want(t, http.StatusNotFound, "not_found")
+	})
+}
+
+// queueCount is what the server tells of one operation's queue.
+type queueCount struct {
+	Waiting, Running, Done, Failed int64
+	InDoubt                        int64 `json:"in_doubt"`
+}
+
+// queued asks for the counts of an operation.
+func (c *client) queued(t *testing.T, u user, operation string) queueCount {
+	t.Helper()
+	a := c.send(t, request{method: "GET", path: "/v1/queue", as: u}).want(t, http.StatusOK, "")
+	var v struct {
+		Operations []struct {
+			Operation string
+			queueCount
+		}
+	}
+	if err := json.Unmarshal([]byte(a.Body), &v); err != nil {
+		t.Fatal(err)
+	}
+	for _, o := range v.Operations {
+		if o.Operation == operation {
+			return o.queueCount
+		}
+	}
+	t.Fatalf("the queue does not tell of %s: %s", operation, a.Body)
+	return queueCount{}
+}
+
+// untilQueue waits until the counts of an operation are these.
+func (c *client) untilQueue(t *testing.T, u user, operation string, want queueCount) {
+	t.Helper()
+	deadline := time.Now().Add(patience)
+	for {
+		got := c.queued(t, u, operation)
+		if got == want {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatal(fmt.Errorf("%s: counted %+v, want %+v", operation, got, want))
+		}
+		if err := pause(t.Context(), 50*time.Millisecond); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
