@@ -13,9 +13,10 @@ import (
 
 // child is what one process of a test is told.
 type child struct {
-	Role  string // the name of what it does
-	Name  string // by which the tables know it
-	Place place
+	Role       string // the name of what it does
+	Name       string // by which the tables know it
+	Place      place
+	Operations []string // the names of those that it knows
 }
 
 // orders are the lines a process is told to do while it runs.
@@ -75,7 +76,7 @@ func role[Tx any](ctx context.Context, c child, s *site[Tx], m *marks) error {
 	case "ticker":
 		return beTicker(ctx, c, s, m)
 	case "sweeper":
-		return beSweeper(ctx, s, m)
+		return beSweeper(ctx, c, s, m)
 	case "hurried":
 		return beHurried(ctx, c, s, m)
 	default:

@@ -27,10 +27,6 @@ var (
 	})
 )
 
-func operations() []semel.Declared {
-	return []semel.Declared{inTx, outside, hopeless, hurriedTx, hurried, ticked}
-}
-
 // job is what a task is to do.
 type job struct {
 	N     int

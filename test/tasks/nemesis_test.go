@@ -15,7 +15,7 @@ import (
 // the place of those it has killed.
 type nemesis struct {
 	t       *testing.T
-	place   place
+	worker  child // as each of them is told, but for its name
 	running []*process
 	stopped *process // nil: all go on
 	started int
@@ -24,9 +24,9 @@ type nemesis struct {
 }
 
 // newNemesis starts n workers.
-func newNemesis(t *testing.T, at place, n int) *nemesis {
+func newNemesis(t *testing.T, worker child, n int) *nemesis {
 	t.Helper()
-	m := &nemesis{t: t, place: at}
+	m := &nemesis{t: t, worker: worker}
 	for range n {
 		m.running = append(m.running, m.another())
 	}
@@ -39,7 +39,9 @@ func newNemesis(t *testing.T, at place, n int) *nemesis {
 // another starts one more worker.
 func (m *nemesis) another() *process {
 	m.started++
-	return start(m.t, child{Role: "worker", Name: fmt.Sprint("worker-", m.started), Place: m.place})
+	c := m.worker
+	c.Name = fmt.Sprint("worker-", m.started)
+	return start(m.t, c)
 }
 
 // rage harms the workers until ctx ends: it kills one whenever kills tells, and,

@@ -134,8 +134,14 @@ func openSQLite(_ context.Context, at string) (*site[*sql.Tx], error) {
 // inPostgres makes a database of its own, with its tables, on a server of its own.
 func inPostgres(t *testing.T) (place, *site[pgx.Tx]) {
 	t.Helper()
+	return inPostgresAt(t, realtest.OwnPostgres(t, "max_connections=300"))
+}
+
+// inPostgresAt makes a database of its own, with its tables, on a server.
+func inPostgresAt(t *testing.T, server *realtest.Server) (place, *site[pgx.Tx]) {
+	t.Helper()
 	t.Attr("engine", "postgres")
-	at := realtest.OwnPostgres(t, "max_connections=300").Database(t)
+	at := server.Database(t)
 	pool, err := pgxpool.New(t.Context(), at)
 	if err != nil {
 		t.Fatal(err)

@@ -60,7 +60,9 @@ func sweepersBesideLeaders[Tx any](t *testing.T, at place, s *site[Tx], n int) {
 	}
 	var all []*process
 	for i := range 4 {
-		all = append(all, start(t, child{Role: "sweeper", Name: fmt.Sprint("sweeper-", i), Place: at}))
+		all = append(all, start(t, child{
+			Role: "sweeper", Name: fmt.Sprint("sweeper-", i), Place: at, Operations: []string{hurriedTx.Name(), hurried.Name()},
+		}))
 	}
 	for i := range 2 {
 		all = append(all, start(t, child{Role: "hurried", Name: fmt.Sprint("leader-", i), Place: at}))
@@ -105,8 +107,8 @@ func engineOf[Tx any](t *testing.T, s *site[Tx]) *semel.Engine[Tx] {
 	return e
 }
 
-func beSweeper[Tx any](ctx context.Context, s *site[Tx], m *marks) error {
-	e, err := semel.New(s.store, semel.Options{Operations: []semel.Declared{hurriedTx, hurried}, Observer: m})
+func beSweeper[Tx any](ctx context.Context, c child, s *site[Tx], m *marks) error {
+	e, err := semel.New(s.store, semel.Options{Operations: c.operations(), Observer: m})
 	if err != nil {
 		return err
 	}

@@ -7,9 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"sync"
-	"syscall"
 	"time"
 
 	"github.com/semelgo/semel"
@@ -36,11 +34,9 @@ func points() []point { return []point{before, meanwhile, unanswered, afterwards
 
 // reach kills the process if it is to die here.
 func (p point) reach(here point) {
-	if p != here {
-		return
+	if p == here {
+		die()
 	}
-	_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
-	select {} // it takes a moment
 }
 
 // mortal is a store whose user dies while it asks.
@@ -76,7 +72,7 @@ func (s *mortal[Tx]) Swap(ctx context.Context, changes []store.Change) ([]store.
 // beTicker enqueues the ticks it is given, says so, and works as well.
 func beTicker[Tx any](ctx context.Context, c child, s *site[Tx], m *marks) error {
 	mortal := &mortal[Tx]{TxStore: s.store}
-	e, err := semel.New(mortal, semel.Options{Operations: operations(), Observer: m})
+	e, err := semel.New(mortal, semel.Options{Operations: c.operations(), Observer: m})
 	if err != nil {
 		return err
 	}

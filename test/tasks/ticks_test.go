@@ -93,7 +93,9 @@ func (c *clocks) tick(unix int64, i int) {
 // replace starts a process in place of the i-th.
 func (c *clocks) replace(i int) {
 	c.made++
-	c.two[i] = start(c.t, child{Role: "ticker", Name: fmt.Sprint("clock-", c.made), Place: c.place})
+	c.two[i] = start(c.t, child{
+		Role: "ticker", Name: fmt.Sprint("clock-", c.made), Place: c.place, Operations: []string{ticked.Name()},
+	})
 }
 
 // give gives the i-th process a tick, and says where it is to die.

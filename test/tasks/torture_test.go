@@ -39,7 +39,10 @@ func run[Tx any](t *testing.T, at place, s *site[Tx], o torture) *tortured[Tx] {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	p := &producer[Tx]{site: s, engine: engineOf(t, s), op: o.op, seed: seed}
-	r := &tortured[Tx]{truth: truth{s.tables}, producer: p, hopeless: 10, nemesis: newNemesis(t, at, o.workers)}
+	r := &tortured[Tx]{
+		truth: truth{s.tables}, producer: p, hopeless: 10,
+		nemesis: newNemesis(t, worker(at, "", o.op, hopeless), o.workers),
+	}
 	r.enqueueHopeless(t)
 	begun := time.Now()
 

@@ -21,7 +21,8 @@ func (w truth) count(t *testing.T, query string, args ...any) (n int64) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), ceiling)
 	defer cancel()
-	if err := w.db.QueryRowContext(ctx, query, args...).Scan(&n); err != nil {
+	err := insist(ctx, func() error { return w.db.QueryRowContext(ctx, query, args...).Scan(&n) })
+	if err != nil {
 		t.Fatalf("%s: %v", query, err)
 	}
 	return n
@@ -101,7 +102,7 @@ func seen(t *testing.T, what string, n int64) {
 	}
 }
 
-// await waits until a query counts so many.
+// await waits until a query counts so many, or more.
 func (w truth) await(t *testing.T, n int64, what, query string, args ...any) {
 	t.Helper()
 	look := time.NewTicker(50 * time.Millisecond)
@@ -109,7 +110,7 @@ func (w truth) await(t *testing.T, n int64, what, query string, args ...any) {
 	limit := time.After(ceiling)
 	for {
 		got := w.count(t, query, args...)
-		if got == n {
+		if got >= n {
 			return
 		}
 		select {

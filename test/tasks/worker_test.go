@@ -14,13 +14,19 @@ import (
 
 // beWorker runs tasks until it is told to stop.
 func beWorker[Tx any](ctx context.Context, c child, s *site[Tx], m *marks) error {
-	e, err := semel.New(s.store, semel.Options{Operations: operations(), Observer: m})
+	e, err := semel.New(s.store, semel.Options{Operations: c.operations(), Observer: m})
 	if err != nil {
 		return err
 	}
-	w, err := newWorker(e, s, c.Name)
+	w, err := task.New(e, task.Options{Slots: 10, Poll: 50 * time.Millisecond})
 	if err != nil {
 		return err
+	}
+	functions := functionsOf(w, s, c.Name)
+	for _, op := range c.operations() {
+		if err := functions[op](); err != nil {
+			return err
+		}
 	}
 	say("ready")
 	err = w.Run(ctx)
@@ -29,30 +35,60 @@ func beWorker[Tx any](ctx context.Context, c child, s *site[Tx], m *marks) error
 	return errors.Join(err, e.Close(bounded))
 }
 
-// newWorker returns a worker that knows what to do for each operation.
-func newWorker[Tx any](e *semel.Engine[Tx], s *site[Tx], name string) (*task.Worker[Tx], error) {
-	w, err := task.New(e, task.Options{Slots: 10, Poll: 50 * time.Millisecond})
-	if err != nil {
-		return nil, err
+// worker is what a worker is told that runs the jobs of those operations.
+func worker(at place, name string, ops ...*semel.Operation[job]) child {
+	c := child{Role: "worker", Name: name, Place: at}
+	for _, op := range ops {
+		c.Operations = append(c.Operations, op.Name())
 	}
+	return c
+}
+
+// operations are those that the process knows.
+func (c child) operations() []semel.Declared {
+	var known []semel.Declared
+	all := map[string]semel.Declared{
+		inTx.Name(): inTx, unhurried.Name(): unhurried, outside.Name(): outside, hopeless.Name(): hopeless,
+		poison.Name(): poison, ticked.Name(): ticked, hurried.Name(): hurried, hurriedTx.Name(): hurriedTx,
+	}
+	for _, name := range c.Operations {
+		known = append(known, all[name])
+	}
+	return known
+}
+
+// functionsOf give a worker its function for each operation.
+func functionsOf[Tx any](w *task.Worker[Tx], s *site[Tx], name string) map[semel.Declared]func() error {
 	within := func(ctx context.Context, tx Tx, j job) (string, error) {
 		return j.do(ctx, name, func(ctx context.Context, of effect) error { return s.effect(ctx, tx, of) })
 	}
-	return w, errors.Join(
-		task.HandleTx(w, inTx, within, task.HandlerOptions{}),
-		task.HandleTx(w, hopeless, func(ctx context.Context, tx Tx, j job) (string, error) {
+	jobs := func(op *semel.Operation[job], fn func(context.Context, Tx, job) (string, error)) func() error {
+		return func() error { return task.HandleTx(w, op, fn, task.HandlerOptions{}) }
+	}
+	return map[semel.Declared]func() error{
+		inTx:      jobs(inTx, within),
+		unhurried: jobs(unhurried, within),
+		hopeless: jobs(hopeless, func(ctx context.Context, tx Tx, j job) (string, error) {
 			result, err := within(ctx, tx, j)
 			return result, errors.Join(err, errMeant)
-		}, task.HandlerOptions{}),
-		task.HandleTx(w, ticked, func(ctx context.Context, tx Tx, tick time.Time) (string, error) {
-			a, _ := semel.AttemptOf(ctx)
-			return "", s.effect(ctx, tx, effect{fmt.Sprint(tick.Unix()), a.Number(), a.Token().Owner, name})
-		}, task.HandlerOptions{}),
-		task.Handle(w, outside, func(ctx context.Context, j job) (string, error) {
-			return j.do(ctx, name, func(ctx context.Context, of effect) error {
-				_, err := s.tables.ExecContext(ctx, insertEffect, of.key, of.attempt, int64(of.owner), of.process)
-				return err
-			})
-		}, task.HandlerOptions{}),
-	)
+		}),
+		poison: jobs(poison, func(ctx context.Context, tx Tx, j job) (string, error) {
+			defer die()
+			return within(ctx, tx, j)
+		}),
+		ticked: func() error {
+			return task.HandleTx(w, ticked, func(ctx context.Context, tx Tx, tick time.Time) (string, error) {
+				a, _ := semel.AttemptOf(ctx)
+				return "", s.effect(ctx, tx, effect{fmt.Sprint(tick.Unix()), a.Number(), a.Token().Owner, name})
+			}, task.HandlerOptions{})
+		},
+		outside: func() error {
+			return task.Handle(w, outside, func(ctx context.Context, j job) (string, error) {
+				return j.do(ctx, name, func(ctx context.Context, of effect) error {
+					_, err := s.tables.ExecContext(ctx, insertEffect, of.key, of.attempt, int64(of.owner), of.process)
+					return err
+				})
+			}, task.HandlerOptions{})
+		},
+	}
 }

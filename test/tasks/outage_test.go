@@ -1,0 +1,42 @@
+//go:build unix
+
+package tasks_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/semelgo/semel/internal/realtest"
+)
+
+func TestWorkersOutliveCrashesOfTheirDatabase(t *testing.T) {
+	t.Parallel()
+	server := realtest.OwnPostgres(t, "max_connections=300")
+	at, s := inPostgresAt(t, server)
+	const jobs = 1000
+	enqueue(t, engineOf(t, s), inTx, "job", jobs)
+	var workers []*process
+	for i := range 2 {
+		workers = append(workers, start(t, worker(at, fmt.Sprint("worker-", i), inTx)))
+	}
+	w := truth{s.tables}
+	const done = `select count(*) from semel_records where state = 4`
+	outages := 0
+	for _, part := range []int64{jobs / 5, jobs / 2} {
+		w.await(t, part, "tasks that are done", done)
+		server.Kill()
+		outages++
+		<-time.After(lease) // their leases end while nobody can renew them
+		server.Start(t)
+	}
+	w.await(t, jobs, "tasks that are done", done)
+	endAll(t, workers)
+	w.lawful(t)
+	w.want(t, jobs, "effects", `select count(*) from effects`)
+	w.want(t, jobs, "tasks that had an effect", `select count(distinct key) from effects`)
+	errs := w.mark(t, "store_error")
+	t.Logf("%d crashes of the database, %d askings without an answer, %d requeues, %d releases",
+		outages, errs, w.count(t, requeues), w.count(t, releases))
+	seen(t, "an asking without an answer", errs)
+}

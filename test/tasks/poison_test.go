@@ -1,0 +1,89 @@
+//go:build unix
+
+package tasks_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/semelgo/semel"
+)
+
+// maxCrashes is how many workers a poisonous task may take with it.
+const maxCrashes = 3
+
+// poison kills the process that runs it. Its lease is long enough for none of its
+// attempts to end for want of a processor.
+var poison = semel.Define("poison", semel.OperationOptions[job]{
+	Policy: semel.Atomic(), Lease: 5 * lease, Retry: &semel.Retry{MaxCrashes: maxCrashes},
+})
+
+// die kills the process.
+func die() {
+	_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
+	<-time.After(ceiling) // it takes a moment
+}
+
+func TestAPoisonousTaskEndsAsFailedAndTakesOnlySoManyWorkersWithIt(t *testing.T) {
+	t.Parallel()
+	t.Run("postgres", func(t *testing.T) {
+		t.Parallel()
+		at, s := inPostgres(t)
+		poisoned(t, at, s)
+	})
+	t.Run("sqlite", func(t *testing.T) {
+		t.Parallel()
+		at, s := inSQLite(t)
+		poisoned(t, at, s)
+	})
+}
+
+// poisoned lets one worker after the other run a poisonous task among others.
+func poisoned[Tx any](t *testing.T, at place, s *site[Tx]) {
+	t.Helper()
+	const others = 40
+	e := engineOf(t, s)
+	enqueue(t, e, poison, "poison", 1)
+	enqueue(t, e, inTx, "job", others)
+	for i := range maxCrashes {
+		start(t, worker(at, fmt.Sprint("victim-", i), poison, inTx)).awaitKilled(t)
+	}
+	last := start(t, worker(at, "survivor", poison, inTx))
+	w := truth{s.tables}
+	w.await(t, others+1, "tasks that are done", `select count(*) from semel_records where state in (4, 5)`)
+	endAll(t, []*process{last})
+
+	w.lawful(t)
+	w.want(t, others, "tasks with an effect", `select count(distinct key) from effects`)
+	w.want(t, others, "effects", `select count(*) from effects`)
+	w.want(t, 0, "effects of the poisonous task", `select count(*) from effects where key like 'poison-%'`)
+	w.want(t, maxCrashes, "attempts of it that crashed",
+		`select count(*) from history where key = 'poison-0' and from_state = 2 and to_owner <> from_owner`)
+	w.want(t, 1, "its failure, by an attempt that was not run",
+		`select count(*) from history where key = 'poison-0' and to_state = 5 and to_attempt = $1`, maxCrashes+1)
+	_, _, err := semel.DoTx(t.Context(), e, poison.Call(semel.Shared(), "poison-0", newJob(0, 0)),
+		func(context.Context, Tx) (string, error) { return "", errMeant })
+	if failed, ok := errors.AsType[*semel.Failure](err); !ok || failed.Code != "exhausted" {
+		t.Errorf("asked for it, %v is told, want that its attempts are exhausted", err)
+	}
+}
+
+// enqueue enqueues n jobs of an operation.
+func enqueue[Tx any](t *testing.T, e *semel.Engine[Tx], op *semel.Operation[job], name string, n int) {
+	t.Helper()
+	for i := range n {
+		call := op.Call(semel.Shared(), fmt.Sprintf("%s-%d", name, i), newJob(i, 0))
+		err := insist(t.Context(), func() error {
+			_, err := semel.Enqueue(t.Context(), e, call, semel.EnqueueOptions{})
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,59 @@
+//go:build unix
+
+package tasks_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/semelgo/semel"
+)
+
+// unhurried has a lease that nobody wants to wait for.
+var unhurried = semel.Define("unhurried", semel.OperationOptions[job]{
+	Policy: semel.Atomic(), Lease: 10 * time.Minute, Retry: patient(),
+})
+
+func TestWorkersThatAreStoppedInOrderLeaveNothingToASweeper(t *testing.T) {
+	t.Parallel()
+	at, s := inPostgres(t)
+	const round, stops = 100, 6
+	p := &producer[pgx.Tx]{site: s, engine: engineOf(t, s), op: unhurried, seed: rand.Uint64()}
+	w := truth{s.tables}
+	two := [2]*process{}
+	for i := range two {
+		two[i] = start(t, worker(at, fmt.Sprint("worker-", i), unhurried))
+		two[i].await(t, "ready")
+	}
+	const done = `select count(*) from semel_records where state = 4`
+	for i := range stops {
+		err := s.transact(t.Context(), func(ctx context.Context, tx pgx.Tx) error {
+			return p.enqueue(ctx, tx, "job", i*round, round)
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.await(t, int64(i*round+round/4), "tasks that are done", done)
+		one := i % len(two)
+		endAll(t, two[one:one+1])
+		two[one] = start(t, worker(at, fmt.Sprint("worker-", i+len(two)), unhurried))
+		two[one].await(t, "ready")
+	}
+	w.await(t, stops*round, "tasks that are done", done)
+	endAll(t, two[:])
+	w.lawful(t)
+	w.want(t, stops*round, "effects", `select count(*) from effects`)
+	w.want(t, stops*round, "tasks that had an effect", `select count(distinct key) from effects`)
+	w.want(t, 0, "attempts that somebody else had to end",
+		`select count(*) from history where from_state = 2 and to_owner <> from_owner`)
+	by := w.count(t, `select count(distinct process) from effects`)
+	t.Logf("%d workers did the work, one after the other", by)
+	if by < stops/2 {
+		t.Errorf("vacuous: %d workers have done something, want more", by)
+	}
+}
