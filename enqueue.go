@@ -29,6 +29,9 @@ type EnqueueOptions struct {
 // somebody else holds is [ErrInProgress].
 //
 // The record is the one that a direct call of the same operation and key runs.
+//
+// It is not refused by an engine that is being closed: what runs until the end, and
+// is waited for, may still leave something to do.
 func EnqueueTx[Tx any](ctx context.Context, e *Engine[Tx], tx Tx, c Call, o EnqueueOptions) (added bool, err error) {
 	q, err := e.queueing(ctx, c, o)
 	if err != nil {
@@ -41,7 +44,8 @@ func EnqueueTx[Tx any](ctx context.Context, e *Engine[Tx], tx Tx, c Call, o Enqu
 	return q.added(answers[0])
 }
 
-// Enqueue is [EnqueueTx] in a transaction of its own.
+// Enqueue is [EnqueueTx] in a transaction of its own. After [ErrUnavailable] it may
+// be there all the same: to ask again is safe, and adds it once.
 func Enqueue(ctx context.Context, e Runner, c Call, o EnqueueOptions) (added bool, err error) {
 	core := e.core()
 	if err := core.enter(); err != nil {

@@ -1,0 +1,128 @@
+package semel_test
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/store"
+)
+
+// TestRetryOptionsThatAreRefused, by name, by New and by the first call.
+func TestRetryOptionsThatAreRefused(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		field string
+		o     semel.OperationOptions[string]
+	}{
+		"errors":             {"Retry.MaxErrors", semel.OperationOptions[string]{Retry: &semel.Retry{MaxErrors: -1}}},
+		"crashes":            {"Retry.MaxCrashes", semel.OperationOptions[string]{Retry: &semel.Retry{MaxCrashes: -1}}},
+		"kept":               {"Retry", semel.OperationOptions[string]{Retry: &semel.Retry{}, OnError: semel.Keep}},
+		"optimistic, leased": {"Optimistic", semel.OperationOptions[string]{Optimistic: true, Policy: semel.Atomic(), Lease: time.Second}},
+		"optimistic, Hold":   {"Optimistic", semel.OperationOptions[string]{Optimistic: true, Policy: semel.Hold()}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				op := plain("op", tt.o)
+				p, mem := solo(t, semel.Options{})
+				wantField(t, do(t.Context(), p, op.Call(me, "k", "in"), never(t)).err, tt.field)
+				wantField(t, doTx(t.Context(), p, op.Call(me, "k", "in"), neverTx(t)).err, tt.field)
+				_, err := p.Dequeue(t.Context(), op, 1)
+				wantField(t, err, tt.field)
+				_, err = semel.New(mem, semel.Options{Operations: []semel.Declared{op}})
+				wantField(t, err, tt.field)
+			})
+		})
+	}
+}
+
+// TestRetryIsTakenAsItWasDeclared: what its owner makes of it later is nobody's.
+func TestRetryIsTakenAsItWasDeclared(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		r := steady(2, 1)
+		op := plain("op", semel.OperationOptions[string]{Policy: semel.Atomic(), Retry: r})
+		r.MaxErrors, r.Delay = 1, nil
+		p, mem := owned(t, op)
+		call := queued(t, p, op, "k")[0]
+		work(t, p, op, fails(errBoom))
+		wantDue(t, record(t, mem, call), 10*time.Second)
+	})
+}
+
+// TestRetryByDefault: ten errors with growing delays, at most an hour, that are
+// never the same for all; three crashes.
+func TestRetryByDefault(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		op := plain("op", semel.OperationOptions[string]{Policy: semel.Atomic(), Retry: &semel.Retry{}})
+		p, mem := owned(t, op)
+		call := queued(t, p, op, "k")[0]
+		for n := range 9 {
+			work(t, p, op, fails(errBoom)).wantLed(t, store.NotCommitted, store.Pending)
+			mean := time.Second << n
+			if due := record(t, mem, call).Due; due < mean/2 || due > mean*3/2 {
+				t.Errorf("due in %v after %d errors, want about %v", due, n+1, mean)
+			}
+			pass(time.Hour)
+		}
+		got := wantCode(t, work(t, p, op, fails(errBoom)).err, "exhausted")
+		if got.Errors != 10 || len(got.Tries) != 10 {
+			t.Errorf("%+v, want ten errors", got)
+		}
+		crashed := queued(t, p, op, "crashes")[0]
+		for range 3 {
+			crash(t, mem, op)
+			sweepOne(t, p, crashed)
+		}
+		wantCode(t, work(t, p, op, never(t)).err, "exhausted")
+	})
+}
+
+// TestHistoryIsBounded: the last ten tries, a little of each error, and none of it
+// where the store keeps less.
+func TestHistoryIsBounded(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		op := plain("op", semel.OperationOptions[string]{Policy: semel.Atomic(), Retry: steady(15, 1)})
+		p, mem := owned(t, op)
+		call := queued(t, p, op, "k")[0]
+		long := errors.New(string(make([]byte, 5000)))
+		for range 14 {
+			work(t, p, op, fails(long))
+			pass(time.Hour)
+		}
+		got := progress(t, mem, call)
+		if got.Errors != 14 || len(got.Tries) != 10 || got.Tries[9].Attempt != 14 || len(got.Tries[9].Error) > 500 {
+			t.Errorf("%d errors, %d tries, the last of attempt %d with %d bytes", got.Errors, len(got.Tries), got.Tries[9].Attempt, len(got.Tries[9].Error))
+		}
+		w := newWire(mem)
+		w.capabilities = func(c *store.Capabilities) { c.MaxOutcome = 300 }
+		small := startOn(t, w, semel.Options{})
+		work(t, small, op, fails(long)).wantErr(t)
+		r := wantState(t, mem, call, store.Failed)
+		if len(r.Outcome) > 300 {
+			t.Errorf("%d bytes are stored, want no more than the store keeps", len(r.Outcome))
+		}
+	})
+}
+
+// TestSnoozeWithoutRetry is a proof, and nobody's answer.
+func TestSnoozeWithoutRetry(t *testing.T) {
+	t.Parallel()
+	for name, o := range map[string]semel.OnError{"Release": semel.Release, "Keep": semel.Keep} {
+		t.Run(name, func(t *testing.T) {
+			eachDoor(t, func(t *testing.T, d door) {
+				d.o.OnError = o
+				p, _ := solo(t, semel.Options{})
+				call := plain("op", d.o).Call(me, "k", "in")
+				a := d.ask(t.Context(), p, call, fails(semel.Snooze(time.Hour)))
+				if semel.VerdictOf(a.err) != store.NotCommitted || semel.Snooze(-1).Error() != "semel: to be run again in 0s" {
+					t.Errorf("told %v, want that nothing was done", a.err)
+				}
+				d.ask(t.Context(), p, call, says("v")).want(t, "v", false)
+			})
+		})
+	}
+	if semel.RetryIn(nil, time.Second) != nil {
+		t.Error("RetryIn makes an error of none")
+	}
+}
