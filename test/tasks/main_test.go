@@ -3,7 +3,10 @@
 package tasks_test
 
 import (
+	"flag"
 	"os"
+	"runtime"
+	"strconv"
 	"testing"
 
 	"go.uber.org/goleak"
@@ -14,10 +17,16 @@ import (
 // childVariable tells the test binary to be one of a test's processes, and how.
 const childVariable = "SEMEL_TASKS_CHILD"
 
-// Nothing but what is named for it outlives the tests.
+// TestMain lets more tests run at a time than there are processors, because most of
+// what they do is to wait for a lease. Nothing but what is named for it outlives
+// them.
 func TestMain(m *testing.M) {
 	if text := os.Getenv(childVariable); text != "" {
 		os.Exit(beChild(text))
+	}
+	flag.Parse()
+	if err := flag.Set("test.parallel", strconv.Itoa(max(4, runtime.GOMAXPROCS(0)))); err != nil {
+		panic(err)
 	}
 	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction(realtest.Background))
 }

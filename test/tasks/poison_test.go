@@ -50,14 +50,8 @@ func poisoned[Tx any](t *testing.T, at place, s *site[Tx]) {
 	e := engineOf(t, s)
 	enqueue(t, e, poison, "poison", 1)
 	enqueue(t, e, inTx, "job", others)
-	for i := range maxCrashes {
-		start(t, worker(at, fmt.Sprint("victim-", i), poison, inTx)).awaitKilled(t)
-	}
-	last := start(t, worker(at, "survivor", poison, inTx))
 	w := truth{s.tables}
-	w.await(t, others+1, "tasks that are done", `select count(*) from semel_records where state in (4, 5)`)
-	endAll(t, []*process{last})
-
+	victims := sacrifice(t, at, w, others+1)
 	w.lawful(t)
 	w.want(t, others, "tasks with an effect", `select count(distinct key) from effects`)
 	w.want(t, others, "effects", `select count(*) from effects`)
@@ -66,11 +60,37 @@ func poisoned[Tx any](t *testing.T, at place, s *site[Tx]) {
 		`select count(*) from history where key = 'poison-0' and from_state = 2 and to_owner <> from_owner`)
 	w.want(t, 1, "its failure, by an attempt that was not run",
 		`select count(*) from history where key = 'poison-0' and to_state = 5 and to_attempt = $1`, maxCrashes+1)
+	if victims < 1 || victims > maxCrashes {
+		t.Errorf("it took %d workers with it, want 1 to %d", victims, maxCrashes)
+	}
 	_, _, err := semel.DoTx(t.Context(), e, poison.Call(semel.Shared(), "poison-0", newJob(0, 0)),
 		func(context.Context, Tx) (string, error) { return "", errMeant })
 	if failed, ok := errors.AsType[*semel.Failure](err); !ok || failed.Code != "exhausted" {
 		t.Errorf("asked for it, %v is told, want that its attempts are exhausted", err)
 	}
+}
+
+// sacrifice starts a worker in place of each that is killed, until so many tasks are
+// done, and returns how many were.
+func sacrifice(t *testing.T, at place, w truth, tasks int64) (victims int) {
+	t.Helper()
+	look := time.NewTicker(50 * time.Millisecond)
+	defer look.Stop()
+	limit := time.After(ceiling)
+	p := start(t, worker(at, "worker-0", poison, inTx))
+	for w.count(t, `select count(*) from semel_records where state in (4, 5)`) < tasks {
+		select {
+		case <-look.C:
+		case <-p.ended:
+			p.awaitKilled(t)
+			victims++
+			p = start(t, worker(at, fmt.Sprint("worker-", victims), poison, inTx))
+		case <-limit:
+			t.Fatalf("the tasks are not done after %d victims", victims)
+		}
+	}
+	endAll(t, []*process{p})
+	return victims
 }
 
 // enqueue enqueues n jobs of an operation.

@@ -45,19 +45,8 @@ func TestSweepersOfManyProcessesRequeueOnceAndTouchNothingFinal(t *testing.T) {
 // sweepersBesideLeaders lets four processes sweep without a rest, beside two whose
 // leaders end their attempts at about the time their leases do.
 func sweepersBesideLeaders[Tx any](t *testing.T, at place, s *site[Tx], n int) {
-	e := engineOf(t, s)
-	for i := range n {
-		for _, op := range []*semel.Operation[string]{hurried, hurriedTx} {
-			key := fmt.Sprintf("%s-%d", op.Name(), i)
-			err := insist(t.Context(), func() error {
-				_, err := semel.Enqueue(t.Context(), e, op.Call(semel.Shared(), key, key), semel.EnqueueOptions{})
-				return err
-			})
-			if err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
+	t.Helper()
+	enqueueHurried(t, engineOf(t, s), n)
 	var all []*process
 	for i := range 4 {
 		all = append(all, start(t, child{
@@ -87,6 +76,23 @@ func sweepersBesideLeaders[Tx any](t *testing.T, at place, s *site[Tx], n int) {
 	seen(t, "a fenced zombie", w.mark(t, string(semel.EventFenced)))
 	if by := w.count(t, `select count(distinct process) from marks where kind = $1`, string(semel.EventSwept)); by < 2 {
 		t.Errorf("vacuous: %d processes have swept, want more", by)
+	}
+}
+
+// enqueueHurried enqueues n tasks of each kind.
+func enqueueHurried[Tx any](t *testing.T, e *semel.Engine[Tx], n int) {
+	t.Helper()
+	for i := range n {
+		for _, op := range []*semel.Operation[string]{hurried, hurriedTx} {
+			key := fmt.Sprintf("%s-%d", op.Name(), i)
+			err := insist(t.Context(), func() error {
+				_, err := semel.Enqueue(t.Context(), e, op.Call(semel.Shared(), key, key), semel.EnqueueOptions{})
+				return err
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
 	}
 }
 
