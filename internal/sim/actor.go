@@ -28,6 +28,7 @@ type actor struct {
 	history digest
 	owners  int // how many tokens it drew
 	told    told
+	heard   []told // by a worker, of each of its attempts
 	ask     request
 	asked   int  // how often
 	unsure  bool // one of its commits had no answer
@@ -118,6 +119,9 @@ func (a *actor) note(x uint64) { a.history = a.history.add(x) }
 
 func (a *actor) digest(d digest) digest {
 	d = d.add(uint64(a.status))
+	for _, t := range a.heard {
+		d = t.digest(d)
+	}
 	switch a.status {
 	case statusReady:
 		return d.add(uint64(a.history))

@@ -7,7 +7,6 @@ import (
 	"strconv"
 
 	"github.com/semelgo/semel"
-	"github.com/semelgo/semel/store"
 )
 
 // role is one actor of a plan: a name and what it does.
@@ -31,7 +30,7 @@ func (a *actor) boot() {
 	s := new(Store)
 	s.owner.Store(a)
 	a.w.stores = append(a.w.stores, s)
-	e, err := semel.New(s, semel.Options{
+	e, err := semel.New(a.w.stage.offers(s), semel.Options{
 		Lease: lease, Heartbeat: lease / 2, Operations: []semel.Declared{a.w.stage.op},
 		MaxLate: -1, // what is recorded late is recorded by a goroutine, which no schedule knows
 	})
@@ -67,7 +66,7 @@ func (a *actor) hear(t told) {
 		return
 	}
 	w := a.w
-	t.ask = a.asked
+	t.ask, t.of = a.asked, a.ask
 	if t.tale == toldReleased {
 		for _, g := range w.grants {
 			if g.actor == a.index {
@@ -96,10 +95,12 @@ func (a *actor) hear(t told) {
 // insert is the function of a transaction: it writes the effect, and may then
 // find that it must not.
 func (a *actor) insert(ctx context.Context, tx *Tx) (string, error) {
-	value := a.stamp()
-	tx.Insert(a.grantOf(ctx), value)
+	value, g := a.stamp(), a.grantOf(ctx)
+	a.w.begins(g)
+	tx.Insert(g, value)
 	h := a.refusal()
 	if h == howRefused {
+		a.w.errs(g)
 		return "", errors.New(value + " is refused")
 	}
 	if h == howForbidden {
@@ -129,32 +130,6 @@ func sweeper(ctx context.Context, a *actor) {
 	}
 }
 
-// healer is a person with access to the domain: they resolve a doubt when they
-// find the effect.
-func healer(ctx context.Context, a *actor) {
-	scope := semel.ScopeOf(a.w.stage.scopes[a.ask.row])
-	rec, ok, err := a.engine.Get(ctx, a.w.stage.op.Name(), scope, key)
-	if err != nil || !ok || rec.State != store.InDoubt {
-		return
-	}
-	if result, found, err := look(ctx, scope, key); err == nil && found {
-		_, _ = a.engine.Resolve(ctx, semel.Resolution{ID: rec.ID, To: store.Succeeded, Result: result, Actor: a.name, Reason: "seen"})
-	}
-}
-
-// decider is that person once nothing can happen any more: then nothing found
-// means that nothing happened.
-func decider(ctx context.Context, a *actor) {
-	w := a.w
-	resolution := semel.Resolution{ID: w.rows[a.ask.row].id, To: store.Pending, Actor: a.name, Reason: "nothing was found"}
-	if e := w.effectOf(a.ask.row); e != nil {
-		resolution.To, resolution.Result, resolution.Reason = store.Succeeded, e.value, "it is there"
-	}
-	if _, err := a.engine.Resolve(ctx, resolution); err != nil {
-		w.fail("I12", "a person cannot resolve the doubt: %v", err)
-	}
-}
-
 // roles names the cast of a plan.
 func (s *stage) roles() []role {
 	var cast []role
@@ -172,5 +147,22 @@ func (s *stage) roles() []role {
 	for i := range s.plan.Healers {
 		cast = append(cast, role{name: fmt.Sprintf("H%d", i+1), body: healer, ask: request{person: true}})
 	}
+	return append(cast, s.servants()...)
+}
+
+// servants names those of the cast who deal with what waits.
+func (s *stage) servants() []role {
+	var cast []role
+	add := func(n int, name string, body func(context.Context, *actor), ask request) {
+		for i := range n {
+			cast = append(cast, role{name: name + strconv.Itoa(i+1), body: body, ask: ask})
+		}
+	}
+	add(s.plan.Enqueuers, "E", enqueuer, request{fp: s.plan.requests()[:1]})
+	add(s.plan.Workers, "W", worker, request{})
+	add(s.plan.Purgers, "P", purger, request{})
+	add(s.plan.Redrivers, "R", redriver, request{person: true})
+	add(s.plan.Cancellers, "X", canceller, request{person: true})
+	add(s.plan.Reschedulers, "D", rescheduler, request{person: true})
 	return cast
 }

@@ -10,12 +10,15 @@ import (
 
 // check holds what is true now against what must always be true.
 func (w *world) check() {
-	for i := range w.rows {
+	for i := range w.stage.scopes {
 		w.checkRow(i, &w.rows[i])
 	}
 	for _, a := range w.actors {
 		if a.told.tale != toldNothing {
-			w.checkTold(a)
+			w.checkTold(a, a.told)
+		}
+		for _, t := range a.heard {
+			w.checkTold(a, t)
 		}
 	}
 }
@@ -61,25 +64,29 @@ func (w *world) mostEffects(row, epoch int) int {
 	return n
 }
 
-func (w *world) checkTold(a *actor) {
-	switch a.told.tale {
+func (w *world) checkTold(a *actor, t told) {
+	switch t.tale {
 	case toldOK, toldReplay:
-		w.checkOK(a)
-		w.checkBelongs(a)
+		w.checkOK(a, t)
+		w.checkBelongs(a, t)
 	case toldFailed:
-		w.checkFailed(a)
-		w.checkBelongs(a)
+		w.checkFailed(a, t)
+		w.checkBelongs(a, t)
+	case toldQueued:
+		if r := &w.rows[t.of.row]; r.rec.State == store.Absent && r.epoch == t.epoch {
+			w.fail("I13", "%s was told that its call waits, and there is no record", a.name)
+		}
 	case toldReleased:
 		for _, e := range w.effects {
-			if e.actor == a.index && e.ask <= a.told.ask {
+			if e.actor == a.index && e.row == t.of.row && e.ask <= t.ask {
 				w.fail("I2t", "%s was told that nothing happened, and its effect is there", a.name)
 			}
-			if e.attempt < a.told.attempt && e.row == a.ask.row && e.epoch == a.told.epoch {
+			if e.attempt < t.attempt && e.row == t.of.row && e.epoch == t.epoch {
 				w.fail("I2k", "%s was told that nothing happened, and an earlier attempt's effect is there", a.name)
 			}
 		}
 	case toldOther:
-		w.fail("I12", "%s was told %v, which tells it nothing", a.name, a.told)
+		w.fail("I12", "%s was told %v, which tells it nothing", a.name, t)
 	case toldNothing, toldUnknown, toldInDoubt, toldInProgress, toldMismatch, toldUnavailable, tales:
 	}
 }
@@ -97,48 +104,64 @@ func (w *world) checkWaits(a *actor) {
 
 // checkOK: an effect that was told is there, and what was told is, byte for
 // byte, what the record says, so that all who are told are told the same.
-func (w *world) checkOK(a *actor) {
+func (w *world) checkOK(a *actor, t told) {
 	there := false
 	for _, e := range w.effects {
-		there = there || e.row == a.ask.row && e.value == a.told.value
+		there = there || e.row == t.of.row && e.value == t.value
 	}
 	if !there {
-		w.fail("I3t", "%s was told %v, and no such effect is there", a.name, a.told)
+		w.fail("I3t", "%s was told %v, and no such effect is there", a.name, t)
 	}
-	outcome, _ := json.Marshal(a.told.value)
+	outcome, _ := json.Marshal(t.value)
 	outcome = append([]byte{'j'}, outcome...)
 	for _, e := range w.endings {
-		if e.row == a.ask.row && e.state == store.Succeeded && bytes.Equal(e.outcome, outcome) {
+		if e.row == t.of.row && e.state == store.Succeeded && bytes.Equal(e.outcome, outcome) {
 			return
 		}
 	}
-	w.fail("I4", "%s was told %v, and that never stood in the record", a.name, a.told)
+	w.fail("I4", "%s was told %v, and that never stood in the record", a.name, t)
 }
 
 // checkFailed: a failure that was told stood in the record, and its key never
 // had and never has an effect.
-func (w *world) checkFailed(a *actor) {
-	message, _ := json.Marshal(a.told.value)
+func (w *world) checkFailed(a *actor, t told) {
+	message, _ := json.Marshal(t.value)
 	for _, e := range w.endings {
-		if e.row != a.ask.row || e.state != store.Failed || !bytes.Contains(e.outcome, message) {
+		if e.row != t.of.row || e.state != store.Failed || !bytes.Contains(e.outcome, message) {
 			continue
 		}
-		if w.count(e.row, e.epoch) > 0 {
-			w.fail("I2t", "%s was told %v, and there is an effect", a.name, a.told)
+		if w.happened(e) {
+			w.fail("I2t", "%s was told %v, and there is an effect", a.name, t)
 		}
 		return
 	}
-	w.fail("I2t", "%s was told %v, and no such failure ever stood", a.name, a.told)
+	w.fail("I2t", "%s was told %v, and no such failure ever stood", a.name, t)
 }
 
-// checkBelongs: an answer is that of the caller's own request and scope.
-func (w *world) checkBelongs(a *actor) {
-	request, rest, _ := strings.Cut(a.told.value, "/")
-	scope, _, _ := strings.Cut(rest, "/")
-	if request != a.ask.fp {
-		w.fail("I8", "%s asked for %q and was told %v", a.name, a.ask.fp, a.told)
+// happened tells whether an attempt that a failure speaks of has had an effect:
+// any of the key's, or, when the key was sent round again, those so far.
+func (w *world) happened(e ending) bool {
+	for _, f := range w.effects {
+		if f.row == e.row && f.epoch == e.epoch && (f.attempt <= e.attempt || !w.stage.mode.retry) {
+			return true
+		}
 	}
-	if scope != w.stage.scopes[a.ask.row] {
-		w.fail("I10", "%s asked in scope %q and was told %v", a.name, w.stage.scopes[a.ask.row], a.told)
+	return false
+}
+
+// checkBelongs: an answer is that of the caller's own request and scope. What
+// the engine says itself, of a key that it gave up, is anybody's.
+func (w *world) checkBelongs(a *actor, t told) {
+	value := strings.TrimPrefix(t.value, "the last error: ")
+	if t.tale == toldFailed && w.stage.mode.retry && !strings.Contains(value, "/") {
+		return
+	}
+	request, rest, _ := strings.Cut(value, "/")
+	scope, _, _ := strings.Cut(rest, "/")
+	if request != t.of.fp {
+		w.fail("I8", "%s asked for %q and was told %v", a.name, t.of.fp, t)
+	}
+	if scope != w.stage.scopes[t.of.row] {
+		w.fail("I10", "%s asked in scope %q and was told %v", a.name, w.stage.scopes[t.of.row], t)
 	}
 }

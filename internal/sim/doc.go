@@ -1,6 +1,6 @@
 // Package sim explores Semel's protocol exhaustively. It runs the real engine,
-// not a model of it: callers, sweepers and healers are coroutines that stop
-// before every call they make to a store or to the world outside, and a
+// not a model of it: callers, workers, sweepers, purgers and people are coroutines
+// that stop before every call they make to a store or to the world outside, and a
 // scheduler decides, at each stop, who goes on and what goes wrong. Every
 // order of the steps, with every fault that the budget allows, is run once;
 // after each step the invariants are checked against what is really true.
@@ -13,13 +13,16 @@
 // # What may happen
 //
 // An actor goes on with its call; the call never arrives, or its answer is lost,
-// or it arrives late; a commit is refused, or has no answer and is decided later,
-// with its last statement carried out or still on its way; an actor dies; a lease
-// ends; its leader renews it all the same; a retention ends; the receiver of an
-// effect refuses it. Time does not pass otherwise, and no timer of the engine
-// goes off: heartbeats are made by the scheduler, and what the engine does on
-// goroutines of its own (outcomes recorded late, waiting followers) is not
-// explored. A leader that polls a busy record is modelled as waiting for it.
+// or it arrives late; a commit is refused, or given up for others, or has no answer
+// and is decided later, with its last statement carried out or still on its way;
+// an actor dies; a lease ends; its leader renews it all the same; what waits is
+// due; a retention ends; the receiver of an effect refuses it. Time does not pass
+// otherwise, and no timer of the engine goes off: the heartbeats of callers are
+// made by the scheduler, those of workers by the workers, and what the engine does
+// on goroutines of its own (outcomes recorded late, waiting followers) is not
+// explored. A leader that polls a busy record is modelled as waiting for it. A
+// Swap of several records is carried out one after the other, and others may come
+// between; a Dequeue is one step. Who goes first of what waits is not modelled.
 //
 // A state that was seen before ends a run. What an actor does next depends on
 // the answers it got and on nothing else, so their digest stands for the actor,
@@ -36,13 +39,20 @@
 //	I3t   who was told ok was told an effect that is there
 //	I4    what is told as ok is, byte for byte, what the record says
 //	I5    the attempt never goes back, and each has one owner
-//	I6    what is final does not change
+//	I6    what is final does not change, unless a person sends round again what
+//	      failed under a key that the system owns
+//	I6p   a purge takes what is past its retention, and nothing unfinished
 //	I7    only its leader changes an attempt, but for what expiry and evidence allow
 //	I8    no answer is given to another request
-//	I9    what expiry allows comes after the expiry, as the leader last set it
+//	I9    what expiry allows comes after the expiry, as the leader last set it, and
+//	      what waits is claimed when it is due
 //	I10   no answer crosses scopes
 //	I11   no effect without a claim that was in force
-//	I12   when faults stop, a retry settles the key as the policy says
+//	I12   when faults stop, a retry settles the key as the policy says; and so do, of
+//	      a key that the system owns, a sweeper and a worker
+//	I13   what was enqueued is there, and can be run, until it is done
+//	I15   no function is run once its key has had as many errors or crashes as it may,
+//	      and no key is given up before
 //	R3    a lost reply makes nobody a follower of itself
 //
 // Also found are panics, actors that go on for ever or that nobody lets go on,

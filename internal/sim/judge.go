@@ -34,6 +34,7 @@ func (w *world) fail(invariant, format string, args ...any) {
 // ending is a final record that stood at some time.
 type ending struct {
 	row, epoch int
+	attempt    uint32
 	state      store.State
 	outcome    []byte
 }
@@ -41,6 +42,9 @@ type ending struct {
 // judge sees every change of a record as it is made.
 func (w *world) judge(actor int, before, after *row) {
 	from, to := before.rec.Token, after.rec.Token
+	if after.wish {
+		return
+	}
 	if from.State == store.Absent {
 		after.request = w.actors[actor].ask.fp
 	}
@@ -48,8 +52,11 @@ func (w *world) judge(actor int, before, after *row) {
 		w.judgeBeat(actor, before)
 		return
 	}
+	if w.stage.mode.retry {
+		w.judgeTries(actor, before, after)
+	}
 	w.judgeAttempt(actor, before, after)
-	if from.State.Final() {
+	if from.State.Final() && !w.redrives(actor, from, to) {
 		w.fail("I6", "%s changes what is final: %v to %v", w.actors[actor].name, from.State, to.State)
 	}
 	if from.State.Unfinished() && !w.leads(actor, before) {
@@ -65,6 +72,9 @@ func (w *world) judge(actor int, before, after *row) {
 func (w *world) judgeBeat(actor int, before *row) {
 	if !w.leads(actor, before) {
 		w.fail("I7", "%s renews the lease of %s", w.actors[actor].name, w.token(before.rec.Token))
+	}
+	if before.come {
+		w.mark(MarkBeat)
 	}
 }
 
@@ -91,12 +101,16 @@ func (w *world) judgeAttempt(actor int, before, after *row) {
 		return
 	}
 	g := grant{row: w.indexOf(after.id), epoch: after.epoch, attempt: to.Attempt, owner: to.Owner, actor: actor}
+	g.before = w.tallies[g.row]
 	for _, other := range w.grants {
 		if other.row == g.row && other.epoch == g.epoch && other.attempt == g.attempt {
 			w.fail("I5", "attempt %d has two owners: %s and %s", g.attempt, w.actors[other.actor].name, w.actors[actor].name)
 		}
 	}
 	w.grants = append(w.grants, g)
+	if from.State == store.Pending && !before.come {
+		w.fail("I9", "%s claims %s, which is not due", w.actors[actor].name, w.token(from))
+	}
 }
 
 // judgeStranger sees a change of an unfinished record by somebody who does not
@@ -123,9 +137,12 @@ func (w *world) judgeStranger(actor int, before, after *row) {
 
 // judgeEnding sees an outcome recorded.
 func (w *world) judgeEnding(actor int, r *row) {
-	w.endings = append(w.endings, ending{w.indexOf(r.id), r.epoch, r.rec.State, r.rec.Outcome})
+	w.endings = append(w.endings, ending{w.indexOf(r.id), r.epoch, r.rec.Attempt, r.rec.State, r.rec.Outcome})
 	if r.rec.State == store.Succeeded && !bytes.Contains(r.rec.Outcome, []byte(r.request+"/")) {
 		w.fail("I8", "%s records %q for a request %q", w.actors[actor].name, r.rec.Outcome, r.request)
+	}
+	if r.rec.State == store.Succeeded && !bytes.Contains(r.rec.Outcome, []byte("/"+r.scope+"/")) {
+		w.fail("I10", "%s records %q in scope %q", w.actors[actor].name, r.rec.Outcome, r.scope)
 	}
 }
 
@@ -159,6 +176,9 @@ func (w *world) markChange(actor int, before, after *row) {
 		w.mark(MarkDoubt)
 	case to.State == store.Failed:
 		w.mark(MarkFail)
+		w.markFailure(from.State, after.rec.Outcome)
+	case from.State == store.Failed:
+		w.mark(MarkRedrive)
 	case from.State == store.InDoubt && w.actors[actor].ask.person:
 		w.mark(MarkResolve)
 	case from.State == store.InDoubt && !stranger:

@@ -22,6 +22,7 @@ const (
 	MarkVoid                        // an inline commit without an answer was ruled out
 	MarkGiveUp                      // a leader that did not know put its attempt back
 	MarkAborted                     // a commit was certainly rolled back
+	MarkConflict                    // a transaction was given up for others
 	MarkRolledBack                  // a transaction found its change not in force
 	MarkZombie                      // one that had been taken over did
 	MarkEcho                        // a change asked for again was in force already
@@ -37,7 +38,19 @@ const (
 	MarkSecondAnswer                // a receiver gave its first answer again
 	MarkReplay                      // a caller was told what an earlier one did
 	MarkMismatch                    // a key was refused for another request
-	MarkPurged                      // a record's retention passed
+	MarkPurged                      // a record went whose retention was over
+	MarkDelay                       // a delay passed
+	MarkQueued                      // a call was enqueued
+	MarkQueuedAlready               // it waited already, or more
+	MarkErrors                      // the last try ended in an error
+	MarkCrashes                     // too many tries ended without a word
+	MarkRedrive                     // a person sent a failed record round again
+	MarkCancelWaiting               // what waited was cancelled
+	MarkCancelRunning               // what ran was
+	MarkTogether                    // attempts ended in one asking
+	MarkGivenBack                   // a claim without an answer was given back
+	MarkLeaseLost                   // a worker learned from a beat that it lost
+	MarkSettledByWorker             // a sweeper and a worker settled it
 	MarkSettledByRetry              // a retry after everybody was gone settled it
 	MarkSettledByPerson             // it needed a person
 	marks
@@ -47,9 +60,10 @@ const (
 func (m Mark) String() string {
 	return [marks]string{
 		"takeover", "requeue", "doubt", "heal", "settle", "resolve", "release", "fail", "void", "give up",
-		"aborted", "rolled back", "zombie rolled back", "lost reply echoed", "busy", "crash", "beat", "late request arrived",
+		"aborted", "conflict", "rolled back", "zombie rolled back", "lost reply echoed", "busy", "crash", "beat", "late request arrived",
 		"late commit", "late abort", "ambiguous told ok", "ambiguous told no", "fence held", "second answer",
-		"replay", "mismatch", "purged", "settled by retry", "settled by person",
+		"replay", "mismatch", "purged", "delay", "queued", "queued already", "errors exhausted", "crashes exhausted", "redrive",
+		"cancelled waiting", "cancelled running", "ended together", "lost claim given back", "lease lost", "settled by worker", "settled by retry", "settled by person",
 	}[m]
 }
 

@@ -17,6 +17,7 @@ type mode struct {
 	outside outside
 	doubts  bool // may end in doubt
 	repeats bool // may have an effect per attempt
+	retry   bool // the system owns the keys, and tries again
 }
 
 // shape is which door of the engine callers use.
@@ -63,5 +64,9 @@ func modes() []mode {
 		{name: "fenced", shape: shapeDo, policy: fence, outside: fenced},
 		{name: "keyed", shape: shapeDo, policy: semel.Keyed, outside: keyed},
 		{name: "atleastonce", shape: shapeDo, policy: semel.AtLeastOnce, outside: plain, doubts: true, repeats: true},
+		{name: "task-tx", shape: shapeInTx, policy: semel.Atomic, lease: lease, retry: true},
+		{name: "task-do", shape: shapeDo, policy: semel.AtLeastOnce, outside: plain, doubts: true, repeats: true, retry: true},
+		{name: "task-hold", shape: shapeDo, policy: semel.Hold, outside: plain, doubts: true, retry: true},
+		{name: "task-keyed", shape: shapeDo, policy: semel.Keyed, outside: keyed, doubts: true, retry: true},
 	}
 }

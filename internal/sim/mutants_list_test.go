@@ -5,7 +5,7 @@ import "slices"
 // mutants lists the mistakes. The first eight are those that idempotency code
 // is known for; the others keep the remaining invariants awake.
 func mutants() []mutant {
-	return slices.Concat(knownMutants(), furtherMutants())
+	return slices.Concat(knownMutants(), furtherMutants(), taskMutants(), triedMutants())
 }
 
 func knownMutants() []mutant {
@@ -145,7 +145,7 @@ func furtherMutants() []mutant {
 		},
 		{
 			name: "a refusal taken to speak for all", plan: "atleastonce/replies", watch: "I2k",
-			edits: []edit{{"finish.go", " && (!now.Tainted || a.policy.speaksForAll()) {", " {"}},
+			edits: []edit{{"finish.go", " && (!now.Tainted || a.speaksForAll(err)) {", " {"}},
 		},
 		{
 			name: "nobody takes over", plan: "keyed/faults", watch: "I12",

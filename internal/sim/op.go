@@ -15,11 +15,12 @@ const (
 	opAct    // the effect, outside
 	opRaise  // the fence at the receiver
 	opLook   // for evidence, at the receiver
+	opDequeue
 	opKinds
 )
 
 func (k opKind) String() string {
-	return [opKinds]string{"", "swap", "get", "scan", "purge", "begin", "commit", "act", "raise", "look"}[k]
+	return [opKinds]string{"", "swap", "get", "scan", "purge", "begin", "commit", "act", "raise", "look", "dequeue"}[k]
 }
 
 // op is one call that an actor waits to be let through with.
@@ -28,6 +29,7 @@ type op struct {
 	row     int // which record it is about
 	change  store.Change
 	hold    bool
+	again   bool // a dequeue that only asks what an earlier one claimed
 	session *session
 	attempt grant // whose effect it is, or whose fence
 }
@@ -46,6 +48,8 @@ const (
 	howLate
 	// howAborted: a commit that certainly did not happen.
 	howAborted
+	// howConflict: a commit that the database gave up in favour of others.
+	howConflict
 	// howUnsure: a commit without an answer, its last statement still on its
 	// way.
 	howUnsure
@@ -63,14 +67,17 @@ const (
 
 func (h how) String() string {
 	return [hows]string{
-		"", "never arrives", "its answer is lost", "is late", "is rolled back", "has no answer",
+		"", "never arrives", "its answer is lost", "is late", "is rolled back", "is given up for others", "has no answer",
 		"has no answer and holds the record", "is refused", "is refused for good",
 		"is nobody's",
 	}[h]
 }
 
-// writes tells whether a call of this kind changes anything.
-func (k opKind) writes() bool { return k == opSwap || k == opAct || k == opRaise || k == opPurge }
+// writes tells whether the call changes anything.
+func (o *op) writes() bool {
+	k := o.kind
+	return k == opSwap || k == opAct || k == opRaise || k == opPurge || k == opDequeue && !o.again
+}
 
 // outcomes lists, after howOK, what the budget lets become of o.
 func (o *op) outcomes(b *Budget, soft bool, into []how) []how {
@@ -78,6 +85,9 @@ func (o *op) outcomes(b *Budget, soft bool, into []how) []how {
 	if o.kind == opCommit {
 		if b.Aborts > 0 {
 			into = append(into, howAborted)
+		}
+		if b.Conflicts > 0 {
+			into = append(into, howConflict)
 		}
 		if b.Unsure > 0 {
 			into = append(into, howUnsure)
@@ -94,10 +104,10 @@ func (o *op) outcomes(b *Budget, soft bool, into []how) []how {
 		return into
 	}
 	into = append(into, howLost)
-	if o.kind.writes() {
+	if o.writes() {
 		into = append(into, howEaten)
 	}
-	if o.kind == opSwap || o.kind == opAct {
+	if o.writes() && o.kind != opRaise && o.kind != opPurge {
 		into = append(into, howLate)
 	}
 	return into
@@ -113,6 +123,10 @@ type Budget struct {
 	Refusals int // effects that the receiver refuses, or the operation itself
 	Purges   int // retentions that pass
 	Beats    int // heartbeats that come after the lease is over
+	Delays   int // of waiting records, that pass
+	// Conflicts are transactions that are given up for others and run again. The
+	// engine rests before it does, which takes real time: have few.
+	Conflicts int
 }
 
 // spend takes h from the budget.
@@ -122,6 +136,8 @@ func (b *Budget) spend(h how) {
 		b.Lost--
 	case howAborted:
 		b.Aborts--
+	case howConflict:
+		b.Conflicts--
 	case howUnsure, howLocked:
 		b.Unsure--
 	case howRefused, howForbidden:
@@ -131,7 +147,7 @@ func (b *Budget) spend(h how) {
 }
 
 func (b *Budget) digest(d digest) digest {
-	for _, n := range [...]int{b.Crashes, b.Expiries, b.Unsure, b.Aborts, b.Lost, b.Refusals, b.Purges, b.Beats} {
+	for _, n := range [...]int{b.Crashes, b.Expiries, b.Unsure, b.Aborts, b.Lost, b.Refusals, b.Purges, b.Beats, b.Delays, b.Conflicts} {
 		d = d.add(uint64(n))
 	}
 	return d

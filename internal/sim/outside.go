@@ -28,7 +28,10 @@ type grant struct {
 	attempt    uint32
 	owner      uint64
 	actor      int
-	ask        int // of the actor
+	ask        int  // of the actor
+	begun      bool // its function was run
+	erred      bool // and returned an error
+	before     tally
 }
 
 // effect is the ground truth: one row in a table that has no unique constraint.
@@ -56,6 +59,7 @@ type receiver struct {
 func (a *actor) act(ctx context.Context) (string, error) {
 	g := a.grantOf(ctx)
 	value := a.stamp()
+	a.w.begins(g)
 	h := a.call(op{kind: opAct, row: a.ask.row, attempt: g})
 	if h == howDead {
 		return "", errNoAnswer
@@ -63,6 +67,7 @@ func (a *actor) act(ctx context.Context) (string, error) {
 	value, err := a.w.reach(g, value, h)
 	d := digestSeed.text(value)
 	if err != nil {
+		a.w.errs(g)
 		d = d.text(err.Error())
 	}
 	a.note(uint64(d))

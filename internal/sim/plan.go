@@ -3,8 +3,10 @@ package sim
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/store"
 )
 
 // Plan is one exploration: a mode, who takes part, and what may go wrong.
@@ -20,7 +22,24 @@ type Plan struct {
 	Sweepers int
 	Sweeps   int // of each sweeper; zero: one
 	Healers  int
-	// Scopes puts every other caller into a scope of its own.
+	// Enqueuers each add the call once; Queued says that every record waits from
+	// the beginning.
+	Enqueuers int
+	Queued    bool
+	Workers   int
+	Rounds    int // of each worker; zero: one
+	Takes     int // how often it takes before it runs what it took; zero: once
+	Claims    int // the most it takes at a time; zero: one
+	// Beating lets workers renew their leases themselves, before or after what
+	// they run.
+	Beating bool
+	// Blind: the store hands out nothing, so that workers have to look and claim.
+	Blind bool
+	// Those who each do once what they are named for.
+	Redrivers, Cancellers, Reschedulers, Purgers int
+	// MaxErrors and MaxCrashes are those of an operation with Retry. Zero: two.
+	MaxErrors, MaxCrashes int
+	// Scopes puts every other caller into a scope of its own, and has two records.
 	Scopes bool
 	// Soft: the right to a record keeps off those who want the same right, and
 	// no other writer.
@@ -37,6 +56,8 @@ type stage struct {
 	op     *semel.Operation[string]
 	scopes []string
 	calls  []map[string]semel.Call // by row and request
+	queued []store.Record          // by row: as it waits from the beginning
+	wishes []store.ID              // by row: of the wish to cancel it
 	cast   []role
 	watch  []string // invariants; none: all
 
@@ -48,25 +69,74 @@ func newStage(p Plan, watch []string) (*stage, error) {
 	if i < 0 {
 		return nil, fmt.Errorf("there is no mode %q", p.Mode)
 	}
-	if p.Callers == "" {
-		return nil, fmt.Errorf("plan %q has no callers", p.Name)
+	if p.Callers == "" && p.Workers == 0 {
+		return nil, fmt.Errorf("plan %q has no callers and no workers", p.Name)
 	}
+	setDefaults(&p)
 	s := &stage{plan: p, mode: modes()[i], watch: watch, scopes: []string{"s1"}}
 	if p.Scopes {
 		s.scopes = append(s.scopes, "s2")
 	}
 	s.op = semel.Define("explored", semel.OperationOptions[string]{
-		Policy: s.mode.policy(), Lease: s.mode.lease, OnError: s.mode.onError,
+		Policy: s.mode.policy(), Lease: s.mode.lease, OnError: s.mode.onError, Retry: s.retry(),
 	})
 	for _, scope := range s.scopes {
 		byRequest := map[string]semel.Call{}
-		for _, r := range p.Callers {
+		for _, r := range p.requests() {
 			byRequest[string(r)] = s.op.Call(semel.ScopeOf(scope), key, string(r))
 		}
 		s.calls = append(s.calls, byRequest)
+		s.wishes = append(s.wishes, cancelID(byRequest[p.requests()[:1]].ID()))
 	}
 	s.cast = s.roles()
+	s.enqueue()
 	return s, nil
+}
+
+func setDefaults(p *Plan) {
+	for _, n := range []*int{&p.Rounds, &p.Takes, &p.Claims} {
+		*n = max(*n, 1)
+	}
+	for _, n := range []*int{&p.MaxErrors, &p.MaxCrashes} {
+		if *n == 0 {
+			*n = 2
+		}
+	}
+}
+
+// requests has one letter for each request that is sent.
+func (p *Plan) requests() string {
+	if p.Callers == "" {
+		return "x"
+	}
+	return p.Callers
+}
+
+// retry is how the mode's operation is tried again.
+func (s *stage) retry() *semel.Retry {
+	if !s.mode.retry {
+		return nil
+	}
+	return &semel.Retry{
+		MaxErrors: s.plan.MaxErrors, MaxCrashes: s.plan.MaxCrashes,
+		Delay: func(int) time.Duration { return delay },
+	}
+}
+
+// delay is so long that it does not pass before the scheduler says so.
+const delay = 1000 * time.Hour
+
+// enqueue finds out how a record looks that waits, for those that do from the
+// beginning.
+func (s *stage) enqueue() {
+	if !s.plan.Queued {
+		return
+	}
+	w := newWorld(s, new(chooser), new(Marks))
+	for i := range s.scopes {
+		w.alone(role{name: "enqueuer", body: enqueuer, ask: request{row: i, fp: s.plan.requests()[:1]}})
+		s.queued = append(s.queued, w.rows[i].rec)
+	}
 }
 
 func (s *stage) call(r request) semel.Call { return s.calls[r.row][r.fp] }

@@ -7,7 +7,11 @@ import "github.com/semelgo/semel"
 func Gate() []Plan {
 	var plans []Plan
 	for _, m := range modes() {
-		for _, p := range gateOf(m) {
+		of := gateOf(m)
+		if m.retry {
+			of = tasksOf(m)
+		}
+		for _, p := range of {
 			p.Name, p.Mode = m.name+"/"+p.Name, m.name
 			plans = append(plans, p)
 		}
@@ -33,6 +37,7 @@ func gateOf(m mode) []Plan {
 			Name: "soft", Callers: "xx", Sweepers: 1, Soft: true, Budget: soft, Must: m.mustFaults(soft),
 		})
 	}
+	plans = append(plans, m.servants()...)
 	if m.onError == semel.Keep {
 		return plans // without refusals there is nothing to keep
 	}
@@ -48,6 +53,12 @@ func gateOf(m mode) []Plan {
 			Budget: Budget{Crashes: 1, Expiries: 1, Unsure: 1},
 		},
 	)
+	if m.shape == shapeInline || m.shape == shapeLeased {
+		plans = append(plans, Plan{
+			Name: "conflict", Callers: "xx", Must: []Mark{MarkConflict, MarkReplay, MarkCrash},
+			Budget: Budget{Crashes: 1, Expiries: 1, Conflicts: 1},
+		})
+	}
 	again := Budget{Expiries: 1, Unsure: 1, Lost: 1, Refusals: 1}
 	plans = append(plans, Plan{
 		Name: "again", Callers: "x", Asks: 2, Sweepers: 1, Budget: again, Must: m.mustAgain(),
@@ -61,11 +72,33 @@ func gateOf(m mode) []Plan {
 	return plans
 }
 
+// servants lists what a purger may come to, and a person who wants a caller's key
+// to be tried again.
+func (m mode) servants() []Plan {
+	switch m.name {
+	case "leased":
+		return []Plan{{
+			Name: "purger", Callers: "xx", Purgers: 1, Budget: Budget{Crashes: 1, Refusals: 1, Purges: 1},
+			Must: []Mark{MarkRelease, MarkPurged},
+		}}
+	case "leased-keep":
+		return []Plan{{
+			Name: "redriver", Callers: "x", Redrivers: 1, Budget: Budget{Refusals: 1}, Must: []Mark{MarkFail},
+		}}
+	default:
+		return nil
+	}
+}
+
 // Deep lists the explorations that take long: three callers, two of each, and
 // one that asks three times.
 func Deep() []Plan {
 	var plans []Plan
 	for _, m := range modes() {
+		if m.retry {
+			plans = append(plans, deepTasksOf(m)...)
+			continue
+		}
 		faults := Budget{Crashes: 1, Expiries: 2, Unsure: 1}
 		three := Plan{Name: "three", Callers: "xxx", Sweepers: 1, Budget: faults, Must: m.mustFaults(faults)}
 		two := Plan{Name: "two", Callers: "xx", Sweepers: 2, Healers: 2, Budget: faults, Must: m.mustFaults(faults)}

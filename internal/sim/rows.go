@@ -15,6 +15,8 @@ type row struct {
 	come    bool         // Due has come
 	kept    bool         // has a time at which it may be purged
 	gone    bool         // and that is now
+	past    bool         // because the scheduler said so
+	wish    bool         // asks for another one's attempt to be cancelled
 	epoch   int          // how often the record was purged
 	request string       // the letter it was created for
 }
@@ -67,7 +69,7 @@ func (r *row) set(to store.Record) {
 	}
 	r.come = timed(to.State) && to.Due <= 0
 	r.kept = to.Expire > 0 && !to.State.Unfinished()
-	r.gone = r.kept && to.Expire < time.Second
+	r.gone, r.past = r.kept && to.Expire < time.Second, false
 	if !r.kept {
 		r.rec.Expire = 0
 	}
@@ -80,9 +82,13 @@ func keep(to, before []byte) []byte {
 	return to
 }
 
-// purge removes the record.
+// purge removes the record. Once its retention is over its key is a new one.
 func (r *row) purge() {
 	r.rec, r.come, r.kept, r.gone = store.Record{}, false, false, false
+	if r.past {
+		r.past = false
+		r.epoch++
+	}
 }
 
 func (w *world) rowDigest(d digest, r *row) digest {

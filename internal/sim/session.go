@@ -19,7 +19,8 @@ type session struct {
 type post struct {
 	actor  int
 	change *store.Change // to the store
-	effect grant         // to the receiver
+	take   *store.Dequeue
+	effect grant // to the receiver
 	value  string
 }
 
@@ -88,6 +89,10 @@ func (w *world) arrive(i int) {
 		w.swap(p.actor, p.change)
 		return
 	}
+	if p.take != nil {
+		w.dequeue(p.actor, *p.take)
+		return
+	}
 	_, _ = w.receive(p.effect, p.value)
 }
 
@@ -106,6 +111,9 @@ func (w *world) sessionsDigest(d digest) digest {
 		x := digestSeed.add(uint64(p.actor)).text(p.value).add(w.nameOf(p.effect.owner))
 		if p.change != nil {
 			x = w.changeDigest(x, p.change)
+		}
+		if p.take != nil {
+			x = x.add(w.nameOf(p.take.Owner)).add(uint64(p.take.Limit))
 		}
 		sum += uint64(x)
 	}

@@ -10,30 +10,56 @@ import (
 // of the key must settle it as the policy says, with or without a sweeper
 // having been there first.
 func (w *world) settle() {
-	for i := range w.rows {
-		w.settleRow(i)
+	for i := range w.stage.scopes {
+		if w.stage.mode.retry && w.rows[i].rec.State != store.Absent && w.choose.choose(2) == 1 {
+			w.settleTask(i)
+		} else {
+			w.settleRow(i)
+		}
 	}
+}
+
+// settleTask settles what the system owns without any caller: a sweeper and a
+// worker are enough, and where the policy says so a person.
+func (w *world) settleTask(i int) {
+	r := &w.rows[i]
+	for range 2 * (w.stage.plan.MaxErrors + w.stage.plan.MaxCrashes) {
+		switch {
+		case r.rec.State.Final():
+			w.mark(MarkSettledByWorker)
+			return
+		case r.rec.State == store.InDoubt && !w.stage.mode.doubts:
+			w.fail("I12", "%s is in doubt, which its policy rules out", w.token(r.rec.Token))
+			return
+		case r.rec.State == store.InDoubt:
+			w.alone(role{name: "person", body: decider, ask: request{row: i, person: true}})
+		}
+		r.come = r.come || timed(r.rec.State)
+		w.alone(role{name: "sweeper", body: sweeper, ask: request{row: i}})
+		w.alone(role{name: "worker", body: worker, ask: request{row: i}})
+	}
+	w.fail("I12", "%s is not settled by sweepers and workers", w.token(r.rec.Token))
 }
 
 func (w *world) settleRow(i int) {
 	r := &w.rows[i]
-	r.come = r.come || r.expires()
+	r.come = r.come || timed(r.rec.State)
 	if w.choose.choose(2) == 1 {
 		w.alone(role{name: "sweeper", body: sweeper, ask: request{row: i}})
 	}
 	fp := r.request
 	if r.rec.State == store.Absent {
-		fp = w.stage.plan.Callers[:1]
+		fp = w.stage.plan.requests()[:1]
 	}
 	asked := request{row: i, fp: fp}
 	by := MarkSettledByRetry
-	for range 2 {
+	for range 3 {
 		t := w.alone(role{name: "retry", body: caller, ask: asked}).told
 		switch {
 		case t.ok(), t.tale == toldFailed:
 			w.mark(by)
 			return
-		case t.tale == toldInDoubt && w.stage.mode.doubts:
+		case r.rec.State == store.InDoubt && w.stage.mode.doubts:
 			by = MarkSettledByPerson
 			w.alone(role{name: "person", body: decider, ask: request{row: i, person: true}})
 		default:

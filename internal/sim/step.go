@@ -1,7 +1,5 @@
 package sim
 
-import "github.com/semelgo/semel/store"
-
 // wayKind is what the scheduler may do next.
 type wayKind uint8
 
@@ -14,6 +12,7 @@ const (
 	wayExpire                // a lease is over
 	wayBeat                  // its leader renews it all the same
 	wayPurge                 // a retention is over
+	wayDelay                 // what waits is due
 	wayCrash                 // an actor dies
 )
 
@@ -116,60 +115,6 @@ func (w *world) serverWays(into []way) []way {
 	return into
 }
 
-func (w *world) faultWays(into []way) []way {
-	for i := range w.rows {
-		r := &w.rows[i]
-		if w.budget.Expiries > 0 && r.expires() {
-			into = append(into, way{kind: wayExpire, who: i})
-		}
-		if w.budget.Beats > 0 && w.mayBeat(r) {
-			into = append(into, way{kind: wayBeat, who: i})
-		}
-		if w.budget.Purges > 0 && w.mayPurge(r) {
-			into = append(into, way{kind: wayPurge, who: i})
-		}
-	}
-	if w.budget.Crashes == 0 {
-		return into
-	}
-	for i, a := range w.actors {
-		if a.status == statusReady && a.moved() {
-			into = append(into, way{kind: wayCrash, who: i})
-		}
-	}
-	return into
-}
-
-// mayBeat tells whether a lease is over whose leader is alive.
-func (w *world) mayBeat(r *row) bool {
-	if r.rec.State != store.InProgress || !r.come {
-		return false
-	}
-	leader := w.drawer(r.rec.Owner)
-	return leader >= 0 && w.actors[leader].status == statusReady
-}
-
-// beat is the heartbeat of the leader of a record. The engine sends its own
-// from a timer, which never goes off here.
-func (w *world) beat(r *row) {
-	to := r.rec
-	to.Due, to.Input, to.Outcome = lease, nil, nil
-	w.swap(w.drawer(r.rec.Owner), &store.Change{If: r.rec.Token, To: to})
-}
-
-// mayPurge tells whether a record's retention may pass now. It is longer than
-// anybody takes to find out about a commit without an answer. What the world
-// outside remembers of a key is kept for longer still, so there only records
-// of which it knows nothing go.
-func (w *world) mayPurge(r *row) bool {
-	for _, a := range w.actors {
-		if a.unsure && a.status == statusReady {
-			return false
-		}
-	}
-	return r.kept && (r.rec.State == store.Pending || w.stage.mode.outside == inRecordsDB)
-}
-
 // take lets way happen.
 func (w *world) take(way way) {
 	w.tellWay(way)
@@ -194,13 +139,14 @@ func (w *world) take(way way) {
 		w.rows[way.who].come = true
 	case wayBeat:
 		w.budget.Beats--
-		w.mark(MarkBeat)
 		w.beat(&w.rows[way.who])
 	case wayPurge:
 		w.budget.Purges--
-		w.mark(MarkPurged)
-		w.rows[way.who].purge()
-		w.rows[way.who].epoch++
+		w.outlive(&w.rows[way.who])
+	case wayDelay:
+		w.budget.Delays--
+		w.mark(MarkDelay)
+		w.rows[way.who].come = true
 	case wayCrash:
 		w.budget.Crashes--
 		w.mark(MarkCrash)
@@ -219,6 +165,3 @@ func (w *world) markLate(s *session, committed bool) {
 		w.mark(MarkLateAbort)
 	}
 }
-
-// expires tells whether the record has a lease that is still running.
-func (r *row) expires() bool { return r.rec.State == store.InProgress && !r.come }

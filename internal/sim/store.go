@@ -135,29 +135,6 @@ func (s *Store) Scan(_ context.Context, q store.Query) ([]store.Record, error) {
 	return found, nil
 }
 
-// Purge implements [store.Store].
-func (s *Store) Purge(context.Context, int) (int, error) {
-	a, err := s.actor()
-	if err != nil {
-		return 0, err
-	}
-	h := a.call(op{kind: opPurge})
-	gone := 0
-	if h == howOK || h == howEaten {
-		for i := range a.w.rows {
-			if a.w.rows[i].gone {
-				a.w.rows[i].purge()
-				gone++
-			}
-		}
-	}
-	if h != howOK {
-		return 0, errLost
-	}
-	a.note(uint64(gone))
-	return gone, nil
-}
-
 // Capabilities implements [store.Store].
 func (s *Store) Capabilities(context.Context) (store.Capabilities, error) {
 	return store.Capabilities{

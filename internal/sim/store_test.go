@@ -58,7 +58,9 @@ type pair struct {
 func (p *pair) step(t *testing.T) {
 	t.Helper()
 	ctx := t.Context()
-	switch p.rng.IntN(4) {
+	switch p.rng.IntN(5) {
+	case 4:
+		p.dequeue(t)
 	case 0:
 		got, err1 := p.sim.Get(ctx, []store.ID{p.id})
 		want, err2 := p.ref.Get(ctx, []store.ID{p.id})
@@ -72,6 +74,26 @@ func (p *pair) step(t *testing.T) {
 		p.same(t, "Swap", got[0], want[0], err1, err2)
 	}
 }
+
+// dequeue claims the record, if it waits, or asks for what an owner has claimed.
+func (p *pair) dequeue(t *testing.T) {
+	t.Helper()
+	d := store.Dequeue{Operation: "explored", Limit: 1 + p.rng.IntN(2), Owner: p.rng.Uint64() | 1, Lease: time.Hour}
+	if p.rng.IntN(2) == 0 {
+		d.Owner, d.Again = p.tokens[p.rng.IntN(len(p.tokens))].Owner, true
+	}
+	got, err1 := queueStore{p.sim}.Dequeue(t.Context(), d)
+	want, err2 := p.ref.Dequeue(t.Context(), d)
+	if len(got) != len(want) {
+		t.Fatalf("Dequeue gives %d, reference %d", len(got), len(want))
+	}
+	for i := range got {
+		p.same(t, "Dequeue", standingOf(got[i]), standingOf(want[i]), err1, err2)
+		p.tokens = append(p.tokens, got[i].Token)
+	}
+}
+
+func standingOf(r store.Record) store.Standing { return store.Standing{Token: r.Token, Record: &r} }
 
 // change is a random one: from a token that may stand, to a new one or to one
 // that was asked for before.

@@ -22,6 +22,7 @@ const (
 	toldInProgress
 	toldMismatch
 	toldUnavailable
+	toldQueued
 	toldOther
 	tales
 )
@@ -29,7 +30,7 @@ const (
 func (t tale) String() string {
 	return [tales]string{
 		"nothing", "ok", "ok, replayed", "failed", "did not happen", "unknown", "in doubt", "in progress",
-		"mismatch", "unavailable", "something else",
+		"mismatch", "unavailable", "that it waits", "something else",
 	}[t]
 }
 
@@ -37,8 +38,10 @@ func (t tale) String() string {
 type told struct {
 	tale  tale
 	value string
+	of    request
 	ask   int // the how-manieth it answers
-	// Of an attempt that was told that nothing happened.
+	// Of an attempt that was told that nothing happened; the epoch, of a call
+	// that was enqueued.
 	attempt uint32
 	epoch   int
 }
@@ -80,5 +83,6 @@ func (t told) String() string {
 }
 
 func (t told) digest(d digest) digest {
+	d = d.add(uint64(t.of.row)).text(t.of.fp)
 	return d.add(uint64(t.tale)).text(t.value).add(uint64(t.ask)).add(uint64(t.attempt)).add(uint64(t.epoch))
 }

@@ -51,6 +51,8 @@ func (w *world) wayText(way way) string {
 		return "the leader renews " + w.token(w.rows[way.who].rec.Token) + " all the same"
 	case wayPurge:
 		return "the retention of " + w.token(w.rows[way.who].rec.Token) + " is over"
+	case wayDelay:
+		return "what waits as " + w.token(w.rows[way.who].rec.Token) + " is due"
 	case wayCrash:
 		a := w.actors[way.who]
 		return a.name + " dies before it can " + w.opText(&a.op)
@@ -61,7 +63,7 @@ func (w *world) wayText(way way) string {
 
 func (w *world) opText(o *op) string {
 	text := o.kind.String()
-	if len(w.rows) > 1 {
+	if len(w.stage.scopes) > 1 || w.rows[o.row].wish {
 		text += " in " + w.rows[o.row].scope
 	}
 	switch k := o.kind; {
@@ -73,6 +75,8 @@ func (w *world) opText(o *op) string {
 		text += fmt.Sprintf(" %s -> %s%s", w.token(o.change.If), w.token(o.change.To.Token), due)
 	case k == opBegin && o.hold:
 		text += ", holding the record"
+	case k == opDequeue && o.again:
+		text += " what an earlier one claimed"
 	case k == opAct || k == opRaise:
 		text += fmt.Sprintf(" as attempt %d", o.attempt.attempt)
 	}

@@ -71,6 +71,11 @@ func (a *actor) commit(tx *session) (store.Verdict, error) {
 		w.close(tx)
 		return store.NotCommitted, errAborted
 	}
+	if h == howConflict {
+		w.mark(MarkConflict)
+		w.close(tx)
+		return store.NotCommitted, store.ErrConflict
+	}
 	locked := h == howLocked && w.rows[tx.row].mayChange(tx.change)
 	if h == howUnsure || locked {
 		a.note(1)

@@ -17,6 +17,7 @@ type world struct {
 	sessions  []*session
 	posts     []post
 	receivers []receiver
+	tallies   []tally
 	effects   []effect
 	grants    []grant
 
@@ -38,10 +39,17 @@ type name struct {
 
 func newWorld(s *stage, c *chooser, m *Marks) *world {
 	w := &world{stage: s, choose: c, budget: s.plan.Budget, marks: m}
-	w.rows = make([]row, len(s.scopes))
+	w.rows = make([]row, len(s.scopes), 2*len(s.scopes))
 	w.receivers = make([]receiver, len(s.scopes))
+	w.tallies = make([]tally, len(s.scopes))
 	for i, scope := range s.scopes {
-		w.rows[i] = row{id: s.call(request{row: i, fp: s.plan.Callers[:1]}).ID(), scope: scope}
+		w.rows[i] = row{id: s.call(request{row: i, fp: s.plan.requests()[:1]}).ID(), scope: scope}
+		if len(s.queued) > 0 {
+			w.rows[i].rec, w.rows[i].come, w.rows[i].request = s.queued[i], true, s.plan.requests()[:1]
+		}
+	}
+	for i := range s.scopes {
+		w.rows = append(w.rows, row{id: s.wishes[i], scope: "the wish to cancel", wish: true})
 	}
 	for _, cast := range s.cast {
 		w.enlist(cast)
@@ -141,8 +149,13 @@ func (w *world) truth() digest {
 func (w *world) digest() digest {
 	d := w.budget.digest(digestSeed)
 	for i := range w.rows {
-		d = w.rowDigest(d, &w.rows[i])
+		if !w.rows[i].wish || w.stage.mode.retry {
+			d = w.rowDigest(d, &w.rows[i])
+		}
+	}
+	for i := range w.receivers {
 		d = d.add(uint64(w.receivers[i].fence)).flag(w.receivers[i].forbidden)
+		d = w.tallies[i].digest(d)
 	}
 	d = w.sessionsDigest(d)
 	var sum uint64
@@ -150,7 +163,7 @@ func (w *world) digest() digest {
 		x := digestSeed.add(uint64(e.row)).add(uint64(e.epoch)).add(uint64(e.actor))
 		sum += uint64(x.add(uint64(e.attempt)).text(e.value))
 	}
-	d = d.add(sum)
+	d = d.add(sum).add(w.grantsDigest())
 	for _, a := range w.actors {
 		d = a.digest(d)
 	}

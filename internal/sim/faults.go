@@ -1,0 +1,77 @@
+package sim
+
+import "github.com/semelgo/semel/store"
+
+// faultWays lists what time and bad luck may do next.
+func (w *world) faultWays(into []way) []way {
+	for i := range w.stage.scopes {
+		r := &w.rows[i]
+		if w.budget.Delays > 0 && r.waits() {
+			into = append(into, way{kind: wayDelay, who: i})
+		}
+		if w.budget.Expiries > 0 && r.expires() {
+			into = append(into, way{kind: wayExpire, who: i})
+		}
+		if w.budget.Beats > 0 && w.mayBeat(r) {
+			into = append(into, way{kind: wayBeat, who: i})
+		}
+		if w.budget.Purges > 0 && w.mayPurge(r) {
+			into = append(into, way{kind: wayPurge, who: i})
+		}
+	}
+	if w.budget.Crashes == 0 {
+		return into
+	}
+	for i, a := range w.actors {
+		if a.status == statusReady && a.moved() {
+			into = append(into, way{kind: wayCrash, who: i})
+		}
+	}
+	return into
+}
+
+// mayBeat tells whether a lease is over whose leader is alive.
+func (w *world) mayBeat(r *row) bool {
+	if r.rec.State != store.InProgress || !r.come {
+		return false
+	}
+	leader := w.drawer(r.rec.Owner)
+	return leader >= 0 && w.actors[leader].status == statusReady
+}
+
+// beat is the heartbeat of the leader of a record. The engine sends its own
+// from a timer, which never goes off here.
+func (w *world) beat(r *row) {
+	to := r.rec
+	to.Due, to.Input, to.Outcome = lease, nil, nil
+	w.swap(w.drawer(r.rec.Owner), &store.Change{If: r.rec.Token, To: to})
+}
+
+// mayPurge tells whether a record's retention may pass now. It is longer than
+// anybody takes to find out about a commit without an answer. What the world
+// outside remembers of a key is kept for longer still, so there only records
+// of which it knows nothing go.
+func (w *world) mayPurge(r *row) bool {
+	for _, a := range w.actors {
+		if a.unsure && a.status == statusReady {
+			return false
+		}
+	}
+	return r.kept && !r.gone && (r.rec.State == store.Pending || w.stage.mode.outside == inRecordsDB)
+}
+
+// outlive ends the retention of a record. It goes at once, unless there is a
+// purger, that will find it.
+func (w *world) outlive(r *row) {
+	r.gone, r.past = true, true
+	if w.stage.plan.Purgers == 0 {
+		w.mark(MarkPurged)
+		r.purge()
+	}
+}
+
+// waits tells whether the record has a delay that has not passed.
+func (r *row) waits() bool { return r.rec.State == store.Pending && !r.come }
+
+// expires tells whether the record has a lease that is still running.
+func (r *row) expires() bool { return r.rec.State == store.InProgress && !r.come }

@@ -1,0 +1,95 @@
+package sim_test
+
+// taskMutants lists what queues are known to do wrong, and what ours could.
+func taskMutants() []mutant {
+	return []mutant{
+		{
+			name: "sweep by blind update", plan: "task-do/workers", watch: "I6",
+			edits: []edit{{
+				"sweep.go", "	answer, err := c.swap(ctx, d.change, askTries)\n", `	now, err := c.get(ctx, r.ID)
+	if err != nil {
+		return err
+	}
+	d.change.If, d.change.IfDue = now.Token, false
+	answer, err := c.swap(ctx, d.change, askTries)
+`,
+			}},
+		},
+		{
+			name: "worker completes by id only", plan: "task-do/workers", watch: "I7",
+			edits: []edit{{
+				"together.go", "	answers, err := c.store.Swap(ctx, changes)\n", `	for i := range changes {
+		if now, err := c.get(ctx, changes[i].To.ID); err == nil {
+			changes[i].If = now.Token
+		}
+	}
+	answers, err := c.store.Swap(ctx, changes)
+`,
+			}},
+		},
+		{
+			name: "purge of a live lease", plan: "leased/purger", watch: "I6p",
+			edits: []edit{{"internal/sim/purge.go", " && r.gone {", " && len(w.rows) > 0 {"}},
+		},
+		{
+			name: "requeue without fence", plan: "task-do/workers", watch: "I5",
+			edits: []edit{
+				{"next.go", "store.Token{State: store.Pending, Attempt: stands.Attempt, Owner: e.owner}, e)\n	to.Tainted", "store.Token{State: store.Pending, Attempt: stands.Attempt, Owner: stands.Owner}, e)\n	to.Tainted"},
+				{"store/dequeue.go", "Attempt: waits.Attempt + 1, Owner: d.Owner}", "Attempt: max(waits.Attempt, 1), Owner: d.Owner}\n	if waits.Attempt > 0 {\n		to.Token.Owner = waits.Owner\n	}"},
+			},
+		},
+		{
+			name: "redrive of a caller's key", plan: "leased-keep/redriver", watch: "I6",
+			edits: []edit{{"next.go", "stands.State == store.Failed && e.owned:", "stands.State == store.Failed:"}},
+		},
+		{
+			name: "batch neighbours mixed up", plan: "task-do/batch", watch: "I4",
+			edits: []edit{{"together.go", "if !answers[i].InForce(changes[i]) ||", "if !answers[0].InForce(changes[0]) ||"}},
+		},
+		{
+			name: "batch answers not looked at", plan: "task-do/workers", watch: "I4",
+			edits: []edit{{"together.go", "if !answers[i].InForce(changes[i]) ||", "if len(answers) == 0 ||"}},
+		},
+	}
+}
+
+// triedMutants lists what counting and giving up could do wrong.
+func triedMutants() []mutant {
+	return []mutant{
+		{
+			name: "lost claim given back while it runs", plan: "task-hold/overlap", watch: "I1",
+			edits: []edit{{"lostclaims.go", "if lost.run[r.ID] != r.Attempt {", "if r.Attempt > 0 {"}},
+		},
+		{
+			name: "lost claim counted as a crash", plan: "task-tx/batch", watch: "I15",
+			edits: []edit{{"dequeue.go", "		outcome: q.c.interruption(q.op, r, r.Attempt, why),\n", ""}},
+		},
+		{
+			name: "run although it has crashed too often", plan: "task-tx/crashes", watch: "I15",
+			edits: []edit{{"tried.go", "crashes >= o.retry.MaxCrashes", "crashes > o.retry.MaxCrashes"}},
+		},
+		{
+			name: "errors not counted", plan: "task-tx/errors", watch: "I15",
+			edits: []edit{{"progress.go", "		p.Errors++\n", "		p.Errors = 1\n"}},
+		},
+		{
+			name: "delay ignored", plan: "task-tx/caller", watch: "I9",
+			edits: []edit{
+				{"next.go", "return decision{say: sayWait}, stands.Due <= 0", "return decision{say: sayWait}, true"},
+				{"next.go", "IfDue: due, To: to", "IfDue: due && stands.State != store.Pending, To: to"},
+			},
+		},
+		{
+			name: "cancelled as if nothing had happened", plan: "task-do/cancel", watch: "I2",
+			edits: []edit{{"next.go", "stands.State == store.Pending && !stands.Tainted:", "stands.State == store.Pending:"}},
+		},
+		{
+			name: "given up as if nothing had happened", plan: "task-do/unknown", watch: "I2",
+			edits: []edit{{"tried.go", "if e.step != stepRelease ||", "e.proven = true\n	if e.step == stepClaim ||"}},
+		},
+		{
+			name: "what waits is purged", plan: "task-tx/purge", watch: "I13",
+			edits: []edit{{"next.go", "case s == store.Pending && input, e.expire == 0:", "case e.expire == 0:"}},
+		},
+	}
+}

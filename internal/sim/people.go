@@ -1,0 +1,55 @@
+package sim
+
+import (
+	"context"
+
+	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/store"
+)
+
+// healer is a person with access to the domain: they resolve a doubt when they
+// find the effect.
+func healer(ctx context.Context, a *actor) {
+	scope := semel.ScopeOf(a.w.stage.scopes[a.ask.row])
+	rec, ok, err := a.engine.Get(ctx, a.w.stage.op.Name(), scope, key)
+	if err != nil || !ok || rec.State != store.InDoubt {
+		return
+	}
+	if result, found, err := look(ctx, scope, key); err == nil && found {
+		_, _ = a.engine.Resolve(ctx, semel.Resolution{ID: rec.ID, To: store.Succeeded, Result: result, Actor: a.name, Reason: "seen"})
+	}
+}
+
+// decider is that person once nothing can happen any more: then nothing found
+// means that nothing happened.
+func decider(ctx context.Context, a *actor) {
+	w := a.w
+	resolution := semel.Resolution{ID: w.rows[a.ask.row].id, To: store.Pending, Actor: a.name, Reason: "nothing was found"}
+	if e := w.effectOf(a.ask.row); e != nil {
+		resolution.To, resolution.Result, resolution.Reason = store.Succeeded, e.value, "it is there"
+	}
+	if _, err := a.engine.Resolve(ctx, resolution); err != nil {
+		w.fail("I12", "a person cannot resolve the doubt: %v", err)
+	}
+}
+
+// redriver is a person who sends round again what failed.
+func redriver(ctx context.Context, a *actor) {
+	_, _ = a.engine.Redrive(ctx, semel.Redrive{ID: a.w.rows[a.ask.row].id, Actor: a.name, Reason: "it works again"})
+}
+
+// canceller is a person who does not want it done any more.
+func canceller(ctx context.Context, a *actor) {
+	_, _ = a.engine.Cancel(ctx, a.w.rows[a.ask.row].id, "not wanted")
+}
+
+// rescheduler is a person who does not want to wait.
+func rescheduler(ctx context.Context, a *actor) {
+	_, _ = a.engine.Reschedule(ctx, a.w.rows[a.ask.row].id, 0)
+}
+
+// cancelID is the ID of the record in which somebody asks for the attempt of
+// another record to be cancelled.
+func cancelID(id store.ID) store.ID {
+	return store.NewID("semel.cancel", semel.Shared().Bytes(), id.String())
+}

@@ -1,0 +1,69 @@
+package sim
+
+import (
+	"context"
+
+	"github.com/semelgo/semel/store"
+)
+
+// queueStore is a [Store] that hands out what waits.
+type queueStore struct{ *Store }
+
+var _ store.Dequeuer = queueStore{}
+
+// offers is the store as the plan says that it is.
+func (s *stage) offers(st *Store) store.TxStore[*Tx] {
+	if s.plan.Workers == 0 || s.plan.Blind {
+		return st
+	}
+	return queueStore{st}
+}
+
+// Dequeue implements [store.Dequeuer].
+func (s queueStore) Dequeue(_ context.Context, d store.Dequeue) ([]store.Record, error) {
+	a, err := s.actor()
+	if err != nil {
+		return nil, err
+	}
+	asked := op{kind: opDequeue, again: d.Again}
+	asked.change.To.Owner = d.Owner
+	h := a.call(asked)
+	if h == howLate {
+		a.w.post(post{actor: a.index, take: &d})
+	}
+	var claimed []*row
+	if h == howOK || h == howEaten {
+		claimed = a.w.dequeue(a.index, d)
+	}
+	if h != howOK {
+		return nil, errLost
+	}
+	records := make([]store.Record, len(claimed))
+	for i, r := range claimed {
+		records[i] = *r.read()
+		a.noteStanding(r.standing())
+	}
+	a.note(uint64(len(claimed)))
+	a.w.say("%d claimed", len(claimed))
+	return records, nil
+}
+
+// dequeue claims what waits and is due, in one step. Priorities and how long
+// something has been due are not modelled.
+func (w *world) dequeue(actor int, d store.Dequeue) []*row {
+	var claimed []*row
+	for i := range w.stage.scopes {
+		r := &w.rows[i]
+		switch {
+		case d.Again:
+			if r.rec.State == store.InProgress && r.rec.Owner == d.Owner {
+				claimed = append(claimed, r)
+			}
+		case r.rec.State == store.Pending && r.come && w.writer(i, nil) == nil && len(claimed) < d.Limit:
+			c := d.Claim(r.rec)
+			w.write(actor, r, &c)
+			claimed = append(claimed, r)
+		}
+	}
+	return claimed
+}

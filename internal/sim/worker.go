@@ -1,0 +1,187 @@
+package sim
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/semelgo/semel"
+)
+
+// enqueuer adds its call to what waits.
+func enqueuer(ctx context.Context, a *actor) {
+	added, err := semel.Enqueue(ctx, a.engine, a.w.stage.call(a.ask), semel.EnqueueOptions{})
+	if err != nil {
+		a.hear(tell("", false, err))
+		return
+	}
+	a.hear(told{tale: toldQueued, epoch: a.w.rows[a.ask.row].epoch})
+	if added {
+		a.w.mark(MarkQueued)
+	} else {
+		a.w.mark(MarkQueuedAlready)
+	}
+}
+
+// worker takes what waits and runs it, as often as the plan says.
+func worker(ctx context.Context, a *actor) {
+	p := &a.w.stage.plan
+	for range p.Rounds {
+		var jobs []*job
+		for range p.Takes {
+			taken, _ := a.engine.Dequeue(ctx, a.w.stage.op, p.Claims)
+			for _, attempt := range taken {
+				jobs = append(jobs, a.job(attempt))
+			}
+		}
+		a.work(ctx, jobs)
+	}
+}
+
+// job is an attempt that a worker has taken.
+type job struct {
+	semel.Ending
+
+	ask   request
+	nth   int // of the worker's
+	epoch int
+	over  bool
+}
+
+func (a *actor) job(attempt *semel.Attempt) *job {
+	a.asked++
+	row := a.w.indexOf(attempt.Call().ID())
+	j := &job{ask: request{row: row}, nth: a.asked, epoch: a.w.rows[row].epoch}
+	j.Attempt = attempt
+	return j
+}
+
+// work runs what was taken and ends it: what went well together, the rest alone.
+func (a *actor) work(ctx context.Context, jobs []*job) {
+	first := a.beatsFirst(jobs)
+	if first {
+		a.beat(ctx, jobs)
+	}
+	for _, j := range jobs {
+		a.run(j) //nolint:contextcheck // it runs in the attempt's, which comes from ctx
+	}
+	if !first {
+		a.beat(ctx, jobs)
+	}
+	a.finish(ctx, jobs)
+}
+
+// finish records how jobs ended: together what can be, the rest alone.
+func (a *actor) finish(ctx context.Context, jobs []*job) {
+	var ends []*semel.Ending
+	for _, j := range jobs {
+		if !j.over {
+			ends = append(ends, &j.Ending)
+		}
+	}
+	rest := a.engine.EndTogether(ctx, ends)
+	if len(ends)-len(rest) > 1 {
+		a.w.mark(MarkTogether)
+	}
+	for _, j := range jobs {
+		if slices.Contains(rest, &j.Ending) {
+			j.Outcome, j.Told = j.Attempt.End(j.Value, j.Err) //nolint:contextcheck // it has its own
+		}
+		a.learn(j)
+	}
+}
+
+// beatsFirst says when the worker renews its leases: before it runs what it took,
+// or after.
+func (a *actor) beatsFirst(jobs []*job) bool {
+	if !a.w.stage.plan.Beating || a.free || a.status == statusDead || len(jobs) == 0 {
+		return true
+	}
+	way := a.w.choose.choose(2)
+	a.note(uint64(way))
+	return way == 0
+}
+
+// beat renews the leases of what was taken.
+func (a *actor) beat(ctx context.Context, jobs []*job) {
+	if !a.w.stage.plan.Beating || a.free || len(jobs) == 0 {
+		return
+	}
+	attempts := make([]*semel.Attempt, len(jobs))
+	for i, j := range jobs {
+		attempts[i] = j.Attempt
+	}
+	a.engine.Beat(ctx, attempts)
+	for _, at := range attempts {
+		if errors.Is(context.Cause(at.Context()), semel.ErrLeaseLost) { //nolint:contextcheck // it comes from ctx
+			a.w.mark(MarkLeaseLost)
+		}
+	}
+}
+
+// run runs the function of an attempt, if it is to be run.
+func (a *actor) run(j *job) {
+	if out, err := j.Attempt.Ready(); out != nil || err != nil {
+		j.Outcome, j.Told, j.over = out, err, true
+		return
+	}
+	in, err := a.w.stage.op.Input(j.Attempt)
+	if err != nil {
+		a.unreadable(j, err)
+		return
+	}
+	j.ask.fp = in
+	a.ask = j.ask
+	ctx := j.Attempt.Context()
+	if ctx.Err() != nil {
+		j.Err = a.idle(j, context.Cause(ctx))
+		return
+	}
+	was := a.asked
+	a.asked = j.nth
+	j.Value, j.Err = a.function(ctx)
+	a.asked = was
+}
+
+// unreadable is a record that a direct call has made, which needs no input. What
+// was enqueued has one.
+func (a *actor) unreadable(j *job, err error) {
+	if a.status != statusDead && a.w.enqueued(j.ask.row) {
+		a.w.fail("I13", "%s cannot run what was enqueued: %v", a.name, err)
+	}
+	j.ask.fp, j.Err = a.w.rows[j.ask.row].request, a.idle(j, err)
+}
+
+// idle is the error of a function that has done nothing, which proves that,
+// unless an answer has to be the receiver's own.
+func (a *actor) idle(j *job, err error) error {
+	a.w.errs(grant{row: j.ask.row, attempt: j.Attempt.Number(), owner: j.Attempt.Token().Owner})
+	if a.w.stage.mode.outside == keyed {
+		return err
+	}
+	return semel.NotCommitted(err)
+}
+
+// function is what the operation does.
+func (a *actor) function(ctx context.Context) (string, error) {
+	if a.w.stage.mode.shape == shapeInTx {
+		return semel.InTx(ctx, a.engine, a.insert)
+	}
+	return a.act(ctx)
+}
+
+// learn hears what came of an attempt.
+func (a *actor) learn(j *job) {
+	if a.status == statusDead {
+		return
+	}
+	var value string
+	err := j.Told
+	if j.Outcome != nil {
+		err = errors.Join(err, j.Outcome.Decode(&value))
+	}
+	t := tell(value, j.Outcome != nil && j.Outcome.Replayed, err)
+	t.ask, t.of, t.attempt, t.epoch = j.nth, j.ask, j.Attempt.Number(), j.epoch
+	a.heard = append(a.heard, t)
+	a.w.say("%s is told %v of attempt %d", a.name, t, t.attempt)
+}
