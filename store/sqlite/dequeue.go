@@ -12,15 +12,23 @@ import (
 	"github.com/semelgo/semel/store"
 )
 
-// Dequeue claims in one transaction. While somebody else's is open for longer than
-// two seconds, every record counts as held by it, and it answers none. It fails,
-// and then has claimed nothing, when ctx is done before the commit.
+// Dequeue claims in one transaction, and begins none when nothing waits. While
+// somebody else's is open for longer than two seconds, every record counts as held
+// by it, and it answers none. It fails, and then has claimed nothing, when ctx is
+// done before the commit.
 func (s *Store) Dequeue(ctx context.Context, d store.Dequeue) ([]store.Record, error) {
 	if err := d.Check(maxBatch); err != nil {
 		return nil, fmt.Errorf("dequeue: %w", err)
 	}
 	if d.Again {
 		return s.claimed(ctx, d)
+	}
+	waits, err := s.any(ctx, verbAnyWaits, []byte(d.Operation))
+	switch {
+	case err != nil:
+		return nil, s.fault(ctx, "dequeue", err)
+	case !waits:
+		return nil, nil
 	}
 	w, err := s.begin(ctx, verbLock)
 	switch {

@@ -9,8 +9,9 @@ import (
 const purgeBatch = 500
 
 // Purge removes the records that expired first. It works in transactions of 500
-// records; what was removed before an error is counted and stays removed. When
-// the database is locked by somebody else for two seconds it fails with ErrBusy.
+// records, and begins none when there is nothing to remove; what was removed before
+// an error is counted and stays removed. When the database is locked by somebody
+// else for two seconds it fails with ErrBusy.
 func (s *Store) Purge(ctx context.Context, limit int) (int, error) {
 	gone := 0
 	for gone < limit {
@@ -28,6 +29,9 @@ func (s *Store) Purge(ctx context.Context, limit int) (int, error) {
 }
 
 func (s *Store) purge(ctx context.Context, limit int) (int, error) {
+	if expired, err := s.any(ctx, verbAnyExpired); err != nil || !expired {
+		return 0, err
+	}
 	w, err := s.begin(ctx, verbLock)
 	if err != nil {
 		return 0, err

@@ -131,6 +131,8 @@ const (
 	verbPurge
 	verbNote
 	verbNotes
+	verbAnyWaits
+	verbAnyExpired
 	verbs
 )
 
@@ -145,5 +147,6 @@ func texts() [verbs]string {
 		verbLock: sqlLock, verbMark: sqlMark, verbUnmark: sqlUnmark,
 		verbSave: sqlSave, verbKeep: sqlKeep, verbUndo: sqlUndo,
 		verbPurge: sqlPurge, verbNote: sqlNote, verbNotes: sqlNotes,
+		verbAnyWaits: sqlAnyWaits, verbAnyExpired: sqlAnyExpired,
 	}
 }

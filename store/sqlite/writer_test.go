@@ -74,6 +74,9 @@ func TestLockedBySomebodyElse(t *testing.T) {
 	s.SetPatience(20 * time.Millisecond)
 	stood := create("stood", store.InProgress, 1)
 	mustForce(t, s, stood)
+	over := create("over", store.Succeeded, 1)
+	over.To.Expire = -1
+	mustForce(t, s, over)
 	release := lockOut(t, db)
 
 	large := create("large", store.Succeeded, 1)
