@@ -1,0 +1,192 @@
+package semel_test
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/store"
+	"github.com/semelgo/semel/store/memory"
+)
+
+func optimistic() semel.OperationOptions[string] {
+	return semel.OperationOptions[string]{Optimistic: true}
+}
+
+// TestOptimisticAtOnce: both run, as neither can see the other. One commits; the
+// other is rolled back and answers from the record.
+func TestOptimisticAtOnce(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		mem := memory.New(memory.Options{})
+		p, other := start(t, mem, semel.Options{}), start(t, mem, semel.Options{})
+		call := plain("op", optimistic()).Call(me, "k", "in")
+		slow := make(chan struct{})
+		first := later(func() answer {
+			return doTx(t.Context(), p, call, func(ctx context.Context, tx *memory.Tx) (string, error) {
+				v, err := puts("slow", "slow")(ctx, tx)
+				<-slow
+				return v, err
+			})
+		})
+		synctest.Wait()
+		doTx(t.Context(), other, call, puts("quick", "quick")).want(t, "quick", false) // waits for nobody
+		close(slow)
+		(<-first).want(t, "quick", true)
+		wantEffect(t, mem, "quick", true)
+		wantEffect(t, mem, "slow", false)
+		p.seen.want(t, semel.EventFenced)
+		doTx(t.Context(), p, call, neverTx(t)).want(t, "quick", true)
+	})
+}
+
+// TestPessimisticAtOnce, to compare: who comes second is not run.
+func TestPessimisticAtOnce(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		mem := memory.New(memory.Options{})
+		p, other := start(t, mem, semel.Options{}), start(t, mem, semel.Options{})
+		call := plain("op", semel.OperationOptions[string]{}).Call(me, "k", "in")
+		doTx(t.Context(), p, call, func(ctx context.Context, tx *memory.Tx) (string, error) {
+			doTx(t.Context(), other, call, neverTx(t)).wantErr(t, semel.ErrInProgress)
+			return puts("slow", "slow")(ctx, tx)
+		}).want(t, "slow", false)
+	})
+}
+
+// TestOptimisticInOneProcess: callers of one key still are one, and wait for it as
+// long as they are patient.
+func TestOptimisticInOneProcess(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		p, _ := solo(t, semel.Options{Wait: time.Minute})
+		call := plain("op", optimistic()).Call(me, "k", "in")
+		proceed := make(chan struct{})
+		first := later(func() answer {
+			return doTx(t.Context(), p, call, func(ctx context.Context, tx *memory.Tx) (string, error) {
+				<-proceed
+				return puts("e", "v")(ctx, tx)
+			})
+		})
+		synctest.Wait()
+		var others []<-chan answer
+		for range 20 {
+			others = append(others, later(func() answer { return doTx(t.Context(), p, call, neverTx(t)) }))
+		}
+		synctest.Wait()
+		close(proceed)
+		(<-first).want(t, "v", false)
+		for _, o := range others {
+			(<-o).want(t, "v", true)
+		}
+		if n := p.wire.count(atomicCall); n != 1 {
+			t.Errorf("%d transactions, want one", n)
+		}
+	})
+}
+
+// TestOptimisticFailureToKeep: of a failure and a success at once, whichever was
+// first is everybody's answer.
+func TestOptimisticFailureToKeep(t *testing.T) {
+	t.Parallel()
+	for name, failsFirst := range map[string]bool{"the failure is first": true, "the success is first": false} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				mem := memory.New(memory.Options{})
+				p, other := start(t, mem, semel.Options{}), start(t, mem, semel.Options{})
+				o := optimistic()
+				o.OnError = semel.Keep
+				call := plain("op", o).Call(me, "k", "in")
+				quick, slow := failsAfter(errBoom), puts("slow", "v")
+				if !failsFirst {
+					quick, slow = puts("quick", "v"), failsAfter(errBoom)
+				}
+				last := doTx(t.Context(), p, call, func(ctx context.Context, tx *memory.Tx) (string, error) {
+					doTx(t.Context(), other, call, quick)
+					return slow(ctx, tx)
+				})
+				wantEffect(t, mem, "slow", false)
+				wantEffect(t, mem, "quick", !failsFirst)
+				if failsFirst {
+					last.wantFailure(t, "boom")
+					wantState(t, mem, call, store.Failed)
+					return
+				}
+				last.want(t, "v", true)
+				wantState(t, mem, call, store.Succeeded)
+			})
+		})
+	}
+}
+
+// TestOptimisticTry: the error of one that lost is not counted; that of one that did
+// not is, once.
+func TestOptimisticTry(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		mem := memory.New(memory.Options{})
+		p, other := start(t, mem, semel.Options{}), start(t, mem, semel.Options{})
+		o := optimistic()
+		o.Retry = steady(9, 9)
+		call := plain("op", o).Call(me, "k", "in")
+		a := doTx(t.Context(), p, call, func(ctx context.Context, tx *memory.Tx) (string, error) {
+			doTx(t.Context(), other, call, failsAfter(errBoom)).wantLed(t, store.NotCommitted, store.Pending)
+			return failsAfter(errBoom)(ctx, tx)
+		})
+		a.wantErr(t, semel.ErrInProgress) // it is not due again
+		r := wantState(t, mem, call, store.Pending)
+		if got := progress(t, mem, call); got.Errors != 1 || r.Attempt != 1 {
+			t.Errorf("attempt %d led to %+v, want one error", r.Attempt, got)
+		}
+	})
+}
+
+// TestOptimisticCommitWithoutAnAnswer is found out about as any other.
+func TestOptimisticCommitWithoutAnAnswer(t *testing.T) {
+	t.Parallel()
+	for name, f := range map[string]commitFault{"committed": commitApplied, "not committed": commitDropped, "still open": commitOpen} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				p, mem := solo(t, semel.Options{})
+				call := plain("op", optimistic()).Call(me, "k", "in")
+				p.wire.on(commits(f))
+				a := doTx(t.Context(), p, call, puts("e", "v"))
+				if f == commitApplied {
+					a.want(t, "v", false)
+				} else {
+					a.wantLed(t, store.NotCommitted, store.Pending)
+				}
+				if f == commitOpen {
+					if err := p.wire.release(); err == nil {
+						t.Error("the commit came in force after it was told that it never would")
+					}
+				}
+				wantEffect(t, mem, "e", f == commitApplied)
+				p.wire.heal()
+				last := doTx(t.Context(), p, call, puts("e", "v"))
+				last.want(t, "v", f == commitApplied)
+			})
+		})
+	}
+}
+
+// TestOptimisticLosesForEver gives up, and says that nothing was done.
+func TestOptimisticLosesForEver(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		mem := memory.New(memory.Options{})
+		p, other := start(t, mem, semel.Options{}), start(t, mem, semel.Options{})
+		call := plain("op", optimistic()).Call(me, "k", "in")
+		runs := 0
+		a := doTx(t.Context(), p, call, func(ctx context.Context, tx *memory.Tx) (string, error) {
+			if runs++; runs == 1 {
+				_, _ = semel.Enqueue(t.Context(), other, call, semel.EnqueueOptions{})
+			} else if _, err := other.Reschedule(t.Context(), call.ID(), 0); err != nil {
+				t.Errorf("Reschedule: %v", err)
+			}
+			return puts("e", "v")(ctx, tx)
+		})
+		a.wantLed(t, store.NotCommitted, store.Pending)
+		if runs < 2 || runs > 8 {
+			t.Errorf("it ran %d times, want a few", runs)
+		}
+		wantEffect(t, mem, "e", false)
+	})
+}
