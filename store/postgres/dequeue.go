@@ -18,7 +18,9 @@ import (
 const beginQueue = `BEGIN ISOLATION LEVEL READ COMMITTED`
 
 // Dequeue claims in one round trip. It passes over the records that somebody has
-// the right to within an Atomic, as well as those whose rows are locked.
+// the right to within an Atomic, as well as those whose rows are locked. To find out
+// it takes that right for a moment itself, so that an Atomic of the same record may
+// be told Busy.
 func (s *Store) Dequeue(ctx context.Context, d store.Dequeue) ([]store.Record, error) {
 	if err := d.Check(maxBatch); err != nil {
 		return nil, fmt.Errorf("dequeue: %w", err)
