@@ -84,6 +84,7 @@ func (p *points) seams() server.Seams {
 			return queuePoints{s, s.(store.Dequeuer), p}
 		},
 		Welcome:  p.welcome,
+		Import:   p.imported,
 		Edge:     p.edge,
 		Observer: func(semel.Observer) semel.Observer { return teller{} },
 	}

@@ -50,6 +50,7 @@ func (s queuePoints) Atomic(ctx context.Context, id store.ID, hold bool,
 		})
 	if verdict == store.Committed {
 		s.p.pass(welcomeCommitted)
+		s.p.pass(importCommitted)
 	}
 	return verdict, err
 }

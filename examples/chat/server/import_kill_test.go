@@ -1,0 +1,123 @@
+//go:build unix
+
+package server_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"testing"
+
+	amqp091 "github.com/rabbitmq/amqp091-go"
+
+	"github.com/semelgo/semel/examples/chat/chatdb"
+	"github.com/semelgo/semel/examples/chat/server"
+	"github.com/semelgo/semel/internal/realtest"
+)
+
+// The points of the path of an imported message where a process may end.
+const (
+	importWritten   = "in the handler of an import"
+	importCommitted = "after the commit of an import"
+)
+
+// imported is in the handler, when it has written all it writes.
+func (p *points) imported(next server.ImportFunc) server.ImportFunc {
+	return func(ctx context.Context, tx chatdb.Tx, in server.Imported) error {
+		err := next(ctx, tx, in)
+		p.pass(importWritten)
+		return err
+	}
+}
+
+// TestImportOutlivesServerAndBroker kills servers before and after the commit of a
+// message, and then the broker under them; one of them is started again while there
+// is none. Every message is written, and none twice, though some are delivered
+// again.
+func TestImportOutlivesServerAndBroker(t *testing.T) {
+	t.Parallel()
+	broker := realtest.OwnRabbitMQ(t) // it takes long to start, so it serves two
+	imports := []*longImport{
+		{rabbit: &rabbit{Broker: broker, queue: "sqlite"}, f: newFiles(t, inline)},
+		{rabbit: &rabbit{Broker: broker, queue: "postgres"}, f: newPostgres(t, leased)},
+	}
+	each := func(do func(l *longImport)) {
+		for _, l := range imports {
+			do(l)
+		}
+	}
+	each(func(l *longImport) { l.begin(t) })
+	each(func(l *longImport) { l.killServers(t) })
+	each(func(l *longImport) { l.send(t, 100) })
+	broker.Kill()
+	imports[0].s.stop(t)
+	imports[0].start(t)
+	broker.Start(t)
+	each(func(l *longImport) {
+		l.connect(t)
+		l.send(t, 10)
+	})
+	each(func(l *longImport) {
+		l.written(t)
+		t.Logf("%s: %d messages, each written once; %d deliveries again", l.queue, len(l.texts), l.again)
+		if l.again == 0 {
+			t.Errorf("%s: no message was delivered again: nothing was shown", l.queue)
+		}
+	})
+}
+
+// longImport is an import that goes on whatever ends.
+type longImport struct {
+	*rabbit
+
+	f     files
+	s     *process
+	ann   user
+	group string
+	texts []string
+	again int64 // deliveries that were known already
+}
+
+func (l *longImport) start(t *testing.T) {
+	t.Helper()
+	l.s = start(t, l.args(l.f.args(shortLease))...)
+}
+
+func (l *longImport) begin(t *testing.T) {
+	t.Helper()
+	l.connect(t)
+	l.start(t)
+	l.ann = l.s.signIn(t, "Ann")
+	l.group = l.s.settled(t, creation(l.ann, "k", "crew")).want(t, http.StatusCreated, "").value(t)["id"].(string)
+}
+
+func (l *longImport) killServers(t *testing.T) {
+	t.Helper()
+	for i := range rounds(2) {
+		l.s.arm(t, "kill", [...]string{importWritten, importCommitted}[i%2])
+		l.send(t, 10)
+		l.s.killed(t)
+		l.start(t)
+		l.written(t)
+	}
+}
+
+// send puts n more messages into the queue.
+func (l *longImport) send(t *testing.T, n int) {
+	t.Helper()
+	messages := make([]amqp091.Publishing, n)
+	for i := range messages {
+		text := fmt.Sprintf("text %d", len(l.texts))
+		l.texts = append(l.texts, text)
+		messages[i] = outside(text, l.group, l.ann.ID, text)
+	}
+	l.publish(t, messages...)
+}
+
+// written waits until all that was sent is written.
+func (l *longImport) written(t *testing.T) {
+	t.Helper()
+	l.s.untilQueue(t, l.ann, "import_message", queueCount{Done: int64(len(l.texts))})
+	l.s.wantTexts(t, l.ann, l.group, l.texts)
+	l.again += l.s.importing(t, l.ann).Duplicates
+}

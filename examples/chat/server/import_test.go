@@ -1,0 +1,201 @@
+package server_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	amqp091 "github.com/rabbitmq/amqp091-go"
+
+	"github.com/semelgo/semel/examples/chat/chatdb"
+	"github.com/semelgo/semel/examples/chat/server"
+)
+
+// importer is a server that imports from a queue, with a group.
+type importer struct {
+	*here
+	*rabbit
+
+	f     files
+	ann   user
+	group string
+}
+
+func newImporter(t *testing.T, f files, to server.Seams) *importer {
+	t.Helper()
+	i := &importer{rabbit: newRabbit(t), f: f}
+	i.here = serveHere(t, to, i.args(f.args(time.Minute))...)
+	i.ann = i.signIn(t, "Ann")
+	i.group = i.settled(t, creation(i.ann, "k", "crew")).want(t, http.StatusCreated, "").value(t)["id"].(string)
+	return i
+}
+
+// TestImportedMessagesAreWrittenOnce, however often each is in the queue.
+func TestImportedMessagesAreWrittenOnce(t *testing.T) {
+	t.Parallel()
+	for name, open := range map[string]func(t *testing.T) files{
+		"inline":          func(t *testing.T) files { return newFiles(t, inline) },
+		"records":         func(t *testing.T) files { return newFiles(t, records) },
+		"postgres inline": func(t *testing.T) files { return newPostgres(t, inline) },
+		"postgres leased": func(t *testing.T) files { return newPostgres(t, leased) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			i := newImporter(t, open(t), server.Seams{})
+			var texts []string
+			delivered := 0
+			for n := range 30 {
+				texts = append(texts, fmt.Sprintf("text %d", n))
+				for range 1 + n%3 {
+					i.publish(t, outside(fmt.Sprint(n), i.group, i.ann.ID, texts[n]))
+					delivered++
+				}
+			}
+			i.untilQueue(t, i.ann, "import_message", queueCount{Done: 30})
+			// Of two at the same time the second may be put off, and then it comes again.
+			got := i.untilImport(t, i.ann, "each delivery has its end", func(r importReport) bool {
+				return r.Written+r.Duplicates == int64(delivered)
+			})
+			if got.Written != 30 || got.Delivered != int64(delivered)+got.PutOff || got.Dead != 0 {
+				t.Errorf("the import is %+v, want 30 written", got)
+			}
+			i.wantTexts(t, i.ann, i.group, texts)
+		})
+	}
+}
+
+// TestWhatCannotBeImportedIsKept with the reason, as it was sent, and is in
+// nobody's way.
+func TestWhatCannotBeImportedIsKept(t *testing.T) {
+	t.Parallel()
+	i := newImporter(t, newFiles(t, inline), server.Seams{})
+	i.signIn(t, "Stranger")
+	good := outside("1", i.group, 1, "good")
+	change := func(fn func(m *amqp091.Publishing)) amqp091.Publishing {
+		m := outside("x", i.group, 1, "bad")
+		fn(&m)
+		return m
+	}
+	bad := map[string]amqp091.Publishing{
+		"no message_id":                change(func(m *amqp091.Publishing) { m.MessageId = "" }),
+		"no app_id":                    change(func(m *amqp091.Publishing) { m.AppId = "" }),
+		"not one JSON object":          change(func(m *amqp091.Publishing) { m.Body = []byte("hello") }),
+		"not UTF-8":                    change(func(m *amqp091.Publishing) { m.Body = []byte("{\"body\":\"\xff\"}") }),
+		`no field "colour"`:            change(func(m *amqp091.Publishing) { m.Body = []byte(`{"colour":"red"}`) }),
+		`The field "group" is missing`: change(func(m *amqp091.Publishing) { m.Body = []byte(`{"sender":1,"body":"b"}`) }),
+		`"sender" must be a user's`:    change(func(m *amqp091.Publishing) { m.Body = []byte(`{"group":"g","sender":0,"body":"b"}`) }),
+		`"body" must not be empty`:     change(func(m *amqp091.Publishing) { m.Body = []byte(`{"group":"g","sender":1,"body":" "}`) }),
+		"User 2 does not belong":       outside("2", i.group, 2, "from a stranger"),
+		"to the group grp_none":        outside("3", "grp_none", 1, "to nobody"),
+		"another request":              outside("1", i.group, 1, "something else"),
+		"more than 240 bytes":          outside(strings.Repeat("i", 240), i.group, 1, "a long id"),
+	}
+	i.publish(t, good)
+	i.untilQueue(t, i.ann, "import_message", queueCount{Done: 1})
+	for _, m := range bad {
+		i.publish(t, m)
+	}
+	i.untilImport(t, i.ann, "all are kept", func(r importReport) bool { return r.Dead == int64(len(bad)) })
+	i.untilQueue(t, i.ann, "import_message", queueCount{Done: 1, Failed: 2})
+	named := change(func(m *amqp091.Publishing) {
+		m.AppId, m.Headers = "", amqp091.Table{"producer": "crm"}
+	})
+	i.publish(t, named)
+	i.untilQueue(t, i.ann, "import_message", queueCount{Done: 2, Failed: 2})
+	i.wantTexts(t, i.ann, i.group, []string{"good", "bad"})
+	i.wantDead(t, bad)
+}
+
+// wantDead reads the dead letters, each with its reason.
+func (i *importer) wantDead(t *testing.T, want map[string]amqp091.Publishing) {
+	t.Helper()
+	found := make(map[string]string)
+	for n := range want {
+		d, ok, err := i.ch.Get(i.queue+".dead", true)
+		if err != nil || !ok {
+			t.Fatalf("there is no dead letter for %q, %v", n, err)
+		}
+		reason, _ := d.Headers["chat-reason"].(string)
+		for part, m := range want {
+			if strings.Contains(reason, part) && string(d.Body) == string(m.Body) && d.MessageId == m.MessageId {
+				found[part] = reason
+			}
+		}
+	}
+	for part := range want {
+		if found[part] == "" {
+			t.Errorf("no dead letter says %q; found %q", part, found)
+		}
+	}
+	if n := i.left(t, ""); n != 0 {
+		t.Errorf("%d messages are still in the queue", n)
+	}
+}
+
+// TestImportIsTriedAgainLater: a message whose import failed stays away for a
+// while, in another queue, and then comes again.
+func TestImportIsTriedAgainLater(t *testing.T) {
+	t.Parallel()
+	var tries atomic.Int64
+	i := newImporter(t, newFiles(t, inline), server.Seams{Import: func(next server.ImportFunc) server.ImportFunc {
+		return func(ctx context.Context, tx chatdb.Tx, in server.Imported) error {
+			if err := next(ctx, tx, in); err != nil || tries.Add(1) > 1 {
+				return err
+			}
+			return errors.New("the disk is full")
+		}
+	}})
+	i.publish(t, outside("1", i.group, i.ann.ID, "hello"))
+	i.untilQueue(t, i.ann, "import_message", queueCount{Waiting: 1})
+	i.untilQueue(t, i.ann, "import_message", queueCount{Done: 1})
+	if got := i.importing(t, i.ann); got.PutOff < 1 || got.Written != 1 || tries.Load() != 2 {
+		t.Errorf("the import is %+v after %d tries, want one put off, and 2 tries", got, tries.Load())
+	}
+	i.wantTexts(t, i.ann, i.group, []string{"hello"})
+}
+
+// TestStopFinishesTheImport that runs, and leaves the rest in the queue.
+func TestStopFinishesTheImport(t *testing.T) {
+	t.Parallel()
+	b := newBarrier()
+	to := server.Seams{Import: func(next server.ImportFunc) server.ImportFunc {
+		return func(ctx context.Context, tx chatdb.Tx, in server.Imported) error {
+			b.pass()
+			return next(ctx, tx, in)
+		}
+	}}
+	i := newImporter(t, newFiles(t, inline), to)
+	b.armed.Store(true)
+	for n := range 3 {
+		i.publish(t, outside(fmt.Sprint(n), i.group, i.ann.ID, fmt.Sprint(n)))
+	}
+	b.await(t)
+	stopped := make(chan struct{})
+	go func() {
+		defer close(stopped)
+		i.stop()
+	}()
+	i.untilRefused(t)
+	close(b.open)
+	<-stopped
+	deadline := time.Now().Add(patience)
+	for i.left(t, "") != 2 { // the broker hears of the end a moment later
+		if time.Now().After(deadline) {
+			t.Fatalf("%d messages are left in the queue, want 2", i.left(t, ""))
+		}
+		if err := pause(t.Context(), 10*time.Millisecond); err != nil {
+			t.Fatal(err)
+		}
+	}
+	again := serveHere(t, server.Seams{}, i.args(i.f.args(time.Minute))...)
+	got := again.untilImport(t, i.ann, "the rest is written", func(r importReport) bool { return r.Written == 2 })
+	if got.Duplicates != 0 {
+		t.Errorf("the import is %+v, want no duplicate: what was finished was acknowledged", got)
+	}
+	again.wantTexts(t, i.ann, i.group, []string{"0", "1", "2"})
+}

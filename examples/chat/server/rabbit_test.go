@@ -1,0 +1,140 @@
+package server_test
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	amqp091 "github.com/rabbitmq/amqp091-go"
+
+	"github.com/semelgo/semel/internal/realtest"
+)
+
+// rabbit is a queue of a real broker, and a test's way to it.
+type rabbit struct {
+	*realtest.Broker
+
+	queue string
+	ch    *amqp091.Channel
+}
+
+// newRabbit makes a queue, and takes away at the end what the server adds to it.
+func newRabbit(t *testing.T) *rabbit {
+	t.Helper()
+	b := realtest.RabbitMQ(t)
+	r := &rabbit{Broker: b, queue: b.Queue(t)}
+	r.connect(t)
+	t.Cleanup(func() {
+		for _, more := range []string{".dead", ".wait.1s", ".wait.2s"} {
+			_, _ = r.ch.QueueDelete(r.queue+more, false, false, false)
+		}
+	})
+	return r
+}
+
+// connect connects the test, and sees that the queue is there.
+func (r *rabbit) connect(t *testing.T) {
+	t.Helper()
+	conn, err := amqp091.Dial(r.URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close() })
+	if r.ch, err = conn.Channel(); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.ch.Confirm(false); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.ch.QueueDeclare(r.queue, true, false, false, false, nil); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// args are the flags of a server that imports from the queue.
+func (r *rabbit) args(of []string) []string {
+	return append(of, "-amqp", r.URL(), "-amqp-queue", r.queue)
+}
+
+// outside is a message as another program sends it.
+func outside(id, group string, sender int64, text string) amqp091.Publishing {
+	body, _ := json.Marshal(map[string]any{"group": group, "sender": sender, "body": text})
+	return amqp091.Publishing{AppId: "billing", MessageId: id, DeliveryMode: amqp091.Persistent, Body: body}
+}
+
+// publish puts messages into the queue and returns when the broker has them.
+func (r *rabbit) publish(t *testing.T, messages ...amqp091.Publishing) {
+	t.Helper()
+	for _, m := range messages {
+		kept, err := r.ch.PublishWithDeferredConfirmWithContext(t.Context(), "", r.queue, true, false, m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if ok, err := kept.WaitContext(t.Context()); !ok {
+			t.Fatalf("the broker did not take %s: %v", m.MessageId, err)
+		}
+	}
+}
+
+// left counts the messages in one of the queues.
+func (r *rabbit) left(t *testing.T, more string) int {
+	t.Helper()
+	q, err := r.ch.QueueDeclarePassive(r.queue+more, true, false, false, false, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return q.Messages
+}
+
+// importReport is what the server tells of its broker.
+type importReport struct {
+	Connected                            bool
+	Delivered, Written, Duplicates, Dead int64
+	PutOff                               int64 `json:"put_off"`
+}
+
+func (c *client) importing(t *testing.T, u user) importReport {
+	t.Helper()
+	var v struct{ Import importReport }
+	if err := json.Unmarshal([]byte(c.send(t, request{method: "GET", path: "/v1/queue", as: u}).Body), &v); err != nil {
+		t.Fatal(err)
+	}
+	return v.Import
+}
+
+// untilImport waits until what the server tells of its broker is as wanted.
+func (c *client) untilImport(t *testing.T, u user, what string, is func(importReport) bool) importReport {
+	t.Helper()
+	deadline := time.Now().Add(patience)
+	for {
+		got := c.importing(t, u)
+		if is(got) {
+			return got
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("the import is %+v, want that %s", got, what)
+		}
+		if err := pause(t.Context(), 20*time.Millisecond); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// wantTexts sees that the sender's messages in a group are these, once each, in
+// whatever order.
+func (c *client) wantTexts(t *testing.T, sender user, group string, want []string) {
+	t.Helper()
+	var got []string
+	for _, m := range c.messagesIn(t, sender, group) {
+		if m.AuthorID == sender.ID {
+			got = append(got, m.Text)
+		}
+	}
+	slices.Sort(got)
+	want = slices.Sorted(slices.Values(want))
+	if !slices.Equal(got, want) {
+		t.Errorf("messages %s\nwant     %s", strings.Join(got, ", "), strings.Join(want, ", "))
+	}
+}

@@ -1,0 +1,71 @@
+//go:build unix
+
+package server_test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/semelgo/semel/examples/chat/server"
+	"github.com/semelgo/semel/store"
+)
+
+// TestOldRecordsGo lets a server purge on its own: of keys, in their own database,
+// and of tasks, in the chat's. It tells clients how long it remembers.
+func TestOldRecordsGo(t *testing.T) {
+	t.Parallel()
+	f := newFiles(t, records)
+	s := serveHere(t, server.Seams{}, append(f.args(time.Second), "-retention", "6s")...)
+	owner := s.signIn(t, "owner")
+	asked := creation(owner, "k", "crew")
+	group := s.settled(t, asked).want(t, http.StatusCreated, "").value(t)["id"].(string)
+	s.wantWelcomes(t, f.openDomain(t), owner, group, owner.ID)
+	text := s.send(t, request{method: "GET", path: "/openapi.yaml"}).Body
+	if strings.Count(text, "retention: PT6S") != 3 || strings.Contains(text, "P30D") {
+		t.Error("the description does not tell of this retention")
+	}
+	f.untilState(t, owner, asked.key, store.Absent)
+	s.untilQueue(t, owner, "welcome_member", queueCount{})
+	if got := s.messagesIn(t, owner, group); len(got) != 1 {
+		t.Errorf("%d messages, want the welcome: only records are purged", len(got))
+	}
+}
+
+// TestNobodyHasToAskForWhatADeadServerLeft: the next one sweeps it.
+func TestNobodyHasToAskForWhatADeadServerLeft(t *testing.T) {
+	t.Parallel()
+	for mode, want := range map[string]store.State{leased: store.Pending, records: store.InDoubt} {
+		t.Run(mode, func(t *testing.T) {
+			t.Parallel()
+			f := newFiles(t, mode)
+			s := start(t, f.args(shortLease)...)
+			owner := s.signIn(t, "owner")
+			s.arm(t, "kill", afterClaim)
+			_, _ = s.settle(t.Context(), creation(owner, "k", "crew"))
+			s.killed(t)
+			start(t, f.args(shortLease)...)
+			f.untilState(t, owner, "k", want)
+		})
+	}
+}
+
+// untilState waits until the record of a creation is in the state.
+func (f files) untilState(t *testing.T, u user, key string, want store.State) {
+	t.Helper()
+	engine := f.engine(t)
+	deadline := time.Now().Add(patience)
+	for {
+		got := f.recordOf(t, engine, u, key).State
+		if got == want {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("the record is %v, want %v", got, want)
+		}
+		if err := pause(t.Context(), 50*time.Millisecond); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
