@@ -10,6 +10,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -45,13 +46,14 @@ type consumer struct {
 	Postgres, AMQP, Queue string
 	Way                   string
 	Mode                  inbox.Mode
-	Keyed                 bool   // in the mode Leased; else Hold
-	Point                 string // where it kills itself
+	Keyed                 bool // in the mode Leased; else Hold
+	Kill                  bool // itself, at the point a message's id ends with, the first time it comes
 	Failing               float64
 
 	pool   *pgxpool.Pool
 	engine *semel.Engine[pgx.Tx]
 	orders *inbox.Inbox[semel.Raw]
+	point  atomic.Value // where the message that is being handled kills it
 }
 
 // run consumes until its parent closes its input.
@@ -69,7 +71,7 @@ func (c *consumer) run() error {
 	if c.Way == router {
 		return c.route(ctx)
 	}
-	consume(ctx, c.AMQP, c.Queue, c.handle)
+	consume(ctx, c.AMQP, c.Queue, c.prefetch(), c.handle)
 	return nil
 }
 
@@ -103,6 +105,7 @@ func (c *consumer) open() (err error) {
 
 // handle handles one delivery without a router.
 func (c *consumer) handle(ctx context.Context, d amqp.Delivery) {
+	c.meet(d.MessageId, d.Redelivered)
 	c.pass(before)
 	r := c.once(ctx, d)
 	c.pass(after)
@@ -148,7 +151,7 @@ func (c *consumer) route(ctx context.Context) error {
 		return fmt.Errorf("open the middleware: %w", err)
 	}
 	router.AddMiddleware(c.watch, once)
-	router.AddConsumerHandler("ship", c.Queue, subscriber{c.AMQP}, func(msg *message.Message) error {
+	router.AddConsumerHandler("ship", c.Queue, subscriber{c.AMQP, c.prefetch()}, func(msg *message.Message) error {
 		msg.Metadata.Set("ran", "true")
 		if !c.orders.Transactional() {
 			return c.charge(msg.Context(), msg.Metadata.Get("id"))
@@ -165,6 +168,8 @@ func (c *consumer) route(ctx context.Context) error {
 // watch is around the inbox, and tells what it sees of it.
 func (c *consumer) watch(next message.HandlerFunc) message.HandlerFunc {
 	return func(msg *message.Message) ([]*message.Message, error) {
+		redelivered := msg.Metadata.Get("redelivered") == "true"
+		c.meet(msg.Metadata.Get("id"), redelivered)
 		c.pass(before)
 		out, err := next(msg)
 		c.pass(after)
@@ -172,7 +177,7 @@ func (c *consumer) watch(next message.HandlerFunc) message.HandlerFunc {
 		if err != nil {
 			d = inbox.Redeliver
 		}
-		tellResult(d, err == nil && msg.Metadata.Get("ran") == "", msg.Metadata.Get("redelivered") == "true")
+		tellResult(d, err == nil && msg.Metadata.Get("ran") == "", redelivered)
 		return out, err
 	}
 }
@@ -221,9 +226,26 @@ func (c *consumer) sketch(ctx context.Context, d amqp.Delivery) inbox.Result {
 	return inbox.Result{Decision: inbox.Ack}
 }
 
+// prefetch is how many deliveries it has at a time.
+func (c *consumer) prefetch() int {
+	if c.Kill {
+		return 1
+	}
+	return 16
+}
+
+// meet begins with a message.
+func (c *consumer) meet(id string, redelivered bool) {
+	_, point, _ := strings.Cut(id, " ")
+	if redelivered {
+		point = ""
+	}
+	c.point.Store(point)
+}
+
 // pass kills the process at its point.
 func (c *consumer) pass(point string) {
-	if c.Point != point {
+	if !c.Kill || c.point.Load() != point {
 		return
 	}
 	tell("reached " + point)

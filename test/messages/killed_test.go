@@ -37,35 +37,38 @@ func TestConsumerIsKilled(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			for _, point := range []string{before, between, acted, after} {
-				t.Run(point, func(t *testing.T) {
-					t.Parallel()
-					w, id := world.at(t), name+" "+point
-					w.publish(t, id)
-					c := w.consumer
-					c.Way, c.Mode, c.Keyed, c.Point = test.consumer.Way, test.consumer.Mode, test.consumer.Keyed, point
-					start(t, c, w.seen).killedAt(t, point)
-					c.Point = ""
-					second := start(t, c, w.seen)
-					until(t, "the second consumer is done with the message", func() bool {
-						return w.seen.count("Ack")+w.seen.count("Reject") > 0
-					})
-					second.stop(t)
-					want, said := test.want[point]
-					if !said {
-						want = 1
-					}
-					if n := w.count(t, test.count, id); n != want {
-						t.Errorf("%d effects, want %d", n, want)
-					}
-					until(t, "the broker has the rejected", func() bool { return w.dead(t) == test.dead[point] })
-					if left, err := waiting(w.AMQP, w.Queue); left != 0 || err != nil {
-						t.Errorf("%d messages are left, %v", left, err)
-					}
-					if w.seen.count("redelivered") == 0 {
-						t.Error("the broker delivered nothing again")
-					}
-				})
+			points := []string{before, between, acted, after}
+			w := world.at(t)
+			for _, point := range points {
+				w.publish(t, name+" "+point)
+			}
+			c := w.consumer
+			c.Way, c.Mode, c.Keyed, c.Kill = test.consumer.Way, test.consumer.Mode, test.consumer.Keyed, true
+			for _, point := range points {
+				start(t, c, w.seen).killedAt(t, point)
+			}
+			last := start(t, c, w.seen)
+			until(t, "each message has come to an end", func() bool {
+				return w.seen.count("Ack")+w.seen.count("Reject") == len(points)
+			})
+			last.stop(t)
+			dead := 0
+			for _, point := range points {
+				want, said := test.want[point]
+				if !said {
+					want = 1
+				}
+				if n := w.count(t, test.count, name+" "+point); n != want {
+					t.Errorf("killed %s: %d effects, want %d", point, n, want)
+				}
+				dead += test.dead[point]
+			}
+			until(t, "the broker has the rejected", func() bool { return w.dead(t) == dead })
+			if left, err := waiting(w.AMQP, w.Queue); left != 0 || err != nil {
+				t.Errorf("%d messages are left, %v", left, err)
+			}
+			if n := w.seen.count("redelivered"); n < len(points) {
+				t.Errorf("the broker delivered %d again", n)
 			}
 		})
 	}

@@ -17,14 +17,12 @@ import (
 // producer is who sends all messages.
 const producer = "shop"
 
-// prefetch is how many deliveries a consumer has at a time.
-const prefetch = 16
-
 // consume gives every delivery of the queue to handle, each on a goroutine of its
-// own, until ctx ends. When the connection is lost it makes another.
-func consume(ctx context.Context, url, queue string, handle func(context.Context, amqp.Delivery)) {
+// own, at most prefetch at a time, until ctx ends. When the connection is lost it
+// makes another.
+func consume(ctx context.Context, url, queue string, prefetch int, handle func(context.Context, amqp.Delivery)) {
 	for ctx.Err() == nil {
-		if err := session(ctx, url, queue, handle); err != nil {
+		if err := session(ctx, url, queue, prefetch, handle); err != nil {
 			pause(ctx, 50*time.Millisecond)
 		}
 	}
@@ -32,7 +30,7 @@ func consume(ctx context.Context, url, queue string, handle func(context.Context
 
 // session is consume for as long as one connection lasts. It returns when all that
 // it has begun has ended.
-func session(ctx context.Context, url, queue string, handle func(context.Context, amqp.Delivery)) error {
+func session(ctx context.Context, url, queue string, prefetch int, handle func(context.Context, amqp.Delivery)) error {
 	conn, err := amqp.Dial(url)
 	if err != nil {
 		return fmt.Errorf("connect: %w", err)
@@ -60,13 +58,16 @@ func session(ctx context.Context, url, queue string, handle func(context.Context
 }
 
 // subscriber is a Watermill subscriber for queues of RabbitMQ.
-type subscriber struct{ url string }
+type subscriber struct {
+	url      string
+	prefetch int
+}
 
 func (s subscriber) Subscribe(ctx context.Context, queue string) (<-chan *message.Message, error) {
 	out := make(chan *message.Message)
 	go func() {
 		defer close(out)
-		consume(ctx, s.url, queue, func(ctx context.Context, d amqp.Delivery) { deliver(ctx, out, d) })
+		consume(ctx, s.url, queue, s.prefetch, func(ctx context.Context, d amqp.Delivery) { deliver(ctx, out, d) })
 	}()
 	return out, nil
 }
