@@ -38,6 +38,7 @@ type OperationOptions[In any] struct {
 	// Optimistic runs [DoTx]'s inline transaction without taking the right to the
 	// record first. Nobody is kept waiting by it: of several that run at the same
 	// time one commits, and the others are rolled back and answer from the record.
+	// On PostgreSQL it takes the level read committed.
 	Optimistic bool
 	// Fingerprints choose the fields that make it the same request; the last
 	// one is used for new records, the earlier ones, by their place in the
