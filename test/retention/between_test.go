@@ -1,0 +1,82 @@
+package retention_test
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/semeltest"
+	"github.com/semelgo/semel/store"
+)
+
+// paused is a store that calls a function when it has made a change within a
+// transaction.
+type paused[Tx any] struct {
+	store.TxStore[Tx]
+
+	after func()
+}
+
+func (p paused[Tx]) SwapTx(ctx context.Context, tx Tx, changes []store.Change) ([]store.Standing, error) {
+	answers, err := p.TxStore.SwapTx(ctx, tx, changes)
+	p.after()
+	return answers, err
+}
+
+// watched is a store that calls a function when it has a transaction's function run,
+// or told to wait.
+type watched[Tx any] struct {
+	store.TxStore[Tx]
+
+	began func()
+}
+
+func (w watched[Tx]) Atomic(ctx context.Context, id store.ID, hold bool,
+	run func(ctx context.Context, tx Tx, stands store.Standing) (*store.Change, error),
+) (store.Verdict, error) {
+	return w.TxStore.Atomic(ctx, id, hold, func(ctx context.Context, tx Tx, stands store.Standing) (*store.Change, error) {
+		change, err := run(ctx, tx, stands)
+		w.began()
+		return change, err
+	})
+}
+
+// betweenRecords has a process write the record of the next generation and not yet
+// its own, while another one works in the next.
+func betweenRecords[Tx any](t *testing.T, s semeltest.Subject[Tx], o options) {
+	op := semel.Define(t.Name(), o)
+	caps, err := s.Store.Capabilities(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	between, began := make(chan struct{}), make(chan struct{})
+	var first, second sync.Once
+	seen, slow := s, s
+	seen.Store = watched[Tx]{s.Store, func() { second.Do(func() { close(began) }) }}
+	next := newAsker(t, seen, generation+time.Second)
+	slow.Store = paused[Tx]{s.Store, func() {
+		first.Do(func() {
+			close(between)
+			if !caps.Exclusive { // where nobody else can write, nobody else runs
+				<-began
+			}
+		})
+	}}
+	late := newAsker(t, slow, generation-time.Second)
+	var all sync.WaitGroup
+	all.Go(func() {
+		if got, _ := late.ask(t, op, "k", 1, func() {}); got != 1 {
+			t.Errorf("the first got %d, want its own", got)
+		}
+	})
+	<-between
+	if got, replayed := next.ask(t, op, "k", 2, func() {}); got != 1 || !replayed {
+		t.Errorf("the second got %d, replayed %v, want the first one's", got, replayed)
+	}
+	all.Wait()
+	if n := s.Effects(op.Name() + "k"); n != 1 {
+		t.Errorf("a key had %d effects, want one", n)
+	}
+}

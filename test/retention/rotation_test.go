@@ -1,0 +1,181 @@
+package retention_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/semeltest"
+)
+
+const generation = time.Hour
+
+// rotations shows that a key has one effect while time goes from one generation to
+// the next, and is run again only after the second. Optimistic transactions do not
+// take the right to a record, where the store lets them.
+func rotations[Tx any](t *testing.T, s semeltest.Subject[Tx], optimistic bool) {
+	for name, o := range map[string]options{"by right": {Generation: generation}, "optimistic": {Generation: generation, Optimistic: true}} {
+		if o.Optimistic && !optimistic {
+			continue
+		}
+		t.Run(name, func(t *testing.T) {
+			t.Run("many keys at once", func(t *testing.T) { atTheBound(t, s, o) })
+			t.Run("who is late", func(t *testing.T) { lateWriter(t, s, o, true) })
+			t.Run("who is late and fails", func(t *testing.T) { lateWriter(t, s, o, false) })
+			t.Run("who is between its two records", func(t *testing.T) { betweenRecords(t, s, o) })
+			t.Run("memory", func(t *testing.T) { memoryOf(t, s, o) })
+		})
+	}
+}
+
+// asker is one process, whose clock stands where it was set.
+type asker[Tx any] struct {
+	*semel.Engine[Tx]
+
+	s semeltest.Subject[Tx]
+}
+
+// start is the beginning of a generation.
+func start() time.Time { return time.UnixMilli(0).Add(500_000 * generation) }
+
+func newAsker[Tx any](t *testing.T, s semeltest.Subject[Tx], clock time.Duration) *asker[Tx] {
+	t.Helper()
+	a := &asker[Tx]{s: s}
+	var err error
+	a.Engine, err = semel.New(s.Store, semel.Options{
+		Clock: func() time.Time { return start().Add(clock) }, Wait: time.Minute,
+	})
+	if err != nil {
+		t.Fatalf("New: %v", err)
+	}
+	t.Cleanup(func() {
+		if err := a.Close(context.Background()); err != nil {
+			t.Errorf("Close: %v", err)
+		}
+	})
+	return a
+}
+
+type options = semel.OperationOptions[int]
+
+// ask asks until the store is not in the way.
+func (a *asker[Tx]) ask(t *testing.T, op *semel.Operation[int], key string, v int, meanwhile func()) (got int, replayed bool) {
+	t.Helper()
+	for {
+		got, replayed, err := semel.DoTx(t.Context(), a.Engine, op.Call(semel.Shared(), key, 0), func(ctx context.Context, tx Tx) (int, error) {
+			if err := a.s.Effect(ctx, tx, op.Name()+key); err != nil {
+				return 0, err
+			}
+			meanwhile()
+			return v, nil
+		})
+		if err == nil {
+			return got, replayed
+		}
+		if !errors.Is(err, semel.ErrInProgress) && !errors.Is(err, semel.ErrUnavailable) || t.Context().Err() != nil {
+			t.Errorf("DoTx of %s = %v", key, err)
+			return 0, false
+		}
+	}
+}
+
+// atTheBound asks for many keys from both sides of a bound at once.
+func atTheBound[Tx any](t *testing.T, s semeltest.Subject[Tx], o options) {
+	op := semel.Define(t.Name(), o)
+	askers := []*asker[Tx]{
+		newAsker(t, s, generation-time.Second), newAsker(t, s, generation+time.Second), newAsker(t, s, generation-2*time.Second),
+		newAsker(t, s, generation+generation/3),
+	}
+	const keys = 24
+	answers := make([][]int, keys)
+	var mu sync.Mutex
+	var all sync.WaitGroup
+	for k := range keys {
+		for i, a := range askers {
+			all.Go(func() {
+				got, _ := a.ask(t, op, fmt.Sprint(k), i+1, func() {})
+				mu.Lock()
+				defer mu.Unlock()
+				answers[k] = append(answers[k], got)
+			})
+		}
+	}
+	all.Wait()
+	for k := range keys {
+		if n := s.Effects(op.Name() + fmt.Sprint(k)); n != 1 {
+			t.Errorf("key %d had %d effects, want one", k, n)
+		}
+		for _, got := range answers[k] {
+			if got != answers[k][0] || got == 0 {
+				t.Errorf("key %d was answered %v, want the same to all", k, answers[k])
+			}
+		}
+	}
+}
+
+// lateWriter is still in a transaction of the last generation when another process
+// works in the next one: where only the last one is looked into, both win. When it
+// fails, the other one has its effect.
+func lateWriter[Tx any](t *testing.T, s semeltest.Subject[Tx], o options, commits bool) {
+	op := semel.Define(t.Name(), o)
+	late, next := newAsker(t, s, generation-time.Second), newAsker(t, s, generation+time.Second)
+	inside, asked := make(chan struct{}), make(chan struct{})
+	var once sync.Once
+	errLate := errors.New("too late")
+	var all sync.WaitGroup
+	all.Go(func() {
+		_, _, err := semel.DoTx(t.Context(), late.Engine, op.Call(semel.Shared(), "k", 0), func(ctx context.Context, tx Tx) (int, error) {
+			err := s.Effect(ctx, tx, op.Name()+"k")
+			once.Do(func() { close(inside); <-asked })
+			if err == nil && !commits {
+				err = errLate
+			}
+			return 1, err
+		})
+		if err != nil && (commits || !errors.Is(err, errLate)) { // or the answer of the one that was quicker
+			t.Errorf("the late writer got %v", err)
+		}
+	})
+	<-inside
+	all.Go(func() { next.ask(t, op, "k", 2, func() {}) })
+	// On stores with one writer at a time the other one waits for this one.
+	for range 100 {
+		if s.Effects(op.Name()+"k") > 0 {
+			break
+		}
+	}
+	close(asked)
+	all.Wait()
+	if n := s.Effects(op.Name() + "k"); n != 1 {
+		t.Errorf("a key had %d effects, want one", n)
+	}
+}
+
+// memoryOf asks for a key until it is forgotten.
+func memoryOf[Tx any](t *testing.T, s semeltest.Subject[Tx], o options) {
+	op := semel.Define(t.Name(), o)
+	for _, tt := range []struct {
+		clock    time.Duration
+		value    int
+		replayed bool
+	}{
+		{generation / 2, 1, false},
+		{generation - 1, 1, true},
+		{generation, 1, true},
+		{2*generation - 1, 1, true},
+		{2 * generation, 5, false},
+		{4*generation - 1, 5, true},
+	} {
+		a := newAsker(t, s, tt.clock)
+		if got, replayed := a.ask(t, op, "k", tt.value, func() {}); got != tt.value || replayed != tt.replayed {
+			t.Errorf("at %v it is answered %d, replayed %v; want %d, %v", tt.clock, got, replayed, tt.value, tt.replayed)
+		}
+	}
+	if n := s.Effects(op.Name() + "k"); n != 2 {
+		t.Errorf("the key had %d effects, want two", n)
+	}
+}
