@@ -310,3 +310,23 @@ func TestRule09JournalAfterAWriteThatFailed(t *testing.T) {
 		}
 	}
 }
+
+// TestRule09JournalKeepsTheDelay of an attempt that is to be tried again, and its
+// history.
+func TestRule09JournalKeepsTheDelay(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		mem := memory.New(memory.Options{})
+		path := filepath.Join(t.TempDir(), "journal")
+		call := plain("op", retried(semel.AtLeastOnce())).Call(me, "k", "in")
+		first := start(t, mem, semel.Options{Journal: openJournal(t, path), Lease: time.Hour})
+		do(t.Context(), first, call, func(context.Context) (string, error) { first.wire.die(); return "", semel.RetryIn(errBoom, 10*time.Minute) })
+		wantEntries(t, openJournal(t, path), 1)
+		start(t, mem, semel.Options{Journal: openJournal(t, path)})
+		pass(time.Minute)
+		r := wantState(t, mem, call, store.Pending)
+		if r.Due < 8*time.Minute || r.Due > 10*time.Minute || !r.Tainted {
+			t.Errorf("due in %v, tainted %v; want about ten minutes, and tainted", r.Due, r.Tainted)
+		}
+		wantTries(t, progress(t, mem, call), semel.TryError)
+	})
+}
