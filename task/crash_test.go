@@ -40,9 +40,9 @@ func TestAWorkerFreesWhatDeadOnesLeft(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
 				o := inRecordsTx()
-				o.Lease = 3 * time.Second // the engine's is ten times as long
+				o.Lease = 300 * time.Millisecond // the engine's is a hundred times as long
 				op := semel.Define("op", o)
-				r := newRig(t, memory.New(memory.Options{}), task.Options{NoSweeper: none}, op)
+				r := newRig(t, memory.New(memory.Options{}), task.Options{NoSweeper: none, Poll: 100 * time.Millisecond}, op)
 				handleTx(r, op, func(context.Context, *memory.Tx, input) (int, error) { return 0, nil })
 				call := op.Call(me, "k", input{})
 				r.enqueue(call)
@@ -50,7 +50,7 @@ func TestAWorkerFreesWhatDeadOnesLeft(t *testing.T) {
 				defer r.start()()
 				pass(lease - time.Second)
 				r.wantState(call, store.InProgress)
-				pass(5 * time.Second)
+				pass(time.Second + 500*time.Millisecond)
 				if none {
 					r.wantState(call, store.InProgress)
 					return

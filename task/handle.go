@@ -36,6 +36,9 @@ func (o *HandlerOptions) valid() error {
 // and the end of the goroutine: the worker goes on, and the Observer is told. Input
 // that cannot be read is an error of the attempt, and the function is not run.
 //
+// Under Atomic the function itself calls [semel.InTx], once it has gathered what it
+// needs: the effect must be in that transaction.
+//
 // op must have Retry and be among the engine's Operations; otherwise, and when w
 // has a function for it already, the error is a *semel.FieldError.
 func Handle[In, T, Tx any](w *Worker[Tx], op *semel.Operation[In],

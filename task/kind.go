@@ -34,7 +34,7 @@ func (p *pool) add(op semel.Declared, name string, o HandlerOptions, inTx bool,
 	}
 	limit := p.options.Slots
 	if o.Concurrency > 0 {
-		limit = min(limit, o.Concurrency)
+		limit = o.Concurrency
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -108,31 +108,24 @@ func (p *pool) drain(work *sync.WaitGroup, end context.CancelCauseFunc) {
 // heartbeats renews the leases of all that runs, as often as the kind asks that
 // asks for it most.
 func (p *pool) heartbeats(ctx context.Context) {
-	every := p.shortest(func(t semel.Times) time.Duration { return t.Heartbeat })
-	ticks := time.NewTicker(every)
+	ticks := time.NewTicker(p.shortest(func(t semel.Times) time.Duration { return t.Heartbeat }))
 	defer ticks.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-ticks.C:
-			p.beat(ctx, every)
+			p.beat(ctx)
 		}
 	}
 }
 
-// beat asks once. Without an answer it must not keep the next from being sent.
-func (p *pool) beat(ctx context.Context, bound time.Duration) {
+func (p *pool) beat(ctx context.Context) {
 	p.mu.Lock()
 	attempts := make([]*semel.Attempt, 0, len(p.attempts))
 	for a := range p.attempts {
 		attempts = append(attempts, a)
 	}
 	p.mu.Unlock()
-	if len(attempts) == 0 {
-		return
-	}
-	ctx, cancel := context.WithTimeout(ctx, bound)
-	defer cancel()
 	p.core.Beat(ctx, attempts)
 }

@@ -268,6 +268,25 @@ func TestInputThatCannotBeRead(t *testing.T) {
 	})
 }
 
+// TestInputThatCannotBeReadAfterACrash proves nothing about an attempt that died before: a
+// receiver that remembers keys was not asked.
+func TestInputThatCannotBeReadAfterACrash(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		o := outside(semel.Keyed())
+		o.Retry.MaxErrors = 2
+		op := semel.Define("op", o)
+		r := newRig(t, memory.New(memory.Options{}), task.Options{}, op)
+		handle(r, op, func(context.Context, input) (int, error) { return 0, nil })
+		call := semel.Define("op", semel.OperationOptions[string]{}).Call(me, "k", "not an object")
+		r.enqueue(call)
+		r.crash(call)
+		r.sweepAfterCrash()
+		defer r.start()()
+		pass(time.Hour)
+		r.wantState(call, store.InDoubt)
+	})
+}
+
 func TestTimeoutIsAnError(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		o := inRecordsTx()
