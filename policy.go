@@ -10,6 +10,13 @@ type Policy struct {
 	raise RaiseFunc
 }
 
+// String returns the policy's name, as the function that makes it is named, and
+// "unset" for the zero Policy.
+func (p Policy) String() string {
+	names := [...]string{"unset", "Atomic", "Hold", "Heal", "Fenced", "Keyed", "AtLeastOnce"}
+	return names[p.kind]
+}
+
 type policyKind uint8
 
 const (

@@ -1,7 +1,6 @@
 package inbox
 
 import (
-	"reflect"
 	"strconv"
 	"time"
 
@@ -143,7 +142,7 @@ func (o *Options[In]) validMode() error {
 		return nil
 	}
 	switch {
-	case !reflect.ValueOf(o.Policy).IsZero():
+	case o.Policy.String() != unset:
 		return invalid("Policy", "is for the mode Leased")
 	case o.Classify != nil:
 		return invalid("Classify", "is for the mode Leased: in a transaction a rollback is proof")
@@ -156,8 +155,11 @@ func (o *Options[In]) validMode() error {
 	}
 }
 
+// unset is the name of the zero policy.
+const unset = "unset"
+
 // atomic tells whether the claim commits first, and the effect with the outcome.
-func (o *Options[In]) atomic() bool { return reflect.DeepEqual(o.Policy, semel.Atomic()) }
+func (o *Options[In]) atomic() bool { return o.Policy.String() == semel.Atomic().String() }
 
 // operation is what the options make of a semel operation.
 func (o *Options[In]) operation() semel.OperationOptions[In] {
@@ -171,7 +173,7 @@ func (o *Options[In]) operation() semel.OperationOptions[In] {
 	if o.Generation > 0 {
 		op.Retry = nil
 	}
-	if o.Mode == Leased && reflect.ValueOf(o.Policy).IsZero() {
+	if o.Mode == Leased && o.Policy.String() == unset {
 		op.Policy = semel.Hold()
 	}
 	switch {
