@@ -197,7 +197,7 @@ func TestBeatEndsWithMaxRun(t *testing.T) {
 		synctest.Wait()
 		wantCause(t, a, semel.ErrLeaseLost)
 		p.Beat(t.Context(), []*semel.Attempt{a})
-		a.End("", errBoom)
+		_, _ = a.End("", errBoom)
 		if got := progress(t, mem, a.Call()); got.Errors != 1 {
 			t.Errorf("%+v, want its max run counted as an error", got)
 		}

@@ -319,7 +319,10 @@ func TestRule09JournalKeepsTheDelay(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "journal")
 		call := plain("op", retried(semel.AtLeastOnce())).Call(me, "k", "in")
 		first := start(t, mem, semel.Options{Journal: openJournal(t, path), Lease: time.Hour})
-		do(t.Context(), first, call, func(context.Context) (string, error) { first.wire.die(); return "", semel.RetryIn(errBoom, 10*time.Minute) })
+		do(t.Context(), first, call, func(context.Context) (string, error) {
+			first.wire.die()
+			return "", semel.RetryIn(errBoom, 10*time.Minute)
+		})
 		wantEntries(t, openJournal(t, path), 1)
 		start(t, mem, semel.Options{Journal: openJournal(t, path)})
 		pass(time.Minute)
