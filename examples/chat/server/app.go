@@ -28,8 +28,8 @@ type app struct {
 	engine     *semel.Engine[chatdb.Tx]
 	queue      *semel.Engine[chatdb.Tx]
 	operations operations
-	inbox      *inbox.Inbox[imported] // nil: nothing is imported
-	importer   *importer              // nil: likewise
+	inbox      *inbox.Inbox[imported]
+	importer   *importer // nil: nothing is imported
 	worker     *task.Worker[chatdb.Tx]
 	sweepers   []*semel.Sweeper
 	counts     counts

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"sync"
 	"time"
@@ -122,7 +123,7 @@ func (b *broker) bury(ctx context.Context, d amqp091.Delivery, why string) error
 
 // putOff lets a delivery come again, after that long at least. It waits in a queue
 // whose messages all wait equally long, so that none is in another's way; there is
-// one for 1 second, 2, 4, 8 …
+// one for 1 second, 2, 4, 8, and so on.
 func (b *broker) putOff(ctx context.Context, d amqp091.Delivery, after time.Duration) error {
 	wait := time.Second
 	for wait < after && wait < maxWait {
@@ -177,9 +178,7 @@ func (b *broker) put(ctx context.Context, d amqp091.Delivery, queue string, argu
 func again(d amqp091.Delivery, headers amqp091.Table) amqp091.Publishing {
 	all := amqp091.Table{}
 	for _, from := range []amqp091.Table{d.Headers, headers} {
-		for name, value := range from {
-			all[name] = value
-		}
+		maps.Copy(all, from)
 	}
 	return amqp091.Publishing{
 		Headers: all, ContentType: d.ContentType, ContentEncoding: d.ContentEncoding, DeliveryMode: amqp091.Persistent,

@@ -109,6 +109,8 @@ func usage(w io.Writer) {
 	_, _ = fmt.Fprintln(w, "usage: chat [flags]                     serve"+
 		"\n       chat [flags] doubts              list what nobody knows the end of"+
 		"\n       chat [flags] resolve ID pending|failed|succeeded REASON"+
+		"\n       chat [flags] failed              list the tasks and imported messages that were given up"+
+		"\n       chat [flags] redrive ID REASON   let one of them be tried again"+
 		"\n\nEach flag can also be set by its variable: -addr by CHAT_ADDR and so on.")
 	new(config).flags(w).PrintDefaults()
 }

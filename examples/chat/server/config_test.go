@@ -45,6 +45,9 @@ func TestBadStart(t *testing.T) {
 		"doubts of something": {args: []string{"doubts", "all"}, names: "doubts"},
 		"resolve nothing":     {args: []string{"resolve"}, names: "resolve"},
 		"resolve no id":       {args: []string{"resolve", "12", "pending", "why"}, names: "12"},
+		"failed of something": {args: []string{"failed", "all"}, names: "failed"},
+		"redrive nothing":     {args: []string{"redrive"}, names: "redrive"},
+		"redrive no id":       {args: []string{"redrive", "12", "why"}, names: "12"},
 		"resolve to nothing": {
 			args: []string{"resolve", "00112233445566778899aabbccddeeff", "gone", "why"}, names: "gone",
 		},

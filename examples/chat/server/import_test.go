@@ -199,3 +199,32 @@ func TestStopFinishesTheImport(t *testing.T) {
 	}
 	again.wantTexts(t, i.ann, i.group, []string{"0", "1", "2"})
 }
+
+// TestRefusedImportIsSentRoundAgain by a person, once what was wrong is put right:
+// until then it stays refused, however often it comes.
+func TestRefusedImportIsSentRoundAgain(t *testing.T) {
+	t.Parallel()
+	i := newImporter(t, newFiles(t, records), server.Seams{})
+	bob := i.signIn(t, "Bob")
+	m := outside("1", i.group, bob.ID, "I am in")
+	for n := range 2 {
+		i.publish(t, m)
+		i.untilImport(t, i.ann, "it is refused", func(r importReport) bool { return r.Dead == int64(n+1) })
+	}
+	list, code := i.f.operator(t, "failed")
+	id, rest, _ := strings.Cut(list, "  ")
+	if code != 0 || strings.Count(list, "\n") != 1 || !strings.HasPrefix(rest, "import_message, attempt 1, failed ") {
+		t.Fatalf("failed: exit %d, %q", code, list)
+	}
+	add := request{method: "POST", path: "/v1/groups/" + i.group + "/members", as: i.ann, body: `{"members":[2]}`}
+	i.send(t, add).want(t, http.StatusOK, "")
+	if text, code := i.f.operator(t, "redrive", id, "he is a member now"); code != 0 || text != id+" is Pending now\n" {
+		t.Errorf("redrive: exit %d, %q", code, text)
+	}
+	i.publish(t, m, m)
+	i.untilQueue(t, i.ann, "import_message", queueCount{Done: 1})
+	i.wantTexts(t, bob, i.group, []string{"I am in"})
+	if _, code := i.f.operator(t, "redrive", id, "again"); code != 1 {
+		t.Errorf("redriving what has not failed: exit %d, want 1", code)
+	}
+}

@@ -28,10 +28,11 @@ type imported struct {
 // newInbox declares the import. The message it writes is in the record's own
 // database, so one transaction does both.
 func newInbox(c config) (*inbox.Inbox[imported], error) {
-	return inbox.New(importOperation, inbox.Options[imported]{
-		Group: "chat", Retention: c.retention, Redelivery: redelivery,
-		Retry: semel.Retry{Delay: doubled},
-	})
+	o := inbox.Options[imported]{Group: "chat", Retention: c.retention, Retry: semel.Retry{Delay: doubled}}
+	if c.amqp != "" {
+		o.Redelivery = redelivery
+	}
+	return inbox.New(importOperation, o)
 }
 
 // readImported reads a message. What is wrong with it names the field.

@@ -33,7 +33,7 @@ type tally struct {
 
 // newImporter returns nil for a server without a broker.
 func (s *app) newImporter(to seams) *importer {
-	if s.inbox == nil {
+	if s.config.amqp == "" {
 		return nil
 	}
 	write := through(to.Import, importMessage)
@@ -106,22 +106,19 @@ var errDisconnected = errors.New("the broker has gone away")
 
 // lane handles one delivery after the other.
 func (i *importer) lane(ctx context.Context, b *broker, deliveries <-chan amqp091.Delivery) error {
-	for {
+	for ctx.Err() == nil {
 		select {
 		case <-ctx.Done():
-			return nil
 		case d, ok := <-deliveries:
 			if !ok || b.gone() {
 				return errDisconnected
-			}
-			if ctx.Err() != nil {
-				return nil // it is delivered again
 			}
 			if err := i.deliver(context.WithoutCancel(ctx), b, d); err != nil {
 				return err
 			}
 		}
 	}
+	return nil
 }
 
 // deliver handles a delivery, and only then tells the broker that it is done with:

@@ -15,25 +15,24 @@ import (
 // imported. Their records are in the chat's own database in every mode, so that
 // they share the transaction of what they come from or lead to.
 func (s *app) newQueue(to seams) (err error) {
-	operations := []semel.Declared{s.operations.welcome}
-	if s.config.amqp != "" {
-		if s.inbox, err = newInbox(s.config); err != nil {
-			return err
-		}
-		operations = append(operations, s.inbox.Operation())
+	if s.inbox, err = newInbox(s.config); err != nil {
+		return err
 	}
 	s.queue, err = semel.New(through(to.Queue, s.domain.store), semel.Options{
-		Observer: semel.SlogObserver(s.log), Operations: operations,
+		Observer: semel.SlogObserver(s.log), Operations: []semel.Declared{s.operations.welcome, s.inbox.Operation()},
 	})
 	if err != nil {
 		return err
 	}
 	counter, _ := s.domain.store.(store.Counter) // as every store of records is
-	s.counts = counts{store: counter, operations: []string{welcomeOperation, importOperation}}
+	s.counts = counts{store: counter, operations: queued()}
 	s.importer = s.newImporter(to)
 	s.worker, err = s.newWorker(to)
 	return err
 }
+
+// queued are the operations of the queue.
+func queued() []string { return []string{welcomeOperation, importOperation} }
 
 // queueReport is what people are shown of the queue.
 type queueReport struct {

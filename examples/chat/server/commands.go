@@ -1,0 +1,155 @@
+package server
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/store"
+)
+
+// command is what the program was asked to do instead of serving.
+type command struct {
+	verb   string
+	id     store.ID
+	to     store.State
+	reason string
+}
+
+// The commands.
+const (
+	verbDoubts  = "doubts"
+	verbResolve = "resolve"
+	verbFailed  = "failed"
+	verbRedrive = "redrive"
+)
+
+// parseCommand reads the arguments after the flags; none means to serve.
+func parseCommand(args []string) (*command, error) {
+	if len(args) == 0 {
+		return nil, nil //nolint:nilnil // no command is what is meant
+	}
+	c := &command{verb: args[0]}
+	switch {
+	case (c.verb == verbDoubts || c.verb == verbFailed) && len(args) == 1:
+		return c, nil
+	case c.verb == verbResolve && len(args) >= 4:
+		c.reason = strings.Join(args[3:], " ")
+		return c, errors.Join(c.parseID(args[1]), c.parseState(args[2]))
+	case c.verb == verbResolve:
+		return nil, errors.New("resolve needs the record's id, pending, failed or succeeded, and a reason")
+	case c.verb == verbRedrive && len(args) >= 3:
+		c.reason = strings.Join(args[2:], " ")
+		return c, c.parseID(args[1])
+	case c.verb == verbRedrive:
+		return nil, errors.New("redrive needs the record's id, and a reason")
+	default:
+		return nil, fmt.Errorf("unexpected argument %q", args[0])
+	}
+}
+
+func (c *command) parseID(id string) error {
+	digits, err := hex.DecodeString(id)
+	if err != nil || len(digits) != len(c.id) {
+		return fmt.Errorf("%q is no record's id", id)
+	}
+	copy(c.id[:], digits)
+	return nil
+}
+
+func (c *command) parseState(to string) error {
+	for _, state := range []store.State{store.Pending, store.Failed, store.Succeeded} {
+		if strings.EqualFold(to, state.String()) {
+			c.to = state
+			return nil
+		}
+	}
+	return fmt.Errorf("%q is not what a doubt becomes: want pending, failed or succeeded", to)
+}
+
+// do carries the command out, beside a server that runs or without one.
+func (c *command) do(ctx context.Context, s *app, actor string, stdout io.Writer) error {
+	var now store.Record
+	var err error
+	switch c.verb {
+	case verbDoubts:
+		return s.listDoubts(ctx, stdout)
+	case verbFailed:
+		return s.listFailed(ctx, stdout)
+	case verbResolve:
+		for _, e := range s.places() {
+			now, err = e.Resolve(ctx, semel.Resolution{ID: c.id, To: c.to, Actor: actor, Reason: c.reason})
+			if !errors.Is(err, semel.ErrNotInDoubt) {
+				break
+			}
+		}
+	case verbRedrive:
+		now, err = s.queue.Redrive(ctx, semel.Redrive{ID: c.id, Actor: actor, Reason: c.reason})
+	}
+	if err != nil {
+		return fmt.Errorf("%s %s: %w", c.verb, c.id, err)
+	}
+	_, _ = fmt.Fprintf(stdout, "%s is %s now\n", now.ID, now.State)
+	return nil
+}
+
+// places are the databases in which records may be: one, or two.
+func (s *app) places() []*semel.Core {
+	if s.records == s.domain {
+		return []*semel.Core{s.engine.Core}
+	}
+	return []*semel.Core{s.engine.Core, s.queue.Core}
+}
+
+// listDoubts writes what nobody knows the end of, a line each. Keys are not
+// written: they belong to the users.
+func (s *app) listDoubts(ctx context.Context, stdout io.Writer) error {
+	for _, e := range s.places() {
+		err := list(ctx, e, store.Query{State: store.InDoubt}, func(r store.Record) {
+			_, user, _ := strings.Cut(r.Scope, ":") // as scopeOf made it
+			_, _ = fmt.Fprintf(stdout, "%s  %s of user %s, attempt %d, in doubt for %v\n",
+				r.ID, r.Operation, user, r.Attempt, r.Since.Round(time.Second))
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// listFailed writes which tasks and imported messages were given up, a line each.
+func (s *app) listFailed(ctx context.Context, stdout io.Writer) error {
+	for _, operation := range queued() {
+		err := list(ctx, s.queue.Core, store.Query{State: store.Failed, Operation: operation}, func(r store.Record) {
+			_, _ = fmt.Fprintf(stdout, "%s  %s, attempt %d, failed %v ago\n",
+				r.ID, r.Operation, r.Attempt, r.Since.Round(time.Second))
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// list shows all that a query finds, a page at a time.
+func list(ctx context.Context, e *semel.Core, query store.Query, show func(store.Record)) error {
+	query.Limit = store.MaxLimit
+	for {
+		page, err := e.List(ctx, query)
+		if err != nil {
+			return err
+		}
+		for _, r := range page {
+			show(r)
+			query.After = r.ID
+		}
+		if len(page) < query.PageSize() {
+			return nil
+		}
+	}
+}
