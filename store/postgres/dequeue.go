@@ -48,22 +48,23 @@ func (s *Store) Dequeue(ctx context.Context, d store.Dequeue) ([]store.Record, e
 	return inTurn(all), nil
 }
 
-// waited is a record and how long it had been due, in microseconds.
+// waited is a record and its place among those that waited, which is not known any
+// more when it is asked for again.
 type waited struct {
 	*store.Record
 
-	due int64
+	place int64
 }
 
 func readWaited(row pgx.CollectableRow) (w waited, err error) {
-	w.Record, err = readRecord(row, &w.due)
+	w.Record, err = readRecord(row, &w.place)
 	return w, err
 }
 
 // inTurn sorts the records as they wait. The database hands them out in any order.
 func inTurn(all []waited) []store.Record {
 	slices.SortFunc(all, func(a, b waited) int {
-		return cmp.Or(cmp.Compare(b.Priority, a.Priority), cmp.Compare(b.due, a.due), bytes.Compare(a.ID[:], b.ID[:]))
+		return cmp.Or(cmp.Compare(b.Priority, a.Priority), cmp.Compare(a.place, b.place), bytes.Compare(a.ID[:], b.ID[:]))
 	})
 	records := make([]store.Record, len(all))
 	for i, w := range all {

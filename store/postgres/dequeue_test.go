@@ -111,7 +111,7 @@ func mustReadLittle(t *testing.T, pool *pgxpool.Pool, s *postgres.Store, operati
 			args := append([]any{pgx.QueryExecModeExec}, q.Args...)
 			return tx.Query(ctx, `EXPLAIN (ANALYZE, BUFFERS, TIMING off) `+q.Text, args...)
 		})
-		taken := fmt.Sprintf(`Update on semel_records r .*actual rows=%d `, n)
+		taken := fmt.Sprintf(`Update on semel_records .*actual rows=%d `, n)
 		// 5 pages for each level, and 2 for each record: its row, to see and to lock.
 		var pages int
 		found := regexp.MustCompile(`Limit .*actual rows=\d+ loops=1\)\n *Buffers: shared hit=(\d+)`).FindStringSubmatch(plan)

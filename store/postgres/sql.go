@@ -47,20 +47,19 @@ FROM semel_records GROUP BY operation, state ORDER BY operation, state`
 
 const (
 	// sqlDequeue goes from one priority to the next lower one only for as long as
-	// it has too few, and reads nothing that is not due. What it finds is locked,
-	// so that it still stands so when it is claimed; the claim says it again. It says
-	// the IDs again, too, because partitions would be read whole to be joined.
-	sqlDequeue = `WITH waiting (i, a, o, w) AS MATERIALIZED (
-SELECT q.id, q.attempt, q.owner, (extract(epoch FROM statement_timestamp() - q.due) * 1000000)::bigint
-FROM generate_series(4, -4, -1) AS level (p) CROSS JOIN LATERAL (
-SELECT id, attempt, owner, due FROM semel_records
+	// it has too few, and reads nothing that is not due. What it finds is locked
+	// until it is claimed, so that its token cannot change in between. It is not
+	// joined but named, because a join may read the table, or a partition, whole.
+	sqlDequeue = `WITH waiting (i) AS MATERIALIZED (
+SELECT q.id FROM generate_series(4, -4, -1) AS level (p) CROSS JOIN LATERAL (
+SELECT id FROM semel_records
 WHERE state = 1 AND operation = $1::bytea AND priority = level.p AND due <= statement_timestamp() AND ` + free + `
 ORDER BY due LIMIT $2::bigint FOR UPDATE SKIP LOCKED) q
 LIMIT $2::bigint)
-UPDATE semel_records r SET state = 2, attempt = r.attempt + 1, owner = $3::bigint,
+UPDATE semel_records SET state = 2, attempt = attempt + 1, owner = $3::bigint,
 due = clock_timestamp() + $4::bigint * interval '1 microsecond', expires = NULL, changed = clock_timestamp()
-FROM waiting WHERE r.id = ANY (ARRAY(SELECT i FROM waiting)) AND r.id = i AND r.state IS NOT DISTINCT FROM 1 AND r.attempt = a AND r.owner = o AND r.due <= clock_timestamp()
-RETURNING w, ` + columns
+WHERE id = ANY (ARRAY(SELECT i FROM waiting)) AND state IS NOT DISTINCT FROM 1 AND due <= clock_timestamp()
+RETURNING array_position(ARRAY(SELECT i FROM waiting), id)::bigint, ` + columns
 
 	// free says that nobody has the right to the record, as Atomic takes it.
 	free = `CASE WHEN pg_try_advisory_lock_shared(` + right + `) THEN pg_advisory_unlock_shared(` + right + `) ELSE false END`
