@@ -24,18 +24,24 @@ func TestPageShowsTheQueue(t *testing.T) {
 			return next(ctx, tx, in)
 		}
 	}}
-	s := serveHere(t, to, newPostgres(t, inline).args(time.Minute)...)
+	rabbit := newRabbit(t)
+	s := serveHere(t, to, rabbit.args(newPostgres(t, inline).args(time.Minute))...)
 	ann := b.signIn(t, s.base, "Ann")
-	b.wantQueue(t, 0, 0, 0)
+	b.wantQueue(t, welcomeRow, 0, 0, 0)
 	hold.armed.Store(true)
-	s.send(t, creation(ann, "k", "crew")).want(t, http.StatusCreated, "")
+	group := s.send(t, creation(ann, "k", "crew")).want(t, http.StatusCreated, "").value(t)["id"].(string)
 	hold.await(t)
-	b.wantQueue(t, 0, 1, 0)
+	b.wantQueue(t, welcomeRow, 0, 1, 0)
 	b.shoot(t, "queue-held")
 	close(hold.open)
-	b.wantQueue(t, 0, 0, 1)
+	b.wantQueue(t, welcomeRow, 0, 0, 1)
+	rabbit.publish(t, outside("1", group, ann.ID, "Your invoice is paid."), outside("1", group, ann.ID, "Your invoice is paid."))
+	b.wantQueue(t, importRow, 0, 0, 1)
+	b.until(t, `document.getElementById("queue-import").textContent.includes("2 deliveries: 1 written, 1 duplicates,")`)
 	b.do(t, chromedp.Reload(), chromedp.WaitVisible(css("#groups button")), chromedp.Click(css("#groups button")))
 	b.until(t, `document.querySelectorAll("#messages li.server").length === 1`)
+	b.until(t, `document.querySelectorAll("#messages li.mine").length === 1`)
+	b.wantQueue(t, importRow, 0, 0, 1)
 	b.shoot(t, "queue")
 	b.do(t, chromedp.EmulateViewport(390, 844))
 	if wide := read[bool](t, b, `document.documentElement.scrollWidth > 390`); wide {
@@ -44,9 +50,15 @@ func TestPageShowsTheQueue(t *testing.T) {
 	b.shoot(t, "queue-phone")
 }
 
-// wantQueue waits until the page shows these numbers of welcomes.
-func (b *browser) wantQueue(t *testing.T, waiting, running, done int) {
+// Rows of the page's table.
+const (
+	welcomeRow = "Welcomes"
+	importRow  = "Imported messages"
+)
+
+// wantQueue waits until a row of the page's table has these numbers.
+func (b *browser) wantQueue(t *testing.T, row string, waiting, running, done int) {
 	t.Helper()
-	b.until(t, fmt.Sprintf(`[...document.querySelectorAll("#queue tbody tr:first-child td")]
-		.map((cell) => cell.textContent).join() === "%d,%d,%d,0,0"`, waiting, running, done))
+	b.until(t, fmt.Sprintf(`[...document.querySelectorAll("#queue tbody tr")]
+		.some((tr) => [...tr.cells].map((cell) => cell.textContent).join() === "%s,%d,%d,%d,0,0")`, row, waiting, running, done))
 }
