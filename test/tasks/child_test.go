@@ -17,6 +17,7 @@ type child struct {
 	Name       string // by which the tables know it
 	Place      place
 	Operations []string // the names of those that it knows
+	Slots      int      // how many tasks a worker runs at a time; zero: as many as it wants
 }
 
 // orders are the lines a process is told to do while it runs.

@@ -74,7 +74,12 @@ func (p *producer[Tx]) enqueue(ctx context.Context, tx Tx, kind string, first, n
 			o.Delay = rand.N(time.Second)
 		}
 		c := p.op.Call(semel.Shared(), fmt.Sprintf("%s-%d", kind, i), newJob(i, p.seed))
-		if added, err := semel.EnqueueTx(ctx, p.engine, tx, c, o); !added || err != nil {
+		added, err := semel.EnqueueTx(ctx, p.engine, tx, c, o)
+		for errors.Is(err, semel.ErrInProgress) && ctx.Err() == nil { // the database had no time for it
+			after(ctx, 10*time.Millisecond)
+			added, err = semel.EnqueueTx(ctx, p.engine, tx, c, o)
+		}
+		if !added || err != nil {
 			return fmt.Errorf("enqueue job %d: added %v: %w", i, added, err)
 		}
 	}

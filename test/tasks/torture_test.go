@@ -17,6 +17,7 @@ type torture struct {
 	op      *semel.Operation[job]
 	jobs    int
 	workers int
+	slots   int           // of each worker; zero: as many as it wants
 	callers int           // who ask for jobs directly
 	rage    time.Duration // how long workers are harmed
 	kill    time.Duration // how often one is killed
@@ -39,10 +40,9 @@ func run[Tx any](t *testing.T, at place, s *site[Tx], o torture) *tortured[Tx] {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	p := &producer[Tx]{site: s, engine: engineOf(t, s), op: o.op, seed: seed}
-	r := &tortured[Tx]{
-		truth: truth{s.tables}, producer: p, hopeless: 10,
-		nemesis: newNemesis(t, worker(at, "", o.op, hopeless), o.workers),
-	}
+	each := worker(at, "", o.op, hopeless)
+	each.Slots = o.slots
+	r := &tortured[Tx]{truth: truth{s.tables}, producer: p, hopeless: 10, nemesis: newNemesis(t, each, o.workers)}
 	r.enqueueHopeless(t)
 	begun := time.Now()
 

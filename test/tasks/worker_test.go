@@ -18,7 +18,7 @@ func beWorker[Tx any](ctx context.Context, c child, s *site[Tx], m *marks) error
 	if err != nil {
 		return err
 	}
-	w, err := task.New(e, task.Options{Slots: 10, Poll: 50 * time.Millisecond})
+	w, err := task.New(e, task.Options{Slots: c.Slots, Poll: 50 * time.Millisecond})
 	if err != nil {
 		return err
 	}
