@@ -31,7 +31,7 @@ func TestAMillionLeaveAsAPartition(t *testing.T) {
 	pool := connect(t, migrated(t, realtest.OwnPostgres(t)))
 	p := divided(t, pool, postgres.PartitionOptions{})
 	fill(t, pool, holding(t, p, 5*day), million)
-	fill(t, pool, holding(t, p, 0), sample)
+	fill(t, pool, list(t, p)[0], sample)
 	s := newStore(t, pool, postgres.Options{})
 	engine, err := semel.New(s, semel.Options{Retention: 30 * day})
 	if err != nil {

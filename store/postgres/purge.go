@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"strings"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -12,24 +13,40 @@ const purgeBatch = 500
 
 // Purge removes the records that expired first. It works in transactions of 500
 // records, and passes over those that somebody else's open transaction holds.
-// What was removed before an error is counted and stays removed.
+// What was removed before an error is counted and stays removed. Of a table that
+// [Partitions] has divided it is for the first partition: the others are dropped.
 func (s *Store) Purge(ctx context.Context, limit int) (int, error) {
 	t, err := s.tables(ctx)
 	if err != nil {
 		return 0, fault("purge", err)
 	}
+	names, err := s.purged(ctx, t)
+	if err != nil {
+		return 0, fault("purge", err)
+	}
 	gone := 0
+	for _, name := range names {
+		n, err := s.purgeTable(ctx, strings.ReplaceAll(t.purge, t.in("semel_records"), name), limit-gone)
+		if gone += n; err != nil {
+			return gone, fault("purge", err)
+		}
+	}
+	return gone, nil
+}
+
+// purgeTable does it for one table.
+func (s *Store) purgeTable(ctx context.Context, text string, limit int) (gone int, err error) {
 	for gone < limit {
 		batch := min(limit-gone, purgeBatch)
 		n := 0
 		err := trip(ctx, s.pool, frame{before: []string{s.texts.inOrder}}, func(b *pgx.Batch) {
-			b.Queue(t.purge, int64(batch)).Exec(func(tag pgconn.CommandTag) error {
+			b.Queue(text, int64(batch)).Exec(func(tag pgconn.CommandTag) error {
 				n = int(tag.RowsAffected())
 				return nil
 			})
 		})
 		if err != nil {
-			return gone, fault("purge", err)
+			return gone, err
 		}
 		gone += n
 		if n < batch {

@@ -69,7 +69,7 @@ func (s *Store) Counts(ctx context.Context) ([]store.Count, error) {
 	if err != nil {
 		return nil, fault("count records", err)
 	}
-	rows, err := s.pool.Query(ctx, t.counts)
+	rows, err := s.pool.Query(ctx, t.counts, t.in("semel_records"))
 	if err != nil {
 		return nil, fault("count records", err)
 	}

@@ -40,7 +40,8 @@ ORDER BY id LIMIT $4::bigint OFFSET $5::bigint`
 
 	sqlCounts = `SELECT operation, state, count(*),
 count(*) FILTER (WHERE state IN (1, 2) AND due <= statement_timestamp()),
-count(*) FILTER (WHERE ` + purgeable + `),
+count(*) FILTER (WHERE ` + purgeable + ` AND tableoid <> ALL (ARRAY(
+SELECT oid FROM pg_class JOIN pg_inherits ON inhrelid = oid WHERE inhparent = $1::text::regclass AND relname ` + dropped + `))),
 (extract(epoch FROM max(statement_timestamp() - changed)) * 1000000)::bigint
 FROM semel_records GROUP BY operation, state ORDER BY operation, state`
 )

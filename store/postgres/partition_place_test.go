@@ -1,0 +1,120 @@
+package postgres_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/semelgo/semel/store"
+	"github.com/semelgo/semel/store/postgres"
+)
+
+// A key whose partition is gone, or not there yet, is refused by itself, whichever
+// way it comes, and its neighbours are written.
+func TestNoPlace(t *testing.T) {
+	t.Parallel()
+	for _, level := range []pgx.TxIsoLevel{pgx.ReadCommitted, pgx.RepeatableRead} {
+		pool := connect(t, database(t))
+		p := divided(t, pool, postgres.PartitionOptions{})
+		s := newStore(t, pool, postgres.Options{Isolation: level})
+		if _, err := p.Drop(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		for _, ago := range []time.Duration{5 * day, -30 * day} {
+			for _, n := range []int{1, 3, 40} { // alone, one by one, from arrays
+				changes := []store.Change{at(ago, "late", store.InProgress, 1)}
+				for i := 1; i < n; i++ {
+					changes = append(changes, at(0, string(level)+ago.String()+time.Duration(n*100+i).String(), store.InProgress, 1))
+				}
+				answers, err := s.Swap(t.Context(), changes)
+				wantPlaces(t, changes, answers, err)
+				tx, err := pool.Begin(t.Context())
+				if err != nil {
+					t.Fatal(err)
+				}
+				for i := range changes[1:] {
+					changes[i+1].To.Key += " tx"
+					changes[i+1].To.ID = store.NewTimedID("test", "scope", changes[i+1].To.Key, time.Now())
+				}
+				answers, err = s.SwapTx(t.Context(), tx, changes)
+				wantPlaces(t, changes, answers, err)
+				if err := tx.Commit(t.Context()); err != nil {
+					t.Errorf("the transaction did not go on: %v", err)
+				}
+			}
+			noted, err := s.SwapNoted(t.Context(), at(ago, "late", store.Pending, 1), store.Note{Actor: "a", Reason: "r"})
+			if err != nil || !errors.Is(noted.Err, store.ErrNoPlace) {
+				t.Errorf("SwapNoted = %+v, %v, want ErrNoPlace", noted, err)
+			}
+			for _, failed := range []error{nil, errHandler} {
+				last := at(ago, "late", store.Succeeded, 1)
+				verdict, err := s.Atomic(t.Context(), last.To.ID, true, func(ctx context.Context, tx pgx.Tx, _ store.Standing) (*store.Change, error) {
+					if err := effect(ctx, tx, "late"); err != nil {
+						t.Error(err)
+					}
+					return &last, failed
+				})
+				if verdict != store.NotCommitted || !errors.Is(err, store.ErrNoPlace) {
+					t.Errorf("Atomic = %v, %v, want NotCommitted and ErrNoPlace", verdict, err)
+				}
+			}
+			if n := effects(t, pool, "late"); n != 0 {
+				t.Errorf("a late key had %d effects, want none", n)
+			}
+		}
+	}
+}
+
+// wantPlaces wants the first change without a place, and the others in force.
+func wantPlaces(t *testing.T, changes []store.Change, answers []store.Standing, err error) {
+	t.Helper()
+	if err != nil || !errors.Is(answers[0].Err, store.ErrNoPlace) {
+		t.Fatalf("Swap = %+v, %v, want the first without a place", answers[:min(1, len(answers))], err)
+	}
+	for i := range changes[1:] {
+		if !answers[i+1].InForce(changes[i+1]) {
+			t.Errorf("its neighbour is answered %+v, want in force", answers[i+1])
+		}
+	}
+}
+
+// While a partition is sealed, what stands in it answers, and is not changed.
+func TestSealedPartition(t *testing.T) {
+	t.Parallel()
+	pool := connect(t, database(t))
+	p := divided(t, pool, postgres.PartitionOptions{})
+	s := newStore(t, pool, postgres.Options{})
+	c := at(5*day, "there", store.InProgress, 1)
+	mustForce(t, s, c)
+	mustExec(t, pool, `ALTER TABLE `+holding(t, p, 5*day).Name+` ADD CONSTRAINT semel_sealed CHECK (false) NOT VALID`)
+	for _, n := range []int{1, 20} {
+		changes := []store.Change{c}
+		for i := 1; i < n; i++ {
+			changes = append(changes, at(0, time.Duration(n*100+i).String(), store.InProgress, 1))
+		}
+		if answers, err := s.Swap(t.Context(), changes); err != nil || !answers[0].InForce(c) {
+			t.Errorf("Swap of what stands = %+v, %v, want in force", answers[0], err)
+		}
+		changes[0].To.Owner = 7
+		if answers, err := s.Swap(t.Context(), changes); err != nil || answers[0].Token != c.To.Token || answers[0].Err != nil {
+			t.Errorf("Swap of another create = %+v, %v, want what stands", answers[0], err)
+		}
+		changes[0] = move(c, store.Succeeded)
+		if answers, err := s.Swap(t.Context(), changes); err != nil || !answers[0].Busy {
+			t.Errorf("Swap of a move = %+v, %v, want Busy", answers[0], err)
+		}
+	}
+	done := move(c, store.Succeeded)
+	if verdict, err := finish(t, s, "effect", &done); verdict != store.NotCommitted || !errors.Is(err, store.ErrConflict) {
+		t.Errorf("Atomic = %v, %v, want NotCommitted and ErrConflict", verdict, err)
+	}
+	if _, err := p.Drop(t.Context()); err == nil {
+		t.Error("Drop of what holds a leader = nil, want an error")
+	}
+	if verdict, err := finish(t, s, "effect", &done); verdict != store.Committed || err != nil {
+		t.Errorf("Atomic once it is not sealed any more = %v, %v, want Committed", verdict, err)
+	}
+}
