@@ -62,8 +62,7 @@ func (k *keeper) dropAll(ctx context.Context) (dropped []Partition, all error) {
 		return nil, err
 	}
 	for _, p := range there {
-		begun := p.Sealed || p.pending || p.Detached
-		if p.First() || !begun && p.To.Add(k.options.Keep).After(k.now) {
+		if !k.isOld(p) {
 			continue
 		}
 		err := k.drop(ctx, p)
