@@ -44,10 +44,6 @@ func taskMutants() []mutant {
 			name: "batch neighbours mixed up", plan: "task-do/batch", watch: "I4",
 			edits: []edit{{"together.go", "if !answers[i].InForce(changes[i]) ||", "if !answers[0].InForce(changes[0]) ||"}},
 		},
-		{
-			name: "batch answers not looked at", plan: "task-do/workers", watch: "I4",
-			edits: []edit{{"together.go", "if !answers[i].InForce(changes[i]) ||", "if len(answers) == 0 ||"}},
-		},
 	}
 }
 
@@ -88,6 +84,14 @@ func triedMutants() []mutant {
 		{
 			name: "what waits is purged", plan: "task-tx/purge", watch: "I13",
 			edits: []edit{{"next.go", "case s == store.Pending && input, e.expire == 0:", "case e.expire == 0:"}},
+		},
+		{
+			name: "direct call leaves workers nothing to go on with", plan: "task-tx/caller", watch: "I13",
+			edits: []edit{{"call.go", "		Input: c.kept,\n", ""}},
+		},
+		{
+			name: "cancelling taken for the receiver's word", plan: "task-keyed/cancel", watch: "I2",
+			edits: []edit{{"tried.go", "!snoozed && !cancelled && ", "!snoozed && (cancelled || !cancelled) && "}},
 		},
 	}
 }
