@@ -47,8 +47,8 @@ arch: ## the import law and the house rules; UPDATE=1 redraws the picture
 explore: ## every interleaving of three callers, or of two callers with sweeper and healer; takes long
 	$(GO) run ./internal/sim/cmd/explore
 
-soak: ## kill chat servers 50 times at every point of their path, and try thousands of random histories
-	SEMEL_SOAK=1 SEMELTEST_HISTORIES=2000 $(GO) test -count=1 -timeout 3h -v ./examples/chat/... ./store/...
+soak: ## kill chat servers, workers and consumers at every point of their path, and try thousands of random histories
+	SEMEL_SOAK=1 SEMELTEST_HISTORIES=2000 $(GO) test -count=1 -timeout 3h -v ./examples/chat/... ./store/... ./test/tasks ./test/messages
 
 tidy: ## go.mod of the library and of the tools
 	$(GO) mod tidy
