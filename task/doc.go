@@ -23,8 +23,8 @@
 //
 // # What is not promised
 //
-// Tasks of one kind start in the order of their priority, and then of the time they
-// are due; they do not end in any order. A function that ignores the end of its
-// context goes on, and keeps its slot; what it returns then changes nothing in the
-// record, but what it does elsewhere is done.
+// Tasks of one kind are claimed in the order of their priority, and then of the time
+// they are due; they do not end in any order. A function that has lost its lease, and
+// ignores that its context has ended, goes on and keeps its slot. What it returns
+// changes nothing in the record; what it does elsewhere is done.
 package task
