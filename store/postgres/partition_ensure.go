@@ -3,6 +3,7 @@ package postgres
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -44,6 +45,9 @@ func (k *keeper) ensure(ctx context.Context) (made int, err error) {
 		if !p.Detached && p.To.After(last) {
 			last = p.To
 		}
+	}
+	if last.IsZero() { // whatever divided it did not leave a place to go on from
+		return 0, errors.New("semel/postgres: no partition of the table ends with a time")
 	}
 	for until := k.now.Add(time.Duration(k.options.Ahead) * k.options.Width); last.Before(until); made++ {
 		to := k.slotEnd(last)

@@ -186,6 +186,25 @@ func TestDivideAgain(t *testing.T) {
 	tellStory(t, newStore(t, pool, postgres.Options{}), "story")
 }
 
+// A table that somebody else has divided is left alone.
+func TestPartitionsOfOthers(t *testing.T) {
+	t.Parallel()
+	for _, bounds := range []string{"", `DEFAULT`, `FOR VALUES FROM (MINVALUE) TO ('10000000-0000-0000-0000-000000000000')`} {
+		pool := connect(t, database(t))
+		mustExec(t, pool, `ALTER TABLE semel_records RENAME TO semel_mine`)
+		mustExec(t, pool, `CREATE TABLE semel_records (LIKE semel_mine) PARTITION BY RANGE (id)`)
+		if bounds != "" {
+			mustExec(t, pool, `CREATE TABLE mine PARTITION OF semel_records `+bounds)
+		}
+		if err := partitions(t, pool, postgres.PartitionOptions{}).Run(t.Context()); err == nil {
+			t.Errorf("Run with the partitions %q of somebody else = nil, want an error", bounds)
+		}
+		if n, want := one[int](t, pool, `SELECT count(*) FROM pg_inherits WHERE inhparent = 'semel_records'::regclass`), min(len(bounds), 1); n != want {
+			t.Errorf("there are %d partitions, want %d as before", n, want)
+		}
+	}
+}
+
 func TestPartitionOptionsAreChecked(t *testing.T) {
 	t.Parallel()
 	s := newStore(t, connect(t, database(t)), postgres.Options{})
