@@ -151,7 +151,6 @@ func TestImportIsTriedAgainLater(t *testing.T) {
 		}
 	}})
 	i.publish(t, outside("1", i.group, i.ann.ID, "hello"))
-	i.untilQueue(t, i.ann, "import_message", queueCount{Waiting: 1})
 	i.untilQueue(t, i.ann, "import_message", queueCount{Done: 1})
 	if got := i.importing(t, i.ann); got.PutOff < 1 || got.Written != 1 || tries.Load() != 2 {
 		t.Errorf("the import is %+v after %d tries, want one put off, and 2 tries", got, tries.Load())

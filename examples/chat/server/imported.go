@@ -28,7 +28,10 @@ type imported struct {
 // newInbox declares the import. The message it writes is in the record's own
 // database, so one transaction does both.
 func newInbox(c config) (*inbox.Inbox[imported], error) {
-	o := inbox.Options[imported]{Group: "chat", Retention: c.retention, Retry: semel.Retry{Delay: doubled}}
+	o := inbox.Options[imported]{
+		Group: "chat", Retention: c.retention, Retry: semel.Retry{Delay: doubled},
+		Wait: time.Second, // a duplicate at the same time need not come again
+	}
 	if c.amqp != "" {
 		o.Redelivery = redelivery
 	}

@@ -21,7 +21,7 @@ function line(group) {
   const people = group.members.length === 1 ? "1 member" : `${group.members.length} members`;
   const button = el("button", { type: "button" }, group.name, el("small", {}, people));
   button.setAttribute("aria-current", String(group.id === openedGroup()));
-  button.addEventListener("click", () => show(group));
+  button.addEventListener("click", () => show(group).catch((problem) => say($("create-status"), problem.message, "bad")));
   return el("li", {}, button);
 }
 

@@ -36,6 +36,6 @@ function row(counts) {
 
 function sentence(seen) {
   const state = seen.connected ? "is connected to" : "waits for the broker of";
-  return `This server ${state} ${seen.queue}. Since it started it has seen ${seen.delivered} deliveries: ${seen.written} written, `
-    + `${seen.duplicates} duplicates, ${seen.put_off} put off, ${seen.dead} dead letters.`;
+  return `This server ${state} ${seen.queue}. Since it started: deliveries ${seen.delivered}, written ${seen.written}, `
+    + `duplicates ${seen.duplicates}, put off ${seen.put_off}, dead letters ${seen.dead}.`;
 }

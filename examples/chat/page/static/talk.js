@@ -89,7 +89,7 @@ export function startTalk(changed) {
   });
   $("members-form").addEventListener("submit", (event) => {
     event.preventDefault();
-    addMembers().then(changed);
+    addMembers().then(changed).catch((problem) => say($("message-status"), problem.message, "bad"));
   });
   setInterval(() => opened && !document.hidden && showMessages().catch(() => {}), every);
   const left = unfinished(kind);
