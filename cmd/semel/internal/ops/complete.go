@@ -56,14 +56,21 @@ func operations(c *cobra.Command, typed string) (names []cobra.Completion) {
 	return slices.Compact(names) // they come in the order of their names
 }
 
-// completeDoubts lets the shell complete the argument of a command from the IDs
-// that are in doubt, those of the first page.
-func completeDoubts(c *cobra.Command, args []string, typed string) (ids []cobra.Completion, d cobra.ShellCompDirective) {
-	if len(args) > 0 {
-		return nil, cobra.ShellCompDirectiveNoFileComp
+// completeRecords lets the shell complete the argument of a command from the IDs
+// of the records in a state, those of the first page.
+func completeRecords(state store.State) cobra.CompletionFunc {
+	return func(c *cobra.Command, args []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		if len(args) > 0 {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		return recordIDs(c, state, typed), cobra.ShellCompDirectiveNoFileComp
 	}
+}
+
+// recordIDs lists those of records in a state that begin with typed.
+func recordIDs(c *cobra.Command, state store.State, typed string) (ids []cobra.Completion) {
 	withinBound(c, func(ctx context.Context, db *database) {
-		page, err := db.records.Scan(ctx, store.Query{State: store.InDoubt})
+		page, err := db.records.Scan(ctx, store.Query{State: state})
 		if err != nil {
 			return
 		}
@@ -73,7 +80,7 @@ func completeDoubts(c *cobra.Command, args []string, typed string) (ids []cobra.
 			}
 		}
 	})
-	return ids, cobra.ShellCompDirectiveNoFileComp
+	return ids
 }
 
 // withinBound runs fn with the database that c names, if it is there at once.

@@ -7,6 +7,7 @@ import (
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/cmd/semel/internal/exit"
 	"github.com/semelgo/semel/store"
+	"github.com/semelgo/semel/store/postgres"
 )
 
 // database is one that --db names.
@@ -14,9 +15,13 @@ type database struct {
 	name    string // for people, without a password
 	records store.Store
 	// engine returns an engine over the records.
-	engine  func(o semel.Options) (*semel.Core, error)
+	engine func(o semel.Options) (*semel.Core, error)
+	// noting returns one that keeps a note with what it changes.
+	noting  func(o semel.Options, n *noted) (*semel.Core, error)
 	migrate func(ctx context.Context) error
-	close   func()
+	// partitions is nil where a table has none.
+	partitions func(o postgres.PartitionOptions) (*postgres.Partitions, error)
+	close      func()
 }
 
 // existence says what to do about a database that is not there, or that has no

@@ -34,7 +34,8 @@ func newListCommand() *cobra.Command {
 		Short:   "List records",
 		Long: `ls lists records in the order of their IDs. AGE is the time since a record was
 created, SINCE the time since it came to its state. DUE is when a Pending record
-may be claimed, or when the lease of one that is InProgress ends.
+may be claimed, or when the lease of one that is InProgress ends. ERRORS and CRASHES
+count the attempts of tasks and messages that ended so, as far as that is known.
 
 With --json there is one JSON object for each record, on a line of its own.`,
 		Example:           "  semel ls --db postgres://localhost/shop --state indoubt --older-than 1h",
@@ -144,10 +145,11 @@ func tableOf(out io.Writer, reveal bool) func(*store.Record) error {
 	return func(r *store.Record) error {
 		if !headed {
 			headed = true
-			row(out, reveal, "ID", "STATE", "ATTEMPT", "AGE", "SINCE", "DUE", "OPERATION", "SCOPE", "KEY")
+			row(out, reveal, "ID", "STATE", "ATTEMPT", "ERRORS", "CRASHES", "PRIORITY", "AGE", "SINCE", "DUE", "OPERATION", "SCOPE", "KEY")
 		}
-		row(out, reveal, r.ID.String(), r.State.String(), strconv.FormatUint(uint64(r.Attempt), 10), ago(r.Age),
-			ago(r.Since), dueOf(r), safe(r.Operation), scopeOf(r, reveal), keyOf(r, reveal))
+		errors, crashes := progressOf(r).cells()
+		row(out, reveal, r.ID.String(), r.State.String(), strconv.FormatUint(uint64(r.Attempt), 10), errors, crashes,
+			strconv.Itoa(int(r.Priority)), ago(r.Age), ago(r.Since), dueOf(r), safe(r.Operation), scopeOf(r, reveal), keyOf(r, reveal))
 		return nil
 	}
 }
@@ -155,7 +157,7 @@ func tableOf(out io.Writer, reveal bool) func(*store.Record) error {
 // row writes cells in columns, the last two of them only if all are to be shown.
 // The widths are fixed, because a list may be long and is written as it comes.
 func row(out io.Writer, all bool, cells ...string) {
-	widths := []int{32, 10, 7, 7, 7, 15, 24, 16, 0}
+	widths := []int{32, 10, 7, 6, 7, 8, 7, 7, 15, 24, 16, 0}
 	if !all {
 		cells = cells[:len(cells)-2]
 	}

@@ -98,13 +98,16 @@ func TestCompletion(t *testing.T) {
 	s := newSite(t)
 	id := s.doubt(t, callOf("k"))
 	s.put(t, store.Record{Token: token(store.Pending, 0), Key: "k"})
+	waiting := store.NewID("payout", someone().Bytes(), "k").String()
+	s.enqueue(t, smsOf("k"), semel.EnqueueOptions{})
+	failed := s.refuse(t, smsOf("k"), errDown)
 	for _, tt := range []struct {
 		args []string
 		want string
 	}{
 		{[]string{"ls", "--state", ""}, "pending inprogress indoubt succeeded failed"},
 		{[]string{"resolve", "--to", ""}, "succeeded failed pending"},
-		{[]string{"ls", "--db", s.db, "--operation", ""}, "charge payout"},
+		{[]string{"ls", "--db", s.db, "--operation", ""}, "charge payout sms"},
 		{[]string{"show", "--db", s.db, "--operation", "pay"}, "payout"},
 		{[]string{"ls", "--db", s.db + ".none", "--operation", ""}, ""},
 		{[]string{"ls", "--operation", ""}, ""},
@@ -113,6 +116,11 @@ func TestCompletion(t *testing.T) {
 		{[]string{"resolve", "--db", s.db, "x"}, ""},
 		{[]string{"resolve", "--db", s.db, id, ""}, ""},
 		{[]string{"stats", ""}, ""},
+		{[]string{"redrive", "--db", s.db, ""}, failed},
+		{[]string{"cancel", "--db", s.db, ""}, waiting},
+		{[]string{"reschedule", "--db", s.db, waiting[:4]}, waiting},
+		{[]string{"cancel", "--db", s.db, "--operation", "s"}, "sms"},
+		{[]string{"partitions", ""}, "ahead divide drop list"},
 		{[]string{"journal", ""}, "ls settle"},
 	} {
 		got := run(t, append([]string{"__complete"}, tt.args...)...)

@@ -19,7 +19,8 @@ func newMigrateCommand() *cobra.Command {
 		Use:   "migrate",
 		Short: "Make or update the tables of a database",
 		Long: `migrate brings the tables that keep records up to date. It is the only command
-that makes a database file or changes a schema. It may run beside programs that
+that makes a database file, and besides semel partitions the only one that changes a
+schema. It may run beside programs that
 use the database, and at any number of places at once.`,
 		Args:              cobra.NoArgs,
 		ValidArgsFunction: cobra.NoFileCompletions,

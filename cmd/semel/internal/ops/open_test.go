@@ -21,6 +21,13 @@ func asking() [][]string {
 		{"purge", "--dry-run"},
 		{"show", id},
 		{"resolve", id, "--to", "failed", "--reason", "r"},
+		{"redrive", id, "--reason", "r"},
+		{"cancel", id, "--reason", "r"},
+		{"reschedule", id, "--delay", "0", "--reason", "r"},
+		{"partitions", "list"},
+		{"partitions", "divide"},
+		{"partitions", "ahead"},
+		{"partitions", "drop", "--keep", "24h"},
 	}
 }
 

@@ -23,7 +23,11 @@ func NewCommands() []*cobra.Command {
 		newListCommand(),
 		newShowCommand(),
 		newResolveCommand(),
+		newRedriveCommand(),
+		newCancelCommand(),
+		newRescheduleCommand(),
 		newPurgeCommand(),
+		newPartitionsCommand(),
 		newStatsCommand(),
 		newJournalCommand(),
 	}
@@ -83,6 +87,9 @@ func coded(err error) error {
 	code := exit.Unavailable
 	if _, refused := errors.AsType[*semel.FieldError](err); refused || errors.Is(err, context.Canceled) {
 		code = exit.Failed
+	}
+	if errors.Is(err, postgres.ErrNotDivided) {
+		return notDivided()
 	}
 	if errors.Is(err, sqlite.ErrNoSchema) || errors.Is(err, postgres.ErrNoSchema) {
 		return noTables()

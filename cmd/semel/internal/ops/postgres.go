@@ -48,8 +48,11 @@ func openPostgres(ctx context.Context, address string) (*database, error) {
 	}
 	return &database{
 		name:    fmt.Sprintf("postgres://%s:%d/%s", to.Host, to.Port, to.Database),
-		records: s, engine: engineOver(s),
+		records: s, engine: engineOver(s), noting: notingOver(s),
 		migrate: func(ctx context.Context) error { return migrate.Postgres(ctx, pool) },
-		close:   pool.Close,
+		partitions: func(o postgres.PartitionOptions) (*postgres.Partitions, error) {
+			return postgres.NewPartitions(s, o)
+		},
+		close: pool.Close,
 	}, nil
 }

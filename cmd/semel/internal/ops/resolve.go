@@ -47,7 +47,7 @@ Who, when and why is kept for ever, and shown by semel show.`,
 		Example: `  semel resolve 6d3f… --to succeeded --reason "charge ch_1 is in the bank's list" --result charge.json`,
 		Args:    cobra.MaximumNArgs(1),
 
-		ValidArgsFunction: completeDoubts,
+		ValidArgsFunction: completeRecords(store.InDoubt),
 		RunE: func(c *cobra.Command, args []string) error {
 			ids, err := r.ids(args)
 			if err != nil {

@@ -221,5 +221,9 @@ func TestThroughAPooler(t *testing.T) {
 	}
 	s.must(t, "resolve", id, "--to", "succeeded", "--reason", "r")
 	s.must(t, "show", id)
+	waiting := s.enqueue(t, mailOf("k"), semel.EnqueueOptions{})
+	s.must(t, "reschedule", waiting, "--delay", "1h", "--reason", "r")
+	s.must(t, "cancel", waiting, "--reason", "r")
+	s.must(t, "redrive", waiting, "--reason", "r")
 	s.on(t, "resolve", id, "--to", "failed", "--reason", "r").want(t, exit.Refused, "not InDoubt")
 }

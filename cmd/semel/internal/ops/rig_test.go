@@ -77,6 +77,8 @@ type site struct {
 	store  store.Store
 	// broken makes an engine that can record no outcome.
 	broken func(t *testing.T, o semel.Options) *semel.Core
+	// withOperations makes an engine that was given operations, as workers are.
+	withOperations func(t *testing.T, ops ...semel.Declared) *semel.Core
 }
 
 // newSite makes a SQLite database and an engine over it.
@@ -128,6 +130,10 @@ func fill[Tx any](t *testing.T, s *site, records store.TxStore[Tx]) {
 	s.broken = func(t *testing.T, o semel.Options) *semel.Core {
 		t.Helper()
 		return engineOver(t, refusing[Tx]{records}, o)
+	}
+	s.withOperations = func(t *testing.T, ops ...semel.Declared) *semel.Core {
+		t.Helper()
+		return engineOver(t, records, semel.Options{Operations: ops})
 	}
 }
 

@@ -50,6 +50,14 @@ func (s *site) population(t *testing.T) {
 	}
 	s.put(t, store.Record{Token: token(store.Pending, 0), Key: "queued-s3cret", Input: []byte(`"input-s3cret"`), Due: time.Hour})
 	s.put(t, store.Record{Token: token(store.InProgress, 2), Key: "leaked-s3cret\xff", Due: -time.Hour, Tainted: true})
+	s.enqueue(t, mailOf("waiting"), semel.EnqueueOptions{Priority: 2})
+	s.refuse(t, mailOf("waiting"), errSecret)
+	s.enqueue(t, smsOf("exhausted"), semel.EnqueueOptions{})
+	s.refuse(t, smsOf("exhausted"), errSecret)
+	s.put(t, store.Record{
+		Token: token(store.InProgress, 5), Key: "crashed-s3cret", Input: []byte(`1`), Due: time.Hour, Priority: -1,
+		Outcome: []byte(`p{"errors":1,"snoozes":1,"redrives":1,"ended":2,"tries":[{"attempt":2,"kind":"error","error":"s3cret"},{"attempt":3,"kind":"snooze"},{"attempt":4,"kind":"crash"}]}`),
+	})
 	s.put(t, store.Record{Token: token(store.Succeeded, 1), Key: "old-s3cret", Outcome: []byte(`j1`), Expire: -time.Hour})
 	s.put(t, store.Record{Token: token(store.Failed, 1), Key: "worn-s3cret", Scope: semel.Shared().Bytes(), Expire: -time.Hour})
 }
@@ -80,6 +88,8 @@ func session(t *testing.T) [][]string {
 	t.Helper()
 	queued := store.NewID("payout", someone().Bytes(), "queued-s3cret").String()
 	leaked := store.NewID("payout", someone().Bytes(), "leaked-s3cret\xff").String()
+	crashed := store.NewID("payout", someone().Bytes(), "crashed-s3cret").String()
+	waiting, exhausted := mailOf("waiting").ID().String(), smsOf("exhausted").ID().String()
 	show := func(id string) [][]string { return [][]string{{"show", id}, {"show", id, "--reveal", "--json"}} }
 	id := func(key string) string { return callOf(key).ID().String() }
 	all := [][]string{
@@ -106,6 +116,24 @@ func session(t *testing.T) [][]string {
 		{"show", id("failed"), "--json"},
 		{"show", id("failed"), "--reveal"},
 	}
+	for _, id := range []string{waiting, exhausted, crashed} {
+		all = append(all, show(id)...)
+	}
+	all = append(all, [][]string{
+		{"redrive", id("failed"), "--reason", "the bank is back"},
+		{"redrive", exhausted, "--reason", "the network is back", "--delay", "1h"},
+		{"redrive", exhausted, "--reason", "the network is back"},
+		{"reschedule", waiting, "--reason", "the mail server is back", "--delay", "0"},
+		{"reschedule", waiting, "--reason", "the mail server is being moved", "--delay", "2h", "--json"},
+		{"cancel", waiting, "--reason", "the customer has left"},
+		{"cancel", exhausted, "--reason", "the customer has left", "--json"},
+		{"cancel", crashed, "--reason", "the customer has left"},
+		{"cancel", crashed, "--reason", "the customer has left", "--json"},
+		{"cancel", waiting, "--reason", "the customer has left"},
+		{"show", waiting},
+		{"show", exhausted},
+		{"partitions", "list"},
+	}...)
 	for _, key := range []string{"doubt", "done", "raw", "streamed", "failed", "released"} {
 		all = append(all, show(id(key))...)
 	}

@@ -22,8 +22,9 @@ func newShowCommand() *cobra.Command {
 		Use:   "show " + targetUse,
 		Short: "Show one record, and why it was changed by hand",
 		Long: `show tells all about one record. What belongs to the callers is shown as hashes
-and sizes: scope, key, fingerprint, input and result. The code and message of a
-failure, and why a result cannot be given, are shown as they are.`,
+and sizes: scope, key, fingerprint, input and result, and the errors of attempts
+that are tried again. The code and message of a failure, and why a result cannot be
+given, are shown as they are.`,
 		Args:              cobra.MaximumNArgs(1),
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(c *cobra.Command, args []string) error {
@@ -42,7 +43,7 @@ failure, and why a result cannot be given, are shown as they are.`,
 	}
 	addDB(c)
 	t.addFlags(c)
-	addReveal(c, &reveal, "show scope, key, fingerprint, input and result")
+	addReveal(c, &reveal, "show scope, key, fingerprint, input, result, and the errors of attempts")
 	return c
 }
 
@@ -110,6 +111,9 @@ func detailOf(r *store.Record, notes []store.Note, reveal bool) detailView {
 		Fingerprint: bodyView{Bytes: len(r.Fingerprint)}, Input: bodyView{Bytes: len(r.Input)},
 		Outcome: outcomeOf(r, reveal), Notes: []noteView{},
 	}
+	if v.Progress != nil {
+		v.Progress.Tries = triesOf(r, reveal)
+	}
 	if reveal {
 		v.Fingerprint.Hex = hex.EncodeToString(r.Fingerprint)
 		if json.Valid(r.Input) {
@@ -141,6 +145,7 @@ func writeDetail(out io.Writer, r *store.Record, notes []store.Note, reveal bool
 	field("scope", scopeOf(r, reveal))
 	field("key", keyOf(r, reveal))
 	field("state", r.State.String()+" for "+ago(r.Since))
+	field("priority", strconv.Itoa(int(r.Priority)))
 	field("attempt", fmt.Sprintf("%d, owner %x", r.Attempt, r.Owner))
 	field("age", ago(r.Age))
 	field("due", dueOf(r))
@@ -149,10 +154,23 @@ func writeDetail(out io.Writer, r *store.Record, notes []store.Note, reveal bool
 	field("fingerprint", bodyLine(r.Fingerprint, reveal))
 	field("input", bodyLine(r.Input, reveal))
 	field("outcome", outcome.line())
+	writeProgress(field, r, reveal)
 	for _, n := range notes {
 		field("note", fmt.Sprintf("%s ago, %s made it %s: %s", ago(n.Age), safe(n.Actor), n.To.State, safe(n.Reason)))
 	}
 	_ = w.Flush() // nobody is left to be told
+}
+
+// writeProgress writes what the attempts of r have come to, for people.
+func writeProgress(field func(name, value string), r *store.Record, reveal bool) {
+	p := progressOf(r)
+	if p == nil {
+		return
+	}
+	field("progress", p.line())
+	for _, t := range triesOf(r, reveal) {
+		field(fmt.Sprintf("try %d", t.Attempt), t.line())
+	}
 }
 
 // bodyLine is something stored, for people.

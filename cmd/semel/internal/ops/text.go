@@ -102,7 +102,7 @@ func (v *outcomeView) line() string {
 		return text
 	case kindUnavailable:
 		return "the result cannot be given: " + safe(v.Reason)
-	case kindNone:
+	case kindNone, kindProgress:
 		return "none"
 	}
 	text := fmt.Sprintf("%s, %d bytes", v.Kind, v.Bytes)

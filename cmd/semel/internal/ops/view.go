@@ -28,8 +28,11 @@ type recordView struct {
 	Due       *seconds `json:"due_seconds,omitempty"`     // of Pending and InProgress; less than zero: overdue
 	Expires   *seconds `json:"expires_seconds,omitempty"` // none: never; less than zero: purgeable
 	Tainted   bool     `json:"tainted"`
+	Priority  int8     `json:"priority"`
 	ScopeHash string   `json:"scope_hash"`
 	KeyHash   string   `json:"key_hash"`
+
+	Progress *progressView `json:"progress,omitempty"` // of those whose key the system owns
 
 	Scope       []string `json:"scope,omitempty"`        // its parts; none if it is shared
 	ScopeBase64 string   `json:"scope_base64,omitempty"` // as it is stored, when it is no text
@@ -41,7 +44,7 @@ func viewOf(r *store.Record, reveal bool) recordView {
 	v := recordView{
 		ID: r.ID.String(), State: r.State.String(), Operation: r.Operation, Attempt: r.Attempt,
 		Age: seconds(r.Age), Since: seconds(r.Since), Tainted: r.Tainted,
-		ScopeHash: hashed(r.Scope), KeyHash: hashed(r.Key),
+		Priority: r.Priority, ScopeHash: hashed(r.Scope), KeyHash: hashed(r.Key), Progress: progressOf(r),
 	}
 	if hasDue(r.State) {
 		v.Due = new(seconds(r.Due))
@@ -108,6 +111,7 @@ const (
 	kindRaw         = "raw"
 	kindFailure     = "failure"
 	kindUnavailable = "unavailable" // it succeeded, and the result cannot be given
+	kindProgress    = "progress"    // it has none yet: what the attempts so far have come to
 )
 
 // outcomeView is an outcome as programs are told of it. What a result is, and
@@ -132,11 +136,16 @@ func outcomeOf(r *store.Record, reveal bool) outcomeView {
 	switch err := o.Decode(&text); {
 	case o.Failure() != nil:
 		f := o.Failure()
-		v.Kind, v.Code, v.Message = kindFailure, f.Code, f.Message
+		v.Kind, v.Code = kindFailure, f.Code
+		if reveal || !quotesError(r, f) {
+			v.Message = f.Message
+		}
 		if reveal {
 			v.Details = f.Details
 		}
 	case len(r.Outcome) == 0:
+	case progressOf(r) != nil:
+		v.Kind = kindProgress
 	case err == nil:
 		v.Kind = kindJSON
 		if reveal {

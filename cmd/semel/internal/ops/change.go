@@ -1,0 +1,129 @@
+package ops
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/cmd/semel/internal/exit"
+	"github.com/semelgo/semel/cmd/semel/internal/terminal"
+	"github.com/semelgo/semel/store"
+)
+
+// changing is what the commands have in common that send a record round again,
+// end it or let it wait: which one, who says so, and why.
+type changing struct {
+	target
+
+	reason, actor string
+	retention     time.Duration
+}
+
+func (g *changing) addFlags(c *cobra.Command) {
+	addDB(c)
+	g.target.addFlags(c)
+	f := c.Flags()
+	f.StringVar(&g.reason, "reason", "", "why; it is kept")
+	f.StringVar(&g.actor, "actor", "", "who says so; $USER if it is not given")
+	f.DurationVar(&g.retention, "retention", 24*time.Hour, "how long the record is kept from now on; as long as its operation keeps them")
+}
+
+// check sees whether who and why are told.
+func (g *changing) check() error {
+	g.actor = cmp.Or(g.actor, os.Getenv("USER"))
+	g.reason = strings.TrimSpace(g.reason)
+	switch {
+	case g.reason == "":
+		return exit.Usagef("--reason is required: it is kept, for those who ask later")
+	case g.actor == "":
+		return exit.Usagef("--actor is required, or $USER")
+	case g.retention <= 0:
+		return exit.Usagef("--retention must be more than zero")
+	}
+	return nil
+}
+
+// changer changes a record that stands, and returns what stands then.
+type changer func(ctx context.Context, db *database, was *store.Record) (changedView, error)
+
+// run finds the record, lets do change it, and writes what stood and what stands.
+func (g *changing) run(c *cobra.Command, args []string, do changer) error {
+	ids, err := g.ids(args)
+	if err != nil {
+		return err
+	}
+	if err := g.check(); err != nil {
+		return err
+	}
+	return withDB(c, func(ctx context.Context, db *database) error {
+		id, err := find(ctx, db, ids)
+		if err != nil {
+			return err
+		}
+		was, err := recordOf(ctx, db, id)
+		if err != nil {
+			return err
+		}
+		v, err := do(ctx, db, was)
+		switch {
+		case errors.Is(err, semel.ErrInProgress):
+			return busy(id)
+		case err != nil:
+			return fieldFlag(err)
+		}
+		v.Was, v.Actor, v.Reason = was.State.String(), g.actor, g.reason
+		if terminal.WantsJSON(c) {
+			return terminal.WriteJSON(c, v)
+		}
+		fmt.Fprintln(c.OutOrStdout(), v.line())
+		return nil
+	})
+}
+
+// note is who and why, to be kept with r.
+func (g *changing) note(r *store.Record) store.Note {
+	return store.Note{ID: r.ID, Actor: g.actor, Reason: g.reason}
+}
+
+// changedView is what redrive, cancel and reschedule write with --json: what
+// stands now, what stood, and who said so.
+type changedView struct {
+	recordView
+
+	Was    string `json:"was"`
+	Actor  string `json:"actor"`
+	Reason string `json:"reason"`
+	// Asked is the record that asks the one who runs it to stop.
+	Asked string `json:"asked,omitempty"`
+}
+
+// line is v for people.
+func (v *changedView) line() string {
+	if v.Asked != "" {
+		return fmt.Sprintf("%s is %s: the worker that runs it is asked to stop, by record %s", v.ID, v.State, v.Asked)
+	}
+	text := fmt.Sprintf("%s was %s and is %s now", v.ID, v.Was, v.State)
+	switch {
+	case v.State != store.Pending.String() || v.Due == nil:
+	case *v.Due > 0:
+		text += ", due in " + ago(time.Duration(*v.Due))
+	default:
+		text += ", due at once"
+	}
+	return text
+}
+
+// refused says that r does not allow what was asked.
+func refused(r *store.Record, why string) error {
+	if r.State == store.Absent {
+		return notFound(r.ID)
+	}
+	return &exit.Error{Code: exit.Refused, Err: fmt.Errorf("record %s is %s, %s; nothing was changed", r.ID, r.State, why)}
+}

@@ -1,0 +1,258 @@
+package ops_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/cmd/semel/internal/exit"
+	"github.com/semelgo/semel/store"
+)
+
+// Tasks: mail waits an hour after an error, sms is given up after the first one.
+// No function of them is known to the program.
+var (
+	mail = semel.Define("mail", semel.OperationOptions[string]{
+		Policy: semel.AtLeastOnce(), Retry: &semel.Retry{Delay: func(int) time.Duration { return time.Hour }},
+	})
+	sms = semel.Define("sms", semel.OperationOptions[string]{Policy: semel.AtLeastOnce(), Retry: &semel.Retry{MaxErrors: 1}})
+)
+
+// errSecret is an error that nobody wrote to be shown.
+var errSecret = errors.New("dial password-s3cret\x1b[2J")
+
+// enqueue leaves c waiting.
+func (s *site) enqueue(t *testing.T, c semel.Call, o semel.EnqueueOptions) string {
+	t.Helper()
+	if added, err := semel.Enqueue(t.Context(), s.engine, c, o); !added || err != nil {
+		t.Fatalf("Enqueue = %v, %v", added, err)
+	}
+	return c.ID().String()
+}
+
+// refuse runs c with a function that fails and has had no effect.
+func (s *site) refuse(t *testing.T, c semel.Call, err error) string {
+	t.Helper()
+	if _, _, got := s.do(t, c, "", semel.NotCommitted(err)); got == nil {
+		t.Fatal("the refusal was not told")
+	}
+	return c.ID().String()
+}
+
+func mailOf(key string) semel.Call { return mail.Call(someone(), key+"-s3cret", "input-s3cret") }
+func smsOf(key string) semel.Call  { return sms.Call(someone(), key+"-s3cret", "input-s3cret") }
+
+// changed is what redrive, cancel and reschedule write with --json.
+type changed struct {
+	ID, State, Was, Actor, Reason, Asked string
+	Attempt                              uint32
+	Due                                  float64 `json:"due_seconds"`
+	Progress                             struct{ Errors, Crashes, Redrives int }
+}
+
+func (s *site) change(t *testing.T, args ...string) (c changed) {
+	t.Helper()
+	out := s.must(t, append(args, "--reason", " asked the team ", "--actor", "eve", "--json")...)
+	if err := json.Unmarshal([]byte(out), &c); err != nil {
+		t.Fatalf("%v: %v", args, err)
+	}
+	if c.Actor != "eve" || c.Reason != "asked the team" {
+		t.Errorf("%v wrote who %q and why %q", args, c.Actor, c.Reason)
+	}
+	return c
+}
+
+// wantNotes checks where the notes about a record say that it went, all of them by
+// eve.
+func (s *site) wantNotes(t *testing.T, id string, want ...string) {
+	t.Helper()
+	var shown struct {
+		Notes []struct{ Actor, Reason, From, To string }
+	}
+	if err := json.Unmarshal([]byte(s.must(t, "show", id, "--json")), &shown); err != nil {
+		t.Fatalf("show --json: %v", err)
+	}
+	var got []string
+	for _, n := range shown.Notes {
+		got = append(got, n.From+" to "+n.To)
+		if n.Actor != "eve" || n.Reason != "asked the team" {
+			t.Errorf("noted is %+v", n)
+		}
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("notes (-want +got):\n%s", diff)
+	}
+}
+
+// TestADeadLetterIsRedriven: it waits again with its errors counted anew, and is
+// run to its end.
+func TestADeadLetterIsRedriven(t *testing.T) {
+	t.Parallel()
+	everySite(t, func(t *testing.T, s *site) {
+		call := smsOf("k")
+		s.enqueue(t, call, semel.EnqueueOptions{})
+		id := s.refuse(t, call, errDown)
+		if now := s.state(t, call); now != store.Failed {
+			t.Fatalf("%v stands, want Failed", now)
+		}
+		c := s.change(t, "redrive", id)
+		if c.Was != "Failed" || c.State != "Pending" || c.Progress.Errors != 0 || c.Progress.Redrives != 1 || c.Attempt != 1 {
+			t.Errorf("redrive wrote %+v", c)
+		}
+		s.wantNotes(t, id, "Failed to Pending")
+		if v, replayed, err := s.do(t, call, "sent", nil); v != "sent" || replayed || err != nil {
+			t.Errorf("run again: %q, replayed %v, %v", v, replayed, err)
+		}
+		s.on(t, "redrive", id, "--reason", "r").want(t, exit.Refused, "is Succeeded, not Failed")
+	})
+}
+
+// TestACallersKeyIsNotRedriven: what they were told stays true. Of a message, which
+// keeps no input either, a person says that it is one.
+func TestACallersKeyIsNotRedriven(t *testing.T) {
+	t.Parallel()
+	everySite(t, func(t *testing.T, s *site) {
+		call := callOf("k")
+		failure := &semel.Failure{Code: "no_funds", Message: "not enough money"}
+		if _, _, err := s.do(t, call, "", semel.Final(failure)); err == nil {
+			t.Fatal("the failure was not told")
+		}
+		id := call.ID().String()
+		s.on(t, "redrive", id, "--reason", "r").want(t, exit.Refused, "was not enqueued")
+		_, _, err := s.do(t, call, "it ran", nil)
+		if f, ok := errors.AsType[*semel.Failure](err); !ok || f.Code != "no_funds" {
+			t.Errorf("asked again: %v, want the failure that stood", err)
+		}
+		s.wantNotes(t, id)
+
+		inbox := semel.Define("inbox", semel.OperationOptions[string]{
+			Policy: semel.AtLeastOnce(), Retry: &semel.Retry{MaxErrors: 1, Redelivered: true},
+		})
+		message := inbox.Call(someone(), "m", "in")
+		id = s.refuse(t, message, errDown)
+		s.on(t, "redrive", id, "--reason", "r").want(t, exit.Refused, "--message")
+		c := s.change(t, "redrive", id, "--message", "--delay", "1h")
+		if c.State != "Pending" || c.Due < 3500 {
+			t.Errorf("redrive --message --delay 1h wrote %+v", c)
+		}
+		if c = s.change(t, "reschedule", id, "--delay", "0"); c.Due > 0 {
+			t.Errorf("reschedule wrote %+v", c)
+		}
+		if v, replayed, err := s.do(t, message, "handled", nil); v != "handled" || replayed || err != nil {
+			t.Errorf("delivered again: %q, replayed %v, %v", v, replayed, err)
+		}
+	})
+}
+
+// TestWhatWaitsIsCancelled, and is in doubt where somebody may have run it.
+func TestWhatWaitsIsCancelled(t *testing.T) {
+	t.Parallel()
+	everySite(t, func(t *testing.T, s *site) {
+		waiting := mailOf("waiting")
+		id := s.enqueue(t, waiting, semel.EnqueueOptions{Delay: time.Hour})
+		if c := s.change(t, "cancel", id); c.Was != "Pending" || c.State != "Failed" {
+			t.Errorf("cancel wrote %+v", c)
+		}
+		s.wantNotes(t, id, "Pending to Failed")
+		_, _, err := s.do(t, waiting, "", nil)
+		if f, ok := errors.AsType[*semel.Failure](err); !ok || f.Code != "cancelled" || f.Message != "asked the team" {
+			t.Errorf("asked for it: %v, want that it was cancelled", err)
+		}
+		s.on(t, "cancel", id, "--reason", "r").want(t, exit.Refused, "is Failed, neither waiting nor running")
+
+		tainted := store.Record{Token: token(store.Pending, 1), Key: "tainted", Input: []byte(`1`), Due: time.Hour, Tainted: true}
+		s.put(t, tainted)
+		id = store.NewID("payout", someone().Bytes(), "tainted").String()
+		if c := s.change(t, "cancel", id); c.State != "InDoubt" {
+			t.Errorf("cancel of what may have been run wrote %+v", c)
+		}
+		s.wantNotes(t, id, "InProgress to InDoubt")
+	})
+}
+
+// TestWhatRunsIsAskedToStop: its worker sees that with its heartbeat.
+func TestWhatRunsIsAskedToStop(t *testing.T) {
+	t.Parallel()
+	everySite(t, func(t *testing.T, s *site) {
+		call := mailOf("running")
+		id := s.enqueue(t, call, semel.EnqueueOptions{})
+		worker := s.withOperations(t, mail)
+		attempts, err := worker.Dequeue(t.Context(), mail, 1)
+		if err != nil || len(attempts) != 1 {
+			t.Fatalf("Dequeue = %v, %v", attempts, err)
+		}
+		c := s.change(t, "cancel", id)
+		if c.State != "InProgress" || c.Asked == "" {
+			t.Errorf("cancel wrote %+v, want who asks", c)
+		}
+		s.wantNotes(t, c.Asked, "Absent to Pending")
+		s.wantNotes(t, id)
+		if out := s.must(t, "cancel", id, "--reason", "r"); !strings.Contains(out, "asked to stop, by record "+c.Asked) {
+			t.Errorf("cancel once more wrote %q", out)
+		}
+		worker.Beat(t.Context(), attempts)
+		if why := context.Cause(attempts[0].Context()); !errors.Is(why, semel.ErrCancelled) || !strings.Contains(why.Error(), "asked the team") {
+			t.Errorf("the worker was told %v, want ErrCancelled and why", why)
+		}
+		_, _ = attempts[0].End(nil, semel.NotCommitted(errDown))
+		if now := s.state(t, call); now != store.Failed {
+			t.Errorf("%v stands, want Failed", now)
+		}
+	})
+}
+
+// TestWhatWaitsIsRescheduled, sooner and later.
+func TestWhatWaitsIsRescheduled(t *testing.T) {
+	t.Parallel()
+	everySite(t, func(t *testing.T, s *site) {
+		call := mailOf("k")
+		id := s.enqueue(t, call, semel.EnqueueOptions{Delay: time.Hour})
+		if c := s.change(t, "reschedule", id, "--delay", "3h"); c.Was != "Pending" || c.State != "Pending" || c.Due < 2*3600 {
+			t.Errorf("reschedule --delay 3h wrote %+v", c)
+		}
+		if c := s.change(t, "reschedule", id, "--delay", "0"); c.Due > 0 {
+			t.Errorf("reschedule --delay 0 wrote %+v", c)
+		}
+		s.wantNotes(t, id, "Pending to Pending", "Pending to Pending")
+		if v, _, err := s.do(t, call, "sent", nil); v != "sent" || err != nil {
+			t.Errorf("run: %q, %v, want that it is due", v, err)
+		}
+		s.on(t, "reschedule", id, "--delay", "1h", "--reason", "r").want(t, exit.Refused, "is Succeeded, not Pending")
+	})
+}
+
+// TestChangesWithWrongFlags are refused before the database is asked.
+func TestChangesWithWrongFlags(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	call := mailOf("k")
+	id := s.enqueue(t, call, semel.EnqueueOptions{})
+	none := strings.Repeat("0", 32)
+	for _, command := range [][]string{{"redrive"}, {"cancel"}, {"reschedule", "--delay", "0"}} {
+		for want, args := range map[string][]string{
+			"--reason is required":     {id, "--reason", " "},
+			"--retention must be more": {id, "--reason", "r", "--retention", "0"},
+			"give the record's ID":     {"--reason", "r"},
+			"not both":                 {id, "--key", "k", "--reason", "r"},
+			"accepts at most 1 arg":    {id, id, "--reason", "r"},
+		} {
+			s.on(t, append(command, args...)...).want(t, exit.Usage, want)
+		}
+		s.on(t, append(command, none, "--reason", "r")...).want(t, exit.NotFound, "there is no record")
+	}
+	s.on(t, "reschedule", id, "--reason", "r").want(t, exit.Usage, "--delay is required")
+	s.on(t, "reschedule", id, "--delay", "-1s", "--reason", "r").want(t, exit.Usage, "--delay -1s")
+	s.on(t, "redrive", id, "--delay", "-1s", "--reason", "r").want(t, exit.Usage, "--delay -1s")
+	s.on(t, "cancel", id, "--retention", "1ms", "--reason", "r").want(t, exit.Usage, "--retention must be long")
+	s.on(t, "redrive", id, "--reason", "r").want(t, exit.Refused, "is Pending, not Failed")
+	if now := s.state(t, call); now != store.Pending {
+		t.Errorf("%v stands, want Pending", now)
+	}
+	s.wantNotes(t, id)
+}

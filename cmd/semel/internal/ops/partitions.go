@@ -1,0 +1,131 @@
+package ops
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/semelgo/semel/cmd/semel/internal/exit"
+	"github.com/semelgo/semel/cmd/semel/internal/terminal"
+	"github.com/semelgo/semel/store/postgres"
+)
+
+func newPartitionsCommand() *cobra.Command {
+	return group(&cobra.Command{
+		Use:   "partitions",
+		Short: "Look after the partitions of the table of records, on PostgreSQL",
+		Long: `partitions are the parts of the table of records that have the keys of one span of
+time each, so that old records leave by dropping a table. Programs look after them
+by themselves, with postgres.Partitions; these commands do the same.
+
+They need the role that owns the table, and connections that are sessions: not those
+of PgBouncer in transaction mode.`,
+	}, newPartitionsListCommand(), newPartitionsDivideCommand(), newPartitionsAheadCommand(), newPartitionsDropCommand())
+}
+
+// withPartitions runs fn with the partitions of the database that c names.
+func withPartitions(c *cobra.Command, o postgres.PartitionOptions, fn func(ctx context.Context, p *postgres.Partitions) error) error {
+	return withDB(c, func(ctx context.Context, db *database) error {
+		p, err := partitionsOf(db, o)
+		if err != nil {
+			return err
+		}
+		return fn(ctx, p)
+	})
+}
+
+// partitionsOf are the partitions of db.
+func partitionsOf(db *database, o postgres.PartitionOptions) (*postgres.Partitions, error) {
+	if db.partitions == nil {
+		return nil, exit.Usagef("--%s: partitions are for PostgreSQL; semel purge is for all", flagDB)
+	}
+	p, err := db.partitions(o)
+	if err != nil {
+		return nil, exit.Usagef("%w", err)
+	}
+	return p, nil
+}
+
+func notDivided() error {
+	return &exit.Error{Code: exit.Failed, Err: errors.New("the table of records is not divided into partitions; semel partitions divide does it")}
+}
+
+// partitionsView is what `partitions list --json` writes.
+type partitionsView struct {
+	Partitions []partitionView `json:"partitions"`
+}
+
+// partitionView is a partition as programs are told of it.
+type partitionView struct {
+	Partition string     `json:"partition"`      // the name of its table
+	From      *time.Time `json:"from,omitempty"` // none: all that is before To, and all keys without a time
+	To        time.Time  `json:"to"`
+	Sealed    bool       `json:"sealed"`   // its drop is under way, or was broken off
+	Detached  bool       `json:"detached"` // the same, and it is not reached any more
+}
+
+func partitionOf(p *postgres.Partition) partitionView {
+	v := partitionView{Partition: p.Name, To: p.To, Sealed: p.Sealed, Detached: p.Detached}
+	if !p.First() {
+		v.From = &p.From
+	}
+	return v
+}
+
+// cells are v for people.
+func (v *partitionView) cells() string {
+	from := "-"
+	if v.From != nil {
+		from = v.From.Format(time.RFC3339)
+	}
+	return fmt.Sprintf("%s\t%s\t%s", v.Partition, from, v.To.Format(time.RFC3339))
+}
+
+func newPartitionsListCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use:     "list",
+		Aliases: []string{"ls"},
+		Short:   "List the partitions",
+		Long: `list lists the partitions in the order of their times, which are UTC. FROM is the
+first time a partition holds and TO the first it does not. The first one has all
+keys without a time, and what was there before; it is never dropped.`,
+		Args:              cobra.NoArgs,
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(c *cobra.Command, _ []string) error {
+			return withPartitions(c, postgres.PartitionOptions{}, func(ctx context.Context, p *postgres.Partitions) error {
+				all, err := p.List(ctx)
+				if err != nil {
+					return err
+				}
+				return writePartitions(c, all)
+			})
+		},
+	}
+	addDB(c)
+	return c
+}
+
+func writePartitions(c *cobra.Command, all []postgres.Partition) error {
+	v := partitionsView{Partitions: []partitionView{}}
+	for i := range all {
+		v.Partitions = append(v.Partitions, partitionOf(&all[i]))
+	}
+	if terminal.WantsJSON(c) {
+		return terminal.WriteJSON(c, v)
+	}
+	w := tabwriter.NewWriter(c.OutOrStdout(), 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "PARTITION\tFROM\tTO\tDROP")
+	for i := range v.Partitions {
+		dropping := "-"
+		if p := &v.Partitions[i]; p.Sealed || p.Detached {
+			dropping = "under way"
+		}
+		fmt.Fprintf(w, "%s\t%s\n", v.Partitions[i].cells(), dropping)
+	}
+	_ = w.Flush() // nobody is left to be told
+	return nil
+}

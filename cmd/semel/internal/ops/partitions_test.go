@@ -1,0 +1,185 @@
+package ops_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/semelgo/semel/cmd/semel/internal/exit"
+	"github.com/semelgo/semel/store"
+)
+
+// partition is one as partitions list and partitions drop write it with --json.
+type partition struct {
+	Partition                 string
+	From, To                  time.Time
+	Sealed, Detached, Dropped bool
+	Records, Pending, Kept    int
+	InProgress                int `json:"in_progress"`
+	InDoubt                   int `json:"in_doubt"`
+}
+
+type partitions struct {
+	DryRun     bool `json:"dry_run"`
+	Partitions []partition
+}
+
+func (s *site) partitions(t *testing.T, args ...string) (p partitions) {
+	t.Helper()
+	out := s.must(t, append([]string{"partitions", "--json"}, args...)...)
+	if err := json.Unmarshal([]byte(out), &p); err != nil {
+		t.Fatalf("partitions %v: %v", args, err)
+	}
+	return p
+}
+
+// exec changes the database behind the program's back.
+func (s *site) exec(t *testing.T, text string) {
+	t.Helper()
+	conn, err := pgx.Connect(t.Context(), s.db)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(t.Context())
+	if _, err := conn.Exec(t.Context(), text); err != nil {
+		t.Fatalf("%s: %v", text, err)
+	}
+}
+
+// slot is the partition that the program would have made for a time that long ago.
+func (s *site) slot(t *testing.T, ago time.Duration) (name string) {
+	t.Helper()
+	from := time.Now().Add(-ago).Truncate(24 * time.Hour).UTC()
+	name = "semel_records_p" + from.Format("20060102t150405")
+	s.exec(t, `CREATE TABLE `+name+` (LIKE semel_records INCLUDING ALL)`)
+	s.exec(t, fmt.Sprintf(`ALTER TABLE semel_records ATTACH PARTITION %s FOR VALUES FROM ('%s') TO ('%s')`,
+		name, store.FirstID(from), store.FirstID(from.Add(24*time.Hour))))
+	return name
+}
+
+// stand lets a record stand whose key is that old.
+func (s *site) stand(t *testing.T, ago time.Duration, key string, state store.State, expire time.Duration) store.ID {
+	t.Helper()
+	r := store.Record{Token: token(state, 1), Operation: "timed", Scope: "s", Key: key, Expire: expire}
+	r.ID = store.NewTimedID(r.Operation, r.Scope, r.Key, time.Now().Add(-ago))
+	change := store.Change{To: r}
+	answers, err := s.store.Swap(t.Context(), []store.Change{change})
+	if err != nil || !answers[0].InForce(change) {
+		t.Fatalf("Swap = %+v, %v", answers, err)
+	}
+	return r.ID
+}
+
+// dividedSite has partitions, of which the first ends where three others begin
+// that are old: two days have records, of one of them a record must stay.
+func dividedSite(t *testing.T) (s *site, full, held string) {
+	t.Helper()
+	const day = 24 * time.Hour
+	s = newPostgresSite(t)
+	s.must(t, "partitions", "divide")
+	// As if the table had been divided a week ago.
+	s.exec(t, `ALTER TABLE semel_records DETACH PARTITION semel_records_first`)
+	from := time.Now().Add(-5 * day).Truncate(day).UTC()
+	s.exec(t, fmt.Sprintf(`ALTER TABLE semel_records ATTACH PARTITION semel_records_first FOR VALUES FROM (MINVALUE) TO ('%s')`, store.FirstID(from)))
+	full, held, _ = s.slot(t, 5*day), s.slot(t, 4*day), s.slot(t, 3*day)
+	for i := range 3 {
+		s.stand(t, 5*day, fmt.Sprint("old", i), store.Succeeded, -time.Hour)
+	}
+	s.stand(t, 4*day, "old", store.Failed, -time.Hour)
+	s.stand(t, 4*day, "doubt", store.InDoubt, 0)
+	return s, full, held
+}
+
+// TestPartitionsAreListedAndMade: what was there is the first one, and the others
+// follow it as wide as the last.
+func TestPartitionsAreListedAndMade(t *testing.T) {
+	t.Parallel()
+	s := newPostgresSite(t)
+	for _, args := range [][]string{{"list"}, {"ahead"}, {"drop", "--keep", "24h"}} {
+		s.on(t, append([]string{"partitions"}, args...)...).want(t, exit.Failed, "semel partitions divide")
+	}
+	id := s.doubt(t, callOf("k"))
+	made := s.must(t, "partitions", "divide", "--width", "1h", "--ahead", "4")
+	all := s.partitions(t, "list").Partitions
+	if len(all) < 4 || !all[0].From.IsZero() || !strings.HasPrefix(made, fmt.Sprintf("partitions made: %d;", len(all))) {
+		t.Fatalf("divide wrote %q, and there are %+v", made, all)
+	}
+	s.must(t, "show", id)
+	if again := s.must(t, "partitions", "divide"); !strings.HasPrefix(again, "partitions made: ") || len(s.partitions(t, "list").Partitions) < len(all) {
+		t.Errorf("divide once more wrote %q", again)
+	}
+	before := s.partitions(t, "list").Partitions
+	s.must(t, "partitions", "ahead", "--ahead", "9")
+	after := s.partitions(t, "list").Partitions
+	if len(after) < len(before)+4 {
+		t.Errorf("ahead --ahead 9 made of %d partitions %d", len(before), len(after))
+	}
+	for i, p := range after[1:] {
+		if p.To.Sub(p.From) != time.Hour || !p.From.Equal(after[i].To) {
+			t.Errorf("%+v does not follow %+v, an hour wide", p, after[i])
+		}
+	}
+	if out := s.must(t, "partitions", "list"); !strings.Contains(out, after[0].Partition) || strings.Count(out, "\n") != len(after)+1 {
+		t.Errorf("list wrote %s", out)
+	}
+}
+
+// TestOldPartitionsAreDropped when that is said, and otherwise only told; what must
+// stay holds its partition.
+func TestOldPartitionsAreDropped(t *testing.T) {
+	t.Parallel()
+	s, full, held := dividedSite(t)
+	if none := s.partitions(t, "drop", "--keep", "720h"); len(none.Partitions) != 0 || !none.DryRun {
+		t.Errorf("drop --keep 720h = %+v, want nothing", none)
+	}
+	told := s.partitions(t, "drop", "--keep", "24h")
+	if !told.DryRun || len(told.Partitions) != 3 {
+		t.Fatalf("drop = %+v, want three, told only", told)
+	}
+	if p := told.Partitions[0]; p.Partition != full || p.Records != 3 || p.InDoubt != 0 || p.From.IsZero() {
+		t.Errorf("the first is %+v, want %s with 3 records", p, full)
+	}
+	if p := told.Partitions[1]; p.Partition != held || p.Records != 2 || p.InDoubt != 1 {
+		t.Errorf("the second is %+v, want %s held by one of 2 records", p, held)
+	}
+	if out := s.must(t, "partitions", "drop", "--keep", "24h"); !strings.Contains(out, "would go (--yes drops them): 2, with 3 records") {
+		t.Errorf("drop wrote %s", out)
+	}
+	before := len(s.partitions(t, "list").Partitions)
+	got := s.on(t, "partitions", "drop", "--keep", "24h", "--yes")
+	got.want(t, exit.Failed, held+" holds records: 1 InDoubt")
+	if !strings.Contains(got.out, "partitions dropped: 2, with 3 records") {
+		t.Errorf("drop --yes wrote %s", got.out)
+	}
+	left := s.partitions(t, "list").Partitions
+	if len(left) != before-2 || left[1].Partition != held || left[1].Sealed {
+		t.Errorf("of %d partitions %+v are left, want all but two, and %s as it was", before, left, held)
+	}
+	s.exec(t, `DELETE FROM `+held+` WHERE state = 3`)
+	if last := s.partitions(t, "drop", "--keep", "24h", "--yes"); last.DryRun || len(last.Partitions) != 1 || !last.Partitions[0].Dropped {
+		t.Errorf("drop --yes of what is held no more = %+v", last)
+	}
+}
+
+func TestPartitionsWithWrongFlags(t *testing.T) {
+	t.Parallel()
+	lite, s := newSite(t), newPostgresSite(t)
+	for _, args := range [][]string{{"list"}, {"divide"}, {"ahead"}, {"drop", "--keep", "24h", "--yes"}} {
+		lite.on(t, append([]string{"partitions"}, args...)...).want(t, exit.Usage, "partitions are for PostgreSQL")
+	}
+	for want, args := range map[string][]string{
+		"--keep is required":  {"drop"},
+		"--keep must be more": {"drop", "--keep", "0"},
+		"--width 1s":          {"ahead", "--width", "1s"},
+		"--width 1m0.5s":      {"divide", "--width", "60.5s"},
+		"--width 0s":          {"divide", "--width", "0"},
+		"--ahead 0":           {"ahead", "--ahead", "0"},
+		"unknown command":     {"list", "all"},
+	} {
+		s.on(t, append([]string{"partitions"}, args...)...).want(t, exit.Usage, want)
+	}
+}

@@ -1,0 +1,76 @@
+package ops
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/cmd/semel/internal/exit"
+	"github.com/semelgo/semel/store"
+)
+
+// redriving is what the command line says about a dead letter.
+type redriving struct {
+	changing
+
+	delay   time.Duration
+	message bool
+}
+
+func newRedriveCommand() *cobra.Command {
+	var r redriving
+	c := &cobra.Command{
+		Use:   "redrive " + targetUse + " --reason TEXT",
+		Short: "Send a task or a message that has failed round again",
+		Long: `redrive lets a Failed record wait for another attempt, with its errors and crashes
+counted anew. It is for keys that the system owns, tasks and messages. What the
+callers of any other key were told, that it has failed, stays true for ever: a new
+try is a new key.
+
+The program does not know the operations. What keeps its input was enqueued, and is
+taken for a task. A message keeps none: --message says that you know it to be one.
+It is handled when its broker delivers it again.
+
+Who, when and why is kept for ever, and shown by semel show.`,
+		Example: `  semel redrive 6d3f… --reason "the mail server is back"`,
+		Args:    cobra.MaximumNArgs(1),
+
+		ValidArgsFunction: completeRecords(store.Failed),
+		RunE: func(c *cobra.Command, args []string) error {
+			if r.delay < 0 {
+				return exit.Usagef("--delay %v is less than zero", r.delay)
+			}
+			return r.run(c, args, r.redrive)
+		},
+	}
+	r.addFlags(c)
+	c.Flags().DurationVar(&r.delay, "delay", 0, "how long it waits first")
+	c.Flags().BoolVar(&r.message, "message", false,
+		"the record is a message's, or another one's whose key no caller chose and was answered for, although it keeps no input")
+	return c
+}
+
+// redrive sends the record round again that was, if its key is the system's.
+func (r *redriving) redrive(ctx context.Context, db *database, was *store.Record) (v changedView, err error) {
+	switch {
+	case was.State != store.Failed:
+		return v, refused(was, "not Failed")
+	case len(was.Input) == 0 && !r.message:
+		return v, refused(was, "but was not enqueued: what its callers were told stays true, and a new try is a new key (--message, if it is a message)")
+	}
+	op := semel.Define(was.Operation, semel.OperationOptions[json.RawMessage]{Retry: &semel.Retry{Redelivered: r.message}, Retention: r.retention})
+	engine, err := db.engine(semel.Options{Retention: r.retention, Operations: []semel.Declared{op}})
+	if err != nil {
+		return v, err
+	}
+	now, err := engine.Redrive(ctx, semel.Redrive{ID: was.ID, Delay: r.delay, Actor: r.actor, Reason: r.reason})
+	if errors.Is(err, semel.ErrNotFailed) {
+		now.ID = was.ID
+		return v, refused(&now, "not Failed")
+	}
+	return changedView{recordView: viewOf(&now, false)}, err
+}
