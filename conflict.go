@@ -70,5 +70,5 @@ func (e *lostError) As(target any) bool {
 	return errors.As(e.err, target)
 }
 
-// lostOut is what is told of such a transaction.
-func lostOut(err error) error { return &txError{err: &lostError{err}} }
+// lostOut is what is told of such a transaction, whose function ran or did not.
+func lostOut(err error, ran bool) error { return &txError{err: &lostError{err}, ran: ran} }

@@ -108,13 +108,16 @@ func (i *inline) run(ctx context.Context) (now store.Record, out *Outcome, again
 	case verdict == store.NotCommitted && i.lost.again(ctx, err):
 		i.see(ctx, eventOfLoss(err), i.stands, err)
 		return i.stands, nil, true, nil
+	case verdict == store.NotCommitted && errors.Is(err, store.ErrBroken) && i.counted(ctx, err):
+		now, out, err = i.keepFailure(ctx)
+		return now, out, false, err
 	case verdict == store.NotCommitted && notTheAnswer(err):
 		now, out, err = i.rolledBack(ctx, err)
 		return now, out, false, err
 	case i.keeps():
 		now, out, err = i.keepFailure(ctx)
 		return now, out, false, err
-	case verdict == store.NotCommitted && i.refusedCommit(ctx, err):
+	case verdict == store.NotCommitted && i.counted(ctx, err):
 		now, out, err = i.keepFailure(ctx)
 		return now, out, false, err
 	case verdict == store.NotCommitted:
@@ -207,14 +210,16 @@ func (i *inline) failing(ctx context.Context, err error) (*store.Change, error) 
 	return &i.change, err
 }
 
-// refusedCommit makes of a commit that was refused for what the function wrote an
-// error of the attempt, where attempts are counted. It reports whether there is
-// something to keep.
-func (i *inline) refusedCommit(ctx context.Context, cause error) bool {
+// counted makes an error of the attempt, where attempts are counted, of a
+// transaction that its function did not end so: its commit was refused for what the
+// function wrote, or it was broken off, which a function can bring about as well. It
+// reports whether there is something to keep.
+func (i *inline) counted(ctx context.Context, cause error) bool {
 	if !i.ran || i.call.op.retry == nil {
 		return false
 	}
-	_, _ = i.failing(ctx, &txError{err: cause, refused: true})
+	i.change = store.Change{} // what was to be committed is not to be kept
+	_, _ = i.failing(ctx, lostOut(cause, true))
 	return i.keeps()
 }
 

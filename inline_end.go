@@ -119,7 +119,7 @@ func (i *inline) rolledBack(ctx context.Context, err error) (store.Record, *Outc
 	case errors.Is(err, store.ErrNoPlace):
 		return i.stands, nil, i.withoutPlace(err)
 	case notTheAnswer(err):
-		err = lostOut(err)
+		err = lostOut(err, false)
 	case i.fnErr != nil:
 		err = i.fnErr
 	default:

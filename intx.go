@@ -12,8 +12,8 @@ import (
 // could not begin, or could not commit. What it knows of the effect is in the
 // AttemptError around it.
 type txError struct {
-	err     error
-	refused bool // its function ran, and what it wrote could not be committed
+	err error
+	ran bool // its function ran, and may be why
 }
 
 func (e *txError) Error() string        { return "transaction: " + e.err.Error() }
@@ -122,8 +122,10 @@ func (a *Attempt) inOneTx(ctx context.Context, fn func(context.Context, any) (an
 		return verdict, a.committedByItself(ctx, outcome, fnErr, err)
 	case verdict == store.Unknown && errors.Is(err, store.ErrApart):
 		return verdict, a.apart(ctx, err)
-	case conflicting(verdict, err), verdict == store.NotCommitted && errors.Is(err, store.ErrBroken):
-		return verdict, lostOut(err)
+	case conflicting(verdict, err):
+		return verdict, lostOut(err, false)
+	case verdict == store.NotCommitted && errors.Is(err, store.ErrBroken):
+		return verdict, lostOut(err, fnErr != nil || outcome != nil)
 	case verdict == store.NotCommitted && fnErr != nil:
 		return verdict, fnErr
 	case verdict == store.NotCommitted && errors.Is(err, store.ErrNotInForce):
@@ -131,7 +133,7 @@ func (a *Attempt) inOneTx(ctx context.Context, fn func(context.Context, any) (an
 		// will find out what stands and tell that.
 		return verdict, fmt.Errorf("%w: %w", ErrLeaseLost, err)
 	case verdict == store.NotCommitted:
-		return verdict, &txError{err: err, refused: outcome != nil}
+		return verdict, &txError{err: err, ran: outcome != nil}
 	default:
 		return verdict, a.unknownCommit(ctx, outcome, err)
 	}

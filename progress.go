@@ -39,7 +39,7 @@ type TryKind string
 const (
 	TryError       TryKind = "error"       // its function returned one
 	TrySnooze      TryKind = "snooze"      // it asked to come back later
-	TryInterrupted TryKind = "interrupted" // by the store, or by the end of its process; not counted
+	TryInterrupted TryKind = "interrupted" // by the store, or by the end of its process; not counted as an error
 	TryCrash       TryKind = "crash"       // it said nothing, and its lease ran out
 )
 

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"time"
+
+	"github.com/semelgo/semel/store"
 )
 
 // Retry says how an operation is tried again whose keys the system owns: tasks
@@ -11,7 +13,10 @@ import (
 // attempt of such an operation, whoever makes it. The zero value is good.
 type Retry struct {
 	// MaxErrors is how many attempts may end in an error; then the record is
-	// Failed, or InDoubt where nobody knows what they did. Zero: 10.
+	// Failed, or InDoubt where nobody knows what they did. A transaction that is
+	// broken off while the function runs is one, and so is the end of the time that
+	// the attempt has; a store that does not answer otherwise, or the end of the
+	// process, is none. Zero: 10.
 	MaxErrors int
 	// MaxCrashes is how many attempts may end without a word, because their
 	// process died; counted apart from the errors. Zero: 3.
@@ -106,11 +111,17 @@ func (e *cancelledError) Is(target error) bool { return target == ErrCancelled }
 
 // interrupted tells whether an attempt was ended by what surrounds it and not by
 // the operation, so that its error is not to be counted: the store did not take
-// part, or the process is being stopped. Its own max run is no such thing, nor is
-// a commit that the store refused for what the function wrote.
+// part, or the process is being stopped. A limit of the attempt's own time is no such
+// thing, nor is a commit that the store refused for what the function wrote. A
+// transaction that was broken off while the function ran counts: nobody can tell
+// whether the function brought that about, and if it does, it does so every time.
 func interrupted(ctx context.Context, err error) bool {
-	if tx, ok := errors.AsType[*txError](err); ok {
-		return !tx.refused
+	tx, ok := errors.AsType[*txError](err)
+	switch {
+	case ok && !tx.ran:
+		return true
+	case ok && !errors.Is(err, store.ErrBroken):
+		return false
 	}
-	return ctx.Err() != nil && !errors.Is(context.Cause(ctx), ErrLeaseLost)
+	return ctx.Err() != nil && !errors.Is(ctx.Err(), context.DeadlineExceeded) && !errors.Is(context.Cause(ctx), ErrLeaseLost)
 }

@@ -1,0 +1,50 @@
+package task_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/store"
+	"github.com/semelgo/semel/task"
+)
+
+// TestWhatAlwaysBreaksItsTransactionIsGivenUp: neither the time that a function has
+// nor one of the database's own is a reason to try for ever.
+func TestWhatAlwaysBreaksItsTransactionIsGivenUp(t *testing.T) {
+	t.Parallel()
+	for name, run := range map[string]struct {
+		timeout time.Duration
+		sql     string
+	}{
+		"its own timeout":         {100 * time.Millisecond, `SELECT pg_sleep(60)`},
+		"a timeout of statements": {0, `SET LOCAL statement_timeout = 50; SELECT pg_sleep(60)`},
+		"the end of its session":  {0, `SELECT pg_terminate_backend(pg_backend_pid())`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o := inRecordsTx()
+			o.Retry.MaxErrors, o.Retry.Delay = 2, after(time.Millisecond)
+			op := semel.Define("op", o)
+			p := newProcess(t, storePG(t, connect(t, database(t))), task.Options{Poll: 10 * time.Millisecond}, op)
+			if err := task.HandleTx(p.worker, op, func(ctx context.Context, tx pgx.Tx, _ input) (string, error) {
+				_, err := tx.Exec(ctx, run.sql, pgx.QueryExecModeSimpleProtocol)
+				return "", err
+			}, task.HandlerOptions{Timeout: run.timeout}); err != nil {
+				t.Fatalf("HandleTx: %v", err)
+			}
+			if _, err := semel.Enqueue(t.Context(), p, op.Call(me, "k", input{}), semel.EnqueueOptions{}); err != nil {
+				t.Fatalf("Enqueue: %v", err)
+			}
+			p.start(t)
+			until(t, "the task to be given up", func() bool {
+				r, _, err := p.Get(t.Context(), "op", me, "k")
+				progress, _ := semel.ProgressOf(r)
+				return err == nil && r.State == store.Failed && progress.Errors == 2
+			})
+		})
+	}
+}
