@@ -9,10 +9,12 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"time"
 
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/examples/chat/chatdb"
 	"github.com/semelgo/semel/inbox"
+	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/task"
 )
 
@@ -56,7 +58,7 @@ func (s *app) assemble(to seams) (err error) {
 	s.create = through(to.Create, chatdb.CreateGroupTx)
 	s.payments = newPayments(s.config.payments)
 	s.operations = newOperations(s.config, probes{s.domain})
-	s.engine, err = semel.New(through(to.Records, s.records.store), semel.Options{
+	s.engine, err = newEngine(through(to.Records, s.records.store), semel.Options{
 		Observer:   through(to.Observer, semel.SlogObserver(s.log)),
 		Operations: []semel.Declared{s.operations.createGroup, s.operations.sendMessage, s.operations.boostGroup},
 	})
@@ -75,6 +77,17 @@ func (s *app) assemble(to seams) (err error) {
 	}
 	s.handler = through(to.Edge, routes)
 	return nil
+}
+
+// newEngine makes an engine, and lets its database take as long to answer as a
+// server that starts has patience.
+func newEngine(s store.TxStore[chatdb.Tx], o semel.Options) (*semel.Engine[chatdb.Tx], error) {
+	for deadline := time.Now().Add(startBound); ; {
+		e, err := semel.New(s, o)
+		if !errors.Is(err, context.DeadlineExceeded) || time.Now().After(deadline) {
+			return e, err
+		}
+	}
 }
 
 // close waits for what runs, as long as ctx lasts, and closes the databases.

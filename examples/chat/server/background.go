@@ -35,11 +35,14 @@ func (s *app) background(ctx context.Context) {
 	duties.Wait()
 }
 
-// newSweepers returns one for each engine. What a dead server ran is free a lease
-// after its own is over, at the latest.
+// newSweepers returns one for each engine. Keys wait for theirs: whoever asks again
+// has them settled at once, and a leader that is merely slow is not to be given up
+// before its time. Nobody asks for a task again.
 func (s *app) newSweepers() (both []*semel.Sweeper, err error) {
-	for _, e := range []semel.Runner{s.engine, s.queue} {
-		sweeper, err := semel.NewSweeper(e, semel.SweeperOptions{Every: min(s.config.lease, maxSweep)})
+	for e, every := range map[semel.Runner]time.Duration{
+		s.engine: s.config.sweep, s.queue: min(s.config.sweep, s.config.lease),
+	} {
+		sweeper, err := semel.NewSweeper(e, semel.SweeperOptions{Every: every})
 		if err != nil {
 			return nil, err
 		}
@@ -47,6 +50,3 @@ func (s *app) newSweepers() (both []*semel.Sweeper, err error) {
 	}
 	return both, nil
 }
-
-// maxSweep is the longest that a server rests between two sweeps.
-const maxSweep = time.Minute

@@ -37,6 +37,9 @@ type config struct {
 	amqpQueue string
 	// retention is how long a finished record is kept.
 	retention time.Duration
+	// sweep is how often old records are purged, and those freed that dead servers
+	// left.
+	sweep time.Duration
 	// serveOnly leaves everything but requests to other servers.
 	serveOnly bool
 	command   *command // nil: serve
@@ -85,6 +88,7 @@ func (c *config) flags(usage io.Writer) *flag.FlagSet {
 	flags.StringVar(&c.amqp, "amqp", "", "`URL` of a RabbitMQ to import messages from: amqp://user:password@host/vhost")
 	flags.StringVar(&c.amqpQueue, "amqp-queue", "chat.import", "`name` of the queue to import from")
 	flags.DurationVar(&c.retention, "retention", retention, "how long a finished record is kept, and its key answered from it")
+	flags.DurationVar(&c.sweep, "sweep", time.Minute, "how often to purge old records and to free what dead servers left; tasks are freed once a lease at least")
 	flags.BoolVar(&c.serveOnly, "serve-only", false, "answer requests only, and leave tasks, the import and sweeping to other servers")
 	flags.StringVar(&c.records, "records", "", "another `database` for the records; -mode does not apply then")
 	return flags
@@ -131,6 +135,9 @@ func (c config) checked() (config, error) {
 	}
 	if c.retention <= 0 {
 		return config{}, fmt.Errorf("invalid value %q for -retention: must be above zero", c.retention)
+	}
+	if c.sweep <= 0 {
+		return config{}, fmt.Errorf("invalid value %q for -sweep: must be above zero", c.sweep)
 	}
 	if err := c.checkImport(); err != nil {
 		return config{}, err

@@ -65,6 +65,7 @@ func TestBadStart(t *testing.T) {
 		"records elsewhere":     {args: []string{"-db", db, "-records", "x.db"}, names: "-records"},
 		"records in the same":   {args: []string{"-db", db, "-records", db}, names: "-records"},
 		"retention zero":        {args: []string{"-retention", "0"}, names: "-retention"},
+		"sweep zero":            {args: []string{"-sweep", "0s"}, names: "-sweep"},
 		"broker no address":     {args: []string{"-amqp", "http://u:secret@h"}, names: "-amqp"},
 		"broker malformed":      {args: []string{"-amqp", "amqp://u:secret@h:x/"}, names: "-amqp"},
 		"import queue empty":    {args: []string{"-amqp", "amqp://h", "-amqp-queue", ""}, names: "-amqp-queue"},
@@ -106,7 +107,7 @@ func TestHelp(t *testing.T) {
 	t.Parallel()
 	var stdout, stderr bytes.Buffer
 	code := server.Main(t.Context(), []string{"-h"}, os.Getenv, &stdout, &stderr)
-	for _, flag := range []string{"-addr", "-db", "-mode", "-lease", "-wait", "-records", "-amqp", "-amqp-queue", "-retention", "-serve-only", "CHAT_ADDR"} {
+	for _, flag := range []string{"-addr", "-db", "-mode", "-lease", "-wait", "-records", "-amqp", "-amqp-queue", "-retention", "-serve-only", "-sweep", "CHAT_ADDR"} {
 		if !strings.Contains(stdout.String(), flag) {
 			t.Errorf("the usage does not tell of %s:\n%s", flag, stdout.String())
 		}

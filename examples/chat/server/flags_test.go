@@ -13,7 +13,7 @@ func TestFlagsBeatTheEnvironment(t *testing.T) {
 	t.Parallel()
 	env := map[string]string{
 		"CHAT_ADDR": "127.0.0.1:1", "CHAT_DB": "sqlite:/var/env.db", "CHAT_MODE": "leased", "CHAT_LEASE": "7s", "CHAT_WAIT": "3s",
-		"CHAT_AMQP": "amqp://rabbit", "CHAT_AMQP_QUEUE": "in", "CHAT_RETENTION": "500h", "CHAT_SERVE_ONLY": "true",
+		"CHAT_AMQP": "amqp://rabbit", "CHAT_AMQP_QUEUE": "in", "CHAT_RETENTION": "500h", "CHAT_SERVE_ONLY": "true", "CHAT_SWEEP": "4s",
 	}
 	absolute := func(path string) string {
 		path, err := filepath.Abs(path)
@@ -29,29 +29,29 @@ func TestFlagsBeatTheEnvironment(t *testing.T) {
 	}{
 		"nothing": {want: config{
 			addr: "127.0.0.1:8080", db: absolute("chat.db"), records: absolute("chat.db"), mode: modeInline, lease: 2 * time.Second,
-			amqpQueue: "chat.import", retention: retention,
+			amqpQueue: "chat.import", retention: retention, sweep: time.Minute,
 		}},
 		"environment": {env: env, want: config{
 			addr: "127.0.0.1:1", db: absolute("/var/env.db"), records: absolute("/var/env.db"), mode: modeLeased,
 			lease: 7 * time.Second, wait: 3 * time.Second,
-			amqp: "amqp://rabbit", amqpQueue: "in", retention: 500 * time.Hour, serveOnly: true,
+			amqp: "amqp://rabbit", amqpQueue: "in", retention: 500 * time.Hour, serveOnly: true, sweep: 4 * time.Second,
 		}},
 		"flags": {
 			args: []string{
 				"-addr", ":2", "-db", "sqlite:a.db", "-mode", "inline", "-lease", "1s", "-wait", "0",
-				"-amqp", "", "-amqp-queue", "out", "-retention", "200h", "-serve-only=false",
+				"-amqp", "", "-amqp-queue", "out", "-retention", "200h", "-serve-only=false", "-sweep", "5s",
 			},
 			env: env,
 			want: config{
 				addr: ":2", db: absolute("a.db"), records: absolute("a.db"), mode: modeInline, lease: time.Second,
-				amqpQueue: "out", retention: 200 * time.Hour,
+				amqpQueue: "out", retention: 200 * time.Hour, sweep: 5 * time.Second,
 			},
 		},
 		"records": {
 			args: []string{"-db", "sqlite:a.db", "-records", "sqlite:b.db"},
 			want: config{
 				addr: "127.0.0.1:8080", db: absolute("a.db"), records: absolute("b.db"), mode: modeApart, lease: 2 * time.Second,
-				amqpQueue: "chat.import", retention: retention,
+				amqpQueue: "chat.import", retention: retention, sweep: time.Minute,
 			},
 		},
 	}

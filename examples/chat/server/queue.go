@@ -18,7 +18,7 @@ func (s *app) newQueue(to seams) (err error) {
 	if s.inbox, err = newInbox(s.config); err != nil {
 		return err
 	}
-	s.queue, err = semel.New(through(to.Queue, s.domain.store), semel.Options{
+	s.queue, err = newEngine(through(to.Queue, s.domain.store), semel.Options{
 		Observer: semel.SlogObserver(s.log), Operations: []semel.Declared{s.operations.welcome, s.inbox.Operation()},
 	})
 	if err != nil {

@@ -20,7 +20,7 @@ func TestReadyAsksBothDatabases(t *testing.T) {
 			dir := t.TempDir()
 			c := config{
 				db: filepath.Join(dir, "chat.db"), records: filepath.Join(dir, "records.db"), mode: modeApart, lease: time.Minute,
-				retention: retention,
+				retention: retention, sweep: time.Minute,
 			}
 			s := openApp(t, c)
 			ask := func(path string) int {

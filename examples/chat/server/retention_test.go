@@ -17,7 +17,7 @@ import (
 func TestOldRecordsGo(t *testing.T) {
 	t.Parallel()
 	f := newFiles(t, records)
-	s := serveHere(t, server.Seams{}, append(f.args(time.Second), "-retention", "6s")...)
+	s := serveHere(t, server.Seams{}, append(f.args(time.Second), "-retention", "6s", "-sweep", "1s")...)
 	owner := s.signIn(t, "owner")
 	asked := creation(owner, "k", "crew")
 	group := s.settled(t, asked).want(t, http.StatusCreated, "").value(t)["id"].(string)
@@ -45,7 +45,7 @@ func TestNobodyHasToAskForWhatADeadServerLeft(t *testing.T) {
 			s.arm(t, "kill", afterClaim)
 			_, _ = s.settle(t.Context(), creation(owner, "k", "crew"))
 			s.killed(t)
-			start(t, f.args(shortLease)...)
+			start(t, append(f.args(shortLease), "-sweep", shortLease.String())...)
 			f.untilState(t, owner, "k", want)
 		})
 	}
