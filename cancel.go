@@ -2,6 +2,7 @@ package semel
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -78,7 +79,10 @@ func (c *Core) cancelWaiting(ctx context.Context, stands store.Record, reason st
 func (c *Core) cancelTainted(ctx context.Context, stands store.Record, reason string) (store.Record, bool, error) {
 	if stands.Due > 0 {
 		now, err := c.Reschedule(ctx, stands.ID, 0)
-		if err != nil || now.State != store.Pending {
+		if errors.Is(err, ErrNotPending) { // somebody runs it by now
+			return now, false, nil
+		}
+		if err != nil {
 			return now, false, err
 		}
 		stands = now
@@ -116,9 +120,16 @@ func (c *Core) askToCancel(ctx context.Context, stands store.Record, reason stri
 		step: stepCreate, owner: newOwner(), identity: asking, delay: c.retention(stands), expire: c.retention(stands),
 	}
 	d, now, err := c.act(ctx, store.Record{}, e, askTries)
-	if err == nil && d.say == sayReplay && now.State == store.Failed { // it was withdrawn
-		e.step, e.owned, e.outcome = stepRedrive, true, asking.Outcome
-		_, _, err = c.act(ctx, now, e, askTries)
+	if err == nil && d.say == sayReplay {
+		e.outcome = asking.Outcome
+		switch {
+		case now.State == store.Failed: // it was withdrawn
+			e.step, e.owned = stepRedrive, true
+			_, _, err = c.act(ctx, now, e, askTries)
+		case now.Since > stands.Age: // it was asked of an earlier record of the key
+			e.step = stepReschedule
+			_, _, err = c.act(ctx, now, e, askTries)
+		}
 	}
 	if err != nil {
 		return fmt.Errorf("%w: ask to cancel: %w", ErrUnavailable, err)
@@ -157,8 +168,16 @@ func (c *Core) cancelAsked(ctx context.Context, attempts []*Attempt) {
 		return
 	}
 	for i, a := range attempts {
-		if r := recordOf(asked[i]); r.State == store.Pending && r.Expire >= 0 {
+		if r := recordOf(asked[i]); r.State == store.Pending && r.Expire >= 0 && a.isAsked(r) {
 			a.cancel(&cancelledError{decodeFailure(r.Outcome).Message})
 		}
 	}
+}
+
+// isAsked tells whether what asks to cancel was asked of the attempt's own record,
+// and not of one of the same key that is gone. That one was kept for the length of
+// the retention; half of it is more than clocks may differ by.
+func (a *Attempt) isAsked(asked store.Record) bool {
+	age := a.record.Age + since(a.begun)
+	return asked.Since <= age+a.times.retention/2
 }

@@ -1,0 +1,76 @@
+package semel_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/store"
+)
+
+// TestCancelIsOfOneRecord: what was asked of a record that is purged by now is not
+// asked of the next one of its key, which can be cancelled by itself.
+func TestCancelIsOfOneRecord(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		op := plain("op", semel.OperationOptions[string]{Policy: semel.Atomic(), Retry: steady(9, 9), Retention: time.Hour})
+		p, mem := owned(t, op)
+		c := queued(t, p, op, "k")[0]
+		a := dequeued(t, p, op, 1)[0]
+		if _, err := p.Cancel(t.Context(), c.ID(), "the first"); err != nil {
+			t.Fatalf("Cancel: %v", err)
+		}
+		answerOf(a.End("v", nil)).want(t, "v", false)
+		pass(61 * time.Minute)
+		if n, err := p.Purge(t.Context(), 100); n != 1 || err != nil {
+			t.Fatalf("Purge = %d, %v, want the record gone", n, err)
+		}
+
+		queued(t, p, op, "k")
+		a = dequeued(t, p, op, 1)[0]
+		p.Beat(t.Context(), []*semel.Attempt{a})
+		answerOf(a.End(nil, semel.Snooze(0))).wantLed(t, store.NotCommitted, store.Pending)
+		a = dequeued(t, p, op, 1)[0]
+		if err := context.Cause(a.Context()); err != nil {
+			t.Errorf("the next record's attempt is cancelled: %v", err)
+		}
+		if _, err := p.Cancel(t.Context(), c.ID(), "the second"); err != nil {
+			t.Fatalf("Cancel: %v", err)
+		}
+		p.Beat(t.Context(), []*semel.Attempt{a})
+		if err := context.Cause(a.Context()); !errors.Is(err, semel.ErrCancelled) || err.Error() != "semel: cancelled: the second" {
+			t.Errorf("it ends with %v, want it cancelled for the second reason", err)
+		}
+		wantState(t, mem, c, store.InProgress)
+	})
+}
+
+// TestCancelOfWhatIsJustTaken: somebody begins another attempt while a record that
+// nobody knows enough of is to be parked. It is asked then, as any other that runs.
+func TestCancelOfWhatIsJustTaken(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		op := plain("op", semel.OperationOptions[string]{Policy: semel.AtLeastOnce(), Retry: steady(9, 9)})
+		p, mem := owned(t, op)
+		other := start(t, mem, semel.Options{Operations: []semel.Declared{op}})
+		c := queued(t, p, op, "k")[0]
+		answerOf(dequeued(t, p, op, 1)[0].End(nil, errBoom)).wantLed(t, store.Unknown, store.Pending)
+		var taken *semel.Attempt
+		p.wire.on(func(r request) fault {
+			if r.kind == getCall && r.n == 2 { // it has been looked at, and is now looked at again
+				if _, err := other.Reschedule(t.Context(), c.ID(), 0); err != nil {
+					t.Errorf("Reschedule: %v", err)
+				}
+				taken = dequeued(t, other, op, 1)[0]
+			}
+			return fault{}
+		})
+		if r, err := p.Cancel(t.Context(), c.ID(), "why"); err != nil || r.State != store.InProgress {
+			t.Errorf("Cancel = %v, %v, want it asked while it runs", r.State, err)
+		}
+		other.Beat(t.Context(), []*semel.Attempt{taken})
+		if err := context.Cause(taken.Context()); !errors.Is(err, semel.ErrCancelled) {
+			t.Errorf("it ends with %v, want it cancelled", err)
+		}
+	})
+}
