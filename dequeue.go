@@ -20,8 +20,8 @@ import (
 // looked at for whether its key was cancelled.
 //
 // An error says that the store did not answer, or that ctx had ended; what may have
-// been claimed then is given back, and is no crash. Dequeue itself takes at most
-// RecordTimeout, whatever becomes of ctx.
+// been claimed then is given back, and is no crash. Each of its askings of the store
+// takes at most RecordTimeout, whatever becomes of ctx.
 //
 // Of a store that is no [store.Dequeuer] it claims what has been due for longest;
 // the priority counts only among the hundred of them that it looks at, or limit if
@@ -66,13 +66,15 @@ type dequeuing struct {
 func (q *dequeuing) attempts(ctx context.Context, claimed []store.Record) ([]*Attempt, error) {
 	attempts := make([]*Attempt, 0, len(claimed))
 	var again []*Attempt
+	bounded, cancel := q.c.bounded(ctx)
+	defer cancel()
 	for _, r := range claimed {
 		why := ctx.Err()
 		if why == nil {
 			why = q.c.enter()
 		}
 		if why != nil {
-			q.giveBack(ctx, r, why)
+			q.giveBack(bounded, r, why)
 			continue
 		}
 		a := q.attempt(ctx, r)
@@ -82,7 +84,10 @@ func (q *dequeuing) attempts(ctx context.Context, claimed []store.Record) ([]*At
 		}
 	}
 	if len(again) > 0 {
-		q.c.cancelAsked(ctx, again)
+		// Nobody beats for them yet, so this must not take long.
+		looking, done := context.WithTimeout(bounded, q.times.beat)
+		defer done()
+		q.c.cancelAsked(looking, again)
 	}
 	if len(attempts) == 0 {
 		return nil, ctx.Err()
@@ -178,10 +183,9 @@ func (q *dequeuing) attempt(ctx context.Context, r store.Record) *Attempt {
 	return a
 }
 
-// giveBack releases what was claimed and will not be run.
+// giveBack releases what was claimed and will not be run. Who gives back much gives
+// ctx a bound for all of it.
 func (q *dequeuing) giveBack(ctx context.Context, r store.Record, why error) {
-	ctx, cancel := q.c.bounded(ctx)
-	defer cancel()
 	_, _, _ = q.c.end(ctx, r, q.release(r, why)) // without an answer the lease decides
 }
 

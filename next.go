@@ -1,6 +1,7 @@
 package semel
 
 import (
+	"math"
 	"time"
 
 	"github.com/semelgo/semel/store"
@@ -288,7 +289,7 @@ func expiry(input bool, s store.State, e event) time.Duration {
 	case s == store.Pending && input, e.expire == 0:
 		return 0
 	case s == store.Pending:
-		return e.expire + e.delay
+		return e.expire + min(e.delay, math.MaxInt64-e.expire)
 	default:
 		return e.expire
 	}

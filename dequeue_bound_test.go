@@ -1,0 +1,67 @@
+package semel_test
+
+import (
+	"context"
+	"math"
+	"testing"
+	"time"
+
+	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/store"
+)
+
+// TestDequeueWaitsForNothingForEver: a store that claims and then says no more
+// neither keeps the attempts from being run nor lets their leases run out meanwhile.
+func TestDequeueWaitsForNothingForEver(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		op := plain("op", semel.OperationOptions[string]{Policy: semel.Atomic(), Retry: steady(9, 9)})
+		p, _ := owned(t, op)
+		queued(t, p, op, "k")
+		answerOf(dequeued(t, p, op, 1)[0].End(nil, semel.Snooze(0))).wantLed(t, store.NotCommitted, store.Pending)
+		p.wire.on(func(r request) fault { return fault{hang: r.kind == getCall} })
+		a := dequeued(t, p, op, 1)[0]
+		if err := context.Cause(a.Context()); err != nil {
+			t.Errorf("it is given when it has ended already: %v", err)
+		}
+		p.wire.heal()
+		answerOf(a.End("v", nil)).want(t, "v", false)
+	})
+}
+
+// TestDequeueGivesBackWithinOneBound, however many they are that it has claimed when
+// its worker is stopped and the store says no more.
+func TestDequeueGivesBackWithinOneBound(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		op := plain("op", semel.OperationOptions[string]{Policy: semel.Atomic(), Retry: steady(9, 9)})
+		p, _ := owned(t, op)
+		queued(t, p, op, "a", "b", "c", "d")
+		ctx, stop := context.WithCancel(t.Context())
+		p.wire.on(func(r request) fault {
+			if r.kind == queueCall {
+				stop()
+			}
+			return fault{hang: r.kind == swapCall}
+		})
+		begun := time.Now()
+		if attempts, err := p.Dequeue(ctx, op, 4); err == nil {
+			t.Errorf("Dequeue = %d attempts, want none", len(attempts))
+		}
+		if d := time.Since(begun); d > 5*time.Second {
+			t.Errorf("it took %v, want RecordTimeout at most", d)
+		}
+	})
+}
+
+// TestASnoozeForEverIsNotTheEnd: no time is so long that it is over.
+func TestASnoozeForEverIsNotTheEnd(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		retry := steady(9, 9)
+		retry.Redelivered = true
+		p, mem := solo(t, semel.Options{})
+		call := plain("op", semel.OperationOptions[string]{Policy: semel.Keyed(), Retry: retry}).Call(me, "k", "k")
+		do(t.Context(), p, call, fails(semel.Snooze(math.MaxInt64))).wantLed(t, store.NotCommitted, store.Pending)
+		if r := record(t, mem, call); r.Expire < 0 || r.Due <= 0 {
+			t.Errorf("it is due in %v and may be purged in %v", r.Due, r.Expire)
+		}
+	})
+}
