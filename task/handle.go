@@ -44,6 +44,9 @@ func (o *HandlerOptions) valid() error {
 func Handle[In, T, Tx any](w *Worker[Tx], op *semel.Operation[In],
 	fn func(ctx context.Context, in In) (T, error), o HandlerOptions,
 ) error {
+	if fn == nil {
+		return invalid("fn", "is nil")
+	}
 	return w.pool.add(op, op.Name(), o, false, func(ctx context.Context, a *semel.Attempt) (any, error) {
 		in, err := op.Input(a)
 		if err != nil {
@@ -64,6 +67,9 @@ func Handle[In, T, Tx any](w *Worker[Tx], op *semel.Operation[In],
 func HandleTx[In, T, Tx any](w *Worker[Tx], op *semel.Operation[In],
 	fn func(ctx context.Context, tx Tx, in In) (T, error), o HandlerOptions,
 ) error {
+	if fn == nil {
+		return invalid("fn", "is nil")
+	}
 	return w.pool.add(op, op.Name(), o, true, func(ctx context.Context, a *semel.Attempt) (any, error) {
 		in, err := op.Input(a)
 		if err != nil {

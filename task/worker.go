@@ -19,8 +19,8 @@ var (
 	// ErrRunning refuses to Run a worker that runs, and to give it functions then.
 	ErrRunning = errors.New("task: the worker runs already")
 	// ErrStopped is the cause of the cancelled context that a function sees whose
-	// worker was stopped and could wait no longer. The task is given back: that
-	// attempt counts neither as an error nor as a crash.
+	// worker was stopped and could wait no longer. An attempt that returns an error
+	// then counts neither as an error nor as a crash.
 	ErrStopped = errors.New("task: the worker was stopped")
 )
 
@@ -44,8 +44,8 @@ func New[Tx any](e *semel.Engine[Tx], o Options) (*Worker[Tx], error) {
 //
 // When ctx ends nothing more is claimed, and the functions that run may finish.
 // After Options.Drain their contexts end with the cause [ErrStopped]; a function
-// that returns an error then has been interrupted, and its task is given back. Run
-// waits for a function that ignores that, and keeps its lease: to wait no longer,
+// that returns an error then has been interrupted, and its task is given back, or is
+// InDoubt where its policy does not run again and the error proves nothing. Run waits for a function that ignores that, and keeps its lease: to wait no longer,
 // end the process.
 //
 // Running a worker without functions is a *semel.FieldError, and one that runs

@@ -104,6 +104,12 @@ func TestRefusesWhatCannotBeRun(t *testing.T) {
 				task.Handle(r.worker, op, fn, task.HandlerOptions{}), task.Handle(r.worker, op, fn, task.HandlerOptions{}),
 			)
 		}},
+		"no function": {"fn", func(r *rig) error {
+			return task.Handle[input, int](r.worker, op, nil, task.HandlerOptions{})
+		}},
+		"no function in a transaction": {"fn", func(r *rig) error {
+			return task.HandleTx[input, int](r.worker, op, nil, task.HandlerOptions{})
+		}},
 		"Concurrency": {"Concurrency", func(r *rig) error {
 			return task.Handle(r.worker, op, fn, task.HandlerOptions{Concurrency: -1})
 		}},
