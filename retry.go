@@ -19,7 +19,8 @@ type Retry struct {
 	// process, is none. Zero: 10.
 	MaxErrors int
 	// MaxCrashes is how many attempts may end without a word, because their
-	// process died; counted apart from the errors. Zero: 3.
+	// process died; counted apart from the errors. Of one that is a single
+	// transaction nothing is left then, so it is not counted. Zero: 3.
 	MaxCrashes int
 	// Redelivered says that whoever asks will ask again by itself, as a broker
 	// delivers a message again: the record does not keep the input, no worker

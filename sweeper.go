@@ -54,13 +54,18 @@ func (s *Sweeper) Run(ctx context.Context) error {
 	return nil
 }
 
-// Pass frees and purges once: all that there is to purge, a batch at a time.
+// Pass frees and purges once: all that there is to purge, a batch at a time. When
+// that takes longer than Every, it frees again in between.
 func (s *Sweeper) Pass(ctx context.Context) error {
 	_, swept := s.c.Sweep(ctx, s.options.Batch)
-	for {
+	for at := now(); ; {
 		gone, err := s.c.Purge(ctx, s.options.Batch)
 		if err != nil || gone < s.options.Batch {
 			return errors.Join(swept, err)
+		}
+		if since(at) >= s.options.Every {
+			_, swept = s.c.Sweep(ctx, s.options.Batch)
+			at = now()
 		}
 	}
 }
