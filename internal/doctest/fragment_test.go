@@ -31,9 +31,9 @@ func fragment(ctx context.Context, engine *semel.Engine[*sql.Tx], createGroup *s
 // TestReadmeFragmentsRun finds every incomplete piece of Go of the README in this
 // file, and runs it.
 func TestReadmeFragmentsRun(t *testing.T) {
-	here := ""
+	var here strings.Builder
 	for _, file := range []string{"fragment_test.go", "more_fragments_test.go", "queue_fragments_test.go"} {
-		here += flat(read(t, filepath.Join("internal", "doctest", file)))
+		here.WriteString(flat(read(t, filepath.Join("internal", "doctest", file))))
 	}
 	found := 0
 	for _, b := range blocks(read(t, english)) {
@@ -41,7 +41,7 @@ func TestReadmeFragmentsRun(t *testing.T) {
 			continue
 		}
 		found++
-		if !strings.Contains(here, flat(b.text)) {
+		if !strings.Contains(here.String(), flat(b.text)) {
 			t.Errorf("the README's fragment is not compiled here:\n%s", b.text)
 		}
 	}
