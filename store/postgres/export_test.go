@@ -99,5 +99,8 @@ func (p *Partitions) SetAhead(d time.Duration) { p.ahead = d }
 // Once is one turn of Run.
 func (p *Partitions) Once(ctx context.Context) error { return p.once(ctx) }
 
-// The lock of those who change partitions.
-const PartitionLock = partitionLock
+// SetTurn changes how long p tries to drop before it makes partitions again.
+func (p *Partitions) SetTurn(d time.Duration) { p.turn = d }
+
+// DropLock is the lock of those who drop partitions.
+const DropLock = dropLock

@@ -15,10 +15,12 @@ import (
 // The records are read once, while others go on writing them. Then the table is
 // locked for a moment, in one transaction; LockTimeout bounds how long one try for
 // that may keep others waiting. Processes that use the table need not be stopped.
+// From its beginning on, keys of a time more than a Width ahead have no place until
+// it is done: one that was broken off is to be done again before that time comes.
 // The new table has the privileges of the old one, and its owner; triggers, row
 // security and publications of your own stay behind, at the first partition.
 func (p *Partitions) Divide(ctx context.Context) error {
-	err := p.withLock(ctx, func(ctx context.Context, k *keeper) error {
+	err := p.withLock(ctx, makeLock, func(ctx context.Context, k *keeper) error {
 		divided, err := isDivided(ctx, k.conn, k.on)
 		if err != nil {
 			return err

@@ -1,10 +1,13 @@
 package postgres
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 )
@@ -46,7 +49,7 @@ func (e *HeldError) Error() string {
 // sealed, which is after it was found to hold nothing, a key of its time is
 // refused with store.ErrNoPlace.
 func (p *Partitions) Drop(ctx context.Context) (dropped []Partition, err error) {
-	err = p.withLock(ctx, func(ctx context.Context, k *keeper) error {
+	err = p.withLock(ctx, dropLock, func(ctx context.Context, k *keeper) error {
 		dropped, err = k.dropAll(ctx)
 		return err
 	})
@@ -61,10 +64,10 @@ func (k *keeper) dropAll(ctx context.Context) (dropped []Partition, all error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, p := range there {
-		if !k.isOld(p) {
-			continue
-		}
+	old := k.old(there)
+	// While one is being detached, PostgreSQL detaches no other.
+	slices.SortStableFunc(old, func(a, b Partition) int { return cmp.Compare(rank(a), rank(b)) })
+	for _, p := range old {
 		err := k.drop(ctx, p)
 		if _, held := errors.AsType[*HeldError](err); err != nil && !held {
 			return dropped, errors.Join(all, fmt.Errorf("partition %s: %w", p.Name, err))
@@ -86,13 +89,7 @@ func (k *keeper) drop(ctx context.Context, p Partition) error {
 		}
 	}
 	if !p.Detached {
-		how := "CONCURRENTLY"
-		if p.pending {
-			how = "FINALIZE"
-		}
-		// It is no part of a transaction, and waits for those that others have.
-		text := fmt.Sprintf(`ALTER TABLE %s DETACH PARTITION %s %s`, k.on.in("semel_records"), table, how)
-		if _, err := k.conn.Exec(ctx, text); err != nil {
+		if err := k.detach(ctx, p, table); err != nil {
 			return fmt.Errorf("detach: %w", err)
 		}
 	}
@@ -101,6 +98,33 @@ func (k *keeper) drop(ctx context.Context, p Partition) error {
 		return err
 	})
 }
+
+// rank is in which order partitions are dropped.
+func rank(p Partition) int {
+	if p.pending {
+		return 0
+	}
+	return 1
+}
+
+// detach waits for the transactions that others have, and is no part of one. To
+// finish one that was broken off waits for all that anybody reads in the database,
+// with a lock on the table that those need who make partitions: only for a moment
+// each time.
+func (k *keeper) detach(ctx context.Context, p Partition, table string) error {
+	text := fmt.Sprintf(`ALTER TABLE %s DETACH PARTITION %s `, k.on.in("semel_records"), table)
+	if !p.pending {
+		_, err := k.conn.Exec(ctx, text+`CONCURRENTLY`)
+		return err
+	}
+	return k.within(ctx, finalWait, func(ctx context.Context, tx pgx.Tx) error {
+		_, err := tx.Exec(ctx, text+`FINALIZE`)
+		return err
+	})
+}
+
+// finalWait is how long one try to finish a DETACH waits for somebody.
+const finalWait = time.Second
 
 // seal keeps everybody from writing to a partition that holds nothing, or says
 // what it holds. What somebody has written before it was sealed is found when it

@@ -25,7 +25,7 @@ func inOrderOfTime(all []Partition) []Partition {
 // 1970. What is written meanwhile does not wait. It fails with ErrNotDivided when
 // the table is not partitioned.
 func (p *Partitions) Ensure(ctx context.Context) (made int, err error) {
-	err = p.withLock(ctx, func(ctx context.Context, k *keeper) error {
+	err = p.withLock(ctx, makeLock, func(ctx context.Context, k *keeper) error {
 		made, err = k.ensure(ctx)
 		return err
 	})

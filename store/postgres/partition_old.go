@@ -3,6 +3,7 @@ package postgres
 import (
 	"context"
 	"fmt"
+	"time"
 )
 
 // OldPartition is one that [Partitions.Drop] would drop, or find to be held.
@@ -19,15 +20,12 @@ type OldPartition struct {
 // nothing. It reads all records of those partitions, and takes turns with those
 // who change partitions. By the time of a Drop it may be otherwise.
 func (p *Partitions) Old(ctx context.Context) (old []OldPartition, err error) {
-	err = p.withLock(ctx, func(ctx context.Context, k *keeper) error {
+	err = p.withLock(ctx, dropLock, func(ctx context.Context, k *keeper) error {
 		there, err := list(ctx, k.conn, k.on)
 		if err != nil {
 			return err
 		}
-		for _, one := range there {
-			if !k.isOld(one) {
-				continue
-			}
+		for _, one := range k.old(there) {
 			o, err := k.weigh(ctx, one)
 			if err != nil {
 				return fmt.Errorf("partition %s: %w", one.Name, err)
@@ -42,10 +40,23 @@ func (p *Partitions) Old(ctx context.Context) (old []OldPartition, err error) {
 	return old, nil
 }
 
-// isOld tells whether one is to be dropped, unless what it holds is in the way.
-func (k *keeper) isOld(one Partition) bool {
-	begun := one.Sealed || one.pending || one.Detached
-	return !one.First() && (begun || !one.To.Add(k.options.Keep).After(k.now))
+// old returns those that are to be dropped, unless what they hold is in the way.
+// The last one stays, however old: partitions are made from its end on, so what is
+// gone is never made again for keys that come late.
+func (k *keeper) old(there []Partition) (old []Partition) {
+	var last time.Time
+	for _, p := range there {
+		if !p.Detached && p.To.After(last) {
+			last = p.To
+		}
+	}
+	for _, p := range there {
+		begun := p.Sealed || p.pending || p.Detached
+		if !p.First() && (begun || p.To.Before(last) && !p.To.Add(k.options.Keep).After(k.now)) {
+			old = append(old, p)
+		}
+	}
+	return old
 }
 
 // What a partition has, and what of it holds it: neither what Purge would remove

@@ -3,6 +3,7 @@ package postgres
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 )
 
@@ -29,7 +30,7 @@ func (p *Partitions) Run(ctx context.Context) error {
 func (p *Partitions) once(ctx context.Context) error {
 	err := p.Divide(ctx)
 	if err == nil {
-		_, err = p.Drop(ctx)
+		err = p.dropFor(ctx)
 	}
 	switch {
 	case err == nil:
@@ -39,11 +40,26 @@ func (p *Partitions) once(ctx context.Context) error {
 	case p.options.OnError != nil:
 		p.options.OnError(err)
 		return nil
-	case onlyHeld(err):
+	case onlyHeld(err), errors.Is(err, errWaiting):
 		return nil
 	}
 	return err
 }
+
+// dropFor is Drop for no longer than until partitions are to be made again: what it
+// waits for may last for hours. The next turn goes on with it.
+func (p *Partitions) dropFor(ctx context.Context) error {
+	bounded, cancel := context.WithTimeoutCause(ctx, p.turn, errWaiting)
+	defer cancel()
+	_, err := p.Drop(bounded)
+	if err != nil && context.Cause(bounded) == errWaiting && ctx.Err() == nil { //nolint:errorlint // it is this very one
+		return fmt.Errorf("%w: %w", errWaiting, err)
+	}
+	return err
+}
+
+// errWaiting says that a drop waits for those who have the table in use.
+var errWaiting = errors.New("semel/postgres: a drop of partitions has to wait, and goes on later")
 
 // onlyHeld tells whether nothing went wrong but that partitions hold records.
 func onlyHeld(err error) bool {

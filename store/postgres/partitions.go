@@ -85,6 +85,7 @@ func (o *PartitionOptions) check() error {
 type Partitions struct {
 	store   *Store
 	options PartitionOptions
+	turn    time.Duration // how long Run tries to drop before it makes partitions again
 	ahead   time.Duration // of the server's clock, in tests
 }
 
@@ -97,20 +98,24 @@ func NewPartitions(s *Store, o PartitionOptions) (*Partitions, error) {
 	if err := o.check(); err != nil {
 		return nil, err
 	}
-	return &Partitions{store: s, options: o}, nil
+	return &Partitions{store: s, options: o, turn: o.Width / 2}, nil
 }
 
 // ErrNotDivided says that the table of records is not partitioned: call
 // [Partitions.Divide] first.
 var ErrNotDivided = errors.New("semel/postgres: the table of records is not divided into partitions")
 
-// partitionLock is the advisory lock of those who change partitions.
-const partitionLock int64 = 0x7d6b48871c4d7f1d
+// The advisory locks of those who change partitions. Who drops one may have to wait
+// for whoever has the table in use, for hours; who makes them does not wait for that.
+const (
+	makeLock int64 = 0x7d6b48871c4d7f1d
+	dropLock int64 = 0x7d6b48871c4d7f1e
+)
 
 // oldestServer is the first that detaches partitions while others work.
 const oldestServer = 140000
 
-// keeper is a session that has the lock of those who change partitions.
+// keeper is a session that has one of the locks of those who change partitions.
 type keeper struct {
 	*Partitions
 
@@ -121,7 +126,7 @@ type keeper struct {
 
 // withLock runs do in a session that has the lock, for which it waits as long as
 // ctx lasts. A session that was lost has no lock any more.
-func (p *Partitions) withLock(ctx context.Context, do func(ctx context.Context, k *keeper) error) error {
+func (p *Partitions) withLock(ctx context.Context, lock int64, do func(ctx context.Context, k *keeper) error) error {
 	on, err := p.store.tables(ctx)
 	if err != nil {
 		return err
@@ -131,13 +136,13 @@ func (p *Partitions) withLock(ctx context.Context, do func(ctx context.Context, 
 		return fmt.Errorf("take a connection: %w", err)
 	}
 	defer conn.Release()
-	if _, err := conn.Exec(ctx, `SELECT pg_advisory_lock($1::bigint)`, partitionLock); err != nil {
+	if err := take(ctx, conn, lock); err != nil {
 		return fmt.Errorf("wait for the lock of those who change partitions: %w", err)
 	}
 	defer func() {
 		free, cancel := context.WithTimeout(context.WithoutCancel(ctx), p.store.commitBound)
 		defer cancel()
-		if _, err := conn.Exec(free, `SELECT pg_advisory_unlock($1::bigint)`, partitionLock); err != nil {
+		if _, err := conn.Exec(free, `SELECT pg_advisory_unlock($1::bigint)`, lock); err != nil {
 			_ = conn.Conn().Close(free) // and the lock goes with it
 		}
 	}()
@@ -154,12 +159,47 @@ func (p *Partitions) withLock(ctx context.Context, do func(ctx context.Context, 
 	return do(ctx, k)
 }
 
+// take waits for the lock by asking for it again and again. Who waits within a
+// statement has a snapshot for all that time, and the finishing of a DETACH waits
+// for all snapshots: the two would be in each other's way for ever.
+func take(ctx context.Context, conn *pgxpool.Conn, lock int64) error {
+	for {
+		var taken bool
+		err := conn.QueryRow(ctx, `SELECT pg_try_advisory_lock($1::bigint)`, lock).Scan(&taken)
+		if err != nil || taken {
+			return err
+		}
+		if err := stay(ctx, lockPoll); err != nil {
+			return err
+		}
+	}
+}
+
+const lockPoll = 100 * time.Millisecond
+
+// stay waits, unless ctx ends.
+func stay(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
 // quickly runs statements in one transaction that waits for locks for a moment
 // only, again and again until it had them, as long as ctx lasts.
 func (k *keeper) quickly(ctx context.Context, do func(ctx context.Context, tx pgx.Tx) error) error {
-	for wait := k.options.LockTimeout; ; wait = min(2*wait, time.Second) {
+	return k.within(ctx, k.options.LockTimeout, do)
+}
+
+// within is quickly, with another moment.
+func (k *keeper) within(ctx context.Context, moment time.Duration, do func(ctx context.Context, tx pgx.Tx) error) error {
+	for wait := moment; ; wait = min(2*wait, time.Second) {
 		err := pgx.BeginTxFunc(ctx, k.conn, pgx.TxOptions{IsoLevel: pgx.ReadCommitted}, func(tx pgx.Tx) error {
-			if _, err := tx.Exec(ctx, `SELECT `+set([]setting{lockTimeout(k.options.LockTimeout)})); err != nil {
+			if _, err := tx.Exec(ctx, `SELECT `+set([]setting{lockTimeout(moment)})); err != nil {
 				return err
 			}
 			return do(ctx, tx)
@@ -167,12 +207,8 @@ func (k *keeper) quickly(ctx context.Context, do func(ctx context.Context, tx pg
 		if !isBusy(err) {
 			return err
 		}
-		t := time.NewTimer(wait) // for those who waited for us
-		select {
-		case <-t.C:
-		case <-ctx.Done():
-			t.Stop()
-			return errors.Join(ctx.Err(), err)
+		if ended := stay(ctx, wait); ended != nil { // for those who waited for us
+			return errors.Join(ended, err)
 		}
 	}
 }

@@ -1,0 +1,176 @@
+package postgres_test
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/semelgo/semel/store"
+	"github.com/semelgo/semel/store/postgres"
+)
+
+// reading opens a transaction that has the table in use, as a dump of the database
+// does for hours.
+func reading(t *testing.T, pool *pgxpool.Pool) pgx.Tx {
+	t.Helper()
+	tx, err := pool.Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	mustExec(t, tx, `SELECT FROM semel_records WHERE id = '`+at(0, "k", store.Pending, 1).To.ID.String()+`'`)
+	return tx
+}
+
+// until waits for a query to count something.
+func until(t *testing.T, pool *pgxpool.Pool, counts string) {
+	t.Helper()
+	for one[int](t, pool, counts) == 0 {
+		if t.Context().Err() != nil {
+			t.Fatalf("nothing is found by %s", counts)
+		}
+	}
+}
+
+const detaching = `SELECT count(*) FROM pg_inherits WHERE inhdetachpending`
+
+// A drop waits for as long as somebody has the table in use. Those who make
+// partitions for the time to come do not wait for it, or new keys are refused.
+func TestEnsureDoesNotWaitForADrop(t *testing.T) {
+	t.Parallel()
+	url := database(t)
+	pool := connect(t, url)
+	p := divided(t, pool, postgres.PartitionOptions{})
+	reader := reading(t, pool)
+	var drop sync.WaitGroup
+	drop.Go(func() {
+		if _, err := p.Drop(t.Context()); err != nil {
+			t.Errorf("Drop = %v", err)
+		}
+	})
+	until(t, pool, detaching)
+	other := partitions(t, connect(t, url), postgres.PartitionOptions{})
+	other.SetAhead(5 * day)
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	if made, err := other.Ensure(ctx); err != nil || made == 0 {
+		t.Errorf("Ensure beside a drop = %d, %v, want some", made, err)
+	}
+	other.SetTurn(10 * time.Millisecond)
+	if err := other.Once(t.Context()); err != nil {
+		t.Errorf("Run beside a drop that waits = %v", err)
+	}
+	mustForce(t, newStore(t, pool, postgres.Options{}), at(-7*day, "then", store.InProgress, 1))
+	if err := reader.Rollback(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	drop.Wait()
+	wantNoneOld(t, pool, p)
+}
+
+// A process that has to wait for its turn is nobody for whom the one at work has to
+// wait, as it would be if it waited within a statement.
+func TestDropFinalizesBesideOthers(t *testing.T) {
+	t.Parallel()
+	url := database(t)
+	pool := connect(t, url)
+	p := divided(t, pool, postgres.PartitionOptions{})
+	reader := reading(t, pool)
+	ctx, cancel := context.WithCancel(t.Context())
+	var drop sync.WaitGroup
+	drop.Go(func() { _, _ = p.Drop(ctx) })
+	until(t, pool, detaching)
+	cancel()
+	drop.Wait()
+	until(t, pool, `SELECT 1 - count(*) FROM pg_locks WHERE locktype = 'advisory'`)
+	// An older snapshot keeps the one who finalizes long enough for others to come.
+	old, err := pool.BeginTx(t.Context(), pgx.TxOptions{IsoLevel: pgx.RepeatableRead})
+	if err != nil {
+		t.Fatal(err)
+	}
+	mustExec(t, old, `SELECT 1`)
+	if err := reader.Rollback(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	var all sync.WaitGroup
+	holder, err := pool.Acquire(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	mustExec(t, holder, `SELECT pg_advisory_lock($1::bigint)`, postgres.DropLock)
+	for range 3 {
+		all.Go(func() {
+			if _, err := partitions(t, connect(t, url), postgres.PartitionOptions{}).Drop(t.Context()); err != nil {
+				t.Errorf("Drop, of several = %v", err)
+			}
+		})
+	}
+	until(t, pool, `SELECT (count(*) >= 3)::int FROM pg_stat_activity WHERE query LIKE '%advisory_lock%' AND datname = current_database() AND pid <> pg_backend_pid()`)
+	mustExec(t, holder, `SELECT pg_advisory_unlock($1::bigint)`, postgres.DropLock)
+	holder.Release()
+	until(t, pool, `SELECT count(*) FROM pg_stat_activity WHERE query LIKE '%FINALIZE' AND wait_event_type = 'Lock' AND datname = current_database()`)
+	if err := old.Rollback(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	all.Wait()
+	wantNoneOld(t, pool, p)
+}
+
+// What was dropped is not made again for keys as old, when nobody has made
+// partitions for so long that the last one was dropped too.
+func TestEnsureAfterAllWereDropped(t *testing.T) {
+	t.Parallel()
+	pool := connect(t, database(t))
+	p := divided(t, pool, postgres.PartitionOptions{})
+	s := newStore(t, pool, postgres.Options{})
+	late := expired(at(3*day, "late", store.Succeeded, 1))
+	mustForce(t, s, late)
+	p.SetAhead(20 * day)
+	if _, err := p.Drop(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := p.Ensure(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if answers, err := s.Swap(t.Context(), []store.Change{late}); err != nil || !errors.Is(answers[0].Err, store.ErrNoPlace) {
+		t.Errorf("a key whose partition was dropped = %+v, %v, want ErrNoPlace", answers, err)
+	}
+	mustForce(t, s, at(-20*day, "new", store.Succeeded, 1))
+}
+
+// While one partition is being detached, PostgreSQL detaches no other: so that one
+// comes first, also when an older one has become free meanwhile.
+func TestDropFinalizesFirst(t *testing.T) {
+	t.Parallel()
+	url := database(t)
+	pool := connect(t, url)
+	p := divided(t, pool, postgres.PartitionOptions{})
+	s := newStore(t, pool, postgres.Options{})
+	oldest := holding(t, p, 5*day)
+	running := at(5*day, "running", store.InProgress, 1)
+	mustForce(t, s, running)
+	older := partitions(t, pool, postgres.PartitionOptions{Keep: 4 * day}) // all that are older go
+	if _, err := older.Drop(t.Context()); err == nil {
+		t.Fatal("Drop of what holds a leader = nil, want an error")
+	}
+	reader := reading(t, pool)
+	ctx, cancel := context.WithCancel(t.Context())
+	var drop sync.WaitGroup
+	drop.Go(func() { _, _ = p.Drop(ctx) })
+	until(t, pool, detaching)
+	cancel()
+	drop.Wait()
+	if err := reader.Rollback(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	done := expired(move(running, store.Succeeded))
+	mustForce(t, s, done)
+	if gone, err := p.Drop(t.Context()); err != nil || len(gone) < 2 || !gone[len(gone)-1].To.After(oldest.To) {
+		t.Errorf("Drop = %v, %v, want both and all that are younger", names(gone), err)
+	}
+	wantNoneOld(t, pool, p)
+}
