@@ -245,5 +245,5 @@ func (q *ask) keyExpired() bool {
 		return false
 	}
 	age := q.c.options.Clock().Sub(q.call.made)
-	return age > q.times.retention || age < -q.call.op.skew
+	return age > q.times.repeats || age < -q.call.op.skew
 }

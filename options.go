@@ -81,7 +81,7 @@ func (o *Options) setDefaults() error {
 // on asking what became of it, and than its key may come again: one that was
 // purged meanwhile would tell that nothing had happened.
 func (o *Options) outlived(op *operation) error {
-	switch keep := o.times(op).retention; {
+	switch keep := o.times(op).repeats; {
 	case keep <= o.RecordTimeout:
 		return invalid("Retention", "must be longer than RecordTimeout, "+o.RecordTimeout.String()+"; it is "+keep.String())
 	case op.generation > 0 && op.generation <= op.redelivery:
@@ -100,7 +100,10 @@ func setDefault[T int | time.Duration](v *T, otherwise T) {
 
 // times are the durations one call runs with.
 type times struct {
-	lease, beat, maxRun, retention, wait time.Duration
+	lease, beat, maxRun, wait time.Duration
+
+	repeats   time.Duration // how old a key with a time may be that has no record
+	retention time.Duration // of a record
 }
 
 // times joins what the operation says with what the engine says.
@@ -113,6 +116,11 @@ func (o *Options) times(op *operation) times {
 	setDefault(&t.beat, t.lease/3)
 	setDefault(&t.maxRun, o.MaxRun)
 	setDefault(&t.retention, o.Retention)
+	if t.repeats = t.retention; op.keyTime != nil {
+		// A key from a clock that is ahead is young for that much longer: it must
+		// not outlive its record.
+		t.retention += op.skew
+	}
 	setDefault(&t.wait, o.Wait)
 	return t
 }
