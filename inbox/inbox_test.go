@@ -42,6 +42,9 @@ func TestMessagesWithoutAName(t *testing.T) {
 		}
 	}
 	stamped := box(t, "ship_stamped", inbox.Options[string]{Stamped: true})
+	longest := from(strings.Repeat("p", 100), strings.Repeat("i", 140), "a")
+	longest.Sent = time.Now()
+	want(t, handleIn(t.Context(), stamped, e, longest, func() error { return nil }), inbox.Result{Decision: inbox.Ack})
 	for _, sent := range []time.Time{{}, time.UnixMilli(-1)} {
 		m := from("shop", "1", "a")
 		m.Sent = sent

@@ -60,7 +60,7 @@ func (in *Inbox[In]) key(m Message[In]) (string, error) {
 	}
 	names := strconv.Itoa(len(m.Producer)) + ":" + m.Producer + ":" + m.ID
 	if in.stamped {
-		names = strconv.FormatInt(m.Sent.UnixMilli(), 10) + "@" + names
+		names = strconv.FormatInt(m.Sent.UnixMilli(), stampBase) + "@" + names
 	}
 	return names, nil
 }
@@ -75,10 +75,13 @@ func idOf(key string) (string, bool) {
 	return names[n+1:], true
 }
 
+// stampBase keeps a stamp so short that the longest names have room beside it.
+const stampBase = 36
+
 // stampOf reads Sent out of a key that is stamped.
 func stampOf(key string) (time.Time, bool) {
 	digits, _, ok := strings.Cut(key, "@")
-	ms, err := strconv.ParseInt(digits, 10, 64)
+	ms, err := strconv.ParseInt(digits, stampBase, 64)
 	return time.UnixMilli(ms), ok && err == nil
 }
 
