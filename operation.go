@@ -52,7 +52,8 @@ type OperationOptions[In any] struct {
 	Redelivery time.Duration
 	// KeyTime reads the time out of a key, such as [UUIDv7Time]. If set, a key
 	// without a record that is older than the retention or newer than Skew is
-	// [ErrKeyExpired], and the time leads the ID of the record.
+	// [ErrKeyExpired], and the time leads the ID of the record, which is kept for
+	// the Skew longer.
 	//
 	// It must say the same of a key whenever it is asked: the key has another
 	// record else, and runs again. So it never looks at a clock. The zero time,

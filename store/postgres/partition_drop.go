@@ -40,12 +40,12 @@ func (e *HeldError) Error() string {
 
 // Drop drops the partitions that ended more than Keep ago, by the server's clock,
 // and returns them. One that holds a record which is unfinished, or is to be kept
-// for longer, stays, with all it has, and its *HeldError is part of the error. It
-// also goes on where a drop was broken off.
+// for longer, stays, with all it has, and its *HeldError is part of the error. So
+// does the last one, without an error. It also goes on where a drop was broken off.
 //
 // What others do meanwhile does not wait for it: the table is neither locked nor
 // read, and what is written to other partitions goes on. It waits itself for the
-// transactions that have the table in use. From the moment when a partition is
+// transactions that have the table in use, for as long as ctx lasts. From the moment when a partition is
 // sealed, which is after it was found to hold nothing, a key of its time is
 // refused with store.ErrNoPlace.
 func (p *Partitions) Drop(ctx context.Context) (dropped []Partition, err error) {

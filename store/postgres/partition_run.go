@@ -10,7 +10,8 @@ import (
 // Run divides the table if that has not been done, and then looks after its
 // partitions until ctx ends, whose error it returns: it makes those that are
 // missing, and drops those that are old. It may run in any number of processes,
-// which take turns; it goes on where another one was interrupted.
+// which take turns; it goes on where another one was interrupted. Where a drop has
+// to wait it makes partitions in between, each half of a Width.
 func (p *Partitions) Run(ctx context.Context) error {
 	for {
 		if err := p.once(ctx); err != nil {
