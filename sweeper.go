@@ -11,7 +11,9 @@ import (
 // SweeperOptions say how often a [Sweeper] looks. The zero value is good.
 type SweeperOptions struct {
 	// Every is how long it rests between two passes. Zero: a third of the
-	// engine's lease.
+	// engine's lease. Under Hold and Heal a sweep leaves a leader in doubt whose
+	// lease is over although it lives, starved of processor time for instance:
+	// the shorter the rest, the more of them, where the lease is short.
 	Every time.Duration
 	// Batch is the most records of each operation that one pass frees, and the
 	// most it purges at a time. Zero: 500.

@@ -84,8 +84,9 @@ type Periodic[In any] struct {
 	options   PeriodicOptions[In]
 }
 
-// NewPeriodic returns what enqueues the ticks of o by e. Wrong options are a
-// *semel.FieldError.
+// NewPeriodic returns what enqueues the ticks of o by e. Wrong options, and an
+// operation that no worker could run, are a *semel.FieldError: it has semel.Retry,
+// and is among those that e was given.
 func NewPeriodic[In, Tx any](e *semel.Engine[Tx], o PeriodicOptions[In]) (*Periodic[In], error) {
 	if e == nil {
 		return nil, invalid("engine", "is nil")
@@ -94,6 +95,9 @@ func NewPeriodic[In, Tx any](e *semel.Engine[Tx], o PeriodicOptions[In]) (*Perio
 		return nil, err
 	}
 	o.setDefaults()
+	if err := e.Workable(o.Operation, false); err != nil {
+		return nil, err
+	}
 	p := &Periodic[In]{runner: e, retention: e.Times(o.Operation).Retention, options: o}
 	if forgotten := o.CatchUp + o.Skew; p.retention <= forgotten {
 		return nil, invalid("Retention", "of "+o.Operation.Name()+" must be longer than CatchUp and Skew together, "+

@@ -212,8 +212,8 @@ func TestATickOfAnotherVersion(t *testing.T) {
 func TestRunOfPeriodicEnds(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		op := semel.Define("op", inRecordsTx())
-		r := newRig(t, memory.New(memory.Options{MaxOutcome: 1000}), task.Options{}, op)
-		large := semel.Define("large", semel.OperationOptions[string]{})
+		large := semel.Define("large", semel.OperationOptions[string]{Retry: &semel.Retry{}})
+		r := newRig(t, memory.New(memory.Options{MaxOutcome: 1000}), task.Options{}, op, large)
 		p, err := task.NewPeriodic(r.Engine, task.PeriodicOptions[string]{
 			Name: "p", Schedule: task.Every(time.Hour), Operation: large, Scope: semel.Shared(),
 			Input: func(time.Time) string { return strings.Repeat("x", 2000) },
@@ -249,8 +249,10 @@ func (o once) Next(t time.Time) time.Time {
 func TestNewPeriodicRefuses(t *testing.T) {
 	t.Parallel()
 	op := semel.Define("op", inRecordsTx())
-	short := semel.Define("short", semel.OperationOptions[input]{Retention: 10 * time.Minute})
-	r := newRig(t, memory.New(memory.Options{}), task.Options{}, op)
+	short := semel.Define("short", semel.OperationOptions[input]{Retention: 10 * time.Minute, Retry: &semel.Retry{}})
+	callers := semel.Define("callers", semel.OperationOptions[input]{})
+	unknown := semel.Define("unknown", inRecordsTx())
+	r := newRig(t, memory.New(memory.Options{}), task.Options{}, op, short, callers)
 	for field, change := range map[string]func(o *task.PeriodicOptions[input]){
 		"Name":      func(o *task.PeriodicOptions[input]) { o.Name = strings.Repeat("n", 201) },
 		"Operation": func(o *task.PeriodicOptions[input]) { o.Operation = nil },
@@ -260,6 +262,9 @@ func TestNewPeriodicRefuses(t *testing.T) {
 		"Priority":  func(o *task.PeriodicOptions[input]) { o.Priority = 5 },
 		"Schedule":  func(o *task.PeriodicOptions[input]) { o.Schedule = task.Every(0) },
 		"Retention": func(o *task.PeriodicOptions[input]) { o.Operation = short }, // twice five minutes are not less
+		// Its ticks would wait for ever.
+		"Retry":      func(o *task.PeriodicOptions[input]) { o.Operation = callers },
+		"Operations": func(o *task.PeriodicOptions[input]) { o.Operation = unknown },
 	} {
 		o := task.PeriodicOptions[input]{Name: "p", Schedule: task.Every(time.Hour), Operation: op, Scope: semel.Shared()}
 		change(&o)
