@@ -35,7 +35,9 @@ type PartitionOptions struct {
 	Ahead int
 	// Keep is how long after its end a partition stays: not shorter than the
 	// longest Retention of an operation with a KeyTime, and than the longest
-	// Generation, or keys are refused that are not that old. Zero: 24 hours.
+	// Generation, or keys are refused that are not that old. A partition whose
+	// last records are to be kept for the Skew longer goes at a later try. Zero: 24
+	// hours.
 	Keep time.Duration
 	// Every is how often Run looks after the partitions. Zero: a tenth of Width,
 	// an hour at most.
