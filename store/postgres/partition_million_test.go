@@ -102,7 +102,7 @@ func measured(t *testing.T, pool *pgxpool.Pool, do func() int) (n int, wal int64
 // claimOnAndOn runs new keys, each of which must succeed: quickly at first, and
 // then at longer and longer intervals, so that little is written by them.
 func claimOnAndOn(ctx context.Context, t *testing.T, engine *semel.Engine[pgx.Tx], op *semel.Operation[int], w int, claims *atomic.Int64) {
-	for i, pause := 0, 5*time.Millisecond; ctx.Err() == nil; i, pause = i+1, pause*21/20 {
+	for i, pause := 0, 5*time.Millisecond; ctx.Err() == nil; i, pause = i+1, pause*9/8 {
 		call := op.Call(semel.Shared(), uuidOf(time.Now(), w<<32|i), i)
 		if _, _, err := semel.DoTx(t.Context(), engine, call, func(context.Context, pgx.Tx) (int, error) { return i, nil }); err != nil {
 			t.Errorf("a claim beside the drop: %v", err)
