@@ -38,7 +38,7 @@
 // middleware.Retry may stand outside of this one, but counts its tries for itself;
 // an inbox has its own count, which outlives processes. middleware.PoisonQueue
 // outside of this one would take what is only to come again; use PoisonQueueWithFilter
-// and look for a [RejectedError]. middleware.InstantAck acknowledges before anything is
-// handled, and so loses what is not: leave it out. middleware.Timeout and middleware.CorrelationID
-// may stand on either side.
+// and look for a [RejectedError]. middleware.InstantAck acknowledges before anything
+// is handled, and so loses what is not: leave it out. middleware.Timeout and
+// middleware.CorrelationID may stand on either side.
 package semelwatermill
