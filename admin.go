@@ -101,7 +101,7 @@ func (c *Core) Resolve(ctx context.Context, r Resolution) (store.Record, error) 
 // says, if the engine was given it.
 func (c *Core) retention(r store.Record) time.Duration {
 	if op := c.declaredAs(r.Operation); op != nil {
-		return c.options.times(op).retention
+		return c.options.timesOf(op, r.ID).retention
 	}
 	return c.options.Retention
 }

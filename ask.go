@@ -25,7 +25,7 @@ type ask struct {
 }
 
 func (c *Core) ask(call Call, policy policyKind) *ask {
-	t := c.options.times(call.op)
+	t := c.options.timesOf(call.op, call.id)
 	return &ask{c: c, call: call, times: t, policy: policy, deadline: now().Add(t.wait)}
 }
 
@@ -245,5 +245,5 @@ func (q *ask) keyExpired() bool {
 		return false
 	}
 	age := q.c.options.Clock().Sub(q.call.made)
-	return age > q.times.repeats || age < -q.call.op.skew
+	return age > q.c.options.times(q.call.op).retention || age < -q.call.op.skew
 }

@@ -20,7 +20,7 @@ type Times struct {
 // Times returns what op says, and the engine where op says nothing.
 func (c *Core) Times(op Declared) Times {
 	t := c.options.times(op.declared())
-	return Times{Lease: t.lease, Heartbeat: t.beat, MaxRun: t.maxRun, Retention: t.repeats, Wait: t.wait}
+	return Times{Lease: t.lease, Heartbeat: t.beat, MaxRun: t.maxRun, Retention: t.retention, Wait: t.wait}
 }
 
 // Beat renews the leases of attempts that [Core.Dequeue] gave, all in one asking

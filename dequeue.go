@@ -176,7 +176,7 @@ func claimOf(stands store.Record, policy policyKind, lease time.Duration) event 
 
 func (q *dequeuing) attempt(ctx context.Context, r store.Record) *Attempt {
 	a := &Attempt{
-		c: q.c, call: callOf(q.op, r), times: q.times, policy: q.policy, record: r, begun: q.sent,
+		c: q.c, call: callOf(q.op, r), times: q.c.options.timesOf(q.op, r.ID), policy: q.policy, record: r, begun: q.sent,
 	}
 	a.live(ctx, q.sent, false)
 	q.c.see(ctx, EventClaimed, r, nil)
@@ -192,7 +192,7 @@ func (q *dequeuing) giveBack(ctx context.Context, r store.Record, why error) {
 // release is the end of a claim that nothing was run for, and that is not to count.
 func (q *dequeuing) release(r store.Record, why error) event {
 	return event{
-		step: stepRelease, token: r.Token, policy: q.policy, proven: true, expire: q.times.retention,
+		step: stepRelease, token: r.Token, policy: q.policy, proven: true, expire: q.c.options.timesOf(q.op, r.ID).retention,
 		outcome: q.c.interruption(q.op, r, r.Attempt, why),
 	}
 }

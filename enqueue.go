@@ -59,7 +59,7 @@ func Enqueue(ctx context.Context, e Runner, c Call, o EnqueueOptions) (added boo
 	answer, err := core.swap(ctx, q.change, askTries)
 	switch {
 	case errors.Is(err, store.ErrNoPlace):
-		return false, fmt.Errorf("%w: %w", ErrKeyExpired, err)
+		return false, q.withoutPlace(err)
 	case errors.Is(err, errRefused):
 		return false, fmt.Errorf("enqueue %s: %w", c.op.name, err)
 	case err != nil:
@@ -70,7 +70,8 @@ func Enqueue(ctx context.Context, e Runner, c Call, o EnqueueOptions) (added boo
 
 // queueing is a call on its way to the queue.
 type queueing struct {
-	call   Call
+	*ask
+
 	event  event
 	change store.Change
 }
@@ -94,11 +95,13 @@ func (c *Core) queueing(ctx context.Context, call Call, o EnqueueOptions) (*queu
 	if identity.Input, err = call.storedInput(); err != nil {
 		return nil, err
 	}
-	if err := c.ask(call, policyUnset).mayBeNew(ctx); err != nil {
+	q := &queueing{ask: c.ask(call, policyUnset)}
+	if err := q.mayBeNew(ctx); err != nil {
 		return nil, err
 	}
-	e := event{step: stepCreate, owner: newOwner(), same: call.is, identity: identity, delay: delay}
-	return &queueing{call: call, event: e, change: next(store.Record{}, e).change}, nil
+	q.event = event{step: stepCreate, owner: newOwner(), same: call.is, identity: identity, delay: delay}
+	q.change = next(store.Record{}, q.event).change
+	return q, nil
 }
 
 // delay is how long the call waits.
@@ -121,7 +124,7 @@ func (o EnqueueOptions) delay() (time.Duration, error) {
 func (q *queueing) added(answer store.Standing) (bool, error) {
 	switch {
 	case errors.Is(answer.Err, store.ErrNoPlace):
-		return false, fmt.Errorf("%w: %w", ErrKeyExpired, answer.Err)
+		return false, q.withoutPlace(answer.Err)
 	case answer.Err != nil:
 		return false, fmt.Errorf("enqueue %s: %w", q.call.op.name, answer.Err)
 	case answer.InForce(q.change):

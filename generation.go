@@ -140,14 +140,15 @@ func (i *inline) keepTwin(ctx context.Context) error {
 	return err
 }
 
-// withoutPlace tells of a key for whose time the store has no partition: records
-// as old are gone, or it is too far ahead. The time of a generation is not the
-// key's: its partition is one that was not made in time.
+// withoutPlace tells of a key for whose time the store has no partition. A key that
+// is too old, or too far ahead, is expired. Otherwise the partition is one that was
+// not made in time, or was dropped too early: nothing was run, and the key may come
+// again. The time of a generation is not the key's.
 func (q *ask) withoutPlace(err error) error {
-	if q.call.op.generation > 0 {
-		return fmt.Errorf("%w: %w", ErrUnavailable, err)
+	if q.call.op.generation == 0 && q.keyExpired() {
+		return fmt.Errorf("%w: %w", ErrKeyExpired, err)
 	}
-	return fmt.Errorf("%w: %w", ErrKeyExpired, err)
+	return fmt.Errorf("%w: %w", ErrUnavailable, err)
 }
 
 // getAll reads what stands under several IDs, with as much patience as get.

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/store"
 )
 
 // TestKeyFromTheFutureIsRemembered: a clock that is ahead, by less than the Skew,
@@ -28,6 +29,28 @@ func TestKeyFromTheFutureIsRemembered(t *testing.T) {
 				continue
 			}
 			got.wantErr(t, semel.ErrKeyExpired)
+		}
+	})
+}
+
+// TestOnlyKeysWithATimeAreKeptForTheSkew: what an operation says of its retention is
+// exact for the ordinary keys among them.
+func TestOnlyKeysWithATimeAreKeptForTheSkew(t *testing.T) {
+	eachDoor(t, func(t *testing.T, d door) {
+		p, mem := solo(t, semel.Options{})
+		o := d.o
+		o.Retention, o.Skew = time.Hour, time.Minute
+		o.KeyTime = func(key string) (time.Time, bool) {
+			at, _ := semel.UUIDv7Time(key)
+			return at, true
+		}
+		op := plain("op", o)
+		for key, want := range map[string]time.Duration{"k": time.Hour, uuidv7(time.Now()): time.Hour + time.Minute} {
+			call := op.Call(me, key, "in")
+			d.ask(t.Context(), p, call, says("v")).want(t, "v", false)
+			if r := wantState(t, mem, call, store.Succeeded); r.Expire != want {
+				t.Errorf("%s expires in %v, want %v", key, r.Expire, want)
+			}
 		}
 	})
 }

@@ -106,7 +106,7 @@ func (q *dequeuing) giveBackUnanswered(ctx context.Context, waiting []store.Reco
 		claimed := standing(changes[i], r)
 		void := event{
 			step: stepVoid, to: store.Pending, owner: newOwner(), policy: q.policy, identity: r,
-			expire: q.times.retention, outcome: q.c.interruption(q.op, r, claimed.Attempt, ErrUnavailable),
+			expire: q.c.options.timesOf(q.op, r.ID).retention, outcome: q.c.interruption(q.op, r, claimed.Attempt, ErrUnavailable),
 		}
 		q.c.keepLate(ctx, lateItem{
 			record: claimed, quiet: true, event: q.release(claimed, ErrUnavailable), void: void, from: changes[i].If,

@@ -1,6 +1,10 @@
 package semel
 
-import "time"
+import (
+	"time"
+
+	"github.com/semelgo/semel/store"
+)
 
 // Options sets what operations do not say themselves. The zero value is good.
 type Options struct {
@@ -81,7 +85,7 @@ func (o *Options) setDefaults() error {
 // on asking what became of it, and than its key may come again: one that was
 // purged meanwhile would tell that nothing had happened.
 func (o *Options) outlived(op *operation) error {
-	switch keep := o.times(op).repeats; {
+	switch keep := o.times(op).retention; {
 	case keep <= o.RecordTimeout:
 		return invalid("Retention", "must be longer than RecordTimeout, "+o.RecordTimeout.String()+"; it is "+keep.String())
 	case op.generation > 0 && op.generation <= op.redelivery:
@@ -100,10 +104,7 @@ func setDefault[T int | time.Duration](v *T, otherwise T) {
 
 // times are the durations one call runs with.
 type times struct {
-	lease, beat, maxRun, wait time.Duration
-
-	repeats   time.Duration // how old a key with a time may be that has no record
-	retention time.Duration // of a record
+	lease, beat, maxRun, retention, wait time.Duration
 }
 
 // times joins what the operation says with what the engine says.
@@ -116,11 +117,17 @@ func (o *Options) times(op *operation) times {
 	setDefault(&t.beat, t.lease/3)
 	setDefault(&t.maxRun, o.MaxRun)
 	setDefault(&t.retention, o.Retention)
-	if t.repeats = t.retention; op.keyTime != nil {
-		// A key from a clock that is ahead is young for that much longer: it must
-		// not outlive its record.
+	setDefault(&t.wait, o.Wait)
+	return t
+}
+
+// timesOf are the times that the record of id has. A key with a time in it, from a
+// clock that is ahead, is young for that much longer: it must not outlive its
+// record.
+func (o *Options) timesOf(op *operation, id store.ID) times {
+	t := o.times(op)
+	if _, timed := id.Time(); timed && op.keyTime != nil {
 		t.retention += op.skew
 	}
-	setDefault(&t.wait, o.Wait)
 	return t
 }

@@ -89,7 +89,7 @@ func (c *Core) crashed(op *operation, r store.Record) []byte {
 
 // sweep frees one record, unless somebody else has been quicker or holds it.
 func (c *Core) sweep(ctx context.Context, op *operation, r store.Record, swept *Swept) (freed bool, err error) {
-	keep := c.options.times(op).retention
+	keep := c.options.timesOf(op, r.ID).retention
 	e := event{step: stepRequeue, owner: newOwner(), policy: op.policy.kind, expire: keep, outcome: c.crashed(op, r)}
 	d := next(r, e)
 	if d.say == sayLook {

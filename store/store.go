@@ -113,7 +113,8 @@ var ErrApart = errors.New("semel/store: ended by its own function")
 
 // ErrNoPlace is the Err of a create whose ID the store has no room for: its time
 // is outside of what the table is partitioned for, because that partition was
-// dropped or is not there yet. Nothing was written.
+// dropped or is not there yet. Nothing was written. The engine tells by the key's own
+// time which of them it is.
 var ErrNoPlace = errors.New("semel/store: no partition for the record's time")
 
 // Verdict says what is known about an effect.

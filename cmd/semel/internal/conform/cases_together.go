@@ -87,8 +87,7 @@ func (t *trial) storms() {
 	for i := range t.storm {
 		go func() {
 			<-start
-			got, err := servers[i%len(servers)].exchange(t.ctx, m)
-			replies <- reply{got, err}
+			replies <- t.exchanged(servers[i%len(servers)], m)
 		}()
 	}
 	close(start)
@@ -99,6 +98,17 @@ func (t *trial) storms() {
 	t.agree(all, t.settled(a))
 	t.happened(a.op, 1)
 	t.oneFirst(all)
+}
+
+// exchanged is what s answers when it is not too busy to.
+func (t *trial) exchanged(s server, m message) reply {
+	for {
+		got, err := s.exchange(t.ctx, m)
+		if err != nil || !got.busy() || t.ctx.Err() != nil {
+			return reply{got, err}
+		}
+		t.rest(pollEvery)
+	}
 }
 
 // oneFirst fails unless one of many was answered as the first, and only one.

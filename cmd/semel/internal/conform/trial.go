@@ -105,12 +105,17 @@ func (t *trial) settled(a ask) *answer {
 	var got *answer
 	t.until("an answer other than in progress", func() bool {
 		got = t.send(a)
-		if got.status == http.StatusServiceUnavailable && got.header.Get("Retry-After") != "" {
-			return false // busy, and says so: it is to be asked again
+		if got.busy() {
+			return false
 		}
 		return got.status != t.profile.Statuses[inProgress] || !t.says(got, inProgress)
 	})
 	return got
+}
+
+// busy tells whether the server is to be asked again, as it says itself.
+func (a *answer) busy() bool {
+	return a.status == http.StatusServiceUnavailable && a.header.Get("Retry-After") != ""
 }
 
 // must ends the trial when a part of the fixture contract fails.
