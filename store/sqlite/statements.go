@@ -1,10 +1,12 @@
 package sqlite
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
 	"fmt"
+	"time"
 )
 
 // statements returns the prepared statements, which db keeps for each of its
@@ -19,12 +21,28 @@ func (s *Store) statements(ctx context.Context) (*[verbs]*sql.Stmt, error) {
 	if all := s.prepared.Load(); all != nil {
 		return all, nil
 	}
-	all, err := prepare(ctx, s.db)
+	all, err := s.prepareAgain(ctx)
 	if err != nil {
 		return nil, err
 	}
 	s.prepared.Store(all)
 	return all, nil
+}
+
+// prepareAgain waits for those who keep even readers out, such as a writer without
+// WAL, or one who recovers the database after a crash. It gives up with ErrBusy.
+func (s *Store) prepareAgain(ctx context.Context) (*[verbs]*sql.Stmt, error) {
+	wait, cancel := context.WithTimeout(ctx, s.patience)
+	defer cancel()
+	for rest := time.Millisecond; ; rest = min(2*rest, 50*time.Millisecond) {
+		all, err := prepare(wait, s.db)
+		if err == nil || !IsBusy(err) && wait.Err() == nil {
+			return all, err
+		}
+		if pause(wait, rest) != nil {
+			return nil, cmp.Or(ctx.Err(), ErrBusy)
+		}
+	}
 }
 
 func prepare(ctx context.Context, db *sql.DB) (*[verbs]*sql.Stmt, error) {

@@ -1,0 +1,39 @@
+package sqlite_test
+
+import (
+	"testing"
+
+	"github.com/semelgo/semel/store"
+	"github.com/semelgo/semel/store/sqlite"
+)
+
+// The first call of a store prepares its statements, for which it reads the
+// database. It waits for somebody who keeps even readers out, as every later call
+// does, and is told Busy in the end.
+func TestFirstCallWaitsForALock(t *testing.T) {
+	t.Parallel()
+	db := plain(t) // without WAL, a writer keeps readers out
+	lock, err := db.Conn(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer lock.Close()
+	for _, text := range []string{`BEGIN EXCLUSIVE`, `INSERT INTO effects VALUES ('held')`} {
+		if _, err := lock.ExecContext(t.Context(), text); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s := sqlite.New(db)
+	c := create("k", store.Succeeded, 1)
+	answers, err := s.Swap(t.Context(), []store.Change{c})
+	if err != nil || !answers[0].Busy {
+		t.Errorf("Swap = %+v, %v, want Busy: somebody has the database", answers, err)
+	}
+	if _, err := lock.ExecContext(t.Context(), `ROLLBACK`); err != nil {
+		t.Fatal(err)
+	}
+	answers, err = s.Swap(t.Context(), []store.Change{c})
+	if err != nil || !answers[0].InForce(c) {
+		t.Errorf("Swap = %+v, %v, want it in force", answers, err)
+	}
+}
