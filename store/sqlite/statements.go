@@ -35,8 +35,8 @@ func (s *Store) prepareAgain(ctx context.Context) (*[verbs]*sql.Stmt, error) {
 	wait, cancel := context.WithTimeout(ctx, s.patience)
 	defer cancel()
 	for rest := time.Millisecond; ; rest = min(2*rest, 50*time.Millisecond) {
-		all, err := prepare(wait, s.db)
-		if err == nil || !IsBusy(err) && wait.Err() == nil {
+		all, err := prepare(ctx, s.db)
+		if !IsBusy(err) {
 			return all, err
 		}
 		if pause(wait, rest) != nil {
