@@ -39,11 +39,14 @@ func ExampleMiddleware() {
 	if err != nil {
 		panic(err)
 	}
-	delivered := make(chan bool)
+	acknowledged := make(chan bool)
 	router.AddMiddleware(func(next message.HandlerFunc) message.HandlerFunc {
 		return func(msg *message.Message) ([]*message.Message, error) {
-			defer func() { delivered <- true }()
-			return next(msg)
+			produced, err := next(msg)
+			if err == nil { // else it comes again: both may be delivered at once
+				acknowledged <- true
+			}
+			return produced, err
 		}
 	}, once)
 	router.AddConsumerHandler("ship", "orders", pubsub, func(msg *message.Message) error {
@@ -62,8 +65,8 @@ func ExampleMiddleware() {
 	}
 	ended := make(chan error)
 	go func() { ended <- router.Run(context.Background()) }()
-	<-delivered
-	<-delivered
+	<-acknowledged
+	<-acknowledged
 	fmt.Println("stopped:", router.Close(), <-ended, pubsub.Close())
 	// Output:
 	// ship a book in a transaction: true
