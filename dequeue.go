@@ -41,10 +41,7 @@ func (c *Core) Dequeue(ctx context.Context, op Declared, limit int) ([]*Attempt,
 		return nil, err
 	}
 	defer c.leave()
-	q := &dequeuing{c: c, op: d, times: c.options.times(d), policy: d.policy.kind}
-	if q.policy == policyUnset {
-		q.policy = policyHold
-	}
+	q := &dequeuing{c: c, op: d, times: c.options.times(d), policy: d.policy.orHold()}
 	claimed, err := q.claim(ctx, min(limit, c.caps.MaxBatch))
 	if err != nil {
 		return nil, fmt.Errorf("%w: dequeue %s: %w", ErrUnavailable, d.name, err)
@@ -170,6 +167,7 @@ func (q *dequeuing) scan(ctx context.Context, limit int) ([]store.Record, error)
 // claimOf is the wish to run what stands, by one who knows no more of it.
 func claimOf(stands store.Record, policy policyKind, lease time.Duration) event {
 	identity := stands
+	identity.Expire = 0
 	identity.Input, identity.Outcome = nil, nil // kept as they stand
 	return event{step: stepClaim, owner: newOwner(), policy: policy, identity: identity, lease: lease}
 }

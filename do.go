@@ -111,11 +111,7 @@ func Begin(ctx context.Context, e Runner, c Call) (*Attempt, *Outcome, error) {
 	if err := c.notByGeneration(); err != nil {
 		return nil, nil, err
 	}
-	policy := c.op.policy.kind
-	if policy == policyUnset {
-		policy = policyHold
-	}
-	return e.core().begin(ctx, c, policy)
+	return e.core().begin(ctx, c, c.op.policy.orHold())
 }
 
 // decoded is what a replay returns. A result that cannot be given is an error,

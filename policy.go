@@ -74,6 +74,14 @@ func Keyed() Policy { return Policy{kind: policyKeyed} }
 // AtLeastOnce runs again after a crash. The effect may happen once per attempt.
 func AtLeastOnce() Policy { return Policy{kind: policyAtLeastOnce} }
 
+// orHold is the policy of an attempt whose claim commits first: unset is the safest.
+func (p Policy) orHold() policyKind {
+	if p.kind == policyUnset {
+		return policyHold
+	}
+	return p.kind
+}
+
 // runsAgain tells whether an attempt may follow one whose effect is unknown.
 func (k policyKind) runsAgain() bool {
 	switch k {
