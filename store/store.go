@@ -154,6 +154,10 @@ type Capabilities struct {
 	// Exclusive: an open Atomic transaction keeps every other writer out, so
 	// that nobody can take over from within it.
 	Exclusive bool
+	// Flushers is how many Swaps, of the changes of many callers each, the store
+	// is quickest with at the same time. Zero: a Swap costs no more than a call,
+	// so nothing is gained by making changes together.
+	Flushers int
 	// MaxOutcome is the largest outcome kept, in bytes.
 	MaxOutcome int
 	// MaxBatch is the most changes one Swap takes.

@@ -16,7 +16,7 @@ func (s *Store) Capabilities(ctx context.Context) (store.Capabilities, error) {
 	const read = `SELECT NOT pg_is_in_recovery(),
 current_setting('fsync') <> 'off' AND current_setting('synchronous_commit') <> 'off' AND current_setting('full_page_writes') <> 'off',
 to_regclass($1) IS NOT NULL AND to_regclass($2) IS NOT NULL`
-	caps := store.Capabilities{SameTx: true, MaxOutcome: maxOutcome, MaxBatch: maxBatch}
+	caps := store.Capabilities{SameTx: true, Flushers: flushers, MaxOutcome: maxOutcome, MaxBatch: maxBatch}
 	t, err := s.tables(ctx)
 	if err != nil {
 		return store.Capabilities{}, fault("read capabilities", err)
@@ -31,3 +31,7 @@ to_regclass($1) IS NOT NULL AND to_regclass($2) IS NOT NULL`
 	}
 	return caps, nil
 }
+
+// flushers is how many batches at a time PostgreSQL is quickest with while each
+// is small; the engine begins no more than it needs.
+const flushers = 4

@@ -19,7 +19,7 @@ func (s *Store) Capabilities(ctx context.Context) (store.Capabilities, error) {
 		return store.Capabilities{}, s.fault(ctx, "read capabilities", err)
 	}
 	return store.Capabilities{
-		SameTx: true, Linearizable: true, Durable: durable, Exclusive: true,
+		SameTx: true, Linearizable: true, Durable: durable, Exclusive: true, Flushers: 1,
 		MaxOutcome: maxOutcome, MaxBatch: maxBatch,
 	}, nil
 }

@@ -1,0 +1,117 @@
+package lane
+
+import "slices"
+
+// Batch is what is asked together.
+type Batch[Q, A any] struct {
+	// Questions are in the order of their keys, each key once.
+	Questions []Q
+
+	items []*Item[Q, A] // in the same order; of a shared key several
+	of    []int         // which question each item has; nil: its own
+}
+
+// Take makes a batch of what waits. There may be nothing that can go now: then the
+// asking that Join or Settle has called for is over, and Take returns nil.
+func (l *Lane[K, Q, A]) Take() *Batch[Q, A] {
+	l.mu.Lock()
+	items := l.gather()
+	if len(items) == 0 {
+		l.running--
+		l.mu.Unlock()
+		return nil
+	}
+	l.mu.Unlock()
+	return l.batch(items)
+}
+
+// gather takes out of those who wait whoever may go, in the order they came.
+func (l *Lane[K, Q, A]) gather() []*Item[Q, A] {
+	items := make([]*Item[Q, A], 0, min(len(l.waiting), l.config.MaxBatch))
+	rest := l.waiting[:0]
+	for _, it := range l.waiting {
+		if len(items) == l.config.MaxBatch || !l.fly(it) {
+			rest = append(rest, it)
+			continue
+		}
+		it.taken = true
+		items = append(items, it)
+	}
+	clear(l.waiting[len(rest):])
+	l.waiting = rest
+	return items
+}
+
+// fly keeps the key of it to one batch, and reports whether it may be that.
+func (l *Lane[K, Q, A]) fly(it *Item[Q, A]) bool {
+	if l.config.Shared {
+		return true
+	}
+	k := l.config.Key(&it.question)
+	if _, flies := l.flying[k]; flies {
+		return false
+	}
+	l.flying[k] = struct{}{}
+	return true
+}
+
+// batch puts the items in order, and shares what may be shared.
+func (l *Lane[K, Q, A]) batch(items []*Item[Q, A]) *Batch[Q, A] {
+	slices.SortStableFunc(items, func(a, b *Item[Q, A]) int {
+		return l.config.Compare(l.config.Key(&a.question), l.config.Key(&b.question))
+	})
+	b := &Batch[Q, A]{Questions: make([]Q, 0, len(items)), items: items}
+	if l.config.Shared {
+		b.of = make([]int, len(items))
+	}
+	for i, it := range items {
+		same := l.config.Shared && i > 0 && l.config.Key(&items[i-1].question) == l.config.Key(&it.question)
+		if !same {
+			b.Questions = append(b.Questions, it.question)
+		}
+		if l.config.Shared {
+			b.of[i] = len(b.Questions) - 1
+		}
+	}
+	return b
+}
+
+// Settle tells the items of a batch what came of it, and reports whether others
+// wait: then Take is to be called again. Otherwise the asking is over.
+func (l *Lane[K, Q, A]) Settle(b *Batch[Q, A], answers []A, err error) (more bool) {
+	for i, it := range b.items {
+		if it.err = err; err == nil {
+			it.answer = answers[b.question(i)]
+		}
+	}
+	l.mu.Lock()
+	if !l.config.Shared {
+		for i := range b.Questions {
+			delete(l.flying, l.config.Key(&b.Questions[i]))
+		}
+	}
+	for i, it := range b.items {
+		if it.left {
+			b.items[i] = nil
+			l.recycle(it)
+		}
+	}
+	l.out(len(b.items))
+	if more = len(l.waiting) > 0; !more {
+		l.running--
+	}
+	l.mu.Unlock()
+	for _, it := range b.items {
+		if it != nil {
+			it.done <- struct{}{}
+		}
+	}
+	return more
+}
+
+func (b *Batch[Q, A]) question(item int) int {
+	if b.of == nil {
+		return item
+	}
+	return b.of[item]
+}

@@ -1,0 +1,79 @@
+package lane
+
+import (
+	"context"
+	"errors"
+	"fmt"
+)
+
+// Do asks one question together with others' and returns the answer. An error of
+// Flush is told to all whose questions were in it. When ctx ends first, the error
+// is ctx's, with [ErrNotSent] if nothing was sent. Must is as for Join.
+func (l *Lane[K, Q, A]) Do(ctx context.Context, q Q, must bool) (answer A, err error) {
+	it, alone, start, err := l.Join(q, must)
+	switch {
+	case err != nil:
+		return answer, err
+	case alone != nil && l.ask(ctx, alone), start:
+		go l.flush()
+	}
+	select {
+	case <-it.done:
+		answer, err = it.answer, it.err
+		l.recycle(it)
+		return answer, err
+	case <-ctx.Done():
+	}
+	if l.Leave(it) {
+		return answer, fmt.Errorf("%w: %w", ErrNotSent, ctx.Err())
+	}
+	return answer, ctx.Err()
+}
+
+// flush asks for what waits until nothing does.
+func (l *Lane[K, Q, A]) flush() {
+	for b := l.Take(); b != nil && l.ask(context.Background(), b); b = l.Take() {
+	}
+}
+
+var errNoReturn = errors.New("lane: Flush did not return")
+
+// ask asks for a batch, and reports whether others wait. A Flush that panics has
+// given no answer: who then asks alone finds out whose question it was.
+func (l *Lane[K, Q, A]) ask(ctx context.Context, b *Batch[Q, A]) (more bool) {
+	answers, err := []A(nil), errNoReturn
+	returned := false
+	defer func() {
+		if p := recover(); p != nil {
+			err, returned = fmt.Errorf("lane: Flush panicked: %v", p), true
+		}
+		if more = l.Settle(b, answers, err); more && !returned {
+			go l.flush() // the goroutine ends, and nobody else goes on
+		}
+	}()
+	ctx, cancel := context.WithTimeout(ctx, l.config.Timeout)
+	defer cancel()
+	answers, err = l.config.Flush(ctx, b.Questions)
+	returned = true
+	return more
+}
+
+// Wait waits until nothing is under way, or ctx ends.
+func (l *Lane[K, Q, A]) Wait(ctx context.Context) error {
+	l.mu.Lock()
+	if l.inside == 0 {
+		l.mu.Unlock()
+		return nil
+	}
+	if l.idle == nil {
+		l.idle = make(chan struct{})
+	}
+	idle := l.idle
+	l.mu.Unlock()
+	select {
+	case <-idle:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}

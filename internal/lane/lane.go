@@ -1,0 +1,145 @@
+package lane
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+)
+
+// Errors of what was never sent: nothing has come of it, and nothing can.
+var (
+	// ErrFull refuses an item because MaxWaiting wait already.
+	ErrFull = errors.New("too many wait")
+	// ErrNotSent says that an item was given up before anybody took it.
+	ErrNotSent = errors.New("not sent")
+)
+
+// Config says what a lane does, and how.
+type Config[K comparable, Q, A any] struct {
+	// Flush asks for all of qs and answers each, in their order. Without an error
+	// it must return as many answers as there are questions.
+	Flush func(ctx context.Context, qs []Q) ([]A, error)
+	// Key says what a question is about, and Compare orders keys.
+	Key     func(q *Q) K
+	Compare func(a, b K) int
+	// Shared lets the questions of one batch that are about one key share one
+	// asking and its answer. Otherwise they are in batches of their own, one after
+	// the other.
+	Shared bool
+	// Flushers is the most batches under way at a time, MaxBatch the most
+	// questions in one, MaxWaiting the most that wait.
+	Flushers, MaxBatch, MaxWaiting int
+	// Timeout bounds each asking.
+	Timeout time.Duration
+}
+
+// Lane is where the callers meet. It may be used by any number of goroutines.
+type Lane[K comparable, Q, A any] struct {
+	config Config[K, Q, A]
+	pool   sync.Pool // of items that nobody has any more
+
+	mu      sync.Mutex
+	waiting []*Item[Q, A]
+	flying  map[K]struct{} // keys of the batches under way, unless Shared
+	running int            // batches under way, or about to be
+	inside  int            // items that wait or are under way
+	idle    chan struct{}  // closed when none is; nil: nobody asks
+}
+
+// New returns a lane.
+func New[K comparable, Q, A any](c Config[K, Q, A]) *Lane[K, Q, A] {
+	l := &Lane[K, Q, A]{config: c, flying: make(map[K]struct{})}
+	l.pool.New = func() any { return &Item[Q, A]{done: make(chan struct{}, 1)} }
+	return l
+}
+
+// Item is one question on its way.
+type Item[Q, A any] struct {
+	question Q
+	taken    bool          // a batch has it
+	left     bool          // nobody waits for the answer
+	done     chan struct{} // told once there is one
+
+	answer A
+	err    error
+}
+
+// Settled reports whether there is an answer. It is for those who do not wait.
+func (it *Item[Q, A]) Settled() bool { return len(it.done) > 0 }
+
+const (
+	// few callers are served best by as many batches as the store likes: what they
+	// would wait for each other costs more than what a batch saves.
+	few = 16
+	// crowd is how many must wait for a second batch to pay.
+	crowd = 16
+)
+
+// Join adds a question, however many wait if it must. With a batch, which is of
+// this question only, the caller is to ask for it and to settle it. Otherwise,
+// with start, somebody is to call Take, and to go on from there.
+func (l *Lane[K, Q, A]) Join(q Q, must bool) (it *Item[Q, A], alone *Batch[Q, A], start bool, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.waiting) >= l.config.MaxWaiting && !must {
+		return nil, nil, false, ErrFull
+	}
+	it = l.pool.Get().(*Item[Q, A])
+	it.question = q
+	l.inside++
+	if start = l.mayStart(); start {
+		l.running++
+	}
+	if start && len(l.waiting) == 0 && l.fly(it) {
+		it.taken = true
+		return it, &Batch[Q, A]{Questions: []Q{q}, items: []*Item[Q, A]{it}}, false, nil
+	}
+	l.waiting = append(l.waiting, it)
+	return it, nil, start, nil
+}
+
+// mayStart says whether one more batch is worth starting now.
+func (l *Lane[K, Q, A]) mayStart() bool {
+	switch {
+	case l.running >= l.config.Flushers:
+		return false
+	case l.running == 0 || l.inside < few:
+		return true
+	default:
+		return l.running == 1 && len(l.waiting)+1 >= crowd
+	}
+}
+
+// Leave gives an item up. It reports whether nobody has taken it, so that nothing
+// comes of it.
+func (l *Lane[K, Q, A]) Leave(it *Item[Q, A]) (unsent bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if it.taken {
+		it.left = true
+		return false
+	}
+	for i, other := range l.waiting {
+		if other == it {
+			l.waiting = append(l.waiting[:i], l.waiting[i+1:]...)
+			break
+		}
+	}
+	l.out(1)
+	return true
+}
+
+// out counts those who are not inside any more.
+func (l *Lane[K, Q, A]) out(n int) {
+	if l.inside -= n; l.inside == 0 && l.idle != nil {
+		close(l.idle)
+		l.idle = nil
+	}
+}
+
+// recycle keeps an item for another question.
+func (l *Lane[K, Q, A]) recycle(it *Item[Q, A]) {
+	*it = Item[Q, A]{done: it.done}
+	l.pool.Put(it)
+}
