@@ -13,11 +13,13 @@ import (
 type cluster struct {
 	program string
 	options []string // name=value
+	segment int      // size of a file of its log, in megabytes
+	env     []string // NAME=value, beside our own
 }
 
 // newCluster takes settings that win over the usual ones.
 func newCluster(program string, settings []string) launcher {
-	return &cluster{program: program, options: append(usual(), settings...)}
+	return &cluster{program: program, options: append(usual(), settings...), segment: 1}
 }
 
 // usual settings: nothing waits for the disk, and nothing is left in shared
@@ -37,7 +39,7 @@ func (c *cluster) prepare(ctx context.Context, h *home) error {
 	ctx, cancel := context.WithTimeout(ctx, startCeiling)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, beside(c.program, "initdb"), "-D", c.data(h),
-		"-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync", "--wal-segsize=1")
+		"-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync", "--wal-segsize="+strconv.Itoa(c.segment))
 	cmd.Dir = h.dir
 	log := h.file("initdb.log")
 	made, err := start(cmd, h.as, log)
@@ -58,6 +60,9 @@ func (c *cluster) launch(ctx context.Context, p *instance) (*process, error) {
 	}
 	cmd := exec.Command(c.program, args...) //nolint:noctx // it outlives the context that bounds its start
 	cmd.Dir = p.home.dir
+	if len(c.env) > 0 {
+		cmd.Env = append(os.Environ(), c.env...)
+	}
 	return startUntil(ctx, cmd, p.home.as, p.log(), speaksSQL(p.url(), p.name()+"/postgres"))
 }
 

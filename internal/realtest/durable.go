@@ -1,0 +1,51 @@
+package realtest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+)
+
+// Durable is a PostgreSQL to measure with: unlike the others here it waits for
+// the disk, as one that people rely on does. It ends when it is closed, and with
+// the process that started it.
+type Durable struct{ own *instance }
+
+// DurableOptions say how a [Durable] is started. The zero value is good.
+type DurableOptions struct {
+	// Settings are "name=value", as for postgres -c. They win over fsync,
+	// full_page_writes and synchronous_commit, which are on, and over those of
+	// all servers here.
+	Settings []string
+	// Env is "NAME=value", for the server's process beside what it inherits.
+	Env []string
+}
+
+// StartDurable starts a PostgreSQL with files of its own, for a program that has
+// no test to ask with. It fails where none is installed: an address in the
+// environment is not used, because how that server waits is not ours to say.
+func StartDurable(ctx context.Context, o DurableOptions) (*Durable, error) {
+	e := postgres()
+	e.env = ""
+	at := thisMachine().find(e)
+	if at == nil {
+		return nil, errors.New("there is no " + e.program + " on this machine; on Debian: apt-get install " + e.packages)
+	}
+	waits := []string{"fsync=on", "full_page_writes=on", "synchronous_commit=on"}
+	p, err := run(ctx, &cluster{
+		program: at.program, options: append(append(usual(), waits...), o.Settings...), segment: 16, env: o.Env,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("start %s: %w", e.name, err)
+	}
+	return &Durable{p}, nil
+}
+
+// URL is the server's address, as its superuser.
+func (d *Durable) URL() string { return d.own.url() }
+
+// PID is the process that started all others of the server.
+func (d *Durable) PID() int { return d.own.proc.cmd.Process.Pid }
+
+// Close ends the server and removes its files.
+func (d *Durable) Close() error { return d.own.close() }
