@@ -45,12 +45,13 @@ type sender struct {
 	key  []string
 }
 
-func newSender() *sender {
+func newSender(b *testing.B) *sender {
+	b.Helper()
 	s := &sender{
 		text: []byte(`{"account":"acc_7","note":"` + strings.Repeat("n", 99) + `"}`),
 		body: new(source), key: []string{""}, w: &sink{header: make(http.Header)},
 	}
-	s.r = httptest.NewRequest(http.MethodPost, "/payments", nil)
+	s.r = httptest.NewRequestWithContext(b.Context(), http.MethodPost, "/payments", nil)
 	s.r.Header = http.Header{
 		"Content-Type": {"application/json"}, "User-Agent": {"bench"}, "Accept": {"*/*"}, semelhttp.HeaderKey: s.key,
 	}
@@ -123,7 +124,7 @@ func (s *sender) wantStatus(b *testing.B, replayed bool) {
 // BenchmarkBare has a fresh key each time, too, so that it can be taken from
 // First.
 func BenchmarkBare(b *testing.B) {
-	h, s, n := payment(), newSender(), int64(0)
+	h, s, n := payment(), newSender(b), int64(0)
 	b.ReportAllocs()
 	for b.Loop() {
 		n++
@@ -133,7 +134,7 @@ func BenchmarkBare(b *testing.B) {
 }
 
 func BenchmarkFirst(b *testing.B) {
-	h, s, n := protectedPayment(b, semel.Options{}), newSender(), int64(0)
+	h, s, n := protectedPayment(b, semel.Options{}), newSender(b), int64(0)
 	b.ReportAllocs()
 	for b.Loop() {
 		n++
@@ -144,7 +145,7 @@ func BenchmarkFirst(b *testing.B) {
 
 // BenchmarkBareSameKey is what is to be taken from Replay.
 func BenchmarkBareSameKey(b *testing.B) {
-	h, s, key := payment(), newSender(), keyNumber(0)
+	h, s, key := payment(), newSender(b), keyNumber(0)
 	b.ReportAllocs()
 	for b.Loop() {
 		s.send(h, key)
@@ -157,7 +158,7 @@ func BenchmarkReplay(b *testing.B) { replay(b, semel.Options{}) }
 // replay repeats one key.
 func replay(b *testing.B, o semel.Options) {
 	b.Helper()
-	h, s := protectedPayment(b, o), newSender()
+	h, s := protectedPayment(b, o), newSender(b)
 	key := keyNumber(0)
 	s.send(h, key)
 	s.wantStatus(b, false)
@@ -173,7 +174,7 @@ func BenchmarkFirstParallel(b *testing.B) {
 	var n atomic.Int64
 	b.ReportAllocs()
 	b.RunParallel(func(pb *testing.PB) {
-		s := newSender()
+		s := newSender(b)
 		for pb.Next() {
 			s.send(h, keyNumber(n.Add(1)))
 		}
@@ -183,10 +184,10 @@ func BenchmarkFirstParallel(b *testing.B) {
 func BenchmarkReplayParallel(b *testing.B) {
 	h := protectedPayment(b, semel.Options{})
 	key := keyNumber(0)
-	newSender().send(h, key)
+	newSender(b).send(h, key)
 	b.ReportAllocs()
 	b.RunParallel(func(pb *testing.PB) {
-		s := newSender()
+		s := newSender(b)
 		for pb.Next() {
 			s.send(h, key)
 		}
@@ -215,7 +216,7 @@ func BenchmarkLoopback(b *testing.B) {
 
 func loopback(b *testing.B, server *httptest.Server, fresh bool) {
 	b.Helper()
-	s, n := newSender(), int64(0)
+	s, n := newSender(b), int64(0)
 	b.ReportAllocs()
 	for b.Loop() {
 		if fresh {
