@@ -1,0 +1,144 @@
+package semel_test
+
+import (
+	"context"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/store"
+	"github.com/semelgo/semel/store/memory"
+)
+
+// The benchmarks are of one goroutine or of 64, with a result of 256 bytes, over
+// the store in memory: what is left is the engine's own. Run them with -benchmem
+// and compare with benchstat.
+
+// bill is an input as callers have it.
+type bill struct {
+	Account  string `json:"account"`
+	Amount   int64  `json:"amount"`
+	Currency string `json:"currency"`
+	Note     string `json:"note"`
+}
+
+var (
+	payNow     = semel.Define("create_payment", semel.OperationOptions[bill]{})
+	payRaw     = semel.Define("create_payment", semel.OperationOptions[semel.Raw]{})
+	payer      = semel.ScopeOf("user-4711")
+	paid       = bill{"DE02120300000000202051", 4200, "EUR", strings.Repeat("n", 40)}
+	paidResult = semel.Raw(strings.Repeat("r", 256))
+	requests   atomic.Int64
+)
+
+// newKey is as long as a UUID, and no two are the same.
+func newKey() string {
+	const pattern = "f81d4fae-7dec-11d0-a765-"
+	n := strconv.FormatInt(requests.Add(1), 10)
+	return pattern + "000000000000"[len(n):] + n
+}
+
+// engineInMemory is an engine over a store in memory that can keep a benchmark's records.
+func engineInMemory(b *testing.B) *semel.Engine[*memory.Tx] {
+	b.Helper()
+	e, err := semel.New(memory.New(memory.Options{MaxRecords: 1 << 30}), semel.Options{})
+	if err != nil {
+		b.Fatalf("New: %v", err)
+	}
+	b.Cleanup(func() { _ = e.Close(context.Background()) })
+	return e
+}
+
+func gives(context.Context) (semel.Raw, error) { return paidResult, nil }
+
+func BenchmarkDoFirst(b *testing.B) {
+	e, ctx := engineInMemory(b), b.Context()
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, _, err := semel.Do(ctx, e, payNow.Call(payer, newKey(), paid), gives); err != nil {
+			b.Fatalf("Do: %v", err)
+		}
+	}
+}
+
+func BenchmarkDoReplay(b *testing.B) {
+	e, ctx := engineInMemory(b), b.Context()
+	key := newKey()
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, _, err := semel.Do(ctx, e, payNow.Call(payer, key, paid), gives); err != nil {
+			b.Fatalf("Do: %v", err)
+		}
+	}
+}
+
+// BenchmarkBeginEnd is what an adapter does, with its call made already.
+func BenchmarkBeginEnd(b *testing.B) {
+	e, ctx := engineInMemory(b), b.Context()
+	b.ReportAllocs()
+	for b.Loop() {
+		a, _, err := semel.Begin(ctx, e, payRaw.Call(payer, newKey(), paidResult))
+		if err == nil {
+			_, err = a.End(paidResult, nil)
+		}
+		if err != nil {
+			b.Fatalf("Begin, End: %v", err)
+		}
+	}
+}
+
+// BenchmarkDoTxFirst is a single transaction with no effect of its own.
+func BenchmarkDoTxFirst(b *testing.B) {
+	e, ctx := engineInMemory(b), b.Context()
+	run := func(context.Context, *memory.Tx) (semel.Raw, error) { return paidResult, nil }
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, _, err := semel.DoTx(ctx, e, payNow.Call(payer, newKey(), paid), run); err != nil {
+			b.Fatalf("DoTx: %v", err)
+		}
+	}
+}
+
+// BenchmarkDo64 is 64 callers of different keys at a time, whose functions use
+// their context as they would to ask somebody else.
+func BenchmarkDo64(b *testing.B) {
+	e, ctx := engineInMemory(b), b.Context()
+	b.ReportAllocs()
+	b.SetParallelism(64)
+	b.RunParallel(func(pb *testing.PB) {
+		for pb.Next() {
+			_, _, err := semel.Do(ctx, e, payNow.Call(payer, newKey(), paid), func(ctx context.Context) (semel.Raw, error) {
+				return paidResult, ctx.Err()
+			})
+			if err != nil {
+				b.Errorf("Do: %v", err)
+			}
+		}
+	})
+}
+
+// BenchmarkCall is all that is computed of what a caller hands over.
+func BenchmarkCall(b *testing.B) {
+	body := semel.Raw(strings.Repeat("b", 256))
+	b.Run("json", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			_ = payNow.Call(payer, "f81d4fae-7dec-11d0-a765-00a0c91e6bf6", paid)
+		}
+	})
+	b.Run("raw", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			_ = payRaw.Call(payer, "f81d4fae-7dec-11d0-a765-00a0c91e6bf6", body)
+		}
+	})
+}
+
+func BenchmarkNewID(b *testing.B) {
+	b.ReportAllocs()
+	for b.Loop() {
+		_ = store.NewID("create_payment", "9:user-4711", "f81d4fae-7dec-11d0-a765-00a0c91e6bf6")
+	}
+}
