@@ -15,7 +15,7 @@ var errBusy = errors.New("semel: busy")
 // errRefused says that the store will not write this change, whoever asks.
 var errRefused = errors.New("semel: refused by the store")
 
-// swap asks the store for one change. A change asked for again is the same
+// swap asks the store for one change, alone. A change asked for again is the same
 // change, so a call without an answer is simply repeated: at once, then with
 // growing pauses, until ctx ends or tries are used up (0: until ctx ends). After
 // a call without an answer Busy is none either: what is in the way may be that
@@ -23,19 +23,23 @@ var errRefused = errors.New("semel: refused by the store")
 func (c *Core) swap(ctx context.Context, change store.Change, tries int) (store.Standing, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.options.RecordTimeout)
 	defer cancel()
+	return c.swapAgain(ctx, change, tries, 1, nil)
+}
+
+// swapAgain goes on with the given try, when the one before it was lost.
+func (c *Core) swapAgain(ctx context.Context, change store.Change, tries, try int, lost error) (store.Standing, error) {
 	wait := 5 * time.Millisecond
-	var lost error
-	for try := 1; ; try++ {
+	for ; ; try++ {
 		answers, err := c.store.Swap(ctx, []store.Change{change})
+		if err == nil {
+			c.lanes.busy.heard(change.To.ID, answers[0].Busy)
+		}
 		if err == nil && answers[0].Busy && lost != nil {
 			err = lost
 		}
 		lost = err
-		if err == nil && answers[0].Err != nil {
-			return answers[0], fmt.Errorf("%w: %w", errRefused, answers[0].Err)
-		}
 		if err == nil {
-			return answers[0], nil
+			return refusal(answers[0])
 		}
 		c.see(ctx, EventStoreError, change.To, err)
 		if try == tries || ctx.Err() != nil {
@@ -51,8 +55,23 @@ func (c *Core) swap(ctx context.Context, change store.Change, tries int) (store.
 	}
 }
 
-// get reads what stands under id, with as much patience as swap.
+// refusal is the error of an answer that says that the store will not write.
+func refusal(answer store.Standing) (store.Standing, error) {
+	if answer.Err != nil {
+		return answer, fmt.Errorf("%w: %w", errRefused, answer.Err)
+	}
+	return answer, nil
+}
+
+// get reads what stands under id, with as much patience as swap: together with
+// what others read, and alone when that has no answer.
 func (c *Core) get(ctx context.Context, id store.ID) (store.Record, error) {
+	if c.lanes.gets != nil {
+		answer, err := c.lanes.gets.Do(ctx, id, false)
+		if err == nil || unsent(err) || ctx.Err() != nil {
+			return recordOf(answer), err
+		}
+	}
 	ctx, cancel := context.WithTimeout(ctx, c.options.RecordTimeout)
 	defer cancel()
 	var last error
@@ -99,12 +118,25 @@ const maxRounds = 64
 // until a change is in force or there is none to make. It returns what stands
 // then. A change that is in force answers sayTry.
 func (c *Core) act(ctx context.Context, stands store.Record, e event, tries int) (decision, store.Record, error) {
+	return c.drive(ctx, stands, e, tries, false)
+}
+
+// actTogether is act with changes that go to the store together with others'.
+func (c *Core) actTogether(ctx context.Context, stands store.Record, e event, tries int) (decision, store.Record, error) {
+	return c.drive(ctx, stands, e, tries, true)
+}
+
+func (c *Core) drive(ctx context.Context, stands store.Record, e event, tries int, together bool) (decision, store.Record, error) {
 	for range maxRounds {
 		d := next(stands, e)
 		if d.say != sayTry {
 			return d, stands, nil
 		}
-		answer, err := c.swap(ctx, d.change, tries)
+		swap := c.swap
+		if together {
+			swap = c.swapTogether
+		}
+		answer, err := swap(ctx, d.change, tries)
 		switch {
 		case err != nil:
 			return d, stands, err
@@ -142,6 +174,20 @@ func untilFree(ctx context.Context, ask func() error) error {
 		}
 		wait = min(2*wait, 100*time.Millisecond)
 	}
+}
+
+// endAmong is end, together with the changes of others. What that does not settle
+// is asked for alone, in the time that is left.
+func (c *Core) endAmong(ctx context.Context, claimed store.Record, e event) (decision, store.Record, error) {
+	deadline := now().Add(c.options.RecordTimeout)
+	if c.lanes.swaps != nil {
+		if d, now, err := c.actTogether(ctx, claimed, e, 1); err == nil {
+			return d, now, nil
+		}
+	}
+	ctx, cancel := context.WithDeadline(ctx, deadline)
+	defer cancel()
+	return c.end(ctx, claimed, e)
 }
 
 // end records how an attempt ended. A success whose result the store refuses,

@@ -122,12 +122,14 @@ func (q *ask) decide(ctx context.Context) (stands store.Record, claimed bool, er
 	e := q.claimEvent()
 	for {
 		q.sent = now()
-		d, now, err := q.c.act(ctx, stands, e, askTries)
+		d, now, err := q.c.actTogether(ctx, stands, e, askTries)
 		switch {
 		case errors.Is(err, errBusy):
 			d.say = sayWait
 		case errors.Is(err, store.ErrNoPlace):
 			return now, false, q.withoutPlace(err)
+		case unsent(err):
+			return now, false, fmt.Errorf("%w: claim: %w", ErrUnavailable, err)
 		case err != nil:
 			q.undo(ctx, d.change, now)
 			return now, false, fmt.Errorf("%w: claim: %w", ErrUnavailable, err)

@@ -23,6 +23,7 @@ type Core struct {
 	swapTx  swapTxFunc
 	options Options
 	caps    store.Capabilities
+	lanes   lanes
 
 	flights flights
 	late    late
@@ -58,6 +59,7 @@ func New[Tx any](s store.TxStore[Tx], o Options) (*Engine[Tx], error) {
 		return nil, invalid("store", "is not linearizable: two callers could both claim one attempt")
 	}
 	c := &Core{store: s, options: o, caps: caps}
+	c.lanes.open(s, caps, &o)
 	c.atomic = func(ctx context.Context, id store.ID, hold bool, run runFunc) (store.Verdict, error) {
 		return s.Atomic(ctx, id, hold, func(ctx context.Context, tx Tx, st store.Standing) (*store.Change, error) {
 			return run(ctx, tx, st)
@@ -110,7 +112,13 @@ func (c *Core) Close(ctx context.Context) error {
 		c.late.stop()
 		return fmt.Errorf("wait for running attempts: %w", ctx.Err())
 	}
-	return c.late.drain(ctx)
+	if err := c.late.drain(ctx); err != nil {
+		return err
+	}
+	if err := c.lanes.idle(ctx); err != nil {
+		return fmt.Errorf("wait for the store's answers: %w", err)
+	}
+	return nil
 }
 
 // observe tells the Observer, if there is one.

@@ -9,8 +9,7 @@ import (
 
 // finish ends the attempt in the store and returns what stands and what to tell.
 func (a *Attempt) finish(v any, err error) (store.Record, *Outcome, error) {
-	ctx, cancel := a.c.bounded(a.ctx)
-	defer cancel()
+	ctx := context.WithoutCancel(a.ctx)
 	if settled, told := a.decided(); settled != nil {
 		if told != nil {
 			return *settled, nil, told
@@ -21,7 +20,7 @@ func (a *Attempt) finish(v any, err error) (store.Record, *Outcome, error) {
 		return *settled, a.ownOutcome(*settled), nil
 	}
 	e := a.ending(ctx, v, err)
-	d, now, serr := a.c.end(ctx, a.record, e)
+	d, now, serr := a.write(ctx, e)
 	if serr != nil {
 		return a.unrecorded(ctx, e, err, serr)
 	}
@@ -36,6 +35,17 @@ func (a *Attempt) finish(v any, err error) (store.Record, *Outcome, error) {
 	}
 	a.seeEnd(ctx, d.step, now, err)
 	return now, a.ownOutcome(now), a.told(d.step, now, err)
+}
+
+// write has the end of the attempt written. What may have to wait
+// for a transaction of its own goes alone.
+func (a *Attempt) write(ctx context.Context, e event) (decision, store.Record, error) {
+	if a.policy != policyAtomic {
+		return a.c.endAmong(ctx, a.record, e)
+	}
+	ctx, cancel := a.c.bounded(ctx)
+	defer cancel()
+	return a.c.end(ctx, a.record, e)
 }
 
 // ending is what an attempt that returned v and err asks for.
@@ -109,6 +119,8 @@ func (a *Attempt) evidence(ctx context.Context) []byte {
 	if a.policy != policyHeal {
 		return nil
 	}
+	ctx, cancel := a.c.bounded(ctx)
+	defer cancel()
 	outcome, err := a.c.evidence(ctx, a.call.op, a.record)
 	if err != nil {
 		a.see(ctx, EventStoreError, a.record, err)

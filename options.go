@@ -30,6 +30,10 @@ type Options struct {
 	// caller's context, and the writing of one outcome, whatever became of the
 	// caller's context. Zero: 5 seconds.
 	RecordTimeout time.Duration
+	// MaxQueued is the most claims, and the most reads, that wait to be sent to the
+	// store. Those that come then are refused with ErrUnavailable, and nothing of
+	// them is sent. Outcomes are never refused. Zero: 10,000.
+	MaxQueued int
 	// MaxLate is the most outcomes that could not be recorded and are kept to
 	// be tried again. Zero: 1000. Less than zero: none; the lease decides then.
 	MaxLate int
@@ -53,12 +57,18 @@ func (o *Options) setDefaults() error {
 	if err != nil {
 		return err
 	}
-	if o.MaxWaiters < 0 {
-		return invalid("MaxWaiters", "is negative")
+	for _, n := range []struct {
+		field string
+		of    int
+	}{{"MaxWaiters", o.MaxWaiters}, {"MaxQueued", o.MaxQueued}} {
+		if n.of < 0 {
+			return invalid(n.field, "is negative")
+		}
 	}
 	setDefault(&o.Lease, 30*time.Second)
 	setDefault(&o.Retention, 24*time.Hour)
 	setDefault(&o.MaxWaiters, 1000)
+	setDefault(&o.MaxQueued, 10_000)
 	setDefault(&o.RecordTimeout, 5*time.Second)
 	setDefault(&o.MaxLate, 1000)
 	if o.Clock == nil {

@@ -1,0 +1,134 @@
+package semel
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/semelgo/semel/internal/lane"
+	"github.com/semelgo/semel/store"
+)
+
+// lanes are where the changes and the reads of all callers go to the store
+// together. Without them, each goes by itself.
+type lanes struct {
+	swaps *lane.Lane[store.ID, store.Change, store.Standing]
+	gets  *lane.Lane[store.ID, store.ID, store.Standing]
+	busy  busyRecords
+}
+
+func (l *lanes) open(s store.Store, caps store.Capabilities, o *Options) {
+	if caps.Flushers == 0 {
+		return
+	}
+	l.swaps = lane.New(lane.Config[store.ID, store.Change, store.Standing]{
+		Flush: s.Swap, Key: func(c *store.Change) store.ID { return c.To.ID }, Compare: compareIDs,
+		Flushers: caps.Flushers, MaxBatch: caps.MaxBatch, MaxWaiting: o.MaxQueued, Timeout: o.RecordTimeout,
+	})
+	l.gets = lane.New(lane.Config[store.ID, store.ID, store.Standing]{
+		Flush: s.Get, Key: func(id *store.ID) store.ID { return *id }, Compare: compareIDs, Shared: true,
+		Flushers: caps.Flushers, MaxBatch: maxReads, MaxWaiting: o.MaxQueued, Timeout: o.RecordTimeout,
+	})
+}
+
+func compareIDs(a, b store.ID) int { return bytes.Compare(a[:], b[:]) }
+
+// maxReads is the most records that are read together: each can be large.
+const maxReads = 256
+
+// idle waits until nothing is on its way, for those who have given up too.
+func (l *lanes) idle(ctx context.Context) error {
+	if l.swaps == nil {
+		return nil
+	}
+	return errors.Join(l.swaps.Wait(ctx), l.gets.Wait(ctx))
+}
+
+// unsent says that an error came before anything was sent to the store.
+func unsent(err error) bool {
+	return errors.Is(err, lane.ErrNotSent) || errors.Is(err, lane.ErrFull)
+}
+
+// swapTogether is swap, together with the changes of others. What that led to
+// nothing with is asked again alone, so that nobody suffers from it again; and so
+// is, from then on, what an open transaction of somebody else holds.
+func (c *Core) swapTogether(ctx context.Context, change store.Change, tries int) (store.Standing, error) {
+	if c.lanes.swaps == nil || c.lanes.busy.has(change.To.ID) {
+		return c.swap(ctx, change, tries)
+	}
+	deadline := now().Add(c.options.RecordTimeout)
+	must := change.If.State == store.InProgress // a leader's end: it had its turn already
+	answer, err := c.lanes.swaps.Do(ctx, change, must)
+	switch {
+	case err == nil:
+		c.lanes.busy.heard(change.To.ID, answer.Busy)
+		return refusal(answer)
+	case unsent(err):
+		return answer, err
+	}
+	c.see(ctx, EventStoreError, change.To, err)
+	if tries == 1 || ctx.Err() != nil {
+		return answer, err
+	}
+	ctx, cancel := context.WithDeadline(ctx, deadline)
+	defer cancel()
+	return c.swapAgain(ctx, change, tries, 2, err)
+}
+
+// busyRecords are those that an open transaction of somebody else holds. They are
+// kept out of what goes together: the whole would wait for them.
+type busyRecords struct {
+	count atomic.Int32
+	mu    sync.Mutex
+	until map[store.ID]time.Time
+}
+
+const (
+	// busyFor is how long after it was found busy a record is asked alone.
+	busyFor = 5 * time.Second
+	// maxBusy bounds how many are remembered.
+	maxBusy = 4096
+)
+
+func (b *busyRecords) has(id store.ID) bool {
+	if b.count.Load() == 0 {
+		return false
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	until, ok := b.until[id]
+	return ok && now().Before(until)
+}
+
+// heard remembers what the store has said of a record.
+func (b *busyRecords) heard(id store.ID, busy bool) {
+	if !busy && b.count.Load() == 0 {
+		return
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if delete(b.until, id); busy {
+		b.add(id)
+	}
+	b.count.Store(int32(len(b.until)))
+}
+
+func (b *busyRecords) add(id store.ID) {
+	if len(b.until) >= maxBusy {
+		for other, until := range b.until {
+			if !now().Before(until) {
+				delete(b.until, other)
+			}
+		}
+	}
+	if len(b.until) >= maxBusy {
+		return
+	}
+	if b.until == nil {
+		b.until = make(map[store.ID]time.Time)
+	}
+	b.until[id] = now().Add(busyFor)
+}
