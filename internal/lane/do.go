@@ -15,7 +15,7 @@ func (l *Lane[K, Q, A]) Do(ctx context.Context, q Q, must bool) (answer A, err e
 	case err != nil:
 		return answer, err
 	case alone != nil && l.ask(ctx, alone), start:
-		go l.flush()
+		go l.flush() //nolint:contextcheck // what is asked for others is under nobody's context
 	}
 	select {
 	case <-it.done:
@@ -43,7 +43,7 @@ var errNoReturn = errors.New("lane: Flush did not return")
 func (l *Lane[K, Q, A]) ask(ctx context.Context, b *Batch[Q, A]) (more bool) {
 	answers, err := []A(nil), errNoReturn
 	returned := false
-	defer func() {
+	defer func() { //nolint:contextcheck // likewise
 		if p := recover(); p != nil {
 			err, returned = fmt.Errorf("lane: Flush panicked: %v", p), true
 		}
