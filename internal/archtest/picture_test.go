@@ -87,7 +87,7 @@ func moduleOf(modules []string, path string) string {
 // modFile is what the tests look at in a go.mod.
 type modFile struct {
 	Require []struct{ Path string }
-	Replace []struct{ Old struct{ Path string } }
+	Replace []struct{ Old, New struct{ Path string } }
 }
 
 func goMod(t *testing.T, name string) modFile {

@@ -1,0 +1,107 @@
+package contest
+
+import (
+	"fmt"
+	"math"
+	"strings"
+
+	"github.com/semelgo/semel/bench/internal/goal"
+	"github.com/semelgo/semel/bench/internal/stat"
+)
+
+// Of is the median over the rounds of a side's measure.
+func (o *Outcome) Of(side string, m Measure) float64 {
+	all := make([]float64, 0, len(o.Rounds))
+	for _, round := range o.Rounds {
+		all = append(all, m(round[side]))
+	}
+	return stat.Median(all)
+}
+
+// Ratios are the measure of one side divided by that of another, in each round.
+func (o *Outcome) Ratios(side, by string, m Measure) []float64 {
+	all := make([]float64, 0, len(o.Rounds))
+	for _, round := range o.Rounds {
+		if r := m(round[side]) / m(round[by]); !math.IsNaN(r) && !math.IsInf(r, 0) {
+			all = append(all, r)
+		}
+	}
+	return all
+}
+
+// Noisy counts the slots of these sides in which others used the machine, in
+// spite of all tries.
+func (o *Outcome) Noisy(sides ...string) int {
+	n := 0
+	for _, round := range o.Rounds {
+		for _, side := range sides {
+			if !round[side].Quiet() {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+// Compared is the finding for a row that is a ratio of two sides' measures.
+func (o *Outcome) Compared(row, side, by string, m Measure) goal.Finding {
+	ratios := o.Ratios(side, by, m)
+	least, most := stat.Spread(ratios)
+	detail := []string{
+		fmt.Sprintf("%.2f to %.2f in %d rounds", least, most, len(o.Rounds)),
+		o.Describe(side), o.Describe(by),
+	}
+	return goal.Finding{
+		Row: row, Value: stat.Median(ratios),
+		Detail: strings.Join(append(detail, o.noise(side, by)...), "; "),
+	}
+}
+
+// Faster is the finding for a row that compares throughputs. The wall clock
+// decides. Where others used the machine it may tell nothing; then the processor
+// time per operation decides whether the must is reached, which others change
+// little, and the finding says so.
+func (o *Outcome) Faster(row goal.Row, side, by string) goal.Finding {
+	wall := o.Compared(row.Name, side, by, Throughput)
+	met := goal.Result{Row: row, Value: wall.Value}.Met()
+	if met || o.Noisy(side, by) == 0 {
+		wall.Detail += "; decided by the wall clock"
+		return wall
+	}
+	cpu := stat.Median(o.Ratios(by, side, CPU))
+	wall.Detail += fmt.Sprintf("; decided by processor time per operation, of client and server, because the machine was not quiet: %.2f; by the wall clock %.2f",
+		cpu, wall.Value)
+	wall.Value = cpu
+	return wall
+}
+
+// Describe says what a side has shown: medians over the rounds.
+func (o *Outcome) Describe(side string) string {
+	return fmt.Sprintf("%s %s/s, p50 %s, p99 %s, CPU per operation %.1f µs server, %.1f µs client",
+		side, thousands(o.Of(side, Throughput)), duration(o.Of(side, Median)), duration(o.Of(side, P99)),
+		o.Of(side, ServerCPU), o.Of(side, ClientCPU))
+}
+
+func (o *Outcome) noise(sides ...string) []string {
+	if n := o.Noisy(sides...); n > 0 {
+		return []string{fmt.Sprintf("noisy: others used more than 12 %% of the machine in %d of %d slots, however often they were run",
+			n, len(sides)*len(o.Rounds))}
+	}
+	return nil
+}
+
+// thousands writes a rate with three digits that matter.
+func thousands(v float64) string {
+	if v < 10_000 {
+		return fmt.Sprintf("%.0f", v)
+	}
+	return fmt.Sprintf("%.1fk", v/1000)
+}
+
+// duration writes microseconds.
+func duration(us float64) string {
+	if us < 1000 {
+		return fmt.Sprintf("%.0f µs", us)
+	}
+	return fmt.Sprintf("%.2f ms", us/1000)
+}

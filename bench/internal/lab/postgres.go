@@ -1,0 +1,157 @@
+package lab
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/semelgo/semel/bench/internal/usage"
+	"github.com/semelgo/semel/internal/realtest"
+)
+
+// Server is a PostgreSQL of the lab's own, that waits for the disk.
+type Server struct {
+	running *realtest.Durable
+}
+
+// Settings of the server. Files of its log are kept for use again, because
+// making new ones would be measured; checkpoints come when they are asked for,
+// before each turn.
+func settings() []string {
+	return []string{
+		"shared_buffers=1GB", "max_connections=600", "min_wal_size=4GB", "max_wal_size=8GB",
+		"checkpoint_timeout=1h", "autovacuum=on", "wal_buffers=16MB",
+	}
+}
+
+// Postgres is the one server that experiments share, started when the first one
+// asks.
+func (l *Lab) Postgres(ctx context.Context) (*Server, error) {
+	if l.server != nil {
+		return l.server, nil
+	}
+	s, err := l.start(ctx, realtest.DurableOptions{})
+	if err != nil {
+		return nil, err
+	}
+	l.server = s
+	return s, nil
+}
+
+// StartPostgres starts one more for the experiment, with settings and an
+// environment that come on top of what all have.
+func (l *Lab) StartPostgres(ctx context.Context, o realtest.DurableOptions) (*Server, error) {
+	s, err := l.start(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	l.Closing(s.running.Close)
+	return s, nil
+}
+
+func (l *Lab) start(ctx context.Context, o realtest.DurableOptions) (*Server, error) {
+	o.Settings = append(settings(), o.Settings...)
+	running, err := realtest.StartDurable(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	s := &Server{running}
+	l.Logf("a PostgreSQL runs; its log is written once, so that its files are there")
+	if err := s.recycle(ctx, l.either(300, 1500)); err != nil {
+		return nil, errors.Join(err, running.Close())
+	}
+	return s, nil
+}
+
+// URL is the server's address, as its superuser.
+func (s *Server) URL() string { return s.running.URL() }
+
+// Usage is what all the server's processes have used.
+func (s *Server) Usage() (time.Duration, error) { return usage.Tree(s.running.PID())() }
+
+// Pool opens connections to a database, which it creates if there is none. It is
+// closed with the experiment, if not before.
+func (s *Server) Pool(ctx context.Context, l *Lab, database string, conns int) (*pgxpool.Pool, error) {
+	if err := s.create(ctx, database); err != nil {
+		return nil, err
+	}
+	u, err := url.Parse(s.URL())
+	if err != nil {
+		return nil, fmt.Errorf("parse address: %w", err)
+	}
+	u.Path = "/" + database
+	config, err := pgxpool.ParseConfig(u.String())
+	if err != nil {
+		return nil, fmt.Errorf("configure pool: %w", err)
+	}
+	config.MaxConns = int32(conns)
+	pool, err := pgxpool.NewWithConfig(ctx, config)
+	if err != nil {
+		return nil, fmt.Errorf("open pool: %w", err)
+	}
+	l.Closing(func() error { pool.Close(); return nil })
+	return pool, open(ctx, pool, conns)
+}
+
+// open opens all connections of a pool, so that nobody is measured while one is.
+func open(ctx context.Context, pool *pgxpool.Pool, conns int) error {
+	held := make([]*pgxpool.Conn, 0, conns)
+	defer func() {
+		for _, conn := range held {
+			conn.Release()
+		}
+	}()
+	for range conns {
+		conn, err := pool.Acquire(ctx)
+		if err != nil {
+			return fmt.Errorf("open connection: %w", err)
+		}
+		held = append(held, conn)
+	}
+	return nil
+}
+
+func (s *Server) create(ctx context.Context, database string) error {
+	return s.with(ctx, func(conn *pgx.Conn) error {
+		var there bool
+		err := conn.QueryRow(ctx, "select exists (select from pg_database where datname = $1)", database).Scan(&there)
+		if err != nil || there {
+			return err
+		}
+		_, err = conn.Exec(ctx, "create database "+pgx.Identifier{database}.Sanitize()+" template template0")
+		return err
+	})
+}
+
+// recycle writes some megabytes of log and has the files of it kept, so that none
+// is made while something is measured.
+func (s *Server) recycle(ctx context.Context, megabytes int) error {
+	return s.with(ctx, func(conn *pgx.Conn) error {
+		for _, sql := range []string{
+			"create table filler (bytes text)",
+			"alter table filler alter bytes set storage external",
+			fmt.Sprintf("insert into filler select repeat('x', 1 << 20) from generate_series(1, %d)", megabytes),
+			"drop table filler",
+			"checkpoint",
+		} {
+			if _, err := conn.Exec(ctx, sql); err != nil {
+				return fmt.Errorf("write the log: %w", err)
+			}
+		}
+		return nil
+	})
+}
+
+func (s *Server) with(ctx context.Context, do func(*pgx.Conn) error) error {
+	conn, err := pgx.Connect(ctx, s.URL())
+	if err != nil {
+		return fmt.Errorf("connect: %w", err)
+	}
+	defer conn.Close(context.WithoutCancel(ctx))
+	return do(conn)
+}

@@ -1,0 +1,72 @@
+// Command bench measures Semel against its goals, side by side with what one
+// would write by hand and with other libraries, and writes what it found.
+//
+//	go run . [-quick] [-row regexp] [-dir results]
+//
+// It takes Linux and an installed PostgreSQL, and a quarter of an hour; with
+// -quick it takes less than 3 minutes and tells less. Both write latest.json,
+// latest.md and charts. With -row it measures only what gives a row of that name,
+// and writes nothing.
+//
+// The exit code is 1 if a goal was missed or could not be measured, without
+// -quick; and 2 if the command could not run.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"regexp"
+	"syscall"
+
+	"github.com/semelgo/semel/bench/internal/rows"
+)
+
+// options is what the command line asks for.
+type options struct {
+	quick bool
+	row   *regexp.Regexp // nil: all
+	dir   string
+}
+
+func main() {
+	o, err := parse(os.Args[1:], os.Stderr)
+	if err != nil {
+		os.Exit(2)
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	missed, err := run(ctx, o, rows.All(), os.Stdout)
+	switch {
+	case err != nil:
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(2)
+	case missed > 0 && !o.quick:
+		fmt.Fprintln(os.Stderr, "bench: missed or not measured:", missed)
+		os.Exit(1)
+	}
+}
+
+func parse(args []string, stderr io.Writer) (options, error) {
+	var o options
+	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
+	flags.SetOutput(stderr)
+	flags.BoolVar(&o.quick, "quick", false, "take less than 3 minutes, and tell less")
+	flags.StringVar(&o.dir, "dir", "results", "where the results are written")
+	flags.Func("row", "measure only what gives rows that match", func(text string) (err error) {
+		o.row, err = regexp.Compile(text)
+		return err
+	})
+	if err := flags.Parse(args); err != nil {
+		return o, err
+	}
+	if flags.NArg() > 0 {
+		fmt.Fprintln(stderr, "bench: unexpected:", flags.Args())
+		return o, errors.New("unexpected arguments")
+	}
+	return o, nil
+}
