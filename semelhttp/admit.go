@@ -10,19 +10,19 @@ import (
 )
 
 // admitted is a request that may be run: for whom, and under which key. Where
-// its body was read it is in body, and can be read again.
+// its body was read it is in body.
 type admitted struct {
-	*http.Request
 	scope semel.Scope
 	key   string // empty: it has none and may run without
-	body  []byte // nil where it was not read
+	body  []byte
+	read  bool // the body was
 }
 
 // admit lets in what may be asked of the store. It looks at the key's syntax
 // first, asks who is asking next, and reads the body last, when read says so or
 // the key is to be found in it.
 func (s *settings) admit(w http.ResponseWriter, r *http.Request, read bool) (admitted, error) {
-	in := admitted{Request: r}
+	var in admitted
 	var err error
 	if s.KeyFunc == nil {
 		if in.key, err = s.headerKey(r); err != nil {
@@ -35,16 +35,22 @@ func (s *settings) admit(w http.ResponseWriter, r *http.Request, read bool) (adm
 	if !read && s.KeyFunc == nil {
 		return in, nil
 	}
-	if in.body, err = s.readBody(w, r); err != nil {
+	if in.body, err = s.readBody(w, r, nil); err != nil {
 		return in, err
 	}
-	in.Request = again(r.Context(), r, in.body)
-	if s.KeyFunc == nil {
-		return in, nil
+	in.read = true
+	if s.KeyFunc != nil {
+		in.key, err = s.fieldKey(r, in)
 	}
-	in.key, err = s.fieldKey(in)
-	in.Request = again(r.Context(), r, in.body) // KeyFunc may have read it
 	return in, err
+}
+
+// of returns the request, which is r, as its next reader gets it.
+func (in admitted) of(r *http.Request) *http.Request {
+	if !in.read {
+		return r
+	}
+	return again(r.Context(), r, in.body)
 }
 
 // headerKey is the key in the header, or none where that is allowed.
@@ -57,8 +63,8 @@ func (s *settings) headerKey(r *http.Request) (string, error) {
 }
 
 // fieldKey is the key that KeyFunc finds, or none where that is allowed.
-func (s *settings) fieldKey(in admitted) (string, error) {
-	key, err := s.KeyFunc(in.Request, in.body)
+func (s *settings) fieldKey(r *http.Request, in admitted) (string, error) {
+	key, err := s.KeyFunc(in.of(r), in.body)
 	own, spoken := errors.AsType[*Problem](err)
 	switch {
 	case spoken:
@@ -96,16 +102,12 @@ func unauthenticated(err error) error {
 	return problem(codeUnauthenticated, "")
 }
 
-// reauthorize asks whether r, whose body was body unless that is nil, may have a
-// stored answer.
-func (s *settings) reauthorize(r *http.Request, body []byte) error {
+// reauthorize asks whether who sent r may have a stored answer.
+func (s *settings) reauthorize(r *http.Request, in admitted) error {
 	if s.Reauthorize == nil {
 		return nil
 	}
-	if body != nil {
-		r = again(r.Context(), r, body)
-	}
-	err := s.Reauthorize(r)
+	err := s.Reauthorize(in.of(r))
 	if err == nil {
 		return nil
 	}
@@ -117,4 +119,6 @@ func (s *settings) reauthorize(r *http.Request, body []byte) error {
 
 // fromRecord reports whether what a call came back with is what is stored: a
 // result, a failure, or a tombstone.
-func fromRecord(replayed bool, err error) bool { return replayed || semel.Replayed(err) }
+func fromRecord(replayed bool, err error) bool {
+	return replayed || err != nil && semel.Replayed(err)
+}

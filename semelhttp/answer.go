@@ -2,7 +2,6 @@ package semelhttp
 
 import (
 	"errors"
-	"maps"
 	"net/http"
 	"strconv"
 
@@ -14,7 +13,7 @@ import (
 // when that is what stands, what is stored, or a problem.
 func (x *exchange) answer(own bool, v any, replayed bool, err error) {
 	if fromRecord(replayed, err) {
-		if rerr := x.s.reauthorize(x.r, x.body); rerr != nil {
+		if rerr := x.s.reauthorize(x.r, x.in); rerr != nil {
 			x.abort()
 			x.s.refuse(x.w, x.r, rerr)
 			return
@@ -37,10 +36,10 @@ func (x *exchange) stands(err error) bool {
 	if _, ok := storedFailure(err); ok {
 		return x.kept && !semel.Replayed(err)
 	}
-	if x.own.Status == 0 || semel.VerdictOf(err) != store.NotCommitted {
+	if x.own.status == 0 || semel.VerdictOf(err) != store.NotCommitted {
 		return false
 	}
-	c := classOf(x.own.Status)
+	c := classOf(x.own.status)
 	return c == classPassing || c == classBroken
 }
 
@@ -50,13 +49,13 @@ func (x *exchange) send() {
 		return
 	}
 	h := x.w.Header()
-	replace(h, x.own.Header)
-	h.Del("Content-Length")
+	x.own.header.replace(h)
+	delete(h, "Content-Length")
 	if !x.capture.trailing() || !x.chunks() {
-		announce(h, x.own)
+		x.announce(h, &x.own)
 	}
-	x.w.WriteHeader(x.own.Status)
-	_, _ = x.w.Write(x.own.Body) // a client that is gone asks again
+	x.w.WriteHeader(x.own.status)
+	_, _ = x.w.Write(x.own.body) // a client that is gone asks again
 	x.capture.trailers()
 }
 
@@ -64,7 +63,7 @@ func (x *exchange) send() {
 // a replay when evidence that this very attempt looked for has made it.
 func (x *exchange) replay(v any, replayed bool) {
 	raw, _ := v.(semel.Raw)
-	stored, err := ParseResponse(raw)
+	stored, _, err := parse(raw, new(snapshot), x.s.keep)
 	if err != nil {
 		x.refuse(errors.Join(semel.ErrResultUnavailable, err))
 		return
@@ -73,12 +72,12 @@ func (x *exchange) replay(v any, replayed bool) {
 	if replayed {
 		x.w.Header().Set(HeaderReplayed, "true")
 	}
-	writeStored(x.w, stored)
+	x.writeStored(&stored)
 }
 
 // refuse answers with err's problem, or with the failure that is kept.
 func (x *exchange) refuse(err error) {
-	if x.capture != nil && classOf(x.own.Status) == classBroken && x.capture.completes() {
+	if x.capture != nil && classOf(x.own.status) == classBroken && x.capture.completes() {
 		return
 	}
 	x.abort()
@@ -90,8 +89,8 @@ func (x *exchange) refuse(err error) {
 	if semel.Replayed(err) {
 		x.w.Header().Set(HeaderReplayed, "true")
 	}
-	if stored, perr := ParseResponse(keptIn(failure).Response); perr == nil {
-		writeStored(x.w, stored)
+	if stored, _, perr := parse(keptIn(failure).Response, new(snapshot), x.s.keep); perr == nil {
+		x.writeStored(&stored)
 		return
 	}
 	p := refusal(failure)
@@ -112,17 +111,18 @@ func (x *exchange) abort() {
 	}
 }
 
-func writeStored(w http.ResponseWriter, r *Response) {
-	h := w.Header()
-	maps.Copy(h, r.Header)
-	announce(h, *r)
-	w.WriteHeader(r.Status)
-	_, _ = w.Write(r.Body) // a client that is gone asks again
+func (x *exchange) writeStored(a *answered) {
+	h := x.w.Header()
+	a.header.add(h)
+	x.announce(h, a)
+	x.w.WriteHeader(a.status)
+	_, _ = x.w.Write(a.body) // a client that is gone asks again
 }
 
-// announce sets the length of r's body, where a response can have one.
-func announce(h http.Header, r Response) {
-	if hasBody(r.Status) {
-		h.Set("Content-Length", strconv.Itoa(len(r.Body)))
+// announce sets the length of a's body, where a response can have one.
+func (x *exchange) announce(h http.Header, a *answered) {
+	if hasBody(a.status) {
+		x.length[0] = strconv.Itoa(len(a.body))
+		h["Content-Length"] = x.length[:]
 	}
 }

@@ -23,15 +23,16 @@ var ErrResponseClosed = errors.New("semelhttp: written after the outcome")
 type capture struct {
 	w      http.ResponseWriter
 	limit  int64
-	sealed bool        // nothing may go out before the outcome stands
-	outer  http.Header // what w had before the handler
+	sealed bool // nothing may go out before the outcome stands
 
 	header http.Header // the handler's; not guarded, as net/http's is not
 
 	mu       sync.Mutex // guards what follows
 	status   int        // 0: nothing was written
-	sent     http.Header
-	body     []byte
+	sent     fields
+	room     snapshot // of sent
+	body     *buffer
+	buffers  *buffers
 	size     int64
 	passing  bool // the response is on its way to the client
 	hijacked bool
@@ -39,16 +40,12 @@ type capture struct {
 	refused  int // writes that came too late
 }
 
-func newCapture(w http.ResponseWriter, limit int64, sealed bool) *capture {
-	return &capture{w: w, limit: limit, sealed: sealed, outer: w.Header().Clone(), header: cloned(w.Header())}
-}
-
-func cloned(h http.Header) http.Header {
-	c := h.Clone()
-	if c == nil {
-		c = make(http.Header)
+// headerFrom returns a header of the handler's own, which begins as h.
+func headerFrom(h http.Header) http.Header {
+	if len(h) == 0 {
+		return make(http.Header)
 	}
-	return c
+	return h.Clone()
 }
 
 // Header returns the handler's own headers, which begin as those that were set
@@ -76,14 +73,14 @@ func (c *capture) WriteHeader(status int) {
 
 func (c *capture) begin(status int) {
 	c.status = status
-	c.sent = c.header.Clone()
-	delete(c.sent, HeaderReplayed)
+	c.sent = c.room.of(c.header)
 }
 
 func (c *capture) inform(status int) {
+	before := c.w.Header().Clone()
 	replace(c.w.Header(), c.header)
 	c.w.WriteHeader(status)
-	replace(c.w.Header(), c.outer)
+	replace(c.w.Header(), before)
 }
 
 // Write takes p, or passes it on once the response cannot be held back.
@@ -110,12 +107,37 @@ func (c *capture) Write(p []byte) (int, error) {
 	if c.passing {
 		return c.w.Write(p)
 	}
-	c.body = append(c.body, p...)
+	if c.body == nil {
+		c.body = c.buffers.get()
+	}
+	c.body.b = append(c.body.b, p...)
 	return len(p), nil
 }
 
 // WriteString is Write of a string.
 func (c *capture) WriteString(s string) (int, error) { return c.Write([]byte(s)) }
+
+// held is the body that is held back.
+func (c *capture) held() []byte {
+	if c.body == nil {
+		return nil
+	}
+	return c.body.b
+}
+
+// drop lets go of the body that is held back. What shares its memory is over.
+func (c *capture) drop() {
+	c.buffers.put(c.body)
+	c.body = nil
+}
+
+// release closes the capture for good and drops its body.
+func (c *capture) release() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.closed = true
+	c.drop()
+}
 
 // pass lets the response go out from here on. Its length is not announced, so
 // that it is complete only when the handler has returned and the outcome
@@ -125,14 +147,14 @@ func (c *capture) pass() {
 		return
 	}
 	c.passing = true
-	h := c.sent.Clone()
+	h := c.w.Header()
+	c.sent.replace(h)
 	delete(h, "Content-Length")
-	replace(c.w.Header(), h)
 	c.w.WriteHeader(c.status)
-	if len(c.body) > 0 {
-		_, _ = c.w.Write(c.body) // the next write of the handler meets the same error
+	if text := c.held(); len(text) > 0 {
+		_, _ = c.w.Write(text) // the next write of the handler meets the same error
 	}
-	c.body = nil
+	c.drop()
 }
 
 // reset drops what was written, so that the handler can answer anew. What is on
@@ -144,17 +166,19 @@ func (c *capture) reset() {
 	if c.passing || c.hijacked {
 		return
 	}
-	c.status, c.sent, c.body, c.size = 0, nil, nil, 0
+	c.status, c.sent, c.size = 0, nil, 0
+	c.drop()
 }
 
-// result returns the response and whether it can be stored.
-func (c *capture) result() (r Response, storable bool) {
+// result returns the response and whether it can be stored. Its body is there until
+// the capture is released.
+func (c *capture) result() (r answered, storable bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.status == 0 && !c.hijacked {
 		c.begin(http.StatusOK)
 	}
-	r = Response{Status: c.status, Header: c.sent, Body: c.body}
+	r = answered{status: c.status, header: c.sent, body: c.held()}
 	return r, !c.passing && !c.hijacked && c.size <= c.limit && c.status >= http.StatusOK
 }
 
@@ -193,7 +217,7 @@ func (c *capture) close() int {
 // trailers sets what the handler has set as trailers on the client's writer. It
 // must come after the body.
 func (c *capture) trailers() {
-	for _, name := range listed(c.sent["Trailer"]) {
+	for _, name := range listed(c.sent.values("Trailer")) {
 		if values, ok := c.header[name]; ok {
 			c.w.Header()[name] = values
 		}
@@ -207,7 +231,7 @@ func (c *capture) trailers() {
 
 // trailing reports whether the handler has announced or set trailers.
 func (c *capture) trailing() bool {
-	if len(c.sent["Trailer"]) > 0 {
+	if len(c.sent.values("Trailer")) > 0 {
 		return true
 	}
 	for name := range c.header {

@@ -77,14 +77,14 @@ func (ep Endpoint[In, T]) serve(s *settings, w http.ResponseWriter, r *http.Requ
 		s.refuse(w, r, err)
 		return
 	}
-	in, err := ep.decode(s, w, admitted.Request)
+	in, err := ep.decode(s, w, admitted.of(r))
 	if err != nil {
 		s.refuse(w, r, err)
 		return
 	}
 	v, replayed, err := ep.Run(ctx, ep.Operation.Call(admitted.scope, admitted.drawn(), in), in)
 	if fromRecord(replayed, err) {
-		if rerr := s.reauthorize(admitted.Request, admitted.body); rerr != nil {
+		if rerr := s.reauthorize(r, admitted); rerr != nil {
 			s.refuse(w, r, rerr)
 			return
 		}
@@ -95,7 +95,7 @@ func (ep Endpoint[In, T]) serve(s *settings, w http.ResponseWriter, r *http.Requ
 // answer tells the client what Run has told.
 func (ep Endpoint[In, T]) answer(s *settings, w http.ResponseWriter, r *http.Request, v T, replayed bool, err error) {
 	failure, failed := storedFailure(err)
-	if replayed && err == nil || semel.Replayed(err) {
+	if err == nil && replayed || err != nil && semel.Replayed(err) {
 		w.Header().Set(HeaderReplayed, "true")
 	}
 	switch {

@@ -3,27 +3,42 @@ package semelhttp
 import (
 	"context"
 	"net/http"
+	"net/url"
 
 	"github.com/semelgo/semel"
 )
 
 // exchange is one request whose response is captured, on its way through.
+//
+// All that it needs is in one piece, and none of it is used for another request:
+// the handler has pointers into it and may leave a goroutine behind. Only the buffer
+// of what the handler wrote is used again, which it cannot reach.
 type exchange struct {
 	s      *settings
 	w      http.ResponseWriter
 	r      *http.Request
-	body   []byte
+	in     admitted
 	call   semel.Call
 	get    getFunc
 	sealed bool // the response must wait for a COMMIT
 
 	handed  *http.Request // as the handler got it
 	capture *capture      // nil: the handler was not run
-	own     Response      // what it has answered, when it was
+	own     answered      // what it has answered, when it was
 	kept    bool          // its answer is to be kept as a failure
 
 	committed bool // InTx has taken the answer for the outcome
 	undone    bool // InTx has rolled back, and has not committed since
+
+	first  run       // of the handler; most have no other
+	length [1]string // the value of a Content-Length
+}
+
+// run is what one run of the handler is given.
+type run struct {
+	capture capture
+	body    rereadable
+	url     url.URL
 }
 
 // onceFunc runs x's handler once for x's call and answers.
@@ -44,12 +59,15 @@ func (s *settings) protect(e semel.Runner, op *semel.Operation[Request], sealed 
 				return
 			}
 			if in.key == "" && !sealed {
-				next.ServeHTTP(w, in.Request)
+				next.ServeHTTP(w, in.of(r))
 				return
 			}
-			x := &exchange{s: s, w: w, r: r, body: in.body, get: get, sealed: sealed}
+			x := &exchange{s: s, w: w, r: r, in: in, get: get, sealed: sealed}
 			x.call = op.Call(in.scope, in.drawn(), requestOf(r, in.body))
 			once(x, next)
+			if x.capture != nil { // not after a panic
+				x.capture.release()
+			}
 		})
 	}
 }
@@ -62,19 +80,19 @@ func (s *settings) unprotected(r *http.Request, sealed bool) bool {
 // run lets next answer, and returns what its answer is for the engine: a
 // result, or an error that says what the status says.
 func (x *exchange) run(ctx context.Context, next http.Handler) (any, error) {
-	x.capture = newCapture(x.w, x.s.MaxResponse, x.sealed || !x.chunks())
-	// The handler's own, to change as it likes: another run begins with what came,
-	// and so does who looks at the request after it.
-	r := again(ctx, x.r.Clone(ctx), x.body)
-	x.handed = r
+	own := x.nextRun()
+	c := &own.capture
+	x.capture = c
+	x.handed = x.handOver(ctx, own)
+	r := x.handed
 	defer func() {
-		x.capture.close()
+		c.close()
 		if r.MultipartForm != nil { // the server removes only those of its own request
 			_ = r.MultipartForm.RemoveAll()
 		}
 	}()
-	next.ServeHTTP(x.capture, r)
-	late := x.capture.close()
+	next.ServeHTTP(c, r)
+	late := c.close()
 	switch {
 	case x.committed && late > 0:
 		return nil, ErrResponseClosed // the engine tells its Observer
@@ -87,6 +105,46 @@ func (x *exchange) run(ctx context.Context, next http.Handler) (any, error) {
 	}
 }
 
+// nextRun is what the next run of the handler is given. What an earlier one was
+// given stays with it.
+func (x *exchange) nextRun() *run {
+	own := &x.first
+	if x.capture != nil {
+		x.capture.release()
+		own = new(run)
+	}
+	own.capture.w, own.capture.limit, own.capture.buffers = x.w, x.s.MaxResponse, &x.s.buffers
+	own.capture.sealed, own.capture.header = x.sealed || !x.chunks(), headerFrom(x.w.Header())
+	own.body.Reset(x.in.body)
+	return own
+}
+
+// handOver returns the request as the handler gets it: its own, to change as it
+// likes. Another run begins with what came, and so does who looks at the request
+// after it. Where there is neither, the header that came need not be copied.
+func (x *exchange) handOver(ctx context.Context, own *run) *http.Request {
+	came := *x.r
+	came.URL = nil
+	if !x.looksAgain() {
+		came.Header = nil
+	}
+	r := came.Clone(ctx)
+	if x.r.URL != nil {
+		own.url = *x.r.URL
+		r.URL = &own.url
+	}
+	if came.Header == nil {
+		r.Header = x.r.Header
+	}
+	return reading(r, &own.body)
+}
+
+// looksAgain reports whether the header that came is needed after the handler was
+// given it: by another run, or by a function of the application.
+func (x *exchange) looksAgain() bool {
+	return x.sealed || x.s.Reauthorize != nil || x.s.ErrorFunc != nil
+}
+
 // chunks reports whether the client knows the end of a response whose length was
 // not announced. In HTTP/1.0 it ends where its connection does, so a part of it
 // would be taken for the whole.
@@ -96,11 +154,11 @@ func (x *exchange) chunks() bool { return x.r.ProtoAtLeast(1, 1) }
 func (x *exchange) outcome() (any, error) {
 	own, storable := x.capture.result()
 	x.own = own
-	switch c := classOf(own.Status); {
+	switch c := classOf(own.status); {
 	case c == classBroken:
 		return x.brokenOutcome(storable)
 	case c == classPassing:
-		return nil, semel.NotCommitted(&StatusError{Status: own.Status})
+		return nil, semel.NotCommitted(&StatusError{Status: own.status})
 	case c == classRefused && x.sealed:
 		return nil, semel.Final(x.failure(storable))
 	default:
@@ -115,13 +173,13 @@ func (x *exchange) outcome() (any, error) {
 func (x *exchange) brokenOutcome(storable bool) (any, error) {
 	switch {
 	case !x.s.broken:
-		return nil, &StatusError{Status: x.own.Status}
+		return nil, &StatusError{Status: x.own.status}
 	case x.sealed || x.undone: // the rollback proves that nothing happened
 		return nil, semel.Final(x.failure(storable))
 	case x.notGiven(storable) == "":
 		return x.stored(storable), nil
 	default:
-		return nil, &StatusError{Status: x.own.Status}
+		return nil, &StatusError{Status: x.own.status}
 	}
 }
 
@@ -130,7 +188,7 @@ func (x *exchange) notGiven(storable bool) string {
 	switch {
 	case !storable:
 		return "the response was streamed or is larger than is kept"
-	case noStore(x.own.Header) && !x.s.KeepNoStore:
+	case noStore(x.own.header.lines("Cache-Control")) && !x.s.KeepNoStore:
 		return "the response says no-store"
 	default:
 		return ""
@@ -144,16 +202,17 @@ func (x *exchange) stored(storable bool) any {
 	switch {
 	case why == "":
 		return x.keepable(x.own)
-	case classOf(x.own.Status) == classRefused:
-		return x.keepable(x.s.response(refusalOf(x.own.Status)))
+	case classOf(x.own.status) == classRefused:
+		return x.keepable(x.s.response(refusalOf(x.own.status)))
 	default:
 		return semel.Tombstone(why)
 	}
 }
 
-// keepable is r as it is stored: with the headers that are kept.
-func (x *exchange) keepable(r Response) semel.Raw {
-	r.Header = x.s.keep.of(r.Header)
-	r.endpoint = x.endpoint()
-	return r.Raw()
+// keepable is a as it is stored: with the headers that are kept.
+func (x *exchange) keepable(a answered) semel.Raw {
+	var few [4]field
+	a.header = x.s.keep.of(few[:0], a.header)
+	endpoint := x.endpoint()
+	return a.append(make([]byte, 0, a.room(endpoint)), endpoint)
 }

@@ -40,14 +40,15 @@ func neverKept(name string) bool {
 	}
 }
 
-// keepRule says which response headers are stored and replayed.
-type keepRule map[string]bool
+// keepRule says which response headers are stored and replayed: those whose
+// names it has, each as itself.
+type keepRule map[string]string
 
 // newKeepRule is the allow-list with what the user adds to it.
 func newKeepRule(more []string) (keepRule, error) {
 	rule := make(keepRule)
 	for _, name := range keptByDefault() {
-		rule[name] = true
+		rule[name] = name
 	}
 	for _, name := range more {
 		canonical := textproto.CanonicalMIMEHeaderKey(name)
@@ -57,24 +58,24 @@ func newKeepRule(more []string) (keepRule, error) {
 		case neverKept(name):
 			return nil, &semel.FieldError{Field: "ReplayHeaders", Reason: "has " + name + ", which is never replayed"}
 		}
-		rule[canonical] = true
+		rule[canonical] = canonical
 	}
 	return rule, nil
 }
 
-// of returns the headers of h that are stored, each with all its values and in
-// its spelling. What h's Connection or Trailer header names belongs to the
-// exchange. A nil value, which keeps net/http from guessing a Content-Type, is
-// kept too.
-func (rule keepRule) of(h http.Header) http.Header {
-	passing := listed(slices.Concat(linesOf(h, "Connection"), linesOf(h, "Trailer")))
-	kept := make(http.Header)
-	for name, values := range h {
-		canonical := textproto.CanonicalMIMEHeaderKey(name)
-		if rule[canonical] && !slices.Contains(passing, canonical) {
-			kept[name] = slices.Clone(values)
+// of appends to kept those fields of all that are stored, each with all its
+// values and in its spelling, in the order of their names. What the Connection or
+// Trailer header names belongs to the exchange. A nil value, which keeps net/http
+// from guessing a Content-Type, is kept too.
+func (rule keepRule) of(kept, all fields) fields {
+	passing := listed(append(all.lines("Connection"), all.lines("Trailer")...))
+	for i := range all {
+		canonical := textproto.CanonicalMIMEHeaderKey(all[i].name)
+		if _, ok := rule[canonical]; ok && !slices.Contains(passing, canonical) {
+			kept = append(kept, all[i])
 		}
 	}
+	kept.sort()
 	return kept
 }
 
@@ -89,10 +90,9 @@ func linesOf(h http.Header, canonical string) []string {
 	return lines
 }
 
-// noStore reports whether h asks for its response to be written down nowhere.
-func noStore(h http.Header) bool {
-	return slices.Contains(listed(linesOf(h, "Cache-Control")), "No-Store")
-}
+// noStore reports whether the lines of a Cache-Control header ask for its response
+// to be written down nowhere.
+func noStore(lines []string) bool { return slices.Contains(listed(lines), "No-Store") }
 
 // listed returns what comma-separated lines list, in the spelling of header
 // names.

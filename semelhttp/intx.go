@@ -28,7 +28,7 @@ func (x *exchange) commit(any) (any, error) {
 // none, and the handler answers anew, or is run again and reads its request
 // anew.
 func (x *exchange) undo() {
-	x.own, x.committed, x.undone = Response{}, false, true
+	x.own, x.committed, x.undone = answered{}, false, true
 	x.capture.reset()
 	reread(x.handed)
 }
@@ -38,7 +38,7 @@ func (x *exchange) undo() {
 // nothing.
 func (x *exchange) afterRollback() (any, error) {
 	v, err := x.outcome()
-	if err == nil && classOf(x.own.Status) == classDone {
+	if err == nil && classOf(x.own.status) == classDone {
 		return nil, errRolledBack
 	}
 	return v, err

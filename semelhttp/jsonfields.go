@@ -192,7 +192,7 @@ func (x *exchange) unread(err error) error {
 	if !ok || field.Field != "Input" {
 		return err
 	}
-	whole, jerr := valueIn(x.body)
+	whole, jerr := valueIn(x.in.body)
 	if jerr == nil {
 		_, jerr = numbered(whole)
 	}

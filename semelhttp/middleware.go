@@ -59,11 +59,12 @@ func Middleware(e semel.Runner, op *semel.Operation[Request], o Options) (func(h
 			x.answer(false, nil, false, err)
 			return
 		}
-		var raw semel.Raw
-		if !own {
-			err = out.Decode(&raw)
+		if own {
+			x.answer(true, nil, false, nil)
+			return
 		}
-		x.answer(own, raw, out.Replayed, err)
+		v, err := resultOf(out)
+		x.answer(false, v, out.Replayed, err)
 	}), nil
 }
 
@@ -77,4 +78,11 @@ func (x *exchange) attempt(a *semel.Attempt, next http.Handler) (out *semel.Outc
 	out, err = a.End(v, herr)
 	own = err == nil && !out.Replayed && (x.committed || herr == nil)
 	return out, own, err
+}
+
+// resultOf returns the response that is stored.
+func resultOf(out *semel.Outcome) (semel.Raw, error) {
+	var raw semel.Raw
+	err := out.Decode(&raw)
+	return raw, err
 }

@@ -76,7 +76,8 @@ type Options struct {
 type settings struct {
 	Options
 	dialect
-	keep keepRule
+	keep    keepRule
+	buffers buffers
 }
 
 // settleFor is settle for requests whose response is op's outcome.

@@ -28,7 +28,7 @@ func keptIn(f *semel.Failure) refusalDetails {
 
 // failure is the response of a refusal as the operation's stored failure.
 func (x *exchange) failure(storable bool) *semel.Failure {
-	d := refusalDetails{Status: x.own.Status}
+	d := refusalDetails{Status: x.own.status}
 	if x.notGiven(storable) == "" {
 		d.Response = x.keepable(x.own)
 	}
@@ -37,7 +37,7 @@ func (x *exchange) failure(storable bool) *semel.Failure {
 		text = nil
 	}
 	x.kept = true
-	f := failureOf(x.own.Status)
+	f := failureOf(x.own.status)
 	f.Details = text
 	return f
 }
@@ -72,10 +72,10 @@ func refusalOf(status int) *Problem {
 }
 
 // response is p as it would be answered.
-func (s *settings) response(p *Problem) Response {
+func (s *settings) response(p *Problem) answered {
 	w := &written{header: make(http.Header)}
 	s.answer(w, p)
-	return Response{Status: w.status, Header: w.header, Body: w.body.Bytes()}
+	return answered{status: w.status, header: fieldsOf(w.header), body: w.body.Bytes()}
 }
 
 // written is a ResponseWriter that keeps what a problem writes.

@@ -1,11 +1,7 @@
 package semelhttp
 
 import (
-	"bytes"
 	"context"
-	"errors"
-	"io"
-	"mime"
 	"net/http"
 	"net/url"
 	"unicode/utf8"
@@ -31,6 +27,19 @@ type Request struct {
 	Body []byte `json:"body"`
 }
 
+// The first byte of what a Request appends, which its fingerprint is made of.
+const requestForm = 1
+
+// AppendBinary appends what tells r from every other request: a byte for the form,
+// and then each field after its length, an unsigned varint. It never fails.
+func (r Request) AppendBinary(b []byte) ([]byte, error) {
+	b = append(b, requestForm)
+	for _, s := range [...]string{r.Method, r.Route, r.Path, r.Query, r.MediaType} {
+		b = appendBytes(b, s)
+	}
+	return appendBytes(b, r.Body), nil
+}
+
 func requestOf(r *http.Request, body []byte) Request {
 	return Request{
 		Method: r.Method, Route: r.Pattern, Path: r.URL.EscapedPath(), Query: text(r.URL.RawQuery),
@@ -47,17 +56,6 @@ func text(s string) string {
 	return "\x00" + url.QueryEscape(s)
 }
 
-func mediaType(contentType string) string {
-	name, params, err := mime.ParseMediaType(contentType)
-	if err != nil {
-		return contentType
-	}
-	if normal := mime.FormatMediaType(name, params); normal != "" {
-		return normal
-	}
-	return contentType
-}
-
 // safe reports whether requests of that method have no effect by definition.
 func safe(method string) bool {
 	switch method {
@@ -65,43 +63,6 @@ func safe(method string) bool {
 		return true
 	default:
 		return false
-	}
-}
-
-// readBody reads the body, or no more of it than is allowed.
-func (s *settings) readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
-	if r.ContentLength > s.MaxBody {
-		return nil, problem(codeBodyTooLarge, "")
-	}
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, s.MaxBody))
-	if err == nil {
-		return body, nil
-	}
-	if _, large := errors.AsType[*http.MaxBytesError](err); large {
-		return nil, problem(codeBodyTooLarge, "")
-	}
-	return nil, problem(codeBodyUnreadable, "")
-}
-
-// again returns r as the handler gets it: with its own context, and a body that
-// was read and can be read once more.
-func again(ctx context.Context, r *http.Request, body []byte) *http.Request {
-	r = r.WithContext(ctx)
-	r.Body = rereadable{bytes.NewReader(body)}
-	r.ContentLength = int64(len(body))
-	r.TransferEncoding = nil
-	return r
-}
-
-// rereadable is a body that can be read from its beginning again.
-type rereadable struct{ *bytes.Reader }
-
-func (rereadable) Close() error { return nil }
-
-// reread lets r's body be read from its beginning again, if it is one of ours.
-func reread(r *http.Request) {
-	if body, ok := r.Body.(rereadable); ok {
-		_, _ = body.Seek(0, io.SeekStart) // cannot fail
 	}
 }
 

@@ -3,9 +3,7 @@ package semelhttp
 import (
 	"encoding/binary"
 	"errors"
-	"maps"
 	"net/http"
-	"slices"
 
 	"github.com/semelgo/semel"
 )
@@ -36,26 +34,56 @@ var errNotResponse = errors.New("semelhttp: the stored result is not a response"
 // Raw returns r in the form that is stored, without the headers that are never
 // replayed.
 func (r Response) Raw() semel.Raw {
-	names := slices.Sorted(maps.Keys(r.Header))
-	names = slices.DeleteFunc(names, neverKept)
-	b := make([]byte, 0, 64+len(r.Body))
-	if r.endpoint == "" {
+	kept := make(fields, 0, len(r.Header))
+	for name, values := range r.Header {
+		if !neverKept(name) {
+			kept = append(kept, field{name, values})
+		}
+	}
+	kept.sort()
+	a := answered{status: r.Status, header: kept, body: r.Body}
+	return a.append(make([]byte, 0, a.room(r.endpoint)), r.endpoint)
+}
+
+// answered is a response while it is at hand.
+type answered struct {
+	status int // zero: there is none
+	header fields
+	body   []byte
+}
+
+// room is how many bytes append adds at most, if the status is one.
+func (a *answered) room(endpoint string) int {
+	const number = binary.MaxVarintLen32
+	n := 1 + 2*number + number + len(a.body) + number + len(endpoint)
+	for i := range a.header {
+		n += 2*number + len(a.header[i].name)
+		for _, value := range a.header[i].values {
+			n += number + len(value)
+		}
+	}
+	return n
+}
+
+// append appends a in the form that is stored. Its header is sorted.
+func (a *answered) append(b []byte, endpoint string) []byte {
+	if endpoint == "" {
 		b = append(b, codecPlain)
 	} else {
 		b = append(b, codecEndpoint)
 	}
-	b = binary.AppendUvarint(b, uint64(r.Status))
-	b = binary.AppendUvarint(b, uint64(len(names)))
-	for _, name := range names {
-		b = appendBytes(b, name)
-		b = binary.AppendUvarint(b, uint64(len(r.Header[name])))
-		for _, value := range r.Header[name] {
+	b = binary.AppendUvarint(b, uint64(a.status))
+	b = binary.AppendUvarint(b, uint64(len(a.header)))
+	for i := range a.header {
+		b = appendBytes(b, a.header[i].name)
+		b = binary.AppendUvarint(b, uint64(len(a.header[i].values)))
+		for _, value := range a.header[i].values {
 			b = appendBytes(b, value)
 		}
 	}
-	b = appendBytes(b, r.Body)
-	if r.endpoint != "" {
-		b = appendBytes(b, r.endpoint)
+	b = appendBytes(b, a.body)
+	if endpoint != "" {
+		b = appendBytes(b, endpoint)
 	}
 	return b
 }
@@ -68,30 +96,52 @@ func appendBytes[T string | []byte](b []byte, s T) []byte {
 // memory. What it allocates is bounded by a small multiple of raw's length,
 // whatever raw says.
 func ParseResponse(raw semel.Raw) (*Response, error) {
+	a, endpoint, err := parse(raw, new(snapshot), nil)
+	if err != nil {
+		return nil, err
+	}
+	r := &Response{Status: a.status, Header: make(http.Header, len(a.header)), Body: a.body, endpoint: endpoint}
+	a.header.add(r.Header)
+	return r, nil
+}
+
+// parse reads a stored response. Its body shares raw's memory, its header is in
+// room as far as that goes, and names that are known are taken from there.
+func parse(raw []byte, room *snapshot, known keepRule) (a answered, endpoint string, err error) {
 	if len(raw) == 0 || raw[0] != codecPlain && raw[0] != codecEndpoint {
-		return nil, errNotResponse
+		return answered{}, "", errNotResponse
 	}
 	d := decoder{rest: raw[1:]}
-	r := &Response{Status: int(d.number(999)), Header: make(http.Header)}
+	a = answered{status: int(d.number(999)), header: room.fields[:0]}
+	values := room.values[:0]
 	for range d.count() {
-		name := string(d.bytes())
-		values := make([]string, d.count())
-		for i := range values {
-			values[i] = string(d.bytes())
+		f, from := field{name: known.name(d.bytes())}, len(values)
+		for left := d.count(); left > 0 && !d.bad; left-- {
+			values = append(values, string(d.bytes()))
 		}
-		if len(values) == 0 {
-			values = nil
+		if len(values) > from {
+			f.values = values[from:len(values):len(values)]
 		}
-		r.Header[name] = values
+		if a.header = append(a.header, f); d.bad {
+			break
+		}
 	}
-	r.Body = d.bytes()
+	a.body = d.bytes()
 	if raw[0] == codecEndpoint {
-		r.endpoint = string(d.bytes())
+		endpoint = string(d.bytes())
 	}
-	if d.bad || len(d.rest) != 0 || r.Status < http.StatusOK {
-		return nil, errNotResponse
+	if d.bad || len(d.rest) != 0 || a.status < http.StatusOK {
+		return answered{}, "", errNotResponse
 	}
-	return r, nil
+	return a, endpoint, nil
+}
+
+// name returns the name that b spells.
+func (rule keepRule) name(b []byte) string {
+	if known, ok := rule[string(b)]; ok {
+		return known
+	}
+	return string(b)
 }
 
 // decoder reads a stored response from the front. After the first thing that

@@ -1,0 +1,106 @@
+package semelhttp_test
+
+import (
+	"encoding/hex"
+	"math/rand/v2"
+	"mime"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/semelhttp"
+)
+
+// TestBytesThatARequestIsComparedBy holds what is digested and stored: a change of
+// it would make every repeat another request after an upgrade.
+func TestBytesThatARequestIsComparedBy(t *testing.T) {
+	t.Parallel()
+	r := semelhttp.Request{
+		Method: "POST", Route: "POST /ops", Path: "/ops", Query: "a=1", MediaType: "text/plain", Body: []byte(strings.Repeat("b", 200)),
+	}
+	got, err := r.AppendBinary([]byte("before"))
+	want := "before" + "\x01" + "\x04POST" + "\x09POST /ops" + "\x04/ops" + "\x03a=1" + "\x0atext/plain" + "\xc8\x01" + strings.Repeat("b", 200)
+	if string(got) != want || err != nil {
+		t.Errorf("AppendBinary appends\n%s, %v, want\n%s", hex.Dump(got), err, hex.Dump([]byte(want)))
+	}
+}
+
+// TestBytesOfTwoRequestsDiffer wherever the line between two fields is drawn.
+func TestBytesOfTwoRequestsDiffer(t *testing.T) {
+	t.Parallel()
+	seen := make(map[string]semelhttp.Request)
+	const text = "aaaaaa"
+	cuts := make([]int, 5)
+	var cut func(i, from int)
+	cut = func(i, from int) {
+		if i < len(cuts) {
+			for cuts[i] = from; cuts[i] <= len(text); cuts[i]++ {
+				cut(i+1, cuts[i])
+			}
+			return
+		}
+		r := semelhttp.Request{
+			Method: text[:cuts[0]], Route: text[cuts[0]:cuts[1]], Path: text[cuts[1]:cuts[2]],
+			Query: text[cuts[2]:cuts[3]], MediaType: text[cuts[3]:cuts[4]], Body: []byte(text[cuts[4]:]),
+		}
+		b, err := r.AppendBinary(nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if other, ok := seen[string(b)]; ok {
+			t.Fatalf("%+v and %+v are the same", r, other)
+		}
+		seen[string(b)] = r
+	}
+	cut(0, 0)
+	if len(seen) < 400 {
+		t.Fatalf("only %d requests were compared", len(seen))
+	}
+}
+
+// TestMediaTypesInTheirNormalForm: what is not taken apart would be the same if it
+// were.
+func TestMediaTypesInTheirNormalForm(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, semel.Options{})
+	seen := make(chan string, 1)
+	op := define("op", plain{Fingerprints: []func(semelhttp.Request) any{func(r semelhttp.Request) any {
+		seen <- r.MediaType
+		return 1
+	}}})
+	protect, err := semelhttp.Atomic(b.Engine, op, options())
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := protect(payment())
+	check := func(contentType string) {
+		want := contentType
+		if name, params, err := mime.ParseMediaType(contentType); err == nil {
+			if normal := mime.FormatMediaType(name, params); normal != "" {
+				want = normal
+			}
+		}
+		h.ServeHTTP(httptest.NewRecorder(), ask{mediaType: contentType}.request(t, ""))
+		if got := <-seen; got != want {
+			t.Errorf("the media type %q is taken for %q, want %q", contentType, got, want)
+		}
+	}
+	for _, contentType := range []string{
+		"application/json", "application/json; charset=utf-8", "application/json; charset=UTF-8", "application/json;charset=utf-8",
+		"Application/JSON", "text/plain; Charset=utf-8", "text/plain; charset=", "text/plain; ", "text/plain;", "text/", "/plain", "text",
+		"text/plain; a=b; a=c", "text/plain; a=\u212a", "text/plain; a*=utf-8''x", "text/plain; a*0=x", "a/b/c", "text/plain; a=b c", " text/plain",
+	} {
+		check(contentType)
+	}
+	const parts = `a b A Z 0 - . + / / ; ;  = = * " % é _ charset utf-8 `
+	words, random := append(strings.Split(parts, " "), " ", "; "), rand.New(rand.NewPCG(1, 2))
+	for range 2000 {
+		var contentType strings.Builder
+		contentType.WriteString("a/")
+		for range 1 + random.IntN(6) {
+			contentType.WriteString(words[random.IntN(len(words))])
+		}
+		check(contentType.String())
+	}
+}

@@ -1,0 +1,85 @@
+package semelhttp
+
+import (
+	"net/http"
+	"net/textproto"
+	"slices"
+	"strings"
+)
+
+// field is a header field: a name and its values. Nil values keep net/http from
+// adding the field itself.
+type field struct {
+	name   string
+	values []string
+}
+
+// fields are a header as it was at one moment, in no order.
+type fields []field
+
+// snapshot is room for the fields of an ordinary response. It belongs to one
+// exchange: the values are handed on.
+type snapshot struct {
+	fields [6]field
+	values [6]string
+}
+
+// of returns what h holds now. What is done to h later does not change it.
+func (s *snapshot) of(h http.Header) fields {
+	all, values := fields(s.fields[:0]), s.values[:0]
+	for name, lines := range h {
+		if name == HeaderReplayed {
+			continue
+		}
+		from := len(values)
+		values = append(values, lines...)
+		f := field{name: name}
+		if lines != nil {
+			f.values = values[from:len(values):len(values)]
+		}
+		all = append(all, f)
+	}
+	return all
+}
+
+// fieldsOf returns what h holds now.
+func fieldsOf(h http.Header) fields { return new(snapshot).of(h) }
+
+// values returns those of a header in exactly that spelling.
+func (f fields) values(name string) []string {
+	for i := range f {
+		if f[i].name == name {
+			return f[i].values
+		}
+	}
+	return nil
+}
+
+// lines returns the values that there are for a header in any spelling.
+func (f fields) lines(canonical string) []string {
+	var lines []string
+	for i := range f {
+		if textproto.CanonicalMIMEHeaderKey(f[i].name) == canonical {
+			lines = append(lines, f[i].values...)
+		}
+	}
+	return lines
+}
+
+// replace makes dst hold exactly what f holds.
+func (f fields) replace(dst http.Header) {
+	clear(dst)
+	f.add(dst)
+}
+
+// add puts what f holds into dst.
+func (f fields) add(dst http.Header) {
+	for i := range f {
+		dst[f[i].name] = f[i].values
+	}
+}
+
+// sort brings f into the order of the names.
+func (f fields) sort() {
+	slices.SortFunc(f, func(a, b field) int { return strings.Compare(a.name, b.name) })
+}

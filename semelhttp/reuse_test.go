@@ -1,0 +1,140 @@
+package semelhttp_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/semelhttp"
+	"github.com/semelgo/semel/store"
+	"github.com/semelgo/semel/store/memory"
+)
+
+// TestLeftBehindReachesNobodyElse: a goroutine that an exchange has left behind
+// writes into no other response, whose memory may be what its own had, and its
+// request is still its own.
+func TestLeftBehindReachesNobodyElse(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, semel.Options{})
+	protect, err := semelhttp.Middleware(b.Engine, define("op", plain{}), options())
+	if err != nil {
+		t.Fatal(err)
+	}
+	type kept struct {
+		w http.ResponseWriter
+		r *http.Request
+	}
+	var left []kept
+	text := func(key string) string { return strings.Repeat(key+" ", 100) }
+	h := protect(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.WriteString(w, text(r.Header.Get(semelhttp.HeaderKey)))
+		for _, k := range left { // of all exchanges before this one
+			k.w.Header().Set("Location", "left behind")
+			k.w.WriteHeader(http.StatusTeapot)
+			if _, err := io.WriteString(k.w, "left behind"); !errors.Is(err, semelhttp.ErrResponseClosed) {
+				t.Errorf("a response that is over takes more: %v", err)
+			}
+		}
+		left = append(left, kept{w, r})
+	}))
+	for i := range 20 {
+		key := fmt.Sprintf("k%d", i)
+		r, w := ask{key: []string{key}, body: text(key)}.request(t, ""), httptest.NewRecorder()
+		h.ServeHTTP(w, r)
+		if w.Code != http.StatusOK || w.Body.String() != text(key) || w.Header().Get("Location") != "" {
+			t.Fatalf("%s: got %d %q %v", key, w.Code, w.Body, w.Header())
+		}
+	}
+	for i, k := range left {
+		if body, err := io.ReadAll(k.r.Body); string(body) != text(fmt.Sprintf("k%d", i)) || err != nil {
+			t.Fatalf("the body of request %d is now %q, %v", i, body, err)
+		}
+	}
+}
+
+// TestAnotherRunBeginsWithWhatCame: what the handler did to its request, and what
+// it wrote, is not there when the database has it run again.
+func TestAnotherRunBeginsWithWhatCame(t *testing.T) {
+	t.Parallel()
+	n := new(atomic.Int64)
+	engine, err := semel.New[semelTx](&contested{Store: memory.New(memory.Options{})}, semel.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	protect, err := semelhttp.Atomic(engine, define("op", plain{}), options())
+	if err != nil {
+		t.Fatal(err)
+	}
+	srv := serve(t, protect(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		w.Header().Add("Link", r.URL.Path+" "+r.Header.Get("X-User")+" "+r.PathValue("id"))
+		fmt.Fprintf(w, "%s %d %v", body, n.Add(1), err)
+		r.URL.Path, r.Host = "/elsewhere", "elsewhere"
+		r.Header["X-User"][0] = "eve"
+		r.Header.Set("X-More", "more")
+		r.SetPathValue("id", "8")
+	})))
+	got := ask{path: "/ops/7"}.do(t, srv)
+	wantFirst(t, got, http.StatusOK, `{"n":1} 2 <nil>`)
+	if link := got.header["Link"]; fmt.Sprint(link) != "[/ops/7 ann 7]" {
+		t.Errorf("the second run sees %q", link)
+	}
+}
+
+// contested is a store that gives its first transaction up in favour of another.
+type contested struct {
+	*memory.Store
+	given atomic.Bool
+}
+
+func (c *contested) Atomic(ctx context.Context, id store.ID, hold bool,
+	run func(context.Context, *memory.Tx, store.Standing) (*store.Change, error),
+) (store.Verdict, error) {
+	return c.Store.Atomic(ctx, id, hold, func(ctx context.Context, tx *memory.Tx, stands store.Standing) (*store.Change, error) {
+		last, err := run(ctx, tx, stands)
+		if !c.given.Swap(true) {
+			return nil, store.ErrConflict
+		}
+		return last, err
+	})
+}
+
+// TestWhatIsSentIsWhatWasWritten: headers that the handler changes after the
+// status are no part of the response, not even where it writes over a value.
+func TestWhatIsSentIsWhatWasWritten(t *testing.T) {
+	t.Parallel()
+	both(t, func(t *testing.T, serve serveFunc) {
+		b := newBench(t, semel.Options{})
+		srv := serve(b, define("op", plain{}), options(), func(w http.ResponseWriter, _ *http.Request) {
+			h := w.Header()
+			for i := range 10 { // more than an ordinary response has
+				h.Add("Link", fmt.Sprint(i))
+				h.Set(fmt.Sprintf("X-%d", i), "x")
+			}
+			h["Etag"], h["Vary"] = []string{"a"}, []string{"b", "c"}
+			w.WriteHeader(http.StatusCreated)
+			h["Etag"][0], h["Vary"][1] = "later", "later"
+			h.Set("Location", "later")
+			h.Add("Link", "later")
+			fmt.Fprint(w, "made")
+		})
+		first := ask{}.do(t, srv)
+		wantFirst(t, first, http.StatusCreated, "made")
+		replay := ask{}.do(t, srv)
+		wantReplay(t, replay, first)
+		for _, got := range []answer{first, replay} {
+			h := got.header
+			if h.Get("Etag") != "a" || fmt.Sprint(h["Vary"]) != "[b c]" || h.Get("Location") != "" ||
+				fmt.Sprint(h["Link"]) != "[0 1 2 3 4 5 6 7 8 9]" || got.replayed() == (h.Get("X-9") == "x") {
+				t.Errorf("got %v", h)
+			}
+		}
+	})
+}
