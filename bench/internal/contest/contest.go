@@ -5,11 +5,13 @@
 package contest
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
 	"strings"
+	"time"
 
 	"github.com/semelgo/semel/bench/internal/lab"
 	"github.com/semelgo/semel/bench/internal/usage"
@@ -37,8 +39,10 @@ type Contest struct {
 	// Before is called before each slot, to give all sides the same start; nil:
 	// nothing is to be done. It is not measured.
 	Before func(ctx context.Context, side string) error
-	// Rounds is how many there are; zero: the lab's.
+	// Rounds is how many there are, and Slot how long a turn is measured; zero:
+	// the lab's.
 	Rounds int
+	Slot   time.Duration
 }
 
 // Outcome is what the rounds of a contest have shown.
@@ -50,10 +54,7 @@ type Outcome struct {
 // Run runs the contest. A slot in which others used the machine is run again, as
 // long as the lab has time for that.
 func (c *Contest) Run(ctx context.Context, l *lab.Lab) (*Outcome, error) {
-	rounds := c.Rounds
-	if rounds == 0 {
-		rounds = l.Rounds()
-	}
+	rounds := cmp.Or(c.Rounds, l.Rounds())
 	callers := newCallers(c.Callers)
 	o := &Outcome{Callers: c.Callers}
 	for n := range rounds {
@@ -103,7 +104,7 @@ func (c *Contest) once(ctx context.Context, l *lab.Lab, side Side, callers []*Ca
 	if server == nil {
 		server = usage.None
 	}
-	s, err := slot(ctx, side, callers, server, l.Warm(), l.Slot())
+	s, err := slot(ctx, side, callers, server, l.Warm(), cmp.Or(c.Slot, l.Slot()))
 	if err == nil && s.Ops == 0 {
 		err = errors.New("nothing was done in time")
 	}

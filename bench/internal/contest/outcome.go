@@ -18,6 +18,17 @@ func (o *Outcome) Of(side string, m Measure) float64 {
 	return stat.Median(all)
 }
 
+// Fastest is the place of the side with the highest throughput.
+func (o *Outcome) Fastest(sides []Side) int {
+	best := 0
+	for i, side := range sides {
+		if o.Of(side.Name, Throughput) > o.Of(sides[best].Name, Throughput) {
+			best = i
+		}
+	}
+	return best
+}
+
 // Ratios are the measure of one side divided by that of another, in each round.
 func (o *Outcome) Ratios(side, by string, m Measure) []float64 {
 	all := make([]float64, 0, len(o.Rounds))

@@ -23,6 +23,8 @@ type Arena struct {
 	name   string
 	admin  *pgxpool.Pool
 	own    *pgxpool.Pool // Semel's
+	said   []string      // of the connections each side has
+	before func(ctx context.Context, side string) error
 }
 
 // NewArena makes the database of that name on the lab's server.
@@ -37,6 +39,7 @@ func NewArena(ctx context.Context, l *lab.Lab, name string) (*Arena, error) {
 // ArenaOn makes it on a server of one's own.
 func ArenaOn(ctx context.Context, l *lab.Lab, server *lab.Server, name string) (*Arena, error) {
 	a := &Arena{lab: l, server: server, name: name}
+	a.before = a.Fresh
 	var err error
 	if a.admin, err = server.Pool(ctx, l, name, 2); err != nil {
 		return nil, err
@@ -65,7 +68,14 @@ func (a *Arena) exec(ctx context.Context, statements ...string) error {
 	return nil
 }
 
-// Contest is one on this arena, each side with empty tables.
+// Filled keeps what the tables hold from now on, so that all sides have it.
+func (a *Arena) Filled(ctx context.Context) error {
+	a.before = func(ctx context.Context, _ string) error { return a.exec(ctx, "checkpoint") }
+	return a.exec(ctx, "vacuum analyze")
+}
+
+// Contest is one on this arena, each side with empty tables unless they were
+// [Arena.Filled].
 func (a *Arena) Contest(name string, callers int, sides ...contest.Side) *contest.Contest {
-	return &contest.Contest{Name: name, Callers: callers, Sides: sides, Server: a.server.Usage, Before: a.Fresh}
+	return &contest.Contest{Name: name, Callers: callers, Sides: sides, Server: a.server.Usage, Before: a.before}
 }

@@ -3,6 +3,7 @@ package postgres
 import (
 	"fmt"
 
+	"github.com/semelgo/semel/bench/internal/contest"
 	"github.com/semelgo/semel/bench/internal/goal"
 	"github.com/semelgo/semel/bench/internal/lab"
 )
@@ -10,27 +11,47 @@ import (
 // Experiments on PostgreSQL.
 func Experiments() []lab.Experiment {
 	return []lab.Experiment{
-		against{
-			callers: 256,
-			naive:   new(goal.AtLeast(doAgainst(256, "two plain statements"), "x", 4, 8)),
-			bare:    new(goal.AtLeast(doAgainst(256, "one bare insert"), "x", 1.7, 2.5)),
-			server:  new(goal.AtMost(cpuOf(256), "x", 1/5.5, 1/8.0)),
-			p99:     new(goal.AtMost("Postgres, Do at 256 callers: p99 against two plain statements", "x", 0.4, 0.25)),
-		}.experiment(),
-		against{
-			callers: 64,
-			naive:   new(goal.AtLeast(doAgainst(64, "two plain statements"), "x", 2.5, 3.5)),
-			server:  new(goal.AtMost(cpuOf(64), "x", 1/3.5, 1/5.0)),
-		}.experiment(),
-		against{callers: 8, naive: new(goal.AtLeast(doAgainst(8, "two plain statements"), "x", 0.95, 1.2))}.experiment(),
-		against{callers: 1, naive: new(goal.AtLeast(doAgainst(1, "two plain statements"), "x", 0.95, 1.0))}.experiment(),
+		at256().experiment(), at64().experiment(), at8().experiment(), at1().experiment(),
+		inline(), replay(),
 	}
 }
 
-func doAgainst(callers int, whom string) string {
-	return fmt.Sprintf("Postgres, Do at %d callers: throughput against %s", callers, whom)
+func at256() against {
+	return against{callers: 256, lane: true, rows: []versus{
+		faster("Do", "naive", 256, 4, 8),
+		faster("Do", "bare", 256, 1.7, 2.5),
+		faster("Swap", "naive", 256, 5, 10),
+		faster("Swap", "bare", 256, 2, 3.5),
+		cheaper(256, 1/5.5, 1/8.0),
+		{
+			goal.AtMost("Postgres, p99 of Do at 256 callers, against two plain statements", "x", 0.4, 0.25),
+			"Do", "naive", contest.P99,
+		},
+	}}
 }
 
-func cpuOf(callers int) string {
-	return fmt.Sprintf("Postgres, Do at %d callers: server CPU per operation against two plain statements", callers)
+func at64() against {
+	return against{callers: 64, rows: []versus{faster("Do", "naive", 64, 2.5, 3.5), cheaper(64, 1/3.5, 1/5.0)}}
+}
+
+func at8() against {
+	return against{callers: 8, rows: []versus{faster("Do", "naive", 8, 0.95, 1.2)}}
+}
+
+func at1() against {
+	return against{callers: 1, rows: []versus{faster("Do", "naive", 1, 0.95, 1)}}
+}
+
+// faster is a row of throughput.
+func faster(side, by string, callers int, must, aim float64) versus {
+	whom := map[string]string{"naive": "two plain statements", "bare": "one bare insert"}[by]
+	what := map[string]string{"Do": "Do", "Swap": "the store's Swap in a lane"}[side]
+	name := fmt.Sprintf("Postgres, throughput of %s at %d callers, against %s", what, callers, whom)
+	return versus{Row: goal.AtLeast(name, "x", must, aim), side: side, by: by}
+}
+
+// cheaper is a row of what an operation costs the server.
+func cheaper(callers int, must, aim float64) versus {
+	name := fmt.Sprintf("Postgres, server CPU per operation of Do at %d callers, against two plain statements", callers)
+	return versus{goal.AtMost(name, "x", must, aim), "Do", "naive", contest.ServerCPU}
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/bench/internal/contest"
@@ -14,9 +15,20 @@ import (
 	"github.com/semelgo/semel/store/postgres"
 )
 
-// Engine returns one on the arena's database. It is closed with the lab.
-func (a *Arena) Engine() (*semel.Engine[pgx.Tx], error) {
-	s, err := postgres.New(a.own, postgres.Options{})
+// Do is the side of semel.Do, with Semel's pool.
+func (a *Arena) Do() (contest.Side, error) {
+	engine, err := a.Engine(a.own)
+	if err != nil {
+		return contest.Side{}, err
+	}
+	a.said = append(a.said, fmt.Sprintf("Do has %d", ourConns))
+	return contest.Side{Name: "Do", Do: payment.Do(engine)}, nil
+}
+
+// Engine returns one on the arena's database, which is closed with the
+// experiment.
+func (a *Arena) Engine(pool *pgxpool.Pool) (*semel.Engine[pgx.Tx], error) {
+	s, err := postgres.New(pool, postgres.Options{})
 	if err != nil {
 		return nil, err
 	}
@@ -28,81 +40,91 @@ func (a *Arena) Engine() (*semel.Engine[pgx.Tx], error) {
 	return engine, nil
 }
 
-// against are the rows of a number of callers.
-type against struct {
-	callers     int
-	naive, bare *goal.Row // throughput of Do against theirs
-	server      *goal.Row // its server's processor time, as a share of naive's
-	p99         *goal.Row // its p99, as a share of naive's
+// sides are those that claim and complete, in the order they are shown.
+func (a *Arena) sides(ctx context.Context, callers int) ([]contest.Side, error) {
+	naive, err := a.Naive(ctx, callers)
+	if err != nil {
+		return nil, err
+	}
+	bare, err := a.Bare(ctx, callers)
+	if err != nil {
+		return nil, err
+	}
+	do, err := a.Do()
+	if err != nil {
+		return nil, err
+	}
+	return []contest.Side{naive, bare, do}, nil
 }
 
-func (a against) rows() []goal.Row {
-	var rows []goal.Row
-	for _, r := range []*goal.Row{a.naive, a.bare, a.server, a.p99} {
-		if r != nil {
-			rows = append(rows, *r)
-		}
-	}
-	return rows
+// against are the rows of a number of callers: one side's measure against that of
+// another.
+type against struct {
+	callers int
+	lane    bool // the store by itself takes part, too
+	rows    []versus
+}
+
+// versus is one row of them.
+type versus struct {
+	goal.Row
+
+	side, by string
+	measure  contest.Measure // nil: throughput
 }
 
 func (a against) experiment() lab.Experiment {
-	return lab.Experiment{Name: fmt.Sprintf("postgres, %d callers", a.callers), Rows: a.rows(), Run: a.run}
+	rows := make([]goal.Row, len(a.rows))
+	for i, v := range a.rows {
+		rows[i] = v.Row
+	}
+	return lab.Experiment{Name: a.name(), Rows: rows, Run: a.run}
 }
+
+func (a against) name() string { return fmt.Sprintf("postgres, %d callers", a.callers) }
 
 func (a against) run(ctx context.Context, l *lab.Lab) ([]goal.Finding, error) {
 	arena, err := NewArena(ctx, l, "payments")
 	if err != nil {
 		return nil, err
 	}
-	naive, said, err := arena.Naive(ctx, a.callers)
+	sides, err := arena.sides(ctx, a.callers)
 	if err != nil {
 		return nil, err
 	}
-	bare, alsoSaid, err := arena.Bare(ctx, a.callers)
+	if a.lane {
+		swap, err := arena.Lane(ctx)
+		if err != nil {
+			return nil, err
+		}
+		sides = append(sides, swap)
+	}
+	o, err := arena.Contest(a.name(), a.callers, sides...).Run(ctx, l)
 	if err != nil {
 		return nil, err
 	}
-	engine, err := arena.Engine()
-	if err != nil {
-		return nil, err
+	for _, side := range sides {
+		plot(l, o, side.Name)
 	}
-	do := contest.Side{Name: "Do", Do: payment.Do(engine)}
-	o, err := arena.Contest(fmt.Sprintf("postgres, %d callers", a.callers), a.callers, naive, bare, do).Run(ctx, l)
-	if err != nil {
-		return nil, err
-	}
-	plot(l, o, naive.Name, bare.Name, do.Name)
-	found := a.judge(o)
-	for i := range found {
-		found[i].Detail += fmt.Sprintf("; %s; %s; Do has %d", said, alsoSaid, ourConns)
-	}
-	return found, nil
+	return arena.Say(judge(o, a.rows)), nil
 }
 
-func (a against) judge(o *contest.Outcome) []goal.Finding {
-	var found []goal.Finding
-	if a.naive != nil {
-		found = append(found, o.Faster(*a.naive, "Do", "naive"))
-	}
-	if a.bare != nil {
-		found = append(found, o.Faster(*a.bare, "Do", "bare"))
-	}
-	if a.server != nil {
-		found = append(found, o.Compared(a.server.Name, "Do", "naive", contest.ServerCPU))
-	}
-	if a.p99 != nil {
-		found = append(found, o.Compared(a.p99.Name, "Do", "naive", contest.P99))
+func judge(o *contest.Outcome, rows []versus) []goal.Finding {
+	found := make([]goal.Finding, len(rows))
+	for i, v := range rows {
+		if v.measure == nil {
+			found[i] = o.Faster(v.Row, v.side, v.by)
+		} else {
+			found[i] = o.Compared(v.Name, v.side, v.by, v.measure)
+		}
 	}
 	return found
 }
 
-// plot adds what each side has shown to the charts.
-func plot(l *lab.Lab, o *contest.Outcome, sides ...string) {
-	for _, side := range sides {
-		x := float64(o.Callers)
-		l.Point("throughput", side, x, o.Of(side, contest.Throughput))
-		l.Point("p99", side, x, o.Of(side, contest.P99)/1000)
-		l.Point("cpu", side, x, o.Of(side, contest.CPU))
-	}
+// plot adds what a side has shown to the charts.
+func plot(l *lab.Lab, o *contest.Outcome, side string) {
+	x := float64(o.Callers)
+	l.Point("throughput", side, x, o.Of(side, contest.Throughput))
+	l.Point("p99", side, x, o.Of(side, contest.P99)/1000)
+	l.Point("cpu", side, x, o.Of(side, contest.CPU))
 }

@@ -2,13 +2,19 @@
 package rows
 
 import (
+	"slices"
+
 	"github.com/semelgo/semel/bench/internal/lab"
 	"github.com/semelgo/semel/bench/internal/postgres"
+	"github.com/semelgo/semel/bench/internal/sqlite"
+	"github.com/semelgo/semel/bench/internal/web"
 )
 
 // All experiments, in the order they are made.
 func All() []lab.Experiment {
-	var all []lab.Experiment
-	all = append(all, postgres.Experiments()...)
-	return all
+	return slices.Concat(
+		postgres.Experiments(),
+		sqlite.Experiments(),
+		web.Experiments(),
+	)
 }

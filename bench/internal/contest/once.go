@@ -1,0 +1,25 @@
+package contest
+
+import (
+	"context"
+	"sync"
+)
+
+// Once has each of n callers do something once, all at the same time, and returns
+// what they said. It is for what is done before anything is measured.
+func Once[T any](ctx context.Context, n int, do func(context.Context, *Caller) (T, error)) ([]T, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	said := make([]T, n)
+	var running sync.WaitGroup
+	for i, c := range newCallers(n) {
+		running.Go(func() {
+			var err error
+			if said[i], err = do(ctx, c); err != nil {
+				cancel(err)
+			}
+		})
+	}
+	running.Wait()
+	return said, context.Cause(ctx)
+}

@@ -1,0 +1,74 @@
+package postgres
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/semelgo/semel/bench/internal/contest"
+	"github.com/semelgo/semel/bench/internal/payment"
+	"github.com/semelgo/semel/internal/lane"
+	"github.com/semelgo/semel/store"
+	"github.com/semelgo/semel/store/postgres"
+)
+
+// swaps is the lane that brings changes to the store together, as the engine has
+// it.
+type swaps = lane.Lane[store.ID, store.Change, store.Standing]
+
+// Lane is the side of the store by itself, beneath the engine: claims and
+// completes of all callers go through one lane to Swap.
+func (a *Arena) Lane(ctx context.Context) (contest.Side, error) {
+	s, err := postgres.New(a.own, postgres.Options{})
+	if err != nil {
+		return contest.Side{}, err
+	}
+	can, err := s.Capabilities(ctx)
+	if err != nil {
+		return contest.Side{}, err
+	}
+	l := lane.New(lane.Config[store.ID, store.Change, store.Standing]{
+		Flush:    s.Swap,
+		Key:      func(c *store.Change) store.ID { return c.To.ID },
+		Compare:  func(a, b store.ID) int { return bytes.Compare(a[:], b[:]) },
+		Flushers: can.Flushers, MaxBatch: can.MaxBatch, MaxWaiting: 1 << 20, Timeout: 30 * time.Second,
+	})
+	a.lab.Closing(func() error { return l.Wait(context.Background()) })
+	return contest.Side{Name: "Swap", Do: viaLane(l)}, nil
+}
+
+// viaLane claims a key and completes it, as the engine's own records are.
+func viaLane(l *swaps) func(context.Context, *contest.Caller) error {
+	return func(ctx context.Context, c *contest.Caller) error {
+		scope, key := payment.Scope(c.N), c.Key()
+		claim := store.Change{To: store.Record{
+			ID:        store.NewID(operation, scope, key),
+			Token:     store.Token{State: store.InProgress, Attempt: 1, Owner: c.Rand.Uint64()},
+			Due:       30 * time.Second,
+			Operation: operation, Scope: scope, Key: key, Fingerprint: fingerprint(),
+		}}
+		if err := inForce(ctx, l, claim); err != nil {
+			return fmt.Errorf("claim: %w", err)
+		}
+		done := store.Change{If: claim.To.Token, To: claim.To}
+		done.To.State, done.To.Due, done.To.Expire, done.To.Outcome = store.Succeeded, 0, 24*time.Hour, payment.Result()
+		if err := inForce(ctx, l, done); err != nil {
+			return fmt.Errorf("complete: %w", err)
+		}
+		return nil
+	}
+}
+
+const operation = "create_payment"
+
+// fingerprint is as long as the engine's.
+func fingerprint() []byte { return payment.Result()[:34] }
+
+func inForce(ctx context.Context, l *swaps, change store.Change) error {
+	standing, err := l.Do(ctx, change, true)
+	if err == nil && !standing.InForce(change) {
+		err = fmt.Errorf("not in force: %+v", standing)
+	}
+	return err
+}

@@ -1,0 +1,181 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/bench/internal/contest"
+	"github.com/semelgo/semel/bench/internal/goal"
+	"github.com/semelgo/semel/bench/internal/lab"
+	"github.com/semelgo/semel/bench/internal/payment"
+)
+
+const (
+	replayCallers = 256
+	// replayed is how many keys each caller has; they are asked for again and
+	// again.
+	replayed = 40
+)
+
+// readPlain is what one reads when the claim finds that the key was there.
+const readPlain = `select state, result from naive where key = $1`
+
+// insertPlains inserts finished rows of one caller.
+const insertPlains = `insert into naive (key, state, result, created, expires)
+select $2 || key, 2, $3, now(), now() + interval '1 day' from unnest($1::text[]) key`
+
+// replay compares answers to keys that came before with an insert that finds the
+// row there and a select of it.
+func replay() lab.Experiment {
+	faster := versus{
+		Row:  goal.AtLeast("Postgres, throughput of replays at 256 callers without local cache, against insert then select", "x", 5, 8),
+		side: "replay", by: "insert, select",
+	}
+	log := goal.AtMost("Postgres, log written per replay", "bytes", 1, 0).NoAim()
+	run := func(ctx context.Context, l *lab.Lab) ([]goal.Finding, error) {
+		arena, err := NewArena(ctx, l, "replays")
+		if err != nil {
+			return nil, err
+		}
+		keys, ours, err := arena.known(ctx)
+		if err != nil {
+			return nil, err
+		}
+		plain, err := arena.best(ctx, "insert, select", replayCallers, again(keys))
+		if err != nil {
+			return nil, err
+		}
+		c := arena.Contest("postgres, replays", replayCallers, plain, ours)
+		o, err := c.Run(ctx, l)
+		if err != nil {
+			return nil, err
+		}
+		found := judge(o, []versus{faster})
+		written, err := arena.written(ctx, l, c, ours)
+		if err != nil {
+			return arena.Say(found), err
+		}
+		written.Row = log.Name
+		return append(arena.Say(found), written), nil
+	}
+	return lab.Experiment{Name: "postgres, replays", Rows: []goal.Row{faster.Row, log}, Run: run}
+}
+
+// known does all keys once, both ways, and returns them, and the side that asks
+// Semel for them again.
+func (a *Arena) known(ctx context.Context) ([][]string, contest.Side, error) {
+	engine, err := a.Engine(a.own)
+	if err != nil {
+		return nil, contest.Side{}, err
+	}
+	if err := a.Fresh(ctx, ""); err != nil {
+		return nil, contest.Side{}, err
+	}
+	keys, err := contest.Once(ctx, replayCallers, func(ctx context.Context, c *contest.Caller) ([]string, error) {
+		mine := make([]string, replayed)
+		for i := range mine {
+			mine[i] = c.Key()
+			if err := pay(ctx, engine, c.N, mine[i], false); err != nil {
+				return nil, err
+			}
+		}
+		return mine, nil
+	})
+	if err != nil {
+		return nil, contest.Side{}, fmt.Errorf("do all keys once: %w", err)
+	}
+	for caller, mine := range keys {
+		if _, err := a.admin.Exec(ctx, insertPlains, mine, payment.Scope(caller)+":", payment.Result()); err != nil {
+			return nil, contest.Side{}, fmt.Errorf("insert keys: %w", err)
+		}
+	}
+	side := contest.Side{Name: "replay", Do: func(ctx context.Context, c *contest.Caller) error {
+		return pay(ctx, engine, c.N, keys[c.N][c.Rand.IntN(replayed)], true)
+	}}
+	a.said = append(a.said, fmt.Sprintf("replay has %d", ourConns))
+	return keys, side, a.Filled(ctx)
+}
+
+// pay asks for a key, which must or must not have come before.
+func pay(ctx context.Context, e semel.Runner, caller int, key string, before bool) error {
+	_, replayed, err := semel.Do(ctx, e, payment.Call(caller, key), func(context.Context) (semel.Raw, error) {
+		return payment.Result(), nil
+	})
+	if err == nil && replayed != before {
+		err = fmt.Errorf("key %s: replayed is %t", key, replayed)
+	}
+	return err
+}
+
+// again inserts what is there, and then selects it.
+func again(keys [][]string) work {
+	return func(pool *pgxpool.Pool) (func(context.Context, *contest.Caller) error, error) {
+		return func(ctx context.Context, c *contest.Caller) error {
+			key := plainKey(c.N, keys[c.N][c.Rand.IntN(replayed)])
+			tag, err := pool.Exec(ctx, claimPlain, key)
+			if err != nil {
+				return err
+			}
+			if tag.RowsAffected() != 0 {
+				return fmt.Errorf("key %s was not there", key)
+			}
+			var state int16
+			var result []byte
+			if err := pool.QueryRow(ctx, readPlain, key).Scan(&state, &result); err != nil {
+				return err
+			}
+			if len(result) != payment.Size {
+				return errors.New("the result is another")
+			}
+			return nil
+		}, nil
+	}
+}
+
+// written has replays alone asked for, and tells how much the log has grown by
+// one of them. No row may have been written, locked or moved.
+func (a *Arena) written(ctx context.Context, l *lab.Lab, c *contest.Contest, ours contest.Side) (goal.Finding, error) {
+	before, err := a.state(ctx)
+	if err != nil {
+		return goal.Finding{}, err
+	}
+	c.Name, c.Sides, c.Before, c.Rounds = "postgres, replays alone", []contest.Side{ours}, nil, 1
+	o, err := c.Run(ctx, l)
+	if err != nil {
+		return goal.Finding{}, err
+	}
+	after, err := a.state(ctx)
+	if err != nil {
+		return goal.Finding{}, err
+	}
+	if before.rows != after.rows {
+		return goal.Finding{}, errors.New("a replay has written a row")
+	}
+	ops := float64(o.Rounds[0][ours.Name].Ops)
+	detail := []string{
+		fmt.Sprintf("%d bytes in %.0f replays and those of the warming up", after.log-before.log, ops),
+		"place, xmin and xmax of every row are as before: none was written, locked or moved",
+	}
+	return goal.Finding{Value: float64(after.log-before.log) / ops, Detail: strings.Join(detail, "; ")}, nil
+}
+
+// stands is what the database holds.
+type stands struct {
+	rows string // a digest of where all rows are, and who wrote or locked them
+	log  int64  // bytes of log so far
+}
+
+func (a *Arena) state(ctx context.Context) (stands, error) {
+	var s stands
+	err := a.admin.QueryRow(ctx, `select md5(string_agg(concat(id, ctid, xmin, xmax), ',' order by id)),
+		(pg_current_wal_insert_lsn() - '0/0'::pg_lsn)::bigint from semel_records`).Scan(&s.rows, &s.log)
+	if err != nil {
+		return s, fmt.Errorf("look at the records: %w", err)
+	}
+	return s, nil
+}
