@@ -21,8 +21,8 @@ var errRefused = errors.New("semel: refused by the store")
 // a call without an answer Busy is none either: what is in the way may be that
 // very call.
 func (c *Core) swap(ctx context.Context, change store.Change, tries int) (store.Standing, error) {
-	ctx, cancel := context.WithTimeout(ctx, c.options.RecordTimeout)
-	defer cancel()
+	ctx, span := within(ctx, c.options.RecordTimeout)
+	defer span.end()
 	return c.swapAgain(ctx, change, tries, 1, nil)
 }
 
@@ -72,8 +72,8 @@ func (c *Core) get(ctx context.Context, id store.ID) (store.Record, error) {
 			return recordOf(answer), err
 		}
 	}
-	ctx, cancel := context.WithTimeout(ctx, c.options.RecordTimeout)
-	defer cancel()
+	ctx, span := within(ctx, c.options.RecordTimeout)
+	defer span.end()
 	var last error
 	for range askTries {
 		answers, err := c.store.Get(ctx, []store.ID{id})
@@ -185,8 +185,8 @@ func (c *Core) endAmong(ctx context.Context, claimed store.Record, e event) (dec
 			return d, now, nil
 		}
 	}
-	ctx, cancel := context.WithDeadline(ctx, deadline)
-	defer cancel()
+	ctx, span := by(ctx, deadline)
+	defer span.end()
 	return c.end(ctx, claimed, e)
 }
 

@@ -20,9 +20,10 @@ type Attempt struct {
 	flight *flight
 	begun  time.Time
 
-	ctx    context.Context //nolint:containedctx // it is the attempt's: cancelled when the lease is lost
-	cancel context.CancelCauseFunc
-	beats  *heart
+	ctx   context.Context //nolint:containedctx // its own life
+	life  lifetime
+	beats *heart // its own pulse
+	pulse heart
 
 	mu     sync.Mutex // guards what follows
 	encode func(any) (any, error)
@@ -60,8 +61,33 @@ func (q *ask) newAttempt(ctx context.Context, claimed store.Record, sent time.Ti
 // live gives the attempt its context and its heart, which beats alone or is
 // renewed together with others.
 func (a *Attempt) live(ctx context.Context, sent time.Time, alone bool) {
-	a.ctx, a.cancel = context.WithCancelCause(context.WithValue(running(ctx, a.call), attemptKey{}, a))
-	a.beats = startHeart(a, sent, alone)
+	a.life.parent, a.life.a, a.ctx = ctx, a, &a.life
+	a.pulse.a, a.beats = a, &a.pulse
+	a.beats.start(sent, alone)
+}
+
+// cancel ends the attempt's context.
+func (a *Attempt) cancel(cause error) { a.life.cancel(cause) }
+
+// lifetime is the context of an attempt, which ends when its lease is lost.
+type lifetime struct {
+	span
+
+	a *Attempt
+}
+
+// Value knows the attempt and its call. To the operation itself the patience of
+// those who ask for it means nothing.
+func (l *lifetime) Value(key any) any {
+	switch key.(type) {
+	case attemptKey:
+		return l.a
+	case callKey:
+		return l.a.call
+	case patienceKey:
+		return nil
+	}
+	return l.span.Value(key)
 }
 
 type attemptKey struct{}

@@ -26,6 +26,7 @@ type Core struct {
 	lanes   lanes
 
 	flights flights
+	hearts  hearts
 	late    late
 	lost    lostClaims
 	attempts
@@ -130,7 +131,9 @@ func (c *Core) observe(ctx context.Context, e Event) {
 
 // see observes something about a record.
 func (c *Core) see(ctx context.Context, kind EventKind, r store.Record, err error) {
-	c.observe(ctx, Event{Kind: kind, Operation: r.Operation, ID: r.ID, Attempt: r.Attempt, State: r.State, Err: err})
+	if c.options.Observer != nil {
+		c.observe(ctx, Event{Kind: kind, Operation: r.Operation, ID: r.ID, Attempt: r.Attempt, State: r.State, Err: err})
+	}
 }
 
 // newOwner draws what no other write has: it never repeats within a record.
@@ -144,7 +147,8 @@ func newOwner() uint64 {
 
 // bounded is a context for what must be recorded whatever became of the caller.
 func (c *Core) bounded(ctx context.Context) (context.Context, context.CancelFunc) {
-	return context.WithTimeout(context.WithoutCancel(ctx), c.options.RecordTimeout)
+	ctx, span := withinApart(ctx, c.options.RecordTimeout)
+	return ctx, span.end
 }
 
 // pause waits d, or less when ctx ends.

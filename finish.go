@@ -245,6 +245,9 @@ func (a *Attempt) seeEnd(ctx context.Context, s step, now store.Record, err erro
 }
 
 func (a *Attempt) see(ctx context.Context, kind EventKind, r store.Record, err error) {
+	if a.c.options.Observer == nil {
+		return // and nobody reads the clock
+	}
 	a.c.observe(ctx, Event{
 		Kind: kind, Operation: a.call.op.name, ID: a.call.id, Attempt: a.record.Attempt, State: r.State,
 		Err: err, Elapsed: since(a.begun),

@@ -9,35 +9,67 @@ import (
 	"github.com/semelgo/semel/store"
 )
 
-// heart renews the lease of one attempt. Nothing runs until the first interval
-// is over, so a short attempt costs two timers and no goroutine. An attempt of a
-// worker is renewed together with its others, by [Core.Beat], and has one timer.
+// heart renews the lease of one attempt. It is woken when there is something to do,
+// so a short attempt has neither a timer nor a goroutine. An attempt of a worker is
+// renewed together with its others, by [Core.Beat], and only woken when its lease is
+// over.
 type heart struct {
-	a     *Attempt
-	begun time.Time
+	a *Attempt
 
-	ctx    context.Context //nolint:containedctx // ends the beat under way when the attempt ends
-	cancel context.CancelFunc
+	at    time.Time // when it is woken; this and place are guarded by hearts.mu
+	place int       // among those that are to be woken, from 1; zero: nowhere
 
-	mu      sync.Mutex  // guards what follows
-	beat    *time.Timer // nil: Beat is called instead
-	expiry  *time.Timer
-	sent    time.Time // when the last confirmed renewal was sent
+	mu      sync.Mutex         // guards what follows
+	beat    time.Time          // when to beat next; zero: Beat is called instead
+	expiry  time.Time          // when the lease that was confirmed last is over
+	beating context.CancelFunc // ends the beat under way; nil: none is
 	stopped bool
 }
 
-// startHeart counts the lease from before the claim was sent: the store cannot
-// have counted it from earlier.
-func startHeart(a *Attempt, sent time.Time, alone bool) *heart {
-	h := &heart{a: a, begun: sent, sent: sent}
-	h.ctx, h.cancel = context.WithCancel(context.WithoutCancel(a.ctx))
+// start counts the lease from before the claim was sent: the store cannot have
+// counted it from earlier.
+func (h *heart) start(sent time.Time, alone bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	h.expiry = sent.Add(h.a.times.firstLease())
 	if alone {
-		h.beat = time.AfterFunc(a.times.beat, h.tick)
+		h.beat = sent.Add(h.a.times.beat)
 	}
-	h.expiry = time.AfterFunc(until(sent.Add(a.times.firstLease())), h.expired)
-	return h
+	h.sleep()
+}
+
+// sleep has the heart woken when there is something to do.
+func (h *heart) sleep() {
+	at := h.expiry
+	if !h.beat.IsZero() && h.beating == nil && h.beat.Before(at) {
+		at = h.beat
+	}
+	h.a.c.hearts.wake(h, at)
+}
+
+// awake does what there is to do now.
+func (h *heart) awake() {
+	h.mu.Lock()
+	if h.stopped {
+		h.mu.Unlock()
+		return
+	}
+	now := now()
+	expired := !h.expiry.After(now)
+	var ctx context.Context
+	if beats := !h.beat.IsZero() && h.beating == nil && !h.beat.After(now); beats {
+		ctx, h.beating = context.WithCancel(context.WithoutCancel(h.a.ctx))
+	}
+	if !expired {
+		h.sleep()
+	}
+	h.mu.Unlock()
+	if expired {
+		h.expired()
+	}
+	if ctx != nil {
+		h.tick(ctx)
+	}
 }
 
 // alone lets the heart of a worker's attempt beat by itself: the worker has no more
@@ -45,8 +77,9 @@ func startHeart(a *Attempt, sent time.Time, alone bool) *heart {
 func (h *heart) alone() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if !h.stopped && h.beat == nil {
-		h.beat = time.AfterFunc(h.a.times.beat, h.tick)
+	if !h.stopped && h.beat.IsZero() {
+		h.beat = now().Add(h.a.times.beat)
+		h.sleep()
 	}
 }
 
@@ -59,12 +92,14 @@ func (h *heart) stop() {
 }
 
 func (h *heart) halt() {
-	h.stopped = true
-	if h.beat != nil {
-		h.beat.Stop()
+	if h.stopped {
+		return
 	}
-	h.expiry.Stop()
-	h.cancel()
+	h.stopped = true
+	h.a.c.hearts.forget(h)
+	if h.beating != nil {
+		h.beating()
+	}
 }
 
 // lose tells the leader, once, that it may not count on its lease any more.
@@ -75,10 +110,11 @@ func (h *heart) lose(why string) {
 		return
 	}
 	h.halt()
-	h.a.see(h.ctx, EventLeaseLost, h.a.record, nil)
+	h.a.see(h.a.ctx, EventLeaseLost, h.a.record, nil)
 	h.a.cancel(fmt.Errorf("%w: %s", ErrLeaseLost, why))
 }
 
+// expired is called when the lease that was confirmed last is over.
 func (h *heart) expired() {
 	if h.maxRunLeft() <= 0 {
 		h.lose("max run is over")
@@ -96,7 +132,7 @@ func (h *heart) maxRunLeft() time.Duration {
 	if h.a.times.maxRun == 0 {
 		return h.a.times.lease
 	}
-	return h.a.times.maxRun - since(h.begun)
+	return h.a.times.maxRun - since(h.a.begun)
 }
 
 // confirm counts the lease anew, from when the renewal was sent.
@@ -106,22 +142,28 @@ func (h *heart) confirm(sent time.Time) {
 	if h.stopped {
 		return
 	}
-	h.sent = sent
-	h.expiry.Reset(until(sent.Add(min(h.a.times.lease, h.maxRunLeft()))))
+	h.expiry = sent.Add(min(h.a.times.lease, h.maxRunLeft()))
+	h.sleep()
 }
 
 // again sets the next beat.
 func (h *heart) again(after time.Duration) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if !h.stopped && h.beat != nil {
-		h.beat.Reset(after)
+	if h.stopped || h.beat.IsZero() {
+		return
 	}
+	if h.beating != nil {
+		h.beating()
+		h.beating = nil
+	}
+	h.beat = now().Add(after)
+	h.sleep()
 }
 
 // tick renews the lease and sets the next beat; sooner when the store gave no
 // answer.
-func (h *heart) tick() {
+func (h *heart) tick(ctx context.Context) {
 	times := h.a.times
 	sent := now()
 	change, ok := h.renewal(sent)
@@ -129,7 +171,7 @@ func (h *heart) tick() {
 		return
 	}
 	// One that gets no answer must not keep the next from being sent.
-	ctx, cancel := context.WithTimeout(h.ctx, min(times.beat, h.a.c.options.RecordTimeout))
+	ctx, cancel := context.WithTimeout(ctx, min(times.beat, h.a.c.options.RecordTimeout))
 	defer cancel()
 	answers, err := h.a.c.store.Swap(ctx, []store.Change{change})
 	if err != nil {

@@ -1,0 +1,104 @@
+package semel
+
+import (
+	"sync"
+	"time"
+)
+
+// hearts wakes the hearts of an engine's attempts, each at its time, with one timer
+// for all of them. Most attempts end before their first beat, and have then cost a
+// place in a heap: times come nearly in order, so that it is found at once.
+type hearts struct {
+	mu    sync.Mutex // guards what follows
+	queue []*heart   // a heap, the first to be woken on top
+	timer *time.Timer
+	fires time.Time // when the timer does; zero: it is not set
+}
+
+// wake has h woken at that time, and not at the one it was to be woken before.
+func (hs *hearts) wake(h *heart, at time.Time) {
+	hs.mu.Lock()
+	defer hs.mu.Unlock()
+	h.at = at
+	if h.place == 0 {
+		hs.queue = append(hs.queue, h)
+		h.place = len(hs.queue)
+	}
+	hs.sort(h.place - 1)
+	hs.set()
+}
+
+// forget lets h not be woken. The timer stays as it is: who comes next needs it.
+func (hs *hearts) forget(h *heart) {
+	hs.mu.Lock()
+	defer hs.mu.Unlock()
+	if h.place != 0 {
+		hs.remove(h)
+	}
+}
+
+// set sets the timer when the first is to be woken before it fires.
+func (hs *hearts) set() {
+	if len(hs.queue) == 0 {
+		return
+	}
+	first := hs.queue[0].at
+	if !hs.fires.IsZero() && !first.Before(hs.fires) {
+		return
+	}
+	hs.fires = first
+	if hs.timer == nil {
+		hs.timer = time.AfterFunc(until(first), hs.fire)
+		return
+	}
+	hs.timer.Reset(until(first))
+}
+
+// fire wakes those whose time has come. None of them waits for another.
+func (hs *hearts) fire() {
+	hs.mu.Lock()
+	defer hs.mu.Unlock()
+	for now := now(); len(hs.queue) > 0 && !hs.queue[0].at.After(now); {
+		h := hs.queue[0]
+		hs.remove(h)
+		go h.awake()
+	}
+	hs.fires = time.Time{}
+	hs.set()
+}
+
+func (hs *hearts) remove(h *heart) {
+	at, last := h.place-1, len(hs.queue)-1
+	hs.put(at, hs.queue[last])
+	hs.queue[last] = nil
+	hs.queue = hs.queue[:last]
+	h.place = 0
+	if at < last {
+		hs.sort(at)
+	}
+}
+
+func (hs *hearts) put(place int, h *heart) {
+	hs.queue[place], h.place = h, place+1
+}
+
+// sort moves the heart at i, whose time has changed, to where it belongs.
+func (hs *hearts) sort(i int) {
+	h := hs.queue[i]
+	for up := (i - 1) / 2; i > 0 && h.at.Before(hs.queue[up].at); up = (i - 1) / 2 {
+		hs.put(i, hs.queue[up])
+		i = up
+	}
+	for {
+		down := 2*i + 1
+		if down+1 < len(hs.queue) && hs.queue[down+1].at.Before(hs.queue[down].at) {
+			down++
+		}
+		if down >= len(hs.queue) || !hs.queue[down].at.Before(h.at) {
+			break
+		}
+		hs.put(i, hs.queue[down])
+		i = down
+	}
+	hs.put(i, h)
+}

@@ -1,0 +1,129 @@
+package semel
+
+import (
+	"context"
+	"sync"
+	"time"
+)
+
+// span is a context that costs next to nothing until somebody waits for its end:
+// only then is it made of the standard library's, which contexts derived from it
+// know. Most attempts, and most askings of a store in memory, are over before that.
+type span struct {
+	parent   context.Context //nolint:containedctx // a context has its parent
+	apart    bool            // it does not end with its parent
+	deadline time.Time       // zero: none of its own
+
+	mu    sync.Mutex      // guards what follows
+	real  context.Context //nolint:containedctx // nil until somebody waits
+	stop  context.CancelCauseFunc
+	over  bool // it was ended before real was made
+	cause error
+}
+
+// Deadline returns the earlier one of its own and its parent's.
+func (s *span) Deadline() (time.Time, bool) {
+	if !s.apart {
+		at, ok := s.parent.Deadline()
+		if ok && (s.deadline.IsZero() || at.Before(s.deadline)) {
+			return at, true
+		}
+	}
+	return s.deadline, !s.deadline.IsZero()
+}
+
+// Done makes the context in earnest.
+func (s *span) Done() <-chan struct{} {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.earnest().Done()
+}
+
+// Err is that of the context in earnest, which need not be made for it.
+func (s *span) Err() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.real != nil:
+		return s.real.Err()
+	case s.over:
+		return context.Canceled
+	case !s.apart && s.parent.Err() != nil, !s.deadline.IsZero() && until(s.deadline) <= 0:
+		return s.earnest().Err()
+	}
+	return nil
+}
+
+// Value asks the context in earnest as soon as there is one: the standard library
+// finds by it what to cancel together with its parent, and what the cause was.
+func (s *span) Value(key any) any {
+	s.mu.Lock()
+	ctx := s.real
+	switch {
+	case ctx != nil:
+	case s.over:
+		ctx = s.earnest()
+	case s.apart:
+		ctx = context.WithoutCancel(s.parent)
+	default:
+		ctx = s.parent
+	}
+	s.mu.Unlock()
+	return ctx.Value(key)
+}
+
+// cancel ends the context with a cause. The first end counts.
+func (s *span) cancel(cause error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.real != nil:
+		s.stop(cause)
+	case !s.apart && s.parent.Err() != nil:
+		s.earnest() // its parent was first
+	case !s.over:
+		s.over, s.cause = true, cause
+	}
+}
+
+// end is cancel, for those who only wait.
+func (s *span) end() { s.cancel(nil) }
+
+// earnest returns the context of the standard library, with mu locked.
+func (s *span) earnest() context.Context {
+	if s.real != nil {
+		return s.real
+	}
+	parent := s.parent
+	if s.apart || s.over {
+		parent = context.WithoutCancel(parent)
+	}
+	if s.deadline.IsZero() {
+		s.real, s.stop = context.WithCancelCause(parent)
+	} else {
+		ctx, stop := context.WithDeadline(parent, s.deadline)
+		s.real, s.stop = ctx, func(error) { stop() }
+	}
+	if s.over {
+		s.stop(s.cause)
+	}
+	return s.real
+}
+
+// within returns ctx with an end of its own, d from now. End it.
+func within(ctx context.Context, d time.Duration) (context.Context, *span) {
+	s := &span{parent: ctx, deadline: now().Add(d)}
+	return s, s
+}
+
+// withinApart is within, whatever becomes of ctx.
+func withinApart(ctx context.Context, d time.Duration) (context.Context, *span) {
+	s := &span{parent: ctx, apart: true, deadline: now().Add(d)}
+	return s, s
+}
+
+// by is within that has its end at a time.
+func by(ctx context.Context, deadline time.Time) (context.Context, *span) {
+	s := &span{parent: ctx, deadline: deadline}
+	return s, s
+}

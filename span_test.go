@@ -1,0 +1,165 @@
+package semel_test
+
+import (
+	"context"
+	"errors"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/semelgo/semel"
+)
+
+// begun is an attempt of a call of its own, whose context ends when its max run is
+// over.
+func begun(ctx context.Context, t *testing.T, p *process, key string) *semel.Attempt {
+	t.Helper()
+	op := plain("span", semel.OperationOptions[string]{MaxRun: time.Minute})
+	a, _, err := semel.Begin(ctx, p, op.Call(me, key, "in"))
+	if err != nil {
+		t.Fatalf("Begin: %v", err)
+	}
+	return a
+}
+
+func wantEnded(ctx context.Context, t *testing.T, want error) {
+	t.Helper()
+	if err := ctx.Err(); !errors.Is(err, context.Canceled) {
+		t.Errorf("Err = %v, want %v", err, context.Canceled)
+	}
+	if got := context.Cause(ctx); !errors.Is(got, want) {
+		t.Errorf("Cause = %v, want %v", got, want)
+	}
+	select {
+	case <-ctx.Done():
+	default:
+		t.Error("Done is open, want it closed")
+	}
+}
+
+// An attempt's context says why it ended, whether or not anybody was waiting.
+func TestContextTellsWhyItEnded(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		p, _ := solo(t, semel.Options{})
+		unwatched, watched := begun(t.Context(), t, p, "unwatched"), begun(t.Context(), t, p, "watched")
+		derived, cancel := context.WithCancel(watched.Context())
+		defer cancel()
+		called := make(chan error, 1)
+		context.AfterFunc(derived, func() { called <- context.Cause(derived) })
+		if err := errors.Join(unwatched.Context().Err(), derived.Err(), context.Cause(unwatched.Context())); err != nil {
+			t.Errorf("while the attempts run: %v, want nothing", err)
+		}
+		pass(time.Minute + time.Second)
+		wantEnded(unwatched.Context(), t, semel.ErrLeaseLost)
+		wantEnded(watched.Context(), t, semel.ErrLeaseLost)
+		wantEnded(derived, t, semel.ErrLeaseLost)
+		if got := <-called; !errors.Is(got, semel.ErrLeaseLost) {
+			t.Errorf("the function called at the end sees %v, want %v", got, semel.ErrLeaseLost)
+		}
+		unwatched.Abandon()
+		watched.Abandon()
+		wantEnded(unwatched.Context(), t, semel.ErrLeaseLost)
+	})
+}
+
+// What ended it first is the cause, its caller's end or its own.
+func TestContextKeepsItsFirstCause(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		p, _ := solo(t, semel.Options{})
+		caller, hangUp := context.WithCancelCause(t.Context())
+		before, after := begun(caller, t, p, "before"), begun(caller, t, p, "after")
+		defer before.Abandon()
+		lost := begun(caller, t, p, "lost")
+		defer lost.Abandon()
+		_, _ = after.End("v", nil)
+		hangUp(errBoom)
+		pass(2 * time.Minute) // and only now max run is over
+		wantEnded(before.Context(), t, errBoom)
+		wantEnded(after.Context(), t, context.Canceled)
+		wantEnded(lost.Context(), t, errBoom)
+	})
+}
+
+// The lease was lost first, and
+// nobody looked until the caller had hung up.
+func TestContextLostBeforeItsCallerHungUp(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		p, _ := solo(t, semel.Options{})
+		caller, hangUp := context.WithCancelCause(t.Context())
+		a := begun(caller, t, p, "k")
+		defer a.Abandon()
+		pass(2 * time.Minute)
+		hangUp(errBoom)
+		wantEnded(a.Context(), t, semel.ErrLeaseLost)
+	})
+}
+
+// A context derived from an attempt's costs no goroutine: the standard library
+// knows what to cancel it with.
+func TestDerivedContextsCostNoGoroutine(t *testing.T) {
+	t.Parallel()
+	p, _ := solo(t, semel.Options{})
+	a := begun(t.Context(), t, p, "k")
+	defer a.Abandon()
+	derived, cancel := context.WithCancel(a.Context())
+	defer cancel()
+	stacks := make([]byte, 1<<22)
+	stacks = stacks[:runtime.Stack(stacks, true)]
+	if strings.Contains(string(stacks), "propagateCancel") {
+		t.Error("a goroutine waits for the end of a context")
+	}
+	a.Abandon()
+	wantEnded(derived, t, context.Canceled)
+}
+
+// An attempt's context has its caller's values and deadline, and its attempt.
+func TestContextHasWhatItsCallersHas(t *testing.T) {
+	t.Parallel()
+	p, _ := solo(t, semel.Options{})
+	type key struct{}
+	deadline := time.Unix(1<<40, 0)
+	caller, cancel := context.WithDeadline(context.WithValue(t.Context(), key{}, "value"), deadline)
+	defer cancel()
+	a := begun(caller, t, p, "k")
+	for range 2 { // before anybody waits for it, and then
+		if got, ok := a.Context().Deadline(); !ok || !got.Equal(deadline) {
+			t.Errorf("Deadline = %v, %v; want %v", got, ok, deadline)
+		}
+		if got := a.Context().Value(key{}); got != "value" {
+			t.Errorf("Value = %v, want %q", got, "value")
+		}
+		if got, ok := semel.AttemptOf(a.Context()); !ok || got != a {
+			t.Errorf("AttemptOf = %v, %v; want the attempt", got, ok)
+		}
+		_ = a.Context().Done()
+	}
+	a.Abandon()
+	if got := a.Context().Value(key{}); got != "value" {
+		t.Errorf("Value after the end = %v, want %q", got, "value")
+	}
+}
+
+// Many use an attempt's context while it ends.
+func TestContextIsUsedByManyWhileItEnds(t *testing.T) {
+	t.Parallel()
+	p, _ := solo(t, semel.Options{})
+	for range 200 {
+		a := begun(t.Context(), t, p, newKey())
+		var users sync.WaitGroup
+		for n := range 4 {
+			users.Go(func() {
+				ctx := a.Context()
+				if n%2 == 0 && ctx.Err() != nil && context.Cause(ctx) == nil {
+					t.Error("a context that has ended has no cause")
+				}
+				derived, cancel := context.WithCancel(ctx)
+				defer cancel()
+				<-derived.Done()
+			})
+		}
+		a.Abandon()
+		users.Wait()
+	}
+}
