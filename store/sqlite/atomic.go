@@ -146,7 +146,7 @@ func (t *transaction) apply(ctx context.Context, last *store.Change) error {
 		if err := check(last); err != nil {
 			return err
 		}
-		v, args := statement(last)
+		v, args := statement(nil, nil, last)
 		made, err := t.exec(ctx, v.last(), append(args, t.mark)...)
 		if err != nil {
 			return fmt.Errorf("last change: %w", err)

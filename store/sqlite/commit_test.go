@@ -226,12 +226,12 @@ func TestSwapWhoseContextEndsBeforeTheCommit(t *testing.T) {
 		}
 		return run()
 	})
-	c := create("key", store.InProgress, 1)
-	if answers, err := s.Swap(ctx, []store.Change{c}); !errors.Is(err, context.Canceled) {
+	a, c := create("a", store.InProgress, 1), create("b", store.InProgress, 1)
+	if answers, err := s.Swap(ctx, []store.Change{a, c}); !errors.Is(err, context.Canceled) {
 		t.Errorf("Swap = %+v, %v, want the context's error", answers, err)
 	}
-	if stands(t, s, c) != (store.Token{}) {
-		t.Error("the change was made all the same")
+	if stands(t, s, a) != (store.Token{}) || stands(t, s, c) != (store.Token{}) {
+		t.Error("a change was made all the same")
 	}
 }
 

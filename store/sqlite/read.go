@@ -9,8 +9,12 @@ import (
 	"github.com/semelgo/semel/store"
 )
 
+// getMany is how many records one statement reads.
+const getMany = 32
+
 // Get reads the last commit. With the journal mode WAL it never waits for a
-// writer; otherwise a record can be Busy.
+// writer; otherwise a record can be Busy. Many are read by a statement for each 32
+// of them, so that they are not all of one moment.
 func (s *Store) Get(ctx context.Context, ids []store.ID) ([]store.Standing, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, s.fault(ctx, "get", err)
@@ -20,17 +24,56 @@ func (s *Store) Get(ctx context.Context, ids []store.ID) ([]store.Standing, erro
 		return nil, s.fault(ctx, "get", err)
 	}
 	answers := make([]store.Standing, len(ids))
-	for i, id := range ids {
-		answers[i], err = standing(all[verbGet].QueryRowContext(ctx, id[:]))
+	for done := 0; done < len(ids); {
+		n, read := 1, getOne
+		if len(ids)-done > 1 {
+			n, read = min(getMany, len(ids)-done), getSome
+		}
+		err := read(ctx, all, ids[done:done+n], answers[done:done+n])
 		switch {
 		case err == nil:
 		case IsBusy(err) && ctx.Err() == nil:
-			answers[i].Busy = true
+			for i := range answers[done : done+n] {
+				answers[done+i] = store.Standing{Busy: true}
+			}
 		default:
-			return nil, s.fault(ctx, "get record "+id.String(), err)
+			return nil, s.fault(ctx, "get record "+ids[done].String(), err)
 		}
+		done += n
 	}
 	return answers, nil
+}
+
+func getOne(ctx context.Context, all *[verbs]*sql.Stmt, ids []store.ID, answers []store.Standing) (err error) {
+	answers[0], err = standing(all[verbGet].QueryRowContext(ctx, ids[0][:]))
+	return err
+}
+
+// getSome reads up to getMany records. It asks again for the last where there are
+// fewer, which costs nothing.
+func getSome(ctx context.Context, all *[verbs]*sql.Stmt, ids []store.ID, answers []store.Standing) error {
+	args := make([]any, getMany)
+	for i := range args {
+		args[i] = ids[min(i, len(ids)-1)][:]
+	}
+	rows, err := all[verbGetMany].QueryContext(ctx, args...)
+	if err != nil {
+		return err
+	}
+	records, err := readRecords(rows)
+	if err != nil {
+		return err
+	}
+	found := make(map[store.ID]*store.Record, len(records))
+	for i := range records {
+		found[records[i].ID] = &records[i]
+	}
+	for i, id := range ids {
+		if r := found[id]; r != nil {
+			answers[i] = store.Standing{Token: r.Token, Record: r}
+		}
+	}
+	return nil
 }
 
 func standing(row scanner) (store.Standing, error) {

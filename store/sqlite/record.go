@@ -65,21 +65,3 @@ func micros(n int64) time.Duration {
 func tokenArgs(t store.Token) []any {
 	return []any{int64(t.State), int64(t.Attempt), int64(t.Owner)}
 }
-
-// timeArgs are due and expires, in microseconds from now; null is none.
-func timeArgs(r *store.Record) []any {
-	var due, expires sql.NullInt64
-	if r.State == store.Pending || r.State == store.InProgress {
-		due = sql.NullInt64{Int64: r.Due.Microseconds(), Valid: true}
-	}
-	if r.Expire != 0 && !r.State.Unfinished() {
-		expires = sql.NullInt64{Int64: r.Expire.Microseconds(), Valid: true}
-	}
-	return []any{due, expires}
-}
-
-// whereArgs are what a change asks to stand.
-func whereArgs(c *store.Change) []any {
-	args := append(make([]any, 0, 5), c.To.ID[:])
-	return append(append(args, tokenArgs(c.If)...), c.IfDue)
-}

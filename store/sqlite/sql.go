@@ -4,12 +4,23 @@ package sqlite
 // has it (a millisecond). It is the same in all of one statement.
 const now = `(CAST(unixepoch('subsec') * 1000 + 0.5 AS INTEGER) * 1000)`
 
+// clock is now, as the statement's first argument says that it was read in the same
+// transaction, or as the statement reads it itself when that is null: a batch reads
+// it once.
+const clock = `coalesce(?1, ` + now + `)`
+
 const (
+	sqlNow = `SELECT ` + now
+
 	columns = `id, state, attempt, owner, due - ` + now + `, expires - ` + now + `, ` +
 		now + ` - created, ` + now + ` - changed,
 operation, scope, key, fingerprint, priority, tainted, input, outcome`
 
 	sqlGet = `SELECT ` + columns + ` FROM semel_records WHERE id = ?`
+
+	// sqlGetMany is of as many as getMany says. One that comes twice is read once.
+	sqlGetMany = `SELECT ` + columns + ` FROM semel_records WHERE id IN (
+?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
 
 	// What waits and what runs is found by an index each, so that neither is in
 	// the other's way.
@@ -45,31 +56,43 @@ WHERE state = 2 AND owner = ? AND operation = ? ORDER BY due`
 
 // A change is one of three statements: a create, a move to another token, and a
 // beat that moves nothing but the times. As the last of a transaction each is
-// made only while the transaction's mark is there.
+// made only while the transaction's mark is there. What most changes are has a
+// shorter form, because every argument costs: to open, which creates a record that
+// has neither an end nor a content yet, and to end, by the attempt itself.
 const (
 	marked = `EXISTS (SELECT 1 FROM semel_guard WHERE mark = ?)`
 
-	create = `INSERT INTO semel_records
-(state, attempt, owner, due, expires, tainted, input, outcome, id, operation, scope, key, fingerprint, priority, created, changed)
-SELECT ?, ?, ?, ` + now + ` + ?, ` + now + ` + ?, ?, coalesce(?, x''), coalesce(?, x''),
-?, ?, ?, ?, coalesce(?, x''), ?, ` + now + `, ` + now + ` WHERE `
+	into = `INSERT INTO semel_records
+(created, changed, state, attempt, owner, due, tainted, id, operation, scope, key, fingerprint, priority, expires, input, outcome)
+`
+	whole = clock + `, ` + clock + `, ?, ?, ?, ` + clock + ` + ?, ?, ?, ?, ?, ?, coalesce(?, x''), ?, ` +
+		clock + ` + ?, coalesce(?, x''), coalesce(?, x'')`
+	opened    = clock + `, ` + clock + `, ?, ?, ?, ` + clock + ` + ?, ?, ?, ?, ?, ?, coalesce(?, x''), ?, NULL, x'', x''`
 	orNothing = ` ON CONFLICT (id) DO NOTHING`
 
-	move = `UPDATE semel_records SET state = ?, attempt = ?, owner = ?, due = ` + now + ` + ?, expires = ` + now + ` + ?,
-tainted = ?, input = CASE WHEN ? THEN coalesce(?, x'') ELSE input END,
-outcome = CASE WHEN ? THEN coalesce(?, x'') ELSE outcome END, changed = ` + now + stands
+	move = `UPDATE semel_records SET changed = ` + clock + `, state = ?, attempt = ?, owner = ?, due = ` + clock + ` + ?,
+expires = ` + clock + ` + ?, tainted = ?, input = CASE WHEN ? THEN coalesce(?, x'') ELSE input END,
+outcome = CASE WHEN ? THEN coalesce(?, x'') ELSE outcome END` + stands + ifDue
 
-	beat = `UPDATE semel_records SET due = ` + now + ` + ?, expires = ` + now + ` + ?` + stands
+	end = `UPDATE semel_records SET changed = ` + clock + `, state = ?, due = NULL,
+expires = ` + clock + ` + ?, tainted = ?, outcome = coalesce(?, x'')` + stands
 
-	stands = ` WHERE id = ? AND state = ? AND attempt = ? AND owner = ? AND (NOT ? OR coalesce(due, 0) <= ` + now + `)`
+	beat = `UPDATE semel_records SET due = ` + clock + ` + ?, expires = ` + clock + ` + ?` + stands + ifDue
 
-	sqlCreate = create + `true` + orNothing
+	stands = ` WHERE id = ? AND state = ? AND attempt = ? AND owner = ?`
+	ifDue  = ` AND (NOT ? OR coalesce(due, 0) <= ` + clock + `)`
+
+	sqlCreate = into + `VALUES (` + whole + `)` + orNothing
 	sqlMove   = move
 	sqlBeat   = beat
+	sqlOpen   = into + `VALUES (` + opened + `)` + orNothing
+	sqlEnd    = end
 
-	sqlLastCreate = create + marked + orNothing
+	sqlLastCreate = into + `SELECT ` + whole + ` WHERE ` + marked + orNothing
 	sqlLastMove   = move + ` AND ` + marked
 	sqlLastBeat   = beat + ` AND ` + marked
+	sqlLastOpen   = into + `SELECT ` + opened + ` WHERE ` + marked + orNothing
+	sqlLastEnd    = end + ` AND ` + marked
 )
 
 const (
@@ -109,6 +132,8 @@ type verb int
 
 const (
 	verbGet verb = iota
+	verbGetMany
+	verbNow
 	verbScanDue
 	verbScanWaits
 	verbScanLeases
@@ -119,9 +144,13 @@ const (
 	verbCreate
 	verbMove
 	verbBeat
+	verbOpen
+	verbEnd
 	verbLastCreate
 	verbLastMove
 	verbLastBeat
+	verbLastOpen
+	verbLastEnd
 	verbLock
 	verbMark
 	verbUnmark
@@ -139,11 +168,12 @@ const (
 // texts returns the statement of each verb.
 func texts() [verbs]string {
 	return [verbs]string{
-		verbGet: sqlGet, verbScan: sqlScan,
+		verbGet: sqlGet, verbGetMany: sqlGetMany, verbNow: sqlNow, verbScan: sqlScan,
 		verbScanDue: sqlScanDue, verbScanWaits: sqlScanWaits, verbScanLeases: sqlScanLeases,
 		verbWaiting: sqlWaiting, verbClaim: sqlClaim, verbClaimed: sqlClaimed,
-		verbCreate: sqlCreate, verbMove: sqlMove, verbBeat: sqlBeat,
+		verbCreate: sqlCreate, verbMove: sqlMove, verbBeat: sqlBeat, verbOpen: sqlOpen, verbEnd: sqlEnd,
 		verbLastCreate: sqlLastCreate, verbLastMove: sqlLastMove, verbLastBeat: sqlLastBeat,
+		verbLastOpen: sqlLastOpen, verbLastEnd: sqlLastEnd,
 		verbLock: sqlLock, verbMark: sqlMark, verbUnmark: sqlUnmark,
 		verbSave: sqlSave, verbKeep: sqlKeep, verbUndo: sqlUndo,
 		verbPurge: sqlPurge, verbNote: sqlNote, verbNotes: sqlNotes,

@@ -82,6 +82,9 @@ type session struct {
 	tx    *sql.Tx
 	all   *[verbs]*sql.Stmt
 	bound [verbs]*sql.Stmt
+
+	at   any   // the time, if the transaction has read it
+	args []any // of one statement after the other
 }
 
 // stmt runs in the transaction. Statements are never run under the caller's
@@ -89,16 +92,24 @@ type session struct {
 // interrupted, and would commit what follows by itself.
 func (s *session) stmt(ctx context.Context, v verb) *sql.Stmt {
 	if s.bound[v] == nil {
-		s.bound[v] = s.tx.StmtContext(context.WithoutCancel(ctx), s.all[v])
+		s.bound[v] = s.tx.StmtContext(unending(ctx), s.all[v])
 	}
 	return s.bound[v]
 }
 
 // exec returns how many rows were changed.
 func (s *session) exec(ctx context.Context, v verb, args ...any) (int64, error) {
-	result, err := s.stmt(ctx, v).ExecContext(context.WithoutCancel(ctx), args...)
+	result, err := s.stmt(ctx, v).ExecContext(unending(ctx), args...)
 	if err != nil {
 		return 0, err
 	}
 	return result.RowsAffected()
+}
+
+// unending is ctx without its end, if it has one.
+func unending(ctx context.Context) context.Context {
+	if ctx.Done() == nil {
+		return ctx
+	}
+	return context.WithoutCancel(ctx)
 }

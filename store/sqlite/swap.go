@@ -18,8 +18,15 @@ func (s *Store) Swap(ctx context.Context, changes []store.Change) ([]store.Stand
 		return nil, err
 	}
 	answers, valid := refuse(changes)
-	if valid == 0 {
+	switch {
+	case valid == 0:
 		return answers, nil
+	case len(changes) == 1 && s.hasRoom():
+		answer, err := s.swapAlone(ctx, &changes[0])
+		if !errors.Is(err, errTogether) {
+			answers[0] = answer
+			return answers, err
+		}
 	}
 	w, err := s.begin(ctx, verbLock)
 	switch {
@@ -82,9 +89,18 @@ func busy(answers []store.Standing) []store.Standing {
 	return answers
 }
 
+// readsTime is from how many changes on it pays to read the time once for all.
+const readsTime = 8
+
 // swapAll answers each change that has no answer yet. On an error the
 // transaction is not to be committed.
 func (s *session) swapAll(ctx context.Context, changes []store.Change, answers []store.Standing) error {
+	ctx = unending(ctx)
+	if len(changes) >= readsTime {
+		if err := s.stmt(ctx, verbNow).QueryRowContext(ctx).Scan(&s.at); err != nil {
+			return fmt.Errorf("read the time: %w", err)
+		}
+	}
 	for i := range changes {
 		if answers[i].Err != nil {
 			continue
@@ -103,7 +119,8 @@ func (s *session) swapAll(ctx context.Context, changes []store.Change, answers [
 }
 
 func (s *session) swap(ctx context.Context, c *store.Change) (store.Standing, error) {
-	v, args := statement(c)
+	v, args := statement(s.args[:0], s.at, c)
+	s.args = args
 	n, err := s.exec(ctx, v, args...)
 	if err != nil {
 		return store.Standing{}, err
@@ -117,23 +134,3 @@ func (s *session) swap(ctx context.Context, c *store.Change) (store.Standing, er
 	}
 	return answer, err
 }
-
-// statement says how a change is made.
-func statement(c *store.Change) (verb, []any) {
-	to := &c.To
-	switch c.If {
-	case store.Token{}:
-		args := append(tokenArgs(to.Token), timeArgs(to)...)
-		return verbCreate, append(args, to.Tainted, to.Input, to.Outcome,
-			to.ID[:], []byte(to.Operation), []byte(to.Scope), []byte(to.Key), to.Fingerprint, to.Priority)
-	case to.Token:
-		return verbBeat, append(timeArgs(to), whereArgs(c)...)
-	default:
-		args := append(tokenArgs(to.Token), timeArgs(to)...)
-		args = append(args, to.Tainted, to.Input != nil, to.Input, to.Outcome != nil, to.Outcome)
-		return verbMove, append(args, whereArgs(c)...)
-	}
-}
-
-// last returns the verb that makes a change only while the mark is there.
-func (v verb) last() verb { return v - verbCreate + verbLastCreate }

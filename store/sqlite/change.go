@@ -1,0 +1,68 @@
+package sqlite
+
+import (
+	"database/sql/driver"
+
+	"github.com/semelgo/semel/store"
+)
+
+// statement says how a change is made, and appends what it is made of to args: the
+// time, as a transaction has read it or nil, what is to stand, and what must.
+func statement(args []any, at any, c *store.Change) (verb, []any) {
+	to := &c.To
+	switch {
+	case c.If == store.Token{}:
+		return creation(args, at, to)
+	case c.If == to.Token:
+		args = append(args, at, due(to), expires(to))
+		return verbBeat, append(standsArgs(args, c), c.IfDue)
+	case ends(c):
+		args = append(args, at, int64(to.State), expires(to), to.Tainted, to.Outcome)
+		return verbEnd, standsArgs(args, c)
+	default:
+		args = append(args, at, int64(to.State), int64(to.Attempt), int64(to.Owner), due(to), expires(to), to.Tainted,
+			to.Input != nil, to.Input, to.Outcome != nil, to.Outcome)
+		return verbMove, append(standsArgs(args, c), c.IfDue)
+	}
+}
+
+func creation(args []any, at any, to *store.Record) (verb, []any) {
+	args = append(args, at, int64(to.State), int64(to.Attempt), int64(to.Owner), due(to), to.Tainted,
+		to.ID[:], []byte(to.Operation), []byte(to.Scope), []byte(to.Key), to.Fingerprint, int64(to.Priority))
+	if expires(to) == nil && len(to.Input) == 0 && len(to.Outcome) == 0 {
+		return verbOpen, args
+	}
+	return verbCreate, append(args, expires(to), to.Input, to.Outcome)
+}
+
+// ends reports whether c is an attempt's own last change, and says nothing of what
+// verbEnd leaves as it is.
+func ends(c *store.Change) bool {
+	to := &c.To
+	return to.Attempt == c.If.Attempt && to.Owner == c.If.Owner && !c.IfDue &&
+		due(to) == nil && to.Input == nil && to.Outcome != nil
+}
+
+// last returns the verb that makes a change only while the mark is there.
+func (v verb) last() verb { return v - verbCreate + verbLastCreate }
+
+// due is in microseconds from now, nil for states that have none.
+func due(r *store.Record) driver.Value {
+	if r.State == store.Pending || r.State == store.InProgress {
+		return r.Due.Microseconds()
+	}
+	return nil
+}
+
+// expires is in microseconds from now, nil for never.
+func expires(r *store.Record) driver.Value {
+	if r.Expire != 0 && !r.State.Unfinished() {
+		return r.Expire.Microseconds()
+	}
+	return nil
+}
+
+// standsArgs appends what a change asks to stand.
+func standsArgs(args []any, c *store.Change) []any {
+	return append(args, c.To.ID[:], int64(c.If.State), int64(c.If.Attempt), int64(c.If.Owner))
+}
