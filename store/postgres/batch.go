@@ -2,8 +2,10 @@ package postgres
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype"
 
 	"github.com/semelgo/semel/store"
 )
@@ -57,6 +59,20 @@ func eachRecord(use func(*store.Record)) func(pgx.Rows) error {
 				return err
 			}
 			use(r)
+		}
+		return rows.Err()
+	}
+}
+
+// eachID reads the IDs of a result.
+func eachID(use func(store.ID)) func(pgx.Rows) error {
+	return func(rows pgx.Rows) error {
+		for rows.Next() {
+			var id pgtype.UUID
+			if err := rows.Scan(&id); err != nil {
+				return fmt.Errorf("read a row: %w", err)
+			}
+			use(id.Bytes)
 		}
 		return rows.Err()
 	}

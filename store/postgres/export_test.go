@@ -52,6 +52,12 @@ func Queries(s *Store) []Query {
 			Query{name + " alone", s.texts.lentAlone.made, t.one[k], args},
 			Query{name + " last", s.texts.lent.made, t.last[k], args},
 			Query{name + " many", s.texts.lentMany.made, t.many[k], arrays(items)})
+		if g := (&alike{shape: shape{kind: k, to: storedToken{state: 1}}, items: items}); t.alike[k] != "" {
+			all = append(all, Query{name + " alike", s.texts.lentMany.made, t.alike[k], g.args(true)})
+		}
+		all = append(all,
+			Query{name + " same", s.texts.byKey, t.same, wanted([]item{{Change: &c}})},
+			Query{name + " others", s.texts.byKey, t.others, wanted([]item{{Change: &c}})})
 	}
 	return all
 }

@@ -99,14 +99,14 @@ WHERE id = $1::uuid AND state IS NOT DISTINCT FROM $2::smallint AND attempt = $3
 AND (NOT $5::boolean OR due <= clock_timestamp())`
 )
 
-// The same for many records at once, from arrays. They name those in force.
+// The same for many records at once, from arrays.
 const (
 	sqlCreateMany = insert + `
 SELECT i, s, a, o, clock_timestamp() + d * interval '1 microsecond', clock_timestamp() + e * interval '1 microsecond',
 clock_timestamp(), clock_timestamp(), t, op, sc, k, f, p, ip, oc
 FROM unnest($1::uuid[], $2::smallint[], $3::integer[], $4::bigint[], $5::bigint[], $6::bigint[], $7::boolean[],
 $8::bytea[], $9::bytea[], $10::bytea[], $11::bytea[], $12::smallint[], $13::bytea[], $14::bytea[])
-AS x (i, s, a, o, d, e, t, op, sc, k, f, p, ip, oc)` + orNothing + ` RETURNING id`
+AS x (i, s, a, o, d, e, t, op, sc, k, f, p, ip, oc)` + orNothing
 
 	sqlMoveMany = `UPDATE semel_records r SET state = x.s, attempt = x.a, owner = x.o,
 due = clock_timestamp() + x.d * interval '1 microsecond', expires = clock_timestamp() + x.e * interval '1 microsecond',
@@ -121,8 +121,39 @@ FROM unnest($1::uuid[], $2::smallint[], $3::integer[], $4::bigint[], $5::boolean
 AS x (i, fs, fa, fo, w, d, e)` + standMany
 
 	standMany = `
-WHERE r.id = x.i AND r.state IS NOT DISTINCT FROM x.fs AND r.attempt = x.fa AND r.owner = x.fo AND (NOT x.w OR r.due <= clock_timestamp())
-RETURNING r.id`
+WHERE r.id = x.i AND r.state IS NOT DISTINCT FROM x.fs AND r.attempt = x.fa AND r.owner = x.fo AND (NOT x.w OR r.due <= clock_timestamp())`
+)
+
+// The same for many that are alike: what they have in common is said once, and the
+// time is told once for all of them. What stands is compared with columns all the
+// same, because a plan would take a comparison with a parameter for so rare that it
+// reads a partition whole for it.
+const (
+	sqlCreateAlike = insert + `
+SELECT i, $6::smallint, $7::integer, o, (SELECT clock_timestamp() + $8::bigint * interval '1 microsecond'),
+(SELECT clock_timestamp() + $9::bigint * interval '1 microsecond'),
+(SELECT clock_timestamp()), (SELECT clock_timestamp()), $10::boolean, $11::bytea, sc, k, f, $12::smallint, NULL, NULL
+FROM unnest($1::uuid[], $2::bigint[], $3::bytea[], $4::bytea[], $5::bytea[]) AS x (i, o, sc, k, f)` + orNothing
+
+	sqlMoveAlike = `UPDATE semel_records r SET state = $6::smallint, attempt = $7::integer,
+due = (SELECT clock_timestamp() + $8::bigint * interval '1 microsecond'),
+expires = (SELECT clock_timestamp() + $9::bigint * interval '1 microsecond'),
+changed = (SELECT clock_timestamp()), tainted = $10::boolean, outcome = x.oc
+FROM (SELECT i, $4::smallint, $5::integer, o, oc FROM unnest($1::uuid[], $2::bigint[], $3::bytea[]) AS u (i, o, oc) OFFSET 0)
+AS x (i, s, a, o, oc)
+WHERE r.id = x.i AND r.state IS NOT DISTINCT FROM x.s AND r.attempt = x.a AND r.owner = x.o`
+)
+
+// Of many records, those in which a token stands, and those in which another does.
+// Each is looked for by itself: a join could be planned to read a partition whole
+// that was empty then.
+const (
+	sqlSame = `SELECT r.id` + fromTokens + ` WHERE (r.state, r.attempt, r.owner) IS NOT DISTINCT FROM (x.s, x.a, x.o)`
+
+	sqlOthers = `SELECT ` + columns + fromTokens + ` WHERE (r.state, r.attempt, r.owner) IS DISTINCT FROM (x.s, x.a, x.o)`
+
+	fromTokens = ` FROM unnest($1::uuid[], $2::smallint[], $3::integer[], $4::bigint[]) AS x (i, s, a, o)
+CROSS JOIN LATERAL (SELECT * FROM semel_records WHERE id = x.i LIMIT 1) r`
 )
 
 // The last change of a transaction raises when it is not in force: a create by

@@ -3,7 +3,6 @@ package postgres
 import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
-	"github.com/jackc/pgx/v5/pgtype"
 
 	"github.com/semelgo/semel/store"
 )
@@ -34,20 +33,31 @@ func portions(items []item) [][]item {
 	return all
 }
 
-// queue queues the statements that make the changes.
-func queue(b *pgx.Batch, t *tables, items []item) {
-	if len(items) > most {
-		queueMany(b, t, items)
+// queue queues the statements that make the changes. With plain, parameters are of
+// Go types that pgx knows by themselves.
+func queue(b *pgx.Batch, t *tables, items []item, plain bool) {
+	if len(items) <= most {
+		for i := range items {
+			queueOne(b, t, &items[i])
+		}
 		return
 	}
-	for i := range items {
-		k, args := statement(items[i].Change)
-		made := &items[i].made
-		b.Queue(t.one[k], args...).Exec(func(tag pgconn.CommandTag) error {
-			*made = tag.RowsAffected() == 1
-			return nil
-		})
+	rest := queueAlike(b, t, items, plain)
+	if len(rest) > most {
+		queueMany(b, t, rest)
+		return
 	}
+	for _, it := range rest {
+		queueOne(b, t, it)
+	}
+}
+
+func queueOne(b *pgx.Batch, t *tables, it *item) {
+	k, args := statement(it.Change)
+	b.Queue(t.one[k], args...).Exec(func(tag pgconn.CommandTag) error {
+		it.made = tag.RowsAffected() == 1
+		return nil
+	})
 }
 
 // kind is how a change is made.
@@ -91,31 +101,15 @@ func statement(c *store.Change) (kind, []any) {
 }
 
 // queueMany queues one statement for each kind of change.
-func queueMany(b *pgx.Batch, t *tables, items []item) {
+func queueMany(b *pgx.Batch, t *tables, items []*item) {
 	var sorted [kinds][]*item
-	for i := range items {
-		k := kindOf(items[i].Change)
-		sorted[k] = append(sorted[k], &items[i])
+	for _, it := range items {
+		k := kindOf(it.Change)
+		sorted[k] = append(sorted[k], it)
 	}
 	for k, items := range sorted {
 		if len(items) > 0 {
-			b.Queue(t.many[k], arrays(items)...).Query(func(rows pgx.Rows) error { return markMade(rows, items) })
+			queueAll(b, t.many[k], arrays(items), items)
 		}
 	}
-}
-
-// markMade reads the IDs of the changes that are in force.
-func markMade(rows pgx.Rows, items []*item) error {
-	made := make(map[store.ID]bool, len(items))
-	for rows.Next() {
-		var id pgtype.UUID
-		if err := rows.Scan(&id); err != nil {
-			return err
-		}
-		made[id.Bytes] = true
-	}
-	for _, it := range items {
-		it.made = made[it.To.ID]
-	}
-	return rows.Err()
 }

@@ -39,6 +39,8 @@ type Store struct {
 	// connections, so that one is left for what handlers ask the store beside
 	// their transactions. It is taken before a connection is.
 	gate chan struct{}
+	// plain says that pgx goes by the Go types of parameters.
+	plain bool
 
 	commitBound time.Duration
 }
@@ -58,12 +60,14 @@ func New(pool *pgxpool.Pool, o Options) (*Store, error) {
 	if err := o.check(); err != nil {
 		return nil, err
 	}
-	conns := int(pool.Config().MaxConns)
+	config := pool.Config()
+	conns, mode := int(config.MaxConns), config.ConnConfig.DefaultQueryExecMode
 	if conns < 2 {
 		return nil, fmt.Errorf("semel/postgres: MaxConns of the pool is %d: a transaction takes one connection, and its leader's heartbeats and look-ups another", conns)
 	}
 	return &Store{
 		pool: pool, level: o.Isolation, texts: newTexts(&o),
 		gate: make(chan struct{}, conns-1), commitBound: commitBound,
+		plain: mode == pgx.QueryExecModeExec || mode == pgx.QueryExecModeSimpleProtocol,
 	}, nil
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgtype"
 
 	"github.com/semelgo/semel/store"
 )
@@ -31,6 +32,7 @@ func (s *Store) Swap(ctx context.Context, changes []store.Change) ([]store.Stand
 		alone: frame{before: []string{s.texts.alone}},
 		hasty: frame{before: []string{s.texts.hasty}},
 		look:  frame{before: []string{s.texts.byKey}},
+		plain: s.plain,
 	}
 	return w.swap(ctx, changes)
 }
@@ -55,6 +57,7 @@ func (s *Store) SwapTx(ctx context.Context, tx pgx.Tx, changes []store.Change) (
 		alone: s.texts.lentAlone.frame(true),
 		hasty: s.texts.lentHasty.frame(true),
 		look:  s.texts.lent.frame(false),
+		plain: true, // the transaction may be of another pool
 		undo:  tx,
 	}
 	return w.swap(ctx, changes)
@@ -74,6 +77,9 @@ type swapper struct {
 	many frame  // of changes from arrays
 	look frame  // of what reads
 	undo execer // in which what failed is to be undone; nil: it is
+
+	// plain is for pools whose query mode goes by the Go types of parameters.
+	plain bool
 
 	alone frame // of one change that was busy with others
 	hasty frame // likewise, after some were busy still
@@ -186,7 +192,7 @@ func (w *swapper) isFinal(err error) bool { return w.undo != nil && isConflict(e
 
 // send makes the changes in one trip, and answers those that are in force by it.
 func (w *swapper) send(ctx context.Context, f frame, items []item) (missed []item, err error) {
-	if err := trip(ctx, w.in, f, func(b *pgx.Batch) { queue(b, w.on, items) }); err != nil {
+	if err := trip(ctx, w.in, f, func(b *pgx.Batch) { queue(b, w.on, items, w.plain) }); err != nil {
 		return nil, w.undone(ctx, err)
 	}
 	for i := range items {
@@ -212,27 +218,55 @@ func (w *swapper) undone(ctx context.Context, err error) error {
 	return err
 }
 
-// tell answers the changes that are not in force by what stands.
+// tell answers the changes that are not known to be in force by what stands.
 func (w *swapper) tell(ctx context.Context, missed []item) error {
 	if len(missed) == 0 {
 		return nil
 	}
-	ids := make([]store.ID, len(missed))
-	for i := range missed {
-		ids[i] = missed[i].To.ID
-	}
-	stand, err := get(ctx, w.in, w.on, w.look, ids)
+	found, err := w.find(ctx, missed)
 	if err != nil {
 		return err
 	}
 	for i := range missed {
-		if stand[i].Token == missed[i].To.Token { // asked again
-			stand[i].Record = nil
-		}
-		*missed[i].answer = stand[i]
-		if missed[i].lacks != nil && stand[i].Token.State == store.Absent {
-			missed[i].answer.Err = fmt.Errorf("swap record %s: %w: %w", missed[i].To.ID, store.ErrNoPlace, missed[i].lacks)
+		it := &missed[i]
+		r := found[it.To.ID]
+		switch {
+		case r == nil && it.lacks != nil:
+			it.answer.Err = fmt.Errorf("swap record %s: %w: %w", it.To.ID, store.ErrNoPlace, it.lacks)
+		case r == nil:
+		case r.Token == it.To.Token: // asked again, or made beside one that was not
+			it.answer.Token = r.Token
+		default:
+			it.answer.Token, it.answer.Record = r.Token, r
 		}
 	}
 	return nil
+}
+
+// find reads what stands. Of what the changes themselves let stand it reads no more
+// than that it does.
+func (w *swapper) find(ctx context.Context, missed []item) (map[store.ID]*store.Record, error) {
+	found := make(map[store.ID]*store.Record, len(missed))
+	args := wanted(missed)
+	err := trip(ctx, w.in, w.look, func(b *pgx.Batch) {
+		b.Queue(w.on.others, args...).Query(eachRecord(func(r *store.Record) { found[r.ID] = r }))
+		b.Queue(w.on.same, args...).Query(eachID(func(id store.ID) { found[id] = nil }))
+	})
+	for i := range missed {
+		to := &missed[i].To
+		if r, ok := found[to.ID]; ok && r == nil {
+			found[to.ID] = &store.Record{ID: to.ID, Token: to.Token}
+		}
+	}
+	return found, err
+}
+
+// wanted are the IDs and tokens of what the changes let stand.
+func wanted(items []item) []any {
+	ids, made := make([]pgtype.UUID, len(items)), newTokens(len(items))
+	for i := range items {
+		ids[i] = uuid(items[i].To.ID)
+		made.put(i, items[i].To.Token)
+	}
+	return []any{ids, made.states, made.attempts, made.owners}
 }

@@ -14,11 +14,13 @@ import (
 type tables struct {
 	name *strings.Replacer
 
-	get, getMany, scan, scanDue, scanWaits, scanLeases, counts, purge, notes, dequeue, claimed string
+	get, getMany, same, others, scan, scanDue, scanWaits, scanLeases, counts, purge, notes, dequeue, claimed string
 
 	one  [kinds]string // change one record, or none
 	last [kinds]string // change one record, or raise
-	many [kinds]string // change many records, and name those changed
+	many [kinds]string // change many records
+	// alike are for many that have much in common; there is none for beats.
+	alike [kinds]string
 }
 
 func newTables(schema string) *tables {
@@ -30,6 +32,8 @@ func newTables(schema string) *tables {
 	}{
 		{&t.get, sqlGet},
 		{&t.getMany, sqlGetMany},
+		{&t.same, sqlSame},
+		{&t.others, sqlOthers},
 		{&t.scan, sqlScan},
 		{&t.scanDue, sqlScanDue},
 		{&t.scanWaits, sqlScanWaits},
@@ -48,6 +52,8 @@ func newTables(schema string) *tables {
 		{&t.many[create], sqlCreateMany},
 		{&t.many[move], sqlMoveMany},
 		{&t.many[beat], sqlBeatMany},
+		{&t.alike[create], sqlCreateAlike},
+		{&t.alike[move], sqlMoveAlike},
 	} {
 		*s.to = t.in(s.text)
 	}

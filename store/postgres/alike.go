@@ -1,0 +1,137 @@
+package postgres
+
+import (
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgtype"
+
+	"github.com/semelgo/semel/store"
+)
+
+// shape is what changes have in common that are made by one statement, which then
+// says it once: all but what differs from record to record. Most changes are
+// claims, and ends of attempts by their own leaders, of few operations.
+type shape struct {
+	kind         kind
+	from, to     storedToken // without owners
+	due, expires pgtype.Int8
+	tainted      bool
+	operation    string
+	priority     int8
+}
+
+const (
+	// mostShapes bounds the statements of one trip. What comes after them is made
+	// as if it were like nothing else.
+	mostShapes = 8
+	// fewAlike are too few for a statement of their own kind.
+	fewAlike = 3
+)
+
+// shapeOf tells the shape of a change; false if there is no statement for those
+// like it.
+func shapeOf(c *store.Change) (shape, bool) {
+	to := &c.To
+	s := shape{kind: kindOf(c), from: stored(c.If), to: stored(to.Token), tainted: to.Tainted}
+	s.from.owner, s.to.owner = 0, 0
+	s.due, s.expires = times(to)
+	switch s.kind {
+	case create:
+		s.operation, s.priority = to.Operation, to.Priority
+		return s, to.Input == nil && to.Outcome == nil
+	case move:
+		return s, to.Input == nil && to.Outcome != nil && c.If.Owner == to.Owner && !c.IfDue
+	case beat, kinds:
+	}
+	return s, false
+}
+
+// alike are changes of one shape.
+type alike struct {
+	shape
+
+	items []*item
+}
+
+// sortOut divides changes into those that are alike, and the others.
+func sortOut(items []item) (groups []alike, rest []*item) {
+	for i := range items {
+		it := &items[i]
+		s, ok := shapeOf(it.Change)
+		if !ok || !join(&groups, s, it) {
+			rest = append(rest, it)
+		}
+	}
+	kept := groups[:0]
+	for _, g := range groups {
+		if len(g.items) <= fewAlike {
+			rest = append(rest, g.items...)
+			continue
+		}
+		kept = append(kept, g)
+	}
+	return kept, rest
+}
+
+// join puts a change to those of its shape, if there is room for that.
+func join(groups *[]alike, s shape, it *item) bool {
+	for i := range *groups {
+		if g := &(*groups)[i]; g.shape == s {
+			g.items = append(g.items, it)
+			return true
+		}
+	}
+	if len(*groups) == mostShapes {
+		return false
+	}
+	*groups = append(*groups, alike{shape: s, items: append(make([]*item, 0, 64), it)})
+	return true
+}
+
+// arg is an array parameter in both its forms.
+type arg interface{ plainly() any }
+
+// args are the parameters of the statement for the group: what differs as arrays,
+// and what does not.
+func (g *alike) args(plain bool) []any {
+	ids, owners := &idColumn{column{items: g.items}}, &ownerColumn{column{items: g.items}}
+	if g.kind == create {
+		return append(listed(plain, ids, owners, columnOf(g.items, scopeOf), columnOf(g.items, keyOf), columnOf(g.items, fingerprintOf)),
+			g.to.state, g.to.attempt, g.due, g.expires, g.tainted, []byte(g.operation), int16(g.priority))
+	}
+	return append(listed(plain, ids, owners, columnOf(g.items, outcomeOf)),
+		g.from.state, g.from.attempt, g.to.state, g.to.attempt, g.due, g.expires, g.tainted)
+}
+
+func listed(plain bool, columns ...arg) []any {
+	all := make([]any, len(columns), 12)
+	for i, c := range columns {
+		if all[i] = c; plain {
+			all[i] = c.plainly()
+		}
+	}
+	return all
+}
+
+// queueAlike queues one statement for each shape of which there are some, and
+// returns the other changes.
+func queueAlike(b *pgx.Batch, t *tables, items []item, plain bool) (rest []*item) {
+	groups, rest := sortOut(items)
+	for _, g := range groups {
+		queueAll(b, t.alike[g.kind], g.args(plain), g.items)
+	}
+	return rest
+}
+
+// queueAll queues a statement that makes all of the changes, unless something else
+// stands. Which of them it has made is not asked for, because that costs something
+// for each: if they are fewer than all, what stands is read.
+func queueAll(b *pgx.Batch, text string, args []any, items []*item) {
+	b.Queue(text, args...).Exec(func(tag pgconn.CommandTag) error {
+		all := tag.RowsAffected() == int64(len(items))
+		for _, it := range items {
+			it.made = all
+		}
+		return nil
+	})
+}
