@@ -20,9 +20,8 @@ type Call struct {
 	input       any
 	kept        []byte // of the input, in a new record; nil: nothing
 	fingerprint []byte
-	// digest computes the fingerprint of an older version of the operation.
-	digest func(version int) ([]byte, error)
-	err    error
+	found       bool // made of a record: its input is not known
+	err         error
 }
 
 // Call asks for the operation with a key in a scope. A key is 1 to 255 bytes,
@@ -44,8 +43,7 @@ func (o *Operation[In]) Call(scope Scope, key string, in In) Call {
 	if c.readTime(); c.err != nil {
 		return c
 	}
-	c.digest = func(version int) ([]byte, error) { return o.digest(version, in) }
-	fingerprint, err := c.digest(o.version())
+	fingerprint, err := o.digest(o.version(), c.input)
 	if err != nil {
 		c.err = invalid("Input", "has no fingerprint: "+err.Error())
 	}
@@ -57,7 +55,7 @@ func (o *Operation[In]) Call(scope Scope, key string, in In) Call {
 }
 
 // storedInput is the input as it is stored for workers.
-func (c Call) storedInput() ([]byte, error) {
+func (c *Call) storedInput() ([]byte, error) {
 	text, err := json.Marshal(c.input)
 	if err != nil {
 		return nil, invalid("Input", "cannot be stored: "+err.Error())
@@ -95,7 +93,7 @@ func (c Call) Operation() string {
 func (c Call) ID() store.ID { return c.id }
 
 // valid returns what is wrong with the call.
-func (c Call) valid() error {
+func (c *Call) valid() error {
 	if c.op == nil {
 		return invalid("Call", "is empty; make it with Operation.Call")
 	}
@@ -103,7 +101,7 @@ func (c Call) valid() error {
 }
 
 // identity is what a new record of the call is created with.
-func (c Call) identity() store.Record {
+func (c *Call) identity() store.Record {
 	return store.Record{
 		ID: c.id, Operation: c.op.name, Scope: c.scope.text, Key: c.key, Fingerprint: c.fingerprint,
 		Input: c.kept,
@@ -113,6 +111,6 @@ func (c Call) identity() store.Record {
 // is tells whether a record that stands under the call's ID is of this very
 // request: of its full operation, scope and key, not only of their 128-bit
 // digest, and of its fingerprint.
-func (c Call) is(r store.Record) bool {
+func (c *Call) is(r store.Record) bool {
 	return r.Operation == c.op.name && r.Scope == c.scope.text && r.Key == c.key && c.same(r.Fingerprint)
 }

@@ -12,7 +12,7 @@ import (
 // 32 hexadecimal digits. It tells the receiver nothing about the key.
 func (a *Attempt) ChildKey(name string) string { return a.call.childKey(name) }
 
-func (c Call) childKey(name string) string {
+func (c *Call) childKey(name string) string {
 	h := sha256.New()
 	for _, part := range [...]string{"child", c.op.name, c.scope.text, c.key, name} {
 		var size [4]byte

@@ -20,15 +20,36 @@ const (
 	outcomeTombstone = 't'
 )
 
+// RawAppender is a result that is stored as the [Raw] that AppendRaw appends to b,
+// which it returns as append does. It is for adapters, whose results are in several
+// pieces.
+type RawAppender interface {
+	AppendRaw(b []byte) []byte
+}
+
 func encodeResult(v any) ([]byte, error) {
-	if raw, ok := v.(Raw); ok {
-		return append([]byte{outcomeRaw}, raw...), nil
+	s := borrow()
+	defer s.giveBack()
+	switch v := v.(type) {
+	case Raw:
+		return tagged(outcomeRaw, v), nil
+	case RawAppender:
+		s.own = v.AppendRaw(s.own[:0])
+		return tagged(outcomeRaw, s.own), nil
 	}
-	text, err := json.Marshal(v)
+	text, err := s.json(v)
 	if err != nil {
 		return nil, fmt.Errorf("marshal result: %w", err)
 	}
-	return append([]byte{outcomeJSON}, text...), nil
+	return tagged(outcomeJSON, text), nil
+}
+
+// tagged is a copy of text behind what it is.
+func tagged(kind byte, text []byte) []byte {
+	outcome := make([]byte, 1+len(text))
+	outcome[0] = kind
+	copy(outcome[1:], text)
+	return outcome
 }
 
 func decodeResult(outcome []byte, into any) error {

@@ -3,50 +3,73 @@ package semel
 import (
 	"crypto/sha256"
 	"crypto/subtle"
-	"encoding/json"
 	"fmt"
 )
 
-// A stored fingerprint is one byte for the algorithm, one for the version of
-// the operation's own choice of fields, and the digest.
+// A stored fingerprint is one byte for what is digested, one for the version of
+// the operation's own choice of fields, and the first 128 bits of the SHA-256.
 const (
-	fingerprintJSON = 1 // SHA-256 of the chosen fields as encoding/json writes them; of a Raw, of its bytes
-	fingerprintSize = 2 + sha256.Size
+	fingerprintJSON = 2 // the chosen fields as encoding/json writes them; of a Raw, its bytes
+	fingerprintOwn  = 3 // what a Fingerprinter appends
+	fingerprintSize = 2 + 16
 )
+
+// Fingerprinter is an input, or what a function of Fingerprints returns, that says
+// itself what makes it the same request: AppendFingerprint appends that to b, and
+// returns it as append does. Two requests are the same when they append the same
+// bytes, so the parts are to be told apart, by their lengths for instance. Inputs
+// that are no Fingerprinter are compared as encoding/json writes them.
+type Fingerprinter interface {
+	AppendFingerprint(b []byte) ([]byte, error)
+}
 
 // version is the operation's current choice of fields: 0 for the whole input,
 // else the number of Fingerprints.
 func (o *Operation[In]) version() int { return len(o.fingerprints) }
 
-func (o *Operation[In]) digest(version int, in In) ([]byte, error) {
-	var fields any = in
+// digest is the fingerprint of an input by a version of the operation's choice.
+func (o *Operation[In]) digest(version int, input any) ([]byte, error) {
 	switch {
 	case version > len(o.fingerprints):
 		return nil, fmt.Errorf("fingerprint version %d is newer than this program", version)
 	case version > 0:
-		fields = o.fingerprints[version-1](in)
+		in, _ := input.(In) // a nil interface is the zero In
+		input = o.fingerprints[version-1](in)
 	}
-	text, raw := fields.(Raw)
-	if !raw {
-		var err error
-		if text, err = json.Marshal(fields); err != nil {
-			return nil, fmt.Errorf("marshal input: %w", err)
-		}
+	s := borrow()
+	defer s.giveBack()
+	text, algorithm, err := s.fields(input)
+	if err != nil {
+		return nil, fmt.Errorf("marshal input: %w", err)
 	}
 	sum := sha256.Sum256(text)
-	return append([]byte{fingerprintJSON, byte(version)}, sum[:]...), nil
+	return append([]byte{algorithm, byte(version)}, sum[:fingerprintSize-2]...), nil
+}
+
+// fields are the bytes that are digested, and what they are.
+func (s *scratch) fields(v any) (text []byte, algorithm byte, err error) {
+	switch v := v.(type) {
+	case Raw:
+		return v, fingerprintJSON, nil
+	case Fingerprinter:
+		s.own, err = v.AppendFingerprint(s.own[:0])
+		return s.own, fingerprintOwn, err
+	default:
+		text, err = s.json(v)
+		return text, fingerprintJSON, err
+	}
 }
 
 // same tells whether a stored fingerprint is of this request, computing it the
 // way it was computed when it was stored. What this program cannot compute is
 // not the same: it refuses rather than guesses.
-func (c Call) same(stored []byte) bool {
+func (c *Call) same(stored []byte) bool {
 	if subtle.ConstantTimeCompare(stored, c.fingerprint) == 1 {
 		return true
 	}
-	if len(stored) != fingerprintSize || stored[0] != fingerprintJSON || stored[1] == c.fingerprint[1] {
+	if len(stored) != fingerprintSize || c.found || stored[1] == c.fingerprint[1] {
 		return false
 	}
-	older, err := c.digest(int(stored[1]))
+	older, err := c.op.digest(int(stored[1]), c.input)
 	return err == nil && subtle.ConstantTimeCompare(stored, older) == 1
 }

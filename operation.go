@@ -43,7 +43,8 @@ type OperationOptions[In any] struct {
 	// Fingerprints choose the fields that make it the same request; the last
 	// one is used for new records, the earlier ones, by their place in the
 	// list, for records of older versions of the program. Only ever append.
-	// None: the whole input. What a function returns is compared as JSON.
+	// None: the whole input. What a function returns is compared as JSON, unless
+	// it is a [Fingerprinter].
 	Fingerprints []func(In) any
 	// Redelivery is how long after it first came a key may come again: by the
 	// retries of clients, the redeliveries of a broker, a replay by hand. A
@@ -92,6 +93,7 @@ type operation struct {
 	classify                             func(error) store.Verdict
 	keyTime                              func(string) (time.Time, bool)
 	skew, redelivery, generation         time.Duration
+	digest                               func(version int, input any) ([]byte, error)
 	err                                  error
 }
 
@@ -116,6 +118,7 @@ func Define[In any](name string, o OperationOptions[In]) *Operation[In] {
 	if op.def.skew == 0 {
 		op.def.skew = 5 * time.Minute
 	}
+	op.def.digest = op.digest
 	op.def.err = op.def.valid()
 	if len(o.Fingerprints) > 255 {
 		op.def.err = invalid("Fingerprints", "has more than 255 versions")

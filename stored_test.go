@@ -27,6 +27,7 @@ func TestWhatIsStoredStaysReadable(t *testing.T) {
 		"void":      {func(context.Context) (any, error) { return struct{}{}, nil }, `j{}`},
 		"null":      {func(context.Context) (any, error) { return nil, nil }, `jnull`},
 		"raw":       {func(context.Context) (any, error) { return semel.Raw("\x00\xff"), nil }, "r\x00\xff"},
+		"pieces":    {func(context.Context) (any, error) { return pieces{"\x00", "\xff"}, nil }, "r\x00\xff"},
 		"tombstone": {func(context.Context) (any, error) { return semel.Tombstone("streamed"), nil }, "tstreamed"},
 		"failure":   {func(context.Context) (any, error) { return nil, failure }, `f{"code":"c","message":"m","details":[1]}`},
 		"error":     {func(context.Context) (any, error) { return nil, semel.Final(errBoom) }, `f{"message":"boom"}`},
@@ -42,7 +43,7 @@ func TestWhatIsStoredStaysReadable(t *testing.T) {
 					t.Errorf("stored %q, want %q", got, tt.want)
 				}
 				sum := sha256.Sum256([]byte(`"in"`))
-				if diff := cmp.Diff(append([]byte{1, 0}, sum[:]...), r.Fingerprint); diff != "" {
+				if diff := cmp.Diff(append([]byte{2, 0}, sum[:16]...), r.Fingerprint); diff != "" {
 					t.Errorf("fingerprint (-want +got):\n%s", diff)
 				}
 				if r.Operation != "op" || r.Scope != "2:me" || r.Key != "k" || r.ID != store.NewID("op", "2:me", "k") {
@@ -51,6 +52,16 @@ func TestWhatIsStoredStaysReadable(t *testing.T) {
 			})
 		})
 	}
+}
+
+// pieces are a result of an adapter.
+type pieces []string
+
+func (p pieces) AppendRaw(b []byte) []byte {
+	for _, piece := range p {
+		b = append(b, piece...)
+	}
+	return b
 }
 
 // TestOutcomesOfOtherPrograms: what cannot be read is unavailable or a failure
