@@ -88,9 +88,12 @@ func (o *Outcome) Faster(row goal.Row, side, by string) goal.Finding {
 
 // Describe says what a side has shown: medians over the rounds.
 func (o *Outcome) Describe(side string) string {
-	return fmt.Sprintf("%s %s/s, p50 %s, p99 %s, CPU per operation %.1f µs server, %.1f µs client",
-		side, thousands(o.Of(side, Throughput)), duration(o.Of(side, Median)), duration(o.Of(side, P99)),
-		o.Of(side, ServerCPU), o.Of(side, ClientCPU))
+	took := ""
+	if p99 := o.Of(side, P99); p99 > 0 { // a race has no latencies
+		took = fmt.Sprintf("p50 %s, p99 %s, ", duration(o.Of(side, Median)), duration(p99))
+	}
+	return fmt.Sprintf("%s %s/s, %sCPU per operation %.1f µs server, %.1f µs client",
+		side, thousands(o.Of(side, Throughput)), took, o.Of(side, ServerCPU), o.Of(side, ClientCPU))
 }
 
 func (o *Outcome) noise(sides ...string) []string {

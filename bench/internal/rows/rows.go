@@ -6,6 +6,7 @@ import (
 
 	"github.com/semelgo/semel/bench/internal/lab"
 	"github.com/semelgo/semel/bench/internal/postgres"
+	"github.com/semelgo/semel/bench/internal/rivals"
 	"github.com/semelgo/semel/bench/internal/sqlite"
 	"github.com/semelgo/semel/bench/internal/web"
 )
@@ -16,5 +17,6 @@ func All() []lab.Experiment {
 		postgres.Experiments(),
 		sqlite.Experiments(),
 		web.Experiments(),
+		rivals.Experiments(),
 	)
 }

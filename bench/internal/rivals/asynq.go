@@ -1,0 +1,130 @@
+package rivals
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/hibiken/asynq"
+
+	"github.com/semelgo/semel/bench/internal/contest"
+	"github.com/semelgo/semel/bench/internal/goal"
+	"github.com/semelgo/semel/bench/internal/lab"
+	"github.com/semelgo/semel/bench/internal/usage"
+)
+
+const (
+	asynqRow = "asynq on Redis, 64 callers: unique tasks added one by one, and worked; Semel on PostgreSQL"
+
+	asynqDiffers = "asynq 0.26.0 on Redis with its log on the disk once a second (appendfsync everysec), so that a crash of the machine loses up to two seconds of tasks and ends; " +
+		"Semel on PostgreSQL has each on the disk before it answers. asynq's tasks are unique until they are done (Unique), which is forgotten then; Semel remembers a key for a day"
+)
+
+// asynqQueue is asynq on a Redis of the experiment's own.
+type asynqQueue struct {
+	redis       *redisServer
+	concurrency int
+	inspector   *asynq.Inspector
+
+	client *asynq.Client // these two while it runs
+	server *asynq.Server
+}
+
+func newAsynq(l *lab.Lab, s *redisServer, concurrency int) *asynqQueue {
+	q := &asynqQueue{redis: s, concurrency: concurrency}
+	q.inspector = asynq.NewInspector(q.opt())
+	l.Closing(q.inspector.Close)
+	return q
+}
+
+func (q *asynqQueue) opt() asynq.RedisClientOpt {
+	return asynq.RedisClientOpt{Addr: q.redis.addr, PoolSize: callers}
+}
+
+func (q *asynqQueue) name() string        { return fmt.Sprintf("asynq with %d", q.concurrency) }
+func (q *asynqQueue) batch() int          { return 1 }
+func (q *asynqQueue) usage() usage.Server { return q.redis.usage }
+
+func (q *asynqQueue) start(ctx context.Context, done func()) error {
+	if err := q.redis.client.FlushAll(ctx).Err(); err != nil {
+		return fmt.Errorf("empty Redis: %w", err)
+	}
+	q.client = asynq.NewClient(q.opt()) // a new one: it remembers which queues Redis knows
+	q.server = asynq.NewServer(q.opt(), asynq.Config{
+		Concurrency: q.concurrency, LogLevel: asynq.FatalLevel, TaskCheckInterval: 20 * time.Millisecond,
+	})
+	handler := func(context.Context, *asynq.Task) error {
+		done()
+		return nil
+	}
+	if err := q.server.Start(asynq.HandlerFunc(handler)); err != nil {
+		return fmt.Errorf("start asynq: %w", err)
+	}
+	return nil
+}
+
+func (q *asynqQueue) add(ctx context.Context, keys []string) error {
+	for _, key := range keys {
+		payload, err := json.Marshal(riverArgs{key, 4711, "EUR"})
+		if err != nil {
+			return err
+		}
+		_, err = q.client.EnqueueContext(ctx, asynq.NewTask("create_payment", payload), asynq.Unique(24*time.Hour))
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// settle waits until the last ends are written: asynq tells of none.
+func (q *asynqQueue) settle(ctx context.Context) error {
+	again := time.NewTicker(time.Millisecond)
+	defer again.Stop()
+	for {
+		info, err := q.inspector.GetQueueInfo("default")
+		if err != nil {
+			return fmt.Errorf("ask asynq how much is left: %w", err)
+		}
+		if info.Active+info.Pending == 0 {
+			return nil
+		}
+		select {
+		case <-again.C:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+func (q *asynqQueue) stop(context.Context) error {
+	q.server.Shutdown()
+	if err := q.client.Close(); err != nil {
+		return fmt.Errorf("close asynq's client: %w", err)
+	}
+	return nil
+}
+
+func againstAsynq(ctx context.Context, l *lab.Lab) ([]goal.Finding, error) {
+	server, err := l.Postgres(ctx)
+	if err != nil {
+		return nil, err
+	}
+	redis, err := startRedis(ctx, l)
+	if err != nil {
+		return nil, err
+	}
+	ours, err := newTasks(ctx, l, server)
+	if err != nil {
+		return nil, err
+	}
+	rivals := []queue{newAsynq(l, redis, 16), newAsynq(l, redis, callers)}
+	o, err := jobsOf(l).race(ctx, l, "tasks", ours.checkpoint, append(rivals, ours)...)
+	if err != nil {
+		return nil, err
+	}
+	f := o.Compared(asynqRow, ours.name(), rivals[fastest(o, rivals)].name(), contest.Throughput)
+	f.Detail += fmt.Sprintf("; the faster one of 16 and %d tasks at a time; %s", callers, asynqDiffers)
+	return []goal.Finding{f}, nil
+}

@@ -1,0 +1,138 @@
+package rivals
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"testing"
+
+	"github.com/gofiber/fiber/v3"
+	"github.com/gofiber/fiber/v3/middleware/idempotency"
+	"github.com/valyala/fasthttp"
+
+	"github.com/semelgo/semel/bench/internal/goal"
+	"github.com/semelgo/semel/bench/internal/lab"
+	"github.com/semelgo/semel/bench/internal/payment"
+	"github.com/semelgo/semel/bench/internal/stat"
+)
+
+const (
+	fiberFirst        = "gofiber's middleware over memory, first run: time above its bare handler"
+	fiberFirstAllocs  = "gofiber's middleware over memory, first run: allocations above its bare handler"
+	fiberReplay       = "gofiber's middleware over memory, replay: time above its bare handler"
+	fiberReplayAllocs = "gofiber's middleware over memory, replay: allocations above its bare handler"
+
+	fiberDiffers = "gofiber 3.1.0, defaults; its keys are those of all users and routes, and it does not look at the body, " +
+		"which Semel's middleware digests and compares; to be read beside the rows of HTTP over memory"
+)
+
+// fiberCost is what a request costs.
+type fiberCost struct{ micros, allocs float64 }
+
+func againstFiber(ctx context.Context, l *lab.Lab) ([]goal.Finding, error) {
+	first, err := fiberAbove(ctx, l, false)
+	if err != nil {
+		return nil, err
+	}
+	replay, err := fiberAbove(ctx, l, true)
+	if err != nil {
+		return nil, err
+	}
+	return []goal.Finding{
+		{Row: fiberFirst, Value: first.micros, Detail: fiberDiffers},
+		{Row: fiberFirstAllocs, Value: first.allocs, Detail: fiberDiffers},
+		{Row: fiberReplay, Value: replay.micros, Detail: fiberDiffers},
+		{Row: fiberReplayAllocs, Value: replay.allocs, Detail: fiberDiffers},
+	}, nil
+}
+
+// fiberAbove is what the middleware adds: the median of the rounds.
+func fiberAbove(ctx context.Context, l *lab.Lab, repeat bool) (fiberCost, error) {
+	var micros, allocs []float64
+	for round := range l.Rounds() {
+		bare, err := fiberRequest(false, repeat)
+		if err != nil {
+			return fiberCost{}, err
+		}
+		protected, err := fiberRequest(true, repeat)
+		if err != nil {
+			return fiberCost{}, err
+		}
+		if ctx.Err() != nil {
+			return fiberCost{}, context.Cause(ctx)
+		}
+		micros = append(micros, protected.micros-bare.micros)
+		allocs = append(allocs, protected.allocs-bare.allocs)
+		l.Logf("gofiber, replay %t, round %d of %d: bare %.3g µs, protected %.3g µs", repeat, round+1, l.Rounds(), bare.micros, protected.micros)
+	}
+	return fiberCost{stat.Median(micros), stat.Median(allocs)}, nil
+}
+
+// fiberRequest is what one request costs, of a key that comes again and again or
+// of one that is new each time.
+func fiberRequest(protected, repeat bool) (fiberCost, error) {
+	var wrong error
+	r := testing.Benchmark(func(b *testing.B) {
+		b.Helper()
+		c := newFiberClient(protected)
+		c.send()
+		b.ReportAllocs()
+		for b.Loop() {
+			if !repeat {
+				c.n++
+			}
+			c.send()
+		}
+		wrong = errors.Join(wrong, c.check())
+	})
+	return fiberCost{
+		micros: float64(r.T.Nanoseconds()) / 1000 / float64(max(r.N, 1)),
+		allocs: float64(r.AllocsPerOp()),
+	}, wrong
+}
+
+// fiberClient sends one request over and over, under the key of its number.
+type fiberClient struct {
+	handle  fasthttp.RequestHandler
+	request fasthttp.RequestCtx
+	n       int
+}
+
+func newFiberClient(protected bool) *fiberClient {
+	c := &fiberClient{handle: fiberHandler(protected)}
+	c.request.Request.Header.SetMethod(fasthttp.MethodPost)
+	c.request.Request.SetRequestURI("/payments")
+	c.request.Request.Header.SetContentType("application/json")
+	c.request.Request.SetBodyString(`{"account":"DE02120300000000202051","amount":4200,"currency":"EUR","note":"semel once, a single time."}`)
+	return c
+}
+
+func (c *fiberClient) send() {
+	c.request.Response.Reset()
+	c.request.Request.Header.Set("X-Idempotency-Key", "8e03978e-40d5-43e8-bc93-"+strconv.Itoa(100_000_000_000+c.n))
+	c.handle(&c.request)
+}
+
+// check says what is wrong with the last answer.
+func (c *fiberClient) check() error {
+	if status, size := c.request.Response.StatusCode(), len(c.request.Response.Body()); status != fiber.StatusCreated || size != payment.Size {
+		return fmt.Errorf("answered %d with %d bytes", status, size)
+	}
+	return nil
+}
+
+// fiberHandler reads the request, as all it is compared with do, and answers with
+// a payment.
+func fiberHandler(protected bool) fasthttp.RequestHandler {
+	app := fiber.New()
+	if protected {
+		app.Use(idempotency.New())
+	}
+	app.Post("/payments", func(c fiber.Ctx) error {
+		_ = c.Body()
+		c.Set(fiber.HeaderContentType, "application/json")
+		return c.Status(fiber.StatusCreated).Send(payment.Result())
+	})
+	return app.Handler()
+}

@@ -1,0 +1,88 @@
+package rivals
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/semelgo/semel/bench/internal/lab"
+	"github.com/semelgo/semel/bench/internal/usage"
+)
+
+// redisServer is one of the experiment's own.
+type redisServer struct {
+	addr   string
+	client *redis.Client
+	usage  usage.Server
+}
+
+// startRedis starts a Redis that keeps what it is told as its documentation
+// advises: a log of all changes, on the disk once a second. A crash of the machine
+// loses up to a second, or two.
+func startRedis(ctx context.Context, l *lab.Lab) (*redisServer, error) {
+	program, err := exec.LookPath("redis-server")
+	if err != nil {
+		return nil, errors.New("there is no redis-server on this machine; on Debian: apt-get install redis-server")
+	}
+	port, err := freePort(ctx)
+	if err != nil {
+		return nil, err
+	}
+	dir := filepath.Join(l.Dir(), "redis")
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, fmt.Errorf("make directory: %w", err)
+	}
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	cmd := exec.CommandContext(ctx, program, "--port", port, "--bind", "127.0.0.1", "--dir", dir,
+		"--save", "", "--appendonly", "yes", "--appendfsync", "everysec")
+	if err := cmd.Start(); err != nil {
+		cancel()
+		return nil, fmt.Errorf("start redis-server: %w", err)
+	}
+	s := &redisServer{addr: "127.0.0.1:" + port, usage: usage.Tree(cmd.Process.Pid)}
+	s.client = redis.NewClient(&redis.Options{Addr: s.addr})
+	l.Closing(func() error {
+		err := s.client.Close()
+		cancel()
+		_ = cmd.Wait() // it was killed
+		return err
+	})
+	return s, s.ready(ctx)
+}
+
+func freePort(ctx context.Context) (string, error) {
+	var config net.ListenConfig
+	listener, err := config.Listen(ctx, "tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", fmt.Errorf("find a port: %w", err)
+	}
+	defer listener.Close()
+	return strconv.Itoa(listener.Addr().(*net.TCPAddr).Port), nil
+}
+
+// ready waits until the server answers.
+func (s *redisServer) ready(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	again := time.NewTicker(20 * time.Millisecond)
+	defer again.Stop()
+	for {
+		err := s.client.Ping(ctx).Err()
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-again.C:
+		case <-ctx.Done():
+			return fmt.Errorf("wait for redis-server: %w", err)
+		}
+	}
+}

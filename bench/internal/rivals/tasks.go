@@ -1,0 +1,131 @@
+package rivals
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/bench/internal/lab"
+	"github.com/semelgo/semel/bench/internal/payment"
+	"github.com/semelgo/semel/bench/internal/usage"
+	"github.com/semelgo/semel/migrate"
+	"github.com/semelgo/semel/store/postgres"
+	"github.com/semelgo/semel/task"
+)
+
+// jobsDatabase is where the queues on PostgreSQL have their tables.
+const jobsDatabase = "rivals_jobs"
+
+// job is a task that may be run again after a crash, as all queues here have it.
+var job = semel.Define("create_payment", semel.OperationOptions[payment.Request]{
+	Policy: semel.AtLeastOnce(), Retry: &semel.Retry{},
+})
+
+// tasks is Semel's queue on PostgreSQL.
+type tasks struct {
+	server *lab.Server
+	pool   *pgxpool.Pool
+	engine *semel.Engine[pgx.Tx]
+	worker *task.Worker[pgx.Tx]
+	seen   counting
+
+	end     context.CancelFunc
+	running sync.WaitGroup
+	failed  error // of the worker, once it has ended
+}
+
+// counting tells of each outcome that was stored.
+type counting struct {
+	mu   sync.RWMutex
+	done func()
+}
+
+func (c *counting) Observe(_ context.Context, e semel.Event) {
+	if e.Kind != semel.EventSucceeded {
+		return
+	}
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	c.done()
+}
+
+func newTasks(ctx context.Context, l *lab.Lab, server *lab.Server) (*tasks, error) {
+	t := &tasks{server: server}
+	var err error
+	if t.pool, err = server.Pool(ctx, l, jobsDatabase, 16); err != nil {
+		return nil, err
+	}
+	if err := migrate.Postgres(ctx, t.pool); err != nil {
+		return nil, fmt.Errorf("make the tables: %w", err)
+	}
+	s, err := postgres.New(t.pool, postgres.Options{})
+	if err != nil {
+		return nil, err
+	}
+	t.engine, err = semel.New(s, semel.Options{Operations: []semel.Declared{job}, Observer: &t.seen})
+	if err != nil {
+		return nil, err
+	}
+	l.Closing(func() error { return t.engine.Close(context.Background()) })
+	t.worker, err = task.New(t.engine, task.Options{Slots: slots, Poll: 20 * time.Millisecond})
+	if err != nil {
+		return nil, err
+	}
+	return t, task.Handle(t.worker, job, func(context.Context, payment.Request) (struct{}, error) { return struct{}{}, nil }, task.HandlerOptions{})
+}
+
+// slots is how many jobs Semel's worker runs at a time.
+const slots = 500
+
+func (*tasks) name() string          { return "Semel" }
+func (*tasks) batch() int            { return 1 }
+func (t *tasks) usage() usage.Server { return t.server.Usage }
+
+// checkpoint writes all to the disk, so that nobody pays for another's log.
+func (t *tasks) checkpoint(ctx context.Context) error {
+	if _, err := t.pool.Exec(ctx, "checkpoint"); err != nil {
+		return fmt.Errorf("checkpoint: %w", err)
+	}
+	return nil
+}
+
+func (t *tasks) start(ctx context.Context, done func()) error {
+	if _, err := t.pool.Exec(ctx, "truncate semel_records, semel_notes"); err != nil {
+		return fmt.Errorf("empty the tables: %w", err)
+	}
+	t.seen.mu.Lock()
+	t.seen.done = done
+	t.seen.mu.Unlock()
+	ctx, t.end = context.WithCancel(ctx)
+	t.running.Go(func() { t.failed = t.worker.Run(ctx) })
+	return nil
+}
+
+func (t *tasks) add(ctx context.Context, keys []string) error {
+	for _, key := range keys {
+		call := job.Call(semel.ScopeOf("user-1000"), key, payment.Request{Amount: 4711, Currency: "EUR"})
+		added, err := semel.Enqueue(ctx, t.engine, call, semel.EnqueueOptions{})
+		if err == nil && !added {
+			err = fmt.Errorf("key %s was there", key)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	t.worker.Wake()
+	return nil
+}
+
+// settle has nothing to wait for: what is counted was stored.
+func (*tasks) settle(context.Context) error { return nil }
+
+func (t *tasks) stop(context.Context) error {
+	t.end()
+	t.running.Wait()
+	return t.failed
+}
