@@ -32,7 +32,7 @@ func (c *Core) swapAgain(ctx context.Context, change store.Change, tries, try in
 	for ; ; try++ {
 		answers, err := c.store.Swap(ctx, []store.Change{change})
 		if err == nil {
-			c.lanes.busy.heard(change.To.ID, answers[0].Busy)
+			c.heard(change.To.ID, answers[0].Busy)
 		}
 		if err == nil && answers[0].Busy && lost != nil {
 			err = lost

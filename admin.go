@@ -166,6 +166,9 @@ func (c *Core) Notes(ctx context.Context, id store.ID) ([]store.Note, error) {
 // went.
 func (c *Core) Purge(ctx context.Context, limit int) (int, error) {
 	n, err := c.store.Purge(ctx, limit)
+	if n > 0 {
+		c.replays.clear() // which of them went is not known
+	}
 	if err != nil {
 		return n, fmt.Errorf("purge: %w", err)
 	}

@@ -49,6 +49,10 @@ func (c *Core) begin(ctx context.Context, call Call, policy policyKind) (*Attemp
 	if err := c.admit(ctx, call); err != nil {
 		return nil, nil, err
 	}
+	if out, known, err := c.remembered(ctx, call); known {
+		c.leave()
+		return nil, out, err
+	}
 	q := c.ask(call, policy)
 	defer q.rise()
 	leads := false
@@ -116,6 +120,7 @@ func (q *ask) claim(ctx context.Context) (a *Attempt, out *Outcome, err error) {
 // decide claims, or finds out what stands. Without an error and without a
 // claim, what stands is final.
 func (q *ask) decide(ctx context.Context) (stands store.Record, claimed bool, err error) {
+	asked := q.c.replays.clock()
 	if stands, err = q.first(ctx); err != nil {
 		return stands, false, err
 	}
@@ -136,8 +141,11 @@ func (q *ask) decide(ctx context.Context) (stands store.Record, claimed bool, er
 		}
 		switch d.say {
 		case sayTry:
+			q.c.lately.met(false)
 			return q.inForce(ctx, d, now)
 		case sayReplay:
+			q.c.lately.met(true)
+			q.remember(now, asked)
 			return now, false, nil
 		case sayLook:
 			stands, err = q.look(ctx, now, &e)
@@ -164,6 +172,27 @@ func forOthers(ctx context.Context, err error) error {
 		return errAbandoned
 	}
 	return err
+}
+
+// remember keeps what was found to be final by an asking that began at asked.
+func (q *ask) remember(stands store.Record, asked time.Time) {
+	if q.call.op.generation == 0 { // its record has an ID of its own
+		q.c.replays.put(stands, asked)
+	}
+}
+
+// remembered answers the call from memory, if what it asks for is final.
+func (c *Core) remembered(ctx context.Context, call Call) (out *Outcome, known bool, err error) {
+	stands, known := c.replays.get(call.id)
+	if !known || call.op.generation != 0 {
+		return nil, false, nil
+	}
+	if !call.is(stands) {
+		c.see(ctx, EventMismatch, stands, nil)
+		return nil, true, ErrMismatch
+	}
+	out, err = c.replay(ctx, stands)
+	return out, true, err
 }
 
 func (q *ask) claimEvent() event {
@@ -211,12 +240,11 @@ func (q *ask) refusal(ctx context.Context, s say, stands store.Record) error {
 
 // first is what the asking begins with: nothing, since most keys are new and the
 // claim itself finds out otherwise. Three things are worth a look before: a key
-// whose own time says that its record may be gone, a store in which a claim has to
-// wait for everybody else's transaction while a look does not, and a key that may
-// stand in two generations.
+// whose own time says that its record may be gone, what the engine has met lately,
+// and a key that may stand in two generations.
 func (q *ask) first(ctx context.Context) (store.Record, error) {
 	expired := q.keyExpired()
-	if !expired && !q.c.caps.Exclusive && q.call.op.generation == 0 {
+	if !expired && q.call.op.generation == 0 && !q.c.lately.looks(q.c.caps) {
 		return store.Record{}, nil
 	}
 	stands, err := q.read(ctx)

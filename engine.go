@@ -24,6 +24,8 @@ type Core struct {
 	options Options
 	caps    store.Capabilities
 	lanes   lanes
+	replays replays
+	lately  lately
 
 	flights flights
 	hearts  hearts
@@ -59,12 +61,18 @@ func New[Tx any](s store.TxStore[Tx], o Options) (*Engine[Tx], error) {
 	if !caps.Linearizable {
 		return nil, invalid("store", "is not linearizable: two callers could both claim one attempt")
 	}
-	c := &Core{store: s, options: o, caps: caps}
+	c := &Core{store: s, options: o, caps: caps, replays: newReplays(&o)}
 	c.lanes.open(s, caps, &o)
 	c.atomic = func(ctx context.Context, id store.ID, hold bool, run runFunc) (store.Verdict, error) {
-		return s.Atomic(ctx, id, hold, func(ctx context.Context, tx Tx, st store.Standing) (*store.Change, error) {
+		c.lately.transactions.Add(1)
+		defer c.lately.transactions.Add(-1)
+		verdict, err := s.Atomic(ctx, id, hold, func(ctx context.Context, tx Tx, st store.Standing) (*store.Change, error) {
 			return run(ctx, tx, st)
 		})
+		if verdict == store.Committed {
+			c.lately.written()
+		}
+		return verdict, err
 	}
 	c.swapTx = func(ctx context.Context, tx any, changes []store.Change) ([]store.Standing, error) {
 		return s.SwapTx(ctx, tx.(Tx), changes)

@@ -56,7 +56,7 @@ func Enqueue(ctx context.Context, e Runner, c Call, o EnqueueOptions) (added boo
 	if err != nil {
 		return false, err
 	}
-	answer, err := core.swap(ctx, q.change, askTries)
+	answer, err := core.swapTogether(ctx, q.change, askTries)
 	switch {
 	case errors.Is(err, store.ErrNoPlace):
 		return false, q.withoutPlace(err)

@@ -20,11 +20,13 @@ func (a *Attempt) finish(v any, err error) (store.Record, *Outcome, error) {
 		return *settled, a.ownOutcome(*settled), nil
 	}
 	e := a.ending(ctx, v, err)
+	asked := a.c.replays.clock()
 	d, now, serr := a.write(ctx, e)
 	if serr != nil {
 		return a.unrecorded(ctx, e, err, serr)
 	}
 	a.beats.stop()
+	a.c.replays.put(now, asked)
 	if d.say == sayDoubt {
 		// Somebody recorded it first; what this attempt knows is its own.
 		return now, nil, a.attemptError(store.Unknown, store.InDoubt, err)

@@ -32,6 +32,9 @@ func (c *Core) runInline(ctx context.Context, call Call, fn func(context.Context
 		return nil, err
 	}
 	defer c.leave()
+	if out, known, err := c.remembered(ctx, call); known {
+		return out, err
+	}
 	q := c.ask(call, call.op.policy.kind)
 	defer q.rise()
 	for {
@@ -53,10 +56,13 @@ func (q *ask) inline(ctx context.Context, fn func(context.Context, any) (any, er
 	defer func() {  // also on a panic, with the transaction rolled back
 		q.c.flights.land(id, q.flight, stands, told)
 	}()
+	asked := q.c.replays.clock()
 	stands, err = q.first(ctx)
 	var lost conflicts
 	for err == nil {
 		if stands.State.Final() {
+			q.c.lately.met(true)
+			q.remember(stands, asked)
 			told = nil
 			return q.c.answer(ctx, q.call, stands)
 		}
@@ -64,6 +70,8 @@ func (q *ask) inline(ctx context.Context, fn func(context.Context, any) (any, er
 		var again bool
 		stands, out, again, err = i.run(ctx)
 		if !again {
+			q.c.lately.met(!i.ran)
+			q.remember(stands, asked)
 			break
 		}
 		stands, err = q.nextTry(ctx, i)

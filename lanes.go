@@ -64,7 +64,7 @@ func (c *Core) swapTogether(ctx context.Context, change store.Change, tries int)
 	answer, err := c.lanes.swaps.Do(ctx, change, must)
 	switch {
 	case err == nil:
-		c.lanes.busy.heard(change.To.ID, answer.Busy)
+		c.heard(change.To.ID, answer.Busy)
 		return refusal(answer)
 	case unsent(err):
 		return answer, err
@@ -76,6 +76,18 @@ func (c *Core) swapTogether(ctx context.Context, change store.Change, tries int)
 	ctx, cancel := context.WithDeadline(ctx, deadline)
 	defer cancel()
 	return c.swapAgain(ctx, change, tries, 2, err)
+}
+
+// heard notes what an answer of the store says of others. In a store of one writer
+// Busy says nothing of the record.
+func (c *Core) heard(id store.ID, busy bool) {
+	if c.caps.Exclusive {
+		if !busy {
+			c.lately.written()
+		}
+		return
+	}
+	c.lanes.busy.heard(id, busy)
 }
 
 // busyRecords are those that an open transaction of somebody else holds. They are

@@ -34,6 +34,14 @@ type Options struct {
 	// store. Those that come then are refused with ErrUnavailable, and nothing of
 	// them is sent. Outcomes are never refused. Zero: 10,000.
 	MaxQueued int
+	// CacheBytes is how much memory this engine uses, roughly, to answer repeats of
+	// what is final without asking the store. Zero: none; each repeat is answered
+	// from the store. What is final changes only when it is purged, or redriven by
+	// a person: callers of an engine with a cache may learn that as much as
+	// CacheAge later, and are told until then what stood.
+	CacheBytes int
+	// CacheAge is how long a final record is told from memory. Zero: 1 second.
+	CacheAge time.Duration
 	// MaxLate is the most outcomes that could not be recorded and are kept to
 	// be tried again. Zero: 1000. Less than zero: none; the lease decides then.
 	MaxLate int
@@ -53,6 +61,7 @@ func (o *Options) setDefaults() error {
 	err := notNegative(
 		duration{"Lease", o.Lease}, duration{"Heartbeat", o.Heartbeat}, duration{"MaxRun", o.MaxRun},
 		duration{"Retention", o.Retention}, duration{"Wait", o.Wait}, duration{"RecordTimeout", o.RecordTimeout},
+		duration{"CacheAge", o.CacheAge},
 	)
 	if err != nil {
 		return err
@@ -60,7 +69,7 @@ func (o *Options) setDefaults() error {
 	for _, n := range []struct {
 		field string
 		of    int
-	}{{"MaxWaiters", o.MaxWaiters}, {"MaxQueued", o.MaxQueued}} {
+	}{{"MaxWaiters", o.MaxWaiters}, {"MaxQueued", o.MaxQueued}, {"CacheBytes", o.CacheBytes}} {
 		if n.of < 0 {
 			return invalid(n.field, "is negative")
 		}
@@ -71,6 +80,7 @@ func (o *Options) setDefaults() error {
 	setDefault(&o.MaxQueued, 10_000)
 	setDefault(&o.RecordTimeout, 5*time.Second)
 	setDefault(&o.MaxLate, 1000)
+	setDefault(&o.CacheAge, time.Second)
 	if o.Clock == nil {
 		o.Clock = now
 	}

@@ -55,6 +55,7 @@ func (c *Core) Redrive(ctx context.Context, r Redrive) (store.Record, error) {
 	if err := c.withdrawCancel(ctx, stands); err != nil {
 		return stands, err
 	}
+	defer c.replays.drop(r.ID)
 	answer, err := c.swapNoted(ctx, d.change, store.Note{ID: r.ID, From: d.change.If, To: d.change.To.Token, Actor: r.Actor, Reason: r.Reason})
 	switch {
 	case err != nil:

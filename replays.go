@@ -1,0 +1,177 @@
+package semel
+
+import (
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/semelgo/semel/store"
+)
+
+// replays keeps final records in memory, so that repeats are answered without the
+// store. What is final changes only when its record goes, or when a person sends a
+// failure round again; that this may have happened elsewhere is why nothing is
+// kept for longer than its age.
+type replays struct {
+	age    time.Duration
+	shards []replayShard
+}
+
+const (
+	replayShards = 16
+	// replayExtra is reckoned for a record beside its bytes.
+	replayExtra = 400
+)
+
+func newReplays(o *Options) replays {
+	if o.CacheBytes == 0 {
+		return replays{}
+	}
+	r := replays{age: o.CacheAge, shards: make([]replayShard, replayShards)}
+	for i := range r.shards {
+		r.shards[i].room = o.CacheBytes / replayShards
+		r.shards[i].kept = make(map[store.ID]*kept)
+	}
+	return r
+}
+
+func (r *replays) shard(id store.ID) *replayShard { return &r.shards[id[0]%replayShards] }
+
+// get returns the final record that is known to have stood a moment ago.
+func (r *replays) get(id store.ID) (store.Record, bool) {
+	if len(r.shards) == 0 {
+		return store.Record{}, false
+	}
+	return r.shard(id).get(id)
+}
+
+// put keeps what stood, when it is final, for as long as it may be told. Asked is
+// when the store was asked: what it says can be as old.
+func (r *replays) put(stands store.Record, asked time.Time) {
+	if len(r.shards) == 0 || !stands.State.Final() {
+		return
+	}
+	age := r.age
+	switch {
+	case stands.Expire < 0:
+		return
+	case stands.Expire > 0:
+		age = min(age, stands.Expire)
+	}
+	r.shard(stands.ID).put(&kept{record: stands, until: asked.Add(age), size: sizeOf(stands)})
+}
+
+// clock is the time, where anything is kept.
+func (r *replays) clock() time.Time {
+	if len(r.shards) == 0 {
+		return time.Time{}
+	}
+	return now()
+}
+
+// drop forgets a record.
+func (r *replays) drop(id store.ID) {
+	if len(r.shards) > 0 {
+		r.shard(id).drop(id)
+	}
+}
+
+// clear forgets all.
+func (r *replays) clear() {
+	for i := range r.shards {
+		r.shards[i].clear()
+	}
+}
+
+func sizeOf(r store.Record) int {
+	return replayExtra + len(r.Operation) + len(r.Scope) + len(r.Key) + len(r.Fingerprint) + len(r.Input) + len(r.Outcome)
+}
+
+// replayShard is a part of them. Who has waited longest goes first, unless it was
+// asked for since.
+type replayShard struct {
+	room int
+
+	mu    sync.Mutex
+	kept  map[store.ID]*kept
+	order []*kept // those at the front came first; some may be dropped
+	used  int     // bytes
+}
+
+type kept struct {
+	record  store.Record
+	until   time.Time
+	size    int
+	asked   bool // since it was last passed over
+	dropped bool
+}
+
+func (s *replayShard) get(id store.ID) (store.Record, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	k := s.kept[id]
+	if k == nil || !now().Before(k.until) {
+		return store.Record{}, false
+	}
+	k.asked = true
+	return k.record, true
+}
+
+func (s *replayShard) put(k *kept) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if k.size > s.room {
+		return
+	}
+	s.dropLocked(k.record.ID)
+	for s.used+k.size > s.room {
+		s.makeRoom()
+	}
+	s.kept[k.record.ID] = k
+	s.order = append(s.order, k)
+	s.used += k.size
+}
+
+// makeRoom passes over the first in order, or lets it go.
+func (s *replayShard) makeRoom() {
+	first := s.order[0]
+	s.order = s.order[1:]
+	switch {
+	case first.dropped:
+	case first.asked && now().Before(first.until):
+		first.asked = false
+		s.order = append(s.order, first)
+	default:
+		s.forget(first)
+	}
+}
+
+func (s *replayShard) drop(id store.ID) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.dropLocked(id)
+}
+
+func (s *replayShard) dropLocked(id store.ID) {
+	k := s.kept[id]
+	if k == nil {
+		return
+	}
+	s.forget(k)
+	*k = kept{dropped: true}
+	if len(s.order) > 2*len(s.kept)+replayShards {
+		s.order = slices.DeleteFunc(s.order, func(k *kept) bool { return k.dropped })
+	}
+}
+
+func (s *replayShard) forget(k *kept) {
+	delete(s.kept, k.record.ID)
+	s.used -= k.size
+}
+
+func (s *replayShard) clear() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	clear(s.kept)
+	s.order, s.used = nil, 0
+}

@@ -1,0 +1,180 @@
+package semel_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/store"
+	"github.com/semelgo/semel/store/memory"
+)
+
+// cached starts a process that keeps final records in memory.
+func cached(t *testing.T, mem *memory.Store, o semel.Options) *process {
+	t.Helper()
+	o.CacheBytes = 1 << 20
+	return start(t, mem, o)
+}
+
+// TestRepeatsAreAnsweredFromMemory, of every door, and only those of the same
+// request.
+func TestRepeatsAreAnsweredFromMemory(t *testing.T) {
+	eachDoor(t, func(t *testing.T, d door) {
+		p := cached(t, memory.New(memory.Options{}), semel.Options{})
+		op := plain("op", d.o)
+		d.ask(t.Context(), p, op.Call(me, "k", "in"), says("v")).want(t, "v", false)
+		d.ask(t.Context(), p, op.Call(me, "k", "in"), never(t)).want(t, "v", true)
+		p.wire.die()
+		d.ask(t.Context(), p, op.Call(me, "k", "in"), never(t)).want(t, "v", true)
+		d.ask(t.Context(), p, op.Call(me, "k", "other"), never(t)).wantErr(t, semel.ErrMismatch)
+		d.ask(t.Context(), p, op.Call(semel.ScopeOf("you"), "k", "in"), never(t)).wantErr(t, semel.ErrUnavailable)
+		if got := p.seen.count(semel.EventReplayed); got != 2 {
+			t.Errorf("observed %d replays, want 2", got)
+		}
+		p.wire.heal()
+	})
+}
+
+// TestMemoryIsNoOlderThanItsAge: what another process did to the record is seen
+// by then.
+func TestMemoryIsNoOlderThanItsAge(t *testing.T) {
+	eachDoor(t, func(t *testing.T, d door) {
+		mem := memory.New(memory.Options{})
+		o := d.o
+		o.Retry = &semel.Retry{MaxErrors: 1}
+		op := plain("op", o)
+		p := cached(t, mem, semel.Options{CacheAge: time.Minute})
+		other := start(t, mem, semel.Options{Operations: []semel.Declared{op}})
+		call := op.Call(me, "k", "in")
+		if a := d.ask(t.Context(), p, call, fails(semel.Final(errBoom))); a.err == nil {
+			t.Fatal("a failure was told as success")
+		}
+		wantState(t, mem, call, store.Failed)
+		if _, err := other.Redrive(t.Context(), semel.Redrive{ID: call.ID(), Actor: "me", Reason: "again"}); err != nil {
+			t.Fatalf("Redrive: %v", err)
+		}
+		pass(time.Minute)
+		d.ask(t.Context(), p, call, says("v")).want(t, "v", false)
+	})
+}
+
+// TestMemoryFollowsItsOwnProcessAtOnce when it redrives and purges.
+func TestMemoryFollowsItsOwnProcessAtOnce(t *testing.T) {
+	eachDoor(t, func(t *testing.T, d door) {
+		mem := memory.New(memory.Options{})
+		o := d.o
+		o.Retry = &semel.Retry{MaxErrors: 1}
+		op := plain("op", o)
+		p := cached(t, mem, semel.Options{CacheAge: time.Hour, Retention: time.Minute, Operations: []semel.Declared{op}})
+		call := op.Call(me, "k", "in")
+		if a := d.ask(t.Context(), p, call, fails(semel.Final(errBoom))); a.err == nil {
+			t.Fatal("a failure was told as success")
+		}
+		if _, err := p.Redrive(t.Context(), semel.Redrive{ID: call.ID(), Actor: "me", Reason: "again"}); err != nil {
+			t.Fatalf("Redrive: %v", err)
+		}
+		d.ask(t.Context(), p, call, says("v")).want(t, "v", false)
+		pass(2 * time.Minute) // past its retention, which memory does not outlive
+		if n, err := p.Purge(t.Context(), 10); n != 1 || err != nil {
+			t.Fatalf("Purge = %d, %v", n, err)
+		}
+		d.ask(t.Context(), p, call, says("new")).want(t, "new", false)
+	})
+}
+
+// TestNothingIsRememberedBeforeItStands: a commit that was rolled back, or that
+// nobody knows of, leaves nothing in memory.
+func TestNothingIsRememberedBeforeItStands(t *testing.T) {
+	for name, fate := range map[string]commitFault{"refused": commitRefused, "dropped": commitDropped} {
+		for _, s := range shapes() {
+			t.Run(name+"/"+s.name, func(t *testing.T) {
+				bubble(t, func(t *testing.T) {
+					mem := memory.New(memory.Options{})
+					p := cached(t, mem, semel.Options{CacheAge: time.Hour})
+					call := plain("op", s.o).Call(me, "k", "in")
+					p.wire.on(func(r request) fault { return fault{commit: fate} })
+					if a := s.ask(t.Context(), p, call, puts("effect", "v")); a.err == nil {
+						t.Errorf("told %q after a commit that came to nothing", a.v)
+					}
+					p.wire.heal()
+					pass(time.Minute)
+					s.ask(t.Context(), p, call, puts("effect", "again")).want(t, "again", false)
+					wantEffect(t, mem, "effect", true)
+				})
+			})
+		}
+	}
+}
+
+// TestMemoryIsBounded: it holds what it may and forgets who came first and was
+// not asked for since.
+func TestMemoryIsBounded(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		mem := memory.New(memory.Options{})
+		p := start(t, mem, semel.Options{CacheBytes: 100_000, CacheAge: time.Hour})
+		op := plain("op", semel.OperationOptions[string]{})
+		const keys = 2000
+		for i := range keys {
+			do(t.Context(), p, op.Call(me, fmt.Sprint(i), "in"), says("v")).want(t, "v", false)
+			do(t.Context(), p, op.Call(me, "0", "in"), never(t)).want(t, "v", true)
+		}
+		p.wire.die()
+		kept := 0
+		for i := range keys {
+			if a := do(t.Context(), p, op.Call(me, fmt.Sprint(i), "in"), never(t)); a.err == nil {
+				kept++
+			}
+		}
+		if kept < 50 || kept > 250 {
+			t.Errorf("%d of %d records are in 100,000 bytes", kept, keys)
+		}
+		do(t.Context(), p, op.Call(me, "0", "in"), never(t)).want(t, "v", true)
+		p.wire.heal()
+	})
+}
+
+// TestWhereMostAreRepeatsNothingIsWritten: a look comes before the claim.
+func TestWhereMostAreRepeatsNothingIsWritten(t *testing.T) {
+	eachDoor(t, func(t *testing.T, d door) {
+		p, _ := solo(t, semel.Options{})
+		op := plain("op", d.o)
+		d.ask(t.Context(), p, op.Call(me, "k", "in"), says("v")).want(t, "v", false)
+		for range 40 {
+			d.ask(t.Context(), p, op.Call(me, "k", "in"), never(t)).want(t, "v", true)
+		}
+		p.wire.on(func(r request) fault {
+			if r.writes() {
+				t.Errorf("%s: asked the store to write", r.kind)
+			}
+			return fault{}
+		})
+		d.ask(t.Context(), p, op.Call(me, "k", "in"), never(t)).want(t, "v", true)
+		p.wire.heal()
+		for i := range 40 {
+			d.ask(t.Context(), p, op.Call(me, fmt.Sprint("new", i), "in"), says("v")).want(t, "v", false)
+		}
+		p.wire.on(func(r request) fault {
+			if r.kind == getCall {
+				t.Errorf("%s: looked at a key where most are new", r.kind)
+			}
+			return fault{}
+		})
+		d.ask(t.Context(), p, op.Call(me, "newest", "in"), says("v")).want(t, "v", false)
+		p.wire.heal()
+	})
+}
+
+// TestClosedEngineTellsNothingFromMemory.
+func TestClosedEngineTellsNothingFromMemory(t *testing.T) {
+	eachDoor(t, func(t *testing.T, d door) {
+		p := cached(t, memory.New(memory.Options{}), semel.Options{})
+		op := plain("op", d.o)
+		d.ask(t.Context(), p, op.Call(me, "k", "in"), says("v")).want(t, "v", false)
+		if err := p.Close(context.Background()); err != nil {
+			t.Fatalf("Close: %v", err)
+		}
+		d.ask(t.Context(), p, op.Call(me, "k", "in"), never(t)).wantErr(t, semel.ErrClosed)
+	})
+}
