@@ -72,7 +72,7 @@ func TestManyAtATimeKeepTheirOwn(t *testing.T) {
 	for n := range 8 {
 		callers.Go(func() {
 			for size := range 200 {
-				v := strings.Repeat(string(rune('a'+n)), size)
+				v := strings.Repeat(string(rune('a'+n)), size+1)
 				call := op.Call(me, v+"k", v)
 				do(t.Context(), p, call, says(v)).want(t, v, false)
 				do(t.Context(), p, op.Call(me, v+"k", v), never(t)).want(t, v, true)

@@ -87,6 +87,7 @@ func TestMemoryFollowsItsOwnProcessAtOnce(t *testing.T) {
 // TestNothingIsRememberedBeforeItStands: a commit that was rolled back, or that
 // nobody knows of, leaves nothing in memory.
 func TestNothingIsRememberedBeforeItStands(t *testing.T) {
+	t.Parallel()
 	for name, fate := range map[string]commitFault{"refused": commitRefused, "dropped": commitDropped} {
 		for _, s := range shapes() {
 			t.Run(name+"/"+s.name, func(t *testing.T) {
