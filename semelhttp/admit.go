@@ -20,8 +20,9 @@ type admitted struct {
 
 // admit lets in what may be asked of the store. It looks at the key's syntax
 // first, asks who is asking next, and reads the body last, when read says so or
-// the key is to be found in it.
-func (s *settings) admit(w http.ResponseWriter, r *http.Request, read bool) (admitted, error) {
+// the key is to be found in it: to the end of into, which no function of the
+// application is given.
+func (s *settings) admit(w http.ResponseWriter, r *http.Request, read bool, into []byte) (admitted, error) {
 	var in admitted
 	var err error
 	if s.KeyFunc == nil {
@@ -35,7 +36,10 @@ func (s *settings) admit(w http.ResponseWriter, r *http.Request, read bool) (adm
 	if !read && s.KeyFunc == nil {
 		return in, nil
 	}
-	if in.body, err = s.readBody(w, r, nil); err != nil {
+	if s.KeyFunc != nil {
+		into = nil
+	}
+	if in.body, err = s.readBody(w, r, into); err != nil {
 		return in, err
 	}
 	in.read = true

@@ -119,10 +119,13 @@ func (x *exchange) writeStored(a *answered) {
 	_, _ = x.w.Write(a.body) // a client that is gone asks again
 }
 
+// length is how a Content-Length is written.
+func length(n int) string { return strconv.Itoa(n) }
+
 // announce sets the length of a's body, where a response can have one.
 func (x *exchange) announce(h http.Header, a *answered) {
 	if hasBody(a.status) {
-		x.length[0] = strconv.Itoa(len(a.body))
+		x.length[0] = length(len(a.body))
 		h["Content-Length"] = x.length[:]
 	}
 }

@@ -19,10 +19,10 @@ func TestBytesThatARequestIsComparedBy(t *testing.T) {
 	r := semelhttp.Request{
 		Method: "POST", Route: "POST /ops", Path: "/ops", Query: "a=1", MediaType: "text/plain", Body: []byte(strings.Repeat("b", 200)),
 	}
-	got, err := r.AppendBinary([]byte("before"))
+	got, err := r.AppendFingerprint([]byte("before"))
 	want := "before" + "\x01" + "\x04POST" + "\x09POST /ops" + "\x04/ops" + "\x03a=1" + "\x0atext/plain" + "\xc8\x01" + strings.Repeat("b", 200)
 	if string(got) != want || err != nil {
-		t.Errorf("AppendBinary appends\n%s, %v, want\n%s", hex.Dump(got), err, hex.Dump([]byte(want)))
+		t.Errorf("AppendFingerprint appends\n%s, %v, want\n%s", hex.Dump(got), err, hex.Dump([]byte(want)))
 	}
 }
 
@@ -44,7 +44,7 @@ func TestBytesOfTwoRequestsDiffer(t *testing.T) {
 			Method: text[:cuts[0]], Route: text[cuts[0]:cuts[1]], Path: text[cuts[1]:cuts[2]],
 			Query: text[cuts[2]:cuts[3]], MediaType: text[cuts[3]:cuts[4]], Body: []byte(text[cuts[4]:]),
 		}
-		b, err := r.AppendBinary(nil)
+		b, err := r.AppendFingerprint(nil)
 		if err != nil {
 			t.Fatal(err)
 		}

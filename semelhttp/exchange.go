@@ -20,6 +20,7 @@ type exchange struct {
 	in     admitted
 	call   semel.Call
 	get    getFunc
+	known  *repeats
 	sealed bool // the response must wait for a COMMIT
 
 	handed  *http.Request // as the handler got it
@@ -30,6 +31,7 @@ type exchange struct {
 	committed bool // InTx has taken the answer for the outcome
 	undone    bool // InTx has rolled back, and has not committed since
 
+	room   [256]byte // for a body that is short
 	first  run       // of the handler; most have no other
 	length [1]string // the value of a Content-Length
 }
@@ -46,24 +48,23 @@ type onceFunc func(x *exchange, next http.Handler)
 
 // protect is the middleware around once.
 func (s *settings) protect(e semel.Runner, op *semel.Operation[Request], sealed bool, once onceFunc) func(http.Handler) http.Handler {
-	get := getterOf(e)
+	get, known := getterOf(e), newRepeats(e)
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if s.ignores(r.Method) || s.unprotected(r, sealed) {
 				next.ServeHTTP(w, r)
 				return
 			}
-			in, err := s.admit(w, r, true)
-			if err != nil {
-				s.refuse(w, r, err)
+			x, done := s.open(w, r, known)
+			if done {
 				return
 			}
-			if in.key == "" && !sealed {
-				next.ServeHTTP(w, in.of(r))
+			if x.in.key == "" && !sealed {
+				next.ServeHTTP(w, x.in.of(r))
 				return
 			}
-			x := &exchange{s: s, w: w, r: r, in: in, get: get, sealed: sealed}
-			x.call = op.Call(in.scope, in.drawn(), requestOf(r, in.body))
+			x.get, x.sealed, x.known = get, sealed, known
+			x.call = op.Call(x.in.scope, x.in.drawn(), requestOf(r, x.in.body))
 			once(x, next)
 			if x.capture != nil { // not after a panic
 				x.capture.release()
@@ -72,9 +73,40 @@ func (s *settings) protect(e semel.Runner, op *semel.Operation[Request], sealed 
 	}
 }
 
+// open lets r in, unless it is done with: refused, or answered as it was a moment
+// ago.
+func (s *settings) open(w http.ResponseWriter, r *http.Request, known *repeats) (x *exchange, done bool) {
+	text := s.buffers.get()
+	in, err := s.admit(w, r, true, text.b)
+	if err != nil {
+		s.refuse(w, r, err)
+		return nil, true
+	}
+	again := known.find(r, &in)
+	if again == nil || s.Reauthorize != nil {
+		x = &exchange{s: s, w: w, r: r, in: in}
+		x.in.body = append(x.room[:0], in.body...) // for the application's functions
+	}
+	if s.KeyFunc == nil { // which was given what was read
+		text.b = in.body
+		s.buffers.put(text)
+	}
+	switch {
+	case again == nil:
+		return x, false
+	case x != nil:
+		if err := s.reauthorize(r, x.in); err != nil {
+			s.refuse(w, r, err)
+			return nil, true
+		}
+	}
+	again.write(w)
+	return nil, true
+}
+
 // unprotected reports whether r runs as if there were no middleware.
 func (s *settings) unprotected(r *http.Request, sealed bool) bool {
-	return s.Optional && !sealed && s.KeyFunc == nil && len(r.Header.Values(HeaderKey)) == 0
+	return s.Optional && !sealed && s.KeyFunc == nil && len(r.Header[HeaderKey]) == 0
 }
 
 // run lets next answer, and returns what its answer is for the engine: a

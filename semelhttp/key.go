@@ -16,7 +16,7 @@ const HeaderKey = "Idempotency-Key"
 // A header that is there and says nothing is malformed, never absent: its
 // sender believes to be protected.
 func (d dialect) keyOf(h http.Header) (key string, present bool, err error) {
-	lines := h.Values(HeaderKey)
+	lines := h[HeaderKey]
 	switch len(lines) {
 	case 0:
 		return "", false, nil
@@ -38,6 +38,8 @@ func (d dialect) keyOf(h http.Header) (key string, present bool, err error) {
 // not repeat the line.
 func ParseKey(line string) (string, error) {
 	switch {
+	case bare(line):
+		return line, nil
 	case strings.HasPrefix(trimmed(line), `"`):
 		return parseString(line)
 	case strings.Contains(line, ", "):
@@ -45,6 +47,17 @@ func ParseKey(line string) (string, error) {
 	default:
 		return parseRaw(line)
 	}
+}
+
+// bare reports whether line is surely a key in the raw form: it has no whitespace
+// and no quotes.
+func bare(line string) bool {
+	for i := range len(line) {
+		if c := line[i]; c <= ' ' || c > '~' || c == '"' {
+			return false
+		}
+	}
+	return 0 < len(line) && len(line) <= store.MaxKey
 }
 
 // parseString returns the key of a line that is one structured string.

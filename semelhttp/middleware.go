@@ -65,6 +65,9 @@ func Middleware(e semel.Runner, op *semel.Operation[Request], o Options) (func(h
 		}
 		v, err := resultOf(out)
 		x.answer(false, v, out.Replayed, err)
+		if err == nil && out.Replayed {
+			x.known.keep(x, out, v)
+		}
 	}), nil
 }
 

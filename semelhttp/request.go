@@ -30,9 +30,9 @@ type Request struct {
 // The first byte of what a Request appends, which its fingerprint is made of.
 const requestForm = 1
 
-// AppendBinary appends what tells r from every other request: a byte for the form,
+// AppendFingerprint appends what tells r from every other request: a byte for the form,
 // and then each field after its length, an unsigned varint. It never fails.
-func (r Request) AppendBinary(b []byte) ([]byte, error) {
+func (r Request) AppendFingerprint(b []byte) ([]byte, error) {
 	b = append(b, requestForm)
 	for _, s := range [...]string{r.Method, r.Route, r.Path, r.Query, r.MediaType} {
 		b = appendBytes(b, s)
@@ -40,10 +40,18 @@ func (r Request) AppendBinary(b []byte) ([]byte, error) {
 	return appendBytes(b, r.Body), nil
 }
 
+// contentType returns the first of the lines, which net/http has under that name.
+func contentType(h http.Header) string {
+	if lines := h["Content-Type"]; len(lines) > 0 {
+		return lines[0]
+	}
+	return ""
+}
+
 func requestOf(r *http.Request, body []byte) Request {
 	return Request{
 		Method: r.Method, Route: r.Pattern, Path: r.URL.EscapedPath(), Query: text(r.URL.RawQuery),
-		MediaType: text(mediaType(r.Header.Get("Content-Type"))), Body: body,
+		MediaType: text(mediaType(contentType(r.Header))), Body: body,
 	}
 }
 

@@ -1,0 +1,147 @@
+package semelhttp
+
+import (
+	"context"
+	"hash/maphash"
+	"math/bits"
+	"net/http"
+	"slices"
+	"sync/atomic"
+
+	"github.com/semelgo/semel"
+)
+
+const (
+	// repeatSlots is how many answers a middleware remembers at most.
+	repeatSlots = 1024
+	// maxRepeat is how much a request and its answer have together at most to be
+	// remembered, in bytes.
+	maxRepeat = 16 << 10
+)
+
+// repeats are requests that were answered from the record a moment ago, with
+// what they were answered. One that comes again, byte for byte, is neither
+// digested nor looked up: it is the same request. Whether the answer still
+// stands the engine says, which remembers it for as long as its own options
+// allow; without them there are none.
+type repeats struct {
+	engine rememberer
+	used   atomic.Bool // there may be some
+	seed   maphash.Seed
+	slots  []atomic.Pointer[repeat] // one that comes later takes its place
+}
+
+// rememberer is an engine that can have final records in memory.
+type rememberer interface {
+	// Remembers reports whether what o says is in memory, so that it may be told
+	// again without asking the store.
+	Remembers(o *semel.Outcome) bool
+	// Again is Remembers for who then tells it again.
+	Again(ctx context.Context, o *semel.Outcome) bool
+}
+
+func newRepeats(e semel.Runner) *repeats {
+	p := &repeats{seed: maphash.MakeSeed(), slots: make([]atomic.Pointer[repeat], repeatSlots)}
+	p.engine, _ = e.(rememberer)
+	return p
+}
+
+// repeat is a request and its answer.
+type repeat struct {
+	scope semel.Scope
+	key   string
+
+	method, route, path, query, contentType string
+	body                                    []byte
+
+	outcome *semel.Outcome
+	status  int
+	header  []span
+	values  []string
+	text    []byte
+}
+
+// span is a field of a repeat's header. Its values are copied each time: who gets
+// a response may write over them.
+type span struct {
+	name     string
+	from, to int // of the values; -1: there are none, and none are to be added
+}
+
+// slot is where an answer to the key is remembered.
+func (p *repeats) slot(scope semel.Scope, key string) *atomic.Pointer[repeat] {
+	hash := maphash.String(p.seed, key) ^ bits.RotateLeft64(maphash.String(p.seed, scope.Bytes()), 1)
+	return &p.slots[hash%repeatSlots]
+}
+
+// find returns the answer to a request that has come before, if it may be told.
+func (p *repeats) find(r *http.Request, in *admitted) *repeat {
+	if !p.used.Load() {
+		return nil
+	}
+	known := p.slot(in.scope, in.key).Load()
+	if known == nil || known.scope != in.scope || known.key != in.key || !known.same(r, in.body) {
+		return nil
+	}
+	if !p.engine.Again(r.Context(), known.outcome) {
+		return nil
+	}
+	return known
+}
+
+// same reports whether r, with that body, is the request, in everything that a
+// [Request] is made of.
+func (k *repeat) same(r *http.Request, body []byte) bool {
+	return k.method == r.Method && k.route == r.Pattern && k.query == r.URL.RawQuery &&
+		k.contentType == contentType(r.Header) && string(k.body) == string(body) &&
+		k.path == r.URL.EscapedPath()
+}
+
+// keep remembers what x was answered from the record.
+func (p *repeats) keep(x *exchange, out *semel.Outcome, raw semel.Raw) {
+	if p.engine == nil || len(x.in.body)+len(raw) > maxRepeat || !p.engine.Remembers(out) {
+		return
+	}
+	a, _, err := parse(raw, new(snapshot), x.s.keep)
+	if err != nil {
+		return
+	}
+	r := x.r
+	k := &repeat{
+		scope: x.in.scope, key: x.in.key, outcome: out, status: a.status, text: a.body,
+		method: r.Method, route: r.Pattern, path: r.URL.EscapedPath(), query: r.URL.RawQuery,
+		contentType: contentType(r.Header), body: slices.Clone(x.in.body),
+	}
+	k.add(HeaderReplayed, []string{"true"})
+	for _, f := range a.header {
+		k.add(f.name, f.values)
+	}
+	if hasBody(a.status) {
+		k.add("Content-Length", []string{length(len(a.body))})
+	}
+	p.slot(k.scope, k.key).Store(k)
+	p.used.Store(true)
+}
+
+func (k *repeat) add(name string, values []string) {
+	s := span{name, -1, -1}
+	if values != nil {
+		s.from, s.to = len(k.values), len(k.values)+len(values)
+	}
+	k.header, k.values = append(k.header, s), append(k.values, values...)
+}
+
+// write answers with k.
+func (k *repeat) write(w http.ResponseWriter) {
+	h, values := w.Header(), slices.Clone(k.values)
+	for i := range k.header {
+		s := &k.header[i]
+		if s.from < 0 {
+			h[s.name] = nil
+			continue
+		}
+		h[s.name] = values[s.from:s.to:s.to]
+	}
+	w.WriteHeader(k.status)
+	_, _ = w.Write(k.text) // a client that is gone asks again
+}
