@@ -16,7 +16,12 @@ type sender interface {
 }
 
 // frame is what goes before and after statements in the same trip.
-type frame struct{ before, after []string }
+type frame struct {
+	before, after []string
+	// wait is how long statements may wait for others, for one that says so itself
+	// and needs neither of them. Empty: none does.
+	wait string
+}
 
 // trip sends what queue queues, within the frame, at once. Without an error all
 // of it was done, and outside a transaction is committed.

@@ -55,6 +55,9 @@ func Queries(s *Store) []Query {
 		if g := (&alike{shape: shape{kind: k, to: storedToken{state: 1}}, items: items}); t.alike[k] != "" {
 			all = append(all, Query{name + " alike", s.texts.lentMany.made, t.alike[k], g.args(true)})
 		}
+		if k == create {
+			all = append(all, Query{"create lone", `SELECT 1`, t.lone, append(args, "100ms")})
+		}
 		all = append(all,
 			Query{name + " same", s.texts.byKey, t.same, wanted([]item{{Change: &c}})},
 			Query{name + " others", s.texts.byKey, t.others, wanted([]item{{Change: &c}})})

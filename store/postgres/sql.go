@@ -77,9 +77,15 @@ WHERE state = 2 AND owner = $1::bigint AND operation = $2::bytea ORDER BY due`
 // beat that moves nothing but the times. Their parameters are the ones of args.
 const (
 	sqlCreate = insert + `
-VALUES ($1::uuid, $2::smallint, $3::integer, $4::bigint, ` +
+SELECT ` + created
+
+	// sqlCreateWithin bounds the waiting by itself. It has no plan to choose, so alone
+	// it needs nothing before it.
+	sqlCreateWithin = sqlCreate + ` FROM set_config('lock_timeout', $15::text, true)`
+
+	created = `$1::uuid, $2::smallint, $3::integer, $4::bigint, ` +
 		`clock_timestamp() + $5::bigint * interval '1 microsecond', clock_timestamp() + $6::bigint * interval '1 microsecond', ` +
-		`clock_timestamp(), clock_timestamp(), $7::boolean, $8::bytea, $9::bytea, $10::bytea, $11::bytea, $12::smallint, $13::bytea, $14::bytea)`
+		`clock_timestamp(), clock_timestamp(), $7::boolean, $8::bytea, $9::bytea, $10::bytea, $11::bytea, $12::smallint, $13::bytea, $14::bytea`
 
 	insert = `INSERT INTO semel_records
 (id, state, attempt, owner, due, expires, created, changed, tainted, operation, scope, key, fingerprint, priority, input, outcome)`

@@ -10,7 +10,7 @@ import (
 const (
 	// most is the largest batch whose changes are statements of their own; for
 	// more, arrays are quicker.
-	most = 16
+	most = 4
 	// maxTrip bounds what one trip carries, in bytes of inputs and outcomes.
 	maxTrip = 16 << 20
 )
@@ -54,7 +54,17 @@ func queue(b *pgx.Batch, t *tables, items []item, plain bool) {
 
 func queueOne(b *pgx.Batch, t *tables, it *item) {
 	k, args := statement(it.Change)
-	b.Queue(t.one[k], args...).Exec(func(tag pgconn.CommandTag) error {
+	queueText(b, t.one[k], args, it)
+}
+
+// queueLone queues a create that is by itself in its trip.
+func queueLone(b *pgx.Batch, t *tables, it *item, wait string) {
+	_, args := statement(it.Change)
+	queueText(b, t.lone, append(args, wait), it)
+}
+
+func queueText(b *pgx.Batch, text string, args []any, it *item) {
+	b.Queue(text, args...).Exec(func(tag pgconn.CommandTag) error {
 		it.made = tag.RowsAffected() == 1
 		return nil
 	})

@@ -27,10 +27,10 @@ func (s *Store) Swap(ctx context.Context, changes []store.Change) ([]store.Stand
 	w := swapper{
 		in:    s.pool,
 		on:    t,
-		one:   frame{before: []string{s.texts.one}},
+		one:   frame{before: []string{s.texts.one}, wait: millis(busyAfter)},
 		many:  frame{before: []string{s.texts.many}},
-		alone: frame{before: []string{s.texts.alone}},
-		hasty: frame{before: []string{s.texts.hasty}},
+		alone: frame{before: []string{s.texts.alone}, wait: millis(busyAfterAlone)},
+		hasty: frame{before: []string{s.texts.hasty}, wait: millis(busyAtOnce)},
 		look:  frame{before: []string{s.texts.byKey}},
 		plain: s.plain,
 	}
@@ -192,7 +192,11 @@ func (w *swapper) isFinal(err error) bool { return w.undo != nil && isConflict(e
 
 // send makes the changes in one trip, and answers those that are in force by it.
 func (w *swapper) send(ctx context.Context, f frame, items []item) (missed []item, err error) {
-	if err := trip(ctx, w.in, f, func(b *pgx.Batch) { queue(b, w.on, items, w.plain) }); err != nil {
+	all := func(b *pgx.Batch) { queue(b, w.on, items, w.plain) }
+	if wait := f.wait; wait != "" && len(items) == 1 && kindOf(items[0].Change) == create {
+		all, f = func(b *pgx.Batch) { queueLone(b, w.on, &items[0], wait) }, frame{}
+	}
+	if err := trip(ctx, w.in, f, all); err != nil {
 		return nil, w.undone(ctx, err)
 	}
 	for i := range items {

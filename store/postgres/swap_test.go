@@ -17,7 +17,7 @@ import (
 )
 
 // batchSizes are on both sides of where a batch becomes one of arrays.
-func batchSizes() []int { return []int{1, 2, 16, 17, 40} }
+func batchSizes() []int { return []int{1, 2, 4, 5, 8, 40} }
 
 // batch is a batch of creates of n records.
 func batch(name string, n int) []store.Change {

@@ -17,6 +17,7 @@ type tables struct {
 	get, getMany, same, others, scan, scanDue, scanWaits, scanLeases, counts, purge, notes, dequeue, claimed string
 
 	one  [kinds]string // change one record, or none
+	lone string        // create one record, or none, and wait no longer than that
 	last [kinds]string // change one record, or raise
 	many [kinds]string // change many records
 	// alike are for many that have much in common; there is none for beats.
@@ -44,6 +45,7 @@ func newTables(schema string) *tables {
 		{&t.dequeue, sqlDequeue},
 		{&t.claimed, sqlClaimed},
 		{&t.one[create], sqlCreate + orNothing},
+		{&t.lone, sqlCreateWithin + orNothing},
 		{&t.one[move], sqlMove},
 		{&t.one[beat], sqlBeat},
 		{&t.last[create], sqlLastCreate},
