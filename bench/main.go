@@ -6,7 +6,7 @@
 // It takes Linux and an installed PostgreSQL, and a quarter of an hour; with
 // -quick it takes less than 3 minutes and tells less. Both write latest.json,
 // latest.md and charts. With -row it measures only what gives a row of that name,
-// and writes nothing.
+// and writes nothing unless -dir says where.
 //
 // The exit code is 1 if a goal was missed or could not be measured, without
 // -quick; and 2 if the command could not run.
@@ -23,15 +23,9 @@ import (
 	"regexp"
 	"syscall"
 
+	"github.com/semelgo/semel/bench/internal/program"
 	"github.com/semelgo/semel/bench/internal/rows"
 )
-
-// options is what the command line asks for.
-type options struct {
-	quick bool
-	row   *regexp.Regexp // nil: all
-	dir   string
-}
 
 func main() {
 	o, err := parse(os.Args[1:], os.Stderr)
@@ -40,25 +34,25 @@ func main() {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	missed, err := run(ctx, o, rows.All(), os.Stdout)
+	missed, err := program.Run(ctx, o, rows.All(), os.Stdout)
 	switch {
 	case err != nil:
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(2)
-	case missed > 0 && !o.quick:
+	case missed > 0 && !o.Quick:
 		fmt.Fprintln(os.Stderr, "bench: missed or not measured:", missed)
 		os.Exit(1)
 	}
 }
 
-func parse(args []string, stderr io.Writer) (options, error) {
-	var o options
+func parse(args []string, stderr io.Writer) (program.Options, error) {
+	var o program.Options
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
 	flags.SetOutput(stderr)
-	flags.BoolVar(&o.quick, "quick", false, "take less than 3 minutes, and tell less")
-	flags.StringVar(&o.dir, "dir", "results", "where the results are written")
+	flags.BoolVar(&o.Quick, "quick", false, "take less than 3 minutes, and tell less")
+	flags.StringVar(&o.Dir, "dir", "", "where the results are written; results, and with -row nowhere")
 	flags.Func("row", "measure only what gives rows that match", func(text string) (err error) {
-		o.row, err = regexp.Compile(text)
+		o.Row, err = regexp.Compile(text)
 		return err
 	})
 	if err := flags.Parse(args); err != nil {
@@ -67,6 +61,9 @@ func parse(args []string, stderr io.Writer) (options, error) {
 	if flags.NArg() > 0 {
 		fmt.Fprintln(stderr, "bench: unexpected:", flags.Args())
 		return o, errors.New("unexpected arguments")
+	}
+	if o.Dir == "" && o.Row == nil {
+		o.Dir = "results"
 	}
 	return o, nil
 }

@@ -18,10 +18,12 @@ import (
 type Lab struct {
 	// Quick: as much as fits in 3 minutes. What takes longer is left out.
 	Quick bool
+	// Patience is how much time is left for running again what was not quiet, in
+	// all experiments together: at first 6 minutes, and 10 seconds with Quick.
+	Patience time.Duration
 
 	out     io.Writer
 	began   time.Time
-	patient time.Duration // what is left for running again what was not quiet
 	dir     string
 	closers []func() error
 
@@ -51,9 +53,9 @@ func New(out io.Writer, quick bool) (*Lab, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make directory: %w", err)
 	}
-	l := &Lab{Quick: quick, out: out, began: time.Now(), patient: 6 * time.Minute, dir: dir}
+	l := &Lab{Quick: quick, out: out, began: time.Now(), Patience: 6 * time.Minute, dir: dir}
 	if quick {
-		l.patient = 10 * time.Second
+		l.Patience = 10 * time.Second
 	}
 	return l, nil
 }
@@ -130,9 +132,9 @@ func (l *Lab) either(quick, full int) int {
 // all experiments.
 func (l *Lab) Again(ctx context.Context) bool {
 	const look = 250 * time.Millisecond
-	l.patient -= l.Warm() + l.Slot()
-	for l.patient > 0 {
-		l.patient -= look
+	l.Patience -= l.Warm() + l.Slot()
+	for l.Patience > 0 {
+		l.Patience -= look
 		before, err := usage.Begin(usage.None)
 		if err != nil {
 			return false

@@ -24,7 +24,7 @@ type Server struct {
 // before each turn.
 func settings() []string {
 	return []string{
-		"shared_buffers=1GB", "max_connections=600", "min_wal_size=4GB", "max_wal_size=8GB",
+		"shared_buffers=1GB", "max_connections=800", "min_wal_size=4GB", "max_wal_size=8GB",
 		"checkpoint_timeout=1h", "autovacuum=on", "wal_buffers=16MB",
 	}
 }
@@ -70,6 +70,21 @@ func (l *Lab) start(ctx context.Context, o realtest.DurableOptions) (*Server, er
 
 // URL is the server's address, as its superuser.
 func (s *Server) URL() string { return s.running.URL() }
+
+// PostgresVersion is what the shared server says that it is; empty when there was
+// none.
+func (l *Lab) PostgresVersion(ctx context.Context) (version string) {
+	if l.server == nil {
+		return ""
+	}
+	err := l.server.with(ctx, func(conn *pgx.Conn) error {
+		return conn.QueryRow(ctx, "show server_version").Scan(&version)
+	})
+	if err != nil {
+		return "of an unknown version: " + err.Error()
+	}
+	return version
+}
 
 // Usage is what all the server's processes have used.
 func (s *Server) Usage() (time.Duration, error) { return usage.Tree(s.running.PID())() }

@@ -123,8 +123,14 @@ func judge(o *contest.Outcome, rows []versus) []goal.Finding {
 
 // plot adds what a side has shown to the charts.
 func plot(l *lab.Lab, o *contest.Outcome, side string) {
+	name, drawn := map[string]string{
+		"Do": "semel.Do", "naive": "two plain statements", "bare": "one bare insert",
+	}[side]
+	if !drawn {
+		return
+	}
 	x := float64(o.Callers)
-	l.Point("throughput", side, x, o.Of(side, contest.Throughput))
-	l.Point("p99", side, x, o.Of(side, contest.P99)/1000)
-	l.Point("cpu", side, x, o.Of(side, contest.CPU))
+	l.Point("throughput", name, x, o.Of(side, contest.Throughput))
+	l.Point("p99", name, x, o.Of(side, contest.P99)/1000)
+	l.Point("cpu", name, x, o.Of(side, contest.CPU))
 }

@@ -6,7 +6,22 @@ import (
 	"strings"
 
 	"github.com/semelgo/semel/bench/internal/goal"
+	"github.com/semelgo/semel/bench/internal/machine"
 )
+
+// Page writes what latest.md holds.
+func Page(w io.Writer, quick bool, m machine.Machine, results []goal.Result) error {
+	how := "by `make bench`"
+	if quick {
+		how = "by `make bench QUICK=1`, which is less exact than a whole run"
+	}
+	fmt.Fprintf(w, "# What was measured\n\nMade %s. [docs/performance.md](../../docs/performance.md) says how.\n\n", how)
+	for _, line := range m.Lines() {
+		fmt.Fprintf(w, "- %s\n", line)
+	}
+	fmt.Fprintln(w)
+	return Table(w, results)
+}
 
 // Table writes the results as Markdown: a table to look over, and below it the
 // details.

@@ -47,17 +47,21 @@ func (m Mark) End() (Span, error) {
 	if err := now.others(); err != nil {
 		return Span{}, err
 	}
+	return now.since(m), nil
+}
+
+func (m Mark) since(begin Mark) Span {
 	s := Span{
-		Elapsed: now.at.Sub(m.at),
-		Client:  now.client - m.client,
-		Server:  now.server - m.server,
+		Elapsed: m.at.Sub(begin.at),
+		Client:  m.client - begin.client,
+		Server:  m.server - begin.server,
 	}
-	if all := now.capacity - m.capacity; all > 0 {
+	if all := m.capacity - begin.capacity; all > 0 {
 		// The kernel counts by ticks what it lends us by the nanosecond, so a
 		// little less than nothing can be left for others.
-		s.Foreign = max(0, float64(now.busy-m.busy-s.Client-s.Server)/float64(all))
+		s.Foreign = max(0, float64(m.busy-begin.busy-s.Client-s.Server)/float64(all))
 	}
-	return s, nil
+	return s
 }
 
 func (m *Mark) self() error {

@@ -1,0 +1,96 @@
+// Package program makes the experiments that are asked for, and writes what came
+// of them.
+package program
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"regexp"
+	"slices"
+
+	"github.com/semelgo/semel/bench/internal/goal"
+	"github.com/semelgo/semel/bench/internal/lab"
+	"github.com/semelgo/semel/bench/internal/machine"
+	"github.com/semelgo/semel/bench/internal/report"
+)
+
+// Options are what the command line asks for.
+type Options struct {
+	// Quick: as much as fits in 3 minutes.
+	Quick bool
+	// Row leaves out the experiments that give no row whose name matches; nil:
+	// all are made.
+	Row *regexp.Regexp
+	// Dir is where the results are written; empty: they are only printed.
+	Dir string
+}
+
+// Run makes the experiments, one after the other, and says on out how far it is
+// and what was found. It returns how many goals were missed, or could not be
+// measured.
+func Run(ctx context.Context, o Options, all []lab.Experiment, out io.Writer) (missed int, err error) {
+	chosen := o.choose(all)
+	if len(chosen) == 0 {
+		return 0, fmt.Errorf("no row matches %q", o.Row)
+	}
+	l, err := lab.New(out, o.Quick)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, l.Close()) }()
+	m, err := machine.Describe(ctx, l.Dir())
+	if err != nil {
+		return 0, err
+	}
+	for _, line := range m.Lines() {
+		l.Logf("%s", line)
+	}
+	results, err := measure(ctx, l, chosen)
+	if err != nil {
+		return 0, err
+	}
+	for _, r := range results {
+		if !r.Met() {
+			missed++
+		}
+	}
+	m.Postgres = l.PostgresVersion(ctx)
+	fmt.Fprintln(out)
+	if err := report.Table(out, results); err != nil {
+		return 0, err
+	}
+	if o.Dir == "" {
+		return missed, nil
+	}
+	return missed, report.Write(o.Dir, l, m, results)
+}
+
+// choose leaves out experiments that give no row that is asked for.
+func (o Options) choose(all []lab.Experiment) []lab.Experiment {
+	return slices.DeleteFunc(slices.Clone(all), func(e lab.Experiment) bool {
+		return o.Row != nil && !slices.ContainsFunc(e.Rows, func(r goal.Row) bool { return o.Row.MatchString(r.Name) })
+	})
+}
+
+// measure makes one experiment after the other. One that fails does not keep the
+// others from being made, unless it was broken off.
+func measure(ctx context.Context, l *lab.Lab, chosen []lab.Experiment) ([]goal.Result, error) {
+	var results []goal.Result
+	for i, e := range chosen {
+		l.Logf("experiment %d of %d: %s", i+1, len(chosen), e.Name)
+		found, err := e.Run(ctx, l)
+		err = errors.Join(err, l.Leave())
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		why := "nothing was found"
+		if err != nil {
+			why = err.Error()
+			l.Logf("%s: %v", e.Name, err)
+		}
+		results = append(results, goal.Results(e.Rows, found, why)...)
+	}
+	return results, nil
+}
