@@ -110,7 +110,7 @@ func (s *replayShard) get(id store.ID) (store.Record, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	k := s.kept[id]
-	if k == nil || !now().Before(k.until) {
+	if k == nil || until(k.until) <= 0 {
 		return store.Record{}, false
 	}
 	k.asked = true
@@ -138,7 +138,7 @@ func (s *replayShard) makeRoom() {
 	s.order = s.order[1:]
 	switch {
 	case first.dropped:
-	case first.asked && now().Before(first.until):
+	case first.asked && until(first.until) > 0:
 		first.asked = false
 		s.order = append(s.order, first)
 	default:
