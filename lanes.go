@@ -18,19 +18,23 @@ type lanes struct {
 	swaps *lane.Lane[store.ID, store.Change, store.Standing]
 	gets  *lane.Lane[store.ID, store.ID, store.Standing]
 	busy  busyRecords
+	steps lane.Steps // nil: things happen by themselves
 }
 
 func (l *lanes) open(s store.Store, caps store.Capabilities, o *Options) {
+	l.steps = lane.StepsOf(s)
 	if caps.Flushers == 0 {
 		return
 	}
 	l.swaps = lane.New(lane.Config[store.ID, store.Change, store.Standing]{
 		Flush: s.Swap, Key: func(c *store.Change) store.ID { return c.To.ID }, Compare: compareIDs,
 		Flushers: caps.Flushers, MaxBatch: caps.MaxBatch, MaxWaiting: o.MaxQueued, Timeout: o.RecordTimeout,
+		Steps: l.steps,
 	})
 	l.gets = lane.New(lane.Config[store.ID, store.ID, store.Standing]{
 		Flush: s.Get, Key: func(id *store.ID) store.ID { return *id }, Compare: compareIDs, Shared: true,
 		Flushers: caps.Flushers, MaxBatch: maxReads, MaxWaiting: o.MaxQueued, Timeout: o.RecordTimeout,
+		Steps: l.steps,
 	})
 }
 
@@ -38,6 +42,15 @@ func compareIDs(a, b store.ID) int { return bytes.Compare(a[:], b[:]) }
 
 // maxReads is the most records that are read together: each can be large.
 const maxReads = 256
+
+// run runs f beside its caller.
+func (l *lanes) run(what string, f func()) {
+	if l.steps != nil {
+		l.steps.Go(what, f)
+		return
+	}
+	go f()
+}
 
 // idle waits until nothing is on its way, for those who have given up too.
 func (l *lanes) idle(ctx context.Context) error {

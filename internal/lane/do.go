@@ -15,14 +15,12 @@ func (l *Lane[K, Q, A]) Do(ctx context.Context, q Q, must bool) (answer A, err e
 	case err != nil:
 		return answer, err
 	case alone != nil && l.ask(ctx, alone), start:
-		go l.flush() //nolint:contextcheck // what is asked for others is under nobody's context
+		l.run(l.flush)
 	}
-	select {
-	case <-it.done:
+	if l.wait(ctx, it) {
 		answer, err = it.answer, it.err
 		l.recycle(it)
 		return answer, err
-	case <-ctx.Done():
 	}
 	if l.Leave(it) {
 		return answer, fmt.Errorf("%w: %w", ErrNotSent, ctx.Err())
@@ -43,12 +41,12 @@ var errNoReturn = errors.New("lane: Flush did not return")
 func (l *Lane[K, Q, A]) ask(ctx context.Context, b *Batch[Q, A]) (more bool) {
 	answers, err := []A(nil), errNoReturn
 	returned := false
-	defer func() { //nolint:contextcheck // likewise
+	defer func() {
 		if p := recover(); p != nil {
 			err, returned = fmt.Errorf("lane: Flush panicked: %v", p), true
 		}
 		if more = l.Settle(b, answers, err); more && !returned {
-			go l.flush() // the goroutine ends, and nobody else goes on
+			l.run(l.flush) // the goroutine ends, and nobody else goes on
 		}
 	}()
 	ctx, cancel := context.WithTimeout(ctx, l.config.Timeout)

@@ -32,6 +32,8 @@ type Config[K comparable, Q, A any] struct {
 	Flushers, MaxBatch, MaxWaiting int
 	// Timeout bounds each asking.
 	Timeout time.Duration
+	// Steps, unless nil, says when what waits goes on.
+	Steps Steps
 }
 
 // Lane is where the callers meet. It may be used by any number of goroutines.

@@ -303,3 +303,56 @@ func TestAnAskingHasABound(t *testing.T) {
 		}
 	})
 }
+
+// TestAnAnswerThatIsThereCounts: a caller whose context ends while it asks itself
+// hears what came of it, every time.
+func TestAnAnswerThatIsThereCounts(t *testing.T) {
+	t.Parallel()
+	for range 50 {
+		ctx, cancel := context.WithCancel(t.Context())
+		l := open(nil, func(c *lane.Config[int, ask, ask]) {
+			c.Flush = func(_ context.Context, asks []ask) ([]ask, error) {
+				cancel()
+				return asks, nil
+			}
+		})
+		if got, err := l.Do(ctx, ask{1, 7}, false); err != nil || got.who != 7 {
+			t.Fatalf("Do = %v, %v, want the answer that was there", got, err)
+		}
+	}
+}
+
+// byHand keeps what would go on by itself, until somebody lets it.
+type byHand struct{ waits []func() }
+
+func (b *byHand) Go(_ string, f func()) { b.waits = append(b.waits, f) }
+
+func (b *byHand) Wait(_ context.Context, _ any, settled func() bool) {
+	for !settled() && len(b.waits) > 0 {
+		f := b.waits[0]
+		b.waits = b.waits[1:]
+		f()
+	}
+}
+
+// TestWhoStepsSaysWhenOthersGo: nothing happens by itself.
+func TestWhoStepsSaysWhenOthersGo(t *testing.T) {
+	t.Parallel()
+	d, steps := &desk{}, &byHand{}
+	l := open(d, func(c *lane.Config[int, ask, ask]) { c.Steps = steps })
+	_, alone, _, err := l.Join(ask{1, 0}, false)
+	if err != nil || alone == nil {
+		t.Fatalf("Join = %v, %v, want a batch of its own", alone, err)
+	}
+	second, _, _, _ := l.Join(ask{2, 1}, false)
+	if more := l.Settle(alone, []ask{{1, 0}}, nil); !more || second.Settled() {
+		t.Errorf("after the first: more %v, the second settled %v", more, second.Settled())
+	}
+	steps.Go("flush", func() { b := l.Take(); l.Settle(b, b.Questions, nil) })
+	if len(d.seen()) != 0 || second.Settled() {
+		t.Error("it went on by itself")
+	}
+	if got, err := l.Do(t.Context(), ask{3, 2}, false); err != nil || got.who != 2 || !second.Settled() {
+		t.Errorf("Do = %v, %v, and the second is settled: %v", got, err, second.Settled())
+	}
+}
