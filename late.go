@@ -63,7 +63,8 @@ func (c *Core) keepLate(ctx context.Context, item lateItem, why error) {
 		l.idle = make(chan struct{})
 		var run context.Context
 		run, l.cancel = context.WithCancel(context.WithoutCancel(ctx))
-		go l.run(run, c, l.idle)
+		idle := l.idle
+		c.lanes.run("record late", func() { l.run(run, c, idle) })
 	}
 }
 
@@ -98,10 +99,7 @@ func (l *late) run(ctx context.Context, c *Core, idle chan struct{}) {
 func (c *Core) tryLate(ctx context.Context, item lateItem) bool {
 	ctx, cancel := context.WithTimeout(ctx, c.options.RecordTimeout)
 	defer cancel()
-	d, now, err := c.end(ctx, item.record, item.event)
-	if err == nil && item.quiet && d.say != sayTry && now.Token == item.from && !now.State.Unfinished() {
-		_, _, err = c.certify(ctx, now, item.void)
-	}
+	d, now, err := c.recordLate(ctx, item)
 	if err != nil {
 		return false
 	}
@@ -118,6 +116,29 @@ func (c *Core) tryLate(ctx context.Context, item lateItem) bool {
 		c.seeLate(ctx, EventFenced, item, err)
 	}
 	return true
+}
+
+// recordLate asks for what an item is about.
+func (c *Core) recordLate(ctx context.Context, item lateItem) (decision, store.Record, error) {
+	if item.quiet {
+		return c.giveBack(ctx, item)
+	}
+	return c.end(ctx, item.record, item.event)
+}
+
+// giveBack ends a claim that may have been granted although nobody heard of it. One
+// that has not arrived finds another token where it was asked of; one that arrives
+// while that is seen to is ended after all.
+func (c *Core) giveBack(ctx context.Context, item lateItem) (decision, store.Record, error) {
+	for {
+		d, now, err := c.end(ctx, item.record, item.event)
+		if err != nil || d.say == sayTry || now.Token != item.from || now.State.Unfinished() {
+			return d, now, err
+		}
+		if _, now, err = c.certify(ctx, now, item.void); err != nil || now.Token != item.record.Token {
+			return d, now, err
+		}
+	}
 }
 
 func (c *Core) seeLate(ctx context.Context, kind EventKind, item lateItem, err error) {

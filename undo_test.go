@@ -54,3 +54,44 @@ func TestClaimThatComesTooLate(t *testing.T) {
 		}
 	})
 }
+
+// crossing is a store in which a claim that nobody heard of arrives just when the
+// asking for it to be given back has been answered: nothing stands.
+type crossing struct {
+	*memory.Store
+
+	claim atomic.Pointer[store.Change]
+}
+
+func (c *crossing) Swap(ctx context.Context, changes []store.Change) ([]store.Standing, error) {
+	if changes[0].To.State == store.InProgress {
+		claim := changes[0]
+		c.claim.Store(&claim)
+		return nil, errCut
+	}
+	answers, err := c.Store.Swap(ctx, changes)
+	if claim := c.claim.Swap(nil); claim != nil && changes[0].If == claim.To.Token {
+		_, _ = c.Store.Swap(ctx, []store.Change{*claim})
+	}
+	return answers, err
+}
+
+// TestClaimThatArrivesWhileItIsGivenBack is given back all the same: nothing was
+// run under it, and nobody would ever end it.
+func TestClaimThatArrivesWhileItIsGivenBack(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		mem := memory.New(memory.Options{})
+		engine, err := semel.New(&crossing{Store: mem}, semel.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		call := plain("op", semel.OperationOptions[string]{}).Call(me, "k", "in")
+		if _, _, err := semel.Do(t.Context(), engine, call, never(t)); err == nil {
+			t.Error("a call without an answer has one")
+		}
+		if err := engine.Close(t.Context()); err != nil {
+			t.Errorf("Close: %v", err)
+		}
+		wantState(t, mem, call, store.Pending)
+	})
+}
