@@ -173,3 +173,28 @@ func swapped(b *testing.B, s store.Store, changes []store.Change) {
 		}
 	}
 }
+
+// BenchmarkGet reads finished records, as replays do, one at a time and together.
+func BenchmarkGet(b *testing.B) {
+	s := sqlite.New(open(b))
+	claimed := claims(1000)
+	swapped(b, s, claimed)
+	swapped(b, s, completes(claimed, outcome()))
+	for _, size := range []int{1, 4, 32, 64} {
+		b.Run(fmt.Sprint("ids=", size), func(b *testing.B) {
+			ids := make([]store.ID, size)
+			b.ReportAllocs()
+			b.ResetTimer()
+			before := cpu(b)
+			for done := 0; done < b.N; done += size {
+				for i := range ids {
+					ids[i] = claimed[rand.IntN(len(claimed))].To.ID
+				}
+				if _, err := s.Get(context.Background(), ids); err != nil {
+					b.Fatal(err)
+				}
+			}
+			b.ReportMetric(float64((cpu(b)-before).Nanoseconds())/float64(b.N)/1000, "cpu-us/op")
+		})
+	}
+}

@@ -9,12 +9,16 @@ import (
 	"github.com/semelgo/semel/store"
 )
 
-// getMany is how many records one statement reads.
-const getMany = 32
+const (
+	// getMany is how many records one statement reads, and getFew how many it takes
+	// for that to be quicker than one after the other.
+	getMany = 32
+	getFew  = 4
+)
 
 // Get reads the last commit. With the journal mode WAL it never waits for a
-// writer; otherwise a record can be Busy. Many are read by a statement for each 32
-// of them, so that they are not all of one moment.
+// writer; otherwise a record can be Busy. Many are read by 32 at a time, so that
+// they are not all of one moment.
 func (s *Store) Get(ctx context.Context, ids []store.ID) ([]store.Standing, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, s.fault(ctx, "get", err)
@@ -26,7 +30,7 @@ func (s *Store) Get(ctx context.Context, ids []store.ID) ([]store.Standing, erro
 	answers := make([]store.Standing, len(ids))
 	for done := 0; done < len(ids); {
 		n, read := 1, getOne
-		if len(ids)-done > 1 {
+		if len(ids)-done >= getFew {
 			n, read = min(getMany, len(ids)-done), getSome
 		}
 		err := read(ctx, all, ids[done:done+n], answers[done:done+n])

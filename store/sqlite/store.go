@@ -12,8 +12,9 @@ import (
 const (
 	// patience bounds the waiting for the right to write.
 	patience = 2 * time.Second
-	// commitBound is how long a COMMIT may take before its caller is told that
-	// the outcome is unknown. A commit can hold a checkpoint of the whole log.
+	// commitBound is how long a COMMIT, or a statement that is one, may take before
+	// its caller is told that the outcome is unknown. A commit can hold a checkpoint
+	// of the whole log.
 	commitBound = 10 * time.Second
 
 	maxOutcome = 1 << 20

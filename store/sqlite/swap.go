@@ -9,10 +9,11 @@ import (
 	"github.com/semelgo/semel/store"
 )
 
-// Swap applies all changes in one transaction. If the database is locked by
-// somebody else for two seconds, all of them are Busy. It fails as a whole, and
-// then has written nothing, when ctx is done before the commit, when the batch
-// is larger than MaxBatch, or when it names an ID twice.
+// Swap applies all changes in one transaction, and one change in one statement. If
+// the database is locked by somebody else for two seconds, all of them are Busy.
+// It fails as a whole, and then has written nothing, when ctx is done before the
+// commit or, of one change, before the statement, when the batch is larger than
+// MaxBatch, or when it names an ID twice.
 func (s *Store) Swap(ctx context.Context, changes []store.Change) ([]store.Standing, error) {
 	if err := checkBatch(ctx, changes); err != nil {
 		return nil, err

@@ -1,0 +1,84 @@
+package sqlite_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/semelgo/semel/store"
+	"github.com/semelgo/semel/store/sqlite"
+)
+
+// Whatever statement makes a change, and whoever reads the clock for it, the times
+// are the same ones.
+func TestTimesOfManyAndOfOne(t *testing.T) {
+	t.Parallel()
+	for _, n := range []int{1, 2, 50} {
+		s := sqlite.New(open(t))
+		changes := make([]store.Change, n)
+		ids := make([]store.ID, n)
+		for i := range changes {
+			changes[i] = create(fmt.Sprint(i), store.InProgress, uint64(i+1))
+			changes[i].To.Due = time.Hour
+			ids[i] = changes[i].To.ID
+		}
+		inForce(t, s, changes, true)
+		for _, r := range records(t, s, ids) {
+			if r.Due > time.Hour || r.Due < 50*time.Minute || r.Age < 0 || r.Since < 0 || r.Age > time.Minute || r.Since > time.Minute {
+				t.Errorf("of %d claims one is %+v", n, r)
+			}
+		}
+		for i := range changes {
+			changes[i] = move(changes[i], store.InProgress)
+			changes[i].To.Owner += 1000
+			changes[i].IfDue = true
+		}
+		inForce(t, s, changes, false) // an hour is left
+		for i := range changes {
+			changes[i].IfDue = false
+			changes[i].To.Due = -time.Hour
+		}
+		inForce(t, s, changes, true)
+		for i := range changes {
+			changes[i] = move(changes[i], store.Succeeded)
+			changes[i].IfDue = i%2 == 0 // the lease is over
+			changes[i].To.Due, changes[i].To.Expire = 0, 2*time.Hour
+			changes[i].To.Outcome = fmt.Append(nil, i)
+		}
+		inForce(t, s, changes, true)
+		for i, r := range records(t, s, ids) {
+			if r.Due != 0 || r.Expire > 2*time.Hour || r.Expire < time.Hour || string(r.Outcome) != fmt.Sprint(i) || r.Since < 0 {
+				t.Errorf("of %d ends one is %+v", n, r)
+			}
+		}
+	}
+}
+
+// inForce asks for all changes, and requires that all are in force, or none.
+func inForce(t *testing.T, s *sqlite.Store, changes []store.Change, want bool) {
+	t.Helper()
+	answers, err := s.Swap(t.Context(), changes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, a := range answers {
+		if a.InForce(changes[i]) != want {
+			t.Fatalf("change %d of %d: %+v, in force: %v, want %v", i, len(changes), a, !want, want)
+		}
+	}
+}
+
+func records(t *testing.T, s *sqlite.Store, ids []store.ID) []store.Record {
+	t.Helper()
+	answers, err := s.Get(t.Context(), ids)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := make([]store.Record, len(answers))
+	for i, a := range answers {
+		if all[i] = *a.Record; a.Record.ID != ids[i] {
+			t.Fatalf("answer %d is of another record", i)
+		}
+	}
+	return all
+}
