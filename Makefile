@@ -3,13 +3,14 @@
 GO    ?= go
 ADDR  ?= 127.0.0.1:8080
 DB    ?= sqlite:var/chat.db
-PKG   ?= ./...
+PKG   ?=
 
 # The checking tools live in a module of their own.
 TOOL = $(GO) tool -modfile=tools/go.mod
+BENCHTOOL = $(GO) tool -modfile=../tools/go.mod
 
 .DEFAULT_GOAL := help
-.PHONY: help run test servers lint fmt fix dead arch explore soak tidy
+.PHONY: help run test servers bench lint fmt fix dead arch explore soak tidy
 
 help: ## show this list
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -20,26 +21,35 @@ run: ## build the chat server and serve it on http://127.0.0.1:8080 (ADDR=, DB=)
 	@exec ./var/chat -addr "$(ADDR)" -db "$(DB)"
 
 test: servers ## install what the tests need where it may, run all, end with engines and counts (PKG=, RUN=)
-	@$(GO) run ./internal/cmd/testrun $(if $(RUN),-run '$(RUN)') $(PKG)
+	@$(GO) run ./internal/cmd/testrun -nested bench $(if $(RUN),-run '$(RUN)') $(PKG)
 
 servers:
 	@.ci/servers
 
+bench: ## measure all that is promised about speed, a quarter of an hour (QUICK=1 for 3 minutes, ROW=regexp)
+	@.ci/servers postgresql redis-server
+	@cd bench && $(GO) run . $(if $(QUICK),-quick) $(if $(ROW),-row '$(ROW)')
+
 lint: ## golangci-lint, go fix, dead code, go.mod
 	$(TOOL) golangci-lint run ./...
+	cd bench && $(BENCHTOOL) golangci-lint run ./...
 	$(GO) fix -diff ./...
+	cd bench && $(GO) fix -diff ./...
 	@$(MAKE) --no-print-directory dead
 	$(GO) mod tidy -diff
+	cd bench && $(GO) mod tidy -diff
 
 dead: ## list functions that no program and no test reaches; there must be none
-	@found="$$($(TOOL) deadcode -test ./...)" || exit 1; \
+	@found="$$($(TOOL) deadcode -test ./... && cd bench && $(BENCHTOOL) deadcode -test ./...)" || exit 1; \
 	if [ -n "$$found" ]; then echo "unreachable:"; echo "$$found"; exit 1; fi
 
 fmt: ## format everything
 	$(TOOL) golangci-lint fmt ./...
+	cd bench && $(BENCHTOOL) golangci-lint fmt ./...
 
 fix: ## write things the way today's Go writes them
 	$(GO) fix ./...
+	cd bench && $(GO) fix ./...
 
 arch: ## the import law and the house rules; UPDATE=1 redraws the picture
 	$(GO) test -count=1 ./internal/archtest $(if $(UPDATE),-update)
@@ -50,6 +60,7 @@ explore: ## every interleaving of three callers, or of two callers with sweeper 
 soak: ## kill chat servers, workers and consumers at every point of their path, and try thousands of random histories
 	SEMEL_SOAK=1 SEMELTEST_HISTORIES=2000 $(GO) test -count=1 -timeout 3h -v ./examples/chat/... ./store/... ./test/tasks ./test/messages
 
-tidy: ## go.mod of the library and of the tools
+tidy: ## go.mod of the library, of the benchmarks and of the tools
 	$(GO) mod tidy
+	cd bench && $(GO) mod tidy
 	cd tools && $(GO) mod tidy

@@ -3,6 +3,9 @@
 //
 //	go run ./internal/cmd/testrun [flags] [packages]
 //
+// Without packages it runs all of the module, and then those of the modules below
+// it that -nested names.
+//
 // The first pass runs every package with the race detector and in shuffled
 // order. The second runs, without the detector, the tests that ask for it by a
 // build constraint: those in files that only a build without race takes. A test
@@ -35,6 +38,7 @@ type options struct {
 	run      string        // as go test's -run; empty: all
 	timeout  time.Duration // of one package
 	race     bool
+	nested   []string // directories of modules whose packages are run too
 }
 
 func main() {
@@ -59,11 +63,17 @@ func parse(args []string, stderr io.Writer) (options, error) {
 	flags.StringVar(&o.run, "run", "", "run only tests that match, as go test's -run")
 	flags.DurationVar(&o.timeout, "timeout", 20*time.Minute, "the longest one package may take")
 	flags.BoolVar(&o.race, "race", true, "use the race detector in the first pass")
+	flags.Func("nested", "a directory whose module's packages are run too, if none are named; may come again", func(dir string) error {
+		o.nested = append(o.nested, dir)
+		return nil
+	})
 	if err := flags.Parse(args); err != nil {
 		return o, err
 	}
 	if o.packages = flags.Args(); len(o.packages) == 0 {
 		o.packages = []string{"./..."}
+	} else {
+		o.nested = nil
 	}
 	return o, nil
 }
@@ -77,8 +87,10 @@ func runAll(ctx context.Context, o options, out io.Writer) (failed bool, err err
 	}
 	t := newTally()
 	p := printer{out: out, tally: t, started: time.Now()}
-	if err := o.pass(ctx, &p, o.packages, o.run, o.race); err != nil {
-		return false, err
+	for _, dir := range append([]string{"."}, o.nested...) {
+		if err := o.pass(ctx, &p, dir, o.packages, o.run, o.race); err != nil {
+			return false, err
+		}
 	}
 	if o.race {
 		heavy, err := findHeavy(ctx, o.packages)

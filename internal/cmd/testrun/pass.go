@@ -26,9 +26,9 @@ type event struct {
 // progressEvery is how long nothing may be said while tests run.
 const progressEvery = 15 * time.Second
 
-// pass runs go test once over the packages.
-func (o options) pass(ctx context.Context, p *printer, packages []string, run string, race bool) error {
-	args := []string{"test", "-json", "-shuffle=on", "-count=1", "-timeout=" + o.timeout.String()}
+// pass runs go test once over the packages of the module in dir.
+func (o options) pass(ctx context.Context, p *printer, dir string, packages []string, run string, race bool) error {
+	args := []string{"test", "-C", dir, "-json", "-shuffle=on", "-count=1", "-timeout=" + o.timeout.String()}
 	if race {
 		args = append(args, "-race")
 	}
@@ -55,7 +55,7 @@ func (o options) passHeavy(ctx context.Context, p *printer, h heavy) error {
 		run = o.run
 	}
 	fmt.Fprintf(p.out, "%s again, without the race detector\n", p.short(h.path))
-	return o.pass(ctx, p, []string{h.path}, run, false)
+	return o.pass(ctx, p, ".", []string{h.path}, run, false)
 }
 
 // readEvents decodes lines until r ends. A line that is not an event is passed

@@ -117,6 +117,23 @@ func TestRun_SecondPassWithoutRaceDetector(t *testing.T) {
 	}
 }
 
+// TestRun_NestedModules are run where nothing else is asked for.
+func TestRun_NestedModules(t *testing.T) {
+	write(t, map[string]string{
+		"a/a_test.go":       "package a\nimport \"testing\"\nfunc TestA(t *testing.T) {}\n",
+		"below/go.mod":      "module example.test/below\n\ngo 1.26.0\n",
+		"below/b/b_test.go": "package b\nimport \"testing\"\nfunc TestB(t *testing.T) { t.Fatal(\"seen\") }\n",
+	})
+	out, failed := run(t, "-race=false", "-nested", "below")
+	if !failed || !strings.Contains(out, "seen") {
+		t.Errorf("the failure below is not seen:\n%s", out)
+	}
+	mustEnd(t, out, "1 passed, 1 failed, 0 skipped")
+	if out, failed = run(t, "-race=false", "-nested", "below", "./a"); failed {
+		t.Errorf("more was run than was asked for:\n%s", out)
+	}
+}
+
 func TestRun_WhatCannotStartIsNoSuccess(t *testing.T) {
 	write(t, map[string]string{"a/a_test.go": "package a\n"})
 	out, failed := run(t, "-race=false", "./nowhere")
