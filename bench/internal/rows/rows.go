@@ -4,6 +4,7 @@ package rows
 import (
 	"slices"
 
+	"github.com/semelgo/semel/bench/internal/growth"
 	"github.com/semelgo/semel/bench/internal/lab"
 	"github.com/semelgo/semel/bench/internal/postgres"
 	"github.com/semelgo/semel/bench/internal/rivals"
@@ -18,5 +19,6 @@ func All() []lab.Experiment {
 		sqlite.Experiments(),
 		web.Experiments(),
 		rivals.Experiments(),
+		growth.Experiments(),
 	)
 }

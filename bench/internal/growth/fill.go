@@ -1,0 +1,141 @@
+package growth
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"syscall"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/semelgo/semel/bench/internal/contest"
+)
+
+// fill empties the table and has n records in it, each like one that the store
+// has written for a call, but for what tells it from the others. The large ones
+// are written without waiting for the disk, and without indexes, which are made
+// afterwards.
+func (t *table) fill(ctx context.Context, n int) error {
+	id := "md5(i::text)::uuid"
+	if t.ordered { // a millisecond each, up to now
+		id = fmt.Sprintf("(lpad(to_hex((extract(epoch from now()) * 1000)::bigint - %d + i), 12, '0') || substr(md5(i::text), 13))::uuid", n)
+	}
+	insert, err := t.like(ctx, t.do, "semel_records", id, "first.expires + i * interval '1 millisecond'")
+	if err != nil {
+		return err
+	}
+	if n > small {
+		return t.without(ctx, func() error { return t.insert(ctx, insert, n) })
+	}
+	if err := t.insert(ctx, insert, n); err != nil {
+		return err
+	}
+	return t.exec(ctx, "vacuum analyze semel_records")
+}
+
+// like empties the table, and returns a statement that inserts records like the
+// one that do writes: those from number $1 to $2.
+func (d *database) like(ctx context.Context, do func(context.Context, *contest.Caller) error, into, id, expires string) (string, error) {
+	if err := d.exec(ctx, "truncate semel_records"); err != nil {
+		return "", err
+	}
+	_, err := contest.Once(ctx, 1, func(ctx context.Context, c *contest.Caller) (struct{}, error) { return struct{}{}, do(ctx, c) })
+	if err != nil {
+		return "", fmt.Errorf("write the first record: %w", err)
+	}
+	err = d.exec(ctx, "drop table if exists first", "create table first as select * from semel_records", "truncate semel_records")
+	if err != nil {
+		return "", err
+	}
+	rows, err := d.pool.Query(ctx, "select quote_ident(attname) from pg_attribute where attrelid = 'first'::regclass and attnum > 0 order by attnum")
+	if err != nil {
+		return "", fmt.Errorf("read columns: %w", err)
+	}
+	names, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	if err != nil {
+		return "", fmt.Errorf("read columns: %w", err)
+	}
+	own := map[string]string{
+		"id": id, "expires": expires, "owner": "hashint8extended(i, 1)", "key": "convert_to(md5(i::text)::uuid::text, 'UTF8')",
+	}
+	values := make([]string, len(names))
+	for i, name := range names {
+		values[i] = cmp.Or(own[name], "first."+name)
+	}
+	return fmt.Sprintf("insert into %s (%s) select %s from first, generate_series($1::bigint, $2::bigint) i",
+		into, strings.Join(names, ", "), strings.Join(values, ", ")), nil
+}
+
+// insert writes the records with two sessions, each its half.
+func (d *database) insert(ctx context.Context, sql string, n int) error {
+	var writing sync.WaitGroup
+	var failed [2]error
+	for i := range failed {
+		writing.Go(func() { _, failed[i] = d.pool.Exec(ctx, sql, 1+i*n/2, (i+1)*n/2) })
+	}
+	writing.Wait()
+	for _, err := range failed {
+		if err != nil {
+			return fmt.Errorf("write records: %w", err)
+		}
+	}
+	return nil
+}
+
+// without does what fills the table while it has no indexes and nothing waits for
+// the disk, and then makes all as it was.
+func (d *database) without(ctx context.Context, do func() error) error {
+	if err := d.exec(ctx, "alter system set fsync = off", "select pg_reload_conf()"); err != nil {
+		return err
+	}
+	drop, create, err := d.indexes(ctx)
+	if err != nil {
+		return err
+	}
+	if err := d.exec(ctx, drop...); err != nil {
+		return err
+	}
+	if err := do(); err != nil {
+		return err
+	}
+	if err := d.with(ctx, append([]string{"set maintenance_work_mem = '1GB'"}, create...)...); err != nil {
+		return err
+	}
+	if err := d.exec(ctx, "vacuum (analyze) semel_records", "checkpoint"); err != nil {
+		return err
+	}
+	syscall.Sync() // what was not waited for
+	return d.exec(ctx, "alter system reset fsync", "select pg_reload_conf()", "checkpoint")
+}
+
+// indexes are the statements that drop those of the table, and make them again.
+func (d *database) indexes(ctx context.Context) (drop, create []string, err error) {
+	rows, err := d.pool.Query(ctx, `select coalesce('alter table semel_records drop constraint ' || quote_ident(c.conname), 'drop index ' || quote_ident(r.relname)),
+coalesce('alter table semel_records add constraint ' || quote_ident(c.conname) || ' ' || pg_get_constraintdef(c.oid), pg_get_indexdef(i.indexrelid))
+from pg_index i join pg_class r on r.oid = i.indexrelid left join pg_constraint c on c.conindid = i.indexrelid and c.contype in ('p', 'u')
+where i.indrelid = 'semel_records'::regclass`)
+	if err != nil {
+		return nil, nil, fmt.Errorf("read indexes: %w", err)
+	}
+	var gone, back string
+	_, err = pgx.ForEachRow(rows, []any{&gone, &back}, func() error {
+		drop, create = append(drop, gone), append(create, back)
+		return nil
+	})
+	return drop, create, err
+}
+
+// with has one session do all that.
+func (d *database) with(ctx context.Context, statements ...string) error {
+	return d.pool.AcquireFunc(ctx, func(conn *pgxpool.Conn) error {
+		for _, sql := range append(statements, "reset all") {
+			if _, err := conn.Exec(ctx, sql); err != nil {
+				return fmt.Errorf("%s: %w", sql, err)
+			}
+		}
+		return nil
+	})
+}

@@ -1,0 +1,126 @@
+package growth
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/bench/internal/contest"
+	"github.com/semelgo/semel/bench/internal/lab"
+	"github.com/semelgo/semel/bench/internal/payment"
+	"github.com/semelgo/semel/migrate"
+	"github.com/semelgo/semel/store/postgres"
+)
+
+var errTooLong = errors.New("it takes too long for a quick run")
+
+// timed is an operation whose keys have a time.
+var timed = semel.Define("create_payment", semel.OperationOptions[payment.Request]{KeyTime: semel.UUIDv7Time})
+
+// database has Semel's tables, and an engine on them.
+type database struct {
+	name   string
+	server *lab.Server
+	pool   *pgxpool.Pool
+	store  *postgres.Store
+	engine *semel.Engine[pgx.Tx]
+}
+
+func newDatabase(ctx context.Context, l *lab.Lab, name string) (*database, error) {
+	server, err := l.Postgres(ctx)
+	if err != nil {
+		return nil, err
+	}
+	d := &database{name: name, server: server}
+	if d.pool, err = server.Pool(ctx, l, name, 16); err != nil {
+		return nil, err
+	}
+	if err := migrate.Postgres(ctx, d.pool); err != nil {
+		return nil, fmt.Errorf("make the tables: %w", err)
+	}
+	if d.store, err = postgres.New(d.pool, postgres.Options{}); err != nil {
+		return nil, err
+	}
+	if d.engine, err = semel.New(d.store, semel.Options{}); err != nil {
+		return nil, err
+	}
+	l.Closing(func() error {
+		return errors.Join(d.engine.Close(context.Background()), d.exec(context.Background(), "truncate semel_records"))
+	})
+	return d, nil
+}
+
+func (d *database) exec(ctx context.Context, statements ...string) error {
+	for _, sql := range statements {
+		if _, err := d.pool.Exec(ctx, sql); err != nil {
+			return fmt.Errorf("%s: %w", sql, err)
+		}
+	}
+	return nil
+}
+
+// table is one of so many records.
+type table struct {
+	*database
+
+	records int
+	ordered bool
+	do      func(context.Context, *contest.Caller) error
+}
+
+func tableName(records int, ordered bool) string {
+	if ordered {
+		return fmt.Sprintf("%d in order", records)
+	}
+	return fmt.Sprintf("%d", records)
+}
+
+// newTable makes a table and fills it.
+func newTable(ctx context.Context, l *lab.Lab, records int, ordered bool) (*table, error) {
+	d, err := newDatabase(ctx, l, "growth "+tableName(records, ordered))
+	if err != nil {
+		return nil, err
+	}
+	d.name = tableName(records, ordered)
+	t := &table{database: d, records: records, ordered: ordered, do: payment.Do(d.engine)}
+	if ordered {
+		t.do = t.doTimed
+	}
+	began := time.Now()
+	if err := t.fill(ctx, records); err != nil {
+		return nil, fmt.Errorf("fill a table of %d: %w", records, err)
+	}
+	l.Logf("filled a table: %s, in %.1f s", t.name, time.Since(began).Seconds())
+	return t, nil
+}
+
+// doTimed is payment.Do with keys that begin with the time.
+func (t *table) doTimed(ctx context.Context, c *contest.Caller) error {
+	call := timed.Call(semel.ScopeOf(payment.Scope(c.N)), timeKey(c), payment.Request{Amount: 4711, Currency: "EUR"})
+	_, _, err := semel.Do(ctx, t.engine, call, func(context.Context) (semel.Raw, error) { return payment.Result(), nil })
+	return err
+}
+
+// timeKey makes a new UUID of version 7 of a random one.
+func timeKey(c *contest.Caller) string {
+	key := []byte(c.Key())
+	ms := fmt.Sprintf("%012x", time.Now().UnixMilli())
+	copy(key, ms[:8])
+	copy(key[9:], ms[8:])
+	key[14] = '7'
+	return string(key)
+}
+
+// shrink makes a small table small again. What is added to a large one does not
+// matter.
+func (t *table) shrink(ctx context.Context) error {
+	if t.records > small {
+		return nil
+	}
+	return t.fill(ctx, t.records)
+}
