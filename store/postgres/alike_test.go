@@ -1,0 +1,122 @@
+package postgres_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/semelgo/semel/store"
+	"github.com/semelgo/semel/store/postgres"
+)
+
+// Changes that share a statement are answered one by one: for each that is not in
+// force by what stands, and for the others that they are, asked once or again. So it
+// is however parameters are sent, and in transactions.
+func TestAlikeAreAnsweredEach(t *testing.T) {
+	t.Parallel()
+	url := database(t)
+	for _, m := range []pgx.QueryExecMode{
+		pgx.QueryExecModeCacheStatement, pgx.QueryExecModeCacheDescribe, pgx.QueryExecModeDescribeExec,
+		pgx.QueryExecModeExec, pgx.QueryExecModeSimpleProtocol,
+	} {
+		t.Run(m.String(), func(t *testing.T) {
+			t.Parallel()
+			s := newStore(t, connect(t, url, mode(m)), postgres.Options{})
+			tellAlike(t, s, m.String()+" ", s.Swap)
+			tellAlike(t, s, m.String()+" in a transaction ", func(ctx context.Context, changes []store.Change) (answers []store.Standing, err error) {
+				err = pgx.BeginFunc(ctx, s.Pool(), func(tx pgx.Tx) error {
+					answers, err = s.SwapTx(ctx, tx, changes)
+					return err
+				})
+				return answers, err
+			})
+		})
+	}
+}
+
+func tellAlike(t *testing.T, s *postgres.Store, name string, swap func(context.Context, []store.Change) ([]store.Standing, error)) {
+	t.Helper()
+	const n = 12
+	theirs := create(name+"3", store.InProgress, 99)
+	mustForce(t, s, theirs)
+	claims := batch(name, n)
+	for i := range claims {
+		claims[i].To.Due, claims[i].To.Scope, claims[i].To.Key = time.Hour, fmt.Sprint("scope ", i), fmt.Sprint("\x00key ", i)
+		claims[i].To.Fingerprint = []byte{0, byte(i)}
+	}
+	want := tokensOf(claims)
+	want[3] = theirs.To.Token
+	for range 2 { // the second time they are asked again
+		mustStand(t, swap, claims, want)
+	}
+	ends := make([]store.Change, n)
+	for i, c := range claims {
+		ends[i] = move(c, store.Succeeded)
+		ends[i].To.Expire, ends[i].To.Outcome = time.Hour, []byte(fmt.Sprint("outcome ", i))
+	}
+	ends[5].To.ID, want[5] = store.NewID("test", "scope", name+"absent"), store.Token{} // nothing stands
+	ends[6].To.Outcome = nil                                                            // of another shape
+	ends[7].If.Attempt, want[7] = 2, claims[7].To.Token
+	ends[8].To.Outcome = []byte{}
+	for i := range ends {
+		if i != 3 && i != 5 && i != 7 {
+			want[i] = ends[i].To.Token
+		}
+	}
+	for range 2 {
+		mustStand(t, swap, ends, want)
+	}
+	answers, err := s.Get(t.Context(), idsOf(claims))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, answer := range answers {
+		r, told := answer.Record, ""
+		if want[i].State == store.Succeeded && i != 6 && i != 8 {
+			told = fmt.Sprint("outcome ", i)
+		}
+		if i == 3 {
+			continue
+		}
+		if r.Scope != claims[i].To.Scope || r.Key != claims[i].To.Key || string(r.Fingerprint) != string(claims[i].To.Fingerprint) || string(r.Outcome) != told {
+			t.Errorf("%srecord %d is %+v, want what was claimed, with the outcome %q", name, i, r, told)
+		}
+		if left := max(r.Due, r.Expire); left <= 59*time.Minute || left > time.Hour {
+			t.Errorf("%srecord %d has %v left, want an hour", name, i, left)
+		}
+	}
+}
+
+// mustStand makes the changes, and requires the tokens that are to stand then.
+func mustStand(t *testing.T, swap func(context.Context, []store.Change) ([]store.Standing, error), changes []store.Change, want []store.Token) {
+	t.Helper()
+	answers, err := swap(t.Context(), changes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, answer := range answers {
+		other := want[i] != changes[i].To.Token && want[i] != store.Token{}
+		if answer.Token != want[i] || (answer.Record != nil) != other || answer.Err != nil || answer.Busy {
+			t.Errorf("change %d to %+v answers %+v, want %+v", i, changes[i].To.Token, answer, want[i])
+		}
+	}
+}
+
+func tokensOf(changes []store.Change) []store.Token {
+	all := make([]store.Token, len(changes))
+	for i, c := range changes {
+		all[i] = c.To.Token
+	}
+	return all
+}
+
+func idsOf(changes []store.Change) []store.ID {
+	all := make([]store.ID, len(changes))
+	for i, c := range changes {
+		all[i] = c.To.ID
+	}
+	return all
+}
