@@ -68,6 +68,32 @@ func ExampleDoTx() {
 	// climbers
 }
 
+// Statements that are known beforehand, with the record in one round trip; with
+// PostgreSQL they are a *pgx.Batch.
+func ExampleDoBatch() {
+	db := memory.New(memory.Options{})
+	engine, err := semel.New(db, semel.Options{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	createGroup := semel.Define("create_group", semel.OperationOptions[string]{})
+	call := createGroup.Call(semel.ScopeOf("user-7"), "key-1", "climbers")
+	statements := func(context.Context) (receipt, memory.Batch, error) {
+		return receipt{Number: 42}, memory.Batch{
+			func(tx *memory.Tx) error { return tx.Put("groups/42", []byte("climbers")) },
+			func(tx *memory.Tx) error { return tx.Put("members/42/7", nil) },
+		}, nil
+	}
+	for range 2 {
+		got, replayed, err := semel.DoBatch(context.Background(), engine, call, statements)
+		fmt.Println(got, replayed, err)
+	}
+	// Output:
+	// {42} false <nil>
+	// {42} true <nil>
+}
+
 // The same key for another request is refused: it needs a key of its own.
 func ExampleDoTx_mismatch() {
 	engine, err := semel.New(memory.New(memory.Options{}), semel.Options{})

@@ -14,6 +14,7 @@ import (
 type inline struct {
 	*ask
 	fn    func(ctx context.Context, tx any) (any, error)
+	batch batchFunc // instead of fn
 	begun time.Time
 	owner uint64
 	lost  *conflicts
@@ -28,6 +29,11 @@ type inline struct {
 
 // runInline runs fn once as one transaction, or answers from the record.
 func (c *Core) runInline(ctx context.Context, call Call, fn func(context.Context, any) (any, error)) (*Outcome, error) {
+	return c.runOnce(ctx, call, inline{fn: fn})
+}
+
+// runOnce runs the function of like.
+func (c *Core) runOnce(ctx context.Context, call Call, like inline) (*Outcome, error) {
 	if err := c.admit(ctx, call); err != nil {
 		return nil, err
 	}
@@ -41,7 +47,7 @@ func (c *Core) runInline(ctx context.Context, call Call, fn func(context.Context
 		f, first := c.flights.join(call.id, call.fingerprint)
 		if first {
 			q.flight = f
-			return q.inline(ctx, fn)
+			return q.inline(ctx, like)
 		}
 		if out, err := q.follow(ctx, f); out != nil || err != nil {
 			return out, err
@@ -50,7 +56,7 @@ func (c *Core) runInline(ctx context.Context, call Call, fn func(context.Context
 }
 
 // inline speaks for its key in this process until it returns.
-func (q *ask) inline(ctx context.Context, fn func(context.Context, any) (any, error)) (out *Outcome, err error) {
+func (q *ask) inline(ctx context.Context, like inline) (out *Outcome, err error) {
 	stands, told := store.Record{}, errAbandoned
 	id := q.call.id // the call's own goes with the generations
 	defer func() {  // also on a panic, with the transaction rolled back
@@ -66,7 +72,8 @@ func (q *ask) inline(ctx context.Context, fn func(context.Context, any) (any, er
 			told = nil
 			return q.c.answer(ctx, q.call, stands)
 		}
-		i := &inline{ask: q, fn: fn, begun: now(), owner: newOwner(), lost: &lost}
+		i := &inline{ask: q, fn: like.fn, batch: like.batch, begun: now(), owner: newOwner(), lost: &lost}
+		i.stands = stands
 		var again bool
 		stands, out, again, err = i.run(ctx)
 		if !again {
@@ -142,6 +149,9 @@ func (i *inline) run(ctx context.Context) (now store.Record, out *Outcome, again
 func (i *inline) transact(ctx context.Context) (store.Verdict, error) {
 	waiting, done := patient(ctx)
 	defer done()
+	if i.batch != nil {
+		return i.send(ctx, waiting)
+	}
 	return i.c.atomic(waiting, i.call.id, !i.call.op.optimistic, func(_ context.Context, tx any, stands store.Standing) (*store.Change, error) {
 		return i.body(ctx, tx, stands)
 	})
@@ -164,18 +174,9 @@ func (i *inline) body(ctx context.Context, tx any, stands store.Standing) (*stor
 		i.busy, i.say = true, sayWait
 		return nil, errNotRun
 	}
-	d := next(i.stands, i.event(store.Succeeded, nil))
-	if i.say = d.say; d.step == stepDoubt {
-		i.change, i.say = d.change, sayDoubt
-	}
-	if i.say == sayTry {
-		i.say = i.mayStartTwin()
-	}
-	if i.say != sayTry {
+	if !i.mayRun() {
 		return nil, errNotRun
 	}
-	i.ran = true
-	i.c.flights.lead(i.flight)
 	if err := i.call.op.spent(i.stands, i.stands.Attempt+1); err != nil {
 		return i.failing(ctx, err)
 	}
@@ -192,6 +193,21 @@ func (i *inline) body(ctx context.Context, tx any, stands store.Standing) (*stor
 		return nil, err
 	}
 	return &i.change, nil
+}
+
+// mayRun reports whether the function may run on what stands, and says why not.
+func (i *inline) mayRun() bool {
+	d := next(i.stands, i.event(store.Succeeded, nil))
+	if i.say = d.say; d.step == stepDoubt {
+		i.change, i.say = d.change, sayDoubt
+	}
+	if i.say == sayTry {
+		i.say = i.mayStartTwin()
+	}
+	if i.ran = i.say == sayTry; i.ran {
+		i.c.flights.lead(i.flight)
+	}
+	return i.ran
 }
 
 // failing decides what an error of the function leads to: a rollback, which is

@@ -14,6 +14,8 @@ var (
 	_ store.Auditor      = (*Store)(nil)
 	_ store.Counter      = (*Store)(nil)
 	_ store.Dequeuer     = (*Store)(nil)
+
+	_ store.Batcher[Batch] = (*Store)(nil)
 )
 
 // Store keeps records in memory. All methods may be called concurrently; it

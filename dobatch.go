@@ -1,0 +1,67 @@
+package semel
+
+import (
+	"context"
+
+	"github.com/semelgo/semel/store"
+)
+
+// DoBatch is [DoTx] for a function that hands over its statements all together,
+// instead of running them one by one: the record, the statements and the commit go
+// to the database in one round trip, and nothing of them is in force unless all is.
+// B is how the store's driver knows a batch, such as *pgx.Batch; a store that takes
+// none, or another kind, is ErrInvalid.
+//
+// fn says the result before anything is sent, so a result that the database makes up
+// is not for DoBatch. It must do nothing but build the statements and the result,
+// each time anew: it is called before it is known that the key is new, and again
+// after every transaction that others were in the way of. An error of fn is proof
+// that nothing was done; so is an error of a statement, which rolls everything back.
+// What both lead to is the operation's OnError, [Final] or its Retry, as with DoTx.
+//
+// Statements must not end the transaction. Once they are sent they are waited for,
+// within a bound of the store's, whatever becomes of ctx. The operation's policy is
+// unset or [Atomic] without a Lease, and it has no Generation; any other is
+// ErrInvalid.
+func DoBatch[T, B, Tx any](ctx context.Context, e *Engine[Tx], c Call, fn func(ctx context.Context) (T, B, error)) (v T, replayed bool, err error) {
+	if err := c.valid(); err != nil {
+		return v, false, err
+	}
+	if _, within := TxOf(ctx, e); within {
+		return v, false, invalid("ctx", "is that of a transaction of this engine: a second one would wait for it")
+	}
+	switch {
+	case !c.op.inline():
+		return v, false, invalid("Policy", "must be Atomic without a Lease or unset for DoBatch: all of it is one transaction")
+	case c.op.generation > 0:
+		return v, false, invalid("Generation", "is for DoTx: a batch writes one record")
+	}
+	batcher, ok := e.store.(store.Batcher[B])
+	if !ok {
+		return v, false, invalid("fn", "returns statements of a kind that this store does not take")
+	}
+	run := func(ctx context.Context) (any, sendFunc, error) {
+		var batch B
+		var err error
+		v, batch, err = fn(ctx)
+		return v, func(ctx context.Context, change store.Change, hold bool) (store.Standing, store.Verdict, error) {
+			return batcher.AtomicBatch(ctx, change, hold, batch)
+		}, err
+	}
+	out, err := e.runBatch(ctx, c, run)
+	if err != nil {
+		var none T
+		return none, false, err
+	}
+	if out.Replayed {
+		return decoded[T](out)
+	}
+	return v, false, nil
+}
+
+type (
+	// sendFunc sends statements that were handed over, with the record's change.
+	sendFunc func(ctx context.Context, change store.Change, hold bool) (store.Standing, store.Verdict, error)
+	// batchFunc builds them, and says the result.
+	batchFunc func(ctx context.Context) (any, sendFunc, error)
+)
