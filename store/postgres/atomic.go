@@ -59,15 +59,6 @@ func tellBusy(ctx context.Context,
 	return store.NotCommitted, err
 }
 
-// The savepoint that run's writes are behind.
-const (
-	saveRun = `SAVEPOINT semel_run`
-	keepRun = `RELEASE SAVEPOINT semel_run`
-	undoRun = `ROLLBACK TO SAVEPOINT semel_run`
-	// proveRun fails if it is not there any more.
-	proveRun = keepRun + `; ` + saveRun
-)
-
 func (s *Store) begin(ctx context.Context, id store.ID, hold bool) (*transaction, error) {
 	on, err := s.tables(ctx)
 	if err != nil {
@@ -98,19 +89,34 @@ func (t *transaction) open(ctx context.Context, hold bool) error {
 	b.BeginTx(pgx.TxOptions{IsoLevel: t.store.level})
 	text, args := t.store.texts.open, []any(nil)
 	if hold {
-		text, args = t.store.texts.openHeld, []any{int64(binary.BigEndian.Uint64(t.id[8:]))}
+		text, args = t.store.texts.openHeld, []any{rightTo(t.id)}
 	}
 	b.Queue(text, args...).Query(t.readNumber)
-	b.Queue(t.tables.get, uuid(t.id)).Query(eachRecord(func(r *store.Record) {
-		t.stands.Token, t.stands.Record = r.Token, r
-	}))
-	b.Queue(t.store.texts.lent.givenBack)
-	b.Queue(saveRun)
+	b.Queue(t.tables.look, uuid(t.id)).Query(t.readStands)
 	t.session = t.conn.Conn()
 	results := t.session.SendBatch(ctx, b)
 	t.wire = t.session.PgConn().Conn()
 	t.tx = results.Tx()
 	return results.Close()
+}
+
+// rightTo is the number that stands for the right to a record.
+func rightTo(id store.ID) int64 { return int64(binary.BigEndian.Uint64(id[8:])) }
+
+// readStands reads what stands, which is nulls where nothing does. The first column
+// is a setting that was given back.
+func (t *transaction) readStands(rows pgx.Rows) error {
+	for rows.Next() {
+		if rows.RawValues()[1] == nil {
+			continue
+		}
+		r, err := readRecord(rows, nil)
+		if err != nil {
+			return err
+		}
+		t.stands.Token, t.stands.Record = r.Token, r
+	}
+	return rows.Err()
 }
 
 // readNumber reads the transaction's number, which is null if somebody else has
@@ -127,6 +133,9 @@ func (t *transaction) readNumber(rows pgx.Rows) error {
 	}
 	return rows.Err()
 }
+
+// errGone says that this is not the transaction that was begun.
+var errGone = errors.New("semel/postgres: it is another transaction")
 
 // errLost says that the connection was lost before anything was committed.
 var errLost = errors.New("semel/postgres: the connection was lost within the transaction")

@@ -16,6 +16,7 @@ const (
 	codeTransactionTimeout  = "25P04"
 	codeNoSavepoint         = "3B001"
 	codeSerialization       = "40001"
+	codeUnknown             = "40003"
 	codeDeadlock            = "40P01"
 	codeUnique              = "23505"
 	codeCheck               = "23514"
@@ -112,7 +113,7 @@ func isRefusal(err error) bool {
 // isEnded says that the transaction was over, or was another one.
 func isEnded(err error) bool {
 	code := codeOf(err)
-	return code == codeNoSavepoint || code == codeNoActiveTransaction
+	return errors.Is(err, errGone) || code == codeNoSavepoint || code == codeNoActiveTransaction
 }
 
 // withConflict marks the errors that are in conflict with others' transactions.

@@ -61,7 +61,7 @@ func TestHandlerDoesNotHearOfItsEnd(t *testing.T) {
 		}, store.Unknown, 1, store.ErrApart},
 		{"COMMIT AND CHAIN, and then the connection lost unseen", func(ctx context.Context, tx pgx.Tx, p *realtest.Proxy) error {
 			err := do(ctx, tx, `COMMIT AND CHAIN`)
-			p.CutBefore(realtest.SQL("semel_run"))
+			p.CutBefore(realtest.SQL("pg_current_xact_id() ="))
 			return err
 		}, store.Unknown, 1, store.ErrApart},
 		{"ROLLBACK and more, the answer lost", func(ctx context.Context, tx pgx.Tx, p *realtest.Proxy) error {

@@ -130,7 +130,8 @@ func TestHandlerEndsTheTransaction(t *testing.T) {
 		{
 			name: "the store's savepoint released",
 			run: func(ctx context.Context, tx pgx.Tx) (*store.Change, error) {
-				return &last, errors.Join(effect(ctx, tx, "key"), do(ctx, tx, `RELEASE SAVEPOINT semel_run`))
+				inner, err := tx.Begin(ctx) // which is put into it
+				return &last, errors.Join(err, effect(ctx, inner, "key"), do(ctx, tx, `RELEASE SAVEPOINT semel_run`), do(ctx, tx, `SELECT 1 / 0`))
 			},
 			want: store.NotCommitted,
 		},

@@ -29,7 +29,7 @@ func Queries(s *Store) []Query {
 	beaten.If = beaten.To.Token
 	id, t := uuid(store.ID{1}), newTables("public")
 	all := []Query{
-		{"get", s.texts.byKey, t.get, []any{id}},
+		{"look", s.texts.lent.made, t.look, []any{id}},
 		{"get many", s.texts.byKey, t.getMany, []any{uuids(make([]store.ID, 1000))}},
 		{"scan", s.texts.inOrder, t.scan, []any{id, int16(1), []byte("test"), int64(100), int64(0)}},
 		{"scan due", s.texts.inOrder, t.scanDue, []any{[]byte("test"), int64(100), int64(0)}},

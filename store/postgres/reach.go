@@ -139,3 +139,19 @@ func skipComment(sql string) string {
 	}
 	return ""
 }
+
+// onlyData tells whether a text that stays inside a transaction can do nothing to it
+// at all: neither make it one that has to be ended, nor savepoints or settings.
+func onlyData(sql string) bool {
+	sql = skipComments(sql)
+	end := strings.IndexFunc(sql, func(r rune) bool { return (r|0x20) < 'a' || (r|0x20) > 'z' })
+	if end < 0 || strings.Contains(sql, ";") {
+		return false
+	}
+	switch strings.ToLower(sql[:end]) {
+	case "delete", "insert", "merge", "select", "update", "values", "with":
+		return true
+	default:
+		return false
+	}
+}

@@ -91,7 +91,10 @@ type texts struct {
 	lentOne, lentMany borrowed // likewise, within somebody's transaction
 	lentAlone         borrowed
 	lentHasty         borrowed
-	open, openHeld    string // at the begin of an Atomic; they borrow what lent gives back
+	open, openHeld    string // at the begin of an Atomic; they borrow what look gives back
+	first, firstHeld  string // creates at the begin of a batch
+	batch, batchHeld  string // before another change, there
+	keep              string // before a failure that is kept when its transaction is rolled back
 }
 
 func newTexts(o *Options) texts {
@@ -103,12 +106,22 @@ func newTexts(o *Options) texts {
 	if all := o.bounds(); len(all) > 0 {
 		settings = set(all) + ", " + settings
 	}
+	bounds := []string{"true"}
+	for _, b := range o.bounds() {
+		bounds = append(bounds, set([]setting{b})+" IS NOT NULL")
+	}
+	bounded := strings.Join(bounds, " AND ")
 	return texts{
 		byKey: `SELECT ` + set(byKey()), inOrder: `SELECT ` + set(inOrder()), lent: lent,
 		queue: `SELECT ` + set(append(append(byKeys(), inOrder()[1:]...), lockTimeout(busyAfter))),
 		one:   `SELECT ` + set(one), many: `SELECT ` + set(many), alone: `SELECT ` + set(alone), hasty: `SELECT ` + set(hasty),
 		lentOne: borrow(one), lentMany: borrow(many), lentAlone: borrow(alone), lentHasty: borrow(hasty),
-		open:     `SELECT pg_current_xact_id()::text, ` + settings,
-		openHeld: `SELECT CASE WHEN pg_try_advisory_xact_lock($1::bigint) THEN pg_current_xact_id()::text END, ` + settings,
+		open:      `SELECT pg_current_xact_id()::text, ` + settings,
+		openHeld:  `SELECT CASE WHEN pg_try_advisory_xact_lock($1::bigint) THEN pg_current_xact_id()::text END, ` + settings,
+		first:     insert + firstValue + `$2::smallint / (` + bounded + `)::integer` + otherValues,
+		firstHeld: insert + firstValue + `$2::smallint / (pg_try_advisory_xact_lock($15::bigint) AND ` + bounded + `)::integer` + otherValues,
+		batch:     `SELECT 1 / (` + bounded + `)::integer`,
+		batchHeld: `SELECT 1 / (pg_try_advisory_xact_lock($1::bigint) AND ` + bounded + `)::integer`,
+		keep:      `SELECT ` + set(append(byKey(), lockTimeout(busyAfter))),
 	}
 }

@@ -17,7 +17,10 @@ const (
 (extract(epoch FROM clock_timestamp() - changed) * 1000000)::bigint,
 operation, scope, key, fingerprint, priority, tainted, input, outcome`
 
-	sqlGet = `SELECT ` + columns + ` FROM semel_records WHERE id = $1::uuid`
+	// sqlLook reads one record within somebody's transaction, or a row of nulls, and
+	// gives back the setting that kept it to the index.
+	sqlLook = `SELECT set_config('enable_seqscan', current_setting('semel.enable_seqscan'), true), ` + columns + `
+FROM (VALUES (1)) AS always LEFT JOIN semel_records ON id = $1::uuid`
 
 	sqlGetMany = `SELECT ` + columns + ` FROM semel_records WHERE id = ANY ($1::uuid[])`
 
@@ -76,14 +79,15 @@ WHERE state = 2 AND owner = $1::bigint AND operation = $2::bytea ORDER BY due`
 // A change is one of three statements: a create, a move to another token, and a
 // beat that moves nothing but the times. Their parameters are the ones of args.
 const (
-	sqlCreate = insert + `
-SELECT ` + created
+	sqlCreate = insert + firstValue + `$2::smallint` + otherValues
 
 	// sqlCreateWithin bounds the waiting by itself. It has no plan to choose, so alone
 	// it needs nothing before it.
 	sqlCreateWithin = sqlCreate + ` FROM set_config('lock_timeout', $15::text, true)`
 
-	created = `$1::uuid, $2::smallint, $3::integer, $4::bigint, ` +
+	firstValue = `
+SELECT $1::uuid, `
+	otherValues = `, $3::integer, $4::bigint, ` +
 		`clock_timestamp() + $5::bigint * interval '1 microsecond', clock_timestamp() + $6::bigint * interval '1 microsecond', ` +
 		`clock_timestamp(), clock_timestamp(), $7::boolean, $8::bytea, $9::bytea, $10::bytea, $11::bytea, $12::smallint, $13::bytea, $14::bytea`
 
@@ -164,8 +168,12 @@ CROSS JOIN LATERAL (SELECT * FROM semel_records WHERE id = x.i LIMIT 1) r`
 
 // The last change of a transaction raises when it is not in force: a create by
 // the primary key, the others by dividing by zero. So a COMMIT that was sent
-// behind it cannot overtake its answer.
+// behind it cannot overtake its answer. Before that, sqlSameTx raises in any other
+// transaction than the one that was begun, by dividing by zero as well; a create
+// does both at once.
 const (
+	sqlSameTx     = `SELECT 1 / (pg_current_xact_id() = $1::text::xid8)::integer`
+	sqlEndCreate  = insert + firstValue + `$2::smallint / (pg_current_xact_id() = $15::text::xid8)::integer` + otherValues
 	sqlLastCreate = sqlCreate
 	sqlLastMove   = raising + sqlMove + orRaise
 	sqlLastBeat   = raising + sqlBeat + orRaise

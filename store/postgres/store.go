@@ -26,6 +26,8 @@ var (
 	_ store.Auditor         = (*Store)(nil)
 	_ store.Counter         = (*Store)(nil)
 	_ store.Dequeuer        = (*Store)(nil)
+
+	_ store.Batcher[*pgx.Batch] = (*Store)(nil)
 )
 
 // Store keeps records in a PostgreSQL database. Its methods may be called
@@ -42,7 +44,8 @@ type Store struct {
 	// plain says that pgx goes by the Go types of parameters.
 	plain bool
 
-	commitBound time.Duration
+	commitBound    time.Duration
+	statementBound time.Duration // zero: the server's own
 }
 
 // New returns a store of the tables that migrate.Postgres makes in the database
@@ -67,7 +70,7 @@ func New(pool *pgxpool.Pool, o Options) (*Store, error) {
 	}
 	return &Store{
 		pool: pool, level: o.Isolation, texts: newTexts(&o),
-		gate: make(chan struct{}, conns-1), commitBound: commitBound,
+		gate: make(chan struct{}, conns-1), commitBound: commitBound, statementBound: max(0, o.StatementTimeout),
 		plain: mode == pgx.QueryExecModeExec || mode == pgx.QueryExecModeSimpleProtocol,
 	}, nil
 }

@@ -14,7 +14,7 @@ import (
 type tables struct {
 	name *strings.Replacer
 
-	get, getMany, same, others, scan, scanDue, scanWaits, scanLeases, counts, purge, notes, dequeue, claimed string
+	look, getMany, same, others, scan, scanDue, scanWaits, scanLeases, counts, purge, notes, dequeue, claimed string
 
 	one  [kinds]string // change one record, or none
 	lone string        // create one record, or none, and wait no longer than that
@@ -22,6 +22,9 @@ type tables struct {
 	many [kinds]string // change many records
 	// alike are for many that have much in common; there is none for beats.
 	alike [kinds]string
+	ends  string // create one, or raise, and raise in any other transaction
+
+	first, firstHeld string // create one, or raise, and raise without the right
 }
 
 func newTables(schema string) *tables {
@@ -31,7 +34,7 @@ func newTables(schema string) *tables {
 		to   *string
 		text string
 	}{
-		{&t.get, sqlGet},
+		{&t.look, sqlLook},
 		{&t.getMany, sqlGetMany},
 		{&t.same, sqlSame},
 		{&t.others, sqlOthers},
@@ -51,6 +54,7 @@ func newTables(schema string) *tables {
 		{&t.last[create], sqlLastCreate},
 		{&t.last[move], sqlLastMove},
 		{&t.last[beat], sqlLastBeat},
+		{&t.ends, sqlEndCreate},
 		{&t.many[create], sqlCreateMany},
 		{&t.many[move], sqlMoveMany},
 		{&t.many[beat], sqlBeatMany},
@@ -87,6 +91,7 @@ WHERE c.oid = to_regclass('semel_records')`
 		return nil, fmt.Errorf("find the tables: %w", err)
 	}
 	t := newTables(schema)
+	t.first, t.firstHeld = t.in(s.texts.first), t.in(s.texts.firstHeld)
 	s.found.Store(t)
 	return t, nil
 }

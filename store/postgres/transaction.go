@@ -51,12 +51,11 @@ func (t *transaction) end(ctx context.Context, last *store.Change, failed error)
 	case t.session.PgConn().IsBusy():
 		return t.cut(ctx, false, cmp.Or(failed, errors.New("semel/postgres: the handler has left a result open")))
 	case t.status() == inside && t.mayHaveEnded():
-		if err := t.say(ctx, proveRun); isEnded(err) {
+		if err := t.prove(ctx); isEnded(err) {
 			return t.gone(ctx, last, failed)
 		} else if err != nil {
 			return t.cut(ctx, true, errors.Join(failed, fmt.Errorf("%w: %w", errLost, err)))
 		}
-		t.proven()
 	}
 	return t.decide(ctx, last, failed)
 }
@@ -79,14 +78,10 @@ func (t *transaction) decide(ctx context.Context, last *store.Change, failed err
 			return t.rollBack(ctx, err)
 		}
 	}
-	if t.status() == aborted { // nothing can be prepared before it is undone
-		if err := t.say(ctx, undoRun); isEnded(err) {
-			return t.gone(ctx, last, failed)
-		} else if err != nil {
-			return t.cut(ctx, true, errors.Join(failed, fault("undo", err)))
-		}
+	if failed != nil {
+		return t.keep(ctx, last, failed)
 	}
-	return t.finish(ctx, last, failed)
+	return t.finish(ctx, last)
 }
 
 // say runs statements without parameters or rows, under a bound of their own. It
@@ -100,37 +95,75 @@ func (t *transaction) say(ctx context.Context, statements string) error {
 
 // ending is what the server has said of the statements that end a transaction.
 type ending struct {
-	closed, made bool
-	tag          string // of COMMIT
+	same bool   // it was the one that was begun
+	made bool   // the last change was
+	tag  string // of COMMIT
 }
 
-// finish makes the last change, if there is one, and commits. When run failed,
-// what it did is undone first.
-func (t *transaction) finish(ctx context.Context, last *store.Change, failed error) (store.Verdict, error) {
+func (e *ending) isSame(pgconn.CommandTag) error { e.same = true; return nil }
+
+func (e *ending) isMade(pgconn.CommandTag) error { e.same, e.made = true, true; return nil }
+
+func (e *ending) isOver(tag pgconn.CommandTag) error { e.tag = tag.String(); return nil }
+
+// finish makes the last change, if there is one, and commits, if this is still the
+// transaction that was begun.
+func (t *transaction) finish(ctx context.Context, last *store.Change) (store.Verdict, error) {
 	var e ending
 	b := &pgx.Batch{}
-	closing := keepRun
-	if failed != nil {
-		closing = undoRun
+	switch {
+	case last == nil:
+		b.Queue(sqlSameTx, t.number).Exec(e.isSame)
+	case kindOf(last) == create:
+		_, args := statement(last)
+		b.Queue(t.tables.ends, append(args, t.number)...).Exec(e.isMade)
+	default:
+		b.Queue(sqlSameTx, t.number).Exec(e.isSame)
+		t.queueLast(b, last, e.isMade)
 	}
-	b.Queue(closing).Exec(func(pgconn.CommandTag) error { e.closed = true; return nil })
-	if last != nil {
-		t.queueLast(b, last, func(pgconn.CommandTag) error { e.made = true; return nil })
+	b.Queue(`COMMIT`).Exec(e.isOver)
+	err := t.send(ctx, b)
+	if !e.same && codeOf(err) == codeDivisionByZero {
+		return t.gone(ctx, last, nil)
 	}
-	b.Queue(`COMMIT`).Exec(func(tag pgconn.CommandTag) error { e.tag = tag.String(); return nil })
+	return t.commitVerdict(last, &e, err)
+}
+
+// keep rolls back what run did, and makes the change that keeps its failure in a
+// transaction of its own. The right to the record went with the first one, which
+// does no harm: who takes it before the failure stands finds it in the way of the
+// last change, and if an outcome comes in between, the failure is not in force.
+func (t *transaction) keep(ctx context.Context, last *store.Change, failed error) (store.Verdict, error) {
+	if verdict, err := t.undo(ctx, last, failed); t.left {
+		return verdict, err
+	}
+	var e ending
+	b := &pgx.Batch{}
+	b.BeginTx(pgx.TxOptions{IsoLevel: t.store.level})
+	b.Queue(t.store.texts.keep)
+	k, args := statement(last)
+	b.Queue(t.tables.last[k], args...).Exec(e.isMade)
+	b.Queue(`COMMIT`).Exec(e.isOver)
+	return t.commitVerdict(last, &e, t.send(ctx, b))
+}
+
+// send sends what ends a transaction, under a bound of its own.
+func (t *transaction) send(ctx context.Context, b *pgx.Batch) error {
 	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), t.store.commitBound)
 	defer cancel()
-	err := t.session.SendBatch(bounded, b).Close()
+	return t.session.SendBatch(bounded, b).Close()
+}
+
+// commitVerdict says what the answer to the last statements means.
+func (t *transaction) commitVerdict(last *store.Change, e *ending, err error) (store.Verdict, error) {
 	switch {
 	case err == nil && e.tag == `COMMIT`:
 		return store.Committed, nil
 	case err == nil:
 		return store.NotCommitted, fmt.Errorf("commit: the server has rolled back: %w", t.cause())
-	case !e.closed && isEnded(err):
-		return t.gone(ctx, last, failed)
-	case e.closed && !e.made && last != nil && notInForce(last, err):
+	case !e.made && last != nil && notInForce(last, err):
 		return store.NotCommitted, fmt.Errorf("record %s: %w", t.id, store.ErrNotInForce)
-	case e.closed && !e.made && last != nil && hasNoPlace(err):
+	case !e.made && last != nil && hasNoPlace(err):
 		return store.NotCommitted, fault("commit", withoutPlace(last, err))
 	case rollsBack(err) || notSent(err):
 		return store.NotCommitted, fault("commit", withMark(err))
@@ -139,14 +172,10 @@ func (t *transaction) finish(ctx context.Context, last *store.Change, failed err
 	}
 }
 
-// queueLast queues the last change. An insert has no plan to choose; the others
-// give the settings back, because triggers may be waiting for the COMMIT.
+// queueLast queues a last change that moves what stands. The settings are given
+// back, because triggers may be waiting for the COMMIT.
 func (t *transaction) queueLast(b *pgx.Batch, last *store.Change, made func(pgconn.CommandTag) error) {
 	k, args := statement(last)
-	if k == create {
-		b.Queue(t.tables.last[k], args...).Exec(made)
-		return
-	}
 	b.Queue(t.store.texts.lent.made)
 	b.Queue(t.tables.last[k], args...).Exec(made)
 	b.Queue(t.store.texts.lent.givenBack)
@@ -170,17 +199,4 @@ func notInForce(last *store.Change, err error) bool {
 func notSent(err error) bool {
 	_, ok := errors.AsType[pgx.ErrPreprocessingBatch](err)
 	return ok
-}
-
-// rollBack ends the transaction because of cause, without a COMMIT. If the
-// savepoint is not there, the handler has ended the transaction before.
-func (t *transaction) rollBack(ctx context.Context, cause error) (store.Verdict, error) {
-	switch err := t.say(ctx, undoRun+`; ROLLBACK`); {
-	case err == nil:
-		return store.NotCommitted, withMark(cause)
-	case isEnded(err):
-		return t.gone(ctx, nil, cause)
-	default:
-		return t.cut(ctx, true, cause)
-	}
 }

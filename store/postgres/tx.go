@@ -21,12 +21,12 @@ type savepoint struct{ watched }
 
 // Commit keeps what was done since.
 func (s *savepoint) Commit(ctx context.Context) error {
-	return s.call(reachInside, func() error { return s.Tx.Commit(ctx) })
+	return s.call(ctx, reachInside, func() error { return s.Tx.Commit(ctx) })
 }
 
 // Rollback undoes what was done since.
 func (s *savepoint) Rollback(ctx context.Context) error {
-	return s.call(reachInside, func() error { return s.Tx.Rollback(ctx) })
+	return s.call(ctx, reachInside, func() error { return s.Tx.Rollback(ctx) })
 }
 
 // watched is a transaction, or a savepoint within it, whose calls are guarded and
@@ -38,8 +38,8 @@ type watched struct {
 }
 
 // call makes a call that leaves no result open.
-func (w watched) call(may reach, do func() error) error {
-	if err := w.t.enter(may); err != nil {
+func (w watched) call(ctx context.Context, may reach, do func() error) error {
+	if err := w.t.enter(ctx, may); err != nil {
 		return err
 	}
 	var err error
@@ -50,7 +50,8 @@ func (w watched) call(may reach, do func() error) error {
 
 // Begin makes a savepoint.
 func (w watched) Begin(ctx context.Context) (inner pgx.Tx, err error) {
-	err = w.call(reachInside, func() error {
+	err = w.call(ctx, reachInside, func() error {
+		w.t.save(ctx) // outside of it, where its end does not reach
 		inner, err = w.Tx.Begin(ctx)
 		return err
 	})
@@ -62,7 +63,7 @@ func (w watched) Begin(ctx context.Context) (inner pgx.Tx, err error) {
 
 // Exec runs a statement.
 func (w watched) Exec(ctx context.Context, sql string, args ...any) (tag pgconn.CommandTag, err error) {
-	err = w.call(reachOf(sql, args), func() error {
+	err = w.call(ctx, reachOf(sql, args), func() error {
 		tag, err = w.Tx.Exec(ctx, sql, args...)
 		return err
 	})
@@ -71,7 +72,7 @@ func (w watched) Exec(ctx context.Context, sql string, args ...any) (tag pgconn.
 
 // Query runs a statement that gives rows.
 func (w watched) Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error) {
-	if err := w.t.enter(reachOf(sql, args)); err != nil {
+	if err := w.t.enter(ctx, reachOf(sql, args)); err != nil {
 		return &noRows{err}, err
 	}
 	rows, err := w.Tx.Query(ctx, sql, args...)
@@ -82,7 +83,7 @@ func (w watched) Query(ctx context.Context, sql string, args ...any) (pgx.Rows, 
 
 // QueryRow runs a statement that gives one row.
 func (w watched) QueryRow(ctx context.Context, sql string, args ...any) pgx.Row {
-	if err := w.t.enter(reachOf(sql, args)); err != nil {
+	if err := w.t.enter(ctx, reachOf(sql, args)); err != nil {
 		return &noRows{err}
 	}
 	row := w.Tx.QueryRow(ctx, sql, args...)
@@ -93,7 +94,7 @@ func (w watched) QueryRow(ctx context.Context, sql string, args ...any) pgx.Row 
 
 // SendBatch runs several statements.
 func (w watched) SendBatch(ctx context.Context, b *pgx.Batch) pgx.BatchResults {
-	if err := w.t.enter(reachOfBatch(b)); err != nil {
+	if err := w.t.enter(ctx, reachOfBatch(b)); err != nil {
 		return pgx.FailedBatchResults(b, err)
 	}
 	results := w.Tx.SendBatch(ctx, b)
@@ -104,7 +105,7 @@ func (w watched) SendBatch(ctx context.Context, b *pgx.Batch) pgx.BatchResults {
 
 // CopyFrom writes many rows.
 func (w watched) CopyFrom(ctx context.Context, table pgx.Identifier, names []string, rows pgx.CopyFromSource) (n int64, err error) {
-	err = w.call(reachInside, func() error {
+	err = w.call(ctx, reachInside, func() error {
 		n, err = w.Tx.CopyFrom(ctx, table, names, rows)
 		return err
 	})
@@ -113,7 +114,7 @@ func (w watched) CopyFrom(ctx context.Context, table pgx.Identifier, names []str
 
 // Prepare prepares a statement.
 func (w watched) Prepare(ctx context.Context, name, sql string) (description *pgconn.StatementDescription, err error) {
-	err = w.call(reachOfPrepared(sql), func() error {
+	err = w.call(ctx, reachOfPrepared(sql), func() error {
 		description, err = w.Tx.Prepare(ctx, name, sql)
 		return err
 	})
@@ -122,7 +123,7 @@ func (w watched) Prepare(ctx context.Context, name, sql string) (description *pg
 
 // LargeObjects gives what works on the connection itself.
 func (w watched) LargeObjects() pgx.LargeObjects {
-	w.t.expose()
+	_ = w.t.expose()
 	return w.Tx.LargeObjects()
 }
 

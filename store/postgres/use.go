@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"sync"
@@ -18,6 +19,7 @@ type use struct {
 
 	sent    reach // how far what the handler has sent may go
 	exposed bool  // the handler has the connection itself
+	saved   bool  // the savepoint was made, only changed within a call
 
 	reading bool  // a result has not been read to its end
 	broken  error // what aborted the transaction, if the handler has not gone back to a savepoint
@@ -30,7 +32,17 @@ var errInUse = errors.New("semel/postgres: another call or result of the transac
 
 // enter begins a call of the handler's, which nobody else's may meet. It refuses
 // what would not be in the transaction any more.
-func (t *transaction) enter(may reach) error {
+func (t *transaction) enter(ctx context.Context, may reach) error {
+	if err := t.begins(may); err != nil {
+		return err
+	}
+	if may == reachBeyond {
+		t.save(ctx)
+	}
+	return nil
+}
+
+func (t *transaction) begins(may reach) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	switch {
@@ -143,18 +155,24 @@ func (t *transaction) cause() error {
 
 // raw gives the connection itself. What is done by it is not seen, nor guarded.
 func (t *transaction) raw(tx pgx.Tx) *pgx.Conn {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.over {
+	if t.expose() != nil {
 		return nil
 	}
-	t.exposed = true
 	return tx.Conn()
 }
 
 // expose says that the handler has the connection itself, in another form.
-func (t *transaction) expose() {
+// A handler cannot have it any more when its part has ended.
+func (t *transaction) expose() error {
+	if t.begins(reachInside) == nil {
+		t.save(context.Background()) // the handler has given none
+		t.exit(nil)
+	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.exposed = true
+	if t.over {
+		return ErrEnded
+	}
+	return nil
 }

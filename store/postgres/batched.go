@@ -1,0 +1,175 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/semelgo/semel/store"
+)
+
+// AtomicBatch makes the change, runs the statements of the batch and commits, in one
+// round trip, for which the server is given the bound of a statement and ten seconds.
+// When something else stands, or the right is somebody else's, that takes a second
+// trip, and nothing of the statements was run.
+//
+// A batch whose queries have callbacks takes a second trip for its COMMIT, so that an
+// error of a callback, or a result that is not as it should be, rolls everything
+// back. The batch of a driver's own transaction, and statements that might end the
+// transaction or that are sent by a prepared name, are refused with [ErrEnded].
+// Errors of statements are PostgreSQL's, with the number of the statement, from 1.
+func (s *Store) AtomicBatch(ctx context.Context, change store.Change, hold bool, batch *pgx.Batch) (store.Standing, store.Verdict, error) {
+	if err := check(&change); err != nil {
+		return store.Standing{Err: err}, store.NotCommitted, nil
+	}
+	b := &batched{store: s, change: &change, hold: hold}
+	if batch != nil {
+		b.queries = batch.QueuedQueries
+		if reachOfBatch(batch) != reachInside {
+			return store.Standing{}, store.NotCommitted, fmt.Errorf("a statement of the batch may end the transaction: %w", ErrEnded)
+		}
+	}
+	b.sort()
+	if err := b.take(ctx); err != nil {
+		return store.Standing{}, store.NotCommitted, fmt.Errorf("%w: %w", store.ErrNotBegun, err)
+	}
+	defer b.release() // also when a callback panics or ends its goroutine
+	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.statementBound+s.commitBound)
+	defer cancel()
+	return b.run(bounded)
+}
+
+// batched is one AtomicBatch.
+type batched struct {
+	store   *Store
+	tables  *tables
+	change  *store.Change
+	hold    bool
+	queries []*pgx.QueuedQuery
+
+	plain bool // begins and ends with its trip, without saying so
+	calls bool // some queries have callbacks, so that COMMIT waits for them
+
+	conn *pgxpool.Conn
+
+	right, ours bool // the right was had; the change is made
+	done        int  // of the queries
+}
+
+// sort finds out how the batch is to be sent. A trip is a transaction by itself
+// unless one of its statements says otherwise, which these cannot.
+func (b *batched) sort() {
+	b.plain = b.store.level == pgx.ReadCommitted && kindOf(b.change) == create
+	for _, q := range b.queries {
+		b.calls = b.calls || q.Fn != nil
+		b.plain = b.plain && q.Fn == nil && onlyData(q.SQL)
+	}
+}
+
+// take takes a connection, and where callbacks may ask for another one, the right to
+// that.
+func (b *batched) take(ctx context.Context) (err error) {
+	if b.tables, err = b.store.tables(ctx); err != nil {
+		return err
+	}
+	if b.calls {
+		select {
+		case b.store.gate <- struct{}{}:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	if b.conn, err = b.store.pool.Acquire(ctx); err != nil {
+		b.release()
+		return fmt.Errorf("take a connection: %w", err)
+	}
+	return nil
+}
+
+// release gives back the connection, which is closed when it is in a transaction.
+func (b *batched) release() {
+	if b.conn != nil {
+		b.conn.Release()
+	}
+	if b.calls {
+		<-b.store.gate
+	}
+}
+
+func (b *batched) run(ctx context.Context) (store.Standing, store.Verdict, error) {
+	send := b.pack()
+	err := b.conn.SendBatch(ctx, send).Close()
+	switch {
+	case err != nil:
+		return b.failed(ctx, err)
+	case b.calls:
+		return b.commit(ctx)
+	case b.conn.Conn().PgConn().TxStatus() != outside:
+		return b.rollBack(ctx, errors.New("semel/postgres: a statement of the batch has left its transaction open"))
+	default:
+		return store.Standing{Token: b.change.To.Token}, store.Committed, nil
+	}
+}
+
+// pack puts together what goes in the first trip.
+func (b *batched) pack() *pgx.Batch {
+	all := make([]*pgx.QueuedQuery, 0, len(b.queries)+6)
+	send := &pgx.Batch{QueuedQueries: all}
+	if !b.plain {
+		send.Queue(beginOf(b.store.level))
+	}
+	b.queueChange(send)
+	for _, q := range b.queries { // copied: the driver writes into what it sends
+		send.QueuedQueries = append(send.QueuedQueries, &pgx.QueuedQuery{SQL: q.SQL, Arguments: q.Arguments, Fn: b.counted(q)})
+	}
+	if !b.plain && !b.calls {
+		send.Queue(`COMMIT`)
+	}
+	return send
+}
+
+func beginOf(level pgx.TxIsoLevel) string { return `begin isolation level ` + string(level) }
+
+// counted is the callback of a query that also counts it.
+func (b *batched) counted(q *pgx.QueuedQuery) func(pgx.BatchResults) error {
+	return func(r pgx.BatchResults) (err error) {
+		if q.Fn != nil {
+			err = q.Fn(r)
+		} else {
+			_, err = r.Exec()
+		}
+		if err == nil {
+			b.done++
+		}
+		return err
+	}
+}
+
+// queueChange queues the change, with the right to the record and the bounds of the
+// transaction before it: in a create both are part of the statement.
+func (b *batched) queueChange(send *pgx.Batch) {
+	made := func(pgconn.CommandTag) error { b.right, b.ours = true, true; return nil }
+	k, args := statement(b.change)
+	if k == create {
+		text := b.tables.first
+		if b.hold {
+			text, args = b.tables.firstHeld, append(args, rightTo(b.change.To.ID))
+		}
+		send.Queue(text, args...).Exec(made)
+		return
+	}
+	texts := &b.store.texts
+	have := func(pgconn.CommandTag) error { b.right = true; return nil }
+	if b.hold {
+		send.Queue(texts.batchHeld, rightTo(b.change.To.ID)).Exec(have)
+	} else {
+		send.Queue(texts.batch).Exec(have)
+	}
+	send.Queue(texts.lent.made)
+	send.Queue(b.tables.last[k], args...).Exec(made)
+	send.Queue(texts.lent.givenBack)
+}

@@ -1,0 +1,105 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/semelgo/semel/store"
+)
+
+// commit commits after the callbacks, unless one of them passed over an error.
+func (b *batched) commit(ctx context.Context) (store.Standing, store.Verdict, error) {
+	if b.conn.Conn().PgConn().TxStatus() != inside {
+		return b.rollBack(ctx, errors.New("semel/postgres: a callback of the batch passed over an error that aborted the transaction"))
+	}
+	tag, err := b.conn.Exec(ctx, `COMMIT`)
+	switch {
+	case err == nil && tag.String() == `COMMIT`:
+		return store.Standing{Token: b.change.To.Token}, store.Committed, nil
+	case err == nil:
+		return store.Standing{}, store.NotCommitted, errors.New("commit: the server has rolled back")
+	default:
+		return store.Standing{}, b.verdict(err), fault("commit", withMark(err))
+	}
+}
+
+// verdict is what an error of the COMMIT says.
+func (b *batched) verdict(err error) store.Verdict {
+	if rollsBack(err) {
+		return store.NotCommitted
+	}
+	return store.Unknown
+}
+
+// failed says what the error means that ended the first trip. What the server says of
+// a statement is proof: none of those behind it was run. What was lost on the way is
+// none, unless COMMIT was not sent.
+func (b *batched) failed(ctx context.Context, err error) (store.Standing, store.Verdict, error) {
+	switch of := errorOf(err); {
+	case notSent(err) && of == nil:
+		return store.Standing{}, store.NotCommitted, fmt.Errorf("%w: %w", store.ErrNotBegun, err)
+	case b.done == len(b.queries) && b.ours && !b.calls:
+		return b.ended(ctx, err, b.verdict(err))
+	case b.calls && !b.conn.Conn().IsClosed():
+		return b.notMade(ctx, err)
+	case b.calls:
+		return store.Standing{}, store.NotCommitted, fmt.Errorf("%w: %w: %w", store.ErrBroken, errLost, err)
+	case of == nil || of.Code == codeUnknown:
+		return store.Standing{}, store.Unknown, fault("commit", err)
+	default:
+		return b.notMade(ctx, err)
+	}
+}
+
+// ended tells of a COMMIT that failed.
+func (b *batched) ended(ctx context.Context, err error, v store.Verdict) (store.Standing, store.Verdict, error) {
+	if v == store.NotCommitted {
+		return b.rollBack(ctx, fmt.Errorf("commit: %w", err))
+	}
+	return store.Standing{}, v, fault("commit", err)
+}
+
+// notMade tells of a transaction in which a statement failed: the change, because of
+// what stands or of who has the right, or one of the batch.
+func (b *batched) notMade(ctx context.Context, err error) (store.Standing, store.Verdict, error) {
+	of := errorOf(err)
+	switch {
+	case b.ours, notSent(err):
+		return b.rollBack(ctx, fmt.Errorf("statement %d: %w", b.done+1, err))
+	case of == nil:
+		return b.rollBack(ctx, err)
+	case !b.right && of.Code == codeDivisionByZero, isBusy(err):
+		_, _, _ = b.rollBack(ctx, err)
+		return store.Standing{Busy: true}, store.NotCommitted, nil
+	case notInForce(b.change, err):
+		_, _, _ = b.rollBack(ctx, err)
+		return b.stands(ctx)
+	case hasNoPlace(err):
+		_, _, err = b.rollBack(ctx, withoutPlace(b.change, err))
+		return store.Standing{Err: err}, store.NotCommitted, nil
+	case isRefusal(err):
+		_, _, err = b.rollBack(ctx, err)
+		return store.Standing{Err: err}, store.NotCommitted, nil
+	default:
+		return b.rollBack(ctx, err)
+	}
+}
+
+// rollBack ends a transaction that says of itself that it is one.
+func (b *batched) rollBack(ctx context.Context, cause error) (store.Standing, store.Verdict, error) {
+	if c := b.conn.Conn(); !c.IsClosed() && c.PgConn().TxStatus() != outside {
+		_, _ = c.Exec(ctx, `ROLLBACK`) // when it fails, the connection is not used again
+	}
+	return store.Standing{}, store.NotCommitted, withMark(cause)
+}
+
+// stands reads what stands instead of the change. When that is not to be had, nothing
+// has begun all the same.
+func (b *batched) stands(ctx context.Context) (store.Standing, store.Verdict, error) {
+	answers, err := get(ctx, b.conn, b.tables, frame{before: []string{b.store.texts.byKey}}, []store.ID{b.change.To.ID})
+	if err != nil {
+		return store.Standing{}, store.NotCommitted, fmt.Errorf("%w: %w", store.ErrNotBegun, err)
+	}
+	return answers[0], store.NotCommitted, nil
+}

@@ -1,0 +1,182 @@
+package postgres_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/semelgo/semel/store"
+	"github.com/semelgo/semel/store/postgres"
+)
+
+// statements is a batch without callbacks.
+func statements(texts ...string) *pgx.Batch {
+	b := &pgx.Batch{}
+	for _, s := range texts {
+		b.Queue(s)
+	}
+	return b
+}
+
+const anEffect = `INSERT INTO effects VALUES ('key')`
+
+// The record and the statements are in force together, in every way the driver has of
+// sending them, with callbacks and without; asked again, neither is.
+func TestBatch(t *testing.T) {
+	t.Parallel()
+	url := database(t)
+	for _, m := range []pgx.QueryExecMode{
+		pgx.QueryExecModeCacheStatement, pgx.QueryExecModeCacheDescribe, pgx.QueryExecModeDescribeExec,
+		pgx.QueryExecModeExec, pgx.QueryExecModeSimpleProtocol,
+	} {
+		pool := connect(t, url, mode(m))
+		s := newStore(t, pool, postgres.Options{})
+		for name, b := range map[string]func() *pgx.Batch{
+			"data": func() *pgx.Batch { return statements(anEffect) },
+			"more": func() *pgx.Batch { return statements(`SET LOCAL application_name = 'batch'`, anEffect) },
+			"callback": func() *pgx.Batch {
+				b := &pgx.Batch{}
+				b.Queue(anEffect + ` RETURNING key`).QueryRow(func(row pgx.Row) error {
+					var key string
+					return errors.Join(row.Scan(&key), same(key, "key"))
+				})
+				return b
+			},
+		} {
+			mustExec(t, pool, `TRUNCATE effects`)
+			key := m.String() + name
+			first := create(key, store.Pending, 1)
+			then := move(first, store.Succeeded)
+			for i, c := range []store.Change{first, then} {
+				for _, want := range []store.Verdict{store.Committed, store.NotCommitted} {
+					answer, verdict, err := s.AtomicBatch(t.Context(), c, true, b())
+					if verdict != want || answer.Token != c.To.Token || err != nil {
+						t.Errorf("%s: AtomicBatch = %+v, %v, %v, want %v", key, answer, verdict, err, want)
+					}
+					if n := effects(t, pool, "key"); n != i+1 {
+						t.Errorf("%s: %d effects, want %d", key, n, i+1)
+					}
+				}
+			}
+			other := create(key, store.Succeeded, 2)
+			answer, verdict, err := s.AtomicBatch(t.Context(), other, true, b())
+			if verdict != store.NotCommitted || err != nil || answer.Token != then.To.Token || answer.Record == nil {
+				t.Errorf("%s: AtomicBatch = %+v, %v, %v, want what stands", key, answer, verdict, err)
+			}
+		}
+	}
+}
+
+func same(got, want string) error {
+	if got != want {
+		return errors.New("got " + got + ", want " + want)
+	}
+	return nil
+}
+
+// Who has the right to the record keeps the batches of others out, at once.
+func TestBatchOfARecordThatIsHeld(t *testing.T) {
+	t.Parallel()
+	pool := connect(t, database(t))
+	s := newStore(t, pool, postgres.Options{})
+	stood := create("stood", store.Pending, 1)
+	mustForce(t, s, stood)
+	for _, c := range []store.Change{create("key", store.Succeeded, 1), move(stood, store.Succeeded)} {
+		_, err := s.Atomic(t.Context(), c.To.ID, true, func(context.Context, pgx.Tx, store.Standing) (*store.Change, error) {
+			answer, verdict, err := s.AtomicBatch(t.Context(), c, true, statements(anEffect))
+			if !answer.Busy || verdict != store.NotCommitted || err != nil {
+				t.Errorf("AtomicBatch of a held record = %+v, %v, %v, want Busy", answer, verdict, err)
+			}
+			return nil, nil //nolint:nilnil // nothing to change
+		})
+		if err != nil || effects(t, pool, "key") != 0 {
+			t.Errorf("Atomic = %v with %d effects, want none", err, effects(t, pool, "key"))
+		}
+	}
+}
+
+// A change that is not due is not made, and nothing with it.
+func TestBatchThatIsNotDue(t *testing.T) {
+	t.Parallel()
+	pool := connect(t, database(t))
+	s := newStore(t, pool, postgres.Options{})
+	stood := create("key", store.Pending, 1)
+	stood.To.Due = time.Hour
+	mustForce(t, s, stood)
+	c := move(stood, store.Succeeded)
+	c.IfDue = true
+	answer, verdict, err := s.AtomicBatch(t.Context(), c, true, statements(anEffect))
+	if verdict != store.NotCommitted || err != nil || answer.Token != stood.To.Token || effects(t, pool, "key") != 0 {
+		t.Errorf("AtomicBatch = %+v, %v, %v with %d effects, want what stands", answer, verdict, err, effects(t, pool, "key"))
+	}
+}
+
+// What fails rolls everything back, and the error says what it was.
+func TestBatchThatFails(t *testing.T) {
+	t.Parallel()
+	pool := connect(t, database(t))
+	s := newStore(t, pool, postgres.Options{LockTimeout: -1, StatementTimeout: 100 * time.Millisecond})
+	mustExec(t, pool, `CREATE TABLE early (n int PRIMARY KEY)`)
+	mustExec(t, pool, `CREATE TABLE late (n int REFERENCES early DEFERRABLE INITIALLY DEFERRED)`)
+	mustExec(t, pool, `CREATE PROCEDURE commits() LANGUAGE plpgsql AS 'BEGIN COMMIT; END'`)
+	mustExec(t, pool, `CREATE FUNCTION gives_up() RETURNS int LANGUAGE plpgsql AS $$ BEGIN RAISE SQLSTATE '40001'; END $$`)
+	failing := func(do func() error) *pgx.Batch {
+		b := statements(anEffect)
+		b.Queue(`UPDATE effects SET key = 'no such' WHERE false`).Exec(func(pgconn.CommandTag) error { return do() })
+		return b
+	}
+	for _, row := range []struct {
+		name string
+		b    *pgx.Batch
+		is   error
+		code string
+	}{
+		{"unique", statements(anEffect, `INSERT INTO early VALUES (1), (1)`), nil, "23505"},
+		{"no such table", statements(anEffect, `INSERT INTO nowhere VALUES (1)`), nil, "42P01"},
+		{"division", statements(anEffect, `SELECT 1 / (SELECT 0)`), nil, "22012"},
+		{"deferred", statements(anEffect, `INSERT INTO late VALUES (1)`), nil, "23503"},
+		{"deferred, begun", statements(`SET LOCAL application_name = 'x'`, anEffect, `INSERT INTO late VALUES (1)`), nil, "23503"},
+		{"conflict", statements(anEffect, `SELECT gives_up()`), store.ErrConflict, "40001"},
+		{"statement timeout", statements(anEffect, `SELECT pg_sleep(600)`), store.ErrBroken, "57014"},
+		{"COMMIT", statements(anEffect, `COMMIT`), postgres.ErrEnded, ""},
+		{"ROLLBACK", statements(anEffect, `ROLLBACK`), postgres.ErrEnded, ""},
+		{"COMMIT hidden", statements(anEffect, `SELECT 1; COMMIT; SELECT 1`), postgres.ErrEnded, ""},
+		{"by name", statements(anEffect, `prepared`), postgres.ErrEnded, ""},
+		{"a procedure that commits", statements(anEffect, `CALL commits()`), nil, "2D000"},
+		{"outside only", statements(anEffect, `CREATE INDEX CONCURRENTLY ON effects (key)`), nil, "25001"},
+		{"callback", failing(func() error { return errHandler }), errHandler, ""},
+		{"conflict in a callback", failing(func() error { return &pgconn.PgError{Code: "40001", Severity: "ERROR"} }), store.ErrConflict, ""},
+	} {
+		c := create("key", store.Succeeded, 1)
+		answer, verdict, err := s.AtomicBatch(t.Context(), c, true, row.b)
+		if verdict != store.NotCommitted || err == nil || !errors.Is(err, row.is) && row.is != nil || answer.Busy || answer.Err != nil || answer.Record != nil {
+			t.Errorf("%s: AtomicBatch = %+v, %v, %v, want NotCommitted and %v", row.name, answer, verdict, err, row.is)
+		}
+		if row.code != "" && postgres.CodeOf(err) != row.code {
+			t.Errorf("%s: AtomicBatch fails with %v, want %s", row.name, err, row.code)
+		}
+		if n := effects(t, pool, "key"); n != 0 {
+			t.Errorf("%s: %d effects, want none", row.name, n)
+		}
+		mustBeFree(t, s, c)
+	}
+}
+
+// A batch that begins a transaction of its own is in ours all the same.
+func TestBatchThatBegins(t *testing.T) {
+	t.Parallel()
+	pool := connect(t, database(t))
+	s := newStore(t, pool, postgres.Options{})
+	b := &pgx.Batch{}
+	b.BeginTx(pgx.TxOptions{})
+	b.Queue(anEffect)
+	c := create("key", store.Succeeded, 1)
+	_, verdict, err := s.AtomicBatch(t.Context(), c, true, b)
+	if verdict != store.Committed || err != nil || effects(t, pool, "key") != 1 || stands(t, s, c) != c.To.Token {
+		t.Errorf("AtomicBatch = %v, %v with %d effects, want Committed", verdict, err, effects(t, pool, "key"))
+	}
+}
