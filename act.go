@@ -21,9 +21,21 @@ var errRefused = errors.New("semel: refused by the store")
 // a call without an answer Busy is none either: what is in the way may be that
 // very call.
 func (c *Core) swap(ctx context.Context, change store.Change, tries int) (store.Standing, error) {
+	try, lost := 1, error(nil)
+	if c.near != nil {
+		answer, err := c.near.SwapOne(ctx, change)
+		if err == nil {
+			return refusal(answer)
+		}
+		c.see(ctx, EventStoreError, change.To, err)
+		if tries == 1 || ctx.Err() != nil {
+			return store.Standing{}, err
+		}
+		try, lost = 2, err
+	}
 	ctx, span := within(ctx, c.options.RecordTimeout)
 	defer span.end()
-	return c.swapAgain(ctx, change, tries, 1, nil)
+	return c.swapAgain(ctx, change, tries, try, lost)
 }
 
 // swapAgain goes on with the given try, when the one before it was lost.
@@ -69,6 +81,11 @@ func (c *Core) get(ctx context.Context, id store.ID) (store.Record, error) {
 	if c.lanes.gets != nil {
 		answer, err := c.lanes.gets.Do(ctx, id, false)
 		if err == nil || unsent(err) || ctx.Err() != nil {
+			return recordOf(answer), err
+		}
+	}
+	if c.near != nil {
+		if answer, err := c.near.GetOne(ctx, id); err == nil || ctx.Err() != nil {
 			return recordOf(answer), err
 		}
 	}

@@ -19,6 +19,7 @@ type Engine[Tx any] struct {
 // Core is an [Engine] without the type of its transactions.
 type Core struct {
 	store   store.Store
+	near    store.Near // the store, if it is one
 	atomic  atomicFunc
 	swapTx  swapTxFunc
 	options Options
@@ -62,6 +63,9 @@ func New[Tx any](s store.TxStore[Tx], o Options) (*Engine[Tx], error) {
 		return nil, invalid("store", "is not linearizable: two callers could both claim one attempt")
 	}
 	c := &Core{store: s, options: o, caps: caps, replays: newReplays(&o)}
+	if near, ok := any(s).(store.Near); ok && near.Self() == store.Store(s) {
+		c.near = near
+	}
 	c.lanes.open(s, caps, &o)
 	c.atomic = func(ctx context.Context, id store.ID, hold bool, run runFunc) (store.Verdict, error) {
 		c.lately.transactions.Add(1)

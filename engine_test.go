@@ -135,3 +135,21 @@ func TestStoreThatIsFull(t *testing.T) {
 		d.ask(t.Context(), p, op.Call(me, "k", "in"), never(t)).want(t, "v", true)
 	})
 }
+
+// refusing answers no Swap. What it embeds does.
+type refusing struct{ *memory.Store }
+
+func (refusing) Swap(context.Context, []store.Change) ([]store.Standing, error) { return nil, errBoom }
+
+// A store that wraps another sees all that is asked of it.
+func TestWrappedStoreIsNotPassedBy(t *testing.T) {
+	t.Parallel()
+	e, err := semel.New(refusing{memory.New(memory.Options{})}, semel.Options{MaxLate: -1})
+	if err != nil {
+		t.Fatalf("New: %v", err)
+	}
+	op := plain("op", semel.OperationOptions[string]{})
+	if _, _, err := semel.Do(t.Context(), e, op.Call(me, "k", "in"), never(t)); !errors.Is(err, semel.ErrUnavailable) {
+		t.Errorf("Do = %v, want %v", err, semel.ErrUnavailable)
+	}
+}

@@ -3,6 +3,7 @@ package semel
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/semelgo/semel/store"
@@ -11,98 +12,141 @@ import (
 // flights are the keys this process is asking for, so that five hundred callers
 // of one key are one caller of the store.
 type flights struct {
+	shards  [flightShards]flightShard
+	waiting atomic.Int64
+}
+
+// flightShards are as many as make it unlikely that two callers of different keys
+// meet at one lock.
+const flightShards = 32
+
+type flightShard struct {
 	mu      sync.Mutex
 	running map[store.ID]*flight
-	waiting int
 }
+
+func (f *flights) shard(id store.ID) *flightShard { return &f.shards[id[len(id)-1]%flightShards] }
 
 // flight is one key's way through: undecided while its first caller asks the
 // store, then either running, with that caller as the leader or waiting for one
-// of another process, or landed.
+// of another process, or landed. Most have no followers.
 type flight struct {
 	fingerprint []byte
 	begun       time.Time
-	decided     chan struct{} // closed once running is known
-	unseen      chan struct{} // closed once its first caller waits for somebody it cannot see
-	done        chan struct{} // closed once landed
 
-	waits bool // unseen is closed; only its first caller looks
+	mu      sync.Mutex // guards what follows
+	decided gate       // open once running is known
+	unseen  gate       // open once its first caller waits for somebody it cannot see
+	done    gate       // open once landed
 
-	// Written before decided is closed.
 	running bool
-	// Written before done is closed.
-	stands store.Record
-	err    error
+	stands  store.Record // once done is open, for followers
+	err     error
+}
+
+// gate is what may be waited for.
+type gate struct {
+	isOpen bool
+	ch     chan struct{} // made when somebody waits
+}
+
+func (g *gate) open() {
+	if g.isOpen {
+		return
+	}
+	g.isOpen = true
+	if g.ch != nil {
+		close(g.ch)
+	}
+}
+
+// passage returns what is closed once g is open. The flight's mu is not locked.
+func (f *flight) passage(g *gate) <-chan struct{} {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if g.ch == nil {
+		g.ch = make(chan struct{})
+		if g.isOpen {
+			close(g.ch)
+		}
+	}
+	return g.ch
+}
+
+// runs tells whether somebody runs what the flight asks for, once that is decided.
+func (f *flight) runs() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.running
+}
+
+// landed returns what came of the flight, once it is done.
+func (f *flight) landed() (store.Record, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.stands, f.err
 }
 
 // join returns the flight of id, and whether the asker is its first caller.
 func (f *flights) join(id store.ID, fingerprint []byte) (*flight, bool) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if other := f.running[id]; other != nil {
+	s := f.shard(id)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if other := s.running[id]; other != nil {
 		return other, false
 	}
-	if f.running == nil {
-		f.running = make(map[store.ID]*flight)
+	if s.running == nil {
+		s.running = make(map[store.ID]*flight)
 	}
-	mine := &flight{
-		fingerprint: fingerprint, begun: now(),
-		decided: make(chan struct{}), unseen: make(chan struct{}), done: make(chan struct{}),
-	}
-	f.running[id] = mine
+	mine := &flight{fingerprint: fingerprint, begun: now()}
+	s.running[id] = mine
 	return mine, true
 }
 
 // lead tells the others that somebody runs what the flight asks for: its first
 // caller, or another process.
 func (f *flights) lead(mine *flight) {
-	if mine.running {
-		return
-	}
+	mine.mu.Lock()
+	defer mine.mu.Unlock()
 	mine.running = true
-	close(mine.decided)
+	mine.decided.open()
 }
 
 // wait tells the others that the flight's first caller waits, while stands is
 // all that can be seen: they need a place to wait, as it does.
 func (f *flights) wait(mine *flight, stands store.Record) {
-	switch {
-	case stands.State != store.Absent:
+	if stands.State != store.Absent {
 		f.lead(mine)
-	case !mine.waits:
-		mine.waits = true
-		close(mine.unseen)
+		return
 	}
+	mine.mu.Lock()
+	defer mine.mu.Unlock()
+	mine.unseen.open()
 }
 
 // land ends the flight with what stands, or with why that is not known.
 func (f *flights) land(id store.ID, mine *flight, stands store.Record, err error) {
-	f.mu.Lock()
-	delete(f.running, id)
-	f.mu.Unlock()
+	s := f.shard(id)
+	s.mu.Lock()
+	delete(s.running, id)
+	s.mu.Unlock()
+	mine.mu.Lock()
+	defer mine.mu.Unlock()
 	mine.stands, mine.err = stands, err
-	if !mine.running {
-		close(mine.decided)
-	}
-	close(mine.done)
+	mine.decided.open()
+	mine.done.open()
 }
 
 // seat takes a place among those who wait, if there is one.
 func (f *flights) seat(limit int) bool {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.waiting >= limit {
-		return false
+	if f.waiting.Add(1) <= int64(limit) {
+		return true
 	}
-	f.waiting++
-	return true
+	f.waiting.Add(-1)
+	return false
 }
 
-func (f *flights) rise() {
-	f.mu.Lock()
-	f.waiting--
-	f.mu.Unlock()
-}
+func (f *flights) rise() { f.waiting.Add(-1) }
 
 // await waits for ch, at most until the deadline.
 func await(ctx context.Context, ch <-chan struct{}, deadline time.Time) error {

@@ -17,27 +17,28 @@ func (q *ask) follow(ctx context.Context, f *flight) (*Outcome, error) {
 	if err := q.decided(ctx, f); err != nil {
 		return nil, err
 	}
-	if f.running {
+	if f.runs() {
 		if !q.call.same(f.fingerprint) {
 			return nil, q.refusal(ctx, sayMismatch, q.call.identity())
 		}
-		if err := q.attach(ctx, f, f.done); err != nil {
+		if err := q.attach(ctx, f, f.passage(&f.done)); err != nil {
 			return nil, err
 		}
 	}
-	<-f.done
-	if errors.Is(f.err, ErrUnavailable) {
-		return nil, f.err
+	<-f.passage(&f.done)
+	stands, err := f.landed()
+	if errors.Is(err, ErrUnavailable) {
+		return nil, err
 	}
-	d := next(f.stands, event{step: stepClaim, policy: q.policy, same: q.call.is})
+	d := next(stands, event{step: stepClaim, policy: q.policy, same: q.call.is})
 	switch d.say {
 	case sayReplay:
-		return q.c.replay(ctx, f.stands)
+		return q.c.replay(ctx, stands)
 	case sayMismatch, sayDoubt:
-		return nil, q.refusal(ctx, d.say, f.stands)
+		return nil, q.refusal(ctx, d.say, stands)
 	default:
-		if errors.Is(f.err, ErrInProgress) && until(q.deadline) <= 0 {
-			return nil, f.err
+		if errors.Is(err, ErrInProgress) && until(q.deadline) <= 0 {
+			return nil, err
 		}
 		return nil, nil
 	}
@@ -46,16 +47,17 @@ func (q *ask) follow(ctx context.Context, f *flight) (*Outcome, error) {
 // decided waits until it is known whether the flight is running. That takes one
 // answer of the store, or a place to wait.
 func (q *ask) decided(ctx context.Context, f *flight) error {
+	decided := f.passage(&f.decided)
 	select {
-	case <-f.decided:
+	case <-decided:
 		return nil
 	default:
 	}
 	select {
-	case <-f.decided:
+	case <-decided:
 		return nil
-	case <-f.unseen:
-		return q.attach(ctx, f, f.decided)
+	case <-f.passage(&f.unseen):
+		return q.attach(ctx, f, decided)
 	case <-ctx.Done():
 		return ctx.Err()
 	}

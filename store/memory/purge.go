@@ -43,6 +43,13 @@ type expiryQueue []*row
 
 func (q *expiryQueue) add(r *row) { heap.Push(q, r) }
 
+// keep adds a row if it expires.
+func (q *expiryQueue) keep(r *row) {
+	if r.expire != never {
+		q.add(r)
+	}
+}
+
 // drop does nothing for a row that does not expire.
 func (q *expiryQueue) drop(r *row) {
 	if r.expire != never {

@@ -26,6 +26,16 @@ func (s *Store) Get(ctx context.Context, ids []store.ID) ([]store.Standing, erro
 	return answers, nil
 }
 
+// GetOne is Get of one ID.
+func (s *Store) GetOne(ctx context.Context, id store.ID) (store.Standing, error) {
+	if err := ctx.Err(); err != nil {
+		return store.Standing{}, fmt.Errorf("get: %w", err)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return standing(s.rows[id], s.now()), nil
+}
+
 // Scan reads what is committed. It looks at every record it keeps.
 func (s *Store) Scan(ctx context.Context, q store.Query) ([]store.Record, error) {
 	if err := ctx.Err(); err != nil {

@@ -11,8 +11,8 @@ import (
 // never is an instant that does not come.
 const never time.Duration = math.MaxInt64
 
-// row is a record with instants on the store's clock. A row is never changed
-// once it is built: a change builds the next one.
+// row is a record with instants on the store's clock. Its bytes are never changed
+// once they are there, so that copies of a row may share them.
 type row struct {
 	id    store.ID
 	token store.Token
@@ -29,6 +29,8 @@ type row struct {
 	priority              int8
 
 	place int // in the expiry queue; guarded by Store.mu
+
+	print [24]byte // room for a fingerprint of the usual length
 }
 
 // tokenOf returns r's token, the zero one if nothing stands.
@@ -39,39 +41,35 @@ func tokenOf(r *row) store.Token {
 	return r.token
 }
 
-// next returns the row that stands after c, or nil when c asks for something
-// else than what stands.
-func (r *row) next(c *store.Change, now time.Duration) *row {
-	switch {
-	case tokenOf(r) != c.If:
-		return nil
-	case r == nil:
-		return newRow(&c.To, now)
-	case c.IfDue && r.due > now:
-		return nil
-	}
-	n := *r
-	n.setTimes(&c.To, now)
+// admits tells whether c may be made on what stands: nothing, if r is nil.
+func (r *row) admits(c *store.Change, now time.Duration) bool {
+	return tokenOf(r) == c.If && (r == nil || !c.IfDue || r.due <= now)
+}
+
+// change makes of r what stands after c.
+func (r *row) change(c *store.Change, now time.Duration) {
+	r.setTimes(&c.To, now)
 	if c.If == c.To.Token { // a heartbeat: the times and nothing else
-		return &n
+		return
 	}
-	n.token, n.changed, n.tainted = c.To.Token, now, c.To.Tainted
+	r.token, r.changed, r.tainted = c.To.Token, now, c.To.Tainted
 	if c.To.Input != nil {
-		n.input = bytes.Clone(c.To.Input)
+		r.input = bytes.Clone(c.To.Input)
 	}
 	if c.To.Outcome != nil {
-		n.outcome = bytes.Clone(c.To.Outcome)
+		r.outcome = bytes.Clone(c.To.Outcome)
 	}
-	return &n
 }
 
 func newRow(to *store.Record, now time.Duration) *row {
 	r := &row{
 		id: to.ID, token: to.Token, created: now, changed: now,
 		operation: to.Operation, scope: to.Scope, key: to.Key,
-		fingerprint: bytes.Clone(to.Fingerprint),
-		input:       bytes.Clone(to.Input), outcome: bytes.Clone(to.Outcome),
+		input: bytes.Clone(to.Input), outcome: bytes.Clone(to.Outcome),
 		tainted: to.Tainted, priority: to.Priority,
+	}
+	if to.Fingerprint != nil {
+		r.fingerprint = append(r.print[:0], to.Fingerprint...)
 	}
 	r.setTimes(to, now)
 	return r
@@ -100,14 +98,16 @@ func later(now, d time.Duration) time.Duration {
 
 // record returns what callers read: copies, and times relative to now.
 func (r *row) record(now time.Duration) *store.Record {
+	room := make([]byte, 0, len(r.fingerprint)+len(r.input)+len(r.outcome))
 	rec := &store.Record{
 		ID: r.id, Token: r.token,
 		Age: now - r.created, Since: now - r.changed,
 		Operation: r.operation, Scope: r.scope, Key: r.key,
-		Fingerprint: bytes.Clone(r.fingerprint),
-		Tainted:     r.tainted, Priority: r.priority,
-		Input: bytes.Clone(r.input), Outcome: bytes.Clone(r.outcome),
+		Tainted: r.tainted, Priority: r.priority,
 	}
+	rec.Fingerprint, room = copied(r.fingerprint, room)
+	rec.Input, room = copied(r.input, room)
+	rec.Outcome, _ = copied(r.outcome, room)
 	if hasDue(r.token.State) {
 		rec.Due = r.due - now
 	}
@@ -115,6 +115,16 @@ func (r *row) record(now time.Duration) *store.Record {
 		rec.Expire = left(r.expire, now)
 	}
 	return rec
+}
+
+// copied returns a copy of b that has its place in room, and the room that is left.
+func copied(b, room []byte) (of, rest []byte) {
+	if b == nil {
+		return nil, room
+	}
+	end := len(room) + len(b)
+	room = append(room, b...)
+	return room[end-len(b) : end : end], room
 }
 
 // left is never zero, because an Expire of zero reads as never.

@@ -16,6 +16,7 @@ var (
 	_ store.Dequeuer     = (*Store)(nil)
 
 	_ store.Batcher[Batch] = (*Store)(nil)
+	_ store.Near           = (*Store)(nil)
 )
 
 // Store keeps records in memory. All methods may be called concurrently; it
@@ -59,6 +60,9 @@ func (s *Store) Capabilities(context.Context) (store.Capabilities, error) {
 	}, nil
 }
 
+// Self returns s.
+func (s *Store) Self() store.Store { return s }
+
 // Value returns what committed transactions have put under key.
 func (s *Store) Value(key string) ([]byte, bool) {
 	s.mu.Lock()
@@ -75,9 +79,7 @@ func (s *Store) put(r *row) {
 		s.expiring.drop(old)
 	}
 	s.rows[r.id] = r
-	if r.expire != never {
-		s.expiring.add(r)
-	}
+	s.expiring.keep(r)
 }
 
 // room makes room for one more record, of expired ones if need be.

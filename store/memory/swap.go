@@ -20,6 +20,17 @@ func (s *Store) Swap(ctx context.Context, changes []store.Change) ([]store.Stand
 	return s.swapAll(nil, changes), nil
 }
 
+// SwapOne is Swap of one change.
+func (s *Store) SwapOne(ctx context.Context, c store.Change) (store.Standing, error) {
+	if err := ctx.Err(); err != nil {
+		return store.Standing{}, fmt.Errorf("swap: %w", err)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	answer, _ := s.swap(nil, &c, s.now())
+	return answer, nil
+}
+
 // checkBatch finds what is wrong with a batch as a whole.
 func checkBatch(ctx context.Context, changes []store.Change) error {
 	err := ctx.Err()
@@ -52,19 +63,28 @@ func (s *Store) swap(tx *Tx, c *store.Change, now time.Duration) (store.Standing
 		return store.Standing{Busy: true}, false
 	}
 	stands := s.stands(tx, id)
-	next := stands.next(c, now)
-	switch {
-	case next == nil && tokenOf(stands) == c.To.Token: // asked again
-		return store.Standing{Token: c.To.Token}, false
-	case next == nil:
+	if !stands.admits(c, now) {
+		if tokenOf(stands) == c.To.Token { // asked again
+			return store.Standing{Token: c.To.Token}, false
+		}
 		return standing(stands, now), false
+	}
+	switch {
 	case stands == nil:
 		if err := s.room(now); err != nil {
 			return store.Standing{Err: err}, false
 		}
+		s.write(tx, newRow(&c.To, now))
+	case tx == nil:
+		s.expiring.drop(stands)
+		stands.change(c, now)
+		s.expiring.keep(stands)
+	default:
+		changed := *stands
+		changed.change(c, now)
+		s.write(tx, &changed)
 	}
-	s.write(tx, next)
-	return store.Standing{Token: next.token}, true
+	return store.Standing{Token: c.To.Token}, true
 }
 
 func (s *Store) checkChange(c *store.Change) error {

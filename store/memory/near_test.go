@@ -1,0 +1,58 @@
+package memory_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/semelgo/semel/semeltest"
+	"github.com/semelgo/semel/store"
+	"github.com/semelgo/semel/store/memory"
+)
+
+// oneByOne asks for one change or one ID by itself where it can.
+type oneByOne struct{ *memory.Store }
+
+func (s oneByOne) Swap(ctx context.Context, changes []store.Change) ([]store.Standing, error) {
+	if len(changes) != 1 {
+		return s.Store.Swap(ctx, changes)
+	}
+	answer, err := s.SwapOne(ctx, changes[0])
+	return []store.Standing{answer}, err
+}
+
+func (s oneByOne) Get(ctx context.Context, ids []store.ID) ([]store.Standing, error) {
+	if len(ids) != 1 {
+		return s.Store.Get(ctx, ids)
+	}
+	answer, err := s.GetOne(ctx, ids[0])
+	return []store.Standing{answer}, err
+}
+
+// The contract holds for what is asked for by itself.
+func TestContractOneByOne(t *testing.T) {
+	t.Parallel()
+	semeltest.Run(t, func(testing.TB) semeltest.Subject[*memory.Tx] {
+		now := newClock()
+		of := subject(memory.New(memory.Options{Now: now.Now}), now.Advance)
+		of.Store = oneByOne{of.Store.(*memory.Store)}
+		return of
+	})
+}
+
+// One who has gone gets nothing, and nothing of theirs is written.
+func TestOneOfACallerWhoHasGone(t *testing.T) {
+	t.Parallel()
+	s := memory.New(memory.Options{})
+	gone, cancel := context.WithCancel(t.Context())
+	cancel()
+	c := store.Change{To: store.Record{ID: store.ID{1}, Token: store.Token{State: store.Pending, Owner: 1}}}
+	if _, err := s.SwapOne(gone, c); err == nil {
+		t.Error("SwapOne is done for nobody")
+	}
+	if _, err := s.GetOne(gone, c.To.ID); err == nil {
+		t.Error("GetOne is done for nobody")
+	}
+	if got, err := s.GetOne(t.Context(), c.To.ID); err != nil || got.Record != nil {
+		t.Errorf("GetOne = %+v, %v; want nothing", got, err)
+	}
+}

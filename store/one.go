@@ -1,0 +1,18 @@
+package store
+
+import "context"
+
+// Near is a store that answers at once, because it is in this very process. One
+// change or one ID is asked for without lists of them, and needs no bound.
+//
+// A store that wraps another and is to see all that is asked of it must not be
+// passed by: so it is used only when Self is that very store, and not when its
+// methods come from one that is embedded.
+type Near interface {
+	// Self returns the store itself.
+	Self() Store
+	// SwapOne is Swap of one change.
+	SwapOne(ctx context.Context, c Change) (Standing, error)
+	// GetOne is Get of one ID.
+	GetOne(ctx context.Context, id ID) (Standing, error)
+}
