@@ -81,9 +81,9 @@ WHERE state = 2 AND owner = $1::bigint AND operation = $2::bytea ORDER BY due`
 const (
 	sqlCreate = insert + firstValue + `$2::smallint` + otherValues
 
-	// sqlCreateWithin bounds the waiting by itself. It has no plan to choose, so alone
-	// it needs nothing before it.
-	sqlCreateWithin = sqlCreate + ` FROM set_config('lock_timeout', $15::text, true)`
+	// sqlCreateWithin bounds the waiting by itself, before there is anything to wait
+	// for. It has no plan to choose, so alone it needs nothing before it.
+	sqlCreateWithin = insert + firstValue + `CASE WHEN set_config('lock_timeout', $15::text, true) <> '' THEN $2::smallint END` + otherValues
 
 	firstValue = `
 SELECT $1::uuid, `

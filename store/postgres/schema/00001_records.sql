@@ -2,7 +2,8 @@
 --
 -- Owners are unsigned numbers kept as signed ones. Names and keys are bytea,
 -- because they are kept byte for byte. Input and outcome are null until they are
--- written.
+-- written. No CHECK says which states there are, because the server prepares it again
+-- for each statement, and what comes from the store has been checked.
 
 -- +goose Up
 
@@ -14,7 +15,7 @@ CREATE TABLE semel_records (
   created     timestamptz NOT NULL,
   changed     timestamptz NOT NULL,             -- when state, attempt and owner last changed
   attempt     integer     NOT NULL,
-  state       smallint    NOT NULL CHECK (state BETWEEN 1 AND 5), -- Pending, InProgress, InDoubt, Succeeded, Failed
+  state       smallint    NOT NULL,             -- 1 to 5: Pending, InProgress, InDoubt, Succeeded, Failed
   priority    smallint    NOT NULL,             -- -4 to 4: who goes first of those that wait
   tainted     boolean     NOT NULL,             -- an earlier attempt may have had an effect
   operation   bytea       NOT NULL,
