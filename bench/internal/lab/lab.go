@@ -5,9 +5,11 @@ package lab
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"os"
+	"testing"
 	"time"
 
 	"github.com/semelgo/semel/bench/internal/goal"
@@ -18,6 +20,9 @@ import (
 type Lab struct {
 	// Quick: as much as fits in 3 minutes. What takes longer is left out.
 	Quick bool
+	// Bound is how long after the start the last experiment of a quick run may
+	// begin.
+	Bound time.Duration
 	// Patience is how much time is left for running again what was not quiet, in
 	// all experiments together: at first 6 minutes, and 10 seconds with Quick.
 	Patience time.Duration
@@ -55,7 +60,7 @@ func New(out io.Writer, quick bool) (*Lab, error) {
 	}
 	l := &Lab{Quick: quick, out: out, began: time.Now(), Patience: 6 * time.Minute, dir: dir}
 	if quick {
-		l.Patience = 10 * time.Second
+		l.Patience, l.Bound = 10*time.Second, 155*time.Second
 	}
 	return l, nil
 }
@@ -107,8 +112,14 @@ func (l *Lab) Points(chart string) []Point {
 	return of
 }
 
+// Late reports whether no experiment may begin any more.
+func (l *Lab) Late() bool { return l.Bound > 0 && time.Since(l.began) > l.Bound }
+
 // Rounds is how often each side has its turn.
 func (l *Lab) Rounds() int { return l.either(3, 7) }
+
+// Trials is how often each of several settings is tried, to choose one.
+func (l *Lab) Trials() int { return l.either(1, 2) }
 
 // Slot is how long a turn is measured.
 func (l *Lab) Slot() time.Duration {
@@ -125,6 +136,15 @@ func (l *Lab) either(quick, full int) int {
 		return quick
 	}
 	return full
+}
+
+// Benchmark runs f as go test -bench does, for as long as a turn.
+func (l *Lab) Benchmark(f func(b *testing.B)) (testing.BenchmarkResult, error) {
+	testing.Init()
+	if err := flag.Set("test.benchtime", l.Slot().String()); err != nil {
+		return testing.BenchmarkResult{}, fmt.Errorf("set the time of benchmarks: %w", err)
+	}
+	return testing.Benchmark(f), nil
 }
 
 // Again waits until others leave the machine alone, and reports whether there is

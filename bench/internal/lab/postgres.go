@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/semelgo/semel/bench/internal/usage"
@@ -16,6 +17,9 @@ import (
 
 // Server is a PostgreSQL of the lab's own, that waits for the disk.
 type Server struct {
+	// Dial opens the connections of pools; nil: as usual.
+	Dial pgconn.DialFunc
+
 	running *realtest.Durable
 }
 
@@ -60,7 +64,7 @@ func (l *Lab) start(ctx context.Context, o realtest.DurableOptions) (*Server, er
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{running}
+	s := &Server{running: running}
 	l.Logf("a PostgreSQL runs; its log is written once, so that its files are there")
 	if err := s.recycle(ctx, l.either(300, 1500)); err != nil {
 		return nil, errors.Join(err, running.Close())
@@ -105,6 +109,9 @@ func (s *Server) Pool(ctx context.Context, l *Lab, database string, conns int) (
 		return nil, fmt.Errorf("configure pool: %w", err)
 	}
 	config.MaxConns = int32(conns)
+	if s.Dial != nil {
+		config.ConnConfig.DialFunc = s.Dial
+	}
 	pool, err := pgxpool.NewWithConfig(ctx, config)
 	if err != nil {
 		return nil, fmt.Errorf("open pool: %w", err)

@@ -41,8 +41,8 @@ func (a *Arena) best(ctx context.Context, name string, callers int, do work) (co
 	}
 	at := 0
 	if len(sides) > 1 {
-		trial := a.Contest(fmt.Sprintf("connections of %s at %d", name, callers), callers, sides...)
-		trial.Rounds, trial.Slot = 2, a.lab.Slot()/3
+		trial := a.Contest(fmt.Sprintf("postgres, connections of %s at %d", name, callers), callers, sides...)
+		trial.Rounds, trial.Slot = a.lab.Trials(), a.lab.Slot()/3
 		o, err := trial.Run(ctx, a.lab)
 		if err != nil {
 			return contest.Side{}, err

@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/semelgo/semel/bench/internal/contest"
 	"github.com/semelgo/semel/bench/internal/goal"
@@ -12,6 +13,8 @@ import (
 func Experiments() []lab.Experiment {
 	return []lab.Experiment{
 		at256().experiment(), at64().experiment(), at8().experiment(), at1().experiment(),
+		// For the charts.
+		against{callers: 16, rounds: 3}.experiment(), against{callers: 128, rounds: 3}.experiment(),
 		inline(), replay(),
 	}
 }
@@ -47,6 +50,9 @@ func faster(side, by string, callers int, must, aim float64) versus {
 	whom := map[string]string{"naive": "two plain statements", "bare": "one bare insert"}[by]
 	what := map[string]string{"Do": "Do", "Swap": "the store's Swap in a lane"}[side]
 	name := fmt.Sprintf("Postgres, throughput of %s at %d callers, against %s", what, callers, whom)
+	if callers == 1 {
+		name = strings.Replace(name, "1 callers", "1 caller", 1)
+	}
 	return versus{Row: goal.AtLeast(name, "x", must, aim), side: side, by: by}
 }
 

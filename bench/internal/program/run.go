@@ -79,6 +79,10 @@ func (o Options) choose(all []lab.Experiment) []lab.Experiment {
 func measure(ctx context.Context, l *lab.Lab, chosen []lab.Experiment) ([]goal.Result, error) {
 	var results []goal.Result
 	for i, e := range chosen {
+		if l.Late() {
+			results = append(results, goal.Results(e.Rows, nil, "a quick run has no time left")...)
+			continue
+		}
 		l.Logf("experiment %d of %d: %s", i+1, len(chosen), e.Name)
 		found, err := e.Run(ctx, l)
 		err = errors.Join(err, l.Leave())

@@ -100,7 +100,7 @@ func (a *arena) fastest(ctx context.Context, name string, sides []contest.Side) 
 	}
 	trial := contest.Contest{
 		Name: "sqlite, connections of " + name, Callers: a.callers, Sides: sides, Before: a.fresh,
-		Rounds: 2, Slot: a.lab.Slot() / 3,
+		Rounds: a.lab.Trials(), Slot: a.lab.Slot() / 3,
 	}
 	o, err := trial.Run(ctx, a.lab)
 	if err != nil {

@@ -30,7 +30,7 @@ func Experiments() []lab.Experiment {
 
 // against compares Do with two statements, and with one.
 func against(callers int, naive, bare goal.Row) lab.Experiment {
-	name := fmt.Sprintf("sqlite, %d callers", callers)
+	name := fmt.Sprintf("sqlite, callers: %d", callers)
 	run := func(ctx context.Context, l *lab.Lab) ([]goal.Finding, error) {
 		a := &arena{lab: l, callers: callers}
 		sides, err := a.sides(ctx)

@@ -88,7 +88,7 @@ func (s *side) quietly(ctx context.Context, l *lab.Lab) (cost, error) {
 		if err != nil {
 			return cost{}, err
 		}
-		c, err := s.bench()
+		c, err := s.bench(l)
 		if err != nil {
 			return cost{}, err
 		}
@@ -144,9 +144,9 @@ func protected(cache int) func(http.Handler) (http.Handler, func(), error) {
 }
 
 // bench tells what a request costs.
-func (s *side) bench() (cost, error) {
+func (s *side) bench(l *lab.Lab) (cost, error) {
 	var wrong error
-	r := testing.Benchmark(func(b *testing.B) {
+	r, err := l.Benchmark(func(b *testing.B) {
 		b.Helper()
 		h, end, err := s.protect(bare())
 		if err != nil {
@@ -165,10 +165,13 @@ func (s *side) bench() (cost, error) {
 		}
 		wrong = errors.Join(wrong, c.check(s.replayed))
 	})
+	if err = errors.Join(err, wrong); err != nil {
+		return cost{}, err
+	}
 	return cost{
 		nanos:  float64(r.T.Nanoseconds()) / float64(max(r.N, 1)),
 		allocs: float64(r.AllocsPerOp()),
-	}, wrong
+	}, nil
 }
 
 // key is as long as a UUID, and making it costs little.
