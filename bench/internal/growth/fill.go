@@ -88,23 +88,31 @@ func (d *database) insert(ctx context.Context, sql string, n int) error {
 // without does what fills the table while it has no indexes and nothing waits for
 // the disk, and then makes all as it was.
 func (d *database) without(ctx context.Context, do func() error) error {
-	if err := d.exec(ctx, "alter system set fsync = off", "select pg_reload_conf()"); err != nil {
-		return err
-	}
 	drop, create, err := d.indexes(ctx)
 	if err != nil {
 		return err
 	}
-	if err := d.exec(ctx, drop...); err != nil {
+	return d.unsafely(ctx, func() error {
+		if err := d.exec(ctx, drop...); err != nil {
+			return err
+		}
+		if err := do(); err != nil {
+			return err
+		}
+		return d.with(ctx, append([]string{"set maintenance_work_mem = '1GB'"}, create...)...)
+	})
+}
+
+// unsafely does something while nothing waits for the disk. When it returns all is
+// on the disk, and the tables are vacuumed.
+func (d *database) unsafely(ctx context.Context, do func() error) error {
+	if err := d.exec(ctx, "alter system set fsync = off", "select pg_reload_conf()"); err != nil {
 		return err
 	}
 	if err := do(); err != nil {
 		return err
 	}
-	if err := d.with(ctx, append([]string{"set maintenance_work_mem = '1GB'"}, create...)...); err != nil {
-		return err
-	}
-	if err := d.exec(ctx, "vacuum (analyze) semel_records", "checkpoint"); err != nil {
+	if err := d.exec(ctx, "vacuum analyze semel_records", "checkpoint"); err != nil {
 		return err
 	}
 	syscall.Sync() // what was not waited for

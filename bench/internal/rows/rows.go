@@ -4,6 +4,7 @@ package rows
 import (
 	"slices"
 
+	"github.com/semelgo/semel/bench/internal/cloud"
 	"github.com/semelgo/semel/bench/internal/growth"
 	"github.com/semelgo/semel/bench/internal/lab"
 	"github.com/semelgo/semel/bench/internal/postgres"
@@ -20,5 +21,6 @@ func All() []lab.Experiment {
 		web.Experiments(),
 		rivals.Experiments(),
 		growth.Experiments(),
+		cloud.Experiments(),
 	)
 }
