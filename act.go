@@ -197,7 +197,7 @@ func untilFree(ctx context.Context, ask func() error) error {
 // is asked for alone, in the time that is left.
 func (c *Core) endAmong(ctx context.Context, claimed store.Record, e event) (decision, store.Record, error) {
 	deadline := now().Add(c.options.RecordTimeout)
-	if c.lanes.swaps != nil {
+	if c.lanes.swaps != nil || c.near != nil {
 		if d, now, err := c.actTogether(ctx, claimed, e, 1); err == nil {
 			return d, now, nil
 		}

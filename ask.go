@@ -19,6 +19,8 @@ type ask struct {
 	seated   bool      // counted among those who wait
 	sent     time.Time // before the claim was asked for: from when its lease counts
 	flight   *flight   // nil when this call does not speak for its key in this process
+	own      flight    // it is this one then
+	attempt  Attempt   // what it may lead to
 
 	generation int64 // that call.id is of
 	twin       twin  // in the next one
@@ -76,7 +78,7 @@ func (c *Core) begin(ctx context.Context, call Call, policy policyKind) (*Attemp
 // of a key asks the store.
 func (q *ask) lead(ctx context.Context) (*Attempt, *Outcome, error) {
 	for {
-		f, first := q.c.flights.join(q.call.id, q.call.fingerprint)
+		f, first := q.c.flights.join(q.call.id, q.call.fingerprint, &q.own)
 		if first {
 			q.flight = f
 			return q.claim(ctx)

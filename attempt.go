@@ -20,10 +20,12 @@ type Attempt struct {
 	flight *flight
 	begun  time.Time
 
-	ctx   context.Context //nolint:containedctx // its own life
-	life  lifetime
-	beats *heart // its own pulse
-	pulse heart
+	ctx     context.Context //nolint:containedctx // its own life
+	life    lifetime
+	beats   *heart // its own pulse
+	pulse   heart
+	rest    span    // what its end is recorded under, whatever becomes of ctx
+	success Outcome // what End returns, if it succeeded
 
 	mu     sync.Mutex // guards what follows
 	encode func(any) (any, error)
@@ -51,9 +53,9 @@ type Outcome struct {
 func (o *Outcome) Decode(into any) error { return decodeResult(o.Record.Outcome, into) }
 
 func (q *ask) newAttempt(ctx context.Context, claimed store.Record, sent time.Time) *Attempt {
-	a := &Attempt{
-		c: q.c, call: q.call, times: q.times, policy: q.policy, record: claimed, flight: q.flight, begun: sent,
-	}
+	a := &q.attempt // they live together: one is no longer asked for without the other
+	a.c, a.call, a.times, a.policy = q.c, q.call, q.times, q.policy
+	a.record, a.flight, a.begun = claimed, q.flight, sent
 	a.live(ctx, sent, true)
 	return a
 }
@@ -64,6 +66,12 @@ func (a *Attempt) live(ctx context.Context, sent time.Time, alone bool) {
 	a.life.parent, a.life.a, a.ctx = ctx, a, &a.life
 	a.pulse.a, a.beats = a, &a.pulse
 	a.beats.start(sent, alone)
+}
+
+// afterwards is a context for what is left to do, whatever becomes of the attempt's.
+func (a *Attempt) afterwards() context.Context {
+	a.rest.parent, a.rest.apart = a.ctx, true
+	return &a.rest
 }
 
 // cancel ends the attempt's context.

@@ -9,7 +9,7 @@ import (
 
 // finish ends the attempt in the store and returns what stands and what to tell.
 func (a *Attempt) finish(v any, err error) (store.Record, *Outcome, error) {
-	ctx := context.WithoutCancel(a.ctx)
+	ctx := a.afterwards()
 	if settled, told := a.decided(); settled != nil {
 		if told != nil {
 			return *settled, nil, told
@@ -208,7 +208,8 @@ func (a *Attempt) ownOutcome(now store.Record) *Outcome {
 	if now.State != store.Succeeded {
 		return nil
 	}
-	return &Outcome{Record: now, Replayed: now.Owner != a.record.Owner}
+	a.success = Outcome{Record: now, Replayed: now.Owner != a.record.Owner}
+	return &a.success
 }
 
 // told is the error of an attempt that is recorded as it wished.

@@ -88,7 +88,8 @@ func (f *flight) landed() (store.Record, error) {
 }
 
 // join returns the flight of id, and whether the asker is its first caller.
-func (f *flights) join(id store.ID, fingerprint []byte) (*flight, bool) {
+// That one's is mine.
+func (f *flights) join(id store.ID, fingerprint []byte, mine *flight) (*flight, bool) {
 	s := f.shard(id)
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -98,7 +99,7 @@ func (f *flights) join(id store.ID, fingerprint []byte) (*flight, bool) {
 	if s.running == nil {
 		s.running = make(map[store.ID]*flight)
 	}
-	mine := &flight{fingerprint: fingerprint, begun: now()}
+	mine.fingerprint, mine.begun = fingerprint, now()
 	s.running[id] = mine
 	return mine, true
 }

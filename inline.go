@@ -44,7 +44,7 @@ func (c *Core) runOnce(ctx context.Context, call Call, like inline) (*Outcome, e
 	q := c.ask(call, call.op.policy.kind)
 	defer q.rise()
 	for {
-		f, first := c.flights.join(call.id, call.fingerprint)
+		f, first := c.flights.join(call.id, call.fingerprint, &q.own)
 		if first {
 			q.flight = f
 			return q.inline(ctx, like)

@@ -11,7 +11,7 @@ import (
 // know. Most attempts, and most askings of a store in memory, are over before that.
 type span struct {
 	parent   context.Context //nolint:containedctx // a context has its parent
-	apart    bool            // it does not end with its parent
+	apart    bool            // it does not end with its parent; without a deadline, never
 	deadline time.Time       // zero: none of its own
 
 	mu    sync.Mutex      // guards what follows
@@ -34,6 +34,9 @@ func (s *span) Deadline() (time.Time, bool) {
 
 // Done makes the context in earnest.
 func (s *span) Done() <-chan struct{} {
+	if s.apart && s.deadline.IsZero() {
+		return nil
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.earnest().Done()
