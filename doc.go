@@ -9,7 +9,8 @@
 //
 //   - The effect is in the record's own database: [DoTx]. Effect and record
 //     share one transaction, so there is one effect per key, under crashes,
-//     zombies, lost replies and ambiguous commits.
+//     zombies, lost replies and ambiguous commits. When its statements are
+//     known beforehand, [DoBatch] sends them with the record in one round trip.
 //   - The effect is anywhere else: [Do]. What happens after a crash is named by
 //     the operation's [Policy]; the promise is in the name.
 //   - An adapter that cannot pass its work as a function: [Begin] and

@@ -32,7 +32,7 @@ func fragment(ctx context.Context, engine *semel.Engine[*sql.Tx], createGroup *s
 // file, and runs it.
 func TestReadmeFragmentsRun(t *testing.T) {
 	var here strings.Builder
-	for _, file := range []string{"fragment_test.go", "more_fragments_test.go", "queue_fragments_test.go"} {
+	for _, file := range []string{"fragment_test.go", "more_fragments_test.go", "batch_fragment_test.go", "queue_fragments_test.go"} {
 		here.WriteString(flat(read(t, filepath.Join("internal", "doctest", file))))
 	}
 	found := 0
@@ -45,11 +45,12 @@ func TestReadmeFragmentsRun(t *testing.T) {
 			t.Errorf("the README's fragment is not compiled here:\n%s", b.text)
 		}
 	}
-	if found != 6 {
-		t.Errorf("the README has %d fragments, want the six that are run here", found)
+	if found != 7 {
+		t.Errorf("the README has %d fragments, want the seven that are run here", found)
 	}
 	t.Run("a call", runFragment)
 	t.Run("PostgreSQL", runPostgresFragment)
+	t.Run("a batch", runBatchFragment)
 	t.Run("a client", runClientFragment)
 	t.Run("tasks", runTaskFragment)
 	t.Run("messages", runMessageFragment)

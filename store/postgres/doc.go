@@ -29,6 +29,15 @@
 // the end of the transaction; an application that takes advisory locks of its own
 // by random 64-bit numbers is unlikely to meet one.
 //
+// # Statements that are known beforehand
+//
+// semel.DoBatch hands its statements over as a *pgx.Batch. [Store.AtomicBatch] sends
+// the record, the statements and the commit in one round trip, which is a transaction
+// by itself when all of them only read and write rows: then it has the session's
+// default isolation, and otherwise begins one as all others do. With callbacks in the
+// batch the COMMIT waits for these, so that they can still refuse. What the result is
+// has to be known without the database: draw keys yourself, or use DoTx.
+//
 // # A process that stops
 //
 // A handler that stands still holds its locks. The server ends its transaction
@@ -88,7 +97,7 @@
 // # Isolation
 //
 // Everything works at read committed, which the transactions ask for themselves,
-// whatever the session's default is. [Options] can ask for a higher level in
+// whatever the session's default is, except for the batches said above. [Options] can ask for a higher level in
 // inline transactions. A transaction that PostgreSQL gives up then in favour of
 // others, as at any level after a deadlock, fails with store.ErrConflict: nothing
 // was committed, and it may be run again whole.
