@@ -45,6 +45,11 @@ func (r *replays) get(id store.ID) (store.Record, bool) {
 	return r.shard(id).get(id)
 }
 
+// holds reports whether get would return the record that token names.
+func (r *replays) holds(id store.ID, token store.Token) bool {
+	return len(r.shards) > 0 && r.shard(id).holds(id, token)
+}
+
 // put keeps what stood, when it is final, for as long as it may be told. Asked is
 // when the store was asked: what it says can be as old.
 func (r *replays) put(stands store.Record, asked time.Time) {
@@ -115,6 +120,17 @@ func (s *replayShard) get(id store.ID) (store.Record, bool) {
 	}
 	k.asked = true
 	return k.record, true
+}
+
+func (s *replayShard) holds(id store.ID, token store.Token) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	k := s.kept[id]
+	if k == nil || k.record.Token != token || until(k.until) <= 0 {
+		return false
+	}
+	k.asked = true
+	return true
 }
 
 func (s *replayShard) put(k *kept) {

@@ -37,6 +37,11 @@ import (
 // held in memory until its outcome stands. The handler's context does not end
 // when the client hangs up; it ends with semel.ErrLeaseLost.
 //
+// Where semel.Options.CacheBytes lets e answer from its memory, the middleware
+// remembers up to 1,024 answers besides, of 16 KiB with their requests at most,
+// so that the same bytes that come again cost next to nothing. They are told for
+// as long as e says that they stand.
+//
 // GET, HEAD, OPTIONS and TRACE go to the handler untouched. Put it around the
 // handler of a route, inside routing, authentication and validation. What holds
 // the response back, as http.TimeoutHandler does, belongs outside of it: within

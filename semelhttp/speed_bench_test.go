@@ -155,6 +155,9 @@ func BenchmarkBareSameKey(b *testing.B) {
 
 func BenchmarkReplay(b *testing.B) { replay(b, semel.Options{}) }
 
+// BenchmarkReplayFromMemory is of an engine that remembers what is final.
+func BenchmarkReplayFromMemory(b *testing.B) { replay(b, inMemory()) }
+
 // replay repeats one key.
 func replay(b *testing.B, o semel.Options) {
 	b.Helper()

@@ -1,0 +1,86 @@
+package semel_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/store"
+	"github.com/semelgo/semel/store/memory"
+)
+
+// toldTwice has a key of p's succeed, and returns it as it is replayed.
+func toldTwice(t *testing.T, p *process, call semel.Call) *semel.Outcome {
+	t.Helper()
+	do(t.Context(), p, call, says("v")).want(t, "v", false)
+	a, out, err := semel.Begin(t.Context(), p.Engine, call)
+	if a != nil || err != nil {
+		t.Fatalf("Begin: %v, %v", a, err)
+	}
+	return out
+}
+
+// TestAgain: an outcome may be told once more exactly as long as the engine would
+// tell it from memory itself, and that is observed as any replay.
+func TestAgain(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		mem := memory.New(memory.Options{})
+		p := cached(t, mem, semel.Options{CacheAge: time.Minute})
+		call := plain("op", semel.OperationOptions[string]{}).Call(me, "k", "in")
+		out := toldTwice(t, p, call)
+		seen := p.seen.count(semel.EventReplayed)
+		if !p.Remembers(out) || p.seen.count(semel.EventReplayed) != seen {
+			t.Error("Remembers says no, or observes what is not told")
+		}
+		if !p.Again(t.Context(), out) || p.seen.count(semel.EventReplayed) != seen+1 {
+			t.Error("Again says no, or observes no replay")
+		}
+		other := *out
+		other.Record.Owner++
+		if p.Again(t.Context(), &other) {
+			t.Error("Again says yes to what another write made of the key")
+		}
+		pass(time.Minute)
+		if p.Again(t.Context(), out) || p.Remembers(out) {
+			t.Error("Again says yes to what is older than CacheAge")
+		}
+	})
+}
+
+// TestAgainSaysNo after the process itself has purged the record, when the engine
+// is closed, and without a memory.
+func TestAgainSaysNo(t *testing.T) {
+	t.Parallel()
+	op := plain("op", semel.OperationOptions[string]{})
+	call := op.Call(me, "k", "in")
+	for name, after := range map[string]func(t *testing.T, p *process){
+		"purge": func(t *testing.T, p *process) {
+			t.Helper()
+			if n, err := p.Purge(t.Context(), 10); n != 1 || err != nil {
+				t.Fatalf("Purge: %d, %v", n, err)
+			}
+		},
+		"close": func(t *testing.T, p *process) {
+			t.Helper()
+			if err := p.Close(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		},
+	} {
+		ahead := new(time.Duration)
+		mem := memory.New(memory.Options{Now: func() time.Time { return time.Now().Add(*ahead) }})
+		p := cached(t, mem, semel.Options{CacheAge: time.Hour})
+		out := toldTwice(t, p, call)
+		if !p.Again(t.Context(), out) {
+			t.Fatalf("%s: Again says no before it", name)
+		}
+		*ahead = 48 * time.Hour
+		if after(t, p); p.Again(t.Context(), out) {
+			t.Errorf("Again says yes after %s", name)
+		}
+	}
+	p := start(t, memory.New(memory.Options{}), semel.Options{})
+	if out := toldTwice(t, p, call); p.Again(t.Context(), out) || out.Record.State != store.Succeeded {
+		t.Errorf("Again says yes without a memory, of %v", out.Record.State)
+	}
+}

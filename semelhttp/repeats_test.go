@@ -1,0 +1,212 @@
+package semelhttp_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/semelhttp"
+	"github.com/semelgo/semel/store/memory"
+)
+
+// inMemory are the options of an engine that remembers what is final.
+func inMemory() semel.Options { return semel.Options{CacheBytes: 1 << 20, CacheAge: time.Minute} }
+
+// remembering is a server whose key k1 has been answered from memory, so that the
+// edge knows it, too.
+func remembering(t *testing.T, b *bench, o semelhttp.Options, n *atomic.Int64) (srv string, first answer) {
+	t.Helper()
+	srv = b.leasedServer(t, define("op", plain{}), o, created(n))
+	first = ask{}.do(t, srv)
+	wantFirst(t, first, http.StatusCreated, "run 1")
+	wantReplay(t, ask{}.do(t, srv), first)
+	return srv, first
+}
+
+// TestRepeatsAreAnsweredFromMemory: without the store, and seen by the Observer as
+// any replay is.
+func TestRepeatsAreAnsweredFromMemory(t *testing.T) {
+	t.Parallel()
+	b, n := newBench(t, inMemory()), new(atomic.Int64)
+	srv, first := remembering(t, b, options(), n)
+	calls := b.store.calls.Load()
+	b.store.down.Store(true)
+	for range 3 {
+		wantReplay(t, ask{}.do(t, srv), first)
+	}
+	if asked, seen := b.store.calls.Load()-calls, len(b.events.of(semel.EventReplayed)); asked != 0 || seen != 4 || n.Load() != 1 {
+		t.Errorf("the store was asked %d times, %d replays were seen, the handler ran %d times, want 0, 4, 1", asked, seen, n.Load())
+	}
+}
+
+// TestRepeatsAreOfOneRequest: whatever differs, it is not answered with what
+// another request was.
+func TestRepeatsAreOfOneRequest(t *testing.T) {
+	t.Parallel()
+	b, n := newBench(t, inMemory()), new(atomic.Int64)
+	srv, _ := remembering(t, b, options(), n)
+	for name, other := range map[string]ask{
+		"method": {method: http.MethodPatch}, "route": {path: "/ops/7"}, "query": {path: "/ops?x=1"},
+		"media type": {mediaType: "text/plain"}, "body": {body: `{"n":2}`}, "shorter body": {body: `{"n":1`},
+	} {
+		if got := other.do(t, srv); got.status != http.StatusUnprocessableEntity || got.replayed() {
+			t.Errorf("another %s got %d %s, want 422", name, got.status, got.body)
+		}
+	}
+	wantFirst(t, ask{user: "bob"}.do(t, srv), http.StatusCreated, "run 2")
+	wantFirst(t, ask{key: []string{"k2"}}.do(t, srv), http.StatusCreated, "run 3")
+}
+
+// TestRepeatsOfManyAreNotMixedUp: more callers, and more keys, than there is room
+// for get their own answers, whoever was there before.
+func TestRepeatsOfManyAreNotMixedUp(t *testing.T) {
+	t.Parallel()
+	const many = 3000
+	for name, of := range map[string]func(i int) ask{
+		"users": func(i int) ask { return ask{user: fmt.Sprint("user", i)} },
+		"keys":  func(i int) ask { return ask{key: []string{fmt.Sprint("k", i)}} },
+	} {
+		b, n := newBench(t, semel.Options{CacheBytes: 1 << 26, CacheAge: time.Hour}), new(atomic.Int64)
+		protect, err := semelhttp.Middleware(b.Engine, define("op", plain{}), options())
+		if err != nil {
+			t.Fatal(err)
+		}
+		h := protect(created(n))
+		for range 3 {
+			for i := range many {
+				w := httptest.NewRecorder()
+				h.ServeHTTP(w, of(i).request(t, ""))
+				if got, want := w.Body.String(), fmt.Sprintf("run %d", i+1); got != want {
+					t.Fatalf("%s: %d got %q, want %q", name, i, got, want)
+				}
+			}
+		}
+	}
+}
+
+// TestRepeatsAreAuthorized: who may no longer have the answer does not get it from
+// memory either, and the function sees the request with its body.
+func TestRepeatsAreAuthorized(t *testing.T) {
+	t.Parallel()
+	b, n, v := newBench(t, inMemory()), new(atomic.Int64), new(revoked)
+	o := options()
+	bodies := make(chan string, 10)
+	o.Reauthorize = func(r *http.Request) error {
+		text := make([]byte, 100)
+		size, _ := r.Body.Read(text)
+		bodies <- string(text[:size])
+		return v.reauthorize(r)
+	}
+	srv, first := remembering(t, b, o, n)
+	calls := b.store.calls.Load()
+	wantReplay(t, ask{}.do(t, srv), first)
+	wrong := fmt.Errorf("no")
+	v.err.Store(&wrong)
+	wantProblem(t, ask{}.do(t, srv), http.StatusForbidden, "forbidden")
+	if asked := b.store.calls.Load() - calls; asked != 0 || len(bodies) != 3 {
+		t.Fatalf("the store was asked %d times, Reauthorize %d times, want 0, 3", asked, len(bodies))
+	}
+	for range 3 {
+		if body := <-bodies; body != `{"n":1}` {
+			t.Errorf("Reauthorize sees the body %q", body)
+		}
+	}
+}
+
+// TestRepeatsOfWhatIsGone: what this process has purged is not told from memory.
+func TestRepeatsOfWhatIsGone(t *testing.T) {
+	t.Parallel()
+	b, n := newBench(t, inMemory()), new(atomic.Int64)
+	srv, _ := remembering(t, b, options(), n)
+	b.ahead.Store(int64(48 * time.Hour))
+	b.purge(t)
+	wantFirst(t, ask{}.do(t, srv), http.StatusCreated, "run 2")
+}
+
+// TestRepeatsOfAClosedEngine are refused as all calls are.
+func TestRepeatsOfAClosedEngine(t *testing.T) {
+	t.Parallel()
+	b, n := newBench(t, inMemory()), new(atomic.Int64)
+	srv, _ := remembering(t, b, options(), n)
+	if err := b.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	wantProblem(t, ask{}.do(t, srv), http.StatusServiceUnavailable, "unavailable")
+}
+
+// TestRepeatsGrowOld: what another process did to the record is seen no later than
+// CacheAge says.
+func TestRepeatsGrowOld(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s, n := memory.New(memory.Options{}), new(atomic.Int64)
+		engines := make([]*semel.Engine[semelTx], 2)
+		for i := range engines {
+			var err error
+			if engines[i], err = semel.New(s, semel.Options{CacheBytes: 1 << 20, CacheAge: time.Minute, Retention: time.Minute}); err != nil {
+				t.Fatal(err)
+			}
+			defer func() {
+				if err := engines[i].Close(context.WithoutCancel(t.Context())); err != nil {
+					t.Error(err)
+				}
+			}()
+		}
+		protect, err := semelhttp.Middleware(engines[0], define("op", plain{}), options())
+		if err != nil {
+			t.Fatal(err)
+		}
+		h := protect(created(n))
+		send := func() string {
+			w := httptest.NewRecorder()
+			h.ServeHTTP(w, ask{}.request(t, ""))
+			return w.Body.String()
+		}
+		wait := func(d time.Duration) { <-time.After(d) }
+		for range 3 {
+			if got := send(); got != "run 1" {
+				t.Fatalf("a repeat got %q", got)
+			}
+		}
+		wait(time.Minute)
+		if gone, err := engines[1].Purge(t.Context(), 10); gone != 1 || err != nil {
+			t.Fatalf("Purge: %d, %v", gone, err)
+		}
+		if got := send(); got != "run 2" {
+			t.Errorf("after its age a repeat got %q, want a new run", got)
+		}
+	})
+}
+
+// TestRepeatsAreEachTheirOwn: who changes a response that was given changes no
+// other.
+func TestRepeatsAreEachTheirOwn(t *testing.T) {
+	t.Parallel()
+	b, n := newBench(t, inMemory()), new(atomic.Int64)
+	protect, err := semelhttp.Middleware(b.Engine, define("op", plain{}), options())
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := protect(created(n))
+	for i := range 4 {
+		w := httptest.NewRecorder()
+		w.Header().Set("X-Trace", "outside")
+		h.ServeHTTP(w, ask{}.request(t, ""))
+		got := w.Header()
+		if w.Body.String() != "run 1" || got.Get("Location") != "/ops/7" || got.Get("X-Trace") != "outside" ||
+			(got.Get(semelhttp.HeaderReplayed) == "true") != (i > 0) {
+			t.Fatalf("answer %d: %q %v", i, w.Body, got)
+		}
+		for _, values := range got {
+			for i := range values {
+				values[i] = "changed"
+			}
+		}
+	}
+}
