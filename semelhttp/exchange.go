@@ -26,6 +26,7 @@ type exchange struct {
 	handed  *http.Request // as the handler got it
 	capture *capture      // nil: the handler was not run
 	own     answered      // what it has answered, when it was
+	keeps   answered      // what is to be stored of it
 	kept    bool          // its answer is to be kept as a failure
 
 	committed bool // InTx has taken the answer for the outcome
@@ -241,10 +242,16 @@ func (x *exchange) stored(storable bool) any {
 	}
 }
 
-// keepable is a as it is stored: with the headers that are kept.
-func (x *exchange) keepable(a answered) semel.Raw {
+// keepable is a as it is stored.
+func (x *exchange) keepable(a answered) semel.RawAppender {
+	x.keeps = a
+	return x
+}
+
+// AppendRaw appends what is to be stored: with the headers that are kept.
+func (x *exchange) AppendRaw(b []byte) []byte {
 	var few [4]field
+	a := x.keeps
 	a.header = x.s.keep.of(few[:0], a.header)
-	endpoint := x.endpoint()
-	return a.append(make([]byte, 0, a.room(endpoint)), endpoint)
+	return a.append(b, x.endpoint())
 }

@@ -30,7 +30,7 @@ func keptIn(f *semel.Failure) refusalDetails {
 func (x *exchange) failure(storable bool) *semel.Failure {
 	d := refusalDetails{Status: x.own.status}
 	if x.notGiven(storable) == "" {
-		d.Response = x.keepable(x.own)
+		d.Response = x.keepable(x.own).AppendRaw(nil)
 	}
 	text, err := json.Marshal(d)
 	if err != nil { // not reachable: a number and bytes
