@@ -21,7 +21,9 @@ import (
 // error of a callback, or a result that is not as it should be, rolls everything
 // back. The batch of a driver's own transaction, and statements that might end the
 // transaction or that are sent by a prepared name, are refused with [ErrEnded].
-// Errors of statements are PostgreSQL's, with the number of the statement, from 1.
+// Of Options, a batch without callbacks has no use for IdleInTransaction, and its
+// waiting for a lock is bounded by StatementTimeout, unless LockTimeout is not the
+// default. Errors of statements are PostgreSQL's, with the number of the statement, from 1.
 func (s *Store) AtomicBatch(ctx context.Context, change store.Change, hold bool, batch *pgx.Batch) (store.Standing, store.Verdict, error) {
 	if err := check(&change); err != nil {
 		return store.Standing{Err: err}, store.NotCommitted, nil
@@ -121,6 +123,9 @@ func (b *batched) pack() *pgx.Batch {
 	send := &pgx.Batch{QueuedQueries: all}
 	if !b.plain {
 		send.Queue(beginOf(b.store.level))
+	}
+	if b.calls {
+		send.Queue(b.store.texts.calling)
 	}
 	b.queueChange(send)
 	for _, q := range b.queries { // copied: the driver writes into what it sends

@@ -180,3 +180,34 @@ func TestBatchThatBegins(t *testing.T) {
 		t.Errorf("AtomicBatch = %v, %v with %d effects, want Committed", verdict, err, effects(t, pool, "key"))
 	}
 }
+
+// What the server allows the statements of a batch.
+func TestBatchSettings(t *testing.T) {
+	t.Parallel()
+	pool := connect(t, database(t))
+	const read = `concat_ws(' ', current_setting('idle_in_transaction_session_timeout'), current_setting('lock_timeout'), current_setting('statement_timeout'))`
+	for i, row := range []struct {
+		o            postgres.Options
+		once, called string
+	}{
+		{postgres.Options{}, "0 0 30s", "30s 10s 30s"},
+		{postgres.Options{LockTimeout: time.Second}, "0 1s 30s", "30s 1s 30s"},
+		{postgres.Options{StatementTimeout: -1}, "0 10s 0", "30s 10s 0"},
+		{postgres.Options{IdleInTransaction: -1, LockTimeout: -1, StatementTimeout: -1}, "0 0 0", "0 0 0"},
+	} {
+		s := newStore(t, pool, row.o)
+		var called string
+		b := &pgx.Batch{}
+		b.Queue(`SELECT ` + read).QueryRow(func(r pgx.Row) error { return r.Scan(&called) })
+		_, first, err := s.AtomicBatch(t.Context(), create(string(rune('a'+i)), store.Succeeded, 1), true, b)
+		mustExec(t, pool, `TRUNCATE effects`)
+		_, second, failed := s.AtomicBatch(t.Context(), create(string(rune('k'+i)), store.Succeeded, 1), true,
+			statements(`INSERT INTO effects SELECT `+read))
+		if first != store.Committed || second != store.Committed {
+			t.Fatalf("AtomicBatch = %v, %v and %v, %v, want Committed", first, err, second, failed)
+		}
+		if once := one[string](t, pool, `SELECT key FROM effects`); called != row.called || once != row.once {
+			t.Errorf("a batch with %+v has the settings %s, with a callback %s; want %s, and %s", row.o, once, called, row.once, row.called)
+		}
+	}
+}

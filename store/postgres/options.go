@@ -57,6 +57,18 @@ func (o *Options) check() error {
 	return nil
 }
 
+// batchBounds are the settings of a transaction whose statements are sent at once,
+// which costs one the more settings it has: it waits for nobody in between, and a
+// statement's time bounds its waiting for a lock, too.
+func (o *Options) batchBounds() []setting {
+	of := *o
+	of.IdleInTransaction = -1
+	if of.StatementTimeout > 0 && of.LockTimeout == DefaultLockTimeout {
+		of.LockTimeout = -1
+	}
+	return of.bounds()
+}
+
 // bounds are the settings of a transaction that somebody else's code runs in.
 func (o *Options) bounds() []setting {
 	var all []setting

@@ -73,6 +73,14 @@ func (b borrowed) frame(undone bool) frame {
 	return frame{before: []string{b.made}, after: []string{b.givenBack}}
 }
 
+// settingsBehind are the expressions of set behind another one.
+func settingsBehind(all []setting) string {
+	if len(all) == 0 {
+		return ""
+	}
+	return ", " + set(all)
+}
+
 func lockTimeout(d time.Duration) setting { return setting{"lock_timeout", millis(d)} }
 
 // millis is how PostgreSQL reads a duration. It is never zero, which would be
@@ -94,6 +102,7 @@ type texts struct {
 	open, openHeld    string // at the begin of an Atomic; they borrow what look gives back
 	first, firstHeld  string // creates at the begin of a batch
 	batch, batchHeld  string // before another change, there
+	calling           string // before a batch whose COMMIT waits for callbacks
 	keep              string // before a failure that is kept when its transaction is rolled back
 }
 
@@ -107,7 +116,7 @@ func newTexts(o *Options) texts {
 		settings = set(all) + ", " + settings
 	}
 	bounds := []string{"true"}
-	for _, b := range o.bounds() {
+	for _, b := range o.batchBounds() {
 		bounds = append(bounds, set([]setting{b})+" IS NOT NULL")
 	}
 	bounded := strings.Join(bounds, " AND ")
@@ -120,6 +129,7 @@ func newTexts(o *Options) texts {
 		openHeld:  `SELECT CASE WHEN pg_try_advisory_xact_lock($1::bigint) THEN pg_current_xact_id()::text END, ` + settings,
 		first:     insert + firstValue + `$2::smallint / (` + bounded + `)::integer` + otherValues,
 		firstHeld: insert + firstValue + `$2::smallint / (pg_try_advisory_xact_lock($15::bigint) AND ` + bounded + `)::integer` + otherValues,
+		calling:   `SELECT true` + settingsBehind(o.bounds()),
 		batch:     `SELECT 1 / (` + bounded + `)::integer`,
 		batchHeld: `SELECT 1 / (pg_try_advisory_xact_lock($1::bigint) AND ` + bounded + `)::integer`,
 		keep:      `SELECT ` + set(append(byKey(), lockTimeout(busyAfter))),
