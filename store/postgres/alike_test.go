@@ -55,7 +55,7 @@ func tellAlike(t *testing.T, s *postgres.Store, name string, swap func(context.C
 	ends := make([]store.Change, n)
 	for i, c := range claims {
 		ends[i] = move(c, store.Succeeded)
-		ends[i].To.Expire, ends[i].To.Outcome = time.Hour, []byte(fmt.Sprint("outcome ", i))
+		ends[i].To.Expire, ends[i].To.Outcome = time.Hour, fmt.Append(nil, "outcome ", i)
 	}
 	ends[5].To.ID, want[5] = store.NewID("test", "scope", name+"absent"), store.Token{} // nothing stands
 	ends[6].To.Outcome = nil                                                            // of another shape
