@@ -7,8 +7,8 @@ import (
 	"github.com/semelgo/semel"
 )
 
-// actor is one process: a coroutine that stops before every call it makes, and
-// goes on when the scheduler says so. What it does next depends on nothing but
+// actor is a coroutine that stops before every call it makes, and goes on when the
+// scheduler says so: most are a process each. What it does next depends on nothing but
 // the answers it got, so that their digest stands for its state.
 type actor struct {
 	w     *world
@@ -17,13 +17,18 @@ type actor struct {
 	body  func(ctx context.Context, a *actor)
 
 	co     *coroutine
+	proc   *process
 	engine *semel.Engine[*Tx]
+	shares bool   // its process with others who do, if the plan says so
+	what   string // it does for the others of its process, if it helps
+	leave  context.CancelFunc
+	joined int // when it began to wait for others
 
-	op      op
-	how     how
-	status  status
-	running bool // its coroutine is executing right now
-	free    bool // goes through every call without stopping
+	op     op
+	how    how
+	status status
+	gone   bool // to its end, as a ghost
+	free   bool // goes through every call without stopping
 
 	history digest
 	owners  int // how many tokens it drew
@@ -55,38 +60,30 @@ func actorOf(ctx context.Context) *actor {
 func (a *actor) start(co *coroutine) {
 	a.co = co
 	a.boot()
+	ctx := context.WithValue(context.Background(), actorKey{}, a)
+	if a.proc == a.w.shared {
+		ctx, a.leave = context.WithCancel(ctx)
+	}
 	co.work = func() {
 		defer a.end()
-		a.body(context.WithValue(context.Background(), actorKey{}, a), a)
+		a.body(ctx, a)
 	}
 	a.resume()
 }
 
 // resume runs the actor from where it stopped to its next call, or to its end.
 func (a *actor) resume() {
-	a.running = true
+	a.proc.at = a
 	ended := a.co.resume()
-	a.running = false
+	a.proc.at = nil
 	if ended && a.status == statusReady {
 		a.status = statusDone
 	}
 }
 
-// crash ends the process where it stands. Its coroutine still runs to its end,
-// so that the engine's timers are stopped, but as a ghost: none of its calls
-// gets anywhere, and nobody hears what it says.
-func (a *actor) crash() {
-	before := a.w.truth()
-	a.status = statusDead
-	a.resume()
-	if a.w.truth() != before {
-		a.w.fail("ghost", "%s is dead and changes things", a.name)
-	}
-}
-
 // end is the last thing the coroutine does. A panic is a finding.
 func (a *actor) end() {
-	if p := recover(); p != nil {
+	if p := recover(); p != nil && p != any(errHaunts) {
 		a.w.fail("panic", "%s panics: %v\n%s", a.name, p, debug.Stack())
 	}
 }
@@ -107,7 +104,7 @@ func (a *actor) call(o op) how {
 	if a.status == statusDead {
 		return howDead
 	}
-	a.history = a.history.add(uint64(o.kind)).add(uint64(a.how))
+	a.note(uint64(o.kind)<<8 | uint64(a.how))
 	return a.how
 }
 

@@ -14,6 +14,8 @@ type role struct {
 	name string
 	body func(ctx context.Context, a *actor)
 	ask  request
+	// shares a process with others that do, if the plan has one.
+	shares bool
 }
 
 // request is what an actor asks for.
@@ -25,19 +27,12 @@ type request struct {
 
 const key = "k"
 
-// boot gives the actor an engine of its own: each actor is a process.
+// boot gives the actor its engine.
 func (a *actor) boot() {
-	s := new(Store)
-	s.owner.Store(a)
-	a.w.stores = append(a.w.stores, s)
-	e, err := semel.New(a.w.stage.offers(s), semel.Options{
-		Lease: lease, Heartbeat: lease / 2, Operations: []semel.Declared{a.w.stage.op},
-		MaxLate: -1, // what is recorded late is recorded by a goroutine, which no schedule knows
-	})
-	if err != nil {
-		a.w.fail("engine", "%v", err)
+	if a.proc == nil {
+		a.proc = a.w.process(a)
+		a.engine = a.proc.engine
 	}
-	a.engine = e
 }
 
 // stamp says whose result it is, so that a wrong answer shows.
@@ -53,9 +48,14 @@ func (a *actor) stamp() string {
 func caller(ctx context.Context, a *actor) {
 	for range max(a.w.stage.plan.Asks, 1) {
 		a.asked++
+		knew := a.history
 		v, replayed, err := a.w.stage.mode.shape.run(ctx, a, a.w.stage.call(a.ask))
 		a.hear(tell(v, replayed, err))
-		if a.told.ok() || a.told.tale == toldFailed || a.status == statusDead {
+		if a.told.tale == toldReplay && a.history == knew {
+			a.w.mark(MarkRemembered)
+		}
+		final := (a.told.ok() || a.told.tale == toldFailed) && !a.w.stage.plan.Again
+		if final || a.status == statusDead || ctx.Err() != nil {
 			return
 		}
 	}
@@ -137,9 +137,9 @@ func (s *stage) roles() []role {
 		fp := s.plan.Callers[i : i+1]
 		ask := request{fp: fp}
 		if s.plan.Scopes {
-			ask.row = i % 2
+			ask.row = i % len(s.scopes)
 		}
-		cast = append(cast, role{name: fmt.Sprintf("C%d", i+1), body: caller, ask: ask})
+		cast = append(cast, role{name: fmt.Sprintf("C%d", i+1), body: caller, ask: ask, shares: true})
 	}
 	for i := range s.plan.Sweepers {
 		cast = append(cast, role{name: fmt.Sprintf("S%d", i+1), body: sweeper})

@@ -102,6 +102,22 @@ func (w *world) checkWaits(a *actor) {
 	}
 }
 
+// checkLeft: once everybody is done, who gave up before it knew that it leads has
+// left no claim behind. A takeover may come in force later still: nothing can be
+// put in its way, and its lease ends it.
+func (w *world) checkLeft() {
+	for i := range w.rows {
+		r := &w.rows[i]
+		leader := w.drawer(r.rec.Owner)
+		if r.rec.State != store.InProgress || leader < 0 {
+			continue
+		}
+		if a := w.actors[leader]; a.proc == w.shared && a.status == statusDone && a.told.tale == toldUnavailable && !r.over && a.proc.alive() {
+			w.fail("I14", "%s gave up, and %s is left behind", a.name, w.token(r.rec.Token))
+		}
+	}
+}
+
 // checkOK: an effect that was told is there, and what was told is, byte for
 // byte, what the record says, so that all who are told are told the same.
 func (w *world) checkOK(a *actor, t told) {

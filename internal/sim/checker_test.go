@@ -92,8 +92,7 @@ func TestGhostGetsNowhere(t *testing.T) {
 	ended := false
 	id := w.rows[0].id
 	a := w.enlist(role{name: "G", body: func(ctx context.Context, a *actor) {
-		st := new(Store)
-		st.owner.Store(a)
+		st := a.proc.store
 		for range 2 {
 			c := store.Change{To: store.Record{ID: id, Token: store.Token{State: store.InProgress, Attempt: 1, Owner: 7}}}
 			answers, err := st.Swap(ctx, []store.Change{c})
@@ -109,7 +108,7 @@ func TestGhostGetsNowhere(t *testing.T) {
 		ended = true
 	}})
 	a.start(s.coroutine(0))
-	a.crash()
+	a.proc.crash()
 	if !ended || len(asked) != 2 || asked[0].Token.State != store.Succeeded {
 		t.Errorf("ended %v, was told %v", ended, asked)
 	}

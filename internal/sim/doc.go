@@ -18,15 +18,26 @@
 // an actor dies; a lease ends; its leader renews it all the same; what waits is
 // due; a retention ends; the receiver of an effect refuses it. Time does not pass
 // otherwise, and no timer of the engine goes off: the heartbeats of callers are
-// made by the scheduler, those of workers by the workers, and what the engine does
-// on goroutines of its own (outcomes recorded late, waiting followers) is not
-// explored. A leader that polls a busy record is modelled as waiting for it. A
+// made by the scheduler, those of workers by the workers, and waiting followers are
+// not explored. A leader that polls a busy record is modelled as waiting for it. A
 // Swap of several records is carried out one after the other, and others may come
 // between; a Dequeue is one step. Who goes first of what waits is not modelled.
 //
+// Most actors are a process each. In plans that have callers together, these share
+// an engine, and their changes go to the store together, through the lane that the
+// engine really uses: who asks for the others, and who gives back what a caller left
+// behind that gave up, are actors of their own, that go on, lose a reply and die as
+// others do. Such a batch is one step: all of it arrives or nothing, and an answer
+// that is lost is lost to all. A caller gives up only while its claim is on its way.
+// In these processes what is recorded late is explored too, in others it is given
+// up. Callers of one key share a process only under Heal, where nobody follows
+// without asking. One batch is under way at a time, and how many wait is not
+// bounded. In plans with a memory of final records its age does not pass.
+//
 // A state that was seen before ends a run. What an actor does next depends on
 // the answers it got and on nothing else, so their digest stands for the actor,
-// and the real code needs no snapshots.
+// and the real code needs no snapshots. What actors of one process share depends
+// on that, and on the order in which they wait and have given up.
 //
 // # Invariants
 //
@@ -51,10 +62,12 @@
 //	I12   when faults stop, a retry settles the key as the policy says; and so do, of
 //	      a key that the system owns, a sweeper and a worker
 //	I13   what was enqueued is there, and can be run, until it is done
+//	I14   who gave up before it led leaves no claim behind, but for a takeover that
+//	      comes in force later
 //	I15   no function is run once its key has had as many errors or crashes as it may,
 //	      and no key is given up before
 //	R3    a lost reply makes nobody a follower of itself
 //
 // Also found are panics, actors that go on for ever or that nobody lets go on,
-// and dead processes that still change something.
+// dead processes that still change something, and batches that no store takes.
 package sim

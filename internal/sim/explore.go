@@ -99,11 +99,11 @@ func (w *world) run(seen map[digest]struct{}) int {
 func (w *world) bury() {
 	for _, a := range w.actors {
 		if a.status == statusReady && a.co != nil {
-			a.crash()
+			a.proc.crash()
 		}
 	}
-	for _, s := range w.stores {
-		s.owner.Store(nil)
+	for _, p := range w.processes {
+		p.store.owner.Store(nil)
 	}
 }
 

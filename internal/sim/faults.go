@@ -19,12 +19,44 @@ func (w *world) faultWays(into []way) []way {
 			into = append(into, way{kind: wayPurge, who: i})
 		}
 	}
+	if w.budget.Leaves > 0 {
+		into = w.leaveWays(into)
+	}
 	if w.budget.Crashes == 0 {
 		return into
 	}
 	for i, a := range w.actors {
-		if a.status == statusReady && a.moved() {
+		if a.status == statusReady && a.moved() && a.speaks() {
 			into = append(into, way{kind: wayCrash, who: i})
+		}
+	}
+	return into
+}
+
+// speaks tells whether a is the first of those of its process that have come to
+// anything: they die together.
+func (a *actor) speaks() bool {
+	for _, b := range a.proc.crew {
+		if b.status == statusReady && b.moved() {
+			return a == b
+		}
+	}
+	return false
+}
+
+// leaveWays lists who may give up: callers whose claim is on its way, by
+// themselves or with those of others.
+func (w *world) leaveWays(into []way) []way {
+	for i, a := range w.actors {
+		c := &a.op.change
+		if a.leave == nil || a.helps() || a.status != statusReady || c.To.State != store.InProgress || c.If.Owner == c.To.Owner {
+			continue
+		}
+		switch {
+		case a.op.kind == opWait && !a.op.settled():
+			into = append(into, way{kind: wayLeave, who: i})
+		case a.op.kind == opSwap:
+			into = append(into, way{wayLeave, i, howLost}, way{wayLeave, i, howEaten}, way{wayLeave, i, howLate})
 		}
 	}
 	return into

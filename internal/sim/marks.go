@@ -50,6 +50,10 @@ const (
 	MarkTogether                    // attempts ended in one asking
 	MarkGivenBack                   // a claim without an answer was given back
 	MarkLeaseLost                   // a worker learned from a beat that it lost
+	MarkFlush                       // changes of several were asked for together
+	MarkLeft                        // a caller gave up
+	MarkUndone                      // a claim that nobody waited for was given back
+	MarkRemembered                  // a repeat was answered from memory
 	MarkSettledByWorker             // a sweeper and a worker settled it
 	MarkSettledByRetry              // a retry after everybody was gone settled it
 	MarkSettledByPerson             // it needed a person
@@ -63,7 +67,7 @@ func (m Mark) String() string {
 		"aborted", "conflict", "rolled back", "zombie rolled back", "lost reply echoed", "busy", "crash", "beat", "late request arrived",
 		"late commit", "late abort", "ambiguous told ok", "ambiguous told no", "fence held", "second answer",
 		"replay", "mismatch", "purged", "delay", "queued", "queued already", "errors exhausted", "crashes exhausted", "redrive",
-		"cancelled waiting", "cancelled running", "ended together", "lost claim given back", "lease lost", "settled by worker", "settled by retry", "settled by person",
+		"cancelled waiting", "cancelled running", "ended together", "lost claim given back", "lease lost", "flushed together", "gave up", "claim undone", "remembered", "settled by worker", "settled by retry", "settled by person",
 	}[m]
 }
 

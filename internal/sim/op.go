@@ -16,11 +16,13 @@ const (
 	opRaise  // the fence at the receiver
 	opLook   // for evidence, at the receiver
 	opDequeue
+	opWait  // for an answer to what somebody else asks for it
+	opStart // helping the others of its process
 	opKinds
 )
 
 func (k opKind) String() string {
-	return [opKinds]string{"", "swap", "get", "scan", "purge", "begin", "commit", "act", "raise", "look", "dequeue"}[k]
+	return [opKinds]string{"", "swap", "get", "scan", "purge", "begin", "commit", "act", "raise", "look", "dequeue", "wait for the others", "begin"}[k]
 }
 
 // op is one call that an actor waits to be let through with.
@@ -31,7 +33,9 @@ type op struct {
 	hold    bool
 	again   bool // a dequeue that only asks what an earlier one claimed
 	session *session
-	attempt grant // whose effect it is, or whose fence
+	attempt grant          // whose effect it is, or whose fence
+	batch   []store.Change // all of a swap that is asked for others
+	settled func() bool    // what is waited for is there
 }
 
 // how says what becomes of a call.
@@ -82,6 +86,9 @@ func (o *op) writes() bool {
 // outcomes lists, after howOK, what the budget lets become of o.
 func (o *op) outcomes(b *Budget, soft bool, into []how) []how {
 	into = append(into, howOK)
+	if o.kind == opWait || o.kind == opStart {
+		return into
+	}
 	if o.kind == opCommit {
 		if b.Aborts > 0 {
 			into = append(into, howAborted)
@@ -124,6 +131,7 @@ type Budget struct {
 	Purges   int // retentions that pass
 	Beats    int // heartbeats that come after the lease is over
 	Delays   int // of waiting records, that pass
+	Leaves   int // callers who give up while their claim is on its way
 	// Conflicts are transactions that are given up for others and run again. The
 	// engine rests before it does, which takes real time: have few.
 	Conflicts int
@@ -147,7 +155,7 @@ func (b *Budget) spend(h how) {
 }
 
 func (b *Budget) digest(d digest) digest {
-	for _, n := range [...]int{b.Crashes, b.Expiries, b.Unsure, b.Aborts, b.Lost, b.Refusals, b.Purges, b.Beats, b.Delays, b.Conflicts} {
+	for _, n := range [...]int{b.Crashes, b.Expiries, b.Unsure, b.Aborts, b.Lost, b.Refusals, b.Purges, b.Beats, b.Delays, b.Conflicts, b.Leaves} {
 		d = d.add(uint64(n))
 	}
 	return d

@@ -3,6 +3,7 @@ package sim
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/semelgo/semel"
@@ -18,7 +19,9 @@ type Plan struct {
 	Callers string
 	// Asks is how often each of them asks, until it has a final answer. Zero:
 	// once.
-	Asks     int
+	Asks int
+	// Again has them ask as often even when they have one.
+	Again    bool
 	Sweepers int
 	Sweeps   int // of each sweeper; zero: one
 	Healers  int
@@ -39,7 +42,13 @@ type Plan struct {
 	Redrivers, Cancellers, Reschedulers, Purgers int
 	// MaxErrors and MaxCrashes are those of an operation with Retry. Zero: two.
 	MaxErrors, MaxCrashes int
-	// Scopes puts every other caller into a scope of its own, and has two records.
+	// Together has all callers and workers in one process, whose changes go to the
+	// store together.
+	Together bool
+	// Cached has engines answer repeats from memory.
+	Cached bool
+	// Scopes puts every other caller into a scope of its own, and has two records;
+	// callers who are Together each have one.
 	Scopes bool
 	// Soft: the right to a record keeps off those who want the same right, and
 	// no other writer.
@@ -76,6 +85,9 @@ func newStage(p Plan, watch []string) (*stage, error) {
 	s := &stage{plan: p, mode: modes()[i], watch: watch, scopes: []string{"s1"}}
 	if p.Scopes {
 		s.scopes = append(s.scopes, "s2")
+	}
+	for p.Scopes && p.Together && len(s.scopes) < len(p.Callers) {
+		s.scopes = append(s.scopes, "s"+strconv.Itoa(len(s.scopes)+1))
 	}
 	s.op = semel.Define("explored", semel.OperationOptions[string]{
 		Policy: s.mode.policy(), Lease: s.mode.lease, OnError: s.mode.onError, Retry: s.retry(),

@@ -11,6 +11,7 @@ func Gate() []Plan {
 		if m.retry {
 			of = tasksOf(m)
 		}
+		of = append(of, m.togetherOf()...)
 		for _, p := range of {
 			p.Name, p.Mode = m.name+"/"+p.Name, m.name
 			plans = append(plans, p)

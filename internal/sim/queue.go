@@ -12,11 +12,11 @@ type queueStore struct{ *Store }
 var _ store.Dequeuer = queueStore{}
 
 // offers is the store as the plan says that it is.
-func (s *stage) offers(st *Store) store.TxStore[*Tx] {
+func (s *stage) offers(p *process) store.TxStore[*Tx] {
 	if s.plan.Workers == 0 || s.plan.Blind {
-		return st
+		return p.store
 	}
-	return queueStore{st}
+	return queueStore{p.store}
 }
 
 // Dequeue implements [store.Dequeuer].

@@ -16,6 +16,7 @@ type row struct {
 	kept    bool         // has a time at which it may be purged
 	gone    bool         // and that is now
 	past    bool         // because the scheduler said so
+	over    bool         // is a takeover
 	wish    bool         // asks for another one's attempt to be cancelled
 	epoch   int          // how often the record was purged
 	request string       // the letter it was created for
@@ -96,7 +97,7 @@ func (w *world) rowDigest(d digest, r *row) digest {
 	if r.rec.State == store.Absent {
 		return d
 	}
-	d = d.flag(r.come).flag(r.kept).flag(r.gone).flag(r.rec.Tainted)
+	d = d.flag(r.come).flag(r.kept).flag(r.gone).flag(r.rec.Tainted).flag(r.over && w.shared != nil)
 	return d.bytes(r.rec.Fingerprint).bytes(r.rec.Outcome)
 }
 
@@ -119,6 +120,9 @@ func (w *world) swap(actor int, c *store.Change) store.Standing {
 func (w *world) write(actor int, r *row, c *store.Change) {
 	before := *r
 	r.set(c.To)
+	if before.rec.Token != c.To.Token {
+		r.over = before.rec.State == store.InProgress && c.To.State == store.InProgress
+	}
 	w.judge(actor, &before, r)
 }
 

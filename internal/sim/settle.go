@@ -10,6 +10,7 @@ import (
 // of the key must settle it as the policy says, with or without a sweeper
 // having been there first.
 func (w *world) settle() {
+	w.checkLeft()
 	for i := range w.stage.scopes {
 		if w.stage.mode.retry && w.rows[i].rec.State != store.Absent && w.choose.choose(2) == 1 {
 			w.settleTask(i)
@@ -74,9 +75,10 @@ func (w *world) settleRow(i int) {
 // wrong.
 func (w *world) alone(c role) *actor {
 	a := w.enlist(c)
-	a.free, a.running = true, true
+	a.free = true
 	a.boot()
+	a.proc.at = a
 	a.body(context.WithValue(context.Background(), actorKey{}, a), a)
-	a.status, a.running = statusDone, false
+	a.status, a.proc.at = statusDone, nil
 	return a
 }

@@ -13,6 +13,7 @@ const (
 	wayBeat                  // its leader renews it all the same
 	wayPurge                 // a retention is over
 	wayDelay                 // what waits is due
+	wayLeave                 // a caller gives up
 	wayCrash                 // an actor dies
 )
 
@@ -73,6 +74,8 @@ func (w *world) mayGo(a *actor) bool {
 		return w.writer(a.op.row, a.op.session) == nil
 	case k == opSwap && w.insists(a):
 		return w.writer(a.op.row, nil) == nil
+	case k == opWait:
+		return a.op.settled()
 	default:
 		return true
 	}
@@ -80,6 +83,9 @@ func (w *world) mayGo(a *actor) bool {
 
 // insists tells whether the change that a asks for ends its own attempt.
 func (w *world) insists(a *actor) bool {
+	if a.what == recordsLate {
+		return true
+	}
 	return w.stage.mode.shape == shapeInline && a.ask.fp != "" || w.drawer(a.op.change.If.Owner) == a.index
 }
 
@@ -123,7 +129,7 @@ func (w *world) take(way way) {
 		w.budget.spend(way.how)
 		a := w.actors[way.who]
 		a.how = way.how
-		a.resume()
+		a.goOn()
 	case wayCommit:
 		s := w.sessions[way.who]
 		w.markLate(s, w.commit(s))
@@ -147,10 +153,19 @@ func (w *world) take(way way) {
 		w.budget.Delays--
 		w.mark(MarkDelay)
 		w.rows[way.who].come = true
+	case wayLeave:
+		w.budget.Leaves--
+		w.mark(MarkLeft)
+		a := w.actors[way.who]
+		a.how = way.how
+		a.note(uint64(wayLeave))
+		a.proc.left = append(a.proc.left, a.index)
+		a.leave()
+		a.goOn()
 	case wayCrash:
 		w.budget.Crashes--
 		w.mark(MarkCrash)
-		w.actors[way.who].crash()
+		w.actors[way.who].proc.crash()
 	case waySettle:
 		w.settle()
 	}

@@ -5,13 +5,14 @@ import (
 	"errors"
 	"sync/atomic"
 
+	"github.com/semelgo/semel/internal/lane"
 	"github.com/semelgo/semel/store"
 )
 
-// Store is the store as one actor sees it. It means what package store says,
+// Store is the store as one process sees it. It means what package store says,
 // and stops its actor before every call.
 type Store struct {
-	owner atomic.Pointer[actor] // nil once the run is over
+	owner atomic.Pointer[process] // nil once the run is over
 }
 
 // Tx is a transaction of a [Store].
@@ -36,11 +37,11 @@ var (
 // actor is who may call the store now: nobody, when a timer of a run that is
 // over goes off.
 func (s *Store) actor() (*actor, error) {
-	a := s.owner.Load()
-	if a == nil || !a.running {
+	p := s.owner.Load()
+	if p == nil || p.at == nil {
 		return nil, errBuried
 	}
-	return a, nil
+	return p.at, nil
 }
 
 // Swap implements [store.Store].
@@ -48,6 +49,9 @@ func (s *Store) Swap(_ context.Context, changes []store.Change) ([]store.Standin
 	a, err := s.actor()
 	if err != nil {
 		return nil, err
+	}
+	if a.what == flushes {
+		return a.flush(changes)
 	}
 	answers := make([]store.Standing, len(changes))
 	for i := range changes {
@@ -66,15 +70,11 @@ func (a *actor) swap(c *store.Change) (store.Standing, error) {
 	}
 	if h == howLate {
 		late := *c
-		w.post(post{actor: a.index, change: &late})
+		w.post(post{actor: w.behind(a, c), change: &late})
 	}
-	answer := store.Standing{Busy: true}
+	var answer store.Standing
 	if h == howOK || h == howEaten {
-		if w.writer(row, nil) == nil {
-			answer = w.swap(a.index, c)
-		} else {
-			w.mark(MarkBusy)
-		}
+		answer = w.asked(a, c)
 	}
 	if h != howOK {
 		return store.Standing{}, errLost
@@ -105,6 +105,7 @@ func (s *Store) Get(_ context.Context, ids []store.ID) ([]store.Standing, error)
 	for i, id := range ids {
 		answers[i] = a.w.row(id).standing()
 		a.noteStanding(answers[i])
+		a.readFor(id, answers[i])
 		a.w.sayStanding(answers[i], false)
 	}
 	return answers, nil
@@ -137,9 +138,21 @@ func (s *Store) Scan(_ context.Context, q store.Query) ([]store.Record, error) {
 
 // Capabilities implements [store.Store].
 func (s *Store) Capabilities(context.Context) (store.Capabilities, error) {
-	return store.Capabilities{
-		SameTx: true, Linearizable: true, Durable: true, MaxOutcome: 1 << 20, MaxBatch: 1000,
-	}, nil
+	caps := store.Capabilities{SameTx: true, Linearizable: true, Durable: true, MaxOutcome: 1 << 20, MaxBatch: maxBatch}
+	if p := s.owner.Load(); p != nil && p.w.stage.plan.Together {
+		caps.Flushers = 1
+	}
+	return caps, nil
+}
+
+const maxBatch = 1000
+
+// Steps implements [lane.Stepped].
+func (s *Store) Steps() lane.Steps {
+	if p := s.owner.Load(); p != nil && p == p.w.shared {
+		return steps{p}
+	}
+	return nil
 }
 
 // SwapTx implements [store.TxStore]. No step that is explored calls it.

@@ -40,10 +40,10 @@ func freeStore(t *testing.T) (*Store, store.ID) {
 	}
 	w := newWorld(s, new(chooser), new(Marks))
 	a := w.enlist(role{name: "F"})
-	a.free, a.running = true, true
-	st := new(Store)
-	st.owner.Store(a)
-	return st, w.rows[0].id
+	a.free = true
+	a.boot()
+	a.proc.at = a
+	return a.proc.store, w.rows[0].id
 }
 
 // pair is two stores that are asked the same.

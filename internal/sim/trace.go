@@ -51,6 +51,13 @@ func (w *world) wayText(way way) string {
 		return "the leader renews " + w.token(w.rows[way.who].rec.Token) + " all the same"
 	case wayPurge:
 		return "the retention of " + w.token(w.rows[way.who].rec.Token) + " is over"
+	case wayLeave:
+		a := w.actors[way.who]
+		text := a.name + " gives up before it can " + w.opText(&a.op)
+		if way.how != howOK {
+			text += ", which " + way.how.String()
+		}
+		return text
 	case wayDelay:
 		return "what waits as " + w.token(w.rows[way.who].rec.Token) + " is due"
 	case wayCrash:
@@ -67,7 +74,10 @@ func (w *world) opText(o *op) string {
 		text += " in " + w.rows[o.row].scope
 	}
 	switch k := o.kind; {
-	case k == opSwap || k == opCommit:
+	case len(o.batch) > 0:
+		text += w.batchText(o.batch)
+	case k == opWait && o.change.To.State == store.Absent:
+	case k == opSwap || k == opCommit || k == opWait:
 		due := ""
 		if o.change.IfDue {
 			due = " if due"
@@ -81,6 +91,14 @@ func (w *world) opText(o *op) string {
 		text += fmt.Sprintf(" as attempt %d", o.attempt.attempt)
 	}
 	return text
+}
+
+func (w *world) batchText(batch []store.Change) string {
+	var b strings.Builder
+	for i := range batch {
+		fmt.Fprintf(&b, ", %s -> %s", w.token(batch[i].If), w.token(batch[i].To.Token))
+	}
+	return b.String()
 }
 
 // token writes a token with its owner's name in place of the random number.

@@ -25,8 +25,10 @@ type world struct {
 	marks   *Marks
 	found   *Violation
 	endings []ending
-	stores  []*Store
-	trace   *trace // nil unless the run is to be told
+	shared  *process // nil unless callers are together
+
+	processes []*process
+	trace     *trace // nil unless the run is to be told
 }
 
 // name stands for a random owner: whose it is, and how many that one drew
@@ -59,7 +61,7 @@ func newWorld(s *stage, c *chooser, m *Marks) *world {
 
 // enlist adds an actor.
 func (w *world) enlist(c role) *actor {
-	a := &actor{w: w, index: len(w.actors), name: c.name, body: c.body, ask: c.ask, history: digestSeed}
+	a := &actor{w: w, index: len(w.actors), name: c.name, body: c.body, ask: c.ask, shares: c.shares, history: digestSeed}
 	w.actors = append(w.actors, a)
 	return a
 }
@@ -165,7 +167,12 @@ func (w *world) digest() digest {
 	}
 	d = d.add(sum).add(w.grantsDigest())
 	for _, a := range w.actors {
-		d = a.digest(d)
+		if !a.helps() {
+			d = a.digest(d)
+		}
+	}
+	if w.shared != nil {
+		d = w.shared.digest(d)
 	}
 	return d
 }

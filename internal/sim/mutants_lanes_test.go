@@ -1,0 +1,39 @@
+package sim_test
+
+// laneMutants lists what group commit and memory are known to do wrong, and what
+// ours could.
+func laneMutants() []mutant {
+	return []mutant{
+		{
+			name: "batch matched by key only", plan: "heal/crowd", watch: "I11",
+			edits: []edit{
+				{"lanes.go", "		Flush: s.Swap, ", "		Flush: s.Swap, Shared: true, "},
+				{"act.go", "		case answer.InForce(d.change):\n", "		case !answer.Busy && answer.Record == nil:\n"},
+			},
+		},
+		{
+			name: "one key twice in a batch", plan: "heal/together", watch: "batch",
+			edits: []edit{{"internal/lane/batch.go", "	if _, flies := l.flying[k]; flies {\n", "	if _, flies := l.flying[k]; flies && l.config.MaxBatch == 1 {\n"}},
+		},
+		{
+			name: "claim of a caller that gave up stays", plan: "hold/together", watch: "I14",
+			edits: []edit{{"ask.go", "			q.undo(ctx, d.change, now)\n", ""}},
+		},
+		{
+			name: "claim that arrives while it is given back stays", plan: "hold/crowd", watch: "I14",
+			edits: []edit{{"late.go", "err != nil || now.Token != item.record.Token {", "err != nil || now.Token != item.from {"}},
+		},
+		{
+			name: "batch without an answer told as in force", plan: "hold/together", watch: "I11",
+			edits: []edit{{"lanes.go", "	if tries == 1 || ctx.Err() != nil {\n		return answer, err\n", "	if tries != 1 {\n		return store.Standing{Token: change.To.Token}, nil\n"}},
+		},
+		{
+			name: "memory filled before the commit", plan: "atleastonce/cached", watch: "I4",
+			edits: []edit{{"finish.go", "	d, now, serr := a.write(ctx, e)\n", `	if e.step == stepSucceed {
+		a.c.replays.put(a.succeeded(e.outcome), asked)
+	}
+	d, now, serr := a.write(ctx, e)
+`}},
+		},
+	}
+}
