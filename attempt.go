@@ -27,12 +27,11 @@ type Attempt struct {
 	rest    span    // what its end is recorded under, whatever becomes of ctx
 	success Outcome // what End returns, if it succeeded
 
-	mu     sync.Mutex // guards what follows
-	encode func(any) (any, error)
-	undone func()
-	inTx   bool // runTx is under way
-	txOpen bool // its transaction has begun
-	ended  bool
+	mu      sync.Mutex // guards what follows
+	adapter Adapter    // nil: what the function returned is stored
+	inTx    bool       // runTx is under way
+	txOpen  bool       // its transaction has begun
+	ended   bool
 	// settled is what stands once the attempt's own transaction has decided;
 	// settledErr is what then is told instead of an outcome.
 	settled    *store.Record
@@ -124,22 +123,22 @@ func (a *Attempt) Call() Call { return a.call }
 // Record returns the record as it was claimed.
 func (a *Attempt) Record() store.Record { return a.record }
 
-// EncodeWith is for adapters: fn says what is stored when [InTx] ends, given
-// what its function returned. It is called inside the transaction; its error
-// rolls back.
-func (a *Attempt) EncodeWith(fn func(v any) (any, error)) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.encode = fn
+// Adapter is what an attempt of [InTx] is run by, when that is more than a function.
+type Adapter interface {
+	// Encode says what is stored when InTx ends, given what its function returned. It
+	// is called inside the transaction; its error rolls back.
+	Encode(v any) (any, error)
+	// Undone is called when the transaction is rolled back, or what became of it is
+	// not known, before InTx returns. What the adapter has taken for the outcome
+	// inside it is then none.
+	Undone()
 }
 
-// UndoneWith is for adapters: fn is called when the transaction of [InTx] is
-// rolled back, or what became of it is not known, before InTx returns. What the
-// adapter has taken for the outcome inside it is then none.
-func (a *Attempt) UndoneWith(fn func()) {
+// AdaptWith is for adapters.
+func (a *Attempt) AdaptWith(with Adapter) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.undone = fn
+	a.adapter = with
 }
 
 // End records how the operation ended and returns what stands, which is not

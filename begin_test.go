@@ -95,18 +95,18 @@ func TestAbandon(t *testing.T) {
 	}
 }
 
-// TestEncodeWith: what an adapter stores instead of what the function returned.
-func TestEncodeWith(t *testing.T) {
+// TestAdapterEncodes: what an adapter stores instead of what the function returned.
+func TestAdapterEncodes(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		p, mem := solo(t, semel.Options{})
 		call := atomicCallOf("k")
 		a := begin(t, p, call)
-		a.EncodeWith(func(v any) (any, error) {
+		a.AdaptWith(adapts{encode: func(v any) (any, error) {
 			if v == "first" {
 				return nil, errBoom
 			}
 			return semel.Raw("<" + v.(string) + ">"), nil
-		})
+		}})
 		if _, err := semel.InTx(a.Context(), p.Engine, puts("one", "first")); !errors.Is(err, errBoom) {
 			t.Errorf("InTx: %v, want the encoder's error", err)
 		}
@@ -122,8 +122,27 @@ func TestEncodeWith(t *testing.T) {
 	})
 }
 
-// TestUndoneWith: an adapter learns that what it took for the outcome is none.
-func TestUndoneWith(t *testing.T) {
+// adapts is an adapter of functions, each of which may be nil.
+type adapts struct {
+	encode func(v any) (any, error)
+	undone func()
+}
+
+func (a adapts) Encode(v any) (any, error) {
+	if a.encode == nil {
+		return v, nil
+	}
+	return a.encode(v)
+}
+
+func (a adapts) Undone() {
+	if a.undone != nil {
+		a.undone()
+	}
+}
+
+// TestAdapterIsUndone: an adapter learns that what it took for the outcome is none.
+func TestAdapterIsUndone(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
 		commit commitFault
@@ -144,7 +163,7 @@ func TestUndoneWith(t *testing.T) {
 				p, _ := solo(t, semel.Options{})
 				a := begin(t, p, atomicCallOf("k"))
 				undone := 0
-				a.UndoneWith(func() { undone++ })
+				a.AdaptWith(adapts{undone: func() { undone++ }})
 				p.wire.on(func(r request) fault {
 					if r.kind == swapCall && name == "nobody can say it" {
 						return fault{before: errCut}

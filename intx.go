@@ -80,15 +80,15 @@ func (a *Attempt) runTx(ctx context.Context, fn func(context.Context, any) (any,
 	committed := false
 	defer func() { // also on a panic, which the operation may recover from
 		a.leaveTx()
-		if !committed && a.undone != nil {
-			a.undone()
+		if !committed && a.adapter != nil {
+			a.adapter.Undone()
 		}
 	}()
 	verdict, err := a.inOneTx(ctx, fn)
 	for lost := new(conflicts); conflicting(verdict, err) && lost.again(ctx, err); {
 		a.see(ctx, EventRetried, a.record, err)
-		if a.undone != nil {
-			a.undone()
+		if a.adapter != nil {
+			a.adapter.Undone()
 		}
 		verdict, err = a.inOneTx(ctx, fn)
 	}
@@ -103,8 +103,8 @@ func (a *Attempt) inOneTx(ctx context.Context, fn func(context.Context, any) (an
 	verdict, err := a.c.atomic(ctx, a.call.id, false, func(ctx context.Context, tx any, _ store.Standing) (*store.Change, error) {
 		a.openTx()
 		v, err := fn(withTx(ctx, a.c, tx), tx)
-		if err == nil && a.encode != nil {
-			v, err = a.encode(v)
+		if err == nil && a.adapter != nil {
+			v, err = a.adapter.Encode(v)
 		}
 		if err != nil {
 			fnErr = err

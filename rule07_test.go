@@ -240,7 +240,7 @@ func insides() []inside {
 			return options{Classify: func(error) store.Verdict { trip(); return store.Unknown }}
 		}, failing, store.InProgress, semel.ErrInDoubt},
 		{"marshaling", nothing, func(func()) options { return options{} }, endMarshaling, store.InProgress, semel.ErrInDoubt},
-		{"EncodeWith", nothing, func(func()) options { return options{Policy: semel.Atomic()} }, inTxEncoding, store.Pending, nil},
+		{"AdaptWith", nothing, func(func()) options { return options{Policy: semel.Atomic()} }, inTxEncoding, store.Pending, nil},
 	}
 }
 
@@ -257,7 +257,7 @@ func endMarshaling(ctx context.Context, p *process, c semel.Call, trip func()) a
 func inTxEncoding(ctx context.Context, p *process, c semel.Call, trip func()) answer {
 	return do(ctx, p, c, func(ctx context.Context) (string, error) {
 		a, _ := semel.AttemptOf(ctx)
-		a.EncodeWith(func(v any) (any, error) { trip(); return v, nil })
+		a.AdaptWith(adapts{encode: func(v any) (any, error) { trip(); return v, nil }})
 		return semel.InTx(ctx, p.Engine, puts("e", "v"))
 	})
 }

@@ -12,9 +12,9 @@ var (
 	errRolledBack = fmt.Errorf("semelhttp: the handler reports success after its transaction was rolled back: %w", context.Canceled)
 )
 
-// commit gives the engine, inside the transaction of InTx, what the handler has
+// Encode gives the engine, inside the transaction of InTx, what the handler has
 // written so far. From here on it writes no more.
-func (x *exchange) commit(any) (any, error) {
+func (x *exchange) Encode(any) (any, error) {
 	if !x.capture.started() {
 		return nil, errNothingWritten
 	}
@@ -24,10 +24,10 @@ func (x *exchange) commit(any) (any, error) {
 	return x.stored(storable), nil
 }
 
-// undo is told that the transaction did not commit: what was written for it is
+// Undone is told that the transaction did not commit: what was written for it is
 // none, and the handler answers anew, or is run again and reads its request
 // anew.
-func (x *exchange) undo() {
+func (x *exchange) Undone() {
 	x.own, x.committed, x.undone = answered{}, false, true
 	x.capture.reset()
 	reread(x.handed)
