@@ -58,8 +58,9 @@ func get(ctx context.Context, in sender, t *tables, f frame, ids []store.ID) ([]
 // eachRecord reads the records of a result.
 func eachRecord(use func(*store.Record)) func(pgx.Rows) error {
 	return func(rows pgx.Rows) error {
+		all := newReader()
 		for rows.Next() {
-			r, err := readRecord(rows)
+			r, err := all.read(rows)
 			if err != nil {
 				return err
 			}

@@ -15,28 +15,46 @@ type scanner interface{ Scan(dest ...any) error }
 
 // readRecord reads the columns of one row, behind those that are wanted before.
 func readRecord(row scanner, before ...any) (*store.Record, error) {
-	var (
-		r                     store.Record
-		id                    pgtype.UUID
-		t                     storedToken
-		due, expires          pgtype.Int8
-		created, since        int64
-		operation, scope, key []byte
-		priority              int16
-	)
-	err := row.Scan(append(before, &id, &t.state, &t.attempt, &t.owner, &due, &expires, &created, &since,
-		&operation, &scope, &key, &r.Fingerprint, &priority, &r.Tainted, &r.Input, &r.Outcome)...)
-	if err != nil {
+	return newReader(before...).read(row)
+}
+
+// reader reads the rows of a result, one after the other.
+type reader struct {
+	into []any
+
+	id                    pgtype.UUID
+	token                 storedToken
+	due, expires          pgtype.Int8
+	created, since        int64
+	operation, scope, key pgtype.DriverBytes // copied before the next row
+	fingerprint           []byte
+	priority              int16
+	tainted               bool
+	input, outcome        []byte
+}
+
+func newReader(before ...any) *reader {
+	r := &reader{}
+	r.into = append(append(make([]any, 0, len(before)+16), before...),
+		&r.id, &r.token.state, &r.token.attempt, &r.token.owner, &r.due, &r.expires, &r.created, &r.since,
+		&r.operation, &r.scope, &r.key, &r.fingerprint, &r.priority, &r.tainted, &r.input, &r.outcome)
+	return r
+}
+
+func (r *reader) read(row scanner) (*store.Record, error) {
+	if err := row.Scan(r.into...); err != nil {
 		return nil, fmt.Errorf("read a row: %w", err)
 	}
-	r.ID, r.Token = id.Bytes, t.token()
-	r.Operation, r.Scope, r.Key = string(operation), string(scope), string(key)
-	r.Due, r.Priority = micros(due.Int64), int8(priority)
-	r.Age, r.Since = micros(created), micros(since)
-	if expires.Valid {
-		r.Expire = left(expires.Int64)
+	record := &store.Record{
+		ID: r.id.Bytes, Token: r.token.token(),
+		Due: micros(r.due.Int64), Age: micros(r.created), Since: micros(r.since),
+		Operation: string(r.operation), Scope: string(r.scope), Key: string(r.key),
+		Fingerprint: r.fingerprint, Priority: int8(r.priority), Tainted: r.tainted, Input: r.input, Outcome: r.outcome,
 	}
-	return &r, nil
+	if r.expires.Valid {
+		record.Expire = left(r.expires.Int64)
+	}
+	return record, nil
 }
 
 // storedToken is a token as the columns have it, with signed numbers.
