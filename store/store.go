@@ -68,8 +68,8 @@ type TxStore[Tx any] interface {
 	//     the error is ErrNotInForce, with NotCommitted. A change that stands
 	//     already fails it too, or the effect would be committed twice;
 	//   - (change, err): undo what run did and, keeping the right to the record
-	//     where the store can, apply the change
-	//     and commit. The error returned speaks of the change alone;
+	//     where the store can, apply the change and commit. The error returned
+	//     speaks of the change alone;
 	//   - (nil, nil): commit what run did, and change no record.
 	//
 	// A transaction that the database gave up in favour of others, and one whose
