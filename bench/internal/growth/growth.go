@@ -90,7 +90,10 @@ func grown(of ...sized) lab.Experiment {
 
 func compare(ctx context.Context, l *lab.Lab, of []sized) ([]goal.Finding, error) {
 	tables := make(map[string]*table)
-	c := contest.Contest{Name: of[0].name(), Callers: callers}
+	c := contest.Contest{Name: of[0].name(), Callers: callers, Rounds: 5}
+	if l.Quick {
+		of, c.Rounds = of[:1], 0
+	}
 	for _, s := range of {
 		for _, records := range []int{small, s.records} {
 			t, err := newTable(ctx, l, records, s.ordered)

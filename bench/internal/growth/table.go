@@ -24,7 +24,6 @@ var timed = semel.Define("create_payment", semel.OperationOptions[payment.Reques
 
 // database has Semel's tables, and an engine on them.
 type database struct {
-	name   string
 	server *lab.Server
 	pool   *pgxpool.Pool
 	store  *postgres.Store
@@ -36,23 +35,31 @@ func newDatabase(ctx context.Context, l *lab.Lab, name string) (*database, error
 	if err != nil {
 		return nil, err
 	}
-	d := &database{name: name, server: server}
-	if d.pool, err = server.Pool(ctx, l, name, 16); err != nil {
+	pool, err := server.Pool(ctx, l, name, 16)
+	if err != nil {
 		return nil, err
 	}
-	if err := migrate.Postgres(ctx, d.pool); err != nil {
-		return nil, fmt.Errorf("make the tables: %w", err)
-	}
-	if d.store, err = postgres.New(d.pool, postgres.Options{}); err != nil {
+	d, err := openDatabase(ctx, pool)
+	if err != nil {
 		return nil, err
 	}
-	if d.engine, err = semel.New(d.store, semel.Options{}); err != nil {
-		return nil, err
-	}
+	d.server = server
 	l.Closing(func() error {
 		return errors.Join(d.engine.Close(context.Background()), d.exec(context.Background(), "truncate semel_records"))
 	})
 	return d, nil
+}
+
+func openDatabase(ctx context.Context, pool *pgxpool.Pool) (d *database, err error) {
+	if err := migrate.Postgres(ctx, pool); err != nil {
+		return nil, fmt.Errorf("make the tables: %w", err)
+	}
+	d = &database{pool: pool}
+	if d.store, err = postgres.New(pool, postgres.Options{}); err != nil {
+		return nil, err
+	}
+	d.engine, err = semel.New(d.store, semel.Options{})
+	return d, err
 }
 
 func (d *database) exec(ctx context.Context, statements ...string) error {
@@ -68,6 +75,7 @@ func (d *database) exec(ctx context.Context, statements ...string) error {
 type table struct {
 	*database
 
+	name    string
 	records int
 	ordered bool
 	do      func(context.Context, *contest.Caller) error
@@ -86,17 +94,21 @@ func newTable(ctx context.Context, l *lab.Lab, records int, ordered bool) (*tabl
 	if err != nil {
 		return nil, err
 	}
-	d.name = tableName(records, ordered)
-	t := &table{database: d, records: records, ordered: ordered, do: payment.Do(d.engine)}
-	if ordered {
-		t.do = t.doTimed
-	}
+	t := d.table(records, ordered)
 	began := time.Now()
 	if err := t.fill(ctx, records); err != nil {
 		return nil, fmt.Errorf("fill a table of %d: %w", records, err)
 	}
 	l.Logf("filled a table: %s, in %.1f s", t.name, time.Since(began).Seconds())
 	return t, nil
+}
+
+func (d *database) table(records int, ordered bool) *table {
+	t := &table{database: d, name: tableName(records, ordered), records: records, ordered: ordered, do: payment.Do(d.engine)}
+	if ordered {
+		t.do = t.doTimed
+	}
+	return t
 }
 
 // doTimed is payment.Do with keys that begin with the time.

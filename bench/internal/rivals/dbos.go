@@ -42,7 +42,11 @@ func againstDBOS(ctx context.Context, l *lab.Lab) ([]goal.Finding, error) {
 		}
 		rivals = append(rivals, side)
 	}
-	o, err := arena.Contest("workflows", callers, append(rivals, ours)...).Run(ctx, l)
+	c := arena.Contest("workflows", callers, append(rivals, ours)...)
+	if !l.Quick {
+		c.Rounds = 5
+	}
+	o, err := c.Run(ctx, l)
 	if err != nil {
 		return nil, err
 	}

@@ -44,7 +44,7 @@ func jobsOf(l *lab.Lab) *jobs {
 	if l.Quick {
 		return &jobs{n: 3000}
 	}
-	return &jobs{n: 20_000}
+	return &jobs{n: 10_000, rounds: 5}
 }
 
 // race has the queues filled and emptied, in turn.
