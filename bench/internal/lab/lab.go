@@ -60,7 +60,7 @@ func New(out io.Writer, quick bool) (*Lab, error) {
 	}
 	l := &Lab{Quick: quick, out: out, began: time.Now(), Patience: 6 * time.Minute, dir: dir}
 	if quick {
-		l.Patience, l.Bound = 10*time.Second, 155*time.Second
+		l.Patience, l.Bound = 10*time.Second, 140*time.Second
 	}
 	return l, nil
 }

@@ -66,7 +66,7 @@ func (l *Lab) start(ctx context.Context, o realtest.DurableOptions) (*Server, er
 	}
 	s := &Server{running: running}
 	l.Logf("a PostgreSQL runs; its log is written once, so that its files are there")
-	if err := s.recycle(ctx, l.either(300, 1500)); err != nil {
+	if err := s.recycle(ctx, l.either(128, 1500)); err != nil {
 		return nil, errors.Join(err, running.Close())
 	}
 	return s, nil

@@ -20,10 +20,13 @@ const inlineCallers = 64
 // inline compares a transaction with one insert of the domain with the same
 // transaction done once.
 func inline() lab.Experiment {
+	const same = ", against the same transaction without idempotency"
 	rows := []versus{
+		{Row: goal.AtLeast("Postgres, throughput of DoTx at 64 callers"+same, "x", 0.6, 0.8), side: "DoTx", by: "transaction"},
+		{Row: goal.AtLeast("Postgres, throughput of DoBatch at 64 callers"+same, "x", 0.9, 1), side: "DoBatch", by: "transaction"},
 		{
-			Row:  goal.AtLeast("Postgres, throughput of DoTx at 64 callers, against the same transaction without idempotency", "x", 0.6, 0.8),
-			side: "DoTx", by: "transaction",
+			Row:  goal.Shown("Postgres, throughput of DoBatch at 64 callers, against the same batch without idempotency", "x"),
+			side: "DoBatch", by: "batch",
 		},
 	}
 	run := func(ctx context.Context, l *lab.Lab) ([]goal.Finding, error) {
@@ -31,16 +34,9 @@ func inline() lab.Experiment {
 		if err != nil {
 			return nil, err
 		}
-		var sides []contest.Side
-		for _, s := range []struct {
-			name string
-			do   work
-		}{{"transaction", unprotected}, {"DoTx", arena.doTx}} {
-			side, err := arena.best(ctx, s.name, inlineCallers, s.do)
-			if err != nil {
-				return nil, err
-			}
-			sides = append(sides, side)
+		sides, err := arena.transactions(ctx)
+		if err != nil {
+			return nil, err
 		}
 		o, err := arena.Contest("postgres, transactions", inlineCallers, sides...).Run(ctx, l)
 		if err != nil {
@@ -48,7 +44,23 @@ func inline() lab.Experiment {
 		}
 		return arena.Say(judge(o, rows)), nil
 	}
-	return lab.Experiment{Name: "postgres, transactions", Rows: []goal.Row{rows[0].Row}, Run: run}
+	return lab.Experiment{Name: "postgres, transactions", Rows: []goal.Row{rows[0].Row, rows[1].Row, rows[2].Row}, Run: run}
+}
+
+// transactions are the sides, each with as many connections as serve it best.
+func (a *Arena) transactions(ctx context.Context) ([]contest.Side, error) {
+	var sides []contest.Side
+	for _, s := range []struct {
+		name string
+		do   work
+	}{{"transaction", unprotected}, {"batch", unprotectedBatch}, {"DoTx", a.doTx}, {"DoBatch", a.doBatch}} {
+		side, err := a.best(ctx, s.name, inlineCallers, s.do)
+		if err != nil {
+			return nil, err
+		}
+		sides = append(sides, side)
+	}
+	return sides, nil
 }
 
 // unprotected is BEGIN, the insert, COMMIT: what is done where nobody asks what
@@ -71,6 +83,29 @@ func (a *Arena) doTx(pool *pgxpool.Pool) (func(context.Context, *contest.Caller)
 		_, _, err := semel.DoTx(ctx, engine, payment.Call(c.N, key), func(ctx context.Context, tx pgx.Tx) (semel.Raw, error) {
 			_, err := tx.Exec(ctx, insertDomain, key, payment.Scope(c.N), 4711)
 			return payment.Result(), err
+		})
+		return err
+	}, err
+}
+
+// unprotectedBatch is the insert alone in a batch, which is a transaction, too.
+func unprotectedBatch(pool *pgxpool.Pool) (func(context.Context, *contest.Caller) error, error) {
+	return func(ctx context.Context, c *contest.Caller) error {
+		b := &pgx.Batch{}
+		b.Queue(insertDomain, c.Key(), payment.Scope(c.N), 4711)
+		return pool.SendBatch(ctx, b).Close()
+	}, nil
+}
+
+// doBatch is the same by semel.DoBatch.
+func (a *Arena) doBatch(pool *pgxpool.Pool) (func(context.Context, *contest.Caller) error, error) {
+	engine, err := a.Engine(pool)
+	return func(ctx context.Context, c *contest.Caller) error {
+		key := c.Key()
+		_, _, err := semel.DoBatch(ctx, engine, payment.Call(c.N, key), func(context.Context) (semel.Raw, *pgx.Batch, error) {
+			b := &pgx.Batch{}
+			b.Queue(insertDomain, key, payment.Scope(c.N), 4711)
+			return payment.Result(), b, nil
 		})
 		return err
 	}, err

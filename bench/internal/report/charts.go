@@ -28,7 +28,7 @@ func charts() map[string]chart.Chart {
 		},
 		"cpu": {
 			Title: "Processor time per operation", Subtitle: "PostgreSQL: microseconds of client and server together; less is better",
-			XLabel: "callers at the same time",
+			XLabel: "callers at the same time", LogY: true,
 		},
 		"p99": {
 			Title: "Latency that 1 of 100 operations exceeds", Subtitle: "PostgreSQL: milliseconds; less is better",
@@ -51,8 +51,10 @@ func series(points []lab.Point) []chart.Series {
 		}
 		all[i].Points = append(all[i].Points, chart.Point{X: p.X, Y: p.Y})
 	}
-	for _, s := range all {
-		slices.SortFunc(s.Points, func(a, b chart.Point) int { return cmp.Compare(a.X, b.X) })
+	for i := range all {
+		// Two experiments may have begun at the same place; the first counts.
+		slices.SortStableFunc(all[i].Points, func(a, b chart.Point) int { return cmp.Compare(a.X, b.X) })
+		all[i].Points = slices.CompactFunc(all[i].Points, func(a, b chart.Point) bool { return a.X == b.X })
 	}
 	return all
 }

@@ -28,7 +28,8 @@ values (?, 2, ?, unixepoch(), unixepoch() + 86400)`
 type work func(ctx context.Context, db *sql.DB) (func(context.Context, *contest.Caller) error, error)
 
 // naive claims and completes by two prepared statements, each committed by
-// itself.
+// itself. The driver starts a goroutine for a statement whose context can end, so
+// theirs cannot.
 func naive(ctx context.Context, db *sql.DB) (func(context.Context, *contest.Caller) error, error) {
 	claim, err := db.PrepareContext(ctx, claimPlain)
 	if err != nil {
@@ -40,6 +41,7 @@ func naive(ctx context.Context, db *sql.DB) (func(context.Context, *contest.Call
 	}
 	return func(ctx context.Context, c *contest.Caller) error {
 		key := payment.Scope(c.N) + ":" + c.Key()
+		ctx = context.WithoutCancel(ctx)
 		if err := one(claim.ExecContext(ctx, key)); err != nil {
 			return fmt.Errorf("claim: %w", err)
 		}
@@ -54,7 +56,7 @@ func naive(ctx context.Context, db *sql.DB) (func(context.Context, *contest.Call
 func bare(ctx context.Context, db *sql.DB) (func(context.Context, *contest.Caller) error, error) {
 	insert, err := db.PrepareContext(ctx, insertPlain)
 	return func(ctx context.Context, c *contest.Caller) error {
-		return one(insert.ExecContext(ctx, payment.Scope(c.N)+":"+c.Key(), []byte(payment.Result())))
+		return one(insert.ExecContext(context.WithoutCancel(ctx), payment.Scope(c.N)+":"+c.Key(), []byte(payment.Result())))
 	}, err
 }
 
