@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -20,11 +21,11 @@ import (
 	"github.com/semelgo/semel/store/memory"
 )
 
-// refusing is a store that takes claims and no outcomes.
+// refusing is a store that takes claims and no outcomes, nor what comes with one.
 type refusing[Tx any] struct{ store.TxStore[Tx] }
 
 func (r refusing[Tx]) Swap(ctx context.Context, changes []store.Change) ([]store.Standing, error) {
-	if changes[0].To.State != store.InProgress {
+	if slices.ContainsFunc(changes, func(c store.Change) bool { return c.To.State != store.InProgress }) {
 		return nil, errDown
 	}
 	return r.TxStore.Swap(ctx, changes)
