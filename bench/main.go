@@ -1,12 +1,15 @@
 // Command bench measures Semel against its goals, side by side with what one
 // would write by hand and with other libraries, and writes what it found.
 //
-//	go run . [-quick] [-row regexp] [-dir results]
+//	go run . [-quick] [-row regexp] [-dir results] [-profile directory]
 //
 // It takes Linux and an installed PostgreSQL, and a quarter of an hour; with
 // -quick it takes less than 3 minutes and tells less. Both write latest.json,
 // latest.md and charts. With -row it measures only what gives a row of that name,
 // and writes nothing unless -dir says where.
+//
+// With -profile it writes cpu.prof, allocs.prof, mutex.prof and block.prof. Samples
+// of the first have the side they are of: go tool pprof -tagfocus side=Do cpu.prof.
 //
 // The exit code is 1 if a goal was missed or could not be measured, without
 // -quick; and 2 if the command could not run.
@@ -51,6 +54,7 @@ func parse(args []string, stderr io.Writer) (program.Options, error) {
 	flags.SetOutput(stderr)
 	flags.BoolVar(&o.Quick, "quick", false, "take less than 3 minutes, and tell less")
 	flags.StringVar(&o.Dir, "dir", "", "where the results are written; results, and with -row nowhere")
+	flags.StringVar(&o.Profile, "profile", "", "where profiles of this process are written; they slow it down")
 	flags.Func("row", "measure only what gives rows that match", func(text string) (err error) {
 		o.Row, err = regexp.Compile(text)
 		return err

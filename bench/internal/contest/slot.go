@@ -3,6 +3,7 @@ package contest
 import (
 	"context"
 	"runtime"
+	"runtime/pprof"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -65,9 +66,11 @@ func slot(ctx context.Context, side Side, callers []*Caller, server usage.Server
 	var running sync.WaitGroup
 	for _, c := range callers {
 		running.Go(func() {
-			if err := c.loop(ctx, side.Do, &phase); err != nil {
-				cancel(err)
-			}
+			pprof.Do(ctx, pprof.Labels("side", side.Name), func(ctx context.Context) {
+				if err := c.loop(ctx, side.Do, &phase); err != nil {
+					cancel(err)
+				}
+			})
 		})
 	}
 	span, err := measure(ctx, server, &phase, warm, length)

@@ -25,6 +25,8 @@ type Options struct {
 	Row *regexp.Regexp
 	// Dir is where the results are written; empty: they are only printed.
 	Dir string
+	// Profile is where profiles of this process are written; empty: none are made.
+	Profile string
 }
 
 // Run makes the experiments, one after the other, and says on out how far it is
@@ -47,7 +49,7 @@ func Run(ctx context.Context, o Options, all []lab.Experiment, out io.Writer) (m
 	for _, line := range m.Lines() {
 		l.Logf("%s", line)
 	}
-	results, err := measure(ctx, l, chosen)
+	results, err := o.measure(ctx, l, chosen)
 	if err != nil {
 		return 0, err
 	}
@@ -72,6 +74,19 @@ func (o Options) choose(all []lab.Experiment) []lab.Experiment {
 	return slices.DeleteFunc(slices.Clone(all), func(e lab.Experiment) bool {
 		return o.Row != nil && !slices.ContainsFunc(e.Rows, func(r goal.Row) bool { return o.Row.MatchString(r.Name) })
 	})
+}
+
+// measure makes the experiments, with a profile if one is asked for.
+func (o Options) measure(ctx context.Context, l *lab.Lab, chosen []lab.Experiment) (results []goal.Result, err error) {
+	if o.Profile == "" {
+		return measure(ctx, l, chosen)
+	}
+	end, err := profile(o.Profile)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, end()) }()
+	return measure(ctx, l, chosen)
 }
 
 // measure makes one experiment after the other. One that fails does not keep the

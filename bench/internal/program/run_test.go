@@ -120,3 +120,18 @@ func TestWhatAnExperimentOpensIsClosed(t *testing.T) {
 		t.Fatal(err)
 	}
 }
+
+// TestProfilesAreWritten where they are asked for.
+func TestProfilesAreWritten(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "profiles")
+	o := program.Options{Quick: true, Profile: dir}
+	if _, err := program.Run(t.Context(), o, []lab.Experiment{experiment("one", 2, nil)}, t.Output()); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"cpu", "allocs", "mutex", "block"} {
+		info, err := os.Stat(filepath.Join(dir, name+".prof"))
+		if err != nil || info.Size() == 0 {
+			t.Errorf("%s.prof: %v, %v", name, info, err)
+		}
+	}
+}
