@@ -24,9 +24,7 @@ type redisServer struct {
 	usage  usage.Server
 }
 
-// startRedis starts a Redis that keeps what it is told as its documentation
-// advises: a log of all changes, on the disk once a second. A crash of the machine
-// loses up to a second, or two.
+// startRedis starts a Redis that keeps a log of all changes.
 func startRedis(ctx context.Context, l *lab.Lab) (*redisServer, error) {
 	program, err := exec.LookPath("redis-server")
 	if err != nil {
@@ -42,7 +40,7 @@ func startRedis(ctx context.Context, l *lab.Lab) (*redisServer, error) {
 	}
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	cmd := exec.CommandContext(ctx, program, "--port", port, "--bind", "127.0.0.1", "--dir", dir,
-		"--save", "", "--appendonly", "yes", "--appendfsync", "everysec")
+		"--save", "", "--appendonly", "yes")
 	if err := cmd.Start(); err != nil {
 		cancel()
 		return nil, fmt.Errorf("start redis-server: %w", err)
