@@ -26,9 +26,9 @@ test: servers ## install what the tests need where it may, run all, end with eng
 servers:
 	@.ci/servers
 
-bench: ## measure all that is promised about speed, a quarter of an hour (QUICK=1 for 3 minutes, ROW=regexp)
+bench: ## measure all that is promised about speed, a quarter of an hour (QUICK=1 for 3 minutes, ROW=regexp, PROFILE=directory)
 	@.ci/servers postgresql redis-server
-	@cd bench && $(GO) run . $(if $(QUICK),-quick) $(if $(ROW),-row '$(ROW)')
+	@cd bench && $(GO) run . $(if $(QUICK),-quick) $(if $(ROW),-row '$(ROW)') $(if $(PROFILE),-profile '$(abspath $(PROFILE))')
 
 lint: ## golangci-lint, go fix, dead code, go.mod
 	$(TOOL) golangci-lint run ./...
