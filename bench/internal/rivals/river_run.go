@@ -14,7 +14,7 @@ const (
 	riverManyRow = "River, 64 callers: jobs added by the hundred, and worked, against ours one by one"
 
 	riverDiffers = "River 0.51.1 has the settings of its own benchmark: 2000 workers, fetch cooldown 2 ms, poll 20 ms; its jobs are unique by their arguments. " +
-		"Semel: a task.Worker of 500 slots, tasks unique by key. Both run at least once, commit what is added before they answer, and are counted when the end of a job is stored. " +
+		"Semel: a task.Worker of 2000 slots, tasks unique by key. Both run at least once, commit what is added before they answer, and are counted when the end of a job is stored. " +
 		"River's jobs can be looked up by their arguments and it has schedules; Semel fences, renews leases and keeps a result"
 )
 

@@ -79,8 +79,8 @@ func newTasks(ctx context.Context, l *lab.Lab, server *lab.Server) (*tasks, erro
 	return t, task.Handle(t.worker, job, func(context.Context, payment.Request) (struct{}, error) { return struct{}{}, nil }, task.HandlerOptions{})
 }
 
-// slots is how many jobs Semel's worker runs at a time.
-const slots = 500
+// slots is how many jobs Semel's worker runs at a time: as many as River's.
+const slots = riverWorkers
 
 func (*tasks) name() string          { return "Semel" }
 func (*tasks) batch() int            { return 1 }
