@@ -138,7 +138,7 @@ func (q *ask) decide(ctx context.Context) (stands store.Record, claimed bool, er
 		case unsent(err):
 			return now, false, fmt.Errorf("%w: claim: %w", ErrUnavailable, err)
 		case err != nil:
-			q.undo(ctx, d.change, now)
+			q.giveUp(ctx, d.change, now, err)
 			return now, false, fmt.Errorf("%w: claim: %w", ErrUnavailable, err)
 		}
 		switch d.say {

@@ -188,6 +188,64 @@ func TestWhoGivesUpKeepsNoClaim(t *testing.T) {
 	})
 }
 
+// TestWhoGivesUpATakeoverLeavesTheKeyFree: what the store made of it is waited for,
+// and undone.
+func TestWhoGivesUpATakeoverLeavesTheKeyFree(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		mem := memory.New(memory.Options{})
+		dead := start(t, mem, semel.Options{})
+		op := plain("op", semel.OperationOptions[string]{Policy: semel.AtLeastOnce(), Lease: time.Minute})
+		call := op.Call(me, "k", "in")
+		zombie, _, err := semel.Begin(t.Context(), dead, call)
+		if err != nil {
+			t.Fatalf("Begin: %v", err)
+		}
+		dead.wire.die()
+		pass(2 * time.Minute)
+		p, _ := grouped(t, mem, semel.Options{})
+		gates := make([]chan struct{}, 4) // one for each batch
+		for i := range gates {
+			gates[i] = make(chan struct{})
+		}
+		p.wire.on(func(r request) fault {
+			if r.kind == swapCall && r.n <= len(gates) {
+				return fault{gate: gates[r.n-1]}
+			}
+			return fault{}
+		})
+		ask := func(ctx context.Context, c semel.Call) <-chan answer {
+			a := later(func() answer { return do(ctx, p, c, says("v")) })
+			synctest.Wait()
+			return a
+		}
+		ctx, giveUp := context.WithCancel(t.Context())
+		first := ask(t.Context(), op.Call(me, "first", "in"))
+		taker := ask(ctx, call)
+		close(gates[0])
+		synctest.Wait() // its claim is on its way
+		beside := ask(t.Context(), op.Call(me, "beside", "in"))
+		close(gates[1])
+		synctest.Wait() // it was told of the dead leader, and waits to take over
+		close(gates[2])
+		synctest.Wait() // now that is on its way
+		giveUp()
+		(<-taker).wantErr(t, semel.ErrUnavailable, context.Canceled)
+		wantState(t, mem, call, store.InProgress)
+		close(gates[3])
+		(<-first).want(t, "v", false)
+		(<-beside).want(t, "v", false)
+		if err := p.Close(t.Context()); err != nil {
+			t.Fatalf("Close: %v", err)
+		}
+		wantState(t, mem, call, store.Pending)
+		do(t.Context(), start(t, mem, semel.Options{}), call, says("again")).want(t, "again", false)
+		dead.wire.heal()
+		if out, err := zombie.End("late", nil); err != nil || !out.Replayed {
+			t.Errorf("the dead leader came back and was told %v, %v", out, err)
+		}
+	})
+}
+
 // TestAFullQueueRefusesClaimsAndKeepsEnds: who has run is never turned away.
 func TestAFullQueueRefusesClaimsAndKeepsEnds(t *testing.T) {
 	bubble(t, func(t *testing.T) {

@@ -65,6 +65,12 @@ func unsent(err error) bool {
 	return errors.Is(err, lane.ErrNotSent) || errors.Is(err, lane.ErrFull)
 }
 
+// left is the error of a change that was given up on its way, or nil.
+func left(err error) *lane.Left[store.Standing] {
+	e, _ := errors.AsType[*lane.Left[store.Standing]](err)
+	return e
+}
+
 // swapTogether is swap, together with the changes of others. What that led to
 // nothing with is asked again alone, so that nobody suffers from it again; and so
 // is, from then on, what an open transaction of somebody else holds.
@@ -79,7 +85,7 @@ func (c *Core) swapTogether(ctx context.Context, change store.Change, tries int)
 	case err == nil:
 		c.heard(change.To.ID, answer.Busy)
 		return refusal(answer)
-	case unsent(err):
+	case unsent(err), left(err) != nil:
 		return answer, err
 	}
 	c.see(ctx, EventStoreError, change.To, err)

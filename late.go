@@ -181,6 +181,23 @@ func (l *late) rest() {
 	}
 }
 
+// giveUp sees to a claim that had no answer. One that is on its way with others' is
+// waited for: what became of it is then known.
+func (q *ask) giveUp(ctx context.Context, claim store.Change, before store.Record, err error) {
+	on := left(err)
+	if on == nil {
+		q.undo(ctx, claim, before)
+		return
+	}
+	q.c.open.Add(1) // the asker is in still
+	q.c.lanes.run("give up", func() {
+		defer q.c.leave()
+		if answer, err := on.Wait(); err != nil || answer.InForce(claim) {
+			q.undo(ctx, claim, before)
+		}
+	})
+}
+
 // undo gives back a claim that may have been granted although its answer never
 // came, and one that may yet be. Nothing was run, which is proof.
 func (q *ask) undo(ctx context.Context, claim store.Change, before store.Record) {

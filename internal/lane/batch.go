@@ -90,21 +90,13 @@ func (l *Lane[K, Q, A]) Settle(b *Batch[Q, A], answers []A, err error) (more boo
 			delete(l.flying, l.config.Key(&b.Questions[i]))
 		}
 	}
-	for i, it := range b.items {
-		if it.left {
-			b.items[i] = nil
-			l.recycle(it)
-		}
-	}
 	l.out(len(b.items))
 	if more = len(l.waiting) > 0; !more {
 		l.running--
 	}
 	l.mu.Unlock()
 	for _, it := range b.items {
-		if it != nil {
-			it.done <- struct{}{}
-		}
+		it.done <- struct{}{}
 	}
 	return more
 }

@@ -8,7 +8,8 @@ import (
 
 // Do asks one question together with others' and returns the answer. An error of
 // Flush is told to all whose questions were in it. When ctx ends first, the error
-// is ctx's, with [ErrNotSent] if nothing was sent. Must is as for Join.
+// is ctx's, with [ErrNotSent] if nothing was sent, and is a *[Left] otherwise. Must
+// is as for Join.
 func (l *Lane[K, Q, A]) Do(ctx context.Context, q Q, must bool) (answer A, err error) {
 	it, alone, start, err := l.Join(q, must)
 	switch {
@@ -17,16 +18,41 @@ func (l *Lane[K, Q, A]) Do(ctx context.Context, q Q, must bool) (answer A, err e
 	case alone != nil && l.ask(ctx, alone), start:
 		l.run(l.flush)
 	}
-	if l.wait(ctx, it) {
-		answer, err = it.answer, it.err
-		l.recycle(it)
-		return answer, err
-	}
-	if l.Leave(it) {
+	switch {
+	case l.wait(ctx, it):
+		return l.answer(it)
+	case l.Leave(it):
 		return answer, fmt.Errorf("%w: %w", ErrNotSent, ctx.Err())
+	default:
+		return answer, &Left[A]{cause: ctx.Err(), wait: func() (A, error) {
+			l.wait(context.Background(), it)
+			return l.answer(it)
+		}}
 	}
-	return answer, ctx.Err()
 }
+
+// answer takes the answer out of a settled item.
+func (l *Lane[K, Q, A]) answer(it *Item[Q, A]) (A, error) {
+	answer, err := it.answer, it.err
+	l.recycle(it)
+	return answer, err
+}
+
+// Left is the error of a question that was given up when it was on its way: its
+// answer is still to come.
+type Left[A any] struct {
+	cause error
+	wait  func() (A, error)
+}
+
+// Error says why it was given up.
+func (e *Left[A]) Error() string { return "given up on its way: " + e.cause.Error() }
+
+// Unwrap returns why it was given up.
+func (e *Left[A]) Unwrap() error { return e.cause }
+
+// Wait returns the answer once it is there. It is to be called once at most.
+func (e *Left[A]) Wait() (A, error) { return e.wait() }
 
 // flush asks for what waits until nothing does.
 func (l *Lane[K, Q, A]) flush() {

@@ -60,7 +60,6 @@ func New[K comparable, Q, A any](c Config[K, Q, A]) *Lane[K, Q, A] {
 type Item[Q, A any] struct {
 	question Q
 	taken    bool          // a batch has it
-	left     bool          // nobody waits for the answer
 	done     chan struct{} // told once there is one
 
 	answer A
@@ -113,13 +112,12 @@ func (l *Lane[K, Q, A]) mayStart() bool {
 	}
 }
 
-// Leave gives an item up. It reports whether nobody has taken it, so that nothing
-// comes of it.
+// Leave gives an item up that nobody has taken, so that nothing comes of it. It
+// reports whether that is so.
 func (l *Lane[K, Q, A]) Leave(it *Item[Q, A]) (unsent bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if it.taken {
-		it.left = true
 		return false
 	}
 	for i, other := range l.waiting {

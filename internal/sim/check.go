@@ -103,8 +103,8 @@ func (w *world) checkWaits(a *actor) {
 }
 
 // checkLeft: once everybody is done, who gave up before it knew that it leads has
-// left no claim behind. A takeover may come in force later still: nothing can be
-// put in its way, and its lease ends it.
+// left no claim behind. A takeover whose answer was lost may come in force later
+// still: nothing can be put in its way, and its lease ends it.
 func (w *world) checkLeft() {
 	for i := range w.rows {
 		r := &w.rows[i]

@@ -63,7 +63,7 @@
 //	      a key that the system owns, a sweeper and a worker
 //	I13   what was enqueued is there, and can be run, until it is done
 //	I14   who gave up before it led leaves no claim behind, but for a takeover that
-//	      comes in force later
+//	      had no answer and comes in force later
 //	I15   no function is run once its key has had as many errors or crashes as it may,
 //	      and no key is given up before
 //	R3    a lost reply makes nobody a follower of itself

@@ -17,7 +17,7 @@ func laneMutants() []mutant {
 		},
 		{
 			name: "claim of a caller that gave up stays", plan: "hold/together", watch: "I14",
-			edits: []edit{{"ask.go", "			q.undo(ctx, d.change, now)\n", ""}},
+			edits: []edit{{"ask.go", "			q.giveUp(ctx, d.change, now, err)\n", ""}},
 		},
 		{
 			name: "claim that arrives while it is given back stays", plan: "hold/crowd", watch: "I14",

@@ -161,14 +161,12 @@ func (s steps) Go(what string, f func()) {
 const (
 	flushes     = "flush"
 	recordsLate = "record late"
+	givesUp     = "give up"
 )
 
 // helperName is what the n-th of those who do what is called.
 func helperName(what string, n int) string {
-	letter := "F"
-	if what == recordsLate {
-		letter = "L"
-	}
+	letter := map[string]string{flushes: "F", recordsLate: "L", givesUp: "G"}[what]
 	return letter + strconv.Itoa(n)
 }
 
