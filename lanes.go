@@ -66,8 +66,8 @@ func unsent(err error) bool {
 }
 
 // left is the error of a change that was given up on its way, or nil.
-func left(err error) *lane.Left[store.Standing] {
-	e, _ := errors.AsType[*lane.Left[store.Standing]](err)
+func left(err error) *lane.LeftError[store.Standing] {
+	e, _ := errors.AsType[*lane.LeftError[store.Standing]](err)
 	return e
 }
 

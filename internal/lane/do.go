@@ -8,7 +8,7 @@ import (
 
 // Do asks one question together with others' and returns the answer. An error of
 // Flush is told to all whose questions were in it. When ctx ends first, the error
-// is ctx's, with [ErrNotSent] if nothing was sent, and is a *[Left] otherwise. Must
+// is ctx's, with [ErrNotSent] if nothing was sent, and is a *[LeftError] otherwise. Must
 // is as for Join.
 func (l *Lane[K, Q, A]) Do(ctx context.Context, q Q, must bool) (answer A, err error) {
 	it, alone, start, err := l.Join(q, must)
@@ -24,7 +24,7 @@ func (l *Lane[K, Q, A]) Do(ctx context.Context, q Q, must bool) (answer A, err e
 	case l.Leave(it):
 		return answer, fmt.Errorf("%w: %w", ErrNotSent, ctx.Err())
 	default:
-		return answer, &Left[A]{cause: ctx.Err(), wait: func() (A, error) {
+		return answer, &LeftError[A]{cause: ctx.Err(), wait: func() (A, error) { //nolint:contextcheck // the asker's has ended
 			l.wait(context.Background(), it)
 			return l.answer(it)
 		}}
@@ -38,21 +38,21 @@ func (l *Lane[K, Q, A]) answer(it *Item[Q, A]) (A, error) {
 	return answer, err
 }
 
-// Left is the error of a question that was given up when it was on its way: its
+// LeftError is the error of a question that was given up when it was on its way: its
 // answer is still to come.
-type Left[A any] struct {
+type LeftError[A any] struct {
 	cause error
 	wait  func() (A, error)
 }
 
 // Error says why it was given up.
-func (e *Left[A]) Error() string { return "given up on its way: " + e.cause.Error() }
+func (e *LeftError[A]) Error() string { return "given up on its way: " + e.cause.Error() }
 
 // Unwrap returns why it was given up.
-func (e *Left[A]) Unwrap() error { return e.cause }
+func (e *LeftError[A]) Unwrap() error { return e.cause }
 
 // Wait returns the answer once it is there. It is to be called once at most.
-func (e *Left[A]) Wait() (A, error) { return e.wait() }
+func (e *LeftError[A]) Wait() (A, error) { return e.wait() }
 
 // flush asks for what waits until nothing does.
 func (l *Lane[K, Q, A]) flush() {
