@@ -78,7 +78,7 @@ func (c *Core) begin(ctx context.Context, call Call, policy policyKind) (*Attemp
 // of a key asks the store.
 func (q *ask) lead(ctx context.Context) (*Attempt, *Outcome, error) {
 	for {
-		f, first := q.c.flights.join(q.call.id, q.call.fingerprint, &q.own)
+		f, first := q.c.flights.join(q.call.id, q.call.fingerprint(), &q.own)
 		if first {
 			q.flight = f
 			return q.claim(ctx)
@@ -199,7 +199,7 @@ func (c *Core) remembered(ctx context.Context, call Call) (out *Outcome, known b
 
 func (q *ask) claimEvent() event {
 	return event{
-		step: stepClaim, owner: newOwner(), policy: q.policy, same: q.call.is,
+		step: stepClaim, owner: newOwner(), policy: q.policy, of: &q.call,
 		identity: q.call.identity(), lease: q.times.firstLease(),
 	}
 }

@@ -17,11 +17,12 @@ type Call struct {
 	id    store.ID
 	made  time.Time // the time in the key; zero: none
 
-	input       any
-	kept        []byte // of the input, in a new record; nil: nothing
-	fingerprint []byte
-	found       bool // made of a record: its input is not known
-	err         error
+	input  any
+	kept   []byte // of the input, in a new record; nil: nothing
+	digest fingerprint
+	found  bool   // made of a record: its input is not known
+	stored []byte // its fingerprint then
+	err    error
 }
 
 // Call asks for the operation with a key in a scope. A key is 1 to 255 bytes,
@@ -43,11 +44,10 @@ func (o *Operation[In]) Call(scope Scope, key string, in In) Call {
 	if c.readTime(); c.err != nil {
 		return c
 	}
-	fingerprint, err := o.digest(o.version(), c.input)
-	if err != nil {
+	var err error
+	if c.digest, err = o.digest(o.version(), c.input); err != nil {
 		c.err = invalid("Input", "has no fingerprint: "+err.Error())
 	}
-	c.fingerprint = fingerprint
 	if retry := c.op.retry; c.err == nil && retry != nil && !retry.Redelivered {
 		c.kept, c.err = c.storedInput()
 	}
@@ -100,10 +100,18 @@ func (c *Call) valid() error {
 	return c.err
 }
 
+// fingerprint is that of the call's record, in the memory of the call.
+func (c *Call) fingerprint() []byte {
+	if c.found {
+		return c.stored
+	}
+	return c.digest[:]
+}
+
 // identity is what a new record of the call is created with.
 func (c *Call) identity() store.Record {
 	return store.Record{
-		ID: c.id, Operation: c.op.name, Scope: c.scope.text, Key: c.key, Fingerprint: c.fingerprint,
+		ID: c.id, Operation: c.op.name, Scope: c.scope.text, Key: c.key, Fingerprint: c.fingerprint(),
 		Input: c.kept,
 	}
 }

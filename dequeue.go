@@ -198,7 +198,7 @@ func (q *dequeuing) release(r store.Record, why error) event {
 // callOf is the call that a record is of, as far as the record tells.
 func callOf(op *operation, r store.Record) Call {
 	return Call{
-		op: op, scope: Scope{text: r.Scope}, key: r.Key, id: r.ID, fingerprint: r.Fingerprint, found: true,
+		op: op, scope: Scope{text: r.Scope}, key: r.Key, id: r.ID, stored: r.Fingerprint, found: true,
 	}
 }
 

@@ -27,8 +27,8 @@ type event struct {
 	// owned says that the system, not a caller, chose the key.
 	owned bool
 
-	// same tells whether a record is of this request. Nil: not asked.
-	same func(store.Record) bool
+	// of is the request that the record must be of. Nil: not asked.
+	of request
 	// identity is what a new record is created with.
 	identity store.Record
 
@@ -36,6 +36,11 @@ type event struct {
 	delay   time.Duration // until what becomes Pending is due
 	expire  time.Duration // until what becomes final or Pending may be purged; 0: never
 	outcome []byte
+}
+
+// request tells whether a record that stands is of it.
+type request interface {
+	is(stands store.Record) bool
 }
 
 // say is what the transition function answers when it makes no change.

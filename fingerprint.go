@@ -14,6 +14,9 @@ const (
 	fingerprintSize = 2 + 16
 )
 
+// fingerprint is one as it is stored.
+type fingerprint [fingerprintSize]byte
+
 // Fingerprinter is an input, or what a function of Fingerprints returns, that says
 // itself what makes it the same request: AppendFingerprint appends that to b, and
 // returns it as append does. Two requests are the same when they append the same
@@ -28,10 +31,10 @@ type Fingerprinter interface {
 func (o *Operation[In]) version() int { return len(o.fingerprints) }
 
 // digest is the fingerprint of an input by a version of the operation's choice.
-func (o *Operation[In]) digest(version int, input any) ([]byte, error) {
+func (o *Operation[In]) digest(version int, input any) (f fingerprint, err error) {
 	switch {
 	case version > len(o.fingerprints):
-		return nil, fmt.Errorf("fingerprint version %d is newer than this program", version)
+		return f, fmt.Errorf("fingerprint version %d is newer than this program", version)
 	case version > 0:
 		in, _ := input.(In) // a nil interface is the zero In
 		input = o.fingerprints[version-1](in)
@@ -40,10 +43,12 @@ func (o *Operation[In]) digest(version int, input any) ([]byte, error) {
 	defer s.giveBack()
 	text, algorithm, err := s.fields(input)
 	if err != nil {
-		return nil, fmt.Errorf("marshal input: %w", err)
+		return f, fmt.Errorf("marshal input: %w", err)
 	}
 	sum := sha256.Sum256(text)
-	return append([]byte{algorithm, byte(version)}, sum[:fingerprintSize-2]...), nil
+	f[0], f[1] = algorithm, byte(version)
+	copy(f[2:], sum[:])
+	return f, nil
 }
 
 // fields are the bytes that are digested, and what they are.
@@ -64,12 +69,13 @@ func (s *scratch) fields(v any) (text []byte, algorithm byte, err error) {
 // way it was computed when it was stored. What this program cannot compute is
 // not the same: it refuses rather than guesses.
 func (c *Call) same(stored []byte) bool {
-	if subtle.ConstantTimeCompare(stored, c.fingerprint) == 1 {
+	own := c.fingerprint()
+	if subtle.ConstantTimeCompare(stored, own) == 1 {
 		return true
 	}
-	if len(stored) != fingerprintSize || c.found || stored[1] == c.fingerprint[1] {
+	if len(stored) != fingerprintSize || c.found || stored[1] == own[1] {
 		return false
 	}
 	older, err := c.op.digest(int(stored[1]), c.input)
-	return err == nil && subtle.ConstantTimeCompare(stored, older) == 1
+	return err == nil && subtle.ConstantTimeCompare(stored, older[:]) == 1
 }

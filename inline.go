@@ -44,7 +44,7 @@ func (c *Core) runOnce(ctx context.Context, call Call, like inline) (*Outcome, e
 	q := c.ask(call, call.op.policy.kind)
 	defer q.rise()
 	for {
-		f, first := c.flights.join(call.id, call.fingerprint, &q.own)
+		f, first := c.flights.join(call.id, call.fingerprint(), &q.own)
 		if first {
 			q.flight = f
 			return q.inline(ctx, like)
@@ -264,7 +264,7 @@ func (i *inline) keeps() bool { return i.fnErr != nil && i.change.To.State != st
 
 func (i *inline) event(to store.State, outcome []byte) event {
 	return event{
-		step: stepInline, to: to, owner: i.owner, policy: i.policy, same: i.call.is,
+		step: stepInline, to: to, owner: i.owner, policy: i.policy, of: &i.call,
 		identity: i.call.identity(), outcome: outcome, expire: i.times.retention,
 	}
 }

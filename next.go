@@ -79,7 +79,7 @@ func nextInline(stands store.Record, e event) decision {
 // mayStart says whether a new attempt may begin on what stands. If not, the
 // decision says what to do instead.
 func mayStart(stands store.Record, e event) (decision, bool) {
-	if stands.State != store.Absent && e.same != nil && !e.same(stands) {
+	if stands.State != store.Absent && e.of != nil && !e.of.is(stands) {
 		return decision{say: sayMismatch}, false
 	}
 	switch stands.State {
@@ -241,7 +241,7 @@ func nextQueue(stands store.Record, e event) decision {
 	}
 	switch {
 	case e.step == stepCreate && stands.State == store.Absent:
-	case e.step == stepCreate && e.same != nil && !e.same(stands):
+	case e.step == stepCreate && e.of != nil && !e.of.is(stands):
 		return decision{say: sayMismatch}
 	case e.step == stepCreate:
 		return decision{say: sayReplay}

@@ -53,7 +53,7 @@ func everyEvent() []event {
 						step: s, to: to, owner: fresh, policy: policy,
 						token:  store.Token{State: store.InProgress, Attempt: 2, Owner: mine},
 						looked: bits&1 > 0, proven: bits&2 > 0, owned: bits&4 > 0,
-						same: func(store.Record) bool { return bits&8 > 0 },
+						of: sameness(bits&8 > 0),
 					}
 					events = append(events, e)
 					if s == stepRequeue { // a sweeper's, beside the leader's own
@@ -66,6 +66,11 @@ func everyEvent() []event {
 	}
 	return events
 }
+
+// sameness is a request that each record is of, or none is.
+type sameness bool
+
+func (s sameness) is(store.Record) bool { return bool(s) }
 
 func targets(s step) []store.State {
 	switch s {
@@ -169,7 +174,7 @@ func brokenLaws(stands store.Record, e event, d decision) []string {
 	law(d.step != stepRequeue || e.policy == policyAtomic || to.Tainted, "a requeue leaves no taint")
 	law(!stands.Tainted || to.Tainted || d.step == stepResolve, "somebody takes the taint away who cannot know")
 	law(!slices.Contains([]step{stepClaim, stepTakeover, stepInline, stepVoid}, d.step) ||
-		stands.State == store.Absent || e.same(stands), "an attempt for another request")
+		stands.State == store.Absent || e.of.is(stands), "an attempt for another request")
 	return broken
 }
 

@@ -93,7 +93,7 @@ type operation struct {
 	classify                             func(error) store.Verdict
 	keyTime                              func(string) (time.Time, bool)
 	skew, redelivery, generation         time.Duration
-	digest                               func(version int, input any) ([]byte, error)
+	digest                               func(version int, input any) (fingerprint, error)
 	err                                  error
 }
 

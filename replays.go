@@ -63,7 +63,11 @@ func (r *replays) put(stands store.Record, asked time.Time) {
 	case stands.Expire > 0:
 		age = min(age, stands.Expire)
 	}
-	r.shard(stands.ID).put(&kept{record: stands, until: asked.Add(age), size: sizeOf(stands)})
+	k := &kept{record: stands, until: asked.Add(age), size: sizeOf(stands)}
+	if stands.Fingerprint != nil { // what it is in may be large
+		k.record.Fingerprint = append(k.print[:0], stands.Fingerprint...)
+	}
+	r.shard(stands.ID).put(k)
 }
 
 // clock is the time, where anything is kept.
@@ -109,6 +113,7 @@ type kept struct {
 	size    int
 	asked   bool // since it was last passed over
 	dropped bool
+	print   fingerprint // room for that of the record
 }
 
 func (s *replayShard) get(id store.ID) (store.Record, bool) {
