@@ -108,6 +108,15 @@ func (p *Partitions) SetAhead(d time.Duration) { p.ahead = d }
 // Once is one turn of Run.
 func (p *Partitions) Once(ctx context.Context) error { return p.once(ctx) }
 
+// ListIn is List within tx.
+func (p *Partitions) ListIn(ctx context.Context, tx pgx.Tx) ([]Partition, error) {
+	on, err := p.store.tables(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return list(ctx, tx, on)
+}
+
 // SetTurn changes how long p tries to drop before it makes partitions again.
 func (p *Partitions) SetTurn(d time.Duration) { p.turn = d }
 

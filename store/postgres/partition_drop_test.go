@@ -267,3 +267,24 @@ func TestRun(t *testing.T) {
 		t.Errorf("Run without the table = %v, want ErrNoSchema", err)
 	}
 }
+
+// What is dropped while the partitions are listed is not among them any more, and
+// ends nobody's Run.
+func TestListWhileOneIsDropped(t *testing.T) {
+	t.Parallel()
+	pool := connect(t, database(t))
+	p := divided(t, pool, postgres.PartitionOptions{})
+	before := list(t, p)
+	tx, err := pool.BeginTx(t.Context(), pgx.TxOptions{IsoLevel: pgx.RepeatableRead})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tx.Rollback(context.Background())   //nolint:errcheck // nothing was written
+	mustExec(t, tx, `SELECT 1 FROM pg_class`) // sees what is there now
+	goes := before[len(before)-1]
+	mustExec(t, pool, `DROP TABLE `+goes.Name)
+	got, err := p.ListIn(t.Context(), tx)
+	if want := before[:len(before)-1]; err != nil || !slices.Equal(got, want) {
+		t.Errorf("the list while %s is dropped = %v, %v, want all others", goes.Name, names(got), err)
+	}
+}

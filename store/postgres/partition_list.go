@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -60,7 +61,9 @@ type querier interface {
 	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
 }
 
-// A partition that is detached has no bounds any more; it is known by its seal.
+// A partition that is detached has no bounds any more; it is known by its seal. Nor
+// has one that was dropped while this was read: the server finds the row as it was,
+// and then nothing to tell the bounds of.
 const sqlPartitions = `SELECT c.relname::text, coalesce(pg_get_expr(c.relpartbound, c.oid), ''),
 EXISTS (SELECT FROM pg_constraint s WHERE s.conrelid = c.oid AND s.conname = '` + sealConstraint + `'),
 NOT c.relispartition, coalesce(i.inhdetachpending, false)
@@ -84,11 +87,15 @@ func list(ctx context.Context, in querier, on *tables) ([]Partition, error) {
 		if err := row.Scan(&p.Name, &bounds, &p.Sealed, &p.Detached, &p.pending); err != nil {
 			return p, fmt.Errorf("read a row: %w", err)
 		}
-		if p.Detached {
+		switch {
+		case p.Detached:
 			return p, p.bornIn()
+		case bounds == "":
+			return Partition{}, nil
 		}
 		return p, p.within(bounds)
 	})
+	all = slices.DeleteFunc(all, func(p Partition) bool { return p.Name == "" })
 	return inOrderOfTime(all), err
 }
 
