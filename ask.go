@@ -12,7 +12,7 @@ import (
 // ask is one call on its way to becoming the leader or getting an answer.
 type ask struct {
 	c        *Core
-	call     Call
+	call     *Call // the attempt's
 	times    times
 	policy   policyKind
 	deadline time.Time // until when it waits for a leader
@@ -23,12 +23,15 @@ type ask struct {
 	attempt  Attempt   // what it may lead to
 
 	generation int64 // that call.id is of
-	twin       twin  // in the next one
+	twin       *twin // in the next one
 }
 
 func (c *Core) ask(call Call, policy policyKind) *ask {
 	t := c.options.timesOf(call.op, call.id)
-	return &ask{c: c, call: call, times: t, policy: policy, deadline: now().Add(t.wait)}
+	q := &ask{c: c, times: t, policy: policy, deadline: now().Add(t.wait)}
+	q.attempt.call = call
+	q.call = &q.attempt.call
+	return q
 }
 
 // admit lets a call in that can be asked for. Who is let in leaves.
@@ -199,7 +202,7 @@ func (c *Core) remembered(ctx context.Context, call Call) (out *Outcome, known b
 
 func (q *ask) claimEvent() event {
 	return event{
-		step: stepClaim, owner: newOwner(), policy: q.policy, of: &q.call,
+		step: stepClaim, owner: newOwner(), policy: q.policy, of: q.call,
 		identity: q.call.identity(), lease: q.times.firstLease(),
 	}
 }

@@ -24,8 +24,9 @@ type Attempt struct {
 	life    lifetime
 	beats   *heart // its own pulse
 	pulse   heart
-	rest    span    // what its end is recorded under, whatever becomes of ctx
-	success Outcome // what End returns, if it succeeded
+	rest    span      // what its end is recorded under, whatever becomes of ctx
+	success Outcome   // what End returns, if it succeeded
+	room    [320]byte // for what it then stores, if that is short
 
 	mu      sync.Mutex // guards what follows
 	adapter Adapter    // nil: what the function returned is stored
@@ -53,7 +54,7 @@ func (o *Outcome) Decode(into any) error { return decodeResult(o.Record.Outcome,
 
 func (q *ask) newAttempt(ctx context.Context, claimed store.Record, sent time.Time) *Attempt {
 	a := &q.attempt // they live together: one is no longer asked for without the other
-	a.c, a.call, a.times, a.policy = q.c, q.call, q.times, q.policy
+	a.c, a.times, a.policy = q.c, q.times, q.policy
 	a.record, a.flight, a.begun = claimed, q.flight, sent
 	a.live(ctx, sent, true)
 	return a

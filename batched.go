@@ -50,7 +50,7 @@ func (i *inline) sendOnce(ctx, waiting context.Context) (store.Standing, store.V
 		_, err = i.failing(ctx, err)
 		return store.Standing{}, store.NotCommitted, err
 	}
-	outcome, why := i.c.outcome(v)
+	outcome, why := i.c.outcome(nil, v)
 	if why != nil {
 		i.see(ctx, EventTombstone, i.stands, why)
 	}
@@ -63,5 +63,5 @@ func (i *inline) build(ctx context.Context) (any, sendFunc, error) {
 	if err := i.call.op.spent(i.stands, i.stands.Attempt+1); err != nil {
 		return nil, nil, err
 	}
-	return i.batch(running(ctx, i.call))
+	return i.batch(running(ctx, *i.call))
 }

@@ -99,7 +99,7 @@ func (c *Core) queueing(ctx context.Context, call Call, o EnqueueOptions) (*queu
 	if err := q.mayBeNew(ctx); err != nil {
 		return nil, err
 	}
-	q.event = event{step: stepCreate, owner: newOwner(), of: &q.call, identity: identity, delay: delay}
+	q.event = event{step: stepCreate, owner: newOwner(), of: q.call, identity: identity, delay: delay}
 	q.change = next(store.Record{}, q.event).change
 	return q, nil
 }

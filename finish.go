@@ -55,7 +55,7 @@ func (a *Attempt) ending(ctx context.Context, v any, err error) event {
 	e := event{token: a.record.Token, owner: newOwner(), policy: a.policy, expire: a.times.retention}
 	if err == nil {
 		e.step = stepSucceed
-		e.outcome = a.outcome(ctx, v)
+		e.outcome = a.outcome(ctx, a.room[:0], v)
 		return e
 	}
 	if spent, ok := errors.AsType[*spentError](err); ok {
@@ -132,22 +132,24 @@ func (a *Attempt) evidence(ctx context.Context) []byte {
 
 // outcome encodes a result, or the tombstone of one that cannot be stored: it
 // is never a reason to run again.
-func (a *Attempt) outcome(ctx context.Context, v any) []byte {
-	outcome, why := a.c.outcome(v)
+func (a *Attempt) outcome(ctx context.Context, room []byte, v any) []byte {
+	outcome, why := a.c.outcome(room, v)
 	if why != nil {
 		a.see(ctx, EventTombstone, a.record, why)
 	}
 	return outcome
 }
 
-func (c *Core) outcome(v any) ([]byte, error) {
+// outcome encodes a result to room, which is empty, or elsewhere if that is too
+// small. Why says what is wrong with the result, if the outcome is a tombstone.
+func (c *Core) outcome(room []byte, v any) (outcome []byte, why error) {
 	if t, ok := v.(Tombstone); ok {
 		return encodeTombstone(cut(string(t), 200)), errTombstone
 	}
-	outcome, err := encodeResult(v)
+	outcome, why = encodeResult(room, v)
 	switch {
-	case err != nil:
-		return encodeTombstone("the result cannot be stored: " + cut(err.Error(), 200)), err
+	case why != nil:
+		return encodeTombstone("the result cannot be stored: " + cut(why.Error(), 200)), why
 	case len(outcome) > c.caps.MaxOutcome:
 		return encodeTombstone("the result is larger than the store keeps"), errTooLarge
 	default:
@@ -184,11 +186,11 @@ func (a *Attempt) lost(ctx context.Context, now store.Record, acted bool) (*Outc
 	if acted && a.policy != policyAtomic && now.State != store.Succeeded {
 		a.see(ctx, EventConflict, now, nil)
 	}
-	return a.c.answer(ctx, a.call, now)
+	return a.c.answer(ctx, &a.call, now)
 }
 
 // answer tells a call what stands, whatever it wished.
-func (c *Core) answer(ctx context.Context, call Call, now store.Record) (*Outcome, error) {
+func (c *Core) answer(ctx context.Context, call *Call, now store.Record) (*Outcome, error) {
 	switch {
 	case now.State == store.Absent:
 		return nil, ErrOutcomeUnknown

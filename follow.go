@@ -30,7 +30,7 @@ func (q *ask) follow(ctx context.Context, f *flight) (*Outcome, error) {
 	if errors.Is(err, ErrUnavailable) {
 		return nil, err
 	}
-	d := next(stands, event{step: stepClaim, policy: q.policy, of: &q.call})
+	d := next(stands, event{step: stepClaim, policy: q.policy, of: q.call})
 	switch d.say {
 	case sayReplay:
 		return q.c.replay(ctx, stands)

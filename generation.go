@@ -80,7 +80,7 @@ func (q *ask) read(ctx context.Context) (store.Record, error) {
 	if err != nil {
 		return store.Record{}, err
 	}
-	q.call.id, q.generation, q.twin = ids[0], n, twin{ids[1], both[1]}
+	q.call.id, q.generation, q.twin = ids[0], n, &twin{ids[1], both[1]}
 	if both[1].State.Final() {
 		return both[1], nil
 	}

@@ -44,7 +44,7 @@ func (c *Core) runOnce(ctx context.Context, call Call, like inline) (*Outcome, e
 	q := c.ask(call, call.op.policy.kind)
 	defer q.rise()
 	for {
-		f, first := c.flights.join(call.id, call.fingerprint(), &q.own)
+		f, first := c.flights.join(call.id, q.call.fingerprint(), &q.own)
 		if first {
 			q.flight = f
 			return q.inline(ctx, like)
@@ -180,11 +180,11 @@ func (i *inline) body(ctx context.Context, tx any, stands store.Standing) (*stor
 	if err := i.call.op.spent(i.stands, i.stands.Attempt+1); err != nil {
 		return i.failing(ctx, err)
 	}
-	v, err := i.fn(withTx(running(ctx, i.call), i.c, tx), tx)
+	v, err := i.fn(withTx(running(ctx, *i.call), i.c, tx), tx)
 	if err != nil {
 		return i.failing(ctx, err)
 	}
-	outcome, why := i.c.outcome(v)
+	outcome, why := i.c.outcome(nil, v)
 	if why != nil {
 		i.see(ctx, EventTombstone, i.stands, why)
 	}
@@ -264,7 +264,7 @@ func (i *inline) keeps() bool { return i.fnErr != nil && i.change.To.State != st
 
 func (i *inline) event(to store.State, outcome []byte) event {
 	return event{
-		step: stepInline, to: to, owner: i.owner, policy: i.policy, of: &i.call,
+		step: stepInline, to: to, owner: i.owner, policy: i.policy, of: i.call,
 		identity: i.call.identity(), outcome: outcome, expire: i.times.retention,
 	}
 }

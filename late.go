@@ -209,7 +209,7 @@ func (q *ask) undo(ctx context.Context, claim store.Change, before store.Record)
 		step: stepRelease, token: claim.To.Token, policy: q.policy, proven: true, expire: q.times.retention, outcome: noted,
 	}
 	void := event{
-		step: stepVoid, to: store.Pending, owner: newOwner(), policy: q.policy, of: &q.call,
+		step: stepVoid, to: store.Pending, owner: newOwner(), policy: q.policy, of: q.call,
 		identity: q.call.identity(), expire: q.times.retention, outcome: noted,
 	}
 	q.c.keepLate(ctx, lateItem{

@@ -64,9 +64,8 @@ func (r *replays) put(stands store.Record, asked time.Time) {
 		age = min(age, stands.Expire)
 	}
 	k := &kept{record: stands, until: asked.Add(age), size: sizeOf(stands)}
-	if stands.Fingerprint != nil { // what it is in may be large
-		k.record.Fingerprint = append(k.print[:0], stands.Fingerprint...)
-	}
+	k.record.Fingerprint = append(k.print[:0], stands.Fingerprint...) // what they are in may be large
+	k.record.Outcome = slices.Clone(stands.Outcome)
 	r.shard(stands.ID).put(k)
 }
 
