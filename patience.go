@@ -1,6 +1,9 @@
 package semel
 
-import "context"
+import (
+	"context"
+	"time"
+)
 
 type patienceKey struct{}
 
@@ -50,4 +53,37 @@ func patient(ctx context.Context) (context.Context, context.CancelFunc) {
 		stop()
 		cancel()
 	}
+}
+
+// Patience is the context WithPatience(context.WithoutCancel(asker), asker), kept by
+// an adapter in memory of its own: of the one who asks it has the values, and no end.
+// Set it with Of before it is used, and then no more.
+type Patience struct{ asker context.Context } //nolint:containedctx // a context has its parent
+
+// Of makes p the patience of asker, and returns it.
+func (p *Patience) Of(asker context.Context) context.Context {
+	p.asker = asker
+	return p
+}
+
+// Deadline returns that there is none.
+func (p *Patience) Deadline() (deadline time.Time, ok bool) { return time.Time{}, false }
+
+// Done returns nil: it does not end.
+func (p *Patience) Done() <-chan struct{} { return nil }
+
+// Err returns nil.
+func (p *Patience) Err() error { return nil }
+
+// Value returns what asker has under key.
+func (p *Patience) Value(key any) any {
+	switch key.(type) {
+	case patienceKey:
+		return p.asker
+	case *int:
+		// Package context asks for the asker's own end by such a key, to tell its
+		// cause for instance.
+		return context.WithoutCancel(p.asker).Value(key)
+	}
+	return p.asker.Value(key)
 }

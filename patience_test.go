@@ -2,6 +2,7 @@ package semel_test
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -17,6 +18,33 @@ func hangUpCall(t *testing.T) (context.Context, context.CancelFunc) {
 	patience, hangUp := context.WithCancel(t.Context())
 	t.Cleanup(hangUp)
 	return semel.WithPatience(t.Context(), patience), hangUp
+}
+
+// TestPatienceIsOnlyPatience: what an adapter keeps is as if it had been derived.
+func TestPatienceIsOnlyPatience(t *testing.T) {
+	t.Parallel()
+	type key struct{}
+	number := new(int)
+	asker, hangUp := context.WithCancelCause(context.WithValue(t.Context(), key{}, "value"))
+	asker, stop := context.WithTimeout(context.WithValue(asker, number, "number"), time.Hour)
+	defer stop()
+	derived := semel.WithPatience(context.WithoutCancel(asker), asker)
+	kept := new(semel.Patience).Of(asker)
+	under, cancel := context.WithCancel(kept)
+	defer cancel()
+	hangUp(errors.New("hung up"))
+	for name, ctx := range map[string]context.Context{"derived": derived, "kept": kept, "under it": under} {
+		if _, ok := ctx.Deadline(); ok || ctx.Err() != nil || context.Cause(ctx) != nil {
+			t.Errorf("%s: a deadline %v, Err = %v, Cause = %v; want none", name, ok, ctx.Err(), context.Cause(ctx))
+		}
+		if ctx.Value(key{}) != "value" || ctx.Value(number) != "number" {
+			t.Errorf("%s: it has not the values of who asks", name)
+		}
+	}
+	p, _ := solo(t, semel.Options{})
+	if _, _, err := semel.Begin(kept, p, plain("op", semel.OperationOptions[string]{}).Call(me, "k", "in")); !errors.Is(err, context.Canceled) {
+		t.Errorf("Begin for one who has hung up = %v, want %v", err, context.Canceled)
+	}
 }
 
 // TestPatienceOfAFollower: one that waits leaves when its patience is over, at

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"net/http"
 	"strconv"
+	"sync"
 
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/store"
@@ -119,8 +120,33 @@ func (x *exchange) writeStored(a *answered) {
 	_, _ = x.w.Write(a.body) // a client that is gone asks again
 }
 
-// length is how a Content-Length is written.
-func length(n int) string { return strconv.Itoa(n) }
+// lengths are all numbers below 10,000, four digits each.
+//
+//nolint:gochecknoglobals // it is a constant that would be tedious to write
+var lengths = sync.OnceValue(func() string {
+	b := make([]byte, 0, 4*10_000)
+	for n := range 10_000 {
+		b = append(b, byte('0'+n/1000), byte('0'+n/100%10), byte('0'+n/10%10), byte('0'+n%10))
+	}
+	return string(b)
+})
+
+// length is how a Content-Length is written. Those of ordinary responses are there
+// already.
+func length(n int) string {
+	switch {
+	case n < 10:
+		return lengths()[4*n+3 : 4*n+4]
+	case n < 100:
+		return lengths()[4*n+2 : 4*n+4]
+	case n < 1000:
+		return lengths()[4*n+1 : 4*n+4]
+	case n < 10_000:
+		return lengths()[4*n : 4*n+4]
+	default:
+		return strconv.Itoa(n)
+	}
+}
 
 // announce sets the length of a's body, where a response can have one.
 func (x *exchange) announce(h http.Header, a *answered) {

@@ -41,7 +41,7 @@ func Atomic[Tx any](e *semel.Engine[Tx], op *semel.Operation[Request], o Options
 		return nil, err
 	}
 	return s.protect(e, op, true, func(x *exchange, next http.Handler) {
-		v, replayed, err := semel.DoTx(untilRun(x.r.Context()), e, x.call, func(ctx context.Context, _ Tx) (any, error) {
+		v, replayed, err := semel.DoTx(x.untilRun(), e, x.call, func(ctx context.Context, _ Tx) (any, error) {
 			return x.run(ctx, next)
 		})
 		x.answer(!replayed, v, replayed, err)

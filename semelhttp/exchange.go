@@ -32,14 +32,20 @@ type exchange struct {
 	committed bool // InTx has taken the answer for the outcome
 	undone    bool // InTx has rolled back, and has not committed since
 
-	room   [256]byte // for a body that is short
-	first  run       // of the handler; most have no other
-	length [1]string // the value of a Content-Length
+	room   [256]byte      // for a body that is short
+	asker  semel.Patience // the client
+	first  run            // of the handler; most have no other
+	length [1]string      // the value of a Content-Length
 }
+
+// untilRun returns the context for x's call. It waits for others no longer than the
+// client does; once it runs the operation, a client that hangs up changes nothing.
+func (x *exchange) untilRun() context.Context { return x.asker.Of(x.r.Context()) }
 
 // run is what one run of the handler is given.
 type run struct {
 	capture capture
+	request http.Request
 	body    rereadable
 	url     url.URL
 }
@@ -154,20 +160,19 @@ func (x *exchange) nextRun() *run {
 
 // handOver returns the request as the handler gets it: its own, to change as it
 // likes. Another run begins with what came, and so does who looks at the request
-// after it. Where there is neither, the header that came need not be copied.
+// after it. Where there is neither, what the request points to need not be copied.
 func (x *exchange) handOver(ctx context.Context, own *run) *http.Request {
-	came := *x.r
-	came.URL = nil
-	if !x.looksAgain() {
-		came.Header = nil
+	r := &own.request
+	if x.looksAgain() {
+		came := *x.r
+		came.URL = nil
+		r = came.Clone(ctx)
+	} else {
+		*r = *x.r.WithContext(ctx)
 	}
-	r := came.Clone(ctx)
 	if x.r.URL != nil {
 		own.url = *x.r.URL
 		r.URL = &own.url
-	}
-	if came.Header == nil {
-		r.Header = x.r.Header
 	}
 	return reading(r, &own.body)
 }

@@ -55,7 +55,7 @@ func Middleware(e semel.Runner, op *semel.Operation[Request], o Options) (func(h
 		return nil, err
 	}
 	return s.protect(e, op, false, func(x *exchange, next http.Handler) {
-		a, out, err := semel.Begin(untilRun(x.r.Context()), e, x.call)
+		a, out, err := semel.Begin(x.untilRun(), e, x.call)
 		own := false
 		if a != nil {
 			out, own, err = x.attempt(a, next)

@@ -1,12 +1,9 @@
 package semelhttp
 
 import (
-	"context"
 	"net/http"
 	"net/url"
 	"unicode/utf8"
-
-	"github.com/semelgo/semel"
 )
 
 // Request is the input of an operation whose response is captured. The
@@ -72,11 +69,4 @@ func safe(method string) bool {
 	default:
 		return false
 	}
-}
-
-// untilRun returns the context for a call that a client asks for. It waits for
-// others no longer than the client does, whose context is given; once it runs
-// the operation, a client that hangs up changes nothing.
-func untilRun(client context.Context) context.Context {
-	return semel.WithPatience(context.WithoutCancel(client), client)
 }
