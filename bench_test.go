@@ -41,9 +41,9 @@ func newKey() string {
 }
 
 // engineInMemory is an engine over a store in memory that can keep a benchmark's records.
-func engineInMemory(b *testing.B) *semel.Engine[*memory.Tx] {
+func engineInMemory(b testing.TB, o semel.Options) *semel.Engine[*memory.Tx] {
 	b.Helper()
-	e, err := semel.New(memory.New(memory.Options{MaxRecords: 1 << 30}), semel.Options{})
+	e, err := semel.New(memory.New(memory.Options{MaxRecords: 1 << 30}), o)
 	if err != nil {
 		b.Fatalf("New: %v", err)
 	}
@@ -54,7 +54,7 @@ func engineInMemory(b *testing.B) *semel.Engine[*memory.Tx] {
 func gives(context.Context) (semel.Raw, error) { return paidResult, nil }
 
 func BenchmarkDoFirst(b *testing.B) {
-	e, ctx := engineInMemory(b), b.Context()
+	e, ctx := engineInMemory(b, semel.Options{}), b.Context()
 	b.ReportAllocs()
 	for b.Loop() {
 		if _, _, err := semel.Do(ctx, e, payNow.Call(payer, newKey(), paid), gives); err != nil {
@@ -64,7 +64,7 @@ func BenchmarkDoFirst(b *testing.B) {
 }
 
 func BenchmarkDoReplay(b *testing.B) {
-	e, ctx := engineInMemory(b), b.Context()
+	e, ctx := engineInMemory(b, semel.Options{}), b.Context()
 	key := newKey()
 	b.ReportAllocs()
 	for b.Loop() {
@@ -76,7 +76,7 @@ func BenchmarkDoReplay(b *testing.B) {
 
 // BenchmarkBeginEnd is what an adapter does, with its call made already.
 func BenchmarkBeginEnd(b *testing.B) {
-	e, ctx := engineInMemory(b), b.Context()
+	e, ctx := engineInMemory(b, semel.Options{}), b.Context()
 	b.ReportAllocs()
 	for b.Loop() {
 		a, _, err := semel.Begin(ctx, e, payRaw.Call(payer, newKey(), paidResult))
@@ -91,7 +91,7 @@ func BenchmarkBeginEnd(b *testing.B) {
 
 // BenchmarkDoTxFirst is a single transaction with no effect of its own.
 func BenchmarkDoTxFirst(b *testing.B) {
-	e, ctx := engineInMemory(b), b.Context()
+	e, ctx := engineInMemory(b, semel.Options{}), b.Context()
 	run := func(context.Context, *memory.Tx) (semel.Raw, error) { return paidResult, nil }
 	b.ReportAllocs()
 	for b.Loop() {
@@ -104,7 +104,7 @@ func BenchmarkDoTxFirst(b *testing.B) {
 // BenchmarkDo64 is 64 callers of different keys at a time, whose functions use
 // their context as they would to ask somebody else.
 func BenchmarkDo64(b *testing.B) {
-	e, ctx := engineInMemory(b), b.Context()
+	e, ctx := engineInMemory(b, semel.Options{}), b.Context()
 	b.ReportAllocs()
 	b.SetParallelism(64)
 	b.RunParallel(func(pb *testing.PB) {

@@ -45,7 +45,7 @@ type sender struct {
 	key  []string
 }
 
-func newSender(b *testing.B) *sender {
+func newSender(b testing.TB) *sender {
 	b.Helper()
 	s := &sender{
 		text: []byte(`{"account":"acc_7","note":"` + strings.Repeat("n", 99) + `"}`),
@@ -87,7 +87,7 @@ func oneUser() semelhttp.Options {
 }
 
 // protectedPayment is payment behind the middleware, over a memory store.
-func protectedPayment(b *testing.B, o semel.Options) http.Handler {
+func protectedPayment(b testing.TB, o semel.Options) http.Handler {
 	b.Helper()
 	engine, err := semel.New(memory.New(memory.Options{}), o)
 	if err != nil {
@@ -111,7 +111,7 @@ func keyNumber(n int64) string {
 }
 
 // wantStatus checks, outside of what is measured, that s was answered.
-func (s *sender) wantStatus(b *testing.B, replayed bool) {
+func (s *sender) wantStatus(b testing.TB, replayed bool) {
 	b.Helper()
 	if s.w.status != http.StatusCreated || s.w.size != 256 {
 		b.Fatalf("answered %d with %d bytes, want 201 with 256", s.w.status, s.w.size)

@@ -1,0 +1,58 @@
+package semel_test
+
+import (
+	"testing"
+
+	"github.com/semelgo/semel"
+)
+
+// allocations is what f allocates each time, given keys that are new. Tests that
+// ask for it are not parallel: others' allocations would count.
+func allocations(t *testing.T, f func(key string)) int {
+	t.Helper()
+	if raced {
+		t.Skip("the race detector allocates")
+	}
+	const runs = 1000
+	keys := make([]string, 0, runs+1)
+	for range cap(keys) {
+		keys = append(keys, newKey())
+	}
+	next := 0
+	return int(testing.AllocsPerRun(runs, func() {
+		f(keys[next])
+		next++
+	}))
+}
+
+// What the engine allocates over the store in memory is part of what it promises to
+// be: whoever adds to it has a reason, and says so here.
+func TestAllocations(t *testing.T) { //nolint:paralleltest // see allocations
+	ctx := t.Context()
+	for name, row := range map[string]struct {
+		most int
+		o    semel.Options
+		once bool
+	}{
+		// The input, the ask with its attempt, the result, and the store's two.
+		"Do, first run":          {5, semel.Options{}, false},
+		"Do, replay":             {7, semel.Options{}, true},
+		"Do, replay from memory": {4, semel.Options{CacheBytes: 1 << 20}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			e := engineInMemory(t, row.o)
+			one := newKey()
+			got := allocations(t, func(key string) {
+				if row.once {
+					key = one
+				}
+				if _, replayed, err := semel.Do(ctx, e, payNow.Call(payer, key, paid), gives); err != nil {
+					t.Errorf("Do = %v, %v", replayed, err)
+				}
+			})
+			if got > row.most {
+				t.Errorf("%d allocations, want at most %d", got, row.most)
+			}
+		})
+	}
+}

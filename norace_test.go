@@ -1,0 +1,5 @@
+//go:build !race
+
+package semel_test
+
+const raced = false

@@ -1,0 +1,6 @@
+//go:build race
+
+package semel_test
+
+// raced says that this test binary has the race detector in it, which allocates.
+const raced = true

@@ -1,0 +1,52 @@
+package semelhttp_test
+
+import (
+	"net/http"
+	"testing"
+
+	"github.com/semelgo/semel"
+)
+
+// allocations is what a request to h allocates, each time under a new key or always
+// under the same. Tests that ask for it are not parallel: others' allocations would
+// count.
+func allocations(t *testing.T, h http.Handler, fresh bool) int {
+	t.Helper()
+	const runs = 1000
+	s, keys := newSender(t), []string{keyNumber(0)}
+	for n := int64(1); fresh && n <= runs; n++ {
+		keys = append(keys, keyNumber(n))
+	}
+	s.send(h, keyNumber(0)) // so that it is a repeat from then on
+	next := 0
+	got := int(testing.AllocsPerRun(runs, func() {
+		s.send(h, keys[next%len(keys)])
+		next++
+	}))
+	return got
+}
+
+// What the middleware allocates above the bare handler, over the store in memory, is
+// part of what it promises to be: whoever adds to it has a reason, and says so here.
+func TestAllocations(t *testing.T) { //nolint:paralleltest // see allocations
+	if raced {
+		t.Skip("the race detector allocates")
+	}
+	for name, row := range map[string]struct {
+		most  int
+		o     semel.Options
+		fresh bool
+	}{
+		// The exchange, the input, the ask, the handler's headers (2), and the store's two.
+		"first run":          {7, semel.Options{}, true},
+		"replay":             {10, semel.Options{}, false},
+		"replay from memory": {0, inMemory(), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := allocations(t, protectedPayment(t, row.o), row.fresh) - allocations(t, payment(), false)
+			if got > row.most {
+				t.Errorf("%d allocations above the bare handler, want at most %d", got, row.most)
+			}
+		})
+	}
+}

@@ -1,0 +1,5 @@
+//go:build !race
+
+package semelhttp_test
+
+const raced = false
