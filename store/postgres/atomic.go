@@ -2,18 +2,17 @@ package postgres
 
 import (
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgtype"
 
 	"github.com/semelgo/semel/store"
 )
 
-// Atomic begins, takes the right and reads what stands in one round trip; makes
-// the last change and commits in another, which is given ten seconds. The right
+// Atomic begins, takes the right and looks for what stands in one round trip, with
+// another one for the record if there is one; it makes the last change and commits
+// in one, which is given ten seconds. The right
 // is an advisory lock on the last eight bytes of the ID, for the transaction.
 // If somebody else has it, run is told Busy, with a nil transaction. At most all
 // but one of the pool's connections are in transactions of Atomic; who comes
@@ -79,59 +78,6 @@ func (s *Store) begin(ctx context.Context, id store.ID, hold bool) (*transaction
 		return nil, err
 	}
 	return t, nil
-}
-
-// open begins the transaction and reads what stands. A number for the
-// transaction is taken at once, to find out by it what became of it if somebody
-// else ends it.
-func (t *transaction) open(ctx context.Context, hold bool) error {
-	b := &pgx.Batch{}
-	b.BeginTx(pgx.TxOptions{IsoLevel: t.store.level})
-	text, args := t.store.texts.open, []any(nil)
-	if hold {
-		text, args = t.store.texts.openHeld, []any{rightTo(t.id)}
-	}
-	b.Queue(text, args...).Query(t.readNumber)
-	b.Queue(t.tables.look, uuid(t.id)).Query(t.readStands)
-	t.session = t.conn.Conn()
-	results := t.session.SendBatch(ctx, b)
-	t.wire = t.session.PgConn().Conn()
-	t.tx = results.Tx()
-	return results.Close()
-}
-
-// rightTo is the number that stands for the right to a record.
-func rightTo(id store.ID) int64 { return int64(binary.BigEndian.Uint64(id[8:])) }
-
-// readStands reads what stands, which is nulls where nothing does. The first column
-// is a setting that was given back.
-func (t *transaction) readStands(rows pgx.Rows) error {
-	for rows.Next() {
-		if rows.RawValues()[1] == nil {
-			continue
-		}
-		r, err := readRecord(rows, nil)
-		if err != nil {
-			return err
-		}
-		t.stands.Token, t.stands.Record = r.Token, r
-	}
-	return rows.Err()
-}
-
-// readNumber reads the transaction's number, which is null if somebody else has
-// the right to the record. The other columns are the settings that were made.
-func (t *transaction) readNumber(rows pgx.Rows) error {
-	for rows.Next() {
-		into := make([]any, len(rows.FieldDescriptions()))
-		var number pgtype.Text
-		into[0] = &number
-		if err := rows.Scan(into...); err != nil {
-			return fmt.Errorf("read the transaction's number: %w", err)
-		}
-		t.number, t.stands.Busy = number.String, !number.Valid
-	}
-	return rows.Err()
 }
 
 // errGone says that this is not the transaction that was begun.

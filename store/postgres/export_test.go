@@ -30,6 +30,8 @@ func Queries(s *Store) []Query {
 	id, t := uuid(store.ID{1}), newTables("public")
 	all := []Query{
 		{"look", s.texts.lent.made, t.look, []any{id}},
+		{"stands", s.texts.byKey, t.stands, []any{id}},
+		{"stands off", s.texts.byKey, t.standsOff, []any{id}},
 		{"get many", s.texts.byKey, t.getMany, []any{uuids(make([]store.ID, 1000))}},
 		{"scan", s.texts.inOrder, t.scan, []any{id, int16(1), []byte("test"), int64(100), int64(0)}},
 		{"scan due", s.texts.inOrder, t.scanDue, []any{[]byte("test"), int64(100), int64(0)}},

@@ -47,6 +47,15 @@ func set(all []setting) string {
 	return strings.Join(made, ", ")
 }
 
+// made returns the condition that makes the settings, and is true.
+func made(all []setting) string {
+	of := []string{"true"}
+	for _, s := range all {
+		of = append(of, set([]setting{s})+" IS NOT NULL")
+	}
+	return strings.Join(of, " AND ")
+}
+
 // borrowed are settings in somebody else's transaction: how they are made, and
 // how what there was before is given back.
 type borrowed struct{ made, givenBack string }
@@ -99,7 +108,8 @@ type texts struct {
 	lentOne, lentMany borrowed // likewise, within somebody's transaction
 	lentAlone         borrowed
 	lentHasty         borrowed
-	open, openHeld    string // at the begin of an Atomic; they borrow what look gives back
+	open              string // at the begin of an Atomic; it borrows what look gives back
+	openHeld          string // likewise, with the right to the record; what it borrows stands gives back
 	first, firstHeld  string // creates at the begin of a batch
 	batch, batchHeld  string // before another change, there
 	calling           string // before a batch whose COMMIT waits for callbacks
@@ -115,18 +125,15 @@ func newTexts(o *Options) texts {
 	if all := o.bounds(); len(all) > 0 {
 		settings = set(all) + ", " + settings
 	}
-	bounds := []string{"true"}
-	for _, b := range o.batchBounds() {
-		bounds = append(bounds, set([]setting{b})+" IS NOT NULL")
-	}
-	bounded := strings.Join(bounds, " AND ")
+	bounded := made(o.batchBounds())
 	return texts{
 		byKey: `SELECT ` + set(byKey()), inOrder: `SELECT ` + set(inOrder()), lent: lent,
 		queue: `SELECT ` + set(append(append(byKeys(), inOrder()[1:]...), lockTimeout(busyAfter))),
 		one:   `SELECT ` + set(one), many: `SELECT ` + set(many), alone: `SELECT ` + set(alone), hasty: `SELECT ` + set(hasty),
 		lentOne: borrow(one), lentMany: borrow(many), lentAlone: borrow(alone), lentHasty: borrow(hasty),
-		open:      `SELECT pg_current_xact_id()::text, ` + settings,
-		openHeld:  `SELECT CASE WHEN pg_try_advisory_xact_lock($1::bigint) THEN pg_current_xact_id()::text END, ` + settings,
+		open: `SELECT pg_current_xact_id()::text, ` + settings,
+		openHeld: `SELECT current_setting('enable_seqscan'), CASE WHEN ` + made(append(byKey(), o.bounds()...)) +
+			` AND pg_try_advisory_xact_lock($1::bigint) THEN pg_current_xact_id()::text END`,
 		first:     insert + firstValue + `$2::smallint / (` + bounded + `)::integer` + otherValues,
 		firstHeld: insert + firstValue + `$2::smallint / (pg_try_advisory_xact_lock($15::bigint) AND ` + bounded + `)::integer` + otherValues,
 		calling:   `SELECT true` + settingsBehind(o.bounds()),

@@ -48,3 +48,35 @@ func TestPlannerIsTheHandlers(t *testing.T) {
 		}
 	}
 }
+
+// A setting that is another than the last transaction's is the handler's all the
+// same, whether there is a record or none.
+func TestPlannerIsTheHandlersWhenItChanges(t *testing.T) {
+	t.Parallel()
+	pool := connect(t, database(t))
+	s := newStore(t, pool, postgres.Options{})
+	stood := create("stood", store.Pending, 1)
+	mustForce(t, s, stood)
+	name := pgx.Identifier{pool.Config().ConnConfig.Database}.Sanitize()
+	for _, want := range []string{"off", "off", "on", "on", "off"} {
+		mustExec(t, pool, `ALTER DATABASE `+name+` SET enable_seqscan = `+want)
+		pool.Reset()
+		for _, key := range []string{"none", "stood"} {
+			id := store.NewID("test", "scope", key)
+			if key == "stood" {
+				id = stood.To.ID
+			}
+			var got string
+			verdict, err := s.Atomic(t.Context(), id, true,
+				func(ctx context.Context, tx pgx.Tx, stands store.Standing) (*store.Change, error) {
+					if (stands.Record != nil) != (key == "stood") {
+						t.Errorf("of %s stands %+v", key, stands)
+					}
+					return nil, tx.QueryRow(ctx, `SELECT current_setting('enable_seqscan')`).Scan(&got)
+				})
+			if verdict != store.Committed || err != nil || got != want {
+				t.Errorf("Atomic of %s = %v, %v with enable_seqscan %s, want %s", key, verdict, err, got, want)
+			}
+		}
+	}
+}

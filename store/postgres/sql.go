@@ -17,6 +17,10 @@ const (
 (extract(epoch FROM clock_timestamp() - changed) * 1000000)::bigint,
 operation, scope, key, fingerprint, priority, tainted, input, outcome`
 
+	// sqlStands tells whether a record stands, and gives back the setting that kept it
+	// to the index, as it was when the transaction began.
+	sqlStands = `SELECT set_config('enable_seqscan', '%s', true), EXISTS (SELECT FROM semel_records WHERE id = $1::uuid)`
+
 	// sqlLook reads one record within somebody's transaction, or a row of nulls, and
 	// gives back the setting that kept it to the index.
 	sqlLook = `SELECT set_config('enable_seqscan', current_setting('semel.enable_seqscan'), true), ` + columns + `

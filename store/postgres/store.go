@@ -41,6 +41,8 @@ type Store struct {
 	// connections, so that one is left for what handlers ask the store beside
 	// their transactions. It is taken before a connection is.
 	gate chan struct{}
+	// noScans says that transactions were last seen to begin with enable_seqscan off.
+	noScans atomic.Bool
 	// plain says that pgx goes by the Go types of parameters.
 	plain bool
 

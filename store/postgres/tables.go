@@ -14,6 +14,7 @@ import (
 type tables struct {
 	name *strings.Replacer
 
+	stands, standsOff                                                                                         string // with sequential scans given back, and with none
 	look, getMany, same, others, scan, scanDue, scanWaits, scanLeases, counts, purge, notes, dequeue, claimed string
 
 	one  [kinds]string // change one record, or none
@@ -34,6 +35,8 @@ func newTables(schema string) *tables {
 		to   *string
 		text string
 	}{
+		{&t.stands, fmt.Sprintf(sqlStands, "on")},
+		{&t.standsOff, fmt.Sprintf(sqlStands, "off")},
 		{&t.look, sqlLook},
 		{&t.getMany, sqlGetMany},
 		{&t.same, sqlSame},
