@@ -40,9 +40,7 @@ func (s *Store) AtomicBatch(ctx context.Context, change store.Change, hold bool,
 		return store.Standing{}, store.NotCommitted, fmt.Errorf("%w: %w", store.ErrNotBegun, err)
 	}
 	defer b.release() // also when a callback panics or ends its goroutine
-	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.statementBound+s.commitBound)
-	defer cancel()
-	return b.run(bounded)
+	return b.run(ctx)
 }
 
 // batched is one AtomicBatch.
@@ -103,17 +101,20 @@ func (b *batched) release() {
 }
 
 func (b *batched) run(ctx context.Context) (store.Standing, store.Verdict, error) {
-	send := b.pack()
-	err := b.conn.SendBatch(ctx, send).Close()
+	bound := b.store.statementBound + b.store.commitBound
+	err := sendWithin(ctx, b.conn.Conn(), b.pack(), bound)
+	if err == nil && !b.calls && b.conn.Conn().PgConn().TxStatus() == outside {
+		return store.Standing{Token: b.change.To.Token}, store.Committed, nil
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), bound)
+	defer cancel()
 	switch {
 	case err != nil:
 		return b.failed(ctx, err)
 	case b.calls:
 		return b.commit(ctx)
-	case b.conn.Conn().PgConn().TxStatus() != outside:
-		return b.rollBack(ctx, errors.New("semel/postgres: a statement of the batch has left its transaction open"))
 	default:
-		return store.Standing{Token: b.change.To.Token}, store.Committed, nil
+		return b.rollBack(ctx, errors.New("semel/postgres: a statement of the batch has left its transaction open"))
 	}
 }
 

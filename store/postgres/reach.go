@@ -68,14 +68,20 @@ func reachOfPrepared(sql string) reach {
 
 const blank = " \t\r\n\f\v"
 
+// noWord says that a character is of no word.
+func noWord(r rune) bool {
+	return r < 128 && r != '_' && (r < '0' || r > '9') && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z')
+}
+
 func reachOfOne(sql string) reach {
-	words := strings.FieldsFunc(strings.ToLower(sql), func(r rune) bool {
-		return r < 128 && r != '_' && (r < '0' || r > '9') && (r < 'a' || r > 'z')
-	})
-	if len(words) == 0 {
-		return reachInside
+	sql = strings.TrimLeftFunc(sql, noWord)
+	word := sql
+	if end := strings.IndexFunc(sql, noWord); end >= 0 {
+		word = sql[:end] // the rest is of interest of few statements
 	}
-	switch words[0] {
+	switch strings.ToLower(word) {
+	case "":
+		return reachInside
 	case "alter", "analyze", "begin", "call", "close", "comment", "copy", "create", "declare", "delete", "do", "drop",
 		"explain", "fetch", "grant", "import", "insert", "listen", "lock", "merge", "move", "notify", "refresh", "reindex",
 		"release", "reset", "revoke", "savepoint", "security", "select", "set", "show", "start", "table", "truncate",
@@ -85,7 +91,7 @@ func reachOfOne(sql string) reach {
 		if strings.Contains(sql, "--") || strings.Contains(sql, "/*") {
 			return reachBeyond // what follows may be a comment's words
 		}
-		return reachOfEnd(words[1:])
+		return reachOfEnd(strings.FieldsFunc(strings.ToLower(sql), noWord)[1:])
 	default:
 		return reachBeyond
 	}

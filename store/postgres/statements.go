@@ -97,11 +97,12 @@ func statement(c *store.Change) (kind, []any) {
 	due, expires := times(to)
 	made, asked := stored(to.Token), stored(c.If)
 	if k == create {
-		return k, []any{
+		args := make([]any, 0, 15) // with one that is put behind them
+		return k, append(args,
 			uuid(to.ID), made.state, made.attempt, made.owner, due, expires, to.Tainted,
 			[]byte(to.Operation), []byte(to.Scope), []byte(to.Key), to.Fingerprint,
 			int16(to.Priority), to.Input, to.Outcome,
-		}
+		)
 	}
 	args := []any{uuid(to.ID), asked.state, asked.attempt, asked.owner, c.IfDue}
 	if k == beat {

@@ -149,9 +149,7 @@ func (t *transaction) keep(ctx context.Context, last *store.Change, failed error
 
 // send sends what ends a transaction, under a bound of its own.
 func (t *transaction) send(ctx context.Context, b *pgx.Batch) error {
-	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), t.store.commitBound)
-	defer cancel()
-	return t.session.SendBatch(bounded, b).Close()
+	return sendWithin(ctx, t.session, b, t.store.commitBound)
 }
 
 // commitVerdict says what the answer to the last statements means.
