@@ -1,6 +1,8 @@
 package postgres
 
 import (
+	"slices"
+
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgtype"
@@ -123,15 +125,36 @@ func queueAlike(b *pgx.Batch, t *tables, items []item, plain bool) (rest []*item
 	return rest
 }
 
+// manyText is a statement that makes many changes, and the same that tells which.
+type manyText struct{ text, told string }
+
 // queueAll queues a statement that makes all of the changes, unless something else
 // stands. Which of them it has made is not asked for, because that costs something
-// for each: if they are fewer than all, what stands is read.
-func queueAll(b *pgx.Batch, text string, args []any, items []*item) {
-	b.Queue(text, args...).Exec(func(tag pgconn.CommandTag) error {
+// for each: if they are fewer than all, what stands is read. Only what waits may be
+// claimed by anybody before that.
+func queueAll(b *pgx.Batch, m manyText, args []any, items []*item) {
+	if slices.ContainsFunc(items, func(it *item) bool { return it.To.State == store.Pending }) {
+		queueTold(b, m.told, args, items)
+		return
+	}
+	b.Queue(m.text, args...).Exec(func(tag pgconn.CommandTag) error {
 		all := tag.RowsAffected() == int64(len(items))
 		for _, it := range items {
 			it.made = all
 		}
 		return nil
+	})
+}
+
+// queueTold is queueAll by a statement that tells which changes it has made.
+func queueTold(b *pgx.Batch, text string, args []any, items []*item) {
+	made := make(map[store.ID]bool, len(items))
+	read := eachID(func(id store.ID) { made[id] = true })
+	b.Queue(text, args...).Query(func(rows pgx.Rows) error {
+		err := read(rows)
+		for _, it := range items {
+			it.made = made[it.To.ID]
+		}
+		return err
 	})
 }

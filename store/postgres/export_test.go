@@ -53,9 +53,11 @@ func Queries(s *Store) []Query {
 			Query{name, s.texts.one, t.one[k], args},
 			Query{name + " alone", s.texts.lentAlone.made, t.one[k], args},
 			Query{name + " last", s.texts.lent.made, t.last[k], args},
-			Query{name + " many", s.texts.lentMany.made, t.many[k], arrays(items)})
-		if g := (&alike{shape: shape{kind: k, to: storedToken{state: 1}}, items: items}); t.alike[k] != "" {
-			all = append(all, Query{name + " alike", s.texts.lentMany.made, t.alike[k], g.args(true)})
+			Query{name + " many", s.texts.lentMany.made, t.many[k].text, arrays(items)},
+			Query{name + " many, told", s.texts.lentMany.made, t.many[k].told, arrays(items)})
+		if g := (&alike{shape: shape{kind: k, to: storedToken{state: 1}}, items: items}); t.alike[k].text != "" {
+			all = append(all, Query{name + " alike", s.texts.lentMany.made, t.alike[k].text, g.args(true)},
+				Query{name + " alike, told", s.texts.lentMany.made, t.alike[k].told, g.args(true)})
 		}
 		if k == create {
 			all = append(all, Query{"create lone", `SELECT 1`, t.lone, append(args, "100ms")})

@@ -138,6 +138,9 @@ AS x (i, fs, fa, fo, w, d, e)` + standMany
 WHERE r.id = x.i AND r.state IS NOT DISTINCT FROM x.fs AND r.attempt = x.fa AND r.owner = x.fo AND (NOT x.w OR r.due <= clock_timestamp())`
 )
 
+// telling goes behind a statement for many records, to tell which it has changed.
+const telling = ` RETURNING id`
+
 // The same for many that are alike: what they have in common is said once, and the
 // time is told once for all of them. What stands is compared with columns all the
 // same, because a plan would take a comparison with a parameter for so rare that it

@@ -17,12 +17,12 @@ type tables struct {
 	stands, standsOff                                                                                         string // with sequential scans given back, and with none
 	look, getMany, same, others, scan, scanDue, scanWaits, scanLeases, counts, purge, notes, dequeue, claimed string
 
-	one  [kinds]string // change one record, or none
-	lone string        // create one record, or none, and wait no longer than that
-	last [kinds]string // change one record, or raise
-	many [kinds]string // change many records
+	one  [kinds]string   // change one record, or none
+	lone string          // create one record, or none, and wait no longer than that
+	last [kinds]string   // change one record, or raise
+	many [kinds]manyText // change many records
 	// alike are for many that have much in common; there is none for beats.
-	alike [kinds]string
+	alike [kinds]manyText
 	ends  string // create one, or raise, and raise in any other transaction
 
 	first, firstHeld string // create one, or raise, and raise without the right
@@ -58,11 +58,16 @@ func newTables(schema string) *tables {
 		{&t.last[move], sqlLastMove},
 		{&t.last[beat], sqlLastBeat},
 		{&t.ends, sqlEndCreate},
-		{&t.many[create], sqlCreateMany},
-		{&t.many[move], sqlMoveMany},
-		{&t.many[beat], sqlBeatMany},
-		{&t.alike[create], sqlCreateAlike},
-		{&t.alike[move], sqlMoveAlike},
+		{&t.many[create].text, sqlCreateMany},
+		{&t.many[create].told, sqlCreateMany + telling},
+		{&t.many[move].text, sqlMoveMany},
+		{&t.many[move].told, sqlMoveMany + telling},
+		{&t.many[beat].text, sqlBeatMany},
+		{&t.many[beat].told, sqlBeatMany + telling},
+		{&t.alike[create].text, sqlCreateAlike},
+		{&t.alike[create].told, sqlCreateAlike + telling},
+		{&t.alike[move].text, sqlMoveAlike},
+		{&t.alike[move].told, sqlMoveAlike + telling},
 	} {
 		*s.to = t.in(s.text)
 	}

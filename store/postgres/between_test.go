@@ -1,0 +1,83 @@
+package postgres_test
+
+import (
+	"context"
+	"strconv"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/semelgo/semel/store"
+	"github.com/semelgo/semel/store/postgres"
+)
+
+// between is a tracer that does something before the second trip of a Swap.
+type between struct {
+	trips int
+	do    func()
+}
+
+func (b *between) TraceBatchStart(ctx context.Context, _ *pgx.Conn, _ pgx.TraceBatchStartData) context.Context {
+	if b.trips++; b.trips == 2 && b.do != nil {
+		b.do()
+	}
+	return ctx
+}
+
+func (*between) TraceBatchQuery(context.Context, *pgx.Conn, pgx.TraceBatchQueryData) {}
+func (*between) TraceBatchEnd(context.Context, *pgx.Conn, pgx.TraceBatchEndData)     {}
+func (*between) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData)     {}
+func (*between) TraceQueryStart(ctx context.Context, _ *pgx.Conn, _ pgx.TraceQueryStartData) context.Context {
+	return ctx
+}
+
+// A worker may claim what waits as soon as it is there. Who put it there is told so,
+// also when one of many changes was not made and is looked at in a second trip.
+func TestSwapOfWhatIsClaimedAtOnce(t *testing.T) {
+	t.Parallel()
+	url := database(t)
+	direct := newStore(t, connect(t, url), postgres.Options{})
+	for name, mixed := range map[string]bool{"alike": false, "mixed": true} {
+		watch := &between{}
+		s := newStore(t, connect(t, url, func(c *pgxpool.Config) { c.ConnConfig.Tracer = watch }), postgres.Options{})
+		var changes []store.Change
+		for i := range 20 {
+			c := create(name+strconv.Itoa(i), store.Pending, uint64(i+1))
+			if mixed {
+				c.To.Input = []byte("input")
+			}
+			if i%2 == 1 { // released by its leader
+				claim := c
+				claim.To.State = store.InProgress
+				mustForce(t, direct, claim)
+				c = move(claim, store.Pending)
+				if !mixed {
+					c.To.Outcome = []byte("progress")
+				}
+			}
+			changes = append(changes, c)
+		}
+		stood := changes[0]
+		stood.To.Owner = 77
+		mustForce(t, direct, stood)
+		changes[1].If.Owner = 78
+		stands(t, s, stood) // finds the tables
+		watch.trips, watch.do = 0, func() {
+			for i, c := range changes[2:] {
+				claim := move(c, store.InProgress)
+				claim.To.Attempt, claim.To.Owner = 2, uint64(i+100)
+				mustForce(t, direct, claim)
+			}
+		}
+		answers, err := s.Swap(t.Context(), changes)
+		if err != nil || watch.trips != 2 {
+			t.Fatalf("%s: Swap = %v in %d trips, want two", name, err, watch.trips)
+		}
+		for i, a := range answers {
+			if want := i > 1; a.InForce(changes[i]) != want {
+				t.Errorf("%s: change %d is in force: %v, want %v: %+v", name, i, !want, want, a.Token)
+			}
+		}
+	}
+}
