@@ -35,7 +35,8 @@ func newReplays(o *Options) replays {
 	return r
 }
 
-func (r *replays) shard(id store.ID) *replayShard { return &r.shards[id[0]%replayShards] }
+// shard goes by the end of an ID: it may begin with a time.
+func (r *replays) shard(id store.ID) *replayShard { return &r.shards[id[len(id)-1]%replayShards] }
 
 // get returns the final record that is known to have stood a moment ago.
 func (r *replays) get(id store.ID) (store.Record, bool) {

@@ -136,6 +136,30 @@ func TestMemoryIsBounded(t *testing.T) {
 	})
 }
 
+// TestMemoryHoldsAsManyKeysWithATime: what their IDs begin with is the same for all.
+func TestMemoryHoldsAsManyKeysWithATime(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		p := start(t, memory.New(memory.Options{}), semel.Options{CacheBytes: 100_000, CacheAge: time.Hour})
+		made := time.Now()
+		op := plain("op", semel.OperationOptions[string]{KeyTime: func(string) (time.Time, bool) { return made, true }})
+		const keys = 100
+		for i := range keys {
+			do(t.Context(), p, op.Call(me, fmt.Sprint(i), "in"), says("v")).want(t, "v", false)
+		}
+		p.wire.die()
+		kept := 0
+		for i := range keys {
+			if a := do(t.Context(), p, op.Call(me, fmt.Sprint(i), "in"), never(t)); a.err == nil {
+				kept++
+			}
+		}
+		if kept < keys/2 {
+			t.Errorf("%d of %d records are in 100,000 bytes", kept, keys)
+		}
+		p.wire.heal()
+	})
+}
+
 // TestWhereMostAreRepeatsNothingIsWritten: a look comes before the claim.
 func TestWhereMostAreRepeatsNothingIsWritten(t *testing.T) {
 	eachDoor(t, func(t *testing.T, d door) {
