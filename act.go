@@ -78,12 +78,6 @@ func refusal(answer store.Standing) (store.Standing, error) {
 // get reads what stands under id, with as much patience as swap: together with
 // what others read, and alone when that has no answer.
 func (c *Core) get(ctx context.Context, id store.ID) (store.Record, error) {
-	if c.lanes.gets != nil {
-		answer, err := c.lanes.gets.Do(ctx, id, false)
-		if err == nil || unsent(err) || ctx.Err() != nil {
-			return recordOf(answer), err
-		}
-	}
 	if c.near != nil {
 		if answer, err := c.near.GetOne(ctx, id); err == nil || ctx.Err() != nil {
 			return recordOf(answer), err
@@ -91,6 +85,12 @@ func (c *Core) get(ctx context.Context, id store.ID) (store.Record, error) {
 	}
 	ctx, span := within(ctx, c.options.RecordTimeout)
 	defer span.end()
+	if c.lanes.gets != nil {
+		answer, err := c.lanes.gets.Do(ctx, id, false)
+		if err == nil || unsent(err) || ctx.Err() != nil {
+			return recordOf(answer), err
+		}
+	}
 	var last error
 	for range askTries {
 		answers, err := c.store.Get(ctx, []store.ID{id})

@@ -73,12 +73,14 @@ func left(err error) *lane.LeftError[store.Standing] {
 
 // swapTogether is swap, together with the changes of others. What that led to
 // nothing with is asked again alone, so that nobody suffers from it again; and so
-// is, from then on, what an open transaction of somebody else holds.
+// is, from then on, what an open transaction of somebody else holds. All of it takes
+// no longer than one asking may.
 func (c *Core) swapTogether(ctx context.Context, change store.Change, tries int) (store.Standing, error) {
 	if c.lanes.swaps == nil || c.lanes.busy.has(change.To.ID) {
 		return c.swap(ctx, change, tries)
 	}
-	deadline := now().Add(c.options.RecordTimeout)
+	ctx, span := within(ctx, c.options.RecordTimeout)
+	defer span.end()
 	must := change.If.State == store.InProgress // a leader's end: it had its turn already
 	answer, err := c.lanes.swaps.Do(ctx, change, must)
 	switch {
@@ -92,8 +94,6 @@ func (c *Core) swapTogether(ctx context.Context, change store.Change, tries int)
 	if tries == 1 || ctx.Err() != nil {
 		return answer, err
 	}
-	ctx, cancel := context.WithDeadline(ctx, deadline)
-	defer cancel()
 	return c.swapAgain(ctx, change, tries, 2, err)
 }
 

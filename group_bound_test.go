@@ -1,0 +1,63 @@
+package semel_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/store"
+	"github.com/semelgo/semel/store/memory"
+)
+
+// TestWhoWaitsForOthersIsBoundToo: RecordTimeout is for the whole of a claim, of a
+// read and of an end, also when a store that does not answer holds up those before.
+func TestWhoWaitsForOthersIsBoundToo(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		const bound = 5 * time.Second
+		mem := memory.New(memory.Options{})
+		p, _ := grouped(t, mem, semel.Options{RecordTimeout: bound})
+		op := plain("op", semel.OperationOptions[string]{})
+		leads := op.Call(me, "leads", "in")
+		a, _, err := semel.Begin(t.Context(), p, leads)
+		if err != nil {
+			t.Fatalf("Begin: %v", err)
+		}
+		p.wire.blackHole()
+		first := later(func() answer { return do(t.Context(), p, op.Call(me, "first", "in"), says("v")) })
+		look := func() answer {
+			_, _, err := p.Get(t.Context(), "op", me, "look")
+			return answer{err: err}
+		}
+		read := later(look)
+		pass(time.Second)
+		begun := time.Now()
+		within := func(what string, ask func() answer, want error) <-chan answer {
+			return later(func() answer {
+				got := ask()
+				if took := time.Since(begun); took > bound || !errors.Is(got.err, want) {
+					t.Errorf("%s took %v and was told %v, want %v after %v at most", what, took, got.err, want, bound)
+				}
+				return got
+			})
+		}
+		waits := []<-chan answer{
+			first, read,
+			within("a claim", func() answer { return do(t.Context(), p, op.Call(me, "k", "in"), never(t)) }, semel.ErrUnavailable),
+			within("a read", look, context.DeadlineExceeded),
+			within("an end", func() answer {
+				_, err := a.End("v", nil)
+				return answer{err: err}
+			}, nil),
+		}
+		for _, w := range waits {
+			<-w
+		}
+		p.wire.heal()
+		if err := p.Close(t.Context()); err != nil {
+			t.Fatalf("Close: %v", err)
+		}
+		wantState(t, mem, leads, store.Succeeded)
+	})
+}
