@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"net/url"
+	"sync"
 
 	"github.com/semelgo/semel"
 )
@@ -25,12 +26,14 @@ type exchange struct {
 
 	handed  *http.Request // as the handler got it
 	capture *capture      // nil: the handler was not run
-	own     answered      // what it has answered, when it was
-	keeps   answered      // what is to be stored of it
+	keeps   answered      // what is to be stored of own
 	kept    bool          // its answer is to be kept as a failure
 
-	committed bool // InTx has taken the answer for the outcome
-	undone    bool // InTx has rolled back, and has not committed since
+	mu        sync.Mutex // guards what follows, until over
+	over      bool       // the handler has returned, and what it left behind changes nothing
+	own       answered   // what it has answered, when it was run
+	committed bool       // InTx has taken the answer for the outcome
+	undone    bool       // InTx has rolled back, and has not committed since
 
 	room   [256]byte      // for a body that is short
 	asker  semel.Patience // the client
@@ -125,13 +128,13 @@ func (x *exchange) run(ctx context.Context, next http.Handler) (any, error) {
 	x.handed = x.handOver(ctx, own)
 	r := x.handed
 	defer func() {
-		c.close()
+		x.end()
 		if r.MultipartForm != nil { // the server removes only those of its own request
 			_ = r.MultipartForm.RemoveAll()
 		}
 	}()
 	next.ServeHTTP(c, r)
-	late := c.close()
+	late := x.end()
 	switch {
 	case x.committed && late > 0:
 		return nil, ErrResponseClosed // the engine tells its Observer
@@ -142,6 +145,15 @@ func (x *exchange) run(ctx context.Context, next http.Handler) (any, error) {
 	default:
 		return x.outcome()
 	}
+}
+
+// end closes the response of a handler that has returned: for good, also for a
+// transaction that it has left behind. It returns how many writes were refused.
+func (x *exchange) end() (late int) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.over = true
+	return x.capture.close()
 }
 
 // nextRun is what the next run of the handler is given. What an earlier one was

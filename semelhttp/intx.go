@@ -15,6 +15,11 @@ var (
 // Encode gives the engine, inside the transaction of InTx, what the handler has
 // written so far. From here on it writes no more.
 func (x *exchange) Encode(any) (any, error) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.over {
+		return nil, ErrResponseClosed
+	}
 	if !x.capture.started() {
 		return nil, errNothingWritten
 	}
@@ -26,8 +31,13 @@ func (x *exchange) Encode(any) (any, error) {
 
 // Undone is told that the transaction did not commit: what was written for it is
 // none, and the handler answers anew, or is run again and reads its request
-// anew.
+// anew. Once it has returned its answer is on its way, and stays.
 func (x *exchange) Undone() {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.over {
+		return
+	}
 	x.own, x.committed, x.undone = answered{}, false, true
 	x.capture.reset()
 	reread(x.handed)

@@ -70,7 +70,7 @@ func Middleware(e semel.Runner, op *semel.Operation[Request], o Options) (func(h
 		}
 		v, err := resultOf(out)
 		x.answer(false, v, out.Replayed, err)
-		if err == nil && out.Replayed {
+		if err == nil && out.Replayed && x.capture == nil { // a handler may have changed its request
 			x.known.keep(x, out, v)
 		}
 	}), nil

@@ -1,0 +1,109 @@
+package semelhttp_test
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/semelhttp"
+)
+
+// slowClient lets something happen while a response is written to it.
+type slowClient struct {
+	*httptest.ResponseRecorder
+
+	meanwhile func()
+}
+
+func (c *slowClient) Write(p []byte) (int, error) {
+	c.meanwhile()
+	return c.ResponseRecorder.Write(p)
+}
+
+// TestATransactionLeftBehindChangesNoAnswer: one that is rolled back, or that comes to
+// its end, when the handler has returned. Its memory may be what others have by then.
+func TestATransactionLeftBehindChangesNoAnswer(t *testing.T) {
+	t.Parallel()
+	for name, outcome := range map[string]error{"rolled back": errDomain, "comes to its end": nil} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := newBench(t, semel.Options{})
+			protect, err := semelhttp.Middleware(b.Engine, inTxOp(semel.Release), options())
+			if err != nil {
+				t.Fatal(err)
+			}
+			text := func(key string) string { return strings.Repeat(key+" ", 100) }
+			begun, goOn, over := make(chan struct{}), make(chan struct{}), make(chan error, 1)
+			h := protect(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				_, _ = io.WriteString(w, text(r.Header.Get(semelhttp.HeaderKey)))
+				if r.Header.Get(semelhttp.HeaderKey) != "first" {
+					return
+				}
+				go func() {
+					_, err := semel.InTx(r.Context(), b.Engine, func(context.Context, semelTx) (int, error) {
+						close(begun)
+						<-goOn
+						return 0, outcome
+					})
+					over <- err
+				}()
+				<-begun
+			}))
+			w := &slowClient{ResponseRecorder: httptest.NewRecorder()}
+			w.meanwhile = func() {
+				close(goOn)
+				if err := <-over; err == nil {
+					t.Error("a transaction committed after its handler's answer")
+				}
+				for range 10 {
+					h.ServeHTTP(httptest.NewRecorder(), ask{key: []string{"other"}}.request(t, ""))
+				}
+			}
+			h.ServeHTTP(w, ask{key: []string{"first"}}.request(t, ""))
+			if w.Body.String() != text("first") {
+				t.Errorf("the first was sent %q", w.Body)
+			}
+		})
+	}
+}
+
+// TestARepeatIsOfTheRequestAsItCame: a leader that has lost its lease is told what
+// another process has made of the key. What it did to its request is not remembered.
+func TestARepeatIsOfTheRequestAsItCame(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, inMemory())
+	other, err := semel.New[semelTx](b.store, semel.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	theirs, err := runAgain(other)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ours, err := runAgain(b.Engine)
+	if err != nil {
+		t.Fatal(err)
+	}
+	taker := theirs(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusCreated) }))
+	h := ours(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		b.ahead.Store(int64(2 * time.Hour))
+		taker.ServeHTTP(httptest.NewRecorder(), ask{}.request(t, ""))
+		r.Header.Set("Content-Type", "text/plain")
+	}))
+	send := func(a ask) *httptest.ResponseRecorder {
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, a.request(t, ""))
+		return w
+	}
+	if w := send(ask{}); w.Code != http.StatusCreated {
+		t.Errorf("the leader was told %d %s", w.Code, w.Body)
+	}
+	if w := send(ask{mediaType: "text/plain"}); w.Code != http.StatusUnprocessableEntity {
+		t.Errorf("another media type got %d %v, want 422", w.Code, w.Header())
+	}
+}
