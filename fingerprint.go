@@ -20,8 +20,10 @@ type fingerprint [fingerprintSize]byte
 // Fingerprinter is an input, or what a function of Fingerprints returns, that says
 // itself what makes it the same request: AppendFingerprint appends that to b, and
 // returns it as append does. Two requests are the same when they append the same
-// bytes, so the parts are to be told apart, by their lengths for instance. Inputs
-// that are no Fingerprinter are compared as encoding/json writes them.
+// bytes, so the parts are to be told apart, by their lengths for instance. A struct
+// that embeds a Fingerprinter is one, too: its other fields say nothing unless it has
+// an AppendFingerprint of its own. Inputs that are no Fingerprinter are compared as
+// encoding/json writes them.
 type Fingerprinter interface {
 	AppendFingerprint(b []byte) ([]byte, error)
 }
