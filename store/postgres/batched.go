@@ -70,18 +70,16 @@ func (b *batched) sort() {
 	}
 }
 
-// take takes a connection, and where callbacks may ask for another one, the right to
-// that.
+// take takes a connection, and before it the right to run: a batch may wait for
+// somebody's lock, and its callbacks for another connection.
 func (b *batched) take(ctx context.Context) (err error) {
 	if b.tables, err = b.store.tables(ctx); err != nil {
 		return err
 	}
-	if b.calls {
-		select {
-		case b.store.gate <- struct{}{}:
-		case <-ctx.Done():
-			return ctx.Err()
-		}
+	select {
+	case b.store.gate <- struct{}{}:
+	case <-ctx.Done():
+		return ctx.Err()
 	}
 	if b.conn, err = b.store.pool.Acquire(ctx); err != nil {
 		b.release()
@@ -95,9 +93,7 @@ func (b *batched) release() {
 	if b.conn != nil {
 		b.conn.Release()
 	}
-	if b.calls {
-		<-b.store.gate
-	}
+	<-b.store.gate
 }
 
 func (b *batched) run(ctx context.Context) (store.Standing, store.Verdict, error) {

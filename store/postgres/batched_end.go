@@ -4,6 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
 
 	"github.com/semelgo/semel/store"
 )
@@ -37,6 +41,8 @@ func (b *batched) verdict(err error) store.Verdict {
 // none, unless COMMIT was not sent.
 func (b *batched) failed(ctx context.Context, err error) (store.Standing, store.Verdict, error) {
 	switch of := errorOf(err); {
+	case of == nil && b.unsent(err):
+		return b.rollBack(ctx, b.told(err))
 	case notSent(err) && of == nil:
 		return store.Standing{}, store.NotCommitted, fmt.Errorf("%w: %w", store.ErrNotBegun, err)
 	case b.done == len(b.queries) && b.ours && !b.calls:
@@ -50,6 +56,29 @@ func (b *batched) failed(ctx context.Context, err error) (store.Standing, store.
 	default:
 		return b.notMade(ctx, err)
 	}
+}
+
+// unsent says that the driver itself has refused a statement, for an argument that it
+// cannot write for instance. It says so in words, or the connection is as it was.
+func (b *batched) unsent(err error) bool {
+	if e, ok := errors.AsType[pgx.ErrPreprocessingBatch](err); ok && strings.Contains(e.Error(), "(build)") {
+		return true
+	}
+	c := b.conn.Conn()
+	return !b.right && !c.IsClosed() && !c.PgConn().IsBusy() && c.PgConn().TxStatus() == outside
+}
+
+// told is the error of a statement, with its number. One that was not sent is found by
+// its text, unless the driver has changed that.
+func (b *batched) told(err error) error {
+	n := b.done
+	if e, ok := errors.AsType[pgx.ErrPreprocessingBatch](err); ok {
+		n = slices.IndexFunc(b.queries, func(q *pgx.QueuedQuery) bool { return q.SQL == e.SQL() })
+	}
+	if n < 0 || !b.right && !notSent(err) {
+		return fmt.Errorf("a statement of the batch: %w", err)
+	}
+	return fmt.Errorf("statement %d: %w", n+1, err)
 }
 
 // ended tells of a COMMIT that failed.
@@ -66,7 +95,7 @@ func (b *batched) notMade(ctx context.Context, err error) (store.Standing, store
 	of := errorOf(err)
 	switch {
 	case b.ours, notSent(err):
-		return b.rollBack(ctx, fmt.Errorf("statement %d: %w", b.done+1, err))
+		return b.rollBack(ctx, b.told(err))
 	case of == nil:
 		return b.rollBack(ctx, err)
 	case !b.right && of.Code == codeDivisionByZero, isBusy(err):
