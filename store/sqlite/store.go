@@ -47,7 +47,9 @@ type Store struct {
 // not use db yet: an error of the database is told by the first call. The
 // database stays the caller's, who closes it when the store is not used any
 // more. Records are durable only if db's connections say synchronous FULL, as
-// those of [Open] do; Capabilities tells.
+// those of [Open] do; Capabilities tells. Transactions of db are begun by BeginTx:
+// into one that was begun as text, on a connection that is then given back, the store
+// would write without knowing.
 func New(db *sql.DB) *Store {
 	return &Store{db: db, gate: make(chan struct{}, 1), patience: patience, commitBound: commitBound}
 }
