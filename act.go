@@ -83,14 +83,15 @@ func (c *Core) get(ctx context.Context, id store.ID) (store.Record, error) {
 			return recordOf(answer), err
 		}
 	}
-	ctx, span := within(ctx, c.options.RecordTimeout)
-	defer span.end()
+	begun := now()
 	if c.lanes.gets != nil {
 		answer, err := c.lanes.gets.Do(ctx, id, false)
 		if err == nil || unsent(err) || ctx.Err() != nil {
 			return recordOf(answer), err
 		}
 	}
+	ctx, span := by(ctx, begun.Add(c.options.RecordTimeout))
+	defer span.end()
 	var last error
 	for range askTries {
 		answers, err := c.store.Get(ctx, []store.ID{id})

@@ -79,8 +79,7 @@ func (c *Core) swapTogether(ctx context.Context, change store.Change, tries int)
 	if c.lanes.swaps == nil || c.lanes.busy.has(change.To.ID) {
 		return c.swap(ctx, change, tries)
 	}
-	ctx, span := within(ctx, c.options.RecordTimeout)
-	defer span.end()
+	begun := now()
 	must := change.If.State == store.InProgress // a leader's end: it had its turn already
 	answer, err := c.lanes.swaps.Do(ctx, change, must)
 	switch {
@@ -94,6 +93,8 @@ func (c *Core) swapTogether(ctx context.Context, change store.Change, tries int)
 	if tries == 1 || ctx.Err() != nil {
 		return answer, err
 	}
+	ctx, span := by(ctx, begun.Add(c.options.RecordTimeout))
+	defer span.end()
 	return c.swapAgain(ctx, change, tries, 2, err)
 }
 

@@ -1,6 +1,9 @@
 package lane
 
-import "slices"
+import (
+	"slices"
+	"time"
+)
 
 // Batch is what is asked together.
 type Batch[Q, A any] struct {
@@ -9,6 +12,7 @@ type Batch[Q, A any] struct {
 
 	items []*Item[Q, A] // in the same order; of a shared key several
 	of    []int         // which question each item has; nil: its own
+	until time.Time     // when the first of them came and may not wait any more
 }
 
 // Take makes a batch of what waits. There may be nothing that can go now: then the
@@ -57,10 +61,11 @@ func (l *Lane[K, Q, A]) fly(it *Item[Q, A]) bool {
 
 // batch puts the items in order, and shares what may be shared.
 func (l *Lane[K, Q, A]) batch(items []*Item[Q, A]) *Batch[Q, A] {
+	until := items[0].until
 	slices.SortStableFunc(items, func(a, b *Item[Q, A]) int {
 		return l.config.Compare(l.config.Key(&a.question), l.config.Key(&b.question))
 	})
-	b := &Batch[Q, A]{Questions: make([]Q, 0, len(items)), items: items}
+	b := &Batch[Q, A]{Questions: make([]Q, 0, len(items)), items: items, until: until}
 	if l.config.Shared {
 		b.of = make([]int, len(items))
 	}

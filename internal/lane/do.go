@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 )
 
 // Do asks one question together with others' and returns the answer. An error of
@@ -76,11 +75,8 @@ func (l *Lane[K, Q, A]) ask(ctx context.Context, b *Batch[Q, A]) (more bool) {
 			l.run(l.flush) // the goroutine ends, and nobody else goes on
 		}
 	}()
-	if at, ok := ctx.Deadline(); !ok || time.Until(at) > l.config.Timeout { //nolint:forbidigo // compared with nothing of the store's
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, l.config.Timeout)
-		defer cancel()
-	}
+	ctx, cancel := context.WithDeadline(ctx, b.until)
+	defer cancel()
 	answers, err = l.config.Flush(ctx, b.Questions)
 	returned = true
 	return more

@@ -30,7 +30,8 @@ type Config[K comparable, Q, A any] struct {
 	// Flushers is the most batches under way at a time, MaxBatch the most
 	// questions in one, MaxWaiting the most that wait.
 	Flushers, MaxBatch, MaxWaiting int
-	// Timeout bounds each asking.
+	// Timeout is how long a question may be without an answer, however much of that
+	// it waits. A batch has as long as the first of it may still wait.
 	Timeout time.Duration
 	// Steps, unless nil, says when what waits goes on.
 	Steps Steps
@@ -47,6 +48,8 @@ type Lane[K comparable, Q, A any] struct {
 	running int            // batches under way, or about to be
 	inside  int            // items that wait or are under way
 	idle    chan struct{}  // closed when none is; nil: nobody asks
+	watch   *time.Timer    // goes off when the first of those who waited may not any more
+	watched bool           // it is set
 }
 
 // New returns a lane.
@@ -59,6 +62,7 @@ func New[K comparable, Q, A any](c Config[K, Q, A]) *Lane[K, Q, A] {
 // Item is one question on its way.
 type Item[Q, A any] struct {
 	question Q
+	until    time.Time     // it may be without an answer
 	taken    bool          // a batch has it
 	done     chan struct{} // told once there is one
 
@@ -87,16 +91,17 @@ func (l *Lane[K, Q, A]) Join(q Q, must bool) (it *Item[Q, A], alone *Batch[Q, A]
 		return nil, nil, false, ErrFull
 	}
 	it = l.pool.Get().(*Item[Q, A])
-	it.question = q
+	it.question, it.until = q, time.Now().Add(l.config.Timeout) //nolint:forbidigo // compared with nothing of the store's
 	l.inside++
 	if start = l.mayStart(); start {
 		l.running++
 	}
 	if start && len(l.waiting) == 0 && l.fly(it) {
 		it.taken = true
-		return it, &Batch[Q, A]{Questions: []Q{q}, items: []*Item[Q, A]{it}}, false, nil
+		return it, &Batch[Q, A]{Questions: []Q{q}, items: []*Item[Q, A]{it}, until: it.until}, false, nil
 	}
 	l.waiting = append(l.waiting, it)
+	l.look(it.until)
 	return it, nil, start, nil
 }
 

@@ -356,3 +356,35 @@ func TestWhoStepsSaysWhenOthersGo(t *testing.T) {
 		t.Errorf("Do = %v, %v, and the second is settled: %v", got, err, second.Settled())
 	}
 }
+
+// TestNobodyWaitsLongerThanTheTimeout, also behind those who have it all: who came
+// later than the first is told by then too.
+func TestNobodyWaitsLongerThanTheTimeout(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		d := &desk{gate: make(chan struct{})}
+		l := open(d, func(c *lane.Config[int, ask, ask]) {
+			c.Timeout, c.Flush = time.Second, func(context.Context, []ask) ([]ask, error) {
+				<-d.gate // whatever becomes of its context
+				return nil, context.Canceled
+			}
+		})
+		first := crowd(context.Background(), l, ask{1, 0})
+		<-time.After(time.Second / 2)
+		began := time.Now()
+		_, errs := crowd(context.Background(), l, ask{2, 1}, ask{3, 2})()
+		for _, err := range errs {
+			if !errors.Is(err, lane.ErrNotSent) || !errors.Is(err, context.DeadlineExceeded) {
+				t.Errorf("who waited was told %v, want that nothing was sent", err)
+			}
+		}
+		if took := time.Since(began); took != time.Second {
+			t.Errorf("told after %v, want the timeout", took)
+		}
+		close(d.gate)
+		first()
+		if err := l.Wait(t.Context()); err != nil {
+			t.Errorf("Wait: %v", err)
+		}
+	})
+}
