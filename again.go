@@ -13,10 +13,7 @@ func (c *Core) Remembers(o *Outcome) bool {
 // Again is [Core.Remembers] for an adapter that then tells o once more: it is
 // observed as a replay. A closed engine says no.
 func (c *Core) Again(ctx context.Context, o *Outcome) bool {
-	c.mu.Lock()
-	closed := c.closed
-	c.mu.Unlock()
-	if closed || !c.Remembers(o) {
+	if c.closed.Load() || !c.Remembers(o) {
 		return false
 	}
 	c.see(ctx, EventReplayed, o.Record, nil)

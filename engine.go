@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/semelgo/semel/store"
@@ -89,15 +90,15 @@ func New[Tx any](s store.TxStore[Tx], o Options) (*Engine[Tx], error) {
 
 // attempts counts what Close waits for.
 type attempts struct {
-	mu     sync.Mutex
-	closed bool
+	mu     sync.Mutex // taken to enter, and to close
+	closed atomic.Bool
 	open   sync.WaitGroup
 }
 
 func (a *attempts) enter() error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.closed {
+	if a.closed.Load() {
 		return ErrClosed
 	}
 	a.open.Add(1)
@@ -112,7 +113,7 @@ func (a *attempts) leave() { a.open.Done() }
 // there is one, and is otherwise settled after its lease. The store stays open.
 func (c *Core) Close(ctx context.Context) error {
 	c.mu.Lock()
-	c.closed = true
+	c.closed.Store(true)
 	c.mu.Unlock()
 	done := make(chan struct{})
 	go func() {

@@ -13,7 +13,9 @@ import (
 // its body was read it is in body.
 type admitted struct {
 	scope semel.Scope
-	key   string // empty: it has none and may run without
+	line  string  // that the key is in as it came, if it came in a header
+	key   string  // empty: it has none and may run without
+	maybe *repeat // what a request with that key was answered
 	body  []byte
 	read  bool // the body was
 }
@@ -21,12 +23,12 @@ type admitted struct {
 // admit lets in what may be asked of the store. It looks at the key's syntax
 // first, asks who is asking next, and reads the body last, when read says so or
 // the key is to be found in it: to the end of into, which no function of the
-// application is given.
-func (s *settings) admit(w http.ResponseWriter, r *http.Request, read bool, into []byte) (admitted, error) {
+// application is given. Known, which may be nil, has keys that were looked at before.
+func (s *settings) admit(w http.ResponseWriter, r *http.Request, read bool, into []byte, known *repeats) (admitted, error) {
 	var in admitted
 	var err error
 	if s.KeyFunc == nil {
-		if in.key, err = s.headerKey(r); err != nil {
+		if err = s.headerKey(r, &in, known); err != nil {
 			return in, err
 		}
 	}
@@ -45,6 +47,7 @@ func (s *settings) admit(w http.ResponseWriter, r *http.Request, read bool, into
 	in.read = true
 	if s.KeyFunc != nil {
 		in.key, err = s.fieldKey(r, in)
+		in.maybe = known.at(in.key)
 	}
 	return in, err
 }
@@ -57,13 +60,22 @@ func (in admitted) of(r *http.Request) *http.Request {
 	return again(r.Context(), r, in.body)
 }
 
-// headerKey is the key in the header, or none where that is allowed.
-func (s *settings) headerKey(r *http.Request) (string, error) {
-	key, present, err := s.keyOf(r.Header)
-	if err == nil && !present && !s.Optional {
-		return "", missing(HeaderKey)
+// headerKey reads the key in the header, or none where that is allowed.
+func (s *settings) headerKey(r *http.Request, in *admitted, known *repeats) error {
+	lines := r.Header[HeaderKey]
+	if len(lines) == 1 {
+		in.line = lines[0]
+		if in.maybe = known.at(in.line); in.maybe != nil {
+			in.key = in.maybe.key // the same line is the same key
+			return nil
+		}
 	}
-	return key, err
+	key, present, err := s.keyOf(lines)
+	if err == nil && !present && !s.Optional {
+		return missing(HeaderKey)
+	}
+	in.key = key
+	return err
 }
 
 // fieldKey is the key that KeyFunc finds, or none where that is allowed.
@@ -80,6 +92,14 @@ func (s *settings) fieldKey(r *http.Request, in admitted) (string, error) {
 	default:
 		return key, nil
 	}
+}
+
+// found is by what what in was answered is found again.
+func (in *admitted) found() string {
+	if in.line != "" {
+		return in.line
+	}
+	return in.key
 }
 
 // drawn returns in's key, or one that nobody can repeat.

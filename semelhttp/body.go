@@ -53,9 +53,10 @@ func readUpTo(r io.Reader, b []byte, hint, most int64) ([]byte, error) {
 		n, err := r.Read(b[len(b):cap(b)])
 		b = b[:len(b)+n]
 		switch {
+		case err == nil:
 		case errors.Is(err, io.EOF):
 			return b, nil
-		case err != nil:
+		default:
 			return nil, err
 		}
 	}

@@ -87,7 +87,7 @@ func (s *settings) protect(e semel.Runner, op *semel.Operation[Request], sealed 
 // ago.
 func (s *settings) open(w http.ResponseWriter, r *http.Request, known *repeats) (x *exchange, done bool) {
 	text := s.buffers.get()
-	in, err := s.admit(w, r, true, text.b)
+	in, err := s.admit(w, r, true, text.b, known)
 	if err != nil {
 		s.refuse(w, r, err)
 		return nil, true

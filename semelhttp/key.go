@@ -1,7 +1,6 @@
 package semelhttp
 
 import (
-	"net/http"
 	"strings"
 
 	"github.com/dunglas/httpsfv"
@@ -12,11 +11,11 @@ import (
 // HeaderKey is the request header that carries the caller's key.
 const HeaderKey = "Idempotency-Key"
 
-// keyOf returns the key of a request, and whether the header is there at all.
+// keyOf returns the key of a request that has these lines of the header, and whether
+// the header is there at all.
 // A header that is there and says nothing is malformed, never absent: its
 // sender believes to be protected.
-func (d dialect) keyOf(h http.Header) (key string, present bool, err error) {
-	lines := h[HeaderKey]
+func (d dialect) keyOf(lines []string) (key string, present bool, err error) {
 	switch len(lines) {
 	case 0:
 		return "", false, nil

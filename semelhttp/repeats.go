@@ -3,7 +3,6 @@ package semelhttp
 import (
 	"context"
 	"hash/maphash"
-	"math/bits"
 	"net/http"
 	"slices"
 	"sync/atomic"
@@ -48,6 +47,7 @@ func newRepeats(e semel.Runner) *repeats {
 
 // repeat is a request and its answer.
 type repeat struct {
+	line  string // that it is found by: the key as it came
 	scope semel.Scope
 	key   string
 
@@ -68,19 +68,27 @@ type span struct {
 	from, to int // of the values; -1: there are none, and none are to be added
 }
 
-// slot is where an answer to the key is remembered.
-func (p *repeats) slot(scope semel.Scope, key string) *atomic.Pointer[repeat] {
-	hash := maphash.String(p.seed, key) ^ bits.RotateLeft64(maphash.String(p.seed, scope.Bytes()), 1)
-	return &p.slots[hash%repeatSlots]
+// slot is where the answer to a key that came as line is remembered: one, whoever
+// asked.
+func (p *repeats) slot(line string) *atomic.Pointer[repeat] {
+	return &p.slots[maphash.String(p.seed, line)%repeatSlots]
+}
+
+// at returns what is remembered of a key that came as line, for somebody.
+func (p *repeats) at(line string) *repeat {
+	if p == nil || !p.used.Load() {
+		return nil
+	}
+	if known := p.slot(line).Load(); known != nil && known.line == line {
+		return known
+	}
+	return nil
 }
 
 // find returns the answer to a request that has come before, if it may be told.
 func (p *repeats) find(r *http.Request, in *admitted) *repeat {
-	if !p.used.Load() {
-		return nil
-	}
-	known := p.slot(in.scope, in.key).Load()
-	if known == nil || known.scope != in.scope || known.key != in.key || !known.same(r, in.body) {
+	known := in.maybe
+	if known == nil || known.scope != in.scope || !known.same(r, in.body) {
 		return nil
 	}
 	if !p.engine.Again(r.Context(), known.outcome) {
@@ -108,7 +116,7 @@ func (p *repeats) keep(x *exchange, out *semel.Outcome, raw semel.Raw) {
 	}
 	r := x.r
 	k := &repeat{
-		scope: x.in.scope, key: x.in.key, outcome: out, status: a.status, text: a.body,
+		line: x.in.found(), scope: x.in.scope, key: x.in.key, outcome: out, status: a.status, text: a.body,
 		method: r.Method, route: r.Pattern, path: r.URL.EscapedPath(), query: r.URL.RawQuery,
 		contentType: contentType(r.Header), body: slices.Clone(x.in.body),
 	}
@@ -119,7 +127,7 @@ func (p *repeats) keep(x *exchange, out *semel.Outcome, raw semel.Raw) {
 	if hasBody(a.status) {
 		k.add("Content-Length", []string{length(len(a.body))})
 	}
-	p.slot(k.scope, k.key).Store(k)
+	p.slot(k.line).Store(k)
 	p.used.Store(true)
 }
 

@@ -63,6 +63,35 @@ func TestRepeatsAreOfOneRequest(t *testing.T) {
 	wantFirst(t, ask{key: []string{"k2"}}.do(t, srv), http.StatusCreated, "run 3")
 }
 
+// TestRepeatsAreOfOneRoute: two routes can have a path in common, and the second is
+// not answered with what the first was.
+func TestRepeatsAreOfOneRoute(t *testing.T) {
+	t.Parallel()
+	b, n := newBench(t, inMemory()), new(atomic.Int64)
+	protect, err := semelhttp.Middleware(b.Engine, define("op", plain{}), options())
+	if err != nil {
+		t.Fatal(err)
+	}
+	h, mux := protect(created(n)), http.NewServeMux()
+	mux.Handle("POST a.example/ops", h)
+	mux.Handle("POST b.example/{what}", h)
+	send := func(host string) *httptest.ResponseRecorder {
+		w, r := httptest.NewRecorder(), ask{}.request(t, "")
+		r.Host = host
+		mux.ServeHTTP(w, r)
+		return w
+	}
+	for i := range 3 { // run, from the record, from the edge's memory
+		got := send("a.example")
+		if replayed := got.Header().Get(semelhttp.HeaderReplayed) == "true"; got.Code != http.StatusCreated || replayed != (i > 0) {
+			t.Fatalf("time %d: answered %d, replayed is %t", i, got.Code, replayed)
+		}
+	}
+	if got := send("b.example"); got.Code != http.StatusUnprocessableEntity || n.Load() != 1 {
+		t.Errorf("the other route answered %d %q after %d runs, want 422 after 1", got.Code, got.Body, n.Load())
+	}
+}
+
 // TestRepeatsOfManyAreNotMixedUp: more callers, and more keys, than there is room
 // for get their own answers, whoever was there before.
 func TestRepeatsOfManyAreNotMixedUp(t *testing.T) {

@@ -89,7 +89,7 @@ func oneUser() semelhttp.Options {
 // protectedPayment is payment behind the middleware, over a memory store.
 func protectedPayment(b testing.TB, o semel.Options) http.Handler {
 	b.Helper()
-	engine, err := semel.New(memory.New(memory.Options{}), o)
+	engine, err := semel.New(memory.New(memory.Options{MaxRecords: 1 << 30}), o)
 	if err != nil {
 		b.Fatal(err)
 	}
