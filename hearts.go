@@ -3,6 +3,7 @@ package semel
 import (
 	"sync"
 	"time"
+	"weak"
 )
 
 // hearts wakes the hearts of an engine's attempts, each at its time, with one timer
@@ -48,7 +49,13 @@ func (hs *hearts) set() {
 	}
 	hs.fires = first
 	if hs.timer == nil {
-		hs.timer = time.AfterFunc(until(first), hs.fire)
+		// An engine that nobody has any more is not kept by its timer.
+		weakly := weak.Make(hs)
+		hs.timer = time.AfterFunc(until(first), func() {
+			if hs := weakly.Value(); hs != nil {
+				hs.fire()
+			}
+		})
 		return
 	}
 	hs.timer.Reset(until(first))
