@@ -50,12 +50,7 @@ func (hs *hearts) set() {
 	hs.fires = first
 	if hs.timer == nil {
 		// An engine that nobody has any more is not kept by its timer.
-		weakly := weak.Make(hs)
-		hs.timer = time.AfterFunc(until(first), func() {
-			if hs := weakly.Value(); hs != nil {
-				hs.fire()
-			}
-		})
+		hs.timer = time.AfterFunc(until(first), weakly(weak.Make(hs), (*hearts).fire))
 		return
 	}
 	hs.timer.Reset(until(first))
@@ -108,4 +103,13 @@ func (hs *hearts) sort(i int) {
 		i = down
 	}
 	hs.put(i, h)
+}
+
+// weakly calls do on what is there still.
+func weakly[T any](of weak.Pointer[T], do func(*T)) func() {
+	return func() {
+		if v := of.Value(); v != nil {
+			do(v)
+		}
+	}
 }
