@@ -30,6 +30,10 @@ type Config[K comparable, Q, A any] struct {
 	// Flushers is the most batches under way at a time, MaxBatch the most
 	// questions in one, MaxWaiting the most that wait.
 	Flushers, MaxBatch, MaxWaiting int
+	// Crowd is how many must wait for one more batch to be begun beside those that
+	// are under way: what few would gain by not waiting for each other, a database
+	// loses by batches that are small.
+	Crowd int
 	// Timeout is how long a question may be without an answer, however much of that
 	// it waits. A batch has as long as the first of it may still wait.
 	Timeout time.Duration
@@ -73,14 +77,6 @@ type Item[Q, A any] struct {
 // Settled reports whether there is an answer. It is for those who do not wait.
 func (it *Item[Q, A]) Settled() bool { return len(it.done) > 0 }
 
-const (
-	// few callers are served best by as many batches as the store likes: what they
-	// would wait for each other costs more than what a batch saves.
-	few = 16
-	// crowd is how many must wait for a second batch to pay.
-	crowd = 16
-)
-
 // Join adds a question, however many wait if it must. With a batch, which is of
 // this question only, the caller is to ask for it and to settle it. Otherwise,
 // with start, somebody is to call Take, and to go on from there.
@@ -107,14 +103,7 @@ func (l *Lane[K, Q, A]) Join(q Q, must bool) (it *Item[Q, A], alone *Batch[Q, A]
 
 // mayStart says whether one more batch is worth starting now.
 func (l *Lane[K, Q, A]) mayStart() bool {
-	switch {
-	case l.running >= l.config.Flushers:
-		return false
-	case l.running == 0 || l.inside < few:
-		return true
-	default:
-		return l.running == 1 && len(l.waiting)+1 >= crowd
-	}
+	return l.running == 0 || l.running < l.config.Flushers && len(l.waiting)+1 >= l.config.Crowd
 }
 
 // Leave gives an item up that nobody has taken, so that nothing comes of it. It

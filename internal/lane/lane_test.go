@@ -54,7 +54,7 @@ func (d *desk) seen() [][]ask {
 func open(d *desk, change func(*lane.Config[int, ask, ask])) *lane.Lane[int, ask, ask] {
 	c := lane.Config[int, ask, ask]{
 		Flush: d.flush, Key: func(a *ask) int { return a.key }, Compare: func(a, b int) int { return a - b },
-		Flushers: 1, MaxBatch: 100, MaxWaiting: 1000, Timeout: time.Minute,
+		Flushers: 1, Crowd: 1, MaxBatch: 100, MaxWaiting: 1000, Timeout: time.Minute,
 	}
 	if change != nil {
 		change(&c)
@@ -386,5 +386,25 @@ func TestNobodyWaitsLongerThanTheTimeout(t *testing.T) {
 		if err := l.Wait(t.Context()); err != nil {
 			t.Errorf("Wait: %v", err)
 		}
+	})
+}
+
+// TestACrowdHasASecondBatch, and few do not.
+func TestACrowdHasASecondBatch(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		d := &desk{gate: make(chan struct{})}
+		l := open(d, func(c *lane.Config[int, ask, ask]) { c.Flushers, c.Crowd = 2, 3 })
+		few := crowd(t.Context(), l, ask{1, 0}, ask{2, 1}, ask{3, 2})
+		if got := len(d.seen()); got != 1 {
+			t.Errorf("while two wait %d batches are under way, want one", got)
+		}
+		more := crowd(t.Context(), l, ask{4, 3}, ask{5, 4}, ask{6, 5}, ask{7, 6})
+		if got := fmt.Sprint(d.seen()); got != "[[{1 0}] [{2 1} {3 2} {4 3}]]" {
+			t.Errorf("once three wait %s are under way, want a second batch and no third", got)
+		}
+		close(d.gate)
+		few()
+		more()
 	})
 }

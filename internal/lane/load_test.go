@@ -34,7 +34,7 @@ func TestEverybodyIsAnsweredTheirOwn(t *testing.T) {
 				return asks, nil
 			},
 			Key: func(a *ask) int { return a.key }, Compare: func(a, b int) int { return a - b },
-			Flushers: flushers, MaxBatch: 32, MaxWaiting: 1000, Timeout: 1 << 40,
+			Flushers: flushers, Crowd: 8, MaxBatch: 32, MaxWaiting: 1000, Timeout: 1 << 40,
 		})
 		var all sync.WaitGroup
 		for who := range 128 {

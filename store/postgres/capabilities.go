@@ -32,6 +32,6 @@ to_regclass($1) IS NOT NULL AND to_regclass($2) IS NOT NULL`
 	return caps, nil
 }
 
-// flushers is how many batches at a time PostgreSQL is quickest with while each
-// is small; the engine begins no more than it needs.
-const flushers = 4
+// flushers is how many batches at a time PostgreSQL is quickest with; the engine
+// begins no more than it needs.
+const flushers = 2
