@@ -15,6 +15,10 @@ var errBusy = errors.New("semel: busy")
 // errRefused says that the store will not write this change, whoever asks.
 var errRefused = errors.New("semel: refused by the store")
 
+// errAfterLost says that a change that was refused may be in force all the same, by
+// an earlier call that had no answer.
+var errAfterLost = errors.New("after no answer")
+
 // swap asks the store for one change, alone. A change asked for again is the same
 // change, so a call without an answer is simply repeated: at once, then with
 // growing pauses, until ctx ends or tries are used up (0: until ctx ends). After
@@ -49,10 +53,14 @@ func (c *Core) swapAgain(ctx context.Context, change store.Change, tries, try in
 		if err == nil && answers[0].Busy && lost != nil {
 			err = lost
 		}
-		lost = err
 		if err == nil {
-			return refusal(answers[0])
+			answer, err := refusal(answers[0])
+			if err != nil && lost != nil {
+				err = fmt.Errorf("%w %w: %w", err, errAfterLost, lost)
+			}
+			return answer, err
 		}
+		lost = err
 		c.see(ctx, EventStoreError, change.To, err)
 		if try == tries || ctx.Err() != nil {
 			return store.Standing{}, err

@@ -138,7 +138,7 @@ func (q *ask) decide(ctx context.Context) (stands store.Record, claimed bool, er
 			d.say = sayWait
 		case errors.Is(err, store.ErrNoPlace):
 			return now, false, q.withoutPlace(err)
-		case unsent(err):
+		case unsent(err), errors.Is(err, errRefused) && !errors.Is(err, errAfterLost):
 			return now, false, fmt.Errorf("%w: claim: %w", ErrUnavailable, err)
 		case err != nil:
 			q.giveUp(ctx, d.change, now, err)

@@ -95,3 +95,20 @@ func TestClaimThatArrivesWhileItIsGivenBack(t *testing.T) {
 		wantState(t, mem, call, store.Pending)
 	})
 }
+
+// TestARefusedClaimIsNotGivenBack: nothing of it was written, so there is nothing to
+// undo, nor to wait for when the engine is closed.
+func TestARefusedClaimIsNotGivenBack(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		p, _ := solo(t, semel.Options{})
+		p.wire.on(func(r request) fault { return fault{refuse: errBoom} })
+		call := plain("op", semel.OperationOptions[string]{}).Call(me, "k", "in")
+		do(t.Context(), p, call, never(t)).wantErr(t, semel.ErrUnavailable, errBoom)
+		if err := p.Close(t.Context()); err != nil {
+			t.Fatalf("Close: %v", err)
+		}
+		if got := p.wire.total(); got != 1 {
+			t.Errorf("the store was called %d times, want the claim only", got)
+		}
+	})
+}
