@@ -26,9 +26,9 @@ type Options struct {
 	// MaxWaiters is the most followers that wait at a time; the others are
 	// answered at once. Zero: 1000.
 	MaxWaiters int
-	// RecordTimeout bounds each asking of the store: a claim, together with the
-	// caller's context, and the writing of one outcome, whatever became of the
-	// caller's context. Zero: 5 seconds.
+	// RecordTimeout bounds each asking of the store, with the wait for those that
+	// go before it: a claim, together with the caller's context, and the writing of
+	// one outcome, whatever became of the caller's context. Zero: 5 seconds.
 	RecordTimeout time.Duration
 	// MaxQueued is the most claims, and the most reads, that wait to be sent to the
 	// store. Those that come then are refused with ErrUnavailable, and nothing of

@@ -1,8 +1,8 @@
 // Package lane does together what many callers ask for at the same time, so that
 // their changes share one round trip and one flush to the disk: group commit.
 //
-// Nobody lingers. Who comes while nothing waits and little is under way does its
-// own alone, by itself, and so pays for nothing but a lock. What comes meanwhile
+// Nobody lingers. Who comes while nothing is under way does its own alone, by
+// itself, and so pays for nothing but a lock. What comes meanwhile
 // waits, and the next to be free takes all of it. The more callers there are, the
 // larger the batches become, by themselves.
 //
