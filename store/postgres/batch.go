@@ -10,10 +10,19 @@ import (
 	"github.com/semelgo/semel/store"
 )
 
-// sender is a pool, a connection or a transaction.
+// sender sends statements at once and waits for all of the answers.
 type sender interface {
-	SendBatch(ctx context.Context, b *pgx.Batch) pgx.BatchResults
+	send(ctx context.Context, b *pgx.Batch) error
 }
+
+// over sends by way of a pool or of a transaction.
+type over struct {
+	by interface {
+		SendBatch(ctx context.Context, b *pgx.Batch) pgx.BatchResults
+	}
+}
+
+func (o over) send(ctx context.Context, b *pgx.Batch) error { return o.by.SendBatch(ctx, b).Close() }
 
 // frame is what goes before and after statements in the same trip.
 type frame struct {
@@ -34,7 +43,7 @@ func trip(ctx context.Context, in sender, f frame, queue func(b *pgx.Batch)) err
 	for _, text := range f.after {
 		b.Queue(text)
 	}
-	return in.SendBatch(ctx, b).Close()
+	return in.send(ctx, b)
 }
 
 // get reads what stands, in the order of ids.

@@ -126,7 +126,7 @@ func (b *batched) rollBack(ctx context.Context, cause error) (store.Standing, st
 // stands reads what stands instead of the change. When that is not to be had, nothing
 // has begun all the same.
 func (b *batched) stands(ctx context.Context) (store.Standing, store.Verdict, error) {
-	answers, err := get(ctx, b.conn, b.tables, frame{before: []string{b.store.texts.byKey}}, []store.ID{b.change.To.ID})
+	answers, err := get(ctx, over{b.conn}, b.tables, frame{before: []string{b.store.texts.byKey}}, []store.ID{b.change.To.ID})
 	if err != nil {
 		return store.Standing{}, store.NotCommitted, fmt.Errorf("%w: %w", store.ErrNotBegun, err)
 	}

@@ -36,7 +36,7 @@ func (s *Store) Dequeue(ctx context.Context, d store.Dequeue) ([]store.Record, e
 		text, args = t.claimed, []any{int64(d.Owner), []byte(d.Operation)}
 	}
 	var all []waited
-	err = trip(ctx, s.pool, f, func(b *pgx.Batch) {
+	err = trip(ctx, over{s.pool}, f, func(b *pgx.Batch) {
 		b.Queue(text, args...).Query(func(rows pgx.Rows) (err error) {
 			all, err = pgx.CollectRows(rows, readWaited)
 			return err

@@ -14,6 +14,12 @@
 // Make the pool as large as the number of handlers that are to run at once, and
 // one more; pgx makes it small (pool_max_conns). It must be two at least.
 //
+// While there is much to record, the store opens connections of its own beside the
+// pool's, two at most ([Options].MaxSessions): they have been told once how statements
+// are to be planned and how long to wait, and no handler has them. They are closed a
+// second after they were used last. For a moment after the pool is closed they may
+// still be there.
+//
 // What a handler sets for its transaction, by SET LOCAL, is over when that is: its
 // search_path does not change where its record goes. But after SET LOCAL ROLE it is
 // that role which writes the record: it must be allowed to insert into and to update

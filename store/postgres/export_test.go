@@ -42,6 +42,8 @@ func Queries(s *Store) []Query {
 		{"purge", s.texts.inOrder, t.purge, []any{int64(500)}},
 		{"notes", s.texts.byKey, t.notes, []any{id}},
 	}
+	session := `SELECT ` + set(sessionSettings()[:len(sessionSettings())-2])
+	all = append(all, Query{"get many in a session", session, t.getMany, []any{uuids(make([]store.ID, 1000))}})
 	for _, c := range []store.Change{change, made, beaten} {
 		k, args := statement(&c)
 		items := make([]*item, 1000)
@@ -51,6 +53,7 @@ func Queries(s *Store) []Query {
 		name := [kinds]string{create: "create", move: "move", beat: "beat"}[k]
 		all = append(all,
 			Query{name, s.texts.one, t.one[k], args},
+			Query{name + " in a session", session, t.one[k], args},
 			Query{name + " alone", s.texts.lentAlone.made, t.one[k], args},
 			Query{name + " last", s.texts.lent.made, t.last[k], args},
 			Query{name + " many", s.texts.lentMany.made, t.many[k].text, arrays(items)},
@@ -126,3 +129,39 @@ func (p *Partitions) SetTurn(d time.Duration) { p.turn = d }
 
 // DropLock is the lock of those who drop partitions.
 const DropLock = dropLock
+
+// OpenSessions opens as many sessions as s may have.
+func (s *Store) OpenSessions(ctx context.Context) error {
+	for range s.sessions.most {
+		own, err := openSession(ctx, s.sessions.config)
+		if err != nil {
+			return err
+		}
+		s.sessions.mu.Lock()
+		s.sessions.open++
+		s.sessions.mu.Unlock()
+		s.sessions.give(own)
+	}
+	return nil
+}
+
+// Sessions tells how many sessions nobody uses now, and how many there are.
+func (s *Store) Sessions() (idle, open int) {
+	s.sessions.mu.Lock()
+	defer s.sessions.mu.Unlock()
+	return len(s.sessions.idle), s.sessions.open
+}
+
+// CloseSessions closes those that nobody uses, and lets there be no others.
+func (s *Store) CloseSessions() {
+	s.sessions.mu.Lock()
+	defer s.sessions.mu.Unlock()
+	for _, own := range s.sessions.idle {
+		own.close()
+	}
+	s.sessions.open -= len(s.sessions.idle)
+	s.sessions.idle, s.sessions.most = nil, 0
+}
+
+// SetSessionsIdle changes how long sessions are kept for the next call.
+func (s *Store) SetSessionsIdle(d time.Duration) { s.sessions.idleFor = d }

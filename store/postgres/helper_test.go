@@ -59,6 +59,7 @@ func newStore(t testing.TB, pool *pgxpool.Pool, o postgres.Options) *postgres.St
 	if err != nil {
 		t.Fatalf("New: %v", err)
 	}
+	t.Cleanup(s.CloseSessions)
 	return s
 }
 

@@ -13,6 +13,7 @@ const (
 	DefaultIdleInTransaction = 30 * time.Second
 	DefaultLockTimeout       = 10 * time.Second
 	DefaultStatementTimeout  = 30 * time.Second
+	DefaultMaxSessions       = 2
 )
 
 // Options say how a [Store] runs transactions. The zero value is good.
@@ -33,11 +34,23 @@ type Options struct {
 	IdleInTransaction time.Duration
 	LockTimeout       time.Duration
 	StatementTimeout  time.Duration
+
+	// MaxSessions is how many connections the store opens beside the pool's, with
+	// the pool's configuration, while there is much to record: they need to be told
+	// less before each statement. Zero means the default of 2, which is what an
+	// engine uses at a time; less than zero means none. They are closed when they
+	// have not been used for a second. There are none behind a pooler, none in a
+	// query mode other than the default, and none if the pool has a PrepareConn, a
+	// BeforeAcquire or an AfterRelease.
+	MaxSessions int
 }
 
 func (o *Options) check() error {
 	if o.Isolation == "" {
 		o.Isolation = pgx.ReadCommitted
+	}
+	if o.MaxSessions == 0 {
+		o.MaxSessions = DefaultMaxSessions
 	}
 	if !slices.Contains([]pgx.TxIsoLevel{pgx.ReadCommitted, pgx.RepeatableRead, pgx.Serializable}, o.Isolation) {
 		return fmt.Errorf("semel/postgres: Options.Isolation: there is no level %q for a store", o.Isolation)

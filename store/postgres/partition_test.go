@@ -24,7 +24,7 @@ func TestContractPartitioned(t *testing.T) {
 	url := database(t)
 	pool := connect(t, url)
 	spread(t, pool)
-	run(t, url, url)
+	run(t, url, url, postgres.Options{})
 	if n := one[int](t, pool, `SELECT count(*) FROM pg_inherits WHERE inhparent = 'semel_records'::regclass`); n < 10 {
 		t.Errorf("the table has %d partitions, so that the test shows nothing", n)
 	}

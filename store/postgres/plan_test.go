@@ -55,7 +55,7 @@ func indexes(name string) string {
 		return "using semel_expires on semel_records"
 	case "notes":
 		return "semel_notes_id"
-	case "create", "create lone", "create alone", "create last", "create many", "create alike":
+	case "create", "create in a session", "create lone", "create alone", "create last", "create many", "create alike":
 		return ""
 	default:
 		return "semel_records_pkey"

@@ -19,19 +19,28 @@ func TestContract(t *testing.T) {
 	t.Parallel()
 	t.Attr("engine", "postgres")
 	url := database(t)
-	run(t, url, url)
+	run(t, url, url, postgres.Options{})
+}
+
+// The store's own sessions keep the contract as the pool's connections do.
+func TestContractOnSessions(t *testing.T) {
+	t.Parallel()
+	t.Attr("engine", "postgres")
+	url := database(t)
+	run(t, url, url, postgres.Options{MaxSessions: 3})
 }
 
 func TestContractBehindPgBouncer(t *testing.T) {
 	t.Parallel()
 	t.Attr("engine", "pgbouncer")
 	url := database(t)
-	run(t, url, realtest.PgBouncer(t, url), mode(pgx.QueryExecModeExec))
+	run(t, url, realtest.PgBouncer(t, url), postgres.Options{}, mode(pgx.QueryExecModeExec))
 }
 
 // run runs the suite on stores of the database at url, by connections to address
-// through a proxy that loses replies.
-func run(t *testing.T, url, address string, change ...func(*pgxpool.Config)) {
+// through a proxy that loses replies. More sessions than usual are open from the
+// beginning.
+func run(t *testing.T, url, address string, o postgres.Options, change ...func(*pgxpool.Config)) {
 	t.Helper()
 	config, err := pgx.ParseConfig(address)
 	if err != nil {
@@ -40,7 +49,7 @@ func run(t *testing.T, url, address string, change ...func(*pgxpool.Config)) {
 	proxy := realtest.NewProxy(t, net.JoinHostPort(config.Host, strconv.Itoa(int(config.Port))))
 	direct, through := connect(t, url), connect(t, proxy.URL(address), change...)
 	semeltest.Run(t, func(t testing.TB) semeltest.Subject[pgx.Tx] {
-		s := subject(t, direct, through)
+		s := subject(t, direct, through, o)
 		s.Lose = func() func() bool {
 			fault := proxy.EatReply(durable)
 			return func() bool { return !fault.Disarm() }
@@ -51,11 +60,17 @@ func run(t *testing.T, url, address string, change ...func(*pgxpool.Config)) {
 
 // subject empties the tables: the suite needs hundreds of stores, and that is
 // quicker than new databases.
-func subject(t testing.TB, direct, through *pgxpool.Pool) semeltest.Subject[pgx.Tx] {
+func subject(t testing.TB, direct, through *pgxpool.Pool, o postgres.Options) semeltest.Subject[pgx.Tx] {
 	t.Helper()
 	mustExec(t, direct, `TRUNCATE semel_records, semel_notes, effects`)
+	s := newStore(t, through, o)
+	if o.MaxSessions > postgres.DefaultMaxSessions {
+		if err := s.OpenSessions(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
 	return semeltest.Subject[pgx.Tx]{
-		Store:   newStore(t, through, postgres.Options{}),
+		Store:   s,
 		Effect:  func(ctx context.Context, tx pgx.Tx, key string) error { return effect(ctx, tx, key) },
 		Effects: func(key string) int { return effects(t, direct, key) },
 	}

@@ -18,11 +18,23 @@ func (s *Store) Get(ctx context.Context, ids []store.ID) ([]store.Standing, erro
 	if err != nil {
 		return nil, fault("get", err)
 	}
-	answers, err := get(ctx, s.pool, t, frame{before: []string{s.texts.byKey}}, ids)
+	answers, err := s.get(ctx, t, ids)
 	if err != nil {
 		return nil, fault("get", err)
 	}
 	return answers, nil
+}
+
+// get reads by a session if there is one, and by the pool when that is of no use.
+func (s *Store) get(ctx context.Context, t *tables, ids []store.ID) ([]store.Standing, error) {
+	if own := s.sessions.take(); own != nil {
+		answers, err := get(ctx, own, t, frame{}, ids)
+		lost := !own.usable()
+		if s.sessions.give(own); !lost || ctx.Err() != nil {
+			return answers, err
+		}
+	}
+	return get(ctx, over{s.pool}, t, frame{before: []string{s.texts.byKey}}, ids)
 }
 
 // Scan reads from one snapshot. Without Due it goes through the records in the
@@ -37,7 +49,7 @@ func (s *Store) Scan(ctx context.Context, q store.Query) ([]store.Record, error)
 		return nil, nil
 	}
 	var records []store.Record
-	err = trip(ctx, s.pool, frame{before: []string{s.texts.inOrder}}, func(b *pgx.Batch) {
+	err = trip(ctx, over{s.pool}, frame{before: []string{s.texts.inOrder}}, func(b *pgx.Batch) {
 		b.Queue(text, args...).Query(eachRecord(func(r *store.Record) { records = append(records, *r) }))
 	})
 	if err != nil {

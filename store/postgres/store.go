@@ -33,7 +33,10 @@ var (
 // Store keeps records in a PostgreSQL database. Its methods may be called
 // concurrently.
 type Store struct {
-	pool  *pgxpool.Pool
+	pool *pgxpool.Pool
+	// sessions are the store's own, for what needs no transaction of a handler.
+	sessions *sessions
+
 	level pgx.TxIsoLevel
 	texts texts
 	found atomic.Pointer[tables]
@@ -71,7 +74,7 @@ func New(pool *pgxpool.Pool, o Options) (*Store, error) {
 		return nil, fmt.Errorf("semel/postgres: MaxConns of the pool is %d: a transaction takes one connection, and its leader's heartbeats and look-ups another", conns)
 	}
 	return &Store{
-		pool: pool, level: o.Isolation, texts: newTexts(&o),
+		pool: pool, sessions: sessionsOf(config, o.MaxSessions), level: o.Isolation, texts: newTexts(&o),
 		gate: make(chan struct{}, conns-1), commitBound: commitBound, statementBound: max(0, o.StatementTimeout),
 		plain: mode == pgx.QueryExecModeExec || mode == pgx.QueryExecModeSimpleProtocol,
 	}, nil

@@ -24,8 +24,13 @@ func (s *Store) Swap(ctx context.Context, changes []store.Change) ([]store.Stand
 	if err != nil {
 		return nil, fault("swap", err)
 	}
+	own := s.sessions.take()
+	if own != nil {
+		defer s.sessions.give(own)
+	}
 	w := swapper{
-		in:    s.pool,
+		in:    over{s.pool},
+		own:   own,
 		on:    t,
 		one:   frame{before: []string{s.texts.one}, wait: millis(busyAfter)},
 		many:  frame{before: []string{s.texts.many}},
@@ -50,7 +55,7 @@ func (s *Store) SwapTx(ctx context.Context, tx pgx.Tx, changes []store.Change) (
 		return nil, fault("swap", err)
 	}
 	w := swapper{
-		in:    tx,
+		in:    over{tx},
 		on:    t,
 		one:   s.texts.lentOne.frame(true),
 		many:  s.texts.lentMany.frame(true),
@@ -72,6 +77,7 @@ const (
 // swapper makes changes, in a transaction or each batch in its own.
 type swapper struct {
 	in   sender
+	own  *session // unless nil, for what needs no more patience than it has
 	on   *tables
 	one  frame  // of a few changes
 	many frame  // of changes from arrays
@@ -122,11 +128,7 @@ func (w *swapper) swap(ctx context.Context, changes []store.Change) ([]store.Sta
 // batch makes the changes at once or, if one of them is in the way of that, each
 // alone. It answers those in force, busy or refused, and returns the others.
 func (w *swapper) batch(ctx context.Context, items []item) ([]item, error) {
-	first := w.one
-	if len(items) > most {
-		first = w.many
-	}
-	missed, err := w.send(ctx, first, items)
+	missed, err := w.first(ctx, items)
 	switch {
 	case err == nil:
 		return missed, nil
@@ -138,11 +140,23 @@ func (w *swapper) batch(ctx context.Context, items []item) ([]item, error) {
 	return w.each(ctx, items)
 }
 
+// first makes the changes for the first time.
+func (w *swapper) first(ctx context.Context, items []item) (missed []item, err error) {
+	switch {
+	case w.own != nil:
+		return w.send(ctx, w.own, frame{}, items)
+	case len(items) > most:
+		return w.send(ctx, w.in, w.many, items)
+	default:
+		return w.send(ctx, w.in, w.one, items)
+	}
+}
+
 // each makes the changes one by one, with less patience the more of them are busy.
 func (w *swapper) each(ctx context.Context, items []item) (missed []item, err error) {
 	f, busy := w.alone, 0
 	for i := range items {
-		late, err := w.send(ctx, f, items[i:i+1])
+		late, err := w.send(ctx, w.in, f, items[i:i+1])
 		if err != nil {
 			late, err = w.answerAlone(items[i:i+1], err)
 		}
@@ -191,12 +205,12 @@ func (w *swapper) answerAlone(one []item, err error) (missed []item, _ error) {
 func (w *swapper) isFinal(err error) bool { return w.undo != nil && isConflict(err) }
 
 // send makes the changes in one trip, and answers those that are in force by it.
-func (w *swapper) send(ctx context.Context, f frame, items []item) (missed []item, err error) {
+func (w *swapper) send(ctx context.Context, in sender, f frame, items []item) (missed []item, err error) {
 	all := func(b *pgx.Batch) { queue(b, w.on, items, w.plain) }
 	if wait := f.wait; wait != "" && len(items) == 1 && kindOf(items[0].Change) == create {
 		all, f = func(b *pgx.Batch) { queueLone(b, w.on, &items[0], wait) }, frame{}
 	}
-	if err := trip(ctx, w.in, f, all); err != nil {
+	if err := trip(ctx, in, f, all); err != nil {
 		return nil, w.undone(ctx, err)
 	}
 	for i := range items {
@@ -252,7 +266,11 @@ func (w *swapper) tell(ctx context.Context, missed []item) error {
 func (w *swapper) find(ctx context.Context, missed []item) (map[store.ID]*store.Record, error) {
 	found := make(map[store.ID]*store.Record, len(missed))
 	args := wanted(missed)
-	err := trip(ctx, w.in, w.look, func(b *pgx.Batch) {
+	in, f := w.in, w.look
+	if w.own != nil {
+		in, f = w.own, frame{}
+	}
+	err := trip(ctx, in, f, func(b *pgx.Batch) {
 		b.Queue(w.on.others, args...).Query(eachRecord(func(r *store.Record) { found[r.ID] = r }))
 		b.Queue(w.on.same, args...).Query(eachID(func(id store.ID) { found[id] = nil }))
 	})

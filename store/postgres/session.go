@@ -1,0 +1,109 @@
+package postgres
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+)
+
+// session is a connection that was told once how to plan and how long to wait.
+type session struct {
+	conn *pgx.Conn
+	wire net.Conn
+	used time.Time
+}
+
+// errNotOurs says that the server at the other end is not the one that was asked to
+// make settings, which is then another one for each transaction.
+var errNotOurs = errors.New("semel/postgres: there is a pooler in between")
+
+// openSession opens one as the pool opens its own.
+func openSession(ctx context.Context, of *pgxpool.Config) (*session, error) {
+	config := of.ConnConfig.Copy()
+	if of.BeforeConnect != nil {
+		if err := of.BeforeConnect(ctx, config); err != nil {
+			return nil, err
+		}
+	}
+	conn, err := pgx.ConnectConfig(ctx, config)
+	if err != nil {
+		return nil, fmt.Errorf("open a session: %w", err)
+	}
+	s := &session{conn: conn, wire: conn.PgConn().Conn()}
+	if err := s.prepare(ctx, of); err != nil {
+		s.close()
+		return nil, fmt.Errorf("open a session: %w", err)
+	}
+	return s, nil
+}
+
+// prepare makes the settings. A pooler gives itself away by the process, which is
+// not the one that the connection was told of.
+func (s *session) prepare(ctx context.Context, of *pgxpool.Config) error {
+	if of.AfterConnect != nil {
+		if err := of.AfterConnect(ctx, s.conn); err != nil {
+			return err
+		}
+	}
+	var process uint32
+	if err := s.conn.QueryRow(ctx, `SELECT pg_backend_pid()`).Scan(&process); err != nil {
+		return err
+	}
+	if process != s.conn.PgConn().PID() {
+		return errNotOurs
+	}
+	for _, made := range sessionSettings() {
+		if _, err := s.conn.Exec(ctx, `SELECT set_config($1::text, $2::text, false)`, made.name, made.value); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// sessionSettings are those of a trip that changes many records, and what a trip
+// over the pool leaves to chance: that plans are made once, and that what others do
+// meanwhile is seen.
+func sessionSettings() []setting {
+	return append(byKeys(), lockTimeout(busyAfter),
+		setting{"plan_cache_mode", "force_generic_plan"}, setting{"default_transaction_isolation", "read committed"})
+}
+
+// send sends b and waits for the answers, as long as ctx lasts. The connection's own
+// deadline takes less than what pgx does for a context; who has missed it has lost
+// the connection.
+func (s *session) send(ctx context.Context, b *pgx.Batch) error {
+	deadline, _ := ctx.Deadline()
+	if err := s.wire.SetDeadline(deadline); err != nil {
+		s.close()
+		return fmt.Errorf("use a session: %w", err)
+	}
+	stop := context.AfterFunc(ctx, func() { _ = s.wire.SetDeadline(time.Unix(1, 0)) })
+	err := s.conn.SendBatch(context.WithoutCancel(ctx), b).Close()
+	if !stop() {
+		s.close() // the deadline of now may be set after the next one's
+	}
+	switch {
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return fmt.Errorf("%w: %w", cmp.Or(ctx.Err(), context.DeadlineExceeded), err)
+	default:
+		return err
+	}
+}
+
+// usable says that the next one finds the session as this one did.
+func (s *session) usable() bool {
+	return !s.conn.IsClosed() && !s.conn.PgConn().IsBusy() && s.conn.PgConn().TxStatus() == outside
+}
+
+// close leaves the server, without waiting for it.
+func (s *session) close() {
+	_ = s.wire.SetDeadline(time.Now().Add(time.Second)) //nolint:forbidigo // no instant of the protocol's
+	_ = s.conn.Close(context.Background())
+}

@@ -1,0 +1,153 @@
+package postgres
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+)
+
+// sessions are connections of the store's own, beside the pool's. What a trip over
+// the pool says to the server before each statement, how to plan it and how long to
+// wait, was said to them once, which is a fifth of what a small batch costs; and
+// records go on being written while handlers have all of the pool.
+//
+// They are opened beside the callers, who have the pool meanwhile, once there is so
+// much to do that it pays, and closed soon after that. So nobody waits for one, and
+// nobody has to close them.
+type sessions struct {
+	// config is the pool's; nil: a connection of the pool may be something that one
+	// of ours would not be.
+	config *pgxpool.Config
+	most   int
+	// idleFor is how long a session is kept for the next call.
+	idleFor time.Duration
+
+	mu     sync.Mutex
+	idle   []*session // who was used last is the last
+	open   int        // there are, or will be
+	wanted int        // how often there was none lately
+	since  time.Time  // from when on wanted counts
+	shut   time.Time  // until when none is opened, because that failed
+	timer  *time.Timer
+}
+
+const (
+	// manyWanted within wantedWithin is so much that a session pays.
+	manyWanted   = 16
+	wantedWithin = time.Second
+	// idleAtMost is what idleFor is: as long as pgx trusts an idle connection without
+	// asking whether it is there still.
+	idleAtMost = time.Second
+	// openWithin bounds the opening, and shutFor is how long after one that failed
+	// there is no other.
+	openWithin = 10 * time.Second
+	shutFor    = 30 * time.Second
+)
+
+// sessionsOf are for a store of the pool. Where something happens to a connection of
+// the pool each time that it is handed out, there are none, and none behind what
+// pgx must not prepare statements on.
+func sessionsOf(config *pgxpool.Config, most int) *sessions {
+	handled := config.PrepareConn != nil || config.AfterRelease != nil ||
+		config.BeforeAcquire != nil //nolint:staticcheck // a pool may have it all the same
+	if handled || config.ConnConfig.DefaultQueryExecMode != pgx.QueryExecModeCacheStatement || most < 0 {
+		return &sessions{}
+	}
+	return &sessions{config: config, most: most, idleFor: idleAtMost}
+}
+
+// take returns a session that nobody else uses, or nil.
+func (p *sessions) take() *session {
+	if p.config == nil {
+		return nil
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if last := len(p.idle) - 1; last >= 0 {
+		s := p.idle[last]
+		p.idle = p.idle[:last]
+		return s
+	}
+	if p.pays() {
+		p.open++
+		go p.add()
+	}
+	return nil
+}
+
+// pays says whether to open one more session, now that there is none.
+func (p *sessions) pays() bool {
+	now := time.Now() //nolint:forbidigo // no instant of the protocol's
+	if p.open >= p.most || now.Before(p.shut) {
+		return false
+	}
+	if now.Sub(p.since) > wantedWithin {
+		p.wanted, p.since = 0, now
+	}
+	if p.wanted++; p.wanted < manyWanted {
+		return false
+	}
+	p.wanted = 0
+	return true
+}
+
+// add opens a session for those who come next.
+func (p *sessions) add() {
+	ctx, cancel := context.WithTimeout(context.Background(), openWithin)
+	defer cancel()
+	s, err := openSession(ctx, p.config)
+	if err == nil {
+		p.give(s)
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.open--
+	p.shut = time.Now().Add(shutFor) //nolint:forbidigo // no instant of the protocol's
+}
+
+// give gives a session back, for the next one unless it is of no use any more. What
+// has ended it has most likely ended the others too.
+func (p *sessions) give(s *session) {
+	useless := !s.usable()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if useless {
+		p.idle = append(p.idle, s)
+		p.closeBefore(time.Now()) //nolint:forbidigo // no instant of the protocol's
+		return
+	}
+	s.used = time.Now() //nolint:forbidigo // no instant of the protocol's
+	p.idle = append(p.idle, s)
+	if p.timer == nil {
+		p.timer = time.AfterFunc(p.idleFor, p.sweep)
+	}
+}
+
+// sweep closes the sessions that nobody has used for a while.
+func (p *sessions) sweep() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.closeBefore(time.Now().Add(-p.idleFor)) //nolint:forbidigo // no instant of the protocol's
+	if p.timer = nil; p.open > 0 {
+		p.timer = time.AfterFunc(p.idleFor, p.sweep)
+	}
+}
+
+// closeBefore closes those that nobody has used since then.
+func (p *sessions) closeBefore(then time.Time) {
+	kept := p.idle[:0]
+	for _, s := range p.idle {
+		if s.used.After(then) {
+			kept = append(kept, s)
+			continue
+		}
+		p.open--
+		go s.close()
+	}
+	clear(p.idle[len(kept):])
+	p.idle = kept
+}

@@ -1,0 +1,148 @@
+package postgres_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/semelgo/semel/internal/realtest"
+	"github.com/semelgo/semel/store"
+	"github.com/semelgo/semel/store/postgres"
+)
+
+// A store that is asked much opens sessions, at most as many as it may have, and
+// closes them when it is not asked any more. Until then nobody waits for them.
+func TestSessionsComeAndGo(t *testing.T) {
+	t.Parallel()
+	url := database(t)
+	pool := connect(t, url, func(c *pgxpool.Config) { c.ConnConfig.RuntimeParams["application_name"] = "comes and goes" })
+	s := newStore(t, pool, postgres.Options{})
+	s.SetSessionsIdle(50 * time.Millisecond)
+	for n, open := 0, 0; n <= 100 || open == 0; n++ {
+		mustForce(t, s, create(fmt.Sprint(n), store.InProgress, 1))
+		if _, open = s.Sessions(); open > postgres.DefaultMaxSessions {
+			t.Fatalf("%d sessions are open", open)
+		}
+	}
+	pool.Close()
+	const connections = `SELECT count(*) FROM pg_stat_activity WHERE application_name = 'comes and goes'`
+	for watch := connect(t, url); one[int](t, watch, connections) > 0; {
+		runtime.Gosched()
+	}
+	if idle, open := s.Sessions(); idle != 0 || open != 0 {
+		t.Errorf("%d sessions are open and %d idle, want none", open, idle)
+	}
+}
+
+// A service that asks now and then has no connections but the pool's.
+func TestNoSessionsForALittle(t *testing.T) {
+	t.Parallel()
+	s := newStore(t, connect(t, database(t)), postgres.Options{})
+	for n := range 10 {
+		mustForce(t, s, create(fmt.Sprint(n), store.InProgress, 1))
+	}
+	if _, open := s.Sessions(); open != 0 {
+		t.Errorf("%d sessions are open", open)
+	}
+}
+
+// Where a connection of the pool could be something that a session would not be,
+// there are none.
+func TestNoSessionsWhereThePoolIsSpecial(t *testing.T) {
+	t.Parallel()
+	url := database(t)
+	for name, change := range map[string]func(*pgxpool.Config){
+		"a query mode": mode(pgx.QueryExecModeCacheDescribe),
+		"PrepareConn": func(c *pgxpool.Config) {
+			c.PrepareConn = func(context.Context, *pgx.Conn) (bool, error) { return true, nil }
+		},
+		"AfterRelease":    func(c *pgxpool.Config) { c.AfterRelease = func(*pgx.Conn) bool { return true } },
+		"none are wanted": nil,
+	} {
+		o := postgres.Options{}
+		if change == nil {
+			o.MaxSessions, change = -1, func(*pgxpool.Config) {}
+		}
+		s := newStore(t, connect(t, url, change), o)
+		for n := range 100 {
+			mustForce(t, s, create(fmt.Sprint(name, n), store.InProgress, 1))
+		}
+		if _, open := s.Sessions(); open != 0 {
+			t.Errorf("%s: %d sessions are open", name, open)
+		}
+	}
+}
+
+// A pooler hands a server out for each transaction, so a session would make its
+// settings for somebody else.
+func TestNoSessionsBehindAPooler(t *testing.T) {
+	t.Parallel()
+	pool := connect(t, realtest.PgBouncer(t, database(t)))
+	s := newStore(t, pool, postgres.Options{})
+	if err := s.OpenSessions(t.Context()); err == nil {
+		t.Fatal("a session is opened")
+	}
+	if _, open := s.Sessions(); open != 0 {
+		t.Errorf("%d sessions are open", open)
+	}
+}
+
+// Sessions are opened as the pool opens its connections.
+func TestSessionsAreOpenedAsThePools(t *testing.T) {
+	t.Parallel()
+	var before, after int
+	s := newStore(t, connect(t, database(t), func(c *pgxpool.Config) {
+		c.BeforeConnect = func(context.Context, *pgx.ConnConfig) error { before++; return nil }
+		c.AfterConnect = func(context.Context, *pgx.Conn) error { after++; return nil }
+	}), postgres.Options{MaxSessions: 1})
+	opened, initialised := before, after
+	if err := s.OpenSessions(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if before != opened+1 || after != initialised+1 {
+		t.Errorf("BeforeConnect was called %d times and AfterConnect %d times, want once", before-opened, after-initialised)
+	}
+}
+
+// A call that is given up while it waits for somebody's lock takes its session with
+// it. The next one finds another, or the pool.
+func TestWhoGivesUpTakesTheSession(t *testing.T) {
+	t.Parallel()
+	pool := connect(t, database(t))
+	s := newStore(t, pool, postgres.Options{MaxSessions: 1})
+	if err := s.OpenSessions(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	held := create("held", store.InProgress, 1)
+	holder, err := pool.Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = holder.Rollback(t.Context()) }()
+	if _, err := s.SwapTx(t.Context(), holder, []store.Change{held}); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() {
+		const waits = `SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`
+		for one[int](t, pool, waits) == 0 && t.Context().Err() == nil {
+		}
+		cancel()
+	}()
+	for err == nil { // it may be Busy before that
+		_, err = s.Swap(ctx, []store.Change{held})
+	}
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("the one who gave up is told %v", err)
+	}
+	if idle, open := s.Sessions(); idle != open {
+		t.Errorf("%d sessions are open and %d idle", open, idle)
+	}
+	mustForce(t, s, create("other", store.InProgress, 1))
+}
