@@ -1,21 +1,41 @@
 package semel
 
-import "context"
+import (
+	"context"
 
-// Remembers reports whether this engine, which has told o, has in its memory that
-// it stands, so that it may be told again without asking the store. See
-// Options.CacheBytes, without which it is false. It is for adapters that have more
-// to remember of an outcome than the engine does.
-func (c *Core) Remembers(o *Outcome) bool {
-	return c.replays.holds(o.Record.ID, o.Record.Token)
+	"github.com/semelgo/semel/store"
+)
+
+// Remembered is an outcome that an engine has in its memory. Its methods may be
+// called concurrently.
+type Remembered struct {
+	c      *Core
+	kept   *kept
+	record store.Record // for the Observer: that of kept goes with it
 }
 
-// Again is [Core.Remembers] for an adapter that then tells o once more: it is
-// observed as a replay. A closed engine says no.
-func (c *Core) Again(ctx context.Context, o *Outcome) bool {
-	if c.closed.Load() || !c.Remembers(o) {
+// Remembers returns what this engine, which has told o, has of it in its memory, so
+// that it may be told again without asking the store; nil if nothing. See
+// Options.CacheBytes, without which it is always nil. It is for adapters that have
+// more to remember of an outcome than the engine does.
+func (c *Core) Remembers(o *Outcome) *Remembered {
+	k := c.replays.held(o.Record.ID, o.Record.Token)
+	if k == nil {
+		return nil
+	}
+	return &Remembered{c, k, o.Record}
+}
+
+// Again reports whether the engine would tell the outcome from its memory now, for
+// an adapter that then tells it once more: it is observed as a replay. Once it has
+// said no it will not say yes again, whatever the engine comes to remember of the key
+// later. A closed engine says no.
+func (r *Remembered) Again(ctx context.Context) bool {
+	if r.c.closed.Load() || !r.kept.stands() {
 		return false
 	}
-	c.see(ctx, EventReplayed, o.Record, nil)
+	if r.c.options.Observer != nil {
+		r.c.see(ctx, EventReplayed, r.record, nil)
+	}
 	return true
 }

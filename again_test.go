@@ -1,6 +1,7 @@
 package semel_test
 
 import (
+	"strconv"
 	"testing"
 	"time"
 
@@ -29,26 +30,27 @@ func TestAgain(t *testing.T) {
 		call := plain("op", semel.OperationOptions[string]{}).Call(me, "k", "in")
 		out := toldTwice(t, p, call)
 		seen := p.seen.count(semel.EventReplayed)
-		if !p.Remembers(out) || p.seen.count(semel.EventReplayed) != seen {
-			t.Error("Remembers says no, or observes what is not told")
+		known := p.Remembers(out)
+		if known == nil || p.seen.count(semel.EventReplayed) != seen {
+			t.Fatal("Remembers says no, or observes what is not told")
 		}
-		if !p.Again(t.Context(), out) || p.seen.count(semel.EventReplayed) != seen+1 {
+		if !known.Again(t.Context()) || p.seen.count(semel.EventReplayed) != seen+1 {
 			t.Error("Again says no, or observes no replay")
 		}
 		other := *out
 		other.Record.Owner++
-		if p.Again(t.Context(), &other) {
-			t.Error("Again says yes to what another write made of the key")
+		if p.Remembers(&other) != nil {
+			t.Error("Remembers has what another write made of the key")
 		}
 		pass(time.Minute)
-		if p.Again(t.Context(), out) || p.Remembers(out) {
+		if known.Again(t.Context()) || p.Remembers(out) != nil {
 			t.Error("Again says yes to what is older than CacheAge")
 		}
 	})
 }
 
 // TestAgainSaysNo after the process itself has purged the record, when the engine
-// is closed, and without a memory.
+// is closed, when others needed the room, and without a memory.
 func TestAgainSaysNo(t *testing.T) {
 	t.Parallel()
 	op := plain("op", semel.OperationOptions[string]{})
@@ -58,6 +60,12 @@ func TestAgainSaysNo(t *testing.T) {
 			t.Helper()
 			if n, err := p.Purge(t.Context(), 10); n != 1 || err != nil {
 				t.Fatalf("Purge: %d, %v", n, err)
+			}
+		},
+		"others": func(t *testing.T, p *process) {
+			t.Helper()
+			for n := range 8000 { // of 400 bytes and more, of which a memory of 1 MiB has room for less than 3000
+				do(t.Context(), p, op.Call(me, strconv.Itoa(n), "in"), says("v")).want(t, "v", false)
 			}
 		},
 		"close": func(t *testing.T, p *process) {
@@ -71,16 +79,17 @@ func TestAgainSaysNo(t *testing.T) {
 		mem := memory.New(memory.Options{Now: func() time.Time { return time.Now().Add(*ahead) }})
 		p := cached(t, mem, semel.Options{CacheAge: time.Hour})
 		out := toldTwice(t, p, call)
-		if !p.Again(t.Context(), out) {
-			t.Fatalf("%s: Again says no before it", name)
+		known := p.Remembers(out)
+		if known == nil {
+			t.Fatalf("%s: Remembers says no before it", name)
 		}
 		*ahead = 48 * time.Hour
-		if after(t, p); p.Again(t.Context(), out) {
+		if after(t, p); known.Again(t.Context()) {
 			t.Errorf("Again says yes after %s", name)
 		}
 	}
 	p := start(t, memory.New(memory.Options{}), semel.Options{})
-	if out := toldTwice(t, p, call); p.Again(t.Context(), out) || out.Record.State != store.Succeeded {
-		t.Errorf("Again says yes without a memory, of %v", out.Record.State)
+	if out := toldTwice(t, p, call); p.Remembers(out) != nil || out.Record.State != store.Succeeded {
+		t.Errorf("Remembers says yes without a memory, of %v", out.Record.State)
 	}
 }

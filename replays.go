@@ -3,6 +3,7 @@ package semel
 import (
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/semelgo/semel/store"
@@ -46,9 +47,12 @@ func (r *replays) get(id store.ID) (store.Record, bool) {
 	return r.shard(id).get(id)
 }
 
-// holds reports whether get would return the record that token names.
-func (r *replays) holds(id store.ID, token store.Token) bool {
-	return len(r.shards) > 0 && r.shard(id).holds(id, token)
+// held is what get would return, if token names it.
+func (r *replays) held(id store.ID, token store.Token) *kept {
+	if len(r.shards) == 0 {
+		return nil
+	}
+	return r.shard(id).held(id, token)
 }
 
 // put keeps what stood, when it is final, for as long as it may be told. Asked is
@@ -107,35 +111,46 @@ type replayShard struct {
 	used  int     // bytes
 }
 
+// kept is a record in memory. Who has it may ask it, without the lock, whether it is
+// there still; its record is read under the lock.
 type kept struct {
-	record  store.Record
-	until   time.Time
-	size    int
-	asked   bool // since it was last passed over
-	dropped bool
-	print   fingerprint // room for that of the record
+	record store.Record
+	until  time.Time
+	size   int
+	asked  atomic.Bool // since it was last passed over
+	gone   atomic.Bool
+	print  fingerprint // room for that of the record
+}
+
+// stands reports whether k may be told, and notes that somebody asked.
+func (k *kept) stands() bool {
+	if k == nil || k.gone.Load() || until(k.until) <= 0 {
+		return false
+	}
+	if !k.asked.Load() { // a write would take it from the other processors
+		k.asked.Store(true)
+	}
+	return true
 }
 
 func (s *replayShard) get(id store.ID) (store.Record, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	k := s.kept[id]
-	if k == nil || until(k.until) <= 0 {
+	if !k.stands() {
 		return store.Record{}, false
 	}
-	k.asked = true
 	return k.record, true
 }
 
-func (s *replayShard) holds(id store.ID, token store.Token) bool {
+func (s *replayShard) held(id store.ID, token store.Token) *kept {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	k := s.kept[id]
-	if k == nil || k.record.Token != token || until(k.until) <= 0 {
-		return false
+	if k == nil || k.record.Token != token || !k.stands() {
+		return nil
 	}
-	k.asked = true
-	return true
+	return k
 }
 
 func (s *replayShard) put(k *kept) {
@@ -158,9 +173,9 @@ func (s *replayShard) makeRoom() {
 	first := s.order[0]
 	s.order = s.order[1:]
 	switch {
-	case first.dropped:
-	case first.asked && until(first.until) > 0:
-		first.asked = false
+	case first.gone.Load():
+	case first.asked.Load() && until(first.until) > 0:
+		first.asked.Store(false)
 		s.order = append(s.order, first)
 	default:
 		s.forget(first)
@@ -179,20 +194,25 @@ func (s *replayShard) dropLocked(id store.ID) {
 		return
 	}
 	s.forget(k)
-	*k = kept{dropped: true}
 	if len(s.order) > 2*len(s.kept)+replayShards {
-		s.order = slices.DeleteFunc(s.order, func(k *kept) bool { return k.dropped })
+		s.order = slices.DeleteFunc(s.order, func(k *kept) bool { return k.gone.Load() })
 	}
 }
 
+// forget lets k go. Its bytes go at once, although k may still be in order.
 func (s *replayShard) forget(k *kept) {
 	delete(s.kept, k.record.ID)
 	s.used -= k.size
+	k.gone.Store(true)
+	k.record = store.Record{}
 }
 
 func (s *replayShard) clear() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	for _, k := range s.kept {
+		k.gone.Store(true)
+	}
 	clear(s.kept)
 	s.order, s.used = nil, 0
 }

@@ -24,9 +24,7 @@ type admitted struct {
 // first, asks who is asking next, and reads the body last, when read says so or
 // the key is to be found in it: to the end of into, which no function of the
 // application is given. Known, which may be nil, has keys that were looked at before.
-func (s *settings) admit(w http.ResponseWriter, r *http.Request, read bool, into []byte, known *repeats) (admitted, error) {
-	var in admitted
-	var err error
+func (s *settings) admit(w http.ResponseWriter, r *http.Request, read bool, into []byte, known *repeats) (in admitted, err error) {
 	if s.KeyFunc == nil {
 		if err = s.headerKey(r, &in, known); err != nil {
 			return in, err
@@ -46,14 +44,14 @@ func (s *settings) admit(w http.ResponseWriter, r *http.Request, read bool, into
 	}
 	in.read = true
 	if s.KeyFunc != nil {
-		in.key, err = s.fieldKey(r, in)
+		in.key, err = s.fieldKey(r, &in)
 		in.maybe = known.at(in.key)
 	}
 	return in, err
 }
 
 // of returns the request, which is r, as its next reader gets it.
-func (in admitted) of(r *http.Request) *http.Request {
+func (in *admitted) of(r *http.Request) *http.Request {
 	if !in.read {
 		return r
 	}
@@ -79,7 +77,7 @@ func (s *settings) headerKey(r *http.Request, in *admitted, known *repeats) erro
 }
 
 // fieldKey is the key that KeyFunc finds, or none where that is allowed.
-func (s *settings) fieldKey(r *http.Request, in admitted) (string, error) {
+func (s *settings) fieldKey(r *http.Request, in *admitted) (string, error) {
 	key, err := s.KeyFunc(in.of(r), in.body)
 	own, spoken := errors.AsType[*Problem](err)
 	switch {
@@ -103,7 +101,7 @@ func (in *admitted) found() string {
 }
 
 // drawn returns in's key, or one that nobody can repeat.
-func (in admitted) drawn() string {
+func (in *admitted) drawn() string {
 	if in.key == "" {
 		return rand.Text()
 	}
@@ -127,7 +125,7 @@ func unauthenticated(err error) error {
 }
 
 // reauthorize asks whether who sent r may have a stored answer.
-func (s *settings) reauthorize(r *http.Request, in admitted) error {
+func (s *settings) reauthorize(r *http.Request, in *admitted) error {
 	if s.Reauthorize == nil {
 		return nil
 	}

@@ -14,7 +14,7 @@ import (
 // when that is what stands, what is stored, or a problem.
 func (x *exchange) answer(own bool, v any, replayed bool, err error) {
 	if fromRecord(replayed, err) {
-		if rerr := x.s.reauthorize(x.r, x.in); rerr != nil {
+		if rerr := x.s.reauthorize(x.r, &x.in); rerr != nil {
 			x.abort()
 			x.s.refuse(x.w, x.r, rerr)
 			return

@@ -54,7 +54,7 @@ func readUpTo(r io.Reader, b []byte, hint, most int64) ([]byte, error) {
 		b = b[:len(b)+n]
 		switch {
 		case err == nil:
-		case errors.Is(err, io.EOF):
+		case err == io.EOF, errors.Is(err, io.EOF): // the first is quicker
 			return b, nil
 		default:
 			return nil, err

@@ -84,7 +84,7 @@ func (ep Endpoint[In, T]) serve(s *settings, w http.ResponseWriter, r *http.Requ
 	}
 	v, replayed, err := ep.Run(ctx, ep.Operation.Call(admitted.scope, admitted.drawn(), in), in)
 	if fromRecord(replayed, err) {
-		if rerr := s.reauthorize(r, admitted); rerr != nil {
+		if rerr := s.reauthorize(r, &admitted); rerr != nil {
 			s.refuse(w, r, rerr)
 			return
 		}

@@ -105,7 +105,7 @@ func (s *settings) open(w http.ResponseWriter, r *http.Request, known *repeats) 
 	case again == nil:
 		return x, false
 	case x != nil:
-		if err := s.reauthorize(r, x.in); err != nil {
+		if err := s.reauthorize(r, &x.in); err != nil {
 			s.refuse(w, r, err)
 			return nil, true
 		}

@@ -15,7 +15,7 @@ const HeaderKey = "Idempotency-Key"
 // the header is there at all.
 // A header that is there and says nothing is malformed, never absent: its
 // sender believes to be protected.
-func (d dialect) keyOf(lines []string) (key string, present bool, err error) {
+func (d *dialect) keyOf(lines []string) (key string, present bool, err error) {
 	switch len(lines) {
 	case 0:
 		return "", false, nil

@@ -94,6 +94,6 @@ func (p Profile) dialect() (dialect, bool) {
 }
 
 // ignores reports whether requests of that method run without a key.
-func (d dialect) ignores(method string) bool {
+func (d *dialect) ignores(method string) bool {
 	return safe(method) || slices.Contains(d.unkeyed, method)
 }

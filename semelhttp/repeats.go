@@ -1,7 +1,6 @@
 package semelhttp
 
 import (
-	"context"
 	"hash/maphash"
 	"net/http"
 	"slices"
@@ -32,11 +31,7 @@ type repeats struct {
 
 // rememberer is an engine that can have final records in memory.
 type rememberer interface {
-	// Remembers reports whether what o says is in memory, so that it may be told
-	// again without asking the store.
-	Remembers(o *semel.Outcome) bool
-	// Again is Remembers for who then tells it again.
-	Again(ctx context.Context, o *semel.Outcome) bool
+	Remembers(o *semel.Outcome) *semel.Remembered
 }
 
 func newRepeats(e semel.Runner) *repeats {
@@ -51,14 +46,14 @@ type repeat struct {
 	scope semel.Scope
 	key   string
 
-	method, route, path, query, contentType string
-	body                                    []byte
+	method, route, path, rawPath, query, contentType string
+	body                                             []byte
 
-	outcome *semel.Outcome
-	status  int
-	header  []span
-	values  []string
-	text    []byte
+	stands *semel.Remembered
+	status int
+	header []span
+	values []string
+	text   []byte
 }
 
 // span is a field of a repeat's header. Its values are copied each time: who gets
@@ -91,7 +86,7 @@ func (p *repeats) find(r *http.Request, in *admitted) *repeat {
 	if known == nil || known.scope != in.scope || !known.same(r, in.body) {
 		return nil
 	}
-	if !p.engine.Again(r.Context(), known.outcome) {
+	if !known.stands.Again(r.Context()) {
 		return nil
 	}
 	return known
@@ -101,13 +96,17 @@ func (p *repeats) find(r *http.Request, in *admitted) *repeat {
 // [Request] is made of.
 func (k *repeat) same(r *http.Request, body []byte) bool {
 	return k.method == r.Method && k.route == r.Pattern && k.query == r.URL.RawQuery &&
-		k.contentType == contentType(r.Header) && string(k.body) == string(body) &&
-		k.path == r.URL.EscapedPath()
+		k.path == r.URL.Path && k.rawPath == r.URL.RawPath && // what the escaped path is made of
+		k.contentType == contentType(r.Header) && string(k.body) == string(body)
 }
 
 // keep remembers what x was answered from the record.
 func (p *repeats) keep(x *exchange, out *semel.Outcome, raw semel.Raw) {
-	if p.engine == nil || len(x.in.body)+len(raw) > maxRepeat || !p.engine.Remembers(out) {
+	if p.engine == nil || len(x.in.body)+len(raw) > maxRepeat {
+		return
+	}
+	stands := p.engine.Remembers(out)
+	if stands == nil {
 		return
 	}
 	a, _, err := parse(raw, new(snapshot), x.s.keep)
@@ -116,8 +115,8 @@ func (p *repeats) keep(x *exchange, out *semel.Outcome, raw semel.Raw) {
 	}
 	r := x.r
 	k := &repeat{
-		line: x.in.found(), scope: x.in.scope, key: x.in.key, outcome: out, status: a.status, text: a.body,
-		method: r.Method, route: r.Pattern, path: r.URL.EscapedPath(), query: r.URL.RawQuery,
+		line: x.in.found(), scope: x.in.scope, key: x.in.key, stands: stands, status: a.status, text: a.body,
+		method: r.Method, route: r.Pattern, path: r.URL.Path, rawPath: r.URL.RawPath, query: r.URL.RawQuery,
 		contentType: contentType(r.Header), body: slices.Clone(x.in.body),
 	}
 	k.add(HeaderReplayed, []string{"true"})
@@ -141,7 +140,8 @@ func (k *repeat) add(name string, values []string) {
 
 // write answers with k.
 func (k *repeat) write(w http.ResponseWriter) {
-	h, values := w.Header(), slices.Clone(k.values)
+	h, values := w.Header(), make([]string, len(k.values))
+	copy(values, k.values)
 	for i := range k.header {
 		s := &k.header[i]
 		if s.from < 0 {
