@@ -31,6 +31,9 @@ func (c *Change) Check(maxOutcome int) error {
 		return fmt.Errorf("record %s: state %v cannot stand", to.ID, to.State)
 	}
 	creates := c.If == Token{} // what names a record is written then only
+	if c.fits(creates, maxOutcome) {
+		return nil
+	}
 	if creates && (to.Priority < MinPriority || to.Priority > MaxPriority) {
 		return fmt.Errorf("record %s: priority %d is not from %d to %d", to.ID, to.Priority, MinPriority, MaxPriority)
 	}
@@ -50,4 +53,14 @@ func (c *Change) Check(maxOutcome int) error {
 		}
 	}
 	return nil
+}
+
+// fits reports whether nothing is wrong with what to has, without saying what.
+func (c *Change) fits(creates bool, maxOutcome int) bool {
+	to := &c.To
+	if len(to.Input) > maxOutcome || len(to.Outcome) > maxOutcome {
+		return false
+	}
+	return !creates || to.Priority >= MinPriority && to.Priority <= MaxPriority &&
+		len(to.Operation) <= MaxOperation && len(to.Scope) <= MaxScope && len(to.Key) <= MaxKey
 }

@@ -35,8 +35,5 @@ func (o Options) withDefaults() Options {
 	if o.MaxOutcome <= 0 {
 		o.MaxOutcome = defaultMaxOutcome
 	}
-	if o.Now == nil {
-		o.Now = time.Now
-	}
 	return o
 }

@@ -1,10 +1,12 @@
 package memory
 
 import (
-	"container/heap"
 	"context"
 	"fmt"
+	"slices"
 	"time"
+
+	"github.com/semelgo/semel/store"
 )
 
 // Purge removes the records that expired first. A record that an open
@@ -20,62 +22,92 @@ func (s *Store) Purge(ctx context.Context, limit int) (int, error) {
 
 func (s *Store) purge(limit int, now time.Duration) int {
 	var gone int
-	var kept []*row
-	for gone < limit && len(s.expiring) > 0 && s.expiring[0].expire <= now {
-		r := s.expiring[0]
-		s.expiring.drop(r)
-		if s.holding[r.id] != nil || s.writing[r.id] != nil {
-			kept = append(kept, r)
-			continue
+	var kept []expiry
+	for gone < limit && len(s.expiring) > 0 && s.expiring[0].at <= now {
+		first := s.expiring.pop()
+		r := s.rows[first.id]
+		switch {
+		case r == nil || r.expire != first.at: // that was long ago
+		case s.holding[first.id] != nil || s.writing[first.id] != nil:
+			kept = append(kept, first)
+		default:
+			delete(s.rows, first.id)
+			r.clear()
+			gone++
 		}
-		delete(s.rows, r.id)
-		gone++
 	}
-	for _, r := range kept {
-		s.expiring.add(r)
+	for _, e := range kept {
+		s.expiring.add(e)
 	}
 	return gone
 }
 
-// expiryQueue is a heap of the committed rows that expire, so that a full store
-// finds room without looking at every record.
-type expiryQueue []*row
-
-func (q *expiryQueue) add(r *row) { heap.Push(q, r) }
-
-// keep adds a row if it expires.
-func (q *expiryQueue) keep(r *row) {
-	if r.expire != never {
-		q.add(r)
+// expires notes when r, which is committed, expires, if it does. What was noted of it
+// before is not looked for: it is passed over when it comes up, or here, when it has
+// become too much.
+func (s *Store) expires(r *row) {
+	if r.expire == never {
+		return
+	}
+	s.expiring.add(expiry{r.expire, r.id})
+	if len(s.expiring) <= 2*len(s.rows)+minStale {
+		return
+	}
+	s.expiring = s.expiring[:0]
+	for _, r := range s.rows {
+		if r.expire != never {
+			s.expiring.add(expiry{r.expire, r.id})
+		}
 	}
 }
 
-// drop does nothing for a row that does not expire.
-func (q *expiryQueue) drop(r *row) {
-	if r.expire != never {
-		heap.Remove(q, r.place)
+// minStale is how much of what expired otherwise is borne at least.
+const minStale = 64
+
+// expiry is when a row expires, if it has not changed since.
+type expiry struct {
+	at time.Duration
+	id store.ID
+}
+
+// expiryQueue is a heap of them, the first on top, so that a full store finds room
+// without looking at every record. There is no pointer in it: the collector need not
+// look at it either.
+type expiryQueue []expiry
+
+func (q *expiryQueue) add(e expiry) {
+	i := len(*q)
+	if i == cap(*q) {
+		*q = slices.Grow(*q, max(i, minStale)) // doubled: append would copy it more often
+	}
+	*q = append(*q, e)
+	for h := *q; i > 0; {
+		up := (i - 1) / 2
+		if h[up].at <= e.at {
+			break
+		}
+		h[i], h[up] = h[up], e
+		i = up
 	}
 }
 
-// Len, Less, Swap, Push and Pop are for package heap.
-func (q expiryQueue) Len() int           { return len(q) }
-func (q expiryQueue) Less(i, j int) bool { return q[i].expire < q[j].expire }
-
-func (q expiryQueue) Swap(i, j int) {
-	q[i], q[j] = q[j], q[i]
-	q[i].place, q[j].place = i, j
-}
-
-func (q *expiryQueue) Push(x any) {
-	r := x.(*row)
-	r.place = len(*q)
-	*q = append(*q, r)
-}
-
-func (q *expiryQueue) Pop() any {
-	last := len(*q) - 1
-	r := (*q)[last]
-	(*q)[last] = nil
-	*q = (*q)[:last]
-	return r
+func (q *expiryQueue) pop() expiry {
+	h := *q
+	first, last := h[0], len(h)-1
+	e := h[last]
+	h = h[:last]
+	*q = h
+	for i := 0; last > 0; {
+		down := 2*i + 1
+		if down+1 < last && h[down+1].at < h[down].at {
+			down++
+		}
+		if down >= last || e.at <= h[down].at {
+			h[i] = e
+			break
+		}
+		h[i] = h[down]
+		i = down
+	}
+	return first
 }

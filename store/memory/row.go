@@ -3,6 +3,7 @@ package memory
 import (
 	"bytes"
 	"math"
+	"strings"
 	"time"
 
 	"github.com/semelgo/semel/store"
@@ -12,7 +13,8 @@ import (
 const never time.Duration = math.MaxInt64
 
 // row is a record with instants on the store's clock. Its bytes are never changed
-// once they are there, so that copies of a row may share them.
+// once they are there, so that copies of a row may share them. It has few pointers,
+// because the collector follows each of every row each time.
 type row struct {
 	id    store.ID
 	token store.Token
@@ -23,15 +25,32 @@ type row struct {
 	changed time.Duration // when the token last changed
 
 	operation, scope, key string
-	fingerprint           []byte
-	input, outcome        []byte
-	tainted               bool
+	outcome               []byte
+	seldom                *seldom // nil: nothing of it
 	priority              int8
-
-	place int // in the expiry queue; guarded by Store.mu
-
-	print [24]byte // room for a fingerprint of the usual length
+	tainted               bool
+	printed               uint8    // how much of print is the fingerprint
+	print                 [21]byte // which is there if it is of the usual length
 }
+
+// seldom is what few rows have.
+type seldom struct{ fingerprint, input []byte }
+
+// rowBlock is room for rows, which are made several at a time: it is less work, for
+// the collector too. As long as one of them stands, the others' places are kept.
+type rowBlock []row
+
+func (b *rowBlock) row() *row {
+	if len(*b) == 0 {
+		*b = make([]row, 16)
+	}
+	r := &(*b)[0]
+	*b = (*b)[1:]
+	return r
+}
+
+// clear lets go of what r holds. Nobody may use it any more.
+func (r *row) clear() { *r = row{} }
 
 // tokenOf returns r's token, the zero one if nothing stands.
 func tokenOf(r *row) store.Token {
@@ -54,25 +73,51 @@ func (r *row) change(c *store.Change, now time.Duration) {
 	}
 	r.token, r.changed, r.tainted = c.To.Token, now, c.To.Tainted
 	if c.To.Input != nil {
-		r.input = bytes.Clone(c.To.Input)
+		r.seldom = &seldom{fingerprint: r.seldom.ofFingerprint(), input: bytes.Clone(c.To.Input)}
 	}
 	if c.To.Outcome != nil {
 		r.outcome = bytes.Clone(c.To.Outcome)
 	}
 }
 
-func newRow(to *store.Record, now time.Duration) *row {
-	r := &row{
-		id: to.ID, token: to.Token, created: now, changed: now,
-		operation: to.Operation, scope: to.Scope, key: to.Key,
-		input: bytes.Clone(to.Input), outcome: bytes.Clone(to.Outcome),
-		tainted: to.Tainted, priority: to.Priority,
+// set makes of r, which is empty, a new row.
+func (r *row) set(to *store.Record, now time.Duration) {
+	r.id, r.token, r.created, r.changed = to.ID, to.Token, now, now
+	// A key is often part of something larger, such as the header of a request.
+	r.operation, r.scope, r.key = to.Operation, to.Scope, strings.Clone(to.Key)
+	r.outcome, r.tainted, r.priority = bytes.Clone(to.Outcome), to.Tainted, to.Priority
+	long := len(to.Fingerprint) > len(r.print)
+	if !long {
+		r.printed = uint8(copy(r.print[:], to.Fingerprint))
 	}
-	if to.Fingerprint != nil {
-		r.fingerprint = append(r.print[:0], to.Fingerprint...)
+	if long || to.Input != nil {
+		r.seldom = &seldom{input: bytes.Clone(to.Input)}
+	}
+	if long {
+		r.seldom.fingerprint = bytes.Clone(to.Fingerprint)
 	}
 	r.setTimes(to, now)
-	return r
+}
+
+func (r *row) fingerprint() []byte {
+	if long := r.seldom.ofFingerprint(); long != nil {
+		return long
+	}
+	return r.print[:r.printed]
+}
+
+func (s *seldom) ofFingerprint() []byte {
+	if s == nil {
+		return nil
+	}
+	return s.fingerprint
+}
+
+func (r *row) input() []byte {
+	if r.seldom == nil {
+		return nil
+	}
+	return r.seldom.input
 }
 
 // setTimes keeps of to's times those that its state has.
@@ -98,15 +143,16 @@ func later(now, d time.Duration) time.Duration {
 
 // record returns what callers read: copies, and times relative to now.
 func (r *row) record(now time.Duration) *store.Record {
-	room := make([]byte, 0, len(r.fingerprint)+len(r.input)+len(r.outcome))
+	fingerprint, input := r.fingerprint(), r.input()
+	room := make([]byte, 0, len(fingerprint)+len(input)+len(r.outcome))
 	rec := &store.Record{
 		ID: r.id, Token: r.token,
 		Age: now - r.created, Since: now - r.changed,
 		Operation: r.operation, Scope: r.scope, Key: r.key,
 		Tainted: r.tainted, Priority: r.priority,
 	}
-	rec.Fingerprint, room = copied(r.fingerprint, room)
-	rec.Input, room = copied(r.input, room)
+	rec.Fingerprint, room = copied(fingerprint, room)
+	rec.Input, room = copied(input, room)
 	rec.Outcome, _ = copied(r.outcome, room)
 	if hasDue(r.token.State) {
 		rec.Due = r.due - now

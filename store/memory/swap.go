@@ -74,11 +74,12 @@ func (s *Store) swap(tx *Tx, c *store.Change, now time.Duration) (store.Standing
 		if err := s.room(now); err != nil {
 			return store.Standing{Err: err}, false
 		}
-		s.write(tx, newRow(&c.To, now))
+		s.create(tx, &c.To, now)
 	case tx == nil:
-		s.expiring.drop(stands)
-		stands.change(c, now)
-		s.expiring.keep(stands)
+		before := stands.expire
+		if stands.change(c, now); stands.expire != before {
+			s.expires(stands)
+		}
 	default:
 		changed := *stands
 		changed.change(c, now)
@@ -104,12 +105,22 @@ func (s *Store) stands(tx *Tx, id store.ID) *row {
 	return s.rows[id]
 }
 
-// write keeps r for tx's commit, or commits it.
-func (s *Store) write(tx *Tx, r *row) {
-	if tx == nil {
-		s.put(r)
+// create makes a row where nothing stands, for tx's commit or for good.
+func (s *Store) create(tx *Tx, to *store.Record, now time.Duration) {
+	if tx != nil {
+		r := new(row)
+		r.set(to, now)
+		s.write(tx, r)
 		return
 	}
+	r := s.spare.row()
+	r.set(to, now)
+	s.rows[r.id] = r
+	s.expires(r)
+}
+
+// write keeps r for tx's commit.
+func (s *Store) write(tx *Tx, r *row) {
 	if s.stands(tx, r.id) == nil {
 		s.creating++
 		tx.creates++

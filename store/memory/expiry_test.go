@@ -1,0 +1,80 @@
+package memory_test
+
+import (
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/semelgo/semel/store"
+	"github.com/semelgo/semel/store/memory"
+)
+
+// TestPurgeGoesByTheLastExpiry: a record may be put off, be brought forward and be
+// left unfinished any number of times; it goes when it last was to go, and not when
+// it once was.
+func TestPurgeGoesByTheLastExpiry(t *testing.T) {
+	t.Parallel()
+	clock := newClock()
+	s := memory.New(memory.Options{Now: clock.Now})
+	const records, rounds = 100, 20
+	last := make([]time.Duration, records)
+	for i := range records {
+		mustCreate(t, s, create(strconv.Itoa(i), store.InProgress, 0))
+		for round := range rounds {
+			last[i] = time.Duration((i*7+round*13)%records+1) * time.Minute
+			token := store.Token{State: store.Pending, Attempt: 1, Owner: 1}
+			change := create(strconv.Itoa(i), store.Pending, last[i])
+			if change.If = token; round == 0 {
+				change.If.State = store.InProgress
+			}
+			if got := swap(t, s, change)[0]; !got.InForce(change) {
+				t.Fatalf("record %d, round %d: %+v", i, round, got)
+			}
+		}
+	}
+	for minute := range records + 1 {
+		want := 0
+		for _, d := range last {
+			if d == time.Duration(minute)*time.Minute {
+				want++
+			}
+		}
+		if got, err := s.Purge(t.Context(), 2*records); got != want || err != nil {
+			t.Errorf("after %d minutes purged %d, %v, want %d", minute, got, err, want)
+		}
+		clock.Advance(time.Minute)
+	}
+}
+
+// TestBytesAreTheStoresOwn: of every length, what was written and what was read can
+// be written over.
+func TestBytesAreTheStoresOwn(t *testing.T) {
+	t.Parallel()
+	s := memory.New(memory.Options{})
+	for _, size := range []int{0, 1, 18, 21, 22, 64} {
+		c := create(strconv.Itoa(size), store.Succeeded, 0)
+		c.To.Fingerprint = make([]byte, size)
+		for i := range c.To.Fingerprint {
+			c.To.Fingerprint[i] = byte(i + 1)
+		}
+		c.To.Input, c.To.Outcome = []byte("input"), []byte("outcome")
+		mustCreate(t, s, c)
+		want := string(c.To.Fingerprint)
+		clear(c.To.Fingerprint)
+		clear(c.To.Input)
+		clear(c.To.Outcome)
+		for range 2 {
+			got, err := s.Get(t.Context(), []store.ID{c.To.ID})
+			if err != nil || got[0].Record == nil {
+				t.Fatalf("Get: %+v, %v", got, err)
+			}
+			r := got[0].Record
+			if string(r.Fingerprint) != want || string(r.Input) != "input" || string(r.Outcome) != "outcome" {
+				t.Errorf("fingerprint of %d bytes reads as %x, the input as %q, the outcome as %q", size, r.Fingerprint, r.Input, r.Outcome)
+			}
+			clear(r.Fingerprint)
+			clear(r.Input)
+			clear(r.Outcome)
+		}
+	}
+}
