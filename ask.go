@@ -12,30 +12,33 @@ import (
 // ask is one call on its way to becoming the leader or getting an answer.
 type ask struct {
 	c        *Core
-	call     *Call // the attempt's
-	times    times
-	policy   policyKind
+	call     *Call     // the attempt's
 	deadline time.Time // until when it waits for a leader
 	seated   bool      // counted among those who wait
-	sent     time.Time // before the claim was asked for: from when its lease counts
 	flight   *flight   // nil when this call does not speak for its key in this process
 	own      flight    // it is this one then
-	attempt  Attempt   // what it may lead to
+	attempt  Attempt   // what it may lead to; its times and its policy are the asking's
 
 	generation int64 // that call.id is of
 	twin       *twin // in the next one
 }
 
-func (c *Core) ask(call Call, policy policyKind) *ask {
-	t := c.options.timesOf(call.op, call.id)
-	q := &ask{c: c, times: t, policy: policy, deadline: now().Add(t.wait)}
-	q.attempt.call = call
-	q.call = &q.attempt.call
+func (c *Core) ask(call *Call, policy policyKind) *ask {
+	q := &ask{c: c}
+	a := &q.attempt
+	a.c, a.call, a.times, a.policy = c, *call, c.options.timesOf(call.op, call.id), policy
+	q.call = &a.call
+	q.asksAnew()
+	q.deadline = a.begun.Add(a.times.wait)
 	return q
 }
 
+// asksAnew is called before the claim is asked for, after whatever took time: from
+// then on its lease counts.
+func (q *ask) asksAnew() { q.attempt.begun = now() }
+
 // admit lets a call in that can be asked for. Who is let in leaves.
-func (c *Core) admit(ctx context.Context, call Call) error {
+func (c *Core) admit(ctx context.Context, call *Call) error {
 	if err := call.valid(); err != nil {
 		return err
 	}
@@ -50,7 +53,7 @@ func (c *Core) admit(ctx context.Context, call Call) error {
 
 // begin asks for the call until it leads an attempt, has an outcome, or has an
 // error. Exactly one of the three is not nil.
-func (c *Core) begin(ctx context.Context, call Call, policy policyKind) (*Attempt, *Outcome, error) {
+func (c *Core) begin(ctx context.Context, call *Call, policy policyKind) (*Attempt, *Outcome, error) {
 	if err := c.admit(ctx, call); err != nil {
 		return nil, nil, err
 	}
@@ -81,18 +84,19 @@ func (c *Core) begin(ctx context.Context, call Call, policy policyKind) (*Attemp
 // of a key asks the store.
 func (q *ask) lead(ctx context.Context) (*Attempt, *Outcome, error) {
 	for {
-		f, first := q.c.flights.join(q.call.id, q.call.fingerprint(), &q.own)
+		f, first := q.c.flights.join(q.call.id, q.call.fingerprint(), &q.own, q.attempt.begun)
 		if first {
 			q.flight = f
 			return q.claim(ctx)
 		}
-		if q.policy == policyHeal {
+		if q.attempt.policy == policyHeal {
 			// Evidence may be there before the leader has told: look.
 			return q.claim(ctx)
 		}
 		if out, err := q.follow(ctx, f); out != nil || err != nil {
 			return nil, out, err
 		}
+		q.asksAnew()
 	}
 }
 
@@ -110,7 +114,7 @@ func (q *ask) claim(ctx context.Context) (a *Attempt, out *Outcome, err error) {
 		if q.flight != nil {
 			q.c.flights.lead(q.flight)
 		}
-		return q.newAttempt(ctx, stands, q.sent), nil, nil
+		return q.newAttempt(ctx, stands), nil, nil
 	}
 	if q.flight != nil {
 		q.c.flights.land(q.call.id, q.flight, stands, forOthers(ctx, err))
@@ -130,8 +134,7 @@ func (q *ask) decide(ctx context.Context) (stands store.Record, claimed bool, er
 		return stands, false, err
 	}
 	e := q.claimEvent()
-	for {
-		q.sent = now()
+	for ; ; q.asksAnew() {
 		d, now, err := q.c.actTogether(ctx, stands, e, askTries)
 		switch {
 		case errors.Is(err, errBusy):
@@ -187,7 +190,7 @@ func (q *ask) remember(stands store.Record, asked time.Time) {
 }
 
 // remembered answers the call from memory, if what it asks for is final.
-func (c *Core) remembered(ctx context.Context, call Call) (out *Outcome, known bool, err error) {
+func (c *Core) remembered(ctx context.Context, call *Call) (out *Outcome, known bool, err error) {
 	stands, known := c.replays.get(call.id)
 	if !known || call.op.generation != 0 {
 		return nil, false, nil
@@ -202,8 +205,8 @@ func (c *Core) remembered(ctx context.Context, call Call) (out *Outcome, known b
 
 func (q *ask) claimEvent() event {
 	return event{
-		step: stepClaim, owner: newOwner(), policy: q.policy, of: q.call,
-		identity: q.call.identity(), lease: q.times.firstLease(),
+		step: stepClaim, owner: newOwner(), policy: q.attempt.policy, of: q.call,
+		identity: q.call.identity(), lease: q.attempt.times.firstLease(),
 	}
 }
 
@@ -253,6 +256,7 @@ func (q *ask) first(ctx context.Context) (store.Record, error) {
 		return store.Record{}, nil
 	}
 	stands, err := q.read(ctx)
+	q.asksAnew()
 	switch {
 	case err != nil:
 		return stands, fmt.Errorf("%w: read the record: %w", ErrUnavailable, err)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/semelgo/semel/store"
@@ -18,21 +19,21 @@ type Attempt struct {
 	policy policyKind
 	record store.Record // as it was claimed; its Token is the fencing token
 	flight *flight
-	begun  time.Time
+	begun  time.Time // before the claim was asked for: from when its lease counts
 
 	ctx     context.Context //nolint:containedctx // its own life
 	life    lifetime
 	beats   *heart // its own pulse
 	pulse   heart
-	rest    span      // what its end is recorded under, whatever becomes of ctx
+	rest    remainder // what its end is recorded under, whatever becomes of ctx
 	success Outcome   // what End returns, if it succeeded
 	room    [320]byte // for what it then stores, if that is short
 
+	ended   atomic.Bool
 	mu      sync.Mutex // guards what follows
 	adapter Adapter    // nil: what the function returned is stored
 	inTx    bool       // runTx is under way
 	txOpen  bool       // its transaction has begun
-	ended   bool
 	// settled is what stands once the attempt's own transaction has decided;
 	// settledErr is what then is told instead of an outcome.
 	settled    *store.Record
@@ -52,11 +53,10 @@ type Outcome struct {
 // result cannot be given.
 func (o *Outcome) Decode(into any) error { return decodeResult(o.Record.Outcome, into) }
 
-func (q *ask) newAttempt(ctx context.Context, claimed store.Record, sent time.Time) *Attempt {
+func (q *ask) newAttempt(ctx context.Context, claimed store.Record) *Attempt {
 	a := &q.attempt // they live together: one is no longer asked for without the other
-	a.c, a.times, a.policy = q.c, q.times, q.policy
-	a.record, a.flight, a.begun = claimed, q.flight, sent
-	a.live(ctx, sent, true)
+	a.record, a.flight = claimed, q.flight
+	a.live(ctx, a.begun, true)
 	return a
 }
 
@@ -70,7 +70,7 @@ func (a *Attempt) live(ctx context.Context, sent time.Time, alone bool) {
 
 // afterwards is a context for what is left to do, whatever becomes of the attempt's.
 func (a *Attempt) afterwards() context.Context {
-	a.rest.parent, a.rest.apart = a.ctx, true
+	a.rest.parent = a.ctx
 	return &a.rest
 }
 
@@ -174,25 +174,14 @@ func (a *Attempt) End(v any, err error) (out *Outcome, told error) {
 // unless it was in a transaction that is known to be rolled back. After End it
 // does nothing, so it can be deferred.
 func (a *Attempt) Abandon() {
-	a.mu.Lock()
-	ended := a.ended
-	a.mu.Unlock()
-	if !ended {
+	if !a.ended.Load() {
 		_, _ = a.End(nil, errAbandoned)
 	}
 }
 
 var errAbandoned = errors.New("semel: the function did not return")
 
-func (a *Attempt) take() bool {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.ended {
-		return false
-	}
-	a.ended = true
-	return true
-}
+func (a *Attempt) take() bool { return a.ended.CompareAndSwap(false, true) }
 
 // fenceError is an error of raising the fence or of looking behind it. However
 // it is marked, it says nothing about what an earlier attempt did.

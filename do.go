@@ -93,7 +93,7 @@ func DoTx[T, Tx any](ctx context.Context, e *Engine[Tx], c Call, fn func(ctx con
 // runLeased commits the claim, then runs fn and ends the attempt in one
 // transaction.
 func (c *Core) runLeased(ctx context.Context, call Call, fn func(context.Context, any) (any, error)) (*Outcome, error) {
-	a, out, err := c.begin(ctx, call, policyAtomic)
+	a, out, err := c.begin(ctx, &call, policyAtomic)
 	if a == nil {
 		return out, err
 	}
@@ -111,7 +111,7 @@ func Begin(ctx context.Context, e Runner, c Call) (*Attempt, *Outcome, error) {
 	if err := c.notByGeneration(); err != nil {
 		return nil, nil, err
 	}
-	return e.core().begin(ctx, c, c.op.policy.orHold())
+	return e.core().begin(ctx, &c, c.op.policy.orHold())
 }
 
 // decoded is what a replay returns. A result that cannot be given is an error,

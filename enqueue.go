@@ -95,7 +95,7 @@ func (c *Core) queueing(ctx context.Context, call Call, o EnqueueOptions) (*queu
 	if identity.Input, err = call.storedInput(); err != nil {
 		return nil, err
 	}
-	q := &queueing{ask: c.ask(call, policyUnset)}
+	q := &queueing{ask: c.ask(&call, policyUnset)}
 	if err := q.mayBeNew(ctx); err != nil {
 		return nil, err
 	}

@@ -235,6 +235,9 @@ func (a *Attempt) told(s step, now store.Record, err error) error {
 }
 
 func (a *Attempt) seeEnd(ctx context.Context, s step, now store.Record, err error) {
+	if a.c.options.Observer == nil {
+		return
+	}
 	switch {
 	case s == stepSettle:
 		a.see(ctx, EventSettled, now, err)

@@ -39,9 +39,10 @@ type flight struct {
 	unseen  gate       // open once its first caller waits for somebody it cannot see
 	done    gate       // open once landed
 
-	running bool
-	stands  store.Record // once done is open, for followers
-	err     error
+	running  bool
+	followed bool          // somebody waits for it; the shard's mu guards this one
+	stands   *store.Record // once done is open, for followers: nil if there are none
+	err      error
 }
 
 // gate is what may be waited for.
@@ -84,22 +85,23 @@ func (f *flight) runs() bool {
 func (f *flight) landed() (store.Record, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.stands, f.err
+	return *f.stands, f.err
 }
 
 // join returns the flight of id, and whether the asker is its first caller.
-// That one's is mine.
-func (f *flights) join(id store.ID, fingerprint []byte, mine *flight) (*flight, bool) {
+// That one's is mine, which is then said to have begun at that time.
+func (f *flights) join(id store.ID, fingerprint []byte, mine *flight, begun time.Time) (*flight, bool) {
 	s := f.shard(id)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if other := s.running[id]; other != nil {
+		other.followed = true
 		return other, false
 	}
 	if s.running == nil {
 		s.running = make(map[store.ID]*flight)
 	}
-	mine.fingerprint, mine.begun = fingerprint, now()
+	mine.fingerprint, mine.begun = fingerprint, begun
 	s.running[id] = mine
 	return mine, true
 }
@@ -130,10 +132,14 @@ func (f *flights) land(id store.ID, mine *flight, stands store.Record, err error
 	s := f.shard(id)
 	s.mu.Lock()
 	delete(s.running, id)
+	followed := mine.followed
 	s.mu.Unlock()
+	if !followed {
+		return // and nobody knows of it any more
+	}
 	mine.mu.Lock()
 	defer mine.mu.Unlock()
-	mine.stands, mine.err = stands, err
+	mine.stands, mine.err = new(stands), err
 	mine.decided.open()
 	mine.done.open()
 }

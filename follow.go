@@ -30,7 +30,7 @@ func (q *ask) follow(ctx context.Context, f *flight) (*Outcome, error) {
 	if errors.Is(err, ErrUnavailable) {
 		return nil, err
 	}
-	d := next(stands, event{step: stepClaim, policy: q.policy, of: q.call})
+	d := next(stands, event{step: stepClaim, policy: q.attempt.policy, of: q.call})
 	switch d.say {
 	case sayReplay:
 		return q.c.replay(ctx, stands)
@@ -85,7 +85,7 @@ func (q *ask) wait(ctx context.Context, stands store.Record) (store.Record, erro
 	if q.flight != nil {
 		q.c.flights.wait(q.flight, stands)
 	}
-	waited := q.times.wait - left
+	waited := q.attempt.times.wait - left
 	poll := min(max(stands.Since/4, waited/4, 20*time.Millisecond), time.Second)
 	waiting, done := patient(ctx)
 	defer done()
@@ -102,7 +102,7 @@ func (q *ask) wait(ctx context.Context, stands store.Record) (store.Record, erro
 // sit takes a place among those who wait; it says no to those who have no time
 // to wait and to those for whom there is no place.
 func (q *ask) sit() bool {
-	if q.times.wait > 0 && !q.seated {
+	if q.attempt.times.wait > 0 && !q.seated {
 		q.seated = q.c.flights.seat(q.c.options.MaxWaiters)
 	}
 	return q.seated

@@ -40,7 +40,7 @@ func (o *operation) generations() error {
 }
 
 // notByGeneration refuses what only operations can do that have one record.
-func (c Call) notByGeneration() error {
+func (c *Call) notByGeneration() error {
 	if c.op.generation > 0 {
 		return invalid("Generation", "is for DoTx: nothing else writes both of its records")
 	}

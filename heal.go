@@ -23,7 +23,7 @@ func (q *ask) look(ctx context.Context, stands store.Record, e *event) (store.Re
 		e.looked = true
 		return stands, nil
 	}
-	healed, now, err := q.c.heal(ctx, stands, found, q.times.retention)
+	healed, now, err := q.c.heal(ctx, stands, found, q.attempt.times.retention)
 	if err != nil {
 		return now, fmt.Errorf("%w: heal: %w", ErrUnavailable, err)
 	}

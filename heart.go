@@ -27,10 +27,8 @@ type heart struct {
 }
 
 // start counts the lease from before the claim was sent: the store cannot have
-// counted it from earlier.
+// counted it from earlier. Nobody else knows of the heart before it sleeps.
 func (h *heart) start(sent time.Time, alone bool) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
 	h.expiry = sent.Add(h.a.times.firstLease())
 	if alone {
 		h.beat = sent.Add(h.a.times.beat)

@@ -34,17 +34,17 @@ func (c *Core) runInline(ctx context.Context, call Call, fn func(context.Context
 
 // runOnce runs the function of like.
 func (c *Core) runOnce(ctx context.Context, call Call, like inline) (*Outcome, error) {
-	if err := c.admit(ctx, call); err != nil {
+	if err := c.admit(ctx, &call); err != nil {
 		return nil, err
 	}
 	defer c.leave()
-	if out, known, err := c.remembered(ctx, call); known {
+	if out, known, err := c.remembered(ctx, &call); known {
 		return out, err
 	}
-	q := c.ask(call, call.op.policy.kind)
+	q := c.ask(&call, call.op.policy.kind)
 	defer q.rise()
 	for {
-		f, first := c.flights.join(call.id, q.call.fingerprint(), &q.own)
+		f, first := c.flights.join(call.id, q.call.fingerprint(), &q.own, q.attempt.begun)
 		if first {
 			q.flight = f
 			return q.inline(ctx, like)
@@ -52,6 +52,7 @@ func (c *Core) runOnce(ctx context.Context, call Call, like inline) (*Outcome, e
 		if out, err := q.follow(ctx, f); out != nil || err != nil {
 			return out, err
 		}
+		q.asksAnew()
 	}
 }
 
@@ -159,10 +160,10 @@ func (i *inline) transact(ctx context.Context) (store.Verdict, error) {
 
 // limit ends the function's context when max run is over.
 func (i *inline) limit(ctx context.Context) (context.Context, context.CancelFunc) {
-	if i.times.maxRun == 0 {
+	if i.attempt.times.maxRun == 0 {
 		return ctx, func() {}
 	}
-	return context.WithTimeoutCause(ctx, i.times.maxRun, fmt.Errorf("%w: max run is over", ErrLeaseLost))
+	return context.WithTimeoutCause(ctx, i.attempt.times.maxRun, fmt.Errorf("%w: max run is over", ErrLeaseLost))
 }
 
 var errNotRun = errors.New("semel: not run")
@@ -264,7 +265,7 @@ func (i *inline) keeps() bool { return i.fnErr != nil && i.change.To.State != st
 
 func (i *inline) event(to store.State, outcome []byte) event {
 	return event{
-		step: stepInline, to: to, owner: i.owner, policy: i.policy, of: i.call,
-		identity: i.call.identity(), outcome: outcome, expire: i.times.retention,
+		step: stepInline, to: to, owner: i.owner, policy: i.attempt.policy, of: i.call,
+		identity: i.call.identity(), outcome: outcome, expire: i.attempt.times.retention,
 	}
 }

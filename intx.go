@@ -238,7 +238,7 @@ func (a *Attempt) enterTx() error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	switch {
-	case a.ended || a.settled != nil:
+	case a.ended.Load() || a.settled != nil:
 		return invalid("Attempt", "has its outcome already")
 	case a.inTx:
 		return invalid("Attempt", "runs a transaction already")

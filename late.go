@@ -206,11 +206,11 @@ func (q *ask) undo(ctx context.Context, claim store.Change, before store.Record)
 	}
 	noted := q.c.interruption(q.call.op, before, claim.To.Attempt, ErrUnavailable)
 	release := event{
-		step: stepRelease, token: claim.To.Token, policy: q.policy, proven: true, expire: q.times.retention, outcome: noted,
+		step: stepRelease, token: claim.To.Token, policy: q.attempt.policy, proven: true, expire: q.attempt.times.retention, outcome: noted,
 	}
 	void := event{
-		step: stepVoid, to: store.Pending, owner: newOwner(), policy: q.policy, of: q.call,
-		identity: q.call.identity(), expire: q.times.retention, outcome: noted,
+		step: stepVoid, to: store.Pending, owner: newOwner(), policy: q.attempt.policy, of: q.call,
+		identity: q.call.identity(), expire: q.attempt.times.retention, outcome: noted,
 	}
 	q.c.keepLate(ctx, lateItem{
 		record: standing(claim, before), quiet: true, event: release, void: void, from: claim.If,

@@ -1,6 +1,7 @@
 package semel
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/semelgo/semel/store"
@@ -105,7 +106,7 @@ func (o *Options) setDefaults() error {
 // on asking what became of it, and than its key may come again: one that was
 // purged meanwhile would tell that nothing had happened.
 func (o *Options) outlived(op *operation) error {
-	switch keep := o.times(op).retention; {
+	switch keep := cmp.Or(op.retention, o.Retention); {
 	case keep <= o.RecordTimeout:
 		return invalid("Retention", "must be longer than RecordTimeout, "+o.RecordTimeout.String()+"; it is "+keep.String())
 	case op.generation > 0 && op.generation <= op.redelivery:

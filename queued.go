@@ -36,10 +36,7 @@ func (e *abandonedError) Is(target error) bool { return target == errAbandoned }
 // return. why is kept in the record's [Progress] and told to the Observer; however
 // it is marked, it is no evidence.
 func (a *Attempt) AbandonWith(why error) {
-	a.mu.Lock()
-	ended := a.ended
-	a.mu.Unlock()
-	if !ended {
+	if !a.ended.Load() {
 		_, _ = a.End(nil, &abandonedError{why})
 	}
 }
