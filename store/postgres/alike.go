@@ -90,39 +90,29 @@ func join(groups *[]alike, s shape, it *item) bool {
 	return true
 }
 
-// arg is an array parameter in both its forms.
-type arg interface{ plainly() any }
-
-// args are the parameters of the statement for the group: what differs as arrays,
-// and what does not.
-func (g *alike) args(plain bool) []any {
-	ids, owners := &idColumn{column{items: g.items}}, &ownerColumn{column{items: g.items}}
+// write writes the parameters of the statement for the group: what differs as
+// arrays, and what does not.
+func (g *alike) write(r *raw) {
+	r.ids(g.items)
+	r.owners(g.items)
 	if g.kind == create {
-		return append(listed(plain, ids, owners, columnOf(g.items, scopeOf), columnOf(g.items, keyOf), columnOf(g.items, fingerprintOf)),
-			g.to.state, g.to.attempt, g.due, g.expires, g.tainted, []byte(g.operation), int16(g.priority))
+		r.texts(g.items, func(of *store.Record) string { return of.Scope })
+		r.texts(g.items, func(of *store.Record) string { return of.Key })
+		r.datas(g.items, func(of *store.Record) []byte { return of.Fingerprint })
+	} else {
+		r.datas(g.items, func(of *store.Record) []byte { return of.Outcome })
+		r.int16(g.from.state)
+		r.int32(g.from.attempt)
 	}
-	return append(listed(plain, ids, owners, columnOf(g.items, outcomeOf)),
-		g.from.state, g.from.attempt, g.to.state, g.to.attempt, g.due, g.expires, g.tainted)
-}
-
-func listed(plain bool, columns ...arg) []any {
-	all := make([]any, len(columns), 12)
-	for i, c := range columns {
-		if all[i] = c; plain {
-			all[i] = c.plainly()
-		}
+	r.int16(g.to.state)
+	r.int32(g.to.attempt)
+	r.maybe(g.due)
+	r.maybe(g.expires)
+	r.bool(g.tainted)
+	if g.kind == create {
+		r.text(g.operation)
+		r.int16(int16(g.priority))
 	}
-	return all
-}
-
-// queueAlike queues one statement for each shape of which there are some, and
-// returns the other changes.
-func queueAlike(b *pgx.Batch, t *tables, items []item, plain bool) (rest []*item) {
-	groups, rest := sortOut(items)
-	for _, g := range groups {
-		queueAll(b, t.alike[g.kind], g.args(plain), g.items)
-	}
-	return rest
 }
 
 // manyText is a statement that makes many changes, and the same that tells which.
@@ -133,17 +123,34 @@ type manyText struct{ text, told string }
 // for each: if they are fewer than all, what stands is read. Only what waits may be
 // claimed by anybody before that.
 func queueAll(b *pgx.Batch, m manyText, args []any, items []*item) {
-	if slices.ContainsFunc(items, func(it *item) bool { return it.To.State == store.Pending }) {
+	if anyWaits(items) {
 		queueTold(b, m.told, args, items)
 		return
 	}
 	b.Queue(m.text, args...).Exec(func(tag pgconn.CommandTag) error {
-		all := tag.RowsAffected() == int64(len(items))
-		for _, it := range items {
-			it.made = all
-		}
+		allMade(items, tag)
 		return nil
 	})
+}
+
+// anyWaits says that a worker could claim one of them before it is asked what stands.
+func anyWaits(items []*item) bool {
+	return slices.ContainsFunc(items, func(it *item) bool { return it.To.State == store.Pending })
+}
+
+// allMade notes whether all were made; if not, it is not known which.
+func allMade(items []*item, tag pgconn.CommandTag) {
+	all := tag.RowsAffected() == int64(len(items))
+	for _, it := range items {
+		it.made = all
+	}
+}
+
+// someMade notes which were made.
+func someMade(items []*item, made map[store.ID]bool) {
+	for _, it := range items {
+		it.made = made[it.To.ID]
+	}
 }
 
 // queueTold is queueAll by a statement that tells which changes it has made.
@@ -152,9 +159,7 @@ func queueTold(b *pgx.Batch, text string, args []any, items []*item) {
 	read := eachID(func(id store.ID) { made[id] = true })
 	b.Queue(text, args...).Query(func(rows pgx.Rows) error {
 		err := read(rows)
-		for _, it := range items {
-			it.made = made[it.To.ID]
-		}
+		someMade(items, made)
 		return err
 	})
 }

@@ -3,6 +3,7 @@ package postgres_test
 import (
 	"context"
 	"fmt"
+	"reflect"
 	"testing"
 	"time"
 
@@ -14,7 +15,7 @@ import (
 
 // Changes that share a statement are answered one by one: for each that is not in
 // force by what stands, and for the others that they are, asked once or again. So it
-// is however parameters are sent, and in transactions.
+// is however parameters are sent, in transactions, and on sessions.
 func TestAlikeAreAnsweredEach(t *testing.T) {
 	t.Parallel()
 	url := database(t)
@@ -36,6 +37,64 @@ func TestAlikeAreAnsweredEach(t *testing.T) {
 		})
 	}
 }
+
+func TestAlikeAreAnsweredEachOnSessions(t *testing.T) {
+	t.Parallel()
+	s := newStore(t, connect(t, database(t)), postgres.Options{})
+	if err := s.OpenSessions(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	tellAlike(t, s, "", s.Swap)
+	if idle, _ := s.Sessions(); idle != postgres.DefaultMaxSessions {
+		t.Errorf("%d sessions are left", idle)
+	}
+}
+
+// A record reads the same on a session and over the pool, whatever is in it; and so
+// do those of a batch in which there is everything.
+func TestReadsTheSameOnSessions(t *testing.T) {
+	t.Parallel()
+	url := database(t)
+	pooled, own := newStore(t, connect(t, url), postgres.Options{MaxSessions: -1}), newStore(t, connect(t, url), postgres.Options{})
+	if err := own.OpenSessions(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for _, n := range batchSizes() {
+		var changes []store.Change
+		for i := range n {
+			c := create(fmt.Sprint(n, " key ", i), store.States()[i%5], 1<<63+uint64(i))
+			c.To.Attempt, c.To.Tainted, c.To.Priority = uint32(i), i%2 == 0, int8(i%9-4)
+			c.To.Due, c.To.Expire = time.Duration(i-1)*time.Hour, time.Duration(i+1)*time.Hour
+			c.To.Fingerprint, c.To.Input, c.To.Outcome = nil, []byte{byte(i), 0}, nil
+			if i%3 == 0 {
+				c.To.Fingerprint, c.To.Outcome = []byte("\x00fingerprint"), []byte{}
+			}
+			changes = append(changes, c)
+		}
+		for i, answer := range mustSwap(t, own, changes) {
+			if !answer.InForce(changes[i]) {
+				t.Errorf("of %d changes, number %d answers %+v", n, i, answer)
+			}
+		}
+		ids := idsOf(changes)
+		want, got := must(pooled.Get(t.Context(), ids))(t), must(own.Get(t.Context(), ids))(t)
+		for i := range ids {
+			a, b := *want[i].Record, *got[i].Record
+			if !near(a.Due, b.Due) || !near(a.Expire, b.Expire) || !near(a.Age, b.Age) || !near(a.Since, b.Since) {
+				t.Errorf("%+v reads as %+v", a, b)
+			}
+			for _, r := range []*store.Record{&a, &b} {
+				r.Due, r.Expire, r.Age, r.Since = 0, 0, 0, 0
+				r.Fingerprint, r.Outcome = append([]byte{}, r.Fingerprint...), append([]byte{}, r.Outcome...)
+			}
+			if !reflect.DeepEqual(a, b) {
+				t.Errorf("%+v reads as %+v", a, b)
+			}
+		}
+	}
+}
+
+func near(a, b time.Duration) bool { return max(a-b, b-a) < time.Minute }
 
 func tellAlike(t *testing.T, s *postgres.Store, name string, swap func(context.Context, []store.Change) ([]store.Standing, error)) {
 	t.Helper()

@@ -22,6 +22,8 @@ const (
 	codeCheck               = "23514"
 	codeDivisionByZero      = "22012"
 	codeNoTable             = "42P01"
+	codeNotSupported        = "0A000"
+	codeNoStatement         = "26000"
 	codeLockTimeout         = "55P03"
 	codeCancelled           = "57014"
 )

@@ -51,6 +51,12 @@ func Queries(s *Store) []Query {
 			items[i] = &item{Change: &c}
 		}
 		name := [kinds]string{create: "create", move: "move", beat: "beat"}[k]
+		alike := []any{uuids(make([]store.ID, 1000)), make([]int64, 1000), make([][]byte, 1000)}
+		if k == create {
+			alike = append(alike, make([][]byte, 1000), make([][]byte, 1000), 1, 1, nil, nil, false, []byte("test"), 0)
+		} else {
+			alike = append(alike, 2, 1, 4, 1, nil, nil, false)
+		}
 		all = append(all,
 			Query{name, s.texts.one, t.one[k], args},
 			Query{name + " in a session", session, t.one[k], args},
@@ -58,9 +64,9 @@ func Queries(s *Store) []Query {
 			Query{name + " last", s.texts.lent.made, t.last[k], args},
 			Query{name + " many", s.texts.lentMany.made, t.many[k].text, arrays(items)},
 			Query{name + " many, told", s.texts.lentMany.made, t.many[k].told, arrays(items)})
-		if g := (&alike{shape: shape{kind: k, to: storedToken{state: 1}}, items: items}); t.alike[k].text != "" {
-			all = append(all, Query{name + " alike", s.texts.lentMany.made, t.alike[k].text, g.args(true)},
-				Query{name + " alike, told", s.texts.lentMany.made, t.alike[k].told, g.args(true)})
+		if t.alike[k].text != "" {
+			all = append(all, Query{name + " alike", session, t.alike[k].text, alike},
+				Query{name + " alike, told", session, t.alike[k].told, alike})
 		}
 		if k == create {
 			all = append(all, Query{"create lone", `SELECT 1`, t.lone, append(args, "100ms")})

@@ -24,8 +24,7 @@ type reader struct {
 
 	id                    pgtype.UUID
 	token                 storedToken
-	due, expires          pgtype.Int8
-	created, since        int64
+	at                    instants
 	operation, scope, key pgtype.DriverBytes // copied before the next row
 	fingerprint           []byte
 	priority              int16
@@ -35,8 +34,8 @@ type reader struct {
 
 func newReader(before ...any) *reader {
 	r := &reader{}
-	r.into = append(append(make([]any, 0, len(before)+16), before...),
-		&r.id, &r.token.state, &r.token.attempt, &r.token.owner, &r.due, &r.expires, &r.created, &r.since,
+	r.into = append(append(make([]any, 0, len(before)+recordColumns), before...),
+		&r.id, &r.token.state, &r.token.attempt, &r.token.owner, &r.at.due, &r.at.expires, &r.at.created, &r.at.changed, &r.at.now,
 		&r.operation, &r.scope, &r.key, &r.fingerprint, &r.priority, &r.tainted, &r.input, &r.outcome)
 	return r
 }
@@ -47,13 +46,10 @@ func (r *reader) read(row scanner) (*store.Record, error) {
 	}
 	record := &store.Record{
 		ID: r.id.Bytes, Token: r.token.token(),
-		Due: micros(r.due.Int64), Age: micros(r.created), Since: micros(r.since),
 		Operation: string(r.operation), Scope: string(r.scope), Key: string(r.key),
 		Fingerprint: r.fingerprint, Priority: int8(r.priority), Tainted: r.tainted, Input: r.input, Outcome: r.outcome,
 	}
-	if r.expires.Valid {
-		record.Expire = left(r.expires.Int64)
-	}
+	r.at.tell(record)
 	return record, nil
 }
 
@@ -70,6 +66,32 @@ func (t storedToken) token() store.Token {
 
 func stored(t store.Token) storedToken {
 	return storedToken{state: int16(t.State), attempt: int32(t.Attempt), owner: int64(t.Owner)}
+}
+
+// instants are those of a row, and the one at which it was read.
+type instants struct{ due, expires, created, changed, now instant }
+
+// tell tells a record what is left and what has passed.
+func (at *instants) tell(r *store.Record) {
+	if at.due.there {
+		r.Due = micros(at.due.micros - at.now.micros)
+	}
+	if at.expires.there {
+		r.Expire = left(at.expires.micros - at.now.micros)
+	}
+	r.Age, r.Since = micros(at.now.micros-at.created.micros), micros(at.now.micros-at.changed.micros)
+}
+
+// instant is one of the server's; none is null.
+type instant struct {
+	micros int64
+	there  bool
+}
+
+// ScanTimestamptz reads one from pgx.
+func (i *instant) ScanTimestamptz(v pgtype.Timestamptz) error {
+	*i = instant{micros: v.Time.UnixMicro(), there: v.Valid}
+	return nil
 }
 
 // left is never zero, because an Expire of zero reads as never.

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
@@ -18,6 +19,9 @@ type session struct {
 	conn *pgx.Conn
 	wire net.Conn
 	used time.Time
+
+	statements map[string]*pgconn.StatementDescription // by their texts
+	raw        raw
 }
 
 // errNotOurs says that the server at the other end is not the one that was asked to
@@ -36,7 +40,7 @@ func openSession(ctx context.Context, of *pgxpool.Config) (*session, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open a session: %w", err)
 	}
-	s := &session{conn: conn, wire: conn.PgConn().Conn()}
+	s := &session{conn: conn, wire: conn.PgConn().Conn(), statements: make(map[string]*pgconn.StatementDescription)}
 	if err := s.prepare(ctx, of); err != nil {
 		s.close()
 		return nil, fmt.Errorf("open a session: %w", err)
@@ -75,26 +79,32 @@ func sessionSettings() []setting {
 		setting{"plan_cache_mode", "force_generic_plan"}, setting{"default_transaction_isolation", "read committed"})
 }
 
-// send sends b and waits for the answers, as long as ctx lasts. The connection's own
+// send sends b and waits for the answers, as long as ctx lasts.
+func (s *session) send(ctx context.Context, b *pgx.Batch) error {
+	return s.within(ctx, func(ctx context.Context) error { return s.conn.SendBatch(ctx, b).Close() })
+}
+
+// within asks something of the server as long as ctx lasts. The connection's own
 // deadline takes less than what pgx does for a context; who has missed it has lost
 // the connection.
-func (s *session) send(ctx context.Context, b *pgx.Batch) error {
+func (s *session) within(ctx context.Context, ask func(ctx context.Context) error) error {
 	deadline, _ := ctx.Deadline()
 	if err := s.wire.SetDeadline(deadline); err != nil {
 		s.close()
 		return fmt.Errorf("use a session: %w", err)
 	}
 	stop := context.AfterFunc(ctx, func() { _ = s.wire.SetDeadline(time.Unix(1, 0)) })
-	err := s.conn.SendBatch(context.WithoutCancel(ctx), b).Close()
+	err := ask(context.WithoutCancel(ctx))
 	if !stop() {
 		s.close() // the deadline of now may be set after the next one's
 	}
-	switch {
-	case errors.Is(err, os.ErrDeadlineExceeded):
-		return fmt.Errorf("%w: %w", cmp.Or(ctx.Err(), context.DeadlineExceeded), err)
-	default:
-		return err
+	if code := codeOf(err); code == codeNotSupported || code == codeNoStatement {
+		s.close() // what it has prepared is of no use any more, because the tables have changed
 	}
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		return fmt.Errorf("%w: %w", cmp.Or(ctx.Err(), context.DeadlineExceeded), err)
+	}
+	return err
 }
 
 // usable says that the next one finds the session as this one did.

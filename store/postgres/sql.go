@@ -10,11 +10,9 @@ package postgres
 // as long as the statistics say that it is empty.
 
 const (
-	columns = `id, state, attempt, owner,
-(extract(epoch FROM due - clock_timestamp()) * 1000000)::bigint,
-(extract(epoch FROM expires - clock_timestamp()) * 1000000)::bigint,
-(extract(epoch FROM clock_timestamp() - created) * 1000000)::bigint,
-(extract(epoch FROM clock_timestamp() - changed) * 1000000)::bigint,
+	// What time is left and has passed is reckoned by who reads, from the instants,
+	// which costs a fraction of what it costs the server.
+	columns = `id, state, attempt, owner, due, expires, created, changed, clock_timestamp(),
 operation, scope, key, fingerprint, priority, tainted, input, outcome`
 
 	// sqlStands tells whether a record stands, and gives back the setting that kept it

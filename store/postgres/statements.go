@@ -33,22 +33,14 @@ func portions(items []item) [][]item {
 	return all
 }
 
-// queue queues the statements that make the changes. With plain, parameters are of
-// Go types that pgx knows by themselves.
-func queue(b *pgx.Batch, t *tables, items []item, plain bool) {
-	if len(items) <= most {
-		for i := range items {
-			queueOne(b, t, &items[i])
-		}
+// queue queues the statements that make the changes.
+func queue(b *pgx.Batch, t *tables, items []item) {
+	if len(items) > most {
+		queueMany(b, t, items)
 		return
 	}
-	rest := queueAlike(b, t, items, plain)
-	if len(rest) > most {
-		queueMany(b, t, rest)
-		return
-	}
-	for _, it := range rest {
-		queueOne(b, t, it)
+	for i := range items {
+		queueOne(b, t, &items[i])
 	}
 }
 
@@ -112,9 +104,10 @@ func statement(c *store.Change) (kind, []any) {
 }
 
 // queueMany queues one statement for each kind of change.
-func queueMany(b *pgx.Batch, t *tables, items []*item) {
+func queueMany(b *pgx.Batch, t *tables, items []item) {
 	var sorted [kinds][]*item
-	for _, it := range items {
+	for i := range items {
+		it := &items[i]
 		k := kindOf(it.Change)
 		sorted[k] = append(sorted[k], it)
 	}

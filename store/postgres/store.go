@@ -46,8 +46,6 @@ type Store struct {
 	gate chan struct{}
 	// noScans says that transactions were last seen to begin with enable_seqscan off.
 	noScans atomic.Bool
-	// plain says that pgx goes by the Go types of parameters.
-	plain bool
 
 	commitBound    time.Duration
 	statementBound time.Duration // zero: the server's own
@@ -69,13 +67,12 @@ func New(pool *pgxpool.Pool, o Options) (*Store, error) {
 		return nil, err
 	}
 	config := pool.Config()
-	conns, mode := int(config.MaxConns), config.ConnConfig.DefaultQueryExecMode
+	conns := int(config.MaxConns)
 	if conns < 2 {
 		return nil, fmt.Errorf("semel/postgres: MaxConns of the pool is %d: a transaction takes one connection, and its leader's heartbeats and look-ups another", conns)
 	}
 	return &Store{
 		pool: pool, sessions: sessionsOf(config, o.MaxSessions), level: o.Isolation, texts: newTexts(&o),
 		gate: make(chan struct{}, conns-1), commitBound: commitBound, statementBound: max(0, o.StatementTimeout),
-		plain: mode == pgx.QueryExecModeExec || mode == pgx.QueryExecModeSimpleProtocol,
 	}, nil
 }

@@ -37,7 +37,6 @@ func (s *Store) Swap(ctx context.Context, changes []store.Change) ([]store.Stand
 		alone: frame{before: []string{s.texts.alone}, wait: millis(busyAfterAlone)},
 		hasty: frame{before: []string{s.texts.hasty}, wait: millis(busyAtOnce)},
 		look:  frame{before: []string{s.texts.byKey}},
-		plain: s.plain,
 	}
 	return w.swap(ctx, changes)
 }
@@ -62,7 +61,6 @@ func (s *Store) SwapTx(ctx context.Context, tx pgx.Tx, changes []store.Change) (
 		alone: s.texts.lentAlone.frame(true),
 		hasty: s.texts.lentHasty.frame(true),
 		look:  s.texts.lent.frame(false),
-		plain: true, // the transaction may be of another pool
 		undo:  tx,
 	}
 	return w.swap(ctx, changes)
@@ -83,9 +81,6 @@ type swapper struct {
 	many frame  // of changes from arrays
 	look frame  // of what reads
 	undo execer // in which what failed is to be undone; nil: it is
-
-	// plain is for pools whose query mode goes by the Go types of parameters.
-	plain bool
 
 	alone frame // of one change that was busy with others
 	hasty frame // likewise, after some were busy still
@@ -144,6 +139,13 @@ func (w *swapper) batch(ctx context.Context, items []item) ([]item, error) {
 func (w *swapper) first(ctx context.Context, items []item) (missed []item, err error) {
 	switch {
 	case w.own != nil:
+		begun, err := w.own.change(ctx, w.on, items)
+		switch {
+		case err != nil:
+			return nil, err
+		case begun:
+			return told(items), nil
+		}
 		return w.send(ctx, w.own, frame{}, items)
 	case len(items) > most:
 		return w.send(ctx, w.in, w.many, items)
@@ -206,13 +208,18 @@ func (w *swapper) isFinal(err error) bool { return w.undo != nil && isConflict(e
 
 // send makes the changes in one trip, and answers those that are in force by it.
 func (w *swapper) send(ctx context.Context, in sender, f frame, items []item) (missed []item, err error) {
-	all := func(b *pgx.Batch) { queue(b, w.on, items, w.plain) }
+	all := func(b *pgx.Batch) { queue(b, w.on, items) }
 	if wait := f.wait; wait != "" && len(items) == 1 && kindOf(items[0].Change) == create {
 		all, f = func(b *pgx.Batch) { queueLone(b, w.on, &items[0], wait) }, frame{}
 	}
 	if err := trip(ctx, in, f, all); err != nil {
 		return nil, w.undone(ctx, err)
 	}
+	return told(items), nil
+}
+
+// told answers the changes that were made, and returns the others.
+func told(items []item) (missed []item) {
 	for i := range items {
 		if items[i].made {
 			items[i].answer.Token = items[i].To.Token
@@ -220,7 +227,7 @@ func (w *swapper) send(ctx context.Context, in sender, f frame, items []item) (m
 			missed = append(missed, items[i])
 		}
 	}
-	return missed, nil
+	return missed
 }
 
 // undone goes back to before the trip that failed.
