@@ -42,7 +42,7 @@ func compareIDs(a, b store.ID) int { return bytes.Compare(a[:], b[:]) }
 
 // crowd is how many wait when a second batch pays, as measured on PostgreSQL: with 8
 // callers, and with 64, one at a time is quicker, on a slow disk too.
-const crowd = 32
+const crowd = 64
 
 // maxReads is the most records that are read together: each can be large.
 const maxReads = 256

@@ -81,8 +81,9 @@ func (l *Lane[K, Q, A]) batch(items []*Item[Q, A]) *Batch[Q, A] {
 	return b
 }
 
-// Settle tells the items of a batch what came of it, and reports whether others
-// wait: then Take is to be called again. Otherwise the asking is over.
+// Settle tells the items of a batch what came of it, and reports whether Take is to
+// be called again: because others wait, or because it was not one caller alone, and
+// those who were answered are about to come again. Otherwise the asking is over.
 func (l *Lane[K, Q, A]) Settle(b *Batch[Q, A], answers []A, err error) (more bool) {
 	for i, it := range b.items {
 		if it.err = err; err == nil {
@@ -96,7 +97,7 @@ func (l *Lane[K, Q, A]) Settle(b *Batch[Q, A], answers []A, err error) (more boo
 		}
 	}
 	l.out(len(b.items))
-	if more = len(l.waiting) > 0; !more {
+	if more = len(l.waiting) > 0 || len(b.items) > 1; !more {
 		l.running--
 	}
 	l.mu.Unlock()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 )
 
 // Do asks one question together with others' and returns the answer. An error of
@@ -56,8 +57,33 @@ func (e *LeftError[A]) Wait() (A, error) { return e.wait() }
 
 // flush asks for what waits until nothing does.
 func (l *Lane[K, Q, A]) flush() {
-	for b := l.Take(); b != nil && l.ask(context.Background(), b); b = l.Take() {
+	for more := true; more; {
+		l.letCome()
+		b := l.Take()
+		more = b != nil && l.ask(context.Background(), b)
 	}
+}
+
+// few are so few that it pays to let others run before a batch of them is sent:
+// those who were just answered will ask again, and cost as much apart as together.
+// Nobody waits for them: what runs, runs anyway.
+const few = 16
+
+// letCome lets others run, for as long as that lets some come.
+func (l *Lane[K, Q, A]) letCome() {
+	if l.config.Steps != nil {
+		return
+	}
+	for before, now := -1, l.queued(); before < now && now < few; before, now = now, l.queued() {
+		runtime.Gosched()
+	}
+}
+
+// queued tells how many wait.
+func (l *Lane[K, Q, A]) queued() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.waiting)
 }
 
 var errNoReturn = errors.New("lane: Flush did not return")

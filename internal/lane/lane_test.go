@@ -122,6 +122,34 @@ func TestWhoComesMeanwhileGoesTogetherInOrder(t *testing.T) {
 	})
 }
 
+// TestTheAskingGoesOnAfterSeveral: who comes back first does not leave the others
+// behind, by going alone.
+func TestTheAskingGoesOnAfterSeveral(t *testing.T) {
+	t.Parallel()
+	l := open(&desk{}, nil)
+	_, alone, _, _ := l.Join(ask{1, 0}, false)
+	for key := range 3 {
+		if _, _, start, err := l.Join(ask{2 + key, 0}, false); start || err != nil {
+			t.Fatalf("Join = %v, %v, want it to wait", start, err)
+		}
+	}
+	l.Settle(alone, []ask{{}}, nil)
+	several := l.Take()
+	if more := l.Settle(several, several.Questions, nil); !more {
+		t.Error("the asking is over, although they are about to come again")
+	}
+	if _, first, start, err := l.Join(ask{2, 1}, false); first != nil || start || err != nil {
+		t.Errorf("the first to come again has %v, %v, %v, want it to wait", first, start, err)
+	}
+	one := l.Take()
+	if more := l.Settle(one, one.Questions, nil); more {
+		t.Error("the asking goes on after one, and nobody waits")
+	}
+	if _, next, _, err := l.Join(ask{3, 1}, false); next == nil || err != nil {
+		t.Errorf("the next one has %v, %v, want to ask by itself", next, err)
+	}
+}
+
 func TestOneKeyIsInOneBatchAtATime(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
