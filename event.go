@@ -74,7 +74,7 @@ type decision struct {
 
 // identityOn is what the record that stands is to keep of the identity: the input
 // is written when nothing stands, and then kept.
-func (e event) identityOn(stands store.Record) store.Record {
+func (e *event) identityOn(stands *store.Record) store.Record {
 	to := e.identity
 	if stands.State != store.Absent {
 		to.Input = nil

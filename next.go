@@ -9,7 +9,10 @@ import (
 
 // next is the protocol: what may become of the record that stands, when
 // somebody wants e. It is pure; every write of Semel is one of its changes.
-func next(stands store.Record, e event) decision {
+func next(stands store.Record, e event) decision { return nextOf(&stands, &e) }
+
+// nextOf is next, with both handed on as they are: they are large. It changes neither.
+func nextOf(stands *store.Record, e *event) decision {
 	switch e.step {
 	case stepClaim:
 		return nextClaim(stands, e)
@@ -38,7 +41,7 @@ func next(stands store.Record, e event) decision {
 }
 
 // nextClaim lets the asker lead a new attempt, or says why it may not.
-func nextClaim(stands store.Record, e event) decision {
+func nextClaim(stands *store.Record, e *event) decision {
 	if d, ok := mayStart(stands, e); !ok {
 		return d
 	}
@@ -55,7 +58,7 @@ func nextClaim(stands store.Record, e event) decision {
 
 // nextInline ends an attempt that was never visible: what stood before it is
 // replaced by its end in one write.
-func nextInline(stands store.Record, e event) decision {
+func nextInline(stands *store.Record, e *event) decision {
 	if d, ok := mayStart(stands, e); !ok {
 		return d
 	}
@@ -78,8 +81,8 @@ func nextInline(stands store.Record, e event) decision {
 
 // mayStart says whether a new attempt may begin on what stands. If not, the
 // decision says what to do instead.
-func mayStart(stands store.Record, e event) (decision, bool) {
-	if stands.State != store.Absent && e.of != nil && !e.of.is(stands) {
+func mayStart(stands *store.Record, e *event) (decision, bool) {
+	if stands.State != store.Absent && e.of != nil && !e.of.is(*stands) {
 		return decision{say: sayMismatch}, false
 	}
 	switch stands.State {
@@ -97,7 +100,7 @@ func mayStart(stands store.Record, e event) (decision, bool) {
 	}
 }
 
-func mayStartAgain(stands store.Record, e event) (decision, bool) {
+func mayStartAgain(stands *store.Record, e *event) (decision, bool) {
 	if e.policy == policyHeal && !e.looked {
 		return decision{say: sayLook}, false
 	}
@@ -116,17 +119,17 @@ func mayStartAgain(stands store.Record, e event) (decision, bool) {
 // taint tells whether an attempt that starts on what stands follows one that
 // may have had an effect nobody knows of. Under Atomic an attempt that was
 // taken over can never commit, so it leaves no taint.
-func taint(stands store.Record, p policyKind) bool {
+func taint(stands *store.Record, p policyKind) bool {
 	return stands.Tainted || stands.State == store.InProgress && p != policyAtomic
 }
 
 // nextHeartbeat renews the lease. Expiry is a permission for others, not a
 // loss: while nobody took over, a late heartbeat is as good as an early one.
-func nextHeartbeat(stands store.Record, e event) decision {
+func nextHeartbeat(stands *store.Record, e *event) decision {
 	if stands.Token != e.token {
 		return decision{say: sayLost}
 	}
-	to := stands
+	to := *stands
 	to.Due, to.Expire = e.lease, 0
 	to.Input, to.Outcome = nil, nil
 	return decision{step: stepHeartbeat, change: store.Change{If: stands.Token, To: to}}
@@ -134,7 +137,7 @@ func nextHeartbeat(stands store.Record, e event) decision {
 
 // nextEnd lets the leader end its attempt, or settle the doubt that somebody
 // else recorded about it meanwhile.
-func nextEnd(stands store.Record, e event) decision {
+func nextEnd(stands *store.Record, e *event) decision {
 	settles := stands.State == store.InDoubt && stands.Attempt == e.token.Attempt
 	if stands.Token != e.token && !settles {
 		return decision{say: sayLost}
@@ -159,7 +162,7 @@ func nextEnd(stands store.Record, e event) decision {
 // endState is the state an attempt ends in. Failed needs the proof that no
 // attempt committed; where a leader can vouch for itself only, the record is
 // left in doubt.
-func endState(stands store.Record, e event) (store.State, bool) {
+func endState(stands *store.Record, e *event) (store.State, bool) {
 	switch e.step {
 	case stepSucceed:
 		return store.Succeeded, true
@@ -195,7 +198,7 @@ func endStep(wished step, s store.State) step {
 
 // nextHeal records the effect that evidence shows. It draws a new owner, so
 // that a leader still alive learns that it lost and answers with this.
-func nextHeal(stands store.Record, e event) decision {
+func nextHeal(stands *store.Record, e *event) decision {
 	if stands.State.Final() {
 		return decision{say: sayReplay}
 	}
@@ -207,7 +210,7 @@ func nextHeal(stands store.Record, e event) decision {
 }
 
 // nextSweep frees what a dead leader left, as the policy says.
-func nextSweep(stands store.Record, e event) decision {
+func nextSweep(stands *store.Record, e *event) decision {
 	if stands.State != store.InProgress {
 		return decision{say: sayLost}
 	}
@@ -224,7 +227,7 @@ func nextSweep(stands store.Record, e event) decision {
 
 // nextResolve is a person's word on a record in doubt. Pending is their word
 // that nothing happened, so the taint goes.
-func nextResolve(stands store.Record, e event) decision {
+func nextResolve(stands *store.Record, e *event) decision {
 	if stands.State != store.InDoubt || e.to != store.Pending && !e.to.Final() {
 		return decision{say: sayRefuse}
 	}
@@ -234,14 +237,14 @@ func nextResolve(stands store.Record, e event) decision {
 }
 
 // nextQueue is what callers and people do with records that nobody runs.
-func nextQueue(stands store.Record, e event) decision {
+func nextQueue(stands *store.Record, e *event) decision {
 	state := store.Pending
 	if e.step == stepCancel {
 		state = store.Failed
 	}
 	switch {
 	case e.step == stepCreate && stands.State == store.Absent:
-	case e.step == stepCreate && e.of != nil && !e.of.is(stands):
+	case e.step == stepCreate && e.of != nil && !e.of.is(*stands):
 		return decision{say: sayMismatch}
 	case e.step == stepCreate:
 		return decision{say: sayReplay}
@@ -260,15 +263,15 @@ func nextQueue(stands store.Record, e event) decision {
 	return decision{step: e.step, change: store.Change{If: stands.Token, To: to}}
 }
 
-func doubtBy(owner uint64, stands store.Record) decision {
-	to := ended(stands, store.Token{State: store.InDoubt, Attempt: stands.Attempt, Owner: owner}, event{})
+func doubtBy(owner uint64, stands *store.Record) decision {
+	to := ended(stands, store.Token{State: store.InDoubt, Attempt: stands.Attempt, Owner: owner}, &event{})
 	return try(stepDoubt, stands, to)
 }
 
 // ended is the record that stands once it is t, with the times and the outcome
 // of e. The outcome that stands is kept when e has none.
-func ended(stands store.Record, t store.Token, e event) store.Record {
-	to := stands
+func ended(stands *store.Record, t store.Token, e *event) store.Record {
+	to := *stands
 	to.Token = t
 	to.Due, to.Expire = 0, 0
 	if t.State == store.Pending {
@@ -284,7 +287,7 @@ func ended(stands store.Record, t store.Token, e event) store.Record {
 // expiry is when what becomes final or Pending may be purged. What a worker can go
 // on with, because its input is kept, never is before it is done, and nothing
 // before it is due.
-func expiry(input bool, s store.State, e event) time.Duration {
+func expiry(input bool, s store.State, e *event) time.Duration {
 	switch {
 	case s == store.Pending && input, e.expire == 0:
 		return 0
@@ -297,7 +300,7 @@ func expiry(input bool, s store.State, e event) time.Duration {
 
 // try is a change that somebody else than the leader makes: what they found due
 // must still be due at the write, by the store's clock.
-func try(name step, stands, to store.Record) decision {
+func try(name step, stands *store.Record, to store.Record) decision {
 	due := stands.State == store.Pending || stands.State == store.InProgress
 	return decision{step: name, change: store.Change{If: stands.Token, IfDue: due, To: to}}
 }

@@ -118,7 +118,7 @@ func furtherMutants() []mutant {
 		},
 		{
 			name: "request not compared", plan: "leased/requests", watch: "I8",
-			edits: []edit{{"next.go", "	if stands.State != store.Absent && e.of != nil && !e.of.is(stands) {\n		return decision{say: sayMismatch}, false", "	if stands.State > store.Failed {\n		return decision{say: sayMismatch}, false"}},
+			edits: []edit{{"next.go", "	if stands.State != store.Absent && e.of != nil && !e.of.is(*stands) {\n		return decision{say: sayMismatch}, false", "	if stands.State > store.Failed {\n		return decision{say: sayMismatch}, false"}},
 		},
 		{
 			name: "error taken for proof", plan: "hold/replies", watch: "I2t",
