@@ -52,12 +52,15 @@ func (x *exchange) send() {
 	h := x.w.Header()
 	x.own.header.replace(h)
 	delete(h, "Content-Length")
-	if !x.capture.trailing() || !x.chunks() {
+	trailing := x.capture.trailing()
+	if !trailing || !x.chunks() {
 		x.announce(h, &x.own)
 	}
 	x.w.WriteHeader(x.own.status)
 	_, _ = x.w.Write(x.own.body) // a client that is gone asks again
-	x.capture.trailers()
+	if trailing {
+		x.capture.trailers()
+	}
 }
 
 // replay answers with a stored response. It is none of the handler's, but is not

@@ -40,8 +40,8 @@ func Atomic[Tx any](e *semel.Engine[Tx], op *semel.Operation[Request], o Options
 	if err != nil {
 		return nil, err
 	}
-	return s.protect(e, op, true, func(x *exchange, next http.Handler) {
-		v, replayed, err := semel.DoTx(x.untilRun(), e, x.call, func(ctx context.Context, _ Tx) (any, error) {
+	return s.protect(e, op, true, func(x *exchange, call semel.Call, next http.Handler) {
+		v, replayed, err := semel.DoTx(x.untilRun(), e, call, func(ctx context.Context, _ Tx) (any, error) {
 			return x.run(ctx, next)
 		})
 		x.answer(!replayed, v, replayed, err)

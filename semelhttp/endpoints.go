@@ -24,7 +24,7 @@ func (x *exchange) elsewhere(err error) error {
 	if !x.s.endpoints || !errors.Is(err, semel.ErrMismatch) {
 		return err
 	}
-	record, found, gerr := x.get(x.r.Context(), x.call.Operation(), x.call.Scope(), x.call.Key())
+	record, found, gerr := x.get(x.r.Context(), x.op.Name(), x.in.scope, x.in.key)
 	if gerr != nil || !found {
 		return err
 	}

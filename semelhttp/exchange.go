@@ -3,7 +3,6 @@ package semelhttp
 import (
 	"context"
 	"net/http"
-	"net/url"
 	"sync"
 
 	"github.com/semelgo/semel"
@@ -19,7 +18,7 @@ type exchange struct {
 	w      http.ResponseWriter
 	r      *http.Request
 	in     admitted
-	call   semel.Call
+	op     *semel.Operation[Request]
 	get    getFunc
 	known  *repeats
 	sealed bool // the response must wait for a COMMIT
@@ -50,11 +49,10 @@ type run struct {
 	capture capture
 	request http.Request
 	body    rereadable
-	url     url.URL
 }
 
-// onceFunc runs x's handler once for x's call and answers.
-type onceFunc func(x *exchange, next http.Handler)
+// onceFunc runs x's handler once for its call and answers.
+type onceFunc func(x *exchange, call semel.Call, next http.Handler)
 
 // protect is the middleware around once.
 func (s *settings) protect(e semel.Runner, op *semel.Operation[Request], sealed bool, once onceFunc) func(http.Handler) http.Handler {
@@ -73,9 +71,8 @@ func (s *settings) protect(e semel.Runner, op *semel.Operation[Request], sealed 
 				next.ServeHTTP(w, x.in.of(r))
 				return
 			}
-			x.get, x.sealed, x.known = get, sealed, known
-			x.call = op.Call(x.in.scope, x.in.drawn(), requestOf(r, x.in.body))
-			once(x, next)
+			x.op, x.get, x.sealed, x.known = op, get, sealed, known
+			once(x, op.Call(x.in.scope, x.in.drawn(), requestOf(r, x.in.body)), next)
 			if x.capture != nil { // not after a panic
 				x.capture.release()
 			}
@@ -126,15 +123,18 @@ func (x *exchange) run(ctx context.Context, next http.Handler) (any, error) {
 	c := &own.capture
 	x.capture = c
 	x.handed = x.handOver(ctx, own)
-	r := x.handed
+	r, returned := x.handed, false
 	defer func() {
-		x.end()
+		if !returned {
+			x.end()
+		}
 		if r.MultipartForm != nil { // the server removes only those of its own request
 			_ = r.MultipartForm.RemoveAll()
 		}
 	}()
 	next.ServeHTTP(c, r)
 	late := x.end()
+	returned = true
 	switch {
 	case x.committed && late > 0:
 		return nil, ErrResponseClosed // the engine tells its Observer
@@ -176,23 +176,17 @@ func (x *exchange) nextRun() *run {
 func (x *exchange) handOver(ctx context.Context, own *run) *http.Request {
 	r := &own.request
 	if x.looksAgain() {
-		came := *x.r
-		came.URL = nil
-		r = came.Clone(ctx)
+		r = x.r.Clone(ctx)
 	} else {
 		*r = *x.r.WithContext(ctx)
-	}
-	if x.r.URL != nil {
-		own.url = *x.r.URL
-		r.URL = &own.url
 	}
 	return reading(r, &own.body)
 }
 
-// looksAgain reports whether the header that came is needed after the handler was
-// given it: by another run, or by a function of the application.
+// looksAgain reports whether what came is needed after the handler was given it: by
+// another run, by a function of the application, or to tell endpoints apart.
 func (x *exchange) looksAgain() bool {
-	return x.sealed || x.s.Reauthorize != nil || x.s.ErrorFunc != nil
+	return x.sealed || x.s.Reauthorize != nil || x.s.ErrorFunc != nil || x.s.endpoints
 }
 
 // chunks reports whether the client knows the end of a response whose length was

@@ -20,8 +20,8 @@ type fields []field
 // snapshot is room for the fields of an ordinary response. It belongs to one
 // exchange: the values are handed on.
 type snapshot struct {
-	fields [6]field
-	values [6]string
+	fields [4]field
+	values [4]string
 }
 
 // of returns what h holds now. What is done to h later does not change it.
@@ -59,11 +59,16 @@ func (f fields) values(name string) []string {
 func (f fields) lines(canonical string) []string {
 	var lines []string
 	for i := range f {
-		if textproto.CanonicalMIMEHeaderKey(f[i].name) == canonical {
+		if is(f[i].name, canonical) {
 			lines = append(lines, f[i].values...)
 		}
 	}
 	return lines
+}
+
+// is reports whether name spells a header.
+func is(name, canonical string) bool {
+	return len(name) == len(canonical) && textproto.CanonicalMIMEHeaderKey(name) == canonical
 }
 
 // replace makes dst hold exactly what f holds.

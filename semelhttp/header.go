@@ -70,8 +70,12 @@ func newKeepRule(more []string) (keepRule, error) {
 func (rule keepRule) of(kept, all fields) fields {
 	passing := listed(append(all.lines("Connection"), all.lines("Trailer")...))
 	for i := range all {
-		canonical := textproto.CanonicalMIMEHeaderKey(all[i].name)
-		if _, ok := rule[canonical]; ok && !slices.Contains(passing, canonical) {
+		name := all[i].name
+		canonical, ok := rule[name]
+		if !ok {
+			canonical, ok = rule[textproto.CanonicalMIMEHeaderKey(name)]
+		}
+		if ok && !slices.Contains(passing, canonical) {
 			kept = append(kept, all[i])
 		}
 	}
@@ -83,7 +87,7 @@ func (rule keepRule) of(kept, all fields) fields {
 func linesOf(h http.Header, canonical string) []string {
 	var lines []string
 	for name, values := range h {
-		if textproto.CanonicalMIMEHeaderKey(name) == canonical {
+		if is(name, canonical) {
 			lines = append(lines, values...)
 		}
 	}

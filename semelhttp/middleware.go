@@ -54,8 +54,8 @@ func Middleware(e semel.Runner, op *semel.Operation[Request], o Options) (func(h
 	if err != nil {
 		return nil, err
 	}
-	return s.protect(e, op, false, func(x *exchange, next http.Handler) {
-		a, out, err := semel.Begin(x.untilRun(), e, x.call)
+	return s.protect(e, op, false, func(x *exchange, call semel.Call, next http.Handler) {
+		a, out, err := semel.Begin(x.untilRun(), e, call)
 		own := false
 		if a != nil {
 			out, own, err = x.attempt(a, next)
