@@ -119,7 +119,7 @@ func (c *Core) resolved(r Resolution, stands store.Record) []byte {
 	case r.To == store.Succeeded && r.Result == nil:
 		return encodeTombstone("resolved as succeeded, without a result")
 	case r.To == store.Succeeded:
-		outcome, _ := c.outcome(nil, r.Result)
+		outcome, _ := c.outcome(r.Result)
 		return outcome
 	default:
 		return nil

@@ -15,9 +15,8 @@ type ask struct {
 	call     *Call     // the attempt's
 	deadline time.Time // until when it waits for a leader
 	seated   bool      // counted among those who wait
-	flight   *flight   // nil when this call does not speak for its key in this process
-	own      flight    // it is this one then
-	attempt  Attempt   // what it may lead to; its times and its policy are the asking's
+	own      flight    // the attempt's, if it has one
+	attempt  Attempt   // what it may lead to; its times, policy and flight are the asking's
 
 	generation int64 // that call.id is of
 	twin       *twin // in the next one
@@ -86,7 +85,7 @@ func (q *ask) lead(ctx context.Context) (*Attempt, *Outcome, error) {
 	for {
 		f, first := q.c.flights.join(q.call.id, q.call.fingerprint(), &q.own, q.attempt.begun)
 		if first {
-			q.flight = f
+			q.attempt.flight = f
 			return q.claim(ctx)
 		}
 		if q.attempt.policy == policyHeal {
@@ -104,20 +103,20 @@ func (q *ask) lead(ctx context.Context) (*Attempt, *Outcome, error) {
 func (q *ask) claim(ctx context.Context) (a *Attempt, out *Outcome, err error) {
 	landed := false
 	defer func() {
-		if !landed && q.flight != nil { // a panic in a probe
-			q.c.flights.land(q.call.id, q.flight, store.Record{}, errAbandoned)
+		if !landed && q.attempt.flight != nil { // a panic in a probe
+			q.c.flights.land(q.call.id, q.attempt.flight, store.Record{}, errAbandoned)
 		}
 	}()
 	stands, claimed, err := q.decide(ctx)
 	landed = true
 	if claimed {
-		if q.flight != nil {
-			q.c.flights.lead(q.flight)
+		if q.attempt.flight != nil {
+			q.c.flights.lead(q.attempt.flight)
 		}
 		return q.newAttempt(ctx, stands), nil, nil
 	}
-	if q.flight != nil {
-		q.c.flights.land(q.call.id, q.flight, stands, forOthers(ctx, err))
+	if q.attempt.flight != nil {
+		q.c.flights.land(q.call.id, q.attempt.flight, stands, forOthers(ctx, err))
 	}
 	if err != nil {
 		return nil, nil, err

@@ -18,8 +18,8 @@ type Attempt struct {
 	times  times
 	policy policyKind
 	record store.Record // as it was claimed; its Token is the fencing token
-	flight *flight
-	begun  time.Time // before the claim was asked for: from when its lease counts
+	flight *flight      // nil when its call does not speak for its key in this process
+	begun  time.Time    // before the claim was asked for: from when its lease counts
 
 	ctx     context.Context //nolint:containedctx // its own life
 	life    lifetime
@@ -27,7 +27,6 @@ type Attempt struct {
 	pulse   heart
 	rest    remainder // what its end is recorded under, whatever becomes of ctx
 	success Outcome   // what End returns, if it succeeded
-	room    [320]byte // for what it then stores, if that is short
 
 	ended   atomic.Bool
 	mu      sync.Mutex // guards what follows
@@ -42,7 +41,8 @@ type Attempt struct {
 
 // Outcome is how an operation ended: what every asker of its key is told.
 type Outcome struct {
-	// Record is what stands. Its Outcome is in Semel's own form: use Decode.
+	// Record is what stands. Its Outcome is in Semel's own form: use Decode. Its bytes
+	// may be the store's own, and are not to be written over.
 	Record store.Record
 	// Replayed says that an earlier attempt, or another caller's, made it.
 	Replayed bool
@@ -55,7 +55,7 @@ func (o *Outcome) Decode(into any) error { return decodeResult(o.Record.Outcome,
 
 func (q *ask) newAttempt(ctx context.Context, claimed store.Record) *Attempt {
 	a := &q.attempt // they live together: one is no longer asked for without the other
-	a.record, a.flight = claimed, q.flight
+	a.record = claimed
 	a.live(ctx, a.begun, true)
 	return a
 }

@@ -50,7 +50,7 @@ func (i *inline) sendOnce(ctx, waiting context.Context) (store.Standing, store.V
 		_, err = i.failing(ctx, err)
 		return store.Standing{}, store.NotCommitted, err
 	}
-	outcome, why := i.c.outcome(nil, v)
+	outcome, why := i.c.outcome(v)
 	if why != nil {
 		i.see(ctx, EventTombstone, i.stands, why)
 	}

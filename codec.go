@@ -27,31 +27,27 @@ type RawAppender interface {
 	AppendRaw(b []byte) []byte
 }
 
-// encodeResult writes what is stored of v to room, which is empty, or elsewhere if
-// that is too small.
-func encodeResult(room []byte, v any) ([]byte, error) {
+// encodeResult returns what is stored of v, in memory of its own: a store may keep it.
+func encodeResult(v any) ([]byte, error) {
 	s := borrow()
 	defer s.giveBack()
 	switch v := v.(type) {
 	case Raw:
-		return tagged(room, outcomeRaw, v), nil
+		return tagged(outcomeRaw, v), nil
 	case RawAppender:
 		s.own = v.AppendRaw(s.own[:0])
-		return tagged(room, outcomeRaw, s.own), nil
+		return tagged(outcomeRaw, s.own), nil
 	}
 	text, err := s.json(v)
 	if err != nil {
 		return nil, fmt.Errorf("marshal result: %w", err)
 	}
-	return tagged(room, outcomeJSON, text), nil
+	return tagged(outcomeJSON, text), nil
 }
 
 // tagged is a copy of text behind what it is.
-func tagged(room []byte, kind byte, text []byte) []byte {
-	if cap(room) <= len(text) {
-		room = make([]byte, 0, 1+len(text))
-	}
-	return append(append(room, kind), text...)
+func tagged(kind byte, text []byte) []byte {
+	return append(append(make([]byte, 0, 1+len(text)), kind), text...)
 }
 
 func decodeResult(outcome []byte, into any) error {

@@ -55,7 +55,7 @@ func (a *Attempt) ending(ctx context.Context, v any, err error) event {
 	e := event{token: a.record.Token, owner: newOwner(), policy: a.policy, expire: a.times.retention}
 	if err == nil {
 		e.step = stepSucceed
-		e.outcome = a.outcome(ctx, a.room[:0], v)
+		e.outcome = a.outcome(ctx, v)
 		return e
 	}
 	if spent, ok := errors.AsType[*spentError](err); ok {
@@ -132,21 +132,21 @@ func (a *Attempt) evidence(ctx context.Context) []byte {
 
 // outcome encodes a result, or the tombstone of one that cannot be stored: it
 // is never a reason to run again.
-func (a *Attempt) outcome(ctx context.Context, room []byte, v any) []byte {
-	outcome, why := a.c.outcome(room, v)
+func (a *Attempt) outcome(ctx context.Context, v any) []byte {
+	outcome, why := a.c.outcome(v)
 	if why != nil {
 		a.see(ctx, EventTombstone, a.record, why)
 	}
 	return outcome
 }
 
-// outcome encodes a result to room, which is empty, or elsewhere if that is too
-// small. Why says what is wrong with the result, if the outcome is a tombstone.
-func (c *Core) outcome(room []byte, v any) (outcome []byte, why error) {
+// outcome encodes a result. Why says what is wrong with it, if the outcome is a
+// tombstone.
+func (c *Core) outcome(v any) (outcome []byte, why error) {
 	if t, ok := v.(Tombstone); ok {
 		return encodeTombstone(cut(string(t), 200)), errTombstone
 	}
-	outcome, why = encodeResult(room, v)
+	outcome, why = encodeResult(v)
 	switch {
 	case why != nil:
 		return encodeTombstone("the result cannot be stored: " + cut(why.Error(), 200)), why

@@ -82,8 +82,8 @@ func (q *ask) wait(ctx context.Context, stands store.Record) (store.Record, erro
 	if left <= 0 || !q.sit() {
 		return stands, &waitError{after: retryAfter(stands)}
 	}
-	if q.flight != nil {
-		q.c.flights.wait(q.flight, stands)
+	if q.attempt.flight != nil {
+		q.c.flights.wait(q.attempt.flight, stands)
 	}
 	waited := q.attempt.times.wait - left
 	poll := min(max(stands.Since/4, waited/4, 20*time.Millisecond), time.Second)

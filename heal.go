@@ -39,7 +39,7 @@ func (c *Core) evidence(ctx context.Context, op *operation, stands store.Record)
 	if err != nil || !found {
 		return nil, err
 	}
-	outcome, _ := c.outcome(nil, result)
+	outcome, _ := c.outcome(result)
 	return outcome, nil
 }
 

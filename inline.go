@@ -46,7 +46,7 @@ func (c *Core) runOnce(ctx context.Context, call Call, like inline) (*Outcome, e
 	for {
 		f, first := c.flights.join(call.id, q.call.fingerprint(), &q.own, q.attempt.begun)
 		if first {
-			q.flight = f
+			q.attempt.flight = f
 			return q.inline(ctx, like)
 		}
 		if out, err := q.follow(ctx, f); out != nil || err != nil {
@@ -61,7 +61,7 @@ func (q *ask) inline(ctx context.Context, like inline) (out *Outcome, err error)
 	stands, told := store.Record{}, errAbandoned
 	id := q.call.id // the call's own goes with the generations
 	defer func() {  // also on a panic, with the transaction rolled back
-		q.c.flights.land(id, q.flight, stands, told)
+		q.c.flights.land(id, q.attempt.flight, stands, told)
 	}()
 	asked := q.c.replays.clock()
 	stands, err = q.first(ctx)
@@ -185,7 +185,7 @@ func (i *inline) body(ctx context.Context, tx any, stands store.Standing) (*stor
 	if err != nil {
 		return i.failing(ctx, err)
 	}
-	outcome, why := i.c.outcome(nil, v)
+	outcome, why := i.c.outcome(v)
 	if why != nil {
 		i.see(ctx, EventTombstone, i.stands, why)
 	}
@@ -206,7 +206,7 @@ func (i *inline) mayRun() bool {
 		i.say = i.mayStartTwin()
 	}
 	if i.ran = i.say == sayTry; i.ran {
-		i.c.flights.lead(i.flight)
+		i.c.flights.lead(i.attempt.flight)
 	}
 	return i.ran
 }

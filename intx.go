@@ -110,7 +110,7 @@ func (a *Attempt) inOneTx(ctx context.Context, fn func(context.Context, any) (an
 			fnErr = err
 			return nil, err
 		}
-		outcome = a.outcome(ctx, nil, v)
+		outcome = a.outcome(ctx, v)
 		d := next(a.record, a.succeeding(outcome))
 		return &d.change, nil
 	})

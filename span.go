@@ -11,14 +11,19 @@ import (
 // know. Most attempts, and most askings of a store in memory, are over before that.
 type span struct {
 	parent   context.Context //nolint:containedctx // a context has its parent
-	apart    bool            // it does not end with its parent; without a deadline, never
 	deadline time.Time       // zero: none of its own
 
-	mu    sync.Mutex      // guards what follows
-	real  context.Context //nolint:containedctx // nil until somebody waits
-	stop  context.CancelCauseFunc
-	over  bool // it was ended before real was made
-	cause error
+	mu    sync.Mutex // guards real and over
+	real  *earnest   // nil until somebody waits
+	over  bool       // it was ended before real was made, without a cause
+	apart bool       // it does not end with its parent; without a deadline, never
+}
+
+// earnest is a context of the standard library, and its end.
+type earnest struct {
+	context.Context //nolint:containedctx // it is one
+
+	stop context.CancelCauseFunc
 }
 
 // Deadline returns the earlier one of its own and its parent's.
@@ -61,9 +66,10 @@ func (s *span) Err() error {
 // finds by it what to cancel together with its parent, and what the cause was.
 func (s *span) Value(key any) any {
 	s.mu.Lock()
-	ctx := s.real
+	var ctx context.Context
 	switch {
-	case ctx != nil:
+	case s.real != nil:
+		ctx = s.real.Context
 	case s.over:
 		ctx = s.earnest()
 	case s.apart:
@@ -81,11 +87,15 @@ func (s *span) cancel(cause error) {
 	defer s.mu.Unlock()
 	switch {
 	case s.real != nil:
-		s.stop(cause)
+		s.real.stop(cause)
 	case !s.apart && s.parent.Err() != nil:
 		s.earnest() // its parent was first
-	case !s.over:
-		s.over, s.cause = true, cause
+	case s.over:
+	case cause != nil:
+		s.earnest()
+		s.real.stop(cause)
+	default:
+		s.over = true
 	}
 }
 
@@ -95,22 +105,23 @@ func (s *span) end() { s.cancel(nil) }
 // earnest returns the context of the standard library, with mu locked.
 func (s *span) earnest() context.Context {
 	if s.real != nil {
-		return s.real
+		return s.real.Context
 	}
 	parent := s.parent
 	if s.apart || s.over {
 		parent = context.WithoutCancel(parent)
 	}
 	if s.deadline.IsZero() {
-		s.real, s.stop = context.WithCancelCause(parent)
+		ctx, stop := context.WithCancelCause(parent)
+		s.real = &earnest{ctx, stop}
 	} else {
 		ctx, stop := context.WithDeadline(parent, s.deadline)
-		s.real, s.stop = ctx, func(error) { stop() }
+		s.real = &earnest{ctx, func(error) { stop() }}
 	}
 	if s.over {
-		s.stop(s.cause)
+		s.real.stop(nil)
 	}
-	return s.real
+	return s.real.Context
 }
 
 // remainder is the context of what is left to do after its parent, whatever becomes

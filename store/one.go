@@ -11,7 +11,8 @@ import "context"
 type Near interface {
 	// Self returns the store itself.
 	Self() Store
-	// SwapOne is Swap of one change.
+	// SwapOne is Swap of one change. The store may keep the bytes of its Outcome
+	// without a copy: nobody writes over them any more.
 	SwapOne(ctx context.Context, c Change) (Standing, error)
 	// GetOne is Get of one ID.
 	GetOne(ctx context.Context, id ID) (Standing, error)

@@ -1,6 +1,7 @@
 package memory_test
 
 import (
+	"bytes"
 	"context"
 	"testing"
 
@@ -16,7 +17,9 @@ func (s oneByOne) Swap(ctx context.Context, changes []store.Change) ([]store.Sta
 	if len(changes) != 1 {
 		return s.Store.Swap(ctx, changes)
 	}
-	answer, err := s.SwapOne(ctx, changes[0])
+	change := changes[0]
+	change.To.Outcome = bytes.Clone(change.To.Outcome) // which is the store's from then on
+	answer, err := s.SwapOne(ctx, change)
 	return []store.Standing{answer}, err
 }
 

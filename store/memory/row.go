@@ -65,8 +65,8 @@ func (r *row) admits(c *store.Change, now time.Duration) bool {
 	return tokenOf(r) == c.If && (r == nil || !c.IfDue || r.due <= now)
 }
 
-// change makes of r what stands after c.
-func (r *row) change(c *store.Change, now time.Duration) {
+// change makes of r what stands after c. It keeps of the outcome what own makes of it.
+func (r *row) change(c *store.Change, now time.Duration, own func([]byte) []byte) {
 	r.setTimes(&c.To, now)
 	if c.If == c.To.Token { // a heartbeat: the times and nothing else
 		return
@@ -76,16 +76,16 @@ func (r *row) change(c *store.Change, now time.Duration) {
 		r.seldom = &seldom{fingerprint: r.seldom.ofFingerprint(), input: bytes.Clone(c.To.Input)}
 	}
 	if c.To.Outcome != nil {
-		r.outcome = bytes.Clone(c.To.Outcome)
+		r.outcome = own(c.To.Outcome)
 	}
 }
 
 // set makes of r, which is empty, a new row.
-func (r *row) set(to *store.Record, now time.Duration) {
+func (r *row) set(to *store.Record, now time.Duration, own func([]byte) []byte) {
 	r.id, r.token, r.created, r.changed = to.ID, to.Token, now, now
 	// A key is often part of something larger, such as the header of a request.
 	r.operation, r.scope, r.key = to.Operation, to.Scope, strings.Clone(to.Key)
-	r.outcome, r.tainted, r.priority = bytes.Clone(to.Outcome), to.Tainted, to.Priority
+	r.outcome, r.tainted, r.priority = own(to.Outcome), to.Tainted, to.Priority
 	long := len(to.Fingerprint) > len(r.print)
 	if !long {
 		r.printed = uint8(copy(r.print[:], to.Fingerprint))

@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"time"
@@ -20,14 +21,14 @@ func (s *Store) Swap(ctx context.Context, changes []store.Change) ([]store.Stand
 	return s.swapAll(nil, changes), nil
 }
 
-// SwapOne is Swap of one change.
+// SwapOne is Swap of one change, whose Outcome is kept without a copy.
 func (s *Store) SwapOne(ctx context.Context, c store.Change) (store.Standing, error) {
 	if err := ctx.Err(); err != nil {
 		return store.Standing{}, fmt.Errorf("swap: %w", err)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	answer, _ := s.swap(nil, &c, s.now())
+	answer, _ := s.swapInto(nil, &c, s.now(), asItIs)
 	return answer, nil
 }
 
@@ -53,8 +54,16 @@ func (s *Store) swapAll(tx *Tx, changes []store.Change) []store.Standing {
 	return answers
 }
 
+// asItIs is instead of bytes.Clone for bytes that nobody writes over.
+func asItIs(b []byte) []byte { return b }
+
 // swap reports whether this very call wrote.
 func (s *Store) swap(tx *Tx, c *store.Change, now time.Duration) (store.Standing, bool) {
+	return s.swapInto(tx, c, now, bytes.Clone)
+}
+
+// swapInto is swap that keeps of an outcome what own makes of it.
+func (s *Store) swapInto(tx *Tx, c *store.Change, now time.Duration, own func([]byte) []byte) (store.Standing, bool) {
 	if err := s.checkChange(c); err != nil {
 		return store.Standing{Err: err}, false
 	}
@@ -74,15 +83,15 @@ func (s *Store) swap(tx *Tx, c *store.Change, now time.Duration) (store.Standing
 		if err := s.room(now); err != nil {
 			return store.Standing{Err: err}, false
 		}
-		s.create(tx, &c.To, now)
+		s.create(tx, &c.To, now, own)
 	case tx == nil:
 		before := stands.expire
-		if stands.change(c, now); stands.expire != before {
+		if stands.change(c, now, own); stands.expire != before {
 			s.expires(stands)
 		}
 	default:
 		changed := *stands
-		changed.change(c, now)
+		changed.change(c, now, own)
 		s.write(tx, &changed)
 	}
 	return store.Standing{Token: c.To.Token}, true
@@ -106,15 +115,15 @@ func (s *Store) stands(tx *Tx, id store.ID) *row {
 }
 
 // create makes a row where nothing stands, for tx's commit or for good.
-func (s *Store) create(tx *Tx, to *store.Record, now time.Duration) {
+func (s *Store) create(tx *Tx, to *store.Record, now time.Duration, own func([]byte) []byte) {
 	if tx != nil {
 		r := new(row)
-		r.set(to, now)
+		r.set(to, now, own)
 		s.write(tx, r)
 		return
 	}
 	r := s.spare.row()
-	r.set(to, now)
+	r.set(to, now, own)
 	s.rows[r.id] = r
 	s.expires(r)
 }
