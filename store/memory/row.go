@@ -36,13 +36,14 @@ type row struct {
 // seldom is what few rows have.
 type seldom struct{ fingerprint, input []byte }
 
-// rowBlock is room for rows, which are made several at a time: it is less work, for
-// the collector too. As long as one of them stands, the others' places are kept.
+// rowBlock is room for rows, which are made as many at a time as are together in 512
+// bytes, up to which the collector looks at things of one size together. As long as
+// one of them stands, the others' places are kept.
 type rowBlock []row
 
 func (b *rowBlock) row() *row {
 	if len(*b) == 0 {
-		*b = make([]row, 16)
+		*b = make([]row, 3)
 	}
 	r := &(*b)[0]
 	*b = (*b)[1:]
