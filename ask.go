@@ -221,7 +221,9 @@ func (t times) firstLease() time.Duration {
 func (q *ask) inForce(ctx context.Context, d decision, now store.Record) (store.Record, bool, error) {
 	switch d.step {
 	case stepClaim:
-		q.c.see(ctx, EventClaimed, now, nil)
+		if q.c.options.Observer != nil {
+			q.c.see(ctx, EventClaimed, now, nil)
+		}
 		return now, true, nil
 	case stepTakeover:
 		q.c.see(ctx, EventTakeover, now, nil)

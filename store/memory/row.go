@@ -3,7 +3,6 @@ package memory
 import (
 	"bytes"
 	"math"
-	"strings"
 	"time"
 
 	"github.com/semelgo/semel/store"
@@ -84,8 +83,7 @@ func (r *row) change(c *store.Change, now time.Duration, own func([]byte) []byte
 // set makes of r, which is empty, a new row.
 func (r *row) set(to *store.Record, now time.Duration, own func([]byte) []byte) {
 	r.id, r.token, r.created, r.changed = to.ID, to.Token, now, now
-	// A key is often part of something larger, such as the header of a request.
-	r.operation, r.scope, r.key = to.Operation, to.Scope, strings.Clone(to.Key)
+	r.operation, r.scope, r.key = to.Operation, to.Scope, to.Key
 	r.outcome, r.tainted, r.priority = own(to.Outcome), to.Tainted, to.Priority
 	long := len(to.Fingerprint) > len(r.print)
 	if !long {
