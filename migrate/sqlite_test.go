@@ -64,7 +64,7 @@ func column[T any](t *testing.T, db *sql.DB, query string) []T {
 // mustBeMigratedOnce requires the tables, and that each migration has run once.
 func mustBeMigratedOnce(t *testing.T, db *sql.DB) {
 	t.Helper()
-	want := []string{"semel_expires", "semel_guard", "semel_leases", "semel_migrations", "semel_notes", "semel_queue", "semel_records", "semel_waits"}
+	want := []string{"semel_due", "semel_expires", "semel_guard", "semel_migrations", "semel_notes", "semel_queue", "semel_records"}
 	if diff := cmp.Diff(want, names(t, db)); diff != "" {
 		t.Errorf("the schema differs (-want +got):\n%s", diff)
 	}

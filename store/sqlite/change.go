@@ -17,8 +17,7 @@ func statement(args []any, at any, c *store.Change) (verb, []any) {
 		args = append(args, at, due(to), expires(to))
 		return verbBeat, append(standsArgs(args, c), c.IfDue)
 	case ends(c):
-		args = append(args, at, int64(to.State), expires(to), to.Tainted, to.Outcome)
-		return verbEnd, standsArgs(args, c)
+		return verbEnd, append(args, at, int64(to.State), expires(to), to.Outcome, to.ID[:], int64(to.Attempt), int64(to.Owner))
 	default:
 		args = append(args, at, int64(to.State), int64(to.Attempt), int64(to.Owner), due(to), expires(to), to.Tainted,
 			to.Input != nil, to.Input, to.Outcome != nil, to.Outcome)
@@ -27,20 +26,33 @@ func statement(args []any, at any, c *store.Change) (verb, []any) {
 }
 
 func creation(args []any, at any, to *store.Record) (verb, []any) {
-	args = append(args, at, int64(to.State), int64(to.Attempt), int64(to.Owner), due(to), to.Tainted,
-		to.ID[:], []byte(to.Operation), []byte(to.Scope), []byte(to.Key), to.Fingerprint, int64(to.Priority))
-	if expires(to) == nil && len(to.Input) == 0 && len(to.Outcome) == 0 {
-		return verbOpen, args
+	if opens(to) {
+		return verbOpen, openArgs(append(args, at), to)
 	}
-	return verbCreate, append(args, expires(to), to.Input, to.Outcome)
+	return verbCreate, append(args, at, int64(to.State), int64(to.Attempt), int64(to.Owner), due(to), to.Tainted,
+		to.ID[:], []byte(to.Operation), []byte(to.Scope), []byte(to.Key), to.Fingerprint, int64(to.Priority),
+		expires(to), to.Input, to.Outcome)
+}
+
+// opens reports whether a record that is created is a first claim, and has nothing
+// that verbOpen does not write.
+func opens(to *store.Record) bool {
+	return to.State == store.InProgress && to.Attempt == 1 && !to.Tainted && to.Priority == 0 &&
+		len(to.Input) == 0 && len(to.Outcome) == 0
+}
+
+// openArgs appends what one record that is opened is made of.
+func openArgs(args []any, to *store.Record) []any {
+	return append(args, int64(to.Owner), due(to),
+		to.ID[:], []byte(to.Operation), []byte(to.Scope), []byte(to.Key), to.Fingerprint)
 }
 
 // ends reports whether c is an attempt's own last change, and says nothing of what
 // verbEnd leaves as it is.
 func ends(c *store.Change) bool {
 	to := &c.To
-	return to.Attempt == c.If.Attempt && to.Owner == c.If.Owner && !c.IfDue &&
-		due(to) == nil && to.Input == nil && to.Outcome != nil
+	return c.If.State == store.InProgress && to.Attempt == c.If.Attempt && to.Owner == c.If.Owner && !c.IfDue &&
+		due(to) == nil && !to.Tainted && to.Input == nil && to.Outcome != nil
 }
 
 // last returns the verb that makes a change only while the mark is there.

@@ -41,13 +41,13 @@ func checkPlans(t *testing.T, db *sql.DB) {
 		plan := explain(t.Context(), t, db, text)
 		for _, step := range plan {
 			seen[step] = true
-			if strings.HasPrefix(step, "SCAN semel_records") && !strings.HasSuffix(step, "semel_leases") || strings.HasPrefix(step, "SCAN semel_notes") ||
+			if strings.HasPrefix(step, "SCAN semel_records") || strings.HasPrefix(step, "SCAN semel_notes") ||
 				strings.Contains(step, "TEMP B-TREE") && !strings.Contains(text, "semel_notes") {
 				t.Errorf("%s\n is done by %s", text, step)
 			}
 		}
 	}
-	for _, index := range []string{"semel_leases (due<?)", "semel_waits (due<?)", "semel_queue (operation=? AND priority=? AND due<?)", "semel_expires (expires<?)", "sqlite_autoindex_semel_records_1 (id=?)"} {
+	for _, index := range []string{"semel_due (state=? AND due<?)", "semel_due (state=? AND due>?)", "semel_queue (operation=? AND priority=? AND due<?)", "semel_expires (expires<?)", "sqlite_autoindex_semel_records_1 (id=?)"} {
 		found := false
 		for step := range seen {
 			found = found || strings.Contains(step, index)

@@ -29,11 +29,11 @@ func (s *Store) Get(ctx context.Context, ids []store.ID) ([]store.Standing, erro
 	}
 	answers := make([]store.Standing, len(ids))
 	for done := 0; done < len(ids); {
-		n, read := 1, getOne
+		n, stmt, read := 1, all[verbGet], getOne
 		if len(ids)-done >= getFew {
-			n, read = min(getMany, len(ids)-done), getSome
+			n, stmt, read = min(getMany, len(ids)-done), all[verbGetMany], getSome
 		}
-		err := read(ctx, all, ids[done:done+n], answers[done:done+n])
+		err := read(ctx, stmt, ids[done:done+n], answers[done:done+n])
 		switch {
 		case err == nil:
 		case IsBusy(err) && ctx.Err() == nil:
@@ -48,19 +48,19 @@ func (s *Store) Get(ctx context.Context, ids []store.ID) ([]store.Standing, erro
 	return answers, nil
 }
 
-func getOne(ctx context.Context, all *[verbs]*sql.Stmt, ids []store.ID, answers []store.Standing) (err error) {
-	answers[0], err = standing(all[verbGet].QueryRowContext(ctx, ids[0][:]))
+func getOne(ctx context.Context, stmt *sql.Stmt, ids []store.ID, answers []store.Standing) (err error) {
+	answers[0], err = standing(stmt.QueryRowContext(ctx, ids[0][:]))
 	return err
 }
 
 // getSome reads up to getMany records. It asks again for the last where there are
 // fewer, which costs nothing.
-func getSome(ctx context.Context, all *[verbs]*sql.Stmt, ids []store.ID, answers []store.Standing) error {
+func getSome(ctx context.Context, stmt *sql.Stmt, ids []store.ID, answers []store.Standing) error {
 	args := make([]any, getMany)
 	for i := range args {
 		args[i] = ids[min(i, len(ids)-1)][:]
 	}
-	rows, err := all[verbGetMany].QueryContext(ctx, args...)
+	rows, err := stmt.QueryContext(ctx, args...)
 	if err != nil {
 		return err
 	}

@@ -22,8 +22,8 @@ operation, scope, key, fingerprint, priority, tainted, input, outcome`
 	sqlGetMany = `SELECT ` + columns + ` FROM semel_records WHERE id IN (
 ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
 
-	// What waits and what runs is found by an index each, so that neither is in
-	// the other's way.
+	// What waits and what runs is apart in one index, so that neither is in the
+	// other's way.
 	sqlScanWaits  = `SELECT ` + columns + ` FROM semel_records WHERE ` + dueWaits + dueOf
 	sqlScanLeases = `SELECT ` + columns + ` FROM semel_records WHERE ` + dueLeases + dueOf
 	sqlScanDue    = `SELECT ` + columns + `, due FROM semel_records WHERE ` + dueWaits + `
@@ -51,23 +51,23 @@ RETURNING ` + columns
 
 	// sqlClaimed goes through all leases, of which there are as many as runs.
 	sqlClaimed = `SELECT ` + columns + ` FROM semel_records
-WHERE state = 2 AND owner = ? AND operation = ? ORDER BY due`
+WHERE state = 2 AND due IS NOT NULL AND owner = ? AND operation = ? ORDER BY due`
 )
 
 // A change is one of three statements: a create, a move to another token, and a
 // beat that moves nothing but the times. As the last of a transaction each is
 // made only while the transaction's mark is there. What most changes are has a
-// shorter form, because every argument costs: to open, which creates a record that
-// has neither an end nor a content yet, and to end, by the attempt itself.
+// shorter form, because every argument costs: to open, which is the first claim of a
+// record, and to end, which the attempt that has it does itself.
 const (
 	marked = `EXISTS (SELECT 1 FROM semel_guard WHERE mark = ?)`
 
-	into = `INSERT INTO semel_records
+	into = `INTO semel_records
 (created, changed, state, attempt, owner, due, tainted, id, operation, scope, key, fingerprint, priority, expires, input, outcome)
 `
 	whole = clock + `, ` + clock + `, ?, ?, ?, ` + clock + ` + ?, ?, ?, ?, ?, ?, coalesce(?, x''), ?, ` +
 		clock + ` + ?, coalesce(?, x''), coalesce(?, x'')`
-	opened    = clock + `, ` + clock + `, ?, ?, ?, ` + clock + ` + ?, ?, ?, ?, ?, ?, coalesce(?, x''), ?, NULL, x'', x''`
+	opened    = clock + `, ` + clock + `, 2, 1, ?, ` + clock + ` + ?, 0, ?, ?, ?, ?, coalesce(?, x''), 0, NULL, x'', x''`
 	orNothing = ` ON CONFLICT (id) DO NOTHING`
 
 	move = `UPDATE semel_records SET changed = ` + clock + `, state = ?, attempt = ?, owner = ?, due = ` + clock + ` + ?,
@@ -75,23 +75,23 @@ expires = ` + clock + ` + ?, tainted = ?, input = CASE WHEN ? THEN coalesce(?, x
 outcome = CASE WHEN ? THEN coalesce(?, x'') ELSE outcome END` + stands + ifDue
 
 	end = `UPDATE semel_records SET changed = ` + clock + `, state = ?, due = NULL,
-expires = ` + clock + ` + ?, tainted = ?, outcome = coalesce(?, x'')` + stands
+expires = ` + clock + ` + ?, tainted = 0, outcome = coalesce(?, x'') WHERE id = ? AND state = 2 AND attempt = ? AND owner = ?`
 
 	beat = `UPDATE semel_records SET due = ` + clock + ` + ?, expires = ` + clock + ` + ?` + stands + ifDue
 
 	stands = ` WHERE id = ? AND state = ? AND attempt = ? AND owner = ?`
 	ifDue  = ` AND (NOT ? OR coalesce(due, 0) <= ` + clock + `)`
 
-	sqlCreate = into + `VALUES (` + whole + `)` + orNothing
+	sqlCreate = `INSERT ` + into + `VALUES (` + whole + `)` + orNothing
 	sqlMove   = move
 	sqlBeat   = beat
-	sqlOpen   = into + `VALUES (` + opened + `)` + orNothing
+	sqlOpen   = `INSERT ` + into + `VALUES (` + opened + `)` + orNothing
 	sqlEnd    = end
 
-	sqlLastCreate = into + `SELECT ` + whole + ` WHERE ` + marked + orNothing
+	sqlLastCreate = `INSERT ` + into + `SELECT ` + whole + ` WHERE ` + marked + orNothing
 	sqlLastMove   = move + ` AND ` + marked
 	sqlLastBeat   = beat + ` AND ` + marked
-	sqlLastOpen   = into + `SELECT ` + opened + ` WHERE ` + marked + orNothing
+	sqlLastOpen   = `INSERT ` + into + `SELECT ` + opened + ` WHERE ` + marked + orNothing
 	sqlLastEnd    = end + ` AND ` + marked
 )
 
@@ -151,6 +151,8 @@ const (
 	verbLastBeat
 	verbLastOpen
 	verbLastEnd
+	verbOpenFew
+	verbOpenMany
 	verbLock
 	verbMark
 	verbUnmark
@@ -174,6 +176,7 @@ func texts() [verbs]string {
 		verbCreate: sqlCreate, verbMove: sqlMove, verbBeat: sqlBeat, verbOpen: sqlOpen, verbEnd: sqlEnd,
 		verbLastCreate: sqlLastCreate, verbLastMove: sqlLastMove, verbLastBeat: sqlLastBeat,
 		verbLastOpen: sqlLastOpen, verbLastEnd: sqlLastEnd,
+		verbOpenFew: openAll(openFew), verbOpenMany: openAll(openMany),
 		verbLock: sqlLock, verbMark: sqlMark, verbUnmark: sqlUnmark,
 		verbSave: sqlSave, verbKeep: sqlKeep, verbUndo: sqlUndo,
 		verbPurge: sqlPurge, verbNote: sqlNote, verbNotes: sqlNotes,

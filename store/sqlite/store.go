@@ -36,6 +36,8 @@ type Store struct {
 	// connection is, so that those who wait hold none.
 	gate chan struct{}
 
+	beside beside // where commits run
+
 	preparing sync.Mutex
 	prepared  atomic.Pointer[[verbs]*sql.Stmt]
 
@@ -51,5 +53,7 @@ type Store struct {
 // into one that was begun as text, on a connection that is then given back, the store
 // would write without knowing.
 func New(db *sql.DB) *Store {
-	return &Store{db: db, gate: make(chan struct{}, 1), patience: patience, commitBound: commitBound}
+	return &Store{
+		db: db, gate: make(chan struct{}, 1), beside: newBeside(), patience: patience, commitBound: commitBound,
+	}
 }

@@ -101,9 +101,12 @@ func (s *session) swapAll(ctx context.Context, changes []store.Change, answers [
 		if err := s.stmt(ctx, verbNow).QueryRowContext(ctx).Scan(&s.at); err != nil {
 			return fmt.Errorf("read the time: %w", err)
 		}
+		if err := s.openTogether(ctx, changes, answers); err != nil {
+			return err
+		}
 	}
 	for i := range changes {
-		if answers[i].Err != nil {
+		if answers[i].Err != nil || answers[i].Token != (store.Token{}) {
 			continue
 		}
 		answer, err := s.swap(ctx, &changes[i])

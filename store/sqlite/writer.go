@@ -138,11 +138,11 @@ func (w *writer) commit(ctx context.Context) (store.Verdict, error) {
 	}
 	w.over, w.left = true, true
 	done := make(chan answer, 1)
-	go func() {
+	w.store.beside.run(func() {
 		verdict, err := w.finish(ctx)
 		w.release()
 		done <- answer{verdict, err}
-	}()
+	})
 	wait, cancel := context.WithTimeout(context.WithoutCancel(ctx), w.store.commitBound)
 	defer cancel()
 	select {

@@ -25,14 +25,12 @@ CREATE TABLE semel_records (
   outcome     BLOB    NOT NULL
 ) STRICT;
 
--- What the sweeper looks for: leases, however many records wait.
-CREATE INDEX semel_leases ON semel_records (due) WHERE state = 2;
+-- What the sweeper looks for: leases, however many records wait. And what reports
+-- look for: those due first of all that wait.
+CREATE INDEX semel_due ON semel_records (state, due) WHERE due IS NOT NULL;
 
 -- What the workers look for: of one operation and priority, those due first.
 CREATE INDEX semel_queue ON semel_records (operation, priority, due) WHERE state = 1;
-
--- What reports look for: those due first of all that wait.
-CREATE INDEX semel_waits ON semel_records (due) WHERE state = 1;
 
 -- What may be purged.
 CREATE INDEX semel_expires ON semel_records (expires) WHERE expires IS NOT NULL;

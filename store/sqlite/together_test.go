@@ -1,0 +1,132 @@
+package sqlite_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/semelgo/semel/store"
+	"github.com/semelgo/semel/store/sqlite"
+)
+
+// First claims that come together are made by few statements. Each is answered as if
+// it had come by itself: those that find another record, those that are asked again,
+// those that SQLite refuses, and their neighbours.
+func TestClaimsTogether(t *testing.T) {
+	t.Parallel()
+	for _, n := range []int{8, 11, 16, 23, 64} {
+		for _, refused := range []int{-1, 0, 3, n - 1} {
+			db := open(t)
+			s := sqlite.New(db)
+			changes := make([]store.Change, n)
+			for i := range changes {
+				changes[i] = create(fmt.Sprint("k", i), store.InProgress, uint64(i+1))
+				changes[i].To.Due = time.Hour
+			}
+			again, other := changes[1], changes[2]
+			other.To.State, other.To.Owner, other.To.Outcome = store.Succeeded, 99, []byte("done")
+			inForce(t, s, []store.Change{again, other}, true)
+			if refused >= 0 {
+				mustExec(t, db, fmt.Sprintf(`CREATE TRIGGER refuse BEFORE INSERT ON semel_records
+WHEN new.key = CAST('k%d' AS BLOB) BEGIN SELECT RAISE(ABORT, 'refused'); END`, refused))
+			}
+			answers, err := s.Swap(t.Context(), changes)
+			if err != nil {
+				t.Fatal(err)
+			}
+			tx := begin(t, db)
+			repeated, err := s.SwapTx(t.Context(), tx, changes)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, answers := range [][]store.Standing{answers, repeated} {
+				for i, a := range answers {
+					checkClaim(t, fmt.Sprintf("claim %d of %d, with %d refused", i, n, refused), a, changes[i], i == 2, i == refused)
+				}
+			}
+			if err := tx.Rollback(); err != nil {
+				t.Fatal(err)
+			}
+			for i, c := range changes {
+				want := c.To.Token
+				switch i {
+				case 2:
+					want = other.To.Token
+				case refused:
+					want = store.Token{}
+				}
+				if got := stands(t, s, c); got != want {
+					t.Errorf("%d of %d, with %d refused: %v stands, want %v", i, n, refused, got, want)
+				}
+			}
+		}
+	}
+}
+
+func checkClaim(t *testing.T, what string, a store.Standing, c store.Change, other, refused bool) {
+	t.Helper()
+	switch {
+	case refused:
+		if a.Err == nil {
+			t.Errorf("%s: %+v, want it refused", what, a)
+		}
+	case a.Err != nil, a.Busy:
+		t.Errorf("%s: %+v, want an answer", what, a)
+	case other:
+		if a.InForce(c) || a.Record == nil || string(a.Record.Outcome) != "done" {
+			t.Errorf("%s: %+v, want the record that is in the way", what, a)
+		}
+	case !a.InForce(c), a.Record != nil:
+		t.Errorf("%s: %+v, want it in force", what, a)
+	}
+}
+
+// What a first claim may have besides an owner and a lease is kept, whatever statement
+// makes it, and however many come together.
+func TestClaimsThatSayMore(t *testing.T) {
+	t.Parallel()
+	for _, n := range []int{1, 2, 20} {
+		s := sqlite.New(open(t))
+		changes := make([]store.Change, n)
+		for i := range changes {
+			to := &changes[i].To
+			*to = create(fmt.Sprint(i), store.InProgress, 7).To
+			switch i % 5 {
+			case 0:
+				to.Tainted, to.Attempt = true, 2
+			case 1:
+				to.Priority = 3
+			case 2:
+				to.Input = []byte("input")
+			case 3:
+				to.Attempt = 5
+			}
+		}
+		inForce(t, s, changes, true)
+		for i, c := range changes {
+			answers, err := s.Get(context.Background(), []store.ID{c.To.ID})
+			if err != nil {
+				t.Fatal(err)
+			}
+			r := answers[0].Record
+			if r.Token != c.To.Token || r.Tainted != c.To.Tainted || r.Priority != c.To.Priority || string(r.Input) != string(c.To.Input) {
+				t.Errorf("claim %d of %d is %+v, want %+v", i, n, r, c.To)
+			}
+		}
+		for i := range changes {
+			changes[i] = move(changes[i], store.Failed)
+			changes[i].To.Input, changes[i].To.Outcome = nil, []byte("no")
+		}
+		inForce(t, s, changes, true)
+		for i, c := range changes {
+			answers, err := s.Get(context.Background(), []store.ID{c.To.ID})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if r := answers[0].Record; r.Tainted != c.To.Tainted || string(r.Outcome) != "no" || (i%5 == 2) != (string(r.Input) == "input") {
+				t.Errorf("end %d of %d is %+v, want %+v", i, n, r, c.To)
+			}
+		}
+	}
+}
