@@ -16,3 +16,6 @@ func Statements() []string {
 
 // CodeOf is codeOf.
 func CodeOf(err error) int { return codeOf(err) }
+
+// NewBeside returns what runs functions in other goroutines than their callers'.
+func NewBeside() (run func(f func())) { return newBeside().run }
