@@ -171,3 +171,11 @@ func (s *Store) CloseSessions() {
 
 // SetSessionsIdle changes how long sessions are kept for the next call.
 func (s *Store) SetSessionsIdle(d time.Duration) { s.sessions.idleFor = d }
+
+// RawCreate are the parameters of a create, for the driver and as the server has them.
+func RawCreate(c *store.Change) ([]any, [][]byte) {
+	_, args := statement(c)
+	var r raw
+	r.change(c)
+	return args, r.all()
+}

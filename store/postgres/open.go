@@ -15,14 +15,20 @@ import (
 // transaction is taken at once, to find out by it what became of it if somebody
 // else ends it.
 func (t *transaction) open(ctx context.Context, hold bool) error {
-	b := &pgx.Batch{}
-	b.BeginTx(pgx.TxOptions{IsoLevel: t.store.level})
 	if hold {
-		return t.openHeld(ctx, b)
+		return t.openHeld(ctx)
 	}
+	b := t.beginning()
 	b.Queue(t.store.texts.open).Query(t.readNumber)
 	b.Queue(t.tables.look, uuid(t.id)).Query(t.readStands)
 	return t.start(ctx, b).Close()
+}
+
+// beginning is what goes in a trip that begins with the transaction.
+func (t *transaction) beginning() *pgx.Batch {
+	b := &pgx.Batch{}
+	b.BeginTx(pgx.TxOptions{IsoLevel: t.store.level})
+	return b
 }
 
 // start sends what begins with a transaction.
@@ -38,12 +44,16 @@ func (t *transaction) start(ctx context.Context, b *pgx.Batch) pgx.BatchResults 
 // only whether there is one: to read what is not there costs the server as much as
 // to begin. The setting that keeps this to the index is given back as it was seen
 // last, and afterwards by itself if it was another.
-func (t *transaction) openHeld(ctx context.Context, b *pgx.Batch) error {
+func (t *transaction) openHeld(ctx context.Context) error {
 	noScans := t.store.noScans.Load()
 	exists := t.tables.stands
 	if noScans {
 		exists = t.tables.standsOff
 	}
+	if of := pooledOf(t.conn.Conn()); of != nil && t.store.quick {
+		return t.openQuickly(ctx, of, exists, noScans)
+	}
+	b := t.beginning()
 	var scans string
 	var number pgtype.Text
 	var there bool
@@ -51,6 +61,9 @@ func (t *transaction) openHeld(ctx context.Context, b *pgx.Batch) error {
 	b.Queue(exists, uuid(t.id)).QueryRow(func(row pgx.Row) error { return row.Scan(nil, &there) })
 	if err := t.start(ctx, b).Close(); err != nil {
 		return err
+	}
+	if t.store.quick {
+		keepTx(t.session, t.tx)
 	}
 	t.number, t.stands.Busy = number.String, !number.Valid
 	if t.stands.Busy {

@@ -108,6 +108,7 @@ type texts struct {
 	lentOne, lentMany borrowed // likewise, within somebody's transaction
 	lentAlone         borrowed
 	lentHasty         borrowed
+	begin             string // before what follows
 	open              string // at the begin of an Atomic; it borrows what look gives back
 	openHeld          string // likewise, with the right to the record; what it borrows stands gives back
 	first, firstHeld  string // creates at the begin of a batch
@@ -131,7 +132,8 @@ func newTexts(o *Options) texts {
 		queue: `SELECT ` + set(append(append(byKeys(), inOrder()[1:]...), lockTimeout(busyAfter))),
 		one:   `SELECT ` + set(one), many: `SELECT ` + set(many), alone: `SELECT ` + set(alone), hasty: `SELECT ` + set(hasty),
 		lentOne: borrow(one), lentMany: borrow(many), lentAlone: borrow(alone), lentHasty: borrow(hasty),
-		open: `SELECT pg_current_xact_id()::text, ` + settings,
+		begin: beginOf(o.Isolation),
+		open:  `SELECT pg_current_xact_id()::text, ` + settings,
 		openHeld: `SELECT current_setting('enable_seqscan'), CASE WHEN ` + made(append(byKey(), o.bounds()...)) +
 			` AND pg_try_advisory_xact_lock($1::bigint) THEN pg_current_xact_id()::text END`,
 		first:     insert + firstValue + `$2::smallint / (` + bounded + `)::integer` + otherValues,

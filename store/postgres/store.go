@@ -46,6 +46,8 @@ type Store struct {
 	gate chan struct{}
 	// noScans says that transactions were last seen to begin with enable_seqscan off.
 	noScans atomic.Bool
+	// quick says that the statements of a transaction may go past the driver's batches.
+	quick bool
 
 	commitBound    time.Duration
 	statementBound time.Duration // zero: the server's own
@@ -73,6 +75,6 @@ func New(pool *pgxpool.Pool, o Options) (*Store, error) {
 	}
 	return &Store{
 		pool: pool, sessions: sessionsOf(config, o.MaxSessions), level: o.Isolation, texts: newTexts(&o),
-		gate: make(chan struct{}, conns-1), commitBound: commitBound, statementBound: max(0, o.StatementTimeout),
+		quick: quick(config), gate: make(chan struct{}, conns-1), commitBound: commitBound, statementBound: max(0, o.StatementTimeout),
 	}, nil
 }

@@ -124,6 +124,7 @@ func (t *transaction) proven() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.exposed, t.sent = false, reachInside
+	t.of = nil // the handler may have dropped what was prepared
 }
 
 // isOff says that the transaction was broken off. A handler that went back to a

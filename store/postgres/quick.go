@@ -1,0 +1,110 @@
+package postgres
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+)
+
+// A transaction's own statements are few, and always the same. The driver's batches
+// look each of them up by its whole text, ask the server what it returns, and keep
+// books of a pipeline, which together cost the client as much as the trip. So from a
+// connection's second transaction on they go as one message, by the names of what
+// was prepared.
+
+// quick says that the pool's statements may go so: it prepares statements by itself,
+// what it prepares stays, and nobody watches them.
+func quick(config *pgxpool.Config) bool {
+	c := config.ConnConfig
+	return sessionsOf(config, 0).config != nil && c.StatementCacheCapacity > 0 && c.Tracer == nil
+}
+
+// pooled is what a connection of the pool has of ours, whichever store uses it.
+type pooled struct {
+	conn *pgx.Conn
+	// tx is how handlers see the connection's transactions. Nothing of the driver's
+	// ends it, so that it serves one transaction after another.
+	tx    pgx.Tx
+	known map[string]*pgconn.StatementDescription // what is prepared, by its text
+	made  int                                     // names given so far
+	raw   raw
+}
+
+const pooledKey = "github.com/semelgo/semel/store/postgres"
+
+// pooledOf returns what was kept with the connection, nil if that is nothing.
+func pooledOf(conn *pgx.Conn) *pooled {
+	p, _ := conn.PgConn().CustomData()[pooledKey].(*pooled)
+	return p
+}
+
+// keepTx keeps the driver's transaction with its connection.
+func keepTx(conn *pgx.Conn, tx pgx.Tx) {
+	conn.PgConn().CustomData()[pooledKey] = &pooled{conn: conn, tx: tx, known: make(map[string]*pgconn.StatementDescription)}
+}
+
+// prepare returns what is prepared for the text, if need be by a trip of its own.
+func (p *pooled) prepare(ctx context.Context, text string) (*pgconn.StatementDescription, error) {
+	if d := p.known[text]; d != nil {
+		return d, nil
+	}
+	p.made++
+	d, err := p.conn.PgConn().Prepare(ctx, "semel_pooled_"+strconv.Itoa(p.made), text, nil)
+	if err != nil {
+		return nil, fmt.Errorf("prepare: %w", err)
+	}
+	if len(d.Fields) == 0 {
+		d.Fields = make([]pgconn.FieldDescription, 1) // so that it is not asked for anew each time
+	}
+	p.known[text] = d
+	return d, nil
+}
+
+// ready prepares the texts.
+func (p *pooled) ready(ctx context.Context, texts ...string) error {
+	for _, text := range texts {
+		if _, err := p.prepare(ctx, text); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// forget forgets what was prepared, because the server has. Names are not given again.
+func (p *pooled) forget() { clear(p.known) }
+
+// said is a statement, and how its parameters are written.
+type said struct {
+	text  string
+	write func(r *raw)
+}
+
+// put puts together what goes in one trip.
+func (p *pooled) put(ctx context.Context, all ...said) (*pgconn.Batch, error) {
+	b := &pgconn.Batch{}
+	for _, one := range all {
+		d, err := p.prepare(ctx, one.text)
+		if err != nil {
+			return nil, err
+		}
+		p.raw.reset()
+		if one.write != nil {
+			one.write(&p.raw)
+		}
+		b.ExecStatement(d, p.raw.all(), inBinary(), nil)
+	}
+	return b, nil
+}
+
+// send sends it, and has each result read by its number.
+func (p *pooled) send(ctx context.Context, b *pgconn.Batch, read func(n int, r *pgconn.ResultReader)) error {
+	results := p.conn.PgConn().ExecBatch(ctx, b)
+	for n := 0; results.NextResult(); n++ {
+		read(n, results.ResultReader())
+	}
+	return results.Close()
+}
