@@ -32,7 +32,7 @@ func (s *Store) Dequeue(ctx context.Context, d store.Dequeue) ([]store.Record, e
 	f := frame{before: []string{beginQueue, s.texts.queue}, after: []string{`COMMIT`}}
 	text, args := t.dequeue, []any{[]byte(d.Operation), int64(d.Limit), int64(d.Owner), d.Lease.Microseconds()}
 	if d.Again {
-		f = frame{before: []string{s.texts.inOrder}}
+		f = frame{before: []string{s.texts.listed}}
 		text, args = t.claimed, []any{int64(d.Owner), []byte(d.Operation)}
 	}
 	var all []waited

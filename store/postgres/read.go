@@ -48,8 +48,12 @@ func (s *Store) Scan(ctx context.Context, q store.Query) ([]store.Record, error)
 	if text == "" {
 		return nil, nil
 	}
+	settings := s.texts.inOrder
+	if q.Due {
+		settings = s.texts.listed
+	}
 	var records []store.Record
-	err = trip(ctx, over{s.pool}, frame{before: []string{s.texts.inOrder}}, func(b *pgx.Batch) {
+	err = trip(ctx, over{s.pool}, frame{before: []string{settings}}, func(b *pgx.Batch) {
 		b.Queue(text, args...).Query(eachRecord(func(r *store.Record) { records = append(records, *r) }))
 	})
 	if err != nil {

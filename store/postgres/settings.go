@@ -32,9 +32,10 @@ func byKeys() []setting {
 	return append(byKey(), setting{"enable_hashjoin", "off"}, setting{"enable_mergejoin", "off"})
 }
 
-func inOrder() []setting {
-	return append(byKey(), setting{"enable_bitmapscan", "off"}, setting{"enable_sort", "off"})
-}
+func inOrder() []setting { return append(listed(), setting{"enable_sort", "off"}) }
+
+// What is listed may be sorted: to be planned as if it could not would have it compiled.
+func listed() []setting { return append(byKey(), setting{"enable_bitmapscan", "off"}) }
 
 type setting struct{ name, value string }
 
@@ -101,6 +102,7 @@ func millis(d time.Duration) string {
 // texts are the statements that depend on no record, put together once.
 type texts struct {
 	byKey, inOrder    string   // before what reads
+	listed            string   // before what reads those that are due
 	queue             string   // before what hands out
 	lent              borrowed // before a read or a last change within somebody's transaction
 	one, many         string   // before what changes
@@ -129,8 +131,9 @@ func newTexts(o *Options) texts {
 	bounded := made(o.batchBounds())
 	return texts{
 		byKey: `SELECT ` + set(byKey()), inOrder: `SELECT ` + set(inOrder()), lent: lent,
-		queue: `SELECT ` + set(append(append(byKeys(), inOrder()[1:]...), lockTimeout(busyAfter))),
-		one:   `SELECT ` + set(one), many: `SELECT ` + set(many), alone: `SELECT ` + set(alone), hasty: `SELECT ` + set(hasty),
+		listed: `SELECT ` + set(listed()),
+		queue:  `SELECT ` + set(append(append(byKeys(), inOrder()[1:]...), lockTimeout(busyAfter))),
+		one:    `SELECT ` + set(one), many: `SELECT ` + set(many), alone: `SELECT ` + set(alone), hasty: `SELECT ` + set(hasty),
 		lentOne: borrow(one), lentMany: borrow(many), lentAlone: borrow(alone), lentHasty: borrow(hasty),
 		begin: beginOf(o.Isolation),
 		open:  `SELECT pg_current_xact_id()::text, ` + settings,

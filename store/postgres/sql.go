@@ -34,7 +34,7 @@ FROM (VALUES (1)) AS always LEFT JOIN semel_records ON id = $1::uuid`
 (SELECT * FROM semel_records WHERE ` + dueWaits + ` ORDER BY due LIMIT $2::bigint + $3::bigint)
 UNION ALL (SELECT * FROM semel_records WHERE ` + dueLeases + ` ORDER BY due LIMIT $2::bigint + $3::bigint)) AS due` + dueOf
 
-	dueWaits  = `state = 1 AND attempt >= 0 AND due <= statement_timestamp() AND ($1::bytea = '' OR operation = $1::bytea)`
+	dueWaits  = `state = 1 AND due <= statement_timestamp() AND ($1::bytea = '' OR operation = $1::bytea)`
 	dueLeases = `state = 2 AND due <= statement_timestamp() AND ($1::bytea = '' OR operation = $1::bytea)`
 	dueOf     = `
 ORDER BY due LIMIT $2::bigint OFFSET $3::bigint`

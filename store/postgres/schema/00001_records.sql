@@ -26,15 +26,10 @@ CREATE TABLE semel_records (
   outcome     bytea
 );
 
--- What the sweeper looks for: leases, however many records wait.
-CREATE INDEX semel_leases ON semel_records (due) WHERE state = 2;
-
--- What the workers look for: of one operation and priority, those due first.
-CREATE INDEX semel_queue ON semel_records (operation, priority, due) WHERE state = 1;
-
--- What reports look for: those due first of all that wait. The workers must not
--- come by it, and cannot, because they do not say what is true of every attempt.
-CREATE INDEX semel_waits ON semel_records (due) WHERE state = 1 AND attempt >= 0;
+-- What workers and sweepers look for: of one operation, what waits by its priority, and
+-- what runs; those due first. It is one index and not one for each of them, because
+-- the server prepares the condition of each again for each statement.
+CREATE INDEX semel_open ON semel_records (state, operation, priority, due) WHERE state < 3;
 
 -- What may be purged.
 CREATE INDEX semel_expires ON semel_records (expires) WHERE expires IS NOT NULL;
