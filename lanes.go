@@ -40,9 +40,9 @@ func (l *lanes) open(s store.Store, caps store.Capabilities, o *Options) {
 
 func compareIDs(a, b store.ID) int { return bytes.Compare(a[:], b[:]) }
 
-// crowd is how many wait when a second batch pays, as measured on PostgreSQL: with 8
-// callers, and with 64, one at a time is quicker, on a slow disk too.
-const crowd = 64
+// crowd is how many wait when a second batch pays, as measured on PostgreSQL and two
+// processors with 8 to 256 callers.
+const crowd = 4
 
 // maxReads is the most records that are read together: each can be large.
 const maxReads = 256

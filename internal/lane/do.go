@@ -57,24 +57,29 @@ func (e *LeftError[A]) Wait() (A, error) { return e.wait() }
 
 // flush asks for what waits until nothing does.
 func (l *Lane[K, Q, A]) flush() {
+	last := 0
 	for more := true; more; {
-		l.letCome()
+		l.letCome(max(last, few))
 		b := l.Take()
-		more = b != nil && l.ask(context.Background(), b)
+		if b == nil {
+			return
+		}
+		last = len(b.items)
+		more = l.ask(context.Background(), b)
 	}
 }
 
-// few are so few that it pays to let others run before a batch of them is sent:
-// those who were just answered will ask again, and cost as much apart as together.
-// Nobody waits for them: what runs, runs anyway.
-const few = 16
+// few is a batch so small that it always pays to let others run before it is sent.
+const few = 4
 
-// letCome lets others run, for as long as that lets some come.
-func (l *Lane[K, Q, A]) letCome() {
+// letCome lets others run until as many wait as are enough, for as long as that lets
+// some come: those who were just answered will ask again, and together they cost
+// little more than one. Nobody waits for them: what runs, runs anyway.
+func (l *Lane[K, Q, A]) letCome(enough int) {
 	if l.config.Steps != nil {
 		return
 	}
-	for before, now := -1, l.queued(); before < now && now < few; before, now = now, l.queued() {
+	for before, now := -1, l.queued(); before < now && now < enough; before, now = now, l.queued() {
 		runtime.Gosched()
 	}
 }

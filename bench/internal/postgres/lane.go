@@ -32,7 +32,7 @@ func (a *Arena) Lane(ctx context.Context) (contest.Side, error) {
 		Flush:    s.Swap,
 		Key:      func(c *store.Change) store.ID { return c.To.ID },
 		Compare:  func(a, b store.ID) int { return bytes.Compare(a[:], b[:]) },
-		Flushers: can.Flushers, Crowd: 64, MaxBatch: can.MaxBatch, MaxWaiting: 1 << 20, Timeout: 30 * time.Second,
+		Flushers: can.Flushers, Crowd: 4, MaxBatch: can.MaxBatch, MaxWaiting: 1 << 20, Timeout: 30 * time.Second,
 	})
 	a.lab.Closing(func() error { return l.Wait(context.Background()) })
 	return contest.Side{Name: "Swap", Do: viaLane(l)}, nil
