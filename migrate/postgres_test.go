@@ -48,9 +48,9 @@ func relations(t *testing.T, db *sql.DB) []string {
 func mustBeMigratedOncePostgres(t *testing.T, pool *pgxpool.Pool, db *sql.DB) {
 	t.Helper()
 	want := []string{
-		"semel_expires", "semel_migrations", "semel_migrations_id_seq", "semel_migrations_pkey",
+		"semel_expires", "semel_leases", "semel_migrations", "semel_migrations_id_seq", "semel_migrations_pkey",
 		"semel_notes", "semel_notes_id_to_owner_to_attempt_to_state_key", "semel_notes_note_seq", "semel_notes_pkey",
-		"semel_open", "semel_records", "semel_records_pkey",
+		"semel_queue", "semel_records", "semel_records_pkey",
 	}
 	if diff := cmp.Diff(want, relations(t, db)); diff != "" {
 		t.Errorf("the schema differs (-want +got):\n%s", diff)

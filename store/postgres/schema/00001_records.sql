@@ -26,10 +26,13 @@ CREATE TABLE semel_records (
   outcome     bytea
 );
 
--- What workers and sweepers look for: of one operation, what waits by its priority, and
--- what runs; those due first. It is one index and not one for each of them, because
--- the server prepares the condition of each again for each statement.
-CREATE INDEX semel_open ON semel_records (state, operation, priority, due) WHERE state < 3;
+-- What the sweeper looks for: leases, however many records wait.
+CREATE INDEX semel_leases ON semel_records (due) WHERE state = 2;
+
+-- What the workers look for: of one operation and priority, those due first. Reports
+-- on all that wait read it whole, and sort what is due; an index for them would be paid
+-- for by every claim and every end.
+CREATE INDEX semel_queue ON semel_records (operation, priority, due) WHERE state = 1;
 
 -- What may be purged.
 CREATE INDEX semel_expires ON semel_records (expires) WHERE expires IS NOT NULL;
