@@ -29,23 +29,59 @@ func (s *Store) Dequeue(ctx context.Context, d store.Dequeue) ([]store.Record, e
 	if err != nil {
 		return nil, fault("dequeue", err)
 	}
-	f := frame{before: []string{beginQueue, s.texts.queue}, after: []string{`COMMIT`}}
-	text, args := t.dequeue, []any{[]byte(d.Operation), int64(d.Limit), int64(d.Owner), d.Lease.Microseconds()}
-	if d.Again {
-		f = frame{before: []string{s.texts.listed}}
-		text, args = t.claimed, []any{int64(d.Owner), []byte(d.Operation)}
+	all, err := s.dequeue(ctx, t, d)
+	if err != nil {
+		return nil, fault("dequeue", withConflict(err))
 	}
-	var all []waited
+	return inTurn(all), nil
+}
+
+func (s *Store) dequeue(ctx context.Context, t *tables, d store.Dequeue) (all []waited, err error) {
+	if d.Again {
+		return s.claimed(ctx, t, d)
+	}
+	if own := s.sessions.take(ctx); own != nil {
+		defer s.sessions.give(own)
+		return own.dequeue(ctx, t, d)
+	}
+	f := frame{before: []string{beginQueue, s.texts.queue}, after: []string{`COMMIT`}}
+	return s.waiting(ctx, f, t.dequeue, []byte(d.Operation), int64(d.Limit), int64(d.Owner), d.Lease.Microseconds())
+}
+
+// claimed are those that an earlier call has claimed.
+func (s *Store) claimed(ctx context.Context, t *tables, d store.Dequeue) ([]waited, error) {
+	return s.waiting(ctx, frame{before: []string{s.texts.listed}}, t.claimed, int64(d.Owner), []byte(d.Operation))
+}
+
+// waiting asks over the pool.
+func (s *Store) waiting(ctx context.Context, f frame, text string, args ...any) (all []waited, err error) {
 	err = trip(ctx, over{s.pool}, f, func(b *pgx.Batch) {
 		b.Queue(text, args...).Query(func(rows pgx.Rows) (err error) {
 			all, err = pgx.CollectRows(rows, readWaited)
 			return err
 		})
 	})
-	if err != nil {
-		return nil, fault("dequeue", withConflict(err))
-	}
-	return inTurn(all), nil
+	return all, err
+}
+
+// dequeue needs neither a transaction of its own nor settings: the session has them.
+func (s *session) dequeue(ctx context.Context, t *tables, d store.Dequeue) (all []waited, err error) {
+	err = s.ask(ctx, []prepared{{
+		text: t.dequeue,
+		write: func(r *raw) {
+			r.text(d.Operation)
+			r.int64(int64(d.Limit))
+			r.int64(int64(d.Owner))
+			r.int64(d.Lease.Microseconds())
+		},
+		read: func(row *rawRow) error {
+			place, _ := row.int64()
+			r, err := row.record()
+			all = append(all, waited{r, place})
+			return err
+		},
+	}})
+	return all, err
 }
 
 // waited is a record and its place among those that waited, which is not known any

@@ -43,7 +43,8 @@ func Queries(s *Store) []Query {
 		{"notes", s.texts.byKey, t.notes, []any{id}},
 	}
 	session := `SELECT ` + set(sessionSettings()[:len(sessionSettings())-2])
-	all = append(all, Query{"get many in a session", session, t.getMany, []any{uuids(make([]store.ID, 1000))}})
+	all = append(all, Query{"get many in a session", session, t.getMany, []any{uuids(make([]store.ID, 1000))}},
+		Query{"dequeue in a session", session, t.dequeue, []any{[]byte("test"), int64(100), int64(1), int64(1)}})
 	for _, c := range []store.Change{change, made, beaten} {
 		k, args := statement(&c)
 		items := make([]*item, 1000)

@@ -13,7 +13,7 @@ const (
 	DefaultIdleInTransaction = 30 * time.Second
 	DefaultLockTimeout       = 10 * time.Second
 	DefaultStatementTimeout  = 30 * time.Second
-	DefaultMaxSessions       = 2
+	DefaultMaxSessions       = 3
 )
 
 // Options say how a [Store] runs transactions. The zero value is good.
@@ -37,11 +37,11 @@ type Options struct {
 
 	// MaxSessions is how many connections the store opens beside the pool's, with
 	// the pool's configuration, while there is much to record: they need to be told
-	// less before each statement. Zero means the default of 2, which is what an
-	// engine uses at a time; less than zero means none. They are closed when they
-	// have not been used for a second. There are none behind a pooler, none in a
-	// query mode other than the default, and none if the pool has a PrepareConn, a
-	// BeforeAcquire or an AfterRelease.
+	// less before each statement. Zero means the default of 3, for two batches of an
+	// engine and one for its workers or its reads; less than zero means none. They
+	// are closed when they have not been used for a second. There are none behind a
+	// pooler, none in a query mode other than the default, and none if the pool has
+	// a PrepareConn, a BeforeAcquire or an AfterRelease.
 	MaxSessions int
 }
 

@@ -46,7 +46,7 @@ func TestPlans(t *testing.T) {
 // indexes says by which index a statement goes, where it is not the primary key.
 func indexes(name string) string {
 	switch name {
-	case "scan due waits", "scan due", "dequeue":
+	case "scan due waits", "scan due", "dequeue", "dequeue in a session":
 		return "using semel_queue on semel_records"
 	case "scan due leases", "dequeue again":
 		return "using semel_leases on semel_records"

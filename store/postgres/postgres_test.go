@@ -27,7 +27,7 @@ func TestContractOnSessions(t *testing.T) {
 	t.Parallel()
 	t.Attr("engine", "postgres")
 	url := database(t)
-	run(t, url, url, postgres.Options{MaxSessions: 3})
+	run(t, url, url, postgres.Options{MaxSessions: 4})
 }
 
 func TestContractBehindPgBouncer(t *testing.T) {

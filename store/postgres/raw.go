@@ -77,7 +77,7 @@ func (r *raw) bool(is bool) {
 }
 
 // change are the parameters of the statement for one change.
-func (r *raw) change(c *store.Change) kind {
+func (r *raw) change(c *store.Change) {
 	to, k := &c.To, kindOf(c)
 	due, expires := times(to)
 	r.id(to.ID)
@@ -93,7 +93,7 @@ func (r *raw) change(c *store.Change) kind {
 		r.int16(int16(to.Priority))
 		r.data(to.Input)
 		r.data(to.Outcome)
-		return k
+		return
 	}
 	r.token(c.If)
 	r.bool(c.IfDue)
@@ -107,7 +107,6 @@ func (r *raw) change(c *store.Change) kind {
 		r.data(to.Input)
 		r.data(to.Outcome)
 	}
-	return k
 }
 
 func (r *raw) text(s string) { r.put(func(b []byte) []byte { return append(b, s...) }) }

@@ -63,8 +63,8 @@ const recordColumns = 17
 // record reads what columns chooses. The texts share one string, and the other bytes
 // one slice.
 func (r *rawRow) record() (*store.Record, error) {
-	if len(r.columns) != recordColumns {
-		return nil, fmt.Errorf("read a row: it has %d columns, want %d", len(r.columns), recordColumns)
+	if n := len(r.columns) - r.at; n != recordColumns {
+		return nil, fmt.Errorf("read a row: it has %d columns of a record, want %d", n, recordColumns)
 	}
 	var token storedToken
 	var at instants

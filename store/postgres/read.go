@@ -27,7 +27,7 @@ func (s *Store) Get(ctx context.Context, ids []store.ID) ([]store.Standing, erro
 
 // get reads by a session if there is one, and by the pool when that is of no use.
 func (s *Store) get(ctx context.Context, t *tables, ids []store.ID) ([]store.Standing, error) {
-	if own := s.sessions.take(); own != nil {
+	if own := s.sessions.take(ctx); own != nil {
 		answers, err := standing(ids, func(use func(*store.Record)) error { return own.get(ctx, t, ids, use) })
 		lost := !own.usable()
 		if s.sessions.give(own); !lost || ctx.Err() != nil {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"sync"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -19,6 +20,8 @@ type session struct {
 	conn *pgx.Conn
 	wire net.Conn
 	used time.Time
+	// close leaves the server, without waiting for it. It may be called again.
+	close func()
 
 	statements map[string]*pgconn.StatementDescription // by their texts
 	raw        raw
@@ -40,7 +43,8 @@ func openSession(ctx context.Context, of *pgxpool.Config) (*session, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open a session: %w", err)
 	}
-	s := &session{conn: conn, wire: conn.PgConn().Conn(), statements: make(map[string]*pgconn.StatementDescription)}
+	wire := conn.PgConn().Conn()
+	s := &session{conn: conn, wire: wire, close: leaving(context.WithoutCancel(ctx), conn, wire), statements: make(map[string]*pgconn.StatementDescription)}
 	if err := s.prepare(ctx, of); err != nil {
 		s.close()
 		return nil, fmt.Errorf("open a session: %w", err)
@@ -71,11 +75,11 @@ func (s *session) prepare(ctx context.Context, of *pgxpool.Config) error {
 	return nil
 }
 
-// sessionSettings are those of a trip that changes many records, and what a trip
-// over the pool leaves to chance: that plans are made once, and that what others do
+// sessionSettings are those of trips that change or hand out many records, and what a
+// trip over the pool leaves to chance: that plans are made once, and that what others do
 // meanwhile is seen.
 func sessionSettings() []setting {
-	return append(byKeys(), lockTimeout(busyAfter),
+	return append(byKeys(), lockTimeout(busyAfter), setting{"enable_bitmapscan", "off"}, setting{"enable_sort", "off"},
 		setting{"plan_cache_mode", "force_generic_plan"}, setting{"default_transaction_isolation", "read committed"})
 }
 
@@ -112,8 +116,10 @@ func (s *session) usable() bool {
 	return !s.conn.IsClosed() && !s.conn.PgConn().IsBusy() && s.conn.PgConn().TxStatus() == outside
 }
 
-// close leaves the server, without waiting for it.
-func (s *session) close() {
-	_ = s.wire.SetDeadline(time.Now().Add(time.Second)) //nolint:forbidigo // no instant of the protocol's
-	_ = s.conn.Close(context.Background())
+// leaving returns what leaves the server.
+func leaving(ctx context.Context, conn *pgx.Conn, wire net.Conn) func() {
+	return sync.OnceFunc(func() {
+		_ = wire.SetDeadline(time.Now().Add(time.Second)) //nolint:forbidigo // no instant of the protocol's
+		_ = conn.Close(ctx)
+	})
 }

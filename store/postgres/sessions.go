@@ -60,7 +60,7 @@ func sessionsOf(config *pgxpool.Config, most int) *sessions {
 }
 
 // take returns a session that nobody else uses, or nil.
-func (p *sessions) take() *session {
+func (p *sessions) take(ctx context.Context) *session {
 	if p.config == nil {
 		return nil
 	}
@@ -73,7 +73,7 @@ func (p *sessions) take() *session {
 	}
 	if p.pays() {
 		p.open++
-		go p.add()
+		go p.add(context.WithoutCancel(ctx))
 	}
 	return nil
 }
@@ -95,8 +95,8 @@ func (p *sessions) pays() bool {
 }
 
 // add opens a session for those who come next.
-func (p *sessions) add() {
-	ctx, cancel := context.WithTimeout(context.Background(), openWithin)
+func (p *sessions) add(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, openWithin)
 	defer cancel()
 	s, err := openSession(ctx, p.config)
 	if err == nil {

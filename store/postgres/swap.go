@@ -24,7 +24,7 @@ func (s *Store) Swap(ctx context.Context, changes []store.Change) ([]store.Stand
 	if err != nil {
 		return nil, fault("swap", err)
 	}
-	own := s.sessions.take()
+	own := s.sessions.take(ctx)
 	if own != nil {
 		defer s.sessions.give(own)
 	}
