@@ -14,6 +14,19 @@ func newBeside() beside { return beside{next: make(chan func())} }
 
 // run returns at once, and f must return.
 func (b beside) run(f func()) {
+	if time.Now().Unix() < simulated {
+		go f()
+		return
+	}
+	b.hand(f)
+}
+
+// simulated is 2025. A clock that says that it is earlier is that of a bubble of
+// testing/synctest, which begins in 2000: a goroutine that rests there when the test
+// is over never ends, and one that rests outside is nobody a bubble waits for.
+const simulated = 1_735_689_600
+
+func (b beside) hand(f func()) {
 	select {
 	case b.next <- f:
 	default:

@@ -17,5 +17,6 @@ func Statements() []string {
 // CodeOf is codeOf.
 func CodeOf(err error) int { return codeOf(err) }
 
-// NewBeside returns what runs functions in other goroutines than their callers'.
-func NewBeside() (run func(f func())) { return newBeside().run }
+// NewBeside returns what runs functions in other goroutines than their callers', in a
+// bubble too.
+func NewBeside() (hand func(f func())) { return newBeside().hand }
