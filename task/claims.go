@@ -114,7 +114,9 @@ func (p *pool) claim(ctx, alive context.Context, work *sync.WaitGroup, k *kind, 
 	}
 	p.mu.Unlock()
 	for _, a := range attempts {
-		work.Go(func() { //nolint:contextcheck // an attempt has a context of its own
+		work.Add(1)
+		p.hands.do(func() { //nolint:contextcheck // an attempt has a context of its own
+			defer work.Done()
 			defer p.free(k, b, a)
 			if stopped {
 				giveBack(a)

@@ -13,6 +13,7 @@ type pool struct {
 	core    *semel.Core
 	options Options
 	ends    *completer    // of this run
+	hands   hands         // likewise
 	woken   chan struct{} // somebody says that there is something to do
 	freed   chan struct{} // a slot is free again
 
@@ -44,6 +45,8 @@ func (p *pool) run(ctx context.Context) error {
 	alive, end := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer end(nil)
 	p.ends = &completer{core: p.core, ctx: alive}
+	p.hands = make(hands)
+	defer p.hands.dismiss()
 	beating, still := context.WithCancel(context.WithoutCancel(ctx))
 	defer still()
 	claiming, stop := context.WithCancel(ctx)
