@@ -27,7 +27,7 @@ func Queries(s *Store) []Query {
 	made, beaten := change, change
 	made.If = store.Token{State: store.InProgress, Attempt: 1, Owner: 1}
 	beaten.If = beaten.To.Token
-	id, t := uuid(store.ID{1}), newTables("public")
+	id, t := uuid(store.ID{1}), newTables("public", false)
 	all := []Query{
 		{"look", s.texts.lent.made, t.look, []any{id}},
 		{"stands", s.texts.byKey, t.stands, []any{id}},

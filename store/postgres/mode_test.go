@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/semelgo/semel/internal/realtest"
 	"github.com/semelgo/semel/store"
@@ -36,6 +37,30 @@ func TestQueryModes(t *testing.T) {
 				all.Go(func() { tellStory(t, s, fmt.Sprint(name, " ", i)) })
 			}
 			all.Wait()
+		}
+	}
+}
+
+// Instants are read whatever the session writes them like.
+func TestInstantsInEveryStyle(t *testing.T) {
+	t.Parallel()
+	url := database(t)
+	for _, m := range []pgx.QueryExecMode{
+		pgx.QueryExecModeCacheStatement, pgx.QueryExecModeCacheDescribe, pgx.QueryExecModeDescribeExec,
+		pgx.QueryExecModeExec, pgx.QueryExecModeSimpleProtocol,
+	} {
+		for _, style := range []string{"SQL, DMY", "German", "Postgres"} {
+			s := newStore(t, connect(t, url, mode(m), func(c *pgxpool.Config) {
+				c.ConnConfig.RuntimeParams["datestyle"], c.ConnConfig.RuntimeParams["timezone"] = style, "Asia/Kolkata"
+			}), postgres.Options{})
+			c := create(fmt.Sprint(m, style), store.InProgress, 1)
+			c.To.Due = time.Hour
+			mustForce(t, s, c)
+			answers, err := s.Get(t.Context(), []store.ID{c.To.ID})
+			if err != nil || answers[0].Record == nil || answers[0].Record.Due > time.Hour || answers[0].Record.Due < time.Minute {
+				t.Errorf("%v, %s: Get = %+v, %v, want a lease of an hour", m, style, answers, err)
+			}
+			tellStory(t, s, fmt.Sprint(m, style))
 		}
 	}
 }

@@ -94,6 +94,12 @@ func (i *instant) ScanTimestamptz(v pgtype.Timestamptz) error {
 	return nil
 }
 
+// ScanInt64 reads one that is a number.
+func (i *instant) ScanInt64(v pgtype.Int8) error {
+	*i = instant{micros: v.Int64, there: v.Valid}
+	return nil
+}
+
 // left is never zero, because an Expire of zero reads as never.
 func left(n int64) time.Duration {
 	if n == 0 {

@@ -12,8 +12,13 @@ package postgres
 const (
 	// What time is left and has passed is reckoned by who reads, from the instants,
 	// which costs a fraction of what it costs the server.
-	columns = `id, state, attempt, owner, due, expires, created, changed, clock_timestamp(),
+	columns = `id, state, attempt, owner, ` + instantColumns + `,
 operation, scope, key, fingerprint, priority, tainted, input, outcome`
+
+	instantColumns = `due, expires, created, changed, clock_timestamp()`
+	instantNumbers = `(extract(epoch FROM due) * 1000000)::bigint, (extract(epoch FROM expires) * 1000000)::bigint,
+(extract(epoch FROM created) * 1000000)::bigint, (extract(epoch FROM changed) * 1000000)::bigint,
+(extract(epoch FROM clock_timestamp()) * 1000000)::bigint`
 
 	// sqlStands tells whether a record stands, and gives back the setting that kept it
 	// to the index, as it was when the transaction began.

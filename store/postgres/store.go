@@ -48,6 +48,8 @@ type Store struct {
 	noScans atomic.Bool
 	// quick says that the statements of a transaction may go past the driver's batches.
 	quick bool
+	// asTexts says that all values come as texts.
+	asTexts bool
 
 	commitBound    time.Duration
 	statementBound time.Duration // zero: the server's own
@@ -73,8 +75,10 @@ func New(pool *pgxpool.Pool, o Options) (*Store, error) {
 	if conns < 2 {
 		return nil, fmt.Errorf("semel/postgres: MaxConns of the pool is %d: a transaction takes one connection, and its leader's heartbeats and look-ups another", conns)
 	}
+	mode := config.ConnConfig.DefaultQueryExecMode
 	return &Store{
-		pool: pool, sessions: sessionsOf(config, o.MaxSessions), level: o.Isolation, texts: newTexts(&o),
+		asTexts: mode == pgx.QueryExecModeExec || mode == pgx.QueryExecModeSimpleProtocol,
+		pool:    pool, sessions: sessionsOf(config, o.MaxSessions), level: o.Isolation, texts: newTexts(&o),
 		quick: quick(config), gate: make(chan struct{}, conns-1), commitBound: commitBound, statementBound: max(0, o.StatementTimeout),
 	}, nil
 }

@@ -28,9 +28,15 @@ type tables struct {
 	first, firstHeld string // create one, or raise, and raise without the right
 }
 
-func newTables(schema string) *tables {
+// newTables puts them together. Where all values come as texts, instants are read as
+// numbers: how an instant is written is a setting of the session's (DateStyle).
+func newTables(schema string, asTexts bool) *tables {
 	schema = pgx.Identifier{schema}.Sanitize()
-	t := &tables{name: strings.NewReplacer("semel_records", schema+".semel_records", "semel_notes", schema+".semel_notes")}
+	names := []string{"semel_records", schema + ".semel_records", "semel_notes", schema + ".semel_notes"}
+	if asTexts {
+		names = append(names, instantColumns, instantNumbers)
+	}
+	t := &tables{name: strings.NewReplacer(names...)}
 	for _, s := range []struct {
 		to   *string
 		text string
@@ -98,7 +104,7 @@ WHERE c.oid = to_regclass('semel_records')`
 	case err != nil:
 		return nil, fmt.Errorf("find the tables: %w", err)
 	}
-	t := newTables(schema)
+	t := newTables(schema, s.asTexts)
 	t.first, t.firstHeld = t.in(s.texts.first), t.in(s.texts.firstHeld)
 	s.found.Store(t)
 	return t, nil
