@@ -45,17 +45,22 @@ func (s *Store) dequeue(ctx context.Context, t *tables, d store.Dequeue) (all []
 		return own.dequeue(ctx, t, d)
 	}
 	f := frame{before: []string{beginQueue, s.texts.queue}, after: []string{`COMMIT`}}
-	return s.waiting(ctx, f, t.dequeue, []byte(d.Operation), int64(d.Limit), int64(d.Owner), d.Lease.Microseconds())
+	return waiting(ctx, over{s.pool}, f, t.dequeue, wanting(d)...)
+}
+
+// wanting are the parameters of what hands out.
+func wanting(d store.Dequeue) []any {
+	return []any{[]byte(d.Operation), int64(d.Limit), int64(d.Owner), d.Lease.Microseconds()}
 }
 
 // claimed are those that an earlier call has claimed.
 func (s *Store) claimed(ctx context.Context, t *tables, d store.Dequeue) ([]waited, error) {
-	return s.waiting(ctx, frame{before: []string{s.texts.listed}}, t.claimed, int64(d.Owner), []byte(d.Operation))
+	return waiting(ctx, over{s.pool}, frame{before: []string{s.texts.listed}}, t.claimed, int64(d.Owner), []byte(d.Operation))
 }
 
-// waiting asks over the pool.
-func (s *Store) waiting(ctx context.Context, f frame, text string, args ...any) (all []waited, err error) {
-	err = trip(ctx, over{s.pool}, f, func(b *pgx.Batch) {
+// waiting asks by the driver's batches.
+func waiting(ctx context.Context, in sender, f frame, text string, args ...any) (all []waited, err error) {
+	err = trip(ctx, in, f, func(b *pgx.Batch) {
 		b.Queue(text, args...).Query(func(rows pgx.Rows) (err error) {
 			all, err = pgx.CollectRows(rows, readWaited)
 			return err
@@ -66,6 +71,9 @@ func (s *Store) waiting(ctx context.Context, f frame, text string, args ...any) 
 
 // dequeue needs neither a transaction of its own nor settings: the session has them.
 func (s *session) dequeue(ctx context.Context, t *tables, d store.Dequeue) (all []waited, err error) {
+	if s.seen {
+		return waiting(ctx, s, frame{}, t.dequeue, wanting(d)...)
+	}
 	err = s.ask(ctx, []prepared{{
 		text: t.dequeue,
 		write: func(r *raw) {

@@ -20,7 +20,7 @@ import (
 // what it prepares stays, and nobody watches them.
 func quick(config *pgxpool.Config) bool {
 	c := config.ConnConfig
-	return sessionsOf(config, 0).config != nil && c.StatementCacheCapacity > 0 && c.Tracer == nil
+	return untouched(config) && c.StatementCacheCapacity > 0 && c.Tracer == nil
 }
 
 // pooled is what a connection of the pool has of ours, whichever store uses it.

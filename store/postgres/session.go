@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"os"
 	"sync"
@@ -20,6 +21,8 @@ type session struct {
 	conn *pgx.Conn
 	wire net.Conn
 	used time.Time
+	till time.Time // it may live, as a connection of the pool; zero: as long as it is used
+	seen bool      // a tracer sees what pgx sends, and nothing else
 	// close leaves the server, without waiting for it. It may be called again.
 	close func()
 
@@ -44,13 +47,28 @@ func openSession(ctx context.Context, of *pgxpool.Config) (*session, error) {
 		return nil, fmt.Errorf("open a session: %w", err)
 	}
 	wire := conn.PgConn().Conn()
-	s := &session{conn: conn, wire: wire, close: leaving(context.WithoutCancel(ctx), conn, wire), statements: make(map[string]*pgconn.StatementDescription)}
+	s := &session{
+		conn: conn, wire: wire, close: leaving(context.WithoutCancel(ctx), conn, wire), statements: make(map[string]*pgconn.StatementDescription),
+		till: lifetime(of), seen: config.Tracer != nil,
+	}
 	if err := s.prepare(ctx, of); err != nil {
 		s.close()
 		return nil, fmt.Errorf("open a session: %w", err)
 	}
 	return s, nil
 }
+
+// lifetime is until when a connection lives that is opened now.
+func lifetime(of *pgxpool.Config) time.Time {
+	if of.MaxConnLifetime <= 0 {
+		return time.Time{}
+	}
+	jitter := time.Duration(rand.Float64() * float64(of.MaxConnLifetimeJitter)) //nolint:gosec // nobody gains by knowing it
+	return time.Now().Add(of.MaxConnLifetime + jitter)                          //nolint:forbidigo // no instant of the protocol's
+}
+
+// isOld says that it has lived as long as it may.
+func (s *session) isOld(now time.Time) bool { return !s.till.IsZero() && now.After(s.till) }
 
 // prepare makes the settings. A pooler gives itself away by the process, which is
 // not the one that the connection was told of.

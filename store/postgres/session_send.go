@@ -113,6 +113,9 @@ func (p *prepared) answer(rows *pgconn.ResultReader) (failed error) {
 
 // get reads what stands.
 func (s *session) get(ctx context.Context, t *tables, ids []store.ID, use func(*store.Record)) error {
+	if s.seen {
+		return trip(ctx, s, frame{}, func(b *pgx.Batch) { b.Queue(t.getMany, uuids(ids)).Query(eachRecord(use)) })
+	}
 	return s.ask(ctx, []prepared{{
 		text:  t.getMany,
 		write: func(r *raw) { r.listed(ids) },
@@ -127,8 +130,11 @@ func (s *session) get(ctx context.Context, t *tables, ids []store.ID, use func(*
 }
 
 // change makes the changes. It reports false, and has not begun, if there are too
-// many of them that are like no others.
+// many of them that are like no others, or if a tracer is to see them.
 func (s *session) change(ctx context.Context, t *tables, items []item) (begun bool, err error) {
+	if s.seen {
+		return false, nil
+	}
 	groups, rest := []alike(nil), make([]*item, 0, most)
 	if len(items) > most {
 		groups, rest = sortOut(items)

@@ -48,15 +48,21 @@ const (
 )
 
 // sessionsOf are for a store of the pool. Where something happens to a connection of
-// the pool each time that it is handed out, there are none, and none behind what
-// pgx must not prepare statements on.
+// the pool each time that it is handed out, or when it is closed, there are none, and
+// none behind what pgx must not prepare statements on.
 func sessionsOf(config *pgxpool.Config, most int) *sessions {
-	handled := config.PrepareConn != nil || config.AfterRelease != nil ||
-		config.BeforeAcquire != nil //nolint:staticcheck // a pool may have it all the same
-	if handled || config.ConnConfig.DefaultQueryExecMode != pgx.QueryExecModeCacheStatement || most < 0 {
+	if !untouched(config) || config.BeforeClose != nil || most < 0 {
 		return &sessions{}
 	}
 	return &sessions{config: config, most: most, idleFor: idleAtMost}
+}
+
+// untouched says that nothing happens to a connection of the pool while it is handed
+// out and back, and that pgx prepares statements on it.
+func untouched(config *pgxpool.Config) bool {
+	handled := config.PrepareConn != nil || config.AfterRelease != nil ||
+		config.BeforeAcquire != nil //nolint:staticcheck // a pool may have it all the same
+	return !handled && config.ConnConfig.DefaultQueryExecMode == pgx.QueryExecModeCacheStatement
 }
 
 // take returns a session that nobody else uses, or nil.
@@ -121,6 +127,11 @@ func (p *sessions) give(s *session) {
 		return
 	}
 	s.used = time.Now() //nolint:forbidigo // no instant of the protocol's
+	if s.isOld(s.used) {
+		p.open--
+		go s.close()
+		return
+	}
 	p.idle = append(p.idle, s)
 	if p.timer == nil {
 		p.timer = time.AfterFunc(p.idleFor, p.sweep)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -63,6 +64,7 @@ func TestNoSessionsWhereThePoolIsSpecial(t *testing.T) {
 			c.PrepareConn = func(context.Context, *pgx.Conn) (bool, error) { return true, nil }
 		},
 		"AfterRelease":    func(c *pgxpool.Config) { c.AfterRelease = func(*pgx.Conn) bool { return true } },
+		"BeforeClose":     func(c *pgxpool.Config) { c.BeforeClose = func(*pgx.Conn) {} },
 		"none are wanted": nil,
 	} {
 		o := postgres.Options{}
@@ -146,3 +148,61 @@ func TestWhoGivesUpTakesTheSession(t *testing.T) {
 	}
 	mustForce(t, s, create("other", store.InProgress, 1))
 }
+
+// Sessions grow no older than the pool's connections do, however much they are used.
+func TestSessionsGrowOld(t *testing.T) {
+	t.Parallel()
+	s := newStore(t, connect(t, database(t), func(c *pgxpool.Config) {
+		c.MaxConnLifetime = 20 * time.Millisecond
+	}), postgres.Options{MaxSessions: 1})
+	if err := s.OpenSessions(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for n, open := 0, 1; open > 0; n++ {
+		if _, err := s.Get(t.Context(), []store.ID{create(fmt.Sprint(n), store.InProgress, 1).To.ID}); err != nil {
+			t.Fatal(err)
+		}
+		_, open = s.Sessions()
+	}
+}
+
+// What is done by a session is seen by the pool's tracer too.
+func TestSessionsAreTraced(t *testing.T) {
+	t.Parallel()
+	seen := &batches{}
+	s := newStore(t, connect(t, database(t), func(c *pgxpool.Config) { c.ConnConfig.Tracer = seen }), postgres.Options{MaxSessions: 1})
+	if err := s.OpenSessions(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for _, n := range []int{1, 4, 5, 40} {
+		changes := batch(fmt.Sprint(n, " "), n)
+		before := seen.n.Load()
+		mustAll(t, s, changes)
+		if _, err := s.Get(t.Context(), []store.ID{changes[0].To.ID}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.Dequeue(t.Context(), store.Dequeue{Operation: "test", Limit: 1, Owner: 1, Lease: time.Minute}); err != nil {
+			t.Fatal(err)
+		}
+		if got := seen.n.Load() - before; got != 3 {
+			t.Errorf("%d changes, a look and a Dequeue: the tracer has seen %d trips, want 3", n, got)
+		}
+		if idle, _ := s.Sessions(); idle != 1 {
+			t.Errorf("%d sessions are idle, want 1", idle)
+		}
+	}
+}
+
+// batches counts the trips that it sees.
+type batches struct{ n atomic.Int32 }
+
+func (b *batches) TraceBatchStart(ctx context.Context, _ *pgx.Conn, _ pgx.TraceBatchStartData) context.Context {
+	b.n.Add(1)
+	return ctx
+}
+func (*batches) TraceBatchQuery(context.Context, *pgx.Conn, pgx.TraceBatchQueryData) {}
+func (*batches) TraceBatchEnd(context.Context, *pgx.Conn, pgx.TraceBatchEndData)     {}
+func (*batches) TraceQueryStart(ctx context.Context, _ *pgx.Conn, _ pgx.TraceQueryStartData) context.Context {
+	return ctx
+}
+func (*batches) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
