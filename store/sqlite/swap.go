@@ -29,28 +29,52 @@ func (s *Store) Swap(ctx context.Context, changes []store.Change) ([]store.Stand
 			return answers, err
 		}
 	}
+	err := s.swapSeveral(ctx, changes, answers, true)
+	if errors.Is(err, errApart) {
+		answers, _ = refuse(changes)
+		err = s.swapSeveral(ctx, changes, answers, false)
+	}
+	switch {
+	case err == nil:
+		return answers, nil
+	case errors.Is(err, ErrBusy):
+		return busy(answers), nil
+	default:
+		return nil, err
+	}
+}
+
+// swapSeveral makes changes in one transaction, first claims together or one by one.
+// On an error the answers say nothing. With ErrBusy, nothing was written.
+func (s *Store) swapSeveral(ctx context.Context, changes []store.Change, answers []store.Standing, together bool) error {
 	w, err := s.begin(ctx, verbLock)
 	switch {
 	case errors.Is(err, ErrBusy):
-		return busy(answers), nil
+		return ErrBusy
 	case err != nil:
-		return nil, s.fault(ctx, "swap", err)
+		return s.fault(ctx, "swap", err)
 	}
 	defer w.leave(ctx)
-	if err := w.swapAll(ctx, changes, answers); err != nil {
-		return nil, s.fault(ctx, "swap", err)
+	if together {
+		err = w.openTogether(ctx, changes, answers)
 	}
-	if err := ctx.Err(); err != nil {
-		return nil, s.fault(ctx, "swap", err)
+	if err == nil {
+		err = w.swapAll(ctx, changes, answers)
+	}
+	if err == nil {
+		err = ctx.Err()
+	}
+	if err != nil {
+		return s.fault(ctx, "swap", err)
 	}
 	verdict, err := w.commit(ctx)
 	switch {
 	case err == nil:
-		return answers, nil
+		return nil
 	case verdict == store.NotCommitted && IsBusy(err):
-		return busy(answers), nil
+		return ErrBusy
 	default:
-		return nil, fmt.Errorf("swap: commit: %w", err)
+		return fmt.Errorf("swap: commit: %w", err)
 	}
 }
 
@@ -97,13 +121,8 @@ const readsTime = 8
 // transaction is not to be committed.
 func (s *session) swapAll(ctx context.Context, changes []store.Change, answers []store.Standing) error {
 	ctx = unending(ctx)
-	if len(changes) >= readsTime {
-		if err := s.stmt(ctx, verbNow).QueryRowContext(ctx).Scan(&s.at); err != nil {
-			return fmt.Errorf("read the time: %w", err)
-		}
-		if err := s.openTogether(ctx, changes, answers); err != nil {
-			return err
-		}
+	if err := s.readTime(ctx, len(changes)); err != nil {
+		return err
 	}
 	for i := range changes {
 		if answers[i].Err != nil || answers[i].Token != (store.Token{}) {
@@ -118,6 +137,17 @@ func (s *session) swapAll(ctx context.Context, changes []store.Change, answers [
 		default:
 			return err
 		}
+	}
+	return nil
+}
+
+// readTime reads the time for n changes, once, if they are enough.
+func (s *session) readTime(ctx context.Context, n int) error {
+	if n < readsTime || s.at != nil {
+		return nil
+	}
+	if err := s.stmt(ctx, verbNow).QueryRowContext(ctx).Scan(&s.at); err != nil {
+		return fmt.Errorf("read the time: %w", err)
 	}
 	return nil
 }

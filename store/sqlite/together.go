@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"context"
+	"errors"
 	"strings"
 
 	"github.com/semelgo/semel/store"
@@ -16,17 +17,29 @@ const (
 
 // openAll is the statement that opens n records, in a transaction that has read the
 // time. Those that are there already are left as they are. When SQLite refuses one,
-// those before it stay (OR FAIL): to be able to undo them it would copy every page.
+// what the statement has done until then is not undone (OR FAIL): to be able to, it
+// would copy every page.
 func openAll(n int) string {
 	const one = `(?1, ?1, 2, 1, ?, ?1 + ?, 0, ?, ?, ?, ?, coalesce(?, x''), 0, NULL, x'', x'')`
 	return `INSERT OR FAIL ` + into + `VALUES ` + strings.Repeat(one+", ", n-1) + one + orNothing
 }
 
+// errApart says that SQLite has refused one of the claims that were made together.
+// The transaction is to be rolled back: the one may have been refused by a trigger that
+// came after its row, which stands.
+var errApart = errors.New("semel/sqlite: not together")
+
 // openTogether makes first claims, and answers those that it has made or found
 // something in the way of. It leaves to be made one by one what is fewer than
-// openFew, and those among which SQLite has refused one: who finds its own claim made
-// has it.
+// openFew.
 func (s *session) openTogether(ctx context.Context, changes []store.Change, answers []store.Standing) error {
+	ctx = unending(ctx)
+	if len(changes) < readsTime {
+		return nil
+	}
+	if err := s.readTime(ctx, len(changes)); err != nil {
+		return err
+	}
 	var all []int
 	for i := range changes {
 		if answers[i].Err == nil && changes[i].If == (store.Token{}) && opens(&changes[i].To) {
@@ -38,7 +51,11 @@ func (s *session) openTogether(ctx context.Context, changes []store.Change, answ
 		if len(all) >= openMany {
 			n, v = openMany, verbOpenMany
 		}
-		if err := s.openSome(ctx, v, changes, all[:n], answers); err != nil && !isRefusal(err) {
+		err := s.openSome(ctx, v, changes, all[:n], answers)
+		switch {
+		case isRefusal(err):
+			return errApart
+		case err != nil:
 			return err
 		}
 		all = all[n:]

@@ -64,6 +64,37 @@ WHEN new.key = CAST('k%d' AS BLOB) BEGIN SELECT RAISE(ABORT, 'refused'); END`, r
 	}
 }
 
+// A claim that a trigger refuses after its row was written does not stand either, nor
+// what the trigger has done for it.
+func TestAClaimRefusedAfterItsRow(t *testing.T) {
+	t.Parallel()
+	db := open(t)
+	s := sqlite.New(db)
+	mustExec(t, db, `CREATE TABLE seen (key BLOB UNIQUE);
+INSERT INTO seen VALUES (CAST('k7' AS BLOB));
+CREATE TRIGGER see AFTER INSERT ON semel_records BEGIN INSERT INTO seen VALUES (new.key); END`)
+	const n = 20
+	changes := make([]store.Change, n)
+	for i := range changes {
+		changes[i] = create(fmt.Sprint("k", i), store.InProgress, uint64(i+1))
+		changes[i].To.Due = time.Hour
+	}
+	answers, err := s.Swap(t.Context(), changes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, a := range answers {
+		checkClaim(t, fmt.Sprintf("claim %d of %d", i, n), a, changes[i], false, i == 7)
+		if made := stands(t, s, changes[i]) == changes[i].To.Token; made != (i != 7) {
+			t.Errorf("claim %d of %d: made is %v", i, n, made)
+		}
+	}
+	var seen int
+	if err := db.QueryRowContext(t.Context(), `SELECT count(*) FROM seen`).Scan(&seen); err != nil || seen != n {
+		t.Errorf("the trigger has seen %d keys, want %d (%v)", seen, n, err)
+	}
+}
+
 func checkClaim(t *testing.T, what string, a store.Standing, c store.Change, other, refused bool) {
 	t.Helper()
 	switch {
