@@ -154,15 +154,11 @@ func (c *Core) actTogether(ctx context.Context, stands store.Record, e event, tr
 
 func (c *Core) drive(ctx context.Context, stands store.Record, e event, tries int, together bool) (decision, store.Record, error) {
 	for range maxRounds {
-		d := next(stands, e)
+		d := nextOf(&stands, &e)
 		if d.say != sayTry {
 			return d, stands, nil
 		}
-		swap := c.swap
-		if together {
-			swap = c.swapTogether
-		}
-		answer, err := swap(ctx, d.change, tries)
+		answer, err := c.swapEither(ctx, d.change, tries, together)
 		switch {
 		case err != nil:
 			return d, stands, err
@@ -174,6 +170,14 @@ func (c *Core) drive(ctx context.Context, stands store.Record, e event, tries in
 		stands = recordOf(answer)
 	}
 	return decision{say: sayWait}, stands, nil
+}
+
+// swapEither is swapTogether or swap.
+func (c *Core) swapEither(ctx context.Context, change store.Change, tries int, together bool) (store.Standing, error) {
+	if together {
+		return c.swapTogether(ctx, change, tries)
+	}
+	return c.swap(ctx, change, tries)
 }
 
 // certify drives a change that is a proof: it is asked, alone, until the store
