@@ -36,6 +36,9 @@ func (o *HandlerOptions) valid() error {
 // and the end of the goroutine: the worker goes on, and the Observer is told. Input
 // that cannot be read is an error of the attempt, and the function is not run.
 //
+// It runs on a goroutine that other functions run on after it: if it locks that to its
+// thread, or labels it for profiles, it undoes that before it returns.
+//
 // Under Atomic the function itself calls [semel.InTx], once it has gathered what it
 // needs: the effect must be in that transaction.
 //
