@@ -18,8 +18,9 @@
 // pool's, three at most ([Options].MaxSessions): they have been told once how statements
 // are to be planned and how long to wait, and no handler has them. They are closed a
 // second or two after they were used last, also if the pool was closed before: stop
-// using the store first, because it does not learn of that. Where the server or the
-// role has a limit of connections, leave room for them.
+// using the store first, because it does not learn of that. Where the server, the
+// database or the role has a limit of connections, leave room for them: none is opened
+// that would leave too few for the pool, but other processes may come later.
 //
 // What a handler sets for its transaction, by SET LOCAL, is over when that is: its
 // search_path does not change where its record goes. But after SET LOCAL ROLE it is

@@ -3,6 +3,7 @@ package postgres
 import (
 	"context"
 	"errors"
+	"runtime"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -179,4 +180,17 @@ func RawCreate(c *store.Change) ([]any, [][]byte) {
 	var r raw
 	r.change(c)
 	return args, r.all()
+}
+
+// SettleSessions waits until none is being opened.
+func (s *Store) SettleSessions() {
+	for {
+		s.sessions.mu.Lock()
+		settled := len(s.sessions.idle) == s.sessions.open
+		s.sessions.mu.Unlock()
+		if settled {
+			return
+		}
+		runtime.Gosched()
+	}
 }

@@ -39,7 +39,8 @@ type Options struct {
 	// the pool's configuration, while there is much to record: they need to be told
 	// less before each statement. Zero means the default of 3, for two batches of an
 	// engine and one for its workers or its reads; less than zero means none. Where
-	// the server or the role has a limit of connections, they count beside the pool's.
+	// the server, the database or the role has a limit of connections, they count
+	// beside the pool's, and none is opened that would leave too few for the pool.
 	// They are closed when they have not been used for a second, or for two, and when
 	// they are older than the pool's MaxConnLifetime; the pool's Reset does not reach
 	// them. There are none behind a pooler, none in a query mode other than the

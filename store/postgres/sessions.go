@@ -22,6 +22,8 @@ type sessions struct {
 	// of ours would not be.
 	config *pgxpool.Config
 	most   int
+	// unopened tells how many connections the pool may open yet.
+	unopened func() int64
 	// idleFor is how long a session is kept for the next call.
 	idleFor time.Duration
 
@@ -50,11 +52,15 @@ const (
 // sessionsOf are for a store of the pool. Where something happens to a connection of
 // the pool each time that it is handed out, or when it is closed, there are none, and
 // none behind what pgx must not prepare statements on.
-func sessionsOf(config *pgxpool.Config, most int) *sessions {
+func sessionsOf(pool *pgxpool.Pool, config *pgxpool.Config, most int) *sessions {
 	if !untouched(config) || config.BeforeClose != nil || most < 0 {
 		return &sessions{}
 	}
-	return &sessions{config: config, most: most, idleFor: idleAtMost}
+	unopened := func() int64 {
+		stat := pool.Stat()
+		return int64(stat.MaxConns() - stat.TotalConns())
+	}
+	return &sessions{config: config, most: most, unopened: unopened, idleFor: idleAtMost}
 }
 
 // untouched says that nothing happens to a connection of the pool while it is handed
@@ -106,8 +112,11 @@ func (p *sessions) add(ctx context.Context) {
 	defer cancel()
 	s, err := openSession(ctx, p.config)
 	if err == nil {
-		p.give(s)
-		return
+		if err = s.leaves(ctx, p.unopened()); err == nil {
+			p.give(s)
+			return
+		}
+		s.close()
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -78,7 +78,7 @@ func New(pool *pgxpool.Pool, o Options) (*Store, error) {
 	mode := config.ConnConfig.DefaultQueryExecMode
 	return &Store{
 		asTexts: mode == pgx.QueryExecModeExec || mode == pgx.QueryExecModeSimpleProtocol,
-		pool:    pool, sessions: sessionsOf(config, o.MaxSessions), level: o.Isolation, texts: newTexts(&o),
+		pool:    pool, sessions: sessionsOf(pool, config, o.MaxSessions), level: o.Isolation, texts: newTexts(&o),
 		quick: quick(config), gate: make(chan struct{}, conns-1), commitBound: commitBound, statementBound: max(0, o.StatementTimeout),
 	}, nil
 }

@@ -1,0 +1,46 @@
+package postgres_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/semelgo/semel/store"
+	"github.com/semelgo/semel/store/postgres"
+)
+
+// Where connections are limited, a session is opened only if it leaves the pool as
+// many as that may have.
+func TestSessionsLeaveThePoolItsConnections(t *testing.T) {
+	t.Parallel()
+	url := database(t)
+	admin := connect(t, url)
+	name := one[string](t, admin, `SELECT current_database()::text`)
+	mustExec(t, admin, `CREATE ROLE `+name+`_limited LOGIN PASSWORD 'limited' CONNECTION LIMIT 6`)
+	mustExec(t, admin, `GRANT ALL ON ALL TABLES IN SCHEMA public TO `+name+`_limited`)
+	for most, want := range map[int32]int{6: 0, 5: 1, 4: 2} {
+		pool := connect(t, url, func(c *pgxpool.Config) {
+			c.MaxConns = most
+			c.ConnConfig.User, c.ConnConfig.Password = name+"_limited", "limited"
+		})
+		s := newStore(t, pool, postgres.Options{})
+		tried := 0
+		for n := 0; tried == 0 || n < 50; n++ {
+			mustForce(t, s, create(fmt.Sprint(most, " ", n), store.InProgress, 1))
+			if _, open := s.Sessions(); open > 0 {
+				tried++
+			}
+		}
+		s.SettleSessions()
+		if idle, open := s.Sessions(); open > want || open > 0 && idle != open {
+			t.Errorf("of 6 connections the pool may have %d: %d sessions are open, want %d at most", most, open, want)
+		}
+		s.CloseSessions()
+		pool.Close()
+		for one[int](t, admin, `SELECT count(*) FROM pg_stat_activity WHERE usename = current_database() || '_limited'`) > 0 {
+		}
+	}
+	mustExec(t, admin, `DROP OWNED BY `+name+`_limited`)
+	mustExec(t, admin, `DROP ROLE `+name+`_limited`)
+}
