@@ -16,7 +16,3 @@ func Statements() []string {
 
 // CodeOf is codeOf.
 func CodeOf(err error) int { return codeOf(err) }
-
-// NewBeside returns what runs functions in other goroutines than their callers', in a
-// bubble too.
-func NewBeside() (hand func(f func())) { return newBeside().hand }

@@ -36,8 +36,6 @@ type Store struct {
 	// connection is, so that those who wait hold none.
 	gate chan struct{}
 
-	beside beside // where commits run
-
 	preparing sync.Mutex
 	prepared  atomic.Pointer[[verbs]*sql.Stmt]
 
@@ -54,6 +52,6 @@ type Store struct {
 // would write without knowing.
 func New(db *sql.DB) *Store {
 	return &Store{
-		db: db, gate: make(chan struct{}, 1), beside: newBeside(), patience: patience, commitBound: commitBound,
+		db: db, gate: make(chan struct{}, 1), patience: patience, commitBound: commitBound,
 	}
 }

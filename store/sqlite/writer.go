@@ -138,11 +138,11 @@ func (w *writer) commit(ctx context.Context) (store.Verdict, error) {
 	}
 	w.over, w.left = true, true
 	done := make(chan answer, 1)
-	w.store.beside.run(func() {
+	go func() {
 		verdict, err := w.finish(ctx)
 		w.release()
 		done <- answer{verdict, err}
-	})
+	}()
 	wait, cancel := context.WithTimeout(context.WithoutCancel(ctx), w.store.commitBound)
 	defer cancel()
 	select {
