@@ -136,7 +136,7 @@ func (p *process) arm(t *testing.T, act, point string) {
 func (p *process) reached(t *testing.T, point string) {
 	t.Helper()
 	if _, ok := p.await("reached " + point); !ok {
-		t.Fatalf("the child ended without having been at the point %q: %s", point, p.stderr)
+		t.Fatalf("the child ended without having been at the point %q: it said %q: %s", point, p.lines, p.stderr)
 	}
 }
 
