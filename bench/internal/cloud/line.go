@@ -19,6 +19,7 @@ import (
 type line struct {
 	delay time.Duration
 	ready chan waiter
+	over  chan struct{} // closed when no reply is kept waiting any more
 	done  sync.WaitGroup
 	procs int
 }
@@ -35,23 +36,44 @@ type waiter struct {
 // that came first. The thread keeps a processor of the runtime's for itself, which
 // is given one more.
 func newLine(delay time.Duration) *line {
-	n := &line{delay: delay, ready: make(chan waiter, 4096)}
+	n := &line{delay: delay, ready: make(chan waiter, 4096), over: make(chan struct{})}
 	n.procs = runtime.GOMAXPROCS(0)
 	runtime.GOMAXPROCS(n.procs + 1)
 	n.done.Go(n.wake)
 	return n
 }
 
+// close ends it. A store's own connections may outlive it by seconds: their replies
+// come at once then.
 func (n *line) close() {
-	close(n.ready)
+	close(n.over)
 	n.done.Wait()
 	runtime.GOMAXPROCS(n.procs)
+}
+
+// keep has a reply wait.
+func (n *line) keep(w waiter) {
+	select {
+	case n.ready <- w:
+	case <-n.over:
+		return
+	}
+	select {
+	case <-w.woken:
+	case <-n.over:
+	}
 }
 
 func (n *line) wake() {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	for w := range n.ready {
+	for {
+		var w waiter
+		select {
+		case w = <-n.ready:
+		case <-n.over:
+			return
+		}
 		if left := time.Until(w.until); left > 0 {
 			sleep := syscall.NsecToTimespec(left.Nanoseconds())
 			_ = syscall.Nanosleep(&sleep, nil) // what interrupts it is rare, and makes one reply early
@@ -86,8 +108,7 @@ func (c *conn) Write(b []byte) (int, error) {
 func (c *conn) Read(b []byte) (int, error) {
 	n, err := c.Conn.Read(b)
 	if n > 0 && c.asked.CompareAndSwap(true, false) {
-		c.line.ready <- waiter{time.Now().Add(c.line.delay), c.woken}
-		<-c.woken
+		c.line.keep(waiter{time.Now().Add(c.line.delay), c.woken})
 	}
 	return n, err
 }
