@@ -95,9 +95,10 @@ func (s *session) prepare(ctx context.Context, of *pgxpool.Config) error {
 
 // sessionSettings are those of trips that change or hand out many records, and what a
 // trip over the pool leaves to chance: that plans are made once, and that what others do
-// meanwhile is seen.
+// meanwhile is seen. What is not planned as the settings say, as the look for room, would
+// seem so dear that it is compiled, which takes a second.
 func sessionSettings() []setting {
-	return append(byKeys(), lockTimeout(busyAfter), setting{"enable_bitmapscan", "off"}, setting{"enable_sort", "off"},
+	return append(byKeys(), lockTimeout(busyAfter), setting{"enable_bitmapscan", "off"}, setting{"enable_sort", "off"}, setting{"jit", "off"},
 		setting{"plan_cache_mode", "force_generic_plan"}, setting{"default_transaction_isolation", "read committed"})
 }
 
