@@ -62,7 +62,7 @@ func mustAllBeTried(t *testing.T, checks []string) {
 		part, _, _ := strings.Cut(check, "/")
 		whole := slices.Contains([]string{
 			"Keys", "Clock", "ClockTx", "Zombie", "ZombieTx", "Sweep", "PurgeTx", "BatchTx", "LeftBehind",
-			"Queue", "QueueTx", "QueueRace",
+			"Queue", "QueueTx", "QueueRace", "AtomicBatch",
 		}, part)
 		if whole && !slices.ContainsFunc(classes(), func(c class) bool { return c.fails == check }) {
 			t.Errorf("no broken store fails %s", check)
@@ -83,6 +83,7 @@ func runBroken(t *testing.T, name string) {
 		}
 		broken := subject(s, now.Advance)
 		broken.Store, broken.Lose = h, h.lose
+		broken.Batches = semeltest.BatchesOf(h, batchOf(broken.Effect))
 		if h.effect != nil {
 			broken.Effect = h.effect(broken.Effect)
 		}
@@ -131,7 +132,7 @@ func TestEveryPartHasABrokenStore(t *testing.T) {
 	}
 	for _, part := range []string{
 		"Swap", "Heartbeat", "Fields", "Keys", "Batch", "Get", "Time", "Clock", "Scan", "Purge", "Zombie", "Sweep", "Queue", "QueueTx", "QueueRace", "Audit", "Counts",
-		"Atomic", "Savepoint", "Hold", "SwapTx", "BatchTx", "ClockTx", "PurgeTx", "ZombieTx", "LeftBehind", "Edge", "EdgeTx", "Model", "Race", "RaceTx", "Lost", "Wire", "WireCall", "Outrun", "KthCall", "Storm",
+		"Atomic", "AtomicBatch", "Savepoint", "Hold", "SwapTx", "BatchTx", "ClockTx", "PurgeTx", "ZombieTx", "LeftBehind", "Edge", "EdgeTx", "Model", "Race", "RaceTx", "Lost", "Wire", "WireCall", "Outrun", "KthCall", "Storm",
 	} {
 		if !tried[part] {
 			t.Errorf("no broken store fails a check of %s", part)

@@ -9,7 +9,7 @@ import (
 func classes() []class {
 	return slices.Concat(
 		swapClasses(), fieldClasses(), keyClasses(), batchClasses(), readClasses(), clockClasses(), zombieClasses(), sweepClasses(),
-		queueClasses(), queueTxClasses(), txClasses(), leftBehindClasses(), raceClasses(), wireClasses(),
+		queueClasses(), queueTxClasses(), txClasses(), atomicBatchClasses(), leftBehindClasses(), raceClasses(), wireClasses(),
 	)
 }
 

@@ -56,6 +56,7 @@ func wireClasses() []class {
 				return store.Unknown, errBroken
 			}
 		}},
+		{"a broken batch taken for a rollback", "Wire/AtomicBatch", func(h *hooked) { h.denies = true }},
 		{"a broken commit taken for one that was made", "WireCall/Inline", func(h *hooked) {
 			h.drops = func(c store.Change) bool { return c.To.Operation == "semeltest.Inline" }
 		}},

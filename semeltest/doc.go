@@ -16,11 +16,12 @@
 // The suite has layers: what the contract of package store says of single calls;
 // of clocks, of those who come too late, and of reports; of handing out waiting
 // records, where the store does; of transactions, of transactions beside others,
-// and of what a handler leaves behind with one; then every edge of the protocol's
-// table; random histories against a model, and races; and at last an engine on top
-// whose leaders are outrun, and whose calls fail or lose their answers. A layer that
-// fails ends the run, because the ones above it would only repeat what it said; the
-// log says that they were skipped.
+// of statements that are handed over all together, where the store takes them, and
+// of what a handler leaves behind; then every edge of the protocol's table; random
+// histories against a model, and races; and at last an engine on top whose leaders
+// are outrun, and whose calls fail or lose their answers. A layer that fails ends the
+// run, because the ones above it would only repeat what it said; the log says that
+// they were skipped.
 //
 // Names of checks say what they hold a store to: Zombie, Sweep, Queue, Keys, Clock
 // and PurgeTx, for example, stand for failures that other libraries have had.

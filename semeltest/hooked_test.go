@@ -14,6 +14,8 @@ import (
 
 type runFunc = func(ctx context.Context, tx *memory.Tx, stands store.Standing) (*store.Change, error)
 
+type batchFunc = func(ctx context.Context, c store.Change, hold bool, b memory.Batch) (store.Standing, store.Verdict, error)
+
 type effectFunc = func(ctx context.Context, tx *memory.Tx, key string) error
 
 // hooked is the memory store with one thing about it changed. What has no hook
@@ -36,6 +38,7 @@ type hooked struct {
 	noted   func(c store.Change, n store.Note)
 	count   func(r store.Record, c *store.Count) // each record, and what counts it
 	atomic  func(ctx context.Context, id store.ID, hold bool, run runFunc) (store.Verdict, error)
+	batch   batchFunc
 	swapTx  func(tx *memory.Tx, cs []store.Change) []store.Change
 	effect  func(write effectFunc) effectFunc // what Subject.Effect does
 	loose   bool                              // SwapTx goes on once its transaction has ended
@@ -43,6 +46,7 @@ type hooked struct {
 	armed     atomic.Bool                                                   // the next reply is lost
 	driver    func(cs []store.Change, as []store.Standing) []store.Standing // asks again by itself
 	committed func(id store.ID) (store.Verdict, error)                      // what is told of a commit whose reply was lost
+	denies    bool                                                          // a batch whose reply was lost is told as not committed
 	drops     func(c store.Change) bool                                     // commits whose reply is lost that are none, and are told as made
 
 	clock func() time.Time // the store's
@@ -235,6 +239,22 @@ func (h *hooked) Atomic(ctx context.Context, id store.ID, hold bool, run runFunc
 		return h.committed(id)
 	default:
 		return store.Unknown, errBroken
+	}
+}
+
+func (h *hooked) AtomicBatch(ctx context.Context, c store.Change, hold bool, b memory.Batch) (store.Standing, store.Verdict, error) {
+	send := h.Store.AtomicBatch
+	if h.batch != nil {
+		send = h.batch
+	}
+	answer, verdict, err := send(ctx, c, hold, b)
+	switch {
+	case verdict != store.Committed || !h.loses():
+		return answer, verdict, err
+	case h.denies:
+		return store.Standing{}, store.NotCommitted, errBroken
+	default:
+		return store.Standing{}, store.Unknown, errBroken
 	}
 }
 

@@ -51,7 +51,7 @@ func (r *txRig[Tx]) failKth(w way[Tx], fault Fault, k, n int) bool {
 		return fault
 	})
 	work := r.newWork(w, fmt.Sprintf("%v-%d-%d", fault, n, k))
-	h := history{answers: []answer{r.askOnce(work, faulty)}}
+	h := history{answers: []answer{r.askOnce(work, r.failing(faulty))}}
 	for len(h.answers) < 6 && !h.answers[len(h.answers)-1].final() {
 		h.answers = append(h.answers, r.askOnce(work, r.tx))
 	}

@@ -86,6 +86,9 @@ func layers[Tx any]() []layer[Tx] {
 			{name: "ZombieTx", checks: zombieTxChecks[Tx]()},
 			{name: "QueueTx", checks: queueTxChecks[Tx](), lacks: handsOut[Tx]},
 		}},
+		{"statements that are handed over together", []part[Tx]{
+			{name: "AtomicBatch", checks: atomicBatchChecks[Tx](), lacks: batches[Tx]},
+		}},
 		{"goroutines that are left behind", []part[Tx]{
 			{name: "LeftBehind", checks: leftBehindChecks[Tx]()},
 		}},

@@ -52,17 +52,17 @@ func (f *firstLost) decide(c Call) Fault {
 
 func (r *txRig[Tx]) storm(w way[Tx]) {
 	const processes = 5
+	k := r.newWork(w, "storm")
 	first := &firstLost{asked: make(map[store.Token]bool), calls: make(map[string]int)}
 	faulty := NewFaulty(r.tx, first.decide)
 	var engines [processes]*semel.Engine[Tx]
 	for i := range engines {
-		e, err := semel.New(faulty, semel.Options{Lease: r.lease()})
+		e, err := semel.New(r.failing(faulty), semel.Options{Lease: r.lease()})
 		if err != nil {
 			r.Fatalf("New: %v", err)
 		}
 		engines[i] = e
 	}
-	k := r.newWork(w, "storm")
 	told := make([][]answer, askers)
 	together(askers, func(i int) { told[i] = r.askUntilFinal(k, engines[i%processes]) })
 	for _, e := range engines {

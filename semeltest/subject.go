@@ -27,10 +27,15 @@ type Subject[Tx any] struct {
 	// Effects counts the effects of key that are committed.
 	Effects func(key string) int
 
+	// Batches hands statements over all together, for a store that is a
+	// store.Batcher: see BatchesOf. Required then, when the store's Capabilities
+	// say SameTx.
+	Batches *Batches[Tx]
+
 	// Lose arms the connection between Store and its database to lose one
 	// reply: that to the next request after which something of the records is
-	// durable, which is that of a Swap, a SwapNoted, a Dequeue or a Purge, or
-	// the commit of an Atomic. The database has applied the request by then,
+	// durable, which is that of a Swap, a SwapNoted, a Dequeue, a Purge or an
+	// AtomicBatch, or the commit of an Atomic. The database has applied the request by then,
 	// and the client sees the connection break, or hears nothing more. Whatever
 	// the driver does by itself then, such as to ask again, is left on.
 	// Effect's own requests, reads and the begin of a transaction lose nothing.

@@ -2,6 +2,7 @@ package semeltest_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -45,5 +46,24 @@ func (l *ledger) Effects(key string) int {
 
 func subject(s *memory.Store, advance func(time.Duration)) semeltest.Subject[*memory.Tx] {
 	l := &ledger{store: s, tried: make(map[string]int)}
-	return semeltest.Subject[*memory.Tx]{Store: s, Advance: advance, Effect: l.Effect, Effects: l.Effects}
+	return semeltest.Subject[*memory.Tx]{
+		Store: s, Advance: advance, Effect: l.Effect, Effects: l.Effects,
+		Batches: semeltest.BatchesOf(s, batchOf(l.Effect)),
+	}
+}
+
+// batchOf makes batches whose statements write effects.
+func batchOf(effect func(ctx context.Context, tx *memory.Tx, key string) error) func(all []semeltest.Statement) memory.Batch {
+	return func(all []semeltest.Statement) memory.Batch {
+		b := make(memory.Batch, len(all))
+		for i, s := range all {
+			b[i] = func(tx *memory.Tx) error {
+				if s.Fails {
+					return errors.New("no such table")
+				}
+				return effect(context.Background(), tx, s.Effect)
+			}
+		}
+		return b
+	}
 }

@@ -31,6 +31,9 @@ func newTxRig[Tx any](t *testing.T, s Subject[Tx]) *txRig[Tx] {
 	if r.caps.SameTx && (s.Effect == nil || s.Effects == nil) {
 		t.Fatal("Capabilities say SameTx: Subject.Effect and Subject.Effects are required")
 	}
+	if r.caps.SameTx && s.Batches == nil && takesBatches(s.Store) {
+		t.Fatal("the store is a store.Batcher: Subject.Batches is required")
+	}
 	return r
 }
 

@@ -36,6 +36,7 @@ type way[Tx any] struct {
 	repeats bool // the policy allows an effect per attempt
 	doubts  bool // the way may end in doubt
 	inTx    bool // the effect is in the transaction
+	batch   bool // and is handed over with the record
 }
 
 // work is one key, run in one way.
@@ -55,7 +56,7 @@ func ways[Tx any]() []way[Tx] {
 	fenced := func(v *receiver) semel.Policy { return semel.Fenced(v.raise, v.probe) }
 	keyed := func(*receiver) semel.Policy { return semel.Keyed() }
 	repeat := func(*receiver) semel.Policy { return semel.AtLeastOnce() }
-	return []way[Tx]{
+	return append([]way[Tx]{
 		{name: "Hold", policy: unset, run: do[Tx], doubts: true},
 		{name: "HoldFails", policy: unset, run: do[Tx], end: fails, doubts: true},
 		{name: "HoldRefuses", policy: unset, run: do[Tx], end: refuses, doubts: true},
@@ -72,7 +73,7 @@ func ways[Tx any]() []way[Tx] {
 		{name: "LeasedTxErrs", policy: atomically, leased: true, run: doTx[Tx], inTx: true, end: errsOnce},
 		{name: "InTx", policy: atomically, run: doInTx[Tx], inTx: true},
 		{name: "InTxErrs", policy: atomically, run: doInTx[Tx], inTx: true, end: errsOnce},
-	}
+	}, batchWays[Tx]()...)
 }
 
 // lease is long enough to run in, and short enough to be waited for.
@@ -85,6 +86,9 @@ func (r *rig) lease() time.Duration {
 
 // newWork is a key that nobody has asked for.
 func (r *txRig[Tx]) newWork(w way[Tx], key string) *work[Tx] {
+	if why := batches(r.subject); w.batch && why != "" {
+		r.Skip(why)
+	}
 	k := &work[Tx]{r: r, way: w}
 	o := semel.OperationOptions[string]{Policy: w.policy(&k.receiver)}
 	if w.leased {

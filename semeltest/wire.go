@@ -26,6 +26,7 @@ func wireChecks[Tx any]() []check[Tx] {
 		check[Tx]{"Commit", wireCommit[Tx]},
 		check[Tx]{"CommitFinish", wireCommitFinish[Tx]},
 		check[Tx]{"CommitKept", wireCommitKept[Tx]},
+		check[Tx]{"AtomicBatch", wireAtomicBatch[Tx]},
 	))
 }
 

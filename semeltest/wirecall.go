@@ -41,9 +41,9 @@ func (r *txRig[Tx]) loseKth(w way[Tx], k int) (lost, made bool) {
 		return None
 	})
 	work := r.newWork(w, fmt.Sprintf("wire-%d", k))
-	h := history{answers: []answer{r.askOnce(work, counted)}}
+	h := history{answers: []answer{r.askOnce(work, r.failing(counted))}}
 	for len(h.answers) < 6 && !h.answers[len(h.answers)-1].final() {
-		h.answers = append(h.answers, r.askOnce(work, counted))
+		h.answers = append(h.answers, r.askOnce(work, r.failing(counted)))
 	}
 	lost, made = end(), counted.Calls() >= k
 	r.judge(work, h, fmt.Sprintf("reply to call %d lost", k))

@@ -73,7 +73,21 @@ func subject(t testing.TB, direct, through *pgxpool.Pool, o postgres.Options) se
 		Store:   s,
 		Effect:  func(ctx context.Context, tx pgx.Tx, key string) error { return effect(ctx, tx, key) },
 		Effects: func(key string) int { return effects(t, direct, key) },
+		Batches: semeltest.BatchesOf(s, batchOf),
 	}
+}
+
+// batchOf has an effect in each statement, or fails.
+func batchOf(all []semeltest.Statement) *pgx.Batch {
+	b := &pgx.Batch{}
+	for _, s := range all {
+		if s.Fails {
+			b.Queue(`SELECT 1 / (SELECT 0)`)
+		} else {
+			b.Queue(`INSERT INTO effects (key) VALUES ($1)`, s.Effect)
+		}
+	}
+	return b
 }
 
 // durable matches a request that, when it is answered, has made something of the

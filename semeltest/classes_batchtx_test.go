@@ -1,0 +1,213 @@
+package semeltest_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/semelgo/semel/store"
+	"github.com/semelgo/semel/store/memory"
+)
+
+// atomicBatchClasses are about statements that are handed over with a change.
+func atomicBatchClasses() []class {
+	return []class{
+		{"a batch without the right that loses the outcome", "AtomicBatch/Commit", func(h *hooked) {
+			h.sending(func(c *store.Change, hold *bool, _ *memory.Batch) {
+				if !*hold && isCreate(*c) {
+					c.To.Outcome = nil
+				}
+			})
+		}},
+		{"a statement that is left out because it is like the one before", "AtomicBatch/Each", func(h *hooked) {
+			h.sending(func(_ *store.Change, _ *bool, b *memory.Batch) {
+				if len(*b) == 4 {
+					*b = slices.Delete(*b, 2, 3)
+				}
+			})
+		}},
+		{"a batch of nothing that is not sent", "AtomicBatch/Empty", func(h *hooked) {
+			h.batch = func(ctx context.Context, c store.Change, hold bool, b memory.Batch) (store.Standing, store.Verdict, error) {
+				if len(b) == 0 {
+					return store.Standing{Token: c.To.Token}, store.Committed, nil
+				}
+				return h.Store.AtomicBatch(ctx, c, hold, b)
+			}
+		}},
+		{"a batch whose create overwrites", "AtomicBatch/CreateNotInForce", func(h *hooked) {
+			h.sending(func(c *store.Change, _ *bool, _ *memory.Batch) {
+				if now := h.now(c.To.ID); isCreate(*c) && now.State == store.InProgress && now.Token != c.To.Token {
+					c.If = now.Token
+				}
+			})
+		}},
+		{"a batch whose update ignores the token", "AtomicBatch/MoveNotInForce", func(h *hooked) {
+			h.sending(func(c *store.Change, _ *bool, _ *memory.Batch) {
+				if now := h.now(c.To.ID); !isCreate(*c) && now.State == store.InProgress {
+					c.If = now.Token
+				}
+			})
+		}},
+		{"a batch that does not look at the clock", "AtomicBatch/NotDue", func(h *hooked) {
+			h.sending(func(c *store.Change, _ *bool, _ *memory.Batch) { c.IfDue = false })
+		}},
+		{"a batch that is run again", "AtomicBatch/NotTwice", runsAgain},
+		{"a refused change taken for a busy one", "AtomicBatch/Refused", func(h *hooked) {
+			h.batch = func(ctx context.Context, c store.Change, hold bool, b memory.Batch) (store.Standing, store.Verdict, error) {
+				answer, verdict, err := h.Store.AtomicBatch(ctx, c, hold, b)
+				if answer.Err != nil {
+					answer = store.Standing{Busy: true}
+				}
+				return answer, verdict, err
+			}
+		}},
+		{"a batch that commits up to what failed", "AtomicBatch/Fails", commitsUpTo},
+		{"a right that outlives a failed batch", "AtomicBatch/FailsFree", rightOutlivesBatch},
+		{"a batch that does not take the right", "AtomicBatch/Held", func(h *hooked) {
+			h.sending(func(_ *store.Change, hold *bool, _ *memory.Batch) { *hold = false })
+		}},
+		{"a right to everything", "AtomicBatch/OthersGoOn", rightToAll},
+		{"a batch for a caller who has gone", "AtomicBatch/NotBegun", func(h *hooked) {
+			h.batch = func(ctx context.Context, c store.Change, hold bool, b memory.Batch) (store.Standing, store.Verdict, error) {
+				return h.Store.AtomicBatch(context.WithoutCancel(ctx), c, hold, b)
+			}
+		}},
+		{"a batch that is given up with its caller", "AtomicBatch/CallerGone", func(h *hooked) {
+			h.batch = func(ctx context.Context, c store.Change, hold bool, b memory.Batch) (store.Standing, store.Verdict, error) {
+				answer, verdict, err := h.Store.AtomicBatch(ctx, c, hold, b)
+				if err == nil && ctx.Err() != nil {
+					return store.Standing{}, store.Unknown, ctx.Err()
+				}
+				return answer, verdict, err
+			}
+		}},
+		{"a batch that looks, runs, and then writes", "AtomicBatch/Race", looksThenRuns},
+	}
+}
+
+// sending changes what is handed over. The answer is that of what was asked for.
+func (h *hooked) sending(change func(c *store.Change, hold *bool, b *memory.Batch)) {
+	h.batch = func(ctx context.Context, c store.Change, hold bool, b memory.Batch) (store.Standing, store.Verdict, error) {
+		change(&c, &hold, &b)
+		return h.Store.AtomicBatch(ctx, c, hold, b)
+	}
+}
+
+// runs commits what is in b by itself.
+func (h *hooked) runs(ctx context.Context, b memory.Batch) error {
+	_, err := h.Store.Atomic(ctx, store.ID{1}, false, func(_ context.Context, tx *memory.Tx, _ store.Standing) (*store.Change, error) {
+		for _, do := range b {
+			if err := do(tx); err != nil {
+				return nil, err
+			}
+		}
+		return nil, nil //nolint:nilnil // it commits without a change
+	})
+	return err
+}
+
+func runsAgain(h *hooked) {
+	h.batch = func(ctx context.Context, c store.Change, hold bool, b memory.Batch) (store.Standing, store.Verdict, error) {
+		if h.now(c.To.ID).Token == c.To.Token {
+			if err := h.runs(ctx, b); err != nil {
+				return store.Standing{}, store.NotCommitted, err
+			}
+		}
+		return h.Store.AtomicBatch(ctx, c, hold, b)
+	}
+}
+
+func commitsUpTo(h *hooked) {
+	h.batch = func(ctx context.Context, c store.Change, hold bool, b memory.Batch) (store.Standing, store.Verdict, error) {
+		went := 0
+		counted := make(memory.Batch, len(b))
+		for i, do := range b {
+			counted[i] = func(tx *memory.Tx) error {
+				err := do(tx)
+				if err == nil {
+					went++
+				}
+				return err
+			}
+		}
+		answer, verdict, err := h.Store.AtomicBatch(ctx, c, hold, counted)
+		if err != nil && went > 0 {
+			err = errors.Join(err, h.runs(ctx, b[:went]))
+		}
+		return answer, verdict, err
+	}
+}
+
+func rightOutlivesBatch(h *hooked) {
+	stuck := make(map[store.ID]bool)
+	h.batch = func(ctx context.Context, c store.Change, hold bool, b memory.Batch) (store.Standing, store.Verdict, error) {
+		answer, verdict, err := h.Store.AtomicBatch(ctx, c, hold, b)
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		stuck[c.To.ID] = err != nil
+		return answer, verdict, err
+	}
+	h.atomic = func(ctx context.Context, id store.ID, hold bool, run runFunc) (store.Verdict, error) {
+		return h.Store.Atomic(ctx, id, hold, func(ctx context.Context, tx *memory.Tx, stands store.Standing) (*store.Change, error) {
+			if h.isIn(stuck, id) && hold {
+				stands = store.Standing{Busy: true}
+			}
+			return run(ctx, tx, stands)
+		})
+	}
+}
+
+func (h *hooked) isIn(ids map[store.ID]bool, id store.ID) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return ids[id]
+}
+
+func rightToAll(h *hooked) {
+	open := 0
+	h.atomic = func(ctx context.Context, id store.ID, hold bool, run runFunc) (store.Verdict, error) {
+		count := func(n int) int {
+			h.mu.Lock()
+			defer h.mu.Unlock()
+			open += n
+			return open
+		}
+		defer count(-1)
+		count(1)
+		return h.Store.Atomic(ctx, id, hold, run)
+	}
+	h.batch = func(ctx context.Context, c store.Change, hold bool, b memory.Batch) (store.Standing, store.Verdict, error) {
+		h.mu.Lock()
+		busy := hold && open > 0
+		h.mu.Unlock()
+		if busy {
+			return store.Standing{Busy: true}, store.NotCommitted, nil
+		}
+		return h.Store.AtomicBatch(ctx, c, hold, b)
+	}
+}
+
+// looksThenRuns finds out whether a batch could be made, runs its statements, and
+// then writes the record. In a crowd others look meanwhile.
+func looksThenRuns(h *hooked) {
+	errCould := errors.New("it could be made")
+	var l looks
+	h.batch = func(ctx context.Context, c store.Change, hold bool, b memory.Batch) (store.Standing, store.Verdict, error) {
+		if !h.crowded(2) {
+			return h.Store.AtomicBatch(ctx, c, hold, b)
+		}
+		answer, verdict, err := h.Store.AtomicBatch(ctx, c, hold, memory.Batch{func(*memory.Tx) error { return errCould }})
+		if !errors.Is(err, errCould) {
+			return answer, verdict, err
+		}
+		l.look(c.To.ID)
+		h.await(2, func() bool { return l.count(c.To.ID) > 1 })
+		if err := h.runs(ctx, b); err != nil {
+			return store.Standing{}, store.NotCommitted, err
+		}
+		if answer, err = h.one(c); err == nil && answer.InForce(c) {
+			return answer, store.Committed, nil
+		}
+		return answer, store.NotCommitted, err
+	}
+}

@@ -1,0 +1,31 @@
+package semeltest
+
+import "github.com/semelgo/semel/store"
+
+// Who loses the reply to statements that were handed over with the record knows
+// nothing, or knows that they are in force. Asked again, they are not run again.
+func wireAtomicBatch[Tx any](r *txRig[Tx]) {
+	if why := batches(r.subject); why != "" {
+		r.Skip(why)
+	}
+	made := create(r.fresh(), store.Pending)
+	made.To.Outcome = []byte("progress")
+	finish := move(made.To, token(store.Succeeded, 1))
+	for i, c := range []store.Change{made, finish} {
+		r.losingOne(func() {
+			answer, verdict, err := r.subject.Batches.send(r.ctx, c, true, effectsOf("effect", "effect"))
+			told := verdict == store.Committed && err == nil && answer.InForce(c) || verdict == store.Unknown && err != nil
+			if !told {
+				r.Errorf("AtomicBatch that lost its reply = %s, %v, %v, want Unknown and an error, or Committed", showAnswer(answer), verdict, err)
+			}
+		})
+		r.mustForce(c)
+		if answer := r.sendInVain(c, true, effectsOf("effect")); !answer.InForce(c) {
+			r.Errorf("asked again %s = %s, want its token", show(c), showAnswer(answer))
+		}
+		r.mustEffects("effect", 2*(i+1))
+	}
+	rival := create(made.To, store.Succeeded)
+	r.refused(rival, r.sendInVain(rival, true, effectsOf("effect")), finish.To.Token)
+	r.mustEffects("effect", 4)
+}
