@@ -141,7 +141,7 @@ const DropLock = dropLock
 // OpenSessions opens as many sessions as s may have.
 func (s *Store) OpenSessions(ctx context.Context) error {
 	for range s.sessions.most {
-		own, err := openSession(ctx, s.sessions.config)
+		own, err := openSession(ctx, s.sessions.config, s.sessions.unopened)
 		if err != nil {
 			return err
 		}

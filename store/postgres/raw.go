@@ -8,42 +8,56 @@ import (
 	"github.com/semelgo/semel/store"
 )
 
-// raw are the parameters of one statement as PostgreSQL reads them, in its binary
-// formats. They are written one behind the other, and used again for the next one.
+// raw are the parameters of one statement as the server reads them: each in its binary
+// format, behind its length. They are written one behind the other.
 type raw struct {
 	bytes  []byte
-	parts  []part
-	values [][]byte
+	n      int      // parameters
+	values [][]byte // what all returns
 }
 
-// part is where one parameter is.
-type part struct {
-	from, to int
-	null     bool
-}
+func (r *raw) reset() { r.bytes, r.n = r.bytes[:0], 0 }
 
-func (r *raw) reset() { r.bytes, r.parts, r.values = r.bytes[:0], r.parts[:0], r.values[:0] }
-
-// all are the parameters. They are good until the next reset.
+// all are the parameters one by one, for the driver. They are good until the next reset.
 func (r *raw) all() [][]byte {
-	for _, p := range r.parts {
-		if p.null {
+	r.values = r.values[:0]
+	for rest := r.bytes; len(r.values) < r.n; {
+		size := binary.BigEndian.Uint32(rest)
+		rest = rest[sizeBytes:]
+		if size == nullSize {
 			r.values = append(r.values, nil)
 			continue
 		}
-		r.values = append(r.values, r.bytes[p.from:p.to:p.to])
+		r.values = append(r.values, rest[:size:size])
+		rest = rest[size:]
 	}
 	return r.values
 }
 
+const (
+	sizeBytes = 4
+	nullSize  = ^uint32(0) // stands where the length would
+)
+
 // put adds a parameter that write appends.
 func (r *raw) put(write func(b []byte) []byte) {
-	from := len(r.bytes)
-	r.bytes = write(r.bytes)
-	r.parts = append(r.parts, part{from: from, to: len(r.bytes)})
+	r.bytes = sized(r.bytes, func(b []byte) ([]byte, bool) { return write(b), false })
+	r.n++
 }
 
-func (r *raw) null() { r.parts = append(r.parts, part{null: true}) }
+// sized appends what write appends behind its length, or that it is null.
+func sized(b []byte, write func(b []byte) (_ []byte, null bool)) []byte {
+	at := len(b)
+	b, null := write(append(b, 0, 0, 0, 0))
+	size := uint32(len(b) - at - sizeBytes)
+	if null {
+		size = nullSize
+	}
+	binary.BigEndian.PutUint32(b[at:], size)
+	return b
+}
+
+func (r *raw) null() { r.bytes, r.n = binary.BigEndian.AppendUint32(r.bytes, nullSize), r.n+1 }
 
 func (r *raw) id(id store.ID) { r.put(func(b []byte) []byte { return append(b, id[:]...) }) }
 
@@ -143,15 +157,13 @@ func (r *raw) array(of uint32, items []*item, write func(b []byte, it *item) (_ 
 		nulls := len(b) + 4
 		b = arrayOf(b, of, len(items))
 		for _, it := range items {
-			size := len(b)
-			var null bool
-			b, null = write(append(b, 0, 0, 0, 0), it)
-			n := uint32(len(b) - size - 4)
-			if null {
-				n = ^uint32(0)
-				binary.BigEndian.PutUint32(b[nulls:], 1)
-			}
-			binary.BigEndian.PutUint32(b[size:], n)
+			b = sized(b, func(b []byte) ([]byte, bool) {
+				b, null := write(b, it)
+				if null {
+					binary.BigEndian.PutUint32(b[nulls:], 1)
+				}
+				return b, null
+			})
 		}
 		return b
 	})

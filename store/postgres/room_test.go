@@ -1,9 +1,14 @@
 package postgres_test
 
 import (
+	"context"
 	"fmt"
+	"slices"
+	"strings"
+	"sync"
 	"testing"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/semelgo/semel/store"
@@ -43,4 +48,40 @@ func TestSessionsLeaveThePoolItsConnections(t *testing.T) {
 	}
 	mustExec(t, admin, `DROP OWNED BY `+name+`_limited`)
 	mustExec(t, admin, `DROP ROLE `+name+`_limited`)
+}
+
+// Whether there is room is asked before a session's settings are made. As they have it
+// planned, the answer would seem so dear that the server compiles it.
+func TestRoomIsAskedBeforeTheSettings(t *testing.T) {
+	t.Parallel()
+	asked := &texts{}
+	s := newStore(t, connect(t, database(t), func(c *pgxpool.Config) { c.ConnConfig.Tracer = asked }), postgres.Options{MaxSessions: 1})
+	if err := s.OpenSessions(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	room, settings := asked.first("rolconnlimit"), asked.first("set_config")
+	if room < 0 || settings < 0 || room > settings {
+		t.Errorf("room is asked for by statement %d, and settings are made from %d on", room, settings)
+	}
+}
+
+// texts keeps what is asked.
+type texts struct {
+	mu   sync.Mutex
+	said []string
+}
+
+func (s *texts) TraceQueryStart(ctx context.Context, _ *pgx.Conn, data pgx.TraceQueryStartData) context.Context {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.said = append(s.said, data.SQL)
+	return ctx
+}
+func (*texts) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
+
+// first is the place of the first statement with that in it, below zero if there is none.
+func (s *texts) first(part string) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.IndexFunc(s.said, func(sql string) bool { return strings.Contains(sql, part) })
 }

@@ -22,20 +22,22 @@ type session struct {
 	wire net.Conn
 	used time.Time
 	till time.Time // it may live, as a connection of the pool; zero: as long as it is used
-	seen bool      // a tracer sees what pgx sends, and nothing else
+	seen bool      // somebody sees what pgx sends and receives, and nothing else
 	// close leaves the server, without waiting for it. It may be called again.
 	close func()
 
-	statements map[string]*pgconn.StatementDescription // by their texts
-	raw        raw
+	goesOn     pgconn.PgErrorHandler // after an error of the server; nil: always
+	statements map[string]string     // names by texts
+	out        messages
 }
 
 // errNotOurs says that the server at the other end is not the one that was asked to
 // make settings, which is then another one for each transaction.
 var errNotOurs = errors.New("semel/postgres: there is a pooler in between")
 
-// openSession opens one as the pool opens its own.
-func openSession(ctx context.Context, of *pgxpool.Config) (*session, error) {
+// openSession opens one as the pool opens its own, unless the server has no room for
+// as many connections beside it as the pool may open yet.
+func openSession(ctx context.Context, of *pgxpool.Config, unopened func() int64) (*session, error) {
 	config := of.ConnConfig.Copy()
 	if of.BeforeConnect != nil {
 		if err := of.BeforeConnect(ctx, config); err != nil {
@@ -48,14 +50,19 @@ func openSession(ctx context.Context, of *pgxpool.Config) (*session, error) {
 	}
 	wire := conn.PgConn().Conn()
 	s := &session{
-		conn: conn, wire: wire, close: leaving(context.WithoutCancel(ctx), conn, wire), statements: make(map[string]*pgconn.StatementDescription),
-		till: lifetime(of), seen: config.Tracer != nil,
+		conn: conn, wire: wire, close: leaving(context.WithoutCancel(ctx), conn, wire), statements: make(map[string]string),
+		till: lifetime(of), seen: seen(config), goesOn: config.OnPgError,
 	}
-	if err := s.prepare(ctx, of); err != nil {
+	if err := s.prepare(ctx, of, unopened); err != nil {
 		s.close()
 		return nil, fmt.Errorf("open a session: %w", err)
 	}
 	return s, nil
+}
+
+// seen says that somebody wants to see what goes over a connection, and not only its errors.
+func seen(config *pgx.ConnConfig) bool {
+	return config.Tracer != nil || config.OnNotice != nil || config.OnNotification != nil
 }
 
 // lifetime is until when a connection lives that is opened now.
@@ -70,9 +77,10 @@ func lifetime(of *pgxpool.Config) time.Time {
 // isOld says that it has lived as long as it may.
 func (s *session) isOld(now time.Time) bool { return !s.till.IsZero() && now.After(s.till) }
 
-// prepare makes the settings. A pooler gives itself away by the process, which is
-// not the one that the connection was told of.
-func (s *session) prepare(ctx context.Context, of *pgxpool.Config) error {
+// prepare finds out whether it may be, and makes the settings: last, because what is
+// not planned as they say would seem so dear that it is compiled. A pooler gives itself
+// away by the process, which is not the one that the connection was told of.
+func (s *session) prepare(ctx context.Context, of *pgxpool.Config, unopened func() int64) error {
 	if of.AfterConnect != nil {
 		if err := of.AfterConnect(ctx, s.conn); err != nil {
 			return err
@@ -85,6 +93,9 @@ func (s *session) prepare(ctx context.Context, of *pgxpool.Config) error {
 	if process != s.conn.PgConn().PID() {
 		return errNotOurs
 	}
+	if err := s.leaves(ctx, unopened()); err != nil {
+		return err
+	}
 	for _, made := range sessionSettings() {
 		if _, err := s.conn.Exec(ctx, `SELECT set_config($1::text, $2::text, false)`, made.name, made.value); err != nil {
 			return err
@@ -94,9 +105,8 @@ func (s *session) prepare(ctx context.Context, of *pgxpool.Config) error {
 }
 
 // sessionSettings are those of trips that change or hand out many records, and what a
-// trip over the pool leaves to chance: that plans are made once, and that what others do
-// meanwhile is seen. What is not planned as the settings say, as the look for room, would
-// seem so dear that it is compiled, which takes a second.
+// trip over the pool leaves to chance: that plans are made once and never compiled, and
+// that what others do meanwhile is seen.
 func sessionSettings() []setting {
 	return append(byKeys(), lockTimeout(busyAfter), setting{"enable_bitmapscan", "off"}, setting{"enable_sort", "off"}, setting{"jit", "off"},
 		setting{"plan_cache_mode", "force_generic_plan"}, setting{"default_transaction_isolation", "read committed"})

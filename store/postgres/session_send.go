@@ -3,9 +3,11 @@ package postgres
 import (
 	"context"
 	"fmt"
+	"strconv"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgproto3"
 
 	"github.com/semelgo/semel/store"
 )
@@ -22,91 +24,94 @@ type prepared struct {
 // inBinary is the format of all parameters and of all columns.
 func inBinary() []int16 { return []int16{pgx.BinaryFormatCode} }
 
-// ask sends statements in one trip, and waits for the answers as long as ctx lasts.
-// Parameters are written as the server reads them: of a large batch that takes a
-// third of what it takes by their types.
+// ask sends statements in one trip, and waits for the answers as long as ctx lasts. It
+// speaks to the server itself: what the driver does for any statement, above all a timer
+// for each trip and a buffer that it makes anew, costs as much as the trip.
+//
+// All is written before anything is read. What is answered meanwhile must find room in
+// the buffers on the way: it is a few bytes for each statement, and of one that has rows
+// at most an ID for each change, unless it is the only one.
 func (s *session) ask(ctx context.Context, all []prepared) error {
 	return s.within(ctx, func(ctx context.Context) error {
-		statements := make([]*pgconn.StatementDescription, len(all))
-		for i, p := range all {
-			var err error
-			if statements[i], err = s.statement(ctx, p.text); err != nil {
-				return err
-			}
+		err := s.say(ctx, all)
+		if err == nil {
+			err = s.hear(all)
 		}
-		if len(all) == 1 {
-			return s.askOne(ctx, statements[0], &all[0])
-		}
-		return s.askAll(ctx, statements, all)
+		return err
 	})
 }
 
-// statement prepares a statement, once.
-func (s *session) statement(ctx context.Context, text string) (*pgconn.StatementDescription, error) {
-	if known := s.statements[text]; known != nil {
-		return known, nil
-	}
-	of, err := s.conn.Prepare(ctx, fmt.Sprintf("semel_%d", len(s.statements)), text)
-	if err != nil {
-		return nil, fmt.Errorf("prepare: %w", err)
-	}
-	s.statements[text] = of
-	return of, nil
-}
-
-func (s *session) askOne(ctx context.Context, of *pgconn.StatementDescription, p *prepared) error {
-	s.raw.reset()
-	p.write(&s.raw)
-	return p.answer(s.conn.PgConn().ExecStatement(ctx, of, s.raw.all(), inBinary(), inBinary()))
-}
-
-func (s *session) askAll(ctx context.Context, of []*pgconn.StatementDescription, all []prepared) (err error) {
-	trip := s.conn.PgConn().StartPipeline(ctx)
+func (s *session) say(ctx context.Context, all []prepared) error {
+	s.out.reset()
 	for i := range all {
-		s.raw.reset()
-		all[i].write(&s.raw)
-		trip.SendQueryStatement(of[i], s.raw.all(), inBinary(), inBinary())
-	}
-	if err = trip.Sync(); err == nil {
-		err = answers(trip, all)
-	}
-	if closed := trip.Close(); err == nil {
-		err = closed
-	}
-	return err
-}
-
-// answers reads the answer of each statement, up to the first error: what comes
-// behind that was not done, and nothing of it holds.
-func answers(trip *pgconn.Pipeline, all []prepared) error {
-	for i := range all {
-		got, err := trip.GetResults()
+		name, err := s.statement(ctx, all[i].text)
 		if err != nil {
 			return err
 		}
-		rows, ok := got.(*pgconn.ResultReader)
-		if !ok {
-			return fmt.Errorf("the server has answered with %T", got)
-		}
-		if err := all[i].answer(rows); err != nil {
-			return err
-		}
+		s.out.execute(name, all[i].write)
+	}
+	s.out.sync()
+	if _, err := s.wire.Write(s.out.bytes); err != nil {
+		s.close()
+		return fmt.Errorf("send: %w", err)
 	}
 	return nil
 }
 
-func (p *prepared) answer(rows *pgconn.ResultReader) (failed error) {
-	for rows.NextRow() {
-		if failed == nil {
-			failed = p.read(&rawRow{columns: rows.Values()})
+// statement prepares a statement, once, and returns its name.
+func (s *session) statement(ctx context.Context, text string) (string, error) {
+	if known := s.statements[text]; known != "" {
+		return known, nil
+	}
+	name := "semel_" + strconv.Itoa(len(s.statements))
+	if _, err := s.conn.Prepare(ctx, name, text); err != nil {
+		return "", fmt.Errorf("prepare: %w", err)
+	}
+	s.statements[text] = name
+	return name, nil
+}
+
+// hear reads the answers, up to the server's word that it is ready for more. With an
+// error, nothing was done.
+func (s *session) hear(all []prepared) (failed error) {
+	wire := s.conn.PgConn().Frontend()
+	for {
+		said, err := wire.Receive()
+		if err != nil {
+			s.close()
+			if failed != nil {
+				return failed // the server's last word
+			}
+			return fmt.Errorf("receive: %w", err)
+		}
+		switch said := said.(type) {
+		case *pgproto3.DataRow:
+			if failed == nil {
+				failed = all[0].read(&rawRow{columns: said.Values})
+			}
+		case *pgproto3.CommandComplete:
+			if failed == nil && all[0].done != nil {
+				all[0].done(pgconn.NewCommandTag(string(said.CommandTag)))
+			}
+			all = all[1:]
+		case *pgproto3.ErrorResponse:
+			if e := s.refused(said); failed == nil {
+				failed = e
+			}
+		case *pgproto3.ReadyForQuery:
+			if said.TxStatus != outside {
+				s.close()
+			}
+			return failed
 		}
 	}
-	tag, err := rows.Close()
-	if err == nil {
-		err = failed
-	}
-	if err == nil && p.done != nil {
-		p.done(tag)
+}
+
+// refused is an error of the server, after which the connection is closed if it says so.
+func (s *session) refused(said *pgproto3.ErrorResponse) error {
+	err := pgconn.ErrorResponseToPgError(said)
+	if s.goesOn != nil && !s.goesOn(s.conn.PgConn(), err) {
+		s.close()
 	}
 	return err
 }

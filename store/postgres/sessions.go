@@ -110,13 +110,9 @@ func (p *sessions) pays() bool {
 func (p *sessions) add(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, openWithin)
 	defer cancel()
-	s, err := openSession(ctx, p.config)
-	if err == nil {
-		if err = s.leaves(ctx, p.unopened()); err == nil {
-			p.give(s)
-			return
-		}
-		s.close()
+	if s, err := openSession(ctx, p.config, p.unopened); err == nil {
+		p.give(s)
+		return
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()

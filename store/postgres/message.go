@@ -1,0 +1,48 @@
+package postgres
+
+import "encoding/binary"
+
+// messages are what a session says to the server in one trip.
+type messages struct {
+	bytes []byte
+	raw   raw
+}
+
+// keptAtMost is how much room is kept for the next trip.
+const keptAtMost = 1 << 20
+
+func (m *messages) reset() {
+	if cap(m.bytes) > keptAtMost {
+		m.bytes = nil
+	}
+	m.bytes = m.bytes[:0]
+}
+
+// message appends a message of that type.
+func (m *messages) message(of byte, write func()) {
+	m.bytes = append(m.bytes, of)
+	at := len(m.bytes)
+	m.bytes = append(m.bytes, 0, 0, 0, 0)
+	write()
+	binary.BigEndian.PutUint32(m.bytes[at:], uint32(len(m.bytes)-at))
+}
+
+// execute has a prepared statement executed, with parameters and columns in binary.
+func (m *messages) execute(name string, write func(r *raw)) {
+	const thePortal, oneFormat, binaryFormat, allRows = 0, 1, 1, 0
+	m.message('B', func() {
+		m.bytes = append(append(append(m.bytes, thePortal), name...), 0)
+		m.bytes = append(m.bytes, 0, oneFormat, 0, binaryFormat)
+		at := len(m.bytes)
+		// The parameters are written behind what is there.
+		m.raw.bytes, m.raw.n = append(m.bytes, 0, 0), 0
+		write(&m.raw)
+		m.bytes = m.raw.bytes
+		binary.BigEndian.PutUint16(m.bytes[at:], uint16(m.raw.n))
+		m.bytes = append(m.bytes, 0, oneFormat, 0, binaryFormat)
+	})
+	m.message('E', func() { m.bytes = append(m.bytes, thePortal, 0, 0, 0, allRows) })
+}
+
+// sync ends the trip: what comes before it is one transaction.
+func (m *messages) sync() { m.message('S', func() {}) }
