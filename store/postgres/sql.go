@@ -93,10 +93,10 @@ const (
 	sqlCreateWithin = insert + firstValue + `CASE WHEN set_config('lock_timeout', $15::text, true) <> '' THEN $2::smallint END` + otherValues
 
 	firstValue = `
-SELECT $1::uuid, `
+VALUES ($1::uuid, `
 	otherValues = `, $3::integer, $4::bigint, ` +
 		`clock_timestamp() + $5::bigint * interval '1 microsecond', clock_timestamp() + $6::bigint * interval '1 microsecond', ` +
-		`clock_timestamp(), clock_timestamp(), $7::boolean, $8::bytea, $9::bytea, $10::bytea, $11::bytea, $12::smallint, $13::bytea, $14::bytea`
+		`clock_timestamp(), clock_timestamp(), $7::boolean, $8::bytea, $9::bytea, $10::bytea, $11::bytea, $12::smallint, $13::bytea, $14::bytea)`
 
 	insert = `INSERT INTO semel_records
 (id, state, attempt, owner, due, expires, created, changed, tainted, operation, scope, key, fingerprint, priority, input, outcome)`
