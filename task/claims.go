@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -17,13 +16,13 @@ const enough = 100
 
 // claims asks for tasks while there are slots for them, until ctx ends or the
 // engine is closed.
-func (p *pool) claims(ctx, alive context.Context, work *sync.WaitGroup) error {
+func (p *pool) claims(ctx, alive context.Context) error {
 	p.lookAgain()
 	poll := time.NewTimer(p.rest())
 	defer poll.Stop()
 	for ctx.Err() == nil {
 		if k, n := p.pick(); n > 0 {
-			if err := p.claim(ctx, alive, work, k, n); errors.Is(err, semel.ErrClosed) {
+			if err := p.claim(ctx, alive, k, n); errors.Is(err, semel.ErrClosed) {
 				return err
 			}
 			continue
@@ -64,9 +63,11 @@ func (p *pool) pick() (*kind, int) {
 	defer p.mu.Unlock()
 	shares := make([]int, len(p.kinds))
 	for range p.options.Slots - len(p.attempts) {
-		if i, ok := p.least(shares); ok {
-			shares[i]++
+		i, ok := p.least(shares)
+		if !ok {
+			break
 		}
+		shares[i]++
 	}
 	for i := range p.kinds {
 		at := (p.turn + i) % len(p.kinds)
@@ -97,7 +98,7 @@ func (p *pool) least(shares []int) (least int, found bool) {
 
 // claim asks for n tasks of k and starts them. Those that come when ctx has ended
 // are given back.
-func (p *pool) claim(ctx, alive context.Context, work *sync.WaitGroup, k *kind, n int) error {
+func (p *pool) claim(ctx, alive context.Context, k *kind, n int) error {
 	theirs, cancel := context.WithCancelCause(alive)
 	attempts, err := p.core.Dequeue(theirs, k.op, n)
 	stopped := ctx.Err() != nil
@@ -113,25 +114,25 @@ func (p *pool) claim(ctx, alive context.Context, work *sync.WaitGroup, k *kind, 
 		p.attempts[a] = struct{}{}
 	}
 	p.mu.Unlock()
-	for _, a := range attempts {
-		work.Add(1)
-		p.hands.do(func() { //nolint:contextcheck // an attempt has a context of its own
-			defer work.Done()
-			defer p.free(k, b, a)
-			if stopped {
-				giveBack(a)
-				return
-			}
-			p.work(k, a)
-		})
+	p.under.Add(len(attempts))
+	runs := make([]run, len(attempts))
+	for i, a := range attempts {
+		r := &runs[i]
+		r.kind, r.of, r.attempt = k, b, a
+		if stopped {
+			p.hands.do(func() { p.giveBack(r) }) //nolint:contextcheck // an attempt has a context of its own
+			continue
+		}
+		p.hands.do(func() { p.work(r) }) //nolint:contextcheck // likewise
 	}
 	return err
 }
 
 // giveBack ends an attempt whose function was not run, because its context has
 // ended: that does not count.
-func giveBack(a *semel.Attempt) {
-	_, _ = a.End(nil, semel.NotCommitted(ErrStopped)) // what stands then is told to the Observer
+func (p *pool) giveBack(r *run) {
+	defer p.free(r)
+	_, _ = r.attempt.End(nil, semel.NotCommitted(ErrStopped)) // what stands then is told to the Observer
 }
 
 // batch is what one asking has claimed. Its attempts share a context.
@@ -140,14 +141,19 @@ type batch struct {
 	left   atomic.Int64
 }
 
-// free gives back the slot of an attempt that has ended.
-func (p *pool) free(k *kind, b *batch, a *semel.Attempt) {
-	if b.left.Add(-1) == 0 {
-		b.cancel(nil)
-	}
+// free gives back the slots of attempts that have ended.
+func (p *pool) free(ended ...*run) {
 	p.mu.Lock()
-	delete(p.attempts, a)
-	k.busy--
+	for _, r := range ended {
+		delete(p.attempts, r.attempt)
+		r.kind.busy--
+	}
 	p.mu.Unlock()
 	signal(p.freed)
+	for _, r := range ended {
+		if r.of.left.Add(-1) == 0 {
+			r.of.cancel(nil)
+		}
+	}
+	p.under.Add(-len(ended))
 }

@@ -2,81 +2,79 @@ package task
 
 import (
 	"context"
+	"slices"
 	"sync"
 
 	"github.com/semelgo/semel"
 )
 
 // completer ends attempts that succeeded: all that have gathered while the store
-// was asked the last time are ended by one asking. Nobody waits for others to come.
+// was asked the last time are ended by one asking. Nobody waits for others to come,
+// and no goroutine for the answer.
 type completer struct {
-	core *semel.Core
-	ctx  context.Context //nolint:containedctx // the worker's: what ends together is not of one attempt
+	core  *semel.Core
+	ctx   context.Context //nolint:containedctx // the worker's: what ends together is not of one attempt
+	hands *hands
+	free  func(ended ...*run)
 
 	mu      sync.Mutex // guards what follows
-	busy    bool       // somebody asks
-	waiting []*completion
+	busy    bool       // the store is asked, or about to be
+	waiting []*run
 }
 
-// completion is one end on its way.
-type completion struct {
-	semel.Ending
-
-	turn chan bool // true: it is this one's turn to ask; false: it was answered
-	left bool      // the answer did not settle it
-}
-
-// end ends a and returns once that is answered. It asks for itself and for those
-// who came meanwhile, or is asked for by another.
-func (c *completer) end(a *semel.Attempt, v any) {
-	own := &completion{Ending: semel.Ending{Attempt: a, Value: v}, turn: make(chan bool, 1)}
+// end ends what has succeeded with v, and frees its slot once that is answered.
+func (c *completer) end(r *run, v any) {
+	r.ending = semel.Ending{Attempt: r.attempt, Value: v}
 	c.mu.Lock()
-	c.waiting = append(c.waiting, own)
-	first := !c.busy
-	c.busy = true
-	c.mu.Unlock()
-	if first || <-own.turn {
-		c.ask(own)
-	}
-	if own.left {
-		_, _ = a.End(v, nil)
+	defer c.mu.Unlock()
+	c.waiting = append(c.waiting, r)
+	if !c.busy {
+		c.busy = true
+		c.hands.do(c.ask)
 	}
 }
 
-// ask ends all that wait, own among them, and then lets the next one ask.
-func (c *completer) ask(own *completion) {
+// ask ends all that wait.
+func (c *completer) ask() {
 	c.mu.Lock()
 	together := c.waiting
 	c.waiting = nil
 	c.mu.Unlock()
 	ends := make([]*semel.Ending, len(together))
-	of := make(map[*semel.Ending]*completion, len(together))
-	for i, e := range together {
-		e.left = true // should an Observer panic
-		ends[i], of[&e.Ending] = &e.Ending, e
+	for i, r := range together {
+		ends[i] = &r.ending
 	}
-	defer c.answer(together, own)
-	rest := c.core.EndTogether(c.ctx, ends)
-	for _, e := range together {
-		e.left = false
+	rest := ends // should an Observer panic: each then meets that by itself
+	defer func() {
+		_ = recover()
+		c.answer(together, rest)
+	}()
+	rest = c.core.EndTogether(c.ctx, ends)
+}
+
+// answer frees what was settled, ends the rest one by one, and asks for those who
+// came meanwhile.
+func (c *completer) answer(together []*run, rest []*semel.Ending) {
+	if len(rest) > 0 {
+		together = slices.DeleteFunc(together, func(r *run) bool {
+			left := slices.Contains(rest, &r.ending)
+			if left {
+				c.hands.do(func() { c.alone(r) })
+			}
+			return left
+		})
 	}
-	for _, e := range rest {
-		of[e].left = true
+	c.free(together...)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.busy = len(c.waiting) > 0; c.busy {
+		c.hands.do(c.ask)
 	}
 }
 
-// answer tells those who waited, and lets one of those ask who came meanwhile.
-func (c *completer) answer(together []*completion, own *completion) {
-	for _, e := range together {
-		if e != own {
-			e.turn <- false
-		}
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if len(c.waiting) == 0 {
-		c.busy = false
-		return
-	}
-	c.waiting[0].turn <- true
+// alone ends what could not be ended with others.
+func (c *completer) alone(r *run) {
+	defer c.free(r)
+	defer abandon(r.attempt, new(bool))
+	_, _ = r.attempt.End(r.ending.Value, nil)
 }

@@ -12,10 +12,11 @@ import (
 type pool struct {
 	core    *semel.Core
 	options Options
-	ends    *completer    // of this run
-	hands   hands         // likewise
-	woken   chan struct{} // somebody says that there is something to do
-	freed   chan struct{} // a slot is free again
+	ends    *completer     // of this run
+	hands   *hands         // likewise
+	woken   chan struct{}  // somebody says that there is something to do
+	freed   chan struct{}  // a slot is free again
+	under   sync.WaitGroup // what was claimed and has not ended
 
 	mu       sync.Mutex // guards what follows
 	running  bool
@@ -44,21 +45,21 @@ func (p *pool) run(ctx context.Context) error {
 	// The functions outlive ctx by as long as they are waited for.
 	alive, end := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer end(nil)
-	p.ends = &completer{core: p.core, ctx: alive}
-	p.hands = make(hands)
+	p.hands = newHands()
 	defer p.hands.dismiss()
+	p.ends = &completer{core: p.core, ctx: alive, hands: p.hands, free: p.free}
 	beating, still := context.WithCancel(context.WithoutCancel(ctx))
 	defer still()
 	claiming, stop := context.WithCancel(ctx)
 	defer stop()
-	var duties, work sync.WaitGroup
+	var duties sync.WaitGroup
 	duties.Go(func() { p.heartbeats(beating) })
 	if !p.options.NoSweeper {
 		duties.Go(func() { _ = sweeper.Run(claiming) }) // it returns nothing else than nil
 	}
-	err = p.claims(claiming, alive, &work)
+	err = p.claims(claiming, alive)
 	stop()
-	p.drain(&work, end)
+	p.drain(end)
 	still()
 	duties.Wait()
 	return err
@@ -92,11 +93,11 @@ func (p *pool) sweeper() (*semel.Sweeper, error) {
 }
 
 // drain waits for the work that is under way, and after a while tells it to end.
-func (p *pool) drain(work *sync.WaitGroup, end context.CancelCauseFunc) {
+func (p *pool) drain(end context.CancelCauseFunc) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		work.Wait()
+		p.under.Wait()
 	}()
 	patience := time.NewTimer(p.options.Drain)
 	defer patience.Stop()

@@ -19,12 +19,35 @@ type PanicError struct {
 // Error says what the function panicked with.
 func (e *PanicError) Error() string { return fmt.Sprintf("panic: %v", e.Value) }
 
-// work runs the function of an attempt and ends it. How that went the engine tells
-// its Observer; nobody else waits for it.
-func (p *pool) work(k *kind, a *semel.Attempt) {
-	defer abandon(a)
+// run is an attempt on its way through the worker.
+type run struct {
+	kind    *kind
+	of      *batch
+	attempt *semel.Attempt
+	ending  semel.Ending // once its function has succeeded
+}
+
+// work runs the function of an attempt and has it ended. How that went the engine
+// tells its Observer; nobody else waits for it.
+func (p *pool) work(r *run) {
+	succeeded := false
+	defer func() {
+		if !succeeded {
+			p.free(r)
+		}
+	}()
+	var v any
+	if v, succeeded = r.call(); succeeded {
+		p.ends.end(r, v)
+	}
+}
+
+// call runs the function. Unless that has succeeded, the attempt has ended then.
+func (r *run) call() (v any, succeeded bool) {
+	a, k := r.attempt, r.kind
+	defer abandon(a, &succeeded)
 	if out, err := a.Ready(); out != nil || err != nil {
-		return
+		return nil, false
 	}
 	ctx := a.Context()
 	if k.timeout > 0 {
@@ -35,14 +58,17 @@ func (p *pool) work(k *kind, a *semel.Attempt) {
 	v, err := k.run(ctx, a)
 	if err != nil || k.inTx {
 		_, _ = a.End(v, err)
-		return
+		return nil, false
 	}
-	p.ends.end(a, v)
+	return v, true
 }
 
 // abandon ends an attempt whose function did not return. Of one that has ended it
-// changes nothing.
-func abandon(a *semel.Attempt) {
+// changes nothing, and one that succeeded is ended by others.
+func abandon(a *semel.Attempt, succeeded *bool) {
+	if *succeeded {
+		return
+	}
 	if v := recover(); v != nil {
 		a.AbandonWith(&PanicError{Value: v, Stack: debug.Stack()})
 		return
