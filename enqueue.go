@@ -92,8 +92,10 @@ func (c *Core) queueing(ctx context.Context, call Call, o EnqueueOptions) (*queu
 	}
 	identity := call.identity()
 	identity.Priority = int8(o.Priority)
-	if identity.Input, err = call.storedInput(); err != nil {
-		return nil, err
+	if identity.Input == nil { // whose operation has Retry has it already
+		if identity.Input, err = call.storedInput(); err != nil {
+			return nil, err
+		}
 	}
 	q := &queueing{ask: c.ask(&call, policyUnset)}
 	if err := q.mayBeNew(ctx); err != nil {
