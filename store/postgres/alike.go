@@ -18,6 +18,7 @@ type shape struct {
 	from, to     storedToken // without owners
 	due, expires pgtype.Int8
 	tainted      bool
+	input        bool // a create keeps what a worker is to run it with
 	operation    string
 	priority     int8
 }
@@ -39,8 +40,8 @@ func shapeOf(c *store.Change) (shape, bool) {
 	s.due, s.expires = times(to)
 	switch s.kind {
 	case create:
-		s.operation, s.priority = to.Operation, to.Priority
-		return s, to.Input == nil && to.Outcome == nil
+		s.operation, s.priority, s.input = to.Operation, to.Priority, to.Input != nil
+		return s, to.Outcome == nil
 	case move:
 		return s, to.Input == nil && to.Outcome != nil && c.If.Owner == to.Owner && !c.IfDue
 	case beat, kinds:
@@ -112,6 +113,9 @@ func (g *alike) write(r *raw) {
 	if g.kind == create {
 		r.text(g.operation)
 		r.int16(int16(g.priority))
+	}
+	if g.input {
+		r.datas(g.items, func(of *store.Record) []byte { return of.Input })
 	}
 }
 

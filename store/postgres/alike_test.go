@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"reflect"
+	"slices"
 	"testing"
 	"time"
 
@@ -27,6 +28,7 @@ func TestAlikeAreAnsweredEach(t *testing.T) {
 			t.Parallel()
 			s := newStore(t, connect(t, url, mode(m)), postgres.Options{})
 			tellAlike(t, s, m.String()+" ", s.Swap)
+			tellQueued(t, s, m.String()+" ")
 			tellAlike(t, s, m.String()+" in a transaction ", func(ctx context.Context, changes []store.Change) (answers []store.Standing, err error) {
 				err = pgx.BeginFunc(ctx, s.Pool(), func(tx pgx.Tx) error {
 					answers, err = s.SwapTx(ctx, tx, changes)
@@ -45,6 +47,7 @@ func TestAlikeAreAnsweredEachOnSessions(t *testing.T) {
 		t.Fatal(err)
 	}
 	tellAlike(t, s, "", s.Swap)
+	tellQueued(t, s, "")
 	if idle, _ := s.Sessions(); idle != postgres.DefaultMaxSessions {
 		t.Errorf("%d sessions are left", idle)
 	}
@@ -145,6 +148,38 @@ func tellAlike(t *testing.T, s *postgres.Store, name string, swap func(context.C
 		}
 		if left := max(r.Due, r.Expire); left <= 59*time.Minute || left > time.Hour {
 			t.Errorf("%srecord %d has %v left, want an hour", name, i, left)
+		}
+	}
+}
+
+// tellQueued is tellAlike of what waits for workers: with inputs, the same ones or
+// others, and without. A worker may have claimed one before it is asked what stands.
+func tellQueued(t *testing.T, s *postgres.Store, name string) {
+	t.Helper()
+	theirs := create(name+"queued 3", store.Pending, 99)
+	mustForce(t, s, theirs)
+	waiting := batch(name+"queued ", 12)
+	for i := range waiting {
+		to := &waiting[i].To
+		to.State, to.Attempt, to.Operation, to.Due = store.Pending, 0, name+"queued", -1
+		if to.Input = fmt.Append(nil, "input ", i); i%4 == 0 {
+			to.Input = nil
+		}
+	}
+	waiting[5].To.Input = []byte{}
+	want := tokensOf(waiting)
+	want[3] = theirs.To.Token
+	for range 2 {
+		mustStand(t, s.Swap, waiting, want)
+	}
+	given := must(s.Dequeue(t.Context(), store.Dequeue{Operation: name + "queued", Limit: 20, Owner: 7, Lease: time.Minute}))(t)
+	if len(given) != 11 {
+		t.Errorf("%s%d records are handed out, want 11", name, len(given))
+	}
+	for _, r := range given {
+		i := slices.IndexFunc(waiting, func(c store.Change) bool { return c.To.ID == r.ID })
+		if i < 0 || string(r.Input) != string(waiting[i].To.Input) || (r.Input == nil) != (waiting[i].To.Input == nil) {
+			t.Errorf("%srecord %d has the input %q, want what was put in", name, i, r.Input)
 		}
 	}
 }

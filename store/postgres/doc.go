@@ -15,7 +15,7 @@
 // one more; pgx makes it small (pool_max_conns). It must be two at least.
 //
 // While there is much to record, the store opens connections of its own beside the
-// pool's, three at most ([Options].MaxSessions): they have been told once how statements
+// pool's, four at most ([Options].MaxSessions): they have been told once how statements
 // are to be planned and how long to wait, and no handler has them. They are closed a
 // second or two after they were used last, also if the pool was closed before: stop
 // using the store first, because it does not learn of that. Where the server, the

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"runtime"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -71,6 +72,9 @@ func Queries(s *Store) []Query {
 				Query{name + " alike, told", session, t.alike[k].told, alike})
 		}
 		if k == create {
+			queued := append(slices.Clone(alike), make([][]byte, 1000))
+			all = append(all, Query{"create alike, queued", session, t.queue.text, queued},
+				Query{"create alike, queued, told", session, t.queue.told, queued})
 			all = append(all, Query{"create lone", `SELECT 1`, t.lone, append(args, "100ms")})
 		}
 		all = append(all,

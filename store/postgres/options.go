@@ -13,7 +13,7 @@ const (
 	DefaultIdleInTransaction = 30 * time.Second
 	DefaultLockTimeout       = 10 * time.Second
 	DefaultStatementTimeout  = 30 * time.Second
-	DefaultMaxSessions       = 3
+	DefaultMaxSessions       = 4
 )
 
 // Options say how a [Store] runs transactions. The zero value is good.
@@ -37,15 +37,15 @@ type Options struct {
 
 	// MaxSessions is how many connections the store opens beside the pool's, with
 	// the pool's configuration, while there is much to record: they need to be told
-	// less before each statement. Zero means the default of 3, for two batches of an
-	// engine and one for its workers or its reads; less than zero means none. Where
-	// the server, the database or the role has a limit of connections, they count
-	// beside the pool's, and none is opened that would leave too few for the pool.
-	// They are closed when they have not been used for a second, or for two, and when
-	// they are older than the pool's MaxConnLifetime; the pool's Reset does not reach
-	// them. There are none behind a pooler, none in a query mode other than the
-	// default, and none if the pool has a PrepareConn, a BeforeAcquire, an
-	// AfterRelease or a BeforeClose.
+	// less before each statement. Zero means the default of 4, for two batches of an
+	// engine, and for its reads or for what its worker claims and ends; less than
+	// zero means none. Where the server, the database or the role has a limit of
+	// connections, they count beside the pool's, and none is opened that would leave
+	// too few for the pool. They are closed when they have not been used for a
+	// second, or for two, and when they are older than the pool's MaxConnLifetime;
+	// the pool's Reset does not reach them. There are none behind a pooler, none in a
+	// query mode other than the default, and none if the pool has a PrepareConn, a
+	// BeforeAcquire, an AfterRelease or a BeforeClose.
 	MaxSessions int
 }
 

@@ -54,7 +54,7 @@ func indexes(name string) string {
 		return "using semel_expires on semel_records"
 	case "notes":
 		return "semel_notes_id"
-	case "create", "create in a session", "create lone", "create alone", "create last", "create many", "create alike":
+	case "create", "create in a session", "create lone", "create alone", "create last", "create many", "create alike", "create alike, queued":
 		return ""
 	default:
 		return "semel_records_pkey"

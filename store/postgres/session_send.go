@@ -169,6 +169,9 @@ func (s *session) change(ctx context.Context, t *tables, items []item) (begun bo
 // asked for where it need not be.
 func (g *alike) prepared(t *tables) prepared {
 	m := t.alike[g.kind]
+	if g.input {
+		m = t.queue
+	}
 	if !anyWaits(g.items) {
 		return prepared{text: m.text, write: g.write, done: func(tag pgconn.CommandTag) { allMade(g.items, tag) }}
 	}

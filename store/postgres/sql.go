@@ -73,10 +73,11 @@ WHERE id = ANY (ARRAY(SELECT i FROM waiting)) AND state IS NOT DISTINCT FROM 1 A
 RETURNING array_position(ARRAY(SELECT i FROM waiting), id)::bigint, ` + columns
 
 	// free says that nobody has the right to the record, as Atomic takes it.
-	free = `CASE WHEN pg_try_advisory_lock_shared(` + right + `) THEN pg_advisory_unlock_shared(` + right + `) ELSE false END`
+	free = `(SELECT CASE WHEN pg_try_advisory_lock_shared(n) THEN pg_advisory_unlock_shared(n) ELSE false END
+FROM (SELECT ` + right + ` AS n OFFSET 0) AS r)`
 
 	// right is the number that stands for it: the last eight bytes of the ID.
-	right = `('x' || right(replace(id::text, '-', ''), 16))::bit(64)::bigint`
+	right = `('x' || encode(substring(uuid_send(id) FROM 9), 'hex'))::bit(64)::bigint`
 
 	// sqlClaimed goes through all leases, of which there are as many as runs.
 	sqlClaimed = `SELECT 0::bigint, ` + columns + ` FROM semel_records
@@ -149,11 +150,17 @@ const telling = ` RETURNING id`
 // same, because a plan would take a comparison with a parameter for so rare that it
 // reads a partition whole for it.
 const (
-	sqlCreateAlike = insert + `
+	sqlCreateAlike = insert + alikeValues + `NULL, NULL
+FROM unnest($1::uuid[], $2::bigint[], $3::bytea[], $4::bytea[], $5::bytea[]) AS x (i, o, sc, k, f)` + orNothing
+
+	// sqlQueueAlike is sqlCreateAlike of what is kept with an input.
+	sqlQueueAlike = insert + alikeValues + `ip, NULL
+FROM unnest($1::uuid[], $2::bigint[], $3::bytea[], $4::bytea[], $5::bytea[], $13::bytea[]) AS x (i, o, sc, k, f, ip)` + orNothing
+
+	alikeValues = `
 SELECT i, $6::smallint, $7::integer, o, (SELECT clock_timestamp() + $8::bigint * interval '1 microsecond'),
 (SELECT clock_timestamp() + $9::bigint * interval '1 microsecond'),
-(SELECT clock_timestamp()), (SELECT clock_timestamp()), $10::boolean, $11::bytea, sc, k, f, $12::smallint, NULL, NULL
-FROM unnest($1::uuid[], $2::bigint[], $3::bytea[], $4::bytea[], $5::bytea[]) AS x (i, o, sc, k, f)` + orNothing
+(SELECT clock_timestamp()), (SELECT clock_timestamp()), $10::boolean, $11::bytea, sc, k, f, $12::smallint, `
 
 	sqlMoveAlike = `UPDATE semel_records r SET state = $6::smallint, attempt = $7::integer,
 due = (SELECT clock_timestamp() + $8::bigint * interval '1 microsecond'),

@@ -23,7 +23,8 @@ type tables struct {
 	many [kinds]manyText // change many records
 	// alike are for many that have much in common; there is none for beats.
 	alike [kinds]manyText
-	ends  string // create one, or raise, and raise in any other transaction
+	queue manyText // alike[create] with inputs
+	ends  string   // create one, or raise, and raise in any other transaction
 
 	first, firstHeld string // create one, or raise, and raise without the right
 }
@@ -72,6 +73,8 @@ func newTables(schema string, asTexts bool) *tables {
 		{&t.many[beat].told, sqlBeatMany + telling},
 		{&t.alike[create].text, sqlCreateAlike},
 		{&t.alike[create].told, sqlCreateAlike + telling},
+		{&t.queue.text, sqlQueueAlike},
+		{&t.queue.told, sqlQueueAlike + telling},
 		{&t.alike[move].text, sqlMoveAlike},
 		{&t.alike[move].told, sqlMoveAlike + telling},
 	} {
