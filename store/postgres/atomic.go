@@ -16,7 +16,10 @@ import (
 // is an advisory lock on the last eight bytes of the ID, for the transaction.
 // If somebody else has it, run is told Busy, with a nil transaction. At most all
 // but one of the pool's connections are in transactions of Atomic; who comes
-// later waits as long as ctx lasts.
+// later waits as long as ctx lasts. Where somebody waits so, the trip that commits one
+// transaction begins that one's, and so for at most sixteen times before the connection
+// goes back to the pool; not where that is told of connections that are handed out, or
+// LockTimeout is the server's.
 //
 // The transaction that run is given is not to be committed or rolled back, which
 // is refused with [ErrEnded]; its Begin gives savepoints. When run has ended it
@@ -63,17 +66,27 @@ func (s *Store) begin(ctx context.Context, id store.ID, hold bool) (*transaction
 	if err != nil {
 		return nil, err
 	}
-	select {
-	case s.gate <- struct{}{}:
-	case <-ctx.Done():
-		return nil, ctx.Err()
+	var may *store.ID
+	if hold && s.quick {
+		may = &id
 	}
-	t := &transaction{store: s, tables: on, id: id}
+	t, err := s.gate.enter(ctx, may)
+	switch {
+	case err != nil:
+		return nil, err
+	case t != nil:
+		return t.orLeft(ctx, t.seeWhatStands(ctx))
+	}
+	t = &transaction{store: s, tables: on, id: id}
 	if t.conn, err = s.pool.Acquire(ctx); err != nil {
-		t.leave(ctx)
-		return nil, fmt.Errorf("take a connection: %w", err)
+		return t.orLeft(ctx, fmt.Errorf("take a connection: %w", err))
 	}
-	if err := t.open(ctx, hold); err != nil {
+	return t.orLeft(ctx, t.open(ctx, hold))
+}
+
+// orLeft is t, unless it could not be opened.
+func (t *transaction) orLeft(ctx context.Context, err error) (*transaction, error) {
+	if err != nil {
 		t.leave(ctx)
 		return nil, err
 	}

@@ -76,10 +76,8 @@ func (b *batched) take(ctx context.Context) (err error) {
 	if b.tables, err = b.store.tables(ctx); err != nil {
 		return err
 	}
-	select {
-	case b.store.gate <- struct{}{}:
-	case <-ctx.Done():
-		return ctx.Err()
+	if _, err := b.store.gate.enter(ctx, nil); err != nil {
+		return err
 	}
 	if b.conn, err = b.store.pool.Acquire(ctx); err != nil {
 		b.release()
@@ -93,7 +91,7 @@ func (b *batched) release() {
 	if b.conn != nil {
 		b.conn.Release()
 	}
-	<-b.store.gate
+	b.store.gate.leave()
 }
 
 func (b *batched) run(ctx context.Context) (store.Standing, store.Verdict, error) {

@@ -34,6 +34,8 @@ func Queries(s *Store) []Query {
 		{"look", s.texts.lent.made, t.look, []any{id}},
 		{"stands", s.texts.byKey, t.stands, []any{id}},
 		{"stands off", s.texts.byKey, t.standsOff, []any{id}},
+		{"stands next", s.texts.byKey, t.stands + s.texts.nextBack, []any{id}},
+		{"stands next off", s.texts.byKey, t.standsOff + s.texts.nextBack, []any{id}},
 		{"get many", s.texts.byKey, t.getMany, []any{uuids(make([]store.ID, 1000))}},
 		{"scan", s.texts.inOrder, t.scan, []any{id, int16(1), []byte("test"), int64(100), int64(0)}},
 		{"scan due", s.texts.listed, t.scanDue, []any{[]byte("test"), int64(100), int64(0)}},
@@ -197,4 +199,11 @@ func (s *Store) SettleSessions() {
 		}
 		runtime.Gosched()
 	}
+}
+
+// Waiting tells how many wait to be let in.
+func (s *Store) Waiting() int {
+	s.gate.mu.Lock()
+	defer s.gate.mu.Unlock()
+	return len(s.gate.waiting)
 }

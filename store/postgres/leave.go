@@ -28,5 +28,7 @@ func (t *transaction) release() {
 	if t.conn != nil {
 		t.conn.Release()
 	}
-	<-t.store.gate
+	if t.next == nil || !t.store.gate.letIn(t.next, nil) {
+		t.store.gate.leave()
+	}
 }

@@ -45,31 +45,22 @@ func (t *transaction) start(ctx context.Context, b *pgx.Batch) pgx.BatchResults 
 // to begin. The setting that keeps this to the index is given back as it was seen
 // last, and afterwards by itself if it was another.
 func (t *transaction) openHeld(ctx context.Context) error {
-	noScans := t.store.noScans.Load()
-	exists := t.tables.stands
-	if noScans {
-		exists = t.tables.standsOff
-	}
 	if of := pooledOf(t.conn.Conn()); of != nil && t.store.quick {
-		return t.openQuickly(ctx, of, exists, noScans)
+		return t.openQuickly(ctx, of)
 	}
-	b := t.beginning()
-	var scans string
+	b, o := t.beginning(), &t.begun
+	o.noScans = t.store.noScans.Load()
 	var number pgtype.Text
-	var there bool
-	b.Queue(t.store.texts.openHeld, rightTo(t.id)).QueryRow(func(row pgx.Row) error { return row.Scan(&scans, &number) })
-	b.Queue(exists, uuid(t.id)).QueryRow(func(row pgx.Row) error { return row.Scan(nil, &there) })
+	b.Queue(t.store.texts.openHeld, rightTo(t.id)).QueryRow(func(row pgx.Row) error { return row.Scan(&o.scans, &number) })
+	b.Queue(t.tables.exists(o.noScans), uuid(t.id)).QueryRow(func(row pgx.Row) error { return row.Scan(nil, &o.there) })
 	if err := t.start(ctx, b).Close(); err != nil {
 		return err
 	}
 	if t.store.quick {
 		keepTx(t.session, t.tx)
 	}
-	t.number, t.stands.Busy = number.String, !number.Valid
-	if t.stands.Busy {
-		return nil
-	}
-	return t.readMore(ctx, scans, (scans == "off") != noScans, there)
+	o.number = number.String
+	return t.seeWhatStands(ctx)
 }
 
 // readMore gives the setting back that was another, and reads the record that

@@ -113,6 +113,8 @@ type texts struct {
 	begin             string // before what follows
 	open              string // at the begin of an Atomic; it borrows what look gives back
 	openHeld          string // likewise, with the right to the record; what it borrows stands gives back
+	openNext          string // likewise, where another one has ended in the same trip
+	nextBack          string // behind the look there: what its waiting was bounded by is given back
 	first, firstHeld  string // creates at the begin of a batch
 	batch, batchHeld  string // before another change, there
 	calling           string // before a batch whose COMMIT waits for callbacks
@@ -129,16 +131,21 @@ func newTexts(o *Options) texts {
 		settings = set(all) + ", " + settings
 	}
 	bounded := made(o.batchBounds())
+	var openNext string
+	if o.LockTimeout > 0 { // otherwise it is not known what to give back
+		waits := *o
+		waits.LockTimeout = min(nextLook, o.LockTimeout)
+		openNext = openHeld(waits.bounds())
+	}
 	return texts{
 		byKey: `SELECT ` + set(byKey()), inOrder: `SELECT ` + set(inOrder()), lent: lent,
 		listed: `SELECT ` + set(listed()),
 		queue:  `SELECT ` + set(append(append(byKeys(), inOrder()[1:]...), lockTimeout(busyAfter))),
 		one:    `SELECT ` + set(one), many: `SELECT ` + set(many), alone: `SELECT ` + set(alone), hasty: `SELECT ` + set(hasty),
 		lentOne: borrow(one), lentMany: borrow(many), lentAlone: borrow(alone), lentHasty: borrow(hasty),
-		begin: beginOf(o.Isolation),
-		open:  `SELECT pg_current_xact_id()::text, ` + settings,
-		openHeld: `SELECT current_setting('enable_seqscan'), CASE WHEN ` + made(append(byKey(), o.bounds()...)) +
-			` AND pg_try_advisory_xact_lock($1::bigint) THEN pg_current_xact_id()::text END`,
+		begin:    beginOf(o.Isolation),
+		open:     `SELECT pg_current_xact_id()::text, ` + settings,
+		openHeld: openHeld(o.bounds()), openNext: openNext, nextBack: settingsBehind([]setting{lockTimeout(o.LockTimeout)}),
 		first:     insert + firstValue + `$2::smallint / (` + bounded + `)::integer` + otherValues,
 		firstHeld: insert + firstValue + `$2::smallint / (pg_try_advisory_xact_lock($15::bigint) AND ` + bounded + `)::integer` + otherValues,
 		calling:   `SELECT true` + settingsBehind(o.bounds()),
@@ -146,4 +153,10 @@ func newTexts(o *Options) texts {
 		batchHeld: `SELECT 1 / (pg_try_advisory_xact_lock($1::bigint) AND ` + bounded + `)::integer`,
 		keep:      `SELECT ` + set(append(byKey(), lockTimeout(busyAfter))),
 	}
+}
+
+// openHeld begins an Atomic with the right to the record, under these bounds.
+func openHeld(bounds []setting) string {
+	return `SELECT current_setting('enable_seqscan'), CASE WHEN ` + made(append(byKey(), bounds...)) +
+		` AND pg_try_advisory_xact_lock($1::bigint) THEN pg_current_xact_id()::text END`
 }

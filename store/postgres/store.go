@@ -40,10 +40,9 @@ type Store struct {
 	level pgx.TxIsoLevel
 	texts texts
 	found atomic.Pointer[tables]
-	// gate holds the rights to run an Atomic: one fewer than there are
-	// connections, so that one is left for what handlers ask the store beside
-	// their transactions. It is taken before a connection is.
-	gate chan struct{}
+	// gate lets in one Atomic fewer than there are connections, so that one is left
+	// for what handlers ask the store beside their transactions.
+	gate gate
 	// noScans says that transactions were last seen to begin with enable_seqscan off.
 	noScans atomic.Bool
 	// quick says that the statements of a transaction may go past the driver's batches.
@@ -79,6 +78,6 @@ func New(pool *pgxpool.Pool, o Options) (*Store, error) {
 	return &Store{
 		asTexts: mode == pgx.QueryExecModeExec || mode == pgx.QueryExecModeSimpleProtocol,
 		pool:    pool, sessions: sessionsOf(pool, config, o.MaxSessions), level: o.Isolation, texts: newTexts(&o),
-		quick: quick(config), gate: make(chan struct{}, conns-1), commitBound: commitBound, statementBound: max(0, o.StatementTimeout),
+		quick: quick(config), gate: gate{room: conns - 1}, commitBound: commitBound, statementBound: max(0, o.StatementTimeout),
 	}, nil
 }

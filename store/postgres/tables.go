@@ -26,6 +26,8 @@ type tables struct {
 	queue manyText // alike[create] with inputs
 	ends  string   // create one, or raise, and raise in any other transaction
 
+	next, nextOff string // like stands, where another transaction has ended in the same trip
+
 	first, firstHeld string // create one, or raise, and raise without the right
 }
 
@@ -109,6 +111,24 @@ WHERE c.oid = to_regclass('semel_records')`
 	}
 	t := newTables(schema, s.asTexts)
 	t.first, t.firstHeld = t.in(s.texts.first), t.in(s.texts.firstHeld)
+	t.next, t.nextOff = t.stands+s.texts.nextBack, t.standsOff+s.texts.nextBack
 	s.found.Store(t)
 	return t, nil
+}
+
+// exists is the statement that looks whether a record stands, in a transaction that
+// begins with sequential scans, or with none.
+func (t *tables) exists(noScans bool) string {
+	if noScans {
+		return t.standsOff
+	}
+	return t.stands
+}
+
+// existsNext is likewise, where another transaction has ended in the same trip.
+func (t *tables) existsNext(noScans bool) string {
+	if noScans {
+		return t.nextOff
+	}
+	return t.next
 }

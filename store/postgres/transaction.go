@@ -28,6 +28,10 @@ type transaction struct {
 	stands  store.Standing
 	use
 	left bool // everything is given back, or will be
+
+	begun opening // what the server said at the begin
+	turn  int     // how many before it were on the connection since that was taken
+	next  *waiter // who was promised the connection
 }
 
 // The server's word for where a session is, as the driver last heard it.

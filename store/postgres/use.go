@@ -101,7 +101,7 @@ func (t *transaction) seal() bool {
 		t.left = true
 		t.wire.Close() // that call will tell
 		t.conn.Hijack()
-		<-t.store.gate
+		t.store.gate.leave()
 	}
 	return !t.within
 }
