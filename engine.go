@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/semelgo/semel/internal/lane"
 	"github.com/semelgo/semel/store"
 )
 
@@ -64,6 +65,7 @@ func New[Tx any](s store.TxStore[Tx], o Options) (*Engine[Tx], error) {
 		return nil, invalid("store", "is not linearizable: two callers could both claim one attempt")
 	}
 	c := &Core{store: s, options: o, caps: caps, replays: newReplays(&o)}
+	lane.LetAge(s, c.replays.older)
 	if near, ok := any(s).(store.Near); ok && near.Self() == store.Store(s) {
 		c.near = near
 	}

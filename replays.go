@@ -16,6 +16,7 @@ import (
 type replays struct {
 	age    time.Duration
 	shards []replayShard
+	ahead  time.Duration // of the clock: what older was told
 }
 
 const (
@@ -68,7 +69,7 @@ func (r *replays) put(stands store.Record, asked time.Time) {
 	case stands.Expire > 0:
 		age = min(age, stands.Expire)
 	}
-	k := &kept{record: stands, until: asked.Add(age), size: sizeOf(stands)}
+	k := &kept{record: stands, until: asked.Add(age - r.ahead), size: sizeOf(stands)}
 	k.record.Fingerprint = append(k.print[:0], stands.Fingerprint...) // what they are in may be large
 	k.record.Outcome = slices.Clone(stands.Outcome)
 	r.shard(stands.ID).put(k)
@@ -79,7 +80,18 @@ func (r *replays) clock() time.Time {
 	if len(r.shards) == 0 {
 		return time.Time{}
 	}
-	return now()
+	return now().Add(r.ahead)
+}
+
+// older lets time pass for what is kept, and for what the store was asked for and has
+// not said. It is for those who explore what may happen, one step after the other.
+func (r *replays) older(by time.Duration) {
+	r.ahead += by
+	for i := range r.shards {
+		for _, k := range r.shards[i].kept {
+			k.until = k.until.Add(-by)
+		}
+	}
 }
 
 // drop forgets a record.

@@ -1,6 +1,9 @@
 package lane
 
-import "context"
+import (
+	"context"
+	"time"
+)
 
 // Steps has what would happen by itself happen when a scheduler says so: whoever
 // explores in which order things can happen gives the lane its own.
@@ -23,6 +26,20 @@ func StepsOf(store any) Steps {
 		return s.Steps()
 	}
 	return nil
+}
+
+// Older makes what an engine remembers older than it is.
+type Older func(by time.Duration)
+
+// Aging is a store that says when time passes for what is remembered of it. It cannot
+// be had but from within this module either.
+type Aging interface{ Ages(older Older) }
+
+// LetAge gives older to a store that asks for it.
+func LetAge(store any, older Older) {
+	if s, ok := store.(Aging); ok {
+		s.Ages(older)
+	}
 }
 
 // run runs f beside its caller.

@@ -36,6 +36,7 @@ type actor struct {
 	heard   []told // by a worker, of each of its attempts
 	ask     request
 	asked   int  // how often
+	since   int  // the ages that had passed when it asked
 	unsure  bool // one of its commits had no answer
 	taken   bool // somebody took its attempt over
 }

@@ -2,11 +2,8 @@ package sim
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strconv"
-
-	"github.com/semelgo/semel"
 )
 
 // role is one actor of a plan: a name and what it does.
@@ -47,13 +44,13 @@ func (a *actor) stamp() string {
 // caller asks, and hears the answer; if that is not final, it may ask again.
 func caller(ctx context.Context, a *actor) {
 	for range max(a.w.stage.plan.Asks, 1) {
+		a.rest()
 		a.asked++
 		knew := a.history
+		a.since = a.w.ages
 		v, replayed, err := a.w.stage.mode.shape.run(ctx, a, a.w.stage.call(a.ask))
 		a.hear(tell(v, replayed, err))
-		if a.told.tale == toldReplay && a.history == knew {
-			a.w.mark(MarkRemembered)
-		}
+		a.recalls(a.history == knew)
 		final := (a.told.ok() || a.told.tale == toldFailed) && !a.w.stage.plan.Again
 		if final || a.status == statusDead || ctx.Err() != nil {
 			return
@@ -98,13 +95,11 @@ func (a *actor) insert(ctx context.Context, tx *Tx) (string, error) {
 	value, g := a.stamp(), a.grantOf(ctx)
 	a.w.begins(g)
 	tx.Insert(g, value)
-	h := a.refusal()
-	if h == howRefused {
-		a.w.errs(g)
-		return "", errors.New(value + " is refused")
+	if err := a.enqueues(ctx, tx, g); err != nil {
+		return "", err
 	}
-	if h == howForbidden {
-		return "", semel.Final(&semel.Failure{Message: value + " is forbidden"})
+	if err := a.mayRefuse(g, value); err != nil {
+		return "", err
 	}
 	return value, nil
 }
@@ -136,7 +131,7 @@ func (s *stage) roles() []role {
 	for i := range s.plan.Callers {
 		fp := s.plan.Callers[i : i+1]
 		ask := request{fp: fp}
-		if s.plan.Scopes {
+		if s.plan.Scopes && !s.plan.Joins {
 			ask.row = i % len(s.scopes)
 		}
 		cast = append(cast, role{name: fmt.Sprintf("C%d", i+1), body: caller, ask: ask, shares: true})

@@ -13,6 +13,9 @@ func (w *world) check() {
 	for i := range w.stage.scopes {
 		w.checkRow(i, &w.rows[i])
 	}
+	if w.stage.plan.Joins && !w.settling {
+		w.checkJoined()
+	}
 	for _, a := range w.actors {
 		if a.told.tale != toldNothing {
 			w.checkTold(a, a.told)

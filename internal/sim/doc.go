@@ -32,7 +32,13 @@
 // In these processes what is recorded late is explored too, in others it is given
 // up. Callers of one key share a process only under Heal, where nobody follows
 // without asking. One batch is under way at a time, and how many wait is not
-// bounded. In plans with a memory of final records its age does not pass.
+// bounded. The memory of final records gets older where a plan says so, in halves of
+// its age.
+//
+// Statements that are handed over together are one step, with the commit behind them.
+// What has no answer is on its way until it arrives, or never does, and no retention
+// passes meanwhile. A function may enqueue another call in its own transaction: others
+// find that record Busy until it has ended.
 //
 // A state that was seen before ends a run. What an actor does next depends on
 // the answers it got and on nothing else, so their digest stands for the actor,
@@ -66,6 +72,9 @@
 //	      had no answer and comes in force later
 //	I15   no function is run once its key has had as many errors or crashes as it may,
 //	      and no key is given up before
+//	I16   what a function enqueues in its transaction is there when that has committed,
+//	      and not otherwise
+//	I17   what memory tells stood a moment ago, and no longer ago than its age
 //	R3    a lost reply makes nobody a follower of itself
 //
 // Also found are panics, actors that go on for ever or that nobody lets go on,

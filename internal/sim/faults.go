@@ -19,6 +19,9 @@ func (w *world) faultWays(into []way) []way {
 			into = append(into, way{kind: wayPurge, who: i})
 		}
 	}
+	if w.budget.Ages > 0 {
+		into = append(into, way{kind: wayAge})
+	}
 	if w.budget.Leaves > 0 {
 		into = w.leaveWays(into)
 	}
@@ -80,12 +83,18 @@ func (w *world) beat(r *row) {
 }
 
 // mayPurge tells whether a record's retention may pass now. It is longer than
-// anybody takes to find out about a commit without an answer. What the world
+// anybody takes to find out about a commit without an answer, and than statements
+// that were sent all together can be on their way. What the world
 // outside remembers of a key is kept for longer still, so there only records
 // of which it knows nothing go.
 func (w *world) mayPurge(r *row) bool {
 	for _, a := range w.actors {
 		if a.unsure && a.status == statusReady {
+			return false
+		}
+	}
+	for _, s := range w.sessions {
+		if s.whole && s.orphan {
 			return false
 		}
 	}
@@ -98,7 +107,7 @@ func (w *world) outlive(r *row) {
 	r.gone, r.past = true, true
 	if w.stage.plan.Purgers == 0 {
 		w.mark(MarkPurged)
-		r.purge()
+		w.purge(r)
 	}
 }
 

@@ -34,9 +34,12 @@ func (w *world) fail(invariant, format string, args ...any) {
 // ending is a final record that stood at some time.
 type ending struct {
 	row, epoch int
+	token      store.Token
 	attempt    uint32
 	state      store.State
 	outcome    []byte
+	gone       bool
+	since      int // the ages that had passed then
 }
 
 // judge sees every change of a record as it is made.
@@ -61,6 +64,9 @@ func (w *world) judge(actor int, before, after *row) {
 	}
 	if from.State.Unfinished() && !w.leads(actor, before) {
 		w.judgeStranger(actor, before, after)
+	}
+	if from.State.Final() {
+		w.gone(before)
 	}
 	if to.State.Final() {
 		w.judgeEnding(actor, after)
@@ -137,7 +143,9 @@ func (w *world) judgeStranger(actor int, before, after *row) {
 
 // judgeEnding sees an outcome recorded.
 func (w *world) judgeEnding(actor int, r *row) {
-	w.endings = append(w.endings, ending{w.indexOf(r.id), r.epoch, r.rec.Attempt, r.rec.State, r.rec.Outcome})
+	w.endings = append(w.endings, ending{
+		row: w.indexOf(r.id), epoch: r.epoch, token: r.rec.Token, attempt: r.rec.Attempt, state: r.rec.State, outcome: r.rec.Outcome,
+	})
 	if r.rec.State == store.Succeeded && !bytes.Contains(r.rec.Outcome, []byte(r.request+"/")) {
 		w.fail("I8", "%s records %q for a request %q", w.actors[actor].name, r.rec.Outcome, r.request)
 	}
@@ -149,7 +157,7 @@ func (w *world) judgeEnding(actor int, r *row) {
 // judgeEffect sees an effect happen.
 func (w *world) judgeEffect(e effect) {
 	g, ok := w.granted(grant{row: e.row, attempt: e.attempt, owner: e.owner})
-	if w.stage.mode.shape == shapeInline {
+	if w.stage.mode.shape.inline() {
 		return // nothing was granted before: the effect and its record are one
 	}
 	if !ok || g.actor != e.actor {
@@ -170,7 +178,7 @@ func (w *world) markChange(actor int, before, after *row) {
 		w.mark(MarkGiveUp)
 	case from.State == store.InProgress && to.State == store.Pending:
 		w.mark(MarkRelease)
-	case w.stage.mode.shape == shapeInline && to.State == store.Pending:
+	case w.stage.mode.shape.inline() && to.State == store.Pending:
 		w.mark(MarkVoid)
 	case to.State == store.InDoubt:
 		w.mark(MarkDoubt)

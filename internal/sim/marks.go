@@ -54,6 +54,7 @@ const (
 	MarkLeft                        // a caller gave up
 	MarkUndone                      // a claim that nobody waited for was given back
 	MarkRemembered                  // a repeat was answered from memory
+	MarkForgotten                   // a repeat was answered anew, because memory was too old
 	MarkSettledByWorker             // a sweeper and a worker settled it
 	MarkSettledByRetry              // a retry after everybody was gone settled it
 	MarkSettledByPerson             // it needed a person
@@ -67,7 +68,7 @@ func (m Mark) String() string {
 		"aborted", "conflict", "rolled back", "zombie rolled back", "lost reply echoed", "busy", "crash", "beat", "late request arrived",
 		"late commit", "late abort", "ambiguous told ok", "ambiguous told no", "fence held", "second answer",
 		"replay", "mismatch", "purged", "delay", "queued", "queued already", "errors exhausted", "crashes exhausted", "redrive",
-		"cancelled waiting", "cancelled running", "ended together", "lost claim given back", "lease lost", "flushed together", "gave up", "claim undone", "remembered", "settled by worker", "settled by retry", "settled by person",
+		"cancelled waiting", "cancelled running", "ended together", "lost claim given back", "lease lost", "flushed together", "gave up", "claim undone", "remembered", "forgotten", "settled by worker", "settled by retry", "settled by person",
 	}[m]
 }
 

@@ -28,6 +28,7 @@ const (
 	shapeLeased              // DoTx, the claim commits first
 	shapeInTx                // Do with InTx inside
 	shapeDo                  // Do, the effect outside
+	shapeBatch               // DoBatch, one transaction that is handed over
 )
 
 func (s shape) run(ctx context.Context, a *actor, c semel.Call) (string, bool, error) {
@@ -38,10 +39,15 @@ func (s shape) run(ctx context.Context, a *actor, c semel.Call) (string, bool, e
 		})
 	case shapeDo:
 		return semel.Do(ctx, a.engine, c, a.act)
+	case shapeBatch:
+		return semel.DoBatch(ctx, a.engine, c, a.handOver)
 	case shapeInline, shapeLeased:
 	}
 	return semel.DoTx(ctx, a.engine, c, a.insert)
 }
+
+// inline tells whether an attempt is one transaction.
+func (s shape) inline() bool { return s == shapeInline || s == shapeBatch }
 
 // lease is so long that the engine's own timers never go off: the scheduler says
 // when a lease is over.
@@ -55,6 +61,8 @@ func modes() []mode {
 	return []mode{
 		{name: "inline", shape: shapeInline, policy: none},
 		{name: "inline-keep", shape: shapeInline, policy: semel.Atomic, onError: semel.Keep},
+		{name: "batch", shape: shapeBatch, policy: none},
+		{name: "batch-keep", shape: shapeBatch, policy: semel.Atomic, onError: semel.Keep},
 		{name: "leased", shape: shapeLeased, policy: semel.Atomic, lease: lease},
 		{name: "leased-keep", shape: shapeLeased, policy: semel.Atomic, lease: lease, onError: semel.Keep},
 		{name: "intx", shape: shapeInTx, policy: semel.Atomic, lease: lease},

@@ -16,13 +16,16 @@ const (
 	opRaise  // the fence at the receiver
 	opLook   // for evidence, at the receiver
 	opDequeue
-	opWait  // for an answer to what somebody else asks for it
-	opStart // helping the others of its process
+	opBatch  // a change and statements, all together
+	opSwapTx // of another record, in a transaction
+	opWait   // for an answer to what somebody else asks for it
+	opStart  // helping the others of its process
+	opRest   // before it asks again
 	opKinds
 )
 
 func (k opKind) String() string {
-	return [opKinds]string{"", "swap", "get", "scan", "purge", "begin", "commit", "act", "raise", "look", "dequeue", "wait for the others", "begin"}[k]
+	return [opKinds]string{"", "swap", "get", "scan", "purge", "begin", "commit", "act", "raise", "look", "dequeue", "send together", "enqueue", "wait for the others", "begin", "ask again"}[k]
 }
 
 // op is one call that an actor waits to be let through with.
@@ -86,10 +89,13 @@ func (o *op) writes() bool {
 // outcomes lists, after howOK, what the budget lets become of o.
 func (o *op) outcomes(b *Budget, soft bool, into []how) []how {
 	into = append(into, howOK)
-	if o.kind == opWait || o.kind == opStart {
+	if o.kind == opWait || o.kind == opStart || o.kind == opRest {
 		return into
 	}
-	if o.kind == opCommit {
+	if o.kind == opSwapTx {
+		return into
+	}
+	if o.kind == opCommit || o.kind == opBatch {
 		if b.Aborts > 0 {
 			into = append(into, howAborted)
 		}
@@ -101,6 +107,9 @@ func (o *op) outcomes(b *Budget, soft bool, into []how) []how {
 			if !o.session.hold || soft {
 				into = append(into, howLocked)
 			}
+		}
+		if o.kind == opBatch && b.Lost > 0 {
+			into = append(into, howLost)
 		}
 		return into
 	}
@@ -132,6 +141,7 @@ type Budget struct {
 	Beats    int // heartbeats that come after the lease is over
 	Delays   int // of waiting records, that pass
 	Leaves   int // callers who give up while their claim is on its way
+	Ages     int // times that more than half of the memory's age passes
 	// Conflicts are transactions that are given up for others and run again. The
 	// engine rests before it does, which takes real time: have few.
 	Conflicts int
@@ -155,7 +165,7 @@ func (b *Budget) spend(h how) {
 }
 
 func (b *Budget) digest(d digest) digest {
-	for _, n := range [...]int{b.Crashes, b.Expiries, b.Unsure, b.Aborts, b.Lost, b.Refusals, b.Purges, b.Beats, b.Delays, b.Conflicts, b.Leaves} {
+	for _, n := range [...]int{b.Crashes, b.Expiries, b.Unsure, b.Aborts, b.Lost, b.Refusals, b.Purges, b.Beats, b.Delays, b.Conflicts, b.Leaves, b.Ages} {
 		d = d.add(uint64(n))
 	}
 	return d

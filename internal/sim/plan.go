@@ -33,6 +33,9 @@ type Plan struct {
 	Rounds    int // of each worker; zero: one
 	Takes     int // how often it takes before it runs what it took; zero: once
 	Claims    int // the most it takes at a time; zero: one
+	// Joins has what is done in the first scope enqueue, in its own transaction, what
+	// is to be done in the second.
+	Joins bool
 	// Beating lets workers renew their leases themselves, before or after what
 	// they run.
 	Beating bool

@@ -22,7 +22,7 @@ func Gate() []Plan {
 
 func gateOf(m mode) []Plan {
 	replies := Budget{Expiries: 1, Lost: 1, Refusals: 1}
-	if m.onError == semel.Keep && m.shape != shapeDo {
+	if m.onError == semel.Keep && m.shape != shapeDo || m.shape == shapeBatch {
 		replies.Aborts = 1 // which is nobody's answer, and must not be kept
 	}
 	plans := []Plan{
@@ -32,7 +32,7 @@ func gateOf(m mode) []Plan {
 			Budget: Budget{Crashes: 1, Expiries: 1, Unsure: 1, Refusals: 1, Purges: 1},
 		},
 	}
-	if m.shape == shapeInline {
+	if m.shape.inline() {
 		soft := Budget{Crashes: 1, Expiries: 2, Unsure: 1, Lost: 1, Refusals: 1}
 		plans = append(plans, Plan{
 			Name: "soft", Callers: "xx", Sweepers: 1, Soft: true, Budget: soft, Must: m.mustFaults(soft),
@@ -54,7 +54,7 @@ func gateOf(m mode) []Plan {
 			Budget: Budget{Crashes: 1, Expiries: 1, Unsure: 1},
 		},
 	)
-	if m.shape == shapeInline || m.shape == shapeLeased {
+	if m.shape.inline() || m.shape == shapeLeased {
 		plans = append(plans, Plan{
 			Name: "conflict", Callers: "xx", Must: []Mark{MarkConflict, MarkReplay, MarkCrash},
 			Budget: Budget{Crashes: 1, Expiries: 1, Conflicts: 1},
@@ -74,9 +74,14 @@ func gateOf(m mode) []Plan {
 }
 
 // servants lists what a purger may come to, and a person who wants a caller's key
-// to be tried again.
+// to be tried again; and what a function leaves to do in its own transaction.
 func (m mode) servants() []Plan {
 	switch m.name {
+	case "inline":
+		return []Plan{{
+			Name: "joined", Callers: "xx", Scopes: true, Joins: true,
+			Budget: Budget{Crashes: 1, Unsure: 1, Refusals: 1}, Must: []Mark{MarkCrash, MarkBusy, MarkLateCommit, MarkLateAbort, MarkUnsureOK, MarkUnsureNo},
+		}}
 	case "leased":
 		return []Plan{{
 			Name: "purger", Callers: "xx", Purgers: 1, Budget: Budget{Crashes: 1, Refusals: 1, Purges: 1},
@@ -119,11 +124,11 @@ func Deep() []Plan {
 // mustFaults lists what crashes, expiries and commits without an answer lead to.
 func (m mode) mustFaults(b Budget) []Mark {
 	must := []Mark{MarkCrash, MarkReplay, MarkSettledByRetry}
-	if b.Beats > 0 && m.shape != shapeInline {
+	if b.Beats > 0 && !m.shape.inline() {
 		must = append(must, MarkBeat)
 	}
 	switch {
-	case m.shape == shapeInline:
+	case m.shape.inline():
 		must = append(must, MarkBusy, MarkVoid)
 	case m.shape != shapeDo:
 		must = append(must, MarkTakeover, MarkRequeue, MarkRelease, MarkZombie, MarkRolledBack)
@@ -161,7 +166,7 @@ func (m mode) mustReplies(b Budget) []Mark {
 	if b.Aborts > 0 && m.shape != shapeDo {
 		must = append(must, MarkAborted)
 	}
-	if m.shape == shapeInline {
+	if m.shape.inline() {
 		return must
 	}
 	must = append(must, MarkEcho, MarkArrived)
@@ -180,7 +185,7 @@ func (m mode) mustReplies(b Budget) []Mark {
 // mustAgain lists what a caller that asks again after it was told no leads to.
 func (m mode) mustAgain() []Mark {
 	must := []Mark{MarkFail, MarkReplay, MarkSettledByRetry}
-	if m.shape != shapeInline && m.outside != keyed && m.onError == semel.Release {
+	if !m.shape.inline() && m.outside != keyed && m.onError == semel.Release {
 		must = append(must, MarkRelease)
 	}
 	return must

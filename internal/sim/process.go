@@ -16,7 +16,8 @@ type process struct {
 	w      *world
 	store  *Store
 	engine *semel.Engine[*Tx]
-	at     *actor // whose coroutine is executing right now
+	older  lane.Older // of what it remembers
+	at     *actor     // whose coroutine is executing right now
 	crew   []*actor
 
 	joined int    // how many questions were asked together with others'

@@ -46,7 +46,7 @@ func (a *actor) remove(i int) (int, error) {
 	removed := 0
 	if (h == howOK || h == howEaten) && r.gone {
 		w.judgePurge(a, r)
-		r.purge()
+		w.purge(r)
 		removed = 1
 	}
 	if h != howOK {

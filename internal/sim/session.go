@@ -8,11 +8,14 @@ type session struct {
 	actor   int
 	row     int
 	hold    bool // has the only right to the record
+	whole   bool // goes to the server as one request
+	wants   bool // and cannot begin while somebody else has the right
 	locked  bool // its last statement is carried out, the decision still to come
 	orphan  bool // nobody is at the other end
 	commits bool // the commit was sent
 	change  *store.Change
 	effects []effect
+	writes  []store.Change // of other records, before its last statement
 }
 
 // post is a request that its sender has given up and that may yet arrive.
@@ -60,6 +63,11 @@ func (w *world) writer(row int, s *session) *session {
 	if other := w.holder(row, s); other != nil && (other.locked || !w.stage.plan.Soft) {
 		return other
 	}
+	for _, other := range w.sessions {
+		if other != s && other.wrote(row, w) {
+			return other
+		}
+	}
 	return nil
 }
 
@@ -73,6 +81,9 @@ func (w *world) commit(s *session) bool {
 	for _, e := range s.effects {
 		e.epoch = r.epoch
 		w.happen(e)
+	}
+	for i := range s.writes {
+		w.write(s.actor, w.row(s.writes[i].To.ID), &s.writes[i])
 	}
 	w.write(s.actor, r, s.change)
 	return true
@@ -101,10 +112,11 @@ func (w *world) arrive(i int) {
 func (w *world) sessionsDigest(d digest) digest {
 	var sum uint64
 	for _, s := range w.sessions {
-		x := digestSeed.add(uint64(s.actor)).add(uint64(s.row)).flag(s.hold).flag(s.locked).flag(s.orphan).flag(s.commits)
+		x := digestSeed.add(uint64(s.actor)).add(uint64(s.row)).flag(s.hold).flag(s.locked).flag(s.orphan).flag(s.commits).flag(s.wants)
 		if s.change != nil {
 			x = w.changeDigest(x, s.change).add(uint64(len(s.effects)))
 		}
+		x = x.add(uint64(len(s.writes)))
 		sum += uint64(x)
 	}
 	for _, p := range w.posts {

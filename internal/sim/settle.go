@@ -11,7 +11,11 @@ import (
 // having been there first.
 func (w *world) settle() {
 	w.checkLeft()
+	w.settling = true
 	for i := range w.stage.scopes {
+		if w.stage.plan.Joins && i == joined && w.rows[i].rec.State == store.Absent {
+			continue // what it was enqueued with has failed
+		}
 		if w.stage.mode.retry && w.rows[i].rec.State != store.Absent && w.choose.choose(2) == 1 {
 			w.settleTask(i)
 		} else {

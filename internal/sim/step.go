@@ -13,6 +13,7 @@ const (
 	wayBeat                  // its leader renews it all the same
 	wayPurge                 // a retention is over
 	wayDelay                 // what waits is due
+	wayAge                   // what is remembered gets older
 	wayLeave                 // a caller gives up
 	wayCrash                 // an actor dies
 )
@@ -86,14 +87,14 @@ func (w *world) insists(a *actor) bool {
 	if a.what == recordsLate {
 		return true
 	}
-	return w.stage.mode.shape == shapeInline && a.ask.fp != "" || w.drawer(a.op.change.If.Owner) == a.index
+	return w.stage.mode.shape.inline() && a.ask.fp != "" || w.drawer(a.op.change.If.Owner) == a.index
 }
 
 // heldByNobody tells whether a transaction that nobody waits for holds a record:
 // its end must come before anything can be settled.
 func (w *world) heldByNobody() bool {
 	for _, s := range w.sessions {
-		if s.orphan && (s.hold || s.locked) {
+		if s.orphan && s.holds() {
 			return true
 		}
 	}
@@ -106,10 +107,10 @@ func (w *world) serverWays(into []way) []way {
 		if !s.orphan {
 			continue
 		}
-		if s.commits && w.writer(s.row, s) == nil {
+		if s.commits && !w.keptOff(s) {
 			into = append(into, way{kind: wayCommit, who: i})
 		}
-		if s.hold || s.locked {
+		if s.holds() || s.whole {
 			into = append(into, way{kind: wayAbort, who: i})
 		}
 	}
@@ -153,6 +154,9 @@ func (w *world) take(way way) {
 		w.budget.Delays--
 		w.mark(MarkDelay)
 		w.rows[way.who].come = true
+	case wayAge:
+		w.budget.Ages--
+		w.age()
 	case wayLeave:
 		w.budget.Leaves--
 		w.mark(MarkLeft)

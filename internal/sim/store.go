@@ -28,10 +28,9 @@ var (
 
 // Errors of the store.
 var (
-	errLost     = errors.New("connection lost")
-	errAborted  = errors.New("could not serialize")
-	errBuried   = errors.New("the run is over")
-	errEnqueues = errors.New("no explored step joins a caller's transaction")
+	errLost    = errors.New("connection lost")
+	errAborted = errors.New("could not serialize")
+	errBuried  = errors.New("the run is over")
 )
 
 // actor is who may call the store now: nobody, when a timer of a run that is
@@ -147,17 +146,19 @@ func (s *Store) Capabilities(context.Context) (store.Capabilities, error) {
 
 const maxBatch = 1000
 
+// Ages implements [lane.Aging].
+func (s *Store) Ages(older lane.Older) {
+	if p := s.owner.Load(); p != nil {
+		p.older = older
+	}
+}
+
 // Steps implements [lane.Stepped].
 func (s *Store) Steps() lane.Steps {
 	if p := s.owner.Load(); p != nil && p == p.w.shared {
 		return steps{p}
 	}
 	return nil
-}
-
-// SwapTx implements [store.TxStore]. No step that is explored calls it.
-func (s *Store) SwapTx(context.Context, *Tx, []store.Change) ([]store.Standing, error) {
-	return nil, errEnqueues
 }
 
 // SwapNoted implements [store.Auditor]. Notes are not part of what is explored.

@@ -58,7 +58,9 @@ type pair struct {
 func (p *pair) step(t *testing.T) {
 	t.Helper()
 	ctx := t.Context()
-	switch p.rng.IntN(5) {
+	switch p.rng.IntN(6) {
+	case 5:
+		p.batch(ctx, t)
 	case 4:
 		p.dequeue(t)
 	case 0:
@@ -151,6 +153,40 @@ func (p *pair) atomic(ctx context.Context, t *testing.T) {
 		t.Errorf("Atomic = %v (%v), reference %v (%v)", v1, err1, v2, err2)
 	}
 	p.same(t, "Atomic", got, want, err1, err2)
+}
+
+// batch hands over a change, sometimes while somebody else has the right to it or has
+// written its record.
+func (p *pair) batch(ctx context.Context, t *testing.T) {
+	t.Helper()
+	c, hold := p.change(), p.rng.IntN(2) == 0
+	if p.rng.IntN(2) == 0 {
+		p.sameBatch(ctx, t, c, hold)
+		return
+	}
+	written := []store.Change{p.change()}
+	var txs *Tx
+	_, _ = p.sim.Atomic(ctx, p.id, hold, func(ctx context.Context, tx *Tx, _ store.Standing) (*store.Change, error) {
+		txs = tx
+		_, err := p.ref.Atomic(ctx, p.id, hold, func(ctx context.Context, tx *memory.Tx, _ store.Standing) (*store.Change, error) {
+			got, err1 := p.sim.SwapTx(ctx, txs, written)
+			want, err2 := p.ref.SwapTx(ctx, tx, written)
+			p.same(t, "SwapTx", got[0], want[0], err1, err2)
+			p.sameBatch(ctx, t, c, hold)
+			return nil, errHandler
+		})
+		return nil, err
+	})
+}
+
+func (p *pair) sameBatch(ctx context.Context, t *testing.T, c store.Change, hold bool) {
+	t.Helper()
+	got, v1, err1 := p.sim.AtomicBatch(ctx, c, hold, &Batch{})
+	want, v2, err2 := p.ref.AtomicBatch(ctx, c, hold, nil)
+	if v1 != v2 {
+		t.Errorf("AtomicBatch = %v (%v), reference %v (%v)", v1, err1, v2, err2)
+	}
+	p.same(t, "AtomicBatch", got, want, err1, err2)
 }
 
 func (p *pair) same(t *testing.T, call string, got, want store.Standing, err1, err2 error) {

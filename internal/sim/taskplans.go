@@ -9,6 +9,13 @@ func tasksOf(m mode) []Plan {
 		return plans // what the receiver remembers is kept for longer than any record
 	}
 	return append(plans, Plan{
+		Name: "joined", Callers: "x", Scopes: true, Joins: true, Workers: 1,
+		Budget: Budget{Crashes: 1, Expiries: 1, Unsure: 1, Refusals: 1},
+		Must:   []Mark{MarkCrash, MarkRelease, MarkLateCommit, MarkLateAbort, MarkUnsureOK, MarkUnsureNo, MarkTakeover},
+	}, Plan{
+		Name: "rivals", Callers: "xx", Scopes: true, Joins: true,
+		Budget: Budget{Crashes: 1, Expiries: 1, Unsure: 1}, Must: []Mark{MarkBusy, MarkTakeover, MarkZombie, MarkLateAbort},
+	}, Plan{
 		Name: "purge", Callers: "x", Queued: true, Workers: 1, Rounds: 2, Purgers: 1,
 		Budget: Budget{Refusals: 1, Purges: 1, Delays: 1}, Must: []Mark{MarkPurged, MarkDelay},
 	})

@@ -2,11 +2,16 @@ package sim
 
 // togetherOf lists the explorations in which the callers are one process, so that
 // their changes go to the store together, and those in which it answers repeats
-// from memory.
+// from memory, which gets too old.
 func (m mode) togetherOf() []Plan {
 	faults := Budget{Lost: 1, Leaves: 1, Expiries: 1}
 	must := []Mark{MarkLeft, MarkUndone, MarkArrived, MarkEcho}
 	switch m.name {
+	case "inline":
+		return []Plan{{
+			Name: "aging", Callers: "x", Asks: 4, Again: true, Cached: true,
+			Budget: Budget{Ages: 2, Purges: 1, Lost: 1}, Must: []Mark{MarkRemembered, MarkForgotten, MarkPurged},
+		}}
 	case "hold":
 		return []Plan{
 			{Name: "together", Callers: "xx", Scopes: true, Together: true, Budget: faults, Must: append(must, MarkFlush)},
@@ -35,6 +40,11 @@ func (m mode) togetherOf() []Plan {
 				Budget: Budget{Lost: 1}, Must: []Mark{MarkHeal, MarkReplay, MarkEcho},
 			},
 		}
+	case "task-tx", "task-do":
+		return []Plan{{
+			Name: "aging", Callers: "x", Asks: 4, Again: true, Redrivers: 1, Cached: true,
+			Budget: Budget{Ages: 2, Refusals: 1}, Must: []Mark{MarkRemembered, MarkForgotten, MarkFail, MarkRedrive},
+		}}
 	case "atleastonce":
 		return []Plan{{
 			Name: "cached", Callers: "xx", Asks: 2, Again: true, Sweepers: 1, Cached: true,

@@ -58,6 +58,8 @@ func (w *world) wayText(way way) string {
 			text += ", which " + way.how.String()
 		}
 		return text
+	case wayAge:
+		return "what is remembered gets older"
 	case wayDelay:
 		return "what waits as " + w.token(w.rows[way.who].rec.Token) + " is due"
 	case wayCrash:

@@ -38,11 +38,14 @@ func (s *Store) Atomic(ctx context.Context, id store.ID, hold bool,
 	change, err := run(ctx, &Tx{a: a, s: tx}, stands)
 	if change == nil {
 		returned = true
-		w.close(tx)
+		if w.close(tx); a.status == statusDead && tx.holds() {
+			w.sessions = append(w.sessions, tx) // until the server notices
+			w.leave(tx)
+		}
 		return store.NotCommitted, errors.Join(err, endless(err))
 	}
 	if err != nil {
-		tx.effects = nil
+		tx.effects, tx.writes = nil, nil
 	}
 	tx.change = change
 	verdict, err := a.commit(tx)

@@ -21,11 +21,13 @@ type world struct {
 	effects   []effect
 	grants    []grant
 
-	names   []name // of owners
-	marks   *Marks
-	found   *Violation
-	endings []ending
-	shared  *process // nil unless callers are together
+	names    []name // of owners
+	marks    *Marks
+	found    *Violation
+	endings  []ending
+	shared   *process // nil unless callers are together
+	settling bool
+	ages     int // that have passed
 
 	processes []*process
 	trace     *trace // nil unless the run is to be told
@@ -140,7 +142,13 @@ func (w *world) happen(e effect) {
 
 // truth stands for what no ghost may change.
 func (w *world) truth() digest {
-	d := digestSeed.add(uint64(len(w.effects))).add(uint64(len(w.posts))).add(uint64(len(w.sessions)))
+	sent := 0
+	for _, s := range w.sessions {
+		if s.commits {
+			sent++
+		}
+	}
+	d := digestSeed.add(uint64(len(w.effects))).add(uint64(len(w.posts))).add(uint64(sent))
 	for i := range w.rows {
 		d = w.rowDigest(d, &w.rows[i])
 	}
@@ -173,6 +181,9 @@ func (w *world) digest() digest {
 	}
 	if w.shared != nil {
 		d = w.shared.digest(d)
+	}
+	if w.stage.plan.Budget.Ages > 0 {
+		d = w.memoryDigest(d)
 	}
 	return d
 }

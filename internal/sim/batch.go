@@ -1,0 +1,108 @@
+package sim
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/store"
+)
+
+// Batch is statements that are handed over together, as this store knows them: the
+// effects that they write.
+type Batch struct{ effects []effect }
+
+var _ store.Batcher[*Batch] = (*Store)(nil)
+
+// handOver is the function of a caller that hands its statements over.
+func (a *actor) handOver(ctx context.Context) (string, *Batch, error) {
+	value, g := a.stamp(), a.grantOf(ctx)
+	a.w.begins(g)
+	if err := a.mayRefuse(g, value); err != nil {
+		return "", nil, err
+	}
+	return value, &Batch{effects: []effect{{grant: g, value: value}}}, nil
+}
+
+// mayRefuse is the operation itself saying no, when the scheduler has it so.
+func (a *actor) mayRefuse(g grant, value string) error {
+	h := a.refusal()
+	if h == howRefused {
+		a.w.errs(g)
+		return errors.New(value + " is refused")
+	}
+	if h == howForbidden {
+		return semel.Final(&semel.Failure{Message: value + " is forbidden"})
+	}
+	return nil
+}
+
+// AtomicBatch implements [store.Batcher]. All of it is one step: what is lost with it
+// is lost as the last statement of a transaction is.
+func (s *Store) AtomicBatch(_ context.Context, change store.Change, hold bool, b *Batch) (store.Standing, store.Verdict, error) {
+	a, err := s.actor()
+	if err == nil && a.status == statusDead {
+		err = errBuried
+	}
+	if err != nil {
+		return store.Standing{}, store.NotCommitted, fmt.Errorf("%w: %w", store.ErrNotBegun, err)
+	}
+	tx := a.w.open(a, a.w.indexOf(change.To.ID), false)
+	tx.whole, tx.wants, tx.commits, tx.change, tx.effects = true, hold, true, &change, b.effects
+	h := a.call(op{kind: opBatch, row: tx.row, hold: hold, change: change, session: tx})
+	switch {
+	case h == howDead:
+		a.w.leave(tx)
+		return store.Standing{}, store.Unknown, errLost
+	case h == howLost:
+		a.w.close(tx)
+		return store.Standing{}, store.NotCommitted, fmt.Errorf("%w: %w", store.ErrNotBegun, errLost)
+	case h == howUnsure, h == howLocked && a.w.runsNow(tx):
+		a.note(1)
+		tx.orphan, tx.locked, a.unsure = true, h == howLocked, true
+		return store.Standing{}, store.Unknown, errLost
+	default:
+		return a.sent(tx, h)
+	}
+}
+
+// runsNow tells whether the change of a batch can be made now, so that its statements
+// are run.
+func (w *world) runsNow(s *session) bool { return !w.keptOff(s) && w.rows[s.row].mayChange(s.change) }
+
+// keptOff tells whether others keep a batch off its record.
+func (w *world) keptOff(s *session) bool {
+	return w.writer(s.row, s) != nil || s.wants && w.holder(s.row, s) != nil
+}
+
+// sent is what the server answers to a batch.
+func (a *actor) sent(tx *session, h how) (answer store.Standing, verdict store.Verdict, err error) {
+	w := a.w
+	runs, busy := w.runsNow(tx), w.keptOff(tx)
+	switch {
+	case runs && h == howOK:
+		w.commit(tx)
+		a.note(1)
+		w.say("committed")
+		return store.Standing{Token: tx.change.To.Token}, store.Committed, nil
+	case runs && h == howAborted:
+		w.mark(MarkAborted)
+		err = errors.New(tx.effects[0].value + " is refused by the database")
+	case h == howConflict:
+		w.mark(MarkConflict)
+		err = store.ErrConflict
+	case busy:
+		w.mark(MarkBusy)
+		answer = store.Standing{Busy: true}
+	case w.rows[tx.row].rec.Token == tx.change.To.Token:
+		answer = store.Standing{Token: tx.change.To.Token}
+	default:
+		w.mark(MarkRolledBack)
+		answer = w.rows[tx.row].standing()
+	}
+	w.close(tx)
+	a.noteStanding(answer)
+	w.sayStanding(answer, false)
+	return answer, store.NotCommitted, err
+}

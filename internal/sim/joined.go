@@ -1,0 +1,83 @@
+package sim
+
+import (
+	"context"
+
+	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/store"
+)
+
+// joined is the record that a function enqueues in its own transaction.
+const joined = 1
+
+// enqueues has the function of the first record enqueue the other one's call.
+func (a *actor) enqueues(ctx context.Context, tx *Tx, g grant) error {
+	if !a.w.stage.plan.Joins || a.ask.row == joined {
+		return nil
+	}
+	_, err := semel.EnqueueTx(ctx, a.engine, tx, a.w.stage.call(request{row: joined, fp: a.ask.fp}), semel.EnqueueOptions{})
+	if err != nil {
+		a.w.errs(g)
+	}
+	return err
+}
+
+// SwapTx implements [store.TxStore].
+func (s *Store) SwapTx(_ context.Context, tx *Tx, changes []store.Change) ([]store.Standing, error) {
+	a, err := s.actor()
+	if err != nil {
+		return nil, err
+	}
+	answers := make([]store.Standing, len(changes))
+	for i := range changes {
+		if answers[i], err = a.swapTx(tx.s, &changes[i]); err != nil {
+			return nil, err
+		}
+	}
+	return answers, nil
+}
+
+// swapTx writes a record, which others find Busy until the transaction has ended.
+func (a *actor) swapTx(s *session, c *store.Change) (answer store.Standing, err error) {
+	w, row := a.w, a.w.indexOf(c.To.ID)
+	if a.call(op{kind: opSwapTx, row: row, change: *c, session: s}) != howOK {
+		return store.Standing{}, errLost
+	}
+	switch {
+	case w.writer(row, s) != nil:
+		w.mark(MarkBusy)
+		answer = store.Standing{Busy: true}
+	case w.rows[row].mayChange(c):
+		s.writes = append(s.writes, *c)
+		answer = store.Standing{Token: c.To.Token}
+	case w.rows[row].rec.Token == c.To.Token:
+		answer = store.Standing{Token: c.To.Token}
+	default:
+		answer = w.rows[row].standing()
+	}
+	a.noteStanding(answer)
+	w.sayStanding(answer, answer.InForce(*c))
+	return answer, nil
+}
+
+// wrote tells whether a transaction has written the record.
+func (s *session) wrote(row int, w *world) bool {
+	for i := range s.writes {
+		if w.rows[row].id == s.writes[i].To.ID {
+			return true
+		}
+	}
+	return false
+}
+
+// holds tells whether others find something Busy until the transaction has ended.
+func (s *session) holds() bool { return s.hold || s.locked || len(s.writes) > 0 }
+
+// checkJoined: what a function has enqueued in its transaction is there when that has
+// committed, and not otherwise.
+func (w *world) checkJoined() {
+	done, there := w.count(0, 0) > 0, w.rows[joined].rec.State != store.Absent
+	if done != there {
+		w.fail("I16", "the effect is there: %v, and what was enqueued with it: %v", done, there)
+	}
+}

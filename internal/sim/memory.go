@@ -1,0 +1,96 @@
+package sim
+
+import (
+	"bytes"
+	"encoding/json"
+
+	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/store"
+)
+
+// someAge is more than half of what an engine's memory may be old, so that two of
+// them are all of it.
+const someAge = lease/2 + lease/10
+
+// age lets what is remembered get older, everywhere.
+func (w *world) age() {
+	w.ages++
+	for _, p := range w.processes {
+		p.older(someAge)
+	}
+	for _, a := range w.actors {
+		if a.status == statusReady {
+			a.note(uint64(wayAge)) // what it has asked for gets older too
+		}
+	}
+}
+
+// rest lets time pass before the next asking: those that memory answers make no call.
+func (a *actor) rest() {
+	if a.w.stage.plan.Budget.Ages > 0 && a.asked > 0 && !a.free {
+		a.call(op{kind: opRest, row: a.ask.row})
+	}
+}
+
+// gone notes that what was final stands no longer.
+func (w *world) gone(r *row) {
+	for i := range w.endings {
+		if e := &w.endings[i]; e.token == r.rec.Token && !e.gone {
+			e.gone, e.since = true, w.ages
+		}
+	}
+}
+
+// purge removes a record.
+func (w *world) purge(r *row) {
+	w.gone(r)
+	r.purge()
+}
+
+// recalls sees what a caller was told: of itself, or by the memory of its engine.
+func (a *actor) recalls(memory bool) {
+	t := a.told
+	final := t.tale == toldReplay || t.tale == toldFailed
+	switch {
+	case a.status == statusDead || !final:
+		return
+	case memory:
+		a.w.mark(MarkRemembered)
+	case a.since > 0 && a.asked > 1 && t.tale == toldReplay:
+		a.w.mark(MarkForgotten)
+	}
+	if a.w.tooOld(t, a.since) {
+		a.w.fail("I17", "%s was told %v, which had stood no longer for more than the memory's age", a.name, t)
+	}
+}
+
+// tooOld tells whether all that can have been told stood no longer when twice
+// someAge passed that was over when its caller asked.
+func (w *world) tooOld(t told, since int) bool {
+	text, _ := json.Marshal(t.value)
+	old := false
+	for _, e := range w.endings {
+		if e.row != t.of.row || !bytes.Contains(e.outcome, text) {
+			continue
+		}
+		if old = e.gone && since-e.since >= 2; !old {
+			return false
+		}
+	}
+	return old
+}
+
+// memoryDigest covers what engines remember, and what may be told from it.
+func (w *world) memoryDigest(d digest) digest {
+	for _, e := range w.endings {
+		d = d.add(uint64(e.token.State)).add(w.nameOf(e.token.Owner)).flag(e.gone).add(uint64(w.ages - e.since))
+		for _, p := range w.processes {
+			remembered := p.engine.Remembers(&semel.Outcome{Record: store.Record{ID: w.rows[e.row].id, Token: e.token}})
+			d = d.flag(remembered != nil)
+		}
+	}
+	for _, a := range w.actors {
+		d = d.add(uint64(w.ages - a.since))
+	}
+	return d
+}
