@@ -139,7 +139,7 @@ func (q *ask) decide(ctx context.Context) (stands store.Record, claimed bool, er
 		case errors.Is(err, errBusy):
 			d.say = sayWait
 		case errors.Is(err, store.ErrNoPlace):
-			return now, false, q.withoutPlace(err)
+			return now, false, q.c.withoutPlace(q.call, err)
 		case unsent(err), errors.Is(err, errRefused) && !errors.Is(err, errAfterLost):
 			return now, false, fmt.Errorf("%w: claim: %w", ErrUnavailable, err)
 		case err != nil:
@@ -252,7 +252,7 @@ func (q *ask) refusal(ctx context.Context, s say, stands store.Record) error {
 // whose own time says that its record may be gone, what the engine has met lately,
 // and a key that may stand in two generations.
 func (q *ask) first(ctx context.Context) (store.Record, error) {
-	expired := q.keyExpired()
+	expired := q.c.keyExpired(q.call)
 	if !expired && q.call.op.generation == 0 && !q.c.lately.looks(q.c.caps) {
 		return store.Record{}, nil
 	}
@@ -270,20 +270,20 @@ func (q *ask) first(ctx context.Context) (store.Record, error) {
 
 // mayBeNew is ErrKeyExpired when no record stands and the key is too old to be
 // a new one.
-func (q *ask) mayBeNew(ctx context.Context) error {
-	if err := q.call.notByGeneration(); err != nil || !q.keyExpired() {
+func (c *Core) mayBeNew(ctx context.Context, call *Call) error {
+	if err := call.notByGeneration(); err != nil || !c.keyExpired(call) {
 		return err
 	}
-	_, err := q.first(ctx)
+	_, err := c.ask(call, policyUnset).first(ctx)
 	return err
 }
 
 // keyExpired tells whether the time in the key is older than any record that
 // may stand, or in the future.
-func (q *ask) keyExpired() bool {
-	if q.call.made.IsZero() {
+func (c *Core) keyExpired(call *Call) bool {
+	if call.made.IsZero() {
 		return false
 	}
-	age := q.c.options.Clock().Sub(q.call.made)
-	return age > q.c.options.times(q.call.op).retention || age < -q.call.op.skew
+	age := c.options.Clock().Sub(call.made)
+	return age > c.options.times(call.op).retention || age < -call.op.skew
 }

@@ -33,8 +33,8 @@ type EnqueueOptions struct {
 // It is not refused by an engine that is being closed: what runs until the end, and
 // is waited for, may still leave something to do.
 func EnqueueTx[Tx any](ctx context.Context, e *Engine[Tx], tx Tx, c Call, o EnqueueOptions) (added bool, err error) {
-	q, err := e.queueing(ctx, c, o)
-	if err != nil {
+	var q queueing
+	if err := e.queueing(ctx, &q, &c, o); err != nil {
 		return false, err
 	}
 	answers, err := e.swapTx(ctx, tx, []store.Change{q.change})
@@ -52,14 +52,14 @@ func Enqueue(ctx context.Context, e Runner, c Call, o EnqueueOptions) (added boo
 		return false, err
 	}
 	defer core.leave()
-	q, err := core.queueing(ctx, c, o)
-	if err != nil {
+	var q queueing
+	if err := core.queueing(ctx, &q, &c, o); err != nil {
 		return false, err
 	}
 	answer, err := core.swapTogether(ctx, q.change, askTries)
 	switch {
 	case errors.Is(err, store.ErrNoPlace):
-		return false, q.withoutPlace(err)
+		return false, q.c.withoutPlace(q.call, err)
 	case errors.Is(err, errRefused):
 		return false, fmt.Errorf("enqueue %s: %w", c.op.name, err)
 	case err != nil:
@@ -70,40 +70,41 @@ func Enqueue(ctx context.Context, e Runner, c Call, o EnqueueOptions) (added boo
 
 // queueing is a call on its way to the queue.
 type queueing struct {
-	*ask
-
+	c      *Core
+	call   *Call
 	event  event
 	change store.Change
 }
 
-func (c *Core) queueing(ctx context.Context, call Call, o EnqueueOptions) (*queueing, error) {
+// queueing makes the change that puts the call into the queue.
+func (c *Core) queueing(ctx context.Context, q *queueing, call *Call, o EnqueueOptions) error {
 	if err := call.valid(); err != nil {
-		return nil, err
+		return err
 	}
 	if err := c.options.outlived(call.op); err != nil {
-		return nil, err
+		return err
 	}
 	if retry := call.op.retry; retry != nil && retry.Redelivered {
-		return nil, invalid("Redelivered", "is set for "+call.op.name+": nobody looks for what is enqueued")
+		return invalid("Redelivered", "is set for "+call.op.name+": nobody looks for what is enqueued")
 	}
 	delay, err := o.delay()
 	if err != nil {
-		return nil, err
+		return err
 	}
-	identity := call.identity()
+	q.c, q.call = c, call
+	q.event = event{step: stepCreate, owner: newOwner(), of: call, identity: call.identity(), delay: delay}
+	identity := &q.event.identity
 	identity.Priority = int8(o.Priority)
 	if identity.Input == nil { // whose operation has Retry has it already
 		if identity.Input, err = call.storedInput(); err != nil {
-			return nil, err
+			return err
 		}
 	}
-	q := &queueing{ask: c.ask(&call, policyUnset)}
-	if err := q.mayBeNew(ctx); err != nil {
-		return nil, err
+	if err := c.mayBeNew(ctx, call); err != nil {
+		return err
 	}
-	q.event = event{step: stepCreate, owner: newOwner(), of: q.call, identity: identity, delay: delay}
-	q.change = next(store.Record{}, q.event).change
-	return q, nil
+	q.change = nextOf(new(store.Record), &q.event).change
+	return nil
 }
 
 // delay is how long the call waits.
@@ -126,7 +127,7 @@ func (o EnqueueOptions) delay() (time.Duration, error) {
 func (q *queueing) added(answer store.Standing) (bool, error) {
 	switch {
 	case errors.Is(answer.Err, store.ErrNoPlace):
-		return false, q.withoutPlace(answer.Err)
+		return false, q.c.withoutPlace(q.call, answer.Err)
 	case answer.Err != nil:
 		return false, fmt.Errorf("enqueue %s: %w", q.call.op.name, answer.Err)
 	case answer.InForce(q.change):

@@ -144,8 +144,8 @@ func (i *inline) keepTwin(ctx context.Context) error {
 // is too old, or too far ahead, is expired. Otherwise the partition is one that was
 // not made in time, or was dropped too early: nothing was run, and the key may come
 // again. The time of a generation is not the key's.
-func (q *ask) withoutPlace(err error) error {
-	if q.call.op.generation == 0 && q.keyExpired() {
+func (c *Core) withoutPlace(call *Call, err error) error {
+	if call.op.generation == 0 && c.keyExpired(call) {
 		return fmt.Errorf("%w: %w", ErrKeyExpired, err)
 	}
 	return fmt.Errorf("%w: %w", ErrUnavailable, err)

@@ -117,7 +117,7 @@ const endedAndFailed = "the function committed its transaction by itself, and th
 func (i *inline) rolledBack(ctx context.Context, err error) (store.Record, *Outcome, error) {
 	switch {
 	case errors.Is(err, store.ErrNoPlace):
-		return i.stands, nil, i.withoutPlace(err)
+		return i.stands, nil, i.c.withoutPlace(i.call, err)
 	case notTheAnswer(err):
 		err = lostOut(err, false)
 	case i.fnErr != nil:

@@ -15,6 +15,8 @@ type Ending struct {
 	// Outcome and Told are what End would have returned.
 	Outcome *Outcome
 	Told    error
+
+	step step
 }
 
 // EndTogether ends attempts as [Attempt.End] does, all in one asking of the store.
@@ -32,10 +34,8 @@ func (c *Core) EndTogether(ctx context.Context, ends []*Ending) (rest []*Ending)
 func (c *Core) endTogether(ctx context.Context, ends []*Ending) (rest []*Ending) {
 	ctx, cancel := c.bounded(ctx)
 	defer cancel()
-	var ready []*Ending
-	var decided []decision
-	var changes []store.Change
-	last := latest{}
+	ready, changes := make([]*Ending, 0, len(ends)), make([]store.Change, 0, len(ends))
+	last := make(latest, len(ends))
 	for _, e := range ends {
 		last.add(e.Attempt)
 	}
@@ -46,7 +46,8 @@ func (c *Core) endTogether(ctx context.Context, ends []*Ending) (rest []*Ending)
 			continue
 		}
 		delete(last, d.change.To.ID)
-		ready, decided, changes = append(ready, e), append(decided, d), append(changes, d.change)
+		e.step = d.step
+		ready, changes = append(ready, e), append(changes, d.change)
 	}
 	if len(changes) == 0 {
 		return rest
@@ -61,7 +62,7 @@ func (c *Core) endTogether(ctx context.Context, ends []*Ending) (rest []*Ending)
 			rest = append(rest, e)
 			continue
 		}
-		e.settled(ctx, decided[i])
+		e.settled(ctx, &changes[i])
 	}
 	return rest
 }
@@ -81,16 +82,17 @@ func (a *Attempt) wish(ctx context.Context, e *Ending) (d decision, ok bool) {
 	if busy || e.Err != nil {
 		return decision{}, false
 	}
-	d = next(a.record, a.ending(ctx, e.Value, nil))
+	ending := a.ending(ctx, e.Value, nil)
+	d = nextOf(&a.record, &ending)
 	return d, d.say == sayTry
 }
 
 // settled does what is left of an end once its change is in force.
-func (e *Ending) settled(ctx context.Context, d decision) {
+func (e *Ending) settled(ctx context.Context, change *store.Change) {
 	a := e.Attempt
-	now := standing(d.change, a.record)
+	now := standing(*change, a.record)
 	a.beats.stop()
-	a.seeEnd(ctx, d.step, now, nil)
+	a.seeEnd(ctx, e.step, now, nil)
 	e.Outcome = a.ownOutcome(now)
 	a.cancel(nil)
 	if a.flight != nil {
