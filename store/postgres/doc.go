@@ -17,8 +17,7 @@
 // While there is much to record, the store opens connections of its own beside the
 // pool's, four at most ([Options].MaxSessions): they have been told once how statements
 // are to be planned and how long to wait, and no handler has them. They are closed a
-// second or two after they were used last, also if the pool was closed before: stop
-// using the store first, because it does not learn of that. Where the server, the
+// second or two after they were used last, and after the pool was closed. Where the server, the
 // database or the role has a limit of connections, leave room for them: none is opened
 // that would leave too few for the pool, but other processes may come later.
 //

@@ -22,6 +22,7 @@ type session struct {
 	wire net.Conn
 	used time.Time
 	till time.Time // it may live, as a connection of the pool; zero: as long as it is used
+	left bool      // its user gave up, which says nothing of the server
 	seen bool      // somebody sees what pgx sends and receives, and nothing else
 	// close leaves the server, without waiting for it. It may be called again.
 	close func()
@@ -129,6 +130,7 @@ func (s *session) within(ctx context.Context, ask func(ctx context.Context) erro
 	stop := context.AfterFunc(ctx, func() { _ = s.wire.SetDeadline(time.Unix(1, 0)) })
 	err := ask(context.WithoutCancel(ctx))
 	if !stop() {
+		s.left = errors.Is(ctx.Err(), context.Canceled)
 		s.close() // the deadline of now may be set after the next one's
 	}
 	if code := codeOf(err); code == codeNotSupported || code == codeNoStatement {

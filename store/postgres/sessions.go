@@ -22,8 +22,7 @@ type sessions struct {
 	// of ours would not be.
 	config *pgxpool.Config
 	most   int
-	// unopened tells how many connections the pool may open yet.
-	unopened func() int64
+	pool   *pgxpool.Pool
 	// idleFor is how long a session is kept for the next call.
 	idleFor time.Duration
 
@@ -33,6 +32,7 @@ type sessions struct {
 	wanted int        // how often there was none lately
 	since  time.Time  // from when on wanted counts
 	shut   time.Time  // until when none is opened, because that failed
+	ended  bool       // the pool gives no connection any more
 	timer  *time.Timer
 }
 
@@ -56,11 +56,28 @@ func sessionsOf(pool *pgxpool.Pool, config *pgxpool.Config, most int) *sessions 
 	if !untouched(config) || config.BeforeClose != nil || most < 0 {
 		return &sessions{}
 	}
-	unopened := func() int64 {
-		stat := pool.Stat()
-		return int64(stat.MaxConns() - stat.TotalConns())
+	return &sessions{config: config, most: most, pool: pool, idleFor: idleAtMost}
+}
+
+// unopened tells how many connections the pool may open yet.
+func (p *sessions) unopened() int64 {
+	stat := p.pool.Stat()
+	return int64(stat.MaxConns() - stat.TotalConns())
+}
+
+// outlived says that the pool gives no connection: it was closed, or the server is not
+// to be had. A pool that has some is not asked, because it may be busy.
+func (p *sessions) outlived(ctx context.Context) bool {
+	if p.pool.Stat().TotalConns() > 0 {
+		return false
 	}
-	return &sessions{config: config, most: most, unopened: unopened, idleFor: idleAtMost}
+	ctx, cancel := context.WithTimeout(ctx, openWithin)
+	defer cancel()
+	conn, err := p.pool.Acquire(ctx)
+	if err == nil {
+		conn.Release()
+	}
+	return err != nil
 }
 
 // untouched says that nothing happens to a connection of the pool while it is handed
@@ -110,9 +127,12 @@ func (p *sessions) pays() bool {
 func (p *sessions) add(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, openWithin)
 	defer cancel()
-	if s, err := openSession(ctx, p.config, p.unopened); err == nil {
-		p.give(s)
-		return
+	if !p.outlived(ctx) {
+		if s, err := openSession(ctx, p.config, p.unopened); err == nil {
+			p.revive()
+			p.give(s)
+			return
+		}
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -120,13 +140,25 @@ func (p *sessions) add(ctx context.Context) {
 	p.shut = time.Now().Add(shutFor) //nolint:forbidigo // no instant of the protocol's
 }
 
+// revive lets sessions be used again.
+func (p *sessions) revive() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.ended = false
+}
+
 // give gives a session back, for the next one unless it is of no use any more. What
-// has ended it has most likely ended the others too.
+// has ended it has most likely ended the others too, unless its user has.
 func (p *sessions) give(s *session) {
 	useless := !s.usable()
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if useless {
+	switch {
+	case s.left, p.ended:
+		p.open--
+		go s.close()
+		return
+	case useless:
 		p.idle = append(p.idle, s)
 		p.closeBefore(time.Now()) //nolint:forbidigo // no instant of the protocol's
 		return
@@ -143,11 +175,18 @@ func (p *sessions) give(s *session) {
 	}
 }
 
-// sweep closes the sessions that nobody has used for a while.
+// sweep closes the sessions that nobody has used for a while, and all of them when
+// they have outlived the pool.
 func (p *sessions) sweep() {
+	ended := p.outlived(context.Background())
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.closeBefore(time.Now().Add(-p.idleFor)) //nolint:forbidigo // no instant of the protocol's
+	now := time.Now() //nolint:forbidigo // no instant of the protocol's
+	if ended {
+		p.ended, p.shut = true, now.Add(shutFor)
+		p.closeBefore(now)
+	}
+	p.closeBefore(now.Add(-p.idleFor))
 	if p.timer = nil; p.open > 0 {
 		p.timer = time.AfterFunc(p.idleFor, p.sweep)
 	}
