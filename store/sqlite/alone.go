@@ -80,7 +80,10 @@ func (s *Store) execAlone(ctx context.Context, stmt *sql.Stmt, args []any) (made
 	}
 	for rest := time.Millisecond; ; rest = min(2*rest, 50*time.Millisecond) {
 		answers := make(chan execAnswer, 1)
-		go func() { answers <- execUnending(ctx, stmt, args) }()
+		go func() {
+			growStack()
+			answers <- execUnending(ctx, stmt, args)
+		}()
 		bound := time.NewTimer(s.commitBound)
 		select {
 		case a := <-answers:

@@ -139,6 +139,7 @@ func (w *writer) commit(ctx context.Context) (store.Verdict, error) {
 	w.over, w.left = true, true
 	done := make(chan answer, 1)
 	go func() {
+		growStack()
 		verdict, err := w.finish(ctx)
 		w.release()
 		done <- answer{verdict, err}
