@@ -24,30 +24,31 @@ type admitted struct {
 // first, asks who is asking next, and reads the body last, when read says so or
 // the key is to be found in it: to the end of into, which no function of the
 // application is given. Known, which may be nil, has keys that were looked at before.
-func (s *settings) admit(w http.ResponseWriter, r *http.Request, read bool, into []byte, known *repeats) (in admitted, err error) {
+// What it finds out it notes in in, which is empty.
+func (s *settings) admit(w http.ResponseWriter, r *http.Request, read bool, into []byte, known *repeats, in *admitted) (err error) {
 	if s.KeyFunc == nil {
-		if err = s.headerKey(r, &in, known); err != nil {
-			return in, err
+		if err = s.headerKey(r, in, known); err != nil {
+			return err
 		}
 	}
 	if in.scope, err = s.ScopeFunc(r); err != nil {
-		return in, unauthenticated(err)
+		return unauthenticated(err)
 	}
 	if !read && s.KeyFunc == nil {
-		return in, nil
+		return nil
 	}
 	if s.KeyFunc != nil {
 		into = nil
 	}
 	if in.body, err = s.readBody(w, r, into); err != nil {
-		return in, err
+		return err
 	}
 	in.read = true
 	if s.KeyFunc != nil {
-		in.key, err = s.fieldKey(r, &in)
+		in.key, err = s.fieldKey(r, in)
 		in.maybe = known.at(in.key)
 	}
-	return in, err
+	return err
 }
 
 // of returns the request, which is r, as its next reader gets it.

@@ -2,6 +2,7 @@ package semelhttp
 
 import (
 	"errors"
+	"maps"
 	"net/http"
 	"strconv"
 	"sync"
@@ -15,7 +16,7 @@ import (
 func (x *exchange) answer(own bool, v any, replayed bool, err error) {
 	if fromRecord(replayed, err) {
 		if rerr := x.s.reauthorize(x.r, &x.in); rerr != nil {
-			x.abort()
+			x.withdraw()
 			x.s.refuse(x.w, x.r, rerr)
 			return
 		}
@@ -46,21 +47,23 @@ func (x *exchange) stands(err error) bool {
 
 // send gives the client all that the handler has written.
 func (x *exchange) send() {
-	if x.capture.completes() {
+	if x.capture.gone() {
 		return
 	}
 	h := x.w.Header()
-	x.own.header.replace(h)
-	delete(h, "Content-Length")
-	trailing := x.capture.trailing()
-	if !trailing || !x.chunks() {
+	var trailers http.Header
+	if x.own.header.trailing() || !x.own.header.are(h) {
+		trailers = x.own.header.trailers(h)
+		x.own.header.replace(h)
+	}
+	if trailers == nil || !x.chunks() {
 		x.announce(h, &x.own)
+	} else {
+		delete(h, "Content-Length")
 	}
 	x.w.WriteHeader(x.own.status)
 	_, _ = x.w.Write(x.own.body) // a client that is gone asks again
-	if trailing {
-		x.capture.trailers()
-	}
+	maps.Copy(h, trailers)
 }
 
 // replay answers with a stored response. It is none of the handler's, but is not
@@ -72,7 +75,7 @@ func (x *exchange) replay(v any, replayed bool) {
 		x.refuse(errors.Join(semel.ErrResultUnavailable, err))
 		return
 	}
-	x.abort()
+	x.withdraw()
 	if replayed {
 		x.w.Header().Set(HeaderReplayed, "true")
 	}
@@ -81,10 +84,10 @@ func (x *exchange) replay(v any, replayed bool) {
 
 // refuse answers with err's problem, or with the failure that is kept.
 func (x *exchange) refuse(err error) {
-	if x.capture != nil && classOf(x.own.status) == classBroken && x.capture.completes() {
+	if x.capture != nil && classOf(x.own.status) == classBroken && x.capture.gone() {
 		return
 	}
-	x.abort()
+	x.withdraw()
 	failure, ok := storedFailure(err)
 	if !ok {
 		x.s.refuse(x.w, x.r, x.unread(x.elsewhere(err)))
@@ -104,15 +107,24 @@ func (x *exchange) refuse(err error) {
 	x.s.answer(x.w, p)
 }
 
-// abort breaks the connection off when the client has a part of a response that
-// is not what stands: nobody is to take it for the answer.
-func (x *exchange) abort() {
+// withdraw takes back what the handler has set. It breaks the connection off when the
+// client has a part of a response that is not what stands: nobody is to take it for
+// the answer.
+func (x *exchange) withdraw() {
 	if x.capture == nil {
 		return
 	}
-	if passing, _ := x.capture.gone(); passing {
+	if x.capture.passing {
 		panic(http.ErrAbortHandler) //nolint:forbidigo // net/http's way to break off a response
 	}
+	x.restore()
+}
+
+// restore makes the response's headers what they were before the handler.
+func (x *exchange) restore() {
+	h := x.w.Header()
+	clear(h)
+	maps.Copy(h, x.before.Clone())
 }
 
 func (x *exchange) writeStored(a *answered) {
@@ -153,8 +165,10 @@ func length(n int) string {
 
 // announce sets the length of a's body, where a response can have one.
 func (x *exchange) announce(h http.Header, a *answered) {
-	if hasBody(a.status) {
-		x.length[0] = length(len(a.body))
-		h["Content-Length"] = x.length[:]
+	if !hasBody(a.status) {
+		delete(h, "Content-Length")
+		return
 	}
+	x.exposed.length[0] = length(len(a.body))
+	h["Content-Length"] = x.exposed.length[:]
 }

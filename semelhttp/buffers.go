@@ -6,27 +6,25 @@ import "sync"
 // few large requests are not to be paid for ever.
 const maxPooled = 64 << 10
 
-// buffers are used for one exchange after the other. None is ever given to a
-// function of the application, which may leave a goroutine behind: that would see
-// what the next caller sends or is sent.
-type buffers struct{ pool sync.Pool }
+// exchanges are used for one request after the other. What a function of the
+// application may reach, which can leave a goroutine behind, is no part of them: it
+// would see what the next caller sends or is sent.
+type exchanges struct{ pool sync.Pool }
 
-// buffer holds bytes of one exchange.
-type buffer struct{ b []byte }
-
-// get returns an empty buffer.
-func (p *buffers) get() *buffer {
-	if b, ok := p.pool.Get().(*buffer); ok {
-		return b
+// get returns an exchange with nothing but empty buffers in it.
+func (p *exchanges) get() *exchange {
+	if x, ok := p.pool.Get().(*exchange); ok {
+		return x
 	}
-	return new(buffer)
+	return new(exchange)
 }
 
-// put takes b back. Nobody may use it, or what it held, any more.
-func (p *buffers) put(b *buffer) {
-	if b == nil || cap(b.b) > maxPooled {
+// put takes x back, of which the application has nothing. Nobody may use it, or what
+// it held, any more.
+func (p *exchanges) put(x *exchange) {
+	if cap(x.text) > maxPooled || cap(x.held) > maxPooled {
 		return
 	}
-	b.b = b.b[:0]
-	p.pool.Put(b)
+	*x = exchange{text: x.text[:0], held: x.held[:0]}
+	p.pool.Put(x)
 }

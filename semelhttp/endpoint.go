@@ -72,8 +72,8 @@ func Handle[In, T any](ep Endpoint[In, T], o Options) (http.Handler, error) {
 
 func (ep Endpoint[In, T]) serve(s *settings, w http.ResponseWriter, r *http.Request) {
 	ctx := new(semel.Patience).Of(r.Context())
-	admitted, err := s.admit(w, r, s.Reauthorize != nil, nil, nil) // which may read the body, too
-	if err != nil {
+	var admitted admitted
+	if err := s.admit(w, r, s.Reauthorize != nil, nil, nil, &admitted); err != nil { // Reauthorize may read the body, too
 		s.refuse(w, r, err)
 		return
 	}

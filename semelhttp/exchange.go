@@ -3,16 +3,12 @@ package semelhttp
 import (
 	"context"
 	"net/http"
-	"sync"
 
 	"github.com/semelgo/semel"
 )
 
-// exchange is one request whose response is captured, on its way through.
-//
-// All that it needs is in one piece, and none of it is used for another request:
-// the handler has pointers into it and may leave a goroutine behind. Only the buffer
-// of what the handler wrote is used again, which it cannot reach.
+// exchange is one request whose response is captured, on its way through. It is used
+// for others after it; what the handler is given is in a piece of its own.
 type exchange struct {
 	s      *settings
 	w      http.ResponseWriter
@@ -23,18 +19,27 @@ type exchange struct {
 	known  *repeats
 	sealed bool // the response must wait for a COMMIT
 
+	exposed *exposed
+	before  http.Header   // what the response's headers were before the handler; nil: there were none
 	handed  *http.Request // as the handler got it
 	capture *capture      // nil: the handler was not run
 	keeps   answered      // what is to be stored of own
 	kept    bool          // its answer is to be kept as a failure
 
-	mu        sync.Mutex // guards what follows, until over
-	over      bool       // the handler has returned, and what it left behind changes nothing
-	own       answered   // what it has answered, when it was run
-	committed bool       // InTx has taken the answer for the outcome
-	undone    bool       // InTx has rolled back, and has not committed since
+	// What follows is guarded by the lock of the run's capture until that is over.
+	own       answered // what the handler has answered, when it was run
+	committed bool     // InTx has taken the answer for the outcome
+	undone    bool     // InTx has rolled back, and has not committed since
 
-	room   [256]byte      // for a body that is short
+	text []byte   // the request's body, as long as the application has not seen it
+	held []byte   // the response's body
+	room snapshot // of its header
+}
+
+// exposed is all of an exchange that others have pointers into. They may keep them, and
+// leave a goroutine behind, so it is never used for another request.
+type exposed struct {
+	room   [128]byte      // for a request's body that is short
 	asker  semel.Patience // the client
 	first  run            // of the handler; most have no other
 	length [1]string      // the value of a Content-Length
@@ -42,11 +47,12 @@ type exchange struct {
 
 // untilRun returns the context for x's call. It waits for others no longer than the
 // client does; once it runs the operation, a client that hangs up changes nothing.
-func (x *exchange) untilRun() context.Context { return x.asker.Of(x.r.Context()) }
+func (x *exchange) untilRun() context.Context { return x.exposed.asker.Of(x.r.Context()) }
 
 // run is what one run of the handler is given.
 type run struct {
 	capture capture
+	of      *exchange // nil once the handler has returned: what it left behind changes nothing
 	request http.Request
 	body    rereadable
 }
@@ -63,52 +69,69 @@ func (s *settings) protect(e semel.Runner, op *semel.Operation[Request], sealed 
 				next.ServeHTTP(w, r)
 				return
 			}
-			x, done := s.open(w, r, known)
-			if done {
-				return
-			}
-			if x.in.key == "" && !sealed {
-				next.ServeHTTP(w, x.in.of(r))
-				return
-			}
-			x.op, x.get, x.sealed, x.known = op, get, sealed, known
-			once(x, op.Call(x.in.scope, x.in.drawn(), requestOf(r, x.in.body)), next)
-			if x.capture != nil { // not after a panic
-				x.capture.release()
+			x := s.exchanges.get()
+			switch open := x.open(s, w, r, known); {
+			case !open:
+				x.release()
+			case x.in.key == "" && !sealed:
+				r = x.in.of(r)
+				x.release()
+				next.ServeHTTP(w, r)
+			default:
+				x.op, x.get, x.sealed, x.known = op, get, sealed, known
+				x.through(once, next)
 			}
 		})
 	}
 }
 
+// through has x's call made and answered. After a panic x is used by nobody else, and
+// the response is as if there had been no handler.
+func (x *exchange) through(once onceFunc, next http.Handler) {
+	over := false
+	defer func() {
+		if !over && x.capture != nil {
+			x.restore()
+		}
+	}()
+	once(x, x.op.Call(x.in.scope, x.in.drawn(), requestOf(x.r, x.in.body)), next)
+	over = true
+	x.release()
+}
+
 // open lets r in, unless it is done with: refused, or answered as it was a moment
 // ago.
-func (s *settings) open(w http.ResponseWriter, r *http.Request, known *repeats) (x *exchange, done bool) {
-	text := s.buffers.get()
-	in, err := s.admit(w, r, true, text.b, known)
-	if err != nil {
+func (x *exchange) open(s *settings, w http.ResponseWriter, r *http.Request, known *repeats) bool {
+	x.s, x.w, x.r = s, w, r
+	if err := s.admit(w, r, true, x.text, known, &x.in); err != nil {
 		s.refuse(w, r, err)
-		return nil, true
-	}
-	again := known.find(r, &in)
-	if again == nil || s.Reauthorize != nil {
-		x = &exchange{s: s, w: w, r: r, in: in}
-		x.in.body = append(x.room[:0], in.body...) // for the application's functions
+		return false
 	}
 	if s.KeyFunc == nil { // which was given what was read
-		text.b = in.body
-		s.buffers.put(text)
+		x.text = x.in.body
 	}
-	switch {
-	case again == nil:
-		return x, false
-	case x != nil:
-		if err := s.reauthorize(r, &x.in); err != nil {
-			s.refuse(w, r, err)
-			return nil, true
-		}
+	again := known.find(r, &x.in)
+	if again == nil || s.Reauthorize != nil {
+		x.exposed = new(exposed)
+		x.in.body = append(x.exposed.room[:0], x.in.body...) // for the application's functions
+	}
+	if again == nil {
+		return true
+	}
+	if err := s.reauthorize(r, &x.in); err != nil {
+		s.refuse(w, r, err)
+		return false
 	}
 	again.write(w)
-	return nil, true
+	return false
+}
+
+// release ends the use of x.
+func (x *exchange) release() {
+	if x.capture != nil {
+		x.capture.release()
+	}
+	x.s.exchanges.put(x)
 }
 
 // unprotected reports whether r runs as if there were no middleware.
@@ -126,14 +149,14 @@ func (x *exchange) run(ctx context.Context, next http.Handler) (any, error) {
 	r, returned := x.handed, false
 	defer func() {
 		if !returned {
-			x.end()
+			x.end(own)
 		}
 		if r.MultipartForm != nil { // the server removes only those of its own request
 			_ = r.MultipartForm.RemoveAll()
 		}
 	}()
 	next.ServeHTTP(c, r)
-	late := x.end()
+	late := x.end(own)
 	returned = true
 	switch {
 	case x.committed && late > 0:
@@ -149,23 +172,29 @@ func (x *exchange) run(ctx context.Context, next http.Handler) (any, error) {
 
 // end closes the response of a handler that has returned: for good, also for a
 // transaction that it has left behind. It returns how many writes were refused.
-func (x *exchange) end() (late int) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	x.over = true
-	return x.capture.close()
+func (x *exchange) end(own *run) (late int) {
+	c := &own.capture
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	own.of, c.closed = nil, true
+	return c.refused
 }
 
 // nextRun is what the next run of the handler is given. What an earlier one was
 // given stays with it.
 func (x *exchange) nextRun() *run {
-	own := &x.first
+	own := &x.exposed.first
 	if x.capture != nil {
 		x.capture.release()
+		x.restore()
 		own = new(run)
+	} else if h := x.w.Header(); len(h) > 0 {
+		x.before = h.Clone()
 	}
-	own.capture.w, own.capture.limit, own.capture.buffers = x.w, x.s.MaxResponse, &x.s.buffers
-	own.capture.sealed, own.capture.header = x.sealed || !x.chunks(), headerFrom(x.w.Header())
+	own.of, x.held = x, x.held[:0]
+	c := &own.capture
+	c.w, c.limit, c.sealed = x.w, x.s.MaxResponse, x.sealed || !x.chunks()
+	c.body, c.room = &x.held, &x.room
 	own.body.Reset(x.in.body)
 	return own
 }

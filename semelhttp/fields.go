@@ -17,8 +17,7 @@ type field struct {
 // fields are a header as it was at one moment, in no order.
 type fields []field
 
-// snapshot is room for the fields of an ordinary response. It belongs to one
-// exchange: the values are handed on.
+// snapshot is room for the fields of an ordinary response.
 type snapshot struct {
 	fields [4]field
 	values [4]string
@@ -71,10 +70,49 @@ func is(name, canonical string) bool {
 	return len(name) == len(canonical) && textproto.CanonicalMIMEHeaderKey(name) == canonical
 }
 
-// replace makes dst hold exactly what f holds.
+// are reports whether h holds exactly what f holds.
+func (f fields) are(h http.Header) bool {
+	for i := range f {
+		values, ok := h[f[i].name]
+		if !ok || !slices.Equal(values, f[i].values) {
+			return false
+		}
+	}
+	return len(h) == len(f)
+}
+
+// replace makes dst hold exactly what f holds, in memory of its own.
 func (f fields) replace(dst http.Header) {
 	clear(dst)
-	f.add(dst)
+	for i := range f {
+		dst[f[i].name] = slices.Clone(f[i].values)
+	}
+}
+
+// trailing reports whether f announces trailers, or has some.
+func (f fields) trailing() bool {
+	for i := range f {
+		if name := f[i].name; name == "Trailer" && len(f[i].values) > 0 || strings.HasPrefix(name, http.TrailerPrefix) {
+			return true
+		}
+	}
+	return false
+}
+
+// trailers are what h holds to be sent after the body of a response whose header is
+// f; nil if there are none, and none were announced.
+func (f fields) trailers(h http.Header) http.Header {
+	announced := listed(f.values("Trailer"))
+	set := make(http.Header)
+	for name, values := range h {
+		if slices.Contains(announced, name) || strings.HasPrefix(name, http.TrailerPrefix) {
+			set[name] = values
+		}
+	}
+	if len(set)+len(announced) == 0 {
+		return nil
+	}
+	return set
 }
 
 // add puts what f holds into dst.

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+
+	"github.com/semelgo/semel"
 )
 
 var (
@@ -14,32 +16,39 @@ var (
 
 // Encode gives the engine, inside the transaction of InTx, what the handler has
 // written so far. From here on it writes no more.
-func (x *exchange) Encode(any) (any, error) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	if x.over {
+func (own *run) Encode(any) (any, error) {
+	c := &own.capture
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	x := own.of
+	if x == nil {
 		return nil, ErrResponseClosed
 	}
-	if !x.capture.started() {
+	if !c.started() {
 		return nil, errNothingWritten
 	}
-	x.capture.close()
-	own, storable := x.capture.result()
-	x.own, x.committed, x.undone = own, true, false
-	return x.stored(storable), nil
+	c.closed = true
+	answer, storable := c.result()
+	x.own, x.committed, x.undone = answer, true, false
+	v := x.stored(storable)
+	if _, ok := v.(*exchange); ok { // which is others' by the time that the transaction ends, if that is left behind
+		v = semel.Raw(x.AppendRaw(nil))
+	}
+	return v, nil
 }
 
 // Undone is told that the transaction did not commit: what was written for it is
 // none, and the handler answers anew, or is run again and reads its request
 // anew. Once it has returned its answer is on its way, and stays.
-func (x *exchange) Undone() {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	if x.over {
+func (own *run) Undone() {
+	own.capture.mu.Lock()
+	defer own.capture.mu.Unlock()
+	x := own.of
+	if x == nil {
 		return
 	}
 	x.own, x.committed, x.undone = answered{}, false, true
-	x.capture.reset()
+	own.capture.reset()
 	reread(x.handed)
 }
 

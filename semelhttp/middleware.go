@@ -80,7 +80,7 @@ func Middleware(e semel.Runner, op *semel.Operation[Request], o Options) (func(h
 // the handler wrote, and not what others or the domain say.
 func (x *exchange) attempt(a *semel.Attempt, next http.Handler) (out *semel.Outcome, own bool, err error) {
 	defer a.Abandon()
-	a.AdaptWith(x)
+	a.AdaptWith(&x.exposed.first)
 	v, herr := x.run(a.Context(), next)
 	out, err = a.End(v, herr)
 	own = err == nil && !out.Replayed && (x.committed || herr == nil)

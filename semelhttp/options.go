@@ -76,8 +76,8 @@ type Options struct {
 type settings struct {
 	Options
 	dialect
-	keep    keepRule
-	buffers buffers
+	keep      keepRule
+	exchanges exchanges
 }
 
 // settleFor is settle for requests whose response is op's outcome.
