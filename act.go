@@ -24,10 +24,13 @@ var errAfterLost = errors.New("after no answer")
 // growing pauses, until ctx ends or tries are used up (0: until ctx ends). After
 // a call without an answer Busy is none either: what is in the way may be that
 // very call.
-func (c *Core) swap(ctx context.Context, change store.Change, tries int) (store.Standing, error) {
+func (c *Core) swap(ctx context.Context, change *store.Change, tries int) (store.Standing, error) {
 	try, lost := 1, error(nil)
 	if c.near != nil {
-		answer, err := c.near.SwapOne(ctx, change)
+		answer, err := c.near.SwapOne(ctx, *change)
+		if err == nil && answer.Err == nil {
+			return answer, nil
+		}
 		if err == nil {
 			return refusal(answer)
 		}
@@ -43,10 +46,10 @@ func (c *Core) swap(ctx context.Context, change store.Change, tries int) (store.
 }
 
 // swapAgain goes on with the given try, when the one before it was lost.
-func (c *Core) swapAgain(ctx context.Context, change store.Change, tries, try int, lost error) (store.Standing, error) {
+func (c *Core) swapAgain(ctx context.Context, change *store.Change, tries, try int, lost error) (store.Standing, error) {
 	wait := 5 * time.Millisecond
 	for ; ; try++ {
-		answers, err := c.store.Swap(ctx, []store.Change{change})
+		answers, err := c.store.Swap(ctx, []store.Change{*change})
 		if err == nil {
 			c.heard(change.To.ID, answers[0].Busy)
 		}
@@ -122,18 +125,24 @@ func recordOf(s store.Standing) store.Record {
 
 // standing is the record that stands once change is in force.
 func standing(change store.Change, before store.Record) store.Record {
-	r := change.To
+	comesInForce(&change, &before)
+	return before
+}
+
+// comesInForce makes of what stood before change what stands now.
+func comesInForce(change *store.Change, r *store.Record) {
+	priority, input, outcome := r.Priority, r.Input, r.Outcome
+	*r = change.To
 	r.Since = 0
 	if change.If != (store.Token{}) {
-		r.Priority = before.Priority // written at the create, and never changed
+		r.Priority = priority // written at the create, and never changed
 	}
 	if r.Input == nil {
-		r.Input = before.Input
+		r.Input = input
 	}
 	if r.Outcome == nil {
-		r.Outcome = before.Outcome
+		r.Outcome = outcome
 	}
-	return r
 }
 
 // maxRounds bounds how often a decision is made anew because somebody else was
@@ -143,38 +152,39 @@ const maxRounds = 64
 // act drives one wish through: decide, try, look at what stands, decide again,
 // until a change is in force or there is none to make. It returns what stands
 // then. A change that is in force answers sayTry.
-func (c *Core) act(ctx context.Context, stands store.Record, e event, tries int) (decision, store.Record, error) {
-	return c.drive(ctx, stands, e, tries, false)
+func (c *Core) act(ctx context.Context, stands store.Record, e event, tries int) (d decision, now store.Record, err error) {
+	now = stands
+	err = c.drive(ctx, &now, &e, &d, tries, false)
+	return d, now, err
 }
 
-// actTogether is act with changes that go to the store together with others'.
-func (c *Core) actTogether(ctx context.Context, stands store.Record, e event, tries int) (decision, store.Record, error) {
-	return c.drive(ctx, stands, e, tries, true)
-}
-
-func (c *Core) drive(ctx context.Context, stands store.Record, e event, tries int, together bool) (decision, store.Record, error) {
+// drive is act, with what it is about handed on as it is, because it is large: at is
+// what stands, before and after. Together lets changes go to the store together with
+// others'.
+func (c *Core) drive(ctx context.Context, at *store.Record, e *event, d *decision, tries int, together bool) error {
 	for range maxRounds {
-		d := nextOf(&stands, &e)
-		if d.say != sayTry {
-			return d, stands, nil
+		if d.of(at, e); d.say != sayTry {
+			return nil
 		}
-		answer, err := c.swapEither(ctx, d.change, tries, together)
+		answer, err := c.swapEither(ctx, &d.change, tries, together)
 		switch {
 		case err != nil:
-			return d, stands, err
-		case answer.InForce(d.change):
-			return d, standing(d.change, stands), nil
+			return err
+		case answer.Stands(d.change.To.Token):
+			comesInForce(&d.change, at)
+			return nil
 		case answer.Busy:
-			return d, stands, errBusy
+			return errBusy
 		}
-		stands = recordOf(answer)
+		*at = recordOf(answer)
 	}
-	return decision{say: sayWait}, stands, nil
+	*d = decision{say: sayWait}
+	return nil
 }
 
 // swapEither is swapTogether or swap.
-func (c *Core) swapEither(ctx context.Context, change store.Change, tries int, together bool) (store.Standing, error) {
-	if together {
+func (c *Core) swapEither(ctx context.Context, change *store.Change, tries int, together bool) (store.Standing, error) {
+	if together && c.lanes.swaps != nil {
 		return c.swapTogether(ctx, change, tries)
 	}
 	return c.swap(ctx, change, tries)
@@ -206,18 +216,27 @@ func untilFree(ctx context.Context, ask func() error) error {
 	}
 }
 
-// endAmong is end, together with the changes of others. What that does not settle
-// is asked for alone, in the time that is left.
-func (c *Core) endAmong(ctx context.Context, claimed store.Record, e event) (decision, store.Record, error) {
-	deadline := now().Add(c.options.RecordTimeout)
+// endAmong is end, together with the changes of others. What that does not settle is
+// asked for alone, in the time that is left. What is large is handed on as it is: at
+// is what was claimed, and then what stands.
+func (c *Core) endAmong(ctx context.Context, claimed, at *store.Record, e *event, d *decision) error {
+	var deadline time.Time
+	if c.near == nil { // which takes no time
+		deadline = now().Add(c.options.RecordTimeout)
+	}
 	if c.lanes.swaps != nil || c.near != nil {
-		if d, now, err := c.actTogether(ctx, claimed, e, 1); err == nil {
-			return d, now, nil
+		if err := c.drive(ctx, at, e, d, 1, true); err == nil {
+			return nil
 		}
+	}
+	if c.near != nil {
+		deadline = now().Add(c.options.RecordTimeout)
 	}
 	ctx, span := by(ctx, deadline)
 	defer span.end()
-	return c.end(ctx, claimed, e)
+	var err error
+	*d, *at, err = c.end(ctx, *claimed, *e)
+	return err
 }
 
 // end records how an attempt ended. A success whose result the store refuses,

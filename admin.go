@@ -1,6 +1,7 @@
 package semel
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -22,6 +23,7 @@ func (c *Core) Get(ctx context.Context, operation string, scope Scope, key strin
 			return r, false, fmt.Errorf("get record: %w", err)
 		}
 		if r.Operation == operation && r.Scope == scope.text && r.Key == key {
+			r.Input, r.Outcome = bytes.Clone(r.Input), bytes.Clone(r.Outcome) // a store's own may not be written over
 			return r, true, nil
 		}
 	}
@@ -131,7 +133,7 @@ func (c *Core) resolved(r Resolution, stands store.Record) []byte {
 func (c *Core) swapNoted(ctx context.Context, change store.Change, note store.Note) (store.Standing, error) {
 	auditor, ok := c.store.(store.Auditor)
 	if !ok {
-		return c.swap(ctx, change, askTries)
+		return c.swap(ctx, &change, askTries)
 	}
 	ctx, cancel := context.WithTimeout(ctx, c.options.RecordTimeout)
 	defer cancel()

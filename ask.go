@@ -12,11 +12,11 @@ import (
 // ask is one call on its way to becoming the leader or getting an answer.
 type ask struct {
 	c        *Core
-	call     *Call     // the attempt's
-	deadline time.Time // until when it waits for a leader
-	seated   bool      // counted among those who wait
-	own      flight    // the attempt's, if it has one
-	attempt  Attempt   // what it may lead to; its times, policy and flight are the asking's
+	call     *Call   // the attempt's
+	deadline instant // until when it waits for a leader
+	seated   bool    // counted among those who wait
+	own      flight  // the attempt's, if it has one
+	attempt  Attempt // what it may lead to; its times, policy and flight are the asking's
 
 	generation int64 // that call.id is of
 	twin       *twin // in the next one
@@ -25,16 +25,17 @@ type ask struct {
 func (c *Core) ask(call *Call, policy policyKind) *ask {
 	q := &ask{c: c}
 	a := &q.attempt
-	a.c, a.call, a.times, a.policy = c, *call, c.options.timesOf(call.op, call.id), policy
+	a.c, a.call, a.policy = c, *call, policy
+	a.times.of(&c.options, call.op, call.id)
 	q.call = &a.call
 	q.asksAnew()
-	q.deadline = a.begun.Add(a.times.wait)
+	q.deadline = a.begun.add(a.times.wait)
 	return q
 }
 
 // asksAnew is called before the claim is asked for, after whatever took time: from
 // then on its lease counts.
-func (q *ask) asksAnew() { q.attempt.begun = now() }
+func (q *ask) asksAnew() { q.attempt.begun = q.c.now() }
 
 // admit lets a call in that can be asked for. Who is let in leaves.
 func (c *Core) admit(ctx context.Context, call *Call) error {
@@ -83,7 +84,7 @@ func (c *Core) begin(ctx context.Context, call *Call, policy policyKind) (*Attem
 // of a key asks the store.
 func (q *ask) lead(ctx context.Context) (*Attempt, *Outcome, error) {
 	for {
-		f, first := q.c.flights.join(q.call.id, q.call.fingerprint(), &q.own, q.attempt.begun)
+		f, first := q.c.flights.join(q.call, &q.own, q.attempt.begun)
 		if first {
 			q.attempt.flight = f
 			return q.claim(ctx)
@@ -100,70 +101,74 @@ func (q *ask) lead(ctx context.Context) (*Attempt, *Outcome, error) {
 }
 
 // claim asks the store. What it finds out it tells the flight it speaks for.
-func (q *ask) claim(ctx context.Context) (a *Attempt, out *Outcome, err error) {
-	landed := false
+func (q *ask) claim(ctx context.Context) (*Attempt, *Outcome, error) {
+	a, landed := &q.attempt, false
 	defer func() {
-		if !landed && q.attempt.flight != nil { // a panic in a probe
-			q.c.flights.land(q.call.id, q.attempt.flight, store.Record{}, errAbandoned)
+		if !landed && a.flight != nil { // a panic in a probe
+			q.c.flights.land(a.call.id, a.flight, &store.Record{}, errAbandoned)
 		}
 	}()
-	stands, claimed, err := q.decide(ctx)
+	claimed, err := q.decide(ctx, &a.record)
 	landed = true
 	if claimed {
-		if q.attempt.flight != nil {
-			q.c.flights.lead(q.attempt.flight)
+		if a.flight != nil {
+			q.c.flights.lead(a.flight)
 		}
-		return q.newAttempt(ctx, stands), nil, nil
+		a.live(ctx, a.begun, true)
+		return a, nil, nil
 	}
-	if q.attempt.flight != nil {
-		q.c.flights.land(q.call.id, q.attempt.flight, stands, forOthers(ctx, err))
+	if a.flight != nil {
+		q.c.flights.land(a.call.id, a.flight, &a.record, forOthers(ctx, err))
 	}
 	if err != nil {
 		return nil, nil, err
 	}
-	out, err = q.c.replay(ctx, stands)
+	out, err := q.c.replay(ctx, a.record)
 	return nil, out, err
 }
 
-// decide claims, or finds out what stands. Without an error and without a
-// claim, what stands is final.
-func (q *ask) decide(ctx context.Context) (stands store.Record, claimed bool, err error) {
+// decide claims, or finds out what stands, which is then there. Without an error and
+// without a claim, it is final.
+func (q *ask) decide(ctx context.Context, stands *store.Record) (claimed bool, err error) {
 	asked := q.c.replays.clock()
-	if stands, err = q.first(ctx); err != nil {
-		return stands, false, err
+	if err = q.first(ctx, stands); err != nil {
+		return false, err
 	}
-	e := q.claimEvent()
+	var e event
+	q.claimEvent(&e)
+	var d decision
 	for ; ; q.asksAnew() {
-		d, now, err := q.c.actTogether(ctx, stands, e, askTries)
+		err := q.c.drive(ctx, stands, &e, &d, askTries, true)
 		switch {
+		case err == nil:
 		case errors.Is(err, errBusy):
 			d.say = sayWait
 		case errors.Is(err, store.ErrNoPlace):
-			return now, false, q.c.withoutPlace(q.call, err)
+			return false, q.c.withoutPlace(q.call, err)
 		case unsent(err), errors.Is(err, errRefused) && !errors.Is(err, errAfterLost):
-			return now, false, fmt.Errorf("%w: claim: %w", ErrUnavailable, err)
-		case err != nil:
-			q.giveUp(ctx, d.change, now, err)
-			return now, false, fmt.Errorf("%w: claim: %w", ErrUnavailable, err)
+			return false, fmt.Errorf("%w: claim: %w", ErrUnavailable, err)
+		default:
+			q.giveUp(ctx, d.change, *stands, err)
+			return false, fmt.Errorf("%w: claim: %w", ErrUnavailable, err)
 		}
 		switch d.say {
 		case sayTry:
 			q.c.lately.met(false)
-			return q.inForce(ctx, d, now)
+			return q.inForce(ctx, d.step, stands)
 		case sayReplay:
 			q.c.lately.met(true)
-			q.remember(now, asked)
-			return now, false, nil
+			q.remember(stands, asked)
+			return false, nil
 		case sayLook:
-			stands, err = q.look(ctx, now, &e)
+			*stands, err = q.look(ctx, *stands, &e)
 		case sayWait:
-			stands, err = q.wait(ctx, now)
+			*stands, err = q.wait(ctx, *stands)
 			e.looked = false
 		default:
-			return now, false, q.refusal(ctx, d.say, now)
+			return false, q.refusal(ctx, d.say, *stands)
 		}
 		if err != nil {
-			return stands, false, err
+			return false, err
 		}
 	}
 }
@@ -182,7 +187,7 @@ func forOthers(ctx context.Context, err error) error {
 }
 
 // remember keeps what was found to be final by an asking that began at asked.
-func (q *ask) remember(stands store.Record, asked time.Time) {
+func (q *ask) remember(stands *store.Record, asked time.Time) {
 	if q.call.op.generation == 0 { // its record has an ID of its own
 		q.c.replays.put(stands, asked)
 	}
@@ -202,11 +207,10 @@ func (c *Core) remembered(ctx context.Context, call *Call) (out *Outcome, known 
 	return out, true, err
 }
 
-func (q *ask) claimEvent() event {
-	return event{
-		step: stepClaim, owner: newOwner(), policy: q.attempt.policy, of: q.call,
-		identity: q.call.identity(), lease: q.attempt.times.firstLease(),
-	}
+func (q *ask) claimEvent(e *event) {
+	e.step, e.owner, e.policy, e.of = stepClaim, newOwner(), q.attempt.policy, q.call
+	q.call.identify(&e.identity)
+	e.lease = q.attempt.times.firstLease()
 }
 
 // firstLease is the lease of a claim: no longer than the attempt may go on.
@@ -218,19 +222,19 @@ func (t times) firstLease() time.Duration {
 }
 
 // inForce says what the change that a claim led to makes of the asker.
-func (q *ask) inForce(ctx context.Context, d decision, now store.Record) (store.Record, bool, error) {
-	switch d.step {
+func (q *ask) inForce(ctx context.Context, s step, now *store.Record) (bool, error) {
+	switch s {
 	case stepClaim:
 		if q.c.options.Observer != nil {
-			q.c.see(ctx, EventClaimed, now, nil)
+			q.c.see(ctx, EventClaimed, *now, nil)
 		}
-		return now, true, nil
+		return true, nil
 	case stepTakeover:
-		q.c.see(ctx, EventTakeover, now, nil)
-		return now, true, nil
+		q.c.see(ctx, EventTakeover, *now, nil)
+		return true, nil
 	default:
-		q.c.see(ctx, EventInDoubt, now, nil)
-		return now, false, ErrInDoubt
+		q.c.see(ctx, EventInDoubt, *now, nil)
+		return false, ErrInDoubt
 	}
 }
 
@@ -251,20 +255,20 @@ func (q *ask) refusal(ctx context.Context, s say, stands store.Record) error {
 // claim itself finds out otherwise. Three things are worth a look before: a key
 // whose own time says that its record may be gone, what the engine has met lately,
 // and a key that may stand in two generations.
-func (q *ask) first(ctx context.Context) (store.Record, error) {
+func (q *ask) first(ctx context.Context, stands *store.Record) (err error) {
 	expired := q.c.keyExpired(q.call)
-	if !expired && q.call.op.generation == 0 && !q.c.lately.looks(q.c.caps) {
-		return store.Record{}, nil
+	if !expired && q.call.op.generation == 0 && !q.c.lately.looks(&q.c.caps) {
+		return nil
 	}
-	stands, err := q.read(ctx)
+	*stands, err = q.read(ctx)
 	q.asksAnew()
 	switch {
 	case err != nil:
-		return stands, fmt.Errorf("%w: read the record: %w", ErrUnavailable, err)
+		return fmt.Errorf("%w: read the record: %w", ErrUnavailable, err)
 	case expired && stands.State == store.Absent:
-		return stands, ErrKeyExpired
+		return ErrKeyExpired
 	default:
-		return stands, nil
+		return nil
 	}
 }
 
@@ -274,8 +278,8 @@ func (c *Core) mayBeNew(ctx context.Context, call *Call) error {
 	if err := call.notByGeneration(); err != nil || !c.keyExpired(call) {
 		return err
 	}
-	_, err := c.ask(call, policyUnset).first(ctx)
-	return err
+	var stands store.Record
+	return c.ask(call, policyUnset).first(ctx, &stands)
 }
 
 // keyExpired tells whether the time in the key is older than any record that

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/semelgo/semel/store"
 )
@@ -19,14 +18,14 @@ type Attempt struct {
 	policy policyKind
 	record store.Record // as it was claimed; its Token is the fencing token
 	flight *flight      // nil when its call does not speak for its key in this process
-	begun  time.Time    // before the claim was asked for: from when its lease counts
+	begun  instant      // before the claim was asked for: from when its lease counts
 
 	ctx     context.Context //nolint:containedctx // its own life
 	life    lifetime
 	beats   *heart // its own pulse
 	pulse   heart
 	rest    remainder // what its end is recorded under, whatever becomes of ctx
-	success Outcome   // what End returns, if it succeeded
+	success Outcome   // what End returns, if it succeeded; its record is what stands
 
 	ended   atomic.Bool
 	mu      sync.Mutex // guards what follows
@@ -53,16 +52,9 @@ type Outcome struct {
 // result cannot be given.
 func (o *Outcome) Decode(into any) error { return decodeResult(o.Record.Outcome, into) }
 
-func (q *ask) newAttempt(ctx context.Context, claimed store.Record) *Attempt {
-	a := &q.attempt // they live together: one is no longer asked for without the other
-	a.record = claimed
-	a.live(ctx, a.begun, true)
-	return a
-}
-
 // live gives the attempt its context and its heart, which beats alone or is
 // renewed together with others.
-func (a *Attempt) live(ctx context.Context, sent time.Time, alone bool) {
+func (a *Attempt) live(ctx context.Context, sent instant, alone bool) {
 	a.life.parent, a.life.a, a.ctx = ctx, a, &a.life
 	a.pulse.a, a.beats = a, &a.pulse
 	a.beats.start(sent, alone)
@@ -121,7 +113,7 @@ func (a *Attempt) Token() store.Token { return a.record.Token }
 // Call returns the call that the attempt runs.
 func (a *Attempt) Call() Call { return a.call }
 
-// Record returns the record as it was claimed.
+// Record returns the record as it was claimed. Its bytes are not to be written over.
 func (a *Attempt) Record() store.Record { return a.record }
 
 // Adapter is what an attempt of [InTx] is run by, when that is more than a function.
@@ -153,7 +145,8 @@ func (a *Attempt) End(v any, err error) (out *Outcome, told error) {
 	if !a.take() {
 		return nil, invalid("Attempt", "has ended already")
 	}
-	stands, finished := a.record, false
+	stands, finished := &a.success.Record, false
+	*stands = a.record
 	defer func() { // also when a function of the operation's own panics
 		if !finished {
 			a.beats.stop() // nobody runs it: the lease decides
@@ -164,7 +157,7 @@ func (a *Attempt) End(v any, err error) (out *Outcome, told error) {
 		}
 		a.c.leave()
 	}()
-	stands, out, told = a.finish(v, err)
+	out, told = a.finish(v, err)
 	finished = true
 	return out, told
 }

@@ -38,7 +38,7 @@ func (c *Core) Beat(ctx context.Context, attempts []*Attempt) {
 }
 
 func (c *Core) beat(ctx context.Context, attempts []*Attempt) {
-	sent, wait := now(), c.options.RecordTimeout
+	sent, wait := c.now(), c.options.RecordTimeout
 	var alive []*Attempt
 	var changes []store.Change
 	for _, a := range lastOfEach(attempts) {

@@ -109,11 +109,16 @@ func (c *Call) fingerprint() []byte {
 }
 
 // identity is what a new record of the call is created with.
-func (c *Call) identity() store.Record {
-	return store.Record{
-		ID: c.id, Operation: c.op.name, Scope: c.scope.text, Key: c.key, Fingerprint: c.fingerprint(),
-		Input: c.kept,
-	}
+func (c *Call) identity() (r store.Record) {
+	c.identify(&r)
+	return r
+}
+
+// identify makes r, which is empty, the call's identity.
+func (c *Call) identify(r *store.Record) {
+	r.ID, r.Operation, r.Scope, r.Key = c.id, c.op.name, c.scope.text, c.key
+	r.Fingerprint = c.fingerprint()
+	r.Input = c.kept
 }
 
 // is tells whether a record that stands under the call's ID is of this very

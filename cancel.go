@@ -59,7 +59,7 @@ func (c *Core) cancelWaiting(ctx context.Context, stands store.Record, reason st
 	if d.say != sayTry {
 		return c.cancelTainted(ctx, stands, reason)
 	}
-	answer, err := c.swap(ctx, d.change, askTries)
+	answer, err := c.swap(ctx, &d.change, askTries)
 	switch {
 	case err != nil:
 		return stands, false, fmt.Errorf("%w: cancel: %w", ErrUnavailable, err)
@@ -88,7 +88,7 @@ func (c *Core) cancelTainted(ctx context.Context, stands store.Record, reason st
 		stands = now
 	}
 	claim := next(stands, claimOf(stands, policyUnset, c.options.Lease)).change
-	answer, err := c.swap(ctx, claim, askTries)
+	answer, err := c.swap(ctx, &claim, askTries)
 	switch {
 	case err != nil:
 		return stands, false, fmt.Errorf("%w: cancel: %w", ErrUnavailable, err)
@@ -178,6 +178,6 @@ func (c *Core) cancelAsked(ctx context.Context, attempts []*Attempt) {
 // and not of one of the same key that is gone. That one was kept for the length of
 // the retention; half of it is more than clocks may differ by.
 func (a *Attempt) isAsked(asked store.Record) bool {
-	age := a.record.Age + since(a.begun)
+	age := a.record.Age + a.c.since(a.begun)
 	return asked.Since <= age+a.times.retention/2
 }

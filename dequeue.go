@@ -55,7 +55,7 @@ type dequeuing struct {
 	op     *operation
 	times  times
 	policy policyKind
-	sent   time.Time // from when the leases count
+	sent   instant // from when the leases count
 }
 
 // attempts makes attempts of what was claimed, unless nobody is to run them any
@@ -104,7 +104,7 @@ func (q *dequeuing) claim(ctx context.Context, limit int) ([]store.Record, error
 	// What is claimed is to be heard of, also by one who will not run it any more.
 	bounded, cancel := q.c.bounded(ctx)
 	defer cancel()
-	q.sent = now()
+	q.sent = q.c.now()
 	if ok {
 		return q.ask(bounded, dequeuer, store.Dequeue{
 			Operation: q.op.name, Limit: limit, Owner: newOwner(), Lease: q.times.firstLease(),

@@ -29,6 +29,7 @@ type Core struct {
 	lanes   lanes
 	replays replays
 	lately  lately
+	clock   // of its own, for what it measures
 
 	flights flights
 	hearts  hearts
@@ -64,7 +65,8 @@ func New[Tx any](s store.TxStore[Tx], o Options) (*Engine[Tx], error) {
 	if !caps.Linearizable {
 		return nil, invalid("store", "is not linearizable: two callers could both claim one attempt")
 	}
-	c := &Core{store: s, options: o, caps: caps, replays: newReplays(&o)}
+	c := &Core{store: s, options: o, caps: caps, replays: newReplays(&o), clock: startClock()}
+	c.hearts.clock = &c.clock
 	lane.LetAge(s, c.replays.older)
 	if near, ok := any(s).(store.Near); ok && near.Self() == store.Store(s) {
 		c.near = near

@@ -56,7 +56,7 @@ func Enqueue(ctx context.Context, e Runner, c Call, o EnqueueOptions) (added boo
 	if err := core.queueing(ctx, &q, &c, o); err != nil {
 		return false, err
 	}
-	answer, err := core.swapTogether(ctx, q.change, askTries)
+	answer, err := core.swapTogether(ctx, &q.change, askTries)
 	switch {
 	case errors.Is(err, store.ErrNoPlace):
 		return false, q.c.withoutPlace(q.call, err)
@@ -103,7 +103,9 @@ func (c *Core) queueing(ctx context.Context, q *queueing, call *Call, o EnqueueO
 	if err := c.mayBeNew(ctx, call); err != nil {
 		return err
 	}
-	q.change = nextOf(new(store.Record), &q.event).change
+	var d decision
+	d.of(&store.Record{}, &q.event)
+	q.change = d.change
 	return nil
 }
 

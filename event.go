@@ -72,12 +72,11 @@ type decision struct {
 	change store.Change
 }
 
-// identityOn is what the record that stands is to keep of the identity: the input
-// is written when nothing stands, and then kept.
-func (e *event) identityOn(stands *store.Record) store.Record {
-	to := e.identity
+// identityOn makes of to what the record that stands is to keep of the identity: the
+// input is written when nothing stands, and then kept.
+func (e *event) identityOn(stands, to *store.Record) {
+	*to = e.identity
 	if stands.State != store.Absent {
 		to.Input = nil
 	}
-	return to
 }

@@ -7,67 +7,70 @@ import (
 	"github.com/semelgo/semel/store"
 )
 
-// finish ends the attempt in the store and returns what stands and what to tell.
-func (a *Attempt) finish(v any, err error) (store.Record, *Outcome, error) {
-	ctx := a.afterwards()
+// finish ends the attempt in the store and returns what to tell.
+func (a *Attempt) finish(v any, err error) (*Outcome, error) {
+	ctx, stands := a.afterwards(), &a.success.Record
 	if settled, told := a.decided(); settled != nil {
-		if told != nil {
-			return *settled, nil, told
+		if *stands = *settled; told != nil {
+			return nil, told
 		}
 		if err != nil {
-			a.see(ctx, EventAfterOutcome, *settled, err)
+			a.see(ctx, EventAfterOutcome, *stands, err)
 		}
-		return *settled, a.ownOutcome(*settled), nil
+		return a.ownOutcome(), nil
 	}
-	e := a.ending(ctx, v, err)
+	var e event
+	a.ending(ctx, &e, v, err)
 	asked := a.c.replays.clock()
-	d, now, serr := a.write(ctx, e)
-	if serr != nil {
-		return a.unrecorded(ctx, e, err, serr)
+	var d decision
+	if serr := a.write(ctx, stands, &e, &d); serr != nil {
+		return a.unrecorded(ctx, &e, err, serr)
 	}
 	a.beats.stop()
-	a.c.replays.put(now, asked)
+	a.c.replays.put(stands, asked)
 	if d.say == sayDoubt {
 		// Somebody recorded it first; what this attempt knows is its own.
-		return now, nil, a.attemptError(store.Unknown, store.InDoubt, err)
+		return nil, a.attemptError(store.Unknown, store.InDoubt, err)
 	}
 	if d.say != sayTry {
-		out, told := a.lost(ctx, now, err == nil)
-		return now, out, told
+		out, told := a.lost(ctx, *stands, err == nil)
+		return out, told
 	}
-	a.seeEnd(ctx, d.step, now, err)
-	return now, a.ownOutcome(now), a.told(d.step, now, err)
+	a.seeEnd(ctx, d.step, stands, err)
+	return a.ownOutcome(), a.told(d.step, stands, err)
 }
 
 // write has the end of the attempt written. What may have to wait
 // for a transaction of its own goes alone.
-func (a *Attempt) write(ctx context.Context, e event) (decision, store.Record, error) {
+func (a *Attempt) write(ctx context.Context, stands *store.Record, e *event, d *decision) (err error) {
 	if a.policy != policyAtomic {
-		return a.c.endAmong(ctx, a.record, e)
+		return a.c.endAmong(ctx, &a.record, stands, e, d)
 	}
 	ctx, cancel := a.c.bounded(ctx)
 	defer cancel()
-	return a.c.end(ctx, a.record, e)
+	*d, *stands, err = a.c.end(ctx, a.record, *e)
+	return err
 }
 
-// ending is what an attempt that returned v and err asks for.
-func (a *Attempt) ending(ctx context.Context, v any, err error) event {
-	e := event{token: a.record.Token, owner: newOwner(), policy: a.policy, expire: a.times.retention}
+// ending makes of e, which is empty, what an attempt that returned v and err asks for.
+func (a *Attempt) ending(ctx context.Context, e *event, v any, err error) {
+	e.token, e.policy, e.expire = a.record.Token, a.policy, a.times.retention
 	if err == nil {
 		e.step = stepSucceed
 		e.outcome = a.outcome(ctx, v)
-		return e
+		return
 	}
+	e.owner = newOwner()
 	if spent, ok := errors.AsType[*spentError](err); ok {
-		a.spentEnd(&e, spent)
-		return e
+		a.spentEnd(e, spent)
+		return
 	}
 	proven, keep := a.proof(err)
 	switch {
 	case proven && keep:
 		e.step, e.proven = stepFail, true
 		e.outcome = encodeFailure(err, a.c.caps.MaxOutcome)
-		return e
+		return
 	case proven:
 		e.step, e.proven = stepRelease, true
 	case a.policy.runsAgain():
@@ -78,15 +81,14 @@ func (a *Attempt) ending(ctx context.Context, v any, err error) event {
 		e.step = stepDoubt
 		if outcome := a.evidence(ctx); outcome != nil {
 			e.step, e.outcome = stepSucceed, outcome
-			return e
+			return
 		}
 	}
 	if why := a.cancelled(); why != nil {
-		a.cancelledEnd(&e, why)
+		a.cancelledEnd(e, why)
 	} else if a.call.op.retry != nil {
-		a.tried(&e, err)
+		a.tried(e, err)
 	}
-	return e
 }
 
 // proof tells whether err proves that nothing was committed, and whether it is
@@ -170,14 +172,15 @@ type Tombstone string
 // unrecorded is what is left when the store gave no answer in time. A finished
 // effect is told as success; everything else is told as unknown. Both are tried
 // again in the background, with the same token.
-func (a *Attempt) unrecorded(ctx context.Context, e event, err, serr error) (store.Record, *Outcome, error) {
-	a.c.keepLate(ctx, lateItem{record: a.record, event: e, beats: a.beats}, serr)
+func (a *Attempt) unrecorded(ctx context.Context, e *event, err, serr error) (*Outcome, error) {
+	a.c.keepLate(ctx, lateItem{record: a.record, event: *e, beats: a.beats}, serr)
+	stands := &a.success.Record
+	*stands = a.record
 	if e.step != stepSucceed {
-		return a.record, nil, a.attemptError(store.Unknown, store.InProgress, errors.Join(err, serr))
+		return nil, a.attemptError(store.Unknown, store.InProgress, errors.Join(err, serr))
 	}
-	wished := a.record
-	wished.State, wished.Outcome = store.Succeeded, e.outcome
-	return wished, a.ownOutcome(wished), nil
+	stands.State, stands.Outcome = store.Succeeded, e.outcome
+	return a.ownOutcome(), nil
 }
 
 // lost is what a leader tells whose change is not in force: what stands.
@@ -206,16 +209,17 @@ func (c *Core) answer(ctx context.Context, call *Call, now store.Record) (*Outco
 }
 
 // ownOutcome is the outcome of an attempt that succeeded, or nil.
-func (a *Attempt) ownOutcome(now store.Record) *Outcome {
+func (a *Attempt) ownOutcome() *Outcome {
+	now := &a.success.Record
 	if now.State != store.Succeeded {
 		return nil
 	}
-	a.success = Outcome{Record: now, Replayed: now.Owner != a.record.Owner}
+	a.success.Replayed = now.Owner != a.record.Owner
 	return &a.success
 }
 
 // told is the error of an attempt that is recorded as it wished.
-func (a *Attempt) told(s step, now store.Record, err error) error {
+func (a *Attempt) told(s step, now *store.Record, err error) error {
 	switch now.State {
 	case store.Succeeded:
 		return nil
@@ -234,11 +238,11 @@ func (a *Attempt) told(s step, now store.Record, err error) error {
 	return a.attemptError(store.Unknown, now.State, err)
 }
 
-func (a *Attempt) seeEnd(ctx context.Context, s step, now store.Record, err error) {
+func (a *Attempt) seeEnd(ctx context.Context, s step, at *store.Record, err error) {
 	if a.c.options.Observer == nil {
 		return
 	}
-	switch {
+	switch now := *at; {
 	case s == stepSettle:
 		a.see(ctx, EventSettled, now, err)
 	case now.State == store.Succeeded:
@@ -258,6 +262,6 @@ func (a *Attempt) see(ctx context.Context, kind EventKind, r store.Record, err e
 	}
 	a.c.observe(ctx, Event{
 		Kind: kind, Operation: a.call.op.name, ID: a.call.id, Attempt: a.record.Attempt, State: r.State,
-		Err: err, Elapsed: since(a.begun),
+		Err: err, Elapsed: a.c.since(a.begun),
 	})
 }

@@ -31,47 +31,59 @@ func (f *flights) shard(id store.ID) *flightShard { return &f.shards[id[len(id)-
 // store, then either running, with that caller as the leader or waiting for one
 // of another process, or landed. Most have no followers.
 type flight struct {
-	fingerprint []byte
-	begun       time.Time
+	call  *Call // of its first caller
+	begun instant
 
-	mu      sync.Mutex // guards what follows
-	decided gate       // open once running is known
-	unseen  gate       // open once its first caller waits for somebody it cannot see
-	done    gate       // open once landed
-
+	mu       sync.Mutex // guards what follows
 	running  bool
-	followed bool          // somebody waits for it; the shard's mu guards this one
-	stands   *store.Record // once done is open, for followers: nil if there are none
-	err      error
+	open     [gates]bool
+	followed bool       // somebody waits for it; the shard's mu guards this one
+	crowd    *followers // nil until somebody waits
+}
+
+// followers are what those need who wait for a flight.
+type followers struct {
+	gates  [gates]chan struct{} // made when somebody waits there
+	stands *store.Record        // once done is open
+	err    error
 }
 
 // gate is what may be waited for.
-type gate struct {
-	isOpen bool
-	ch     chan struct{} // made when somebody waits
-}
+type gate uint8
 
-func (g *gate) open() {
-	if g.isOpen {
+const (
+	decided gate = iota // open once running is known
+	unseen              // open once its first caller waits for somebody it cannot see
+	done                // open once landed
+	gates
+)
+
+// opens opens a gate, with mu locked.
+func (f *flight) opens(g gate) {
+	if f.open[g] {
 		return
 	}
-	g.isOpen = true
-	if g.ch != nil {
-		close(g.ch)
+	f.open[g] = true
+	if f.crowd != nil && f.crowd.gates[g] != nil {
+		close(f.crowd.gates[g])
 	}
 }
 
 // passage returns what is closed once g is open. The flight's mu is not locked.
-func (f *flight) passage(g *gate) <-chan struct{} {
+func (f *flight) passage(g gate) <-chan struct{} {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if g.ch == nil {
-		g.ch = make(chan struct{})
-		if g.isOpen {
-			close(g.ch)
+	if f.crowd == nil {
+		f.crowd = new(followers)
+	}
+	ch := &f.crowd.gates[g]
+	if *ch == nil {
+		*ch = make(chan struct{})
+		if f.open[g] {
+			close(*ch)
 		}
 	}
-	return g.ch
+	return *ch
 }
 
 // runs tells whether somebody runs what the flight asks for, once that is decided.
@@ -85,12 +97,13 @@ func (f *flight) runs() bool {
 func (f *flight) landed() (store.Record, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return *f.stands, f.err
+	return *f.crowd.stands, f.crowd.err
 }
 
-// join returns the flight of id, and whether the asker is its first caller.
+// join returns the flight of the ID of call, and whether the asker is its first caller.
 // That one's is mine, which is then said to have begun at that time.
-func (f *flights) join(id store.ID, fingerprint []byte, mine *flight, begun time.Time) (*flight, bool) {
+func (f *flights) join(call *Call, mine *flight, begun instant) (*flight, bool) {
+	id := call.id
 	s := f.shard(id)
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -101,7 +114,7 @@ func (f *flights) join(id store.ID, fingerprint []byte, mine *flight, begun time
 	if s.running == nil {
 		s.running = make(map[store.ID]*flight)
 	}
-	mine.fingerprint, mine.begun = fingerprint, begun
+	mine.call, mine.begun = call, begun
 	s.running[id] = mine
 	return mine, true
 }
@@ -112,7 +125,7 @@ func (f *flights) lead(mine *flight) {
 	mine.mu.Lock()
 	defer mine.mu.Unlock()
 	mine.running = true
-	mine.decided.open()
+	mine.opens(decided)
 }
 
 // wait tells the others that the flight's first caller waits, while stands is
@@ -124,11 +137,11 @@ func (f *flights) wait(mine *flight, stands store.Record) {
 	}
 	mine.mu.Lock()
 	defer mine.mu.Unlock()
-	mine.unseen.open()
+	mine.opens(unseen)
 }
 
 // land ends the flight with what stands, or with why that is not known.
-func (f *flights) land(id store.ID, mine *flight, stands store.Record, err error) {
+func (f *flights) land(id store.ID, mine *flight, stands *store.Record, err error) {
 	s := f.shard(id)
 	s.mu.Lock()
 	delete(s.running, id)
@@ -139,9 +152,12 @@ func (f *flights) land(id store.ID, mine *flight, stands store.Record, err error
 	}
 	mine.mu.Lock()
 	defer mine.mu.Unlock()
-	mine.stands, mine.err = new(stands), err
-	mine.decided.open()
-	mine.done.open()
+	if mine.crowd == nil {
+		mine.crowd = new(followers)
+	}
+	mine.crowd.stands, mine.crowd.err = new(*stands), err
+	mine.opens(decided)
+	mine.opens(done)
 }
 
 // seat takes a place among those who wait, if there is one.
@@ -155,14 +171,14 @@ func (f *flights) seat(limit int) bool {
 
 func (f *flights) rise() { f.waiting.Add(-1) }
 
-// await waits for ch, at most until the deadline.
-func await(ctx context.Context, ch <-chan struct{}, deadline time.Time) error {
+// await waits for ch, at most for as long as is left.
+func await(ctx context.Context, ch <-chan struct{}, left time.Duration) error {
 	select {
 	case <-ch:
 		return nil
 	default:
 	}
-	t := time.NewTimer(until(deadline))
+	t := time.NewTimer(left)
 	defer t.Stop()
 	select {
 	case <-ch:

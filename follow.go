@@ -12,20 +12,20 @@ import (
 // follow answers from another caller's flight of the same key. It returns
 // nothing when the flight landed on nothing, so that the asker begins anew.
 func (q *ask) follow(ctx context.Context, f *flight) (*Outcome, error) {
-	ctx, done := patient(ctx)
-	defer done()
+	ctx, end := patient(ctx)
+	defer end()
 	if err := q.decided(ctx, f); err != nil {
 		return nil, err
 	}
 	if f.runs() {
-		if !q.call.same(f.fingerprint) {
+		if !q.call.same(f.call.fingerprint()) {
 			return nil, q.refusal(ctx, sayMismatch, q.call.identity())
 		}
-		if err := q.attach(ctx, f, f.passage(&f.done)); err != nil {
+		if err := q.attach(ctx, f, f.passage(done)); err != nil {
 			return nil, err
 		}
 	}
-	<-f.passage(&f.done)
+	<-f.passage(done)
 	stands, err := f.landed()
 	if errors.Is(err, ErrUnavailable) {
 		return nil, err
@@ -37,7 +37,7 @@ func (q *ask) follow(ctx context.Context, f *flight) (*Outcome, error) {
 	case sayMismatch, sayDoubt:
 		return nil, q.refusal(ctx, d.say, stands)
 	default:
-		if errors.Is(err, ErrInProgress) && until(q.deadline) <= 0 {
+		if errors.Is(err, ErrInProgress) && q.c.until(q.deadline) <= 0 {
 			return nil, err
 		}
 		return nil, nil
@@ -47,17 +47,17 @@ func (q *ask) follow(ctx context.Context, f *flight) (*Outcome, error) {
 // decided waits until it is known whether the flight is running. That takes one
 // answer of the store, or a place to wait.
 func (q *ask) decided(ctx context.Context, f *flight) error {
-	decided := f.passage(&f.decided)
+	known := f.passage(decided)
 	select {
-	case <-decided:
+	case <-known:
 		return nil
 	default:
 	}
 	select {
-	case <-decided:
+	case <-known:
 		return nil
-	case <-f.passage(&f.unseen):
-		return q.attach(ctx, f, decided)
+	case <-f.passage(unseen):
+		return q.attach(ctx, f, known)
 	case <-ctx.Done():
 		return ctx.Err()
 	}
@@ -66,11 +66,11 @@ func (q *ask) decided(ctx context.Context, f *flight) error {
 // attach waits for a flight of this process: nothing but a goroutine waits.
 func (q *ask) attach(ctx context.Context, f *flight, over <-chan struct{}) error {
 	if !q.sit() {
-		return &waitError{after: retryAfter(store.Record{Since: since(f.begun)})}
+		return &waitError{after: retryAfter(store.Record{Since: q.c.since(f.begun)})}
 	}
-	err := await(ctx, over, q.deadline)
+	err := await(ctx, over, q.c.until(q.deadline))
 	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
-		return &waitError{after: retryAfter(store.Record{Since: since(f.begun)})}
+		return &waitError{after: retryAfter(store.Record{Since: q.c.since(f.begun)})}
 	}
 	return err
 }
@@ -78,7 +78,7 @@ func (q *ask) attach(ctx context.Context, f *flight, over <-chan struct{}) error
 // wait stays away from a record that another process runs, for a moment, and
 // returns what stands then.
 func (q *ask) wait(ctx context.Context, stands store.Record) (store.Record, error) {
-	left := until(q.deadline)
+	left := q.c.until(q.deadline)
 	if left <= 0 || !q.sit() {
 		return stands, &waitError{after: retryAfter(stands)}
 	}

@@ -16,22 +16,22 @@ import (
 type heart struct {
 	a *Attempt
 
-	at    time.Time // when it is woken; this and place are guarded by hearts.mu
-	place int       // among those that are to be woken, from 1; zero: nowhere
+	at    instant // when it is woken; this and place are guarded by hearts.mu
+	place int     // among those that are to be woken, from 1; zero: nowhere
 
 	mu      sync.Mutex         // guards what follows
-	beat    time.Time          // when to beat next; zero: Beat is called instead
-	expiry  time.Time          // when the lease that was confirmed last is over
+	beat    instant            // when to beat next; zero: Beat is called instead
+	expiry  instant            // when the lease that was confirmed last is over
 	beating context.CancelFunc // ends the beat under way; nil: none is
 	stopped bool
 }
 
 // start counts the lease from before the claim was sent: the store cannot have
 // counted it from earlier. Nobody else knows of the heart before it sleeps.
-func (h *heart) start(sent time.Time, alone bool) {
-	h.expiry = sent.Add(h.a.times.firstLease())
+func (h *heart) start(sent instant, alone bool) {
+	h.expiry = sent.add(h.a.times.firstLease())
 	if alone {
-		h.beat = sent.Add(h.a.times.beat)
+		h.beat = sent.add(h.a.times.beat)
 	}
 	h.sleep()
 }
@@ -39,7 +39,7 @@ func (h *heart) start(sent time.Time, alone bool) {
 // sleep has the heart woken when there is something to do.
 func (h *heart) sleep() {
 	at := h.expiry
-	if !h.beat.IsZero() && h.beating == nil && h.beat.Before(at) {
+	if h.beat != 0 && h.beating == nil && h.beat < at {
 		at = h.beat
 	}
 	h.a.c.hearts.wake(h, at)
@@ -52,10 +52,10 @@ func (h *heart) awake() {
 		h.mu.Unlock()
 		return
 	}
-	now := now()
-	expired := !h.expiry.After(now)
+	now := h.a.c.now()
+	expired := h.expiry <= now
 	var ctx context.Context
-	if beats := !h.beat.IsZero() && h.beating == nil && !h.beat.After(now); beats {
+	if beats := h.beat != 0 && h.beating == nil && h.beat <= now; beats {
 		ctx, h.beating = context.WithCancel(context.WithoutCancel(h.a.ctx))
 	}
 	if !expired {
@@ -75,8 +75,8 @@ func (h *heart) awake() {
 func (h *heart) alone() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if !h.stopped && h.beat.IsZero() {
-		h.beat = now().Add(h.a.times.beat)
+	if !h.stopped && h.beat == 0 {
+		h.beat = h.a.c.now().add(h.a.times.beat)
 		h.sleep()
 	}
 }
@@ -119,7 +119,7 @@ func (h *heart) expired() {
 		return
 	}
 	if h.a.excludesOthers() {
-		h.confirm(now())
+		h.confirm(h.a.c.now())
 		return
 	}
 	h.lose("no heartbeat was confirmed for the length of a lease")
@@ -130,17 +130,17 @@ func (h *heart) maxRunLeft() time.Duration {
 	if h.a.times.maxRun == 0 {
 		return h.a.times.lease
 	}
-	return h.a.times.maxRun - since(h.a.begun)
+	return h.a.times.maxRun - h.a.c.since(h.a.begun)
 }
 
 // confirm counts the lease anew, from when the renewal was sent.
-func (h *heart) confirm(sent time.Time) {
+func (h *heart) confirm(sent instant) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.stopped {
 		return
 	}
-	h.expiry = sent.Add(min(h.a.times.lease, h.maxRunLeft()))
+	h.expiry = sent.add(min(h.a.times.lease, h.maxRunLeft()))
 	h.sleep()
 }
 
@@ -148,14 +148,14 @@ func (h *heart) confirm(sent time.Time) {
 func (h *heart) again(after time.Duration) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.stopped || h.beat.IsZero() {
+	if h.stopped || h.beat == 0 {
 		return
 	}
 	if h.beating != nil {
 		h.beating()
 		h.beating = nil
 	}
-	h.beat = now().Add(after)
+	h.beat = h.a.c.now().add(after)
 	h.sleep()
 }
 
@@ -163,7 +163,7 @@ func (h *heart) again(after time.Duration) {
 // answer.
 func (h *heart) tick(ctx context.Context) {
 	times := h.a.times
-	sent := now()
+	sent := h.a.c.now()
 	change, ok := h.renewal(sent)
 	if !ok {
 		return
@@ -179,7 +179,7 @@ func (h *heart) tick(ctx context.Context) {
 }
 
 // renewal is the change that renews the lease, if there is any to be made now.
-func (h *heart) renewal(sent time.Time) (store.Change, bool) {
+func (h *heart) renewal(sent instant) (store.Change, bool) {
 	left := h.maxRunLeft()
 	if left <= 0 || h.still() {
 		return store.Change{}, false // the lease given last ends with max run; expired tells
@@ -195,7 +195,7 @@ func (h *heart) renewal(sent time.Time) (store.Change, bool) {
 }
 
 // hear makes of the store's answer what it says about the lease.
-func (h *heart) hear(sent time.Time, change store.Change, answer store.Standing) {
+func (h *heart) hear(sent instant, change store.Change, answer store.Standing) {
 	switch {
 	case answer.Busy || answer.Err != nil:
 		h.again(max(h.a.times.beat/4, time.Millisecond))

@@ -11,13 +11,14 @@ import (
 // place in a heap: times come nearly in order, so that it is found at once.
 type hearts struct {
 	mu    sync.Mutex // guards what follows
+	clock *clock     // the engine's
 	queue []*heart   // a heap, the first to be woken on top
 	timer *time.Timer
-	fires time.Time // when the timer does; zero: it is not set
+	fires instant // when the timer does; zero: it is not set
 }
 
 // wake has h woken at that time, and not at the one it was to be woken before.
-func (hs *hearts) wake(h *heart, at time.Time) {
+func (hs *hearts) wake(h *heart, at instant) {
 	hs.mu.Lock()
 	defer hs.mu.Unlock()
 	h.at = at
@@ -44,28 +45,28 @@ func (hs *hearts) set() {
 		return
 	}
 	first := hs.queue[0].at
-	if !hs.fires.IsZero() && !first.Before(hs.fires) {
+	if hs.fires != 0 && first >= hs.fires {
 		return
 	}
 	hs.fires = first
 	if hs.timer == nil {
 		// An engine that nobody has any more is not kept by its timer.
-		hs.timer = time.AfterFunc(until(first), weakly(weak.Make(hs), (*hearts).fire))
+		hs.timer = time.AfterFunc(hs.clock.until(first), weakly(weak.Make(hs), (*hearts).fire))
 		return
 	}
-	hs.timer.Reset(until(first))
+	hs.timer.Reset(hs.clock.until(first))
 }
 
 // fire wakes those whose time has come. None of them waits for another.
 func (hs *hearts) fire() {
 	hs.mu.Lock()
 	defer hs.mu.Unlock()
-	for now := now(); len(hs.queue) > 0 && !hs.queue[0].at.After(now); {
+	for now := hs.clock.now(); len(hs.queue) > 0 && hs.queue[0].at <= now; {
 		h := hs.queue[0]
 		hs.remove(h)
 		go h.awake()
 	}
-	hs.fires = time.Time{}
+	hs.fires = 0
 	hs.set()
 }
 
@@ -87,16 +88,16 @@ func (hs *hearts) put(place int, h *heart) {
 // sort moves the heart at i, whose time has changed, to where it belongs.
 func (hs *hearts) sort(i int) {
 	h := hs.queue[i]
-	for up := (i - 1) / 2; i > 0 && h.at.Before(hs.queue[up].at); up = (i - 1) / 2 {
+	for up := (i - 1) / 2; i > 0 && h.at < hs.queue[up].at; up = (i - 1) / 2 {
 		hs.put(i, hs.queue[up])
 		i = up
 	}
 	for {
 		down := 2*i + 1
-		if down+1 < len(hs.queue) && hs.queue[down+1].at.Before(hs.queue[down].at) {
+		if down+1 < len(hs.queue) && hs.queue[down+1].at < hs.queue[down].at {
 			down++
 		}
-		if down >= len(hs.queue) || !hs.queue[down].at.Before(h.at) {
+		if down >= len(hs.queue) || hs.queue[down].at >= h.at {
 			break
 		}
 		hs.put(i, hs.queue[down])

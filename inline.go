@@ -44,7 +44,7 @@ func (c *Core) runOnce(ctx context.Context, call Call, like inline) (*Outcome, e
 	q := c.ask(&call, call.op.policy.kind)
 	defer q.rise()
 	for {
-		f, first := c.flights.join(call.id, q.call.fingerprint(), &q.own, q.attempt.begun)
+		f, first := c.flights.join(q.call, &q.own, q.attempt.begun)
 		if first {
 			q.attempt.flight = f
 			return q.inline(ctx, like)
@@ -61,15 +61,15 @@ func (q *ask) inline(ctx context.Context, like inline) (out *Outcome, err error)
 	stands, told := store.Record{}, errAbandoned
 	id := q.call.id // the call's own goes with the generations
 	defer func() {  // also on a panic, with the transaction rolled back
-		q.c.flights.land(id, q.attempt.flight, stands, told)
+		q.c.flights.land(id, q.attempt.flight, &stands, told)
 	}()
 	asked := q.c.replays.clock()
-	stands, err = q.first(ctx)
+	err = q.first(ctx, &stands)
 	var lost conflicts
 	for err == nil {
 		if stands.State.Final() {
 			q.c.lately.met(true)
-			q.remember(stands, asked)
+			q.remember(&stands, asked)
 			told = nil
 			return q.c.answer(ctx, q.call, stands)
 		}
@@ -79,7 +79,7 @@ func (q *ask) inline(ctx context.Context, like inline) (out *Outcome, err error)
 		stands, out, again, err = i.run(ctx)
 		if !again {
 			q.c.lately.met(!i.ran)
-			q.remember(stands, asked)
+			q.remember(&stands, asked)
 			break
 		}
 		stands, err = q.nextTry(ctx, i)

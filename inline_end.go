@@ -47,7 +47,7 @@ func (i *inline) doubt(ctx context.Context) (store.Record, error) {
 	if i.change.To.State == store.Absent {
 		return i.stands, ErrInDoubt
 	}
-	answer, err := i.c.swap(ctx, i.change, askTries)
+	answer, err := i.c.swap(ctx, &i.change, askTries)
 	if err != nil {
 		return i.stands, fmt.Errorf("%w: record the doubt: %w", ErrUnavailable, err)
 	}
@@ -180,7 +180,7 @@ func (i *inline) unknownCommit(ctx context.Context, cause error) (store.Record, 
 // in force, as long as ctx lasts.
 func (i *inline) certifyChange(ctx context.Context, change store.Change) (answer store.Standing, err error) {
 	err = untilFree(ctx, func() error {
-		answer, err = i.c.swap(ctx, change, 0)
+		answer, err = i.c.swap(ctx, &change, 0)
 		if err == nil && answer.Busy {
 			return errBusy
 		}

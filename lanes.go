@@ -79,13 +79,13 @@ func left(err error) *lane.LeftError[store.Standing] {
 // nothing with is asked again alone, so that nobody suffers from it again; and so
 // is, from then on, what an open transaction of somebody else holds. All of it takes
 // no longer than one asking may.
-func (c *Core) swapTogether(ctx context.Context, change store.Change, tries int) (store.Standing, error) {
+func (c *Core) swapTogether(ctx context.Context, change *store.Change, tries int) (store.Standing, error) {
 	if c.lanes.swaps == nil || c.lanes.busy.has(change.To.ID) {
 		return c.swap(ctx, change, tries)
 	}
 	begun := now()
 	must := change.If.State == store.InProgress // a leader's end: it had its turn already
-	answer, err := c.lanes.swaps.Do(ctx, change, must)
+	answer, err := c.lanes.swaps.Do(ctx, *change, must)
 	switch {
 	case err == nil:
 		c.heard(change.To.ID, answer.Busy)

@@ -45,7 +45,7 @@ func (l *lately) written() { l.wrote.Store(now().UnixNano()) }
 // looks says whether to look first: when it is likely to be all, or when, in a
 // store of one writer, a claim may have to wait for a transaction that a look
 // need not wait for.
-func (l *lately) looks(caps store.Capabilities) bool {
+func (l *lately) looks(caps *store.Capabilities) bool {
 	if l.repeats.Load() > 0 {
 		return true
 	}

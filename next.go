@@ -9,111 +9,129 @@ import (
 
 // next is the protocol: what may become of the record that stands, when
 // somebody wants e. It is pure; every write of Semel is one of its changes.
-func next(stands store.Record, e event) decision { return nextOf(&stands, &e) }
+func next(stands store.Record, e event) (d decision) {
+	d.of(&stands, &e)
+	return d
+}
 
-// nextOf is next, with both handed on as they are: they are large. It changes neither.
-func nextOf(stands *store.Record, e *event) decision {
+// of makes of d what next returns. It changes neither of the two, which are large and
+// so handed on as they are. What is not said otherwise is tried.
+func (d *decision) of(stands *store.Record, e *event) {
+	*d = decision{}
 	switch e.step {
 	case stepClaim:
-		return nextClaim(stands, e)
+		d.claim(stands, e)
 	case stepInline, stepVoid:
-		return nextInline(stands, e)
+		d.inline(stands, e)
 	case stepHeartbeat:
-		return nextHeartbeat(stands, e)
+		d.heartbeat(stands, e)
 	case stepSucceed, stepFail, stepRelease, stepDoubt:
-		return nextEnd(stands, e)
+		d.end(stands, e)
 	case stepHeal:
-		return nextHeal(stands, e)
+		d.heal(stands, e)
 	case stepRequeue:
 		if e.token != (store.Token{}) {
-			return nextEnd(stands, e)
+			d.end(stands, e)
+			return
 		}
-		return nextSweep(stands, e)
+		d.sweep(stands, e)
 	case stepResolve:
-		return nextResolve(stands, e)
+		d.resolve(stands, e)
 	case stepCreate, stepReschedule, stepCancel, stepRedrive:
-		return nextQueue(stands, e)
+		d.queue(stands, e)
 	case stepTakeover, stepSettle, stepPurge:
 		// Nobody asks for these: a claim becomes a takeover, a leader's end
 		// becomes a settle, and only stores purge.
+		d.say = sayRefuse
+	default:
+		d.say = sayRefuse
 	}
-	return decision{say: sayRefuse}
 }
 
-// nextClaim lets the asker lead a new attempt, or says why it may not.
-func nextClaim(stands *store.Record, e *event) decision {
-	if d, ok := mayStart(stands, e); !ok {
-		return d
+// claim lets the asker lead a new attempt, or says why it may not.
+func (d *decision) claim(stands *store.Record, e *event) {
+	if !d.mayStart(stands, e) {
+		return
 	}
-	to := e.identityOn(stands)
+	to := &d.change.To
+	e.identityOn(stands, to)
 	to.Token = store.Token{State: store.InProgress, Attempt: stands.Attempt + 1, Owner: e.owner}
 	to.Due = e.lease
+	to.Tainted = taint(stands, e.policy)
 	name := stepClaim
 	if stands.State == store.InProgress {
 		name = stepTakeover
 	}
-	to.Tainted = taint(stands, e.policy)
-	return try(name, stands, to)
+	d.try(name, stands)
 }
 
-// nextInline ends an attempt that was never visible: what stood before it is
+// inline ends an attempt that was never visible: what stood before it is
 // replaced by its end in one write.
-func nextInline(stands *store.Record, e *event) decision {
-	if d, ok := mayStart(stands, e); !ok {
-		return d
+func (d *decision) inline(stands *store.Record, e *event) {
+	if !d.mayStart(stands, e) {
+		return
 	}
 	if e.to == store.Failed && taint(stands, e.policy) {
-		return decision{say: sayRefuse}
+		d.say = sayRefuse
+		return
 	}
-	to := e.identityOn(stands)
+	to := &d.change.To
+	e.identityOn(stands, to)
 	to.Token = store.Token{State: e.to, Attempt: stands.Attempt + 1, Owner: e.owner}
 	to.Tainted = taint(stands, e.policy)
 	to.Outcome = e.outcome
 	to.Due, to.Expire = e.delay, expiry(len(stands.Input)+len(to.Input) > 0, e.to, e)
-	d := try(e.step, stands, to)
+	d.try(e.step, stands)
 	if e.step == stepVoid {
 		// The commit that must be ruled out may reach the database late, when
 		// a lease that was over has been renewed and has run out again.
 		d.change.IfDue = false
 	}
-	return d
 }
 
 // mayStart says whether a new attempt may begin on what stands. If not, the
 // decision says what to do instead.
-func mayStart(stands *store.Record, e *event) (decision, bool) {
+func (d *decision) mayStart(stands *store.Record, e *event) bool {
 	if stands.State != store.Absent && e.of != nil && !e.of.is(*stands) {
-		return decision{say: sayMismatch}, false
+		d.say = sayMismatch
+		return false
 	}
 	switch stands.State {
 	case store.Absent:
-		return decision{}, true
+		return true
 	case store.Pending:
-		return decision{say: sayWait}, stands.Due <= 0
+		if stands.Due > 0 {
+			d.say = sayWait
+			return false
+		}
+		return true
 	case store.Succeeded, store.Failed:
-		return decision{say: sayReplay}, false
+		d.say = sayReplay
+		return false
 	case store.InProgress, store.InDoubt:
-		return mayStartAgain(stands, e)
+		return d.mayStartAgain(stands, e)
 	default:
 		// A state of a newer version is a stop, never an absence.
-		return decision{say: sayRefuse}, false
+		d.say = sayRefuse
+		return false
 	}
 }
 
-func mayStartAgain(stands *store.Record, e *event) (decision, bool) {
-	if e.policy == policyHeal && !e.looked {
-		return decision{say: sayLook}, false
+func (d *decision) mayStartAgain(stands *store.Record, e *event) bool {
+	switch {
+	case e.policy == policyHeal && !e.looked:
+		d.say = sayLook
+	case stands.State == store.InDoubt:
+		d.say = sayDoubt
+	case stands.Due > 0:
+		d.say = sayWait
+	case e.policy.runsAgain():
+		return true
+	default:
+		d.becomes(stepDoubt, stands, store.Token{State: store.InDoubt, Attempt: stands.Attempt, Owner: e.owner}, &event{})
+		d.try(stepDoubt, stands)
 	}
-	if stands.State == store.InDoubt {
-		return decision{say: sayDoubt}, false
-	}
-	if stands.Due > 0 {
-		return decision{say: sayWait}, false
-	}
-	if e.policy.runsAgain() {
-		return decision{}, true
-	}
-	return doubtBy(e.owner, stands), false
+	return false
 }
 
 // taint tells whether an attempt that starts on what stands follows one that
@@ -123,40 +141,43 @@ func taint(stands *store.Record, p policyKind) bool {
 	return stands.Tainted || stands.State == store.InProgress && p != policyAtomic
 }
 
-// nextHeartbeat renews the lease. Expiry is a permission for others, not a
+// heartbeat renews the lease. Expiry is a permission for others, not a
 // loss: while nobody took over, a late heartbeat is as good as an early one.
-func nextHeartbeat(stands *store.Record, e *event) decision {
+func (d *decision) heartbeat(stands *store.Record, e *event) {
 	if stands.Token != e.token {
-		return decision{say: sayLost}
+		d.say = sayLost
+		return
 	}
-	to := *stands
+	d.step, d.change.If, d.change.To = stepHeartbeat, stands.Token, *stands
+	to := &d.change.To
 	to.Due, to.Expire = e.lease, 0
 	to.Input, to.Outcome = nil, nil
-	return decision{step: stepHeartbeat, change: store.Change{If: stands.Token, To: to}}
 }
 
-// nextEnd lets the leader end its attempt, or settle the doubt that somebody
+// end lets the leader end its attempt, or settle the doubt that somebody
 // else recorded about it meanwhile.
-func nextEnd(stands *store.Record, e *event) decision {
+func (d *decision) end(stands *store.Record, e *event) {
 	settles := stands.State == store.InDoubt && stands.Attempt == e.token.Attempt
 	if stands.Token != e.token && !settles {
-		return decision{say: sayLost}
+		d.say = sayLost
+		return
 	}
 	state, ok := endState(stands, e)
-	if !ok {
-		return decision{say: sayRefuse}
+	switch {
+	case !ok:
+		d.say = sayRefuse
+		return
+	case settles && !state.Final():
+		d.say = sayDoubt
+		return
+	case settles:
+		d.becomes(stepSettle, stands, store.Token{State: state, Attempt: e.token.Attempt, Owner: e.token.Owner}, e)
+	default:
+		d.becomes(endStep(e.step, state), stands, store.Token{State: state, Attempt: e.token.Attempt, Owner: e.token.Owner}, e)
 	}
-	to := ended(stands, store.Token{State: state, Attempt: e.token.Attempt, Owner: e.token.Owner}, e)
 	if e.step == stepRequeue {
-		to.Tainted = taint(stands, e.policy)
+		d.change.To.Tainted = taint(stands, e.policy)
 	}
-	if !settles {
-		return decision{step: endStep(e.step, state), change: store.Change{If: stands.Token, To: to}}
-	}
-	if !state.Final() {
-		return decision{say: sayDoubt}
-	}
-	return decision{step: stepSettle, change: store.Change{If: stands.Token, To: to}}
 }
 
 // endState is the state an attempt ends in. Failed needs the proof that no
@@ -196,48 +217,49 @@ func endStep(wished step, s store.State) step {
 	return stepDoubt
 }
 
-// nextHeal records the effect that evidence shows. It draws a new owner, so
+// heal records the effect that evidence shows. It draws a new owner, so
 // that a leader still alive learns that it lost and answers with this.
-func nextHeal(stands *store.Record, e *event) decision {
-	if stands.State.Final() {
-		return decision{say: sayReplay}
+func (d *decision) heal(stands *store.Record, e *event) {
+	switch {
+	case stands.State.Final():
+		d.say = sayReplay
+	case !stands.State.Unfinished():
+		d.say = sayLost
+	default:
+		d.becomes(stepHeal, stands, store.Token{State: store.Succeeded, Attempt: stands.Attempt, Owner: e.owner}, e)
 	}
-	if !stands.State.Unfinished() {
-		return decision{say: sayLost}
-	}
-	to := ended(stands, store.Token{State: store.Succeeded, Attempt: stands.Attempt, Owner: e.owner}, e)
-	return decision{step: stepHeal, change: store.Change{If: stands.Token, To: to}}
 }
 
-// nextSweep frees what a dead leader left, as the policy says.
-func nextSweep(stands *store.Record, e *event) decision {
+// sweep frees what a dead leader left, as the policy says.
+func (d *decision) sweep(stands *store.Record, e *event) {
 	if stands.State != store.InProgress {
-		return decision{say: sayLost}
+		d.say = sayLost
+		return
 	}
-	if d, ok := mayStartAgain(stands, e); !ok {
+	if !d.mayStartAgain(stands, e) {
 		if d.say == sayTry {
 			d.change.To.Outcome = e.outcome
 		}
-		return d
+		return
 	}
-	to := ended(stands, store.Token{State: store.Pending, Attempt: stands.Attempt, Owner: e.owner}, e)
-	to.Tainted = taint(stands, e.policy)
-	return try(stepRequeue, stands, to)
+	d.becomes(stepRequeue, stands, store.Token{State: store.Pending, Attempt: stands.Attempt, Owner: e.owner}, e)
+	d.try(stepRequeue, stands)
+	d.change.To.Tainted = taint(stands, e.policy)
 }
 
-// nextResolve is a person's word on a record in doubt. Pending is their word
+// resolve is a person's word on a record in doubt. Pending is their word
 // that nothing happened, so the taint goes.
-func nextResolve(stands *store.Record, e *event) decision {
+func (d *decision) resolve(stands *store.Record, e *event) {
 	if stands.State != store.InDoubt || e.to != store.Pending && !e.to.Final() {
-		return decision{say: sayRefuse}
+		d.say = sayRefuse
+		return
 	}
-	to := ended(stands, store.Token{State: e.to, Attempt: stands.Attempt, Owner: e.owner}, e)
-	to.Tainted = false
-	return decision{step: stepResolve, change: store.Change{If: stands.Token, To: to}}
+	d.becomes(stepResolve, stands, store.Token{State: e.to, Attempt: stands.Attempt, Owner: e.owner}, e)
+	d.change.To.Tainted = false
 }
 
-// nextQueue is what callers and people do with records that nobody runs.
-func nextQueue(stands *store.Record, e *event) decision {
+// queue is what callers and people do with records that nobody runs.
+func (d *decision) queue(stands *store.Record, e *event) {
 	state := store.Pending
 	if e.step == stepCancel {
 		state = store.Failed
@@ -245,33 +267,32 @@ func nextQueue(stands *store.Record, e *event) decision {
 	switch {
 	case e.step == stepCreate && stands.State == store.Absent:
 	case e.step == stepCreate && e.of != nil && !e.of.is(*stands):
-		return decision{say: sayMismatch}
+		d.say = sayMismatch
+		return
 	case e.step == stepCreate:
-		return decision{say: sayReplay}
+		d.say = sayReplay
+		return
 	case e.step == stepRedrive && stands.State == store.Failed && e.owned:
 	case e.step == stepReschedule && stands.State == store.Pending:
 	case e.step == stepCancel && stands.State == store.Pending && !stands.Tainted:
 	default:
-		return decision{say: sayRefuse}
+		d.say = sayRefuse
+		return
 	}
-	to := ended(stands, store.Token{State: state, Attempt: stands.Attempt, Owner: e.owner}, e)
+	d.becomes(e.step, stands, store.Token{State: state, Attempt: stands.Attempt, Owner: e.owner}, e)
 	if e.step == stepCreate {
+		to := &d.change.To
 		identity := e.identity
 		identity.Token, identity.Due, identity.Expire = to.Token, to.Due, to.Expire
-		to = identity
+		*to = identity
 	}
-	return decision{step: e.step, change: store.Change{If: stands.Token, To: to}}
 }
 
-func doubtBy(owner uint64, stands *store.Record) decision {
-	to := ended(stands, store.Token{State: store.InDoubt, Attempt: stands.Attempt, Owner: owner}, &event{})
-	return try(stepDoubt, stands, to)
-}
-
-// ended is the record that stands once it is t, with the times and the outcome
-// of e. The outcome that stands is kept when e has none.
-func ended(stands *store.Record, t store.Token, e *event) store.Record {
-	to := *stands
+// becomes makes of what stands t, with the times and the outcome of e. The outcome
+// that stands is kept when e has none.
+func (d *decision) becomes(name step, stands *store.Record, t store.Token, e *event) {
+	d.step, d.change.If, d.change.To = name, stands.Token, *stands
+	to := &d.change.To
 	to.Token = t
 	to.Due, to.Expire = 0, 0
 	if t.State == store.Pending {
@@ -281,7 +302,6 @@ func ended(stands *store.Record, t store.Token, e *event) store.Record {
 		to.Expire = expiry(len(stands.Input) > 0, t.State, e)
 	}
 	to.Input, to.Outcome = nil, e.outcome
-	return to
 }
 
 // expiry is when what becomes final or Pending may be purged. What a worker can go
@@ -298,11 +318,11 @@ func expiry(input bool, s store.State, e *event) time.Duration {
 	}
 }
 
-// try is a change that somebody else than the leader makes: what they found due
+// try makes it a change that somebody else than the leader makes: what they found due
 // must still be due at the write, by the store's clock.
-func try(name step, stands *store.Record, to store.Record) decision {
+func (d *decision) try(name step, stands *store.Record) {
 	due := stands.State == store.Pending || stands.State == store.InProgress
-	return decision{step: name, change: store.Change{If: stands.Token, IfDue: due, To: to}}
+	d.step, d.change.If, d.change.IfDue = name, stands.Token, due
 }
 
 // retryAfter is how long to stay away from a record that somebody runs: the

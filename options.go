@@ -129,26 +129,38 @@ type times struct {
 }
 
 // times joins what the operation says with what the engine says.
-func (o *Options) times(op *operation) times {
-	t := times{lease: op.lease, beat: op.beat, maxRun: op.maxRun, retention: op.retention, wait: op.wait}
-	setDefault(&t.lease, o.Lease)
-	if op.lease == 0 {
-		setDefault(&t.beat, o.Heartbeat)
-	}
-	setDefault(&t.beat, t.lease/3)
-	setDefault(&t.maxRun, o.MaxRun)
-	setDefault(&t.retention, o.Retention)
-	setDefault(&t.wait, o.Wait)
+func (o *Options) times(op *operation) (t times) {
+	t.join(o, op)
 	return t
+}
+
+func (t *times) join(o *Options, op *operation) {
+	t.lease = cmp.Or(op.lease, o.Lease)
+	t.beat = op.beat
+	if op.lease == 0 {
+		t.beat = cmp.Or(t.beat, o.Heartbeat)
+	}
+	t.beat = cmp.Or(t.beat, t.lease/3)
+	t.maxRun = cmp.Or(op.maxRun, o.MaxRun)
+	t.retention = cmp.Or(op.retention, o.Retention)
+	t.wait = cmp.Or(op.wait, o.Wait)
 }
 
 // timesOf are the times that the record of id has. A key with a time in it, from a
 // clock that is ahead, is young for that much longer: it must not outlive its
 // record.
-func (o *Options) timesOf(op *operation, id store.ID) times {
-	t := o.times(op)
-	if _, timed := id.Time(); timed && op.keyTime != nil {
+func (o *Options) timesOf(op *operation, id store.ID) (t times) {
+	t.of(o, op, id)
+	return t
+}
+
+// of makes of t, where it is, what timesOf returns.
+func (t *times) of(o *Options, op *operation, id store.ID) {
+	t.join(o, op)
+	if op.keyTime == nil {
+		return
+	}
+	if _, timed := id.Time(); timed {
 		t.retention += op.skew
 	}
-	return t
 }

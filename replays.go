@@ -58,7 +58,7 @@ func (r *replays) held(id store.ID, token store.Token) *kept {
 
 // put keeps what stood, when it is final, for as long as it may be told. Asked is
 // when the store was asked: what it says can be as old.
-func (r *replays) put(stands store.Record, asked time.Time) {
+func (r *replays) put(stands *store.Record, asked time.Time) {
 	if len(r.shards) == 0 || !stands.State.Final() {
 		return
 	}
@@ -69,7 +69,7 @@ func (r *replays) put(stands store.Record, asked time.Time) {
 	case stands.Expire > 0:
 		age = min(age, stands.Expire)
 	}
-	k := &kept{record: stands, until: asked.Add(age - r.ahead), size: sizeOf(stands)}
+	k := &kept{record: *stands, until: asked.Add(age - r.ahead), size: sizeOf(stands)}
 	k.record.Fingerprint = append(k.print[:0], stands.Fingerprint...) // what they are in may be large
 	k.record.Outcome = slices.Clone(stands.Outcome)
 	r.shard(stands.ID).put(k)
@@ -108,7 +108,7 @@ func (r *replays) clear() {
 	}
 }
 
-func sizeOf(r store.Record) int {
+func sizeOf(r *store.Record) int {
 	return replayExtra + len(r.Operation) + len(r.Scope) + len(r.Key) + len(r.Fingerprint) + len(r.Input) + len(r.Outcome)
 }
 

@@ -106,7 +106,7 @@ func (c *Core) sweep(ctx context.Context, op *operation, r store.Record, swept *
 	if d.say != sayTry {
 		return false, nil
 	}
-	answer, err := c.swap(ctx, d.change, askTries)
+	answer, err := c.swap(ctx, &d.change, askTries)
 	if err != nil || !answer.InForce(d.change) {
 		return false, err
 	}

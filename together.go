@@ -82,18 +82,21 @@ func (a *Attempt) wish(ctx context.Context, e *Ending) (d decision, ok bool) {
 	if busy || e.Err != nil {
 		return decision{}, false
 	}
-	ending := a.ending(ctx, e.Value, nil)
-	d = nextOf(&a.record, &ending)
+	var ending event
+	a.ending(ctx, &ending, e.Value, nil)
+	d.of(&a.record, &ending)
 	return d, d.say == sayTry
 }
 
 // settled does what is left of an end once its change is in force.
 func (e *Ending) settled(ctx context.Context, change *store.Change) {
 	a := e.Attempt
-	now := standing(*change, a.record)
+	now := &a.success.Record
+	*now = a.record
+	comesInForce(change, now)
 	a.beats.stop()
 	a.seeEnd(ctx, e.step, now, nil)
-	e.Outcome = a.ownOutcome(now)
+	e.Outcome = a.ownOutcome()
 	a.cancel(nil)
 	if a.flight != nil {
 		a.c.flights.land(a.call.id, a.flight, now, nil)

@@ -12,7 +12,8 @@ type Near interface {
 	// Self returns the store itself.
 	Self() Store
 	// SwapOne is Swap of one change. The store may keep the bytes of its Outcome
-	// without a copy: nobody writes over them any more.
+	// without a copy: nobody writes over them any more. So are those it gives not to
+	// be written over, by either of these: the store may have no others.
 	SwapOne(ctx context.Context, c Change) (Standing, error)
 	// GetOne is Get of one ID.
 	GetOne(ctx context.Context, id ID) (Standing, error)

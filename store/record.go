@@ -84,6 +84,7 @@ type Standing struct {
 }
 
 // InForce reports whether s says that c is in force.
-func (s Standing) InForce(c Change) bool {
-	return s.Err == nil && !s.Busy && s.Token == c.To.Token
-}
+func (s Standing) InForce(c Change) bool { return s.Stands(c.To.Token) }
+
+// Stands reports whether s says that t stands: the change to it is in force.
+func (s Standing) Stands(t Token) bool { return s.Err == nil && !s.Busy && s.Token == t }

@@ -8,7 +8,7 @@ func laneMutants() []mutant {
 			name: "batch matched by key only", plan: "heal/crowd", watch: "I11",
 			edits: []edit{
 				{"lanes.go", "		Flush: s.Swap, ", "		Flush: s.Swap, Shared: true, "},
-				{"act.go", "		case answer.InForce(d.change):\n", "		case !answer.Busy && answer.Record == nil:\n"},
+				{"act.go", "		case answer.Stands(d.change.To.Token):\n", "		case !answer.Busy && answer.Record == nil:\n"},
 			},
 		},
 		{
@@ -17,7 +17,7 @@ func laneMutants() []mutant {
 		},
 		{
 			name: "claim of a caller that gave up stays", plan: "hold/together", watch: "I14",
-			edits: []edit{{"ask.go", "			q.giveUp(ctx, d.change, now, err)\n", ""}},
+			edits: []edit{{"ask.go", "			q.giveUp(ctx, d.change, *stands, err)\n", ""}},
 		},
 		{
 			name: "claim that arrives while it is given back stays", plan: "hold/crowd", watch: "I14",
@@ -29,11 +29,10 @@ func laneMutants() []mutant {
 		},
 		{
 			name: "memory filled before the commit", plan: "atleastonce/cached", watch: "I4",
-			edits: []edit{{"finish.go", "	d, now, serr := a.write(ctx, e)\n", `	if e.step == stepSucceed {
-		a.c.replays.put(a.succeeded(e.outcome), asked)
+			edits: []edit{{"finish.go", "	if serr := a.write(", `	if early := a.succeeded(e.outcome); e.step == stepSucceed {
+		a.c.replays.put(&early, asked)
 	}
-	d, now, serr := a.write(ctx, e)
-`}},
+	if serr := a.write(`}},
 		},
 	}
 }

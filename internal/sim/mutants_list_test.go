@@ -18,7 +18,7 @@ func knownMutants() []mutant {
 	failed := now
 	failed.State, failed.Owner, failed.Outcome = store.Failed, newOwner(), encodeFailure(cause, 1<<10)
 	if err == nil {
-		_, err = a.c.swap(ctx, store.Change{If: now.Token, To: failed}, 0)
+		_, err = a.c.swap(ctx, &store.Change{If: now.Token, To: failed}, 0)
 	}
 	var d decision
 `,
@@ -30,7 +30,7 @@ func knownMutants() []mutant {
 		},
 		{
 			name: "takeover without compare-and-swap", plan: "leased/faults", watch: "I9",
-			edits: []edit{{"next.go", "IfDue: due, To: to", "IfDue: due && name != stepTakeover, To: to"}},
+			edits: []edit{{"next.go", "d.change.IfDue = name, stands.Token, due", "d.change.IfDue = name, stands.Token, due && name != stepTakeover"}},
 		},
 		{
 			name: "release by a zombie", plan: "leased/faults", watch: "I7",
@@ -38,7 +38,7 @@ func knownMutants() []mutant {
 		},
 		{
 			name: "look, then run", plan: "heal/faults", watch: "I1",
-			edits: []edit{{"next.go", "	if e.policy.runsAgain() {\n		return decision{}, true", "	if e.policy.runsAgain() || e.looked {\n		return decision{}, true"}},
+			edits: []edit{{"next.go", "	case e.policy.runsAgain():\n		return true", "	case e.policy.runsAgain() || e.looked:\n		return true"}},
 		},
 		{
 			name: "follower deletes", plan: "hold/faults", watch: "I1",
@@ -46,7 +46,7 @@ func knownMutants() []mutant {
 				"follow.go", "	if left <= 0 || !q.sit() {\n", `	if left <= 0 || !q.sit() {
 		gone := stands
 		gone.State, gone.Owner, gone.Expire = store.Pending, newOwner(), 1
-		_, _ = q.c.swap(ctx, store.Change{If: stands.Token, To: gone}, 1)
+		_, _ = q.c.swap(ctx, &store.Change{If: stands.Token, To: gone}, 1)
 		_, _ = q.c.store.Purge(ctx, 1)
 `,
 			}},
@@ -54,7 +54,7 @@ func knownMutants() []mutant {
 		{
 			name: "success by row count", plan: "hold/replies", watch: "R3",
 			edits: []edit{
-				{"store/record.go", "s.Token == c.To.Token", "s.Token == c.To.Token && s.Record == nil"},
+				{"store/record.go", "s.Token == t }", "s.Token == t && s.Record == nil }"},
 				{"internal/sim/rows.go", "		w.mark(MarkEcho)\n		return store.Standing{Token: c.To.Token}", "		return r.standing()"},
 			},
 		},
@@ -62,7 +62,7 @@ func knownMutants() []mutant {
 			name: "told failed with the swap lost", plan: "leased-keep/replies", watch: "I2t",
 			edits: []edit{{
 				"finish.go", "	if d.say != sayTry {\n		out, told :=", `	if d.say != sayTry && e.step == stepFail {
-		return now, nil, decodeFailure(e.outcome)
+		return nil, decodeFailure(e.outcome)
 	}
 	if d.say != sayTry {
 		out, told :=`,
@@ -80,8 +80,8 @@ func furtherMutants() []mutant {
 		{
 			name: "takeover of a running lease", plan: "intx/faults", watch: "I9",
 			edits: []edit{
-				{"next.go", "	if stands.Due > 0 {\n", "	if stands.Due > 0 && e.step != stepClaim {\n"},
-				{"next.go", "IfDue: due, To: to", "IfDue: due && name != stepTakeover, To: to"},
+				{"next.go", "	case stands.Due > 0:\n", "	case stands.Due > 0 && e.step != stepClaim:\n"},
+				{"next.go", "d.change.IfDue = name, stands.Token, due", "d.change.IfDue = name, stands.Token, due && name != stepTakeover"},
 			},
 		},
 		{
@@ -102,15 +102,15 @@ func furtherMutants() []mutant {
 		{
 			name: "healing what is final", plan: "heal/faults", watch: "I6",
 			edits: []edit{
-				{"next.go", "	if stands.State.Final() {\n		return decision{say: sayReplay}", "	if stands.State == store.Absent {\n		return decision{say: sayReplay}"},
-				{"next.go", "	if !stands.State.Unfinished() {\n", "	if stands.State == store.Pending {\n"},
+				{"next.go", "	case stands.State.Final():\n		d.say = sayReplay", "	case stands.State == store.Absent:\n		d.say = sayReplay"},
+				{"next.go", "	case !stands.State.Unfinished():\n", "	case stands.State == store.Pending:\n"},
 			},
 		},
 		{
 			name: "told ok with the swap lost", plan: "atleastonce/faults", watch: "I4",
 			edits: []edit{{
 				"finish.go", "	if d.say != sayTry {\n		out, told :=", `	if d.say != sayTry && err == nil {
-		return now, &Outcome{Record: a.succeeded(e.outcome)}, nil
+		return &Outcome{Record: a.succeeded(e.outcome)}, nil
 	}
 	if d.say != sayTry {
 		out, told :=`,
@@ -118,7 +118,7 @@ func furtherMutants() []mutant {
 		},
 		{
 			name: "request not compared", plan: "leased/requests", watch: "I8",
-			edits: []edit{{"next.go", "	if stands.State != store.Absent && e.of != nil && !e.of.is(*stands) {\n		return decision{say: sayMismatch}, false", "	if stands.State > store.Failed {\n		return decision{say: sayMismatch}, false"}},
+			edits: []edit{{"next.go", "	if stands.State != store.Absent && e.of != nil && !e.of.is(*stands) {\n		d.say = sayMismatch", "	if stands.State > store.Failed {\n		d.say = sayMismatch"}},
 		},
 		{
 			name: "error taken for proof", plan: "hold/replies", watch: "I2t",
@@ -133,7 +133,7 @@ func furtherMutants() []mutant {
 		},
 		{
 			name: "follower runs too", plan: "hold/faults", watch: "I11",
-			edits: []edit{{"ask.go", "	if claimed {\n", "	if claimed || stands.State == store.InProgress {\n"}},
+			edits: []edit{{"ask.go", "	if claimed {\n", "	if claimed || a.record.State == store.InProgress {\n"}},
 		},
 		{
 			name: "healed without evidence", plan: "heal/faults", watch: "I3",
@@ -149,7 +149,7 @@ func furtherMutants() []mutant {
 		},
 		{
 			name: "nobody takes over", plan: "keyed/faults", watch: "I12",
-			edits: []edit{{"next.go", "	if e.policy.runsAgain() {\n		return decision{}, true", "	if e.policy == policyUnset {\n		return decision{}, true"}},
+			edits: []edit{{"next.go", "	case e.policy.runsAgain():\n		return true", "	case e.policy == policyUnset:\n		return true"}},
 		},
 	}
 }

@@ -6,10 +6,10 @@ func taskMutants() []mutant {
 		{
 			name: "sweep by blind update", plan: "task-do/workers", watch: "I6",
 			edits: []edit{{
-				"sweep.go", "	answer, err := c.swap(ctx, d.change, askTries)\n", `	if now, err := c.get(ctx, r.ID); err == nil {
+				"sweep.go", "	answer, err := c.swap(ctx, &d.change, askTries)\n", `	if now, err := c.get(ctx, r.ID); err == nil {
 		d.change.If, d.change.IfDue = now.Token, false
 	}
-	answer, err := c.swap(ctx, d.change, askTries)
+	answer, err := c.swap(ctx, &d.change, askTries)
 `,
 			}},
 		},
@@ -32,7 +32,7 @@ func taskMutants() []mutant {
 		{
 			name: "requeue without fence", plan: "task-do/workers", watch: "I5",
 			edits: []edit{
-				{"next.go", "store.Token{State: store.Pending, Attempt: stands.Attempt, Owner: e.owner}, e)\n	to.Tainted", "store.Token{State: store.Pending, Attempt: stands.Attempt, Owner: stands.Owner}, e)\n	to.Tainted"},
+				{"next.go", "d.becomes(stepRequeue, stands, store.Token{State: store.Pending, Attempt: stands.Attempt, Owner: e.owner}", "d.becomes(stepRequeue, stands, store.Token{State: store.Pending, Attempt: stands.Attempt, Owner: stands.Owner}"},
 				{"store/dequeue.go", "Attempt: waits.Attempt + 1, Owner: d.Owner}", "Attempt: max(waits.Attempt, 1), Owner: d.Owner}\n	if waits.Attempt > 0 {\n		to.Token.Owner = waits.Owner\n	}"},
 			},
 		},
@@ -69,8 +69,8 @@ func triedMutants() []mutant {
 		{
 			name: "delay ignored", plan: "task-tx/caller", watch: "I9",
 			edits: []edit{
-				{"next.go", "return decision{say: sayWait}, stands.Due <= 0", "return decision{say: sayWait}, true"},
-				{"next.go", "IfDue: due, To: to", "IfDue: due && stands.State != store.Pending, To: to"},
+				{"next.go", "		if stands.Due > 0 {\n", "		if stands.Due > 0 && stands.State != store.Pending {\n"},
+				{"next.go", "d.change.IfDue = name, stands.Token, due", "d.change.IfDue = name, stands.Token, due && stands.State != store.Pending"},
 			},
 		},
 		{
@@ -87,7 +87,7 @@ func triedMutants() []mutant {
 		},
 		{
 			name: "direct call leaves workers nothing to go on with", plan: "task-tx/caller", watch: "I13",
-			edits: []edit{{"call.go", "		Input: c.kept,\n", ""}},
+			edits: []edit{{"call.go", "	r.Input = c.kept\n", ""}},
 		},
 		{
 			name: "cancelling taken for the receiver's word", plan: "task-keyed/cancel", watch: "I2",

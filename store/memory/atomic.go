@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"maps"
@@ -45,7 +46,7 @@ func (s *Store) begin(id store.ID, hold bool) (*Tx, store.Standing) {
 		s.holding[id] = tx
 		tx.held, tx.holds = id, true
 	}
-	return tx, standing(s.rows[id], s.now())
+	return tx, standing(s.rows.of(id), s.now(), bytes.Clone)
 }
 
 // commit applies last, which must come in force by this very call, and with it

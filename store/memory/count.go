@@ -26,7 +26,7 @@ func (s *Store) Counts(ctx context.Context) ([]store.Count, error) {
 	defer s.mu.Unlock()
 	now := s.now()
 	of := make(map[group]store.Count)
-	for _, r := range s.rows {
+	for r := range s.rows.all() {
 		g := group{r.operation, r.token.State}
 		of[g] = r.countedIn(of[g], now)
 	}

@@ -31,9 +31,9 @@ func (s *Store) Dequeue(ctx context.Context, d store.Dequeue) ([]store.Record, e
 	waiting := s.waiting(d, now)
 	records := make([]store.Record, 0, len(waiting))
 	for _, r := range waiting {
-		claim := d.Claim(*r.record(now))
+		claim := d.Claim(*r.record(now, bytes.Clone))
 		if _, made := s.swap(nil, &claim, now); made {
-			records = append(records, *s.rows[r.id].record(now))
+			records = append(records, *s.rows.of(r.id).record(now, bytes.Clone))
 		}
 	}
 	return records, nil
@@ -43,7 +43,7 @@ func (s *Store) Dequeue(ctx context.Context, d store.Dequeue) ([]store.Record, e
 func (s *Store) waiting(d store.Dequeue, now time.Duration) []*row {
 	var found []*row
 	q := store.Query{State: store.Pending, Operation: d.Operation, Due: true}
-	for _, r := range s.rows {
+	for r := range s.rows.all() {
 		if matches(r, q, now) && r.operation == d.Operation && s.holding[r.id] == nil && s.writing[r.id] == nil {
 			found = append(found, r)
 		}
@@ -58,9 +58,9 @@ func (s *Store) waiting(d store.Dequeue, now time.Duration) []*row {
 // were due first are not known any more.
 func (s *Store) claimed(d store.Dequeue, now time.Duration) []store.Record {
 	var records []store.Record
-	for _, r := range s.rows {
+	for r := range s.rows.all() {
 		if r.token.State == store.InProgress && r.token.Owner == d.Owner && r.operation == d.Operation {
-			records = append(records, *r.record(now))
+			records = append(records, *r.record(now, bytes.Clone))
 		}
 	}
 	slices.SortFunc(records, func(a, b store.Record) int {

@@ -20,7 +20,7 @@ func (s oneByOne) Swap(ctx context.Context, changes []store.Change) ([]store.Sta
 	change := changes[0]
 	change.To.Outcome = bytes.Clone(change.To.Outcome) // which is the store's from then on
 	answer, err := s.SwapOne(ctx, change)
-	return []store.Standing{answer}, err
+	return []store.Standing{owned(answer)}, err
 }
 
 func (s oneByOne) Get(ctx context.Context, ids []store.ID) ([]store.Standing, error) {
@@ -28,7 +28,17 @@ func (s oneByOne) Get(ctx context.Context, ids []store.ID) ([]store.Standing, er
 		return s.Store.Get(ctx, ids)
 	}
 	answer, err := s.GetOne(ctx, ids[0])
-	return []store.Standing{answer}, err
+	return []store.Standing{owned(answer)}, err
+}
+
+// owned is an answer whose bytes are the caller's.
+func owned(s store.Standing) store.Standing {
+	if s.Record != nil {
+		r := *s.Record
+		r.Input, r.Outcome = bytes.Clone(r.Input), bytes.Clone(r.Outcome)
+		s.Record = &r
+	}
+	return s
 }
 
 // The contract holds for what is asked for by itself.

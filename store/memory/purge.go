@@ -25,14 +25,13 @@ func (s *Store) purge(limit int, now time.Duration) int {
 	var kept []expiry
 	for gone < limit && len(s.expiring) > 0 && s.expiring[0].at <= now {
 		first := s.expiring.pop()
-		r := s.rows[first.id]
+		r := s.rows.of(first.id)
 		switch {
 		case r == nil || r.expire != first.at: // that was long ago
 		case s.holding[first.id] != nil || s.writing[first.id] != nil:
 			kept = append(kept, first)
 		default:
-			delete(s.rows, first.id)
-			r.clear()
+			s.rows.remove(first.id)
 			gone++
 		}
 	}
@@ -50,11 +49,11 @@ func (s *Store) expires(r *row) {
 		return
 	}
 	s.expiring.add(expiry{r.expire, r.id})
-	if len(s.expiring) <= 2*len(s.rows)+minStale {
+	if len(s.expiring) <= 2*s.rows.len()+minStale {
 		return
 	}
 	s.expiring = s.expiring[:0]
-	for _, r := range s.rows {
+	for r := range s.rows.all() {
 		if r.expire != never {
 			s.expiring.add(expiry{r.expire, r.id})
 		}

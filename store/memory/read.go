@@ -21,19 +21,19 @@ func (s *Store) Get(ctx context.Context, ids []store.ID) ([]store.Standing, erro
 	now := s.now()
 	answers := make([]store.Standing, len(ids))
 	for i, id := range ids {
-		answers[i] = standing(s.rows[id], now)
+		answers[i] = standing(s.rows.of(id), now, bytes.Clone)
 	}
 	return answers, nil
 }
 
-// GetOne is Get of one ID.
+// GetOne is Get of one ID, which copies no large bytes.
 func (s *Store) GetOne(ctx context.Context, id store.ID) (store.Standing, error) {
 	if err := ctx.Err(); err != nil {
 		return store.Standing{}, fmt.Errorf("get: %w", err)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return standing(s.rows[id], s.now()), nil
+	return standing(s.rows.of(id), s.now(), asItIs), nil
 }
 
 // Scan reads what is committed. It looks at every record it keeps.
@@ -52,14 +52,14 @@ func (s *Store) Scan(ctx context.Context, q store.Query) ([]store.Record, error)
 	}
 	records := make([]store.Record, len(found))
 	for i, r := range found {
-		records[i] = *r.record(now)
+		records[i] = *r.record(now, bytes.Clone)
 	}
 	return records, nil
 }
 
 func (s *Store) matching(q store.Query, now time.Duration) []*row {
 	var found []*row
-	for _, r := range s.rows {
+	for r := range s.rows.all() {
 		if matches(r, q, now) {
 			found = append(found, r)
 		}

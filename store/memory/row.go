@@ -23,34 +23,24 @@ type row struct {
 	created time.Duration
 	changed time.Duration // when the token last changed
 
-	operation, scope, key string
-	outcome               []byte
-	seldom                *seldom // nil: nothing of it
-	priority              int8
-	tainted               bool
-	printed               uint8    // how much of print is the fingerprint
-	print                 [21]byte // which is there if it is of the usual length
+	operation string
+	outcome   []byte
+	seldom    *seldom // nil: nothing of it
+	priority  int8
+	tainted   bool
+
+	// What is of the usual length is here, and is else seldom.
+	scoped, keyed, printed uint8    // how much of names is the scope, and then the key, and how much of print there is
+	print                  [19]byte // the fingerprint
+	names                  [64]byte
 }
 
 // seldom is what few rows have.
-type seldom struct{ fingerprint, input []byte }
-
-// rowBlock is room for rows, which are made as many at a time as are together in 512
-// bytes, up to which the collector looks at things of one size together. As long as
-// one of them stands, the others' places are kept.
-type rowBlock []row
-
-func (b *rowBlock) row() *row {
-	if len(*b) == 0 {
-		*b = make([]row, 3)
-	}
-	r := &(*b)[0]
-	*b = (*b)[1:]
-	return r
+type seldom struct {
+	names              string // the scope and the key; empty: they are in the row
+	scoped             int    // how much of names is the scope
+	fingerprint, input []byte
 }
-
-// clear lets go of what r holds. Nobody may use it any more.
-func (r *row) clear() { *r = row{} }
 
 // tokenOf returns r's token, the zero one if nothing stands.
 func tokenOf(r *row) store.Token {
@@ -73,7 +63,11 @@ func (r *row) change(c *store.Change, now time.Duration, own func([]byte) []byte
 	}
 	r.token, r.changed, r.tainted = c.To.Token, now, c.To.Tainted
 	if c.To.Input != nil {
-		r.seldom = &seldom{fingerprint: r.seldom.ofFingerprint(), input: bytes.Clone(c.To.Input)}
+		s := new(seldom)
+		if r.seldom != nil {
+			*s = *r.seldom // which copies of the row share
+		}
+		s.input, r.seldom = bytes.Clone(c.To.Input), s
 	}
 	if c.To.Outcome != nil {
 		r.outcome = own(c.To.Outcome)
@@ -83,40 +77,39 @@ func (r *row) change(c *store.Change, now time.Duration, own func([]byte) []byte
 // set makes of r, which is empty, a new row.
 func (r *row) set(to *store.Record, now time.Duration, own func([]byte) []byte) {
 	r.id, r.token, r.created, r.changed = to.ID, to.Token, now, now
-	r.operation, r.scope, r.key = to.Operation, to.Scope, to.Key
-	r.outcome, r.tainted, r.priority = own(to.Outcome), to.Tainted, to.Priority
-	long := len(to.Fingerprint) > len(r.print)
-	if !long {
-		r.printed = uint8(copy(r.print[:], to.Fingerprint))
-	}
-	if long || to.Input != nil {
+	r.operation, r.outcome, r.tainted, r.priority = to.Operation, own(to.Outcome), to.Tainted, to.Priority
+	longNames, longPrint := len(to.Scope)+len(to.Key) > len(r.names), len(to.Fingerprint) > len(r.print)
+	if longNames || longPrint || to.Input != nil {
 		r.seldom = &seldom{input: bytes.Clone(to.Input)}
 	}
-	if long {
+	if longNames {
+		r.seldom.names, r.seldom.scoped = to.Scope+to.Key, len(to.Scope)
+	} else {
+		r.scoped = uint8(copy(r.names[:], to.Scope))
+		r.keyed = uint8(copy(r.names[r.scoped:], to.Key))
+	}
+	if longPrint {
 		r.seldom.fingerprint = bytes.Clone(to.Fingerprint)
+	} else {
+		r.printed = uint8(copy(r.print[:], to.Fingerprint))
 	}
 	r.setTimes(to, now)
 }
 
+// called returns the scope and the key.
+func (r *row) called() (scope, key string) {
+	if r.seldom != nil && r.seldom.names != "" {
+		return r.seldom.names[:r.seldom.scoped], r.seldom.names[r.seldom.scoped:]
+	}
+	names := string(r.names[:r.scoped+r.keyed])
+	return names[:r.scoped], names[r.scoped:]
+}
+
 func (r *row) fingerprint() []byte {
-	if long := r.seldom.ofFingerprint(); long != nil {
-		return long
+	if r.seldom != nil && r.seldom.fingerprint != nil {
+		return r.seldom.fingerprint
 	}
 	return r.print[:r.printed]
-}
-
-func (s *seldom) ofFingerprint() []byte {
-	if s == nil {
-		return nil
-	}
-	return s.fingerprint
-}
-
-func (r *row) input() []byte {
-	if r.seldom == nil {
-		return nil
-	}
-	return r.seldom.input
 }
 
 // setTimes keeps of to's times those that its state has.
@@ -140,19 +133,27 @@ func later(now, d time.Duration) time.Duration {
 	return now + d
 }
 
-// record returns what callers read: copies, and times relative to now.
-func (r *row) record(now time.Duration) *store.Record {
-	fingerprint, input := r.fingerprint(), r.input()
-	room := make([]byte, 0, len(fingerprint)+len(input)+len(r.outcome))
-	rec := &store.Record{
+// reading is a record that was read, with room for what all of them have.
+type reading struct {
+	record store.Record
+	print  [19]byte
+}
+
+// record returns what callers read, relative to now: copies, and what own makes of
+// large bytes.
+func (r *row) record(now time.Duration, own func([]byte) []byte) *store.Record {
+	read := new(reading)
+	rec := &read.record
+	*rec = store.Record{
 		ID: r.id, Token: r.token,
 		Age: now - r.created, Since: now - r.changed,
-		Operation: r.operation, Scope: r.scope, Key: r.key,
-		Tainted: r.tainted, Priority: r.priority,
+		Operation: r.operation, Tainted: r.tainted, Priority: r.priority,
+		Fingerprint: append(read.print[:0], r.fingerprint()...), Outcome: own(r.outcome),
 	}
-	rec.Fingerprint, room = copied(fingerprint, room)
-	rec.Input, room = copied(input, room)
-	rec.Outcome, _ = copied(r.outcome, room)
+	rec.Scope, rec.Key = r.called()
+	if r.seldom != nil {
+		rec.Input = own(r.seldom.input)
+	}
 	if hasDue(r.token.State) {
 		rec.Due = r.due - now
 	}
@@ -160,16 +161,6 @@ func (r *row) record(now time.Duration) *store.Record {
 		rec.Expire = left(r.expire, now)
 	}
 	return rec
-}
-
-// copied returns a copy of b that has its place in room, and the room that is left.
-func copied(b, room []byte) (of, rest []byte) {
-	if b == nil {
-		return nil, room
-	}
-	end := len(room) + len(b)
-	room = append(room, b...)
-	return room[end-len(b) : end : end], room
 }
 
 // left is never zero, because an Expire of zero reads as never.

@@ -26,8 +26,7 @@ type Store struct {
 	start   time.Time // instants are counted from here
 
 	mu       sync.Mutex          // guards what follows
-	rows     map[store.ID]*row   // what is committed
-	spare    rowBlock            // for rows to come
+	rows     rows                // what is committed
 	expiring expiryQueue         // the committed rows that expire
 	values   map[string][]byte   // what transactions put, committed
 	holding  map[store.ID]*Tx    // who has the right to an ID
@@ -46,7 +45,7 @@ func New(o Options) *Store {
 	return &Store{
 		options: o,
 		start:   start,
-		rows:    make(map[store.ID]*row),
+		rows:    rows{places: make(map[store.ID]uint32)},
 		values:  make(map[string][]byte),
 		holding: make(map[store.ID]*Tx),
 		writing: make(map[store.ID]*Tx),
@@ -85,16 +84,17 @@ func (s *Store) now() time.Duration {
 
 // put commits r.
 func (s *Store) put(r *row) {
-	if old := s.rows[r.id]; old != nil {
-		old.clear()
+	place := s.rows.of(r.id)
+	if place == nil {
+		place = s.rows.add(r.id)
 	}
-	s.rows[r.id] = r
-	s.expires(r)
+	*place = *r
+	s.expires(place)
 }
 
 // room makes room for one more record, of expired ones if need be.
 func (s *Store) room(now time.Duration) error {
-	if len(s.rows)+s.creating < s.options.MaxRecords || s.purge(1, now) == 1 {
+	if s.rows.len()+s.creating < s.options.MaxRecords || s.purge(1, now) == 1 {
 		return nil
 	}
 	return fmt.Errorf("%w: %d records", ErrFull, s.options.MaxRecords)

@@ -21,14 +21,14 @@ func (s *Store) Swap(ctx context.Context, changes []store.Change) ([]store.Stand
 	return s.swapAll(nil, changes), nil
 }
 
-// SwapOne is Swap of one change, whose Outcome is kept without a copy.
-func (s *Store) SwapOne(ctx context.Context, c store.Change) (store.Standing, error) {
+// SwapOne is Swap of one change, which copies no large bytes.
+func (s *Store) SwapOne(ctx context.Context, c store.Change) (answer store.Standing, err error) {
 	if err := ctx.Err(); err != nil {
 		return store.Standing{}, fmt.Errorf("swap: %w", err)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	answer, _ := s.swapInto(nil, &c, s.now(), asItIs)
+	s.swapInto(&answer, nil, &c, s.now(), asItIs)
 	return answer, nil
 }
 
@@ -54,34 +54,38 @@ func (s *Store) swapAll(tx *Tx, changes []store.Change) []store.Standing {
 	return answers
 }
 
-// asItIs is instead of bytes.Clone for bytes that nobody writes over.
+// asItIs is instead of bytes.Clone where nobody writes over the bytes.
 func asItIs(b []byte) []byte { return b }
 
 // swap reports whether this very call wrote.
-func (s *Store) swap(tx *Tx, c *store.Change, now time.Duration) (store.Standing, bool) {
-	return s.swapInto(tx, c, now, bytes.Clone)
+func (s *Store) swap(tx *Tx, c *store.Change, now time.Duration) (answer store.Standing, wrote bool) {
+	wrote = s.swapInto(&answer, tx, c, now, bytes.Clone)
+	return answer, wrote
 }
 
-// swapInto is swap that keeps of an outcome what own makes of it.
-func (s *Store) swapInto(tx *Tx, c *store.Change, now time.Duration, own func([]byte) []byte) (store.Standing, bool) {
-	if err := s.checkChange(c); err != nil {
-		return store.Standing{Err: err}, false
+// swapInto is swap that keeps of an outcome, and gives of one, what own makes of it.
+func (s *Store) swapInto(answer *store.Standing, tx *Tx, c *store.Change, now time.Duration, own func([]byte) []byte) (wrote bool) {
+	if answer.Err = s.checkChange(c); answer.Err != nil {
+		return false
 	}
 	id := c.To.ID
 	if writer := s.writing[id]; writer != nil && writer != tx {
-		return store.Standing{Busy: true}, false
+		answer.Busy = true
+		return false
 	}
 	stands := s.stands(tx, id)
 	if !stands.admits(c, now) {
 		if tokenOf(stands) == c.To.Token { // asked again
-			return store.Standing{Token: c.To.Token}, false
+			answer.Token = c.To.Token
+			return false
 		}
-		return standing(stands, now), false
+		*answer = standing(stands, now, own)
+		return false
 	}
 	switch {
 	case stands == nil:
-		if err := s.room(now); err != nil {
-			return store.Standing{Err: err}, false
+		if answer.Err = s.room(now); answer.Err != nil {
+			return false
 		}
 		s.create(tx, &c.To, now, own)
 	case tx == nil:
@@ -94,7 +98,8 @@ func (s *Store) swapInto(tx *Tx, c *store.Change, now time.Duration, own func([]
 		changed.change(c, now, own)
 		s.write(tx, &changed)
 	}
-	return store.Standing{Token: c.To.Token}, true
+	answer.Token = c.To.Token
+	return true
 }
 
 func (s *Store) checkChange(c *store.Change) error {
@@ -111,7 +116,7 @@ func (s *Store) stands(tx *Tx, id store.ID) *row {
 			return r
 		}
 	}
-	return s.rows[id]
+	return s.rows.of(id)
 }
 
 // create makes a row where nothing stands, for tx's commit or for good.
@@ -122,9 +127,8 @@ func (s *Store) create(tx *Tx, to *store.Record, now time.Duration, own func([]b
 		s.write(tx, r)
 		return
 	}
-	r := s.spare.row()
+	r := s.rows.add(to.ID)
 	r.set(to, now, own)
-	s.rows[r.id] = r
 	s.expires(r)
 }
 
@@ -138,9 +142,9 @@ func (s *Store) write(tx *Tx, r *row) {
 	s.writing[r.id] = tx
 }
 
-func standing(r *row, now time.Duration) store.Standing {
+func standing(r *row, now time.Duration, own func([]byte) []byte) store.Standing {
 	if r == nil {
 		return store.Standing{}
 	}
-	return store.Standing{Token: r.token, Record: r.record(now)}
+	return store.Standing{Token: r.token, Record: r.record(now, own)}
 }

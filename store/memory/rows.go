@@ -1,0 +1,76 @@
+package memory
+
+import (
+	"iter"
+
+	"github.com/semelgo/semel/store"
+)
+
+// rows are what is committed. They stand in blocks, and are found by their places, so
+// that the collector, which looks at all that is kept each time, has next to no
+// pointers to follow: none in the index, one for a block, and one for an outcome.
+// What a row took is taken by another one after it, and not given back.
+type rows struct {
+	places map[store.ID]uint32
+	blocks []*rowBlock
+	free   []uint32 // places below len(blocks)*blockRows that are empty
+}
+
+const blockRows = 32
+
+type rowBlock [blockRows]row
+
+func (t *rows) len() int { return len(t.places) }
+
+func (t *rows) at(place uint32) *row { return &t.blocks[place/blockRows][place%blockRows] }
+
+// of returns the row of id, which is nil if there is none. It stays where it is until
+// it is removed.
+func (t *rows) of(id store.ID) *row {
+	place, ok := t.places[id]
+	if !ok {
+		return nil
+	}
+	return t.at(place)
+}
+
+// add returns an empty row for id, which has none.
+func (t *rows) add(id store.ID) *row {
+	if len(t.free) == 0 {
+		t.grow()
+	}
+	last := len(t.free) - 1
+	place := t.free[last]
+	t.free = t.free[:last]
+	t.places[id] = place
+	return t.at(place)
+}
+
+func (t *rows) grow() {
+	first := uint32(len(t.blocks) * blockRows)
+	t.blocks = append(t.blocks, new(rowBlock))
+	for i := range uint32(blockRows) {
+		t.free = append(t.free, first+blockRows-1-i)
+	}
+}
+
+// remove removes the row of id, which has one.
+func (t *rows) remove(id store.ID) {
+	place := t.places[id]
+	delete(t.places, id)
+	*t.at(place) = row{}
+	t.free = append(t.free, place)
+}
+
+// all are all rows, in no order.
+func (t *rows) all() iter.Seq[*row] {
+	return func(yield func(*row) bool) {
+		for _, b := range t.blocks {
+			for i := range b {
+				if b[i].token.State != store.Absent && !yield(&b[i]) {
+					return
+				}
+			}
+		}
+	}
+}
