@@ -39,7 +39,7 @@ func TestAllocations(t *testing.T) { //nolint:paralleltest // see allocations
 	}{
 		// The exchange, the input, the ask, the handler's headers (2), and the outcome that the
 		// store keeps; of its rows it makes several at a time.
-		"first run":          {6, semel.Options{}, true},
+		"first run":          {4, semel.Options{}, true},
 		"replay":             {10, semel.Options{}, false},
 		"replay from memory": {0, inMemory(), false},
 	} {

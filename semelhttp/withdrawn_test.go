@@ -1,0 +1,84 @@
+package semelhttp_test
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	"github.com/semelgo/semel"
+)
+
+// boasts sets headers of all kinds, over one that was there before.
+func boasts(h http.Header) {
+	h.Set("Location", "/ours")
+	h.Set("Set-Cookie", "ours=1")
+	h["Vary"][0] = "ours"
+	h.Add("Vary", "more")
+}
+
+// wantBefore checks that nothing of it is left.
+func wantBefore(t *testing.T, h http.Header) {
+	t.Helper()
+	if h.Get("Set-Cookie") != "" || h.Get("Location") == "/ours" || fmt.Sprint(h["Vary"]) != "[before]" {
+		t.Errorf("the handler's headers are left: %v", h)
+	}
+}
+
+// TestHeadersOfAnotherAnswerAreTakenBack: what a leader has set that lost its lease is
+// no part of the answer that stands.
+func TestHeadersOfAnotherAnswerAreTakenBack(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, semel.Options{})
+	other, err := semel.New[semelTx](b.store, semel.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	theirs, err := runAgain(other)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ours, err := runAgain(b.Engine)
+	if err != nil {
+		t.Fatal(err)
+	}
+	taker := theirs(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Location", "/theirs")
+		w.WriteHeader(http.StatusCreated)
+	}))
+	h := ours(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		boasts(w.Header())
+		w.WriteHeader(http.StatusAccepted)
+		b.ahead.Store(int64(2 * time.Hour))
+		taker.ServeHTTP(httptest.NewRecorder(), ask{}.request(t, ""))
+	}))
+	w := httptest.NewRecorder()
+	w.Header().Set("Vary", "before")
+	h.ServeHTTP(w, ask{}.request(t, ""))
+	if got := w.Header(); w.Code != http.StatusCreated || got.Get("Location") != "/theirs" {
+		t.Errorf("told %d %v, want what the other has made of it", w.Code, got)
+	}
+	wantBefore(t, w.Header())
+}
+
+// TestAPanicTakesItsHeadersBack: who recovers from it outside answers anew.
+func TestAPanicTakesItsHeadersBack(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, semel.Options{})
+	protect, err := runAgain(b.Engine)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := protect(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		boasts(w.Header())
+		panic("broken")
+	}))
+	w := httptest.NewRecorder()
+	w.Header().Set("Vary", "before")
+	func() {
+		defer func() { _ = recover() }()
+		h.ServeHTTP(w, ask{}.request(t, ""))
+	}()
+	wantBefore(t, w.Header())
+}
