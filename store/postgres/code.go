@@ -68,7 +68,7 @@ func rollsBack(err error) bool {
 	}
 	code := codeOf(err)
 	switch class(code) {
-	case "21", "22", "23", "25", "27", "2F", "38", "39", "3B", "42", "44", "P0":
+	case "21", "22", "23", "25", "26", "27", "2F", "38", "39", "3B", "42", "44", "P0":
 		return true
 	default:
 		return isConflict(err) || code == codeLockTimeout || code == codeCancelled

@@ -108,3 +108,36 @@ func TestParametersAsTheDriverHasThem(t *testing.T) {
 		}
 	}
 }
+
+// A function that drops what is prepared breaks the end of its transaction, and what
+// the driver keeps of its connection. Nobody is left not knowing, and soon all is well.
+func TestPreparedIsDroppedByTheFunction(t *testing.T) {
+	t.Parallel()
+	url := database(t)
+	others, pool := connect(t, url), connect(t, url, func(c *pgxpool.Config) { c.MaxConns = 2 })
+	s := newStore(t, pool, postgres.Options{})
+	committed := 0
+	for n := range 24 {
+		key, drops := strconv.Itoa(n), n%8 < 3
+		last := create(key, store.Succeeded, 1)
+		verdict, err := s.Atomic(t.Context(), last.To.ID, true, func(ctx context.Context, tx pgx.Tx, _ store.Standing) (*store.Change, error) {
+			if err := effect(ctx, tx, key); err != nil {
+				return nil, err
+			}
+			if drops {
+				mustExec(t, tx, `DEALLOCATE ALL`)
+			}
+			return &last, nil
+		})
+		made := effects(t, others, key)
+		if want := map[store.Verdict]int{store.Committed: 1, store.NotCommitted: 0, store.Unknown: -1}[verdict]; made != want || (err == nil) != (made == 1) {
+			t.Errorf("transaction %d, which drops: %v: Atomic = %v, %v with %d effects", n, drops, verdict, err, made)
+		}
+		if n%8 > 5 && verdict == store.Committed {
+			committed++
+		}
+	}
+	if committed < 6 {
+		t.Errorf("%d of 6 transactions committed, though nothing was dropped for a while", committed)
+	}
+}
