@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -95,12 +96,11 @@ func (b *batched) release() {
 }
 
 func (b *batched) run(ctx context.Context) (store.Standing, store.Verdict, error) {
-	bound := b.store.statementBound + b.store.commitBound
-	err := sendWithin(ctx, b.conn.Conn(), b.pack(), bound)
+	err := b.sendFirst(ctx)
 	if err == nil && !b.calls && b.conn.Conn().PgConn().TxStatus() == outside {
 		return store.Standing{Token: b.change.To.Token}, store.Committed, nil
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), bound)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), b.bound())
 	defer cancel()
 	switch {
 	case err != nil:
@@ -111,6 +111,9 @@ func (b *batched) run(ctx context.Context) (store.Standing, store.Verdict, error
 		return b.rollBack(ctx, errors.New("semel/postgres: a statement of the batch has left its transaction open"))
 	}
 }
+
+// bound is how long a trip may take.
+func (b *batched) bound() time.Duration { return b.store.statementBound + b.store.commitBound }
 
 // pack puts together what goes in the first trip.
 func (b *batched) pack() *pgx.Batch {

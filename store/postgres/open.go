@@ -45,7 +45,7 @@ func (t *transaction) start(ctx context.Context, b *pgx.Batch) pgx.BatchResults 
 // to begin. The setting that keeps this to the index is given back as it was seen
 // last, and afterwards by itself if it was another.
 func (t *transaction) openHeld(ctx context.Context) error {
-	if of := pooledOf(t.conn.Conn()); of != nil && t.store.quick {
+	if of := pooledOf(t.conn.Conn()); of != nil && of.tx != nil && t.store.quick {
 		return t.openQuickly(ctx, of)
 	}
 	b, o := t.beginning(), &t.begun
@@ -57,7 +57,7 @@ func (t *transaction) openHeld(ctx context.Context) error {
 		return err
 	}
 	if t.store.quick {
-		keepTx(t.session, t.tx)
+		pooledFor(t.session).tx = t.tx
 	}
 	o.number = number.String
 	return t.seeWhatStands(ctx)

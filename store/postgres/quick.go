@@ -27,7 +27,7 @@ func quick(config *pgxpool.Config) bool {
 type pooled struct {
 	conn *pgx.Conn
 	// tx is how handlers see the connection's transactions. Nothing of the driver's
-	// ends it, so that it serves one transaction after another.
+	// ends it, so that it serves one transaction after another; nil before the first.
 	tx    pgx.Tx
 	known map[string]*pgconn.StatementDescription // what is prepared, by its text
 	made  int                                     // names given so far
@@ -42,9 +42,14 @@ func pooledOf(conn *pgx.Conn) *pooled {
 	return p
 }
 
-// keepTx keeps the driver's transaction with its connection.
-func keepTx(conn *pgx.Conn, tx pgx.Tx) {
-	conn.PgConn().CustomData()[pooledKey] = &pooled{conn: conn, tx: tx, known: make(map[string]*pgconn.StatementDescription)}
+// pooledFor returns what is kept with the connection from now on.
+func pooledFor(conn *pgx.Conn) *pooled {
+	p := pooledOf(conn)
+	if p == nil {
+		p = &pooled{conn: conn, known: make(map[string]*pgconn.StatementDescription)}
+		conn.PgConn().CustomData()[pooledKey] = p
+	}
+	return p
 }
 
 // prepare returns what is prepared for the text, if need be by a trip of its own.
