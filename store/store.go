@@ -22,6 +22,9 @@ type Store interface {
 	// and nothing happens twice. On a non-nil error nothing is known: any of
 	// the changes may be in force, or may yet come in force.
 	//
+	// When Swap has returned without an error, the slice of changes is the caller's
+	// again, who may use it for others.
+	//
 	// Swap never waits long for one record: that one answers Busy, and neither
 	// a busy nor a refused record delays or fails its neighbours.
 	Swap(ctx context.Context, changes []Change) ([]Standing, error)

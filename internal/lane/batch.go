@@ -25,8 +25,20 @@ func (l *Lane[K, Q, A]) Take() *Batch[Q, A] {
 		l.mu.Unlock()
 		return nil
 	}
+	room := l.roomy()
 	l.mu.Unlock()
-	return l.batch(items)
+	return l.batch(items, room)
+}
+
+// roomy returns room for questions, as much as there happens to be.
+func (l *Lane[K, Q, A]) roomy() []Q {
+	last := len(l.rooms) - 1
+	if last < 0 {
+		return nil
+	}
+	room := l.rooms[last]
+	l.rooms = l.rooms[:last]
+	return room
 }
 
 // gather takes out of those who wait whoever may go, in the order they came.
@@ -59,13 +71,14 @@ func (l *Lane[K, Q, A]) fly(it *Item[Q, A]) bool {
 	return true
 }
 
-// batch puts the items in order, and shares what may be shared.
-func (l *Lane[K, Q, A]) batch(items []*Item[Q, A]) *Batch[Q, A] {
+// batch puts the items in order, and shares what may be shared. The questions go into
+// room, as far as it reaches.
+func (l *Lane[K, Q, A]) batch(items []*Item[Q, A], room []Q) *Batch[Q, A] {
 	until := items[0].until
 	slices.SortStableFunc(items, func(a, b *Item[Q, A]) int {
 		return l.config.Compare(l.config.Key(&a.question), l.config.Key(&b.question))
 	})
-	b := &Batch[Q, A]{Questions: make([]Q, 0, len(items)), items: items, until: until}
+	b := &Batch[Q, A]{Questions: slices.Grow(room, len(items)), items: items, until: until}
 	if l.config.Shared {
 		b.of = make([]int, len(items))
 	}
@@ -95,6 +108,11 @@ func (l *Lane[K, Q, A]) Settle(b *Batch[Q, A], answers []A, err error) (more boo
 		for i := range b.Questions {
 			delete(l.flying, l.config.Key(&b.Questions[i]))
 		}
+	}
+	if err == nil {
+		// Without an answer somebody may still be reading them.
+		clear(b.Questions)
+		l.rooms, b.Questions = append(l.rooms, b.Questions[:0]), nil
 	}
 	l.out(len(b.items))
 	if more = len(l.waiting) > 0 || len(b.items) > 1; !more {

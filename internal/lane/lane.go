@@ -18,7 +18,8 @@ var (
 // Config says what a lane does, and how.
 type Config[K comparable, Q, A any] struct {
 	// Flush asks for all of qs and answers each, in their order. Without an error
-	// it must return as many answers as there are questions.
+	// it must return as many answers as there are questions. The questions are its own
+	// until it returns; after an error for good.
 	Flush func(ctx context.Context, qs []Q) ([]A, error)
 	// Key says what a question is about, and Compare orders keys.
 	Key     func(q *Q) K
@@ -52,6 +53,7 @@ type Lane[K comparable, Q, A any] struct {
 	running int            // batches under way, or about to be
 	inside  int            // items that wait or are under way
 	idle    chan struct{}  // closed when none is; nil: nobody asks
+	rooms   [][]Q          // of batches that were answered, for the questions of others
 	watch   *time.Timer    // goes off when the first of those who waited may not any more
 	watched bool           // it is set
 }
@@ -94,7 +96,7 @@ func (l *Lane[K, Q, A]) Join(q Q, must bool) (it *Item[Q, A], alone *Batch[Q, A]
 	}
 	if start && len(l.waiting) == 0 && l.fly(it) {
 		it.taken = true
-		return it, &Batch[Q, A]{Questions: []Q{q}, items: []*Item[Q, A]{it}, until: it.until}, false, nil
+		return it, &Batch[Q, A]{Questions: append(l.roomy(), q), items: []*Item[Q, A]{it}, until: it.until}, false, nil
 	}
 	l.waiting = append(l.waiting, it)
 	l.look(it.until)

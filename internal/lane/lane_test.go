@@ -436,3 +436,31 @@ func TestACrowdHasASecondBatch(t *testing.T) {
 		more()
 	})
 }
+
+// TestQuestionsAreTheFlushsOwnAfterAnError: it may have left them with somebody who
+// still sends them.
+func TestQuestionsAreTheFlushsOwnAfterAnError(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		name string
+		err  error
+		want ask
+	}{
+		{"answered", nil, ask{2, 2}},
+		{"lost", errors.New("lost"), ask{1, 1}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			l := open(&desk{}, nil)
+			_, first, _, _ := l.Join(ask{1, 1}, false)
+			kept := first.Questions
+			l.Settle(first, []ask{{}}, test.err)
+			if _, second, _, err := l.Join(ask{2, 2}, false); second == nil || err != nil {
+				t.Fatalf("Join = %v, %v, want a batch", second, err)
+			}
+			if kept[0] != test.want {
+				t.Errorf("the first batch's questions hold %v, want %v", kept[0], test.want)
+			}
+		})
+	}
+}
