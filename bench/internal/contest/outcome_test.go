@@ -47,9 +47,19 @@ func TestRatioIsTheMedianOfRounds(t *testing.T) {
 	}
 }
 
-// TestProcessorTimeDecidesOnlyWhereTheMachineWasNotQuiet, and only where the wall
+// dearer has ours use more of the processors.
+func dearer(o *contest.Outcome) *contest.Outcome {
+	for _, round := range o.Rounds {
+		s := round["ours"]
+		s.Client, s.Server = 4*s.Client, 4*s.Server
+		round["ours"] = s
+	}
+	return o
+}
+
+// TestProcessorTimeDecidesOnlyWhereTheClockWasNoisy, and only where the wall
 // clock does not show that the must is reached.
-func TestProcessorTimeDecidesOnlyWhereTheMachineWasNotQuiet(t *testing.T) {
+func TestProcessorTimeDecidesOnlyWhereTheClockWasNoisy(t *testing.T) {
 	t.Parallel()
 	row := goal.AtLeast("row", "x", 4, 8)
 	for _, c := range []struct {
@@ -62,6 +72,9 @@ func TestProcessorTimeDecidesOnlyWhereTheMachineWasNotQuiet(t *testing.T) {
 		{"quiet and reached", rounds(0, 6000, 3000, 2000), 6, "decided by the wall clock"},
 		{"noisy and reached", rounds(0.5, 6000, 3000, 2000), 6, "decided by the wall clock"},
 		{"noisy and missed", rounds(0.5, 2000, 1000, 666), 5, "decided by processor time"},
+		{"unsteady and missed", rounds(0, 2000, 1500, 500), 5, "25 % apart from their median"},
+		{"unsteady and reached", rounds(0, 6000, 4500, 1500), 6, "decided by the wall clock"},
+		{"noisy and missed by both", dearer(rounds(0.5, 2000, 1000, 666)), 2, "decided by the wall clock"},
 	} {
 		f := c.o.Faster(row, "ours", "plain")
 		if math.Abs(f.Value-c.want) > 0.02 || !strings.Contains(f.Detail, c.says) {

@@ -28,6 +28,15 @@ func Spread(all []float64) (least, most float64) {
 	return slices.Min(all), slices.Max(all)
 }
 
+// Deviation is how far all are from their median, on average and as a share of it.
+func Deviation(all []float64) float64 {
+	middle, sum := Median(all), 0.0
+	for _, v := range all {
+		sum += math.Abs(v - middle)
+	}
+	return sum / float64(len(all)) / middle
+}
+
 // Quantile is the least value that a share q of the sorted values do not exceed.
 // Of none it is zero.
 func Quantile[T any](sorted []T, q float64) T {

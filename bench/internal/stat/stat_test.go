@@ -62,3 +62,19 @@ func TestSpread(t *testing.T) {
 		t.Errorf("Spread = %v, %v, want 1, 3", least, most)
 	}
 }
+
+func TestDeviation(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		all  []float64
+		want float64
+	}{
+		{[]float64{2}, 0},
+		{[]float64{2, 2, 2}, 0},
+		{[]float64{4, 2, 1}, 0.5},
+	} {
+		if got := stat.Deviation(c.all); got != c.want {
+			t.Errorf("Deviation(%v) = %v, want %v", c.all, got, c.want)
+		}
+	}
+}
