@@ -29,13 +29,19 @@ func (l *lanes) open(s store.Store, caps store.Capabilities, o *Options) {
 	l.swaps = lane.New(lane.Config[store.ID, store.Change, store.Standing]{
 		Flush: s.Swap, Key: func(c *store.Change) store.ID { return c.To.ID }, Compare: compareIDs,
 		Flushers: caps.Flushers, Crowd: crowd, MaxBatch: caps.MaxBatch, MaxWaiting: o.MaxQueued, Timeout: o.RecordTimeout,
-		Steps: l.steps,
+		Within: spanned, Steps: l.steps,
 	})
 	l.gets = lane.New(lane.Config[store.ID, store.ID, store.Standing]{
 		Flush: s.Get, Key: func(id *store.ID) store.ID { return *id }, Compare: compareIDs, Shared: true,
 		Flushers: caps.Flushers, Crowd: crowd, MaxBatch: maxReads, MaxWaiting: o.MaxQueued, Timeout: o.RecordTimeout,
-		Steps: l.steps,
+		Within: spanned, Steps: l.steps,
 	})
+}
+
+// spanned is by, for a lane.
+func spanned(ctx context.Context, end time.Time) (context.Context, func()) {
+	ctx, span := by(ctx, end)
+	return ctx, span.end
 }
 
 func compareIDs(a, b store.ID) int { return bytes.Compare(a[:], b[:]) }

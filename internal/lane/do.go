@@ -57,31 +57,48 @@ func (e *LeftError[A]) Wait() (A, error) { return e.wait() }
 
 // flush asks for what waits until nothing does.
 func (l *Lane[K, Q, A]) flush() {
-	last := 0
+	enough := few
 	for more := true; more; {
-		l.letCome(max(last, few))
+		l.letCome(enough)
 		b := l.Take()
 		if b == nil {
 			return
 		}
-		last = len(b.items)
 		more = l.ask(context.Background(), b)
+		enough = max(few, l.share(len(b.items)))
 	}
 }
 
-// few is a batch so small that it always pays to let others run before it is sent.
-const few = 4
+const (
+	// few is a batch so small that it always pays to let others run before it is sent.
+	few = 4
+	// turns is how often others may run without anybody's coming of it. It takes some
+	// microseconds, in which those may come who run on other processors.
+	turns = 50
+)
 
-// letCome lets others run until as many wait as are enough, for as long as that lets
-// some come: those who were just answered will ask again, and together they cost
-// little more than one. Nobody waits for them: what runs, runs anyway.
+// letCome lets others run until as many wait as are enough, or no more seem to come:
+// those who were just answered will ask again, and together they cost little more than
+// one. Nobody waits for them: what runs, runs anyway.
 func (l *Lane[K, Q, A]) letCome(enough int) {
 	if l.config.Steps != nil {
 		return
 	}
-	for before, now := -1, l.queued(); before < now && now < enough; before, now = now, l.queued() {
+	came := l.queued()
+	for idle := 0; came < enough && idle < turns; idle++ {
 		runtime.Gosched()
+		if now := l.queued(); now > came {
+			came, idle = now, 0
+		}
 	}
+}
+
+// share is what each batch would have, if so many who were just answered asked again,
+// and all were shared out evenly.
+func (l *Lane[K, Q, A]) share(answered int) int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return (answered + l.inside) / max(l.running, 1)
 }
 
 // queued tells how many wait.
@@ -106,8 +123,8 @@ func (l *Lane[K, Q, A]) ask(ctx context.Context, b *Batch[Q, A]) (more bool) {
 			l.run(l.flush) // the goroutine ends, and nobody else goes on
 		}
 	}()
-	ctx, cancel := context.WithDeadline(ctx, b.until)
-	defer cancel()
+	ctx, end := l.config.Within(ctx, b.until)
+	defer end()
 	answers, err = l.config.Flush(ctx, b.Questions)
 	returned = true
 	return more

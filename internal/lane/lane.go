@@ -38,6 +38,9 @@ type Config[K comparable, Q, A any] struct {
 	// Timeout is how long a question may be without an answer, however much of that
 	// it waits. A batch has as long as the first of it may still wait.
 	Timeout time.Duration
+	// Within returns ctx with an end, and what frees it of that; nil:
+	// context.WithDeadline.
+	Within func(ctx context.Context, end time.Time) (context.Context, func())
 	// Steps, unless nil, says when what waits goes on.
 	Steps Steps
 }
@@ -61,6 +64,12 @@ type Lane[K comparable, Q, A any] struct {
 // New returns a lane.
 func New[K comparable, Q, A any](c Config[K, Q, A]) *Lane[K, Q, A] {
 	l := &Lane[K, Q, A]{config: c, flying: make(map[K]struct{})}
+	if l.config.Within == nil {
+		l.config.Within = func(ctx context.Context, end time.Time) (context.Context, func()) {
+			ctx, cancel := context.WithDeadline(ctx, end)
+			return ctx, cancel
+		}
+	}
 	l.pool.New = func() any { return &Item[Q, A]{done: make(chan struct{}, 1)} }
 	return l
 }
@@ -74,6 +83,9 @@ type Item[Q, A any] struct {
 
 	answer A
 	err    error
+
+	alone  Batch[Q, A] // of it only
+	itself [1]*Item[Q, A]
 }
 
 // Settled reports whether there is an answer. It is for those who do not wait.
@@ -95,8 +107,9 @@ func (l *Lane[K, Q, A]) Join(q Q, must bool) (it *Item[Q, A], alone *Batch[Q, A]
 		l.running++
 	}
 	if start && len(l.waiting) == 0 && l.fly(it) {
-		it.taken = true
-		return it, &Batch[Q, A]{Questions: append(l.roomy(), q), items: []*Item[Q, A]{it}, until: it.until}, false, nil
+		it.taken, it.itself[0] = true, it
+		it.alone = Batch[Q, A]{Questions: append(l.roomy(), q), items: it.itself[:], until: it.until}
+		return it, &it.alone, false, nil
 	}
 	l.waiting = append(l.waiting, it)
 	l.look(it.until)
