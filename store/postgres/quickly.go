@@ -117,6 +117,9 @@ func (t *transaction) finishQuickly(ctx context.Context, last *store.Change) (st
 			}
 		})
 	})
+	if codeOf(err) == codeNoStatement {
+		t.of.forget()
+	}
 	switch {
 	case next == nil:
 	case err == nil && e.tag == `COMMIT`:
