@@ -2,6 +2,7 @@ package rivals
 
 import (
 	"context"
+	"time"
 
 	"github.com/semelgo/semel/bench/internal/lab"
 	"github.com/semelgo/semel/bench/internal/usage"
@@ -36,10 +37,10 @@ func (q *Kept) add(_ context.Context, keys []string) error {
 func (*Kept) settle(context.Context) error { return nil }
 func (q *Kept) stop(context.Context) error { q.Stops++; return nil }
 
-// Race has q filled and emptied once, with n jobs, and tells how many operations
-// that were.
-func Race(ctx context.Context, l *lab.Lab, q *Kept, n int) (int, error) {
-	j := jobs{n: n, rounds: 1}
+// Race has q filled and emptied once, with n jobs, after so long of warming up, and
+// tells how many operations that were.
+func Race(ctx context.Context, l *lab.Lab, q *Kept, n int, warm time.Duration) (int, error) {
+	j := jobs{n: n, rounds: 1, warm: warm}
 	o, err := j.race(ctx, l, "kept", func(context.Context) error { return nil }, q)
 	if err != nil {
 		return 0, err

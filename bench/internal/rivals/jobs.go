@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"sync/atomic"
+	"time"
 
 	"github.com/semelgo/semel/bench/internal/contest"
 	"github.com/semelgo/semel/bench/internal/lab"
@@ -32,7 +33,8 @@ type queue interface {
 // jobs are put into each queue by all callers together.
 type jobs struct {
 	n      int
-	rounds int // zero: the lab's
+	rounds int           // zero: the lab's
+	warm   time.Duration // for which jobs are added and worked before that
 
 	running queue // that was started
 	left    atomic.Int64
@@ -42,9 +44,9 @@ type jobs struct {
 // jobsOf is as many as a queue works in some seconds.
 func jobsOf(l *lab.Lab) *jobs {
 	if l.Quick {
-		return &jobs{n: 3000}
+		return &jobs{n: 3000, warm: l.Warm()}
 	}
-	return &jobs{n: 10_000, rounds: 5}
+	return &jobs{n: 10_000, rounds: 5, warm: l.Warm()}
 }
 
 // race has the queues filled and emptied, in turn.
@@ -65,10 +67,15 @@ func (j *jobs) race(ctx context.Context, l *lab.Lab, name string, fresh func(con
 		if err := fresh(ctx); err != nil {
 			return err
 		}
-		j.left.Store(int64(j.n))
-		j.over = make(chan struct{})
 		j.running = byName[name]
-		return j.running.start(ctx, j.done)
+		if err := j.running.start(ctx, j.done); err != nil {
+			return err
+		}
+		if err := j.warmUp(ctx, j.running); err != nil {
+			return err
+		}
+		j.expect(int64(j.n))
+		return nil
 	}
 	o, err := r.Run(ctx, l)
 	if stopped := j.stop(ctx); err == nil {
@@ -92,6 +99,51 @@ func (j *jobs) done() {
 	}
 }
 
+// expect says how many jobs are to be done before it is over.
+func (j *jobs) expect(n int64) {
+	j.left.Store(n)
+	j.over = make(chan struct{})
+}
+
+// warmUp adds jobs for a while, and waits until they are worked: so that a queue has
+// the connections that it works with, as it has when it is at work for longer.
+func (j *jobs) warmUp(ctx context.Context, q queue) error {
+	if j.warm == 0 {
+		return nil
+	}
+	const many = 1 << 40
+	j.expect(many)
+	var added atomic.Int64
+	end := time.Now().Add(j.warm)
+	_, err := contest.Once(ctx, callers, func(ctx context.Context, c *contest.Caller) (struct{}, error) {
+		for more := true; more; more = time.Now().Before(end) {
+			keys := keysOf(c, q.batch())
+			if err := q.add(ctx, keys); err != nil {
+				return struct{}{}, err
+			}
+			added.Add(int64(len(keys)))
+		}
+		return struct{}{}, nil
+	})
+	if err != nil {
+		return fmt.Errorf("add jobs to warm up: %w", err)
+	}
+	if j.left.Add(added.Load()-many) == 0 {
+		close(j.over)
+	}
+	return j.wait(ctx, q)
+}
+
+// wait waits until all jobs are done.
+func (j *jobs) wait(ctx context.Context, q queue) error {
+	select {
+	case <-j.over:
+		return q.settle(ctx)
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
 // run puts the jobs in while they are worked, and waits until all were.
 func (j *jobs) run(ctx context.Context, q queue) (int, error) {
 	var next atomic.Int64
@@ -101,12 +153,7 @@ func (j *jobs) run(ctx context.Context, q queue) (int, error) {
 	if err != nil {
 		return 0, fmt.Errorf("add jobs: %w", err)
 	}
-	select {
-	case <-j.over:
-		return j.n, q.settle(ctx)
-	case <-ctx.Done():
-		return 0, context.Cause(ctx)
-	}
+	return j.n, j.wait(ctx, q)
 }
 
 // fill is what one caller adds.
@@ -116,14 +163,18 @@ func (j *jobs) fill(ctx context.Context, q queue, c *contest.Caller, next *atomi
 		if most <= 0 {
 			return nil
 		}
-		keys := make([]string, min(most, q.batch()))
-		for i := range keys {
-			keys[i] = c.Key()
-		}
-		if err := q.add(ctx, keys); err != nil {
+		if err := q.add(ctx, keysOf(c, min(most, q.batch()))); err != nil {
 			return err
 		}
 	}
+}
+
+func keysOf(c *contest.Caller, n int) []string {
+	keys := make([]string, n)
+	for i := range keys {
+		keys[i] = c.Key()
+	}
+	return keys
 }
 
 // fastest is the place of the queue that was it.

@@ -4,7 +4,9 @@ import (
 	"errors"
 	"io"
 	"sync"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/semelgo/semel/bench/internal/lab"
 	"github.com/semelgo/semel/bench/internal/rivals"
@@ -44,7 +46,7 @@ func TestAllJobsAreAddedOnce(t *testing.T) {
 			return nil
 		}}
 		const jobs = 1234
-		ops, err := rivals.Race(t.Context(), newLab(t), q, jobs)
+		ops, err := rivals.Race(t.Context(), newLab(t), q, jobs, 0)
 		if err != nil || ops != jobs || len(seen) != jobs {
 			t.Errorf("in batches of %d: %d operations with %d keys, %v; want %d", batch, ops, len(seen), err, jobs)
 		}
@@ -59,10 +61,24 @@ func TestAQueueThatFailsIsStopped(t *testing.T) {
 	t.Parallel()
 	broken := errors.New("broken")
 	q := &rivals.Kept{Batch: 1, Add: func([]string) error { return broken }}
-	if _, err := rivals.Race(t.Context(), newLab(t), q, 10); !errors.Is(err, broken) {
+	if _, err := rivals.Race(t.Context(), newLab(t), q, 10, 0); !errors.Is(err, broken) {
 		t.Errorf("Race = %v, want %v", err, broken)
 	}
 	if q.Starts != 1 || q.Stops != 1 {
 		t.Errorf("the queue was started %d times and stopped %d times", q.Starts, q.Stops)
+	}
+}
+
+// What is worked to warm up is not counted, and is over before the rest is added.
+func TestWarmingUpIsNotCounted(t *testing.T) {
+	t.Parallel()
+	var added atomic.Int64
+	q := &rivals.Kept{Batch: 3, Add: func(keys []string) error {
+		added.Add(int64(len(keys)))
+		return nil
+	}}
+	ops, err := rivals.Race(t.Context(), newLab(t), q, 10, time.Nanosecond)
+	if err != nil || ops != 10 || added.Load() <= 10 {
+		t.Errorf("%d operations of %d jobs, %v; want 10, and others before them", ops, added.Load(), err)
 	}
 }
