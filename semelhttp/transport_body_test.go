@@ -159,7 +159,7 @@ func TestTransportReportsABodyThatCannotBeRead(t *testing.T) {
 	t.Parallel()
 	torn := errors.New("torn")
 	s, url := plays(t, status(http.StatusServiceUnavailable))
-	b := &body{Reader: io.MultiReader(strings.NewReader("ab"), failing{torn})}
+	b := bodyOf(io.MultiReader(strings.NewReader("ab"), failing{torn}))
 	if _, err := quick(new(semelhttp.Transport)).RoundTrip(post(t, url, b)); !errors.Is(err, torn) {
 		t.Errorf("got the error %v, want the body's", err)
 	}
