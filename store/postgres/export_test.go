@@ -63,12 +63,12 @@ func Queries(s *Store) []Query {
 			alike = append(alike, 2, 1, 4, 1, nil, nil, false)
 		}
 		all = append(all,
-			Query{name, s.texts.one, t.one[k], args},
+			Query{name, s.texts.swap.one.before[0], t.one[k], args},
 			Query{name + " in a session", session, t.one[k], args},
-			Query{name + " alone", s.texts.lentAlone.made, t.one[k], args},
+			Query{name + " alone", s.texts.swapTx.alone.before[1], t.one[k], args},
 			Query{name + " last", s.texts.lent.made, t.last[k], args},
-			Query{name + " many", s.texts.lentMany.made, t.many[k].text, arrays(items)},
-			Query{name + " many, told", s.texts.lentMany.made, t.many[k].told, arrays(items)})
+			Query{name + " many", s.texts.swapTx.many.before[1], t.many[k].text, arrays(items)},
+			Query{name + " many, told", s.texts.swapTx.many.before[1], t.many[k].told, arrays(items)})
 		if t.alike[k].text != "" {
 			all = append(all, Query{name + " alike", session, t.alike[k].text, alike},
 				Query{name + " alike, told", session, t.alike[k].told, alike})

@@ -83,6 +83,16 @@ func (b borrowed) frame(undone bool) frame {
 	return frame{before: []string{b.made}, after: []string{b.givenBack}}
 }
 
+// bounding is the frame of a trip that makes the settings, of which one that says so
+// itself may wait for others that long.
+func bounding(all []setting, wait time.Duration) frame {
+	f := frame{before: []string{`SELECT ` + set(all)}}
+	if wait > 0 {
+		f.wait = millis(wait)
+	}
+	return f
+}
+
 // settingsBehind are the expressions of set behind another one.
 func settingsBehind(all []setting) string {
 	if len(all) == 0 {
@@ -101,24 +111,20 @@ func millis(d time.Duration) string {
 
 // texts are the statements that depend on no record, put together once.
 type texts struct {
-	byKey, inOrder    string   // before what reads
-	listed            string   // before what reads those that are due
-	queue             string   // before what hands out
-	lent              borrowed // before a read or a last change within somebody's transaction
-	one, many         string   // before what changes
-	alone, hasty      string
-	lentOne, lentMany borrowed // likewise, within somebody's transaction
-	lentAlone         borrowed
-	lentHasty         borrowed
-	begin             string // before what follows
-	open              string // at the begin of an Atomic; it borrows what look gives back
-	openHeld          string // likewise, with the right to the record; what it borrows stands gives back
-	openNext          string // likewise, where another one has ended in the same trip
-	nextBack          string // behind the look there: what its waiting was bounded by is given back
-	first, firstHeld  string // creates at the begin of a batch
-	batch, batchHeld  string // before another change, there
-	calling           string // before a batch whose COMMIT waits for callbacks
-	keep              string // before a failure that is kept when its transaction is rolled back
+	byKey, inOrder   string   // before what reads
+	listed           string   // before what reads those that are due
+	queue            string   // before what hands out
+	lent             borrowed // before a read or a last change within somebody's transaction
+	swap, swapTx     frames   // around what changes, and likewise within somebody's transaction
+	begin            string   // before what follows
+	open             string   // at the begin of an Atomic; it borrows what look gives back
+	openHeld         string   // likewise, with the right to the record; what it borrows stands gives back
+	openNext         string   // likewise, where another one has ended in the same trip
+	nextBack         string   // behind the look there: what its waiting was bounded by is given back
+	first, firstHeld string   // creates at the begin of a batch
+	batch, batchHeld string   // before another change, there
+	calling          string   // before a batch whose COMMIT waits for callbacks
+	keep             string   // before a failure that is kept when its transaction is rolled back
 }
 
 func newTexts(o *Options) texts {
@@ -141,8 +147,14 @@ func newTexts(o *Options) texts {
 		byKey: `SELECT ` + set(byKey()), inOrder: `SELECT ` + set(inOrder()), lent: lent,
 		listed: `SELECT ` + set(listed()),
 		queue:  `SELECT ` + set(append(append(byKeys(), inOrder()[1:]...), lockTimeout(busyAfter))),
-		one:    `SELECT ` + set(one), many: `SELECT ` + set(many), alone: `SELECT ` + set(alone), hasty: `SELECT ` + set(hasty),
-		lentOne: borrow(one), lentMany: borrow(many), lentAlone: borrow(alone), lentHasty: borrow(hasty),
+		swap: frames{
+			one: bounding(one, busyAfter), many: bounding(many, 0), look: bounding(byKey(), 0),
+			alone: bounding(alone, busyAfterAlone), hasty: bounding(hasty, busyAtOnce),
+		},
+		swapTx: frames{
+			one: borrow(one).frame(true), many: borrow(many).frame(true), look: lent.frame(false),
+			alone: borrow(alone).frame(true), hasty: borrow(hasty).frame(true),
+		},
 		begin:    beginOf(o.Isolation),
 		open:     `SELECT pg_current_xact_id()::text, ` + settings,
 		openHeld: openHeld(o.bounds()), openNext: openNext, nextBack: settingsBehind([]setting{lockTimeout(o.LockTimeout)}),

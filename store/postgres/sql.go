@@ -102,6 +102,11 @@ VALUES ($1::uuid, `
 	insert = `INSERT INTO semel_records
 (id, state, attempt, owner, due, expires, created, changed, tainted, operation, scope, key, fingerprint, priority, input, outcome)`
 
+	// insertInOrder is of what is chosen from elsewhere, which has no step of its own only
+	// in the order of the table's columns.
+	insertInOrder = `INSERT INTO semel_records
+(id, owner, due, expires, created, changed, attempt, state, priority, tainted, operation, scope, key, fingerprint, input, outcome)`
+
 	orNothing = ` ON CONFLICT (id) DO NOTHING`
 
 	sqlMove = `UPDATE semel_records SET state = $6::smallint, attempt = $7::integer, owner = $8::bigint, ` +
@@ -119,9 +124,9 @@ AND (NOT $5::boolean OR due <= clock_timestamp())`
 
 // The same for many records at once, from arrays.
 const (
-	sqlCreateMany = insert + `
-SELECT i, s, a, o, clock_timestamp() + d * interval '1 microsecond', clock_timestamp() + e * interval '1 microsecond',
-clock_timestamp(), clock_timestamp(), t, op, sc, k, f, p, ip, oc
+	sqlCreateMany = insertInOrder + `
+SELECT i, o, clock_timestamp() + d * interval '1 microsecond', clock_timestamp() + e * interval '1 microsecond',
+clock_timestamp(), clock_timestamp(), a, s, p, t, op, sc, k, f, ip, oc
 FROM unnest($1::uuid[], $2::smallint[], $3::integer[], $4::bigint[], $5::bigint[], $6::bigint[], $7::boolean[],
 $8::bytea[], $9::bytea[], $10::bytea[], $11::bytea[], $12::smallint[], $13::bytea[], $14::bytea[])
 AS x (i, s, a, o, d, e, t, op, sc, k, f, p, ip, oc)` + orNothing
@@ -150,17 +155,17 @@ const telling = ` RETURNING id`
 // same, because a plan would take a comparison with a parameter for so rare that it
 // reads a partition whole for it.
 const (
-	sqlCreateAlike = insert + alikeValues + `NULL, NULL
+	sqlCreateAlike = insertInOrder + alikeValues + `NULL::bytea, NULL::bytea
 FROM unnest($1::uuid[], $2::bigint[], $3::bytea[], $4::bytea[], $5::bytea[]) AS x (i, o, sc, k, f)` + orNothing
 
 	// sqlQueueAlike is sqlCreateAlike of what is kept with an input.
-	sqlQueueAlike = insert + alikeValues + `ip, NULL
+	sqlQueueAlike = insertInOrder + alikeValues + `ip, NULL::bytea
 FROM unnest($1::uuid[], $2::bigint[], $3::bytea[], $4::bytea[], $5::bytea[], $13::bytea[]) AS x (i, o, sc, k, f, ip)` + orNothing
 
 	alikeValues = `
-SELECT i, $6::smallint, $7::integer, o, (SELECT clock_timestamp() + $8::bigint * interval '1 microsecond'),
+SELECT i, o, (SELECT clock_timestamp() + $8::bigint * interval '1 microsecond'),
 (SELECT clock_timestamp() + $9::bigint * interval '1 microsecond'),
-(SELECT clock_timestamp()), (SELECT clock_timestamp()), $10::boolean, $11::bytea, sc, k, f, $12::smallint, `
+(SELECT clock_timestamp()), (SELECT clock_timestamp()), $7::integer, $6::smallint, $12::smallint, $10::boolean, $11::bytea, sc, k, f, `
 
 	sqlMoveAlike = `UPDATE semel_records r SET state = $6::smallint, attempt = $7::integer,
 due = (SELECT clock_timestamp() + $8::bigint * interval '1 microsecond'),

@@ -28,16 +28,7 @@ func (s *Store) Swap(ctx context.Context, changes []store.Change) ([]store.Stand
 	if own != nil {
 		defer s.sessions.give(own)
 	}
-	w := swapper{
-		in:    over{s.pool},
-		own:   own,
-		on:    t,
-		one:   frame{before: []string{s.texts.one}, wait: millis(busyAfter)},
-		many:  frame{before: []string{s.texts.many}},
-		alone: frame{before: []string{s.texts.alone}, wait: millis(busyAfterAlone)},
-		hasty: frame{before: []string{s.texts.hasty}, wait: millis(busyAtOnce)},
-		look:  frame{before: []string{s.texts.byKey}},
-	}
+	w := swapper{in: over{s.pool}, own: own, on: t, frames: &s.texts.swap}
 	return w.swap(ctx, changes)
 }
 
@@ -53,16 +44,7 @@ func (s *Store) SwapTx(ctx context.Context, tx pgx.Tx, changes []store.Change) (
 	if err != nil {
 		return nil, fault("swap", err)
 	}
-	w := swapper{
-		in:    over{tx},
-		on:    t,
-		one:   s.texts.lentOne.frame(true),
-		many:  s.texts.lentMany.frame(true),
-		alone: s.texts.lentAlone.frame(true),
-		hasty: s.texts.lentHasty.frame(true),
-		look:  s.texts.lent.frame(false),
-		undo:  tx,
-	}
+	w := swapper{in: over{tx}, on: t, frames: &s.texts.swapTx, undo: tx}
 	return w.swap(ctx, changes)
 }
 
@@ -77,11 +59,15 @@ type swapper struct {
 	in   sender
 	own  *session // unless nil, for what needs no more patience than it has
 	on   *tables
-	one  frame  // of a few changes
-	many frame  // of changes from arrays
-	look frame  // of what reads
 	undo execer // in which what failed is to be undone; nil: it is
+	*frames
+}
 
+// frames are those of the trips of a swapper.
+type frames struct {
+	one   frame // of a few changes
+	many  frame // of changes from arrays
+	look  frame // of what reads
 	alone frame // of one change that was busy with others
 	hasty frame // likewise, after some were busy still
 }
