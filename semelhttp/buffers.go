@@ -25,6 +25,10 @@ func (p *exchanges) put(x *exchange) {
 	if cap(x.text) > maxPooled || cap(x.held) > maxPooled {
 		return
 	}
-	*x = exchange{text: x.text[:0], held: x.held[:0]}
+	if x.exposed == nil { // of one that was answered from memory little else is set
+		x.w, x.r, x.in, x.text = nil, nil, admitted{}, x.text[:0]
+	} else {
+		*x = exchange{text: x.text[:0], held: x.held[:0]}
+	}
 	p.pool.Put(x)
 }
