@@ -1,0 +1,114 @@
+package postgres_test
+
+import (
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/semelgo/semel/store"
+	"github.com/semelgo/semel/store/postgres"
+)
+
+// What is alike goes by one statement, so the batches of two processes can lock their
+// records in orders that cross. That costs them a moment: nobody fails, and of each
+// record one of the two changes is in force.
+func TestBatchesThatCrossAreAnswered(t *testing.T) {
+	t.Parallel()
+	url := database(t)
+	var refused atomic.Int32
+	count := func(c *pgxpool.Config) {
+		c.ConnConfig.OnPgError = func(_ *pgconn.PgConn, err *pgconn.PgError) bool {
+			if err.Code == "55P03" || err.Code == "40P01" {
+				refused.Add(1)
+			}
+			return true
+		}
+	}
+	var stores [2]*postgres.Store
+	for i := range stores {
+		stores[i] = newStore(t, connect(t, url, count), postgres.Options{MaxSessions: 1})
+		if err := stores[i].OpenSessions(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	direct := connect(t, url)
+	for round := range 4 {
+		cross(t, direct, stores, round)
+	}
+	if refused.Load() == 0 {
+		t.Error("nobody was in anybody's way, so that the test shows nothing")
+	}
+}
+
+// cross has one store claim keys of one operation first, and the other those of
+// another, while somebody holds one, and lets both go on when they have some.
+func cross(t *testing.T, direct *pgxpool.Pool, stores [2]*postgres.Store, round int) {
+	t.Helper()
+	holder, err := direct.Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = holder.Rollback(t.Context()) }()
+	var changes [2][]store.Change
+	for n := range stores {
+		for i := n; i < 20; i++ {
+			c := create(fmt.Sprint(round, " ", i), store.InProgress, uint64(100+n))
+			c.To.ID, c.To.Operation = store.ID{byte(round), byte(i)}, []string{"even", "odd"}[i%2]
+			changes[n] = append(changes[n], c)
+		}
+	}
+	if _, err := stores[0].SwapTx(t.Context(), holder, changes[0][18:19]); err != nil {
+		t.Fatal(err)
+	}
+	var answers [2][]store.Standing
+	var both sync.WaitGroup
+	for n, s := range stores {
+		both.Go(func() {
+			var err error
+			if answers[n], err = s.Swap(t.Context(), changes[n]); err != nil {
+				t.Errorf("store %d: Swap = %v", n, err)
+			}
+		})
+		waiting(t, direct, n+1)
+	}
+	if err := holder.Rollback(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	both.Wait()
+	for i := 1; i < 20 && !t.Failed(); i++ {
+		first, second := changes[0][i], changes[1][i-1]
+		switch {
+		case answers[0][i].Busy || answers[1][i-1].Busy:
+			mustStandOne(t, stores[0], first, second)
+		case answers[0][i].InForce(first) == answers[1][i-1].InForce(second):
+			t.Errorf("record %d: %+v and %+v, want one of them in force", i, answers[0][i], answers[1][i-1])
+		}
+	}
+}
+
+// waiting returns once so many wait for a lock, or did.
+func waiting(t *testing.T, direct *pgxpool.Pool, most int) {
+	t.Helper()
+	const waits = `SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`
+	for range 50 {
+		if one[int](t, direct, waits) >= most {
+			return
+		}
+	}
+}
+
+// mustStandOne asks again, as callers do who are told Busy.
+func mustStandOne(t *testing.T, s *postgres.Store, first, second store.Change) {
+	t.Helper()
+	answers, err := s.Swap(t.Context(), []store.Change{first})
+	for err == nil && answers[0].Busy {
+		answers, err = s.Swap(t.Context(), []store.Change{first})
+	}
+	if token := stands(t, s, first); err != nil || token != first.To.Token && token != second.To.Token {
+		t.Errorf("asked again %+v, %v, and %v stands", answers, err, token)
+	}
+}
