@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/semelgo/semel"
@@ -59,5 +60,48 @@ func TestWhoWaitsForOthersIsBoundToo(t *testing.T) {
 			t.Fatalf("Close: %v", err)
 		}
 		wantState(t, mem, leads, store.Succeeded)
+	})
+}
+
+// TestATakeoverIsRefusedAsAClaimIs when too many wait: nothing has been run for it.
+func TestATakeoverIsRefusedAsAClaimIs(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		mem := memory.New(memory.Options{})
+		p, _ := grouped(t, mem, semel.Options{MaxQueued: 1, RecordTimeout: time.Hour})
+		op := plain("op", semel.OperationOptions[string]{Policy: semel.AtLeastOnce(), Lease: time.Minute, Wait: 10 * time.Minute})
+		dead := startOn(t, newWire(mem), semel.Options{})
+		late, _, err := semel.Begin(t.Context(), dead, op.Call(me, "stale", "in"))
+		if err != nil {
+			t.Fatalf("Begin: %v", err)
+		}
+		dead.wire.blackHole()
+		ask := func(key string) <-chan answer {
+			answers := later(func() answer { return do(t.Context(), p, op.Call(me, key, "in"), says(key)) })
+			synctest.Wait()
+			return answers
+		}
+		follows := ask("stale")
+		gate := make(chan struct{})
+		p.wire.on(func(r request) fault {
+			if r.kind == swapCall {
+				return fault{gate: gate}
+			}
+			return fault{}
+		})
+		first, waits := ask("first"), ask("waits")
+		pass(2 * time.Minute)
+		select {
+		case got := <-follows:
+			got.wantErr(t, semel.ErrUnavailable)
+		default:
+			t.Error("who takes over waits, though too many do")
+		}
+		close(gate)
+		(<-first).want(t, "first", false)
+		(<-waits).want(t, "waits", false)
+		dead.wire.heal()
+		if _, err := late.End("late", nil); err != nil {
+			t.Errorf("End: %v", err)
+		}
 	})
 }

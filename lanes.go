@@ -90,7 +90,7 @@ func (c *Core) swapTogether(ctx context.Context, change *store.Change, tries int
 		return c.swap(ctx, change, tries)
 	}
 	begun := now()
-	must := change.If.State == store.InProgress // a leader's end: it had its turn already
+	must := change.If.State == store.InProgress && change.If.Owner == change.To.Owner // a leader's end: it had its turn already
 	answer, err := c.lanes.swaps.Do(ctx, *change, must)
 	switch {
 	case err == nil:
