@@ -40,9 +40,17 @@ func (l *lanes) open(s store.Store, caps store.Capabilities, o *Options) {
 
 // spanned is by, for a lane.
 func spanned(ctx context.Context, end time.Time) (context.Context, func()) {
-	ctx, span := by(ctx, end)
-	return ctx, span.end
+	b := &bounded{span{parent: ctx, deadline: end}}
+	return b, b.end
 }
+
+// bounded is a span that nothing ends before its deadline but its parent, while it is
+// used.
+type bounded struct{ span }
+
+// Besides returns what ends the context besides its deadline, for a store that bounds
+// its waiting by that deadline itself.
+func (b *bounded) Besides() context.Context { return b.parent }
 
 func compareIDs(a, b store.ID) int { return bytes.Compare(a[:], b[:]) }
 

@@ -127,7 +127,7 @@ func (s *session) within(ctx context.Context, ask func(ctx context.Context) erro
 		s.close()
 		return fmt.Errorf("use a session: %w", err)
 	}
-	stop := context.AfterFunc(ctx, func() { _ = s.wire.SetDeadline(time.Unix(1, 0)) })
+	stop := context.AfterFunc(besides(ctx), func() { _ = s.wire.SetDeadline(time.Unix(1, 0)) })
 	err := ask(context.WithoutCancel(ctx))
 	if !stop() {
 		s.left = errors.Is(ctx.Err(), context.Canceled)
@@ -140,6 +140,14 @@ func (s *session) within(ctx context.Context, ask func(ctx context.Context) erro
 		return fmt.Errorf("%w: %w", cmp.Or(ctx.Err(), context.DeadlineExceeded), err)
 	}
 	return err
+}
+
+// besides is what ends ctx besides its deadline, where that is known.
+func besides(ctx context.Context) context.Context {
+	if b, ok := ctx.(interface{ Besides() context.Context }); ok {
+		return b.Besides()
+	}
+	return ctx
 }
 
 // usable says that the next one finds the session as this one did.
