@@ -140,6 +140,11 @@ func again(keys [][]string) work {
 // written has replays alone asked for, and tells how much the log has grown by
 // one of them. No row may have been written, locked or moved.
 func (a *Arena) written(ctx context.Context, l *lab.Lab, c *contest.Contest, ours contest.Side) (goal.Finding, error) {
+	// What the server tidies by itself is not the replays'.
+	if err := a.tidying(ctx, false); err != nil {
+		return goal.Finding{}, err
+	}
+	l.Closing(func() error { return a.tidying(context.WithoutCancel(ctx), true) })
 	before, err := a.state(ctx)
 	if err != nil {
 		return goal.Finding{}, err
@@ -162,6 +167,16 @@ func (a *Arena) written(ctx context.Context, l *lab.Lab, c *contest.Contest, our
 		"place, xmin and xmax of every row are as before: none was written, locked or moved",
 	}
 	return goal.Finding{Value: float64(after.log-before.log) / ops, Detail: strings.Join(detail, "; ")}, nil
+}
+
+// tidying has the server vacuum and analyse by itself, or not.
+func (a *Arena) tidying(ctx context.Context, on bool) error {
+	for _, sql := range []string{fmt.Sprintf("alter system set autovacuum = %t", on), "select pg_reload_conf()"} {
+		if err := a.exec(ctx, sql); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // stands is what the database holds.
