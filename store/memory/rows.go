@@ -11,7 +11,7 @@ import (
 // pointers to follow: none in the index, one for a block, and one for an outcome.
 // What a row took is taken by another one after it, and not given back.
 type rows struct {
-	places map[store.ID]uint32
+	places index
 	blocks []*rowBlock
 	free   []uint32 // places below len(blocks)*blockRows that are empty
 }
@@ -20,18 +20,32 @@ const blockRows = 32
 
 type rowBlock [blockRows]row
 
-func (t *rows) len() int { return len(t.places) }
+func (t *rows) len() int { return t.places.size }
 
 func (t *rows) at(place uint32) *row { return &t.blocks[place/blockRows][place%blockRows] }
 
 // of returns the row of id, which is nil if there is none. It stays where it is until
 // it is removed.
 func (t *rows) of(id store.ID) *row {
-	place, ok := t.places[id]
-	if !ok {
+	p, slot := t.find(id)
+	if p == nil {
 		return nil
 	}
-	return t.at(place)
+	return t.at(p.slots[slot].place - 1)
+}
+
+// find returns where the place of id is noted. The part is nil if it is nowhere.
+func (t *rows) find(id store.ID) (p *indexPart, slot int) {
+	p, tag := t.places.of(&id)
+	if p.used == 0 {
+		return nil, 0
+	}
+	for slot = p.slot(tag); p.slots[slot].place != 0; slot = p.after(slot) {
+		if s := &p.slots[slot]; s.tag == tag && t.at(s.place-1).id == id {
+			return p, slot
+		}
+	}
+	return nil, 0
 }
 
 // add returns an empty row for id, which has none.
@@ -42,7 +56,7 @@ func (t *rows) add(id store.ID) *row {
 	last := len(t.free) - 1
 	place := t.free[last]
 	t.free = t.free[:last]
-	t.places[id] = place
+	t.places.add(&id, place)
 	return t.at(place)
 }
 
@@ -56,8 +70,10 @@ func (t *rows) grow() {
 
 // remove removes the row of id, which has one.
 func (t *rows) remove(id store.ID) {
-	place := t.places[id]
-	delete(t.places, id)
+	p, slot := t.find(id)
+	place := p.slots[slot].place - 1
+	p.empty(slot)
+	t.places.size--
 	*t.at(place) = row{}
 	t.free = append(t.free, place)
 }

@@ -45,7 +45,7 @@ func New(o Options) *Store {
 	return &Store{
 		options: o,
 		start:   start,
-		rows:    rows{places: make(map[store.ID]uint32)},
+		rows:    rows{places: newIndex()},
 		values:  make(map[string][]byte),
 		holding: make(map[store.ID]*Tx),
 		writing: make(map[store.ID]*Tx),
