@@ -285,9 +285,10 @@ func (c *Core) mayBeNew(ctx context.Context, call *Call) error {
 // keyExpired tells whether the time in the key is older than any record that
 // may stand, or in the future.
 func (c *Core) keyExpired(call *Call) bool {
-	if call.made.IsZero() {
+	made := call.made()
+	if made.IsZero() {
 		return false
 	}
-	age := c.options.Clock().Sub(call.made)
+	age := c.options.Clock().Sub(made)
 	return age > c.options.times(call.op).retention || age < -call.op.skew
 }

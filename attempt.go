@@ -15,23 +15,22 @@ type Attempt struct {
 	c      *Core
 	call   Call
 	times  times
-	policy policyKind
 	record store.Record // as it was claimed; its Token is the fencing token
 	flight *flight      // nil when its call does not speak for its key in this process
 	begun  instant      // before the claim was asked for: from when its lease counts
 
 	ctx     context.Context //nolint:containedctx // its own life
 	life    lifetime
-	beats   *heart // its own pulse
 	pulse   heart
 	rest    remainder // what its end is recorded under, whatever becomes of ctx
 	success Outcome   // what End returns, if it succeeded; its record is what stands
 
+	policy  policyKind
+	inTx    bool // runTx is under way; guarded by mu
+	txOpen  bool // its transaction has begun; guarded by mu
 	ended   atomic.Bool
 	mu      sync.Mutex // guards what follows
 	adapter Adapter    // nil: what the function returned is stored
-	inTx    bool       // runTx is under way
-	txOpen  bool       // its transaction has begun
 	// settled is what stands once the attempt's own transaction has decided;
 	// settledErr is what then is told instead of an outcome.
 	settled    *store.Record
@@ -56,8 +55,8 @@ func (o *Outcome) Decode(into any) error { return decodeResult(o.Record.Outcome,
 // renewed together with others.
 func (a *Attempt) live(ctx context.Context, sent instant, alone bool) {
 	a.life.parent, a.life.a, a.ctx = ctx, a, &a.life
-	a.pulse.a, a.beats = a, &a.pulse
-	a.beats.start(sent, alone)
+	a.pulse.a = a
+	a.pulse.start(sent, alone)
 }
 
 // afterwards is a context for what is left to do, whatever becomes of the attempt's.
@@ -149,7 +148,7 @@ func (a *Attempt) End(v any, err error) (out *Outcome, told error) {
 	*stands = a.record
 	defer func() { // also when a function of the operation's own panics
 		if !finished {
-			a.beats.stop() // nobody runs it: the lease decides
+			a.pulse.stop() // nobody runs it: the lease decides
 		}
 		a.cancel(nil)
 		if a.flight != nil {

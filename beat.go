@@ -42,7 +42,7 @@ func (c *Core) beat(ctx context.Context, attempts []*Attempt) {
 	var alive []*Attempt
 	var changes []store.Change
 	for _, a := range lastOfEach(attempts) {
-		if change, ok := a.beats.renewal(sent); ok {
+		if change, ok := a.pulse.renewal(sent); ok {
 			alive, changes = append(alive, a), append(changes, change)
 			wait = min(wait, a.times.beat)
 		}
@@ -58,7 +58,7 @@ func (c *Core) beat(ctx context.Context, attempts []*Attempt) {
 		return
 	}
 	for i, a := range alive {
-		a.beats.hear(sent, changes[i], answers[i])
+		a.pulse.hear(sent, changes[i], answers[i])
 	}
 	c.cancelAsked(ctx, alive)
 }
@@ -79,7 +79,7 @@ func lastOfEach(attempts []*Attempt) []*Attempt {
 		case of == a && !slices.Contains(left, a):
 			left = append(left, a)
 		case of.record.Attempt > a.record.Attempt:
-			a.beats.lose("a later attempt of its record runs")
+			a.pulse.lose("a later attempt of its record runs")
 		}
 	}
 	return left

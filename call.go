@@ -15,13 +15,18 @@ type Call struct {
 	scope Scope
 	key   string
 	id    store.ID
-	made  time.Time // the time in the key; zero: none
 
 	input  any
 	kept   []byte // of the input, in a new record; nil: nothing
 	digest fingerprint
-	found  bool   // made of a record: its input is not known
-	stored []byte // its fingerprint then
+	found  bool     // made of a record: its input is not known
+	seldom *unusual // nil: nothing of it
+}
+
+// unusual is what few calls have.
+type unusual struct {
+	made   time.Time // the time in the key; zero: none
+	stored []byte    // the fingerprint of a call that was found, if it is not of the usual size
 	err    error
 }
 
@@ -29,28 +34,36 @@ type Call struct {
 // compared byte for byte. What is wrong with any of them is returned by the
 // function that takes the Call, as a *FieldError.
 func (o *Operation[In]) Call(scope Scope, key string, in In) Call {
-	c := Call{op: &o.def, scope: scope, key: key, err: o.def.err}
-	if c.err == nil {
-		c.err = scope.valid()
+	c := Call{op: &o.def, scope: scope, key: key}
+	err := o.def.err
+	if err == nil {
+		err = scope.valid()
 	}
-	if c.err == nil && (key == "" || len(key) > store.MaxKey) {
-		c.err = invalid("Key", "must be 1 to "+strconv.Itoa(store.MaxKey)+" bytes, got "+strconv.Itoa(len(key)))
+	if err == nil && (key == "" || len(key) > store.MaxKey) {
+		err = invalid("Key", "must be 1 to "+strconv.Itoa(store.MaxKey)+" bytes, got "+strconv.Itoa(len(key)))
 	}
-	if c.err != nil {
-		return c
+	if err != nil {
+		return c.wrong(err)
 	}
 	c.input = in
 	c.id = store.NewID(o.def.name, scope.text, key)
-	if c.readTime(); c.err != nil {
-		return c
+	if err = c.readTime(); err != nil {
+		return c.wrong(err)
 	}
-	var err error
 	if c.digest, err = o.digest(o.version(), c.input); err != nil {
-		c.err = invalid("Input", "has no fingerprint: "+err.Error())
+		return c.wrong(invalid("Input", "has no fingerprint: "+err.Error()))
 	}
-	if retry := c.op.retry; c.err == nil && retry != nil && !retry.Redelivered {
-		c.kept, c.err = c.storedInput()
+	if retry := c.op.retry; retry != nil && !retry.Redelivered {
+		if c.kept, err = c.storedInput(); err != nil {
+			return c.wrong(err)
+		}
 	}
+	return c
+}
+
+// wrong returns the call as one that is refused.
+func (c Call) wrong(err error) Call {
+	c.seldom = &unusual{err: err}
 	return c
 }
 
@@ -64,14 +77,23 @@ func (c *Call) storedInput() ([]byte, error) {
 }
 
 // readTime reads the time out of the key, which then leads the ID.
-func (c *Call) readTime() {
+func (c *Call) readTime() error {
 	made, ok := c.op.timeIn(c.key)
 	switch {
 	case !ok:
-		c.err = invalid("Key", "carries no time, which this operation asks for")
+		return invalid("Key", "carries no time, which this operation asks for")
 	case !made.IsZero():
-		c.made, c.id = made, store.NewTimedID(c.op.name, c.scope.text, c.key, made)
+		c.seldom, c.id = &unusual{made: made}, store.NewTimedID(c.op.name, c.scope.text, c.key, made)
 	}
+	return nil
+}
+
+// made is the time in the key; zero: none.
+func (c *Call) made() time.Time {
+	if c.seldom == nil {
+		return time.Time{}
+	}
+	return c.seldom.made
 }
 
 // Scope returns within whom the key is unique.
@@ -97,13 +119,16 @@ func (c *Call) valid() error {
 	if c.op == nil {
 		return invalid("Call", "is empty; make it with Operation.Call")
 	}
-	return c.err
+	if c.seldom == nil {
+		return nil
+	}
+	return c.seldom.err
 }
 
 // fingerprint is that of the call's record, in the memory of the call.
 func (c *Call) fingerprint() []byte {
-	if c.found {
-		return c.stored
+	if c.found && c.seldom != nil {
+		return c.seldom.stored
 	}
 	return c.digest[:]
 }

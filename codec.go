@@ -1,6 +1,7 @@
 package semel
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -35,8 +36,8 @@ func encodeResult(v any) ([]byte, error) {
 	case Raw:
 		return tagged(outcomeRaw, v), nil
 	case RawAppender:
-		s.own = v.AppendRaw(s.own[:0])
-		return tagged(outcomeRaw, s.own), nil
+		s.own = v.AppendRaw(append(s.own[:0], outcomeRaw))
+		return bytes.Clone(s.own), nil
 	}
 	text, err := s.json(v)
 	if err != nil {

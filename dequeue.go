@@ -197,9 +197,11 @@ func (q *dequeuing) release(r store.Record, why error) event {
 
 // callOf is the call that a record is of, as far as the record tells.
 func callOf(op *operation, r store.Record) Call {
-	return Call{
-		op: op, scope: Scope{text: r.Scope}, key: r.Key, id: r.ID, stored: r.Fingerprint, found: true,
+	c := Call{op: op, scope: Scope{text: r.Scope}, key: r.Key, id: r.ID, found: true}
+	if copy(c.digest[:], r.Fingerprint); len(r.Fingerprint) != fingerprintSize {
+		c.seldom = &unusual{stored: r.Fingerprint}
 	}
+	return c
 }
 
 // Input returns what the attempt's call was enqueued with, or asked for with.

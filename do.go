@@ -29,7 +29,7 @@ func Do[T any](ctx context.Context, e Runner, c Call, fn func(ctx context.Contex
 		return decoded[T](out)
 	}
 	defer a.Abandon()
-	v, fnErr := fn(a.Context())
+	v, fnErr := fn(a.ctx)
 	settled, _ := a.decided()
 	stored := settled != nil || fnErr != nil // what InTx or evidence says, not what fn returned
 	if out, err = a.End(v, fnErr); err != nil {

@@ -26,7 +26,7 @@ func (a *Attempt) finish(v any, err error) (*Outcome, error) {
 	if serr := a.write(ctx, stands, &e, &d); serr != nil {
 		return a.unrecorded(ctx, &e, err, serr)
 	}
-	a.beats.stop()
+	a.pulse.stop()
 	a.c.replays.put(stands, asked)
 	if d.say == sayDoubt {
 		// Somebody recorded it first; what this attempt knows is its own.
@@ -173,7 +173,7 @@ type Tombstone string
 // effect is told as success; everything else is told as unknown. Both are tried
 // again in the background, with the same token.
 func (a *Attempt) unrecorded(ctx context.Context, e *event, err, serr error) (*Outcome, error) {
-	a.c.keepLate(ctx, lateItem{record: a.record, event: *e, beats: a.beats}, serr)
+	a.c.keepLate(ctx, lateItem{record: a.record, event: *e, beats: &a.pulse}, serr)
 	stands := &a.success.Record
 	*stands = a.record
 	if e.step != stepSucceed {

@@ -17,13 +17,14 @@ type heart struct {
 	a *Attempt
 
 	at    instant // when it is woken; this and place are guarded by hearts.mu
-	place int     // among those that are to be woken, from 1; zero: nowhere
+	place int32   // among those that are to be woken, from 1; zero: nowhere
+
+	stopped bool // guarded by mu
 
 	mu      sync.Mutex         // guards what follows
 	beat    instant            // when to beat next; zero: Beat is called instead
 	expiry  instant            // when the lease that was confirmed last is over
 	beating context.CancelFunc // ends the beat under way; nil: none is
-	stopped bool
 }
 
 // start counts the lease from before the claim was sent: the store cannot have

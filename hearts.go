@@ -24,9 +24,9 @@ func (hs *hearts) wake(h *heart, at instant) {
 	h.at = at
 	if h.place == 0 {
 		hs.queue = append(hs.queue, h)
-		h.place = len(hs.queue)
+		h.place = int32(len(hs.queue))
 	}
-	hs.sort(h.place - 1)
+	hs.sort(int(h.place) - 1)
 	hs.set()
 }
 
@@ -71,7 +71,7 @@ func (hs *hearts) fire() {
 }
 
 func (hs *hearts) remove(h *heart) {
-	at, last := h.place-1, len(hs.queue)-1
+	at, last := int(h.place)-1, len(hs.queue)-1
 	hs.put(at, hs.queue[last])
 	hs.queue[last] = nil
 	hs.queue = hs.queue[:last]
@@ -82,7 +82,7 @@ func (hs *hearts) remove(h *heart) {
 }
 
 func (hs *hearts) put(place int, h *heart) {
-	hs.queue[place], h.place = h, place+1
+	hs.queue[place], h.place = h, int32(place)+1
 }
 
 // sort moves the heart at i, whose time has changed, to where it belongs.

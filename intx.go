@@ -189,7 +189,7 @@ func (a *Attempt) succeeded(outcome []byte) store.Record {
 // is no lease to renew any more: a renewal would find the outcome in its place
 // and take it for somebody else's.
 func (a *Attempt) settle(ctx context.Context, now store.Record, told error) {
-	a.beats.stop()
+	a.pulse.stop()
 	a.mu.Lock()
 	a.settled, a.settledErr = &now, told
 	a.mu.Unlock()

@@ -135,15 +135,23 @@ func (o *Options) times(op *operation) (t times) {
 }
 
 func (t *times) join(o *Options, op *operation) {
-	t.lease = cmp.Or(op.lease, o.Lease)
+	t.lease = either(op.lease, o.Lease)
 	t.beat = op.beat
 	if op.lease == 0 {
-		t.beat = cmp.Or(t.beat, o.Heartbeat)
+		t.beat = either(t.beat, o.Heartbeat)
 	}
-	t.beat = cmp.Or(t.beat, t.lease/3)
-	t.maxRun = cmp.Or(op.maxRun, o.MaxRun)
-	t.retention = cmp.Or(op.retention, o.Retention)
-	t.wait = cmp.Or(op.wait, o.Wait)
+	t.beat = either(t.beat, t.lease/3)
+	t.maxRun = either(op.maxRun, o.MaxRun)
+	t.retention = either(op.retention, o.Retention)
+	t.wait = either(op.wait, o.Wait)
+}
+
+// either is cmp.Or of two, which each call waits for.
+func either(d, otherwise time.Duration) time.Duration {
+	if d != 0 {
+		return d
+	}
+	return otherwise
 }
 
 // timesOf are the times that the record of id has. A key with a time in it, from a

@@ -94,7 +94,7 @@ func (e *Ending) settled(ctx context.Context, change *store.Change) {
 	now := &a.success.Record
 	*now = a.record
 	comesInForce(change, now)
-	a.beats.stop()
+	a.pulse.stop()
 	a.seeEnd(ctx, e.step, now, nil)
 	e.Outcome = a.ownOutcome()
 	a.cancel(nil)
