@@ -2,6 +2,7 @@ package postgres_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"reflect"
 	"slices"
@@ -48,6 +49,13 @@ func TestAlikeAreAnsweredEachOnSessions(t *testing.T) {
 	}
 	tellAlike(t, s, "", s.Swap)
 	tellQueued(t, s, "")
+	tellAlike(t, s, "one by one ", func(ctx context.Context, changes []store.Change) (answers []store.Standing, err error) {
+		for _, c := range changes {
+			answer, failed := s.Swap(ctx, []store.Change{c})
+			answers, err = append(answers, answer...), errors.Join(err, failed)
+		}
+		return answers, err
+	})
 	if idle, _ := s.Sessions(); idle != postgres.DefaultMaxSessions {
 		t.Errorf("%d sessions are left", idle)
 	}
@@ -123,14 +131,20 @@ func tellAlike(t *testing.T, s *postgres.Store, name string, swap func(context.C
 	ends[6].To.Outcome = nil                                                            // of another shape
 	ends[7].If.Attempt, want[7] = 2, claims[7].To.Token
 	ends[8].To.Outcome = []byte{}
+	ends[9].If.Attempt, ends[9].To.Attempt, want[9] = 2, 2, claims[9].To.Token
 	for i := range ends {
-		if i != 3 && i != 5 && i != 7 {
+		if i != 3 && i != 5 && i != 7 && i != 9 {
 			want[i] = ends[i].To.Token
 		}
 	}
 	for range 2 {
 		mustStand(t, swap, ends, want)
 	}
+	others := slices.Clone(ends) // too late: the attempts have ended
+	for i := range others {
+		others[i].To.State, others[i].To.Outcome = store.Failed, []byte("another")
+	}
+	mustStand(t, swap, others, want)
 	answers, err := s.Get(t.Context(), idsOf(claims))
 	if err != nil {
 		t.Fatal(err)

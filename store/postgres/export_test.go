@@ -73,6 +73,9 @@ func Queries(s *Store) []Query {
 			all = append(all, Query{name + " alike", session, t.alike[k].text, alike},
 				Query{name + " alike, told", session, t.alike[k].told, alike})
 		}
+		if k == move {
+			all = append(all, Query{"move, finish", session, t.finish, []any{id, 2, 1, 1, 4, nil, false, []byte("outcome")}})
+		}
 		if k == create {
 			queued := append(slices.Clone(alike), make([][]byte, 1000))
 			all = append(all, Query{"create alike, queued", session, t.queue.text, queued},

@@ -50,7 +50,7 @@ func readsAll(plan string) bool {
 
 func checkPartitionPlans(t *testing.T, pool *pgxpool.Pool, s *postgres.Store) {
 	t.Helper()
-	ofOne := []string{"get", "move", "move alone", "move last", "beat", "beat alone", "beat last"}
+	ofOne := []string{"get", "move", "move alone", "move last", "move, finish", "beat", "beat alone", "beat last"}
 	for _, q := range postgres.Queries(s) {
 		own, generic := explain(t, pool, q), explainGeneric(t, pool, q)
 		for _, plan := range []string{own, generic} {

@@ -123,6 +123,17 @@ func (r *raw) change(c *store.Change) {
 	}
 }
 
+// finish are the parameters of the statement for a change that isFinish.
+func (r *raw) finish(c *store.Change) {
+	_, expires := times(&c.To)
+	r.id(c.To.ID)
+	r.token(c.If)
+	r.int16(stored(c.To.Token).state)
+	r.maybe(expires)
+	r.bool(c.To.Tainted)
+	r.data(c.To.Outcome)
+}
+
 func (r *raw) text(s string) { r.put(func(b []byte) []byte { return append(b, s...) }) }
 
 // data is null if it is nil.

@@ -156,13 +156,22 @@ func (s *session) change(ctx context.Context, t *tables, items []item) (begun bo
 		all = append(all, groups[i].prepared(t))
 	}
 	for _, it := range rest {
-		all = append(all, prepared{
-			text:  t.one[kindOf(it.Change)],
-			write: func(r *raw) { r.change(it.Change) },
-			done:  func(tag pgconn.CommandTag) { it.made = tag.RowsAffected() == 1 },
-		})
+		all = append(all, it.prepared(t))
 	}
 	return true, s.ask(ctx, all)
+}
+
+// prepared is the statement for the change by itself.
+func (it *item) prepared(t *tables) prepared {
+	p := prepared{
+		text:  t.one[kindOf(it.Change)],
+		write: func(r *raw) { r.change(it.Change) },
+		done:  func(tag pgconn.CommandTag) { it.made = tag.RowsAffected() == 1 },
+	}
+	if isFinish(it.Change) {
+		p.text, p.write = t.finish, func(r *raw) { r.finish(it.Change) }
+	}
+	return p
 }
 
 // prepared is the statement for the group. Which of the changes it has made is not

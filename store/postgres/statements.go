@@ -83,6 +83,14 @@ func kindOf(c *store.Change) kind {
 	}
 }
 
+// isFinish says that the change ends an attempt as its leader does, with an outcome.
+func isFinish(c *store.Change) bool {
+	to := &c.To
+	due, _ := times(to)
+	return c.If.State == store.InProgress && c.If.Attempt == to.Attempt && c.If.Owner == to.Owner && !c.IfDue &&
+		!due.Valid && to.Input == nil && to.Outcome != nil
+}
+
 // statement says how a change is made, and with which parameters.
 func statement(c *store.Change) (kind, []any) {
 	to, k := &c.To, kindOf(c)

@@ -17,10 +17,11 @@ type tables struct {
 	stands, standsOff                                                                                         string // with sequential scans given back, and with none
 	look, getMany, same, others, scan, scanDue, scanWaits, scanLeases, counts, purge, notes, dequeue, claimed string
 
-	one  [kinds]string   // change one record, or none
-	lone string          // create one record, or none, and wait no longer than that
-	last [kinds]string   // change one record, or raise
-	many [kinds]manyText // change many records
+	one    [kinds]string   // change one record, or none
+	lone   string          // create one record, or none, and wait no longer than that
+	last   [kinds]string   // change one record, or raise
+	finish string          // one[move] as most are that end an attempt
+	many   [kinds]manyText // change many records
 	// alike are for many that have much in common; there is none for beats.
 	alike [kinds]manyText
 	queue manyText // alike[create] with inputs
@@ -63,6 +64,7 @@ func newTables(schema string, asTexts bool) *tables {
 		{&t.lone, sqlCreateWithin + orNothing},
 		{&t.one[move], sqlMove},
 		{&t.one[beat], sqlBeat},
+		{&t.finish, sqlFinish},
 		{&t.last[create], sqlLastCreate},
 		{&t.last[move], sqlLastMove},
 		{&t.last[beat], sqlLastBeat},
