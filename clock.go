@@ -1,6 +1,9 @@
 package semel
 
-import "time"
+import (
+	"math"
+	"time"
+)
 
 // The engine's own clock measures how long something of its own took, or how
 // long it still waits. It is compared with nothing that another process wrote,
@@ -18,7 +21,13 @@ func until(t time.Time) time.Duration { return time.Until(t) } //nolint:forbidig
 // in a third of the room of a time.Time. The zero instant is none.
 type instant time.Duration
 
-func (i instant) add(d time.Duration) instant { return i + instant(d) }
+// add is never past the last instant there is.
+func (i instant) add(d time.Duration) instant {
+	if d > 0 && i > math.MaxInt64-instant(d) {
+		return math.MaxInt64
+	}
+	return i + instant(d)
+}
 
 // clock counts from when it was started, and is never read before.
 type clock struct{ started time.Time }

@@ -95,11 +95,13 @@ func (e *Ending) settled(ctx context.Context, change *store.Change) {
 	*now = a.record
 	comesInForce(change, now)
 	a.pulse.stop()
+	defer func() { // whatever an Observer does
+		e.Outcome = a.ownOutcome()
+		a.cancel(nil)
+		if a.flight != nil {
+			a.c.flights.land(a.call.id, a.flight, now, nil)
+		}
+		a.c.leave()
+	}()
 	a.seeEnd(ctx, e.step, now, nil)
-	e.Outcome = a.ownOutcome()
-	a.cancel(nil)
-	if a.flight != nil {
-		a.c.flights.land(a.call.id, a.flight, now, nil)
-	}
-	a.c.leave()
 }

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"net/http"
 	"sync"
+	"sync/atomic"
 )
 
 // ErrResponseClosed is returned by writes that come after the outcome was
@@ -22,7 +23,8 @@ var ErrResponseClosed = errors.New("semelhttp: written after the outcome")
 type capture struct {
 	w      http.ResponseWriter
 	limit  int64
-	sealed bool // nothing may go out before the outcome stands
+	sealed bool        // nothing may go out before the outcome stands
+	over   atomic.Bool // the handler has returned, and has no more to do with w
 
 	mu       sync.Mutex // guards what follows
 	status   int        // 0: nothing was written
@@ -37,8 +39,14 @@ type capture struct {
 }
 
 // Header returns the client's headers: what of them is sent is what they were when
-// the status was written. They are not guarded, as net/http's are not.
-func (c *capture) Header() http.Header { return c.w.Header() }
+// the status was written. They are not guarded, as net/http's are not. Whoever was left
+// behind by the handler gets none: the writer may be another client's by then.
+func (c *capture) Header() http.Header {
+	if c.over.Load() {
+		return make(http.Header)
+	}
+	return c.w.Header()
+}
 
 // WriteHeader takes the status and the headers as they are now. Informational
 // responses go out at once: they are no part of the outcome.
@@ -107,12 +115,11 @@ func (c *capture) pass() {
 	}
 	c.passing = true
 	h := c.w.Header()
-	set := maps.Clone(h) // by the handler, trailers for instance
+	trailers := c.sent.trailers(h) // that were set already
 	c.sent.replace(h)
 	delete(h, "Content-Length")
 	c.w.WriteHeader(c.status)
-	clear(h)
-	maps.Copy(h, set)
+	maps.Copy(h, trailers)
 	if len(*c.body) > 0 {
 		_, _ = c.w.Write(*c.body) // the next write of the handler meets the same error
 	}

@@ -61,7 +61,12 @@ func (c *capture) ReadFrom(src io.Reader) (int64, error) {
 
 // Unwrap lets http.ResponseController reach deadlines and full duplex. What
 // writes, flushes or hijacks is taken by capture itself before it gets there.
-func (c *capture) Unwrap() http.ResponseWriter { return c.w }
+func (c *capture) Unwrap() http.ResponseWriter {
+	if c.over.Load() {
+		return &written{header: make(http.Header)}
+	}
+	return c.w
+}
 
 var (
 	_ http.Flusher    = (*capture)(nil)

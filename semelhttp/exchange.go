@@ -177,6 +177,7 @@ func (x *exchange) end(own *run) (late int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	own.of, c.closed = nil, true
+	c.over.Store(true)
 	return c.refused
 }
 

@@ -107,3 +107,65 @@ func TestARepeatIsOfTheRequestAsItCame(t *testing.T) {
 		t.Errorf("another media type got %d %v, want 422", w.Code, w.Header())
 	}
 }
+
+// borrowed is a writer that is used for one request after the other, as those of
+// gin and echo are.
+type borrowed struct{ http.ResponseWriter }
+
+// TestHeadersLeftBehindReachNobodyElse: what a goroutine that was left behind sets in
+// its header is not in the response of the next caller.
+func TestHeadersLeftBehindReachNobodyElse(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, semel.Options{})
+	protect, err := semelhttp.Middleware(b.Engine, define("op", plain{}), options())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var left http.ResponseWriter
+	h := protect(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		if left != nil {
+			left.Header().Set("Set-Cookie", "session=of the first caller")
+		}
+		left = w
+	}))
+	pooled := new(borrowed)
+	for _, key := range []string{"k1", "k2"} {
+		w := httptest.NewRecorder()
+		pooled.ResponseWriter = w
+		h.ServeHTTP(pooled, ask{key: []string{key}}.request(t, ""))
+		if got := w.Header().Get("Set-Cookie"); got != "" {
+			t.Errorf("%s was sent %q, which was left behind by another request", key, got)
+		}
+	}
+}
+
+// TestAHeaderLeftBehindInHTTP2: net/http panics when a header is asked for after the
+// handler; a goroutine that was left behind would take the process with it.
+func TestAHeaderLeftBehindInHTTP2(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, semel.Options{})
+	protect, err := semelhttp.Middleware(b.Engine, define("op", plain{}), options())
+	if err != nil {
+		t.Fatal(err)
+	}
+	left := make(chan http.ResponseWriter, 1)
+	srv := httptest.NewUnstartedServer(protect(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { left <- w })))
+	srv.EnableHTTP2 = true
+	srv.StartTLS()
+	resp, err := srv.Client().Do(ask{}.request(t, srv.URL))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, _ = io.Copy(io.Discard, resp.Body)
+	_ = resp.Body.Close()
+	if resp.ProtoMajor != 2 {
+		t.Fatal(resp.Proto)
+	}
+	defer func() {
+		if p := recover(); p != nil {
+			t.Errorf("a goroutine that was left behind panics: %v", p)
+		}
+	}()
+	srv.Close() // the handler is over
+	(<-left).Header().Set("X-Late", "late")
+}

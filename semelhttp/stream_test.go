@@ -370,3 +370,51 @@ func TestHTTP2(t *testing.T) {
 	wantReplay(t, ask{client: srv.Client(), key: []string{`"k1"`}}.do(t, srv.URL), first)
 	wantProblem(t, ask{client: srv.Client(), key: []string{"k1", "k1"}}.do(t, srv.URL), http.StatusBadRequest, "key_malformed")
 }
+
+// lazy sends the header with the first bytes, as writers that compress do.
+type lazy struct {
+	*httptest.ResponseRecorder
+
+	status int
+	begun  bool
+}
+
+func (l *lazy) WriteHeader(status int) { l.status = status }
+
+func (l *lazy) Write(p []byte) (int, error) {
+	if !l.begun {
+		l.begun = true
+		l.ResponseRecorder.WriteHeader(l.status)
+	}
+	return l.ResponseRecorder.Write(p)
+}
+
+// TestALazyWriterIsSentWhatWasWritten: a response that is let through before its
+// outcome stands has no length, and the header as it was.
+func TestALazyWriterIsSentWhatWasWritten(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, semel.Options{})
+	o := options()
+	o.MaxResponse = 4
+	protect, err := semelhttp.Middleware(b.Engine, define("op", plain{}), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := protect(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Length", "10")
+		w.Header().Set("Etag", "first")
+		w.Header().Set(semelhttp.HeaderReplayed, "true")
+		w.WriteHeader(http.StatusCreated)
+		w.Header().Set("Etag", "later")
+		_, _ = io.WriteString(w, "0123456789")
+	}))
+	w := &lazy{ResponseRecorder: httptest.NewRecorder()}
+	h.ServeHTTP(w, ask{}.request(t, ""))
+	got := w.Result().Header
+	if got.Get("Content-Length") != "" {
+		t.Errorf("Content-Length = %s: the response is complete before its outcome stands", got.Get("Content-Length"))
+	}
+	if got.Get("Etag") != "first" || got.Get(semelhttp.HeaderReplayed) != "" {
+		t.Errorf("was sent %v", got)
+	}
+}

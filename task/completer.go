@@ -30,7 +30,7 @@ func (c *completer) end(r *run, v any) {
 	c.waiting = append(c.waiting, r)
 	if !c.busy {
 		c.busy = true
-		c.hands.do(c.ask)
+		c.hands.soon(c.ask)
 	}
 }
 
@@ -68,7 +68,7 @@ func (c *completer) answer(together []*run, rest []*semel.Ending) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.busy = len(c.waiting) > 0; c.busy {
-		c.hands.do(c.ask)
+		c.hands.soon(c.ask)
 	}
 }
 

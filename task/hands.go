@@ -1,6 +1,9 @@
 package task
 
-import "sync"
+import (
+	"slices"
+	"sync"
+)
 
 // hands are goroutines that run functions, in the order they come, one after the
 // other. Before a hand runs one it calls another to what still waits, because the
@@ -24,6 +27,19 @@ func (h *hands) do(f func()) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.waiting = append(h.waiting, f)
+	h.another()
+}
+
+// soon is do, before what waits.
+func (h *hands) soon(f func()) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.begun > 0 {
+		h.begun--
+		h.waiting[h.begun] = f
+	} else {
+		h.waiting = slices.Insert(h.waiting, 0, f)
+	}
 	h.another()
 }
 

@@ -2,10 +2,12 @@ package task_test
 
 import (
 	"context"
+	"crypto/sha256"
 	"fmt"
 	"runtime"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -35,6 +37,94 @@ func TestAGoroutineRunsOneFunctionAfterTheOther(t *testing.T) {
 		some := slices.Compact(slices.Sorted(slices.Values(all)))
 		if len(all) != 10 || len(some) > 2 {
 			t.Errorf("the functions ran on goroutines %v, want ten that share one or two", all)
+		}
+	})
+}
+
+// firstEnd notes how many functions had begun when the first success was recorded.
+type firstEnd struct {
+	begun, at atomic.Int64
+}
+
+func (f *firstEnd) Observe(_ context.Context, e semel.Event) {
+	if e.Kind == semel.EventSucceeded {
+		f.at.CompareAndSwap(0, f.begun.Load())
+	}
+}
+
+// TestAnEndDoesNotWaitForOthersToBegin: what has succeeded is recorded while those
+// that were claimed with it have their turn, and not after the last of them.
+func TestAnEndDoesNotWaitForOthersToBegin(t *testing.T) {
+	t.Parallel()
+	const n = 200
+	op := semel.Define("op", outside(semel.AtLeastOnce()))
+	f := new(firstEnd)
+	engine := newEngine(t, memory.New(memory.Options{}), f, op)
+	worker, err := task.New(engine, task.Options{Slots: n})
+	if err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan struct{}, n)
+	err = task.Handle(worker, op, func(context.Context, input) (int, error) {
+		f.begun.Add(1)
+		sha256.Sum256(make([]byte, 1<<20)) // it works
+		done <- struct{}{}
+		return 0, nil
+	}, task.HandlerOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range n {
+		if _, err := semel.Enqueue(t.Context(), engine, op.Call(me, fmt.Sprint(i), input{i}), semel.EnqueueOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- worker.Run(ctx) }()
+	for range n {
+		<-done
+	}
+	cancel()
+	<-ended
+	if at := f.at.Load(); at == 0 || at > n/2 {
+		t.Errorf("the first success was recorded when %d of %d functions had begun", at, n)
+	}
+}
+
+type panics struct{}
+
+func (panics) Observe(_ context.Context, e semel.Event) {
+	if e.Kind == semel.EventSucceeded {
+		panic("observer")
+	}
+}
+
+func TestAnObserverThatPanicsKeepsNoEngineOpen(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		op := semel.Define("op", outside(semel.AtLeastOnce()))
+		engine := newEngine(t, memory.New(memory.Options{}), panics{}, op)
+		worker, err := task.New(engine, task.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = task.Handle(worker, op, func(context.Context, input) (int, error) { return 0, nil }, task.HandlerOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := semel.Enqueue(t.Context(), engine, op.Call(me, "k", input{}), semel.EnqueueOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- worker.Run(ctx) }()
+		pass(time.Minute)
+		cancel()
+		<-ended
+		short, end := context.WithTimeout(t.Context(), time.Second)
+		defer end()
+		if err := engine.Close(short); err != nil {
+			t.Errorf("Close: %v", err)
 		}
 	})
 }
