@@ -3,6 +3,7 @@ package task_test
 import (
 	"context"
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"runtime"
 	"slices"
@@ -86,7 +87,9 @@ func TestAnEndDoesNotWaitForOthersToBegin(t *testing.T) {
 		<-done
 	}
 	cancel()
-	<-ended
+	if err := <-ended; err != nil && !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
 	if at := f.at.Load(); at == 0 || at > n/2 {
 		t.Errorf("the first success was recorded when %d of %d functions had begun", at, n)
 	}
@@ -120,7 +123,9 @@ func TestAnObserverThatPanicsKeepsNoEngineOpen(t *testing.T) {
 		go func() { ended <- worker.Run(ctx) }()
 		pass(time.Minute)
 		cancel()
-		<-ended
+		if err := <-ended; err != nil && !errors.Is(err, context.Canceled) {
+			t.Error(err)
+		}
 		short, end := context.WithTimeout(t.Context(), time.Second)
 		defer end()
 		if err := engine.Close(short); err != nil {

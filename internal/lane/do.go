@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"time"
 )
 
 // Do asks one question together with others' and returns the answer. An error of
@@ -75,6 +76,9 @@ const (
 	// turns is how often others may run without anybody's coming of it. It takes some
 	// microseconds, in which those may come who run on other processors.
 	turns = 50
+	// patience is how long others may run likewise: where the processors have other work,
+	// a turn takes tens of milliseconds.
+	patience = 100 * time.Microsecond
 )
 
 // letCome lets others run until as many wait as are enough, or no more seem to come:
@@ -84,11 +88,14 @@ func (l *Lane[K, Q, A]) letCome(enough int) {
 	if l.config.Steps != nil {
 		return
 	}
-	came := l.queued()
+	came, last := l.queued(), time.Now() //nolint:forbidigo // compared with nothing of the store's
 	for idle := 0; came < enough && idle < turns; idle++ {
 		runtime.Gosched()
-		if now := l.queued(); now > came {
-			came, idle = now, 0
+		switch now := l.queued(); {
+		case now > came:
+			came, idle, last = now, -1, time.Now() //nolint:forbidigo // as above
+		case time.Since(last) > patience: //nolint:forbidigo // as above
+			return
 		}
 	}
 }

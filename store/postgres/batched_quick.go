@@ -43,7 +43,7 @@ func (b *batched) sendQuickly(ctx context.Context, of *pooled) error {
 		b.right, b.ours, b.done = false, false, 0 // nothing holds of what was run
 		return errForDriver
 	case codeNotSupported:
-		of.forget() // a table has changed
+		of.drop(ctx) // a table has changed
 	}
 	return err
 }

@@ -75,3 +75,22 @@ func TestBatchesPreparedAnew(t *testing.T) {
 		t.Errorf("%d statements are prepared, want no more than a hundred", n)
 	}
 }
+
+// TestForgottenStatementsAreDropped: what is forgotten is not left behind at the server.
+func TestForgottenStatementsAreDropped(t *testing.T) {
+	t.Parallel()
+	url := database(t)
+	others, pool := connect(t, url), connect(t, url, func(c *pgxpool.Config) { c.MaxConns = 2 })
+	mustExec(t, others, `CREATE FUNCTION unsupported() RETURNS int LANGUAGE plpgsql AS $$ BEGIN RAISE 'no' USING ERRCODE = 'feature_not_supported'; END $$`)
+	s := newStore(t, pool, postgres.Options{})
+	for i := range 50 {
+		b := &pgx.Batch{}
+		b.Queue(`SELECT unsupported()`)
+		if _, _, err := s.AtomicBatch(t.Context(), create(fmt.Sprint(i), store.Succeeded, 1), true, b); err == nil {
+			t.Fatal("it is supported")
+		}
+	}
+	if n := one[int](t, pool, `SELECT count(*) FROM pg_prepared_statements WHERE name LIKE 'semel%'`); n > 10 {
+		t.Errorf("%d statements of the store's are prepared on the connection after 50 batches of one text", n)
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strconv"
+	"strings"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -91,6 +92,18 @@ func (p *pooled) knows(texts ...string) bool {
 
 // forget forgets what was prepared, because the server has. Names are not given again.
 func (p *pooled) forget() { clear(p.known) }
+
+// drop forgets what was prepared, and has the server forget it too.
+func (p *pooled) drop(ctx context.Context) {
+	if p.conn.PgConn().TxStatus() == outside {
+		var all strings.Builder
+		for _, d := range p.known {
+			all.WriteString("DEALLOCATE " + d.Name + "; ")
+		}
+		_, _ = p.conn.PgConn().Exec(ctx, all.String()).ReadAll() // a courtesy
+	}
+	p.forget()
+}
 
 // said is a statement, and how its parameters are written.
 type said struct {

@@ -129,8 +129,8 @@ func (s *session) within(ctx context.Context, ask func(ctx context.Context) erro
 	}
 	stop := context.AfterFunc(besides(ctx), func() { _ = s.wire.SetDeadline(time.Unix(1, 0)) })
 	err := ask(context.WithoutCancel(ctx))
+	s.left = err != nil && hurried(ctx)
 	if !stop() {
-		s.left = errors.Is(ctx.Err(), context.Canceled)
 		s.close() // the deadline of now may be set after the next one's
 	}
 	if code := codeOf(err); code == codeNotSupported || code == codeNoStatement {
@@ -148,6 +148,16 @@ func besides(ctx context.Context) context.Context {
 		return b.Besides()
 	}
 	return ctx
+}
+
+// hurried says that who asked has given up, or had less time than others have.
+func hurried(ctx context.Context) bool {
+	own := besides(ctx)
+	if own == ctx {
+		return errors.Is(ctx.Err(), context.Canceled)
+	}
+	at, bounded := own.Deadline()
+	return own.Err() != nil || bounded && !time.Now().Before(at) //nolint:forbidigo // the asker's own
 }
 
 // usable says that the next one finds the session as this one did.

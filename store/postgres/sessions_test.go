@@ -207,3 +207,36 @@ func (*batches) TraceQueryStart(ctx context.Context, _ *pgx.Conn, _ pgx.TraceQue
 	return ctx
 }
 func (*batches) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
+
+// TestTheDeadlineOfOneTakesNoOtherAlong: who had little time takes no other session along.
+func TestTheDeadlineOfOneTakesNoOtherAlong(t *testing.T) {
+	t.Parallel()
+	pool := connect(t, database(t))
+	s := newStore(t, pool, postgres.Options{MaxSessions: 3})
+	if err := s.OpenSessions(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	s.SetSessionsIdle(time.Hour)
+	held := create("held", store.InProgress, 1)
+	holder, err := pool.Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = holder.Rollback(t.Context()) }()
+	if _, err := s.SwapTx(t.Context(), holder, []store.Change{held}); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Millisecond)
+	defer cancel()
+	for err == nil {
+		_, err = s.Swap(oneAmong{ctx}, []store.Change{held})
+	}
+	if idle, open := s.Sessions(); idle < 2 || open < 2 || !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("the time of one was over with %v: %d sessions are open and %d idle, want the two others", err, open, idle)
+	}
+}
+
+// oneAmong is how the engine hands on the time of one who is in no hurry with others.
+type oneAmong struct{ context.Context }
+
+func (o oneAmong) Besides() context.Context { return o.Context }
