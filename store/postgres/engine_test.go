@@ -60,3 +60,41 @@ func TestEngineAboveReadCommitted(t *testing.T) {
 		}
 	}
 }
+
+// A repeat writes nothing, locks nothing and moves nothing, one after the other and
+// many together.
+func TestARepeatLeavesTheRecordAsItIs(t *testing.T) {
+	t.Parallel()
+	pool := connect(t, database(t))
+	engine, err := semel.New(newStore(t, pool, postgres.Options{}), semel.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	call := semel.Define("pay", semel.OperationOptions[int]{}).Call(semel.Shared(), "k", 1)
+	do := func() {
+		if _, _, err := semel.Do(t.Context(), engine, call, func(context.Context) (int, error) { return 7, nil }); err != nil {
+			t.Error(err)
+		}
+	}
+	do()
+	const row = `SELECT concat(ctid, ' ', xmin, ' ', xmax) FROM semel_records`
+	before := one[string](t, pool, row)
+	for range 20 {
+		do()
+	}
+	var all sync.WaitGroup
+	for range 20 {
+		all.Go(func() {
+			for range 5 {
+				do()
+			}
+		})
+	}
+	all.Wait()
+	if after := one[string](t, pool, row); after != before {
+		t.Errorf("the record was at %s, and is at %s", before, after)
+	}
+	if err := engine.Close(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
