@@ -186,7 +186,7 @@ func TestAbandonedCallThatNeverEnds(t *testing.T) {
 				_, err := tx.CopyFrom(ctx, pgx.Identifier{"effects"}, []string{"key"}, source)
 				ended <- err
 			}()
-			for !one[bool](t, pool, `SELECT wait_event = 'ClientRead' AND query ILIKE 'copy%' FROM pg_stat_activity WHERE pid = $1`, pid) {
+			for !one[bool](t, pool, `SELECT coalesce(wait_event = 'ClientRead', false) AND query ILIKE 'copy%' FROM pg_stat_activity WHERE pid = $1`, pid) {
 				continue
 			}
 			return nil, errHandler
