@@ -28,9 +28,6 @@ func (c *Core) swap(ctx context.Context, change *store.Change, tries int) (store
 	try, lost := 1, error(nil)
 	if c.near != nil {
 		answer, err := c.near.SwapOne(ctx, *change)
-		if err == nil && answer.Err == nil {
-			return answer, nil
-		}
 		if err == nil {
 			return refusal(answer)
 		}
@@ -220,17 +217,16 @@ func untilFree(ctx context.Context, ask func() error) error {
 // asked for alone, in the time that is left. What is large is handed on as it is: at
 // is what was claimed, and then what stands.
 func (c *Core) endAmong(ctx context.Context, claimed, at *store.Record, e *event, d *decision) error {
-	var deadline time.Time
-	if c.near == nil { // which takes no time
-		deadline = now().Add(c.options.RecordTimeout)
-	}
-	if c.lanes.swaps != nil || c.near != nil {
-		if err := c.drive(ctx, at, e, d, 1, true); err == nil {
+	if c.near != nil { // which takes no time
+		if err := c.drive(ctx, at, e, d, 1, false); err == nil {
 			return nil
 		}
 	}
-	if c.near != nil {
-		deadline = now().Add(c.options.RecordTimeout)
+	deadline := now().Add(c.options.RecordTimeout)
+	if c.lanes.swaps != nil {
+		if err := c.drive(ctx, at, e, d, 1, true); err == nil {
+			return nil
+		}
 	}
 	ctx, span := by(ctx, deadline)
 	defer span.end()

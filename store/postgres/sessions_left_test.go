@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5/pgxpool"
+
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/postgres"
 )
@@ -20,25 +22,7 @@ func TestWhoGivesUpTakesNoOtherSession(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.SetSessionsIdle(time.Hour)
-	held := create("held", store.InProgress, 1)
-	holder, err := pool.Begin(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = holder.Rollback(t.Context()) }()
-	if _, err := s.SwapTx(t.Context(), holder, []store.Change{held}); err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	go func() {
-		const waits = `SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`
-		for one[int](t, pool, waits) == 0 && t.Context().Err() == nil {
-		}
-		cancel()
-	}()
-	for err == nil { // it may be Busy before that
-		_, err = s.Swap(ctx, []store.Change{held})
-	}
+	err := giveUpOn(t, pool, s, held(t, pool, s))
 	if idle, open := s.Sessions(); idle < 2 || open < 2 || !errors.Is(err, context.Canceled) {
 		t.Errorf("one gave up with %v: %d sessions are open and %d idle, want the two others", err, open, idle)
 	}
@@ -65,4 +49,61 @@ func TestSessionsEndWithThePool(t *testing.T) {
 	if _, open := s.Sessions(); open != 0 {
 		t.Errorf("%d sessions are open after %d changes, though the pool is closed", open, asked)
 	}
+}
+
+// TestTheDeadlineOfOneTakesNoOtherAlong: who had little time takes no other session along.
+func TestTheDeadlineOfOneTakesNoOtherAlong(t *testing.T) {
+	t.Parallel()
+	pool := connect(t, database(t))
+	s := newStore(t, pool, postgres.Options{MaxSessions: 3})
+	if err := s.OpenSessions(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	s.SetSessionsIdle(time.Hour)
+	busy := held(t, pool, s)
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Millisecond)
+	defer cancel()
+	var err error
+	for err == nil {
+		_, err = s.Swap(oneAmong{ctx}, []store.Change{busy})
+	}
+	if idle, open := s.Sessions(); idle < 2 || open < 2 || !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("the time of one was over with %v: %d sessions are open and %d idle, want the two others", err, open, idle)
+	}
+}
+
+// oneAmong is how the engine hands on the time of one who is in no hurry with others.
+type oneAmong struct{ context.Context }
+
+func (o oneAmong) Besides() context.Context { return o.Context }
+
+// held returns a change of a record that somebody's open transaction holds.
+func held(t *testing.T, pool *pgxpool.Pool, s *postgres.Store) store.Change {
+	t.Helper()
+	change := create("held", store.InProgress, 1)
+	holder, err := pool.Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = holder.Rollback(context.WithoutCancel(t.Context())) })
+	if _, err := s.SwapTx(t.Context(), holder, []store.Change{change}); err != nil {
+		t.Fatal(err)
+	}
+	return change
+}
+
+// giveUpOn asks for a change that is held, and gives up once it waits for the lock.
+func giveUpOn(t *testing.T, pool *pgxpool.Pool, s *postgres.Store, change store.Change) (err error) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() {
+		const waits = `SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`
+		for one[int](t, pool, waits) == 0 && t.Context().Err() == nil {
+		}
+		cancel()
+	}()
+	for err == nil { // it may be Busy before that
+		_, err = s.Swap(ctx, []store.Change{change})
+	}
+	return err
 }

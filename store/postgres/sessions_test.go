@@ -122,25 +122,7 @@ func TestWhoGivesUpTakesTheSession(t *testing.T) {
 	if err := s.OpenSessions(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	held := create("held", store.InProgress, 1)
-	holder, err := pool.Begin(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = holder.Rollback(t.Context()) }()
-	if _, err := s.SwapTx(t.Context(), holder, []store.Change{held}); err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	go func() {
-		const waits = `SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`
-		for one[int](t, pool, waits) == 0 && t.Context().Err() == nil {
-		}
-		cancel()
-	}()
-	for err == nil { // it may be Busy before that
-		_, err = s.Swap(ctx, []store.Change{held})
-	}
+	err := giveUpOn(t, pool, s, held(t, pool, s))
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("the one who gave up is told %v", err)
 	}
@@ -207,36 +189,3 @@ func (*batches) TraceQueryStart(ctx context.Context, _ *pgx.Conn, _ pgx.TraceQue
 	return ctx
 }
 func (*batches) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
-
-// TestTheDeadlineOfOneTakesNoOtherAlong: who had little time takes no other session along.
-func TestTheDeadlineOfOneTakesNoOtherAlong(t *testing.T) {
-	t.Parallel()
-	pool := connect(t, database(t))
-	s := newStore(t, pool, postgres.Options{MaxSessions: 3})
-	if err := s.OpenSessions(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	s.SetSessionsIdle(time.Hour)
-	held := create("held", store.InProgress, 1)
-	holder, err := pool.Begin(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = holder.Rollback(t.Context()) }()
-	if _, err := s.SwapTx(t.Context(), holder, []store.Change{held}); err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Millisecond)
-	defer cancel()
-	for err == nil {
-		_, err = s.Swap(oneAmong{ctx}, []store.Change{held})
-	}
-	if idle, open := s.Sessions(); idle < 2 || open < 2 || !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("the time of one was over with %v: %d sessions are open and %d idle, want the two others", err, open, idle)
-	}
-}
-
-// oneAmong is how the engine hands on the time of one who is in no hurry with others.
-type oneAmong struct{ context.Context }
-
-func (o oneAmong) Besides() context.Context { return o.Context }
