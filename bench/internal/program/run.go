@@ -79,37 +79,12 @@ func (o Options) choose(all []lab.Experiment) []lab.Experiment {
 // measure makes the experiments, with a profile if one is asked for.
 func (o Options) measure(ctx context.Context, l *lab.Lab, chosen []lab.Experiment) (results []goal.Result, err error) {
 	if o.Profile == "" {
-		return measure(ctx, l, chosen)
+		return measureAll(ctx, l, chosen)
 	}
 	end, err := profile(o.Profile)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, end()) }()
-	return measure(ctx, l, chosen)
-}
-
-// measure makes one experiment after the other. One that fails does not keep the
-// others from being made, unless it was broken off.
-func measure(ctx context.Context, l *lab.Lab, chosen []lab.Experiment) ([]goal.Result, error) {
-	var results []goal.Result
-	for i, e := range chosen {
-		if l.Late() {
-			results = append(results, goal.Results(e.Rows, nil, "a quick run has no time left")...)
-			continue
-		}
-		l.Logf("experiment %d of %d: %s", i+1, len(chosen), e.Name)
-		found, err := e.Run(ctx, l)
-		err = errors.Join(err, l.Leave())
-		if ctx.Err() != nil {
-			return nil, context.Cause(ctx)
-		}
-		why := "nothing was found"
-		if err != nil {
-			why = err.Error()
-			l.Logf("%s: %v", e.Name, err)
-		}
-		results = append(results, goal.Results(e.Rows, found, why)...)
-	}
-	return results, nil
+	return measureAll(ctx, l, chosen)
 }

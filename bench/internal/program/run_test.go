@@ -121,6 +121,48 @@ func TestWhatAnExperimentOpensIsClosed(t *testing.T) {
 	}
 }
 
+// TestWhatIsSpreadIsMeasuredThrice: before all others, among them and after them. What
+// it finds the last time counts, in the row's own place.
+func TestWhatIsSpreadIsMeasuredThrice(t *testing.T) {
+	t.Parallel()
+	var order []string
+	note := func(e lab.Experiment) lab.Experiment {
+		run := e.Run
+		e.Run = func(ctx context.Context, l *lab.Lab) ([]goal.Finding, error) {
+			order = append(order, e.Name)
+			return run(ctx, l)
+		}
+		return e
+	}
+	spread := experiment("spread", 0, nil)
+	spread.Spread = true
+	spread.Run = func(context.Context, *lab.Lab) ([]goal.Finding, error) {
+		return []goal.Finding{{Row: "spread, first", Value: float64(len(order))}}, nil
+	}
+	dir := filepath.Join(t.TempDir(), "results")
+	all := []lab.Experiment{note(experiment("one", 2, nil)), note(spread), note(experiment("two", 2, nil))}
+	if _, err := program.Run(t.Context(), program.Options{Quick: true, Dir: dir}, all, t.Output()); err != nil {
+		t.Fatal(err)
+	}
+	if got := strings.Join(order, " "); got != "spread one spread two spread" {
+		t.Errorf("measured %q", got)
+	}
+	text, err := os.ReadFile(filepath.Join(dir, "latest.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var lines []struct {
+		Name  string
+		Value *float64
+	}
+	if err := json.Unmarshal(text, &lines); err != nil {
+		t.Fatal(err)
+	}
+	if len(lines) != 6 || lines[2].Name != "spread, first" || *lines[2].Value != 5 {
+		t.Errorf("latest.json holds %s", text)
+	}
+}
+
 // TestProfilesAreWritten where they are asked for.
 func TestProfilesAreWritten(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "profiles")

@@ -31,49 +31,54 @@ const (
 // fiberCost is what a request costs.
 type fiberCost struct{ micros, allocs float64 }
 
-func againstFiber(ctx context.Context, l *lab.Lab) ([]goal.Finding, error) {
-	first, err := fiberAbove(ctx, l, false)
-	if err != nil {
-		return nil, err
+// againstFiber measures what the middleware adds to requests, spread over the run as
+// our own rows are.
+func againstFiber() func(context.Context, *lab.Lab) ([]goal.Finding, error) {
+	first, replay := fiberRounds{}, fiberRounds{repeat: true}
+	return func(ctx context.Context, l *lab.Lab) ([]goal.Finding, error) {
+		for _, r := range []*fiberRounds{&first, &replay} {
+			if err := r.more(ctx, l); err != nil {
+				return nil, err
+			}
+		}
+		return []goal.Finding{
+			{Row: fiberFirst, Value: first.micros(), Detail: fiberDiffers},
+			{Row: fiberFirstAllocs, Value: stat.Median(first.allocs), Detail: fiberDiffers},
+			{Row: fiberReplay, Value: replay.micros(), Detail: fiberDiffers},
+			{Row: fiberReplayAllocs, Value: stat.Median(replay.allocs), Detail: fiberDiffers},
+		}, nil
 	}
-	replay, err := fiberAbove(ctx, l, true)
-	if err != nil {
-		return nil, err
-	}
-	return []goal.Finding{
-		{Row: fiberFirst, Value: first.micros, Detail: fiberDiffers},
-		{Row: fiberFirstAllocs, Value: first.allocs, Detail: fiberDiffers},
-		{Row: fiberReplay, Value: replay.micros, Detail: fiberDiffers},
-		{Row: fiberReplayAllocs, Value: replay.allocs, Detail: fiberDiffers},
-	}, nil
 }
 
-// fiberAbove is what the middleware adds: to the least time of the rounds, as our rows
-// have it.
-func fiberAbove(ctx context.Context, l *lab.Lab, repeat bool) (fiberCost, error) {
-	var bares, micros, allocs []float64
-	rounds := 3
-	if l.Quick {
-		rounds = 1
-	}
-	for round := range rounds {
-		bare, err := fiberRequest(false, repeat)
-		if err != nil {
-			return fiberCost{}, err
-		}
-		protected, err := fiberRequest(true, repeat)
-		if err != nil {
-			return fiberCost{}, err
-		}
-		if ctx.Err() != nil {
-			return fiberCost{}, context.Cause(ctx)
-		}
-		bares, micros = append(bares, bare.micros), append(micros, protected.micros)
-		allocs = append(allocs, protected.allocs-bare.allocs)
-		l.Logf("gofiber, replay %t, round %d of %d: bare %.3g µs, protected %.3g µs", repeat, round+1, rounds, bare.micros, protected.micros)
-	}
-	return fiberCost{slices.Min(micros) - slices.Min(bares), stat.Median(allocs)}, nil
+// fiberRounds is what was measured until now.
+type fiberRounds struct {
+	repeat            bool
+	bares, protecteds []float64 // in microseconds
+	allocs            []float64 // that the middleware adds
 }
+
+// more is one round.
+func (r *fiberRounds) more(ctx context.Context, l *lab.Lab) error {
+	bare, err := fiberRequest(false, r.repeat)
+	if err != nil {
+		return err
+	}
+	protected, err := fiberRequest(true, r.repeat)
+	if err != nil {
+		return err
+	}
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	r.bares, r.protecteds = append(r.bares, bare.micros), append(r.protecteds, protected.micros)
+	r.allocs = append(r.allocs, protected.allocs-bare.allocs)
+	l.Logf("gofiber, replay %t, round %d: bare %.3g µs, protected %.3g µs", r.repeat, len(r.bares), bare.micros, protected.micros)
+	return nil
+}
+
+// micros is what the middleware adds: to the least time of the rounds, as our rows have
+// it.
+func (r *fiberRounds) micros() float64 { return slices.Min(r.protecteds) - slices.Min(r.bares) }
 
 // fiberRequest is what one request costs, of a key that comes again and again or
 // of one that is new each time.

@@ -37,7 +37,7 @@ func Experiments() []lab.Experiment {
 				goal.Shown(fiberFirst, "µs"), goal.Shown(fiberFirstAllocs, "allocations"),
 				goal.Shown(fiberReplay, "µs"), goal.Shown(fiberReplayAllocs, "allocations"),
 			},
-			Run: againstFiber,
+			Run: againstFiber(), Spread: true,
 		},
 	}
 }

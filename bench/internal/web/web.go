@@ -57,10 +57,10 @@ func Experiments() []lab.Experiment {
 
 // above is what a side costs more than the bare handler.
 func above(name string, s side, nanos, allocs goal.Row) lab.Experiment {
+	plain := side{name: "bare", protect: unprotected, repeat: s.repeat}
+	var bares, costs []cost // of all rounds until now
 	run := func(ctx context.Context, l *lab.Lab) ([]goal.Finding, error) {
-		plain := side{name: "bare", protect: unprotected, repeat: s.repeat}
-		var bares, costs []cost
-		for round := range l.Rounds() {
+		for range l.Part() {
 			sides := []*side{&plain, &s}
 			var got [2]cost
 			for _, i := range rand.Perm(2) {
@@ -70,14 +70,14 @@ func above(name string, s side, nanos, allocs goal.Row) lab.Experiment {
 				}
 			}
 			bares, costs = append(bares, got[0]), append(costs, got[1])
-			l.Logf("http, %s, round %d of %d: bare %s, protected %s", name, round+1, l.Rounds(), got[0], got[1])
+			l.Logf("http, %s, round %d: bare %s, protected %s", name, len(costs), got[0], got[1])
 		}
 		return []goal.Finding{
 			differ(nanos.Name, bares, costs, func(c cost) float64 { return c.nanos / 1000 }, slices.Min),
 			differ(allocs.Name, bares, costs, func(c cost) float64 { return c.allocs }, stat.Median),
 		}, nil
 	}
-	return lab.Experiment{Name: "http, " + name, Rows: []goal.Row{nanos, allocs}, Run: run}
+	return lab.Experiment{Name: "http, " + name, Rows: []goal.Row{nanos, allocs}, Run: run, Spread: true}
 }
 
 // quietly benchmarks a side again while others use the machine, and takes the
