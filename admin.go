@@ -23,11 +23,18 @@ func (c *Core) Get(ctx context.Context, operation string, scope Scope, key strin
 			return r, false, fmt.Errorf("get record: %w", err)
 		}
 		if r.Operation == operation && r.Scope == scope.text && r.Key == key {
-			r.Input, r.Outcome = bytes.Clone(r.Input), bytes.Clone(r.Outcome) // a store's own may not be written over
-			return r, true, nil
+			r, err = apart(r, nil)
+			return r, true, err
 		}
 	}
 	return store.Record{}, false, nil
+}
+
+// apart is what somebody is told who may write over it: its bytes may be the store's
+// own.
+func apart(r store.Record, err error) (store.Record, error) {
+	r.Input, r.Outcome = bytes.Clone(r.Input), bytes.Clone(r.Outcome)
+	return r, err
 }
 
 // List returns one page of records, for consoles and reports. Records may be
@@ -62,6 +69,10 @@ var ErrNotInDoubt = errors.New("semel: not in doubt")
 
 // Resolve settles a record in doubt and returns what stands.
 func (c *Core) Resolve(ctx context.Context, r Resolution) (store.Record, error) {
+	return apart(c.resolve(ctx, r))
+}
+
+func (c *Core) resolve(ctx context.Context, r Resolution) (store.Record, error) {
 	switch {
 	case r.Actor == "":
 		return store.Record{}, invalid("Actor", "is required")

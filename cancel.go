@@ -26,6 +26,10 @@ const cancelOperation = "semel.cancel"
 // stays one. Attempts of direct calls do not look. What is final, InDoubt or absent
 // stays as it is.
 func (c *Core) Cancel(ctx context.Context, id store.ID, reason string) (store.Record, error) {
+	return apart(c.cancel(ctx, id, reason))
+}
+
+func (c *Core) cancel(ctx context.Context, id store.ID, reason string) (store.Record, error) {
 	if reason == "" {
 		return store.Record{}, invalid("Reason", "is required")
 	}
@@ -78,7 +82,7 @@ func (c *Core) cancelWaiting(ctx context.Context, stands store.Record, reason st
 // left in doubt.
 func (c *Core) cancelTainted(ctx context.Context, stands store.Record, reason string) (store.Record, bool, error) {
 	if stands.Due > 0 {
-		now, err := c.Reschedule(ctx, stands.ID, 0)
+		now, err := c.reschedule(ctx, stands.ID, 0)
 		if errors.Is(err, ErrNotPending) { // somebody runs it by now
 			return now, false, nil
 		}

@@ -33,6 +33,10 @@ var (
 // Redrive lets a failed record of an operation with [Retry] wait for another
 // attempt, with its errors and crashes counted anew, and returns what stands.
 func (c *Core) Redrive(ctx context.Context, r Redrive) (store.Record, error) {
+	return apart(c.redrive(ctx, r))
+}
+
+func (c *Core) redrive(ctx context.Context, r Redrive) (store.Record, error) {
 	switch {
 	case r.Actor == "":
 		return store.Record{}, invalid("Actor", "is required")
@@ -103,6 +107,10 @@ func (c *Core) redriven(stands store.Record) []byte {
 // Reschedule lets a record that waits be due after delay, sooner or later than it
 // was, and returns what stands.
 func (c *Core) Reschedule(ctx context.Context, id store.ID, delay time.Duration) (store.Record, error) {
+	return apart(c.reschedule(ctx, id, delay))
+}
+
+func (c *Core) reschedule(ctx context.Context, id store.ID, delay time.Duration) (store.Record, error) {
 	if delay < 0 {
 		return store.Record{}, invalid("Delay", "is negative: "+delay.String())
 	}

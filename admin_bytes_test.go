@@ -1,0 +1,80 @@
+package semel_test
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/store"
+	"github.com/semelgo/semel/store/memory"
+)
+
+// TestWhatAPersonIsToldIsTheirs: who gets a record may write over its bytes, also where
+// the store is in this process and gives away its own to the engine.
+func TestWhatAPersonIsToldIsTheirs(t *testing.T) {
+	t.Parallel()
+	tests := map[string]func(t *testing.T, e *semel.Engine[*memory.Tx], id store.ID) (store.Record, error){
+		"Get": func(t *testing.T, e *semel.Engine[*memory.Tx], _ store.ID) (store.Record, error) {
+			t.Helper()
+			r, _, err := e.Get(t.Context(), "op", me, "k")
+			return r, err
+		},
+		"Cancel what waits": func(t *testing.T, e *semel.Engine[*memory.Tx], id store.ID) (store.Record, error) {
+			t.Helper()
+			return e.Cancel(t.Context(), id, "not wanted")
+		},
+		"Reschedule": func(t *testing.T, e *semel.Engine[*memory.Tx], id store.ID) (store.Record, error) {
+			t.Helper()
+			return e.Reschedule(t.Context(), id, time.Hour)
+		},
+		"Redrive what has not failed": func(t *testing.T, e *semel.Engine[*memory.Tx], id store.ID) (store.Record, error) {
+			t.Helper()
+			r, err := e.Redrive(t.Context(), semel.Redrive{ID: id, Actor: "ann", Reason: "mended"})
+			return r, unless(err, semel.ErrNotFailed)
+		},
+		"Resolve what is not in doubt": func(t *testing.T, e *semel.Engine[*memory.Tx], id store.ID) (store.Record, error) {
+			t.Helper()
+			r, err := e.Resolve(t.Context(), semel.Resolution{ID: id, To: store.Failed, Actor: "ann", Reason: "looked"})
+			return r, unless(err, semel.ErrNotInDoubt)
+		},
+	}
+	for name, ask := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			mem := memory.New(memory.Options{})
+			op := plain("op", retried(semel.AtLeastOnce()))
+			e, err := semel.New(mem, semel.Options{Operations: []semel.Declared{op}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			call := op.Call(me, "k", "input")
+			if _, err := semel.Enqueue(t.Context(), e, call, semel.EnqueueOptions{}); err != nil {
+				t.Fatal(err)
+			}
+			told, err := ask(t, e, call.ID())
+			if err != nil {
+				t.Fatal(err)
+			}
+			stood := record(t, mem, call)
+			if len(told.Input) == 0 || string(told.Input) != string(stood.Input) || string(told.Outcome) != string(stood.Outcome) {
+				t.Fatalf("told %q and %q, where %q and %q stand", told.Input, told.Outcome, stood.Input, stood.Outcome)
+			}
+			clear(told.Input)
+			clear(told.Outcome)
+			stands := record(t, mem, call)
+			if string(stands.Input) != string(stood.Input) || string(stands.Outcome) != string(stood.Outcome) {
+				t.Errorf("%q and %q stand, where %q and %q did before the caller wrote", stands.Input, stands.Outcome, stood.Input, stood.Outcome)
+			}
+		})
+	}
+}
+
+// unless is nil when err is what was expected, and says so when it is not.
+func unless(err, want error) error {
+	if errors.Is(err, want) {
+		return nil
+	}
+	return fmt.Errorf("got %w, want %w", err, want)
+}
