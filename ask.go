@@ -74,7 +74,7 @@ func (c *Core) begin(ctx context.Context, call *Call, policy policyKind) (*Attem
 		return nil, out, err
 	}
 	leads = true // its end leaves
-	if out, err := a.Ready(); out != nil || err != nil {
+	if out, err := a.fit(); out != nil || err != nil {
 		return nil, out, err
 	}
 	return a, nil, nil

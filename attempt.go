@@ -25,16 +25,20 @@ type Attempt struct {
 	rest    remainder // what its end is recorded under, whatever becomes of ctx
 	success Outcome   // what End returns, if it succeeded; its record is what stands
 
+	adapter Adapter // nil: what the function returned is stored
 	policy  policyKind
-	inTx    bool // runTx is under way; guarded by mu
-	txOpen  bool // its transaction has begun; guarded by mu
 	ended   atomic.Bool
-	mu      sync.Mutex // guards what follows
-	adapter Adapter    // nil: what the function returned is stored
-	// settled is what stands once the attempt's own transaction has decided;
-	// settledErr is what then is told instead of an outcome.
-	settled    *store.Record
-	settledErr error
+	settled atomic.Pointer[settlement] // nil: no transaction of the attempt's own has decided
+
+	mu     sync.Mutex // guards what follows
+	inTx   bool       // runTx is under way
+	txOpen bool       // its transaction has begun
+}
+
+// settlement is what an attempt's own transaction has decided.
+type settlement struct {
+	stands store.Record
+	told   error // instead of an outcome
 }
 
 // Outcome is how an operation ended: what every asker of its key is told.
@@ -126,12 +130,8 @@ type Adapter interface {
 	Undone()
 }
 
-// AdaptWith is for adapters.
-func (a *Attempt) AdaptWith(with Adapter) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.adapter = with
-}
+// AdaptWith is for adapters, before they give the attempt's context to anybody.
+func (a *Attempt) AdaptWith(with Adapter) { a.adapter = with }
 
 // End records how the operation ended and returns what stands, which is not
 // always what was wished: the outcome, or the error that every asker is told.

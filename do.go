@@ -30,8 +30,7 @@ func Do[T any](ctx context.Context, e Runner, c Call, fn func(ctx context.Contex
 	}
 	defer a.Abandon()
 	v, fnErr := fn(a.ctx)
-	settled, _ := a.decided()
-	stored := settled != nil || fnErr != nil // what InTx or evidence says, not what fn returned
+	stored := a.settled.Load() != nil || fnErr != nil // what InTx or evidence says, not what fn returned
 	if out, err = a.End(v, fnErr); err != nil {
 		var none T
 		return none, false, err

@@ -66,7 +66,7 @@ func New[Tx any](s store.TxStore[Tx], o Options) (*Engine[Tx], error) {
 		return nil, invalid("store", "is not linearizable: two callers could both claim one attempt")
 	}
 	c := &Core{store: s, options: o, caps: caps, replays: newReplays(&o), clock: startClock()}
-	c.hearts.clock = &c.clock
+	c.hearts.clock, c.empty = &c.clock, make(chan struct{})
 	lane.LetAge(s, c.replays.older)
 	if near, ok := any(s).(store.Near); ok && near.Self() == store.Store(s) {
 		c.near = near
@@ -94,38 +94,43 @@ func New[Tx any](s store.TxStore[Tx], o Options) (*Engine[Tx], error) {
 
 // attempts counts what Close waits for.
 type attempts struct {
-	mu     sync.Mutex // taken to enter, and to close
+	open   atomic.Int64
 	closed atomic.Bool
-	open   sync.WaitGroup
+	over   sync.Once
+	empty  chan struct{} // closed once nobody is in any more, nor may enter
 }
 
+// enter is seen by close, or sees it: both write before they read.
 func (a *attempts) enter() error {
-	a.mu.Lock()
-	defer a.mu.Unlock()
+	a.open.Add(1)
 	if a.closed.Load() {
+		a.leave()
 		return ErrClosed
 	}
-	a.open.Add(1)
 	return nil
 }
 
-func (a *attempts) leave() { a.open.Done() }
+func (a *attempts) leave() {
+	if a.open.Add(-1) == 0 && a.closed.Load() {
+		a.over.Do(func() { close(a.empty) })
+	}
+}
+
+// close lets nobody enter any more.
+func (a *attempts) close() {
+	a.open.Add(1) // who leaves last sees that it is closed
+	a.closed.Store(true)
+	a.leave()
+}
 
 // Close refuses new calls with [ErrClosed], waits for the attempts that run and
 // for outcomes that are still to be recorded, and returns. When ctx ends first
 // it returns ctx's error; what then is not recorded stays in the Journal, if
 // there is one, and is otherwise settled after its lease. The store stays open.
 func (c *Core) Close(ctx context.Context) error {
-	c.mu.Lock()
-	c.closed.Store(true)
-	c.mu.Unlock()
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		c.open.Wait()
-	}()
+	c.close()
 	select {
-	case <-done:
+	case <-c.empty:
 	case <-ctx.Done():
 		c.late.stop()
 		return fmt.Errorf("wait for running attempts: %w", ctx.Err())

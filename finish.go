@@ -10,9 +10,9 @@ import (
 // finish ends the attempt in the store and returns what to tell.
 func (a *Attempt) finish(v any, err error) (*Outcome, error) {
 	ctx, stands := a.afterwards(), &a.success.Record
-	if settled, told := a.decided(); settled != nil {
-		if *stands = *settled; told != nil {
-			return nil, told
+	if settled := a.settled.Load(); settled != nil {
+		if *stands = settled.stands; settled.told != nil {
+			return nil, settled.told
 		}
 		if err != nil {
 			a.see(ctx, EventAfterOutcome, *stands, err)

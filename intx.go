@@ -190,9 +190,7 @@ func (a *Attempt) succeeded(outcome []byte) store.Record {
 // and take it for somebody else's.
 func (a *Attempt) settle(ctx context.Context, now store.Record, told error) {
 	a.pulse.stop()
-	a.mu.Lock()
-	a.settled, a.settledErr = &now, told
-	a.mu.Unlock()
+	a.settled.Store(&settlement{now, told})
 	if told == nil {
 		a.see(ctx, EventSucceeded, now, nil)
 	}
@@ -238,21 +236,13 @@ func (a *Attempt) enterTx() error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	switch {
-	case a.ended.Load() || a.settled != nil:
+	case a.ended.Load() || a.settled.Load() != nil:
 		return invalid("Attempt", "has its outcome already")
 	case a.inTx:
 		return invalid("Attempt", "runs a transaction already")
 	}
 	a.inTx = true
 	return nil
-}
-
-// decided returns what the attempt's own transaction has decided, or nil, and
-// what then is told instead of an outcome.
-func (a *Attempt) decided() (*store.Record, error) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return a.settled, a.settledErr
 }
 
 func (a *Attempt) leaveTx() {

@@ -77,7 +77,7 @@ func (a *Attempt) wish(ctx context.Context, e *Ending) (d decision, ok bool) {
 		}
 	}()
 	a.mu.Lock()
-	busy := a.ended.Load() || a.settled != nil || a.inTx
+	busy := a.ended.Load() || a.settled.Load() != nil || a.inTx
 	a.mu.Unlock()
 	if busy || e.Err != nil {
 		return decision{}, false

@@ -140,3 +140,11 @@ func (a *Attempt) Ready() (*Outcome, error) {
 	}
 	return a.fence()
 }
+
+// fit is Ready of an attempt that was just begun: nobody can have cancelled it.
+func (a *Attempt) fit() (*Outcome, error) {
+	if err := a.call.op.spent(a.record, a.record.Attempt); err != nil {
+		return a.End(nil, err)
+	}
+	return a.fence()
+}
