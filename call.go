@@ -33,43 +33,69 @@ type unusual struct {
 // Call asks for the operation with a key in a scope. A key is 1 to 255 bytes,
 // compared byte for byte. What is wrong with any of them is returned by the
 // function that takes the Call, as a *FieldError.
-func (o *Operation[In]) Call(scope Scope, key string, in In) Call {
-	c := Call{op: &o.def, scope: scope, key: key}
-	err := o.def.err
-	if err == nil {
-		err = scope.valid()
-	}
-	if err == nil && (key == "" || len(key) > store.MaxKey) {
-		err = invalid("Key", "must be 1 to "+strconv.Itoa(store.MaxKey)+" bytes, got "+strconv.Itoa(len(key)))
-	}
-	if err != nil {
-		return c.wrong(err)
-	}
-	c.input = in
-	c.id = store.NewID(o.def.name, scope.text, key)
-	if err = c.readTime(); err != nil {
-		return c.wrong(err)
-	}
-	if c.digest, err = o.digest(o.version(), c.input); err != nil {
-		return c.wrong(invalid("Input", "has no fingerprint: "+err.Error()))
-	}
-	if retry := c.op.retry; retry != nil && !retry.Redelivered {
-		if c.kept, err = c.storedInput(); err != nil {
-			return c.wrong(err)
-		}
+func (o *Operation[In]) Call(scope Scope, key string, in In) (c Call) {
+	if err := o.fill(&c, scope, key, in); err != nil {
+		c.seldom = &unusual{err: err}
 	}
 	return c
 }
 
-// wrong returns the call as one that is refused.
-func (c Call) wrong(err error) Call {
-	c.seldom = &unusual{err: err}
+// CallAt is Call with an input that is not copied: nobody may write to it as long as
+// anybody has the call, or its attempt. It is for adapters, which have a place for it.
+func (o *Operation[In]) CallAt(scope Scope, key string, in *In) (c Call) {
+	if err := o.fill(&c, scope, key, placed[In]{in}); err != nil {
+		c.seldom = &unusual{err: err}
+	}
 	return c
+}
+
+// placed is an input that stays where it is.
+type placed[In any] struct{ at *In }
+
+func (p placed[In]) input() any { return *p.at }
+
+// value is the input of a call, wherever it is.
+func (o *Operation[In]) value(input any) (in In, ok bool) {
+	if there, is := input.(placed[In]); is {
+		return *there.at, true
+	}
+	in, ok = input.(In)
+	return in, ok
+}
+
+// fill makes c, which is empty, the call, and returns what is wrong with it.
+func (o *Operation[In]) fill(c *Call, scope Scope, key string, input any) (err error) {
+	c.op, c.scope, c.key = &o.def, scope, key
+	if err = o.def.err; err == nil {
+		err = scope.valid()
+	}
+	switch {
+	case err != nil:
+		return err
+	case key == "", len(key) > store.MaxKey:
+		return invalid("Key", "must be 1 to "+strconv.Itoa(store.MaxKey)+" bytes, got "+strconv.Itoa(len(key)))
+	}
+	c.input = input
+	c.id = store.NewID(o.def.name, scope.text, key)
+	if err = c.readTime(); err != nil {
+		return err
+	}
+	if c.digest, err = o.digest(o.version(), input); err != nil {
+		return invalid("Input", "has no fingerprint: "+err.Error())
+	}
+	if retry := c.op.retry; retry != nil && !retry.Redelivered {
+		c.kept, err = c.storedInput()
+	}
+	return err
 }
 
 // storedInput is the input as it is stored for workers.
 func (c *Call) storedInput() ([]byte, error) {
-	text, err := json.Marshal(c.input)
+	in := c.input
+	if there, ok := in.(interface{ input() any }); ok {
+		in = there.input()
+	}
+	text, err := json.Marshal(in)
 	if err != nil {
 		return nil, invalid("Input", "cannot be stored: "+err.Error())
 	}

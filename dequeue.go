@@ -210,7 +210,7 @@ func (o *Operation[In]) Input(a *Attempt) (In, error) {
 	if a.call.op != &o.def {
 		return in, invalid("Attempt", "is of operation "+a.call.op.name+", not of this "+o.def.name)
 	}
-	if in, ok := a.call.input.(In); ok {
+	if in, ok := o.value(a.call.input); ok {
 		return in, nil
 	}
 	if err := json.Unmarshal(a.record.Input, &in); err != nil {

@@ -34,12 +34,17 @@ func (o *Operation[In]) version() int { return len(o.fingerprints) }
 
 // digest is the fingerprint of an input by a version of the operation's choice.
 func (o *Operation[In]) digest(version int, input any) (f fingerprint, err error) {
+	there, inPlace := input.(placed[In])
 	switch {
 	case version > len(o.fingerprints):
 		return f, fmt.Errorf("fingerprint version %d is newer than this program", version)
 	case version > 0:
-		in, _ := input.(In) // a nil interface is the zero In
+		in, _ := o.value(input) // a nil interface is the zero In
 		input = o.fingerprints[version-1](in)
+	case inPlace && o.speaks:
+		input = there.at // which has the methods of what is there
+	case inPlace:
+		input = *there.at
 	}
 	s := borrow()
 	defer s.giveBack()

@@ -79,6 +79,7 @@ type OperationOptions[In any] struct {
 type Operation[In any] struct {
 	def          operation
 	fingerprints []func(In) any
+	speaks       bool // In is a Fingerprinter
 }
 
 // operation is what the engine knows of an Operation.
@@ -106,6 +107,7 @@ type Declared interface{ declared() *operation }
 // given.
 func Define[In any](name string, o OperationOptions[In]) *Operation[In] {
 	op := &Operation[In]{fingerprints: o.Fingerprints}
+	_, op.speaks = any(*new(In)).(Fingerprinter)
 	op.def = operation{
 		name: name, policy: o.Policy, lease: o.Lease, leaseSet: o.Lease > 0, beat: o.Heartbeat,
 		maxRun: o.MaxRun, retention: o.Retention, wait: o.Wait, onError: o.OnError, optimistic: o.Optimistic,

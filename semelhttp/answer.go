@@ -5,7 +5,6 @@ import (
 	"maps"
 	"net/http"
 	"strconv"
-	"sync"
 
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/store"
@@ -57,9 +56,9 @@ func (x *exchange) send() {
 		x.own.header.replace(h)
 	}
 	if trailers == nil || !x.chunks() {
-		x.announce(h, &x.own)
+		announce(h, &x.own, trailers != nil)
 	} else {
-		delete(h, "Content-Length")
+		delete(h, contentLength)
 	}
 	x.w.WriteHeader(x.own.status)
 	_, _ = x.w.Write(x.own.body) // a client that is gone asks again
@@ -130,45 +129,25 @@ func (x *exchange) restore() {
 func (x *exchange) writeStored(a *answered) {
 	h := x.w.Header()
 	a.header.add(h)
-	x.announce(h, a)
+	announce(h, a, false)
 	x.w.WriteHeader(a.status)
 	_, _ = x.w.Write(a.body) // a client that is gone asks again
 }
 
-// lengths are all numbers below 10,000, four digits each.
-//
-//nolint:gochecknoglobals // it is a constant that would be tedious to write
-var lengths = sync.OnceValue(func() string {
-	b := make([]byte, 0, 4*10_000)
-	for n := range 10_000 {
-		b = append(b, byte('0'+n/1000), byte('0'+n/100%10), byte('0'+n/10%10), byte('0'+n%10))
-	}
-	return string(b)
-})
+const contentLength = "Content-Length"
 
-// length is how a Content-Length is written. Those of ordinary responses are there
-// already.
-func length(n int) string {
-	switch {
-	case n < 10:
-		return lengths()[4*n+3 : 4*n+4]
-	case n < 100:
-		return lengths()[4*n+2 : 4*n+4]
-	case n < 1000:
-		return lengths()[4*n+1 : 4*n+4]
-	case n < 10_000:
-		return lengths()[4*n : 4*n+4]
-	default:
-		return strconv.Itoa(n)
-	}
-}
+// counted is how long a body is at most whose length net/http tells by itself, when all
+// of it is written and the handler returns. An entry in the header would only be in the
+// way of a middleware outside that changes the body.
+const counted = 2048
 
-// announce sets the length of a's body, where a response can have one.
-func (x *exchange) announce(h http.Header, a *answered) {
-	if !hasBody(a.status) {
-		delete(h, "Content-Length")
+// announce sets the length of a's body, where a response can have one and the server
+// does not tell it, and leaves none that somebody else has set. Trailing says that the
+// response ends in trailers: of such a one the server tells no length.
+func announce(h http.Header, a *answered, trailing bool) {
+	if hasBody(a.status) && (trailing || len(a.body) > counted) {
+		h[contentLength] = []string{strconv.Itoa(len(a.body))}
 		return
 	}
-	x.exposed.length[0] = length(len(a.body))
-	h["Content-Length"] = x.exposed.length[:]
+	delete(h, contentLength)
 }

@@ -19,16 +19,17 @@ func (s *settings) readBody(w http.ResponseWriter, r *http.Request, into []byte)
 		return into, nil
 	}
 	body, err := readUpTo(r.Body, into, r.ContentLength, s.MaxBody)
+	if err == nil && int64(len(body)) <= s.MaxBody {
+		return body, nil
+	}
 	switch _, large := errors.AsType[*http.MaxBytesError](err); {
 	case err != nil && large:
 		return nil, problem(codeBodyTooLarge, "")
 	case err != nil:
 		return nil, problem(codeBodyUnreadable, "")
-	case int64(len(body)) > s.MaxBody:
+	default:
 		tooLarge(w)
 		return nil, problem(codeBodyTooLarge, "")
-	default:
-		return body, nil
 	}
 }
 

@@ -11,7 +11,7 @@ const maxPooled = 64 << 10
 // would see what the next caller sends or is sent.
 type exchanges struct{ pool sync.Pool }
 
-// get returns an exchange with nothing but empty buffers in it.
+// get returns an exchange with nothing but empty room in it.
 func (p *exchanges) get() *exchange {
 	if x, ok := p.pool.Get().(*exchange); ok {
 		return x
@@ -28,7 +28,7 @@ func (p *exchanges) put(x *exchange) {
 	if x.exposed == nil { // of one that was answered from memory little else is set
 		x.w, x.r, x.in, x.text = nil, nil, admitted{}, x.text[:0]
 	} else {
-		*x = exchange{text: x.text[:0], held: x.held[:0]}
+		*x = exchange{text: x.text[:0], held: x.held[:0], fresh: x.fresh}
 	}
 	p.pool.Put(x)
 }

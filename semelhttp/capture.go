@@ -21,21 +21,22 @@ var ErrResponseClosed = errors.New("semelhttp: written after the outcome")
 // It has a lock, unlike net/http's writer, because a goroutine that the handler
 // left behind may still write while the outcome is being decided.
 type capture struct {
-	w      http.ResponseWriter
-	limit  int64
-	sealed bool        // nothing may go out before the outcome stands
-	over   atomic.Bool // the handler has returned, and has no more to do with w
+	w     http.ResponseWriter
+	limit int64
 
-	mu       sync.Mutex // guards what follows
-	status   int        // 0: nothing was written
+	mu       sync.Mutex // guards what follows, up to closed
 	sent     fields
 	room     *snapshot // of sent
 	body     *[]byte   // that is held back
 	size     int64
-	passing  bool // the response is on its way to the client
+	status   int32 // 0: nothing was written
+	refused  int32 // writes that came too late
+	passing  bool  // the response is on its way to the client
 	hijacked bool
 	closed   bool
-	refused  int // writes that came too late
+
+	sealed bool        // nothing may go out before the outcome stands
+	over   atomic.Bool // the handler has returned, and has no more to do with w
 }
 
 // Header returns the client's headers: what of them is sent is what they were when
@@ -68,7 +69,7 @@ func (c *capture) WriteHeader(status int) {
 }
 
 func (c *capture) begin(status int) {
-	c.status = status
+	c.status = int32(status)
 	c.sent = c.room.of(c.w.Header())
 }
 
@@ -86,7 +87,7 @@ func (c *capture) Write(p []byte) (int, error) {
 	if c.status == 0 {
 		c.begin(http.StatusOK)
 	}
-	if !hasBody(c.status) {
+	if !hasBody(int(c.status)) {
 		return 0, http.ErrBodyNotAllowed
 	}
 	c.size += int64(len(p))
@@ -117,8 +118,8 @@ func (c *capture) pass() {
 	h := c.w.Header()
 	trailers := c.sent.trailers(h) // that were set already
 	c.sent.replace(h)
-	delete(h, "Content-Length")
-	c.w.WriteHeader(c.status)
+	delete(h, contentLength)
+	c.w.WriteHeader(int(c.status))
 	maps.Copy(h, trailers)
 	if len(*c.body) > 0 {
 		_, _ = c.w.Write(*c.body) // the next write of the handler meets the same error
@@ -141,7 +142,7 @@ func (c *capture) result() (r answered, storable bool) {
 	if c.status == 0 && !c.hijacked {
 		c.begin(http.StatusOK)
 	}
-	r = answered{status: c.status, header: c.sent, body: *c.body}
+	r = answered{status: int(c.status), header: c.sent, body: *c.body}
 	return r, !c.passing && !c.hijacked && c.size <= c.limit && c.status >= http.StatusOK
 }
 

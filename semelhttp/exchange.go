@@ -34,15 +34,17 @@ type exchange struct {
 	text []byte   // the request's body, as long as the application has not seen it
 	held []byte   // the response's body
 	room snapshot // of its header
+
+	fresh []string // that nobody has been given yet
 }
 
 // exposed is all of an exchange that others have pointers into. They may keep them, and
 // leave a goroutine behind, so it is never used for another request.
 type exposed struct {
-	room   [128]byte      // for a request's body that is short
-	asker  semel.Patience // the client
-	first  run            // of the handler; most have no other
-	length [1]string      // the value of a Content-Length
+	room  [128]byte      // for a request's body that is short
+	input Request        // of the call
+	asker semel.Patience // the client
+	first run            // of the handler; most have no other
 }
 
 // untilRun returns the context for x's call. It waits for others no longer than the
@@ -94,7 +96,8 @@ func (x *exchange) through(once onceFunc, next http.Handler) {
 			x.restore()
 		}
 	}()
-	once(x, x.op.Call(x.in.scope, x.in.drawn(), requestOf(x.r, x.in.body)), next)
+	requestOf(&x.exposed.input, x.r, x.in.body)
+	once(x, x.op.CallAt(x.in.scope, x.in.drawn(), &x.exposed.input), next)
 	over = true
 	x.release()
 }
@@ -122,9 +125,22 @@ func (x *exchange) open(s *settings, w http.ResponseWriter, r *http.Request, kno
 		s.refuse(w, r, err)
 		return false
 	}
-	again.write(w)
+	again.write(w, x.lend(len(again.values)))
 	return false
 }
+
+// lend returns room for n values of a header. Who gets a response has them for good, and
+// may write over them, so they are never taken back: only made several at a time.
+func (x *exchange) lend(n int) []string {
+	if n > len(x.fresh) {
+		x.fresh = make([]string, max(n, freshValues))
+	}
+	values := x.fresh[:n:n]
+	x.fresh = x.fresh[n:]
+	return values
+}
+
+const freshValues = 32
 
 // release ends the use of x.
 func (x *exchange) release() {
@@ -178,7 +194,7 @@ func (x *exchange) end(own *run) (late int) {
 	defer c.mu.Unlock()
 	own.of, c.closed = nil, true
 	c.over.Store(true)
-	return c.refused
+	return int(c.refused)
 }
 
 // nextRun is what the next run of the handler is given. What an earlier one was

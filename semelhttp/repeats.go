@@ -123,8 +123,10 @@ func (p *repeats) keep(x *exchange, out *semel.Outcome, raw semel.Raw) {
 	for _, f := range a.header {
 		k.add(f.name, f.values)
 	}
-	if hasBody(a.status) {
-		k.add("Content-Length", []string{length(len(a.body))})
+	h := make(http.Header)
+	announce(h, &a, false)
+	for name, values := range h {
+		k.add(name, values)
 	}
 	p.slot(k.line).Store(k)
 	p.used.Store(true)
@@ -138,10 +140,13 @@ func (k *repeat) add(name string, values []string) {
 	k.header, k.values = append(k.header, s), append(k.values, values...)
 }
 
-// write answers with k.
-func (k *repeat) write(w http.ResponseWriter) {
-	h, values := w.Header(), make([]string, len(k.values))
+// write answers with k. The values are for the response alone.
+func (k *repeat) write(w http.ResponseWriter, values []string) {
+	h := w.Header()
 	copy(values, k.values)
+	if len(h) > 0 {
+		delete(h, contentLength)
+	}
 	for i := range k.header {
 		s := &k.header[i]
 		if s.from < 0 {

@@ -45,11 +45,11 @@ func contentType(h http.Header) string {
 	return ""
 }
 
-func requestOf(r *http.Request, body []byte) Request {
-	return Request{
-		Method: r.Method, Route: r.Pattern, Path: r.URL.EscapedPath(), Query: text(r.URL.RawQuery),
-		MediaType: text(mediaType(contentType(r.Header))), Body: body,
-	}
+// requestOf makes in, which is empty, what r is, with that body.
+func requestOf(in *Request, r *http.Request, body []byte) {
+	in.Method, in.Route, in.Body = r.Method, r.Pattern, body
+	in.Path, in.Query = r.URL.EscapedPath(), text(r.URL.RawQuery)
+	in.MediaType = text(mediaType(contentType(r.Header)))
 }
 
 // text returns s, with its bytes escaped if it is not UTF-8: as JSON they would

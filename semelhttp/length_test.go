@@ -1,0 +1,113 @@
+package semelhttp_test
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strconv"
+	"testing"
+
+	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/semelhttp"
+)
+
+// sized answers with as many bytes as its request's path says, under a length that is
+// wrong where the query says one.
+func sized(w http.ResponseWriter, r *http.Request) {
+	n, _ := strconv.Atoi(r.PathValue("id"))
+	if wrong := r.URL.Query().Get("length"); wrong != "" {
+		w.Header().Set("Content-Length", wrong)
+	}
+	w.WriteHeader(http.StatusCreated)
+	_, _ = w.Write(bytes.Repeat([]byte{'x'}, n))
+}
+
+// lengthServer is a server whose responses are seen as they come in.
+func lengthServer(t *testing.T, o semel.Options, two bool, around func(http.Handler) http.Handler) *httptest.Server {
+	t.Helper()
+	protect, err := semelhttp.Middleware(newBench(t, o).Engine, define("op", plain{}), options())
+	if err != nil {
+		t.Fatal(err)
+	}
+	mux := http.NewServeMux()
+	mux.Handle("POST /ops/{id}", around(protect(http.HandlerFunc(sized))))
+	srv := httptest.NewUnstartedServer(mux)
+	srv.EnableHTTP2 = two
+	srv.StartTLS()
+	t.Cleanup(srv.Close)
+	return srv
+}
+
+// sentLength is what the client is told of a response, and how much it got.
+func sentLength(t *testing.T, srv *httptest.Server, a ask) (said string, got int64) {
+	t.Helper()
+	resp, err := srv.Client().Do(a.request(t, srv.URL))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = resp.Body.Close() }()
+	n, err := io.Copy(io.Discard, resp.Body)
+	if err != nil || resp.StatusCode != http.StatusCreated || len(resp.TransferEncoding) > 0 {
+		t.Fatalf("got %s %v after %d bytes, %v", resp.Status, resp.TransferEncoding, n, err)
+	}
+	return resp.Header.Get("Content-Length"), n
+}
+
+// TestTheLengthIsTold, whether the middleware says it or leaves it to the server, and
+// whatever the handler has said.
+func TestTheLengthIsTold(t *testing.T) {
+	t.Parallel()
+	for name, o := range map[string]semel.Options{"from the store": {}, "from memory": inMemory()} {
+		for _, two := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, HTTP/2 %t", name, two), func(t *testing.T) {
+				t.Parallel()
+				srv := lengthServer(t, o, two, func(h http.Handler) http.Handler { return h })
+				for _, n := range []int{0, 1, 2047, 2048, 2049, 4095, 4096, 4097, 20_000} {
+					for _, query := range []string{"", "?length=7", fmt.Sprintf("?length=%d", n)} {
+						a := ask{path: fmt.Sprintf("/ops/%d%s", n, query), key: []string{fmt.Sprintf("k%d%s", n, query)}}
+						for time := range 4 { // the first, and repeats
+							if said, got := sentLength(t, srv, a); said != strconv.Itoa(n) || got != int64(n) {
+								t.Errorf("%s, time %d: %q was said, and %d bytes were sent", a.path, time, said, got)
+							}
+						}
+					}
+				}
+			})
+		}
+	}
+}
+
+// TestAShortResponseMayBeChangedOutside: a middleware that adds to a response whose
+// length nobody has said makes one that is whole.
+func TestAShortResponseMayBeChangedOutside(t *testing.T) {
+	t.Parallel()
+	srv := lengthServer(t, inMemory(), false, func(h http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			h.ServeHTTP(w, r)
+			_, _ = io.WriteString(w, "more")
+		})
+	})
+	for time := range 4 {
+		if said, got := sentLength(t, srv, ask{path: "/ops/10"}); said != "14" || got != 14 {
+			t.Errorf("time %d: %q was said, and %d bytes were sent", time, said, got)
+		}
+	}
+}
+
+// TestALengthFromOutsideIsNotLeft: it is of another body.
+func TestALengthFromOutsideIsNotLeft(t *testing.T) {
+	t.Parallel()
+	srv := lengthServer(t, inMemory(), false, func(h http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Length", "3")
+			h.ServeHTTP(w, r)
+		})
+	})
+	for time := range 4 {
+		if said, got := sentLength(t, srv, ask{path: "/ops/10"}); said != "10" || got != 10 {
+			t.Errorf("time %d: %q was said, and %d bytes were sent", time, said, got)
+		}
+	}
+}
