@@ -77,9 +77,13 @@ func Queries(s *Store) []Query {
 			all = append(all, Query{"move, finish", session, t.finish, []any{id, 2, 1, 1, 4, nil, false, []byte("outcome")}})
 		}
 		if k == create {
+			all = append(all, Query{"create alike, safe", session, t.safe.text, alike},
+				Query{"create alike, safe, told", session, t.safe.told, alike})
 			queued := append(slices.Clone(alike), make([][]byte, 1000))
 			all = append(all, Query{"create alike, queued", session, t.queue.text, queued},
-				Query{"create alike, queued, told", session, t.queue.told, queued})
+				Query{"create alike, queued, told", session, t.queue.told, queued},
+				Query{"create alike, safe, queued", session, t.safeQueue.text, queued},
+				Query{"create alike, safe, queued, told", session, t.safeQueue.told, queued})
 			all = append(all, Query{"create lone", `SELECT 1`, t.lone, append(args, "100ms")})
 		}
 		all = append(all,

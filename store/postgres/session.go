@@ -24,6 +24,7 @@ type session struct {
 	till time.Time // it may live, as a connection of the pool; zero: as long as it is used
 	left bool      // its user gave up, which says nothing of the server
 	seen bool      // somebody sees what pgx sends and receives, and nothing else
+	wary time.Time // until when others may create what it is creating
 	// close leaves the server, without waiting for it. It may be called again.
 	close func()
 

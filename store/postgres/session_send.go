@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strconv"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -151,14 +152,35 @@ func (s *session) change(ctx context.Context, t *tables, items []item) (begun bo
 	if len(rest) > most {
 		return false, nil
 	}
+	now := time.Now() //nolint:forbidigo // no instant of the protocol's
+	err = s.ask(ctx, statements(t, groups, rest, now.Before(s.wary)))
+	if stoodAlready(err) {
+		s.wary = now.Add(waryFor)
+		err = s.ask(ctx, statements(t, groups, rest, true))
+	}
+	return true, err
+}
+
+// waryFor is how long after somebody else has created a record at the same moment a
+// session rules that out: it happens seldom, or again and again.
+const waryFor = time.Minute
+
+// stoodAlready says that a record stood where the statement was to create one.
+func stoodAlready(err error) bool {
+	e := errorOf(err)
+	return e != nil && e.Code == codeUnique && ofRecords(e.TableName)
+}
+
+// statements are those that make the changes.
+func statements(t *tables, groups []alike, rest []*item, wary bool) []prepared {
 	all := make([]prepared, 0, len(groups)+len(rest))
 	for i := range groups {
-		all = append(all, groups[i].prepared(t))
+		all = append(all, groups[i].prepared(t, wary))
 	}
 	for _, it := range rest {
 		all = append(all, it.prepared(t))
 	}
-	return true, s.ask(ctx, all)
+	return all
 }
 
 // prepared is the statement for the change by itself.
@@ -176,11 +198,8 @@ func (it *item) prepared(t *tables) prepared {
 
 // prepared is the statement for the group. Which of the changes it has made is not
 // asked for where it need not be.
-func (g *alike) prepared(t *tables) prepared {
-	m := t.alike[g.kind]
-	if g.input {
-		m = t.queue
-	}
+func (g *alike) prepared(t *tables, wary bool) prepared {
+	m := g.text(t, wary)
 	if !anyWaits(g.items) {
 		return prepared{text: m.text, write: g.write, done: func(tag pgconn.CommandTag) { allMade(g.items, tag) }}
 	}

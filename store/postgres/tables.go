@@ -25,7 +25,9 @@ type tables struct {
 	// alike are for many that have much in common; there is none for beats.
 	alike [kinds]manyText
 	queue manyText // alike[create] with inputs
-	ends  string   // create one, or raise, and raise in any other transaction
+	// safe and safeQueue are alike[create] and queue that raise for nothing that others create.
+	safe, safeQueue manyText
+	ends            string // create one, or raise, and raise in any other transaction
 
 	next, nextOff string // like stands, where another transaction has ended in the same trip
 
@@ -75,10 +77,14 @@ func newTables(schema string, asTexts bool) *tables {
 		{&t.many[move].told, sqlMoveMany + telling},
 		{&t.many[beat].text, sqlBeatMany},
 		{&t.many[beat].told, sqlBeatMany + telling},
-		{&t.alike[create].text, sqlCreateAlike},
-		{&t.alike[create].told, sqlCreateAlike + telling},
-		{&t.queue.text, sqlQueueAlike},
-		{&t.queue.told, sqlQueueAlike + telling},
+		{&t.alike[create].text, sqlCreateAlike + unlessStands},
+		{&t.alike[create].told, sqlCreateAlike + unlessStands + telling},
+		{&t.queue.text, sqlQueueAlike + unlessStands},
+		{&t.queue.told, sqlQueueAlike + unlessStands + telling},
+		{&t.safe.text, sqlCreateAlike + orNothing},
+		{&t.safe.told, sqlCreateAlike + orNothing + telling},
+		{&t.safeQueue.text, sqlQueueAlike + orNothing},
+		{&t.safeQueue.told, sqlQueueAlike + orNothing + telling},
 		{&t.alike[move].text, sqlMoveAlike},
 		{&t.alike[move].told, sqlMoveAlike + telling},
 	} {
@@ -102,16 +108,20 @@ func (s *Store) tables(ctx context.Context) (*tables, error) {
 	if t := s.found.Load(); t != nil {
 		return t, nil
 	}
-	const read = `SELECT n.nspname::text FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+	const read = `SELECT n.nspname::text, c.relkind = 'p' FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
 WHERE c.oid = to_regclass('semel_records')`
 	var schema string
-	switch err := s.pool.QueryRow(ctx, read).Scan(&schema); {
+	var divided bool
+	switch err := s.pool.QueryRow(ctx, read).Scan(&schema, &divided); {
 	case errors.Is(err, pgx.ErrNoRows):
 		return nil, fmt.Errorf("find the tables: %w", ErrNoSchema)
 	case err != nil:
 		return nil, fmt.Errorf("find the tables: %w", err)
 	}
 	t := newTables(schema, s.asTexts)
+	if divided { // to look whether a record stands would open all partitions
+		t.alike[create], t.queue = t.safe, t.safeQueue
+	}
 	t.first, t.firstHeld = t.in(s.texts.first), t.in(s.texts.firstHeld)
 	t.next, t.nextOff = t.stands+s.texts.nextBack, t.standsOff+s.texts.nextBack
 	s.found.Store(t)

@@ -190,7 +190,7 @@ func notInForce(last *store.Change, err error) bool {
 	case e == nil:
 		return false
 	case kindOf(last) == create:
-		return e.Code == codeUnique && ofRecords(e.TableName)
+		return stoodAlready(err)
 	default:
 		return e.Code == codeDivisionByZero
 	}

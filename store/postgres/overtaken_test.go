@@ -1,0 +1,140 @@
+package postgres_test
+
+import (
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/semelgo/semel/store"
+	"github.com/semelgo/semel/store/postgres"
+)
+
+// refusals counts the errors of a unique key that the server has told a pool and its
+// sessions, each of which is a line in its log.
+func refusals(n *atomic.Int32) func(*pgxpool.Config) {
+	return func(c *pgxpool.Config) {
+		c.ConnConfig.OnPgError = func(_ *pgconn.PgConn, err *pgconn.PgError) bool {
+			if err.Code == "23505" {
+				n.Add(1)
+			}
+			return true
+		}
+	}
+}
+
+// What repeats is ordinary, so it is no error of the server's.
+func TestRepeatsRaiseNothing(t *testing.T) {
+	t.Parallel()
+	var refused atomic.Int32
+	s := newStore(t, connect(t, database(t), refusals(&refused)), postgres.Options{})
+	if err := s.OpenSessions(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for name, claims := range overtakable() {
+		want := tokensOf(claims)
+		for i := range claims {
+			mustStand(t, s.Swap, claims, want) // asked again
+			claims[i].To.Owner = 77            // somebody else's
+		}
+		if n := refused.Load(); n > 0 {
+			t.Errorf("%s: the server has told of %d errors", name, n)
+		}
+	}
+}
+
+// Somebody else may create a record when a batch has just looked and seen none. Each of
+// the batch is answered as always, and it happens once: from then on a session rules
+// it out, and everybody's log stays as it is.
+func TestOvertakenBatchesAreAnsweredEach(t *testing.T) {
+	t.Parallel()
+	for name, claims := range overtakable() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var refused atomic.Int32
+			url := database(t)
+			s := newStore(t, connect(t, url, refusals(&refused)), postgres.Options{MaxSessions: 1})
+			if err := s.OpenSessions(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			direct := connect(t, url)
+			for round := 0; refused.Load() == 0 && round < 100; round++ {
+				overtake(t, direct, s, claims, fmt.Sprint(name, round))
+			}
+			if n := refused.Load(); n != 1 {
+				t.Fatalf("%d batches were overtaken, want one", n)
+			}
+			for round := range 3 {
+				overtake(t, direct, s, claims, fmt.Sprint(name, " again ", round))
+			}
+			if n := refused.Load(); n != 1 {
+				t.Errorf("%d batches were overtaken, want none but the first", n)
+			}
+		})
+	}
+}
+
+// overtakable are batches of creates, of each kind that one statement makes.
+func overtakable() map[string][]store.Change {
+	all := make(map[string][]store.Change)
+	for name, state := range map[string]store.State{"claimed": store.InProgress, "waiting": store.Pending, "queued": store.Pending} {
+		for i := range 12 {
+			c := create(fmt.Sprint(name, i), state, uint64(i+1))
+			if name == "queued" {
+				c.To.Input = []byte("input")
+			}
+			all[name] = append(all[name], c)
+		}
+	}
+	return all
+}
+
+// overtake has the third of the claims created by somebody who commits when the batch
+// waits for that. It takes records of its own; an end goes with them.
+func overtake(t *testing.T, direct *pgxpool.Pool, s *postgres.Store, of []store.Change, name string) {
+	t.Helper()
+	running := create(name+" running", store.InProgress, 5)
+	mustForce(t, s, running)
+	claims := make([]store.Change, len(of), len(of)+1)
+	for i, c := range of {
+		c.To.ID = store.NewID("test", name, fmt.Sprint(i))
+		claims[i] = c
+	}
+	theirs := claims[3]
+	theirs.To.Owner = 99
+	ended := move(running, store.Succeeded)
+	ended.To.Outcome = []byte("outcome")
+	changes := append(claims, ended)
+	holder, err := direct.Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = holder.Rollback(t.Context()) }()
+	if _, err := s.SwapTx(t.Context(), holder, []store.Change{theirs}); err != nil {
+		t.Fatal(err)
+	}
+	var answers []store.Standing
+	var failed error
+	var asked sync.WaitGroup
+	asked.Go(func() { answers, failed = s.Swap(t.Context(), changes) })
+	waiting(t, direct, 1)
+	if err := holder.Commit(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	asked.Wait()
+	if failed != nil {
+		t.Fatal(failed)
+	}
+	for i, a := range answers {
+		switch {
+		case i == 3 && a.Busy: // for longer than a batch waits
+		case i == 3 && a.Token == theirs.To.Token && a.Record != nil:
+		case i != 3 && a.InForce(changes[i]):
+		default:
+			t.Errorf("change %d answers %+v", i, a)
+		}
+	}
+}
