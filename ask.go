@@ -14,12 +14,10 @@ type ask struct {
 	c        *Core
 	call     *Call   // the attempt's
 	deadline instant // until when it waits for a leader
-	seated   bool    // counted among those who wait
 	own      flight  // the attempt's, if it has one
 	attempt  Attempt // what it may lead to; its times, policy and flight are the asking's
 
-	generation int64 // that call.id is of
-	twin       *twin // in the next one
+	twin *twin // of an operation by generations
 }
 
 func (c *Core) ask(call *Call, policy policyKind) *ask {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/semelgo/semel/store"
 )
@@ -19,20 +20,18 @@ type Attempt struct {
 	flight *flight      // nil when its call does not speak for its key in this process
 	begun  instant      // before the claim was asked for: from when its lease counts
 
-	ctx     context.Context //nolint:containedctx // its own life
-	life    lifetime
-	pulse   heart
-	rest    remainder // what its end is recorded under, whatever becomes of ctx
-	success Outcome   // what End returns, if it succeeded; its record is what stands
+	ctx   context.Context //nolint:containedctx // its own life
+	life  span            // of ctx
+	pulse heart
 
 	adapter Adapter // nil: what the function returned is stored
 	policy  policyKind
+	seated  bool // the one who asked for it is counted among those who wait
+	inTx    bool // runTx is under way; guarded by mu
+	txOpen  bool // its transaction has begun; guarded by mu
 	ended   atomic.Bool
 	settled atomic.Pointer[settlement] // nil: no transaction of the attempt's own has decided
-
-	mu     sync.Mutex // guards what follows
-	inTx   bool       // runTx is under way
-	txOpen bool       // its transaction has begun
+	mu      sync.Mutex
 }
 
 // settlement is what an attempt's own transaction has decided.
@@ -58,40 +57,59 @@ func (o *Outcome) Decode(into any) error { return decodeResult(o.Record.Outcome,
 // live gives the attempt its context and its heart, which beats alone or is
 // renewed together with others.
 func (a *Attempt) live(ctx context.Context, sent instant, alone bool) {
-	a.life.parent, a.life.a, a.ctx = ctx, a, &a.life
+	a.life.parent, a.ctx = ctx, (*lifetime)(a)
 	a.pulse.a = a
 	a.pulse.start(sent, alone)
 }
 
 // afterwards is a context for what is left to do, whatever becomes of the attempt's.
-func (a *Attempt) afterwards() context.Context {
-	a.rest.parent = a.ctx
-	return &a.rest
-}
+func (a *Attempt) afterwards() context.Context { return (*remainder)(a) }
 
 // cancel ends the attempt's context.
 func (a *Attempt) cancel(cause error) { a.life.cancel(cause) }
 
-// lifetime is the context of an attempt, which ends when its lease is lost.
-type lifetime struct {
-	span
+// lifetime is the context of an attempt, which ends when its lease is lost. It is the
+// attempt itself, so that it needs no memory of its own.
+type lifetime Attempt
 
-	a *Attempt
-}
+// Deadline returns that of who asked.
+func (l *lifetime) Deadline() (time.Time, bool) { return l.life.Deadline() }
+
+// Done is closed when the lease is lost, or the attempt over.
+func (l *lifetime) Done() <-chan struct{} { return l.life.Done() }
+
+// Err says whether it has ended.
+func (l *lifetime) Err() error { return l.life.Err() }
 
 // Value knows the attempt and its call. To the operation itself the patience of
 // those who ask for it means nothing.
 func (l *lifetime) Value(key any) any {
 	switch key.(type) {
 	case attemptKey:
-		return l.a
+		return (*Attempt)(l)
 	case callKey:
-		return l.a.call
+		return l.call
 	case patienceKey:
 		return nil
 	}
-	return l.span.Value(key)
+	return l.life.Value(key)
 }
+
+// remainder is the context of what is left to do after an attempt's own, whatever
+// becomes of that. It does not end.
+type remainder Attempt
+
+// Deadline returns that there is none.
+func (r *remainder) Deadline() (deadline time.Time, ok bool) { return time.Time{}, false }
+
+// Done returns nil: it does not end.
+func (r *remainder) Done() <-chan struct{} { return nil }
+
+// Err returns nil.
+func (r *remainder) Err() error { return nil }
+
+// Value returns what the attempt's context has, but for its end.
+func (r *remainder) Value(key any) any { return context.WithoutCancel(r.ctx).Value(key) }
 
 type attemptKey struct{}
 
@@ -140,24 +158,35 @@ func (a *Attempt) AdaptWith(with Adapter) { a.adapter = with }
 //
 // A finished effect whose outcome cannot be recorded is told as success, is
 // observed as EventLate, and is tried again with the same token.
-func (a *Attempt) End(v any, err error) (out *Outcome, told error) {
+func (a *Attempt) End(v any, err error) (*Outcome, error) { return a.end(v, err, true) }
+
+// EndOwn is End for adapters, which have what they stored: when that is what stands, as
+// it does after a success or what InTx has committed, both that it returns are nil.
+func (a *Attempt) EndOwn(v any, err error) (*Outcome, error) {
+	return a.end(v, err, err != nil && a.settled.Load() == nil)
+}
+
+// end is End, which returns the attempt's own outcome only when it is asked for.
+func (a *Attempt) end(v any, err error, own bool) (out *Outcome, told error) {
 	if !a.take() {
 		return nil, invalid("Attempt", "has ended already")
 	}
-	stands, finished := &a.success.Record, false
-	*stands = a.record
+	stands, finished := a.record, false
 	defer func() { // also when a function of the operation's own panics
 		if !finished {
 			a.pulse.stop() // nobody runs it: the lease decides
 		}
 		a.cancel(nil)
 		if a.flight != nil {
-			a.c.flights.land(a.call.id, a.flight, stands, nil)
+			a.c.flights.land(a.call.id, a.flight, &stands, nil)
 		}
 		a.c.leave()
 	}()
-	out, told = a.finish(v, err)
+	out, told = a.finish(v, err, &stands)
 	finished = true
+	if replayed := stands.Owner != a.record.Owner; out == nil && told == nil && (own || replayed) {
+		out = &Outcome{Record: stands, Replayed: replayed}
+	}
 	return out, told
 }
 

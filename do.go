@@ -31,17 +31,16 @@ func Do[T any](ctx context.Context, e Runner, c Call, fn func(ctx context.Contex
 	defer a.Abandon()
 	v, fnErr := fn(a.ctx)
 	stored := a.settled.Load() != nil || fnErr != nil // what InTx or evidence says, not what fn returned
-	if out, err = a.End(v, fnErr); err != nil {
+	out, err = a.end(v, fnErr, stored)
+	switch {
+	case err != nil:
 		var none T
 		return none, false, err
-	}
-	if stored && fnErr == nil && !out.Replayed && isTombstone(out.Record.Outcome) {
+	case out == nil, fnErr == nil && !out.Replayed && isTombstone(out.Record.Outcome):
 		return v, false, nil
-	}
-	if out.Replayed || stored {
+	default:
 		return decoded[T](out)
 	}
-	return v, false, nil
 }
 
 // DoTx runs fn once for the key of c, in a transaction that commits fn's effect

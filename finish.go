@@ -7,9 +7,10 @@ import (
 	"github.com/semelgo/semel/store"
 )
 
-// finish ends the attempt in the store and returns what to tell.
-func (a *Attempt) finish(v any, err error) (*Outcome, error) {
-	ctx, stands := a.afterwards(), &a.success.Record
+// finish ends the attempt in the store, and returns what to tell: neither an outcome
+// nor an error, when that is stands, which is what was claimed and becomes what stands.
+func (a *Attempt) finish(v any, err error, stands *store.Record) (*Outcome, error) {
+	ctx := a.afterwards()
 	if settled := a.settled.Load(); settled != nil {
 		if *stands = settled.stands; settled.told != nil {
 			return nil, settled.told
@@ -17,14 +18,14 @@ func (a *Attempt) finish(v any, err error) (*Outcome, error) {
 		if err != nil {
 			a.see(ctx, EventAfterOutcome, *stands, err)
 		}
-		return a.ownOutcome(), nil
+		return nil, nil
 	}
 	var e event
 	a.ending(ctx, &e, v, err)
 	asked := a.c.replays.clock()
 	var d decision
 	if serr := a.write(ctx, stands, &e, &d); serr != nil {
-		return a.unrecorded(ctx, &e, err, serr)
+		return nil, a.unrecorded(ctx, stands, &e, err, serr)
 	}
 	a.pulse.stop()
 	a.c.replays.put(stands, asked)
@@ -33,11 +34,10 @@ func (a *Attempt) finish(v any, err error) (*Outcome, error) {
 		return nil, a.attemptError(store.Unknown, store.InDoubt, err)
 	}
 	if d.say != sayTry {
-		out, told := a.lost(ctx, *stands, err == nil)
-		return out, told
+		return a.lost(ctx, *stands, err == nil)
 	}
 	a.seeEnd(ctx, d.step, stands, err)
-	return a.ownOutcome(), a.told(d.step, stands, err)
+	return nil, a.told(d.step, stands, err)
 }
 
 // write has the end of the attempt written. What may have to wait
@@ -172,15 +172,14 @@ type Tombstone string
 // unrecorded is what is left when the store gave no answer in time. A finished
 // effect is told as success; everything else is told as unknown. Both are tried
 // again in the background, with the same token.
-func (a *Attempt) unrecorded(ctx context.Context, e *event, err, serr error) (*Outcome, error) {
+func (a *Attempt) unrecorded(ctx context.Context, stands *store.Record, e *event, err, serr error) error {
 	a.c.keepLate(ctx, lateItem{record: a.record, event: *e, beats: &a.pulse}, serr)
-	stands := &a.success.Record
 	*stands = a.record
 	if e.step != stepSucceed {
-		return nil, a.attemptError(store.Unknown, store.InProgress, errors.Join(err, serr))
+		return a.attemptError(store.Unknown, store.InProgress, errors.Join(err, serr))
 	}
 	stands.State, stands.Outcome = store.Succeeded, e.outcome
-	return a.ownOutcome(), nil
+	return nil
 }
 
 // lost is what a leader tells whose change is not in force: what stands.
@@ -206,16 +205,6 @@ func (c *Core) answer(ctx context.Context, call *Call, now store.Record) (*Outco
 	default:
 		return nil, &waitError{after: retryAfter(now)}
 	}
-}
-
-// ownOutcome is the outcome of an attempt that succeeded, or nil.
-func (a *Attempt) ownOutcome() *Outcome {
-	now := &a.success.Record
-	if now.State != store.Succeeded {
-		return nil
-	}
-	a.success.Replayed = now.Owner != a.record.Owner
-	return &a.success
 }
 
 // told is the error of an attempt that is recorded as it wished.

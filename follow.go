@@ -102,16 +102,16 @@ func (q *ask) wait(ctx context.Context, stands store.Record) (store.Record, erro
 // sit takes a place among those who wait; it says no to those who have no time
 // to wait and to those for whom there is no place.
 func (q *ask) sit() bool {
-	if q.attempt.times.wait > 0 && !q.seated {
-		q.seated = q.c.flights.seat(q.c.options.MaxWaiters)
+	if q.attempt.times.wait > 0 && !q.attempt.seated {
+		q.attempt.seated = q.c.flights.seat(q.c.options.MaxWaiters)
 	}
-	return q.seated
+	return q.attempt.seated
 }
 
 func (q *ask) rise() {
-	if q.seated {
+	if q.attempt.seated {
 		q.c.flights.rise()
-		q.seated = false
+		q.attempt.seated = false
 	}
 }
 

@@ -49,8 +49,9 @@ func (c *Call) notByGeneration() error {
 
 // twin is the place of a key in the next generation.
 type twin struct {
-	id     store.ID
-	stands store.Record
+	id         store.ID
+	stands     store.Record
+	generation int64 // before it, which the call's own ID is of
 }
 
 // generationAt returns the number of the generation that at is in, and the IDs of
@@ -80,7 +81,7 @@ func (q *ask) read(ctx context.Context) (store.Record, error) {
 	if err != nil {
 		return store.Record{}, err
 	}
-	q.call.id, q.generation, q.twin = ids[0], n, &twin{ids[1], both[1]}
+	q.call.id, q.twin = ids[0], &twin{ids[1], both[1], n}
 	if both[1].State.Final() {
 		return both[1], nil
 	}
@@ -110,7 +111,7 @@ func (i *inline) writeTwin(ctx context.Context, tx any) error {
 	if i.call.op.generation == 0 {
 		return nil
 	}
-	if n, _ := i.call.op.generationAt(i.c.options.Clock(), i.call.scope.text, i.call.key); n != i.generation {
+	if n, _ := i.call.op.generationAt(i.c.options.Clock(), i.call.scope.text, i.call.key); n != i.twin.generation {
 		return fmt.Errorf("the generation is over: %w", store.ErrConflict)
 	}
 	ctx, cancel := i.c.bounded(ctx)

@@ -124,24 +124,6 @@ func (s *span) earnest() context.Context {
 	return s.real.Context
 }
 
-// remainder is the context of what is left to do after its parent, whatever becomes
-// of that. It does not end.
-type remainder struct {
-	parent context.Context //nolint:containedctx // a context has its parent
-}
-
-// Deadline returns that there is none.
-func (r *remainder) Deadline() (deadline time.Time, ok bool) { return time.Time{}, false }
-
-// Done returns nil: it does not end.
-func (r *remainder) Done() <-chan struct{} { return nil }
-
-// Err returns nil.
-func (r *remainder) Err() error { return nil }
-
-// Value returns what the parent has, but for its end.
-func (r *remainder) Value(key any) any { return context.WithoutCancel(r.parent).Value(key) }
-
 // within returns ctx with an end of its own, d from now. End it.
 func within(ctx context.Context, d time.Duration) (context.Context, *span) {
 	s := &span{parent: ctx, deadline: now().Add(d)}

@@ -17,6 +17,7 @@ type Ending struct {
 	Told    error
 
 	step step
+	own  Outcome
 }
 
 // EndTogether ends attempts as [Attempt.End] does, all in one asking of the store.
@@ -91,12 +92,12 @@ func (a *Attempt) wish(ctx context.Context, e *Ending) (d decision, ok bool) {
 // settled does what is left of an end once its change is in force.
 func (e *Ending) settled(ctx context.Context, change *store.Change) {
 	a := e.Attempt
-	now := &a.success.Record
+	now := &e.own.Record
 	*now = a.record
 	comesInForce(change, now)
 	a.pulse.stop()
 	defer func() { // whatever an Observer does
-		e.Outcome = a.ownOutcome()
+		e.Outcome = &e.own
 		a.cancel(nil)
 		if a.flight != nil {
 			a.c.flights.land(a.call.id, a.flight, now, nil)

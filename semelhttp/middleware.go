@@ -82,9 +82,8 @@ func (x *exchange) attempt(a *semel.Attempt, next http.Handler) (out *semel.Outc
 	defer a.Abandon()
 	a.AdaptWith(&x.exposed.first)
 	v, herr := x.run(a.Context(), next)
-	out, err = a.End(v, herr)
-	own = err == nil && !out.Replayed && (x.committed || herr == nil)
-	return out, own, err
+	out, err = a.EndOwn(v, herr)
+	return out, out == nil && err == nil, err
 }
 
 // resultOf returns the response that is stored.

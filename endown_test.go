@@ -1,0 +1,58 @@
+package semel_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/store"
+)
+
+// TestEndOwnTellsOnlyWhatItsCallerHasNot: of the attempt's own success it returns
+// nothing, and of every other end what End does.
+func TestEndOwnTellsOnlyWhatItsCallerHasNot(t *testing.T) {
+	t.Parallel()
+	shows := semel.Heal(func(context.Context, semel.Scope, string) (any, bool, error) { return "shown", true, nil })
+	for name, row := range map[string]struct {
+		policy semel.Policy
+		err    error
+		resist bool // somebody else heals it meanwhile
+		want   string
+		fails  bool
+	}{
+		"its own success":         {policy: semel.Hold()},
+		"an error":                {policy: semel.Hold(), err: errBoom, fails: true},
+		"an error, and evidence":  {policy: shows, err: errBoom, want: "shown"},
+		"a success of others":     {policy: shows, resist: true, want: "shown"},
+		"an error that is proven": {policy: semel.Hold(), err: semel.NotCommitted(errBoom), fails: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p, mem := solo(t, semel.Options{})
+			op := semel.Define("op", semel.OperationOptions[int]{Policy: row.policy})
+			call := op.Call(me, "k", 1)
+			a, _, err := semel.Begin(t.Context(), p, call)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if row.resist {
+				do(t.Context(), start(t, mem, semel.Options{}), call, says("run")).want(t, "shown", true)
+			}
+			out, err := a.EndOwn("mine", row.err)
+			if (err != nil) != row.fails || row.fails && !errors.Is(err, errBoom) {
+				t.Fatalf("EndOwn: %v", err)
+			}
+			var got string
+			if out != nil && out.Decode(&got) != nil || got != row.want || (out != nil) != (row.want != "") {
+				t.Errorf("told %q, want %q", got, row.want)
+			}
+			if stands := record(t, mem, call); (stands.State == store.Succeeded) == row.fails {
+				t.Errorf("what stands is %v", stands.State)
+			}
+			if _, err := a.EndOwn("again", nil); !errors.Is(err, semel.ErrInvalid) {
+				t.Errorf("ended twice: %v", err)
+			}
+		})
+	}
+}
