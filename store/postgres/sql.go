@@ -129,25 +129,29 @@ WHERE id = $1::uuid AND state IS NOT DISTINCT FROM $2::smallint AND attempt = $3
 AND (NOT $5::boolean OR due <= clock_timestamp())`
 )
 
-// The same for many records at once, from arrays.
+// The same for many records at once, from arrays. Where they are unnested among columns
+// they are read side by side; as a table each would be copied first.
 const (
 	sqlCreateMany = insertInOrder + `
 SELECT i, o, clock_timestamp() + d * interval '1 microsecond', clock_timestamp() + e * interval '1 microsecond',
 clock_timestamp(), clock_timestamp(), a, s, p, t, op, sc, k, f, ip, oc
-FROM unnest($1::uuid[], $2::smallint[], $3::integer[], $4::bigint[], $5::bigint[], $6::bigint[], $7::boolean[],
-$8::bytea[], $9::bytea[], $10::bytea[], $11::bytea[], $12::smallint[], $13::bytea[], $14::bytea[])
+FROM (SELECT unnest($1::uuid[]), unnest($2::smallint[]), unnest($3::integer[]), unnest($4::bigint[]), unnest($5::bigint[]),
+unnest($6::bigint[]), unnest($7::boolean[]), unnest($8::bytea[]), unnest($9::bytea[]), unnest($10::bytea[]), unnest($11::bytea[]),
+unnest($12::smallint[]), unnest($13::bytea[]), unnest($14::bytea[]))
 AS x (i, s, a, o, d, e, t, op, sc, k, f, p, ip, oc)` + orNothing
 
 	sqlMoveMany = `UPDATE semel_records r SET state = x.s, attempt = x.a, owner = x.o,
 due = clock_timestamp() + x.d * interval '1 microsecond', expires = clock_timestamp() + x.e * interval '1 microsecond',
 changed = clock_timestamp(), tainted = x.t, input = coalesce(x.ip, r.input), outcome = coalesce(x.oc, r.outcome)
-FROM unnest($1::uuid[], $2::smallint[], $3::integer[], $4::bigint[], $5::boolean[], $6::smallint[], $7::integer[],
-$8::bigint[], $9::bigint[], $10::bigint[], $11::boolean[], $12::bytea[], $13::bytea[])
+FROM (SELECT unnest($1::uuid[]), unnest($2::smallint[]), unnest($3::integer[]), unnest($4::bigint[]), unnest($5::boolean[]),
+unnest($6::smallint[]), unnest($7::integer[]), unnest($8::bigint[]), unnest($9::bigint[]), unnest($10::bigint[]), unnest($11::boolean[]),
+unnest($12::bytea[]), unnest($13::bytea[]))
 AS x (i, fs, fa, fo, w, s, a, o, d, e, t, ip, oc)` + standMany
 
 	sqlBeatMany = `UPDATE semel_records r SET
 due = clock_timestamp() + x.d * interval '1 microsecond', expires = clock_timestamp() + x.e * interval '1 microsecond'
-FROM unnest($1::uuid[], $2::smallint[], $3::integer[], $4::bigint[], $5::boolean[], $6::bigint[], $7::bigint[])
+FROM (SELECT unnest($1::uuid[]), unnest($2::smallint[]), unnest($3::integer[]), unnest($4::bigint[]), unnest($5::boolean[]),
+unnest($6::bigint[]), unnest($7::bigint[]))
 AS x (i, fs, fa, fo, w, d, e)` + standMany
 
 	standMany = `
@@ -160,8 +164,7 @@ const telling = ` RETURNING id`
 // The same for many that are alike: what they have in common is said once, and the
 // time is told once for all of them. What stands is compared with columns all the
 // same, because a plan would take a comparison with a parameter for so rare that it
-// reads a partition whole for it. Arrays that are unnested among the columns are read
-// side by side, and not copied first.
+// reads a partition whole for it.
 const (
 	sqlCreateAlike = insertInOrder + alikeValues + `NULL::bytea, NULL::bytea
 FROM (SELECT unnest($1::uuid[]), unnest($2::bigint[]), unnest($3::bytea[]), unnest($4::bytea[]), unnest($5::bytea[])) AS x (i, o, sc, k, f)`
