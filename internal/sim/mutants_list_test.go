@@ -61,11 +61,11 @@ func knownMutants() []mutant {
 		{
 			name: "told failed with the swap lost", plan: "leased-keep/replies", watch: "I2t",
 			edits: []edit{{
-				"finish.go", "	if d.say != sayTry {\n		out, told :=", `	if d.say != sayTry && e.step == stepFail {
+				"finish.go", "	if d.say != sayTry {\n		return a.lost(", `	if d.say != sayTry && e.step == stepFail {
 		return nil, decodeFailure(e.outcome)
 	}
 	if d.say != sayTry {
-		out, told :=`,
+		return a.lost(`,
 			}},
 		},
 	}
@@ -109,11 +109,11 @@ func furtherMutants() []mutant {
 		{
 			name: "told ok with the swap lost", plan: "atleastonce/faults", watch: "I4",
 			edits: []edit{{
-				"finish.go", "	if d.say != sayTry {\n		out, told :=", `	if d.say != sayTry && err == nil {
+				"finish.go", "	if d.say != sayTry {\n		return a.lost(", `	if d.say != sayTry && err == nil {
 		return &Outcome{Record: a.succeeded(e.outcome)}, nil
 	}
 	if d.say != sayTry {
-		out, told :=`,
+		return a.lost(`,
 			}},
 		},
 		{
