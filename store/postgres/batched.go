@@ -58,7 +58,7 @@ type batched struct {
 	conn *pgxpool.Conn
 
 	right, ours bool // the right was had; the change is made
-	done        int  // of the queries
+	hasRun      int  // of the queries
 }
 
 // sort finds out how the batch is to be sent. A trip is a transaction by itself
@@ -146,7 +146,7 @@ func (b *batched) counted(q *pgx.QueuedQuery) func(pgx.BatchResults) error {
 			_, err = r.Exec()
 		}
 		if err == nil {
-			b.done++
+			b.hasRun++
 		}
 		return err
 	}

@@ -45,7 +45,7 @@ func (b *batched) failed(ctx context.Context, err error) (store.Standing, store.
 		return b.rollBack(ctx, b.told(err))
 	case notSent(err) && of == nil:
 		return store.Standing{}, store.NotCommitted, fmt.Errorf("%w: %w", store.ErrNotBegun, err)
-	case b.done == len(b.queries) && b.ours && !b.calls:
+	case b.hasRun == len(b.queries) && b.ours && !b.calls:
 		return b.ended(ctx, err, b.verdict(err))
 	case b.calls && !b.conn.Conn().IsClosed():
 		return b.notMade(ctx, err)
@@ -71,7 +71,7 @@ func (b *batched) unsent(err error) bool {
 // told is the error of a statement, with its number. One that was not sent is found by
 // its text, unless the driver has changed that.
 func (b *batched) told(err error) error {
-	n := b.done
+	n := b.hasRun
 	if e, ok := errors.AsType[pgx.ErrPreprocessingBatch](err); ok {
 		n = slices.IndexFunc(b.queries, func(q *pgx.QueuedQuery) bool { return q.SQL == e.SQL() })
 	}

@@ -5,13 +5,16 @@ import (
 	"errors"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
 )
 
 // A batch that is a transaction by itself goes past the driver's batches, like the
 // statements of an Atomic, as long as its texts are few: each of them is prepared once
 // for each connection, and stays so.
 const textsAtMost = 100
+
+// writtenAtMost is how many bytes find room on the way to a server that does not read them
+// because nobody reads yet what it has to answer.
+const writtenAtMost = 16 << 10
 
 // sendFirst makes the first trip.
 func (b *batched) sendFirst(ctx context.Context) error {
@@ -32,15 +35,14 @@ var errForDriver = errors.New("semel/postgres: it is not sent like this")
 // sendQuickly sends the batch unless it cannot be prepared or written, or the server
 // has forgotten what was prepared.
 func (b *batched) sendQuickly(ctx context.Context, of *pooled) error {
-	send := b.packQuickly(ctx, of)
-	if send == nil {
+	if !b.packQuickly(ctx, of) {
 		return errForDriver
 	}
-	err := of.send(ctx, send, b.heard)
+	err := of.send(b)
 	switch codeOf(err) {
 	case codeNoStatement:
 		of.forget()
-		b.right, b.ours, b.done = false, false, 0 // nothing holds of what was run
+		b.right, b.ours, b.hasRun = false, false, 0 // nothing holds of what was run
 		return errForDriver
 	case codeNotSupported:
 		of.drop(ctx) // a table has changed
@@ -48,45 +50,50 @@ func (b *batched) sendQuickly(ctx context.Context, of *pooled) error {
 	return err
 }
 
-// heard counts what was done.
-func (b *batched) heard(n int, r *pgconn.ResultReader) {
-	if _, err := r.Close(); err != nil {
-		return // which is told by the whole as well
-	}
+// row passes over what statements return, which nobody asks for.
+func (*batched) row(int, [][]byte) {}
+
+// done counts what was done.
+func (b *batched) done(n int, _ []byte) {
 	if n == 0 {
 		b.right, b.ours = true, true
 		return
 	}
-	b.done++
+	b.hasRun++
 }
 
-// packQuickly puts together what goes in the trip, nil if the driver has to.
-func (b *batched) packQuickly(ctx context.Context, of *pooled) *pgconn.Batch {
-	text, change := b.tables.first, said{write: func(r *raw) { r.change(b.change) }}
-	if b.hold {
-		text = b.tables.firstHeld
-		change.write = func(r *raw) { r.change(b.change); r.int64(rightTo(b.change.To.ID)) }
+// packQuickly puts together what goes in the trip, and reports false if the driver has to.
+func (b *batched) packQuickly(ctx context.Context, of *pooled) bool {
+	of.out.reset()
+	if !b.addChange(ctx, of) {
+		return false
 	}
-	change.text = text
-	send, err := of.put(ctx, change)
-	if err != nil {
-		return nil
-	}
-	var values pgx.ExtendedQueryBuilder
 	for _, q := range b.queries {
 		d := of.known[q.SQL]
 		if d == nil && len(of.known) >= textsAtMost || rewritten(q) {
-			return nil
+			return false
 		}
-		if d, err = of.prepare(ctx, q.SQL); err != nil {
-			return nil
+		d, err := of.prepare(ctx, q.SQL)
+		if err != nil || of.args.Build(of.conn.TypeMap(), d, q.Arguments) != nil {
+			return false
 		}
-		if err := values.Build(of.conn.TypeMap(), d, q.Arguments); err != nil {
-			return nil
-		}
-		send.ExecStatement(d, values.ParamValues, values.ParamFormats, values.ResultFormats)
+		of.out.executeAs(d.Name, &of.args)
 	}
-	return send
+	return len(of.out.bytes) <= writtenAtMost
+}
+
+// addChange adds the change, which takes the right to the record, too.
+func (b *batched) addChange(ctx context.Context, of *pooled) bool {
+	text := b.tables.first
+	if b.hold {
+		text = b.tables.firstHeld
+	}
+	return of.add(ctx, text, func(r *raw) {
+		r.change(b.change)
+		if b.hold {
+			r.int64(rightTo(b.change.To.ID))
+		}
+	}) == nil
 }
 
 // rewritten says that another text is sent instead of the query's.

@@ -1,12 +1,21 @@
 package postgres
 
-import "encoding/binary"
+import (
+	"encoding/binary"
 
-// messages are what a session says to the server in one trip.
+	"github.com/jackc/pgx/v5"
+)
+
+// messages are what is said to the server in one trip.
 type messages struct {
 	bytes []byte
 	raw   raw
 }
+
+const (
+	thePortal = 0 // the one without a name
+	allRows   = 0
+)
 
 // keptAtMost is how much room is kept for the next trip.
 const keptAtMost = 1 << 20
@@ -29,7 +38,7 @@ func (m *messages) message(of byte, write func()) {
 
 // execute has a prepared statement executed, with parameters and columns in binary.
 func (m *messages) execute(name string, write func(r *raw)) {
-	const thePortal, oneFormat, binaryFormat, allRows = 0, 1, 1, 0
+	const oneFormat, binaryFormat = 1, 1
 	m.message('B', func() {
 		m.bytes = append(append(append(m.bytes, thePortal), name...), 0)
 		m.bytes = append(m.bytes, 0, oneFormat, 0, binaryFormat)
@@ -42,6 +51,27 @@ func (m *messages) execute(name string, write func(r *raw)) {
 		m.bytes = append(m.bytes, 0, oneFormat, 0, binaryFormat)
 	})
 	m.message('E', func() { m.bytes = append(m.bytes, thePortal, 0, 0, 0, allRows) })
+}
+
+// executeAs is execute with parameters that the driver has written, and in its formats.
+func (m *messages) executeAs(name string, of *pgx.ExtendedQueryBuilder) {
+	m.message('B', func() {
+		m.bytes = append(append(append(m.bytes, thePortal), name...), 0)
+		m.formats(of.ParamFormats)
+		m.bytes = binary.BigEndian.AppendUint16(m.bytes, uint16(len(of.ParamValues)))
+		for _, v := range of.ParamValues {
+			m.bytes = sized(m.bytes, func(b []byte) ([]byte, bool) { return append(b, v...), v == nil })
+		}
+		m.formats(of.ResultFormats)
+	})
+	m.message('E', func() { m.bytes = append(m.bytes, thePortal, 0, 0, 0, allRows) })
+}
+
+func (m *messages) formats(all []int16) {
+	m.bytes = binary.BigEndian.AppendUint16(m.bytes, uint16(len(all)))
+	for _, f := range all {
+		m.bytes = binary.BigEndian.AppendUint16(m.bytes, uint16(f))
+	}
 }
 
 // sync ends the trip: what comes before it is one transaction.

@@ -14,8 +14,7 @@ import (
 // A transaction's own statements are few, and always the same. The driver's batches
 // look each of them up by its whole text, ask the server what it returns, and keep
 // books of a pipeline, which together cost the client as much as the trip. So from a
-// connection's second transaction on they go as one message, by the names of what
-// was prepared.
+// connection's second transaction on they go past it, as those of a session do.
 
 // quick says that the pool's statements may go so: it prepares statements by itself,
 // what it prepares stays, and nobody watches them.
@@ -32,7 +31,8 @@ type pooled struct {
 	tx    pgx.Tx
 	known map[string]*pgconn.StatementDescription // what is prepared, by its text
 	made  int                                     // names given so far
-	raw   raw
+	out   messages
+	args  pgx.ExtendedQueryBuilder // of a statement that is not ours
 }
 
 const pooledKey = "github.com/semelgo/semel/store/postgres"
@@ -62,9 +62,6 @@ func (p *pooled) prepare(ctx context.Context, text string) (*pgconn.StatementDes
 	d, err := p.conn.PgConn().Prepare(ctx, "semel_pooled_"+strconv.Itoa(p.made), text, nil)
 	if err != nil {
 		return nil, fmt.Errorf("prepare: %w", err)
-	}
-	if len(d.Fields) == 0 {
-		d.Fields = make([]pgconn.FieldDescription, 1) // so that it is not asked for anew each time
 	}
 	p.known[text] = d
 	return d, nil
@@ -105,34 +102,3 @@ func (p *pooled) drop(ctx context.Context) {
 	p.forget()
 }
 
-// said is a statement, and how its parameters are written.
-type said struct {
-	text  string
-	write func(r *raw)
-}
-
-// put puts together what goes in one trip.
-func (p *pooled) put(ctx context.Context, all ...said) (*pgconn.Batch, error) {
-	b := &pgconn.Batch{}
-	for _, one := range all {
-		d, err := p.prepare(ctx, one.text)
-		if err != nil {
-			return nil, err
-		}
-		p.raw.reset()
-		if one.write != nil {
-			one.write(&p.raw)
-		}
-		b.ExecStatement(d, p.raw.all(), inBinary(), nil)
-	}
-	return b, nil
-}
-
-// send sends it, and has each result read by its number.
-func (p *pooled) send(ctx context.Context, b *pgconn.Batch, read func(n int, r *pgconn.ResultReader)) error {
-	results := p.conn.PgConn().ExecBatch(ctx, b)
-	for n := 0; results.NextResult(); n++ {
-		read(n, results.ResultReader())
-	}
-	return results.Close()
-}

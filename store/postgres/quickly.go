@@ -3,8 +3,6 @@ package postgres
 import (
 	"context"
 
-	"github.com/jackc/pgx/v5/pgconn"
-
 	"github.com/semelgo/semel/store"
 )
 
@@ -39,17 +37,17 @@ type opening struct {
 	there         bool
 }
 
-// read reads the result of one of the statements that open a transaction.
-func (o *opening) read(n int, r *pgconn.ResultReader) {
-	for r.NextRow() {
-		switch v := r.Values(); n {
-		case 1:
-			o.scans, o.number = string(v[0]), string(v[1])
-		case 2:
-			o.there = string(v[1]) == "t"
-		}
+// row reads a row of one of the statements that open a transaction.
+func (o *opening) row(n int, columns [][]byte) {
+	switch n {
+	case 1:
+		o.scans, o.number = string(columns[0]), string(columns[1])
+	case 2:
+		o.there = columns[1][0] != 0
 	}
 }
+
+func (*opening) done(int, []byte) {}
 
 // What ends the transaction is prepared before it begins, so that its end is sent
 // by nothing but its last trip.
@@ -61,19 +59,22 @@ func (t *transaction) openOnce(ctx context.Context) error {
 		return err
 	}
 	t.begun = opening{noScans: t.store.noScans.Load()}
-	b, err := t.of.put(ctx, t.opens(t.store.texts.openHeld, t.tables.exists(t.begun.noScans), said{text: t.store.texts.begin})...)
-	if err != nil {
+	t.of.out.reset()
+	if err := t.of.add(ctx, t.store.texts.begin, nothing); err != nil {
 		return err
 	}
-	return t.of.send(ctx, b, t.begun.read)
+	if err := t.addOpening(ctx, t.store.texts.openHeld, t.tables.exists(t.begun.noScans)); err != nil {
+		return err
+	}
+	return t.of.sendAsLongAs(ctx, &t.begun)
 }
 
-// opens are the statements that open the transaction, behind those it begins with.
-func (t *transaction) opens(held, exists string, begin ...said) []said {
-	return append(begin,
-		said{held, func(r *raw) { r.int64(rightTo(t.id)) }},
-		said{exists, func(r *raw) { r.id(t.id) }},
-	)
+// addOpening adds what opens the transaction, behind what it begins with.
+func (t *transaction) addOpening(ctx context.Context, held, exists string) error {
+	if err := t.of.add(ctx, held, func(r *raw) { r.int64(rightTo(t.id)) }); err != nil {
+		return err
+	}
+	return t.of.add(ctx, exists, func(r *raw) { r.id(t.id) })
 }
 
 // seeWhatStands takes what the server said at the begin, and asks for more if that is
@@ -91,43 +92,62 @@ func (t *transaction) seeWhatStands(ctx context.Context) error {
 // transaction, if somebody waits for the connection.
 func (t *transaction) finishQuickly(ctx context.Context, last *store.Change) (store.Verdict, error) {
 	ctx = context.WithoutCancel(ctx)
-	var e ending
-	next := t.successor()
+	e := endingOne{next: t.successor()}
 	err := within(t.session, t.store.commitBound, func() error {
-		ends := said{t.tables.ends, func(r *raw) { r.change(last); r.text(t.number) }}
-		all := []said{ends, {text: `COMMIT`}}
-		if next != nil {
-			all = next.opens(t.store.texts.openNext, t.tables.existsNext(next.begun.noScans), ends, said{text: commitNext})
-		}
-		b, err := t.of.put(ctx, all...)
-		if err != nil {
+		if err := t.addEnd(ctx, last, e.next); err != nil {
 			return err
 		}
-		return t.of.send(ctx, b, func(n int, r *pgconn.ResultReader) {
-			if n >= 2 {
-				next.begun.read(n-1, r)
-				return
-			}
-			switch tag, err := r.Close(); {
-			case err != nil: // which is told by the whole as well
-			case n == 0:
-				e.same, e.made = true, true
-			default:
-				e.tag = tag.String()
-			}
-		})
+		return t.of.send(&e)
 	})
 	if codeOf(err) == codeNoStatement {
 		t.of.forget()
 	}
 	switch {
-	case next == nil:
+	case e.next == nil:
 	case err == nil && e.tag == `COMMIT`:
-		t.handOn(ctx, next)
+		t.handOn(ctx, e.next)
 	case e.tag == `COMMIT`:
 		err = nil // what failed is the next one
 	}
-	return t.finished(ctx, last, &e, err)
+	return t.finished(ctx, last, &e.ending, err)
+}
+
+// addEnd adds what ends the transaction, and what begins the next one, if there is one.
+func (t *transaction) addEnd(ctx context.Context, last *store.Change, next *transaction) error {
+	t.of.out.reset()
+	if err := t.of.add(ctx, t.tables.ends, func(r *raw) { r.change(last); r.text(t.number) }); err != nil {
+		return err
+	}
+	if next == nil {
+		return t.of.add(ctx, `COMMIT`, nothing)
+	}
+	if err := t.of.add(ctx, commitNext, nothing); err != nil {
+		return err
+	}
+	return next.addOpening(ctx, t.store.texts.openNext, t.tables.existsNext(next.begun.noScans))
+}
+
+// endingOne is what the server says of the end of a transaction, and of the begin of the
+// next one.
+type endingOne struct {
+	ending
+
+	next *transaction // nil if there is none
+}
+
+func (e *endingOne) row(n int, columns [][]byte) {
+	if n >= 2 {
+		e.next.begun.row(n-1, columns)
+	}
+}
+
+func (e *endingOne) done(n int, tag []byte) {
+	switch n {
+	case 0:
+		e.same, e.made = true, true
+	case 1:
+		e.tag = string(tag)
+	}
 }
 
 // finished says what became of the transaction, or of the one there was instead.

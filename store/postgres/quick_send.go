@@ -1,0 +1,95 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgproto3"
+)
+
+// add puts a statement of the store's behind those that go in the next trip. What is not
+// prepared is prepared by a trip of its own before that.
+func (p *pooled) add(ctx context.Context, text string, write func(r *raw)) error {
+	d, err := p.prepare(ctx, text)
+	if err == nil {
+		p.out.execute(d.Name, write)
+	}
+	return err
+}
+
+// nothing writes the parameters of a statement that has none.
+func nothing(*raw) {}
+
+// heard is told what the server says of the statements of a trip, by their number.
+type heard interface {
+	row(n int, columns [][]byte)
+	done(n int, tag []byte)
+}
+
+// send makes the trip. With an error, what was not done before it is not done. Like a
+// session's, it writes all before it reads, so what is answered until all is written
+// must find room on the way.
+func (p *pooled) send(to heard) error {
+	p.out.sync()
+	_, err := p.conn.PgConn().Conn().Write(p.out.bytes)
+	if err != nil {
+		p.lose()
+		return fmt.Errorf("send: %w", err)
+	}
+	return p.hear(to)
+}
+
+// sendAsLongAs is send that is broken off when ctx ends.
+func (p *pooled) sendAsLongAs(ctx context.Context, to heard) error {
+	wire := p.conn.PgConn().Conn()
+	stop := context.AfterFunc(ctx, func() { _ = wire.SetDeadline(time.Unix(1, 0)) })
+	err := p.send(to)
+	if stop() {
+		return err
+	}
+	p.lose() // the deadline of now may be set after the next trip's
+	return errors.Join(ctx.Err(), err)
+}
+
+// hear reads the answers, up to the server's word that it is ready for more. It leaves
+// it to the driver to know where the connection is.
+func (p *pooled) hear(to heard) (failed error) {
+	for n := 0; ; {
+		said, err := p.conn.PgConn().ReceiveMessage(context.Background())
+		if err != nil {
+			p.lose()
+			if failed != nil {
+				return failed // the server's last word
+			}
+			return fmt.Errorf("receive: %w", err)
+		}
+		switch said := said.(type) {
+		case *pgproto3.DataRow:
+			to.row(n, said.Values)
+		case *pgproto3.CommandComplete:
+			to.done(n, said.CommandTag)
+			n++
+		case *pgproto3.EmptyQueryResponse:
+			to.done(n, nil)
+			n++
+		case *pgproto3.ErrorResponse:
+			if failed == nil {
+				failed = pgconn.ErrorResponseToPgError(said)
+			}
+		case *pgproto3.ReadyForQuery:
+			return failed
+		}
+	}
+}
+
+// lose lets nobody use the connection any more, which is in the middle of a trip. The
+// driver, which finds it broken, has the server give up what it does.
+func (p *pooled) lose() {
+	_ = p.conn.PgConn().Conn().Close()
+	for !p.conn.IsClosed() {
+		_, _ = p.conn.PgConn().ReceiveMessage(context.Background())
+	}
+}
