@@ -20,7 +20,7 @@ const writtenAtMost = 16 << 10
 func (b *batched) sendFirst(ctx context.Context) error {
 	ctx, conn := context.WithoutCancel(ctx), b.conn.Conn()
 	return within(conn, b.bound(), func() error {
-		if b.plain && b.store.quick {
+		if b.plain && b.store.quick && isOutright(b.change) {
 			if err := b.sendQuickly(ctx, pooledFor(conn)); !errors.Is(err, errForDriver) {
 				return err
 			}
@@ -38,7 +38,7 @@ func (b *batched) sendQuickly(ctx context.Context, of *pooled) error {
 	if !b.packQuickly(ctx, of) {
 		return errForDriver
 	}
-	err := of.send(b)
+	err := of.send(ctx, b)
 	switch codeOf(err) {
 	case codeNoStatement:
 		of.forget()
@@ -84,12 +84,12 @@ func (b *batched) packQuickly(ctx context.Context, of *pooled) bool {
 
 // addChange adds the change, which takes the right to the record, too.
 func (b *batched) addChange(ctx context.Context, of *pooled) bool {
-	text := b.tables.first
+	text := b.tables.outright
 	if b.hold {
-		text = b.tables.firstHeld
+		text = b.tables.outrightHeld
 	}
 	return of.add(ctx, text, func(r *raw) {
-		r.change(b.change)
+		r.outright(b.change)
 		if b.hold {
 			r.int64(rightTo(b.change.To.ID))
 		}

@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"runtime"
 	"slices"
@@ -192,7 +193,17 @@ func RawCreate(c *store.Change) ([]any, [][]byte) {
 	_, args := statement(c)
 	var r raw
 	r.change(c)
-	return args, r.all()
+	var values [][]byte
+	for rest := r.bytes; len(values) < r.n; {
+		size := binary.BigEndian.Uint32(rest)
+		rest = rest[sizeBytes:]
+		if size == nullSize {
+			values = append(values, nil)
+			continue
+		}
+		values, rest = append(values, rest[:size:size]), rest[size:]
+	}
+	return args, values
 }
 
 // SettleSessions waits until none is being opened.

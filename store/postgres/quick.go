@@ -101,4 +101,3 @@ func (p *pooled) drop(ctx context.Context) {
 	}
 	p.forget()
 }
-

@@ -20,6 +20,9 @@ func (p *pooled) add(ctx context.Context, text string, write func(r *raw)) error
 	return err
 }
 
+// keptByEach is how much room a connection keeps for its next trip: there may be many.
+const keptByEach = 64 << 10
+
 // nothing writes the parameters of a statement that has none.
 func nothing(*raw) {}
 
@@ -31,36 +34,40 @@ type heard interface {
 
 // send makes the trip. With an error, what was not done before it is not done. Like a
 // session's, it writes all before it reads, so what is answered until all is written
-// must find room on the way.
-func (p *pooled) send(to heard) error {
+// must find room on the way. It is the connection's deadline that bounds it: ctx is not to
+// end, because the driver would watch it for each message.
+func (p *pooled) send(ctx context.Context, to heard) error {
 	p.out.sync()
 	_, err := p.conn.PgConn().Conn().Write(p.out.bytes)
+	if cap(p.out.bytes) > keptByEach {
+		p.out.bytes = nil
+	}
 	if err != nil {
-		p.lose()
+		p.lose(ctx)
 		return fmt.Errorf("send: %w", err)
 	}
-	return p.hear(to)
+	return p.hear(ctx, to)
 }
 
 // sendAsLongAs is send that is broken off when ctx ends.
 func (p *pooled) sendAsLongAs(ctx context.Context, to heard) error {
 	wire := p.conn.PgConn().Conn()
 	stop := context.AfterFunc(ctx, func() { _ = wire.SetDeadline(time.Unix(1, 0)) })
-	err := p.send(to)
+	err := p.send(context.WithoutCancel(ctx), to)
 	if stop() {
 		return err
 	}
-	p.lose() // the deadline of now may be set after the next trip's
+	p.lose(context.WithoutCancel(ctx)) // the deadline of now may be set after the next trip's
 	return errors.Join(ctx.Err(), err)
 }
 
 // hear reads the answers, up to the server's word that it is ready for more. It leaves
 // it to the driver to know where the connection is.
-func (p *pooled) hear(to heard) (failed error) {
+func (p *pooled) hear(ctx context.Context, to heard) (failed error) {
 	for n := 0; ; {
-		said, err := p.conn.PgConn().ReceiveMessage(context.Background())
+		said, err := p.conn.PgConn().ReceiveMessage(ctx)
 		if err != nil {
-			p.lose()
+			p.lose(ctx)
 			if failed != nil {
 				return failed // the server's last word
 			}
@@ -87,9 +94,9 @@ func (p *pooled) hear(to heard) (failed error) {
 
 // lose lets nobody use the connection any more, which is in the middle of a trip. The
 // driver, which finds it broken, has the server give up what it does.
-func (p *pooled) lose() {
+func (p *pooled) lose(ctx context.Context) {
 	_ = p.conn.PgConn().Conn().Close()
 	for !p.conn.IsClosed() {
-		_, _ = p.conn.PgConn().ReceiveMessage(context.Background())
+		_, _ = p.conn.PgConn().ReceiveMessage(ctx)
 	}
 }

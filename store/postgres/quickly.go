@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"strconv"
 
 	"github.com/semelgo/semel/store"
 )
@@ -52,7 +53,7 @@ func (*opening) done(int, []byte) {}
 // What ends the transaction is prepared before it begins, so that its end is sent
 // by nothing but its last trip.
 func (t *transaction) openOnce(ctx context.Context) error {
-	if err := t.of.ready(ctx, t.tables.ends, `COMMIT`); err != nil {
+	if err := t.of.ready(ctx, t.tables.ended, `COMMIT`); err != nil {
 		return err
 	}
 	if err := t.readyForNext(ctx); err != nil {
@@ -88,7 +89,7 @@ func (t *transaction) seeWhatStands(ctx context.Context) error {
 	return t.readMore(ctx, o.scans, (o.scans == "off") != o.noScans, o.there)
 }
 
-// finishQuickly is finish for a record that is new. The same trip begins the next
+// finishQuickly is finish for a change that isOutright. The same trip begins the next
 // transaction, if somebody waits for the connection.
 func (t *transaction) finishQuickly(ctx context.Context, last *store.Change) (store.Verdict, error) {
 	ctx = context.WithoutCancel(ctx)
@@ -97,7 +98,7 @@ func (t *transaction) finishQuickly(ctx context.Context, last *store.Change) (st
 		if err := t.addEnd(ctx, last, e.next); err != nil {
 			return err
 		}
-		return t.of.send(&e)
+		return t.of.send(ctx, &e)
 	})
 	if codeOf(err) == codeNoStatement {
 		t.of.forget()
@@ -115,7 +116,8 @@ func (t *transaction) finishQuickly(ctx context.Context, last *store.Change) (st
 // addEnd adds what ends the transaction, and what begins the next one, if there is one.
 func (t *transaction) addEnd(ctx context.Context, last *store.Change, next *transaction) error {
 	t.of.out.reset()
-	if err := t.of.add(ctx, t.tables.ends, func(r *raw) { r.change(last); r.text(t.number) }); err != nil {
+	number, _ := strconv.ParseUint(t.number, 10, 64) // otherwise it is nobody's
+	if err := t.of.add(ctx, t.tables.ended, func(r *raw) { r.outright(last); r.int64(int64(number)) }); err != nil {
 		return err
 	}
 	if next == nil {

@@ -11,27 +11,8 @@ import (
 // raw are the parameters of one statement as the server reads them: each in its binary
 // format, behind its length. They are written one behind the other.
 type raw struct {
-	bytes  []byte
-	n      int      // parameters
-	values [][]byte // what all returns
-}
-
-func (r *raw) reset() { r.bytes, r.n = r.bytes[:0], 0 }
-
-// all are the parameters one by one, for the driver. They are good until the next reset.
-func (r *raw) all() [][]byte {
-	r.values = r.values[:0]
-	for rest := r.bytes; len(r.values) < r.n; {
-		size := binary.BigEndian.Uint32(rest)
-		rest = rest[sizeBytes:]
-		if size == nullSize {
-			r.values = append(r.values, nil)
-			continue
-		}
-		r.values = append(r.values, rest[:size:size])
-		rest = rest[size:]
-	}
-	return r.values
+	bytes []byte
+	n     int // parameters
 }
 
 const (
@@ -132,6 +113,34 @@ func (r *raw) finish(c *store.Change) {
 	r.maybe(expires)
 	r.bool(c.To.Tainted)
 	r.data(c.To.Outcome)
+}
+
+// outright are the parameters of the statement for a change that isOutright.
+func (r *raw) outright(c *store.Change) {
+	to := &c.To
+	_, expires := times(to)
+	r.id(to.ID)
+	r.token(to.Token)
+	r.interval(expires)
+	r.text(to.Operation)
+	r.text(to.Scope)
+	r.text(to.Key)
+	r.data(to.Fingerprint)
+	r.int16(int16(to.Priority))
+	r.data(to.Outcome)
+}
+
+// interval is one of microseconds.
+func (r *raw) interval(n pgtype.Int8) {
+	if !n.Valid {
+		r.null()
+		return
+	}
+	const days, months = 0, 0
+	r.put(func(b []byte) []byte {
+		b = binary.BigEndian.AppendUint64(b, uint64(n.Int64))
+		return binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint32(b, days), months)
+	})
 }
 
 func (r *raw) text(s string) { r.put(func(b []byte) []byte { return append(b, s...) }) }

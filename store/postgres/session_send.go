@@ -22,9 +22,6 @@ type prepared struct {
 	done  func(tag pgconn.CommandTag)
 }
 
-// inBinary is the format of all parameters and of all columns.
-func inBinary() []int16 { return []int16{pgx.BinaryFormatCode} }
-
 // ask sends statements in one trip, and waits for the answers as long as ctx lasts. It
 // speaks to the server itself: what the driver does for any statement, above all a timer
 // for each trip and a buffer that it makes anew, costs as much as the trip.

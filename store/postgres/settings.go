@@ -122,9 +122,11 @@ type texts struct {
 	openNext         string   // likewise, where another one has ended in the same trip
 	nextBack         string   // behind the look there: what its waiting was bounded by is given back
 	first, firstHeld string   // creates at the begin of a batch
-	batch, batchHeld string   // before another change, there
-	calling          string   // before a batch whose COMMIT waits for callbacks
-	keep             string   // before a failure that is kept when its transaction is rolled back
+	outright         string   // likewise, of a change that isOutright
+	outrightHeld     string
+	batch, batchHeld string // before another change, there
+	calling          string // before a batch whose COMMIT waits for callbacks
+	keep             string // before a failure that is kept when its transaction is rolled back
 }
 
 func newTexts(o *Options) texts {
@@ -158,12 +160,14 @@ func newTexts(o *Options) texts {
 		begin:    beginOf(o.Isolation),
 		open:     `SELECT pg_current_xact_id()::text, ` + settings,
 		openHeld: openHeld(o.bounds()), openNext: openNext, nextBack: settingsBehind([]setting{lockTimeout(o.LockTimeout)}),
-		first:     insert + firstValue + `$2::smallint / (` + bounded + `)::integer` + otherValues,
-		firstHeld: insert + firstValue + `$2::smallint / (pg_try_advisory_xact_lock($15::bigint) AND ` + bounded + `)::integer` + otherValues,
-		calling:   `SELECT true` + settingsBehind(o.bounds()),
-		batch:     `SELECT 1 / (` + bounded + `)::integer`,
-		batchHeld: `SELECT 1 / (pg_try_advisory_xact_lock($1::bigint) AND ` + bounded + `)::integer`,
-		keep:      `SELECT ` + set(append(byKey(), lockTimeout(busyAfter))),
+		first:        insert + firstValue + `$2::smallint / (` + bounded + `)::integer` + otherValues,
+		firstHeld:    insert + firstValue + `$2::smallint / (pg_try_advisory_xact_lock($15::bigint) AND ` + bounded + `)::integer` + otherValues,
+		outright:     outright + `$2::smallint / (` + bounded + `)::integer` + outrightValues,
+		outrightHeld: outright + `$2::smallint / (pg_try_advisory_xact_lock($12::bigint) AND ` + bounded + `)::integer` + outrightValues,
+		calling:      `SELECT true` + settingsBehind(o.bounds()),
+		batch:        `SELECT 1 / (` + bounded + `)::integer`,
+		batchHeld:    `SELECT 1 / (pg_try_advisory_xact_lock($1::bigint) AND ` + bounded + `)::integer`,
+		keep:         `SELECT ` + set(append(byKey(), lockTimeout(busyAfter))),
 	}
 }
 

@@ -213,8 +213,18 @@ const (
 	sqlSameTx     = `SELECT 1 / (pg_current_xact_id() = $1::text::xid8)::integer`
 	sqlEndCreate  = insert + firstValue + `$2::smallint / (pg_current_xact_id() = $15::text::xid8)::integer` + otherValues
 	sqlLastCreate = sqlCreate
-	sqlLastMove   = raising + sqlMove + orRaise
-	sqlLastBeat   = raising + sqlBeat + orRaise
+
+	// What most transactions leave is a record that has ended: of that, less is said. The
+	// first one ends the transaction, the others are at the begin of a batch.
+	sqlEndOutright = outright + `$2::smallint / (pg_current_xact_id() = $12::xid8)::integer` + outrightValues
+	outright       = `INSERT INTO semel_records
+(id, state, attempt, owner, expires, created, changed, tainted, operation, scope, key, fingerprint, priority, outcome)
+VALUES ($1::uuid, `
+	outrightValues = `, $3::integer, $4::bigint, clock_timestamp() + $5::interval, clock_timestamp(), clock_timestamp(), false, ` +
+		`$6::bytea, $7::bytea, $8::bytea, $9::bytea, $10::smallint, $11::bytea)`
+
+	sqlLastMove = raising + sqlMove + orRaise
+	sqlLastBeat = raising + sqlBeat + orRaise
 
 	raising = `WITH made AS (`
 	orRaise = ` RETURNING 1) SELECT 1 / count(*) FROM made`

@@ -91,6 +91,14 @@ func isFinish(c *store.Change) bool {
 		!due.Valid && to.Input == nil && to.Outcome != nil
 }
 
+// isOutright says that the change makes a record that has ended, as a transaction does
+// that has nothing to go back to.
+func isOutright(c *store.Change) bool {
+	to := &c.To
+	due, _ := times(to)
+	return kindOf(c) == create && !due.Valid && !to.Tainted && to.Input == nil
+}
+
 // statement says how a change is made, and with which parameters.
 func statement(c *store.Change) (kind, []any) {
 	to, k := &c.To, kindOf(c)

@@ -28,10 +28,12 @@ type tables struct {
 	// safe and safeQueue are alike[create] and queue that raise for nothing that others create.
 	safe, safeQueue manyText
 	ends            string // create one, or raise, and raise in any other transaction
+	ended           string // ends of a change that isOutright
 
 	next, nextOff string // like stands, where another transaction has ended in the same trip
 
-	first, firstHeld string // create one, or raise, and raise without the right
+	first, firstHeld       string // create one, or raise, and raise without the right
+	outright, outrightHeld string // likewise, for a change that isOutright
 }
 
 // newTables puts them together. Where all values come as texts, instants are read as
@@ -71,6 +73,7 @@ func newTables(schema string, asTexts bool) *tables {
 		{&t.last[move], sqlLastMove},
 		{&t.last[beat], sqlLastBeat},
 		{&t.ends, sqlEndCreate},
+		{&t.ended, sqlEndOutright},
 		{&t.many[create].text, sqlCreateMany},
 		{&t.many[create].told, sqlCreateMany + telling},
 		{&t.many[move].text, sqlMoveMany},
@@ -123,6 +126,7 @@ WHERE c.oid = to_regclass('semel_records')`
 		t.alike[create], t.queue = t.safe, t.safeQueue
 	}
 	t.first, t.firstHeld = t.in(s.texts.first), t.in(s.texts.firstHeld)
+	t.outright, t.outrightHeld = t.in(s.texts.outright), t.in(s.texts.outrightHeld)
 	t.next, t.nextOff = t.stands+s.texts.nextBack, t.standsOff+s.texts.nextBack
 	s.found.Store(t)
 	return t, nil

@@ -114,7 +114,7 @@ func (e *ending) isOver(tag pgconn.CommandTag) error { e.tag = tag.String(); ret
 // finish makes the last change, if there is one, and commits, if this is still the
 // transaction that was begun.
 func (t *transaction) finish(ctx context.Context, last *store.Change) (store.Verdict, error) {
-	if t.of != nil && last != nil && kindOf(last) == create {
+	if t.of != nil && last != nil && isOutright(last) {
 		return t.finishQuickly(ctx, last)
 	}
 	var e ending
