@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -17,8 +18,8 @@ import (
 // If somebody else has it, run is told Busy, with a nil transaction. At most all
 // but one of the pool's connections are in transactions of Atomic; who comes
 // later waits as long as ctx lasts. Where somebody waits so, the trip that commits one
-// transaction begins that one's, and so for at most sixteen times before the connection
-// goes back to the pool; not where that is told of connections that are handed out, or
+// transaction begins that one's, for a quarter of a second before the connection goes
+// back to the pool; not where that is told of connections that are handed out, or
 // LockTimeout is the server's.
 //
 // The transaction that run is given is not to be committed or rolled back, which
@@ -81,6 +82,7 @@ func (s *Store) begin(ctx context.Context, id store.ID, hold bool) (*transaction
 	if t.conn, err = s.pool.Acquire(ctx); err != nil {
 		return t.orLeft(ctx, fmt.Errorf("take a connection: %w", err))
 	}
+	t.taken = time.Now() //nolint:forbidigo // no instant of the protocol's
 	return t.orLeft(ctx, t.open(ctx, hold))
 }
 

@@ -18,6 +18,9 @@ import (
 // SetCommitBound changes how long s waits for the end of a transaction.
 func (s *Store) SetCommitBound(d time.Duration) { s.commitBound = d }
 
+// SetKeptFor changes how long transactions follow each other on a connection.
+func (s *Store) SetKeptFor(d time.Duration) { s.keptFor = d }
+
 // Query is one statement with what goes before it.
 type Query struct {
 	Name, Before, Text string

@@ -12,9 +12,11 @@ import (
 // gate lets in as many as may run a transaction at a time, one after the other as
 // they came. It is passed before a connection is taken.
 type gate struct {
-	mu      sync.Mutex
-	room    int
-	waiting []*waiter
+	mu       sync.Mutex
+	room     int
+	waiting  []*waiter
+	promised []*waiter // since before those behind them
+	watched  bool      // for those whose promise gets old
 }
 
 // waiter is who waits to be let in.
@@ -22,7 +24,7 @@ type waiter struct {
 	id *store.ID // for which another who ends may begin; nil: for none
 	in chan struct{}
 
-	late *time.Timer  // since it was promised a transaction
+	late time.Time    // when what it was promised takes too long; zero: nothing was
 	got  *transaction // that another has begun for it
 	over bool         // it was let in, or has given up
 }
@@ -88,19 +90,40 @@ func (g *gate) crowded() bool {
 func (g *gate) next() *waiter {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if len(g.waiting) == 0 || g.waiting[0].id == nil || g.waiting[0].late != nil {
+	if len(g.waiting) == 0 || g.waiting[0].id == nil || !g.waiting[0].late.IsZero() {
 		return nil
 	}
 	w := g.waiting[0]
 	g.remove(w)
-	w.late = time.AfterFunc(promised, func() { g.letDown(w) })
+	w.late = time.Now().Add(promised) //nolint:forbidigo // no instant of the protocol's
+	g.promised = append(g.promised, w)
+	if !g.watched {
+		g.watched = true
+		time.AfterFunc(promised, g.watch)
+	}
 	return w
+}
+
+// watch lets down those whose promise is too old, and comes again for the others: there
+// is one timer for all of them.
+func (g *gate) watch() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for len(g.promised) > 0 {
+		w := g.promised[0]
+		if left := time.Until(w.late); left > 0 { //nolint:forbidigo // no instant of the protocol's
+			time.AfterFunc(left, g.watch)
+			return
+		}
+		g.remove(w)
+		g.letDown(w)
+	}
+	g.watched = false
 }
 
 // letIn gives the room, and what was begun for it, to who was promised it. If it is
 // over for that one, both are still the caller's.
 func (g *gate) letIn(w *waiter, begun *transaction) bool {
-	w.late.Stop()
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if w.over {
@@ -110,18 +133,14 @@ func (g *gate) letIn(w *waiter, begun *transaction) bool {
 	return true
 }
 
-// letDown has w wait for room again, before all others.
+// letDown has w wait for room again, before all others. The gate's mu is locked.
 func (g *gate) letDown(w *waiter) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	switch {
-	case w.over:
-	case g.room > 0:
+	if g.room > 0 {
 		g.room--
 		g.let(w, nil)
-	default:
-		g.waiting = slices.Insert(g.waiting, 0, w)
+		return
 	}
+	g.waiting = slices.Insert(g.waiting, 0, w)
 }
 
 // let lets w in. The gate's mu is locked.
@@ -131,9 +150,11 @@ func (g *gate) let(w *waiter, begun *transaction) {
 	close(w.in)
 }
 
-// remove takes w out of the order, if it is in there. The gate's mu is locked.
+// remove takes w out of where it is. The gate's mu is locked.
 func (g *gate) remove(w *waiter) {
-	if i := slices.Index(g.waiting, w); i >= 0 {
-		g.waiting = slices.Delete(g.waiting, i, i+1)
+	for _, all := range []*[]*waiter{&g.waiting, &g.promised} {
+		if i := slices.Index(*all, w); i >= 0 {
+			*all = slices.Delete(*all, i, i+1)
+		}
 	}
 }

@@ -11,9 +11,9 @@ import (
 // takes, which therefore waits for a lock on the table for a moment only.
 
 const (
-	// turns is how many transactions follow each other so on a connection before it
+	// keptFor is how long transactions follow each other so on a connection before it
 	// is given back: others than this store may wait for it.
-	turns = 16
+	keptFor = 250 * time.Millisecond
 	// nextLook bounds how long the look that begins the next one waits.
 	nextLook = 50 * time.Millisecond
 )
@@ -32,14 +32,14 @@ func (t *transaction) readyForNext(ctx context.Context) error {
 // successor is the transaction that begins where this one ends, nil if there is none.
 func (t *transaction) successor() *transaction {
 	noScans := t.store.noScans.Load()
-	if t.store.texts.openNext == "" || t.turn >= turns ||
+	if t.store.texts.openNext == "" || time.Since(t.taken) >= t.store.keptFor || //nolint:forbidigo // no instant of the protocol's
 		!t.of.knows(commitNext, t.store.texts.openNext, t.tables.existsNext(noScans)) {
 		return nil
 	}
 	if t.next = t.store.gate.next(); t.next == nil {
 		return nil
 	}
-	n := &transaction{store: t.store, tables: t.tables, id: *t.next.id, turn: t.turn + 1}
+	n := &transaction{store: t.store, tables: t.tables, id: *t.next.id, taken: t.taken}
 	n.on(t.of)
 	n.begun.noScans = noScans
 	return n

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -75,6 +76,7 @@ func TestNextDoesNotWaitForOneThatHangs(t *testing.T) {
 		url := database(t)
 		others := connect(t, url)
 		s := newStore(t, connect(t, url, func(c *pgxpool.Config) { c.MaxConns = 3 }), postgres.Options{})
+		s.SetKeptFor(time.Hour)
 		end := hang(t, others, "3")
 		turns, ran := several(5), make(chan struct{})
 		turns[4].run = func(ctx context.Context, tx pgx.Tx, _ store.Standing) error {

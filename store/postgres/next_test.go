@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -76,7 +77,9 @@ func inTurns(t *testing.T, o postgres.Options) (*postgres.Store, *pgxpool.Pool) 
 	t.Helper()
 	url := database(t)
 	others := connect(t, url)
-	return newStore(t, connect(t, url, func(c *pgxpool.Config) { c.MaxConns = 2 }), o), others
+	s := newStore(t, connect(t, url, func(c *pgxpool.Config) { c.MaxConns = 2 }), o)
+	s.SetKeptFor(time.Hour)
+	return s, others
 }
 
 func mustCommit(t *testing.T, others *pgxpool.Pool, turns ...*turn) {
@@ -92,7 +95,7 @@ func mustCommit(t *testing.T, others *pgxpool.Pool, turns ...*turn) {
 }
 
 // Who waits for a connection has its transaction begun by who ends one there, and finds
-// it as any other. After some of them the connection goes back to the pool.
+// it as any other.
 func TestNextBeginsWhereOneEnds(t *testing.T) {
 	t.Parallel()
 	const seen = `SELECT concat_ws(' ', current_setting('transaction_isolation'), current_setting('enable_seqscan'),
@@ -114,9 +117,23 @@ current_setting('lock_timeout'), current_setting('statement_timeout'), current_s
 		before := s.Pool().Stat().AcquireCount()
 		inTurn(t, s, turns...)
 		mustCommit(t, others, turns...)
-		if got := s.Pool().Stat().AcquireCount() - before; got != 3+1 { // the tables were looked for as well
-			t.Errorf("%s: %d turns have taken a connection %d times, want 4", level, len(turns), got)
+		if got := s.Pool().Stat().AcquireCount() - before; got != 2+1 { // the tables were looked for as well
+			t.Errorf("%s: %d turns have taken a connection %d times, want 3", level, len(turns), got)
 		}
+	}
+}
+
+// A connection that was kept for long enough goes back to the pool.
+func TestConnectionGoesBack(t *testing.T) {
+	t.Parallel()
+	s, others := inTurns(t, postgres.Options{})
+	s.SetKeptFor(0)
+	turns := several(9)
+	before := s.Pool().Stat().AcquireCount()
+	inTurn(t, s, turns...)
+	mustCommit(t, others, turns...)
+	if got := s.Pool().Stat().AcquireCount() - before; got != 9+1 {
+		t.Errorf("%d turns have taken a connection %d times, want 10", len(turns), got)
 	}
 }
 
@@ -183,6 +200,7 @@ func TestConnectionLostBetweenTwo(t *testing.T) {
 	others := connect(t, url)
 	proxy := realtest.NewProxy(t, realtest.Postgres(t).Addr())
 	s := newStore(t, connect(t, proxy.URL(url), func(c *pgxpool.Config) { c.MaxConns = 2 }), postgres.Options{})
+	s.SetKeptFor(time.Hour)
 	turns := several(6)
 	lost := turns[3]
 	var fault *realtest.Fault

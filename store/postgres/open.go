@@ -66,6 +66,9 @@ func (t *transaction) openHeld(ctx context.Context) error {
 // readMore gives the setting back that was another, and reads the record that
 // there is.
 func (t *transaction) readMore(ctx context.Context, scans string, other, there bool) error {
+	if !other && !there {
+		return nil
+	}
 	b := &pgx.Batch{}
 	if other {
 		t.store.noScans.Store(scans == "off")
@@ -74,9 +77,6 @@ func (t *transaction) readMore(ctx context.Context, scans string, other, there b
 	if there {
 		b.Queue(t.store.texts.lent.made)
 		b.Queue(t.tables.look, uuid(t.id)).Query(t.readStands)
-	}
-	if b.Len() == 0 {
-		return nil
 	}
 	return t.session.SendBatch(ctx, b).Close()
 }

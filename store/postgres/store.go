@@ -51,6 +51,7 @@ type Store struct {
 	asTexts bool
 
 	commitBound    time.Duration
+	keptFor        time.Duration // keptFor, but in tests
 	statementBound time.Duration // zero: the server's own
 }
 
@@ -78,6 +79,6 @@ func New(pool *pgxpool.Pool, o Options) (*Store, error) {
 	return &Store{
 		asTexts: mode == pgx.QueryExecModeExec || mode == pgx.QueryExecModeSimpleProtocol,
 		pool:    pool, sessions: sessionsOf(pool, config, o.MaxSessions), level: o.Isolation, texts: newTexts(&o),
-		quick: quick(config), gate: gate{room: conns - 1}, commitBound: commitBound, statementBound: max(0, o.StatementTimeout),
+		quick: quick(config), gate: gate{room: conns - 1}, commitBound: commitBound, keptFor: keptFor, statementBound: max(0, o.StatementTimeout),
 	}, nil
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -29,9 +30,9 @@ type transaction struct {
 	use
 	left bool // everything is given back, or will be
 
-	begun opening // what the server said at the begin
-	turn  int     // how many before it were on the connection since that was taken
-	next  *waiter // who was promised the connection
+	begun opening   // what the server said at the begin
+	taken time.Time // when the connection was
+	next  *waiter   // who was promised the connection
 }
 
 // The server's word for where a session is, as the driver last heard it.
