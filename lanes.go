@@ -26,11 +26,15 @@ func (l *lanes) open(s store.Store, caps store.Capabilities, o *Options) {
 	if caps.Flushers == 0 {
 		return
 	}
-	l.swaps = lane.New(lane.Config[store.ID, store.Change, store.Standing]{
+	swaps := lane.Config[store.ID, store.Change, store.Standing]{
 		Flush: s.Swap, Key: func(c *store.Change) store.ID { return c.To.ID }, Compare: compareIDs,
 		Flushers: caps.Flushers, Crowd: crowd, MaxBatch: caps.MaxBatch, MaxWaiting: o.MaxQueued, Timeout: o.RecordTimeout,
 		Within: spanned, Steps: l.steps,
-	})
+	}
+	if g, ok := s.(store.Gatherer); ok && g.Self() == s {
+		swaps.Gather = g.SwapGathering
+	}
+	l.swaps = lane.New(swaps)
 	l.gets = lane.New(lane.Config[store.ID, store.ID, store.Standing]{
 		Flush: s.Get, Key: func(id *store.ID) store.ID { return *id }, Compare: compareIDs, Shared: true,
 		Flushers: caps.Flushers, Crowd: crowd, MaxBatch: maxReads, MaxWaiting: o.MaxQueued, Timeout: o.RecordTimeout,

@@ -7,19 +7,23 @@ import (
 
 // Batch is what is asked together.
 type Batch[Q, A any] struct {
-	// Questions are in the order of their keys, each key once.
+	// Questions are in the order of their keys, each key once; and after them those that
+	// have joined, in the order they came.
 	Questions []Q
 
 	items []*Item[Q, A] // in the same order; of a shared key several
 	of    []int         // which question each item has; nil: its own
 	until time.Time     // when the first of them came and may not wait any more
+
+	// expected is how large the batch may become by others who join it; zero: nobody may.
+	expected int
 }
 
 // Take makes a batch of what waits. There may be nothing that can go now: then the
 // asking that Join or Settle has called for is over, and Take returns nil.
 func (l *Lane[K, Q, A]) Take() *Batch[Q, A] {
 	l.mu.Lock()
-	items := l.gather()
+	items := l.gather(l.config.MaxBatch)
 	if len(items) == 0 {
 		l.running--
 		l.mu.Unlock()
@@ -41,12 +45,13 @@ func (l *Lane[K, Q, A]) roomy() []Q {
 	return room
 }
 
-// gather takes out of those who wait whoever may go, in the order they came.
-func (l *Lane[K, Q, A]) gather() []*Item[Q, A] {
-	items := make([]*Item[Q, A], 0, min(len(l.waiting), l.config.MaxBatch))
+// gather takes out of those who wait whoever may go, in the order they came, and no
+// more than most.
+func (l *Lane[K, Q, A]) gather(most int) []*Item[Q, A] {
+	items := make([]*Item[Q, A], 0, min(len(l.waiting), most))
 	rest := l.waiting[:0]
 	for _, it := range l.waiting {
-		if len(items) == l.config.MaxBatch || !l.fly(it) {
+		if len(items) == most || !l.fly(it) {
 			rest = append(rest, it)
 			continue
 		}

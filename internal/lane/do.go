@@ -58,15 +58,22 @@ func (e *LeftError[A]) Wait() (A, error) { return e.wait() }
 
 // flush asks for what waits until nothing does.
 func (l *Lane[K, Q, A]) flush() {
-	enough := few
+	expected := few
 	for more := true; more; {
-		l.letCome(enough)
+		enough := expected
+		if l.config.Gather != nil {
+			enough = few // the others can join
+		}
+		idle := l.letCome(enough)
 		b := l.Take()
 		if b == nil {
 			return
 		}
+		if l.config.Gather != nil && idle {
+			b.expected = min(expected, l.config.MaxBatch)
+		}
 		more = l.ask(context.Background(), b)
-		enough = max(few, l.share(len(b.items)))
+		expected = max(few, l.share(len(b.items)))
 	}
 }
 
@@ -83,10 +90,11 @@ const (
 
 // letCome lets others run until as many wait as are enough, or no more seem to come:
 // those who were just answered will ask again, and together they cost little more than
-// one. Nobody waits for them: what runs, runs anyway.
-func (l *Lane[K, Q, A]) letCome(enough int) {
+// one. Nobody waits for them: what runs, runs anyway. It reports whether that took no
+// longer than patience: the processors have no other work then.
+func (l *Lane[K, Q, A]) letCome(enough int) bool {
 	if l.config.Steps != nil {
-		return
+		return true
 	}
 	came, last := l.queued(), time.Now() //nolint:forbidigo // compared with nothing of the store's
 	for idle := 0; came < enough && idle < turns; idle++ {
@@ -95,9 +103,10 @@ func (l *Lane[K, Q, A]) letCome(enough int) {
 		case now > came:
 			came, idle, last = now, -1, time.Now() //nolint:forbidigo // as above
 		case time.Since(last) > patience: //nolint:forbidigo // as above
-			return
+			return false
 		}
 	}
+	return true
 }
 
 // share is what each batch would have, if so many who were just answered asked again,
@@ -132,7 +141,11 @@ func (l *Lane[K, Q, A]) ask(ctx context.Context, b *Batch[Q, A]) (more bool) {
 	}()
 	ctx, end := l.config.Within(ctx, b.until)
 	defer end()
-	answers, err = l.config.Flush(ctx, b.Questions)
+	if b.expected > len(b.items) {
+		answers, err = l.config.Gather(ctx, b.Questions, func() []Q { return l.join(b) })
+	} else {
+		answers, err = l.config.Flush(ctx, b.Questions)
+	}
 	returned = true
 	return more
 }

@@ -21,6 +21,10 @@ type Config[K comparable, Q, A any] struct {
 	// it must return as many answers as there are questions. The questions are its own
 	// until it returns; after an error for good.
 	Flush func(ctx context.Context, qs []Q) ([]A, error)
+	// Gather, unless nil, is Flush for a batch that others may join: until more returns
+	// none, what it returns is to be answered too, after what came before. It is not to
+	// be called any more once Gather has returned. Not for Shared.
+	Gather func(ctx context.Context, qs []Q, more func() []Q) ([]A, error)
 	// Key says what a question is about, and Compare orders keys.
 	Key     func(q *Q) K
 	Compare func(a, b K) int

@@ -29,53 +29,7 @@ func (s *Store) Swap(ctx context.Context, changes []store.Change) ([]store.Stand
 			return answers, err
 		}
 	}
-	err := s.swapSeveral(ctx, changes, answers, true)
-	if errors.Is(err, errApart) {
-		answers, _ = refuse(changes)
-		err = s.swapSeveral(ctx, changes, answers, false)
-	}
-	switch {
-	case err == nil:
-		return answers, nil
-	case errors.Is(err, ErrBusy):
-		return busy(answers), nil
-	default:
-		return nil, err
-	}
-}
-
-// swapSeveral makes changes in one transaction, first claims together or one by one.
-// On an error the answers say nothing. With ErrBusy, nothing was written.
-func (s *Store) swapSeveral(ctx context.Context, changes []store.Change, answers []store.Standing, together bool) error {
-	w, err := s.begin(ctx, verbLock)
-	switch {
-	case errors.Is(err, ErrBusy):
-		return ErrBusy
-	case err != nil:
-		return s.fault(ctx, "swap", err)
-	}
-	defer w.leave(ctx)
-	if together {
-		err = w.openTogether(ctx, changes, answers)
-	}
-	if err == nil {
-		err = w.swapAll(ctx, changes, answers)
-	}
-	if err == nil {
-		err = ctx.Err()
-	}
-	if err != nil {
-		return s.fault(ctx, "swap", err)
-	}
-	verdict, err := w.commit(ctx)
-	switch {
-	case err == nil:
-		return nil
-	case verdict == store.NotCommitted && IsBusy(err):
-		return ErrBusy
-	default:
-		return fmt.Errorf("swap: commit: %w", err)
-	}
+	return s.swapBatch(ctx, &batch{groups: [][]store.Change{changes}, answers: answers})
 }
 
 // SwapTx is Swap within tx, a transaction of the *sql.DB that New was given. A

@@ -1,0 +1,23 @@
+package store
+
+import "context"
+
+// Gatherer is a store that lets more changes join a Swap that it has begun. That pays
+// where the first of them are worked on while others are still to come, and all of them
+// share what a commit costs.
+//
+// A store that wraps another and is to see all that is asked of it must not be passed
+// by: so it is used only when Self is that very store, as with [Near].
+type Gatherer interface {
+	// Self returns the store itself.
+	Self() Store
+	// SwapGathering is Swap of changes and of those that join them. Before it makes
+	// them durable it calls more, again and again until that returns none, and answers
+	// first changes and then the others, in the order in which they came. When it
+	// fails, or answers Busy, it may not have called more.
+	//
+	// None of those that join is of an ID that came before. A time of theirs counts from
+	// a now that is not before more returned them. It calls more on its own goroutine,
+	// and not any more once it has returned.
+	SwapGathering(ctx context.Context, changes []Change, more func() []Change) ([]Standing, error)
+}

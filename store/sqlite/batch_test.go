@@ -1,0 +1,204 @@
+package sqlite_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/semelgo/semel/store"
+	"github.com/semelgo/semel/store/sqlite"
+)
+
+// firstOf returns n first claims whose keys begin with name.
+func firstOf(name string, n int) []store.Change {
+	keys := make([]string, n)
+	for i := range keys {
+		keys[i] = fmt.Sprint(name, i)
+	}
+	return firstClaims(keys...)
+}
+
+// joining lets groups join, one after the other.
+func joining(groups ...[]store.Change) func() []store.Change {
+	return func() []store.Change {
+		if len(groups) == 0 {
+			return nil
+		}
+		group := groups[0]
+		groups = groups[1:]
+		return group
+	}
+}
+
+// Changes that join others are made with them, in one transaction, and each is answered
+// as if it had come by itself.
+func TestChangesJoin(t *testing.T) {
+	t.Parallel()
+	s := sqlite.New(open(t))
+	mine, theirs := firstOf("mine", 9), firstOf("theirs", 9)
+	inForce(t, s, mine, true)
+	inForce(t, s, theirs, true)
+	var ends []store.Change
+	for _, c := range mine {
+		c = move(c, store.Succeeded)
+		c.To.Outcome = []byte("done")
+		ends = append(ends, c)
+	}
+	again := firstOf("theirs", 9)
+	for i := range again {
+		again[i].To.Owner = 99
+	}
+	refused := create("refused", store.State(9), 1)
+	groups := [][]store.Change{
+		slices.Concat(ends[:5], firstOf("a", 20)),
+		again[:1],
+		firstOf("b", 3),
+		slices.Concat(firstOf("c", 9), ends[5:], again[1:]),
+		{refused},
+	}
+	next := joining(groups[1:]...)
+	answers, err := s.SwapGathering(t.Context(), groups[0], func() []store.Change {
+		if got := stands(t, s, groups[0][10]); got != (store.Token{}) {
+			t.Errorf("%v stands before the commit", got)
+		}
+		return next()
+	})
+	all := slices.Concat(groups...)
+	if err != nil || len(answers) != len(all) {
+		t.Fatalf("SwapGathering = %d answers, %v, want %d", len(answers), err, len(all))
+	}
+	for i, a := range answers {
+		c := all[i]
+		switch {
+		case c.To.Owner == 99:
+			if a.Record == nil || a.Token.Owner != 1 {
+				t.Errorf("change %d, of a record that another has: %+v", i, a)
+			}
+		case c.To.Key == "refused":
+			if a.Err == nil {
+				t.Errorf("change %d cannot be kept: %+v", i, a)
+			}
+		case !a.InForce(c), stands(t, s, c) != c.To.Token:
+			t.Errorf("change %d: %+v, want it in force", i, a)
+		}
+	}
+}
+
+// What joins is made later than what came before, by the store's clock too.
+func TestWhoJoinsHasATimeOfItsOwn(t *testing.T) {
+	t.Parallel()
+	db := open(t)
+	s := sqlite.New(db)
+	clock := func() (now int64) {
+		if err := db.QueryRowContext(t.Context(), `SELECT CAST(unixepoch('subsec') * 1000 AS INTEGER) * 1000`).Scan(&now); err != nil {
+			t.Fatal(err)
+		}
+		return now
+	}
+	var came int64 // at least then
+	groups := [][]store.Change{firstOf("first", 9), firstOf("joins", 9)}
+	next := joining(groups[1])
+	answers, err := s.SwapGathering(t.Context(), groups[0], func() []store.Change {
+		joins := next()
+		for began := clock(); joins != nil && came < began+5000; {
+			came = clock()
+		}
+		return joins
+	})
+	if err != nil || len(answers) != 18 {
+		t.Fatalf("SwapGathering = %d answers, %v", len(answers), err)
+	}
+	var created int64
+	err = db.QueryRowContext(t.Context(), `SELECT created FROM semel_records WHERE id = ?`, groups[1][0].To.ID[:]).Scan(&created)
+	if err != nil || created < came {
+		t.Errorf("who joined at %d or later was made at %d (%v)", came, created, err)
+	}
+}
+
+// A claim of those that joined that SQLite refuses after its row does not stand, and
+// all others do.
+func TestAClaimThatJoinedIsRefusedAfterItsRow(t *testing.T) {
+	t.Parallel()
+	db := open(t)
+	s := sqlite.New(db)
+	mustExec(t, db, `CREATE TABLE seen (key BLOB UNIQUE);
+INSERT INTO seen VALUES (CAST('joins7' AS BLOB));
+CREATE TRIGGER see AFTER INSERT ON semel_records BEGIN INSERT INTO seen VALUES (new.key); END`)
+	first, joins := firstOf("first", 9), firstOf("joins", 20)
+	answers, err := s.SwapGathering(t.Context(), first, joining(joins, firstOf("last", 9)))
+	if err != nil || len(answers) < len(first)+len(joins) {
+		t.Fatalf("SwapGathering = %d answers, %v", len(answers), err)
+	}
+	for i, c := range slices.Concat(first, joins) {
+		refused := c.To.Key == "joins7"
+		checkClaim(t, c.To.Key, answers[i], c, false, refused)
+		if made := stands(t, s, c) == c.To.Token; made == refused {
+			t.Errorf("claim of %s: made is %v", c.To.Key, made)
+		}
+	}
+}
+
+// When it fails, nothing of it is written, and the next one is not hindered.
+func TestNothingIsLeftWhereGatheringFails(t *testing.T) {
+	t.Parallel()
+	twice := firstClaims("twice", "twice")
+	for name, more := range map[string]func(context.CancelFunc) []store.Change{
+		"cancelled": func(cancel context.CancelFunc) []store.Change { cancel(); return nil },
+		"twice":     func(context.CancelFunc) []store.Change { return twice },
+		"panic":     func(context.CancelFunc) []store.Change { panic(errHandler) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := sqlite.New(open(t))
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			first := firstOf("first", 9)
+			err := func() (err error) {
+				defer func() {
+					if p, ok := recover().(error); ok {
+						err = p
+					}
+				}()
+				_, err = s.SwapGathering(ctx, first, func() []store.Change { return more(cancel) })
+				return err
+			}()
+			if err == nil {
+				t.Error("it has not failed")
+			}
+			if got := stands(t, s, first[0]); got != (store.Token{}) {
+				t.Errorf("%v stands", got)
+			}
+			inForce(t, s, first, true)
+		})
+	}
+}
+
+// Nobody joins while somebody else has the database: all are told Busy at once.
+func TestNobodyJoinsABusyBatch(t *testing.T) {
+	t.Parallel()
+	db := open(t)
+	s := sqlite.New(db)
+	s.SetPatience(20 * time.Millisecond)
+	inForce(t, s, firstClaims("before"), true)
+	begin(t, db)
+	first := firstOf("first", 9)
+	answers, err := s.SwapGathering(t.Context(), first, func() []store.Change {
+		t.Error("it was asked who joins")
+		return nil
+	})
+	if err != nil || len(answers) != len(first) || slices.ContainsFunc(answers, func(a store.Standing) bool { return !a.Busy }) {
+		t.Errorf("SwapGathering = %+v, %v, want all Busy", answers, err)
+	}
+}
+
+// A store around this one sees all changes itself: it is not passed by.
+func TestAStoreAroundIsNotPassedBy(t *testing.T) {
+	t.Parallel()
+	inner := sqlite.New(open(t))
+	around := struct{ *sqlite.Store }{inner}
+	if inner.Self() != store.Store(inner) || around.Self() == store.Store(around) {
+		t.Error("Self is not the store itself")
+	}
+}
