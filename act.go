@@ -28,7 +28,10 @@ func (c *Core) swap(ctx context.Context, change *store.Change, tries int) (store
 	try, lost := 1, error(nil)
 	if c.near != nil {
 		answer, err := c.near.SwapOne(ctx, *change)
-		if err == nil {
+		switch {
+		case err == nil && answer.Err == nil:
+			return answer, nil
+		case err == nil:
 			return refusal(answer)
 		}
 		c.see(ctx, EventStoreError, change.To, err)

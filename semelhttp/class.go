@@ -33,14 +33,14 @@ func passing() []int {
 
 func classOf(status int) class {
 	switch {
+	case status < http.StatusBadRequest:
+		return classDone
 	case slices.Contains(passing(), status):
 		return classPassing
 	case status >= http.StatusInternalServerError:
 		return classBroken
-	case status >= http.StatusBadRequest:
-		return classRefused
 	default:
-		return classDone
+		return classRefused
 	}
 }
 
