@@ -77,6 +77,26 @@ func TestOvertakenBatchesAreAnsweredEach(t *testing.T) {
 	}
 }
 
+// Of a partitioned table nothing is looked at before, so nothing can overtake it.
+func TestNothingOvertakesBatchesOnPartitions(t *testing.T) {
+	t.Parallel()
+	var refused atomic.Int32
+	pool := connect(t, database(t), refusals(&refused))
+	divided(t, pool, postgres.PartitionOptions{})
+	s := newStore(t, pool, postgres.Options{MaxSessions: 1})
+	if err := s.OpenSessions(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for name, claims := range overtakable() {
+		for round := range 5 { // the first may come too late, because it prepares
+			overtake(t, pool, s, claims, fmt.Sprint(name, round))
+		}
+	}
+	if n := refused.Load(); n > 0 {
+		t.Errorf("%d batches were overtaken", n)
+	}
+}
+
 // overtakable are batches of creates, of each kind that one statement makes.
 func overtakable() map[string][]store.Change {
 	all := make(map[string][]store.Change)
