@@ -62,7 +62,7 @@ func mustAllBeTried(t *testing.T, checks []string) {
 		part, _, _ := strings.Cut(check, "/")
 		whole := slices.Contains([]string{
 			"Keys", "Clock", "ClockTx", "Zombie", "ZombieTx", "Sweep", "PurgeTx", "BatchTx", "LeftBehind",
-			"Queue", "QueueTx", "QueueRace", "AtomicBatch",
+			"Queue", "QueueTx", "QueueRace", "AtomicBatch", "Gather",
 		}, part)
 		if whole && !slices.ContainsFunc(classes(), func(c class) bool { return c.fails == check }) {
 			t.Errorf("no broken store fails %s", check)
@@ -84,6 +84,9 @@ func runBroken(t *testing.T, name string) {
 		broken := subject(s, now.Advance)
 		broken.Store, broken.Lose = h, h.lose
 		broken.Batches = semeltest.BatchesOf(h, batchOf(broken.Effect))
+		if h.gather != nil {
+			broken.Store = &gathers{h, h.gather}
+		}
 		if h.effect != nil {
 			broken.Effect = h.effect(broken.Effect)
 		}
@@ -131,7 +134,7 @@ func TestEveryPartHasABrokenStore(t *testing.T) {
 		tried[part] = true
 	}
 	for _, part := range []string{
-		"Swap", "Heartbeat", "Fields", "Keys", "Batch", "Get", "Time", "Clock", "Scan", "Purge", "Zombie", "Sweep", "Queue", "QueueTx", "QueueRace", "Audit", "Counts",
+		"Swap", "Heartbeat", "Fields", "Keys", "Batch", "Get", "Time", "Clock", "Scan", "Purge", "Zombie", "Sweep", "Gather", "Queue", "QueueTx", "QueueRace", "Audit", "Counts",
 		"Atomic", "AtomicBatch", "Savepoint", "Hold", "SwapTx", "BatchTx", "ClockTx", "PurgeTx", "ZombieTx", "LeftBehind", "Edge", "EdgeTx", "Model", "Race", "RaceTx", "Lost", "Wire", "WireCall", "Outrun", "KthCall", "Storm",
 	} {
 		if !tried[part] {

@@ -8,7 +8,7 @@ import (
 
 func classes() []class {
 	return slices.Concat(
-		swapClasses(), fieldClasses(), keyClasses(), batchClasses(), readClasses(), clockClasses(), zombieClasses(), sweepClasses(),
+		swapClasses(), fieldClasses(), keyClasses(), batchClasses(), gatherClasses(), readClasses(), clockClasses(), zombieClasses(), sweepClasses(),
 		queueClasses(), queueTxClasses(), txClasses(), atomicBatchClasses(), leftBehindClasses(), raceClasses(), wireClasses(),
 	)
 }

@@ -14,8 +14,9 @@
 //	}
 //
 // The suite has layers: what the contract of package store says of single calls;
-// of clocks, of those who come too late, and of reports; of handing out waiting
-// records, where the store does; of transactions, of transactions beside others,
+// of clocks, of those who come too late, and of reports; of changes that join others,
+// and of handing out waiting records, where the store does so; of transactions, of
+// transactions beside others,
 // of statements that are handed over all together, where the store takes them, and
 // of what a handler leaves behind; then every edge of the protocol's table; random
 // histories against a model, and races; and at last an engine on top whose leaders

@@ -16,6 +16,8 @@ type runFunc = func(ctx context.Context, tx *memory.Tx, stands store.Standing) (
 
 type batchFunc = func(ctx context.Context, c store.Change, hold bool, b memory.Batch) (store.Standing, store.Verdict, error)
 
+type gatherFunc = func(ctx context.Context, cs []store.Change, more func() []store.Change) ([]store.Standing, error)
+
 type effectFunc = func(ctx context.Context, tx *memory.Tx, key string) error
 
 // hooked is the memory store with one thing about it changed. What has no hook
@@ -41,6 +43,7 @@ type hooked struct {
 	batch   batchFunc
 	swapTx  func(tx *memory.Tx, cs []store.Change) []store.Change
 	effect  func(write effectFunc) effectFunc // what Subject.Effect does
+	gather  gatherFunc                        // nil: nobody can join a Swap
 	loose   bool                              // SwapTx goes on once its transaction has ended
 
 	armed     atomic.Bool                                                   // the next reply is lost

@@ -70,6 +70,9 @@ func layers[Tx any]() []layer[Tx] {
 			plain[Tx]("Audit", auditChecks()),
 			plain[Tx]("Counts", countChecks()),
 		}},
+		{"changes that join others", []part[Tx]{
+			lacking(plain[Tx]("Gather", gatherChecks()), gathers[Tx]),
+		}},
 		{"handing out", []part[Tx]{
 			lacking(plain[Tx]("Queue", queueChecks()), handsOut[Tx]),
 		}},

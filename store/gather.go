@@ -16,8 +16,8 @@ type Gatherer interface {
 	// first changes and then the others, in the order in which they came. When it
 	// fails, or answers Busy, it may not have called more.
 	//
-	// None of those that join is of an ID that came before. A time of theirs counts from
-	// a now that is not before more returned them. It calls more on its own goroutine,
-	// and not any more once it has returned.
+	// None of those that join is of an ID that came before, and all together are no more
+	// than MaxBatch. A time of theirs counts from a now that is not before more returned
+	// them. It calls more on its own goroutine, and not any more once it has returned.
 	SwapGathering(ctx context.Context, changes []Change, more func() []Change) ([]Standing, error)
 }

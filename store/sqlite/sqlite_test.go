@@ -7,23 +7,26 @@ import (
 	"time"
 
 	"github.com/semelgo/semel/semeltest"
+	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/sqlite"
 )
 
 func TestContract(t *testing.T) {
 	t.Parallel()
 	t.Attr("engine", "sqlite")
-	runContract(t, open(t))
+	runContract(t, open(t), asItIs)
 }
+
+func asItIs(s *sqlite.Store) store.TxStore[*sql.Tx] { return s }
 
 func TestContractOnAPlainDatabase(t *testing.T) {
 	t.Parallel()
-	runContract(t, plain(t))
+	runContract(t, plain(t), asItIs)
 }
 
 // runContract empties the tables for each check: the suite needs hundreds of
 // stores, and that is quicker than new databases.
-func runContract(t *testing.T, db *sql.DB) {
+func runContract(t *testing.T, db *sql.DB, as func(*sqlite.Store) store.TxStore[*sql.Tx]) {
 	t.Helper()
 	s := sqlite.New(db)
 	// Less patience than users have, because the suite often has a transaction
@@ -33,7 +36,7 @@ func runContract(t *testing.T, db *sql.DB) {
 		t.Helper()
 		empty(t, db)
 		return semeltest.Subject[*sql.Tx]{
-			Store:   s,
+			Store:   as(s),
 			Effect:  func(ctx context.Context, tx *sql.Tx, key string) error { return effect(ctx, tx, key) },
 			Effects: func(key string) int { return effects(t, db, key) },
 		}

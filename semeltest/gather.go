@@ -1,0 +1,148 @@
+package semeltest
+
+import (
+	"time"
+
+	"github.com/semelgo/semel/store"
+)
+
+// gatherChecks are about changes that join a Swap that the store has begun.
+func gatherChecks() []storeCheck {
+	return []storeCheck{
+		{"Answers", gatherAnswers},
+		{"Poisoned", gatherPoisoned},
+		{"UntilNone", gatherUntilNone},
+		{"Times", gatherTimes},
+	}
+}
+
+// gathers says why nobody can join a Swap of s.
+func gathers[Tx any](s Subject[Tx]) string {
+	if g, ok := s.Store.(store.Gatherer); !ok || g.Self() != store.Store(s.Store) {
+		return "the store is no store.Gatherer"
+	}
+	return ""
+}
+
+// gather makes the first of groups, and has the others join it. It asks again while all
+// of the first are Busy, which nobody joins.
+func (r *rig) gather(groups ...[]store.Change) []store.Standing {
+	r.Helper()
+	for {
+		joined := 1
+		answers, err := r.store.(store.Gatherer).SwapGathering(r.ctx, groups[0], func() []store.Change {
+			if joined == len(groups) {
+				return nil
+			}
+			joined++
+			return groups[joined-1]
+		})
+		switch {
+		case err != nil:
+			r.Fatalf("SwapGathering: %v", err)
+		case joined == 1 && answers[0].Busy:
+			continue
+		}
+		return answers
+	}
+}
+
+// Each change is answered by itself, in the order in which they came, and what it finds
+// does not matter to those who joined with it.
+func gatherAnswers(r *rig) {
+	taken, running := r.stand(store.Succeeded), r.stand(store.InProgress)
+	absent := r.fresh()
+	absent.Token = token(store.InProgress, 1)
+	changes := []store.Change{
+		create(r.fresh(), store.InProgress),
+		move(running, token(store.Succeeded, 1)),
+		stale(taken, store.Failed),
+		create(r.fresh(), store.Pending),
+		move(absent, token(store.Succeeded, 1)),
+	}
+	for range 30 {
+		changes = append(changes, create(r.fresh(), store.InProgress))
+	}
+	answers := r.gather(changes[:2], changes[2:3], changes[3:20], changes[20:])
+	if len(answers) != len(changes) {
+		r.Fatalf("%d answers to %d changes", len(answers), len(changes))
+	}
+	for i, c := range changes {
+		switch i {
+		case 2:
+			r.refused(c, answers[i], taken.Token)
+		case 4:
+			r.refused(c, answers[i], store.Token{})
+		default:
+			if !answers[i].InForce(c) || r.get(c.To.ID)[0].Token != c.To.Token {
+				r.Errorf("%s = %s, want in force", show(c), showAnswer(answers[i]))
+			}
+		}
+	}
+}
+
+// Who joins with what cannot be kept is refused alone.
+func gatherPoisoned(r *rig) {
+	good, bad, last := create(r.fresh(), store.InProgress), create(r.fresh(), store.InProgress), create(r.fresh(), store.InProgress)
+	bad.To.Outcome = append(r.largest(), 0)
+	answers := r.gather([]store.Change{good}, []store.Change{bad}, []store.Change{last})
+	if len(answers) != 3 || answers[1].Err == nil {
+		r.Fatalf("%d answers, to one that cannot be kept %s, want an Err", len(answers), showAnswer(answers[1]))
+	}
+	r.mustBeAbsent(bad.To.ID)
+	for i, c := range map[int]store.Change{0: good, 2: last} {
+		if !answers[i].InForce(c) {
+			r.Errorf("%s beside one that cannot be kept = %s, want in force", show(c), showAnswer(answers[i]))
+		}
+	}
+}
+
+// Others are asked for until there are none, and then no more.
+func gatherUntilNone(r *rig) {
+	var groups [][]store.Change
+	for range 5 {
+		groups = append(groups, []store.Change{create(r.fresh(), store.InProgress)})
+	}
+	for asked := 1; ; asked = 1 {
+		answers, err := r.store.(store.Gatherer).SwapGathering(r.ctx, groups[0], func() []store.Change {
+			asked++
+			if asked > len(groups) {
+				return nil
+			}
+			return groups[asked-1]
+		})
+		switch {
+		case err != nil:
+			r.Fatalf("SwapGathering: %v", err)
+		case asked == 1 && answers[0].Busy:
+			continue
+		case asked != len(groups)+1 || len(answers) != len(groups):
+			r.Errorf("asked %d times for others, and answered %d changes; want %d and %d", asked-1, len(answers), len(groups), len(groups))
+		}
+		return
+	}
+}
+
+// The times of who joins count from then.
+func gatherTimes(r *rig) {
+	if r.advance == nil {
+		r.Skip("the store's clock cannot be moved")
+	}
+	first, joins := create(r.fresh(), store.InProgress), create(r.fresh(), store.InProgress)
+	joins.To.Due = 10 * time.Minute
+	came := false
+	_, err := r.store.(store.Gatherer).SwapGathering(r.ctx, []store.Change{first}, func() []store.Change {
+		if came {
+			return nil
+		}
+		came = true
+		r.advance(time.Hour)
+		return []store.Change{joins}
+	})
+	if err != nil || !came {
+		r.Fatalf("SwapGathering = %v; somebody joined: %v", err, came)
+	}
+	if due := r.get(joins.To.ID)[0].Record.Due; due <= 10*time.Minute-slack || due > 10*time.Minute {
+		r.Errorf("the lease of one who joined, for %v, is over in %v", joins.To.Due, due)
+	}
+}

@@ -1,0 +1,38 @@
+package sqlite_test
+
+import (
+	"context"
+	"database/sql"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/semelgo/semel/store"
+	"github.com/semelgo/semel/store/sqlite"
+)
+
+// oneAfterTheOther lets all changes of a batch but the first join it, a few at a time.
+type oneAfterTheOther struct{ *sqlite.Store }
+
+func (s oneAfterTheOther) Swap(ctx context.Context, changes []store.Change) ([]store.Standing, error) {
+	caps, err := s.Capabilities(ctx)
+	if err != nil || store.CheckBatch(changes, caps.MaxBatch) != nil { // which cannot join
+		return s.Store.Swap(ctx, changes)
+	}
+	rest := changes[min(1, len(changes)):]
+	answers, err := s.SwapGathering(ctx, changes[:len(changes)-len(rest)], func() []store.Change {
+		n := min(len(rest), 1+rand.IntN(20))
+		few := rest[:n]
+		rest = rest[n:]
+		return few
+	})
+	for err == nil && len(answers) < len(changes) { // nobody joins one that is Busy
+		answers = append(answers, store.Standing{Busy: true})
+	}
+	return answers, err
+}
+
+// The contract holds for changes that join others.
+func TestContractOfThoseWhoJoin(t *testing.T) {
+	t.Parallel()
+	runContract(t, open(t), func(s *sqlite.Store) store.TxStore[*sql.Tx] { return oneAfterTheOther{s} })
+}
