@@ -60,6 +60,8 @@ func TestCallAtIsCall(t *testing.T) {
 	t.Run("raw", sameAt("raw", semel.Raw("bytes"), semel.OperationOptions[semel.Raw]{}))
 	t.Run("says its own", sameAt("own", visitAt{"Oslo"}, semel.OperationOptions[visitAt]{}))
 	t.Run("whose pointer says more", sameAt("loud", loud{"word"}, semel.OperationOptions[loud]{}))
+	t.Run("is a pointer that says its own", sameAt("pointer", &loud{"word"}, semel.OperationOptions[*loud]{}))
+	t.Run("is an interface of such", sameAt[semel.Fingerprinter]("asks", visitAt{"Oslo"}, semel.OperationOptions[semel.Fingerprinter]{}))
 	t.Run("is an interface", sameAt[any]("any", "word", semel.OperationOptions[any]{}))
 }
 

@@ -79,7 +79,7 @@ type OperationOptions[In any] struct {
 type Operation[In any] struct {
 	def          operation
 	fingerprints []func(In) any
-	speaks       bool // In is a Fingerprinter
+	speaks       bool // In is a Fingerprinter, and so is the place of one
 }
 
 // operation is what the engine knows of an Operation.
@@ -107,7 +107,9 @@ type Declared interface{ declared() *operation }
 // given.
 func Define[In any](name string, o OperationOptions[In]) *Operation[In] {
 	op := &Operation[In]{fingerprints: o.Fingerprints}
-	_, op.speaks = any(*new(In)).(Fingerprinter)
+	_, is := any(*new(In)).(Fingerprinter)
+	_, there := any(new(In)).(Fingerprinter) // not where In is a pointer itself
+	op.speaks = is && there
 	op.def = operation{
 		name: name, policy: o.Policy, lease: o.Lease, leaseSet: o.Lease > 0, beat: o.Heartbeat,
 		maxRun: o.MaxRun, retention: o.Retention, wait: o.Wait, onError: o.OnError, optimistic: o.Optimistic,
