@@ -77,10 +77,9 @@ func (a *Attempt) runTx(ctx context.Context, fn func(context.Context, any) (any,
 	if err := a.enterTx(); err != nil {
 		return err
 	}
-	committed := false
 	defer func() { // also on a panic, which the operation may recover from
 		a.leaveTx()
-		if !committed && a.adapter != nil {
+		if s := a.settled.Load(); a.adapter != nil && (s == nil || s.told != nil) {
 			a.adapter.Undone()
 		}
 	}()
@@ -92,7 +91,6 @@ func (a *Attempt) runTx(ctx context.Context, fn func(context.Context, any) (any,
 		}
 		verdict, err = a.inOneTx(ctx, fn)
 	}
-	committed = err == nil
 	return err
 }
 

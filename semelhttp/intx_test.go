@@ -13,6 +13,7 @@ import (
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/semelhttp"
 	"github.com/semelgo/semel/store"
+	"github.com/semelgo/semel/store/memory"
 )
 
 func inTxOp(onError semel.OnError) *semel.Operation[semelhttp.Request] {
@@ -353,4 +354,43 @@ func TestAtomicCommitFails(t *testing.T) {
 	if got.status != http.StatusCreated || got.body != "run 1" || !got.replayed() {
 		t.Errorf("the retry got %d %q", got.status, got.body)
 	}
+}
+
+// tripping is an Observer that panics when an attempt has succeeded.
+type tripping struct{}
+
+func (tripping) Observe(_ context.Context, e semel.Event) {
+	if e.Kind == semel.EventSucceeded {
+		panic("told of a success")
+	}
+}
+
+// TestWhatHasCommittedIsToldAfterAPanic: a handler that recovers from one that came
+// after the commit, and answers anew, has no other answer than what stands.
+func TestWhatHasCommittedIsToldAfterAPanic(t *testing.T) {
+	t.Parallel()
+	e, err := semel.New(memory.New(memory.Options{}), semel.Options{Observer: tripping{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	protect, err := semelhttp.Middleware(e, inTxOp(semel.Release), options())
+	if err != nil {
+		t.Fatal(err)
+	}
+	srv := serve(t, protect(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		defer func() {
+			if recover() == nil {
+				t.Error("the Observer has not panicked")
+			}
+			w.WriteHeader(http.StatusInternalServerError)
+		}()
+		_, err := semel.InTx(r.Context(), e, func(context.Context, *memory.Tx) (int, error) {
+			w.WriteHeader(http.StatusCreated)
+			return io.WriteString(w, "inside")
+		})
+		t.Errorf("InTx has returned %v", err)
+	})))
+	first := ask{}.do(t, srv)
+	wantFirst(t, first, http.StatusCreated, "inside")
+	wantReplay(t, ask{}.do(t, srv), first)
 }
