@@ -44,9 +44,9 @@ type Experiment struct {
 	// Run measures, in l. A row that it gives no finding of was not measured; an
 	// error says why, and what was found before it counts all the same.
 	Run func(ctx context.Context, l *Lab) ([]goal.Finding, error)
-	// Spread has Run called at the beginning of all, in the middle and at the end,
-	// because what it measures goes by how quick the machine is for those minutes.
-	// What it finds the last time is of all three.
+	// Spread has Run called for each round by itself, at the beginning of all, among
+	// the others and at the end, because what it measures goes by how quick the machine
+	// is for some minutes. What it finds the last time is of all rounds.
 	Spread bool
 }
 
@@ -121,9 +121,6 @@ func (l *Lab) Late() bool { return l.Bound > 0 && time.Since(l.began) > l.Bound 
 
 // Rounds is how often each side has its turn.
 func (l *Lab) Rounds() int { return l.either(3, 7) }
-
-// Part is how many rounds are made each time of an experiment that is spread.
-func (l *Lab) Part() int { return l.either(1, 3) }
 
 // Trials is how often each of several settings is tried, to choose one.
 func (l *Lab) Trials() int { return l.either(1, 2) }

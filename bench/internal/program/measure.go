@@ -9,12 +9,12 @@ import (
 	"github.com/semelgo/semel/bench/internal/lab"
 )
 
-// measureAll makes one experiment after the other, and those that are spread over the
-// run at its beginning, in its middle and at its end. One that fails does not keep
-// the others from being made, unless it was broken off.
+// measureAll makes one experiment after the other, and among them, again and again,
+// those that are spread over the run. One that fails does not keep the others from
+// being made, unless it was broken off.
 func measureAll(ctx context.Context, l *lab.Lab, chosen []lab.Experiment) ([]goal.Result, error) {
 	found := make([][]goal.Result, len(chosen)) // the last of each counts
-	visits := visits(chosen)
+	visits := visits(chosen, l.Rounds())
 	for step, at := range visits {
 		e := chosen[at]
 		if l.Late() {
@@ -32,9 +32,11 @@ func measureAll(ctx context.Context, l *lab.Lab, chosen []lab.Experiment) ([]goa
 	return slices.Concat(found...), nil
 }
 
-// visits are the experiments in the order in which they are made, by their places.
-func visits(chosen []lab.Experiment) []int {
-	var spread, once []int
+// visits are the experiments in the order in which they are made, by their places:
+// those that are spread so many times, the first before all others and the last after
+// them.
+func visits(chosen []lab.Experiment, times int) []int {
+	var spread, once, all []int
 	for at, e := range chosen {
 		if e.Spread {
 			spread = append(spread, at)
@@ -42,8 +44,13 @@ func visits(chosen []lab.Experiment) []int {
 			once = append(once, at)
 		}
 	}
-	middle := len(once) / 2
-	return slices.Concat(spread, once[:middle], spread, once[middle:], spread)
+	made := 0
+	for time := range times {
+		until := len(once) * time / (times - 1)
+		all = append(append(all, once[made:until]...), spread...)
+		made = until
+	}
+	return all
 }
 
 // measure makes one experiment. Its error is that it was broken off.

@@ -121,9 +121,9 @@ func TestWhatAnExperimentOpensIsClosed(t *testing.T) {
 	}
 }
 
-// TestWhatIsSpreadIsMeasuredThrice: before all others, among them and after them. What
-// it finds the last time counts, in the row's own place.
-func TestWhatIsSpreadIsMeasuredThrice(t *testing.T) {
+// TestWhatIsSpreadIsMeasuredInEachRound: before all others, among them and after them.
+// What it finds the last time counts, in the row's own place.
+func TestWhatIsSpreadIsMeasuredInEachRound(t *testing.T) {
 	t.Parallel()
 	var order []string
 	note := func(e lab.Experiment) lab.Experiment {

@@ -60,18 +60,16 @@ func above(name string, s side, nanos, allocs goal.Row) lab.Experiment {
 	plain := side{name: "bare", protect: unprotected, repeat: s.repeat}
 	var bares, costs []cost // of all rounds until now
 	run := func(ctx context.Context, l *lab.Lab) ([]goal.Finding, error) {
-		for range l.Part() {
-			sides := []*side{&plain, &s}
-			var got [2]cost
-			for _, i := range rand.Perm(2) {
-				var err error
-				if got[i], err = sides[i].quietly(ctx, l); err != nil {
-					return nil, fmt.Errorf("%s: %w", sides[i].name, err)
-				}
+		sides := []*side{&plain, &s}
+		var got [2]cost
+		for _, i := range rand.Perm(2) {
+			var err error
+			if got[i], err = sides[i].quietly(ctx, l); err != nil {
+				return nil, fmt.Errorf("%s: %w", sides[i].name, err)
 			}
-			bares, costs = append(bares, got[0]), append(costs, got[1])
-			l.Logf("http, %s, round %d: bare %s, protected %s", name, len(costs), got[0], got[1])
 		}
+		bares, costs = append(bares, got[0]), append(costs, got[1])
+		l.Logf("http, %s, round %d: bare %s, protected %s", name, len(costs), got[0], got[1])
 		return []goal.Finding{
 			differ(nanos.Name, bares, costs, func(c cost) float64 { return c.nanos / 1000 }, slices.Min),
 			differ(allocs.Name, bares, costs, func(c cost) float64 { return c.allocs }, stat.Median),
