@@ -39,13 +39,13 @@ func (b *batched) sendQuickly(ctx context.Context, of *pooled) error {
 		return errForDriver
 	}
 	err := of.send(ctx, b)
-	switch codeOf(err) {
-	case codeNoStatement:
+	switch code := codeOf(err); {
+	case code == codeNoStatement:
 		of.forget()
 		b.right, b.ours, b.hasRun = false, false, 0 // nothing holds of what was run
 		return errForDriver
-	case codeNotSupported:
-		of.drop(ctx) // a table has changed
+	case code == codeNotSupported, class(code) == "42":
+		of.drop(ctx) // a table may have changed
 	}
 	return err
 }

@@ -94,3 +94,26 @@ func TestForgottenStatementsAreDropped(t *testing.T) {
 		t.Errorf("%d statements of the store's are prepared on the connection after 50 batches of one text", n)
 	}
 }
+
+// A column that is of another type than when a statement was prepared is told once, too.
+func TestBatchesOfAColumnOfAnotherType(t *testing.T) {
+	t.Parallel()
+	s, others := warmed(t, postgres.Options{})
+	mustExec(t, others, `CREATE TABLE typed (n text)`)
+	send := func(key string) error {
+		b := &pgx.Batch{}
+		b.Queue(`INSERT INTO typed (n) VALUES ($1)`, "1")
+		_, _, err := s.AtomicBatch(t.Context(), create(key, store.Succeeded, 1), true, b)
+		return err
+	}
+	if err := send("before"); err != nil {
+		t.Fatal(err)
+	}
+	mustExec(t, others, `ALTER TABLE typed ALTER n TYPE integer USING n::integer`)
+	if err := send("changed"); err == nil {
+		t.Error("the column has another type, and nobody was told")
+	}
+	if err := send("after the change"); err != nil {
+		t.Error(err)
+	}
+}
