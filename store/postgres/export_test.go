@@ -228,3 +228,14 @@ func (s *Store) Waiting() int {
 	defer s.gate.mu.Unlock()
 	return len(s.gate.waiting)
 }
+
+// KeptRoom tells the most bytes that an idle connection of s keeps for its next trip.
+func (s *Store) KeptRoom(ctx context.Context) (most int) {
+	for _, c := range s.pool.AcquireAllIdle(ctx) {
+		if of := pooledOf(c.Conn()); of != nil {
+			most = max(most, cap(of.out.bytes), cap(of.out.raw.bytes))
+		}
+		c.Release()
+	}
+	return most
+}

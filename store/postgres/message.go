@@ -46,7 +46,7 @@ func (m *messages) execute(name string, write func(r *raw)) {
 		// The parameters are written behind what is there.
 		m.raw.bytes, m.raw.n = append(m.bytes, 0, 0), 0
 		write(&m.raw)
-		m.bytes = m.raw.bytes
+		m.bytes, m.raw.bytes = m.raw.bytes, nil // kept nowhere else
 		binary.BigEndian.PutUint16(m.bytes[at:], uint16(m.raw.n))
 		m.bytes = append(m.bytes, 0, oneFormat, 0, binaryFormat)
 	})

@@ -152,3 +152,20 @@ operation, scope, key, fingerprint, priority, input, outcome, num_nulls(due, exp
 		}
 	}
 }
+
+// A connection keeps no room for as long as a trip was that was exceptional.
+func TestLongTripsKeepNoRoom(t *testing.T) {
+	t.Parallel()
+	s, _ := warmed(t, postgres.Options{})
+	if s.KeptRoom(t.Context()) == 0 {
+		t.Fatal("nothing is kept of short trips")
+	}
+	last := create("long", store.Succeeded, 1)
+	last.To.Outcome = make([]byte, 1<<20)
+	if verdict, err := finish(t, s, "long", &last); verdict != store.Committed {
+		t.Fatalf("Atomic = %v, %v, want it committed", verdict, err)
+	}
+	if n := s.KeptRoom(t.Context()); n > 64<<10 {
+		t.Errorf("%d bytes are kept, want 64 KiB at most", n)
+	}
+}
