@@ -77,13 +77,78 @@ func TestOvertakenBatchesAreAnsweredEach(t *testing.T) {
 	}
 }
 
-// Of a partitioned table nothing is looked at before, so nothing can overtake it.
+// A session may be closed by the error that says so. The batch is answered all the same.
+func TestOvertakenBatchesOfWhoClosesConnections(t *testing.T) {
+	t.Parallel()
+	for name, claims := range overtakable() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var refused atomic.Int32
+			url := database(t)
+			s := newStore(t, connect(t, url, refusals(&refused), func(c *pgxpool.Config) {
+				count := c.ConnConfig.OnPgError
+				c.ConnConfig.OnPgError = func(conn *pgconn.PgConn, err *pgconn.PgError) bool {
+					count(conn, err)
+					return false
+				}
+			}), postgres.Options{MaxSessions: 1})
+			if err := s.OpenSessions(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			direct := connect(t, url)
+			for round := 0; refused.Load() == 0 && round < 100; round++ {
+				overtake(t, direct, s, claims, fmt.Sprint(name, round))
+			}
+			if n := refused.Load(); n != 1 {
+				t.Errorf("%d batches were overtaken, want one", n)
+			}
+		})
+	}
+}
+
+// A batch that is wary already, and meets a unique key of somebody else's, is not asked
+// again as it was.
+func TestBatchesMeetAnotherUniqueKey(t *testing.T) {
+	t.Parallel()
+	var refused atomic.Int32
+	url := database(t)
+	s := newStore(t, connect(t, url, refusals(&refused)), postgres.Options{MaxSessions: 1})
+	mustExec(t, connect(t, url), `CREATE UNIQUE INDEX ON semel_records (owner)`)
+	if err := s.OpenSessions(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for round, want := range []int32{3, 2} { // the batch, the same that is wary, and the one alone
+		claims := make([]store.Change, 12)
+		for i := range claims {
+			claims[i] = create(fmt.Sprint(round, i), store.InProgress, uint64(100*round+i+1))
+		}
+		claims[11].To.Owner = claims[3].To.Owner
+		refused.Store(0)
+		answers, err := s.Swap(t.Context(), claims)
+		if err != nil {
+			t.Fatal(err)
+		}
+		lost := 0
+		for i, a := range answers {
+			if !a.InForce(claims[i]) {
+				lost++
+			}
+		}
+		if n := refused.Load(); lost != 1 || n != want {
+			t.Errorf("round %d: %d are not in force, want one, and %d errors, want %d", round, lost, n, want)
+		}
+	}
+}
+
+// Of a partitioned table nothing is looked at before, so nothing can overtake it, also
+// when it is divided while the store is used.
 func TestNothingOvertakesBatchesOnPartitions(t *testing.T) {
 	t.Parallel()
 	var refused atomic.Int32
 	pool := connect(t, database(t), refusals(&refused))
-	divided(t, pool, postgres.PartitionOptions{})
 	s := newStore(t, pool, postgres.Options{MaxSessions: 1})
+	mustForce(t, s, create("before", store.InProgress, 1))
+	divided(t, pool, postgres.PartitionOptions{})
 	if err := s.OpenSessions(t.Context()); err != nil {
 		t.Fatal(err)
 	}

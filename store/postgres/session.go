@@ -25,6 +25,9 @@ type session struct {
 	left bool      // its user gave up, which says nothing of the server
 	seen bool      // somebody sees what pgx sends and receives, and nothing else
 	wary time.Time // until when others may create what it is creating
+	// divided says that the table of records is. It is asked of each session, because that
+	// may come while a store is used.
+	divided bool
 	// close leaves the server, without waiting for it. It may be called again.
 	close func()
 
@@ -89,7 +92,8 @@ func (s *session) prepare(ctx context.Context, of *pgxpool.Config, unopened func
 		}
 	}
 	var process uint32
-	if err := s.conn.QueryRow(ctx, `SELECT pg_backend_pid()`).Scan(&process); err != nil {
+	const read = `SELECT pg_backend_pid(), EXISTS (SELECT FROM pg_class WHERE oid = to_regclass('semel_records') AND relkind = 'p')`
+	if err := s.conn.QueryRow(ctx, read).Scan(&process, &s.divided); err != nil {
 		return err
 	}
 	if process != s.conn.PgConn().PID() {

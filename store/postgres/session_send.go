@@ -149,9 +149,10 @@ func (s *session) change(ctx context.Context, t *tables, items []item) (begun bo
 	if len(rest) > most {
 		return false, nil
 	}
-	now := time.Now() //nolint:forbidigo // no instant of the protocol's
-	err = s.ask(ctx, statements(t, groups, rest, now.Before(s.wary)))
-	if stoodAlready(err) {
+	now := time.Now()                       //nolint:forbidigo // no instant of the protocol's
+	wary := now.Before(s.wary) || s.divided // a look would open all partitions
+	err = s.ask(ctx, statements(t, groups, rest, wary))
+	if !wary && stoodAlready(err) && s.usable() {
 		s.wary = now.Add(waryFor)
 		err = s.ask(ctx, statements(t, groups, rest, true))
 	}

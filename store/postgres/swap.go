@@ -260,7 +260,7 @@ func (w *swapper) find(ctx context.Context, missed []item) (map[store.ID]*store.
 	found := make(map[store.ID]*store.Record, len(missed))
 	args := wanted(missed)
 	in, f := w.in, w.look
-	if w.own != nil {
+	if w.own != nil && w.own.usable() {
 		in, f = w.own, frame{}
 	}
 	err := trip(ctx, in, f, func(b *pgx.Batch) {

@@ -111,20 +111,16 @@ func (s *Store) tables(ctx context.Context) (*tables, error) {
 	if t := s.found.Load(); t != nil {
 		return t, nil
 	}
-	const read = `SELECT n.nspname::text, c.relkind = 'p' FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+	const read = `SELECT n.nspname::text FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
 WHERE c.oid = to_regclass('semel_records')`
 	var schema string
-	var divided bool
-	switch err := s.pool.QueryRow(ctx, read).Scan(&schema, &divided); {
+	switch err := s.pool.QueryRow(ctx, read).Scan(&schema); {
 	case errors.Is(err, pgx.ErrNoRows):
 		return nil, fmt.Errorf("find the tables: %w", ErrNoSchema)
 	case err != nil:
 		return nil, fmt.Errorf("find the tables: %w", err)
 	}
 	t := newTables(schema, s.asTexts)
-	if divided { // to look whether a record stands would open all partitions
-		t.alike[create], t.queue = t.safe, t.safeQueue
-	}
 	t.first, t.firstHeld = t.in(s.texts.first), t.in(s.texts.firstHeld)
 	t.outright, t.outrightHeld = t.in(s.texts.outright), t.in(s.texts.outrightHeld)
 	t.next, t.nextOff = t.stands+s.texts.nextBack, t.standsOff+s.texts.nextBack
