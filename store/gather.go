@@ -4,7 +4,8 @@ import "context"
 
 // Gatherer is a store that lets more changes join a Swap that it has begun. That pays
 // where the first of them are worked on while others are still to come, and all of them
-// share what a commit costs.
+// share what a commit costs. What joins is in no order, so a store whose transactions
+// can wait for each other in a circle should not be one.
 //
 // A store that wraps another and is to see all that is asked of it must not be passed
 // by: so it is used only when Self is that very store, as with [Near].

@@ -90,8 +90,8 @@ const (
 
 // letCome lets others run until as many wait as are enough, or no more seem to come:
 // those who were just answered will ask again, and together they cost little more than
-// one. Nobody waits for them: what runs, runs anyway. It reports whether that took no
-// longer than patience: the processors have no other work then.
+// one. Nobody waits for them: what runs, runs anyway. It reports false when they took
+// longer than patience without anybody's coming: the processors have other work then.
 func (l *Lane[K, Q, A]) letCome(enough int) bool {
 	if l.config.Steps != nil {
 		return true

@@ -7,8 +7,10 @@
 // larger the batches become, by themselves.
 //
 // A batch is sorted by key, so that batches of several processes cannot wait for
-// each other in a circle, and a key is in one batch at a time. Each answer belongs
-// to the very item that asked, never to whoever asked under the same key.
+// each other in a circle, and a key is in one batch at a time. Who joins a batch that
+// is on its way comes after the others, unsorted: that is for stores of one writer.
+// Each answer belongs to the very item that asked, never to whoever asked under the
+// same key.
 //
 // The steps [Lane.Join], [Lane.Take], [Lane.Settle] and [Lane.Leave] neither wait
 // nor start anything. [Lane.Do] is the shell around them that does.
