@@ -65,12 +65,18 @@ func (b *batched) done(n int, _ []byte) {
 // packQuickly puts together what goes in the trip, and reports false if the driver has to.
 func (b *batched) packQuickly(ctx context.Context, of *pooled) bool {
 	of.out.reset()
-	if !b.addChange(ctx, of) {
-		return false
+	if b.addChange(ctx, of) && b.addQueries(ctx, of) && len(of.out.bytes) <= writtenAtMost {
+		return true
 	}
+	of.out, of.args = messages{}, pgx.ExtendedQueryBuilder{} // it may be long
+	return false
+}
+
+// addQueries adds what is to be run, as long as it is not too much.
+func (b *batched) addQueries(ctx context.Context, of *pooled) bool {
 	for _, q := range b.queries {
 		d := of.known[q.SQL]
-		if d == nil && len(of.known) >= textsAtMost || rewritten(q) {
+		if d == nil && len(of.known) >= textsAtMost || rewritten(q) || len(of.out.bytes) > writtenAtMost {
 			return false
 		}
 		d, err := of.prepare(ctx, q.SQL)
@@ -79,7 +85,7 @@ func (b *batched) packQuickly(ctx context.Context, of *pooled) bool {
 		}
 		of.out.executeAs(d.Name, &of.args)
 	}
-	return len(of.out.bytes) <= writtenAtMost
+	return true
 }
 
 // addChange adds the change, which takes the right to the record, too.

@@ -234,6 +234,9 @@ func (s *Store) KeptRoom(ctx context.Context) (most int) {
 	for _, c := range s.pool.AcquireAllIdle(ctx) {
 		if of := pooledOf(c.Conn()); of != nil {
 			most = max(most, cap(of.out.bytes), cap(of.out.raw.bytes))
+			for _, v := range of.args.ParamValues {
+				most = max(most, cap(v))
+			}
 		}
 		c.Release()
 	}
