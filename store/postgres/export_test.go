@@ -242,3 +242,19 @@ func (s *Store) KeptRoom(ctx context.Context) (most int) {
 	}
 	return most
 }
+
+// LetDown has so many wait again whose promise was not kept, in the order they came, and
+// returns in which order they do.
+func LetDown(n int) (again []int) {
+	g := &gate{waiting: []*waiter{{}}}
+	came := make(map[*waiter]int)
+	for i := range n {
+		w := &waiter{late: time.Now()}
+		came[w] = i
+		g.letDown(w)
+	}
+	for _, w := range g.waiting[:n] {
+		again = append(again, came[w])
+	}
+	return again
+}

@@ -133,14 +133,19 @@ func (g *gate) letIn(w *waiter, begun *transaction) bool {
 	return true
 }
 
-// letDown has w wait for room again, before all others. The gate's mu is locked.
+// letDown has w wait for room again, before all others but those who came before it and
+// were let down as well. The gate's mu is locked.
 func (g *gate) letDown(w *waiter) {
 	if g.room > 0 {
 		g.room--
 		g.let(w, nil)
 		return
 	}
-	g.waiting = slices.Insert(g.waiting, 0, w)
+	others := slices.IndexFunc(g.waiting, func(o *waiter) bool { return o.late.IsZero() })
+	if others < 0 {
+		others = len(g.waiting)
+	}
+	g.waiting = slices.Insert(g.waiting, others, w)
 }
 
 // let lets w in. The gate's mu is locked.

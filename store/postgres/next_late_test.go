@@ -3,6 +3,7 @@ package postgres_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"testing"
 	"time"
 
@@ -144,4 +145,12 @@ func TestEndIsToldWhileTheNextCannotLook(t *testing.T) {
 	inTurn(t, s, turns...)
 	<-told
 	mustCommit(t, others, turns...)
+}
+
+// Who was promised a transaction that did not come waits again in the old order.
+func TestNextKeepsTheOrderOfThoseLetDown(t *testing.T) {
+	t.Parallel()
+	if again := postgres.LetDown(4); !slices.IsSorted(again) {
+		t.Errorf("they wait in the order %v", again)
+	}
 }
