@@ -1,0 +1,63 @@
+package semel_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/store"
+	"github.com/semelgo/semel/store/memory"
+)
+
+// TestManyWhoGiveUpAreUndoneTogether: one by one they would keep their keys for longer
+// than their callers stay away.
+func TestManyWhoGiveUpAreUndoneTogether(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		mem := memory.New(memory.Options{})
+		p, seen := grouped(t, mem, semel.Options{})
+		op := plain("op", semel.OperationOptions[string]{})
+		gates := []chan struct{}{make(chan struct{}), make(chan struct{})}
+		p.wire.on(func(r request) fault {
+			seen.note(r)
+			if r.kind == swapCall && r.n <= len(gates) {
+				return fault{gate: gates[r.n-1]}
+			}
+			return fault{}
+		})
+		ctx, giveUp := context.WithCancel(t.Context())
+		waits := []<-chan answer{later(func() answer { return do(t.Context(), p, op.Call(me, "first", "in"), says("first")) })}
+		synctest.Wait()
+		const many = 20
+		for n := range many {
+			waits = append(waits, later(func() answer { return do(ctx, p, op.Call(me, fmt.Sprint(n), "in"), says("v")) }))
+		}
+		synctest.Wait()
+		close(gates[0])
+		synctest.Wait() // they are on their way
+		giveUp()
+		synctest.Wait()
+		close(gates[1])
+		for _, wait := range waits {
+			<-wait
+		}
+		if err := p.Close(t.Context()); err != nil {
+			t.Fatalf("Close: %v", err)
+		}
+		for n := range many {
+			wantState(t, mem, op.Call(me, fmt.Sprint(n), "in"), store.Pending)
+		}
+		askings := 0
+		for _, batch := range seen.seen() {
+			if slices.ContainsFunc(batch, func(c string) bool { return strings.HasSuffix(c, "→Pending") }) {
+				askings++
+			}
+		}
+		if askings > many/4 {
+			t.Errorf("the store was asked %d times to give %d claims back: %v", askings, many, seen.seen())
+		}
+	})
+}
