@@ -59,21 +59,27 @@ func Experiments() []lab.Experiment {
 func above(name string, s side, nanos, allocs goal.Row) lab.Experiment {
 	plain := side{name: "bare", protect: unprotected, repeat: s.repeat}
 	var bares, costs []cost // of all rounds until now
+	found := func() []goal.Finding {
+		if len(costs) == 0 {
+			return nil
+		}
+		return []goal.Finding{
+			differ(nanos.Name, bares, costs, func(c cost) float64 { return c.nanos / 1000 }, slices.Min),
+			differ(allocs.Name, bares, costs, func(c cost) float64 { return c.allocs }, stat.Median),
+		}
+	}
 	run := func(ctx context.Context, l *lab.Lab) ([]goal.Finding, error) {
 		sides := []*side{&plain, &s}
 		var got [2]cost
 		for _, i := range rand.Perm(2) {
 			var err error
 			if got[i], err = sides[i].quietly(ctx, l); err != nil {
-				return nil, fmt.Errorf("%s: %w", sides[i].name, err)
+				return found(), fmt.Errorf("%s: %w", sides[i].name, err)
 			}
 		}
 		bares, costs = append(bares, got[0]), append(costs, got[1])
 		l.Logf("http, %s, round %d: bare %s, protected %s", name, len(costs), got[0], got[1])
-		return []goal.Finding{
-			differ(nanos.Name, bares, costs, func(c cost) float64 { return c.nanos / 1000 }, slices.Min),
-			differ(allocs.Name, bares, costs, func(c cost) float64 { return c.allocs }, stat.Median),
-		}, nil
+		return found(), nil
 	}
 	return lab.Experiment{Name: "http, " + name, Rows: []goal.Row{nanos, allocs}, Run: run, Spread: true}
 }
