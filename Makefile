@@ -26,7 +26,7 @@ test: servers ## install what the tests need where it may, run all, end with eng
 servers:
 	@.ci/servers
 
-bench: ## measure all that is promised about speed, a quarter of an hour (QUICK=1 for 3 minutes, ROW=regexp, PROFILE=directory)
+bench: ## measure all that is promised about speed, in twenty minutes (QUICK=1 for 3 minutes, ROW=regexp, PROFILE=directory)
 	@.ci/servers postgresql redis-server
 	@cd bench && $(GO) run . $(if $(QUICK),-quick) $(if $(ROW),-row '$(ROW)') $(if $(PROFILE),-profile '$(abspath $(PROFILE))')
 

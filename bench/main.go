@@ -3,7 +3,7 @@
 //
 //	go run . [-quick] [-row regexp] [-dir results] [-profile directory]
 //
-// It takes Linux and an installed PostgreSQL, and a quarter of an hour; with
+// It takes Linux and an installed PostgreSQL, and twenty minutes; with
 // -quick it takes less than 3 minutes and tells less. Both write latest.json,
 // latest.md and charts. With -row it measures only what gives a row of that name,
 // and writes nothing unless -dir says where.
