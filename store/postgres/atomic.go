@@ -75,6 +75,8 @@ func (s *Store) begin(ctx context.Context, id store.ID, hold bool) (*transaction
 	switch {
 	case err != nil:
 		return nil, err
+	case t != nil && ctx.Err() != nil: // who gave up was let in at the same moment
+		return t.orLeft(ctx, ctx.Err())
 	case t != nil:
 		return t.orLeft(ctx, t.seeWhatStands(ctx))
 	}
