@@ -20,14 +20,7 @@ func TestManyWhoGiveUpAreUndoneTogether(t *testing.T) {
 		mem := memory.New(memory.Options{})
 		p, seen := grouped(t, mem, semel.Options{})
 		op := plain("op", semel.OperationOptions[string]{})
-		gates := []chan struct{}{make(chan struct{}), make(chan struct{})}
-		p.wire.on(func(r request) fault {
-			seen.note(r)
-			if r.kind == swapCall && r.n <= len(gates) {
-				return fault{gate: gates[r.n-1]}
-			}
-			return fault{}
-		})
+		gates := hold(p, seen, 2)
 		ctx, giveUp := context.WithCancel(t.Context())
 		waits := []<-chan answer{later(func() answer { return do(t.Context(), p, op.Call(me, "first", "in"), says("first")) })}
 		synctest.Wait()

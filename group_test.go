@@ -24,6 +24,22 @@ func grouped(t *testing.T, mem *memory.Store, o semel.Options) (*process, *batch
 	return startOn(t, w, o), new(batches)
 }
 
+// hold has each of the first n Swaps wait for its gate, and notes all.
+func hold(p *process, seen *batches, n int) []chan struct{} {
+	gates := make([]chan struct{}, n)
+	for i := range gates {
+		gates[i] = make(chan struct{})
+	}
+	p.wire.on(func(r request) fault {
+		seen.note(r)
+		if r.kind == swapCall && r.n <= n {
+			return fault{gate: gates[r.n-1]}
+		}
+		return fault{}
+	})
+	return gates
+}
+
 // batches are what a plan has seen of Swaps.
 type batches struct {
 	mu  sync.Mutex
@@ -154,14 +170,7 @@ func TestWhoGivesUpKeepsNoClaim(t *testing.T) {
 		mem := memory.New(memory.Options{})
 		p, seen := grouped(t, mem, semel.Options{})
 		op := plain("op", semel.OperationOptions[string]{})
-		gates := []chan struct{}{make(chan struct{}), make(chan struct{})}
-		p.wire.on(func(r request) fault {
-			seen.note(r)
-			if r.kind == swapCall && r.n <= len(gates) {
-				return fault{gate: gates[r.n-1]}
-			}
-			return fault{}
-		})
+		gates := hold(p, seen, 2)
 		ctx, giveUp := context.WithCancel(t.Context())
 		ask := func(ctx context.Context, key string) <-chan answer {
 			a := later(func() answer { return do(ctx, p, op.Call(me, key, "in"), says(key)) })

@@ -141,12 +141,20 @@ const contentLength = "Content-Length"
 // way of a middleware outside that changes the body.
 const counted = 2048
 
-// announce sets the length of a's body, where a response can have one and the server
-// does not tell it, and leaves none that somebody else has set. Trailing says that the
-// response ends in trailers: of such a one the server tells no length.
-func announce(h http.Header, a *answered, trailing bool) {
+// lengthOf is the Content-Length to set for a, where a response can have one and the
+// server does not tell it; nil: none. Trailing says that the response ends in trailers:
+// of such a one the server tells no length.
+func lengthOf(a *answered, trailing bool) []string {
 	if hasBody(a.status) && (trailing || len(a.body) > counted) {
-		h[contentLength] = []string{strconv.Itoa(len(a.body))}
+		return []string{strconv.Itoa(len(a.body))}
+	}
+	return nil
+}
+
+// announce sets it, and leaves none that somebody else has set.
+func announce(h http.Header, a *answered, trailing bool) {
+	if length := lengthOf(a, trailing); length != nil {
+		h[contentLength] = length
 		return
 	}
 	delete(h, contentLength)

@@ -123,10 +123,8 @@ func (p *repeats) keep(x *exchange, out *semel.Outcome, raw semel.Raw) {
 	for _, f := range a.header {
 		k.add(f.name, f.values)
 	}
-	h := make(http.Header)
-	announce(h, &a, false)
-	for name, values := range h {
-		k.add(name, values)
+	if length := lengthOf(&a, false); length != nil {
+		k.add(contentLength, length)
 	}
 	p.slot(k.line).Store(k)
 	p.used.Store(true)
