@@ -47,12 +47,18 @@ const (
 	eatReply kind = iota
 	cutAfter
 	cutBefore
+	eatReady
 )
 
 // EatReply lets the request that matches reach the server, waits for the whole
 // reply, swallows it and closes the client's connection: what was asked for is
 // done, and the client cannot know.
 func (p *Proxy) EatReply(match Match) *Fault { return p.arm(eatReply, match) }
+
+// EatReady is EatReply that swallows no more than the end of the reply, the server's
+// word that it is ready for the next request: the client has the answer to each of its
+// statements, but where that word is what a transaction ends with, it cannot know.
+func (p *Proxy) EatReady(match Match) *Fault { return p.arm(eatReady, match) }
 
 // CutAfter lets the request that matches reach the server and resets the
 // client's connection at once: the client goes on while the server may still be

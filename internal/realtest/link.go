@@ -132,14 +132,16 @@ func (l *link) replies() {
 			l.keep(string(frame[5:]))
 		}
 		last := frame[0] == msgReady
-		if l.isEaten(ready + 1) {
-			if last {
+		eaten := l.isEaten(ready+1, last)
+		if !eaten {
+			if err := reply(in, out, frame); err != nil && !l.isBroken() {
 				break
 			}
-		} else if err := reply(in, out, frame); err != nil && !l.isBroken() {
-			break
 		}
 		if last {
+			if eaten {
+				break
+			}
 			ready++
 		}
 	}
@@ -176,11 +178,12 @@ func (l *link) isBrokenWith(key string) bool {
 }
 
 // isEaten reports whether the reply of that number is the one that a fault is
-// for. The first is the one to the message that opens the connection.
-func (l *link) isEaten(number int) bool {
+// for, which may be for its last frame only. The first is the one to the message that
+// opens the connection.
+func (l *link) isEaten(number int, last bool) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.fault != nil && number >= l.broken
+	return l.fault != nil && number >= l.broken && (last || l.fault.kind != eatReady)
 }
 
 // isBroken reports whether a fault happens to this link. Then the client may be

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/semelgo/semel/internal/realtest"
 )
@@ -74,6 +75,26 @@ func TestReplyIsEatenOnce(t *testing.T) {
 	}
 	if fault.Disarm() {
 		t.Error("the fault is armed still")
+	}
+}
+
+// TestReadyIsEaten: the client hears what each of its statements has done, and not that
+// the server is done with them.
+func TestReadyIsEaten(t *testing.T) {
+	t.Parallel()
+	p, direct, through := proxied(t)
+	fault := p.EatReady(realtest.SQL("insert into kept"))
+	var b pgx.Batch
+	heard := 0
+	for id := range 3 {
+		b.Queue("insert into kept values ($1)", id).Exec(func(pgconn.CommandTag) error { heard++; return nil })
+	}
+	if err := connect(t, through).SendBatch(t.Context(), &b).Close(); err == nil || heard != 3 {
+		t.Errorf("the client heard of %d statements, want 3, and ends with %v, want an error", heard, err)
+	}
+	fault.Wait(t)
+	if got := count(t, direct, "kept"); got != 3 {
+		t.Errorf("%d rows stand, want 3", got)
 	}
 }
 

@@ -59,6 +59,7 @@ type batched struct {
 
 	right, ours bool // the right was had; the change is made
 	hasRun      int  // of the queries
+	over        bool // COMMIT was answered, so that whatever comes then changes nothing
 }
 
 // sort finds out how the batch is to be sent. A trip is a transaction by itself
@@ -97,7 +98,7 @@ func (b *batched) release() {
 
 func (b *batched) run(ctx context.Context) (store.Standing, store.Verdict, error) {
 	err := b.sendFirst(ctx)
-	if err == nil && !b.calls && b.conn.Conn().PgConn().TxStatus() == outside {
+	if b.over || err == nil && !b.calls && b.conn.Conn().PgConn().TxStatus() == outside {
 		return store.Standing{Token: b.change.To.Token}, store.Committed, nil
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), b.bound())
@@ -130,9 +131,16 @@ func (b *batched) pack() *pgx.Batch {
 		send.QueuedQueries = append(send.QueuedQueries, &pgx.QueuedQuery{SQL: q.SQL, Arguments: q.Arguments, Fn: b.counted(q)})
 	}
 	if !b.plain && !b.calls {
-		send.Queue(`COMMIT`)
+		b.queueCommit(send)
 	}
 	return send
+}
+
+func (b *batched) queueCommit(send *pgx.Batch) {
+	send.Queue(`COMMIT`).Exec(func(tag pgconn.CommandTag) error {
+		b.over = tag.String() == `COMMIT`
+		return nil
+	})
 }
 
 func beginOf(level pgx.TxIsoLevel) string { return `begin isolation level ` + string(level) }

@@ -17,9 +17,11 @@ func (b *batched) commit(ctx context.Context) (store.Standing, store.Verdict, er
 	if b.conn.Conn().PgConn().TxStatus() != inside {
 		return b.rollBack(ctx, errors.New("semel/postgres: a callback of the batch passed over an error that aborted the transaction"))
 	}
-	tag, err := b.conn.Exec(ctx, `COMMIT`)
+	send := &pgx.Batch{}
+	b.queueCommit(send)
+	err := b.conn.SendBatch(ctx, send).Close()
 	switch {
-	case err == nil && tag.String() == `COMMIT`:
+	case b.over:
 		return store.Standing{Token: b.change.To.Token}, store.Committed, nil
 	case err == nil:
 		return store.Standing{}, store.NotCommitted, errors.New("commit: the server has rolled back")

@@ -95,10 +95,11 @@
 //
 // A transaction counts as not committed only when no COMMIT was sent, or when the
 // server has said, by an error on the package's list, that it has rolled back. A
-// connection that is lost while COMMIT is under way, a session that the server
+// connection that is lost before COMMIT is answered, a session that the server
 // ends, and the passing of the bound on COMMIT leave the verdict unknown; the
 // engine then finds out by a change of the same record. A connection in an unknown
-// state is closed.
+// state is closed. A trip that is a transaction by itself commits at its end, so no
+// answer before that end proves it.
 //
 // With synchronous replication, COMMIT waits for a standby after it is done on the
 // primary. When that takes longer than the bound of ten seconds, the store gives up

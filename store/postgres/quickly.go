@@ -103,12 +103,8 @@ func (t *transaction) finishQuickly(ctx context.Context, last *store.Change) (st
 	if codeOf(err) == codeNoStatement {
 		t.of.forget()
 	}
-	switch {
-	case e.next == nil:
-	case err == nil && e.tag == `COMMIT`:
+	if e.next != nil && e.tag == `COMMIT` && err == nil { // an error behind COMMIT is the next one's
 		t.handOn(ctx, e.next)
-	case e.tag == `COMMIT`:
-		err = nil // what failed is the next one
 	}
 	return t.finished(ctx, last, &e.ending, err)
 }

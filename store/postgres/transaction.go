@@ -157,10 +157,11 @@ func (t *transaction) send(ctx context.Context, b *pgx.Batch) error {
 	return sendWithin(ctx, t.session, b, t.store.commitBound)
 }
 
-// commitVerdict says what the answer to the last statements means.
+// commitVerdict says what the answer to the last statements means. That to COMMIT is
+// proof, whatever became of the connection then: the server commits before it says so.
 func (t *transaction) commitVerdict(last *store.Change, e *ending, err error) (store.Verdict, error) {
 	switch {
-	case err == nil && e.tag == `COMMIT`:
+	case e.tag == `COMMIT`:
 		return store.Committed, nil
 	case err == nil:
 		return store.NotCommitted, fmt.Errorf("commit: the server has rolled back: %w", t.cause())
