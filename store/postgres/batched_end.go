@@ -103,10 +103,10 @@ func (b *batched) notMade(ctx context.Context, err error) (store.Standing, store
 	case !b.right && of.Code == codeDivisionByZero, isBusy(err):
 		_, _, _ = b.rollBack(ctx, err)
 		return store.Standing{Busy: true}, store.NotCommitted, nil
-	case notInForce(b.change, err):
+	case b.tables.notInForce(b.change, err):
 		_, _, _ = b.rollBack(ctx, err)
 		return b.stands(ctx)
-	case hasNoPlace(err):
+	case b.tables.hasNoPlace(err):
 		_, _, err = b.rollBack(ctx, withoutPlace(b.change, err))
 		return store.Standing{Err: err}, store.NotCommitted, nil
 	case isRefusal(err):

@@ -91,6 +91,10 @@
 // again at once: nobody is told. Each connection of the store's own leaves at most one
 // such line a minute, and keys that are merely repeated leave none.
 //
+// Any other unique key that a record meets is an error for who asks: one that was added
+// to semel_records, or that of a table which a trigger writes. In its schema all tables
+// are the store's whose names begin with semel_records.
+//
 // # What is certain
 //
 // A transaction counts as not committed only when no COMMIT was sent, or when the

@@ -4,19 +4,38 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/jackc/pgx/v5/pgconn"
+
 	"github.com/semelgo/semel/store"
 )
 
-// ofRecords tells whether a table that the server names in an error is the one of
-// the records, or one of its partitions.
-func ofRecords(table string) bool { return strings.HasPrefix(table, "semel_records") }
+// meets tells whether the table that the server names in an error is the one of the
+// records, or one of its partitions.
+func (t *tables) meets(e *pgconn.PgError) bool {
+	return e.SchemaName == t.schema && strings.HasPrefix(e.TableName, "semel_records")
+}
+
+// stoodAlready says that a record stood where the statement was to create one, and not
+// that it met another unique key than that of IDs, which somebody has made on this table
+// or on one that a trigger writes. The key's columns are told, whatever the language;
+// to who may not read them, only the name that the index has from its making.
+func (t *tables) stoodAlready(err error) bool {
+	e := errorOf(err)
+	if e == nil || e.Code != codeUnique || !t.meets(e) {
+		return false
+	}
+	if e.Detail != "" {
+		return strings.Contains(e.Detail, "(id)=(")
+	}
+	return strings.Contains(e.ConstraintName, "_pkey")
+}
 
 // hasNoPlace tells whether a record could not be written because its time is that
 // of no partition, or of one that takes none any more. The server says it as a
 // check that failed: without a name in the first case.
-func hasNoPlace(err error) bool {
+func (t *tables) hasNoPlace(err error) bool {
 	e := errorOf(err)
-	if e == nil || e.Code != codeCheck || !ofRecords(e.TableName) {
+	if e == nil || e.Code != codeCheck || !t.meets(e) {
 		return false
 	}
 	return e.ConstraintName == "" || e.ConstraintName == sealConstraint || e.ConstraintName == firstBound

@@ -152,7 +152,7 @@ func (s *session) change(ctx context.Context, t *tables, items []item) (begun bo
 	now := time.Now()                       //nolint:forbidigo // no instant of the protocol's
 	wary := now.Before(s.wary) || s.divided // a look would open all partitions
 	err = s.ask(ctx, statements(t, groups, rest, wary))
-	if !wary && stoodAlready(err) && s.usable() {
+	if !wary && t.stoodAlready(err) && s.usable() {
 		s.wary = now.Add(waryFor)
 		err = s.ask(ctx, statements(t, groups, rest, true))
 	}
@@ -162,12 +162,6 @@ func (s *session) change(ctx context.Context, t *tables, items []item) (begun bo
 // waryFor is how long after somebody else has created a record at the same moment a
 // session rules that out: it happens seldom, or again and again.
 const waryFor = time.Minute
-
-// stoodAlready says that a record stood where the statement was to create one.
-func stoodAlready(err error) bool {
-	e := errorOf(err)
-	return e != nil && e.Code == codeUnique && ofRecords(e.TableName)
-}
 
 // statements are those that make the changes.
 func statements(t *tables, groups []alike, rest []*item, wary bool) []prepared {

@@ -175,10 +175,10 @@ func (w *swapper) answerAlone(one []item, err error) (missed []item, _ error) {
 	switch {
 	case w.isFinal(err):
 		return nil, err
-	case hasNoPlace(err) && kindOf(it.Change) == create:
+	case w.on.hasNoPlace(err) && kindOf(it.Change) == create:
 		it.lacks = err
 		return one, nil
-	case isBusy(err), hasNoPlace(err):
+	case isBusy(err), w.on.hasNoPlace(err):
 		it.answer.Busy = true
 	case isRefusal(err):
 		it.answer.Err = fmt.Errorf("swap record %s: %w", it.To.ID, err)

@@ -12,7 +12,8 @@ import (
 // tables are the statements with the schema of the tables in them: a handler that
 // sets a search_path, its tenant's, does not choose where its record goes.
 type tables struct {
-	name *strings.Replacer
+	schema string
+	name   *strings.Replacer
 
 	stands, standsOff                                                                                         string // with sequential scans given back, and with none
 	look, getMany, same, others, scan, scanDue, scanWaits, scanLeases, counts, purge, notes, dequeue, claimed string
@@ -39,12 +40,12 @@ type tables struct {
 // newTables puts them together. Where all values come as texts, instants are read as
 // numbers: how an instant is written is a setting of the session's (DateStyle).
 func newTables(schema string, asTexts bool) *tables {
-	schema = pgx.Identifier{schema}.Sanitize()
-	names := []string{"semel_records", schema + ".semel_records", "semel_notes", schema + ".semel_notes"}
+	quoted := pgx.Identifier{schema}.Sanitize()
+	names := []string{"semel_records", quoted + ".semel_records", "semel_notes", quoted + ".semel_notes"}
 	if asTexts {
 		names = append(names, instantColumns, instantNumbers)
 	}
-	t := &tables{name: strings.NewReplacer(names...)}
+	t := &tables{schema: schema, name: strings.NewReplacer(names...)}
 	for _, s := range []struct {
 		to   *string
 		text string

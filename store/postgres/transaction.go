@@ -165,9 +165,9 @@ func (t *transaction) commitVerdict(last *store.Change, e *ending, err error) (s
 		return store.Committed, nil
 	case err == nil:
 		return store.NotCommitted, fmt.Errorf("commit: the server has rolled back: %w", t.cause())
-	case !e.made && last != nil && notInForce(last, err):
+	case !e.made && last != nil && t.tables.notInForce(last, err):
 		return store.NotCommitted, fmt.Errorf("record %s: %w", t.id, store.ErrNotInForce)
-	case !e.made && last != nil && hasNoPlace(err):
+	case !e.made && last != nil && t.tables.hasNoPlace(err):
 		return store.NotCommitted, fault("commit", withoutPlace(last, err))
 	case rollsBack(err) || notSent(err):
 		return store.NotCommitted, fault("commit", withMark(err))
@@ -186,13 +186,13 @@ func (t *transaction) queueLast(b *pgx.Batch, last *store.Change, made func(pgco
 }
 
 // notInForce says that the last change raised because something else stood.
-func notInForce(last *store.Change, err error) bool {
+func (t *tables) notInForce(last *store.Change, err error) bool {
 	e := errorOf(err)
 	switch {
 	case e == nil:
 		return false
 	case kindOf(last) == create:
-		return stoodAlready(err)
+		return t.stoodAlready(err)
 	default:
 		return e.Code == codeDivisionByZero
 	}
