@@ -1,6 +1,7 @@
 package postgres_test
 
 import (
+	"context"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -72,27 +73,38 @@ func TestOvertakenBatchesAreAnsweredEach(t *testing.T) {
 	}
 }
 
-// A session may be closed by the error that says so. The batch is answered all the same.
+// A session may be closed by who sees the error that says so, in one way or another. The
+// batch is answered all the same.
 func TestOvertakenBatchesOfWhoClosesConnections(t *testing.T) {
 	t.Parallel()
-	for name, claims := range overtakable() {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			var refused atomic.Int32
-			url := database(t)
-			s := newStore(t, connect(t, url, refusals(&refused), func(c *pgxpool.Config) {
-				count := c.ConnConfig.OnPgError
-				c.ConnConfig.OnPgError = func(conn *pgconn.PgConn, err *pgconn.PgError) bool {
-					count(conn, err)
-					return false
+	for how, goesOn := range map[string]func(conn *pgconn.PgConn) bool{
+		"told":   func(*pgconn.PgConn) bool { return false },
+		"closed": func(conn *pgconn.PgConn) bool { return conn.Close(context.Background()) != nil || true },
+	} {
+		for name, claims := range overtakable() {
+			t.Run(how+" "+name, func(t *testing.T) {
+				t.Parallel()
+				var refused atomic.Int32
+				url := database(t)
+				s := newStore(t, connect(t, url, func(c *pgxpool.Config) {
+					c.ConnConfig.OnPgError = func(conn *pgconn.PgConn, err *pgconn.PgError) bool {
+						if err.Code != "23505" {
+							return true
+						}
+						refused.Add(1)
+						return goesOn(conn)
+					}
+				}), postgres.Options{MaxSessions: 1})
+				if err := s.OpenSessions(t.Context()); err != nil {
+					t.Fatal(err)
 				}
-			}), postgres.Options{MaxSessions: 1})
-			if err := s.OpenSessions(t.Context()); err != nil {
-				t.Fatal(err)
-			}
-			direct := connect(t, url)
-			overtakeOnce(t, direct, s, claims, name, &refused)
-		})
+				direct := connect(t, url)
+				overtakeOnce(t, direct, s, claims, name, &refused)
+				if _, open := s.Sessions(); open != 0 {
+					t.Errorf("%d sessions are open, want none", open)
+				}
+			})
+		}
 	}
 }
 

@@ -64,10 +64,15 @@ func (p *pooled) sendAsLongAs(ctx context.Context, to heard) error {
 // hear reads the answers, up to the server's word that it is ready for more. It leaves
 // it to the driver to know where the connection is.
 func (p *pooled) hear(ctx context.Context, to heard) (failed error) {
+	heard := false
+	defer func() {
+		if !heard { // also when a callback of the pool's has panicked: there is more to read
+			p.lose(ctx)
+		}
+	}()
 	for n := 0; ; {
 		said, err := p.conn.PgConn().ReceiveMessage(ctx)
 		if err != nil {
-			p.lose(ctx)
 			if failed != nil {
 				return failed // the server's last word
 			}
@@ -87,6 +92,7 @@ func (p *pooled) hear(ctx context.Context, to heard) (failed error) {
 				failed = pgconn.ErrorResponseToPgError(said)
 			}
 		case *pgproto3.ReadyForQuery:
+			heard = true
 			return failed
 		}
 	}

@@ -23,6 +23,7 @@ type session struct {
 	used time.Time
 	till time.Time // it may live, as a connection of the pool; zero: as long as it is used
 	left bool      // its user gave up, which says nothing of the server
+	busy bool      // with a trip, which a callback of the pool's may have broken off by a panic
 	seen bool      // somebody sees what pgx sends and receives, and nothing else
 	wary time.Time // until when others may create what it is creating
 	// divided says that the table of records is. It is asked of each session, because that
@@ -133,7 +134,9 @@ func (s *session) within(ctx context.Context, ask func(ctx context.Context) erro
 		return fmt.Errorf("use a session: %w", err)
 	}
 	stop := context.AfterFunc(besides(ctx), func() { _ = s.wire.SetDeadline(time.Unix(1, 0)) })
+	s.busy = true
 	err := ask(context.WithoutCancel(ctx))
+	s.busy = false
 	s.left = err != nil && hurried(ctx)
 	if !stop() {
 		s.close() // the deadline of now may be set after the next one's
@@ -167,7 +170,7 @@ func hurried(ctx context.Context) bool {
 
 // usable says that the next one finds the session as this one did.
 func (s *session) usable() bool {
-	return !s.conn.IsClosed() && !s.conn.PgConn().IsBusy() && s.conn.PgConn().TxStatus() == outside
+	return !s.busy && !s.conn.IsClosed() && !s.conn.PgConn().IsBusy() && s.conn.PgConn().TxStatus() == outside
 }
 
 // leaving returns what leaves the server.
