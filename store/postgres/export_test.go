@@ -188,6 +188,16 @@ func (s *Store) CloseSessions() {
 	s.sessions.idle, s.sessions.most = nil, 0
 }
 
+// SessionsLookAgain has the sessions that nobody uses look with their next changes whether
+// the table is divided, and forget that they were overtaken.
+func (s *Store) SessionsLookAgain() {
+	s.sessions.mu.Lock()
+	defer s.sessions.mu.Unlock()
+	for _, own := range s.sessions.idle {
+		own.looks, own.wary = time.Time{}, time.Time{}
+	}
+}
+
 // SetSessionsIdle changes how long sessions are kept for the next call.
 func (s *Store) SetSessionsIdle(d time.Duration) { s.sessions.idleFor = d }
 

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -161,6 +162,33 @@ func TestNothingOvertakesBatchesOnPartitions(t *testing.T) {
 	}
 	if n := refused.Load(); n > 0 {
 		t.Errorf("%d batches were overtaken", n)
+	}
+}
+
+// A session that was opened before the table was divided is overtaken as ever, and each is
+// answered as ever, until it looks again.
+func TestSessionsLookAgainWhetherTheTableIsDivided(t *testing.T) {
+	t.Parallel()
+	var refused atomic.Int32
+	pool := connect(t, database(t), refusals(&refused))
+	s := newStore(t, pool, postgres.Options{MaxSessions: 1})
+	s.SetSessionsIdle(time.Hour)
+	if err := s.OpenSessions(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	mustForce(t, s, create("before", store.InProgress, 1))
+	divided(t, pool, postgres.PartitionOptions{})
+	overtakeOnce(t, pool, s, overtakable()["claimed"], "before", &refused)
+	s.SessionsLookAgain()
+	mustForce(t, s, create("looks", store.InProgress, 1))
+	refused.Store(0)
+	for name, claims := range overtakable() {
+		for round := range 5 {
+			overtake(t, pool, s, claims, fmt.Sprint(name, round))
+		}
+	}
+	if n := refused.Load(); n > 0 {
+		t.Errorf("%d batches were overtaken after the session has looked", n)
 	}
 }
 

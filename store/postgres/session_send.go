@@ -151,7 +151,11 @@ func (s *session) change(ctx context.Context, t *tables, items []item) (begun bo
 	}
 	now := time.Now()                       //nolint:forbidigo // no instant of the protocol's
 	wary := now.Before(s.wary) || s.divided // a look would open all partitions
-	err = s.ask(ctx, statements(t, groups, rest, wary))
+	all := statements(t, groups, rest, wary)
+	if now.After(s.looks) {
+		all = append(all, s.look(now))
+	}
+	err = s.ask(ctx, all)
 	if !wary && t.stoodAlready(err) && s.usable() {
 		s.wary = now.Add(waryFor)
 		err = s.ask(ctx, statements(t, groups, rest, true))
