@@ -21,6 +21,10 @@ func (s *Store) SetCommitBound(d time.Duration) { s.commitBound = d }
 // SetKeptFor changes how long transactions follow each other on a connection.
 func (s *Store) SetKeptFor(d time.Duration) { s.keptFor = d }
 
+// LongestWait is how long a Swap waits for others who stay in its way: twice together, and
+// then alone.
+const LongestWait = 2*busyAfter + someBusy*busyAfterAlone + (manyBusy-someBusy)*busyAtOnce
+
 // Query is one statement with what goes before it.
 type Query struct {
 	Name, Before, Text string

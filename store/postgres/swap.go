@@ -16,8 +16,8 @@ import (
 // second one what stands instead of those that are not in force. If an open
 // transaction of somebody else is in the way for longer than a tenth of a second,
 // each change is asked again alone, and is Busy if it is in the way of this one.
-// The whole waits for others for half a second at most: when 256 changes were busy
-// alone, those that were not asked again are answered Busy too.
+// The whole waits for half a second at most for others who stay in the way: when 128
+// changes were busy alone, those that were not asked again are answered Busy too.
 // Changes of more than 16 MiB in all go in several trips.
 func (s *Store) Swap(ctx context.Context, changes []store.Change) ([]store.Standing, error) {
 	t, err := s.tables(ctx)

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -83,7 +84,7 @@ func TestBusyTogether(t *testing.T) {
 	url := database(t)
 	pool, sent := connect(t, url), new(trips)
 	s := newStore(t, connect(t, url, func(c *pgxpool.Config) { c.ConnConfig.Tracer = sent }), postgres.Options{})
-	for _, row := range []struct{ held, of, trips int }{{1000, 1000, 300}, {40, 400, 450}} {
+	for _, row := range []struct{ held, of, trips int }{{1000, 1000, 140}, {40, 400, 450}} {
 		changes := batch(fmt.Sprint("batch ", row.held), row.of)
 		holder, err := pool.Begin(t.Context())
 		if err != nil {
@@ -104,6 +105,15 @@ func TestBusyTogether(t *testing.T) {
 		if err := holder.Rollback(t.Context()); err != nil {
 			t.Fatal(err)
 		}
+	}
+}
+
+// What a Swap waits for others is what it says, also when its batch was overtaken and then
+// met others again.
+func TestLongestWait(t *testing.T) {
+	t.Parallel()
+	if postgres.LongestWait > 500*time.Millisecond {
+		t.Errorf("a Swap waits for up to %v, want half a second at most", postgres.LongestWait)
 	}
 }
 
