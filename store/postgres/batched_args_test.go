@@ -89,7 +89,7 @@ func TestBatchesLeaveAConnection(t *testing.T) {
 	for one[int](t, other, `SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()`) < conns-1 {
 		continue
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	for i := range 20 {
 		c := create("beside "+string(rune('a'+i)), store.InProgress, 1)

@@ -119,7 +119,7 @@ func TestBatchThatIsNotDue(t *testing.T) {
 func TestBatchThatFails(t *testing.T) {
 	t.Parallel()
 	pool := connect(t, database(t))
-	s := newStore(t, pool, postgres.Options{LockTimeout: -1, StatementTimeout: 100 * time.Millisecond})
+	s := newStore(t, pool, postgres.Options{LockTimeout: -1, StatementTimeout: time.Second})
 	mustExec(t, pool, `CREATE TABLE early (n int PRIMARY KEY)`)
 	mustExec(t, pool, `CREATE TABLE late (n int REFERENCES early DEFERRABLE INITIALLY DEFERRED)`)
 	mustExec(t, pool, `CREATE PROCEDURE commits() LANGUAGE plpgsql AS 'BEGIN COMMIT; END'`)

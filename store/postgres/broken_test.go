@@ -108,6 +108,10 @@ func TestKeyWhoseAttemptWasBrokenOff(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	patient, err := semel.New(newStore(t, pool, postgres.Options{}), semel.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
 	op := semel.Define("op", semel.OperationOptions[int]{OnError: semel.Keep})
 	for name, breakOff := range map[string]func(ctx context.Context, tx pgx.Tx) error{
 		"session": func(ctx context.Context, tx pgx.Tx) error {
@@ -133,7 +137,7 @@ func TestKeyWhoseAttemptWasBrokenOff(t *testing.T) {
 		if err == nil {
 			t.Errorf("%s: nothing was broken off", name)
 		}
-		_, replayed, err := semel.DoTx(t.Context(), engine, call, func(ctx context.Context, tx pgx.Tx) (int, error) {
+		_, replayed, err := semel.DoTx(t.Context(), patient, call, func(ctx context.Context, tx pgx.Tx) (int, error) {
 			return 1, effect(ctx, tx, name)
 		})
 		if replayed || err != nil || effects(t, pool, name) != 1 {

@@ -129,7 +129,7 @@ INSERT INTO effects VALUES ('commit')`: store.NotCommitted,
 			func(ctx context.Context, tx pgx.Tx, _ store.Standing) (*store.Change, error) {
 				server.Pause()
 				defer server.Kill()
-				bounded, cancel := context.WithTimeout(ctx, 10*time.Millisecond)
+				bounded, cancel := context.WithTimeout(ctx, time.Second) // it is to be sent
 				defer cancel()
 				return &last, do(bounded, tx, sql)
 			})

@@ -139,7 +139,7 @@ func TestCommitThatHangs(t *testing.T) {
 	r := breaking(t)
 	trigger(t, r.direct, `PERFORM pg_sleep(600)`)
 	last, proof := create("key", store.Succeeded, 1), create("key", store.Pending, 2)
-	r.store.SetCommitBound(100 * time.Millisecond)
+	r.store.SetCommitBound(time.Second)
 	verdict, err := finish(t, r.store, "key", &last)
 	if verdict != store.Unknown || !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("Atomic = %v, %v, want Unknown, and that the bound has passed", verdict, err)

@@ -114,13 +114,13 @@ func mustEnd(t *testing.T, s *postgres.Store, pid uint32, end func(pid uint32)) 
 func TestIdleInTransaction(t *testing.T) {
 	t.Parallel()
 	pool := connect(t, database(t))
-	s := newStore(t, pool, postgres.Options{IdleInTransaction: 50 * time.Millisecond})
+	s, patient := newStore(t, pool, postgres.Options{IdleInTransaction: 50 * time.Millisecond}), newStore(t, pool, postgres.Options{})
 	last, other := create("key", store.Succeeded, 1), create("key", store.Succeeded, 2)
 	verdict, err := s.Atomic(t.Context(), last.To.ID, true,
 		func(ctx context.Context, tx pgx.Tx, _ store.Standing) (*store.Change, error) {
 			err := effect(ctx, tx, "key")
 			mustEnd(t, s, tx.Conn().PgConn().PID(), func(uint32) {})
-			if verdict, err := finish(t, s, "key", &other); verdict != store.Committed {
+			if verdict, err := finish(t, patient, "key", &other); verdict != store.Committed {
 				t.Errorf("the next one's Atomic = %v, %v, want Committed", verdict, err)
 			}
 			return &last, err
@@ -148,7 +148,7 @@ func TestTimeouts(t *testing.T) {
 		o         postgres.Options
 		sql, code string
 	}{
-		{postgres.Options{StatementTimeout: 20 * time.Millisecond}, `SELECT pg_sleep(600)`, "57014"},
+		{postgres.Options{StatementTimeout: time.Second}, `SELECT pg_sleep(600)`, "57014"},
 		{postgres.Options{LockTimeout: 20 * time.Millisecond}, `UPDATE effects SET key = key`, "55P03"},
 	} {
 		s := newStore(t, pool, row.o)

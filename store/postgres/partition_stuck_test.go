@@ -55,7 +55,7 @@ func TestEnsureDoesNotWaitForADrop(t *testing.T) {
 	until(t, pool, detaching)
 	other := partitions(t, connect(t, url), postgres.PartitionOptions{})
 	other.SetAhead(5 * day)
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	if made, err := other.Ensure(ctx); err != nil || made == 0 {
 		t.Errorf("Ensure beside a drop = %d, %v, want some", made, err)

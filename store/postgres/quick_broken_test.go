@@ -33,7 +33,7 @@ func warmed(t *testing.T, o postgres.Options) (s *postgres.Store, others *pgxpoo
 // up what it does there.
 func TestQuickEndThatHangs(t *testing.T) {
 	t.Parallel()
-	bound := func(s *postgres.Store) { s.SetCommitBound(100 * time.Millisecond) }
+	bound := func(s *postgres.Store) { s.SetCommitBound(time.Second) }
 	ends := map[string]func(s *postgres.Store, last store.Change) (store.Verdict, error){
 		"Atomic": func(s *postgres.Store, last store.Change) (store.Verdict, error) {
 			return s.Atomic(t.Context(), last.To.ID, true, func(ctx context.Context, tx pgx.Tx, _ store.Standing) (*store.Change, error) {

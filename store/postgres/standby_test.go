@@ -19,7 +19,7 @@ func TestCommitThatNoStandbyConfirms(t *testing.T) {
 	mustForce(t, s, create("first", store.Pending, 1)) // finds the tables
 	mustExec(t, pool, `ALTER SYSTEM SET synchronous_standby_names = 'nobody'`)
 	mustExec(t, pool, `SELECT pg_reload_conf()`)
-	s.SetCommitBound(100 * time.Millisecond)
+	s.SetCommitBound(time.Second)
 	key, last, verdict := "", store.Change{}, store.Committed
 	for i := 0; verdict == store.Committed; i++ { // until the server has read its settings
 		key = fmt.Sprint(i)

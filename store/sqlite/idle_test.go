@@ -22,7 +22,7 @@ func TestNothingToDoTakesNoLock(t *testing.T) {
 	mustForce(t, s, later)
 	release := lockOut(t, db)
 	defer release()
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	d := store.Dequeue{Operation: later.To.Operation, Limit: 10, Owner: 7, Lease: time.Minute}
 	if claimed, err := s.Dequeue(ctx, d); len(claimed) > 0 || err != nil {
