@@ -119,6 +119,7 @@ func TestWhoJoinedHearsOfAFailureToo(t *testing.T) {
 						t.Errorf("caller %d heard nothing of it", i)
 					}
 				}
+				close(g.gate) // it may go alone
 				if got, err := l.Do(t.Context(), ask{11, 9}, false); err != nil || got.who != 9 {
 					t.Errorf("who came after was told %v, %v", got, err)
 				}
