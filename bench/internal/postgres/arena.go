@@ -56,7 +56,7 @@ func ArenaOn(ctx context.Context, l *lab.Lab, server *lab.Server, name string) (
 // Fresh empties the tables and writes all to the disk, so that each side has the
 // same start and nobody pays for another's log.
 func (a *Arena) Fresh(ctx context.Context, _ string) error {
-	return a.exec(ctx, "truncate semel_records, semel_notes, naive, domain", "checkpoint")
+	return a.exec(ctx, "truncate semel_records, semel_notes, naive, naive_kept, domain", "checkpoint")
 }
 
 func (a *Arena) exec(ctx context.Context, statements ...string) error {

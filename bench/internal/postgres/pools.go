@@ -18,6 +18,12 @@ func (a *Arena) Naive(ctx context.Context, callers int) (contest.Side, error) {
 	return a.best(ctx, "naive", callers, naive)
 }
 
+// Kept is the side of the same two statements, where what is stuck and what is old can
+// be found.
+func (a *Arena) Kept(ctx context.Context, callers int) (contest.Side, error) {
+	return a.best(ctx, "kept", callers, kept)
+}
+
 // Bare is the side of one insert of the finished row.
 func (a *Arena) Bare(ctx context.Context, callers int) (contest.Side, error) {
 	return a.best(ctx, "bare", callers, bare)
