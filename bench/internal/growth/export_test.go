@@ -28,3 +28,6 @@ func Filled(ctx context.Context, pool *pgxpool.Pool, records int, ordered bool, 
 	}
 	return t.do(ctx, c)
 }
+
+// Fits says whether so many records fit into what is free of a disk.
+func Fits(records int, free int64) error { return fits(records, free) }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"strings"
 	"sync"
-	"syscall"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -16,8 +15,7 @@ import (
 
 // fill empties the table and has n records in it, each like one that the store
 // has written for a call, but for what tells it from the others. The large ones
-// are written without waiting for the disk, and without indexes, which are made
-// afterwards.
+// are written without indexes, which are made afterwards.
 func (t *table) fill(ctx context.Context, n int) error {
 	id := "md5(i::text)::uuid"
 	if t.ordered { // a millisecond each, up to now
@@ -85,38 +83,28 @@ func (d *database) insert(ctx context.Context, sql string, n int) error {
 	return nil
 }
 
-// without does what fills the table while it has no indexes and nothing waits for
-// the disk, and then makes all as it was.
+// without does what fills the table while it has no indexes, and then makes all as it
+// was.
 func (d *database) without(ctx context.Context, do func() error) error {
 	drop, create, err := d.indexes(ctx)
 	if err != nil {
 		return err
 	}
-	return d.unsafely(ctx, func() error {
-		if err := d.exec(ctx, drop...); err != nil {
-			return err
-		}
-		if err := do(); err != nil {
-			return err
-		}
-		return d.with(ctx, append([]string{"set maintenance_work_mem = '1GB'"}, create...)...)
-	})
-}
-
-// unsafely does something while nothing waits for the disk. When it returns all is
-// on the disk, and the tables are vacuumed.
-func (d *database) unsafely(ctx context.Context, do func() error) error {
-	if err := d.exec(ctx, "alter system set fsync = off", "select pg_reload_conf()"); err != nil {
+	if err := d.exec(ctx, drop...); err != nil {
 		return err
 	}
 	if err := do(); err != nil {
 		return err
 	}
-	if err := d.exec(ctx, "vacuum analyze semel_records", "checkpoint"); err != nil {
+	if err := d.with(ctx, append([]string{"set maintenance_work_mem = '1GB'"}, create...)...); err != nil {
 		return err
 	}
-	syscall.Sync() // what was not waited for
-	return d.exec(ctx, "alter system reset fsync", "select pg_reload_conf()", "checkpoint")
+	return d.settle(ctx)
+}
+
+// settle leaves nothing of what was filled for the server to do while it is measured.
+func (d *database) settle(ctx context.Context) error {
+	return d.exec(ctx, "vacuum analyze semel_records", "checkpoint")
 }
 
 // indexes are the statements that drop those of the table, and make them again.

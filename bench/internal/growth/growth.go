@@ -94,6 +94,9 @@ func compare(ctx context.Context, l *lab.Lab, of []sized) ([]goal.Finding, error
 	if l.Quick {
 		of, c.Rounds = of[:1], 0
 	}
+	if err := room(ctx, l, of); err != nil {
+		return nil, err
+	}
 	for _, s := range of {
 		for _, records := range []int{small, s.records} {
 			t, err := newTable(ctx, l, records, s.ordered)

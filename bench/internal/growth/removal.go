@@ -88,17 +88,15 @@ func (d *database) fillOld(ctx context.Context, parts *postgres.Partitions) erro
 	if err := d.exec(ctx, statements...); err != nil {
 		return err
 	}
-	return d.unsafely(ctx, func() error {
-		for name, digits := range map[string]string{
-			firstTable: "'00000000' || substr(md5('0' || i::text), 1, 4)",
-			old:        "'" + store.FirstID(past.Add(day)).String()[:12] + "'",
-		} {
-			if err := d.insert(ctx, fmt.Sprintf(insert, name, digits), large); err != nil {
-				return err
-			}
+	for name, digits := range map[string]string{
+		firstTable: "'00000000' || substr(md5('0' || i::text), 1, 4)",
+		old:        "'" + store.FirstID(past.Add(day)).String()[:12] + "'",
+	} {
+		if err := d.insert(ctx, fmt.Sprintf(insert, name, digits), large); err != nil {
+			return err
 		}
-		return nil
-	})
+	}
+	return d.settle(ctx)
 }
 
 // effort is what something took.

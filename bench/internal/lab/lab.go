@@ -29,7 +29,7 @@ type Lab struct {
 
 	out     io.Writer
 	began   time.Time
-	dir     string
+	dir     *directory
 	closers []func() error
 
 	server *Server
@@ -58,9 +58,9 @@ type Point struct {
 
 // New returns a lab that says on out how far it is. Close it.
 func New(out io.Writer, quick bool) (*Lab, error) {
-	dir, err := os.MkdirTemp("", "semel-bench-")
+	dir, err := newDirectory(os.TempDir())
 	if err != nil {
-		return nil, fmt.Errorf("make directory: %w", err)
+		return nil, err
 	}
 	l := &Lab{Quick: quick, out: out, began: time.Now(), Patience: 6 * time.Minute, dir: dir}
 	if quick {
@@ -89,11 +89,12 @@ func (l *Lab) Close() error {
 	if l.server != nil {
 		err = errors.Join(err, l.server.running.Close())
 	}
-	return errors.Join(err, os.RemoveAll(l.dir))
+	return errors.Join(err, l.dir.remove())
 }
 
-// Dir is a directory for files, removed when the lab is closed.
-func (l *Lab) Dir() string { return l.dir }
+// Dir is a directory for files, removed when the lab is closed, or when the next one is
+// opened.
+func (l *Lab) Dir() string { return l.dir.path }
 
 // Logf says how far it is, on a line that begins with the time since the start.
 func (l *Lab) Logf(format string, args ...any) {

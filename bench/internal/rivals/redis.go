@@ -8,7 +8,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strconv"
+	"syscall"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -41,7 +43,8 @@ func startRedis(ctx context.Context, l *lab.Lab) (*redisServer, error) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	cmd := exec.CommandContext(ctx, program, "--port", port, "--bind", "127.0.0.1", "--dir", dir,
 		"--save", "", "--appendonly", "yes")
-	if err := cmd.Start(); err != nil {
+	ended, err := startUnder(cmd)
+	if err != nil {
 		cancel()
 		return nil, fmt.Errorf("start redis-server: %w", err)
 	}
@@ -50,10 +53,27 @@ func startRedis(ctx context.Context, l *lab.Lab) (*redisServer, error) {
 	l.Closing(func() error {
 		err := s.client.Close()
 		cancel()
-		_ = cmd.Wait() // it was killed
+		<-ended
 		return err
 	})
 	return s, s.ready(ctx)
+}
+
+// startUnder starts a server that ends with this process, even if that is killed. The
+// kernel ends it with the thread that started it, which therefore waits for its end.
+func startUnder(cmd *exec.Cmd) (ended <-chan struct{}, err error) {
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	started, over := make(chan error), make(chan struct{})
+	go func() {
+		defer close(over)
+		runtime.LockOSThread()
+		err := cmd.Start()
+		started <- err
+		if err == nil {
+			_ = cmd.Wait() // it was killed
+		}
+	}()
+	return over, <-started
 }
 
 func freePort(ctx context.Context) (string, error) {

@@ -1,0 +1,37 @@
+package growth
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/semelgo/semel/bench/internal/lab"
+)
+
+// space is how many bytes a record takes at most while a table is filled: in the table
+// with its indexes, and as much in the log.
+const space = 1250
+
+// room says whether there is room for all the tables: a disk that is full takes more
+// with it than what was to be measured.
+func room(ctx context.Context, l *lab.Lab, of []sized) error {
+	server, err := l.Postgres(ctx)
+	if err != nil {
+		return err
+	}
+	free, err := server.Free(ctx)
+	if err != nil {
+		return err
+	}
+	records := 0
+	for _, s := range of {
+		records += s.records
+	}
+	return fits(records, free)
+}
+
+func fits(records int, free int64) error {
+	if need := int64(records) * space; need > free {
+		return fmt.Errorf("it takes %d GB of disk, and %d are free", need/1e9, free/1e9)
+	}
+	return nil
+}

@@ -1,0 +1,37 @@
+package lab_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/semelgo/semel/bench/internal/lab"
+)
+
+// TestWhatAKilledLabHasLeftTheNextOneRemoves, and nothing of one that lives.
+func TestWhatAKilledLabHasLeftTheNextOneRemoves(t *testing.T) {
+	t.Setenv("TMPDIR", t.TempDir())
+	left := filepath.Join(os.TempDir(), "semel-bench-123")
+	if err := os.Mkdir(left, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(left, "large.db"), []byte("x"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	first := open(t, true)
+	if _, err := os.Stat(left); !os.IsNotExist(err) {
+		t.Errorf("what was left is there still: %v", err)
+	}
+	second := open(t, true)
+	for _, l := range []*lab.Lab{first, second} {
+		if _, err := os.Stat(l.Dir()); err != nil {
+			t.Errorf("the directory of one that lives: %v", err)
+		}
+		if err := l.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	if all, _ := filepath.Glob(filepath.Join(os.TempDir(), "*")); len(all) > 0 {
+		t.Errorf("left: %v", all)
+	}
+}
