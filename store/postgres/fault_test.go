@@ -111,9 +111,7 @@ func TestCommitThatGoesOn(t *testing.T) {
 	if verdict != store.Unknown || err == nil {
 		t.Errorf("Atomic = %v, %v, want Unknown", verdict, err)
 	}
-	for !one[bool](t, r.direct, `SELECT EXISTS (SELECT FROM pg_locks WHERE locktype = 'advisory' AND NOT granted)`) {
-		continue // until COMMIT is at work
-	}
+	waitFor(t, r.direct, "advisory") // until COMMIT is at work
 	if n, token := effects(t, r.direct, "key"), stands(t, r.store, last); n != 0 || token != (store.Token{}) {
 		t.Errorf("while COMMIT is at work: %d effects and %+v, want nothing to be seen", n, token)
 	}

@@ -220,6 +220,7 @@ func TestDropFinalizes(t *testing.T) {
 	mustForce(t, s, at(0, "meanwhile", store.InProgress, 1))
 	cancel()
 	drop.Wait()
+	unlocked(t, pool)
 	if err := reader.Rollback(t.Context()); err != nil {
 		t.Fatal(err)
 	}

@@ -36,6 +36,13 @@ func until(t *testing.T, pool *pgxpool.Pool, counts string) {
 	}
 }
 
+// unlocked waits until the server has given up what it did for somebody who is gone.
+func unlocked(t *testing.T, pool *pgxpool.Pool) {
+	t.Helper()
+	until(t, pool, `SELECT (count(*) = 0)::int FROM pg_locks
+WHERE locktype = 'advisory' AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`)
+}
+
 const detaching = `SELECT count(*) FROM pg_inherits WHERE inhdetachpending`
 
 // A drop waits for as long as somebody has the table in use. Those who make
@@ -86,7 +93,7 @@ func TestDropFinalizesBesideOthers(t *testing.T) {
 	until(t, pool, detaching)
 	cancel()
 	drop.Wait()
-	until(t, pool, `SELECT 1 - count(*) FROM pg_locks WHERE locktype = 'advisory'`)
+	unlocked(t, pool)
 	// An older snapshot keeps the one who finalizes long enough for others to come.
 	old, err := pool.BeginTx(t.Context(), pgx.TxOptions{IsoLevel: pgx.RepeatableRead})
 	if err != nil {
@@ -164,6 +171,7 @@ func TestDropFinalizesFirst(t *testing.T) {
 	until(t, pool, detaching)
 	cancel()
 	drop.Wait()
+	unlocked(t, pool)
 	if err := reader.Rollback(t.Context()); err != nil {
 		t.Fatal(err)
 	}
