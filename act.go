@@ -219,7 +219,7 @@ func untilFree(ctx context.Context, ask func() error) error {
 // endAmong is end, together with the changes of others. What that does not settle is
 // asked for alone, in the time that is left. What is large is handed on as it is: at
 // is what was claimed, and then what stands.
-func (c *Core) endAmong(ctx context.Context, claimed, at *store.Record, e *event, d *decision) error {
+func (c *Core) endAmong(ctx context.Context, claimed func() store.Record, at *store.Record, e *event, d *decision) error {
 	if c.near != nil { // which takes no time
 		if err := c.drive(ctx, at, e, d, 1, false); err == nil {
 			return nil
@@ -234,7 +234,7 @@ func (c *Core) endAmong(ctx context.Context, claimed, at *store.Record, e *event
 	ctx, span := by(ctx, deadline)
 	defer span.end()
 	var err error
-	*d, *at, err = c.end(ctx, *claimed, *e)
+	*d, *at, err = c.end(ctx, claimed(), *e)
 	return err
 }
 

@@ -106,9 +106,11 @@ func (q *ask) claim(ctx context.Context) (*Attempt, *Outcome, error) {
 			q.c.flights.land(a.call.id, a.flight, &store.Record{}, errAbandoned)
 		}
 	}()
-	claimed, err := q.decide(ctx, &a.record)
+	var stands store.Record
+	claimed, err := q.decide(ctx, &stands)
 	landed = true
 	if claimed {
+		a.token = stands.Token
 		if a.flight != nil {
 			q.c.flights.lead(a.flight)
 		}
@@ -116,12 +118,12 @@ func (q *ask) claim(ctx context.Context) (*Attempt, *Outcome, error) {
 		return a, nil, nil
 	}
 	if a.flight != nil {
-		q.c.flights.land(a.call.id, a.flight, &a.record, forOthers(ctx, err))
+		q.c.flights.land(a.call.id, a.flight, &stands, forOthers(ctx, err))
 	}
 	if err != nil {
 		return nil, nil, err
 	}
-	out, err := q.c.replay(ctx, a.record)
+	out, err := q.c.replay(ctx, stands)
 	return nil, out, err
 }
 
@@ -152,6 +154,9 @@ func (q *ask) decide(ctx context.Context, stands *store.Record) (claimed bool, e
 		switch d.say {
 		case sayTry:
 			q.c.lately.met(false)
+			if d.change.If != (store.Token{}) {
+				q.attempt.found = new(*stands)
+			}
 			return q.inForce(ctx, d.step, stands)
 		case sayReplay:
 			q.c.lately.met(true)

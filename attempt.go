@@ -16,9 +16,10 @@ type Attempt struct {
 	c      *Core
 	call   Call
 	times  times
-	record store.Record // as it was claimed; its Token is the fencing token
-	flight *flight      // nil when its call does not speak for its key in this process
-	begun  instant      // before the claim was asked for: from when its lease counts
+	token  store.Token   // of the claim: the fencing token
+	found  *store.Record // the record as it was claimed; nil: a new one of the call
+	flight *flight       // nil when its call does not speak for its key in this process
+	begun  instant       // before the claim was asked for: from when its lease counts
 
 	ctx   context.Context //nolint:containedctx // its own life
 	life  span            // of ctx
@@ -126,16 +127,33 @@ func AttemptOf(ctx context.Context) (*Attempt, bool) {
 func (a *Attempt) Context() context.Context { return a.ctx }
 
 // Number returns the number of the attempt, counted from 1.
-func (a *Attempt) Number() uint32 { return a.record.Attempt }
+func (a *Attempt) Number() uint32 { return a.token.Attempt }
 
 // Token returns the fencing token, to hand to receivers that compare it.
-func (a *Attempt) Token() store.Token { return a.record.Token }
+func (a *Attempt) Token() store.Token { return a.token }
 
 // Call returns the call that the attempt runs.
 func (a *Attempt) Call() Call { return a.call }
 
 // Record returns the record as it was claimed. Its bytes are not to be written over.
-func (a *Attempt) Record() store.Record { return a.record }
+func (a *Attempt) Record() (r store.Record) {
+	a.claimed(&r)
+	return r
+}
+
+// claimed makes r, which is empty, the record as it was claimed. Of a new one nothing
+// is kept that the call does not say: most are, and their attempts stay small.
+func (a *Attempt) claimed(r *store.Record) {
+	if a.found != nil {
+		*r = *a.found
+		return
+	}
+	a.call.identify(r)
+	r.Token, r.Due = a.token, a.times.firstLease()
+}
+
+// tainted tells whether an earlier attempt may have had an effect.
+func (a *Attempt) tainted() bool { return a.found != nil && a.found.Tainted }
 
 // Adapter is what an attempt of [InTx] is run by, when that is more than a function.
 type Adapter interface {
@@ -171,7 +189,9 @@ func (a *Attempt) end(v any, err error, own bool) (out *Outcome, told error) {
 	if !a.take() {
 		return nil, invalid("Attempt", "has ended already")
 	}
-	stands, finished := a.record, false
+	var stands store.Record
+	a.claimed(&stands)
+	finished := false
 	defer func() { // also when a function of the operation's own panics
 		if !finished {
 			a.pulse.stop() // nobody runs it: the lease decides
@@ -184,7 +204,7 @@ func (a *Attempt) end(v any, err error, own bool) (out *Outcome, told error) {
 	}()
 	out, told = a.finish(v, err, &stands)
 	finished = true
-	if replayed := stands.Owner != a.record.Owner; out == nil && told == nil && (own || replayed) {
+	if replayed := stands.Owner != a.token.Owner; out == nil && told == nil && (own || replayed) {
 		out = &Outcome{Record: stands, Replayed: replayed}
 	}
 	return out, told
@@ -215,7 +235,7 @@ func (e *fenceError) Unwrap() error { return e.err }
 // knows the effect of: raise the fence, then look. It returns nothing when the
 // attempt may act.
 func (a *Attempt) fence() (*Outcome, error) {
-	if a.policy != policyFenced || !a.record.Tainted {
+	if a.policy != policyFenced || !a.tainted() {
 		return nil, nil
 	}
 	acts := false
@@ -225,7 +245,7 @@ func (a *Attempt) fence() (*Outcome, error) {
 		}
 	}()
 	p := a.call.op.policy
-	if err := p.raise(a.ctx, a.call.scope, a.call.key, a.record.Attempt); err != nil {
+	if err := p.raise(a.ctx, a.call.scope, a.call.key, a.token.Attempt); err != nil {
 		return a.End(nil, &fenceError{err})
 	}
 	result, found, err := p.probe(a.ctx, a.call.scope, a.call.key)

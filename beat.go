@@ -75,10 +75,10 @@ func lastOfEach(attempts []*Attempt) []*Attempt {
 	}
 	left := make([]*Attempt, 0, len(last))
 	for _, a := range attempts {
-		switch of := last[a.record.ID]; {
+		switch of := last[a.call.id]; {
 		case of == a && !slices.Contains(left, a):
 			left = append(left, a)
-		case of.record.Attempt > a.record.Attempt:
+		case of.token.Attempt > a.token.Attempt:
 			a.pulse.lose("a later attempt of its record runs")
 		}
 	}
@@ -89,7 +89,7 @@ func lastOfEach(attempts []*Attempt) []*Attempt {
 type latest map[store.ID]*Attempt
 
 func (l latest) add(a *Attempt) {
-	if of := l[a.record.ID]; of == nil || of.record.Attempt < a.record.Attempt {
-		l[a.record.ID] = a
+	if of := l[a.call.id]; of == nil || of.token.Attempt < a.token.Attempt {
+		l[a.call.id] = a
 	}
 }

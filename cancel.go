@@ -164,7 +164,7 @@ func cancelRecord(id store.ID) store.Record {
 func (c *Core) cancelAsked(ctx context.Context, attempts []*Attempt) {
 	ids := make([]store.ID, len(attempts))
 	for i, a := range attempts {
-		ids[i] = cancelRecord(a.record.ID).ID
+		ids[i] = cancelRecord(a.call.id).ID
 	}
 	asked, err := c.store.Get(ctx, ids)
 	if err != nil {
@@ -182,6 +182,6 @@ func (c *Core) cancelAsked(ctx context.Context, attempts []*Attempt) {
 // and not of one of the same key that is gone. That one was kept for the length of
 // the retention; half of it is more than clocks may differ by.
 func (a *Attempt) isAsked(asked store.Record) bool {
-	age := a.record.Age + a.c.since(a.begun)
+	age := a.Record().Age + a.c.since(a.begun)
 	return asked.Since <= age+a.times.retention/2
 }

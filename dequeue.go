@@ -65,13 +65,13 @@ func (q *dequeuing) attempts(ctx context.Context, claimed []store.Record) ([]*At
 	var again []*Attempt
 	bounded, cancel := q.c.bounded(ctx)
 	defer cancel()
-	for _, r := range claimed {
-		why := ctx.Err()
+	for i := range claimed {
+		r, why := &claimed[i], ctx.Err()
 		if why == nil {
 			why = q.c.enter()
 		}
 		if why != nil {
-			q.giveBack(bounded, r, why)
+			q.giveBack(bounded, *r, why)
 			continue
 		}
 		a := q.attempt(ctx, r)
@@ -172,12 +172,12 @@ func claimOf(stands store.Record, policy policyKind, lease time.Duration) event 
 	return event{step: stepClaim, owner: newOwner(), policy: policy, identity: identity, lease: lease}
 }
 
-func (q *dequeuing) attempt(ctx context.Context, r store.Record) *Attempt {
+func (q *dequeuing) attempt(ctx context.Context, r *store.Record) *Attempt {
 	a := &Attempt{
-		c: q.c, call: callOf(q.op, r), times: q.c.options.timesOf(q.op, r.ID), policy: q.policy, record: r, begun: q.sent,
+		c: q.c, call: callOf(q.op, *r), times: q.c.options.timesOf(q.op, r.ID), policy: q.policy, token: r.Token, found: r, begun: q.sent,
 	}
 	a.live(ctx, q.sent, false)
-	q.c.see(ctx, EventClaimed, r, nil)
+	q.c.see(ctx, EventClaimed, *r, nil)
 	return a
 }
 
@@ -213,7 +213,7 @@ func (o *Operation[In]) Input(a *Attempt) (In, error) {
 	if in, ok := o.value(a.call.input); ok {
 		return in, nil
 	}
-	if err := json.Unmarshal(a.record.Input, &in); err != nil {
+	if err := json.Unmarshal(a.Record().Input, &in); err != nil {
 		return in, &inputError{operation: o.def.name, err: err}
 	}
 	return in, nil

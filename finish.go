@@ -44,17 +44,17 @@ func (a *Attempt) finish(v any, err error, stands *store.Record) (*Outcome, erro
 // for a transaction of its own goes alone.
 func (a *Attempt) write(ctx context.Context, stands *store.Record, e *event, d *decision) (err error) {
 	if a.policy != policyAtomic {
-		return a.c.endAmong(ctx, &a.record, stands, e, d)
+		return a.c.endAmong(ctx, a.Record, stands, e, d)
 	}
 	ctx, cancel := a.c.bounded(ctx)
 	defer cancel()
-	*d, *stands, err = a.c.end(ctx, a.record, *e)
+	*d, *stands, err = a.c.end(ctx, a.Record(), *e)
 	return err
 }
 
 // ending makes of e, which is empty, what an attempt that returned v and err asks for.
 func (a *Attempt) ending(ctx context.Context, e *event, v any, err error) {
-	e.token, e.policy, e.expire = a.record.Token, a.policy, a.times.retention
+	e.token, e.policy, e.expire = a.token, a.policy, a.times.retention
 	if err == nil {
 		e.step = stepSucceed
 		e.outcome = a.outcome(ctx, v)
@@ -125,9 +125,9 @@ func (a *Attempt) evidence(ctx context.Context) []byte {
 	}
 	ctx, cancel := a.c.bounded(ctx)
 	defer cancel()
-	outcome, err := a.c.evidence(ctx, a.call.op, a.record)
+	outcome, err := a.c.evidence(ctx, a.call.op, a.Record())
 	if err != nil {
-		a.see(ctx, EventStoreError, a.record, err)
+		a.see(ctx, EventStoreError, a.Record(), err)
 	}
 	return outcome
 }
@@ -137,7 +137,7 @@ func (a *Attempt) evidence(ctx context.Context) []byte {
 func (a *Attempt) outcome(ctx context.Context, v any) []byte {
 	outcome, why := a.c.outcome(v)
 	if why != nil {
-		a.see(ctx, EventTombstone, a.record, why)
+		a.see(ctx, EventTombstone, a.Record(), why)
 	}
 	return outcome
 }
@@ -173,8 +173,8 @@ type Tombstone string
 // effect is told as success; everything else is told as unknown. Both are tried
 // again in the background, with the same token.
 func (a *Attempt) unrecorded(ctx context.Context, stands *store.Record, e *event, err, serr error) error {
-	a.c.keepLate(ctx, lateItem{record: a.record, event: *e, beats: &a.pulse}, serr)
-	*stands = a.record
+	*stands = a.Record()
+	a.c.keepLate(ctx, lateItem{record: *stands, event: *e, beats: &a.pulse}, serr)
 	if e.step != stepSucceed {
 		return a.attemptError(store.Unknown, store.InProgress, errors.Join(err, serr))
 	}
@@ -250,7 +250,7 @@ func (a *Attempt) see(ctx context.Context, kind EventKind, r store.Record, err e
 		return // and nobody reads the clock
 	}
 	a.c.observe(ctx, Event{
-		Kind: kind, Operation: a.call.op.name, ID: a.call.id, Attempt: a.record.Attempt, State: r.State,
+		Kind: kind, Operation: a.call.op.name, ID: a.call.id, Attempt: a.token.Attempt, State: r.State,
 		Err: err, Elapsed: a.c.since(a.begun),
 	})
 }

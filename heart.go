@@ -109,7 +109,7 @@ func (h *heart) lose(why string) {
 		return
 	}
 	h.halt()
-	h.a.see(h.a.ctx, EventLeaseLost, h.a.record, nil)
+	h.a.see(h.a.ctx, EventLeaseLost, h.a.Record(), nil)
 	h.a.cancel(fmt.Errorf("%w: %s", ErrLeaseLost, why))
 }
 
@@ -191,8 +191,8 @@ func (h *heart) renewal(sent instant) (store.Change, bool) {
 		h.again(h.a.times.beat)
 		return store.Change{}, false
 	}
-	beat := event{step: stepHeartbeat, token: h.a.record.Token, lease: min(h.a.times.lease, left)}
-	return next(h.a.record, beat).change, true
+	beat := event{step: stepHeartbeat, token: h.a.token, lease: min(h.a.times.lease, left)}
+	return next(h.a.Record(), beat).change, true
 }
 
 // hear makes of the store's answer what it says about the lease.
@@ -220,7 +220,7 @@ func (h *heart) still() bool {
 // ownEnd reports whether token is the attempt's own outcome, whose answer is
 // still on its way.
 func (a *Attempt) ownEnd(token store.Token) bool {
-	return token.Owner == a.record.Owner && token.Attempt == a.record.Attempt
+	return token.Owner == a.token.Owner && token.Attempt == a.token.Attempt
 }
 
 // excludesOthers tells whether the attempt's own open transaction keeps every

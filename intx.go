@@ -85,7 +85,7 @@ func (a *Attempt) runTx(ctx context.Context, fn func(context.Context, any) (any,
 	}()
 	verdict, err := a.inOneTx(ctx, fn)
 	for lost := new(conflicts); conflicting(verdict, err) && lost.again(ctx, err); {
-		a.see(ctx, EventRetried, a.record, err)
+		a.see(ctx, EventRetried, a.Record(), err)
 		if a.adapter != nil {
 			a.adapter.Undone()
 		}
@@ -109,7 +109,7 @@ func (a *Attempt) inOneTx(ctx context.Context, fn func(context.Context, any) (an
 			return nil, err
 		}
 		outcome = a.outcome(ctx, v)
-		d := next(a.record, a.succeeding(outcome))
+		d := next(a.Record(), a.succeeding(outcome))
 		return &d.change, nil
 	})
 	switch {
@@ -143,17 +143,17 @@ func (a *Attempt) inOneTx(ctx context.Context, fn func(context.Context, any) (an
 func (a *Attempt) committedByItself(ctx context.Context, outcome []byte, fnErr, cause error) error {
 	ctx, cancel := a.c.bounded(ctx)
 	defer cancel()
-	a.see(ctx, EventConflict, a.record, cause)
+	a.see(ctx, EventConflict, a.Record(), cause)
 	var told error
 	if fnErr != nil {
 		outcome = encodeTombstone(endedAndFailed)
 		told = a.attemptError(store.Committed, store.Succeeded, fnErr)
 	}
 	e := a.succeeding(outcome)
-	d, _, err := a.c.end(ctx, a.record, e)
+	d, _, err := a.c.end(ctx, a.Record(), e)
 	switch {
 	case err != nil:
-		a.c.keepLate(ctx, lateItem{record: a.record, event: e}, err)
+		a.c.keepLate(ctx, lateItem{record: a.Record(), event: e}, err)
 	case d.say != sayTry:
 		return fmt.Errorf("%w: %w", ErrLeaseLost, cause)
 	}
@@ -165,20 +165,20 @@ func (a *Attempt) committedByItself(ctx context.Context, outcome []byte, fnErr, 
 // even the store knows what it left. No change of the record proves anything
 // about that.
 func (a *Attempt) apart(ctx context.Context, cause error) error {
-	a.see(ctx, EventConflict, a.record, cause)
+	a.see(ctx, EventConflict, a.Record(), cause)
 	told := a.attemptError(store.Unknown, store.InProgress, cause)
-	a.settle(ctx, a.record, told)
+	a.settle(ctx, a.Record(), told)
 	return told
 }
 
 func (a *Attempt) succeeding(outcome []byte) event {
 	return event{
-		step: stepSucceed, token: a.record.Token, policy: a.policy, outcome: outcome, expire: a.times.retention,
+		step: stepSucceed, token: a.token, policy: a.policy, outcome: outcome, expire: a.times.retention,
 	}
 }
 
 func (a *Attempt) succeeded(outcome []byte) store.Record {
-	r := a.record
+	r := a.Record()
 	r.State, r.Outcome = store.Succeeded, outcome
 	return r
 }
@@ -201,16 +201,16 @@ func (a *Attempt) unknownCommit(ctx context.Context, outcome []byte, cause error
 	ctx, cancel := a.c.bounded(ctx)
 	defer cancel()
 	release := event{
-		step: stepRelease, token: a.record.Token, policy: a.policy, proven: true, expire: a.times.retention,
-		outcome: a.c.interruption(a.call.op, a.record, a.record.Attempt, cause),
+		step: stepRelease, token: a.token, policy: a.policy, proven: true, expire: a.times.retention,
+		outcome: a.c.interruption(a.call.op, a.Record(), a.token.Attempt, cause),
 	}
-	d, now, err := a.c.certify(ctx, a.record, release)
+	d, now, err := a.c.certify(ctx, a.Record(), release)
 	own := a.succeeded(outcome)
 	switch {
 	case err != nil:
-		a.c.keepLate(ctx, lateItem{record: a.record, event: release}, err)
+		a.c.keepLate(ctx, lateItem{record: a.Record(), event: release}, err)
 		told := a.attemptError(store.Unknown, store.InProgress, errors.Join(cause, err))
-		a.settle(ctx, a.record, told)
+		a.settle(ctx, a.Record(), told)
 		return told
 	case d.say == sayTry:
 		a.see(ctx, EventAmbiguousNo, now, cause)

@@ -44,13 +44,14 @@ func (l *lanes) open(s store.Store, caps store.Capabilities, o *Options) {
 
 // spanned is by, for a lane.
 func spanned(ctx context.Context, end time.Time) (context.Context, func()) {
-	b := &bounded{span{parent: ctx, deadline: end}}
+	b := new(bounded)
+	b.until(ctx, end)
 	return b, b.end
 }
 
 // bounded is a span that nothing ends before its deadline but its parent, while it is
 // used.
-type bounded struct{ span }
+type bounded struct{ timed }
 
 // Besides returns what ends the context besides its deadline, for a store that bounds
 // its waiting by that deadline itself.

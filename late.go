@@ -210,7 +210,7 @@ func (q *ask) release(ctx context.Context, claim store.Change, before store.Reco
 	now, e, d := claimed, q.released(claim, before), decision{}
 	ctx, cancel := q.c.bounded(ctx)
 	defer cancel()
-	return q.c.endAmong(ctx, &claimed, &now, &e, &d) == nil
+	return q.c.endAmong(ctx, func() store.Record { return claimed }, &now, &e, &d) == nil
 }
 
 // released is the end of a claim that nothing was run for.

@@ -11,7 +11,7 @@ import (
 // know. Most attempts, and most askings of a store in memory, are over before that.
 type span struct {
 	parent   context.Context //nolint:containedctx // a context has its parent
-	deadline time.Time       // zero: none of its own
+	deadline *time.Time      // nil: none of its own
 
 	mu    sync.Mutex // guards real and over
 	real  *earnest   // nil until somebody waits
@@ -30,16 +30,19 @@ type earnest struct {
 func (s *span) Deadline() (time.Time, bool) {
 	if !s.apart {
 		at, ok := s.parent.Deadline()
-		if ok && (s.deadline.IsZero() || at.Before(s.deadline)) {
+		if ok && (s.deadline == nil || at.Before(*s.deadline)) {
 			return at, true
 		}
 	}
-	return s.deadline, !s.deadline.IsZero()
+	if s.deadline == nil {
+		return time.Time{}, false
+	}
+	return *s.deadline, true
 }
 
 // Done makes the context in earnest.
 func (s *span) Done() <-chan struct{} {
-	if s.apart && s.deadline.IsZero() {
+	if s.apart && s.deadline == nil {
 		return nil
 	}
 	s.mu.Lock()
@@ -56,7 +59,7 @@ func (s *span) Err() error {
 		return s.real.Err()
 	case s.over:
 		return context.Canceled
-	case !s.apart && s.parent.Err() != nil, !s.deadline.IsZero() && until(s.deadline) <= 0:
+	case !s.apart && s.parent.Err() != nil, s.deadline != nil && until(*s.deadline) <= 0:
 		return s.earnest().Err()
 	}
 	return nil
@@ -111,11 +114,11 @@ func (s *span) earnest() context.Context {
 	if s.apart || s.over {
 		parent = context.WithoutCancel(parent)
 	}
-	if s.deadline.IsZero() {
+	if s.deadline == nil {
 		ctx, stop := context.WithCancelCause(parent)
 		s.real = &earnest{ctx, stop}
 	} else {
-		ctx, stop := context.WithDeadline(parent, s.deadline)
+		ctx, stop := context.WithDeadline(parent, *s.deadline)
 		s.real = &earnest{ctx, func(error) { stop() }}
 	}
 	if s.over {
@@ -124,20 +127,34 @@ func (s *span) earnest() context.Context {
 	return s.real.Context
 }
 
+// timed is a span with a deadline, which few have.
+type timed struct {
+	span
+
+	at time.Time
+}
+
+// until makes of t, which is empty, a span of parent that ends at a time.
+func (t *timed) until(parent context.Context, at time.Time) *span {
+	t.parent, t.at = parent, at
+	t.deadline = &t.at
+	return &t.span
+}
+
 // within returns ctx with an end of its own, d from now. End it.
 func within(ctx context.Context, d time.Duration) (context.Context, *span) {
-	s := &span{parent: ctx, deadline: now().Add(d)}
-	return s, s
+	return by(ctx, now().Add(d))
 }
 
 // withinApart is within, whatever becomes of ctx.
 func withinApart(ctx context.Context, d time.Duration) (context.Context, *span) {
-	s := &span{parent: ctx, apart: true, deadline: now().Add(d)}
+	s := new(timed).until(ctx, now().Add(d))
+	s.apart = true
 	return s, s
 }
 
 // by is within that has its end at a time.
 func by(ctx context.Context, deadline time.Time) (context.Context, *span) {
-	s := &span{parent: ctx, deadline: deadline}
+	s := new(timed).until(ctx, deadline)
 	return s, s
 }

@@ -85,7 +85,8 @@ func (a *Attempt) wish(ctx context.Context, e *Ending) (d decision, ok bool) {
 	}
 	var ending event
 	a.ending(ctx, &ending, e.Value, nil)
-	d.of(&a.record, &ending)
+	claimed := a.Record()
+	d.of(&claimed, &ending)
 	return d, d.say == sayTry
 }
 
@@ -93,7 +94,7 @@ func (a *Attempt) wish(ctx context.Context, e *Ending) (d decision, ok bool) {
 func (e *Ending) settled(ctx context.Context, change *store.Change) {
 	a := e.Attempt
 	now := &e.own.Record
-	*now = a.record
+	a.claimed(now)
 	comesInForce(change, now)
 	a.pulse.stop()
 	defer func() { // whatever an Observer does

@@ -13,8 +13,8 @@ import (
 // proven that nothing was committed.
 func (a *Attempt) tried(e *event, err error) {
 	limit := a.c.caps.MaxOutcome
-	before, _ := ProgressOf(a.record)
-	p, f, delay := a.call.op.retry.after(a.ctx, before, a.record.Attempt, err)
+	before, _ := ProgressOf(a.Record())
+	p, f, delay := a.call.op.retry.after(a.ctx, before, a.token.Attempt, err)
 	if f != nil {
 		a.over(e, p, f, err)
 		return
@@ -31,8 +31,8 @@ func (a *Attempt) cancelled() *cancelledError {
 // cancelledEnd ends the record of an attempt whose key was cancelled and that did
 // not succeed, whatever else its function says.
 func (a *Attempt) cancelledEnd(e *event, why *cancelledError) {
-	before, _ := ProgressOf(a.record)
-	p := before.with(a.record.Attempt, TryInterrupted, why)
+	before, _ := ProgressOf(a.Record())
+	p := before.with(a.token.Attempt, TryInterrupted, why)
 	a.over(e, p, p.failure(codeCancelled, why.reason), why)
 }
 
@@ -67,7 +67,7 @@ func (r *Retry) afterInterruption(ctx context.Context) time.Duration {
 // over ends the record for good, as err has it: Failed on proof, for all of its
 // attempts, and otherwise in doubt, with what is known of them.
 func (a *Attempt) over(e *event, p Progress, f *Failure, err error) {
-	if e.step != stepRelease || a.record.Tainted && !a.speaksForAll(err) {
+	if e.step != stepRelease || a.tainted() && !a.speaksForAll(err) {
 		e.step, e.outcome = stepDoubt, p.encode(a.c.caps.MaxOutcome)
 		return
 	}
@@ -114,15 +114,23 @@ func (o *operation) spent(r store.Record, n uint32) error {
 	return nil
 }
 
+// spent is that of the operation, of what was claimed.
+func (a *Attempt) spent() error {
+	if a.call.op.retry == nil { // and the record need not be made
+		return nil
+	}
+	return a.call.op.spent(a.Record(), a.token.Attempt)
+}
+
 // spentEnd is how an attempt ends that was not run: its own word is proof for
 // itself, and for the earlier ones only where none of them can have committed.
 func (a *Attempt) spentEnd(e *event, spent *spentError) {
 	e.step, e.proven = stepRelease, true
-	if a.record.Tainted {
+	if a.tainted() {
 		e.step, e.proven = stepDoubt, false
 	}
-	before, _ := ProgressOf(a.record)
-	p, f, _ := a.call.op.retry.after(a.ctx, before, a.record.Attempt, spent)
+	before, _ := ProgressOf(a.Record())
+	p, f, _ := a.call.op.retry.after(a.ctx, before, a.token.Attempt, spent)
 	a.over(e, p, f, spent)
 }
 
@@ -132,7 +140,7 @@ func (a *Attempt) spentEnd(e *event, spent *spentError) {
 // returns an outcome or an error, the attempt has ended and its function must not
 // be run.
 func (a *Attempt) Ready() (*Outcome, error) {
-	if err := a.call.op.spent(a.record, a.record.Attempt); err != nil {
+	if err := a.spent(); err != nil {
 		return a.End(nil, err)
 	}
 	if why := a.cancelled(); why != nil {
@@ -143,7 +151,7 @@ func (a *Attempt) Ready() (*Outcome, error) {
 
 // fit is Ready of an attempt that was just begun: nobody can have cancelled it.
 func (a *Attempt) fit() (*Outcome, error) {
-	if err := a.call.op.spent(a.record, a.record.Attempt); err != nil {
+	if err := a.spent(); err != nil {
 		return a.End(nil, err)
 	}
 	return a.fence()

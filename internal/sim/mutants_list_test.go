@@ -13,7 +13,7 @@ func knownMutants() []mutant {
 		{
 			name: "failed on an ambiguous commit", plan: "leased/faults", watch: "I2",
 			edits: []edit{{
-				"intx.go", `	d, now, err := a.c.certify(ctx, a.record, release)
+				"intx.go", `	d, now, err := a.c.certify(ctx, a.Record(), release)
 `, `	now, err := a.c.get(ctx, a.call.id)
 	failed := now
 	failed.State, failed.Owner, failed.Outcome = store.Failed, newOwner(), encodeFailure(cause, 1<<10)
@@ -90,7 +90,7 @@ func furtherMutants() []mutant {
 		},
 		{
 			name: "fence not raised", plan: "fenced/faults", watch: "I1",
-			edits: []edit{{"attempt.go", "p.raise(a.ctx, a.call.scope, a.call.key, a.record.Attempt)", "error(nil)"}},
+			edits: []edit{{"attempt.go", "p.raise(a.ctx, a.call.scope, a.call.key, a.token.Attempt)", "error(nil)"}},
 		},
 		{
 			name: "attempt not counted", plan: "leased/faults", watch: "I5",
@@ -133,7 +133,7 @@ func furtherMutants() []mutant {
 		},
 		{
 			name: "follower runs too", plan: "hold/faults", watch: "I11",
-			edits: []edit{{"ask.go", "	if claimed {\n", "	if claimed || a.record.State == store.InProgress {\n"}},
+			edits: []edit{{"ask.go", "	if claimed {\n", "	if claimed || stands.State == store.InProgress {\n"}},
 		},
 		{
 			name: "healed without evidence", plan: "heal/faults", watch: "I3",
