@@ -78,3 +78,50 @@ func TestBytesAreTheStoresOwn(t *testing.T) {
 		}
 	}
 }
+
+// TestPurgeTakesTheFirst: while records come that are kept for two different times, and
+// some are put off, what is purged is always what expired first.
+func TestPurgeTakesTheFirst(t *testing.T) {
+	t.Parallel()
+	clock := newClock()
+	s := memory.New(memory.Options{Now: clock.Now})
+	left := make(map[string]time.Duration) // when each goes; no two at the same time
+	for i := range 2000 {
+		clock.Advance(4)
+		now, keep := 4*time.Duration(i+1), time.Duration(700)
+		if i%3 == 0 {
+			keep = 101
+		}
+		c := create(strconv.Itoa(i), store.Pending, keep)
+		mustCreate(t, s, c)
+		if i%7 == 0 { // it is noted twice
+			keep += 50
+			c.If, c.To.Owner, c.To.Expire = c.To.Token, 2, keep
+			if got := swap(t, s, c)[0]; !got.InForce(c) {
+				t.Fatalf("put off: %+v", got)
+			}
+		}
+		left[c.To.Key] = now + keep
+		for i%10 == 9 && purgesFirst(t, s, left, now) {
+		}
+	}
+}
+
+// purgesFirst purges one record, if one has expired, and reports whether.
+func purgesFirst(t *testing.T, s *memory.Store, left map[string]time.Duration, now time.Duration) bool {
+	t.Helper()
+	first, want := "", 0
+	for key, at := range left {
+		if at <= now && (first == "" || at < left[first]) {
+			first, want = key, 1
+		}
+	}
+	if got, err := s.Purge(t.Context(), 1); got != want || err != nil {
+		t.Fatalf("at %d purged %d, %v, want %d", now, got, err, want)
+	}
+	if want == 1 && stands(t, s, first) != store.Absent {
+		t.Fatalf("at %d record %s stands, which expired first", now, first)
+	}
+	delete(left, first)
+	return want == 1
+}

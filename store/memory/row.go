@@ -26,13 +26,14 @@ type row struct {
 	operation string
 	outcome   []byte
 	seldom    *seldom // nil: nothing of it
+	place     uint32  // where it stands
 	priority  int8
 	tainted   bool
 
 	// What is of the usual length is here, and is else seldom.
 	scoped, keyed, printed uint8    // how much of names is the scope, and then the key, and how much of print there is
 	print                  [19]byte // the fingerprint
-	names                  [64]byte
+	names                  [60]byte
 }
 
 // seldom is what few rows have.
@@ -74,7 +75,7 @@ func (r *row) change(c *store.Change, now time.Duration, own func([]byte) []byte
 	}
 }
 
-// set makes of r, which is empty, a new row.
+// set makes of r, which is empty but for its place, a new row.
 func (r *row) set(to *store.Record, now time.Duration, own func([]byte) []byte) {
 	r.id, r.token, r.created, r.changed = to.ID, to.Token, now, now
 	r.operation, r.outcome, r.tainted, r.priority = to.Operation, own(to.Outcome), to.Tainted, to.Priority

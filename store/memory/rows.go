@@ -48,7 +48,7 @@ func (t *rows) find(id store.ID) (p *indexPart, slot int) {
 	return nil, 0
 }
 
-// add returns an empty row for id, which has none.
+// add returns a row for id, which has none: empty but for its place.
 func (t *rows) add(id store.ID) *row {
 	if len(t.free) == 0 {
 		t.grow()
@@ -57,7 +57,9 @@ func (t *rows) add(id store.ID) *row {
 	place := t.free[last]
 	t.free = t.free[:last]
 	t.places.add(&id, place)
-	return t.at(place)
+	r := t.at(place)
+	r.place = place
+	return r
 }
 
 func (t *rows) grow() {

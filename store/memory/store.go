@@ -27,7 +27,7 @@ type Store struct {
 
 	mu       sync.Mutex          // guards what follows
 	rows     rows                // what is committed
-	expiring expiryQueue         // the committed rows that expire
+	expiring expiries            // the committed rows that expire
 	values   map[string][]byte   // what transactions put, committed
 	holding  map[store.ID]*Tx    // who has the right to an ID
 	writing  map[store.ID]*Tx    // who has an uncommitted write of an ID
@@ -84,12 +84,14 @@ func (s *Store) now() time.Duration {
 
 // put commits r.
 func (s *Store) put(r *row) {
-	place := s.rows.of(r.id)
-	if place == nil {
-		place = s.rows.add(r.id)
+	stands := s.rows.of(r.id)
+	if stands == nil {
+		stands = s.rows.add(r.id)
 	}
-	*place = *r
-	s.expires(place)
+	place := stands.place
+	*stands = *r
+	stands.place = place
+	s.expires(stands)
 }
 
 // room makes room for one more record, of expired ones if need be.
