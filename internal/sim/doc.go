@@ -32,7 +32,15 @@
 // In these processes what is recorded late is explored too, in others it is given
 // up. Callers of one key share a process only under Heal, where nobody follows
 // without asking. One batch is under way at a time, and how many wait is not
-// bounded. The memory of final records gets older where a plan says so, in halves of
+// bounded.
+//
+// Where a plan says so, such a batch is a transaction that others join until its commit:
+// it is lost before it has written those that came, or those that joined; it is Busy as
+// a whole; its commit has no answer and is decided later. What it has written is held
+// until then, record by record: a store that holds all of them at once shows less. How
+// many may join is not bounded, and who asks again for what is still in it waits for it.
+//
+// The memory of final records gets older where a plan says so, in halves of
 // its age.
 //
 // Statements that are handed over together are one step, with the commit behind them.

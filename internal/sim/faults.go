@@ -51,8 +51,7 @@ func (a *actor) speaks() bool {
 // themselves or with those of others.
 func (w *world) leaveWays(into []way) []way {
 	for i, a := range w.actors {
-		c := &a.op.change
-		if a.leave == nil || a.helps() || a.status != statusReady || c.To.State != store.InProgress || c.If.Owner == c.To.Owner {
+		if a.leave == nil || a.helps() || a.status != statusReady || !claims(&a.op.change) {
 			continue
 		}
 		switch {
@@ -63,6 +62,11 @@ func (w *world) leaveWays(into []way) []way {
 		}
 	}
 	return into
+}
+
+// claims tells whether a change makes somebody a leader.
+func claims(c *store.Change) bool {
+	return c.To.State == store.InProgress && c.If.Owner != c.To.Owner
 }
 
 // mayBeat tells whether a lease is over whose leader is alive.

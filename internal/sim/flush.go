@@ -30,7 +30,7 @@ func (a *actor) flush(changes []store.Change) ([]store.Standing, error) {
 // asker is who waits for the answer to a change; nil when that one has given up.
 func (a *actor) asker(c *store.Change) *actor {
 	for _, b := range a.proc.crew {
-		if b.op.kind == opWait && b.op.change.If == c.If && b.op.change.To.Token == c.To.Token {
+		if b.status == statusReady && b.op.kind == opWait && b.op.change.If == c.If && b.op.change.To.Token == c.To.Token {
 			return b
 		}
 	}

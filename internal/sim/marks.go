@@ -51,6 +51,10 @@ const (
 	MarkGivenBack                   // a claim without an answer was given back
 	MarkLeaseLost                   // a worker learned from a beat that it lost
 	MarkFlush                       // changes of several were asked for together
+	MarkJoined                      // changes joined others that were being written
+	MarkMissed                      // or came too late to
+	MarkJoinedLost                  // what joined had no answer
+	MarkJoinedLeft                  // who joined gave up meanwhile
 	MarkLeft                        // a caller gave up
 	MarkUndone                      // a claim that nobody waited for was given back
 	MarkRemembered                  // a repeat was answered from memory
@@ -68,7 +72,7 @@ func (m Mark) String() string {
 		"aborted", "conflict", "rolled back", "zombie rolled back", "lost reply echoed", "busy", "crash", "beat", "late request arrived",
 		"late commit", "late abort", "ambiguous told ok", "ambiguous told no", "fence held", "second answer",
 		"replay", "mismatch", "purged", "delay", "queued", "queued already", "errors exhausted", "crashes exhausted", "redrive",
-		"cancelled waiting", "cancelled running", "ended together", "lost claim given back", "lease lost", "flushed together", "gave up", "claim undone", "remembered", "forgotten", "settled by worker", "settled by retry", "settled by person",
+		"cancelled waiting", "cancelled running", "ended together", "lost claim given back", "lease lost", "flushed together", "joined others", "too late to join", "joined and lost", "joined and gave up", "gave up", "claim undone", "remembered", "forgotten", "settled by worker", "settled by retry", "settled by person",
 	}[m]
 }
 

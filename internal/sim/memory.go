@@ -26,8 +26,11 @@ func (w *world) age() {
 }
 
 // rest lets time pass before the next asking: those that memory answers make no call.
+// Those who come later rest before the first one too.
 func (a *actor) rest() {
-	if a.w.stage.plan.Budget.Ages > 0 && a.asked > 0 && !a.free {
+	p := &a.w.stage.plan
+	later := a.index >= len(p.Callers)-p.Later
+	if (p.Budget.Ages > 0 && a.asked > 0 || later && a.asked == 0) && !a.free {
 		a.call(op{kind: opRest, row: a.ask.row})
 	}
 }

@@ -5,7 +5,7 @@ import "slices"
 // mutants lists the mistakes. The first eight are those that idempotency code
 // is known for; the others keep the remaining invariants awake.
 func mutants() []mutant {
-	return slices.Concat(knownMutants(), furtherMutants(), taskMutants(), triedMutants(), laneMutants(), memoryMutants(), batchMutants())
+	return slices.Concat(knownMutants(), furtherMutants(), taskMutants(), triedMutants(), laneMutants(), gatherMutants(), memoryMutants(), batchMutants())
 }
 
 func knownMutants() []mutant {

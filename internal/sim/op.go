@@ -20,12 +20,14 @@ const (
 	opSwapTx // of another record, in a transaction
 	opWait   // for an answer to what somebody else asks for it
 	opStart  // helping the others of its process
-	opRest   // before it asks again
+	opRest   // before it asks
+	opGather // what came, or joined, in one transaction
+	opSeal   // its commit
 	opKinds
 )
 
 func (k opKind) String() string {
-	return [opKinds]string{"", "swap", "get", "scan", "purge", "begin", "commit", "act", "raise", "look", "dequeue", "send together", "enqueue", "wait for the others", "begin", "ask again"}[k]
+	return [opKinds]string{"", "swap", "get", "scan", "purge", "begin", "commit", "act", "raise", "look", "dequeue", "send together", "enqueue", "wait for the others", "begin", "ask", "write together", "commit together"}[k]
 }
 
 // op is one call that an actor waits to be let through with.
@@ -95,6 +97,9 @@ func (o *op) outcomes(b *Budget, soft bool, into []how) []how {
 	if o.kind == opSwapTx {
 		return into
 	}
+	if o.kind == opGather || o.kind == opSeal {
+		return o.gatheringOutcomes(b, into)
+	}
 	if o.kind == opCommit || o.kind == opBatch {
 		if b.Aborts > 0 {
 			into = append(into, howAborted)
@@ -125,6 +130,23 @@ func (o *op) outcomes(b *Budget, soft bool, into []how) []how {
 	}
 	if o.writes() && o.kind != opRaise && o.kind != opPurge {
 		into = append(into, howLate)
+	}
+	return into
+}
+
+// gatheringOutcomes lists what else may become of a transaction that others join.
+func (o *op) gatheringOutcomes(b *Budget, into []how) []how {
+	if o.kind == opGather {
+		if b.Lost > 0 {
+			into = append(into, howLost)
+		}
+		return into
+	}
+	if b.Aborts > 0 {
+		into = append(into, howAborted)
+	}
+	if b.Unsure > 0 {
+		into = append(into, howUnsure)
 	}
 	return into
 }

@@ -48,6 +48,12 @@ type Plan struct {
 	// Together has all callers and workers in one process, whose changes go to the
 	// store together.
 	Together bool
+	// Gathers lets these changes join others that are being written, until those
+	// commit.
+	Gathers bool
+	// Later is how many of the callers, the last ones, come when the scheduler says so;
+	// the others are there from the beginning. They come in order.
+	Later int
 	// Cached has engines answer repeats from memory.
 	Cached bool
 	// Scopes puts every other caller into a scope of its own, and has two records;

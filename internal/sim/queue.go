@@ -13,10 +13,14 @@ var _ store.Dequeuer = queueStore{}
 
 // offers is the store as the plan says that it is.
 func (s *stage) offers(p *process) store.TxStore[*Tx] {
-	if s.plan.Workers == 0 || s.plan.Blind {
+	switch {
+	case s.plan.Gathers:
+		return gatherStore{p.store}
+	case s.plan.Workers == 0 || s.plan.Blind:
 		return p.store
+	default:
+		return queueStore{p.store}
 	}
-	return queueStore{p.store}
 }
 
 // Dequeue implements [store.Dequeuer].

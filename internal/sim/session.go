@@ -7,15 +7,15 @@ import "github.com/semelgo/semel/store"
 type session struct {
 	actor   int
 	row     int
-	hold    bool // has the only right to the record
-	whole   bool // goes to the server as one request
-	wants   bool // and cannot begin while somebody else has the right
-	locked  bool // its last statement is carried out, the decision still to come
-	orphan  bool // nobody is at the other end
-	commits bool // the commit was sent
-	change  *store.Change
+	hold    bool          // has the only right to the record
+	whole   bool          // goes to the server as one request
+	wants   bool          // and cannot begin while somebody else has the right
+	locked  bool          // its last statement is carried out, the decision still to come
+	orphan  bool          // nobody is at the other end
+	commits bool          // the commit was sent
+	change  *store.Change // nil: nothing but writes
 	effects []effect
-	writes  []store.Change // of other records, before its last statement
+	writes  []store.Change // of other records, before its last statement; or of all
 }
 
 // post is a request that its sender has given up and that may yet arrive.
@@ -74,6 +74,10 @@ func (w *world) writer(row int, s *session) *session {
 // commit carries out the last statement of s and commits, or rolls back.
 func (w *world) commit(s *session) bool {
 	w.close(s)
+	if s.change == nil {
+		w.writeAll(s)
+		return true
+	}
 	r := w.row(s.change.To.ID)
 	if !r.mayChange(s.change) {
 		return false
@@ -82,11 +86,17 @@ func (w *world) commit(s *session) bool {
 		e.epoch = r.epoch
 		w.happen(e)
 	}
-	for i := range s.writes {
-		w.write(s.actor, w.row(s.writes[i].To.ID), &s.writes[i])
-	}
+	w.writeAll(s)
 	w.write(s.actor, r, s.change)
 	return true
+}
+
+// writeAll puts in force what s wrote of other records.
+func (w *world) writeAll(s *session) {
+	for i := range s.writes {
+		c := &s.writes[i]
+		w.write(w.behind(w.actors[s.actor], c), w.row(c.To.ID), c)
+	}
 }
 
 func (w *world) post(p post) { w.posts = append(w.posts, p) }
@@ -116,7 +126,9 @@ func (w *world) sessionsDigest(d digest) digest {
 		if s.change != nil {
 			x = w.changeDigest(x, s.change).add(uint64(len(s.effects)))
 		}
-		x = x.add(uint64(len(s.writes)))
+		for i := range s.writes {
+			x = w.changeDigest(x.add(uint64(w.indexOf(s.writes[i].To.ID))), &s.writes[i])
+		}
 		sum += uint64(x)
 	}
 	for _, p := range w.posts {

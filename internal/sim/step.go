@@ -59,7 +59,7 @@ func (w *world) twinWaits(a *actor) bool {
 		return false
 	}
 	for _, b := range w.actors[:a.index] {
-		if !b.moved() && b.name[0] == a.name[0] && b.ask == a.ask {
+		if !b.moved() && b.name[0] == a.name[0] && (b.ask == a.ask || a.op.kind == opRest && b.op.kind == opRest) {
 			return true
 		}
 	}
@@ -82,9 +82,10 @@ func (w *world) mayGo(a *actor) bool {
 	}
 }
 
-// insists tells whether the change that a asks for ends its own attempt.
+// insists tells whether the change that a asks for ends its own attempt, or is on its
+// way already.
 func (w *world) insists(a *actor) bool {
-	if a.what == recordsLate {
+	if a.what == recordsLate || a.what == givesUp || w.written(&a.op.change) {
 		return true
 	}
 	return w.stage.mode.shape.inline() && a.ask.fp != "" || w.drawer(a.op.change.If.Owner) == a.index

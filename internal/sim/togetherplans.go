@@ -19,12 +19,26 @@ func (m mode) togetherOf() []Plan {
 				Name: "crowd", Callers: "xxx", Scopes: true, Together: true,
 				Budget: Budget{Leaves: 1}, Must: []Mark{MarkFlush, MarkLeft, MarkUndone},
 			},
+			{
+				Name: "gather", Callers: "xx", Scopes: true, Together: true, Gathers: true,
+				Budget: Budget{Crashes: 1, Leaves: 1, Unsure: 1, Expiries: 1},
+				Must:   []Mark{MarkJoined, MarkMissed, MarkJoinedLost, MarkCrash, MarkDoubt, MarkUndone, MarkLateCommit, MarkLateAbort},
+			},
+			{
+				Name: "refused", Callers: "xx", Scopes: true, Together: true, Gathers: true,
+				Budget: Budget{Aborts: 1, Leaves: 1, Lost: 1}, Must: []Mark{MarkJoined, MarkAborted, MarkBusy, MarkLeft},
+			},
 		}
 	case "leased":
 		return []Plan{
 			{
 				Name: "together", Callers: "xx", Scopes: true, Together: true, Sweepers: 1,
 				Budget: Budget{Leaves: 1, Unsure: 1, Expiries: 1}, Must: []Mark{MarkLeft, MarkUndone},
+			},
+			{
+				Name: "gather", Callers: "xxx", Later: 1, Scopes: true, Together: true, Gathers: true,
+				Budget: Budget{Leaves: 1, Unsure: 1},
+				Must:   []Mark{MarkJoined, MarkMissed, MarkJoinedLost, MarkJoinedLeft, MarkLeft, MarkUndone, MarkUnsureOK, MarkUnsureNo},
 			},
 			{
 				Name: "cached", Callers: "xx", Asks: 2, Again: true, Cached: true,
@@ -38,6 +52,10 @@ func (m mode) togetherOf() []Plan {
 			{
 				Name: "crowd", Callers: "xxx", Together: true,
 				Budget: Budget{Lost: 1}, Must: []Mark{MarkHeal, MarkReplay, MarkEcho},
+			},
+			{
+				Name: "gather", Callers: "xxx", Together: true, Gathers: true,
+				Budget: Budget{Unsure: 1}, Must: []Mark{MarkHeal, MarkReplay, MarkLateCommit, MarkLateAbort},
 			},
 		}
 	case "task-tx", "task-do":

@@ -1,0 +1,177 @@
+package sim
+
+import (
+	"context"
+	"slices"
+
+	"github.com/semelgo/semel/store"
+)
+
+// gatherStore is a [Store] that lets changes join others that it is writing.
+type gatherStore struct{ *Store }
+
+var _ store.Gatherer = gatherStore{}
+
+// Self implements [store.Gatherer].
+func (s gatherStore) Self() store.Store { return s }
+
+// gathering is a transaction that changes join until its commit.
+type gathering struct {
+	a       *actor
+	tx      *session
+	first   int            // how many did not join
+	changes []store.Change // of those so far
+	answers []store.Standing
+}
+
+// SwapGathering implements [store.Gatherer]. It stops before it writes what came, and
+// what joined that, and before it commits: who comes before the last of what is
+// written joins, and who comes later does not.
+func (s gatherStore) SwapGathering(_ context.Context, changes []store.Change, more func() []store.Change) ([]store.Standing, error) {
+	a, err := s.actor()
+	if err != nil {
+		return nil, err
+	}
+	g := &gathering{a: a, first: len(changes), tx: a.w.open(a, a.w.indexOf(changes[0].To.ID), false)}
+	for came := changes; len(came) > 0; came = more() {
+		if h := g.write(came); h != howOK {
+			return g.end(h)
+		}
+	}
+	g.tx.commits = g.tx.holds()
+	h := a.call(op{kind: opSeal, row: g.tx.row, batch: g.changes, session: g.tx})
+	if h == howOK || h == howAborted {
+		a.w.markMissed(a)
+	}
+	return g.end(h)
+}
+
+// write makes changes in the transaction. Others find their records Busy until it has
+// ended.
+func (g *gathering) write(came []store.Change) how {
+	w := g.a.w
+	g.changes = append(g.changes, came...)
+	if err := store.CheckBatch(g.changes, maxBatch); err != nil {
+		w.fail("batch", "%s asks for what no store takes: %v", g.a.name, err)
+	}
+	h := g.a.call(op{kind: opGather, row: w.indexOf(came[0].To.ID), batch: slices.Clone(g.changes)})
+	if h != howOK {
+		return h
+	}
+	if len(g.changes) > g.first {
+		w.mark(MarkJoined)
+	}
+	for i := range came {
+		answer := w.writes(g.tx, &came[i])
+		g.answers = append(g.answers, answer)
+		g.a.noteStanding(answer)
+		w.sayStanding(answer, answer.InForce(came[i]))
+	}
+	return howOK
+}
+
+// writes is what becomes of a change within a transaction.
+func (w *world) writes(tx *session, c *store.Change) store.Standing {
+	row := w.indexOf(c.To.ID)
+	switch {
+	case w.writer(row, tx) != nil:
+		return store.Standing{Busy: true}
+	case w.rows[row].mayChange(c):
+		tx.writes = append(tx.writes, *c)
+		return store.Standing{Token: c.To.Token}
+	case w.rows[row].rec.Token == c.To.Token:
+		w.mark(MarkEcho)
+		return store.Standing{Token: c.To.Token}
+	default:
+		return w.rows[row].standing()
+	}
+}
+
+// written tells whether a change is in a transaction that others joined, and that is
+// still to end.
+func (w *world) written(c *store.Change) bool {
+	return slices.ContainsFunc(w.sessions, func(s *session) bool {
+		return s.change == nil && s.commits && slices.ContainsFunc(s.writes, func(d store.Change) bool {
+			return d.If == c.If && d.To.Token == c.To.Token
+		})
+	})
+}
+
+// end is what becomes of the transaction, and what all who are in it are told.
+func (g *gathering) end(h how) ([]store.Standing, error) {
+	w := g.a.w
+	switch h { //nolint:exhaustive // whatever else is rolled back
+	case howDead, howUnsure:
+		if g.tx.orphan = g.tx.holds(); !g.tx.orphan {
+			w.close(g.tx)
+		}
+	case howOK:
+		w.commit(g.tx)
+		w.say("committed")
+	default:
+		w.close(g.tx)
+	}
+	if h == howDead {
+		return g.haunted(), nil
+	}
+	if h == howAborted { // which a store of one writer may say of the whole
+		w.mark(MarkAborted)
+		for i := range g.answers {
+			g.answers[i] = store.Standing{Busy: true}
+		}
+	}
+	told := h == howOK || h == howAborted
+	if !told && len(g.changes) > g.first {
+		w.mark(MarkJoinedLost)
+	}
+	g.tell(h, told)
+	if !told {
+		return nil, errLost
+	}
+	return g.answers, nil
+}
+
+// haunted is what ghosts are told of all changes.
+func (g *gathering) haunted() []store.Standing {
+	answers := make([]store.Standing, len(g.changes))
+	for i := range g.changes {
+		answers[i] = afterlife(g.changes[i].To)
+	}
+	return answers
+}
+
+// tell lets those know of the answers, or of there being none, who wait for them.
+func (g *gathering) tell(h how, told bool) {
+	p := g.a.proc
+	for i := range g.changes {
+		asker := g.a.asker(&g.changes[i])
+		if asker != nil {
+			asker.note(uint64(h))
+		}
+		if i >= g.first && claims(&g.changes[i]) && (asker == nil || asker.helps()) {
+			g.a.w.mark(MarkJoinedLeft)
+		}
+		if !told {
+			continue
+		}
+		row := g.a.w.indexOf(g.changes[i].To.ID)
+		if p.busy &^= 1 << row; g.answers[i].Busy {
+			p.busy |= 1 << row
+			g.a.w.mark(MarkBusy)
+		}
+		if asker != nil {
+			asker.noteStanding(g.answers[i])
+		}
+	}
+}
+
+// markMissed sees who came when nobody could join any more.
+func (w *world) markMissed(a *actor) {
+	for _, b := range a.proc.crew {
+		if b.op.kind == opWait && !b.op.settled() && !slices.ContainsFunc(a.op.batch, func(c store.Change) bool {
+			return c.To.ID == b.op.change.To.ID
+		}) {
+			w.mark(MarkMissed)
+		}
+	}
+}

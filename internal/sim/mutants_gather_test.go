@@ -1,0 +1,54 @@
+package sim_test
+
+// gatherMutants lists what could be wrong with changes that join others which are being
+// written.
+func gatherMutants() []mutant {
+	const gathers = "		swaps.Gather = g.SwapGathering\n"
+	return []mutant{
+		{
+			name: "answers before the commit", plan: "hold/gather", watch: "I11",
+			edits: []edit{{"lanes.go", gathers, `		swaps.Gather = func(ctx context.Context, came []store.Change, _ func() []store.Change) ([]store.Standing, error) {
+			changes, answers := append([]store.Change(nil), came...), make([]store.Standing, len(came))
+			for i := range changes {
+				answers[i].Token = changes[i].To.Token
+			}
+			l.run("give up", func() {
+				_, _ = g.SwapGathering(ctx, changes, func() []store.Change { return nil })
+			})
+			return answers, nil
+		}
+`}},
+		},
+		{
+			name: "what joined counts although its transaction failed", plan: "hold/gather", watch: "I4",
+			edits: []edit{{"lanes.go", gathers, `		swaps.Gather = func(ctx context.Context, came []store.Change, more func() []store.Change) ([]store.Standing, error) {
+			all := append([]store.Change(nil), came...)
+			answers, err := g.SwapGathering(ctx, came, func() []store.Change {
+				joined := more()
+				all = append(all, joined...)
+				return joined
+			})
+			for i := len(answers); err != nil && len(all) > len(came) && i < len(all); i++ {
+				answers = append(answers, store.Standing{Token: all[i].To.Token})
+			}
+			if len(answers) == len(all) {
+				err = nil
+			}
+			return answers, err
+		}
+`}},
+		},
+		{
+			name: "who comes too late to join is forgotten", plan: "hold/refused", watch: "deadlock",
+			edits: []edit{{"internal/lane/do.go", "more = l.ask(context.Background(), b)\n", "more = l.ask(context.Background(), b) && b.expected == 0\n"}},
+		},
+		{
+			name: "key that joins itself", plan: "heal/gather", watch: "batch",
+			edits: []edit{{"internal/lane/gather.go", "	items := l.gather(rest)\n", "	clear(l.flying)\n	items := l.gather(rest)\n"}},
+		},
+		{
+			name: "claim of who gave up stays when its transaction had no answer", plan: "leased/gather", watch: "I14",
+			edits: []edit{{"late.go", "		case err != nil, answer.InForce(claim) &&", "		case err == nil && answer.InForce(claim) &&"}},
+		},
+	}
+}
