@@ -34,6 +34,9 @@ func (l *lanes) open(s store.Store, caps store.Capabilities, o *Options) {
 	if g, ok := s.(store.Gatherer); ok && g.Self() == s {
 		swaps.Gather = g.SwapGathering
 	}
+	if caps.Flushers > 1 {
+		swaps.Kind = kindOf
+	}
 	l.swaps = lane.New(swaps)
 	l.gets = lane.New(lane.Config[store.ID, store.ID, store.Standing]{
 		Flush: s.Get, Key: func(id *store.ID) store.ID { return *id }, Compare: compareIDs, Shared: true,
@@ -41,6 +44,10 @@ func (l *lanes) open(s store.Store, caps store.Capabilities, o *Options) {
 		Within: spanned, Steps: l.steps,
 	})
 }
+
+// kindOf tells claims from ends, which are statements of their own. Where one batch is
+// under way at a time, who is left behind would wait for the whole of it.
+func kindOf(c *store.Change) int { return int(c.If.State) }
 
 // spanned is by, for a lane.
 func spanned(ctx context.Context, end time.Time) (context.Context, func()) {

@@ -23,7 +23,10 @@ type Batch[Q, A any] struct {
 // asking that Join or Settle has called for is over, and Take returns nil.
 func (l *Lane[K, Q, A]) Take() *Batch[Q, A] {
 	l.mu.Lock()
-	items := l.gather(l.config.MaxBatch)
+	items := l.gather(l.config.MaxBatch, l.kind())
+	if len(items) == 0 { // those of that kind wait for others of their keys
+		items = l.gather(l.config.MaxBatch, anyKind)
+	}
 	if len(items) == 0 {
 		l.running--
 		l.mu.Unlock()
@@ -45,13 +48,13 @@ func (l *Lane[K, Q, A]) roomy() []Q {
 	return room
 }
 
-// gather takes out of those who wait whoever may go, in the order they came, and no
-// more than most.
-func (l *Lane[K, Q, A]) gather(most int) []*Item[Q, A] {
+// gather takes out of those who wait whoever is of the kind and may go, in the order they
+// came, and no more than most.
+func (l *Lane[K, Q, A]) gather(most, kind int) []*Item[Q, A] {
 	items := make([]*Item[Q, A], 0, min(len(l.waiting), most))
 	rest := l.waiting[:0]
 	for _, it := range l.waiting {
-		if len(items) == most || !l.fly(it) {
+		if len(items) == most || kind != anyKind && l.config.Kind(&it.question) != kind || !l.fly(it) {
 			rest = append(rest, it)
 			continue
 		}
@@ -61,6 +64,35 @@ func (l *Lane[K, Q, A]) gather(most int) []*Item[Q, A] {
 	clear(l.waiting[len(rest):])
 	l.waiting = rest
 	return items
+}
+
+const (
+	anyKind = -1
+	// fewMixed go together whatever they are: to be more is worth more to them than to be
+	// of one kind.
+	fewMixed = 16
+	// ofOneKind is the share of those who wait that is enough for a batch of their own: one
+	// in so many.
+	ofOneKind = 3
+)
+
+// kind is that of the next batch: of whoever has waited longest, unless too few are like
+// that. So who is left behind goes with the next one; and those who were answered
+// together, who come again together, stay of one kind.
+func (l *Lane[K, Q, A]) kind() int {
+	if l.config.Kind == nil || len(l.waiting) <= fewMixed {
+		return anyKind
+	}
+	first, same := l.config.Kind(&l.waiting[0].question), 0
+	for _, it := range l.waiting {
+		if l.config.Kind(&it.question) == first {
+			same++
+		}
+	}
+	if same*ofOneKind < len(l.waiting) {
+		return anyKind
+	}
+	return first
 }
 
 // fly keeps the key of it to one batch, and reports whether it may be that.

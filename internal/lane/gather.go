@@ -17,7 +17,7 @@ func (l *Lane[K, Q, A]) join(b *Batch[Q, A]) []Q {
 		b.expected = 0
 	}
 	l.mu.Lock()
-	items := l.gather(rest)
+	items := l.gather(rest, anyKind)
 	l.mu.Unlock()
 	b.items = append(b.items, items...)
 	for _, it := range items {

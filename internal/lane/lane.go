@@ -28,6 +28,10 @@ type Config[K comparable, Q, A any] struct {
 	// Key says what a question is about, and Compare orders keys.
 	Key     func(q *Q) K
 	Compare func(a, b K) int
+	// Kind, unless nil, tells apart what costs more in one batch than in two: when many
+	// wait, a batch is of one kind where that leaves it large enough, and the others go with
+	// the next one. It is zero or more.
+	Kind func(q *Q) int
 	// Shared lets the questions of one batch that are about one key share one
 	// asking and its answer. Otherwise they are in batches of their own, one after
 	// the other.

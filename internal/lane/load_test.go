@@ -34,6 +34,7 @@ func TestEverybodyIsAnsweredTheirOwn(t *testing.T) {
 				return asks, nil
 			},
 			Key: func(a *ask) int { return a.key }, Compare: func(a, b int) int { return a - b },
+			Kind:     func(a *ask) int { return a.who % 2 },
 			Flushers: flushers, Crowd: 8, MaxBatch: 32, MaxWaiting: 1000, Timeout: 1 << 40,
 		})
 		var all sync.WaitGroup
