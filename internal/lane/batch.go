@@ -24,9 +24,6 @@ type Batch[Q, A any] struct {
 func (l *Lane[K, Q, A]) Take() *Batch[Q, A] {
 	l.mu.Lock()
 	items := l.gather(l.config.MaxBatch, l.kind())
-	if len(items) == 0 { // those of that kind wait for others of their keys
-		items = l.gather(l.config.MaxBatch, anyKind)
-	}
 	if len(items) == 0 {
 		l.running--
 		l.mu.Unlock()
@@ -54,7 +51,9 @@ func (l *Lane[K, Q, A]) gather(most, kind int) []*Item[Q, A] {
 	items := make([]*Item[Q, A], 0, min(len(l.waiting), most))
 	rest := l.waiting[:0]
 	for _, it := range l.waiting {
-		if len(items) == most || kind != anyKind && l.config.Kind(&it.question) != kind || !l.fly(it) {
+		other := kind != anyKind && l.config.Kind(&it.question) != kind
+		if len(items) == most || other || !l.fly(it) {
+			it.left = it.left || other
 			rest = append(rest, it)
 			continue
 		}
@@ -76,23 +75,52 @@ const (
 	ofOneKind = 3
 )
 
-// kind is that of the next batch: of whoever has waited longest, unless too few are like
-// that. So who is left behind goes with the next one; and those who were answered
+// kind is that of the next batch: of whoever was left behind and has waited longest, or
+// has waited longest, unless too few are like that. So who is left behind goes with the
+// next one, or as soon as no other of its key is under way; and those who were answered
 // together, who come again together, stay of one kind.
 func (l *Lane[K, Q, A]) kind() int {
 	if l.config.Kind == nil || len(l.waiting) <= fewMixed {
 		return anyKind
 	}
-	first, same := l.config.Kind(&l.waiting[0].question), 0
+	longest := l.longest()
+	if longest == nil {
+		return anyKind
+	}
+	kind, same := l.config.Kind(&longest.question), 0
 	for _, it := range l.waiting {
-		if l.config.Kind(&it.question) == first {
+		if l.config.Kind(&it.question) == kind {
 			same++
 		}
 	}
 	if same*ofOneKind < len(l.waiting) {
 		return anyKind
 	}
+	return kind
+}
+
+// longest is who has waited longest of those whose keys are not under way: of those who
+// were left behind, if there are any.
+func (l *Lane[K, Q, A]) longest() (first *Item[Q, A]) {
+	for _, it := range l.waiting {
+		switch {
+		case first != nil && !it.left || l.flies(it):
+		case it.left:
+			return it
+		default:
+			first = it
+		}
+	}
 	return first
+}
+
+// flies says that the key of it is in a batch that is under way, where it may be in one only.
+func (l *Lane[K, Q, A]) flies(it *Item[Q, A]) bool {
+	if l.config.Shared {
+		return false
+	}
+	_, flies := l.flying[l.config.Key(&it.question)]
+	return flies
 }
 
 // fly keeps the key of it to one batch, and reports whether it may be that.

@@ -119,3 +119,41 @@ func TestAKindThatCannotGoIsNotInTheWay(t *testing.T) {
 		others()
 	})
 }
+
+// TestManyOfOneKeyLeaveNobodyBehindTwice: they go one by one, and the first of them is
+// always the one who has waited longest.
+func TestManyOfOneKeyLeaveNobodyBehindTwice(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		left := kinds(t, 1, ask{1, 0}, slices.Concat(slices.Repeat([]ask{{100, 0}}, 40), of(1, 200, 20)))
+		if len(left) < 2 || left[0][1]+left[1][1] != 20 {
+			t.Errorf("went together, of each kind: %v, want those of the other kind in the second batch", left)
+		}
+	})
+}
+
+// TestWhoCannotGoDoesNotSayWhoGoes: its key is in a batch that is under way.
+func TestWhoCannotGoDoesNotSayWhoGoes(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		gate := make(chan struct{})
+		d := &desk{}
+		l := open(d, func(c *lane.Config[int, ask, ask]) {
+			c.Kind, c.Flushers, c.Crowd = func(a *ask) int { return a.who }, 2, 24
+			c.Flush = func(ctx context.Context, asks []ask) ([]ask, error) {
+				if asks[0].key == 1 {
+					<-gate
+				}
+				return d.flush(ctx, asks)
+			}
+		})
+		blocked := crowd(t.Context(), l, ask{1, 0}, ask{1, 0})
+		others := crowd(t.Context(), l, slices.Concat(of(1, 200, 10), of(0, 100, 13))...)
+		if got := d.seen(); len(got) == 0 || got[0][0].who != 1 {
+			t.Errorf("while the first cannot go, went %v, want the kind of who has waited longest of the others", got)
+		}
+		close(gate)
+		blocked()
+		others()
+	})
+}

@@ -87,6 +87,7 @@ type Item[Q, A any] struct {
 	question Q
 	until    time.Time     // it may be without an answer
 	taken    bool          // a batch has it
+	left     bool          // a batch of another kind has left it behind
 	done     chan struct{} // told once there is one
 
 	answer A
