@@ -44,7 +44,7 @@ func gatherMutants() []mutant {
 		},
 		{
 			name: "key that joins itself", plan: "heal/gather", watch: "batch",
-			edits: []edit{{"internal/lane/gather.go", "	items := l.gather(rest)\n", "	clear(l.flying)\n	items := l.gather(rest)\n"}},
+			edits: []edit{{"internal/lane/gather.go", "	items := l.gather(rest, anyKind)\n", "	clear(l.flying)\n	items := l.gather(rest, anyKind)\n"}},
 		},
 		{
 			name: "claim of who gave up stays when its transaction had no answer", plan: "leased/gather", watch: "I14",
