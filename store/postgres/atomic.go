@@ -76,24 +76,35 @@ func (s *Store) begin(ctx context.Context, id store.ID, hold bool) (*transaction
 	case err != nil:
 		return nil, err
 	case t != nil && ctx.Err() != nil: // who gave up was let in at the same moment
-		return t.orLeft(ctx, ctx.Err())
+		return t.orLeft(ctx, ctx.Err)
 	case t != nil:
-		return t.orLeft(ctx, t.seeWhatStands(ctx))
+		return t.orLeft(ctx, func() error { return t.seeWhatStands(ctx) })
 	}
 	t = &transaction{store: s, tables: on, id: id}
-	if t.conn, err = s.pool.Acquire(ctx); err != nil {
-		return t.orLeft(ctx, fmt.Errorf("take a connection: %w", err))
-	}
-	t.taken = time.Now() //nolint:forbidigo // no instant of the protocol's
-	return t.orLeft(ctx, t.open(ctx, hold))
+	return t.orLeft(ctx, func() error { return t.take(ctx, hold) })
 }
 
-// orLeft is t, unless it could not be opened.
-func (t *transaction) orLeft(ctx context.Context, err error) (*transaction, error) {
-	if err != nil {
-		t.leave(ctx)
+// take takes a connection, and begins.
+func (t *transaction) take(ctx context.Context, hold bool) (err error) {
+	if t.conn, err = t.store.pool.Acquire(ctx); err != nil {
+		return fmt.Errorf("take a connection: %w", err)
+	}
+	t.taken = time.Now() //nolint:forbidigo // no instant of the protocol's
+	return t.open(ctx, hold)
+}
+
+// orLeft is t, unless it cannot be opened, or a callback of the pool's panics.
+func (t *transaction) orLeft(ctx context.Context, open func() error) (*transaction, error) {
+	opened := false
+	defer func() {
+		if !opened {
+			t.leave(ctx)
+		}
+	}()
+	if err := open(); err != nil {
 		return nil, err
 	}
+	opened = true
 	return t, nil
 }
 

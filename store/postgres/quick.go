@@ -59,7 +59,14 @@ func (p *pooled) prepare(ctx context.Context, text string) (*pgconn.StatementDes
 		return d, nil
 	}
 	p.made++
+	heard := false
+	defer func() {
+		if !heard { // a callback of the pool's has panicked: there is more to read
+			p.lose(ctx)
+		}
+	}()
 	d, err := p.conn.PgConn().Prepare(ctx, "semel_pooled_"+strconv.Itoa(p.made), text, nil)
+	heard = true
 	if err != nil {
 		return nil, fmt.Errorf("prepare: %w", err)
 	}

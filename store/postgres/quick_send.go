@@ -102,7 +102,13 @@ func (p *pooled) hear(ctx context.Context, to heard) (failed error) {
 // driver, which finds it broken, has the server give up what it does.
 func (p *pooled) lose(ctx context.Context) {
 	_ = p.conn.PgConn().Conn().Close()
-	for !p.conn.IsClosed() {
-		_, _ = p.conn.PgConn().ReceiveMessage(ctx)
+	for ctx = context.WithoutCancel(ctx); !p.conn.IsClosed(); {
+		p.passOver(ctx)
 	}
+}
+
+// passOver reads what has come already, whatever a callback of the pool's makes of it.
+func (p *pooled) passOver(ctx context.Context) {
+	defer func() { _ = recover() }() // one panic is on its way already
+	_, _ = p.conn.PgConn().ReceiveMessage(ctx)
 }

@@ -28,13 +28,19 @@ func (s *Store) Get(ctx context.Context, ids []store.ID) ([]store.Standing, erro
 // get reads by a session if there is one, and by the pool when that is of no use.
 func (s *Store) get(ctx context.Context, t *tables, ids []store.ID) ([]store.Standing, error) {
 	if own := s.sessions.take(ctx); own != nil {
-		answers, err := standing(ids, func(use func(*store.Record)) error { return own.get(ctx, t, ids, use) })
-		lost := !own.usable()
-		if s.sessions.give(own); !lost || ctx.Err() != nil {
+		if answers, lost, err := s.getBy(ctx, own, t, ids); !lost || ctx.Err() != nil {
 			return answers, err
 		}
 	}
 	return get(ctx, over{s.pool}, t, frame{before: []string{s.texts.byKey}}, ids)
+}
+
+// getBy reads by a session, and gives it back, also when a callback of the pool's panics.
+// It reports whether the session was lost.
+func (s *Store) getBy(ctx context.Context, own *session, t *tables, ids []store.ID) (answers []store.Standing, lost bool, err error) {
+	defer s.sessions.give(own)
+	answers, err = standing(ids, func(use func(*store.Record)) error { return own.get(ctx, t, ids, use) })
+	return answers, !own.usable(), err
 }
 
 // Scan reads from one snapshot. Without Due it goes through the records in the
