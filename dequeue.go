@@ -174,7 +174,8 @@ func claimOf(stands store.Record, policy policyKind, lease time.Duration) event 
 
 func (q *dequeuing) attempt(ctx context.Context, r *store.Record) *Attempt {
 	a := &Attempt{
-		c: q.c, call: callOf(q.op, *r), times: q.c.options.timesOf(q.op, r.ID), policy: q.policy, token: r.Token, found: r, begun: q.sent,
+		c: q.c, call: callOf(q.op, *r), times: q.c.options.timesOf(q.op, r.ID), policy: q.policy, token: r.Token, begun: q.sent,
+		found: new(*r), // and none of its neighbours: one may run for hours
 	}
 	a.live(ctx, q.sent, false)
 	q.c.see(ctx, EventClaimed, *r, nil)

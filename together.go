@@ -94,7 +94,7 @@ func (a *Attempt) wish(ctx context.Context, e *Ending) (d decision, ok bool) {
 func (e *Ending) settled(ctx context.Context, change *store.Change) {
 	a := e.Attempt
 	now := &e.own.Record
-	a.claimed(now)
+	*now = a.Record() // and nothing of an earlier attempt
 	comesInForce(change, now)
 	a.pulse.stop()
 	defer func() { // whatever an Observer does

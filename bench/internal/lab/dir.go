@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
+	"strings"
 	"syscall"
 )
 
@@ -20,6 +22,9 @@ type directory struct {
 func newDirectory(base string) (*directory, error) {
 	left, _ := filepath.Glob(filepath.Join(base, dirs))
 	for _, path := range left {
+		if !isLabs(path) {
+			continue
+		}
 		if d, err := lock(path); err == nil {
 			_ = d.remove() // it is another's, perhaps
 		}
@@ -38,6 +43,13 @@ func newDirectory(base string) (*directory, error) {
 		return nil, fmt.Errorf("name directory: %w", err)
 	}
 	return d, nil
+}
+
+// isLabs tells a lab's directory from what people name likewise: a report, or a profile.
+func isLabs(path string) bool {
+	_, err := strconv.ParseUint(strings.TrimPrefix(filepath.Base(path), strings.TrimSuffix(dirs, "*")), 10, 64)
+	info, missing := os.Lstat(path)
+	return err == nil && missing == nil && info.IsDir()
 }
 
 // lock fails where another process has the directory.

@@ -35,3 +35,27 @@ func TestWhatAKilledLabHasLeftTheNextOneRemoves(t *testing.T) {
 		t.Errorf("left: %v", all)
 	}
 }
+
+// TestWhatIsOnlyNamedLikeALabsIsLeftAlone: what a person keeps of a run.
+func TestWhatIsOnlyNamedLikeALabsIsLeftAlone(t *testing.T) {
+	t.Setenv("TMPDIR", t.TempDir())
+	var kept []string
+	for _, name := range []string{"semel-bench-1.log", "semel-bench-2", "semel-bench-before/latest.json"} {
+		path := filepath.Join(os.TempDir(), name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte("x"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		kept = append(kept, path)
+	}
+	if err := open(t, true).Close(); err != nil {
+		t.Error(err)
+	}
+	for _, path := range kept {
+		if _, err := os.Stat(path); err != nil {
+			t.Errorf("it has been removed: %v", err)
+		}
+	}
+}
