@@ -125,3 +125,23 @@ func purgesFirst(t *testing.T, s *memory.Store, left map[string]time.Duration, n
 	delete(left, first)
 	return want == 1
 }
+
+// TestWhatIsPutOffForEverTakesNoMoreRoom, whether it is put off in order or not, and
+// although nobody purges.
+func TestWhatIsPutOffForEverTakesNoMoreRoom(t *testing.T) {
+	t.Parallel()
+	clock := newClock()
+	s := memory.New(memory.Options{Now: clock.Now})
+	c := create("k", store.Pending, time.Hour)
+	mustCreate(t, s, c)
+	for i := range 2000 {
+		clock.Advance(time.Second)
+		c.If, c.To.Expire = c.To.Token, time.Duration(1+i%2)*time.Hour
+		if c.To.Owner++; !swap(t, s, c)[0].InForce(c) {
+			t.Fatal("it is not put off")
+		}
+	}
+	if got := s.Noted(); got > 100 {
+		t.Errorf("%d times are noted of one record", got)
+	}
+}
