@@ -115,10 +115,8 @@ func (p *pool) claim(ctx, alive context.Context, k *kind, n int) error {
 	}
 	p.mu.Unlock()
 	p.under.Add(len(attempts))
-	runs := make([]run, len(attempts))
-	for i, a := range attempts {
-		r := &runs[i]
-		r.kind, r.of, r.attempt = k, b, a
+	for _, a := range attempts {
+		r := &run{kind: k, of: b, attempt: a} // kept no longer than its own function runs
 		if stopped {
 			p.hands.do(func() { p.giveBack(r) }) //nolint:contextcheck // an attempt has a context of its own
 			continue
