@@ -33,7 +33,7 @@ func TestAnAttemptKeepsNothingOfItsNeighbours(t *testing.T) {
 	if _, err := attempts[1].End("v", nil); err != nil {
 		t.Error(err)
 	}
-	attempts = nil
+	clear(attempts)
 	for range 3 {
 		runtime.GC()
 	}

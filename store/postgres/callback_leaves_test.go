@@ -127,11 +127,12 @@ func TestCallbackThatPanicsAgain(t *testing.T) {
 	others := connect(t, url)
 	s := newStore(t, connect(t, url, func(c *pgxpool.Config) {
 		c.MaxConns = 2
-		c.ConnConfig.OnNotice = func(*pgconn.PgConn, *pgconn.Notice) {
+		c.ConnConfig.OnNotice = func(c *pgconn.PgConn, _ *pgconn.Notice) {
 			switch {
 			case !armed.Load():
 			case came.Add(1) == 1:
-				time.Sleep(time.Second) // the others are there, and read together
+				until(t, others, fmt.Sprintf(`SELECT (count(*) = 0)::int FROM pg_stat_activity
+WHERE pid = %d AND state = 'active'`, c.PID())) // all was said, and is read together
 			default:
 				panic("a callback")
 			}
