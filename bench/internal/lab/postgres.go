@@ -29,7 +29,7 @@ type Server struct {
 // what is said here no experiment could change.
 func settings() []string {
 	return []string{
-		"shared_buffers=1GB", "max_connections=800", "min_wal_size=4GB", "max_wal_size=8GB",
+		"shared_buffers=1GB", "max_connections=1000", "min_wal_size=4GB", "max_wal_size=8GB",
 		"checkpoint_timeout=1h", "wal_buffers=16MB",
 	}
 }
