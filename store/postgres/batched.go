@@ -98,7 +98,7 @@ func (b *batched) release() {
 
 func (b *batched) run(ctx context.Context) (store.Standing, store.Verdict, error) {
 	err := b.sendFirst(ctx)
-	if b.over || err == nil && !b.calls && b.conn.Conn().PgConn().TxStatus() == outside {
+	if b.over || err == nil && b.plain && b.ours && b.hasRun == len(b.queries) {
 		return store.Standing{Token: b.change.To.Token}, store.Committed, nil
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), b.bound())

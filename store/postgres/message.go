@@ -10,6 +10,7 @@ import (
 type messages struct {
 	bytes []byte
 	raw   raw
+	asked int // statements
 }
 
 const (
@@ -24,7 +25,7 @@ func (m *messages) reset() {
 	if cap(m.bytes) > keptAtMost {
 		m.bytes = nil
 	}
-	m.bytes = m.bytes[:0]
+	m.bytes, m.asked = m.bytes[:0], 0
 }
 
 // message appends a message of that type.
@@ -50,7 +51,7 @@ func (m *messages) execute(name string, write func(r *raw)) {
 		binary.BigEndian.PutUint16(m.bytes[at:], uint16(m.raw.n))
 		m.bytes = append(m.bytes, 0, oneFormat, 0, binaryFormat)
 	})
-	m.message('E', func() { m.bytes = append(m.bytes, thePortal, 0, 0, 0, allRows) })
+	m.run()
 }
 
 // executeAs is execute with parameters that the driver has written, and in its formats.
@@ -64,7 +65,12 @@ func (m *messages) executeAs(name string, of *pgx.ExtendedQueryBuilder) {
 		}
 		m.formats(of.ResultFormats)
 	})
+	m.run()
+}
+
+func (m *messages) run() {
 	m.message('E', func() { m.bytes = append(m.bytes, thePortal, 0, 0, 0, allRows) })
+	m.asked++
 }
 
 func (m *messages) formats(all []int16) {

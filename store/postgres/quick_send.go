@@ -92,11 +92,18 @@ func (p *pooled) hear(ctx context.Context, to heard) (failed error) {
 				failed = pgconn.ErrorResponseToPgError(said)
 			}
 		case *pgproto3.ReadyForQuery:
+			if failed == nil && n < p.out.asked {
+				return errOther
+			}
 			heard = true
 			return failed
 		}
 	}
 }
+
+// errOther says that the server answers something else, which somebody has not waited for:
+// what is still to come is the answer.
+var errOther = errors.New("semel/postgres: an answer to something else was on the connection")
 
 // lose lets nobody use the connection any more, which is in the middle of a trip. The
 // driver, which finds it broken, has the server give up what it does.

@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 	"time"
@@ -97,7 +98,10 @@ func (s *session) hear(all []prepared) (failed error) {
 				failed = e
 			}
 		case *pgproto3.ReadyForQuery:
-			if said.TxStatus != outside {
+			if failed == nil && len(all) > 0 {
+				failed = errOther
+			}
+			if said.TxStatus != outside || errors.Is(failed, errOther) {
 				s.close()
 			}
 			return failed
