@@ -17,11 +17,9 @@ func (b *batched) commit(ctx context.Context) (store.Standing, store.Verdict, er
 	if b.conn.Conn().PgConn().TxStatus() != inside {
 		return b.rollBack(ctx, errors.New("semel/postgres: a callback of the batch passed over an error that aborted the transaction"))
 	}
-	send := &pgx.Batch{}
-	b.queueCommit(send)
-	err := b.conn.SendBatch(ctx, send).Close()
+	tag, err := b.conn.Exec(ctx, `COMMIT`) // told also when the connection is lost behind it
 	switch {
-	case b.over:
+	case tag.String() == `COMMIT`:
 		return store.Standing{Token: b.change.To.Token}, store.Committed, nil
 	case err == nil:
 		return store.Standing{}, store.NotCommitted, errors.New("commit: the server has rolled back")

@@ -24,8 +24,8 @@ func (t *tables) stoodAlready(err error) bool {
 	if e == nil || e.Code != codeUnique || !t.meets(e) {
 		return false
 	}
-	if e.Detail != "" {
-		return strings.Contains(e.Detail, "(id)=(")
+	if columns, _, told := strings.Cut(e.Detail, ")=("); told {
+		return strings.HasSuffix(columns, "(id")
 	}
 	return strings.Contains(e.ConstraintName, "_pkey")
 }

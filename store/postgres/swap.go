@@ -18,7 +18,7 @@ import (
 // each change is asked again alone, and is Busy if it is in the way of this one.
 // The whole waits for half a second at most for others who stay in the way: when 128
 // changes were busy alone, those that were not asked again are answered Busy too.
-// Changes of more than 16 MiB in all go in several trips.
+// Changes of more than 16 MiB in all go in several trips, each of which may wait so long.
 func (s *Store) Swap(ctx context.Context, changes []store.Change) ([]store.Standing, error) {
 	t, err := s.tables(ctx)
 	if err != nil {
