@@ -94,7 +94,11 @@ func compare(ctx context.Context, l *lab.Lab, of []sized) ([]goal.Finding, error
 	if l.Quick {
 		of, c.Rounds = of[:1], 0
 	}
-	if err := room(ctx, l, of); err != nil {
+	records := 0
+	for _, s := range of {
+		records += s.records
+	}
+	if err := room(ctx, l, records); err != nil {
 		return nil, err
 	}
 	for _, s := range of {

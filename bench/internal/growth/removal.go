@@ -22,6 +22,9 @@ const (
 // removal has as many old records purged, and vacuumed away, as leave with a
 // partition.
 func removal(ctx context.Context, l *lab.Lab) ([]goal.Finding, error) {
+	if err := room(ctx, l, 2*large); err != nil {
+		return nil, err
+	}
 	d, err := newDatabase(ctx, l, "removal")
 	if err != nil {
 		return nil, err
