@@ -131,16 +131,9 @@ func (b *batched) pack() *pgx.Batch {
 		send.QueuedQueries = append(send.QueuedQueries, &pgx.QueuedQuery{SQL: q.SQL, Arguments: q.Arguments, Fn: b.counted(q)})
 	}
 	if !b.plain && !b.calls {
-		b.queueCommit(send)
+		send.Queue(`COMMIT`).Exec(func(tag pgconn.CommandTag) error { b.over = tag.String() == `COMMIT`; return nil })
 	}
 	return send
-}
-
-func (b *batched) queueCommit(send *pgx.Batch) {
-	send.Queue(`COMMIT`).Exec(func(tag pgconn.CommandTag) error {
-		b.over = tag.String() == `COMMIT`
-		return nil
-	})
 }
 
 func beginOf(level pgx.TxIsoLevel) string { return `begin isolation level ` + string(level) }

@@ -32,15 +32,16 @@ func foreignKeys() map[string][]string {
 func TestForeignUniqueKeysAreNoRecords(t *testing.T) {
 	t.Parallel()
 	for name, made := range foreignKeys() {
-		for _, divide := range []bool{false, true} {
+		divides := []bool{false, true}
+		if len(made) == 1 { // a unique key of a divided table has the ID in it
+			divides = divides[:1]
+		}
+		for _, divide := range divides {
 			t.Run(fmt.Sprint(name, " ", divide), func(t *testing.T) {
 				t.Parallel()
 				url := database(t)
 				others := connect(t, url)
 				if divide {
-					if len(made) == 1 {
-						t.Skip("a unique key of a partitioned table has the ID in it")
-					}
 					divided(t, others, postgres.PartitionOptions{})
 				}
 				s := newStore(t, connect(t, url, func(c *pgxpool.Config) { c.MaxConns = 2 }), postgres.Options{})
