@@ -14,8 +14,8 @@ type expiry struct {
 // expiries are what expires, so that a full store finds room without looking at every
 // record. Most come in the order in which they go, because most records are kept for
 // the same time: they stand in a line. While one that is kept for longer stands in it, the
-// others are in a heap, which takes a little longer. There is no pointer to what is in it, so that
-// the collector need not look at it.
+// others are in a heap, which takes a little longer. There is no pointer to what is in it,
+// so that the collector need not look at it.
 type expiries struct {
 	line   []*expiryBlock // in order; the first of it begins at head
 	head   int            // of the first block, what is gone
