@@ -3,6 +3,7 @@ package task_test
 import (
 	"context"
 	"fmt"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -106,12 +107,11 @@ func TestALostReplyEndsEachTaskOnce(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
 				r, w, calls := gathered(t, 20)
-				lost := 0
+				var ends atomic.Int32 // those ended alone are ended side by side
 				w.on(func(_ context.Context, changes []store.Change) error {
-					if changes[0].To.State != store.Succeeded || lost > 1 {
+					if changes[0].To.State != store.Succeeded || ends.Add(1) > 2 {
 						return nil
 					}
-					lost++
 					if applied {
 						if _, err := w.Store.Swap(t.Context(), changes); err != nil {
 							t.Errorf("Swap: %v", err)
