@@ -123,6 +123,10 @@ func (l *Lab) Late() bool { return l.Bound > 0 && time.Since(l.began) > l.Bound 
 // Rounds is how often each side has its turn.
 func (l *Lab) Rounds() int { return l.either(3, 7) }
 
+// Share is how often each side has its turn at a time, where the rounds are spread over
+// the run.
+func (l *Lab) Share() int { return l.either(1, 2) }
+
 // Trials is how often each of several settings is tried, to choose one.
 func (l *Lab) Trials() int { return l.either(1, 2) }
 

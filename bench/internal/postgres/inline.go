@@ -29,35 +29,69 @@ func inline() lab.Experiment {
 			side: "DoBatch", by: "batch",
 		},
 	}
-	run := func(ctx context.Context, l *lab.Lab) ([]goal.Finding, error) {
-		arena, err := NewArena(ctx, l, "inline")
-		if err != nil {
-			return nil, err
-		}
-		sides, err := arena.transactions(ctx)
-		if err != nil {
-			return nil, err
-		}
-		o, err := arena.Contest("postgres, transactions", inlineCallers, sides...).Run(ctx, l)
-		if err != nil {
-			return nil, err
-		}
-		return arena.Say(judge(o, rows)), nil
+	t := transactions{rows: rows, all: contest.Outcome{Callers: inlineCallers}}
+	return lab.Experiment{
+		Name: "postgres, transactions", Rows: []goal.Row{rows[0].Row, rows[1].Row, rows[2].Row},
+		Run: t.visit, Spread: true,
 	}
-	return lab.Experiment{Name: "postgres, transactions", Rows: []goal.Row{rows[0].Row, rows[1].Row, rows[2].Row}, Run: run}
 }
 
-// transactions are the sides, each with as many connections as serve it best.
-func (a *Arena) transactions(ctx context.Context) ([]contest.Side, error) {
+// transactions are measured in rounds that are spread over the run: what they cost goes
+// by how warm the processors' caches are, and so by who else is on the machine.
+type transactions struct {
+	rows  []versus
+	conns []int    // that serve each side best, as was found the first time
+	said  []string // of that
+	all   contest.Outcome
+}
+
+// visit adds some rounds, and finds what all of them have shown.
+func (t *transactions) visit(ctx context.Context, l *lab.Lab) ([]goal.Finding, error) {
+	arena, err := NewArena(ctx, l, "inline")
+	if err != nil {
+		return nil, err
+	}
+	arena.said = t.said
+	sides, err := t.sides(ctx, arena)
+	if err != nil {
+		return nil, err
+	}
+	t.said = arena.said
+	// A session's first hundreds of transactions are dearer than those after them, as no
+	// session's are that is kept. So there is a turn before those that count.
+	warm := arena.Contest("postgres, transactions, warming up", inlineCallers, sides...)
+	warm.Rounds, warm.Slot = 1, l.Slot()/2
+	if _, err := warm.Run(ctx, l); err != nil {
+		return nil, err
+	}
+	c := arena.Contest("postgres, transactions", inlineCallers, sides...)
+	c.Rounds = l.Share()
+	o, err := c.Run(ctx, l)
+	if err != nil {
+		return nil, err
+	}
+	t.all.Rounds = append(t.all.Rounds, o.Rounds...)
+	return arena.Say(judge(&t.all, t.rows)), nil
+}
+
+func (t *transactions) sides(ctx context.Context, a *Arena) ([]contest.Side, error) {
 	var sides []contest.Side
-	for _, s := range []struct {
+	for i, s := range []struct {
 		name string
 		do   work
 	}{{"transaction", unprotected}, {"batch", unprotectedBatch}, {"DoTx", a.doTx}, {"DoBatch", a.doBatch}} {
-		side, err := a.best(ctx, s.name, inlineCallers, s.do)
+		if i == len(t.conns) {
+			n, err := a.connections(ctx, s.name, inlineCallers, s.do)
+			if err != nil {
+				return nil, err
+			}
+			t.conns = append(t.conns, n)
+		}
+		side, _, err := a.with(ctx, t.conns[i], s.do)
 		if err != nil {
 			return nil, err
 		}
+		side.Name = s.name
 		sides = append(sides, side)
 	}
 	return sides, nil

@@ -29,39 +29,59 @@ func (a *Arena) Bare(ctx context.Context, callers int) (contest.Side, error) {
 	return a.best(ctx, "bare", callers, bare)
 }
 
-// best gives a side as many connections as serve it best: some numbers are tried,
-// and what came of it is said with what was found.
+// best gives a side as many connections as serve it best.
 func (a *Arena) best(ctx context.Context, name string, callers int, do work) (contest.Side, error) {
+	conns, err := a.connections(ctx, name, callers, do)
+	if err != nil {
+		return contest.Side{}, err
+	}
+	side, _, err := a.with(ctx, conns, do)
+	side.Name = name
+	return side, err
+}
+
+// connections is how many of them serve a side best: some numbers are tried, and what
+// came of it is said with what was found.
+func (a *Arena) connections(ctx context.Context, name string, callers int, do work) (int, error) {
 	sizes := poolSizes(callers)
-	sides, pools := make([]contest.Side, len(sizes)), make([]*pgxpool.Pool, len(sizes))
-	for i, n := range sizes {
-		pool, err := a.server.Pool(ctx, a.lab, a.name, n)
-		if err != nil {
-			return contest.Side{}, err
-		}
-		one, err := do(pool)
-		if err != nil {
-			return contest.Side{}, err
-		}
-		sides[i], pools[i] = contest.Side{Name: strconv.Itoa(n), Do: one}, pool
-	}
 	at := 0
-	if len(sides) > 1 {
-		trial := a.Contest(fmt.Sprintf("postgres, connections of %s at %d", name, callers), callers, sides...)
-		trial.Rounds, trial.Slot = a.lab.Trials(), a.lab.Slot()/3
-		o, err := trial.Run(ctx, a.lab)
-		if err != nil {
-			return contest.Side{}, err
-		}
-		at = o.Fastest(sides)
-	}
-	for i, pool := range pools {
-		if i != at {
-			pool.Close()
+	if len(sizes) > 1 {
+		var err error
+		if at, err = a.tryAll(ctx, name, callers, do, sizes); err != nil {
+			return 0, err
 		}
 	}
 	a.said = append(a.said, fmt.Sprintf("%s has %d connections, the best of %s", name, sizes[at], list(sizes)))
-	return contest.Side{Name: name, Do: sides[at].Do}, nil
+	return sizes[at], nil
+}
+
+func (a *Arena) tryAll(ctx context.Context, name string, callers int, do work, sizes []int) (best int, err error) {
+	sides := make([]contest.Side, len(sizes))
+	for i, n := range sizes {
+		side, pool, err := a.with(ctx, n, do)
+		if err != nil {
+			return 0, err
+		}
+		defer pool.Close()
+		sides[i] = side
+	}
+	trial := a.Contest(fmt.Sprintf("postgres, connections of %s at %d", name, callers), callers, sides...)
+	trial.Rounds, trial.Slot = a.lab.Trials(), a.lab.Slot()/3
+	o, err := trial.Run(ctx, a.lab)
+	if err != nil {
+		return 0, err
+	}
+	return o.Fastest(sides), nil
+}
+
+// with is a side that has so many connections, and is called by their number.
+func (a *Arena) with(ctx context.Context, conns int, do work) (contest.Side, *pgxpool.Pool, error) {
+	pool, err := a.server.Pool(ctx, a.lab, a.name, conns)
+	if err != nil {
+		return contest.Side{}, nil, err
+	}
+	one, err := do(pool)
+	return contest.Side{Name: strconv.Itoa(conns), Do: one}, pool, err
 }
 
 // poolSizes are those that are tried: one for each caller, and fewer.
