@@ -44,7 +44,7 @@ type Experiment struct {
 	// Run measures, in l. A row that it gives no finding of was not measured; an
 	// error says why, and what was found before it counts all the same.
 	Run func(ctx context.Context, l *Lab) ([]goal.Finding, error)
-	// Spread has Run called for each round by itself, at the beginning of all, among
+	// Spread has Run called for a few rounds at a time, at the beginning of all, among
 	// the others and at the end, because what it measures goes by how quick the machine
 	// is for some minutes. What it finds the last time is of all rounds.
 	Spread bool
