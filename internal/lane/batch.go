@@ -14,6 +14,7 @@ type Batch[Q, A any] struct {
 	items []*Item[Q, A] // in the same order; of a shared key several
 	of    []int         // which question each item has; nil: its own
 	until time.Time     // when the first of them came and may not wait any more
+	took  time.Duration // to ask for them; zero: it is not known
 
 	// expected is how large the batch may become by others who join it; zero: nobody may.
 	expected int
@@ -68,8 +69,10 @@ func (l *Lane[K, Q, A]) gather(most, kind int) []*Item[Q, A] {
 const (
 	anyKind = -1
 	// fewMixed go together whatever they are: to be more is worth more to them than to be
-	// of one kind.
-	fewMixed = 16
+	// of one kind. Where asking takes long, so do fewMixedFar: who is left behind waits for
+	// a whole asking more.
+	fewMixed    = 16
+	fewMixedFar = 64
 	// ofOneKind is the share of those who wait that is enough for a batch of their own: one
 	// in so many.
 	ofOneKind = 3
@@ -80,7 +83,11 @@ const (
 // next one, or as soon as no other of its key is under way; and those who were answered
 // together, who come again together, stay of one kind.
 func (l *Lane[K, Q, A]) kind() int {
-	if l.config.Kind == nil || len(l.waiting) <= fewMixed {
+	few := fewMixed
+	if l.pace.isFar() {
+		few = fewMixedFar
+	}
+	if l.config.Kind == nil || len(l.waiting) <= few {
 		return anyKind
 	}
 	longest := l.longest()
@@ -180,6 +187,7 @@ func (l *Lane[K, Q, A]) Settle(b *Batch[Q, A], answers []A, err error) (more boo
 		l.rooms, b.Questions = append(l.rooms, b.Questions[:0]), nil
 	}
 	l.out(len(b.items))
+	l.pace.add(len(b.items), b.took)
 	if more = len(l.waiting) > 0 || len(b.items) > 1; !more {
 		l.running--
 	}

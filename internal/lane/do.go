@@ -141,12 +141,13 @@ func (l *Lane[K, Q, A]) ask(ctx context.Context, b *Batch[Q, A]) (more bool) {
 	}()
 	ctx, end := l.config.Within(ctx, b.until)
 	defer end()
+	began := time.Now() //nolint:forbidigo // compared with nothing of the store's
 	if b.expected > len(b.items) {
 		answers, err = l.config.Gather(ctx, b.Questions, func() []Q { return l.join(b) })
 	} else {
 		answers, err = l.config.Flush(ctx, b.Questions)
 	}
-	returned = true
+	b.took, returned = time.Since(began), true //nolint:forbidigo // as above
 	return more
 }
 

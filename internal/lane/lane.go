@@ -30,7 +30,8 @@ type Config[K comparable, Q, A any] struct {
 	Compare func(a, b K) int
 	// Kind, unless nil, tells apart what costs more in one batch than in two: when many
 	// wait, a batch is of one kind where that leaves it large enough, and the others go with
-	// the next one. It is zero or more.
+	// the next one. Where even a small batch takes a millisecond, being left behind costs
+	// more, and many are more. It is zero or more.
 	Kind func(q *Q) int
 	// Shared lets the questions of one batch that are about one key share one
 	// asking and its answer. Otherwise they are in batches of their own, one after
@@ -63,10 +64,11 @@ type Lane[K comparable, Q, A any] struct {
 	flying  map[K]struct{} // keys of the batches under way, unless Shared
 	running int            // batches under way, or about to be
 	inside  int            // items that wait or are under way
-	idle    chan struct{}  // closed when none is; nil: nobody asks
-	rooms   [][]Q          // of batches that were answered, for the questions of others
-	watch   *time.Timer    // goes off when the first of those who waited may not any more
-	watched bool           // it is set
+	pace    pace
+	idle    chan struct{} // closed when none is; nil: nobody asks
+	rooms   [][]Q         // of batches that were answered, for the questions of others
+	watch   *time.Timer   // goes off when the first of those who waited may not any more
+	watched bool          // it is set
 }
 
 // New returns a lane.
