@@ -185,9 +185,9 @@ func (l *Lane[K, Q, A]) Settle(b *Batch[Q, A], answers []A, err error) (more boo
 		// Without an answer somebody may still be reading them.
 		clear(b.Questions)
 		l.rooms, b.Questions = append(l.rooms, b.Questions[:0]), nil
+		l.pace.add(len(b.items), b.took)
 	}
 	l.out(len(b.items))
-	l.pace.add(len(b.items), b.took)
 	if more = len(l.waiting) > 0 || len(b.items) > 1; !more {
 		l.running--
 	}

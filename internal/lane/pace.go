@@ -13,7 +13,7 @@ const (
 )
 
 // pace is about the shortest time that a small batch has taken lately. Large ones say
-// nothing of it: they take as long as what is done for them.
+// nothing of it, which take as long as what is done for them, nor do those that failed.
 type pace time.Duration
 
 // add takes a batch of n into account that took so long. One that is quick counts at once,

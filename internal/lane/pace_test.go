@@ -2,6 +2,7 @@ package lane_test
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -13,7 +14,7 @@ import (
 // for a whole asking more. What small batches have taken lately tells how long that is.
 func TestFewAreMoreWhereAskingTakesLong(t *testing.T) {
 	t.Parallel()
-	const near, far = 300 * time.Microsecond, 2 * time.Millisecond
+	const near, far, fails = 300 * time.Microsecond, 2 * time.Millisecond, time.Microsecond
 	always := func(d time.Duration) []time.Duration { return []time.Duration{d, d, d} }
 	for name, c := range map[string]struct {
 		took  []time.Duration // by small batches before
@@ -27,12 +28,18 @@ func TestFewAreMoreWhereAskingTakesLong(t *testing.T) {
 		"near once again":     {[]time.Duration{far, far, near}, 64, false},
 		"near, and one stall": {[]time.Duration{near, near, time.Minute / 2}, 64, false},
 		"far by and by":       {append([]time.Duration{near}, make([]time.Duration, 40)...), 64, true},
+		"far, and one failed": {append(always(far), fails), 64, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				var takes time.Duration
-				d := &desk{}
+				d := &desk{fail: func([]ask) error {
+					if takes == fails {
+						return errors.New("down")
+					}
+					return nil
+				}}
 				l := open(d, func(o *lane.Config[int, ask, ask]) {
 					o.Flushers, o.Crowd, o.Kind = 2, c.of, func(a *ask) int { return a.who }
 					o.Flush = func(ctx context.Context, asks []ask) ([]ask, error) {
@@ -44,8 +51,8 @@ func TestFewAreMoreWhereAskingTakesLong(t *testing.T) {
 					if takes == 0 {
 						takes = far
 					}
-					if _, err := l.Do(t.Context(), ask{0, 0}, false); err != nil {
-						t.Fatal(err)
+					if _, err := l.Do(t.Context(), ask{0, 0}, false); (err != nil) != (takes == fails) {
+						t.Fatalf("Do = %v of a batch that takes %v", err, takes)
 					}
 				}
 				takes = near
