@@ -3,6 +3,7 @@ package sqlite
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -24,11 +25,8 @@ type arena struct {
 	said    []string
 }
 
-// file is a database, and the table in it that is emptied before each turn.
-type file struct {
-	db    *sql.DB
-	table string
-}
+// file is where a database is, and the table in it that is emptied before each turn.
+type file struct{ path, table string }
 
 func (a *arena) sides(ctx context.Context) ([]contest.Side, error) {
 	a.opened = make(map[string]*file)
@@ -112,20 +110,28 @@ func (a *arena) fastest(ctx context.Context, name string, sides []contest.Side) 
 // open makes a file for a side. It is closed with the experiment.
 func (a *arena) open(side, table string) (*sql.DB, error) {
 	name := strings.ReplaceAll(fmt.Sprintf("%s-%d.db", side, a.callers), " ", "-")
-	db, err := sqlite.Open(filepath.Join(a.lab.Dir(), name))
+	f := &file{filepath.Join(a.lab.Dir(), name), table}
+	db, err := sqlite.Open(f.path)
 	if err != nil {
 		return nil, err
 	}
 	a.lab.Closing(db.Close)
-	a.opened[side] = &file{db, table}
+	a.opened[side] = f
 	return db, nil
 }
 
-// fresh empties a side's table, and its log.
-func (a *arena) fresh(ctx context.Context, side string) error {
+// fresh empties a side's table, and its log. It does so over a connection of its own,
+// because a cache that once held a whole table is slower for as long as it lives: the next
+// commits look through all of its slots for pages that are no more.
+func (a *arena) fresh(ctx context.Context, side string) (err error) {
 	f := a.opened[side]
+	db, err := sqlite.Open(f.path)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
 	for _, statement := range []string{"delete from " + f.table, "pragma wal_checkpoint(truncate)"} {
-		if _, err := f.db.ExecContext(ctx, statement); err != nil {
+		if _, err := db.ExecContext(ctx, statement); err != nil {
 			return fmt.Errorf("%s: %w", statement, err)
 		}
 	}
