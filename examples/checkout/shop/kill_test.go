@@ -1,0 +1,98 @@
+package shop_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"sync"
+	"testing"
+	"time"
+)
+
+// TestKilledAtRandom runs two processes of the shop. In each round customers pay for
+// new orders, and one process is killed with kill -9 while it charges a customer or
+// sends a mail, and started again. The customers retry until they have an answer. In
+// the end each order was charged, recorded, mailed and shipped once, although no
+// table has a unique constraint.
+func TestKilledAtRandom(t *testing.T) {
+	const customers = 4
+	w := newTown(t)
+	shops := []*process{newProcess(t, w.args...), newProcess(t, w.args...)}
+	c := newClient(t, shops...)
+	n := rounds(5)
+	var (
+		mu      sync.Mutex
+		orders  []string
+		answers = make(map[string]string)
+	)
+	for round := range n {
+		var all sync.WaitGroup
+		w.forgetRequests()
+		for customer := range customers {
+			order := fmt.Sprintf("o-%d-%d", round, customer)
+			orders = append(orders, order)
+			all.Go(func() {
+				a := c.pay(t.Context(), t, order, bodyOf(order))
+				if a.status != http.StatusCreated {
+					t.Errorf("%s: got %d %s", order, a.status, a.body)
+				}
+				mu.Lock()
+				defer mu.Unlock()
+				answers[order] = a.body
+			})
+		}
+		victim := shops[rand.N(len(shops))]
+		w.awaitRequest(t, []string{"charge", "mail"}[round%2])
+		select { // a random moment soon after
+		case <-time.After(rand.N(50 * time.Millisecond)):
+		case <-t.Context().Done():
+		}
+		victim.kill()
+		victim.start(t)
+		all.Wait()
+	}
+	w.settled(t, len(orders))
+	for _, order := range orders {
+		if a := c.pay(t.Context(), t, order, bodyOf(order)); !a.replayed || a.body != answers[order] {
+			t.Errorf("%s: paid again, got %d %s, replayed %v, want %s", order, a.status, a.body, a.replayed, answers[order])
+		}
+	}
+	w.account(t, orders...)
+	again := w.repeated(t, "pay_order")
+	t.Logf("%d kills, %d orders, %d of them took more than one attempt to pay, %d receipts more than one to send",
+		n, len(orders), again, w.repeated(t, "send_receipt"))
+	if again == 0 {
+		t.Error("no kill interrupted a payment, so the test has shown nothing")
+	}
+}
+
+func bodyOf(order string) string {
+	return fmt.Sprintf(`{"order":%q,"amount":500,"currency":"EUR","email":"ada@example.com"}`, order)
+}
+
+// forgetRequests drops what the services have seen until now.
+func (w *town) forgetRequests() {
+	for {
+		select {
+		case <-w.requests:
+		default:
+			return
+		}
+	}
+}
+
+// awaitRequest waits until one of the services gets a request.
+func (w *town) awaitRequest(t *testing.T, name string) {
+	t.Helper()
+	limit := time.After(patience)
+	for {
+		select {
+		case got := <-w.requests:
+			if got == name {
+				return
+			}
+		case <-limit:
+			t.Fatalf("no %s was asked for", name)
+		}
+	}
+}

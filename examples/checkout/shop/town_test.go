@@ -1,0 +1,204 @@
+package shop_test
+
+import (
+	"bufio"
+	"context"
+	"database/sql"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+	_ "modernc.org/sqlite" // the payment service's database, read by the test
+
+	payment "github.com/semelgo/semel/examples/payment/server"
+	"github.com/semelgo/semel/internal/realtest"
+)
+
+// town is all that is around the shop: its database, its broker, the payment service
+// and the mail service.
+type town struct {
+	pool     *pgxpool.Pool
+	charges  *sql.DB
+	args     []string // of a shop that lives here
+	requests chan string
+
+	mu    sync.Mutex
+	mails map[string][]string // by key: the texts of the mails that were accepted
+}
+
+func newTown(t *testing.T) *town {
+	t.Helper()
+	w := &town{requests: make(chan string, 10_000), mails: make(map[string][]string)}
+	// The shop's engine requires a database that waits for the disk.
+	db := realtest.OwnPostgres(t, "fsync=on", "full_page_writes=on", "synchronous_commit=on").Database(t)
+	pool, err := pgxpool.New(t.Context(), db)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(pool.Close)
+	w.pool = pool
+	file := filepath.Join(t.TempDir(), "payment.db")
+	charging := w.front(t, "charge", paymentService(t, file))
+	mailing := httptest.NewServer(http.HandlerFunc(w.takeMail))
+	t.Cleanup(mailing.Close)
+	if w.charges, err = sql.Open("sqlite", file); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = w.charges.Close() })
+	w.args = []string{
+		"-db", db, "-amqp", realtest.RabbitMQ(t).URL(), "-lease", "2s",
+		"-payments", "http://shop@" + strings.TrimPrefix(charging, "http://"), "-mail", mailing.URL,
+	}
+	return w
+}
+
+// paymentService runs the payment service in this process, and returns its URL.
+func paymentService(t *testing.T, file string) string {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
+	out, in := io.Pipe()
+	ended := make(chan int, 1)
+	go func() {
+		ended <- payment.Main(ctx, []string{"-addr", "127.0.0.1:0", "-db", "sqlite:" + file, "-delay", "200ms"}, in, io.Discard)
+		_ = in.Close()
+	}()
+	t.Cleanup(func() {
+		cancel()
+		<-ended
+	})
+	line, err := bufio.NewReader(out).ReadString('\n')
+	if err != nil {
+		t.Fatalf("the payment service did not start: %v", err)
+	}
+	_, address, _ := strings.Cut(strings.TrimSpace(line), "serving ")
+	return address
+}
+
+// front passes requests on to target, and says so in w.requests.
+func (w *town) front(t *testing.T, name, target string) string {
+	t.Helper()
+	u, err := url.Parse(target)
+	if err != nil {
+		t.Fatal(err)
+	}
+	proxy := &httputil.ReverseProxy{
+		Rewrite:      func(r *httputil.ProxyRequest) { r.SetURL(u) },
+		ErrorHandler: func(rw http.ResponseWriter, _ *http.Request, _ error) { rw.WriteHeader(http.StatusBadGateway) },
+	}
+	s := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		w.requests <- name
+		proxy.ServeHTTP(rw, r)
+	}))
+	t.Cleanup(s.Close)
+	return s.URL
+}
+
+// takeMail is a mail service that sends a mail once per key.
+func (w *town) takeMail(rw http.ResponseWriter, r *http.Request) {
+	var m struct{ Subject string }
+	key := r.Header.Get("Idempotency-Key")
+	if err := json.NewDecoder(r.Body).Decode(&m); err != nil || key == "" {
+		rw.WriteHeader(http.StatusBadRequest)
+		return
+	}
+	w.mu.Lock()
+	w.mails[key] = append(w.mails[key], m.Subject)
+	w.mu.Unlock()
+	w.requests <- "mail"
+	rw.WriteHeader(http.StatusAccepted)
+}
+
+// mailed counts, for each order, the keys under which its receipt was sent.
+func (w *town) mailed() map[string]int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	n := make(map[string]int)
+	for _, subjects := range w.mails {
+		n[strings.TrimPrefix(subjects[0], "Your order ")]++
+	}
+	return n
+}
+
+// charged counts the charges for each order at the payment service.
+func (w *town) charged(t *testing.T) map[string]int {
+	t.Helper()
+	rows, err := w.charges.QueryContext(t.Context(), `select reference, count(*) from charges group by reference`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = rows.Close() }()
+	n := make(map[string]int)
+	for rows.Next() {
+		var (
+			order string
+			count int
+		)
+		if err := rows.Scan(&order, &count); err != nil {
+			t.Fatal(err)
+		}
+		n[order] = count
+	}
+	if err := rows.Err(); err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// rows counts, for each order, the rows of one of the shop's tables.
+func (w *town) rows(t *testing.T, table string) map[string]int {
+	t.Helper()
+	rows, err := w.pool.Query(t.Context(), `select order_id, count(*) from `+table+` group by order_id`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rows.Close()
+	n := make(map[string]int)
+	for rows.Next() {
+		var (
+			order string
+			count int
+		)
+		if err := rows.Scan(&order, &count); err != nil {
+			t.Fatal(err)
+		}
+		n[order] = count
+	}
+	if err := rows.Err(); err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// repeated counts the records of an operation that took more than one attempt.
+func (w *town) repeated(t *testing.T, operation string) (n int) {
+	t.Helper()
+	err := w.pool.QueryRow(t.Context(),
+		`select count(*) from semel_records where operation = $1 and attempt > 1`, []byte(operation)).Scan(&n)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// settled waits until every one of n orders has a receipt and a shipment.
+func (w *town) settled(t *testing.T, n int) {
+	t.Helper()
+	for limit := time.Now().Add(patience); len(w.mailed()) < n || len(w.rows(t, "shipments")) < n; {
+		if time.Now().After(limit) {
+			t.Fatalf("%d receipts and %d shipments, want %d", len(w.mailed()), len(w.rows(t, "shipments")), n)
+		}
+		select {
+		case <-time.After(50 * time.Millisecond):
+		case <-t.Context().Done():
+		}
+	}
+}
