@@ -102,7 +102,7 @@ func failureOf(err error) *Failure {
 func cut(s string, n int) string { return s[:min(len(s), max(n, 0))] }
 
 func decodeFailure(outcome []byte) *Failure {
-	if len(outcome) == 0 || outcome[0] != outcomeFailure {
+	if len(outcome) == 0 || outcome[0] != outcomeFailure && outcome[0] != outcomeDeadLetter {
 		return &Failure{Message: "failed; the record says no more"}
 	}
 	f := new(Failure)

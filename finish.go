@@ -70,6 +70,9 @@ func (a *Attempt) ending(ctx context.Context, e *event, v any, err error) {
 	case proven && keep:
 		e.step, e.proven = stepFail, true
 		e.outcome = encodeFailure(err, a.c.caps.MaxOutcome)
+		if a.call.op.rejects() {
+			a.call.op.retry.deadLetter(e, err, a.c.caps.MaxOutcome)
+		}
 		return
 	case proven:
 		e.step, e.proven = stepRelease, true
@@ -236,10 +239,8 @@ func (a *Attempt) seeEnd(ctx context.Context, s step, at *store.Record, err erro
 		a.see(ctx, EventSettled, now, err)
 	case now.State == store.Succeeded:
 		a.see(ctx, EventSucceeded, now, nil)
-	case now.State == store.Failed:
-		a.see(ctx, EventFailed, now, err)
-	case now.State == store.InDoubt:
-		a.see(ctx, EventInDoubt, now, err)
+	case now.State == store.Failed || now.State == store.InDoubt:
+		a.see(ctx, endKind(now), now, err)
 	default:
 		a.see(ctx, EventReleased, now, err)
 	}

@@ -221,6 +221,8 @@ func (i *inline) failing(ctx context.Context, err error) (*store.Change, error) 
 	switch {
 	case i.call.op.generation > 0:
 		return nil, err
+	case keep && !i.stands.Tainted && i.call.op.rejects():
+		i.call.op.retry.deadLetter(&e, err, i.c.caps.MaxOutcome)
 	case keep && (!i.stands.Tainted || i.call.op.retry == nil):
 	case i.call.op.retry != nil:
 		i.tried(ctx, &e, err)
@@ -254,7 +256,7 @@ func (i *inline) tried(ctx context.Context, e *event, err error) {
 	before, _ := ProgressOf(i.stands)
 	p, f, delay := i.call.op.retry.after(ctx, before, i.stands.Attempt+1, err)
 	if f != nil && !i.stands.Tainted {
-		e.outcome = encodeFailure(f, i.c.caps.MaxOutcome)
+		i.call.op.retry.deadLetter(e, f, i.c.caps.MaxOutcome)
 		return
 	}
 	e.to, e.outcome, e.delay = store.Pending, p.encode(i.c.caps.MaxOutcome), delay

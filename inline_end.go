@@ -12,7 +12,7 @@ import (
 func (i *inline) committed(ctx context.Context, now store.Record) (*Outcome, error) {
 	switch now.State {
 	case store.Failed:
-		i.see(ctx, EventFailed, now, i.fnErr)
+		i.see(ctx, endKind(now), now, i.fnErr)
 		return nil, decodeFailure(now.Outcome)
 	case store.Pending:
 		i.see(ctx, EventReleased, now, i.fnErr)

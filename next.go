@@ -273,6 +273,7 @@ func (d *decision) queue(stands *store.Record, e *event) {
 		d.say = sayReplay
 		return
 	case e.step == stepRedrive && stands.State == store.Failed && e.owned:
+	case e.step == stepRedrive && stands.State == store.InDoubt && e.owned && e.policy.runsAgain():
 	case e.step == stepReschedule && stands.State == store.Pending:
 	case e.step == stepCancel && stands.State == store.Pending && !stands.Tainted:
 	default:
@@ -280,6 +281,9 @@ func (d *decision) queue(stands *store.Record, e *event) {
 		return
 	}
 	d.becomes(e.step, stands, store.Token{State: state, Attempt: stands.Attempt, Owner: e.owner}, e)
+	if stands.State == store.InDoubt && e.policy != policyAtomic {
+		d.change.To.Tainted = true // its last attempt may have had an effect
+	}
 	if e.step == stepCreate {
 		to := &d.change.To
 		identity := e.identity

@@ -26,6 +26,8 @@ const (
 	EventReleased     EventKind = "released"       // given back; may try again
 	EventSucceeded    EventKind = "succeeded"      // outcome recorded
 	EventFailed       EventKind = "failed"         // failure recorded
+	EventRejected     EventKind = "rejected"       // a message's handler has refused it for good; it is a dead letter
+	EventExhausted    EventKind = "exhausted"      // alarm: attempts used up, Failed or InDoubt; it is a dead letter
 	EventInDoubt      EventKind = "in_doubt"       // alarm: needs evidence or a person
 	EventHealed       EventKind = "healed"         // settled by evidence
 	EventSettled      EventKind = "settled"        // settled by its late leader
@@ -62,28 +64,24 @@ type Event struct {
 // Alarm reports whether the event needs a person.
 func (e Event) Alarm() bool {
 	switch e.Kind {
-	case EventInDoubt, EventConflict, EventLate, EventLateDropped:
+	case EventInDoubt, EventExhausted, EventConflict, EventLate, EventLateDropped:
 		return true
 	default:
 		return false
 	}
 }
 
-// SlogObserver writes every event to l: alarms as errors, store errors and
-// fenced zombies as warnings, the rest for debugging. Keys appear only as the
-// record's ID, which is a hash.
+// SlogObserver logs every event to l. Alarms are errors. Warnings are takeovers,
+// records that the sweeper freed, mismatches, rejected messages, tombstones, lost
+// leases, fenced attempts and store errors. Failures, attempts that are tried again
+// and what operators do are logged at Info; claims, replays, successes and snoozes at
+// Debug. docs/operations.md has the table. Keys appear only as the record's ID, which
+// is a hash.
 func SlogObserver(l *slog.Logger) Observer { return slogObserver{l} }
 
 type slogObserver struct{ log *slog.Logger }
 
 func (o slogObserver) Observe(ctx context.Context, e Event) {
-	level := slog.LevelDebug
-	switch {
-	case e.Alarm():
-		level = slog.LevelError
-	case e.Kind == EventFenced, e.Kind == EventLeaseLost, e.Kind == EventStoreError:
-		level = slog.LevelWarn
-	}
 	attrs := []slog.Attr{
 		slog.String("event", string(e.Kind)), slog.String("operation", e.Operation), slog.String("id", e.ID.String()),
 		slog.Uint64("attempt", uint64(e.Attempt)), slog.String("state", e.State.String()),
@@ -94,5 +92,5 @@ func (o slogObserver) Observe(ctx context.Context, e Event) {
 	if e.Err != nil {
 		attrs = append(attrs, slog.String("error", e.Err.Error()))
 	}
-	o.log.LogAttrs(ctx, level, "semel", attrs...)
+	o.log.LogAttrs(ctx, e.level(), "semel", attrs...)
 }

@@ -8,8 +8,8 @@ import (
 )
 
 // Progress is what the attempts of an operation with [Retry] have come to so far.
-// It is kept in the record until that is final, and in the failure of one whose
-// attempts were used up or which was cancelled.
+// It is kept in the record until that is final, and in the stored failure of a
+// record whose attempts were used up or which was cancelled.
 type Progress struct {
 	// Errors is how many attempts have ended in an error, since the last redrive.
 	Errors int `json:"errors,omitempty"`
@@ -64,7 +64,7 @@ const (
 func ProgressOf(r store.Record) (Progress, bool) {
 	var p Progress
 	switch {
-	case r.State == store.Failed:
+	case r.State == store.Failed, IsDeadLetter(r):
 		f := decodeFailure(r.Outcome)
 		if f.Code != codeExhausted && f.Code != codeCancelled || json.Unmarshal(f.Details, &p) != nil {
 			return Progress{}, false

@@ -9,7 +9,8 @@ import (
 	"github.com/semelgo/semel/store"
 )
 
-// Redrive is a person's word that a failed record is to be tried again.
+// Redrive is an operator's decision that a task or a message is to be tried again:
+// one that has Failed, or that is InDoubt under a policy that allows another attempt.
 type Redrive struct {
 	ID store.ID
 	// Delay is how long it waits first. Zero: it is due at once.
@@ -20,18 +21,24 @@ type Redrive struct {
 }
 
 var (
-	// ErrNotFailed says that a record to be redriven has not failed.
+	// ErrNotFailed says that a record cannot be redriven in its current state: it
+	// has not failed, or it is InDoubt under a policy that allows no other attempt,
+	// and is to be resolved.
 	ErrNotFailed = errors.New("semel: not failed")
-	// ErrNotOwned says that a record is of a caller's key: what its callers were
-	// told stays true for ever, and a new try is a new key. Only operations with
-	// [Retry], that the engine was given, are redriven.
+	// ErrNotOwned says that a record belongs to a key that its caller chose: the
+	// failure that the callers received stays the answer, and a new try needs a new
+	// key. Only dead letters, and records of operations with [Retry] that the engine
+	// was given, are redriven.
 	ErrNotOwned = errors.New("semel: the key is its caller's")
 	// ErrNotPending says that a record to be rescheduled does not wait.
 	ErrNotPending = errors.New("semel: not waiting")
 )
 
-// Redrive lets a failed record of an operation with [Retry] wait for another
-// attempt, with its errors and crashes counted anew, and returns what stands.
+// Redrive makes a task or a message Pending for another attempt, with its errors and
+// crashes counted anew, and returns the record. It accepts a record that has Failed,
+// of an operation with [Retry]; and one that is InDoubt, if the policy allows another
+// attempt: Atomic, Keyed, Fenced or AtLeastOnce. The operation is one that the engine
+// was given; of a dead letter (see [IsDeadLetter]) the record says enough.
 func (c *Core) Redrive(ctx context.Context, r Redrive) (store.Record, error) {
 	return apart(c.redrive(ctx, r))
 }
@@ -50,7 +57,7 @@ func (c *Core) redrive(ctx context.Context, r Redrive) (store.Record, error) {
 		return stands, fmt.Errorf("%w: read the record: %w", ErrUnavailable, err)
 	}
 	d := next(stands, event{
-		step: stepRedrive, owner: newOwner(), owned: c.owns(stands), delay: r.Delay,
+		step: stepRedrive, owner: newOwner(), owned: c.owns(stands) || IsDeadLetter(stands), policy: c.redrivePolicy(stands), delay: r.Delay,
 		outcome: c.redriven(stands), expire: c.retention(stands),
 	})
 	if d.say != sayTry {
@@ -74,9 +81,26 @@ func (c *Core) redrive(ctx context.Context, r Redrive) (store.Record, error) {
 	return now, nil
 }
 
+// redrivePolicy is the policy of the record's operation. Of an operation that the
+// engine was not given, a dead letter in doubt says that its policy allows another
+// attempt; AtLeastOnce assumes the least of these policies.
+func (c *Core) redrivePolicy(r store.Record) policyKind {
+	if op := c.declaredAs(r.Operation); op != nil {
+		return op.policy.kind
+	}
+	if IsDeadLetter(r) {
+		return policyAtLeastOnce
+	}
+	return policyUnset
+}
+
 func whyNotRedriven(stands store.Record) error {
-	if stands.State == store.Failed {
+	switch stands.State {
+	case store.Failed:
 		return ErrNotOwned
+	case store.InDoubt:
+		return fmt.Errorf("%w: the record is InDoubt, and no policy is known that allows another attempt; resolve it", ErrNotFailed)
+	case store.Absent, store.Pending, store.InProgress, store.Succeeded:
 	}
 	return ErrNotFailed
 }

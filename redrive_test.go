@@ -104,7 +104,8 @@ func TestRedriveOfAFailureOfItsOwn(t *testing.T) {
 	})
 }
 
-// TestRedriveRefuses a caller's key, whatever its state, and what has not failed.
+// TestRedriveRefuses a key that its caller chose, whatever its state, and a record
+// that has neither failed nor is in doubt under a policy that allows another attempt.
 func TestRedriveRefuses(t *testing.T) {
 	t.Parallel()
 	for _, s := range stands() {
@@ -128,6 +129,7 @@ func TestRedriveRefuses(t *testing.T) {
 					_, err := p.Redrive(t.Context(), redrive(call))
 					var want error
 					switch {
+					case s == inDoubt && given: // AtLeastOnce allows another attempt
 					case s != failed:
 						want = semel.ErrNotFailed
 					case !given:

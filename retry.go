@@ -22,6 +22,11 @@ type Retry struct {
 	// process died; counted apart from the errors. Of one that is a single
 	// transaction nothing is left then, so it is not counted. Zero: 3.
 	MaxCrashes int
+	// DeadLetterRetention is how long a dead letter that has Failed is kept: one
+	// whose attempts are used up, or a message that its consumer rejected. Zero: for
+	// ever, until an operator handles it. A dead letter that is InDoubt is never
+	// removed. The operation's Retention does not apply to dead letters.
+	DeadLetterRetention time.Duration
 	// Redelivered says that whoever asks will ask again by itself, as a broker
 	// delivers a message again: the record does not keep the input, no worker
 	// looks for it, and it is not to be enqueued. Without it a call that does not
@@ -40,6 +45,8 @@ func (r *Retry) valid() error {
 		return invalid("Retry.MaxErrors", "is negative")
 	case r.MaxCrashes < 0:
 		return invalid("Retry.MaxCrashes", "is negative")
+	case r.DeadLetterRetention < 0:
+		return invalid("Retry.DeadLetterRetention", "is negative: "+r.DeadLetterRetention.String())
 	}
 	setDefault(&r.MaxErrors, 10)
 	setDefault(&r.MaxCrashes, 3)

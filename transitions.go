@@ -67,6 +67,7 @@ func Transitions() []Transition {
 		row(stepResolve, doubt, pending, "person, reconciler", "a reason is given"),
 		row(stepCancel, pending, failed, "caller, worker", "the token stands; no attempt may have had an effect"),
 		row(stepRedrive, failed, pending, "person", "the system owns the key"),
+		row(stepRedrive, doubt, pending, "person", "the system owns the key; the policy allows another attempt; the record stays tainted, except under Atomic"),
 		row(stepInline, absent, succeeded, "leader", "within one transaction; no record"),
 		row(stepInline, absent, failed, "leader", "within one transaction, its effect undone; no record"),
 		row(stepInline, absent, pending, "leader", "within one transaction, its effect undone; no record; it is to be tried again"),

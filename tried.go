@@ -67,12 +67,28 @@ func (r *Retry) afterInterruption(ctx context.Context) time.Duration {
 // over ends the record for good, as err has it: Failed on proof, for all of its
 // attempts, and otherwise in doubt, with what is known of them.
 func (a *Attempt) over(e *event, p Progress, f *Failure, err error) {
-	if e.step != stepRelease || a.tainted() && !a.speaksForAll(err) {
+	inDoubt := e.step != stepRelease || a.tainted() && !a.speaksForAll(err)
+	switch {
+	case inDoubt && f.Code == codeExhausted && a.policy.runsAgain():
+		e.step, e.outcome = stepDoubt, encodeDeadLetter(f, a.c.caps.MaxOutcome)
+	case inDoubt:
 		e.step, e.outcome = stepDoubt, p.encode(a.c.caps.MaxOutcome)
-		return
+	case f.Code == codeExhausted:
+		e.step = stepFail
+		a.call.op.retry.deadLetter(e, f, a.c.caps.MaxOutcome)
+	default:
+		e.step, e.outcome = stepFail, encodeFailure(f, a.c.caps.MaxOutcome)
 	}
-	e.step, e.outcome = stepFail, encodeFailure(f, a.c.caps.MaxOutcome)
 }
+
+// deadLetter makes of e the end that leaves a dead letter, because of err.
+func (r *Retry) deadLetter(e *event, err error, limit int) {
+	e.outcome, e.expire = encodeDeadLetter(err, limit), r.DeadLetterRetention
+}
+
+// rejects reports whether a failure that the operation's own function has made final
+// leaves a dead letter: a message is then rejected, and no caller reads the failure.
+func (o *operation) rejects() bool { return o.retry != nil && o.retry.Redelivered }
 
 // speaksForAll tells whether err, which proves that this attempt had no effect,
 // proves it of the earlier ones too. That is the receiver's word only: an attempt

@@ -20,6 +20,8 @@ type request struct {
 	row    int
 	fp     string // of the request: one letter
 	person bool
+	// redrives says that the person redrives dead letters and does not resolve.
+	redrives bool
 }
 
 const key = "k"
@@ -156,7 +158,7 @@ func (s *stage) servants() []role {
 	add(s.plan.Enqueuers, "E", enqueuer, request{fp: s.plan.requests()[:1]})
 	add(s.plan.Workers, "W", worker, request{})
 	add(s.plan.Purgers, "P", purger, request{})
-	add(s.plan.Redrivers, "R", redriver, request{person: true})
+	add(s.plan.Redrivers, "R", redriver, request{person: true, redrives: true})
 	add(s.plan.Cancellers, "X", canceller, request{person: true})
 	add(s.plan.Reschedulers, "D", rescheduler, request{person: true})
 	return cast

@@ -65,6 +65,9 @@ func (w *world) judge(actor int, before, after *row) {
 	if from.State.Unfinished() && !w.leads(actor, before) {
 		w.judgeStranger(actor, before, after)
 	}
+	if w.redrivesDoubt(actor, from, to) {
+		w.judgeRedrive(actor, from, after)
+	}
 	if from.State.Final() {
 		w.gone(before)
 	}
@@ -187,6 +190,8 @@ func (w *world) markChange(actor int, before, after *row) {
 		w.markFailure(from.State, after.rec.Outcome)
 	case from.State == store.Failed:
 		w.mark(MarkRedrive)
+	case w.redrivesDoubt(actor, from, to):
+		w.mark(MarkRedriveDoubt)
 	case from.State == store.InDoubt && w.actors[actor].ask.person:
 		w.mark(MarkResolve)
 	case from.State == store.InDoubt && !stranger:

@@ -45,6 +45,7 @@ const (
 	MarkErrors                      // the last try ended in an error
 	MarkCrashes                     // too many tries ended without a word
 	MarkRedrive                     // a person sent a failed record round again
+	MarkRedriveDoubt                // an operator redrove a record in doubt
 	MarkCancelWaiting               // what waited was cancelled
 	MarkCancelRunning               // what ran was
 	MarkTogether                    // attempts ended in one asking
@@ -71,7 +72,7 @@ func (m Mark) String() string {
 		"takeover", "requeue", "doubt", "heal", "settle", "resolve", "release", "fail", "void", "give up",
 		"aborted", "conflict", "rolled back", "zombie rolled back", "lost reply echoed", "busy", "crash", "beat", "late request arrived",
 		"late commit", "late abort", "ambiguous told ok", "ambiguous told no", "fence held", "second answer",
-		"replay", "mismatch", "purged", "delay", "queued", "queued already", "errors exhausted", "crashes exhausted", "redrive",
+		"replay", "mismatch", "purged", "delay", "queued", "queued already", "errors exhausted", "crashes exhausted", "redrive", "redrive of a doubt",
 		"cancelled waiting", "cancelled running", "ended together", "lost claim given back", "lease lost", "flushed together", "joined others", "too late to join", "joined and lost", "joined and gave up", "gave up", "claim undone", "remembered", "forgotten", "settled by worker", "settled by retry", "settled by person",
 	}[m]
 }

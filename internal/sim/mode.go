@@ -46,6 +46,10 @@ func (s shape) run(ctx context.Context, a *actor, c semel.Call) (string, bool, e
 	return semel.DoTx(ctx, a.engine, c, a.insert)
 }
 
+// runsAgain reports whether the policy allows another attempt when the effect of an
+// earlier one is unknown.
+func (m mode) runsAgain() bool { return m.outside != plain || m.repeats }
+
 // inline tells whether an attempt is one transaction.
 func (s shape) inline() bool { return s == shapeInline || s == shapeBatch }
 

@@ -41,6 +41,14 @@ func taskMutants() []mutant {
 			edits: []edit{{"next.go", "stands.State == store.Failed && e.owned:", "stands.State == store.Failed:"}},
 		},
 		{
+			name: "redrive under a policy that allows no other attempt", plan: "task-hold/crashes", watch: "I6",
+			edits: []edit{{"next.go", "stands.State == store.InDoubt && e.owned && e.policy.runsAgain():", "stands.State == store.InDoubt && e.owned:"}},
+		},
+		{
+			name: "redrive forgets the taint", plan: "task-do/crashes", watch: "I2",
+			edits: []edit{{"next.go", "d.change.To.Tainted = true // its", "d.change.To.Tainted = stands.Tainted && e.step != stepRedrive // its"}},
+		},
+		{
 			name: "batch neighbours mixed up", plan: "task-do/batch", watch: "I4",
 			edits: []edit{{"together.go", "if !answers[i].InForce(changes[i]) ||", "if !answers[0].InForce(changes[0]) ||"}},
 		},

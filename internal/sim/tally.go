@@ -62,6 +62,23 @@ func (w *world) redrives(actor int, from, to store.Token) bool {
 	return w.stage.mode.retry && w.actors[actor].ask.person && from.State == store.Failed && to.State == store.Pending
 }
 
+// redrivesDoubt reports whether a change is the redrive of a record in doubt.
+func (w *world) redrivesDoubt(actor int, from, to store.Token) bool {
+	return w.actors[actor].ask.redrives && from.State == store.InDoubt && to.State == store.Pending
+}
+
+// judgeRedrive sees the redrive of a record in doubt. The system owns the key, the
+// policy allows another attempt, and the record remembers that its last attempt may
+// have had an effect.
+func (w *world) judgeRedrive(actor int, from store.Token, after *row) {
+	switch m := w.stage.mode; {
+	case !m.retry || !m.runsAgain():
+		w.fail("I6", "%s redrives %s, whose policy allows no other attempt", w.actors[actor].name, w.token(from))
+	case m.outside != inRecordsDB && !after.rec.Tainted:
+		w.fail("I2", "%s redrives %s, and the record forgets that an attempt may have had an effect", w.actors[actor].name, w.token(from))
+	}
+}
+
 // judgeTries counts errors and crashes, and sees that a key is not given up
 // before there are enough of them.
 func (w *world) judgeTries(actor int, before, after *row) {

@@ -161,5 +161,8 @@ func (m mode) mustCrashes() []Mark {
 	if m.outside == inRecordsDB {
 		return append(must, MarkCrashes)
 	}
+	if m.runsAgain() {
+		must = append(must, MarkRedriveDoubt)
+	}
 	return append(must, MarkDoubt, MarkSettledByPerson)
 }

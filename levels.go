@@ -1,0 +1,48 @@
+package semel
+
+import (
+	"errors"
+	"log/slog"
+
+	"github.com/semelgo/semel/store"
+)
+
+// endKind is the kind of the event of a record that an attempt has ended as Failed or
+// InDoubt.
+func endKind(now store.Record) EventKind {
+	switch {
+	case IsDeadLetter(now) && decodeFailure(now.Outcome).Code == codeExhausted:
+		return EventExhausted
+	case IsDeadLetter(now):
+		return EventRejected
+	case now.State == store.InDoubt:
+		return EventInDoubt
+	default:
+		return EventFailed
+	}
+}
+
+// level is the level at which [SlogObserver] logs an event: Error if an operator is
+// needed, Warn if something broke that Semel has dealt with, Info for what an
+// operator wants to find afterwards, and Debug for the normal course.
+func (e Event) level() slog.Level {
+	switch e.Kind {
+	case EventInDoubt, EventExhausted, EventConflict, EventLate, EventLateDropped:
+		return slog.LevelError
+	case EventTakeover, EventSwept, EventMismatch, EventRejected, EventTombstone, EventFenced, EventLeaseLost, EventStoreError,
+		EventAfterOutcome:
+		return slog.LevelWarn
+	case EventReleased:
+		if _, snoozed := errors.AsType[*snoozeError](e.Err); snoozed || e.Err == nil {
+			return slog.LevelDebug
+		}
+		return slog.LevelInfo
+	case EventFailed, EventHealed, EventSettled, EventAmbiguousYes, EventAmbiguousNo, EventLateRecorded, EventResolved, EventCancelled,
+		EventRedriven:
+		return slog.LevelInfo
+	case EventClaimed, EventReplayed, EventSucceeded, EventRetried:
+		return slog.LevelDebug
+	default:
+		return slog.LevelDebug
+	}
+}
