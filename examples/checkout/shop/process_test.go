@@ -40,8 +40,10 @@ func (p *process) start(t *testing.T) {
 	t.Helper()
 	for limit := time.Now().Add(patience); ; {
 		line := p.launch(t)
-		if _, url, ok := strings.Cut(line, "serving http://"); ok {
-			p.addr = url
+		if _, addr, ok := strings.Cut(line, "serving http://"); ok {
+			if strings.HasSuffix(p.addr, ":0") { // clients read it later
+				p.addr = addr
+			}
 			return
 		}
 		<-p.ended
