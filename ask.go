@@ -112,7 +112,7 @@ func (q *ask) claim(ctx context.Context) (*Attempt, *Outcome, error) {
 	if claimed {
 		a.token = stands.Token
 		if a.flight != nil {
-			q.c.flights.lead(a.flight)
+			q.c.flights.lead(a.flight, true)
 		}
 		a.live(ctx, a.begun, true)
 		return a, nil, nil

@@ -36,6 +36,7 @@ type flight struct {
 
 	mu       sync.Mutex // guards what follows
 	running  bool
+	holds    bool // the one that runs has a claim or holds the record's lock
 	open     [gates]bool
 	followed bool       // somebody waits for it; the shard's mu guards this one
 	crowd    *followers // nil until somebody waits
@@ -86,11 +87,14 @@ func (f *flight) passage(g gate) <-chan struct{} {
 	return *ch
 }
 
-// runs tells whether somebody runs what the flight asks for, once that is decided.
-func (f *flight) runs() bool {
+// runs tells, once that is decided, whether the operation is running for the flight's
+// key, and whether the run speaks for the key: it has a claim or holds the record's lock.
+// A batch and an optimistic transaction have neither until they commit, so another
+// request may own the key's record.
+func (f *flight) runs() (running, holds bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.running
+	return f.running, f.holds
 }
 
 // landed returns what came of the flight, once it is done.
@@ -119,12 +123,12 @@ func (f *flights) join(call *Call, mine *flight, begun instant) (*flight, bool) 
 	return mine, true
 }
 
-// lead tells the others that somebody runs what the flight asks for: its first
-// caller, or another process.
-func (f *flights) lead(mine *flight) {
+// lead tells the followers that the operation is running: for the flight's first caller
+// or in another process. Holds says that the run has a claim or holds the record's lock.
+func (f *flights) lead(mine *flight, holds bool) {
 	mine.mu.Lock()
 	defer mine.mu.Unlock()
-	mine.running = true
+	mine.running, mine.holds = true, holds
 	mine.opens(decided)
 }
 
@@ -132,7 +136,7 @@ func (f *flights) lead(mine *flight) {
 // all that can be seen: they need a place to wait, as it does.
 func (f *flights) wait(mine *flight, stands store.Record) {
 	if stands.State != store.Absent {
-		f.lead(mine)
+		f.lead(mine, true)
 		return
 	}
 	mine.mu.Lock()

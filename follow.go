@@ -17,9 +17,14 @@ func (q *ask) follow(ctx context.Context, f *flight) (*Outcome, error) {
 	if err := q.decided(ctx, f); err != nil {
 		return nil, err
 	}
-	if f.runs() {
+	if running, holds := f.runs(); running {
 		if !q.call.same(f.call.fingerprint()) {
-			return nil, q.refusal(ctx, sayMismatch, q.call.identity())
+			if holds {
+				return nil, q.refusal(ctx, sayMismatch, q.call.identity())
+			}
+			if out, err := q.recorded(ctx); out != nil || err != nil {
+				return out, err
+			}
 		}
 		if err := q.attach(ctx, f, f.passage(done)); err != nil {
 			return nil, err
@@ -30,16 +35,33 @@ func (q *ask) follow(ctx context.Context, f *flight) (*Outcome, error) {
 	if errors.Is(err, ErrUnavailable) {
 		return nil, err
 	}
-	d := next(stands, event{step: stepClaim, policy: q.attempt.policy, of: q.call})
-	switch d.say {
+	if out, refused := q.answerFrom(ctx, stands); out != nil || refused != nil {
+		return out, refused
+	}
+	if errors.Is(err, ErrInProgress) && q.c.until(q.deadline) <= 0 {
+		return nil, err
+	}
+	return nil, nil
+}
+
+// recorded answers from the record that the store has now. It returns nothing if that
+// does not answer the call.
+func (q *ask) recorded(ctx context.Context) (*Outcome, error) {
+	stands, err := q.read(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("%w: read the record: %w", ErrUnavailable, err)
+	}
+	return q.answerFrom(ctx, stands)
+}
+
+// answerFrom answers from a record, if it is final, in doubt, or another request's.
+func (q *ask) answerFrom(ctx context.Context, r store.Record) (*Outcome, error) {
+	switch d := next(r, event{step: stepClaim, policy: q.attempt.policy, of: q.call}); d.say {
 	case sayReplay:
-		return q.c.replay(ctx, stands)
+		return q.c.replay(ctx, r)
 	case sayMismatch, sayDoubt:
-		return nil, q.refusal(ctx, d.say, stands)
+		return nil, q.refusal(ctx, d.say, r)
 	default:
-		if errors.Is(err, ErrInProgress) && q.c.until(q.deadline) <= 0 {
-			return nil, err
-		}
 		return nil, nil
 	}
 }

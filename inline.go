@@ -206,7 +206,7 @@ func (i *inline) mayRun() bool {
 		i.say = i.mayStartTwin()
 	}
 	if i.ran = i.say == sayTry; i.ran {
-		i.c.flights.lead(i.attempt.flight)
+		i.c.flights.lead(i.attempt.flight, i.batch == nil && !i.call.op.optimistic)
 	}
 	return i.ran
 }
