@@ -34,6 +34,7 @@ func (c *Core) cancel(ctx context.Context, id store.ID, reason string) (store.Re
 		return store.Record{}, invalid("Reason", "is required")
 	}
 	for range maxRounds {
+		begun := c.now()
 		stands, err := c.get(ctx, id)
 		if err != nil {
 			return stands, fmt.Errorf("%w: read the record: %w", ErrUnavailable, err)
@@ -45,7 +46,7 @@ func (c *Core) cancel(ctx context.Context, id store.ID, reason string) (store.Re
 				return now, err
 			}
 		case store.InProgress:
-			return stands, c.askToCancel(ctx, stands, reason)
+			return stands, c.askToCancel(ctx, stands, begun, reason)
 		case store.Absent, store.InDoubt, store.Succeeded, store.Failed:
 			return stands, nil
 		}
@@ -116,8 +117,8 @@ func (c *Core) cancelTainted(ctx context.Context, stands store.Record, reason st
 	return now, d.say == sayTry, nil
 }
 
-// askToCancel leaves word for the record's leader.
-func (c *Core) askToCancel(ctx context.Context, stands store.Record, reason string) error {
+// askToCancel leaves a request for the record's leader. The record was read after begun.
+func (c *Core) askToCancel(ctx context.Context, stands store.Record, begun instant, reason string) error {
 	asking := cancelRecord(stands.ID)
 	asking.Outcome = encodeFailure(&Failure{Code: codeCancelled, Message: reason}, c.caps.MaxOutcome)
 	e := event{
@@ -130,7 +131,9 @@ func (c *Core) askToCancel(ctx context.Context, stands store.Record, reason stri
 		case now.State == store.Failed: // it was withdrawn
 			e.step, e.owned = stepRedrive, true
 			_, _, err = c.act(ctx, now, e, askTries)
-		case now.Since > stands.Age: // it was asked of an earlier record of the key
+		case now.Since > stands.Age+c.since(begun):
+			// The request is older than the record is by now, so it was made for an
+			// earlier record of the same key.
 			e.step = stepReschedule
 			_, _, err = c.act(ctx, now, e, askTries)
 		}

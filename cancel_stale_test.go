@@ -74,3 +74,32 @@ func TestCancelOfWhatIsJustTaken(t *testing.T) {
 		}
 	})
 }
+
+// TestCancelKeepsTheFirstReason: a second request to cancel the same attempt changes
+// nothing, also if the store takes so long to answer it that the request itself is older
+// than the record was when it was read.
+func TestCancelKeepsTheFirstReason(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		op := plain("op", semel.OperationOptions[string]{Policy: semel.Atomic(), Retry: steady(9, 9)})
+		p, _ := owned(t, op)
+		c := queued(t, p, op, "k")[0]
+		a := dequeued(t, p, op, 1)[0]
+		if _, err := p.Cancel(t.Context(), c.ID(), "the first"); err != nil {
+			t.Fatalf("Cancel: %v", err)
+		}
+		p.wire.on(func(r request) fault {
+			if r.kind == swapCall {
+				pass(time.Second)
+			}
+			return fault{}
+		})
+		if _, err := p.Cancel(t.Context(), c.ID(), "the second"); err != nil {
+			t.Fatalf("Cancel: %v", err)
+		}
+		p.wire.on(nil)
+		p.Beat(t.Context(), []*semel.Attempt{a})
+		if err := context.Cause(a.Context()); err == nil || err.Error() != "semel: cancelled: the first" {
+			t.Errorf("the attempt ends with %v, want it cancelled for the first reason", err)
+		}
+	})
+}

@@ -61,6 +61,9 @@ func (r *txRig[Tx]) outrun(w way[Tx]) {
 	zombie.Go(func() { late = r.askOnce(k, cut) })
 	<-entered
 	r.passLease(k.call.ID())
+	// The winner's lease must not end, however slow the machine is.
+	r.leases = time.Minute
+	k.define(k.call.Key())
 	winner := r.askOnce(k, r.tx)
 	awake.Store(true)
 	release()

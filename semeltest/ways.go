@@ -90,12 +90,17 @@ func (r *txRig[Tx]) newWork(w way[Tx], key string) *work[Tx] {
 		r.Skip(why)
 	}
 	k := &work[Tx]{r: r, way: w}
-	o := semel.OperationOptions[string]{Policy: w.policy(&k.receiver)}
-	if w.leased {
-		o.Lease = r.lease()
-	}
-	k.call = semel.Define("semeltest."+w.name, o).Call(semel.ScopeOf("semeltest"), key, "input")
+	k.define(key)
 	return k
+}
+
+// define makes the call of k, with the leases that the rig has now.
+func (k *work[Tx]) define(key string) {
+	o := semel.OperationOptions[string]{Policy: k.way.policy(&k.receiver)}
+	if k.way.leased {
+		o.Lease = k.r.lease()
+	}
+	k.call = semel.Define("semeltest."+k.way.name, o).Call(semel.ScopeOf("semeltest"), key, "input")
 }
 
 func (k *work[Tx]) effects() int {

@@ -119,18 +119,12 @@ func (g *alike) write(r *raw) {
 	}
 }
 
-// text is the statement for the group. A wary one raises for nothing that others create.
-func (g *alike) text(t *tables, wary bool) manyText {
-	switch {
-	case wary && g.input:
-		return t.safeQueue
-	case wary && g.kind == create:
-		return t.safe
-	case g.input:
+// text is the statement for the group.
+func (g *alike) text(t *tables) manyText {
+	if g.input {
 		return t.queue
-	default:
-		return t.alike[g.kind]
 	}
+	return t.alike[g.kind]
 }
 
 // manyText is a statement that makes many changes, and the same that tells which.

@@ -83,15 +83,9 @@
 // know the types of parameters by their Go types; cache_describe asks the server
 // for them once. The default mode fails there, because it prepares statements.
 //
-// # An error in the server's log
+// # Other unique keys
 //
-// Where many create records at once, the statement looks first and then inserts. When
-// two processes create the same key in the same instant, one of them is refused by the
-// primary key, which the server logs as an ERROR (23505, semel_records_pkey), and asks
-// again at once: nobody is told. Each connection of the store's own leaves at most one
-// such line a minute, and keys that are merely repeated leave none.
-//
-// Any other unique key that a record meets is an error for who asks: one that was added
+// A unique key other than that of IDs that a record meets is an error for who asks: one that was added
 // to semel_records, or that of a table which a trigger writes. In its schema all tables
 // are the store's whose names begin with semel_records.
 //

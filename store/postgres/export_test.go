@@ -21,9 +21,9 @@ func (s *Store) SetCommitBound(d time.Duration) { s.commitBound = d }
 // SetKeptFor changes how long transactions follow each other on a connection.
 func (s *Store) SetKeptFor(d time.Duration) { s.keptFor = d }
 
-// LongestWait is how long a Swap waits for others who stay in its way: twice together, and
-// then alone.
-const LongestWait = 2*busyAfter + someBusy*busyAfterAlone + (manyBusy-someBusy)*busyAtOnce
+// LongestWait is how long a Swap waits for transactions that hold its records: once for the
+// batch, and then for each record alone.
+const LongestWait = busyAfter + someBusy*busyAfterAlone + (manyBusy-someBusy)*busyAtOnce
 
 // Query is one statement with what goes before it.
 type Query struct {
@@ -85,13 +85,9 @@ func Queries(s *Store) []Query {
 			all = append(all, Query{"move, finish", session, t.finish, []any{id, 2, 1, 1, 4, nil, false, []byte("outcome")}})
 		}
 		if k == create {
-			all = append(all, Query{"create alike, safe", session, t.safe.text, alike},
-				Query{"create alike, safe, told", session, t.safe.told, alike})
 			queued := append(slices.Clone(alike), make([][]byte, 1000))
 			all = append(all, Query{"create alike, queued", session, t.queue.text, queued},
-				Query{"create alike, queued, told", session, t.queue.told, queued},
-				Query{"create alike, safe, queued", session, t.safeQueue.text, queued},
-				Query{"create alike, safe, queued, told", session, t.safeQueue.told, queued})
+				Query{"create alike, queued, told", session, t.queue.told, queued})
 			all = append(all, Query{"create lone", `SELECT 1`, t.lone, append(args, "100ms")})
 		}
 		all = append(all,
@@ -190,16 +186,6 @@ func (s *Store) CloseSessions() {
 	}
 	s.sessions.open -= len(s.sessions.idle)
 	s.sessions.idle, s.sessions.most = nil, 0
-}
-
-// SessionsLookAgain has the sessions that nobody uses look with their next changes whether
-// the table is divided, and forget that they were overtaken.
-func (s *Store) SessionsLookAgain() {
-	s.sessions.mu.Lock()
-	defer s.sessions.mu.Unlock()
-	for _, own := range s.sessions.idle {
-		own.looks, own.wary = time.Time{}, time.Time{}
-	}
 }
 
 // SetSessionsIdle changes how long sessions are kept for the next call.

@@ -25,11 +25,6 @@ type session struct {
 	left bool      // its user gave up, which says nothing of the server
 	busy bool      // with a trip, which a callback of the pool's may have broken off by a panic
 	seen bool      // somebody sees what pgx sends and receives, and nothing else
-	wary time.Time // until when others may create what it is creating
-	// divided says that the table of records is. It may come while a store is used, so it is
-	// asked of each session again: until then batches are only dearer.
-	divided bool
-	looks   time.Time // from when on it is asked again
 	// close leaves the server, without waiting for it. It may be called again.
 	close func()
 
@@ -94,13 +89,12 @@ func (s *session) prepare(ctx context.Context, of *pgxpool.Config, unopened func
 		}
 	}
 	var process uint32
-	if err := s.conn.QueryRow(ctx, `SELECT pg_backend_pid(), `+sqlDivided).Scan(&process, &s.divided); err != nil {
+	if err := s.conn.QueryRow(ctx, `SELECT pg_backend_pid()`).Scan(&process); err != nil {
 		return err
 	}
 	if process != s.conn.PgConn().PID() {
 		return errNotOurs
 	}
-	s.looks = time.Now().Add(lookEvery) //nolint:forbidigo // no instant of the protocol's
 	if err := s.leaves(ctx, unopened()); err != nil {
 		return err
 	}
@@ -110,21 +104,6 @@ func (s *session) prepare(ctx context.Context, of *pgxpool.Config, unopened func
 		}
 	}
 	return nil
-}
-
-const (
-	sqlDivided = `EXISTS (SELECT FROM pg_class WHERE oid = to_regclass('semel_records') AND relkind = 'p')`
-
-	// lookEvery is how often a session asks that.
-	lookEvery = time.Minute
-)
-
-// look asks whether the table is divided by now.
-func (s *session) look(now time.Time) prepared {
-	return prepared{text: `SELECT ` + sqlDivided, write: nothing, read: func(row *rawRow) error {
-		s.divided, s.looks = row.next()[0] != 0, now.Add(lookEvery)
-		return nil
-	}}
 }
 
 // sessionSettings are those of trips that change or hand out many records, and what a

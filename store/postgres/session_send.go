@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -153,29 +152,14 @@ func (s *session) change(ctx context.Context, t *tables, items []item) (begun bo
 	if len(rest) > most {
 		return false, nil
 	}
-	now := time.Now()                       //nolint:forbidigo // no instant of the protocol's
-	wary := now.Before(s.wary) || s.divided // a look would open all partitions
-	all := statements(t, groups, rest, wary)
-	if now.After(s.looks) {
-		all = append(all, s.look(now))
-	}
-	err = s.ask(ctx, all)
-	if !wary && t.stoodAlready(err) && s.usable() {
-		s.wary = now.Add(waryFor)
-		err = s.ask(ctx, statements(t, groups, rest, true))
-	}
-	return true, err
+	return true, s.ask(ctx, statements(t, groups, rest))
 }
 
-// waryFor is how long after somebody else has created a record at the same moment a
-// session rules that out: it happens seldom, or again and again.
-const waryFor = time.Minute
-
 // statements are those that make the changes.
-func statements(t *tables, groups []alike, rest []*item, wary bool) []prepared {
+func statements(t *tables, groups []alike, rest []*item) []prepared {
 	all := make([]prepared, 0, len(groups)+len(rest))
 	for i := range groups {
-		all = append(all, groups[i].prepared(t, wary))
+		all = append(all, groups[i].prepared(t))
 	}
 	for _, it := range rest {
 		all = append(all, it.prepared(t))
@@ -198,8 +182,8 @@ func (it *item) prepared(t *tables) prepared {
 
 // prepared is the statement for the group. Which of the changes it has made is not
 // asked for where it need not be.
-func (g *alike) prepared(t *tables, wary bool) prepared {
-	m := g.text(t, wary)
+func (g *alike) prepared(t *tables) prepared {
+	m := g.text(t)
 	if !anyWaits(g.items) {
 		return prepared{text: m.text, write: g.write, done: func(tag pgconn.CommandTag) { allMade(g.items, tag) }}
 	}

@@ -12,9 +12,9 @@ import (
 // busyAfter bounds the waiting of a Swap for others' open transactions. A record
 // that is asked again alone, because one of its batch was busy, has less; after
 // someBusy of them were busy still, the others have next to nothing; and after
-// manyBusy nobody is asked again. So a Swap waits for half a second, and the trips, also
-// when its batch was overtaken and is asked twice. Those who let go within these times are
-// not counted: a batch may wait for several of them, one after the other.
+// manyBusy nobody is asked again. So a Swap waits for half a second, and the trips.
+// Those who let go within these times are not counted: a batch may wait for several of
+// them, one after the other.
 const (
 	busyAfter      = 100 * time.Millisecond
 	busyAfterAlone = 20 * time.Millisecond

@@ -174,11 +174,6 @@ FROM (SELECT unnest($1::uuid[]), unnest($2::bigint[]), unnest($3::bytea[]), unne
 FROM (SELECT unnest($1::uuid[]), unnest($2::bigint[]), unnest($3::bytea[]), unnest($4::bytea[]), unnest($5::bytea[]), unnest($13::bytea[]))
 AS x (i, o, sc, k, f, ip)`
 
-	// unlessStands takes a tenth of the whole less than orNothing, but the statement raises
-	// where somebody else creates one of the records meanwhile. OFFSET keeps it from being
-	// joined.
-	unlessStands = ` WHERE NOT EXISTS (SELECT FROM semel_records WHERE id = x.i OFFSET 0)`
-
 	alikeValues = `
 SELECT i, o, (SELECT clock_timestamp() + $8::bigint * interval '1 microsecond'),
 (SELECT clock_timestamp() + $9::bigint * interval '1 microsecond'),

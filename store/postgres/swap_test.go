@@ -108,8 +108,7 @@ func TestBusyTogether(t *testing.T) {
 	}
 }
 
-// What a Swap waits for others is what it says, also when its batch was overtaken and then
-// met others again.
+// TestLongestWait holds what the comment at busyAfter says.
 func TestLongestWait(t *testing.T) {
 	t.Parallel()
 	if postgres.LongestWait > 500*time.Millisecond {

@@ -26,10 +26,8 @@ type tables struct {
 	// alike are for many that have much in common; there is none for beats.
 	alike [kinds]manyText
 	queue manyText // alike[create] with inputs
-	// safe and safeQueue are alike[create] and queue that raise for nothing that others create.
-	safe, safeQueue manyText
-	ends            string // create one, or raise, and raise in any other transaction
-	ended           string // ends of a change that isOutright
+	ends  string   // create one, or raise, and raise in any other transaction
+	ended string   // ends of a change that isOutright
 
 	next, nextOff string // like stands, where another transaction has ended in the same trip
 
@@ -81,14 +79,10 @@ func newTables(schema string, asTexts bool) *tables {
 		{&t.many[move].told, sqlMoveMany + telling},
 		{&t.many[beat].text, sqlBeatMany},
 		{&t.many[beat].told, sqlBeatMany + telling},
-		{&t.alike[create].text, sqlCreateAlike + unlessStands},
-		{&t.alike[create].told, sqlCreateAlike + unlessStands + telling},
-		{&t.queue.text, sqlQueueAlike + unlessStands},
-		{&t.queue.told, sqlQueueAlike + unlessStands + telling},
-		{&t.safe.text, sqlCreateAlike + orNothing},
-		{&t.safe.told, sqlCreateAlike + orNothing + telling},
-		{&t.safeQueue.text, sqlQueueAlike + orNothing},
-		{&t.safeQueue.told, sqlQueueAlike + orNothing + telling},
+		{&t.alike[create].text, sqlCreateAlike + orNothing},
+		{&t.alike[create].told, sqlCreateAlike + orNothing + telling},
+		{&t.queue.text, sqlQueueAlike + orNothing},
+		{&t.queue.told, sqlQueueAlike + orNothing + telling},
 		{&t.alike[move].text, sqlMoveAlike},
 		{&t.alike[move].told, sqlMoveAlike + telling},
 	} {

@@ -1,12 +1,10 @@
 package postgres_test
 
 import (
-	"context"
 	"fmt"
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -48,64 +46,31 @@ func TestRepeatsRaiseNothing(t *testing.T) {
 	}
 }
 
-// Somebody else may create a record when a batch has just looked and seen none. Each of
-// the batch is answered as always, and it happens once: from then on a session rules
-// it out, and everybody's log stays as it is.
-func TestOvertakenBatchesAreAnsweredEach(t *testing.T) {
+// TestBatchMeetsCreate creates one record of a batch in another transaction, which commits
+// while the batch waits for it. The batch then finds the other record, creates all others,
+// and leaves no error in the server's log.
+func TestBatchMeetsCreate(t *testing.T) {
 	t.Parallel()
-	for name, claims := range overtakable() {
-		t.Run(name, func(t *testing.T) {
+	for _, partitioned := range []bool{false, true} {
+		t.Run(fmt.Sprintf("partitioned=%v", partitioned), func(t *testing.T) {
 			t.Parallel()
 			var refused atomic.Int32
-			url := database(t)
-			s := newStore(t, connect(t, url, refusals(&refused)), postgres.Options{MaxSessions: 1})
+			pool := connect(t, database(t), refusals(&refused))
+			s := newStore(t, pool, postgres.Options{MaxSessions: 1})
+			if partitioned {
+				mustForce(t, s, create("before", store.InProgress, 1))
+				divided(t, pool, postgres.PartitionOptions{})
+			}
 			if err := s.OpenSessions(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			direct := connect(t, url)
-			overtakeOnce(t, direct, s, claims, name, &refused)
-			for round := range 3 {
-				overtake(t, direct, s, claims, fmt.Sprint(name, " again ", round))
+			for name, claims := range overtakable() {
+				overtake(t, pool, s, claims, name)
 			}
-			if n := refused.Load(); n != 1 {
-				t.Errorf("%d batches were overtaken, want none but the first", n)
+			if n := refused.Load(); n > 0 {
+				t.Errorf("the server reported %d errors of a unique key, want none", n)
 			}
 		})
-	}
-}
-
-// A session may be closed by who sees the error that says so, in one way or another. The
-// batch is answered all the same.
-func TestOvertakenBatchesOfWhoClosesConnections(t *testing.T) {
-	t.Parallel()
-	for how, goesOn := range map[string]func(conn *pgconn.PgConn) bool{
-		"told":   func(*pgconn.PgConn) bool { return false },
-		"closed": func(conn *pgconn.PgConn) bool { return conn.Close(context.Background()) != nil || true },
-	} {
-		for name, claims := range overtakable() {
-			t.Run(how+" "+name, func(t *testing.T) {
-				t.Parallel()
-				var refused atomic.Int32
-				url := database(t)
-				s := newStore(t, connect(t, url, func(c *pgxpool.Config) {
-					c.ConnConfig.OnPgError = func(conn *pgconn.PgConn, err *pgconn.PgError) bool {
-						if err.Code != "23505" {
-							return true
-						}
-						refused.Add(1)
-						return goesOn(conn)
-					}
-				}), postgres.Options{MaxSessions: 1})
-				if err := s.OpenSessions(t.Context()); err != nil {
-					t.Fatal(err)
-				}
-				direct := connect(t, url)
-				overtakeOnce(t, direct, s, claims, name, &refused)
-				if _, open := s.Sessions(); open != 0 {
-					t.Errorf("%d sessions are open, want none", open)
-				}
-			})
-		}
 	}
 }
 
@@ -143,55 +108,6 @@ func TestBatchesMeetAnotherUniqueKey(t *testing.T) {
 	}
 }
 
-// Of a partitioned table nothing is looked at before, so nothing can overtake it, also
-// when it is divided while the store is used.
-func TestNothingOvertakesBatchesOnPartitions(t *testing.T) {
-	t.Parallel()
-	var refused atomic.Int32
-	pool := connect(t, database(t), refusals(&refused))
-	s := newStore(t, pool, postgres.Options{MaxSessions: 1})
-	mustForce(t, s, create("before", store.InProgress, 1))
-	divided(t, pool, postgres.PartitionOptions{})
-	if err := s.OpenSessions(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	for name, claims := range overtakable() {
-		for round := range 5 { // the first may come too late, because it prepares
-			overtake(t, pool, s, claims, fmt.Sprint(name, round))
-		}
-	}
-	if n := refused.Load(); n > 0 {
-		t.Errorf("%d batches were overtaken", n)
-	}
-}
-
-// A session that was opened before the table was divided is overtaken as ever, and each is
-// answered as ever, until it looks again.
-func TestSessionsLookAgainWhetherTheTableIsDivided(t *testing.T) {
-	t.Parallel()
-	var refused atomic.Int32
-	pool := connect(t, database(t), refusals(&refused))
-	s := newStore(t, pool, postgres.Options{MaxSessions: 1})
-	s.SetSessionsIdle(time.Hour)
-	if err := s.OpenSessions(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	mustForce(t, s, create("before", store.InProgress, 1))
-	divided(t, pool, postgres.PartitionOptions{})
-	overtakeOnce(t, pool, s, overtakable()["claimed"], "before", &refused)
-	s.SessionsLookAgain()
-	mustForce(t, s, create("looks", store.InProgress, 1))
-	refused.Store(0)
-	for name, claims := range overtakable() {
-		for round := range 5 {
-			overtake(t, pool, s, claims, fmt.Sprint(name, round))
-		}
-	}
-	if n := refused.Load(); n > 0 {
-		t.Errorf("%d batches were overtaken after the session has looked", n)
-	}
-}
-
 // overtakable are batches of creates, of each kind that one statement makes.
 func overtakable() map[string][]store.Change {
 	all := make(map[string][]store.Change)
@@ -205,17 +121,6 @@ func overtakable() map[string][]store.Change {
 		}
 	}
 	return all
-}
-
-// overtakeOnce overtakes batches of claims until one of them is refused.
-func overtakeOnce(t *testing.T, direct *pgxpool.Pool, s *postgres.Store, claims []store.Change, name string, refused *atomic.Int32) {
-	t.Helper()
-	for round := 0; refused.Load() == 0 && round < 100; round++ {
-		overtake(t, direct, s, claims, fmt.Sprint(name, round))
-	}
-	if n := refused.Load(); n != 1 {
-		t.Fatalf("%d batches were overtaken, want one", n)
-	}
 }
 
 // overtake has the third of the claims created by somebody who commits when the batch
