@@ -56,10 +56,9 @@ func indexes(name string) string {
 		return "using semel_expires on semel_records"
 	case "notes":
 		return "semel_notes_id"
-	case "create", "create in a session", "create lone", "create alone", "create last", "create many":
+	case "create", "create in a session", "create lone", "create alone", "create last", "create many",
+		"create alike", "create alike, told", "create alike, queued", "create alike, queued, told":
 		return ""
-	case "create alike", "create alike, told", "create alike, queued", "create alike, queued, told":
-		return "Index Only Scan using semel_records_pkey on semel_records"
 	default:
 		return "semel_records_pkey"
 	}

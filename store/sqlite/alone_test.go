@@ -84,7 +84,6 @@ func TestSwapAloneThatHangs(t *testing.T) {
 	t.Parallel()
 	b := breaking(t, true)
 	s := sqlite.New(b.DB)
-	s.SetPatience(10 * time.Millisecond)
 	s.SetCommitBound(10 * time.Millisecond)
 	goOn, commits := make(chan struct{}), 0
 	b.breakWith(atRecords(&commits, func(run func() error) error {
@@ -95,6 +94,7 @@ func TestSwapAloneThatHangs(t *testing.T) {
 	if answer, err := swap(t, s, c); err == nil {
 		t.Errorf("Swap that hangs = %+v, want an error", answer)
 	}
+	s.SetPatience(10 * time.Millisecond)
 	if answer, err := swap(t, s, other); err != nil || !answer.Busy {
 		t.Errorf("Swap beside one that hangs = %+v, %v, want Busy", answer, err)
 	}

@@ -180,9 +180,9 @@ func TestNobodyJoinsABusyBatch(t *testing.T) {
 	t.Parallel()
 	db := open(t)
 	s := sqlite.New(db)
-	s.SetPatience(20 * time.Millisecond)
 	inForce(t, s, firstClaims("before"), true)
 	begin(t, db)
+	s.SetPatience(20 * time.Millisecond)
 	first := firstOf("first", 9)
 	answers, err := s.SwapGathering(t.Context(), first, func() []store.Change {
 		t.Error("it was asked who joins")

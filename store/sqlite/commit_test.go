@@ -101,7 +101,6 @@ func TestCommitWhoseAnswerIsLost(t *testing.T) {
 func TestCommitThatHangs(t *testing.T) {
 	b := breaking(t, true)
 	s := sqlite.New(b.DB)
-	s.SetPatience(10 * time.Millisecond)
 	s.SetCommitBound(10 * time.Millisecond)
 	goOn, gone := make(chan struct{}), make(chan struct{})
 	b.breakWith(atCommit(func(run func() error) error {
@@ -115,6 +114,7 @@ func TestCommitThatHangs(t *testing.T) {
 		t.Errorf("Atomic whose COMMIT hangs = %v, %v, want Unknown", verdict, err)
 	}
 	other := create("other", store.Succeeded, 1)
+	s.SetPatience(10 * time.Millisecond)
 	answers, err := s.Swap(t.Context(), []store.Change{other})
 	if err != nil || !answers[0].Busy {
 		t.Errorf("Swap beside a COMMIT that hangs = %+v, %v, want Busy", answers, err)

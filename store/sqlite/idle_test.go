@@ -39,11 +39,12 @@ func TestDequeueInAPoolOfOne(t *testing.T) {
 	db := open(t)
 	db.SetMaxOpenConns(1)
 	s := sqlite.New(db)
-	s.SetPatience(20 * time.Millisecond)
 	waits, last := create("waits", store.Pending, 1), create("last", store.Succeeded, 1)
 	mustForce(t, s, waits)
 	d := store.Dequeue{Operation: waits.To.Operation, Limit: 10, Owner: 7, Lease: time.Minute}
 	verdict, err := s.Atomic(t.Context(), last.To.ID, true, func(ctx context.Context, _ *sql.Tx, _ store.Standing) (*store.Change, error) {
+		s.SetPatience(20 * time.Millisecond)
+		defer s.SetPatience(time.Minute)
 		if claimed, err := s.Dequeue(ctx, d); len(claimed) > 0 || err != nil {
 			t.Errorf("Dequeue within a handler = %d records, %v, want none", len(claimed), err)
 		}

@@ -44,9 +44,11 @@ func afterRollback(b *breakable, do func()) {
 func TestFailureThatCannotBeKept(t *testing.T) {
 	b := breaking(t, true)
 	s := sqlite.New(b.DB)
-	s.SetPatience(20 * time.Millisecond)
 	var theirs *sql.Tx
-	afterRollback(b, func() { theirs = begin(t, b.DB) })
+	afterRollback(b, func() {
+		s.SetPatience(20 * time.Millisecond) // only now: the first transaction must begin on a slow machine too
+		theirs = begin(t, b.DB)
+	})
 	failed, verdict, err := keepFailure(t, s)
 	if verdict != store.NotCommitted || !errors.Is(err, sqlite.ErrBusy) {
 		t.Errorf("Atomic = %v, %v, want NotCommitted, ErrBusy", verdict, err)

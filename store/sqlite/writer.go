@@ -37,13 +37,21 @@ func (s *Store) begin(ctx context.Context, first verb, args ...any) (*writer, er
 	defer cancel()
 	select {
 	case s.gate <- struct{}{}:
-	case <-wait.Done():
-		return nil, cmp.Or(ctx.Err(), ErrBusy)
+	default:
+		select {
+		case s.gate <- struct{}{}:
+		case <-wait.Done():
+			return nil, cmp.Or(ctx.Err(), ErrBusy)
+		}
 	}
 	w := &writer{store: s, session: session{all: all}}
 	err = w.open(wait, first, args)
-	if err == nil {
+	if err == nil && ctx.Err() == nil {
 		return w, nil
+	}
+	if err == nil {
+		w.leave(ctx)
+		return nil, ctx.Err()
 	}
 	w.release()
 	if errors.Is(err, wait.Err()) {
@@ -60,15 +68,12 @@ func (w *writer) open(ctx context.Context, first verb, args []any) error {
 	return w.lockAgain(ctx, first, args...)
 }
 
-// lockAgain tries to take the write lock until ctx ends.
+// lockAgain tries to take the write lock until ctx ends. A lock that it got is kept, also
+// if ctx has ended meanwhile: then the machine was slow, and nothing was in the way.
 func (w *writer) lockAgain(ctx context.Context, first verb, args ...any) error {
 	for wait := time.Millisecond; ; wait = min(2*wait, 50*time.Millisecond) {
 		err := w.lock(ctx, first, args)
-		switch {
-		case err == nil && ctx.Err() != nil:
-			_ = w.undo(ctx)
-			return ctx.Err()
-		case err == nil || !IsBusy(err):
+		if err == nil || !IsBusy(err) {
 			return err
 		}
 		if err := pause(ctx, wait); err != nil {

@@ -71,13 +71,13 @@ func lockOut(t *testing.T, db *sql.DB) (release func()) {
 func TestLockedBySomebodyElse(t *testing.T) {
 	db := plain(t)
 	s := sqlite.New(db)
-	s.SetPatience(20 * time.Millisecond)
 	stood := create("stood", store.InProgress, 1)
 	mustForce(t, s, stood)
 	over := create("over", store.Succeeded, 1)
 	over.To.Expire = -1
 	mustForce(t, s, over)
 	release := lockOut(t, db)
+	s.SetPatience(20 * time.Millisecond)
 
 	large := create("large", store.Succeeded, 1)
 	large.To.Outcome = make([]byte, 1<<20+1)
@@ -96,6 +96,7 @@ func TestLockedBySomebodyElse(t *testing.T) {
 		t.Errorf("Get = %+v, want what stands", got)
 	}
 	release()
+	s.SetPatience(time.Minute)
 	mustForce(t, s, move(stood, store.Succeeded))
 }
 
