@@ -10,31 +10,32 @@ import (
 	"github.com/semelgo/semel/store"
 )
 
-// Get returns the record of a key, and whether there is one. It changes nothing.
+// Get returns the record of a key, and whether there is one. It changes nothing. The
+// error is [ErrUnavailable] when the store does not answer.
 // Where keys carry a time it finds those of the operations that the engine was
 // given, and of others if they are UUIDv7 or ULIDs.
 func (c *Core) Get(ctx context.Context, operation string, scope Scope, key string) (store.Record, bool, error) {
 	if err := scope.valid(); err != nil {
-		return store.Record{}, false, err
+		return store.Record{}, false, sealed(err)
 	}
 	for _, id := range c.recordIDs(operation, scope, key) {
 		r, err := c.get(ctx, id)
 		if err != nil {
-			return r, false, fmt.Errorf("get record: %w", err)
+			return r, false, sealed(fmt.Errorf("%w: get the record: %w", ErrUnavailable, err))
 		}
 		if r.Operation == operation && r.Scope == scope.text && r.Key == key {
-			r, err = apart(r, nil)
-			return r, true, err
+			r, _ = apart(r, nil)
+			return r, true, nil
 		}
 	}
 	return store.Record{}, false, nil
 }
 
-// apart is what somebody is told who may write over it: its bytes may be the store's
-// own.
+// apart returns what a public method returns: a record whose bytes the caller may write
+// over, which the store's own may not be, and a sealed error.
 func apart(r store.Record, err error) (store.Record, error) {
 	r.Input, r.Outcome = bytes.Clone(r.Input), bytes.Clone(r.Outcome)
-	return r, err
+	return r, sealed(err)
 }
 
 // List returns one page of records, for consoles and reports. Records may be
@@ -42,7 +43,7 @@ func apart(r store.Record, err error) (store.Record, error) {
 func (c *Core) List(ctx context.Context, q store.Query) ([]store.Record, error) {
 	records, err := c.store.Scan(ctx, q)
 	if err != nil {
-		return nil, fmt.Errorf("list records: %w", err)
+		return nil, sealed(fmt.Errorf("%w: list records: %w", ErrUnavailable, err))
 	}
 	return records, nil
 }
@@ -170,7 +171,7 @@ func (c *Core) Notes(ctx context.Context, id store.ID) ([]store.Note, error) {
 	}
 	notes, err := auditor.Notes(ctx, id)
 	if err != nil {
-		return nil, fmt.Errorf("read notes: %w", err)
+		return nil, sealed(fmt.Errorf("%w: read notes: %w", ErrUnavailable, err))
 	}
 	return notes, nil
 }
@@ -183,7 +184,7 @@ func (c *Core) Purge(ctx context.Context, limit int) (int, error) {
 		c.replays.clear() // which of them went is not known
 	}
 	if err != nil {
-		return n, fmt.Errorf("purge: %w", err)
+		return n, sealed(fmt.Errorf("%w: purge: %w", ErrUnavailable, err))
 	}
 	return n, nil
 }

@@ -53,7 +53,7 @@ type Outcome struct {
 // Decode reads the stored result into a pointer of the type that the operation
 // returned. It is [ErrResultUnavailable] when the operation succeeded but the
 // result cannot be given.
-func (o *Outcome) Decode(into any) error { return decodeResult(o.Record.Outcome, into) }
+func (o *Outcome) Decode(into any) error { return sealed(decodeResult(o.Record.Outcome, into)) }
 
 // live gives the attempt its context and its heart, which beats alone or is
 // renewed together with others.
@@ -82,15 +82,15 @@ func (l *lifetime) Done() <-chan struct{} { return l.life.Done() }
 // Err says whether it has ended.
 func (l *lifetime) Err() error { return l.life.Err() }
 
-// Value knows the attempt and its call. To the operation itself the patience of
-// those who ask for it means nothing.
+// Value knows the attempt and its call. What the context of an outer operation says of
+// its transaction, and how long the caller waits, does not concern this operation.
 func (l *lifetime) Value(key any) any {
 	switch key.(type) {
 	case attemptKey:
 		return (*Attempt)(l)
 	case callKey:
 		return l.call
-	case patienceKey:
+	case txKey, patienceKey:
 		return nil
 	}
 	return l.life.Value(key)
@@ -112,10 +112,9 @@ func (r *remainder) Err() error { return nil }
 // Value returns what the attempt's context has, but for its end.
 func (r *remainder) Value(key any) any { return context.WithoutCancel(r.ctx).Value(key) }
 
-type attemptKey struct{}
-
 // AttemptOf returns the attempt that ctx belongs to, inside [Do] and [DoTx] of
-// a leased operation.
+// a leased operation. It is the attempt of the innermost operation: inside an operation
+// that is a single transaction there is none, also when a leased one called it.
 func AttemptOf(ctx context.Context) (*Attempt, bool) {
 	a, ok := ctx.Value(attemptKey{}).(*Attempt)
 	return a, ok
@@ -176,12 +175,16 @@ func (a *Attempt) AdaptWith(with Adapter) { a.adapter = with }
 //
 // A finished effect whose outcome cannot be recorded is told as success, is
 // observed as EventLate, and is tried again with the same token.
-func (a *Attempt) End(v any, err error) (*Outcome, error) { return a.end(v, err, true) }
+func (a *Attempt) End(v any, err error) (*Outcome, error) {
+	out, err := a.end(v, err, true)
+	return out, sealed(err)
+}
 
 // EndOwn is End for adapters, which have what they stored: when that is what stands, as
 // it does after a success or what InTx has committed, both that it returns are nil.
 func (a *Attempt) EndOwn(v any, err error) (*Outcome, error) {
-	return a.end(v, err, err != nil && a.settled.Load() == nil)
+	out, err := a.end(v, err, err != nil && a.settled.Load() == nil)
+	return out, sealed(err)
 }
 
 // end is End, which returns the attempt's own outcome only when it is asked for.

@@ -63,5 +63,5 @@ func (i *inline) build(ctx context.Context) (any, sendFunc, error) {
 	if err := i.call.op.spent(i.stands, i.stands.Attempt+1); err != nil {
 		return nil, nil, err
 	}
-	return i.batch(running(ctx, *i.call))
+	return i.batch(withOperation(ctx, *i.call, nil, nil))
 }

@@ -106,7 +106,7 @@ func (c *Core) cancelTainted(ctx context.Context, stands store.Record, reason st
 	defer cancel()
 	claimed := standing(claim, stands)
 	p, _ := ProgressOf(stands)
-	p = p.with(claimed.Attempt, TryInterrupted, &cancelledError{reason})
+	p = p.with(claimed.Attempt, TryInterrupted, &cancelledError{reason: reason})
 	d, now, err := c.end(bounded, claimed, event{step: stepDoubt, token: claimed.Token, outcome: p.encode(c.caps.MaxOutcome)})
 	if err != nil {
 		return stands, false, fmt.Errorf("%w: cancel: %w", ErrUnavailable, err)
@@ -176,7 +176,7 @@ func (c *Core) cancelAsked(ctx context.Context, attempts []*Attempt) {
 	}
 	for i, a := range attempts {
 		if r := recordOf(asked[i]); r.State == store.Pending && r.Expire >= 0 && a.isAsked(r) {
-			a.cancel(&cancelledError{decodeFailure(r.Outcome).Message})
+			a.cancel(&cancelledError{of: a, reason: decodeFailure(r.Outcome).Message})
 		}
 	}
 }

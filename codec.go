@@ -3,7 +3,6 @@ package semel
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 
 	"github.com/semelgo/semel/store"
@@ -93,7 +92,8 @@ func encodeFailure(err error, limit int) []byte {
 }
 
 func failureOf(err error) *Failure {
-	if f, ok := errors.AsType[*Failure](err); ok {
+	var f *Failure
+	if asOwn(err, &f) {
 		return f
 	}
 	return &Failure{Message: err.Error()}

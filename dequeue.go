@@ -27,7 +27,11 @@ import (
 // the priority counts only among the hundred of them that it looks at, or limit if
 // that is more.
 func (c *Core) Dequeue(ctx context.Context, op Declared, limit int) ([]*Attempt, error) {
-	d := op.declared()
+	attempts, err := c.dequeue(ctx, op.declared(), limit)
+	return attempts, sealed(err)
+}
+
+func (c *Core) dequeue(ctx context.Context, d *operation, limit int) ([]*Attempt, error) {
 	if d.err != nil {
 		return nil, d.err
 	}

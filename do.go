@@ -35,7 +35,7 @@ func Do[T any](ctx context.Context, e Runner, c Call, fn func(ctx context.Contex
 	switch {
 	case err != nil:
 		var none T
-		return none, false, err
+		return none, false, sealed(err)
 	case out == nil, fnErr == nil && !out.Replayed && isTombstone(out.Record.Outcome):
 		return v, false, nil
 	default:
@@ -59,10 +59,10 @@ func Do[T any](ctx context.Context, e Runner, c Call, fn func(ctx context.Contex
 // deadlock, is run again, fn included, up to eight times in all.
 func DoTx[T, Tx any](ctx context.Context, e *Engine[Tx], c Call, fn func(ctx context.Context, tx Tx) (T, error)) (v T, replayed bool, err error) {
 	if err := c.valid(); err != nil {
-		return v, false, err
+		return v, false, sealed(err)
 	}
-	if _, within := TxOf(ctx, e); within {
-		return v, false, invalid("ctx", "is that of a transaction of this engine: a second one would wait for it")
+	if withinTx(ctx, e.Core) {
+		return v, false, sealed(invalid("ctx", "is that of a transaction of this engine: a second one would wait for it"))
 	}
 	run := func(ctx context.Context, tx any) (any, error) {
 		var err error
@@ -76,11 +76,11 @@ func DoTx[T, Tx any](ctx context.Context, e *Engine[Tx], c Call, fn func(ctx con
 	case c.op.policy.kind == policyAtomic:
 		out, err = e.runLeased(ctx, c, run)
 	default:
-		return v, false, invalid("Policy", "must be Atomic or unset for DoTx: the record shares the fate of the effect")
+		return v, false, sealed(invalid("Policy", "must be Atomic or unset for DoTx: the record shares the fate of the effect"))
 	}
 	if err != nil {
 		var none T
-		return none, false, err
+		return none, false, sealed(err)
 	}
 	if out.Replayed {
 		return decoded[T](out)
@@ -103,13 +103,18 @@ func (c *Core) runLeased(ctx context.Context, call Call, fn func(context.Context
 // function. Of the attempt, the outcome and the error exactly one is not nil:
 // the attempt is to be run and ended, the outcome is a replay.
 func Begin(ctx context.Context, e Runner, c Call) (*Attempt, *Outcome, error) {
+	a, out, err := begin(ctx, e.core(), &c)
+	return a, out, sealed(err)
+}
+
+func begin(ctx context.Context, core *Core, c *Call) (*Attempt, *Outcome, error) {
 	if err := c.valid(); err != nil {
 		return nil, nil, err
 	}
 	if err := c.notByGeneration(); err != nil {
 		return nil, nil, err
 	}
-	return e.core().begin(ctx, &c, c.op.policy.orHold())
+	return core.begin(ctx, c, c.op.policy.orHold())
 }
 
 // decoded is what a replay returns. A result that cannot be given is an error,

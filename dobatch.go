@@ -25,20 +25,20 @@ import (
 // ErrInvalid.
 func DoBatch[T, B, Tx any](ctx context.Context, e *Engine[Tx], c Call, fn func(ctx context.Context) (T, B, error)) (v T, replayed bool, err error) {
 	if err := c.valid(); err != nil {
-		return v, false, err
+		return v, false, sealed(err)
 	}
-	if _, within := TxOf(ctx, e); within {
-		return v, false, invalid("ctx", "is that of a transaction of this engine: a second one would wait for it")
+	if withinTx(ctx, e.Core) {
+		return v, false, sealed(invalid("ctx", "is that of a transaction of this engine: a second one would wait for it"))
 	}
 	switch {
 	case !c.op.inline():
-		return v, false, invalid("Policy", "must be Atomic without a Lease or unset for DoBatch: all of it is one transaction")
+		return v, false, sealed(invalid("Policy", "must be Atomic without a Lease or unset for DoBatch: all of it is one transaction"))
 	case c.op.generation > 0:
-		return v, false, invalid("Generation", "is for DoTx: a batch writes one record")
+		return v, false, sealed(invalid("Generation", "is for DoTx: a batch writes one record"))
 	}
 	batcher, ok := e.store.(store.Batcher[B])
 	if !ok {
-		return v, false, invalid("fn", "returns statements of a kind that this store does not take")
+		return v, false, sealed(invalid("fn", "returns statements of a kind that this store does not take"))
 	}
 	run := func(ctx context.Context) (any, sendFunc, error) {
 		var batch B
@@ -51,7 +51,7 @@ func DoBatch[T, B, Tx any](ctx context.Context, e *Engine[Tx], c Call, fn func(c
 	out, err := e.runBatch(ctx, c, run)
 	if err != nil {
 		var none T
-		return none, false, err
+		return none, false, sealed(err)
 	}
 	if out.Replayed {
 		return decoded[T](out)

@@ -30,16 +30,24 @@ type EnqueueOptions struct {
 //
 // The record is the one that a direct call of the same operation and key runs.
 //
+// When the store gives no answer the error is [ErrUnavailable], with the driver's error
+// in it, and tx decides.
+//
 // It is not refused by an engine that is being closed: what runs until the end, and
 // is waited for, may still leave something to do.
 func EnqueueTx[Tx any](ctx context.Context, e *Engine[Tx], tx Tx, c Call, o EnqueueOptions) (added bool, err error) {
+	added, err = enqueueTx(ctx, e.Core, tx, &c, o)
+	return added, sealed(err)
+}
+
+func enqueueTx(ctx context.Context, core *Core, tx any, c *Call, o EnqueueOptions) (added bool, err error) {
 	var q queueing
-	if err := e.queueing(ctx, &q, &c, o); err != nil {
+	if err := core.queueing(ctx, &q, c, o); err != nil {
 		return false, err
 	}
-	answers, err := e.swapTx(ctx, tx, []store.Change{q.change})
+	answers, err := core.swapTx(ctx, tx, []store.Change{q.change})
 	if err != nil {
-		return false, fmt.Errorf("enqueue %s: %w", c.op.name, err)
+		return false, fmt.Errorf("%w: enqueue %s: %w", ErrUnavailable, c.op.name, err)
 	}
 	return q.added(answers[0])
 }
@@ -47,13 +55,17 @@ func EnqueueTx[Tx any](ctx context.Context, e *Engine[Tx], tx Tx, c Call, o Enqu
 // Enqueue is [EnqueueTx] in a transaction of its own. After [ErrUnavailable] it may
 // be there all the same: to ask again is safe, and adds it once.
 func Enqueue(ctx context.Context, e Runner, c Call, o EnqueueOptions) (added bool, err error) {
-	core := e.core()
+	added, err = enqueue(ctx, e.core(), &c, o)
+	return added, sealed(err)
+}
+
+func enqueue(ctx context.Context, core *Core, c *Call, o EnqueueOptions) (added bool, err error) {
 	if err := core.enter(); err != nil {
 		return false, err
 	}
 	defer core.leave()
 	var q queueing
-	if err := core.queueing(ctx, &q, &c, o); err != nil {
+	if err := core.queueing(ctx, &q, c, o); err != nil {
 		return false, err
 	}
 	answer, err := core.swapTogether(ctx, &q.change, askTries)

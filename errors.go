@@ -74,7 +74,12 @@ func (f *Failure) Error() string {
 }
 
 // AttemptError is the error of an operation's function, and what it led to.
-// errors.Is and errors.As reach the function's own error.
+//
+// errors.Is and errors.As find the function's own errors in it, and the errors of the
+// functions that it called. They do not find the errors by which Semel answered calls of
+// other operations inside the function, such as [ErrMismatch] or a [*Failure]: those
+// speak about another key, while an AttemptError speaks about its own. The function
+// itself can inspect them where it made the call.
 type AttemptError struct {
 	Operation string
 	// Verdict says what is known about the effect.
@@ -84,7 +89,11 @@ type AttemptError struct {
 	State store.State
 	// After is how long the key then has to wait, as the operation's [Retry] says.
 	After time.Duration
-	Err   error
+	// Err is the function's error, without the marks that [NotCommitted], [Final],
+	// [Snooze] and [RetryIn] set: they spoke about this attempt only.
+	Err error
+
+	own error // Err with everything in it; nil in an AttemptError that others made
 }
 
 // Error tells what happened to the key, then the function's error.
@@ -108,9 +117,21 @@ func (e *AttemptError) led() string {
 // Unwrap returns the function's error.
 func (e *AttemptError) Unwrap() error { return e.Err }
 
-// Is reports that an attempt whose effect is unknown is [ErrOutcomeUnknown].
+// Is reports what is true of the attempt itself: it is [ErrOutcomeUnknown] when its
+// effect is unknown, [ErrUnavailable] when its transaction failed without the function's
+// doing, and [ErrLeaseLost] or [ErrCancelled] when its function ended because of that.
 func (e *AttemptError) Is(target error) bool {
-	return target == ErrOutcomeUnknown && e.Verdict == store.Unknown
+	switch target {
+	case ErrOutcomeUnknown:
+		return e.Verdict == store.Unknown
+	case ErrUnavailable:
+		_, infrastructure := errors.AsType[*txError](e.own)
+		return infrastructure
+	case ErrLeaseLost, ErrCancelled:
+		return isOwn(e.own, target)
+	default:
+		return isInternal(target) && isOwn(e.own, target)
+	}
 }
 
 // waitError is ErrInProgress with the time to stay away.
@@ -130,10 +151,10 @@ func RetryAfter(err error) time.Duration {
 	var w *waitError
 	var attempt *AttemptError
 	switch {
-	case errors.As(err, &w):
-		return w.after
 	case errors.As(err, &attempt) && attempt.After > 0:
 		return attempt.After
+	case errors.As(err, &w):
+		return w.after
 	case errors.Is(err, ErrUnavailable), errors.Is(err, ErrClosed), errors.Is(err, ErrOutcomeUnknown):
 		return time.Second
 	default:
@@ -142,15 +163,18 @@ func RetryAfter(err error) time.Duration {
 }
 
 // VerdictOf says what a call's error tells about the effect of its key, by this
-// call or by an earlier one.
+// call or by an earlier one. When the function of the operation called other
+// operations, their errors have no part in the answer.
 func VerdictOf(err error) store.Verdict {
 	var attempt *AttemptError
 	var failure *Failure
 	switch {
-	case err == nil, errors.Is(err, ErrResultUnavailable):
+	case err == nil:
 		return store.Committed
 	case errors.As(err, &attempt):
 		return attempt.Verdict
+	case errors.Is(err, ErrResultUnavailable):
+		return store.Committed
 	case errors.As(err, &failure):
 		return store.NotCommitted
 	default:
@@ -183,6 +207,10 @@ func (e *markedError) Unwrap() error { return e.err }
 
 // NotCommitted marks err as proof that the attempt had no effect and will have
 // none. Nil stays nil.
+//
+// The mark speaks about the attempt whose function returns it, and about no other. When
+// the function of another operation made the call and returns its error, wrapped or
+// not, that error is unmarked there: the outer function may have had effects of its own.
 func NotCommitted(err error) error {
 	if err == nil {
 		return nil
@@ -191,7 +219,8 @@ func NotCommitted(err error) error {
 }
 
 // Final marks err as [NotCommitted] does, and says that it is the operation's
-// answer: it is stored, and the key has failed for ever. Nil stays nil.
+// answer: it is stored, and the key has failed for ever. Nil stays nil. Like every
+// mark it speaks about its own operation only; see NotCommitted.
 func Final(err error) error {
 	if err == nil {
 		return nil

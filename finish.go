@@ -116,7 +116,7 @@ func (a *Attempt) proof(err error) (proven, keep bool) {
 func circumstantial(err error) bool {
 	_, infrastructure := errors.AsType[*txError](err)
 	_, snoozed := errors.AsType[*snoozeError](err)
-	return infrastructure || snoozed || errors.Is(err, ErrLeaseLost) ||
+	return infrastructure || snoozed || isOwn(err, ErrLeaseLost) ||
 		errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
 }
 
@@ -222,9 +222,9 @@ func (a *Attempt) told(s step, now *store.Record, err error) error {
 		if s == stepRelease && (!now.Tainted || a.speaksForAll(err)) {
 			verdict = store.NotCommitted
 		}
-		return &AttemptError{
-			Operation: a.call.op.name, Verdict: verdict, State: store.Pending, After: max(now.Due, 0), Err: err,
-		}
+		told := attemptError(a.call.op.name, verdict, store.Pending, err)
+		told.After = max(now.Due, 0)
+		return told
 	case store.Absent, store.InProgress, store.InDoubt:
 	}
 	return a.attemptError(store.Unknown, now.State, err)

@@ -2,7 +2,6 @@ package semel
 
 import (
 	"context"
-	"fmt"
 	"sync"
 	"time"
 
@@ -110,7 +109,7 @@ func (h *heart) lose(why string) {
 	}
 	h.halt()
 	h.a.see(h.a.ctx, EventLeaseLost, h.a.Record(), nil)
-	h.a.cancel(fmt.Errorf("%w: %s", ErrLeaseLost, why))
+	h.a.cancel(&leaseLostError{of: h.a, why: why})
 }
 
 // expired is called when the lease that was confirmed last is over.

@@ -181,7 +181,7 @@ func (i *inline) body(ctx context.Context, tx any, stands store.Standing) (*stor
 	if err := i.call.op.spent(i.stands, i.stands.Attempt+1); err != nil {
 		return i.failing(ctx, err)
 	}
-	v, err := i.fn(withTx(running(ctx, *i.call), i.c, tx), tx)
+	v, err := i.fn(withOperation(ctx, *i.call, i.c, tx), tx)
 	if err != nil {
 		return i.failing(ctx, err)
 	}
@@ -220,21 +220,21 @@ func (i *inline) failing(ctx context.Context, err error) (*store.Change, error) 
 	e := i.event(store.Failed, encodeFailure(err, i.c.caps.MaxOutcome))
 	switch {
 	case i.call.op.generation > 0:
-		return nil, err
+		return nil, partOf(err)
 	case keep && !i.stands.Tainted && i.call.op.rejects():
 		i.call.op.retry.deadLetter(&e, err, i.c.caps.MaxOutcome)
 	case keep && (!i.stands.Tainted || i.call.op.retry == nil):
 	case i.call.op.retry != nil:
 		i.tried(ctx, &e, err)
 	default:
-		return nil, err
+		return nil, partOf(err)
 	}
 	d := next(i.stands, e)
 	if d.say != sayTry {
-		return nil, err
+		return nil, partOf(err)
 	}
 	i.change = d.change
-	return &i.change, err
+	return &i.change, partOf(err)
 }
 
 // counted makes an error of the attempt, where attempts are counted, of a

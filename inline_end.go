@@ -193,7 +193,7 @@ func (i *inline) attemptError(v store.Verdict, s store.State, err error) *Attemp
 	if v == store.NotCommitted && i.stands.Tainted {
 		v = store.Unknown // a rollback speaks for its own attempt only
 	}
-	return &AttemptError{Operation: i.call.op.name, Verdict: v, State: s, Err: err}
+	return attemptError(i.call.op.name, v, s, err)
 }
 
 func (i *inline) see(ctx context.Context, kind EventKind, r store.Record, err error) {

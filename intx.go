@@ -20,21 +20,11 @@ func (e *txError) Error() string        { return "transaction: " + e.err.Error()
 func (e *txError) Unwrap() error        { return e.err }
 func (e *txError) Is(target error) bool { return target == ErrUnavailable }
 
-type txKey struct{}
-
-// txValue is a transaction that the engine opened, and whose it is.
-type txValue struct {
-	c  *Core
-	tx any
-}
-
-func withTx(ctx context.Context, c *Core, tx any) context.Context {
-	return context.WithValue(ctx, txKey{}, txValue{c, tx})
-}
-
 // TxOf returns the transaction that e opened for the operation ctx runs in:
 // inside the function of [DoTx] or [InTx], or inside a handler whose adapter
-// runs it so.
+// runs it so. It is the transaction of the innermost operation: inside the function
+// of a [Do] that a function of DoTx calls there is none, because what that function
+// writes must not share the fate of the outer transaction.
 func TxOf[Tx any](ctx context.Context, e *Engine[Tx]) (Tx, bool) {
 	var none Tx
 	v, ok := ctx.Value(txKey{}).(txValue)
@@ -106,7 +96,7 @@ func (a *Attempt) inOneTx(ctx context.Context, fn func(context.Context, any) (an
 		}
 		if err != nil {
 			fnErr = err
-			return nil, err
+			return nil, partOf(err)
 		}
 		outcome = a.outcome(ctx, v)
 		d := next(a.Record(), a.succeeding(outcome))
@@ -227,7 +217,7 @@ func (a *Attempt) unknownCommit(ctx context.Context, outcome []byte, cause error
 }
 
 func (a *Attempt) attemptError(v store.Verdict, s store.State, err error) error {
-	return &AttemptError{Operation: a.call.op.name, Verdict: v, State: s, Err: err}
+	return attemptError(a.call.op.name, v, s, err)
 }
 
 func (a *Attempt) enterTx() error {

@@ -78,7 +78,7 @@ func (c *Core) Settle(ctx context.Context, e JournalEntry) (now store.Record, re
 	defer cancel()
 	d, now, err := c.end(ctx, e.Record, e.item().event)
 	if err != nil {
-		return now, false, fmt.Errorf("%w: settle: %w", ErrUnavailable, err)
+		return now, false, sealed(fmt.Errorf("%w: settle: %w", ErrUnavailable, err))
 	}
 	return now, d.say == sayTry, nil
 }

@@ -16,18 +16,6 @@ func WithPatience(ctx, patience context.Context) context.Context {
 	return context.WithValue(ctx, patienceKey{}, patience)
 }
 
-type callKey struct{}
-
-// running returns ctx as the operation of c gets it: the calls that it makes
-// itself are part of it.
-func running(ctx context.Context, c Call) context.Context {
-	ctx = context.WithValue(ctx, callKey{}, c)
-	if _, ok := patienceOf(ctx); !ok {
-		return ctx
-	}
-	return context.WithValue(ctx, patienceKey{}, nil)
-}
-
 func patienceOf(ctx context.Context) (context.Context, bool) {
 	p, ok := ctx.Value(patienceKey{}).(context.Context)
 	return p, ok

@@ -76,7 +76,9 @@ func (e *snoozeError) Error() string { return "semel: to be run again in " + e.a
 
 // Snooze returns the error of a function that has done nothing and asks to be
 // run again after d. It is proof, as [NotCommitted] is, and counts neither as an
-// error nor as a crash. Of an operation without [Retry] it is only that proof.
+// error nor as a crash. Of an operation without [Retry] it is only that proof. It
+// speaks about its own operation only: an outer function that returns the error of the
+// call is not run again because of it.
 func Snooze(d time.Duration) error {
 	return NotCommitted(&snoozeError{after: max(d, 0)})
 }
@@ -92,7 +94,7 @@ func (e *delayedError) Unwrap() error { return e.error }
 
 // RetryIn returns err with the time the next attempt is to wait, instead of the
 // operation's Retry.Delay. It says nothing about the effect: mark err for that.
-// Nil stays nil.
+// Nil stays nil. It speaks about its own operation only, as NotCommitted does.
 func RetryIn(err error, d time.Duration) error {
 	if err == nil {
 		return nil
@@ -111,8 +113,12 @@ func delayOf(err error) (time.Duration, bool) {
 // key was cancelled while it ran.
 var ErrCancelled = errors.New("semel: cancelled")
 
-// cancelledError is ErrCancelled with the reason that was given.
-type cancelledError struct{ reason string }
+// cancelledError is ErrCancelled with the reason that was given, for one attempt. The
+// contexts of operations that the attempt calls end with it too; they are not cancelled.
+type cancelledError struct {
+	of     *Attempt // nil: no attempt was running
+	reason string
+}
 
 func (e *cancelledError) Error() string        { return ErrCancelled.Error() + ": " + e.reason }
 func (e *cancelledError) Is(target error) bool { return target == ErrCancelled }
@@ -128,8 +134,26 @@ func interrupted(ctx context.Context, err error) bool {
 	switch {
 	case ok && !tx.ran:
 		return true
-	case ok && !errors.Is(err, store.ErrBroken):
+	case ok && !errors.Is(tx.err, store.ErrBroken):
 		return false
 	}
-	return ctx.Err() != nil && !errors.Is(ctx.Err(), context.DeadlineExceeded) && !errors.Is(context.Cause(ctx), ErrLeaseLost)
+	return ctx.Err() != nil && !errors.Is(ctx.Err(), context.DeadlineExceeded) && !lostOwnLease(ctx)
+}
+
+// leaseLostError is ErrLeaseLost as the cause of the context of one attempt. The contexts
+// of operations that the attempt calls end with it too; their leases are not lost.
+type leaseLostError struct {
+	of  *Attempt
+	why string
+}
+
+func (e *leaseLostError) Error() string        { return ErrLeaseLost.Error() + ": " + e.why }
+func (e *leaseLostError) Is(target error) bool { return target == ErrLeaseLost }
+
+// lostOwnLease reports whether ctx ended because the attempt that it belongs to lost its
+// lease.
+func lostOwnLease(ctx context.Context) bool {
+	lost, ok := errors.AsType[*leaseLostError](context.Cause(ctx))
+	a, _ := AttemptOf(ctx)
+	return ok && lost.of == a
 }

@@ -28,10 +28,10 @@ func (c *Core) Sweep(ctx context.Context, limit int) (Swept, error) {
 		unseen, err := c.sweepOperation(ctx, declared.declared(), limit, &swept)
 		blind = errors.Join(blind, unseen)
 		if err != nil {
-			return swept, errors.Join(blind, err)
+			return swept, sealed(errors.Join(blind, err))
 		}
 	}
-	return swept, blind
+	return swept, sealed(blind)
 }
 
 // sweepOperation makes one pass over the records of op. Those that cannot be
@@ -43,7 +43,7 @@ func (c *Core) sweepOperation(ctx context.Context, op *operation, limit int, swe
 		page := min(limit, store.MaxLimit)
 		records, err := c.store.Scan(ctx, store.Query{State: store.InProgress, Operation: op.name, Due: true, Skip: skip, Limit: page})
 		if err != nil {
-			return blind, fmt.Errorf("scan %s: %w", op.name, err)
+			return blind, fmt.Errorf("%w: scan %s: %w", ErrUnavailable, op.name, err)
 		}
 		stuck := 0
 		for _, r := range records {

@@ -25,6 +25,9 @@ func (a *Attempt) tried(e *event, err error) {
 // cancelled returns what the attempt's key was cancelled with while it ran, or nil.
 func (a *Attempt) cancelled() *cancelledError {
 	why, _ := errors.AsType[*cancelledError](context.Cause(a.ctx))
+	if why == nil || why.of != a {
+		return nil // an attempt that called this one was cancelled, and not its key
+	}
 	return why
 }
 

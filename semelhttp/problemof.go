@@ -16,8 +16,10 @@ const DefaultProblemBase = "/problems/"
 
 // ProblemOf returns the problem that err is answered with, and nil for nil. It
 // knows every error of package semel; a [*Problem] in err's chain speaks for
-// itself, unless the effect of the attempt that returned it is unknown, which
-// is then what is said. The text of other errors is not shown.
+// itself, unless the effect of the attempt that returned it is unknown, or there
+// although the function failed, which is then what is said. Errors of other
+// operations that the function called decide nothing: they speak about other keys.
+// The text of other errors is not shown.
 func ProblemOf(err error) *Problem {
 	if err == nil {
 		return nil
@@ -43,7 +45,7 @@ func ProblemOf(err error) *Problem {
 
 // spoken returns the problem that an operation's function chose to answer with.
 func spoken(err error) (*Problem, bool) {
-	if errors.Is(err, semel.ErrOutcomeUnknown) {
+	if attempt, ok := errors.AsType[*semel.AttemptError](err); ok && attempt.Verdict != store.NotCommitted {
 		return nil, false
 	}
 	if failure, ok := storedFailure(err); ok {
@@ -52,12 +54,8 @@ func spoken(err error) (*Problem, bool) {
 	return errors.AsType[*Problem](err)
 }
 
-// storedFailure returns the failure that is kept for err's key. A failure in
-// the chain of an attempt that may be tried again is not kept.
+// storedFailure returns the failure that is kept for err's key.
 func storedFailure(err error) (*semel.Failure, bool) {
-	if attempt, ok := errors.AsType[*semel.AttemptError](err); ok && attempt.State != store.Failed {
-		return nil, false
-	}
 	return errors.AsType[*semel.Failure](err)
 }
 
@@ -72,9 +70,12 @@ func refusal(f *semel.Failure) *Problem {
 
 // codeOf returns the code of err's problem, and what may be told of err itself.
 func codeOf(err error) (code, detail string) {
+	var attempt *semel.AttemptError
 	var field *semel.FieldError
 	var tooLarge *http.MaxBytesError
 	switch {
+	case errors.As(err, &attempt) && attempt.Verdict == store.Committed:
+		return codeResultUnavailable, ""
 	case errors.Is(err, semel.ErrOutcomeUnknown), errors.Is(err, semel.ErrInDoubt):
 		return codeOutcomeUnknown, ""
 	case errors.Is(err, semel.ErrMismatch):

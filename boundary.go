@@ -1,0 +1,187 @@
+package semel
+
+import (
+	"errors"
+	"reflect"
+	"slices"
+
+	"github.com/semelgo/semel/store"
+)
+
+// An operation is a boundary: what the engine concludes about an attempt, it concludes
+// from that attempt's own errors. An operation's function often calls other operations
+// and returns their errors. Three types keep those errors from speaking for the outer
+// attempt:
+//
+//   - callError seals the error that a call returns. The caller can inspect it with
+//     errors.Is and errors.As, but the engine's marks and the store's sentinels in it
+//     cannot be found through it.
+//   - functionError seals the function's error inside an [AttemptError]. The caller of
+//     the outer operation finds the errors of the user's programs in it, and none of
+//     Semel's. What an AttemptError says about its own attempt it says itself.
+//   - ownPart is the view of a function's error that ends at the errors of inner calls.
+
+// callError is the error that a call returns to its caller. It has no Unwrap method:
+// every search goes through its Is and As methods, also a search through errors.Join
+// or through a wrapper type that has such methods itself.
+type callError struct{ err error }
+
+// sealed makes err the error that a call returns.
+func sealed(err error) error {
+	switch err.(type) { //nolint:errorlint // what err wraps has its own boundary
+	case nil, *callError:
+		return err
+	default:
+		return &callError{err}
+	}
+}
+
+func (e *callError) Error() string { return e.err.Error() }
+
+func (e *callError) Is(target error) bool { return !isInternal(target) && errors.Is(e.err, target) }
+
+func (e *callError) As(target any) bool { return !isConclusive(target) && errors.As(e.err, target) }
+
+// isConclusive reports whether target looks for an error from which the engine
+// concludes what becomes of an attempt.
+func isConclusive(target any) bool {
+	switch target.(type) {
+	case **markedError, **snoozeError, **delayedError, **spentError, **fenceError, **txError,
+		**lostError, **inputError, **cancelledError, **leaseLostError, **abandonedError, **lookError:
+		return true
+	default:
+		return false
+	}
+}
+
+// isInternal reports whether target is an error by which a store tells the engine how a
+// transaction or a change ended, or one that only the engine itself compares with.
+func isInternal(target error) bool {
+	return slices.Contains([]error{
+		store.ErrNotInForce, store.ErrConflict, store.ErrBroken, store.ErrApart, store.ErrNoPlace, store.ErrNotBegun,
+		errAbandoned, errNotRun, errBusy, errRefused,
+	}, target)
+}
+
+// functionError is the error of an operation's function as the caller of the operation
+// sees it.
+type functionError struct{ err error }
+
+// attemptError is the error of an attempt whose function, or transaction, ended with err.
+func attemptError(operation string, v store.Verdict, s store.State, err error) *AttemptError {
+	return &AttemptError{Operation: operation, Verdict: v, State: s, Err: &functionError{err}, own: err}
+}
+
+func (e *functionError) Error() string { return e.err.Error() }
+
+// Is finds the errors that are not Semel's.
+func (e *functionError) Is(target error) bool { return !isSentinel(target) && errors.Is(e.err, target) }
+
+// isSentinel reports whether target is an error of Semel.
+func isSentinel(target error) bool {
+	return isInternal(target) || slices.Contains([]error{
+		ErrInvalid, ErrInProgress, ErrInDoubt, ErrOutcomeUnknown, ErrMismatch, ErrKeyExpired, ErrResultUnavailable,
+		ErrLeaseLost, ErrCancelled, ErrUnavailable, ErrClosed, ErrNotInDoubt, ErrNotFailed, ErrNotPending, ErrNotOwned,
+	}, target)
+}
+
+// As finds the errors that are not Semel's.
+func (e *functionError) As(target any) bool {
+	switch target.(type) {
+	case **AttemptError, **Failure, **FieldError, **waitError, **replayedError:
+		return false
+	}
+	return !isConclusive(target) && errors.As(e.err, target)
+}
+
+// ownPart is an error without the errors of the calls that its function made.
+type ownPart struct{ err error } //nolint:errname // it is a view of an error
+
+// partOf returns err without the errors of inner calls: err itself if there are none.
+func partOf(err error) error {
+	if !holdsCall(err) {
+		return err
+	}
+	return &ownPart{err}
+}
+
+func (e *ownPart) Error() string        { return e.err.Error() }
+func (e *ownPart) Is(target error) bool { return isOwn(e.err, target) }
+func (e *ownPart) As(target any) bool   { return asOwn(e.err, target) }
+
+// isOwn is errors.Is for the part of err that comes from no inner call.
+func isOwn(err, target error) bool {
+	canEqual := reflect.TypeOf(target).Comparable()
+	return walkOwn(err, func(err error) bool {
+		if canEqual && err == target { //nolint:errorlint // this is a step of errors.Is
+			return true
+		}
+		x, ok := err.(interface{ Is(target error) bool })
+		return ok && (!isSentinel(target) || isOurs(err)) && x.Is(target)
+	})
+}
+
+// isOurs reports whether err has an Is method of this package. Those of other types may
+// search what an inner call returned.
+func isOurs(err error) bool {
+	switch err.(type) { //nolint:errorlint // this is a step of errors.Is
+	case *leaseLostError, *cancelledError, *abandonedError, *txError, *lostError:
+		return true
+	default:
+		return false
+	}
+}
+
+// asOwn is errors.As for the part of err that comes from no inner call.
+func asOwn(err error, target any) bool {
+	into := reflect.ValueOf(target).Elem()
+	return walkOwn(err, func(err error) bool {
+		if reflect.TypeOf(err).AssignableTo(into.Type()) {
+			into.Set(reflect.ValueOf(err))
+			return true
+		}
+		x, ok := err.(interface{ As(target any) bool })
+		return ok && x.As(target)
+	})
+}
+
+// walkOwn visits err and what it wraps, in the order of errors.Is, up to the errors of
+// inner calls. It stops when visit returns true, and reports whether that happened.
+func walkOwn(err error, visit func(error) bool) bool {
+	if err == nil || isOfCall(err) {
+		return false
+	}
+	if visit(err) {
+		return true
+	}
+	switch x := err.(type) { //nolint:errorlint // this is a step of errors.Is
+	case interface{ Unwrap() error }:
+		return walkOwn(x.Unwrap(), visit)
+	case interface{ Unwrap() []error }:
+		for _, err := range x.Unwrap() {
+			if walkOwn(err, visit) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// isOfCall reports whether err is one that a call returned.
+func isOfCall(err error) bool {
+	switch err.(type) { //nolint:errorlint // what it wraps is looked at by itself
+	case *callError, *AttemptError:
+		return true
+	default:
+		return false
+	}
+}
+
+// holdsCall reports whether err is, or wraps, an error that a call returned.
+func holdsCall(err error) bool {
+	if attempt := (*AttemptError)(nil); errors.As(err, &attempt) {
+		return true
+	}
+	call := (*callError)(nil)
+	return errors.As(err, &call)
+}

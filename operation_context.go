@@ -1,0 +1,88 @@
+package semel
+
+import "context"
+
+// The keys under which the context of a function finds what its operation runs in. An
+// operation answers all of them, also with nothing, so that a function never finds what
+// belongs to an outer operation.
+type (
+	attemptKey struct{} // *Attempt
+	callKey    struct{} // Call
+	txKey      struct{} // txValue
+)
+
+// txValue is a transaction, and the engine that opened it.
+type txValue struct {
+	c  *Core
+	tx any
+}
+
+// operationContext is the context of the function of an operation that is a single
+// transaction.
+type operationContext struct {
+	context.Context //nolint:containedctx // it is one
+
+	call Call
+	c    *Core // nil: the function of DoBatch, which has no transaction
+	tx   any
+}
+
+// withOperation returns ctx for the function of c, in the transaction tx of the engine e;
+// without one both are nil.
+func withOperation(ctx context.Context, c Call, e *Core, tx any) context.Context {
+	return &operationContext{Context: ctx, call: c, c: e, tx: tx}
+}
+
+// Value returns what the operation runs in.
+func (o *operationContext) Value(key any) any {
+	switch key := key.(type) {
+	case callKey:
+		return o.call
+	case attemptKey, patienceKey:
+		return nil
+	case txKey:
+		if o.c == nil {
+			return nil
+		}
+		return txValue{o.c, o.tx}
+	case withinTxKey:
+		if o.c == key.c {
+			return true
+		}
+	}
+	return o.Context.Value(key)
+}
+
+// txContext is the context of the function of InTx. The operation around it is that of
+// the attempt.
+type txContext struct {
+	context.Context //nolint:containedctx // it is one
+
+	value txValue
+}
+
+// withTx returns ctx for a function of InTx.
+func withTx(ctx context.Context, c *Core, tx any) context.Context {
+	return &txContext{ctx, txValue{c, tx}}
+}
+
+// Value returns the transaction.
+func (t *txContext) Value(key any) any {
+	switch key := key.(type) {
+	case txKey:
+		return t.value
+	case withinTxKey:
+		if t.value.c == key.c {
+			return true
+		}
+	}
+	return t.Context.Value(key)
+}
+
+// withinTxKey asks whether a transaction of the engine is open around ctx, of the
+// innermost operation or of one that called it.
+type withinTxKey struct{ c *Core }
+
+// withinTx reports whether a transaction of c is open around ctx. Another one could wait
+// for it, while it waits for the other.
+func withinTx(ctx context.Context, c *Core) bool { return ctx.Value(withinTxKey{c}) != nil }

@@ -1,0 +1,236 @@
+package boundary_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/store"
+	"github.com/semelgo/semel/store/memory"
+)
+
+// way is one way to run the outer operation.
+type way struct {
+	plan plan
+	// run calls the outer operation once. body is its function, which is given what makes
+	// one effect of this way.
+	run func(ctx context.Context, w *world, c semel.Call, body func(ctx context.Context, effect func()) error) error
+	// fails is what must become of an outer operation whose function returns an error,
+	// and panics of one whose function panics.
+	fails, panics after
+	// ofContext is fails for the error of a context. Nil: the same.
+	ofContext *after
+}
+
+// after is what an outer operation that did not succeed left.
+type after struct {
+	state   store.State
+	verdict store.Verdict
+	// effects is how many effects there are once the same call was made twice.
+	effects int
+}
+
+func runDo(ctx context.Context, w *world, c semel.Call, body func(ctx context.Context, effect func()) error) error {
+	_, _, err := semel.Do(ctx, w, c, func(ctx context.Context) (string, error) { return "done", body(ctx, w.effect) })
+	return err
+}
+
+func runInTx(ctx context.Context, w *world, c semel.Call, body func(ctx context.Context, effect func()) error) error {
+	_, _, err := semel.Do(ctx, w, c, func(ctx context.Context) (string, error) {
+		return semel.InTx(ctx, w.engine, func(ctx context.Context, tx *memory.Tx) (string, error) {
+			return "done", body(ctx, w.effectIn(tx))
+		})
+	})
+	return err
+}
+
+func runDoTx(ctx context.Context, w *world, c semel.Call, body func(ctx context.Context, effect func()) error) error {
+	_, _, err := semel.DoTx(ctx, w.engine, c, func(ctx context.Context, tx *memory.Tx) (string, error) {
+		return "done", body(ctx, w.effectIn(tx))
+	})
+	return err
+}
+
+func runDoBatch(ctx context.Context, w *world, c semel.Call, body func(ctx context.Context, effect func()) error) error {
+	_, _, err := semel.DoBatch(ctx, w.engine, c, func(ctx context.Context) (string, memory.Batch, error) {
+		var batch memory.Batch
+		err := body(ctx, func() {
+			batch = append(batch, func(tx *memory.Tx) error { w.effectIn(tx)(); return nil })
+		})
+		return "done", batch, err
+	})
+	return err
+}
+
+const lease = time.Minute
+
+// engineWays are the ways to run an operation by package semel alone.
+func engineWays() map[string]way {
+	nothing := func(context.Context, semel.Scope, string) (any, bool, error) { return nil, false, nil }
+	raised := func(context.Context, semel.Scope, string, uint32) error { return nil }
+	inDoubt := after{store.InDoubt, store.Unknown, 1}
+	again := after{store.Pending, store.Unknown, 2}
+	released := after{store.Pending, store.NotCommitted, 0}
+	gone := after{store.Absent, store.NotCommitted, 0}
+	kept := after{store.Failed, store.NotCommitted, 0}
+	every5 := &semel.Retry{Redelivered: true, Delay: func(int) time.Duration { return 5 * time.Second }}
+	return map[string]way{
+		"Do":                  {run: runDo, fails: inDoubt, panics: inDoubt},
+		"Do, Hold, Keep":      {plan: plan{Policy: semel.Hold(), OnError: semel.Keep}, run: runDo, fails: inDoubt, panics: inDoubt},
+		"Do, Heal":            {plan: plan{Policy: semel.Heal(nothing)}, run: runDo, fails: inDoubt, panics: inDoubt},
+		"Do, Fenced":          {plan: plan{Policy: semel.Fenced(raised, nothing)}, run: runDo, fails: again, panics: again},
+		"Do, Keyed":           {plan: plan{Policy: semel.Keyed(), OnError: semel.Keep}, run: runDo, fails: again, panics: again},
+		"Do, AtLeastOnce":     {plan: plan{Policy: semel.AtLeastOnce()}, run: runDo, fails: again, panics: again},
+		"Do, Retry":           {plan: plan{Retry: every5}, run: runDo, fails: inDoubt, panics: inDoubt},
+		"Do, Retry, repeated": {plan: plan{Policy: semel.AtLeastOnce(), Retry: every5}, run: runDo, fails: again, panics: again},
+		"InTx":                {plan: plan{Policy: semel.Atomic()}, run: runInTx, fails: released, panics: released},
+		"InTx, Keep":          {plan: plan{Policy: semel.Atomic(), OnError: semel.Keep}, run: runInTx, fails: kept, panics: released, ofContext: &released},
+		"InTx, Retry":         {plan: plan{Policy: semel.Atomic(), Retry: every5}, run: runInTx, fails: released, panics: released},
+		"DoTx":                {run: runDoTx, fails: gone, panics: gone},
+		"DoTx, optimistic":    {plan: plan{Optimistic: true}, run: runDoTx, fails: gone, panics: gone},
+		"DoTx, Keep":          {plan: plan{OnError: semel.Keep}, run: runDoTx, fails: kept, panics: gone, ofContext: &gone},
+		"DoTx, Retry":         {plan: plan{Retry: every5}, run: runDoTx, fails: released, panics: gone},
+		"DoTx, generations":   {plan: plan{Generation: time.Hour}, run: runDoTx, fails: gone, panics: gone},
+		"DoTx, leased":        {plan: plan{Policy: semel.Atomic(), Lease: lease}, run: runDoTx, fails: released, panics: released},
+		"DoTx, leased, Keep":  {plan: plan{Policy: semel.Atomic(), Lease: lease, OnError: semel.Keep}, run: runDoTx, fails: kept, panics: released, ofContext: &released},
+		"DoTx, leased, Retry": {plan: plan{Policy: semel.Atomic(), Lease: lease, Retry: every5}, run: runDoTx, fails: released, panics: released},
+		"DoBatch":             {run: runDoBatch, fails: gone, panics: gone},
+		"DoBatch, Keep":       {plan: plan{OnError: semel.Keep}, run: runDoBatch, fails: kept, panics: gone, ofContext: &gone},
+		"DoBatch, Retry":      {plan: plan{Retry: every5}, run: runDoBatch, fails: released, panics: gone},
+	}
+}
+
+// TestInnerEndingDecidesNothing: however an inner call ends, the outer operation ends as
+// with any other error of its function.
+func TestInnerEndingDecidesNothing(t *testing.T) {
+	t.Parallel()
+	for wayName, by := range engineWays() {
+		for endingName, end := range endings() {
+			for shapeName, shape := range shapes() {
+				t.Run(fmt.Sprintf("%s/%s/%s", wayName, endingName, shapeName), func(t *testing.T) {
+					bubble(t, func(t *testing.T) { testEnding(t, by, end, shape) })
+				})
+			}
+		}
+	}
+}
+
+func testEnding(t *testing.T, by way, end ending, shape func(error) error) {
+	w := newWorld(t)
+	inner := end.prepare(t, w)
+	outer := semel.Define("outer", by.plan).Call(caller, "outer", "in")
+	first := true
+	call := func() (err error, panicked bool) {
+		defer func() { panicked = recover() != nil }()
+		err = by.run(t.Context(), w, outer, func(ctx context.Context, effect func()) error {
+			effect()
+			isFirst := first
+			first = false
+			err := inner(ctx)
+			if isFirst {
+				end.wantSeen(t, err)
+			}
+			if err != nil {
+				return shape(err)
+			}
+			return nil
+		})
+		return err, false
+	}
+	err, panicked := call()
+	state := w.record(t, outer).State
+	progress, _ := semel.ProgressOf(w.record(t, outer))
+	if panicked != end.panics {
+		t.Fatalf("panicked: %v, want %v", panicked, end.panics)
+	}
+	if end.sees == nil && !end.panics {
+		if err != nil {
+			t.Errorf("the outer call failed: %v", err)
+		}
+		return
+	}
+	want := by.fails
+	switch {
+	case end.panics:
+		want = by.panics
+	case end.ofContext && by.ofContext != nil:
+		want = *by.ofContext
+	}
+	if by.plan.Generation == 0 && state != want.state {
+		t.Errorf("the outer record is %v, want %v", state, want.state)
+	}
+	if !end.panics {
+		wantAnswer(t, err, by, want, end)
+	}
+	if by.plan.Retry != nil && want.state == store.Pending && (progress.Errors != 1 || progress.Snoozes != 0) {
+		t.Errorf("the outer record counts %+v, want one error", progress)
+	}
+	w.skip.Add(int64(5 * time.Second))
+	_, _ = call()
+	if got := w.effects(); got != want.effects {
+		t.Errorf("after two calls there are %d effects, want %d", got, want.effects)
+	}
+}
+
+// wantAnswer checks what the caller of the outer operation is told.
+func wantAnswer(t *testing.T, err error, by way, want after, end ending) {
+	t.Helper()
+	if got := semel.VerdictOf(err); got != want.verdict {
+		t.Errorf("VerdictOf(%v) = %v, want %v", err, got, want.verdict)
+	}
+	_, isFailure := errors.AsType[*semel.Failure](err)
+	if isFailure != (want.state == store.Failed) {
+		t.Errorf("%v is a *Failure: %v, want %v", err, isFailure, !isFailure)
+	}
+	if semel.Replayed(err) {
+		t.Errorf("Replayed(%v) = true, want false: it is the first call", err)
+	}
+	var after time.Duration
+	switch {
+	case by.plan.Retry != nil && want.state == store.Pending:
+		after = 5 * time.Second
+	case want.verdict == store.Unknown:
+		after = time.Second
+	}
+	if got := semel.RetryAfter(err); got != after {
+		t.Errorf("RetryAfter(%v) = %v, want %v", err, got, after)
+	}
+	if isFailure {
+		return
+	}
+	attempt, ok := errors.AsType[*semel.AttemptError](err)
+	if !ok || attempt.Operation != "outer" || attempt.State != want.state {
+		t.Errorf("got %#v, want an AttemptError of the outer operation with state %v", attempt, want.state)
+	}
+	wantNoSentinel(t, err, want)
+	if end.own && !errors.Is(err, errInner) {
+		t.Errorf("%v does not contain the user's own error", err)
+	}
+	if end.ofContext && !errors.Is(err, context.Canceled) {
+		t.Errorf("%v does not contain the context's error", err)
+	}
+}
+
+// wantNoSentinel checks that the error of the outer operation does not answer for the
+// inner one.
+func wantNoSentinel(t *testing.T, err error, want after) {
+	t.Helper()
+	for _, sentinel := range []error{
+		semel.ErrInvalid, semel.ErrInProgress, semel.ErrInDoubt, semel.ErrMismatch, semel.ErrKeyExpired,
+		semel.ErrResultUnavailable, semel.ErrLeaseLost, semel.ErrUnavailable, semel.ErrClosed, semel.ErrCancelled,
+		store.ErrConflict, store.ErrBroken, store.ErrApart, store.ErrNoPlace, store.ErrNotInForce, store.ErrNotBegun,
+	} {
+		if errors.Is(err, sentinel) {
+			t.Errorf("errors.Is(%v, %q) is true, and speaks about the inner operation", err, sentinel)
+		}
+	}
+	if got := errors.Is(err, semel.ErrOutcomeUnknown); got != (want.verdict == store.Unknown) {
+		t.Errorf("%v is ErrOutcomeUnknown: %v, want %v", err, got, !got)
+	}
+	if field, ok := errors.AsType[*semel.FieldError](err); ok {
+		t.Errorf("%v contains %v, which speaks about the inner call", err, field)
+	}
+}
