@@ -12,6 +12,14 @@
 // writes there is committed together with the record of the message. It must not
 // acknowledge the message itself: the router does so once it is committed.
 //
+// # Several handlers
+//
+// Each handler of the router handles each message once: the handler's name is part of
+// what names a message, beside the producer and the id, and the three have together at
+// most 230 bytes. A handler has one topic, so the same id on two topics names two
+// messages. Renaming a handler forgets what it has handled. So does a change between
+// this middleware and calls of package inbox for the same messages.
+//
 // # What becomes of a delivery
 //
 //   - Handled, now or before: it is acknowledged. What the handler has produced is
@@ -19,10 +27,14 @@
 //     UUIDs, for each duplicate: a process that dies between the commit and the
 //     publishing loses none of them, and whoever consumes them may see them more
 //     than once.
-//   - To come again, because its handler failed, because another delivery of it is
-//     being handled, because the store does not answer: the middleware waits, no
-//     longer than Options.MaxWait and than the message's context lasts, and then
-//     lets the router nack it.
+//   - To come again, because its handler failed or because the store does not answer:
+//     the middleware waits, no longer than Options.MaxWait and than the message's
+//     context lasts, and then returns the error, so that the router logs it and nacks
+//     the message.
+//   - To come again, because another delivery of it is being handled or because its
+//     retry is not due: the middleware waits in the same way, nacks the message itself
+//     and returns no error, so that the router logs none. A middleware outside of this
+//     one can tell by msg.Nacked().
 //   - Poison, or refused, or in doubt: it is published to Options.PoisonTopic with
 //     the reason in its metadata, and acknowledged when that is done. Without a
 //     Poison publisher the router gets a *[RejectedError], for a middleware outside

@@ -2,7 +2,9 @@ package semelwatermill
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"strconv"
 	"time"
 
 	"github.com/ThreeDotsLabs/watermill/message"
@@ -15,6 +17,8 @@ import (
 // the inbox. Where that is transactional it opens the handler's transaction, which
 // semel.TxOf finds by the message's context. Messages are
 // compared by their payload; their metadata may differ from delivery to delivery.
+// The name of the router's handler is part of what names a message, so one middleware
+// may serve all handlers of a router.
 // Wrong options are a *semel.FieldError.
 func Middleware[Tx any](in *inbox.Inbox[semel.Raw], e *semel.Engine[Tx], o Options) (message.HandlerMiddleware, error) {
 	if err := o.setDefaults(); err != nil {
@@ -48,8 +52,21 @@ func (c *once) middleware(h message.HandlerFunc) message.HandlerFunc {
 		case inbox.Redeliver:
 		}
 		pause(msg.Context(), min(r.After, c.o.MaxWait))
+		if waits(r.Err) && msg.Nack() {
+			// The router does not acknowledge a message that was nacked before, and
+			// logs no error: to wait for another delivery is none.
+			return nil, nil
+		}
 		return nil, fmt.Errorf("semelwatermill: to be delivered again: %w", r.Err)
 	}
+}
+
+// waits reports whether a delivery ran nothing, because another delivery of the
+// message is being handled or because it came before its retry is due. An error of
+// the handler itself is an AttemptError, whatever it wraps.
+func waits(err error) bool {
+	_, ran := errors.AsType[*semel.AttemptError](err)
+	return errors.Is(err, semel.ErrInProgress) && !ran
 }
 
 // handle has the message handled by h, unless it was handled before.
@@ -67,11 +84,16 @@ func (c *once) handle(h message.HandlerFunc, msg *message.Message) ([]produced, 
 	})
 }
 
-// named is the message as the inbox gets it.
+// named is the message as the inbox gets it. Each handler of a router handles each
+// message once, so the handler's name is part of what names the message. A handler
+// has one topic: the same id on two topics names two messages.
 func (c *once) named(msg *message.Message) (m inbox.Message[semel.Raw], err error) {
 	m.Payload = semel.Raw(msg.Payload)
 	if m.Producer, m.ID, err = c.o.Name(msg); err != nil {
 		return m, fmt.Errorf("name the message: %w", err)
+	}
+	if handler := message.HandlerNameFromCtx(msg.Context()); handler != "" && m.Producer != "" {
+		m.Producer = strconv.Itoa(len(handler)) + ":" + handler + ":" + m.Producer
 	}
 	if c.o.Sent == nil {
 		return m, nil

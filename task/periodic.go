@@ -16,7 +16,8 @@ import (
 // Scope are required.
 type PeriodicOptions[In any] struct {
 	// Name tells this schedule from others of the operation and scope: 1 to 200
-	// bytes. Renaming it forgets which ticks were enqueued.
+	// bytes. Renaming it forgets which ticks were enqueued, and makes it a new
+	// schedule, which begins with its next tick.
 	Name string
 	// Schedule says when the ticks are.
 	Schedule Schedule
@@ -28,8 +29,8 @@ type PeriodicOptions[In any] struct {
 	// so it depends on nothing but the tick. Nil: the zero In.
 	Input func(tick time.Time) In
 	// CatchUp is how late a tick is still enqueued, because no process ran at its
-	// time or the store did not answer. Those that are older are passed over. Zero:
-	// 5 minutes.
+	// time or the store did not answer. Those that are older are passed over, and so
+	// are those from before the schedule was first run. Zero: 5 minutes.
 	CatchUp time.Duration
 	// Skew is how far apart the clocks of any two processes may be. Zero: 5
 	// minutes. A record must be kept for longer than CatchUp and Skew together, or
@@ -126,12 +127,18 @@ func (p *Periodic[In]) Tick(ctx context.Context, tick time.Time) (added bool, er
 }
 
 // Run enqueues the ticks as they come by the process's clock, and at first those of
-// the last CatchUp, until ctx ends; then it returns nil. A tick that the store does
+// the last CatchUp, until ctx ends; then it returns nil. The first Run of a schedule, in
+// any process, begins with the next tick: when that was is kept in a record of the
+// operation "semel.periodic", and no process enqueues ticks from before it. A tick that the store does
 // not answer for is asked for again, as long as CatchUp says. A tick that cannot be
 // enqueued at all, because of its input for instance, ends Run with the error, and
 // so does a closed engine, with [semel.ErrClosed].
 func (p *Periodic[In]) Run(ctx context.Context) error {
-	for last := now().Add(-p.options.CatchUp); ; {
+	last, err := p.begin(ctx)
+	if err != nil || ctx.Err() != nil {
+		return err
+	}
+	for {
 		tick := p.options.Schedule.Next(last.UTC())
 		if !tick.After(last) { // there is none any more
 			<-ctx.Done()
@@ -143,10 +150,7 @@ func (p *Periodic[In]) Run(ctx context.Context) error {
 		if err := p.enqueue(ctx, tick); err != nil || ctx.Err() != nil {
 			return err
 		}
-		last = tick
-		if oldest := now().Add(-p.options.CatchUp); last.Before(oldest) {
-			last = oldest
-		}
+		last = later(tick, now().Add(-p.options.CatchUp))
 	}
 }
 
@@ -158,7 +162,7 @@ func (p *Periodic[In]) enqueue(ctx context.Context, tick time.Time) error {
 		switch {
 		case err == nil, errors.Is(err, semel.ErrMismatch), errors.Is(err, semel.ErrKeyExpired):
 			return nil // of another input it has been enqueued by another version of the program
-		case errors.Is(err, semel.ErrClosed), semel.RetryAfter(err) <= 0:
+		case final(err):
 			return err
 		}
 		wait := semel.RetryAfter(err)

@@ -21,8 +21,8 @@ type (
 )
 
 // working holds the README's fragments as they stand there.
-func working(ctx context.Context, db *sql.DB, userID, orderID string, sendMail func(context.Context, *sql.Tx, Mail) (string, error)) error {
-	mail := semel.Define("mail", semel.OperationOptions[Mail]{Policy: semel.Atomic(), Retry: &semel.Retry{}})
+func working(ctx context.Context, db *sql.DB, userID, orderID string, sendMail func(context.Context, Mail) (string, error)) error {
+	mail := semel.Define("mail", semel.OperationOptions[Mail]{Policy: semel.AtLeastOnce(), Retry: &semel.Retry{}})
 	engine := must(semel.New(sqlite.New(db), semel.Options{Operations: []semel.Declared{mail}}))
 
 	enqueue := func(ctx context.Context, tx *sql.Tx) error {
@@ -33,7 +33,7 @@ func working(ctx context.Context, db *sql.DB, userID, orderID string, sendMail f
 	must(0, errors.Join(enqueue(ctx, tx), enqueue(ctx, tx), tx.Commit()))
 
 	worker := must(task.New(engine, task.Options{Slots: 20}))
-	must(0, task.HandleTx(worker, mail, sendMail, task.HandlerOptions{}))
+	must(0, task.Handle(worker, mail, sendMail, task.HandlerOptions{}))
 	err := worker.Run(ctx)
 	return err
 }
@@ -60,7 +60,7 @@ func runTaskFragment(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
 	sent := 0
-	err := working(ctx, db, "ann", "order-1", func(_ context.Context, _ *sql.Tx, m Mail) (string, error) {
+	err := working(ctx, db, "ann", "order-1", func(_ context.Context, m Mail) (string, error) {
 		defer stop()
 		sent++
 		return "sent to " + m.To, nil

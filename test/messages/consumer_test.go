@@ -174,11 +174,21 @@ func (c *consumer) watch(next message.HandlerFunc) message.HandlerFunc {
 		out, err := next(msg)
 		c.pass(after)
 		d := inbox.Ack
-		if err != nil {
+		if err != nil || nacked(msg) {
 			d = inbox.Redeliver
 		}
-		tellResult(d, err == nil && msg.Metadata.Get("ran") == "", redelivered)
+		tellResult(d, d == inbox.Ack && msg.Metadata.Get("ran") == "", redelivered)
 		return out, err
+	}
+}
+
+// nacked reports whether the inbox has nacked the message itself.
+func nacked(msg *message.Message) bool {
+	select {
+	case <-msg.Nacked():
+		return true
+	default:
+		return false
 	}
 }
 

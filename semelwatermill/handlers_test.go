@@ -1,0 +1,158 @@
+package semelwatermill_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"log/slog"
+	"maps"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/ThreeDotsLabs/watermill"
+	"github.com/ThreeDotsLabs/watermill/message"
+	"github.com/ThreeDotsLabs/watermill/pubsub/gochannel"
+
+	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/inbox"
+	"github.com/semelgo/semel/semelwatermill"
+)
+
+// routed runs a router with one middleware and with handlers, named by the keys, for
+// the topics that they are given. It delivers each message of the topics, and ends when
+// as many deliveries are acknowledged as there are messages for all handlers.
+func routed(t *testing.T, logger watermill.LoggerAdapter, once message.HandlerMiddleware, topics map[string]string, handle func(name string, msg *message.Message) error, send map[string][]*message.Message) {
+	t.Helper()
+	pubsub := gochannel.NewGoChannel(gochannel.Config{Persistent: true}, watermill.NopLogger{})
+	router, err := message.NewRouter(message.RouterConfig{CloseTimeout: time.Minute}, logger)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var acked sync.WaitGroup
+	for name, topic := range topics {
+		acked.Add(len(send[topic]))
+		router.AddConsumerHandler(name, topic, pubsub, func(msg *message.Message) error { return handle(name, msg) })
+	}
+	router.AddMiddleware(func(next message.HandlerFunc) message.HandlerFunc {
+		return func(msg *message.Message) ([]*message.Message, error) {
+			out, err := next(msg)
+			select {
+			case <-msg.Nacked():
+			default:
+				if err == nil {
+					acked.Done()
+				}
+			}
+			return out, err
+		}
+	}, once)
+	for topic, all := range send {
+		if err := pubsub.Publish(topic, all...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- router.Run(context.WithoutCancel(t.Context())) }()
+	acked.Wait()
+	if err := errors.Join(router.Close(), <-ended, pubsub.Close()); err != nil {
+		t.Errorf("close the router: %v", err)
+	}
+}
+
+// TestEachHandlerHandlesEachMessage behind one middleware: two handlers of one topic,
+// and a third one of another topic whose message has the same id and another payload.
+func TestEachHandlerHandlesEachMessage(t *testing.T) {
+	t.Parallel()
+	r, dead := newRig(t), new(letters)
+	once, err := semelwatermill.Middleware(newInbox(t, inbox.Options[semel.Raw]{}), r.Engine, semelwatermill.Options{
+		Name: semelwatermill.FromMetadata("producer", "id"), Poison: dead, PoisonTopic: "dead",
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var mu sync.Mutex
+	runs := map[string]int{}
+	routed(t, watermill.NopLogger{}, once, map[string]string{"ship": "created", "bill": "created", "thank": "paid"},
+		func(name string, msg *message.Message) error {
+			mu.Lock()
+			defer mu.Unlock()
+			runs[name+" "+string(msg.Payload)]++
+			return nil
+		},
+		map[string][]*message.Message{
+			"created": {delivery(context.Background(), "7", "created"), delivery(context.Background(), "7", "created")},
+			"paid":    {delivery(context.Background(), "7", "paid")},
+		})
+	if want := map[string]int{"ship created": 1, "bill created": 1, "thank paid": 1}; !maps.Equal(runs, want) {
+		t.Errorf("handled %v, want %v", runs, want)
+	}
+	if n := len(dead.in("dead")); n > 0 {
+		t.Errorf("%d dead letters, want none", n)
+	}
+}
+
+// TestHandlerAndProducerAreKeptApart: names that join to the same text are different
+// identities.
+func TestHandlerAndProducerAreKeptApart(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	once, err := semelwatermill.Middleware(newInbox(t, inbox.Options[semel.Raw]{}), r.Engine, semelwatermill.Options{
+		Name: func(msg *message.Message) (string, string, error) {
+			return map[string]string{"a": "b:c", "a:b": "c"}[message.HandlerNameFromCtx(msg.Context())], "1", nil
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var mu sync.Mutex
+	runs := map[string]int{}
+	routed(t, watermill.NopLogger{}, once, map[string]string{"a": "t", "a:b": "t"},
+		func(name string, _ *message.Message) error {
+			mu.Lock()
+			defer mu.Unlock()
+			runs[name]++
+			return nil
+		}, map[string][]*message.Message{"t": {delivery(context.Background(), "1", "x")}})
+	if len(runs) != 2 {
+		t.Errorf("handled %v, want both handlers to run", runs)
+	}
+}
+
+// TestADuplicateThatIsBeingHandledIsNoError in the router's log: it is nacked, comes
+// again, and is acknowledged when the first delivery is done.
+func TestADuplicateThatIsBeingHandledIsNoError(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	once, err := semelwatermill.Middleware(newInbox(t, inbox.Options[semel.Raw]{Mode: inbox.Leased}), r.Engine, semelwatermill.Options{
+		Name: semelwatermill.FromMetadata("producer", "id"), MaxWait: time.Millisecond,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	nacked := make(chan struct{})
+	var tell sync.Once
+	watched := func(next message.HandlerFunc) message.HandlerFunc {
+		inner := once(next)
+		return func(msg *message.Message) ([]*message.Message, error) {
+			out, err := inner(msg)
+			select {
+			case <-msg.Nacked():
+				tell.Do(func() { close(nacked) })
+			default:
+			}
+			return out, err
+		}
+	}
+	var text bytes.Buffer
+	var runs int
+	routed(t, watermill.NewSlogLogger(slog.New(slog.NewTextHandler(&text, &slog.HandlerOptions{Level: slog.LevelError}))), watched,
+		map[string]string{"ship": "orders"}, func(string, *message.Message) error {
+			runs++
+			<-nacked // the other delivery, by the broker's redelivery
+			return nil
+		}, map[string][]*message.Message{"orders": {delivery(context.Background(), "1", "a"), delivery(context.Background(), "1", "a")}})
+	if runs != 1 || text.Len() > 0 {
+		t.Errorf("%d runs, and the router has logged %q; want one run and no error", runs, text.String())
+	}
+}
