@@ -26,13 +26,17 @@ import (
 // # What is sent again
 //
 // Tries that got no whole response in time: no connection, a connection that
-// broke, no response within TryTimeout. Of the responses 429, 502, 503 and 504,
-// and, under a key, 409, which says that it is in progress, and any response from
-// 400 up that says Stripe-Should-Retry: true. Not so when the response says that
-// it is the last one: by Idempotent-Replayed: true it is stored; a 409 that is a
-// problem with a code, and without Retry-After, is the operation's own; and
-// Stripe-Should-Retry: false says it in so many words. After 400, 401, 403 and 422
-// nothing is sent again, whatever they say.
+// broke, no response within TryTimeout. Responses with status 408, 425, 429, 502,
+// 503 and 504. For a request with a key also a response from status 400 up with
+// Stripe-Should-Retry: true, a 423 with Retry-After, and a 409 that says that it is
+// temporary: by Retry-After, by the code in_progress in a problem
+// (application/problem+json), or by the code idempotency_key_in_use in the error
+// object of a JSON body, as Stripe writes it. Any other 409 is the answer of the
+// operation ("name taken", "version is old") and is returned after one request.
+//
+// A response with Idempotent-Replayed: true is stored, and one with
+// Stripe-Should-Retry: false is final: neither is sent again. After 400, 401, 403
+// and 422 nothing is sent again, whatever the response says.
 //
 // Between tries it waits a random time, at most MinBackoff after the first and
 // twice as much after each further one, up to MaxBackoff. Retry-After, in seconds
@@ -92,11 +96,22 @@ type Transport struct {
 	// semel.ErrInvalid not to name the call, because each attempt would send
 	// another key.
 	KeyFunc func(*http.Request) (string, error)
+	// RequireKey refuses a POST or PATCH that has no key, from its header, from
+	// WithChildKey or from KeyFunc, with a *semel.FieldError before anything is sent.
+	// Set it where the code that calls must keep its keys: a request inside an
+	// operation that was made without the operation's context cannot be told from
+	// one outside, and would get another random key in each attempt. False: such a
+	// request gets a random key.
+	RequireKey bool
 	// FinalFunc reports that a response that would be asked for again is the
-	// last one: a 409 that means something else than in progress, for instance.
+	// last one: a 503 of an API that means "closed on Sundays", for instance.
 	// It may read the body, and sees none that is longer than MaxBody. Nil: no
 	// response is.
 	FinalFunc func(*http.Response) bool
+	// OnRetry is called before each wait for another try, in the goroutine of the
+	// call, so it should return soon. It is not called after the last try. Calls run
+	// at the same time if the Transport is used so. Nil: nothing is called.
+	OnRetry func(Retry)
 }
 
 var _ http.RoundTripper = (*Transport)(nil)

@@ -11,13 +11,15 @@ import (
 	"time"
 )
 
-// mayAsk reports whether a response with that status may be followed by
-// another one; keyed: to the same key.
+// mayAsk reports whether a response with that status can invite another try. A 409
+// and a 423 do so only with what invites reads in the response; keyed: the request
+// has a key.
 func mayAsk(status int, keyed bool) bool {
 	switch status {
-	case http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
+	case http.StatusRequestTimeout, http.StatusTooEarly, http.StatusTooManyRequests,
+		http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
 		return true
-	case http.StatusConflict:
+	case http.StatusConflict, http.StatusLocked:
 		return keyed
 	default:
 		return false
@@ -46,7 +48,7 @@ func (t *Transport) asksAgain(resp *http.Response, keyed bool) bool {
 		return false
 	case !mayAsk(resp.StatusCode, keyed) && (!keyed || resp.Header.Get(headerShouldRetry) != "true"):
 		return false
-	case resp.StatusCode == http.StatusConflict && ownConflict(resp):
+	case conditional(resp.StatusCode) && !invites(resp):
 		return false
 	}
 	return !t.saysFinal(resp)
@@ -64,18 +66,34 @@ func (t *Transport) saysFinal(resp *http.Response) bool {
 	return t.FinalFunc(resp)
 }
 
-// ownConflict reports whether a 409 is the operation's own answer, or says that
-// asking again does not help: who answers with codes sends Retry-After with the
-// one that is in progress.
-func ownConflict(resp *http.Response) bool {
+// conditional reports whether a response with that status is final unless it says
+// otherwise: most APIs answer 409 when a name is taken or a version is old.
+func conditional(status int) bool {
+	return status == http.StatusConflict || status == http.StatusLocked
+}
+
+// invites reports whether resp says by itself that a later try may be answered
+// otherwise: by Retry-After or Stripe-Should-Retry, by the code of this package's
+// problem, or by the code in Stripe's error.
+func invites(resp *http.Response) bool {
+	if resp.Header.Get("Retry-After") != "" || resp.Header.Get(headerShouldRetry) == "true" {
+		return true
+	}
 	kind, _, err := mime.ParseMediaType(resp.Header.Get("Content-Type"))
-	_, all := resp.Body.(held)
-	if err != nil || kind != "application/problem+json" || resp.Header.Get("Retry-After") != "" || !all {
+	if _, all := resp.Body.(held); err != nil || !all {
 		return false
 	}
-	var p struct{ Code string }
 	defer rewind(resp)
-	return json.NewDecoder(resp.Body).Decode(&p) == nil && p.Code != ""
+	switch kind {
+	case "application/problem+json":
+		var p struct{ Code string }
+		return json.NewDecoder(resp.Body).Decode(&p) == nil && p.Code == codeInProgress
+	case "application/json":
+		var p struct{ Error struct{ Code string } }
+		return json.NewDecoder(resp.Body).Decode(&p) == nil && p.Error.Code == stripeKeyInUse
+	default:
+		return false
+	}
 }
 
 // longest is more than anybody waits, and leaves room to be added to.

@@ -97,6 +97,12 @@ func (t *Transport) newKey(r *http.Request) (string, error) {
 			Reason: "is not set, and each attempt of the operation would send another; name the call with semelhttp.WithChildKey",
 		}
 	}
+	if t.RequireKey {
+		return "", &semel.FieldError{
+			Field:  HeaderKey,
+			Reason: "is not set, and Transport.RequireKey allows no random key; set the header, or name the call with semelhttp.WithChildKey",
+		}
+	}
 	id, err := uuid.NewV7()
 	if err != nil {
 		return "", fmt.Errorf("draw key: %w", err)

@@ -46,6 +46,7 @@ func (s *sending) run() (*http.Response, error) {
 		if resp != nil {
 			_ = resp.Body.Close()
 		}
+		s.tells(resp, err, wait)
 		if err := pause(s.r.Context(), wait); err != nil {
 			return nil, s.unanswered(err)
 		}

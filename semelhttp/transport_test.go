@@ -20,26 +20,34 @@ import (
 func TestTransportAsksAgain(t *testing.T) {
 	t.Parallel()
 	const inProgress = `HTTP/1.1 409 Conflict
+Retry-After: 0
 Content-Length: 30
 
 half of`
 	bad := map[string]http.HandlerFunc{
-		"409":                       status(http.StatusConflict),
-		"429":                       status(http.StatusTooManyRequests),
-		"502":                       status(http.StatusBadGateway),
-		"503":                       status(http.StatusServiceUnavailable),
-		"504":                       status(http.StatusGatewayTimeout),
-		"429 that says when":        status(http.StatusTooManyRequests, "Retry-After", "0"),
-		"500 that says so":          status(http.StatusInternalServerError, "Stripe-Should-Retry", "true"),
-		"reset":                     reset(""),
-		"closed":                    reset("\r\n"),
-		"a header that ends early":  reset("HTTP/1.1 200 OK\r\nContent-"),
-		"a body that ends early":    reset("HTTP/1.1 201 Created\r\nContent-Length: 10\r\n\r\nhalf"),
-		"a refusal that ends early": reset(strings.ReplaceAll(inProgress, "\n", "\r\n")),
-		"a chunk that ends early":   reset("HTTP/1.1 503 No\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhal"),
-		"a response that is none":   reset("What?\r\n\r\n"),
-		"409 that says when":        refusing(http.StatusConflict, `{"code":"in_progress"}`, "Retry-After", "0"),
-		"409 without a code":        refusing(http.StatusConflict, `{"title":"in progress"}`),
+		"408":                        status(http.StatusRequestTimeout),
+		"408 that says when":         status(http.StatusRequestTimeout, "Retry-After", "0"),
+		"425":                        status(http.StatusTooEarly),
+		"423 that says when":         status(http.StatusLocked, "Retry-After", "0"),
+		"503 that says when":         status(http.StatusServiceUnavailable, "Retry-After", "0"),
+		"429":                        status(http.StatusTooManyRequests),
+		"502":                        status(http.StatusBadGateway),
+		"503":                        status(http.StatusServiceUnavailable),
+		"504":                        status(http.StatusGatewayTimeout),
+		"429 that says when":         status(http.StatusTooManyRequests, "Retry-After", "0"),
+		"500 that says so":           status(http.StatusInternalServerError, "Stripe-Should-Retry", "true"),
+		"reset":                      reset(""),
+		"closed":                     reset("\r\n"),
+		"a header that ends early":   reset("HTTP/1.1 200 OK\r\nContent-"),
+		"a body that ends early":     reset("HTTP/1.1 201 Created\r\nContent-Length: 10\r\n\r\nhalf"),
+		"a refusal that ends early":  reset(strings.ReplaceAll(inProgress, "\n", "\r\n")),
+		"a chunk that ends early":    reset("HTTP/1.1 503 No\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhal"),
+		"a response that is none":    reset("What?\r\n\r\n"),
+		"409 that says when":         status(http.StatusConflict, "Retry-After", "0"),
+		"409 that should be retried": status(http.StatusConflict, "Stripe-Should-Retry", "true"),
+		"409 in progress":            refusing(http.StatusConflict, `{"code":"in_progress"}`),
+		"409 in chunks":              refusing(http.StatusConflict, `{"code":"in_progress"}`, "Transfer-Encoding", "chunked"),
+		"409 as Stripe says it":      refusing(http.StatusConflict, `{"error":{"code":"idempotency_key_in_use"}}`, "Content-Type", "application/json"),
 	}
 	for name, first := range bad {
 		t.Run(name, func(t *testing.T) {
@@ -80,6 +88,12 @@ func TestTransportTakesTheAnswer(t *testing.T) {
 		"replayed 503":           status(http.StatusServiceUnavailable, "Idempotent-Replayed", "true", "Retry-After", "0"),
 		"replayed 409":           status(http.StatusConflict, "Idempotent-Replayed", "true"),
 		"409 with a code":        refusing(http.StatusConflict, `{"code":"outcome_unknown"}`),
+		"409 in JSON":            refusing(http.StatusConflict, `{"error":"taken"}`, "Content-Type", "application/json"),
+		"409 with a title":       refusing(http.StatusConflict, `{"title":"name taken"}`),
+		"409 with another error": refusing(http.StatusConflict, `{"error":{"code":"resource_missing"}}`, "Content-Type", "application/json"),
+		"409 with a list":        refusing(http.StatusConflict, `["in_progress"]`, "Content-Type", "application/json"),
+		"409 that says never":    status(http.StatusConflict, "Retry-After", "0", "Stripe-Should-Retry", "false"),
+		"409 code in text":       refusing(http.StatusConflict, `{"code":"in_progress"}`, "Content-Type", "text/plain"),
 		"409 in chunks":          refusing(http.StatusConflict, `{"code":"outcome_unknown"}`, "Transfer-Encoding", "chunked"),
 		"503 that says so":       status(http.StatusServiceUnavailable, "Stripe-Should-Retry", "false"),
 		"400 that says nonsense": status(http.StatusBadRequest, "Stripe-Should-Retry", "true", "Retry-After", "0"),
@@ -89,7 +103,7 @@ func TestTransportTakesTheAnswer(t *testing.T) {
 		"422 with a problem":     refusing(http.StatusUnprocessableEntity, `{"code":"key_reused"}`),
 	}
 	for _, code := range []int{
-		200, 201, 202, 204, 301, 303, 400, 401, 402, 403, 404, 405, 408, 410, 412, 413, 415, 422, 423, 425, 500, 501, 505, 507,
+		200, 201, 202, 204, 301, 303, 400, 401, 402, 403, 404, 405, 409, 410, 412, 413, 415, 422, 423, 500, 501, 505, 507,
 	} {
 		answers[fmt.Sprint(code)] = status(code)
 	}
@@ -111,8 +125,11 @@ func TestTransportTakesTheAnswer(t *testing.T) {
 // TestTransportAsksFinalFunc, which may read the body, before asking again.
 func TestTransportAsksFinalFunc(t *testing.T) {
 	t.Parallel()
-	taken := func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "name taken", http.StatusConflict) }
-	s, url := plays(t, status(http.StatusConflict), taken)
+	taken := func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Retry-After", "0")
+		http.Error(w, "name taken", http.StatusConflict)
+	}
+	s, url := plays(t, status(http.StatusConflict, "Retry-After", "0"), taken)
 	tr := &semelhttp.Transport{FinalFunc: func(resp *http.Response) bool {
 		text, err := io.ReadAll(resp.Body)
 		return err == nil && strings.Contains(string(text), "taken")
@@ -147,7 +164,7 @@ func TestTransportShowsFinalFuncNoLongBody(t *testing.T) {
 func TestTransportTakesTheAnswerWithoutAKey(t *testing.T) {
 	t.Parallel()
 	for code, only := range map[int]http.HandlerFunc{
-		http.StatusConflict:            status(http.StatusConflict),
+		http.StatusConflict:            status(http.StatusConflict, "Retry-After", "0"),
 		http.StatusInternalServerError: status(http.StatusInternalServerError, "Stripe-Should-Retry", "true"),
 	} {
 		s, url := plays(t, only, status(http.StatusOK))

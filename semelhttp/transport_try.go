@@ -69,6 +69,7 @@ func (s *sending) reads(resp *http.Response) bool {
 // have seen it.
 func (s *sending) send(ctx context.Context, body io.ReadCloser) (*http.Response, error) {
 	var asked, connected atomic.Bool
+	ctx = context.WithValue(ctx, triesName{}, s.tries+1)
 	r := s.r.Clone(httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
 		GetConn: func(string) { asked.Store(true) },
 		GotConn: func(httptrace.GotConnInfo) { connected.Store(true) },
