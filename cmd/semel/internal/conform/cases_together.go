@@ -75,42 +75,6 @@ func (t *trial) waits(a ask) *flight {
 	return second
 }
 
-// storms sends many at once, spread over all addresses of the server.
-func (t *trial) storms() {
-	a := t.asking()
-	if t.profile.Suite.offers(offerFixture) {
-		a.script = &script{DelayMS: 50} // so that many come while it runs
-	}
-	m := t.message(a)
-	servers := append([]server{t.server}, t.others...)
-	start, replies := make(chan struct{}), make(chan reply)
-	for i := range t.storm {
-		go func() {
-			<-start
-			replies <- t.exchanged(servers[i%len(servers)], m)
-		}()
-	}
-	close(start)
-	all := make([]reply, 0, t.storm)
-	for range t.storm {
-		all = append(all, <-replies)
-	}
-	t.agree(all, t.settled(a))
-	t.happened(a.op, 1)
-	t.oneFirst(all)
-}
-
-// exchanged is what s answers when it is not too busy to.
-func (t *trial) exchanged(s server, m message) reply {
-	for {
-		got, err := s.exchange(t.ctx, m)
-		if err != nil || !got.busy() || t.ctx.Err() != nil {
-			return reply{got, err}
-		}
-		t.rest(pollEvery)
-	}
-}
-
 // oneFirst fails unless one of many was answered as the first, and only one.
 func (t *trial) oneFirst(all []reply) {
 	if t.profile.ReplayHeader == "" {

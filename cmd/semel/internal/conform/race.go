@@ -1,0 +1,117 @@
+package conform
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"net"
+	"sync"
+	"time"
+)
+
+// raceRounds is how often a race is repeated, each time with a fresh key. A server
+// that checks and then acts loses some rounds, and not always the first.
+const raceRounds = 20
+
+// round is one race: many identical requests with one key.
+type round struct {
+	replies []reply
+	last    *answer // what the key is answered when the race is over
+	count   int     // how often the effect happened
+}
+
+// storms races many identical requests, spread over all addresses of the server, in
+// several rounds. A double effect is judged first, over all rounds: it is why the
+// answers differ.
+func (t *trial) storms() {
+	rounds := make([]round, 0, raceRounds)
+	for i := range raceRounds {
+		a := t.asking()
+		if i == 0 && t.profile.Suite.offers(offerFixture) {
+			a.script = &script{DelayMS: 50} // so that many come while it runs
+		}
+		replies := t.race(t.message(a))
+		rounds = append(rounds, round{replies, t.settled(a), t.count(a.op)})
+	}
+	t.ranOnce(rounds)
+	for _, r := range rounds {
+		t.agree(r.replies, r.last)
+		t.oneFirst(r.replies)
+	}
+}
+
+// ranOnce fails unless the effect happened once in each round.
+func (t *trial) ranOnce(rounds []round) {
+	doubled, worst := 0, 0
+	for _, r := range rounds {
+		if r.count > 1 {
+			doubled++
+			worst = max(worst, r.count)
+		}
+	}
+	if doubled > 0 {
+		t.failf("the handler ran %s for one key, in %d of %d rounds of %d requests at once it ran more than once",
+			times(worst), doubled, len(rounds), t.storm)
+	}
+	for _, r := range rounds {
+		if r.count != 1 {
+			t.failf("it happened %s, want once", times(r.count))
+		}
+	}
+}
+
+// gathering is how long the servers have to read what was sent of the requests. One
+// that looks for the key before it reads the body has then looked in all of them.
+const gathering = 50 * time.Millisecond
+
+// race sends m over many connections at the same time: all are open, and have sent
+// everything but the last byte, before the first one sends that.
+func (t *trial) race(m message) []reply {
+	servers := append([]server{t.server}, t.others...)
+	replies, start := make([]reply, t.storm), make(chan struct{})
+	var ready, ended sync.WaitGroup
+	ready.Add(t.storm)
+	for i := range replies {
+		ended.Go(func() {
+			replies[i] = t.entrant(servers[i%len(servers)], m, &ready, start)
+		})
+	}
+	ready.Wait()
+	t.rest(gathering)
+	close(start)
+	ended.Wait()
+	return replies
+}
+
+// entrant sends m to s, but for its last byte, and that byte when start is closed.
+// When s says that it is too busy, m is sent again on its own.
+func (t *trial) entrant(s server, m message, ready *sync.WaitGroup, start <-chan struct{}) reply {
+	conn, err := s.dial(t.ctx)
+	text := s.bytes(m, false)
+	if err == nil {
+		defer conn.Close()
+		defer context.AfterFunc(t.ctx, func() { conn.Close() })()
+		_, err = conn.Write(text[:len(text)-1])
+	}
+	ready.Done()
+	<-start
+	if err != nil {
+		return reply{err: err}
+	}
+	got, err := finish(conn, text[len(text)-1:], m.method)
+	for err == nil && got.busy() && t.ctx.Err() == nil {
+		t.rest(pollEvery)
+		got, err = s.exchange(t.ctx, m)
+	}
+	return reply{got, err}
+}
+
+// finish sends the rest of a request and returns the answer.
+func finish(conn net.Conn, rest []byte, method string) (*answer, error) {
+	_, sent := conn.Write(rest) // a server may answer, and close, before it has read everything
+	got, err := readAnswer(bufio.NewReader(conn), method)
+	if err != nil {
+		return nil, errors.Join(err, sent)
+	}
+	return got, nil
+}
