@@ -87,11 +87,17 @@ func isSentinel(target error) bool {
 
 // As finds the errors that are not Semel's.
 func (e *functionError) As(target any) bool {
+	return !isAnswer(target) && !isConclusive(target) && errors.As(e.err, target)
+}
+
+// isAnswer reports whether target looks for an error by which Semel answers a call.
+func isAnswer(target any) bool {
 	switch target.(type) {
 	case **AttemptError, **Failure, **FieldError, **waitError, **replayedError:
+		return true
+	default:
 		return false
 	}
-	return !isConclusive(target) && errors.As(e.err, target)
 }
 
 // ownPart is an error without the errors of the calls that its function made.
@@ -121,8 +127,8 @@ func isOwn(err, target error) bool {
 	})
 }
 
-// isOurs reports whether err has an Is method of this package. Those of other types may
-// search what an inner call returned.
+// isOurs reports whether err has an Is or As method of this package. Those of other types
+// may search what an inner call returned.
 func isOurs(err error) bool {
 	switch err.(type) { //nolint:errorlint // this is a step of errors.Is
 	case *leaseLostError, *cancelledError, *abandonedError, *txError, *lostError:
@@ -141,7 +147,7 @@ func asOwn(err error, target any) bool {
 			return true
 		}
 		x, ok := err.(interface{ As(target any) bool })
-		return ok && x.As(target)
+		return ok && (!isAnswer(target) || isOurs(err)) && x.As(target)
 	})
 }
 

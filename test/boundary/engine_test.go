@@ -17,7 +17,7 @@ type way struct {
 	plan plan
 	// run calls the outer operation once. body is its function, which is given what makes
 	// one effect of this way.
-	run func(ctx context.Context, w *world, c semel.Call, body func(ctx context.Context, effect func()) error) error
+	run func(ctx context.Context, w *world, c semel.Call, body body) error
 	// fails is what must become of an outer operation whose function returns an error,
 	// and panics of one whose function panics.
 	fails, panics after
@@ -33,12 +33,12 @@ type after struct {
 	effects int
 }
 
-func runDo(ctx context.Context, w *world, c semel.Call, body func(ctx context.Context, effect func()) error) error {
+func runDo(ctx context.Context, w *world, c semel.Call, body body) error {
 	_, _, err := semel.Do(ctx, w, c, func(ctx context.Context) (string, error) { return "done", body(ctx, w.effect) })
 	return err
 }
 
-func runInTx(ctx context.Context, w *world, c semel.Call, body func(ctx context.Context, effect func()) error) error {
+func runInTx(ctx context.Context, w *world, c semel.Call, body body) error {
 	_, _, err := semel.Do(ctx, w, c, func(ctx context.Context) (string, error) {
 		return semel.InTx(ctx, w.engine, func(ctx context.Context, tx *memory.Tx) (string, error) {
 			return "done", body(ctx, w.effectIn(tx))
@@ -47,14 +47,14 @@ func runInTx(ctx context.Context, w *world, c semel.Call, body func(ctx context.
 	return err
 }
 
-func runDoTx(ctx context.Context, w *world, c semel.Call, body func(ctx context.Context, effect func()) error) error {
+func runDoTx(ctx context.Context, w *world, c semel.Call, body body) error {
 	_, _, err := semel.DoTx(ctx, w.engine, c, func(ctx context.Context, tx *memory.Tx) (string, error) {
 		return "done", body(ctx, w.effectIn(tx))
 	})
 	return err
 }
 
-func runDoBatch(ctx context.Context, w *world, c semel.Call, body func(ctx context.Context, effect func()) error) error {
+func runDoBatch(ctx context.Context, w *world, c semel.Call, body body) error {
 	_, _, err := semel.DoBatch(ctx, w.engine, c, func(ctx context.Context) (string, memory.Batch, error) {
 		var batch memory.Batch
 		err := body(ctx, func() {
@@ -118,26 +118,37 @@ func TestInnerEndingDecidesNothing(t *testing.T) {
 	}
 }
 
+// body is the function of an outer operation that makes one effect, and then the inner
+// call, whose error it hands on.
+type body = func(ctx context.Context, effect func()) error
+
+// body returns the function whose inner call ends like that in w.
+func (e ending) body(t *testing.T, w *world, shape func(error) error) body {
+	t.Helper()
+	inner, called := e.prepare(t, w), false
+	return func(ctx context.Context, effect func()) error {
+		effect()
+		isFirst := !called
+		called = true
+		err := inner(ctx)
+		if isFirst {
+			e.wantSeen(t, err)
+		}
+		if err != nil {
+			return shape(err)
+		}
+		return nil
+	}
+}
+
 func testEnding(t *testing.T, by way, end ending, shape func(error) error) {
+	t.Helper()
 	w := newWorld(t)
-	inner := end.prepare(t, w)
+	body := end.body(t, w, shape)
 	outer := semel.Define("outer", by.plan).Call(caller, "outer", "in")
-	first := true
 	call := func() (err error, panicked bool) {
 		defer func() { panicked = recover() != nil }()
-		err = by.run(t.Context(), w, outer, func(ctx context.Context, effect func()) error {
-			effect()
-			isFirst := first
-			first = false
-			err := inner(ctx)
-			if isFirst {
-				end.wantSeen(t, err)
-			}
-			if err != nil {
-				return shape(err)
-			}
-			return nil
-		})
+		err = by.run(t.Context(), w, outer, body)
 		return err, false
 	}
 	err, panicked := call()

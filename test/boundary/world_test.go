@@ -56,11 +56,11 @@ func (w *world) effects() int {
 	return n
 }
 
-func newWorld(t *testing.T) *world {
+func newWorld(t *testing.T, operations ...semel.Declared) *world {
 	t.Helper()
 	w := new(world)
 	w.mem = memory.New(memory.Options{Now: func() time.Time { return time.Now().Add(time.Duration(w.skip.Load())) }})
-	w.engine = w.process(t, w.mem)
+	w.engine = w.process(t, w.mem, operations...)
 	return w
 }
 

@@ -1,0 +1,206 @@
+package boundary_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/semelhttp"
+	"github.com/semelgo/semel/store"
+	"github.com/semelgo/semel/store/memory"
+)
+
+var httpOptions = semelhttp.Options{ScopeFunc: func(*http.Request) (semel.Scope, error) { return caller, nil }}
+
+// post sends the request of the outer operation to h.
+func post(t *testing.T, h http.Handler) (answer *httptest.ResponseRecorder, panicked bool) {
+	t.Helper()
+	defer func() { panicked = recover() != nil }()
+	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/outer", strings.NewReader("in"))
+	r.Header.Set(semelhttp.HeaderKey, "outer")
+	answer = httptest.NewRecorder()
+	h.ServeHTTP(answer, r)
+	return answer, false
+}
+
+// codeOf is the code of a problem.
+func codeOf(t *testing.T, answer *httptest.ResponseRecorder) string {
+	t.Helper()
+	var p semelhttp.Problem
+	if err := json.Unmarshal(answer.Body.Bytes(), &p); err != nil {
+		t.Errorf("%d %s is no problem: %v", answer.Code, answer.Body, err)
+	}
+	return p.Code
+}
+
+// TestInnerEndingDecidesNothingForEndpoints: however an inner call ends, the client of an
+// endpoint is told what became of the outer operation.
+func TestInnerEndingDecidesNothingForEndpoints(t *testing.T) {
+	t.Parallel()
+	for wayName, by := range engineWays() {
+		for endingName, end := range endings() {
+			for shapeName, shape := range shapes() {
+				t.Run(fmt.Sprintf("%s/%s/%s", wayName, endingName, shapeName), func(t *testing.T) {
+					bubble(t, func(t *testing.T) { testEndpoint(t, by, end, shape) })
+				})
+			}
+		}
+	}
+}
+
+func testEndpoint(t *testing.T, by way, end ending, shape func(error) error) {
+	t.Helper()
+	w := newWorld(t)
+	body := end.body(t, w, shape)
+	h, err := semelhttp.Handle(semelhttp.Endpoint[string, string]{
+		Operation: semel.Define("outer", by.plan),
+		Decode:    func(*http.Request) (string, error) { return "in", nil },
+		Run: func(ctx context.Context, c semel.Call, _ string) (string, bool, error) {
+			return "done", false, by.run(ctx, w, c, body)
+		},
+	}, httpOptions)
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer, panicked := post(t, h)
+	want := by.fails
+	if end.ofContext && by.ofContext != nil {
+		want = *by.ofContext
+	}
+	switch {
+	case end.panics:
+		if !panicked {
+			t.Error("the panic did not go on")
+		}
+		return
+	case end.sees == nil:
+		if answer.Code != http.StatusOK {
+			t.Errorf("got %d %s, want 200", answer.Code, answer.Body)
+		}
+		return
+	}
+	status, code := http.StatusInternalServerError, "internal"
+	switch {
+	case want.state == store.Failed:
+		status, code = http.StatusUnprocessableEntity, "failed"
+	case want.verdict == store.Unknown:
+		status, code = http.StatusServiceUnavailable, "outcome_unknown"
+	case end.ofContext:
+		status, code = http.StatusServiceUnavailable, "unavailable"
+	}
+	if got := codeOf(t, answer); answer.Code != status || got != code {
+		t.Errorf("got %d %s, want %d %s", answer.Code, got, status, code)
+	}
+}
+
+// middleware is one way to put a handler behind package semelhttp.
+type middleware struct {
+	plan  semel.OperationOptions[semelhttp.Request]
+	wrap  func(w *world, op *semel.Operation[semelhttp.Request]) (func(http.Handler) http.Handler, error)
+	tx    func(ctx context.Context, w *world, body body) error // how the handler runs body
+	fails after
+	code  int // of the answer to a handler that answers 500
+}
+
+func direct(ctx context.Context, w *world, body body) error { return body(ctx, w.effect) }
+
+func ofContext(ctx context.Context, w *world, body body) error {
+	tx, _ := semel.TxOf(ctx, w.engine)
+	return body(ctx, w.effectIn(tx))
+}
+
+func claimed(w *world, op *semel.Operation[semelhttp.Request]) (func(http.Handler) http.Handler, error) {
+	return semelhttp.Middleware(w, op, httpOptions)
+}
+
+func inOneTx(w *world, op *semel.Operation[semelhttp.Request]) (func(http.Handler) http.Handler, error) {
+	return semelhttp.Atomic(w.engine, op, httpOptions)
+}
+
+func middlewares() map[string]middleware {
+	type options = semel.OperationOptions[semelhttp.Request]
+	inDoubt := after{store.InDoubt, store.Unknown, 1}
+	again := after{store.Pending, store.Unknown, 2}
+	gone := after{store.Absent, store.NotCommitted, 0}
+	return map[string]middleware{
+		"Middleware":              {wrap: claimed, tx: direct, fails: inDoubt, code: 503},
+		"Middleware, AtLeastOnce": {plan: options{Policy: semel.AtLeastOnce()}, wrap: claimed, tx: direct, fails: again, code: 503},
+		"Atomic":                  {wrap: inOneTx, tx: ofContext, fails: gone, code: 500},
+		"Atomic, Keep":            {plan: options{OnError: semel.Keep}, wrap: inOneTx, tx: ofContext, fails: gone, code: 500},
+		"Atomic, leased": {
+			plan: options{Policy: semel.Atomic(), Lease: lease}, wrap: inOneTx, tx: ofContext,
+			fails: after{store.Pending, store.NotCommitted, 0}, code: 500,
+		},
+		"InTx": {
+			plan: options{Policy: semel.Atomic()}, wrap: claimed,
+			tx: func(ctx context.Context, w *world, body body) error {
+				_, err := semel.InTx(ctx, w.engine, func(ctx context.Context, tx *memory.Tx) (string, error) { return "", body(ctx, w.effectIn(tx)) })
+				return err
+			},
+			fails: after{store.Pending, store.NotCommitted, 0}, code: 500,
+		},
+	}
+}
+
+// TestInnerEndingDecidesNothingForMiddleware: however an inner call ends, the status that
+// the handler answers decides, and nothing else.
+func TestInnerEndingDecidesNothingForMiddleware(t *testing.T) {
+	t.Parallel()
+	for middlewareName, by := range middlewares() {
+		for endingName, end := range endings() {
+			t.Run(fmt.Sprintf("%s/%s", middlewareName, endingName), func(t *testing.T) {
+				bubble(t, func(t *testing.T) { testMiddleware(t, by, end) })
+			})
+		}
+	}
+}
+
+func testMiddleware(t *testing.T, by middleware, end ending) {
+	t.Helper()
+	w := newWorld(t)
+	body := end.body(t, w, func(err error) error { return err })
+	op := semel.Define("outer", by.plan)
+	wrap, err := by.wrap(w, op)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := wrap(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		err := by.tx(r.Context(), w, func(ctx context.Context, effect func()) error {
+			err := body(ctx, effect)
+			if err == nil {
+				rw.WriteHeader(http.StatusCreated)
+			}
+			return err
+		})
+		if err != nil {
+			http.Error(rw, err.Error(), http.StatusInternalServerError)
+		}
+	}))
+	answer, panicked := post(t, h)
+	if panicked != end.panics {
+		t.Fatalf("panicked: %v, want %v", panicked, end.panics)
+	}
+	if end.sees == nil && !end.panics {
+		if answer.Code != http.StatusCreated {
+			t.Errorf("got %d %s, want 201", answer.Code, answer.Body)
+		}
+		return
+	}
+	if state := w.record(t, op.Call(caller, "outer", semelhttp.Request{})).State; state != by.fails.state {
+		t.Errorf("the record is %v, want %v", state, by.fails.state)
+	}
+	if !end.panics && answer.Code != by.code {
+		t.Errorf("got %d %s, want %d", answer.Code, answer.Body, by.code)
+	}
+	w.skip.Add(int64(5 * time.Second))
+	_, _ = post(t, h)
+	if got := w.effects(); got != by.fails.effects {
+		t.Errorf("after two requests there are %d effects, want %d", got, by.fails.effects)
+	}
+}

@@ -1,0 +1,101 @@
+package boundary_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/store"
+	"github.com/semelgo/semel/store/memory"
+	"github.com/semelgo/semel/task"
+)
+
+// work is one way to run a task.
+type work struct {
+	policy semel.Policy
+	handle func(t *testing.T, w *world, worker *task.Worker[*memory.Tx], op *semel.Operation[string], body body) error
+	// state and effects are what must be there once the task has failed twice, which is as
+	// often as its Retry lets it.
+	state   store.State
+	effects int
+}
+
+func handle(_ *testing.T, w *world, worker *task.Worker[*memory.Tx], op *semel.Operation[string], body body) error {
+	return task.Handle(worker, op, func(ctx context.Context, _ string) (string, error) { return "", body(ctx, w.effect) }, task.HandlerOptions{})
+}
+
+func handleTx(_ *testing.T, w *world, worker *task.Worker[*memory.Tx], op *semel.Operation[string], body body) error {
+	return task.HandleTx(worker, op, func(ctx context.Context, tx *memory.Tx, _ string) (string, error) {
+		return "", body(ctx, w.effectIn(tx))
+	}, task.HandlerOptions{})
+}
+
+func handleInTx(_ *testing.T, w *world, worker *task.Worker[*memory.Tx], op *semel.Operation[string], body body) error {
+	return task.Handle(worker, op, func(ctx context.Context, _ string) (string, error) {
+		return semel.InTx(ctx, w.engine, func(ctx context.Context, tx *memory.Tx) (string, error) { return "", body(ctx, w.effectIn(tx)) })
+	}, task.HandlerOptions{})
+}
+
+func works() map[string]work {
+	return map[string]work{
+		"Hold":        {semel.Hold(), handle, store.InDoubt, 1},
+		"AtLeastOnce": {semel.AtLeastOnce(), handle, store.InDoubt, 2},
+		"HandleTx":    {semel.Atomic(), handleTx, store.Failed, 0},
+		"InTx":        {semel.Atomic(), handleInTx, store.Failed, 0},
+	}
+}
+
+// TestInnerEndingDecidesNothingForTasks: however an inner call ends, the task is tried
+// again as after any other error of its function, and counts it.
+func TestInnerEndingDecidesNothingForTasks(t *testing.T) {
+	t.Parallel()
+	for workName, by := range works() {
+		for endingName, end := range endings() {
+			for shapeName, shape := range shapes() {
+				t.Run(fmt.Sprintf("%s/%s/%s", workName, endingName, shapeName), func(t *testing.T) {
+					bubble(t, func(t *testing.T) { testTask(t, by, end, shape) })
+				})
+			}
+		}
+	}
+}
+
+func testTask(t *testing.T, by work, end ending, shape func(error) error) {
+	t.Helper()
+	op := semel.Define("outer", plan{
+		Policy: by.policy, Lease: 12 * time.Hour,
+		Retry: &semel.Retry{MaxErrors: 2, Delay: func(int) time.Duration { return 5 * time.Second }},
+	})
+	w := newWorld(t, op)
+	worker, err := task.New(w.engine, task.Options{NoSweeper: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := by.handle(t, w, worker, op, end.body(t, w, shape)); err != nil {
+		t.Fatal(err)
+	}
+	call := op.Call(caller, "outer", "in")
+	if _, err := semel.Enqueue(t.Context(), w, call, semel.EnqueueOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
+	defer stop()
+	if err := worker.Run(ctx); err != nil {
+		t.Errorf("Run: %v", err)
+	}
+	r := w.record(t, call)
+	if end.sees == nil && !end.panics {
+		if r.State != store.Succeeded {
+			t.Errorf("the task is %v, want Succeeded", r.State)
+		}
+		return
+	}
+	if r.State != by.state || w.effects() != by.effects {
+		t.Errorf("the task is %v with %d effects, want %v with %d", r.State, w.effects(), by.state, by.effects)
+	}
+	if p, _ := semel.ProgressOf(r); by.effects != 1 && (p.Errors != 2 || p.Snoozes != 0) {
+		t.Errorf("the task counts %+v, want two errors", p)
+	}
+}
