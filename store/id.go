@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
+	"fmt"
 	"time"
 )
 
@@ -64,6 +65,18 @@ func (id ID) Time() (time.Time, bool) {
 
 // String returns id as 32 hexadecimal digits.
 func (id ID) String() string { return hex.EncodeToString(id[:]) }
+
+// ParseID reads an ID as String writes it: 32 hexadecimal digits, in lower or
+// upper case. The error names the text.
+func ParseID(text string) (ID, error) {
+	var id ID
+	digits, err := hex.DecodeString(text)
+	if err != nil || len(digits) != len(id) {
+		return ID{}, fmt.Errorf("%q is not a record ID: want %d hexadecimal digits", text, 2*len(id))
+	}
+	copy(id[:], digits)
+	return id, nil
+}
 
 // digest is the SHA-256 of the parts, each preceded by its length, so that no
 // two lists of parts are the same text.

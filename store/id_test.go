@@ -101,3 +101,19 @@ func TestTimeOfAnID(t *testing.T) {
 		}
 	}
 }
+
+// ParseID accepts what String writes, in lower or upper case, and nothing else.
+func TestParseID(t *testing.T) {
+	t.Parallel()
+	id := store.NewID("operation", "scope", "key")
+	for _, text := range []string{id.String(), strings.ToUpper(id.String())} {
+		if got, err := store.ParseID(text); err != nil || got != id {
+			t.Errorf("ParseID(%q) = %v, %v, want %v", text, got, err, id)
+		}
+	}
+	for _, text := range []string{"", "it", id.String()[1:], id.String() + "00", " " + id.String(), "g" + id.String()[1:]} {
+		if got, err := store.ParseID(text); err == nil || got != (store.ID{}) || !strings.Contains(err.Error(), "32 hexadecimal digits") {
+			t.Errorf("ParseID(%q) = %v, %v, want the zero ID and an error that says what is expected", text, got, err)
+		}
+	}
+}

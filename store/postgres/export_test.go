@@ -46,6 +46,7 @@ func Queries(s *Store) []Query {
 		{"stands next off", s.texts.byKey, t.standsOff + s.texts.nextBack, []any{id}},
 		{"get many", s.texts.byKey, t.getMany, []any{uuids(make([]store.ID, 1000))}},
 		{"scan", s.texts.inOrder, t.scan, []any{id, int16(1), []byte("test"), int64(100), int64(0)}},
+		{"scan rare", s.texts.inOrder, t.scanRare, []any{id, int16(3), []byte("test"), int64(100), int64(0)}},
 		{"scan due", s.texts.listed, t.scanDue, []any{[]byte("test"), int64(100), int64(0)}},
 		{"scan due waits", s.texts.listed, t.scanWaits, []any{[]byte("test"), int64(100), int64(0)}},
 		{"scan due leases", s.texts.listed, t.scanLeases, []any{[]byte{}, int64(100), int64(0)}},

@@ -52,6 +52,8 @@ func indexes(name string) string {
 		return "using semel_queue on semel_records"
 	case "scan due leases", "dequeue again":
 		return "using semel_leases on semel_records"
+	case "scan rare":
+		return "using semel_rare on semel_records"
 	case "purge":
 		return "using semel_expires on semel_records"
 	case "notes":

@@ -43,8 +43,9 @@ func (s *Store) getBy(ctx context.Context, own *session, t *tables, ids []store.
 	return answers, !own.usable(), err
 }
 
-// Scan reads from one snapshot. Without Due it goes through the records in the
-// order of their IDs until the page is full, however few of them q chooses.
+// Scan reads from one snapshot. Records that are InDoubt or Failed, and those that are
+// due, are found by an index. Any other query goes through the records in the order of
+// their IDs until the page is full, however few of them it chooses.
 func (s *Store) Scan(ctx context.Context, q store.Query) ([]store.Record, error) {
 	t, err := s.tables(ctx)
 	if err != nil {
@@ -72,6 +73,8 @@ func (s *Store) Scan(ctx context.Context, q store.Query) ([]store.Record, error)
 func (t *tables) scanned(q store.Query) (text string, args []any) {
 	args = []any{[]byte(q.Operation), int64(q.PageSize()), int64(max(0, q.Skip))}
 	switch {
+	case !q.Due && (q.State == store.InDoubt || q.State == store.Failed):
+		return t.scanRare, append([]any{uuid(q.After), stored(store.Token{State: q.State}).state}, args...)
 	case !q.Due:
 		return t.scan, append([]any{uuid(q.After), stored(store.Token{State: q.State}).state}, args...)
 	case q.State == store.Pending:

@@ -48,6 +48,12 @@ ORDER BY due LIMIT $2::bigint OFFSET $3::bigint`
 WHERE id > $1::uuid AND ($2::smallint = 0 OR state IS NOT DISTINCT FROM $2::smallint) AND ($3::bytea = '' OR operation = $3::bytea)
 ORDER BY id LIMIT $4::bigint OFFSET $5::bigint`
 
+	// sqlScanRare names the states of the index semel_rare as the index does, so that
+	// the planner can use the index for any value of $2.
+	sqlScanRare = `SELECT ` + columns + ` FROM semel_records
+WHERE state IN (3, 5) AND state = $2::smallint AND id > $1::uuid AND ($3::bytea = '' OR operation = $3::bytea)
+ORDER BY id LIMIT $4::bigint OFFSET $5::bigint`
+
 	sqlCounts = `SELECT operation, state, count(*),
 count(*) FILTER (WHERE state IN (1, 2) AND due <= statement_timestamp()),
 count(*) FILTER (WHERE ` + purgeable + ` AND tableoid <> ALL (ARRAY(

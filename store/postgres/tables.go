@@ -16,7 +16,7 @@ type tables struct {
 	name   *strings.Replacer
 
 	stands, standsOff                                                                                         string // with sequential scans given back, and with none
-	look, getMany, same, others, scan, scanDue, scanWaits, scanLeases, counts, purge, notes, dequeue, claimed string
+	look, getMany, same, others, scan, scanRare, scanDue, scanWaits, scanLeases, counts, purge, notes, dequeue, claimed string
 
 	one    [kinds]string   // change one record, or none
 	lone   string          // create one record, or none, and wait no longer than that
@@ -55,6 +55,7 @@ func newTables(schema string, asTexts bool) *tables {
 		{&t.same, sqlSame},
 		{&t.others, sqlOthers},
 		{&t.scan, sqlScan},
+		{&t.scanRare, sqlScanRare},
 		{&t.scanDue, sqlScanDue},
 		{&t.scanWaits, sqlScanWaits},
 		{&t.scanLeases, sqlScanLeases},

@@ -47,7 +47,7 @@ func checkPlans(t *testing.T, db *sql.DB) {
 			}
 		}
 	}
-	for _, index := range []string{"semel_due (state=? AND due<?)", "semel_due (state=? AND due>?)", "semel_queue (operation=? AND priority=? AND due<?)", "semel_expires (expires<?)", "sqlite_autoindex_semel_records_1 (id=?)"} {
+	for _, index := range []string{"semel_due (state=? AND due<?)", "semel_due (state=? AND due>?)", "semel_queue (operation=? AND priority=? AND due<?)", "semel_expires (expires<?)", "semel_rare (state=? AND id>?)", "sqlite_autoindex_semel_records_1 (id=?)"} {
 		found := false
 		for step := range seen {
 			found = found || strings.Contains(step, index)

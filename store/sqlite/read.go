@@ -96,8 +96,9 @@ func (s *session) get(ctx context.Context, id store.ID) (store.Standing, error) 
 	return standing(s.stmt(ctx, verbGet).QueryRowContext(context.WithoutCancel(ctx), id[:]))
 }
 
-// Scan reads from one snapshot. Without Due it goes through the records in the
-// order of their IDs until the page is full, however few of them q chooses.
+// Scan reads from one snapshot. Records that are InDoubt or Failed, and those that are
+// due, are found by an index. Any other query goes through the records in the order of
+// their IDs until the page is full, however few of them it chooses.
 func (s *Store) Scan(ctx context.Context, q store.Query) ([]store.Record, error) {
 	all, err := s.statements(ctx)
 	if err != nil {
@@ -128,6 +129,8 @@ func scanned(q store.Query) (verb, []any) {
 	of := []any{len(operation), operation}
 	page := []any{q.PageSize(), max(0, q.Skip)}
 	switch {
+	case !q.Due && (q.State == store.InDoubt || q.State == store.Failed):
+		return verbScanRare, slices.Concat([]any{state, q.After[:]}, of, page)
 	case !q.Due:
 		return verbScan, slices.Concat([]any{q.After[:], state, state}, of, page)
 	case q.State == store.Pending:

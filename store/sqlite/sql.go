@@ -37,6 +37,12 @@ ORDER BY due LIMIT ? OFFSET ?`
 	sqlScan = `SELECT ` + columns + ` FROM semel_records
 WHERE id > ? AND (? = 0 OR state = ?) AND (? = 0 OR operation = ?)
 ORDER BY id LIMIT ? OFFSET ?`
+
+	// sqlScanRare names the states of the index semel_rare as the index does: SQLite
+	// uses a partial index only for a query that repeats its condition.
+	sqlScanRare = `SELECT ` + columns + ` FROM semel_records
+WHERE state IN (3, 5) AND state = ? AND id > ? AND (? = 0 OR operation = ?)
+ORDER BY id LIMIT ? OFFSET ?`
 )
 
 // Dequeue looks for what waits priority by priority, so that what is not due is
@@ -138,6 +144,7 @@ const (
 	verbScanWaits
 	verbScanLeases
 	verbScan
+	verbScanRare
 	verbWaiting
 	verbClaim
 	verbClaimed
@@ -170,7 +177,7 @@ const (
 // texts returns the statement of each verb.
 func texts() [verbs]string {
 	return [verbs]string{
-		verbGet: sqlGet, verbGetMany: sqlGetMany, verbNow: sqlNow, verbScan: sqlScan,
+		verbGet: sqlGet, verbGetMany: sqlGetMany, verbNow: sqlNow, verbScan: sqlScan, verbScanRare: sqlScanRare,
 		verbScanDue: sqlScanDue, verbScanWaits: sqlScanWaits, verbScanLeases: sqlScanLeases,
 		verbWaiting: sqlWaiting, verbClaim: sqlClaim, verbClaimed: sqlClaimed,
 		verbCreate: sqlCreate, verbMove: sqlMove, verbBeat: sqlBeat, verbOpen: sqlOpen, verbEnd: sqlEnd,

@@ -2,7 +2,6 @@ package server
 
 import (
 	"context"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -53,13 +52,9 @@ func parseCommand(args []string) (*command, error) {
 	}
 }
 
-func (c *command) parseID(id string) error {
-	digits, err := hex.DecodeString(id)
-	if err != nil || len(digits) != len(c.id) {
-		return fmt.Errorf("%q is no record's id", id)
-	}
-	copy(c.id[:], digits)
-	return nil
+func (c *command) parseID(id string) (err error) {
+	c.id, err = store.ParseID(id)
+	return err
 }
 
 func (c *command) parseState(to string) error {

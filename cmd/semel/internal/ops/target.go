@@ -2,7 +2,6 @@ package ops
 
 import (
 	"context"
-	"encoding/hex"
 	"errors"
 	"fmt"
 
@@ -71,11 +70,9 @@ func (t *target) inScope() (semel.Scope, error) {
 
 // parseID reads an ID as store.ID writes it.
 func parseID(text string) (id store.ID, err error) {
-	digits, err := hex.DecodeString(text)
-	if err != nil || len(digits) != len(id) {
-		return id, exit.Usagef("%q is no record's ID: want %d hexadecimal digits", text, 2*len(id))
+	if id, err = store.ParseID(text); err != nil {
+		return id, exit.Usagef("%w", err)
 	}
-	copy(id[:], digits)
 	return id, nil
 }
 
