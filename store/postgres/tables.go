@@ -15,7 +15,7 @@ type tables struct {
 	schema string
 	name   *strings.Replacer
 
-	stands, standsOff                                                                                         string // with sequential scans given back, and with none
+	stands, standsOff                                                                                                   string // with sequential scans given back, and with none
 	look, getMany, same, others, scan, scanRare, scanDue, scanWaits, scanLeases, counts, purge, notes, dequeue, claimed string
 
 	one    [kinds]string   // change one record, or none

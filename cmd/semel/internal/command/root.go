@@ -34,6 +34,9 @@ func New() *cobra.Command {
 		SilenceUsage:  true,
 		RunE:          func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
+	root.Version = buildVersion().String()
+	root.SetVersionTemplate("{{.Version}}\n")
+	root.SetFlagErrorFunc(unknownCommand)
 	terminal.AddFlags(root)
 	root.AddCommand(
 		NewConformCommand(),
@@ -42,6 +45,15 @@ func New() *cobra.Command {
 	root.AddCommand(ops.NewCommands()...)
 	root.AddCommand(unixCommands()...)
 	return root
+}
+
+// unknownCommand reports a mistyped command instead of the first flag after it, which
+// its parent does not know either.
+func unknownCommand(c *cobra.Command, err error) error {
+	if args := c.Flags().Args(); c.HasSubCommands() && len(args) > 0 {
+		return fmt.Errorf("unknown command %q for %q", args[0], c.CommandPath())
+	}
+	return err
 }
 
 // Main runs the command that args name and returns the code to end with. An

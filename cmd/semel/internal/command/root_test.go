@@ -24,6 +24,9 @@ func TestVersionIsTold(t *testing.T) {
 	if code != exit.OK || !strings.HasPrefix(out, "semel ") || !strings.Contains(out, "go1.") {
 		t.Errorf("semel version: code %d, wrote %q", code, out)
 	}
+	if code, flag, errs := run(t, "--version"); code != exit.OK || flag != out || errs != "" {
+		t.Errorf("semel --version: code %d, wrote %q and %q, want the same as semel version: %q", code, flag, errs, out)
+	}
 	code, out, _ = run(t, "version", "--json")
 	var v struct{ Version, Go string }
 	if err := json.Unmarshal([]byte(out), &v); code != exit.OK || err != nil || !strings.HasPrefix(v.Go, "go1.") {
@@ -43,6 +46,20 @@ func TestWrongCommandLinesAreUsage(t *testing.T) {
 		if code != exit.Usage || out != "" || !strings.HasPrefix(errs, "semel: ") || !strings.Contains(errs, "--help") {
 			t.Errorf("semel %v: code %d, wrote %q, told %q", args, code, out, errs)
 		}
+	}
+}
+
+// A mistyped command is reported as such, also when flags follow it.
+func TestUnknownCommandBeforeFlags(t *testing.T) {
+	t.Parallel()
+	for _, args := range [][]string{{"statz", "--db", "x"}, {"journal", "lst", "--db", "x"}, {"journal", "lst"}} {
+		code, out, errs := run(t, args...)
+		if code != exit.Usage || out != "" || !strings.Contains(errs, "unknown command \"") {
+			t.Errorf("semel %v: code %d, wrote %q and %q; want that the command is unknown", args, code, out, errs)
+		}
+	}
+	if _, _, errs := run(t, "--nonsense", "stats"); !strings.Contains(errs, "unknown flag: --nonsense") {
+		t.Errorf("semel --nonsense stats: %q, want that the flag is unknown", errs)
 	}
 }
 

@@ -25,8 +25,7 @@ func NewVersionCommand() *cobra.Command {
 		Short: "Tell which build this is",
 		Args:  cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			info, _ := debug.ReadBuildInfo()
-			v := versionOf(info)
+			v := buildVersion()
 			if terminal.WantsJSON(c) {
 				return terminal.WriteJSON(c, v)
 			}
@@ -34,6 +33,12 @@ func NewVersionCommand() *cobra.Command {
 			return nil
 		},
 	}
+}
+
+// buildVersion is the version of this program.
+func buildVersion() version {
+	info, _ := debug.ReadBuildInfo()
+	return versionOf(info)
 }
 
 // versionOf reads a build's information, which may be nil.

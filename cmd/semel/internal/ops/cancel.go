@@ -12,7 +12,7 @@ import (
 func newCancelCommand() *cobra.Command {
 	var g changing
 	c := &cobra.Command{
-		Use:   "cancel " + targetUse + " --reason TEXT",
+		Use:   "cancel " + targetsUse + " --reason TEXT",
 		Short: "End what waits, and ask what runs to stop",
 		Long: `cancel ends a Pending record: it is Failed then, with the code "cancelled" and the
 reason. Where an earlier attempt may have had an effect it is InDoubt instead.
@@ -23,9 +23,7 @@ says: a success stays one. A direct call of a program does not look.
 
 Who, when and why is kept for ever, and shown by semel show: of what runs, with the
 record that asks.`,
-		Example: `  semel cancel 6d3f… --reason "the customer has left"`,
-		Args:    cobra.MaximumNArgs(1),
-
+		Example:           `  semel cancel 6d3f… --reason "the customer has left"`,
 		ValidArgsFunction: completeRecords(store.Pending),
 		RunE: func(c *cobra.Command, args []string) error {
 			return g.run(c, args, g.cancel)

@@ -13,7 +13,6 @@ import (
 
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/cmd/semel/internal/exit"
-	"github.com/semelgo/semel/cmd/semel/internal/terminal"
 	"github.com/semelgo/semel/store"
 )
 
@@ -32,7 +31,7 @@ func (g *changing) addFlags(c *cobra.Command) {
 	f := c.Flags()
 	f.StringVar(&g.reason, "reason", "", "why; it is kept")
 	f.StringVar(&g.actor, "actor", "", "who says so; $USER if it is not given")
-	f.DurationVar(&g.retention, "retention", 24*time.Hour, "how long the record is kept from now on; as long as its operation keeps them")
+	durationVar(f, &g.retention, "retention", 24*time.Hour, "how long the record is kept from now on; as long as its operation keeps them")
 }
 
 // check sees whether who and why are told.
@@ -43,7 +42,7 @@ func (g *changing) check() error {
 	case g.reason == "":
 		return exit.Usagef("--reason is required: it is kept, for those who ask later")
 	case g.actor == "":
-		return exit.Usagef("--actor is required, or $USER")
+		return noActor()
 	case g.retention <= 0:
 		return exit.Usagef("--retention must be more than zero")
 	}
@@ -53,38 +52,37 @@ func (g *changing) check() error {
 // changer changes a record that stands, and returns what stands then.
 type changer func(ctx context.Context, db *database, was *store.Record) (changedView, error)
 
-// run finds the record, lets do change it, and writes what stood and what stands.
+// run lets do change the records that the command line names, and writes the state
+// before and after each change.
 func (g *changing) run(c *cobra.Command, args []string, do changer) error {
-	ids, err := g.ids(args)
-	if err != nil {
-		return err
-	}
 	if err := g.check(); err != nil {
 		return err
 	}
-	return withDB(c, func(ctx context.Context, db *database) error {
-		id, err := find(ctx, db, ids)
-		if err != nil {
-			return err
-		}
+	chosen, err := g.selected(c, args)
+	if err != nil {
+		return err
+	}
+	return chosen.run(c, func(ctx context.Context, db *database, id store.ID) (any, string, error) {
 		was, err := recordOf(ctx, db, id)
 		if err != nil {
-			return err
+			return nil, "", err
 		}
 		v, err := do(ctx, db, was)
 		switch {
 		case errors.Is(err, semel.ErrInProgress):
-			return busy(id)
+			return nil, "", busy(id)
 		case err != nil:
-			return fieldFlag(err)
+			return nil, "", fieldFlag(err)
 		}
 		v.Was, v.Actor, v.Reason = was.State.String(), g.actor, g.reason
-		if terminal.WantsJSON(c) {
-			return terminal.WriteJSON(c, v)
-		}
-		fmt.Fprintln(c.OutOrStdout(), v.line())
-		return nil
+		return v, v.line(), nil
 	})
+}
+
+// noActor says how to name the person who makes a change. In containers $USER is often
+// not set.
+func noActor() error {
+	return exit.Usagef("--actor is required, because $USER is not set; in a container set USER, for example with docker exec --env USER=NAME")
 }
 
 // note is who and why, to be kept with r.

@@ -109,12 +109,13 @@ func TestADeadLetterIsRedriven(t *testing.T) {
 		if v, replayed, err := s.do(t, call, "sent", nil); v != "sent" || replayed || err != nil {
 			t.Errorf("run again: %q, replayed %v, %v", v, replayed, err)
 		}
-		s.on(t, "redrive", id, "--reason", "r").want(t, exit.Refused, "is Succeeded, not Failed")
+		s.on(t, "redrive", id, "--reason", "r").want(t, exit.Refused, "is Succeeded, not a dead letter")
 	})
 }
 
-// TestACallersKeyIsNotRedriven: what they were told stays true. Of a message, which
-// keeps no input either, a person says that it is one.
+// TestACallersKeyIsNotRedriven: what they were told stays true. The record of
+// a dead letter says that the key is the system's. Of any other message, which keeps no
+// input either, a person says that it is one.
 func TestACallersKeyIsNotRedriven(t *testing.T) {
 	t.Parallel()
 	everySite(t, func(t *testing.T, s *site) {
@@ -136,6 +137,10 @@ func TestACallersKeyIsNotRedriven(t *testing.T) {
 		})
 		message := inbox.Call(someone(), "m", "in")
 		id = s.refuse(t, message, errDown)
+		if c := s.change(t, "redrive", id); c.State != "Pending" {
+			t.Errorf("redrive of a message that is a dead letter wrote %+v", c)
+		}
+		s.change(t, "cancel", id) // its record does not say that it is a message
 		s.on(t, "redrive", id, "--reason", "r").want(t, exit.Refused, "--message")
 		c := s.change(t, "redrive", id, "--message", "--delay", "1h")
 		if c.State != "Pending" || c.Due < 3500 {
@@ -240,7 +245,7 @@ func TestChangesWithWrongFlags(t *testing.T) {
 			"--retention must be more": {id, "--reason", "r", "--retention", "0"},
 			"give the record's ID":     {"--reason", "r"},
 			"not both":                 {id, "--key", "k", "--reason", "r"},
-			"accepts at most 1 arg":    {id, id, "--reason", "r"},
+			"is not a record ID":       {id, "it", "--reason", "r"},
 		} {
 			s.on(t, append(command, args...)...).want(t, exit.Usage, want)
 		}
@@ -250,7 +255,7 @@ func TestChangesWithWrongFlags(t *testing.T) {
 	s.on(t, "reschedule", id, "--delay", "-1s", "--reason", "r").want(t, exit.Usage, "--delay -1s")
 	s.on(t, "redrive", id, "--delay", "-1s", "--reason", "r").want(t, exit.Usage, "--delay -1s")
 	s.on(t, "cancel", id, "--retention", "1ms", "--reason", "r").want(t, exit.Usage, "--retention must be long")
-	s.on(t, "redrive", id, "--reason", "r").want(t, exit.Refused, "is Pending, not Failed")
+	s.on(t, "redrive", id, "--reason", "r").want(t, exit.Refused, "is Pending, not a dead letter")
 	if now := s.state(t, call); now != store.Pending {
 		t.Errorf("%v stands, want Pending", now)
 	}

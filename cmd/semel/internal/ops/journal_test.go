@@ -262,7 +262,7 @@ func TestSettleWithoutADatabase(t *testing.T) {
 	run(t, "journal", "settle", path, "--db", "postgres://127.0.0.1:1/d").want(t, exit.Unavailable, "connect")
 	run(t, "journal", "settle", path).want(t, exit.Usage, "--db is required")
 	s.on(t, "journal", "settle", path, strings.Repeat("0", 32)).want(t, exit.NotFound, "has no entry 0000")
-	s.on(t, "journal", "settle", path, "k").want(t, exit.Usage, "no record's ID")
+	s.on(t, "journal", "settle", path, "k").want(t, exit.Usage, "is not a record ID")
 	s.on(t, "journal", "settle", path+".none").want(t, exit.Usage, "FILE: ")
 	run(t, "journal", "ls", path+".none").want(t, exit.Usage, "FILE: ")
 	run(t, "journal", "ls", t.TempDir()).want(t, exit.Failed, "directory")

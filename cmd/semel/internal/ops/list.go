@@ -32,7 +32,7 @@ func newListCommand() *cobra.Command {
 		Use:     "ls",
 		Aliases: []string{"list"},
 		Short:   "List records",
-		Long: `ls lists records in the order of their IDs. AGE is the time since a record was
+		Long: `ls lists records in the order of their IDs, with --overdue those first that were due first. AGE is the time since a record was
 created, SINCE the time since it came to its state. DUE is when a Pending record
 may be claimed, or when the lease of one that is InProgress ends. ERRORS and CRASHES
 count the attempts of tasks and messages that ended so, as far as that is known.
@@ -48,7 +48,7 @@ With --json there is one JSON object for each record, on a line of its own.`,
 	addDB(c)
 	c.Flags().StringVar(&f.state, "state", "", "only this state: pending, inprogress, indoubt, succeeded or failed")
 	c.Flags().StringVar(&f.operation, "operation", "", "only this operation")
-	c.Flags().DurationVar(&f.olderThan, "older-than", 0, "only records created longer ago than this, such as 90m")
+	durationVar(c.Flags(), &f.olderThan, "older-than", 0, "only records created longer ago than this, such as 90m or 1d")
 	c.Flags().BoolVar(&f.overdue, "overdue", false, "only Pending and InProgress records whose DUE has come")
 	c.Flags().IntVar(&f.limit, "limit", 100, "at most so many records; 0: all of them")
 	addReveal(c, &f.reveal, "show scopes and keys, not only their hashes")
@@ -64,7 +64,7 @@ func addReveal(c *cobra.Command, reveal *bool, about string) {
 
 // query is what the store is asked for.
 func (f *filter) query() (store.Query, error) {
-	q := store.Query{Operation: f.operation}
+	q := store.Query{Operation: f.operation, Due: f.overdue}
 	switch {
 	case f.limit < 0:
 		return q, exit.Usagef("--limit %d is less than zero", f.limit)
@@ -80,7 +80,7 @@ func (f *filter) query() (store.Query, error) {
 
 // admits tells whether r is to be listed, of those the store gives.
 func (f *filter) admits(r *store.Record) bool {
-	return (f.olderThan == 0 || r.Age > f.olderThan) && (!f.overdue || hasDue(r.State) && r.Due <= 0)
+	return f.olderThan == 0 || r.Age > f.olderThan
 }
 
 // list writes what f chooses, page by page.
@@ -89,9 +89,9 @@ func list(ctx context.Context, c *cobra.Command, s store.Store, f *filter) error
 	if err != nil {
 		return err
 	}
-	write := tableOf(c.OutOrStdout(), f.reveal)
-	if terminal.WantsJSON(c) {
-		write = linesOf(c.OutOrStdout(), f.reveal)
+	write := linesOf(c.OutOrStdout(), f.reveal)
+	if !terminal.WantsJSON(c) {
+		write = tableOf(c.OutOrStdout(), f.reveal)
 	}
 	listed := 0
 	err = scan(ctx, s, q, func(r *store.Record) (bool, error) {
@@ -121,6 +121,9 @@ func scan(ctx context.Context, s store.Store, q store.Query, each func(r *store.
 			}
 			q.After = page[i].ID
 		}
+		if q.Due { // they come by their Due, not by their IDs
+			q.Skip += len(page)
+		}
 		if len(page) < q.PageSize() {
 			return nil
 		}
@@ -139,14 +142,11 @@ func linesOf(out io.Writer, reveal bool) func(*store.Record) error {
 	}
 }
 
-// tableOf returns what writes records to out for people, under a heading.
+// tableOf writes a heading to out, also for an empty list, and returns what writes
+// records under it for people.
 func tableOf(out io.Writer, reveal bool) func(*store.Record) error {
-	headed := false
+	row(out, reveal, "ID", "STATE", "ATTEMPT", "ERRORS", "CRASHES", "PRIORITY", "AGE", "SINCE", "DUE", "OPERATION", "SCOPE", "KEY")
 	return func(r *store.Record) error {
-		if !headed {
-			headed = true
-			row(out, reveal, "ID", "STATE", "ATTEMPT", "ERRORS", "CRASHES", "PRIORITY", "AGE", "SINCE", "DUE", "OPERATION", "SCOPE", "KEY")
-		}
 		errors, crashes := progressOf(r).cells()
 		row(out, reveal, r.ID.String(), r.State.String(), strconv.FormatUint(uint64(r.Attempt), 10), errors, crashes,
 			strconv.Itoa(int(r.Priority)), ago(r.Age), ago(r.Since), dueOf(r), safe(r.Operation), scopeOf(r, reveal), keyOf(r, reveal))

@@ -83,7 +83,7 @@ func TestShowWhatIsNot(t *testing.T) {
 	everySite(t, func(t *testing.T, s *site) {
 		s.on(t, "show", strings.Repeat("0", 32)).want(t, exit.NotFound, "there is no record 0000")
 		s.on(t, "show", "--operation", "charge", "--shared", "--key", "k").want(t, exit.NotFound, "there is no record")
-		s.on(t, "show", "it").want(t, exit.Usage, "no record's ID")
+		s.on(t, "show", "it").want(t, exit.Usage, "is not a record ID")
 		call := charge.Call(semel.Shared(), "k", "in")
 		id := s.doubt(t, call)
 		if out := s.must(t, "show", "--operation", "charge", "--shared", "--key", "k"); !strings.Contains(out, id) {

@@ -27,7 +27,7 @@ type ahead struct {
 
 func (a *ahead) addFlags(c *cobra.Command, width string) {
 	addDB(c)
-	c.Flags().DurationVar(&a.width, "width", 0, "how much time a partition holds: whole seconds, a minute at least; "+width)
+	durationVar(c.Flags(), &a.width, "width", 0, "how much time a partition holds: whole seconds, a minute at least; "+width)
 	c.Flags().IntVar(&a.count, "ahead", postgres.DefaultAhead, "how many partitions there are to be for the time to come")
 }
 

@@ -64,7 +64,7 @@ of a partition that went is refused from then on, and not run again.`,
 		},
 	}
 	addDB(c)
-	c.Flags().DurationVar(&keep, "keep", 0, "how long after its end a partition stays: the longest retention of an operation whose keys carry a time")
+	durationVar(c.Flags(), &keep, "keep", 0, "how long after its end a partition stays: the longest retention of an operation whose keys carry a time")
 	c.Flags().BoolVar(&yes, "yes", false, "drop them, and do not only say what would go")
 	return c
 }

@@ -24,21 +24,20 @@ type redriving struct {
 func newRedriveCommand() *cobra.Command {
 	var r redriving
 	c := &cobra.Command{
-		Use:   "redrive " + targetUse + " --reason TEXT",
+		Use:   "redrive " + targetsUse + " --reason TEXT",
 		Short: "Send a task or a message that has failed round again",
-		Long: `redrive lets a Failed record wait for another attempt, with its errors and crashes
-counted anew. It is for keys that the system owns, tasks and messages. What the
+		Long: `redrive lets a dead letter, Failed or InDoubt, wait for another attempt, with its
+errors and crashes counted anew. Any other Failed record that keeps its input is
+accepted, too. It is for keys that the system owns, tasks and messages. What the
 callers of any other key were told, that it has failed, stays true for ever: a new
 try is a new key.
 
-The program does not know the operations. What keeps its input was enqueued, and is
-taken for a task. A message keeps none: --message says that you know it to be one.
-It is handled when its broker delivers it again.
+A dead letter's record says that it is one. Any other record that keeps its input was
+enqueued, and is taken for a task. A message keeps none: --message says that you know
+the record to be a message's. It is handled when its broker delivers it again.
 
 Who, when and why is kept for ever, and shown by semel show.`,
-		Example: `  semel redrive 6d3f… --reason "the mail server is back"`,
-		Args:    cobra.MaximumNArgs(1),
-
+		Example:           `  semel redrive 6d3f… --reason "the mail server is back"`,
 		ValidArgsFunction: completeRecords(store.Failed),
 		RunE: func(c *cobra.Command, args []string) error {
 			if r.delay < 0 {
@@ -48,7 +47,7 @@ Who, when and why is kept for ever, and shown by semel show.`,
 		},
 	}
 	r.addFlags(c)
-	c.Flags().DurationVar(&r.delay, "delay", 0, "how long it waits first")
+	durationVar(c.Flags(), &r.delay, "delay", 0, "how long it waits first")
 	c.Flags().BoolVar(&r.message, "message", false,
 		"the record is a message's, or another one's whose key no caller chose and was answered for, although it keeps no input")
 	return c
@@ -56,21 +55,27 @@ Who, when and why is kept for ever, and shown by semel show.`,
 
 // redrive sends the record round again that was, if its key is the system's.
 func (r *redriving) redrive(ctx context.Context, db *database, was *store.Record) (v changedView, err error) {
+	dead := semel.IsDeadLetter(*was)
 	switch {
-	case was.State != store.Failed:
-		return v, refused(was, "not Failed")
-	case len(was.Input) == 0 && !r.message:
+	case was.State != store.Failed && !dead:
+		return v, refused(was, "not a dead letter")
+	case !dead && len(was.Input) == 0 && !r.message:
 		return v, refused(was, "but was not enqueued: what its callers were told stays true, and a new try is a new key (--message, if it is a message)")
 	}
-	op := semel.Define(was.Operation, semel.OperationOptions[json.RawMessage]{Retry: &semel.Retry{Redelivered: r.message}, Retention: r.retention})
-	engine, err := db.engine(semel.Options{Retention: r.retention, Operations: []semel.Declared{op}})
+	o := semel.Options{Retention: r.retention}
+	if !dead { // a dead letter says by itself that it may be redriven
+		o.Operations = []semel.Declared{semel.Define(was.Operation, semel.OperationOptions[json.RawMessage]{
+			Retry: &semel.Retry{Redelivered: r.message}, Retention: r.retention,
+		})}
+	}
+	engine, err := db.engine(o)
 	if err != nil {
 		return v, err
 	}
 	now, err := engine.Redrive(ctx, semel.Redrive{ID: was.ID, Delay: r.delay, Actor: r.actor, Reason: r.reason})
 	if errors.Is(err, semel.ErrNotFailed) {
 		now.ID = was.ID
-		return v, refused(&now, "not Failed")
+		return v, refused(&now, "not a dead letter")
 	}
 	return changedView{recordView: viewOf(&now, false)}, err
 }

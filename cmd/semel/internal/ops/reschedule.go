@@ -22,15 +22,13 @@ type rescheduling struct {
 func newRescheduleCommand() *cobra.Command {
 	var r rescheduling
 	c := &cobra.Command{
-		Use:   "reschedule " + targetUse + " --delay DURATION --reason TEXT",
+		Use:   "reschedule " + targetsUse + " --delay DURATION --reason TEXT",
 		Short: "Let what waits be due sooner or later",
 		Long: `reschedule lets a Pending record be due after --delay, sooner or later than it was.
 Until then nobody runs it.
 
 Who, when and why is kept for ever, and shown by semel show.`,
-		Example: `  semel reschedule 6d3f… --delay 2h --reason "the mail server is being moved"`,
-		Args:    cobra.MaximumNArgs(1),
-
+		Example:           `  semel reschedule 6d3f… --delay 2h --reason "the mail server is being moved"`,
 		ValidArgsFunction: completeRecords(store.Pending),
 		RunE: func(c *cobra.Command, args []string) error {
 			switch {
@@ -43,7 +41,7 @@ Who, when and why is kept for ever, and shown by semel show.`,
 		},
 	}
 	r.addFlags(c)
-	c.Flags().DurationVar(&r.delay, "delay", 0, "how long it waits from now on; 0: it is due at once")
+	durationVar(c.Flags(), &r.delay, "delay", 0, "how long it waits from now on; 0: it is due at once")
 	return c
 }
 

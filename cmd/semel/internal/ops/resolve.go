@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -15,7 +16,6 @@ import (
 
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/cmd/semel/internal/exit"
-	"github.com/semelgo/semel/cmd/semel/internal/terminal"
 	"github.com/semelgo/semel/store"
 )
 
@@ -33,7 +33,7 @@ type resolution struct {
 func newResolveCommand() *cobra.Command {
 	var r resolution
 	c := &cobra.Command{
-		Use:   "resolve " + targetUse + " --to STATE --reason TEXT",
+		Use:   "resolve " + targetsUse + " --to STATE --reason TEXT",
 		Short: "Settle a record that is in doubt",
 		Long: `resolve says what became of a record that is InDoubt. Find out first, where the
 effect would be: nothing checks what you say.
@@ -44,12 +44,10 @@ effect would be: nothing checks what you say.
   --to pending    it did not happen: the key may try again
 
 Who, when and why is kept for ever, and shown by semel show.`,
-		Example: `  semel resolve 6d3f… --to succeeded --reason "charge ch_1 is in the bank's list" --result charge.json`,
-		Args:    cobra.MaximumNArgs(1),
-
+		Example:           `  semel resolve 6d3f… --to succeeded --reason "charge ch_1 is in the bank's list" --result charge.json`,
 		ValidArgsFunction: completeRecords(store.InDoubt),
 		RunE: func(c *cobra.Command, args []string) error {
-			ids, err := r.ids(args)
+			chosen, err := r.chosen(c, args)
 			if err != nil {
 				return err
 			}
@@ -57,11 +55,10 @@ Who, when and why is kept for ever, and shown by semel show.`,
 			if err != nil {
 				return err
 			}
-			return withDB(c, func(ctx context.Context, db *database) (err error) {
-				if wish.ID, err = find(ctx, db, ids); err != nil {
-					return err
-				}
-				return resolve(ctx, c, db, &r, wish)
+			return chosen.run(c, func(ctx context.Context, db *database, id store.ID) (any, string, error) {
+				w := wish
+				w.ID = id
+				return resolve(ctx, db, &r, w)
 			})
 		},
 	}
@@ -80,9 +77,17 @@ func (r *resolution) addFlags(c *cobra.Command) {
 	f.BoolVar(&r.raw, "raw", false, "the result is of type semel.Raw: store the file's bytes as they are")
 	f.StringVar(&r.code, "failure-code", "", "with --to failed, the failure's code")
 	f.StringVar(&r.message, "failure-message", "", "with --to failed, the failure's message")
-	f.DurationVar(&r.retention, "retention", 24*time.Hour, "how long the record is kept from now on; as long as its operation keeps them")
+	durationVar(f, &r.retention, "retention", 24*time.Hour, "how long the record is kept from now on; as long as its operation keeps them")
 	completeStates(c, "to", store.Succeeded, store.Failed, store.Pending)
 	_ = c.MarkFlagFilename("result", "json") // it fails for a flag that is not there
+}
+
+// chosen reads which records are to be resolved. A result belongs to one record.
+func (r *resolution) chosen(c *cobra.Command, args []string) (selection, error) {
+	if r.result != "" && (len(args) > 1 || slices.Contains(args, stdinIDs)) {
+		return selection{}, exit.Usagef("--result goes with one record only")
+	}
+	return r.selected(c, args)
 }
 
 // wish is what the command line asks for. The result is read, so that nothing is
@@ -116,7 +121,7 @@ func (r *resolution) check(w *semel.Resolution) error {
 	case w.Reason == "":
 		return exit.Usagef("--reason is required: it is kept, for those who ask later")
 	case w.Actor == "":
-		return exit.Usagef("--actor is required, or $USER")
+		return noActor()
 	case w.To != store.Succeeded && r.result != "":
 		return exit.Usagef("--result goes with --to succeeded only")
 	case r.retention <= 0:
@@ -167,31 +172,27 @@ type resolvedView struct {
 	Reason string `json:"reason"`
 }
 
-// resolve settles the record and writes what stands.
-func resolve(ctx context.Context, c *cobra.Command, db *database, r *resolution, w semel.Resolution) error {
+// resolve settles the record and returns what stands.
+func resolve(ctx context.Context, db *database, r *resolution, w semel.Resolution) (view any, line string, err error) {
 	if err := fits(ctx, db, w.Result); err != nil {
-		return err
+		return nil, "", err
 	}
 	engine, err := db.engine(semel.Options{Retention: r.retention})
 	if err != nil {
-		return fieldFlag(err)
+		return nil, "", fieldFlag(err)
 	}
 	now, err := engine.Resolve(ctx, w)
 	switch {
 	case errors.Is(err, semel.ErrNotInDoubt) && now.State == store.Absent:
-		return notFound(w.ID)
+		return nil, "", notFound(w.ID)
 	case errors.Is(err, semel.ErrNotInDoubt):
-		return &exit.Error{Code: exit.Refused, Err: fmt.Errorf("record %s is %s, not InDoubt; nothing was changed", w.ID, now.State)}
+		return nil, "", &exit.Error{Code: exit.Refused, Err: fmt.Errorf("record %s is %s, not InDoubt; nothing was changed", w.ID, now.State)}
 	case errors.Is(err, semel.ErrInProgress):
-		return busy(w.ID)
+		return nil, "", busy(w.ID)
 	case err != nil:
-		return fieldFlag(fmt.Errorf("resolve %s: %w", w.ID, err))
+		return nil, "", fieldFlag(fmt.Errorf("resolve %s: %w", w.ID, err))
 	}
-	if !terminal.WantsJSON(c) {
-		fmt.Fprintf(c.OutOrStdout(), "%s is %s now\n", now.ID, now.State)
-		return nil
-	}
-	return terminal.WriteJSON(c, resolvedView{viewOf(&now, false), w.Actor, w.Reason})
+	return resolvedView{viewOf(&now, false), w.Actor, w.Reason}, fmt.Sprintf("%s is %s now", now.ID, now.State), nil
 }
 
 // fits sees whether the store keeps a result, which would otherwise be settled

@@ -163,7 +163,7 @@ func TestResolveWithWrongFlags(t *testing.T) {
 		"--failure-code and":       append([]string{id, "--failure-code", "c"}, good...),
 		"--retention must be more": append([]string{id, "--retention", "0"}, good...),
 		"--retention must be long": append([]string{id, "--retention", "1ms"}, good...),
-		"no record's ID":           append([]string{id[1:]}, good...),
+		"is not a record ID":       append([]string{id[1:]}, good...),
 		"not both":                 append([]string{id, "--key", "k"}, good...),
 		"give the record's ID":     good,
 		"--key is required":        append([]string{"--operation", "charge"}, good...),
@@ -171,7 +171,6 @@ func TestResolveWithWrongFlags(t *testing.T) {
 		"--scope is required":      append([]string{"--operation", "charge", "--key", "k"}, good...),
 		"--scope must not be":      append([]string{"--operation", "charge", "--key", "k", "--scope", ""}, good...),
 		"--scope or --shared":      append([]string{"--operation", "charge", "--key", "k", "--scope", "s", "--shared"}, good...),
-		"accepts at most 1 arg":    append([]string{id, id}, good...),
 	}
 	for want, args := range tests {
 		s.on(t, append([]string{"resolve"}, args...)...).want(t, exit.Usage, want)

@@ -21,6 +21,8 @@ type target struct {
 	key       string
 }
 
+const targetsUse = "{ID… | - | --operation NAME {--scope PART… | --shared} --key KEY}"
+
 const targetUse = "{ID | --operation NAME {--scope PART… | --shared} --key KEY}"
 
 func (t *target) addFlags(c *cobra.Command) {
@@ -31,17 +33,21 @@ func (t *target) addFlags(c *cobra.Command) {
 	completeOperations(c, "operation")
 }
 
+// named tells whether the flags name a record.
+func (t *target) named() bool {
+	return t.operation != "" || len(t.scope) > 0 || t.shared || t.key != ""
+}
+
 // ids are the IDs that the record may have which args and the flags name. When it
 // is named by its key there are several if the key may carry a time.
 func (t *target) ids(args []string) ([]store.ID, error) {
-	named := t.operation != "" || len(t.scope) > 0 || t.shared || t.key != ""
 	switch {
-	case len(args) > 0 && named:
+	case len(args) > 0 && t.named():
 		return nil, exit.Usagef("give the record's ID, or --operation, --scope and --key, not both")
 	case len(args) > 0:
 		id, err := parseID(args[0])
 		return []store.ID{id}, err
-	case !named:
+	case !t.named():
 		return nil, exit.Usagef("give the record's ID, or --operation, --scope and --key")
 	case t.operation == "":
 		return nil, exit.Usagef("--operation is required when there is no ID")

@@ -1,0 +1,130 @@
+package ops
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/semelgo/semel/cmd/semel/internal/exit"
+	"github.com/semelgo/semel/cmd/semel/internal/terminal"
+	"github.com/semelgo/semel/store"
+)
+
+// stdinIDs is the argument that has the IDs read from the standard input.
+const stdinIDs = "-"
+
+// changeOne changes one record. It returns what is written for programs and for people.
+type changeOne func(ctx context.Context, db *database, id store.ID) (view any, line string, err error)
+
+// selection is the records that a command line names.
+type selection struct {
+	ids  []store.ID
+	many bool // several IDs were given, or they were read from the standard input
+}
+
+// selected reads which records args and the flags name. All IDs are read before the
+// database is opened, so that a mistyped one changes nothing.
+func (t *target) selected(c *cobra.Command, args []string) (s selection, err error) {
+	s.many = len(args) > 1 || slices.Contains(args, stdinIDs)
+	if !s.many {
+		s.ids, err = t.ids(args)
+		return s, err
+	}
+	if t.named() {
+		return s, exit.Usagef("give record IDs, or --operation, --scope and --key, not both")
+	}
+	if slices.Contains(args, stdinIDs) {
+		if len(args) > 1 {
+			return s, exit.Usagef("give record IDs as arguments, or - to read them from the standard input, not both")
+		}
+		if args, err = words(c.InOrStdin()); err != nil {
+			return s, err
+		}
+	}
+	for _, text := range args {
+		id, err := parseID(text)
+		if err != nil {
+			return s, err
+		}
+		if !slices.Contains(s.ids, id) {
+			s.ids = append(s.ids, id)
+		}
+	}
+	return s, nil
+}
+
+// words reads texts that are separated by white space.
+func words(in io.Reader) (all []string, err error) {
+	scanner := bufio.NewScanner(in)
+	scanner.Split(bufio.ScanWords)
+	for scanner.Scan() {
+		all = append(all, scanner.Text())
+	}
+	if err := scanner.Err(); err != nil {
+		return nil, exit.Usagef("read record IDs from the standard input: %w", err)
+	}
+	return all, nil
+}
+
+// run changes the selected records one after the other. When several were given, a
+// record that cannot be changed is reported and the others are changed all the same.
+func (s selection) run(c *cobra.Command, change changeOne) error {
+	return withDB(c, func(ctx context.Context, db *database) error {
+		if s.many {
+			return s.changeEach(ctx, c, db, change)
+		}
+		id, err := find(ctx, db, s.ids)
+		if err != nil {
+			return err
+		}
+		view, line, err := change(ctx, db, id)
+		if err != nil {
+			return err
+		}
+		if terminal.WantsJSON(c) {
+			return terminal.WriteJSON(c, view)
+		}
+		fmt.Fprintln(c.OutOrStdout(), line)
+		return nil
+	})
+}
+
+// changeEach changes each record, with one line of output for each. It stops early only
+// when the command is interrupted or the database no longer answers.
+func (s selection) changeEach(ctx context.Context, c *cobra.Command, db *database, change changeOne) error {
+	lines := json.NewEncoder(c.OutOrStdout())
+	lines.SetEscapeHTML(false)
+	changed := 0
+	for _, id := range s.ids {
+		view, line, err := change(ctx, db, id)
+		if err != nil {
+			fmt.Fprintf(c.ErrOrStderr(), "semel: %v\n", oneLineError{err})
+			if err = coded(err); exit.CodeOf(err) == exit.Unavailable && !answers(ctx, db) || ctx.Err() != nil {
+				return &exit.Error{Code: exit.CodeOf(err), Err: fmt.Errorf("stopped early: %s", s.summary(changed))}
+			}
+			continue
+		}
+		changed++
+		if terminal.WantsJSON(c) {
+			if err := lines.Encode(view); err != nil {
+				return &exit.Error{Code: exit.Failed, Err: fmt.Errorf("write answer: %w", err)}
+			}
+			continue
+		}
+		fmt.Fprintln(c.OutOrStdout(), line)
+	}
+	if changed < len(s.ids) {
+		return &exit.Error{Code: exit.Failed, Err: errors.New(s.summary(changed))}
+	}
+	return nil
+}
+
+func (s selection) summary(changed int) string {
+	return fmt.Sprintf("%d of %d records were changed", changed, len(s.ids))
+}

@@ -1,0 +1,178 @@
+package ops_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/cmd/semel/internal/exit"
+	"github.com/semelgo/semel/store"
+)
+
+// A record that cannot be changed does not keep the others from being changed. The last
+// line of the errors says how many were changed.
+func TestSeveralRecordsAreResolved(t *testing.T) {
+	t.Parallel()
+	everySite(t, func(t *testing.T, s *site) {
+		one, done, two := callOf("one"), callOf("done"), callOf("two")
+		first, second := s.doubt(t, one), s.doubt(t, two)
+		if _, _, err := s.do(t, done, "v", nil); err != nil {
+			t.Fatal(err)
+		}
+		none := strings.Repeat("0", 32)
+		got := s.on(t, "resolve", first, done.ID().String(), none, second, first, "--to", "pending", "--reason", "the bank was down")
+		if got.code != exit.Failed || !strings.Contains(got.errs, "not InDoubt") || !strings.Contains(got.errs, "there is no record "+none) ||
+			!strings.HasSuffix(got.errs, "semel: 2 of 4 records were changed\n") {
+			t.Errorf("resolve: code %d, errors %q", got.code, got.errs)
+		}
+		if want := fmt.Sprintf("%s is Pending now\n%s is Pending now\n", first, second); got.out != want {
+			t.Errorf("resolve wrote %q, want %q", got.out, want)
+		}
+		for _, c := range []semel.Call{one, two} {
+			if now := s.state(t, c); now != store.Pending {
+				t.Errorf("%v is %v, want Pending", c.ID(), now)
+			}
+		}
+	})
+}
+
+// The IDs that one command lists are what the next one reads: - is the standard input.
+// Each change has a note.
+func TestIDsFromTheStandardInput(t *testing.T) {
+	t.Parallel()
+	everySite(t, func(t *testing.T, s *site) {
+		var ids []string
+		for i := range 3 {
+			call := smsOf(fmt.Sprint(i))
+			s.enqueue(t, call, semel.EnqueueOptions{})
+			ids = append(ids, s.refuse(t, call, errDown))
+		}
+		got := runWith(t, "  "+strings.Join(ids, "\n")+"\n\n", "redrive", "-", "--reason", "asked the team", "--actor", "eve", "--json", "--db", s.db)
+		if got.code != exit.OK || got.errs != "" {
+			t.Fatalf("redrive -: code %d, errors %q", got.code, got.errs)
+		}
+		var redriven []string
+		for line := range strings.Lines(got.out) {
+			var c changed
+			if err := json.Unmarshal([]byte(line), &c); err != nil {
+				t.Fatal(err)
+			}
+			if c.Was != "Failed" || c.State != "Pending" {
+				t.Errorf("redrive wrote %+v", c)
+			}
+			redriven = append(redriven, c.ID)
+		}
+		if !slices.Equal(redriven, ids) {
+			t.Errorf("redriven were %v, want %v", redriven, ids)
+		}
+		s.wantNotes(t, ids[2], "Failed to Pending")
+		for _, args := range [][]string{{"cancel"}, {"reschedule", "--delay", "1d"}} {
+			args = append(args, ids...)
+			if out := s.must(t, append(args, "--reason", "r")...); strings.Count(out, "\n") != len(ids) {
+				t.Errorf("%v wrote %q, want a line for each record", args, out)
+			}
+			if args[0] == "cancel" {
+				s.must(t, append(append([]string{"redrive"}, ids...), "--reason", "again")...)
+			}
+		}
+		if got := runWith(t, "", "redrive", "-", "--reason", "none", "--db", s.db); got.code != exit.OK || got.out != "" || got.errs != "" {
+			t.Errorf("redrive of no record: %+v, want that nothing is done", got)
+		}
+	})
+}
+
+// Whatever is wrong with the command line is reported before a record is changed.
+func TestWrongCommandLinesForSeveralRecords(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	call := callOf("k")
+	id := s.doubt(t, call)
+	result := writeFile(t, `"v"`)
+	for want, args := range map[string][]string{
+		"is not a record ID":            {id, "it", "--to", "pending"},
+		"not both":                      {id, "-", "--to", "pending"},
+		"give record IDs, or":           {id, id, "--operation", "charge", "--to", "pending"},
+		"--result goes with one record": {id, id, "--to", "succeeded", "--result", result},
+	} {
+		s.on(t, append([]string{"resolve", "--reason", "r"}, args...)...).want(t, exit.Usage, want)
+	}
+	if now := s.state(t, call); now != store.InDoubt {
+		t.Errorf("the record is %v, want InDoubt", now)
+	}
+}
+
+// A dead letter that is in doubt is redriven like one that has failed.
+func TestADeadLetterInDoubtIsRedriven(t *testing.T) {
+	t.Parallel()
+	everySite(t, func(t *testing.T, s *site) {
+		call := smsOf("k")
+		s.enqueue(t, call, semel.EnqueueOptions{})
+		if _, _, err := s.do(t, call, "", errDown); err == nil {
+			t.Fatal("the error was not returned")
+		}
+		if now := s.state(t, call); now != store.InDoubt {
+			t.Fatalf("the record is %v, want InDoubt", now)
+		}
+		if c := s.change(t, "redrive", call.ID().String()); c.Was != "InDoubt" || c.State != "Pending" {
+			t.Errorf("redrive wrote %+v", c)
+		}
+	})
+}
+
+// ls --overdue goes through all pages, those first that were due first, and an empty list
+// has a heading.
+func TestListOverdue(t *testing.T) {
+	t.Parallel()
+	everySite(t, func(t *testing.T, s *site) {
+		if out := s.must(t, "ls", "--overdue"); !strings.HasPrefix(out, "ID ") || strings.Count(out, "\n") != 1 {
+			t.Errorf("an empty list is %q, want a heading", out)
+		}
+		if out := s.must(t, "ls", "--overdue", "--json"); out != "" {
+			t.Errorf("an empty list for programs is %q, want nothing", out)
+		}
+		const all = store.DefaultLimit + 5
+		changes := make([]store.Change, all+1)
+		for i := range changes {
+			r := store.Record{Token: token(store.Pending, 0), Operation: "bulk", Scope: "s", Key: fmt.Sprint(i)}
+			r.Due = -time.Duration(i) * time.Hour
+			if i == 0 {
+				r.Due = time.Hour
+			}
+			r.ID = store.NewID(r.Operation, r.Scope, r.Key)
+			changes[i].To = r
+		}
+		if _, err := s.store.Swap(t.Context(), changes); err != nil {
+			t.Fatal(err)
+		}
+		var want, got []string
+		for _, c := range slices.Backward(changes[1:]) {
+			want = append(want, c.To.ID.String())
+		}
+		for line := range strings.Lines(s.must(t, "ls", "--overdue", "--json", "--limit", "0")) {
+			var r struct{ ID string }
+			if err := json.Unmarshal([]byte(line), &r); err != nil {
+				t.Fatal(err)
+			}
+			got = append(got, r.ID)
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("listed were %d records %v, want %d in the order of their Due", len(got), got, len(want))
+		}
+	})
+}
+
+// Durations may be given as lists show them.
+func TestDurationsInDays(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	for _, text := range []string{"1d", "29d23h", "1d12h30m", "90m"} {
+		s.must(t, "ls", "--older-than", text)
+	}
+	for _, text := range []string{"d", "1.5d", "-1d", "1d-1h", "1h1d", "1dd", "1d+1h", "200000d", "106751d23h59m"} {
+		s.on(t, "ls", "--older-than", text).want(t, exit.Usage, "--older-than")
+	}
+}
