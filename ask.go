@@ -202,9 +202,8 @@ func (c *Core) remembered(ctx context.Context, call *Call) (out *Outcome, known 
 	if !known || call.op.generation != 0 {
 		return nil, false, nil
 	}
-	if !call.is(stands) {
-		c.see(ctx, EventMismatch, stands, nil)
-		return nil, true, ErrMismatch
+	if err := c.notSame(ctx, call, &stands); err != nil {
+		return nil, true, err
 	}
 	out, err = c.replay(ctx, stands)
 	return out, true, err
@@ -247,11 +246,30 @@ func (q *ask) refusal(ctx context.Context, s say, stands store.Record) error {
 	case sayMismatch:
 		q.c.see(ctx, EventMismatch, stands, nil)
 		return ErrMismatch
+	case sayNewer:
+		return errNewer
 	case sayDoubt:
 		return ErrInDoubt
 	default:
 		return fmt.Errorf("%w: the record's state %v is not known to this program", ErrUnavailable, stands.State)
 	}
+}
+
+// errNewer is temporary: a process of the newer version can answer the call.
+var errNewer = fmt.Errorf("%w: a newer version of the program made the record, and this one cannot compare the request with it", ErrUnavailable)
+
+// notSame returns why the call is not answered from the record, or nil if both are of the
+// same request.
+func (c *Core) notSame(ctx context.Context, call *Call, r *store.Record) error {
+	switch call.compare(*r) {
+	case sameRequest:
+		return nil
+	case unknownRequest:
+		return errNewer
+	case otherRequest:
+	}
+	c.see(ctx, EventMismatch, *r, nil)
+	return ErrMismatch
 }
 
 // first is what the asking begins with: nothing, since most keys are new and the

@@ -1,6 +1,7 @@
 package semel
 
 import (
+	"crypto/sha256"
 	"encoding/json"
 	"strconv"
 	"time"
@@ -19,6 +20,7 @@ type Call struct {
 	input  any
 	kept   []byte // of the input, in a new record; nil: nothing
 	digest fingerprint
+	bound  bool     // digest has a binding, of Bind
 	found  bool     // made of a record: its input is not known
 	seldom *unusual // nil: nothing of it
 }
@@ -151,12 +153,27 @@ func (c *Call) valid() error {
 	return c.seldom.err
 }
 
+// Bind returns the call with its fingerprint bound to more than the input: a call that is
+// bound to something else is another request. It is for adapters whose requests have more
+// to them than the input, such as an HTTP method and path. A call that is not bound to
+// anything, such as that of a task, is the same request as a bound one with an equal input.
+func (c Call) Bind(to []byte) Call {
+	sum := sha256.Sum256(to)
+	copy(c.digest[inputSize:], sum[:])
+	c.bound = true
+	return c
+}
+
 // fingerprint is that of the call's record, in the memory of the call.
 func (c *Call) fingerprint() []byte {
-	if c.found && c.seldom != nil {
+	switch {
+	case c.found && c.seldom != nil:
 		return c.seldom.stored
+	case c.bound:
+		return c.digest[:]
+	default:
+		return c.digest[:inputSize]
 	}
-	return c.digest[:]
 }
 
 // identity is what a new record of the call is created with.
@@ -172,9 +189,12 @@ func (c *Call) identify(r *store.Record) {
 	r.Input = c.kept
 }
 
-// is tells whether a record that stands under the call's ID is of this very
-// request: of its full operation, scope and key, not only of their 128-bit
-// digest, and of its fingerprint.
-func (c *Call) is(r store.Record) bool {
-	return r.Operation == c.op.name && r.Scope == c.scope.text && r.Key == c.key && c.same(r.Fingerprint)
+// compare tells whether the current record under the call's ID belongs to this request:
+// it has the same operation, scope and key, not only the same 128-bit digest of them, and
+// the same fingerprint.
+func (c *Call) compare(r store.Record) sameness {
+	if r.Operation != c.op.name || r.Scope != c.scope.text || r.Key != c.key {
+		return otherRequest
+	}
+	return c.compareFingerprint(r.Fingerprint)
 }

@@ -203,7 +203,12 @@ func (q *dequeuing) release(r store.Record, why error) event {
 // callOf is the call that a record is of, as far as the record tells.
 func callOf(op *operation, r store.Record) Call {
 	c := Call{op: op, scope: Scope{text: r.Scope}, key: r.Key, id: r.ID, found: true}
-	if copy(c.digest[:], r.Fingerprint); len(r.Fingerprint) != fingerprintSize {
+	copy(c.digest[:], r.Fingerprint)
+	switch len(r.Fingerprint) {
+	case inputSize:
+	case boundSize:
+		c.bound = true
+	default:
 		c.seldom = &unusual{stored: r.Fingerprint}
 	}
 	return c

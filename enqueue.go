@@ -148,8 +148,12 @@ func (q *queueing) added(answer store.Standing) (bool, error) {
 		return true, nil
 	case answer.Busy:
 		return false, &waitError{after: retryAfter(store.Record{})}
-	case next(recordOf(answer), q.event).say == sayMismatch:
+	}
+	switch next(recordOf(answer), q.event).say {
+	case sayMismatch:
 		return false, ErrMismatch
+	case sayNewer:
+		return false, errNewer
 	default:
 		return false, nil
 	}

@@ -38,9 +38,9 @@ type event struct {
 	outcome []byte
 }
 
-// request tells whether a record that stands is of it.
+// request tells whether a record belongs to it.
 type request interface {
-	is(stands store.Record) bool
+	compare(r store.Record) sameness
 }
 
 // say is what the transition function answers when it makes no change.
@@ -59,6 +59,9 @@ const (
 	sayLook
 	// sayMismatch: the key stands for another request.
 	sayMismatch
+	// sayNewer: a newer version of the program made the record, and this one cannot tell
+	// whether the request is the same.
+	sayNewer
 	// sayLost: the asker's token stands no more.
 	sayLost
 	// sayRefuse: the table has no such step.

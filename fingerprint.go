@@ -6,16 +6,29 @@ import (
 	"fmt"
 )
 
-// A stored fingerprint is one byte for what is digested, one for the version of
-// the operation's own choice of fields, and the first 128 bits of the SHA-256.
+// A stored fingerprint is one byte for the algorithm, one for the version of the
+// operation's own choice of fields, and the first 128 bits of the SHA-256 of these fields.
+// That of a bound call has 64 bits more: those of what it is bound to.
 const (
 	fingerprintJSON = 2 // the chosen fields as encoding/json writes them; of a Raw, its bytes
-	fingerprintOwn  = 3 // what a Fingerprinter appends
-	fingerprintSize = 2 + 16
+	fingerprintOwn  = 4 // what a Fingerprinter appends
+	inputSize       = 2 + 16
+	boundSize       = inputSize + 8
 )
 
-// fingerprint is one as it is stored.
-type fingerprint [fingerprintSize]byte
+// fingerprint is one as it is stored. The last bytes count only if the call is bound.
+type fingerprint [boundSize]byte
+
+// sameness is the result of comparing a call with a record's fingerprint.
+type sameness uint8
+
+const (
+	sameRequest sameness = iota
+	otherRequest
+	// unknownRequest: a newer version of the program made the record, and this one
+	// cannot compute its fingerprint.
+	unknownRequest
+)
 
 // Fingerprinter is an input, or what a function of Fingerprints returns, that says
 // itself what makes it the same request: AppendFingerprint appends that to b, and
@@ -54,7 +67,7 @@ func (o *Operation[In]) digest(version int, input any) (f fingerprint, err error
 	}
 	sum := sha256.Sum256(text)
 	f[0], f[1] = algorithm, byte(version)
-	copy(f[2:], sum[:])
+	copy(f[2:inputSize], sum[:])
 	return f, nil
 }
 
@@ -72,17 +85,33 @@ func (s *scratch) fields(v any) (text []byte, algorithm byte, err error) {
 	}
 }
 
-// same tells whether a stored fingerprint is of this request, computing it the
-// way it was computed when it was stored. What this program cannot compute is
-// not the same: it refuses rather than guesses.
-func (c *Call) same(stored []byte) bool {
+// compareFingerprint compares the call with a stored fingerprint, computing its own in the
+// way in which the stored one was computed. A binding that only one of the two has does
+// not count.
+func (c *Call) compareFingerprint(stored []byte) sameness {
 	own := c.fingerprint()
 	if subtle.ConstantTimeCompare(stored, own) == 1 {
-		return true
+		return sameRequest
 	}
-	if len(stored) != fingerprintSize || c.found || stored[1] == own[1] {
-		return false
+	if c.found {
+		return otherRequest
 	}
-	older, err := c.op.digest(int(stored[1]), c.input)
-	return err == nil && subtle.ConstantTimeCompare(stored, older[:]) == 1
+	if len(stored) != inputSize && len(stored) != boundSize ||
+		stored[0] != fingerprintJSON && stored[0] != fingerprintOwn || int(stored[1]) > int(c.digest[1]) {
+		return unknownRequest
+	}
+	if len(stored) == boundSize && c.bound && subtle.ConstantTimeCompare(stored[inputSize:], own[inputSize:]) == 0 {
+		return otherRequest
+	}
+	if stored[1] != own[1] {
+		older, err := c.op.digest(int(stored[1]), c.input)
+		if err != nil {
+			return unknownRequest
+		}
+		own = older[:]
+	}
+	if subtle.ConstantTimeCompare(stored[:inputSize], own[:inputSize]) == 1 {
+		return sameRequest
+	}
+	return otherRequest
 }

@@ -40,7 +40,7 @@ func TestInputsSayTheirOwnFingerprint(t *testing.T) {
 			ask(visit{}).wantErr(t, semel.ErrInvalid)
 			sum := sha256.Sum256([]byte("Oslo"))
 			got := record(t, mem, op.Call(me, "k", visit{"Oslo", ""})).Fingerprint
-			if diff := cmp.Diff(append([]byte{3, got[1]}, sum[:16]...), got); diff != "" {
+			if diff := cmp.Diff(append([]byte{4, got[1]}, sum[:16]...), got); diff != "" {
 				t.Errorf("stored fingerprint (-want +got):\n%s", diff)
 			}
 		})

@@ -196,11 +196,13 @@ func (a *Attempt) lost(ctx context.Context, now store.Record, acted bool) (*Outc
 
 // answer tells a call what stands, whatever it wished.
 func (c *Core) answer(ctx context.Context, call *Call, now store.Record) (*Outcome, error) {
-	switch {
-	case now.State == store.Absent:
+	if now.State == store.Absent {
 		return nil, ErrOutcomeUnknown
-	case !call.is(now):
-		return nil, ErrMismatch
+	}
+	if err := c.notSame(ctx, call, &now); err != nil {
+		return nil, err
+	}
+	switch {
 	case now.State.Final():
 		return c.replay(ctx, now)
 	case now.State == store.InDoubt:

@@ -18,10 +18,11 @@ func (q *ask) follow(ctx context.Context, f *flight) (*Outcome, error) {
 		return nil, err
 	}
 	if running, holds := f.runs(); running {
-		if !q.call.same(f.call.fingerprint()) {
-			if holds {
-				return nil, q.refusal(ctx, sayMismatch, q.call.identity())
-			}
+		switch {
+		case q.call.compareFingerprint(f.call.fingerprint()) == sameRequest:
+		case holds:
+			return nil, q.refusal(ctx, sayMismatch, q.call.identity())
+		default:
 			if out, err := q.recorded(ctx); out != nil || err != nil {
 				return out, err
 			}
@@ -59,7 +60,7 @@ func (q *ask) answerFrom(ctx context.Context, r store.Record) (*Outcome, error) 
 	switch d := next(r, event{step: stepClaim, policy: q.attempt.policy, of: q.call}); d.say {
 	case sayReplay:
 		return q.c.replay(ctx, r)
-	case sayMismatch, sayDoubt:
+	case sayMismatch, sayNewer, sayDoubt:
 		return nil, q.refusal(ctx, d.say, r)
 	default:
 		return nil, nil

@@ -144,7 +144,7 @@ func (i *inline) overtaken(ctx context.Context) (store.Record, bool) {
 	ctx, cancel := i.c.bounded(ctx)
 	defer cancel()
 	now, err := i.read(ctx)
-	return now, err == nil && now.State.Final() && now.Token != i.stands.Token && i.call.is(now)
+	return now, err == nil && now.State.Final() && now.Token != i.stands.Token && i.call.compare(now) == sameRequest
 }
 
 // unknownCommit finds out about a commit without an answer. The proof is a

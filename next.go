@@ -92,8 +92,7 @@ func (d *decision) inline(stands *store.Record, e *event) {
 // mayStart says whether a new attempt may begin on what stands. If not, the
 // decision says what to do instead.
 func (d *decision) mayStart(stands *store.Record, e *event) bool {
-	if stands.State != store.Absent && e.of != nil && !e.of.is(*stands) {
-		d.say = sayMismatch
+	if stands.State != store.Absent && d.isOther(stands, e) {
 		return false
 	}
 	switch stands.State {
@@ -115,6 +114,23 @@ func (d *decision) mayStart(stands *store.Record, e *event) bool {
 		d.say = sayRefuse
 		return false
 	}
+}
+
+// isOther reports whether the record is not known to belong to the caller's request, which
+// the decision then says.
+func (d *decision) isOther(stands *store.Record, e *event) bool {
+	if e.of == nil {
+		return false
+	}
+	switch e.of.compare(*stands) {
+	case sameRequest:
+		return false
+	case unknownRequest:
+		d.say = sayNewer
+	case otherRequest:
+		d.say = sayMismatch
+	}
+	return true
 }
 
 func (d *decision) mayStartAgain(stands *store.Record, e *event) bool {
@@ -266,8 +282,7 @@ func (d *decision) queue(stands *store.Record, e *event) {
 	}
 	switch {
 	case e.step == stepCreate && stands.State == store.Absent:
-	case e.step == stepCreate && e.of != nil && !e.of.is(*stands):
-		d.say = sayMismatch
+	case e.step == stepCreate && d.isOther(stands, e):
 		return
 	case e.step == stepCreate:
 		d.say = sayReplay

@@ -46,14 +46,14 @@ func everyEvent() []event {
 		stepRelease, stepDoubt, stepHeal, stepSettle, stepResolve, stepCancel, stepRedrive, stepInline, stepVoid, stepPurge,
 	}
 	for _, s := range steps {
-		for bits := range 16 {
+		for bits := range 24 {
 			for policy := policyUnset; policy <= policyAtLeastOnce; policy++ {
 				for _, to := range targets(s) {
 					e := event{
 						step: s, to: to, owner: fresh, policy: policy,
 						token:  store.Token{State: store.InProgress, Attempt: 2, Owner: mine},
 						looked: bits&1 > 0, proven: bits&2 > 0, owned: bits&4 > 0,
-						of: sameness(bits&8 > 0),
+						of: comparison(bits / 8),
 					}
 					events = append(events, e)
 					if s == stepRequeue { // a sweeper's, beside the leader's own
@@ -67,10 +67,10 @@ func everyEvent() []event {
 	return events
 }
 
-// sameness is a request that each record is of, or none is.
-type sameness bool
+// comparison is a request that compares so with each record.
+type comparison sameness
 
-func (s sameness) is(store.Record) bool { return bool(s) }
+func (c comparison) compare(store.Record) sameness { return sameness(c) }
 
 func targets(s step) []store.State {
 	switch s {
@@ -177,7 +177,7 @@ func brokenLaws(stands store.Record, e event, d decision) []string {
 	law(d.step != stepRequeue || e.policy == policyAtomic || to.Tainted, "a requeue leaves no taint")
 	law(!stands.Tainted || to.Tainted || d.step == stepResolve, "somebody takes the taint away who cannot know")
 	law(!slices.Contains([]step{stepClaim, stepTakeover, stepInline, stepVoid}, d.step) ||
-		stands.State == store.Absent || e.of.is(stands), "an attempt for another request")
+		stands.State == store.Absent || e.of.compare(stands) == sameRequest, "an attempt for another request")
 	return broken
 }
 

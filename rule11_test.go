@@ -2,6 +2,7 @@ package semel_test
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -165,8 +166,9 @@ func itemAndCountOf(o order) any {
 	}{o.Item, o.Count}
 }
 
-// TestRule11FingerprintsOfOtherVersions: each program knows its own choice of
-// fields and those before it, and refuses what is newer.
+// TestRule11FingerprintsOfOtherVersions: each program knows its own choice of fields and
+// those before it. A fingerprint of a newer one cannot be compared, so the caller is told
+// to retry later, which a process of the newer program answers (rule 16).
 func TestRule11FingerprintsOfOtherVersions(t *testing.T) {
 	t.Parallel()
 	version := func(n int) *semel.Operation[order] {
@@ -188,8 +190,8 @@ func TestRule11FingerprintsOfOtherVersions(t *testing.T) {
 		{"whole input by a newer program, other", 0, 2, order{"book", 1, "xyz"}, semel.ErrMismatch},
 		{"older fields by a newer program", 1, 2, order{"book", 2, "xyz"}, nil},
 		{"older fields by a newer program, other", 1, 2, order{"pen", 1, "abc"}, semel.ErrMismatch},
-		{"newer fields by an older program", 2, 1, stored, semel.ErrMismatch},
-		{"newer fields by the first program", 1, 0, stored, semel.ErrMismatch},
+		{"newer fields by an older program", 2, 1, stored, semel.ErrUnavailable},
+		{"newer fields by the first program", 1, 0, stored, semel.ErrUnavailable},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -202,13 +204,16 @@ func TestRule11FingerprintsOfOtherVersions(t *testing.T) {
 				} else {
 					a.wantErr(t, tt.want)
 				}
+				if errors.Is(tt.want, semel.ErrUnavailable) && errors.Is(a.err, semel.ErrMismatch) {
+					t.Errorf("got %v, which is also a mismatch", a.err)
+				}
 			})
 		})
 	}
 }
 
-// TestRule11AlgorithmOfANewerProgram: a fingerprint made in a way this program
-// does not know is refused, not guessed at.
+// TestRule11AlgorithmOfANewerProgram: a fingerprint made in a way that this program does not
+// know cannot be compared, so the caller is told to retry later.
 func TestRule11AlgorithmOfANewerProgram(t *testing.T) {
 	t.Parallel()
 	for name, stored := range map[string][]byte{"newer": {2, 0}, "empty": {}, "short": {1}, "long": make([]byte, 99)} {
@@ -223,8 +228,8 @@ func TestRule11AlgorithmOfANewerProgram(t *testing.T) {
 				if _, err := mem.Swap(t.Context(), []store.Change{{To: to}}); err != nil {
 					t.Fatal(err)
 				}
-				do(t.Context(), p, call, never(t)).wantErr(t, semel.ErrMismatch)
-				doTx(t.Context(), p, call, neverTx(t)).wantErr(t, semel.ErrMismatch)
+				do(t.Context(), p, call, never(t)).wantErr(t, semel.ErrUnavailable)
+				doTx(t.Context(), p, call, neverTx(t)).wantErr(t, semel.ErrUnavailable)
 			})
 		})
 	}

@@ -34,6 +34,9 @@ func (s *settings) admit(w http.ResponseWriter, r *http.Request, read bool, into
 	if in.scope, err = s.ScopeFunc(r); err != nil {
 		return unauthenticated(err)
 	}
+	if in.scope.Bytes() == "" {
+		return problem(codeUnauthenticated, "") // a user who is not signed in has no name
+	}
 	if !read && s.KeyFunc == nil {
 		return nil
 	}

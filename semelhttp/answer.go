@@ -40,7 +40,7 @@ func (x *exchange) stands(err error) bool {
 	if x.own.status == 0 || semel.VerdictOf(err) != store.NotCommitted {
 		return false
 	}
-	c := classOf(x.own.status)
+	c := x.class()
 	return c == classPassing || c == classBroken
 }
 
@@ -83,7 +83,7 @@ func (x *exchange) replay(v any, replayed bool) {
 
 // refuse answers with err's problem, or with the failure that is kept.
 func (x *exchange) refuse(err error) {
-	if x.capture != nil && classOf(x.own.status) == classBroken && x.capture.gone() {
+	if x.capture != nil && x.class() == classBroken && x.capture.gone() {
 		return
 	}
 	x.withdraw()

@@ -35,8 +35,9 @@ type capture struct {
 	hijacked bool
 	closed   bool
 
-	sealed bool        // nothing may go out before the outcome stands
-	over   atomic.Bool // the handler has returned, and has no more to do with w
+	sealed  bool        // nothing may go out before the outcome stands
+	streams streamTypes // of responses that a flush lets out
+	over    atomic.Bool // the handler has returned, and has no more to do with w
 }
 
 // Header returns the client's headers: what of them is sent is what they were when

@@ -12,9 +12,10 @@ import (
 // Flush is FlushError for handlers that ask for an http.Flusher.
 func (c *capture) Flush() { _ = c.FlushError() }
 
-// FlushError lets the client have what was written, and everything after it at
-// once; the response can then not be stored. Where it must wait for the outcome
-// it stays where it is, and goes out after that.
+// FlushError lets the client of a stream have what was written, and everything after it
+// at once; the response can then not be stored. Any other response stays where it is, and
+// goes out when its outcome is stored: many handlers, and httputil.ReverseProxy, flush
+// responses that are no streams.
 func (c *capture) FlushError() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -29,6 +30,9 @@ func (c *capture) FlushError() error {
 	}
 	if c.status == 0 {
 		c.begin(http.StatusOK)
+	}
+	if !c.passing && !c.streams.has(c.sent.lines("Content-Type")) {
+		return nil
 	}
 	c.pass()
 	return http.NewResponseController(c.w).Flush()

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+
+	"github.com/semelgo/semel/store"
 )
 
 // class is what a handler's response says about its operation.
@@ -29,6 +31,23 @@ func passing() []int {
 		http.StatusUnauthorized, http.StatusForbidden, http.StatusRequestTimeout, http.StatusRequestEntityTooLarge,
 		http.StatusUnsupportedMediaType, http.StatusLocked, http.StatusTooEarly, http.StatusTooManyRequests,
 	}
+}
+
+// class is what the handler's response says. Without a transaction of the record's own
+// database the application may know better than the table what a status proves.
+func (x *exchange) class() class {
+	status := x.own.status
+	if x.sealed || x.s.StatusVerdict == nil || status < http.StatusBadRequest {
+		return classOf(status)
+	}
+	switch x.s.StatusVerdict(status) {
+	case store.NotCommitted:
+		return classPassing
+	case store.Committed:
+		return classRefused
+	case store.Unknown:
+	}
+	return classBroken
 }
 
 func classOf(status int) class {

@@ -60,8 +60,8 @@ func catalogue() []page {
 		},
 		{
 			codeOutcomeUnknown, http.StatusConflict, "It is not known whether the operation happened",
-			"The operation was run and may or may not have happened. With status 503 this very request ran it; with 409 an earlier one did. It is not run again until that is settled.",
-			"After 503, send the same request with the same key. After 409, asking again helps only when somebody has settled it. Never use a new key: the operation could happen twice.",
+			"The operation was run and may or may not have happened. With status 503 this very request ran it; with 409 an earlier one did.",
+			"After 503, wait as long as Retry-After says and send the same request with the same key: the server finishes the operation, or answers 409 until an operator has settled it. After 409, a retry helps only once that is done. Never use a new key: the operation could happen twice.",
 		},
 		{
 			codeResultUnavailable, http.StatusConflict, "The operation succeeded, its response cannot be given again",
@@ -70,7 +70,7 @@ func catalogue() []page {
 		},
 		{
 			codeUnavailable, http.StatusServiceUnavailable, "The service cannot take the request now",
-			"The records of operations cannot be reached, or the server is stopping. Nothing was run.",
+			"The records of operations cannot be reached, another version of the service has made the record of this key, or the server is stopping. Nothing was run.",
 			"Wait as long as Retry-After says, then send the same request with the same key.",
 		},
 		{

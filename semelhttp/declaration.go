@@ -89,6 +89,8 @@ type FingerprintDeclaration struct {
 	Body string `json:"body"`
 	// Fields are those that count when Body is "fields".
 	Fields []string `json:"fields"`
+	// Headers are the request headers that count besides the media type.
+	Headers []string `json:"headers"`
 }
 
 // Declare serves the [Declaration] of what o and t say, as JSON. Mount it where
@@ -143,6 +145,7 @@ func DeclarationOf(o Options, t Terms) (*Declaration, error) {
 		d.InProgress, d.WaitSeconds = "wait", seconds(t.Wait)
 	}
 	d.Fingerprint = t.fingerprint()
+	d.Fingerprint.Headers = append(d.Fingerprint.Headers, s.FingerprintHeaders...)
 	return d, nil
 }
 
@@ -153,7 +156,7 @@ func (s *settings) declaration() *Declaration {
 		Header: HeaderKey, Required: !s.Optional,
 		Key:   KeyDeclaration{Forms: s.forms, Same: len(s.forms) > 1, MaxLength: store.MaxKey},
 		Scope: "principal", OtherOperation: "independent", AfterRetention: "run", InProgress: "reject",
-		ServerErrors: errorsCertain, NeverStored: passing(), Statuses: s.declaredStatuses(), Errors: s.errors,
+		ServerErrors: errorsCertain, NeverStored: s.neverStored(), Statuses: s.declaredStatuses(), Errors: s.errors,
 		Problems: s.ProblemBase, ReplayHeader: HeaderReplayed, ReplayValue: "true", ReplayMaxBytes: s.MaxResponse,
 		Reauthorizes: s.Reauthorize != nil,
 	}
@@ -164,6 +167,21 @@ func (s *settings) declaration() *Declaration {
 		d.ServerErrors = "stored"
 	}
 	return d
+}
+
+// neverStored lists the statuses of a handler that are not stored and prove that nothing
+// happened.
+func (s *settings) neverStored() []int {
+	if s.StatusVerdict == nil {
+		return passing()
+	}
+	statuses := []int{}
+	for status := http.StatusBadRequest; status < 600; status++ {
+		if s.StatusVerdict(status) == store.NotCommitted {
+			statuses = append(statuses, status)
+		}
+	}
+	return statuses
 }
 
 func (s *settings) declaredStatuses() map[string]int {

@@ -52,7 +52,7 @@ func TestDeclarationIsServed(t *testing.T) {
 		"key":   map[string]any{"forms": []any{"string", "raw"}, "same": true, "max_length": 255.0, "time": ""},
 		"scope": "principal", "other_operation": "independent",
 		"fingerprint": map[string]any{
-			"covers": []any{"method", "target", "media_type", "body"}, "body": "bytes", "fields": []any{},
+			"covers": []any{"method", "target", "media_type", "body"}, "body": "bytes", "fields": []any{}, "headers": []any{},
 		},
 		"retention_seconds": 86400.0, "after_retention": "run", "in_progress": "reject", "wait_seconds": 0.0,
 		"server_errors": "certain", "never_stored": []any{401.0, 403.0, 408.0, 413.0, 415.0, 423.0, 425.0, 429.0},
@@ -104,7 +104,7 @@ func TestDeclarationOfEndpoints(t *testing.T) {
 	methods := []string{"POST", "DELETE", "GET"}
 	for _, p := range []semelhttp.Profile{semelhttp.Lenient, semelhttp.Stripe} {
 		d := declared(t, profiled(p), semelhttp.Terms{Retention: time.Hour, Value: true, Methods: methods})
-		if d.Fingerprint.Body != "value" || !slices.Equal(d.Fingerprint.Covers, []string{"body"}) {
+		if d.Fingerprint.Body != "value" || !slices.Equal(d.Fingerprint.Covers, []string{"method", "target", "body"}) {
 			t.Errorf("%v: the fingerprint is %+v", p, d.Fingerprint)
 		}
 		if d.ServerErrors != "certain" || !slices.Equal(d.Methods, methods) {

@@ -4,7 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"io"
 	"net/http"
+	"strings"
 
 	"github.com/semelgo/semel"
 )
@@ -15,6 +18,12 @@ import (
 type Endpoint[In, T any] struct {
 	// Operation is what is run. Required.
 	Operation *semel.Operation[In]
+	// IgnoreTarget compares requests by what Decode has returned, and by nothing else.
+	// False: the method, the path and the query that the client sent, and the headers of
+	// Options.FingerprintHeaders, count as well, so that one key at /accounts/1 and at
+	// /accounts/2 is two requests. A record that was made without HTTP, by a task for
+	// instance, has no target, and is compared by the input alone.
+	IgnoreTarget bool
 	// Decode reads the request, of which no more than MaxBody can be read, and
 	// says what is wrong with it. It runs before the claim: its error is
 	// answered with its *Problem, or 400, and never stored. Required.
@@ -77,12 +86,12 @@ func (ep Endpoint[In, T]) serve(s *settings, w http.ResponseWriter, r *http.Requ
 		s.refuse(w, r, err)
 		return
 	}
-	in, err := ep.decode(s, w, admitted.of(r))
+	in, err := ep.decode(s, w, r, admitted.of(r))
 	if err != nil {
 		s.refuse(w, r, err)
 		return
 	}
-	v, replayed, err := ep.Run(ctx, ep.Operation.Call(admitted.scope, admitted.drawn(), in), in)
+	v, replayed, err := ep.Run(ctx, ep.call(s, r, &admitted, in), in)
 	if fromRecord(replayed, err) {
 		if rerr := s.reauthorize(r, &admitted); rerr != nil {
 			s.refuse(w, r, rerr)
@@ -90,6 +99,19 @@ func (ep Endpoint[In, T]) serve(s *settings, w http.ResponseWriter, r *http.Requ
 		}
 	}
 	ep.answer(s, w, r, v, replayed, err)
+}
+
+// call returns the call of a request.
+func (ep Endpoint[In, T]) call(s *settings, r *http.Request, of *admitted, in In) semel.Call {
+	c := ep.Operation.Call(of.scope, of.drawn(), in)
+	if ep.IgnoreTarget {
+		return c
+	}
+	var to Request
+	to.Path, to.Query = target(r)
+	to.Method, to.Headers = r.Method, headersOf(r, s.FingerprintHeaders)
+	text, _ := to.AppendFingerprint(nil) // which never fails
+	return c.Bind(text)
 }
 
 // answer tells the client what Run has told.
@@ -108,8 +130,8 @@ func (ep Endpoint[In, T]) answer(s *settings, w http.ResponseWriter, r *http.Req
 	}
 }
 
-// decode lets Decode read no more than is allowed.
-func (ep Endpoint[In, T]) decode(s *settings, w http.ResponseWriter, r *http.Request) (in In, err error) {
+// decode lets Decode read no more than is allowed. Came is the request as it came.
+func (ep Endpoint[In, T]) decode(s *settings, w http.ResponseWriter, came, r *http.Request) (in In, err error) {
 	if r.ContentLength > s.MaxBody {
 		return in, problem(codeBodyTooLarge, "")
 	}
@@ -124,7 +146,10 @@ func (ep Endpoint[In, T]) decode(s *settings, w http.ResponseWriter, r *http.Req
 	if own, ok := errors.AsType[*Problem](err); ok {
 		return in, own
 	}
-	return in, problem(codeBodyInvalid, "")
+	s.report(came, http.StatusBadRequest, err)
+	p := problem(codeBodyInvalid, "")
+	p.Field, p.Detail = invalidJSON(err)
+	return in, p
 }
 
 // render renders v as every repeat will see it: as it was stored. The first
@@ -162,4 +187,32 @@ func renderJSON[T any](s *settings) func(http.ResponseWriter, *http.Request, T) 
 		w.Header().Set("Content-Type", "application/json")
 		_, _ = w.Write(append(text, '\n')) // a client that is gone asks again
 	}
+}
+
+// invalidJSON says what is wrong with a body that encoding/json could not read: the field,
+// and where in the body. It says nothing of the values in it, and nothing of other errors.
+func invalidJSON(err error) (field, detail string) {
+	wrongType, isType := errors.AsType[*json.UnmarshalTypeError](err)
+	syntax, isSyntax := errors.AsType[*json.SyntaxError](err)
+	about, _ := pageOf(codeBodyInvalid)
+	switch {
+	case isType && wrongType.Field != "":
+		return wrongType.Field, fmt.Sprintf("The field %q must not be a JSON %s. Nothing was run.", wrongType.Field, jsonKind(wrongType.Value))
+	case isType:
+		return "body", fmt.Sprintf("The body must not be a JSON %s. Nothing was run.", jsonKind(wrongType.Value))
+	case isSyntax:
+		return "body", fmt.Sprintf("The body is not valid JSON: %v, at byte %d. Nothing was run.", syntax, syntax.Offset)
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return "body", "The body is not valid JSON: it ends early. Nothing was run."
+	case errors.Is(err, io.EOF):
+		return "body", "The body is empty. Nothing was run."
+	default:
+		return "", about.Means
+	}
+}
+
+// jsonKind is the kind of a JSON value as encoding/json names it, without the value.
+func jsonKind(value string) string {
+	kind, _, _ := strings.Cut(value, " ")
+	return kind
 }

@@ -14,7 +14,8 @@ func (x *exchange) endpoint() string {
 	if !x.s.endpoints {
 		return ""
 	}
-	return x.r.Method + " " + x.r.URL.EscapedPath()
+	path, _ := target(x.r)
+	return x.r.Method + " " + path
 }
 
 // elsewhere says of a key that was used for another request whether that was at

@@ -64,7 +64,7 @@ type onceFunc func(x *exchange, call semel.Call, next http.Handler)
 
 // protect is the middleware around once.
 func (s *settings) protect(e semel.Runner, op *semel.Operation[Request], sealed bool, once onceFunc) func(http.Handler) http.Handler {
-	get, known := getterOf(e), newRepeats(e)
+	get, known := getterOf(e), newRepeats(e, s.FingerprintHeaders)
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if s.ignores(r.Method) || s.unprotected(r, sealed) {
@@ -96,7 +96,7 @@ func (x *exchange) through(once onceFunc, next http.Handler) {
 			x.restore()
 		}
 	}()
-	requestOf(&x.exposed.input, x.r, x.in.body)
+	requestOf(&x.exposed.input, x.r, x.in.body, x.s.FingerprintHeaders)
 	once(x, x.op.CallAt(x.in.scope, x.in.drawn(), &x.exposed.input), next)
 	over = true
 	x.release()
@@ -210,7 +210,7 @@ func (x *exchange) nextRun() *run {
 	}
 	own.of, x.held = x, x.held[:0]
 	c := &own.capture
-	c.w, c.limit, c.sealed = x.w, x.s.MaxResponse, x.sealed || !x.chunks()
+	c.w, c.limit, c.sealed, c.streams = x.w, x.s.MaxResponse, x.sealed || !x.chunks(), x.s.streams
 	c.body, c.room = &x.held, &x.room
 	own.body.Reset(x.in.body)
 	return own
@@ -244,7 +244,7 @@ func (x *exchange) chunks() bool { return x.r.ProtoAtLeast(1, 1) }
 func (x *exchange) outcome() (any, error) {
 	own, storable := x.capture.result()
 	x.own = own
-	switch c := classOf(own.status); {
+	switch c := x.class(); {
 	case c == classBroken:
 		return x.brokenOutcome(storable)
 	case c == classPassing:
@@ -292,7 +292,7 @@ func (x *exchange) stored(storable bool) any {
 	switch {
 	case why == "":
 		return x.keepable(x.own)
-	case classOf(x.own.status) == classRefused:
+	case x.class() == classRefused:
 		return x.keepable(x.s.response(refusalOf(x.own.status)))
 	default:
 		return semel.Tombstone(why)

@@ -260,6 +260,7 @@ func TestStreamedIsDoneAllTheSame(t *testing.T) {
 	t.Parallel()
 	for name, send := range map[string]func(w http.ResponseWriter) error{
 		"flush": func(w http.ResponseWriter) error {
+			w.Header().Set("Content-Type", "text/event-stream")
 			fmt.Fprint(w, "raw")
 			return http.NewResponseController(w).Flush()
 		},

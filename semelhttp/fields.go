@@ -27,7 +27,7 @@ type snapshot struct {
 func (s *snapshot) of(h http.Header) fields {
 	all, values := fields(s.fields[:0]), s.values[:0]
 	for name, lines := range h {
-		if name == HeaderReplayed {
+		if len(name) == len(HeaderReplayed) && strings.EqualFold(name, HeaderReplayed) {
 			continue
 		}
 		from := len(values)

@@ -146,7 +146,9 @@ func byUser(r *http.Request) (semel.Scope, error) {
 	return semel.ScopeOf(user), nil
 }
 
-func options() semelhttp.Options { return semelhttp.Options{ScopeFunc: byUser} }
+func options() semelhttp.Options {
+	return semelhttp.Options{ScopeFunc: byUser, ErrorFunc: func(*http.Request, error) {}}
+}
 
 // serve serves h, for POST and PATCH at /ops, over a real connection.
 func serve(t *testing.T, h http.Handler) string {

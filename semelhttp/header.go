@@ -115,3 +115,21 @@ func isToken(s string) bool {
 		return r <= ' ' || r > '~' || strings.ContainsRune(`"(),/:;<=>?@[\]{}`, r)
 	}) < 0
 }
+
+// fingerprintHeaders returns the names in their canonical form, each once, or what is
+// wrong with one.
+func fingerprintHeaders(names []string) ([]string, error) {
+	var canonical []string
+	for _, name := range names {
+		c := textproto.CanonicalMIMEHeaderKey(name)
+		switch {
+		case !isToken(name):
+			return nil, &semel.FieldError{Field: "FingerprintHeaders", Reason: "has " + name + ", which is no header name"}
+		case c == HeaderKey, c == "Authorization", c == "Cookie", c == "Date":
+			return nil, &semel.FieldError{Field: "FingerprintHeaders", Reason: "has " + name + ", which may differ between retries of one request"}
+		}
+		canonical = append(canonical, c)
+	}
+	slices.Sort(canonical)
+	return slices.Compact(canonical), nil
+}

@@ -57,7 +57,7 @@ func (own *run) Undone() {
 // nothing.
 func (x *exchange) afterRollback() (any, error) {
 	v, err := x.outcome()
-	if err == nil && classOf(x.own.status) == classDone {
+	if err == nil && x.class() == classDone {
 		return nil, errRolledBack
 	}
 	return v, err

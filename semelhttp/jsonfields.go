@@ -17,8 +17,8 @@ import (
 // JSONFields returns a fingerprint for semel.OperationOptions.Fingerprints that
 // compares JSON bodies by what they say and not by how they are written: the
 // order of members, insignificant whitespace, escapes in strings and the
-// spelling of a number (1, 1.0; 1e21, 1000000000000000000000) do not matter. Method, path, query and media
-// type count as well.
+// spelling of a number (1, 1.0; 1e21, 1000000000000000000000) do not matter.
+// Method, path, query, media type and Options.FingerprintHeaders count as well.
 //
 // Each field is the name of a member of the body, or, when it begins with a
 // slash, a JSON Pointer (RFC 6901) to a part of it; one that is not there is
@@ -44,7 +44,7 @@ func JSONFields(fields ...string) func(Request) any {
 		if err != nil {
 			return unreadable{err}
 		}
-		text, err := json.Marshal(fingerprinted{r.Method, r.Path, r.Query, r.MediaType, body})
+		text, err := json.Marshal(fingerprinted{r.Method, r.Path, r.Query, r.MediaType, body, r.Headers})
 		if err != nil { // not reachable: strings and JSON
 			return unreadable{err}
 		}
@@ -58,11 +58,12 @@ func JSONFields(fields ...string) func(Request) any {
 
 // fingerprinted is what two requests must have in common to be the same.
 type fingerprinted struct {
-	Method    string          `json:"method"`
-	Path      string          `json:"path"`
-	Query     string          `json:"query"`
-	MediaType string          `json:"media_type"`
-	Body      json.RawMessage `json:"body"`
+	Method    string              `json:"method"`
+	Path      string              `json:"path"`
+	Query     string              `json:"query"`
+	MediaType string              `json:"media_type"`
+	Body      json.RawMessage     `json:"body"`
+	Headers   map[string][]string `json:"headers,omitempty"`
 }
 
 // unreadable is the fingerprint of a request that has none: the engine refuses

@@ -31,28 +31,27 @@ func (d *dialect) keyOf(lines []string) (key string, present bool, err error) {
 // [Lenient] profile. The structured form "abc", with \" and \\ as its escapes,
 // and the raw form abc are the same key; parameters of the structured form and
 // whitespace around either are ignored. A key is 1 to 255 visible ASCII
-// characters and inner spaces, and is never folded or truncated; one with a comma
-// and a space in it must be quoted, because two header lines that a proxy has
-// joined look like it. What is no key is an error that is a [*Problem]; it does
-// not repeat the line.
+// characters and inner spaces, and is never folded or truncated; one with a comma in it
+// must be quoted, because two header lines that a proxy has joined look like it. What is
+// no key is an error that is a [*Problem]; it does not repeat the line.
 func ParseKey(line string) (string, error) {
 	switch {
 	case bare(line):
 		return line, nil
 	case strings.HasPrefix(trimmed(line), `"`):
 		return parseString(line)
-	case strings.Contains(line, ", "):
-		return "", malformed("may be two lines that were joined; put a key that has a comma and a space in quotes")
+	case strings.Contains(line, ","):
+		return "", malformed("may be two lines that were joined; put a key that has a comma in quotes")
 	default:
 		return parseRaw(line)
 	}
 }
 
-// bare reports whether line is surely a key in the raw form: it has no whitespace
-// and no quotes.
+// bare reports whether line is surely a key in the raw form: it has no whitespace, no
+// quotes and no comma.
 func bare(line string) bool {
 	for i := range len(line) {
-		if c := line[i]; c <= ' ' || c > '~' || c == '"' {
+		if c := line[i]; c <= ' ' || c > '~' || c == '"' || c == ',' {
 			return false
 		}
 	}

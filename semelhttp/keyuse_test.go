@@ -61,7 +61,7 @@ func TestKeysAreOpaque(t *testing.T) {
 		for _, user := range []string{"A", "A:x", "A:x:y", "1:A", "*"} {
 			for _, key := range []string{
 				"y", "x:y", ":y", "{y}", "y*", "%00", `\x00`, "'; DROP TABLE semel_records; --", "../y", "y%", "*",
-				strings.Repeat("%", 255), "a,b", "a;b=c",
+				strings.Repeat("%", 255), `"a,b"`, "a;b=c",
 			} {
 				runs++
 				first := ask{user: user, key: []string{key}}.do(t, srv)

@@ -24,14 +24,19 @@ import (
 //   - below 400, and 4xx but for the following: stored, and replayed;
 //   - 401, 403, 408, 413, 415, 423, 425, 429: not stored, nothing happened, the
 //     same key may try again;
-//   - from 500 up: nobody knows how far the handler got, and the client is told
+//   - from 500 up: it is not known how far the handler got, and the client is told
 //     so (503 outcome_unknown), unless the policy is semel.Atomic or op's
 //     Classify knows better; see [StatusError]. In the [Stripe] profile it is
 //     stored and replayed instead.
 //
-// The response is sent when its outcome stands. A handler that flushes,
-// hijacks, or writes more than MaxResponse is let through: the client gets
-// everything, complete only if the outcome stands, and repeats are told that it
+// The second line takes a status for proof. A handler that charges a customer and then
+// passes on another service's 429 breaks that: the next try charges again. Such a handler
+// sets Options.StatusVerdict, or answers with another status.
+//
+// The response is sent when its outcome is stored. One that is flushed is held back as
+// well, unless it is a stream; see Options.StreamTypes. A stream that is flushed, a
+// hijacked connection, and a response of more than MaxResponse are let through: the client
+// gets everything, complete only if the outcome is stored, and retries are told that it
 // cannot be given again. In HTTP/1.0, where a client cannot tell a part from the
 // whole, flushing does nothing, hijacking is refused, and all of a response is
 // held in memory until its outcome stands. The handler's context does not end

@@ -174,18 +174,13 @@ func TestScopeComesBeforeTheClaim(t *testing.T) {
 }
 
 // TestNoScopeIsAnError: nobody shares answers by forgetting to say who asks.
-func TestNoScopeIsAnError(t *testing.T) {
+func TestNoScopeIsUnauthenticated(t *testing.T) {
 	t.Parallel()
 	both(t, func(t *testing.T, serve serveFunc) {
 		b, n := newBench(t, semel.Options{}), new(atomic.Int64)
-		told := make(chan error, 1)
 		o := options()
 		o.ScopeFunc = func(*http.Request) (semel.Scope, error) { return semel.Scope{}, nil }
-		o.ErrorFunc = func(_ *http.Request, err error) { told <- err }
-		wantProblem(t, ask{}.do(t, serve(b, define("op", plain{}), o, created(n))), http.StatusInternalServerError, "internal")
-		if err := <-told; !errors.Is(err, semel.ErrInvalid) || !strings.Contains(err.Error(), "Scope") {
-			t.Errorf("ErrorFunc was told %v, want an error that names the scope", err)
-		}
+		wantProblem(t, ask{}.do(t, serve(b, define("op", plain{}), o, created(n))), http.StatusUnauthorized, "unauthenticated")
 		if n.Load() != 0 {
 			t.Error("the handler ran")
 		}

@@ -2,9 +2,11 @@ package semelhttp
 
 import (
 	"errors"
+	"log/slog"
 	"net/http"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/store"
 )
 
 const (
@@ -44,6 +46,15 @@ type Options struct {
 	// has no time in it, so operations with a KeyTime refuse it. A malformed
 	// key is refused all the same. False: no key is 400.
 	Optional bool
+	// StatusVerdict says what a status from 400 up proves about the effect of a handler
+	// behind [Middleware] that did not commit by semel.InTx. NotCommitted: nothing
+	// happened; the response is not stored and the same key may try again. Committed: the
+	// response is the outcome; it is stored and replayed. Unknown: nobody knows how far the
+	// handler got, as from 500 up. Behind [Atomic] it is not asked: a rollback is proof.
+	// Nil: the table at Middleware, which takes 401, 403, 408, 413, 415, 423, 425 and 429
+	// for proof. Set it where a handler passes on such a status of another service after
+	// it has had an effect of its own.
+	StatusVerdict func(status int) store.Verdict
 	// MaxBody is the largest request body, in bytes; a larger one is 413, before
 	// anything is asked of the store. Zero: 1 MiB.
 	MaxBody int64
@@ -53,12 +64,26 @@ type Options struct {
 	// refusal, get its status alone. The store has a limit of its own, which
 	// counts the headers too: 1 MiB in ours. Zero: 960 KiB.
 	MaxResponse int64
+	// StreamTypes are the media types of responses that are streams, besides
+	// text/event-stream, application/x-ndjson, application/jsonl,
+	// application/grpc and multipart/x-mixed-replace; "*" makes a stream of every
+	// response that is flushed. Behind [Middleware] a flush lets a stream out to the first
+	// caller, and retries are told that its response is not available. Any other
+	// response is held back up to MaxResponse, however often its handler flushes it.
+	StreamTypes []string
 	// KeepNoStore stores and replays responses that say Cache-Control: no-store
 	// like any other. False: they may hold what is to be written down nowhere,
 	// so the first caller alone gets them; the operation has happened all the
 	// same, repeats are told so and that its response is not available. Say
 	// true where such a header is put on everything.
 	KeepNoStore bool
+	// FingerprintHeaders are the request headers that are parameters of the operation,
+	// such as If-Match, Prefer or Stripe-Account: a request with another value is another
+	// request. Host stands for the server that the client asked, which matters where
+	// several names lead to one scope. A header that is absent counts for nothing, so
+	// adding a name changes nothing for requests without it. None: no header but the
+	// media type counts. Behind [Handle] see [Endpoint].
+	FingerprintHeaders []string
 	// ReplayHeaders are stored and replayed besides Cache-Control,
 	// Content-Disposition, Content-Encoding, Content-Language, Content-Location,
 	// Content-Type, ETag, Last-Modified, Link, Location and Vary. Those that
@@ -67,8 +92,10 @@ type Options struct {
 	// ProblemBase comes before a problem's code in its type: where [Problems]
 	// is served. Empty: "/problems/".
 	ProblemBase string
-	// ErrorFunc is told errors whose text is not shown to the client: those
-	// answered with status 500 or 503. Nil: nobody is.
+	// ErrorFunc gets the errors whose text is not shown to the client: those answered
+	// with status 500 or 503, and what Endpoint.Decode returned without a *Problem. Nil:
+	// they are logged by slog.Default, with the method, the route's pattern and the
+	// error, at level Error for 500, Warn for 503 and Info for 400.
 	ErrorFunc func(*http.Request, error)
 }
 
@@ -77,6 +104,7 @@ type settings struct {
 	Options
 	dialect
 	keep      keepRule
+	streams   streamTypes
 	exchanges exchanges
 }
 
@@ -114,7 +142,10 @@ func (o Options) settle() (*settings, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &settings{Options: o, dialect: d, keep: keep}, nil
+	if o.FingerprintHeaders, err = fingerprintHeaders(o.FingerprintHeaders); err != nil {
+		return nil, err
+	}
+	return &settings{Options: o, dialect: d, keep: keep, streams: newStreamTypes(o.StreamTypes)}, nil
 }
 
 // refuse answers with err's problem and tells ErrorFunc what the client is not
@@ -125,11 +156,27 @@ func (s *settings) refuse(w http.ResponseWriter, r *http.Request, err error) {
 		p = new(*p)
 		p.Field = "" // the key is in no header
 	}
-	hidden := p.Status == http.StatusInternalServerError || p.Status == http.StatusServiceUnavailable
-	if hidden && s.ErrorFunc != nil {
-		s.ErrorFunc(r, err)
+	if p.Status == http.StatusInternalServerError || p.Status == http.StatusServiceUnavailable {
+		s.report(r, p.Status, err)
 	}
 	s.answer(w, p)
+}
+
+// report tells the application an error that the client is not told.
+func (s *settings) report(r *http.Request, status int, err error) {
+	if s.ErrorFunc != nil {
+		s.ErrorFunc(r, err)
+		return
+	}
+	level := slog.LevelInfo
+	switch status {
+	case http.StatusInternalServerError:
+		level = slog.LevelError
+	case http.StatusServiceUnavailable:
+		level = slog.LevelWarn
+	}
+	slog.Default().LogAttrs(r.Context(), level, "semelhttp: request", slog.String("method", r.Method),
+		slog.String("route", r.Pattern), slog.Int("status", status), slog.String("error", err.Error()))
 }
 
 // answer answers with p as the profile writes it. The type of this package's own

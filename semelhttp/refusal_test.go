@@ -31,6 +31,7 @@ func TestRefusalThatCannotBeGiven(t *testing.T) {
 				_, _ = io.WriteString(w, "canary")
 			},
 			"flushed": func(w http.ResponseWriter, _ *http.Request) {
+				w.Header().Set("Content-Type", "text/event-stream")
 				w.WriteHeader(http.StatusConflict)
 				_, _ = io.WriteString(w, strings.Repeat("canary", 40))
 				_ = http.NewResponseController(w).Flush()

@@ -2,6 +2,7 @@ package semelhttp
 
 import (
 	"hash/maphash"
+	"maps"
 	"net/http"
 	"slices"
 	"sync/atomic"
@@ -23,10 +24,11 @@ const (
 // stands the engine says, which remembers it for as long as its own options
 // allow; without them there are none.
 type repeats struct {
-	engine rememberer
-	used   atomic.Bool // there may be some
-	seed   maphash.Seed
-	slots  []atomic.Pointer[repeat] // one that comes later takes its place
+	engine  rememberer
+	headers []string    // of Options.FingerprintHeaders
+	used    atomic.Bool // there may be some
+	seed    maphash.Seed
+	slots   []atomic.Pointer[repeat] // one that comes later takes its place
 }
 
 // rememberer is an engine that can have final records in memory.
@@ -34,8 +36,8 @@ type rememberer interface {
 	Remembers(o *semel.Outcome) *semel.Remembered
 }
 
-func newRepeats(e semel.Runner) *repeats {
-	p := &repeats{seed: maphash.MakeSeed(), slots: make([]atomic.Pointer[repeat], repeatSlots)}
+func newRepeats(e semel.Runner, headers []string) *repeats {
+	p := &repeats{headers: headers, seed: maphash.MakeSeed(), slots: make([]atomic.Pointer[repeat], repeatSlots)}
 	p.engine, _ = e.(rememberer)
 	return p
 }
@@ -46,8 +48,9 @@ type repeat struct {
 	scope semel.Scope
 	key   string
 
-	method, route, path, rawPath, query, contentType string
-	body                                             []byte
+	method, path, query, contentType string
+	headers                          map[string][]string
+	body                             []byte
 
 	stands *semel.Remembered
 	status int
@@ -83,7 +86,7 @@ func (p *repeats) at(line string) *repeat {
 // find returns the answer to a request that has come before, if it may be told.
 func (p *repeats) find(r *http.Request, in *admitted) *repeat {
 	known := in.maybe
-	if known == nil || known.scope != in.scope || !known.same(r, in.body) {
+	if known == nil || known.scope != in.scope || !known.same(r, in.body, p.headers) {
 		return nil
 	}
 	if !known.stands.Again(r.Context()) {
@@ -94,10 +97,12 @@ func (p *repeats) find(r *http.Request, in *admitted) *repeat {
 
 // same reports whether r, with that body, is the request, in everything that a
 // [Request] is made of.
-func (k *repeat) same(r *http.Request, body []byte) bool {
-	return k.method == r.Method && k.route == r.Pattern && k.query == r.URL.RawQuery &&
-		k.path == r.URL.Path && k.rawPath == r.URL.RawPath && // what the escaped path is made of
-		k.contentType == contentType(r.Header) && string(k.body) == string(body)
+func (k *repeat) same(r *http.Request, body []byte, names []string) bool {
+	path, query := target(r)
+	if k.method != r.Method || k.path != path || k.query != query || k.contentType != contentType(r.Header) || string(k.body) != string(body) {
+		return false
+	}
+	return len(names) == 0 || maps.EqualFunc(k.headers, headersOf(r, names), slices.Equal)
 }
 
 // keep remembers what x was answered from the record.
@@ -116,8 +121,11 @@ func (p *repeats) keep(x *exchange, out *semel.Outcome, raw semel.Raw) {
 	r := x.r
 	k := &repeat{
 		line: x.in.found(), scope: x.in.scope, key: x.in.key, stands: stands, status: a.status, text: a.body,
-		method: r.Method, route: r.Pattern, path: r.URL.Path, rawPath: r.URL.RawPath, query: r.URL.RawQuery,
-		contentType: contentType(r.Header), body: slices.Clone(x.in.body),
+		method: r.Method, contentType: contentType(r.Header), body: slices.Clone(x.in.body),
+	}
+	k.path, k.query = target(r)
+	if len(p.headers) > 0 {
+		k.headers = headersOf(r, p.headers)
 	}
 	k.add(HeaderReplayed, []string{"true"})
 	for _, f := range a.header {

@@ -63,12 +63,14 @@ func TestRepeatsAreOfOneRequest(t *testing.T) {
 	wantFirst(t, ask{key: []string{"k2"}}.do(t, srv), http.StatusCreated, "run 3")
 }
 
-// TestRepeatsAreOfOneRoute: two routes can have a path in common, and the second is
-// not answered with what the first was.
-func TestRepeatsAreOfOneRoute(t *testing.T) {
+// TestRepeatsAreOfOneHost: where the host counts, the second of two hosts is not answered
+// with what the first was, neither from the record nor from memory.
+func TestRepeatsAreOfOneHost(t *testing.T) {
 	t.Parallel()
 	b, n := newBench(t, inMemory()), new(atomic.Int64)
-	protect, err := semelhttp.Middleware(b.Engine, define("op", plain{}), options())
+	o := options()
+	o.FingerprintHeaders = []string{"host"}
+	protect, err := semelhttp.Middleware(b.Engine, define("op", plain{}), o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -88,7 +90,7 @@ func TestRepeatsAreOfOneRoute(t *testing.T) {
 		}
 	}
 	if got := send("b.example"); got.Code != http.StatusUnprocessableEntity || n.Load() != 1 {
-		t.Errorf("the other route answered %d %q after %d runs, want 422 after 1", got.Code, got.Body, n.Load())
+		t.Errorf("the other host answered %d %q after %d runs, want 422 after 1", got.Code, got.Body, n.Load())
 	}
 }
 

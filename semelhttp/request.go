@@ -1,40 +1,58 @@
 package semelhttp
 
 import (
+	"encoding/binary"
+	"maps"
 	"net/http"
-	"net/url"
-	"unicode/utf8"
+	"slices"
 )
 
 // Request is the input of an operation whose response is captured. The
 // fingerprint covers all of it, so a key cannot be used again with another
-// method, target, media type or body; an operation that means less says so with
-// its Fingerprints.
+// method, target, media type, body, or value of one of the headers that
+// Options.FingerprintHeaders names; an operation that means less says so with its
+// Fingerprints.
 type Request struct {
 	Method string `json:"method"`
-	// Route is the pattern that http.ServeMux matched, if one did.
-	Route string `json:"route"`
-	// Path and Query are as they were sent, escapes and order included. Bytes
-	// that are no text are escaped, so that two of them are never the same.
+	// Path and Query are what the client sent in its request line, escapes and order
+	// included, whatever http.StripPrefix or a router has made of the request's URL.
+	// Bytes that are no text are escaped, so that two of them are never the same.
 	Path  string `json:"path"`
 	Query string `json:"query"`
 	// MediaType is the Content-Type with its parameters, in a normal form.
 	MediaType string `json:"media_type"`
 	// Body is as it was sent: compressed if it came so.
 	Body []byte `json:"body"`
+	// Headers are those of Options.FingerprintHeaders that the request has, by their
+	// canonical names, with their values as they were sent.
+	Headers map[string][]string `json:"headers,omitempty"`
 }
 
-// The first byte of what a Request appends, which its fingerprint is made of.
-const requestForm = 1
+// requestForm is the first byte of what a Request appends. Another form of the bytes
+// needs another number.
+const requestForm = 2
 
 // AppendFingerprint appends what tells r from every other request: a byte for the form,
-// and then each field after its length, an unsigned varint. It never fails.
+// and then each field after its length, an unsigned varint. Headers come last, in the
+// order of their names, each with the number of its values; a request without any appends
+// nothing for them. It never fails.
 func (r Request) AppendFingerprint(b []byte) ([]byte, error) {
 	b = append(b, requestForm)
-	for _, s := range [...]string{r.Method, r.Route, r.Path, r.Query, r.MediaType} {
+	for _, s := range [...]string{r.Method, r.Path, r.Query, r.MediaType} {
 		b = appendBytes(b, s)
 	}
-	return appendBytes(b, r.Body), nil
+	b = appendBytes(b, r.Body)
+	if len(r.Headers) == 0 {
+		return b, nil
+	}
+	for _, name := range slices.Sorted(maps.Keys(r.Headers)) {
+		b = appendBytes(b, name)
+		b = binary.AppendUvarint(b, uint64(len(r.Headers[name])))
+		for _, value := range r.Headers[name] {
+			b = appendBytes(b, value)
+		}
+	}
+	return b, nil
 }
 
 // contentType returns the first of the lines, which net/http has under that name.
@@ -45,20 +63,37 @@ func contentType(h http.Header) string {
 	return ""
 }
 
-// requestOf makes in, which is empty, what r is, with that body.
-func requestOf(in *Request, r *http.Request, body []byte) {
-	in.Method, in.Route, in.Body = r.Method, r.Pattern, body
-	in.Path, in.Query = r.URL.EscapedPath(), text(r.URL.RawQuery)
+// requestOf makes in, which is empty, what r is, with that body and the headers of those
+// names.
+func requestOf(in *Request, r *http.Request, body []byte, names []string) {
+	path, query := target(r)
+	in.Method, in.Body = r.Method, body
+	in.Path, in.Query = text(path), text(query)
 	in.MediaType = text(mediaType(contentType(r.Header)))
+	if len(names) > 0 {
+		in.Headers = headersOf(r, names)
+	}
 }
 
-// text returns s, with its bytes escaped if it is not UTF-8: as JSON they would
-// all be the same. The mark before them is in no query and no header.
-func text(s string) string {
-	if utf8.ValidString(s) {
-		return s
+// headersOf returns the headers of those names that r has. The name Host is that of the
+// server that the client asked.
+func headersOf(r *http.Request, names []string) map[string][]string {
+	found := make(map[string][]string)
+	for _, name := range names {
+		lines := r.Header[name]
+		if name == "Host" {
+			lines = []string{r.Host}
+		}
+		if len(lines) == 0 {
+			continue
+		}
+		values := make([]string, len(lines))
+		for i, line := range lines {
+			values[i] = text(line)
+		}
+		found[name] = values
 	}
-	return "\x00" + url.QueryEscape(s)
+	return found
 }
 
 // safe reports whether requests of that method have no effect by definition.

@@ -35,9 +35,9 @@ func wantTombstone(t *testing.T, b *bench, srv string, n *atomic.Int64) {
 	}
 }
 
-// TestFlushedIsATombstone: the first caller has each part as it is flushed, and
-// all of it in the end.
-func TestFlushedIsATombstone(t *testing.T) {
+// TestFlushedStreamIsATombstone: the first caller has each part of a stream as it is
+// flushed, and all of it in the end.
+func TestFlushedStreamIsATombstone(t *testing.T) {
 	t.Parallel()
 	for name, flush := range map[string]func(http.ResponseWriter) error{
 		"controller": func(w http.ResponseWriter) error { return http.NewResponseController(w).Flush() },
@@ -48,6 +48,7 @@ func TestFlushedIsATombstone(t *testing.T) {
 			b, n, read := newBench(t, semel.Options{}), new(atomic.Int64), make(chan struct{})
 			srv := b.leasedServer(t, define("op", plain{}), options(), func(w http.ResponseWriter, _ *http.Request) {
 				n.Add(1)
+				w.Header().Set("Content-Type", "Text/Event-Stream; charset=utf-8")
 				w.Header().Set("Content-Length", "10")
 				w.Header().Set("X-Kind", "stream")
 				w.WriteHeader(http.StatusCreated)

@@ -219,6 +219,7 @@ func TestStripeBrokenAndNotToBeGiven(t *testing.T) {
 			_, _ = io.WriteString(w, strings.Repeat("x", 200))
 		},
 		"flushed": func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "text/event-stream")
 			w.WriteHeader(500)
 			_ = http.NewResponseController(w).Flush()
 		},

@@ -28,6 +28,8 @@ type Terms struct {
 	// the endpoint decoded them, no method ignores the key, and no status from 500
 	// up is stored, in any profile.
 	Value bool
+	// IgnoreTarget says that the endpoints behind [Handle] ignore the target.
+	IgnoreTarget bool
 	// Fields are those given to [JSONFields]; an empty list that is not nil
 	// stands for the whole body. Nil: bodies are compared as they were sent.
 	Fields []string
@@ -41,6 +43,8 @@ func (t Terms) valid() error {
 		return &semel.FieldError{Field: "Wait", Reason: "is negative"}
 	case t.KeyTime != "" && t.KeyTime != "uuidv7" && t.KeyTime != "ulid":
 		return &semel.FieldError{Field: "KeyTime", Reason: "is neither uuidv7 nor ulid"}
+	case t.IgnoreTarget && !t.Value:
+		return &semel.FieldError{Field: "IgnoreTarget", Reason: "is for endpoints behind Handle, which Value says"}
 	case t.Value && t.Fields != nil:
 		return &semel.FieldError{Field: "Fields", Reason: "and Value exclude each other"}
 	default:
@@ -56,10 +60,13 @@ func (t Terms) methods() []string {
 }
 
 func (t Terms) fingerprint() FingerprintDeclaration {
-	f := FingerprintDeclaration{Covers: []string{"method", "target", "media_type", "body"}, Body: "bytes", Fields: []string{}}
+	f := FingerprintDeclaration{Covers: []string{"method", "target", "media_type", "body"}, Body: "bytes", Fields: []string{}, Headers: []string{}}
 	switch {
 	case t.Value:
-		f.Covers, f.Body = []string{"body"}, "value"
+		f.Covers, f.Body = []string{"method", "target", "body"}, "value"
+		if t.IgnoreTarget {
+			f.Covers = []string{"body"}
+		}
 	case t.Fields != nil && len(t.Fields) == 0:
 		f.Body = "json"
 	case t.Fields != nil:

@@ -66,6 +66,7 @@ func TestCutOffStreamIsNotAnAnswer(t *testing.T) {
 	b, n, bar := newBench(t, semel.Options{}), new(atomic.Int64), newBarrier()
 	h := func(w http.ResponseWriter, _ *http.Request) {
 		run := n.Add(1)
+		w.Header().Set("Content-Type", "text/event-stream")
 		fmt.Fprintf(w, "run %d", run)
 		if run == 1 {
 			_ = http.NewResponseController(w).Flush()
@@ -96,6 +97,7 @@ func TestCutOffStreamInHTTP10(t *testing.T) {
 	b, n, bar := newBench(t, semel.Options{}), new(atomic.Int64), newBarrier()
 	h := func(w http.ResponseWriter, _ *http.Request) {
 		run := n.Add(1)
+		w.Header().Set("Content-Type", "text/event-stream")
 		fmt.Fprintf(w, "run %d", run)
 		if run == 1 {
 			_ = http.NewResponseController(w).Flush()
@@ -127,6 +129,7 @@ func TestStreamInHTTP10(t *testing.T) {
 		b := newBench(t, semel.Options{})
 		srv := serve(b, define("op", plain{}), options(), func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Trailer", "X-Sum")
+			w.Header().Set("Content-Type", "text/event-stream")
 			_, _ = io.WriteString(w, "a part")
 			_ = http.NewResponseController(w).Flush()
 			if _, _, err := http.NewResponseController(w).Hijack(); err == nil {

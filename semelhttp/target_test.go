@@ -1,0 +1,225 @@
+package semelhttp_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/semelhttp"
+)
+
+// TestTargetIsWhatTheClientSent: two endpoints behind http.StripPrefix, or behind a router
+// that rewrites the path, are two requests.
+func TestTargetIsWhatTheClientSent(t *testing.T) {
+	t.Parallel()
+	b, n := newBench(t, semel.Options{}), new(atomic.Int64)
+	protect, err := semelhttp.Atomic(b.Engine, define("op", plain{}), options())
+	if err != nil {
+		t.Fatal(err)
+	}
+	inner := http.NewServeMux()
+	inner.Handle("POST /orders", protect(created(n)))
+	outer := http.NewServeMux()
+	outer.Handle("/a/", http.StripPrefix("/a", inner))
+	outer.Handle("/b/", http.StripPrefix("/b", inner))
+	srv := httptest.NewServer(outer)
+	t.Cleanup(srv.Close)
+	first := ask{path: "/a/orders"}.do(t, srv.URL)
+	wantFirst(t, first, http.StatusCreated, "run 1")
+	wantReplay(t, ask{path: "/a/orders"}.do(t, srv.URL), first)
+	wantProblem(t, ask{path: "/b/orders"}.do(t, srv.URL), http.StatusUnprocessableEntity, "key_reused")
+	if n.Load() != 1 {
+		t.Errorf("the handler ran %d times, want once", n.Load())
+	}
+}
+
+// TestPatternsDoNotCount: a deployment that names a wildcard of a route differently, or
+// moves the middleware, changes nothing for existing keys (rule 16).
+func TestPatternsDoNotCount(t *testing.T) {
+	t.Parallel()
+	b, n := newBench(t, semel.Options{}), new(atomic.Int64)
+	protect, err := semelhttp.Atomic(b.Engine, define("op", plain{}), options())
+	if err != nil {
+		t.Fatal(err)
+	}
+	serve := func(pattern string) string {
+		mux := http.NewServeMux()
+		mux.Handle(pattern, protect(created(n)))
+		srv := httptest.NewServer(mux)
+		t.Cleanup(srv.Close)
+		return srv.URL
+	}
+	first := ask{path: "/orders/1"}.do(t, serve("POST /orders/{id}"))
+	wantFirst(t, first, http.StatusCreated, "run 1")
+	for _, pattern := range []string{"POST /orders/{order}", "/orders/{id}", "/"} {
+		wantReplay(t, ask{path: "/orders/1"}.do(t, serve(pattern)), first)
+	}
+}
+
+// TestFingerprintHeadersCount, and no others.
+func TestFingerprintHeadersCount(t *testing.T) {
+	t.Parallel()
+	b, n := newBench(t, semel.Options{}), new(atomic.Int64)
+	o := options()
+	o.FingerprintHeaders = []string{"x-dry-run", "HOST", "If-Match"}
+	protect, err := semelhttp.Middleware(b.Engine, define("op", plain{}), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := protect(created(n))
+	send := func(key, host string, header ...string) answer {
+		t.Helper()
+		w, r := httptest.NewRecorder(), ask{key: []string{key}}.request(t, "http://ignored")
+		r.Host = host
+		for i := 0; i < len(header); i += 2 {
+			r.Header.Add(header[i], header[i+1])
+		}
+		h.ServeHTTP(w, r)
+		return answer{status: w.Code, header: w.Header(), body: w.Body.String()}
+	}
+	first := send("k1", "a.example", "X-Dry-Run", "1")
+	wantFirst(t, first, http.StatusCreated, "run 1")
+	wantReplay(t, send("k1", "a.example", "X-Dry-Run", "1", "X-Other", "2"), first)
+	for name, got := range map[string]answer{
+		"no header":     send("k1", "a.example"),
+		"another value": send("k1", "a.example", "X-Dry-Run", "0"),
+		"two values":    send("k1", "a.example", "X-Dry-Run", "1", "X-Dry-Run", "1"),
+		"another one":   send("k1", "a.example", "X-Dry-Run", "1", "If-Match", "v2"),
+		"another host":  send("k1", "b.example", "X-Dry-Run", "1"),
+	} {
+		if got.status != http.StatusUnprocessableEntity {
+			t.Errorf("%s: got %d %s, want 422", name, got.status, got.body)
+		}
+	}
+	for _, name := range []string{"Idempotency-Key", "authorization", "Date", "bad name", ""} {
+		o.FingerprintHeaders = []string{name}
+		if _, err := semelhttp.Middleware(b.Engine, define("op", plain{}), o); !isField(err, "FingerprintHeaders") {
+			t.Errorf("FingerprintHeaders %q: %v, want a FieldError", name, err)
+		}
+	}
+}
+
+// TestHandleComparesTheTarget: one key at two paths, with another method or query is two
+// requests, although Decode returns the same; unless the endpoint ignores the target.
+func TestHandleComparesTheTarget(t *testing.T) {
+	t.Parallel()
+	for _, ignores := range []bool{false, true} {
+		b, n := newBench(t, semel.Options{}), new(atomic.Int64)
+		op := semel.Define("transfer", semel.OperationOptions[int]{})
+		h, err := semelhttp.Handle(semelhttp.Endpoint[int, string]{
+			Operation: op, IgnoreTarget: ignores,
+			Decode: func(r *http.Request) (amount int, err error) {
+				return amount, json.NewDecoder(r.Body).Decode(&amount)
+			},
+			Run: func(ctx context.Context, c semel.Call, _ int) (string, bool, error) {
+				return semel.Do(ctx, b.Engine, c, func(context.Context) (string, error) {
+					n.Add(1)
+					return "paid", nil
+				})
+			},
+		}, options())
+		if err != nil {
+			t.Fatal(err)
+		}
+		first := ask{path: "/accounts/1", body: "5"}.direct(t, h)
+		wantFirst(t, first, http.StatusOK, "\"paid\"\n")
+		wantReplay(t, ask{path: "/accounts/1", body: " 5"}.direct(t, h), first)
+		for name, other := range map[string]ask{
+			"path":   {path: "/accounts/2", body: "5"},
+			"query":  {path: "/accounts/1?dry_run=1", body: "5"},
+			"method": {path: "/accounts/1", method: "PUT", body: "5"},
+		} {
+			want := http.StatusUnprocessableEntity
+			if ignores {
+				want = http.StatusOK
+			}
+			if got := other.direct(t, h); got.status != want {
+				t.Errorf("another %s, ignored %v: got %d %s, want %d", name, ignores, got.status, got.body, want)
+			}
+		}
+		wantProblem(t, ask{path: "/accounts/1", body: "6"}.direct(t, h), http.StatusUnprocessableEntity, "key_reused")
+		// The same operation and key without HTTP is the same record.
+		_, replayed, err := semel.Do(t.Context(), b.Engine, op.Call(semel.ScopeOf("ann"), "k1", 5), func(context.Context) (string, error) {
+			t.Error("the operation ran again")
+			return "", nil
+		})
+		if !replayed || err != nil {
+			t.Errorf("a call without a target: replayed %v, %v, want the first result", replayed, err)
+		}
+		if n.Load() != 1 {
+			t.Errorf("%d runs, want one", n.Load())
+		}
+	}
+}
+
+// TestNoIdentityIsUnauthenticated: a request whose user has no name is not signed in.
+func TestNoIdentityIsUnauthenticated(t *testing.T) {
+	t.Parallel()
+	b, n := newBench(t, semel.Options{}), new(atomic.Int64)
+	o := options()
+	o.ScopeFunc = func(r *http.Request) (semel.Scope, error) { return semel.ScopeOf(r.Header.Get("X-User")), nil }
+	protect, err := semelhttp.Atomic(b.Engine, define("op", plain{}), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantProblem(t, ask{user: "-"}.direct(t, protect(created(n))), http.StatusUnauthorized, "unauthenticated")
+	if n.Load() != 0 {
+		t.Error("the handler ran")
+	}
+}
+
+// TestJSONErrorsSayWhere: the client learns the field and the place, and no value.
+func TestJSONErrorsSayWhere(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, semel.Options{})
+	var reported atomic.Int64
+	o := options()
+	o.ErrorFunc = func(_ *http.Request, err error) {
+		if err != nil {
+			reported.Add(1)
+		}
+	}
+	type order struct {
+		Amount int `json:"amount"`
+	}
+	h, err := semelhttp.Handle(semelhttp.Endpoint[order, string]{
+		Operation: semel.Define("order", semel.OperationOptions[order]{}),
+		Decode: func(r *http.Request) (in order, err error) {
+			return in, json.NewDecoder(r.Body).Decode(&in)
+		},
+		Run: func(ctx context.Context, c semel.Call, _ order) (string, bool, error) {
+			return semel.Do(ctx, b.Engine, c, func(context.Context) (string, error) { return "", nil })
+		},
+	}, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for body, want := range map[string]string{
+		`{"amount":"secret"}`: `The field "amount" must not be a JSON string.`,
+		`["secret"]`:          `The body must not be a JSON array.`,
+		`{"amount" 5}`:        `after object key, at byte 11.`,
+		`{"amount":`:          `it ends early.`,
+		` `:                   `The body is empty.`,
+	} {
+		got := ask{body: body}.direct(t, h)
+		wantProblem(t, got, http.StatusBadRequest, "body_invalid")
+		var p struct{ Detail string }
+		if err := json.Unmarshal([]byte(got.body), &p); err != nil || !strings.Contains(p.Detail, want) || strings.Contains(p.Detail, "secret") {
+			t.Errorf("%s: the detail is %q, %v, want %q in it", body, p.Detail, err, want)
+		}
+	}
+	if reported.Load() != 5 {
+		t.Errorf("%d errors were reported, want 5", reported.Load())
+	}
+}
+
+func isField(err error, name string) bool {
+	field, ok := errors.AsType[*semel.FieldError](err)
+	return ok && field.Field == name
+}
