@@ -175,15 +175,16 @@ func endingsByAttempts() map[string]ending {
 			prepare: again(plan{}, returns(errInner), nil), sees: semel.ErrInDoubt,
 		},
 		"in doubt, probe fails": {
-			prepare: func() func(*testing.T, *world) func(context.Context) error {
-				var fails error
+			prepare: func(t *testing.T, w *world) func(context.Context) error {
+				t.Helper()
+				var fails error // of this test alone: others run at the same time
 				return again(plan{Policy: semel.Heal(func(context.Context, semel.Scope, string) (any, bool, error) {
 					return nil, false, fails
 				})}, func(context.Context) (string, error) {
 					fails = semel.Final(errInner)
 					return "", errInner
-				}, nil)
-			}(),
+				}, nil)(t, w)
+			},
 			sees: semel.ErrInDoubt, own: true,
 		},
 	}
