@@ -16,10 +16,21 @@ import (
 const aboutConform = `conform holds a server to draft-ietf-httpapi-idempotency-key-header-07, and to
 what its own profile says where the draft is silent.
 
-The server follows the fixture contract (docs/conformance), or an endpoint of
-its own is named in the profile file. Further URLs are of other processes of the
-same server. Its own profile is looked for at ` + conform.WellKnown + `;
---profile says what that does not, or says it otherwise.
+Name an endpoint of the server and a body for it:
+
+  semel conform --endpoint 'POST /orders' --body '{"item":"{{op}}","amount":{{n}}}' \
+    --count '/orders?item={{op}}#/total' --header 'Authorization: Bearer ...' http://127.0.0.1:8080
+
+{{op}} is replaced by a name that one case alone uses, {{n}} by a number that makes it
+another request. --count is where the effects are counted: a path, and behind the # a JSON
+pointer to a number or to an array. Without it a second run is seen only if it is answered
+otherwise than the first, with another id for instance.
+
+Without --endpoint the server follows the fixture contract (docs/conformance), or the
+profile file names an endpoint. Further URLs are other processes of the same server. The
+server's own profile is looked for at ` + conform.WellKnown + `;
+--profile adds to it or replaces parts of it. What neither of them declares is observed and
+reported, and fails only if it is unsafe. "semel conform init" writes a profile file.
 
 Exit codes: 0 all that was shown passes; 1 a MUST, a security practice, or what
 the profile itself says does not hold; 2 the command line or the profile is
@@ -29,6 +40,7 @@ not hold. Cases that are not shown change nothing.`
 // conformFlags are the flags of conform.
 type conformFlags struct {
 	profile  string
+	endpoint endpointFlags
 	only     []string
 	verbose  bool
 	storm    int
@@ -46,7 +58,9 @@ func NewConformCommand() *cobra.Command {
 		Args:  cobra.MinimumNArgs(1),
 		RunE:  f.run,
 	}
+	c.AddCommand(newConformInitCommand())
 	flags := c.Flags()
+	f.endpoint.register(flags)
 	flags.StringVar(&f.profile, "profile", "", "profile `file`, or strict, lenient or stripe (default: the server's own)")
 	flags.StringSliceVar(&f.only, "only", nil, "run these `cases` alone, such as 14,26,S3")
 	flags.BoolVar(&f.verbose, "verbose", false, "tell also what was seen of cases that pass, and what each depends on")
@@ -85,17 +99,17 @@ func (f *conformFlags) load(c *cobra.Command, url string) (*conform.Profile, err
 	if f.storm < 1 || f.parallel < 1 || f.patience <= 0 {
 		return nil, errors.New("--storm, --parallel and --patience must be above zero")
 	}
-	own, err := conform.FetchProfile(c.Context(), url)
-	if f.profile == "" {
-		return own, err
+	p, err := conform.FetchProfile(c.Context(), url)
+	if errors.Is(err, conform.ErrUnpublished) && (f.profile != "" || f.endpoint.named()) {
+		p, err = new(conform.UndeclaredProfile()), nil
 	}
-	if errors.Is(err, conform.ErrUnpublished) {
-		own, err = new(conform.DefaultProfile()), nil
+	if err == nil && f.profile != "" {
+		p, err = conform.LoadProfile(f.profile, *p)
 	}
 	if err != nil {
 		return nil, err
 	}
-	return conform.LoadProfile(f.profile, *own)
+	return p, f.endpoint.apply(p)
 }
 
 // told gives err the code it ends the program with.
@@ -106,7 +120,7 @@ func told(err error) error {
 	case errors.Is(err, context.Canceled):
 		return &exit.Error{Code: exit.Failed, Err: errors.New("conform: interrupted")}
 	case errors.Is(err, conform.ErrUnpublished):
-		return exit.Usagef("conform: %w; name one with --profile", err)
+		return exit.Usagef("conform: %w; name an endpoint with --endpoint and --body, or a profile with --profile", err)
 	}
 	return exit.Usagef("%w", fmt.Errorf("conform: %w", err))
 }

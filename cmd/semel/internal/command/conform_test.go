@@ -8,6 +8,7 @@ import (
 	"flag"
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -194,4 +195,59 @@ func TestTheListOfCasesIsWhole(t *testing.T) {
 	var table bytes.Buffer
 	conform.List(&table, conform.Cases("stripe"))
 	published(t, "cases.md", "# The cases", table.String())
+}
+
+// TestConformRunsFromFlags: a stranger names an endpoint, and no file.
+func TestConformRunsFromFlags(t *testing.T) {
+	t.Parallel()
+	made := make(chan int, 1)
+	made <- 0
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { // which knows no keys
+		n := <-made + 1
+		made <- n
+		w.Header().Set("Content-Type", "application/json")
+		fmt.Fprintf(w, `{"id":%d}`, n)
+	}))
+	t.Cleanup(server.Close)
+	code, out, _ := ended(t, program(t, "conform", "--endpoint", "POST /orders", "--body", `{"item":"{{op}}","n":{{n}}}`, "--only", "1,14", server.URL))
+	for _, want := range []string{"fail        1", "fail       14", "curl -i -X POST '" + server.URL + "/orders'", `{"id":`} {
+		if !strings.Contains(out, want) {
+			t.Errorf("%q is not in the output:\n%s", want, out)
+		}
+	}
+	if code != exit.Failed {
+		t.Errorf("conform ended with %d, want %d", code, exit.Failed)
+	}
+	for flags, want := range map[string]string{
+		"--body x":                           "--endpoint",
+		"--endpoint /x --body {{op}}":        "{{n}}",
+		"--endpoint /x --body @no-such-file": "--body",
+		"--endpoint /{{op}}/{{n}} --header x --other-header a:b": "header",
+		"--endpoint /{{op}}/{{n}} --other-header a:b":            "--header",
+	} {
+		args := append(append([]string{"conform"}, strings.Fields(flags)...), server.URL)
+		if code, _, errs := ended(t, program(t, args...)); code != exit.Usage || !strings.Contains(errs, want) {
+			t.Errorf("%s: ended with %d and %q, want %d and an error that names %s", flags, code, errs, exit.Usage, want)
+		}
+	}
+}
+
+// TestConformInitWritesAProfile that conform takes.
+func TestConformInitWritesAProfile(t *testing.T) {
+	t.Parallel()
+	code, out, errs := ended(t, program(t, "conform", "init", "--endpoint", "PUT /things/{{op}}"))
+	if code != exit.OK {
+		t.Fatalf("conform init ended with %d: %s", code, errs)
+	}
+	file := filepath.Join(t.TempDir(), "idempotency.json")
+	if err := os.WriteFile(file, []byte(out), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p, err := conform.LoadProfile(file, conform.UndeclaredProfile())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(p.Assumed) > 0 || p.Suite.Endpoint == nil || p.Suite.Endpoint.Method != http.MethodPut {
+		t.Errorf("the profile assumes %q and has the endpoint %+v", p.Assumed, p.Suite.Endpoint)
+	}
 }

@@ -96,7 +96,9 @@ func TestConformTellsWhatItSees(t *testing.T) {
 		"pass       23  MAY ",
 		"by the profile's key.forms, key.same\n",
 		"MUST               0         1         0         0         0\n",
-		"profile default: 3 cases, 1 passed; fail: 13, 14\n",
+		"profile default: 3 cases, 1 passed; fail: 14; info: 13\n",
+		"not declared (key.same), and seen: a key with quotes and one without are two keys\n",
+		"curl -i -X POST '" + address + "/orders' -H 'Content-Type: application/json' -H 'Idempotency-Key: \"",
 	} {
 		if !strings.Contains(out, want) {
 			t.Errorf("it writes\n%s\nwhich has no %q", out, want)

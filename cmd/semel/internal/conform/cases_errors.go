@@ -48,7 +48,7 @@ func (t *trial) documented(got *answer) {
 	case t.profile.Errors == "stripe" || t.profile.Problems == "":
 		t.note("no link, by profile")
 	default:
-		t.failf("%s has no link to its documentation", shown(got))
+		t.failf("%s has no link to its documentation", shown(got)) // the draft asks for one
 	}
 }
 
@@ -87,7 +87,14 @@ func (t *trial) missing() {
 		t.happened(a.op, 2)
 		t.inform("the key is not required: two requests without one are two")
 	}
-	t.documented(t.rejected(a, keyMissing))
+	got := t.send(a)
+	if got.status <= 299 {
+		t.happened(a.op, 1)
+		t.against("required", "a request without a key runs")
+	}
+	t.isRefused(got, keyMissing)
+	t.happened(a.op, 0)
+	t.documented(got)
 }
 
 func (t *trial) comeBack() {
@@ -118,7 +125,7 @@ func (t *trial) errorBodies() {
 	}
 	for kind, n := range seen {
 		if n > 1 {
-			t.failf("errors of different kinds have the type %q in common", kind)
+			t.against("errors", "errors of different kinds have the type %q in common", kind)
 		}
 	}
 	if len(seen) == 0 {
@@ -130,7 +137,7 @@ func (t *trial) errorBodies() {
 func (t *trial) problem(got *answer) string {
 	media, _, err := mime.ParseMediaType(got.header.Get("Content-Type"))
 	if err != nil || media != "application/problem+json" {
-		t.failf("%s has the media type %q", shown(got), got.header.Get("Content-Type"))
+		t.against("errors", "%s has the media type %q", shown(got), got.header.Get("Content-Type"))
 	}
 	var p struct {
 		Type, Title, Detail string
@@ -140,7 +147,7 @@ func (t *trial) problem(got *answer) string {
 		t.failf("%s is no JSON: %v", shown(got), err)
 	}
 	if p.Title == "" || p.Status != 0 && p.Status != got.status {
-		t.failf("%s has the title %q and the status %d in its body", shown(got), p.Title, p.Status)
+		t.against("errors", "%s has the title %q and the status %d in its body", shown(got), p.Title, p.Status)
 	}
 	return p.Type
 }

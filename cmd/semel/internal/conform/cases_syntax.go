@@ -22,14 +22,12 @@ func syntaxCases() []Case {
 		{
 			ID: "2", Level: Must, Source: inDraft21, Fields: []string{"key.forms"},
 			Says: "A key without quotes is refused, or taken and protected, as the profile says; never run unprotected.",
-			run:  func(t *trial) { t.heldTo(t.asking().with(fresh()), t.profile.takes("raw")) },
+			run:  func(t *trial) { t.form(fresh()) },
 		},
 		{
 			ID: "3", Level: Must, Source: inDraft21, Fields: []string{"key.forms"},
 			Says: "A key that is a token is treated as one without quotes.",
-			run: func(t *trial) {
-				t.heldTo(t.asking().with("k"+strings.ToLower(rand.Text())), t.profile.takes("raw"))
-			},
+			run:  func(t *trial) { t.form("k" + strings.ToLower(rand.Text())) },
 		},
 		{
 			ID: "4", Level: Must, Source: inDraft21, Fields: []string{"key.forms"},
@@ -62,18 +60,28 @@ func syntaxCases() []Case {
 
 func (t *trial) quotedIsTaken() { t.protected(t.asking().with(quoted(fresh()))) }
 
+// form sends keys without quotes, and reports what was seen if the profile says nothing of
+// them.
+func (t *trial) form(keys ...string) {
+	var seen []string
+	for _, key := range keys {
+		if what := t.unquoted(t.asking().with(key)); what != "" {
+			seen = append(seen, what)
+		}
+	}
+	if len(seen) > 0 {
+		t.observed("key.forms", seen...)
+	}
+}
+
 func (t *trial) otherItems() {
-	raw := t.profile.takes("raw")
-	items := []string{
-		":" + base64.StdEncoding.EncodeToString([]byte(fresh())) + ":",
-		digits(15), "@" + digits(15), `%"caf%c3%a9 ` + fresh() + `"`, `("` + fresh() + `" "b")`,
-	}
-	for _, item := range items {
-		t.heldTo(t.asking().with(item), raw)
-	}
-	if !raw {
+	if !t.profile.takes("raw") {
 		t.heldTo(t.asking().with("?1"), false)
 	}
+	t.form(
+		":"+base64.StdEncoding.EncodeToString([]byte(fresh()))+":",
+		digits(15), "@"+digits(15), `%"caf%c3%a9 `+fresh()+`"`, `("`+fresh()+`" "b")`,
+	)
 }
 
 // digits draws a number of n digits that does not begin with zero.
@@ -181,6 +189,9 @@ func (t *trial) emptyKeys() {
 }
 
 func (t *trial) longKeys() {
+	if t.profile.assumes("key.max_length") {
+		t.observedLength()
+	}
 	limit := t.profile.Key.MaxLength
 	k := fresh() + strings.Repeat("x", max(0, limit-37))
 	if limit < 37 {
@@ -191,6 +202,30 @@ func (t *trial) longKeys() {
 	for _, tail := range []string{"a", "b"} {
 		t.rejected(t.asking().with(t.line(k+strings.Repeat("y", 45)+tail)), keyMalformed)
 	}
+}
+
+// observedLength sends keys of growing length. A server may refuse any of them, and may not
+// take two that differ in the last character alone for one.
+func (t *trial) observedLength() {
+	seen := "keys of 2048 characters are told apart to the last one"
+	for _, length := range []int{64, 128, 255, 300, 1024, 2048} {
+		k := fresh() + strings.Repeat("x", length-37)
+		a := t.asking().with(t.line(k + "a"))
+		got := t.send(a)
+		if got.status > 299 {
+			t.happened(a.op, 0)
+			seen = fmt.Sprintf("keys of %d characters are refused with %s", length, shown(got))
+			break
+		}
+		t.replays(a, got)
+		t.happened(a.op, 1)
+		b := t.asking().with(t.line(k + "b"))
+		if got := t.send(b); got.status > 299 {
+			t.failf("of two keys of %d characters that differ in the last one, the first is taken and the second is refused with %s", length, shown(got))
+		}
+		t.happened(b.op, 1)
+	}
+	t.observed("key.max_length", seen)
 }
 
 func (t *trial) opaqueKeys() {
@@ -219,6 +254,9 @@ func (t *trial) sameKey() {
 	k := fresh()
 	a := t.asking().with(quoted(k))
 	first := t.executes(a)
+	if t.profile.assumes("key.forms") || t.profile.assumes("key.same") {
+		t.observedForms(a.with(k), first)
+	}
 	switch both := t.profile.takes("string") && t.profile.takes("raw"); {
 	case both && t.profile.Key.Same:
 		t.replays(a.with(k), first)
@@ -230,4 +268,20 @@ func (t *trial) sameKey() {
 		t.rejected(a.with(k), refusedKey()...)
 	}
 	t.note("%s", fmt.Sprintf("forms %q", t.profile.Key.Forms))
+}
+
+// observedForms sends a key without quotes that was used with quotes.
+func (t *trial) observedForms(unquoted ask, first *answer) {
+	got := t.settled(unquoted)
+	switch {
+	case got.status > 299:
+		t.happened(unquoted.op, 1)
+		t.observed("key.same", "a key without quotes is refused with "+shown(got))
+	case t.count(unquoted.op) == 1:
+		t.equal(got, first)
+		t.observed("key.same", "a key is the same with and without quotes")
+	default:
+		t.happened(unquoted.op, 2)
+		t.observed("key.same", "a key with quotes and one without are two keys")
+	}
 }

@@ -159,9 +159,11 @@ func (t *trial) pipelined(a ask) (first, second *answer) {
 	if first, err = readAnswer(r, m.method); err != nil {
 		t.failf("no answer: %v", err)
 	}
+	t.record(a.op, m, first)
 	second, err = readAnswer(r, m.method)
 	if err != nil {
 		return first, nil // it may close the connection instead
 	}
+	t.record(a.op, m, second)
 	return first, second
 }

@@ -23,6 +23,9 @@ func (t *trial) http2(asks ...ask) ([]*answer, bool) {
 		m := t.message(a)
 		go func() {
 			got, err := t.over(transport, m)
+			if err == nil {
+				t.record(a.op, m, got)
+			}
 			replies <- reply{got, err}
 		}()
 	}

@@ -40,6 +40,9 @@ type Profile struct {
 	ReplayMaxBytes int64          `json:"replay_max_bytes"`
 	Reauthorizes   bool           `json:"reauthorizes"`
 	Suite          Suite          `json:"suite,omitzero"`
+	// Assumed are the members that neither the server nor a file declares, such as
+	// "key.forms". They have their usual values.
+	Assumed []string `json:"-"`
 }
 
 // KeyProfile says which keys a server takes.
@@ -55,6 +58,8 @@ type Fingerprint struct {
 	Covers []string `json:"covers"` // of method, target, media_type, body
 	Body   string   `json:"body"`   // "bytes", "json", "fields", "value", "none"
 	Fields []string `json:"fields"`
+	// Headers are the request headers that count besides the media type.
+	Headers []string `json:"headers"`
 }
 
 // The names of the statuses that a server answers with itself.
@@ -72,8 +77,8 @@ const (
 	bodyTooLarge      = "body_too_large"
 )
 
-// DefaultProfile is what a server that says nothing is held to: the draft, and
-// what most servers do where it is silent.
+// DefaultProfile declares what the draft says, and what most servers do where the draft is
+// silent.
 func DefaultProfile() Profile {
 	return Profile{
 		Version: 1, Name: "default", Specification: "draft-ietf-httpapi-idempotency-key-header-07",
@@ -142,6 +147,7 @@ func parseProfile(text []byte, p Profile, byHand bool) (*Profile, error) {
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
 		return nil, errors.New("there is more after the object")
 	}
+	p.declare(text)
 	return &p, p.valid()
 }
 

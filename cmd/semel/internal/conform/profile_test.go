@@ -38,7 +38,7 @@ func TestProfilesThatAreWrongAreRefused(t *testing.T) {
 		`{"suite":{"endpoint":{"url":"/x"}}}`:             "{{op}}",
 		`{"suite":{"endpoint":{"url":"/{{op}}"}}}`:        "{{n}}",
 		`{"suite":{"offers":["clock"],` + endpoint + `}}`: "suite.offers",
-		`{"suite":{"endpoint":{"url":"/x","body":"{{op}}{{n}}","counter":{}}}}`:                         "counter.url",
+		`{"suite":{"endpoint":{"url":"/x","body":"{{op}}{{n}}","counter":{"pointer":"/n"}}}}`:           "counter.url",
 		`{"suite":{"endpoint":{"url":"/x","body":"{{op}}{{n}}","counter":{"url":"/c","pointer":"n"}}}}`: "counter.pointer",
 		`{"suite":{"endpoint":{"url":"/x","body":"{{op}}{{n}}","counter":{"url":"/c","match":"~"}}}}`:   "counter.match",
 		`{"suite":{"endpoint":{"url":"http://x/y"}}}`:                                                   "endpoint.url",

@@ -25,6 +25,8 @@ type Result struct {
 	Verdict Verdict  `json:"verdict"`
 	// Detail says what was seen, or why nothing was.
 	Detail string `json:"detail,omitempty"`
+	// Exchanges are the last requests of a case that failed or warns, and their answers.
+	Exchanges []Exchange `json:"exchanges,omitempty"`
 }
 
 // verdicts lists them in the order they are told in.
@@ -60,6 +62,9 @@ func (r Result) Tell(w io.Writer, all bool) {
 	}
 	if all && len(r.Fields) > 0 {
 		fmt.Fprintf(w, "%25sby the profile's %s\n", "", strings.Join(r.Fields, ", "))
+	}
+	for _, x := range r.Exchanges {
+		fmt.Fprintf(w, "%25s%s\n%25s  -> %s\n", "", x.Request, "", x.Answer)
 	}
 }
 

@@ -20,8 +20,8 @@ type Options struct {
 	Parallel int
 	// Patience bounds each case. Zero: one minute.
 	Patience time.Duration
-	// Ended is told each case that ended, one at a time, in the order they end
-	// in. Nil: nobody is.
+	// Ended is called with the result of each case, one at a time, in the order of the
+	// cases. Nil: it is not called.
 	Ended func(Result)
 }
 
@@ -84,14 +84,15 @@ func chosen(profile string, only []string) ([]Case, error) {
 // runAll runs the cases that may share the server with others, and then the
 // others one by one. The results are in the order of the cases.
 func (s *session) runAll(ctx context.Context, cases []Case, o Options) []Result {
-	results := make([]Result, len(cases))
+	results, ended, told := make([]Result, len(cases)), make([]bool, len(cases)), 0
 	var telling sync.Mutex
 	run := func(i int) {
-		results[i] = s.run(ctx, cases[i], o.Patience)
+		r := s.run(ctx, cases[i], o.Patience)
 		telling.Lock()
 		defer telling.Unlock()
-		if o.Ended != nil {
-			o.Ended(results[i])
+		results[i], ended[i] = r, true
+		for ; o.Ended != nil && told < len(cases) && ended[told]; told++ {
+			o.Ended(results[told])
 		}
 	}
 	slots := make(chan struct{}, o.Parallel)
@@ -170,8 +171,12 @@ func (t *trial) result() Result {
 	if t.verdict == Pass || t.verdict == Info {
 		detail = strings.Join(slices.DeleteFunc(append([]string{t.detail}, t.notes...), func(s string) bool { return s == "" }), "; ")
 	}
-	return Result{
+	r := Result{
 		ID: t.c.ID, Level: t.c.Level, Source: t.c.Source, Says: t.c.Says, Fields: t.c.Fields,
 		Verdict: t.verdict, Detail: detail,
 	}
+	if t.verdict == Fail || t.verdict == Warn {
+		r.Exchanges = t.seen.last
+	}
+	return r
 }

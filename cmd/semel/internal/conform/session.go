@@ -45,7 +45,7 @@ func FetchProfile(ctx context.Context, base string) (*Profile, error) {
 		// An application in one page has that page for every path.
 		return nil, fmt.Errorf("%s%s is a page for people: %w", base, WellKnown, ErrUnpublished)
 	}
-	p, err := parseProfile(a.body, DefaultProfile(), false)
+	p, err := parseProfile(a.body, UndeclaredProfile(), false)
 	if err != nil {
 		return nil, fmt.Errorf("read profile at %s%s: %w", base, WellKnown, err)
 	}

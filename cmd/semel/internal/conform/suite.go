@@ -39,8 +39,9 @@ type Endpoint struct {
 	ContentType string `json:"content_type,omitempty"`
 	// Body is the body.
 	Body string `json:"body"`
-	// Counter says how often it happened.
-	Counter Counter `json:"counter"`
+	// Counter says how often it happened. Without its URL a second run is seen only where
+	// it is answered otherwise than the first, with another number for instance.
+	Counter Counter `json:"counter,omitzero"`
 }
 
 // Counter is where the effects of {{op}} can be counted.
@@ -91,9 +92,9 @@ func (e *Endpoint) valid() error {
 		return errors.New("suite.endpoint.body has no {{op}}, so the effects of one case could not be told from those of another")
 	case !strings.Contains(e.URL+e.Body, "{{n}}"):
 		return errors.New("suite.endpoint.body has no {{n}}, so there would be no other request")
-	case e.Counter.URL == "":
-		return errors.New("suite.endpoint.counter.url is empty: without a counter nothing can be shown")
-	case !strings.HasPrefix(e.Counter.URL, "/"):
+	case e.Counter.URL == "" && e.Counter != Counter{}:
+		return errors.New("suite.endpoint.counter.url is empty, and other members of the counter are set")
+	case e.Counter.URL != "" && !strings.HasPrefix(e.Counter.URL, "/"):
 		return errors.New("suite.endpoint.counter.url must begin with a slash")
 	case !jsontext.Pointer(e.Counter.Pointer).IsValid():
 		return errors.New("suite.endpoint.counter.pointer is no JSON pointer")
@@ -111,6 +112,9 @@ func (s *Suite) offers(part string) bool {
 	}
 	return part == offerFixture || slices.Contains(s.Offers, part)
 }
+
+// counts reports whether the server says how often something happened.
+func (s *Suite) counts() bool { return s.counter().URL != "" }
 
 // counter is where effects are counted.
 func (s *Suite) counter() Counter {

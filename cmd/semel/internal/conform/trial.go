@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"runtime"
+	"slices"
 	"strings"
 	"time"
 
@@ -23,6 +24,7 @@ type trial struct {
 	detail  string
 	notes   []string
 	ended   bool
+	seen    exchanges
 }
 
 // end ends the trial. What is found while things are put back in order does not
@@ -54,9 +56,11 @@ func (t *trial) notShown(format string, args ...any) { t.end(NotShown, format, a
 // informf ends the trial: it was found out, and says neither right nor wrong.
 func (t *trial) inform(text string) { t.end(Info, "%s", text) }
 
-// note adds to what is told of a case that holds.
+// note adds to what is told of a case that holds. The same note is added once.
 func (t *trial) note(format string, args ...any) {
-	t.notes = append(t.notes, fmt.Sprintf(format, args...))
+	if text := fmt.Sprintf(format, args...); !slices.Contains(t.notes, text) {
+		t.notes = append(t.notes, text)
+	}
 }
 
 // name draws a name for effects that no other case uses.
@@ -87,7 +91,12 @@ func (t *trial) asking() ask {
 
 // try sends a, and returns what came of it.
 func (t *trial) try(a ask) (*answer, error) {
-	return t.server.exchange(t.ctx, t.message(a))
+	m := t.message(a)
+	got, err := t.server.exchange(t.ctx, m)
+	if err == nil {
+		t.record(a.op, m, got)
+	}
+	return got, err
 }
 
 // send sends a and returns the answer.
@@ -106,6 +115,9 @@ func (t *trial) settled(a ask) *answer {
 	t.until("an answer other than in progress", func() bool {
 		got = t.send(a)
 		if got.busy() {
+			return false
+		}
+		if t.profile.assumes("statuses."+inProgress) && got.status >= 400 && got.header.Get("Retry-After") != "" {
 			return false
 		}
 		return got.status != t.profile.Statuses[inProgress] || !t.says(got, inProgress)

@@ -36,6 +36,7 @@ type answer struct {
 	status int
 	header http.Header
 	body   []byte
+	closes bool // the server closes the connection
 }
 
 // server is one address that requests are sent to.
@@ -134,6 +135,6 @@ func readAnswer(r *bufio.Reader, method string) (*answer, error) {
 		if err != nil {
 			return nil, fmt.Errorf("read response body: %w", err)
 		}
-		return &answer{status: resp.StatusCode, header: resp.Header, body: body}, nil
+		return &answer{status: resp.StatusCode, header: resp.Header, body: body, closes: resp.Close}, nil
 	}
 }

@@ -1,0 +1,124 @@
+package conform
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"net"
+	"time"
+)
+
+// A quick round sends few requests over connections that stay open, so that two thousand
+// of them are over in seconds. It finds servers that read the whole request, look for the key,
+// and then run a handler that takes no time: the moment between is so short that seldom one
+// round in fifty meets it.
+const (
+	quickRounds  = 2000
+	quickFor     = 10 * time.Second // and no longer, however slow the server is
+	quickEntries = 4                // requests of a round
+)
+
+// quickly runs quick rounds until one has a double effect, or the rounds are over. Counting
+// takes longer than a round does: it waits until the answers of a round differ, or the
+// rounds are over.
+func (t *trial) quickly() {
+	racers := make([]*racer, quickEntries)
+	servers := append([]server{t.server}, t.others...)
+	for i := range racers {
+		racers[i] = &racer{server: servers[i%len(servers)]}
+		defer racers[i].close()
+	}
+	ctx, cancel := context.WithTimeout(t.ctx, quickFor)
+	defer cancel()
+	var ops []string
+	for len(ops) < quickRounds && ctx.Err() == nil {
+		a := t.asking()
+		m := t.message(a)
+		if err := together(t.ctx, racers, m, func(got *answer) { t.record(a.op, m, got) }); err != nil {
+			t.failf("no answer in a round of %d requests: %v", quickEntries, err)
+		}
+		ops = append(ops, a.op)
+		if t.successes(a.op) > 1 {
+			t.quickCount(a.op)
+		}
+	}
+	for _, op := range ops {
+		if t.ctx.Err() == nil {
+			t.quickCount(op)
+		}
+	}
+}
+
+// quickCount fails if the effect of a quick round happened more than once.
+func (t *trial) quickCount(op string) {
+	if n := t.count(op); n > 1 {
+		t.failf("the handler ran %s for one key, in a quick round of %d requests at once", times(n), quickEntries)
+	}
+}
+
+// racer sends requests over one connection for as long as the server keeps it open.
+type racer struct {
+	server server
+	conn   net.Conn
+	in     *bufio.Reader
+	stop   func() bool
+}
+
+func (r *racer) close() {
+	if r.conn != nil {
+		r.stop()
+		r.conn.Close()
+		r.conn = nil
+	}
+}
+
+// prepare sends all of text but its last byte.
+func (r *racer) prepare(ctx context.Context, text []byte) error {
+	for fresh := r.conn == nil; ; fresh = true {
+		if r.conn == nil {
+			conn, err := r.server.dial(ctx)
+			if err != nil {
+				return err
+			}
+			r.conn, r.in = conn, bufio.NewReader(conn)
+			r.stop = context.AfterFunc(ctx, func() { conn.Close() })
+		}
+		_, err := r.conn.Write(text[:len(text)-1])
+		if err == nil {
+			return nil
+		}
+		r.close()
+		if fresh { // else the server has closed a connection that was idle
+			return err
+		}
+	}
+}
+
+// together sends m by all racers at the same time and tells their answers.
+func together(ctx context.Context, racers []*racer, m message, tell func(*answer)) error {
+	text := racers[0].server.bytes(m, true)
+	for _, r := range racers {
+		if err := r.prepare(ctx, text); err != nil {
+			return err
+		}
+	}
+	for _, r := range racers { // one after the other, without waiting, is closer than goroutines are
+		if _, err := r.conn.Write(text[len(text)-1:]); err != nil {
+			return err
+		}
+	}
+	var failed error
+	for _, r := range racers {
+		got, err := readAnswer(r.in, m.method)
+		if err != nil {
+			r.close()
+			failed = errors.Join(failed, err)
+			continue
+		}
+		tell(got)
+		if got.closes {
+			r.close()
+		}
+	}
+	return failed
+}
