@@ -45,7 +45,7 @@ func TestWhatAPersonIsToldIsTheirs(t *testing.T) {
 			t.Parallel()
 			mem := memory.New(memory.Options{})
 			op := plain("op", retried(semel.AtLeastOnce()))
-			e, err := semel.New(mem, semel.Options{Operations: []semel.Declared{op}})
+			e, err := semel.New(mem, semel.Options{Survive: store.NoFailure, Operations: []semel.Declared{op}})
 			if err != nil {
 				t.Fatal(err)
 			}

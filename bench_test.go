@@ -43,6 +43,7 @@ func newKey() string {
 // engineInMemory is an engine over a store in memory that can keep a benchmark's records.
 func engineInMemory(b testing.TB, o semel.Options) *semel.Engine[*memory.Tx] {
 	b.Helper()
+	o.Survive = store.NoFailure
 	e, err := semel.New(memory.New(memory.Options{MaxRecords: 1 << 30}), o)
 	if err != nil {
 		b.Fatalf("New: %v", err)

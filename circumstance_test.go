@@ -46,7 +46,7 @@ func TestWhatWasBrokenOffIsNobodysAnswer(t *testing.T) {
 					mem := memory.New(memory.Options{})
 					engine, err := semel.New(&ending{mem, func(v store.Verdict, err error) (store.Verdict, error) {
 						return v, errors.Join(store.ErrBroken, err)
-					}}, semel.Options{})
+					}}, semel.Options{Survive: store.NoFailure})
 					if err != nil {
 						t.Fatal(err)
 					}
@@ -78,7 +78,7 @@ func TestEndedApartIsUnknown(t *testing.T) {
 					mem, eyes := memory.New(memory.Options{}), new(seen)
 					engine, err := semel.New(&ending{mem, func(_ store.Verdict, err error) (store.Verdict, error) {
 						return store.Unknown, errors.Join(store.ErrApart, err)
-					}}, semel.Options{Observer: eyes})
+					}}, semel.Options{Survive: store.NoFailure, Observer: eyes})
 					if err != nil {
 						t.Fatal(err)
 					}

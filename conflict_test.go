@@ -35,7 +35,7 @@ func (l *losing) Atomic(ctx context.Context, id store.ID, hold bool, run runInTx
 func conflictRun(t *testing.T, losses int, o semel.OperationOptions[string], fnErr error) (runs int, retried int, err error) {
 	t.Helper()
 	eyes := new(seen)
-	engine, err := semel.New(&losing{Store: memory.New(memory.Options{}), left: losses}, semel.Options{Observer: eyes})
+	engine, err := semel.New(&losing{Store: memory.New(memory.Options{}), left: losses}, semel.Options{Survive: store.NoFailure, Observer: eyes})
 	if err != nil {
 		t.Fatalf("New: %v", err)
 	}

@@ -25,6 +25,7 @@ func startOver(t *testing.T, mem *memory.Store, o semel.Options, hands bool) *pr
 	}
 	p := &process{wire: newWire(mem), seen: new(seen)}
 	o.Observer = p.seen
+	o.Survive = store.NoFailure
 	engine, err := semel.New(hiding{p.wire}, o)
 	if err != nil {
 		t.Fatalf("New: %v", err)
@@ -209,7 +210,7 @@ func TestDequeueIsBoundedByTheBatch(t *testing.T) {
 				if !hands {
 					s = hiding{w}
 				}
-				engine, err := semel.New(s, semel.Options{})
+				engine, err := semel.New(s, semel.Options{Survive: store.NoFailure})
 				if err != nil {
 					t.Fatal(err)
 				}

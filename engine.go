@@ -49,9 +49,11 @@ type (
 	swapTxFunc func(ctx context.Context, tx any, changes []store.Change) ([]store.Standing, error)
 )
 
-// New returns an engine over s. It asks the store what it can promise, and
-// refuses a store that could let two leaders claim one attempt. Wrong options
-// are a *FieldError. Nothing runs in the background until something needs to.
+// New returns an engine over s. It reads the store's Capabilities once, and
+// rejects a store that could let two leaders claim one attempt, or that survives
+// less than [Options].Survive: the error then names the server's setting. Wrong
+// options are a *FieldError. Nothing runs in the background until something needs
+// to.
 func New[Tx any](s store.TxStore[Tx], o Options) (*Engine[Tx], error) {
 	if err := o.setDefaults(); err != nil {
 		return nil, err
@@ -64,6 +66,9 @@ func New[Tx any](s store.TxStore[Tx], o Options) (*Engine[Tx], error) {
 	}
 	if !caps.Linearizable {
 		return nil, invalid("store", "is not linearizable: two callers could both claim one attempt")
+	}
+	if err := checkSurvives(o.Survive, &caps); err != nil {
+		return nil, err
 	}
 	c := &Core{store: s, options: o, caps: caps, replays: newReplays(&o), clock: startClock()}
 	c.hearts.clock, c.empty = &c.clock, make(chan struct{})
@@ -89,6 +94,7 @@ func New[Tx any](s store.TxStore[Tx], o Options) (*Engine[Tx], error) {
 	if err := c.late.restore(ctx, c); err != nil {
 		return nil, fmt.Errorf("read the journal: %w", err)
 	}
+	c.reportAcceptedLoss(ctx, &caps)
 	return &Engine[Tx]{Core: c}, nil
 }
 

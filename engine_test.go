@@ -15,17 +15,17 @@ func TestNewAsksWhatTheStoreCanPromise(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		w := newWire(memory.New(memory.Options{}))
 		w.capabilities = func(c *store.Capabilities) { c.Linearizable = false }
-		_, err := semel.New(w, semel.Options{})
+		_, err := semel.New(w, semel.Options{Survive: store.NoFailure})
 		wantField(t, err, "store")
 		for _, f := range []fault{{before: errCut}, {after: errCut}} {
 			w.on(func(request) fault { return f })
-			if _, err := semel.New(w, semel.Options{}); !errors.Is(err, errCut) {
+			if _, err := semel.New(w, semel.Options{Survive: store.NoFailure}); !errors.Is(err, errCut) {
 				t.Errorf("New: %v, want the store's error", err)
 			}
 		}
 		w.blackHole()
 		began := time.Now()
-		_, err = semel.New(w, semel.Options{RecordTimeout: time.Second})
+		_, err = semel.New(w, semel.Options{Survive: store.NoFailure, RecordTimeout: time.Second})
 		if took := time.Since(began); !errors.Is(err, context.DeadlineExceeded) || took != time.Second {
 			t.Errorf("New: %v after %v, want it to give up after RecordTimeout", err, took)
 		}
@@ -144,7 +144,7 @@ func (refusing) Swap(context.Context, []store.Change) ([]store.Standing, error) 
 // A store that wraps another sees all that is asked of it.
 func TestWrappedStoreIsNotPassedBy(t *testing.T) {
 	t.Parallel()
-	e, err := semel.New(refusing{memory.New(memory.Options{})}, semel.Options{MaxLate: -1})
+	e, err := semel.New(refusing{memory.New(memory.Options{})}, semel.Options{Survive: store.NoFailure, MaxLate: -1})
 	if err != nil {
 		t.Fatalf("New: %v", err)
 	}

@@ -21,7 +21,7 @@ type receipt struct{ Number int }
 // An effect outside of the record's database: what happens after a crash is the
 // operation's policy, here the safest.
 func ExampleDo() {
-	engine, err := semel.New(memory.New(memory.Options{}), semel.Options{})
+	engine, err := semel.New(memory.New(memory.Options{}), semel.Options{Survive: store.NoFailure})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -46,7 +46,7 @@ func ExampleDo() {
 // transaction.
 func ExampleDoTx() {
 	db := memory.New(memory.Options{})
-	engine, err := semel.New(db, semel.Options{})
+	engine, err := semel.New(db, semel.Options{Survive: store.NoFailure})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -72,7 +72,7 @@ func ExampleDoTx() {
 // PostgreSQL they are a *pgx.Batch.
 func ExampleDoBatch() {
 	db := memory.New(memory.Options{})
-	engine, err := semel.New(db, semel.Options{})
+	engine, err := semel.New(db, semel.Options{Survive: store.NoFailure})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -96,7 +96,7 @@ func ExampleDoBatch() {
 
 // The same key for another request is refused: it needs a key of its own.
 func ExampleDoTx_mismatch() {
-	engine, err := semel.New(memory.New(memory.Options{}), semel.Options{})
+	engine, err := semel.New(memory.New(memory.Options{}), semel.Options{Survive: store.NoFailure})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -114,7 +114,7 @@ func ExampleDoTx_mismatch() {
 
 // For adapters that cannot pass their work as a function.
 func ExampleBegin() {
-	engine, err := semel.New(memory.New(memory.Options{}), semel.Options{})
+	engine, err := semel.New(memory.New(memory.Options{}), semel.Options{Survive: store.NoFailure})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -149,7 +149,7 @@ func ExampleBegin() {
 // as one.
 func ExampleInTx() {
 	db := memory.New(memory.Options{})
-	engine, err := semel.New(db, semel.Options{})
+	engine, err := semel.New(db, semel.Options{Survive: store.NoFailure})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -178,7 +178,7 @@ func ExampleInTx() {
 func ExampleEnqueueTx() {
 	ctx := context.Background()
 	db := memory.New(memory.Options{})
-	engine, err := semel.New(db, semel.Options{})
+	engine, err := semel.New(db, semel.Options{Survive: store.NoFailure})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -206,7 +206,7 @@ func ExampleEnqueueTx() {
 // Nobody knows what became of it: the key waits for a person.
 func ExampleCore_Resolve() {
 	ctx := context.Background()
-	engine, err := semel.New(memory.New(memory.Options{}), semel.Options{})
+	engine, err := semel.New(memory.New(memory.Options{}), semel.Options{Survive: store.NoFailure})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -239,7 +239,7 @@ func ExampleCore_Resolve() {
 // An error that is the operation's answer: it is stored, and the key has failed
 // for ever.
 func ExampleFinal() {
-	engine, err := semel.New(memory.New(memory.Options{}), semel.Options{})
+	engine, err := semel.New(memory.New(memory.Options{}), semel.Options{Survive: store.NoFailure})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -262,7 +262,7 @@ func ExampleFinal() {
 
 // An error that proves that nothing happened: the same key may try again.
 func ExampleNotCommitted() {
-	engine, err := semel.New(memory.New(memory.Options{}), semel.Options{})
+	engine, err := semel.New(memory.New(memory.Options{}), semel.Options{Survive: store.NoFailure})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -292,7 +292,7 @@ func ExampleHeal() {
 		made, found := payments[key]
 		return made, found, nil
 	}
-	engine, err := semel.New(memory.New(memory.Options{}), semel.Options{})
+	engine, err := semel.New(memory.New(memory.Options{}), semel.Options{Survive: store.NoFailure})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -318,7 +318,7 @@ func ExampleHeal() {
 // The same key downstream in every attempt, so that a receiver that remembers
 // keys does it once.
 func ExampleChildKey() {
-	engine, err := semel.New(memory.New(memory.Options{}), semel.Options{})
+	engine, err := semel.New(memory.New(memory.Options{}), semel.Options{Survive: store.NoFailure})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -350,7 +350,7 @@ func ExampleChildKey() {
 // What the operation knows of its receiver's errors, said once.
 func ExampleOperationOptions_classify() {
 	errRejected := errors.New("rejected")
-	engine, err := semel.New(memory.New(memory.Options{}), semel.Options{})
+	engine, err := semel.New(memory.New(memory.Options{}), semel.Options{Survive: store.NoFailure})
 	if err != nil {
 		fmt.Println(err)
 		return

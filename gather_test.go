@@ -61,7 +61,7 @@ func TestChangesJoinWhatIsOnItsWay(t *testing.T) {
 					TxStore: memory.New(memory.Options{}), hidden: hidden,
 					through: make(chan struct{}), come: make(chan struct{}),
 				}
-				engine, err := semel.New(g, semel.Options{})
+				engine, err := semel.New(g, semel.Options{Survive: store.NoFailure})
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -252,7 +252,7 @@ func (endedFirst) SwapTx(context.Context, *memory.Tx, []store.Change) ([]store.S
 func TestGenerationsOfAFunctionThatCommits(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		mem := memory.New(memory.Options{})
-		engine, err := semel.New(endedFirst{selfCommitting{mem}}, semel.Options{})
+		engine, err := semel.New(endedFirst{selfCommitting{mem}}, semel.Options{Survive: store.NoFailure})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -106,7 +106,7 @@ func TestRedeliveryIsOutlived(t *testing.T) {
 			fits              bool
 		}{{0, 0, false}, {week, 0, false}, {week + 1, 0, true}, {0, week, false}, {0, week + 1, true}, {week + 1, week, false}} {
 			op := plain("op", semel.OperationOptions[string]{Redelivery: week, Retention: tt.retention})
-			_, err := semel.New(memory.New(memory.Options{}), semel.Options{Retention: tt.engine, Operations: []semel.Declared{op}})
+			_, err := semel.New(memory.New(memory.Options{}), semel.Options{Survive: store.NoFailure, Retention: tt.engine, Operations: []semel.Declared{op}})
 			p, _ := solo(t, semel.Options{Retention: tt.engine})
 			first := do(t.Context(), p, op.Call(me, "k", "in"), says("v")).err
 			if tt.fits {

@@ -7,6 +7,7 @@ import (
 	"weak"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
 )
 
@@ -15,7 +16,7 @@ import (
 func TestAnAttemptKeepsNothingOfItsNeighbours(t *testing.T) {
 	t.Parallel()
 	op := plain("op", semel.OperationOptions[string]{Policy: semel.Keyed(), Retry: &semel.Retry{}})
-	engine, err := semel.New(memory.New(memory.Options{}), semel.Options{Operations: []semel.Declared{op}})
+	engine, err := semel.New(memory.New(memory.Options{}), semel.Options{Survive: store.NoFailure, Operations: []semel.Declared{op}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,6 +9,12 @@ import (
 
 // Options sets what operations do not say themselves. The zero value is good.
 type Options struct {
+	// Survive is the worst failure that must not lose records. New rejects a store
+	// that survives less, and names the server's setting. Zero: store.PowerLoss.
+	// A smaller one accepts the loss: an operation whose record is lost may run
+	// again, and New emits the alarm EventNotDurable. The memory store needs
+	// store.NoFailure. docs/operations.md says what remains of each guarantee.
+	Survive store.Failure
 	// Lease is how long a leader may be silent before others may take over.
 	// Zero: 30 seconds.
 	Lease time.Duration
@@ -75,6 +81,10 @@ func (o *Options) setDefaults() error {
 			return invalid(n.field, "is negative")
 		}
 	}
+	if o.Survive > store.PowerLoss {
+		return invalid("Survive", "is not a failure that package store knows")
+	}
+	o.Survive = cmp.Or(o.Survive, store.PowerLoss)
 	setDefault(&o.Lease, 30*time.Second)
 	setDefault(&o.Retention, 24*time.Hour)
 	setDefault(&o.MaxWaiters, 1000)

@@ -51,7 +51,7 @@ func TestSilencedLeaderAnswersWithTheWinner(t *testing.T) {
 					if _, _, err := run(winner.Engine, "winner", nil); err != nil {
 						t.Errorf("the winner: %v", err)
 					}
-				}}, semel.Options{Observer: eyes})
+				}}, semel.Options{Survive: store.NoFailure, Observer: eyes})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -71,7 +71,7 @@ func TestSilencedLeaderAnswersWithTheWinner(t *testing.T) {
 // TestSilencedLeaderWithoutAWinner tells that nothing happened.
 func TestSilencedLeaderWithoutAWinner(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		engine, err := semel.New(&silenced{memory.New(memory.Options{}), func() {}}, semel.Options{})
+		engine, err := semel.New(&silenced{memory.New(memory.Options{}), func() {}}, semel.Options{Survive: store.NoFailure})
 		if err != nil {
 			t.Fatal(err)
 		}

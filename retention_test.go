@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
 )
 
@@ -21,9 +22,9 @@ func TestRetentionOutlivesTheAsking(t *testing.T) {
 			t.Errorf("%s returned %v, want a FieldError of Retention", name, err)
 		}
 	}
-	_, err := semel.New(memory.New(memory.Options{}), semel.Options{Retention: time.Second})
+	_, err := semel.New(memory.New(memory.Options{}), semel.Options{Survive: store.NoFailure, Retention: time.Second})
 	wantField("New with a short Retention", err)
-	_, err = semel.New(memory.New(memory.Options{}), semel.Options{Operations: []semel.Declared{short}})
+	_, err = semel.New(memory.New(memory.Options{}), semel.Options{Survive: store.NoFailure, Operations: []semel.Declared{short}})
 	wantField("New with a short operation", err)
 	engine := engineOver(t, memory.New(memory.Options{}))
 	_, _, err = semel.DoTx(t.Context(), engine, short.Call(semel.Shared(), "k", 1), one)

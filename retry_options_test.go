@@ -30,7 +30,7 @@ func TestRetryOptionsThatAreRefused(t *testing.T) {
 				wantField(t, doTx(t.Context(), p, op.Call(me, "k", "in"), neverTx(t)).err, tt.field)
 				_, err := p.Dequeue(t.Context(), op, 1)
 				wantField(t, err, tt.field)
-				_, err = semel.New(mem, semel.Options{Operations: []semel.Declared{op}})
+				_, err = semel.New(mem, semel.Options{Survive: store.NoFailure, Operations: []semel.Declared{op}})
 				wantField(t, err, tt.field)
 			})
 		})

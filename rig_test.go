@@ -34,6 +34,7 @@ func startOn(t *testing.T, w *wire, o semel.Options) *process {
 	if o.Observer == nil {
 		o.Observer = p.seen
 	}
+	o.Survive = store.NoFailure
 	engine, err := semel.New(p.wire, o)
 	if err != nil {
 		t.Fatalf("New: %v", err)

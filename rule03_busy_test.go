@@ -51,7 +51,7 @@ func (s slowAnswer) Atomic(ctx context.Context, id store.ID, hold bool, run runI
 func TestOwnOutcomeIsNoLostLease(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		eyes := new(seen)
-		engine, err := semel.New(slowAnswer{memory.New(memory.Options{})}, semel.Options{Observer: eyes})
+		engine, err := semel.New(slowAnswer{memory.New(memory.Options{})}, semel.Options{Survive: store.NoFailure, Observer: eyes})
 		if err != nil {
 			t.Fatal(err)
 		}

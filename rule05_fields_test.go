@@ -71,7 +71,7 @@ func TestRule05WrongDefinitionsNameTheField(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
 				op := plain(tt.operation, tt.o)
-				_, err := semel.New(memory.New(memory.Options{}), semel.Options{Operations: []semel.Declared{op}})
+				_, err := semel.New(memory.New(memory.Options{}), semel.Options{Survive: store.NoFailure, Operations: []semel.Declared{op}})
 				wantField(t, err, tt.field)
 				wantRefusedEverywhere(t, op.Call(me, "k", "in"), tt.field)
 			})

@@ -164,7 +164,7 @@ func TestRule09JournalThatCannotBeWritten(t *testing.T) {
 
 func TestRule09JournalThatCannotBeRead(t *testing.T) {
 	t.Parallel()
-	_, err := semel.New(memory.New(memory.Options{}), semel.Options{Journal: brokenJournal{entries: errDisk}})
+	_, err := semel.New(memory.New(memory.Options{}), semel.Options{Survive: store.NoFailure, Journal: brokenJournal{entries: errDisk}})
 	if !errors.Is(err, errDisk) {
 		t.Errorf("New: %v, want the journal's error", err)
 	}

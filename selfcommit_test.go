@@ -47,7 +47,7 @@ func TestAFunctionThatEndsItsTransaction(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			engine, err := semel.New(selfCommitting{memory.New(memory.Options{})}, semel.Options{})
+			engine, err := semel.New(selfCommitting{memory.New(memory.Options{})}, semel.Options{Survive: store.NoFailure})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -74,7 +74,7 @@ func TestAFunctionThatEndsItsTransactionAndFails(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			engine, err := semel.New(selfCommitting{memory.New(memory.Options{})}, semel.Options{})
+			engine, err := semel.New(selfCommitting{memory.New(memory.Options{})}, semel.Options{Survive: store.NoFailure})
 			if err != nil {
 				t.Fatal(err)
 			}

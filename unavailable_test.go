@@ -66,7 +66,7 @@ func one(context.Context, *memory.Tx) (int, error) { return 1, nil }
 
 func engineOver(t *testing.T, s store.TxStore[*memory.Tx]) *semel.Engine[*memory.Tx] {
 	t.Helper()
-	engine, err := semel.New(s, semel.Options{})
+	engine, err := semel.New(s, semel.Options{Survive: store.NoFailure})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -36,7 +36,7 @@ func (o *overdue) Swap(ctx context.Context, changes []store.Change) ([]store.Sta
 func TestClaimThatComesTooLate(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		mem := memory.New(memory.Options{})
-		engine, err := semel.New(&overdue{Store: mem}, semel.Options{})
+		engine, err := semel.New(&overdue{Store: mem}, semel.Options{Survive: store.NoFailure})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -81,7 +81,7 @@ func (c *crossing) Swap(ctx context.Context, changes []store.Change) ([]store.St
 func TestClaimThatArrivesWhileItIsGivenBack(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		mem := memory.New(memory.Options{})
-		engine, err := semel.New(&crossing{Store: mem}, semel.Options{})
+		engine, err := semel.New(&crossing{Store: mem}, semel.Options{Survive: store.NoFailure})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -18,13 +18,14 @@ import (
 	"database/sql"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
 )
 
 var _ *sql.Tx
 
 func main() {
-	engine, _ := semel.New(memory.New(memory.Options{}), semel.Options{})
+	engine, _ := semel.New(memory.New(memory.Options{}), semel.Options{Survive: store.NoFailure})
 	op := semel.Define("op", semel.OperationOptions[int]{})
 	_, _, _ = semel.DoTx(context.Background(), engine, op.Call(semel.Shared(), "k", 1),
 		func(ctx context.Context, tx TX) (int, error) { return 1, nil })

@@ -8,6 +8,7 @@ import (
 
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/inbox"
+	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
 )
 
@@ -21,7 +22,7 @@ func ExampleHandleTx() {
 	if err != nil {
 		panic(err)
 	}
-	engine, err := semel.New(records, semel.Options{Operations: []semel.Declared{shipping.Operation()}})
+	engine, err := semel.New(records, semel.Options{Survive: store.NoFailure, Operations: []semel.Declared{shipping.Operation()}})
 	if err != nil {
 		panic(err)
 	}
@@ -50,7 +51,7 @@ func ExampleHandleTx_poison() {
 	if err != nil {
 		panic(err)
 	}
-	engine, err := semel.New(memory.New(memory.Options{}), semel.Options{Operations: []semel.Declared{shipping.Operation()}})
+	engine, err := semel.New(memory.New(memory.Options{}), semel.Options{Survive: store.NoFailure, Operations: []semel.Declared{shipping.Operation()}})
 	if err != nil {
 		panic(err)
 	}
@@ -93,7 +94,7 @@ func ExampleHandle() {
 	if err != nil {
 		panic(err)
 	}
-	engine, err := semel.New(memory.New(memory.Options{}), semel.Options{Operations: []semel.Declared{charging.Operation()}})
+	engine, err := semel.New(memory.New(memory.Options{}), semel.Options{Survive: store.NoFailure, Operations: []semel.Declared{charging.Operation()}})
 	if err != nil {
 		panic(err)
 	}
@@ -120,7 +121,7 @@ func ExampleReplyTx() {
 	if err != nil {
 		panic(err)
 	}
-	engine, err := semel.New(memory.New(memory.Options{}), semel.Options{})
+	engine, err := semel.New(memory.New(memory.Options{}), semel.Options{Survive: store.NoFailure})
 	if err != nil {
 		panic(err)
 	}

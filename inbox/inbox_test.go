@@ -251,7 +251,7 @@ func TestWrongOptions(t *testing.T) {
 			t.Errorf("%s: %v", field, err)
 			continue
 		}
-		_, err = semel.New(inMemory(t).store, semel.Options{Operations: []semel.Declared{in.Operation()}})
+		_, err = semel.New(inMemory(t).store, semel.Options{Survive: store.NoFailure, Operations: []semel.Declared{in.Operation()}})
 		wantField(t, err, field)
 		e := inMemory(t).engine(t, semel.Options{})
 		got := handleIn(t.Context(), in, e, from("shop", "1", "a"), func() error { t.Error("it was run"); return nil })

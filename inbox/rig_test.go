@@ -40,6 +40,7 @@ func (r *rig[Tx]) engine(t *testing.T, o semel.Options) *semel.Engine[Tx] {
 
 func over[Tx any](t *testing.T, s store.TxStore[Tx], o semel.Options) *semel.Engine[Tx] {
 	t.Helper()
+	o.Survive = store.NoFailure
 	e, err := semel.New(s, o)
 	if err != nil {
 		t.Fatal(err)

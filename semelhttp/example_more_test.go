@@ -11,6 +11,7 @@ import (
 
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/semelhttp"
+	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
 )
 
@@ -70,7 +71,7 @@ func ExampleDeclare() {
 // postEach sends the bodies one after the other, with one key, and prints the
 // answers.
 func postEach(op *semel.Operation[semelhttp.Request], o semelhttp.Options, h http.HandlerFunc, bodies ...string) {
-	engine, err := semel.New(memory.New(memory.Options{}), semel.Options{})
+	engine, err := semel.New(memory.New(memory.Options{}), semel.Options{Survive: store.NoFailure})
 	if err != nil {
 		panic(err)
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/semelhttp"
+	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
 )
 
@@ -24,7 +25,7 @@ func scope(r *http.Request) (semel.Scope, error) {
 // The middleware opens the transaction, the handler takes it, and the response
 // commits with the handler's writes.
 func ExampleAtomic() {
-	engine, err := semel.New(memory.New(memory.Options{}), semel.Options{})
+	engine, err := semel.New(memory.New(memory.Options{}), semel.Options{Survive: store.NoFailure})
 	if err != nil {
 		panic(err)
 	}
@@ -55,7 +56,7 @@ var payInvoice = semel.Define("pay_invoice", semel.OperationOptions[semelhttp.Re
 // The key is claimed first. The handler may take its time, and then commits its
 // writes and its response together.
 func ExampleMiddleware() {
-	engine, err := semel.New(memory.New(memory.Options{}), semel.Options{})
+	engine, err := semel.New(memory.New(memory.Options{}), semel.Options{Survive: store.NoFailure})
 	if err != nil {
 		panic(err)
 	}
@@ -96,7 +97,7 @@ var createUser = semel.Define("create_user", semel.OperationOptions[newUser]{})
 // The operation returns a value, and the edge renders it, for the first caller
 // as for the last.
 func ExampleHandle() {
-	engine, err := semel.New(memory.New(memory.Options{}), semel.Options{})
+	engine, err := semel.New(memory.New(memory.Options{}), semel.Options{Survive: store.NoFailure})
 	if err != nil {
 		panic(err)
 	}

@@ -41,6 +41,7 @@ func newBench(t *testing.T, o semel.Options) *bench {
 		o.RecordTimeout = time.Second
 	}
 	o.Observer = &b.events
+	o.Survive = store.NoFailure
 	engine, err := semel.New[semelTx](b.store, o)
 	if err != nil {
 		t.Fatalf("New: %v", err)

@@ -369,7 +369,7 @@ func (tripping) Observe(_ context.Context, e semel.Event) {
 // after the commit, and answers anew, has no other answer than what stands.
 func TestWhatHasCommittedIsToldAfterAPanic(t *testing.T) {
 	t.Parallel()
-	e, err := semel.New(memory.New(memory.Options{}), semel.Options{Observer: tripping{}})
+	e, err := semel.New(memory.New(memory.Options{}), semel.Options{Survive: store.NoFailure, Observer: tripping{}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/semelhttp"
+	"github.com/semelgo/semel/store"
 )
 
 // slowClient lets something happen while a response is written to it.
@@ -77,7 +78,7 @@ func TestATransactionLeftBehindChangesNoAnswer(t *testing.T) {
 func TestARepeatIsOfTheRequestAsItCame(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, inMemory())
-	other, err := semel.New[semelTx](b.store, semel.Options{})
+	other, err := semel.New[semelTx](b.store, semel.Options{Survive: store.NoFailure})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/semelhttp"
+	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
 )
 
@@ -180,7 +181,7 @@ func TestRepeatsGrowOld(t *testing.T) {
 		engines := make([]*semel.Engine[semelTx], 2)
 		for i := range engines {
 			var err error
-			if engines[i], err = semel.New(s, semel.Options{CacheBytes: 1 << 20, CacheAge: time.Minute, Retention: time.Minute}); err != nil {
+			if engines[i], err = semel.New(s, semel.Options{Survive: store.NoFailure, CacheBytes: 1 << 20, CacheAge: time.Minute, Retention: time.Minute}); err != nil {
 				t.Fatal(err)
 			}
 			defer func() {

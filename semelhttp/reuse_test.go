@@ -64,7 +64,7 @@ func TestLeftBehindReachesNobodyElse(t *testing.T) {
 func TestAnotherRunBeginsWithWhatCame(t *testing.T) {
 	t.Parallel()
 	n := new(atomic.Int64)
-	engine, err := semel.New[semelTx](&contested{Store: memory.New(memory.Options{})}, semel.Options{})
+	engine, err := semel.New[semelTx](&contested{Store: memory.New(memory.Options{})}, semel.Options{Survive: store.NoFailure})
 	if err != nil {
 		t.Fatal(err)
 	}

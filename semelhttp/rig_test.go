@@ -85,7 +85,7 @@ func newRig[Tx any](t *testing.T, d domain[Tx]) *rig {
 		}
 		return semeltest.None
 	})
-	engine, err := semel.New[Tx](faulty, semel.Options{})
+	engine, err := semel.New[Tx](faulty, semel.Options{Survive: store.NoFailure})
 	if err != nil {
 		t.Fatalf("New: %v", err)
 	}

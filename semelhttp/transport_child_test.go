@@ -11,6 +11,7 @@ import (
 
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/semelhttp"
+	"github.com/semelgo/semel/store"
 )
 
 // orderCall is an operation that charges somebody elsewhere.
@@ -196,7 +197,7 @@ func TestTransportStopsWhenTheLeaseIsLost(t *testing.T) {
 // overtake has another process claim order 7.
 func overtake(t *testing.T, b *bench) {
 	t.Helper()
-	other, err := semel.New[semelTx](b.store, semel.Options{})
+	other, err := semel.New[semelTx](b.store, semel.Options{Survive: store.NoFailure})
 	if err != nil {
 		t.Fatal(err)
 	}

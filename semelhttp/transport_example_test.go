@@ -12,6 +12,7 @@ import (
 
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/semelhttp"
+	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
 )
 
@@ -27,7 +28,7 @@ func ExampleTransport() {
 	payments := paymentServer()
 	defer payments.Close()
 	client := &http.Client{Transport: &semelhttp.Transport{Base: new(losesOne), MinBackoff: time.Millisecond}}
-	engine, err := semel.New(memory.New(memory.Options{}), semel.Options{})
+	engine, err := semel.New(memory.New(memory.Options{}), semel.Options{Survive: store.NoFailure})
 	if err != nil {
 		panic(err)
 	}
@@ -67,7 +68,7 @@ func (l *losesOne) RoundTrip(r *http.Request) (*http.Response, error) {
 
 // paymentServer numbers the charges that it makes.
 func paymentServer() *httptest.Server {
-	engine, err := semel.New(memory.New(memory.Options{}), semel.Options{})
+	engine, err := semel.New(memory.New(memory.Options{}), semel.Options{Survive: store.NoFailure})
 	if err != nil {
 		panic(err)
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/semelhttp"
+	"github.com/semelgo/semel/store"
 )
 
 // protector protects handlers by what an engine remembers.
@@ -28,7 +29,7 @@ func runAgain(e *semel.Engine[semelTx]) (func(http.Handler) http.Handler, error)
 // ran it again.
 func overtaken(t *testing.T, b *bench, protect protector, h http.HandlerFunc, entered <-chan struct{}, send func(zombie string)) (zombie string, first answer) {
 	t.Helper()
-	other, err := semel.New[semelTx](b.store, semel.Options{})
+	other, err := semel.New[semelTx](b.store, semel.Options{Survive: store.NoFailure})
 	if err != nil {
 		t.Fatal(err)
 	}

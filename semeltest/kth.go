@@ -63,7 +63,7 @@ func (r *txRig[Tx]) failKth(w way[Tx], fault Fault, k, n int) bool {
 // looked at.
 func (r *txRig[Tx]) askOnce(k *work[Tx], s store.TxStore[Tx]) answer {
 	r.Helper()
-	e, err := semel.New(s, semel.Options{Lease: r.lease()})
+	e, err := semel.New(s, semel.Options{Survive: store.NoFailure, Lease: r.lease()})
 	if err != nil {
 		r.Fatalf("New: %v", err)
 	}

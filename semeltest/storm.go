@@ -57,7 +57,7 @@ func (r *txRig[Tx]) storm(w way[Tx]) {
 	faulty := NewFaulty(r.tx, first.decide)
 	var engines [processes]*semel.Engine[Tx]
 	for i := range engines {
-		e, err := semel.New(r.failing(faulty), semel.Options{Lease: r.lease()})
+		e, err := semel.New(r.failing(faulty), semel.Options{Survive: store.NoFailure, Lease: r.lease()})
 		if err != nil {
 			r.Fatalf("New: %v", err)
 		}

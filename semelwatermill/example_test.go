@@ -11,6 +11,7 @@ import (
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/inbox"
 	"github.com/semelgo/semel/semelwatermill"
+	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
 )
 
@@ -22,7 +23,7 @@ func ExampleMiddleware() {
 		panic(err)
 	}
 	records := memory.New(memory.Options{}) // sqlite.New(db), postgres.New(pool, …)
-	engine, err := semel.New(records, semel.Options{Operations: []semel.Declared{shipping.Operation()}})
+	engine, err := semel.New(records, semel.Options{Survive: store.NoFailure, Operations: []semel.Declared{shipping.Operation()}})
 	if err != nil {
 		panic(err)
 	}

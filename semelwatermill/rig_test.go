@@ -14,6 +14,7 @@ import (
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/inbox"
 	"github.com/semelgo/semel/semelwatermill"
+	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
 )
 
@@ -31,7 +32,7 @@ type rig struct {
 func newRig(t *testing.T) *rig {
 	t.Helper()
 	s := memory.New(memory.Options{})
-	e, err := semel.New(s, semel.Options{})
+	e, err := semel.New(s, semel.Options{Survive: store.NoFailure})
 	if err != nil {
 		t.Fatal(err)
 	}

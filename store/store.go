@@ -153,8 +153,13 @@ type Capabilities struct {
 	SameTx bool
 	// Linearizable: what one caller was told, every later caller sees.
 	Linearizable bool
-	// Durable: an acknowledged write survives a crash of the database.
-	Durable bool
+	// Survives is the worst failure that takes back no change that was reported as
+	// applied, with the settings that were in effect when it was read.
+	Survives Failure
+	// Because says why Survives is less than PowerLoss. It names the setting, its
+	// value and where it is set ("synchronous_commit is off (set with ALTER ROLE for
+	// this role)") and becomes a part of errors. Empty with PowerLoss.
+	Because string
 	// Exclusive: an open Atomic transaction keeps every other writer out, so
 	// that nobody can take over from within it.
 	Exclusive bool

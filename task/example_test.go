@@ -24,7 +24,7 @@ func Example() {
 		Retry:  &semel.Retry{},
 	})
 	db := memory.New(memory.Options{})
-	engine, err := semel.New(db, semel.Options{Operations: []semel.Declared{welcome}})
+	engine, err := semel.New(db, semel.Options{Survive: store.NoFailure, Operations: []semel.Declared{welcome}})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -77,7 +77,7 @@ func ExampleHandleTx() {
 		Retry:  &semel.Retry{Delay: func(int) time.Duration { return 0 }},
 	})
 	db := memory.New(memory.Options{})
-	engine, err := semel.New(db, semel.Options{Operations: []semel.Declared{welcome}})
+	engine, err := semel.New(db, semel.Options{Survive: store.NoFailure, Operations: []semel.Declared{welcome}})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -122,7 +122,7 @@ func ExamplePeriodic() {
 	db := memory.New(memory.Options{})
 	midnight := time.Now().UTC().Truncate(24 * time.Hour)
 	for _, process := range []string{"first", "second"} {
-		engine, err := semel.New(db, semel.Options{Operations: []semel.Declared{report}})
+		engine, err := semel.New(db, semel.Options{Survive: store.NoFailure, Operations: []semel.Declared{report}})
 		if err != nil {
 			fmt.Println(err)
 			return
@@ -155,7 +155,7 @@ func ExampleWorker_deadLetter() {
 		Retry:  &semel.Retry{MaxErrors: 2, Delay: func(int) time.Duration { return 0 }},
 	})
 	db := memory.New(memory.Options{})
-	engine, err := semel.New(db, semel.Options{Operations: []semel.Declared{charge}})
+	engine, err := semel.New(db, semel.Options{Survive: store.NoFailure, Operations: []semel.Declared{charge}})
 	if err != nil {
 		fmt.Println(err)
 		return

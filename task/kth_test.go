@@ -73,7 +73,7 @@ func failsAt(t *testing.T, fault semeltest.Fault, dequeuer bool, k int) int {
 		s = faulty{semeltest.NewFaulty(r.mem, decide), r.mem, decide}
 	}
 	inTx, ended := semel.Define("in_tx", inRecordsTx()), semel.Define("ended", outside(semel.AtLeastOnce()))
-	engine, err := semel.New(s, semel.Options{Operations: []semel.Declared{inTx, ended}, Observer: r.seen, Lease: lease})
+	engine, err := semel.New(s, semel.Options{Survive: store.NoFailure, Operations: []semel.Declared{inTx, ended}, Observer: r.seen, Lease: lease})
 	if err != nil {
 		t.Fatalf("semel.New: %v", err)
 	}

@@ -61,7 +61,7 @@ func newRig(t *testing.T, mem *memory.Store, o task.Options, ops ...semel.Declar
 
 func newEngine[Tx any](t *testing.T, s store.TxStore[Tx], o semel.Observer, ops ...semel.Declared) *semel.Engine[Tx] {
 	t.Helper()
-	engine, err := semel.New(s, semel.Options{Operations: ops, Observer: o})
+	engine, err := semel.New(s, semel.Options{Survive: store.NoFailure, Operations: ops, Observer: o})
 	if err != nil {
 		t.Fatalf("semel.New: %v", err)
 	}

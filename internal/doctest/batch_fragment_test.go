@@ -8,7 +8,6 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/semelgo/semel"
-	"github.com/semelgo/semel/internal/realtest"
 )
 
 // handedOver holds the README's fragment as it stands there.
@@ -21,9 +20,10 @@ func handedOver(ctx context.Context, engine *semel.Engine[pgx.Tx], call semel.Ca
 	return group, replayed, err
 }
 
-// runBatchFragment asks twice for one key, on a real server.
+// runBatchFragment asks twice for one key, on a real server that waits for
+// the disk.
 func runBatchFragment(t *testing.T) {
-	pool, engine := onPostgres(t.Context(), realtest.Postgres(t).Database(t))
+	pool, engine := onPostgres(t.Context(), durableDatabase(t))
 	t.Cleanup(pool.Close)
 	must(pool.Exec(t.Context(), `CREATE TABLE groups (id bigint PRIMARY KEY, name text NOT NULL)`))
 	call := semel.Define("create_group", semel.OperationOptions[newGroup]{}).Call(semel.ScopeOf("ann"), "the-key", newGroup{"friends"})

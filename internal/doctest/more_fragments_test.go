@@ -16,6 +16,7 @@ import (
 	"github.com/semelgo/semel/internal/realtest"
 	"github.com/semelgo/semel/migrate"
 	"github.com/semelgo/semel/semelhttp"
+	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
 	"github.com/semelgo/semel/store/postgres"
 )
@@ -35,9 +36,17 @@ func must[T any](v T, err error) T {
 	return v
 }
 
-// runPostgresFragment asks twice for one key, on a real server.
+// durableDatabase returns the address of a new database of a server that waits for the
+// disk, as the fragments' engines require.
+func durableDatabase(t *testing.T) string {
+	t.Helper()
+	return realtest.OwnPostgres(t, "fsync=on", "full_page_writes=on").Database(t)
+}
+
+// runPostgresFragment asks twice for one key, on a real server that waits for the
+// disk, as the fragment requires.
 func runPostgresFragment(t *testing.T) {
-	pool, engine := onPostgres(t.Context(), realtest.Postgres(t).Database(t))
+	pool, engine := onPostgres(t.Context(), durableDatabase(t))
 	t.Cleanup(pool.Close)
 	call := semel.Define("create_group", semel.OperationOptions[newGroup]{}).Call(semel.ScopeOf("ann"), "the-key", newGroup{"friends"})
 	for _, wantReplay := range []bool{false, true} {
@@ -66,7 +75,7 @@ func runClientFragment(t *testing.T) {
 		keys <- r.Header.Get(semelhttp.HeaderKey)
 	}))
 	defer receiver.Close()
-	engine := must(semel.New(memory.New(memory.Options{}), semel.Options{}))
+	engine := must(semel.New(memory.New(memory.Options{}), semel.Options{Survive: store.NoFailure}))
 	call := semel.Define("pay", semel.OperationOptions[string]{Policy: semel.AtLeastOnce()}).Call(semel.ScopeOf("ann"), "k", "in")
 	for range 2 {
 		_, _, err := semel.Do(t.Context(), engine, call, func(ctx context.Context) (string, error) {

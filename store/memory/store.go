@@ -59,6 +59,8 @@ func (s *Store) Capabilities(context.Context) (store.Capabilities, error) {
 	return store.Capabilities{
 		SameTx:       true,
 		Linearizable: true,
+		Survives:     store.NoFailure,
+		Because:      "the memory store keeps its records in the process's memory",
 		MaxOutcome:   s.options.MaxOutcome,
 		MaxBatch:     maxBatch,
 	}, nil

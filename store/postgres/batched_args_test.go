@@ -27,7 +27,7 @@ func TestBatchThatCannotBeSent(t *testing.T) {
 		pgx.QueryExecModeExec, pgx.QueryExecModeSimpleProtocol,
 	} {
 		s := newStore(t, connect(t, url, mode(m)), postgres.Options{})
-		engine, err := semel.New(s, semel.Options{})
+		engine, err := semel.New(s, semel.Options{Survive: store.NoFailure})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -82,7 +82,7 @@ func TestEngineWhoseBatchIsLost(t *testing.T) {
 	} {
 		for _, b := range []func() *pgx.Batch{calling, func() *pgx.Batch { return statements(anEffect) }} {
 			r := breaking(t)
-			engine, err := semel.New(r.store, semel.Options{})
+			engine, err := semel.New(r.store, semel.Options{Survive: store.NoFailure})
 			if err != nil {
 				t.Fatal(err)
 			}

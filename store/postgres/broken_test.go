@@ -104,11 +104,11 @@ func TestKeyWhoseAttemptWasBrokenOff(t *testing.T) {
 	pool := connect(t, database(t))
 	const bound = 50 * time.Millisecond
 	s := newStore(t, pool, postgres.Options{LockTimeout: bound, StatementTimeout: 2 * bound})
-	engine, err := semel.New(s, semel.Options{})
+	engine, err := semel.New(s, semel.Options{Survive: store.NoFailure})
 	if err != nil {
 		t.Fatal(err)
 	}
-	patient, err := semel.New(newStore(t, pool, postgres.Options{}), semel.Options{})
+	patient, err := semel.New(newStore(t, pool, postgres.Options{}), semel.Options{Survive: store.NoFailure})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,27 +7,42 @@ import (
 	"github.com/semelgo/semel/store"
 )
 
-// Capabilities reads what the server says of itself, for the role and database
-// that the pool's connections use. It is not linearizable when it is a standby,
-// and not durable when fsync or full_page_writes is off, or synchronous_commit is
-// off for these connections. Outcomes are kept up to 1 MiB, in batches of at most
-// 1000 changes. It fails with ErrNoSchema when the tables are missing.
+// Capabilities reads what the server says, over one of the pool's connections. It is
+// not linearizable when the server is a standby.
+//
+// Its records survive a power loss, or less: only the end of a process when fsync or
+// full_page_writes is off; no failure when synchronous_commit is off, on the
+// connection or for new connections of its role and database, or when one of the
+// tables or partitions is unlogged or temporary.
+//
+// Not seen are settings of single transactions (SET LOCAL synchronous_commit), other
+// settings of the pool's other connections, and what changes later; a sweep reads
+// Capabilities again.
+//
+// Outcomes are kept up to 1 MiB, in batches of at most 1000 changes. It fails with
+// ErrNoSchema when the tables are missing.
 func (s *Store) Capabilities(ctx context.Context) (store.Capabilities, error) {
-	const read = `SELECT NOT pg_is_in_recovery(),
-current_setting('fsync') <> 'off' AND current_setting('synchronous_commit') <> 'off' AND current_setting('full_page_writes') <> 'off',
-to_regclass($1) IS NOT NULL AND to_regclass($2) IS NOT NULL`
+	const read = `SELECT NOT pg_is_in_recovery(), to_regclass($1) IS NOT NULL AND to_regclass($2) IS NOT NULL`
 	caps := store.Capabilities{SameTx: true, Flushers: flushers, MaxOutcome: maxOutcome, MaxBatch: maxBatch}
 	t, err := s.tables(ctx)
 	if err != nil {
 		return store.Capabilities{}, fault("read capabilities", err)
 	}
-	var there bool
-	row := s.pool.QueryRow(ctx, read, t.in("semel_records"), t.in("semel_notes"))
-	if err := row.Scan(&caps.Linearizable, &caps.Durable, &there); err != nil {
+	conn, err := s.pool.Acquire(ctx)
+	if err != nil {
 		return store.Capabilities{}, fault("read capabilities", err)
 	}
-	if !there {
+	defer conn.Release()
+	var exist bool
+	records, notes := t.in("semel_records"), t.in("semel_notes")
+	if err := conn.QueryRow(ctx, read, records, notes).Scan(&caps.Linearizable, &exist); err != nil {
+		return store.Capabilities{}, fault("read capabilities", err)
+	}
+	if !exist {
 		return store.Capabilities{}, fmt.Errorf("read capabilities: %w", ErrNoSchema)
+	}
+	if caps.Survives, caps.Because, err = survives(ctx, conn.Conn(), records, notes); err != nil {
+		return store.Capabilities{}, fault("read capabilities", err)
 	}
 	return caps, nil
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/postgres"
 )
 
@@ -20,7 +21,7 @@ func TestEngineAboveReadCommitted(t *testing.T) {
 	for _, level := range levels() {
 		pool := connect(t, database(t))
 		mustExec(t, pool, `CREATE TABLE counter AS SELECT 0 AS n`)
-		engine, err := semel.New(newStore(t, pool, postgres.Options{Isolation: level}), semel.Options{})
+		engine, err := semel.New(newStore(t, pool, postgres.Options{Isolation: level}), semel.Options{Survive: store.NoFailure})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -66,7 +67,7 @@ func TestEngineAboveReadCommitted(t *testing.T) {
 func TestARepeatLeavesTheRecordAsItIs(t *testing.T) {
 	t.Parallel()
 	pool := connect(t, database(t))
-	engine, err := semel.New(newStore(t, pool, postgres.Options{}), semel.Options{})
+	engine, err := semel.New(newStore(t, pool, postgres.Options{}), semel.Options{Survive: store.NoFailure})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/postgres"
 )
 
@@ -82,7 +83,7 @@ func optimistic() *semel.Operation[string] {
 // optimist returns an engine over a store of its own.
 func optimist(t *testing.T, pool *pgxpool.Pool, o postgres.Options) *semel.Engine[pgx.Tx] {
 	t.Helper()
-	engine, err := semel.New(newStore(t, pool, o), semel.Options{})
+	engine, err := semel.New(newStore(t, pool, o), semel.Options{Survive: store.NoFailure})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -33,7 +33,7 @@ func TestAMillionLeaveAsAPartition(t *testing.T) {
 	fill(t, pool, holding(t, p, 5*day), million)
 	fill(t, pool, list(t, p)[0], sample)
 	s := newStore(t, pool, postgres.Options{})
-	engine, err := semel.New(s, semel.Options{Retention: 30 * day})
+	engine, err := semel.New(s, semel.Options{Survive: store.NoFailure, Retention: 30 * day})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/postgres"
 )
 
@@ -45,7 +46,7 @@ func TestOncePerKeyAcrossPartitions(t *testing.T) {
 		const processes, callers = 3, 2
 		var all sync.WaitGroup
 		for range processes {
-			engine, err := semel.New(newStore(t, connect(t, url), postgres.Options{Isolation: level}), semel.Options{})
+			engine, err := semel.New(newStore(t, connect(t, url), postgres.Options{Isolation: level}), semel.Options{Survive: store.NoFailure})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -104,7 +105,8 @@ func TestGenerationsLeaveAsAPartition(t *testing.T) {
 		start := time.Now().Truncate(time.Hour).Add(-6 * time.Hour)
 		engineAt := func(clock time.Duration) *semel.Engine[pgx.Tx] {
 			e, err := semel.New(newStore(t, pool, postgres.Options{Isolation: level}), semel.Options{
-				Clock: func() time.Time { return start.Add(clock) },
+				Survive: store.NoFailure,
+				Clock:   func() time.Time { return start.Add(clock) },
 			})
 			if err != nil {
 				t.Fatal(err)

@@ -82,15 +82,17 @@ func TestCapabilities(t *testing.T) {
 	mustExec(t, connect(t, safe), `CREATE SCHEMA standby;
 CREATE FUNCTION standby.pg_is_in_recovery() RETURNS boolean RETURN true`, pgx.QueryExecModeSimpleProtocol)
 	for _, row := range []struct {
-		url, setting, value   string
-		durable, linearizable bool
+		url, setting, value string
+		linearizable        bool
+		survives            store.Failure
+		because             string
 	}{
-		{safe, "", "", true, true},
-		{safe, "synchronous_commit", "off", false, true},
-		{safe, "synchronous_commit", "local", true, true},
-		{safe, "search_path", "standby, pg_catalog, public", true, false},
-		{torn, "", "", false, true},
-		{quick, "synchronous_commit", "on", false, true},
+		{safe, "", "", true, store.PowerLoss, ""},
+		{safe, "synchronous_commit", "off", true, store.NoFailure, "synchronous_commit is off (set by the client: the connection string, PGOPTIONS or RuntimeParams)"},
+		{safe, "synchronous_commit", "local", true, store.PowerLoss, ""},
+		{safe, "search_path", "standby, pg_catalog, public", false, store.PowerLoss, ""},
+		{torn, "", "", true, store.ProcessEnd, "full_page_writes is off (set on the server's command line)"},
+		{quick, "synchronous_commit", "on", true, store.ProcessEnd, "full_page_writes is off (set on the server's command line); fsync is off (set on the server's command line)"},
 	} {
 		pool := connect(t, row.url, func(c *pgxpool.Config) {
 			if row.setting != "" {
@@ -99,7 +101,7 @@ CREATE FUNCTION standby.pg_is_in_recovery() RETURNS boolean RETURN true`, pgx.Qu
 		})
 		got, err := newStore(t, pool, postgres.Options{}).Capabilities(t.Context())
 		want := store.Capabilities{
-			SameTx: true, Linearizable: row.linearizable, Durable: row.durable, Flushers: 2, MaxOutcome: 1 << 20, MaxBatch: 1000,
+			SameTx: true, Linearizable: row.linearizable, Survives: row.survives, Because: row.because, Flushers: 2, MaxOutcome: 1 << 20, MaxBatch: 1000,
 		}
 		if err != nil || got != want {
 			t.Errorf("Capabilities with %+v = %+v, %v, want %+v", row, got, err, want)

@@ -2,26 +2,59 @@ package sqlite
 
 import (
 	"context"
+	"database/sql"
 	"fmt"
 
 	"github.com/semelgo/semel/store"
 )
 
 // Capabilities reads what one of db's connections says of its settings; the
-// others are taken to say the same. Outcomes are kept up to 1 MiB, in batches of
-// at most 1000 changes. It fails with ErrNoSchema when the tables are missing.
+// others must have the same. Journal mode and synchronous decide what the records
+// survive; a database in memory or a temporary one survives nothing. Outcomes are
+// kept up to 1 MiB, in batches of at most 1000 changes. It fails with ErrNoSchema
+// when the tables are missing.
 func (s *Store) Capabilities(ctx context.Context) (store.Capabilities, error) {
 	if _, err := s.statements(ctx); err != nil {
 		return store.Capabilities{}, s.fault(ctx, "read capabilities", err)
 	}
-	durable, err := s.durable(ctx)
+	of, err := s.readDurability(ctx)
 	if err != nil {
 		return store.Capabilities{}, s.fault(ctx, "read capabilities", err)
 	}
+	survives, because := of.survives()
 	return store.Capabilities{
-		SameTx: true, Linearizable: true, Durable: durable, Exclusive: true, Flushers: 1,
+		SameTx: true, Linearizable: true, Survives: survives, Because: because, Exclusive: true, Flushers: 1,
 		MaxOutcome: maxOutcome, MaxBatch: maxBatch,
 	}, nil
+}
+
+// durability is what decides whether a commit is on disk before it is reported.
+type durability struct {
+	file        string // empty: the database is in memory, or temporary
+	journal     string
+	synchronous int
+}
+
+func (s *Store) readDurability(ctx context.Context) (durability, error) {
+	conn, err := s.db.Conn(ctx)
+	if err != nil {
+		return durability{}, err
+	}
+	defer conn.Close()
+	var d durability
+	var file sql.NullString
+	const where = `SELECT file FROM pragma_database_list WHERE name = 'main'`
+	if err := conn.QueryRowContext(ctx, where).Scan(&file); err != nil {
+		return durability{}, fmt.Errorf("read database_list: %w", err)
+	}
+	if err := conn.QueryRowContext(ctx, `PRAGMA main.journal_mode`).Scan(&d.journal); err != nil {
+		return durability{}, fmt.Errorf("read journal_mode: %w", err)
+	}
+	if err := conn.QueryRowContext(ctx, `PRAGMA main.synchronous`).Scan(&d.synchronous); err != nil {
+		return durability{}, fmt.Errorf("read synchronous: %w", err)
+	}
+	d.file = file.String
+	return d, nil
 }
 
 // Numbers of PRAGMA synchronous.
@@ -30,28 +63,31 @@ const (
 	synchronousExtra = 3
 )
 
-// durable reports whether a commit is on disk before it is told.
-func (s *Store) durable(ctx context.Context) (bool, error) {
-	conn, err := s.db.Conn(ctx)
-	if err != nil {
-		return false, err
+// survives returns the worst failure that loses no commit, and the reason if that is
+// less than PowerLoss.
+func (d durability) survives() (store.Failure, string) {
+	least := synchronousFull
+	switch {
+	case d.file == "":
+		return store.NoFailure, "the SQLite database is in memory or temporary; open a file"
+	case d.journal != "wal" && d.journal != "truncate" && d.journal != "persist" && d.journal != "delete":
+		return store.NoFailure, fmt.Sprintf(
+			"PRAGMA journal_mode is %s, so that a killed process can corrupt the database; sqlite.Open sets WAL", d.journal)
+	case d.journal == "delete":
+		least = synchronousExtra // only EXTRA syncs the directory that the journal was deleted from
 	}
-	defer conn.Close()
-	var mode string
-	var synchronous int
-	if err := conn.QueryRowContext(ctx, `PRAGMA main.journal_mode`).Scan(&mode); err != nil {
-		return false, fmt.Errorf("read journal_mode: %w", err)
+	if d.synchronous < least {
+		return store.ProcessEnd, fmt.Sprintf(
+			"PRAGMA synchronous is %s with journal_mode %s, on the connections of this *sql.DB (set in its data source name, or the default); sqlite.Open sets FULL with WAL",
+			synchronousName(d.synchronous), d.journal)
 	}
-	if err := conn.QueryRowContext(ctx, `PRAGMA main.synchronous`).Scan(&synchronous); err != nil {
-		return false, fmt.Errorf("read synchronous: %w", err)
+	return store.PowerLoss, ""
+}
+
+func synchronousName(n int) string {
+	names := []string{"OFF", "NORMAL", "FULL", "EXTRA"}
+	if n < 0 || n >= len(names) {
+		return fmt.Sprint(n)
 	}
-	switch mode {
-	case "wal", "truncate", "persist":
-		return synchronous >= synchronousFull, nil
-	case "delete":
-		// Only EXTRA syncs the directory that the journal was deleted from.
-		return synchronous >= synchronousExtra, nil
-	default: // memory, off
-		return false, nil
-	}
+	return names[n]
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/semelgo/semel/migrate"
+	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/sqlite"
 )
 
@@ -123,18 +124,24 @@ func TestOpenAtOnce(t *testing.T) {
 	all.Wait()
 }
 
-// Durable is what the connection's settings are.
+// What the records survive follows from the connection's settings, and Because
+// names the one that decides.
 func TestCapabilitiesFollowTheSettings(t *testing.T) {
-	for settings, want := range map[string]bool{
-		"":                           false, // a rollback journal and FULL
-		"_pragma=synchronous(EXTRA)": true,
-		"_pragma=journal_mode(WAL)":  true,
-		"_pragma=journal_mode(WAL)&_synchronous=NORMAL":   false,
-		"_pragma=journal_mode(WAL)&_synchronous=OFF":      false,
-		"_pragma=journal_mode(WAL)&_synchronous=EXTRA":    true,
-		"_pragma=journal_mode(TRUNCATE)":                  true,
-		"_pragma=journal_mode(MEMORY)&_synchronous=EXTRA": false,
-		"_pragma=journal_mode(OFF)&_synchronous=EXTRA":    false,
+	type answer struct {
+		survives store.Failure
+		because  string
+	}
+	durable := answer{store.PowerLoss, ""}
+	for settings, want := range map[string]answer{
+		"":                           {store.ProcessEnd, "synchronous is FULL with journal_mode delete"},
+		"_pragma=synchronous(EXTRA)": durable,
+		"_pragma=journal_mode(WAL)":  durable,
+		"_pragma=journal_mode(WAL)&_synchronous=NORMAL":   {store.ProcessEnd, "synchronous is NORMAL with journal_mode wal"},
+		"_pragma=journal_mode(WAL)&_synchronous=OFF":      {store.ProcessEnd, "synchronous is OFF with journal_mode wal"},
+		"_pragma=journal_mode(WAL)&_synchronous=EXTRA":    durable,
+		"_pragma=journal_mode(TRUNCATE)":                  durable,
+		"_pragma=journal_mode(MEMORY)&_synchronous=EXTRA": {store.NoFailure, "journal_mode is memory"},
+		"_pragma=journal_mode(OFF)&_synchronous=EXTRA":    {store.NoFailure, "journal_mode is off"},
 	} {
 		db, err := sql.Open("sqlite", filepath.Join(t.TempDir(), "semel.db")+"?"+settings)
 		if err != nil {
@@ -142,12 +149,12 @@ func TestCapabilitiesFollowTheSettings(t *testing.T) {
 		}
 		furnish(t, db)
 		caps, err := sqlite.New(db).Capabilities(t.Context())
-		if err != nil || caps.Durable != want {
-			t.Errorf("with %q Capabilities = %+v, %v, want Durable %v", settings, caps, err, want)
+		if err != nil || caps.Survives != want.survives || !strings.Contains(caps.Because, want.because) {
+			t.Errorf("with %q Capabilities = %+v, %v, want %+v", settings, caps, err, want)
 		}
 	}
 	caps, err := sqlite.New(open(t)).Capabilities(t.Context())
-	if err != nil || !caps.Durable || !caps.SameTx || !caps.Exclusive || !caps.Linearizable || caps.MaxOutcome != 1<<20 || caps.MaxBatch != 1000 {
+	if err != nil || caps.Survives != store.PowerLoss || caps.Because != "" || !caps.SameTx || !caps.Exclusive || !caps.Linearizable || caps.MaxOutcome != 1<<20 || caps.MaxBatch != 1000 {
 		t.Errorf("with Open Capabilities = %+v, %v", caps, err)
 	}
 }

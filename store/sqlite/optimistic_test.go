@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/sqlite"
 )
 
@@ -24,7 +25,7 @@ func TestOptimisticEngines(t *testing.T) {
 	var all sync.WaitGroup
 	answers := make(chan int, engines)
 	for n := range engines {
-		engine, err := semel.New(sqlite.New(db), semel.Options{})
+		engine, err := semel.New(sqlite.New(db), semel.Options{Survive: store.NoFailure})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -67,7 +67,7 @@ func newWorld(t *testing.T, operations ...semel.Declared) *world {
 // process returns another engine, over s. It is closed when the test ends.
 func (w *world) process(t *testing.T, s store.TxStore[*memory.Tx], operations ...semel.Declared) *engine {
 	t.Helper()
-	e, err := semel.New(s, semel.Options{Operations: operations})
+	e, err := semel.New(s, semel.Options{Survive: store.NoFailure, Operations: operations})
 	if err != nil {
 		t.Fatalf("New: %v", err)
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/internal/realtest"
 	"github.com/semelgo/semel/migrate"
+	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/postgres"
 )
 
@@ -84,7 +85,7 @@ func groupEngine(t *testing.T, p *pgxpool.Pool) *semel.Engine[pgx.Tx] {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e, err := semel.New(s, semel.Options{RecordTimeout: time.Minute})
+	e, err := semel.New(s, semel.Options{Survive: store.NoFailure, RecordTimeout: time.Minute})
 	if err != nil {
 		t.Fatal(err)
 	}

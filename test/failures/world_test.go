@@ -36,7 +36,7 @@ func newWorld[Tx any](t *testing.T, h home[Tx], name string) *world[Tx] {
 // process is an engine over s, as each of several processes has one.
 func (w *world[Tx]) process(t *testing.T, s store.TxStore[Tx]) *semel.Engine[Tx] {
 	t.Helper()
-	e, err := semel.New(s, semel.Options{Observer: w.seen, RecordTimeout: 20 * time.Second})
+	e, err := semel.New(s, semel.Options{Survive: store.NoFailure, Observer: w.seen, RecordTimeout: 20 * time.Second})
 	if err != nil {
 		t.Fatalf("New: %v", err)
 	}

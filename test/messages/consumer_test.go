@@ -23,6 +23,7 @@ import (
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/inbox"
 	"github.com/semelgo/semel/semelwatermill"
+	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/postgres"
 )
 
@@ -96,7 +97,7 @@ func (c *consumer) open() (err error) {
 	if c.orders, err = inbox.New("ship_order", o); err != nil {
 		return fmt.Errorf("open the inbox: %w", err)
 	}
-	c.engine, err = semel.New(records, semel.Options{Operations: []semel.Declared{c.orders.Operation()}})
+	c.engine, err = semel.New(records, semel.Options{Survive: store.NoFailure, Operations: []semel.Declared{c.orders.Operation()}})
 	if err != nil {
 		return fmt.Errorf("open the engine: %w", err)
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/semelgo/semel/inbox"
 	"github.com/semelgo/semel/internal/realtest"
 	"github.com/semelgo/semel/semelwatermill"
+	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
 )
 
@@ -73,7 +74,7 @@ func TestPoisonIsNotAcknowledgedUntilAQueueHasIt(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	engine, err := semel.New(memory.New(memory.Options{}), semel.Options{Operations: []semel.Declared{orders.Operation()}})
+	engine, err := semel.New(memory.New(memory.Options{}), semel.Options{Survive: store.NoFailure, Operations: []semel.Declared{orders.Operation()}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/semeltest"
+	"github.com/semelgo/semel/store"
 )
 
 const generation = time.Hour
@@ -47,7 +48,8 @@ func newAsker[Tx any](t *testing.T, s semeltest.Subject[Tx], clock time.Duration
 	a := &asker[Tx]{s: s}
 	var err error
 	a.Engine, err = semel.New(s.Store, semel.Options{
-		Clock: func() time.Time { return start().Add(clock) }, Wait: time.Minute,
+		Survive: store.NoFailure,
+		Clock:   func() time.Time { return start().Add(clock) }, Wait: time.Minute,
 	})
 	if err != nil {
 		t.Fatalf("New: %v", err)

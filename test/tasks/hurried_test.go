@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/store"
 )
 
 // hurriedLeader claims waiting calls and ends them when it happens to, without a
@@ -20,7 +21,7 @@ type hurriedLeader[Tx any] struct {
 }
 
 func beHurried[Tx any](ctx context.Context, c child, s *site[Tx], m *marks) error {
-	e, err := semel.New(s.store, semel.Options{Observer: m})
+	e, err := semel.New(s.store, semel.Options{Survive: store.NoFailure, Observer: m})
 	if err != nil {
 		return err
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/store"
 )
 
 // hurry is the lease of leaders that are about as quick as it lasts.
@@ -99,7 +100,7 @@ func enqueueHurried[Tx any](t *testing.T, e *semel.Engine[Tx], n int) {
 // engineOf is the test's own engine over the site.
 func engineOf[Tx any](t *testing.T, s *site[Tx]) *semel.Engine[Tx] {
 	t.Helper()
-	e, err := semel.New(s.store, semel.Options{RecordTimeout: time.Minute})
+	e, err := semel.New(s.store, semel.Options{Survive: store.NoFailure, RecordTimeout: time.Minute})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -114,7 +115,7 @@ func engineOf[Tx any](t *testing.T, s *site[Tx]) *semel.Engine[Tx] {
 }
 
 func beSweeper[Tx any](ctx context.Context, c child, s *site[Tx], m *marks) error {
-	e, err := semel.New(s.store, semel.Options{Operations: c.operations(), Observer: m})
+	e, err := semel.New(s.store, semel.Options{Survive: store.NoFailure, Operations: c.operations(), Observer: m})
 	if err != nil {
 		return err
 	}

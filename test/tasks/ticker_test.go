@@ -72,7 +72,7 @@ func (s *mortal[Tx]) Swap(ctx context.Context, changes []store.Change) ([]store.
 // beTicker enqueues the ticks it is given, says so, and works as well.
 func beTicker[Tx any](ctx context.Context, c child, s *site[Tx], m *marks) error {
 	mortal := &mortal[Tx]{TxStore: s.store}
-	e, err := semel.New(mortal, semel.Options{Operations: c.operations(), Observer: m})
+	e, err := semel.New(mortal, semel.Options{Survive: store.NoFailure, Operations: c.operations(), Observer: m})
 	if err != nil {
 		return err
 	}

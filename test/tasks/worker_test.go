@@ -9,12 +9,13 @@ import (
 	"time"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/task"
 )
 
 // beWorker runs tasks until it is told to stop.
 func beWorker[Tx any](ctx context.Context, c child, s *site[Tx], m *marks) error {
-	e, err := semel.New(s.store, semel.Options{Operations: c.operations(), Observer: m})
+	e, err := semel.New(s.store, semel.Options{Survive: store.NoFailure, Operations: c.operations(), Observer: m})
 	if err != nil {
 		return err
 	}

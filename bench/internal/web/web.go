@@ -19,6 +19,7 @@ import (
 	"github.com/semelgo/semel/bench/internal/stat"
 	"github.com/semelgo/semel/bench/internal/usage"
 	"github.com/semelgo/semel/semelhttp"
+	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
 )
 
@@ -133,7 +134,7 @@ func unprotected(h http.Handler) (http.Handler, func(), error) { return h, func(
 // bytes and otherwise with the defaults.
 func protected(cache int) func(http.Handler) (http.Handler, func(), error) {
 	return func(h http.Handler) (http.Handler, func(), error) {
-		engine, err := semel.New(memory.New(memory.Options{MaxRecords: 1 << 30}), semel.Options{CacheBytes: cache})
+		engine, err := semel.New(memory.New(memory.Options{MaxRecords: 1 << 30}), semel.Options{Survive: store.NoFailure, CacheBytes: cache})
 		if err != nil {
 			return nil, nil, err
 		}

@@ -59,6 +59,7 @@ func (s *app) assemble(to seams) (err error) {
 	s.payments = newPayments(s.config.payments)
 	s.operations = newOperations(s.config, probes{s.domain})
 	s.engine, err = newEngine(through(to.Records, s.records.store), semel.Options{
+		Survive:    s.config.survive(),
 		Observer:   through(to.Observer, semel.SlogObserver(s.log)),
 		Operations: []semel.Declared{s.operations.createGroup, s.operations.sendMessage, s.operations.boostGroup},
 	})

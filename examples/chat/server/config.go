@@ -13,6 +13,8 @@ import (
 
 	"github.com/jackc/pgx/v5/pgxpool"
 	amqp091 "github.com/rabbitmq/amqp091-go"
+
+	"github.com/semelgo/semel/store"
 )
 
 // Modes of running an operation; apart is chosen by -records.
@@ -42,7 +44,9 @@ type config struct {
 	sweep time.Duration
 	// serveOnly leaves everything but requests to other servers.
 	serveOnly bool
-	command   *command // nil: serve
+	// mayLose accepts databases that may lose records.
+	mayLose bool
+	command *command // nil: serve
 }
 
 // errHelp says that the usage was asked for.
@@ -90,8 +94,17 @@ func (c *config) flags(usage io.Writer) *flag.FlagSet {
 	flags.DurationVar(&c.retention, "retention", retention, "how long a finished record is kept, and its key answered from it")
 	flags.DurationVar(&c.sweep, "sweep", time.Minute, "how often to purge old records and to free what dead servers left; tasks are freed once a lease at least")
 	flags.BoolVar(&c.serveOnly, "serve-only", false, "answer requests only, and leave tasks, the import and sweeping to other servers")
+	flags.BoolVar(&c.mayLose, "may-lose", false, "accept a database that may lose records when its server is killed or the power fails; an operation whose record is lost may run again")
 	flags.StringVar(&c.records, "records", "", "another `database` for the records; -mode does not apply then")
 	return flags
+}
+
+// survive is the worst failure that must lose no records.
+func (c *config) survive() store.Failure {
+	if c.mayLose {
+		return store.NoFailure
+	}
+	return store.PowerLoss
 }
 
 func (c *config) setPayments(value string) error {

@@ -107,7 +107,7 @@ func TestHelp(t *testing.T) {
 	t.Parallel()
 	var stdout, stderr bytes.Buffer
 	code := server.Main(t.Context(), []string{"-h"}, os.Getenv, &stdout, &stderr)
-	for _, flag := range []string{"-addr", "-db", "-mode", "-lease", "-wait", "-records", "-amqp", "-amqp-queue", "-retention", "-serve-only", "-sweep", "CHAT_ADDR"} {
+	for _, flag := range []string{"-addr", "-db", "-mode", "-lease", "-wait", "-records", "-amqp", "-amqp-queue", "-retention", "-serve-only", "-may-lose", "-sweep", "CHAT_ADDR"} {
 		if !strings.Contains(stdout.String(), flag) {
 			t.Errorf("the usage does not tell of %s:\n%s", flag, stdout.String())
 		}

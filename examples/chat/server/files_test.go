@@ -60,6 +60,7 @@ func (f files) args(lease time.Duration) []string {
 	args := []string{"-db", "sqlite:" + f.domain, "-lease", lease.String()}
 	if f.postgres != "" {
 		args[1] = f.postgres
+		args = append(args, "-may-lose") // the tests' server does not wait for the disk
 	}
 	if f.serveOnly {
 		args = append(args, "-serve-only")
@@ -156,7 +157,7 @@ func person[Tx any](t *testing.T, s store.TxStore[Tx], err error) *semel.Core {
 	if err != nil {
 		t.Fatal(err)
 	}
-	engine, err := semel.New(s, semel.Options{})
+	engine, err := semel.New(s, semel.Options{Survive: store.NoFailure})
 	if err != nil {
 		t.Fatal(err)
 	}

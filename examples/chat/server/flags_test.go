@@ -13,7 +13,7 @@ func TestFlagsBeatTheEnvironment(t *testing.T) {
 	t.Parallel()
 	env := map[string]string{
 		"CHAT_ADDR": "127.0.0.1:1", "CHAT_DB": "sqlite:/var/env.db", "CHAT_MODE": "leased", "CHAT_LEASE": "7s", "CHAT_WAIT": "3s",
-		"CHAT_AMQP": "amqp://rabbit", "CHAT_AMQP_QUEUE": "in", "CHAT_RETENTION": "500h", "CHAT_SERVE_ONLY": "true", "CHAT_SWEEP": "4s",
+		"CHAT_AMQP": "amqp://rabbit", "CHAT_AMQP_QUEUE": "in", "CHAT_RETENTION": "500h", "CHAT_SERVE_ONLY": "true", "CHAT_MAY_LOSE": "true", "CHAT_SWEEP": "4s",
 	}
 	absolute := func(path string) string {
 		path, err := filepath.Abs(path)
@@ -39,7 +39,7 @@ func TestFlagsBeatTheEnvironment(t *testing.T) {
 		"flags": {
 			args: []string{
 				"-addr", ":2", "-db", "sqlite:a.db", "-mode", "inline", "-lease", "1s", "-wait", "0",
-				"-amqp", "", "-amqp-queue", "out", "-retention", "200h", "-serve-only=false", "-sweep", "5s",
+				"-amqp", "", "-amqp-queue", "out", "-retention", "200h", "-serve-only=false", "-may-lose=false", "-sweep", "5s",
 			},
 			env: env,
 			want: config{

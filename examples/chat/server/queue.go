@@ -19,7 +19,7 @@ func (s *app) newQueue(to seams) (err error) {
 		return err
 	}
 	s.queue, err = newEngine(through(to.Queue, s.domain.store), semel.Options{
-		Observer: semel.SlogObserver(s.log), Operations: []semel.Declared{s.operations.welcome, s.inbox.Operation()},
+		Survive: s.config.survive(), Observer: semel.SlogObserver(s.log), Operations: []semel.Declared{s.operations.welcome, s.inbox.Operation()},
 	})
 	if err != nil {
 		return err

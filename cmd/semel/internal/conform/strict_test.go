@@ -16,6 +16,7 @@ import (
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/cmd/semel/internal/conform"
 	"github.com/semelgo/semel/semelhttp"
+	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
 )
 
@@ -31,7 +32,7 @@ func (w unmarked) WriteHeader(status int) {
 // keys in quotes alone, and marks no replay.
 func strict(t *testing.T) string {
 	t.Helper()
-	engine, err := semel.New(memory.New(memory.Options{}), semel.Options{})
+	engine, err := semel.New(memory.New(memory.Options{}), semel.Options{Survive: store.NoFailure})
 	if err != nil {
 		t.Fatal(err)
 	}

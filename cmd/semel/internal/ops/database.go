@@ -49,9 +49,11 @@ func open(ctx context.Context, name string, e existence) (*database, error) {
 	}
 }
 
-// engineOver returns how to make an engine over s.
+// engineOver returns how to make an engine over s. It accepts a store that may lose
+// records: the records that it still has must be shown and resolved all the more.
 func engineOver[Tx any](s store.TxStore[Tx]) func(semel.Options) (*semel.Core, error) {
 	return func(o semel.Options) (*semel.Core, error) {
+		o.Survive = store.NoFailure
 		e, err := semel.New(s, o)
 		if err != nil {
 			return nil, err

@@ -139,6 +139,7 @@ func fill[Tx any](t *testing.T, s *site, records store.TxStore[Tx]) {
 
 func engineOver[Tx any](t *testing.T, s store.TxStore[Tx], o semel.Options) *semel.Core {
 	t.Helper()
+	o.Survive = store.NoFailure
 	e, err := semel.New(s, o)
 	if err != nil {
 		t.Fatal(err)

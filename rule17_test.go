@@ -1,0 +1,113 @@
+package semel_test
+
+import (
+	"log/slog"
+	"strings"
+	"testing"
+
+	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/store"
+	"github.com/semelgo/semel/store/memory"
+)
+
+// surviving returns a wire to a store that says what its records survive.
+func surviving(f store.Failure, because string) *wire {
+	w := newWire(memory.New(memory.Options{}))
+	w.capabilities = func(c *store.Capabilities) { c.Survives, c.Because = f, because }
+	return w
+}
+
+// TestRule17StoreThatMayLoseRecords: New accepts a store that survives what the options
+// require, and rejects any other with an error that names the setting and the option. A
+// store that may lose records is accepted with an alarm that names the setting.
+func TestRule17StoreThatMayLoseRecords(t *testing.T) {
+	t.Parallel()
+	const because = "fsync is off (set on the server's command line)"
+	for _, survives := range []store.Failure{store.NoFailure, store.ProcessEnd, store.PowerLoss} {
+		for _, required := range []store.Failure{0, store.NoFailure, store.ProcessEnd, store.PowerLoss} {
+			w, seen := surviving(survives, because), new(seen)
+			e, err := semel.New(w, semel.Options{Survive: required, Observer: seen})
+			effective := required
+			if required == 0 {
+				effective = store.PowerLoss
+			}
+			if survives < effective {
+				wantField(t, err, "Survive")
+				for _, part := range []string{because, "store." + survives.String()} {
+					if err != nil && !strings.Contains(err.Error(), part) {
+						t.Errorf("%v required, %v survived: %q does not name %q", required, survives, err, part)
+					}
+				}
+				continue
+			}
+			if err != nil {
+				t.Errorf("%v required, %v survived: New: %v", required, survives, err)
+				continue
+			}
+			if err := e.Close(t.Context()); err != nil {
+				t.Errorf("Close: %v", err)
+			}
+			alarms := 0
+			if survives < store.PowerLoss {
+				alarms = 1
+			}
+			wantLossAlarms(t, seen, alarms, because)
+		}
+	}
+}
+
+// wantLossAlarms requires so many events that say that records may be lost, and in the
+// last of them the reason.
+func wantLossAlarms(t *testing.T, s *seen, n int, because string) {
+	t.Helper()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	got := 0
+	var last semel.Event
+	for _, e := range s.events {
+		if e.Kind == semel.EventNotDurable {
+			got++
+			last = e
+		}
+	}
+	if got != n {
+		t.Errorf("%d events not_durable, want %d: %v", got, n, s.events)
+	}
+	if got > 0 && (!last.Alarm() || last.Err == nil || !strings.Contains(last.Err.Error(), because)) {
+		t.Errorf("event %+v, want an alarm because of %q", last, because)
+	}
+}
+
+// TestRule17StoreThatSaysNothing: a store that does not say what it survives is rejected
+// whatever the options accept, and so is an option that is no Failure.
+func TestRule17StoreThatSaysNothing(t *testing.T) {
+	t.Parallel()
+	for _, unknown := range []store.Failure{0, store.PowerLoss + 1} {
+		_, err := semel.New(surviving(unknown, ""), semel.Options{Survive: store.NoFailure})
+		wantField(t, err, "store")
+	}
+	_, err := semel.New(surviving(store.PowerLoss, ""), semel.Options{Survive: store.PowerLoss + 1})
+	wantField(t, err, "Survive")
+}
+
+// TestRule17MemoryStore: the memory store needs the option, and the log shows it as an
+// error.
+func TestRule17MemoryStore(t *testing.T) {
+	t.Parallel()
+	mem := memory.New(memory.Options{})
+	_, err := semel.New(mem, semel.Options{})
+	wantField(t, err, "Survive")
+	var log strings.Builder
+	e, err := semel.New(mem, semel.Options{Survive: store.NoFailure, Observer: semel.SlogObserver(slog.New(slog.NewTextHandler(&log, nil)))})
+	if err != nil {
+		t.Fatalf("New: %v", err)
+	}
+	if err := e.Close(t.Context()); err != nil {
+		t.Errorf("Close: %v", err)
+	}
+	for _, part := range []string{"level=ERROR", "event=not_durable", "NoFailure", "memory"} {
+		if !strings.Contains(log.String(), part) {
+			t.Errorf("log %q does not contain %q", log.String(), part)
+		}
+	}
+}

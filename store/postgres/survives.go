@@ -1,0 +1,127 @@
+package postgres
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/semelgo/semel/store"
+)
+
+// survives returns the worst failure that loses no commit of conn to tables, and the
+// reasons if that is less than PowerLoss.
+func survives(ctx context.Context, conn *pgx.Conn, tables ...string) (store.Failure, string, error) {
+	lossy, err := lossyTables(ctx, conn, tables)
+	if err != nil {
+		return 0, "", err
+	}
+	off, err := settingsOff(ctx, conn)
+	if err != nil {
+		return 0, "", err
+	}
+	worst, reasons := store.PowerLoss, make([]string, 0, len(lossy)+len(off))
+	for _, t := range lossy {
+		worst = store.NoFailure
+		reasons = append(reasons, t.String())
+	}
+	for _, s := range off {
+		worst = min(worst, s.survives())
+		reasons = append(reasons, s.String())
+	}
+	return worst, strings.Join(reasons, "; "), nil
+}
+
+// lossyTable is a table that loses its rows when the server crashes.
+type lossyTable struct{ Name, Persistence string }
+
+func (t lossyTable) String() string {
+	if t.Persistence == "t" {
+		return fmt.Sprintf("table %s is temporary: each connection has its own rows", t.Name)
+	}
+	return fmt.Sprintf("table %s is unlogged: a crash of the server empties it (ALTER TABLE %[1]s SET LOGGED)", t.Name)
+}
+
+// maxLossyTables bounds the length of the reason: a divided table may have hundreds of
+// partitions, and the first ones show the cause.
+const maxLossyTables = 3
+
+// lossyTables finds unlogged and temporary tables among tables, their partitions and
+// the tables that inherit from them. A partitioned table itself holds no rows, and
+// before PostgreSQL 18 it can be marked as unlogged without any effect.
+func lossyTables(ctx context.Context, conn *pgx.Conn, tables []string) ([]lossyTable, error) {
+	const read = `WITH RECURSIVE family (oid) AS (
+SELECT to_regclass(name)::oid FROM unnest($1::text[]) AS name
+UNION
+SELECT i.inhrelid FROM pg_catalog.pg_inherits i JOIN family f ON i.inhparent = f.oid
+)
+SELECT c.oid::regclass::text AS name, c.relpersistence::text AS persistence
+FROM pg_catalog.pg_class c JOIN family f ON f.oid = c.oid
+WHERE c.relpersistence = 't' OR c.relpersistence = 'u' AND c.relkind <> 'p'
+ORDER BY c.oid LIMIT $2`
+	rows, err := conn.Query(ctx, read, tables, maxLossyTables)
+	if err != nil {
+		return nil, err
+	}
+	return pgx.CollectRows(rows, pgx.RowToStructByName[lossyTable])
+}
+
+// settingOff is a setting that is off and thereby loses commits in a crash. Source is
+// where it was set, as in pg_settings.
+type settingOff struct{ Name, Source string }
+
+// settingsOff returns the settings that are off for conn, or that ALTER ROLE or ALTER
+// DATABASE turned off for new connections after conn was opened. A value that the
+// client or a SET gave conn goes before the latter, on other connections too.
+func settingsOff(ctx context.Context, conn *pgx.Conn) ([]settingOff, error) {
+	const read = `WITH present AS (
+SELECT name, setting, source FROM pg_catalog.pg_settings WHERE name IN ('fsync', 'full_page_writes', 'synchronous_commit')
+), stored AS (
+SELECT DISTINCT ON (name) name, setting, source FROM (
+	SELECT lower(split_part(item, '=', 1)) AS name, lower(split_part(item, '=', 2)) AS setting,
+		s.setrole <> 0 AS of_role, s.setdatabase <> 0 AS of_database,
+		CASE WHEN s.setrole = 0 AND s.setdatabase = 0 THEN 'global' WHEN s.setrole = 0 THEN 'database'
+			WHEN s.setdatabase = 0 THEN 'user' ELSE 'database user' END AS source
+	FROM pg_catalog.pg_db_role_setting s, unnest(s.setconfig) AS item
+	WHERE s.setrole IN (0, (SELECT oid FROM pg_catalog.pg_roles WHERE rolname = session_user))
+		AND s.setdatabase IN (0, (SELECT oid FROM pg_catalog.pg_database WHERE datname = current_database()))
+) of_connection ORDER BY name, of_role DESC, of_database DESC
+)
+SELECT p.name, CASE WHEN p.setting = 'off' THEN p.source ELSE s.source END AS source
+FROM present p LEFT JOIN stored s ON s.name = p.name AND p.source NOT IN ('client', 'session')
+WHERE p.setting = 'off' OR s.setting IN ('off', 'false', 'no', '0')
+ORDER BY p.name DESC`
+	rows, err := conn.Query(ctx, read)
+	if err != nil {
+		return nil, err
+	}
+	return pgx.CollectRows(rows, pgx.RowToStructByName[settingOff])
+}
+
+// survives is the worst failure that loses no commit while the setting is off.
+func (s settingOff) survives() store.Failure {
+	if s.Name == "synchronous_commit" {
+		return store.NoFailure // the log is in the server's memory when it confirms a commit
+	}
+	return store.ProcessEnd
+}
+
+// String names the setting and the place where an operator finds it.
+func (s settingOff) String() string {
+	places := map[string]string{
+		"configuration file": "in the server's configuration file, or with ALTER SYSTEM",
+		"command line":       "on the server's command line",
+		"global":             "with ALTER ROLE ALL",
+		"database":           "with ALTER DATABASE for this database",
+		"user":               "with ALTER ROLE for this role",
+		"database user":      "with ALTER ROLE … IN DATABASE for this role and database",
+		"client":             "by the client: the connection string, PGOPTIONS or RuntimeParams",
+		"session":            "with SET on the connection, for example in AfterConnect",
+	}
+	place := places[s.Source]
+	if place == "" {
+		place = "by " + s.Source
+	}
+	return fmt.Sprintf("%s is off (set %s)", s.Name, place)
+}
