@@ -36,6 +36,8 @@ type Core struct {
 	late    late
 	lost    lostClaims
 	attempts
+
+	survives atomic.Uint32 // the store.Failure that the store named when it was last asked
 }
 
 // Runner is any engine: what [Do], [Begin] and adapters take.
@@ -94,7 +96,10 @@ func New[Tx any](s store.TxStore[Tx], o Options) (*Engine[Tx], error) {
 	if err := c.late.restore(ctx, c); err != nil {
 		return nil, fmt.Errorf("read the journal: %w", err)
 	}
-	c.reportAcceptedLoss(ctx, &caps)
+	c.survives.Store(uint32(caps.Survives))
+	if caps.Survives < store.PowerLoss {
+		c.reportLoss(ctx, &caps)
+	}
 	return &Engine[Tx]{Core: c}, nil
 }
 

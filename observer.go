@@ -46,7 +46,7 @@ const (
 	EventRedriven     EventKind = "redriven"       // sent round again by a person
 	EventRetried      EventKind = "retried"        // a transaction that lost to another is run again
 	EventStoreError   EventKind = "store_error"    // the store did not answer; asked again
-	EventNotDurable   EventKind = "not_durable"    // alarm: the store may lose records that it has confirmed, as Options.Survive allows; Err names the setting
+	EventNotDurable   EventKind = "not_durable"    // alarm: the store may lose records that it has confirmed; Err names the setting
 	EventAfterOutcome EventKind = "after_outcome"  // an error or a panic after the outcome was committed
 )
 

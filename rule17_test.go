@@ -1,6 +1,7 @@
 package semel_test
 
 import (
+	"errors"
 	"log/slog"
 	"strings"
 	"testing"
@@ -109,5 +110,49 @@ func TestRule17MemoryStore(t *testing.T) {
 		if !strings.Contains(log.String(), part) {
 			t.Errorf("log %q does not contain %q", log.String(), part)
 		}
+	}
+}
+
+// TestRule17StoreThatSurvivesLessLater: a sweeper emits the alarm once for each time that
+// a setting of the store gets worse, and none while it stays or gets better.
+func TestRule17StoreThatSurvivesLessLater(t *testing.T) {
+	t.Parallel()
+	const because = "table semel_records_p9 is unlogged"
+	w, seen := surviving(store.PowerLoss, ""), new(seen)
+	now, why := store.PowerLoss, ""
+	w.capabilities = func(c *store.Capabilities) { c.Survives, c.Because = now, why }
+	e, err := semel.New(w, semel.Options{Observer: seen})
+	if err != nil {
+		t.Fatalf("New: %v", err)
+	}
+	sweeper, err := semel.NewSweeper(e, semel.SweeperOptions{})
+	if err != nil {
+		t.Fatalf("NewSweeper: %v", err)
+	}
+	pass := func(f store.Failure, reason string, alarms int) {
+		t.Helper()
+		now, why = f, reason
+		if err := sweeper.Pass(t.Context()); err != nil {
+			t.Errorf("Pass: %v", err)
+		}
+		wantLossAlarms(t, seen, alarms, because)
+	}
+	pass(store.PowerLoss, "", 0)
+	pass(store.ProcessEnd, because, 1)
+	pass(store.ProcessEnd, because, 1)
+	pass(store.NoFailure, because, 2)
+	pass(store.PowerLoss, "", 2)
+	pass(store.NoFailure, because, 3)
+	w.on(func(r request) fault {
+		if r.kind == capsCall {
+			return fault{before: errCut}
+		}
+		return fault{}
+	})
+	if err := sweeper.Pass(t.Context()); !errors.Is(err, semel.ErrUnavailable) {
+		t.Errorf("Pass: %v, want ErrUnavailable", err)
+	}
+	if err := e.Close(t.Context()); err != nil {
+		t.Errorf("Close: %v", err)
 	}
 }

@@ -21,12 +21,23 @@ func checkSurvives(required store.Failure, caps *store.Capabilities) error {
 	}
 }
 
-// reportAcceptedLoss emits the alarm for a store that may lose records. The program
-// accepts that by name; the operator should know it too.
-func (c *Core) reportAcceptedLoss(ctx context.Context, caps *store.Capabilities) {
-	if caps.Survives >= store.PowerLoss {
-		return
+// watchSurvives emits the alarm if the records survive less than when it was last
+// checked. Nothing but the alarm changes: to stop serving requests would harm more than
+// the risk that a crash of the server loses records.
+func (c *Core) watchSurvives(ctx context.Context) error {
+	caps, err := c.store.Capabilities(ctx)
+	if err != nil {
+		return sealed(fmt.Errorf("%w: read the store's capabilities: %w", ErrUnavailable, err))
 	}
+	if before := c.survives.Swap(uint32(caps.Survives)); uint32(caps.Survives) < before {
+		c.reportLoss(ctx, &caps)
+	}
+	return nil
+}
+
+// reportLoss emits the alarm for a store that may lose records. Where the program has
+// accepted that by name, the operator should know it too.
+func (c *Core) reportLoss(ctx context.Context, caps *store.Capabilities) {
 	c.observe(ctx, Event{Kind: EventNotDurable, Err: fmt.Errorf(
 		"the records of this store survive %v at most: %s; an operation whose record is lost may run again", caps.Survives, caps.Because)})
 }

@@ -57,13 +57,16 @@ func (s *Sweeper) Run(ctx context.Context) error {
 }
 
 // Pass frees and purges once: all that there is to purge, a batch at a time. When
-// that takes longer than Every, it frees again in between.
+// that takes longer than Every, it frees again in between. It also reads the store's
+// capabilities again, and emits EventNotDurable if the records survive less than when
+// they were last read: a setting was changed, or an unlogged partition was added.
 func (s *Sweeper) Pass(ctx context.Context) error {
+	unread := s.c.watchSurvives(ctx)
 	_, swept := s.c.Sweep(ctx, s.options.Batch)
 	for at := now(); ; {
 		gone, err := s.c.Purge(ctx, s.options.Batch)
 		if err != nil || gone < s.options.Batch {
-			return errors.Join(swept, err)
+			return errors.Join(unread, swept, err)
 		}
 		if since(at) >= s.options.Every {
 			_, swept = s.c.Sweep(ctx, s.options.Batch)

@@ -19,7 +19,8 @@ var (
 	_ store.Near           = (*Store)(nil)
 )
 
-// Store keeps records in memory. All methods may be called concurrently; it
+// Store keeps records in memory, and loses them with its process: the engine takes it
+// only with Options.Survive: store.NoFailure. All methods may be called concurrently; it
 // starts no goroutines and needs no closing.
 type Store struct {
 	options Options

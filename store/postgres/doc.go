@@ -106,7 +106,8 @@
 // then, and a failover to a standby that never had it loses it, record and effect
 // together. Where that matters, watch for standbys that lag by more than a few
 // seconds, and fail over only to one that has everything. With synchronous_commit
-// off, not even a crash of the primary is survived; Capabilities tells that.
+// off, not even a crash of the primary is survived: Capabilities reports that, and the
+// engine rejects the store unless its options accept the loss.
 //
 // # Isolation
 //

@@ -47,8 +47,9 @@ type Store struct {
 // New returns a store of the tables in db, which migrate.SQLite makes. It does
 // not use db yet: an error of the database is told by the first call. The
 // database stays the caller's, who closes it when the store is not used any
-// more. Records are durable only if db's connections say synchronous FULL, as
-// those of [Open] do; Capabilities tells. Transactions of db are begun by BeginTx:
+// more. Records survive a power loss only if db's connections have synchronous FULL, as
+// those of [Open] do; the engine rejects other settings unless its options accept the
+// loss. Transactions of db are begun by BeginTx:
 // into one that was begun as text, on a connection that is then given back, the store
 // would write without knowing.
 func New(db *sql.DB) *Store {
