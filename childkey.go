@@ -10,6 +10,13 @@ import (
 // ChildKey returns the key for a call that the operation makes downstream: the
 // same in every attempt, different for every name, key, scope and operation,
 // 32 hexadecimal digits. It tells the receiver nothing about the key.
+//
+// Clients of HTTP may send a request twice by themselves: Go's net/http repeats a POST
+// that failed on a reused connection when its header has an Idempotency-Key or an
+// X-Idempotency-Key. If the
+// receiver does not deduplicate by that header, one attempt has two effects then, also
+// under [Hold]. Send the key in another header or field to such a receiver, or set
+// http.Request.GetBody to nil, which keeps net/http from repeating a request with a body.
 func (a *Attempt) ChildKey(name string) string { return a.call.childKey(name) }
 
 func (c *Call) childKey(name string) string {

@@ -56,6 +56,10 @@ type (
 // less than [Options].Survive: the error then names the server's setting. Wrong
 // options are a *FieldError. Nothing runs in the background until something needs
 // to.
+//
+// New reads from the database, within Options.RecordTimeout. When the database is down or
+// restarts while the program starts, the error is [ErrUnavailable]: call New again after a
+// pause. An engine that was made before a restart of the database goes on by itself.
 func New[Tx any](s store.TxStore[Tx], o Options) (*Engine[Tx], error) {
 	if err := o.setDefaults(); err != nil {
 		return nil, err
@@ -64,7 +68,7 @@ func New[Tx any](s store.TxStore[Tx], o Options) (*Engine[Tx], error) {
 	defer cancel()
 	caps, err := s.Capabilities(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("read the store's capabilities: %w", err)
+		return nil, sealed(fmt.Errorf("%w: read the store's capabilities: %w", ErrUnavailable, err))
 	}
 	if !caps.Linearizable {
 		return nil, invalid("store", "is not linearizable: two callers could both claim one attempt")

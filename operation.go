@@ -21,8 +21,9 @@ type OperationOptions[In any] struct {
 	// MaxRun is the longest an attempt may go on, heartbeats or not: from the
 	// maximum of what is normal, not from the mean. Zero: the engine's.
 	MaxRun time.Duration
-	// Retention is how long a finished record is kept, counted from the
-	// outcome: longer than the longest redelivery. Zero: the engine's.
+	// Retention is how long a finished record is kept at least, counted from the
+	// outcome: longer than the longest redelivery. A record past it still answers until
+	// it is purged. Zero: the engine's.
 	Retention time.Duration
 	// Wait is how long a follower waits for the leader. Zero: the engine's.
 	Wait time.Duration

@@ -24,8 +24,9 @@ type Options struct {
 	// MaxRun is the longest an attempt may go on, heartbeats or not. Zero: no
 	// limit.
 	MaxRun time.Duration
-	// Retention is how long a finished record is kept, counted from the
-	// outcome: longer than RecordTimeout. Zero: 24 hours.
+	// Retention is how long a finished record is kept at least, counted from the
+	// outcome: longer than RecordTimeout. A record past it still answers until it is
+	// purged. Zero: 24 hours.
 	Retention time.Duration
 	// Wait is how long a follower waits for the leader before it is told
 	// ErrInProgress. Zero: followers are answered at once.
