@@ -40,6 +40,9 @@ func (c *Core) admit(ctx context.Context, call *Call) error {
 	if err := call.valid(); err != nil {
 		return err
 	}
+	if err := c.knows(call.op); err != nil {
+		return err
+	}
 	if err := c.options.outlived(call.op); err != nil {
 		return err
 	}

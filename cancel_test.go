@@ -55,7 +55,7 @@ func TestCancel(t *testing.T) {
 // and of one that is tried again.
 func TestCancelWhatWaits(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		op, stranger := plain("op", retried(semel.AtLeastOnce())), plain("stranger", semel.OperationOptions[string]{Retention: time.Minute})
+		op, stranger := plain("op", retried(semel.AtLeastOnce())), plain("stranger", queueable(semel.OperationOptions[string]{Retention: time.Minute}))
 		p, mem := owned(t, op)
 		for _, c := range []semel.Call{op.Call(me, "now", "in"), op.Call(me, "later", "in"), stranger.Call(me, "k", "in")} {
 			_, _ = semel.Enqueue(t.Context(), p, c, semel.EnqueueOptions{Delay: map[bool]time.Duration{true: time.Hour}[c.Key() == "later"]})
@@ -114,7 +114,6 @@ func TestCancelWhatRuns(t *testing.T) {
 		"Atomic":              {o: retried(semel.Atomic()), err: context.Canceled, state: store.Failed},
 		"final":               {o: retried(semel.AtLeastOnce()), err: semel.Final(errBoom), state: store.Failed},
 		"success":             {o: retried(semel.AtLeastOnce()), v: "v", state: store.Succeeded},
-		"proven, not retried": {o: semel.OperationOptions[string]{}, err: semel.NotCommitted(errBoom), state: store.Failed},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -2,6 +2,8 @@ package semel
 
 import (
 	"context"
+	crand "crypto/rand"
+	"encoding/binary"
 	"fmt"
 	"math/rand/v2"
 	"sync"
@@ -25,11 +27,13 @@ type Core struct {
 	atomic  atomicFunc
 	swapTx  swapTxFunc
 	options Options
-	caps    store.Capabilities
-	lanes   lanes
-	replays replays
-	lately  lately
-	clock   // of its own, for what it measures
+	// operations are those of the options, by name.
+	operations map[string]*operation
+	caps       store.Capabilities
+	lanes      lanes
+	replays    replays
+	lately     lately
+	clock      // of its own, for what it measures
 
 	flights flights
 	hearts  hearts
@@ -77,6 +81,10 @@ func New[Tx any](s store.TxStore[Tx], o Options) (*Engine[Tx], error) {
 		return nil, err
 	}
 	c := &Core{store: s, options: o, caps: caps, replays: newReplays(&o), clock: startClock()}
+	c.operations = make(map[string]*operation, len(o.Operations))
+	for _, declared := range o.Operations {
+		c.operations[declared.declared().name] = declared.declared()
+	}
 	c.hearts.clock, c.empty = &c.clock, make(chan struct{})
 	lane.LetAge(s, c.replays.older)
 	if near, ok := any(s).(store.Near); ok && near.Self() == store.Store(s) {
@@ -173,10 +181,14 @@ func (c *Core) see(ctx context.Context, kind EventKind, r store.Record, err erro
 	}
 }
 
-// newOwner draws what no other write has: it never repeats within a record.
+// newOwner draws what no other write has: it never repeats within a record. It comes from
+// the operating system, because a copy of this process, of a snapshot of its virtual
+// machine for instance, has the same state and would draw the same numbers.
 func newOwner() uint64 {
+	var b [8]byte
 	for {
-		if owner := rand.Uint64(); owner != 0 {
+		_, _ = crand.Read(b[:]) // never fails
+		if owner := binary.LittleEndian.Uint64(b[:]); owner != 0 {
 			return owner
 		}
 	}

@@ -30,6 +30,9 @@ type EnqueueOptions struct {
 //
 // The record is the one that a direct call of the same operation and key runs.
 //
+// The operation must have a [Retry] without Redelivered, because no worker runs the calls
+// of any other; it is a *FieldError.
+//
 // When the store gives no answer the error is [ErrUnavailable], with the driver's error
 // in it, and tx decides.
 //
@@ -93,11 +96,17 @@ func (c *Core) queueing(ctx context.Context, q *queueing, call *Call, o EnqueueO
 	if err := call.valid(); err != nil {
 		return err
 	}
+	if err := c.knows(call.op); err != nil {
+		return err
+	}
 	if err := c.options.outlived(call.op); err != nil {
 		return err
 	}
-	if retry := call.op.retry; retry != nil && retry.Redelivered {
-		return invalid("Redelivered", "is set for "+call.op.name+": nobody looks for what is enqueued")
+	switch retry := call.op.retry; {
+	case retry == nil:
+		return invalid("Retry", "is not set for "+call.op.name+": no worker runs what is enqueued")
+	case retry.Redelivered:
+		return invalid("Redelivered", "is set for "+call.op.name+": no worker runs what is enqueued")
 	}
 	delay, err := o.delay()
 	if err != nil {
@@ -107,11 +116,6 @@ func (c *Core) queueing(ctx context.Context, q *queueing, call *Call, o EnqueueO
 	q.event = event{step: stepCreate, owner: newOwner(), of: call, identity: call.identity(), delay: delay}
 	identity := &q.event.identity
 	identity.Priority = int8(o.Priority)
-	if identity.Input == nil { // whose operation has Retry has it already
-		if identity.Input, err = call.storedInput(); err != nil {
-			return err
-		}
-	}
 	if err := c.mayBeNew(ctx, call); err != nil {
 		return err
 	}

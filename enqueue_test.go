@@ -39,7 +39,7 @@ func enqueue(t *testing.T, p *process, mem *memory.Store, call semel.Call, delay
 func TestEnqueueTxIsWhatADirectCallRuns(t *testing.T) {
 	eachDoor(t, func(t *testing.T, d door) {
 		p, mem := solo(t, semel.Options{})
-		call := plain("op", d.o).Call(me, "k", "the input")
+		call := plain("op", queueable(d.o)).Call(me, "k", "the input")
 		enqueue(t, p, mem, call, 0)
 		r := wantState(t, mem, call, store.Pending)
 		if got, want := string(r.Input), `"the input"`; got != want || r.Expire != 0 {
@@ -57,7 +57,7 @@ func TestEnqueueTxIsWhatADirectCallRuns(t *testing.T) {
 func TestEnqueueTxSharesTheFateOfItsTransaction(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		p, mem := solo(t, semel.Options{})
-		call := plain("op", semel.OperationOptions[string]{}).Call(me, "k", "in")
+		call := plain("op", queueable(semel.OperationOptions[string]{})).Call(me, "k", "in")
 		err := inTx(t, mem, func(tx *memory.Tx) error {
 			if added, err := semel.EnqueueTx(t.Context(), p.Engine, tx, call, semel.EnqueueOptions{}); !added || err != nil {
 				t.Errorf("EnqueueTx = %v, %v, want added", added, err)
@@ -80,7 +80,7 @@ func TestEnqueueTxAgain(t *testing.T) {
 		t.Run(string(s), func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
 				p, mem := solo(t, semel.Options{})
-				op := plain("op", semel.OperationOptions[string]{})
+				op := plain("op", queueable(semel.OperationOptions[string]{}))
 				leave(t, mem, op.Call(me, "k", "in"), s)
 				before := record(t, mem, op.Call(me, "k", "in"))
 				_ = inTx(t, mem, func(tx *memory.Tx) error {
@@ -113,7 +113,7 @@ func TestEnqueueTxAgain(t *testing.T) {
 func TestEnqueueTxMeetsAnOpenTransaction(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		p, mem := solo(t, semel.Options{})
-		call := plain("op", semel.OperationOptions[string]{}).Call(me, "k", "in")
+		call := plain("op", queueable(semel.OperationOptions[string]{})).Call(me, "k", "in")
 		_ = inTx(t, mem, func(outer *memory.Tx) error {
 			if added, err := semel.EnqueueTx(t.Context(), p.Engine, outer, call, semel.EnqueueOptions{}); !added || err != nil {
 				t.Errorf("EnqueueTx = %v, %v, want added", added, err)
@@ -133,11 +133,11 @@ func TestEnqueueTxMeetsAnOpenTransaction(t *testing.T) {
 func TestEnqueueTxErrors(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		p, mem := solo(t, semel.Options{})
-		call := plain("op", semel.OperationOptions[string]{}).Call(me, "k", "in")
+		call := plain("op", queueable(semel.OperationOptions[string]{})).Call(me, "k", "in")
 		_ = inTx(t, mem, func(tx *memory.Tx) error {
 			_, err := semel.EnqueueTx(t.Context(), p.Engine, tx, call, semel.EnqueueOptions{Delay: -1})
 			wantField(t, err, "Delay")
-			unstorable := semel.Define("op", semel.OperationOptions[func()]{Fingerprints: []func(func()) any{func(func()) any { return 1 }}})
+			unstorable := semel.Define("op", semel.OperationOptions[func()]{Retry: &semel.Retry{}, Fingerprints: []func(func()) any{func(func()) any { return 1 }}})
 			_, err = semel.EnqueueTx(t.Context(), p.Engine, tx, unstorable.Call(me, "k", nil), semel.EnqueueOptions{})
 			wantField(t, err, "Input")
 			for _, f := range []fault{{before: errCut}, {refuse: errCut}} {
@@ -157,7 +157,7 @@ func TestEnqueueTxErrors(t *testing.T) {
 func TestEnqueueTxOfAnExpiredKey(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		p, mem := solo(t, semel.Options{})
-		op := plain("op", semel.OperationOptions[string]{KeyTime: semel.UUIDv7Time})
+		op := plain("op", queueable(semel.OperationOptions[string]{KeyTime: semel.UUIDv7Time}))
 		old := op.Call(me, uuidv7(time.Now()), "in")
 		enqueue(t, p, mem, old, 0)
 		pass(48 * time.Hour)
@@ -230,7 +230,7 @@ func TestEnqueuedIsNeverPurgedBeforeItIsDone(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
 				mem := memory.New(memory.Options{})
-				op := plain("op", tt.o)
+				op := plain("op", queueable(tt.o))
 				p := start(t, mem, semel.Options{Operations: []semel.Declared{op}})
 				call := op.Call(me, "k", "in")
 				enqueue(t, p, mem, call, 0)

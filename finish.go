@@ -89,8 +89,15 @@ func (a *Attempt) ending(ctx context.Context, e *event, v any, err error) {
 	}
 	if why := a.cancelled(); why != nil {
 		a.cancelledEnd(e, why)
-	} else if a.call.op.retry != nil {
+		return
+	}
+	if a.call.op.retry != nil {
 		a.tried(e, err)
+		return
+	}
+	if e.step != stepDoubt {
+		before, _ := ProgressOf(a.Record())
+		e.outcome = before.counted().encode(a.c.caps.MaxOutcome)
 	}
 }
 

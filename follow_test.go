@@ -318,7 +318,7 @@ func TestPendingThatIsNotDueIsWaitedFor(t *testing.T) {
 	eachDoor(t, func(t *testing.T, d door) {
 		mem := memory.New(memory.Options{})
 		p, patient := start(t, mem, semel.Options{}), start(t, mem, semel.Options{Wait: time.Minute})
-		call := plain("op", d.o).Call(me, "k", "in")
+		call := plain("op", queueable(d.o)).Call(me, "k", "in")
 		enqueue(t, p, mem, call, 10*time.Second)
 		a := d.ask(t.Context(), p, call, never(t))
 		a.wantErr(t, semel.ErrInProgress)

@@ -72,13 +72,12 @@ func RecordIDs(operation string, scope Scope, key string) []store.ID {
 
 // recordIDs is RecordIDs, and of an operation that the engine was given the ID.
 func (c *Core) recordIDs(operation string, scope Scope, key string) []store.ID {
-	for _, declared := range c.options.Operations {
-		op := declared.declared()
-		if op.name == operation && op.generation > 0 {
+	if op := c.declaredAs(operation); op != nil {
+		if op.generation > 0 {
 			_, ids := op.generationAt(c.options.Clock(), scope.text, key)
 			return ids[:]
 		}
-		if op.name == operation && op.keyTime != nil {
+		if op.keyTime != nil {
 			made, ok := op.timeIn(key)
 			switch {
 			case !ok:

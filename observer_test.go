@@ -89,8 +89,8 @@ func TestNoKeyIsEverLogged(t *testing.T) {
 		} {
 			for _, s := range stands() {
 				for fault, plan := range canaryPlans() {
-					call := plain(name, o).Call(semel.ScopeOf(canaryScope, string(s), fault), canaryKey, canaryInput)
-					canaryRun(t, l, plain(name, o), call, s, plan)
+					op := plain(name, o)
+					canaryRun(t, l, op, op.Call(semel.ScopeOf(canaryScope, string(s), fault), canaryKey, canaryInput), s, plan)
 				}
 			}
 		}

@@ -174,10 +174,11 @@ func TestOptimisticLosesForEver(t *testing.T) {
 		mem := memory.New(memory.Options{})
 		p, other := start(t, mem, semel.Options{}), start(t, mem, semel.Options{})
 		call := plain("op", optimistic()).Call(me, "k", "in")
+		waiting := plain("op", queueable(optimistic())).Call(me, "k", "in")
 		runs := 0
 		a := doTx(t.Context(), p, call, func(ctx context.Context, tx *memory.Tx) (string, error) {
 			if runs++; runs == 1 {
-				_, _ = semel.Enqueue(t.Context(), other, call, semel.EnqueueOptions{})
+				_, _ = semel.Enqueue(t.Context(), other, waiting, semel.EnqueueOptions{})
 			} else if _, err := other.Reschedule(t.Context(), call.ID(), 0); err != nil {
 				t.Errorf("Reschedule: %v", err)
 			}

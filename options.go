@@ -2,6 +2,7 @@ package semel
 
 import (
 	"cmp"
+	"slices"
 	"time"
 
 	"github.com/semelgo/semel/store"
@@ -53,8 +54,10 @@ type Options struct {
 	// MaxLate is the most outcomes that could not be recorded and are kept to
 	// be tried again. Zero: 1000. Less than zero: none; the lease decides then.
 	MaxLate int
-	// Operations are those that Sweep may touch. Records of operations it was
-	// not given are left alone. A wrong definition is reported by New.
+	// Operations are those that Sweep may touch and whose calls workers run. Records
+	// of operations that the engine was not given are left alone. A wrong definition
+	// is reported by New, and so are two of one name. A call of another definition of
+	// one of these names is ErrInvalid.
 	Operations []Declared
 	// Clock is what times in keys are compared with. Nil: the process's clock.
 	Clock func() time.Time
@@ -99,9 +102,14 @@ func (o *Options) setDefaults() error {
 	if o.Heartbeat >= o.Lease {
 		return invalid("Heartbeat", "must be shorter than Lease")
 	}
-	for _, op := range o.Operations {
+	for i, op := range o.Operations {
 		if op == nil {
 			return invalid("Operations", "has a nil entry")
+		}
+		if slices.ContainsFunc(o.Operations[:i], func(other Declared) bool {
+			return other.declared().name == op.declared().name && other.declared() != op.declared()
+		}) {
+			return invalid("Operations", "has two definitions of "+op.declared().name)
 		}
 		if err := op.declared().err; err != nil {
 			return err

@@ -80,6 +80,13 @@ func ProgressOf(r store.Record) (Progress, bool) {
 // crashes is how many attempts before the n-th said nothing.
 func (p Progress) crashes(n uint32) int { return int(int64(n) - 1 - int64(p.Ended)) }
 
+// counted returns p after an attempt of an operation without [Retry] has ended: a later
+// version of the program that has one does not take it for a crash.
+func (p Progress) counted() Progress {
+	p.Ended++
+	return p
+}
+
 // with returns p after attempt n has ended.
 func (p Progress) with(n uint32, kind TryKind, err error) Progress {
 	t := Try{Attempt: n, Kind: kind}

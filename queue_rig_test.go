@@ -129,3 +129,11 @@ func wantDue(t *testing.T, r store.Record, want time.Duration) {
 		t.Errorf("it is %v and due in %v, want it Pending and due in %v", r.State, got, want)
 	}
 }
+
+// queueable is o with a Retry, without which no worker runs the calls.
+func queueable(o semel.OperationOptions[string]) semel.OperationOptions[string] {
+	if o.Retry == nil {
+		o.Retry = &semel.Retry{Delay: func(int) time.Duration { return 0 }}
+	}
+	return o
+}

@@ -113,10 +113,14 @@ func (c *Core) owns(r store.Record) bool {
 
 // declaredAs is the operation of that name that the engine was given, or nil.
 func (c *Core) declaredAs(name string) *operation {
-	for _, declared := range c.options.Operations {
-		if op := declared.declared(); op.name == name {
-			return op
-		}
+	return c.operations[name]
+}
+
+// knows returns an error if the engine was given another operation of that name: records
+// know operations by their names, and the answers of one would be given for the other.
+func (c *Core) knows(op *operation) error {
+	if given := c.operations[op.name]; given != nil && given != op {
+		return invalid("Operations", "of the engine have another definition of "+op.name+": define an operation once, and use that one")
 	}
 	return nil
 }

@@ -246,6 +246,7 @@ func TestRule08InlineOverATaintedRecordKeepsNoFailure(t *testing.T) {
 		call := before.Call(me, "k", "in")
 		leave(t, mem, call, expired)
 		taintFurther(t, p, call, "swept", semel.Keep)
+		p = start(t, mem, semel.Options{}) // the next version of the program
 		now := plain("op", semel.OperationOptions[string]{OnError: semel.Keep})
 		a := doTx(t.Context(), p, now.Call(me, "k", "in"), func(context.Context, *memory.Tx) (string, error) { return "", semel.Final(errBoom) })
 		a.wantErr(t, errBoom)

@@ -26,7 +26,7 @@ func endings(attempts ...*semel.Attempt) []*semel.Ending {
 func wantOwn(t *testing.T, p *process, a *semel.Attempt) {
 	t.Helper()
 	key := a.Call().Key()
-	got := do(t.Context(), p, plain(a.Call().Operation(), semel.OperationOptions[string]{}).Call(me, key, key), never(t))
+	got := do(t.Context(), p, a.Call(), never(t))
 	got.want(t, key, true)
 }
 

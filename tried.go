@@ -105,12 +105,12 @@ func (a *Attempt) speaksForAll(err error) bool {
 }
 
 // interruption is what is kept of an attempt that is taken back because the store
-// did not answer: it is not to count as a crash. Nothing, without a Retry.
+// did not answer: it is not to count as a crash.
 func (c *Core) interruption(op *operation, stands store.Record, attempt uint32, cause error) []byte {
-	if op.retry == nil {
-		return nil
-	}
 	p, _ := ProgressOf(stands)
+	if op.retry == nil {
+		return p.counted().encode(c.caps.MaxOutcome)
+	}
 	return p.with(attempt, TryInterrupted, cause).encode(c.caps.MaxOutcome)
 }
 
