@@ -166,6 +166,9 @@ func (c *Core) drive(ctx context.Context, at *store.Record, e *event, d *decisio
 		if d.of(at, e); d.say != sayTry {
 			return nil
 		}
+		if call, ok := e.of.(*Call); ok && e.step == stepClaim && d.step == stepDoubt {
+			d.change.To.Outcome = c.crashed(call.op, *at)
+		}
 		answer, err := c.swapEither(ctx, &d.change, tries, together)
 		switch {
 		case err != nil:

@@ -112,12 +112,13 @@ func (c *Core) resolve(ctx context.Context, r Resolution) (store.Record, error) 
 }
 
 // retention is how long a record is kept once it is settled: as its operation
-// says, if the engine was given it.
+// says, if the engine was given it, or else as the record says.
 func (c *Core) retention(r store.Record) time.Duration {
 	if op := c.declaredAs(r.Operation); op != nil {
 		return c.options.timesOf(op, r.ID).retention
 	}
-	return c.options.Retention
+	p, _ := ProgressOf(r)
+	return either(p.Retention, c.options.Retention)
 }
 
 // resolved is the outcome a person gives, or nil for none.

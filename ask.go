@@ -213,7 +213,7 @@ func (c *Core) remembered(ctx context.Context, call *Call) (out *Outcome, known 
 }
 
 func (q *ask) claimEvent(e *event) {
-	e.step, e.owner, e.policy, e.of = stepClaim, newOwner(), q.attempt.policy, q.call
+	e.step, e.owner, e.policy, e.of = stepClaim, ownerOf(newOwner(), q.attempt.policy), q.attempt.policy, q.call
 	q.call.identify(&e.identity)
 	e.lease = q.attempt.times.firstLease()
 }

@@ -111,7 +111,7 @@ func (q *dequeuing) claim(ctx context.Context, limit int) ([]store.Record, error
 	q.sent = q.c.now()
 	if ok {
 		return q.ask(bounded, dequeuer, store.Dequeue{
-			Operation: q.op.name, Limit: limit, Owner: newOwner(), Lease: q.times.firstLease(),
+			Operation: q.op.name, Limit: limit, Owner: ownerOf(newOwner(), q.policy), Lease: q.times.firstLease(),
 		})
 	}
 	return q.scan(bounded, limit)
@@ -173,7 +173,7 @@ func claimOf(stands store.Record, policy policyKind, lease time.Duration) event 
 	identity := stands
 	identity.Expire = 0
 	identity.Input, identity.Outcome = nil, nil // kept as they stand
-	return event{step: stepClaim, owner: newOwner(), policy: policy, identity: identity, lease: lease}
+	return event{step: stepClaim, owner: ownerOf(newOwner(), policy), policy: policy, identity: identity, lease: lease}
 }
 
 func (q *dequeuing) attempt(ctx context.Context, r *store.Record) *Attempt {

@@ -187,8 +187,8 @@ func (c *Core) see(ctx context.Context, kind EventKind, r store.Record, err erro
 func newOwner() uint64 {
 	var b [8]byte
 	for {
-		_, _ = crand.Read(b[:]) // never fails
-		if owner := binary.LittleEndian.Uint64(b[:]); owner != 0 {
+		_, _ = crand.Read(b[:])                                             // never fails
+		if owner := binary.LittleEndian.Uint64(b[:]); owner > atomicOwner { // ownerOf never makes it zero
 			return owner
 		}
 	}

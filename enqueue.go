@@ -116,6 +116,9 @@ func (c *Core) queueing(ctx context.Context, q *queueing, call *Call, o EnqueueO
 	q.event = event{step: stepCreate, owner: newOwner(), of: call, identity: call.identity(), delay: delay}
 	identity := &q.event.identity
 	identity.Priority = int8(o.Priority)
+	if c.options.timesOf(call.op, call.id).retention != defaultRetention {
+		identity.Outcome = c.progress(Progress{}, call.op, call.id)
+	}
 	if err := c.mayBeNew(ctx, call); err != nil {
 		return err
 	}

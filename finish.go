@@ -95,10 +95,8 @@ func (a *Attempt) ending(ctx context.Context, e *event, v any, err error) {
 		a.tried(e, err)
 		return
 	}
-	if e.step != stepDoubt {
-		before, _ := ProgressOf(a.Record())
-		e.outcome = before.counted().encode(a.c.caps.MaxOutcome)
-	}
+	p, _ := ProgressOf(a.Record())
+	e.outcome = a.c.progress(p.counted(), a.call.op, a.call.id)
 }
 
 // proof tells whether err proves that nothing was committed, and whether it is

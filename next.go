@@ -150,12 +150,26 @@ func (d *decision) mayStartAgain(stands *store.Record, e *event) bool {
 	return false
 }
 
-// taint tells whether an attempt that starts on what stands follows one that
-// may have had an effect nobody knows of. Under Atomic an attempt that was
-// taken over can never commit, so it leaves no taint.
+// taint tells whether an attempt that starts on the record follows one that may have had
+// an effect that is not known. An Atomic attempt that was taken over can never commit, so
+// it leaves no taint. Which policy an attempt began with is told by its own owner, because
+// the operation may have another policy in this version of the program.
 func taint(stands *store.Record, p policyKind) bool {
-	return stands.Tainted || stands.State == store.InProgress && p != policyAtomic
+	return stands.Tainted || stands.State == store.InProgress && (p != policyAtomic || !beganAtomic(stands.Owner))
 }
+
+// atomicOwner is the bit of an owner that is set if the attempt began under Atomic.
+const atomicOwner = 1
+
+// ownerOf is an owner that was drawn, for an attempt that begins under that policy.
+func ownerOf(drawn uint64, p policyKind) uint64 {
+	if p == policyAtomic {
+		return drawn | atomicOwner
+	}
+	return drawn &^ atomicOwner
+}
+
+func beganAtomic(owner uint64) bool { return owner&atomicOwner != 0 }
 
 // heartbeat renews the lease. Expiry is a permission for others, not a
 // loss: while nobody took over, a late heartbeat is as good as an early one.

@@ -172,9 +172,9 @@ func brokenLaws(stands store.Record, e event, d decision) []string {
 	law(d.step != stepRedrive || stands.State == store.Failed || e.policy.runsAgain(), "a redrive that the policy forbids")
 	law(d.step != stepRedrive || stands.State == store.Failed || e.policy == policyAtomic || to.Tainted, "a redrive leaves no taint")
 	law(d.step != stepTakeover || e.policy.runsAgain(), "a takeover that the policy forbids")
-	law(d.step != stepTakeover || e.policy == policyAtomic || to.Tainted, "a takeover leaves no taint")
+	law(d.step != stepTakeover || e.policy == policyAtomic && beganAtomic(stands.Owner) || to.Tainted, "a takeover leaves no taint")
 	law(d.step != stepRequeue || e.policy.runsAgain(), "a requeue that the policy forbids")
-	law(d.step != stepRequeue || e.policy == policyAtomic || to.Tainted, "a requeue leaves no taint")
+	law(d.step != stepRequeue || e.policy == policyAtomic && beganAtomic(stands.Owner) || to.Tainted, "a requeue leaves no taint")
 	law(!stands.Tainted || to.Tainted || d.step == stepResolve, "somebody takes the taint away who cannot know")
 	law(!slices.Contains([]step{stepClaim, stepTakeover, stepInline, stepVoid}, d.step) ||
 		stands.State == store.Absent || e.of.compare(stands) == sameRequest, "an attempt for another request")

@@ -68,6 +68,10 @@ type Options struct {
 	Journal Journal
 }
 
+// defaultRetention is that of an engine whose Options do not say one. Records of calls that
+// wait for a worker do not repeat it.
+const defaultRetention = 24 * time.Hour
+
 func (o *Options) setDefaults() error {
 	err := notNegative(
 		duration{"Lease", o.Lease}, duration{"Heartbeat", o.Heartbeat}, duration{"MaxRun", o.MaxRun},
@@ -90,7 +94,7 @@ func (o *Options) setDefaults() error {
 	}
 	o.Survive = cmp.Or(o.Survive, store.PowerLoss)
 	setDefault(&o.Lease, 30*time.Second)
-	setDefault(&o.Retention, 24*time.Hour)
+	setDefault(&o.Retention, defaultRetention)
 	setDefault(&o.MaxWaiters, 1000)
 	setDefault(&o.MaxQueued, 10_000)
 	setDefault(&o.RecordTimeout, 5*time.Second)

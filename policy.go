@@ -95,10 +95,12 @@ func (k policyKind) runsAgain() bool {
 }
 
 // speaksForAll tells whether a refusal that the last attempt got proves that no
-// earlier one had an effect either: by the database's fence, by the fence and
-// the look-up at the receiver, or by the receiver's own memory of the key.
+// earlier one had an effect either: by the fence and the look-up at the receiver, or
+// by the receiver's own memory of the key. A rollback under Atomic proves nothing about
+// the attempts of a version of the program that had another policy, and those of its
+// own policy leave no taint.
 func (k policyKind) speaksForAll() bool {
-	return k == policyAtomic || k == policyFenced || k == policyKeyed
+	return k == policyFenced || k == policyKeyed
 }
 
 // valid returns what is missing, naming the field.

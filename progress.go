@@ -3,6 +3,7 @@ package semel
 import (
 	"encoding/json"
 	"fmt"
+	"time"
 
 	"github.com/semelgo/semel/store"
 )
@@ -19,6 +20,9 @@ type Progress struct {
 	Redrives int `json:"redrives,omitempty"`
 	// Ended is how many attempts have said how they ended; the others crashed.
 	Ended uint32 `json:"ended,omitempty"`
+	// Retention is how long the operation keeps a record that is final. Engines and
+	// tools that do not know the operation keep the record for as long. Zero: unknown.
+	Retention time.Duration `json:"retention,omitempty"`
 	// Tries are the last ten that are known of, oldest first.
 	Tries []Try `json:"tries,omitempty"`
 }

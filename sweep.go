@@ -77,14 +77,10 @@ func (e *lookError) Error() string {
 }
 func (e *lookError) Unwrap() error { return e.err }
 
-// crashed is what is kept of an attempt whose lease ran out. Nothing, without a
-// Retry.
+// crashed is what is kept of an attempt whose lease ran out.
 func (c *Core) crashed(op *operation, r store.Record) []byte {
-	if op.retry == nil {
-		return nil
-	}
 	p, _ := ProgressOf(r)
-	return p.with(r.Attempt, TryCrash, nil).encode(c.caps.MaxOutcome)
+	return c.progress(p.with(r.Attempt, TryCrash, nil), op, r.ID)
 }
 
 // sweep frees one record, unless somebody else has been quicker or holds it.

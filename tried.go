@@ -12,14 +12,13 @@ import (
 // Retry says: another attempt, later, or the end of all. e says whether it is
 // proven that nothing was committed.
 func (a *Attempt) tried(e *event, err error) {
-	limit := a.c.caps.MaxOutcome
 	before, _ := ProgressOf(a.Record())
 	p, f, delay := a.call.op.retry.after(a.ctx, before, a.token.Attempt, err)
 	if f != nil {
 		a.over(e, p, f, err)
 		return
 	}
-	e.outcome, e.delay = p.encode(limit), delay
+	e.outcome, e.delay = a.c.progress(p, a.call.op, a.call.id), delay
 }
 
 // cancelled returns what the attempt's key was cancelled with while it ran, or nil.
@@ -75,7 +74,7 @@ func (a *Attempt) over(e *event, p Progress, f *Failure, err error) {
 	case inDoubt && f.Code == codeExhausted && a.policy.runsAgain():
 		e.step, e.outcome = stepDoubt, encodeDeadLetter(f, a.c.caps.MaxOutcome)
 	case inDoubt:
-		e.step, e.outcome = stepDoubt, p.encode(a.c.caps.MaxOutcome)
+		e.step, e.outcome = stepDoubt, a.c.progress(p, a.call.op, a.call.id)
 	case f.Code == codeExhausted:
 		e.step = stepFail
 		a.call.op.retry.deadLetter(e, f, a.c.caps.MaxOutcome)
@@ -101,7 +100,7 @@ func (a *Attempt) speaksForAll(err error) bool {
 	_, cancelled := errors.AsType[*cancelledError](err)
 	_, spent := errors.AsType[*spentError](err)
 	_, unread := errors.AsType[*inputError](err)
-	return a.policy.speaksForAll() && (a.policy == policyAtomic || !snoozed && !cancelled && !spent && !unread)
+	return a.policy.speaksForAll() && !snoozed && !cancelled && !spent && !unread
 }
 
 // interruption is what is kept of an attempt that is taken back because the store
@@ -109,9 +108,18 @@ func (a *Attempt) speaksForAll(err error) bool {
 func (c *Core) interruption(op *operation, stands store.Record, attempt uint32, cause error) []byte {
 	p, _ := ProgressOf(stands)
 	if op.retry == nil {
-		return p.counted().encode(c.caps.MaxOutcome)
+		p = p.counted()
+	} else {
+		p = p.with(attempt, TryInterrupted, cause)
 	}
-	return p.with(attempt, TryInterrupted, cause).encode(c.caps.MaxOutcome)
+	return c.progress(p, op, stands.ID)
+}
+
+// progress is p as it is stored in a record that is not final, with the retention of its
+// operation.
+func (c *Core) progress(p Progress, op *operation, id store.ID) []byte {
+	p.Retention = c.options.timesOf(op, id).retention
+	return p.encode(c.caps.MaxOutcome)
 }
 
 // spentError says that an attempt was not run, because too many before it have

@@ -257,9 +257,7 @@ func TestInputThatCannotBeRead(t *testing.T) {
 			t.Error("the function ran, want it not to")
 			return 0, nil
 		})
-		older := semel.Define("op", semel.OperationOptions[string]{}) // of another version of the program
-		call := older.Call(me, "k", "not an object")
-		r.enqueue(call)
+		call := enqueuedByAnother(r, "k", "not an object")
 		defer r.start()()
 		pass(time.Hour)
 		if p := r.history(call, "exhausted"); p.Errors != 2 || !strings.Contains(p.Tries[0].Error, "input") {
@@ -277,8 +275,7 @@ func TestInputThatCannotBeReadAfterACrash(t *testing.T) {
 		op := semel.Define("op", o)
 		r := newRig(t, memory.New(memory.Options{}), task.Options{}, op)
 		handle(r, op, func(context.Context, input) (int, error) { return 0, nil })
-		call := semel.Define("op", semel.OperationOptions[string]{}).Call(me, "k", "not an object")
-		r.enqueue(call)
+		call := enqueuedByAnother(r, "k", "not an object")
 		r.crash(call)
 		r.sweepAfterCrash()
 		defer r.start()()

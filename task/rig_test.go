@@ -99,6 +99,21 @@ func (r *rig) enqueue(c semel.Call, o ...semel.EnqueueOptions) {
 	}
 }
 
+// enqueuedByAnother is a call that another version of the program has enqueued, whose
+// operation has inputs of type T.
+func enqueuedByAnother[T any](r *rig, key string, in T) semel.Call {
+	r.t.Helper()
+	older, err := semel.New(r.mem, semel.Options{})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	call := semel.Define("op", semel.OperationOptions[T]{Retry: &semel.Retry{}}).Call(me, key, in)
+	if _, err := semel.Enqueue(r.t.Context(), older, call, semel.EnqueueOptions{}); err != nil {
+		r.t.Fatal(err)
+	}
+	return call
+}
+
 // start runs the worker. What it returns stops it, and waits for it.
 func (r *rig) start() (stop func()) {
 	r.t.Helper()

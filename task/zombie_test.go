@@ -37,10 +37,14 @@ func TestZombiesOnPostgres(t *testing.T) {
 	var zombies []zombie
 	var cuts []*realtest.Proxy
 	var processes []*realProcess[pgx.Tx]
+	var first *semel.Operation[input]
 	for _, lease := range []time.Duration{300 * time.Millisecond, 300 * time.Millisecond, time.Hour} {
 		o := inRecordsTx()
 		o.Lease = lease
 		op := semel.Define("op", o)
+		if first == nil {
+			first = op
+		}
 		cut := realtest.NewProxy(t, hostOf(t, url))
 		z := zombie{make(chan uint32), make(chan struct{}), make(chan error, 1)}
 		p := newProcess(t, storePG(t, connect(t, cut.URL(url))), task.Options{Poll: 10 * time.Millisecond, NoSweeper: true}, op)
@@ -49,7 +53,7 @@ func TestZombiesOnPostgres(t *testing.T) {
 		}
 		cuts, zombies, processes = append(cuts, cut), append(zombies, z), append(processes, p)
 	}
-	call := semel.Define("op", inRecordsTx()).Call(me, "k", input{})
+	call := first.Call(me, "k", input{})
 	if _, err := semel.Enqueue(t.Context(), processes[0], call, semel.EnqueueOptions{}); err != nil {
 		t.Fatalf("Enqueue: %v", err)
 	}

@@ -101,10 +101,14 @@ func newStage(p Plan, watch []string) (*stage, error) {
 	s.op = semel.Define("explored", semel.OperationOptions[string]{
 		Policy: s.mode.policy(), Lease: s.mode.lease, OnError: s.mode.onError, Retry: s.retry(),
 	})
-	for _, scope := range s.scopes {
-		byRequest := map[string]semel.Call{}
+	for i, scope := range s.scopes {
+		byRequest, op := map[string]semel.Call{}, s.op
+		if p.Joins && i == joined {
+			// What the function enqueues is for workers, whose operations have a Retry.
+			op = semel.Define("joined", semel.OperationOptions[string]{Retry: &semel.Retry{}})
+		}
 		for _, r := range p.requests() {
-			byRequest[string(r)] = s.op.Call(semel.ScopeOf(scope), key, string(r))
+			byRequest[string(r)] = op.Call(semel.ScopeOf(scope), key, string(r))
 		}
 		s.calls = append(s.calls, byRequest)
 		s.wishes = append(s.wishes, cancelID(byRequest[p.requests()[:1]].ID()))

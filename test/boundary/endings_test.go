@@ -248,7 +248,8 @@ func endingsByStores() map[string]ending {
 		},
 		"Enqueue unavailable": {
 			prepare: unanswered(func(ctx context.Context, e *engine) error {
-				_, err := semel.Enqueue(ctx, e, innerOp.Call(caller, "inner", "in"), semel.EnqueueOptions{})
+				waiting := semel.Define("inner", plan{Retry: &semel.Retry{}})
+				_, err := semel.Enqueue(ctx, e, waiting.Call(caller, "inner", "in"), semel.EnqueueOptions{})
 				return err
 			}), sees: semel.ErrUnavailable,
 		},

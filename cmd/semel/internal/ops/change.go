@@ -31,7 +31,7 @@ func (g *changing) addFlags(c *cobra.Command) {
 	f := c.Flags()
 	f.StringVar(&g.reason, "reason", "", "why; it is kept")
 	f.StringVar(&g.actor, "actor", "", "who says so; $USER if it is not given")
-	durationVar(f, &g.retention, "retention", 24*time.Hour, "how long the record is kept from now on; as long as its operation keeps them")
+	durationVar(f, &g.retention, "retention", 24*time.Hour, "how long a record is kept from now on that does not say its operation's retention")
 }
 
 // check sees whether who and why are told.

@@ -77,7 +77,7 @@ func (r *resolution) addFlags(c *cobra.Command) {
 	f.BoolVar(&r.raw, "raw", false, "the result is of type semel.Raw: store the file's bytes as they are")
 	f.StringVar(&r.code, "failure-code", "", "with --to failed, the failure's code")
 	f.StringVar(&r.message, "failure-message", "", "with --to failed, the failure's message")
-	durationVar(f, &r.retention, "retention", 24*time.Hour, "how long the record is kept from now on; as long as its operation keeps them")
+	durationVar(f, &r.retention, "retention", 24*time.Hour, "how long a record is kept from now on that does not say its operation's retention")
 	completeStates(c, "to", store.Succeeded, store.Failed, store.Pending)
 	_ = c.MarkFlagFilename("result", "json") // it fails for a flag that is not there
 }
