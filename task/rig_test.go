@@ -103,7 +103,7 @@ func (r *rig) enqueue(c semel.Call, o ...semel.EnqueueOptions) {
 // operation has inputs of type T.
 func enqueuedByAnother[T any](r *rig, key string, in T) semel.Call {
 	r.t.Helper()
-	older, err := semel.New(r.mem, semel.Options{})
+	older, err := semel.New(r.mem, semel.Options{Survive: store.NoFailure})
 	if err != nil {
 		r.t.Fatal(err)
 	}
