@@ -32,7 +32,7 @@ func wantSurvives(t *testing.T, pool *pgxpool.Pool, want store.Failure, because 
 }
 
 // The role and the database decide about synchronous_commit, also for a connection
-// that was opened before ALTER ROLE. What the program sets on each connection goes
+// that was opened before ALTER ROLE, also behind a pooler. What the program sets on each connection goes
 // before it. The role of the program has no rights but those on the tables.
 func TestSettingsOfRoleAndDatabase(t *testing.T) {
 	t.Parallel()
@@ -58,10 +58,13 @@ func TestSettingsOfRoleAndDatabase(t *testing.T) {
 		{"with ALTER ROLE ALL", `ALTER ROLE ALL SET synchronous_commit = off`, `ALTER ROLE ALL RESET ALL`},
 	} {
 		before := connect(t, app)
+		pooled := connect(t, realtest.PgBouncer(t, app), mode(pgx.QueryExecModeExec))
 		wantSurvives(t, before, store.PowerLoss)
+		wantSurvives(t, pooled, store.PowerLoss)
 		mustExec(t, owner, row.set)
 		because := "synchronous_commit is off (set " + row.place + ")"
 		wantSurvives(t, before, store.NoFailure, because)
+		wantSurvives(t, pooled, store.NoFailure, because)
 		wantSurvives(t, connect(t, app), store.NoFailure, because)
 		wantSurvives(t, connect(t, app, func(c *pgxpool.Config) {
 			c.AfterConnect = func(ctx context.Context, conn *pgx.Conn) error {
@@ -71,6 +74,7 @@ func TestSettingsOfRoleAndDatabase(t *testing.T) {
 		}), store.PowerLoss)
 		mustExec(t, owner, row.reset)
 		before.Close()
+		pooled.Close()
 	}
 	// A setting of the role goes before that of the database, and one of another role says nothing.
 	mustExec(t, owner, `ALTER DATABASE `+database+` SET synchronous_commit = off`)
