@@ -34,7 +34,7 @@ func TestFlagsBeatTheEnvironment(t *testing.T) {
 		"environment": {env: env, want: config{
 			addr: "127.0.0.1:1", db: absolute("/var/env.db"), records: absolute("/var/env.db"), mode: modeLeased,
 			lease: 7 * time.Second, wait: 3 * time.Second,
-			amqp: "amqp://rabbit", amqpQueue: "in", retention: 500 * time.Hour, serveOnly: true, sweep: 4 * time.Second,
+			amqp: "amqp://rabbit", amqpQueue: "in", retention: 500 * time.Hour, serveOnly: true, mayLose: true, sweep: 4 * time.Second,
 		}},
 		"flags": {
 			args: []string{

@@ -31,7 +31,10 @@ func TestRecordsAreTheDriversOwn(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			db, foreign := open(t)
-			s := openApp(t, config{db: db, records: db, mode: modeInline, lease: time.Minute, retention: retention, sweep: time.Minute})
+			s := openApp(t, config{
+				db: db, records: db, mode: modeInline, lease: time.Minute, retention: retention, sweep: time.Minute,
+				mayLose: true, // the tests' PostgreSQL does not wait for the disk
+			})
 			c := store.Change{To: store.Record{
 				ID: store.NewID("op", "scope", "key"), Token: store.Token{State: store.Pending, Owner: 1},
 				Operation: "op", Scope: "scope", Key: "key",
