@@ -134,8 +134,8 @@ func (c *Core) resolved(r Resolution, stands store.Record) []byte {
 	case r.To == store.Succeeded && r.Result == nil:
 		return encodeTombstone("resolved as succeeded, without a result")
 	case r.To == store.Succeeded:
-		outcome, _ := c.outcome(r.Result)
-		return outcome
+		e, _ := c.outcome(r.Result)
+		return e.outcome
 	default:
 		return nil
 	}

@@ -28,11 +28,13 @@ type Attempt struct {
 	adapter Adapter // nil: what the function returned is stored
 	policy  policyKind
 	seated  bool // the one who asked for it is counted among those who wait
-	inTx    bool // runTx is under way; guarded by mu
-	txOpen  bool // its transaction has begun; guarded by mu
-	ended   atomic.Bool
-	settled atomic.Pointer[settlement] // nil: no transaction of the attempt's own has decided
-	mu      sync.Mutex
+	// asReturned reports that decoding the outcome gives the value that the function returned.
+	asReturned bool
+	inTx       bool // runTx is under way; guarded by mu
+	txOpen     bool // its transaction has begun; guarded by mu
+	ended      atomic.Bool
+	settled    atomic.Pointer[settlement] // nil: no transaction of the attempt's own has decided
+	mu         sync.Mutex
 }
 
 // settlement is what an attempt's own transaction has decided.
@@ -48,6 +50,8 @@ type Outcome struct {
 	Record store.Record
 	// Replayed says that an earlier attempt, or another caller's, made it.
 	Replayed bool
+
+	asReturned bool // decoding it gives the value that the function of the attempt returned
 }
 
 // Decode reads the stored result into a pointer of the type that the operation
@@ -187,7 +191,8 @@ func (a *Attempt) EndOwn(v any, err error) (*Outcome, error) {
 	return out, sealed(err)
 }
 
-// end is End, which returns the attempt's own outcome only when it is asked for.
+// end is End, which returns the attempt's own outcome only when it is asked for, or is not
+// what the function returned.
 func (a *Attempt) end(v any, err error, own bool) (out *Outcome, told error) {
 	if !a.take() {
 		return nil, invalid("Attempt", "has ended already")
@@ -207,8 +212,8 @@ func (a *Attempt) end(v any, err error, own bool) (out *Outcome, told error) {
 	}()
 	out, told = a.finish(v, err, &stands)
 	finished = true
-	if replayed := stands.Owner != a.token.Owner; out == nil && told == nil && (own || replayed) {
-		out = &Outcome{Record: stands, Replayed: replayed}
+	if replayed := stands.Owner != a.token.Owner; out == nil && told == nil && (own || replayed || !a.asReturned) {
+		out = &Outcome{Record: stands, Replayed: replayed, asReturned: a.asReturned}
 	}
 	return out, told
 }

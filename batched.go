@@ -50,11 +50,7 @@ func (i *inline) sendOnce(ctx, waiting context.Context) (store.Standing, store.V
 		_, err = i.failing(ctx, err)
 		return store.Standing{}, store.NotCommitted, err
 	}
-	outcome, why := i.c.outcome(v)
-	if why != nil {
-		i.see(ctx, EventTombstone, i.stands, why)
-	}
-	i.change = next(i.stands, i.event(store.Succeeded, outcome)).change
+	i.change = next(i.stands, i.event(store.Succeeded, i.outcome(ctx, v))).change
 	return send(waiting, i.change, !i.call.op.optimistic)
 }
 

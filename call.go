@@ -2,7 +2,6 @@ package semel
 
 import (
 	"crypto/sha256"
-	"encoding/json"
 	"strconv"
 	"time"
 
@@ -34,7 +33,10 @@ type unusual struct {
 
 // Call asks for the operation with a key in a scope. A key is 1 to 255 bytes,
 // compared byte for byte. What is wrong with any of them is returned by the
-// function that takes the Call, as a *FieldError.
+// function that takes the Call, as a *FieldError. So is an input of which JSON loses a
+// part, unless the operation compares its own Fingerprints and does not store the input:
+// a string that is not valid UTF-8, a field that is set and not exported, or a value that
+// is another one after it was encoded and decoded.
 func (o *Operation[In]) Call(scope Scope, key string, in In) (c Call) {
 	if err := o.fill(&c, scope, key, in); err != nil {
 		c.seldom = &unusual{err: err}
@@ -51,10 +53,10 @@ func (o *Operation[In]) CallAt(scope Scope, key string, in *In) (c Call) {
 	return c
 }
 
-// placed is an input that stays where it is.
+// placed is an input, or a result, that stays where it is.
 type placed[In any] struct{ at *In }
 
-func (p placed[In]) input() any { return *p.at }
+func (p placed[In]) place() any { return p.at }
 
 // value is the input of a call, wherever it is.
 func (o *Operation[In]) value(input any) (in In, ok bool) {
@@ -83,25 +85,13 @@ func (o *Operation[In]) fill(c *Call, scope Scope, key string, input any) (err e
 		return err
 	}
 	if c.digest, err = o.digest(o.version(), input); err != nil {
-		return invalid("Input", "has no fingerprint: "+err.Error())
+		return err
 	}
 	if retry := c.op.retry; retry != nil && !retry.Redelivered {
-		c.kept, err = c.storedInput()
+		c.kept, err = o.encodeInput(input)
+		return err
 	}
-	return err
-}
-
-// storedInput is the input as it is stored for workers.
-func (c *Call) storedInput() ([]byte, error) {
-	in := c.input
-	if there, ok := in.(interface{ input() any }); ok {
-		in = there.input()
-	}
-	text, err := json.Marshal(in)
-	if err != nil {
-		return nil, invalid("Input", "cannot be stored: "+err.Error())
-	}
-	return text, nil
+	return o.checkInput(input)
 }
 
 // readTime reads the time out of the key, which then leads the ID.

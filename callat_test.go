@@ -14,6 +14,11 @@ type loud struct{ Text string }
 
 func (l *loud) MarshalJSON() ([]byte, error) { return []byte(`"` + strings.ToUpper(l.Text) + `"`), nil }
 
+func (l *loud) UnmarshalJSON(text []byte) error {
+	l.Text = strings.ToLower(strings.Trim(string(text), `"`))
+	return nil
+}
+
 func (l *loud) AppendFingerprint(b []byte) ([]byte, error) { return append(b, "loud"...), nil }
 
 // sameAt calls an operation with an input and with the place of it, which is the same

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"reflect"
 
 	"github.com/semelgo/semel/store"
 )
@@ -27,22 +28,77 @@ type RawAppender interface {
 	AppendRaw(b []byte) []byte
 }
 
+// encoded is a result as it is stored.
+type encoded struct {
+	outcome []byte
+	// asReturned reports that decoding the outcome gives the value that was encoded.
+	asReturned bool
+	// altered says what of the value decoding the outcome does not give back. Nil: nothing.
+	altered error
+}
+
 // encodeResult returns what is stored of v, in memory of its own: a store may keep it.
-func encodeResult(v any) ([]byte, error) {
+func encodeResult(v any) (e encoded, err error) {
 	s := borrow()
 	defer s.giveBack()
 	switch v := v.(type) {
 	case Raw:
-		return tagged(outcomeRaw, v), nil
+		return encoded{outcome: tagged(outcomeRaw, v), asReturned: true}, nil
+	case *Raw:
+		return encoded{outcome: tagged(outcomeRaw, *v), asReturned: true}, nil
 	case RawAppender:
 		s.own = v.AppendRaw(append(s.own[:0], outcomeRaw))
-		return bytes.Clone(s.own), nil
+		return encoded{outcome: bytes.Clone(s.own), asReturned: true}, nil
 	}
 	text, err := s.json(v)
 	if err != nil {
-		return nil, fmt.Errorf("marshal result: %w", err)
+		return e, fmt.Errorf("marshal result: %w", err)
 	}
-	return tagged(outcomeJSON, text), nil
+	e.outcome = tagged(outcomeJSON, text)
+	value := reflect.ValueOf(v)
+	if !value.IsValid() { // a nil interface is null
+		return e, nil
+	}
+	f := jsonFormOf(value.Type())
+	if value.Kind() == reflect.Pointer && !value.IsNil() { // the result itself, or where it is
+		value, f = value.Elem(), f.elem
+	}
+	e.altered = s.keepsAll(value, f, text)
+	switch {
+	case e.altered != nil:
+		e.altered = fmt.Errorf("the stored result differs from the one that the function returned: result%w", e.altered)
+	case f.exact:
+		e.asReturned = true
+	default:
+		if err := f.returns(e.outcome[1:]); err != nil {
+			e.altered = fmt.Errorf("the stored result differs from the one that the function returned: result%w", err)
+		}
+	}
+	return e, nil
+}
+
+// resultOf returns the result that v is, or the pointer to it if v is a place. Results
+// that JSON is not used for are returned as values.
+func resultOf(v any) any {
+	p, ok := v.(place)
+	if !ok {
+		return v
+	}
+	at := p.place()
+	switch at := at.(type) {
+	case *Raw:
+		return at
+	case *Tombstone:
+		return *at
+	}
+	value := reflect.ValueOf(at).Elem()
+	if kind := value.Kind(); kind == reflect.Pointer || kind == reflect.Interface {
+		switch inner := value.Interface().(type) {
+		case Raw, Tombstone, RawAppender:
+			return inner
+		}
+	}
+	return at
 }
 
 // tagged is a copy of text behind what it is.

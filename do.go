@@ -6,8 +6,8 @@ import (
 )
 
 // Do runs fn once for the key of c, wherever its effect is, and returns the
-// same result to everyone who asks. replayed says that an earlier attempt, or
-// another caller's, made it.
+// same result to everyone who asks: the stored one, decoded, also to the first
+// caller. replayed says that an earlier attempt, or another caller's, made it.
 //
 // The claim is committed before fn runs. What happens to the key when fn's
 // process dies is the operation's [Policy]. An error of fn is Unknown, unless
@@ -29,18 +29,31 @@ func Do[T any](ctx context.Context, e Runner, c Call, fn func(ctx context.Contex
 		return decoded[T](out)
 	}
 	defer a.Abandon()
-	v, fnErr := fn(a.ctx)
+	own, fnErr := fn(a.ctx)
 	stored := a.settled.Load() != nil || fnErr != nil // what InTx or evidence says, not what fn returned
-	out, err = a.end(v, fnErr, stored)
+	out, err = a.end(placed[T]{&own}, fnErr, stored)
 	switch {
 	case err != nil:
 		var none T
 		return none, false, sealed(err)
-	case out == nil, fnErr == nil && !out.Replayed && isTombstone(out.Record.Outcome):
-		return v, false, nil
-	default:
+	case out == nil:
+		return own, false, nil
+	case fnErr != nil:
 		return decoded[T](out)
+	default:
+		out.asReturned = out.asReturned && !stored
+		return given(out, own)
 	}
+}
+
+// given is what the caller receives whose function returned v: the outcome, decoded, as
+// every other caller does. A result that is stored as a tombstone cannot be decoded, and
+// only this caller has it.
+func given[T any](out *Outcome, v T) (T, bool, error) {
+	if !out.Replayed && (out.asReturned || isTombstone(out.Record.Outcome)) {
+		return v, false, nil
+	}
+	return decoded[T](out)
 }
 
 // DoTx runs fn once for the key of c, in a transaction that commits fn's effect
@@ -67,7 +80,7 @@ func DoTx[T, Tx any](ctx context.Context, e *Engine[Tx], c Call, fn func(ctx con
 	run := func(ctx context.Context, tx any) (any, error) {
 		var err error
 		v, err = fn(ctx, tx.(Tx))
-		return v, err
+		return placed[T]{&v}, err
 	}
 	var out *Outcome
 	switch {
@@ -82,10 +95,7 @@ func DoTx[T, Tx any](ctx context.Context, e *Engine[Tx], c Call, fn func(ctx con
 		var none T
 		return none, false, sealed(err)
 	}
-	if out.Replayed {
-		return decoded[T](out)
-	}
-	return v, false, nil
+	return given(out, v)
 }
 
 // runLeased commits the claim, then runs fn and ends the attempt in one

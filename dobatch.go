@@ -1,7 +1,10 @@
 package semel
 
 import (
+	"bytes"
 	"context"
+	"errors"
+	"reflect"
 
 	"github.com/semelgo/semel/store"
 )
@@ -44,7 +47,7 @@ func DoBatch[T, B, Tx any](ctx context.Context, e *Engine[Tx], c Call, fn func(c
 		var batch B
 		var err error
 		v, batch, err = fn(ctx)
-		return v, func(ctx context.Context, change store.Change, hold bool) (store.Standing, store.Verdict, error) {
+		return placed[T]{&v}, func(ctx context.Context, change store.Change, hold bool) (store.Standing, store.Verdict, error) {
 			return batcher.AtomicBatch(ctx, change, hold, batch)
 		}, err
 	}
@@ -53,10 +56,33 @@ func DoBatch[T, B, Tx any](ctx context.Context, e *Engine[Tx], c Call, fn func(c
 		var none T
 		return none, false, sealed(err)
 	}
-	if out.Replayed {
-		return decoded[T](out)
+	if !out.Replayed {
+		e.afterBatch(ctx, out, placed[T]{&v})
 	}
-	return v, false, nil
+	return given(out, v)
+}
+
+// afterBatch finds out whether a result has been changed since it was stored, as by a
+// callback that scans what a statement returned into it. The stored result counts.
+func (c *Core) afterBatch(ctx context.Context, out *Outcome, v any) {
+	if !out.asReturned || !mayChange(resultOf(v)) {
+		return
+	}
+	now, err := encodeResult(resultOf(v))
+	if out.asReturned = err == nil && bytes.Equal(now.outcome, out.Record.Outcome); !out.asReturned {
+		c.see(ctx, EventAltered, out.Record, errChangedInBatch)
+	}
+}
+
+var errChangedInBatch = errors.New("semel: the result was changed after DoBatch had stored it, as by a callback of a statement")
+
+// mayChange reports whether a result can be changed through memory that it shares.
+func mayChange(v any) bool {
+	f := jsonFormOf(reflect.TypeOf(v))
+	if f.elem != nil && f.typ.Kind() == reflect.Pointer {
+		f = f.elem
+	}
+	return f.indirect
 }
 
 type (

@@ -10,7 +10,7 @@ import (
 // operation's own choice of fields, and the first 128 bits of the SHA-256 of these fields.
 // That of a bound call has 64 bits more: those of what it is bound to.
 const (
-	fingerprintJSON = 2 // the chosen fields as encoding/json writes them; of a Raw, its bytes
+	fingerprintJSON = 5 // the chosen fields in their canonical form; of a Raw, its bytes
 	fingerprintOwn  = 4 // what a Fingerprinter appends
 	inputSize       = 2 + 16
 	boundSize       = inputSize + 8
@@ -35,8 +35,11 @@ const (
 // returns it as append does. Two requests are the same when they append the same
 // bytes, so the parts are to be told apart, by their lengths for instance. A struct
 // that embeds a Fingerprinter is one, too: its other fields say nothing unless it has
-// an AppendFingerprint of its own. Inputs that are no Fingerprinter are compared as
-// encoding/json writes them.
+// an AppendFingerprint of its own. Inputs that are no Fingerprinter are compared by their
+// JSON, in which struct fields with their zero value do not count, nor does the order of
+// fields: a field that a later version of the program adds does not make the requests of
+// an earlier one different ones. A pointer to a zero value is not the zero value, and the
+// keys of a map are not fields.
 type Fingerprinter interface {
 	AppendFingerprint(b []byte) ([]byte, error)
 }
@@ -63,7 +66,7 @@ func (o *Operation[In]) digest(version int, input any) (f fingerprint, err error
 	defer s.giveBack()
 	text, algorithm, err := s.fields(input)
 	if err != nil {
-		return f, fmt.Errorf("marshal input: %w", err)
+		return f, lostInput(err)
 	}
 	sum := sha256.Sum256(text)
 	f[0], f[1] = algorithm, byte(version)
@@ -80,8 +83,8 @@ func (s *scratch) fields(v any) (text []byte, algorithm byte, err error) {
 		s.own, err = v.AppendFingerprint(s.own[:0])
 		return s.own, fingerprintOwn, err
 	default:
-		text, err = s.json(v)
-		return text, fingerprintJSON, err
+		s.own, err = canonical(s.own[:0], v)
+		return s.own, fingerprintJSON, err
 	}
 }
 

@@ -143,27 +143,32 @@ func (a *Attempt) evidence(ctx context.Context) []byte {
 // outcome encodes a result, or the tombstone of one that cannot be stored: it
 // is never a reason to run again.
 func (a *Attempt) outcome(ctx context.Context, v any) []byte {
-	outcome, why := a.c.outcome(v)
-	if why != nil {
+	e, why := a.c.outcome(v)
+	a.asReturned = e.asReturned || why != nil // a tombstone cannot be decoded: the caller keeps its value
+	switch {
+	case why != nil:
 		a.see(ctx, EventTombstone, a.Record(), why)
+	case e.altered != nil:
+		a.see(ctx, EventAltered, a.Record(), e.altered)
 	}
-	return outcome
+	return e.outcome
 }
 
 // outcome encodes a result. Why says what is wrong with it, if the outcome is a
 // tombstone.
-func (c *Core) outcome(v any) (outcome []byte, why error) {
+func (c *Core) outcome(v any) (e encoded, why error) {
+	v = resultOf(v)
 	if t, ok := v.(Tombstone); ok {
-		return encodeTombstone(cut(string(t), 200)), errTombstone
+		return encoded{outcome: encodeTombstone(cut(string(t), 200))}, errTombstone
 	}
-	outcome, why = encodeResult(v)
+	e, why = encodeResult(v)
 	switch {
 	case why != nil:
-		return encodeTombstone("the result cannot be stored: " + cut(why.Error(), 200)), why
-	case len(outcome) > c.caps.MaxOutcome:
-		return encodeTombstone("the result is larger than the store keeps"), errTooLarge
+		return encoded{outcome: encodeTombstone("the result cannot be stored: " + cut(why.Error(), 200))}, why
+	case len(e.outcome) > c.caps.MaxOutcome:
+		return encoded{outcome: encodeTombstone("the result is larger than the store keeps")}, errTooLarge
 	default:
-		return outcome, nil
+		return e, nil
 	}
 }
 

@@ -39,8 +39,8 @@ func (c *Core) evidence(ctx context.Context, op *operation, stands store.Record)
 	if err != nil || !found {
 		return nil, err
 	}
-	outcome, _ := c.outcome(result)
-	return outcome, nil
+	e, _ := c.outcome(result)
+	return e.outcome, nil
 }
 
 // heal records what evidence shows.

@@ -25,6 +25,8 @@ type inline struct {
 	stands store.Record // what stood when the right was taken
 	change store.Change // the last statement
 	fnErr  error
+
+	asReturned bool // decoding the outcome gives the value that the function returned
 }
 
 // runInline runs fn once as one transaction, or answers from the record.
@@ -185,15 +187,24 @@ func (i *inline) body(ctx context.Context, tx any, stands store.Standing) (*stor
 	if err != nil {
 		return i.failing(ctx, err)
 	}
-	outcome, why := i.c.outcome(v)
-	if why != nil {
-		i.see(ctx, EventTombstone, i.stands, why)
-	}
-	i.change = next(i.stands, i.event(store.Succeeded, outcome)).change
+	i.change = next(i.stands, i.event(store.Succeeded, i.outcome(ctx, v))).change
 	if err := i.writeTwin(ctx, tx); err != nil {
 		return nil, err
 	}
 	return &i.change, nil
+}
+
+// outcome encodes the function's result, or the tombstone of one that cannot be stored.
+func (i *inline) outcome(ctx context.Context, v any) []byte {
+	e, why := i.c.outcome(v)
+	i.asReturned = e.asReturned
+	switch {
+	case why != nil:
+		i.see(ctx, EventTombstone, i.stands, why)
+	case e.altered != nil:
+		i.see(ctx, EventAltered, i.stands, e.altered)
+	}
+	return e.outcome
 }
 
 // mayRun reports whether the function may run on what stands, and says why not.

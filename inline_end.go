@@ -22,7 +22,7 @@ func (i *inline) committed(ctx context.Context, now store.Record) (*Outcome, err
 	case store.Absent, store.InProgress, store.InDoubt, store.Succeeded:
 	}
 	i.see(ctx, EventSucceeded, now, nil)
-	return &Outcome{Record: now}, nil
+	return &Outcome{Record: now, asReturned: i.asReturned}, nil
 }
 
 // refused answers a call that could not run: from what stands, or by another try.

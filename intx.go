@@ -57,7 +57,10 @@ func InTx[T, Tx any](ctx context.Context, e *Engine[Tx], fn func(ctx context.Con
 	err := a.runTx(ctx, func(ctx context.Context, tx any) (any, error) {
 		var err error
 		v, err = fn(ctx, tx.(Tx))
-		return v, err
+		if a.adapter != nil { // which encodes the value
+			return v, err
+		}
+		return placed[T]{&v}, err
 	})
 	return v, err
 }

@@ -27,7 +27,7 @@ func endKind(now store.Record) EventKind {
 // operator wants to find afterwards, and Debug for the normal course.
 func (e Event) level() slog.Level {
 	switch e.Kind {
-	case EventInDoubt, EventExhausted, EventConflict, EventLate, EventLateDropped, EventNotDurable:
+	case EventInDoubt, EventExhausted, EventConflict, EventLate, EventLateDropped, EventNotDurable, EventAltered:
 		return slog.LevelError
 	case EventTakeover, EventSwept, EventMismatch, EventRejected, EventTombstone, EventFenced, EventLeaseLost, EventStoreError,
 		EventAfterOutcome:

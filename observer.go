@@ -37,6 +37,7 @@ const (
 	EventAmbiguousYes EventKind = "commit_proven"  // an unknown commit had committed
 	EventAmbiguousNo  EventKind = "commit_refuted" // an unknown commit had not, and never will
 	EventTombstone    EventKind = "tombstone"      // succeeded, but the result cannot be stored
+	EventAltered      EventKind = "result_altered" // alarm: succeeded, but JSON lost a part of the result
 	EventLate         EventKind = "late"           // alarm: an outcome could not be recorded yet
 	EventLateRecorded EventKind = "late_recorded"  // it was recorded after all
 	EventLateDropped  EventKind = "late_dropped"   // alarm: the engine gave up recording it
@@ -65,7 +66,7 @@ type Event struct {
 // Alarm reports whether the event needs a person.
 func (e Event) Alarm() bool {
 	switch e.Kind {
-	case EventInDoubt, EventExhausted, EventConflict, EventLate, EventLateDropped, EventNotDurable:
+	case EventInDoubt, EventExhausted, EventConflict, EventLate, EventLateDropped, EventNotDurable, EventAltered:
 		return true
 	default:
 		return false

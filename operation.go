@@ -1,6 +1,7 @@
 package semel
 
 import (
+	"reflect"
 	"strconv"
 	"time"
 
@@ -44,8 +45,8 @@ type OperationOptions[In any] struct {
 	// Fingerprints choose the fields that make it the same request; the last
 	// one is used for new records, the earlier ones, by their place in the
 	// list, for records of older versions of the program. Only ever append.
-	// None: the whole input. What a function returns is compared as JSON, unless
-	// it is a [Fingerprinter].
+	// None: the whole input. What a function returns is compared as JSON without
+	// the fields that have their zero value, unless it is a [Fingerprinter].
 	Fingerprints []func(In) any
 	// Redelivery is how long after it first came a key may come again: by the
 	// retries of clients, the redeliveries of a broker, a replay by hand. A
@@ -81,6 +82,7 @@ type Operation[In any] struct {
 	def          operation
 	fingerprints []func(In) any
 	speaks       bool // In is a Fingerprinter, and so is the place of one
+	form         *jsonForm
 }
 
 // operation is what the engine knows of an Operation.
@@ -107,7 +109,7 @@ type Declared interface{ declared() *operation }
 // options are reported by the first call, and by [New] for the operations it is
 // given.
 func Define[In any](name string, o OperationOptions[In]) *Operation[In] {
-	op := &Operation[In]{fingerprints: o.Fingerprints}
+	op := &Operation[In]{fingerprints: o.Fingerprints, form: jsonFormOf(reflect.TypeFor[In]())}
 	_, is := any(*new(In)).(Fingerprinter)
 	_, there := any(new(In)).(Fingerprinter) // not where In is a pointer itself
 	op.speaks = is && there

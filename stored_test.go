@@ -43,7 +43,7 @@ func TestWhatIsStoredStaysReadable(t *testing.T) {
 					t.Errorf("stored %q, want %q", got, tt.want)
 				}
 				sum := sha256.Sum256([]byte(`"in"`))
-				if diff := cmp.Diff(append([]byte{2, 0}, sum[:16]...), r.Fingerprint); diff != "" {
+				if diff := cmp.Diff(append([]byte{5, 0}, sum[:16]...), r.Fingerprint); diff != "" {
 					t.Errorf("fingerprint (-want +got):\n%s", diff)
 				}
 				if r.Operation != "op" || r.Scope != "2:me" || r.Key != "k" || r.ID != store.NewID("op", "2:me", "k") {

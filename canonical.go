@@ -1,0 +1,231 @@
+package semel
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"reflect"
+	"slices"
+	"strconv"
+	"unicode/utf8"
+)
+
+// The canonical form of a value is what a default fingerprint is computed of: its JSON
+// without the struct fields that have their zero value, with the fields in the order of
+// their names. So a program that adds a field, or reorders fields, computes the same
+// fingerprint for the requests that it knew before. It is never decoded.
+
+// lossError says which part of a value JSON cannot carry.
+type lossError struct {
+	path string // Go names of fields, with a leading dot, and indexes
+	why  string
+}
+
+func (e *lossError) Error() string {
+	return e.path + " " + e.why
+}
+
+// inPart returns err with the part of a value that it is about.
+func inPart(part string, err error) error {
+	if loss, ok := errors.AsType[*lossError](err); ok {
+		loss.path = part + loss.path
+		return loss
+	}
+	return err
+}
+
+func loses(why string) error { return &lossError{why: why} }
+
+const notUTF8 = "is not valid UTF-8"
+
+// maxJSONDepth bounds the nesting of a value: one that contains itself has no JSON.
+const maxJSONDepth = 1000
+
+// appendCanonical appends the canonical form of v, a value of f's type.
+func appendCanonical(b []byte, v reflect.Value, f *jsonForm, depth int) ([]byte, error) {
+	if depth > maxJSONDepth {
+		return b, loses("is nested too deeply, or contains itself")
+	}
+	if f.marshaler != marshalsItself {
+		return appendMarshaled(b, v, f)
+	}
+	switch v.Kind() { //nolint:exhaustive // the other kinds are alike
+	case reflect.Bool:
+		return strconv.AppendBool(b, v.Bool()), nil
+	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
+		return strconv.AppendInt(b, v.Int(), 10), nil
+	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64, reflect.Uintptr:
+		return strconv.AppendUint(b, v.Uint(), 10), nil
+	case reflect.Float32, reflect.Float64:
+		if n := v.Float(); math.IsNaN(n) || math.IsInf(n, 0) {
+			return b, loses("is not a number that JSON has")
+		}
+		return strconv.AppendFloat(b, v.Float(), 'g', -1, v.Type().Bits()), nil
+	case reflect.String:
+		return appendText(b, v.String())
+	case reflect.Pointer, reflect.Interface:
+		return appendPointed(b, v, f, depth)
+	case reflect.Struct:
+		return appendStruct(b, v, f, depth)
+	case reflect.Map:
+		return appendMap(b, v, f, depth)
+	case reflect.Slice, reflect.Array:
+		return appendList(b, v, f, depth)
+	default:
+		return b, loses("is a " + v.Kind().String() + ", which JSON has no form for")
+	}
+}
+
+func appendPointed(b []byte, v reflect.Value, f *jsonForm, depth int) ([]byte, error) {
+	if v.IsNil() {
+		return append(b, "null"...), nil
+	}
+	inner := f.elem
+	if inner == nil { // an interface
+		inner = jsonFormOf(v.Elem().Type())
+	}
+	return appendCanonical(b, v.Elem(), inner, depth+1)
+}
+
+// appendText appends s in quotes.
+func appendText(b []byte, s string) ([]byte, error) {
+	if !utf8.ValidString(s) {
+		return b, loses(notUTF8)
+	}
+	b = append(b, '"')
+	for i := range len(s) {
+		if s[i] == '"' || s[i] == '\\' {
+			b = append(b, '\\')
+		}
+		b = append(b, s[i])
+	}
+	return append(b, '"'), nil
+}
+
+// appendMarshaled appends what the type's own MarshalJSON or MarshalText returns, in the
+// form that encoding/json gives it.
+func appendMarshaled(b []byte, v reflect.Value, f *jsonForm) ([]byte, error) {
+	if f.onPointer {
+		if !v.CanAddr() {
+			place := reflect.New(f.typ)
+			place.Elem().Set(v)
+			v = place.Elem()
+		}
+		v = v.Addr()
+	}
+	text, err := json.Marshal(v.Interface())
+	switch {
+	case err != nil:
+		return b, err
+	case !utf8.Valid(text):
+		return b, loses(notUTF8)
+	}
+	return append(b, text...), nil
+}
+
+func appendStruct(b []byte, v reflect.Value, f *jsonForm, depth int) ([]byte, error) {
+	for _, part := range f.unwritten {
+		if at, ok := fieldAt(v, part.index); ok && !at.IsZero() {
+			return b, inPart("."+part.goName, loses(part.why))
+		}
+	}
+	b = append(b, '{')
+	first := true
+	for i := range f.fields {
+		field := &f.fields[i]
+		at, ok := fieldAt(v, field.index)
+		if !ok || at.IsZero() || field.omitEmpty && isEmpty(at) {
+			continue
+		}
+		if !first {
+			b = append(b, ',')
+		}
+		first = false
+		b = append(append(append(b, '"'), field.name...), '"', ':')
+		var err error
+		if b, err = appendCanonical(b, at, field.form, depth+1); err != nil {
+			return b, inPart("."+field.goName, err)
+		}
+	}
+	return append(b, '}'), nil
+}
+
+// fieldAt returns a field of v, which may be one of an embedded struct. It reports false
+// if that is a nil pointer.
+func fieldAt(v reflect.Value, index []int) (reflect.Value, bool) {
+	for i, n := range index {
+		if i > 0 && v.Kind() == reflect.Pointer {
+			if v.IsNil() {
+				return v, false
+			}
+			v = v.Elem()
+		}
+		v = v.Field(n)
+	}
+	return v, true
+}
+
+// isEmpty reports whether encoding/json leaves out v because of omitempty.
+func isEmpty(v reflect.Value) bool {
+	switch v.Kind() { //nolint:exhaustive // the other kinds are alike
+	case reflect.Slice, reflect.Map:
+		return v.Len() == 0
+	case reflect.Float32, reflect.Float64:
+		return v.Float() == 0
+	default:
+		return false // it is if it is zero
+	}
+}
+
+func appendMap(b []byte, v reflect.Value, f *jsonForm, depth int) ([]byte, error) {
+	if v.IsNil() {
+		return append(b, "null"...), nil
+	}
+	type entry struct{ key, value []byte }
+	entries := make([]entry, 0, v.Len())
+	for it := v.MapRange(); it.Next(); {
+		var e entry
+		var err error
+		if e.key, err = appendCanonical(nil, it.Key(), f.key, depth+1); err != nil {
+			return b, inPart("[a key]", err)
+		}
+		if e.value, err = appendCanonical(nil, it.Value(), f.elem, depth+1); err != nil {
+			return b, inPart("[...]", err) // the key may be a secret
+		}
+		entries = append(entries, e)
+	}
+	slices.SortFunc(entries, func(a, b entry) int { return bytes.Compare(a.key, b.key) })
+	b = append(b, '{')
+	for i, e := range entries {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = append(append(append(b, e.key...), ':'), e.value...)
+	}
+	return append(b, '}'), nil
+}
+
+func appendList(b []byte, v reflect.Value, f *jsonForm, depth int) ([]byte, error) {
+	if v.Kind() == reflect.Slice {
+		switch {
+		case v.IsNil():
+			return append(b, "null"...), nil
+		case f.elem.typ.Kind() == reflect.Uint8 && f.elem.marshaler == marshalsItself:
+			return append(base64.StdEncoding.AppendEncode(append(b, '"'), v.Bytes()), '"'), nil
+		}
+	}
+	b = append(b, '[')
+	for i := range v.Len() {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		var err error
+		if b, err = appendCanonical(b, v.Index(i), f.elem, depth+1); err != nil {
+			return b, inPart(fmt.Sprintf("[%d]", i), err)
+		}
+	}
+	return append(b, ']'), nil
+}

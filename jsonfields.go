@@ -1,0 +1,123 @@
+package semel
+
+import (
+	"cmp"
+	"reflect"
+	"slices"
+	"strings"
+	"unicode"
+)
+
+// structFields finds the fields that encoding/json writes of a struct, with those of
+// embedded structs, and the ones that it leaves out.
+func (b formBuilder) structFields(f *jsonForm) {
+	var found []jsonField
+	visited := map[reflect.Type]bool{}
+	level := []jsonField{{form: f}}
+	for len(level) > 0 { // one depth of embedding after the other
+		var deeper []jsonField
+		for _, at := range level {
+			t := at.form.typ
+			if visited[t] {
+				continue
+			}
+			visited[t] = true
+			for i := range t.NumField() {
+				one, embedded, ok := b.field(f, t.Field(i), append(slices.Clip(at.index), i))
+				switch {
+				case embedded:
+					deeper = append(deeper, one)
+				case ok:
+					found = append(found, one)
+				}
+			}
+		}
+		level = deeper
+	}
+	f.choose(found)
+}
+
+// field describes one struct field: a struct whose own fields count instead of it, a
+// field that is written, or neither.
+func (b formBuilder) field(f *jsonForm, field reflect.StructField, index []int) (one jsonField, embedded, ok bool) {
+	tag := field.Tag.Get("json")
+	if tag == "-" || field.Name == "_" {
+		f.leavesOut = true
+		return one, false, false
+	}
+	name, options, _ := strings.Cut(tag, ",")
+	if !validJSONName(name) {
+		name = ""
+	}
+	inner := field.Type
+	if inner.Kind() == reflect.Pointer && inner.Name() == "" {
+		inner = inner.Elem()
+	}
+	isStruct := inner.Kind() == reflect.Struct
+	if field.Anonymous && inner != field.Type {
+		f.leavesOut = true // a pointer to a struct whose fields are all left out becomes nil
+	}
+	if !field.IsExported() && (!field.Anonymous || !isStruct) {
+		if field.Type.Size() > 0 {
+			f.unwritten = append(f.unwritten, unwrittenPart{field.Name, index, "is not exported, so JSON does not contain it"})
+		}
+		return one, false, false
+	}
+	if field.Anonymous && name == "" && isStruct {
+		return jsonField{index: index, form: &jsonForm{typ: inner}}, true, false
+	}
+	one = jsonField{name: cmp.Or(name, field.Name), goName: field.Name, index: index, tagged: name != "", form: b.form(field.Type)}
+	for option := range strings.SplitSeq(options, ",") {
+		one.omitEmpty = one.omitEmpty || option == "omitempty"
+		one.omitZero = one.omitZero || option == "omitzero"
+		one.quoted = one.quoted || option == "string"
+	}
+	return one, false, true
+}
+
+// choose keeps, of fields with the same JSON name, the one that encoding/json writes: the
+// one that is embedded least deeply, and of several at the same depth the one with a name
+// in its tag. If that does not leave exactly one, none is written.
+func (f *jsonForm) choose(found []jsonField) {
+	slices.SortStableFunc(found, func(a, b jsonField) int {
+		return cmp.Or(strings.Compare(a.name, b.name), cmp.Compare(len(a.index), len(b.index)), boolCompare(b.tagged, a.tagged))
+	})
+	for len(found) > 0 {
+		n := 1
+		for n < len(found) && found[n].name == found[0].name {
+			n++
+		}
+		same := found[:n]
+		found = found[n:]
+		hidden := same[1:]
+		if n > 1 && len(same[0].index) == len(same[1].index) && same[0].tagged == same[1].tagged {
+			hidden = same
+		} else {
+			f.fields = append(f.fields, same[0])
+		}
+		for _, h := range hidden {
+			f.unwritten = append(f.unwritten, unwrittenPart{h.goName, h.index, "has the JSON name of another field, so JSON does not contain it"})
+		}
+	}
+}
+
+func boolCompare(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case b:
+		return -1
+	default:
+		return 1
+	}
+}
+
+// validJSONName reports whether encoding/json takes a name from a tag.
+func validJSONName(name string) bool {
+	for _, r := range name {
+		if !strings.ContainsRune("!#$%&()*+-./:;<=>?@[]^_{|}~ ", r) && !unicode.IsLetter(r) && !unicode.IsDigit(r) {
+			return false
+		}
+	}
+	return name != ""
+}

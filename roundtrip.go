@@ -1,0 +1,149 @@
+package semel
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+)
+
+// canonical appends the canonical form of v.
+func canonical(b []byte, v any) ([]byte, error) {
+	if v == nil {
+		return append(b, "null"...), nil
+	}
+	value := reflect.ValueOf(v)
+	return appendCanonical(b, value, jsonFormOf(value.Type()), 0)
+}
+
+// place is a pointer to a value, which gives the value's static type and its methods with
+// pointer receivers to whatever encodes it.
+type place interface{ place() any }
+
+// keepsAll returns what JSON would lose of v, of which text is the JSON: a string with
+// invalid UTF-8, or a field that JSON does not contain. It costs little if nothing is lost.
+func (s *scratch) keepsAll(v reflect.Value, f *jsonForm, text []byte) error {
+	if f.exact && f.complete && !mayHaveReplaced(text) {
+		return nil
+	}
+	var err error
+	s.own, err = appendCanonical(s.own[:0], v, f, 0)
+	return err
+}
+
+// mayHaveReplaced reports whether text has the character that encoding/json writes in
+// place of invalid UTF-8, escaped or not. A valid string may have it too.
+func mayHaveReplaced(text []byte) bool {
+	return bytes.Contains(text, []byte(`\ufffd`)) || bytes.Contains(text, []byte("\ufffd"))
+}
+
+// returns checks that text can be decoded, and that what it decodes to is encoded as the
+// same JSON again.
+func (f *jsonForm) returns(text []byte) error {
+	decoded := reflect.New(f.typ)
+	if err := json.Unmarshal(text, decoded.Interface()); err != nil {
+		loss := loses("cannot be decoded again: " + err.Error())
+		if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok && wrong.Field != "" {
+			return inPart("."+wrong.Field, loss)
+		}
+		return loss
+	}
+	again, err := json.Marshal(decoded.Interface())
+	if err != nil {
+		return loses("cannot be encoded again: " + err.Error())
+	}
+	if bytes.Equal(text, again) {
+		return nil
+	}
+	if before, after := jsonValue(text), jsonValue(again); !reflect.DeepEqual(before, after) {
+		return inPart(differs(before, after), loses("is another value after it was encoded and decoded"))
+	}
+	return nil
+}
+
+func jsonValue(text []byte) (v any) {
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.UseNumber()
+	if d.Decode(&v) != nil {
+		return nil // and the whole value differs
+	}
+	return v
+}
+
+// differs returns the path to the first part in which two decoded JSON texts differ.
+func differs(a, b any) string {
+	switch a := a.(type) {
+	case map[string]any:
+		b, ok := b.(map[string]any)
+		if !ok {
+			return ""
+		}
+		for name, value := range a {
+			if other, ok := b[name]; !ok || !reflect.DeepEqual(value, other) {
+				return "." + name + differs(value, other)
+			}
+		}
+	case []any:
+		b, ok := b.([]any)
+		if !ok || len(a) != len(b) {
+			return ""
+		}
+		for i := range a {
+			if !reflect.DeepEqual(a[i], b[i]) {
+				return fmt.Sprintf("[%d]", i) + differs(a[i], b[i])
+			}
+		}
+	}
+	return ""
+}
+
+// lostInput returns the error of a call whose input is lost in part.
+func lostInput(err error) error {
+	loss, ok := errors.AsType[*lossError](err)
+	if !ok {
+		return invalid("Input", "cannot be encoded: "+err.Error())
+	}
+	return invalid("Input"+loss.path, loss.why)
+}
+
+// encodeInput returns the JSON of an input, of which nothing is lost when it is decoded.
+func (o *Operation[In]) encodeInput(input any) ([]byte, error) {
+	at, inPlace := input.(placed[In])
+	if !inPlace {
+		in, _ := o.value(input) // a nil interface is the zero In
+		at.at = &in
+	}
+	f := o.form
+	text, err := json.Marshal(at.at)
+	if err != nil {
+		return nil, lostInput(err)
+	}
+	s := borrow()
+	defer s.giveBack()
+	if err := s.keepsAll(reflect.ValueOf(at.at).Elem(), f, text); err != nil {
+		return nil, lostInput(err)
+	}
+	if f.exact {
+		return text, nil
+	}
+	if err := f.returns(text); err != nil {
+		return nil, lostInput(err)
+	}
+	return text, nil
+}
+
+// checkInput returns what is wrong with an input that is compared as a whole, apart from
+// what its fingerprint finds: a part that is another value once it was decoded.
+func (o *Operation[In]) checkInput(input any) error {
+	if o.form.exact || len(o.fingerprints) > 0 {
+		return nil
+	}
+	in, _ := o.value(input)
+	switch any(in).(type) {
+	case Raw, Fingerprinter:
+		return nil
+	}
+	_, err := o.encodeInput(input)
+	return err
+}
