@@ -47,7 +47,7 @@ func (e *callError) As(target any) bool { return !isConclusive(target) && errors
 func isConclusive(target any) bool {
 	switch target.(type) {
 	case **markedError, **snoozeError, **delayedError, **spentError, **fenceError, **txError,
-		**lostError, **inputError, **cancelledError, **leaseLostError, **abandonedError, **lookError:
+		**lostError, **inputError, **cancelledError, **leaseLostError, **abandonedError, **lookError, **lossError:
 		return true
 	default:
 		return false
