@@ -155,7 +155,7 @@ func canaryCorners(t *testing.T, l *log) {
 		pass(lease) // lease_lost
 		return canaryResult, nil
 	})).want(t, canaryResult, false) // settled
-	l.keep(do(t.Context(), p, hold.Call(scope, canaryKey+"2", canaryInput), says(canaryResult+"\xff"))).
+	l.keep(do(t.Context(), p, hold.Call(scope, canaryKey+"altered", canaryInput), says(canaryResult+"\xff"))).
 		want(t, canaryResult+"\ufffd", false) // result_altered
 	again := plain("again", semel.OperationOptions[string]{Policy: semel.AtLeastOnce()}).Call(scope, canaryKey, canaryInput)
 	l.keep(do(t.Context(), p, again, func(context.Context) (string, error) {
