@@ -40,7 +40,7 @@ import (
 //
 // Between tries it waits a random time, at most MinBackoff after the first and
 // twice as much after each further one, up to MaxBackoff. Retry-After, in seconds
-// or as a date, comes on top. When Budget or MaxTries is used up, or Retry-After
+// or as a date, comes on top. When Budget, MaxTries or RetryBudget is used up, or Retry-After
 // reaches beyond the budget, the last response is returned as it is; without one
 // it is an UnansweredError.
 //
@@ -86,6 +86,13 @@ type Transport struct {
 	// alone. False: such a request is refused with semel.ErrInvalid, before
 	// anything is sent.
 	StreamOnce bool
+	// Header is the request header that carries the key, such as PayPal-Request-Id or
+	// X-Idempotency-Key. Empty: Idempotency-Key.
+	Header string
+	// RetryBudget limits the retries of all calls together, so that retries do not keep
+	// a receiver down that is overloaded. Transports may share one. Nil: each call has
+	// its Budget and its MaxTries alone.
+	RetryBudget *RetryBudget
 	// RawKeys sends keys as they are, as Stripe and most others want them. False:
 	// as the structured string that the draft wants, in quotes.
 	RawKeys bool
@@ -193,6 +200,16 @@ func (t *Transport) settle() (*Transport, error) {
 	}
 	if o.MaxBody == 0 {
 		o.MaxBody = defaultHeld
+	}
+	if o.Header == "" {
+		o.Header = HeaderKey
+	}
+	if !isToken(o.Header) {
+		return nil, &semel.FieldError{Field: "Header", Reason: "is no name of a header"}
+	}
+	o.Header = http.CanonicalHeaderKey(o.Header)
+	if err := o.RetryBudget.valid(); err != nil {
+		return nil, err
 	}
 	if o.Base == nil {
 		o.Base = http.DefaultTransport

@@ -11,7 +11,7 @@ import (
 // then nobody here knows whether it did what it was asked for. Ask again with
 // the same key.
 type UnansweredError struct {
-	// Key is the Idempotency-Key line that all tries carried: a request that has
+	// Key is the line of the key that all tries carried: a request that has
 	// it in its header is the same call. Empty: there was none. Error does not
 	// tell it.
 	Key string

@@ -17,18 +17,18 @@ func (t *Transport) keyLine(r *http.Request) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	lines := r.Header.Values(HeaderKey)
+	lines := r.Header.Values(t.Header)
 	switch {
-	case misspelt(r.Header):
-		return "", &semel.FieldError{Field: HeaderKey, Reason: "must be spelt so in Request.Header, as Header.Set does"}
+	case t.misspelt(r.Header):
+		return "", &semel.FieldError{Field: t.Header, Reason: "must be spelt so in Request.Header, as Header.Set does"}
 	case len(lines) > 0:
-		return given(lines, child, named)
+		return t.given(lines, child, named)
 	case named:
 		return t.written(child)
 	case !keyless(methodOf(r)):
 		return "", nil
-	case redirected(r) != "":
-		return redirected(r), nil
+	case t.redirected(r) != "":
+		return t.redirected(r), nil
 	}
 	key, err := t.newKey(r)
 	if err != nil {
@@ -50,9 +50,9 @@ func childKey(r *http.Request) (key string, named bool, err error) {
 
 // misspelt reports whether h has the key under a name that goes out as it is and
 // that nobody here looks up: a second key would go beside it.
-func misspelt(h http.Header) bool {
+func (t *Transport) misspelt(h http.Header) bool {
 	for name := range h {
-		if name != HeaderKey && strings.EqualFold(name, HeaderKey) {
+		if name != t.Header && strings.EqualFold(name, t.Header) {
 			return true
 		}
 	}
@@ -60,13 +60,13 @@ func misspelt(h http.Header) bool {
 }
 
 // given returns the one line that the caller has set.
-func given(lines []string, child string, named bool) (string, error) {
+func (t *Transport) given(lines []string, child string, named bool) (string, error) {
 	if len(lines) > 1 || lines[0] == "" {
-		return "", &semel.FieldError{Field: HeaderKey, Reason: "must be one header line with one key"}
+		return "", &semel.FieldError{Field: t.Header, Reason: "must be one header line with one key"}
 	}
 	if key, err := ParseKey(lines[0]); named && (err != nil || key != child) {
 		return "", &semel.FieldError{
-			Field: HeaderKey, Reason: "is set, and WithChildKey names another key; leave one of them out",
+			Field: t.Header, Reason: "is set, and WithChildKey names another key; leave one of them out",
 		}
 	}
 	return lines[0], nil
@@ -80,11 +80,11 @@ func keyless(method string) bool {
 
 // redirected returns the key line of the request whose answer sent the client
 // here, if there was one.
-func redirected(r *http.Request) string {
+func (t *Transport) redirected(r *http.Request) string {
 	if r.Response == nil || r.Response.Request == nil {
 		return ""
 	}
-	return r.Response.Request.Header.Get(HeaderKey)
+	return r.Response.Request.Header.Get(t.Header)
 }
 
 func (t *Transport) newKey(r *http.Request) (string, error) {
@@ -93,13 +93,13 @@ func (t *Transport) newKey(r *http.Request) (string, error) {
 	}
 	if _, err := semel.ChildKey(r.Context(), ""); err == nil { // it runs in an operation
 		return "", &semel.FieldError{
-			Field:  HeaderKey,
+			Field:  t.Header,
 			Reason: "is not set, and each attempt of the operation would send another; name the call with semelhttp.WithChildKey",
 		}
 	}
 	if t.RequireKey {
 		return "", &semel.FieldError{
-			Field:  HeaderKey,
+			Field:  t.Header,
 			Reason: "is not set, and Transport.RequireKey allows no random key; set the header, or name the call with semelhttp.WithChildKey",
 		}
 	}

@@ -9,7 +9,7 @@ import (
 type Retry struct {
 	// Request is the request of the caller. It must not be changed.
 	Request *http.Request
-	// Key is the Idempotency-Key line that every try carries. Empty: there is none.
+	// Key is the line of the key that every try carries. Empty: there is none.
 	Key string
 	// Try is the number of the try that ended, from 1.
 	Try int

@@ -37,10 +37,11 @@ func (t *Transport) newSending(r *http.Request, line string) *sending {
 
 // run tries until the call is answered, or may not be tried again.
 func (s *sending) run() (*http.Response, error) {
+	s.t.RetryBudget.earn()
 	for {
 		resp, err := s.try()
 		wait, again := s.next(resp, err)
-		if !again {
+		if !again || !s.t.RetryBudget.spend() {
 			return resp, s.unanswered(err)
 		}
 		if resp != nil {

@@ -79,7 +79,7 @@ func (s *sending) send(ctx context.Context, body io.ReadCloser) (*http.Response,
 		r.Header = make(http.Header)
 	}
 	if s.line != "" {
-		r.Header.Set(HeaderKey, s.line)
+		r.Header.Set(s.t.Header, s.line)
 	}
 	s.tries++
 	if ctx.Err() != nil { // Base need not say whether it has noticed in time
