@@ -63,7 +63,7 @@ func createGroups(ctx context.Context, out io.Writer, url string) error {
 // The example says what it should. It has no output of its own to be compared
 // with, because it needs a server.
 func TestExample(t *testing.T) { //nolint:paralleltest // the example reads the environment and writes to os.Stdout
-	t.Setenv("DATABASE_URL", realtest.Postgres(t).Database(t))
+	t.Setenv("DATABASE_URL", realtest.OwnPostgres(t, "fsync=on", "full_page_writes=on").Database(t))
 	read, write, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
