@@ -31,6 +31,7 @@ type Attempt struct {
 	// asReturned reports that decoding the outcome gives the value that the function returned.
 	asReturned bool
 	inTx       bool // runTx is under way; guarded by mu
+	triedTx    bool // runTx was called; guarded by mu
 	txOpen     bool // its transaction has begun; guarded by mu
 	ended      atomic.Bool
 	settled    atomic.Pointer[settlement] // nil: no transaction of the attempt's own has decided
@@ -167,6 +168,11 @@ type Adapter interface {
 	// not known, before InTx returns. What the adapter has taken for the outcome
 	// inside it is then none.
 	Undone()
+	// Claims reports whether the answer that End is given claims that the operation took
+	// place. Under policy [Atomic] such an answer must come from InTx: if InTx was not
+	// called, the record is left in doubt, and if its transaction was rolled back, the
+	// record is released. Claims is called after the operation's function has returned.
+	Claims() bool
 }
 
 // AdaptWith is for adapters, before they give the attempt's context to anybody.

@@ -126,6 +126,8 @@ func TestAdapterEncodes(t *testing.T) {
 type adapts struct {
 	encode func(v any) (any, error)
 	undone func()
+
+	refuses bool
 }
 
 func (a adapts) Encode(v any) (any, error) {
@@ -134,6 +136,8 @@ func (a adapts) Encode(v any) (any, error) {
 	}
 	return a.encode(v)
 }
+
+func (a adapts) Claims() bool { return !a.refuses }
 
 func (a adapts) Undone() {
 	if a.undone != nil {

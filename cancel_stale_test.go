@@ -14,7 +14,7 @@ import (
 // asked of the next one of its key, which can be cancelled by itself.
 func TestCancelIsOfOneRecord(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		op := plain("op", semel.OperationOptions[string]{Policy: semel.Atomic(), Retry: steady(9, 9), Retention: time.Hour})
+		op := plain("op", semel.OperationOptions[string]{Policy: semel.Keyed(), Retry: steady(9, 9), Retention: time.Hour})
 		p, mem := owned(t, op)
 		c := queued(t, p, op, "k")[0]
 		a := dequeued(t, p, op, 1)[0]

@@ -111,13 +111,13 @@ func TestCancelWhatRuns(t *testing.T) {
 		err   error
 		state store.State
 	}{
-		"proven":             {o: retried(semel.AtLeastOnce()), err: semel.NotCommitted(errBoom), state: store.Failed},
-		"snoozed":            {o: retried(semel.AtLeastOnce()), err: semel.Snooze(time.Second), state: store.Failed},
-		"unknown":            {o: retried(semel.AtLeastOnce()), err: context.Canceled, state: store.InDoubt},
-		"unknown under Hold": {o: retried(semel.Hold()), err: context.Canceled, state: store.InDoubt},
-		"Atomic":             {o: retried(semel.Atomic()), err: context.Canceled, state: store.Failed},
-		"final":              {o: retried(semel.AtLeastOnce()), err: semel.Final(errBoom), state: store.Failed},
-		"success":            {o: retried(semel.AtLeastOnce()), v: "v", state: store.Succeeded},
+		"proven":               {o: retried(semel.AtLeastOnce()), err: semel.NotCommitted(errBoom), state: store.Failed},
+		"snoozed":              {o: retried(semel.AtLeastOnce()), err: semel.Snooze(time.Second), state: store.Failed},
+		"unknown":              {o: retried(semel.AtLeastOnce()), err: context.Canceled, state: store.InDoubt},
+		"unknown under Hold":   {o: retried(semel.Hold()), err: context.Canceled, state: store.InDoubt},
+		"Atomic, without InTx": {o: retried(semel.Atomic()), err: context.Canceled, state: store.InDoubt},
+		"final":                {o: retried(semel.AtLeastOnce()), err: semel.Final(errBoom), state: store.Failed},
+		"success":              {o: retried(semel.AtLeastOnce()), v: "v", state: store.Succeeded},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

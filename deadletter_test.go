@@ -51,7 +51,7 @@ func TestRule18DeadLettersAreKept(t *testing.T) {
 				op := plain("op", o)
 				p, mem := owned(t, op)
 				call := queued(t, p, op, "k")[0]
-				work(t, p, op, fails(tt.err))
+				work(t, p, op, p.run(fails(tt.err)))
 				pass(1000 * 24 * time.Hour)
 				if _, err := p.Purge(t.Context(), 100); err != nil {
 					t.Fatalf("Purge: %v", err)
@@ -76,7 +76,7 @@ func TestRule18DeadLettersAreKept(t *testing.T) {
 				if got := progress(t, mem, call); got.Redrives != 1 || got.Errors != 0 || len(got.Tries) != 1 {
 					t.Errorf("%+v, want one redrive, and the history", got)
 				}
-				work(t, p, op, says("v")).want(t, "v", false)
+				work(t, p, op, p.run(says("v"))).want(t, "v", false)
 				if left := deadLetterIDs(t, p, ""); len(left) > 0 {
 					t.Errorf("%d dead letters after the redrive, want none", len(left))
 				}
@@ -128,7 +128,7 @@ func TestRedriveByTheRecordAlone(t *testing.T) {
 				op := plain("op", o)
 				p, mem := owned(t, op)
 				call := queued(t, p, op, "k")[0]
-				work(t, p, op, fails(tt.err))
+				work(t, p, op, p.run(fails(tt.err)))
 				stranger := start(t, mem, semel.Options{})
 				if _, err := stranger.Redrive(t.Context(), redrive(call)); !errors.Is(err, tt.want) {
 					t.Errorf("Redrive = %v, want %v", err, tt.want)

@@ -14,7 +14,7 @@ import (
 // neither keeps the attempts from being run nor lets their leases run out meanwhile.
 func TestDequeueWaitsForNothingForEver(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		op := plain("op", semel.OperationOptions[string]{Policy: semel.Atomic(), Retry: steady(9, 9)})
+		op := plain("op", semel.OperationOptions[string]{Policy: semel.Keyed(), Retry: steady(9, 9)})
 		p, _ := owned(t, op)
 		queued(t, p, op, "k")
 		answerOf(dequeued(t, p, op, 1)[0].End(nil, semel.Snooze(0))).wantLed(t, store.NotCommitted, store.Pending)
@@ -32,7 +32,7 @@ func TestDequeueWaitsForNothingForEver(t *testing.T) {
 // its worker is stopped and the store says no more.
 func TestDequeueGivesBackWithinOneBound(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		op := plain("op", semel.OperationOptions[string]{Policy: semel.Atomic(), Retry: steady(9, 9)})
+		op := plain("op", semel.OperationOptions[string]{Policy: semel.Keyed(), Retry: steady(9, 9)})
 		p, _ := owned(t, op)
 		queued(t, p, op, "a", "b", "c", "d")
 		ctx, stop := context.WithCancel(t.Context())

@@ -112,8 +112,9 @@ func TestBeforeAnExclusiveTransactionTheLeaseCounts(t *testing.T) {
 		do(t.Context(), p, atomicCallOf("k"), func(ctx context.Context) (string, error) {
 			p.wire.on(func(r request) fault { return fault{before: errCut} })
 			defer p.wire.heal()
-			return wait(ctx)
-		}).want(t, "v", false)
+			_, err := wait(ctx)
+			return "", semel.NotCommitted(errors.Join(err, errBoom))
+		}).wantErr(t, errBoom)
 		if took != lease {
 			t.Errorf("the context ended after %v, want the lease", took)
 		}

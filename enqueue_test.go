@@ -243,7 +243,7 @@ func TestEnqueuedIsNeverPurgedBeforeItIsDone(t *testing.T) {
 				if n, err := p.Purge(t.Context(), 10); n != 0 || err != nil {
 					t.Errorf("Purge = %d, %v, want it to stay", n, err)
 				}
-				do(t.Context(), p, call, says("v")).want(t, "v", false)
+				do(t.Context(), p, call, p.run(says("v"))).want(t, "v", false)
 				pass(1000 * time.Hour)
 				if n, err := p.Purge(t.Context(), 10); n != 1 || err != nil {
 					t.Errorf("Purge once it is done = %d, %v, want 1", n, err)

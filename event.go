@@ -36,6 +36,9 @@ type event struct {
 	delay   time.Duration // until what becomes Pending is due
 	expire  time.Duration // until what becomes final or Pending may be purged; 0: never
 	outcome []byte
+	// taints says that the attempt may have had an effect outside of what its policy
+	// protects.
+	taints bool
 }
 
 // request tells whether a record belongs to it.

@@ -21,6 +21,9 @@ func (a *Attempt) finish(v any, err error, stands *store.Record) (*Outcome, erro
 		return nil, nil
 	}
 	var e event
+	if err == nil {
+		err = a.unfoundedSuccess()
+	}
 	a.ending(ctx, &e, v, err)
 	asked := a.c.replays.clock()
 	var d decision
@@ -52,6 +55,33 @@ func (a *Attempt) write(ctx context.Context, stands *store.Record, e *event, d *
 	return err
 }
 
+// Errors of an attempt under policy Atomic whose function returned success although no
+// transaction of InTx was committed. They are never wrapped.
+var (
+	// errWithoutTx: InTx was never called, so that the effect, if there is one, is
+	// elsewhere.
+	errWithoutTx = errors.New("semel: the function returned success without having called InTx: " +
+		"the effect of an operation with policy Atomic must be in the transaction of InTx")
+	// errNotCommitted: InTx was called, and its transaction did not commit before the
+	// function returned.
+	errNotCommitted = errors.New("semel: the function returned success although the " +
+		"transaction of InTx did not commit: wait for InTx and return its error")
+)
+
+// unfoundedSuccess returns what is wrong with the success that the function returned, or
+// nil. It is called when no transaction of InTx has decided the attempt. An adapter knows
+// whether its answer claims that the operation took place.
+func (a *Attempt) unfoundedSuccess() error {
+	switch {
+	case a.policy != policyAtomic || a.adapter != nil && !a.adapter.Claims():
+		return nil
+	case a.hasTriedTx():
+		return errNotCommitted
+	default:
+		return errWithoutTx
+	}
+}
+
 // ending makes of e, which is empty, what an attempt that returned v and err asks for.
 func (a *Attempt) ending(ctx context.Context, e *event, v any, err error) {
 	e.token, e.policy, e.expire = a.token, a.policy, a.times.retention
@@ -61,6 +91,10 @@ func (a *Attempt) ending(ctx context.Context, e *event, v any, err error) {
 		return
 	}
 	e.owner = newOwner()
+	if err == errWithoutTx { //nolint:errorlint // it is never wrapped
+		e.step, e.taints = stepDoubt, true // a wrong program must not repeat the effect
+		return
+	}
 	if spent, ok := errors.AsType[*spentError](err); ok {
 		a.spentEnd(e, spent)
 		return
@@ -79,7 +113,7 @@ func (a *Attempt) ending(ctx context.Context, e *event, v any, err error) {
 	case a.policy.runsAgain():
 		// The policy runs again when nobody knows: whoever is next knows that
 		// this attempt may have had an effect.
-		e.step = stepRequeue
+		e.step, e.taints = stepRequeue, a.policy == policyAtomic
 	default:
 		e.step = stepDoubt
 		if outcome := a.evidence(ctx); outcome != nil {
@@ -102,11 +136,12 @@ func (a *Attempt) ending(ctx context.Context, e *event, v any, err error) {
 // proof tells whether err proves that nothing was committed, and whether it is
 // then to be kept.
 func (a *Attempt) proof(err error) (proven, keep bool) {
-	if _, fence := errors.AsType[*fenceError](err); fence || errors.Is(err, errAbandoned) {
-		return a.policy == policyAtomic, false // the operation has not answered
+	_, fence := errors.AsType[*fenceError](err)
+	if fence || errors.Is(err, errAbandoned) || err == errNotCommitted { //nolint:errorlint // the last is never wrapped
+		return a.rolledBack(), false // the operation has not answered
 	}
 	mark, marked := errors.AsType[*markedError](err)
-	proven = marked || a.policy == policyAtomic
+	proven = marked || a.rolledBack()
 	if !proven && a.call.op.classify != nil {
 		proven = a.call.op.classify(err) == store.NotCommitted
 	}
@@ -114,6 +149,18 @@ func (a *Attempt) proof(err error) (proven, keep bool) {
 		return true, true
 	}
 	return proven, proven && a.call.op.onError == Keep && !circumstantial(err)
+}
+
+// rolledBack reports whether all that the attempt can have done was in transactions of
+// its own that were rolled back, or can no longer commit once the record has changed. Under policy Atomic the effect is in them. A function
+// that never called InTx may have had an effect elsewhere.
+func (a *Attempt) rolledBack() bool { return a.policy == policyAtomic && a.hasTriedTx() }
+
+// hasTriedTx reports whether InTx was called.
+func (a *Attempt) hasTriedTx() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.triedTx
 }
 
 // circumstantial tells whether err speaks of the circumstances of an attempt

@@ -38,13 +38,16 @@ func TxOf[Tx any](ctx context.Context, e *Engine[Tx]) (Tx, bool) {
 // InTx runs fn in a transaction that commits together with the outcome of the
 // attempt ctx belongs to. It is for the function of [Do], or the handler of an
 // adapter, when the operation's policy is [Atomic]: the claim is committed, the
-// effect and the outcome commit as one, fenced.
+// effect and the outcome commit as one, fenced. The function of such an operation must
+// call InTx before it returns success, also when it finds that there is nothing to do.
 //
 // What fn returned is the outcome, unless the adapter says otherwise. After an
 // error the transaction is rolled back and the attempt goes on: InTx may be
 // called again. InTx itself runs fn again when the database gave the transaction
 // up in favour of others, up to eight times in all. Once it returned nil, the
-// operation has succeeded, whatever its function does afterwards.
+// operation has succeeded, whatever its function does afterwards. If the function
+// returns success although InTx failed, the attempt is released, because the effect was
+// rolled back with the transaction.
 func InTx[T, Tx any](ctx context.Context, e *Engine[Tx], fn func(ctx context.Context, tx Tx) (T, error)) (T, error) {
 	var v T
 	a, ok := AttemptOf(ctx)
@@ -232,7 +235,7 @@ func (a *Attempt) enterTx() error {
 	case a.inTx:
 		return invalid("Attempt", "runs a transaction already")
 	}
-	a.inTx = true
+	a.inTx, a.triedTx = true, true
 	return nil
 }
 

@@ -208,6 +208,9 @@ func (d *decision) end(stands *store.Record, e *event) {
 	if e.step == stepRequeue {
 		d.change.To.Tainted = taint(stands, e.policy)
 	}
+	if e.taints {
+		d.change.To.Tainted = true
+	}
 }
 
 // endState is the state an attempt ends in. Failed needs the proof that no

@@ -125,7 +125,7 @@ func canaryRun(t *testing.T, l *log, op *semel.Operation[string], call semel.Cal
 	leave(t, mem, call, s)
 	p := start(t, mem, semel.Options{Observer: l.observer(), Operations: []semel.Declared{op}, RecordTimeout: time.Second})
 	p.wire.on(plan)
-	l.keep(do(t.Context(), p, op.Call(call.Scope(), canaryKey, "canary-input 2"), says(canaryResult)))
+	l.keep(do(t.Context(), p, op.Call(call.Scope(), canaryKey, "canary-input 2"), p.run(says(canaryResult))))
 	l.keep(do(t.Context(), p, call, fails(semel.NotCommitted(errBoom))))
 	l.keep(doTx(t.Context(), p, call, func(context.Context, *memory.Tx) (string, error) { return canaryResult, errBoom }))
 	l.keep(doTx(t.Context(), p, call, puts("e", canaryResult)))

@@ -43,6 +43,14 @@ type RaiseFunc func(ctx context.Context, scope Scope, key string, attempt uint32
 // transaction of [DoTx] or [InTx]: one effect per key, always. With a Lease the
 // claim commits first, so that others get an answer while it runs; without one
 // the whole attempt is one transaction.
+//
+// With [Do] this covers what the function does within InTx and nothing else. After a
+// rollback of InTx's transaction every error means that nothing was committed. As long as
+// the function has not called InTx, an error proves nothing unless it is marked
+// [NotCommitted] or [Final], or Classify says so: the attempt's effect is unknown, and
+// another attempt may run. A function that returns success without having called InTx is
+// wrong: the caller gets [ErrOutcomeUnknown], the record is InDoubt, and the Observer gets
+// an alarm.
 func Atomic() Policy { return Policy{kind: policyAtomic} }
 
 // Hold never runs again by itself: after a crash the record is InDoubt until a

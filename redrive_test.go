@@ -84,7 +84,7 @@ func TestRedriveAfterCrashes(t *testing.T) {
 		if _, err := p.Redrive(t.Context(), redrive(call)); err != nil {
 			t.Errorf("Redrive: %v", err)
 		}
-		work(t, p, op, says("v")).want(t, "v", false)
+		work(t, p, op, p.run(says("v"))).want(t, "v", false)
 	})
 }
 

@@ -29,11 +29,11 @@ func TestCrashesAreCountedApart(t *testing.T) {
 		p, mem := owned(t, op)
 		call := queued(t, p, op, "k")[0]
 		for range 2 {
-			work(t, p, op, fails(errBoom))
+			work(t, p, op, p.run(fails(errBoom)))
 			pass(time.Minute)
 			work(t, p, op, fails(semel.Snooze(0)))
 			ctx, hangUp := context.WithCancel(t.Context())
-			workIn(ctx, t, p, op, func(context.Context) (string, error) { hangUp(); return "", context.Canceled })
+			workIn(ctx, t, p, op, p.run(func(context.Context) (string, error) { hangUp(); return "", context.Canceled }))
 			crash(t, mem, op)
 			if swept, err := p.Sweep(t.Context(), 10); err != nil || swept.Requeued != 1 {
 				t.Errorf("Sweep = %+v, %v, want one requeued", swept, err)
@@ -45,7 +45,7 @@ func TestCrashesAreCountedApart(t *testing.T) {
 		}
 		wantTries(t, got, semel.TryError, semel.TrySnooze, semel.TryInterrupted, semel.TryCrash,
 			semel.TryError, semel.TrySnooze, semel.TryInterrupted, semel.TryCrash)
-		work(t, p, op, says("v")).want(t, "v", false)
+		work(t, p, op, p.run(says("v"))).want(t, "v", false)
 		if _, ok := semel.ProgressOf(wantState(t, mem, call, store.Succeeded)); ok {
 			t.Error("a success speaks of its attempts")
 		}
@@ -205,7 +205,7 @@ func TestWhatWasNeverRunIsNoCrash(t *testing.T) {
 					t.Errorf("attempt %d stands, want the claims to have been", r.Attempt)
 				}
 				pass(time.Hour)
-				work(t, p, op, says("v")).want(t, "v", false)
+				work(t, p, op, p.run(says("v"))).want(t, "v", false)
 			})
 		})
 	}

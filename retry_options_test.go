@@ -58,14 +58,14 @@ func TestRetryByDefault(t *testing.T) {
 		p, mem := owned(t, op)
 		call := queued(t, p, op, "k")[0]
 		for n := range 9 {
-			work(t, p, op, fails(errBoom)).wantLed(t, store.NotCommitted, store.Pending)
+			work(t, p, op, p.run(fails(errBoom))).wantLed(t, store.NotCommitted, store.Pending)
 			mean := time.Second << n
 			if due := record(t, mem, call).Due; due < mean/2 || due > mean*3/2 {
 				t.Errorf("due in %v after %d errors, want about %v", due, n+1, mean)
 			}
 			pass(time.Hour)
 		}
-		got := wantCode(t, work(t, p, op, fails(errBoom)).err, "exhausted")
+		got := wantCode(t, work(t, p, op, p.run(fails(errBoom))).err, "exhausted")
 		if got.Errors != 10 || len(got.Tries) != 10 {
 			t.Errorf("%+v, want ten errors", got)
 		}
@@ -87,7 +87,7 @@ func TestHistoryIsBounded(t *testing.T) {
 		call := queued(t, p, op, "k")[0]
 		long := errors.New(string(make([]byte, 5000)))
 		for range 14 {
-			work(t, p, op, fails(long))
+			work(t, p, op, p.run(fails(long)))
 			pass(time.Hour)
 		}
 		got := progress(t, mem, call)
@@ -97,7 +97,7 @@ func TestHistoryIsBounded(t *testing.T) {
 		w := newWire(mem)
 		w.capabilities = func(c *store.Capabilities) { c.MaxOutcome = 300 }
 		small := startOn(t, w, semel.Options{})
-		work(t, small, op, fails(long)).wantErr(t)
+		work(t, small, op, small.run(fails(long))).wantErr(t)
 		r := wantState(t, mem, call, store.Failed)
 		if len(r.Outcome) > 300 {
 			t.Errorf("%d bytes are stored, want no more than the store keeps", len(r.Outcome))

@@ -101,10 +101,10 @@ func (f tryCase) run(t *testing.T, pc policyCase, after int, worker bool) {
 	op := plain("op", semel.OperationOptions[string]{Policy: pc.p, Retry: steady(2, 9), Classify: classifies})
 	p, mem := owned(t, op)
 	call := op.Call(me, "k", "k")
-	ask := func(ctx context.Context, fn handler) answer { return do(ctx, p, call, fn) }
+	ask := func(ctx context.Context, fn handler) answer { return do(ctx, p, call, p.run(fn)) }
 	if worker {
 		queued(t, p, op, "k")
-		ask = func(ctx context.Context, fn handler) answer { return workIn(ctx, t, p, op, fn) }
+		ask = func(ctx context.Context, fn handler) answer { return workIn(ctx, t, p, op, p.run(fn)) }
 	}
 	for range after {
 		ask(t.Context(), fails(semel.NotCommitted(errBoom))).wantLed(t, store.NotCommitted, store.Pending)

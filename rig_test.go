@@ -138,6 +138,17 @@ func doTx(ctx context.Context, p *process, c semel.Call, fn txHandler) answer {
 	return answer{v, replayed, err}
 }
 
+// run is fn as the function of Do, in the transaction of InTx where the policy is Atomic.
+func (p *process) run(fn handler) handler {
+	return func(ctx context.Context) (string, error) {
+		v, err := semel.InTx(ctx, p.Engine, func(ctx context.Context, _ *memory.Tx) (string, error) { return fn(ctx) })
+		if field, ok := errors.AsType[*semel.FieldError](err); ok && field.Field == "Policy" {
+			return fn(ctx)
+		}
+		return v, err
+	}
+}
+
 // later runs ask on a goroutine of its own.
 func later(ask func() answer) <-chan answer {
 	answers := make(chan answer, 1)

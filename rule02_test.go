@@ -65,14 +65,14 @@ func testFollower(t *testing.T, pc policyCase, s stand) {
 	before := record(t, mem, call)
 	p := start(t, mem, semel.Options{})
 	ran := false
-	do(t.Context(), p, call, func(ctx context.Context) (string, error) {
+	do(t.Context(), p, call, p.run(func(ctx context.Context) (string, error) {
 		ran = true
 		a, _ := semel.AttemptOf(ctx)
 		if r := record(t, mem, call); r.Token != a.Token() || r.State != store.InProgress {
 			t.Errorf("the function runs while %+v stands, want its claim %+v", r.Token, a.Token())
 		}
 		return "v", nil
-	})
+	}))
 	wantEdges(t, p.wire, followerWrites(s, pc)...)
 	leads := s == nothing || s == pending || s == expired && pc.again
 	if ran != leads {

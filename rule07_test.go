@@ -107,12 +107,12 @@ func wantAfterAbrupt(t *testing.T, p *process, mem *memory.Store, call semel.Cal
 		do(t.Context(), p, call, never(t)).want(t, "found", true)
 	case pc.name == "Atomic":
 		wantState(t, mem, call, store.Pending)
-		do(t.Context(), p, call, says("again")).want(t, "again", false)
+		do(t.Context(), p, call, p.run(says("again"))).want(t, "again", false)
 	case pc.again:
 		if r := wantState(t, mem, call, store.Pending); r.Due > 0 || !r.Tainted {
 			t.Errorf("it waits for %v, tainted %v; want it due and tainted", r.Due, r.Tainted)
 		}
-		do(t.Context(), p, call, says("again")).want(t, "again", false)
+		do(t.Context(), p, call, p.run(says("again"))).want(t, "again", false)
 		if r := record(t, mem, call); r.Attempt != 2 || !r.Tainted {
 			t.Errorf("attempt %d, tainted %v, succeeded; want a tainted second one", r.Attempt, r.Tainted)
 		}
@@ -194,7 +194,7 @@ func TestRule07InTheOperationsOwnFunctions(t *testing.T) {
 				wantState(t, mem, call, in.state)
 				stop = false
 				wantFree(t, p)
-				a := do(t.Context(), p, call, says("again"))
+				a := do(t.Context(), p, call, p.run(says("again")))
 				if in.then == nil {
 					a.want(t, "again", false)
 				} else {
@@ -313,7 +313,7 @@ func TestRule07SwallowedErrorOfATransaction(t *testing.T) {
 				return fault{}
 			})
 			pass(2 * lease)
-			do(t.Context(), other, call, says("winner")).want(t, "winner", false)
+			do(t.Context(), other, call, other.run(says("winner"))).want(t, "winner", false)
 			if _, err := semel.InTx(ctx, p.Engine, puts("zombie", "v")); err == nil {
 				t.Error("the zombie's transaction went through")
 			}

@@ -103,7 +103,7 @@ func TestRule08WhatAnErrorOfDoLeadsTo(t *testing.T) {
 				eachOnError(t, func(t *testing.T, onError semel.OnError) {
 					p, mem := solo(t, semel.Options{})
 					call := plain("op", semel.OperationOptions[string]{Policy: pc.p, OnError: onError, Classify: classifies}).Call(me, "k", "in")
-					a := do(t.Context(), p, call, fails(f.err))
+					a := do(t.Context(), p, call, p.run(fails(f.err)))
 					wantLedTo(t, a, f.err, wantState(t, mem, call, f.leads(pc, onError).state), f.leads(pc, onError))
 				})
 			})

@@ -49,7 +49,7 @@ func wantSettled(t *testing.T, p *process, mem *memory.Store, call semel.Call, p
 		do(t.Context(), p, call, never(t)).want(t, "found", true)
 		wantState(t, mem, call, store.Succeeded)
 	case pc.again:
-		do(t.Context(), p, call, says("again")).want(t, "again", false)
+		do(t.Context(), p, call, p.run(says("again"))).want(t, "again", false)
 		do(t.Context(), p, call, never(t)).want(t, "again", true)
 		if r := wantState(t, mem, call, store.Succeeded); r.Attempt != 2 {
 			t.Errorf("attempt %d succeeded, want 2", r.Attempt)
@@ -67,7 +67,7 @@ func wantUnaffected(t *testing.T, p *process, op *semel.Operation[string], key s
 	t.Helper()
 	call := op.Call(me, key, "in")
 	began := time.Now()
-	do(t.Context(), p, call, says("v")).want(t, "v", false)
+	do(t.Context(), p, call, p.run(says("v"))).want(t, "v", false)
 	if took := time.Since(began); took != 0 {
 		t.Errorf("another key took %v, want no time", took)
 	}

@@ -37,7 +37,7 @@ func leave(t *testing.T, mem *memory.Store, call semel.Call, s stand) {
 	case pending:
 		do(t.Context(), p, call, fails(semel.NotCommitted(errBoom))).wantErr(t, errBoom)
 	case succeeded:
-		do(t.Context(), p, call, says("done")).want(t, "done", false)
+		do(t.Context(), p, call, p.run(says("done"))).want(t, "done", false)
 	case failed:
 		do(t.Context(), p, call, fails(semel.Final(errBoom))).wantErr(t)
 	case live, expired, inDoubt:

@@ -46,7 +46,7 @@ func TestSweepFreesAsThePolicySays(t *testing.T) {
 					t.Errorf("Sweep again = %+v, %v, want nothing left", got, err)
 				}
 				if pc.again {
-					do(t.Context(), p, call, says("again")).want(t, "again", false)
+					do(t.Context(), p, call, p.run(says("again"))).want(t, "again", false)
 				}
 			})
 		})

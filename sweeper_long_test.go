@@ -13,7 +13,7 @@ import (
 // the end of it.
 func TestALongPurgeKeepsNothingFromBeingFreed(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		op := plain("op", semel.OperationOptions[string]{Policy: semel.Atomic(), Retry: steady(9, 9), Retention: time.Minute})
+		op := plain("op", semel.OperationOptions[string]{Policy: semel.Keyed(), Retry: steady(9, 9), Retention: time.Minute})
 		p, mem := owned(t, op)
 		const old = 20
 		for i := range old {

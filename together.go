@@ -80,7 +80,7 @@ func (a *Attempt) wish(ctx context.Context, e *Ending) (d decision, ok bool) {
 	a.mu.Lock()
 	busy := a.ended.Load() || a.settled.Load() != nil || a.inTx
 	a.mu.Unlock()
-	if busy || e.Err != nil {
+	if busy || e.Err != nil || a.unfoundedSuccess() != nil {
 		return decision{}, false
 	}
 	var ending event

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 
 	"github.com/semelgo/semel"
 )
@@ -50,6 +51,14 @@ func (own *run) Undone() {
 	x.own, x.committed, x.undone = answered{}, false, true
 	own.capture.reset()
 	reread(x.handed)
+}
+
+// Claims reports whether the handler has answered that the operation took place. It is
+// called after the handler has returned.
+func (own *run) Claims() bool {
+	own.capture.mu.Lock()
+	defer own.capture.mu.Unlock()
+	return classOf(max(int(own.capture.status), http.StatusOK)) == classDone
 }
 
 // afterRollback is the outcome of a handler whose transaction was rolled back.

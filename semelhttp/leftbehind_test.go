@@ -41,6 +41,7 @@ func TestATransactionLeftBehindChangesNoAnswer(t *testing.T) {
 			text := func(key string) string { return strings.Repeat(key+" ", 100) }
 			begun, goOn, over := make(chan struct{}), make(chan struct{}), make(chan error, 1)
 			h := protect(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				w.WriteHeader(http.StatusConflict) // a refusal needs no transaction
 				_, _ = io.WriteString(w, text(r.Header.Get(semelhttp.HeaderKey)))
 				if r.Header.Get(semelhttp.HeaderKey) != "first" {
 					return

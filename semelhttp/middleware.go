@@ -25,9 +25,12 @@ import (
 //   - 401, 403, 408, 413, 415, 423, 425, 429: not stored, nothing happened, the
 //     same key may try again;
 //   - from 500 up: it is not known how far the handler got, and the client is told
-//     so (503 outcome_unknown), unless the policy is semel.Atomic or op's
-//     Classify knows better; see [StatusError]. In the [Stripe] profile it is
-//     stored and replayed instead.
+//     so (503 outcome_unknown), unless op's Classify knows better or, under
+//     semel.Atomic, a transaction of InTx was rolled back; see [StatusError]. In the
+//     [Stripe] profile it is stored and replayed instead.
+//
+// Under semel.Atomic a status below 400 without InTx is an error of the program: the
+// client gets 503 outcome_unknown, and the record is InDoubt.
 //
 // The second line takes a status for proof. A handler that charges a customer and then
 // passes on another service's 429 breaks that: the next try charges again. Such a handler

@@ -40,7 +40,8 @@ func (o *HandlerOptions) valid() error {
 // thread, or labels it for profiles, it undoes that before it returns.
 //
 // Under Atomic the function itself calls [semel.InTx], once it has gathered what it
-// needs: the effect must be in that transaction.
+// needs: the effect must be in that transaction. A function that returns success without
+// having called it leaves the task in doubt.
 //
 // op must have Retry and be among the engine's Operations; otherwise, and when w
 // has a function for it already, the error is a *semel.FieldError.

@@ -17,7 +17,7 @@ import (
 // by one Swap a tick, for as long as they run.
 func TestOneHeartbeatForAll(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		short := inRecordsTx()
+		short := outside(semel.Keyed())
 		short.Lease = 6 * time.Second // a heartbeat each two seconds
 		quick, slow := semel.Define("quick", short), semel.Define("slow", outside(semel.Hold()))
 		w := newWire()
@@ -61,7 +61,7 @@ func TestOneHeartbeatForAll(t *testing.T) {
 // may hang although three make a lease.
 func TestAHeartbeatWithoutAnAnswer(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		o := inRecordsTx()
+		o := outside(semel.Keyed())
 		o.Lease = 6 * time.Second
 		op := semel.Define("op", o)
 		w := newWire()
@@ -109,7 +109,7 @@ func (r *rig) takeOver(c semel.Call) {
 // on.
 func TestALostLeaseEndsItsFunctionAlone(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		op := semel.Define("op", inRecordsTx())
+		op := semel.Define("op", outside(semel.Keyed()))
 		r := newRig(t, memory.New(memory.Options{}), task.Options{}, op)
 		var causes log[error]
 		handle(r, op, func(ctx context.Context, in input) (int, error) {

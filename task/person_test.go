@@ -45,6 +45,7 @@ func TestCancelWhatRuns(t *testing.T) {
 		want store.State
 	}{
 		"in a transaction":      {inRecordsTx(), errBoom, store.Failed},
+		"before a transaction":  {inRecordsTx(), errBoom, store.InDoubt},
 		"elsewhere":             {outside(semel.Keyed()), errBoom, store.InDoubt},
 		"elsewhere, with proof": {outside(semel.Keyed()), semel.NotCommitted(errBoom), store.Failed},
 		"which succeeds":        {outside(semel.Keyed()), nil, store.Succeeded},
@@ -61,6 +62,9 @@ func TestCancelWhatRuns(t *testing.T) {
 						t.Errorf("the context ended with %v, want ErrCancelled", context.Cause(ctx))
 					}
 					told.add(time.Since(begun))
+					if name == "in a transaction" {
+						return semel.InTx(ctx, r.Engine, func(context.Context, *memory.Tx) (int, error) { return 1, tt.says })
+					}
 					return 1, tt.says
 				})
 				call := op.Call(me, "k", input{})

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"testing"
 	"time"
 
@@ -23,6 +24,9 @@ type way struct {
 	fails, panics after
 	// ofContext is fails for the error of a context. Nil: the same.
 	ofContext *after
+	// succeeds is what becomes of an outer operation whose function returns success, if
+	// that is an error. Nil: it succeeds.
+	succeeds *after
 }
 
 // after is what an outer operation that did not succeed left.
@@ -103,11 +107,32 @@ func engineWays() map[string]way {
 	}
 }
 
-// TestInnerEndingDecidesNothing: however an inner call ends, the outer operation ends as
-// with any other error of its function.
-func TestInnerEndingDecidesNothing(t *testing.T) {
+// withoutInTx are ways to run an operation with policy Atomic whose function never calls
+// InTx. Its errors prove nothing, and its success is a programming error.
+func withoutInTx() map[string]way {
+	inDoubt := after{store.InDoubt, store.Unknown, 1}
+	again := after{store.Pending, store.Unknown, 2}
+	every5 := &semel.Retry{Redelivered: true, Delay: func(int) time.Duration { return 5 * time.Second }}
+	atomically := way{run: runDo, fails: again, panics: again, succeeds: &inDoubt}
+	kept, retried := atomically, atomically
+	atomically.plan = plan{Policy: semel.Atomic()}
+	kept.plan = plan{Policy: semel.Atomic(), OnError: semel.Keep}
+	retried.plan = plan{Policy: semel.Atomic(), Retry: every5}
+	return map[string]way{"Do, Atomic": atomically, "Do, Atomic, Keep": kept, "Do, Atomic, Retry": retried}
+}
+
+// allWays are the ways in which an outer operation can end.
+func allWays() map[string]way {
+	all := engineWays()
+	maps.Copy(all, withoutInTx())
+	return all
+}
+
+// TestRule14InnerEndingDecidesNothing: however an inner call ends, the outer operation
+// ends as with any other error of its function.
+func TestRule14InnerEndingDecidesNothing(t *testing.T) {
 	t.Parallel()
-	for wayName, by := range engineWays() {
+	for wayName, by := range allWays() {
 		for endingName, end := range endings() {
 			for shapeName, shape := range shapes() {
 				t.Run(fmt.Sprintf("%s/%s/%s", wayName, endingName, shapeName), func(t *testing.T) {
@@ -157,14 +182,17 @@ func testEnding(t *testing.T, by way, end ending, shape func(error) error) {
 	if panicked != end.panics {
 		t.Fatalf("panicked: %v, want %v", panicked, end.panics)
 	}
-	if end.sees == nil && !end.panics {
-		if err != nil {
-			t.Errorf("the outer call failed: %v", err)
+	isSuccess := end.sees == nil && !end.panics
+	if isSuccess && by.succeeds == nil {
+		if err != nil || by.plan.Generation == 0 && state != store.Succeeded {
+			t.Errorf("the outer call ended with %v, and its record is %v", err, state)
 		}
 		return
 	}
 	want := by.fails
 	switch {
+	case isSuccess:
+		want = *by.succeeds
 	case end.panics:
 		want = by.panics
 	case end.ofContext && by.ofContext != nil:

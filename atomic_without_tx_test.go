@@ -1,0 +1,145 @@
+package semel_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/store"
+	"github.com/semelgo/semel/store/memory"
+)
+
+// TestRule08AtomicWithoutInTx: under policy Atomic only the rollback of the transaction of
+// InTx proves that there was no effect. A function that never called InTx may have had an
+// effect elsewhere, and its success does not say where.
+func TestRule08AtomicWithoutInTx(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		fn      func(ctx context.Context, p *process) error
+		verdict store.Verdict
+		state   store.State
+		tainted bool
+	}{
+		"error":                 {func(context.Context, *process) error { return errBoom }, store.Unknown, store.Pending, true},
+		"marked":                {func(context.Context, *process) error { return semel.NotCommitted(errBoom) }, store.NotCommitted, store.Pending, false},
+		"classified":            {func(context.Context, *process) error { return errors.Join(errBoom, errRefused) }, store.NotCommitted, store.Pending, false},
+		"success":               {func(context.Context, *process) error { return nil }, store.Unknown, store.InDoubt, true},
+		"InTx, failed, success": {func(ctx context.Context, p *process) error { _ = inTxFails(ctx, p, errBoom); return nil }, store.NotCommitted, store.Pending, false},
+		"InTx, failed":          {func(ctx context.Context, p *process) error { return inTxFails(ctx, p, errBoom) }, store.NotCommitted, store.Pending, false},
+		"InTx, failed, another error": {func(ctx context.Context, p *process) error {
+			return errors.Join(errors.New("after all"), inTxFails(ctx, p, errBoom))
+		}, store.NotCommitted, store.Pending, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				p, mem := solo(t, semel.Options{})
+				classify := func(err error) store.Verdict {
+					if errors.Is(err, errRefused) {
+						return store.NotCommitted
+					}
+					return store.Unknown
+				}
+				call := plain("op", semel.OperationOptions[string]{Policy: semel.Atomic(), Classify: classify}).Call(me, "k", "in")
+				got := do(t.Context(), p, call, func(ctx context.Context) (string, error) { return "v", tt.fn(ctx, p) })
+				got.wantLed(t, tt.verdict, tt.state)
+				if v := semel.VerdictOf(got.err); v != tt.verdict {
+					t.Errorf("VerdictOf(%v) = %v, want %v", got.err, v, tt.verdict)
+				}
+				if r := wantState(t, mem, call, tt.state); r.Tainted != tt.tainted {
+					t.Errorf("the record is tainted: %v, want %v", r.Tainted, tt.tainted)
+				}
+				if tt.state == store.InDoubt {
+					do(t.Context(), p, call, never(t)).wantErr(t, semel.ErrInDoubt)
+				}
+			})
+		})
+	}
+}
+
+// TestRule08PanicUnderAtomic: a panic proves as much as an error does.
+func TestRule08PanicUnderAtomic(t *testing.T) {
+	t.Parallel()
+	for name, inTx := range map[string]bool{"before InTx": false, "in InTx": true} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				p, mem := solo(t, semel.Options{})
+				call := plain("op", semel.OperationOptions[string]{Policy: semel.Atomic()}).Call(me, "k", "in")
+				func() {
+					defer func() { _ = recover() }()
+					do(t.Context(), p, call, func(ctx context.Context) (string, error) {
+						if inTx {
+							_, _ = semel.InTx(ctx, p.Engine, func(context.Context, *memory.Tx) (string, error) { panic(errBoom) })
+						}
+						panic(errBoom)
+					})
+				}()
+				if r := wantState(t, mem, call, store.Pending); r.Tainted == inTx {
+					t.Errorf("the record is tainted: %v, want %v", r.Tainted, !inTx)
+				}
+			})
+		})
+	}
+}
+
+// TestSuccessWithoutInTxIsAnAlarm: the operator is told which programming error it was.
+func TestSuccessWithoutInTxIsAnAlarm(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		p, _ := solo(t, semel.Options{})
+		call := plain("op", semel.OperationOptions[string]{Policy: semel.Atomic()}).Call(me, "k", "in")
+		do(t.Context(), p, call, says("v")).wantErr(t, semel.ErrOutcomeUnknown)
+		p.seen.want(t, semel.EventInDoubt)
+		for _, e := range p.seen.all() {
+			if e.Kind == semel.EventInDoubt && !strings.Contains(e.Err.Error(), "InTx") {
+				t.Errorf("the alarm is about %v, want it to name InTx", e.Err)
+			}
+		}
+	})
+}
+
+func inTxFails(ctx context.Context, p *process, err error) error {
+	_, err = semel.InTx(ctx, p.Engine, func(context.Context, *memory.Tx) (string, error) { return "", err })
+	return err
+}
+
+// TestWorkersSuccessWithoutInTx: the success of a task under policy Atomic that never
+// called InTx is not recorded together with those of others.
+func TestWorkersSuccessWithoutInTx(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		op := plain("op", retried(semel.Atomic()))
+		p, mem := owned(t, op)
+		call := queued(t, p, op, "k")[0]
+		a := dequeued(t, p, op, 1)[0]
+		rest := p.EndTogether(t.Context(), []*semel.Ending{{Attempt: a, Value: "v"}})
+		if len(rest) != 1 {
+			t.Fatalf("EndTogether has settled it")
+		}
+		answerOf(a.End("v", nil)).wantLed(t, store.Unknown, store.InDoubt)
+		wantState(t, mem, call, store.InDoubt)
+	})
+}
+
+// TestAdapterThatRefusesWithoutInTx: an answer that claims no effect needs no transaction.
+func TestAdapterThatRefusesWithoutInTx(t *testing.T) {
+	t.Parallel()
+	for name, refuses := range map[string]bool{"refuses": true, "claims an effect": false} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				p, mem := solo(t, semel.Options{})
+				call := plain("op", semel.OperationOptions[string]{Policy: semel.Atomic()}).Call(me, "k", "in")
+				a := begin(t, p, call)
+				a.AdaptWith(adapts{refuses: refuses})
+				_, err := a.End("refused", nil)
+				if (err == nil) != refuses {
+					t.Errorf("End = %v, want no error: %v", err, refuses)
+				}
+				want := store.InDoubt
+				if refuses {
+					want = store.Succeeded
+				}
+				wantState(t, mem, call, want)
+			})
+		})
+	}
+}
