@@ -186,7 +186,7 @@ const askTries = 3
 // forOthers is what the error of the caller who asked the store says to those
 // who came meanwhile: nothing, when that caller hung up.
 func forOthers(ctx context.Context, err error) error {
-	if ctx.Err() != nil && errors.Is(err, ErrUnavailable) {
+	if gone(ctx) != nil && errors.Is(err, ErrUnavailable) {
 		return errAbandoned
 	}
 	return err

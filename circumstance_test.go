@@ -149,3 +149,35 @@ func TestTransactionWithinATransaction(t *testing.T) {
 		}
 	})
 }
+
+// TestOneCallerHangsUp: a caller that hangs up while it waits for the store does not fail
+// the others that wait for the same key. One of them asks the store in its place.
+func TestOneCallerHangsUp(t *testing.T) {
+	eachDoor(t, func(t *testing.T, d door) {
+		for name, hangable := range map[string]func() (context.Context, context.CancelFunc){
+			"the context ends":  func() (context.Context, context.CancelFunc) { return context.WithCancel(t.Context()) },
+			"the patience ends": func() (context.Context, context.CancelFunc) { return hangUpCall(t) },
+		} {
+			p, _ := solo(t, semel.Options{Wait: time.Minute})
+			call := plain("op", d.o).Call(me, "k", "in")
+			first := true
+			p.wire.on(func(request) fault {
+				hang := first
+				first = false
+				return fault{hang: hang}
+			})
+			ctx, hangUp := hangable()
+			leader := later(func() answer { return d.ask(ctx, p, call, never(t)) })
+			synctest.Wait()
+			follower := later(func() answer { return d.ask(t.Context(), p, call, says("v")) })
+			synctest.Wait()
+			hangUp()
+			if a := <-leader; a.err == nil {
+				t.Errorf("%s: the caller that hung up got %q", name, a.v)
+			}
+			if a := <-follower; a.err != nil || a.v != "v" {
+				t.Errorf("%s: the other caller got %q, %v, want the result", name, a.v, a.err)
+			}
+		}
+	})
+}

@@ -103,11 +103,12 @@ func (h *heart) halt() {
 // lose tells the leader, once, that it may not count on its lease any more.
 func (h *heart) lose(why string) {
 	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.stopped {
+	lost := !h.stopped
+	h.halt()
+	h.mu.Unlock()
+	if !lost {
 		return
 	}
-	h.halt()
 	h.a.see(h.a.ctx, EventLeaseLost, h.a.Record(), nil)
 	h.a.cancel(&leaseLostError{of: h.a, why: why})
 }

@@ -12,11 +12,12 @@ import (
 // late holds what could not be recorded and tries it again, with the same
 // token, on one goroutine that lives while there is something to do.
 type late struct {
-	mu      sync.Mutex
-	items   []lateItem
-	running bool
-	cancel  context.CancelFunc
-	idle    chan struct{} // closed when the goroutine has ended
+	mu       sync.Mutex
+	items    []lateItem
+	reserved int // places for items that are about to be added
+	running  bool
+	cancel   context.CancelFunc
+	idle     chan struct{} // closed when the goroutine has ended
 }
 
 // lateItem is one wish that is still to be recorded.
@@ -46,17 +47,18 @@ func (c *Core) keepLate(ctx context.Context, item lateItem, why error) {
 			why = fmt.Errorf("%w; journal: %w", why, err)
 		}
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if len(l.items) >= c.options.MaxLate {
+	if !l.reserve(c.options.MaxLate) {
 		item.stop()
 		c.seeLate(ctx, EventLateDropped, item, why)
 		return
 	}
-	c.seeLate(ctx, EventLate, item, why)
+	c.seeLate(ctx, EventLate, item, why) // before it can be recorded
 	if item.beats != nil {
 		item.beats.alone()
 	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.reserved--
 	l.items = append(l.items, item)
 	if !l.running {
 		l.running = true
@@ -66,6 +68,17 @@ func (c *Core) keepLate(ctx context.Context, item lateItem, why error) {
 		idle := l.idle
 		c.lanes.run("record late", func() { l.run(run, c, idle) })
 	}
+}
+
+// reserve reports whether there is room for one more item, which it then keeps.
+func (l *late) reserve(most int) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.items)+l.reserved >= most {
+		return false
+	}
+	l.reserved++
+	return true
 }
 
 // run tries every item until it is recorded or lost.

@@ -8,8 +8,9 @@ import (
 	"github.com/semelgo/semel/store"
 )
 
-// Observer is told what the engine sees, on the goroutine that saw it. It must
-// be quick, safe for concurrent use, and must not call the engine.
+// Observer is told what the engine sees, on the goroutine that saw it. It must be quick and
+// safe for concurrent use. It may call the engine, which holds no lock meanwhile; the events
+// of its own calls come to it too.
 type Observer interface {
 	Observe(ctx context.Context, e Event)
 }

@@ -311,3 +311,19 @@ func TestRule08AGivenUpLeaseStaysGivenUp(t *testing.T) {
 		(<-first).wantErr(t, errBoom, semel.ErrOutcomeUnknown)
 	})
 }
+
+// TestFailureThatWasNotRecordedIsNone: a final failure that the store did not record is no
+// *Failure for the caller, because another process may turn the key into a success.
+func TestFailureThatWasNotRecordedIsNone(t *testing.T) {
+	eachDoor(t, func(t *testing.T, d door) {
+		p, _ := solo(t, semel.Options{})
+		a := d.ask(t.Context(), p, plain("op", d.o).Call(me, "k", "in"), func(context.Context) (string, error) {
+			p.wire.die()
+			return "", semel.Final(&semel.Failure{Code: "declined"})
+		})
+		failure, isFailure := errors.AsType[*semel.Failure](a.err)
+		if verdict := semel.VerdictOf(a.err); isFailure && verdict != store.NotCommitted {
+			t.Errorf("the error is %v, with the failure %v and the verdict %v; want no *Failure, because nothing is known", a.err, failure, verdict)
+		}
+	})
+}

@@ -44,8 +44,12 @@ func ExampleMiddleware() {
 	router.AddMiddleware(func(next message.HandlerFunc) message.HandlerFunc {
 		return func(msg *message.Message) ([]*message.Message, error) {
 			produced, err := next(msg)
-			if err == nil { // else it comes again: both may be delivered at once
-				acknowledged <- true
+			select {
+			case <-msg.Nacked(): // it waited for the other delivery, and comes again
+			default:
+				if err == nil {
+					acknowledged <- true
+				}
 			}
 			return produced, err
 		}

@@ -32,8 +32,9 @@ func TestZombiesOnPostgres(t *testing.T) {
 	url := database(t)
 
 	// Each process has its own way to the database, which can be cut. The third has
-	// all the time there is, and nobody sweeps before the test does: so nothing
-	// depends on how quick the machine is.
+	// all the time there is, and nobody sweeps before the test does. On a slow machine
+	// the second process may lose its lease before its function begins, and take the
+	// task again: the numbers of attempts are those that were told.
 	var zombies []zombie
 	var cuts []*realtest.Proxy
 	var processes []*realProcess[pgx.Tx]
@@ -51,17 +52,21 @@ func TestZombiesOnPostgres(t *testing.T) {
 		if err := task.Handle(p.worker, op, z.run(t, p), task.HandlerOptions{}); err != nil {
 			t.Fatalf("Handle: %v", err)
 		}
+		t.Cleanup(func() { cut.BlackHole(false) }) // the process could not stop otherwise
 		cuts, zombies, processes = append(cuts, cut), append(zombies, z), append(processes, p)
 	}
 	call := first.Call(me, "k", input{})
 	if _, err := semel.Enqueue(t.Context(), processes[0], call, semel.EnqueueOptions{}); err != nil {
 		t.Fatalf("Enqueue: %v", err)
 	}
+	var last uint32
 	for i, p := range processes {
 		p.start(t)
-		if n := await(t, zombies[i].begun, "the next attempt"); n != uint32(i+1) {
-			t.Fatalf("process %d runs attempt %d", i+1, n)
+		n := await(t, zombies[i].begun, "the next attempt")
+		if n <= last {
+			t.Fatalf("process %d runs attempt %d after attempt %d", i+1, n, last)
 		}
+		last = n
 		if i == 2 {
 			break
 		}
@@ -85,22 +90,22 @@ func TestZombiesOnPostgres(t *testing.T) {
 			t.Errorf("attempt %d left the effects %v", i+1, got)
 		}
 	}
-	if r, _, err := processes[2].Get(t.Context(), "op", me, "k"); err != nil || r.State != store.InProgress || r.Attempt != 3 {
-		t.Errorf("the record stands as %v of attempt %d, %v; want attempt 3 to run", r.State, r.Attempt, err)
+	if r, _, err := processes[2].Get(t.Context(), "op", me, "k"); err != nil || r.State != store.InProgress || r.Attempt != last {
+		t.Errorf("the record stands as %v of attempt %d, %v; want attempt %d to run", r.State, r.Attempt, err, last)
 	}
 	close(zombies[2].goOn)
 	if err := await(t, zombies[2].outcome, "the third attempt's end"); err != nil {
 		t.Errorf("attempt 3 was told %v", err)
 	}
-	if diff := cmp.Diff(map[string][]uint32{"k": {3}}, effectsPG(t, pool)); diff != "" {
+	if diff := cmp.Diff(map[string][]uint32{"k": {last}}, effectsPG(t, pool)); diff != "" {
 		t.Errorf("the effects differ (-want +got):\n%s", diff)
 	}
 	until(t, "the zombies to be seen", func() bool {
-		return len(processes[0].seen.of(semel.EventFenced)) == 1 && len(processes[1].seen.of(semel.EventFenced)) == 1
+		return len(processes[0].seen.of(semel.EventFenced)) > 0 && len(processes[1].seen.of(semel.EventFenced)) > 0
 	})
 	for i := range 2 {
-		if n := len(processes[i].seen.of(semel.EventLeaseLost)); n != 1 {
-			t.Errorf("process %d saw %d leases lost, want its one", i+1, n)
+		if n := len(processes[i].seen.of(semel.EventLeaseLost)); n == 0 {
+			t.Errorf("process %d saw no lease lost", i+1)
 		}
 	}
 }

@@ -49,6 +49,7 @@ func house() map[string]layer {
 		"semelgrpc":      edges,
 		"semelwatermill": edges,
 		"semelotel":      edges,
+		"semeltest/pin":  edges,
 
 		"migrate":      surfaces,
 		"console":      surfaces,

@@ -14,6 +14,7 @@ import (
 	"github.com/semelgo/semel/bench/internal/lab"
 	"github.com/semelgo/semel/bench/internal/payment"
 	"github.com/semelgo/semel/migrate"
+	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/postgres"
 )
 
@@ -58,7 +59,7 @@ func openDatabase(ctx context.Context, pool *pgxpool.Pool) (d *database, err err
 	if d.store, err = postgres.New(pool, postgres.Options{}); err != nil {
 		return nil, err
 	}
-	d.engine, err = semel.New(d.store, semel.Options{})
+	d.engine, err = semel.New(d.store, semel.Options{Survive: store.ProcessEnd})
 	return d, err
 }
 

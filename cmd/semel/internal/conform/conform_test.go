@@ -19,7 +19,7 @@ func hold(t *testing.T, address string, p *conform.Profile, o conform.Options) *
 }
 
 // brief asks less often at once than a user would.
-func brief() conform.Options { return conform.Options{Storm: 20} }
+func brief() conform.Options { return conform.Options{Storm: 20, QuickRounds: 20} }
 
 // TestRightServersPass: nothing of the suite asks for Semel. All that can be
 // shown of a server is shown of the first of these, and what cannot of the others

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 )
@@ -43,6 +44,14 @@ func (t *trial) record(op string, m message, got *answer) {
 	}
 	t.seen.last = append(t.seen.last, Exchange{t.curl(m), t.answered(got)})
 	t.seen.last = t.seen.last[max(0, len(t.seen.last)-shownExchanges):]
+}
+
+// lastExchanges returns those that a failure shows. Requests of the trial may still be on
+// their way.
+func (t *trial) lastExchanges() []Exchange {
+	t.seen.mu.Lock()
+	defer t.seen.mu.Unlock()
+	return slices.Clone(t.seen.last)
 }
 
 // successes is how many different successes op was answered with.

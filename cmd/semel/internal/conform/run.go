@@ -16,6 +16,9 @@ type Options struct {
 	Only []string
 	// Storm is how many ask at once in the case about many. Zero: 200.
 	Storm int
+	// QuickRounds is how many rounds of a few requests over open connections that case 30
+	// ends with. Zero: 500.
+	QuickRounds int
 	// Parallel is how many cases run at a time. Zero: 8.
 	Parallel int
 	// Patience bounds each case. Zero: one minute.
@@ -28,6 +31,9 @@ type Options struct {
 func (o Options) withDefaults() Options {
 	if o.Storm <= 0 {
 		o.Storm = 200
+	}
+	if o.QuickRounds <= 0 {
+		o.QuickRounds = quickRounds
 	}
 	if o.Parallel <= 0 {
 		o.Parallel = 8
@@ -48,7 +54,7 @@ func Run(ctx context.Context, addresses []string, p *Profile, o Options) (*Repor
 	if err != nil {
 		return nil, err
 	}
-	s := &session{profile: p, storm: o.Storm}
+	s := &session{profile: p, storm: o.Storm, quick: o.QuickRounds}
 	for i, address := range addresses {
 		srv, err := newServer(address)
 		if err != nil {
@@ -176,7 +182,7 @@ func (t *trial) result() Result {
 		Verdict: t.verdict, Detail: detail,
 	}
 	if t.verdict == Fail || t.verdict == Warn {
-		r.Exchanges = t.seen.last
+		r.Exchanges = t.lastExchanges()
 	}
 	return r
 }

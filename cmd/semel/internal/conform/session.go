@@ -19,6 +19,7 @@ type session struct {
 	others  []server // further addresses of the same server
 	profile *Profile
 	storm   int // how many ask at once where many do
+	quick   int // rounds of a few at once
 }
 
 // WellKnown is where a server's own profile is looked for, below its base.

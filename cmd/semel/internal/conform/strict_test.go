@@ -111,7 +111,7 @@ func TestWhatIsUnsafeFailsUndeclaredToo(t *testing.T) {
 	t.Parallel()
 	for flaw, fails := range map[flaw]string{
 		ignoresKeys: "1 30", sharesPrincipals: "15", noFingerprint: "14", takesFirstLine: "7", takesEmpty: "10",
-		cutsOff: "11", noLock: "30", foldsCase: "9",
+		cutsOff: "11", foldsCase: "9",
 	} {
 		t.Run(string(flaw), func(t *testing.T) {
 			t.Parallel()

@@ -1,0 +1,68 @@
+package semel_test
+
+import (
+	"context"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/store"
+	"github.com/semelgo/semel/store/memory"
+)
+
+// alerter is an Observer that calls the engine for each event that is not of its own calls.
+type alerter struct {
+	engine atomic.Pointer[semel.Engine[*memory.Tx]]
+	kinds  chan semel.EventKind
+}
+
+var alert = semel.Define("alert", semel.OperationOptions[string]{})
+
+func (a *alerter) Observe(ctx context.Context, e semel.Event) {
+	engine := a.engine.Load()
+	if engine == nil || e.Operation != "op" {
+		return
+	}
+	_, _, _ = semel.Do(context.WithoutCancel(ctx), engine, alert.Call(me, string(e.Kind)+e.ID.String(), "in"), says("told"))
+	_, _ = engine.List(context.WithoutCancel(ctx), store.Query{State: store.InDoubt, Limit: 1})
+	a.kinds <- e.Kind
+}
+
+// TestAnObserverMayCallTheEngine, also when an outcome cannot be recorded or is dropped, and
+// when a lease is lost.
+func TestAnObserverMayCallTheEngine(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		a := &alerter{kinds: make(chan semel.EventKind, 1000)}
+		mem := memory.New(memory.Options{})
+		p := start(t, mem, semel.Options{Observer: a, MaxLate: 3, Lease: time.Minute})
+		a.engine.Store(p.Engine)
+		op := plain("op", semel.OperationOptions[string]{})
+		call := func(key string) semel.Call { return op.Call(me, key, "in") }
+		p.wire.on(func(r request) fault { // the store answers claims alone, those of alerts too
+			for _, c := range r.changes {
+				if c.If != (store.Token{}) {
+					return fault{before: errCut}
+				}
+			}
+			return fault{}
+		})
+		do(t.Context(), p, call("late"), says("v")).want(t, "v", false)
+		do(t.Context(), p, call("dropped"), says("v")).want(t, "v", false)
+		do(t.Context(), p, call("lost"), func(ctx context.Context) (string, error) {
+			<-ctx.Done()
+			return "", context.Cause(ctx)
+		}).wantErr(t, semel.ErrOutcomeUnknown)
+		p.wire.heal()
+		pass(10 * time.Minute)
+		seen := map[semel.EventKind]bool{}
+		for len(a.kinds) > 0 {
+			seen[<-a.kinds] = true
+		}
+		for _, kind := range []semel.EventKind{semel.EventLate, semel.EventLateDropped, semel.EventLeaseLost} {
+			if !seen[kind] {
+				t.Errorf("%s was not observed; observed are %v", kind, seen)
+			}
+		}
+	})
+}
