@@ -151,9 +151,10 @@ func (a *Attempt) proof(err error) (proven, keep bool) {
 	return proven, proven && a.call.op.onError == Keep && !circumstantial(err)
 }
 
-// rolledBack reports whether all that the attempt can have done was in transactions of
-// its own that were rolled back, or can no longer commit once the record has changed. Under policy Atomic the effect is in them. A function
-// that never called InTx may have had an effect elsewhere.
+// rolledBack reports whether all that the attempt can have done was in transactions of its
+// own that were rolled back, or can no longer commit once the record has changed. Under
+// policy Atomic the effect is in them. A function that never called InTx may have had an
+// effect elsewhere.
 func (a *Attempt) rolledBack() bool { return a.policy == policyAtomic && a.hasTriedTx() }
 
 // hasTriedTx reports whether InTx was called.

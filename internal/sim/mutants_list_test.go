@@ -118,17 +118,17 @@ func furtherMutants() []mutant {
 		},
 		{
 			name: "request not compared", plan: "leased/requests", watch: "I8",
-			edits: []edit{{"next.go", "	if stands.State != store.Absent && e.of != nil && !e.of.is(*stands) {\n		d.say = sayMismatch", "	if stands.State > store.Failed {\n		d.say = sayMismatch"}},
+			edits: []edit{{"next.go", "	if stands.State != store.Absent && d.isOther(stands, e) {\n		return false", "	if stands.State > store.Failed && d.isOther(stands, e) {\n		return false"}},
 		},
 		{
 			name: "error taken for proof", plan: "hold/replies", watch: "I2t",
-			edits: []edit{{"finish.go", "proven = marked || a.policy == policyAtomic\n", "proven = true\n"}},
+			edits: []edit{{"finish.go", "proven = marked || a.rolledBack()\n", "proven = true\n"}},
 		},
 		{
 			name: "scope left out", plan: "leased/scopes", watch: "I10",
 			edits: []edit{
 				{"call.go", "store.NewID(o.def.name, scope.text, key)", "store.NewID(o.def.name, \"\", key)"},
-				{"call.go", "r.Scope == c.scope.text && ", ""},
+				{"call.go", "|| r.Scope != c.scope.text ", ""},
 			},
 		},
 		{

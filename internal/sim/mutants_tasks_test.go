@@ -87,7 +87,7 @@ func triedMutants() []mutant {
 		},
 		{
 			name: "given up as if nothing had happened", plan: "task-do/unknown", watch: "I2",
-			edits: []edit{{"tried.go", "if e.step != stepRelease ||", "e.proven = true\n	if e.step == stepClaim ||"}},
+			edits: []edit{{"tried.go", "inDoubt := e.step != stepRelease ||", "e.proven = true\n	inDoubt := e.step == stepClaim ||"}},
 		},
 		{
 			name: "what waits is purged", plan: "task-tx/purge", watch: "I13",

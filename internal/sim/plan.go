@@ -103,9 +103,11 @@ func newStage(p Plan, watch []string) (*stage, error) {
 	})
 	for i, scope := range s.scopes {
 		byRequest, op := map[string]semel.Call{}, s.op
-		if p.Joins && i == joined {
+		if p.Joins && i == joined && !s.mode.retry {
 			// What the function enqueues is for workers, whose operations have a Retry.
-			op = semel.Define("joined", semel.OperationOptions[string]{Retry: &semel.Retry{}})
+			op = semel.Define("joined", semel.OperationOptions[string]{
+				Policy: s.mode.policy(), Lease: s.mode.lease, Retry: &semel.Retry{},
+			})
 		}
 		for _, r := range p.requests() {
 			byRequest[string(r)] = op.Call(semel.ScopeOf(scope), key, string(r))
