@@ -1,0 +1,79 @@
+package command_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+
+	"github.com/semelgo/semel/cmd/semel/internal/command"
+)
+
+// commandLine finds a call of the program: in backticks, or at the start of a line of code
+// or after a pipe.
+var commandLine = regexp.MustCompile("(?m)(?:`|^|\\| )semel ([a-z][^`|#\\n]*)")
+
+// flagOf finds the flags of a command line.
+var flagOf = regexp.MustCompile(`(?:^|\s)--([a-z][a-z-]*)`)
+
+// TestDocumentedCommandLinesExist: a document that shows a command line shows a command
+// that is there, with flags that it has.
+func TestDocumentedCommandLinesExist(t *testing.T) {
+	t.Parallel()
+	root := command.New()
+	root.InitDefaultCompletionCmd() // as Execute does
+	root.InitDefaultHelpCmd()
+	seen := 0
+	for name, text := range markdown(t) {
+		for _, m := range commandLine.FindAllStringSubmatch(strings.ReplaceAll(text, "\\\n", " "), -1) {
+			seen++
+			c, rest, err := root.Find(strings.Fields(m[1]))
+			if err != nil || c == root || c.HasSubCommands() && len(rest) > 0 && c.ValidateArgs(rest) != nil {
+				t.Errorf("%s shows \"semel %s\", and there is no such command", name, m[1])
+				continue
+			}
+			for _, flag := range flagOf.FindAllStringSubmatch(m[1], -1) {
+				if !hasFlag(c, flag[1]) {
+					t.Errorf("%s shows \"semel %s\", and %s has no flag --%s", name, m[1], c.CommandPath(), flag[1])
+				}
+			}
+		}
+	}
+	if seen < 50 {
+		t.Errorf("%d command lines were looked at; this test looks in the wrong place", seen)
+	}
+}
+
+func hasFlag(c *cobra.Command, name string) bool {
+	c.InitDefaultHelpFlag()
+	return c.Flags().Lookup(name) != nil || c.InheritedFlags().Lookup(name) != nil
+}
+
+// markdown is the text of the Markdown files of the repository, but for the changelog,
+// which names what was renamed and removed.
+func markdown(t *testing.T) map[string]string {
+	t.Helper()
+	root := filepath.Join("..", "..", "..", "..")
+	cmd := exec.CommandContext(t.Context(), "git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", "--", "*.md")
+	cmd.Dir = root
+	out, err := cmd.Output()
+	if err != nil {
+		t.Skipf("not a git work tree: %v", err)
+	}
+	texts := map[string]string{}
+	for name := range strings.SplitSeq(strings.TrimRight(string(out), "\x00"), "\x00") {
+		if name == "CHANGELOG.md" {
+			continue
+		}
+		text, err := os.ReadFile(filepath.Join(root, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		texts[name] = string(text)
+	}
+	return texts
+}

@@ -1,0 +1,235 @@
+package doctest_test
+
+import (
+	"cmp"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// published are the packages that the documents speak of, by the name of the package.
+var published = map[string]string{
+	"semel": ".", "store": "store", "memory": "store/memory", "sqlite": "store/sqlite", "postgres": "store/postgres",
+	"migrate": "migrate", "task": "task", "inbox": "inbox", "semelhttp": "semelhttp",
+	"semelwatermill": "semelwatermill", "semeltest": "semeltest", "pin": "semeltest/pin",
+}
+
+// exported are the names that a package exports: "Name", and "Type.Member" for fields and
+// methods, also for those of types that it embeds.
+type exported map[string]bool
+
+var (
+	// qualified finds semel.Name and semel.Type.Member, in prose and in code.
+	qualified = regexp.MustCompile(`\b([a-z]+)\.([A-Z]\w*)(\.([A-Z]\w*))?`)
+	// member finds Type.Member, and bare an identifier, where that is all there is between
+	// two backticks, but for the arguments of a call.
+	member = regexp.MustCompile("`([A-Z]\\w*)\\.([A-Z]\\w*)(?:\\([^`]*\\))?`")
+	bare   = regexp.MustCompile("`([A-Z][a-z]\\w*)(?:\\([^`]*\\))?`")
+)
+
+// notOurs are the identifiers and headers of others that documents name without a package.
+var notOurs = map[string]bool{
+	"AfterConnect": true, "Host": true, "NewDurableQueueConfig": true, "Prefer": true, "Publish.Mandatory": true, "ResponseWriter": true,
+}
+
+// TestIdentifiersExist: a document that names an identifier of a package of ours names
+// one that is there.
+func TestIdentifiersExist(t *testing.T) {
+	all := make(map[string]exported, len(published))
+	anywhere := exported{}
+	for name, dir := range published {
+		all[name] = exportsOf(t, filepath.Join(root(t), dir))
+		for id := range all[name] {
+			anywhere[id] = true
+			if _, of, isMember := strings.Cut(id, "."); isMember {
+				anywhere[of] = true
+			}
+		}
+	}
+	looked := 0
+	for _, name := range documents(t) {
+		if name == "CHANGELOG.md" || strings.HasPrefix(name, "bench/") {
+			continue // the changelog names what was renamed and removed, bench is a module of its own
+		}
+		text := read(t, name)
+		missing := func(id string) { t.Errorf("%s names %s, which is not there", name, id) }
+		for _, m := range qualified.FindAllStringSubmatch(text, -1) {
+			ids, ours := all[m[1]]
+			if !ours {
+				continue
+			}
+			looked++
+			if id := m[2] + m[3]; !ids[m[2]] || m[3] != "" && !ids[id] {
+				missing(m[1] + "." + id)
+			}
+		}
+		for _, m := range member.FindAllStringSubmatch(prose(text), -1) {
+			looked++
+			if id := m[1] + "." + m[2]; !anywhere[id] && !notOurs[id] {
+				missing(id)
+			}
+		}
+		for _, m := range bare.FindAllStringSubmatch(prose(text), -1) {
+			looked++
+			if !anywhere[m[1]] && !notOurs[m[1]] && !testName.MatchString(m[1]) {
+				missing(m[1])
+			}
+		}
+	}
+	if looked < 500 {
+		t.Errorf("only %d identifiers were looked for; this test looks in the wrong place", looked)
+	}
+}
+
+// docLink finds [Name], [Type.Member] and [package.Name] in a comment, but for the type
+// arguments of a generic one and for links with an address.
+var docLink = regexp.MustCompile(`(?:^|[\s(])\[\*?((?:([a-z]\w*)\.)?([A-Z]\w*(?:\.[A-Z]\w*)?))\](?:[^(:\[\w]|$)`)
+
+// TestDocLinksLeadSomewhere: go doc links a name in brackets only if it is there.
+func TestDocLinksLeadSomewhere(t *testing.T) {
+	all := make(map[string]exported, len(published))
+	for name, dir := range published {
+		all[name] = exportsOf(t, filepath.Join(root(t), dir))
+	}
+	looked := 0
+	for pkg, dir := range published {
+		for _, file := range filesOf(t, filepath.Join(root(t), dir)) {
+			for _, group := range file.Comments {
+				for _, m := range docLink.FindAllStringSubmatch(group.Text(), -1) {
+					ids, ours := all[cmp.Or(m[2], pkg)]
+					if !ours {
+						continue
+					}
+					looked++
+					if !ids[m[3]] {
+						t.Errorf("package %s: a comment links to [%s], which is not there", pkg, m[1])
+					}
+				}
+			}
+		}
+	}
+	if looked < 100 {
+		t.Errorf("only %d links were looked for; this test looks in the wrong place", looked)
+	}
+}
+
+// filesOf parses the package in dir, without its tests.
+func filesOf(t *testing.T, dir string) (files []*ast.File) {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		if !strings.HasSuffix(e.Name(), ".go") || strings.HasSuffix(e.Name(), "_test.go") {
+			continue
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), filepath.Join(dir, e.Name()), nil, parser.SkipObjectResolution|parser.ParseComments)
+		if err != nil {
+			t.Fatal(err)
+		}
+		files = append(files, file)
+	}
+	return files
+}
+
+// exportsOf reads the package in dir.
+func exportsOf(t *testing.T, dir string) exported {
+	t.Helper()
+	found := exported{}
+	embeds := map[string][]string{}
+	for _, file := range filesOf(t, dir) {
+		for _, d := range file.Decls {
+			switch d := d.(type) {
+			case *ast.FuncDecl:
+				found.add(receiver(d), d.Name.Name)
+			case *ast.GenDecl:
+				for _, s := range d.Specs {
+					found.declared(s, embeds)
+				}
+			}
+		}
+	}
+	for range 3 { // an embedded type may embed another
+		for outer, inner := range embeds {
+			for _, of := range inner {
+				for id := range found {
+					if m, is := strings.CutPrefix(id, of+"."); is {
+						found[outer+"."+m] = true
+					}
+				}
+			}
+		}
+	}
+	return found
+}
+
+func (e exported) add(of, name string) {
+	switch {
+	case !ast.IsExported(name):
+	case of != "":
+		e[of+"."+name] = true
+	default:
+		e[name] = true
+	}
+}
+
+func (e exported) declared(s ast.Spec, embeds map[string][]string) {
+	switch s := s.(type) {
+	case *ast.ValueSpec:
+		for _, n := range s.Names {
+			e.add("", n.Name)
+		}
+	case *ast.TypeSpec:
+		e.add("", s.Name.Name)
+		var fields *ast.FieldList
+		switch t := s.Type.(type) {
+		case *ast.StructType:
+			fields = t.Fields
+		case *ast.InterfaceType:
+			fields = t.Methods
+		default:
+			return
+		}
+		for _, f := range fields.List {
+			for _, n := range f.Names {
+				e.add(s.Name.Name, n.Name)
+			}
+			if len(f.Names) == 0 {
+				name := typeName(f.Type)
+				e.add(s.Name.Name, name)
+				embeds[s.Name.Name] = append(embeds[s.Name.Name], name)
+			}
+		}
+	}
+}
+
+// receiver is the name of the type that d is a method of, and "" for a function.
+func receiver(d *ast.FuncDecl) string {
+	if d.Recv == nil {
+		return ""
+	}
+	return typeName(d.Recv.List[0].Type)
+}
+
+func typeName(e ast.Expr) string {
+	switch e := e.(type) {
+	case *ast.Ident:
+		return e.Name
+	case *ast.StarExpr:
+		return typeName(e.X)
+	case *ast.IndexExpr:
+		return typeName(e.X)
+	case *ast.IndexListExpr:
+		return typeName(e.X)
+	case *ast.SelectorExpr:
+		return e.Sel.Name
+	default:
+		return ""
+	}
+}

@@ -1,0 +1,62 @@
+package doctest_test
+
+import (
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+var (
+	testName = regexp.MustCompile(`^(?:Test|Fuzz|Benchmark|Example)[A-Z]\w*$`)
+	// aTest finds a test in backticks, with its package before it or without.
+	aTest = regexp.MustCompile("`(?:([a-z][\\w/]*) )?((?:Test|Fuzz|Benchmark|Example)[A-Z]\\w*)(/[^`]*)?`")
+	// declaredTest finds the declaration of one.
+	declaredTest = regexp.MustCompile(`(?m)^func ((?:Test|Fuzz|Benchmark|Example)[A-Z]\w*)\(`)
+)
+
+// TestNamedTestsExist: a document that gives a test as evidence names one that is there,
+// in the package that it says.
+func TestNamedTestsExist(t *testing.T) {
+	inPackage := testsByPackage(t)
+	looked := 0
+	for _, name := range documents(t) {
+		if name == "CHANGELOG.md" {
+			continue // it names what was renamed and removed
+		}
+		for _, m := range aTest.FindAllStringSubmatch(prose(read(t, name)), -1) {
+			looked++
+			there := false
+			for pkg, tests := range inPackage {
+				there = there || (m[1] == "" || strings.HasSuffix("/"+pkg, "/"+m[1])) && slices.Contains(tests, m[2])
+			}
+			if !there {
+				t.Errorf("%s names the test %s, which is not there", name, strings.Trim(m[0], "`"))
+			}
+		}
+	}
+	if looked < 100 {
+		t.Errorf("only %d tests were looked for; this test looks in the wrong place", looked)
+	}
+}
+
+// testsByPackage lists the tests of each directory of the module, and of modules in it.
+func testsByPackage(t *testing.T) map[string][]string {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", "--", "*_test.go")
+	cmd.Dir = root(t)
+	out, err := cmd.Output()
+	if err != nil {
+		t.Skipf("not a git work tree: %v", err)
+	}
+	found := map[string][]string{}
+	for name := range strings.SplitSeq(strings.TrimRight(string(out), "\x00"), "\x00") {
+		pkg := filepath.ToSlash(filepath.Dir(name))
+		for _, m := range declaredTest.FindAllStringSubmatch(read(t, name), -1) {
+			found[pkg] = append(found[pkg], m[1])
+		}
+	}
+	return found
+}
