@@ -64,12 +64,12 @@ func column[T any](t *testing.T, db *sql.DB, query string) []T {
 // mustBeMigratedOnce requires the tables, and that each migration has run once.
 func mustBeMigratedOnce(t *testing.T, db *sql.DB) {
 	t.Helper()
-	want := []string{"semel_due", "semel_expires", "semel_guard", "semel_migrations", "semel_notes", "semel_queue", "semel_rare", "semel_records"}
+	want := []string{"semel_due", "semel_expires", "semel_guard", "semel_migrations", "semel_notes", "semel_queue", "semel_rare", "semel_record_view", "semel_records", "semel_salt"}
 	if diff := cmp.Diff(want, names(t, db)); diff != "" {
 		t.Errorf("the schema differs (-want +got):\n%s", diff)
 	}
-	if got := column[int](t, db, `SELECT version_id FROM semel_migrations ORDER BY id`); !slices.Equal(got, []int{0, 1, 3}) {
-		t.Errorf("versions %v are noted, want 0, 1 and 3, once each", got)
+	if got := column[int](t, db, `SELECT version_id FROM semel_migrations ORDER BY id`); !slices.Equal(got, []int{0, 1, 2, 3}) {
+		t.Errorf("versions %v are noted, want 0 to 3, once each", got)
 	}
 	if _, err := sqlite.New(db).Capabilities(t.Context()); err != nil {
 		t.Errorf("the store finds %v", err)

@@ -10,7 +10,8 @@ import (
 
 // ID names a record. It is a digest of the record's operation, scope and key,
 // and with a time in the key, that time before it. It shows nothing else of the
-// key, so it may be logged.
+// key, so it may be logged, unless operation, scope and key can be guessed together:
+// there is no secret in the digest, and a guess can be confirmed.
 //
 // The first bit tells the two kinds apart. IDs without a time sort before all
 // that have one, and those by their time, so a table can be divided by ranges of

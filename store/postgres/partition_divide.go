@@ -17,8 +17,9 @@ import (
 // that may keep others waiting. Processes that use the table need not be stopped.
 // From its beginning on, keys of a time more than a Width ahead have no place until
 // it is done: one that was broken off is to be done again before that time comes.
-// The new table has the privileges of the old one, and its owner; triggers, row
-// security and publications of your own stay behind, at the first partition.
+// The new table has the privileges of the old one, and its owner, and the view
+// semel_record_view reads it; triggers, row security, publications and views of your
+// own stay behind, at the first partition.
 func (p *Partitions) Divide(ctx context.Context) error {
 	err := p.withLock(ctx, makeLock, func(ctx context.Context, k *keeper) error {
 		divided, err := isDivided(ctx, k.conn, k.on)
@@ -96,6 +97,10 @@ func (k *keeper) exchange(ctx context.Context, tx pgx.Tx, to time.Time) error {
 		return err
 	}
 	text = append(text, renames...)
+	view, err := textOf(ctx, tx, sqlView, k.on.in("semel_record_view")) // its text is to name the new table
+	if err != nil {
+		return err
+	}
 	text = append(text, fmt.Sprintf(
 		`CREATE TABLE %s (LIKE %s INCLUDING ALL EXCLUDING CONSTRAINTS EXCLUDING INDEXES) PARTITION BY RANGE (id)`, table, first))
 	for _, read := range []string{sqlConstraints, sqlIndexes, sqlOwner, sqlPrivileges} {
@@ -108,7 +113,7 @@ func (k *keeper) exchange(ctx context.Context, tx pgx.Tx, to time.Time) error {
 	text = append(text,
 		fmt.Sprintf(`ALTER TABLE %s ATTACH PARTITION %s FOR VALUES FROM (MINVALUE) TO (%s)`, table, first, literal(to)),
 		fmt.Sprintf(`ALTER TABLE %s DROP CONSTRAINT %s`, first, firstBound))
-	return execAll(ctx, tx, text)
+	return execAll(ctx, tx, append(text, view...))
 }
 
 // What is written anew for the table that is put in the place of $1, read while
@@ -116,6 +121,11 @@ func (k *keeper) exchange(ctx context.Context, tx pgx.Tx, to time.Time) error {
 const (
 	sqlRenames = `SELECT format('ALTER INDEX %s RENAME TO %I', indexrelid::regclass, left(c.relname, 57) || '_first')
 FROM pg_index JOIN pg_class c ON c.oid = indexrelid WHERE indrelid = $1::text::regclass`
+
+	// A view reads the table that it was made for, whatever that is called later. To
+	// replace the view keeps its owner and its privileges.
+	sqlView = `SELECT format('CREATE OR REPLACE VIEW %s AS %s', $1::text, pg_get_viewdef(to_regclass($1::text)))
+WHERE to_regclass($1::text) IS NOT NULL`
 
 	sqlConstraints = `SELECT format('ALTER TABLE %s ADD CONSTRAINT %I %s', $1::text, conname, pg_get_constraintdef(oid))
 FROM pg_constraint WHERE conrelid = $1::text::regclass AND conname <> '` + firstBound + `' AND contype IN ('c', 'p', 'u')`

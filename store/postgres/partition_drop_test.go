@@ -263,7 +263,7 @@ func TestRun(t *testing.T) {
 	}
 	cancel()
 	all.Wait()
-	mustExec(t, pool, `DROP TABLE semel_records`)
+	mustExec(t, pool, `DROP TABLE semel_records CASCADE`)
 	if err := partitions(t, pool, postgres.PartitionOptions{}).Run(t.Context()); !errors.Is(err, postgres.ErrNoSchema) {
 		t.Errorf("Run without the table = %v, want ErrNoSchema", err)
 	}

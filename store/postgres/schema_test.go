@@ -85,7 +85,7 @@ func TestTablesInAnotherSchema(t *testing.T) {
 	if there := one[bool](t, pool, `SELECT to_regclass('public.semel_records') IS NOT NULL`); there {
 		t.Error("there are tables in public, so that the test shows nothing")
 	}
-	mustExec(t, pool, `DROP TABLE semel_records`)
+	mustExec(t, pool, `DROP TABLE semel_records CASCADE`)
 	if _, err := s.Scan(t.Context(), store.Query{}); !errors.Is(err, postgres.ErrNoSchema) {
 		t.Errorf("Scan without the table: %v, want ErrNoSchema", err)
 	}

@@ -39,7 +39,10 @@ type tables struct {
 // numbers: how an instant is written is a setting of the session's (DateStyle).
 func newTables(schema string, asTexts bool) *tables {
 	quoted := pgx.Identifier{schema}.Sanitize()
-	names := []string{"semel_records", quoted + ".semel_records", "semel_notes", quoted + ".semel_notes"}
+	var names []string
+	for _, name := range []string{"semel_records", "semel_notes", "semel_record_view", "semel_salt"} {
+		names = append(names, name, quoted+"."+name)
+	}
 	if asTexts {
 		names = append(names, instantColumns, instantNumbers)
 	}

@@ -31,10 +31,10 @@ func (s *Store) fault(ctx context.Context, doing string, err error) error {
 
 func (s *Store) lacksTables(ctx context.Context) bool {
 	const count = `SELECT count(*) FROM sqlite_schema
-WHERE type = 'table' AND name IN ('semel_records', 'semel_notes', 'semel_guard')`
+WHERE type = 'table' AND name IN ('semel_records', 'semel_notes', 'semel_guard', 'semel_salt')`
 	ctx, cancel := context.WithTimeout(ctx, s.patience)
 	defer cancel()
 	var tables int
 	err := s.db.QueryRowContext(ctx, count).Scan(&tables)
-	return err == nil && tables < 3
+	return err == nil && tables < 4
 }

@@ -32,6 +32,7 @@ func everyCall(t *testing.T, s *sqlite.Store, db *sql.DB) map[string]error {
 	})
 	_, errs["SwapNoted"] = s.SwapNoted(ctx, fresh("SwapNoted"), store.Note{})
 	_, errs["Notes"] = s.Notes(ctx, fresh("Notes").To.ID)
+	_, errs["Salt"] = s.Salt(ctx)
 	tx := begin(t, db)
 	_, errs["SwapTx"] = s.SwapTx(ctx, tx, []store.Change{fresh("SwapTx")})
 	if err := tx.Rollback(); err != nil {
@@ -62,7 +63,7 @@ func TestNoSchema(t *testing.T) {
 
 // Tables can go while the store is used.
 func TestSchemaTakenAway(t *testing.T) {
-	for _, table := range []string{"semel_records", "semel_notes", "semel_guard"} {
+	for _, table := range []string{"semel_records", "semel_notes", "semel_guard", "semel_salt"} {
 		db := open(t)
 		s := sqlite.New(db)
 		mustForce(t, s, create("before", store.InProgress, 1))

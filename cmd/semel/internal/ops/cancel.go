@@ -47,7 +47,7 @@ func (g *changing) cancel(ctx context.Context, db *database, was *store.Record) 
 	if err != nil {
 		return v, err
 	}
-	v = changedView{recordView: viewOf(&now, false)}
+	v = changedView{recordView: viewOf(&now, db.salt, false)}
 	switch {
 	case now.State == store.InProgress:
 		v.Asked = n.asked.String()

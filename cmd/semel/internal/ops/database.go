@@ -19,6 +19,9 @@ type database struct {
 	// noting returns one that keeps a note with what it changes.
 	noting  func(o semel.Options, n *noted) (*semel.Core, error)
 	migrate func(ctx context.Context) error
+	// readSalt reads the salt of the hashes; it is never made here.
+	readSalt func(ctx context.Context) ([]byte, error)
+	salt     salt // in withRecords
 	// partitions is nil where a table has none.
 	partitions func(o postgres.PartitionOptions) (*postgres.Partitions, error)
 	close      func()

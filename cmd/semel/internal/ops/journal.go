@@ -146,7 +146,7 @@ func listJournalText(out io.Writer, entries []semel.JournalEntry, reveal bool) {
 		outcome := outcomeOf(ended(e), reveal)
 		text := outcome.line()
 		if reveal {
-			text += ", of " + scopeOf(&e.Record, true) + ", key " + keyOf(&e.Record, true)
+			text += ", of " + scopeOf(&e.Record) + ", key " + keyOf(&e.Record)
 		}
 		journalRow(out, e.Record.ID.String(), fmt.Sprint(e.Record.Attempt), e.Step, safe(e.Record.Operation), text)
 	}

@@ -42,7 +42,7 @@ With --json there is one JSON object for each record, on a line of its own.`,
 		Args:              cobra.NoArgs,
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(c *cobra.Command, _ []string) error {
-			return withDB(c, func(ctx context.Context, db *database) error { return list(ctx, c, db.records, &f) })
+			return withRecords(c, func(ctx context.Context, db *database) error { return list(ctx, c, db, &f) })
 		},
 	}
 	addDB(c)
@@ -84,17 +84,17 @@ func (f *filter) admits(r *store.Record) bool {
 }
 
 // list writes what f chooses, page by page.
-func list(ctx context.Context, c *cobra.Command, s store.Store, f *filter) error {
+func list(ctx context.Context, c *cobra.Command, db *database, f *filter) error {
 	q, err := f.query()
 	if err != nil {
 		return err
 	}
-	write := linesOf(c.OutOrStdout(), f.reveal)
+	write := linesOf(c.OutOrStdout(), db.salt, f.reveal)
 	if !terminal.WantsJSON(c) {
 		write = tableOf(c.OutOrStdout(), f.reveal)
 	}
 	listed := 0
-	err = scan(ctx, s, q, func(r *store.Record) (bool, error) {
+	err = scan(ctx, db.records, q, func(r *store.Record) (bool, error) {
 		switch {
 		case !f.admits(r):
 			return true, nil
@@ -131,11 +131,11 @@ func scan(ctx context.Context, s store.Store, q store.Query, each func(r *store.
 }
 
 // linesOf returns what writes records to out as JSON, one on a line.
-func linesOf(out io.Writer, reveal bool) func(*store.Record) error {
+func linesOf(out io.Writer, s salt, reveal bool) func(*store.Record) error {
 	e := json.NewEncoder(out)
 	e.SetEscapeHTML(false)
 	return func(r *store.Record) error {
-		if err := e.Encode(viewOf(r, reveal)); err != nil {
+		if err := e.Encode(viewOf(r, s, reveal)); err != nil {
 			return &exit.Error{Code: exit.Failed, Err: fmt.Errorf("write record: %w", err)}
 		}
 		return nil
@@ -149,7 +149,7 @@ func tableOf(out io.Writer, reveal bool) func(*store.Record) error {
 	return func(r *store.Record) error {
 		errors, crashes := progressOf(r).cells()
 		row(out, reveal, r.ID.String(), r.State.String(), strconv.FormatUint(uint64(r.Attempt), 10), errors, crashes,
-			strconv.Itoa(int(r.Priority)), ago(r.Age), ago(r.Since), dueOf(r), safe(r.Operation), scopeOf(r, reveal), keyOf(r, reveal))
+			strconv.Itoa(int(r.Priority)), ago(r.Age), ago(r.Since), dueOf(r), safe(r.Operation), scopeOf(r), keyOf(r))
 		return nil
 	}
 }

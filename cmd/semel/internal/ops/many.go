@@ -75,7 +75,7 @@ func words(in io.Reader) (all []string, err error) {
 // run changes the selected records one after the other. When several were given, a
 // record that cannot be changed is reported and the others are changed all the same.
 func (s selection) run(c *cobra.Command, change changeOne) error {
-	return withDB(c, func(ctx context.Context, db *database) error {
+	return withRecords(c, func(ctx context.Context, db *database) error {
 		if s.many {
 			return s.changeEach(ctx, c, db, change)
 		}

@@ -104,7 +104,7 @@ func (e oneLineError) Error() string { return strings.Join(strings.Fields(e.err.
 func (e oneLineError) Unwrap() error { return e.err }
 
 func noTables() error {
-	return &exit.Error{Code: exit.Failed, Err: errors.New("the database has no tables of Semel; semel migrate makes them")}
+	return &exit.Error{Code: exit.Failed, Err: errors.New("the database lacks tables of Semel; semel migrate makes them")}
 }
 
 // group returns a command that only has others below it.

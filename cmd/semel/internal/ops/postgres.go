@@ -48,7 +48,7 @@ func openPostgres(ctx context.Context, address string) (*database, error) {
 	}
 	return &database{
 		name:    fmt.Sprintf("postgres://%s:%d/%s", to.Host, to.Port, to.Database),
-		records: s, engine: engineOver(s), noting: notingOver(s),
+		records: s, engine: engineOver(s), noting: notingOver(s), readSalt: s.Salt,
 		migrate: func(ctx context.Context) error { return migrate.Postgres(ctx, pool) },
 		partitions: func(o postgres.PartitionOptions) (*postgres.Partitions, error) {
 			return postgres.NewPartitions(s, o)

@@ -77,5 +77,5 @@ func (r *redriving) redrive(ctx context.Context, db *database, was *store.Record
 		now.ID = was.ID
 		return v, refused(&now, "not a dead letter")
 	}
-	return changedView{recordView: viewOf(&now, false)}, err
+	return changedView{recordView: viewOf(&now, db.salt, false)}, err
 }

@@ -57,5 +57,5 @@ func (r *rescheduling) reschedule(ctx context.Context, db *database, was *store.
 		now.ID = was.ID
 		return v, refused(&now, "not Pending")
 	}
-	return changedView{recordView: viewOf(&now, false)}, err
+	return changedView{recordView: viewOf(&now, db.salt, false)}, err
 }

@@ -192,7 +192,7 @@ func resolve(ctx context.Context, db *database, r *resolution, w semel.Resolutio
 	case err != nil:
 		return nil, "", fieldFlag(fmt.Errorf("resolve %s: %w", w.ID, err))
 	}
-	return resolvedView{viewOf(&now, false), w.Actor, w.Reason}, fmt.Sprintf("%s is %s now", now.ID, now.State), nil
+	return resolvedView{viewOf(&now, db.salt, false), w.Actor, w.Reason}, fmt.Sprintf("%s is %s now", now.ID, now.State), nil
 }
 
 // fits sees whether the store keeps a result, which would otherwise be settled

@@ -32,7 +32,7 @@ given, are shown as they are.`,
 			if err != nil {
 				return err
 			}
-			return withDB(c, func(ctx context.Context, db *database) error {
+			return withRecords(c, func(ctx context.Context, db *database) error {
 				id, err := find(ctx, db, ids)
 				if err != nil {
 					return err
@@ -86,9 +86,9 @@ func show(ctx context.Context, c *cobra.Command, db *database, id store.ID, reve
 		return err
 	}
 	if terminal.WantsJSON(c) {
-		return terminal.WriteJSON(c, detailOf(r, notes, reveal))
+		return terminal.WriteJSON(c, detailOf(r, notes, db.salt, reveal))
 	}
-	writeDetail(c.OutOrStdout(), r, notes, reveal)
+	writeDetail(c.OutOrStdout(), r, notes, db.salt, reveal)
 	return nil
 }
 
@@ -105,9 +105,9 @@ func notesOf(ctx context.Context, db *database, id store.ID) ([]store.Note, erro
 	return notes, nil
 }
 
-func detailOf(r *store.Record, notes []store.Note, reveal bool) detailView {
+func detailOf(r *store.Record, notes []store.Note, s salt, reveal bool) detailView {
 	v := detailView{
-		recordView: viewOf(r, reveal), Owner: strconv.FormatUint(r.Owner, 16),
+		recordView: viewOf(r, s, reveal), Owner: strconv.FormatUint(r.Owner, 16),
 		Fingerprint: bodyView{Bytes: len(r.Fingerprint)}, Input: bodyView{Bytes: len(r.Input)},
 		Outcome: outcomeOf(r, reveal), Notes: []noteView{},
 	}
@@ -132,7 +132,7 @@ func detailOf(r *store.Record, notes []store.Note, reveal bool) detailView {
 }
 
 // writeDetail writes a record for people.
-func writeDetail(out io.Writer, r *store.Record, notes []store.Note, reveal bool) {
+func writeDetail(out io.Writer, r *store.Record, notes []store.Note, s salt, reveal bool) {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	field := func(name, value string) { fmt.Fprintf(w, "%s\t%s\n", name, value) }
 	outcome := outcomeOf(r, reveal)
@@ -142,8 +142,12 @@ func writeDetail(out io.Writer, r *store.Record, notes []store.Note, reveal bool
 	}
 	field("id", r.ID.String())
 	field("operation", safe(r.Operation))
-	field("scope", scopeOf(r, reveal))
-	field("key", keyOf(r, reveal))
+	scope, key := s.hash(r.Scope), s.hash(r.Key)
+	if reveal {
+		scope, key = scopeOf(r), keyOf(r)
+	}
+	field("scope", scope)
+	field("key", key)
 	field("state", r.State.String()+" for "+ago(r.Since))
 	field("priority", strconv.Itoa(int(r.Priority)))
 	field("attempt", fmt.Sprintf("%d, owner %x", r.Attempt, r.Owner))

@@ -42,7 +42,7 @@ func openSQLite(ctx context.Context, path string, e existence) (*database, error
 	}
 	s := sqlite.New(db)
 	return &database{
-		name: "sqlite:" + path, records: s, engine: engineOver(s), noting: notingOver(s),
+		name: "sqlite:" + path, records: s, engine: engineOver(s), noting: notingOver(s), readSalt: s.Salt,
 		migrate: func(ctx context.Context) error { return migrate.SQLite(ctx, db) },
 		close:   func() { _ = db.Close() }, // all was committed or told
 	}, nil

@@ -60,10 +60,7 @@ func expiresOf(r *store.Record) string {
 }
 
 // scopeOf is whose r's key is.
-func scopeOf(r *store.Record, reveal bool) string {
-	if !reveal {
-		return hashed(r.Scope)
-	}
+func scopeOf(r *store.Record) string {
 	parts, ok := scopeParts(r.Scope)
 	switch {
 	case !ok:
@@ -78,12 +75,7 @@ func scopeOf(r *store.Record, reveal bool) string {
 }
 
 // keyOf is r's key.
-func keyOf(r *store.Record, reveal bool) string {
-	if !reveal {
-		return hashed(r.Key)
-	}
-	return safe(r.Key)
-}
+func keyOf(r *store.Record) string { return safe(r.Key) }
 
 // line is v for people.
 func (v *outcomeView) line() string {

@@ -1,9 +1,7 @@
 package ops
 
 import (
-	"crypto/sha256"
 	"encoding/base64"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"math"
@@ -40,11 +38,11 @@ type recordView struct {
 	KeyBase64   string   `json:"key_base64,omitempty"` // when it is no text
 }
 
-func viewOf(r *store.Record, reveal bool) recordView {
+func viewOf(r *store.Record, s salt, reveal bool) recordView {
 	v := recordView{
 		ID: r.ID.String(), State: r.State.String(), Operation: r.Operation, Attempt: r.Attempt,
 		Age: seconds(r.Age), Since: seconds(r.Since), Tainted: r.Tainted,
-		Priority: r.Priority, ScopeHash: hashed(r.Scope), KeyHash: hashed(r.Key), Progress: progressOf(r),
+		Priority: r.Priority, ScopeHash: s.hash(r.Scope), KeyHash: s.hash(r.Key), Progress: progressOf(r),
 	}
 	if hasDue(r.State) {
 		v.Due = new(seconds(r.Due))
@@ -70,13 +68,6 @@ func viewOf(r *store.Record, reveal bool) recordView {
 
 // hasDue tells whether records in state s have a Due.
 func hasDue(s store.State) bool { return s == store.Pending || s == store.InProgress }
-
-// hashed is how a key or a scope is shown: twelve digits are enough to tell two
-// apart, and say nothing of either.
-func hashed(s string) string {
-	sum := sha256.Sum256([]byte(s))
-	return hex.EncodeToString(sum[:6])
-}
 
 // scopeParts returns what semel.ScopeOf was given to make a stored scope; none
 // for the shared one. ok is false for a scope that it did not make.

@@ -1,0 +1,170 @@
+package ops_test
+
+import (
+	"crypto/sha256"
+	"database/sql"
+	"encoding/hex"
+	"encoding/json"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/cmd/semel/internal/exit"
+)
+
+// hashes are how a record's scope and key are shown.
+type hashes struct {
+	Scope string `json:"scope_hash"`
+	Key   string `json:"key_hash"`
+}
+
+// listed runs ls, and returns what it shows of the record of c.
+func (s *site) listed(t *testing.T, c semel.Call) hashes {
+	t.Helper()
+	for line := range strings.Lines(s.must(t, "ls", "--json", "--limit", "0")) {
+		var r struct {
+			hashes
+
+			ID string
+		}
+		if err := json.Unmarshal([]byte(line), &r); err != nil {
+			t.Fatal(err)
+		}
+		if r.ID == c.ID().String() {
+			return r.hashes
+		}
+	}
+	t.Fatalf("ls does not list %s", c.ID())
+	return hashes{}
+}
+
+// sqlite runs text on the site's file.
+func (s *site) sqlite(t *testing.T, text string) {
+	t.Helper()
+	db, err := sql.Open("sqlite", strings.TrimPrefix(s.db, "sqlite:"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	if _, err := db.ExecContext(t.Context(), text); err != nil {
+		t.Fatalf("%s: %v", text, err)
+	}
+}
+
+// TestHashesOfOneDatabase: the same key has the same hash in each list and each command,
+// whatever the operation, and another one in another database.
+func TestHashesOfOneDatabase(t *testing.T) {
+	t.Parallel()
+	everySite(t, func(t *testing.T, s *site) {
+		first, second, differs := charge.Call(someone(), "1", ""), payout.Call(someone(), "1", ""), charge.Call(someone(), "2", "")
+		other := newSite(t)
+		for _, c := range []semel.Call{first, second, differs} {
+			s.doubt(t, c)
+			other.doubt(t, c)
+		}
+		want := s.listed(t, first)
+		if got := s.listed(t, first); got != want {
+			t.Errorf("the second list shows %v, want %v as the first", got, want)
+		}
+		if got := s.listed(t, second); got != want {
+			t.Errorf("another operation shows %v, want %v", got, want)
+		}
+		if got := s.listed(t, differs); got.Scope != want.Scope || got.Key == want.Key {
+			t.Errorf("another key shows %v, want the scope of %v and another key", got, want)
+		}
+		if got := other.listed(t, first); got.Scope == want.Scope || got.Key == want.Key {
+			t.Errorf("another database shows %v, want other hashes than %v", got, want)
+		}
+		if shown := s.must(t, "show", first.ID().String()); !strings.Contains(shown, want.Scope) || !strings.Contains(shown, want.Key) {
+			t.Errorf("show writes\n%swant the hashes %v", shown, want)
+		}
+		resolved := s.must(t, "resolve", first.ID().String(), "--to", "failed", "--reason", "r", "--json")
+		if !strings.Contains(resolved, want.Scope) || !strings.Contains(resolved, want.Key) {
+			t.Errorf("resolve writes\n%swant the hashes %v", resolved, want)
+		}
+		if sum := sha256.Sum256([]byte("1")); want.Key == hex.EncodeToString(sum[:6]) {
+			t.Errorf("the hash of the key is %s, which has no salt", want.Key)
+		}
+	})
+}
+
+// TestHashesOfTheView: the program and the view show the same hashes, and the view shows
+// the failures of the engine.
+func TestHashesOfTheView(t *testing.T) {
+	t.Parallel()
+	s := newPostgresSite(t)
+	failed := callOf("failed")
+	if _, _, err := s.do(t, failed, "", semel.Final(&semel.Failure{Code: "no_funds", Message: "s3cret"})); err == nil {
+		t.Fatal("the failure was not kept")
+	}
+	s.enqueue(t, smsOf("exhausted"), semel.EnqueueOptions{})
+	s.refuse(t, smsOf("exhausted"), errSecret)
+	conn, err := pgx.Connect(t.Context(), s.db)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(t.Context())
+	type row struct {
+		hashes
+
+		State, Code string
+		Dead        bool
+	}
+	for c, want := range map[string]row{
+		failed.ID().String():             {s.listed(t, failed), "Failed", "no_funds", false},
+		smsOf("exhausted").ID().String(): {s.listed(t, smsOf("exhausted")), "Failed", "exhausted", true},
+	} {
+		var got row
+		const read = `SELECT scope_hash, key_hash, state, failure_code, dead_letter FROM semel_record_view WHERE id = $1`
+		if err := conn.QueryRow(t.Context(), read, c).Scan(&got.Scope, &got.Key, &got.State, &got.Code, &got.Dead); err != nil || got != want {
+			t.Errorf("the view shows %+v, %v, want %+v", got, err, want)
+		}
+	}
+}
+
+// TestRoleThatMayOnlyRead can see all that there is to see; a right that it lacks is
+// named.
+func TestRoleThatMayOnlyRead(t *testing.T) {
+	t.Parallel()
+	s := newPostgresSite(t)
+	id := s.doubt(t, callOf("doubt"))
+	address, err := url.Parse(s.db)
+	if err != nil {
+		t.Fatal(err)
+	}
+	role := strings.TrimPrefix(address.Path, "/") + "_reader"
+	s.exec(t, `CREATE ROLE `+role+` LOGIN PASSWORD 'reader'`)
+	s.exec(t, `GRANT SELECT ON semel_records, semel_notes TO `+role)
+	address.User = url.UserPassword(role, "reader")
+	reader := &site{db: address.String()}
+	for _, args := range [][]string{{"ls", "--json"}, {"show", id}} {
+		reader.on(t, args...).want(t, exit.Unavailable, "semel_salt")
+	}
+	reader.must(t, "stats")
+	s.exec(t, `GRANT SELECT ON semel_salt TO `+role)
+	if got, want := reader.listed(t, callOf("doubt")), s.listed(t, callOf("doubt")); got != want {
+		t.Errorf("it shows %v, want %v as the owner sees", got, want)
+	}
+	reader.must(t, "show", id)
+	s.exec(t, `DROP OWNED BY `+role)
+	s.exec(t, `DROP ROLE `+role)
+}
+
+// TestTheSaltIsNeverMade by a command that shows records: what another database has
+// would be shown otherwise from then on.
+func TestTheSaltIsNeverMade(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	id := s.doubt(t, callOf("doubt"))
+	s.sqlite(t, `DELETE FROM semel_salt`)
+	for range 2 {
+		s.on(t, "ls", "--json").want(t, exit.Unavailable, "read the salt")
+	}
+	s.sqlite(t, `DROP TABLE semel_salt`)
+	s.on(t, "show", id).want(t, exit.Failed, "semel migrate")
+	s.on(t, "resolve", id, "--to", "failed", "--reason", "r").want(t, exit.Failed, "semel migrate")
+	s.must(t, "stats")
+}

@@ -1,0 +1,19 @@
+package postgres
+
+import "context"
+
+// Salt returns the random bytes that migrate.Postgres drew for this database. The view
+// semel_record_view and the program semel show a scope or a key as the first twelve
+// hexadecimal digits of the SHA-256 of the salt and the value. A role that may not write
+// can read it, if SELECT on semel_salt is granted to it.
+func (s *Store) Salt(ctx context.Context) ([]byte, error) {
+	t, err := s.tables(ctx)
+	if err != nil {
+		return nil, fault("read the salt", err)
+	}
+	var salt []byte
+	if err := s.pool.QueryRow(ctx, t.in(`SELECT salt FROM semel_salt`)).Scan(&salt); err != nil {
+		return nil, fault("read the salt", err)
+	}
+	return salt, nil
+}
