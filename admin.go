@@ -82,6 +82,9 @@ func (c *Core) resolve(ctx context.Context, r Resolution) (store.Record, error) 
 	case r.To != store.Pending && !r.To.Final():
 		return store.Record{}, invalid("To", "must be Succeeded, Failed or Pending")
 	}
+	if err := c.notWithinTx(ctx, false); err != nil {
+		return store.Record{}, err
+	}
 	stands, err := c.get(ctx, r.ID)
 	if err != nil {
 		return stands, fmt.Errorf("%w: read the record: %w", ErrUnavailable, err)

@@ -35,9 +35,13 @@ func (c *Core) ask(call *Call, policy policyKind) *ask {
 // then on its lease counts.
 func (q *ask) asksAnew() { q.attempt.begun = q.c.now() }
 
-// admit lets a call in that can be asked for. Who is let in leaves.
-func (c *Core) admit(ctx context.Context, call *Call) error {
+// admit lets a call in that can be asked for, and whose policy is Atomic if it opens a
+// transaction. A call that was let in leaves.
+func (c *Core) admit(ctx context.Context, call *Call, policy policyKind) error {
 	if err := call.valid(); err != nil {
+		return err
+	}
+	if err := c.notWithinTx(ctx, policy == policyAtomic); err != nil {
 		return err
 	}
 	if err := c.knows(call.op); err != nil {
@@ -55,7 +59,7 @@ func (c *Core) admit(ctx context.Context, call *Call) error {
 // begin asks for the call until it leads an attempt, has an outcome, or has an
 // error. Exactly one of the three is not nil.
 func (c *Core) begin(ctx context.Context, call *Call, policy policyKind) (*Attempt, *Outcome, error) {
-	if err := c.admit(ctx, call); err != nil {
+	if err := c.admit(ctx, call, policy); err != nil {
 		return nil, nil, err
 	}
 	if out, known, err := c.remembered(ctx, call); known {

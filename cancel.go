@@ -33,6 +33,9 @@ func (c *Core) cancel(ctx context.Context, id store.ID, reason string) (store.Re
 	if reason == "" {
 		return store.Record{}, invalid("Reason", "is required")
 	}
+	if err := c.notWithinTx(ctx, false); err != nil {
+		return store.Record{}, err
+	}
 	for range maxRounds {
 		begun := c.now()
 		stands, err := c.get(ctx, id)

@@ -134,22 +134,6 @@ func TestPatienceEndsBeforeTheTransaction(t *testing.T) {
 	})
 }
 
-// TestTransactionWithinATransaction could wait for itself.
-func TestTransactionWithinATransaction(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		p, _ := solo(t, semel.Options{})
-		op := plain("op", semel.OperationOptions[string]{})
-		_, _, err := semel.DoTx(t.Context(), p.Engine, op.Call(me, "outer", "in"), func(ctx context.Context, _ *memory.Tx) (string, error) {
-			_, _, err := semel.DoTx(ctx, p.Engine, op.Call(me, "inner", "in"), func(context.Context, *memory.Tx) (string, error) { return "v", nil })
-			wantField(t, err, "ctx")
-			return "v", nil
-		})
-		if err != nil {
-			t.Errorf("the outer one: %v", err)
-		}
-	})
-}
-
 // TestOneCallerHangsUp: a caller that hangs up while it waits for the store does not fail
 // the others that wait for the same key. One of them asks the store in its place.
 func TestOneCallerHangsUp(t *testing.T) {

@@ -19,6 +19,10 @@ import (
 // can no longer count on its lease. ctx ending does not undo what fn did: the
 // outcome is recorded all the same.
 //
+// Within the function of a [DoTx] of the same connection pool, an operation with policy
+// Atomic is ErrInvalid, because InTx would open a second transaction; and so is every
+// operation where the store lets one transaction write at a time, as SQLite does.
+//
 // A panic of fn goes on after the record is left in the state that is true.
 func Do[T any](ctx context.Context, e Runner, c Call, fn func(ctx context.Context) (T, error)) (v T, replayed bool, err error) {
 	a, out, err := Begin(ctx, e, c)
@@ -60,8 +64,11 @@ func given[T any](out *Outcome, v T) (T, bool, error) {
 // and the outcome together: one effect per key, whatever crashes. replayed says
 // that an earlier attempt, or another caller's, made the result.
 //
-// It must not be called within a transaction of the same engine, which is
-// ErrInvalid: the second transaction could wait for the first for ever.
+// It must not be called within another transaction of the store or of its connection pool,
+// of whichever engine, which is ErrInvalid: under load, all connections could belong to
+// transactions that wait for a second one. A transaction that does not begin within
+// Options.RecordTimeout, because all connections are in use for instance, is
+// [ErrUnavailable]; fn was not called then.
 //
 // The operation's policy is unset or [Atomic]; any other is ErrInvalid. Unless
 // the operation says Atomic with a Lease, all of it is one transaction, and a
@@ -73,9 +80,6 @@ func given[T any](out *Outcome, v T) (T, bool, error) {
 func DoTx[T, Tx any](ctx context.Context, e *Engine[Tx], c Call, fn func(ctx context.Context, tx Tx) (T, error)) (v T, replayed bool, err error) {
 	if err := c.valid(); err != nil {
 		return v, false, sealed(err)
-	}
-	if withinTx(ctx, e.Core) {
-		return v, false, sealed(invalid("ctx", "is that of a transaction of this engine: a second one would wait for it"))
 	}
 	run := func(ctx context.Context, tx any) (any, error) {
 		var err error

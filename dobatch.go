@@ -22,6 +22,9 @@ import (
 // that nothing was done; so is an error of a statement, which rolls everything back.
 // What both lead to is the operation's OnError, [Final] or its Retry, as with DoTx.
 //
+// Like DoTx, it must not be called within another transaction of the connection pool, and
+// waits for a connection for Options.RecordTimeout at most.
+//
 // Statements must not end the transaction. Once they are sent they are waited for,
 // within a bound of the store's, whatever becomes of ctx. The operation's policy is
 // unset or [Atomic] without a Lease, and it has no Generation; any other is
@@ -29,9 +32,6 @@ import (
 func DoBatch[T, B, Tx any](ctx context.Context, e *Engine[Tx], c Call, fn func(ctx context.Context) (T, B, error)) (v T, replayed bool, err error) {
 	if err := c.valid(); err != nil {
 		return v, false, sealed(err)
-	}
-	if withinTx(ctx, e.Core) {
-		return v, false, sealed(invalid("ctx", "is that of a transaction of this engine: a second one would wait for it"))
 	}
 	switch {
 	case !c.op.inline():
@@ -48,6 +48,8 @@ func DoBatch[T, B, Tx any](ctx context.Context, e *Engine[Tx], c Call, fn func(c
 		var err error
 		v, batch, err = fn(ctx)
 		return placed[T]{&v}, func(ctx context.Context, change store.Change, hold bool) (store.Standing, store.Verdict, error) {
+			ctx, wait := within(ctx, e.options.RecordTimeout) // for a connection
+			defer wait.end()
 			return batcher.AtomicBatch(ctx, change, hold, batch)
 		}, err
 	}

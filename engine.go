@@ -30,10 +30,13 @@ type Core struct {
 	// operations are those of the options, by name.
 	operations map[string]*operation
 	caps       store.Capabilities
-	lanes      lanes
-	replays    replays
-	lately     lately
-	clock      // of its own, for what it measures
+	// connections are what transactions of the store are begun on: its Connections, or
+	// this engine itself if the store names none.
+	connections any
+	lanes       lanes
+	replays     replays
+	lately      lately
+	clock       // of its own, for what it measures
 
 	flights flights
 	hearts  hearts
@@ -81,6 +84,9 @@ func New[Tx any](s store.TxStore[Tx], o Options) (*Engine[Tx], error) {
 		return nil, err
 	}
 	c := &Core{store: s, options: o, caps: caps, replays: newReplays(&o), clock: startClock()}
+	if c.connections = caps.Connections; c.connections == nil {
+		c.connections = c
+	}
 	c.operations = make(map[string]*operation, len(o.Operations))
 	for _, declared := range o.Operations {
 		c.operations[declared.declared().name] = declared.declared()
@@ -91,12 +97,19 @@ func New[Tx any](s store.TxStore[Tx], o Options) (*Engine[Tx], error) {
 		c.near = near
 	}
 	c.lanes.open(s, caps, &o)
+	c.late.open()
 	c.atomic = func(ctx context.Context, id store.ID, hold bool, run runFunc) (store.Verdict, error) {
 		c.lately.transactions.Add(1)
 		defer c.lately.transactions.Add(-1)
-		verdict, err := s.Atomic(ctx, id, hold, func(ctx context.Context, tx Tx, st store.Standing) (*store.Change, error) {
+		waiting, b := c.beginning(ctx)
+		defer b.end()
+		verdict, err := s.Atomic(waiting, id, hold, func(_ context.Context, tx Tx, st store.Standing) (*store.Change, error) {
+			if !b.begins() {
+				return nil, errTooLate
+			}
 			return run(ctx, tx, st)
 		})
+		err = b.because(waiting, id, err)
 		if verdict == store.Committed {
 			c.lately.written()
 		}

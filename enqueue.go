@@ -56,7 +56,8 @@ func enqueueTx(ctx context.Context, core *Core, tx any, c *Call, o EnqueueOption
 }
 
 // Enqueue is [EnqueueTx] in a transaction of its own. After [ErrUnavailable] it may
-// be there all the same: to ask again is safe, and adds it once.
+// be there all the same: to ask again is safe, and adds it once. Within a transaction of a
+// store that lets one transaction write at a time, as SQLite does, it is ErrInvalid.
 func Enqueue(ctx context.Context, e Runner, c Call, o EnqueueOptions) (added bool, err error) {
 	added, err = enqueue(ctx, e.core(), &c, o)
 	return added, sealed(err)
@@ -67,6 +68,9 @@ func enqueue(ctx context.Context, core *Core, c *Call, o EnqueueOptions) (added 
 		return false, err
 	}
 	defer core.leave()
+	if err := core.notWithinTx(ctx, false); err != nil {
+		return false, err
+	}
 	var q queueing
 	if err := core.queueing(ctx, &q, c, o); err != nil {
 		return false, err

@@ -36,7 +36,7 @@ func (c *Core) runInline(ctx context.Context, call Call, fn func(context.Context
 
 // runOnce runs the function of like.
 func (c *Core) runOnce(ctx context.Context, call Call, like inline) (*Outcome, error) {
-	if err := c.admit(ctx, &call); err != nil {
+	if err := c.admit(ctx, &call, policyAtomic); err != nil {
 		return nil, err
 	}
 	defer c.leave()

@@ -9,15 +9,28 @@ import (
 	"github.com/semelgo/semel/store"
 )
 
-// late holds what could not be recorded and tries it again, with the same
-// token, on one goroutine that lives while there is something to do.
+// late holds what could not be recorded and tries it again, with the same token. Each item
+// has its own goroutine and its own pauses, so that an item that cannot be recorded, whose
+// record is locked for instance, does not delay the others.
 type late struct {
+	retries chan struct{} // limits how many connections are taken by what failed before
+
 	mu       sync.Mutex
-	items    []lateItem
-	reserved int // places for items that are about to be added
-	running  bool
-	cancel   context.CancelFunc
-	idle     chan struct{} // closed when the goroutine has ended
+	items    map[*lateItem]context.CancelFunc
+	reserved int           // places for items that are about to be added
+	idle     chan struct{} // closed when there are no items any more
+}
+
+const (
+	// lateRetries is how many items that have failed before are tried at a time.
+	lateRetries = 4
+
+	firstLateWait = 50 * time.Millisecond
+	mostLateWait  = 5 * time.Second
+)
+
+func (l *late) open() {
+	l.retries, l.items = make(chan struct{}, lateRetries), make(map[*lateItem]context.CancelFunc)
 }
 
 // lateItem is one wish that is still to be recorded.
@@ -56,18 +69,12 @@ func (c *Core) keepLate(ctx context.Context, item lateItem, why error) {
 	if item.beats != nil {
 		item.beats.alone()
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.reserved--
-	l.items = append(l.items, item)
-	if !l.running {
-		l.running = true
-		l.idle = make(chan struct{})
-		var run context.Context
-		run, l.cancel = context.WithCancel(context.WithoutCancel(ctx))
-		idle := l.idle
-		c.lanes.run("record late", func() { l.run(run, c, idle) })
-	}
+	run, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	l.add(&item, cancel)
+	c.lanes.run("record late", func() {
+		defer l.remove(&item)
+		c.recordInTime(run, item)
+	})
 }
 
 // reserve reports whether there is room for one more item, which it then keeps.
@@ -81,30 +88,44 @@ func (l *late) reserve(most int) bool {
 	return true
 }
 
-// run tries every item until it is recorded or lost.
-func (l *late) run(ctx context.Context, c *Core, idle chan struct{}) {
-	defer close(idle)
-	wait := 50 * time.Millisecond
-	for {
-		l.mu.Lock()
-		if len(l.items) == 0 || ctx.Err() != nil {
-			l.running = false
-			l.rest() // also of what was being tried when stop was called
-			l.mu.Unlock()
+// add puts an item in the place that was reserved for it.
+func (l *late) add(item *lateItem, cancel context.CancelFunc) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.reserved--
+	if len(l.items) == 0 {
+		l.idle = make(chan struct{})
+	}
+	l.items[item] = cancel
+}
+
+func (l *late) remove(item *lateItem) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.items[item]()
+	delete(l.items, item)
+	if len(l.items) == 0 {
+		close(l.idle)
+	}
+}
+
+// recordInTime tries an item until it is recorded or lost, or ctx ends.
+func (c *Core) recordInTime(ctx context.Context, item lateItem) {
+	defer item.stop()
+	if c.tryLate(ctx, item) {
+		return
+	}
+	for wait := firstLateWait; pause(ctx, jitter(wait)) == nil; wait = min(2*wait, mostLateWait) {
+		select {
+		case c.late.retries <- struct{}{}:
+		case <-ctx.Done():
 			return
 		}
-		item := l.items[0]
-		l.items = l.items[1:]
-		l.mu.Unlock()
-		if c.tryLate(ctx, item) {
-			wait = 50 * time.Millisecond
-			continue
+		done := c.tryLate(ctx, item)
+		<-c.late.retries
+		if done {
+			return
 		}
-		l.mu.Lock()
-		l.items = append(l.items, item)
-		l.mu.Unlock()
-		_ = pause(ctx, jitter(wait))
-		wait = min(2*wait, 5*time.Second)
 	}
 }
 
@@ -163,9 +184,9 @@ func (c *Core) seeLate(ctx context.Context, kind EventKind, item lateItem, err e
 // drain waits until nothing is left to record.
 func (l *late) drain(ctx context.Context) error {
 	l.mu.Lock()
-	idle, running := l.idle, l.running
+	idle, left := l.idle, len(l.items)
 	l.mu.Unlock()
-	if !running {
+	if left == 0 {
 		return nil
 	}
 	select {
@@ -177,75 +198,13 @@ func (l *late) drain(ctx context.Context) error {
 	}
 }
 
-// stop gives up what is left: the journal has it, or the lease decides.
+// stop gives up what is left: the journal has it, or the lease decides. The heartbeats of
+// the items end at once.
 func (l *late) stop() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.cancel != nil {
-		l.cancel()
-	}
-	l.rest()
-}
-
-// rest ends the heartbeats of all that is on the list.
-func (l *late) rest() {
-	for _, item := range l.items {
+	for item, cancel := range l.items {
+		cancel()
 		item.stop()
 	}
-}
-
-// giveUp sees to a claim that had no answer. One that is on its way with others' is
-// waited for: what became of it is then known.
-func (q *ask) giveUp(ctx context.Context, claim store.Change, before store.Record, err error) {
-	on := left(err)
-	if on == nil {
-		q.undo(ctx, claim, before)
-		return
-	}
-	q.c.open.Add(1) // the asker is in still
-	q.c.lanes.run("give up", func() {
-		defer q.c.leave()
-		answer, err := on.Wait()
-		switch {
-		case err != nil, answer.InForce(claim) && !q.release(ctx, claim, before):
-			q.undo(ctx, claim, before)
-		}
-	})
-}
-
-// release gives back a claim that is known to stand, together with the changes of
-// others, and reports whether the store has answered.
-func (q *ask) release(ctx context.Context, claim store.Change, before store.Record) bool {
-	if claim.To.State != store.InProgress {
-		return true
-	}
-	claimed := standing(claim, before)
-	now, e, d := claimed, q.released(claim, before), decision{}
-	ctx, cancel := q.c.bounded(ctx)
-	defer cancel()
-	return q.c.endAmong(ctx, func() store.Record { return claimed }, &now, &e, &d) == nil
-}
-
-// released is the end of a claim that nothing was run for.
-func (q *ask) released(claim store.Change, before store.Record) event {
-	return event{
-		step: stepRelease, token: claim.To.Token, policy: q.attempt.policy, proven: true, expire: q.attempt.times.retention,
-		outcome: q.c.interruption(q.call.op, before, claim.To.Attempt, ErrUnavailable),
-	}
-}
-
-// undo gives back a claim that may have been granted although its answer never
-// came, and one that may yet be. Nothing was run, which is proof.
-func (q *ask) undo(ctx context.Context, claim store.Change, before store.Record) {
-	if claim.To.State != store.InProgress {
-		return
-	}
-	release := q.released(claim, before)
-	void := event{
-		step: stepVoid, to: store.Pending, owner: newOwner(), policy: q.attempt.policy, of: q.call,
-		identity: q.call.identity(), expire: q.attempt.times.retention, outcome: release.outcome,
-	}
-	q.c.keepLate(ctx, lateItem{
-		record: standing(claim, before), quiet: true, event: release, void: void, from: claim.If,
-	}, ErrUnavailable)
 }

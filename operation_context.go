@@ -46,7 +46,7 @@ func (o *operationContext) Value(key any) any {
 		}
 		return txValue{o.c, o.tx}
 	case withinTxKey:
-		if o.c == key.c {
+		if o.c != nil && o.c.connections == key.connections {
 			return true
 		}
 	}
@@ -72,17 +72,26 @@ func (t *txContext) Value(key any) any {
 	case txKey:
 		return t.value
 	case withinTxKey:
-		if t.value.c == key.c {
+		if t.value.c.connections == key.connections {
 			return true
 		}
 	}
 	return t.Context.Value(key)
 }
 
-// withinTxKey asks whether a transaction of the engine is open around ctx, of the
-// innermost operation or of one that called it.
-type withinTxKey struct{ c *Core }
+// withinTxKey asks whether a transaction of a store over these connections is open around
+// ctx, of the innermost operation or of one that called it.
+type withinTxKey struct{ connections any }
 
-// withinTx reports whether a transaction of c is open around ctx. Another one could wait
-// for it, while it waits for the other.
-func withinTx(ctx context.Context, c *Core) bool { return ctx.Value(withinTxKey{c}) != nil }
+// notWithinTx rejects a call that would wait for a transaction that is open around ctx:
+// one that needs a transaction of its own, because both take a connection of one pool, and
+// on a store that lets one transaction write at a time every call that writes.
+func (c *Core) notWithinTx(ctx context.Context, opens bool) error {
+	if !opens && !c.caps.Exclusive || ctx.Value(withinTxKey{c.connections}) == nil {
+		return nil
+	}
+	if opens {
+		return invalid("ctx", "is that of a transaction over the same connections: a second one could wait for it")
+	}
+	return invalid("ctx", "is that of a transaction of this database, which lets nobody else write until it has ended")
+}

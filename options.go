@@ -36,8 +36,10 @@ type Options struct {
 	// answered at once. Zero: 1000.
 	MaxWaiters int
 	// RecordTimeout bounds each asking of the store, with the wait for those that
-	// go before it: a claim, together with the caller's context, and the writing of
-	// one outcome, whatever became of the caller's context. Zero: 5 seconds.
+	// go before it and for a connection: a claim and the beginning of a transaction,
+	// together with the caller's context, and the writing of one outcome, whatever became
+	// of the caller's context. A call whose transaction does not begin in time is refused
+	// with ErrUnavailable, and its function is not called. Zero: 5 seconds.
 	RecordTimeout time.Duration
 	// MaxQueued is the most claims, and the most reads, that wait to be sent to the
 	// store. Those that come then are refused with ErrUnavailable, and nothing of

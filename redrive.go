@@ -52,6 +52,9 @@ func (c *Core) redrive(ctx context.Context, r Redrive) (store.Record, error) {
 	case r.Delay < 0:
 		return store.Record{}, invalid("Delay", "is negative: "+r.Delay.String())
 	}
+	if err := c.notWithinTx(ctx, false); err != nil {
+		return store.Record{}, err
+	}
 	stands, err := c.get(ctx, r.ID)
 	if err != nil {
 		return stands, fmt.Errorf("%w: read the record: %w", ErrUnavailable, err)
@@ -141,6 +144,9 @@ func (c *Core) Reschedule(ctx context.Context, id store.ID, delay time.Duration)
 func (c *Core) reschedule(ctx context.Context, id store.ID, delay time.Duration) (store.Record, error) {
 	if delay < 0 {
 		return store.Record{}, invalid("Delay", "is negative: "+delay.String())
+	}
+	if err := c.notWithinTx(ctx, false); err != nil {
+		return store.Record{}, err
 	}
 	stands, err := c.get(ctx, id)
 	if err != nil {

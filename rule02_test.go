@@ -131,8 +131,8 @@ func TestRule02InlineWithoutTheRightRunsNothing(t *testing.T) {
 		mem := memory.New(memory.Options{})
 		p, other := start(t, mem, semel.Options{}), start(t, mem, semel.Options{})
 		call := plain("op", semel.OperationOptions[string]{}).Call(me, "k", "in")
-		doTx(t.Context(), p, call, func(ctx context.Context, _ *memory.Tx) (string, error) {
-			doTx(ctx, other, call, neverTx(t)).wantErr(t, semel.ErrInProgress)
+		doTx(t.Context(), p, call, func(context.Context, *memory.Tx) (string, error) {
+			doTx(t.Context(), other, call, neverTx(t)).wantErr(t, semel.ErrInProgress)
 			return "v", nil
 		}).want(t, "v", false)
 		wantEdges(t, other.wire)

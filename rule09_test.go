@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -186,6 +187,43 @@ func TestRule09TooManyAreLate(t *testing.T) {
 		if states[store.Succeeded] != late || states[store.InProgress] != dropped {
 			t.Errorf("stand as %v, want the %d recorded and the %d left to their lease", states, late, dropped)
 		}
+	})
+}
+
+// TestRule09OneOutcomeDoesNotDelayOthers: the store never answers about one record; those
+// of the others are written as soon as it answers about them.
+func TestRule09OneOutcomeDoesNotDelayOthers(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		p, mem := solo(t, semel.Options{RecordTimeout: time.Hour, Retention: 48 * time.Hour})
+		op := plain("op", semel.OperationOptions[string]{})
+		stuck, other := op.Call(me, "stuck", "in"), op.Call(me, "other", "in")
+		locked := func(r request) bool { return r.to() == store.Succeeded && r.changes[0].To.ID == stuck.ID() }
+		p.wire.on(func(r request) fault { return fault{hang: locked(r)} })
+		do(t.Context(), p, stuck, says("v")).want(t, "v", false)
+		var late, answers atomic.Bool
+		do(t.Context(), p, other, func(context.Context) (string, error) {
+			p.wire.on(func(r request) fault {
+				switch {
+				case locked(r):
+					answers.Store(late.Load()) // about the others, while it is asked about this one
+					return fault{hang: true}
+				case !answers.Load():
+					return fault{before: errCut}
+				}
+				return fault{}
+			})
+			return "v", nil
+		}).want(t, "v", false)
+		p.seen.want(t, semel.EventLate)
+		for late.Store(true); !answers.Load(); {
+			pass(time.Minute)
+		}
+		pass(time.Minute)
+		wantState(t, mem, other, store.Succeeded)
+		wantState(t, mem, stuck, store.InProgress)
+		p.wire.heal()
+		pass(2 * time.Hour)
+		wantState(t, mem, stuck, store.Succeeded)
 	})
 }
 

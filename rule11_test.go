@@ -122,8 +122,8 @@ func TestRule11InlineOfAnotherProcess(t *testing.T) {
 		mem := memory.New(memory.Options{})
 		p, other := start(t, mem, semel.Options{}), start(t, mem, semel.Options{})
 		op := plain("op", semel.OperationOptions[string]{})
-		doTx(t.Context(), p, op.Call(me, "k", "in"), func(ctx context.Context, _ *memory.Tx) (string, error) {
-			doTx(ctx, other, op.Call(me, "k", "other"), neverTx(t)).wantErr(t, semel.ErrInProgress)
+		doTx(t.Context(), p, op.Call(me, "k", "in"), func(context.Context, *memory.Tx) (string, error) {
+			doTx(t.Context(), other, op.Call(me, "k", "other"), neverTx(t)).wantErr(t, semel.ErrInProgress)
 			return "v", nil
 		}).want(t, "v", false)
 		doTx(t.Context(), other, op.Call(me, "k", "other"), neverTx(t)).wantErr(t, semel.ErrMismatch)

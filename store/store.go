@@ -160,6 +160,12 @@ type Capabilities struct {
 	// value and where it is set ("synchronous_commit is off (set with ALTER ROLE for
 	// this role)") and becomes a part of errors. Empty with PowerLoss.
 	Because string
+	// Connections identifies the pool that transactions take their connections from,
+	// such as a *pgxpool.Pool. It must be comparable with ==, and is equal for all stores
+	// over one pool. The engine begins no transaction within the context of another one
+	// of the same Connections: the second could wait for a connection that the first one
+	// holds. Nil: the engine compares only itself.
+	Connections any
 	// Exclusive: an open Atomic transaction keeps every other writer out, so
 	// that nobody can take over from within it.
 	Exclusive bool

@@ -48,7 +48,7 @@ func gatherMutants() []mutant {
 		},
 		{
 			name: "claim of who gave up stays when its transaction had no answer", plan: "leased/gather", watch: "I14",
-			edits: []edit{{"late.go", "		case err != nil, answer.InForce(claim) &&", "		case err == nil && answer.InForce(claim) &&"}},
+			edits: []edit{{"giveup.go", "		case err != nil, answer.InForce(claim) &&", "		case err == nil && answer.InForce(claim) &&"}},
 		},
 	}
 }

@@ -22,6 +22,21 @@ var (
 // edit replaces a text that must stand in a file, once.
 type edit struct{ file, old, new string }
 
+// TestEachMutantIsOfTheCode finds out in no time what would fail TestMutants in minutes: code
+// that was changed, so that a mutant's edit has no place any more.
+func TestEachMutantIsOfTheCode(t *testing.T) {
+	for _, m := range mutants() {
+		for _, e := range m.edits {
+			text, err := os.ReadFile(filepath.Join("..", "..", e.file))
+			if err != nil {
+				t.Error(err)
+			} else if !strings.Contains(string(text), e.old) {
+				t.Errorf("%s: %s does not have the text that is to be replaced:\n%s", m.name, e.file, e.old)
+			}
+		}
+	}
+}
+
 // mutant is a mistake, where it shows, and the invariant that must see it with
 // all the others looking away.
 type mutant struct {

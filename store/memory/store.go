@@ -62,6 +62,7 @@ func (s *Store) Capabilities(context.Context) (store.Capabilities, error) {
 		Linearizable: true,
 		Survives:     store.NoFailure,
 		Because:      "the memory store keeps its records in the process's memory",
+		Connections:  s,
 		MaxOutcome:   s.options.MaxOutcome,
 		MaxBatch:     maxBatch,
 	}, nil

@@ -41,7 +41,7 @@ func (s *Store) Atomic(ctx context.Context, id store.ID, hold bool,
 	}
 	t, err := s.begin(ctx, id, hold)
 	if err != nil {
-		return store.NotCommitted, fault("begin", withConflict(err))
+		return store.NotCommitted, s.fault("begin", withConflict(err))
 	}
 	defer t.leave(ctx) // also when run panics or ends its goroutine
 	if t.stands.Busy {
@@ -71,7 +71,7 @@ func (s *Store) begin(ctx context.Context, id store.ID, hold bool) (*transaction
 	if hold && s.quick {
 		may = &id
 	}
-	t, err := s.gate.enter(ctx, may)
+	t, err := s.gate.enter(ctx, s, may)
 	switch {
 	case err != nil:
 		return nil, err

@@ -18,12 +18,15 @@ import (
 func (s *Store) SwapNoted(ctx context.Context, c store.Change, n store.Note) (store.Standing, error) {
 	answers := make([]store.Standing, 1)
 	items, err := accept(ctx, []store.Change{c}, answers)
-	if err != nil || len(items) == 0 {
-		return answers[0], err
+	if err != nil {
+		return store.Standing{}, s.fault("swap with a note", err)
+	}
+	if len(items) == 0 {
+		return answers[0], nil
 	}
 	t, err := s.tables(ctx)
 	if err != nil {
-		return store.Standing{}, fault("swap with a note", err)
+		return store.Standing{}, s.fault("swap with a note", err)
 	}
 	it := items[0]
 	from, to := stored(c.If), stored(c.To.Token)
@@ -49,7 +52,7 @@ func (s *Store) SwapNoted(ctx context.Context, c store.Change, n store.Note) (st
 		err = w.tell(ctx, missed)
 	}
 	if err != nil {
-		return store.Standing{}, fault("swap with a note", err)
+		return store.Standing{}, s.fault("swap with a note", err)
 	}
 	return answers[0], nil
 }
@@ -58,7 +61,7 @@ func (s *Store) SwapNoted(ctx context.Context, c store.Change, n store.Note) (st
 func (s *Store) Notes(ctx context.Context, id store.ID) ([]store.Note, error) {
 	t, err := s.tables(ctx)
 	if err != nil {
-		return nil, fault("read notes", err)
+		return nil, s.fault("read notes", err)
 	}
 	var notes []numbered
 	err = trip(ctx, over{s.pool}, frame{before: []string{s.texts.byKey}}, func(b *pgx.Batch) {
@@ -68,7 +71,7 @@ func (s *Store) Notes(ctx context.Context, id store.ID) ([]store.Note, error) {
 		})
 	})
 	if err != nil {
-		return nil, fault("read notes", err)
+		return nil, s.fault("read notes", err)
 	}
 	// Not by the database, which might then look for them in that order.
 	slices.SortFunc(notes, func(a, b numbered) int { return cmp.Compare(a.number, b.number) })

@@ -38,7 +38,7 @@ func (s *Store) AtomicBatch(ctx context.Context, change store.Change, hold bool,
 	}
 	b.sort()
 	if err := b.take(ctx); err != nil {
-		return store.Standing{}, store.NotCommitted, fmt.Errorf("%w: %w", store.ErrNotBegun, err)
+		return store.Standing{}, store.NotCommitted, fmt.Errorf("%w: %w", store.ErrNotBegun, s.fault("begin", err))
 	}
 	defer b.release() // also when a callback panics or ends its goroutine
 	return b.run(ctx)
@@ -78,7 +78,7 @@ func (b *batched) take(ctx context.Context) (err error) {
 	if b.tables, err = b.store.tables(ctx); err != nil {
 		return err
 	}
-	if _, err := b.store.gate.enter(ctx, nil); err != nil {
+	if _, err := b.store.gate.enter(ctx, b.store, nil); err != nil {
 		return err
 	}
 	if b.conn, err = b.store.pool.Acquire(ctx); err != nil {

@@ -24,7 +24,7 @@ func (b *batched) commit(ctx context.Context) (store.Standing, store.Verdict, er
 	case err == nil:
 		return store.Standing{}, store.NotCommitted, errors.New("commit: the server has rolled back")
 	default:
-		return store.Standing{}, b.verdict(err), fault("commit", withMark(err))
+		return store.Standing{}, b.verdict(err), b.store.fault("commit", withMark(err))
 	}
 }
 
@@ -52,7 +52,7 @@ func (b *batched) failed(ctx context.Context, err error) (store.Standing, store.
 	case b.calls:
 		return store.Standing{}, store.NotCommitted, fmt.Errorf("%w: %w: %w", store.ErrBroken, errLost, err)
 	case of == nil || of.Code == codeUnknown:
-		return store.Standing{}, store.Unknown, fault("commit", err)
+		return store.Standing{}, store.Unknown, b.store.fault("commit", err)
 	default:
 		return b.notMade(ctx, err)
 	}
@@ -86,7 +86,7 @@ func (b *batched) ended(ctx context.Context, err error, v store.Verdict) (store.
 	if v == store.NotCommitted {
 		return b.rollBack(ctx, fmt.Errorf("commit: %w", err))
 	}
-	return store.Standing{}, v, fault("commit", err)
+	return store.Standing{}, v, b.store.fault("commit", err)
 }
 
 // notMade tells of a transaction in which a statement failed: the change, because of

@@ -23,26 +23,26 @@ import (
 // ErrNoSchema when the tables are missing.
 func (s *Store) Capabilities(ctx context.Context) (store.Capabilities, error) {
 	const read = `SELECT NOT pg_is_in_recovery(), to_regclass($1) IS NOT NULL AND to_regclass($2) IS NOT NULL`
-	caps := store.Capabilities{SameTx: true, Flushers: flushers, MaxOutcome: maxOutcome, MaxBatch: maxBatch}
+	caps := store.Capabilities{SameTx: true, Connections: s.pool, Flushers: flushers, MaxOutcome: maxOutcome, MaxBatch: maxBatch}
 	t, err := s.tables(ctx)
 	if err != nil {
-		return store.Capabilities{}, fault("read capabilities", err)
+		return store.Capabilities{}, s.fault("read capabilities", err)
 	}
 	conn, err := s.pool.Acquire(ctx)
 	if err != nil {
-		return store.Capabilities{}, fault("read capabilities", err)
+		return store.Capabilities{}, s.fault("read capabilities", err)
 	}
 	defer conn.Release()
 	var exist bool
 	records, notes := t.in("semel_records"), t.in("semel_notes")
 	if err := conn.QueryRow(ctx, read, records, notes).Scan(&caps.Linearizable, &exist); err != nil {
-		return store.Capabilities{}, fault("read capabilities", err)
+		return store.Capabilities{}, s.fault("read capabilities", err)
 	}
 	if !exist {
 		return store.Capabilities{}, fmt.Errorf("read capabilities: %w", ErrNoSchema)
 	}
 	if caps.Survives, caps.Because, err = survives(ctx, conn.Conn(), records, notes); err != nil {
-		return store.Capabilities{}, fault("read capabilities", err)
+		return store.Capabilities{}, s.fault("read capabilities", err)
 	}
 	return caps, nil
 }

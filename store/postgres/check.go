@@ -18,7 +18,7 @@ func accept(ctx context.Context, changes []store.Change, answers []store.Standin
 		err = store.CheckBatch(changes, maxBatch)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("swap: %w", err)
+		return nil, err
 	}
 	items := make([]item, 0, len(changes))
 	for i := range changes {

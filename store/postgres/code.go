@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"context"
 	"errors"
 	"fmt"
 
@@ -136,9 +137,17 @@ func withMark(err error) error {
 }
 
 // fault says what was being done when err came.
-func fault(doing string, err error) error {
+func (s *Store) fault(doing string, err error) error {
 	if codeOf(err) == codeNoTable {
 		return fmt.Errorf("%s: %w: %w", doing, ErrNoSchema, err)
 	}
+	if stat := s.pool.Stat(); stat.AcquiredConns() == stat.MaxConns() && ended(err) {
+		return fmt.Errorf("%s, with all %d connections of the pool in use: %w", doing, stat.MaxConns(), err)
+	}
 	return fmt.Errorf("%s: %w", doing, err)
+}
+
+// ended says that a context has ended, for instance while a connection was waited for.
+func ended(err error) bool {
+	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)
 }

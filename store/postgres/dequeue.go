@@ -27,11 +27,11 @@ func (s *Store) Dequeue(ctx context.Context, d store.Dequeue) ([]store.Record, e
 	}
 	t, err := s.tables(ctx)
 	if err != nil {
-		return nil, fault("dequeue", err)
+		return nil, s.fault("dequeue", err)
 	}
 	all, err := s.dequeue(ctx, t, d)
 	if err != nil {
-		return nil, fault("dequeue", withConflict(err))
+		return nil, s.fault("dequeue", withConflict(err))
 	}
 	return inTurn(all), nil
 }

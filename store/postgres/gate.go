@@ -2,16 +2,24 @@ package postgres
 
 import (
 	"context"
+	"fmt"
+	"runtime"
 	"slices"
 	"sync"
 	"time"
+	"weak"
+
+	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/semelgo/semel/store"
 )
 
-// gate lets in as many as may run a transaction at a time, one after the other as
-// they came. It is passed before a connection is taken.
+// gate lets in as many as may run a transaction on a pool at a time, one after the other
+// as they came. It is passed before a connection is taken. All stores of one pool pass the
+// same gate: handlers need the connection that it leaves free, whichever store they run in.
 type gate struct {
+	size int // how many transactions at a time
+
 	mu       sync.Mutex
 	room     int
 	waiting  []*waiter
@@ -19,9 +27,10 @@ type gate struct {
 	watched  bool      // for those whose promise gets old
 }
 
-// waiter is who waits to be let in.
+// waiter is a caller that waits to be let in.
 type waiter struct {
-	id *store.ID // for which another who ends may begin; nil: for none
+	of *Store
+	id *store.ID // for which another transaction of the store may begin its own as it ends; nil: none may
 	in chan struct{}
 
 	late time.Time    // when what it was promised takes too long; zero: nothing was
@@ -33,23 +42,50 @@ type waiter struct {
 // not to hold up who has nothing to do with it.
 const promised = 200 * time.Millisecond
 
-// enter waits until there is room. If another has begun a transaction for id by then,
-// it is returned.
-func (g *gate) enter(ctx context.Context, id *store.ID) (*transaction, error) {
+// gates are those of the pools that are in use.
+var gates struct { //nolint:gochecknoglobals // a pool belongs to no store
+	mu sync.Mutex
+	of map[weak.Pointer[pgxpool.Pool]]*gate
+}
+
+// gateOf returns the gate of pool, which lets in one fewer than there are connections.
+func gateOf(pool *pgxpool.Pool, conns int) *gate {
+	gates.mu.Lock()
+	defer gates.mu.Unlock()
+	key := weak.Make(pool)
+	if g := gates.of[key]; g != nil {
+		return g
+	}
+	if gates.of == nil {
+		gates.of = make(map[weak.Pointer[pgxpool.Pool]]*gate)
+	}
+	g := &gate{size: conns - 1, room: conns - 1}
+	gates.of[key] = g
+	runtime.AddCleanup(pool, func(key weak.Pointer[pgxpool.Pool]) {
+		gates.mu.Lock()
+		defer gates.mu.Unlock()
+		delete(gates.of, key)
+	}, key)
+	return g
+}
+
+// enter waits until there is room. If another transaction of the store has begun one for
+// id by then, it is returned.
+func (g *gate) enter(ctx context.Context, of *Store, id *store.ID) (*transaction, error) {
 	g.mu.Lock()
 	if g.room > 0 {
 		g.room--
 		g.mu.Unlock()
 		return nil, nil
 	}
-	w := &waiter{id: id, in: make(chan struct{})}
+	w := &waiter{of: of, id: id, in: make(chan struct{})}
 	g.waiting = append(g.waiting, w)
 	g.mu.Unlock()
 	select {
 	case <-w.in:
 	case <-ctx.Done():
 		if g.giveUp(w) {
-			return nil, ctx.Err()
+			return nil, fmt.Errorf("wait for one of the %d transactions that the pool's MaxConns allow at a time: %w", g.size, ctx.Err())
 		}
 	}
 	return w.got, nil
@@ -85,15 +121,19 @@ func (g *gate) crowded() bool {
 	return len(g.waiting) > 0
 }
 
-// next promises a transaction to who has waited longest, if another may begin it: by
-// letIn, or else by leave and keep. Who waits is let in otherwise when that takes long.
-func (g *gate) next() *waiter {
+// next promises a transaction to the caller that has waited longest, if another
+// transaction of the store may begin it: by letIn, or else by leave and keep. The caller is
+// let in otherwise when that takes long.
+func (g *gate) next(of *Store) *waiter {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if len(g.waiting) == 0 || g.waiting[0].id == nil || !g.waiting[0].late.IsZero() {
+	if len(g.waiting) == 0 {
 		return nil
 	}
 	w := g.waiting[0]
+	if w.of != of || w.id == nil || !w.late.IsZero() {
+		return nil
+	}
 	g.remove(w)
 	w.late = time.Now().Add(promised) //nolint:forbidigo // no instant of the protocol's
 	g.promised = append(g.promised, w)

@@ -36,7 +36,7 @@ func (t *transaction) successor() *transaction {
 		!t.of.knows(commitNext, t.store.texts.openNext, t.tables.existsNext(noScans)) {
 		return nil
 	}
-	if t.next = t.store.gate.next(); t.next == nil {
+	if t.next = t.store.gate.next(t.store); t.next == nil {
 		return nil
 	}
 	n := &transaction{store: t.store, tables: t.tables, id: *t.next.id, taken: t.taken}

@@ -35,7 +35,7 @@ func (p *Partitions) Divide(ctx context.Context) error {
 		return err
 	})
 	if err != nil {
-		return fault("divide the table of records", err)
+		return p.store.fault("divide the table of records", err)
 	}
 	return nil
 }

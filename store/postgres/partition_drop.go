@@ -54,7 +54,7 @@ func (p *Partitions) Drop(ctx context.Context) (dropped []Partition, err error) 
 		return err
 	})
 	if err != nil {
-		return dropped, fault("drop partitions", err)
+		return dropped, p.store.fault("drop partitions", err)
 	}
 	return dropped, nil
 }

@@ -30,7 +30,7 @@ func (p *Partitions) Ensure(ctx context.Context) (made int, err error) {
 		return err
 	})
 	if err != nil {
-		return made, fault("make partitions", err)
+		return made, p.store.fault("make partitions", err)
 	}
 	return made, nil
 }

@@ -46,11 +46,11 @@ const (
 func (p *Partitions) List(ctx context.Context) ([]Partition, error) {
 	on, err := p.store.tables(ctx)
 	if err != nil {
-		return nil, fault("list partitions", err)
+		return nil, p.store.fault("list partitions", err)
 	}
 	all, err := list(ctx, p.store.pool, on)
 	if err != nil {
-		return nil, fault("list partitions", err)
+		return nil, p.store.fault("list partitions", err)
 	}
 	return all, nil
 }

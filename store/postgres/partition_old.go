@@ -35,7 +35,7 @@ func (p *Partitions) Old(ctx context.Context) (old []OldPartition, err error) {
 		return nil
 	})
 	if err != nil {
-		return nil, fault("look at old partitions", err)
+		return nil, p.store.fault("look at old partitions", err)
 	}
 	return old, nil
 }

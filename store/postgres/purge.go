@@ -18,17 +18,17 @@ const purgeBatch = 500
 func (s *Store) Purge(ctx context.Context, limit int) (int, error) {
 	t, err := s.tables(ctx)
 	if err != nil {
-		return 0, fault("purge", err)
+		return 0, s.fault("purge", err)
 	}
 	names, err := s.purged(ctx, t)
 	if err != nil {
-		return 0, fault("purge", err)
+		return 0, s.fault("purge", err)
 	}
 	gone := 0
 	for _, name := range names {
 		n, err := s.purgeTable(ctx, strings.ReplaceAll(t.purge, t.in("semel_records"), name), limit-gone)
 		if gone += n; err != nil {
-			return gone, fault("purge", err)
+			return gone, s.fault("purge", err)
 		}
 	}
 	return gone, nil

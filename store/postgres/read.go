@@ -16,11 +16,11 @@ func (s *Store) Get(ctx context.Context, ids []store.ID) ([]store.Standing, erro
 	}
 	t, err := s.tables(ctx)
 	if err != nil {
-		return nil, fault("get", err)
+		return nil, s.fault("get", err)
 	}
 	answers, err := s.get(ctx, t, ids)
 	if err != nil {
-		return nil, fault("get", err)
+		return nil, s.fault("get", err)
 	}
 	return answers, nil
 }
@@ -49,7 +49,7 @@ func (s *Store) getBy(ctx context.Context, own *session, t *tables, ids []store.
 func (s *Store) Scan(ctx context.Context, q store.Query) ([]store.Record, error) {
 	t, err := s.tables(ctx)
 	if err != nil {
-		return nil, fault("scan", err)
+		return nil, s.fault("scan", err)
 	}
 	text, args := t.scanned(q)
 	if text == "" {
@@ -64,7 +64,7 @@ func (s *Store) Scan(ctx context.Context, q store.Query) ([]store.Record, error)
 		b.Queue(text, args...).Query(eachRecord(func(r *store.Record) { records = append(records, *r) }))
 	})
 	if err != nil {
-		return nil, fault("scan", err)
+		return nil, s.fault("scan", err)
 	}
 	return records, nil
 }
@@ -92,11 +92,11 @@ func (t *tables) scanned(q store.Query) (text string, args []any) {
 func (s *Store) Counts(ctx context.Context) ([]store.Count, error) {
 	t, err := s.tables(ctx)
 	if err != nil {
-		return nil, fault("count records", err)
+		return nil, s.fault("count records", err)
 	}
 	rows, err := s.pool.Query(ctx, t.counts, t.in("semel_records"))
 	if err != nil {
-		return nil, fault("count records", err)
+		return nil, s.fault("count records", err)
 	}
 	counts, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (store.Count, error) {
 		var c store.Count
@@ -110,7 +110,7 @@ func (s *Store) Counts(ctx context.Context) ([]store.Count, error) {
 		return c, nil
 	})
 	if err != nil {
-		return nil, fault("count records", err)
+		return nil, s.fault("count records", err)
 	}
 	return counts, nil
 }

@@ -9,11 +9,11 @@ import "context"
 func (s *Store) Salt(ctx context.Context) ([]byte, error) {
 	t, err := s.tables(ctx)
 	if err != nil {
-		return nil, fault("read the salt", err)
+		return nil, s.fault("read the salt", err)
 	}
 	var salt []byte
 	if err := s.pool.QueryRow(ctx, t.in(`SELECT salt FROM semel_salt`)).Scan(&salt); err != nil {
-		return nil, fault("read the salt", err)
+		return nil, s.fault("read the salt", err)
 	}
 	return salt, nil
 }

@@ -40,9 +40,9 @@ type Store struct {
 	level pgx.TxIsoLevel
 	texts texts
 	found atomic.Pointer[tables]
-	// gate lets in one Atomic fewer than there are connections, so that one is left
-	// for what handlers ask the store beside their transactions.
-	gate gate
+	// gate lets in one Atomic fewer than the pool has connections, so that one is left
+	// for what handlers ask the store or the pool beside their transactions.
+	gate *gate
 	// noScans says that transactions were last seen to begin with enable_seqscan off.
 	noScans atomic.Bool
 	// quick says that the statements of a transaction may go past the driver's batches.
@@ -59,8 +59,8 @@ type Store struct {
 // of pool. It does not use pool yet: an error of the database is told by the
 // first call. The pool stays the caller's, who closes it when the store is not
 // used any more. Of its settings, the store uses the number of connections, of
-// which at most all but one run transactions of Atomic at a time, and the query
-// mode, which behind PgBouncer must not be the default; see the package's
+// which at most all but one run transactions of Atomic at a time, those of other stores of
+// the pool counted as well, and the query mode, which behind PgBouncer must not be the default; see the package's
 // comment. It fails when an option cannot be, and when the pool has only one
 // connection.
 func New(pool *pgxpool.Pool, o Options) (*Store, error) {
@@ -79,6 +79,6 @@ func New(pool *pgxpool.Pool, o Options) (*Store, error) {
 	return &Store{
 		asTexts: mode == pgx.QueryExecModeExec || mode == pgx.QueryExecModeSimpleProtocol,
 		pool:    pool, sessions: sessionsOf(pool, config, o.MaxSessions), level: o.Isolation, texts: newTexts(&o),
-		quick: quick(config), gate: gate{room: conns - 1}, commitBound: commitBound, keptFor: keptFor, statementBound: max(0, o.StatementTimeout),
+		quick: quick(config), gate: gateOf(pool, conns), commitBound: commitBound, keptFor: keptFor, statementBound: max(0, o.StatementTimeout),
 	}, nil
 }

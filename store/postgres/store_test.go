@@ -101,7 +101,7 @@ CREATE FUNCTION standby.pg_is_in_recovery() RETURNS boolean RETURN true`, pgx.Qu
 		})
 		got, err := newStore(t, pool, postgres.Options{}).Capabilities(t.Context())
 		want := store.Capabilities{
-			SameTx: true, Linearizable: row.linearizable, Survives: row.survives, Because: row.because, Flushers: 2, MaxOutcome: 1 << 20, MaxBatch: 1000,
+			Connections: pool, SameTx: true, Linearizable: row.linearizable, Survives: row.survives, Because: row.because, Flushers: 2, MaxOutcome: 1 << 20, MaxBatch: 1000,
 		}
 		if err != nil || got != want {
 			t.Errorf("Capabilities with %+v = %+v, %v, want %+v", row, got, err, want)

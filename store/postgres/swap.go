@@ -22,14 +22,14 @@ import (
 func (s *Store) Swap(ctx context.Context, changes []store.Change) ([]store.Standing, error) {
 	t, err := s.tables(ctx)
 	if err != nil {
-		return nil, fault("swap", err)
+		return nil, s.fault("swap", err)
 	}
 	own := s.sessions.take(ctx)
 	if own != nil {
 		defer s.sessions.give(own)
 	}
 	w := swapper{in: over{s.pool}, own: own, on: t, frames: &s.texts.swap}
-	return w.swap(ctx, changes)
+	return w.answers(ctx, s, changes)
 }
 
 // SwapTx is Swap within tx. Its statements are behind a savepoint, so that the
@@ -42,10 +42,10 @@ func (s *Store) SwapTx(ctx context.Context, tx pgx.Tx, changes []store.Change) (
 	}
 	t, err := s.tables(ctx)
 	if err != nil {
-		return nil, fault("swap", err)
+		return nil, s.fault("swap", err)
 	}
 	w := swapper{in: over{tx}, on: t, frames: &s.texts.swapTx, undo: tx}
-	return w.swap(ctx, changes)
+	return w.answers(ctx, s, changes)
 }
 
 const (
@@ -86,6 +86,15 @@ type item struct {
 	lacks  error // why a new record has no place, unless one stands
 }
 
+// answers is swap for the methods of the store.
+func (w *swapper) answers(ctx context.Context, s *Store, changes []store.Change) ([]store.Standing, error) {
+	answers, err := w.swap(ctx, changes)
+	if err != nil {
+		return nil, s.fault("swap", err)
+	}
+	return answers, nil
+}
+
 func (w *swapper) swap(ctx context.Context, changes []store.Change) ([]store.Standing, error) {
 	answers := make([]store.Standing, len(changes))
 	items, err := accept(ctx, changes, answers)
@@ -96,12 +105,12 @@ func (w *swapper) swap(ctx context.Context, changes []store.Change) ([]store.Sta
 	for _, batch := range portions(items) {
 		late, err := w.batch(ctx, batch)
 		if err != nil {
-			return nil, fault("swap", withConflict(err))
+			return nil, withConflict(err)
 		}
 		missed = append(missed, late...)
 	}
 	if err := w.tell(ctx, missed); err != nil {
-		return nil, fault("swap", withConflict(err))
+		return nil, withConflict(err)
 	}
 	return answers, nil
 }

@@ -168,11 +168,11 @@ func (t *transaction) commitVerdict(last *store.Change, e *ending, err error) (s
 	case !e.made && last != nil && t.tables.notInForce(last, err):
 		return store.NotCommitted, fmt.Errorf("record %s: %w", t.id, store.ErrNotInForce)
 	case !e.made && last != nil && t.tables.hasNoPlace(err):
-		return store.NotCommitted, fault("commit", withoutPlace(last, err))
+		return store.NotCommitted, t.store.fault("commit", withoutPlace(last, err))
 	case rollsBack(err) || notSent(err):
-		return store.NotCommitted, fault("commit", withMark(err))
+		return store.NotCommitted, t.store.fault("commit", withMark(err))
 	default:
-		return store.Unknown, fault("commit", err)
+		return store.Unknown, t.store.fault("commit", err)
 	}
 }
 

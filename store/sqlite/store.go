@@ -52,6 +52,10 @@ type Store struct {
 // loss. Transactions of db are begun by BeginTx:
 // into one that was begun as text, on a connection that is then given back, the store
 // would write without knowing.
+//
+// db needs at least two connections (SetMaxOpenConns): with one, a function that reads by
+// db within its transaction waits for itself for ever, which Semel cannot see, and other
+// calls wait until they are told semel.ErrUnavailable.
 func New(db *sql.DB) *Store {
 	return &Store{
 		db: db, gate: make(chan struct{}, 1), patience: patience, commitBound: commitBound,

@@ -1,0 +1,63 @@
+package semel
+
+import (
+	"context"
+
+	"github.com/semelgo/semel/store"
+)
+
+// giveUp sees to a claim that had no answer. One that is on its way with others' is
+// waited for: what became of it is then known.
+func (q *ask) giveUp(ctx context.Context, claim store.Change, before store.Record, err error) {
+	on := left(err)
+	if on == nil {
+		q.undo(ctx, claim, before)
+		return
+	}
+	q.c.open.Add(1) // the asker is in still
+	q.c.lanes.run("give up", func() {
+		defer q.c.leave()
+		answer, err := on.Wait()
+		switch {
+		case err != nil, answer.InForce(claim) && !q.release(ctx, claim, before):
+			q.undo(ctx, claim, before)
+		}
+	})
+}
+
+// release gives back a claim that is known to stand, together with the changes of
+// others, and reports whether the store has answered.
+func (q *ask) release(ctx context.Context, claim store.Change, before store.Record) bool {
+	if claim.To.State != store.InProgress {
+		return true
+	}
+	claimed := standing(claim, before)
+	now, e, d := claimed, q.released(claim, before), decision{}
+	ctx, cancel := q.c.bounded(ctx)
+	defer cancel()
+	return q.c.endAmong(ctx, func() store.Record { return claimed }, &now, &e, &d) == nil
+}
+
+// released is the end of a claim that nothing was run for.
+func (q *ask) released(claim store.Change, before store.Record) event {
+	return event{
+		step: stepRelease, token: claim.To.Token, policy: q.attempt.policy, proven: true, expire: q.attempt.times.retention,
+		outcome: q.c.interruption(q.call.op, before, claim.To.Attempt, ErrUnavailable),
+	}
+}
+
+// undo gives back a claim that may have been granted although its answer never
+// came, and one that may yet be. Nothing was run, which is proof.
+func (q *ask) undo(ctx context.Context, claim store.Change, before store.Record) {
+	if claim.To.State != store.InProgress {
+		return
+	}
+	release := q.released(claim, before)
+	void := event{
+		step: stepVoid, to: store.Pending, owner: newOwner(), policy: q.attempt.policy, of: q.call,
+		identity: q.call.identity(), expire: q.attempt.times.retention, outcome: release.outcome,
+	}
+	q.c.keepLate(ctx, lateItem{
+		record: standing(claim, before), quiet: true, event: release, void: void, from: claim.If,
+	}, ErrUnavailable)
+}

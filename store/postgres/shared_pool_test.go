@@ -1,0 +1,184 @@
+package postgres_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/internal/realtest"
+	"github.com/semelgo/semel/migrate"
+	"github.com/semelgo/semel/store"
+	"github.com/semelgo/semel/store/postgres"
+)
+
+func atMost(conns int32) func(*pgxpool.Config) {
+	return func(c *pgxpool.Config) { c.MaxConns = conns }
+}
+
+// TestStoresOfOnePool leave one connection free together, for what their handlers ask the
+// pool.
+func TestStoresOfOnePool(t *testing.T) {
+	t.Parallel()
+	pool := connect(t, database(t), atMost(4))
+	stores := []*postgres.Store{newStore(t, pool, postgres.Options{}), newStore(t, pool, postgres.Options{})}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute) // of what would wait for ever
+	defer cancel()
+	var all sync.WaitGroup
+	for n, c := range batch("shared", 12) {
+		all.Go(func() {
+			last := c
+			verdict, err := stores[n%2].Atomic(ctx, last.To.ID, true, func(ctx context.Context, tx pgx.Tx, _ store.Standing) (*store.Change, error) {
+				_, err := tx.Exec(ctx, `SELECT pg_sleep(0.1)`) // the others begin meanwhile
+				var one int
+				return &last, errors.Join(err, pool.QueryRow(ctx, `SELECT 1`).Scan(&one))
+			})
+			if verdict != store.Committed || err != nil {
+				t.Errorf("Atomic = %v, %v, want Committed", verdict, err)
+			}
+		})
+	}
+	all.Wait()
+}
+
+func engineOver(t *testing.T, s *postgres.Store, o semel.Options) *semel.Engine[pgx.Tx] {
+	t.Helper()
+	o.Survive = store.NoFailure
+	e, err := semel.New(s, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
+// TestTransactionWithinOneOfThePool is refused, also where another engine and another store
+// open it; of another pool it is not.
+func TestTransactionWithinOneOfThePool(t *testing.T) {
+	t.Parallel()
+	url := database(t)
+	pool, other := connect(t, url), connect(t, url)
+	s := newStore(t, pool, postgres.Options{})
+	outer := engineOver(t, s, semel.Options{})
+	op := semel.Define("op", semel.OperationOptions[string]{})
+	write := func(ctx context.Context, tx pgx.Tx) (string, error) { return "v", effect(ctx, tx, "key") }
+	_, _, err := semel.DoTx(t.Context(), outer, op.Call(semel.Shared(), "outer", "in"), func(ctx context.Context, tx pgx.Tx) (string, error) {
+		for name, inner := range map[string]*postgres.Store{"the store": s, "another store": newStore(t, pool, postgres.Options{})} {
+			call := op.Call(semel.Shared(), "inner of "+name, "in")
+			if _, _, err := semel.DoTx(ctx, engineOver(t, inner, semel.Options{}), call, write); !errors.Is(err, semel.ErrInvalid) {
+				t.Errorf("DoTx of %s within DoTx = %v, want ErrInvalid", name, err)
+			}
+		}
+		elsewhere := engineOver(t, newStore(t, other, postgres.Options{}), semel.Options{})
+		_, _, err := semel.DoTx(ctx, elsewhere, op.Call(semel.Shared(), "elsewhere", "in"), write)
+		return "v", err
+	})
+	if err != nil {
+		t.Errorf("DoTx = %v, want success", err)
+	}
+}
+
+// TestTransactionThatWaitsForItsCaller: a function that calls DoTx with a context that is
+// not its own cannot be seen to be within a transaction. When its callers hold all
+// connections, the inner transactions give up after RecordTimeout, and the key is free.
+func TestTransactionThatWaitsForItsCaller(t *testing.T) {
+	t.Parallel()
+	const conns = 4
+	pool := connect(t, database(t), atMost(conns))
+	e := engineOver(t, newStore(t, pool, postgres.Options{}), semel.Options{RecordTimeout: time.Second})
+	op := semel.Define("op", semel.OperationOptions[string]{})
+	var all, hold sync.WaitGroup
+	hold.Add(conns - 1)
+	var first [conns]sync.Once
+	failed := make(chan error, 100)
+	for n := range conns - 1 {
+		all.Go(func() {
+			call := op.Call(semel.Shared(), fmt.Sprint("outer ", n), "in")
+			_, _, err := semel.DoTx(t.Context(), e, call, func(context.Context, pgx.Tx) (string, error) {
+				first[n].Do(hold.Done)
+				hold.Wait()
+				inner := op.Call(semel.Shared(), fmt.Sprint("inner ", n), "in")
+				_, _, err := semel.DoTx(t.Context(), e, inner, func(context.Context, pgx.Tx) (string, error) { return "v", nil })
+				return "v", err
+			})
+			failed <- err
+		})
+	}
+	all.Wait()
+	close(failed)
+	var unavailable int
+	for err := range failed {
+		if errors.Is(err, semel.ErrUnavailable) || err != nil && strings.Contains(err.Error(), "RecordTimeout") {
+			unavailable++
+		} else if err != nil {
+			t.Errorf("DoTx = %v, want ErrUnavailable", err)
+		}
+	}
+	if unavailable == 0 {
+		t.Error("no caller was told that its transaction did not begin")
+	}
+	if _, _, err := semel.DoTx(t.Context(), e, op.Call(semel.Shared(), "stranger", "in"), func(context.Context, pgx.Tx) (string, error) { return "v", nil }); err != nil {
+		t.Errorf("the next DoTx = %v, want success", err)
+	}
+}
+
+// TestBeginThatHasNoConnection: each way to run a transaction gives up after RecordTimeout
+// when the program uses all connections of the pool itself, and says so. DoTx does when the
+// server is silent, too; what DoBatch sends has the longer bound of its statements.
+func TestBeginThatHasNoConnection(t *testing.T) {
+	t.Parallel()
+	server := realtest.Postgres(t)
+	proxy := realtest.NewProxy(t, server.Addr())
+	url := server.Database(t)
+	pool := connect(t, proxy.URL(url), atMost(2))
+	if err := migrate.Postgres(t.Context(), pool); err != nil {
+		t.Fatal(err)
+	}
+	e := engineOver(t, newStore(t, pool, postgres.Options{}), semel.Options{RecordTimeout: time.Second})
+	inline := semel.Define("inline", semel.OperationOptions[string]{}).Call(semel.Shared(), "k", "in")
+	batched := semel.Define("batched", semel.OperationOptions[string]{}).Call(semel.Shared(), "k", "in")
+	ways := map[string]func() error{
+		"DoTx": func() error {
+			_, _, err := semel.DoTx(t.Context(), e, inline, func(context.Context, pgx.Tx) (string, error) { return "v", nil })
+			return err
+		},
+		"DoBatch": func() error {
+			_, _, err := semel.DoBatch(t.Context(), e, batched, func(context.Context) (string, *pgx.Batch, error) { return "v", nil, nil })
+			return err
+		},
+	}
+	var taken []*pgxpool.Conn
+	for range 2 {
+		c, err := pool.Acquire(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		taken = append(taken, c)
+	}
+	for name, run := range ways {
+		if err := run(); !errors.Is(err, semel.ErrUnavailable) || !strings.Contains(err.Error(), "all 2 connections of the pool in use") {
+			t.Errorf("%s = %v, want ErrUnavailable that says that all connections are in use", name, err)
+		}
+	}
+	for _, c := range taken {
+		c.Release()
+	}
+	for name, run := range ways {
+		if err := run(); err != nil {
+			t.Errorf("%s with free connections = %v, want success", name, err)
+		}
+	}
+	proxy.BlackHole(true)
+	defer proxy.BlackHole(false) // for the pool, which waits for its connections as it closes
+	silent := semel.Define("silent", semel.OperationOptions[string]{}).Call(semel.Shared(), "k", "in")
+	_, _, err := semel.DoTx(t.Context(), e, silent, func(context.Context, pgx.Tx) (string, error) { return "v", nil })
+	if !errors.Is(err, semel.ErrUnavailable) {
+		t.Errorf("DoTx with a silent server = %v, want ErrUnavailable", err)
+	}
+}

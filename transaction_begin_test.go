@@ -1,0 +1,120 @@
+package semel_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/store"
+	"github.com/semelgo/semel/store/memory"
+)
+
+// TestTransactionThatDoesNotBegin: a caller without a deadline waits for the beginning of
+// its transaction for RecordTimeout, and is told so.
+func TestTransactionThatDoesNotBegin(t *testing.T) {
+	eachShape(t, func(t *testing.T, s shape) {
+		p, mem := solo(t, semel.Options{RecordTimeout: 3 * time.Second})
+		call := plain("op", s.o).Call(me, "k", "in")
+		p.wire.on(func(r request) fault { return fault{hang: r.kind == atomicCall} })
+		began := time.Now()
+		a := s.ask(t.Context(), p, call, func(ctx context.Context, _ *memory.Tx) (string, error) { return never(t)(ctx) })
+		a.wantErr(t, semel.ErrUnavailable)
+		if waited := time.Since(began); waited != 3*time.Second {
+			t.Errorf("the caller waited %v, want the RecordTimeout of 3s", waited)
+		}
+		p.seen.want(t, semel.EventStoreError)
+		p.wire.heal()
+		s.ask(t.Context(), p, call, puts("e", "v")).want(t, "v", false)
+		wantEffect(t, mem, "e", true)
+	})
+}
+
+// TestTransactionMayTakeLong: RecordTimeout does not bound a transaction that has begun.
+func TestTransactionMayTakeLong(t *testing.T) {
+	eachShape(t, func(t *testing.T, s shape) {
+		p, mem := solo(t, semel.Options{RecordTimeout: time.Second})
+		call := plain("op", s.o).Call(me, "k", "in")
+		s.ask(t.Context(), p, call, func(ctx context.Context, tx *memory.Tx) (string, error) {
+			pass(time.Minute)
+			if ctx.Err() != nil {
+				t.Errorf("the function's context has ended: %v", context.Cause(ctx))
+			}
+			return puts("e", "v")(ctx, tx)
+		}).want(t, "v", false)
+		wantEffect(t, mem, "e", true)
+	})
+}
+
+// TestTransactionWithinATransaction of the same connections is refused before anything
+// runs, whichever engine opens it: the second could wait for the connection of the first.
+func TestTransactionWithinATransaction(t *testing.T) {
+	t.Parallel()
+	for _, inner := range shapes() {
+		t.Run(inner.name+" within", func(t *testing.T) {
+			eachShape(t, func(t *testing.T, around shape) {
+				mem := memory.New(memory.Options{})
+				p, same := start(t, mem, semel.Options{}), start(t, mem, semel.Options{})
+				elsewhere, apart := solo(t, semel.Options{})
+				call := plain("op", inner.o).Call(me, "k", "in")
+				around.ask(t.Context(), p, plain("outer", around.o).Call(me, "k", "in"), func(ctx context.Context, _ *memory.Tx) (string, error) {
+					for _, e := range []*process{p, same} {
+						a := inner.ask(ctx, e, call, func(ctx context.Context, _ *memory.Tx) (string, error) { return never(t)(ctx) })
+						wantField(t, a.err, "ctx")
+					}
+					inner.ask(ctx, elsewhere, call, puts("e", "v")).want(t, "v", false)
+					return "v", nil
+				}).want(t, "v", false)
+				wantEffect(t, apart, "e", true)
+				inner.ask(t.Context(), same, call, puts("e", "v")).want(t, "v", false)
+			})
+		})
+	}
+}
+
+// TestWritesWithinAnExclusiveTransaction are refused, because they would wait for the
+// transaction that they are called in. EnqueueTx and reads are not.
+func TestWritesWithinAnExclusiveTransaction(t *testing.T) {
+	t.Parallel()
+	p := exclusive(t, memory.New(memory.Options{}), semel.Options{})
+	task := semel.Define("task", semel.OperationOptions[string]{Retry: &semel.Retry{}})
+	id := task.Call(me, "k", "in").ID()
+	writes := map[string]func(ctx context.Context) error{
+		"Do": func(ctx context.Context) error {
+			return do(ctx, p, plain("op", semel.OperationOptions[string]{}).Call(me, "k", "in"), never(t)).err
+		},
+		"Enqueue": func(ctx context.Context) error {
+			_, err := semel.Enqueue(ctx, p.Engine, task.Call(me, "k", "in"), semel.EnqueueOptions{})
+			return err
+		},
+		"Resolve": func(ctx context.Context) error {
+			_, err := p.Resolve(ctx, semel.Resolution{ID: id, To: store.Pending, Actor: "me", Reason: "r"})
+			return err
+		},
+		"Redrive": func(ctx context.Context) error {
+			_, err := p.Redrive(ctx, semel.Redrive{ID: id, Actor: "me", Reason: "r"})
+			return err
+		},
+		"Reschedule": func(ctx context.Context) error { _, err := p.Reschedule(ctx, id, 0); return err },
+		"Cancel":     func(ctx context.Context) error { _, err := p.Cancel(ctx, id, "r"); return err },
+	}
+	doTx(t.Context(), p, plain("outer", semel.OperationOptions[string]{}).Call(me, "k", "in"), func(ctx context.Context, tx *memory.Tx) (string, error) {
+		for name, write := range writes {
+			err := write(ctx)
+			if wrong, ok := errors.AsType[*semel.FieldError](err); !ok || wrong.Field != "ctx" {
+				t.Errorf("%s = %v, want ErrInvalid that names ctx", name, err)
+			}
+		}
+		if _, err := semel.EnqueueTx(ctx, p.Engine, tx, task.Call(me, "k", "in"), semel.EnqueueOptions{}); err != nil {
+			t.Errorf("EnqueueTx = %v, want success", err)
+		}
+		if _, _, err := p.Get(ctx, "task", me, "k"); err != nil {
+			t.Errorf("Get = %v, want success", err)
+		}
+		return "v", nil
+	}).want(t, "v", false)
+	if _, err := p.Cancel(t.Context(), id, "r"); errors.Is(err, semel.ErrInvalid) {
+		t.Errorf("Cancel outside of the transaction = %v", err)
+	}
+}
