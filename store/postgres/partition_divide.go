@@ -87,8 +87,16 @@ func (k *keeper) bindFirst(ctx context.Context) (to time.Time, err error) {
 // exchange puts a partitioned table in the place of the table, which becomes its
 // first partition.
 func (k *keeper) exchange(ctx context.Context, tx pgx.Tx, to time.Time) error {
-	table, first := k.on.in("semel_records"), k.table(firstPartition)
-	if _, err := tx.Exec(ctx, fmt.Sprintf(`LOCK TABLE %s IN ACCESS EXCLUSIVE MODE`, table)); err != nil {
+	table, view, first := k.on.in("semel_records"), k.on.in("semel_record_view"), k.table(firstPartition)
+	replaced, err := textOf(ctx, tx, sqlView, view) // read before the table has another name
+	if err != nil {
+		return err
+	}
+	locked := table
+	if len(replaced) > 0 {
+		locked = view + ", " + table // in the order in which a query over the view locks them
+	}
+	if _, err := tx.Exec(ctx, fmt.Sprintf(`LOCK TABLE %s IN ACCESS EXCLUSIVE MODE`, locked)); err != nil {
 		return err
 	}
 	text := []string{fmt.Sprintf(`ALTER TABLE %s RENAME TO %s`, table, firstPartition)}
@@ -97,10 +105,6 @@ func (k *keeper) exchange(ctx context.Context, tx pgx.Tx, to time.Time) error {
 		return err
 	}
 	text = append(text, renames...)
-	view, err := textOf(ctx, tx, sqlView, k.on.in("semel_record_view")) // its text is to name the new table
-	if err != nil {
-		return err
-	}
 	text = append(text, fmt.Sprintf(
 		`CREATE TABLE %s (LIKE %s INCLUDING ALL EXCLUDING CONSTRAINTS EXCLUDING INDEXES) PARTITION BY RANGE (id)`, table, first))
 	for _, read := range []string{sqlConstraints, sqlIndexes, sqlOwner, sqlPrivileges} {
@@ -113,7 +117,7 @@ func (k *keeper) exchange(ctx context.Context, tx pgx.Tx, to time.Time) error {
 	text = append(text,
 		fmt.Sprintf(`ALTER TABLE %s ATTACH PARTITION %s FOR VALUES FROM (MINVALUE) TO (%s)`, table, first, literal(to)),
 		fmt.Sprintf(`ALTER TABLE %s DROP CONSTRAINT %s`, first, firstBound))
-	return execAll(ctx, tx, append(text, view...))
+	return execAll(ctx, tx, append(text, replaced...))
 }
 
 // What is written anew for the table that is put in the place of $1, read while

@@ -116,8 +116,8 @@ func TestEnsure(t *testing.T) {
 	}
 }
 
-// Ten at once, while others write: it is done once, and nobody who writes is told
-// that something failed.
+// Ten at once, while others write, and read the view: it is done once, and no writer and
+// no reader is told that something failed, or misses a record.
 func TestDivideWhileOthersWrite(t *testing.T) {
 	t.Parallel()
 	url := database(t)
@@ -145,6 +145,18 @@ func TestDivideWhileOthersWrite(t *testing.T) {
 			}
 		})
 	}
+	for range 2 {
+		writers.Go(func() {
+			for seen := 0; ctx.Err() == nil; {
+				n := -1
+				if err := pool.QueryRow(t.Context(), `SELECT count(*) FROM semel_record_view`).Scan(&n); err != nil || n < seen {
+					t.Errorf("the view has %d records, %v, want %d or more", n, err, seen)
+					return
+				}
+				seen = n
+			}
+		})
+	}
 	for range 10 {
 		keepers.Go(func() {
 			p := partitions(t, connect(t, url), postgres.PartitionOptions{})
@@ -157,8 +169,10 @@ func TestDivideWhileOthersWrite(t *testing.T) {
 	keepers.Wait()
 	stop()
 	writers.Wait()
-	if n := one[int](t, pool, `SELECT count(*) FROM semel_records`); n != written || n == 0 {
-		t.Errorf("%d records are there, want the %d that were written", n, written)
+	for _, name := range []string{"semel_records", "semel_record_view"} {
+		if n := one[int](t, pool, `SELECT count(*) FROM `+name); n != written || n == 0 {
+			t.Errorf("%s has %d records, want the %d that were written", name, n, written)
+		}
 	}
 }
 

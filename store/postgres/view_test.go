@@ -173,7 +173,7 @@ func TestRecordView(t *testing.T) {
 	}
 }
 
-// A database of an earlier version, with records, gets the view.
+// A database of an earlier version, with records and partitions, gets the view.
 func TestRecordViewOfRecordsFromBefore(t *testing.T) {
 	t.Parallel()
 	pool := connect(t, realtest.Postgres(t).Database(t))
@@ -192,6 +192,7 @@ func TestRecordViewOfRecordsFromBefore(t *testing.T) {
 	if _, err := s.Salt(t.Context()); postgres.CodeOf(err) != "42P01" {
 		t.Errorf("Salt before the migration = %v, want that the table is missing", err)
 	}
+	divided(t, pool, postgres.PartitionOptions{})
 	if err := migrate.Postgres(t.Context(), pool); err != nil {
 		t.Fatal(err)
 	}
