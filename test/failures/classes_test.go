@@ -36,5 +36,9 @@ func all[Tx any]() []class[Tx] {
 		{"HTTP2", http2[Tx]},
 		{"Zombie", zombies[Tx]},
 		{"SweepAgainstClaim", sweepAgainstClaim[Tx]},
+		{"EqualAnswers", equalAnswers[Tx]},
+		{"WithoutInTx", withoutInTx[Tx]},
+		{"StoredRetention", storedRetention[Tx]},
+		{"InnerMarks", innerMarks[Tx]},
 	}
 }

@@ -1,0 +1,136 @@
+package failures_test
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/internal/realtest"
+	"github.com/semelgo/semel/migrate"
+	"github.com/semelgo/semel/store"
+	"github.com/semelgo/semel/store/postgres"
+	"github.com/semelgo/semel/store/sqlite"
+)
+
+// TestUnreachablePostgres: what a call says of a database that is gone.
+func TestUnreachablePostgres(t *testing.T) {
+	t.Parallel()
+	t.Attr("engine", "postgres")
+	p := pool(t, realtest.Postgres(t).Database(t))
+	if err := migrate.Postgres(t.Context(), p); err != nil {
+		t.Fatal(err)
+	}
+	s, err := postgres.New(p, postgres.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	tx, err := p.Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := tx.Rollback(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	unreachable[pgx.Tx](t, s, tx, p.Close)
+}
+
+// TestUnreachableSQLite likewise.
+func TestUnreachableSQLite(t *testing.T) {
+	t.Parallel()
+	t.Attr("engine", "sqlite")
+	db, err := sqlite.Open(filepath.Join(t.TempDir(), "gone.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := migrate.SQLite(t.Context(), db); err != nil {
+		t.Fatal(err)
+	}
+	tx, err := db.BeginTx(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := tx.Rollback(); err != nil {
+		t.Fatal(err)
+	}
+	unreachable(t, sqlite.New(db), tx, func() { _ = db.Close() })
+}
+
+// unreachable closes the database under an engine. No call returns an error of the driver
+// that is not also ErrUnavailable.
+func unreachable[Tx any](t *testing.T, s store.TxStore[Tx], ended Tx, closes func()) {
+	t.Helper()
+	task := semel.Define("task", semel.OperationOptions[string]{Policy: semel.AtLeastOnce(), Retry: &semel.Retry{}})
+	e, err := semel.New(s, semel.Options{Survive: store.NoFailure, RecordTimeout: time.Second, Operations: []semel.Declared{task}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	closes()
+	ctx, call := t.Context(), task.Call(semel.ScopeOf("ann"), "k", "in")
+	direct := semel.Define("direct", semel.OperationOptions[string]{}).Call(semel.ScopeOf("ann"), "k", "in")
+	claimed := store.Record{Operation: "task"}
+	claimed.ID, claimed.Token = call.ID(), store.Token{State: store.InProgress, Attempt: 1, Owner: 7}
+	never := func(context.Context) (string, error) { t.Error("the function ran"); return "", nil }
+	calls := map[string]func() error{
+		"Do": func() error { _, _, err := semel.Do(ctx, e, direct, never); return err },
+		"DoTx": func() error {
+			_, _, err := semel.DoTx(ctx, e, direct, func(ctx context.Context, _ Tx) (string, error) { return never(ctx) })
+			return err
+		},
+		"Enqueue": func() error {
+			_, err := semel.Enqueue(ctx, e, call, semel.EnqueueOptions{})
+			return err
+		},
+		"EnqueueTx": func() error {
+			_, err := semel.EnqueueTx(ctx, e, ended, call, semel.EnqueueOptions{})
+			return err
+		},
+		"Get":        func() error { _, _, err := e.Get(ctx, "task", semel.ScopeOf("ann"), "k"); return err },
+		"List":       func() error { _, err := e.List(ctx, store.Query{}); return err },
+		"Notes":      func() error { _, err := e.Notes(ctx, call.ID()); return err },
+		"Dequeue":    func() error { _, err := e.Dequeue(ctx, task, 1); return err },
+		"Sweep":      func() error { _, err := e.Sweep(ctx, 10); return err },
+		"Purge":      func() error { _, err := e.Purge(ctx, 10); return err },
+		"Cancel":     func() error { _, err := e.Cancel(ctx, call.ID(), "r"); return err },
+		"Reschedule": func() error { _, err := e.Reschedule(ctx, call.ID(), time.Second); return err },
+		"Redrive": func() error {
+			_, err := e.Redrive(ctx, semel.Redrive{ID: call.ID(), Actor: "me", Reason: "r"})
+			return err
+		},
+		"DeadLetters": func() error { return firstError(e.DeadLetters(ctx, "task")) },
+		"Resolve": func() error {
+			_, err := e.Resolve(ctx, semel.Resolution{ID: call.ID(), To: store.Failed, Actor: "me", Reason: "r"})
+			return err
+		},
+		"Settle": func() error {
+			_, _, err := e.Settle(ctx, semel.JournalEntry{Record: claimed, Step: "succeed"})
+			return err
+		},
+		"New": func() error {
+			_, err := semel.New(s, semel.Options{Survive: store.NoFailure, RecordTimeout: time.Second})
+			return err
+		},
+	}
+	for name, ask := range calls {
+		if err := ask(); !errors.Is(err, semel.ErrUnavailable) {
+			t.Errorf("%s = %v, want ErrUnavailable", name, err)
+		}
+	}
+	// A claim without an answer may have been granted, and is given back until Close gives up.
+	closed, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+	defer cancel()
+	_ = e.Close(closed)
+}
+
+func firstError(records func(yield func(store.Record, error) bool)) (first error) {
+	for _, err := range records {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
