@@ -1,0 +1,205 @@
+package doctest_test
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+
+	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/semelhttp"
+	"github.com/semelgo/semel/semeltest"
+	"github.com/semelgo/semel/store"
+	"github.com/semelgo/semel/store/memory"
+)
+
+// shop is a store and an engine over it, for the advice that the README gives.
+type shop struct {
+	t      *testing.T
+	down   atomic.Bool // the store refuses all calls
+	engine *semel.Engine[*memory.Tx]
+	open   func() // makes another engine over the store, as another process has one
+	runs   int    // how often a function ran
+}
+
+func openShop(t *testing.T) *shop {
+	s := &shop{t: t}
+	mem := memory.New(memory.Options{})
+	s.open = func() { s.engine = must(semel.New(mem, semel.Options{Survive: store.NoFailure})) }
+	faulty := semeltest.NewFaulty(mem, func(semeltest.Call) semeltest.Fault {
+		if s.down.Load() {
+			return semeltest.Refuse
+		}
+		return semeltest.None
+	})
+	s.engine = must(semel.New(faulty, semel.Options{Survive: store.NoFailure}))
+	first := s.engine
+	t.Cleanup(func() {
+		for _, e := range []*semel.Engine[*memory.Tx]{first, s.engine} {
+			_ = e.Close(context.WithoutCancel(t.Context()))
+		}
+	})
+	return s
+}
+
+var errNoAnswer = errors.New("no answer")
+
+// ask calls with a function that returns err, and counts that it ran.
+func (s *shop) ask(call semel.Call, err error) error {
+	_, _, told := semel.Do(s.t.Context(), s.engine, call, func(context.Context) (string, error) {
+		s.runs++
+		return "done", err
+	})
+	return told
+}
+
+func (s *shop) inDoubt(call semel.Call) {
+	if err := s.ask(call, errNoAnswer); !errors.Is(err, semel.ErrOutcomeUnknown) {
+		s.t.Fatalf("the first attempt ended with %v, want ErrOutcomeUnknown", err)
+	}
+	s.runs = 0
+}
+
+func (s *shop) resolve(call semel.Call, to store.State) {
+	must(s.engine.Resolve(s.t.Context(), semel.Resolution{ID: call.ID(), To: to, Actor: "ann", Reason: "looked"}))
+}
+
+// sameKey is the advice to ask again with the same key, newKey the one to take another,
+// and neither is what the other rows say.
+const (
+	neither = iota
+	sameKey
+	newKey
+)
+
+// TestReadmeAdviceOfErrors brings about each error in the README's table, and holds the
+// row to it: whether anything was run, what VerdictOf and RetryAfter say, and whether the
+// same key leads to an answer once the cause is gone.
+func TestReadmeAdviceOfErrors(t *testing.T) {
+	order := semel.Define("order", semel.OperationOptions[string]{})
+	timed := semel.Define("timed", semel.OperationOptions[string]{KeyTime: semel.UUIDv7Time})
+	nameless := semel.Define("", semel.OperationOptions[string]{})
+	call := order.Call(semel.ScopeOf("ann"), "k", "book")
+	for name, row := range map[string]struct {
+		call    semel.Call
+		prepare func(s *shop) (repair func())
+		fn      error // of the function in the call that is looked at
+		want    error
+		verdict store.Verdict
+		ran     bool
+		waits   bool // RetryAfter is not zero
+		advice  int
+	}{
+		"ErrInProgress": {call: call, want: semel.ErrInProgress, waits: true, advice: sameKey, prepare: func(s *shop) func() {
+			a, _, err := semel.Begin(s.t.Context(), s.engine, call)
+			must(a, err)
+			return func() { must(a.End("done", nil)) }
+		}},
+		"ErrInDoubt": {call: call, want: semel.ErrInDoubt, prepare: func(s *shop) func() {
+			s.inDoubt(call)
+			return func() { s.resolve(call, store.Pending) }
+		}},
+		"ErrOutcomeUnknown": {
+			call: call, fn: errNoAnswer, want: semel.ErrOutcomeUnknown, ran: true, waits: true, advice: sameKey,
+			prepare: func(s *shop) func() { return func() { s.resolve(call, store.Pending) } },
+		},
+		"ErrMismatch": {call: call, want: semel.ErrMismatch, advice: newKey, prepare: func(s *shop) func() {
+			must(0, s.ask(order.Call(semel.ScopeOf("ann"), "k", "lamp"), nil))
+			return nil
+		}},
+		"ErrKeyExpired": {
+			call: timed.Call(semel.ScopeOf("ann"), "0188d0b5-0000-7000-8000-000000000000", "book"),
+			want: semel.ErrKeyExpired, advice: newKey,
+		},
+		"ErrResultUnavailable": {call: call, want: semel.ErrResultUnavailable, verdict: store.Committed, prepare: func(s *shop) func() {
+			s.inDoubt(call)
+			s.resolve(call, store.Succeeded)
+			return nil
+		}},
+		"ErrUnavailable": {call: call, want: semel.ErrUnavailable, waits: true, advice: sameKey, prepare: func(s *shop) func() {
+			s.down.Store(true)
+			return func() { s.down.Store(false) }
+		}},
+		"ErrClosed": {call: call, want: semel.ErrClosed, waits: true, advice: sameKey, prepare: func(s *shop) func() {
+			must(0, s.engine.Close(s.t.Context()))
+			return s.open
+		}},
+		"ErrInvalid": {call: nameless.Call(semel.ScopeOf("ann"), "k", "book"), want: semel.ErrInvalid},
+		"*Failure":   {call: call, fn: semel.Final(errNoAnswer), want: errFailure, verdict: store.NotCommitted, ran: true, advice: newKey},
+		"*AttemptError": {
+			call: call, fn: semel.NotCommitted(errNoAnswer), want: errAttempt, verdict: store.NotCommitted, ran: true,
+			advice: sameKey, prepare: func(*shop) func() { return func() {} },
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := openShop(t)
+				repair := func() {}
+				if row.prepare != nil {
+					repair = row.prepare(s)
+				}
+				s.runs = 0
+				err := s.ask(row.call, row.fn)
+				if !is(err, row.want) || semel.VerdictOf(err) != row.verdict || (s.runs > 0) != row.ran || (semel.RetryAfter(err) > 0) != row.waits {
+					t.Errorf("got %v, verdict %v, %d runs, wait %v; want %v, %v, %t, %t",
+						err, semel.VerdictOf(err), s.runs, semel.RetryAfter(err), row.want, row.verdict, row.ran, row.waits)
+				}
+				holdRow(t, name, err, row.ran, row.advice)
+				switch row.advice {
+				case sameKey:
+					repair()
+					if again := s.ask(row.call, nil); again != nil {
+						t.Errorf("asked again with the same key: %v, want an answer", again)
+					}
+				case newKey:
+					if again := s.ask(row.call, nil); !is(again, row.want) {
+						t.Errorf("asked again with the same key: %v, want the same error", again)
+					}
+				}
+			})
+		})
+	}
+}
+
+// errFailure and errAttempt stand for the types of errors that have no sentinel.
+var (
+	errFailure = errors.New("*semel.Failure")
+	errAttempt = errors.New("*semel.AttemptError")
+)
+
+func is(err, want error) bool {
+	if _, ok := errors.AsType[*semel.Failure](err); ok {
+		return errors.Is(want, errFailure)
+	}
+	if _, ok := errors.AsType[*semel.AttemptError](err); ok && errors.Is(want, errAttempt) {
+		return true
+	}
+	return errors.Is(err, want)
+}
+
+// holdRow compares the English row with err, and with what was seen.
+func holdRow(t *testing.T, name string, err error, ran bool, advice int) {
+	t.Helper()
+	_, row, found := strings.Cut(read(t, english), "\n| `"+name+"` | ")
+	cells := strings.SplitN(row, " | ", 3)
+	if !found || len(cells) < 3 {
+		t.Fatalf("%s has no row of %s", english, name)
+	}
+	p := semelhttp.ProblemOf(err)
+	if want := strconv.Itoa(p.Status) + " `" + p.Code + "`"; !strings.HasPrefix(cells[0], want) {
+		t.Errorf("the row of %s says %q, and HTTP answers with %s", name, cells[0], want)
+	}
+	known, action := cells[1], strings.SplitN(cells[2], " |\n", 2)[0]
+	if ran && strings.Contains(known, "nothing was run") {
+		t.Errorf("the row of %s says %q, and the function ran", name, known)
+	}
+	if says := strings.Contains(action, "the same key"); says != (advice == sameKey) {
+		t.Errorf("the row of %s says %q; that the same key leads to an answer is %t", name, action, advice == sameKey)
+	}
+	if says := strings.Contains(action, "new key") && !strings.Contains(action, "never use a new"); says != (advice == newKey) {
+		t.Errorf("the row of %s says %q; that the key is used up is %t", name, action, advice == newKey)
+	}
+}
