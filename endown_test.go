@@ -1,6 +1,7 @@
 package semel_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"testing"
@@ -18,14 +19,16 @@ func TestEndOwnTellsOnlyWhatItsCallerHasNot(t *testing.T) {
 		policy semel.Policy
 		err    error
 		resist bool // somebody else heals it meanwhile
+		value  string
 		want   string
 		fails  bool
 	}{
-		"its own success":         {policy: semel.Hold()},
-		"an error":                {policy: semel.Hold(), err: errBoom, fails: true},
-		"an error, and evidence":  {policy: shows, err: errBoom, want: "shown"},
-		"a success of others":     {policy: shows, resist: true, want: "shown"},
-		"an error that is proven": {policy: semel.Hold(), err: semel.NotCommitted(errBoom), fails: true},
+		"its own success":          {policy: semel.Hold()},
+		"a value that JSON alters": {policy: semel.Hold(), value: "m\xff", want: "m\ufffd"},
+		"an error":                 {policy: semel.Hold(), err: errBoom, fails: true},
+		"an error, and evidence":   {policy: shows, err: errBoom, want: "shown"},
+		"a success of others":      {policy: shows, resist: true, want: "shown"},
+		"an error that is proven":  {policy: semel.Hold(), err: semel.NotCommitted(errBoom), fails: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -39,7 +42,7 @@ func TestEndOwnTellsOnlyWhatItsCallerHasNot(t *testing.T) {
 			if row.resist {
 				do(t.Context(), start(t, mem, semel.Options{}), call, says("run")).want(t, "shown", true)
 			}
-			out, err := a.EndOwn("mine", row.err)
+			out, err := a.EndOwn(cmp.Or(row.value, "mine"), row.err)
 			if (err != nil) != row.fails || row.fails && !errors.Is(err, errBoom) {
 				t.Fatalf("EndOwn: %v", err)
 			}

@@ -15,13 +15,14 @@ var (
 	// ErrInvalid: the call or the options are wrong; nothing was asked of the
 	// store. The error is a *FieldError.
 	ErrInvalid = errors.New("semel: invalid")
-	// ErrInProgress: somebody runs this key. Ask again after [RetryAfter].
+	// ErrInProgress: another attempt with this key is running, or the next one is not
+	// due yet. Retry with the same key after [RetryAfter].
 	ErrInProgress = errors.New("semel: in progress")
-	// ErrInDoubt: the record is InDoubt. Asking again helps only after somebody
-	// resolved it, or when evidence turns up.
+	// ErrInDoubt: the record is InDoubt. A retry helps only after an operator has
+	// resolved the record, or when evidence turns up.
 	ErrInDoubt = errors.New("semel: in doubt")
-	// ErrOutcomeUnknown: this call ran the operation, and cannot say whether
-	// the effect happened. Ask again with the same key.
+	// ErrOutcomeUnknown: this call ran the function, and its effect is unknown. Retry
+	// with the same key.
 	ErrOutcomeUnknown = errors.New("semel: outcome unknown")
 	// ErrMismatch: the key stands for another request. Use a new key.
 	ErrMismatch = errors.New("semel: key was used for another request")
@@ -32,11 +33,13 @@ var (
 	// ErrResultUnavailable: the operation succeeded, but its result was not, or
 	// could not be, stored in a way that can be given back.
 	ErrResultUnavailable = errors.New("semel: succeeded, result unavailable")
-	// ErrLeaseLost: the lease ended or somebody took over. It is the cause of
+	// ErrLeaseLost: the lease expired, or another attempt took over. It is the cause of
 	// the cancelled context that the leader's function sees.
 	ErrLeaseLost = errors.New("semel: lease lost")
-	// ErrUnavailable: the store did not answer, or could not begin or commit,
-	// and nothing was done. Ask again with the same key.
+	// ErrUnavailable: the store did not answer, or could not begin or commit the
+	// transaction, or a newer version of the program made the record. Nothing was
+	// committed; retry with the same key. After [Enqueue], and after the calls of
+	// operators such as Resolve, the change may have been made all the same.
 	ErrUnavailable = errors.New("semel: store unavailable")
 	// ErrClosed: the engine was closed; nothing was run.
 	ErrClosed = errors.New("semel: engine closed")

@@ -56,10 +56,12 @@ type Options struct {
 	// MaxLate is the most outcomes that could not be recorded and are kept to
 	// be tried again. Zero: 1000. Less than zero: none; the lease decides then.
 	MaxLate int
-	// Operations are those that Sweep may touch and whose calls workers run. Records
-	// of operations that the engine was not given are left alone. A wrong definition
-	// is reported by New, and so are two of one name. A call of another definition of
-	// one of these names is ErrInvalid.
+	// Operations are the operations of this program whose records the engine may change
+	// without being called for them: Sweep frees what crashed processes left of them,
+	// workers run their tasks, and Redrive accepts their failed tasks and messages. Sweep
+	// and workers leave the records of all other operations alone. A call does not need
+	// its operation to be among them. New reports a wrong definition, and two definitions
+	// of one name. A call of another definition of one of these names is ErrInvalid.
 	Operations []Declared
 	// Clock is what times in keys are compared with. Nil: the process's clock.
 	Clock func() time.Time

@@ -50,7 +50,8 @@ import (
 // so that the same bytes that come again cost next to nothing. They are told for
 // as long as e says that they stand.
 //
-// GET, HEAD, OPTIONS and TRACE go to the handler untouched. Put it around the
+// GET, HEAD, OPTIONS and TRACE, and DELETE in the [Stripe] profile, go to the handler
+// untouched. Put it around the
 // handler of a route, inside routing, authentication and validation. What holds
 // the response back, as http.TimeoutHandler does, belongs outside of it: within
 // it semel.InTx would find nothing written.

@@ -15,9 +15,12 @@
 // writer out, of this process and of others, from its first statement to its
 // end: keep handlers short. Readers go on meanwhile, on other connections, when
 // the journal mode is WAL, as Open sets it; with a rollback journal a commit
-// fails, certainly, when somebody reads for longer than busy_timeout. A handler
-// that uses the store or the database besides its transaction needs a pool of
-// two connections or more.
+// fails, certainly, when somebody reads for longer than busy_timeout.
+//
+// Do not set SetMaxOpenConns(1), although that is common advice for SQLite: the store
+// orders its writers by itself. With one connection, a handler that uses the database
+// besides its transaction waits for itself until its context ends, and while any handler
+// runs, calls of other keys cannot reach the database and get semel.ErrUnavailable.
 //
 // # What a handler must leave alone
 //
