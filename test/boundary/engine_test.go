@@ -71,10 +71,14 @@ func runDoBatch(ctx context.Context, w *world, c semel.Call, body body) error {
 
 const lease = time.Minute
 
+// nothingFound is a probe that finds no effect.
+func nothingFound(context.Context, semel.Scope, string) (any, bool, error) { return nil, false, nil }
+
+// raised raises a fence.
+func raised(context.Context, semel.Scope, string, uint32) error { return nil }
+
 // engineWays are the ways to run an operation by package semel alone.
 func engineWays() map[string]way {
-	nothing := func(context.Context, semel.Scope, string) (any, bool, error) { return nil, false, nil }
-	raised := func(context.Context, semel.Scope, string, uint32) error { return nil }
 	inDoubt := after{store.InDoubt, store.Unknown, 1}
 	again := after{store.Pending, store.Unknown, 2}
 	released := after{store.Pending, store.NotCommitted, 0}
@@ -84,8 +88,8 @@ func engineWays() map[string]way {
 	return map[string]way{
 		"Do":                  {run: runDo, fails: inDoubt, panics: inDoubt},
 		"Do, Hold, Keep":      {plan: plan{Policy: semel.Hold(), OnError: semel.Keep}, run: runDo, fails: inDoubt, panics: inDoubt},
-		"Do, Heal":            {plan: plan{Policy: semel.Heal(nothing)}, run: runDo, fails: inDoubt, panics: inDoubt},
-		"Do, Fenced":          {plan: plan{Policy: semel.Fenced(raised, nothing)}, run: runDo, fails: again, panics: again},
+		"Do, Heal":            {plan: plan{Policy: semel.Heal(nothingFound)}, run: runDo, fails: inDoubt, panics: inDoubt},
+		"Do, Fenced":          {plan: plan{Policy: semel.Fenced(raised, nothingFound)}, run: runDo, fails: again, panics: again},
 		"Do, Keyed":           {plan: plan{Policy: semel.Keyed(), OnError: semel.Keep}, run: runDo, fails: again, panics: again},
 		"Do, AtLeastOnce":     {plan: plan{Policy: semel.AtLeastOnce()}, run: runDo, fails: again, panics: again},
 		"Do, Retry":           {plan: plan{Retry: every5}, run: runDo, fails: inDoubt, panics: inDoubt},

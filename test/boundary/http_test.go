@@ -61,8 +61,9 @@ func testEndpoint(t *testing.T, by way, end ending, shape func(error) error) {
 	t.Helper()
 	w := newWorld(t)
 	body := end.body(t, w, shape)
+	op := semel.Define("outer", by.plan)
 	h, err := semelhttp.Handle(semelhttp.Endpoint[string, string]{
-		Operation: semel.Define("outer", by.plan),
+		Operation: op,
 		Decode:    func(*http.Request) (string, error) { return "in", nil },
 		Run: func(ctx context.Context, c semel.Call, _ string) (string, bool, error) {
 			return "done", false, by.run(ctx, w, c, body)
@@ -73,15 +74,11 @@ func testEndpoint(t *testing.T, by way, end ending, shape func(error) error) {
 	}
 	answer, panicked := post(t, h)
 	want := by.fails
-	if end.ofContext && by.ofContext != nil {
-		want = *by.ofContext
-	}
 	switch {
 	case end.panics:
-		if !panicked {
-			t.Error("the panic did not go on")
-		}
-		return
+		want = by.panics
+	case end.ofContext && by.ofContext != nil:
+		want = *by.ofContext
 	case end.sees == nil && by.succeeds != nil:
 		want = *by.succeeds
 	case end.sees == nil:
@@ -90,6 +87,26 @@ func testEndpoint(t *testing.T, by way, end ending, shape func(error) error) {
 		}
 		return
 	}
+	if panicked != end.panics {
+		t.Fatalf("panicked: %v, want %v", panicked, end.panics)
+	}
+	if !end.panics {
+		wantProblem(t, answer, want, end)
+	}
+	call := op.Call(caller, "outer", "in")
+	if state := w.record(t, call).State; by.plan.Generation == 0 && state != want.state {
+		t.Errorf("the record is %v, want %v", state, want.state)
+	}
+	w.skip.Add(int64(5 * time.Second))
+	_, _ = post(t, h)
+	if got := w.effects(); got != want.effects {
+		t.Errorf("after two requests there are %d effects, want %d", got, want.effects)
+	}
+}
+
+// wantProblem checks the problem that the client of an endpoint is told.
+func wantProblem(t *testing.T, answer *httptest.ResponseRecorder, want after, end ending) {
+	t.Helper()
 	status, code := http.StatusInternalServerError, "internal"
 	switch {
 	case want.state == store.Failed:
@@ -159,17 +176,19 @@ func TestInnerEndingDecidesNothingForMiddleware(t *testing.T) {
 	t.Parallel()
 	for middlewareName, by := range middlewares() {
 		for endingName, end := range endings() {
-			t.Run(fmt.Sprintf("%s/%s", middlewareName, endingName), func(t *testing.T) {
-				bubble(t, func(t *testing.T) { testMiddleware(t, by, end) })
-			})
+			for shapeName, shape := range shapes() {
+				t.Run(fmt.Sprintf("%s/%s/%s", middlewareName, endingName, shapeName), func(t *testing.T) {
+					bubble(t, func(t *testing.T) { testMiddleware(t, by, end, shape) })
+				})
+			}
 		}
 	}
 }
 
-func testMiddleware(t *testing.T, by middleware, end ending) {
+func testMiddleware(t *testing.T, by middleware, end ending, shape func(error) error) {
 	t.Helper()
 	w := newWorld(t)
-	body := end.body(t, w, func(err error) error { return err })
+	body := end.body(t, w, shape)
 	op := semel.Define("outer", by.plan)
 	wrap, err := by.wrap(w, op)
 	if err != nil {

@@ -33,6 +33,18 @@ func deliveries() map[string]delivery {
 			options:  inbox.Options[string]{Mode: inbox.Leased, Policy: semel.AtLeastOnce()},
 			decision: inbox.Redeliver, state: store.Pending, effects: 2,
 		},
+		"Keyed": {
+			options:  inbox.Options[string]{Mode: inbox.Leased, Policy: semel.Keyed()},
+			decision: inbox.Redeliver, state: store.Pending, effects: 2,
+		},
+		"Fenced": {
+			options:  inbox.Options[string]{Mode: inbox.Leased, Policy: semel.Fenced(raised, nothingFound)},
+			decision: inbox.Redeliver, state: store.Pending, effects: 2,
+		},
+		"Heal": {
+			options:  inbox.Options[string]{Mode: inbox.Leased, Policy: semel.Heal(nothingFound)},
+			decision: inbox.Reject, inDoubt: true, state: store.InDoubt, effects: 1,
+		},
 		"pessimistic": {inTx: true, decision: inbox.Redeliver, state: store.Pending},
 		"optimistic":  {options: inbox.Options[string]{Mode: inbox.Optimistic}, inTx: true, decision: inbox.Redeliver, state: store.Pending},
 		"leased and Atomic": {

@@ -20,6 +20,8 @@ type work struct {
 	// often as its Retry lets it.
 	state   store.State
 	effects int
+	// succeeds is what becomes of a task whose function returns success.
+	succeeds store.State
 }
 
 func handle(_ *testing.T, w *world, worker *task.Worker[*memory.Tx], op *semel.Operation[string], body body) error {
@@ -40,10 +42,14 @@ func handleInTx(_ *testing.T, w *world, worker *task.Worker[*memory.Tx], op *sem
 
 func works() map[string]work {
 	return map[string]work{
-		"Hold":        {semel.Hold(), handle, store.InDoubt, 1},
-		"AtLeastOnce": {semel.AtLeastOnce(), handle, store.InDoubt, 2},
-		"HandleTx":    {semel.Atomic(), handleTx, store.Failed, 0},
-		"InTx":        {semel.Atomic(), handleInTx, store.Failed, 0},
+		"Hold":                  {semel.Hold(), handle, store.InDoubt, 1, store.Succeeded},
+		"Heal":                  {semel.Heal(nothingFound), handle, store.InDoubt, 1, store.Succeeded},
+		"Fenced":                {semel.Fenced(raised, nothingFound), handle, store.InDoubt, 2, store.Succeeded},
+		"Keyed":                 {semel.Keyed(), handle, store.InDoubt, 2, store.Succeeded},
+		"AtLeastOnce":           {semel.AtLeastOnce(), handle, store.InDoubt, 2, store.Succeeded},
+		"HandleTx":              {semel.Atomic(), handleTx, store.Failed, 0, store.Succeeded},
+		"InTx":                  {semel.Atomic(), handleInTx, store.Failed, 0, store.Succeeded},
+		"Atomic without a call": {semel.Atomic(), handle, store.InDoubt, 2, store.InDoubt},
 	}
 }
 
@@ -87,8 +93,8 @@ func testTask(t *testing.T, by work, end ending, shape func(error) error) {
 	}
 	r := w.record(t, call)
 	if end.sees == nil && !end.panics {
-		if r.State != store.Succeeded {
-			t.Errorf("the task is %v, want Succeeded", r.State)
+		if r.State != by.succeeds {
+			t.Errorf("the task is %v, want %v", r.State, by.succeeds)
 		}
 		return
 	}
