@@ -17,7 +17,10 @@ import (
 // What the README's fragments on tasks and messages take for granted.
 type (
 	Mail  struct{ To string }
-	Order struct{ Item string }
+	Order struct {
+		Item   string
+		Amount int
+	}
 )
 
 // working holds the README's fragments as they stand there.
