@@ -66,7 +66,8 @@ type (
 //
 // New reads from the database, within Options.RecordTimeout. When the database is down or
 // restarts while the program starts, the error is [ErrUnavailable]: call New again after a
-// pause. An engine that was made before a restart of the database goes on by itself.
+// pause. If the tables are missing the error is also the store's own, such as
+// postgres.ErrNoSchema, and another try does not help. An engine that was made before a restart of the database goes on by itself.
 func New[Tx any](s store.TxStore[Tx], o Options) (*Engine[Tx], error) {
 	if err := o.setDefaults(); err != nil {
 		return nil, err

@@ -1,0 +1,25 @@
+package doctest_test
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestEveryDocumentIsListed: the list of documents has a link to each one below docs, or
+// to the directory that has it.
+func TestEveryDocumentIsListed(t *testing.T) {
+	list := read(t, filepath.Join("docs", "README.md"))
+	for _, name := range documents(t) {
+		path, is := strings.CutPrefix(name, "docs/")
+		if !is || path == "README.md" {
+			continue
+		}
+		if dir, _, in := strings.Cut(path, "/"); in && strings.Contains(list, "("+dir+"/README.md)") {
+			continue
+		}
+		if !strings.Contains(list, "("+path+")") {
+			t.Errorf("docs/README.md has no link to %s", path)
+		}
+	}
+}
