@@ -104,7 +104,7 @@ func New[Tx any](s store.TxStore[Tx], o Options) (*Engine[Tx], error) {
 		defer c.lately.transactions.Add(-1)
 		waiting, b := c.beginning(ctx)
 		defer b.end()
-		verdict, err := s.Atomic(waiting, id, hold, func(_ context.Context, tx Tx, st store.Standing) (*store.Change, error) {
+		verdict, err := s.Atomic(waiting, id, hold, func(ctx context.Context, tx Tx, st store.Standing) (*store.Change, error) {
 			if !b.begins() {
 				return nil, errTooLate
 			}
