@@ -1,11 +1,12 @@
-// Package semel runs an operation once, however often it is asked for.
+// Package semel makes operations safe to retry: one idempotency key, one effect, and
+// the same response for every retry.
 //
-// Retries, redelivered messages, double clicks and crashed workers all ask for
-// the same thing again. With a key per intent, an operation happens once, and
-// everyone who asks gets the same answer. When that cannot be known, Semel says
-// so and never guesses.
+// Retries, redelivered messages, double clicks and crashed workers all repeat a request
+// that may have succeeded already. Give each intent a key. The engine keeps one record
+// per key and answers every retry from it. Where it cannot prove whether an attempt had
+// its effect, it returns [ErrOutcomeUnknown] or [ErrInDoubt]; it does not guess.
 //
-// # Which call for which effect
+// # Choosing an API by where the effect is
 //
 //   - The effect is in the record's own database: [DoTx]. Effect and record
 //     share one transaction, so there is one effect per key, under crashes,
