@@ -38,7 +38,9 @@
 //   - Poison, or refused, or in doubt: it is published to Options.PoisonTopic with
 //     the reason in its metadata, and acknowledged when that is done. Without a
 //     Poison publisher the router gets a *[RejectedError], for a middleware outside
-//     of this one to act on, and nacks the message. It is never dropped.
+//     of this one to act on, and nacks the message. The middleware
+//     never drops it; a broker may, if no queue takes what is published to that
+//     topic. docs/messages.md says how to prevent that with RabbitMQ.
 //
 // # Beside Watermill's own middlewares
 //

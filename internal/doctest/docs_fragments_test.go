@@ -20,9 +20,10 @@ import (
 	"github.com/semelgo/semel/task"
 )
 
-// TestFragmentsOfDocsAreCompiled finds every piece of Go below docs in this file.
+// TestFragmentsOfDocsAreCompiled finds every piece of Go below docs in these files.
 func TestFragmentsOfDocsAreCompiled(t *testing.T) {
-	here := flat(read(t, filepath.Join("internal", "doctest", "docs_fragments_test.go")))
+	here := flat(read(t, filepath.Join("internal", "doctest", "docs_fragments_test.go"))) +
+		flat(read(t, filepath.Join("internal", "doctest", "watermill_fragment_test.go")))
 	found := 0
 	for _, name := range documents(t) {
 		if !strings.HasPrefix(name, "docs/") {
