@@ -12,7 +12,7 @@ import (
 type salt []byte
 
 // hash is how a scope or a key is shown, here and in the view semel_record_view: twelve
-// digits are enough to tell two apart, and without the salt nobody can try values.
+// digits are enough to tell two apart, and a reader without the salt cannot try values.
 func (s salt) hash(value string) string {
 	h := sha256.New()
 	h.Write(s)
