@@ -123,6 +123,12 @@ func TestRecordView(t *testing.T) {
 	if diff := cmp.Diff(want, view(t, db)); diff != "" {
 		t.Errorf("the view differs (-want +got):\n%s", diff)
 	}
+	const columns = `SELECT group_concat(name, ' ') FROM pragma_table_info('semel_record_view')`
+	const wantColumns = "id operation state attempt priority tainted created changed due lease_ends expires dead_letter failure_code input_bytes outcome_bytes"
+	var got string
+	if err := db.QueryRowContext(t.Context(), columns).Scan(&got); err != nil || got != wantColumns {
+		t.Errorf("the view has the columns %s, %v, want %s", got, err, wantColumns)
+	}
 	const otherTimes = `SELECT count(*) FROM semel_record_view v JOIN semel_records r ON lower(hex(r.id)) = v.id
 WHERE abs(unixepoch(v.created, 'subsec') - r.created / 1e6) > 0.001 OR abs(unixepoch(v.changed, 'subsec') - r.changed / 1e6) > 0.001
 OR abs(unixepoch(coalesce(v.due, v.lease_ends), 'subsec') - r.due / 1e6) > 0.001
