@@ -18,7 +18,8 @@ type Observer interface {
 // EventKind says what an [Event] is about. The values are stable names.
 type EventKind string
 
-// What is observed. Those marked "alarm" need a person.
+// What is observed. Those marked "alarm" need an operator; docs/operations.md says what to
+// do about each.
 const (
 	EventClaimed      EventKind = "claimed"        // became the leader
 	EventTakeover     EventKind = "takeover"       // became the leader of what another left
@@ -29,7 +30,7 @@ const (
 	EventFailed       EventKind = "failed"         // failure recorded
 	EventRejected     EventKind = "rejected"       // a message's handler has refused it for good; it is a dead letter
 	EventExhausted    EventKind = "exhausted"      // alarm: attempts used up, Failed or InDoubt; it is a dead letter
-	EventInDoubt      EventKind = "in_doubt"       // alarm: needs evidence or a person
+	EventInDoubt      EventKind = "in_doubt"       // alarm: the effect is unknown; it needs evidence, or an operator who resolves it
 	EventHealed       EventKind = "healed"         // settled by evidence
 	EventSettled      EventKind = "settled"        // settled by its late leader
 	EventLeaseLost    EventKind = "lease_lost"     // the handler's context was cancelled
@@ -43,9 +44,9 @@ const (
 	EventLateRecorded EventKind = "late_recorded"  // it was recorded after all
 	EventLateDropped  EventKind = "late_dropped"   // alarm: the engine gave up recording it
 	EventSwept        EventKind = "swept"          // freed what a dead leader left
-	EventResolved     EventKind = "resolved"       // settled by a person
+	EventResolved     EventKind = "resolved"       // settled by an operator
 	EventCancelled    EventKind = "cancelled"      // failed before it was run
-	EventRedriven     EventKind = "redriven"       // sent round again by a person
+	EventRedriven     EventKind = "redriven"       // an operator has a dead letter run again
 	EventRetried      EventKind = "retried"        // a transaction that lost to another is run again
 	EventStoreError   EventKind = "store_error"    // the store did not answer; asked again
 	EventNotDurable   EventKind = "not_durable"    // alarm: the store may lose records that it has confirmed; Err names the setting
@@ -64,7 +65,7 @@ type Event struct {
 	Elapsed   time.Duration // since the attempt began, where there is one
 }
 
-// Alarm reports whether the event needs a person.
+// Alarm reports whether the event needs an operator.
 func (e Event) Alarm() bool {
 	switch e.Kind {
 	case EventInDoubt, EventExhausted, EventConflict, EventLate, EventLateDropped, EventNotDurable, EventAltered:

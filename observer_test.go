@@ -57,6 +57,36 @@ func everyKind() []semel.EventKind {
 	return kinds
 }
 
+// TestAlarmsAreMarked: the comment of a kind says that it is an alarm if it is one, and
+// docs/operations.md says what to do about it.
+func TestAlarmsAreMarked(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("observer.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	operations, err := os.ReadFile("docs/operations.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, actions, _ := strings.Cut(string(operations), "\n| alarm | do |\n")
+	marked := 0
+	for _, m := range regexp.MustCompile(`(?m)^\tEvent\w+\s+EventKind = "(\w+)"\s+// (alarm:)?`).FindAllSubmatch(text, -1) {
+		if len(m[2]) > 0 {
+			marked++
+			if !strings.Contains(actions, "\n| `"+string(m[1])+"` | ") {
+				t.Errorf("docs/operations.md does not say what to do about %s", m[1])
+			}
+		}
+		if e := (semel.Event{Kind: semel.EventKind(m[1])}); e.Alarm() != (len(m[2]) > 0) {
+			t.Errorf("%q: Alarm() = %t, and its comment says otherwise", e.Kind, e.Alarm())
+		}
+	}
+	if marked == 0 {
+		t.Error("no kind is marked as an alarm: this test looks in the wrong place")
+	}
+}
+
 // documentedLevels reads the level of each kind of event from docs/operations.md.
 func documentedLevels(t *testing.T) map[string]string {
 	t.Helper()
