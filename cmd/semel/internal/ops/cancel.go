@@ -26,9 +26,10 @@ record that asks.`,
 		Example:           `  semel cancel 6d3f… --reason "the customer has left"`,
 		ValidArgsFunction: completeRecords(store.Pending),
 		RunE: func(c *cobra.Command, args []string) error {
-			return g.run(c, args, g.cancel)
+			return g.change(c, args, g.cancel)
 		},
 	}
+	g.states = []store.State{store.Pending, store.InProgress}
 	g.addFlags(c)
 	return c
 }

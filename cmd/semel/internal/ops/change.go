@@ -19,15 +19,14 @@ import (
 // changing is what the commands have in common that send a record round again,
 // end it or let it wait: which one, who says so, and why.
 type changing struct {
-	target
+	choosing
 
 	reason, actor string
 	retention     time.Duration
 }
 
 func (g *changing) addFlags(c *cobra.Command) {
-	addDB(c)
-	g.target.addFlags(c)
+	g.choosing.addFlags(c)
 	f := c.Flags()
 	f.StringVar(&g.reason, "reason", "", "why; it is kept")
 	f.StringVar(&g.actor, "actor", "", "who says so; $USER if it is not given")
@@ -52,17 +51,17 @@ func (g *changing) check() error {
 // changer changes a record that stands, and returns what stands then.
 type changer func(ctx context.Context, db *database, was *store.Record) (changedView, error)
 
-// run lets do change the records that the command line names, and writes the state
+// change lets do change the records that the command line names, and writes the state
 // before and after each change.
-func (g *changing) run(c *cobra.Command, args []string, do changer) error {
-	if err := g.check(); err != nil {
+func (g *changing) change(c *cobra.Command, args []string, do changer) error {
+	if err := g.check(); err != nil && !g.dryRun {
 		return err
 	}
-	chosen, err := g.selected(c, args)
+	s, err := g.choose(c, args)
 	if err != nil {
 		return err
 	}
-	return chosen.run(c, func(ctx context.Context, db *database, id store.ID) (any, string, error) {
+	return g.run(c, s, func(ctx context.Context, db *database, id store.ID) (any, string, error) {
 		was, err := recordOf(ctx, db, id)
 		if err != nil {
 			return nil, "", err

@@ -108,13 +108,11 @@ func countsOf(ctx context.Context, db *database) ([]store.Count, error) {
 	return counter.Counts(ctx)
 }
 
-// parseState reads the name of one of the states, in any case, with or without
-// a hyphen or an underscore between its words.
+// parseState reads the name of one of the states as it is shown, in any case.
 func parseState(flag, name string, among ...store.State) (store.State, error) {
-	plain := strings.NewReplacer("-", "", "_", "").Replace(name)
 	var names []string
 	for _, s := range among {
-		if strings.EqualFold(plain, s.String()) {
+		if strings.EqualFold(name, s.String()) {
 			return s, nil
 		}
 		names = append(names, strings.ToLower(s.String()))

@@ -35,6 +35,7 @@ func Views() []any {
 	return []any{
 		migrated{},
 		recordView{},
+		chosenCountView{},
 		detailView{},
 		bodyView{},
 		noteView{},

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -16,43 +17,58 @@ import (
 	"github.com/semelgo/semel/store"
 )
 
-// filter chooses what `ls` lists.
-type filter struct {
-	state     string
-	operation string
-	olderThan time.Duration
-	overdue   bool
-	limit     int
-	reveal    bool
+// listing is what the command line says about a list.
+type listing struct {
+	filter
+
+	newest, oldest, count, reveal bool
 }
 
 func newListCommand() *cobra.Command {
-	var f filter
+	var l listing
 	c := &cobra.Command{
 		Use:     "ls",
 		Aliases: []string{"list"},
 		Short:   "List records",
-		Long: `ls lists records in the order of their IDs, with --overdue those first that were due first. AGE is the time since a record was
-created, SINCE the time since it came to its state. DUE is when a Pending record
-may be claimed, or when the lease of one that is InProgress ends. ERRORS and CRASHES
-count the attempts of tasks and messages that ended so, as far as that is known.
+		Long: `ls lists records in the order of their IDs, with --overdue those first that were due first, with --newest or --oldest in the order
+in which they came to their state. AGE is the time since a record was created, SINCE the
+time since it came to its state. DUE is when a Pending record may be claimed, or when the
+lease of one that is InProgress ends. ERRORS and CRASHES count the attempts of tasks and
+messages that ended so, as far as that is known.
+
+Records that are Failed or InDoubt are found at once, however many others there are.
+Every other list that is not just the first records by ID (--newest, --oldest, --count,
+--since, --until, --scope, --key) reads all records of the state and operation.
 
 With --json there is one JSON object for each record, on a line of its own.`,
-		Example:           "  semel ls --db postgres://localhost/shop --state indoubt --older-than 1h",
+		Example: `  semel ls --db postgres://localhost/shop --state indoubt --until 1h
+  semel ls --state failed --operation mail --code exhausted --newest`,
 		Args:              cobra.NoArgs,
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(c *cobra.Command, _ []string) error {
-			return withRecords(c, func(ctx context.Context, db *database) error { return list(ctx, c, db, &f) })
+			w, err := l.check()
+			if err != nil {
+				return err
+			}
+			return withRecords(c, func(ctx context.Context, db *database) error {
+				if l.count {
+					return countChosen(ctx, c, db, w)
+				}
+				return l.list(ctx, c, db, w)
+			})
 		},
 	}
 	addDB(c)
-	c.Flags().StringVar(&f.state, "state", "", "only this state: pending, inprogress, indoubt, succeeded or failed")
-	c.Flags().StringVar(&f.operation, "operation", "", "only this operation")
-	durationVar(c.Flags(), &f.olderThan, "older-than", 0, "only records created longer ago than this, such as 90m or 1d")
-	c.Flags().BoolVar(&f.overdue, "overdue", false, "only Pending and InProgress records whose DUE has come")
-	c.Flags().IntVar(&f.limit, "limit", 100, "at most so many records; 0: all of them")
-	addReveal(c, &f.reveal, "show scopes and keys, not only their hashes")
-	completeStates(c, "state", store.States()...)
+	f := c.Flags()
+	f.StringVar(&l.operation, "operation", "", "only this operation")
+	f.StringArrayVar(&l.scope, "scope", nil, "only this scope; again for each of its parts")
+	f.BoolVar(&l.shared, "shared", false, "only the shared scope")
+	f.StringVar(&l.key, "key", "", "only this key, as its caller sent it")
+	l.addFilterFlags(c, "", 100)
+	f.BoolVar(&l.newest, "newest", false, "first those that came to their state last")
+	f.BoolVar(&l.oldest, "oldest", false, "first those that came to their state first")
+	f.BoolVar(&l.count, "count", false, "only count the records, whatever --limit says")
+	addReveal(c, &l.reveal, "show scopes and keys, not only their hashes")
 	completeOperations(c, "operation")
 	return c
 }
@@ -62,50 +78,100 @@ func addReveal(c *cobra.Command, reveal *bool, about string) {
 	c.Flags().BoolVar(reveal, "reveal", false, about)
 }
 
-// query is what the store is asked for.
-func (f *filter) query() (store.Query, error) {
-	q := store.Query{Operation: f.operation, Due: f.overdue}
+// check reads the filter, and sees whether the flags go together.
+func (l *listing) check() (*chosen, error) {
 	switch {
-	case f.limit < 0:
-		return q, exit.Usagef("--limit %d is less than zero", f.limit)
-	case f.olderThan < 0:
-		return q, exit.Usagef("--older-than %v is less than zero", f.olderThan)
-	case f.state == "":
-		return q, nil
+	case l.newest && l.oldest:
+		return nil, exit.Usagef("give --newest or --oldest, not both")
+	case l.count && (l.newest || l.oldest):
+		return nil, exit.Usagef("--count goes without --newest and --oldest")
 	}
-	var err error
-	q.State, err = parseState("state", f.state, store.States()...)
-	return q, err
+	return l.read()
 }
 
-// admits tells whether r is to be listed, of those the store gives.
-func (f *filter) admits(r *store.Record) bool {
-	return f.olderThan == 0 || r.Age > f.olderThan
-}
-
-// list writes what f chooses, page by page.
-func list(ctx context.Context, c *cobra.Command, db *database, f *filter) error {
-	q, err := f.query()
-	if err != nil {
-		return err
-	}
-	write := linesOf(c.OutOrStdout(), db.salt, f.reveal)
+// list writes what w chooses.
+func (l *listing) list(ctx context.Context, c *cobra.Command, db *database, w *chosen) error {
+	write := linesOf(c.OutOrStdout(), db.salt, l.reveal)
 	if !terminal.WantsJSON(c) {
-		write = tableOf(c.OutOrStdout(), f.reveal)
+		write = tableOf(c.OutOrStdout(), l.reveal)
 	}
-	listed := 0
-	err = scan(ctx, db.records, q, func(r *store.Record) (bool, error) {
-		switch {
-		case !f.admits(r):
-			return true, nil
-		case f.limit > 0 && listed == f.limit:
-			fmt.Fprintf(c.ErrOrStderr(), "semel: there are more than %d; --limit 0 lists all\n", listed)
+	listed, more := 0, false
+	each := func(r *store.Record) (bool, error) {
+		if more = l.limit > 0 && listed == l.limit; more {
 			return false, nil
 		}
 		listed++
 		return true, write(r)
-	})
+	}
+	var err error
+	if l.newest || l.oldest {
+		more, err = l.inOrder(ctx, c, db, w, write)
+		listed = l.limit
+	} else {
+		err = w.each(ctx, db, readProgress(c), each)
+	}
+	if more && err == nil {
+		fmt.Fprintf(c.ErrOrStderr(), "semel: there are more than %d; --limit 0 lists all\n", listed)
+	}
 	return err
+}
+
+// inOrder writes the first of what w chooses by the time at which they came to their state.
+// It keeps twice as many as are listed in memory. It reports whether there are more.
+func (l *listing) inOrder(ctx context.Context, c *cobra.Command, db *database, w *chosen, write func(*store.Record) error) (more bool, err error) {
+	type dated struct {
+		store.Record
+
+		came time.Time
+	}
+	var first []dated
+	cut := func() {
+		slices.SortStableFunc(first, func(a, b dated) int {
+			if l.newest {
+				a, b = b, a
+			}
+			return a.came.Compare(b.came)
+		})
+		if l.limit > 0 && len(first) > l.limit {
+			first, more = first[:l.limit], true
+		}
+	}
+	err = w.each(ctx, db, readProgress(c), func(r *store.Record) (bool, error) {
+		r.Input = nil // which a list does not show
+		if first = append(first, dated{*r, time.Now().Add(-r.Since)}); l.limit > 0 && len(first) >= 2*l.limit {
+			cut()
+		}
+		return true, nil
+	})
+	if err != nil {
+		return false, err
+	}
+	cut()
+	for i := range first {
+		if err := write(&first[i].Record); err != nil {
+			return false, err
+		}
+	}
+	return more, nil
+}
+
+// chosenCountView is what `ls --count --json` writes.
+type chosenCountView struct {
+	Records int64 `json:"records"`
+}
+
+// countChosen writes how many records w chooses.
+func countChosen(ctx context.Context, c *cobra.Command, db *database, w *chosen) error {
+	var v chosenCountView
+	err := w.each(ctx, db, readProgress(c), func(*store.Record) (bool, error) { v.Records++; return true, nil })
+	switch {
+	case err != nil:
+		return err
+	case terminal.WantsJSON(c):
+		return terminal.WriteJSON(c, v)
+	}
+	fmt.Fprintln(c.OutOrStdout(), v.Records)
+	return nil
 }
 
 // scan hands each record that q chooses to each, until that says to stop.

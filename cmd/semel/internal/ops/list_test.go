@@ -4,6 +4,7 @@ import (
 	"database/sql"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -42,7 +43,13 @@ func TestListGoesThroughAllPages(t *testing.T) {
 			{fmt.Sprint("--limit ", all), all, false},
 			{fmt.Sprint("--limit ", all-1), all - 1, true},
 			{"--state indoubt", all / 10, false},
-			{"--state IN_DOUBT --operation none", 0, false},
+			{"--state InDoubt --operation none", 0, false},
+			{"--state indoubt --since 1h", all / 10, false},
+			{"--state indoubt --until 1h", 0, false},
+			{"--newest --limit 7", 7, true},
+			{"--oldest --limit 0", all, false},
+			{"--scope none", 0, false},
+			{"--key 7", 1, false},
 		} {
 			got := s.on(t, append([]string{"ls", "--json"}, strings.Fields(tt.args)...)...)
 			seen := make(map[string]bool)
@@ -67,11 +74,16 @@ func TestListWithWrongFlags(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	for want, args := range map[string][]string{
-		`--state "done" is none of pending, inprogress`: {"--state", "done"},
-		"--limit -1":      {"--limit", "-1"},
-		"--older-than -1": {"--older-than", "-1h"},
-		"--older-than":    {"--older-than", "long"},
-		"unknown command": {"everything"},
+		`--state "done" is none of pending, inprogress`:              {"--state", "done"},
+		`--state "in-doubt" is none of pending, inprogress, indoubt`: {"--state", "in-doubt"},
+		"--limit -1":                    {"--limit", "-1"},
+		`invalid time "-1h"`:            {"--until", "-1h"},
+		`invalid time "long"`:           {"--since", "long"},
+		"--newest or --oldest":          {"--newest", "--oldest"},
+		"--count goes without":          {"--newest", "--count"},
+		"--code is for Failed":          {"--state", "succeeded", "--code", "c"},
+		"--scope or --shared, not both": {"--shared", "--scope", "s"},
+		"unknown command":               {"everything"},
 	} {
 		s.on(t, append([]string{"ls"}, args...)...).want(t, exit.Usage, want)
 	}
@@ -141,25 +153,76 @@ func TestCompletion(t *testing.T) {
 	}
 }
 
-// TestListOfWhatIsOld goes by the time since a record was created.
-func TestListOfWhatIsOld(t *testing.T) {
+// TestListByTime goes by the time at which a record came to its state.
+func TestListByTime(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
-	old, young := callOf("old"), callOf("young")
-	s.doubt(t, old)
-	s.doubt(t, young)
 	db, err := sql.Open("sqlite", strings.TrimPrefix(s.db, "sqlite:"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer db.Close()
-	id := old.ID()
-	const twoHours = 2 * 3600 * 1000000 // in microseconds, as they are stored
-	if _, err := db.ExecContext(t.Context(), `UPDATE semel_records SET created = created - ? WHERE id = ?`, twoHours, id[:]); err != nil {
-		t.Fatal(err)
+	var ids []string // of records that are in doubt for 0, 2, 4 hours
+	for hours := range 3 {
+		call := callOf(fmt.Sprint(hours))
+		ids = append(ids, s.doubt(t, call))
+		id := call.ID()
+		const inMicroseconds = 2 * 3600 * 1000000 // as they are stored
+		if _, err := db.ExecContext(t.Context(), `UPDATE semel_records SET changed = changed - ? WHERE id = ?`, hours*inMicroseconds, id[:]); err != nil {
+			t.Fatal(err)
+		}
 	}
-	out := s.must(t, "ls", "--older-than", "90m")
-	if !strings.Contains(out, old.ID().String()) || strings.Contains(out, young.ID().String()) || !strings.Contains(out, "2h0m") {
-		t.Errorf("ls --older-than 90m wrote %s; want the old one alone", out)
+	now := time.Now()
+	for _, tt := range []struct {
+		args []string
+		want []string
+	}{
+		{[]string{"--until", "90m"}, []string{ids[1], ids[2]}},
+		{[]string{"--since", "3h"}, []string{ids[0], ids[1]}},
+		{[]string{"--since", "3h", "--until", "1h"}, []string{ids[1]}},
+		{[]string{"--until", now.Add(-3 * time.Hour).Format(time.RFC3339)}, []string{ids[2]}},
+		{[]string{"--newest"}, ids},
+		{[]string{"--newest", "--limit", "1"}, ids[:1]},
+		{[]string{"--oldest", "--limit", "1"}, ids[2:]},
+		{[]string{"--oldest"}, []string{ids[2], ids[1], ids[0]}},
+	} {
+		got := s.on(t, append([]string{"ls", "--json"}, tt.args...)...)
+		var listed []string
+		for line := range strings.Lines(got.out) {
+			var r struct{ ID string }
+			if err := json.Unmarshal([]byte(line), &r); err != nil {
+				t.Fatal(err)
+			}
+			listed = append(listed, r.ID)
+		}
+		want := tt.want
+		if !slices.Contains(tt.args, "--newest") && !slices.Contains(tt.args, "--oldest") { // by ID
+			slices.Sort(listed)
+			want = slices.Sorted(slices.Values(want))
+		}
+		if !slices.Equal(listed, want) {
+			t.Errorf("ls %v listed %v, want %v", tt.args, listed, want)
+		}
 	}
+}
+
+// TestListByFailureCode finds the failures with a code, and counts them.
+func TestListByFailureCode(t *testing.T) {
+	t.Parallel()
+	everySite(t, func(t *testing.T, s *site) {
+		for i, code := range []string{"no_funds", "no_funds", "closed"} {
+			if _, _, err := s.do(t, callOf(fmt.Sprint(i)), "", semel.Final(&semel.Failure{Code: code, Message: "m"})); err == nil {
+				t.Fatal("the failure was not returned")
+			}
+		}
+		s.doubt(t, callOf("doubt"))
+		for code, want := range map[string]string{"no_funds": "2\n", "closed": "1\n", "none": "0\n"} {
+			if got := s.must(t, "ls", "--code", code, "--count"); got != want {
+				t.Errorf("%s: counted %q, want %q", code, got, want)
+			}
+		}
+		if got := s.must(t, "ls", "--count", "--limit", "1"); got != "4\n" {
+			t.Errorf("counted %q, want all 4", got)
+		}
+	})
 }

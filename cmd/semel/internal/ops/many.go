@@ -25,7 +25,9 @@ type changeOne func(ctx context.Context, db *database, id store.ID) (view any, l
 // selection is the records that a command line names.
 type selection struct {
 	ids  []store.ID
-	many bool // several IDs were given, or they were read from the standard input
+	many bool // several IDs were given, or they were read from the standard input, or by --all
+
+	all *chosen // nil: without --all
 }
 
 // selected reads which records args and the flags name. All IDs are read before the
@@ -47,12 +49,14 @@ func (t *target) selected(c *cobra.Command, args []string) (s selection, err err
 			return s, err
 		}
 	}
+	given := make(map[store.ID]bool, len(args))
 	for _, text := range args {
 		id, err := parseID(text)
 		if err != nil {
 			return s, err
 		}
-		if !slices.Contains(s.ids, id) {
+		if !given[id] {
+			given[id] = true
 			s.ids = append(s.ids, id)
 		}
 	}
@@ -70,29 +74,6 @@ func words(in io.Reader) (all []string, err error) {
 		return nil, exit.Usagef("read record IDs from the standard input: %w", err)
 	}
 	return all, nil
-}
-
-// run changes the selected records one after the other. When several were given, a
-// record that cannot be changed is reported and the others are changed all the same.
-func (s selection) run(c *cobra.Command, change changeOne) error {
-	return withRecords(c, func(ctx context.Context, db *database) error {
-		if s.many {
-			return s.changeEach(ctx, c, db, change)
-		}
-		id, err := find(ctx, db, s.ids)
-		if err != nil {
-			return err
-		}
-		view, line, err := change(ctx, db, id)
-		if err != nil {
-			return err
-		}
-		if terminal.WantsJSON(c) {
-			return terminal.WriteJSON(c, view)
-		}
-		fmt.Fprintln(c.OutOrStdout(), line)
-		return nil
-	})
 }
 
 // changeEach changes each record, with one line of output for each. It stops early only

@@ -170,9 +170,9 @@ func TestDurationsInDays(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	for _, text := range []string{"1d", "29d23h", "1d12h30m", "90m"} {
-		s.must(t, "ls", "--older-than", text)
+		s.must(t, "ls", "--until", text)
 	}
 	for _, text := range []string{"d", "1.5d", "-1d", "1d-1h", "1h1d", "1dd", "1d+1h", "200000d", "106751d23h59m"} {
-		s.on(t, "ls", "--older-than", text).want(t, exit.Usage, "--older-than")
+		s.on(t, "ls", "--until", text).want(t, exit.Usage, "--until")
 	}
 }

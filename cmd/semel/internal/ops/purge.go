@@ -45,7 +45,10 @@ transactions, those that expired first before the others. Records that are
 InProgress or InDoubt never go. It can be stopped and started again.
 
 With --dry-run nothing is removed: the records that would go are counted, which
-reads all records.`,
+reads all records.
+
+There is no other choice of records: one that went before its retention is over would
+let its key run again.`,
 		Args:              cobra.NoArgs,
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(c *cobra.Command, _ []string) error {

@@ -43,14 +43,20 @@ Who, when and why is kept for ever, and shown by semel show.`,
 			if r.delay < 0 {
 				return exit.Usagef("--delay %v is less than zero", r.delay)
 			}
-			return r.run(c, args, r.redrive)
+			return r.change(c, args, r.redrive)
 		},
 	}
+	r.states, r.suits = []store.State{store.Failed, store.InDoubt}, r.mayRedrive
 	r.addFlags(c)
 	durationVar(c.Flags(), &r.delay, "delay", 0, "how long it waits first")
 	c.Flags().BoolVar(&r.message, "message", false,
 		"the record is a message's, or another one's whose key no caller chose and was answered for, although it keeps no input")
 	return c
+}
+
+// mayRedrive tells whether r is a dead letter, or is taken for one.
+func (r *redriving) mayRedrive(was *store.Record) bool {
+	return semel.IsDeadLetter(*was) || was.State == store.Failed && (len(was.Input) > 0 || r.message)
 }
 
 // redrive sends the record round again that was, if its key is the system's.

@@ -37,9 +37,10 @@ Who, when and why is kept for ever, and shown by semel show.`,
 			case r.delay < 0:
 				return exit.Usagef("--delay %v is less than zero", r.delay)
 			}
-			return r.run(c, args, r.reschedule)
+			return r.change(c, args, r.reschedule)
 		},
 	}
+	r.states = []store.State{store.Pending}
 	r.addFlags(c)
 	durationVar(c.Flags(), &r.delay, "delay", 0, "how long it waits from now on; 0: it is due at once")
 	return c

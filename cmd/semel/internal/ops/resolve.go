@@ -21,7 +21,7 @@ import (
 
 // resolution is what the command line says about a record in doubt.
 type resolution struct {
-	target
+	choosing
 
 	to, reason, actor string
 	result            string
@@ -47,28 +47,28 @@ Who, when and why is kept for ever, and shown by semel show.`,
 		Example:           `  semel resolve 6d3f… --to succeeded --reason "charge ch_1 is in the bank's list" --result charge.json`,
 		ValidArgsFunction: completeRecords(store.InDoubt),
 		RunE: func(c *cobra.Command, args []string) error {
-			chosen, err := r.chosen(c, args)
+			s, err := r.chosen(c, args)
 			if err != nil {
 				return err
 			}
 			wish, err := r.wish(c)
-			if err != nil {
+			if err != nil && !r.dryRun {
 				return err
 			}
-			return chosen.run(c, func(ctx context.Context, db *database, id store.ID) (any, string, error) {
+			return r.run(c, s, func(ctx context.Context, db *database, id store.ID) (any, string, error) {
 				w := wish
 				w.ID = id
 				return resolve(ctx, db, &r, w)
 			})
 		},
 	}
-	addDB(c)
+	r.states = []store.State{store.InDoubt}
 	r.addFlags(c)
 	return c
 }
 
 func (r *resolution) addFlags(c *cobra.Command) {
-	r.target.addFlags(c)
+	r.choosing.addFlags(c)
 	f := c.Flags()
 	f.StringVar(&r.to, "to", "", "what it is to be: succeeded, failed or pending")
 	f.StringVar(&r.reason, "reason", "", "why; it is kept")
@@ -84,10 +84,10 @@ func (r *resolution) addFlags(c *cobra.Command) {
 
 // chosen reads which records are to be resolved. A result belongs to one record.
 func (r *resolution) chosen(c *cobra.Command, args []string) (selection, error) {
-	if r.result != "" && (len(args) > 1 || slices.Contains(args, stdinIDs)) {
+	if r.result != "" && (r.all || len(args) > 1 || slices.Contains(args, stdinIDs)) {
 		return selection{}, exit.Usagef("--result goes with one record only")
 	}
-	return r.selected(c, args)
+	return r.choose(c, args)
 }
 
 // wish is what the command line asks for. The result is read, so that nothing is

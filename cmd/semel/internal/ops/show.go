@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/semelgo/semel/cmd/semel/internal/exit"
 	"github.com/semelgo/semel/cmd/semel/internal/terminal"
 	"github.com/semelgo/semel/store"
 )
@@ -19,21 +20,23 @@ func newShowCommand() *cobra.Command {
 	var t target
 	var reveal bool
 	c := &cobra.Command{
-		Use:   "show " + targetUse,
-		Short: "Show one record, and why it was changed by hand",
-		Long: `show tells all about one record. What belongs to the callers is shown as hashes
+		Use:   "show " + targetsShownUse,
+		Short: "Show records, and why they were changed by hand",
+		Long: `show tells all about a record, or about each of several. What belongs to the callers is shown as hashes
 and sizes: scope, key, fingerprint, input and result, and the errors of attempts
 that are tried again. The code and message of a failure, and why a result cannot be
 given, are shown as they are.`,
-		Args:              cobra.MaximumNArgs(1),
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(c *cobra.Command, args []string) error {
-			ids, err := t.ids(args)
+			s, err := t.selected(c, args)
 			if err != nil {
 				return err
 			}
 			return withRecords(c, func(ctx context.Context, db *database) error {
-				id, err := find(ctx, db, ids)
+				if s.many {
+					return s.showEach(ctx, c, db, reveal)
+				}
+				id, err := find(ctx, db, s.ids)
 				if err != nil {
 					return err
 				}
@@ -75,13 +78,51 @@ type noteView struct {
 	Age     seconds `json:"age_seconds"`
 }
 
-// show writes the record of id and its notes.
-func show(ctx context.Context, c *cobra.Command, db *database, id store.ID, reveal bool) error {
+// showEach writes each record. One that is not there is reported, and the others are shown
+// all the same. With --json each is on a line of its own.
+func (s selection) showEach(ctx context.Context, c *cobra.Command, db *database, reveal bool) error {
+	lines := json.NewEncoder(c.OutOrStdout())
+	lines.SetEscapeHTML(false)
+	shown := 0
+	for _, id := range s.ids {
+		r, notes, err := readDetail(ctx, db, id)
+		switch {
+		case err != nil && exit.CodeOf(coded(err)) == exit.Unavailable:
+			return err
+		case err != nil:
+			fmt.Fprintf(c.ErrOrStderr(), "semel: %v\n", oneLineError{err})
+			continue
+		case terminal.WantsJSON(c):
+			if err := lines.Encode(detailOf(r, notes, db.salt, reveal)); err != nil {
+				return &exit.Error{Code: exit.Failed, Err: fmt.Errorf("write record: %w", err)}
+			}
+		default:
+			if shown > 0 {
+				fmt.Fprintln(c.OutOrStdout())
+			}
+			writeDetail(c.OutOrStdout(), r, notes, db.salt, reveal)
+		}
+		shown++
+	}
+	if shown < len(s.ids) {
+		return &exit.Error{Code: exit.Failed, Err: fmt.Errorf("%d of %d records were shown", shown, len(s.ids))}
+	}
+	return nil
+}
+
+// readDetail reads the record of id and its notes.
+func readDetail(ctx context.Context, db *database, id store.ID) (*store.Record, []store.Note, error) {
 	r, err := recordOf(ctx, db, id)
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
 	notes, err := notesOf(ctx, db, id)
+	return r, notes, err
+}
+
+// show writes the record of id and its notes.
+func show(ctx context.Context, c *cobra.Command, db *database, id store.ID, reveal bool) error {
+	r, notes, err := readDetail(ctx, db, id)
 	if err != nil {
 		return err
 	}

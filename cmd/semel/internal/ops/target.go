@@ -21,9 +21,9 @@ type target struct {
 	key       string
 }
 
-const targetsUse = "{ID… | - | --operation NAME {--scope PART… | --shared} --key KEY}"
+const targetsUse = "{ID… | - | --all FILTER… | --operation NAME {--scope PART… | --shared} --key KEY}"
 
-const targetUse = "{ID | --operation NAME {--scope PART… | --shared} --key KEY}"
+const targetsShownUse = "{ID… | - | --operation NAME {--scope PART… | --shared} --key KEY}"
 
 func (t *target) addFlags(c *cobra.Command) {
 	c.Flags().StringVar(&t.operation, "operation", "", "the record's operation, instead of its ID")

@@ -1,0 +1,149 @@
+package ops
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/semelgo/semel/cmd/semel/internal/exit"
+	"github.com/semelgo/semel/cmd/semel/internal/terminal"
+	"github.com/semelgo/semel/store"
+)
+
+// choosing is what the commands that change records have in common: which records.
+type choosing struct {
+	filter
+
+	all, dryRun bool
+	states      []store.State            // that the command changes
+	suits       func(*store.Record) bool // of those in these states; nil: each
+}
+
+func (g *choosing) addFlags(c *cobra.Command) {
+	addDB(c)
+	g.target.addFlags(c)
+	g.addFilterFlags(c, "with --all: ", 0)
+	c.Flags().BoolVar(&g.all, "all", false, "all records that --operation, --scope, --key and the other flags choose")
+	c.Flags().BoolVar(&g.dryRun, "dry-run", false, "change nothing: list what would be changed")
+}
+
+// accepts tells whether the command would change r.
+func (g *choosing) accepts(r *store.Record) bool {
+	return slices.Contains(g.states, r.State) && (g.suits == nil || g.suits(r))
+}
+
+// choose reads which records the command line names.
+func (g *choosing) choose(c *cobra.Command, args []string) (s selection, err error) {
+	given := g.given(c.Flags())
+	switch {
+	case !g.all && len(given) > 0:
+		return s, exit.Usagef("%s goes with --all only", strings.Join(given, ", "))
+	case !g.all:
+		return g.selected(c, args)
+	case len(args) > 0:
+		return s, exit.Usagef("give record IDs or --all, not both")
+	case !g.named() && len(given) == 0:
+		return s, exit.Usagef("--all needs a flag that says which records, such as --operation or --since")
+	}
+	s.many = true
+	s.all, err = g.read(g.states...)
+	return s, err
+}
+
+// run changes the records that s names one after the other. When there may be several, a
+// record that cannot be changed is reported and the others are changed all the same.
+func (g *choosing) run(c *cobra.Command, s selection, change changeOne) error {
+	return withRecords(c, func(ctx context.Context, db *database) error {
+		if s.all != nil {
+			ids, err := g.ofAll(ctx, c, db, s.all)
+			if err != nil {
+				return err
+			}
+			s.ids = ids
+		}
+		switch {
+		case g.dryRun:
+			return g.preview(ctx, c, db, s)
+		case s.many:
+			return s.changeEach(ctx, c, db, change)
+		}
+		id, err := find(ctx, db, s.ids)
+		if err != nil {
+			return err
+		}
+		view, line, err := change(ctx, db, id)
+		if err != nil {
+			return err
+		}
+		if terminal.WantsJSON(c) {
+			return terminal.WriteJSON(c, view)
+		}
+		fmt.Fprintln(c.OutOrStdout(), line)
+		return nil
+	})
+}
+
+// ofAll finds the IDs of what --all chooses before anything is changed, because what is
+// changed is not found any more.
+func (g *choosing) ofAll(ctx context.Context, c *cobra.Command, db *database, w *chosen) (ids []store.ID, err error) {
+	more := false
+	err = w.each(ctx, db, readProgress(c), func(r *store.Record) (bool, error) {
+		if !g.accepts(r) {
+			return true, nil
+		}
+		if more = g.limit > 0 && len(ids) == g.limit; more {
+			return false, nil
+		}
+		ids = append(ids, r.ID)
+		return true, nil
+	})
+	switch {
+	case err != nil:
+		return nil, err
+	case more:
+		fmt.Fprintf(c.ErrOrStderr(), "semel: there are more than %d; --limit 0 takes all\n", g.limit)
+	case len(ids) == 0:
+		fmt.Fprintln(c.ErrOrStderr(), "semel: there is no such record")
+	}
+	return ids, nil
+}
+
+// preview lists the records that would be changed, and reports those that would not.
+func (g *choosing) preview(ctx context.Context, c *cobra.Command, db *database, s selection) error {
+	if !s.many {
+		id, err := find(ctx, db, s.ids)
+		if err != nil {
+			return err
+		}
+		s.ids = []store.ID{id}
+	}
+	write := linesOf(c.OutOrStdout(), db.salt, false)
+	if !terminal.WantsJSON(c) {
+		write = tableOf(c.OutOrStdout(), false)
+	}
+	would := 0
+	for _, id := range s.ids {
+		r, err := recordOf(ctx, db, id)
+		switch {
+		case err != nil && exit.CodeOf(coded(err)) == exit.Unavailable:
+			return err
+		case err != nil:
+			fmt.Fprintf(c.ErrOrStderr(), "semel: %v\n", oneLineError{err})
+			continue
+		case !g.accepts(r):
+			fmt.Fprintf(c.ErrOrStderr(), "semel: record %s is %s and would not be changed\n", id, r.State)
+			continue
+		}
+		would++
+		if err := write(r); err != nil {
+			return err
+		}
+	}
+	if !terminal.WantsJSON(c) {
+		fmt.Fprintf(c.OutOrStdout(), "%d of %d records would be changed\n", would, len(s.ids))
+	}
+	return nil
+}

@@ -1,0 +1,171 @@
+package ops
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/cmd/semel/internal/exit"
+	"github.com/semelgo/semel/store"
+)
+
+// filter chooses records by what they say.
+type filter struct {
+	target // only its operation, its scope and its key, each if it is given
+
+	state, code  string
+	overdue      bool
+	since, until moment
+	limit        int
+}
+
+// addFilterFlags gives c the flags of a filter that no target has. What they are for is
+// said in front of each.
+func (f *filter) addFilterFlags(c *cobra.Command, about string, limit int) {
+	flags := c.Flags()
+	flags.StringVar(&f.state, "state", "", about+"only records in this state: pending, inprogress, indoubt, succeeded or failed")
+	flags.StringVar(&f.code, "code", "", about+"only Failed records with this failure code")
+	flags.Var(&f.since, "since", about+"only records that came to their state after this: 2h or 1d ago, or an instant such as 2026-01-31T15:04:05Z")
+	flags.Var(&f.until, "until", about+"only records that came to their state before this, likewise")
+	flags.BoolVar(&f.overdue, "overdue", false, about+"only Pending and InProgress records whose DUE has come")
+	flags.IntVar(&f.limit, "limit", limit, about+"at most so many records; 0: all of them")
+	completeStates(c, "state", store.States()...)
+}
+
+// given names the flags of a filter that were given, but for those of a target.
+func (f *filter) given(flags *pflag.FlagSet) (names []string) {
+	for _, name := range []string{"state", "code", "since", "until", "overdue", "limit"} {
+		if flags.Changed(name) {
+			names = append(names, "--"+name)
+		}
+	}
+	return names
+}
+
+// chosen is a filter that was read.
+type chosen struct {
+	*filter
+
+	queries []store.Query // one after the other
+	scope   *semel.Scope
+}
+
+// read finds out what f asks for, of records in the states that are given. None: in any.
+func (f *filter) read(among ...store.State) (*chosen, error) {
+	w := &chosen{filter: f}
+	if f.limit < 0 {
+		return nil, exit.Usagef("--limit %d is less than zero", f.limit)
+	}
+	if f.shared || len(f.scope) > 0 {
+		scope, err := f.inScope()
+		if err != nil {
+			return nil, err
+		}
+		w.scope = &scope
+	}
+	states := among
+	switch {
+	case f.state != "":
+		if len(among) == 0 {
+			among = store.States()
+		}
+		s, err := parseState("state", f.state, among...)
+		if err != nil {
+			return nil, err
+		}
+		states = []store.State{s}
+	case len(among) == 0:
+		states = []store.State{store.Absent} // which stands for any
+	}
+	if f.code != "" {
+		if !slices.Contains(states, store.Failed) && states[0] != store.Absent {
+			return nil, exit.Usagef("--code is for Failed records only")
+		}
+		states = []store.State{store.Failed}
+	}
+	for _, s := range states {
+		w.queries = append(w.queries, store.Query{State: s, Operation: f.operation, Due: f.overdue})
+	}
+	return w, nil
+}
+
+// admits tells whether r is chosen, of those that the queries return.
+func (w *chosen) admits(r *store.Record) bool {
+	came := time.Now().Add(-r.Since)
+	switch {
+	case w.key != "" && r.Key != w.key,
+		w.scope != nil && r.Scope != w.scope.Bytes(),
+		w.since.given() && came.Before(w.since.at),
+		w.until.given() && came.After(w.until.at):
+		return false
+	case w.code == "":
+		return true
+	}
+	o := &semel.Outcome{Record: *r}
+	failure := o.Failure()
+	return failure != nil && failure.Code == w.code
+}
+
+// readTold is how many records are read between two lines of progress.
+const readTold = 100_000
+
+// each hands the records that are chosen to fn, until that says to stop. It reports long
+// work by progress.
+func (w *chosen) each(ctx context.Context, db *database, progress func(read int), fn func(r *store.Record) (bool, error)) error {
+	read, stopped := 0, false
+	for _, q := range w.queries {
+		err := scan(ctx, db.records, q, func(r *store.Record) (bool, error) {
+			if read++; read%readTold == 0 {
+				progress(read)
+			}
+			if !w.admits(r) {
+				return true, nil
+			}
+			more, err := fn(r)
+			stopped = !more
+			return more, err
+		})
+		if err != nil || stopped {
+			return err
+		}
+	}
+	return nil
+}
+
+// readProgress reports on standard error how many records were read.
+func readProgress(c *cobra.Command) func(read int) {
+	return func(read int) { fmt.Fprintf(c.ErrOrStderr(), "semel: %d records read, going on\n", read) }
+}
+
+// moment is a flag for an instant: one that is given, or so long ago.
+type moment struct {
+	at   time.Time
+	text string
+}
+
+func (m *moment) given() bool    { return m.text != "" }
+func (m *moment) String() string { return m.text }
+
+// Type is what help shows for the value.
+func (*moment) Type() string { return "time" }
+
+// Set reads the flag's value.
+func (m *moment) Set(text string) error {
+	m.text = strings.TrimSpace(text)
+	if at, err := time.Parse(time.RFC3339, m.text); err == nil {
+		m.at = at
+		return nil
+	}
+	d, err := parseDuration(m.text)
+	if err != nil || d < 0 {
+		return fmt.Errorf("invalid time %q: want how long ago, such as 90m or 1d, or an instant such as 2026-01-31T15:04:05Z", text)
+	}
+	m.at = time.Now().Add(-d)
+	return nil
+}
