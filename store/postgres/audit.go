@@ -34,13 +34,13 @@ func (s *Store) SwapNoted(ctx context.Context, c store.Change, n store.Note) (st
 	text := t.noted(k, len(args))
 	args = append(args, uuid(c.To.ID), from.state, from.attempt, from.owner, to.state, to.attempt, to.owner,
 		[]byte(n.Actor), []byte(n.Reason))
-	err = trip(ctx, over{s.pool}, s.texts.swap.one, func(b *pgx.Batch) {
+	err = trip(ctx, pooling{s}, s.texts.swap.one, func(b *pgx.Batch) {
 		b.Queue(text, args...).Exec(func(tag pgconn.CommandTag) error {
 			it.made = tag.RowsAffected() == 1
 			return nil
 		})
 	})
-	w := swapper{in: over{s.pool}, on: t, frames: &s.texts.swap}
+	w := swapper{in: pooling{s}, on: t, frames: &s.texts.swap}
 	missed := []item{it}
 	switch {
 	case err != nil:
@@ -64,7 +64,7 @@ func (s *Store) Notes(ctx context.Context, id store.ID) ([]store.Note, error) {
 		return nil, s.fault("read notes", err)
 	}
 	var notes []numbered
-	err = trip(ctx, over{s.pool}, frame{before: []string{s.texts.byKey}}, func(b *pgx.Batch) {
+	err = trip(ctx, pooling{s}, frame{before: []string{s.texts.byKey}}, func(b *pgx.Batch) {
 		b.Queue(t.notes, uuid(id)).Query(func(rows pgx.Rows) (err error) {
 			notes, err = pgx.CollectRows(rows, readNote)
 			return err

@@ -15,15 +15,6 @@ type sender interface {
 	send(ctx context.Context, b *pgx.Batch) error
 }
 
-// over sends by way of a pool or of a transaction.
-type over struct {
-	by interface {
-		SendBatch(ctx context.Context, b *pgx.Batch) pgx.BatchResults
-	}
-}
-
-func (o over) send(ctx context.Context, b *pgx.Batch) error { return o.by.SendBatch(ctx, b).Close() }
-
 // frame is what goes before and after statements in the same trip.
 type frame struct {
 	before, after []string

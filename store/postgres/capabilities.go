@@ -28,7 +28,7 @@ func (s *Store) Capabilities(ctx context.Context) (store.Capabilities, error) {
 	if err != nil {
 		return store.Capabilities{}, s.fault("read capabilities", err)
 	}
-	conn, err := s.pool.Acquire(ctx)
+	conn, err := s.acquire(ctx)
 	if err != nil {
 		return store.Capabilities{}, s.fault("read capabilities", err)
 	}

@@ -45,7 +45,7 @@ func (s *Store) dequeue(ctx context.Context, t *tables, d store.Dequeue) (all []
 		return own.dequeue(ctx, t, d)
 	}
 	f := frame{before: []string{beginQueue, s.texts.queue}, after: []string{`COMMIT`}}
-	return waiting(ctx, over{s.pool}, f, t.dequeue, wanting(d)...)
+	return waiting(ctx, pooling{s}, f, t.dequeue, wanting(d)...)
 }
 
 // wanting are the parameters of what hands out.
@@ -55,7 +55,7 @@ func wanting(d store.Dequeue) []any {
 
 // claimed are those that an earlier call has claimed.
 func (s *Store) claimed(ctx context.Context, t *tables, d store.Dequeue) ([]waited, error) {
-	return waiting(ctx, over{s.pool}, frame{before: []string{s.texts.listed}}, t.claimed, int64(d.Owner), []byte(d.Operation))
+	return waiting(ctx, pooling{s}, frame{before: []string{s.texts.listed}}, t.claimed, int64(d.Owner), []byte(d.Operation))
 }
 
 // waiting asks by the driver's batches.

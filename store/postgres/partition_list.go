@@ -48,7 +48,12 @@ func (p *Partitions) List(ctx context.Context) ([]Partition, error) {
 	if err != nil {
 		return nil, p.store.fault("list partitions", err)
 	}
-	all, err := list(ctx, p.store.pool, on)
+	conn, err := p.store.acquire(ctx)
+	if err != nil {
+		return nil, p.store.fault("list partitions", err)
+	}
+	defer conn.Release()
+	all, err := list(ctx, conn, on)
 	if err != nil {
 		return nil, p.store.fault("list partitions", err)
 	}

@@ -18,11 +18,10 @@ WHERE p.isleaf AND c.relname NOT ` + dropped
 
 // purged returns the tables that Purge is for, as statements name them.
 func (s *Store) purged(ctx context.Context, t *tables) ([]string, error) {
-	rows, err := s.pool.Query(ctx, sqlPurged, t.in("semel_records"))
+	names, err := query(ctx, s, pgx.RowTo[string], sqlPurged, t.in("semel_records"))
 	if err != nil {
 		return nil, err
 	}
-	names, err := pgx.CollectRows(rows, pgx.RowTo[string])
 	for i := range names {
 		names[i] = strings.TrimSuffix(t.in("semel_records"), "semel_records") + names[i]
 	}

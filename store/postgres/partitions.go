@@ -133,9 +133,9 @@ func (p *Partitions) withLock(ctx context.Context, lock int64, do func(ctx conte
 	if err != nil {
 		return err
 	}
-	conn, err := p.store.pool.Acquire(ctx)
+	conn, err := p.store.acquire(ctx)
 	if err != nil {
-		return fmt.Errorf("take a connection: %w", err)
+		return err
 	}
 	defer conn.Release()
 	if err := take(ctx, conn, lock); err != nil {

@@ -32,7 +32,7 @@ func (s *Store) get(ctx context.Context, t *tables, ids []store.ID) ([]store.Sta
 			return answers, err
 		}
 	}
-	return get(ctx, over{s.pool}, t, frame{before: []string{s.texts.byKey}}, ids)
+	return get(ctx, pooling{s}, t, frame{before: []string{s.texts.byKey}}, ids)
 }
 
 // getBy reads by a session, and gives it back, also when a callback of the pool's panics.
@@ -60,7 +60,7 @@ func (s *Store) Scan(ctx context.Context, q store.Query) ([]store.Record, error)
 		settings = s.texts.listed
 	}
 	var records []store.Record
-	err = trip(ctx, over{s.pool}, frame{before: []string{settings}}, func(b *pgx.Batch) {
+	err = trip(ctx, pooling{s}, frame{before: []string{settings}}, func(b *pgx.Batch) {
 		b.Queue(text, args...).Query(eachRecord(func(r *store.Record) { records = append(records, *r) }))
 	})
 	if err != nil {
@@ -94,11 +94,7 @@ func (s *Store) Counts(ctx context.Context) ([]store.Count, error) {
 	if err != nil {
 		return nil, s.fault("count records", err)
 	}
-	rows, err := s.pool.Query(ctx, t.counts, t.in("semel_records"))
-	if err != nil {
-		return nil, s.fault("count records", err)
-	}
-	counts, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (store.Count, error) {
+	counts, err := query(ctx, s, func(row pgx.CollectableRow) (store.Count, error) {
 		var c store.Count
 		var operation []byte
 		var state int16
@@ -108,7 +104,7 @@ func (s *Store) Counts(ctx context.Context) ([]store.Count, error) {
 		}
 		c.Operation, c.State, c.Oldest = string(operation), store.State(state), micros(oldest)
 		return c, nil
-	})
+	}, t.counts, t.in("semel_records"))
 	if err != nil {
 		return nil, s.fault("count records", err)
 	}

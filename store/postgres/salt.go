@@ -12,7 +12,7 @@ func (s *Store) Salt(ctx context.Context) ([]byte, error) {
 		return nil, s.fault("read the salt", err)
 	}
 	var salt []byte
-	if err := s.pool.QueryRow(ctx, t.in(`SELECT salt FROM semel_salt`)).Scan(&salt); err != nil {
+	if err := s.queryRow(ctx, []any{&salt}, t.in(`SELECT salt FROM semel_salt`)); err != nil {
 		return nil, s.fault("read the salt", err)
 	}
 	return salt, nil

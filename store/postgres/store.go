@@ -62,7 +62,8 @@ type Store struct {
 // which at most all but one run transactions of Atomic at a time, those of other stores of
 // the pool counted as well, and the query mode, which behind PgBouncer must not be the default; see the package's
 // comment. It fails when an option cannot be, and when the pool has only one
-// connection.
+// connection. Calls that run no transaction of the caller's wait for a connection for five
+// seconds at most.
 func New(pool *pgxpool.Pool, o Options) (*Store, error) {
 	if pool == nil {
 		return nil, errors.New("semel/postgres: the pool is nil")

@@ -28,7 +28,7 @@ func (s *Store) Swap(ctx context.Context, changes []store.Change) ([]store.Stand
 	if own != nil {
 		defer s.sessions.give(own)
 	}
-	w := swapper{in: over{s.pool}, own: own, on: t, frames: &s.texts.swap}
+	w := swapper{in: pooling{s}, own: own, on: t, frames: &s.texts.swap}
 	return w.answers(ctx, s, changes)
 }
 

@@ -113,7 +113,7 @@ func (s *Store) tables(ctx context.Context) (*tables, error) {
 	const read = `SELECT n.nspname::text FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
 WHERE c.oid = to_regclass('semel_records')`
 	var schema string
-	switch err := s.pool.QueryRow(ctx, read).Scan(&schema); {
+	switch err := s.queryRow(ctx, []any{&schema}, read); {
 	case errors.Is(err, pgx.ErrNoRows):
 		return nil, fmt.Errorf("find the tables: %w", ErrNoSchema)
 	case err != nil:

@@ -98,7 +98,7 @@ func (t *transaction) look(ctx context.Context) (verdict store.Verdict, answered
 EXISTS (SELECT FROM pg_prepared_xacts WHERE transaction = ($1::text::xid8)::xid)`
 	var status pgtype.Text
 	var prepared bool
-	err := t.store.pool.QueryRow(ctx, read, t.number).Scan(&status, &prepared)
+	err := t.store.queryRow(ctx, []any{&status, &prepared}, read, t.number)
 	switch {
 	case err != nil:
 		return store.Unknown, false, codeOf(err) == "" || isBroken(err)

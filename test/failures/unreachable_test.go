@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"path/filepath"
+	"sync"
 	"testing"
 	"time"
 
@@ -37,6 +38,37 @@ func TestUnreachablePostgres(t *testing.T) {
 		t.Fatal(err)
 	}
 	unreachable[pgx.Tx](t, s, tx, p.Close)
+}
+
+// TestNoConnectionIsFree: a call without a deadline does not wait for ever while the program
+// uses all connections of the pool.
+func TestNoConnectionIsFree(t *testing.T) {
+	t.Parallel()
+	t.Attr("engine", "postgres")
+	p := pool(t, realtest.Postgres(t).Database(t))
+	if err := migrate.Postgres(t.Context(), p); err != nil {
+		t.Fatal(err)
+	}
+	s, err := postgres.New(p, postgres.Options{MaxSessions: -1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	tx, err := p.Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := tx.Rollback(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	unreachable[pgx.Tx](t, s, tx, func() {
+		for range p.Config().MaxConns {
+			c, err := p.Acquire(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(c.Release)
+		}
+	})
 }
 
 // TestUnreachableSQLite likewise.
@@ -115,11 +147,15 @@ func unreachable[Tx any](t *testing.T, s store.TxStore[Tx], ended Tx, closes fun
 			return err
 		},
 	}
+	var all sync.WaitGroup
 	for name, ask := range calls {
-		if err := ask(); !errors.Is(err, semel.ErrUnavailable) {
-			t.Errorf("%s = %v, want ErrUnavailable", name, err)
-		}
+		all.Go(func() {
+			if err := ask(); !errors.Is(err, semel.ErrUnavailable) {
+				t.Errorf("%s = %v, want ErrUnavailable", name, err)
+			}
+		})
 	}
+	all.Wait()
 	// A claim without an answer may have been granted, and is given back until Close gives up.
 	closed, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 	defer cancel()

@@ -1,0 +1,77 @@
+package postgres
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+)
+
+// connectionBound is how long a call waits for a connection of the pool, if its context does
+// not end before that: lists, purges and the like are called without a deadline, and must not
+// hang where a program has used up its pool. What then runs on the connection is not bounded
+// by it. How long a transaction of Atomic waits is the engine's to say.
+const connectionBound = 5 * time.Second
+
+// acquire takes a connection of the pool.
+func (s *Store) acquire(ctx context.Context) (*pgxpool.Conn, error) {
+	wait := ctx
+	if at, ok := ctx.Deadline(); !ok || time.Until(at) > connectionBound { //nolint:forbidigo // no instant of the protocol's
+		var cancel context.CancelFunc
+		wait, cancel = context.WithTimeout(ctx, connectionBound)
+		defer cancel()
+	}
+	conn, err := s.pool.Acquire(wait)
+	if err != nil {
+		return nil, fmt.Errorf("take a connection: %w", err)
+	}
+	return conn, nil
+}
+
+// over sends by way of a transaction.
+type over struct {
+	by interface {
+		SendBatch(ctx context.Context, b *pgx.Batch) pgx.BatchResults
+	}
+}
+
+func (o over) send(ctx context.Context, b *pgx.Batch) error { return o.by.SendBatch(ctx, b).Close() }
+
+// pooling sends by way of a connection of the pool.
+type pooling struct{ s *Store }
+
+func (p pooling) send(ctx context.Context, b *pgx.Batch) error {
+	conn, err := p.s.acquire(ctx)
+	if err != nil {
+		return err
+	}
+	defer conn.Release()
+	return conn.SendBatch(ctx, b).Close()
+}
+
+// query hands the rows that a statement returns to each, by way of a connection of the pool.
+func query[T any](ctx context.Context, s *Store, each pgx.RowToFunc[T], text string, args ...any) ([]T, error) {
+	conn, err := s.acquire(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer conn.Release()
+	rows, err := conn.Query(ctx, text, args...)
+	if err != nil {
+		return nil, err
+	}
+	return pgx.CollectRows(rows, each)
+}
+
+// queryRow reads the one row that a statement returns into the values that into points to. It
+// fails with pgx.ErrNoRows when there is none.
+func (s *Store) queryRow(ctx context.Context, into []any, text string, args ...any) error {
+	conn, err := s.acquire(ctx)
+	if err != nil {
+		return err
+	}
+	defer conn.Release()
+	return conn.QueryRow(ctx, text, args...).Scan(into...)
+}
