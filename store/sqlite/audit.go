@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 
@@ -47,28 +48,22 @@ func (s *Store) SwapNoted(ctx context.Context, c store.Change, n store.Note) (st
 
 // Notes returns what was noted about a record, also when that was purged.
 func (s *Store) Notes(ctx context.Context, id store.ID) ([]store.Note, error) {
-	all, err := s.statements(ctx)
-	if err != nil {
-		return nil, s.fault(ctx, "read notes", err)
-	}
-	rows, err := all[verbNotes].QueryContext(ctx, id[:])
-	if err != nil {
-		return nil, s.fault(ctx, "read notes", err)
-	}
-	defer rows.Close()
 	var notes []store.Note
-	for rows.Next() {
-		var from, to [3]int64
-		var age int64
-		n := store.Note{ID: id}
-		if err := rows.Scan(&from[0], &from[1], &from[2], &to[0], &to[1], &to[2], &n.Actor, &n.Reason, &age); err != nil {
-			return nil, s.fault(ctx, "read notes", err)
+	err := s.query(ctx, func(rows *sql.Rows) error {
+		for rows.Next() {
+			var from, to [3]int64
+			var age int64
+			n := store.Note{ID: id}
+			if err := rows.Scan(&from[0], &from[1], &from[2], &to[0], &to[1], &to[2], &n.Actor, &n.Reason, &age); err != nil {
+				return err
+			}
+			n.From, n.To = token(from[0], from[1], from[2]), token(to[0], to[1], to[2])
+			n.Age = micros(age)
+			notes = append(notes, n)
 		}
-		n.From, n.To = token(from[0], from[1], from[2]), token(to[0], to[1], to[2])
-		n.Age = micros(age)
-		notes = append(notes, n)
-	}
-	if err := rows.Err(); err != nil {
+		return rows.Err()
+	}, sqlNotes, id[:])
+	if err != nil {
 		return nil, s.fault(ctx, "read notes", err)
 	}
 	return notes, nil

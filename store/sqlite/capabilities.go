@@ -36,7 +36,7 @@ type durability struct {
 }
 
 func (s *Store) readDurability(ctx context.Context) (durability, error) {
-	conn, err := s.db.Conn(ctx)
+	conn, err := s.acquire(ctx)
 	if err != nil {
 		return durability{}, err
 	}

@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"context"
+	"database/sql"
 
 	"github.com/semelgo/semel/store"
 )
@@ -15,22 +16,20 @@ FROM semel_records GROUP BY operation, state ORDER BY operation, state`
 // Counts reads every record, from one snapshot. With the journal mode WAL it
 // hinders no writer.
 func (s *Store) Counts(ctx context.Context) ([]store.Count, error) {
-	rows, err := s.db.QueryContext(ctx, sqlCounts)
-	if err != nil {
-		return nil, s.fault(ctx, "count records", err)
-	}
-	defer rows.Close()
 	var counts []store.Count
-	for rows.Next() {
-		var c store.Count
-		var state, oldest int64
-		if err := rows.Scan(&c.Operation, &state, &c.Records, &c.Overdue, &c.Purgeable, &oldest); err != nil {
-			return nil, s.fault(ctx, "count records", err)
+	err := s.query(ctx, func(rows *sql.Rows) error {
+		for rows.Next() {
+			var c store.Count
+			var state, oldest int64
+			if err := rows.Scan(&c.Operation, &state, &c.Records, &c.Overdue, &c.Purgeable, &oldest); err != nil {
+				return err
+			}
+			c.State, c.Oldest = store.State(state), micros(oldest)
+			counts = append(counts, c)
 		}
-		c.State, c.Oldest = store.State(state), micros(oldest)
-		counts = append(counts, c)
-	}
-	if err := rows.Err(); err != nil {
+		return rows.Err()
+	}, sqlCounts)
+	if err != nil {
 		return nil, s.fault(ctx, "count records", err)
 	}
 	return counts, nil

@@ -102,15 +102,11 @@ func (s *session) waiting(ctx context.Context, operation string, priority, limit
 
 // claimed reads what stands as calls with d's Owner have claimed it.
 func (s *Store) claimed(ctx context.Context, d store.Dequeue) ([]store.Record, error) {
-	all, err := s.statements(ctx)
-	if err != nil {
-		return nil, s.fault(ctx, "dequeue again", err)
-	}
-	rows, err := all[verbClaimed].QueryContext(ctx, int64(d.Owner), []byte(d.Operation))
-	if err != nil {
-		return nil, s.fault(ctx, "dequeue again", err)
-	}
-	records, err := readRecords(rows)
+	var records []store.Record
+	err := s.query(ctx, func(rows *sql.Rows) (err error) {
+		records, err = readRecords(rows)
+		return err
+	}, sqlClaimed, int64(d.Owner), []byte(d.Operation))
 	if err != nil {
 		return nil, s.fault(ctx, "dequeue again", err)
 	}

@@ -11,7 +11,8 @@ func (s *Store) SetCommitBound(d time.Duration) { s.commitBound = d }
 // Statements returns the text of every prepared statement.
 func Statements() []string {
 	all := texts()
-	return all[:]
+	listed := []string{sqlScan, sqlScanRare, sqlScanDue, sqlScanWaits, sqlScanLeases, sqlClaimed, sqlNotes}
+	return append(all[:], listed...)
 }
 
 // CodeOf is codeOf.

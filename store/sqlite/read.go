@@ -100,47 +100,43 @@ func (s *session) get(ctx context.Context, id store.ID) (store.Standing, error) 
 // due, are found by an index. Any other query goes through the records in the order of
 // their IDs until the page is full, however few of them it chooses.
 func (s *Store) Scan(ctx context.Context, q store.Query) ([]store.Record, error) {
-	all, err := s.statements(ctx)
-	if err != nil {
-		return nil, s.fault(ctx, "scan", err)
-	}
-	v, args := scanned(q)
-	if v == verbs {
+	text, args := scanned(q)
+	if text == "" {
 		return nil, nil
 	}
-	rows, err := all[v].QueryContext(ctx, args...)
-	if err != nil {
-		return nil, s.fault(ctx, "scan", err)
-	}
 	var after []any
-	if v == verbScanDue { // by which its two lists were merged
+	if text == sqlScanDue { // by which its two lists were merged
 		after = []any{new(any)}
 	}
-	records, err := readRecords(rows, after...)
+	var records []store.Record
+	err := s.query(ctx, func(rows *sql.Rows) (err error) {
+		records, err = readRecords(rows, after...)
+		return err
+	}, text, args...)
 	if err != nil {
 		return nil, s.fault(ctx, "scan", err)
 	}
 	return records, nil
 }
 
-// scanned is the statement that lists what q chooses, verbs if nothing can be.
-func scanned(q store.Query) (verb, []any) {
+// scanned is the statement that lists what q chooses, empty if nothing can be.
+func scanned(q store.Query) (text string, args []any) {
 	state, operation := int64(q.State), []byte(q.Operation)
 	of := []any{len(operation), operation}
 	page := []any{q.PageSize(), max(0, q.Skip)}
 	switch {
 	case !q.Due && (q.State == store.InDoubt || q.State == store.Failed):
-		return verbScanRare, slices.Concat([]any{state, q.After[:]}, of, page)
+		return sqlScanRare, slices.Concat([]any{state, q.After[:]}, of, page)
 	case !q.Due:
-		return verbScan, slices.Concat([]any{q.After[:], state, state}, of, page)
+		return sqlScan, slices.Concat([]any{q.After[:], state, state}, of, page)
 	case q.State == store.Pending:
-		return verbScanWaits, slices.Concat(of, page)
+		return sqlScanWaits, slices.Concat(of, page)
 	case q.State == store.InProgress:
-		return verbScanLeases, slices.Concat(of, page)
+		return sqlScanLeases, slices.Concat(of, page)
 	case q.State == store.Absent:
-		return verbScanDue, slices.Concat(of, of, page)
+		return sqlScanDue, slices.Concat(of, of, page)
 	default: // other states have no Due
-		return verbs, nil
+		return "", nil
 	}
 }
 

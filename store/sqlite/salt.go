@@ -6,8 +6,13 @@ import "context"
 // semel shows a scope or a key as the first twelve hexadecimal digits of the SHA-256 of
 // the salt and the value.
 func (s *Store) Salt(ctx context.Context) ([]byte, error) {
+	conn, err := s.acquire(ctx)
+	if err != nil {
+		return nil, s.fault(ctx, "read the salt", err)
+	}
+	defer conn.Close()
 	var salt []byte
-	if err := s.db.QueryRowContext(ctx, `SELECT salt FROM semel_salt`).Scan(&salt); err != nil {
+	if err := conn.QueryRowContext(ctx, `SELECT salt FROM semel_salt`).Scan(&salt); err != nil {
 		return nil, s.fault(ctx, "read the salt", err)
 	}
 	return salt, nil

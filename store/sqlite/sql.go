@@ -140,14 +140,8 @@ const (
 	verbGet verb = iota
 	verbGetMany
 	verbNow
-	verbScanDue
-	verbScanWaits
-	verbScanLeases
-	verbScan
-	verbScanRare
 	verbWaiting
 	verbClaim
-	verbClaimed
 	verbCreate
 	verbMove
 	verbBeat
@@ -168,7 +162,6 @@ const (
 	verbUndo
 	verbPurge
 	verbNote
-	verbNotes
 	verbAnyWaits
 	verbAnyExpired
 	verbs
@@ -177,16 +170,15 @@ const (
 // texts returns the statement of each verb.
 func texts() [verbs]string {
 	return [verbs]string{
-		verbGet: sqlGet, verbGetMany: sqlGetMany, verbNow: sqlNow, verbScan: sqlScan, verbScanRare: sqlScanRare,
-		verbScanDue: sqlScanDue, verbScanWaits: sqlScanWaits, verbScanLeases: sqlScanLeases,
-		verbWaiting: sqlWaiting, verbClaim: sqlClaim, verbClaimed: sqlClaimed,
+		verbGet: sqlGet, verbGetMany: sqlGetMany, verbNow: sqlNow,
+		verbWaiting: sqlWaiting, verbClaim: sqlClaim,
 		verbCreate: sqlCreate, verbMove: sqlMove, verbBeat: sqlBeat, verbOpen: sqlOpen, verbEnd: sqlEnd,
 		verbLastCreate: sqlLastCreate, verbLastMove: sqlLastMove, verbLastBeat: sqlLastBeat,
 		verbLastOpen: sqlLastOpen, verbLastEnd: sqlLastEnd,
 		verbOpenFew: openAll(openFew), verbOpenMany: openAll(openMany),
 		verbLock: sqlLock, verbMark: sqlMark, verbUnmark: sqlUnmark,
 		verbSave: sqlSave, verbKeep: sqlKeep, verbUndo: sqlUndo,
-		verbPurge: sqlPurge, verbNote: sqlNote, verbNotes: sqlNotes,
+		verbPurge: sqlPurge, verbNote: sqlNote,
 		verbAnyWaits: sqlAnyWaits, verbAnyExpired: sqlAnyExpired,
 	}
 }

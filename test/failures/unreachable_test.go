@@ -92,6 +92,35 @@ func TestUnreachableSQLite(t *testing.T) {
 	unreachable(t, sqlite.New(db), tx, func() { _ = db.Close() })
 }
 
+// TestNoSQLiteConnectionIsFree: likewise where SetMaxOpenConns allows no other connection.
+func TestNoSQLiteConnectionIsFree(t *testing.T) {
+	t.Parallel()
+	t.Attr("engine", "sqlite")
+	db, err := sqlite.Open(filepath.Join(t.TempDir(), "used.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = db.Close() })
+	if err := migrate.SQLite(t.Context(), db); err != nil {
+		t.Fatal(err)
+	}
+	tx, err := db.BeginTx(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := tx.Rollback(); err != nil {
+		t.Fatal(err)
+	}
+	unreachable(t, sqlite.New(db), tx, func() {
+		db.SetMaxOpenConns(1)
+		conn, err := db.Conn(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = conn.Close() })
+	})
+}
+
 // unreachable closes the database under an engine. No call returns an error of the driver
 // that is not also ErrUnavailable.
 func unreachable[Tx any](t *testing.T, s store.TxStore[Tx], ended Tx, closes func()) {

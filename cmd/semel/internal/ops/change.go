@@ -63,8 +63,11 @@ func (g *changing) change(c *cobra.Command, args []string, do changer) error {
 	}
 	return g.run(c, s, func(ctx context.Context, db *database, id store.ID) (any, string, error) {
 		was, err := recordOf(ctx, db, id)
-		if err != nil {
+		switch {
+		case err != nil:
 			return nil, "", err
+		case s.all != nil && !s.all.stillHas(was):
+			return nil, "", refused(was, "which --all does not choose any more")
 		}
 		v, err := do(ctx, db, was)
 		switch {

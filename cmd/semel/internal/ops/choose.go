@@ -45,11 +45,11 @@ func (g *choosing) choose(c *cobra.Command, args []string) (s selection, err err
 		return g.selected(c, args)
 	case len(args) > 0:
 		return s, exit.Usagef("give record IDs or --all, not both")
-	case !g.named() && len(given) == 0:
+	case !g.narrows():
 		return s, exit.Usagef("--all needs a flag that says which records, such as --operation or --since")
 	}
 	s.many = true
-	s.all, err = g.read(g.states...)
+	s.all, err = g.read(c.Flags(), g.states...)
 	return s, err
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/cmd/semel/internal/exit"
+	"github.com/semelgo/semel/cmd/semel/internal/ops"
 	"github.com/semelgo/semel/store"
 )
 
@@ -103,6 +104,12 @@ func TestAllSaysWhich(t *testing.T) {
 	id := s.doubt(t, callOf("k"))
 	for want, args := range map[string][]string{
 		"--all needs a flag":                             {"cancel", "--all"},
+		"--all needs a flag that says which":             {"cancel", "--all", "--limit", "0"},
+		"--all needs a flag that says":                   {"cancel", "--all", "--overdue=false"},
+		"--state is empty":                               {"cancel", "--all", "--state", "", "--since", "1h"},
+		"--operation is empty":                           {"cancel", "--all", "--operation", "", "--since", "1d"},
+		"invalid time":                                   {"cancel", "--all", "--since", ""},
+		"--message with --all needs --operation":         {"redrive", "--all", "--since", "1d", "--message"},
 		"--state, --since goes with --all only":          {"redrive", id, "--state", "failed", "--since", "1h"},
 		"record IDs or --all, not both":                  {"redrive", id, "--all", "--operation", "sms"},
 		`--state "succeeded" is none of failed, indoubt`: {"redrive", "--all", "--state", "succeeded"},
@@ -130,5 +137,25 @@ func TestSeveralRecordsAreShown(t *testing.T) {
 	got = runWith(t, first+"\n"+second+"\n", "show", "-", "--json", "--db", s.db)
 	if got.code != exit.OK || strings.Count(got.out, "\n") != 2 {
 		t.Errorf("show - --json: %+v, want a line for each record", got)
+	}
+}
+
+// TestAllIsLookedAtAgain: a record that a worker has begun to run since it was found is not
+// cancelled by a command that chose what waits.
+func TestAllIsLookedAtAgain(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		state string
+		now   store.State
+		want  bool
+	}{
+		{"pending", store.Pending, true},
+		{"pending", store.InProgress, false},
+		{"", store.InProgress, true},
+		{"", store.Succeeded, false},
+	} {
+		if got, err := ops.StillChosen(tt.state, tt.now); got != tt.want || err != nil {
+			t.Errorf("--state %q still chooses what is %v now: %v, %v, want %v", tt.state, tt.now, got, err, tt.want)
+		}
 	}
 }

@@ -58,3 +58,17 @@ func Views() []any {
 		settleView{},
 	}
 }
+
+// StillChosen tells whether --all with a state still chooses a record that is in another
+// state by the time of its change.
+func StillChosen(state string, now store.State) (bool, error) {
+	f := &filter{state: state}
+	c := newCancelCommand()
+	w, err := f.read(c.Flags(), store.Pending, store.InProgress)
+	if err != nil {
+		return false, err
+	}
+	r := &store.Record{}
+	r.State = now
+	return w.stillHas(r), nil
+}

@@ -56,9 +56,20 @@ type chosen struct {
 	scope   *semel.Scope
 }
 
-// read finds out what f asks for, of records in the states that are given. None: in any.
-func (f *filter) read(among ...store.State) (*chosen, error) {
+// narrows tells whether f chooses less than everything.
+func (f *filter) narrows() bool {
+	return f.named() || f.state != "" || f.code != "" || f.overdue || f.since.given() || f.until.given()
+}
+
+// read finds out what f asks for, of records in the states that are given. None: in any. A
+// flag with an empty value, as a script gives that has lost a variable, is refused.
+func (f *filter) read(flags *pflag.FlagSet, among ...store.State) (*chosen, error) {
 	w := &chosen{filter: f}
+	for _, name := range []string{"operation", "key", "state", "code"} {
+		if flag := flags.Lookup(name); flag.Changed && flag.Value.String() == "" {
+			return nil, exit.Usagef("--%s is empty", name)
+		}
+	}
 	if f.limit < 0 {
 		return nil, exit.Usagef("--limit %d is less than zero", f.limit)
 	}
@@ -110,6 +121,12 @@ func (w *chosen) admits(r *store.Record) bool {
 	o := &semel.Outcome{Record: *r}
 	failure := o.Failure()
 	return failure != nil && failure.Code == w.code
+}
+
+// stillHas tells whether r is chosen, also if it was changed since it was found.
+func (w *chosen) stillHas(r *store.Record) bool {
+	in := func(q store.Query) bool { return q.State == store.Absent || q.State == r.State }
+	return slices.ContainsFunc(w.queries, in) && w.admits(r)
 }
 
 // readTold is how many records are read between two lines of progress.

@@ -46,7 +46,7 @@ With --json there is one JSON object for each record, on a line of its own.`,
 		Args:              cobra.NoArgs,
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(c *cobra.Command, _ []string) error {
-			w, err := l.check()
+			w, err := l.check(c)
 			if err != nil {
 				return err
 			}
@@ -79,14 +79,14 @@ func addReveal(c *cobra.Command, reveal *bool, about string) {
 }
 
 // check reads the filter, and sees whether the flags go together.
-func (l *listing) check() (*chosen, error) {
+func (l *listing) check(c *cobra.Command) (*chosen, error) {
 	switch {
 	case l.newest && l.oldest:
 		return nil, exit.Usagef("give --newest or --oldest, not both")
 	case l.count && (l.newest || l.oldest):
 		return nil, exit.Usagef("--count goes without --newest and --oldest")
 	}
-	return l.read()
+	return l.read(c.Flags())
 }
 
 // list writes what w chooses.

@@ -43,6 +43,9 @@ Who, when and why is kept for ever, and shown by semel show.`,
 			if r.delay < 0 {
 				return exit.Usagef("--delay %v is less than zero", r.delay)
 			}
+			if r.all && r.message && r.operation == "" {
+				return exit.Usagef("--message with --all needs --operation: callers' keys of other operations would run again")
+			}
 			return r.change(c, args, r.redrive)
 		},
 	}
