@@ -24,7 +24,7 @@ var errAfterLost = errors.New("after no answer")
 // growing pauses, until ctx ends or tries are used up (0: until ctx ends). After
 // a call without an answer Busy is none either: what is in the way may be that
 // very call.
-func (c *Core) swap(ctx context.Context, change *store.Change, tries int) (store.Standing, error) {
+func (c *Core) swap(ctx context.Context, change *store.Change, tries int) (store.SwapResult, error) {
 	try, lost := 1, error(nil)
 	if c.near != nil {
 		answer, err := c.near.SwapOne(ctx, *change)
@@ -36,7 +36,7 @@ func (c *Core) swap(ctx context.Context, change *store.Change, tries int) (store
 		}
 		c.see(ctx, EventStoreError, change.To, err)
 		if tries == 1 || ctx.Err() != nil {
-			return store.Standing{}, err
+			return store.SwapResult{}, err
 		}
 		try, lost = 2, err
 	}
@@ -46,7 +46,7 @@ func (c *Core) swap(ctx context.Context, change *store.Change, tries int) (store
 }
 
 // swapAgain goes on with the given try, when the one before it was lost.
-func (c *Core) swapAgain(ctx context.Context, change *store.Change, tries, try int, lost error) (store.Standing, error) {
+func (c *Core) swapAgain(ctx context.Context, change *store.Change, tries, try int, lost error) (store.SwapResult, error) {
 	wait := 5 * time.Millisecond
 	for ; ; try++ {
 		answers, err := c.store.Swap(ctx, []store.Change{*change})
@@ -66,20 +66,20 @@ func (c *Core) swapAgain(ctx context.Context, change *store.Change, tries, try i
 		lost = err
 		c.see(ctx, EventStoreError, change.To, err)
 		if try == tries || ctx.Err() != nil {
-			return store.Standing{}, err
+			return store.SwapResult{}, err
 		}
 		if try == 1 {
 			continue
 		}
 		if pause(ctx, jitter(wait)) != nil {
-			return store.Standing{}, err
+			return store.SwapResult{}, err
 		}
 		wait = min(2*wait, time.Second)
 	}
 }
 
 // refusal is the error of an answer that says that the store will not write.
-func refusal(answer store.Standing) (store.Standing, error) {
+func refusal(answer store.SwapResult) (store.SwapResult, error) {
 	if answer.Err != nil {
 		return answer, fmt.Errorf("%w: %w", errRefused, answer.Err)
 	}
@@ -116,7 +116,7 @@ func (c *Core) get(ctx context.Context, id store.ID) (store.Record, error) {
 	return store.Record{}, last
 }
 
-func recordOf(s store.Standing) store.Record {
+func recordOf(s store.SwapResult) store.Record {
 	if s.Record == nil {
 		return store.Record{}
 	}
@@ -173,7 +173,7 @@ func (c *Core) drive(ctx context.Context, at *store.Record, e *event, d *decisio
 		switch {
 		case err != nil:
 			return err
-		case answer.Stands(d.change.To.Token):
+		case answer.HasToken(d.change.To.Token):
 			comesInForce(&d.change, at)
 			return nil
 		case answer.Busy:
@@ -186,7 +186,7 @@ func (c *Core) drive(ctx context.Context, at *store.Record, e *event, d *decisio
 }
 
 // swapEither is swapTogether or swap.
-func (c *Core) swapEither(ctx context.Context, change *store.Change, tries int, together bool) (store.Standing, error) {
+func (c *Core) swapEither(ctx context.Context, change *store.Change, tries int, together bool) (store.SwapResult, error) {
 	if together && c.lanes.swaps != nil {
 		return c.swapTogether(ctx, change, tries)
 	}

@@ -106,7 +106,7 @@ func (c *Core) resolve(ctx context.Context, r Resolution) (store.Record, error) 
 		return stands, fmt.Errorf("%w: resolve: %w", ErrUnavailable, err)
 	case answer.Busy:
 		return stands, ErrInProgress
-	case !answer.InForce(d.change):
+	case !answer.Applied(d.change):
 		return recordOf(answer), ErrNotInDoubt
 	}
 	now := standing(d.change, stands)
@@ -146,7 +146,7 @@ func (c *Core) resolved(r Resolution, stands store.Record) []byte {
 
 // swapNoted makes the change, with a note of who and why where the store keeps
 // notes.
-func (c *Core) swapNoted(ctx context.Context, change store.Change, note store.Note) (store.Standing, error) {
+func (c *Core) swapNoted(ctx context.Context, change store.Change, note store.Note) (store.SwapResult, error) {
 	auditor, ok := c.store.(store.Auditor)
 	if !ok {
 		return c.swap(ctx, &change, askTries)
@@ -163,7 +163,7 @@ func (c *Core) swapNoted(ctx context.Context, change store.Change, note store.No
 			break
 		}
 	}
-	return store.Standing{}, last
+	return store.SwapResult{}, last
 }
 
 // Notes lists who changed a record by hand and why, oldest first; none where

@@ -6,31 +6,31 @@ import (
 	"github.com/semelgo/semel/store"
 )
 
-// Remembered is an outcome that an engine has in its memory. Its methods may be
+// CachedOutcome is an outcome that an engine has in its memory. Its methods may be
 // called concurrently.
-type Remembered struct {
+type CachedOutcome struct {
 	c      *Core
 	kept   *kept
 	record store.Record // for the Observer: that of kept goes with it
 }
 
-// Remembers returns what this engine, which has told o, has of it in its memory, so
+// Cached returns what this engine, which has told o, has of it in its memory, so
 // that it may be told again without asking the store; nil if nothing. See
 // Options.CacheBytes, without which it is always nil. It is for adapters that have
 // more to remember of an outcome than the engine does.
-func (c *Core) Remembers(o *Outcome) *Remembered {
+func (c *Core) Cached(o *Outcome) *CachedOutcome {
 	k := c.replays.held(o.Record.ID, o.Record.Token)
 	if k == nil {
 		return nil
 	}
-	return &Remembered{c, k, o.Record}
+	return &CachedOutcome{c, k, o.Record}
 }
 
 // Again reports whether the engine would tell the outcome from its memory now, for
 // an adapter that then tells it once more: it is observed as a replay. Once it has
 // said no it will not say yes again, whatever the engine comes to remember of the key
 // later. A closed engine says no.
-func (r *Remembered) Again(ctx context.Context) bool {
+func (r *CachedOutcome) Valid(ctx context.Context) bool {
 	if r.c.closed.Load() || !r.kept.stands() {
 		return false
 	}

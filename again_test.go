@@ -30,21 +30,21 @@ func TestAgain(t *testing.T) {
 		call := plain("op", semel.OperationOptions[string]{}).Call(me, "k", "in")
 		out := toldTwice(t, p, call)
 		seen := p.seen.count(semel.EventReplayed)
-		known := p.Remembers(out)
+		known := p.Cached(out)
 		if known == nil || p.seen.count(semel.EventReplayed) != seen {
-			t.Fatal("Remembers says no, or observes what is not told")
+			t.Fatal("Cached says no, or observes what is not told")
 		}
-		if !known.Again(t.Context()) || p.seen.count(semel.EventReplayed) != seen+1 {
-			t.Error("Again says no, or observes no replay")
+		if !known.Valid(t.Context()) || p.seen.count(semel.EventReplayed) != seen+1 {
+			t.Error("Valid says no, or observes no replay")
 		}
 		other := *out
 		other.Record.Owner++
-		if p.Remembers(&other) != nil {
-			t.Error("Remembers has what another write made of the key")
+		if p.Cached(&other) != nil {
+			t.Error("Cached has what another write made of the key")
 		}
 		pass(time.Minute)
-		if known.Again(t.Context()) || p.Remembers(out) != nil {
-			t.Error("Again says yes to what is older than CacheAge")
+		if known.Valid(t.Context()) || p.Cached(out) != nil {
+			t.Error("Valid says yes to what is older than CacheAge")
 		}
 	})
 }
@@ -79,17 +79,17 @@ func TestAgainSaysNo(t *testing.T) {
 		mem := memory.New(memory.Options{Now: func() time.Time { return time.Now().Add(*ahead) }})
 		p := cached(t, mem, semel.Options{CacheAge: time.Hour})
 		out := toldTwice(t, p, call)
-		known := p.Remembers(out)
+		known := p.Cached(out)
 		if known == nil {
-			t.Fatalf("%s: Remembers says no before it", name)
+			t.Fatalf("%s: Cached says no before it", name)
 		}
 		*ahead = 48 * time.Hour
-		if after(t, p); known.Again(t.Context()) {
-			t.Errorf("Again says yes after %s", name)
+		if after(t, p); known.Valid(t.Context()) {
+			t.Errorf("Valid says yes after %s", name)
 		}
 	}
 	p := start(t, memory.New(memory.Options{}), semel.Options{})
-	if out := toldTwice(t, p, call); p.Remembers(out) != nil || out.Record.State != store.Succeeded {
-		t.Errorf("Remembers says yes without a memory, of %v", out.Record.State)
+	if out := toldTwice(t, p, call); p.Cached(out) != nil || out.Record.State != store.Succeeded {
+		t.Errorf("Cached says yes without a memory, of %v", out.Record.State)
 	}
 }

@@ -150,7 +150,7 @@ func (q *ask) decide(ctx context.Context, stands *store.Record) (claimed bool, e
 		case err == nil:
 		case errors.Is(err, errBusy):
 			d.say = sayWait
-		case errors.Is(err, store.ErrNoPlace):
+		case errors.Is(err, store.ErrNoPartition):
 			return false, q.c.withoutPlace(q.call, err)
 		case unsent(err), errors.Is(err, errRefused) && !errors.Is(err, errAfterLost):
 			return false, fmt.Errorf("%w: claim: %w", ErrUnavailable, err)

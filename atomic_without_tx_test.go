@@ -111,9 +111,9 @@ func TestWorkersSuccessWithoutInTx(t *testing.T) {
 		p, mem := owned(t, op)
 		call := queued(t, p, op, "k")[0]
 		a := dequeued(t, p, op, 1)[0]
-		rest := p.EndTogether(t.Context(), []*semel.Ending{{Attempt: a, Value: "v"}})
+		rest := p.CompleteMany(t.Context(), []*semel.Completion{{Attempt: a, Value: "v"}})
 		if len(rest) != 1 {
-			t.Fatalf("EndTogether has settled it")
+			t.Fatalf("CompleteMany has settled it")
 		}
 		answerOf(a.End("v", nil)).wantLed(t, store.Unknown, store.InDoubt)
 		wantState(t, mem, call, store.InDoubt)

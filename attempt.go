@@ -190,12 +190,12 @@ func (a *Attempt) End(v any, err error) (*Outcome, error) {
 	return out, sealed(err)
 }
 
-// EndOwn is End for adapters that keep what they pass as v, or what they gave InTx. It
+// EndQuiet is End for adapters that keep what they pass as v, or what they gave InTx. It
 // returns nil and nil if the record holds exactly that as this attempt's outcome. It
 // returns the outcome if the record holds another one: that of another attempt, one that
 // a probe found, or v with a part that JSON has changed ([EventAltered]). An error is
 // that of End.
-func (a *Attempt) EndOwn(v any, err error) (*Outcome, error) {
+func (a *Attempt) EndQuiet(v any, err error) (*Outcome, error) {
 	out, err := a.end(v, err, err != nil && a.settled.Load() == nil)
 	return out, sealed(err)
 }

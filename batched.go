@@ -20,7 +20,7 @@ func (i *inline) send(ctx, waiting context.Context) (store.Verdict, error) {
 	for range maxRounds {
 		answer, verdict, err := i.sendOnce(ctx, waiting)
 		switch {
-		case errors.Is(err, store.ErrNotBegun):
+		case errors.Is(err, store.ErrNotStarted):
 			i.ran = false
 			return verdict, err
 		case err != nil && verdict == store.NotCommitted && i.ran && i.fnErr == nil && !notTheAnswer(err):
@@ -41,14 +41,14 @@ func (i *inline) send(ctx, waiting context.Context) (store.Verdict, error) {
 }
 
 // sendOnce is one transaction of send.
-func (i *inline) sendOnce(ctx, waiting context.Context) (store.Standing, store.Verdict, error) {
+func (i *inline) sendOnce(ctx, waiting context.Context) (store.SwapResult, store.Verdict, error) {
 	if !i.mayRun() {
-		return store.Standing{}, store.NotCommitted, errNotRun
+		return store.SwapResult{}, store.NotCommitted, errNotRun
 	}
 	v, send, err := i.build(ctx)
 	if err != nil {
 		_, err = i.failing(ctx, err)
-		return store.Standing{}, store.NotCommitted, err
+		return store.SwapResult{}, store.NotCommitted, err
 	}
 	i.change = next(i.stands, i.event(store.Succeeded, i.outcome(ctx, v))).change
 	return send(waiting, i.change, !i.call.op.optimistic)

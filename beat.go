@@ -29,7 +29,7 @@ func (c *Core) Times(op Declared) Times {
 // that have ended are passed over. Without an answer nothing is cancelled before the
 // lease that was confirmed last is over; it is waited for no longer than until the
 // next heartbeat of one of them.
-func (c *Core) Beat(ctx context.Context, attempts []*Attempt) {
+func (c *Core) RenewLeases(ctx context.Context, attempts []*Attempt) {
 	for len(attempts) > 0 {
 		n := min(len(attempts), c.caps.MaxBatch)
 		c.beat(ctx, attempts[:n])

@@ -65,7 +65,7 @@ func TestBeatRenewsAllInOneAsking(t *testing.T) {
 		p.wire.on(nil)
 		for range 9 {
 			pass(20 * time.Second)
-			p.Beat(t.Context(), attempts)
+			p.RenewLeases(t.Context(), attempts)
 		}
 		if swaps, gets := p.wire.count(swapCall), p.wire.count(getCall); swaps != 9 || gets != 9 {
 			t.Errorf("%d Swaps and %d Gets for 9 beats of 5, want one of each", swaps, gets)
@@ -83,7 +83,7 @@ func TestBeatRenewsAllInOneAsking(t *testing.T) {
 		for _, a := range attempts {
 			wantCause(t, a, semel.ErrLeaseLost)
 		}
-		p.Beat(t.Context(), attempts)
+		p.RenewLeases(t.Context(), attempts)
 		if n := p.wire.total(); n != 0 {
 			t.Errorf("the store was asked %d times for leases that are over", n)
 		}
@@ -105,7 +105,7 @@ func TestBeatIsBoundedByTheBatch(t *testing.T) {
 		}
 		p.wire.on(nil)
 		pass(20 * time.Second)
-		p.Beat(t.Context(), attempts)
+		p.RenewLeases(t.Context(), attempts)
 		if n := p.wire.count(swapCall); n != 3 {
 			t.Errorf("%d Swaps for 5 attempts, 2 at a time, want 3", n)
 		}
@@ -121,7 +121,7 @@ func TestBeatFindsALostOne(t *testing.T) {
 		p, mem := owned(t, op)
 		attempts := running(t, p, op, 3)
 		takeAway(t, mem, attempts[1])
-		p.Beat(t.Context(), attempts)
+		p.RenewLeases(t.Context(), attempts)
 		wantCause(t, attempts[1], semel.ErrLeaseLost)
 		wantAlive(t, attempts[0], attempts[2])
 		_, err := attempts[1].End("v", nil)
@@ -144,7 +144,7 @@ func TestBeatOfARecordThatCameRound(t *testing.T) {
 		for _, order := range [][]*semel.Attempt{{attempts[1], again, attempts[0]}, {attempts[0], again, attempts[1], again}} {
 			pass(20 * time.Second)
 			p.wire.on(nil)
-			p.Beat(t.Context(), order)
+			p.RenewLeases(t.Context(), order)
 			if n := p.wire.count(swapCall); n != 1 {
 				t.Errorf("%d Swaps, want one", n)
 			}
@@ -165,11 +165,11 @@ func TestBeatMeetsAnEndUnderWay(t *testing.T) {
 		ended := later(func() answer { return answerOf(a.End("v", nil)) })
 		synctest.Wait()
 		wantState(t, mem, a.Call(), store.Succeeded)
-		p.Beat(t.Context(), []*semel.Attempt{a})
+		p.RenewLeases(t.Context(), []*semel.Attempt{a})
 		wantAlive(t, a)
 		(<-ended).want(t, "v", false)
 		p.wire.on(nil)
-		p.Beat(t.Context(), []*semel.Attempt{a})
+		p.RenewLeases(t.Context(), []*semel.Attempt{a})
 		if n := p.wire.total(); n != 0 {
 			t.Errorf("the store was asked %d times for one that has ended", n)
 		}
@@ -187,7 +187,7 @@ func TestBeatEndsWithMaxRun(t *testing.T) {
 		a := running(t, p, op, 1)[0]
 		for range 5 {
 			pass(10 * time.Second)
-			p.Beat(t.Context(), []*semel.Attempt{a})
+			p.RenewLeases(t.Context(), []*semel.Attempt{a})
 		}
 		wantAlive(t, a)
 		if r := record(t, mem, a.Call()); r.Due != 10*time.Second {
@@ -196,7 +196,7 @@ func TestBeatEndsWithMaxRun(t *testing.T) {
 		pass(10 * time.Second)
 		synctest.Wait()
 		wantCause(t, a, semel.ErrLeaseLost)
-		p.Beat(t.Context(), []*semel.Attempt{a})
+		p.RenewLeases(t.Context(), []*semel.Attempt{a})
 		_, _ = a.End("", errBoom)
 		if got := progress(t, mem, a.Call()); got.Errors != 1 {
 			t.Errorf("%+v, want its max run counted as an error", got)
@@ -220,7 +220,7 @@ func TestBeatWithoutAnAnswer(t *testing.T) {
 				attempts := running(t, p, op, 2)
 				p.wire.on(func(request) fault { return f })
 				began := time.Now()
-				p.Beat(t.Context(), attempts)
+				p.RenewLeases(t.Context(), attempts)
 				if took := time.Since(began); took > time.Second {
 					t.Errorf("it took %v, want no longer than a heartbeat", took)
 				}
@@ -228,7 +228,7 @@ func TestBeatWithoutAnAnswer(t *testing.T) {
 				pass(1900 * time.Millisecond)
 				p.wire.heal()
 				wantAlive(t, attempts...)
-				p.Beat(t.Context(), attempts)
+				p.RenewLeases(t.Context(), attempts)
 				pass(2 * time.Second)
 				wantAlive(t, attempts...)
 				pass(2 * time.Second)
@@ -243,7 +243,7 @@ func TestBeatOfNothing(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		p, _ := solo(t, semel.Options{})
 		p.wire.on(nil)
-		p.Beat(t.Context(), nil)
+		p.RenewLeases(t.Context(), nil)
 		if n := p.wire.total(); n != 0 {
 			t.Errorf("the store was asked %d times", n)
 		}
@@ -264,7 +264,7 @@ func TestBeatWithinATransaction(t *testing.T) {
 			p.wire.on(nil)
 			for range 10 {
 				pass(20 * time.Second)
-				p.Beat(t.Context(), []*semel.Attempt{a})
+				p.RenewLeases(t.Context(), []*semel.Attempt{a})
 				wantAlive(t, a)
 			}
 			if n := p.wire.total(); n != 0 {

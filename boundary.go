@@ -58,7 +58,7 @@ func isConclusive(target any) bool {
 // transaction or a change ended, or one that only the engine itself compares with.
 func isInternal(target error) bool {
 	return slices.Contains([]error{
-		store.ErrNotInForce, store.ErrConflict, store.ErrBroken, store.ErrApart, store.ErrNoPlace, store.ErrNotBegun,
+		store.ErrSuperseded, store.ErrConflict, store.ErrInterrupted, store.ErrTxEndedByHandler, store.ErrNoPartition, store.ErrNotStarted,
 		errAbandoned, errNotRun, errBusy, errRefused,
 	}, target)
 }

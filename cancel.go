@@ -19,7 +19,7 @@ const cancelOperation = "semel.cancel"
 // A record that waits becomes Failed, with the code "cancelled" and the reason;
 // where an earlier attempt may have had an effect it becomes InDoubt. Of one that
 // runs, its worker is asked to cancel the function's context, with the cause
-// [ErrCancelled]: it sees that with its next [Core.Beat], and if it ends before
+// [ErrCancelled]: it sees that with its next [Core.RenewLeases], and if it ends before
 // that, whoever dequeues the record again sees it. What then becomes of the record
 // depends on what the function returns: an error that proves that nothing was
 // committed makes it Failed, as if it had waited, another one InDoubt, and a success
@@ -73,7 +73,7 @@ func (c *Core) cancelWaiting(ctx context.Context, stands store.Record, reason st
 		return stands, false, fmt.Errorf("%w: cancel: %w", ErrUnavailable, err)
 	case answer.Busy:
 		return stands, false, &waitError{after: retryAfter(stands)}
-	case !answer.InForce(d.change):
+	case !answer.Applied(d.change):
 		return stands, false, nil
 	}
 	now := standing(d.change, stands)
@@ -102,7 +102,7 @@ func (c *Core) cancelTainted(ctx context.Context, stands store.Record, reason st
 		return stands, false, fmt.Errorf("%w: cancel: %w", ErrUnavailable, err)
 	case answer.Busy:
 		return stands, false, &waitError{after: retryAfter(stands)}
-	case !answer.InForce(claim):
+	case !answer.Applied(claim):
 		return stands, false, nil
 	}
 	bounded, cancel := c.bounded(ctx)

@@ -29,7 +29,7 @@ func TestCancelIsOfOneRecord(t *testing.T) {
 
 		queued(t, p, op, "k")
 		a = dequeued(t, p, op, 1)[0]
-		p.Beat(t.Context(), []*semel.Attempt{a})
+		p.RenewLeases(t.Context(), []*semel.Attempt{a})
 		answerOf(a.End(nil, semel.Snooze(0))).wantLed(t, store.NotCommitted, store.Pending)
 		a = dequeued(t, p, op, 1)[0]
 		if err := context.Cause(a.Context()); err != nil {
@@ -38,7 +38,7 @@ func TestCancelIsOfOneRecord(t *testing.T) {
 		if _, err := p.Cancel(t.Context(), c.ID(), "the second"); err != nil {
 			t.Fatalf("Cancel: %v", err)
 		}
-		p.Beat(t.Context(), []*semel.Attempt{a})
+		p.RenewLeases(t.Context(), []*semel.Attempt{a})
 		if err := context.Cause(a.Context()); !errors.Is(err, semel.ErrCancelled) || err.Error() != "semel: cancelled: the second" {
 			t.Errorf("it ends with %v, want it cancelled for the second reason", err)
 		}
@@ -68,7 +68,7 @@ func TestCancelOfWhatIsJustTaken(t *testing.T) {
 		if r, err := p.Cancel(t.Context(), c.ID(), "why"); err != nil || r.State != store.InProgress {
 			t.Errorf("Cancel = %v, %v, want it asked while it runs", r.State, err)
 		}
-		other.Beat(t.Context(), []*semel.Attempt{taken})
+		other.RenewLeases(t.Context(), []*semel.Attempt{taken})
 		if err := context.Cause(taken.Context()); !errors.Is(err, semel.ErrCancelled) {
 			t.Errorf("it ends with %v, want it cancelled", err)
 		}
@@ -97,7 +97,7 @@ func TestCancelKeepsTheFirstReason(t *testing.T) {
 			t.Fatalf("Cancel: %v", err)
 		}
 		p.wire.on(nil)
-		p.Beat(t.Context(), []*semel.Attempt{a})
+		p.RenewLeases(t.Context(), []*semel.Attempt{a})
 		if err := context.Cause(a.Context()); err == nil || err.Error() != "semel: cancelled: the first" {
 			t.Errorf("the attempt ends with %v, want it cancelled for the first reason", err)
 		}

@@ -129,7 +129,7 @@ func TestCancelWhatRuns(t *testing.T) {
 				cancelled(t, p, mem, a.Call(), store.InProgress)
 				cancelled(t, p, mem, a.Call(), store.InProgress) // twice is as once
 				wantAlive(t, a)
-				p.Beat(t.Context(), attempts)
+				p.RenewLeases(t.Context(), attempts)
 				wantCause(t, a, semel.ErrCancelled)
 				wantAlive(t, neighbour)
 				got := answerOf(a.End(tt.v, tt.err))
@@ -188,7 +188,7 @@ func TestCancelEndsWithTheKeysNextRun(t *testing.T) {
 				a := running(t, p, op, 1)[0]
 				for range 2 { // and once more, of the run after it
 					cancelled(t, p, mem, a.Call(), store.InProgress)
-					p.Beat(t.Context(), []*semel.Attempt{a})
+					p.RenewLeases(t.Context(), []*semel.Attempt{a})
 					wantCause(t, a, semel.ErrCancelled)
 					_, _ = a.End("", err)
 					r := record(t, mem, a.Call())
@@ -202,10 +202,10 @@ func TestCancelEndsWithTheKeysNextRun(t *testing.T) {
 						t.Errorf("%s of %v: %v", name, r.State, perr)
 					}
 					a = dequeued(t, p, op, 1)[0]
-					if out, err := a.Ready(); out != nil || err != nil {
-						t.Errorf("Ready = %v, %v, want it to be run", out, err)
+					if out, err := a.Prepare(); out != nil || err != nil {
+						t.Errorf("Prepare = %v, %v, want it to be run", out, err)
 					}
-					p.Beat(t.Context(), []*semel.Attempt{a})
+					p.RenewLeases(t.Context(), []*semel.Attempt{a})
 					wantAlive(t, a)
 				}
 				answerOf(a.End("v", nil)).want(t, "v", false)

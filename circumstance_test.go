@@ -20,7 +20,7 @@ type ending struct {
 }
 
 func (e *ending) Atomic(ctx context.Context, id store.ID, hold bool, run runInTx) (store.Verdict, error) {
-	verdict, err := e.Store.Atomic(ctx, id, hold, func(ctx context.Context, tx *memory.Tx, stands store.Standing) (*store.Change, error) {
+	verdict, err := e.Store.Atomic(ctx, id, hold, func(ctx context.Context, tx *memory.Tx, stands store.SwapResult) (*store.Change, error) {
 		_, err := run(ctx, tx, stands)
 		return nil, errors.Join(errors.New("ended"), err)
 	})
@@ -45,7 +45,7 @@ func TestWhatWasBrokenOffIsNobodysAnswer(t *testing.T) {
 				bubble(t, func(t *testing.T) {
 					mem := memory.New(memory.Options{})
 					engine, err := semel.New(&ending{mem, func(v store.Verdict, err error) (store.Verdict, error) {
-						return v, errors.Join(store.ErrBroken, err)
+						return v, errors.Join(store.ErrInterrupted, err)
 					}}, semel.Options{Survive: store.NoFailure})
 					if err != nil {
 						t.Fatal(err)
@@ -77,7 +77,7 @@ func TestEndedApartIsUnknown(t *testing.T) {
 				bubble(t, func(t *testing.T) {
 					mem, eyes := memory.New(memory.Options{}), new(seen)
 					engine, err := semel.New(&ending{mem, func(_ store.Verdict, err error) (store.Verdict, error) {
-						return store.Unknown, errors.Join(store.ErrApart, err)
+						return store.Unknown, errors.Join(store.ErrTxEndedByHandler, err)
 					}}, semel.Options{Survive: store.NoFailure, Observer: eyes})
 					if err != nil {
 						t.Fatal(err)
@@ -126,7 +126,7 @@ func TestPatienceEndsBeforeTheTransaction(t *testing.T) {
 		call := plain("op", semel.OperationOptions[string]{}).Call(me, "k", "in")
 		patience, hangUp := context.WithCancel(t.Context())
 		said := later(func() answer {
-			return doTx(semel.WithPatience(t.Context(), patience), p, call, neverTx(t))
+			return doTx(semel.WithWaitContext(t.Context(), patience), p, call, neverTx(t))
 		})
 		synctest.Wait()
 		hangUp()

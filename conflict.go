@@ -23,7 +23,7 @@ type conflicts struct {
 // another. Who lost to what stands in the record's place has nothing to wait for
 // the first time.
 func (c *conflicts) again(ctx context.Context, err error) bool {
-	outrun := errors.Is(err, store.ErrNotInForce)
+	outrun := errors.Is(err, store.ErrSuperseded)
 	if !outrun && !errors.Is(err, store.ErrConflict) {
 		return false
 	}
@@ -42,7 +42,7 @@ func conflicting(verdict store.Verdict, err error) bool {
 // eventOfLoss tells those apart that lost to another transaction and those that
 // lost to what another has written in the record's place.
 func eventOfLoss(err error) EventKind {
-	if errors.Is(err, store.ErrNotInForce) {
+	if errors.Is(err, store.ErrSuperseded) {
 		return EventFenced
 	}
 	return EventRetried
@@ -51,8 +51,8 @@ func eventOfLoss(err error) EventKind {
 // notTheAnswer reports whether a transaction ended by its circumstances, so that
 // what its function said of it is nobody's answer.
 func notTheAnswer(err error) bool {
-	return errors.Is(err, store.ErrConflict) || errors.Is(err, store.ErrBroken) || errors.Is(err, store.ErrNotInForce) ||
-		errors.Is(err, store.ErrNoPlace)
+	return errors.Is(err, store.ErrConflict) || errors.Is(err, store.ErrInterrupted) || errors.Is(err, store.ErrSuperseded) ||
+		errors.Is(err, store.ErrNoPartition)
 }
 
 // lostError is an error within a transaction that was not the function's to end.

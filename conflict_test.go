@@ -20,7 +20,7 @@ type losing struct {
 }
 
 func (l *losing) Atomic(ctx context.Context, id store.ID, hold bool, run runInTx) (store.Verdict, error) {
-	return l.Store.Atomic(ctx, id, hold, func(ctx context.Context, tx *memory.Tx, stands store.Standing) (*store.Change, error) {
+	return l.Store.Atomic(ctx, id, hold, func(ctx context.Context, tx *memory.Tx, stands store.SwapResult) (*store.Change, error) {
 		c, err := run(ctx, tx, stands)
 		if l.left > 0 {
 			l.left--

@@ -14,12 +14,12 @@ import (
 )
 
 // forged is the record of call as somebody with another mind might have left it.
-func forged(call semel.Call, s store.State, fingerprint []byte) *store.Standing {
+func forged(call semel.Call, s store.State, fingerprint []byte) *store.SwapResult {
 	r := store.Record{
 		ID: call.ID(), Token: store.Token{State: s, Attempt: 7, Owner: 7}, Due: -1,
 		Operation: call.Operation(), Scope: call.Scope().Bytes(), Key: call.Key(), Fingerprint: fingerprint,
 	}
-	return &store.Standing{Token: r.Token, Record: &r}
+	return &store.SwapResult{Token: r.Token, Record: &r}
 }
 
 // fingerprintOf is the stored fingerprint of a call.
@@ -102,7 +102,7 @@ func TestRecordOfALeaderIsGone(t *testing.T) {
 		p, _ := solo(t, semel.Options{})
 		call := plain("op", semel.OperationOptions[string]{}).Call(me, "k", "in")
 		do(t.Context(), p, call, func(context.Context) (string, error) {
-			p.wire.on(func(request) fault { return fault{forge: new(store.Standing)} })
+			p.wire.on(func(request) fault { return fault{forge: new(store.SwapResult)} })
 			return "v", nil
 		}).wantErr(t, semel.ErrOutcomeUnknown)
 		p.seen.want(t, semel.EventFenced, semel.EventConflict)
@@ -288,7 +288,7 @@ func TestRollbackWithoutAnswerOverARecordThatIsGone(t *testing.T) {
 			if r.kind == atomicCall {
 				return fault{commit: commitDropped}
 			}
-			return fault{forge: new(store.Standing)} // it has been purged
+			return fault{forge: new(store.SwapResult)} // it has been purged
 		})
 		a := doTx(t.Context(), p, call, func(context.Context, *memory.Tx) (string, error) { return "", errBoom })
 		a.wantErr(t, semel.ErrOutcomeUnknown)

@@ -14,8 +14,8 @@ import (
 // Dequeue claims at most limit calls of op that wait and are due, for a worker:
 // those of the highest priority first, and of these the ones that have been due
 // for longest. They are attempts as those of [Begin] are, but nothing renews
-// their leases: call [Core.Beat] for all of them, more often than op's
-// [Core.Times] say a heartbeat is due. Call [Attempt.Ready] before the function of
+// their leases: call [Core.RenewLeases] for all of them, more often than op's
+// [Core.Times] say a heartbeat is due. Call [Attempt.Prepare] before the function of
 // each, and end each. Their contexts end with ctx. One that follows others is
 // looked at for whether its key was cancelled.
 //
@@ -161,7 +161,7 @@ func (q *dequeuing) scan(ctx context.Context, limit int) ([]store.Record, error)
 	}
 	var claimed []store.Record
 	for i, r := range waiting {
-		if answers[i].InForce(changes[i]) {
+		if answers[i].Applied(changes[i]) {
 			claimed = append(claimed, standing(changes[i], r))
 		}
 	}

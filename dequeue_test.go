@@ -128,8 +128,8 @@ func TestDequeuedAttempt(t *testing.T) {
 		if _, err := semel.ChildKey(a.Context(), "charge"); err != nil {
 			t.Errorf("ChildKey: %v", err)
 		}
-		if out, err := a.Ready(); out != nil || err != nil || a.Context().Err() != nil {
-			t.Errorf("Ready = %v, %v; its context %v", out, err, a.Context().Err())
+		if out, err := a.Prepare(); out != nil || err != nil || a.Context().Err() != nil {
+			t.Errorf("Prepare = %v, %v; its context %v", out, err, a.Context().Err())
 		}
 		end()
 		if context.Cause(a.Context()) != context.Canceled { //nolint:errorlint // this very one

@@ -47,7 +47,7 @@ func DoBatch[T, B, Tx any](ctx context.Context, e *Engine[Tx], c Call, fn func(c
 		var batch B
 		var err error
 		v, batch, err = fn(ctx)
-		return placed[T]{&v}, func(ctx context.Context, change store.Change, hold bool) (store.Standing, store.Verdict, error) {
+		return placed[T]{&v}, func(ctx context.Context, change store.Change, hold bool) (store.SwapResult, store.Verdict, error) {
 			ctx, wait := within(ctx, e.options.RecordTimeout) // for a connection
 			defer wait.end()
 			return batcher.AtomicBatch(ctx, change, hold, batch)
@@ -89,7 +89,7 @@ func mayChange(v any) bool {
 
 type (
 	// sendFunc sends statements that were handed over, with the record's change.
-	sendFunc func(ctx context.Context, change store.Change, hold bool) (store.Standing, store.Verdict, error)
+	sendFunc func(ctx context.Context, change store.Change, hold bool) (store.SwapResult, store.Verdict, error)
 	// batchFunc builds them, and says the result.
 	batchFunc func(ctx context.Context) (any, sendFunc, error)
 )

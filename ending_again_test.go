@@ -14,11 +14,11 @@ func TestAnEndingCanBeUsedAgain(t *testing.T) {
 		if _, err := semel.Enqueue(t.Context(), p, op.Call(me, "first", "in"), semel.EnqueueOptions{Priority: 4}); err != nil {
 			t.Fatal(err)
 		}
-		ending := new(semel.Ending)
+		ending := new(semel.Completion)
 		for _, a := range []*semel.Attempt{dequeued(t, p, op, 1)[0], begin(t, p, op.Call(me, "second", "in"))} {
 			ending.Attempt, ending.Value = a, a.Call().Key()
 			want := a.Record().Priority
-			if rest := p.EndTogether(t.Context(), []*semel.Ending{ending}); len(rest) > 0 {
+			if rest := p.CompleteMany(t.Context(), []*semel.Completion{ending}); len(rest) > 0 {
 				t.Fatal("it is not settled")
 			}
 			if got := ending.Outcome.Record.Priority; got != want {

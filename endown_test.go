@@ -10,9 +10,9 @@ import (
 	"github.com/semelgo/semel/store"
 )
 
-// TestEndOwnTellsOnlyWhatItsCallerHasNot: of the attempt's own success it returns
+// TestEndQuietReturnsOnlyWhatTheCallerLacks: of the attempt's own success it returns
 // nothing, and of every other end what End does.
-func TestEndOwnTellsOnlyWhatItsCallerHasNot(t *testing.T) {
+func TestEndQuietReturnsOnlyWhatTheCallerLacks(t *testing.T) {
 	t.Parallel()
 	shows := semel.Heal(func(context.Context, semel.Scope, string) (any, bool, error) { return "shown", true, nil })
 	for name, row := range map[string]struct {
@@ -42,9 +42,9 @@ func TestEndOwnTellsOnlyWhatItsCallerHasNot(t *testing.T) {
 			if row.resist {
 				do(t.Context(), start(t, mem, semel.Options{}), call, says("run")).want(t, "shown", true)
 			}
-			out, err := a.EndOwn(cmp.Or(row.value, "mine"), row.err)
+			out, err := a.EndQuiet(cmp.Or(row.value, "mine"), row.err)
 			if (err != nil) != row.fails || row.fails && !errors.Is(err, errBoom) {
-				t.Fatalf("EndOwn: %v", err)
+				t.Fatalf("EndQuiet: %v", err)
 			}
 			var got string
 			if out != nil && out.Decode(&got) != nil || got != row.want || (out != nil) != (row.want != "") {
@@ -53,7 +53,7 @@ func TestEndOwnTellsOnlyWhatItsCallerHasNot(t *testing.T) {
 			if stands := record(t, mem, call); (stands.State == store.Succeeded) == row.fails {
 				t.Errorf("what stands is %v", stands.State)
 			}
-			if _, err := a.EndOwn("again", nil); !errors.Is(err, semel.ErrInvalid) {
+			if _, err := a.EndQuiet("again", nil); !errors.Is(err, semel.ErrInvalid) {
 				t.Errorf("ended twice: %v", err)
 			}
 		})

@@ -23,7 +23,7 @@ type Engine[Tx any] struct {
 // Core is an [Engine] without the type of its transactions.
 type Core struct {
 	store   store.Store
-	near    store.Near // the store, if it is one
+	near    store.InProcess // the store, if it is one
 	atomic  atomicFunc
 	swapTx  swapTxFunc
 	options Options
@@ -53,9 +53,9 @@ type Runner interface{ core() *Core }
 func (c *Core) core() *Core { return c }
 
 type (
-	runFunc    func(ctx context.Context, tx any, stands store.Standing) (*store.Change, error)
+	runFunc    func(ctx context.Context, tx any, stands store.SwapResult) (*store.Change, error)
 	atomicFunc func(ctx context.Context, id store.ID, hold bool, run runFunc) (store.Verdict, error)
-	swapTxFunc func(ctx context.Context, tx any, changes []store.Change) ([]store.Standing, error)
+	swapTxFunc func(ctx context.Context, tx any, changes []store.Change) ([]store.SwapResult, error)
 )
 
 // New returns an engine over s. It reads the store's Capabilities once, and
@@ -94,7 +94,7 @@ func New[Tx any](s store.TxStore[Tx], o Options) (*Engine[Tx], error) {
 	}
 	c.hearts.clock, c.empty = &c.clock, make(chan struct{})
 	lane.LetAge(s, c.replays.older)
-	if near, ok := any(s).(store.Near); ok && near.Self() == store.Store(s) {
+	if near, ok := any(s).(store.InProcess); ok && near.Self() == store.Store(s) {
 		c.near = near
 	}
 	c.lanes.open(s, caps, &o)
@@ -104,7 +104,7 @@ func New[Tx any](s store.TxStore[Tx], o Options) (*Engine[Tx], error) {
 		defer c.lately.transactions.Add(-1)
 		waiting, b := c.beginning(ctx)
 		defer b.end()
-		verdict, err := s.Atomic(waiting, id, hold, func(ctx context.Context, tx Tx, st store.Standing) (*store.Change, error) {
+		verdict, err := s.Atomic(waiting, id, hold, func(ctx context.Context, tx Tx, st store.SwapResult) (*store.Change, error) {
 			if !b.begins() {
 				return nil, errTooLate
 			}
@@ -116,7 +116,7 @@ func New[Tx any](s store.TxStore[Tx], o Options) (*Engine[Tx], error) {
 		}
 		return verdict, err
 	}
-	c.swapTx = func(ctx context.Context, tx any, changes []store.Change) ([]store.Standing, error) {
+	c.swapTx = func(ctx context.Context, tx any, changes []store.Change) ([]store.SwapResult, error) {
 		return s.SwapTx(ctx, tx.(Tx), changes)
 	}
 	if err := c.late.restore(ctx, c); err != nil {

@@ -140,12 +140,14 @@ func TestStoreThatIsFull(t *testing.T) {
 // refusing answers no Swap. What it embeds does.
 type refusing struct{ *memory.Store }
 
-func (refusing) Swap(context.Context, []store.Change) ([]store.Standing, error) { return nil, errBoom }
+func (refusing) Swap(context.Context, []store.Change) ([]store.SwapResult, error) {
+	return nil, errBoom
+}
 
 // A store that wraps another sees all that is asked of it.
 func TestWrappedStoreIsNotPassedBy(t *testing.T) {
 	t.Parallel()
-	e, err := semel.New(refusing{memory.New(memory.Options{})}, semel.Options{Survive: store.NoFailure, MaxLate: -1})
+	e, err := semel.New(refusing{memory.New(memory.Options{})}, semel.Options{Survive: store.NoFailure, MaxUnrecorded: -1})
 	if err != nil {
 		t.Fatalf("New: %v", err)
 	}

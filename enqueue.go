@@ -77,7 +77,7 @@ func enqueue(ctx context.Context, core *Core, c *Call, o EnqueueOptions) (added 
 	}
 	answer, err := core.swapTogether(ctx, &q.change, askTries)
 	switch {
-	case errors.Is(err, store.ErrNoPlace):
+	case errors.Is(err, store.ErrNoPartition):
 		return false, q.c.withoutPlace(q.call, err)
 	case errors.Is(err, errRefused):
 		return false, fmt.Errorf("enqueue %s: %w", c.op.name, err)
@@ -149,13 +149,13 @@ func (o EnqueueOptions) delay() (time.Duration, error) {
 }
 
 // added tells what the store's answer says of it.
-func (q *queueing) added(answer store.Standing) (bool, error) {
+func (q *queueing) added(answer store.SwapResult) (bool, error) {
 	switch {
-	case errors.Is(answer.Err, store.ErrNoPlace):
+	case errors.Is(answer.Err, store.ErrNoPartition):
 		return false, q.c.withoutPlace(q.call, answer.Err)
 	case answer.Err != nil:
 		return false, fmt.Errorf("enqueue %s: %w", q.call.op.name, answer.Err)
-	case answer.InForce(q.change):
+	case answer.Applied(q.change):
 		return true, nil
 	case answer.Busy:
 		return false, &waitError{after: retryAfter(store.Record{})}

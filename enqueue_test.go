@@ -17,7 +17,7 @@ import (
 func inTx(t *testing.T, mem *memory.Store, fn func(tx *memory.Tx) error) error {
 	t.Helper()
 	_, err := mem.Atomic(t.Context(), store.ID{}, false,
-		func(_ context.Context, tx *memory.Tx, _ store.Standing) (*store.Change, error) { return nil, fn(tx) })
+		func(_ context.Context, tx *memory.Tx, _ store.SwapResult) (*store.Change, error) { return nil, fn(tx) })
 	return err
 }
 

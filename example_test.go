@@ -185,7 +185,7 @@ func ExampleEnqueueTx() {
 	}
 	welcome := semel.Define("welcome", semel.OperationOptions[string]{Policy: semel.AtLeastOnce(), Retry: &semel.Retry{}})
 	call := welcome.Call(semel.Shared(), "user-7", "ann@example.com")
-	_, err = db.Atomic(ctx, store.ID{}, false, func(ctx context.Context, tx *memory.Tx, _ store.Standing) (*store.Change, error) {
+	_, err = db.Atomic(ctx, store.ID{}, false, func(ctx context.Context, tx *memory.Tx, _ store.SwapResult) (*store.Change, error) {
 		if err := tx.Put("users/7", []byte("ann")); err != nil {
 			return nil, err
 		}

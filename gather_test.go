@@ -35,12 +35,12 @@ func (g *gatherer) Capabilities(ctx context.Context) (store.Capabilities, error)
 	return c, err
 }
 
-func (g *gatherer) Swap(ctx context.Context, changes []store.Change) ([]store.Standing, error) {
+func (g *gatherer) Swap(ctx context.Context, changes []store.Change) ([]store.SwapResult, error) {
 	<-g.through
 	return g.TxStore.Swap(ctx, changes)
 }
 
-func (g *gatherer) SwapGathering(ctx context.Context, changes []store.Change, more func() []store.Change) ([]store.Standing, error) {
+func (g *gatherer) SwapJoinable(ctx context.Context, changes []store.Change, more func() []store.Change) ([]store.SwapResult, error) {
 	<-g.come
 	all := slices.Clone(changes)
 	for joined := more(); len(joined) > 0; joined = more() {

@@ -126,8 +126,8 @@ func (i *inline) writeTwin(ctx context.Context, tx any) error {
 	case answers[0].Busy:
 		i.ran, i.busy, i.say = false, true, sayWait
 		return errNotRun
-	case !answers[0].InForce(change):
-		return fmt.Errorf("write the record of the next generation: %w", store.ErrNotInForce)
+	case !answers[0].Applied(change):
+		return fmt.Errorf("write the record of the next generation: %w", store.ErrSuperseded)
 	}
 	return nil
 }

@@ -221,7 +221,7 @@ func TestGenerationsAreWhole(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		p, mem := solo(t, semel.Options{})
 		call := byHour().Call(me, "k", "in")
-		for _, f := range []fault{{refuse: store.ErrNoPlace}, {refuse: errBoom}, {before: errCut}} {
+		for _, f := range []fault{{refuse: store.ErrNoPartition}, {refuse: errBoom}, {before: errCut}} {
 			p.wire.on(func(r request) fault {
 				if r.kind == swapTxCall {
 					return f
@@ -243,7 +243,7 @@ func TestGenerationsAreWhole(t *testing.T) {
 // written.
 type endedFirst struct{ selfCommitting }
 
-func (endedFirst) SwapTx(context.Context, *memory.Tx, []store.Change) ([]store.Standing, error) {
+func (endedFirst) SwapTx(context.Context, *memory.Tx, []store.Change) ([]store.SwapResult, error) {
 	return nil, errEndedItself
 }
 

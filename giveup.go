@@ -19,7 +19,7 @@ func (q *ask) giveUp(ctx context.Context, claim store.Change, before store.Recor
 		defer q.c.leave()
 		answer, err := on.Wait()
 		switch {
-		case err != nil, answer.InForce(claim) && !q.release(ctx, claim, before):
+		case err != nil, answer.Applied(claim) && !q.release(ctx, claim, before):
 			q.undo(ctx, claim, before)
 		}
 	})

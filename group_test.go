@@ -135,7 +135,7 @@ func TestABusyRecordIsKeptOutOfWhatGoesTogether(t *testing.T) {
 		held := make(chan error, 1)
 		go func() {
 			_, err := mem.Atomic(t.Context(), busy.ID(), true,
-				func(context.Context, *memory.Tx, store.Standing) (*store.Change, error) { <-release; return nil, nil })
+				func(context.Context, *memory.Tx, store.SwapResult) (*store.Change, error) { <-release; return nil, nil })
 			held <- err
 		}()
 		synctest.Wait()

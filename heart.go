@@ -10,7 +10,7 @@ import (
 
 // heart renews the lease of one attempt. It is woken when there is something to do,
 // so a short attempt has neither a timer nor a goroutine. An attempt of a worker is
-// renewed together with its others, by [Core.Beat], and only woken when its lease is
+// renewed together with its others, by [Core.RenewLeases], and only woken when its lease is
 // over.
 type heart struct {
 	a *Attempt
@@ -174,7 +174,7 @@ func (h *heart) tick(ctx context.Context) {
 	defer cancel()
 	answers, err := h.a.c.store.Swap(ctx, []store.Change{change})
 	if err != nil {
-		answers = []store.Standing{{Busy: true}}
+		answers = []store.SwapResult{{Busy: true}}
 	}
 	h.hear(sent, change, answers[0])
 }
@@ -196,11 +196,11 @@ func (h *heart) renewal(sent instant) (store.Change, bool) {
 }
 
 // hear makes of the store's answer what it says about the lease.
-func (h *heart) hear(sent instant, change store.Change, answer store.Standing) {
+func (h *heart) hear(sent instant, change store.Change, answer store.SwapResult) {
 	switch {
 	case answer.Busy || answer.Err != nil:
 		h.again(max(h.a.times.beat/4, time.Millisecond))
-	case answer.InForce(change):
+	case answer.Applied(change):
 		h.confirm(sent)
 		h.again(h.a.times.beat)
 	case h.a.ownEnd(answer.Token):

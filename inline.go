@@ -120,13 +120,13 @@ func (i *inline) run(ctx context.Context) (now store.Record, out *Outcome, again
 		return i.refused(ctx)
 	case !i.ran:
 		return i.stands, nil, false, fmt.Errorf("%w: begin: %w", ErrUnavailable, err)
-	case verdict == store.Unknown && errors.Is(err, store.ErrApart):
+	case verdict == store.Unknown && errors.Is(err, store.ErrTxEndedByHandler):
 		i.see(ctx, EventConflict, i.stands, err)
 		return i.stands, nil, false, i.attemptError(store.Unknown, i.stands.State, err)
 	case verdict == store.NotCommitted && i.lost.again(ctx, err):
 		i.see(ctx, eventOfLoss(err), i.stands, err)
 		return i.stands, nil, true, nil
-	case verdict == store.NotCommitted && errors.Is(err, store.ErrBroken) && i.counted(ctx, err):
+	case verdict == store.NotCommitted && errors.Is(err, store.ErrInterrupted) && i.counted(ctx, err):
 		now, out, err = i.keepFailure(ctx)
 		return now, out, false, err
 	case verdict == store.NotCommitted && notTheAnswer(err):
@@ -155,7 +155,7 @@ func (i *inline) transact(ctx context.Context) (store.Verdict, error) {
 	if i.batch != nil {
 		return i.send(ctx, waiting)
 	}
-	return i.c.atomic(waiting, i.call.id, !i.call.op.optimistic, func(_ context.Context, tx any, stands store.Standing) (*store.Change, error) {
+	return i.c.atomic(waiting, i.call.id, !i.call.op.optimistic, func(_ context.Context, tx any, stands store.SwapResult) (*store.Change, error) {
 		return i.body(ctx, tx, stands)
 	})
 }
@@ -171,7 +171,7 @@ func (i *inline) limit(ctx context.Context) (context.Context, context.CancelFunc
 var errNotRun = errors.New("semel: not run")
 
 // body is what happens inside the transaction.
-func (i *inline) body(ctx context.Context, tx any, stands store.Standing) (*store.Change, error) {
+func (i *inline) body(ctx context.Context, tx any, stands store.SwapResult) (*store.Change, error) {
 	i.stands = recordOf(stands)
 	if stands.Busy {
 		i.busy, i.say = true, sayWait

@@ -51,7 +51,7 @@ func (i *inline) doubt(ctx context.Context) (store.Record, error) {
 	if err != nil {
 		return i.stands, fmt.Errorf("%w: record the doubt: %w", ErrUnavailable, err)
 	}
-	if !answer.InForce(i.change) {
+	if !answer.Applied(i.change) {
 		return recordOf(answer), &waitError{after: retryAfter(i.stands)}
 	}
 	i.see(ctx, EventInDoubt, i.change.To, nil)
@@ -68,7 +68,7 @@ func (i *inline) keepFailure(ctx context.Context) (store.Record, *Outcome, error
 	switch {
 	case err != nil:
 		return i.stands, nil, i.attemptError(store.NotCommitted, i.stands.State, errors.Join(i.fnErr, err))
-	case answer.InForce(i.change):
+	case answer.Applied(i.change):
 		now := standing(i.change, i.stands)
 		out, err := i.committed(ctx, now)
 		return now, out, err
@@ -91,17 +91,17 @@ func (i *inline) committedByItself(ctx context.Context, cause error) (store.Reco
 		i.change = next(i.stands, i.event(store.Succeeded, encodeTombstone(endedAndFailed))).change
 	}
 	answer, err := i.certifyChange(ctx, i.change)
-	if err == nil && answer.InForce(i.change) {
+	if err == nil && answer.Applied(i.change) {
 		err = i.keepTwin(ctx)
 	}
 	switch {
 	case err != nil:
 		return i.stands, nil, i.attemptError(store.Committed, i.stands.State, errors.Join(cause, err))
-	case own.To.State != store.Absent && answer.InForce(own):
+	case own.To.State != store.Absent && answer.Applied(own):
 		now := standing(own, i.stands)
 		out, err := i.committed(ctx, now)
 		return now, out, err
-	case !answer.InForce(i.change):
+	case !answer.Applied(i.change):
 		now := recordOf(answer)
 		out, err := i.c.answer(ctx, i.call, now)
 		return now, out, err
@@ -116,7 +116,7 @@ const endedAndFailed = "the function committed its transaction by itself, and th
 // has made of its key meanwhile.
 func (i *inline) rolledBack(ctx context.Context, err error) (store.Record, *Outcome, error) {
 	switch {
-	case errors.Is(err, store.ErrNoPlace):
+	case errors.Is(err, store.ErrNoPartition):
 		return i.stands, nil, i.c.withoutPlace(i.call, err)
 	case notTheAnswer(err):
 		err = lostOut(err, false)
@@ -160,7 +160,7 @@ func (i *inline) unknownCommit(ctx context.Context, cause error) (store.Record, 
 	switch {
 	case err != nil:
 		return i.stands, nil, i.attemptError(store.Unknown, i.stands.State, errors.Join(cause, err))
-	case answer.InForce(void):
+	case answer.Applied(void):
 		i.see(ctx, EventAmbiguousNo, void.To, cause)
 		return void.To, nil, i.attemptError(store.NotCommitted, store.Pending, &txError{err: cause})
 	case i.change.To.State != store.Absent && answer.Token == i.change.To.Token:
@@ -178,7 +178,7 @@ func (i *inline) unknownCommit(ctx context.Context, cause error) (store.Record, 
 
 // certifyChange asks for one change, alone, until the store says whether it is
 // in force, as long as ctx lasts.
-func (i *inline) certifyChange(ctx context.Context, change store.Change) (answer store.Standing, err error) {
+func (i *inline) certifyChange(ctx context.Context, change store.Change) (answer store.SwapResult, err error) {
 	err = untilFree(ctx, func() error {
 		answer, err = i.c.swap(ctx, &change, 0)
 		if err == nil && answer.Busy {

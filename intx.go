@@ -94,7 +94,7 @@ func (a *Attempt) runTx(ctx context.Context, fn func(context.Context, any) (any,
 func (a *Attempt) inOneTx(ctx context.Context, fn func(context.Context, any) (any, error)) (store.Verdict, error) {
 	var outcome []byte
 	var fnErr error
-	verdict, err := a.c.atomic(ctx, a.call.id, false, func(ctx context.Context, tx any, _ store.Standing) (*store.Change, error) {
+	verdict, err := a.c.atomic(ctx, a.call.id, false, func(ctx context.Context, tx any, _ store.SwapResult) (*store.Change, error) {
 		a.openTx()
 		v, err := fn(withTx(ctx, a.c, tx), tx)
 		if err == nil && a.adapter != nil {
@@ -114,15 +114,15 @@ func (a *Attempt) inOneTx(ctx context.Context, fn func(context.Context, any) (an
 		return verdict, nil
 	case verdict == store.Committed:
 		return verdict, a.committedByItself(ctx, outcome, fnErr, err)
-	case verdict == store.Unknown && errors.Is(err, store.ErrApart):
+	case verdict == store.Unknown && errors.Is(err, store.ErrTxEndedByHandler):
 		return verdict, a.apart(ctx, err)
 	case conflicting(verdict, err):
 		return verdict, lostOut(err, false)
-	case verdict == store.NotCommitted && errors.Is(err, store.ErrBroken):
+	case verdict == store.NotCommitted && errors.Is(err, store.ErrInterrupted):
 		return verdict, lostOut(err, fnErr != nil || outcome != nil)
 	case verdict == store.NotCommitted && fnErr != nil:
 		return verdict, fnErr
-	case verdict == store.NotCommitted && errors.Is(err, store.ErrNotInForce):
+	case verdict == store.NotCommitted && errors.Is(err, store.ErrSuperseded):
 		// Somebody took over: the domain's writes are rolled back, and End
 		// will find out what stands and tell that.
 		return verdict, fmt.Errorf("%w: %w", ErrLeaseLost, err)

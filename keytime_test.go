@@ -81,9 +81,9 @@ func TestNoPartitionForTheKey(t *testing.T) {
 		call := plain("op", o).Call(me, uuidv7(time.Now()), "in")
 		p.wire.on(func(r request) fault {
 			if r.kind == atomicCall {
-				return fault{commit: commitRefused, refuse: store.ErrNoPlace}
+				return fault{commit: commitRefused, refuse: store.ErrNoPartition}
 			}
-			return fault{refuse: store.ErrNoPlace}
+			return fault{refuse: store.ErrNoPartition}
 		})
 		a := d.ask(t.Context(), p, call, says("v"))
 		a.wantErr(t, semel.ErrUnavailable)

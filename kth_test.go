@@ -74,7 +74,7 @@ func (tr *trial) effect(ctx context.Context) (string, error) {
 // inTxOf leaves an effect in a transaction of its own.
 func inTxOf(mem *memory.Store, name string) error {
 	_, err := mem.Atomic(context.Background(), store.ID{}, false,
-		func(_ context.Context, tx *memory.Tx, _ store.Standing) (*store.Change, error) {
+		func(_ context.Context, tx *memory.Tx, _ store.SwapResult) (*store.Change, error) {
 			return nil, tx.Put(name, nil)
 		})
 	return err

@@ -15,8 +15,8 @@ import (
 // lanes are where the changes and the reads of all callers go to the store
 // together. Without them, each goes by itself.
 type lanes struct {
-	swaps *lane.Lane[store.ID, store.Change, store.Standing]
-	gets  *lane.Lane[store.ID, store.ID, store.Standing]
+	swaps *lane.Lane[store.ID, store.Change, store.SwapResult]
+	gets  *lane.Lane[store.ID, store.ID, store.SwapResult]
 	busy  busyRecords
 	steps lane.Steps // nil: things happen by themselves
 }
@@ -26,19 +26,19 @@ func (l *lanes) open(s store.Store, caps store.Capabilities, o *Options) {
 	if caps.Flushers == 0 {
 		return
 	}
-	swaps := lane.Config[store.ID, store.Change, store.Standing]{
+	swaps := lane.Config[store.ID, store.Change, store.SwapResult]{
 		Flush: s.Swap, Key: func(c *store.Change) store.ID { return c.To.ID }, Compare: compareIDs,
 		Flushers: caps.Flushers, Crowd: crowd, MaxBatch: caps.MaxBatch, MaxWaiting: o.MaxQueued, Timeout: o.RecordTimeout,
 		Within: spanned, Steps: l.steps,
 	}
-	if g, ok := s.(store.Gatherer); ok && g.Self() == s {
-		swaps.Gather = g.SwapGathering
+	if g, ok := s.(store.BatchJoiner); ok && g.Self() == s {
+		swaps.Gather = g.SwapJoinable
 	}
 	if caps.Flushers > 1 {
 		swaps.Kind = kindOf
 	}
 	l.swaps = lane.New(swaps)
-	l.gets = lane.New(lane.Config[store.ID, store.ID, store.Standing]{
+	l.gets = lane.New(lane.Config[store.ID, store.ID, store.SwapResult]{
 		Flush: s.Get, Key: func(id *store.ID) store.ID { return *id }, Compare: compareIDs, Shared: true,
 		Flushers: caps.Flushers, Crowd: crowd, MaxBatch: maxReads, MaxWaiting: o.MaxQueued, Timeout: o.RecordTimeout,
 		Within: spanned, Steps: l.steps,
@@ -96,8 +96,8 @@ func unsent(err error) bool {
 }
 
 // left is the error of a change that was given up on its way, or nil.
-func left(err error) *lane.LeftError[store.Standing] {
-	e, _ := errors.AsType[*lane.LeftError[store.Standing]](err)
+func left(err error) *lane.LeftError[store.SwapResult] {
+	e, _ := errors.AsType[*lane.LeftError[store.SwapResult]](err)
 	return e
 }
 
@@ -105,7 +105,7 @@ func left(err error) *lane.LeftError[store.Standing] {
 // nothing with is asked again alone, so that nobody suffers from it again; and so
 // is, from then on, what an open transaction of somebody else holds. All of it takes
 // no longer than one asking may.
-func (c *Core) swapTogether(ctx context.Context, change *store.Change, tries int) (store.Standing, error) {
+func (c *Core) swapTogether(ctx context.Context, change *store.Change, tries int) (store.SwapResult, error) {
 	if c.lanes.swaps == nil || c.lanes.busy.has(change.To.ID) {
 		return c.swap(ctx, change, tries)
 	}

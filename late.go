@@ -60,7 +60,7 @@ func (c *Core) keepLate(ctx context.Context, item lateItem, why error) {
 			why = fmt.Errorf("%w; journal: %w", why, err)
 		}
 	}
-	if !l.reserve(c.options.MaxLate) {
+	if !l.reserve(c.options.MaxUnrecorded) {
 		item.stop()
 		c.seeLate(ctx, EventLateDropped, item, why)
 		return

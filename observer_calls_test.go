@@ -35,7 +35,7 @@ func TestAnObserverMayCallTheEngine(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		a := &alerter{kinds: make(chan semel.EventKind, 1000)}
 		mem := memory.New(memory.Options{})
-		p := start(t, mem, semel.Options{Observer: a, MaxLate: 3, Lease: time.Minute})
+		p := start(t, mem, semel.Options{Observer: a, MaxUnrecorded: 3, Lease: time.Minute})
 		a.engine.Store(p.Engine)
 		op := plain("op", semel.OperationOptions[string]{})
 		call := func(key string) semel.Call { return op.Call(me, key, "in") }

@@ -176,7 +176,7 @@ func canaryRun(t *testing.T, l *log, op *semel.Operation[string], call semel.Cal
 func canaryCorners(t *testing.T, l *log) {
 	t.Helper()
 	mem := memory.New(memory.Options{})
-	p := start(t, mem, semel.Options{Observer: l.observer(), MaxLate: 1, RecordTimeout: time.Second})
+	p := start(t, mem, semel.Options{Observer: l.observer(), MaxUnrecorded: 1, RecordTimeout: time.Second})
 	other := start(t, mem, semel.Options{Observer: l.observer()})
 	scope := semel.ScopeOf(canaryScope)
 	hold := plain("hold", semel.OperationOptions[string]{})

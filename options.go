@@ -53,9 +53,9 @@ type Options struct {
 	CacheBytes int
 	// CacheAge is how long a final record is told from memory. Zero: 1 second.
 	CacheAge time.Duration
-	// MaxLate is the most outcomes that could not be recorded and are kept to
+	// MaxUnrecorded is the most outcomes that could not be recorded and are kept to
 	// be tried again. Zero: 1000. Less than zero: none; the lease decides then.
-	MaxLate int
+	MaxUnrecorded int
 	// Operations are the operations of this program whose records the engine may change
 	// without being called for them: Sweep frees what crashed processes left of them,
 	// workers run their tasks, and Redrive accepts their failed tasks and messages. Sweep
@@ -102,7 +102,7 @@ func (o *Options) setDefaults() error {
 	setDefault(&o.MaxWaiters, 1000)
 	setDefault(&o.MaxQueued, 10_000)
 	setDefault(&o.RecordTimeout, 5*time.Second)
-	setDefault(&o.MaxLate, 1000)
+	setDefault(&o.MaxUnrecorded, 1000)
 	setDefault(&o.CacheAge, time.Second)
 	if o.Clock == nil {
 		o.Clock = now

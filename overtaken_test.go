@@ -26,7 +26,7 @@ func (s *silenced) Atomic(ctx context.Context, id store.ID, hold bool, run runIn
 	}
 	meanwhile := s.meanwhile
 	s.meanwhile = nil
-	verdict, err := s.Store.Atomic(ctx, id, hold, func(ctx context.Context, tx *memory.Tx, stands store.Standing) (*store.Change, error) {
+	verdict, err := s.Store.Atomic(ctx, id, hold, func(ctx context.Context, tx *memory.Tx, stands store.SwapResult) (*store.Change, error) {
 		_, err := run(ctx, tx, stands)
 		return nil, errors.Join(errSilenced, err)
 	})

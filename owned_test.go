@@ -43,7 +43,7 @@ func TestRedeliveredIsNobodysButItsCallers(t *testing.T) {
 		call := op.Call(me, "k", "the input")
 		_, err := semel.Enqueue(t.Context(), p.Engine, call, semel.EnqueueOptions{})
 		wantField(t, err, "Redelivered")
-		wantField(t, p.Workable(op, true), "Redelivered")
+		wantField(t, p.CheckWorker(op, true), "Redelivered")
 		_, _, _ = semel.DoTx(t.Context(), p.Engine, call, func(context.Context, *memory.Tx) (string, error) {
 			return "", errors.New("not this time")
 		})

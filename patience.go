@@ -7,12 +7,12 @@ import (
 
 type patienceKey struct{}
 
-// WithPatience returns a copy of ctx for a call that waits for others only as
+// WithWaitContext returns a copy of ctx for a call that waits for others only as
 // long as patience lasts. A call whose patience is over is told its error, and
 // has run nothing. To the operation itself patience means nothing: once it runs,
 // it is run to its end, whatever becomes of who asked for it. It is for adapters
 // whose callers may hang up.
-func WithPatience(ctx, patience context.Context) context.Context {
+func WithWaitContext(ctx, patience context.Context) context.Context {
 	return context.WithValue(ctx, patienceKey{}, patience)
 }
 
@@ -43,28 +43,28 @@ func patient(ctx context.Context) (context.Context, context.CancelFunc) {
 	}
 }
 
-// Patience is the context WithPatience(context.WithoutCancel(asker), asker), kept by
+// WaitContext is the context WithWaitContext(context.WithoutCancel(asker), asker), kept by
 // an adapter in memory of its own: of the one who asks it has the values, and no end.
 // Set it with Of before it is used, and then no more.
-type Patience struct{ asker context.Context } //nolint:containedctx // a context has its parent
+type WaitContext struct{ asker context.Context } //nolint:containedctx // a context has its parent
 
 // Of makes p the patience of asker, and returns it.
-func (p *Patience) Of(asker context.Context) context.Context {
+func (p *WaitContext) Of(asker context.Context) context.Context {
 	p.asker = asker
 	return p
 }
 
 // Deadline returns that there is none.
-func (p *Patience) Deadline() (deadline time.Time, ok bool) { return time.Time{}, false }
+func (p *WaitContext) Deadline() (deadline time.Time, ok bool) { return time.Time{}, false }
 
 // Done returns nil: it does not end.
-func (p *Patience) Done() <-chan struct{} { return nil }
+func (p *WaitContext) Done() <-chan struct{} { return nil }
 
 // Err returns nil.
-func (p *Patience) Err() error { return nil }
+func (p *WaitContext) Err() error { return nil }
 
 // Value returns what asker has under key.
-func (p *Patience) Value(key any) any {
+func (p *WaitContext) Value(key any) any {
 	switch key.(type) {
 	case patienceKey:
 		return p.asker

@@ -17,7 +17,7 @@ func hangUpCall(t *testing.T) (context.Context, context.CancelFunc) {
 	t.Helper()
 	patience, hangUp := context.WithCancel(t.Context())
 	t.Cleanup(hangUp)
-	return semel.WithPatience(t.Context(), patience), hangUp
+	return semel.WithWaitContext(t.Context(), patience), hangUp
 }
 
 // TestPatienceIsOnlyPatience: what an adapter keeps is as if it had been derived.
@@ -28,8 +28,8 @@ func TestPatienceIsOnlyPatience(t *testing.T) {
 	asker, hangUp := context.WithCancelCause(context.WithValue(t.Context(), key{}, "value"))
 	asker, stop := context.WithTimeout(context.WithValue(asker, number, "number"), time.Hour)
 	defer stop()
-	derived := semel.WithPatience(context.WithoutCancel(asker), asker)
-	kept := new(semel.Patience).Of(asker)
+	derived := semel.WithWaitContext(context.WithoutCancel(asker), asker)
+	kept := new(semel.WaitContext).Of(asker)
 	under, cancel := context.WithCancel(kept)
 	defer cancel()
 	hangUp(errors.New("hung up"))

@@ -51,14 +51,14 @@ func (e *errand) round(t *testing.T, p *process, inTx, batch bool) {
 		t.Errorf("Dequeue: %v", err)
 	}
 	for _, a := range attempts {
-		if out, err := a.Ready(); out != nil || err != nil {
+		if out, err := a.Prepare(); out != nil || err != nil {
 			e.told = append(e.told, answerOf(out, err))
 			continue
 		}
-		p.Beat(t.Context(), attempts)
+		p.RenewLeases(t.Context(), attempts)
 		v, err := e.effect(a.Context(), p, inTx)
-		end := &semel.Ending{Attempt: a, Value: v, Err: err}
-		if batch && len(p.EndTogether(t.Context(), []*semel.Ending{end})) == 0 {
+		end := &semel.Completion{Attempt: a, Value: v, Err: err}
+		if batch && len(p.CompleteMany(t.Context(), []*semel.Completion{end})) == 0 {
 			e.told = append(e.told, answerOf(end.Outcome, end.Told))
 			continue
 		}

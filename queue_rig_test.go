@@ -69,7 +69,7 @@ func workIn(ctx context.Context, t *testing.T, p *process, op semel.Declared, fn
 	}
 	a := attempts[0]
 	defer a.Abandon()
-	if out, err := a.Ready(); out != nil || err != nil {
+	if out, err := a.Prepare(); out != nil || err != nil {
 		return answerOf(out, err)
 	}
 	v, err := fn(a.Context())

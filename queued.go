@@ -1,11 +1,11 @@
 package semel
 
-// Workable returns what keeps workers of this engine from running the waiting
+// CheckWorker returns what keeps workers of this engine from running the waiting
 // calls of op, as a *FieldError, or nil. Their operations have [Retry] and are
 // among those that the engine was given: nobody would free what a worker leaves
 // that died. inTx says that their functions run in the transaction of [InTx],
 // which takes policy [Atomic].
-func (c *Core) Workable(op Declared, inTx bool) error {
+func (c *Core) CheckWorker(op Declared, inTx bool) error {
 	d := op.declared()
 	given := c.declaredAs(d.name)
 	switch {

@@ -76,7 +76,7 @@ func (c *Core) redrive(ctx context.Context, r Redrive) (store.Record, error) {
 		return stands, fmt.Errorf("%w: redrive: %w", ErrUnavailable, err)
 	case answer.Busy:
 		return stands, ErrInProgress
-	case !answer.InForce(d.change):
+	case !answer.Applied(d.change):
 		return recordOf(answer), ErrNotFailed
 	}
 	now := standing(d.change, stands)

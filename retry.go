@@ -134,7 +134,7 @@ func interrupted(ctx context.Context, err error) bool {
 	switch {
 	case ok && !tx.ran:
 		return true
-	case ok && !errors.Is(tx.err, store.ErrBroken):
+	case ok && !errors.Is(tx.err, store.ErrInterrupted):
 		return false
 	}
 	return ctx.Err() != nil && !errors.Is(ctx.Err(), context.DeadlineExceeded) && !lostOwnLease(ctx)

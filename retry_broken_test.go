@@ -13,7 +13,7 @@ import (
 // breaksOff makes every transaction end so, whatever its function says.
 func breaksOff(r request) fault {
 	if r.kind == atomicCall {
-		return fault{commit: commitRefused, refuse: store.ErrBroken}
+		return fault{commit: commitRefused, refuse: store.ErrInterrupted}
 	}
 	return fault{}
 }

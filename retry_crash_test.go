@@ -84,8 +84,8 @@ func TestTooManyCrashes(t *testing.T) {
 					crash(t, mem, op)
 					sweepOne(t, p, call)
 					attempts := dequeued(t, start(t, mem, semel.Options{}), op, 1)
-					if _, err := attempts[0].Ready(); err != nil {
-						t.Errorf("Ready after one crash: %v, want it to be run", err)
+					if _, err := attempts[0].Prepare(); err != nil {
+						t.Errorf("Prepare after one crash: %v, want it to be run", err)
 					}
 					dies(t, attempts[0])
 					sweepOne(t, p, call)

@@ -59,8 +59,8 @@ func TestRule01CommitThatWouldComeLater(t *testing.T) {
 		p.wire.on(commits(commitOpen))
 		a := s.ask(t.Context(), p, call, puts("first", "one"))
 		a.wantLed(t, store.NotCommitted, store.Pending)
-		if err := p.wire.release(); !errors.Is(err, store.ErrNotInForce) {
-			t.Errorf("the late commit: %v, want %v", err, store.ErrNotInForce)
+		if err := p.wire.release(); !errors.Is(err, store.ErrSuperseded) {
+			t.Errorf("the late commit: %v, want %v", err, store.ErrSuperseded)
 		}
 		wantEffect(t, mem, "first", false)
 		s.ask(t.Context(), p, call, puts("second", "two")).want(t, "two", false)
@@ -97,7 +97,7 @@ func TestRule01LateCommitAfterTheNextAttempt(t *testing.T) {
 		}
 		err := p.wire.release()
 		wantEffect(t, mem, "first", err == nil)
-		if s.leased != errors.Is(err, store.ErrNotInForce) {
+		if s.leased != errors.Is(err, store.ErrSuperseded) {
 			t.Errorf("the late commit: %v", err)
 		}
 	})

@@ -105,7 +105,7 @@ func TestRule09JournalHasWhatWasDropped(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		mem := memory.New(memory.Options{})
 		path := filepath.Join(t.TempDir(), "journal")
-		first := start(t, mem, semel.Options{Journal: openJournal(t, path), MaxLate: 1})
+		first := start(t, mem, semel.Options{Journal: openJournal(t, path), MaxUnrecorded: 1})
 		first.wire.on(func(r request) fault { return fault{hang: r.to() == store.Succeeded} })
 		op := plain("op", semel.OperationOptions[string]{})
 		for _, key := range []string{"a", "b", "c"} {

@@ -162,7 +162,7 @@ func TestRule09OtherEndsAreKeptToo(t *testing.T) {
 // then decides.
 func TestRule09TooManyAreLate(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		p, mem := solo(t, semel.Options{MaxLate: 2, RecordTimeout: time.Second})
+		p, mem := solo(t, semel.Options{MaxUnrecorded: 2, RecordTimeout: time.Second})
 		op := plain("op", semel.OperationOptions[string]{Policy: semel.Keyed()})
 		p.wire.on(func(r request) fault { return fault{hang: r.to() == store.Succeeded} })
 		var calls []semel.Call

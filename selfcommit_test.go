@@ -22,10 +22,10 @@ var errAfterwards = errors.New("afterwards")
 type selfCommitting struct{ *memory.Store }
 
 func (s selfCommitting) Atomic(ctx context.Context, id store.ID, hold bool,
-	run func(ctx context.Context, tx *memory.Tx, stands store.Standing) (*store.Change, error),
+	run func(ctx context.Context, tx *memory.Tx, stands store.SwapResult) (*store.Change, error),
 ) (store.Verdict, error) {
 	ran := false
-	verdict, err := s.Store.Atomic(ctx, id, hold, func(ctx context.Context, tx *memory.Tx, stands store.Standing) (*store.Change, error) {
+	verdict, err := s.Store.Atomic(ctx, id, hold, func(ctx context.Context, tx *memory.Tx, stands store.SwapResult) (*store.Change, error) {
 		change, err := run(ctx, tx, stands)
 		if ran = change != nil || errors.Is(err, errAfterwards) || errors.Is(err, errEndedItself); !ran {
 			return nil, err

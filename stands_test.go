@@ -70,7 +70,7 @@ func doubt(t *testing.T, mem *memory.Store, call semel.Call) {
 	to.State, to.Owner, to.Due = store.InDoubt, was.Owner+1, 0
 	c := store.Change{If: was.Token, To: to}
 	answers, err := mem.Swap(t.Context(), []store.Change{c})
-	if err != nil || !answers[0].InForce(c) {
+	if err != nil || !answers[0].Applied(c) {
 		t.Fatalf("Swap to InDoubt = %+v, %v", answers, err)
 	}
 }

@@ -103,7 +103,7 @@ func (c *Core) sweep(ctx context.Context, op *operation, r store.Record, swept *
 		return false, nil
 	}
 	answer, err := c.swap(ctx, &d.change, askTries)
-	if err != nil || !answer.InForce(d.change) {
+	if err != nil || !answer.Applied(d.change) {
 		return false, err
 	}
 	if d.change.To.State == store.InDoubt {

@@ -45,7 +45,7 @@ func taintedEnds(t *testing.T, policy semel.Policy, maxErrors int, err error, wa
 			if cerr != nil {
 				t.Fatal(cerr)
 			}
-			p.Beat(t.Context(), attempts)
+			p.RenewLeases(t.Context(), attempts)
 			err = semel.NotCommitted(context.Cause(attempts[0].Context()))
 		}
 		_, told := attempts[0].End(nil, err)

@@ -7,7 +7,7 @@ import (
 )
 
 // Ending is how one attempt ended, to be recorded together with others.
-type Ending struct {
+type Completion struct {
 	Attempt *Attempt
 	Value   any   // as for Attempt.End
 	Err     error // as for Attempt.End
@@ -20,11 +20,11 @@ type Ending struct {
 	own  Outcome
 }
 
-// EndTogether ends attempts as [Attempt.End] does, all in one asking of the store.
+// CompleteMany ends attempts as [Attempt.End] does, all in one asking of the store.
 // It returns those that this has not settled, because they ended in an error, or
 // their record was busy, or somebody else's, or there was no answer: end each of
 // them alone. None of them has delayed or changed the end of a neighbour.
-func (c *Core) EndTogether(ctx context.Context, ends []*Ending) (rest []*Ending) {
+func (c *Core) CompleteMany(ctx context.Context, ends []*Completion) (rest []*Completion) {
 	for len(ends) > c.caps.MaxBatch {
 		rest = append(rest, c.endTogether(ctx, ends[:c.caps.MaxBatch])...)
 		ends = ends[c.caps.MaxBatch:]
@@ -32,10 +32,10 @@ func (c *Core) EndTogether(ctx context.Context, ends []*Ending) (rest []*Ending)
 	return append(rest, c.endTogether(ctx, ends)...)
 }
 
-func (c *Core) endTogether(ctx context.Context, ends []*Ending) (rest []*Ending) {
+func (c *Core) endTogether(ctx context.Context, ends []*Completion) (rest []*Completion) {
 	ctx, cancel := c.bounded(ctx)
 	defer cancel()
-	ready, changes := make([]*Ending, 0, len(ends)), make([]store.Change, 0, len(ends))
+	ready, changes := make([]*Completion, 0, len(ends)), make([]store.Change, 0, len(ends))
 	last := make(latest, len(ends))
 	for _, e := range ends {
 		last.add(e.Attempt)
@@ -59,7 +59,7 @@ func (c *Core) endTogether(ctx context.Context, ends []*Ending) (rest []*Ending)
 		return append(rest, ready...)
 	}
 	for i, e := range ready {
-		if !answers[i].InForce(changes[i]) || !e.Attempt.take() {
+		if !answers[i].Applied(changes[i]) || !e.Attempt.take() {
 			rest = append(rest, e)
 			continue
 		}
@@ -71,7 +71,7 @@ func (c *Core) endTogether(ctx context.Context, ends []*Ending) (rest []*Ending)
 // wish is the one change that ends the attempt, if there is one: an attempt whose
 // transaction has decided, or that has ended, has none, and a value that panics
 // while it is encoded is to do so alone.
-func (a *Attempt) wish(ctx context.Context, e *Ending) (d decision, ok bool) {
+func (a *Attempt) wish(ctx context.Context, e *Completion) (d decision, ok bool) {
 	defer func() {
 		if recover() != nil {
 			ok = false
@@ -91,7 +91,7 @@ func (a *Attempt) wish(ctx context.Context, e *Ending) (d decision, ok bool) {
 }
 
 // settled does what is left of an end once its change is in force.
-func (e *Ending) settled(ctx context.Context, change *store.Change) {
+func (e *Completion) settled(ctx context.Context, change *store.Change) {
 	a := e.Attempt
 	now := &e.own.Record
 	*now = a.Record() // and nothing of an earlier attempt

@@ -14,10 +14,10 @@ import (
 )
 
 // endings are those of attempts that each return their own key.
-func endings(attempts ...*semel.Attempt) []*semel.Ending {
-	var ends []*semel.Ending
+func endings(attempts ...*semel.Attempt) []*semel.Completion {
+	var ends []*semel.Completion
 	for _, a := range attempts {
-		ends = append(ends, &semel.Ending{Attempt: a, Value: a.Call().Key()})
+		ends = append(ends, &semel.Completion{Attempt: a, Value: a.Call().Key()})
 	}
 	return ends
 }
@@ -30,15 +30,15 @@ func wantOwn(t *testing.T, p *process, a *semel.Attempt) {
 	got.want(t, key, true)
 }
 
-// TestEndTogether ends all in one Swap, each with its own value.
-func TestEndTogether(t *testing.T) {
+// TestCompleteMany ends all in one Swap, each with its own value.
+func TestCompleteMany(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		op := plain("op", retried(semel.AtLeastOnce()))
 		p, _ := owned(t, op)
 		attempts := running(t, p, op, 50)
 		p.wire.on(nil)
 		ends := endings(attempts...)
-		if rest := p.EndTogether(t.Context(), ends); len(rest) != 0 || p.wire.count(swapCall) != 1 || p.wire.total() != 1 {
+		if rest := p.CompleteMany(t.Context(), ends); len(rest) != 0 || p.wire.count(swapCall) != 1 || p.wire.total() != 1 {
 			t.Errorf("%d are left after %d Swaps of %d calls, want none, after one", len(rest), p.wire.count(swapCall), p.wire.total())
 		}
 		for i, a := range attempts {
@@ -64,9 +64,9 @@ type panicking struct{}
 
 func (panicking) MarshalJSON() ([]byte, error) { panic("out of cheese") }
 
-// TestEndTogetherOfAMixedBag: what cannot be ended with the others is left to be
+// TestCompleteManyOfSeveralKinds: what cannot be ended with the others is left to be
 // ended alone, and spoils nothing for them.
-func TestEndTogetherOfAMixedBag(t *testing.T) {
+func TestCompleteManyOfSeveralKinds(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		op := plain("op", retried(semel.AtLeastOnce()))
 		w := newWire(memory.New(memory.Options{}))
@@ -89,10 +89,10 @@ func TestEndTogetherOfAMixedBag(t *testing.T) {
 		bag = append(bag, inTx)
 		ends := endings(bag...)
 		ends[4].Err, ends[5].Value, ends[6].Value = errBoom, strings.Repeat("x", 2000), panicking{}
-		var rest []*semel.Ending
+		var rest []*semel.Completion
 		whileHeld(t, w.Store, busy, func() {
 			p.wire.on(nil)
-			rest = p.EndTogether(t.Context(), ends)
+			rest = p.CompleteMany(t.Context(), ends)
 		})
 		if n := p.wire.count(swapCall); n != 1 {
 			t.Errorf("%d Swaps, want one", n)
@@ -150,7 +150,7 @@ func whileHeld(t *testing.T, mem *memory.Store, a *semel.Attempt, fn func()) {
 }
 
 // endAlone ends what was left and checks what each is told.
-func endAlone(t *testing.T, p *process, mem *memory.Store, rest []*semel.Ending, want map[*semel.Attempt]string) {
+func endAlone(t *testing.T, p *process, mem *memory.Store, rest []*semel.Completion, want map[*semel.Attempt]string) {
 	t.Helper()
 	for _, e := range rest {
 		a := e.Attempt
@@ -172,9 +172,9 @@ func endAlone(t *testing.T, p *process, mem *memory.Store, rest []*semel.Ending,
 	}
 }
 
-// TestEndTogetherWithoutAnAnswer: all come back, and End alone finds out what has
+// TestCompleteManyWithoutAnAnswer: all come back, and End alone finds out what has
 // become of each. No answer is ever another's.
-func TestEndTogetherWithoutAnAnswer(t *testing.T) {
+func TestCompleteManyWithoutAnAnswer(t *testing.T) {
 	t.Parallel()
 	for name, f := range map[string]fault{
 		"cut before": {before: errCut}, "cut after": {after: errCut}, "no answer, not applied": {hang: true},
@@ -191,7 +191,7 @@ func TestEndTogetherWithoutAnAnswer(t *testing.T) {
 					}
 					return fault{}
 				})
-				rest := p.EndTogether(t.Context(), endings(attempts...))
+				rest := p.CompleteMany(t.Context(), endings(attempts...))
 				if want := map[bool]int{true: 0, false: 20}[f.twice]; len(rest) != want {
 					t.Errorf("%d are left, want %d", len(rest), want)
 				}
@@ -206,8 +206,8 @@ func TestEndTogetherWithoutAnAnswer(t *testing.T) {
 	}
 }
 
-// TestEndTogetherIsBoundedByTheBatch of the store, and asks nothing for nothing.
-func TestEndTogetherIsBoundedByTheBatch(t *testing.T) {
+// TestCompleteManyIsBoundedByTheBatch of the store, and asks nothing for nothing.
+func TestCompleteManyIsBoundedByTheBatch(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		op := plain("op", retried(semel.AtLeastOnce()))
 		w := newWire(memory.New(memory.Options{}))
@@ -219,7 +219,7 @@ func TestEndTogetherIsBoundedByTheBatch(t *testing.T) {
 			attempts = append(attempts, dequeuedOne(t, p, op))
 		}
 		p.wire.on(func(r request) fault { return fault{before: map[bool]error{true: errCut}[r.n == 2]} })
-		rest := p.EndTogether(t.Context(), endings(attempts...))
+		rest := p.CompleteMany(t.Context(), endings(attempts...))
 		if n := p.wire.count(swapCall); n != 3 || len(rest) != 2 {
 			t.Errorf("%d are left after %d Swaps, want the two of the one of 3 that was cut", len(rest), n)
 		}
@@ -230,14 +230,14 @@ func TestEndTogetherIsBoundedByTheBatch(t *testing.T) {
 			wantOwn(t, p, a)
 		}
 		p.wire.on(nil)
-		if rest := p.EndTogether(t.Context(), nil); len(rest) != 0 || p.wire.total() != 0 {
+		if rest := p.CompleteMany(t.Context(), nil); len(rest) != 0 || p.wire.total() != 0 {
 			t.Errorf("%d are left of nothing, after %d calls", len(rest), p.wire.total())
 		}
 	})
 }
 
-// TestEndTogetherAfterItsCaller: who hangs up changes nothing.
-func TestEndTogetherAfterItsCaller(t *testing.T) {
+// TestCompleteManyAfterItsCallerLeft: who hangs up changes nothing.
+func TestCompleteManyAfterItsCallerLeft(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		op := plain("op", retried(semel.AtLeastOnce()))
 		p, _ := owned(t, op)
@@ -245,7 +245,7 @@ func TestEndTogetherAfterItsCaller(t *testing.T) {
 		ctx, hangUp := context.WithCancel(t.Context())
 		hangUp()
 		pass(time.Second)
-		if rest := p.EndTogether(ctx, endings(attempts...)); len(rest) != 0 {
+		if rest := p.CompleteMany(ctx, endings(attempts...)); len(rest) != 0 {
 			t.Errorf("%d are left, want none", len(rest))
 		}
 	})

@@ -166,7 +166,7 @@ func (a *Attempt) spentEnd(e *event, spent *spentError) {
 // cancelled, and raises the fence and looks behind it under [Fenced]. When it
 // returns an outcome or an error, the attempt has ended and its function must not
 // be run.
-func (a *Attempt) Ready() (*Outcome, error) {
+func (a *Attempt) Prepare() (*Outcome, error) {
 	if err := a.spent(); err != nil {
 		return a.End(nil, err)
 	}

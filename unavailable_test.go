@@ -20,12 +20,12 @@ type stubborn struct {
 var errNoSpace = errors.New("no space left")
 
 func (s stubborn) Atomic(ctx context.Context, id store.ID, hold bool,
-	run func(ctx context.Context, tx *memory.Tx, stands store.Standing) (*store.Change, error),
+	run func(ctx context.Context, tx *memory.Tx, stands store.SwapResult) (*store.Change, error),
 ) (store.Verdict, error) {
 	if !s.begins {
 		return store.NotCommitted, errNoSpace
 	}
-	verdict, err := s.Store.Atomic(ctx, id, hold, func(ctx context.Context, tx *memory.Tx, stands store.Standing) (*store.Change, error) {
+	verdict, err := s.Store.Atomic(ctx, id, hold, func(ctx context.Context, tx *memory.Tx, stands store.SwapResult) (*store.Change, error) {
 		if _, err := run(ctx, tx, stands); err != nil {
 			return nil, err
 		}

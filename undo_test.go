@@ -19,7 +19,7 @@ type overdue struct {
 	claims atomic.Int64
 }
 
-func (o *overdue) Swap(ctx context.Context, changes []store.Change) ([]store.Standing, error) {
+func (o *overdue) Swap(ctx context.Context, changes []store.Change) ([]store.SwapResult, error) {
 	if changes[0].To.State != store.InProgress || o.claims.Add(1) > 3 {
 		return o.Store.Swap(ctx, changes)
 	}
@@ -63,7 +63,7 @@ type crossing struct {
 	claim atomic.Pointer[store.Change]
 }
 
-func (c *crossing) Swap(ctx context.Context, changes []store.Change) ([]store.Standing, error) {
+func (c *crossing) Swap(ctx context.Context, changes []store.Change) ([]store.SwapResult, error) {
 	if changes[0].To.State == store.InProgress {
 		claim := changes[0]
 		c.claim.Store(&claim)

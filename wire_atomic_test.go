@@ -9,7 +9,7 @@ import (
 	"github.com/semelgo/semel/store/memory"
 )
 
-type runInTx = func(ctx context.Context, tx *memory.Tx, stands store.Standing) (*store.Change, error)
+type runInTx = func(ctx context.Context, tx *memory.Tx, stands store.SwapResult) (*store.Change, error)
 
 // Atomic begins and ends a transaction as the plan says.
 func (w *wire) Atomic(ctx context.Context, id store.ID, hold bool, run runInTx) (store.Verdict, error) {
@@ -27,9 +27,9 @@ func (w *wire) Atomic(ctx context.Context, id store.ID, hold bool, run runInTx) 
 	case f.commit == commitOpen:
 		return w.stayOpen(ctx, id, hold, run)
 	}
-	verdict, err := w.Store.Atomic(ctx, id, hold, func(ctx context.Context, tx *memory.Tx, stands store.Standing) (*store.Change, error) {
+	verdict, err := w.Store.Atomic(ctx, id, hold, func(ctx context.Context, tx *memory.Tx, stands store.SwapResult) (*store.Change, error) {
 		if f.busy {
-			stands = store.Standing{Busy: true}
+			stands = store.SwapResult{Busy: true}
 		}
 		if f.forge != nil {
 			stands = *f.forge
@@ -65,7 +65,7 @@ func (w *wire) Atomic(ctx context.Context, id store.ID, hold bool, run runInTx) 
 func (w *wire) stayOpen(ctx context.Context, id store.ID, hold bool, run runInTx) (store.Verdict, error) {
 	ran := make(chan struct{})
 	go func() {
-		_, err := w.Store.Atomic(context.WithoutCancel(ctx), id, hold, func(ctx context.Context, tx *memory.Tx, stands store.Standing) (*store.Change, error) {
+		_, err := w.Store.Atomic(context.WithoutCancel(ctx), id, hold, func(ctx context.Context, tx *memory.Tx, stands store.SwapResult) (*store.Change, error) {
 			c, err := run(ctx, tx, stands)
 			close(ran)
 			<-w.late

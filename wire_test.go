@@ -59,15 +59,15 @@ func (r request) writes() bool {
 
 // fault is what becomes of one call. The zero fault lets it through.
 type fault struct {
-	before error           // the answer; nothing was applied
-	after  error           // the answer; it was applied
-	hang   bool            // not applied, and no answer until the context ends
-	mute   bool            // applied, and no answer until the context ends
-	busy   bool            // somebody's open transaction holds the record
-	refuse error           // the answer to the change alone: refused
-	forge  *store.Standing // the answer to the change alone, whatever stands
-	twice  bool            // the driver runs the statement twice
-	gate   <-chan struct{} // not applied before it is closed
+	before error             // the answer; nothing was applied
+	after  error             // the answer; it was applied
+	hang   bool              // not applied, and no answer until the context ends
+	mute   bool              // applied, and no answer until the context ends
+	busy   bool              // somebody's open transaction holds the record
+	refuse error             // the answer to the change alone: refused
+	forge  *store.SwapResult // the answer to the change alone, whatever stands
+	twice  bool              // the driver runs the statement twice
+	gate   <-chan struct{}   // not applied before it is closed
 	commit commitFault
 }
 
@@ -224,13 +224,13 @@ func through[T any](ctx context.Context, w *wire, r request, apply func(f fault)
 }
 
 // answered applies the changes unless the fault answers in the store's place.
-func answered(f fault, n int, apply func() ([]store.Standing, error)) ([]store.Standing, error) {
+func answered(f fault, n int, apply func() ([]store.SwapResult, error)) ([]store.SwapResult, error) {
 	if !f.busy && f.refuse == nil && f.forge == nil {
 		return apply()
 	}
-	answers := make([]store.Standing, n)
+	answers := make([]store.SwapResult, n)
 	for i := range answers {
-		answers[i] = store.Standing{Busy: f.busy, Err: f.refuse}
+		answers[i] = store.SwapResult{Busy: f.busy, Err: f.refuse}
 		if f.forge != nil {
 			answers[i] = *f.forge
 		}
@@ -238,23 +238,23 @@ func answered(f fault, n int, apply func() ([]store.Standing, error)) ([]store.S
 	return answers, nil
 }
 
-func (w *wire) Swap(ctx context.Context, changes []store.Change) ([]store.Standing, error) {
-	return through(ctx, w, request{kind: swapCall, changes: changes}, func(f fault) ([]store.Standing, error) {
-		return answered(f, len(changes), func() ([]store.Standing, error) { return w.Store.Swap(ctx, changes) })
+func (w *wire) Swap(ctx context.Context, changes []store.Change) ([]store.SwapResult, error) {
+	return through(ctx, w, request{kind: swapCall, changes: changes}, func(f fault) ([]store.SwapResult, error) {
+		return answered(f, len(changes), func() ([]store.SwapResult, error) { return w.Store.Swap(ctx, changes) })
 	})
 }
 
-func (w *wire) SwapTx(ctx context.Context, tx *memory.Tx, changes []store.Change) ([]store.Standing, error) {
-	return through(ctx, w, request{kind: swapTxCall, changes: changes}, func(f fault) ([]store.Standing, error) {
-		return answered(f, len(changes), func() ([]store.Standing, error) { return w.Store.SwapTx(ctx, tx, changes) })
+func (w *wire) SwapTx(ctx context.Context, tx *memory.Tx, changes []store.Change) ([]store.SwapResult, error) {
+	return through(ctx, w, request{kind: swapTxCall, changes: changes}, func(f fault) ([]store.SwapResult, error) {
+		return answered(f, len(changes), func() ([]store.SwapResult, error) { return w.Store.SwapTx(ctx, tx, changes) })
 	})
 }
 
-func (w *wire) SwapNoted(ctx context.Context, c store.Change, n store.Note) (store.Standing, error) {
-	return through(ctx, w, request{kind: notedCall, changes: []store.Change{c}}, func(f fault) (store.Standing, error) {
-		answers, err := answered(f, 1, func() ([]store.Standing, error) {
+func (w *wire) SwapNoted(ctx context.Context, c store.Change, n store.Note) (store.SwapResult, error) {
+	return through(ctx, w, request{kind: notedCall, changes: []store.Change{c}}, func(f fault) (store.SwapResult, error) {
+		answers, err := answered(f, 1, func() ([]store.SwapResult, error) {
 			answer, err := w.Store.SwapNoted(ctx, c, n)
-			return []store.Standing{answer}, err
+			return []store.SwapResult{answer}, err
 		})
 		return answers[0], err
 	})
@@ -277,9 +277,9 @@ func (w *wire) Notes(ctx context.Context, id store.ID) ([]store.Note, error) {
 	return through(ctx, w, request{kind: notesCall}, func(fault) ([]store.Note, error) { return w.Store.Notes(ctx, id) })
 }
 
-func (w *wire) Get(ctx context.Context, ids []store.ID) ([]store.Standing, error) {
-	return through(ctx, w, request{kind: getCall}, func(f fault) ([]store.Standing, error) {
-		return answered(f, len(ids), func() ([]store.Standing, error) { return w.Store.Get(ctx, ids) })
+func (w *wire) Get(ctx context.Context, ids []store.ID) ([]store.SwapResult, error) {
+	return through(ctx, w, request{kind: getCall}, func(f fault) ([]store.SwapResult, error) {
+		return answered(f, len(ids), func() ([]store.SwapResult, error) { return w.Store.Get(ctx, ids) })
 	})
 }
 

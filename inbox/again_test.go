@@ -94,7 +94,7 @@ func TestStoreDoesNotAnswer(t *testing.T) {
 				}
 				return semeltest.None
 			})
-			e := over(t, s, semel.Options{MaxLate: -1})
+			e := over(t, s, semel.Options{MaxUnrecorded: -1})
 			in := box(t, "ship", inbox.Options[string]{Mode: mode, Retry: semel.Retry{MaxErrors: 1, MaxCrashes: 1}})
 			runs := 0
 			deliver := func() inbox.Result {

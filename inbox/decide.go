@@ -41,7 +41,7 @@ func decideAttempt(attempt *semel.AttemptError, r *Result) {
 	switch {
 	case attempt.Verdict == store.Committed:
 		r.Decision = Ack
-	case attempt.State == store.InDoubt, errors.Is(attempt, store.ErrApart):
+	case attempt.State == store.InDoubt, errors.Is(attempt, store.ErrTxEndedByHandler):
 		r.Decision, r.InDoubt = Reject, true
 	default:
 		r.After = max(delay(attempt), minAfter)

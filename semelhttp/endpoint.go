@@ -80,7 +80,7 @@ func Handle[In, T any](ep Endpoint[In, T], o Options) (http.Handler, error) {
 }
 
 func (ep Endpoint[In, T]) serve(s *settings, w http.ResponseWriter, r *http.Request) {
-	ctx := new(semel.Patience).Of(r.Context())
+	ctx := new(semel.WaitContext).Of(r.Context())
 	var admitted admitted
 	if err := s.admit(w, r, s.Reauthorize != nil, nil, nil, &admitted); err != nil { // Reauthorize may read the body, too
 		s.refuse(w, r, err)

@@ -41,10 +41,10 @@ type exchange struct {
 // exposed is all of an exchange that others have pointers into. They may keep them, and
 // leave a goroutine behind, so it is never used for another request.
 type exposed struct {
-	room  [128]byte      // for a request's body that is short
-	input Request        // of the call
-	asker semel.Patience // the client
-	first run            // of the handler; most have no other
+	room  [128]byte         // for a request's body that is short
+	input Request           // of the call
+	asker semel.WaitContext // the client
+	first run               // of the handler; most have no other
 }
 
 // untilRun returns the context for x's call. It waits for others no longer than the

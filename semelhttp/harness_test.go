@@ -87,14 +87,14 @@ func (f *fallible) ask() error {
 	return nil
 }
 
-func (f *fallible) Swap(ctx context.Context, changes []store.Change) ([]store.Standing, error) {
+func (f *fallible) Swap(ctx context.Context, changes []store.Change) ([]store.SwapResult, error) {
 	if err := f.ask(); err != nil {
 		return nil, err
 	}
 	return f.Store.Swap(ctx, changes)
 }
 
-func (f *fallible) Get(ctx context.Context, ids []store.ID) ([]store.Standing, error) {
+func (f *fallible) Get(ctx context.Context, ids []store.ID) ([]store.SwapResult, error) {
 	if err := f.ask(); err != nil {
 		return nil, err
 	}
@@ -102,7 +102,7 @@ func (f *fallible) Get(ctx context.Context, ids []store.ID) ([]store.Standing, e
 }
 
 func (f *fallible) Atomic(ctx context.Context, id store.ID, hold bool,
-	run func(context.Context, *memory.Tx, store.Standing) (*store.Change, error),
+	run func(context.Context, *memory.Tx, store.SwapResult) (*store.Change, error),
 ) (store.Verdict, error) {
 	if err := f.ask(); err != nil {
 		return store.NotCommitted, err

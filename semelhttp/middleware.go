@@ -91,7 +91,7 @@ func (x *exchange) attempt(a *semel.Attempt, next http.Handler) (out *semel.Outc
 	defer a.Abandon()
 	a.AdaptWith(&x.exposed.first)
 	v, herr := x.run(a.Context(), next)
-	out, err = a.EndOwn(v, herr)
+	out, err = a.EndQuiet(v, herr)
 	return out, out == nil && err == nil, err
 }
 

@@ -33,7 +33,7 @@ type repeats struct {
 
 // rememberer is an engine that can have final records in memory.
 type rememberer interface {
-	Remembers(o *semel.Outcome) *semel.Remembered
+	Cached(o *semel.Outcome) *semel.CachedOutcome
 }
 
 func newRepeats(e semel.Runner, headers []string) *repeats {
@@ -52,7 +52,7 @@ type repeat struct {
 	headers                          map[string][]string
 	body                             []byte
 
-	stands *semel.Remembered
+	stands *semel.CachedOutcome
 	status int
 	header []span
 	values []string
@@ -89,7 +89,7 @@ func (p *repeats) find(r *http.Request, in *admitted) *repeat {
 	if known == nil || known.scope != in.scope || !known.same(r, in.body, p.headers) {
 		return nil
 	}
-	if !known.stands.Again(r.Context()) {
+	if !known.stands.Valid(r.Context()) {
 		return nil
 	}
 	return known
@@ -110,7 +110,7 @@ func (p *repeats) keep(x *exchange, out *semel.Outcome, raw semel.Raw) {
 	if p.engine == nil || len(x.in.body)+len(raw) > maxRepeat {
 		return
 	}
-	stands := p.engine.Remembers(out)
+	stands := p.engine.Cached(out)
 	if stands == nil {
 		return
 	}

@@ -95,9 +95,9 @@ type contested struct {
 }
 
 func (c *contested) Atomic(ctx context.Context, id store.ID, hold bool,
-	run func(context.Context, *memory.Tx, store.Standing) (*store.Change, error),
+	run func(context.Context, *memory.Tx, store.SwapResult) (*store.Change, error),
 ) (store.Verdict, error) {
-	return c.Store.Atomic(ctx, id, hold, func(ctx context.Context, tx *memory.Tx, stands store.Standing) (*store.Change, error) {
+	return c.Store.Atomic(ctx, id, hold, func(ctx context.Context, tx *memory.Tx, stands store.SwapResult) (*store.Change, error) {
 		last, err := run(ctx, tx, stands)
 		if !c.given.Swap(true) {
 			return nil, store.ErrConflict

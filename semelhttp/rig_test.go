@@ -136,9 +136,9 @@ type gated[Tx any] struct {
 }
 
 func (g *gated[Tx]) Atomic(ctx context.Context, id store.ID, hold bool,
-	run func(context.Context, Tx, store.Standing) (*store.Change, error),
+	run func(context.Context, Tx, store.SwapResult) (*store.Change, error),
 ) (store.Verdict, error) {
-	return g.TxStore.Atomic(ctx, id, hold, func(ctx context.Context, tx Tx, stands store.Standing) (*store.Change, error) {
+	return g.TxStore.Atomic(ctx, id, hold, func(ctx context.Context, tx Tx, stands store.SwapResult) (*store.Change, error) {
 		last, err := run(ctx, tx, stands)
 		if b := g.gate.Load(); b != nil && last != nil {
 			b.wait()
@@ -147,7 +147,7 @@ func (g *gated[Tx]) Atomic(ctx context.Context, id store.ID, hold bool,
 	})
 }
 
-func (g *gated[Tx]) Swap(ctx context.Context, changes []store.Change) ([]store.Standing, error) {
+func (g *gated[Tx]) Swap(ctx context.Context, changes []store.Change) ([]store.SwapResult, error) {
 	if b := g.gate.Load(); b != nil && changes[0].To.State == store.Succeeded {
 		b.wait()
 	}

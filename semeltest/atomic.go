@@ -48,7 +48,7 @@ func atomicStands[Tx any](r *txRig[Tx]) {
 	there, gone := r.stand(store.InProgress), r.fresh()
 	for _, hold := range []bool{false, true} {
 		calls := 0
-		r.mustRollBack(there.ID, hold, func(_ context.Context, _ Tx, stands store.Standing) (*store.Change, error) {
+		r.mustRollBack(there.ID, hold, func(_ context.Context, _ Tx, stands store.SwapResult) (*store.Change, error) {
 			calls++
 			if stands.Token != there.Token || stands.Record == nil {
 				r.Errorf("run is told %s, want %s with its Record", showAnswer(stands), showToken(there.Token))
@@ -57,7 +57,7 @@ func atomicStands[Tx any](r *txRig[Tx]) {
 			}
 			return nil, errOwn
 		})
-		r.mustRollBack(gone.ID, hold, func(_ context.Context, _ Tx, stands store.Standing) (*store.Change, error) {
+		r.mustRollBack(gone.ID, hold, func(_ context.Context, _ Tx, stands store.SwapResult) (*store.Change, error) {
 			calls++
 			if stands.Token != (store.Token{}) || stands.Record != nil || stands.Busy || stands.Err != nil {
 				r.Errorf("run is told %s of an absent record, want nothing", showAnswer(stands))
@@ -146,8 +146,8 @@ func atomicRefused[Tx any](r *txRig[Tx]) {
 	c := create(r.fresh(), store.Succeeded)
 	c.To.Outcome = append(r.largest(), 0)
 	verdict, err := r.tx.Atomic(r.ctx, c.To.ID, true, r.ending("effect", &c, nil))
-	if verdict != store.NotCommitted || err == nil || errors.Is(err, store.ErrNotInForce) {
-		r.Errorf("Atomic with an outcome that is too large = %v, %v, want NotCommitted and another error than ErrNotInForce", verdict, err)
+	if verdict != store.NotCommitted || err == nil || errors.Is(err, store.ErrSuperseded) {
+		r.Errorf("Atomic with an outcome that is too large = %v, %v, want NotCommitted and another error than ErrSuperseded", verdict, err)
 	}
 	r.mustBeAbsent(c.To.ID)
 	r.mustEffects("effect", 0)
@@ -158,7 +158,7 @@ func atomicPanic[Tx any](r *txRig[Tx]) {
 	rec := r.fresh()
 	value := func() (value any) {
 		defer func() { value = recover() }()
-		_, err := r.tx.Atomic(r.ctx, rec.ID, true, func(ctx context.Context, tx Tx, _ store.Standing) (*store.Change, error) {
+		_, err := r.tx.Atomic(r.ctx, rec.ID, true, func(ctx context.Context, tx Tx, _ store.SwapResult) (*store.Change, error) {
 			r.act(ctx, tx, "effect")
 			panic(errOwn)
 		})
@@ -175,7 +175,7 @@ func atomicGoexit[Tx any](r *txRig[Tx]) {
 	rec := r.fresh()
 	var gone sync.WaitGroup
 	gone.Go(func() {
-		_, err := r.tx.Atomic(r.ctx, rec.ID, true, func(ctx context.Context, tx Tx, _ store.Standing) (*store.Change, error) {
+		_, err := r.tx.Atomic(r.ctx, rec.ID, true, func(ctx context.Context, tx Tx, _ store.SwapResult) (*store.Change, error) {
 			r.act(ctx, tx, "effect")
 			runtime.Goexit()
 			return nil, nil
@@ -201,7 +201,7 @@ func atomicContextEnds[Tx any](r *txRig[Tx]) {
 	c := create(r.fresh(), store.Succeeded)
 	ctx, cancel := context.WithCancel(r.ctx)
 	defer cancel()
-	verdict, err := r.tx.Atomic(ctx, c.To.ID, true, func(ctx context.Context, tx Tx, _ store.Standing) (*store.Change, error) {
+	verdict, err := r.tx.Atomic(ctx, c.To.ID, true, func(ctx context.Context, tx Tx, _ store.SwapResult) (*store.Change, error) {
 		r.act(ctx, tx, "effect")
 		cancel()
 		return &c, nil
@@ -217,12 +217,12 @@ func atomicContextEnds[Tx any](r *txRig[Tx]) {
 func atomicHeartbeatInside[Tx any](r *txRig[Tx]) {
 	rec := r.stand(store.InProgress)
 	finish := move(rec, token(store.Succeeded, 1))
-	r.mustCommit(rec.ID, false, func(ctx context.Context, tx Tx, _ store.Standing) (*store.Change, error) {
+	r.mustCommit(rec.ID, false, func(ctx context.Context, tx Tx, _ store.SwapResult) (*store.Change, error) {
 		r.act(ctx, tx, "effect")
 		beat := move(rec, rec.Token)
 		beat.To.Due = 2 * long
 		answers, err := r.store.Swap(r.ctx, []store.Change{beat})
-		if err != nil || !answers[0].InForce(beat) && !r.caps.Exclusive {
+		if err != nil || !answers[0].Applied(beat) && !r.caps.Exclusive {
 			r.Errorf("heartbeat while a transaction is open = %v, %v, want in force", answers, err)
 		}
 		return &finish, nil

@@ -41,14 +41,14 @@ func effectsOf(keys ...string) []Statement {
 func (r *txRig[Tx]) mustSend(c store.Change, hold bool, all []Statement) {
 	r.Helper()
 	answer, verdict, err := r.subject.Batches.send(r.ctx, c, hold, all)
-	if verdict != store.Committed || err != nil || !answer.InForce(c) {
+	if verdict != store.Committed || err != nil || !answer.Applied(c) {
 		r.Fatalf("AtomicBatch of %s = %s, %v, %v, want in force, Committed, nil", show(c), showAnswer(answer), verdict, err)
 	}
 }
 
 // sendInVain hands over a change that cannot be made, and requires an answer that
 // says why.
-func (r *txRig[Tx]) sendInVain(c store.Change, hold bool, all []Statement) store.Standing {
+func (r *txRig[Tx]) sendInVain(c store.Change, hold bool, all []Statement) store.SwapResult {
 	r.Helper()
 	answer, verdict, err := r.subject.Batches.send(r.ctx, c, hold, all)
 	if verdict != store.NotCommitted || err != nil {
@@ -149,7 +149,7 @@ func batchNotTwice[Tx any](r *txRig[Tx]) {
 	for _, c := range []store.Change{made, finish} {
 		r.mustSend(c, true, effectsOf("once"))
 		for _, hold := range []bool{true, false} {
-			if answer := r.sendInVain(c, hold, effectsOf("twice")); !answer.InForce(c) {
+			if answer := r.sendInVain(c, hold, effectsOf("twice")); !answer.Applied(c) {
 				r.Errorf("%s that stands already = %s, want its token", show(c), showAnswer(answer))
 			}
 		}
@@ -177,7 +177,7 @@ func batchFails[Tx any](r *txRig[Tx]) {
 			all := effectsOf("a", "b", "c")
 			all[place] = Statement{Fails: true}
 			_, verdict, err := r.subject.Batches.send(r.ctx, c, true, all)
-			if verdict != store.NotCommitted || err == nil || errors.Is(err, store.ErrConflict) || errors.Is(err, store.ErrBroken) || errors.Is(err, store.ErrNotBegun) {
+			if verdict != store.NotCommitted || err == nil || errors.Is(err, store.ErrConflict) || errors.Is(err, store.ErrInterrupted) || errors.Is(err, store.ErrNotStarted) {
 				r.Errorf("AtomicBatch whose statement %d fails = %v, %v, want NotCommitted and its error", place, verdict, err)
 			}
 			for _, key := range []string{"a", "b", "c"} {
@@ -204,7 +204,7 @@ func batchFailsFree[Tx any](r *txRig[Tx]) {
 func batchHeld[Tx any](r *txRig[Tx]) {
 	rec := r.stand(store.Pending)
 	for _, c := range []store.Change{create(r.fresh(), store.Succeeded), move(rec, token(store.Succeeded, 2))} {
-		r.mustRollBack(c.To.ID, true, func(context.Context, Tx, store.Standing) (*store.Change, error) {
+		r.mustRollBack(c.To.ID, true, func(context.Context, Tx, store.SwapResult) (*store.Change, error) {
 			if answer := r.sendInVain(c, true, effectsOf("early")); !answer.Busy {
 				r.Errorf("AtomicBatch of a held record = %s, want Busy", showAnswer(answer))
 			}
@@ -222,7 +222,7 @@ func batchOthersGoOn[Tx any](r *txRig[Tx]) {
 		r.Skip("Capabilities say Exclusive")
 	}
 	held, other := create(r.fresh(), store.Succeeded), create(r.fresh(), store.Succeeded)
-	r.mustCommit(held.To.ID, true, func(context.Context, Tx, store.Standing) (*store.Change, error) {
+	r.mustCommit(held.To.ID, true, func(context.Context, Tx, store.SwapResult) (*store.Change, error) {
 		r.mustSend(other, true, effectsOf("other"))
 		return &held, nil
 	})

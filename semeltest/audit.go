@@ -31,7 +31,7 @@ func ifAuditor(run func(r *rig, a store.Auditor)) func(*rig) {
 }
 
 // resolve settles rec with a note, and returns the note that should be kept.
-func (r *rig) resolve(a store.Auditor, c store.Change, reason string) (store.Standing, store.Note) {
+func (r *rig) resolve(a store.Auditor, c store.Change, reason string) (store.SwapResult, store.Note) {
 	r.Helper()
 	note := store.Note{ID: c.To.ID, From: c.If, To: c.To.Token, Actor: "ann\x00é", Reason: reason}
 	for {
@@ -64,7 +64,7 @@ func noteKept(r *rig, a store.Auditor) {
 	settle := move(rec, token(store.Succeeded, 1))
 	settle.To.Outcome = []byte("found")
 	answer, note := r.resolve(a, settle, "seen in the ledger")
-	if !answer.InForce(settle) {
+	if !answer.Applied(settle) {
 		r.Fatalf("SwapNoted = %s, want in force", showAnswer(answer))
 	}
 	if got := r.mustRead(rec.ID); got.Token != settle.To.Token || string(got.Outcome) != "found" {
@@ -82,7 +82,7 @@ func noteOnce(r *rig, a store.Auditor) {
 	rec := r.stand(store.InDoubt)
 	settle := move(rec, token(store.Failed, 1))
 	_, note := r.resolve(a, settle, "nothing was sent")
-	if answer, _ := r.resolve(a, settle, "nothing was sent"); !answer.InForce(settle) {
+	if answer, _ := r.resolve(a, settle, "nothing was sent"); !answer.Applied(settle) {
 		r.Errorf("SwapNoted asked again = %s, want in force", showAnswer(answer))
 	}
 	r.mustNote(a, rec.ID, note)

@@ -39,7 +39,7 @@ func oneClock(r *rig) {
 	take := takeover(c.To)
 	for {
 		before := r.mustRead(rec.ID).Due
-		if r.swap(take)[0].InForce(take) {
+		if r.swap(take)[0].Applied(take) {
 			break
 		}
 		if before <= 0 {
@@ -117,7 +117,7 @@ func clockOfWriteTx[Tx any](r *txRig[Tx]) {
 	queue, claim, beat := create(r.fresh(), store.Pending), move(waits, token(store.InProgress, 2)), move(old, old.Token)
 	queue.To.Due, claim.To.Due, beat.To.Due = long, long, long
 	var written time.Time
-	r.mustCommit(last.To.ID, true, func(ctx context.Context, tx Tx, _ store.Standing) (*store.Change, error) {
+	r.mustCommit(last.To.ID, true, func(ctx context.Context, tx Tx, _ store.SwapResult) (*store.Change, error) {
 		written = r.linger(old.ID)
 		for _, c := range []store.Change{queue, claim, beat} {
 			r.mustForceTx(ctx, tx, c)
@@ -138,7 +138,7 @@ func clockOfLastChange[Tx any](r *txRig[Tx]) {
 		}
 		last.To.Due = long
 		var written time.Time
-		r.mustCommit(last.To.ID, made, func(context.Context, Tx, store.Standing) (*store.Change, error) {
+		r.mustCommit(last.To.ID, made, func(context.Context, Tx, store.SwapResult) (*store.Change, error) {
 			written = r.linger(old.ID)
 			return &last, nil
 		})
@@ -149,7 +149,7 @@ func clockOfLastChange[Tx any](r *txRig[Tx]) {
 // A lease that runs out while a transaction is open is over for it, too.
 func dueInTransaction[Tx any](r *txRig[Tx]) {
 	leased, queued, last := r.dueSoon(store.InProgress), r.dueSoon(store.Pending), create(r.fresh(), store.Succeeded)
-	r.mustCommit(last.To.ID, true, func(ctx context.Context, tx Tx, _ store.Standing) (*store.Change, error) {
+	r.mustCommit(last.To.ID, true, func(ctx context.Context, tx Tx, _ store.SwapResult) (*store.Change, error) {
 		for _, rec := range []store.Record{leased, queued} {
 			r.pass(rec.ID, isDue)
 			r.mustForceTx(ctx, tx, takeover(rec))
@@ -173,7 +173,7 @@ func dueAtTheEnd[Tx any](r *txRig[Tx]) {
 		rec := r.dueSoon(state)
 		take := move(rec, token(store.Succeeded, 2))
 		take.IfDue = true
-		r.mustCommit(rec.ID, false, func(ctx context.Context, tx Tx, _ store.Standing) (*store.Change, error) {
+		r.mustCommit(rec.ID, false, func(ctx context.Context, tx Tx, _ store.SwapResult) (*store.Change, error) {
 			r.act(ctx, tx, rec.ID.String())
 			r.pass(rec.ID, isDue)
 			return &take, nil

@@ -44,7 +44,7 @@ func batchOrder(r *rig) {
 			stand[i] = create(rec, store.InProgress)
 		}
 		for i, answer := range r.swap(stand...) {
-			if !answer.InForce(stand[i]) {
+			if !answer.Applied(stand[i]) {
 				r.Fatalf("create %d = %s, want in force", i, showAnswer(answer))
 			}
 		}
@@ -58,7 +58,7 @@ func batchOrder(r *rig) {
 		for i, answer := range r.swap(finish...) {
 			if i%3 == 0 {
 				r.refused(finish[i], answer, stand[i].To.Token)
-			} else if !answer.InForce(finish[i]) {
+			} else if !answer.Applied(finish[i]) {
 				r.Fatalf("finish %d = %s, want in force", i, showAnswer(answer))
 			}
 		}
@@ -78,7 +78,7 @@ func batchApart(r *rig) {
 	}
 	answers := r.swap(changes...)
 	for i := range 2 {
-		if !answers[i].InForce(changes[i]) {
+		if !answers[i].Applied(changes[i]) {
 			r.Errorf("%s beside refused ones = %s, want in force", show(changes[i]), showAnswer(answers[i]))
 		}
 	}
@@ -108,7 +108,7 @@ func largestBatch(r *rig) {
 		ids[i] = changes[i].To.ID
 	}
 	for i, answer := range r.swap(changes...) {
-		if !answer.InForce(changes[i]) {
+		if !answer.Applied(changes[i]) {
 			r.Fatalf("change %d of %d = %s, want in force", i, len(changes), showAnswer(answer))
 		}
 	}

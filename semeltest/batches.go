@@ -14,14 +14,14 @@ type Statement struct {
 	// Effect is the key that has its effect once more, as Subject.Effect writes it.
 	Effect string
 	// Fails has the database refuse it instead, with an error that is neither
-	// store.ErrConflict nor store.ErrBroken. It writes nothing.
+	// store.ErrConflict nor store.ErrInterrupted. It writes nothing.
 	Fails bool
 }
 
 // Batches lets the suite hand over statements all together, to a store that is a
 // [store.Batcher]. [BatchesOf] makes it.
 type Batches[Tx any] struct {
-	send   func(ctx context.Context, c store.Change, hold bool, all []Statement) (store.Standing, store.Verdict, error)
+	send   func(ctx context.Context, c store.Change, hold bool, all []Statement) (store.SwapResult, store.Verdict, error)
 	do     func(ctx context.Context, e *semel.Engine[Tx], c semel.Call, fn statementsFunc) (string, bool, error)
 	faulty func(f *Faulty[Tx]) store.TxStore[Tx]
 }
@@ -37,7 +37,7 @@ func BatchesOf[Tx, B any](s interface {
 }, build func(all []Statement) B,
 ) *Batches[Tx] {
 	return &Batches[Tx]{
-		send: func(ctx context.Context, c store.Change, hold bool, all []Statement) (store.Standing, store.Verdict, error) {
+		send: func(ctx context.Context, c store.Change, hold bool, all []Statement) (store.SwapResult, store.Verdict, error) {
 			return s.AtomicBatch(ctx, c, hold, build(all))
 		},
 		do: func(ctx context.Context, e *semel.Engine[Tx], c semel.Call, fn statementsFunc) (string, bool, error) {
@@ -81,18 +81,18 @@ type faultyBatcher[Tx, B any] struct {
 
 // AtomicBatch implements store.Batcher. Refused, it does not begin; aborted, it was
 // sent, and nobody is told that nothing came of it.
-func (f *faultyBatcher[Tx, B]) AtomicBatch(ctx context.Context, c store.Change, hold bool, batch B) (store.Standing, store.Verdict, error) {
+func (f *faultyBatcher[Tx, B]) AtomicBatch(ctx context.Context, c store.Change, hold bool, batch B) (store.SwapResult, store.Verdict, error) {
 	fault := f.fault("AtomicBatch", []store.Change{c})
 	switch fault {
 	case Refuse:
-		return store.Standing{}, store.NotCommitted, fmt.Errorf("%w: %w", store.ErrNotBegun, ErrInjected)
+		return store.SwapResult{}, store.NotCommitted, fmt.Errorf("%w: %w", store.ErrNotStarted, ErrInjected)
 	case Abort:
-		return store.Standing{}, store.Unknown, ErrInjected
+		return store.SwapResult{}, store.Unknown, ErrInjected
 	case None, Lose:
 	}
 	answer, verdict, err := f.inner.AtomicBatch(ctx, c, hold, batch)
 	if fault == Lose {
-		return store.Standing{}, store.Unknown, ErrInjected
+		return store.SwapResult{}, store.Unknown, ErrInjected
 	}
 	return answer, verdict, err
 }

@@ -14,8 +14,8 @@ func batchNotBegun[Tx any](r *txRig[Tx]) {
 	cancel()
 	c := create(r.fresh(), store.Succeeded)
 	_, verdict, err := r.subject.Batches.send(gone, c, true, effectsOf("effect"))
-	if verdict != store.NotCommitted || !errors.Is(err, store.ErrNotBegun) {
-		r.Errorf("AtomicBatch of a caller who is gone = %v, %v, want NotCommitted, ErrNotBegun", verdict, err)
+	if verdict != store.NotCommitted || !errors.Is(err, store.ErrNotStarted) {
+		r.Errorf("AtomicBatch of a caller who is gone = %v, %v, want NotCommitted, ErrNotStarted", verdict, err)
 	}
 	r.mustBeAbsent(c.To.ID)
 	r.mustEffects("effect", 0)
@@ -60,11 +60,11 @@ func batchCallerGone[Tx any](r *txRig[Tx]) {
 		case verdict == store.Committed && err == nil:
 			r.mustStand(c.To)
 			r.mustEffects(key, 1)
-		case verdict == store.NotCommitted && errors.Is(err, store.ErrNotBegun):
+		case verdict == store.NotCommitted && errors.Is(err, store.ErrNotStarted):
 			r.mustBeAbsent(c.To.ID)
 			r.mustEffects(key, 0)
 		default:
-			r.Errorf("AtomicBatch whose caller leaves after %d looks at its context = %v, %v, want Committed, or NotCommitted and ErrNotBegun", looks, verdict, err)
+			r.Errorf("AtomicBatch whose caller leaves after %d looks at its context = %v, %v, want Committed, or NotCommitted and ErrNotStarted", looks, verdict, err)
 		}
 	}
 }

@@ -15,7 +15,7 @@ func batchRace[Tx any](r *txRig[Tx]) {
 		var committed atomic.Int32
 		together(crowd, func(i int) {
 			if i%4 == 0 {
-				if r.attempt(rec.ID, true, func(stands store.Standing) *store.Change {
+				if r.attempt(rec.ID, true, func(stands store.SwapResult) *store.Change {
 					if stands.Token != (store.Token{}) {
 						return nil
 					}
@@ -42,7 +42,7 @@ func (r *txRig[Tx]) sendUntilSettled(c store.Change, hold bool) bool {
 		switch {
 		case verdict == store.Committed && err == nil:
 			return true
-		case verdict != store.NotCommitted || err != nil && !errors.Is(err, store.ErrConflict) || answer.InForce(c):
+		case verdict != store.NotCommitted || err != nil && !errors.Is(err, store.ErrConflict) || answer.Applied(c):
 			r.Errorf("AtomicBatch = %s, %v, %v, want Committed, or what stands", showAnswer(answer), verdict, err)
 			return false
 		case err == nil && !answer.Busy:

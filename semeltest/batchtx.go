@@ -33,7 +33,7 @@ func oneBusy[Tx any](r *txRig[Tx]) {
 		changes[place] = move(claim.To, token(store.InProgress, 2))
 		changes[place].If = claim.If
 		last := create(r.fresh(), store.Succeeded)
-		r.mustCommit(last.To.ID, true, func(ctx context.Context, tx Tx, _ store.Standing) (*store.Change, error) {
+		r.mustCommit(last.To.ID, true, func(ctx context.Context, tx Tx, _ store.SwapResult) (*store.Change, error) {
 			r.mustForceTx(ctx, tx, claim)
 			answers, err := r.store.Swap(r.ctx, changes)
 			if err != nil || len(answers) != len(changes) {
@@ -43,7 +43,7 @@ func oneBusy[Tx any](r *txRig[Tx]) {
 				if i == place && !answer.Busy {
 					r.Errorf("change %d, of what an open transaction has written = %s, want Busy", i, showAnswer(answer))
 				}
-				if i != place && !answer.InForce(changes[i]) {
+				if i != place && !answer.Applied(changes[i]) {
 					r.Errorf("change %d beside a busy one = %s, want in force", i, showAnswer(answer))
 				}
 			}
@@ -57,7 +57,7 @@ func oneBusy[Tx any](r *txRig[Tx]) {
 // goes on.
 func duplicateIDsTx[Tx any](r *txRig[Tx]) {
 	twice, last := create(r.fresh(), store.InProgress), create(r.fresh(), store.Succeeded)
-	r.mustCommit(last.To.ID, true, func(ctx context.Context, tx Tx, _ store.Standing) (*store.Change, error) {
+	r.mustCommit(last.To.ID, true, func(ctx context.Context, tx Tx, _ store.SwapResult) (*store.Change, error) {
 		r.act(ctx, tx, "effect")
 		if answers, err := r.tx.SwapTx(ctx, tx, []store.Change{twice, twice}); err == nil {
 			r.Errorf("SwapTx of a batch that names a record twice = %d answers, want an error", len(answers))

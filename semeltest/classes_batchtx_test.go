@@ -27,9 +27,9 @@ func atomicBatchClasses() []class {
 			})
 		}},
 		{"a batch of nothing that is not sent", "AtomicBatch/Empty", func(h *hooked) {
-			h.batch = func(ctx context.Context, c store.Change, hold bool, b memory.Batch) (store.Standing, store.Verdict, error) {
+			h.batch = func(ctx context.Context, c store.Change, hold bool, b memory.Batch) (store.SwapResult, store.Verdict, error) {
 				if len(b) == 0 {
-					return store.Standing{Token: c.To.Token}, store.Committed, nil
+					return store.SwapResult{Token: c.To.Token}, store.Committed, nil
 				}
 				return h.Store.AtomicBatch(ctx, c, hold, b)
 			}
@@ -53,10 +53,10 @@ func atomicBatchClasses() []class {
 		}},
 		{"a batch that is run again", "AtomicBatch/NotTwice", runsAgain},
 		{"a refused change taken for a busy one", "AtomicBatch/Refused", func(h *hooked) {
-			h.batch = func(ctx context.Context, c store.Change, hold bool, b memory.Batch) (store.Standing, store.Verdict, error) {
+			h.batch = func(ctx context.Context, c store.Change, hold bool, b memory.Batch) (store.SwapResult, store.Verdict, error) {
 				answer, verdict, err := h.Store.AtomicBatch(ctx, c, hold, b)
 				if answer.Err != nil {
-					answer = store.Standing{Busy: true}
+					answer = store.SwapResult{Busy: true}
 				}
 				return answer, verdict, err
 			}
@@ -68,15 +68,15 @@ func atomicBatchClasses() []class {
 		}},
 		{"a right to everything", "AtomicBatch/OthersGoOn", rightToAll},
 		{"a batch for a caller who has gone", "AtomicBatch/NotBegun", func(h *hooked) {
-			h.batch = func(ctx context.Context, c store.Change, hold bool, b memory.Batch) (store.Standing, store.Verdict, error) {
+			h.batch = func(ctx context.Context, c store.Change, hold bool, b memory.Batch) (store.SwapResult, store.Verdict, error) {
 				return h.Store.AtomicBatch(context.WithoutCancel(ctx), c, hold, b)
 			}
 		}},
 		{"a batch that is given up with its caller", "AtomicBatch/CallerGone", func(h *hooked) {
-			h.batch = func(ctx context.Context, c store.Change, hold bool, b memory.Batch) (store.Standing, store.Verdict, error) {
+			h.batch = func(ctx context.Context, c store.Change, hold bool, b memory.Batch) (store.SwapResult, store.Verdict, error) {
 				answer, verdict, err := h.Store.AtomicBatch(ctx, c, hold, b)
 				if err == nil && ctx.Err() != nil {
-					return store.Standing{}, store.Unknown, ctx.Err()
+					return store.SwapResult{}, store.Unknown, ctx.Err()
 				}
 				return answer, verdict, err
 			}
@@ -87,7 +87,7 @@ func atomicBatchClasses() []class {
 
 // sending changes what is handed over. The answer is that of what was asked for.
 func (h *hooked) sending(change func(c *store.Change, hold *bool, b *memory.Batch)) {
-	h.batch = func(ctx context.Context, c store.Change, hold bool, b memory.Batch) (store.Standing, store.Verdict, error) {
+	h.batch = func(ctx context.Context, c store.Change, hold bool, b memory.Batch) (store.SwapResult, store.Verdict, error) {
 		change(&c, &hold, &b)
 		return h.Store.AtomicBatch(ctx, c, hold, b)
 	}
@@ -95,7 +95,7 @@ func (h *hooked) sending(change func(c *store.Change, hold *bool, b *memory.Batc
 
 // runs commits what is in b by itself.
 func (h *hooked) runs(ctx context.Context, b memory.Batch) error {
-	_, err := h.Store.Atomic(ctx, store.ID{1}, false, func(_ context.Context, tx *memory.Tx, _ store.Standing) (*store.Change, error) {
+	_, err := h.Store.Atomic(ctx, store.ID{1}, false, func(_ context.Context, tx *memory.Tx, _ store.SwapResult) (*store.Change, error) {
 		for _, do := range b {
 			if err := do(tx); err != nil {
 				return nil, err
@@ -107,10 +107,10 @@ func (h *hooked) runs(ctx context.Context, b memory.Batch) error {
 }
 
 func runsAgain(h *hooked) {
-	h.batch = func(ctx context.Context, c store.Change, hold bool, b memory.Batch) (store.Standing, store.Verdict, error) {
+	h.batch = func(ctx context.Context, c store.Change, hold bool, b memory.Batch) (store.SwapResult, store.Verdict, error) {
 		if h.now(c.To.ID).Token == c.To.Token {
 			if err := h.runs(ctx, b); err != nil {
-				return store.Standing{}, store.NotCommitted, err
+				return store.SwapResult{}, store.NotCommitted, err
 			}
 		}
 		return h.Store.AtomicBatch(ctx, c, hold, b)
@@ -118,7 +118,7 @@ func runsAgain(h *hooked) {
 }
 
 func commitsUpTo(h *hooked) {
-	h.batch = func(ctx context.Context, c store.Change, hold bool, b memory.Batch) (store.Standing, store.Verdict, error) {
+	h.batch = func(ctx context.Context, c store.Change, hold bool, b memory.Batch) (store.SwapResult, store.Verdict, error) {
 		went := 0
 		counted := make(memory.Batch, len(b))
 		for i, do := range b {
@@ -140,7 +140,7 @@ func commitsUpTo(h *hooked) {
 
 func rightOutlivesBatch(h *hooked) {
 	stuck := make(map[store.ID]bool)
-	h.batch = func(ctx context.Context, c store.Change, hold bool, b memory.Batch) (store.Standing, store.Verdict, error) {
+	h.batch = func(ctx context.Context, c store.Change, hold bool, b memory.Batch) (store.SwapResult, store.Verdict, error) {
 		answer, verdict, err := h.Store.AtomicBatch(ctx, c, hold, b)
 		h.mu.Lock()
 		defer h.mu.Unlock()
@@ -148,9 +148,9 @@ func rightOutlivesBatch(h *hooked) {
 		return answer, verdict, err
 	}
 	h.atomic = func(ctx context.Context, id store.ID, hold bool, run runFunc) (store.Verdict, error) {
-		return h.Store.Atomic(ctx, id, hold, func(ctx context.Context, tx *memory.Tx, stands store.Standing) (*store.Change, error) {
+		return h.Store.Atomic(ctx, id, hold, func(ctx context.Context, tx *memory.Tx, stands store.SwapResult) (*store.Change, error) {
 			if h.isIn(stuck, id) && hold {
-				stands = store.Standing{Busy: true}
+				stands = store.SwapResult{Busy: true}
 			}
 			return run(ctx, tx, stands)
 		})
@@ -176,12 +176,12 @@ func rightToAll(h *hooked) {
 		count(1)
 		return h.Store.Atomic(ctx, id, hold, run)
 	}
-	h.batch = func(ctx context.Context, c store.Change, hold bool, b memory.Batch) (store.Standing, store.Verdict, error) {
+	h.batch = func(ctx context.Context, c store.Change, hold bool, b memory.Batch) (store.SwapResult, store.Verdict, error) {
 		h.mu.Lock()
 		busy := hold && open > 0
 		h.mu.Unlock()
 		if busy {
-			return store.Standing{Busy: true}, store.NotCommitted, nil
+			return store.SwapResult{Busy: true}, store.NotCommitted, nil
 		}
 		return h.Store.AtomicBatch(ctx, c, hold, b)
 	}
@@ -192,7 +192,7 @@ func rightToAll(h *hooked) {
 func looksThenRuns(h *hooked) {
 	errCould := errors.New("it could be made")
 	var l looks
-	h.batch = func(ctx context.Context, c store.Change, hold bool, b memory.Batch) (store.Standing, store.Verdict, error) {
+	h.batch = func(ctx context.Context, c store.Change, hold bool, b memory.Batch) (store.SwapResult, store.Verdict, error) {
 		if !h.crowded(2) {
 			return h.Store.AtomicBatch(ctx, c, hold, b)
 		}
@@ -203,9 +203,9 @@ func looksThenRuns(h *hooked) {
 		l.look(c.To.ID)
 		h.await(2, func() bool { return l.count(c.To.ID) > 1 })
 		if err := h.runs(ctx, b); err != nil {
-			return store.Standing{}, store.NotCommitted, err
+			return store.SwapResult{}, store.NotCommitted, err
 		}
-		if answer, err = h.one(c); err == nil && answer.InForce(c) {
+		if answer, err = h.one(c); err == nil && answer.Applied(c) {
 			return answer, store.Committed, nil
 		}
 		return answer, store.NotCommitted, err

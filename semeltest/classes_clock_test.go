@@ -47,7 +47,7 @@ func clockClasses() []class {
 			inner := h.Store.Atomic
 			h.atomic = func(ctx context.Context, id store.ID, hold bool, run runFunc) (store.Verdict, error) {
 				began = h.clock()
-				return inner(ctx, id, hold, func(ctx context.Context, tx *memory.Tx, stands store.Standing) (*store.Change, error) {
+				return inner(ctx, id, hold, func(ctx context.Context, tx *memory.Tx, stands store.SwapResult) (*store.Change, error) {
 					c, err := run(ctx, tx, stands)
 					if c == nil {
 						return c, err
@@ -91,7 +91,7 @@ func clockClasses() []class {
 // was read last.
 func comparesOldReading(h *hooked) {
 	early := make(map[store.Token]bool)
-	h.get = func(_ []store.ID, as []store.Standing) []store.Standing {
+	h.get = func(_ []store.ID, as []store.SwapResult) []store.SwapResult {
 		h.mu.Lock()
 		defer h.mu.Unlock()
 		for _, a := range as {
@@ -112,7 +112,7 @@ func comparesOldReading(h *hooked) {
 func (h *hooked) ages() func(tx *memory.Tx) time.Duration {
 	began := make(map[*memory.Tx]time.Time)
 	h.atomic = func(ctx context.Context, id store.ID, hold bool, run runFunc) (store.Verdict, error) {
-		return h.Store.Atomic(ctx, id, hold, func(ctx context.Context, tx *memory.Tx, stands store.Standing) (*store.Change, error) {
+		return h.Store.Atomic(ctx, id, hold, func(ctx context.Context, tx *memory.Tx, stands store.SwapResult) (*store.Change, error) {
 			h.mu.Lock()
 			began[tx] = h.clock()
 			h.mu.Unlock()

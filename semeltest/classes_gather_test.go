@@ -18,7 +18,7 @@ type gathers struct {
 
 func (g *gathers) Self() store.Store { return g }
 
-func (g *gathers) SwapGathering(ctx context.Context, cs []store.Change, more func() []store.Change) ([]store.Standing, error) {
+func (g *gathers) SwapJoinable(ctx context.Context, cs []store.Change, more func() []store.Change) ([]store.SwapResult, error) {
 	return g.gather(ctx, cs, more)
 }
 
@@ -26,7 +26,7 @@ func (g *gathers) SwapGathering(ctx context.Context, cs []store.Change, more fun
 func gatherClasses() []class {
 	return []class{
 		{"one who joins that is answered before the others", "Gather/Answers", func(h *hooked) {
-			h.gathering(func(as [][]store.Standing) ([]store.Standing, error) {
+			h.gathering(func(as [][]store.SwapResult) ([]store.SwapResult, error) {
 				if len(as) > 3 {
 					slices.Reverse(as)
 				}
@@ -34,9 +34,9 @@ func gatherClasses() []class {
 			}, func(*store.Change, time.Duration) {}, 0)
 		}},
 		{"a batch that does not survive one who joins", "Gather/Poisoned", func(h *hooked) {
-			h.gathering(func(as [][]store.Standing) ([]store.Standing, error) {
+			h.gathering(func(as [][]store.SwapResult) ([]store.SwapResult, error) {
 				all := slices.Concat(as...)
-				if i := slices.IndexFunc(all, func(a store.Standing) bool { return a.Err != nil }); i >= 0 {
+				if i := slices.IndexFunc(all, func(a store.SwapResult) bool { return a.Err != nil }); i >= 0 {
 					return nil, all[i].Err
 				}
 				return all, nil
@@ -51,15 +51,15 @@ func gatherClasses() []class {
 	}
 }
 
-func together(as [][]store.Standing) ([]store.Standing, error) { return slices.Concat(as...), nil }
+func together(as [][]store.SwapResult) ([]store.SwapResult, error) { return slices.Concat(as...), nil }
 
 // gathering makes groups one after the other, each as spoil leaves it so long after the
 // first, and answers what answer makes of them. It asks again so often after none.
 func (h *hooked) gathering(
-	answer func(as [][]store.Standing) ([]store.Standing, error), spoil func(c *store.Change, late time.Duration), again int,
+	answer func(as [][]store.SwapResult) ([]store.SwapResult, error), spoil func(c *store.Change, late time.Duration), again int,
 ) {
-	h.gather = func(ctx context.Context, cs []store.Change, more func() []store.Change) ([]store.Standing, error) {
-		var all [][]store.Standing
+	h.gather = func(ctx context.Context, cs []store.Change, more func() []store.Change) ([]store.SwapResult, error) {
+		var all [][]store.SwapResult
 		for began := h.clock(); ; cs = more() {
 			if len(cs) == 0 {
 				if again == 0 {

@@ -77,7 +77,7 @@ func joinsNames(h *hooked) {
 func batchClasses() []class {
 	return []class{
 		{"one bad item that fails its neighbours", "Batch/Poisoned", func(h *hooked) {
-			h.answers = func(_ []store.Change, as []store.Standing) ([]store.Standing, error) {
+			h.answers = func(_ []store.Change, as []store.SwapResult) ([]store.SwapResult, error) {
 				for _, a := range as {
 					if a.Err != nil && len(as) > 1 {
 						return nil, a.Err
@@ -90,7 +90,7 @@ func batchClasses() []class {
 		{"a batch of any size", "Batch/TooMany", func(h *hooked) { h.swapOne, h.many = h.one, true }},
 		{"a batch in a transaction in which the first of two wins", "BatchTx/DuplicateIDs", func(h *hooked) { h.twiceTx = true }},
 		{"a large batch that is busy as a whole", "BatchTx/OneBusy", func(h *hooked) {
-			h.answers = func(_ []store.Change, as []store.Standing) ([]store.Standing, error) {
+			h.answers = func(_ []store.Change, as []store.SwapResult) ([]store.SwapResult, error) {
 				for _, a := range as {
 					if a.Busy && len(as) > 16 {
 						return nil, errors.New("lock timeout")

@@ -31,7 +31,7 @@ func goesOn(ends func(c store.Change, stands store.Record, err error) bool) func
 	return func(h *hooked) {
 		var left sync.Map // by transaction: how many
 		h.atomic = func(ctx context.Context, id store.ID, hold bool, run runFunc) (store.Verdict, error) {
-			return h.Store.Atomic(ctx, id, hold, func(ctx context.Context, tx *memory.Tx, stands store.Standing) (*store.Change, error) {
+			return h.Store.Atomic(ctx, id, hold, func(ctx context.Context, tx *memory.Tx, stands store.SwapResult) (*store.Change, error) {
 				c, err := run(ctx, tx, stands)
 				before := store.Record{}
 				if stands.Record != nil {
@@ -52,7 +52,7 @@ func goesOn(ends func(c store.Change, stands store.Record, err error) bool) func
 				}
 				left.Delete(tx)
 				for range n.(int) {
-					_, _ = h.Store.Atomic(ctx, store.ID{}, false, func(ctx context.Context, own *memory.Tx, _ store.Standing) (*store.Change, error) {
+					_, _ = h.Store.Atomic(ctx, store.ID{}, false, func(ctx context.Context, own *memory.Tx, _ store.SwapResult) (*store.Change, error) {
 						return nil, write(ctx, own, key)
 					})
 				}

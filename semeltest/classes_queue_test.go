@@ -113,7 +113,7 @@ func (h *hooked) claim(d store.Dequeue, rs []store.Record, change func(c *store.
 		c := d.Claim(r)
 		c.IfDue = false
 		change(&c)
-		if a, err := h.one(c); err == nil && a.InForce(c) {
+		if a, err := h.one(c); err == nil && a.Applied(c) {
 			got = append(got, h.now(r.ID))
 		}
 	}

@@ -78,7 +78,7 @@ func (h *hooked) seize(d store.Dequeue, rs []store.Record) []store.Record {
 		for {
 			c := d.Claim(h.now(r.ID))
 			c.IfDue = false
-			if a, err := h.one(c); err != nil || a.InForce(c) {
+			if a, err := h.one(c); err != nil || a.Applied(c) {
 				got = append(got, h.now(r.ID))
 				break
 			}

@@ -113,7 +113,7 @@ func (l *looks) count(id store.ID) int {
 func (h *hooked) lookThenWrite(which func(store.Change) bool) {
 	var l looks
 	h.alone = true
-	h.swapOne = func(c store.Change) (store.Standing, error) {
+	h.swapOne = func(c store.Change) (store.SwapResult, error) {
 		now := h.now(c.To.ID)
 		if !which(c) || now.Token != c.If || c.IfDue && now.Due > 0 {
 			return h.one(c)
@@ -123,7 +123,7 @@ func (h *hooked) lookThenWrite(which func(store.Change) bool) {
 		for {
 			blind := c
 			blind.If, blind.IfDue = h.now(c.To.ID).Token, false
-			if a, err := h.one(blind); err != nil || a.Err != nil || a.InForce(blind) {
+			if a, err := h.one(blind); err != nil || a.Err != nil || a.Applied(blind) {
 				return a, err
 			}
 		}
@@ -165,7 +165,7 @@ func smallPool(h *hooked) {
 	var refused sync.Map // by token
 	full := errors.New("too many connections")
 	h.alone = true
-	h.swapOne = func(c store.Change) (store.Standing, error) {
+	h.swapOne = func(c store.Change) (store.SwapResult, error) {
 		if !isCreate(c) || c.To.Operation != "semeltest" { // an engine's callers wait for each other
 			return h.one(c)
 		}
@@ -173,10 +173,10 @@ func smallPool(h *hooked) {
 		if open.Add(1) > 40 {
 			refused.Store(c.To.Token, true)
 			overflown.Store(true)
-			return store.Standing{}, full
+			return store.SwapResult{}, full
 		}
 		if _, ok := refused.Load(c.To.Token); ok {
-			return store.Standing{}, full
+			return store.SwapResult{}, full
 		}
 		h.await(41, overflown.Load)
 		return h.one(c)
@@ -186,7 +186,7 @@ func smallPool(h *hooked) {
 func rollbackCommits(h *hooked) {
 	h.atomic = func(ctx context.Context, id store.ID, hold bool, run runFunc) (store.Verdict, error) {
 		var failed error
-		verdict, err := h.Store.Atomic(ctx, id, hold, func(ctx context.Context, tx *memory.Tx, stands store.Standing) (*store.Change, error) {
+		verdict, err := h.Store.Atomic(ctx, id, hold, func(ctx context.Context, tx *memory.Tx, stands store.SwapResult) (*store.Change, error) {
 			c, err := run(ctx, tx, stands)
 			now := h.now(id)
 			if c == nil && err != nil && now.Operation == "semeltest.LeasedTxErrs" && !strings.HasPrefix(now.Key, "wire") {
@@ -203,7 +203,7 @@ func rollbackCommits(h *hooked) {
 
 // evicts forgets a record that is asked for again once it has succeeded.
 func evicts(h *hooked) {
-	h.swapOne = func(c store.Change) (store.Standing, error) {
+	h.swapOne = func(c store.Change) (store.SwapResult, error) {
 		a, err := h.one(c)
 		replay := isCreate(c) && a.Record != nil && a.Record.State == store.Succeeded
 		if replay && c.To.Operation == "semeltest.Hold" {
@@ -217,7 +217,7 @@ func evicts(h *hooked) {
 func commitsAfterLook(h *hooked) {
 	var l looks
 	h.atomic = func(ctx context.Context, id store.ID, hold bool, run runFunc) (store.Verdict, error) {
-		return h.Store.Atomic(ctx, id, hold, func(ctx context.Context, tx *memory.Tx, stands store.Standing) (*store.Change, error) {
+		return h.Store.Atomic(ctx, id, hold, func(ctx context.Context, tx *memory.Tx, stands store.SwapResult) (*store.Change, error) {
 			c, err := run(ctx, tx, stands)
 			if c == nil || err != nil || hold || !isCreate(*c) || stands.Token != (store.Token{}) {
 				return c, err

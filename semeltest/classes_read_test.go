@@ -12,18 +12,18 @@ import (
 func readClasses() []class {
 	return []class{
 		{"a Get that leaves out what is absent", "Get/Absent", func(h *hooked) {
-			h.get = func(ids []store.ID, as []store.Standing) []store.Standing {
+			h.get = func(ids []store.ID, as []store.SwapResult) []store.SwapResult {
 				if len(ids) == 1 {
 					return as
 				}
-				return slices.DeleteFunc(as, func(a store.Standing) bool { return a.Record == nil })
+				return slices.DeleteFunc(as, func(a store.SwapResult) bool { return a.Record == nil })
 			}
 		}},
 		{"IfDue that is not looked at", "Time/IfDue", func(h *hooked) {
 			h.changing(func(c *store.Change, _ store.Record) { c.IfDue = false })
 		}},
 		{"absolute times in answers", "Time/Relative", func(h *hooked) {
-			h.answers = func(_ []store.Change, as []store.Standing) ([]store.Standing, error) {
+			h.answers = func(_ []store.Change, as []store.SwapResult) ([]store.SwapResult, error) {
 				for i := range as {
 					if r := as[i].Record; r != nil {
 						r.Due += time.Duration(time.Unix(1_000_000, 0).UnixNano())
@@ -82,12 +82,12 @@ func readClasses() []class {
 
 func heartbeatRenewsSince(h *hooked) {
 	beaten := make(map[store.ID]time.Duration) // Age at the last heartbeat
-	h.swapOne = func(c store.Change) (store.Standing, error) {
+	h.swapOne = func(c store.Change) (store.SwapResult, error) {
 		a, err := h.one(c)
 		h.mu.Lock()
 		defer h.mu.Unlock()
 		delete(beaten, c.To.ID)
-		if isBeat(c) && a.InForce(c) {
+		if isBeat(c) && a.Applied(c) {
 			beaten[c.To.ID] = h.now(c.To.ID).Age
 		}
 		return a, err
@@ -102,7 +102,7 @@ func heartbeatRenewsSince(h *hooked) {
 // purgesUnfinished keeps the Expire of what is running, and goes by it.
 func purgesUnfinished(h *hooked) {
 	expired := make(map[store.ID]store.Token)
-	h.swapOne = func(c store.Change) (store.Standing, error) {
+	h.swapOne = func(c store.Change) (store.SwapResult, error) {
 		h.mu.Lock()
 		defer h.mu.Unlock()
 		if c.To.State == store.InProgress && c.To.Expire < 0 {
@@ -126,7 +126,7 @@ func purgesUnfinished(h *hooked) {
 // purgesDoubt goes by an Expire of what is in doubt by now.
 func purgesDoubt(h *hooked) {
 	expired := make(map[store.ID]bool)
-	h.swapOne = func(c store.Change) (store.Standing, error) {
+	h.swapOne = func(c store.Change) (store.SwapResult, error) {
 		h.mu.Lock()
 		defer h.mu.Unlock()
 		if c.To.Expire < 0 && !c.To.State.Unfinished() {

@@ -53,9 +53,9 @@ func swapClasses() []class {
 			})
 		}},
 		{"a lease that cannot be renewed late", "Heartbeat/Late", func(h *hooked) {
-			h.swapOne = func(c store.Change) (store.Standing, error) {
+			h.swapOne = func(c store.Change) (store.SwapResult, error) {
 				if now := h.now(c.To.ID); isBeat(c) && now.Due < 0 {
-					return store.Standing{Token: store.Token{State: store.InProgress}, Record: &now}, nil
+					return store.SwapResult{Token: store.Token{State: store.InProgress}, Record: &now}, nil
 				}
 				return h.one(c)
 			}
@@ -66,11 +66,11 @@ func swapClasses() []class {
 
 // secondAskLoses tells whoever asks again that something else stands.
 func secondAskLoses(h *hooked) {
-	h.swapOne = func(c store.Change) (store.Standing, error) {
+	h.swapOne = func(c store.Change) (store.SwapResult, error) {
 		now := h.now(c.To.ID)
 		if now.Token == c.To.Token && !isBeat(c) {
 			now.Owner++
-			return store.Standing{Token: now.Token, Record: &now}, nil
+			return store.SwapResult{Token: now.Token, Record: &now}, nil
 		}
 		return h.one(c)
 	}
@@ -79,27 +79,27 @@ func secondAskLoses(h *hooked) {
 // remembersAnswers gives whoever asks again the answer of the first time.
 func remembersAnswers(h *hooked) {
 	inForce := make(map[store.Token]bool)
-	h.swapOne = func(c store.Change) (store.Standing, error) {
+	h.swapOne = func(c store.Change) (store.SwapResult, error) {
 		h.mu.Lock()
 		defer h.mu.Unlock()
 		if inForce[c.To.Token] && !isBeat(c) {
-			return store.Standing{Token: c.To.Token}, nil
+			return store.SwapResult{Token: c.To.Token}, nil
 		}
 		a, err := h.one(c)
-		inForce[c.To.Token] = a.InForce(c)
+		inForce[c.To.Token] = a.Applied(c)
 		return a, err
 	}
 }
 
 func heartbeatWrites(h *hooked) {
-	h.swapOne = func(c store.Change) (store.Standing, error) {
+	h.swapOne = func(c store.Change) (store.SwapResult, error) {
 		if !isBeat(c) || c.To.Outcome == nil {
 			return h.one(c)
 		}
 		aside, back := c, c
 		aside.To.State, aside.To.Owner = store.InDoubt, c.To.Owner+1
 		back.If = aside.To.Token
-		if a, err := h.one(aside); err != nil || !a.InForce(aside) {
+		if a, err := h.one(aside); err != nil || !a.Applied(aside) {
 			return a, err
 		}
 		return h.one(back)
@@ -136,7 +136,7 @@ func fieldClasses() []class {
 			h.reads = func(r *store.Record) { r.Outcome = r.Outcome[:min(len(r.Outcome), most)] }
 		}},
 		{"answers that are sorted by what they say", "Batch/Order", func(h *hooked) {
-			h.answers = func(cs []store.Change, as []store.Standing) ([]store.Standing, error) {
+			h.answers = func(cs []store.Change, as []store.SwapResult) ([]store.SwapResult, error) {
 				return winnersFirst(cs, as), nil
 			}
 		}},
@@ -145,13 +145,13 @@ func fieldClasses() []class {
 
 // winnersFirst gives the answers of what is in force before those of what is
 // not, as a store does that asks for the latter in a second trip.
-func winnersFirst(cs []store.Change, as []store.Standing) []store.Standing {
-	var won, lost []store.Standing
+func winnersFirst(cs []store.Change, as []store.SwapResult) []store.SwapResult {
+	var won, lost []store.SwapResult
 	for i, a := range as {
 		switch {
 		case a.Err != nil:
 			return as
-		case a.InForce(cs[i]):
+		case a.Applied(cs[i]):
 			won = append(won, a)
 		default:
 			lost = append(lost, a)
@@ -162,11 +162,11 @@ func winnersFirst(cs []store.Change, as []store.Standing) []store.Standing {
 
 func priorityChanges(h *hooked) {
 	written := make(map[store.ID]int8)
-	h.swapOne = func(c store.Change) (store.Standing, error) {
+	h.swapOne = func(c store.Change) (store.SwapResult, error) {
 		a, err := h.one(c)
 		h.mu.Lock()
 		defer h.mu.Unlock()
-		if a.InForce(c) {
+		if a.Applied(c) {
 			written[c.To.ID] = c.To.Priority
 		}
 		return a, err
@@ -180,11 +180,11 @@ func priorityChanges(h *hooked) {
 
 func fingerprintChanges(h *hooked) {
 	written := make(map[store.ID][]byte)
-	h.swapOne = func(c store.Change) (store.Standing, error) {
+	h.swapOne = func(c store.Change) (store.SwapResult, error) {
 		h.mu.Lock()
 		defer h.mu.Unlock()
 		a, err := h.one(c)
-		if a.InForce(c) && c.To.Fingerprint != nil {
+		if a.Applied(c) && c.To.Fingerprint != nil {
 			written[c.To.ID] = slices.Clone(c.To.Fingerprint)
 		}
 		return a, err

@@ -14,15 +14,15 @@ import (
 func txClasses() []class {
 	return []class{
 		{"an update of no row that commits", "Atomic/MoveNotInForce", func(h *hooked) {
-			h.committing(func(c store.Change, a store.Standing) bool {
-				return !isCreate(c) && !c.IfDue && !a.InForce(c)
+			h.committing(func(c store.Change, a store.SwapResult) bool {
+				return !isCreate(c) && !c.IfDue && !a.Applied(c)
 			})
 		}},
 		{"an insert that conflicts and commits", "Atomic/CreateNotInForce", func(h *hooked) {
-			h.committing(func(c store.Change, a store.Standing) bool { return isCreate(c) && !a.InForce(c) })
+			h.committing(func(c store.Change, a store.SwapResult) bool { return isCreate(c) && !a.Applied(c) })
 		}},
 		{"a change that is committed twice", "Atomic/NotTwice", func(h *hooked) {
-			h.committing(func(c store.Change, a store.Standing) bool { return a.InForce(c) })
+			h.committing(func(c store.Change, a store.SwapResult) bool { return a.Applied(c) })
 		}},
 		{"a panic that commits", "Atomic/Panic", panicCommits},
 		{"a Goexit that commits", "Atomic/Goexit", goexitCommits},
@@ -49,7 +49,7 @@ func txClasses() []class {
 		}},
 		{"a right that outlives a rollback", "Hold/FreedByRollback", rightStays},
 		{"a busy record that fails its neighbours", "SwapTx/BusyOutside", func(h *hooked) {
-			h.answers = func(_ []store.Change, as []store.Standing) ([]store.Standing, error) {
+			h.answers = func(_ []store.Change, as []store.SwapResult) ([]store.SwapResult, error) {
 				for _, a := range as {
 					if a.Busy {
 						return nil, errors.New("lock timeout")
@@ -60,9 +60,9 @@ func txClasses() []class {
 		}},
 		{"records that outlive a rollback", "SwapTx/Rollback", recordsStay},
 		{"final states that are final", "Edge/redrive-Failed-Pending", func(h *hooked) {
-			h.swapOne = func(c store.Change) (store.Standing, error) {
+			h.swapOne = func(c store.Change) (store.SwapResult, error) {
 				if c.If.State == store.Failed && c.To.State == store.Pending {
-					return store.Standing{Err: errors.New("a failed record stays failed")}, nil
+					return store.SwapResult{Err: errors.New("a failed record stays failed")}, nil
 				}
 				return h.one(c)
 			}
@@ -81,7 +81,7 @@ func txClasses() []class {
 // ending changes what run returns.
 func (h *hooked) ending(end func(ctx context.Context, c *store.Change, err error) (*store.Change, error)) {
 	h.atomic = func(ctx context.Context, id store.ID, hold bool, run runFunc) (store.Verdict, error) {
-		return h.Store.Atomic(ctx, id, hold, func(ctx context.Context, tx *memory.Tx, stands store.Standing) (*store.Change, error) {
+		return h.Store.Atomic(ctx, id, hold, func(ctx context.Context, tx *memory.Tx, stands store.SwapResult) (*store.Change, error) {
 			c, err := run(ctx, tx, stands)
 			return end(ctx, c, err)
 		})
@@ -90,9 +90,9 @@ func (h *hooked) ending(end func(ctx context.Context, c *store.Change, err error
 
 // committing tries the last change beforehand, and commits without it where
 // anyway says so.
-func (h *hooked) committing(anyway func(c store.Change, a store.Standing) bool) {
+func (h *hooked) committing(anyway func(c store.Change, a store.SwapResult) bool) {
 	h.atomic = func(ctx context.Context, id store.ID, hold bool, run runFunc) (store.Verdict, error) {
-		return h.Store.Atomic(ctx, id, hold, func(ctx context.Context, tx *memory.Tx, stands store.Standing) (*store.Change, error) {
+		return h.Store.Atomic(ctx, id, hold, func(ctx context.Context, tx *memory.Tx, stands store.SwapResult) (*store.Change, error) {
 			c, err := run(ctx, tx, stands)
 			if c == nil || err != nil || !isLate(*c, stands) {
 				return c, err
@@ -108,14 +108,14 @@ func (h *hooked) committing(anyway func(c store.Change, a store.Standing) bool) 
 
 // isLate says that c could not be made when the transaction began: trying it
 // writes nothing.
-func isLate(c store.Change, stands store.Standing) bool {
+func isLate(c store.Change, stands store.SwapResult) bool {
 	return stands.Token != c.If || c.IfDue && stands.Record.Due > 0
 }
 
 func panicCommits(h *hooked) {
 	h.atomic = func(ctx context.Context, id store.ID, hold bool, run runFunc) (store.Verdict, error) {
 		var value any
-		verdict, err := h.Store.Atomic(ctx, id, hold, func(ctx context.Context, tx *memory.Tx, stands store.Standing) (c *store.Change, err error) {
+		verdict, err := h.Store.Atomic(ctx, id, hold, func(ctx context.Context, tx *memory.Tx, stands store.SwapResult) (c *store.Change, err error) {
 			defer func() {
 				if value = recover(); value != nil {
 					c, err = nil, nil
@@ -133,7 +133,7 @@ func panicCommits(h *hooked) {
 func goexitCommits(h *hooked) {
 	h.atomic = func(ctx context.Context, id store.ID, hold bool, run runFunc) (store.Verdict, error) {
 		var returned, panicked bool
-		verdict, err := h.Store.Atomic(ctx, id, hold, func(ctx context.Context, tx *memory.Tx, stands store.Standing) (c *store.Change, err error) {
+		verdict, err := h.Store.Atomic(ctx, id, hold, func(ctx context.Context, tx *memory.Tx, stands store.SwapResult) (c *store.Change, err error) {
 			var value any
 			var aside sync.WaitGroup
 			aside.Go(func() {
@@ -164,9 +164,9 @@ func rightStays(h *hooked) {
 		busy := hold && stuck[id]
 		h.mu.Unlock()
 		mine := false
-		verdict, err := h.Store.Atomic(ctx, id, hold, func(ctx context.Context, tx *memory.Tx, stands store.Standing) (*store.Change, error) {
+		verdict, err := h.Store.Atomic(ctx, id, hold, func(ctx context.Context, tx *memory.Tx, stands store.SwapResult) (*store.Change, error) {
 			if busy {
-				stands = store.Standing{Busy: true}
+				stands = store.SwapResult{Busy: true}
 			}
 			mine = !stands.Busy
 			return run(ctx, tx, stands)
@@ -192,7 +192,7 @@ func recordsStay(h *hooked) {
 	h.atomic = func(ctx context.Context, id store.ID, hold bool, run runFunc) (store.Verdict, error) {
 		var own *memory.Tx
 		failed := false
-		verdict, err := h.Store.Atomic(ctx, id, hold, func(ctx context.Context, tx *memory.Tx, stands store.Standing) (*store.Change, error) {
+		verdict, err := h.Store.Atomic(ctx, id, hold, func(ctx context.Context, tx *memory.Tx, stands store.SwapResult) (*store.Change, error) {
 			own = tx
 			c, err := run(ctx, tx, stands)
 			failed = c == nil && err != nil

@@ -12,27 +12,27 @@ func wireClasses() []class {
 		// The driver asks again, finds the record that it has just made, and
 		// takes it for somebody else's.
 		{"a driver's second try that is told it lost", "Wire/Claim", func(h *hooked) {
-			h.driver = func(cs []store.Change, as []store.Standing) []store.Standing {
+			h.driver = func(cs []store.Change, as []store.SwapResult) []store.SwapResult {
 				if len(cs) == 1 && isCreate(cs[0]) && ofChecks(cs[0].To.ID, h) {
 					now := h.now(cs[0].To.ID)
 					now.Owner++
-					return []store.Standing{{Token: now.Token, Record: &now}}
+					return []store.SwapResult{{Token: now.Token, Record: &now}}
 				}
 				return as
 			}
 		}},
 		{"a second try of a heartbeat that moves nothing", "Wire/Heartbeat", func(h *hooked) {
-			h.driver = func(cs []store.Change, as []store.Standing) []store.Standing {
+			h.driver = func(cs []store.Change, as []store.SwapResult) []store.SwapResult {
 				if isBeat(cs[0]) && ofChecks(cs[0].To.ID, h) {
-					return []store.Standing{{}}
+					return []store.SwapResult{{}}
 				}
 				return as
 			}
 		}},
 		{"a second try of a batch that is answered in part", "Wire/Batch", func(h *hooked) {
-			h.driver = func(cs []store.Change, as []store.Standing) []store.Standing {
+			h.driver = func(cs []store.Change, as []store.SwapResult) []store.SwapResult {
 				if len(cs) > 1 {
-					as[len(as)-1] = store.Standing{}
+					as[len(as)-1] = store.SwapResult{}
 				}
 				return as
 			}

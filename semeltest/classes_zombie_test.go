@@ -86,7 +86,7 @@ func letsZombiesEnd(in store.State) func(h *hooked) {
 // began and what stands at its end.
 func (h *hooked) lastChange(change func(c *store.Change, stands, now store.Record)) {
 	h.atomic = func(ctx context.Context, id store.ID, hold bool, run runFunc) (store.Verdict, error) {
-		return h.Store.Atomic(ctx, id, hold, func(ctx context.Context, tx *memory.Tx, stands store.Standing) (*store.Change, error) {
+		return h.Store.Atomic(ctx, id, hold, func(ctx context.Context, tx *memory.Tx, stands store.SwapResult) (*store.Change, error) {
 			c, err := run(ctx, tx, stands)
 			if c == nil || stands.Record == nil {
 				return c, err

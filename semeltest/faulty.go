@@ -87,13 +87,13 @@ func spoil[A any](fault Fault, call func() (A, error)) (A, error) {
 }
 
 // Swap implements store.Store.
-func (f *Faulty[Tx]) Swap(ctx context.Context, changes []store.Change) ([]store.Standing, error) {
-	return spoil(f.fault("Swap", changes), func() ([]store.Standing, error) { return f.inner.Swap(ctx, changes) })
+func (f *Faulty[Tx]) Swap(ctx context.Context, changes []store.Change) ([]store.SwapResult, error) {
+	return spoil(f.fault("Swap", changes), func() ([]store.SwapResult, error) { return f.inner.Swap(ctx, changes) })
 }
 
 // Get implements store.Store.
-func (f *Faulty[Tx]) Get(ctx context.Context, ids []store.ID) ([]store.Standing, error) {
-	return spoil(f.fault("Get", nil), func() ([]store.Standing, error) { return f.inner.Get(ctx, ids) })
+func (f *Faulty[Tx]) Get(ctx context.Context, ids []store.ID) ([]store.SwapResult, error) {
+	return spoil(f.fault("Get", nil), func() ([]store.SwapResult, error) { return f.inner.Get(ctx, ids) })
 }
 
 // Scan implements store.Store.
@@ -112,20 +112,20 @@ func (f *Faulty[Tx]) Capabilities(ctx context.Context) (store.Capabilities, erro
 }
 
 // SwapTx implements store.TxStore.
-func (f *Faulty[Tx]) SwapTx(ctx context.Context, tx Tx, changes []store.Change) ([]store.Standing, error) {
-	return spoil(f.fault("SwapTx", changes), func() ([]store.Standing, error) { return f.inner.SwapTx(ctx, tx, changes) })
+func (f *Faulty[Tx]) SwapTx(ctx context.Context, tx Tx, changes []store.Change) ([]store.SwapResult, error) {
+	return spoil(f.fault("SwapTx", changes), func() ([]store.SwapResult, error) { return f.inner.SwapTx(ctx, tx, changes) })
 }
 
 // Atomic implements store.TxStore.
 func (f *Faulty[Tx]) Atomic(ctx context.Context, id store.ID, hold bool,
-	run func(ctx context.Context, tx Tx, stands store.Standing) (*store.Change, error),
+	run func(ctx context.Context, tx Tx, stands store.SwapResult) (*store.Change, error),
 ) (store.Verdict, error) {
 	fault := f.fault("Atomic", nil)
 	if fault == Refuse {
 		return store.NotCommitted, ErrInjected
 	}
 	sent := false // whether a commit was sent, whose answer can be lost
-	verdict, err := f.inner.Atomic(ctx, id, hold, func(ctx context.Context, tx Tx, stands store.Standing) (*store.Change, error) {
+	verdict, err := f.inner.Atomic(ctx, id, hold, func(ctx context.Context, tx Tx, stands store.SwapResult) (*store.Change, error) {
 		last, err := run(ctx, tx, stands)
 		sent = last != nil || err == nil
 		if sent && fault == Abort {

@@ -18,19 +18,19 @@ func gatherChecks() []storeCheck {
 
 // gathers says why nobody can join a Swap of s.
 func gathers[Tx any](s Subject[Tx]) string {
-	if g, ok := s.Store.(store.Gatherer); !ok || g.Self() != store.Store(s.Store) {
-		return "the store is no store.Gatherer"
+	if g, ok := s.Store.(store.BatchJoiner); !ok || g.Self() != store.Store(s.Store) {
+		return "the store is no store.BatchJoiner"
 	}
 	return ""
 }
 
 // gather makes the first of groups, and has the others join it. It asks again while all
 // of the first are Busy, which nobody joins.
-func (r *rig) gather(groups ...[]store.Change) []store.Standing {
+func (r *rig) gather(groups ...[]store.Change) []store.SwapResult {
 	r.Helper()
 	for {
 		joined := 1
-		answers, err := r.store.(store.Gatherer).SwapGathering(r.ctx, groups[0], func() []store.Change {
+		answers, err := r.store.(store.BatchJoiner).SwapJoinable(r.ctx, groups[0], func() []store.Change {
 			if joined == len(groups) {
 				return nil
 			}
@@ -39,7 +39,7 @@ func (r *rig) gather(groups ...[]store.Change) []store.Standing {
 		})
 		switch {
 		case err != nil:
-			r.Fatalf("SwapGathering: %v", err)
+			r.Fatalf("SwapJoinable: %v", err)
 		case joined == 1 && answers[0].Busy:
 			continue
 		}
@@ -74,7 +74,7 @@ func gatherAnswers(r *rig) {
 		case 4:
 			r.refused(c, answers[i], store.Token{})
 		default:
-			if !answers[i].InForce(c) || r.get(c.To.ID)[0].Token != c.To.Token {
+			if !answers[i].Applied(c) || r.get(c.To.ID)[0].Token != c.To.Token {
 				r.Errorf("%s = %s, want in force", show(c), showAnswer(answers[i]))
 			}
 		}
@@ -91,7 +91,7 @@ func gatherPoisoned(r *rig) {
 	}
 	r.mustBeAbsent(bad.To.ID)
 	for i, c := range map[int]store.Change{0: good, 2: last} {
-		if !answers[i].InForce(c) {
+		if !answers[i].Applied(c) {
 			r.Errorf("%s beside one that cannot be kept = %s, want in force", show(c), showAnswer(answers[i]))
 		}
 	}
@@ -104,7 +104,7 @@ func gatherUntilNone(r *rig) {
 		groups = append(groups, []store.Change{create(r.fresh(), store.InProgress)})
 	}
 	for asked := 1; ; asked = 1 {
-		answers, err := r.store.(store.Gatherer).SwapGathering(r.ctx, groups[0], func() []store.Change {
+		answers, err := r.store.(store.BatchJoiner).SwapJoinable(r.ctx, groups[0], func() []store.Change {
 			asked++
 			if asked > len(groups) {
 				return nil
@@ -113,7 +113,7 @@ func gatherUntilNone(r *rig) {
 		})
 		switch {
 		case err != nil:
-			r.Fatalf("SwapGathering: %v", err)
+			r.Fatalf("SwapJoinable: %v", err)
 		case asked == 1 && answers[0].Busy:
 			continue
 		case asked != len(groups)+1 || len(answers) != len(groups):
@@ -131,7 +131,7 @@ func gatherTimes(r *rig) {
 	first, joins := create(r.fresh(), store.InProgress), create(r.fresh(), store.InProgress)
 	joins.To.Due = 10 * time.Minute
 	came := false
-	_, err := r.store.(store.Gatherer).SwapGathering(r.ctx, []store.Change{first}, func() []store.Change {
+	_, err := r.store.(store.BatchJoiner).SwapJoinable(r.ctx, []store.Change{first}, func() []store.Change {
 		if came {
 			return nil
 		}
@@ -140,7 +140,7 @@ func gatherTimes(r *rig) {
 		return []store.Change{joins}
 	})
 	if err != nil || !came {
-		r.Fatalf("SwapGathering = %v; somebody joined: %v", err, came)
+		r.Fatalf("SwapJoinable = %v; somebody joined: %v", err, came)
 	}
 	if due := r.get(joins.To.ID)[0].Record.Due; due <= 10*time.Minute-slack || due > 10*time.Minute {
 		r.Errorf("the lease of one who joined, for %v, is over in %v", joins.To.Due, due)

@@ -15,7 +15,7 @@ func getChecks() []storeCheck {
 }
 
 // get asks for the ids and requires one answer each.
-func (r *rig) get(ids ...store.ID) []store.Standing {
+func (r *rig) get(ids ...store.ID) []store.SwapResult {
 	r.Helper()
 	answers, err := r.store.Get(r.ctx, ids)
 	if err != nil || len(answers) != len(ids) {
@@ -42,7 +42,7 @@ func getOrder(r *rig) {
 	}
 }
 
-// What is absent is answered in its place, by the zero Standing.
+// What is absent is answered in its place, by the zero SwapResult.
 func getAbsent(r *rig) {
 	there, gone := r.stand(store.Failed), r.fresh()
 	answers := r.get(gone.ID, there.ID, r.fresh().ID)
@@ -64,7 +64,7 @@ func getWhole(r *rig) {
 		r.Fatal("Get gives no Record")
 	}
 	if answer.Token != rec.Token {
-		r.Errorf("Standing.Token = %s, want %s", showToken(answer.Token), showToken(rec.Token))
+		r.Errorf("SwapResult.Token = %s, want %s", showToken(answer.Token), showToken(rec.Token))
 	}
 	r.mustStand(rec)
 }

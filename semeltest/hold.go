@@ -26,7 +26,7 @@ func holdBusy[Tx any](r *txRig[Tx]) {
 		move(rec, token(store.Succeeded, 2)),
 	} {
 		id := last.To.ID
-		r.mustCommit(id, true, func(ctx context.Context, tx Tx, stands store.Standing) (*store.Change, error) {
+		r.mustCommit(id, true, func(ctx context.Context, tx Tx, stands store.SwapResult) (*store.Change, error) {
 			if stands.Busy {
 				r.Error("the first holder is told Busy")
 			}
@@ -63,7 +63,7 @@ func holdOthersGoOn[Tx any](r *txRig[Tx]) {
 		r.Skip("Capabilities say Exclusive")
 	}
 	mine, other := create(r.fresh(), store.Succeeded), create(r.fresh(), store.Succeeded)
-	r.mustCommit(mine.To.ID, true, func(context.Context, Tx, store.Standing) (*store.Change, error) {
+	r.mustCommit(mine.To.ID, true, func(context.Context, Tx, store.SwapResult) (*store.Change, error) {
 		r.mustCommit(other.To.ID, true, r.ending("other", &other, nil))
 		r.mustForce(create(r.fresh(), store.InProgress))
 		return &mine, nil
@@ -77,8 +77,8 @@ func holdOthersGoOn[Tx any](r *txRig[Tx]) {
 func holdAgainstSwap[Tx any](r *txRig[Tx]) {
 	mine := create(r.fresh(), store.Succeeded)
 	theirs := create(mine.To, store.InProgress)
-	var answer store.Standing
-	verdict, err := r.tx.Atomic(r.ctx, mine.To.ID, true, func(ctx context.Context, tx Tx, _ store.Standing) (*store.Change, error) {
+	var answer store.SwapResult
+	verdict, err := r.tx.Atomic(r.ctx, mine.To.ID, true, func(ctx context.Context, tx Tx, _ store.SwapResult) (*store.Change, error) {
 		r.act(ctx, tx, "effect")
 		answers, err := r.store.Swap(r.ctx, []store.Change{theirs})
 		if err != nil || len(answers) != 1 {
@@ -91,7 +91,7 @@ func holdAgainstSwap[Tx any](r *txRig[Tx]) {
 	case answer.Busy && verdict == store.Committed && err == nil:
 		r.mustStand(mine.To)
 		r.mustEffects("effect", 1)
-	case answer.InForce(theirs) && verdict == store.NotCommitted && err != nil:
+	case answer.Applied(theirs) && verdict == store.NotCommitted && err != nil:
 		r.mustStand(theirs.To)
 		r.mustEffects("effect", 0)
 	default:
@@ -103,7 +103,7 @@ func holdAgainstSwap[Tx any](r *txRig[Tx]) {
 func holdReadersGoOn[Tx any](r *txRig[Tx]) {
 	rec := r.stand(store.Pending)
 	last := move(rec, token(store.Succeeded, 2))
-	r.mustCommit(rec.ID, true, func(ctx context.Context, tx Tx, _ store.Standing) (*store.Change, error) {
+	r.mustCommit(rec.ID, true, func(ctx context.Context, tx Tx, _ store.SwapResult) (*store.Change, error) {
 		r.act(ctx, tx, "effect")
 		r.mustStand(rec)
 		return &last, nil

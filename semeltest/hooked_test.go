@@ -12,11 +12,11 @@ import (
 	"github.com/semelgo/semel/store/memory"
 )
 
-type runFunc = func(ctx context.Context, tx *memory.Tx, stands store.Standing) (*store.Change, error)
+type runFunc = func(ctx context.Context, tx *memory.Tx, stands store.SwapResult) (*store.Change, error)
 
-type batchFunc = func(ctx context.Context, c store.Change, hold bool, b memory.Batch) (store.Standing, store.Verdict, error)
+type batchFunc = func(ctx context.Context, c store.Change, hold bool, b memory.Batch) (store.SwapResult, store.Verdict, error)
 
-type gatherFunc = func(ctx context.Context, cs []store.Change, more func() []store.Change) ([]store.Standing, error)
+type gatherFunc = func(ctx context.Context, cs []store.Change, more func() []store.Change) ([]store.SwapResult, error)
 
 type effectFunc = func(ctx context.Context, tx *memory.Tx, key string) error
 
@@ -25,14 +25,14 @@ type effectFunc = func(ctx context.Context, tx *memory.Tx, key string) error
 type hooked struct {
 	*memory.Store
 
-	swapOne func(c store.Change) (store.Standing, error) // each change by itself
-	alone   bool                                         // swapOne is for single changes only
-	twice   bool                                         // batches that name an ID twice are made
-	many    bool                                         // batches of any size are made
-	twiceTx bool                                         // twice, in a transaction
-	answers func(cs []store.Change, as []store.Standing) ([]store.Standing, error)
+	swapOne func(c store.Change) (store.SwapResult, error) // each change by itself
+	alone   bool                                           // swapOne is for single changes only
+	twice   bool                                           // batches that name an ID twice are made
+	many    bool                                           // batches of any size are made
+	twiceTx bool                                           // twice, in a transaction
+	answers func(cs []store.Change, as []store.SwapResult) ([]store.SwapResult, error)
 	reads   func(r *store.Record) // every record that is shown
-	get     func(ids []store.ID, as []store.Standing) []store.Standing
+	get     func(ids []store.ID, as []store.SwapResult) []store.SwapResult
 	scan    func(q *store.Query)
 	purge   func(ctx context.Context, limit int) (int, error)
 	dequeue func(ctx context.Context, d store.Dequeue) ([]store.Record, error)
@@ -46,11 +46,11 @@ type hooked struct {
 	gather  gatherFunc                        // nil: nobody can join a Swap
 	loose   bool                              // SwapTx goes on once its transaction has ended
 
-	armed     atomic.Bool                                                   // the next reply is lost
-	driver    func(cs []store.Change, as []store.Standing) []store.Standing // asks again by itself
-	committed func(id store.ID) (store.Verdict, error)                      // what is told of a commit whose reply was lost
-	denies    bool                                                          // a batch whose reply was lost is told as not committed
-	drops     func(c store.Change) bool                                     // commits whose reply is lost that are none, and are told as made
+	armed     atomic.Bool                                                       // the next reply is lost
+	driver    func(cs []store.Change, as []store.SwapResult) []store.SwapResult // asks again by itself
+	committed func(id store.ID) (store.Verdict, error)                          // what is told of a commit whose reply was lost
+	denies    bool                                                              // a batch whose reply was lost is told as not committed
+	drops     func(c store.Change) bool                                         // commits whose reply is lost that are none, and are told as made
 
 	clock func() time.Time // the store's
 	mu    sync.Mutex       // guards what the hooks remember
@@ -58,7 +58,7 @@ type hooked struct {
 	quiet int              // goroutines while one thing is asked at a time
 }
 
-func (h *hooked) Swap(ctx context.Context, cs []store.Change) ([]store.Standing, error) {
+func (h *hooked) Swap(ctx context.Context, cs []store.Change) ([]store.SwapResult, error) {
 	as, err := h.plainSwap(ctx, cs)
 	if err != nil {
 		return nil, err
@@ -80,11 +80,11 @@ func (h *hooked) Swap(ctx context.Context, cs []store.Change) ([]store.Standing,
 	return h.shown(as), nil
 }
 
-func (h *hooked) plainSwap(ctx context.Context, cs []store.Change) ([]store.Standing, error) {
+func (h *hooked) plainSwap(ctx context.Context, cs []store.Change) ([]store.SwapResult, error) {
 	if h.swapOne == nil || h.alone && len(cs) > 1 || len(cs) > 1000 && !h.many || namesTwice(cs) && !h.twice {
 		return h.Store.Swap(ctx, cs)
 	}
-	as := make([]store.Standing, len(cs))
+	as := make([]store.SwapResult, len(cs))
 	for i, c := range cs {
 		var err error
 		if as[i], err = h.swapOne(c); err != nil {
@@ -102,7 +102,7 @@ func namesTwice(cs []store.Change) bool {
 	return len(ids) < len(cs)
 }
 
-func (h *hooked) Get(ctx context.Context, ids []store.ID) ([]store.Standing, error) {
+func (h *hooked) Get(ctx context.Context, ids []store.ID) ([]store.SwapResult, error) {
 	as, err := h.Store.Get(ctx, ids)
 	if err != nil {
 		return nil, err
@@ -114,7 +114,7 @@ func (h *hooked) Get(ctx context.Context, ids []store.ID) ([]store.Standing, err
 }
 
 // shown changes records as they are read.
-func (h *hooked) shown(as []store.Standing) []store.Standing {
+func (h *hooked) shown(as []store.SwapResult) []store.SwapResult {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for i := range as {
@@ -135,7 +135,7 @@ func (h *hooked) remove(id store.ID) bool {
 		}
 		c := store.Change{If: now.Token, To: store.Record{ID: id, Expire: -1000 * time.Hour}}
 		c.To.Token = store.Token{State: store.Failed, Attempt: now.Attempt, Owner: now.Owner + 1}
-		if a, err := h.one(c); err == nil && a.InForce(c) {
+		if a, err := h.one(c); err == nil && a.Applied(c) {
 			n, err := h.Store.Purge(context.Background(), 1)
 			return n == 1 && err == nil
 		}
@@ -182,13 +182,13 @@ func (h *hooked) Dequeue(ctx context.Context, d store.Dequeue) ([]store.Record, 
 	return rs, err
 }
 
-func (h *hooked) SwapNoted(ctx context.Context, c store.Change, n store.Note) (store.Standing, error) {
+func (h *hooked) SwapNoted(ctx context.Context, c store.Change, n store.Note) (store.SwapResult, error) {
 	if h.noted != nil {
 		h.noted(c, n)
 	}
 	a, err := h.Store.SwapNoted(ctx, c, n)
 	if err == nil && h.loses() {
-		return store.Standing{}, errBroken
+		return store.SwapResult{}, errBroken
 	}
 	return a, err
 }
@@ -225,7 +225,7 @@ func (h *hooked) Atomic(ctx context.Context, id store.ID, hold bool, run runFunc
 		atomically = h.atomic
 	}
 	dropped := false
-	verdict, err := atomically(ctx, id, hold, func(ctx context.Context, tx *memory.Tx, stands store.Standing) (*store.Change, error) {
+	verdict, err := atomically(ctx, id, hold, func(ctx context.Context, tx *memory.Tx, stands store.SwapResult) (*store.Change, error) {
 		c, err := run(ctx, tx, stands)
 		if c != nil && h.drops != nil && h.drops(*c) && h.loses() {
 			dropped = true
@@ -245,7 +245,7 @@ func (h *hooked) Atomic(ctx context.Context, id store.ID, hold bool, run runFunc
 	}
 }
 
-func (h *hooked) AtomicBatch(ctx context.Context, c store.Change, hold bool, b memory.Batch) (store.Standing, store.Verdict, error) {
+func (h *hooked) AtomicBatch(ctx context.Context, c store.Change, hold bool, b memory.Batch) (store.SwapResult, store.Verdict, error) {
 	send := h.Store.AtomicBatch
 	if h.batch != nil {
 		send = h.batch
@@ -255,13 +255,13 @@ func (h *hooked) AtomicBatch(ctx context.Context, c store.Change, hold bool, b m
 	case verdict != store.Committed || !h.loses():
 		return answer, verdict, err
 	case h.denies:
-		return store.Standing{}, store.NotCommitted, errBroken
+		return store.SwapResult{}, store.NotCommitted, errBroken
 	default:
-		return store.Standing{}, store.Unknown, errBroken
+		return store.SwapResult{}, store.Unknown, errBroken
 	}
 }
 
-func (h *hooked) SwapTx(ctx context.Context, tx *memory.Tx, cs []store.Change) ([]store.Standing, error) {
+func (h *hooked) SwapTx(ctx context.Context, tx *memory.Tx, cs []store.Change) ([]store.SwapResult, error) {
 	if h.swapTx != nil {
 		cs = h.swapTx(tx, slices.Clone(cs))
 	}
@@ -272,7 +272,7 @@ func (h *hooked) SwapTx(ctx context.Context, tx *memory.Tx, cs []store.Change) (
 		}
 		return as, err
 	}
-	var as []store.Standing
+	var as []store.SwapResult
 	for _, c := range cs {
 		a, err := h.Store.SwapTx(ctx, tx, []store.Change{c})
 		if err != nil {
@@ -295,10 +295,10 @@ func (h *hooked) lose() (lost func() bool) {
 func (h *hooked) loses() bool { return h.armed.CompareAndSwap(true, false) }
 
 // one asks the real store for one change.
-func (h *hooked) one(c store.Change) (store.Standing, error) {
+func (h *hooked) one(c store.Change) (store.SwapResult, error) {
 	as, err := h.Store.Swap(context.Background(), []store.Change{c})
 	if err != nil {
-		return store.Standing{}, err
+		return store.SwapResult{}, err
 	}
 	return as[0], nil
 }
@@ -315,11 +315,11 @@ func (h *hooked) now(id store.ID) store.Record {
 // changing makes swapOne of a function that may change what is asked for, given
 // what stands.
 func (h *hooked) changing(change func(c *store.Change, now store.Record)) {
-	h.swapOne = func(c store.Change) (store.Standing, error) {
+	h.swapOne = func(c store.Change) (store.SwapResult, error) {
 		asked := c
 		change(&c, h.now(c.To.ID))
 		a, err := h.one(c)
-		if a.InForce(c) {
+		if a.Applied(c) {
 			a.Token = asked.To.Token
 		}
 		return a, err

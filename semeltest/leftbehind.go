@@ -24,7 +24,7 @@ func leftBehindAfterwards[Tx any](r *txRig[Tx]) {
 	for _, end := range []error{nil, errOwn} {
 		var kept Tx
 		last, late := create(r.fresh(), store.Succeeded), create(r.fresh(), store.Pending)
-		_, err := r.tx.Atomic(r.ctx, last.To.ID, true, func(_ context.Context, tx Tx, _ store.Standing) (*store.Change, error) {
+		_, err := r.tx.Atomic(r.ctx, last.To.ID, true, func(_ context.Context, tx Tx, _ store.SwapResult) (*store.Change, error) {
 			kept = tx
 			if end != nil {
 				return nil, end
@@ -52,7 +52,7 @@ func leftBehindAfterwards[Tx any](r *txRig[Tx]) {
 func (r *txRig[Tx]) leaving(key string, last store.Change, failed error) (run runFunc[Tx], gone func() int) {
 	var left sync.WaitGroup
 	told := 0
-	run = func(ctx context.Context, tx Tx, _ store.Standing) (*store.Change, error) {
+	run = func(ctx context.Context, tx Tx, _ store.SwapResult) (*store.Change, error) {
 		begun := make(chan struct{})
 		left.Go(func() {
 			for r.ctx.Err() == nil && r.subject.Effect(context.WithoutCancel(ctx), tx, key) == nil {

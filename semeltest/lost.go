@@ -26,7 +26,7 @@ type forgetful struct {
 	asked map[store.Token]bool
 }
 
-func (f *forgetful) Swap(ctx context.Context, changes []store.Change) ([]store.Standing, error) {
+func (f *forgetful) Swap(ctx context.Context, changes []store.Change) ([]store.SwapResult, error) {
 	answers, err := f.Store.Swap(ctx, changes)
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -46,7 +46,7 @@ func (r *rig) losing() *rig {
 }
 
 // ask asks for the changes until there is an answer. It counts what was lost.
-func (r *rig) ask(changes ...store.Change) (answers []store.Standing, lost int) {
+func (r *rig) ask(changes ...store.Change) (answers []store.SwapResult, lost int) {
 	for {
 		answers, err := swapAll(r.ctx, r.store, changes)
 		if err == nil {
@@ -54,7 +54,7 @@ func (r *rig) ask(changes ...store.Change) (answers []store.Standing, lost int) 
 		}
 		if lost++; lost > 1 {
 			r.Errorf("Swap: %v", err)
-			return make([]store.Standing, len(changes)), lost
+			return make([]store.SwapResult, len(changes)), lost
 		}
 	}
 }
@@ -63,7 +63,7 @@ func (r *rig) ask(changes ...store.Change) (answers []store.Standing, lost int) 
 func (r *rig) mustWinOneLosing(change func() store.Change) store.Change {
 	r.Helper()
 	changes := make([]store.Change, askers)
-	answers := make([]store.Standing, askers)
+	answers := make([]store.SwapResult, askers)
 	together(askers, func(i int) {
 		changes[i] = change()
 		got, lost := r.ask(changes[i])
@@ -74,7 +74,7 @@ func (r *rig) mustWinOneLosing(change func() store.Change) store.Change {
 	})
 	var winners []store.Change
 	for i, answer := range answers {
-		if answer.InForce(changes[i]) {
+		if answer.Applied(changes[i]) {
 			winners = append(winners, changes[i])
 		}
 	}
@@ -96,7 +96,7 @@ func lostCreate(r *rig) {
 	r = r.losing()
 	won := r.mustWinOneLosing(func() store.Change { return create(rec, store.InProgress) })
 	finish := move(won.To, store.Token{State: store.Succeeded, Attempt: 1, Owner: won.To.Owner})
-	if answers, lost := r.ask(finish); lost != 1 || !answers[0].InForce(finish) {
+	if answers, lost := r.ask(finish); lost != 1 || !answers[0].Applied(finish) {
 		r.Errorf("the finish after %d lost answers = %s, want in force after 1", lost, showAnswer(answers[0]))
 	}
 }
@@ -127,7 +127,7 @@ func lostBatch(r *rig) {
 	}
 	r.refused(changes[1], answers[1], taken.Token)
 	for _, i := range []int{0, 2} {
-		if !answers[i].InForce(changes[i]) {
+		if !answers[i].Applied(changes[i]) {
 			r.Errorf("%s after a lost answer = %s, want in force", show(changes[i]), showAnswer(answers[i]))
 		}
 	}

@@ -24,22 +24,22 @@ func (s modelled) isDue() bool {
 
 // swap answers one change as a store must, and says whether it wrote. When the
 // change is in force, the answer has no Record.
-func (m model) swap(c store.Change) (answer store.Standing, wrote bool) {
+func (m model) swap(c store.Change) (answer store.SwapResult, wrote bool) {
 	stands, there := m[c.To.ID]
 	switch {
 	case stands.Token != c.If && stands.Token == c.To.Token:
-		return store.Standing{Token: c.To.Token}, false
+		return store.SwapResult{Token: c.To.Token}, false
 	case stands.Token != c.If || c.IfDue && !stands.due:
 		if !there {
-			return store.Standing{}, false
+			return store.SwapResult{}, false
 		}
 		if stands.Token == c.To.Token {
-			return store.Standing{Token: c.To.Token}, false
+			return store.SwapResult{Token: c.To.Token}, false
 		}
-		return store.Standing{Token: stands.Token, Record: &stands.Record}, false
+		return store.SwapResult{Token: stands.Token, Record: &stands.Record}, false
 	}
 	m[c.To.ID] = stands.after(c, there)
-	return store.Standing{Token: c.To.Token}, true
+	return store.SwapResult{Token: c.To.Token}, true
 }
 
 // after is what stands once c is made of s.

@@ -42,7 +42,7 @@ func (r *rig) mustSurvive(place int, field string, spoil func(c *store.Change)) 
 	spoil(&changes[place])
 	answers := r.swap(changes...)
 	for i, answer := range answers {
-		if i != place && !answer.InForce(changes[i]) {
+		if i != place && !answer.Applied(changes[i]) {
 			r.Fatalf("%s beside a bad %s = %s, want in force", show(changes[i]), field, showAnswer(answer))
 		}
 	}

@@ -45,7 +45,7 @@ func purgeAgainstReclaim[Tx any](r *txRig[Tx]) {
 	claim, last := move(released, token(store.InProgress, 2)), create(r.fresh(), store.Succeeded)
 	claim.To.Due = long
 	over := func() {}
-	r.mustCommit(last.To.ID, true, func(ctx context.Context, tx Tx, _ store.Standing) (*store.Change, error) {
+	r.mustCommit(last.To.ID, true, func(ctx context.Context, tx Tx, _ store.SwapResult) (*store.Change, error) {
 		r.mustForceTx(ctx, tx, claim)
 		over = r.beside()
 		return &last, nil
@@ -62,7 +62,7 @@ func purgeAgainstRollback[Tx any](r *txRig[Tx]) {
 	released := r.expiring(store.Pending, -time.Second)
 	claim := move(released, token(store.InProgress, 2))
 	over := func() {}
-	r.mustRollBack(r.fresh().ID, true, func(ctx context.Context, tx Tx, _ store.Standing) (*store.Change, error) {
+	r.mustRollBack(r.fresh().ID, true, func(ctx context.Context, tx Tx, _ store.SwapResult) (*store.Change, error) {
 		r.mustForceTx(ctx, tx, claim)
 		over = r.beside()
 		return nil, errOwn
@@ -80,7 +80,7 @@ func purgeAgainstLastChange[Tx any](r *txRig[Tx]) {
 	released := r.expiring(store.Pending, -time.Second)
 	last := move(released, token(store.Succeeded, 2))
 	over := func() {}
-	verdict, err := r.tx.Atomic(r.ctx, released.ID, true, func(ctx context.Context, tx Tx, _ store.Standing) (*store.Change, error) {
+	verdict, err := r.tx.Atomic(r.ctx, released.ID, true, func(ctx context.Context, tx Tx, _ store.SwapResult) (*store.Change, error) {
 		r.act(ctx, tx, "effect")
 		over = r.beside()
 		return &last, nil

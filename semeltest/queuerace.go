@@ -86,7 +86,7 @@ func raceDequeueAgainstSwap(r *rig) {
 					r.Errorf("Swap: %v", err)
 					return
 				}
-				if answers[0].InForce(changes[i]) {
+				if answers[0].Applied(changes[i]) {
 					t.take(changes[i].To)
 				}
 			}

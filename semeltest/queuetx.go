@@ -30,7 +30,7 @@ func queueUncommitted[Tx any](r *txRig[Tx]) {
 	for _, end := range []error{errOwn, nil} {
 		rec, last := r.fresh(), create(r.fresh(), store.Succeeded)
 		rec.Token, rec.Priority = token(store.Pending, 0), store.MaxPriority
-		run := func(ctx context.Context, tx Tx, _ store.Standing) (*store.Change, error) {
+		run := func(ctx context.Context, tx Tx, _ store.SwapResult) (*store.Change, error) {
 			r.mustForceTx(ctx, tx, store.Change{To: rec})
 			r.mustDequeueBeside()
 			if end != nil {
@@ -52,13 +52,13 @@ func queueUncommitted[Tx any](r *txRig[Tx]) {
 // transaction of its own does not do so in vain. It is not waited for.
 func queueHeld[Tx any](r *txRig[Tx]) {
 	held, other := r.waiting(store.MaxPriority, 0), r.waiting(0, 0)
-	r.mustRollBack(held.ID, true, func(ctx context.Context, tx Tx, _ store.Standing) (*store.Change, error) {
+	r.mustRollBack(held.ID, true, func(ctx context.Context, tx Tx, _ store.SwapResult) (*store.Change, error) {
 		r.act(ctx, tx, "effect")
 		r.mustDequeueBeside(other)
 		return nil, errOwn
 	})
 	finish := move(held, token(store.Succeeded, 1))
-	r.mustCommit(held.ID, true, func(ctx context.Context, tx Tx, _ store.Standing) (*store.Change, error) {
+	r.mustCommit(held.ID, true, func(ctx context.Context, tx Tx, _ store.SwapResult) (*store.Change, error) {
 		r.act(ctx, tx, "effect")
 		r.mustDequeue(asking(10))
 		return &finish, nil
@@ -72,13 +72,13 @@ func queueWritten[Tx any](r *txRig[Tx]) {
 		rec, other, last := r.waiting(store.MaxPriority, 0), r.waiting(0, 0), create(r.fresh(), store.Succeeded)
 		change := move(rec, token(state, 1))
 		change.To.Due = long
-		r.mustRollBack(last.To.ID, true, func(ctx context.Context, tx Tx, _ store.Standing) (*store.Change, error) {
+		r.mustRollBack(last.To.ID, true, func(ctx context.Context, tx Tx, _ store.SwapResult) (*store.Change, error) {
 			r.mustForceTx(ctx, tx, change)
 			r.mustDequeueBeside(other)
 			return nil, errOwn
 		})
 		r.mustStand(rec)
-		r.mustCommit(last.To.ID, true, func(ctx context.Context, tx Tx, _ store.Standing) (*store.Change, error) {
+		r.mustCommit(last.To.ID, true, func(ctx context.Context, tx Tx, _ store.SwapResult) (*store.Change, error) {
 			r.mustForceTx(ctx, tx, change)
 			r.mustDequeueBeside()
 			return &last, nil

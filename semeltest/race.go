@@ -44,7 +44,7 @@ func together(n int, do func(i int)) {
 // one of them is in force, that everybody is told of it, and that it stands.
 func (r *rig) mustWinOne(changes []store.Change) {
 	r.Helper()
-	answers := make([]store.Standing, len(changes))
+	answers := make([]store.SwapResult, len(changes))
 	together(len(changes), func(i int) {
 		got, err := swapAll(r.ctx, r.store, changes[i:i+1])
 		if err != nil {
@@ -59,7 +59,7 @@ func (r *rig) mustWinOne(changes []store.Change) {
 	stands := r.mustRead(changes[0].To.ID).Token
 	winners := 0
 	for i, answer := range answers {
-		if answer.InForce(changes[i]) {
+		if answer.Applied(changes[i]) {
 			winners++
 		}
 		if answer.Token != stands {
@@ -156,7 +156,7 @@ func raceBatches(r *rig) {
 			return
 		}
 		for i, key := range order {
-			if answers[i].InForce(batch[i]) {
+			if answers[i].Applied(batch[i]) {
 				won[key].Add(1)
 			}
 		}
@@ -195,7 +195,7 @@ func (r *rig) racePurge(from, to store.State) {
 				r.Errorf("Swap: %v", err)
 				return
 			}
-			inForce[i] = answers[0].InForce(claims[i])
+			inForce[i] = answers[0].Applied(claims[i])
 		}
 	})
 	for i, won := range inForce {

@@ -18,9 +18,9 @@ func raceTxChecks[Tx any]() []check[Tx] {
 
 // attempt runs transactions of its own until one commits or something else
 // stands. It reports whether its own change is in force.
-func (r *txRig[Tx]) attempt(id store.ID, hold bool, last func(stands store.Standing) *store.Change) bool {
+func (r *txRig[Tx]) attempt(id store.ID, hold bool, last func(stands store.SwapResult) *store.Change) bool {
 	for {
-		verdict, err := r.tx.Atomic(r.ctx, id, hold, func(ctx context.Context, tx Tx, stands store.Standing) (*store.Change, error) {
+		verdict, err := r.tx.Atomic(r.ctx, id, hold, func(ctx context.Context, tx Tx, stands store.SwapResult) (*store.Change, error) {
 			c := last(stands)
 			if stands.Busy || c == nil {
 				return nil, errOwn
@@ -50,7 +50,7 @@ func raceHold[Tx any](r *txRig[Tx]) {
 		rec := r.fresh()
 		var committed atomic.Int32
 		together(crowd, func(int) {
-			if r.attempt(rec.ID, true, func(stands store.Standing) *store.Change {
+			if r.attempt(rec.ID, true, func(stands store.SwapResult) *store.Change {
 				if stands.Token != (store.Token{}) {
 					return nil
 				}
@@ -70,7 +70,7 @@ func raceNoHold[Tx any](r *txRig[Tx]) {
 		rec := r.fresh()
 		var committed atomic.Int32
 		together(crowd, func(int) {
-			if r.attempt(rec.ID, false, func(store.Standing) *store.Change {
+			if r.attempt(rec.ID, false, func(store.SwapResult) *store.Change {
 				c := create(rec, store.Succeeded)
 				return &c
 			}) {
@@ -103,7 +103,7 @@ func raceZombie[Tx any](r *txRig[Tx]) {
 		together(2, func(i int) {
 			if i == 1 {
 				answers, err := swapAll(r.ctx, r.store, []store.Change{take})
-				taken = err == nil && answers[0].InForce(take)
+				taken = err == nil && answers[0].Applied(take)
 				return
 			}
 			verdict, err := r.tx.Atomic(r.ctx, id, false, r.ending(id.String(), &finish, nil))
@@ -111,7 +111,7 @@ func raceZombie[Tx any](r *txRig[Tx]) {
 			if !finished && verdict != store.NotCommitted || finished != (err == nil) {
 				r.Errorf("Atomic = %v, %v", verdict, err)
 			}
-			if err != nil && !errors.Is(err, store.ErrNotInForce) {
+			if err != nil && !errors.Is(err, store.ErrSuperseded) {
 				r.Logf("the leader's transaction failed: %v", err)
 			}
 		})

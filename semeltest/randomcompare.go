@@ -6,7 +6,7 @@ import (
 	"github.com/semelgo/semel/store"
 )
 
-func (h *randomHistory[Tx]) compareAnswers(m model, changes []store.Change, answers []store.Standing) {
+func (h *randomHistory[Tx]) compareAnswers(m model, changes []store.Change, answers []store.SwapResult) {
 	h.Helper()
 	for i, got := range answers {
 		want, wrote := m.swap(changes[i])

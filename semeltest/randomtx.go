@@ -23,7 +23,7 @@ func (h *randomHistory[Tx]) transact() {
 	h.effects++
 	effect := fmt.Sprintf("%s-%d", h.operation, h.effects)
 	var end randomEnd
-	verdict, err := h.begun(id, hold, func(ctx context.Context, tx Tx, stands store.Standing) (*store.Change, error) {
+	verdict, err := h.begun(id, hold, func(ctx context.Context, tx Tx, stands store.SwapResult) (*store.Change, error) {
 		h.compareTold(id, stands)
 		h.act(ctx, tx, effect)
 		h.writeInside(ctx, tx, inside)
@@ -49,7 +49,7 @@ func (h *randomHistory[Tx]) begun(id store.ID, hold bool, run runFunc[Tx]) (verd
 	const tries = 100
 	for range tries {
 		ran := false
-		verdict, err = h.tx.Atomic(h.ctx, id, hold, func(ctx context.Context, tx Tx, stands store.Standing) (*store.Change, error) {
+		verdict, err = h.tx.Atomic(h.ctx, id, hold, func(ctx context.Context, tx Tx, stands store.SwapResult) (*store.Change, error) {
 			if stands.Busy {
 				return nil, errOwn
 			}
@@ -70,7 +70,7 @@ func showLast(c *store.Change) string {
 	return show(*c)
 }
 
-func (h *randomHistory[Tx]) compareTold(id store.ID, stands store.Standing) {
+func (h *randomHistory[Tx]) compareTold(id store.ID, stands store.SwapResult) {
 	h.Helper()
 	want, there := h.model[id]
 	if stands.Token != want.Token || (stands.Record != nil) != there || stands.Busy || stands.Err != nil {
@@ -129,7 +129,7 @@ func (m model) end(inside model, e randomEnd) (model, told) {
 	}
 	if e.last != nil {
 		if _, wrote := inside.swap(*e.last); !wrote {
-			return m, told{store.NotCommitted, store.ErrNotInForce}
+			return m, told{store.NotCommitted, store.ErrSuperseded}
 		}
 	}
 	return inside, told{store.Committed, nil}

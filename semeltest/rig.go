@@ -86,7 +86,7 @@ func (r *rig) stand(state store.State) store.Record {
 }
 
 // swap asks for the changes, and again for those that are Busy.
-func (r *rig) swap(changes ...store.Change) []store.Standing {
+func (r *rig) swap(changes ...store.Change) []store.SwapResult {
 	r.Helper()
 	answers, err := swapAll(r.ctx, r.store, changes)
 	if err != nil {
@@ -95,7 +95,7 @@ func (r *rig) swap(changes ...store.Change) []store.Standing {
 	return answers
 }
 
-func swapAll(ctx context.Context, s store.Store, changes []store.Change) ([]store.Standing, error) {
+func swapAll(ctx context.Context, s store.Store, changes []store.Change) ([]store.SwapResult, error) {
 	answers, err := s.Swap(ctx, changes)
 	if err != nil {
 		return nil, err
@@ -136,7 +136,7 @@ func pauseFor(ctx context.Context, d time.Duration) error {
 func (r *rig) mustForce(c store.Change) {
 	r.Helper()
 	answer := r.swap(c)[0]
-	if !answer.InForce(c) {
+	if !answer.Applied(c) {
 		r.Fatalf("%s = %s, want in force", show(c), showAnswer(answer))
 	}
 	if answer.Record != nil {
@@ -150,7 +150,7 @@ func (r *rig) mustRefuse(c store.Change, want store.Token) {
 	r.refused(c, r.swap(c)[0], want)
 }
 
-func (r *rig) refused(c store.Change, answer store.Standing, want store.Token) {
+func (r *rig) refused(c store.Change, answer store.SwapResult, want store.Token) {
 	r.Helper()
 	switch {
 	case answer.Err != nil || answer.Busy || answer.Token != want:

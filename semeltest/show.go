@@ -21,7 +21,7 @@ func show(c store.Change) string {
 	return fmt.Sprintf("Swap(%s to %s%s)", showToken(c.If), showToken(c.To.Token), due)
 }
 
-func showAnswer(s store.Standing) string {
+func showAnswer(s store.SwapResult) string {
 	switch {
 	case s.Err != nil:
 		return fmt.Sprintf("Err %q", s.Err)

@@ -18,7 +18,7 @@ func swapTxChecks[Tx any]() []check[Tx] {
 	)
 }
 
-func (r *txRig[Tx]) swapTx(ctx context.Context, tx Tx, changes ...store.Change) []store.Standing {
+func (r *txRig[Tx]) swapTx(ctx context.Context, tx Tx, changes ...store.Change) []store.SwapResult {
 	r.Helper()
 	answers, err := r.tx.SwapTx(ctx, tx, changes)
 	if err != nil || len(answers) != len(changes) {
@@ -30,14 +30,14 @@ func (r *txRig[Tx]) swapTx(ctx context.Context, tx Tx, changes ...store.Change) 
 // mustForceTx asks for c in tx and requires that it is in force there.
 func (r *txRig[Tx]) mustForceTx(ctx context.Context, tx Tx, c store.Change) {
 	r.Helper()
-	if answer := r.swapTx(ctx, tx, c)[0]; !answer.InForce(c) {
+	if answer := r.swapTx(ctx, tx, c)[0]; !answer.Applied(c) {
 		r.Fatalf("in the transaction %s = %s, want in force", show(c), showAnswer(answer))
 	}
 }
 
 // writing is a run that writes c by SwapTx, besides its effect.
 func (r *txRig[Tx]) writing(c store.Change, key string, last *store.Change, err error) runFunc[Tx] {
-	return func(ctx context.Context, tx Tx, _ store.Standing) (*store.Change, error) {
+	return func(ctx context.Context, tx Tx, _ store.SwapResult) (*store.Change, error) {
 		r.act(ctx, tx, key)
 		r.mustForceTx(ctx, tx, c)
 		return last, err
@@ -79,7 +79,7 @@ func swapTxNotInForce[Tx any](r *txRig[Tx]) {
 func swapTxOwnWrites[Tx any](r *txRig[Tx]) {
 	last, queued := create(r.fresh(), store.Succeeded), create(r.fresh(), store.Pending)
 	claim := move(queued.To, token(store.InProgress, 1))
-	r.mustCommit(last.To.ID, true, func(ctx context.Context, tx Tx, _ store.Standing) (*store.Change, error) {
+	r.mustCommit(last.To.ID, true, func(ctx context.Context, tx Tx, _ store.SwapResult) (*store.Change, error) {
 		r.mustForceTx(ctx, tx, queued)
 		r.mustForceTx(ctx, tx, queued)
 		second := create(queued.To, store.Pending)
@@ -96,7 +96,7 @@ func swapTxUnseen[Tx any](r *txRig[Tx]) {
 	rec := r.stand(store.Pending)
 	last, queued := create(r.fresh(), store.Succeeded), create(r.fresh(), store.Pending)
 	claim := move(rec, token(store.InProgress, 2))
-	r.mustCommit(last.To.ID, true, func(ctx context.Context, tx Tx, _ store.Standing) (*store.Change, error) {
+	r.mustCommit(last.To.ID, true, func(ctx context.Context, tx Tx, _ store.SwapResult) (*store.Change, error) {
 		r.mustForceTx(ctx, tx, queued)
 		r.mustForceTx(ctx, tx, claim)
 		r.mustBeAbsent(queued.To.ID)
@@ -118,7 +118,7 @@ func swapTxBusyOutside[Tx any](r *txRig[Tx]) {
 		move(rec, token(store.InProgress, 2)),
 		create(r.fresh(), store.InProgress),
 	}
-	r.mustCommit(last.To.ID, true, func(ctx context.Context, tx Tx, _ store.Standing) (*store.Change, error) {
+	r.mustCommit(last.To.ID, true, func(ctx context.Context, tx Tx, _ store.SwapResult) (*store.Change, error) {
 		r.mustForceTx(ctx, tx, queued)
 		r.mustForceTx(ctx, tx, claim)
 		answers, err := r.store.Swap(r.ctx, theirs)
@@ -146,10 +146,10 @@ func swapTxApart[Tx any](r *txRig[Tx]) {
 	last, queued := create(r.fresh(), store.Succeeded), create(r.fresh(), store.Pending)
 	second, large := create(rec, store.Pending), create(r.fresh(), store.Pending)
 	large.To.Outcome = append(r.largest(), 0)
-	r.mustCommit(last.To.ID, true, func(ctx context.Context, tx Tx, _ store.Standing) (*store.Change, error) {
+	r.mustCommit(last.To.ID, true, func(ctx context.Context, tx Tx, _ store.SwapResult) (*store.Change, error) {
 		answers := r.swapTx(ctx, tx, second, large, queued)
 		r.refused(second, answers[0], rec.Token)
-		if answers[1].Err == nil || !answers[2].InForce(queued) {
+		if answers[1].Err == nil || !answers[2].Applied(queued) {
 			r.Errorf("too large = %s, its neighbour = %s, want an Err, in force", showAnswer(answers[1]), showAnswer(answers[2]))
 		}
 		r.act(ctx, tx, "effect")

@@ -20,7 +20,7 @@ type txRig[Tx any] struct {
 }
 
 // runFunc is what Atomic calls.
-type runFunc[Tx any] = func(ctx context.Context, tx Tx, stands store.Standing) (*store.Change, error)
+type runFunc[Tx any] = func(ctx context.Context, tx Tx, stands store.SwapResult) (*store.Change, error)
 
 func newTxRig[Tx any](t *testing.T, s Subject[Tx]) *txRig[Tx] {
 	t.Helper()
@@ -67,7 +67,7 @@ func (r *txRig[Tx]) mustEffects(key string, want int) {
 
 // ending is a run that has one effect and then ends as told.
 func (r *txRig[Tx]) ending(key string, last *store.Change, err error) runFunc[Tx] {
-	return func(ctx context.Context, tx Tx, _ store.Standing) (*store.Change, error) {
+	return func(ctx context.Context, tx Tx, _ store.SwapResult) (*store.Change, error) {
 		r.act(ctx, tx, key)
 		return last, err
 	}
@@ -86,8 +86,8 @@ func (r *txRig[Tx]) mustCommit(id store.ID, hold bool, run runFunc[Tx]) {
 func (r *txRig[Tx]) mustRaise(id store.ID, hold bool, run runFunc[Tx]) {
 	r.Helper()
 	verdict, err := r.tx.Atomic(r.ctx, id, hold, run)
-	if verdict != store.NotCommitted || !errors.Is(err, store.ErrNotInForce) {
-		r.Errorf("Atomic = %v, %v, want NotCommitted, ErrNotInForce", verdict, err)
+	if verdict != store.NotCommitted || !errors.Is(err, store.ErrSuperseded) {
+		r.Errorf("Atomic = %v, %v, want NotCommitted, ErrSuperseded", verdict, err)
 	}
 }
 
@@ -104,7 +104,7 @@ func (r *txRig[Tx]) mustRollBack(id store.ID, hold bool, run runFunc[Tx]) {
 func (r *txRig[Tx]) held(id store.ID) bool {
 	r.Helper()
 	var busy bool
-	r.mustRollBack(id, true, func(_ context.Context, _ Tx, stands store.Standing) (*store.Change, error) {
+	r.mustRollBack(id, true, func(_ context.Context, _ Tx, stands store.SwapResult) (*store.Change, error) {
 		busy = stands.Busy
 		return nil, errOwn
 	})

@@ -66,7 +66,7 @@ func (r *rig) again(call func() error) {
 // are in force once there is an answer.
 func (r *txRig[Tx]) mustForceLosing(changes ...store.Change) {
 	r.Helper()
-	var answers []store.Standing
+	var answers []store.SwapResult
 	r.losingOne(func() {
 		r.again(func() (err error) {
 			answers, err = swapAll(r.ctx, r.store, changes)
@@ -74,7 +74,7 @@ func (r *txRig[Tx]) mustForceLosing(changes ...store.Change) {
 		})
 	})
 	for i, c := range changes {
-		if !answers[i].InForce(c) {
+		if !answers[i].Applied(c) {
 			r.Errorf("%s after a lost reply = %s, want in force", show(c), showAnswer(answers[i]))
 		}
 	}
@@ -163,14 +163,14 @@ func wireNote[Tx any](r *txRig[Tx]) {
 	rec := r.stand(store.InDoubt)
 	settle := move(rec, token(store.Failed, 1))
 	note := store.Note{ID: rec.ID, From: settle.If, To: settle.To.Token, Actor: "ann", Reason: "nothing was sent"}
-	var answer store.Standing
+	var answer store.SwapResult
 	r.losingOne(func() {
 		r.again(func() (err error) {
 			answer, err = a.SwapNoted(r.ctx, settle, note)
 			return err
 		})
 	})
-	if !answer.InForce(settle) {
+	if !answer.Applied(settle) {
 		r.Errorf("SwapNoted after a lost reply = %s, want in force", showAnswer(answer))
 	}
 	r.mustNote(a, rec.ID, note)
@@ -260,7 +260,7 @@ func wireCommitFinish[Tx any](r *txRig[Tx]) {
 func wireCommitKept[Tx any](r *txRig[Tx]) {
 	c := create(r.fresh(), store.Failed)
 	c.To.Outcome = []byte("why")
-	r.mustCommitLosing(c.To.ID, true, func(ctx context.Context, tx Tx, _ store.Standing) (*store.Change, error) {
+	r.mustCommitLosing(c.To.ID, true, func(ctx context.Context, tx Tx, _ store.SwapResult) (*store.Change, error) {
 		r.act(ctx, tx, "effect")
 		return &c, errOwn
 	})

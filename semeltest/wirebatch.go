@@ -14,13 +14,13 @@ func wireAtomicBatch[Tx any](r *txRig[Tx]) {
 	for i, c := range []store.Change{made, finish} {
 		r.losingOne(func() {
 			answer, verdict, err := r.subject.Batches.send(r.ctx, c, true, effectsOf("effect", "effect"))
-			told := verdict == store.Committed && err == nil && answer.InForce(c) || verdict == store.Unknown && err != nil
+			told := verdict == store.Committed && err == nil && answer.Applied(c) || verdict == store.Unknown && err != nil
 			if !told {
 				r.Errorf("AtomicBatch that lost its reply = %s, %v, %v, want Unknown and an error, or Committed", showAnswer(answer), verdict, err)
 			}
 		})
 		r.mustForce(c)
-		if answer := r.sendInVain(c, true, effectsOf("effect")); !answer.InForce(c) {
+		if answer := r.sendInVain(c, true, effectsOf("effect")); !answer.Applied(c) {
 			r.Errorf("asked again %s = %s, want its token", show(c), showAnswer(answer))
 		}
 		r.mustEffects("effect", 2*(i+1))

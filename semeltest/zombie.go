@@ -139,7 +139,7 @@ func zombieWritesTx[Tx any](r *txRig[Tx]) {
 	last := create(r.fresh(), store.Succeeded)
 	beat, end := move(zombie, zombie.Token), move(zombie, store.Token{State: store.Succeeded, Attempt: 1, Owner: zombie.Owner})
 	beat.To.Due = 3 * long
-	r.mustCommit(last.To.ID, true, func(ctx context.Context, tx Tx, _ store.Standing) (*store.Change, error) {
+	r.mustCommit(last.To.ID, true, func(ctx context.Context, tx Tx, _ store.SwapResult) (*store.Change, error) {
 		for _, late := range []store.Change{beat, end} {
 			r.refused(late, r.swapTx(ctx, tx, late)[0], winner.Token)
 		}
@@ -161,7 +161,7 @@ func zombieTakenOverInside[Tx any](r *txRig[Tx]) {
 	r.mustForce(claim)
 	take := takeover(claim.To)
 	finish := move(claim.To, store.Token{State: store.Succeeded, Attempt: 1, Owner: claim.To.Owner})
-	r.mustRaise(claim.To.ID, false, func(ctx context.Context, tx Tx, stands store.Standing) (*store.Change, error) {
+	r.mustRaise(claim.To.ID, false, func(ctx context.Context, tx Tx, stands store.SwapResult) (*store.Change, error) {
 		if stands.Token != claim.To.Token {
 			r.Errorf("run is told %s, want %s", showAnswer(stands), showToken(claim.To.Token))
 		}

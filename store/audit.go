@@ -19,7 +19,7 @@ type Note struct {
 type Auditor interface {
 	// SwapNoted is Swap of one change; if it is in force, the note is kept in
 	// the same transaction. Asked again it keeps no second note.
-	SwapNoted(ctx context.Context, c Change, n Note) (Standing, error)
+	SwapNoted(ctx context.Context, c Change, n Note) (SwapResult, error)
 	// Notes lists what was noted about a record, oldest first.
 	Notes(ctx context.Context, id ID) ([]Note, error)
 }

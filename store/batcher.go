@@ -20,15 +20,15 @@ type Batcher[B any] interface {
 	// Committed, and the change is in force, or NotCommitted, and the answer says
 	// why: Busy, Err, or what stands instead. An error with NotCommitted is that of a
 	// statement, or of the batch's own functions, and everything is rolled back;
-	// ErrConflict and ErrBroken mean what they mean for Atomic, and with
-	// ErrNotBegun nothing was sent.
+	// ErrConflict and ErrInterrupted mean what they mean for Atomic, and with
+	// ErrNotStarted nothing was sent.
 	//
 	// What was sent is waited for, whatever becomes of ctx, within a bound of the
 	// store's own; when that passes the verdict is Unknown. Statements that could
 	// end the transaction are refused before anything is sent.
-	AtomicBatch(ctx context.Context, change Change, hold bool, batch B) (Standing, Verdict, error)
+	AtomicBatch(ctx context.Context, change Change, hold bool, batch B) (SwapResult, Verdict, error)
 }
 
-// ErrNotBegun says that a transaction could not begin: nothing was sent, and
+// ErrNotStarted says that a transaction could not begin: nothing was sent, and
 // nothing is known of what was to be in it.
-var ErrNotBegun = errors.New("semel/store: not begun")
+var ErrNotStarted = errors.New("semel/store: not begun")

@@ -23,7 +23,7 @@
 //
 // A store may have further powers, each a small interface of its own that is asked
 // for once: [Auditor] keeps why records were changed by hand, [Counter] counts them
-// for reports, [Dequeuer] hands out what waits, by [Record] Priority and Due, [Near]
-// answers at once, and [Gatherer] lets changes join others that are on their way.
+// for reports, [Dequeuer] hands out what waits, by [Record] Priority and Due, [InProcess]
+// answers at once, and [BatchJoiner] lets changes join others that are on their way.
 // None of them makes a change that a Swap could not make.
 package store

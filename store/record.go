@@ -66,8 +66,8 @@ type Change struct {
 	To    Record
 }
 
-// Standing answers one Change or one ID.
-type Standing struct {
+// SwapResult answers one Change or one ID.
+type SwapResult struct {
 	// Token is what stands now. A change is in force, by this call or by an
 	// earlier one whose answer was lost, exactly when it equals the change's
 	// To.Token.
@@ -83,8 +83,8 @@ type Standing struct {
 	Err error
 }
 
-// InForce reports whether s says that c is in force.
-func (s Standing) InForce(c Change) bool { return s.Stands(c.To.Token) }
+// Applied reports whether s says that c is in force.
+func (s SwapResult) Applied(c Change) bool { return s.HasToken(c.To.Token) }
 
-// Stands reports whether s says that t stands: the change to it is in force.
-func (s Standing) Stands(t Token) bool { return s.Err == nil && !s.Busy && s.Token == t }
+// HasToken reports whether s says that t stands: the change to it is in force.
+func (s SwapResult) HasToken(t Token) bool { return s.Err == nil && !s.Busy && s.Token == t }

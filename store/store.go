@@ -27,11 +27,11 @@ type Store interface {
 	//
 	// Swap never waits long for one record: that one answers Busy, and neither
 	// a busy nor a refused record delays or fails its neighbours.
-	Swap(ctx context.Context, changes []Change) ([]Standing, error)
+	Swap(ctx context.Context, changes []Change) ([]SwapResult, error)
 
 	// Get reads what stands, from where Swap writes: never from a replica. It
 	// answers in the order of ids; an ID without a record has the zero Token.
-	Get(ctx context.Context, ids []ID) ([]Standing, error)
+	Get(ctx context.Context, ids []ID) ([]SwapResult, error)
 
 	// Scan lists records. It may miss or repeat some while others write: what
 	// it gives is a hint, Swap decides.
@@ -68,7 +68,7 @@ type TxStore[Tx any] interface {
 	//   - (change, nil): apply the change as the last statement and commit. A
 	//     change that does not come in force by this very statement fails the
 	//     transaction inside the database, so that no commit can overtake it:
-	//     the error is ErrNotInForce, with NotCommitted. A change that stands
+	//     the error is ErrSuperseded, with NotCommitted. A change that stands
 	//     already fails it too, or the effect would be committed twice;
 	//   - (change, err): undo what run did and, keeping the right to the record
 	//     where the store can, apply the change and commit. The error returned
@@ -78,7 +78,7 @@ type TxStore[Tx any] interface {
 	// A transaction that the database gave up in favour of others, and one whose
 	// run met such an error, is rolled back whole, whatever run returned: the
 	// error is ErrConflict, with NotCommitted. So is one that was broken off, or
-	// met a statement that was and that run did not undo: ErrBroken. One that run ended itself is ErrApart.
+	// met a statement that was and that run did not undo: ErrInterrupted. One that run ended itself is ErrTxEndedByHandler.
 	//
 	// The verdict says whether the transaction committed; it is Committed when
 	// the error is nil. A panic or runtime.Goexit in run rolls back and goes on.
@@ -89,37 +89,37 @@ type TxStore[Tx any] interface {
 	// it still writes is committed with the rest or not at all, and nothing of
 	// it beside a failure that is kept; once Atomic has returned it is refused.
 	Atomic(ctx context.Context, id ID, hold bool,
-		run func(ctx context.Context, tx Tx, stands Standing) (*Change, error)) (Verdict, error)
+		run func(ctx context.Context, tx Tx, stands SwapResult) (*Change, error)) (Verdict, error)
 
 	// SwapTx is Swap within a transaction that the caller owns and ends.
-	SwapTx(ctx context.Context, tx Tx, changes []Change) ([]Standing, error)
+	SwapTx(ctx context.Context, tx Tx, changes []Change) ([]SwapResult, error)
 }
 
-// ErrNotInForce says that something else stood than the last change of a
+// ErrSuperseded says that something else stood than the last change of a
 // transaction asked for, so that the transaction was rolled back.
-var ErrNotInForce = errors.New("semel/store: something else stands")
+var ErrSuperseded = errors.New("semel/store: something else stands")
 
 // ErrConflict says that the database has given up a transaction because of what
 // others did at the same time, as with a serialization failure or a deadlock. The
 // transaction was rolled back, with NotCommitted; run once more it may succeed.
 var ErrConflict = errors.New("semel/store: in conflict with another transaction")
 
-// ErrBroken says that a transaction, or a statement in it, was broken off from
+// ErrInterrupted says that a transaction, or a statement in it, was broken off from
 // outside: its connection was lost, the server shut down or ran out of something,
 // a time was over. Nothing was committed. It is nobody's answer: what run said of
 // it is not kept.
-var ErrBroken = errors.New("semel/store: broken off")
+var ErrInterrupted = errors.New("semel/store: broken off")
 
-// ErrApart says that run ended the transaction itself, so that what it wrote may
+// ErrTxEndedByHandler says that run ended the transaction itself, so that what it wrote may
 // have been committed apart from the record, and no change of the record can
 // prove what became of it. The verdict says what was found out.
-var ErrApart = errors.New("semel/store: ended by its own function")
+var ErrTxEndedByHandler = errors.New("semel/store: ended by its own function")
 
-// ErrNoPlace is the Err of a create whose ID the store has no room for: its time
+// ErrNoPartition is the Err of a create whose ID the store has no room for: its time
 // is outside of what the table is partitioned for, because that partition was
 // dropped or is not there yet. Nothing was written. The engine tells by the key's own
 // time which of them it is.
-var ErrNoPlace = errors.New("semel/store: no partition for the record's time")
+var ErrNoPartition = errors.New("semel/store: no partition for the record's time")
 
 // Verdict says what is known about an effect.
 type Verdict uint8

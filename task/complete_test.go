@@ -79,7 +79,7 @@ func TestABusyRecordDoesNotDelayItsNeighbours(t *testing.T) {
 		r, _, calls := gathered(t, 20)
 		defer r.start()()
 		pass(30 * time.Second)
-		_, err := r.mem.Atomic(t.Context(), store.ID{}, false, func(ctx context.Context, tx *memory.Tx, _ store.Standing) (*store.Change, error) {
+		_, err := r.mem.Atomic(t.Context(), store.ID{}, false, func(ctx context.Context, tx *memory.Tx, _ store.SwapResult) (*store.Change, error) {
 			stands := r.record(calls[0])
 			if _, err := r.mem.SwapTx(ctx, tx, []store.Change{{If: stands.Token, To: stands}}); err != nil {
 				return nil, err

@@ -24,7 +24,7 @@ type completer struct {
 
 // end ends what has succeeded with v, and frees its slot once that is answered.
 func (c *completer) end(r *run, v any) {
-	r.ending = semel.Ending{Attempt: r.attempt, Value: v}
+	r.ending = semel.Completion{Attempt: r.attempt, Value: v}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.waiting = append(c.waiting, r)
@@ -40,7 +40,7 @@ func (c *completer) ask() {
 	together := c.waiting
 	c.waiting = nil
 	c.mu.Unlock()
-	ends := make([]*semel.Ending, len(together))
+	ends := make([]*semel.Completion, len(together))
 	for i, r := range together {
 		ends[i] = &r.ending
 	}
@@ -49,12 +49,12 @@ func (c *completer) ask() {
 		_ = recover()
 		c.answer(together, rest)
 	}()
-	rest = c.core.EndTogether(c.ctx, ends)
+	rest = c.core.CompleteMany(c.ctx, ends)
 }
 
 // answer frees what was settled, ends the rest one by one, and asks for those who
 // came meanwhile.
-func (c *completer) answer(together []*run, rest []*semel.Ending) {
+func (c *completer) answer(together []*run, rest []*semel.Completion) {
 	if len(rest) > 0 {
 		together = slices.DeleteFunc(together, func(r *run) bool {
 			left := slices.Contains(rest, &r.ending)

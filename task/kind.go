@@ -29,7 +29,7 @@ func (p *pool) add(op semel.Declared, name string, o HandlerOptions, inTx bool,
 	if err := o.valid(); err != nil {
 		return err
 	}
-	if err := p.core.Workable(op, inTx); err != nil {
+	if err := p.core.CheckWorker(op, inTx); err != nil {
 		return fmt.Errorf("handle %s: %w", name, err)
 	}
 	limit := p.options.Slots

@@ -100,7 +100,7 @@ func (r *rig) takeOver(c semel.Call) {
 	to.Due, to.Expire = 0, 0
 	change := store.Change{If: stands.Token, To: to}
 	answers, err := r.mem.Swap(r.t.Context(), []store.Change{change})
-	if err != nil || !answers[0].InForce(change) {
+	if err != nil || !answers[0].Applied(change) {
 		r.t.Fatalf("Swap = %v, %v, want it in force", answers, err)
 	}
 }

@@ -96,7 +96,7 @@ func NewPeriodic[In, Tx any](e *semel.Engine[Tx], o PeriodicOptions[In]) (*Perio
 		return nil, err
 	}
 	o.setDefaults()
-	if err := e.Workable(o.Operation, false); err != nil {
+	if err := e.CheckWorker(o.Operation, false); err != nil {
 		return nil, err
 	}
 	p := &Periodic[In]{runner: e, retention: e.Times(o.Operation).Retention, options: o}

@@ -131,5 +131,5 @@ func (p *pool) beat(ctx context.Context) {
 		attempts = append(attempts, a)
 	}
 	p.mu.Unlock()
-	p.core.Beat(ctx, attempts)
+	p.core.RenewLeases(ctx, attempts)
 }

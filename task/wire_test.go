@@ -76,7 +76,7 @@ func (w *wire) broken() error {
 	return nil
 }
 
-func (w *wire) Swap(ctx context.Context, changes []store.Change) ([]store.Standing, error) {
+func (w *wire) Swap(ctx context.Context, changes []store.Change) ([]store.SwapResult, error) {
 	w.mu.Lock()
 	w.swaps = append(w.swaps, changes)
 	hook := w.hook
@@ -92,7 +92,7 @@ func (w *wire) Swap(ctx context.Context, changes []store.Change) ([]store.Standi
 	return w.Store.Swap(ctx, changes)
 }
 
-func (w *wire) Get(ctx context.Context, ids []store.ID) ([]store.Standing, error) {
+func (w *wire) Get(ctx context.Context, ids []store.ID) ([]store.SwapResult, error) {
 	if err := w.broken(); err != nil {
 		return nil, err
 	}

@@ -24,7 +24,7 @@ type run struct {
 	kind    *kind
 	of      *batch
 	attempt *semel.Attempt
-	ending  semel.Ending // once its function has succeeded
+	ending  semel.Completion // once its function has succeeded
 }
 
 // work runs the function of an attempt and has it ended. How that went the engine
@@ -46,7 +46,7 @@ func (p *pool) work(r *run) {
 func (r *run) call() (v any, succeeded bool) {
 	a, k := r.attempt, r.kind
 	defer abandon(a, &succeeded)
-	if out, err := a.Ready(); out != nil || err != nil {
+	if out, err := a.Prepare(); out != nil || err != nil {
 		return nil, false
 	}
 	ctx := a.Context()

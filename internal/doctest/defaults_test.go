@@ -17,7 +17,7 @@ func TestReadmeDefaults(t *testing.T) {
 		{"MaxQueued", "options.go", "setDefault(&o.MaxQueued, 10_000)", "10,000", "10,000"},
 		{"CacheBytes`, `CacheAge", "options.go", "setDefault(&o.CacheAge, time.Second)", "none, 1 s", "不用，1 秒"},
 		{"Survive", "options.go", "o.Survive = cmp.Or(o.Survive, store.PowerLoss)", "`store.PowerLoss`", "`store.PowerLoss`"},
-		{"MaxLate", "options.go", "setDefault(&o.MaxLate, 1000)", "1000", "1000"},
+		{"MaxUnrecorded", "options.go", "setDefault(&o.MaxUnrecorded, 1000)", "1000", "1000"},
 		{"MaxErrors", "retry.go", "setDefault(&r.MaxErrors, 10)", "10", "10"},
 		{"MaxCrashes", "retry.go", "setDefault(&r.MaxCrashes, 3)", "3", "3"},
 		{"Delay", "retry.go", "jitter(min(time.Second<<min(max(errors-1, 0), 12), time.Hour))", "1 s, doubled each time up to 1 h, and spread by up to a half either way", "1 秒，每次加倍，直到 1 小时，并随机增减至多一半"},

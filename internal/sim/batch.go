@@ -40,13 +40,13 @@ func (a *actor) mayRefuse(g grant, value string) error {
 
 // AtomicBatch implements [store.Batcher]. All of it is one step: what is lost with it
 // is lost as the last statement of a transaction is.
-func (s *Store) AtomicBatch(_ context.Context, change store.Change, hold bool, b *Batch) (store.Standing, store.Verdict, error) {
+func (s *Store) AtomicBatch(_ context.Context, change store.Change, hold bool, b *Batch) (store.SwapResult, store.Verdict, error) {
 	a, err := s.actor()
 	if err == nil && a.status == statusDead {
 		err = errBuried
 	}
 	if err != nil {
-		return store.Standing{}, store.NotCommitted, fmt.Errorf("%w: %w", store.ErrNotBegun, err)
+		return store.SwapResult{}, store.NotCommitted, fmt.Errorf("%w: %w", store.ErrNotStarted, err)
 	}
 	tx := a.w.open(a, a.w.indexOf(change.To.ID), false)
 	tx.whole, tx.wants, tx.commits, tx.change, tx.effects = true, hold, true, &change, b.effects
@@ -54,14 +54,14 @@ func (s *Store) AtomicBatch(_ context.Context, change store.Change, hold bool, b
 	switch {
 	case h == howDead:
 		a.w.leave(tx)
-		return store.Standing{}, store.Unknown, errLost
+		return store.SwapResult{}, store.Unknown, errLost
 	case h == howLost:
 		a.w.close(tx)
-		return store.Standing{}, store.NotCommitted, fmt.Errorf("%w: %w", store.ErrNotBegun, errLost)
+		return store.SwapResult{}, store.NotCommitted, fmt.Errorf("%w: %w", store.ErrNotStarted, errLost)
 	case h == howUnsure, h == howLocked && a.w.runsNow(tx):
 		a.note(1)
 		tx.orphan, tx.locked, a.unsure = true, h == howLocked, true
-		return store.Standing{}, store.Unknown, errLost
+		return store.SwapResult{}, store.Unknown, errLost
 	default:
 		return a.sent(tx, h)
 	}
@@ -77,7 +77,7 @@ func (w *world) keptOff(s *session) bool {
 }
 
 // sent is what the server answers to a batch.
-func (a *actor) sent(tx *session, h how) (answer store.Standing, verdict store.Verdict, err error) {
+func (a *actor) sent(tx *session, h how) (answer store.SwapResult, verdict store.Verdict, err error) {
 	w := a.w
 	runs, busy := w.runsNow(tx), w.keptOff(tx)
 	switch {
@@ -85,7 +85,7 @@ func (a *actor) sent(tx *session, h how) (answer store.Standing, verdict store.V
 		w.commit(tx)
 		a.note(1)
 		w.say("committed")
-		return store.Standing{Token: tx.change.To.Token}, store.Committed, nil
+		return store.SwapResult{Token: tx.change.To.Token}, store.Committed, nil
 	case runs && h == howAborted:
 		w.mark(MarkAborted)
 		err = errors.New(tx.effects[0].value + " is refused by the database")
@@ -94,9 +94,9 @@ func (a *actor) sent(tx *session, h how) (answer store.Standing, verdict store.V
 		err = store.ErrConflict
 	case busy:
 		w.mark(MarkBusy)
-		answer = store.Standing{Busy: true}
+		answer = store.SwapResult{Busy: true}
 	case w.rows[tx.row].rec.Token == tx.change.To.Token:
-		answer = store.Standing{Token: tx.change.To.Token}
+		answer = store.SwapResult{Token: tx.change.To.Token}
 	default:
 		w.mark(MarkRolledBack)
 		answer = w.rows[tx.row].standing()

@@ -88,7 +88,7 @@ func TestGhostGetsNowhere(t *testing.T) {
 	defer s.close()
 	w := newWorld(s, new(chooser), new(Marks))
 	defer w.bury()
-	var asked []store.Standing
+	var asked []store.SwapResult
 	ended := false
 	id := w.rows[0].id
 	a := w.enlist(role{name: "G", body: func(ctx context.Context, a *actor) {

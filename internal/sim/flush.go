@@ -4,7 +4,7 @@ import "github.com/semelgo/semel/store"
 
 // flush asks for what several callers want, in one step: all of it arrives, or
 // nothing, and the answers come together.
-func (a *actor) flush(changes []store.Change) ([]store.Standing, error) {
+func (a *actor) flush(changes []store.Change) ([]store.SwapResult, error) {
 	w := a.w
 	if err := store.CheckBatch(changes, maxBatch); err != nil {
 		w.fail("batch", "%s asks for what no store takes: %v", a.name, err)
@@ -13,7 +13,7 @@ func (a *actor) flush(changes []store.Change) ([]store.Standing, error) {
 	if len(changes) > 1 && h == howOK {
 		w.mark(MarkFlush)
 	}
-	answers := make([]store.Standing, len(changes))
+	answers := make([]store.SwapResult, len(changes))
 	for i := range changes {
 		answers[i] = a.flushed(&changes[i], h)
 		if asker := a.asker(&changes[i]); asker != nil {
@@ -38,7 +38,7 @@ func (a *actor) asker(c *store.Change) *actor {
 }
 
 // readFor lets those know of an answer who wait for it.
-func (a *actor) readFor(id store.ID, answer store.Standing) {
+func (a *actor) readFor(id store.ID, answer store.SwapResult) {
 	for _, b := range a.proc.crew {
 		if b != a && b.op.kind == opWait && b.op.change.To.State == store.Absent && a.w.rows[b.op.row].id == id {
 			b.noteStanding(answer)
@@ -47,7 +47,7 @@ func (a *actor) readFor(id store.ID, answer store.Standing) {
 }
 
 // flushed is what becomes of one of them.
-func (a *actor) flushed(c *store.Change, h how) store.Standing {
+func (a *actor) flushed(c *store.Change, h how) store.SwapResult {
 	if h == howDead {
 		return afterlife(c.To)
 	}
@@ -56,27 +56,27 @@ func (a *actor) flushed(c *store.Change, h how) store.Standing {
 		a.w.post(post{actor: a.w.behind(a, c), change: &late})
 	}
 	if h != howOK && h != howEaten {
-		return store.Standing{}
+		return store.SwapResult{}
 	}
 	answer := a.w.asked(a, c)
 	if h == howOK {
-		a.w.sayStanding(answer, answer.InForce(*c))
+		a.w.sayStanding(answer, answer.Applied(*c))
 	}
 	return answer
 }
 
 // asked is what becomes of a change that arrives: it is Busy while somebody's open
 // transaction holds the record.
-func (w *world) asked(a *actor, c *store.Change) store.Standing {
+func (w *world) asked(a *actor, c *store.Change) store.SwapResult {
 	row := w.indexOf(c.To.ID)
 	a.proc.busy &^= 1 << row
 	if w.writer(row, nil) != nil {
 		w.mark(MarkBusy)
 		a.proc.busy |= 1 << row
-		return store.Standing{Busy: true}
+		return store.SwapResult{Busy: true}
 	}
 	answer := w.swap(w.behind(a, c), c)
-	if a.what == recordsLate && answer.InForce(*c) {
+	if a.what == recordsLate && answer.Applied(*c) {
 		w.mark(MarkUndone)
 	}
 	return answer

@@ -10,9 +10,9 @@ import (
 // gatherStore is a [Store] that lets changes join others that it is writing.
 type gatherStore struct{ *Store }
 
-var _ store.Gatherer = gatherStore{}
+var _ store.BatchJoiner = gatherStore{}
 
-// Self implements [store.Gatherer].
+// Self implements [store.BatchJoiner].
 func (s gatherStore) Self() store.Store { return s }
 
 // gathering is a transaction that changes join until its commit.
@@ -21,13 +21,13 @@ type gathering struct {
 	tx      *session
 	first   int            // how many did not join
 	changes []store.Change // of those so far
-	answers []store.Standing
+	answers []store.SwapResult
 }
 
-// SwapGathering implements [store.Gatherer]. It stops before it writes what came, and
+// SwapJoinable implements [store.BatchJoiner]. It stops before it writes what came, and
 // what joined that, and before it commits: who comes before the last of what is
 // written joins, and who comes later does not.
-func (s gatherStore) SwapGathering(_ context.Context, changes []store.Change, more func() []store.Change) ([]store.Standing, error) {
+func (s gatherStore) SwapJoinable(_ context.Context, changes []store.Change, more func() []store.Change) ([]store.SwapResult, error) {
 	a, err := s.actor()
 	if err != nil {
 		return nil, err
@@ -65,23 +65,23 @@ func (g *gathering) write(came []store.Change) how {
 		answer := w.writes(g.tx, &came[i])
 		g.answers = append(g.answers, answer)
 		g.a.noteStanding(answer)
-		w.sayStanding(answer, answer.InForce(came[i]))
+		w.sayStanding(answer, answer.Applied(came[i]))
 	}
 	return howOK
 }
 
 // writes is what becomes of a change within a transaction.
-func (w *world) writes(tx *session, c *store.Change) store.Standing {
+func (w *world) writes(tx *session, c *store.Change) store.SwapResult {
 	row := w.indexOf(c.To.ID)
 	switch {
 	case w.writer(row, tx) != nil:
-		return store.Standing{Busy: true}
+		return store.SwapResult{Busy: true}
 	case w.rows[row].mayChange(c):
 		tx.writes = append(tx.writes, *c)
-		return store.Standing{Token: c.To.Token}
+		return store.SwapResult{Token: c.To.Token}
 	case w.rows[row].rec.Token == c.To.Token:
 		w.mark(MarkEcho)
-		return store.Standing{Token: c.To.Token}
+		return store.SwapResult{Token: c.To.Token}
 	default:
 		return w.rows[row].standing()
 	}
@@ -98,7 +98,7 @@ func (w *world) written(c *store.Change) bool {
 }
 
 // end is what becomes of the transaction, and what all who are in it are told.
-func (g *gathering) end(h how) ([]store.Standing, error) {
+func (g *gathering) end(h how) ([]store.SwapResult, error) {
 	w := g.a.w
 	switch h { //nolint:exhaustive // whatever else is rolled back
 	case howDead, howUnsure:
@@ -117,7 +117,7 @@ func (g *gathering) end(h how) ([]store.Standing, error) {
 	if h == howAborted { // which a store of one writer may say of the whole
 		w.mark(MarkAborted)
 		for i := range g.answers {
-			g.answers[i] = store.Standing{Busy: true}
+			g.answers[i] = store.SwapResult{Busy: true}
 		}
 	}
 	told := h == howOK || h == howAborted
@@ -132,8 +132,8 @@ func (g *gathering) end(h how) ([]store.Standing, error) {
 }
 
 // haunted is what ghosts are told of all changes.
-func (g *gathering) haunted() []store.Standing {
-	answers := make([]store.Standing, len(g.changes))
+func (g *gathering) haunted() []store.SwapResult {
+	answers := make([]store.SwapResult, len(g.changes))
 	for i := range g.changes {
 		answers[i] = afterlife(g.changes[i].To)
 	}

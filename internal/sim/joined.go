@@ -23,12 +23,12 @@ func (a *actor) enqueues(ctx context.Context, tx *Tx, g grant) error {
 }
 
 // SwapTx implements [store.TxStore].
-func (s *Store) SwapTx(_ context.Context, tx *Tx, changes []store.Change) ([]store.Standing, error) {
+func (s *Store) SwapTx(_ context.Context, tx *Tx, changes []store.Change) ([]store.SwapResult, error) {
 	a, err := s.actor()
 	if err != nil {
 		return nil, err
 	}
-	answers := make([]store.Standing, len(changes))
+	answers := make([]store.SwapResult, len(changes))
 	for i := range changes {
 		if answers[i], err = a.swapTx(tx.s, &changes[i]); err != nil {
 			return nil, err
@@ -38,25 +38,25 @@ func (s *Store) SwapTx(_ context.Context, tx *Tx, changes []store.Change) ([]sto
 }
 
 // swapTx writes a record, which others find Busy until the transaction has ended.
-func (a *actor) swapTx(s *session, c *store.Change) (answer store.Standing, err error) {
+func (a *actor) swapTx(s *session, c *store.Change) (answer store.SwapResult, err error) {
 	w, row := a.w, a.w.indexOf(c.To.ID)
 	if a.call(op{kind: opSwapTx, row: row, change: *c, session: s}) != howOK {
-		return store.Standing{}, errLost
+		return store.SwapResult{}, errLost
 	}
 	switch {
 	case w.writer(row, s) != nil:
 		w.mark(MarkBusy)
-		answer = store.Standing{Busy: true}
+		answer = store.SwapResult{Busy: true}
 	case w.rows[row].mayChange(c):
 		s.writes = append(s.writes, *c)
-		answer = store.Standing{Token: c.To.Token}
+		answer = store.SwapResult{Token: c.To.Token}
 	case w.rows[row].rec.Token == c.To.Token:
-		answer = store.Standing{Token: c.To.Token}
+		answer = store.SwapResult{Token: c.To.Token}
 	default:
 		answer = w.rows[row].standing()
 	}
 	a.noteStanding(answer)
-	w.sayStanding(answer, answer.InForce(*c))
+	w.sayStanding(answer, answer.Applied(*c))
 	return answer, nil
 }
 

@@ -88,7 +88,7 @@ func (w *world) memoryDigest(d digest) digest {
 	for _, e := range w.endings {
 		d = d.add(uint64(e.token.State)).add(w.nameOf(e.token.Owner)).flag(e.gone).add(uint64(w.ages - e.since))
 		for _, p := range w.processes {
-			remembered := p.engine.Remembers(&semel.Outcome{Record: store.Record{ID: w.rows[e.row].id, Token: e.token}})
+			remembered := p.engine.Cached(&semel.Outcome{Record: store.Record{ID: w.rows[e.row].id, Token: e.token}})
 			d = d.flag(remembered != nil)
 		}
 	}

@@ -14,7 +14,7 @@ func batchMutants() []mutant {
 		},
 		{
 			name: "batch whose record is written by itself", plan: "batch/faults", watch: "I3",
-			edits: []edit{{"batched.go", "	return send(waiting, i.change, !i.call.op.optimistic)\n", `	if answer, err := i.c.swap(ctx, &i.change, 1); err != nil || !answer.InForce(i.change) {
+			edits: []edit{{"batched.go", "	return send(waiting, i.change, !i.call.op.optimistic)\n", `	if answer, err := i.c.swap(ctx, &i.change, 1); err != nil || !answer.Applied(i.change) {
 		return answer, store.NotCommitted, err
 	}
 	return send(waiting, i.change, !i.call.op.optimistic)

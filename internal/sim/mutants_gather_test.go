@@ -3,17 +3,17 @@ package sim_test
 // gatherMutants lists what could be wrong with changes that join others which are being
 // written.
 func gatherMutants() []mutant {
-	const gathers = "		swaps.Gather = g.SwapGathering\n"
+	const gathers = "		swaps.Gather = g.SwapJoinable\n"
 	return []mutant{
 		{
 			name: "answers before the commit", plan: "hold/gather", watch: "I11",
-			edits: []edit{{"lanes.go", gathers, `		swaps.Gather = func(ctx context.Context, came []store.Change, _ func() []store.Change) ([]store.Standing, error) {
-			changes, answers := append([]store.Change(nil), came...), make([]store.Standing, len(came))
+			edits: []edit{{"lanes.go", gathers, `		swaps.Gather = func(ctx context.Context, came []store.Change, _ func() []store.Change) ([]store.SwapResult, error) {
+			changes, answers := append([]store.Change(nil), came...), make([]store.SwapResult, len(came))
 			for i := range changes {
 				answers[i].Token = changes[i].To.Token
 			}
 			l.run("give up", func() {
-				_, _ = g.SwapGathering(ctx, changes, func() []store.Change { return nil })
+				_, _ = g.SwapJoinable(ctx, changes, func() []store.Change { return nil })
 			})
 			return answers, nil
 		}
@@ -21,15 +21,15 @@ func gatherMutants() []mutant {
 		},
 		{
 			name: "what joined counts although its transaction failed", plan: "hold/gather", watch: "I4",
-			edits: []edit{{"lanes.go", gathers, `		swaps.Gather = func(ctx context.Context, came []store.Change, more func() []store.Change) ([]store.Standing, error) {
+			edits: []edit{{"lanes.go", gathers, `		swaps.Gather = func(ctx context.Context, came []store.Change, more func() []store.Change) ([]store.SwapResult, error) {
 			all := append([]store.Change(nil), came...)
-			answers, err := g.SwapGathering(ctx, came, func() []store.Change {
+			answers, err := g.SwapJoinable(ctx, came, func() []store.Change {
 				joined := more()
 				all = append(all, joined...)
 				return joined
 			})
 			for i := len(answers); err != nil && len(all) > len(came) && i < len(all); i++ {
-				answers = append(answers, store.Standing{Token: all[i].To.Token})
+				answers = append(answers, store.SwapResult{Token: all[i].To.Token})
 			}
 			if len(answers) == len(all) {
 				err = nil
@@ -48,7 +48,7 @@ func gatherMutants() []mutant {
 		},
 		{
 			name: "claim of who gave up stays when its transaction had no answer", plan: "leased/gather", watch: "I14",
-			edits: []edit{{"giveup.go", "		case err != nil, answer.InForce(claim) &&", "		case err == nil && answer.InForce(claim) &&"}},
+			edits: []edit{{"giveup.go", "		case err != nil, answer.Applied(claim) &&", "		case err == nil && answer.Applied(claim) &&"}},
 		},
 	}
 }

@@ -8,7 +8,7 @@ func laneMutants() []mutant {
 			name: "batch matched by key only", plan: "heal/crowd", watch: "I11",
 			edits: []edit{
 				{"lanes.go", "		Flush: s.Swap, ", "		Flush: s.Swap, Shared: true, "},
-				{"act.go", "		case answer.Stands(d.change.To.Token):\n", "		case !answer.Busy && answer.Record == nil:\n"},
+				{"act.go", "		case answer.HasToken(d.change.To.Token):\n", "		case !answer.Busy && answer.Record == nil:\n"},
 			},
 		},
 		{
@@ -25,7 +25,7 @@ func laneMutants() []mutant {
 		},
 		{
 			name: "batch without an answer told as in force", plan: "hold/together", watch: "I11",
-			edits: []edit{{"lanes.go", "	if tries == 1 || ctx.Err() != nil {\n		return answer, err\n", "	if tries != 1 {\n		return store.Standing{Token: change.To.Token}, nil\n"}},
+			edits: []edit{{"lanes.go", "	if tries == 1 || ctx.Err() != nil {\n		return answer, err\n", "	if tries != 1 {\n		return store.SwapResult{Token: change.To.Token}, nil\n"}},
 		},
 		{
 			name: "memory filled before the commit", plan: "atleastonce/cached", watch: "I4",

@@ -50,7 +50,7 @@ func taskMutants() []mutant {
 		},
 		{
 			name: "batch neighbours mixed up", plan: "task-do/batch", watch: "I4",
-			edits: []edit{{"together.go", "if !answers[i].InForce(changes[i]) ||", "if !answers[0].InForce(changes[0]) ||"}},
+			edits: []edit{{"together.go", "if !answers[i].Applied(changes[i]) ||", "if !answers[0].Applied(changes[0]) ||"}},
 		},
 	}
 }

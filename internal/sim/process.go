@@ -38,10 +38,10 @@ func (w *world) process(a *actor) *process {
 	w.processes = append(w.processes, p)
 	o := semel.Options{
 		Lease: lease, Heartbeat: lease / 2, Operations: []semel.Declared{w.stage.op},
-		MaxLate: -1, // what is recorded late is recorded by a goroutine, which no schedule knows
+		MaxUnrecorded: -1, // what is recorded late is recorded by a goroutine, which no schedule knows
 	}
 	if shares {
-		w.shared, o.MaxLate = p, 0
+		w.shared, o.MaxUnrecorded = p, 0
 	}
 	if w.stage.plan.Cached {
 		o.CacheBytes, o.CacheAge = 1<<20, lease

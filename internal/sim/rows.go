@@ -38,8 +38,8 @@ func (r *row) read() *store.Record {
 	return &rec
 }
 
-func (r *row) standing() store.Standing {
-	return store.Standing{Token: r.rec.Token, Record: r.read()}
+func (r *row) standing() store.SwapResult {
+	return store.SwapResult{Token: r.rec.Token, Record: r.read()}
 }
 
 // mayChange tells whether c would be carried out now. What has no time has come.
@@ -102,15 +102,15 @@ func (w *world) rowDigest(d digest, r *row) digest {
 }
 
 // swap is the store's compare-and-swap, carried out at once.
-func (w *world) swap(actor int, c *store.Change) store.Standing {
+func (w *world) swap(actor int, c *store.Change) store.SwapResult {
 	r := w.row(c.To.ID)
 	switch {
 	case r.mayChange(c):
 		w.write(actor, r, c)
-		return store.Standing{Token: c.To.Token}
+		return store.SwapResult{Token: c.To.Token}
 	case r.rec.Token == c.To.Token:
 		w.mark(MarkEcho)
-		return store.Standing{Token: c.To.Token}
+		return store.SwapResult{Token: c.To.Token}
 	default:
 		return r.standing()
 	}
@@ -127,7 +127,7 @@ func (w *world) write(actor int, r *row, c *store.Change) {
 }
 
 // noteStanding adds what the store answered to what the actor knows.
-func (a *actor) noteStanding(s store.Standing) {
+func (a *actor) noteStanding(s store.SwapResult) {
 	d := digestSeed.flag(s.Busy).add(uint64(s.Token.State)).add(uint64(s.Token.Attempt)).add(a.w.nameOf(s.Token.Owner))
 	if s.Record != nil {
 		due := s.Record.Due <= 0

@@ -44,7 +44,7 @@ func (s *Store) actor() (*actor, error) {
 }
 
 // Swap implements [store.Store].
-func (s *Store) Swap(_ context.Context, changes []store.Change) ([]store.Standing, error) {
+func (s *Store) Swap(_ context.Context, changes []store.Change) ([]store.SwapResult, error) {
 	a, err := s.actor()
 	if err != nil {
 		return nil, err
@@ -52,7 +52,7 @@ func (s *Store) Swap(_ context.Context, changes []store.Change) ([]store.Standin
 	if a.what == flushes {
 		return a.flush(changes)
 	}
-	answers := make([]store.Standing, len(changes))
+	answers := make([]store.SwapResult, len(changes))
 	for i := range changes {
 		if answers[i], err = a.swap(&changes[i]); err != nil {
 			return nil, err
@@ -61,7 +61,7 @@ func (s *Store) Swap(_ context.Context, changes []store.Change) ([]store.Standin
 	return answers, nil
 }
 
-func (a *actor) swap(c *store.Change) (store.Standing, error) {
+func (a *actor) swap(c *store.Change) (store.SwapResult, error) {
 	w, row := a.w, a.w.indexOf(c.To.ID)
 	h := a.call(op{kind: opSwap, row: row, change: *c})
 	if h == howDead {
@@ -71,28 +71,28 @@ func (a *actor) swap(c *store.Change) (store.Standing, error) {
 		late := *c
 		w.post(post{actor: w.behind(a, c), change: &late})
 	}
-	var answer store.Standing
+	var answer store.SwapResult
 	if h == howOK || h == howEaten {
 		answer = w.asked(a, c)
 	}
 	if h != howOK {
-		return store.Standing{}, errLost
+		return store.SwapResult{}, errLost
 	}
 	a.noteStanding(answer)
-	w.sayStanding(answer, answer.InForce(*c))
+	w.sayStanding(answer, answer.Applied(*c))
 	return answer, nil
 }
 
 // afterlife is what a ghost is told of every record: that it is final and
 // somebody else's, so that it has nothing left to do.
-func afterlife(r store.Record) store.Standing {
+func afterlife(r store.Record) store.SwapResult {
 	r.Token = store.Token{State: store.Succeeded, Attempt: ^uint32(0), Owner: ^uint64(0)}
 	r.Outcome = []byte(`j""`)
-	return store.Standing{Token: r.Token, Record: &r}
+	return store.SwapResult{Token: r.Token, Record: &r}
 }
 
 // Get implements [store.Store].
-func (s *Store) Get(_ context.Context, ids []store.ID) ([]store.Standing, error) {
+func (s *Store) Get(_ context.Context, ids []store.ID) ([]store.SwapResult, error) {
 	a, err := s.actor()
 	if err != nil {
 		return nil, err
@@ -100,7 +100,7 @@ func (s *Store) Get(_ context.Context, ids []store.ID) ([]store.Standing, error)
 	if a.call(op{kind: opGet, row: a.w.indexOf(ids[0])}) != howOK {
 		return nil, errLost
 	}
-	answers := make([]store.Standing, len(ids))
+	answers := make([]store.SwapResult, len(ids))
 	for i, id := range ids {
 		answers[i] = a.w.row(id).standing()
 		a.noteStanding(answers[i])
@@ -162,10 +162,10 @@ func (s *Store) Steps() lane.Steps {
 }
 
 // SwapNoted implements [store.Auditor]. Notes are not part of what is explored.
-func (s *Store) SwapNoted(ctx context.Context, c store.Change, _ store.Note) (store.Standing, error) {
+func (s *Store) SwapNoted(ctx context.Context, c store.Change, _ store.Note) (store.SwapResult, error) {
 	answers, err := s.Swap(ctx, []store.Change{c})
 	if err != nil {
-		return store.Standing{}, err
+		return store.SwapResult{}, err
 	}
 	return answers[0], nil
 }

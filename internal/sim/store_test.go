@@ -95,7 +95,7 @@ func (p *pair) dequeue(t *testing.T) {
 	}
 }
 
-func standingOf(r store.Record) store.Standing { return store.Standing{Token: r.Token, Record: &r} }
+func standingOf(r store.Record) store.SwapResult { return store.SwapResult{Token: r.Token, Record: &r} }
 
 // change is a random one: from a token that may stand, to a new one or to one
 // that was asked for before.
@@ -140,12 +140,12 @@ func (p *pair) atomic(ctx context.Context, t *testing.T) {
 	default:
 		fail = errHandler
 	}
-	var got, want store.Standing
-	v1, err1 := p.sim.Atomic(ctx, p.id, true, func(_ context.Context, _ *Tx, s store.Standing) (*store.Change, error) {
+	var got, want store.SwapResult
+	v1, err1 := p.sim.Atomic(ctx, p.id, true, func(_ context.Context, _ *Tx, s store.SwapResult) (*store.Change, error) {
 		got = s
 		return change, fail
 	})
-	v2, err2 := p.ref.Atomic(ctx, p.id, true, func(_ context.Context, _ *memory.Tx, s store.Standing) (*store.Change, error) {
+	v2, err2 := p.ref.Atomic(ctx, p.id, true, func(_ context.Context, _ *memory.Tx, s store.SwapResult) (*store.Change, error) {
 		want = s
 		return change, fail
 	})
@@ -166,9 +166,9 @@ func (p *pair) batch(ctx context.Context, t *testing.T) {
 	}
 	written := []store.Change{p.change()}
 	var txs *Tx
-	_, _ = p.sim.Atomic(ctx, p.id, hold, func(ctx context.Context, tx *Tx, _ store.Standing) (*store.Change, error) {
+	_, _ = p.sim.Atomic(ctx, p.id, hold, func(ctx context.Context, tx *Tx, _ store.SwapResult) (*store.Change, error) {
 		txs = tx
-		_, err := p.ref.Atomic(ctx, p.id, hold, func(ctx context.Context, tx *memory.Tx, _ store.Standing) (*store.Change, error) {
+		_, err := p.ref.Atomic(ctx, p.id, hold, func(ctx context.Context, tx *memory.Tx, _ store.SwapResult) (*store.Change, error) {
 			got, err1 := p.sim.SwapTx(ctx, txs, written)
 			want, err2 := p.ref.SwapTx(ctx, tx, written)
 			p.same(t, "SwapTx", got[0], want[0], err1, err2)
@@ -189,9 +189,9 @@ func (p *pair) sameBatch(ctx context.Context, t *testing.T, c store.Change, hold
 	p.same(t, "AtomicBatch", got, want, err1, err2)
 }
 
-func (p *pair) same(t *testing.T, call string, got, want store.Standing, err1, err2 error) {
+func (p *pair) same(t *testing.T, call string, got, want store.SwapResult, err1, err2 error) {
 	t.Helper()
-	if errors.Is(err1, store.ErrNotInForce) != errors.Is(err2, store.ErrNotInForce) || (err1 == nil) != (err2 == nil) {
+	if errors.Is(err1, store.ErrSuperseded) != errors.Is(err2, store.ErrSuperseded) || (err1 == nil) != (err2 == nil) {
 		t.Errorf("%s fails with %v, reference with %v", call, err1, err2)
 	}
 	if got.Token != want.Token || got.Busy != want.Busy || (got.Record == nil) != (want.Record == nil) {

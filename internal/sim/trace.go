@@ -116,7 +116,7 @@ func (w *world) token(t store.Token) string {
 	return fmt.Sprintf("%v(%d,?)", t.State, t.Attempt)
 }
 
-func (w *world) sayStanding(s store.Standing, inForce bool) {
+func (w *world) sayStanding(s store.SwapResult, inForce bool) {
 	switch {
 	case w.trace == nil:
 	case inForce:

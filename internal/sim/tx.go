@@ -11,7 +11,7 @@ var errNoEnd = errors.New("the transaction was given no end")
 
 // Atomic implements [store.TxStore].
 func (s *Store) Atomic(ctx context.Context, id store.ID, hold bool,
-	run func(ctx context.Context, tx *Tx, stands store.Standing) (*store.Change, error),
+	run func(ctx context.Context, tx *Tx, stands store.SwapResult) (*store.Change, error),
 ) (store.Verdict, error) {
 	a, err := s.actor()
 	if err != nil {
@@ -24,7 +24,7 @@ func (s *Store) Atomic(ctx context.Context, id store.ID, hold bool,
 	stands := w.rows[row].standing()
 	if hold && w.holder(row, nil) != nil {
 		w.mark(MarkBusy)
-		stands, hold = store.Standing{Busy: true}, false
+		stands, hold = store.SwapResult{Busy: true}, false
 	}
 	a.noteStanding(stands)
 	w.sayStanding(stands, false)
@@ -67,7 +67,7 @@ func (a *actor) commit(tx *session) (store.Verdict, error) {
 	h := a.call(op{kind: opCommit, row: tx.row, change: *tx.change, session: tx})
 	if h == howDead {
 		w.leave(tx)
-		return store.NotCommitted, store.ErrNotInForce
+		return store.NotCommitted, store.ErrSuperseded
 	}
 	if h == howAborted {
 		w.mark(MarkAborted)
@@ -101,7 +101,7 @@ func (a *actor) rolledBack() (store.Verdict, error) {
 		a.w.mark(MarkZombie)
 	}
 	a.w.say("not in force, rolled back")
-	return store.NotCommitted, store.ErrNotInForce
+	return store.NotCommitted, store.ErrSuperseded
 }
 
 // Insert writes the effect's row. It is seen when the transaction commits.

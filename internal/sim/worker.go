@@ -40,7 +40,7 @@ func worker(ctx context.Context, a *actor) {
 
 // job is an attempt that a worker has taken.
 type job struct {
-	semel.Ending
+	semel.Completion
 
 	ask   request
 	nth   int // of the worker's
@@ -73,18 +73,18 @@ func (a *actor) work(ctx context.Context, jobs []*job) {
 
 // finish records how jobs ended: together what can be, the rest alone.
 func (a *actor) finish(ctx context.Context, jobs []*job) {
-	var ends []*semel.Ending
+	var ends []*semel.Completion
 	for _, j := range jobs {
 		if !j.over {
-			ends = append(ends, &j.Ending)
+			ends = append(ends, &j.Completion)
 		}
 	}
-	rest := a.engine.EndTogether(ctx, ends)
+	rest := a.engine.CompleteMany(ctx, ends)
 	if len(ends)-len(rest) > 1 {
 		a.w.mark(MarkTogether)
 	}
 	for _, j := range jobs {
-		if slices.Contains(rest, &j.Ending) {
+		if slices.Contains(rest, &j.Completion) {
 			j.Outcome, j.Told = j.Attempt.End(j.Value, j.Err) //nolint:contextcheck // it has its own
 		}
 		a.learn(j)
@@ -111,7 +111,7 @@ func (a *actor) beat(ctx context.Context, jobs []*job) {
 	for i, j := range jobs {
 		attempts[i] = j.Attempt
 	}
-	a.engine.Beat(ctx, attempts)
+	a.engine.RenewLeases(ctx, attempts)
 	for _, at := range attempts {
 		if errors.Is(context.Cause(at.Context()), semel.ErrLeaseLost) { //nolint:contextcheck // it comes from ctx
 			a.w.mark(MarkLeaseLost)
@@ -121,7 +121,7 @@ func (a *actor) beat(ctx context.Context, jobs []*job) {
 
 // run runs the function of an attempt, if it is to be run.
 func (a *actor) run(j *job) {
-	if out, err := j.Attempt.Ready(); out != nil || err != nil {
+	if out, err := j.Attempt.Prepare(); out != nil || err != nil {
 		j.Outcome, j.Told, j.over = out, err, true
 		return
 	}

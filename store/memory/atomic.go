@@ -12,9 +12,9 @@ import (
 // Atomic never answers Unknown, and its commit cannot be delayed. With hold, an
 // ID that another transaction holds or has written is Busy. Holding alone keeps
 // other holders out, but not Swap: if a Swap changes the record meanwhile, the
-// transaction fails with ErrNotInForce. A nil change without an error commits.
+// transaction fails with ErrSuperseded. A nil change without an error commits.
 func (s *Store) Atomic(ctx context.Context, id store.ID, hold bool,
-	run func(ctx context.Context, tx *Tx, stands store.Standing) (*store.Change, error),
+	run func(ctx context.Context, tx *Tx, stands store.SwapResult) (*store.Change, error),
 ) (store.Verdict, error) {
 	if err := ctx.Err(); err != nil {
 		return store.NotCommitted, fmt.Errorf("begin: %w", err)
@@ -35,13 +35,13 @@ func (s *Store) Atomic(ctx context.Context, id store.ID, hold bool,
 	return store.Committed, nil
 }
 
-func (s *Store) begin(id store.ID, hold bool) (*Tx, store.Standing) {
+func (s *Store) begin(id store.ID, hold bool) (*Tx, store.SwapResult) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	tx := &Tx{store: s, values: make(map[string][]byte), rows: make(map[store.ID]*row)}
 	if hold {
 		if s.holding[id] != nil || s.writing[id] != nil {
-			return tx, store.Standing{Busy: true}
+			return tx, store.SwapResult{Busy: true}
 		}
 		s.holding[id] = tx
 		tx.held, tx.holds = id, true
@@ -79,7 +79,7 @@ func (s *Store) applyLast(tx *Tx, last *store.Change) error {
 	default:
 		// Also when the change stood already: its own transaction committed
 		// then, and the writes of this one would come on top.
-		return fmt.Errorf("record %s: %w", last.To.ID, store.ErrNotInForce)
+		return fmt.Errorf("record %s: %w", last.To.ID, store.ErrSuperseded)
 	}
 }
 

@@ -19,15 +19,15 @@ type note struct {
 // SwapNoted is Swap of one change. What n says about the record, the tokens and
 // its age is not used: the change says it. Notes are kept when their record is
 // purged, and are not bounded: people write them.
-func (s *Store) SwapNoted(ctx context.Context, c store.Change, n store.Note) (store.Standing, error) {
+func (s *Store) SwapNoted(ctx context.Context, c store.Change, n store.Note) (store.SwapResult, error) {
 	if err := ctx.Err(); err != nil {
-		return store.Standing{}, fmt.Errorf("swap with a note: %w", err)
+		return store.SwapResult{}, fmt.Errorf("swap with a note: %w", err)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := s.now()
 	answer, _ := s.swap(nil, &c, now)
-	if answer.InForce(c) {
+	if answer.Applied(c) {
 		n.ID, n.From, n.To = c.To.ID, c.If, c.To.Token
 		s.keepNote(note{Note: n, at: now})
 	}

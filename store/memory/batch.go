@@ -13,9 +13,9 @@ type Batch []func(tx *Tx) error
 // AtomicBatch never answers Unknown. The functions of the batch are called when
 // nothing stands in the way of the change, and not otherwise; the first error of one
 // rolls everything back, and so does a panic, which goes on.
-func (s *Store) AtomicBatch(ctx context.Context, change store.Change, hold bool, batch Batch) (store.Standing, store.Verdict, error) {
+func (s *Store) AtomicBatch(ctx context.Context, change store.Change, hold bool, batch Batch) (store.SwapResult, store.Verdict, error) {
 	if err := ctx.Err(); err != nil {
-		return store.Standing{}, store.NotCommitted, fmt.Errorf("%w: %w", store.ErrNotBegun, err)
+		return store.SwapResult{}, store.NotCommitted, fmt.Errorf("%w: %w", store.ErrNotStarted, err)
 	}
 	tx, stands := s.begin(change.To.ID, hold)
 	defer s.end(tx) // also when a function panics or ends its goroutine
@@ -28,18 +28,18 @@ func (s *Store) AtomicBatch(ctx context.Context, change store.Change, hold bool,
 	for _, do := range batch {
 		if err := do(tx); err != nil {
 			s.close(tx)
-			return store.Standing{}, store.NotCommitted, err
+			return store.SwapResult{}, store.NotCommitted, err
 		}
 	}
 	s.close(tx)
 	if err := s.commit(tx, nil); err != nil {
-		return store.Standing{}, store.NotCommitted, err
+		return store.SwapResult{}, store.NotCommitted, err
 	}
-	return store.Standing{Token: change.To.Token}, store.Committed, nil
+	return store.SwapResult{Token: change.To.Token}, store.Committed, nil
 }
 
 // writeFirst makes the change for tx, and reports whether this very call did.
-func (s *Store) writeFirst(tx *Tx, change *store.Change) (store.Standing, bool) {
+func (s *Store) writeFirst(tx *Tx, change *store.Change) (store.SwapResult, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.swap(tx, change, s.now())

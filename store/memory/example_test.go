@@ -18,7 +18,7 @@ func Example() {
 		Token: store.Token{State: store.Succeeded, Attempt: 1, Owner: 42},
 	}}
 	verdict, err := s.Atomic(context.Background(), id, true,
-		func(_ context.Context, tx *memory.Tx, _ store.Standing) (*store.Change, error) {
+		func(_ context.Context, tx *memory.Tx, _ store.SwapResult) (*store.Change, error) {
 			return &done, tx.Put("group/1", []byte("gophers"))
 		})
 	value, _ := s.Value("group/1")

@@ -27,7 +27,7 @@ func TestPurgeGoesByTheLastExpiry(t *testing.T) {
 			if change.If = token; round == 0 {
 				change.If.State = store.InProgress
 			}
-			if got := swap(t, s, change)[0]; !got.InForce(change) {
+			if got := swap(t, s, change)[0]; !got.Applied(change) {
 				t.Fatalf("record %d, round %d: %+v", i, round, got)
 			}
 		}
@@ -97,7 +97,7 @@ func TestPurgeTakesTheFirst(t *testing.T) {
 		if i%7 == 0 { // it is noted twice
 			keep += 50
 			c.If, c.To.Owner, c.To.Expire = c.To.Token, 2, keep
-			if got := swap(t, s, c)[0]; !got.InForce(c) {
+			if got := swap(t, s, c)[0]; !got.Applied(c) {
 				t.Fatalf("put off: %+v", got)
 			}
 		}
@@ -137,7 +137,7 @@ func TestWhatIsPutOffForEverTakesNoMoreRoom(t *testing.T) {
 	for i := range 2000 {
 		clock.Advance(time.Second)
 		c.If, c.To.Expire = c.To.Token, time.Duration(1+i%2)*time.Hour
-		if c.To.Owner++; !swap(t, s, c)[0].InForce(c) {
+		if c.To.Owner++; !swap(t, s, c)[0].Applied(c) {
 			t.Fatal("it is not put off")
 		}
 	}

@@ -42,7 +42,7 @@ func create(key string, state store.State, expire time.Duration) store.Change {
 	}}
 }
 
-func swap(t *testing.T, s *memory.Store, changes ...store.Change) []store.Standing {
+func swap(t *testing.T, s *memory.Store, changes ...store.Change) []store.SwapResult {
 	t.Helper()
 	answers, err := s.Swap(t.Context(), changes)
 	if err != nil {
@@ -53,7 +53,7 @@ func swap(t *testing.T, s *memory.Store, changes ...store.Change) []store.Standi
 
 func mustCreate(t *testing.T, s *memory.Store, c store.Change) {
 	t.Helper()
-	if answer := swap(t, s, c)[0]; !answer.InForce(c) {
+	if answer := swap(t, s, c)[0]; !answer.Applied(c) {
 		t.Fatalf("Swap(create %s) = %+v, want in force", c.To.Key, answer)
 	}
 }
@@ -81,7 +81,7 @@ func TestFullStoreRefusesACreateAndNothingElse(t *testing.T) {
 	if err := answers[0].Err; !errors.Is(err, memory.ErrFull) {
 		t.Errorf("create in a full store: Err = %v, want ErrFull", err)
 	}
-	if !answers[1].InForce(finish) {
+	if !answers[1].Applied(finish) {
 		t.Errorf("change of a record in a full store = %+v, want in force", answers[1])
 	}
 	for key, want := range map[string]store.State{"a": store.Succeeded, "b": store.Succeeded, "c": store.Absent} {
@@ -126,7 +126,7 @@ func TestUncommittedCreatesNeedRoom(t *testing.T) {
 	mine, other := create("a", store.Pending, 0), create("b", store.Pending, 0)
 	undone := errors.New("undone")
 	_, err := s.Atomic(t.Context(), mine.To.ID, false,
-		func(ctx context.Context, tx *memory.Tx, _ store.Standing) (*store.Change, error) {
+		func(ctx context.Context, tx *memory.Tx, _ store.SwapResult) (*store.Change, error) {
 			if _, err := s.SwapTx(ctx, tx, []store.Change{mine}); err != nil {
 				return nil, err
 			}
@@ -150,7 +150,7 @@ func TestPurgeLeavesWhatATransactionHolds(t *testing.T) {
 	done := held
 	done.If, done.To.State = held.To.Token, store.Succeeded
 	verdict, err := s.Atomic(t.Context(), held.To.ID, true,
-		func(ctx context.Context, _ *memory.Tx, _ store.Standing) (*store.Change, error) {
+		func(ctx context.Context, _ *memory.Tx, _ store.SwapResult) (*store.Change, error) {
 			if n, err := s.Purge(ctx, 10); n != 1 || err != nil {
 				t.Errorf("Purge = %d, %v, want 1, nil", n, err)
 			}
@@ -196,7 +196,7 @@ func TestEveryCallEndsWithItsContext(t *testing.T) {
 	s := memory.New(memory.Options{})
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	never := func(context.Context, *memory.Tx, store.Standing) (*store.Change, error) {
+	never := func(context.Context, *memory.Tx, store.SwapResult) (*store.Change, error) {
 		t.Error("run was called with a context that had ended")
 		return nil, nil
 	}

@@ -13,26 +13,26 @@ import (
 // oneByOne asks for one change or one ID by itself where it can.
 type oneByOne struct{ *memory.Store }
 
-func (s oneByOne) Swap(ctx context.Context, changes []store.Change) ([]store.Standing, error) {
+func (s oneByOne) Swap(ctx context.Context, changes []store.Change) ([]store.SwapResult, error) {
 	if len(changes) != 1 {
 		return s.Store.Swap(ctx, changes)
 	}
 	change := changes[0]
 	change.To.Outcome = bytes.Clone(change.To.Outcome) // which is the store's from then on
 	answer, err := s.SwapOne(ctx, change)
-	return []store.Standing{owned(answer)}, err
+	return []store.SwapResult{owned(answer)}, err
 }
 
-func (s oneByOne) Get(ctx context.Context, ids []store.ID) ([]store.Standing, error) {
+func (s oneByOne) Get(ctx context.Context, ids []store.ID) ([]store.SwapResult, error) {
 	if len(ids) != 1 {
 		return s.Store.Get(ctx, ids)
 	}
 	answer, err := s.GetOne(ctx, ids[0])
-	return []store.Standing{owned(answer)}, err
+	return []store.SwapResult{owned(answer)}, err
 }
 
 // owned is an answer whose bytes are the caller's.
-func owned(s store.Standing) store.Standing {
+func owned(s store.SwapResult) store.SwapResult {
 	if s.Record != nil {
 		r := *s.Record
 		r.Input, r.Outcome = bytes.Clone(r.Input), bytes.Clone(r.Outcome)

@@ -12,14 +12,14 @@ import (
 )
 
 // Get reads what is committed. An open transaction does not make it Busy.
-func (s *Store) Get(ctx context.Context, ids []store.ID) ([]store.Standing, error) {
+func (s *Store) Get(ctx context.Context, ids []store.ID) ([]store.SwapResult, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("get: %w", err)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := s.now()
-	answers := make([]store.Standing, len(ids))
+	answers := make([]store.SwapResult, len(ids))
 	for i, id := range ids {
 		answers[i] = standing(s.rows.of(id), now, bytes.Clone)
 	}
@@ -27,9 +27,9 @@ func (s *Store) Get(ctx context.Context, ids []store.ID) ([]store.Standing, erro
 }
 
 // GetOne is Get of one ID, which copies no large bytes.
-func (s *Store) GetOne(ctx context.Context, id store.ID) (store.Standing, error) {
+func (s *Store) GetOne(ctx context.Context, id store.ID) (store.SwapResult, error) {
 	if err := ctx.Err(); err != nil {
-		return store.Standing{}, fmt.Errorf("get: %w", err)
+		return store.SwapResult{}, fmt.Errorf("get: %w", err)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

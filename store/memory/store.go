@@ -16,7 +16,7 @@ var (
 	_ store.Dequeuer     = (*Store)(nil)
 
 	_ store.Batcher[Batch] = (*Store)(nil)
-	_ store.Near           = (*Store)(nil)
+	_ store.InProcess      = (*Store)(nil)
 )
 
 // Store keeps records in memory, and loses them with its process: the engine takes it

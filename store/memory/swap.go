@@ -12,7 +12,7 @@ import (
 // Swap applies all changes under one lock. It fails as a whole, and then has
 // written nothing, when ctx is done, when the batch is larger than MaxBatch, or
 // when it names an ID twice.
-func (s *Store) Swap(ctx context.Context, changes []store.Change) ([]store.Standing, error) {
+func (s *Store) Swap(ctx context.Context, changes []store.Change) ([]store.SwapResult, error) {
 	if err := checkBatch(ctx, changes); err != nil {
 		return nil, err
 	}
@@ -22,9 +22,9 @@ func (s *Store) Swap(ctx context.Context, changes []store.Change) ([]store.Stand
 }
 
 // SwapOne is Swap of one change, which copies no large bytes.
-func (s *Store) SwapOne(ctx context.Context, c store.Change) (answer store.Standing, err error) {
+func (s *Store) SwapOne(ctx context.Context, c store.Change) (answer store.SwapResult, err error) {
 	if err := ctx.Err(); err != nil {
-		return store.Standing{}, fmt.Errorf("swap: %w", err)
+		return store.SwapResult{}, fmt.Errorf("swap: %w", err)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -45,9 +45,9 @@ func checkBatch(ctx context.Context, changes []store.Change) error {
 }
 
 // swapAll answers each change on its own, for tx or, if that is nil, for good.
-func (s *Store) swapAll(tx *Tx, changes []store.Change) []store.Standing {
+func (s *Store) swapAll(tx *Tx, changes []store.Change) []store.SwapResult {
 	now := s.now()
-	answers := make([]store.Standing, len(changes))
+	answers := make([]store.SwapResult, len(changes))
 	for i := range changes {
 		answers[i], _ = s.swap(tx, &changes[i], now)
 	}
@@ -58,13 +58,13 @@ func (s *Store) swapAll(tx *Tx, changes []store.Change) []store.Standing {
 func asItIs(b []byte) []byte { return b }
 
 // swap reports whether this very call wrote.
-func (s *Store) swap(tx *Tx, c *store.Change, now time.Duration) (answer store.Standing, wrote bool) {
+func (s *Store) swap(tx *Tx, c *store.Change, now time.Duration) (answer store.SwapResult, wrote bool) {
 	wrote = s.swapInto(&answer, tx, c, now, bytes.Clone)
 	return answer, wrote
 }
 
 // swapInto is swap that keeps of an outcome, and gives of one, what own makes of it.
-func (s *Store) swapInto(answer *store.Standing, tx *Tx, c *store.Change, now time.Duration, own func([]byte) []byte) (wrote bool) {
+func (s *Store) swapInto(answer *store.SwapResult, tx *Tx, c *store.Change, now time.Duration, own func([]byte) []byte) (wrote bool) {
 	if answer.Err = s.checkChange(c); answer.Err != nil {
 		return false
 	}
@@ -142,9 +142,9 @@ func (s *Store) write(tx *Tx, r *row) {
 	s.writing[r.id] = tx
 }
 
-func standing(r *row, now time.Duration, own func([]byte) []byte) store.Standing {
+func standing(r *row, now time.Duration, own func([]byte) []byte) store.SwapResult {
 	if r == nil {
-		return store.Standing{}
+		return store.SwapResult{}
 	}
-	return store.Standing{Token: r.token, Record: r.record(now, own)}
+	return store.SwapResult{Token: r.token, Record: r.record(now, own)}
 }

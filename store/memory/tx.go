@@ -58,7 +58,7 @@ func cloneValue(values map[string][]byte, key string) ([]byte, bool) {
 // SwapTx is Swap within tx. A record it writes is Busy for everybody else until
 // tx ends. It fails with ErrTxDone when tx has ended, and refuses a transaction
 // of another store.
-func (s *Store) SwapTx(ctx context.Context, tx *Tx, changes []store.Change) ([]store.Standing, error) {
+func (s *Store) SwapTx(ctx context.Context, tx *Tx, changes []store.Change) ([]store.SwapResult, error) {
 	if tx == nil || tx.store != s {
 		return nil, errors.New("swap: the transaction is not of this store")
 	}

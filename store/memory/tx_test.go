@@ -13,7 +13,7 @@ import (
 func inTx(t *testing.T, s *memory.Store, fn func(ctx context.Context, tx *memory.Tx) error) error {
 	t.Helper()
 	_, err := s.Atomic(t.Context(), store.ID{}, false,
-		func(ctx context.Context, tx *memory.Tx, _ store.Standing) (*store.Change, error) {
+		func(ctx context.Context, tx *memory.Tx, _ store.SwapResult) (*store.Change, error) {
 			return nil, fn(ctx, tx)
 		})
 	return err
@@ -147,9 +147,9 @@ func TestCommitThatFindsTheRecordWrittenElsewhere(t *testing.T) {
 			return err
 		}
 		verdict, err := s.Atomic(ctx, c.To.ID, false,
-			func(context.Context, *memory.Tx, store.Standing) (*store.Change, error) { return &c, nil })
-		if verdict != store.NotCommitted || err == nil || errors.Is(err, store.ErrNotInForce) {
-			t.Errorf("commit over somebody's open write = %v, %v, want NotCommitted and not ErrNotInForce", verdict, err)
+			func(context.Context, *memory.Tx, store.SwapResult) (*store.Change, error) { return &c, nil })
+		if verdict != store.NotCommitted || err == nil || errors.Is(err, store.ErrSuperseded) {
+			t.Errorf("commit over somebody's open write = %v, %v, want NotCommitted and not ErrSuperseded", verdict, err)
 		}
 		return nil
 	})

@@ -85,7 +85,7 @@ func TestAbandonedGoroutine(t *testing.T) {
 			last := create(key, store.Succeeded, 1)
 			began := make(chan struct{})
 			verdict, err := s.Atomic(t.Context(), last.To.ID, true,
-				func(ctx context.Context, tx pgx.Tx, _ store.Standing) (*store.Change, error) {
+				func(ctx context.Context, tx pgx.Tx, _ store.SwapResult) (*store.Change, error) {
 					left.Go(func() {
 						err := call(ctx, tx)
 						close(began)
@@ -176,7 +176,7 @@ func TestTwoResultsAtOnce(t *testing.T) {
 	s := newStore(t, pool, postgres.Options{})
 	last := create("key", store.Succeeded, 1)
 	verdict, err := s.Atomic(t.Context(), last.To.ID, true,
-		func(ctx context.Context, tx pgx.Tx, _ store.Standing) (*store.Change, error) {
+		func(ctx context.Context, tx pgx.Tx, _ store.SwapResult) (*store.Change, error) {
 			rows, err := tx.Query(ctx, `SELECT generate_series(1, 3)`)
 			if err != nil {
 				return nil, err

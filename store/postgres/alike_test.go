@@ -30,7 +30,7 @@ func TestAlikeAreAnsweredEach(t *testing.T) {
 			s := newStore(t, connect(t, url, mode(m)), postgres.Options{})
 			tellAlike(t, s, m.String()+" ", s.Swap)
 			tellQueued(t, s, m.String()+" ")
-			tellAlike(t, s, m.String()+" in a transaction ", func(ctx context.Context, changes []store.Change) (answers []store.Standing, err error) {
+			tellAlike(t, s, m.String()+" in a transaction ", func(ctx context.Context, changes []store.Change) (answers []store.SwapResult, err error) {
 				err = pgx.BeginFunc(ctx, s.Pool(), func(tx pgx.Tx) error {
 					answers, err = s.SwapTx(ctx, tx, changes)
 					return err
@@ -50,7 +50,7 @@ func TestAlikeAreAnsweredEachOnSessions(t *testing.T) {
 	}
 	tellAlike(t, s, "", s.Swap)
 	tellQueued(t, s, "")
-	tellAlike(t, s, "one by one ", func(ctx context.Context, changes []store.Change) (answers []store.Standing, err error) {
+	tellAlike(t, s, "one by one ", func(ctx context.Context, changes []store.Change) (answers []store.SwapResult, err error) {
 		for _, c := range changes {
 			answer, failed := s.Swap(ctx, []store.Change{c})
 			answers, err = append(answers, answer...), errors.Join(err, failed)
@@ -84,7 +84,7 @@ func TestReadsTheSameOnSessions(t *testing.T) {
 			changes = append(changes, c)
 		}
 		for i, answer := range mustSwap(t, own, changes) {
-			if !answer.InForce(changes[i]) {
+			if !answer.Applied(changes[i]) {
 				t.Errorf("of %d changes, number %d answers %+v", n, i, answer)
 			}
 		}
@@ -108,7 +108,7 @@ func TestReadsTheSameOnSessions(t *testing.T) {
 
 func near(a, b time.Duration) bool { return max(a-b, b-a) < time.Minute }
 
-func tellAlike(t *testing.T, s *postgres.Store, name string, swap func(context.Context, []store.Change) ([]store.Standing, error)) {
+func tellAlike(t *testing.T, s *postgres.Store, name string, swap func(context.Context, []store.Change) ([]store.SwapResult, error)) {
 	t.Helper()
 	const n = 12
 	theirs := create(name+"3", store.InProgress, 99)
@@ -200,7 +200,7 @@ func tellQueued(t *testing.T, s *postgres.Store, name string) {
 }
 
 // mustStand makes the changes, and requires the tokens that are to stand then.
-func mustStand(t *testing.T, swap func(context.Context, []store.Change) ([]store.Standing, error), changes []store.Change, want []store.Token) {
+func mustStand(t *testing.T, swap func(context.Context, []store.Change) ([]store.SwapResult, error), changes []store.Change, want []store.Token) {
 	t.Helper()
 	answers, err := swap(t.Context(), changes)
 	if err != nil {

@@ -24,17 +24,17 @@ import (
 //
 // The transaction that run is given is not to be committed or rolled back, which
 // is refused with [ErrEnded]; its Begin gives savepoints. When run has ended it
-// all the same, as SQL, the error is ErrEnded and store.ErrApart, and the verdict
+// all the same, as SQL, the error is ErrEnded and store.ErrTxEndedByHandler, and the verdict
 // says what was found out, for which the server is given ten seconds; the change is
 // not made. When run passes over an error that aborted the transaction, nothing is
 // committed, and that error is told. A transaction in which PostgreSQL gave up a
 // statement in favour of others fails with store.ErrConflict, whatever run made of
 // that. One whose connection was lost, or in which a statement was broken off, by a
 // timeout for a lock or of a statement, a cancellation, or because the server shut
-// down or ran out of something, fails with store.ErrBroken; only a run that went back
+// down or ran out of something, fails with store.ErrInterrupted; only a run that went back
 // to a savepoint before that statement, and had success, has its success.
 func (s *Store) Atomic(ctx context.Context, id store.ID, hold bool,
-	run func(ctx context.Context, tx pgx.Tx, stands store.Standing) (*store.Change, error),
+	run func(ctx context.Context, tx pgx.Tx, stands store.SwapResult) (*store.Change, error),
 ) (store.Verdict, error) {
 	if !hold && s.level != pgx.ReadCommitted {
 		return store.NotCommitted, fmt.Errorf("begin: %w", ErrIsolation)
@@ -53,9 +53,9 @@ func (s *Store) Atomic(ctx context.Context, id store.ID, hold bool,
 }
 
 func tellBusy(ctx context.Context,
-	run func(ctx context.Context, tx pgx.Tx, stands store.Standing) (*store.Change, error),
+	run func(ctx context.Context, tx pgx.Tx, stands store.SwapResult) (*store.Change, error),
 ) (store.Verdict, error) {
-	last, err := run(ctx, nil, store.Standing{Busy: true})
+	last, err := run(ctx, nil, store.SwapResult{Busy: true})
 	if err == nil || last != nil {
 		err = ErrBusy
 	}

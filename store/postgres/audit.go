@@ -15,18 +15,18 @@ import (
 // SwapNoted is Swap of one change. What n says about the record, the tokens and
 // its age is not used: the change says it. Notes are kept in the table
 // semel_notes, also when their record is purged.
-func (s *Store) SwapNoted(ctx context.Context, c store.Change, n store.Note) (store.Standing, error) {
-	answers := make([]store.Standing, 1)
+func (s *Store) SwapNoted(ctx context.Context, c store.Change, n store.Note) (store.SwapResult, error) {
+	answers := make([]store.SwapResult, 1)
 	items, err := accept(ctx, []store.Change{c}, answers)
 	if err != nil {
-		return store.Standing{}, s.fault("swap with a note", err)
+		return store.SwapResult{}, s.fault("swap with a note", err)
 	}
 	if len(items) == 0 {
 		return answers[0], nil
 	}
 	t, err := s.tables(ctx)
 	if err != nil {
-		return store.Standing{}, s.fault("swap with a note", err)
+		return store.SwapResult{}, s.fault("swap with a note", err)
 	}
 	it := items[0]
 	from, to := stored(c.If), stored(c.To.Token)
@@ -52,7 +52,7 @@ func (s *Store) SwapNoted(ctx context.Context, c store.Change, n store.Note) (st
 		err = w.tell(ctx, missed)
 	}
 	if err != nil {
-		return store.Standing{}, s.fault("swap with a note", err)
+		return store.SwapResult{}, s.fault("swap with a note", err)
 	}
 	return answers[0], nil
 }

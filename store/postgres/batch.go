@@ -38,22 +38,22 @@ func trip(ctx context.Context, in sender, f frame, queue func(b *pgx.Batch)) err
 }
 
 // get reads what stands, in the order of ids.
-func get(ctx context.Context, in sender, t *tables, f frame, ids []store.ID) ([]store.Standing, error) {
+func get(ctx context.Context, in sender, t *tables, f frame, ids []store.ID) ([]store.SwapResult, error) {
 	return standing(ids, func(use func(*store.Record)) error {
 		return trip(ctx, in, f, func(b *pgx.Batch) { b.Queue(t.getMany, uuids(ids)).Query(eachRecord(use)) })
 	})
 }
 
 // standing puts what is read in the order of ids.
-func standing(ids []store.ID, read func(use func(*store.Record)) error) ([]store.Standing, error) {
+func standing(ids []store.ID, read func(use func(*store.Record)) error) ([]store.SwapResult, error) {
 	found := make(map[store.ID]*store.Record, len(ids))
 	if err := read(func(r *store.Record) { found[r.ID] = r }); err != nil {
 		return nil, err
 	}
-	answers := make([]store.Standing, len(ids))
+	answers := make([]store.SwapResult, len(ids))
 	for i, id := range ids {
 		if r := found[id]; r != nil {
-			answers[i] = store.Standing{Token: r.Token, Record: r}
+			answers[i] = store.SwapResult{Token: r.Token, Record: r}
 		}
 	}
 	return answers, nil

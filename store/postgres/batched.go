@@ -25,20 +25,20 @@ import (
 // Of Options, a batch without callbacks has no use for IdleInTransaction, and its
 // waiting for a lock is bounded by StatementTimeout, unless LockTimeout is not the
 // default. Errors of statements are PostgreSQL's, with the number of the statement, from 1.
-func (s *Store) AtomicBatch(ctx context.Context, change store.Change, hold bool, batch *pgx.Batch) (store.Standing, store.Verdict, error) {
+func (s *Store) AtomicBatch(ctx context.Context, change store.Change, hold bool, batch *pgx.Batch) (store.SwapResult, store.Verdict, error) {
 	if err := check(&change); err != nil {
-		return store.Standing{Err: err}, store.NotCommitted, nil
+		return store.SwapResult{Err: err}, store.NotCommitted, nil
 	}
 	b := &batched{store: s, change: &change, hold: hold}
 	if batch != nil {
 		b.queries = batch.QueuedQueries
 		if reachOfBatch(batch) != reachInside {
-			return store.Standing{}, store.NotCommitted, fmt.Errorf("a statement of the batch may end the transaction: %w", ErrEnded)
+			return store.SwapResult{}, store.NotCommitted, fmt.Errorf("a statement of the batch may end the transaction: %w", ErrEnded)
 		}
 	}
 	b.sort()
 	if err := b.take(ctx); err != nil {
-		return store.Standing{}, store.NotCommitted, fmt.Errorf("%w: %w", store.ErrNotBegun, s.fault("begin", err))
+		return store.SwapResult{}, store.NotCommitted, fmt.Errorf("%w: %w", store.ErrNotStarted, s.fault("begin", err))
 	}
 	defer b.release() // also when a callback panics or ends its goroutine
 	return b.run(ctx)
@@ -96,10 +96,10 @@ func (b *batched) release() {
 	b.store.gate.leave()
 }
 
-func (b *batched) run(ctx context.Context) (store.Standing, store.Verdict, error) {
+func (b *batched) run(ctx context.Context) (store.SwapResult, store.Verdict, error) {
 	err := b.sendFirst(ctx)
 	if b.over || err == nil && b.plain && b.ours && b.hasRun == len(b.queries) {
-		return store.Standing{Token: b.change.To.Token}, store.Committed, nil
+		return store.SwapResult{Token: b.change.To.Token}, store.Committed, nil
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), b.bound())
 	defer cancel()

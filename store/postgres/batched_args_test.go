@@ -48,7 +48,7 @@ func TestBatchThatCannotBeSent(t *testing.T) {
 				}
 				c := create(name, store.Succeeded, 1)
 				answer, verdict, err := s.AtomicBatch(t.Context(), c, true, b)
-				if verdict != store.NotCommitted || err == nil || errors.Is(err, store.ErrNotBegun) || errors.Is(err, store.ErrBroken) || answer.Busy {
+				if verdict != store.NotCommitted || err == nil || errors.Is(err, store.ErrNotStarted) || errors.Is(err, store.ErrInterrupted) || answer.Busy {
 					t.Errorf("%v, %s: AtomicBatch = %+v, %v, %v, want the statement's error", m, name, answer, verdict, err)
 				}
 				if name == "table" && !strings.HasPrefix(err.Error(), "statement 3: ") {
@@ -93,7 +93,7 @@ func TestBatchesLeaveAConnection(t *testing.T) {
 	defer cancel()
 	for i := range 20 {
 		c := create("beside "+string(rune('a'+i)), store.InProgress, 1)
-		if answers, err := s.Swap(ctx, []store.Change{c}); err != nil || !answers[0].InForce(c) {
+		if answers, err := s.Swap(ctx, []store.Change{c}); err != nil || !answers[0].Applied(c) {
 			t.Fatalf("Swap beside batches that wait = %+v, %v, want in force", answers, err)
 		}
 	}

@@ -13,18 +13,18 @@ import (
 )
 
 // commit commits after the callbacks, unless one of them passed over an error.
-func (b *batched) commit(ctx context.Context) (store.Standing, store.Verdict, error) {
+func (b *batched) commit(ctx context.Context) (store.SwapResult, store.Verdict, error) {
 	if b.conn.Conn().PgConn().TxStatus() != inside {
 		return b.rollBack(ctx, errors.New("semel/postgres: a callback of the batch passed over an error that aborted the transaction"))
 	}
 	tag, err := b.conn.Exec(ctx, `COMMIT`) // told also when the connection is lost behind it
 	switch {
 	case tag.String() == `COMMIT`:
-		return store.Standing{Token: b.change.To.Token}, store.Committed, nil
+		return store.SwapResult{Token: b.change.To.Token}, store.Committed, nil
 	case err == nil:
-		return store.Standing{}, store.NotCommitted, errors.New("commit: the server has rolled back")
+		return store.SwapResult{}, store.NotCommitted, errors.New("commit: the server has rolled back")
 	default:
-		return store.Standing{}, b.verdict(err), b.store.fault("commit", withMark(err))
+		return store.SwapResult{}, b.verdict(err), b.store.fault("commit", withMark(err))
 	}
 }
 
@@ -39,20 +39,20 @@ func (b *batched) verdict(err error) store.Verdict {
 // failed says what the error means that ended the first trip. What the server says of
 // a statement is proof: none of those behind it was run. What was lost on the way is
 // none, unless COMMIT was not sent.
-func (b *batched) failed(ctx context.Context, err error) (store.Standing, store.Verdict, error) {
+func (b *batched) failed(ctx context.Context, err error) (store.SwapResult, store.Verdict, error) {
 	switch of := errorOf(err); {
 	case of == nil && b.unsent(err):
 		return b.rollBack(ctx, b.told(err))
 	case notSent(err) && of == nil:
-		return store.Standing{}, store.NotCommitted, fmt.Errorf("%w: %w", store.ErrNotBegun, err)
+		return store.SwapResult{}, store.NotCommitted, fmt.Errorf("%w: %w", store.ErrNotStarted, err)
 	case b.hasRun == len(b.queries) && b.ours && !b.calls:
 		return b.ended(ctx, err, b.verdict(err))
 	case b.calls && !b.conn.Conn().IsClosed():
 		return b.notMade(ctx, err)
 	case b.calls:
-		return store.Standing{}, store.NotCommitted, fmt.Errorf("%w: %w: %w", store.ErrBroken, errLost, err)
+		return store.SwapResult{}, store.NotCommitted, fmt.Errorf("%w: %w: %w", store.ErrInterrupted, errLost, err)
 	case of == nil || of.Code == codeUnknown:
-		return store.Standing{}, store.Unknown, b.store.fault("commit", err)
+		return store.SwapResult{}, store.Unknown, b.store.fault("commit", err)
 	default:
 		return b.notMade(ctx, err)
 	}
@@ -82,16 +82,16 @@ func (b *batched) told(err error) error {
 }
 
 // ended tells of a COMMIT that failed.
-func (b *batched) ended(ctx context.Context, err error, v store.Verdict) (store.Standing, store.Verdict, error) {
+func (b *batched) ended(ctx context.Context, err error, v store.Verdict) (store.SwapResult, store.Verdict, error) {
 	if v == store.NotCommitted {
 		return b.rollBack(ctx, fmt.Errorf("commit: %w", err))
 	}
-	return store.Standing{}, v, b.store.fault("commit", err)
+	return store.SwapResult{}, v, b.store.fault("commit", err)
 }
 
 // notMade tells of a transaction in which a statement failed: the change, because of
 // what stands or of who has the right, or one of the batch.
-func (b *batched) notMade(ctx context.Context, err error) (store.Standing, store.Verdict, error) {
+func (b *batched) notMade(ctx context.Context, err error) (store.SwapResult, store.Verdict, error) {
 	of := errorOf(err)
 	switch {
 	case b.ours, notSent(err):
@@ -100,35 +100,35 @@ func (b *batched) notMade(ctx context.Context, err error) (store.Standing, store
 		return b.rollBack(ctx, err)
 	case !b.right && of.Code == codeDivisionByZero, isBusy(err):
 		_, _, _ = b.rollBack(ctx, err)
-		return store.Standing{Busy: true}, store.NotCommitted, nil
+		return store.SwapResult{Busy: true}, store.NotCommitted, nil
 	case b.tables.notInForce(b.change, err):
 		_, _, _ = b.rollBack(ctx, err)
 		return b.stands(ctx)
 	case b.tables.hasNoPlace(err):
 		_, _, err = b.rollBack(ctx, withoutPlace(b.change, err))
-		return store.Standing{Err: err}, store.NotCommitted, nil
+		return store.SwapResult{Err: err}, store.NotCommitted, nil
 	case isRefusal(err):
 		_, _, err = b.rollBack(ctx, err)
-		return store.Standing{Err: err}, store.NotCommitted, nil
+		return store.SwapResult{Err: err}, store.NotCommitted, nil
 	default:
 		return b.rollBack(ctx, err)
 	}
 }
 
 // rollBack ends a transaction that says of itself that it is one.
-func (b *batched) rollBack(ctx context.Context, cause error) (store.Standing, store.Verdict, error) {
+func (b *batched) rollBack(ctx context.Context, cause error) (store.SwapResult, store.Verdict, error) {
 	if c := b.conn.Conn(); !c.IsClosed() && c.PgConn().TxStatus() != outside {
 		_, _ = c.Exec(ctx, `ROLLBACK`) // when it fails, the connection is not used again
 	}
-	return store.Standing{}, store.NotCommitted, withMark(cause)
+	return store.SwapResult{}, store.NotCommitted, withMark(cause)
 }
 
 // stands reads what stands instead of the change. When that is not to be had, nothing
 // has begun all the same.
-func (b *batched) stands(ctx context.Context) (store.Standing, store.Verdict, error) {
+func (b *batched) stands(ctx context.Context) (store.SwapResult, store.Verdict, error) {
 	answers, err := get(ctx, over{b.conn}, b.tables, frame{before: []string{b.store.texts.byKey}}, []store.ID{b.change.To.ID})
 	if err != nil {
-		return store.Standing{}, store.NotCommitted, fmt.Errorf("%w: %w", store.ErrNotBegun, err)
+		return store.SwapResult{}, store.NotCommitted, fmt.Errorf("%w: %w", store.ErrNotStarted, err)
 	}
 	return answers[0], store.NotCommitted, nil
 }

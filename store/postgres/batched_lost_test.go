@@ -62,7 +62,7 @@ func TestBatchThatIsLost(t *testing.T) {
 		fault := row.arm(r.proxy)
 		_, verdict, err := r.store.AtomicBatch(t.Context(), c, true, row.b())
 		fault.Wait(t)
-		if verdict != row.want || err == nil || errors.Is(err, store.ErrBroken) != (row.want == store.NotCommitted) {
+		if verdict != row.want || err == nil || errors.Is(err, store.ErrInterrupted) != (row.want == store.NotCommitted) {
 			t.Errorf("%s lost: AtomicBatch = %v, %v, want %v", row.name, verdict, err, row.want)
 		}
 		got := settled(t, r.store, create("key", store.Pending, 2)) == c.To.Token

@@ -86,7 +86,7 @@ func TestBatchOfARecordThatIsHeld(t *testing.T) {
 	stood := create("stood", store.Pending, 1)
 	mustForce(t, s, stood)
 	for _, c := range []store.Change{create("key", store.Succeeded, 1), move(stood, store.Succeeded)} {
-		_, err := s.Atomic(t.Context(), c.To.ID, true, func(context.Context, pgx.Tx, store.Standing) (*store.Change, error) {
+		_, err := s.Atomic(t.Context(), c.To.ID, true, func(context.Context, pgx.Tx, store.SwapResult) (*store.Change, error) {
 			answer, verdict, err := s.AtomicBatch(t.Context(), c, true, statements(anEffect))
 			if !answer.Busy || verdict != store.NotCommitted || err != nil {
 				t.Errorf("AtomicBatch of a held record = %+v, %v, %v, want Busy", answer, verdict, err)
@@ -141,7 +141,7 @@ func TestBatchThatFails(t *testing.T) {
 		{"deferred", statements(anEffect, `INSERT INTO late VALUES (1)`), nil, "23503"},
 		{"deferred, begun", statements(`SET LOCAL application_name = 'x'`, anEffect, `INSERT INTO late VALUES (1)`), nil, "23503"},
 		{"conflict", statements(anEffect, `SELECT gives_up()`), store.ErrConflict, "40001"},
-		{"statement timeout", statements(anEffect, `SELECT pg_sleep(600)`), store.ErrBroken, "57014"},
+		{"statement timeout", statements(anEffect, `SELECT pg_sleep(600)`), store.ErrInterrupted, "57014"},
 		{"COMMIT", statements(anEffect, `COMMIT`), postgres.ErrEnded, ""},
 		{"ROLLBACK", statements(anEffect, `ROLLBACK`), postgres.ErrEnded, ""},
 		{"COMMIT hidden", statements(anEffect, `SELECT 1; COMMIT; SELECT 1`), postgres.ErrEnded, ""},

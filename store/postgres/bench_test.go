@@ -34,7 +34,7 @@ func BenchmarkSwap(b *testing.B) {
 				}
 				changes = append(changes, claimed...)
 				for i, answer := range must(s.Swap(b.Context(), changes))(b) {
-					if !answer.InForce(changes[i]) {
+					if !answer.Applied(changes[i]) {
 						b.Fatalf("%+v, want in force", answer)
 					}
 				}

@@ -75,7 +75,7 @@ func TestSwapOfWhatIsClaimedAtOnce(t *testing.T) {
 			t.Fatalf("%s: Swap = %v in %d trips, want two", name, err, watch.trips)
 		}
 		for i, a := range answers {
-			if want := i > 1; a.InForce(changes[i]) != want {
+			if want := i > 1; a.Applied(changes[i]) != want {
 				t.Errorf("%s: change %d is in force: %v, want %v: %+v", name, i, !want, want, a.Token)
 			}
 		}

@@ -31,11 +31,11 @@ func TestStatementBrokenOff(t *testing.T) {
 			"kept, other": func(error) (*store.Change, error) { return &failed, errHandler },
 		} {
 			verdict, err := s.Atomic(t.Context(), last.To.ID, true,
-				func(ctx context.Context, tx pgx.Tx, _ store.Standing) (*store.Change, error) {
+				func(ctx context.Context, tx pgx.Tx, _ store.SwapResult) (*store.Change, error) {
 					return say(errors.Join(effect(ctx, tx, "key"), raise(ctx, tx, code)))
 				})
-			if verdict != store.NotCommitted || !errors.Is(err, store.ErrBroken) || postgres.CodeOf(err) != code {
-				t.Errorf("%s, %s: Atomic = %v, %v, want NotCommitted and ErrBroken", code, name, verdict, err)
+			if verdict != store.NotCommitted || !errors.Is(err, store.ErrInterrupted) || postgres.CodeOf(err) != code {
+				t.Errorf("%s, %s: Atomic = %v, %v, want NotCommitted and ErrInterrupted", code, name, verdict, err)
 			}
 			if n := effects(t, pool, "key"); n != 0 || stands(t, s, last) != (store.Token{}) {
 				t.Errorf("%s, %s: %d effects and %+v, want nothing", code, name, n, stands(t, s, last))
@@ -51,12 +51,12 @@ func TestStatementBrokenOffUnseen(t *testing.T) {
 	s := newStore(t, pool, postgres.Options{})
 	failed := create("key", store.Failed, 1)
 	verdict, err := s.Atomic(t.Context(), failed.To.ID, true,
-		func(ctx context.Context, tx pgx.Tx, _ store.Standing) (*store.Change, error) {
+		func(ctx context.Context, tx pgx.Tx, _ store.SwapResult) (*store.Change, error) {
 			_, err := tx.Conn().Exec(ctx, `DO $$ BEGIN RAISE SQLSTATE '57014'; END $$`)
 			return &failed, errors.Join(errHandler, err)
 		})
-	if verdict != store.NotCommitted || !errors.Is(err, store.ErrBroken) || stands(t, s, failed) != (store.Token{}) {
-		t.Errorf("Atomic = %v, %v and %+v stands, want NotCommitted, ErrBroken and nothing", verdict, err, stands(t, s, failed))
+	if verdict != store.NotCommitted || !errors.Is(err, store.ErrInterrupted) || stands(t, s, failed) != (store.Token{}) {
+		t.Errorf("Atomic = %v, %v and %+v stands, want NotCommitted, ErrInterrupted and nothing", verdict, err, stands(t, s, failed))
 	}
 }
 
@@ -78,7 +78,7 @@ func TestStatementBrokenOffAndUndone(t *testing.T) {
 		want store.Verdict
 	}{{done, nil, store.Committed}, {failed, errHandler, store.NotCommitted}} {
 		verdict, err := s.Atomic(t.Context(), row.last.To.ID, true,
-			func(ctx context.Context, tx pgx.Tx, _ store.Standing) (*store.Change, error) {
+			func(ctx context.Context, tx pgx.Tx, _ store.SwapResult) (*store.Change, error) {
 				inner, err := tx.Begin(ctx)
 				if err != nil {
 					return nil, err
@@ -88,7 +88,7 @@ func TestStatementBrokenOffAndUndone(t *testing.T) {
 				}
 				return &row.last, errors.Join(inner.Rollback(ctx), effect(ctx, tx, row.last.To.Key), row.fail)
 			})
-		if verdict != row.want || errors.Is(err, store.ErrBroken) != (row.fail != nil) {
+		if verdict != row.want || errors.Is(err, store.ErrInterrupted) != (row.fail != nil) {
 			t.Errorf("Atomic = %v, %v, want %v", verdict, err, row.want)
 		}
 		stood := stands(t, s, row.last) == row.last.To.Token

@@ -81,7 +81,7 @@ func TestCallbackThatPanicsAtTheBegin(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 			defer cancel()
 			next := create("next", store.Succeeded, 1) // the server may not have noticed yet that the key is free
-			verdict, err := s.Atomic(ctx, next.To.ID, true, func(context.Context, pgx.Tx, store.Standing) (*store.Change, error) { return &next, nil })
+			verdict, err := s.Atomic(ctx, next.To.ID, true, func(context.Context, pgx.Tx, store.SwapResult) (*store.Change, error) { return &next, nil })
 			if verdict != store.Committed {
 				t.Errorf("Atomic after that = %v, %v, want Committed", verdict, err)
 			}

@@ -12,7 +12,7 @@ import (
 // accept answers the changes that cannot be kept, and returns the others in the
 // order of their IDs, in which everybody takes the locks. It fails when the batch
 // as a whole is wrong.
-func accept(ctx context.Context, changes []store.Change, answers []store.Standing) ([]item, error) {
+func accept(ctx context.Context, changes []store.Change, answers []store.SwapResult) ([]item, error) {
 	err := ctx.Err()
 	if err == nil {
 		err = store.CheckBatch(changes, maxBatch)

@@ -130,8 +130,8 @@ func withConflict(err error) error {
 // withMark marks the errors that are nobody's answer, of what has been rolled
 // back: those in conflict, and those of what was broken off.
 func withMark(err error) error {
-	if (isBroken(err) || errors.Is(err, errLost)) && !errors.Is(err, store.ErrBroken) {
-		return fmt.Errorf("%w: %w", store.ErrBroken, err)
+	if (isBroken(err) || errors.Is(err, errLost)) && !errors.Is(err, store.ErrInterrupted) {
+		return fmt.Errorf("%w: %w", store.ErrInterrupted, err)
 	}
 	return withConflict(err)
 }

@@ -40,7 +40,7 @@ func TestServerEndsUnderLoad(t *testing.T) {
 					key := fmt.Sprint(round, w, i)
 					last := create(key, store.Succeeded, 1)
 					verdict, _ := s.Atomic(t.Context(), last.To.ID, true,
-						func(ctx context.Context, tx pgx.Tx, _ store.Standing) (*store.Change, error) {
+						func(ctx context.Context, tx pgx.Tx, _ store.SwapResult) (*store.Change, error) {
 							return &last, effect(ctx, tx, key)
 						})
 					if all[w] = append(all[w], told{key, last, verdict}); verdict == store.Committed && committed.Add(1) == 200 {

@@ -64,7 +64,7 @@ func cross(t *testing.T, direct *pgxpool.Pool, stores [2]*postgres.Store, round 
 	if _, err := stores[0].SwapTx(t.Context(), holder, changes[0][18:19]); err != nil {
 		t.Fatal(err)
 	}
-	var answers [2][]store.Standing
+	var answers [2][]store.SwapResult
 	var both sync.WaitGroup
 	for n, s := range stores {
 		both.Go(func() {
@@ -84,7 +84,7 @@ func cross(t *testing.T, direct *pgxpool.Pool, stores [2]*postgres.Store, round 
 		switch {
 		case answers[0][i].Busy || answers[1][i-1].Busy:
 			mustStandOne(t, stores[0], first, second)
-		case answers[0][i].InForce(first) == answers[1][i-1].InForce(second):
+		case answers[0][i].Applied(first) == answers[1][i-1].Applied(second):
 			t.Errorf("record %d: %+v and %+v, want one of them in force", i, answers[0][i], answers[1][i-1])
 		}
 	}

@@ -28,57 +28,57 @@ func TestHandlerDoesNotHearOfItsEnd(t *testing.T) {
 		{"COMMIT, the answer lost", func(ctx context.Context, tx pgx.Tx, p *realtest.Proxy) error {
 			p.EatReply(realtest.SQL("COMMIT"))
 			return do(ctx, tx, `COMMIT`)
-		}, store.Unknown, 1, store.ErrApart},
+		}, store.Unknown, 1, store.ErrTxEndedByHandler},
 		{"COMMIT, not sent", func(ctx context.Context, tx pgx.Tx, p *realtest.Proxy) error {
 			p.CutBefore(realtest.SQL("COMMIT"))
 			return do(ctx, tx, `COMMIT`)
-		}, store.NotCommitted, 0, store.ErrBroken},
+		}, store.NotCommitted, 0, store.ErrInterrupted},
 		{"COMMIT, not read", func(ctx context.Context, tx pgx.Tx, _ *realtest.Proxy) error {
 			_, err := tx.Query(ctx, `COMMIT`)
 			return err
-		}, store.Committed, 1, store.ErrApart},
+		}, store.Committed, 1, store.ErrTxEndedByHandler},
 		{"COMMIT in a batch, not read", func(ctx context.Context, tx pgx.Tx, _ *realtest.Proxy) error {
 			b := &pgx.Batch{}
 			b.Queue(`/* at last */ COMMIT`)
 			_ = tx.SendBatch(ctx, b)
 			return nil
-		}, store.Committed, 1, store.ErrApart},
+		}, store.Committed, 1, store.ErrTxEndedByHandler},
 		{"COMMIT by its prepared name, the answer lost", func(ctx context.Context, tx pgx.Tx, p *realtest.Proxy) error {
 			_, err := tx.Prepare(ctx, "done", `COMMIT`)
 			p.EatReply(realtest.SQL("done"))
 			_, lost := tx.Exec(ctx, "done")
 			return errors.Join(err, lost)
-		}, store.Committed, 1, store.ErrApart},
+		}, store.Committed, 1, store.ErrTxEndedByHandler},
 		{"COMMIT on the connection, the answer lost", func(ctx context.Context, tx pgx.Tx, p *realtest.Proxy) error {
 			p.EatReply(realtest.SQL("COMMIT"))
 			_, err := tx.Conn().Exec(ctx, `COMMIT`)
 			return err
-		}, store.Unknown, 1, store.ErrApart},
+		}, store.Unknown, 1, store.ErrTxEndedByHandler},
 		{"COMMIT AND CHAIN, and then the connection lost", func(ctx context.Context, tx pgx.Tx, p *realtest.Proxy) error {
 			err := do(ctx, tx, `COMMIT AND CHAIN`)
 			p.CutBefore(realtest.SQL("INTO effects"))
 			return errors.Join(err, effect(ctx, tx, "key"))
-		}, store.Unknown, 1, store.ErrApart},
+		}, store.Unknown, 1, store.ErrTxEndedByHandler},
 		{"COMMIT AND CHAIN, and then the connection lost unseen", func(ctx context.Context, tx pgx.Tx, p *realtest.Proxy) error {
 			err := do(ctx, tx, `COMMIT AND CHAIN`)
 			p.CutBefore(realtest.SQL("pg_current_xact_id() ="))
 			return err
-		}, store.Unknown, 1, store.ErrApart},
+		}, store.Unknown, 1, store.ErrTxEndedByHandler},
 		{"ROLLBACK and more, the answer lost", func(ctx context.Context, tx pgx.Tx, p *realtest.Proxy) error {
 			p.EatReply(realtest.SQL("ROLLBACK"))
 			return do(ctx, tx, `ROLLBACK; INSERT INTO effects VALUES ('key')`)
-		}, store.Unknown, 1, store.ErrApart},
+		}, store.Unknown, 1, store.ErrTxEndedByHandler},
 		{"ROLLBACK, the answer lost", func(ctx context.Context, tx pgx.Tx, p *realtest.Proxy) error {
 			p.EatReply(realtest.SQL("ROLLBACK"))
 			return do(ctx, tx, `ROLLBACK`)
-		}, store.NotCommitted, 0, store.ErrBroken},
+		}, store.NotCommitted, 0, store.ErrInterrupted},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
 			r := breaking(t)
 			last := create("key", store.Succeeded, 1)
 			verdict, err := r.store.Atomic(t.Context(), last.To.ID, true,
-				func(ctx context.Context, tx pgx.Tx, _ store.Standing) (*store.Change, error) {
+				func(ctx context.Context, tx pgx.Tx, _ store.SwapResult) (*store.Change, error) {
 					err := effect(ctx, tx, "key")
 					_ = row.run(ctx, tx, r.proxy)
 					return &last, err
@@ -101,13 +101,13 @@ func TestEndIsAskedAgain(t *testing.T) {
 	r := breaking(t)
 	last := create("key", store.Succeeded, 1)
 	verdict, err := r.store.Atomic(t.Context(), last.To.ID, true,
-		func(ctx context.Context, tx pgx.Tx, _ store.Standing) (*store.Change, error) {
+		func(ctx context.Context, tx pgx.Tx, _ store.SwapResult) (*store.Change, error) {
 			err := errors.Join(effect(ctx, tx, "key"), do(ctx, tx, `COMMIT`))
 			r.proxy.CutBefore(realtest.SQL("pg_xact_status"))
 			return &last, err
 		})
-	if verdict != store.Unknown || !errors.Is(err, store.ErrApart) {
-		t.Errorf("Atomic = %v, %v, want Unknown and ErrApart", verdict, err)
+	if verdict != store.Unknown || !errors.Is(err, store.ErrTxEndedByHandler) {
+		t.Errorf("Atomic = %v, %v, want Unknown and ErrTxEndedByHandler", verdict, err)
 	}
 }
 
@@ -126,14 +126,14 @@ INSERT INTO effects VALUES ('commit')`: store.NotCommitted,
 	} {
 		last := create(sql, store.Succeeded, 1)
 		verdict, err := s.Atomic(t.Context(), last.To.ID, true,
-			func(ctx context.Context, tx pgx.Tx, _ store.Standing) (*store.Change, error) {
+			func(ctx context.Context, tx pgx.Tx, _ store.SwapResult) (*store.Change, error) {
 				server.Pause()
 				defer server.Kill()
 				bounded, cancel := context.WithTimeout(ctx, time.Second) // it is to be sent
 				defer cancel()
 				return &last, do(bounded, tx, sql)
 			})
-		is := map[store.Verdict]error{store.NotCommitted: store.ErrBroken, store.Unknown: store.ErrApart}[want]
+		is := map[store.Verdict]error{store.NotCommitted: store.ErrInterrupted, store.Unknown: store.ErrTxEndedByHandler}[want]
 		if verdict != want || !errors.Is(err, is) {
 			t.Errorf("%s: Atomic = %v, %v, want %v and %v", sql, verdict, err, want, is)
 		}
@@ -150,11 +150,11 @@ func TestHandlerPreparesTheTransaction(t *testing.T) {
 	s.SetCommitBound(time.Hour)
 	last := create("key", store.Succeeded, 1)
 	verdict, err := s.Atomic(t.Context(), last.To.ID, true,
-		func(ctx context.Context, tx pgx.Tx, _ store.Standing) (*store.Change, error) {
+		func(ctx context.Context, tx pgx.Tx, _ store.SwapResult) (*store.Change, error) {
 			return &last, errors.Join(effect(ctx, tx, "key"), do(ctx, tx, `PREPARE TRANSACTION 'theirs'`))
 		})
-	if verdict != store.Unknown || !errors.Is(err, store.ErrApart) {
-		t.Errorf("Atomic = %v, %v, want Unknown and ErrApart", verdict, err)
+	if verdict != store.Unknown || !errors.Is(err, store.ErrTxEndedByHandler) {
+		t.Errorf("Atomic = %v, %v, want Unknown and ErrTxEndedByHandler", verdict, err)
 	}
 	mustExec(t, pool, `COMMIT PREPARED 'theirs'`)
 	if n := effects(t, pool, "key"); n != 1 {
@@ -180,7 +180,7 @@ func TestAbandonedCallThatNeverEnds(t *testing.T) {
 	last := create("key", store.Succeeded, 1)
 	source, ended := rows{make(chan struct{})}, make(chan error, 1)
 	verdict, err := s.Atomic(t.Context(), last.To.ID, true,
-		func(ctx context.Context, tx pgx.Tx, _ store.Standing) (*store.Change, error) {
+		func(ctx context.Context, tx pgx.Tx, _ store.SwapResult) (*store.Change, error) {
 			pid := one[uint32](t, pool, `SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND state = 'idle in transaction'`)
 			go func() {
 				_, err := tx.CopyFrom(ctx, pgx.Identifier{"effects"}, []string{"key"}, source)

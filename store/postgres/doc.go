@@ -65,7 +65,7 @@
 //
 // Commit and Rollback are refused, but SQL can end a transaction too. What a
 // handler has so ended is asked after by the number of the transaction: the error
-// is [ErrEnded] and store.ErrApart, and the verdict is what the server says, or
+// is [ErrEnded] and store.ErrTxEndedByHandler, and the verdict is what the server says, or
 // Unknown where other things may have been committed after a ROLLBACK. When the
 // connection is lost, the server is asked only if the handler has sent something
 // that may have ended the transaction, for ten seconds at most: otherwise it is

@@ -177,9 +177,11 @@ func TestHandlerEndsTheTransaction(t *testing.T) {
 	} {
 		mustExec(t, pool, `TRUNCATE effects`)
 		verdict, err := s.Atomic(t.Context(), last.To.ID, true,
-			func(ctx context.Context, tx pgx.Tx, _ store.Standing) (*store.Change, error) { return row.run(ctx, tx) })
-		if verdict != row.want || err == nil || errors.Is(err, postgres.ErrEnded) == row.plain || errors.Is(err, store.ErrApart) == row.plain {
-			t.Errorf("%s: Atomic = %v, %v, want %v, ErrEnded and ErrApart", row.name, verdict, err, row.want)
+			func(ctx context.Context, tx pgx.Tx, _ store.SwapResult) (*store.Change, error) {
+				return row.run(ctx, tx)
+			})
+		if verdict != row.want || err == nil || errors.Is(err, postgres.ErrEnded) == row.plain || errors.Is(err, store.ErrTxEndedByHandler) == row.plain {
+			t.Errorf("%s: Atomic = %v, %v, want %v, ErrEnded and ErrTxEndedByHandler", row.name, verdict, err, row.want)
 		}
 		if row.plain && !errors.Is(err, errHandler) {
 			t.Errorf("%s: Atomic fails with %v, want the handler's own error", row.name, err)
@@ -234,7 +236,7 @@ func whenFree(t *testing.T, s *postgres.Store, id store.ID,
 	t.Helper()
 	for busy := true; busy; {
 		verdict, err = s.Atomic(t.Context(), id, true,
-			func(ctx context.Context, tx pgx.Tx, stands store.Standing) (*store.Change, error) {
+			func(ctx context.Context, tx pgx.Tx, stands store.SwapResult) (*store.Change, error) {
 				if busy = stands.Busy; busy {
 					return nil, errHandler
 				}
@@ -251,7 +253,7 @@ func TestHandlerCallsCommit(t *testing.T) {
 	s := newStore(t, pool, postgres.Options{})
 	last := create("key", store.Succeeded, 1)
 	verdict, err := s.Atomic(t.Context(), last.To.ID, true,
-		func(ctx context.Context, tx pgx.Tx, _ store.Standing) (*store.Change, error) {
+		func(ctx context.Context, tx pgx.Tx, _ store.SwapResult) (*store.Change, error) {
 			defer func() { _ = tx.Rollback(ctx) }() // as many do by habit
 			if err := tx.Commit(ctx); !errors.Is(err, postgres.ErrEnded) {
 				t.Errorf("Commit = %v, want ErrEnded", err)
@@ -316,7 +318,7 @@ func TestHandlerPassesOverAnError(t *testing.T) {
 	} {
 		last := create(name, store.Succeeded, 1)
 		verdict, err := s.Atomic(t.Context(), last.To.ID, true,
-			func(ctx context.Context, tx pgx.Tx, _ store.Standing) (*store.Change, error) {
+			func(ctx context.Context, tx pgx.Tx, _ store.SwapResult) (*store.Change, error) {
 				err := effect(ctx, tx, "key")
 				fail(ctx, tx)
 				return &last, err
@@ -343,7 +345,7 @@ func TestHandlerGoesBackToASavepoint(t *testing.T) {
 	s := newStore(t, pool, postgres.Options{})
 	last := create("key", store.Succeeded, 1)
 	verdict, err := s.Atomic(t.Context(), last.To.ID, true,
-		func(ctx context.Context, tx pgx.Tx, _ store.Standing) (*store.Change, error) {
+		func(ctx context.Context, tx pgx.Tx, _ store.SwapResult) (*store.Change, error) {
 			inner, err := tx.Begin(ctx)
 			if err != nil {
 				return nil, err

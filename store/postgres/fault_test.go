@@ -31,7 +31,7 @@ func breaking(t *testing.T) rig {
 // finish runs a transaction that has one effect of key and ends with last.
 func finish(t *testing.T, s *postgres.Store, key string, last *store.Change) (store.Verdict, error) {
 	t.Helper()
-	return s.Atomic(t.Context(), last.To.ID, true, func(ctx context.Context, tx pgx.Tx, _ store.Standing) (*store.Change, error) {
+	return s.Atomic(t.Context(), last.To.ID, true, func(ctx context.Context, tx pgx.Tx, _ store.SwapResult) (*store.Change, error) {
 		return last, effect(ctx, tx, key)
 	})
 }
@@ -181,7 +181,7 @@ func TestCommitThatIsRefused(t *testing.T) {
 			for _, last := range []store.Change{create("new", store.Succeeded, 1), stood(t, s)} {
 				before := stands(t, s, last)
 				verdict, err := finish(t, s, "key", &last)
-				if verdict != row.want || postgres.CodeOf(err) != row.code || errors.Is(err, store.ErrConflict) != row.conflict || errors.Is(err, store.ErrNotInForce) {
+				if verdict != row.want || postgres.CodeOf(err) != row.code || errors.Is(err, store.ErrConflict) != row.conflict || errors.Is(err, store.ErrSuperseded) {
 					t.Errorf("Atomic = %v, %v, want %v and %s", verdict, err, row.want, row.code)
 				}
 				if n, token := effects(t, pool, "key"), stands(t, s, last); n != 0 || token != before {
@@ -205,7 +205,7 @@ CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN INSERT INT
 CREATE TRIGGER refuse BEFORE INSERT OR UPDATE ON semel_records FOR EACH ROW EXECUTE FUNCTION refuse()`, pgx.QueryExecModeSimpleProtocol)
 	for _, last := range []store.Change{create("new", store.Succeeded, 1), old} {
 		verdict, err := finish(t, s, "key", &last)
-		if verdict != store.NotCommitted || postgres.CodeOf(err) != "23505" || errors.Is(err, store.ErrNotInForce) {
+		if verdict != store.NotCommitted || postgres.CodeOf(err) != "23505" || errors.Is(err, store.ErrSuperseded) {
 			t.Errorf("Atomic = %v, %v, want NotCommitted and what the trigger met", verdict, err)
 		}
 	}

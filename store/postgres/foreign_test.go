@@ -55,7 +55,7 @@ func TestForeignUniqueKeysAreNoRecords(t *testing.T) {
 				for i := range 3 { // by the driver, and past it
 					last := create(fmt.Sprint(i), store.Succeeded, 2)
 					verdict, err := finish(t, s, "key", &last)
-					if verdict != store.NotCommitted || errors.Is(err, store.ErrNotInForce) || postgres.CodeOf(err) != "23505" {
+					if verdict != store.NotCommitted || errors.Is(err, store.ErrSuperseded) || postgres.CodeOf(err) != "23505" {
 						t.Errorf("Atomic = %v, %v, want NotCommitted and the server's error", verdict, err)
 					}
 					answer, verdict, err := s.AtomicBatch(t.Context(), last, true, statements(anEffect))
@@ -68,8 +68,8 @@ func TestForeignUniqueKeysAreNoRecords(t *testing.T) {
 					// Its own key is known all the same.
 					again := first
 					again.To.Owner = 9
-					if verdict, err := finish(t, s, "key", &again); verdict != store.NotCommitted || !errors.Is(err, store.ErrNotInForce) {
-						t.Errorf("Atomic of what stands = %v, %v, want ErrNotInForce", verdict, err)
+					if verdict, err := finish(t, s, "key", &again); verdict != store.NotCommitted || !errors.Is(err, store.ErrSuperseded) {
+						t.Errorf("Atomic of what stands = %v, %v, want ErrSuperseded", verdict, err)
 					}
 				}
 				if n := effects(t, others, "key"); n != 0 {

@@ -18,7 +18,7 @@ func TestHandlerUsesLargeObjects(t *testing.T) {
 	s := newStore(t, pool, postgres.Options{})
 	last := create("key", store.Succeeded, 1)
 	verdict, err := s.Atomic(t.Context(), last.To.ID, true,
-		func(ctx context.Context, tx pgx.Tx, _ store.Standing) (*store.Change, error) {
+		func(ctx context.Context, tx pgx.Tx, _ store.SwapResult) (*store.Change, error) {
 			objects := tx.LargeObjects()
 			oid, err := objects.Create(ctx, 0)
 			if err != nil {
@@ -46,7 +46,7 @@ func TestHandlerLeavesAResultOpen(t *testing.T) {
 	s := newStore(t, pool, postgres.Options{})
 	last := create("key", store.Succeeded, 1)
 	verdict, err := s.Atomic(t.Context(), last.To.ID, true,
-		func(ctx context.Context, tx pgx.Tx, _ store.Standing) (*store.Change, error) {
+		func(ctx context.Context, tx pgx.Tx, _ store.SwapResult) (*store.Change, error) {
 			rows, err := tx.Query(ctx, `INSERT INTO effects SELECT 'key' FROM generate_series(1, 9) RETURNING key`)
 			if err == nil && !rows.Next() {
 				t.Error("no row")

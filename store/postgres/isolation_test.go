@@ -28,7 +28,7 @@ func TestIsolation(t *testing.T) {
 		last := create("at "+string(level), store.Succeeded, 1)
 		var got string
 		verdict, err := s.Atomic(t.Context(), last.To.ID, true,
-			func(ctx context.Context, tx pgx.Tx, _ store.Standing) (*store.Change, error) {
+			func(ctx context.Context, tx pgx.Tx, _ store.SwapResult) (*store.Change, error) {
 				return &last, tx.QueryRow(ctx, `SHOW transaction_isolation`).Scan(&got)
 			})
 		want := string(level)
@@ -40,7 +40,7 @@ func TestIsolation(t *testing.T) {
 		}
 		again := move(last, store.Failed)
 		verdict, err = s.Atomic(t.Context(), last.To.ID, false,
-			func(context.Context, pgx.Tx, store.Standing) (*store.Change, error) { return &again, nil })
+			func(context.Context, pgx.Tx, store.SwapResult) (*store.Change, error) { return &again, nil })
 		refused := verdict == store.NotCommitted && errors.Is(err, postgres.ErrIsolation)
 		if leased := want == "read committed"; leased == refused {
 			t.Errorf("Atomic without the right, at %q = %v, %v", want, verdict, err)
@@ -67,7 +67,7 @@ func TestConflict(t *testing.T) {
 		for _, level := range levels() {
 			s := newStore(t, pool, postgres.Options{Isolation: level})
 			verdict, err := s.Atomic(t.Context(), last.To.ID, true,
-				func(ctx context.Context, tx pgx.Tx, _ store.Standing) (*store.Change, error) {
+				func(ctx context.Context, tx pgx.Tx, _ store.SwapResult) (*store.Change, error) {
 					if err := effect(ctx, tx, "key"); err != nil {
 						return nil, err
 					}
@@ -106,7 +106,7 @@ func TestWriteSkew(t *testing.T) {
 	run := func(key string, between func()) (store.Verdict, error) {
 		last := create(key, store.Succeeded, 1)
 		return s.Atomic(t.Context(), last.To.ID, true,
-			func(ctx context.Context, tx pgx.Tx, _ store.Standing) (*store.Change, error) {
+			func(ctx context.Context, tx pgx.Tx, _ store.SwapResult) (*store.Change, error) {
 				var n int
 				if err := tx.QueryRow(ctx, `SELECT count(*) FROM effects`).Scan(&n); err != nil {
 					return nil, err
@@ -179,7 +179,7 @@ func TestDeadlock(t *testing.T) {
 	run := func(first, second string, here, there chan struct{}) answer {
 		last := create(first, store.Succeeded, 1)
 		verdict, err := s.Atomic(t.Context(), last.To.ID, true,
-			func(ctx context.Context, tx pgx.Tx, _ store.Standing) (*store.Change, error) {
+			func(ctx context.Context, tx pgx.Tx, _ store.SwapResult) (*store.Change, error) {
 				_, err := tx.Exec(ctx, lock, first)
 				close(here)
 				<-there

@@ -25,7 +25,7 @@ func TestBeginThatIsLost(t *testing.T) {
 	} {
 		fault := arm(realtest.SQL("begin"))
 		verdict, err := r.store.Atomic(t.Context(), last.To.ID, true,
-			func(context.Context, pgx.Tx, store.Standing) (*store.Change, error) {
+			func(context.Context, pgx.Tx, store.SwapResult) (*store.Change, error) {
 				t.Errorf("%s: run is called without a transaction", name)
 				return nil, errHandler
 			})
@@ -59,8 +59,8 @@ func TestConnectionLostInTheHandler(t *testing.T) {
 				cause = effect(ctx, tx, "key")
 				return run(cause)
 			})
-			if verdict != store.NotCommitted || cause == nil || !errors.Is(err, cause) || !errors.Is(err, store.ErrBroken) {
-				t.Errorf("%s: Atomic = %v, %v, want NotCommitted, ErrBroken and the loss: %v", name, verdict, err, cause)
+			if verdict != store.NotCommitted || cause == nil || !errors.Is(err, cause) || !errors.Is(err, store.ErrInterrupted) {
+				t.Errorf("%s: Atomic = %v, %v, want NotCommitted, ErrInterrupted and the loss: %v", name, verdict, err, cause)
 			}
 			fault.Wait(t)
 			if n := effects(t, r.direct, "key"); n != 0 || stands(t, r.store, last) != (store.Token{}) {
@@ -81,7 +81,7 @@ func TestSessionEndedInTheHandler(t *testing.T) {
 	s := newStore(t, pool, postgres.Options{})
 	last := create("key", store.Succeeded, 1)
 	verdict, err := s.Atomic(t.Context(), last.To.ID, true,
-		func(ctx context.Context, tx pgx.Tx, _ store.Standing) (*store.Change, error) {
+		func(ctx context.Context, tx pgx.Tx, _ store.SwapResult) (*store.Change, error) {
 			err := effect(ctx, tx, "key")
 			mustEnd(t, s, tx.Conn().PgConn().PID(), func(pid uint32) {
 				mustExec(t, pool, `SELECT pg_terminate_backend($1)`, pid)
@@ -117,7 +117,7 @@ func TestIdleInTransaction(t *testing.T) {
 	s, patient := newStore(t, pool, postgres.Options{IdleInTransaction: 50 * time.Millisecond}), newStore(t, pool, postgres.Options{})
 	last, other := create("key", store.Succeeded, 1), create("key", store.Succeeded, 2)
 	verdict, err := s.Atomic(t.Context(), last.To.ID, true,
-		func(ctx context.Context, tx pgx.Tx, _ store.Standing) (*store.Change, error) {
+		func(ctx context.Context, tx pgx.Tx, _ store.SwapResult) (*store.Change, error) {
 			err := effect(ctx, tx, "key")
 			mustEnd(t, s, tx.Conn().PgConn().PID(), func(uint32) {})
 			if verdict, err := finish(t, patient, "key", &other); verdict != store.Committed {
@@ -125,8 +125,8 @@ func TestIdleInTransaction(t *testing.T) {
 			}
 			return &last, err
 		})
-	if verdict != store.NotCommitted || postgres.CodeOf(err) != "25P03" || !errors.Is(err, store.ErrBroken) {
-		t.Errorf("Atomic = %v, %v, want NotCommitted, ErrBroken and 25P03", verdict, err)
+	if verdict != store.NotCommitted || postgres.CodeOf(err) != "25P03" || !errors.Is(err, store.ErrInterrupted) {
+		t.Errorf("Atomic = %v, %v, want NotCommitted, ErrInterrupted and 25P03", verdict, err)
 	}
 	if n := effects(t, pool, "key"); n != 1 || stands(t, s, last) != other.To.Token {
 		t.Errorf("%d effects and %+v, want those of the next one", n, stands(t, s, last))
@@ -154,11 +154,11 @@ func TestTimeouts(t *testing.T) {
 		s := newStore(t, pool, row.o)
 		last := create("key", store.Succeeded, 1)
 		verdict, err := s.Atomic(t.Context(), last.To.ID, true,
-			func(ctx context.Context, tx pgx.Tx, _ store.Standing) (*store.Change, error) {
+			func(ctx context.Context, tx pgx.Tx, _ store.SwapResult) (*store.Change, error) {
 				return &last, do(ctx, tx, row.sql)
 			})
-		if verdict != store.NotCommitted || postgres.CodeOf(err) != row.code || !errors.Is(err, store.ErrBroken) {
-			t.Errorf("Atomic with %+v = %v, %v, want NotCommitted, ErrBroken and %s", row.o, verdict, err, row.code)
+		if verdict != store.NotCommitted || postgres.CodeOf(err) != row.code || !errors.Is(err, store.ErrInterrupted) {
+			t.Errorf("Atomic with %+v = %v, %v, want NotCommitted, ErrInterrupted and %s", row.o, verdict, err, row.code)
 		}
 		mustBeFree(t, s, last)
 	}
@@ -182,7 +182,7 @@ func TestTimeoutSettings(t *testing.T) {
 		} {
 			var got string
 			verdict, err := newStore(t, pool, row.o).Atomic(t.Context(), store.ID{1}, true,
-				func(ctx context.Context, tx pgx.Tx, _ store.Standing) (*store.Change, error) {
+				func(ctx context.Context, tx pgx.Tx, _ store.SwapResult) (*store.Change, error) {
 					return nil, tx.QueryRow(ctx, `SELECT concat_ws(' ', current_setting('idle_in_transaction_session_timeout'),
 current_setting('lock_timeout'), current_setting('statement_timeout'))`).Scan(&got)
 				})

@@ -116,7 +116,7 @@ func tellOfNotes(t *testing.T, s *postgres.Store, c store.Change, name string) {
 	t.Helper()
 	noted := move(c, store.Failed)
 	noted.To.Expire = -1
-	if answer, err := s.SwapNoted(t.Context(), noted, store.Note{Actor: "ann", Reason: name}); err != nil || !answer.InForce(noted) {
+	if answer, err := s.SwapNoted(t.Context(), noted, store.Note{Actor: "ann", Reason: name}); err != nil || !answer.Applied(noted) {
 		t.Errorf("SwapNoted = %+v, %v, want in force", answer, err)
 	}
 	if _, err := s.Counts(t.Context()); err != nil {
@@ -140,7 +140,7 @@ func mustAll(t *testing.T, s *postgres.Store, changes []store.Change) {
 		return
 	}
 	for i, answer := range answers {
-		if !answer.InForce(changes[i]) {
+		if !answer.Applied(changes[i]) {
 			t.Errorf("change %d of %d = %+v, want in force", i, len(changes), answer)
 		}
 	}
@@ -148,7 +148,7 @@ func mustAll(t *testing.T, s *postgres.Store, changes []store.Change) {
 
 func tellTransactions(t *testing.T, s *postgres.Store, name string) {
 	t.Helper()
-	type run = func(ctx context.Context, tx pgx.Tx, stands store.Standing) (*store.Change, error)
+	type run = func(ctx context.Context, tx pgx.Tx, stands store.SwapResult) (*store.Change, error)
 	first, queued := create(name+" inline", store.Succeeded, 1), create(name+" queued", store.Pending, 1)
 	again, failed := create(name+" inline", store.Succeeded, 2), create(name+" failed", store.Failed, 1)
 	next := move(queued, store.Succeeded)
@@ -162,14 +162,14 @@ func tellTransactions(t *testing.T, s *postgres.Store, name string) {
 		{&first, true, func(ctx context.Context, tx pgx.Tx) error {
 			_, err := s.SwapTx(ctx, tx, []store.Change{queued, again})
 			return errors.Join(err, effect(ctx, tx, name))
-		}, store.NotCommitted, store.ErrNotInForce},
+		}, store.NotCommitted, store.ErrSuperseded},
 		{&first, true, func(ctx context.Context, tx pgx.Tx) error {
 			_, err := s.SwapTx(ctx, tx, []store.Change{queued})
 			return errors.Join(err, effect(ctx, tx, name))
 		}, store.Committed, nil},
-		{&again, true, func(ctx context.Context, tx pgx.Tx) error { return effect(ctx, tx, name) }, store.NotCommitted, store.ErrNotInForce},
+		{&again, true, func(ctx context.Context, tx pgx.Tx) error { return effect(ctx, tx, name) }, store.NotCommitted, store.ErrSuperseded},
 		{&next, false, func(ctx context.Context, tx pgx.Tx) error { return effect(ctx, tx, name) }, store.Committed, nil},
-		{&next, false, func(ctx context.Context, tx pgx.Tx) error { return effect(ctx, tx, name) }, store.NotCommitted, store.ErrNotInForce},
+		{&next, false, func(ctx context.Context, tx pgx.Tx) error { return effect(ctx, tx, name) }, store.NotCommitted, store.ErrSuperseded},
 		{&failed, true, func(ctx context.Context, tx pgx.Tx) error { return do(ctx, tx, `SELECT 1 / 0`) }, store.Committed, nil},
 		{nil, true, func(context.Context, pgx.Tx) error { return errHandler }, store.NotCommitted, errHandler},
 	} {
@@ -177,7 +177,7 @@ func tellTransactions(t *testing.T, s *postgres.Store, name string) {
 		if row.last != nil {
 			id = row.last.To.ID
 		}
-		verdict, err := s.Atomic(t.Context(), id, row.hold, run(func(ctx context.Context, tx pgx.Tx, _ store.Standing) (*store.Change, error) {
+		verdict, err := s.Atomic(t.Context(), id, row.hold, run(func(ctx context.Context, tx pgx.Tx, _ store.SwapResult) (*store.Change, error) {
 			return row.last, row.do(ctx, tx)
 		}))
 		if verdict != row.want || !errors.Is(err, row.is) {

@@ -16,7 +16,7 @@ func TestNextPreparedAnew(t *testing.T) {
 	t.Parallel()
 	s, others := inTurns(t, postgres.Options{})
 	turns := several(9)
-	turns[3].run = func(ctx context.Context, tx pgx.Tx, _ store.Standing) error {
+	turns[3].run = func(ctx context.Context, tx pgx.Tx, _ store.SwapResult) error {
 		var name string
 		const begins = `SELECT name FROM pg_prepared_statements WHERE name LIKE 'semel%' AND statement LIKE '%''lock_timeout'', ''50ms''%'`
 		if err := tx.QueryRow(ctx, begins).Scan(&name); err != nil {

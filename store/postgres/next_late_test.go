@@ -49,7 +49,7 @@ func TestNextGivesUp(t *testing.T) {
 	gone := turns[4]
 	ctx, cancel := context.WithCancel(t.Context())
 	gone.ctx = ctx
-	gone.run = func(context.Context, pgx.Tx, store.Standing) error { t.Error("it is run"); return errHandler }
+	gone.run = func(context.Context, pgx.Tx, store.SwapResult) error { t.Error("it is run"); return errHandler }
 	told := make(chan struct{})
 	go func() {
 		defer close(told)
@@ -80,13 +80,13 @@ func TestNextDoesNotWaitForOneThatHangs(t *testing.T) {
 		s.SetKeptFor(time.Hour)
 		end := hang(t, others, "3")
 		turns, ran := several(5), make(chan struct{})
-		turns[4].run = func(ctx context.Context, tx pgx.Tx, _ store.Standing) error {
+		turns[4].run = func(ctx context.Context, tx pgx.Tx, _ store.SwapResult) error {
 			close(ran)
 			return effect(ctx, tx, "4")
 		}
 		beside, enough := &turn{last: create("beside", store.Succeeded, 1)}, make(chan struct{})
 		over, within := make(chan struct{}), make(chan struct{})
-		beside.run = func(ctx context.Context, tx pgx.Tx, _ store.Standing) error {
+		beside.run = func(ctx context.Context, tx pgx.Tx, _ store.SwapResult) error {
 			close(within)
 			<-enough
 			return effect(ctx, tx, "beside")
@@ -123,7 +123,7 @@ func TestEndIsToldWhileTheNextCannotLook(t *testing.T) {
 		t.Fatal(err)
 	}
 	locked := make(chan struct{})
-	turns[3].run = func(ctx context.Context, inner pgx.Tx, _ store.Standing) error {
+	turns[3].run = func(ctx context.Context, inner pgx.Tx, _ store.SwapResult) error {
 		go func() {
 			defer close(locked)
 			mustExec(t, tx, `LOCK TABLE semel_records IN ACCESS EXCLUSIVE MODE`)

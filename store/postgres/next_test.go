@@ -20,7 +20,7 @@ import (
 type turn struct {
 	ctx  context.Context // nil: the test's
 	last store.Change
-	run  func(ctx context.Context, tx pgx.Tx, stands store.Standing) error // nil: it has an effect
+	run  func(ctx context.Context, tx pgx.Tx, stands store.SwapResult) error // nil: it has an effect
 
 	verdict store.Verdict
 	err     error
@@ -32,7 +32,7 @@ func (one *turn) atomic(t *testing.T, s *postgres.Store, first func()) {
 	if ctx == nil {
 		ctx = t.Context()
 	}
-	one.verdict, one.err = s.Atomic(ctx, one.last.To.ID, true, func(ctx context.Context, tx pgx.Tx, stands store.Standing) (*store.Change, error) {
+	one.verdict, one.err = s.Atomic(ctx, one.last.To.ID, true, func(ctx context.Context, tx pgx.Tx, stands store.SwapResult) (*store.Change, error) {
 		first()
 		if one.run != nil {
 			return &one.last, one.run(ctx, tx, stands)
@@ -106,7 +106,7 @@ current_setting('lock_timeout'), current_setting('statement_timeout'), current_s
 		s, others := inTurns(t, postgres.Options{Isolation: level})
 		turns := several(24)
 		for _, one := range turns {
-			one.run = func(ctx context.Context, tx pgx.Tx, stands store.Standing) error {
+			one.run = func(ctx context.Context, tx pgx.Tx, stands store.SwapResult) error {
 				var got string
 				if err := tx.QueryRow(ctx, seen).Scan(&got); err != nil || got != want || stands.Token != (store.Token{}) {
 					t.Errorf("turn %s sees %q, %v and %+v, want %q and nothing", one.last.To.Key, got, err, stands, want)
@@ -147,10 +147,10 @@ func TestNextIsToldWhatStands(t *testing.T) {
 	other := stands.last
 	other.To.Owner = 2
 	mustForce(t, elsewhere, other)
-	var told, right store.Standing
-	stands.run = func(_ context.Context, _ pgx.Tx, is store.Standing) error { told = is; return errHandler }
-	busy.run = func(_ context.Context, _ pgx.Tx, is store.Standing) error { right = is; return errHandler }
-	_, err := elsewhere.Atomic(t.Context(), busy.last.To.ID, true, func(context.Context, pgx.Tx, store.Standing) (*store.Change, error) {
+	var told, right store.SwapResult
+	stands.run = func(_ context.Context, _ pgx.Tx, is store.SwapResult) error { told = is; return errHandler }
+	busy.run = func(_ context.Context, _ pgx.Tx, is store.SwapResult) error { right = is; return errHandler }
+	_, err := elsewhere.Atomic(t.Context(), busy.last.To.ID, true, func(context.Context, pgx.Tx, store.SwapResult) (*store.Change, error) {
 		inTurn(t, s, turns...)
 		return nil, errHandler
 	})
@@ -174,18 +174,18 @@ func TestOneFailsAndTheNextGoesOn(t *testing.T) {
 	trigger(t, others, `IF NEW.key = '3' THEN RAISE 'refused'; END IF`)
 	turns := several(6)
 	fenced, refused, rolledBack := turns[2], turns[3], turns[4]
-	fenced.run = func(context.Context, pgx.Tx, store.Standing) error {
+	fenced.run = func(context.Context, pgx.Tx, store.SwapResult) error {
 		other := fenced.last
 		other.To.Owner = 2
 		mustForce(t, newStore(t, others, postgres.Options{}), other)
 		return nil
 	}
-	rolledBack.run = func(context.Context, pgx.Tx, store.Standing) error { return errHandler }
+	rolledBack.run = func(context.Context, pgx.Tx, store.SwapResult) error { return errHandler }
 	rolledBack.last.To.State = store.Failed
 	inTurn(t, s, turns...)
 	mustCommit(t, others, turns[0], turns[1], turns[5])
-	if fenced.verdict != store.NotCommitted || !errors.Is(fenced.err, store.ErrNotInForce) {
-		t.Errorf("Atomic = %v, %v, want ErrNotInForce", fenced.verdict, fenced.err)
+	if fenced.verdict != store.NotCommitted || !errors.Is(fenced.err, store.ErrSuperseded) {
+		t.Errorf("Atomic = %v, %v, want ErrSuperseded", fenced.verdict, fenced.err)
 	}
 	if refused.verdict != store.NotCommitted || refused.err == nil {
 		t.Errorf("Atomic = %v, %v, want the refusal of its COMMIT", refused.verdict, refused.err)
@@ -204,7 +204,7 @@ func TestConnectionLostBetweenTwo(t *testing.T) {
 	turns := several(6)
 	lost := turns[3]
 	var fault *realtest.Fault
-	lost.run = func(ctx context.Context, tx pgx.Tx, _ store.Standing) error {
+	lost.run = func(ctx context.Context, tx pgx.Tx, _ store.SwapResult) error {
 		err := effect(ctx, tx, "3")
 		fault = proxy.EatReply(realtest.SQL("COMMIT AND CHAIN"))
 		return err

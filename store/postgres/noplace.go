@@ -46,7 +46,7 @@ func (t *tables) hasNoPlace(err error) bool {
 // out that it has unfinished records, so it is in conflict with that.
 func withoutPlace(last *store.Change, err error) error {
 	if kindOf(last) == create {
-		return fmt.Errorf("record %s: %w: %w", last.To.ID, store.ErrNoPlace, err)
+		return fmt.Errorf("record %s: %w: %w", last.To.ID, store.ErrNoPartition, err)
 	}
 	return fmt.Errorf("record %s: %w: %w", last.To.ID, store.ErrConflict, err)
 }

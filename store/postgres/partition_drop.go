@@ -47,7 +47,7 @@ func (e *HeldError) Error() string {
 // read, and what is written to other partitions goes on. It waits itself for the
 // transactions that have the table in use, for as long as ctx lasts. From the moment when a partition is
 // sealed, which is after it was found to hold nothing, a key of its time is
-// refused with store.ErrNoPlace.
+// refused with store.ErrNoPartition.
 func (p *Partitions) Drop(ctx context.Context) (dropped []Partition, err error) {
 	err = p.withLock(ctx, dropLock, func(ctx context.Context, k *keeper) error {
 		dropped, err = k.dropAll(ctx)

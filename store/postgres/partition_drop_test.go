@@ -120,7 +120,7 @@ func TestDropBesideAClaim(t *testing.T) {
 	}
 	claim, again := at(5*day, "claimed", store.InProgress, 1), move(there, store.Pending)
 	again.To.Owner, again.To.Expire = 2, 0
-	if answers, err := s.SwapTx(t.Context(), tx, []store.Change{claim, again}); err != nil || !answers[0].InForce(claim) || !answers[1].InForce(again) {
+	if answers, err := s.SwapTx(t.Context(), tx, []store.Change{claim, again}); err != nil || !answers[0].Applied(claim) || !answers[1].Applied(again) {
 		t.Fatalf("SwapTx = %+v, %v", answers, err)
 	}
 	var drop sync.WaitGroup

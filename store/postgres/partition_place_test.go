@@ -46,19 +46,19 @@ func TestNoPlace(t *testing.T) {
 				}
 			}
 			noted, err := s.SwapNoted(t.Context(), at(ago, "late", store.Pending, 1), store.Note{Actor: "a", Reason: "r"})
-			if err != nil || !errors.Is(noted.Err, store.ErrNoPlace) {
-				t.Errorf("SwapNoted = %+v, %v, want ErrNoPlace", noted, err)
+			if err != nil || !errors.Is(noted.Err, store.ErrNoPartition) {
+				t.Errorf("SwapNoted = %+v, %v, want ErrNoPartition", noted, err)
 			}
 			for _, failed := range []error{nil, errHandler} {
 				last := at(ago, "late", store.Succeeded, 1)
-				verdict, err := s.Atomic(t.Context(), last.To.ID, true, func(ctx context.Context, tx pgx.Tx, _ store.Standing) (*store.Change, error) {
+				verdict, err := s.Atomic(t.Context(), last.To.ID, true, func(ctx context.Context, tx pgx.Tx, _ store.SwapResult) (*store.Change, error) {
 					if err := effect(ctx, tx, "late"); err != nil {
 						t.Error(err)
 					}
 					return &last, failed
 				})
-				if verdict != store.NotCommitted || !errors.Is(err, store.ErrNoPlace) {
-					t.Errorf("Atomic = %v, %v, want NotCommitted and ErrNoPlace", verdict, err)
+				if verdict != store.NotCommitted || !errors.Is(err, store.ErrNoPartition) {
+					t.Errorf("Atomic = %v, %v, want NotCommitted and ErrNoPartition", verdict, err)
 				}
 			}
 			if n := effects(t, pool, "late"); n != 0 {
@@ -69,13 +69,13 @@ func TestNoPlace(t *testing.T) {
 }
 
 // wantPlaces wants the first change without a place, and the others in force.
-func wantPlaces(t *testing.T, changes []store.Change, answers []store.Standing, err error) {
+func wantPlaces(t *testing.T, changes []store.Change, answers []store.SwapResult, err error) {
 	t.Helper()
-	if err != nil || !errors.Is(answers[0].Err, store.ErrNoPlace) {
+	if err != nil || !errors.Is(answers[0].Err, store.ErrNoPartition) {
 		t.Fatalf("Swap = %+v, %v, want the first without a place", answers[:min(1, len(answers))], err)
 	}
 	for i := range changes[1:] {
-		if !answers[i+1].InForce(changes[i+1]) {
+		if !answers[i+1].Applied(changes[i+1]) {
 			t.Errorf("its neighbour is answered %+v, want in force", answers[i+1])
 		}
 	}
@@ -95,7 +95,7 @@ func TestSealedPartition(t *testing.T) {
 		for i := 1; i < n; i++ {
 			changes = append(changes, at(0, time.Duration(n*100+i).String(), store.InProgress, 1))
 		}
-		if answers, err := s.Swap(t.Context(), changes); err != nil || !answers[0].InForce(c) {
+		if answers, err := s.Swap(t.Context(), changes); err != nil || !answers[0].Applied(c) {
 			t.Errorf("Swap of what stands = %+v, %v, want in force", answers[0], err)
 		}
 		changes[0].To.Owner = 7

@@ -143,8 +143,8 @@ func TestEnsureAfterAllWereDropped(t *testing.T) {
 	if _, err := p.Ensure(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if answers, err := s.Swap(t.Context(), []store.Change{late}); err != nil || !errors.Is(answers[0].Err, store.ErrNoPlace) {
-		t.Errorf("a key whose partition was dropped = %+v, %v, want ErrNoPlace", answers, err)
+	if answers, err := s.Swap(t.Context(), []store.Change{late}); err != nil || !errors.Is(answers[0].Err, store.ErrNoPartition) {
+		t.Errorf("a key whose partition was dropped = %+v, %v, want ErrNoPartition", answers, err)
 	}
 	mustForce(t, s, at(-20*day, "new", store.Succeeded, 1))
 }

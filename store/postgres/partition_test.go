@@ -75,8 +75,8 @@ func TestDivide(t *testing.T) {
 	if _, err := p.Ensure(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if answers, err := s.Swap(t.Context(), []store.Change{later}); err != nil || !errors.Is(answers[0].Err, store.ErrNoPlace) {
-		t.Errorf("Swap of a record without a partition = %+v, %v, want ErrNoPlace", answers, err)
+	if answers, err := s.Swap(t.Context(), []store.Change{later}); err != nil || !errors.Is(answers[0].Err, store.ErrNoPartition) {
+		t.Errorf("Swap of a record without a partition = %+v, %v, want ErrNoPartition", answers, err)
 	}
 	if got := one[string](t, pool, `SELECT string_agg(privilege_type || ' ' || a.grantee::regrole::text, ', ' ORDER BY 1) FROM pg_class c, aclexplode(relacl) a
 WHERE c.oid = 'semel_records'::regclass AND a.grantee <> c.relowner`); strings.Count(got, "pg_monitor") != 2 || strings.Count(got, "INSERT -") != 1 {
@@ -135,7 +135,7 @@ func TestDivideWhileOthersWrite(t *testing.T) {
 				for err == nil && answers[0].Busy {
 					answers, err = s.Swap(t.Context(), []store.Change{c})
 				}
-				if err != nil || !answers[0].InForce(c) {
+				if err != nil || !answers[0].Applied(c) {
 					t.Errorf("Swap = %+v, %v, want in force", answers, err)
 					return
 				}

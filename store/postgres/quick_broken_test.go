@@ -36,7 +36,7 @@ func TestQuickEndThatHangs(t *testing.T) {
 	bound := func(s *postgres.Store) { s.SetCommitBound(time.Second) }
 	ends := map[string]func(s *postgres.Store, last store.Change) (store.Verdict, error){
 		"Atomic": func(s *postgres.Store, last store.Change) (store.Verdict, error) {
-			return s.Atomic(t.Context(), last.To.ID, true, func(ctx context.Context, tx pgx.Tx, _ store.Standing) (*store.Change, error) {
+			return s.Atomic(t.Context(), last.To.ID, true, func(ctx context.Context, tx pgx.Tx, _ store.SwapResult) (*store.Change, error) {
 				bound(s)
 				return &last, effect(ctx, tx, "key")
 			})
@@ -87,7 +87,7 @@ func TestQuickBeginIsGivenUp(t *testing.T) {
 		cancel()
 	}()
 	last := create("key", store.Succeeded, 1)
-	verdict, err := s.Atomic(ctx, last.To.ID, true, func(context.Context, pgx.Tx, store.Standing) (*store.Change, error) {
+	verdict, err := s.Atomic(ctx, last.To.ID, true, func(context.Context, pgx.Tx, store.SwapResult) (*store.Change, error) {
 		t.Error("it is run")
 		return nil, errHandler
 	})

@@ -25,7 +25,7 @@ func TestPreparedAnew(t *testing.T) {
 	for n := range 6 {
 		key := strconv.Itoa(n)
 		last := create(key, store.Succeeded, 1)
-		verdict, err := s.Atomic(t.Context(), last.To.ID, true, func(ctx context.Context, tx pgx.Tx, _ store.Standing) (*store.Change, error) {
+		verdict, err := s.Atomic(t.Context(), last.To.ID, true, func(ctx context.Context, tx pgx.Tx, _ store.SwapResult) (*store.Change, error) {
 			_, err := tx.Exec(ctx, `INSERT INTO effects (key) VALUES ('`+key+`')`) // prepared by nobody
 			return &last, err
 		})
@@ -53,7 +53,7 @@ func TestQuickTransactionsAreLikeOthers(t *testing.T) {
 	for n, rolls := range []bool{false, false, true, false} {
 		key := strconv.Itoa(n)
 		last := create(key, store.Succeeded, 1)
-		_, err := s.Atomic(t.Context(), last.To.ID, true, func(ctx context.Context, tx pgx.Tx, _ store.Standing) (*store.Change, error) {
+		_, err := s.Atomic(t.Context(), last.To.ID, true, func(ctx context.Context, tx pgx.Tx, _ store.SwapResult) (*store.Change, error) {
 			inner, err := tx.Begin(ctx) // of a driver's transaction that served others before
 			if err != nil {
 				return nil, err
@@ -120,7 +120,7 @@ func TestPreparedIsDroppedByTheFunction(t *testing.T) {
 	for n := range 24 {
 		key, drops := strconv.Itoa(n), n%8 < 3
 		last := create(key, store.Succeeded, 1)
-		verdict, err := s.Atomic(t.Context(), last.To.ID, true, func(ctx context.Context, tx pgx.Tx, _ store.Standing) (*store.Change, error) {
+		verdict, err := s.Atomic(t.Context(), last.To.ID, true, func(ctx context.Context, tx pgx.Tx, _ store.SwapResult) (*store.Change, error) {
 			if err := effect(ctx, tx, key); err != nil {
 				return nil, err
 			}

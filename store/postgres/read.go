@@ -10,7 +10,7 @@ import (
 )
 
 // Get reads the last commit. It never waits for a writer, and no record is Busy.
-func (s *Store) Get(ctx context.Context, ids []store.ID) ([]store.Standing, error) {
+func (s *Store) Get(ctx context.Context, ids []store.ID) ([]store.SwapResult, error) {
 	if len(ids) == 0 {
 		return nil, ctx.Err()
 	}
@@ -26,7 +26,7 @@ func (s *Store) Get(ctx context.Context, ids []store.ID) ([]store.Standing, erro
 }
 
 // get reads by a session if there is one, and by the pool when that is of no use.
-func (s *Store) get(ctx context.Context, t *tables, ids []store.ID) ([]store.Standing, error) {
+func (s *Store) get(ctx context.Context, t *tables, ids []store.ID) ([]store.SwapResult, error) {
 	if own := s.sessions.take(ctx); own != nil {
 		if answers, lost, err := s.getBy(ctx, own, t, ids); !lost || ctx.Err() != nil {
 			return answers, err
@@ -37,7 +37,7 @@ func (s *Store) get(ctx context.Context, t *tables, ids []store.ID) ([]store.Sta
 
 // getBy reads by a session, and gives it back, also when a callback of the pool's panics.
 // It reports whether the session was lost.
-func (s *Store) getBy(ctx context.Context, own *session, t *tables, ids []store.ID) (answers []store.Standing, lost bool, err error) {
+func (s *Store) getBy(ctx context.Context, own *session, t *tables, ids []store.ID) (answers []store.SwapResult, lost bool, err error) {
 	defer s.sessions.give(own)
 	answers, err = standing(ids, func(use func(*store.Record)) error { return own.get(ctx, t, ids, use) })
 	return answers, !own.usable(), err

@@ -72,7 +72,7 @@ func TestAnswerToCommitOfAFailure(t *testing.T) {
 	r := breaking(t)
 	last := create("key", store.Failed, 1)
 	fault := r.proxy.EatReady(realtest.SQL("COMMIT"))
-	verdict, err := r.store.Atomic(t.Context(), last.To.ID, true, func(ctx context.Context, tx pgx.Tx, _ store.Standing) (*store.Change, error) {
+	verdict, err := r.store.Atomic(t.Context(), last.To.ID, true, func(ctx context.Context, tx pgx.Tx, _ store.SwapResult) (*store.Change, error) {
 		_ = effect(ctx, tx, "key")
 		return &last, errHandler
 	})

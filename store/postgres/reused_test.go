@@ -20,7 +20,7 @@ func TestNumberThatIsGivenOutAgain(t *testing.T) {
 	records := newStore(t, connect(t, url), postgres.Options{})
 	last := create("key", store.Succeeded, 1)
 	verdict, err := records.Atomic(t.Context(), last.To.ID, true,
-		func(ctx context.Context, tx pgx.Tx, _ store.Standing) (*store.Change, error) {
+		func(ctx context.Context, tx pgx.Tx, _ store.SwapResult) (*store.Change, error) {
 			// A text of which it cannot be told whether it ends the transaction.
 			if err := do(ctx, tx, `DO $$ BEGIN PERFORM 1; END $$`); err != nil {
 				t.Errorf("DO: %v", err)

@@ -35,7 +35,7 @@ func TestHandlerSetsTheSearchPath(t *testing.T) {
 			fail error
 		}{{&made, nil}, {&beaten, nil}, {&finished, nil}, {&kept, errHandler}} {
 			verdict, err := s.Atomic(t.Context(), row.last.To.ID, true,
-				func(ctx context.Context, tx pgx.Tx, _ store.Standing) (*store.Change, error) {
+				func(ctx context.Context, tx pgx.Tx, _ store.SwapResult) (*store.Change, error) {
 					err := do(ctx, tx, `SET LOCAL search_path TO `+schema)
 					answers, swapped := s.SwapTx(ctx, tx, []store.Change{queued})
 					if swapped == nil && answers[0].Token != queued.To.Token {
@@ -101,7 +101,7 @@ func TestHandlerSetsTheRole(t *testing.T) {
 	s := newStore(t, pool, postgres.Options{})
 	last := create("key", store.Succeeded, 1)
 	verdict, err := s.Atomic(t.Context(), last.To.ID, true,
-		func(ctx context.Context, tx pgx.Tx, _ store.Standing) (*store.Change, error) {
+		func(ctx context.Context, tx pgx.Tx, _ store.SwapResult) (*store.Change, error) {
 			return &last, errors.Join(effect(ctx, tx, "key"), do(ctx, tx, `SET LOCAL ROLE pg_monitor`))
 		})
 	if verdict != store.NotCommitted || postgres.CodeOf(err) != "42501" {

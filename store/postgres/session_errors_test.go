@@ -32,7 +32,7 @@ func TestSessionsAfterAnError(t *testing.T) {
 		}
 		changes := append(batch(name, 8), create("refused", store.InProgress, 1))
 		answers, err := s.Swap(t.Context(), changes)
-		if err != nil || answers[8].Err == nil || !answers[0].InForce(changes[0]) {
+		if err != nil || answers[8].Err == nil || !answers[0].Applied(changes[0]) {
 			t.Errorf("%s: Swap = %+v, %v, want the last one refused", name, answers, err)
 		}
 		if _, open := s.Sessions(); open != row.want {

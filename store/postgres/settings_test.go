@@ -28,7 +28,7 @@ func TestPlannerIsTheHandlers(t *testing.T) {
 		}
 		var all string
 		verdict, err := s.Atomic(t.Context(), id, true,
-			func(ctx context.Context, tx pgx.Tx, _ store.Standing) (*store.Change, error) {
+			func(ctx context.Context, tx pgx.Tx, _ store.SwapResult) (*store.Change, error) {
 				all = settings(t, tx)
 				return last, effect(ctx, tx, "key")
 			})
@@ -68,7 +68,7 @@ func TestPlannerIsTheHandlersWhenItChanges(t *testing.T) {
 			}
 			var got string
 			verdict, err := s.Atomic(t.Context(), id, true,
-				func(ctx context.Context, tx pgx.Tx, stands store.Standing) (*store.Change, error) {
+				func(ctx context.Context, tx pgx.Tx, stands store.SwapResult) (*store.Change, error) {
 					if (stands.Record != nil) != (key == "stood") {
 						t.Errorf("of %s stands %+v", key, stands)
 					}

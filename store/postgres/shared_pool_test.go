@@ -35,7 +35,7 @@ func TestStoresOfOnePool(t *testing.T) {
 	for n, c := range batch("shared", 12) {
 		all.Go(func() {
 			last := c
-			verdict, err := stores[n%2].Atomic(ctx, last.To.ID, true, func(ctx context.Context, tx pgx.Tx, _ store.Standing) (*store.Change, error) {
+			verdict, err := stores[n%2].Atomic(ctx, last.To.ID, true, func(ctx context.Context, tx pgx.Tx, _ store.SwapResult) (*store.Change, error) {
 				_, err := tx.Exec(ctx, `SELECT pg_sleep(0.1)`) // the others begin meanwhile
 				var one int
 				return &last, errors.Join(err, pool.QueryRow(ctx, `SELECT 1`).Scan(&one))

@@ -58,7 +58,7 @@ func TestNoSchema(t *testing.T) {
 	_, counts := s.Counts(ctx)
 	_, noted := s.SwapNoted(ctx, c, store.Note{})
 	_, notes := s.Notes(ctx, c.To.ID)
-	verdict, atomic := s.Atomic(ctx, c.To.ID, true, func(context.Context, pgx.Tx, store.Standing) (*store.Change, error) {
+	verdict, atomic := s.Atomic(ctx, c.To.ID, true, func(context.Context, pgx.Tx, store.SwapResult) (*store.Change, error) {
 		t.Error("run is called without the tables")
 		return nil, nil
 	})
@@ -120,7 +120,7 @@ func TestMoreHandlersThanConnections(t *testing.T) {
 		all.Go(func() {
 			last := c
 			verdict, err := s.Atomic(t.Context(), last.To.ID, true,
-				func(ctx context.Context, tx pgx.Tx, _ store.Standing) (*store.Change, error) {
+				func(ctx context.Context, tx pgx.Tx, _ store.SwapResult) (*store.Change, error) {
 					_, err := s.Get(ctx, []store.ID{last.To.ID})
 					return &last, errors.Join(err, effect(ctx, tx, "key"))
 				})
@@ -137,7 +137,7 @@ func TestMoreHandlersThanConnections(t *testing.T) {
 	held := make(chan struct{})
 	for range 2 {
 		all.Go(func() {
-			_, err := s.Atomic(t.Context(), store.ID{}, false, func(context.Context, pgx.Tx, store.Standing) (*store.Change, error) {
+			_, err := s.Atomic(t.Context(), store.ID{}, false, func(context.Context, pgx.Tx, store.SwapResult) (*store.Change, error) {
 				<-held
 				return nil, errHandler
 			})
@@ -149,7 +149,7 @@ func TestMoreHandlersThanConnections(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
 	for range 3 { // one of them at least comes too late
-		verdict, err := s.Atomic(ctx, store.ID{1}, false, func(context.Context, pgx.Tx, store.Standing) (*store.Change, error) {
+		verdict, err := s.Atomic(ctx, store.ID{1}, false, func(context.Context, pgx.Tx, store.SwapResult) (*store.Change, error) {
 			<-ctx.Done()
 			return nil, ctx.Err()
 		})
@@ -167,9 +167,9 @@ func TestBusyIsNotTheHandlers(t *testing.T) {
 	s := newStore(t, connect(t, database(t)), postgres.Options{})
 	last := create("key", store.Succeeded, 1)
 	verdict, err := s.Atomic(t.Context(), last.To.ID, true,
-		func(context.Context, pgx.Tx, store.Standing) (*store.Change, error) {
+		func(context.Context, pgx.Tx, store.SwapResult) (*store.Change, error) {
 			verdict, err := s.Atomic(t.Context(), last.To.ID, true,
-				func(_ context.Context, tx pgx.Tx, stands store.Standing) (*store.Change, error) {
+				func(_ context.Context, tx pgx.Tx, stands store.SwapResult) (*store.Change, error) {
 					if !stands.Busy || tx != nil {
 						t.Errorf("run is told %+v with %v, want Busy and no transaction", stands, tx)
 					}

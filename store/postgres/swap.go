@@ -19,7 +19,7 @@ import (
 // The whole waits for half a second at most for others who stay in the way: when 128
 // changes were busy alone, those that were not asked again are answered Busy too.
 // Changes of more than 16 MiB in all go in several trips, each of which may wait so long.
-func (s *Store) Swap(ctx context.Context, changes []store.Change) ([]store.Standing, error) {
+func (s *Store) Swap(ctx context.Context, changes []store.Change) ([]store.SwapResult, error) {
 	t, err := s.tables(ctx)
 	if err != nil {
 		return nil, s.fault("swap", err)
@@ -36,7 +36,7 @@ func (s *Store) Swap(ctx context.Context, changes []store.Change) ([]store.Stand
 // transaction goes on when one of them fails; the settings of tx are left as they
 // were. In a transaction above read committed, a record that somebody else has
 // written since the transaction began fails with store.ErrConflict.
-func (s *Store) SwapTx(ctx context.Context, tx pgx.Tx, changes []store.Change) ([]store.Standing, error) {
+func (s *Store) SwapTx(ctx context.Context, tx pgx.Tx, changes []store.Change) ([]store.SwapResult, error) {
 	if tx == nil {
 		return nil, errors.New("swap: the transaction is nil")
 	}
@@ -81,13 +81,13 @@ type execer interface {
 type item struct {
 	*store.Change
 
-	answer *store.Standing
+	answer *store.SwapResult
 	made   bool
 	lacks  error // why a new record has no place, unless one stands
 }
 
 // answers is swap for the methods of the store.
-func (w *swapper) answers(ctx context.Context, s *Store, changes []store.Change) ([]store.Standing, error) {
+func (w *swapper) answers(ctx context.Context, s *Store, changes []store.Change) ([]store.SwapResult, error) {
 	answers, err := w.swap(ctx, changes)
 	if err != nil {
 		return nil, s.fault("swap", err)
@@ -95,8 +95,8 @@ func (w *swapper) answers(ctx context.Context, s *Store, changes []store.Change)
 	return answers, nil
 }
 
-func (w *swapper) swap(ctx context.Context, changes []store.Change) ([]store.Standing, error) {
-	answers := make([]store.Standing, len(changes))
+func (w *swapper) swap(ctx context.Context, changes []store.Change) ([]store.SwapResult, error) {
+	answers := make([]store.SwapResult, len(changes))
 	items, err := accept(ctx, changes, answers)
 	if err != nil {
 		return nil, err
@@ -252,7 +252,7 @@ func (w *swapper) tell(ctx context.Context, missed []item) error {
 		r := found[it.To.ID]
 		switch {
 		case r == nil && it.lacks != nil:
-			it.answer.Err = fmt.Errorf("swap record %s: %w: %w", it.To.ID, store.ErrNoPlace, it.lacks)
+			it.answer.Err = fmt.Errorf("swap record %s: %w: %w", it.To.ID, store.ErrNoPartition, it.lacks)
 		case r == nil:
 		case r.Token == it.To.Token: // asked again, or made beside one that was not
 			it.answer.Token = r.Token

@@ -49,7 +49,7 @@ func TestBusyAlone(t *testing.T) {
 			t.Fatal(err)
 		}
 		for i, answer := range answers {
-			if answer.Busy != (i == held) || !answer.Busy && !answer.InForce(changes[i]) {
+			if answer.Busy != (i == held) || !answer.Busy && !answer.Applied(changes[i]) {
 				t.Errorf("of %d changes, the one of number %d is held, and number %d answers %+v", n, held, i, answer)
 			}
 		}
@@ -57,7 +57,7 @@ func TestBusyAlone(t *testing.T) {
 			t.Fatal(err)
 		}
 		for i, answer := range mustSwap(t, s, changes) {
-			if !answer.InForce(changes[i]) {
+			if !answer.Applied(changes[i]) {
 				t.Errorf("asked again, number %d answers %+v", i, answer)
 			}
 		}
@@ -95,7 +95,7 @@ func TestBusyTogether(t *testing.T) {
 		}
 		before := sent.n.Load()
 		for i, answer := range mustSwap(t, s, changes) {
-			if answer.Busy != (i < row.held) || !answer.Busy && !answer.InForce(changes[i]) {
+			if answer.Busy != (i < row.held) || !answer.Busy && !answer.Applied(changes[i]) {
 				t.Errorf("%d of %d changes are held, and number %d answers %+v", row.held, row.of, i, answer)
 			}
 		}
@@ -116,7 +116,7 @@ func TestLongestWait(t *testing.T) {
 	}
 }
 
-func mustSwap(t *testing.T, s *postgres.Store, changes []store.Change) []store.Standing {
+func mustSwap(t *testing.T, s *postgres.Store, changes []store.Change) []store.SwapResult {
 	t.Helper()
 	answers, err := s.Swap(t.Context(), changes)
 	if err != nil {
@@ -141,7 +141,7 @@ func TestRefusedAlone(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			var answers []store.Standing
+			var answers []store.SwapResult
 			if inTx {
 				answers, err = s.SwapTx(t.Context(), tx, changes)
 			} else {
@@ -168,7 +168,7 @@ func TestLargeBatch(t *testing.T) {
 		changes[i].To.Outcome = []byte(strings.Repeat("x", 1<<20-i))
 	}
 	for i, answer := range mustSwap(t, s, changes) {
-		if !answer.InForce(changes[i]) {
+		if !answer.Applied(changes[i]) {
 			t.Errorf("number %d answers %v, %v", i, answer.Token, answer.Err)
 		}
 	}

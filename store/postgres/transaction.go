@@ -26,7 +26,7 @@ type transaction struct {
 	of      *pooled // to end it past the driver's batches; nil if it must go by them
 	id      store.ID
 	number  string // PostgreSQL's, empty if the right was not to be had
-	stands  store.Standing
+	stands  store.SwapResult
 	use
 	left bool // everything is given back, or will be
 
@@ -72,7 +72,7 @@ func (t *transaction) decide(ctx context.Context, last *store.Change, failed err
 	case t.met != nil:
 		return t.rollBack(ctx, instead(store.ErrConflict, t.met, failed, isConflict))
 	case t.isOff(failed):
-		return t.rollBack(ctx, instead(store.ErrBroken, t.off, failed, isBroken))
+		return t.rollBack(ctx, instead(store.ErrInterrupted, t.off, failed, isBroken))
 	case failed == nil && t.status() == aborted:
 		return t.rollBack(ctx, fmt.Errorf("the handler passed over an error that aborted its transaction: %w", t.cause()))
 	case failed != nil && (last == nil || isConflict(failed) || errors.Is(failed, store.ErrConflict)):
@@ -166,7 +166,7 @@ func (t *transaction) commitVerdict(last *store.Change, e *ending, err error) (s
 	case err == nil:
 		return store.NotCommitted, fmt.Errorf("commit: the server has rolled back: %w", t.cause())
 	case !e.made && last != nil && t.tables.notInForce(last, err):
-		return store.NotCommitted, fmt.Errorf("record %s: %w", t.id, store.ErrNotInForce)
+		return store.NotCommitted, fmt.Errorf("record %s: %w", t.id, store.ErrSuperseded)
 	case !e.made && last != nil && t.tables.hasNoPlace(err):
 		return store.NotCommitted, t.store.fault("commit", withoutPlace(last, err))
 	case rollsBack(err) || notSent(err):

@@ -98,7 +98,7 @@ func TestBatchesMeetAnotherUniqueKey(t *testing.T) {
 		}
 		lost := 0
 		for i, a := range answers {
-			if !a.InForce(claims[i]) {
+			if !a.Applied(claims[i]) {
 				lost++
 			}
 		}
@@ -147,7 +147,7 @@ func overtake(t *testing.T, direct *pgxpool.Pool, s *postgres.Store, of []store.
 	if _, err := s.SwapTx(t.Context(), holder, []store.Change{theirs}); err != nil {
 		t.Fatal(err)
 	}
-	var answers []store.Standing
+	var answers []store.SwapResult
 	var failed error
 	var asked sync.WaitGroup
 	asked.Go(func() { answers, failed = s.Swap(t.Context(), changes) })
@@ -163,7 +163,7 @@ func overtake(t *testing.T, direct *pgxpool.Pool, s *postgres.Store, of []store.
 		switch {
 		case i == 3 && a.Busy: // for longer than a batch waits
 		case i == 3 && a.Token == theirs.To.Token && a.Record != nil:
-		case i != 3 && a.InForce(changes[i]):
+		case i != 3 && a.Applied(changes[i]):
 		default:
 			t.Errorf("change %d answers %+v", i, a)
 		}

@@ -23,11 +23,11 @@ func (t *transaction) gone(ctx context.Context, last *store.Change, failed error
 	}
 	switch {
 	case failed == nil:
-		return verdict, fmt.Errorf("end the transaction: %w: %w", ErrEnded, store.ErrApart)
+		return verdict, fmt.Errorf("end the transaction: %w: %w", ErrEnded, store.ErrTxEndedByHandler)
 	case last == nil && verdict == store.NotCommitted:
 		return verdict, withMark(failed)
 	default:
-		return verdict, fmt.Errorf("%w: %w: %w", ErrEnded, store.ErrApart, failed)
+		return verdict, fmt.Errorf("%w: %w: %w", ErrEnded, store.ErrTxEndedByHandler, failed)
 	}
 }
 
@@ -44,11 +44,11 @@ func (t *transaction) cut(ctx context.Context, lost bool, cause error) (store.Ve
 	t.cancel(ctx)
 	switch verdict := t.find(ctx, !lost); {
 	case verdict == store.Committed:
-		return verdict, fmt.Errorf("%w: %w: %w", ErrEnded, store.ErrApart, cause)
+		return verdict, fmt.Errorf("%w: %w: %w", ErrEnded, store.ErrTxEndedByHandler, cause)
 	case verdict == store.NotCommitted && sent != reachBeyond:
 		return verdict, withMark(cause)
 	default:
-		return store.Unknown, fmt.Errorf("%w: %w", store.ErrApart, cause)
+		return store.Unknown, fmt.Errorf("%w: %w", store.ErrTxEndedByHandler, cause)
 	}
 }
 

@@ -24,35 +24,35 @@ func (s *Store) hasRoom() bool {
 // swapAlone makes one change by one statement, which SQLite commits by itself: a
 // caller who is alone pays for no transaction around it. What it is told when the
 // change was not made, it reads afterwards.
-func (s *Store) swapAlone(ctx context.Context, c *store.Change) (store.Standing, error) {
+func (s *Store) swapAlone(ctx context.Context, c *store.Change) (store.SwapResult, error) {
 	all, err := s.statements(ctx)
 	switch {
 	case errors.Is(err, ErrBusy):
-		return store.Standing{Busy: true}, nil
+		return store.SwapResult{Busy: true}, nil
 	case err != nil:
-		return store.Standing{}, s.fault(ctx, "swap", err)
+		return store.SwapResult{}, s.fault(ctx, "swap", err)
 	}
 	v, args := statement(nil, nil, c)
 	made, err := s.execAlone(ctx, all[v], args)
 	switch {
 	case err == nil && made == 1:
-		return store.Standing{Token: c.To.Token}, nil
+		return store.SwapResult{Token: c.To.Token}, nil
 	case errors.Is(err, ErrBusy):
-		return store.Standing{Busy: true}, nil
+		return store.SwapResult{Busy: true}, nil
 	case isRefusal(err):
-		return store.Standing{Err: fmt.Errorf("swap record %s: %w", c.To.ID, err)}, nil
+		return store.SwapResult{Err: fmt.Errorf("swap record %s: %w", c.To.ID, err)}, nil
 	case err != nil:
-		return store.Standing{}, s.fault(ctx, "swap", err)
+		return store.SwapResult{}, s.fault(ctx, "swap", err)
 	}
 	return s.standsInstead(ctx, c)
 }
 
 // standsInstead reads why c was not made. If what c asks for stands now, another
 // process has written in between.
-func (s *Store) standsInstead(ctx context.Context, c *store.Change) (store.Standing, error) {
+func (s *Store) standsInstead(ctx context.Context, c *store.Change) (store.SwapResult, error) {
 	answers, err := s.Get(ctx, []store.ID{c.To.ID})
 	if err != nil {
-		return store.Standing{}, fmt.Errorf("swap: %w", err)
+		return store.SwapResult{}, fmt.Errorf("swap: %w", err)
 	}
 	answer := answers[0]
 	switch {

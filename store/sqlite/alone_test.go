@@ -33,13 +33,13 @@ func TestSwapAlone(t *testing.T) {
 	commits, c := 0, create("key", store.InProgress, 1)
 	for _, row := range []struct {
 		err  error
-		want func(store.Standing, error) bool
+		want func(store.SwapResult, error) bool
 	}{
-		{codeError(5), func(a store.Standing, err error) bool { return err == nil && a.Busy }},
-		{fieldError{6, 0}, func(a store.Standing, err error) bool { return err == nil && a.Busy }},
-		{codeError(18), func(a store.Standing, err error) bool { return err == nil && a.Err != nil && !a.Busy }},
-		{codeError(19), func(a store.Standing, err error) bool { return err == nil && a.Err != nil && !a.Busy }},
-		{codeError(13), func(_ store.Standing, err error) bool { return err != nil }},
+		{codeError(5), func(a store.SwapResult, err error) bool { return err == nil && a.Busy }},
+		{fieldError{6, 0}, func(a store.SwapResult, err error) bool { return err == nil && a.Busy }},
+		{codeError(18), func(a store.SwapResult, err error) bool { return err == nil && a.Err != nil && !a.Busy }},
+		{codeError(19), func(a store.SwapResult, err error) bool { return err == nil && a.Err != nil && !a.Busy }},
+		{codeError(13), func(_ store.SwapResult, err error) bool { return err != nil }},
 	} {
 		b.breakWith(atRecords(&commits, func(func() error) error { return row.err }))
 		answer, err := swap(t, s, c)
@@ -69,11 +69,11 @@ func TestSwapAlone(t *testing.T) {
 }
 
 // swap asks for one change.
-func swap(t testing.TB, s *sqlite.Store, c store.Change) (store.Standing, error) {
+func swap(t testing.TB, s *sqlite.Store, c store.Change) (store.SwapResult, error) {
 	t.Helper()
 	answers, err := s.Swap(t.Context(), []store.Change{c})
 	if err != nil {
-		return store.Standing{}, err
+		return store.SwapResult{}, err
 	}
 	return answers[0], nil
 }

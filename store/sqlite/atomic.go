@@ -21,14 +21,14 @@ import (
 // A failure of run's that is to be kept is kept in a second transaction, because a
 // goroutine that run has left behind may still write in the first. Nobody else in
 // this process writes in between. If another process does, the change is made of
-// what stands then, or the error is ErrNotInForce; if it holds the lock for two
+// what stands then, or the error is ErrSuperseded; if it holds the lock for two
 // seconds, ErrBusy.
 //
 // When run has ended the transaction itself, or passed over an error after which
 // SQLite did, the error is [ErrEnded] and the verdict says what was found out
 // about the transaction's writes; the change is not made.
 func (s *Store) Atomic(ctx context.Context, id store.ID, hold bool,
-	run func(ctx context.Context, tx *sql.Tx, stands store.Standing) (*store.Change, error),
+	run func(ctx context.Context, tx *sql.Tx, stands store.SwapResult) (*store.Change, error),
 ) (store.Verdict, error) {
 	mark := newMark()
 	w, err := s.begin(ctx, verbMark, mark)
@@ -49,9 +49,9 @@ func (s *Store) Atomic(ctx context.Context, id store.ID, hold bool,
 }
 
 func tellBusy(ctx context.Context,
-	run func(ctx context.Context, tx *sql.Tx, stands store.Standing) (*store.Change, error),
+	run func(ctx context.Context, tx *sql.Tx, stands store.SwapResult) (*store.Change, error),
 ) (store.Verdict, error) {
-	last, err := run(ctx, nil, store.Standing{Busy: true})
+	last, err := run(ctx, nil, store.SwapResult{Busy: true})
 	if err == nil || last != nil {
 		err = ErrBusy
 	}
@@ -78,10 +78,10 @@ type transaction struct {
 
 // prepare reads what stands, and opens the savepoint that run's writes are
 // behind. The mark is before it.
-func (t *transaction) prepare(ctx context.Context) (store.Standing, error) {
+func (t *transaction) prepare(ctx context.Context) (store.SwapResult, error) {
 	t.commits = countCommits(t.conn)
 	if _, err := t.exec(ctx, verbSave); err != nil {
-		return store.Standing{}, err
+		return store.SwapResult{}, err
 	}
 	return t.get(ctx, t.id)
 }
@@ -153,7 +153,7 @@ func (t *transaction) apply(ctx context.Context, last *store.Change) error {
 		}
 		if made != 1 {
 			t.commits.count++ // where no transaction is open any more, this statement was one
-			return fmt.Errorf("record %s: %w", t.id, store.ErrNotInForce)
+			return fmt.Errorf("record %s: %w", t.id, store.ErrSuperseded)
 		}
 	}
 	unmarked, err := t.exec(ctx, verbUnmark, t.mark)

@@ -12,37 +12,37 @@ import (
 // SwapNoted is Swap of one change. What n says about the record, the tokens and
 // its age is not used: the change says it. Notes are kept in the table
 // semel_notes, also when their record is purged.
-func (s *Store) SwapNoted(ctx context.Context, c store.Change, n store.Note) (store.Standing, error) {
+func (s *Store) SwapNoted(ctx context.Context, c store.Change, n store.Note) (store.SwapResult, error) {
 	if err := check(&c); err != nil {
-		return store.Standing{Err: err}, nil
+		return store.SwapResult{Err: err}, nil
 	}
 	w, err := s.begin(ctx, verbLock)
 	switch {
 	case errors.Is(err, ErrBusy):
-		return store.Standing{Busy: true}, nil
+		return store.SwapResult{Busy: true}, nil
 	case err != nil:
-		return store.Standing{}, s.fault(ctx, "swap with a note", err)
+		return store.SwapResult{}, s.fault(ctx, "swap with a note", err)
 	}
 	defer w.leave(ctx)
 	answer, err := w.swap(ctx, &c)
 	switch {
 	case err != nil:
-		return store.Standing{}, s.fault(ctx, "swap with a note", err)
-	case !answer.InForce(c):
+		return store.SwapResult{}, s.fault(ctx, "swap with a note", err)
+	case !answer.Applied(c):
 		return answer, nil
 	}
 	args := append(append([]any{c.To.ID[:]}, tokenArgs(c.If)...), tokenArgs(c.To.Token)...)
 	if _, err := w.exec(ctx, verbNote, append(args, []byte(n.Actor), []byte(n.Reason))...); err != nil {
-		return store.Standing{}, s.fault(ctx, "keep the note", err)
+		return store.SwapResult{}, s.fault(ctx, "keep the note", err)
 	}
 	verdict, err := w.commit(ctx)
 	switch {
 	case err == nil:
 		return answer, nil
 	case verdict == store.NotCommitted && IsBusy(err):
-		return store.Standing{Busy: true}, nil
+		return store.SwapResult{Busy: true}, nil
 	default:
-		return store.Standing{}, fmt.Errorf("swap with a note: commit: %w", err)
+		return store.SwapResult{}, fmt.Errorf("swap with a note: commit: %w", err)
 	}
 }
 

@@ -10,17 +10,17 @@ import (
 
 // batch is what is changed in one transaction.
 type batch struct {
-	groups  [][]store.Change // one after the other
-	answers []store.Standing // to all of them
+	groups  [][]store.Change   // one after the other
+	answers []store.SwapResult // to all of them
 	more    func() []store.Change
 }
 
 // Self returns the store itself.
 func (s *Store) Self() store.Store { return s }
 
-// SwapGathering is Swap, of what joins the changes too while they are written, in the
+// SwapJoinable is Swap, of what joins the changes too while they are written, in the
 // same transaction.
-func (s *Store) SwapGathering(ctx context.Context, changes []store.Change, more func() []store.Change) ([]store.Standing, error) {
+func (s *Store) SwapJoinable(ctx context.Context, changes []store.Change, more func() []store.Change) ([]store.SwapResult, error) {
 	if len(changes) == 0 {
 		return s.Swap(ctx, changes)
 	}
@@ -32,7 +32,7 @@ func (s *Store) SwapGathering(ctx context.Context, changes []store.Change, more 
 }
 
 // swapBatch makes first claims together, or one by one if one of them is refused.
-func (s *Store) swapBatch(ctx context.Context, b *batch) ([]store.Standing, error) {
+func (s *Store) swapBatch(ctx context.Context, b *batch) ([]store.SwapResult, error) {
 	err := s.swapSeveral(ctx, b, true)
 	if errors.Is(err, errApart) {
 		b.answers, b.more = b.answers[:0], nil

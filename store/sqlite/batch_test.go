@@ -59,7 +59,7 @@ func TestChangesJoin(t *testing.T) {
 		{refused},
 	}
 	next := joining(groups[1:]...)
-	answers, err := s.SwapGathering(t.Context(), groups[0], func() []store.Change {
+	answers, err := s.SwapJoinable(t.Context(), groups[0], func() []store.Change {
 		if got := stands(t, s, groups[0][10]); got != (store.Token{}) {
 			t.Errorf("%v stands before the commit", got)
 		}
@@ -67,7 +67,7 @@ func TestChangesJoin(t *testing.T) {
 	})
 	all := slices.Concat(groups...)
 	if err != nil || len(answers) != len(all) {
-		t.Fatalf("SwapGathering = %d answers, %v, want %d", len(answers), err, len(all))
+		t.Fatalf("SwapJoinable = %d answers, %v, want %d", len(answers), err, len(all))
 	}
 	for i, a := range answers {
 		c := all[i]
@@ -80,7 +80,7 @@ func TestChangesJoin(t *testing.T) {
 			if a.Err == nil {
 				t.Errorf("change %d cannot be kept: %+v", i, a)
 			}
-		case !a.InForce(c), stands(t, s, c) != c.To.Token:
+		case !a.Applied(c), stands(t, s, c) != c.To.Token:
 			t.Errorf("change %d: %+v, want it in force", i, a)
 		}
 	}
@@ -100,7 +100,7 @@ func TestWhoJoinsHasATimeOfItsOwn(t *testing.T) {
 	var came int64 // at least then
 	groups := [][]store.Change{firstOf("first", 9), firstOf("joins", 9)}
 	next := joining(groups[1])
-	answers, err := s.SwapGathering(t.Context(), groups[0], func() []store.Change {
+	answers, err := s.SwapJoinable(t.Context(), groups[0], func() []store.Change {
 		joins := next()
 		for began := clock(); joins != nil && came < began+5000; {
 			came = clock()
@@ -108,7 +108,7 @@ func TestWhoJoinsHasATimeOfItsOwn(t *testing.T) {
 		return joins
 	})
 	if err != nil || len(answers) != 18 {
-		t.Fatalf("SwapGathering = %d answers, %v", len(answers), err)
+		t.Fatalf("SwapJoinable = %d answers, %v", len(answers), err)
 	}
 	var created int64
 	err = db.QueryRowContext(t.Context(), `SELECT created FROM semel_records WHERE id = ?`, groups[1][0].To.ID[:]).Scan(&created)
@@ -127,9 +127,9 @@ func TestAClaimThatJoinedIsRefusedAfterItsRow(t *testing.T) {
 INSERT INTO seen VALUES (CAST('joins7' AS BLOB));
 CREATE TRIGGER see AFTER INSERT ON semel_records BEGIN INSERT INTO seen VALUES (new.key); END`)
 	first, joins := firstOf("first", 9), firstOf("joins", 20)
-	answers, err := s.SwapGathering(t.Context(), first, joining(joins, firstOf("last", 9)))
+	answers, err := s.SwapJoinable(t.Context(), first, joining(joins, firstOf("last", 9)))
 	if err != nil || len(answers) < len(first)+len(joins) {
-		t.Fatalf("SwapGathering = %d answers, %v", len(answers), err)
+		t.Fatalf("SwapJoinable = %d answers, %v", len(answers), err)
 	}
 	for i, c := range slices.Concat(first, joins) {
 		refused := c.To.Key == "joins7"
@@ -161,7 +161,7 @@ func TestNothingIsLeftWhereGatheringFails(t *testing.T) {
 						err = p
 					}
 				}()
-				_, err = s.SwapGathering(ctx, first, func() []store.Change { return more(cancel) })
+				_, err = s.SwapJoinable(ctx, first, func() []store.Change { return more(cancel) })
 				return err
 			}()
 			if err == nil {
@@ -184,12 +184,12 @@ func TestNobodyJoinsABusyBatch(t *testing.T) {
 	begin(t, db)
 	s.SetPatience(20 * time.Millisecond)
 	first := firstOf("first", 9)
-	answers, err := s.SwapGathering(t.Context(), first, func() []store.Change {
+	answers, err := s.SwapJoinable(t.Context(), first, func() []store.Change {
 		t.Error("it was asked who joins")
 		return nil
 	})
-	if err != nil || len(answers) != len(first) || slices.ContainsFunc(answers, func(a store.Standing) bool { return !a.Busy }) {
-		t.Errorf("SwapGathering = %+v, %v, want all Busy", answers, err)
+	if err != nil || len(answers) != len(first) || slices.ContainsFunc(answers, func(a store.SwapResult) bool { return !a.Busy }) {
+		t.Errorf("SwapJoinable = %+v, %v, want all Busy", answers, err)
 	}
 }
 

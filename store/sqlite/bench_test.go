@@ -168,7 +168,7 @@ func swapped(b *testing.B, s store.Store, changes []store.Change) {
 		b.Fatal(err)
 	}
 	for i := range answers {
-		if !answers[i].InForce(changes[i]) {
+		if !answers[i].Applied(changes[i]) {
 			b.Fatalf("Swap = %+v, want in force", answers[i])
 		}
 	}

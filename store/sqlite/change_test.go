@@ -62,7 +62,7 @@ func inForce(t *testing.T, s *sqlite.Store, changes []store.Change, want bool) {
 		t.Fatal(err)
 	}
 	for i, a := range answers {
-		if a.InForce(changes[i]) != want {
+		if a.Applied(changes[i]) != want {
 			t.Fatalf("change %d of %d: %+v, in force: %v, want %v", i, len(changes), a, !want, want)
 		}
 	}

@@ -20,8 +20,8 @@ func checkBatch(ctx context.Context, changes []store.Change) error {
 }
 
 // refuse answers the changes that cannot stand, and counts the others.
-func refuse(changes []store.Change) (answers []store.Standing, valid int) {
-	answers = make([]store.Standing, len(changes))
+func refuse(changes []store.Change) (answers []store.SwapResult, valid int) {
+	answers = make([]store.SwapResult, len(changes))
 	for i := range changes {
 		if answers[i].Err = check(&changes[i]); answers[i].Err == nil {
 			valid++

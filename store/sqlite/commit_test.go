@@ -158,8 +158,8 @@ func TestNoCommitFollowsALastChangeThatWasNotMade(t *testing.T) {
 		create("late", store.InProgress, 1), // it stood before
 	} {
 		verdict, err := finish(t, s, "late", &last)
-		if verdict != store.NotCommitted || !errors.Is(err, store.ErrNotInForce) {
-			t.Errorf("Atomic = %v, %v, want NotCommitted, ErrNotInForce", verdict, err)
+		if verdict != store.NotCommitted || !errors.Is(err, store.ErrSuperseded) {
+			t.Errorf("Atomic = %v, %v, want NotCommitted, ErrSuperseded", verdict, err)
 		}
 	}
 	b.breakWith(func(_ string, run func() error, _ func(string) error) error { return run() })
@@ -180,7 +180,7 @@ func TestCommitRefusedByADeferredConstraint(t *testing.T) {
 	mustExec(t, db, `CREATE TABLE children (parent INTEGER REFERENCES parents DEFERRABLE INITIALLY DEFERRED)`)
 	last := create("orphan", store.Succeeded, 1)
 	verdict, err := s.Atomic(t.Context(), last.To.ID, true,
-		func(ctx context.Context, tx *sql.Tx, _ store.Standing) (*store.Change, error) {
+		func(ctx context.Context, tx *sql.Tx, _ store.SwapResult) (*store.Change, error) {
 			_, err := tx.ExecContext(ctx, `INSERT INTO children VALUES (7)`)
 			return &last, err
 		})
@@ -285,7 +285,7 @@ func TestRollbackThatFails(t *testing.T) {
 	})
 	last := create("key", store.Succeeded, 1)
 	verdict, err := s.Atomic(t.Context(), last.To.ID, true,
-		func(ctx context.Context, tx *sql.Tx, _ store.Standing) (*store.Change, error) {
+		func(ctx context.Context, tx *sql.Tx, _ store.SwapResult) (*store.Change, error) {
 			return nil, errors.Join(errHandler, effect(ctx, tx, "key"))
 		})
 	if verdict != store.NotCommitted || !errors.Is(err, errHandler) {

@@ -152,7 +152,7 @@ func TestHandlerEndsTheTransaction(t *testing.T) {
 					want = row.want
 				}
 				verdict, err := s.Atomic(t.Context(), last.To.ID, true,
-					func(ctx context.Context, tx *sql.Tx, _ store.Standing) (*store.Change, error) {
+					func(ctx context.Context, tx *sql.Tx, _ store.SwapResult) (*store.Change, error) {
 						return row.run(ctx, tx)
 					})
 				if verdict != want || err == nil || errors.Is(err, sqlite.ErrEnded) == row.plain {
@@ -203,7 +203,7 @@ func TestHandlerPassesOverARefusedStatement(t *testing.T) {
 	mustExec(t, db, `CREATE UNIQUE INDEX one_effect ON effects (key)`)
 	last := create("key", store.Succeeded, 1)
 	verdict, err := s.Atomic(t.Context(), last.To.ID, true,
-		func(ctx context.Context, tx *sql.Tx, _ store.Standing) (*store.Change, error) {
+		func(ctx context.Context, tx *sql.Tx, _ store.SwapResult) (*store.Change, error) {
 			if err := effect(ctx, tx, "key"); err != nil {
 				return nil, err
 			}
@@ -226,7 +226,7 @@ func TestHandlerLeavesAStatementOpen(t *testing.T) {
 	s := sqlite.New(db)
 	last := create("key", store.Succeeded, 1)
 	verdict, err := s.Atomic(t.Context(), last.To.ID, true,
-		func(ctx context.Context, tx *sql.Tx, _ store.Standing) (*store.Change, error) {
+		func(ctx context.Context, tx *sql.Tx, _ store.SwapResult) (*store.Change, error) {
 			rows, err := tx.QueryContext(ctx, `INSERT INTO effects VALUES ('key'), ('key') RETURNING key`)
 			if err == nil && !rows.Next() {
 				t.Error("no row")
@@ -250,7 +250,7 @@ func TestDiskFull(t *testing.T) {
 		last := create("key", store.Succeeded, 1)
 		last.To.Outcome = make([]byte, 1<<20)
 		verdict, err := s.Atomic(t.Context(), last.To.ID, true,
-			func(ctx context.Context, tx *sql.Tx, _ store.Standing) (*store.Change, error) {
+			func(ctx context.Context, tx *sql.Tx, _ store.SwapResult) (*store.Change, error) {
 				if err := errors.Join(effect(ctx, tx, "key"), do(ctx, tx, `PRAGMA max_page_count = 1`)); err != nil {
 					return nil, err
 				}

@@ -130,7 +130,7 @@ func stands(t testing.TB, s store.Store, c store.Change) store.Token {
 func mustForce(t testing.TB, s store.Store, c store.Change) {
 	t.Helper()
 	answers, err := s.Swap(t.Context(), []store.Change{c})
-	if err != nil || !answers[0].InForce(c) {
+	if err != nil || !answers[0].Applied(c) {
 		t.Fatalf("Swap = %+v, %v, want in force", answers, err)
 	}
 }

@@ -42,7 +42,7 @@ func TestDequeueInAPoolOfOne(t *testing.T) {
 	waits, last := create("waits", store.Pending, 1), create("last", store.Succeeded, 1)
 	mustForce(t, s, waits)
 	d := store.Dequeue{Operation: waits.To.Operation, Limit: 10, Owner: 7, Lease: time.Minute}
-	verdict, err := s.Atomic(t.Context(), last.To.ID, true, func(ctx context.Context, _ *sql.Tx, _ store.Standing) (*store.Change, error) {
+	verdict, err := s.Atomic(t.Context(), last.To.ID, true, func(ctx context.Context, _ *sql.Tx, _ store.SwapResult) (*store.Change, error) {
 		s.SetPatience(20 * time.Millisecond)
 		defer s.SetPatience(time.Minute)
 		if claimed, err := s.Dequeue(ctx, d); len(claimed) > 0 || err != nil {

@@ -13,20 +13,20 @@ import (
 // oneAfterTheOther lets all changes of a batch but the first join it, a few at a time.
 type oneAfterTheOther struct{ *sqlite.Store }
 
-func (s oneAfterTheOther) Swap(ctx context.Context, changes []store.Change) ([]store.Standing, error) {
+func (s oneAfterTheOther) Swap(ctx context.Context, changes []store.Change) ([]store.SwapResult, error) {
 	caps, err := s.Capabilities(ctx)
 	if err != nil || store.CheckBatch(changes, caps.MaxBatch) != nil { // which cannot join
 		return s.Store.Swap(ctx, changes)
 	}
 	rest := changes[min(1, len(changes)):]
-	answers, err := s.SwapGathering(ctx, changes[:len(changes)-len(rest)], func() []store.Change {
+	answers, err := s.SwapJoinable(ctx, changes[:len(changes)-len(rest)], func() []store.Change {
 		n := min(len(rest), 1+rand.IntN(20))
 		few := rest[:n]
 		rest = rest[n:]
 		return few
 	})
 	for err == nil && len(answers) < len(changes) { // nobody joins one that is Busy
-		answers = append(answers, store.Standing{Busy: true})
+		answers = append(answers, store.SwapResult{Busy: true})
 	}
 	return answers, err
 }

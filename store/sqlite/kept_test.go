@@ -17,7 +17,7 @@ func keepFailure(t *testing.T, s *sqlite.Store) (store.Change, store.Verdict, er
 	t.Helper()
 	failed := create("key", store.Failed, 1)
 	verdict, err := s.Atomic(t.Context(), failed.To.ID, true,
-		func(ctx context.Context, tx *sql.Tx, _ store.Standing) (*store.Change, error) {
+		func(ctx context.Context, tx *sql.Tx, _ store.SwapResult) (*store.Change, error) {
 			if err := effect(ctx, tx, "key"); err != nil {
 				t.Errorf("effect: %v", err)
 			}
@@ -68,8 +68,8 @@ func TestFailureThatIsOvertaken(t *testing.T) {
 	s, theirs := sqlite.New(b.DB), create("key", store.Succeeded, 2)
 	afterRollback(b, func() { mustForce(t, sqlite.New(b.DB), theirs) })
 	_, verdict, err := keepFailure(t, s)
-	if verdict != store.NotCommitted || !errors.Is(err, store.ErrNotInForce) {
-		t.Errorf("Atomic = %v, %v, want NotCommitted, ErrNotInForce", verdict, err)
+	if verdict != store.NotCommitted || !errors.Is(err, store.ErrSuperseded) {
+		t.Errorf("Atomic = %v, %v, want NotCommitted, ErrSuperseded", verdict, err)
 	}
 	if got := stands(t, s, theirs); got != theirs.To.Token {
 		t.Errorf("%+v stands, want what the other process wrote", got)

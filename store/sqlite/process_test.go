@@ -50,14 +50,14 @@ func race(ctx context.Context, path string, owner uint64) (won int, err error) {
 		for again := true; again; {
 			again = false
 			verdict, err := s.Atomic(ctx, last.To.ID, true,
-				func(ctx context.Context, tx *sql.Tx, stands store.Standing) (*store.Change, error) {
+				func(ctx context.Context, tx *sql.Tx, stands store.SwapResult) (*store.Change, error) {
 					if again = stands.Busy; again {
 						return nil, errHandler
 					}
 					return &last, effect(ctx, tx, key)
 				})
 			switch {
-			case again || errors.Is(err, store.ErrNotInForce):
+			case again || errors.Is(err, store.ErrSuperseded):
 			case err != nil:
 				return won, fmt.Errorf("%v: %w", verdict, err)
 			default:

@@ -19,7 +19,7 @@ const (
 // Get reads the last commit. With the journal mode WAL it never waits for a
 // writer; otherwise a record can be Busy. Many are read by 32 at a time, so that
 // they are not all of one moment.
-func (s *Store) Get(ctx context.Context, ids []store.ID) ([]store.Standing, error) {
+func (s *Store) Get(ctx context.Context, ids []store.ID) ([]store.SwapResult, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, s.fault(ctx, "get", err)
 	}
@@ -27,7 +27,7 @@ func (s *Store) Get(ctx context.Context, ids []store.ID) ([]store.Standing, erro
 	if err != nil {
 		return nil, s.fault(ctx, "get", err)
 	}
-	answers := make([]store.Standing, len(ids))
+	answers := make([]store.SwapResult, len(ids))
 	for done := 0; done < len(ids); {
 		n, stmt, read := 1, all[verbGet], getOne
 		if len(ids)-done >= getFew {
@@ -38,7 +38,7 @@ func (s *Store) Get(ctx context.Context, ids []store.ID) ([]store.Standing, erro
 		case err == nil:
 		case IsBusy(err) && ctx.Err() == nil:
 			for i := range answers[done : done+n] {
-				answers[done+i] = store.Standing{Busy: true}
+				answers[done+i] = store.SwapResult{Busy: true}
 			}
 		default:
 			return nil, s.fault(ctx, "get record "+ids[done].String(), err)
@@ -48,14 +48,14 @@ func (s *Store) Get(ctx context.Context, ids []store.ID) ([]store.Standing, erro
 	return answers, nil
 }
 
-func getOne(ctx context.Context, stmt *sql.Stmt, ids []store.ID, answers []store.Standing) (err error) {
+func getOne(ctx context.Context, stmt *sql.Stmt, ids []store.ID, answers []store.SwapResult) (err error) {
 	answers[0], err = standing(stmt.QueryRowContext(ctx, ids[0][:]))
 	return err
 }
 
 // getSome reads up to getMany records. It asks again for the last where there are
 // fewer, which costs nothing.
-func getSome(ctx context.Context, stmt *sql.Stmt, ids []store.ID, answers []store.Standing) error {
+func getSome(ctx context.Context, stmt *sql.Stmt, ids []store.ID, answers []store.SwapResult) error {
 	args := make([]any, getMany)
 	for i := range args {
 		args[i] = ids[min(i, len(ids)-1)][:]
@@ -74,25 +74,25 @@ func getSome(ctx context.Context, stmt *sql.Stmt, ids []store.ID, answers []stor
 	}
 	for i, id := range ids {
 		if r := found[id]; r != nil {
-			answers[i] = store.Standing{Token: r.Token, Record: r}
+			answers[i] = store.SwapResult{Token: r.Token, Record: r}
 		}
 	}
 	return nil
 }
 
-func standing(row scanner) (store.Standing, error) {
+func standing(row scanner) (store.SwapResult, error) {
 	r, err := readRecord(row)
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
-		return store.Standing{}, nil
+		return store.SwapResult{}, nil
 	case err != nil:
-		return store.Standing{}, err
+		return store.SwapResult{}, err
 	}
-	return store.Standing{Token: r.Token, Record: r}, nil
+	return store.SwapResult{Token: r.Token, Record: r}, nil
 }
 
 // get reads what stands for the transaction.
-func (s *session) get(ctx context.Context, id store.ID) (store.Standing, error) {
+func (s *session) get(ctx context.Context, id store.ID) (store.SwapResult, error) {
 	return standing(s.stmt(ctx, verbGet).QueryRowContext(context.WithoutCancel(ctx), id[:]))
 }
 

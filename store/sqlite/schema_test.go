@@ -27,7 +27,7 @@ func everyCall(t *testing.T, s *sqlite.Store, db *sql.DB) map[string]error {
 	_, errs["Dequeue again"] = s.Dequeue(ctx, store.Dequeue{Operation: "test", Limit: 1, Again: true})
 	_, errs["Capabilities"] = s.Capabilities(ctx)
 	acted := fresh("Atomic")
-	_, errs["Atomic"] = s.Atomic(ctx, acted.To.ID, true, func(context.Context, *sql.Tx, store.Standing) (*store.Change, error) {
+	_, errs["Atomic"] = s.Atomic(ctx, acted.To.ID, true, func(context.Context, *sql.Tx, store.SwapResult) (*store.Change, error) {
 		return &acted, nil
 	})
 	_, errs["SwapNoted"] = s.SwapNoted(ctx, fresh("SwapNoted"), store.Note{})

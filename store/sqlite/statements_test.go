@@ -33,7 +33,7 @@ func TestFirstCallWaitsForALock(t *testing.T) {
 		t.Fatal(err)
 	}
 	answers, err = s.Swap(t.Context(), []store.Change{c})
-	if err != nil || !answers[0].InForce(c) {
+	if err != nil || !answers[0].Applied(c) {
 		t.Errorf("Swap = %+v, %v, want it in force", answers, err)
 	}
 }

@@ -26,7 +26,7 @@ var (
 	_ store.Auditor          = (*Store)(nil)
 	_ store.Counter          = (*Store)(nil)
 	_ store.Dequeuer         = (*Store)(nil)
-	_ store.Gatherer         = (*Store)(nil)
+	_ store.BatchJoiner      = (*Store)(nil)
 )
 
 // Store keeps records in a SQLite database. Its methods may be called

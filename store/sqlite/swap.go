@@ -14,7 +14,7 @@ import (
 // It fails as a whole, and then has written nothing, when ctx is done before the
 // commit or, of one change, before the statement, when the batch is larger than
 // MaxBatch, or when it names an ID twice.
-func (s *Store) Swap(ctx context.Context, changes []store.Change) ([]store.Standing, error) {
+func (s *Store) Swap(ctx context.Context, changes []store.Change) ([]store.SwapResult, error) {
 	if err := checkBatch(ctx, changes); err != nil {
 		return nil, err
 	}
@@ -36,7 +36,7 @@ func (s *Store) Swap(ctx context.Context, changes []store.Change) ([]store.Stand
 // transaction that has read before it writes for the first time can find that
 // somebody else has written meanwhile; it then fails, for good: begin it
 // immediate, as the connections of [Open] do.
-func (s *Store) SwapTx(ctx context.Context, tx *sql.Tx, changes []store.Change) ([]store.Standing, error) {
+func (s *Store) SwapTx(ctx context.Context, tx *sql.Tx, changes []store.Change) ([]store.SwapResult, error) {
 	if tx == nil {
 		return nil, errors.New("swap: the transaction is nil")
 	}
@@ -61,9 +61,9 @@ func (s *Store) SwapTx(ctx context.Context, tx *sql.Tx, changes []store.Change) 
 }
 
 // busy says of all that were not refused that nothing is known.
-func busy(answers []store.Standing) []store.Standing {
+func busy(answers []store.SwapResult) []store.SwapResult {
 	for i := range answers {
-		answers[i] = store.Standing{Err: answers[i].Err, Busy: answers[i].Err == nil}
+		answers[i] = store.SwapResult{Err: answers[i].Err, Busy: answers[i].Err == nil}
 	}
 	return answers
 }
@@ -73,7 +73,7 @@ const readsTime = 8
 
 // swapAll answers each change that has no answer yet. On an error the
 // transaction is not to be committed.
-func (s *session) swapAll(ctx context.Context, changes []store.Change, answers []store.Standing) error {
+func (s *session) swapAll(ctx context.Context, changes []store.Change, answers []store.SwapResult) error {
 	ctx = unending(ctx)
 	if err := s.readTime(ctx, len(changes)); err != nil {
 		return err
@@ -106,15 +106,15 @@ func (s *session) readTime(ctx context.Context, n int) error {
 	return nil
 }
 
-func (s *session) swap(ctx context.Context, c *store.Change) (store.Standing, error) {
+func (s *session) swap(ctx context.Context, c *store.Change) (store.SwapResult, error) {
 	v, args := statement(s.args[:0], s.at, c)
 	s.args = args
 	n, err := s.exec(ctx, v, args...)
 	if err != nil {
-		return store.Standing{}, err
+		return store.SwapResult{}, err
 	}
 	if n == 1 {
-		return store.Standing{Token: c.To.Token}, nil
+		return store.SwapResult{Token: c.To.Token}, nil
 	}
 	answer, err := s.get(ctx, c.To.ID)
 	if err == nil && answer.Token == c.To.Token { // asked again

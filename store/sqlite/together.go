@@ -32,7 +32,7 @@ var errApart = errors.New("semel/sqlite: not together")
 // openTogether makes first claims, and answers those that it has made or found
 // something in the way of. It leaves to be made one by one what is fewer than
 // openFew.
-func (s *session) openTogether(ctx context.Context, changes []store.Change, answers []store.Standing) error {
+func (s *session) openTogether(ctx context.Context, changes []store.Change, answers []store.SwapResult) error {
 	ctx = unending(ctx)
 	if len(changes) < readsTime {
 		return nil
@@ -65,7 +65,7 @@ func (s *session) openTogether(ctx context.Context, changes []store.Change, answ
 
 // openSome makes some of the changes by one statement. If it has not made all, it
 // reads what stands: an owner of ours is our own claim.
-func (s *session) openSome(ctx context.Context, v verb, changes []store.Change, some []int, answers []store.Standing) error {
+func (s *session) openSome(ctx context.Context, v verb, changes []store.Change, some []int, answers []store.SwapResult) error {
 	args := append(s.args[:0], s.at)
 	for _, i := range some {
 		args = openArgs(args, &changes[i].To)
@@ -77,15 +77,15 @@ func (s *session) openSome(ctx context.Context, v verb, changes []store.Change, 
 	}
 	if made == int64(len(some)) {
 		for _, i := range some {
-			answers[i] = store.Standing{Token: changes[i].To.Token}
+			answers[i] = store.SwapResult{Token: changes[i].To.Token}
 		}
 		return nil
 	}
 	return s.standInstead(ctx, changes, some, answers)
 }
 
-func (s *session) standInstead(ctx context.Context, changes []store.Change, some []int, answers []store.Standing) error {
-	ids, stand := make([]store.ID, len(some)), make([]store.Standing, len(some))
+func (s *session) standInstead(ctx context.Context, changes []store.Change, some []int, answers []store.SwapResult) error {
+	ids, stand := make([]store.ID, len(some)), make([]store.SwapResult, len(some))
 	for n, i := range some {
 		ids[n] = changes[i].To.ID
 	}

@@ -40,7 +40,7 @@ WHEN new.key = CAST('k%d' AS BLOB) BEGIN SELECT RAISE(ABORT, 'refused'); END`, r
 			if err != nil {
 				t.Fatal(err)
 			}
-			for _, answers := range [][]store.Standing{answers, repeated} {
+			for _, answers := range [][]store.SwapResult{answers, repeated} {
 				for i, a := range answers {
 					checkClaim(t, fmt.Sprintf("claim %d of %d, with %d refused", i, n, refused), a, changes[i], i == 2, i == refused)
 				}
@@ -95,7 +95,7 @@ CREATE TRIGGER see AFTER INSERT ON semel_records BEGIN INSERT INTO seen VALUES (
 	}
 }
 
-func checkClaim(t *testing.T, what string, a store.Standing, c store.Change, other, refused bool) {
+func checkClaim(t *testing.T, what string, a store.SwapResult, c store.Change, other, refused bool) {
 	t.Helper()
 	switch {
 	case refused:
@@ -105,10 +105,10 @@ func checkClaim(t *testing.T, what string, a store.Standing, c store.Change, oth
 	case a.Err != nil, a.Busy:
 		t.Errorf("%s: %+v, want an answer", what, a)
 	case other:
-		if a.InForce(c) || a.Record == nil || string(a.Record.Outcome) != "done" {
+		if a.Applied(c) || a.Record == nil || string(a.Record.Outcome) != "done" {
 			t.Errorf("%s: %+v, want the record that is in the way", what, a)
 		}
-	case !a.InForce(c), a.Record != nil:
+	case !a.Applied(c), a.Record != nil:
 		t.Errorf("%s: %+v, want it in force", what, a)
 	}
 }

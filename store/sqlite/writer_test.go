@@ -26,13 +26,13 @@ func TestWaitersHoldNoConnections(t *testing.T) {
 	var all sync.WaitGroup
 	last := create("leader", store.Succeeded, 1)
 	verdict, err := s.Atomic(t.Context(), last.To.ID, true,
-		func(ctx context.Context, tx *sql.Tx, _ store.Standing) (*store.Change, error) {
+		func(ctx context.Context, tx *sql.Tx, _ store.SwapResult) (*store.Change, error) {
 			for i := range waiters {
 				all.Go(func() {
 					waiting.Add(1)
 					c := create(fmt.Sprint(i), store.InProgress, 1)
 					answers, err := s.Swap(ctx, []store.Change{c})
-					if err != nil || !answers[0].InForce(c) {
+					if err != nil || !answers[0].Applied(c) {
 						t.Errorf("Swap = %+v, %v, want in force", answers, err)
 					}
 				})
@@ -116,8 +116,8 @@ func TestLockedBySomebodyElseAfterOpen(t *testing.T) {
 func atomicOfALockedDatabase(t *testing.T, s *sqlite.Store, c store.Change) {
 	t.Helper()
 	calls := 0
-	run := func(last *store.Change, err error) func(context.Context, *sql.Tx, store.Standing) (*store.Change, error) {
-		return func(_ context.Context, tx *sql.Tx, stands store.Standing) (*store.Change, error) {
+	run := func(last *store.Change, err error) func(context.Context, *sql.Tx, store.SwapResult) (*store.Change, error) {
+		return func(_ context.Context, tx *sql.Tx, stands store.SwapResult) (*store.Change, error) {
 			calls++
 			if tx != nil || !stands.Busy {
 				t.Errorf("run is told %+v, want Busy and no transaction", stands)
@@ -154,7 +154,7 @@ func TestDeferredTransactions(t *testing.T) {
 			for i := range 25 {
 				c := create(fmt.Sprint(w, " ", i), store.Succeeded, 1)
 				verdict, err := s.Atomic(t.Context(), c.To.ID, true,
-					func(ctx context.Context, tx *sql.Tx, _ store.Standing) (*store.Change, error) {
+					func(ctx context.Context, tx *sql.Tx, _ store.SwapResult) (*store.Change, error) {
 						var n int
 						err := tx.QueryRowContext(ctx, `SELECT count(*) FROM effects`).Scan(&n)
 						return &c, errors.Join(err, effect(ctx, tx, "key"))
@@ -180,7 +180,7 @@ func TestPoolOfOne(t *testing.T) {
 	s := sqlite.New(db)
 	last := create("key", store.Succeeded, 1)
 	verdict, err := s.Atomic(ctx, last.To.ID, true,
-		func(ctx context.Context, tx *sql.Tx, _ store.Standing) (*store.Change, error) {
+		func(ctx context.Context, tx *sql.Tx, _ store.SwapResult) (*store.Change, error) {
 			return &last, errors.Join(effect(ctx, tx, "key"), tx.Commit())
 		})
 	if verdict != store.Committed || !errors.Is(err, sqlite.ErrEnded) {
@@ -201,7 +201,7 @@ func TestContextEndsWhileWaiting(t *testing.T) {
 	last := create("leader", store.Succeeded, 1)
 	given := create("given up", store.Succeeded, 1)
 	_, err := s.Atomic(t.Context(), last.To.ID, true,
-		func(ctx context.Context, _ *sql.Tx, _ store.Standing) (*store.Change, error) {
+		func(ctx context.Context, _ *sql.Tx, _ store.SwapResult) (*store.Change, error) {
 			ctx, cancel := context.WithTimeout(ctx, 5*time.Millisecond)
 			defer cancel()
 			if answers, err := s.Swap(ctx, []store.Change{given}); !errors.Is(err, context.DeadlineExceeded) {
@@ -275,7 +275,7 @@ func endingSoon(t *testing.T, f func(context.Context) error) error {
 }
 
 func finishCtx(ctx context.Context, s *sqlite.Store, key string, last *store.Change) (store.Verdict, error) {
-	return s.Atomic(ctx, last.To.ID, true, func(ctx context.Context, tx *sql.Tx, _ store.Standing) (*store.Change, error) {
+	return s.Atomic(ctx, last.To.ID, true, func(ctx context.Context, tx *sql.Tx, _ store.SwapResult) (*store.Change, error) {
 		if err := effect(ctx, tx, key); err != nil {
 			return nil, err
 		}
@@ -326,7 +326,7 @@ func TestSwapTxBusy(t *testing.T) {
 		t.Errorf("SwapTx beside a writer = %+v, %v, want Busy", answers, err)
 	}
 	mustExec(t, other, `ROLLBACK`)
-	if answers, err := s.SwapTx(t.Context(), tx, []store.Change{c}); err != nil || !answers[0].InForce(c) {
+	if answers, err := s.SwapTx(t.Context(), tx, []store.Change{c}); err != nil || !answers[0].Applied(c) {
 		t.Errorf("SwapTx asked again = %+v, %v, want in force", answers, err)
 	}
 }
@@ -337,10 +337,10 @@ func TestLastChangeOfAnotherRecord(t *testing.T) {
 	s := sqlite.New(db)
 	other := create("other", store.Succeeded, 1)
 	verdict, err := s.Atomic(t.Context(), store.NewID("test", "scope", "mine"), true,
-		func(ctx context.Context, tx *sql.Tx, _ store.Standing) (*store.Change, error) {
+		func(ctx context.Context, tx *sql.Tx, _ store.SwapResult) (*store.Change, error) {
 			return &other, effect(ctx, tx, "mine")
 		})
-	if verdict != store.NotCommitted || err == nil || errors.Is(err, store.ErrNotInForce) {
+	if verdict != store.NotCommitted || err == nil || errors.Is(err, store.ErrSuperseded) {
 		t.Errorf("Atomic = %v, %v, want NotCommitted and an error of its own", verdict, err)
 	}
 	if stands(t, s, other) != (store.Token{}) || effects(t, db, "mine") != 0 {
@@ -353,7 +353,7 @@ func TestNoLastChange(t *testing.T) {
 	db := open(t)
 	s := sqlite.New(db)
 	verdict, err := s.Atomic(t.Context(), store.NewID("test", "scope", "mine"), true,
-		func(ctx context.Context, tx *sql.Tx, _ store.Standing) (*store.Change, error) {
+		func(ctx context.Context, tx *sql.Tx, _ store.SwapResult) (*store.Change, error) {
 			return nil, effect(ctx, tx, "mine")
 		})
 	if verdict != store.Committed || err != nil || effects(t, db, "mine") != 1 {
@@ -372,7 +372,7 @@ func TestHandlerUsesPreparedStatements(t *testing.T) {
 	defer stmt.Close()
 	last := create("key", store.Succeeded, 1)
 	verdict, err := s.Atomic(t.Context(), last.To.ID, true,
-		func(ctx context.Context, tx *sql.Tx, _ store.Standing) (*store.Change, error) {
+		func(ctx context.Context, tx *sql.Tx, _ store.SwapResult) (*store.Change, error) {
 			_, err := tx.StmtContext(ctx, stmt).ExecContext(ctx, "key")
 			return &last, err
 		})
@@ -387,7 +387,7 @@ func TestHandlerUsesSavepoints(t *testing.T) {
 	s := sqlite.New(db)
 	last := create("key", store.Succeeded, 1)
 	verdict, err := s.Atomic(t.Context(), last.To.ID, true,
-		func(ctx context.Context, tx *sql.Tx, _ store.Standing) (*store.Change, error) {
+		func(ctx context.Context, tx *sql.Tx, _ store.SwapResult) (*store.Change, error) {
 			return &last, errors.Join(
 				effect(ctx, tx, "kept"), do(ctx, tx, `SAVEPOINT mine`), effect(ctx, tx, "undone"),
 				do(ctx, tx, `ROLLBACK TO mine`), effect(ctx, tx, "kept"))

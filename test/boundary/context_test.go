@@ -150,7 +150,7 @@ func TestWaitLimitIsOfTheInnermostOperation(t *testing.T) {
 				w := newWorld(t)
 				patience, hangUp := context.WithCancel(t.Context())
 				outer := semel.Define("outer", by.plan).Call(caller, "outer", "in")
-				err := by.run(semel.WithPatience(t.Context(), patience), w, outer, func(ctx context.Context, _ func()) error {
+				err := by.run(semel.WithWaitContext(t.Context(), patience), w, outer, func(ctx context.Context, _ func()) error {
 					hangUp()
 					synctest.Wait() // what the hang-up ends has ended
 					inner := innerWays()["Do"](ctx, w.engine, func(context.Context) {})
@@ -191,7 +191,7 @@ func TestCancellationIsOfOneAttempt(t *testing.T) {
 					if _, err := w.Cancel(t.Context(), outer.ID(), "the customer called"); err != nil {
 						t.Error(err)
 					}
-					worker.Beat(t.Context(), attempts)
+					worker.RenewLeases(t.Context(), attempts)
 					<-ctx.Done()
 					return "", semel.NotCommitted(context.Cause(ctx))
 				})

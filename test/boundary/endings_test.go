@@ -260,11 +260,11 @@ func endingsByStores() map[string]ending {
 			}), sees: semel.ErrUnavailable,
 		},
 		"conflict":     {prepare: doesTx(store.NotCommitted, store.ErrConflict, returns(nil)), sees: semel.ErrUnavailable},
-		"interrupted":  {prepare: doesTx(store.NotCommitted, store.ErrBroken, returns(nil)), sees: semel.ErrUnavailable},
-		"no partition": {prepare: doesTx(store.NotCommitted, store.ErrNoPlace, returns(nil)), sees: semel.ErrUnavailable},
-		"superseded":   {prepare: doesTx(store.NotCommitted, store.ErrNotInForce, returns(nil)), sees: semel.ErrUnavailable},
+		"interrupted":  {prepare: doesTx(store.NotCommitted, store.ErrInterrupted, returns(nil)), sees: semel.ErrUnavailable},
+		"no partition": {prepare: doesTx(store.NotCommitted, store.ErrNoPartition, returns(nil)), sees: semel.ErrUnavailable},
+		"superseded":   {prepare: doesTx(store.NotCommitted, store.ErrSuperseded, returns(nil)), sees: semel.ErrUnavailable},
 		"ended by its function": {
-			prepare: doesTx(store.Unknown, store.ErrApart, returns(nil)), sees: semel.ErrOutcomeUnknown,
+			prepare: doesTx(store.Unknown, store.ErrTxEndedByHandler, returns(nil)), sees: semel.ErrOutcomeUnknown,
 		},
 		"conflict that the function reports": {
 			prepare: does(plan{}, returns(semel.NotCommitted(fmt.Errorf("%w: %w", store.ErrConflict, errInner)))), sees: errInner, own: true,

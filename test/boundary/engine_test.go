@@ -264,7 +264,7 @@ func wantNoSentinel(t *testing.T, err error, want after) {
 	for _, sentinel := range []error{
 		semel.ErrInvalid, semel.ErrInProgress, semel.ErrInDoubt, semel.ErrMismatch, semel.ErrKeyExpired,
 		semel.ErrResultUnavailable, semel.ErrLeaseLost, semel.ErrUnavailable, semel.ErrClosed, semel.ErrCancelled,
-		store.ErrConflict, store.ErrBroken, store.ErrApart, store.ErrNoPlace, store.ErrNotInForce, store.ErrNotBegun,
+		store.ErrConflict, store.ErrInterrupted, store.ErrTxEndedByHandler, store.ErrNoPartition, store.ErrSuperseded, store.ErrNotStarted,
 	} {
 		if errors.Is(err, sentinel) {
 			t.Errorf("errors.Is(%v, %q) is true, and speaks about the inner operation", err, sentinel)

@@ -112,9 +112,9 @@ type brokenStore struct {
 }
 
 func (b *brokenStore) Atomic(ctx context.Context, id store.ID, hold bool,
-	run func(context.Context, *memory.Tx, store.Standing) (*store.Change, error),
+	run func(context.Context, *memory.Tx, store.SwapResult) (*store.Change, error),
 ) (store.Verdict, error) {
-	_, err := b.Store.Atomic(ctx, id, hold, func(ctx context.Context, tx *memory.Tx, s store.Standing) (*store.Change, error) {
+	_, err := b.Store.Atomic(ctx, id, hold, func(ctx context.Context, tx *memory.Tx, s store.SwapResult) (*store.Change, error) {
 		_, err := run(ctx, tx, s)
 		return nil, errors.Join(errRolledBack, err)
 	})

@@ -42,7 +42,7 @@ func (h *hooks[Tx]) ends() {
 	}
 }
 
-func (h *hooks[Tx]) Swap(ctx context.Context, changes []store.Change) ([]store.Standing, error) {
+func (h *hooks[Tx]) Swap(ctx context.Context, changes []store.Change) ([]store.SwapResult, error) {
 	h.mu.Lock()
 	may := h.swaps
 	h.mu.Unlock()
@@ -55,9 +55,9 @@ func (h *hooks[Tx]) Swap(ctx context.Context, changes []store.Change) ([]store.S
 }
 
 func (h *hooks[Tx]) Atomic(ctx context.Context, id store.ID, hold bool,
-	run func(ctx context.Context, tx Tx, stands store.Standing) (*store.Change, error),
+	run func(ctx context.Context, tx Tx, stands store.SwapResult) (*store.Change, error),
 ) (store.Verdict, error) {
-	return h.TxStore.Atomic(ctx, id, hold, func(ctx context.Context, tx Tx, stands store.Standing) (*store.Change, error) {
+	return h.TxStore.Atomic(ctx, id, hold, func(ctx context.Context, tx Tx, stands store.SwapResult) (*store.Change, error) {
 		c, err := run(ctx, tx, stands)
 		if c != nil {
 			h.ends()

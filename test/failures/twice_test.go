@@ -29,13 +29,13 @@ func TestDriverRunsAStatementTwice(t *testing.T) {
 	for sent := range 2 { // the second time on purpose, whatever the driver does
 		fault := proxy.EatReply(realtest.SQL(`INSERT INTO "public".semel_records`))
 		answers, err := h.Store.Swap(t.Context(), []store.Change{change})
-		if err == nil && !answers[0].InForce(change) {
+		if err == nil && !answers[0].Applied(change) {
 			t.Errorf("sent for the %d. time: %+v, want in force", sent+1, answers[0])
 		}
 		fault.Disarm()
 	}
 	answers, err := h.Store.Swap(t.Context(), []store.Change{change})
-	if err != nil || !answers[0].InForce(change) {
+	if err != nil || !answers[0].Applied(change) {
 		t.Errorf("asked for an answer: %+v, %v, want in force", answers, err)
 	}
 

@@ -19,7 +19,7 @@ type paused[Tx any] struct {
 	after func()
 }
 
-func (p paused[Tx]) SwapTx(ctx context.Context, tx Tx, changes []store.Change) ([]store.Standing, error) {
+func (p paused[Tx]) SwapTx(ctx context.Context, tx Tx, changes []store.Change) ([]store.SwapResult, error) {
 	answers, err := p.TxStore.SwapTx(ctx, tx, changes)
 	p.after()
 	return answers, err
@@ -34,9 +34,9 @@ type watched[Tx any] struct {
 }
 
 func (w watched[Tx]) Atomic(ctx context.Context, id store.ID, hold bool,
-	run func(ctx context.Context, tx Tx, stands store.Standing) (*store.Change, error),
+	run func(ctx context.Context, tx Tx, stands store.SwapResult) (*store.Change, error),
 ) (store.Verdict, error) {
-	return w.TxStore.Atomic(ctx, id, hold, func(ctx context.Context, tx Tx, stands store.Standing) (*store.Change, error) {
+	return w.TxStore.Atomic(ctx, id, hold, func(ctx context.Context, tx Tx, stands store.SwapResult) (*store.Change, error) {
 		change, err := run(ctx, tx, stands)
 		w.began()
 		return change, err

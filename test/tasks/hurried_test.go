@@ -55,7 +55,7 @@ func (l *hurriedLeader[Tx]) oneByOne(claimed []*semel.Attempt) {
 	var all sync.WaitGroup
 	for _, a := range claimed {
 		all.Go(func() {
-			if _, err := a.Ready(); err != nil {
+			if _, err := a.Prepare(); err != nil {
 				return
 			}
 			ctx := context.WithoutCancel(a.Context()) // goes on when it is told to stop
@@ -71,18 +71,18 @@ func (l *hurriedLeader[Tx]) oneByOne(claimed []*semel.Attempt) {
 
 // together ends all attempts in one asking of the store, and the others alone.
 func (l *hurriedLeader[Tx]) together(claimed []*semel.Attempt) {
-	var ends []*semel.Ending
+	var ends []*semel.Completion
 	for _, a := range claimed {
-		if _, err := a.Ready(); err != nil {
+		if _, err := a.Prepare(); err != nil {
 			continue
 		}
 		e := l.effect(a)
 		ctx := context.WithoutCancel(a.Context())
 		err := l.site.note(ctx, insertEffect, e.key, e.attempt, int64(e.owner), e.process)
-		ends = append(ends, &semel.Ending{Attempt: a, Value: e.key, Err: err})
+		ends = append(ends, &semel.Completion{Attempt: a, Value: e.key, Err: err})
 	}
 	aboutALease(context.Background())
-	for _, e := range l.engine.EndTogether(context.Background(), ends) {
+	for _, e := range l.engine.CompleteMany(context.Background(), ends) {
 		_, _ = e.Attempt.End(e.Value, e.Err) // the tables tell
 	}
 }

@@ -54,7 +54,7 @@ func (s *mortal[Tx]) die(at point) {
 }
 
 // Swap implements store.Store.
-func (s *mortal[Tx]) Swap(ctx context.Context, changes []store.Change) ([]store.Standing, error) {
+func (s *mortal[Tx]) Swap(ctx context.Context, changes []store.Change) ([]store.SwapResult, error) {
 	s.mu.Lock()
 	dies := s.dies
 	s.mu.Unlock()

@@ -15,7 +15,7 @@ import (
 
 // swaps is the lane that brings changes to the store together, as the engine has
 // it.
-type swaps = lane.Lane[store.ID, store.Change, store.Standing]
+type swaps = lane.Lane[store.ID, store.Change, store.SwapResult]
 
 // Lane is the side of the store by itself, beneath the engine: claims and
 // completes of all callers go through one lane to Swap.
@@ -28,7 +28,7 @@ func (a *Arena) Lane(ctx context.Context) (contest.Side, error) {
 	if err != nil {
 		return contest.Side{}, err
 	}
-	l := lane.New(lane.Config[store.ID, store.Change, store.Standing]{
+	l := lane.New(lane.Config[store.ID, store.Change, store.SwapResult]{
 		Flush:    s.Swap,
 		Key:      func(c *store.Change) store.ID { return c.To.ID },
 		Compare:  func(a, b store.ID) int { return bytes.Compare(a[:], b[:]) },
@@ -68,7 +68,7 @@ func fingerprint() []byte { return payment.Result()[:18] }
 
 func inForce(ctx context.Context, l *swaps, change store.Change) error {
 	standing, err := l.Do(ctx, change, true)
-	if err == nil && !standing.InForce(change) {
+	if err == nil && !standing.Applied(change) {
 		err = fmt.Errorf("not in force: %+v", standing)
 	}
 	return err

@@ -83,7 +83,7 @@ type barrierStore struct {
 }
 
 func (s barrierStore) Atomic(ctx context.Context, id store.ID, hold bool,
-	run func(context.Context, chatdb.Tx, store.Standing) (*store.Change, error),
+	run func(context.Context, chatdb.Tx, store.SwapResult) (*store.Change, error),
 ) (store.Verdict, error) {
 	if !hold {
 		s.b.pass()

@@ -97,14 +97,14 @@ type pointStore struct {
 	p *points
 }
 
-func (s pointStore) Swap(ctx context.Context, changes []store.Change) ([]store.Standing, error) {
+func (s pointStore) Swap(ctx context.Context, changes []store.Change) ([]store.SwapResult, error) {
 	if !slices.ContainsFunc(changes, claims) {
 		return s.TxStore.Swap(ctx, changes)
 	}
 	s.p.pass(beforeClaim)
 	answers, err := s.TxStore.Swap(ctx, changes)
 	for i, a := range answers {
-		if claims(changes[i]) && a.InForce(changes[i]) {
+		if claims(changes[i]) && a.Applied(changes[i]) {
 			s.p.pass(afterClaim)
 		}
 	}
@@ -114,7 +114,7 @@ func (s pointStore) Swap(ctx context.Context, changes []store.Change) ([]store.S
 func claims(c store.Change) bool { return c.To.State == store.InProgress && c.If != c.To.Token }
 
 func (s pointStore) Atomic(ctx context.Context, id store.ID, hold bool,
-	run func(context.Context, chatdb.Tx, store.Standing) (*store.Change, error),
+	run func(context.Context, chatdb.Tx, store.SwapResult) (*store.Change, error),
 ) (store.Verdict, error) {
 	if hold { // inline: the right to create the record is the claim
 		s.p.pass(beforeClaim)
@@ -123,7 +123,7 @@ func (s pointStore) Atomic(ctx context.Context, id store.ID, hold bool,
 	// over. What protects is the fence alone.
 	ctx = context.WithoutCancel(ctx)
 	verdict, err := s.TxStore.Atomic(ctx, id, hold,
-		func(ctx context.Context, tx chatdb.Tx, stands store.Standing) (*store.Change, error) {
+		func(ctx context.Context, tx chatdb.Tx, stands store.SwapResult) (*store.Change, error) {
 			if hold && !stands.Busy {
 				s.p.pass(afterClaim)
 			}

@@ -33,10 +33,10 @@ func records[T any](s driverStore[T], on func(T) chatdb.Tx) store.TxStore[chatdb
 
 // Atomic hides that of the driver's transactions.
 func (s recordStore[T]) Atomic(ctx context.Context, id store.ID, hold bool,
-	run func(context.Context, chatdb.Tx, store.Standing) (*store.Change, error),
+	run func(context.Context, chatdb.Tx, store.SwapResult) (*store.Change, error),
 ) (store.Verdict, error) {
 	return s.driverStore.Atomic(ctx, id, hold,
-		func(ctx context.Context, tx T, stands store.Standing) (*store.Change, error) {
+		func(ctx context.Context, tx T, stands store.SwapResult) (*store.Change, error) {
 			return run(ctx, s.on(tx), stands)
 		})
 }
@@ -44,7 +44,7 @@ func (s recordStore[T]) Atomic(ctx context.Context, id store.ID, hold bool,
 var errOtherDatabase = errors.New("the transaction is one of another database")
 
 // SwapTx hides that of the driver's transactions.
-func (s recordStore[T]) SwapTx(ctx context.Context, tx chatdb.Tx, changes []store.Change) ([]store.Standing, error) {
+func (s recordStore[T]) SwapTx(ctx context.Context, tx chatdb.Tx, changes []store.Change) ([]store.SwapResult, error) {
 	own, ok := chatdb.Beneath[T](tx)
 	if !ok {
 		return nil, errOtherDatabase

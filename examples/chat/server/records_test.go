@@ -41,7 +41,7 @@ func TestRecordsAreTheDriversOwn(t *testing.T) {
 			}}
 			err := s.transact(t.Context(), func(ctx context.Context, tx chatdb.Tx) error {
 				answers, err := s.records.store.SwapTx(ctx, tx, []store.Change{c})
-				if err == nil && !answers[0].InForce(c) {
+				if err == nil && !answers[0].Applied(c) {
 					t.Errorf("SwapTx = %+v, want it in force", answers[0])
 				}
 				return err

@@ -38,10 +38,10 @@ func (s queuePoints) Dequeue(ctx context.Context, d store.Dequeue) ([]store.Reco
 }
 
 func (s queuePoints) Atomic(ctx context.Context, id store.ID, hold bool,
-	run func(context.Context, chatdb.Tx, store.Standing) (*store.Change, error),
+	run func(context.Context, chatdb.Tx, store.SwapResult) (*store.Change, error),
 ) (store.Verdict, error) {
 	verdict, err := s.TxStore.Atomic(ctx, id, hold,
-		func(ctx context.Context, tx chatdb.Tx, stands store.Standing) (*store.Change, error) {
+		func(ctx context.Context, tx chatdb.Tx, stands store.SwapResult) (*store.Change, error) {
 			change, err := run(ctx, tx, stands)
 			if err == nil {
 				s.p.pass(welcomeToCommit)

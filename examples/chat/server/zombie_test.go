@@ -110,7 +110,7 @@ func see(zombie *process) sightings {
 	const rolledBack = "transaction NotCommitted: "
 	return sightings{
 		Fenced:        zombie.said("event fenced ", ""),
-		NotInForce:    zombie.said(rolledBack, store.ErrNotInForce.Error()),
+		NotInForce:    zombie.said(rolledBack, store.ErrSuperseded.Error()),
 		RolledBack:    zombie.said(rolledBack, "") - zombie.said(rolledBack, "not run"),
 		WinnersAnswer: zombie.said("event replayed ", ""),
 	}

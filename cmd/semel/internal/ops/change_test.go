@@ -201,7 +201,7 @@ func TestWhatRunsIsAskedToStop(t *testing.T) {
 		if out := s.must(t, "cancel", id, "--reason", "r"); !strings.Contains(out, "asked to stop, by record "+c.Asked) {
 			t.Errorf("cancel once more wrote %q", out)
 		}
-		worker.Beat(t.Context(), attempts)
+		worker.RenewLeases(t.Context(), attempts)
 		if why := context.Cause(attempts[0].Context()); !errors.Is(why, semel.ErrCancelled) || !strings.Contains(why.Error(), "asked the team") {
 			t.Errorf("the worker was told %v, want ErrCancelled and why", why)
 		}

@@ -24,7 +24,7 @@ import (
 // refusing is a store that takes claims and no outcomes, nor what comes with one.
 type refusing[Tx any] struct{ store.TxStore[Tx] }
 
-func (r refusing[Tx]) Swap(ctx context.Context, changes []store.Change) ([]store.Standing, error) {
+func (r refusing[Tx]) Swap(ctx context.Context, changes []store.Change) ([]store.SwapResult, error) {
 	if slices.ContainsFunc(changes, func(c store.Change) bool { return c.To.State != store.InProgress }) {
 		return nil, errDown
 	}
@@ -152,7 +152,7 @@ func (s *site) become(t *testing.T, c semel.Call, state store.State) {
 		to.Outcome = []byte(`f{"message":"resolved as failed"}`)
 	}
 	change := store.Change{If: answers[0].Token, To: to}
-	if answers, err = s.store.Swap(t.Context(), []store.Change{change}); err != nil || !answers[0].InForce(change) {
+	if answers, err = s.store.Swap(t.Context(), []store.Change{change}); err != nil || !answers[0].Applied(change) {
 		t.Fatalf("Swap = %+v, %v", answers, err)
 	}
 }
@@ -280,9 +280,9 @@ type deaf struct {
 	mute bool
 }
 
-func (d deaf) Swap(context.Context, []store.Change) ([]store.Standing, error) { return nil, errDown }
+func (d deaf) Swap(context.Context, []store.Change) ([]store.SwapResult, error) { return nil, errDown }
 
-func (d deaf) Get(ctx context.Context, ids []store.ID) ([]store.Standing, error) {
+func (d deaf) Get(ctx context.Context, ids []store.ID) ([]store.SwapResult, error) {
 	if d.mute {
 		return nil, errDown
 	}

@@ -27,11 +27,11 @@ type noting[Tx any] struct {
 }
 
 // Swap notes a change that stands alone, as those of a person do.
-func (n *noting[Tx]) Swap(ctx context.Context, changes []store.Change) ([]store.Standing, error) {
+func (n *noting[Tx]) Swap(ctx context.Context, changes []store.Change) ([]store.SwapResult, error) {
 	if len(changes) != 1 || !n.noted.has(&changes[0].To) {
 		return n.TxStore.Swap(ctx, changes)
 	}
-	answers := make([]store.Standing, 1)
+	answers := make([]store.SwapResult, 1)
 	var err error
 	if n.auditor != nil {
 		answers[0], err = n.auditor.SwapNoted(ctx, changes[0], n.noted.Note)
@@ -41,7 +41,7 @@ func (n *noting[Tx]) Swap(ctx context.Context, changes []store.Change) ([]store.
 	if err != nil {
 		return nil, err
 	}
-	n.noted.made = n.noted.made || answers[0].InForce(changes[0])
+	n.noted.made = n.noted.made || answers[0].Applied(changes[0])
 	return answers, nil
 }
 

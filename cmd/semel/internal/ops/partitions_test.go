@@ -68,7 +68,7 @@ func (s *site) stand(t *testing.T, ago time.Duration, key string, state store.St
 	r.ID = store.NewTimedID(r.Operation, r.Scope, r.Key, time.Now().Add(-ago))
 	change := store.Change{To: r}
 	answers, err := s.store.Swap(t.Context(), []store.Change{change})
-	if err != nil || !answers[0].InForce(change) {
+	if err != nil || !answers[0].Applied(change) {
 		t.Fatalf("Swap = %+v, %v", answers, err)
 	}
 	return r.ID

@@ -77,7 +77,7 @@ func (s *site) put(t *testing.T, r store.Record) {
 	r.ID = store.NewID(r.Operation, r.Scope, r.Key)
 	change := store.Change{To: r}
 	answers, err := s.store.Swap(t.Context(), []store.Change{change})
-	if err != nil || !answers[0].InForce(change) {
+	if err != nil || !answers[0].Applied(change) {
 		t.Fatalf("Swap = %+v, %v", answers, err)
 	}
 }
