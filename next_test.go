@@ -217,9 +217,9 @@ const updateVariable = "SEMEL_UPDATE"
 func TestTransitionTableGolden(t *testing.T) {
 	t.Parallel()
 	var b strings.Builder
-	b.WriteString("step\tfrom\tto\twho\tonly if\n")
+	b.WriteString("step\tfrom\tto\tby\tcondition\n")
 	for _, r := range Transitions() {
-		fmt.Fprintf(&b, "%s\t%v\t%v\t%s\t%s\n", r.Step, r.From, r.To, r.Who, r.If)
+		fmt.Fprintf(&b, "%s\t%v\t%v\t%s\t%s\n", r.Step, r.From, r.To, r.By, r.Condition)
 	}
 	golden(t, filepath.Join("docs", "transitions.tsv"), b.String())
 }
@@ -243,15 +243,16 @@ func golden(t *testing.T, path, got string) {
 	}
 }
 
-// TestStateMachinePage holds the drawing and the table in the documents.
-func TestStateMachinePage(t *testing.T) {
+// TestProtocolPage compares the diagram and the table in docs/protocol.md with
+// Transitions. SEMEL_UPDATE=1 rewrites them.
+func TestProtocolPage(t *testing.T) {
 	t.Parallel()
-	path := filepath.Join("docs", "state-machine.md")
+	path := filepath.Join("docs", "protocol.md")
 	page, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	const begin, end = "<!-- from Transitions -->\n", "<!-- end -->\n"
+	const begin, end = "<!-- generated from Transitions: begin -->\n", "<!-- generated from Transitions: end -->\n"
 	before, rest, ok := strings.Cut(string(page), begin)
 	_, after, ok2 := strings.Cut(rest, end)
 	if !ok || !ok2 {
@@ -291,9 +292,9 @@ func node(s store.State) string {
 
 func table() string {
 	var b strings.Builder
-	b.WriteString("| step | from | to | who | only if |\n|---|---|---|---|---|\n")
+	b.WriteString("| step | from | to | by | condition |\n|---|---|---|---|---|\n")
 	for _, r := range Transitions() {
-		fmt.Fprintf(&b, "| %s | %v | %v | %s | %s |\n", r.Step, r.From, r.To, r.Who, r.If)
+		fmt.Fprintf(&b, "| %s | %v | %v | %s | %s |\n", r.Step, r.From, r.To, r.By, r.Condition)
 	}
 	return b.String()
 }
