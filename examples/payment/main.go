@@ -1,5 +1,5 @@
-// Command payment is a stub of a payment service: it charges whoever asks, each
-// charge once per Idempotency-Key, and counts what it has charged.
+// Command payment is a stub of a payment service. It accepts every charge once per
+// Idempotency-Key, and counts the charges.
 //
 //	go run ./examples/payment -addr 127.0.0.1:8081 -db sqlite:payment.db
 package main

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Boost is what somebody paid for a group. A charge pays for one boost, whose
-// name it is.
+// Boost is a payment of a user for a group. The ID of the charge identifies the
+// boost.
 type Boost struct {
 	ChargeID  string    `json:"charge_id"`
 	GroupID   string    `json:"group_id"`
@@ -19,8 +19,8 @@ type Boost struct {
 
 const boostColumns = `select charge_id, group_id, user_id, amount, currency, created_at from boosts `
 
-// BoostGroupTx notes that a charge has paid for a boost, and returns what is
-// noted. Noting it again changes nothing: the first note stands.
+// BoostGroupTx inserts a boost and returns the stored row. If the charge has a
+// boost already, it changes nothing and returns that one.
 func BoostGroupTx(ctx context.Context, tx Tx, b Boost) (Boost, error) {
 	err := tx.Exec(ctx, `
 insert into boosts (charge_id, group_id, user_id, amount, currency, created_at) values ($1, $2, $3, $4, $5, $6)

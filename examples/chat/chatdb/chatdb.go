@@ -1,9 +1,9 @@
-// Package chatdb keeps the chat's own tables: users, groups, memberships and
-// messages. It knows nothing of idempotency but the two columns that let a
-// lost outcome be found again.
+// Package chatdb stores the chat's own data: users, groups, memberships and
+// messages. It knows nothing about idempotency, except for two columns with keys
+// by which a lost outcome can be found.
 //
-// Functions that end in Tx join the caller's transaction and leave its end to
-// the caller.
+// Functions whose names end in Tx run in the caller's transaction. The caller
+// commits it.
 package chatdb
 
 import (
@@ -15,10 +15,10 @@ import (
 	"time"
 )
 
-// ErrNotFound says that there is no such row.
+// ErrNotFound means that there is no such row.
 var ErrNotFound = errors.New("chatdb: not found")
 
-// MigrateTx creates what is missing of the tables.
+// MigrateTx creates the tables that are missing.
 func MigrateTx(ctx context.Context, tx Tx) error {
 	if err := tx.Exec(ctx, tx.dialect().schema); err != nil {
 		return fmt.Errorf("create tables: %w", err)
@@ -26,16 +26,16 @@ func MigrateTx(ctx context.Context, tx Tx) error {
 	return nil
 }
 
-// newID draws an identifier that nobody can guess.
+// newID returns a random identifier that cannot be guessed.
 func newID(prefix string) string { return prefix + "_" + strings.ToLower(rand.Text()) }
 
-// now is rounded to what a column keeps, so that a row read back renders as the
-// row written did.
+// now is rounded to microseconds, the precision of the columns, so that a row
+// looks the same when it is read again.
 func now() time.Time { return time.UnixMicro(time.Now().UnixMicro()).UTC() }
 
 func timeOf(micros int64) time.Time { return time.UnixMicro(micros).UTC() }
 
-// keyColumn is a nullable key.
+// keyColumn returns NULL for an empty key.
 func keyColumn(key string) *string {
 	if key == "" {
 		return nil

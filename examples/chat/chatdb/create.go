@@ -7,19 +7,19 @@ import (
 	"slices"
 )
 
-// NewGroup is what it takes to create a group.
+// NewGroup is the input of CreateGroupTx.
 type NewGroup struct {
 	OwnerID int64
 	Name    string
-	Members []int64 // the owner may be left out; twice is once
-	// Key is kept with the group, once per owner, so that the group can be found
-	// by it. Empty: none is kept.
+	Members []int64 // the owner may be left out; duplicates are ignored
+	// Key is stored with the group, so that GroupByCreation finds it. It is unique
+	// for each owner. Empty: no key is stored.
 	Key string
 }
 
-// CreateGroupTx creates a group, its conversation and its memberships. It says
-// *UnknownUsersError when a member does not exist, by then having written much
-// of it: the transaction is to be rolled back.
+// CreateGroupTx creates a group, its conversation and its memberships. If a
+// member does not exist, the error is a *UnknownUsersError. The caller must then
+// roll back, because some rows are written already.
 func CreateGroupTx(ctx context.Context, tx Tx, n NewGroup) (Group, error) {
 	g := Group{
 		ID: newID("grp"), ConversationID: newID("cnv"),
@@ -41,8 +41,8 @@ func CreateGroupTx(ctx context.Context, tx Tx, n NewGroup) (Group, error) {
 	return oneGroup(ctx, tx, `g.id = $2`, foundingMember, g.ID)
 }
 
-// LogCreationTx notes that an attempt created a group. The log is only ever
-// added to, and takes whatever it is told.
+// LogCreationTx logs that an attempt created a group. The log has no unique
+// constraint, so a duplicate execution would show.
 func LogCreationTx(ctx context.Context, tx Tx, owner int64, key string, attempt uint32) error {
 	err := tx.Exec(ctx,
 		`insert into creations (owner, key, attempt) values ($1, $2, $3)`, owner, key, int64(attempt))
@@ -52,14 +52,14 @@ func LogCreationTx(ctx context.Context, tx Tx, owner int64, key string, attempt 
 	return nil
 }
 
-// AddMembersTx adds members to a group and returns those who are new; the others
-// stay as they are. It says *UnknownUsersError when one does not exist.
+// AddMembersTx adds members to a group and returns the new ones. Existing members
+// stay. If a user does not exist, the error is a *UnknownUsersError.
 func AddMembersTx(ctx context.Context, tx Tx, group string, users []int64) (joined []int64, err error) {
 	return join(ctx, tx, group, anyMember, users)
 }
 
-// join adds those users to a group who exist, in the order of their numbers, so
-// that no two transactions wait for each other.
+// join adds the existing users to a group. It inserts them in the order of their
+// IDs, so that two transactions cannot deadlock.
 func join(ctx context.Context, tx Tx, group string, founding int, users []int64) (joined []int64, err error) {
 	users = slices.Compact(slices.Sorted(slices.Values(users)))
 	for _, user := range users {
@@ -69,7 +69,7 @@ on conflict do nothing returning user_id`, group, founding, user).Scan(&user)
 		switch {
 		case err == nil:
 			joined = append(joined, user)
-		case !errors.Is(err, ErrNotFound): // a member already, or nobody
+		case !errors.Is(err, ErrNotFound): // not found: a member already, or no such user
 			return nil, fmt.Errorf("insert membership: %w", err)
 		}
 	}

@@ -6,8 +6,7 @@ import (
 	"time"
 )
 
-// Group is a group as everybody sees it. Members are in the order of their
-// numbers and include the owner.
+// Group is a group. Members are sorted by ID and include the owner.
 type Group struct {
 	ID             string    `json:"id"`
 	Name           string    `json:"name"`
@@ -17,32 +16,34 @@ type Group struct {
 	CreatedAt      time.Time `json:"created_at"`
 }
 
-// groupsQuery reads groups, a row for each member; %s chooses which groups.
+// groupsQuery reads groups with a row for each member. The verb %s is the
+// condition.
 const groupsQuery = `
 select g.id, g.name, g.owner_id, c.id, g.created_at, m.user_id
 from groups g join conversations c on c.group_id = g.id join memberships m on m.group_id = g.id
 where m.founding >= $1 and %s
 order by g.created_at, g.id, m.user_id`
 
-// anyMember and foundingMember say which members a read asks for.
+// anyMember and foundingMember are the least value of column founding that a
+// query selects.
 const (
 	anyMember      = 0
 	foundingMember = 1
 )
 
-// GroupByID finds a group as it is now, or says ErrNotFound.
+// GroupByID returns a group with its current members, or ErrNotFound.
 func GroupByID(ctx context.Context, q Querier, id string) (Group, error) {
 	return oneGroup(ctx, q, `g.id = $2`, anyMember, id)
 }
 
-// GroupByCreation finds the group that the owner created under a key, as it was
-// when it was created, or says ErrNotFound. Only groups created with a key that
-// is kept are found, never one that merely looks alike.
+// GroupByCreation returns the group that the owner created with a key, with the
+// members it had then, or ErrNotFound. It finds only groups that store their key,
+// never one that merely has the same name and members.
 func GroupByCreation(ctx context.Context, q Querier, owner int64, key string) (Group, error) {
 	return oneGroup(ctx, q, `g.owner_id = $2 and g.creation_key = $3`, foundingMember, owner, key)
 }
 
-// GroupsOf lists the groups a user is a member of, oldest first.
+// GroupsOf lists the groups of a member, oldest first.
 func GroupsOf(ctx context.Context, q Querier, user int64) ([]Group, error) {
 	return readGroups(ctx, q,
 		`exists (select 1 from memberships own where own.group_id = g.id and own.user_id = $2)`, anyMember, user)

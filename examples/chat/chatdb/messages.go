@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Message is one line of a group's conversation. Seq counts 1, 2, 3 … within the
-// group, without gaps.
+// Message is one message of a group. Seq is 1, 2, 3 … in each group, without
+// gaps.
 type Message struct {
 	ID        string    `json:"id"`
 	Seq       int64     `json:"seq"`
@@ -18,13 +18,13 @@ type Message struct {
 	CreatedAt time.Time `json:"created_at"`
 }
 
-// NewMessage is what it takes to send a message.
+// NewMessage is the input of SendMessageTx.
 type NewMessage struct {
 	GroupID  string
 	AuthorID int64
 	Text     string
-	// Key is kept with the message, once per author, so that the message can be
-	// found by it. Empty: none is kept.
+	// Key is stored with the message, so that MessageBySending finds it. It is
+	// unique for each author. Empty: no key is stored.
 	Key string
 }
 
@@ -32,8 +32,8 @@ const messageColumns = `
 select m.id, m.seq, m.group_id, m.author_id, u.name, m.text, m.created_at
 from messages m join users u on u.id = m.author_id `
 
-// SendMessageTx adds a message with the next number of its group. Until the
-// transaction ends, nobody else adds one to the same group.
+// SendMessageTx adds a message with the next number of its group. It locks the
+// group: other transactions cannot add a message before this one ends.
 func SendMessageTx(ctx context.Context, tx Tx, n NewMessage) (Message, error) {
 	var group string
 	lock := `select id from groups where id = $1` + tx.dialect().lockRow
@@ -51,15 +51,15 @@ values ($1, $2, (select coalesce(max(seq), 0) + 1 from messages where group_id =
 	return scanMessage(tx.QueryRow(ctx, messageColumns+`where m.id = $1`, id))
 }
 
-// MessageBySending finds the message that an author sent under a key, or says
+// MessageBySending returns the message that an author sent with a key, or
 // ErrNotFound.
 func MessageBySending(ctx context.Context, q Querier, author int64, key string) (Message, error) {
 	return scanMessage(q.QueryRow(ctx,
 		messageColumns+`where m.author_id = $1 and m.sending_key = $2`, author, key))
 }
 
-// MessagesAfter lists at most limit messages of a group with numbers above
-// after, in order.
+// MessagesAfter lists at most limit messages of a group whose numbers are greater
+// than after, in order.
 func MessagesAfter(ctx context.Context, q Querier, group string, after int64, limit int) ([]Message, error) {
 	rows, err := q.Query(ctx,
 		messageColumns+`where m.group_id = $1 and m.seq > $2 order by m.seq limit $3`, group, after, limit)

@@ -18,7 +18,7 @@ type postgresDB struct {
 	pool *pgxpool.Pool
 }
 
-// Postgres returns the database that pool has connections to. Close closes pool.
+// Postgres returns the database of pool. Its Close closes pool.
 func Postgres(pool *pgxpool.Pool) DB {
 	return &postgresDB{postgresQuerier{pool}, pool}
 }
@@ -38,7 +38,7 @@ func (d *postgresDB) Close() error {
 	return nil
 }
 
-// OnPostgres returns tx as a transaction of the chat's.
+// OnPostgres wraps a transaction of the driver.
 func OnPostgres(tx pgx.Tx) Tx { return postgresTx{postgresQuerier{tx}, tx} }
 
 type postgresTx struct {
@@ -52,8 +52,7 @@ func (t postgresTx) Exec(ctx context.Context, statement string, args ...any) err
 	return err
 }
 
-// endBound is how long the end of a transaction may take before nobody waits for
-// it any more.
+// endBound limits COMMIT and ROLLBACK.
 const endBound = 10 * time.Second
 
 func (t postgresTx) Commit(ctx context.Context) error {
@@ -74,7 +73,7 @@ func (postgresTx) dialect() dialect {
 	return dialect{schema: schemaPostgres, lockRow: ` for no key update`}
 }
 
-// postgresQuerier is what a pool and a transaction have in common.
+// postgresQuerier implements Querier for a pool and for a transaction.
 type postgresQuerier struct {
 	q interface {
 		Query(ctx context.Context, statement string, args ...any) (pgx.Rows, error)

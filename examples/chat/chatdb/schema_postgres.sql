@@ -1,4 +1,4 @@
--- The chat's own tables in PostgreSQL: those of schema_sqlite.sql. Every
+-- The chat's own tables in PostgreSQL: the same as schema_sqlite.sql. Every
 -- statement may run again, and processes that start at once wait for each other.
 
 select pg_advisory_xact_lock(7165065861825654388);
@@ -10,7 +10,7 @@ create table if not exists users (
   created_at bigint not null                    -- microseconds since 1970
 );
 
--- The author of what the server itself says. No token has an empty hash.
+-- The author of the server's own messages. No token has an empty hash.
 insert into users (id, name, token_hash, created_at) overriding system value values (0, 'Semel', '', 0)
   on conflict do nothing;
 
@@ -61,8 +61,8 @@ create table if not exists boosts (
 create index if not exists boosts_group on boosts (group_id, created_at);
 
 -- One row for each time a group was created, written in the same transaction.
--- It has no unique constraint on purpose: were a group created twice, it would
--- show here.
+-- It has no unique constraint on purpose: a group that is created twice has two
+-- rows.
 create table if not exists creations (
   owner   bigint not null,
   key     text   not null,

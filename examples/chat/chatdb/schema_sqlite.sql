@@ -8,7 +8,7 @@ create table if not exists users (
   created_at integer not null                   -- microseconds since 1970
 );
 
--- The author of what the server itself says. No token has an empty hash.
+-- The author of the server's own messages. No token has an empty hash.
 insert into users (id, name, token_hash, created_at) values (0, 'Semel', x'', 0) on conflict do nothing;
 
 create table if not exists groups (
@@ -58,8 +58,8 @@ create table if not exists boosts (
 create index if not exists boosts_group on boosts (group_id, created_at);
 
 -- One row for each time a group was created, written in the same transaction.
--- It has no unique constraint on purpose: were a group created twice, it would
--- show here.
+-- It has no unique constraint on purpose: a group that is created twice has two
+-- rows.
 create table if not exists creations (
   owner   integer not null,
   key     text    not null,

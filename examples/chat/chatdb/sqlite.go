@@ -12,7 +12,7 @@ import (
 //go:embed schema_sqlite.sql
 var schemaSQLite string
 
-// sqliteDB is a database that one transaction writes at a time.
+// sqliteDB runs one transaction at a time.
 type sqliteDB struct {
 	sqliteQuerier
 
@@ -20,13 +20,13 @@ type sqliteDB struct {
 	turn chan struct{}
 }
 
-// SQLite returns the database db, whose transactions must be immediate ones.
+// SQLite wraps db, which must be opened with _txlock=immediate.
 func SQLite(db *sql.DB) DB {
 	return &sqliteDB{sqliteQuerier{db}, db, make(chan struct{}, 1)}
 }
 
-// Begin waits for its turn first: there is one write lock, and to queue for it
-// here costs no connection.
+// Begin waits for the transactions before it. SQLite has one write lock, and a
+// caller that waits here uses no connection.
 func (d *sqliteDB) Begin(ctx context.Context) (OwnTx, error) {
 	select {
 	case d.turn <- struct{}{}:
@@ -49,7 +49,7 @@ func (d *sqliteDB) Ping(ctx context.Context) error {
 
 func (d *sqliteDB) Close() error { return d.db.Close() }
 
-// OnSQLite returns tx as a transaction of the chat's.
+// OnSQLite wraps a transaction of the driver.
 func OnSQLite(tx *sql.Tx) Tx { return sqliteTx{sqliteQuerier{tx}, tx} }
 
 type sqliteTx struct {
@@ -70,7 +70,7 @@ func (sqliteTx) dialect() dialect { return dialect{schema: schemaSQLite} }
 type sqliteOwnTx struct {
 	sqliteTx
 
-	next func() // lets the next one begin
+	next func() // lets the next transaction begin
 }
 
 func (t sqliteOwnTx) Commit(context.Context) error {
@@ -83,7 +83,7 @@ func (t sqliteOwnTx) Rollback(context.Context) error {
 	return t.tx.Rollback()
 }
 
-// sqliteQuerier is what *sql.DB and *sql.Tx have in common.
+// sqliteQuerier implements Querier for *sql.DB and *sql.Tx.
 type sqliteQuerier struct {
 	q interface {
 		QueryContext(ctx context.Context, statement string, args ...any) (*sql.Rows, error)
@@ -107,10 +107,10 @@ type sqliteRows struct{ *sql.Rows }
 
 func (r sqliteRows) Close() { _ = r.Rows.Close() }
 
-// numbered writes parameters as SQLite numbers them.
+// numbered replaces $1, $2 … by SQLite's ?1, ?2 ….
 func numbered(statement string) string { return strings.ReplaceAll(statement, "$", "?") }
 
-// foundRow turns the driver's word for no rows into ours.
+// foundRow replaces sql.ErrNoRows by ErrNotFound.
 type foundRow struct{ row Row }
 
 func (r foundRow) Scan(dest ...any) error {

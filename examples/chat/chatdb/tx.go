@@ -2,21 +2,22 @@ package chatdb
 
 import "context"
 
-// Querier reads. Statements are written once for every database: their
-// parameters are $1, $2 … and a dollar sign stands for nothing else.
+// Querier runs queries. A statement is the same for every database: its
+// parameters are $1, $2 …, and it contains no other dollar sign.
 type Querier interface {
-	// Query returns rows that the caller closes.
+	// Query returns rows that the caller must close.
 	Query(ctx context.Context, statement string, args ...any) (Rows, error)
-	// QueryRow returns one row. Its Scan says ErrNotFound when there is none.
+	// QueryRow returns one row. Its Scan returns ErrNotFound if there is none.
 	QueryRow(ctx context.Context, statement string, args ...any) Row
 }
 
-// Row is one row of an answer.
+// Row is the result of QueryRow.
 type Row interface {
 	Scan(dest ...any) error
 }
 
-// Rows are read one after the other; Err says why there were no more.
+// Rows iterates over the result of Query. Err is the error that ended the
+// iteration, if any.
 type Rows interface {
 	Row
 	Next() bool
@@ -24,13 +25,12 @@ type Rows interface {
 	Close()
 }
 
-// Tx is a transaction of one of the databases the chat knows: OnSQLite and
-// OnPostgres make them.
+// Tx is a transaction. OnSQLite and OnPostgres make one of a driver's.
 type Tx interface {
 	Querier
-	// Exec runs a statement that answers no rows.
+	// Exec runs a statement that returns no rows.
 	Exec(ctx context.Context, statement string, args ...any) error
-	// beneath is the driver's own transaction.
+	// beneath returns the driver's own transaction.
 	beneath() any
 	dialect() dialect
 }
@@ -41,28 +41,28 @@ func Beneath[T any](tx Tx) (T, bool) {
 	return v, ok
 }
 
-// OwnTx is a transaction that its holder ends.
+// OwnTx is a transaction that the caller has begun and must end.
 type OwnTx interface {
 	Tx
-	// Commit says an error also when nobody knows whether it happened.
+	// Commit may return an error although the transaction was committed.
 	Commit(ctx context.Context) error
 	// Rollback does nothing after Commit.
 	Rollback(ctx context.Context) error
 }
 
-// DB is a database.
+// DB is a database with the chat's tables.
 type DB interface {
 	Querier
-	// Begin opens a transaction that does not end when ctx does.
+	// Begin opens a transaction. The end of ctx does not end the transaction.
 	Begin(ctx context.Context) (OwnTx, error)
-	// Ping asks the database for something that it has to look up.
+	// Ping runs a query that reads the database.
 	Ping(ctx context.Context) error
 	Close() error
 }
 
-// dialect is what the databases do not write alike.
+// dialect is the SQL that differs between the databases.
 type dialect struct {
 	schema string
-	// lockRow ends a select of a row that nobody else may write meanwhile.
+	// lockRow is appended to a SELECT to lock its row against other writers.
 	lockRow string
 }

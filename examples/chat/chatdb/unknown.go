@@ -6,15 +6,14 @@ import (
 	"slices"
 )
 
-// UnknownUsersError says which of the users asked for do not exist, in the order
-// of their numbers.
+// UnknownUsersError lists the IDs of users that do not exist, sorted.
 type UnknownUsersError struct{ IDs []int64 }
 
-// Error names them.
+// Error lists the IDs.
 func (e *UnknownUsersError) Error() string { return fmt.Sprintf("chatdb: unknown users %v", e.IDs) }
 
-// unknownUsers returns a *UnknownUsersError when one of the users, who were all
-// asked into the group, did not become a member for not existing.
+// unknownUsers returns a *UnknownUsersError if one of the users is no member of
+// the group. All of them were added, so a user that is no member does not exist.
 func unknownUsers(ctx context.Context, q Querier, group string, users []int64) error {
 	members, err := membersOf(ctx, q, group)
 	if err != nil {
@@ -30,7 +29,7 @@ func unknownUsers(ctx context.Context, q Querier, group string, users []int64) e
 	return nil
 }
 
-// membersOf lists the members of a group in the order of their numbers.
+// membersOf lists the members of a group, sorted by ID.
 func membersOf(ctx context.Context, q Querier, group string) ([]int64, error) {
 	rows, err := q.Query(ctx, `select user_id from memberships where group_id = $1 order by user_id`, group)
 	if err != nil {

@@ -5,13 +5,13 @@ import (
 	"fmt"
 )
 
-// User is somebody who may own groups and send messages.
+// User can own groups and send messages.
 type User struct {
 	ID   int64  `json:"id"`
 	Name string `json:"name"`
 }
 
-// AddUserTx adds a user who is recognised by the hash of a token.
+// AddUserTx adds a user with the hash of the user's token.
 func AddUserTx(ctx context.Context, tx Tx, name string, tokenHash []byte) (User, error) {
 	u := User{Name: name}
 	err := tx.QueryRow(ctx,
@@ -23,12 +23,12 @@ func AddUserTx(ctx context.Context, tx Tx, name string, tokenHash []byte) (User,
 	return u, nil
 }
 
-// UserByToken finds a user by the hash of their token, or says ErrNotFound.
+// UserByToken returns the user with a token's hash, or ErrNotFound.
 func UserByToken(ctx context.Context, q Querier, tokenHash []byte) (User, error) {
 	return scanUser(q.QueryRow(ctx, `select id, name from users where token_hash = $1`, tokenHash))
 }
 
-// UserByID finds a user, or says ErrNotFound.
+// UserByID returns a user, or ErrNotFound.
 func UserByID(ctx context.Context, q Querier, id int64) (User, error) {
 	return scanUser(q.QueryRow(ctx, `select id, name from users where id = $1`, id))
 }

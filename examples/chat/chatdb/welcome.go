@@ -5,12 +5,12 @@ import (
 	"fmt"
 )
 
-// ServerID is the user who is the author of what the server itself says. Nobody
-// can sign in as this user, and nobody can invite it.
+// ServerID is the ID of the user who is the author of the server's own messages.
+// This user cannot sign in and cannot become a member of a group.
 const ServerID = 0
 
-// LogWelcomeTx notes that an attempt welcomed a member to a group. The log is only
-// ever added to, and takes whatever it is told.
+// LogWelcomeTx logs that an attempt welcomed a member to a group. The log has no
+// unique constraint, so a duplicate execution would show.
 func LogWelcomeTx(ctx context.Context, tx Tx, group string, user int64, attempt uint32) error {
 	err := tx.Exec(ctx,
 		`insert into welcomes (group_id, user_id, attempt) values ($1, $2, $3)`, group, user, int64(attempt))

@@ -1,5 +1,5 @@
-// Package page is the chat's one page: HTML, CSS and JavaScript as they are
-// written, without a build step and without anything from elsewhere.
+// Package page is the chat's only page: plain HTML, CSS and JavaScript. It has
+// no build step and loads nothing from other servers.
 package page
 
 import (
@@ -10,7 +10,8 @@ import (
 //go:embed static
 var static embed.FS
 
-// policy lets the page load and call nothing but its own server.
+// policy is the Content-Security-Policy: the page loads from its own server
+// only, and calls no other.
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; " +
 	"connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
@@ -24,8 +25,8 @@ func index(w http.ResponseWriter, r *http.Request) {
 	http.ServeFileFS(w, r, static, "static/page.html")
 }
 
-// secure adds what a browser must know. The files change only with the program,
-// and are small, so nothing is cached without asking.
+// secure adds the security headers. The files are small and change with the
+// program, so a browser revalidates them on each visit.
 func secure(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()

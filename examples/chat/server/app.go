@@ -1,6 +1,6 @@
-// Package server is the chat server: its flags, its HTTP API, and its operations
-// that happen once: creating a group, sending a message, paying for a boost at
-// another server, welcoming a member, and importing a message from a queue.
+// Package server is the chat server: its flags, its HTTP API, and the operations
+// that it runs once per key. They create a group, send a message, pay for a boost
+// at another server, welcome a member, and import a message from a queue.
 package server
 
 import (
@@ -23,23 +23,23 @@ type app struct {
 	config     config
 	log        *slog.Logger
 	domain     *database // the chat's own tables
-	records    *database // the records; the same as domain unless they live apart
+	records    *database // the idempotency records; the same as domain unless -records names another
 	transact   transactFunc
 	create     createFunc
-	payments   *payments // nil: nobody can pay
+	payments   *payments // nil: boosts are off
 	engine     *semel.Engine[chatdb.Tx]
 	queue      *semel.Engine[chatdb.Tx]
 	operations operations
 	inbox      *inbox.Inbox[imported]
-	importer   *importer // nil: nothing is imported
+	importer   *importer // nil: there is no broker
 	worker     *task.Worker[chatdb.Tx]
 	sweepers   []*semel.Sweeper
 	counts     counts
 	handler    http.Handler
 }
 
-// open opens the databases, creates what is missing in them, and puts the
-// server together. Close it.
+// open opens the databases, creates missing tables, and assembles the server.
+// The caller must close it.
 func open(ctx context.Context, c config, log *slog.Logger, to seams) (*app, error) {
 	s := &app{config: c, log: log}
 	if err := s.openDatabases(ctx); err != nil {
@@ -80,8 +80,8 @@ func (s *app) assemble(to seams) (err error) {
 	return nil
 }
 
-// newEngine makes an engine, and lets its database take as long to answer as a
-// server that starts has patience.
+// newEngine makes an engine. At the start of a server the database may be slow,
+// so the first call may take up to startBound.
 func newEngine(s store.TxStore[chatdb.Tx], o semel.Options) (*semel.Engine[chatdb.Tx], error) {
 	for deadline := time.Now().Add(startBound); ; {
 		e, err := semel.New(s, o)
@@ -91,7 +91,7 @@ func newEngine(s store.TxStore[chatdb.Tx], o semel.Options) (*semel.Engine[chatd
 	}
 }
 
-// close waits for what runs, as long as ctx lasts, and closes the databases.
+// close waits for running attempts until ctx ends, and closes the databases.
 func (s *app) close(ctx context.Context) error {
 	err := errors.Join(s.engine.Close(ctx), s.queue.Close(ctx))
 	s.closeDatabases()

@@ -12,8 +12,8 @@ import (
 	"github.com/semelgo/semel/examples/chat/chatdb"
 )
 
-// newToken draws a bearer token. Only its hash is kept; the token has enough
-// chance in it that a plain SHA-256 cannot be turned back.
+// newToken draws a random bearer token. The server stores only its hash. The
+// token has enough entropy that a plain SHA-256 cannot be reversed.
 func newToken() (token string, hash []byte) {
 	token = rand.Text() + rand.Text()
 	return token, hashToken(token)
@@ -32,7 +32,7 @@ func userIn(ctx context.Context) chatdb.User {
 	return u
 }
 
-// authenticated lets only requests of known users through to next.
+// authenticated rejects requests without a valid token.
 func (s *app) authenticated(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		u, err := s.whoAsks(r)
@@ -57,7 +57,7 @@ func (s *app) whoAsks(r *http.Request) (chatdb.User, error) {
 	return u, err
 }
 
-// scopeFunc says within whom the keys of a request are unique.
+// scopeFunc returns the scope of a request's key: its user.
 func scopeFunc(r *http.Request) (semel.Scope, error) {
 	return scopeOf(userIn(r.Context())), nil
 }

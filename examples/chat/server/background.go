@@ -9,13 +9,13 @@ import (
 	"github.com/semelgo/semel"
 )
 
-// drain is how long tasks and imported messages that run may go on when the
-// server stops. It is shorter than grace.
+// drain is how long running tasks and imports may take to end when the server
+// stops. It is shorter than grace.
 const drain = grace / 2
 
-// background does what nobody asks for, until ctx ends: it runs tasks, imports
-// messages, frees what dead servers left, and purges what is past its retention.
-// Every server does so; none of it has to be done by a certain one.
+// background runs tasks, imports messages, sweeps the records of dead servers,
+// and purges records past their retention, until ctx ends. Every server does so;
+// there is no elected leader.
 func (s *app) background(ctx context.Context) {
 	if s.config.serveOnly {
 		return
@@ -27,7 +27,7 @@ func (s *app) background(ctx context.Context) {
 		}
 	})
 	for _, sweeper := range s.sweepers {
-		duties.Go(func() { _ = sweeper.Run(ctx) }) // it returns nothing else than nil
+		duties.Go(func() { _ = sweeper.Run(ctx) }) // its error is always nil
 	}
 	if s.importer != nil {
 		duties.Go(func() { s.importer.run(ctx) })
@@ -35,9 +35,10 @@ func (s *app) background(ctx context.Context) {
 	duties.Wait()
 }
 
-// newSweepers returns one for each engine. Keys wait for theirs: whoever asks again
-// has them settled at once, and a leader that is merely slow is not to be given up
-// before its time. Nobody asks for a task again.
+// newSweepers returns one sweeper for each engine. The sweeper of keys is slow: a
+// retry settles its key at once, and a leader that is only slow should not lose
+// its key too early. The sweeper of tasks is faster, because no caller retries a
+// task.
 func (s *app) newSweepers() (both []*semel.Sweeper, err error) {
 	for e, every := range map[semel.Runner]time.Duration{
 		s.engine: s.config.sweep, s.queue: min(s.config.sweep, s.config.lease),

@@ -10,28 +10,29 @@ import (
 	"github.com/semelgo/semel/semelhttp"
 )
 
-// What a boost costs, in cents.
+// The price of a boost, in cents.
 const (
 	boostPrice    = 500
 	boostCurrency = "EUR"
 )
 
-// boostRequest is what a boost is asked with.
+// boostRequest is the body of a request to boost a group.
 type boostRequest struct {
 	GroupID string `json:"group_id"`
 }
 
-// defineBoost declares what charges a member and notes that it did, in two
-// places that share no transaction. After a crash it is run again: the payment
-// service knows the key and the boost has the charge's name, so either happens
-// once. The service has to remember its keys for longer than this server does.
+// defineBoost defines the operation that charges a member and records the charge.
+// The two writes are in two systems that share no transaction, so a crash can
+// fall between them. The operation then runs again: the payment service
+// deduplicates by the key, and the boost's row by the name of the charge. The
+// payment service must remember its keys for longer than this server does.
 func defineBoost(c config) *semel.Operation[boostRequest] {
 	return semel.Define("boost_group", semel.OperationOptions[boostRequest]{
 		Policy: semel.Keyed(), Lease: c.lease, Retention: c.retention, Wait: c.wait, KeyTime: keyTime,
 	})
 }
 
-// boostGroup is the endpoint whose key makes a boost be paid for once.
+// boostGroup is the endpoint that charges a boost once per key.
 func (s *app) boostGroup() (http.Handler, error) {
 	return semelhttp.Handle(semelhttp.Endpoint[boostRequest, chatdb.Boost]{
 		Operation: s.operations.boostGroup,
@@ -42,7 +43,8 @@ func (s *app) boostGroup() (http.Handler, error) {
 	}, s.keyed())
 }
 
-// decodeBoost also asks for membership, and for somebody who takes the money.
+// decodeBoost also rejects callers that are not members, and every call on a
+// server without a payment service.
 func (s *app) decodeBoost(r *http.Request) (boostRequest, error) {
 	if s.payments == nil {
 		return boostRequest{}, problem(codeNoPayments, "", "It was started without -payments.")
@@ -78,7 +80,7 @@ func (s *app) runBoost(ctx context.Context, c semel.Call, in boostRequest) (chat
 	})
 }
 
-// refuseBoost is the answer to a boost that was declined for good.
+// refuseBoost is the response to a boost that the payment service declined.
 func refuseBoost(f *semel.Failure) *semelhttp.Problem {
 	return problem(f.Code, "", "%s Nothing was charged, and this key stays refused; use a new one.", f.Message)
 }

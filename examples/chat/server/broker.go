@@ -12,34 +12,35 @@ import (
 	amqp091 "github.com/rabbitmq/amqp091-go"
 )
 
-// maxQueueName leaves room for what the names of the other queues add.
+// maxQueueName leaves room for the suffixes of the dead-letter and delay queues.
 const maxQueueName = 200
 
 const (
-	// dialBound is how long a broker may take to let the server in.
+	// dialBound limits connecting and the handshake.
 	dialBound = 10 * time.Second
-	// heartbeat is how often the broker is heard of; twice that long it may be silent.
+	// heartbeat is the AMQP heartbeat. The connection is closed after two missed
+	// heartbeats.
 	heartbeat = 5 * time.Second
-	// putBound is how long the broker may take to keep a message.
+	// putBound limits the wait for a publisher confirm.
 	putBound = 10 * time.Second
-	// closeBound is how long it may take to say goodbye.
+	// closeBound limits closing the connection.
 	closeBound = 2 * time.Second
 )
 
-// broker is one connection to RabbitMQ: a channel that messages come in by, and
-// one that they are put elsewhere by.
+// broker is one connection to RabbitMQ, with one channel to consume from and one
+// to publish on.
 type broker struct {
 	conn     *amqp091.Connection
 	in       *amqp091.Channel
 	queue    string
 	closeNow func()
 
-	mu       sync.Mutex // one message is put elsewhere at a time
+	mu       sync.Mutex // one message is published at a time
 	out      *amqp091.Channel
 	returned chan amqp091.Return
 }
 
-// connect connects and sees that the queue is there, and that of its dead letters.
+// connect connects and declares the queue and its dead-letter queue.
 func connect(ctx context.Context, url, queue string) (*broker, error) {
 	conn, err := amqp091.DialConfig(url, amqp091.Config{
 		Heartbeat: heartbeat, Properties: amqp091.Table{"connection_name": "chat import"},
@@ -63,7 +64,8 @@ func dial(ctx context.Context, network, address string) (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Until the broker has let the server in; then the heartbeats see to it.
+	// The deadline is for the handshake. After it, heartbeats detect a lost
+	// connection.
 	return conn, conn.SetDeadline(time.Now().Add(dialBound))
 }
 
@@ -85,7 +87,8 @@ func (b *broker) open() (err error) {
 	return wrap("declare "+b.deadLetters(), err)
 }
 
-// declare makes the queue unless there is one already, of whatever kind.
+// declare creates the queue if there is none. It accepts an existing queue of any
+// type.
 func (b *broker) declare() error {
 	look, err := b.conn.Channel()
 	if err != nil {
@@ -98,7 +101,8 @@ func (b *broker) declare() error {
 	return wrap("declare "+b.queue, err)
 }
 
-// consume lets messages come in, a few more than are handled at a time.
+// consume starts consuming. The broker sends a few more messages than the server
+// handles at a time.
 func (b *broker) consume(lanes int) (<-chan amqp091.Delivery, error) {
 	if err := b.in.Qos(4*lanes, 0, false); err != nil {
 		return nil, fmt.Errorf("set prefetch: %w", err)
@@ -107,23 +111,24 @@ func (b *broker) consume(lanes int) (<-chan amqp091.Delivery, error) {
 	return deliveries, wrap("consume "+b.queue, err)
 }
 
-// gone tells whether what is delivered could not be acknowledged any more.
+// gone reports whether the consuming channel is closed, so that deliveries can
+// no longer be acknowledged.
 func (b *broker) gone() bool { return b.in.IsClosed() }
 
-// close gives back what is not acknowledged.
+// close closes the connection. The broker redelivers what was not acknowledged.
 func (b *broker) close() { b.closeNow() }
 
-// deadLetters is the queue of what cannot be imported.
+// deadLetters is the name of the dead-letter queue.
 func (b *broker) deadLetters() string { return b.queue + ".dead" }
 
-// bury moves a delivery to the dead letters, with the reason in a header.
+// bury moves a delivery to the dead-letter queue, with the reason in a header.
 func (b *broker) bury(ctx context.Context, d amqp091.Delivery, why string) error {
 	return b.move(ctx, d, b.deadLetters(), nil, amqp091.Table{"chat-reason": why})
 }
 
-// putOff lets a delivery come again, after that long at least. It waits in a queue
-// whose messages all wait equally long, so that none is in another's way; there is
-// one for 1 second, 2, 4, 8, and so on.
+// putOff redelivers a message after the given delay or a little later. RabbitMQ
+// expires messages only at the head of a queue, so all messages of one delay
+// queue have the same delay. There is a queue for 1 second, 2, 4, 8, and so on.
 func (b *broker) putOff(ctx context.Context, d amqp091.Delivery, after time.Duration) error {
 	wait := time.Second
 	for wait < after && wait < maxWait {
@@ -135,11 +140,12 @@ func (b *broker) putOff(ctx context.Context, d amqp091.Delivery, after time.Dura
 	}, nil)
 }
 
-// maxWait is the longest that a message is put off, a little over an hour.
+// maxWait is the longest delay, a little over an hour.
 const maxWait = 4096 * time.Second
 
-// move puts a delivery into another queue, and acknowledges it when the broker has
-// it there. A crash in between leaves it in both; the inbox knows it then.
+// move publishes a delivery to another queue, and acknowledges it after the
+// broker's confirm. A crash between the two leaves the message in both queues;
+// the inbox then recognizes the duplicate.
 func (b *broker) move(ctx context.Context, d amqp091.Delivery, queue string, arguments, headers amqp091.Table) error {
 	if err := b.put(ctx, d, queue, arguments, headers); err != nil {
 		return fmt.Errorf("put a message into %s: %w", queue, err)
@@ -154,7 +160,7 @@ func (b *broker) put(ctx context.Context, d amqp091.Delivery, queue string, argu
 	defer cancel()
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	// Somebody may have deleted it.
+	// An operator may have deleted the queue.
 	if _, err := b.out.QueueDeclare(queue, true, false, false, false, arguments); err != nil {
 		return err
 	}
@@ -166,15 +172,15 @@ func (b *broker) put(ctx context.Context, d amqp091.Delivery, queue string, argu
 		return errors.Join(errNotKept, err)
 	}
 	select {
-	case back := <-b.returned: // it comes before the confirm
+	case back := <-b.returned: // a returned message comes before its confirm
 		return fmt.Errorf("%w: %s", errNotKept, back.ReplyText)
 	default:
 		return nil
 	}
 }
 
-// again is a delivery as it is to be published again: the same in all that names
-// it and all it says.
+// again returns the delivery as a new publishing with the same identity, headers
+// and body.
 func again(d amqp091.Delivery, headers amqp091.Table) amqp091.Publishing {
 	all := amqp091.Table{}
 	for _, from := range []amqp091.Table{d.Headers, headers} {

@@ -12,7 +12,7 @@ import (
 	"github.com/semelgo/semel/store"
 )
 
-// command is what the program was asked to do instead of serving.
+// command is an operator's command that runs instead of the server.
 type command struct {
 	verb   string
 	id     store.ID
@@ -28,10 +28,11 @@ const (
 	verbRedrive = "redrive"
 )
 
-// parseCommand reads the arguments after the flags; none means to serve.
+// parseCommand reads the arguments after the flags. Without arguments the
+// program serves.
 func parseCommand(args []string) (*command, error) {
 	if len(args) == 0 {
-		return nil, nil //nolint:nilnil // no command is what is meant
+		return nil, nil //nolint:nilnil // nil means to serve
 	}
 	c := &command{verb: args[0]}
 	switch {
@@ -67,7 +68,7 @@ func (c *command) parseState(to string) error {
 	return fmt.Errorf("%q is not what a doubt becomes: want pending, failed or succeeded", to)
 }
 
-// do carries the command out, beside a server that runs or without one.
+// do runs the command. A server may be running at the same time.
 func (c *command) do(ctx context.Context, s *app, actor string, stdout io.Writer) error {
 	var now store.Record
 	var err error
@@ -93,7 +94,7 @@ func (c *command) do(ctx context.Context, s *app, actor string, stdout io.Writer
 	return nil
 }
 
-// places are the databases in which records may be: one, or two.
+// places returns the engines of all databases that hold records: one or two.
 func (s *app) places() []*semel.Core {
 	if s.records == s.domain {
 		return []*semel.Core{s.engine.Core}
@@ -101,12 +102,12 @@ func (s *app) places() []*semel.Core {
 	return []*semel.Core{s.engine.Core, s.queue.Core}
 }
 
-// listDoubts writes what nobody knows the end of, a line each. Keys are not
-// written: they belong to the users.
+// listDoubts prints the records in doubt, one per line. It does not print keys,
+// because they belong to the users.
 func (s *app) listDoubts(ctx context.Context, stdout io.Writer) error {
 	for _, e := range s.places() {
 		err := list(ctx, e, store.Query{State: store.InDoubt}, func(r store.Record) {
-			_, user, _ := strings.Cut(r.Scope, ":") // as scopeOf made it
+			_, user, _ := strings.Cut(r.Scope, ":") // the form that scopeOf makes
 			_, _ = fmt.Fprintf(stdout, "%s  %s of user %s, attempt %d, in doubt for %v\n",
 				r.ID, r.Operation, user, r.Attempt, r.Since.Round(time.Second))
 		})
@@ -117,7 +118,7 @@ func (s *app) listDoubts(ctx context.Context, stdout io.Writer) error {
 	return nil
 }
 
-// listFailed writes which tasks and imported messages were given up, a line each.
+// listFailed prints the failed tasks and imports, one per line.
 func (s *app) listFailed(ctx context.Context, stdout io.Writer) error {
 	for _, operation := range queued() {
 		err := list(ctx, s.queue.Core, store.Query{State: store.Failed, Operation: operation}, func(r store.Record) {
@@ -131,7 +132,7 @@ func (s *app) listFailed(ctx context.Context, stdout io.Writer) error {
 	return nil
 }
 
-// list shows all that a query finds, a page at a time.
+// list calls show for each record of a query, and reads a page at a time.
 func list(ctx context.Context, e *semel.Core, query store.Query, show func(store.Record)) error {
 	query.Limit = store.MaxLimit
 	for {

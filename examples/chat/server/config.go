@@ -17,14 +17,14 @@ import (
 	"github.com/semelgo/semel/store"
 )
 
-// Modes of running an operation; apart is chosen by -records.
+// The modes in which an operation runs. Flag -records selects modeApart.
 const (
 	modeInline = "inline"
 	modeLeased = "leased"
 	modeApart  = "records"
 )
 
-// config is what the flags and the environment say.
+// config holds the values of the flags and the environment.
 type config struct {
 	addr    string
 	db      string // the chat's own database: a file's path, or a PostgreSQL's URL
@@ -32,27 +32,28 @@ type config struct {
 	mode    string
 	lease   time.Duration
 	wait    time.Duration
-	// payments is where a payment service is; nil: nobody can pay.
+	// payments is the URL of the payment service. Nil: boosts are off.
 	payments *url.URL
-	// amqp is the broker that messages are imported from; empty: none are.
+	// amqp is the URL of the broker to import messages from. Empty: no import.
 	amqp      string
 	amqpQueue string
 	// retention is how long a finished record is kept.
 	retention time.Duration
-	// sweep is how often old records are purged, and those freed that dead servers
-	// left.
+	// sweep is the interval of purging old records and of sweeping the records of
+	// dead servers.
 	sweep time.Duration
-	// serveOnly leaves everything but requests to other servers.
+	// serveOnly turns background work off: other servers do it.
 	serveOnly bool
-	// mayLose accepts databases that may lose records.
+	// mayLose accepts databases that can lose committed records.
 	mayLose bool
 	command *command // nil: serve
 }
 
-// errHelp says that the usage was asked for.
+// errHelp is the result of -h.
 var errHelp = flag.ErrHelp
 
-// parseConfig reads flags, and for those that are not given the environment.
+// parseConfig reads the flags. A flag that is not given takes its value from the
+// environment.
 func parseConfig(args []string, getenv func(string) string) (config, error) {
 	var c config
 	flags := c.flags(io.Discard)
@@ -99,7 +100,7 @@ func (c *config) flags(usage io.Writer) *flag.FlagSet {
 	return flags
 }
 
-// survive is the worst failure that must lose no records.
+// survive is the worst failure that the records must survive.
 func (c *config) survive() store.Failure {
 	if c.mayLose {
 		return store.NoFailure
@@ -116,12 +117,12 @@ func (c *config) setPayments(value string) error {
 	return nil
 }
 
-// envName is the environment variable that stands in for a flag.
+// envName returns the environment variable of a flag.
 func envName(flag string) string {
 	return "CHAT_" + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
 }
 
-// usage writes what can be set.
+// usage prints the flags and commands.
 func usage(w io.Writer) {
 	_, _ = fmt.Fprintln(w, "usage: chat [flags]                     serve"+
 		"\n       chat [flags] doubts              list what nobody knows the end of"+
@@ -132,7 +133,7 @@ func usage(w io.Writer) {
 	new(config).flags(w).PrintDefaults()
 }
 
-// checked returns c with its databases as paths, or what is wrong with it.
+// checked validates c and returns it with absolute database paths.
 func (c config) checked() (config, error) {
 	if _, _, err := net.SplitHostPort(c.addr); err != nil {
 		return config{}, fmt.Errorf("invalid value %q for -addr: want host:port", c.addr)
@@ -173,8 +174,7 @@ func (c config) checked() (config, error) {
 	return c, nil
 }
 
-// checkImport returns what is wrong with where messages are imported from. It
-// does not show a password.
+// checkImport validates the flags of the import. Its errors contain no password.
 func (c *config) checkImport() error {
 	if c.amqp == "" {
 		return nil
@@ -188,12 +188,12 @@ func (c *config) checkImport() error {
 	return nil
 }
 
-// parseDatabase returns the absolute path that sqlite:path names, or the URL of a
-// PostgreSQL as it is.
+// parseDatabase returns the absolute path of sqlite:path, and a PostgreSQL URL
+// unchanged.
 func parseDatabase(name, value string) (string, error) {
 	if isPostgres(value) {
 		if _, err := pgxpool.ParseConfig(value); err != nil {
-			return "", fmt.Errorf("invalid value for %s: %w", name, err) // which does not show a password
+			return "", fmt.Errorf("invalid value for %s: %w", name, err) // err contains no password
 		}
 		return value, nil
 	}

@@ -10,16 +10,16 @@ import (
 	"github.com/semelgo/semel/store"
 )
 
-// database is one that may keep the chat's own tables, the records, or both.
+// database holds the chat's own tables, the idempotency records, or both.
 type database struct {
 	chatdb.DB
 
 	name    string
 	store   store.TxStore[chatdb.Tx]
-	migrate func(ctx context.Context) error // makes the store's tables
+	migrate func(ctx context.Context) error // creates the store's tables
 }
 
-// openDatabases opens one database or two, and creates their tables.
+// openDatabases opens one or two databases and creates their tables.
 func (s *app) openDatabases(ctx context.Context) (err error) {
 	if s.domain, err = openDatabase(ctx, s.config.db, s.config); err != nil {
 		return err
@@ -33,16 +33,16 @@ func (s *app) openDatabases(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	// The chat's own database has the records of the queue in every mode.
+	// In every mode the chat's own database holds the records of the queue.
 	for _, db := range []*database{s.domain, s.records} {
-		if err := db.migrate(ctx); err != nil { // twice is fine
+		if err := db.migrate(ctx); err != nil { // both may be the same database
 			return fmt.Errorf("open %s: %w", db.name, err)
 		}
 	}
 	return nil
 }
 
-// openDatabase opens the database that a flag named, and sees that it answers.
+// openDatabase opens the database of a flag and checks that it responds.
 func openDatabase(ctx context.Context, named string, c config) (*database, error) {
 	open := openSQLite
 	if isPostgres(named) {
@@ -61,21 +61,20 @@ func openDatabase(ctx context.Context, named string, c config) (*database, error
 	return db, nil
 }
 
-// shown is how a database may be shown to people.
+// shown returns a database's name without its password.
 func shown(named string) string {
 	if u, err := url.Parse(named); err == nil && isPostgres(named) {
-		u.RawQuery = "" // it may hold a password, too
+		u.RawQuery = "" // parameters may hold a password, too
 		return u.Redacted()
 	}
 	return named
 }
 
-// startBound is how long a server that starts waits for its databases, and how
-// long others may keep it from its tables.
+// startBound limits how long a starting server waits for its databases, and for
+// locks on their tables.
 const startBound = 30 * time.Second
 
-// makeTables creates what is missing of the chat's own tables, however many
-// servers do so at the same time.
+// makeTables creates missing tables. Several servers may do so at the same time.
 func makeTables(ctx context.Context, db chatdb.DB) error {
 	ctx, cancel := context.WithTimeout(ctx, startBound)
 	defer cancel()
@@ -90,7 +89,7 @@ func makeTables(ctx context.Context, db chatdb.DB) error {
 func (s *app) closeDatabases() {
 	for _, db := range []*database{s.domain, s.records} {
 		if db != nil {
-			_ = db.Close() // twice is fine
+			_ = db.Close() // both may be the same database
 		}
 	}
 }

@@ -17,7 +17,7 @@ import (
 // maxBody is the largest request body, in bytes.
 const maxBody = 1 << 20
 
-// limited lets next read no more of a body than it may have.
+// limited limits the body that next can read to maxBody.
 func limited(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.ContentLength > maxBody {
@@ -33,19 +33,19 @@ func tooLarge() *semelhttp.Problem {
 	return problem(codeTooLarge, fieldBody, "A body may have %d bytes.", maxBody)
 }
 
-// fieldBody is what problems name that are about the body as a whole.
+// fieldBody is the field of problems about the whole body.
 const fieldBody = "body"
 
-// field is one member that a request body may have.
+// field is a member of a request body.
 type field struct {
 	name     string
 	optional bool
-	// set takes the value, or says in words what is wrong with it.
+	// set stores the value, or returns what is wrong with it.
 	set func(json.RawMessage) (wrong string)
 }
 
-// readObject reads the body of r as a JSON object with these fields and no
-// others. What is wrong is a problem that names the field.
+// readObject reads the body of r as a JSON object with exactly these fields. An
+// error is a problem that names the field.
 func readObject(r *http.Request, fields ...field) *semelhttp.Problem {
 	text, p := readBody(r)
 	if p != nil {
@@ -54,7 +54,7 @@ func readObject(r *http.Request, fields ...field) *semelhttp.Problem {
 	return readFields(text, fields...)
 }
 
-// readFields is readObject of a text.
+// readFields reads a JSON object as readObject does.
 func readFields(text []byte, fields ...field) *semelhttp.Problem {
 	if !utf8.Valid(text) {
 		return problem(codeInvalid, fieldBody, "The body is not UTF-8.")
@@ -89,8 +89,8 @@ func readBody(r *http.Request) ([]byte, *semelhttp.Problem) {
 	return text, nil
 }
 
-// takeApart reads an object. It knows the fields to refuse any other, and
-// one that is there twice, by its name.
+// takeApart returns the members of an object. It rejects unknown and duplicate
+// members by name.
 func takeApart(text []byte, fields []field) (map[string]json.RawMessage, *semelhttp.Problem) {
 	malformed := func() *semelhttp.Problem {
 		return problem(codeInvalid, fieldBody, "The body is not one JSON object.")
@@ -124,7 +124,7 @@ func takeApart(text []byte, fields []field) (map[string]json.RawMessage, *semelh
 	return given, nil
 }
 
-// textField is a text that says something, of at most limit characters.
+// textField is a text of 1 to limit characters that is not blank.
 func textField(name string, limit int, into *string) field {
 	return field{name: name, set: func(value json.RawMessage) string {
 		if value[0] != '"' || json.Unmarshal(value, into) != nil {
@@ -134,7 +134,7 @@ func textField(name string, limit int, into *string) field {
 			return "must not be empty"
 		}
 		if strings.ContainsRune(*into, 0) {
-			return "must not have the character U+0000" // not every database keeps it
+			return "must not have the character U+0000" // PostgreSQL cannot store it
 		}
 		if utf8.RuneCountInString(*into) > limit {
 			return fmt.Sprintf("is longer than %d characters", limit)
@@ -143,7 +143,7 @@ func textField(name string, limit int, into *string) field {
 	}}
 }
 
-// userField is the number of one user.
+// userField is the ID of a user.
 func userField(name string, into *int64) field {
 	return field{name: name, set: func(value json.RawMessage) string {
 		if json.Unmarshal(value, into) != nil || *into <= 0 {
@@ -153,7 +153,7 @@ func userField(name string, into *int64) field {
 	}}
 }
 
-// usersField is a list of at most limit numbers of users.
+// usersField is a list of at most limit user IDs.
 func usersField(name string, limit int, into *[]int64) field {
 	return field{name: name, set: func(value json.RawMessage) string {
 		var ids []json.Number

@@ -10,9 +10,9 @@ import (
 // headerProducer names the producer of a message that has no app_id.
 const headerProducer = "producer"
 
-// message reads what a delivery carries: who has sent it, under which id, and what
-// it says. Without the first two nobody could tell a duplicate from another
-// message, so there is no import without them.
+// message reads the producer, the message ID and the body of a delivery. Producer
+// and ID identify the message. A delivery without them is rejected, because a
+// duplicate could not be recognized.
 func message(d amqp091.Delivery) (inbox.Message[imported], *semelhttp.Problem) {
 	m := inbox.Message[imported]{Producer: d.AppId, ID: d.MessageId}
 	if m.Producer == "" {

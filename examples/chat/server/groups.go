@@ -15,7 +15,7 @@ const maxMembers = 100
 
 const fieldMembers = "members"
 
-// createGroup is the endpoint whose key makes a creation happen once.
+// createGroup is the endpoint that creates a group once per key.
 func (s *app) createGroup() (http.Handler, error) {
 	return semelhttp.Handle(semelhttp.Endpoint[groupRequest, chatdb.Group]{
 		Operation: s.operations.createGroup,
@@ -41,7 +41,8 @@ func (s *app) runCreateGroup(ctx context.Context, c semel.Call, in groupRequest)
 	g, replayed, err := once(ctx, s, c, func(ctx context.Context, tx chatdb.Tx) (chatdb.Group, error) {
 		if s.config.mode == modeApart {
 			n.Key = c.Key()
-			// Somebody may have said by mistake that nothing happened.
+			// An operator may have resolved the record as Pending although the group had
+	// been created. The group is then the result.
 			if g, err := chatdb.GroupByCreation(ctx, tx, n.OwnerID, n.Key); !errors.Is(err, chatdb.ErrNotFound) {
 				return g, err
 			}
@@ -64,8 +65,8 @@ func renderGroup(w http.ResponseWriter, _ *http.Request, g chatdb.Group) {
 	writeJSON(w, http.StatusCreated, g)
 }
 
-// refuseGroup is the answer to a creation that failed for good. It is made of
-// what was stored, so it is the same for every caller.
+// refuseGroup is the response to a creation that has failed. It is built from the
+// stored failure, so every caller receives the same.
 func refuseGroup(f *semel.Failure) *semelhttp.Problem {
 	return problem(f.Code, fieldMembers, "%s Nothing was created, and this key stays refused; use a new one.", f.Message)
 }
@@ -110,7 +111,7 @@ func (s *app) addMembers(r *http.Request) (any, error) {
 	return g, nil
 }
 
-// groupOfMember returns the group that the path names, to its members.
+// groupOfMember returns the group in the path if the caller is a member.
 func (s *app) groupOfMember(r *http.Request) (chatdb.Group, error) {
 	g, err := chatdb.GroupByID(r.Context(), s.domain, r.PathValue("id"))
 	if errors.Is(err, chatdb.ErrNotFound) {

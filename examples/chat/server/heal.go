@@ -10,10 +10,10 @@ import (
 	"github.com/semelgo/semel/examples/chat/chatdb"
 )
 
-// probes look in the chat's own tables for what an unfinished attempt may have
-// left there, when the records live in another file. They find it by the key
-// that was written beside it in its own transaction, and by nothing else: a
-// group that looks alike is another group.
+// probes search the chat's own tables for the effect of an unfinished attempt,
+// when the records are in another database. They search only by the key, which
+// the attempt's transaction wrote next to its effect. A group with the same name
+// and members is another group.
 type probes struct {
 	q chatdb.Querier
 }
@@ -30,8 +30,8 @@ func (p probes) message(ctx context.Context, scope semel.Scope, key string) (any
 	})
 }
 
-// find turns a look-up into a probe's answer. What is found is the result as
-// the operation itself returned it.
+// find makes a probe of a look-up. The probe returns the result that the
+// operation returned.
 func find[T any](_ context.Context, scope semel.Scope, _ string, look func(user int64) (T, error)) (any, bool, error) {
 	user, err := userOf(scope)
 	if err != nil {
@@ -48,7 +48,7 @@ func find[T any](_ context.Context, scope semel.Scope, _ string, look func(user 
 	}
 }
 
-// scopeOf is within whom a key is unique: its user.
+// scopeOf returns the scope of a user's keys.
 func scopeOf(u chatdb.User) semel.Scope {
 	return semel.ScopeOf(strconv.FormatInt(u.ID, 10))
 }

@@ -6,12 +6,12 @@ import (
 	"time"
 )
 
-// healthy says that the process serves.
+// healthy responds 200 while the process serves.
 func (s *app) healthy(w http.ResponseWriter, _ *http.Request) {
 	writeJSON(w, http.StatusOK, map[string]string{"status": "ok"})
 }
 
-// ready says whether requests can be served: whether the databases answer.
+// ready responds 200 if the databases respond.
 func (s *app) ready(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithTimeout(r.Context(), 2*time.Second)
 	defer cancel()

@@ -13,24 +13,24 @@ import (
 
 const importOperation = "import_message"
 
-// redelivery is how long after it first came an imported message may come again:
-// from the broker, or put back from the dead letters by a person within a week.
-// Records have to be kept for longer.
+// redelivery is how long after its first delivery a message may be delivered
+// again, by the broker or by an operator who moves it back from the dead letters.
+// Records must be kept for longer.
 const redelivery = 7 * 24 * time.Hour
 
-// imported is a message that another program has put into the queue.
+// imported is the body of a message that another program has published.
 type imported struct {
 	Group  string `json:"group"`
 	Sender int64  `json:"sender"`
 	Body   string `json:"body"`
 }
 
-// newInbox declares the import. The message it writes is in the record's own
-// database, so one transaction does both.
+// newInbox defines the import. The chat's message and the record are in the same
+// database, so one transaction writes both.
 func newInbox(c config) (*inbox.Inbox[imported], error) {
 	o := inbox.Options[imported]{
 		Group: "chat", Retention: c.retention, Retry: semel.Retry{Delay: doubled},
-		Wait: time.Second, // a duplicate at the same time need not come again
+		Wait: time.Second, // a concurrent duplicate waits for the first one
 	}
 	if c.amqp != "" {
 		o.Redelivery = redelivery
@@ -38,7 +38,7 @@ func newInbox(c config) (*inbox.Inbox[imported], error) {
 	return inbox.New(importOperation, o)
 }
 
-// readImported reads a message. What is wrong with it names the field.
+// readImported reads the body of a message. Its problem names the field.
 func readImported(text []byte) (imported, *semelhttp.Problem) {
 	var in imported
 	p := readFields(text,
@@ -46,9 +46,8 @@ func readImported(text []byte) (imported, *semelhttp.Problem) {
 	return in, p
 }
 
-// importMessage writes an imported message as an ordinary one of its sender. That
-// the sender may not write there is for good; whatever else goes wrong is tried
-// again.
+// importMessage writes the message as one of its sender. A sender that is no
+// member is a final failure; every other error is retried.
 func importMessage(ctx context.Context, tx chatdb.Tx, in imported) error {
 	member, err := chatdb.IsMember(ctx, tx, in.Group, in.Sender)
 	if err != nil {

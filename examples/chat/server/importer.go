@@ -16,7 +16,7 @@ import (
 	"github.com/semelgo/semel/inbox"
 )
 
-// importer takes messages out of a queue of RabbitMQ and writes each of them once.
+// importer consumes messages from RabbitMQ and writes each of them once.
 type importer struct {
 	url, queue string
 	lanes      int
@@ -47,14 +47,13 @@ func (s *app) newImporter(to seams) *importer {
 	}
 }
 
-// How long to stay away from a broker that does not answer.
+// Backoff after an error of the broker.
 const (
 	minAway = 250 * time.Millisecond
 	maxAway = 15 * time.Second
 )
 
-// run imports until ctx ends. A broker that goes away, or is not there yet, is
-// asked again.
+// run imports until ctx ends. After an error of the broker it connects again.
 func (i *importer) run(ctx context.Context) {
 	for away := minAway; ctx.Err() == nil; away = min(2*away, maxAway) {
 		consumed, err := i.session(ctx)
@@ -73,8 +72,8 @@ func (i *importer) run(ctx context.Context) {
 	}
 }
 
-// session imports over one connection until that ends, or ctx does. Then what is
-// being handled is handled to its end, and the rest is left to the broker.
+// session imports over one connection until the connection or ctx ends. Running
+// handlers then run to their end. The broker redelivers the other messages.
 func (i *importer) session(ctx context.Context) (consumed bool, err error) {
 	b, err := connect(ctx, i.url, i.queue)
 	if err != nil {
@@ -92,7 +91,7 @@ func (i *importer) session(ctx context.Context) (consumed bool, err error) {
 	for range i.lanes {
 		lanes.Go(func() {
 			if err := i.lane(ctx, b, deliveries); err != nil {
-				b.close() // so that the other lanes end, too
+				b.close() // ends the other lanes, too
 				first <- err
 			}
 		})
@@ -104,7 +103,7 @@ func (i *importer) session(ctx context.Context) (consumed bool, err error) {
 
 var errDisconnected = errors.New("the broker has gone away")
 
-// lane handles one delivery after the other.
+// lane handles deliveries one at a time.
 func (i *importer) lane(ctx context.Context, b *broker, deliveries <-chan amqp091.Delivery) error {
 	for ctx.Err() == nil {
 		select {
@@ -121,8 +120,8 @@ func (i *importer) lane(ctx context.Context, b *broker, deliveries <-chan amqp09
 	return nil
 }
 
-// deliver handles a delivery, and only then tells the broker that it is done with:
-// handled, or kept elsewhere.
+// deliver handles a delivery. It acknowledges the delivery only after the message
+// was handled or moved to another queue.
 func (i *importer) deliver(ctx context.Context, b *broker, d amqp091.Delivery) error {
 	i.tally.delivered.Add(1)
 	m, p := message(d)
@@ -148,14 +147,15 @@ func (i *importer) deliver(ctx context.Context, b *broker, d amqp091.Delivery) e
 	return b.putOff(ctx, d, r.After)
 }
 
-// bury moves a delivery to the dead letters.
+// bury moves a delivery to the dead-letter queue.
 func (i *importer) bury(ctx context.Context, b *broker, d amqp091.Delivery, why string) error {
 	i.tally.dead.Add(1)
 	i.log.LogAttrs(ctx, slog.LevelError, "a message cannot be imported", slog.String("queue", i.queue), slog.String("reason", why))
 	return b.bury(ctx, d, why)
 }
 
-// reason says in words why a message is not to be handled.
+// reason returns why a message cannot be handled, for the header of its dead
+// letter.
 func reason(r inbox.Result) string {
 	if f, ok := errors.AsType[*semel.Failure](r.Err); ok {
 		return f.Message

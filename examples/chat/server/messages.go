@@ -15,13 +15,13 @@ import (
 // maxText is the longest message, in characters.
 const maxText = 4000
 
-// defaultPage and maxPage are how many messages one answer has.
+// defaultPage and maxPage are numbers of messages in one response.
 const (
 	defaultPage = 50
 	maxPage     = 200
 )
 
-// sendMessage is the endpoint whose key makes a message be sent once.
+// sendMessage is the endpoint that sends a message once per key.
 func (s *app) sendMessage() (http.Handler, error) {
 	return semelhttp.Handle(semelhttp.Endpoint[messageRequest, chatdb.Message]{
 		Operation: s.operations.sendMessage,
@@ -31,8 +31,8 @@ func (s *app) sendMessage() (http.Handler, error) {
 	}, s.keyed())
 }
 
-// decodeMessage also asks for membership: who may not write here must not even
-// claim a key. Nobody ever leaves a group, so what is true now stays true.
+// decodeMessage also checks membership, before a key is claimed. Users never
+// leave a group, so the check stays true.
 func (s *app) decodeMessage(r *http.Request) (messageRequest, error) {
 	g, err := s.groupOfMember(r)
 	if err != nil {
@@ -83,7 +83,7 @@ func (s *app) listMessages(r *http.Request) (any, error) {
 	return map[string]any{"messages": messages}, nil
 }
 
-// wholeNumber reads a parameter of the query.
+// wholeNumber reads an integer parameter of the query.
 func wholeNumber(r *http.Request, name string, otherwise, least, most int64) (int64, error) {
 	text := r.URL.Query().Get(name)
 	if text == "" {

@@ -10,11 +10,11 @@ import (
 	"github.com/semelgo/semel/examples/chat/chatdb"
 )
 
-// txFunc does the domain's part of an operation in a transaction.
+// txFunc writes an operation's effect in a transaction.
 type txFunc[T any] func(ctx context.Context, tx chatdb.Tx) (T, error)
 
-// once runs fn once for the call: in the record's own transaction, or, when the
-// records live in another file, in one of the chat's database.
+// once runs fn once for the call: in the record's own transaction, or, if the
+// records are in another database, in a transaction of the chat's database.
 func once[T any](ctx context.Context, s *app, c semel.Call, fn txFunc[T]) (T, bool, error) {
 	if s.config.mode != modeApart {
 		return semel.DoTx(ctx, s.engine, c, func(ctx context.Context, tx chatdb.Tx) (T, error) {
@@ -28,15 +28,15 @@ func once[T any](ctx context.Context, s *app, c semel.Call, fn txFunc[T]) (T, bo
 			return err
 		})
 		if errors.Is(err, errCommit) {
-			return v, err // the one error that leaves it open what happened
+			return v, err // after it the effect is unknown
 		}
 		return v, proven(err)
 	})
 }
 
-// proven marks the error of a transaction that was rolled back. A member who
-// does not exist is the operation's own answer, kept for good. Everything else
-// is the moment's: the key may try again.
+// proven marks the error of a transaction that was rolled back. An unknown member
+// is the operation's own answer, so it is final. After every other error the same
+// key may be tried again.
 func proven(err error) error {
 	unknown, ok := errors.AsType[*chatdb.UnknownUsersError](err)
 	switch {
@@ -49,30 +49,30 @@ func proven(err error) error {
 	}
 }
 
-// refusal is what the stored failure of a creation says besides its sentence.
+// refusal is the Details of a stored failure.
 type refusal struct {
 	Field string  `json:"field"`
 	Users []int64 `json:"users"`
 }
 
 func unknownMember(e *chatdb.UnknownUsersError) *semel.Failure {
-	// Numbers and a word always marshal.
+	// Marshaling cannot fail.
 	details, _ := json.Marshal(refusal{Field: fieldMembers, Users: e.IDs})
-	return &semel.Failure{Code: codeUnknownMember, Message: nobody(e), Details: details}
+	return &semel.Failure{Code: codeUnknownMember, Message: unknownUsers(e), Details: details}
 }
 
-// errCommit says that a commit got no clear answer.
+// errCommit means that the outcome of a commit is unknown.
 var errCommit = errors.New("commit")
 
-// transaction returns what runs a function in one transaction of db. Any error
-// but errCommit means that nothing was committed and nothing will be.
+// transaction returns a function that runs another one in a transaction of db.
+// Every error except errCommit proves that nothing was committed.
 func transaction(db chatdb.DB) transactFunc {
 	return func(ctx context.Context, fn func(ctx context.Context, tx chatdb.Tx) error) error {
 		tx, err := db.Begin(ctx)
 		if err != nil {
 			return fmt.Errorf("begin: %w", err)
 		}
-		// A caller that hangs up must not turn a commit into a question.
+		// If the caller hangs up, the commit must still have a clear outcome.
 		lasting := context.WithoutCancel(ctx)
 		defer func() { _ = tx.Rollback(lasting) }() // does nothing after the commit
 		if err := fn(ctx, tx); err != nil {

@@ -7,25 +7,24 @@ import (
 	"github.com/semelgo/semel"
 )
 
-// retention is how long a finished record is kept for those who ask again, unless
-// -retention says otherwise: people retry for weeks, so a month. A key of which
-// nobody knows the end is kept until somebody has looked.
+// retention is the default of -retention: how long a finished record is kept for
+// retries. A record in doubt is kept until it is resolved.
 const retention = 30 * 24 * time.Hour
 
-// groupRequest is what a creation is asked with. Its JSON is the fingerprint:
-// the same key with another name or other members is another request.
+// groupRequest is the body of a request to create a group. Its JSON is the
+// fingerprint: the same key with another name or other members is a mismatch.
 type groupRequest struct {
 	Name    string  `json:"name"`
 	Members []int64 `json:"members"`
 }
 
-// messageRequest is what sending is asked with.
+// messageRequest is the body of a request to send a message.
 type messageRequest struct {
 	GroupID string `json:"group_id"`
 	Text    string `json:"text"`
 }
 
-// operations are what this server does once.
+// operations are the operations that have a key from the client.
 type operations struct {
 	createGroup *semel.Operation[groupRequest]
 	sendMessage *semel.Operation[messageRequest]
@@ -33,10 +32,10 @@ type operations struct {
 	welcome     *semel.Operation[welcome]
 }
 
-// newOperations declares them as the mode asks. In every mode OnError stays
-// Release: a disk that is full is not the operation's answer, and the key may
-// try again. The answer that is the operation's own, an unknown member, is
-// marked semel.Final and kept for good.
+// newOperations defines the operations for the mode. OnError is Release in every
+// mode: an error such as a full disk is not the operation's answer, so the same
+// key may be tried again. The operation's own refusal, an unknown member, is
+// marked semel.Final, so it is stored.
 func newOperations(c config, look probes) operations {
 	return operations{
 		createGroup: semel.Define("create_group", semel.OperationOptions[groupRequest]{
@@ -52,17 +51,17 @@ func newOperations(c config, look probes) operations {
 	}
 }
 
-// keyTime lets a key that tells its time be refused when that is past the
-// retention: what the key once stood for may be forgotten. A key that tells none
-// is an ordinary one.
+// keyTime returns the time in a key. A key older than the retention is rejected,
+// because its record may have been purged. Keys without a time are accepted.
 func keyTime(key string) (time.Time, bool) {
 	at, _ := semel.UUIDv7Time(key)
 	return at, true
 }
 
-// policy says what becomes of a key whose leader died. With the records in the
-// domain's database the two commit together, so another attempt is safe. With
-// the records elsewhere only evidence can tell.
+// policy returns what happens to a key after its leader crashed. If the records
+// are in the chat's database, record and effect commit together, so another
+// attempt is safe. If they are in another database, only evidence settles the
+// record.
 func policy(c config, probe semel.Probe) semel.Policy {
 	if c.mode == modeApart {
 		return semel.Heal(probe)
@@ -70,7 +69,8 @@ func policy(c config, probe semel.Probe) semel.Policy {
 	return semel.Atomic()
 }
 
-// lease is what makes an Atomic operation commit its claim first.
+// lease returns the lease of an operation. With a lease an Atomic operation
+// commits its claim first.
 func lease(c config) time.Duration {
 	if c.mode == modeInline {
 		return 0
@@ -78,9 +78,8 @@ func lease(c config) time.Duration {
 	return c.lease
 }
 
-// attempt returns the number of the attempt that ctx belongs to. An inline
-// attempt has no record to be numbered by before it commits, and is logged as
-// the first.
+// attempt returns the number of ctx's attempt. An inline attempt has no record
+// before its commit; it is logged as attempt 1.
 func attempt(ctx context.Context) uint32 {
 	if a, ok := semel.AttemptOf(ctx); ok {
 		return a.Number()

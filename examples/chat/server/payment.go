@@ -15,22 +15,23 @@ import (
 )
 
 const (
-	// paymentBudget is how long an attempt asks for one charge before it leaves
-	// that to the next attempt, which asks for the same one.
+	// paymentBudget limits how long one attempt tries to charge. The next attempt
+	// then sends the same request with the same key.
 	paymentBudget = 20 * time.Second
-	// paymentTry is how long it waits for one answer.
+	// paymentTry limits the wait for one response.
 	paymentTry = 5 * time.Second
-	// maxCharge is the longest answer that is read, in bytes.
+	// maxCharge is the longest response that is read, in bytes.
 	maxCharge = 64 << 10
 )
 
-// payments charges people at another server, which does it once per key.
+// payments charges members at the payment service, which charges once per key.
 type payments struct {
 	charges string // where to POST to
 	client  *http.Client
 }
 
-// newPayments returns what charges at base, and nil for none.
+// newPayments returns a client of the payment service at base, and nil if base
+// is nil.
 func newPayments(base *url.URL) *payments {
 	if base == nil {
 		return nil
@@ -41,17 +42,18 @@ func newPayments(base *url.URL) *payments {
 	}
 }
 
-// newCharge is what a charge is asked with. Reference is what people find it by.
+// newCharge is the body of a request to charge. Operators search charges by
+// Reference.
 type newCharge struct {
 	Amount    int64  `json:"amount"`
 	Currency  string `json:"currency"`
 	Reference string `json:"reference"`
 }
 
-// charge charges, once per attempt's key however many attempts there are, and
-// returns the charge's name. That it was declined is the receiver's own answer to
-// the key, and so it is final. Every other error leaves it unknown whether
-// somebody was charged, and so to the next attempt.
+// charge charges once per key and returns the charge's ID. All attempts send the
+// same key. "Declined" is the payment service's answer to that key, so it is
+// final. After every other error the member may have been charged; the next
+// attempt sends the same request again.
 func (p *payments) charge(ctx context.Context, n newCharge) (string, error) {
 	body, err := json.Marshal(n)
 	if err != nil {

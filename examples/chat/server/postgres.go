@@ -11,12 +11,11 @@ import (
 	"github.com/semelgo/semel/store/postgres"
 )
 
-// maxConns is how many connections a server has, unless the URL says otherwise
-// with pool_max_conns.
+// maxConns is the size of the connection pool, unless pool_max_conns in the URL
+// sets another.
 const maxConns = 16
 
-// openPostgres opens a database of a PostgreSQL server. It connects when it is
-// first used.
+// openPostgres opens a PostgreSQL database. It connects at the first use.
 func openPostgres(url string, c config) (*database, error) {
 	settings, err := pgxpool.ParseConfig(url)
 	if err != nil {
@@ -41,9 +40,9 @@ func openPostgres(url string, c config) (*database, error) {
 	}, nil
 }
 
-// postgres lets an inline leader that is silent for a lease lose its transaction,
-// and with it the right to its key. With a lease in the record nobody waits for
-// that transaction.
+// postgres returns the options of the store. An inline leader holds its key as
+// long as its transaction is open, so the server ends a transaction that is idle
+// for a lease. A leased attempt needs no such limit.
 func (c config) postgres() (o postgres.Options) {
 	if c.mode == modeInline {
 		o.IdleInTransaction = c.lease

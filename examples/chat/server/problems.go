@@ -13,8 +13,8 @@ import (
 	"github.com/semelgo/semel/semelhttp"
 )
 
-// Codes of the problems that are the chat's own. Those of keys and records are
-// semelhttp's.
+// The codes of the chat's own problems. Package semelhttp has those of keys and
+// records.
 const (
 	codeInvalid       = "invalid"
 	codeTooLarge      = "body_too_large"
@@ -30,7 +30,7 @@ const (
 	codeUnknown       = "outcome_unknown"
 )
 
-// about says of each code which status it has and what it means.
+// about returns the status and the title of a code.
 func about(code string) (status int, title string) {
 	switch code {
 	case codeInvalid:
@@ -62,7 +62,7 @@ func about(code string) (status int, title string) {
 	}
 }
 
-// problem is the answer with a code, about a field of the request.
+// problem returns a problem about a field of the request.
 func problem(code, field, format string, args ...any) *semelhttp.Problem {
 	status, title := about(code)
 	return &semelhttp.Problem{
@@ -71,16 +71,15 @@ func problem(code, field, format string, args ...any) *semelhttp.Problem {
 	}
 }
 
-// problemOf is the answer to an error of the chat's own code. What has no answer
-// of its own is the moment's, a database that fails for instance: nothing was
-// done, unless a commit got no answer, and asking again may help. Its cause is for
-// the log, not for the client.
+// problemOf returns the problem of an error of the chat's own code. An error
+// without a problem of its own, a failing database for instance, is temporary:
+// the client may retry. Its cause goes to the log, not to the client.
 func problemOf(err error) *semelhttp.Problem {
 	if p, ok := errors.AsType[*semelhttp.Problem](err); ok {
 		return p
 	}
 	if unknown, ok := errors.AsType[*chatdb.UnknownUsersError](err); ok {
-		return problem(codeUnknownMember, fieldMembers, "%s", nobody(unknown))
+		return problem(codeUnknownMember, fieldMembers, "%s", unknownUsers(unknown))
 	}
 	if errors.Is(err, errCommit) {
 		return problem(codeUnknown, "", "The database did not say whether it was done. Look before you ask again.")
@@ -90,7 +89,8 @@ func problemOf(err error) *semelhttp.Problem {
 	return p
 }
 
-// refuse answers with err's problem, and logs what the client is not told.
+// refuse responds with err's problem, and logs the cause that the client does not
+// receive.
 func (s *app) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	p := problemOf(err)
 	if p.Status >= http.StatusInternalServerError {
@@ -102,8 +102,8 @@ func (s *app) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	p.Write(w)
 }
 
-// logError logs an error whose text the client did not see, unless it is that
-// the client went away.
+// logError logs an error that the client does not receive, unless the client has
+// disconnected.
 func (s *app) logError(r *http.Request, err error) {
 	if !errors.Is(err, context.Canceled) {
 		s.log.LogAttrs(r.Context(), slog.LevelError, "request",
@@ -111,8 +111,8 @@ func (s *app) logError(r *http.Request, err error) {
 	}
 }
 
-// nobody says which users do not exist.
-func nobody(e *chatdb.UnknownUsersError) string {
+// unknownUsers lists the users that do not exist.
+func unknownUsers(e *chatdb.UnknownUsersError) string {
 	ids := make([]string, len(e.IDs))
 	for i, id := range e.IDs {
 		ids[i] = fmt.Sprint(id)
@@ -120,13 +120,12 @@ func nobody(e *chatdb.UnknownUsersError) string {
 	return "There is no user " + strings.Join(ids, ", ") + "."
 }
 
-// problemPages documents the problem types: the chat's own in a line, the
-// others as semelhttp does.
+// problemPages serves the documentation of the problem types.
 func problemPages(w http.ResponseWriter, r *http.Request) {
 	status, title := about(r.PathValue("code"))
 	switch r.PathValue("code") {
 	case codeNoToken, codeTooLarge, codeUnavailable, codeUnknown:
-		status = 0 // semelhttp tells more of these
+		status = 0 // semelhttp has pages for these
 	}
 	if status == 0 {
 		semelhttp.Problems().ServeHTTP(w, r)

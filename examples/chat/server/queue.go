@@ -11,9 +11,9 @@ import (
 	"github.com/semelgo/semel/task"
 )
 
-// newQueue makes the engine of what nobody waits for: tasks, and messages that are
-// imported. Their records are in the chat's own database in every mode, so that
-// they share the transaction of what they come from or lead to.
+// newQueue makes the engine of tasks and imported messages. In every mode their
+// records are in the chat's own database, so that enqueuing a task and importing
+// a message share a transaction with the chat's tables.
 func (s *app) newQueue(to seams) (err error) {
 	if s.inbox, err = newInbox(s.config); err != nil {
 		return err
@@ -24,23 +24,23 @@ func (s *app) newQueue(to seams) (err error) {
 	if err != nil {
 		return err
 	}
-	counter, _ := s.domain.store.(store.Counter) // as every store of records is
+	counter, _ := s.domain.store.(store.Counter) // all stores of package records count
 	s.counts = counts{store: counter, operations: queued()}
 	s.importer = s.newImporter(to)
 	s.worker, err = s.newWorker(to)
 	return err
 }
 
-// queued are the operations of the queue.
+// queued lists the operations of the queue.
 func queued() []string { return []string{welcomeOperation, importOperation} }
 
-// queueReport is what people are shown of the queue.
+// queueReport is the response of the queue's endpoint.
 type queueReport struct {
 	Operations []queueCount  `json:"operations"`
 	Import     *importReport `json:"import,omitempty"`
 }
 
-// queueCount is how many calls of an operation stand how.
+// queueCount counts the records of an operation by state.
 type queueCount struct {
 	Operation string `json:"operation"`
 	Waiting   int64  `json:"waiting"`
@@ -50,7 +50,7 @@ type queueCount struct {
 	InDoubt   int64  `json:"in_doubt"`
 }
 
-// importReport is what one server has seen of its broker since it started.
+// importReport counts one server's deliveries since it started.
 type importReport struct {
 	Queue      string `json:"queue"`
 	Connected  bool   `json:"connected"`
@@ -80,14 +80,13 @@ func (i *importer) report() *importReport {
 	}
 }
 
-// counts are the numbers of a queue, for however many people look at them. To
-// count reads all records, so the numbers are as old as a second, and older when
-// counting takes long: it takes no more than a twentieth of the time.
+// counts caches the counts of the queue. Counting reads all records, so it runs
+// at most once per second, and takes at most a twentieth of the time.
 type counts struct {
 	store      store.Counter
 	operations []string
 
-	mu    sync.Mutex // guards what follows; one counts, and the others wait for it
+	mu    sync.Mutex // guards the fields below; one request counts while the others wait
 	last  []queueCount
 	until time.Time
 }

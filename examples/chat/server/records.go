@@ -8,8 +8,8 @@ import (
 	"github.com/semelgo/semel/store"
 )
 
-// driverStore is a store over a driver's own transactions, and what it can do
-// besides.
+// driverStore is a store of transactions of the driver's type, with the optional
+// interfaces that all our stores implement.
 type driverStore[T any] interface {
 	store.TxStore[T]
 	store.Auditor
@@ -17,21 +17,20 @@ type driverStore[T any] interface {
 	store.Dequeuer
 }
 
-// recordStore is a store over the chat's transactions, so that the server is
-// the same whichever database it runs on.
+// recordStore is a store of chatdb.Tx transactions, so that the server does not
+// depend on the database.
 type recordStore[T any] struct {
 	driverStore[T]
 
 	on func(T) chatdb.Tx
 }
 
-// records returns s as a store over the chat's transactions, which on makes of
-// the driver's own.
+// records wraps s. Function on wraps a transaction of the driver.
 func records[T any](s driverStore[T], on func(T) chatdb.Tx) store.TxStore[chatdb.Tx] {
 	return recordStore[T]{s, on}
 }
 
-// Atomic hides that of the driver's transactions.
+// Atomic implements [store.TxStore].
 func (s recordStore[T]) Atomic(ctx context.Context, id store.ID, hold bool,
 	run func(context.Context, chatdb.Tx, store.SwapResult) (*store.Change, error),
 ) (store.Verdict, error) {
@@ -43,7 +42,7 @@ func (s recordStore[T]) Atomic(ctx context.Context, id store.ID, hold bool,
 
 var errOtherDatabase = errors.New("the transaction is one of another database")
 
-// SwapTx hides that of the driver's transactions.
+// SwapTx implements [store.TxStore].
 func (s recordStore[T]) SwapTx(ctx context.Context, tx chatdb.Tx, changes []store.Change) ([]store.SwapResult, error) {
 	own, ok := chatdb.Beneath[T](tx)
 	if !ok {

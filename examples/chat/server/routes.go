@@ -8,8 +8,8 @@ import (
 	"github.com/semelgo/semel/examples/chat/page"
 )
 
-// routes puts the endpoints together. Who is asking is found out first, then
-// what they ask; only then is a key claimed.
+// routes returns the handler of all endpoints. Each endpoint first authenticates,
+// then validates the request, and only then claims the key.
 func (s *app) routes() (http.Handler, error) {
 	endpoints, err := s.endpoints()
 	if err != nil {
@@ -26,10 +26,10 @@ func (s *app) routes() (http.Handler, error) {
 	return limited(mux), nil
 }
 
-// methods are the handlers of a path.
+// methods maps the methods of a path to their handlers.
 type methods map[string]http.Handler
 
-// endpoints are all that openapi.yaml describes, by their paths.
+// endpoints maps the paths of openapi.yaml to their handlers.
 func (s *app) endpoints() (map[string]methods, error) {
 	createGroup, err := s.createGroup()
 	if err != nil {
@@ -65,12 +65,12 @@ func (s *app) endpoints() (map[string]methods, error) {
 	}, nil
 }
 
-// signedIn answers 200 to users who are signed in.
+// signedIn is answering with status 200 for authenticated users.
 func (s *app) signedIn(fn func(r *http.Request) (any, error)) http.Handler {
 	return s.authenticated(s.answering(http.StatusOK, fn))
 }
 
-// add registers the methods of a path, and a problem for every other.
+// add registers the methods of a path. Other methods get a problem.
 func add(mux *http.ServeMux, path string, m methods) {
 	var allowed []string
 	for method, handler := range m {

@@ -15,15 +15,16 @@ import (
 // Exit codes of the program.
 const (
 	exitOK    = 0
-	exitError = 1 // it started, and ended badly
-	exitUsage = 2 // it could not start as it was told to
+	exitError = 1 // the server started and failed later
+	exitUsage = 2 // wrong flags, or a database or address that cannot be used
 )
 
-// grace is how long requests that run may take when the server stops.
+// grace is how long running requests may take to end when the server stops.
 const grace = 10 * time.Second
 
-// Main runs the program until ctx ends and returns its exit code. A wrong flag,
-// a database or an address that cannot be used is one line on stderr.
+// Main runs the program until ctx ends and returns its exit code. For a wrong
+// flag, or a database or address that cannot be used, it writes one line to
+// stderr.
 func Main(ctx context.Context, args []string, getenv func(string) string, stdout, stderr io.Writer) int {
 	return run(ctx, args, getenv, stdout, stderr, seams{})
 }
@@ -57,13 +58,13 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdout,
 	return exitOK
 }
 
-// refuse says in one line why the program does not start.
+// refuse writes one line that says why the program does not start.
 func refuse(stderr io.Writer, err error) int {
 	_, _ = fmt.Fprintln(stderr, "chat:", strings.Join(strings.Fields(err.Error()), " "))
 	return exitUsage
 }
 
-// command does what was asked for instead of serving.
+// command runs an operator's command.
 func (s *app) command(ctx context.Context, c *command, actor string, stdout, stderr io.Writer) int {
 	if actor == "" {
 		actor = "operator"
@@ -76,8 +77,8 @@ func (s *app) command(ctx context.Context, c *command, actor string, stdout, std
 	return exitOK
 }
 
-// serve answers requests, and does what nobody asks for, until ctx ends; then it
-// lets what runs finish.
+// serve handles requests and runs background work until ctx ends. Then it waits
+// for running requests and tasks.
 func (s *app) serve(ctx context.Context, listener net.Listener) error {
 	web := &http.Server{
 		Handler:           s.handler,

@@ -9,24 +9,24 @@ import (
 	"github.com/semelgo/semel/store"
 )
 
-// seams are the places where a server is put together and something may be put
-// in between: a watcher, a barrier, an end. The zero value puts nothing.
+// seams are functions that wrap parts of the server while it is assembled. Tests
+// use them to observe, hold or kill it. The zero value wraps nothing.
 type seams struct {
-	// Records wraps the store of the records.
+	// Records wraps the store of the keys' records.
 	Records func(store.TxStore[chatdb.Tx]) store.TxStore[chatdb.Tx]
-	// Queue wraps the store of the tasks and of the import.
+	// Queue wraps the store of tasks and imports.
 	Queue func(store.TxStore[chatdb.Tx]) store.TxStore[chatdb.Tx]
-	// Welcome wraps what welcomes a member inside its transaction.
+	// Welcome wraps the function that welcomes a member in a transaction.
 	Welcome func(welcomeFunc) welcomeFunc
-	// Import wraps what writes an imported message inside its transaction.
+	// Import wraps the function that writes an imported message in a transaction.
 	Import func(importFunc) importFunc
-	// Domain wraps the transactions of the chat's own database.
+	// Domain wraps transactions of the chat's own database.
 	Domain func(transactFunc) transactFunc
-	// Create wraps what creates a group inside its transaction.
+	// Create wraps the function that creates a group in a transaction.
 	Create func(createFunc) createFunc
-	// Edge wraps all of HTTP.
+	// Edge wraps the whole HTTP handler.
 	Edge func(http.Handler) http.Handler
-	// Observer wraps who is told what the engine sees.
+	// Observer wraps the engine's observer.
 	Observer func(semel.Observer) semel.Observer
 }
 
@@ -41,7 +41,7 @@ type (
 	importFunc func(ctx context.Context, tx chatdb.Tx, in imported) error
 )
 
-// through returns v as the seam, if there is one, makes it.
+// through returns v wrapped by the seam, and v itself if the seam is nil.
 func through[T any](seam func(T) T, v T) T {
 	if seam == nil {
 		return v

@@ -9,7 +9,7 @@ import (
 	"github.com/semelgo/semel/store/sqlite"
 )
 
-// openSQLite opens a file.
+// openSQLite opens a database file.
 func openSQLite(path string, _ config) (*database, error) {
 	db, err := sqlite.Open(path)
 	if err != nil {
@@ -22,8 +22,7 @@ func openSQLite(path string, _ config) (*database, error) {
 	}, nil
 }
 
-// isBusy tells whether somebody else's lock was in the way for as long as SQLite
-// itself waits for it.
+// isBusy reports whether SQLite gave up waiting for another connection's lock.
 func isBusy(err error) bool {
 	const busy, primary = 5, 0xff
 	e, ok := errors.AsType[interface {

@@ -14,7 +14,8 @@ const maxName = 100
 
 const fieldName = "name"
 
-// newUser is a user who has just been given a token. It is shown this once.
+// newUser is the response to a registration. Only this response contains the
+// token.
 type newUser struct {
 	chatdb.User
 

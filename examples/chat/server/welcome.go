@@ -11,7 +11,7 @@ import (
 	"github.com/semelgo/semel/task"
 )
 
-// welcome is what the task is enqueued with that welcomes a member.
+// welcome is the input of the task that welcomes a member.
 type welcome struct {
 	GroupID string `json:"group_id"`
 	UserID  int64  `json:"user_id"`
@@ -19,8 +19,8 @@ type welcome struct {
 
 const welcomeOperation = "welcome_member"
 
-// defineWelcome declares the task. Its effect is in the record's own database, so
-// an attempt that died has left nothing, and another one is safe however often.
+// defineWelcome defines the task. Its effect is in the record's own database, so
+// a crashed attempt has left nothing, and any number of further attempts is safe.
 func defineWelcome(c config) *semel.Operation[welcome] {
 	return semel.Define(welcomeOperation, semel.OperationOptions[welcome]{
 		Policy: semel.Atomic(), Lease: c.lease, Retention: c.retention,
@@ -28,13 +28,13 @@ func defineWelcome(c config) *semel.Operation[welcome] {
 	})
 }
 
-// doubled waits 1, 2, 4 … seconds, and about an hour at most.
+// doubled is an exponential backoff: 1, 2, 4 … seconds, at most about an hour.
 func doubled(errors int) time.Duration {
 	return time.Second << min(max(errors-1, 0), 12)
 }
 
-// welcomeAll enqueues a welcome for each of the users, who become members of the
-// group in tx: they are members and the tasks wait, or neither.
+// welcomeAll enqueues a welcome for each of the users in tx, the transaction that
+// adds them to the group. Memberships and tasks commit together.
 func (s *app) welcomeAll(ctx context.Context, tx chatdb.Tx, group string, users []int64) error {
 	for _, user := range users {
 		call := s.operations.welcome.Call(semel.ScopeOf(group), strconv.FormatInt(user, 10), welcome{GroupID: group, UserID: user})
@@ -45,7 +45,7 @@ func (s *app) welcomeAll(ctx context.Context, tx chatdb.Tx, group string, users 
 	return nil
 }
 
-// welcomeMember is the task: a message of the server's own.
+// welcomeMember is the task's function. It sends a message as the server.
 func welcomeMember(ctx context.Context, tx chatdb.Tx, in welcome) (chatdb.Message, error) {
 	u, err := chatdb.UserByID(ctx, tx, in.UserID)
 	if err != nil {
@@ -59,7 +59,7 @@ func welcomeMember(ctx context.Context, tx chatdb.Tx, in welcome) (chatdb.Messag
 	})
 }
 
-// newWorker returns what runs the tasks, in this server and in all the others.
+// newWorker returns the worker that runs the tasks. Every server has one.
 func (s *app) newWorker(to seams) (*task.Worker[chatdb.Tx], error) {
 	w, err := task.New(s.queue, task.Options{Slots: s.lanes(), Drain: drain, NoSweeper: true})
 	if err != nil {
@@ -68,8 +68,7 @@ func (s *app) newWorker(to seams) (*task.Worker[chatdb.Tx], error) {
 	return w, task.HandleTx(w, s.operations.welcome, through(to.Welcome, welcomeMember), task.HandlerOptions{})
 }
 
-// lanes is how many transactions of tasks, and of the import, run at a time.
-// SQLite has one write lock.
+// lanes is how many tasks and imports run at a time. SQLite has one write lock.
 func (s *app) lanes() int {
 	if isPostgres(s.config.db) {
 		return 4

@@ -23,7 +23,7 @@ func (s *shop) payOrder() (http.Handler, error) {
 		Render: func(w http.ResponseWriter, _ *http.Request, p payment) {
 			w.Header().Set("Content-Type", "application/json")
 			w.WriteHeader(http.StatusCreated)
-			_ = json.NewEncoder(w).Encode(p) // fails only when the client is gone
+			_ = json.NewEncoder(w).Encode(p) // fails only after the client has disconnected
 		},
 		Refuse: func(f *semel.Failure) *semelhttp.Problem {
 			return &semelhttp.Problem{Status: http.StatusPaymentRequired, Code: f.Code, Detail: f.Message}

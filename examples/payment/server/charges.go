@@ -9,14 +9,14 @@ import (
 	"time"
 )
 
-// newCharge is what a charge is asked with.
+// newCharge is the body of a request to charge.
 type newCharge struct {
 	Amount    int64  `json:"amount"`
 	Currency  string `json:"currency"`
 	Reference string `json:"reference"`
 }
 
-// charge is one that was made.
+// charge is a charge that was made.
 type charge struct {
 	ID        string    `json:"id"`
 	Amount    int64     `json:"amount"`
@@ -39,7 +39,7 @@ func chargeTx(ctx context.Context, tx *sql.Tx, merchant string, n newCharge) (ch
 	return c, nil
 }
 
-// chargesOf lists a merchant's charges with that reference, oldest first.
+// chargesOf lists a merchant's charges with a reference, oldest first.
 func chargesOf(ctx context.Context, db *sql.DB, merchant, reference string) ([]charge, error) {
 	rows, err := db.QueryContext(ctx, `
 select id, amount, currency, reference, created_at from charges

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// config is what the flags say.
+// config holds the values of the flags.
 type config struct {
 	addr  string
 	db    string // path of the database file

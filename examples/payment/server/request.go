@@ -17,7 +17,7 @@ import (
 const (
 	maxBody      = 16 << 10 // bytes
 	maxReference = 200      // bytes
-	// maxAmount is the most that is charged; above it a charge is declined.
+	// maxAmount is the largest amount; a larger charge is declined.
 	maxAmount = 100_000
 )
 
@@ -26,8 +26,8 @@ type (
 	chargeKey   struct{}
 )
 
-// authenticated lets only requests of a merchant through to next: whoever sends
-// a user name. It is a stub, so any name will do.
+// authenticated rejects requests without a user name. The service is a stub, so
+// it accepts any name as a merchant.
 func authenticated(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		merchant, _, _ := r.BasicAuth()
@@ -45,13 +45,13 @@ func merchantIn(ctx context.Context) string {
 	return merchant
 }
 
-// scopeFunc says within whom the keys of a request are unique: its merchant.
+// scopeFunc returns the scope of a request's key: its merchant.
 func scopeFunc(r *http.Request) (semel.Scope, error) {
 	return semel.ScopeOf(merchantIn(r.Context())), nil
 }
 
-// decoded lets only requests for a charge through to next. What is wrong with one
-// is said before its key is looked at, so that it can be corrected.
+// decoded rejects invalid requests before next claims the key, so that the client
+// can correct the request and send it with the same key.
 func decoded(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		text, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
@@ -81,7 +81,7 @@ func chargeIn(ctx context.Context) newCharge {
 
 var currencyForm = regexp.MustCompile(`^[A-Z]{3}$`)
 
-// decode reads a charge, or says what is wrong with which field.
+// decode reads a charge, or returns the wrong field and what is wrong with it.
 func decode(text []byte) (n newCharge, field, wrong string) {
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.DisallowUnknownFields()

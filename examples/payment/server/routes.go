@@ -12,13 +12,13 @@ import (
 	"github.com/semelgo/semel/semelhttp"
 )
 
-// retention is how long a key is remembered: longer than any merchant's own
-// records, who ask again for as long as those last.
+// retention is how long a key is remembered. A merchant retries for as long as its
+// own records last, so this must be longer.
 const retention = 90 * 24 * time.Hour
 
 var createCharge = semel.Define("create_charge", semel.OperationOptions[semelhttp.Request]{Retention: retention})
 
-// routes puts the endpoints together.
+// routes returns the handler of all endpoints.
 func (s *service) routes() (http.Handler, error) {
 	once, err := semelhttp.Atomic(s.engine, createCharge, semelhttp.Options{
 		ScopeFunc: scopeFunc,
@@ -36,8 +36,8 @@ func (s *service) routes() (http.Handler, error) {
 	return mux, nil
 }
 
-// create charges in the transaction that keeps the record of the key. A refusal
-// is kept with the key; a database that fails is not.
+// create charges in the transaction of the key's record. A declined charge is
+// stored with the key; an error of the database is not.
 func (s *service) create(w http.ResponseWriter, r *http.Request) {
 	tx, _ := semel.TxOf(r.Context(), s.engine)
 	n := chargeIn(r.Context())
@@ -54,7 +54,7 @@ func (s *service) create(w http.ResponseWriter, r *http.Request) {
 	writeJSON(w, http.StatusCreated, c)
 }
 
-// list answers with the charges that have a reference, however many there are.
+// list responds with all charges that have a reference.
 func (s *service) list(w http.ResponseWriter, r *http.Request) {
 	reference := r.URL.Query().Get("reference")
 	if reference == "" {
@@ -69,7 +69,7 @@ func (s *service) list(w http.ResponseWriter, r *http.Request) {
 	writeJSON(w, http.StatusOK, map[string]any{"count": len(charges), "charges": charges})
 }
 
-// slowly is a service that takes its time, before and after the work.
+// slowly delays each request before and after next handles it.
 func (s *service) slowly(next http.Handler) http.Handler {
 	pause := func(r *http.Request) {
 		if s.config.delay <= 0 {
@@ -100,5 +100,5 @@ func (s *service) logError(r *http.Request, err error) {
 func writeJSON(w http.ResponseWriter, status int, v any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(v) // fails only when the client is gone
+	_ = json.NewEncoder(w).Encode(v) // fails only after the client has disconnected
 }

@@ -1,6 +1,6 @@
-// Package server is a stub of a payment service. It takes a charge in one
-// transaction with the record of its key, so that a request that is repeated
-// under its key is charged once, whatever is killed on the way.
+// Package server is a stub of a payment service. It writes a charge and the record
+// of its key in one transaction, so that a retried request is charged once,
+// whichever process is killed.
 package server
 
 import (
@@ -21,7 +21,7 @@ import (
 	"github.com/semelgo/semel/store/sqlite"
 )
 
-// grace is how long requests that run may take to end when the server stops.
+// grace is how long running requests may take to end when the server stops.
 const grace = 10 * time.Second
 
 //go:embed schema.sql
@@ -43,8 +43,8 @@ type service struct {
 	log     *slog.Logger
 }
 
-// Main serves until ctx ends. It returns the program's exit code, 2 for flags
-// and databases that cannot be used.
+// Main serves until ctx ends. It returns the program's exit code, 2 for wrong
+// flags and for a database that cannot be used.
 func Main(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	c, err := parseConfig(args)
 	if errors.Is(err, flag.ErrHelp) {
@@ -79,8 +79,7 @@ func start(ctx context.Context, c config, stdout, stderr io.Writer) int {
 	return exitOK
 }
 
-// open opens the database, creates what is missing in it, and puts the server
-// together.
+// open opens the database, creates missing tables, and assembles the server.
 func open(ctx context.Context, c config, log *slog.Logger) (*service, error) {
 	db, err := sqlite.Open(c.db) //nolint:contextcheck // it bounds itself
 	if err != nil {
@@ -112,7 +111,7 @@ func (s *service) assemble() (err error) {
 	return err
 }
 
-// serve answers requests until ctx ends, then lets those that run finish.
+// serve handles requests until ctx ends. Then it waits for running requests.
 func (s *service) serve(ctx context.Context, listener net.Listener) error {
 	web := &http.Server{
 		Handler:           s.handler,
