@@ -42,7 +42,7 @@ func (s *app) runCreateGroup(ctx context.Context, c semel.Call, in groupRequest)
 		if s.config.mode == modeApart {
 			n.Key = c.Key()
 			// An operator may have resolved the record as Pending although the group had
-	// been created. The group is then the result.
+			// been created. The group is then the result.
 			if g, err := chatdb.GroupByCreation(ctx, tx, n.OwnerID, n.Key); !errors.Is(err, chatdb.ErrNotFound) {
 				return g, err
 			}
