@@ -17,8 +17,7 @@ import (
 	"github.com/semelgo/semel/internal/realtest"
 )
 
-// onEach runs a test on each of the databases, with the chat's tables and users
-// 1 to n.
+// onEach runs a test on each database, with the chat's tables and users 1 to n.
 func onEach(t *testing.T, n int, test func(t *testing.T, db chatdb.DB)) {
 	t.Helper()
 	t.Parallel()
@@ -27,7 +26,7 @@ func onEach(t *testing.T, n int, test func(t *testing.T, db chatdb.DB)) {
 			t.Parallel()
 			db := open(t)
 			t.Cleanup(func() { _ = db.Close() })
-			for range 2 { // again is fine
+			for range 2 { // migrating twice changes nothing
 				inTx(t, db, chatdb.MigrateTx)
 			}
 			for i := range n {
@@ -85,7 +84,7 @@ func create(t *testing.T, db chatdb.DB, n chatdb.NewGroup) chatdb.Group {
 	return g
 }
 
-func TestUsersAreFoundByTheHashOfTheirToken(t *testing.T) {
+func TestUserByToken(t *testing.T) {
 	onEach(t, 2, func(t *testing.T, db chatdb.DB) {
 		got, err := chatdb.UserByToken(t.Context(), db, []byte{1})
 		if want := (chatdb.User{ID: 2, Name: "somebody"}); err != nil || got != want {
@@ -207,9 +206,9 @@ func TestMessagesAreNumberedWithoutGaps(t *testing.T) {
 	})
 }
 
-// TestNumbersHaveNoGapsAtOnce lets many write to one group at a time, and some of
-// them change their minds.
-func TestNumbersHaveNoGapsAtOnce(t *testing.T) {
+// TestConcurrentNumbersHaveNoGaps writes to one group from many goroutines, and rolls
+// some of the transactions back.
+func TestConcurrentNumbersHaveNoGaps(t *testing.T) {
 	onEach(t, 1, func(t *testing.T, db chatdb.DB) {
 		group := create(t, db, chatdb.NewGroup{OwnerID: 1, Name: "busy"})
 		var all sync.WaitGroup
@@ -243,14 +242,14 @@ func TestNumbersHaveNoGapsAtOnce(t *testing.T) {
 	})
 }
 
-// TestTablesAreMadeAtOnce has several make the tables together, as servers that
-// start do.
-func TestTablesAreMadeAtOnce(t *testing.T) {
+// TestTablesAreCreatedConcurrently creates the tables from several connections at once, as
+// servers do that start together.
+func TestTablesAreCreatedConcurrently(t *testing.T) {
 	t.Parallel()
 	db := openPostgres(t)
 	t.Cleanup(func() { _ = db.Close() })
 	var all sync.WaitGroup
-	for range 4 { // as many as have a connection at a time
+	for range 4 { // the size of the pool
 		all.Go(func() {
 			tx, err := db.Begin(t.Context())
 			if err != nil {

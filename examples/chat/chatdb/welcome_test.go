@@ -7,7 +7,8 @@ import (
 	"github.com/semelgo/semel/examples/chat/chatdb"
 )
 
-// TestTheServerIsAnAuthor whom nobody has to add, and whose number no user gets.
+// TestTheServerIsAnAuthor: the migration adds the server's user, and no other user
+// gets its ID.
 func TestTheServerIsAnAuthor(t *testing.T) {
 	onEach(t, 1, func(t *testing.T, db chatdb.DB) {
 		group := create(t, db, chatdb.NewGroup{OwnerID: 1, Name: "crew"}).ID
@@ -21,8 +22,9 @@ func TestTheServerIsAnAuthor(t *testing.T) {
 	})
 }
 
-// TestWelcomesAreOnlyAddedTo: two of one member are two rows, for a test to count.
-func TestWelcomesAreOnlyAddedTo(t *testing.T) {
+// TestWelcomesAreAppendOnly: two welcomes of one member are two rows, so that
+// tests can count duplicates.
+func TestWelcomesAreAppendOnly(t *testing.T) {
 	onEach(t, 0, func(t *testing.T, db chatdb.DB) {
 		for range 2 {
 			inTx(t, db, func(ctx context.Context, tx chatdb.Tx) error { return chatdb.LogWelcomeTx(ctx, tx, "g", 1, 1) })

@@ -12,27 +12,27 @@ import (
 	"github.com/semelgo/semel/examples/chat/server"
 )
 
-// world is a server with two users and a group of the first.
-type world struct {
-	*here
+// fixture is a server with two users and a group of the first user.
+type fixture struct {
+	*localServer
 
-	cashier  *cashier
-	ann, bob user
-	group    string
+	fakePayments *fakePayments
+	ann, bob     user
+	group        string
 }
 
-func newWorld(t *testing.T) *world {
+func newFixture(t *testing.T) *fixture {
 	t.Helper()
-	w := &world{cashier: newCashier(t)}
-	w.here = serveHere(t, server.Seams{}, append(newFiles(t, inline).args(time.Second), "-payments", w.cashier.url)...)
+	w := &fixture{fakePayments: newFakePayments(t)}
+	w.localServer = serveLocal(t, server.Hooks{}, append(newFiles(t, inline).args(time.Second), "-payments", w.fakePayments.url)...)
 	w.ann, w.bob = w.signIn(t, "ann"), w.signIn(t, "bob")
-	w.group = w.send(t, creation(w.ann, "world", "crew")).want(t, http.StatusCreated, "").value(t)["id"].(string)
+	w.group = w.send(t, creation(w.ann, "fixture", "crew")).want(t, http.StatusCreated, "").value(t)["id"].(string)
 	return w
 }
 
 func TestGroupIsWhatWasAskedFor(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	a := w.send(t, creation(w.ann, "k", "readers", w.bob.ID)).want(t, http.StatusCreated, "")
 	g := a.value(t)
 	if got, want := a.Header.Get("Location"), "/v1/groups/"+g["id"].(string); got != want {
@@ -51,7 +51,7 @@ func TestGroupIsWhatWasAskedFor(t *testing.T) {
 	if diff := cmp.Diff(want, g); diff != "" {
 		t.Errorf("the group (-want +got):\n%s", diff)
 	}
-	for _, u := range []user{w.ann, w.bob} { // both belong to it
+	for _, u := range []user{w.ann, w.bob} { // both are members
 		got := w.send(t, request{method: "GET", path: a.Header.Get("Location"), as: u})
 		if diff := cmp.Diff(g, got.want(t, http.StatusOK, "").value(t)); diff != "" {
 			t.Errorf("read by %s (-created +read):\n%s", u.Name, diff)
@@ -61,9 +61,9 @@ func TestGroupIsWhatWasAskedFor(t *testing.T) {
 
 func TestOwnerAddsMembers(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	q := request{method: "POST", path: "/v1/groups/" + w.group + "/members", as: w.ann, body: `{"members":[2]}`}
-	for range 2 { // adding somebody twice is adding them once
+	for range 2 { // adding a member twice changes nothing
 		g := w.send(t, q).want(t, http.StatusOK, "").value(t)
 		if diff := cmp.Diff([]any{1.0, 2.0}, g["members"]); diff != "" {
 			t.Errorf("members (-want +got):\n%s", diff)
@@ -80,7 +80,7 @@ func TestOwnerAddsMembers(t *testing.T) {
 
 func TestUsersAreNumberedInSequence(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	if w.ann.ID != 1 || w.bob.ID != 2 || w.ann.Token == w.bob.Token || len(w.ann.Token) < 32 {
 		t.Errorf("ann %+v, bob %+v", w.ann, w.bob)
 	}
@@ -90,10 +90,10 @@ func TestUsersAreNumberedInSequence(t *testing.T) {
 	}
 }
 
-// TestRefusals sends what this server does not take. Each is a problem that names
-// the field, and none of them claims the key.
+// TestRefusals sends invalid requests. Each response is a problem that names the
+// field, and none of the requests claims its key.
 func TestRefusals(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	const key = "refused"
 	post := func(path, body string) request {
 		return request{method: "POST", path: path, as: w.ann, key: key, body: body}
@@ -105,7 +105,7 @@ func TestRefusals(t *testing.T) {
 	}
 	long := func(n int) string { return strings.Repeat("é", n) }
 	huge := `{"name":"` + strings.Repeat("x", 1<<20) + `"}`
-	// What a schema has no words for.
+	// A JSON schema cannot express these.
 	unsayable := []string{"field twice", "member too large", "body and more", "body not UTF-8", "key too long"}
 	tests := map[string]struct {
 		request
@@ -195,8 +195,8 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// wantDocumented follows a problem's type.
-func (w *world) wantDocumented(t *testing.T, problem map[string]any) {
+// wantDocumented reads the page of a problem's type.
+func (w *fixture) wantDocumented(t *testing.T, problem map[string]any) {
 	t.Helper()
 	address, _ := problem["type"].(string)
 	page := w.send(t, request{method: "GET", path: address})
@@ -207,7 +207,7 @@ func (w *world) wantDocumented(t *testing.T, problem map[string]any) {
 
 func TestHealth(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	for _, path := range []string{"/healthz", "/readyz"} {
 		w.send(t, request{method: "GET", path: path}).want(t, http.StatusOK, "")
 	}
@@ -215,7 +215,7 @@ func TestHealth(t *testing.T) {
 
 func TestPageIsServed(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	for path, kind := range map[string]string{
 		"/": "text/html", "/static/app.js": "text/javascript", "/static/style.css": "text/css", "/static/icon.svg": "image/svg+xml",
 	} {
@@ -229,11 +229,11 @@ func TestPageIsServed(t *testing.T) {
 	}
 }
 
-// TestTokensAreNotKept looks for a token in the database's files.
+// TestTokensAreNotKept searches for a token in the database's files.
 func TestTokensAreNotKept(t *testing.T) {
 	t.Parallel()
 	f := newFiles(t, inline)
-	s := serveHere(t, server.Seams{}, f.args(time.Second)...)
+	s := serveLocal(t, server.Hooks{}, f.args(time.Second)...)
 	ann := s.signIn(t, "ann")
 	s.stop()
 	if text := readFile(t, f.domain); strings.Contains(text, ann.Token) || !strings.Contains(text, "ann") {

@@ -40,7 +40,7 @@ type app struct {
 
 // open opens the databases, creates missing tables, and assembles the server.
 // The caller must close it.
-func open(ctx context.Context, c config, log *slog.Logger, to seams) (*app, error) {
+func open(ctx context.Context, c config, log *slog.Logger, to hooks) (*app, error) {
 	s := &app{config: c, log: log}
 	if err := s.openDatabases(ctx); err != nil {
 		s.closeDatabases()
@@ -53,14 +53,14 @@ func open(ctx context.Context, c config, log *slog.Logger, to seams) (*app, erro
 	return s, nil
 }
 
-func (s *app) assemble(to seams) (err error) {
-	s.transact = through(to.Domain, transaction(s.domain.DB))
-	s.create = through(to.Create, chatdb.CreateGroupTx)
+func (s *app) assemble(to hooks) (err error) {
+	s.transact = wrapped(to.Domain, transaction(s.domain.DB))
+	s.create = wrapped(to.Create, chatdb.CreateGroupTx)
 	s.payments = newPayments(s.config.payments)
 	s.operations = newOperations(s.config, probes{s.domain})
-	s.engine, err = newEngine(through(to.Records, s.records.store), semel.Options{
+	s.engine, err = newEngine(wrapped(to.Records, s.records.store), semel.Options{
 		Survive:    s.config.survive(),
-		Observer:   through(to.Observer, semel.SlogObserver(s.log)),
+		Observer:   wrapped(to.Observer, semel.SlogObserver(s.log)),
 		Operations: []semel.Declared{s.operations.createGroup, s.operations.sendMessage, s.operations.boostGroup},
 	})
 	if err != nil {
@@ -76,7 +76,7 @@ func (s *app) assemble(to seams) (err error) {
 	if err != nil {
 		return fmt.Errorf("register routes: %w", err)
 	}
-	s.handler = through(to.Edge, routes)
+	s.handler = wrapped(to.Edge, routes)
 	return nil
 }
 

@@ -11,8 +11,8 @@ import (
 	"github.com/semelgo/semel/store"
 )
 
-// barrier holds one creation up, at a place of the test's choice, and counts how
-// often the handler is entered.
+// barrier holds one creation at a point that the test chooses, and counts how
+// often the handler is called.
 type barrier struct {
 	armed   atomic.Bool
 	arrived chan struct{}
@@ -24,7 +24,7 @@ func newBarrier() *barrier {
 	return &barrier{arrived: make(chan struct{}), open: make(chan struct{})}
 }
 
-// pass is where a creation is held, if it is the one.
+// pass blocks the first creation that calls it until the barrier is opened.
 func (b *barrier) pass() {
 	if b.armed.CompareAndSwap(true, false) {
 		close(b.arrived)
@@ -45,8 +45,8 @@ func (b *barrier) await(t *testing.T) {
 }
 
 // inHandler holds a creation in its transaction.
-func (b *barrier) inHandler() server.Seams {
-	return server.Seams{Create: func(next server.CreateFunc) server.CreateFunc {
+func (b *barrier) inHandler() server.Hooks {
+	return server.Hooks{Create: func(next server.CreateFunc) server.CreateFunc {
 		return func(ctx context.Context, tx chatdb.Tx, n chatdb.NewGroup) (chatdb.Group, error) {
 			b.entered.Add(1)
 			b.pass()
@@ -55,10 +55,9 @@ func (b *barrier) inHandler() server.Seams {
 	}}
 }
 
-// beforeTransaction holds a creation that is claimed before it begins its
-// transaction, when it holds nothing but its lease.
-func (b *barrier) beforeTransaction() server.Seams {
-	to := server.Seams{
+// beforeTransaction holds a creation after its claim and before its transaction.
+func (b *barrier) beforeTransaction() server.Hooks {
+	to := server.Hooks{
 		Records: func(s store.TxStore[chatdb.Tx]) store.TxStore[chatdb.Tx] { return barrierStore{s, b} },
 		Domain: func(next server.TransactFunc) server.TransactFunc {
 			return func(ctx context.Context, fn func(context.Context, chatdb.Tx) error) error {
@@ -91,8 +90,9 @@ func (s barrierStore) Atomic(ctx context.Context, id store.ID, hold bool,
 	return s.TxStore.Atomic(ctx, id, hold, run)
 }
 
-// at holds creations in the given mode where they disturb others the least.
-func (b *barrier) at(mode string) server.Seams {
+// at holds creations at the point where they hold the fewest locks in the given
+// mode.
+func (b *barrier) at(mode string) server.Hooks {
 	if mode == inline {
 		return b.inHandler()
 	}

@@ -11,7 +11,7 @@ import (
 	payment "github.com/semelgo/semel/examples/payment/server"
 )
 
-// paymentChild is a payment service as a process of its own.
+// paymentChild runs the payment service as a child process.
 func paymentChild() int {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()

@@ -19,10 +19,9 @@ import (
 	"github.com/semelgo/semel/store"
 )
 
-// TestBothKilledOneCharge kills the chat and the payment service at random
-// moments while two callers ask for one boost, and starts them again. The callers
-// ask until they are answered. Nothing in the table of charges keeps their number
-// at one.
+// TestBothKilledOneCharge kills the chat and the payment service at random moments
+// while two callers request one boost, and starts them again. The callers retry
+// until they have an answer. The table of charges has no unique constraint.
 func TestBothKilledOneCharge(t *testing.T) {
 	t.Parallel()
 	if !soaking() {
@@ -41,7 +40,7 @@ func TestBothKilledOneCharge(t *testing.T) {
 
 func bothKilled(t *testing.T, files files, n int) {
 	t.Helper()
-	f := newFirm(t, files)
+	f := startServices(t, files)
 	for i := range n {
 		f.round(t, "boost-"+strconv.Itoa(i))
 	}
@@ -53,8 +52,8 @@ func bothKilled(t *testing.T, files files, n int) {
 	}
 }
 
-// firm is a chat and its payment service, as processes of their own.
-type firm struct {
+// services is a chat and its payment service, each a child process.
+type services struct {
 	chat, payments *member
 	charges        *sql.DB
 	domain         chatdb.Querier
@@ -63,23 +62,23 @@ type firm struct {
 	owner          user
 	group          string
 	told           map[string]string
-	again          int // boosts that took more than one attempt
+	again          int // number of boosts that took more than one attempt
 }
 
-// member is a process that is killed and started again, at one address.
+// member is a process that is killed and started again at the same address.
 type member struct {
 	*process
 
 	name  string
 	args  []string
 	addr  string
-	marks int // kills while a boost was under way
+	marks int // number of kills while a boost was running
 }
 
-func newFirm(t *testing.T, files files) *firm {
+func startServices(t *testing.T, files files) *services {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "payment.db")
-	f := &firm{told: make(map[string]string)}
+	f := &services{told: make(map[string]string)}
 	f.payments = &member{name: "payment", addr: "127.0.0.1:0", args: []string{"-db", "sqlite:" + file, "-delay", "250ms"}}
 	f.payments.start(t)
 	f.chat = &member{name: "chat", addr: "127.0.0.1:0"}
@@ -98,8 +97,8 @@ func newFirm(t *testing.T, files files) *firm {
 	return f
 }
 
-// start runs a member, from the second time on where it has been. Its port may be
-// another's for a moment.
+// start starts a member. From the second time on it uses the same port, which
+// another process may have taken for a moment; the start is then repeated.
 func (m *member) start(t *testing.T) {
 	t.Helper()
 	limit := time.Now().Add(patience)
@@ -107,7 +106,7 @@ func (m *member) start(t *testing.T) {
 		m.process = launch(t, m.name, append([]string{"-addr", m.addr}, m.args...)...)
 		line, ok := m.await(m.name + ": serving http://")
 		if ok {
-			if strings.HasSuffix(m.addr, ":0") { // callers read it later
+			if strings.HasSuffix(m.addr, ":0") { // callers read the address later
 				m.addr, _, _ = strings.Cut(strings.TrimPrefix(line, m.name+": serving http://"), " ")
 			}
 			return
@@ -118,8 +117,9 @@ func (m *member) start(t *testing.T) {
 	}
 }
 
-// round has two callers ask for one boost, kills, and asks a third time.
-func (f *firm) round(t *testing.T, key string) {
+// round requests one boost from two callers, kills both processes, and requests
+// the boost a third time.
+func (f *services) round(t *testing.T, key string) {
 	t.Helper()
 	answers := make(chan answer, 2)
 	for range cap(answers) {
@@ -139,8 +139,8 @@ func (f *firm) round(t *testing.T, key string) {
 	f.told[key] = first.Body
 }
 
-// ask asks for a boost until it is answered.
-func (f *firm) ask(t *testing.T, key string) answer {
+// ask requests a boost until it has an answer.
+func (f *services) ask(t *testing.T, key string) answer {
 	q := boost(f.owner, key, f.group)
 	r, err := http.NewRequestWithContext(t.Context(), q.method, "http://"+f.chat.addr+q.path, strings.NewReader(q.body))
 	if err != nil {
@@ -165,9 +165,9 @@ func (f *firm) ask(t *testing.T, key string) answer {
 	}
 }
 
-// killBoth kills the two, in either order, each at a moment while a boost may be
-// on its way; the first is back before the second is killed, or is not.
-func (f *firm) killBoth(t *testing.T, key string) {
+// killBoth kills both members in random order, at moments when a boost may be
+// running. The first one is sometimes started again before the second is killed.
+func (f *services) killBoth(t *testing.T, key string) {
 	t.Helper()
 	one, other := f.chat, f.payments
 	if rand.N(2) == 0 {
@@ -185,8 +185,8 @@ func (f *firm) killBoth(t *testing.T, key string) {
 	}
 }
 
-// kill kills a member, and marks it when the boost was under way just before.
-func (f *firm) kill(t *testing.T, m *member, key string) {
+// kill kills a member, and counts the kill if the boost was running just before.
+func (f *services) kill(t *testing.T, m *member, key string) {
 	t.Helper()
 	if err := pause(t.Context(), rand.N(200*time.Millisecond)); err != nil {
 		t.Fatal(err)
@@ -198,7 +198,7 @@ func (f *firm) kill(t *testing.T, m *member, key string) {
 	m.killed(t)
 }
 
-func (f *firm) record(t *testing.T, key string) store.Record {
+func (f *services) record(t *testing.T, key string) store.Record {
 	t.Helper()
 	r, _, err := f.records.Get(t.Context(), "boost_group", scopeOf(f.owner), key)
 	if err != nil {
@@ -207,8 +207,8 @@ func (f *firm) record(t *testing.T, key string) store.Record {
 	return r
 }
 
-// account compares what was told with what was charged and noted.
-func (f *firm) account(t *testing.T, n int) {
+// account compares the answers with the charges and the boosts.
+func (f *services) account(t *testing.T, n int) {
 	t.Helper()
 	charged := f.chargesByID(t)
 	if len(charged) != n {
@@ -234,8 +234,8 @@ func (f *firm) account(t *testing.T, n int) {
 	}
 }
 
-// chargesByID says of each charge how many there are with its reference.
-func (f *firm) chargesByID(t *testing.T) map[string]int {
+// chargesByID returns, for each charge, the number of charges with its reference.
+func (f *services) chargesByID(t *testing.T) map[string]int {
 	t.Helper()
 	rows, err := f.charges.QueryContext(t.Context(), `
 select id, (select count(*) from charges other where other.reference = charges.reference) from charges`)

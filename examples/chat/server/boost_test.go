@@ -13,47 +13,47 @@ import (
 	"github.com/semelgo/semel/examples/chat/server"
 )
 
-// cashier is a payment service that answers as it is told to, and remembers what
-// it was asked.
-type cashier struct {
+// fakePayments is a fake payment service. The test sets its responses and reads the
+// requests that it received.
+type fakePayments struct {
 	url string
 
-	mu     sync.Mutex // guards what follows
+	mu     sync.Mutex // guards the fields below
 	poor   map[string]bool
-	broken []http.HandlerFunc // answers the next requests instead
+	broken []http.HandlerFunc // handle the next requests instead
 	asked  []charged
 }
 
-// charged is a request to charge.
+// charged is a request to charge that was received.
 type charged struct {
 	Key, Merchant, Reference, Currency string
 	Amount                             int64
 }
 
-func newCashier(t *testing.T) *cashier {
+func newFakePayments(t *testing.T) *fakePayments {
 	t.Helper()
-	c := &cashier{poor: make(map[string]bool)}
+	c := &fakePayments{poor: make(map[string]bool)}
 	srv := httptest.NewServer(c)
 	t.Cleanup(srv.Close)
 	c.url = strings.Replace(srv.URL, "http://", "http://chat@", 1)
 	return c
 }
 
-// declines has every charge for that group declined.
-func (c *cashier) declines(group string) {
+// declines makes the service decline every charge for a group.
+func (c *fakePayments) declines(group string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.poor[group] = true
 }
 
-// breaks answers the next requests otherwise.
-func (c *cashier) breaks(instead ...http.HandlerFunc) {
+// breaks sets handlers for the next requests.
+func (c *fakePayments) breaks(instead ...http.HandlerFunc) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.broken = instead
 }
 
-func (c *cashier) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (c *fakePayments) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	q := charged{Key: r.Header.Get("Idempotency-Key")}
@@ -77,19 +77,19 @@ func (c *cashier) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// came lists what the cashier was asked.
-func (c *cashier) came() []charged {
+// came lists the received requests.
+func (c *fakePayments) came() []charged {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return append([]charged(nil), c.asked...)
 }
 
-// boost is the request that pays for a group.
+// boost is the request to boost a group.
 func boost(as user, key, group string) request {
 	return request{method: "POST", path: "/v1/groups/" + group + "/boosts", as: as, key: key, body: `{}`}
 }
 
-// boostsOf lists what was paid for a group.
+// boostsOf lists the boosts of a group.
 func (c *client) boostsOf(t *testing.T, u user, group string) []map[string]any {
 	t.Helper()
 	a := c.send(t, request{method: "GET", path: "/v1/groups/" + group + "/boosts", as: u}).want(t, http.StatusOK, "")
@@ -100,17 +100,18 @@ func (c *client) boostsOf(t *testing.T, u user, group string) []map[string]any {
 	return v.Boosts
 }
 
-// TestABoostIsPaidForOnce per key, by its member's own intent.
+// TestABoostIsPaidForOnce: a boost is charged once per key; another key is another
+// boost.
 func TestABoostIsPaidForOnce(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	first := w.send(t, boost(w.ann, "k", w.group)).want(t, http.StatusCreated, "")
 	again := w.send(t, boost(w.ann, "k", w.group)).want(t, http.StatusCreated, "")
 	if first.Replayed || !again.Replayed || again.Body != first.Body {
 		t.Errorf("got %s, then %s (replayed %v)", first.Body, again.Body, again.Replayed)
 	}
 	w.send(t, boost(w.ann, "k2", w.group)).want(t, http.StatusCreated, "")
-	came := w.cashier.came()
+	came := w.fakePayments.came()
 	if len(came) != 2 || came[0].Key == came[1].Key || came[0].Reference == came[1].Reference {
 		t.Fatalf("asked for %+v, want two charges", came)
 	}
@@ -122,47 +123,48 @@ func TestABoostIsPaidForOnce(t *testing.T) {
 	}
 }
 
-// TestABoostIsForMembers, and of servers that take payments. Neither refusal uses
-// the key up.
+// TestABoostIsForMembers: only members can boost a group, and only on a server with
+// a payment service. A rejected request does not claim its key.
 func TestABoostIsForMembers(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	w.send(t, boost(w.bob, "k", w.group)).want(t, http.StatusForbidden, "not_a_member")
 	w.send(t, boost(w.ann, "k", "grp_none")).want(t, http.StatusNotFound, "not_found")
 	odd := boost(w.ann, "k", w.group)
 	odd.body = `{"amount":1}`
 	w.send(t, odd).want(t, http.StatusBadRequest, "invalid")
-	if n := len(w.cashier.came()); n != 0 {
+	if n := len(w.fakePayments.came()); n != 0 {
 		t.Errorf("%d charges were asked for", n)
 	}
 	if a := w.send(t, boost(w.ann, "k", w.group)).want(t, http.StatusCreated, ""); a.Replayed {
 		t.Error("the key was used up")
 	}
 
-	s := serveHere(t, server.Seams{}, newFiles(t, inline).args(time.Second)...)
+	s := serveLocal(t, server.Hooks{}, newFiles(t, inline).args(time.Second)...)
 	u := s.signIn(t, "ann")
 	group := s.send(t, creation(u, "k", "crew")).want(t, http.StatusCreated, "").value(t)["id"].(string)
 	s.send(t, boost(u, "b", group)).want(t, http.StatusNotImplemented, "no_payments")
 }
 
-// TestADeclinedBoostStaysDeclined: it is the payment service's own answer.
+// TestADeclinedBoostStaysDeclined: a declined charge is the payment service's own
+// answer, so it is final.
 func TestADeclinedBoostStaysDeclined(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.cashier.declines(w.group)
+	w := newFixture(t)
+	w.fakePayments.declines(w.group)
 	first := w.send(t, boost(w.ann, "k", w.group)).want(t, http.StatusPaymentRequired, "payment_declined")
 	again := w.send(t, boost(w.ann, "k", w.group)).want(t, http.StatusPaymentRequired, "payment_declined")
-	if first.Replayed || !again.Replayed || again.Body != first.Body || len(w.cashier.came()) != 1 {
-		t.Errorf("got %s, then %s (replayed %v), of %d charges", first.Body, again.Body, again.Replayed, len(w.cashier.came()))
+	if first.Replayed || !again.Replayed || again.Body != first.Body || len(w.fakePayments.came()) != 1 {
+		t.Errorf("got %s, then %s (replayed %v), of %d charges", first.Body, again.Body, again.Replayed, len(w.fakePayments.came()))
 	}
 	if noted := w.boostsOf(t, w.ann, w.group); len(noted) != 0 {
 		t.Errorf("noted %v", noted)
 	}
 }
 
-// TestAnUnclearPaymentIsAskedForAgain, as the same charge: by the client of the
-// payment service where it may, else by the next attempt.
-func TestAnUnclearPaymentIsAskedForAgain(t *testing.T) {
+// TestUnclearPaymentIsRetried: after an unclear response the HTTP client or
+// the next attempt sends the same charge again.
+func TestUnclearPaymentIsRetried(t *testing.T) {
 	t.Parallel()
 	answers := func(status int, body string) http.HandlerFunc {
 		return func(w http.ResponseWriter, _ *http.Request) {
@@ -183,15 +185,15 @@ func TestAnUnclearPaymentIsAskedForAgain(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t)
-			w.cashier.breaks(broken.answer)
+			w := newFixture(t)
+			w.fakePayments.breaks(broken.answer)
 			first := w.send(t, boost(w.ann, "k", w.group))
 			if broken.attempts == 2 {
 				first.want(t, http.StatusServiceUnavailable, "outcome_unknown")
 				first = w.settled(t, boost(w.ann, "k", w.group))
 			}
 			first.want(t, http.StatusCreated, "")
-			came := w.cashier.came()
+			came := w.fakePayments.came()
 			if len(came) != 2 || came[0] != came[1] {
 				t.Errorf("asked for %+v, want the same charge twice", came)
 			}
@@ -202,12 +204,12 @@ func TestAnUnclearPaymentIsAskedForAgain(t *testing.T) {
 	}
 }
 
-// TestPaymentsFlagIsChecked names the flag and what it wants.
+// TestPaymentsFlagIsChecked: the error names the flag and its form.
 func TestPaymentsFlagIsChecked(t *testing.T) {
 	t.Parallel()
 	for _, value := range []string{"", "localhost:80", "ftp://chat@localhost", "http://", "http://x?y=z", "http://x/#y", "http://[::1"} {
 		var said strings.Builder
-		code := server.Run(t.Context(), []string{"-payments", value}, func(string) string { return "" }, t.Output(), &said, server.Seams{})
+		code := server.Run(t.Context(), []string{"-payments", value}, func(string) string { return "" }, t.Output(), &said, server.Hooks{})
 		if code != 2 || !strings.Contains(said.String(), "-payments") || !strings.Contains(said.String(), "http://merchant@host:port") {
 			t.Errorf("-payments %q: code %d, said %q", value, code, said.String())
 		}

@@ -14,13 +14,13 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// browser is one tab of a browser without a window.
+// browser is one tab of a headless browser.
 type browser struct {
 	ctx context.Context // chromedp keeps the tab in it
 }
 
-// browse opens a tab. Without a browser on the machine the test is skipped, but
-// fails where CI=true says that there has to be one.
+// browse opens a tab. If the machine has no browser, the test is skipped, or fails
+// if CI=true.
 func browse(t *testing.T) *browser {
 	t.Helper()
 	path := findBrowser()
@@ -50,7 +50,7 @@ func browse(t *testing.T) *browser {
 	return b
 }
 
-// listen gathers what the page's scripts do not catch, until the tab closes.
+// listen collects uncaught errors of the page's scripts until the tab closes.
 func (b *browser) listen() <-chan []string {
 	messages, done := chromedp.Console(b.ctx), make(chan []string, 1)
 	go func() {
@@ -80,7 +80,7 @@ func findBrowser() string {
 	return ""
 }
 
-// do carries out actions; one that fails ends the test, with what is on the page.
+// do runs actions. If one fails, the test fails and logs the page's text.
 func (b *browser) do(t *testing.T, actions ...chromedp.Action[chromedp.Void]) {
 	t.Helper()
 	if err := chromedp.Do(b.ctx, actions...); err != nil {
@@ -113,7 +113,8 @@ func (b *browser) text() string {
 	return text
 }
 
-// shoot keeps a picture of the page, light and dark, where SEMEL_SHOTS says.
+// shoot saves screenshots of the page, light and dark, in the directory
+// SEMEL_SHOTS.
 func (b *browser) shoot(t *testing.T, name string) {
 	t.Helper()
 	dir := os.Getenv("SEMEL_SHOTS")
@@ -140,7 +141,7 @@ func (b *browser) shoot(t *testing.T, name string) {
 	}
 }
 
-// signIn opens the page of a server and signs a new user in.
+// signIn opens a server's page and signs in as a new user.
 func (b *browser) signIn(t *testing.T, base, name string) user {
 	t.Helper()
 	b.do(t,
@@ -167,14 +168,14 @@ func (b *browser) fill(t *testing.T, name, members string) {
 	}
 }
 
-// storm asks 50 times for a group.
+// storm requests one group 50 times.
 func (b *browser) storm(t *testing.T, name, members string) {
 	t.Helper()
 	b.fill(t, name, members)
 	b.do(t, chromedp.Click(css("#create-50")))
 }
 
-// tiles counts the tiles of the panel by their states.
+// tiles counts the tiles of the panel by state.
 func (b *browser) tiles(t *testing.T) map[string]int {
 	t.Helper()
 	return read[map[string]int](t, b, `[...document.querySelectorAll(".tile")]
@@ -188,14 +189,13 @@ const (
 	noServer    = `document.querySelectorAll('.tile[data-state="away"]').length > 0`
 )
 
-// count reads a number under the panel.
+// count reads a number below the panel.
 func (b *browser) count(t *testing.T, id string) string {
 	t.Helper()
 	return strings.TrimSpace(read[string](t, b, `document.getElementById("`+id+`").textContent`))
 }
 
-// wantKeyGone sees that the browser has forgotten the key, now that it is
-// answered.
+// wantKeyGone checks that the page has deleted the key after its answer.
 func (b *browser) wantKeyGone(t *testing.T) {
 	t.Helper()
 	b.until(t, `localStorage.getItem("semel-chat.creation") === null`)

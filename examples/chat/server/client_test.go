@@ -15,15 +15,15 @@ import (
 	"github.com/semelgo/semel"
 )
 
-// patience bounds everything a test waits for. It is far beyond what anything
-// takes, and no test measures it.
+// patience bounds every wait of a test. It is much longer than any wait takes, and
+// no test depends on its length.
 const patience = 4 * time.Minute
 
-// client talks to one server.
+// client sends requests to one server.
 type client struct {
 	base string
 	http *http.Client
-	// hurry is how many times as often it asks again as it is told to.
+	// hurry divides the delay before a retry.
 	hurry time.Duration
 }
 
@@ -34,14 +34,14 @@ func newClient(t *testing.T, base string) *client {
 	return &client{base: base, http: &http.Client{Transport: transport}, hurry: 10}
 }
 
-// user is somebody with a token.
+// user is a registered user.
 type user struct {
 	ID    int64
 	Name  string
 	Token string
 }
 
-// answer is all that a test looks at in a response.
+// answer holds the parts of a response that tests check.
 type answer struct {
 	Status   int
 	Header   http.Header
@@ -49,7 +49,7 @@ type answer struct {
 	Replayed bool
 }
 
-// value reads the body into a map.
+// value decodes the body.
 func (a answer) value(t *testing.T) map[string]any {
 	t.Helper()
 	var v map[string]any
@@ -59,19 +59,19 @@ func (a answer) value(t *testing.T) map[string]any {
 	return v
 }
 
-// code is the code of a problem, and empty for other answers.
+// code returns the code of a problem, and "" for other responses.
 func (a answer) code() string {
 	var p struct{ Code string }
 	_ = json.Unmarshal([]byte(a.Body), &p)
 	return p.Code
 }
 
-// open tells whether asking again may lead to another answer.
+// open reports whether a retry may have another answer.
 func (a answer) open() bool {
 	return a.Status == http.StatusServiceUnavailable || a.code() == "in_progress"
 }
 
-// request is one request to make.
+// request is a request to send.
 type request struct {
 	method, path string
 	as           user
@@ -110,7 +110,7 @@ func (c *client) try(ctx context.Context, q request) (answer, error) {
 	}, nil
 }
 
-// send sends a request once; no answer fails the test.
+// send sends a request once. The test fails if there is no response.
 func (c *client) send(t *testing.T, q request) answer {
 	t.Helper()
 	a, err := c.try(t.Context(), q)
@@ -120,7 +120,7 @@ func (c *client) send(t *testing.T, q request) answer {
 	return a
 }
 
-// settle sends a request until its answer is the last one.
+// settle sends a request until its answer is final.
 func (c *client) settle(ctx context.Context, q request) (answer, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -139,7 +139,7 @@ func (c *client) settle(ctx context.Context, q request) (answer, error) {
 	}
 }
 
-// settled is settle that fails the test when there is no answer.
+// settled is settle; the test fails if there is no answer.
 func (c *client) settled(t *testing.T, q request) answer {
 	t.Helper()
 	a, err := c.settle(t.Context(), q)
@@ -160,7 +160,7 @@ func pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// signIn makes a new user.
+// signIn registers a user.
 func (c *client) signIn(t *testing.T, name string) user {
 	t.Helper()
 	body, _ := json.Marshal(map[string]string{"name": name})

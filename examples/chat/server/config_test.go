@@ -21,8 +21,8 @@ func readFile(t *testing.T, path string) string {
 	return string(text)
 }
 
-// TestBadStart starts the program with what it cannot use: one line that says
-// what, and exit code 2.
+// TestBadStart starts the program with invalid flags: it writes one line that names
+// the problem, and exits with code 2.
 func TestBadStart(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -85,7 +85,7 @@ func TestBadStart(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			ctx, cancel := context.WithTimeout(t.Context(), patience) // should it serve after all
+			ctx, cancel := context.WithTimeout(t.Context(), patience) // in case it serves
 			defer cancel()
 			var stdout, stderr bytes.Buffer
 			code := server.Main(ctx, test.args, func(name string) string { return test.env[name] }, &stdout, &stderr)

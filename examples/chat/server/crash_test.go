@@ -14,12 +14,12 @@ import (
 	"github.com/semelgo/semel/store"
 )
 
-// shortLease is long enough for a creation on a busy machine, and short enough
-// to be waited for often.
+// shortLease is long enough for a creation on a busy machine, and short enough that
+// a test can wait for its expiry often.
 const shortLease = 500 * time.Millisecond
 
-// TestKilledAtEveryPoint kills a server at each point of a creation's path,
-// starts it again, asks again, and counts what happened in the domain.
+// TestKilledAtEveryPoint kills a server at each point of a creation, starts it
+// again, retries, and counts the effects in the chat's tables.
 func TestKilledAtEveryPoint(t *testing.T) {
 	t.Parallel()
 	for _, mode := range modes() {
@@ -32,8 +32,8 @@ func TestKilledAtEveryPoint(t *testing.T) {
 	}
 }
 
-// crash is one point in one mode, over one set of files. Each server it starts
-// answers for what the one before it left, and is then killed itself.
+// crash tests one point in one mode with one set of databases. Each server settles
+// the record that the server before it left, and is then killed.
 type crash struct {
 	files
 	point  string
@@ -63,10 +63,10 @@ func (c *crash) run(t *testing.T) {
 	t.Logf("%s, %s: killed %d times, each time exactly one group", c.mode, c.point, n)
 }
 
-// round kills the server on its way to answer one key.
+// round kills the server while it handles one key.
 func (c *crash) round(t *testing.T, i int) {
 	t.Helper()
-	// The same name in every round: only the key tells the groups apart.
+	// All rounds use the same name, so only the key distinguishes the groups.
 	told := creation(c.owner, fmt.Sprintf("told-%d", i), "crew")
 	before := c.server.settled(t, told).want(t, http.StatusCreated, "")
 
@@ -79,7 +79,7 @@ func (c *crash) round(t *testing.T, i int) {
 	c.server.killed(t)
 	c.server = start(t, c.args(shortLease)...)
 
-	// Other keys never notice, whatever becomes of this one.
+	// Other keys must work as usual.
 	other := c.server.settled(t, creation(c.owner, fmt.Sprintf("other-%d", i), "crew")).want(t, http.StatusCreated, "")
 	if other.Replayed {
 		t.Fatal("a new key was answered with a replay")
@@ -91,12 +91,12 @@ func (c *crash) round(t *testing.T, i int) {
 	}
 }
 
-// committed tells whether the domain has what was asked for before the kill.
+// committed reports whether the effect was committed before the kill.
 func (c *crash) committed() bool {
 	return slices.Contains([]string{afterCommit, beforeAnswer}, c.point)
 }
 
-// settleAgain asks again after the restart, until the answer is the last one.
+// settleAgain retries after the restart until the answer is final.
 func (c *crash) settleAgain(t *testing.T, asked request) {
 	t.Helper()
 	if c.mode == records && c.doubtful() {
@@ -115,14 +115,14 @@ func (c *crash) settleAgain(t *testing.T, asked request) {
 	}
 }
 
-// doubtful tells whether the records, in their own file, know of a claim and of
-// nothing else.
+// doubtful reports whether the record shows a claim only, so that the effect is
+// unknown. That happens only if the records are in another database.
 func (c *crash) doubtful() bool {
 	return slices.Contains([]string{afterClaim, inHandler, beforeCommit}, c.point)
 }
 
-// inDoubt sees that nothing is run again and nothing is called failed, however
-// often the key is asked for, until a person has said that nothing happened.
+// inDoubt checks that a record in doubt neither runs again nor fails, until an
+// operator resolves it as not executed.
 func (c *crash) inDoubt(t *testing.T, asked request) {
 	t.Helper()
 	for range 2 {

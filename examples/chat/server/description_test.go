@@ -16,19 +16,19 @@ import (
 	"github.com/semelgo/semel/examples/chat/server"
 )
 
-// described holds every answer of a server to its description, and every
-// request that it answers with success.
+// described checks every response of a server, and every successful request,
+// against the OpenAPI description.
 type described struct {
 	t      *testing.T
 	router routers.Router
 	next   http.Handler
 }
 
-// headerDescribed is put on answers by a described server, beside those of the
-// server itself: "no" when the request is not one that the description allows.
+// headerDescribed is a response header that a described server adds: "no" if the
+// description does not allow the request.
 const headerDescribed = "Test-Described"
 
-// describe returns the seam that holds a server to its description.
+// describe returns the middleware that checks a server against its description.
 func describe(t *testing.T) func(http.Handler) http.Handler {
 	t.Helper()
 	router, err := gorillamux.NewRouter(description(t))
@@ -38,7 +38,7 @@ func describe(t *testing.T) func(http.Handler) http.Handler {
 	return func(next http.Handler) http.Handler { return &described{t, router, next} }
 }
 
-// description reads the description and sees that it is a valid one.
+// description reads the description and validates it.
 func description(t *testing.T) *openapi3.T {
 	t.Helper()
 	doc, err := openapi3.NewLoader().LoadFromData(server.Description)
@@ -53,7 +53,7 @@ func description(t *testing.T) *openapi3.T {
 
 func (d *described) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	route, params, err := d.router.FindRoute(r)
-	if err != nil { // the page; or what is answered with 404 or 405
+	if err != nil { // the page, or a path or method that the server does not have
 		d.next.ServeHTTP(w, r)
 		return
 	}
@@ -70,7 +70,7 @@ func (d *described) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	d.next.ServeHTTP(got, r)
 	if got.status == 0 {
-		return // it was broken off
+		return // the connection was closed before the response was complete
 	}
 	if err := d.allows(asked, route, params, sent); err != nil && got.status < http.StatusBadRequest {
 		d.t.Errorf("%s %s was answered %d; the description refuses it: %v", r.Method, r.URL, got.status, err)
@@ -92,7 +92,7 @@ func (d *described) options() *openapi3filter.Options {
 	}
 }
 
-// allows says what the description has against a request.
+// allows validates a request.
 func (d *described) allows(r *http.Request, route *routers.Route, params map[string]string, body *bytes.Buffer) error {
 	asked := r.Clone(r.Context())
 	asked.Body = io.NopCloser(bytes.NewReader(body.Bytes()))
@@ -100,13 +100,13 @@ func (d *described) allows(r *http.Request, route *routers.Route, params map[str
 		asked.Header.Set("Content-Type", "application/json") // the server does not ask for it
 	}
 	o := d.options()
-	o.ExcludeRequestBody = body.Len() == 0 && r.ContentLength > 0 // the server did not look at it
+	o.ExcludeRequestBody = body.Len() == 0 && r.ContentLength > 0 // the server did not read the body
 	return openapi3filter.ValidateRequest(r.Context(), &openapi3filter.RequestValidationInput{
 		Request: asked, PathParams: params, Route: route, Options: o,
 	})
 }
 
-// answers says what the description has against an answer.
+// answers validates a response.
 func (d *described) answers(r *http.Request, route *routers.Route, params map[string]string, got *taken) error {
 	in := &openapi3filter.ResponseValidationInput{
 		RequestValidationInput: &openapi3filter.RequestValidationInput{Request: r, PathParams: params, Route: route},
@@ -115,11 +115,11 @@ func (d *described) answers(r *http.Request, route *routers.Route, params map[st
 	return openapi3filter.ValidateResponse(r.Context(), in.SetBodyBytes(got.body.Bytes()))
 }
 
-// taken is an answer that is written and remembered.
+// taken is a ResponseWriter that also records the response.
 type taken struct {
 	http.ResponseWriter
 
-	before func() // the header is sent
+	before func() // called before the header is sent
 	status int
 	header http.Header
 	body   bytes.Buffer

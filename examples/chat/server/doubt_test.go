@@ -16,16 +16,16 @@ import (
 	"github.com/semelgo/semel/examples/chat/server"
 )
 
-// commits is a database whose commits get no answer, while lost.
+// commits is a database whose commits have no reply while lost is set.
 type commits struct {
 	lost    atomic.Bool
-	applied atomic.Bool // what became of them nevertheless
+	applied atomic.Bool // whether such a commit is applied nevertheless
 }
 
 var errUndone = errors.New("undone")
 
-func (c *commits) seams() server.Seams {
-	return server.Seams{Domain: func(next server.TransactFunc) server.TransactFunc {
+func (c *commits) hooks() server.Hooks {
+	return server.Hooks{Domain: func(next server.TransactFunc) server.TransactFunc {
 		return func(ctx context.Context, fn func(context.Context, chatdb.Tx) error) error {
 			err := next(ctx, func(ctx context.Context, tx chatdb.Tx) error {
 				err := fn(ctx, tx)
@@ -42,12 +42,12 @@ func (c *commits) seams() server.Seams {
 	}}
 }
 
-// TestCommitWithoutAnAnswer loses the answer to a commit, with the records in
-// another file. The domain is asked what became of it.
+// TestCommitWithoutAnAnswer loses the reply to a commit, with the records in
+// another database. The probe finds out whether the commit was applied.
 func TestCommitWithoutAnAnswer(t *testing.T) {
 	t.Parallel()
 	f, c := newFiles(t, records), new(commits)
-	s := serveHere(t, c.seams(), f.args(time.Minute)...)
+	s := serveLocal(t, c.hooks(), f.args(time.Minute)...)
 	owner, domain := s.signIn(t, "owner"), f.openDomain(t)
 
 	c.lost.Store(true)
@@ -55,7 +55,7 @@ func TestCommitWithoutAnAnswer(t *testing.T) {
 	s.send(t, creation(owner, "applied", "crew")).want(t, http.StatusCreated, "")
 	c.applied.Store(false)
 	s.send(t, creation(owner, "undone", "crew")).want(t, http.StatusServiceUnavailable, "outcome_unknown")
-	// What takes no key is told just as truly.
+	// An endpoint without a key must report the unknown outcome, too.
 	s.send(t, request{method: "POST", path: "/v1/users", body: `{"name":"late"}`}).
 		want(t, http.StatusServiceUnavailable, "outcome_unknown")
 	c.lost.Store(false)
@@ -72,11 +72,11 @@ func TestCommitWithoutAnAnswer(t *testing.T) {
 	}
 }
 
-// TestOperatorResolves lists and settles a doubt beside the running server.
+// TestOperatorResolves lists and resolves a record in doubt while the server runs.
 func TestOperatorResolves(t *testing.T) {
 	t.Parallel()
 	f, c := newFiles(t, records), new(commits)
-	s := serveHere(t, c.seams(), f.args(time.Minute)...)
+	s := serveLocal(t, c.hooks(), f.args(time.Minute)...)
 	owner := s.signIn(t, "owner")
 	asked := creation(owner, "secret-key", "crew")
 	c.lost.Store(true)
@@ -108,12 +108,12 @@ func TestOperatorResolves(t *testing.T) {
 	}
 }
 
-// TestMistakenResolutionCreatesNoSecondGroup lets a person say that nothing
-// happened, of a creation that happened while they looked.
+// TestMistakenResolutionCreatesNoSecondGroup resolves a record as not executed
+// although the group was created meanwhile.
 func TestMistakenResolutionCreatesNoSecondGroup(t *testing.T) {
 	t.Parallel()
 	f, c := newFiles(t, records), new(commits)
-	s := serveHere(t, c.seams(), f.args(time.Minute)...)
+	s := serveLocal(t, c.hooks(), f.args(time.Minute)...)
 	owner := s.signIn(t, "owner")
 	asked := creation(owner, "k", "crew")
 	c.lost.Store(true)
@@ -131,7 +131,7 @@ func TestMistakenResolutionCreatesNoSecondGroup(t *testing.T) {
 	}
 }
 
-// lateCommit is what a leader commits that was given up for dead.
+// lateCommit commits a group as a leader does after its lease has expired.
 func lateCommit(t *testing.T, domain *sql.DB, owner user, key string) {
 	t.Helper()
 	for _, statement := range []string{
@@ -146,7 +146,7 @@ func lateCommit(t *testing.T, domain *sql.DB, owner user, key string) {
 	}
 }
 
-// operator runs the program beside the server.
+// operator runs an operator's command while the server runs.
 func (f files) operator(t *testing.T, command ...string) (stdout string, code int) {
 	t.Helper()
 	var out bytes.Buffer

@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// What tests put a server together with.
+// The types with which tests assemble a server.
 type (
-	Seams        = seams
+	Hooks        = hooks
 	TransactFunc = transactFunc
 	CreateFunc   = createFunc
 	WelcomeFunc  = welcomeFunc
@@ -17,16 +17,15 @@ type (
 	Imported     = imported
 )
 
-// ErrCommit is what a transaction of the chat's database ends with when its
-// commit got no clear answer.
+// ErrCommit is the error of a transaction whose commit has an unknown outcome.
 var ErrCommit = errCommit
 
-// Run is Main with something in between.
-func Run(ctx context.Context, args []string, getenv func(string) string, stdout, stderr io.Writer, to Seams) int {
+// Run is Main with hooks.
+func Run(ctx context.Context, args []string, getenv func(string) string, stdout, stderr io.Writer, to Hooks) int {
 	return run(ctx, args, getenv, stdout, stderr, to)
 }
 
-// Retention is what the description declares.
+// Retention is the retention that the description declares.
 const Retention = retention
 
 // Endpoints lists the methods and paths that the server answers.
@@ -42,5 +41,5 @@ func Endpoints() ([]string, error) {
 	return all, err
 }
 
-// Description is what the server says of itself.
+// Description is the OpenAPI description.
 var Description = description

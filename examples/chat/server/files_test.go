@@ -44,8 +44,8 @@ func newFiles(t *testing.T, mode string) files {
 	return f
 }
 
-// newPostgres is newFiles in a database of a PostgreSQL. With the mode records,
-// those are in a file.
+// newPostgres returns a PostgreSQL database. In mode records the records are in an
+// SQLite file.
 func newPostgres(t *testing.T, mode string) files {
 	t.Helper()
 	f := files{mode: mode, postgres: realtest.Postgres(t).Database(t)}
@@ -55,7 +55,7 @@ func newPostgres(t *testing.T, mode string) files {
 	return f
 }
 
-// args are the flags of a server over the files.
+// args returns the flags of a server that uses the files.
 func (f files) args(lease time.Duration) []string {
 	args := []string{"-db", "sqlite:" + f.domain, "-lease", lease.String()}
 	if f.postgres != "" {
@@ -71,7 +71,7 @@ func (f files) args(lease time.Duration) []string {
 	return append(args, "-mode", f.mode)
 }
 
-// openFile opens a database beside the servers that use it.
+// openFile opens an SQLite database that servers are using.
 func openFile(t *testing.T, path string) *sql.DB {
 	t.Helper()
 	db, err := sqlite.Open(path)
@@ -82,7 +82,7 @@ func openFile(t *testing.T, path string) *sql.DB {
 	return db
 }
 
-// openPool opens a PostgreSQL beside the servers that use it.
+// openPool opens a PostgreSQL database that servers are using.
 func openPool(t *testing.T, url string) *pgxpool.Pool {
 	t.Helper()
 	pool, err := pgxpool.New(t.Context(), url)
@@ -93,7 +93,7 @@ func openPool(t *testing.T, url string) *pgxpool.Pool {
 	return pool
 }
 
-// openDomain opens the chat's own tables beside the servers that use them.
+// openDomain opens the chat's own tables while servers use them.
 func (f files) openDomain(t *testing.T) chatdb.Querier {
 	t.Helper()
 	if f.postgres != "" {
@@ -102,14 +102,14 @@ func (f files) openDomain(t *testing.T) chatdb.Querier {
 	return chatdb.SQLite(openFile(t, f.domain))
 }
 
-// creations counts how often a group was created under a key. Nothing in the
-// table keeps the number at one.
+// creations counts how often a group was created with a key. The table has no
+// unique constraint.
 func creations(t *testing.T, domain chatdb.Querier, owner user, key string) int {
 	t.Helper()
 	return len(attempts(t, domain, owner, key))
 }
 
-// attempts lists the attempts that created a group under a key.
+// attempts lists the attempts that created a group with a key.
 func attempts(t *testing.T, domain chatdb.Querier, owner user, key string) []int64 {
 	t.Helper()
 	rows, err := domain.Query(t.Context(),
@@ -142,7 +142,7 @@ func (f files) recordOf(t *testing.T, engine *semel.Core, u user, key string) st
 	return r
 }
 
-// engine is a person's way to the records.
+// engine returns an engine of its own for the records, as an operator's program has.
 func (f files) engine(t *testing.T) *semel.Core {
 	t.Helper()
 	if f.postgres != "" && f.mode != records {

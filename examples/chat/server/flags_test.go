@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestFlagsBeatTheEnvironment is inside the package to see what was understood.
+// TestFlagsBeatTheEnvironment is in the package because it reads the config.
 func TestFlagsBeatTheEnvironment(t *testing.T) {
 	t.Parallel()
 	env := map[string]string{

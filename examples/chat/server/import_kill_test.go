@@ -15,13 +15,13 @@ import (
 	"github.com/semelgo/semel/internal/realtest"
 )
 
-// The points of the path of an imported message where a process may end.
+// The points of an import at which a process may be killed.
 const (
 	importWritten   = "in the handler of an import"
 	importCommitted = "after the commit of an import"
 )
 
-// imported is in the handler, when it has written all it writes.
+// imported is the point in the handler after its last write.
 func (p *points) imported(next server.ImportFunc) server.ImportFunc {
 	return func(ctx context.Context, tx chatdb.Tx, in server.Imported) error {
 		err := next(ctx, tx, in)
@@ -30,13 +30,12 @@ func (p *points) imported(next server.ImportFunc) server.ImportFunc {
 	}
 }
 
-// TestImportOutlivesServerAndBroker kills servers before and after the commit of a
-// message, and then the broker under them; one of them is started again while there
-// is none. Every message is written, and none twice, though some are delivered
-// again.
-func TestImportOutlivesServerAndBroker(t *testing.T) {
+// TestImportSurvivesServerAndBroker kills servers before and after the commit of an
+// import, and then the broker. One server starts again while the broker is down.
+// Every message is written once, although some are redelivered.
+func TestImportSurvivesServerAndBroker(t *testing.T) {
 	t.Parallel()
-	broker := realtest.OwnRabbitMQ(t) // it takes long to start, so it serves two
+	broker := realtest.OwnRabbitMQ(t) // it starts slowly, so two subtests share it
 	imports := []*longImport{
 		{rabbit: &rabbit{Broker: broker, queue: "sqlite"}, f: newFiles(t, inline)},
 		{rabbit: &rabbit{Broker: broker, queue: "postgres"}, f: newPostgres(t, leased)},
@@ -66,7 +65,7 @@ func TestImportOutlivesServerAndBroker(t *testing.T) {
 	})
 }
 
-// longImport is an import that goes on whatever ends.
+// longImport is an import that survives the end of servers and broker.
 type longImport struct {
 	*rabbit
 
@@ -75,7 +74,7 @@ type longImport struct {
 	ann   user
 	group string
 	texts []string
-	again int64 // deliveries that were known already
+	again int64 // number of duplicate deliveries
 }
 
 func (l *longImport) start(t *testing.T) {
@@ -102,7 +101,7 @@ func (l *longImport) killServers(t *testing.T) {
 	}
 }
 
-// send puts n more messages into the queue.
+// send publishes n more messages.
 func (l *longImport) send(t *testing.T, n int) {
 	t.Helper()
 	messages := make([]amqp091.Publishing, n)
@@ -114,7 +113,7 @@ func (l *longImport) send(t *testing.T, n int) {
 	l.publish(t, messages...)
 }
 
-// written waits until all that was sent is written.
+// written waits until all messages are written.
 func (l *longImport) written(t *testing.T) {
 	t.Helper()
 	l.s.untilQueue(t, l.ann, "import_message", queueCount{Done: int64(len(l.texts))})

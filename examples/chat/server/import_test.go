@@ -16,9 +16,9 @@ import (
 	"github.com/semelgo/semel/examples/chat/server"
 )
 
-// importer is a server that imports from a queue, with a group.
+// importer is a server that imports messages into a group.
 type importer struct {
-	*here
+	*localServer
 	*rabbit
 
 	f     files
@@ -26,16 +26,16 @@ type importer struct {
 	group string
 }
 
-func newImporter(t *testing.T, f files, to server.Seams) *importer {
+func newImporter(t *testing.T, f files, to server.Hooks) *importer {
 	t.Helper()
 	i := &importer{rabbit: newRabbit(t), f: f}
-	i.here = serveHere(t, to, i.args(f.args(time.Minute))...)
+	i.localServer = serveLocal(t, to, i.args(f.args(time.Minute))...)
 	i.ann = i.signIn(t, "Ann")
 	i.group = i.settled(t, creation(i.ann, "k", "crew")).want(t, http.StatusCreated, "").value(t)["id"].(string)
 	return i
 }
 
-// TestImportedMessagesAreWrittenOnce, however often each is in the queue.
+// TestImportedMessagesAreWrittenOnce publishes each message several times.
 func TestImportedMessagesAreWrittenOnce(t *testing.T) {
 	t.Parallel()
 	for name, open := range map[string]func(t *testing.T) files{
@@ -46,7 +46,7 @@ func TestImportedMessagesAreWrittenOnce(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			i := newImporter(t, open(t), server.Seams{})
+			i := newImporter(t, open(t), server.Hooks{})
 			var texts []string
 			delivered := 0
 			for n := range 30 {
@@ -57,7 +57,7 @@ func TestImportedMessagesAreWrittenOnce(t *testing.T) {
 				}
 			}
 			i.untilQueue(t, i.ann, "import_message", queueCount{Done: 30})
-			// Of two at the same time the second may be put off, and then it comes again.
+			// Of two concurrent duplicates the second may be delayed and redelivered.
 			got := i.untilImport(t, i.ann, "each delivery has its end", func(r importReport) bool {
 				return r.Written+r.Duplicates == int64(delivered)
 			})
@@ -69,11 +69,11 @@ func TestImportedMessagesAreWrittenOnce(t *testing.T) {
 	}
 }
 
-// TestWhatCannotBeImportedIsKept with the reason, as it was sent, and is in
-// nobody's way.
-func TestWhatCannotBeImportedIsKept(t *testing.T) {
+// TestInvalidMessagesBecomeDeadLetters: an invalid message becomes a dead letter with the
+// reason, unchanged, and does not block other messages.
+func TestInvalidMessagesBecomeDeadLetters(t *testing.T) {
 	t.Parallel()
-	i := newImporter(t, newFiles(t, inline), server.Seams{})
+	i := newImporter(t, newFiles(t, inline), server.Hooks{})
 	i.signIn(t, "Stranger")
 	good := outside("1", i.group, 1, "good")
 	change := func(fn func(m *amqp091.Publishing)) amqp091.Publishing {
@@ -111,7 +111,7 @@ func TestWhatCannotBeImportedIsKept(t *testing.T) {
 	i.wantDead(t, bad)
 }
 
-// wantDead reads the dead letters, each with its reason.
+// wantDead compares the dead letters and their reasons.
 func (i *importer) wantDead(t *testing.T, want map[string]amqp091.Publishing) {
 	t.Helper()
 	found := make(map[string]string)
@@ -137,12 +137,12 @@ func (i *importer) wantDead(t *testing.T, want map[string]amqp091.Publishing) {
 	}
 }
 
-// TestImportIsTriedAgainLater: a message whose import failed stays away for a
-// while, in another queue, and then comes again.
-func TestImportIsTriedAgainLater(t *testing.T) {
+// TestFailedImportIsRedelivered: a message whose import failed waits in a delay
+// queue and is then redelivered.
+func TestFailedImportIsRedelivered(t *testing.T) {
 	t.Parallel()
 	var tries atomic.Int64
-	i := newImporter(t, newFiles(t, inline), server.Seams{Import: func(next server.ImportFunc) server.ImportFunc {
+	i := newImporter(t, newFiles(t, inline), server.Hooks{Import: func(next server.ImportFunc) server.ImportFunc {
 		return func(ctx context.Context, tx chatdb.Tx, in server.Imported) error {
 			if err := next(ctx, tx, in); err != nil || tries.Add(1) > 1 {
 				return err
@@ -158,11 +158,12 @@ func TestImportIsTriedAgainLater(t *testing.T) {
 	i.wantTexts(t, i.ann, i.group, []string{"hello"})
 }
 
-// TestStopFinishesTheImport that runs, and leaves the rest in the queue.
+// TestStopFinishesTheImport: a stopping server finishes the running import and
+// leaves the other messages in the queue.
 func TestStopFinishesTheImport(t *testing.T) {
 	t.Parallel()
 	b := newBarrier()
-	to := server.Seams{Import: func(next server.ImportFunc) server.ImportFunc {
+	to := server.Hooks{Import: func(next server.ImportFunc) server.ImportFunc {
 		return func(ctx context.Context, tx chatdb.Tx, in server.Imported) error {
 			b.pass()
 			return next(ctx, tx, in)
@@ -183,7 +184,7 @@ func TestStopFinishesTheImport(t *testing.T) {
 	close(b.open)
 	<-stopped
 	deadline := time.Now().Add(patience)
-	for i.left(t, "") != 2 { // the broker hears of the end a moment later
+	for i.left(t, "") != 2 { // the broker sees the closed connection a moment later
 		if time.Now().After(deadline) {
 			t.Fatalf("%d messages are left in the queue, want 2", i.left(t, ""))
 		}
@@ -191,7 +192,7 @@ func TestStopFinishesTheImport(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	again := serveHere(t, server.Seams{}, i.args(i.f.args(time.Minute))...)
+	again := serveLocal(t, server.Hooks{}, i.args(i.f.args(time.Minute))...)
 	got := again.untilImport(t, i.ann, "the rest is written", func(r importReport) bool { return r.Written == 2 })
 	if got.Duplicates != 0 {
 		t.Errorf("the import is %+v, want no duplicate: what was finished was acknowledged", got)
@@ -199,11 +200,11 @@ func TestStopFinishesTheImport(t *testing.T) {
 	again.wantTexts(t, i.ann, i.group, []string{"0", "1", "2"})
 }
 
-// TestRefusedImportIsSentRoundAgain by a person, once what was wrong is put right:
-// until then it stays refused, however often it comes.
-func TestRefusedImportIsSentRoundAgain(t *testing.T) {
+// TestFailedImportIsRedriven: a failed import stays failed when the message
+// is redelivered, until an operator redrives it.
+func TestFailedImportIsRedriven(t *testing.T) {
 	t.Parallel()
-	i := newImporter(t, newFiles(t, records), server.Seams{})
+	i := newImporter(t, newFiles(t, records), server.Hooks{})
 	bob := i.signIn(t, "Bob")
 	m := outside("1", i.group, bob.ID, "I am in")
 	for n := range 2 {

@@ -32,11 +32,11 @@ type tally struct {
 }
 
 // newImporter returns nil for a server without a broker.
-func (s *app) newImporter(to seams) *importer {
+func (s *app) newImporter(to hooks) *importer {
 	if s.config.amqp == "" {
 		return nil
 	}
-	write := through(to.Import, importMessage)
+	write := wrapped(to.Import, importMessage)
 	return &importer{
 		url: s.config.amqp, queue: s.config.amqpQueue, lanes: s.lanes(), log: s.log,
 		handle: func(ctx context.Context, m inbox.Message[imported]) inbox.Result {

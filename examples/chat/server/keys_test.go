@@ -33,7 +33,7 @@ func inEachMode(t *testing.T, test func(t *testing.T, f files)) {
 
 func TestKeysBelongToTheirUser(t *testing.T) {
 	inEachMode(t, func(t *testing.T, f files) {
-		s := serveHere(t, server.Seams{}, f.args(time.Minute)...)
+		s := serveLocal(t, server.Hooks{}, f.args(time.Minute)...)
 		ann, bob := s.signIn(t, "ann"), s.signIn(t, "bob")
 		one := s.send(t, creation(ann, "k", "crew")).want(t, http.StatusCreated, "")
 		two := s.send(t, creation(bob, "k", "crew")).want(t, http.StatusCreated, "")
@@ -56,9 +56,9 @@ func TestKeysBelongToTheirUser(t *testing.T) {
 
 func TestFailedStaysFailed(t *testing.T) {
 	inEachMode(t, func(t *testing.T, f files) {
-		s := serveHere(t, server.Seams{}, f.args(time.Minute)...)
+		s := serveLocal(t, server.Hooks{}, f.args(time.Minute)...)
 		owner := s.signIn(t, "owner")
-		next := owner.ID + 1 // the number of a user who does not exist yet
+		next := owner.ID + 1 // the ID of a user that does not exist yet
 		asked := creation(owner, "k", "crew", next)
 		first := s.send(t, asked).want(t, http.StatusUnprocessableEntity, "unknown_member")
 		if p := first.value(t); p["field"] != "members" || !strings.Contains(first.Body, "no user 2.") {
@@ -87,26 +87,26 @@ func TestFailedStaysFailed(t *testing.T) {
 
 func TestFailedSurvivesARestart(t *testing.T) {
 	inEachMode(t, func(t *testing.T, f files) {
-		s := serveHere(t, server.Seams{}, f.args(time.Minute)...)
+		s := serveLocal(t, server.Hooks{}, f.args(time.Minute)...)
 		owner := s.signIn(t, "owner")
 		asked := creation(owner, "k", "crew", 99, 98)
 		first := s.send(t, asked).want(t, http.StatusUnprocessableEntity, "unknown_member")
 		s.stop()
-		s = serveHere(t, server.Seams{}, f.args(time.Minute)...)
+		s = serveLocal(t, server.Hooks{}, f.args(time.Minute)...)
 		if again := s.send(t, asked); again.Status != first.Status || again.Body != first.Body {
 			t.Errorf("refused with %q, after a restart with %d %q", first.Body, again.Status, again.Body)
 		}
 	})
 }
 
-// TestAnotherBodyIsRefused asks with a used key for something else, in each
-// state that the key can be seen in.
-func TestAnotherBodyIsRefused(t *testing.T) {
+// TestAnotherBodyIsAMismatch sends another body with a used key, in each state that a
+// record can have.
+func TestAnotherBodyIsAMismatch(t *testing.T) {
 	inEachMode(t, func(t *testing.T, f files) {
 		b, broken := newBarrier(), new(atomic.Bool)
 		to := b.at(f.mode)
 		to.Create = failing(to.Create, broken)
-		s := serveHere(t, to, f.args(time.Minute)...)
+		s := serveLocal(t, to, f.args(time.Minute)...)
 		owner := s.signIn(t, "owner")
 		refused := func(key string, state store.State) {
 			t.Helper()
@@ -128,7 +128,7 @@ func TestAnotherBodyIsRefused(t *testing.T) {
 		b.await(t)
 		running := store.InProgress
 		if f.mode == inline {
-			running = store.Absent // this process alone knows
+			running = store.Absent // only this process knows of the attempt
 		}
 		refused("held", running)
 		close(b.open)
@@ -138,7 +138,7 @@ func TestAnotherBodyIsRefused(t *testing.T) {
 		s.send(t, creation(owner, "failed", "crew", 99)).want(t, http.StatusUnprocessableEntity, "unknown_member")
 		refused("failed", store.Failed)
 
-		if f.mode != inline { // inline leaves nothing to be seen
+		if f.mode != inline { // an inline attempt is not visible
 			broken.Store(true)
 			s.send(t, creation(owner, "released", "crew")).want(t, http.StatusServiceUnavailable, "unavailable")
 			broken.Store(false)
@@ -149,7 +149,7 @@ func TestAnotherBodyIsRefused(t *testing.T) {
 
 var errDisk = errors.New("disk full")
 
-// failing lets creations fail, while broken, as a database does.
+// failing makes creations fail with a database error while broken is set.
 func failing(outer func(server.CreateFunc) server.CreateFunc, broken *atomic.Bool) func(server.CreateFunc) server.CreateFunc {
 	return func(next server.CreateFunc) server.CreateFunc {
 		if outer != nil {
@@ -165,12 +165,12 @@ func failing(outer func(server.CreateFunc) server.CreateFunc, broken *atomic.Boo
 	}
 }
 
-// TestFailureOfTheMomentIsNotKept lets the database fail once; the same key then
-// works.
-func TestFailureOfTheMomentIsNotKept(t *testing.T) {
+// TestTemporaryFailureIsNotStored makes the database fail once; a retry with the
+// same key then succeeds.
+func TestTemporaryFailureIsNotStored(t *testing.T) {
 	inEachMode(t, func(t *testing.T, f files) {
 		broken := new(atomic.Bool)
-		s := serveHere(t, server.Seams{Create: failing(nil, broken)}, f.args(time.Minute)...)
+		s := serveLocal(t, server.Hooks{Create: failing(nil, broken)}, f.args(time.Minute)...)
 		owner := s.signIn(t, "owner")
 		asked := creation(owner, "k", "crew")
 		broken.Store(true)
@@ -189,11 +189,11 @@ func TestFailureOfTheMomentIsNotKept(t *testing.T) {
 	})
 }
 
-// TestKeyIsAskedForFirst sends what is wrong in another way too: none of it uses
-// the key up.
-func TestKeyIsAskedForFirst(t *testing.T) {
+// TestInvalidRequestsClaimNoKey sends requests that are also invalid in another way. None
+// of them claims the key.
+func TestInvalidRequestsClaimNoKey(t *testing.T) {
 	inEachMode(t, func(t *testing.T, f files) {
-		s := serveHere(t, server.Seams{}, f.args(time.Minute)...)
+		s := serveLocal(t, server.Hooks{}, f.args(time.Minute)...)
 		owner := s.signIn(t, "owner")
 		q := creation(owner, "", "crew")
 		s.send(t, q).want(t, http.StatusBadRequest, "key_missing")
@@ -210,11 +210,11 @@ func TestKeyIsAskedForFirst(t *testing.T) {
 	})
 }
 
-// TestMessagesAreSentOnce repeats a message; its number stays, and none is left
-// out.
+// TestMessagesAreSentOnce repeats a message: its number stays, and the numbers have
+// no gaps.
 func TestMessagesAreSentOnce(t *testing.T) {
 	inEachMode(t, func(t *testing.T, f files) {
-		s := serveHere(t, server.Seams{}, f.args(time.Minute)...)
+		s := serveLocal(t, server.Hooks{}, f.args(time.Minute)...)
 		owner := s.signIn(t, "owner")
 		group := s.send(t, creation(owner, "g", "crew")).value(t)["id"].(string)
 		s.wantWelcomes(t, f.openDomain(t), owner, group, 1)

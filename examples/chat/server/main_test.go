@@ -8,12 +8,12 @@ import (
 	"testing"
 )
 
-// childVariable tells the test binary to be another program: a chat server that
-// ends itself where it is told to, or one attempt under a policy.
+// childVariable makes the test binary run as a child process: a chat server that
+// kills itself at a given point, or one attempt under a policy.
 const childVariable = "SEMEL_CHAT_CHILD"
 
-// TestMain lets more tests run at a time than there are processors: most of what
-// they do is to wait for a lease.
+// TestMain runs more tests in parallel than there are processors, because most of
+// them wait for a lease to expire.
 func TestMain(m *testing.M) {
 	if name := os.Getenv(childVariable); name != "" {
 		os.Exit(beChild(name))
@@ -25,10 +25,10 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// soaking tells whether tests take their time.
+// soaking reports whether the long versions of tests run.
 func soaking() bool { return os.Getenv("SEMEL_SOAK") == "1" }
 
-// rounds is n, or many more when soaking.
+// rounds returns n, or many more for the long versions.
 func rounds(n int) int {
 	if soaking() {
 		return max(50, 5*n)

@@ -15,8 +15,8 @@ import (
 	"github.com/semelgo/semel/examples/chat/server"
 )
 
-// TestEveryEndpointIsDescribed compares the paths and methods that the server
-// answers with those of its description.
+// TestEveryEndpointIsDescribed compares the server's paths and methods with the
+// description.
 func TestEveryEndpointIsDescribed(t *testing.T) {
 	t.Parallel()
 	var told []string
@@ -36,7 +36,7 @@ func TestEveryEndpointIsDescribed(t *testing.T) {
 	}
 }
 
-// promise is what the description says of an operation's key.
+// promise is the description of an operation's key.
 type promise struct {
 	Header struct {
 		Name     string
@@ -51,7 +51,7 @@ type promise struct {
 	Again       []string
 }
 
-// promises reads what the description says of keys, by operation.
+// promises reads the descriptions of keys, by operation.
 func promises(t *testing.T) map[string]promise {
 	t.Helper()
 	all := make(map[string]promise)
@@ -77,11 +77,11 @@ func readPromise(t *testing.T, op *openapi3.Operation, given any) (p promise) {
 	return p
 }
 
-// TestDescribedRetentionIsTheServers compares the two descriptions that the
-// server gives of its keys with what it does.
+// TestDescribedRetentionIsTheServers compares the retention in the description and
+// in the declaration with the server's.
 func TestDescribedRetentionIsTheServers(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	var declared struct {
 		Header   string
 		Required bool
@@ -102,28 +102,27 @@ func TestDescribedRetentionIsTheServers(t *testing.T) {
 			t.Fatalf("%s: retention %q is no number of days", name, p.Retention)
 		}
 		if told := time.Duration(days) * 24 * time.Hour; told != server.Retention || told != time.Duration(declared.Seconds)*time.Second {
-			t.Errorf("%s: retention is %v here, %d s in the declaration, and %v in the operation",
+			t.Errorf("%s: retention is %v localServer, %d s in the declaration, and %v in the operation",
 				name, told, declared.Seconds, server.Retention)
 		}
 		if p.Header.Name != declared.Header || p.Header.Required != declared.Required || !slices.Contains(p.KeyTime, declared.Key.Time) {
-			t.Errorf("%s: %+v here, %+v in the declaration", name, p, declared)
+			t.Errorf("%s: %+v localServer, %+v in the declaration", name, p, declared)
 		}
 	}
 }
 
-// TestDescribedReplaysAreWhatHappens repeats each answer that the description
-// calls final, asks in each of the other ways it tells of, and reads what the
-// description says there is to be read.
+// TestDescribedReplaysAreWhatHappens repeats each request whose response the
+// description calls final, and checks every other response that it documents.
 func TestDescribedReplaysAreWhatHappens(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	group := "/v1/groups/" + w.group
 	send := func(key, text string) request {
 		return request{method: "POST", path: group + "/messages", as: w.ann, key: key, body: `{"text":"` + text + `"}`}
 	}
 	other := w.send(t, creation(w.ann, "other", "crew")).want(t, http.StatusCreated, "").value(t)["id"].(string)
 	poor := w.send(t, creation(w.ann, "poor", "crew")).want(t, http.StatusCreated, "").value(t)["id"].(string)
-	w.cashier.declines(poor)
+	w.fakePayments.declines(poor)
 	final := map[string]map[string]request{
 		"boostGroup":  {"created": boost(w.ann, "d", w.group), "payment_declined": boost(w.ann, "e", poor)},
 		"createGroup": {"created": creation(w.ann, "a", "crew", w.bob.ID), "unknown_member": creation(w.ann, "b", "crew", 99)},
@@ -144,7 +143,7 @@ func TestDescribedReplaysAreWhatHappens(t *testing.T) {
 				t.Errorf("%s, %s: %+v, then %+v; want the same, and the second a replay", name, what, first, again)
 			}
 			asked.body = strings.Replace(asked.body, `":"`, `":"not `, 1)
-			if asked.body == "{}" { // it is all in the address
+			if asked.body == "{}" { // the whole request is in the URL
 				asked.path = boost(w.ann, "", other).path
 			}
 			w.send(t, asked).want(t, http.StatusUnprocessableEntity, "key_reused")
@@ -163,7 +162,7 @@ func TestDescribedReplaysAreWhatHappens(t *testing.T) {
 	}
 }
 
-// keyOf is a UUID of version 7 of the given time.
+// keyOf returns a UUID version 7 of the given time.
 func keyOf(t *testing.T, at time.Time) string {
 	t.Helper()
 	id, err := uuid.NewV7()

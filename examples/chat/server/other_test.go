@@ -2,5 +2,5 @@
 
 package server_test
 
-// beChild has nothing to be where processes cannot be stopped and continued.
+// beChild is not available on systems that cannot stop and continue processes.
 func beChild(string) int { return 1 }

@@ -17,9 +17,9 @@ import (
 	"github.com/semelgo/semel/internal/realtest"
 )
 
-// TestDatabaseIsLostUnderLoad stops and kills the database while creations are
-// asked for, and starts it again. What was told to be done is there afterwards,
-// what was told not to be is not, and nothing else is told for good.
+// TestDatabaseIsLostUnderLoad stops and kills the database while clients create
+// groups, and starts it again. Every group that a client was told of exists, no
+// group exists that a client was told has failed, and no other answer is final.
 func TestDatabaseIsLostUnderLoad(t *testing.T) {
 	t.Parallel()
 	for _, mode := range []string{inline, leased} {
@@ -28,7 +28,7 @@ func TestDatabaseIsLostUnderLoad(t *testing.T) {
 			db := realtest.OwnPostgres(t, "synchronous_commit=on")
 			f := files{mode: mode, postgres: db.Database(t)}
 			l := &load{}
-			s := serveHere(t, server.Seams{Create: l.caughtIn}, f.args(shortOutageLease)...)
+			s := serveLocal(t, server.Hooks{Create: l.caughtIn}, f.args(shortOutageLease)...)
 			l.client, l.owner = s.client, s.signIn(t, "owner")
 			stop := l.start(t)
 			for i := range rounds(4) {
@@ -50,24 +50,24 @@ func TestDatabaseIsLostUnderLoad(t *testing.T) {
 	}
 }
 
-// shortOutageLease is how long a creation is kept from being tried again that an
-// outage has caught in the middle.
+// shortOutageLease is how long a creation that an outage interrupted blocks its
+// key.
 const shortOutageLease = time.Second
 
-// load is many clients that ask for creations.
+// load is many clients that create groups.
 type load struct {
 	*client
 
 	owner  user
-	caught atomic.Int64 // creations whose transaction was lost in the middle
+	caught atomic.Int64 // number of creations whose transaction was interrupted
 
 	mu   sync.Mutex // guards what follows
 	told map[string][]answer
-	seen map[int]*atomic.Int64 // answers by their status; the map itself does not change
+	seen map[int]*atomic.Int64 // number of responses by status; the map itself does not change
 }
 
-// caughtIn counts the creations that an outage breaks off. Each lasts a moment,
-// so that one is under way whenever an outage comes.
+// caughtIn counts the creations that an outage interrupts. It delays each creation
+// a little, so that some are running whenever an outage begins.
 func (l *load) caughtIn(next server.CreateFunc) server.CreateFunc {
 	return func(ctx context.Context, tx chatdb.Tx, n chatdb.NewGroup) (chatdb.Group, error) {
 		g, err := next(ctx, tx, n)
@@ -81,8 +81,8 @@ func (l *load) caughtIn(next server.CreateFunc) server.CreateFunc {
 	}
 }
 
-// start lets clients ask until stop is called, which returns when all of them
-// have had an answer that is the last one, or have given up.
+// start runs the clients until stop is called. stop returns when each client has a
+// final answer or has given up.
 func (l *load) start(t *testing.T) (stop func()) {
 	t.Helper()
 	l.told = make(map[string][]answer)
@@ -107,11 +107,11 @@ func (l *load) start(t *testing.T) (stop func()) {
 	}
 }
 
-// What a client does with a key, which begins with the word.
+// The kinds of clients. A key begins with the kind of its client.
 const (
-	patient = "patient" // asks until there is an answer
-	twice   = "twice"   // asks so from two places at once
-	once    = "once"    // asks once, and leaves it at that
+	patient = "patient" // retries until it has an answer
+	twice   = "twice"   // two clients that retry at the same time
+	once    = "once"    // sends one request and gives up
 )
 
 func kinds() []string { return []string{patient, twice, once} }
@@ -132,7 +132,7 @@ func (l *load) ask(t *testing.T, key string) {
 	}
 }
 
-// settle asks for one creation until the answer is the last one.
+// settle requests one creation until the answer is final.
 func (l *load) settle(t *testing.T, key string) {
 	for deadline := time.Now().Add(patience); ; {
 		a := l.try(t, key)
@@ -150,11 +150,11 @@ func (l *load) settle(t *testing.T, key string) {
 	}
 }
 
-// try asks for one creation once, and remembers what it was told.
+// try requests one creation once, and stores the answer.
 func (l *load) try(t *testing.T, key string) answer {
 	a, err := l.client.try(context.WithoutCancel(t.Context()), creation(l.owner, key, "crew"))
 	if err != nil {
-		t.Errorf("%s: %v", key, err) // the server itself is always there
+		t.Errorf("%s: %v", key, err) // the server itself never stops
 		return a
 	}
 	l.mu.Lock()
@@ -166,7 +166,7 @@ func (l *load) try(t *testing.T, key string) answer {
 	return a
 }
 
-// untilAnswered waits until some more requests are answered so.
+// untilAnswered waits until the server has sent some more responses of the status.
 func (l *load) untilAnswered(t *testing.T, status int) {
 	t.Helper()
 	want := l.seen[status].Load() + 16
@@ -180,7 +180,7 @@ func (l *load) untilAnswered(t *testing.T, status int) {
 	}
 }
 
-// wantTruth compares what was told with what is there.
+// wantTruth compares the answers with the chat's tables.
 func (l *load) wantTruth(t *testing.T, domain chatdb.Querier) {
 	t.Helper()
 	seen := make(map[string]int)
@@ -213,8 +213,8 @@ func (l *load) wantTruth(t *testing.T, domain chatdb.Querier) {
 	}
 }
 
-// wantSame sees that all who were told that it is done were told the same, and
-// that it was done once.
+// wantSame checks that all successful answers to a key are equal, and that there is
+// one group.
 func (l *load) wantSame(t *testing.T, key string, n int, told []answer) {
 	t.Helper()
 	done := slices.DeleteFunc(slices.Clone(told), func(a answer) bool { return a.Status != http.StatusCreated })

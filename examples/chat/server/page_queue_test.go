@@ -13,19 +13,19 @@ import (
 	"github.com/semelgo/semel/examples/chat/server"
 )
 
-// TestPageShowsTheQueue holds a welcome, and sees the page count it, and count on
-// by itself when it is let go.
+// TestPageShowsTheQueue holds a welcome and checks that the page counts it, and that
+// the page updates by itself when the welcome goes on.
 func TestPageShowsTheQueue(t *testing.T) {
 	t.Parallel()
 	b, hold := browse(t), newBarrier()
-	to := server.Seams{Welcome: func(next server.WelcomeFunc) server.WelcomeFunc {
+	to := server.Hooks{Welcome: func(next server.WelcomeFunc) server.WelcomeFunc {
 		return func(ctx context.Context, tx chatdb.Tx, in server.Welcome) (chatdb.Message, error) {
 			hold.pass()
 			return next(ctx, tx, in)
 		}
 	}}
 	rabbit := newRabbit(t)
-	s := serveHere(t, to, rabbit.args(newPostgres(t, inline).args(time.Minute))...)
+	s := serveLocal(t, to, rabbit.args(newPostgres(t, inline).args(time.Minute))...)
 	ann := b.signIn(t, s.base, "Ann")
 	b.wantQueue(t, welcomeRow, 0, 0, 0)
 	hold.armed.Store(true)
@@ -57,7 +57,7 @@ const (
 	importRow  = "Imported messages"
 )
 
-// wantQueue waits until a row of the page's table has these numbers.
+// wantQueue waits until a row of the page's table shows these numbers.
 func (b *browser) wantQueue(t *testing.T, row string, waiting, running, done int) {
 	t.Helper()
 	b.until(t, fmt.Sprintf(`[...document.querySelectorAll("#queue tbody tr")]

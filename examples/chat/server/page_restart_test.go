@@ -9,9 +9,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestPageOutlivesTheServer kills the server under the page, at two points of
-// the path, and starts it again: the page goes on by itself.
-func TestPageOutlivesTheServer(t *testing.T) {
+// TestPageSurvivesARestart kills the server at two points of a creation and starts
+// it again. The page retries by itself.
+func TestPageSurvivesARestart(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		mode, point string

@@ -13,12 +13,12 @@ import (
 	"github.com/semelgo/semel/examples/chat/server"
 )
 
-// TestPageAsksFiftyTimes is what a stranger does first.
-func TestPageAsksFiftyTimes(t *testing.T) {
+// TestPageSendsFiftyDuplicates is the first thing a visitor tries.
+func TestPageSendsFiftyDuplicates(t *testing.T) {
 	t.Parallel()
 	b := browse(t)
 	f := newFiles(t, inline)
-	s := serveHere(t, server.Seams{}, f.args(time.Minute)...)
+	s := serveLocal(t, server.Hooks{}, f.args(time.Minute)...)
 	other := s.signIn(t, "Grace")
 	b.do(t, chromedp.Navigate(s.base), chromedp.WaitVisible(css("#sign-in-name")))
 	b.shoot(t, "sign-in")
@@ -48,11 +48,11 @@ func TestPageAsksFiftyTimes(t *testing.T) {
 	b.wantKeyGone(t)
 }
 
-// TestPageShowsAGroup goes through the rest of the page.
+// TestPageShowsAGroup tests the rest of the page.
 func TestPageShowsAGroup(t *testing.T) {
 	t.Parallel()
 	b := browse(t)
-	s := serveHere(t, server.Seams{}, newFiles(t, inline).args(time.Minute)...)
+	s := serveLocal(t, server.Hooks{}, newFiles(t, inline).args(time.Minute)...)
 	grace, alan := s.signIn(t, "Grace"), s.signIn(t, "Alan")
 	b.signIn(t, s.base, "Ada")
 	b.fill(t, `Readers <b>& "writers"`, "1")
@@ -61,7 +61,7 @@ func TestPageShowsAGroup(t *testing.T) {
 	b.until(t, `document.getElementById("members").innerText.includes("Grace")`)
 	b.do(t, chromedp.SendKeys(css("#members-ids"), "2"), chromedp.Click(css("#members-add")))
 	b.until(t, `document.getElementById("members").innerText.includes("Alan")`)
-	b.until(t, `document.querySelectorAll("#messages li.server").length === 3`) // a welcome each
+	b.until(t, `document.querySelectorAll("#messages li.server").length === 3`) // a welcome for each member
 	b.do(t, chromedp.SendKeys(css("#message-text"), "Hello there"), chromedp.Click(css("#message-send")))
 	b.until(t, `document.querySelectorAll("#messages li").length === 4`)
 
@@ -84,13 +84,13 @@ func TestPageShowsAGroup(t *testing.T) {
 	b.do(t, chromedp.Click(css("#sign-out")), chromedp.WaitVisible(css("#sign-in-name")))
 }
 
-// TestPageKeepsItsKey reloads the page while its creation is held: it goes on
-// with the same key.
+// TestPageKeepsItsKey reloads the page while its creation is held: the page
+// continues with the same key.
 func TestPageKeepsItsKey(t *testing.T) {
 	t.Parallel()
 	b, hold := browse(t), newBarrier()
 	f := newFiles(t, leased)
-	s := serveHere(t, hold.at(leased), f.args(time.Minute)...)
+	s := serveLocal(t, hold.at(leased), f.args(time.Minute)...)
 	u := b.signIn(t, s.base, "Ada")
 	hold.armed.Store(true)
 	b.storm(t, "Night shift", "")
@@ -114,7 +114,7 @@ func TestPageKeepsItsKey(t *testing.T) {
 	b.wantKeyGone(t)
 }
 
-// kept is the key that the browser keeps.
+// kept returns the key that the page has stored.
 func (b *browser) kept(t *testing.T) string {
 	t.Helper()
 	var attempt struct{ Key string }

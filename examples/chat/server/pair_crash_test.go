@@ -13,17 +13,17 @@ import (
 	"github.com/semelgo/semel/examples/chat/chatdb"
 )
 
-// TestTwoProcessesKilledAtEveryPoint lets a hundred requests for one creation
-// meet two servers on one PostgreSQL. At each point of its path the one that is
-// creating is killed, and then the other one, which has taken over. Both are
-// started again, and everybody gets the same answer.
+// TestTwoProcessesKilledAtEveryPoint sends a hundred requests for one creation to
+// two servers on one PostgreSQL. At each point of the creation the test kills the
+// leader, and then the other server, which has taken over. It starts both again,
+// and every request must have the same answer.
 func TestTwoProcessesKilledAtEveryPoint(t *testing.T) {
 	t.Parallel()
 	for _, mode := range []string{inline, leased} {
 		for _, point := range []string{beforeClaim, afterClaim, inHandler, beforeCommit, afterCommit, beforeAnswer} {
 			t.Run(mode+"/"+point, func(t *testing.T) {
 				t.Parallel()
-				d := &duel{pair: startPair(t, newPostgres(t, mode)), point: point}
+				d := &pairCrash{pair: startPair(t, newPostgres(t, mode)), point: point}
 				d.owner, d.domain = d.at(0).signIn(t, "owner"), d.openDomain(t)
 				n := rounds(5)
 				for i := range n {
@@ -35,21 +35,22 @@ func TestTwoProcessesKilledAtEveryPoint(t *testing.T) {
 	}
 }
 
-// duel is one point in one mode, at which both of a pair are killed in turn.
-type duel struct {
+// pairCrash tests one point in one mode: both servers are killed there, one after the
+// other.
+type pairCrash struct {
 	*pair
 
 	point  string
 	domain chatdb.Querier
 	owner  user
 	kills  int
-	told   []answer // what each round's key is answered with
+	told   []answer // the answer to the key of each round
 }
 
-// duplicates is how many requests ask for one creation.
+// duplicates is the number of requests for one creation.
 const duplicates = 100
 
-func (d *duel) round(t *testing.T, i int) {
+func (d *pairCrash) round(t *testing.T, i int) {
 	t.Helper()
 	asked := creation(d.owner, fmt.Sprintf("key-%d", i), "crew")
 	victims := []int{i % 2, (i + 1) % 2}
@@ -70,7 +71,7 @@ func (d *duel) round(t *testing.T, i int) {
 		}
 	}
 	ask(0, duplicates/2, victims[0])
-	if d.point == afterCommit { // only one of them comes to it
+	if d.point == afterCommit { // only the first leader reaches this point
 		victims = []int{d.first(t, victims)}
 	}
 	d.dies(t, victims[0])
@@ -83,9 +84,9 @@ func (d *duel) round(t *testing.T, i int) {
 	d.wantOne(t, asked, answers)
 }
 
-// first waits for the first of the servers that comes to the point: mostly the one
-// that was asked, and where that has lost its lease, the one that has taken over.
-func (d *duel) first(t *testing.T, servers []int) int {
+// first waits for the first server that reaches the point: usually the leader, or
+// the server that took over if the leader has lost its lease.
+func (d *pairCrash) first(t *testing.T, servers []int) int {
 	t.Helper()
 	for limit := time.Now().Add(patience); time.Now().Before(limit); {
 		for _, i := range servers {
@@ -101,17 +102,17 @@ func (d *duel) first(t *testing.T, servers []int) int {
 	return 0
 }
 
-// dies sees a server come to the point and end there.
-func (d *duel) dies(t *testing.T, i int) {
+// dies waits until a server has been killed at the point.
+func (d *pairCrash) dies(t *testing.T, i int) {
 	t.Helper()
 	d.at(i).reached(t, d.point)
 	d.at(i).killed(t)
 	d.kills++
 }
 
-// wantOne sees that everybody was told of the same group, that there is no other
-// one, and that earlier answers stand.
-func (d *duel) wantOne(t *testing.T, asked request, answers []answer) {
+// wantOne checks that all answers show the same group, that no other group exists,
+// and that the answers of earlier rounds are unchanged.
+func (d *pairCrash) wantOne(t *testing.T, asked request, answers []answer) {
 	t.Helper()
 	committed := slices.Contains([]string{afterCommit, beforeAnswer}, d.point)
 	want := 1

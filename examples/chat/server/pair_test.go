@@ -10,12 +10,11 @@ import (
 	"time"
 )
 
-// pair is two servers on the same databases. One that was killed is started
-// again.
+// pair is two servers on the same databases. A killed server can be started again.
 type pair struct {
 	files
 
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the fields below
 	servers [2]*process
 }
 
@@ -26,7 +25,7 @@ func startPair(t *testing.T, f files) *pair {
 	return p
 }
 
-// start starts servers, and returns when they serve.
+// start starts servers and waits until they serve.
 func (p *pair) start(t *testing.T, which ...int) {
 	t.Helper()
 	var started [2]*process
@@ -47,8 +46,8 @@ func (p *pair) at(i int) *process {
 	return p.servers[i%2]
 }
 
-// settle asks one server, and the other one when that has no answer, until the
-// answer is the last one.
+// settle sends a request to one server, or to the other if that does not respond,
+// until the answer is final.
 func (p *pair) settle(ctx context.Context, first int, q request) (answer, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -57,7 +56,7 @@ func (p *pair) settle(ctx context.Context, first int, q request) (answer, error)
 		if err == nil && !a.open() {
 			return a, nil
 		}
-		wait := 20 * time.Millisecond // nobody serves there
+		wait := 20 * time.Millisecond // the server is down
 		if after, aerr := strconv.Atoi(a.Header.Get("Retry-After")); aerr == nil {
 			wait = time.Duration(after) * time.Second / 10
 		}

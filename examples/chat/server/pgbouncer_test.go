@@ -11,8 +11,8 @@ import (
 	"github.com/semelgo/semel/internal/realtest"
 )
 
-// TestBehindPgBouncer has two servers whose sessions change with every
-// transaction asked for the same.
+// TestBehindPgBouncer sends duplicates to two servers behind a pooler that gives
+// every transaction another connection.
 func TestBehindPgBouncer(t *testing.T) {
 	t.Parallel()
 	for _, mode := range []string{inline, leased} {
@@ -20,9 +20,9 @@ func TestBehindPgBouncer(t *testing.T) {
 			t.Parallel()
 			f := newPostgres(t, mode)
 			f.postgres = inExecMode(realtest.PgBouncer(t, f.postgres))
-			servers := [2]*here{}
+			servers := [2]*localServer{}
 			for i := range servers {
-				servers[i] = serveHere(t, server.Seams{}, f.args(time.Minute)...)
+				servers[i] = serveLocal(t, server.Hooks{}, f.args(time.Minute)...)
 			}
 			owner := servers[0].signIn(t, "owner")
 			other := servers[1].signIn(t, "other")
@@ -53,7 +53,7 @@ func TestBehindPgBouncer(t *testing.T) {
 	}
 }
 
-// inExecMode has statements prepared by nobody, as the README says.
+// inExecMode turns prepared statements off, as the README says.
 func inExecMode(url string) string {
 	joint := "?"
 	if strings.Contains(url, "?") {

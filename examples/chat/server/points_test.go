@@ -20,7 +20,7 @@ import (
 	"github.com/semelgo/semel/store"
 )
 
-// The points of the path of a creation where a process may end.
+// The points of a creation at which a process may be killed.
 const (
 	beforeClaim  = "before the claim"
 	afterClaim   = "after the claim"
@@ -30,8 +30,8 @@ const (
 	beforeAnswer = "before the answer"
 )
 
-// points watches a server's path from the places where it is put together. At
-// the point it is armed for it says so, and then ends or stops its process.
+// points is a set of hooks in a server. At the point that the test has chosen, it
+// reports to the test, and then kills or stops its own process.
 type points struct {
 	mu    sync.Mutex
 	armed string
@@ -39,8 +39,9 @@ type points struct {
 	cont  chan os.Signal
 }
 
-// obey reads orders, one in a line: "kill at a point" or "stop at a point".
-func (p *points) obey(orders *bufio.Scanner) {
+// readCommands reads commands of the test, one per line: the action (kill or stop) and the
+// point.
+func (p *points) readCommands(orders *bufio.Scanner) {
 	for orders.Scan() {
 		act, point, _ := strings.Cut(orders.Text(), " ")
 		p.mu.Lock()
@@ -50,16 +51,16 @@ func (p *points) obey(orders *bufio.Scanner) {
 	}
 }
 
-// pass is called at every point.
+// pass is called at each point.
 func (p *points) pass(point string) {
 	p.mu.Lock()
 	act := p.act
-	here := p.armed == point
-	if here {
+	localServer := p.armed == point
+	if localServer {
 		p.armed = ""
 	}
 	p.mu.Unlock()
-	if !here {
+	if !localServer {
 		return
 	}
 	tell("reached " + point)
@@ -68,15 +69,15 @@ func (p *points) pass(point string) {
 		select {}
 	}
 	_ = syscall.Kill(os.Getpid(), syscall.SIGSTOP)
-	<-p.cont // a stop takes a moment: nothing goes on before the one who continues it
+	<-p.cont // SIGSTOP takes a moment; wait until the test sends SIGCONT
 }
 
-// tell writes a line to the parent, at once and whole.
+// tell writes a line to the test in one write.
 func tell(line string) { _, _ = fmt.Fprintln(os.Stdout, line) }
 
-// seams puts the points into a server.
-func (p *points) seams() server.Seams {
-	return server.Seams{
+// hooks returns the hooks.
+func (p *points) hooks() server.Hooks {
+	return server.Hooks{
 		Records: func(s store.TxStore[chatdb.Tx]) store.TxStore[chatdb.Tx] { return pointStore{s, p} },
 		Domain:  p.domain,
 		Create:  p.create,
@@ -86,7 +87,7 @@ func (p *points) seams() server.Seams {
 		Welcome:  p.welcome,
 		Import:   p.imported,
 		Edge:     p.edge,
-		Observer: func(semel.Observer) semel.Observer { return teller{} },
+		Observer: func(semel.Observer) semel.Observer { return eventPrinter{} },
 	}
 }
 
@@ -119,8 +120,7 @@ func (s pointStore) Atomic(ctx context.Context, id store.ID, hold bool,
 	if hold { // inline: the right to create the record is the claim
 		s.p.pass(beforeClaim)
 	}
-	// A leader that is as rude as can be: it never looks whether its lease is
-	// over. What protects is the fence alone.
+	// This leader ignores the end of its lease, so only the fence protects.
 	ctx = context.WithoutCancel(ctx)
 	verdict, err := s.TxStore.Atomic(ctx, id, hold,
 		func(ctx context.Context, tx chatdb.Tx, stands store.SwapResult) (*store.Change, error) {
@@ -140,8 +140,8 @@ func (s pointStore) Atomic(ctx context.Context, id store.ID, hold bool,
 	return verdict, err
 }
 
-// domain has the points of the chat's own transactions, which are those that
-// matter when the records live in another file.
+// domain has the points of the chat's own transactions. They matter if the records
+// are in another database.
 func (p *points) domain(next server.TransactFunc) server.TransactFunc {
 	return func(ctx context.Context, fn func(context.Context, chatdb.Tx) error) error {
 		err := next(ctx, func(ctx context.Context, tx chatdb.Tx) error {
@@ -158,7 +158,7 @@ func (p *points) domain(next server.TransactFunc) server.TransactFunc {
 	}
 }
 
-// create is in the handler, when it has written all it writes.
+// create is the point in the handler after its last write.
 func (p *points) create(next server.CreateFunc) server.CreateFunc {
 	return func(ctx context.Context, tx chatdb.Tx, n chatdb.NewGroup) (chatdb.Group, error) {
 		g, err := next(ctx, tx, n)
@@ -167,7 +167,7 @@ func (p *points) create(next server.CreateFunc) server.CreateFunc {
 	}
 }
 
-// edge is where the answer to a creation is about to leave.
+// edge is the point before the response to a creation is sent.
 func (p *points) edge(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodPost && r.URL.Path == "/v1/groups" {
@@ -190,24 +190,24 @@ func (l leaving) WriteHeader(status int) {
 	l.ResponseWriter.WriteHeader(status)
 }
 
-// teller tells the parent what the engine sees.
-type teller struct{}
+// eventPrinter is an Observer that reports events to the test.
+type eventPrinter struct{}
 
-func (teller) Observe(_ context.Context, e semel.Event) {
+func (eventPrinter) Observe(_ context.Context, e semel.Event) {
 	tell(fmt.Sprintf("event %s attempt %d %s", e.Kind, e.Attempt, e.State))
 }
 
-// chatChild is the program that a test starts as a process of its own.
+// chatChild runs the chat server as a child process.
 func chatChild() int {
 	p := &points{cont: make(chan os.Signal, 1)}
 	signal.Notify(p.cont, syscall.SIGCONT)
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
-	go p.obey(bufio.NewScanner(os.Stdin))
-	return server.Run(ctx, os.Args[1:], os.Getenv, os.Stdout, os.Stderr, p.seams())
+	go p.readCommands(bufio.NewScanner(os.Stdin))
+	return server.Run(ctx, os.Args[1:], os.Getenv, os.Stdout, os.Stderr, p.hooks())
 }
 
-// beChild is what this test binary does as another program.
+// beChild runs the child process called name.
 func beChild(name string) int {
 	if name == "attempt" {
 		return attemptChild()

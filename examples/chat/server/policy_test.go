@@ -17,10 +17,10 @@ import (
 	"github.com/semelgo/semel/store/sqlite"
 )
 
-// TestNoSweeper kills the leader of an operation under each policy, and lets the
-// key be asked for again after its lease. Nothing sweeps: who asks is told what
-// the policy says, and other keys never notice. What the modes of the chat do is
-// TestKilledAtEveryPoint.
+// TestNoSweeper kills the leader of an operation under each policy, and retries its
+// key after the lease has expired. No sweeper runs: the retry itself settles the
+// record as the policy says, and other keys are not affected.
+// TestKilledAtEveryPoint tests the chat's own operations.
 func TestNoSweeper(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
@@ -68,7 +68,7 @@ func TestNoSweeper(t *testing.T) {
 	}
 }
 
-// attemptChild runs one operation, and ends itself where it is told to.
+// attemptChild runs one operation and kills itself at a given point.
 func attemptChild() int {
 	policy, dir, key, dies := os.Args[1], os.Args[2], os.Args[3], os.Args[4]
 	r, err := openReceiver(dir, policy)
@@ -88,8 +88,8 @@ func attemptChild() int {
 	return 1
 }
 
-// receiver is where the effects go, in a database of its own, and the engine of
-// those who ask for them.
+// receiver is the receiver of the effects, with a database of its own, and the
+// engine of its callers.
 type receiver struct {
 	effects, records *sql.DB
 	engine           *semel.Engine[*sql.Tx]
@@ -131,8 +131,7 @@ func (r *receiver) close() {
 	_ = r.records.Close()
 }
 
-// run asks for the operation once. It passes the points before and after the
-// effect.
+// run calls the operation once. It calls pass before and after the effect.
 func (r *receiver) run(ctx context.Context, key string, pass func(point string)) (string, error) {
 	if pass == nil {
 		pass = func(string) {}
@@ -150,9 +149,9 @@ func (r *receiver) run(ctx context.Context, key string, pass func(point string))
 	return got, err
 }
 
-// act is the effect. The receiver does the same thing once per child key, if it
-// is given one, and refuses who is behind the fence.
-// It goes on when the caller's context ends, as effects elsewhere do.
+// act is the effect. The receiver deduplicates by child key, if there is one, and
+// rejects attempts below the fence. Like a remote effect, it does not end with the
+// caller's context.
 func (r *receiver) act(ctx context.Context, a *semel.Attempt, key string) error {
 	ctx = context.WithoutCancel(ctx)
 	var child sql.NullString
@@ -179,7 +178,7 @@ func (r *receiver) look(ctx context.Context, _ semel.Scope, key string) (any, bo
 	return "done", n > 0, err
 }
 
-// untilSettled asks until nobody is said to be running it.
+// untilSettled retries while the answer is ErrInProgress.
 func (r *receiver) untilSettled(ctx context.Context, key string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()

@@ -44,9 +44,9 @@ func about(code string) (status int, title string) {
 	case codeNotOwner:
 		return http.StatusForbidden, "Only the owner of the group may do this"
 	case codeNotFound:
-		return http.StatusNotFound, "There is nothing here"
+		return http.StatusNotFound, "There is nothing localServer"
 	case codeNotAllowed:
-		return http.StatusMethodNotAllowed, "This cannot be done here"
+		return http.StatusMethodNotAllowed, "This cannot be done localServer"
 	case codeUnknownMember:
 		return http.StatusUnprocessableEntity, "A member does not exist"
 	case codeUnavailable:

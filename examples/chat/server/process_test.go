@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// process is a child that serves.
+// process is a child process.
 type process struct {
 	*client
 
@@ -23,9 +23,9 @@ type process struct {
 	orders io.WriteCloser
 	stderr *lockedBuffer
 
-	mu    sync.Mutex // guards what follows
+	mu    sync.Mutex // guards the fields below
 	lines []string
-	read  int // lines that await is done with
+	read  int // number of lines that await has read
 	more  *sync.Cond
 	ended bool
 }
@@ -38,7 +38,7 @@ func start(t *testing.T, args ...string) *process {
 	return p
 }
 
-// serving waits until a server says where it serves.
+// serving waits until the server prints its address.
 func (p *process) serving(t *testing.T) {
 	t.Helper()
 	line, ok := p.await("chat: serving ")
@@ -87,7 +87,8 @@ func (p *process) listen(lines *bufio.Scanner) {
 	p.mu.Unlock()
 }
 
-// await waits for the next line that begins so, and returns it. It returns false when the child ended without having said it.
+// await waits for the next line with a prefix. It returns false if the child ends
+// without printing one.
 func (p *process) await(prefix string) (string, bool) {
 	limit := time.AfterFunc(patience, p.kill)
 	defer limit.Stop()
@@ -108,7 +109,7 @@ func (p *process) await(prefix string) (string, bool) {
 	}
 }
 
-// said counts the lines that begin and end so.
+// said counts the lines with a prefix and a suffix.
 func (p *process) said(prefix, suffix string) int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -121,7 +122,7 @@ func (p *process) said(prefix, suffix string) int {
 	return n
 }
 
-// arm tells the child what to do at a point: "kill" or "stop" itself.
+// arm makes the child kill or stop itself at a point.
 func (p *process) arm(t *testing.T, act, point string) {
 	t.Helper()
 	if _, err := io.WriteString(p.orders, act+" "+point+"\n"); err != nil {
@@ -132,7 +133,7 @@ func (p *process) arm(t *testing.T, act, point string) {
 	}
 }
 
-// reached waits until the child says that it is at the point.
+// reached waits until the child has reached the point.
 func (p *process) reached(t *testing.T, point string) {
 	t.Helper()
 	if _, ok := p.await("reached " + point); !ok {
@@ -140,12 +141,12 @@ func (p *process) reached(t *testing.T, point string) {
 	}
 }
 
-// killed waits until the child is dead and fails unless SIGKILL did it.
+// killed waits for the end of the child. The test fails unless SIGKILL ended it.
 func (p *process) killed(t *testing.T) {
 	t.Helper()
 	limit := time.AfterFunc(patience, p.kill)
 	defer limit.Stop()
-	p.await("\x00") // says nothing like it: until it has no more to say
+	p.await("\x00") // no line has this prefix, so await reads to the end
 	_ = p.cmd.Wait()
 	status, ok := p.cmd.ProcessState.Sys().(syscall.WaitStatus)
 	if !ok || status.Signal() != syscall.SIGKILL {
@@ -157,7 +158,7 @@ func (p *process) kill() {
 	_ = p.cmd.Process.Kill()
 }
 
-// stop ends a child as an operator does, and waits for it.
+// stop ends the child as an operator does, and waits for its end.
 func (p *process) stop(t *testing.T) {
 	t.Helper()
 	_ = p.cmd.Process.Signal(syscall.SIGTERM)
@@ -167,7 +168,7 @@ func (p *process) stop(t *testing.T) {
 	}
 }
 
-// lockedBuffer keeps what a child writes, and can be read meanwhile.
+// lockedBuffer collects a child's output and can be read at any time.
 type lockedBuffer struct {
 	mu  sync.Mutex
 	buf bytes.Buffer

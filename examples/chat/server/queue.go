@@ -14,11 +14,11 @@ import (
 // newQueue makes the engine of tasks and imported messages. In every mode their
 // records are in the chat's own database, so that enqueuing a task and importing
 // a message share a transaction with the chat's tables.
-func (s *app) newQueue(to seams) (err error) {
+func (s *app) newQueue(to hooks) (err error) {
 	if s.inbox, err = newInbox(s.config); err != nil {
 		return err
 	}
-	s.queue, err = newEngine(through(to.Queue, s.domain.store), semel.Options{
+	s.queue, err = newEngine(wrapped(to.Queue, s.domain.store), semel.Options{
 		Survive: s.config.survive(), Observer: semel.SlogObserver(s.log), Operations: []semel.Declared{s.operations.welcome, s.inbox.Operation()},
 	})
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/semelgo/semel/internal/realtest"
 )
 
-// rabbit is a queue of a real broker, and a test's way to it.
+// rabbit is a queue of a real broker with the test's connection.
 type rabbit struct {
 	*realtest.Broker
 
@@ -20,7 +20,8 @@ type rabbit struct {
 	ch    *amqp091.Channel
 }
 
-// newRabbit makes a queue, and takes away at the end what the server adds to it.
+// newRabbit creates a queue. At the end of the test it deletes the queue and those
+// that the server has added.
 func newRabbit(t *testing.T) *rabbit {
 	t.Helper()
 	b := realtest.RabbitMQ(t)
@@ -34,7 +35,7 @@ func newRabbit(t *testing.T) *rabbit {
 	return r
 }
 
-// connect connects the test, and sees that the queue is there.
+// connect connects the test and declares the queue.
 func (r *rabbit) connect(t *testing.T) {
 	t.Helper()
 	conn, err := amqp091.Dial(r.URL())
@@ -53,18 +54,18 @@ func (r *rabbit) connect(t *testing.T) {
 	}
 }
 
-// args are the flags of a server that imports from the queue.
+// args adds the flags that make a server import from the queue.
 func (r *rabbit) args(of []string) []string {
 	return append(of, "-amqp", r.URL(), "-amqp-queue", r.queue)
 }
 
-// outside is a message as another program sends it.
+// outside is a message of another program.
 func outside(id, group string, sender int64, text string) amqp091.Publishing {
 	body, _ := json.Marshal(map[string]any{"group": group, "sender": sender, "body": text})
 	return amqp091.Publishing{AppId: "billing", MessageId: id, DeliveryMode: amqp091.Persistent, Body: body}
 }
 
-// publish puts messages into the queue and returns when the broker has them.
+// publish publishes messages and waits for the broker's confirms.
 func (r *rabbit) publish(t *testing.T, messages ...amqp091.Publishing) {
 	t.Helper()
 	for _, m := range messages {
@@ -78,7 +79,7 @@ func (r *rabbit) publish(t *testing.T, messages ...amqp091.Publishing) {
 	}
 }
 
-// left counts the messages in one of the queues.
+// left counts the messages in a queue.
 func (r *rabbit) left(t *testing.T, more string) int {
 	t.Helper()
 	q, err := r.ch.QueueDeclarePassive(r.queue+more, true, false, false, false, nil)
@@ -88,7 +89,7 @@ func (r *rabbit) left(t *testing.T, more string) int {
 	return q.Messages
 }
 
-// importReport is what the server tells of its broker.
+// importReport is the server's report of its import.
 type importReport struct {
 	Connected                            bool
 	Delivered, Written, Duplicates, Dead int64
@@ -104,7 +105,7 @@ func (c *client) importing(t *testing.T, u user) importReport {
 	return v.Import
 }
 
-// untilImport waits until what the server tells of its broker is as wanted.
+// untilImport waits until the server's report fulfils is.
 func (c *client) untilImport(t *testing.T, u user, what string, is func(importReport) bool) importReport {
 	t.Helper()
 	deadline := time.Now().Add(patience)
@@ -122,8 +123,8 @@ func (c *client) untilImport(t *testing.T, u user, what string, is func(importRe
 	}
 }
 
-// wantTexts sees that the sender's messages in a group are these, once each, in
-// whatever order.
+// wantTexts checks that the sender's messages in a group are these, each once, in
+// any order.
 func (c *client) wantTexts(t *testing.T, sender user, group string, want []string) {
 	t.Helper()
 	var got []string

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// TestReadyAsksBothDatabases is inside the package to take a database away.
+// TestReadyAsksBothDatabases is in the package because it closes a database.
 func TestReadyAsksBothDatabases(t *testing.T) {
 	t.Parallel()
 	for name, lose := range map[string]func(*app) error{

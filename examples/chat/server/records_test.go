@@ -15,9 +15,10 @@ import (
 	"github.com/semelgo/semel/store"
 )
 
-// TestRecordsAreTheDriversOwn is inside the package to reach the store beneath the
-// engine: a record is written in the chat's transaction, the store can do besides
-// what the driver's can, and a transaction of another database is refused.
+// TestRecordsAreTheDriversOwn is in the package because it uses the store below the
+// engine: a record is written in the chat's transaction, the store has the optional
+// interfaces of the driver's store, and a transaction of another database is
+// rejected.
 func TestRecordsAreTheDriversOwn(t *testing.T) {
 	t.Parallel()
 	for name, open := range map[string]func(t *testing.T) (string, chatdb.Tx){
@@ -71,7 +72,7 @@ func TestRecordsAreTheDriversOwn(t *testing.T) {
 
 func openApp(t *testing.T, c config) *app {
 	t.Helper()
-	s, err := open(t.Context(), c, slog.New(slog.DiscardHandler), seams{})
+	s, err := open(t.Context(), c, slog.New(slog.DiscardHandler), hooks{})
 	if err != nil {
 		t.Fatal(err)
 	}

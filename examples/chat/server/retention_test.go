@@ -12,12 +12,12 @@ import (
 	"github.com/semelgo/semel/store"
 )
 
-// TestOldRecordsGo lets a server purge on its own: of keys, in their own database,
-// and of tasks, in the chat's. It tells clients how long it remembers.
-func TestOldRecordsGo(t *testing.T) {
+// TestOldRecordsArePurged: a server purges the records of keys and of tasks by itself, and
+// declares its retention to clients.
+func TestOldRecordsArePurged(t *testing.T) {
 	t.Parallel()
 	f := newFiles(t, records)
-	s := serveHere(t, server.Seams{}, append(f.args(time.Second), "-retention", "6s", "-sweep", "1s")...)
+	s := serveLocal(t, server.Hooks{}, append(f.args(time.Second), "-retention", "6s", "-sweep", "1s")...)
 	owner := s.signIn(t, "owner")
 	asked := creation(owner, "k", "crew")
 	group := s.settled(t, asked).want(t, http.StatusCreated, "").value(t)["id"].(string)
@@ -33,8 +33,9 @@ func TestOldRecordsGo(t *testing.T) {
 	}
 }
 
-// TestNobodyHasToAskForWhatADeadServerLeft: the next one sweeps it.
-func TestNobodyHasToAskForWhatADeadServerLeft(t *testing.T) {
+// TestSweeperSettlesRecordsOfDeadServers: the next server sweeps the record of a
+// killed server without a retry.
+func TestSweeperSettlesRecordsOfDeadServers(t *testing.T) {
 	t.Parallel()
 	for mode, want := range map[string]store.State{leased: store.Pending, records: store.InDoubt} {
 		t.Run(mode, func(t *testing.T) {
@@ -51,7 +52,7 @@ func TestNobodyHasToAskForWhatADeadServerLeft(t *testing.T) {
 	}
 }
 
-// untilState waits until the record of a creation is in the state.
+// untilState waits until the record of a creation has the state.
 func (f files) untilState(t *testing.T, u user, key string, want store.State) {
 	t.Helper()
 	engine := f.engine(t)

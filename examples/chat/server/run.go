@@ -26,10 +26,10 @@ const grace = 10 * time.Second
 // flag, or a database or address that cannot be used, it writes one line to
 // stderr.
 func Main(ctx context.Context, args []string, getenv func(string) string, stdout, stderr io.Writer) int {
-	return run(ctx, args, getenv, stdout, stderr, seams{})
+	return run(ctx, args, getenv, stdout, stderr, hooks{})
 }
 
-func run(ctx context.Context, args []string, getenv func(string) string, stdout, stderr io.Writer, to seams) int {
+func run(ctx context.Context, args []string, getenv func(string) string, stdout, stderr io.Writer, to hooks) int {
 	c, err := parseConfig(args, getenv)
 	if errors.Is(err, errHelp) {
 		usage(stdout)

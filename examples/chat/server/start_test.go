@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// TestTenProcessesStartAtOnce starts ten servers on files that do not exist yet,
-// and lets each of them be asked for the same creation.
+// TestTenProcessesStartAtOnce starts ten servers on databases that do not exist yet,
+// and sends the same creation to each of them.
 func TestTenProcessesStartAtOnce(t *testing.T) {
 	inEachMode(t, func(t *testing.T, f files) {
 		servers := make([]*process, 10)

@@ -6,12 +6,12 @@ import (
 	"time"
 )
 
-// TestStopLetsRequestsFinish stops a server while a creation is held: it is
-// answered, and a server that is started again knows it.
+// TestStopLetsRequestsFinish stops a server while a creation is held. The creation
+// is answered, and the restarted server replays the answer.
 func TestStopLetsRequestsFinish(t *testing.T) {
 	inEachMode(t, func(t *testing.T, f files) {
 		b := newBarrier()
-		s := serveHere(t, b.at(f.mode), f.args(time.Minute)...)
+		s := serveLocal(t, b.at(f.mode), f.args(time.Minute)...)
 		owner := s.signIn(t, "owner")
 		asked := creation(owner, "k", "crew")
 		b.armed.Store(true)
@@ -34,7 +34,7 @@ func TestStopLetsRequestsFinish(t *testing.T) {
 		before := (<-held).want(t, http.StatusCreated, "")
 		<-stopped
 
-		s = serveHere(t, newBarrier().at(f.mode), f.args(time.Minute)...)
+		s = serveLocal(t, newBarrier().at(f.mode), f.args(time.Minute)...)
 		after := s.send(t, asked).want(t, http.StatusCreated, "")
 		if after.Body != before.Body || !after.Replayed {
 			t.Errorf("told %q before the stop and %q (replayed %v) after it", before.Body, after.Body, after.Replayed)
@@ -42,8 +42,8 @@ func TestStopLetsRequestsFinish(t *testing.T) {
 	})
 }
 
-// untilRefused waits until the server takes no new connections.
-func (s *here) untilRefused(t *testing.T) {
+// untilRefused waits until the server accepts no new connections.
+func (s *localServer) untilRefused(t *testing.T) {
 	t.Helper()
 	fresh := newClient(t, s.base)
 	deadline := time.Now().Add(patience)

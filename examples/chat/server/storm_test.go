@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// TestFiveHundredDuplicates asks 500 times at once for one creation. The handler
-// is entered once, and everybody gets the same bytes.
+// TestFiveHundredDuplicates sends 500 concurrent requests for one creation. The
+// handler is called once, and all responses have the same bytes.
 func TestFiveHundredDuplicates(t *testing.T) { //nolint:paralleltest // counts goroutines
 	for _, mode := range modes() {
 		t.Run(mode, func(t *testing.T) { storm(t, newFiles(t, mode), 500) })
@@ -23,7 +23,7 @@ func TestFiveHundredDuplicates(t *testing.T) { //nolint:paralleltest // counts g
 
 func storm(t *testing.T, f files, n int) {
 	b := newBarrier()
-	s := serveHere(t, b.at(f.mode), f.args(time.Minute)...)
+	s := serveLocal(t, b.at(f.mode), f.args(time.Minute)...)
 	s.hurry = 1
 	owner, other := s.signIn(t, "owner"), s.signIn(t, "other")
 	domain := f.openDomain(t)
@@ -57,8 +57,8 @@ func storm(t *testing.T, f files, n int) {
 	s.wantGoroutines(t, before)
 }
 
-// othersGoOn asks for another user while a leader is held.
-func (s *here) othersGoOn(t *testing.T, f files, other user) {
+// othersGoOn creates groups of another user while a leader is held.
+func (s *localServer) othersGoOn(t *testing.T, f files, other user) {
 	t.Helper()
 	if groups := s.groupsOf(t, other); len(groups) != 0 {
 		t.Errorf("another user sees %d groups while the creation is held, want 0", len(groups))
@@ -68,8 +68,8 @@ func (s *here) othersGoOn(t *testing.T, f files, other user) {
 	}
 }
 
-// othersCreate is how many creations of others go on while a leader is held:
-// inline on SQLite it holds the only write lock.
+// othersCreate is the number of creations that are possible while a leader is held:
+// none on SQLite if the leader holds the only write lock.
 func othersCreate(f files) int64 {
 	if f.mode == inline && f.postgres == "" {
 		return 0
@@ -77,8 +77,8 @@ func othersCreate(f files) int64 {
 	return 1
 }
 
-// wantSame sees that all answers are one answer, and counts those that do not
-// say that they are a replay.
+// wantSame checks that all answers are equal, and counts those that are not
+// replays.
 func wantSame(t *testing.T, answers []answer) (first int) {
 	t.Helper()
 	for i, a := range answers {
@@ -95,9 +95,9 @@ func wantSame(t *testing.T, answers []answer) (first int) {
 	return first
 }
 
-// wantFirst sees that one answer was the first. With the records in another
-// file, a follower may find the group before its leader has recorded it, and
-// heal the record; the leader then answers from that, as everybody does.
+// wantFirst checks that exactly one answer is not a replay. If the records are in
+// another database, a follower may find the group before the leader has recorded
+// it, and heal the record. The leader's answer is then a replay, too.
 func wantFirst(t *testing.T, mode string, first int) {
 	t.Helper()
 	if first > 1 || first == 0 && mode != records {
@@ -105,20 +105,20 @@ func wantFirst(t *testing.T, mode string, first int) {
 	}
 }
 
-// goroutines lists all that there are, with no connection idle. Those that the
-// worker keeps for its next task are left out: how many came depends on how fast
-// the tasks before were.
-func (s *here) goroutines() []string {
+// goroutines lists the running goroutines after closing idle connections. It leaves
+// out those that the worker keeps for its next tasks, because their number depends
+// on the speed of earlier tasks.
+func (s *localServer) goroutines() []string {
 	s.http.CloseIdleConnections()
 	var stacks strings.Builder
-	_ = pprof.Lookup("goroutine").WriteTo(&stacks, 2) // a builder takes all
+	_ = pprof.Lookup("goroutine").WriteTo(&stacks, 2) // writing to a strings.Builder cannot fail
 	return slices.DeleteFunc(strings.Split(stacks.String(), "\n\n"), func(stack string) bool {
 		return strings.Contains(stack, "task.(*hands).work(")
 	})
 }
 
-// wantGoroutines waits until there are no more goroutines than there were.
-func (s *here) wantGoroutines(t *testing.T, before []string) {
+// wantGoroutines waits until the number of goroutines is the same as before.
+func (s *localServer) wantGoroutines(t *testing.T, before []string) {
 	t.Helper()
 	deadline := time.Now().Add(patience)
 	for {
@@ -135,14 +135,14 @@ func (s *here) wantGoroutines(t *testing.T, before []string) {
 	}
 }
 
-// TestDuplicatesWait lets repeats wait in the server instead of coming back.
+// TestDuplicatesWait: duplicates wait in the server instead of being told to retry.
 func TestDuplicatesWait(t *testing.T) {
 	t.Parallel()
 	for _, mode := range []string{inline, leased} {
 		t.Run(mode, func(t *testing.T) {
 			t.Parallel()
 			f, b := newFiles(t, mode), newBarrier()
-			s := serveHere(t, b.at(mode), append(f.args(time.Minute), "-wait", patience.String())...)
+			s := serveLocal(t, b.at(mode), append(f.args(time.Minute), "-wait", patience.String())...)
 			owner := s.signIn(t, "owner")
 			b.armed.Store(true)
 			answers := make([]answer, 20)

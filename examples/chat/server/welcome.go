@@ -60,12 +60,12 @@ func welcomeMember(ctx context.Context, tx chatdb.Tx, in welcome) (chatdb.Messag
 }
 
 // newWorker returns the worker that runs the tasks. Every server has one.
-func (s *app) newWorker(to seams) (*task.Worker[chatdb.Tx], error) {
+func (s *app) newWorker(to hooks) (*task.Worker[chatdb.Tx], error) {
 	w, err := task.New(s.queue, task.Options{Slots: s.lanes(), Drain: drain, NoSweeper: true})
 	if err != nil {
 		return nil, err
 	}
-	return w, task.HandleTx(w, s.operations.welcome, through(to.Welcome, welcomeMember), task.HandlerOptions{})
+	return w, task.HandleTx(w, s.operations.welcome, wrapped(to.Welcome, welcomeMember), task.HandlerOptions{})
 }
 
 // lanes is how many tasks and imports run at a time. SQLite has one write lock.

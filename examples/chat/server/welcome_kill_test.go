@@ -13,7 +13,7 @@ import (
 	"github.com/semelgo/semel/store"
 )
 
-// The points of the path of a welcome where a process may end.
+// The points of a welcome at which a process may be killed.
 const (
 	welcomeClaimed   = "after the claim of a welcome"
 	welcomeWritten   = "in the handler of a welcome"
@@ -21,7 +21,7 @@ const (
 	welcomeCommitted = "after the commit of a welcome"
 )
 
-// queuePoints is the store of the tasks with the points of their path.
+// queuePoints is the store of the tasks with the points of a task.
 type queuePoints struct {
 	store.TxStore[chatdb.Tx]
 	store.Dequeuer
@@ -55,7 +55,7 @@ func (s queuePoints) Atomic(ctx context.Context, id store.ID, hold bool,
 	return verdict, err
 }
 
-// welcome is in the handler, when it has written all it writes.
+// welcome is the point in the handler after its last write.
 func (p *points) welcome(next server.WelcomeFunc) server.WelcomeFunc {
 	return func(ctx context.Context, tx chatdb.Tx, in server.Welcome) (chatdb.Message, error) {
 		m, err := next(ctx, tx, in)
@@ -64,9 +64,9 @@ func (p *points) welcome(next server.WelcomeFunc) server.WelcomeFunc {
 	}
 }
 
-// TestKilledWhileItWelcomes kills a server at each point of a welcome's path, and
-// starts it again: each member is welcomed once. The other half is in
-// TestKilledAtEveryPoint, whose creations are what welcomes come from.
+// TestKilledWhileItWelcomes kills a server at each point of a welcome and starts it
+// again: each member is welcomed once. TestKilledAtEveryPoint tests the points of
+// the creations that enqueue the welcomes.
 func TestKilledWhileItWelcomes(t *testing.T) {
 	t.Parallel()
 	for name, open := range map[string]func(t *testing.T) files{
@@ -92,7 +92,7 @@ func killedWelcoming(t *testing.T, f files, point string) {
 	for i := range n {
 		asked := creation(owner, fmt.Sprintf("key-%d", i), "crew", other.ID)
 		s.arm(t, "kill", point)
-		go func() { _, _ = s.settle(t.Context(), asked) }() // it may be answered, or not
+		go func() { _, _ = s.settle(t.Context(), asked) }() // it may have an answer or not
 		s.reached(t, point)
 		s.killed(t)
 		s = start(t, f.args(shortLease)...)
@@ -101,7 +101,7 @@ func killedWelcoming(t *testing.T, f files, point string) {
 		groups = append(groups, group)
 	}
 	s.untilQueue(t, owner, "welcome_member", queueCount{Done: int64(2 * n)})
-	for _, group := range groups { // now that nothing is left that could come again
+	for _, group := range groups { // no task is left that could still run
 		s.wantWelcomes(t, domain, owner, group, owner.ID, other.ID)
 	}
 	t.Logf("killed %d times %s, each member welcomed once", n, point)

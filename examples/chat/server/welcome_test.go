@@ -14,7 +14,7 @@ import (
 	"github.com/semelgo/semel/examples/chat/server"
 )
 
-// message is what a test looks at in a message.
+// message holds the parts of a message that tests check.
 type message struct {
 	Seq      int64
 	AuthorID int64 `json:"author_id"`
@@ -33,8 +33,8 @@ func (c *client) messagesIn(t *testing.T, u user, group string) []message {
 	return v.Messages
 }
 
-// welcomes lists who was welcomed to a group, as often as they were. Nothing in
-// the table keeps the number at one.
+// welcomes lists the members that were welcomed to a group, with duplicates. The
+// table has no unique constraint.
 func welcomes(t *testing.T, domain chatdb.Querier, group string) []int64 {
 	t.Helper()
 	rows, err := domain.Query(t.Context(), `select user_id from welcomes where group_id = $1 order by user_id`, group)
@@ -56,8 +56,8 @@ func welcomes(t *testing.T, domain chatdb.Querier, group string) []int64 {
 	return all
 }
 
-// wantWelcomes waits until as many have been welcomed, and then sees that each of
-// the members was, once, in the log and in the conversation.
+// wantWelcomes waits for as many welcomes as there are members, and checks that each
+// member was welcomed once, in the log and in the conversation.
 func (c *client) wantWelcomes(t *testing.T, domain chatdb.Querier, u user, group string, members ...int64) {
 	t.Helper()
 	deadline := time.Now().Add(patience)
@@ -83,11 +83,12 @@ func (c *client) wantWelcomes(t *testing.T, domain chatdb.Querier, u user, group
 	}
 }
 
-// TestNewMembersAreWelcomed, once each, however they came and however often they
-// were asked for; and nobody is who did not become a member.
+// TestNewMembersAreWelcomed: each new member is welcomed once, for every way of
+// joining and every number of retries. A user that did not become a member is not
+// welcomed.
 func TestNewMembersAreWelcomed(t *testing.T) {
 	inEachMode(t, func(t *testing.T, f files) {
-		s := serveHere(t, server.Seams{}, f.args(time.Minute)...)
+		s := serveLocal(t, server.Hooks{}, f.args(time.Minute)...)
 		ann, bob, eve := s.signIn(t, "Ann"), s.signIn(t, "Bob"), s.signIn(t, "Eve")
 		domain := f.openDomain(t)
 		asked := creation(ann, "k", "crew", bob.ID)
@@ -113,13 +114,13 @@ func TestNewMembersAreWelcomed(t *testing.T) {
 	})
 }
 
-// queueCount is what the server tells of one operation's queue.
+// queueCount is the server's report of one operation's queue.
 type queueCount struct {
 	Waiting, Running, Done, Failed int64
 	InDoubt                        int64 `json:"in_doubt"`
 }
 
-// queued asks for the counts of an operation.
+// queued reads the counts of an operation.
 func (c *client) queued(t *testing.T, u user, operation string) queueCount {
 	t.Helper()
 	a := c.send(t, request{method: "GET", path: "/v1/queue", as: u}).want(t, http.StatusOK, "")
@@ -141,7 +142,7 @@ func (c *client) queued(t *testing.T, u user, operation string) queueCount {
 	return queueCount{}
 }
 
-// untilQueue waits until the counts of an operation are these.
+// untilQueue waits until an operation has these counts.
 func (c *client) untilQueue(t *testing.T, u user, operation string, want queueCount) {
 	t.Helper()
 	deadline := time.Now().Add(patience)

@@ -12,9 +12,9 @@ import (
 	"github.com/semelgo/semel/store"
 )
 
-// TestZombie stops a leader past its lease, lets another process take over and
-// answer, and continues it: the zombie runs its handler to the end, none of it
-// comes in force, and it answers what the winner did.
+// TestZombie stops a leader until its lease has expired, lets another process take
+// over and respond, and continues the leader. The zombie runs its handler to the
+// end, but nothing of it is committed, and its response is the winner's.
 func TestZombie(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
@@ -23,16 +23,16 @@ func TestZombie(t *testing.T) {
 		point  string
 		rounds int
 	}{
-		// In the handler, or in a task, it would hold SQLite's only write lock.
+		// In the handler or in a task the leader would hold SQLite's only write lock.
 		"sqlite":          {newServeOnly, leased, afterClaim, 20},
 		"postgres leased": {newPostgres, leased, inHandler, 5},
-		// The server ends the transaction of a leader that is silent for a lease.
+		// PostgreSQL ends the transaction of a leader that is idle for a lease.
 		"postgres inline": {newPostgres, inline, inHandler, 5},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			h := &haunted{pair: startPair(t, test.open(t, test.mode)), point: test.point}
+			h := &zombiePair{pair: startPair(t, test.open(t, test.mode)), point: test.point}
 			h.owner, h.domain = h.at(1).signIn(t, "owner"), h.openDomain(t)
 			n := rounds(test.rounds)
 			for i := range n {
@@ -41,7 +41,7 @@ func TestZombie(t *testing.T) {
 			h.at(0).stop(t)
 			seen := see(h.at(0))
 			t.Logf("%d rounds: %+v", n, seen)
-			if want := h.sightings(n); seen != want {
+			if want := h.zombieEvents(n); seen != want {
 				t.Errorf("saw %+v, want %+v", seen, want)
 			}
 			if got := len(h.at(1).groupsOf(t, h.owner)); got != n {
@@ -58,8 +58,9 @@ func newServeOnly(t *testing.T, mode string) files {
 	return f
 }
 
-// haunted is a pair whose first is stopped at a point, and whose second wins.
-type haunted struct {
+// zombiePair is a pair of servers: the first is stopped at a point, and the second
+// takes over.
+type zombiePair struct {
 	*pair
 
 	point  string
@@ -67,7 +68,7 @@ type haunted struct {
 	owner  user
 }
 
-func (h *haunted) round(t *testing.T, i int) {
+func (h *zombiePair) round(t *testing.T, i int) {
 	t.Helper()
 	zombie, winner := h.at(0), h.at(1)
 	asked := creation(h.owner, fmt.Sprintf("key-%d", i), "crew")
@@ -82,7 +83,7 @@ func (h *haunted) round(t *testing.T, i int) {
 	}()
 	zombie.reached(t, h.point)
 	if h.mode == leased {
-		// Another request's key is told apart even while the leader has its lease.
+		// A mismatch is detected even while the leader has its lease.
 		winner.send(t, creation(h.owner, asked.key, "other")).want(t, http.StatusUnprocessableEntity, "key_reused")
 	}
 	won := winner.settled(t, asked).want(t, http.StatusCreated, "")
@@ -94,7 +95,7 @@ func (h *haunted) round(t *testing.T, i int) {
 		t.Fatalf("round %d: the winner told %q (replayed %v), the zombie %q (replayed %v)",
 			i, won.Body, won.Replayed, got.Body, got.Replayed)
 	}
-	least := int64(1) // inline, nobody can see that there was another one
+	least := int64(1) // an inline attempt that was rolled back is not visible
 	if h.mode == leased {
 		least = 2
 	}
@@ -103,12 +104,12 @@ func (h *haunted) round(t *testing.T, i int) {
 	}
 }
 
-// sightings counts what the zombie itself has reported.
-type sightings struct{ Fenced, NotInForce, RolledBack, WinnersAnswer int }
+// zombieEvents counts the events that the zombie has reported.
+type zombieEvents struct{ Fenced, NotInForce, RolledBack, WinnersAnswer int }
 
-func see(zombie *process) sightings {
+func see(zombie *process) zombieEvents {
 	const rolledBack = "transaction NotCommitted: "
-	return sightings{
+	return zombieEvents{
 		Fenced:        zombie.said("event fenced ", ""),
 		NotInForce:    zombie.said(rolledBack, store.ErrSuperseded.Error()),
 		RolledBack:    zombie.said(rolledBack, "") - zombie.said(rolledBack, "not run"),
@@ -116,10 +117,10 @@ func see(zombie *process) sightings {
 	}
 }
 
-// sightings is what the zombie must have reported after n rounds.
-func (h *haunted) sightings(n int) sightings {
+// zombieEvents returns the events that the zombie must have reported after n rounds.
+func (h *zombiePair) zombieEvents(n int) zombieEvents {
 	if h.mode == inline {
-		return sightings{Fenced: n, RolledBack: n, WinnersAnswer: n}
+		return zombieEvents{Fenced: n, RolledBack: n, WinnersAnswer: n}
 	}
-	return sightings{Fenced: n, NotInForce: n, RolledBack: n, WinnersAnswer: n}
+	return zombieEvents{Fenced: n, NotInForce: n, RolledBack: n, WinnersAnswer: n}
 }

@@ -71,7 +71,7 @@ func bodyOf(order string) string {
 }
 
 // forgetRequests drops what the services have seen until now.
-func (w *town) forgetRequests() {
+func (w *environment) forgetRequests() {
 	for {
 		select {
 		case <-w.requests:
@@ -82,7 +82,7 @@ func (w *town) forgetRequests() {
 }
 
 // awaitRequest waits until one of the services gets a request.
-func (w *town) awaitRequest(t *testing.T, name string) {
+func (w *environment) awaitRequest(t *testing.T, name string) {
 	t.Helper()
 	limit := time.After(patience)
 	for {

@@ -53,7 +53,7 @@ func TestCheckout(t *testing.T) {
 
 // account fails unless each of the orders, and no other, was charged once, recorded
 // once, mailed once and shipped once.
-func (w *town) account(t *testing.T, orders ...string) {
+func (w *environment) account(t *testing.T, orders ...string) {
 	t.Helper()
 	for what, counts := range map[string]map[string]int{
 		"charges": w.charged(t), "payments": w.rows(t, "payments"), "shipments": w.rows(t, "shipments"), "receipts": w.mailed(),

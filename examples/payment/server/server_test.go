@@ -47,7 +47,7 @@ type answer struct {
 	replayed bool
 }
 
-// ask sends a request as a merchant: method and path in one.
+// ask sends a request as a merchant. target is the method and the path.
 func ask(t *testing.T, url, target, merchant, key, body string) answer {
 	t.Helper()
 	method, path, _ := strings.Cut(target, " ")
@@ -78,7 +78,7 @@ const (
 	five = `{"amount":500,"currency":"EUR","reference":"order 7"}`
 )
 
-// count is how often a merchant was charged under a reference.
+// count returns how often a merchant was charged with a reference.
 func count(t *testing.T, url, merchant string) int {
 	t.Helper()
 	a := ask(t, url, "GET /v1/charges?reference=order+7", merchant, "", "")
@@ -92,8 +92,8 @@ func count(t *testing.T, url, merchant string) int {
 	return v.Count
 }
 
-// TestAKeyIsChargedOnce, also when it is repeated after a restart; another key
-// and another merchant are charged anew.
+// TestAKeyIsChargedOnce: a key is charged once, also when it is repeated after a
+// restart. Another key, or another merchant, is charged again.
 func TestAKeyIsChargedOnce(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "payment.db")
@@ -121,7 +121,7 @@ func TestAKeyIsChargedOnce(t *testing.T) {
 	}
 }
 
-// TestADeclineIsKept with its key.
+// TestADeclineIsKept: a declined charge is stored with its key.
 func TestADeclineIsKept(t *testing.T) {
 	t.Parallel()
 	url, _ := run(t, filepath.Join(t.TempDir(), "payment.db"))
@@ -135,8 +135,9 @@ func TestADeclineIsKept(t *testing.T) {
 	}
 }
 
-// TestWhatIsWrongIsNamed, and costs no key.
-func TestWhatIsWrongIsNamed(t *testing.T) {
+// TestInvalidRequestIsNamed: an invalid request is rejected with the field's name, and
+// does not claim its key.
+func TestInvalidRequestIsNamed(t *testing.T) {
 	t.Parallel()
 	url, _ := run(t, filepath.Join(t.TempDir(), "payment.db"))
 	for _, row := range []struct {
@@ -170,7 +171,7 @@ func TestWhatIsWrongIsNamed(t *testing.T) {
 	}
 }
 
-// TestFlagsAreChecked before anything is opened.
+// TestFlagsAreChecked: flags are checked before anything is opened.
 func TestFlagsAreChecked(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {

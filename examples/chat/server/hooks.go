@@ -9,9 +9,9 @@ import (
 	"github.com/semelgo/semel/store"
 )
 
-// seams are functions that wrap parts of the server while it is assembled. Tests
+// hooks are functions that wrap parts of the server while it is assembled. Tests
 // use them to observe, hold or kill it. The zero value wraps nothing.
-type seams struct {
+type hooks struct {
 	// Records wraps the store of the keys' records.
 	Records func(store.TxStore[chatdb.Tx]) store.TxStore[chatdb.Tx]
 	// Queue wraps the store of tasks and imports.
@@ -41,8 +41,8 @@ type (
 	importFunc func(ctx context.Context, tx chatdb.Tx, in imported) error
 )
 
-// through returns v wrapped by the seam, and v itself if the seam is nil.
-func through[T any](seam func(T) T, v T) T {
+// wrapped returns v wrapped by the seam, and v itself if the seam is nil.
+func wrapped[T any](seam func(T) T, v T) T {
 	if seam == nil {
 		return v
 	}

@@ -12,17 +12,16 @@ import (
 	"github.com/semelgo/semel/examples/chat/server"
 )
 
-// here is a server inside the test's own process, so that the test can look
-// into it.
-type here struct {
+// localServer is a server in the test's own process, so that the test can inspect it.
+type localServer struct {
 	*client
 
 	stop func()
 }
 
-// serveHere runs a server until the test ends or stop is called. What it answers
-// is held to its description.
-func serveHere(t *testing.T, to server.Seams, args ...string) *here {
+// serveLocal runs a server until the test ends or stop is called. Its responses are
+// checked against the OpenAPI description.
+func serveLocal(t *testing.T, to server.Hooks, args ...string) *localServer {
 	t.Helper()
 	to.Edge = beneath(describe(t), to.Edge)
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
@@ -39,7 +38,7 @@ func serveHere(t *testing.T, to server.Seams, args ...string) *here {
 		t.Fatalf("the server ended with %d before it served", <-ended)
 	}
 	go func() { _, _ = io.Copy(io.Discard, stdout) }()
-	h := &here{}
+	h := &localServer{}
 	stopped := false
 	h.stop = func() {
 		if stopped {

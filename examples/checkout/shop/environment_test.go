@@ -23,9 +23,9 @@ import (
 	"github.com/semelgo/semel/internal/realtest"
 )
 
-// town is all that is around the shop: its database, its broker, the payment service
+// environment is everything around the shop: its database, its broker, the payment service
 // and the mail service.
-type town struct {
+type environment struct {
 	pool     *pgxpool.Pool
 	charges  *sql.DB
 	args     []string // of a shop that lives here
@@ -35,9 +35,9 @@ type town struct {
 	mails map[string][]string // by key: the texts of the mails that were accepted
 }
 
-func newTown(t *testing.T) *town {
+func newTown(t *testing.T) *environment {
 	t.Helper()
-	w := &town{requests: make(chan string, 10_000), mails: make(map[string][]string)}
+	w := &environment{requests: make(chan string, 10_000), mails: make(map[string][]string)}
 	// The shop's engine requires a database that waits for the disk.
 	db := realtest.OwnPostgres(t, "fsync=on", "full_page_writes=on", "synchronous_commit=on").Database(t)
 	pool, err := pgxpool.New(t.Context(), db)
@@ -84,7 +84,7 @@ func paymentService(t *testing.T, file string) string {
 }
 
 // front passes requests on to target, and says so in w.requests.
-func (w *town) front(t *testing.T, name, target string) string {
+func (w *environment) front(t *testing.T, name, target string) string {
 	t.Helper()
 	u, err := url.Parse(target)
 	if err != nil {
@@ -103,7 +103,7 @@ func (w *town) front(t *testing.T, name, target string) string {
 }
 
 // takeMail is a mail service that sends a mail once per key.
-func (w *town) takeMail(rw http.ResponseWriter, r *http.Request) {
+func (w *environment) takeMail(rw http.ResponseWriter, r *http.Request) {
 	var m struct{ Subject string }
 	key := r.Header.Get("Idempotency-Key")
 	if err := json.NewDecoder(r.Body).Decode(&m); err != nil || key == "" {
@@ -118,7 +118,7 @@ func (w *town) takeMail(rw http.ResponseWriter, r *http.Request) {
 }
 
 // mailed counts, for each order, the keys under which its receipt was sent.
-func (w *town) mailed() map[string]int {
+func (w *environment) mailed() map[string]int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	n := make(map[string]int)
@@ -129,7 +129,7 @@ func (w *town) mailed() map[string]int {
 }
 
 // charged counts the charges for each order at the payment service.
-func (w *town) charged(t *testing.T) map[string]int {
+func (w *environment) charged(t *testing.T) map[string]int {
 	t.Helper()
 	rows, err := w.charges.QueryContext(t.Context(), `select reference, count(*) from charges group by reference`)
 	if err != nil {
@@ -154,7 +154,7 @@ func (w *town) charged(t *testing.T) map[string]int {
 }
 
 // rows counts, for each order, the rows of one of the shop's tables.
-func (w *town) rows(t *testing.T, table string) map[string]int {
+func (w *environment) rows(t *testing.T, table string) map[string]int {
 	t.Helper()
 	rows, err := w.pool.Query(t.Context(), `select order_id, count(*) from `+table+` group by order_id`)
 	if err != nil {
@@ -179,7 +179,7 @@ func (w *town) rows(t *testing.T, table string) map[string]int {
 }
 
 // repeated counts the records of an operation that took more than one attempt.
-func (w *town) repeated(t *testing.T, operation string) (n int) {
+func (w *environment) repeated(t *testing.T, operation string) (n int) {
 	t.Helper()
 	err := w.pool.QueryRow(t.Context(),
 		`select count(*) from semel_records where operation = $1 and attempt > 1`, []byte(operation)).Scan(&n)
@@ -190,7 +190,7 @@ func (w *town) repeated(t *testing.T, operation string) (n int) {
 }
 
 // settled waits until every one of n orders has a receipt and a shipment.
-func (w *town) settled(t *testing.T, n int) {
+func (w *environment) settled(t *testing.T, n int) {
 	t.Helper()
 	for limit := time.Now().Add(patience); len(w.mailed()) < n || len(w.rows(t, "shipments")) < n; {
 		if time.Now().After(limit) {
