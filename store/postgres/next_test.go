@@ -34,11 +34,11 @@ func (one *turn) atomic(t *testing.T, s *postgres.Store, first func()) {
 	}
 	one.verdict, one.err = s.Atomic(ctx, one.last.To.ID, true, func(ctx context.Context, tx pgx.Tx, stands store.SwapResult) (*store.Change, error) {
 		first()
-		if stands.Busy { // there is no transaction
-			return nil, nil
-		}
 		if one.run != nil {
 			return &one.last, one.run(ctx, tx, stands)
+		}
+		if stands.Busy { // there is no transaction
+			return nil, nil
 		}
 		return &one.last, effect(ctx, tx, one.last.To.Key)
 	})
