@@ -10,18 +10,21 @@ TOOL = $(GO) tool -modfile=tools/go.mod
 BENCHTOOL = $(GO) tool -modfile=../tools/go.mod
 
 .DEFAULT_GOAL := help
-.PHONY: help run test servers bench lint fmt fix dead arch explore soak tidy
+.PHONY: help run test test-full servers bench lint fmt fix dead arch explore soak tidy
 
 help: ## show this list
-	@awk 'BEGIN {FS = ":.*## "} /^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 run: ## build the chat server and serve it on http://127.0.0.1:8080 (ADDR=, DB=)
 	@mkdir -p var
 	$(GO) build -o var/chat ./examples/chat
 	@exec ./var/chat -addr "$(ADDR)" -db "$(DB)"
 
-test: servers ## install what the tests need where it may, run all, end with engines and counts (PKG=, RUN=)
-	@$(GO) run ./internal/cmd/testrun -nested bench $(if $(RUN),-run '$(RUN)') $(PKG)
+test: servers ## every package, each engine once, in a few minutes; installs servers where it may (PKG=, RUN=)
+	@.ci/gotest quick $(if $(RUN),-run='$(RUN)') $(PKG)
+
+test-full: servers ## the race detector, all matrices and mutants, kill tests; in twenty minutes (PKG=, RUN=)
+	@.ci/gotest full $(if $(RUN),-run='$(RUN)') $(PKG)
 
 servers:
 	@.ci/servers

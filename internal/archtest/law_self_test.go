@@ -18,7 +18,6 @@ func TestUnitOf(t *testing.T) {
 		{"internal/key", "internal/key", ground},
 		{"internal/sim", "internal/sim", surfaces},
 		{"internal/sim/cmd/explore", "internal/sim", surfaces},
-		{"internal/cmd/testrun", "internal/cmd/testrun", programs},
 		{"examples/chat", "examples/chat", programs},
 		{"internal/archtest", "internal/archtest", houseTests},
 	} {

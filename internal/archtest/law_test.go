@@ -56,11 +56,10 @@ func house() map[string]layer {
 		"gateway":      surfaces,
 		"internal/sim": surfaces,
 
-		"cmd/":          programs,
-		"examples/":     programs,
-		"bench":         programs,
-		"test":          programs,
-		"internal/cmd/": programs,
+		"cmd/":      programs,
+		"examples/": programs,
+		"bench":     programs,
+		"test":      programs,
 
 		"internal/archtest": houseTests,
 		"internal/doctest":  houseTests,
