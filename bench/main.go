@@ -1,18 +1,18 @@
-// Command bench measures Semel against its goals, side by side with what one
-// would write by hand and with other libraries, and writes what it found.
+// Command bench measures Semel against its goals, side by side with hand-written
+// code and with other libraries, and writes the results.
 //
 //	go run . [-quick] [-row regexp] [-dir results] [-profile directory]
 //
-// It takes Linux and an installed PostgreSQL, and twenty minutes; with
-// -quick it takes less than 3 minutes and tells less. Both write latest.json,
-// latest.md and charts. With -row it measures only what gives a row of that name,
-// and writes nothing unless -dir says where.
+// It needs Linux, an installed PostgreSQL, and twenty minutes. With -quick it takes
+// less than 3 minutes and measures less. Both write latest.json, latest.md and
+// charts. With -row it measures only the experiments with a matching row, and
+// writes nothing unless -dir is given.
 //
 // With -profile it writes cpu.prof, allocs.prof, mutex.prof and block.prof. Samples
-// of the first have the side they are of: go tool pprof -tagfocus side=Do cpu.prof.
+// of cpu.prof have the side as a label: go tool pprof -tagfocus side=Do cpu.prof.
 //
-// The exit code is 1 if a goal was missed or could not be measured, without
-// -quick; and 2 if the command could not run.
+// The exit code is 1 if a goal was missed or not measured, without -quick; and 2 if
+// the command could not run.
 package main
 
 import (

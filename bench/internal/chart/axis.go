@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// axis puts values between two places.
+// axis maps values to pixels.
 type axis struct {
-	from, to   float64 // values at its ends
+	from, to   float64 // the values at its ends
 	begin, end float64 // pixels
 	log        bool
 	ticks      []float64
@@ -23,7 +23,7 @@ func (a axis) at(v float64) float64 {
 	return math.Round(10*(a.begin+(a.end-a.begin)*(v-from)/(to-from))) / 10
 }
 
-// axes are chosen so that all points are between their ends.
+// axes chooses axes that contain all points.
 func (c Chart) axes() (x, y axis) {
 	var xs, ys []float64
 	for _, s := range c.Series {
@@ -33,7 +33,7 @@ func (c Chart) axes() (x, y axis) {
 	}
 	x = axis{from: slices.Min(xs), to: slices.Max(xs), begin: left + 14, end: right - 14, log: true}
 	slices.Sort(xs)
-	x.ticks = slices.Compact(xs) // what was measured, and nothing between
+	x.ticks = slices.Compact(xs) // a tick at each measured value
 	if x.from == x.to {
 		x.from, x.to = x.from/2, x.to*2
 	}
@@ -46,7 +46,7 @@ func (c Chart) axes() (x, y axis) {
 	return x, y
 }
 
-// linear begins at zero and has about five ticks.
+// linear returns an axis that begins at zero and has about five ticks.
 func linear(most float64) axis {
 	if most <= 0 {
 		most = 1
@@ -65,7 +65,7 @@ func linear(most float64) axis {
 	return a
 }
 
-// logarithmic has ticks at 1, 2 and 5 of each power of ten.
+// logarithmic returns an axis with ticks at 1, 2 and 5 of each power of ten.
 func logarithmic(least, most float64) axis {
 	a := axis{log: true}
 	for power := math.Floor(math.Log10(least)); ; power++ {
@@ -85,7 +85,7 @@ func logarithmic(least, most float64) axis {
 	}
 }
 
-// figure writes a number as short as it can be.
+// figure formats a number with as few digits as possible.
 func figure(v float64) string {
 	short := func(v float64, unit string) string {
 		text := fmt.Sprintf("%.2f", v)

@@ -1,5 +1,6 @@
-// Package chart draws lines: as SVG, for light and for dark pages, told apart by
-// the form of their points and by names beside them, not by colours alone.
+// Package chart draws line charts as SVG, for light and dark pages. Lines differ by
+// the shape of their points and have labels, so that they can be told apart without
+// colours.
 package chart
 
 import (
@@ -13,12 +14,12 @@ import (
 	"text/template"
 )
 
-// Chart is what is drawn.
+// Chart is a chart to draw.
 type Chart struct {
 	Title, Subtitle string
-	// XLabel says what the horizontal axis is. Its scale is logarithmic.
+	// XLabel is the label of the horizontal axis. Its scale is logarithmic.
 	XLabel string
-	// LogY: the vertical scale is logarithmic too. Otherwise it begins at zero.
+	// LogY makes the vertical scale logarithmic. Otherwise it begins at zero.
 	LogY   bool
 	Series []Series
 }
@@ -26,24 +27,24 @@ type Chart struct {
 // Series is one line.
 type Series struct {
 	Name   string
-	Points []Point // at least one, in the order of X
+	Points []Point // at least one, sorted by X
 }
 
-// Point is one of a line. X is more than zero, and with LogY so is Y.
+// Point is a point of a line. X must be positive, and with LogY Y, too.
 type Point struct{ X, Y float64 }
 
 //go:embed chart.svg.tmpl
 var svg string
 
-// Place on the page, in pixels.
+// Positions on the page, in pixels.
 const (
 	width, height = 760, 420
 	left, right   = 70, 560
 	top, bottom   = 68, 360
-	between       = 18 // names are at least so far apart
+	between       = 18 // least distance between two labels
 )
 
-// Draw writes the chart. It fails when there is nothing to draw.
+// Draw writes the chart. It fails if there are no points.
 func (c Chart) Draw(w io.Writer) error {
 	if len(c.Series) == 0 {
 		return fmt.Errorf("draw %q: there are no lines", c.Title)
@@ -61,7 +62,7 @@ func escape(text string) (string, error) {
 	return b.String(), err
 }
 
-// layout is what the template needs.
+// layout is the input of the template.
 type layout struct {
 	Chart
 
@@ -117,7 +118,7 @@ func (s Series) line(i int, x, y axis) line {
 	return l
 }
 
-// mark is the form of a series' points: circle, square, triangle, diamond.
+// mark is the shape of a series' points: circle, square, triangle, diamond.
 func mark(i int, x, y float64) string {
 	switch i % 4 {
 	case 0:
@@ -131,7 +132,7 @@ func mark(i int, x, y float64) string {
 	}
 }
 
-// spread moves names apart that would lie on each other.
+// spread moves labels apart that would overlap.
 func spread(lines []line) {
 	order := make([]*line, len(lines))
 	for i := range lines {
@@ -150,7 +151,7 @@ func spread(lines []line) {
 	}
 }
 
-// describe says the numbers, for those who do not see the lines.
+// describe returns the values as text, for readers who cannot see the lines.
 func (c Chart) describe() string {
 	var said []string
 	for _, s := range c.Series {

@@ -1,5 +1,5 @@
-// Package cloud measures Semel on a PostgreSQL that is as far away, and whose disk
-// is as slow, as is usual where both are rented.
+// Package cloud measures Semel on a PostgreSQL server with the network and disk
+// latency that is usual for rented machines.
 package cloud
 
 import (
@@ -14,13 +14,13 @@ import (
 	"github.com/semelgo/semel/internal/realtest"
 )
 
-// What is added to what there is.
+// The latency that is added.
 const (
 	trip = 500 * time.Microsecond // to each round trip
 	disk = time.Millisecond       // to each fsync
 )
 
-// Experiments on a PostgreSQL that is slow to reach and to write.
+// Experiments returns the experiments on a PostgreSQL server with added latency.
 func Experiments() []lab.Experiment {
 	many := goal.AtLeast(name(256), "x", 3, 3.5)
 	some := goal.AtLeast(name(64), "x", 1.2, 1.6)
@@ -77,7 +77,7 @@ func run(ctx context.Context, l *lab.Lab) ([]goal.Finding, error) {
 	return found, nil
 }
 
-// probe tells how long a round trip takes, and a commit: medians.
+// probe measures a round trip and a commit: the medians.
 func probe(ctx context.Context, l *lab.Lab, server *lab.Server) (asked, written time.Duration, err error) {
 	pool, err := server.Pool(ctx, l, "cloud_probe", 1)
 	if err != nil {

@@ -15,8 +15,8 @@ import (
 //go:embed preload/slowdisk.c
 var slowDiskSource []byte
 
-// slowDisk makes a library that lets whoever loads it wait longer whenever it has
-// something written to the disk, and returns its path. It takes a compiler of C.
+// slowDisk compiles a library that delays every fsync of a process that loads it,
+// and returns its path. It needs a C compiler.
 func slowDisk(ctx context.Context, dir string, d time.Duration) (string, error) {
 	compiler, err := exec.LookPath("cc")
 	if err != nil {
@@ -32,9 +32,9 @@ func slowDisk(ctx context.Context, dir string, d time.Duration) (string, error) 
 	if err := cmd.Run(); err != nil {
 		return "", fmt.Errorf("compile the slow disk: %w\n%s", err, &said)
 	}
-	// The server may run as somebody else.
-	if err := os.Chmod(dir, 0o755); err != nil { //nolint:gosec // only this experiment's files are in it
+	// The server may run as another user.
+	if err := os.Chmod(dir, 0o755); err != nil { //nolint:gosec // the directory has only this experiment's files
 		return "", fmt.Errorf("let others read %s: %w", dir, err)
 	}
-	return library, os.Chmod(library, 0o755) //nolint:gosec // it is to be loaded
+	return library, os.Chmod(library, 0o755) //nolint:gosec // the server loads it
 }

@@ -11,30 +11,27 @@ import (
 	"time"
 )
 
-// line makes connections whose replies come later than they would. It costs next
-// to nothing but the wait: no byte is copied, and no other process is in between.
-//
-// A reply waits once: the first bytes that are read after something was written.
-// So it is for those who write a request, or many, and then read what is answered.
+// line makes connections whose replies are delayed. It copies no bytes and needs no
+// other process. A reply is delayed once: at the first read after a write. So it
+// suits clients that send one or more requests and then read the responses.
 type line struct {
 	delay time.Duration
 	ready chan waiter
-	over  chan struct{} // closed when no reply is kept waiting any more
+	over  chan struct{} // closed when replies are no longer delayed
 	done  sync.WaitGroup
 	procs int
 }
 
-// waiter is a reply that has come and waits.
+// waiter is a reply that has arrived and is delayed.
 type waiter struct {
 	until time.Time
 	woken chan struct{}
 }
 
-// newLine starts what keeps replies waiting. The runtime's timers cannot: they are
-// as exact as a millisecond while there is little to do. So a thread sleeps until
-// the first reply that waits is due; they wait equally long, so that is the one
-// that came first. The thread keeps a processor of the runtime's for itself, which
-// is given one more.
+// newLine starts the thread that delays replies. The timers of the Go runtime are
+// too coarse, about a millisecond, while a program has little to do. So a thread
+// sleeps until the oldest reply is due; all replies have the same delay. The thread
+// occupies one processor of the runtime, so the runtime gets one more.
 func newLine(delay time.Duration) *line {
 	n := &line{delay: delay, ready: make(chan waiter, 4096), over: make(chan struct{})}
 	n.procs = runtime.GOMAXPROCS(0)
@@ -43,15 +40,15 @@ func newLine(delay time.Duration) *line {
 	return n
 }
 
-// close ends it. A store's own connections may outlive it by seconds: their replies
-// come at once then.
+// close ends the delays. A store's own connections may live a few seconds longer;
+// their replies are then not delayed.
 func (n *line) close() {
 	close(n.over)
 	n.done.Wait()
 	runtime.GOMAXPROCS(n.procs)
 }
 
-// keep has a reply wait.
+// keep delays a reply.
 func (n *line) keep(w waiter) {
 	select {
 	case n.ready <- w:
@@ -76,7 +73,7 @@ func (n *line) wake() {
 		}
 		if left := time.Until(w.until); left > 0 {
 			sleep := syscall.NsecToTimespec(left.Nanoseconds())
-			_ = syscall.Nanosleep(&sleep, nil) // what interrupts it is rare, and makes one reply early
+			_ = syscall.Nanosleep(&sleep, nil) // interrupts are rare, and only make one reply early
 		}
 		w.woken <- struct{}{}
 	}
@@ -91,12 +88,12 @@ func (n *line) dial(ctx context.Context, network, addr string) (net.Conn, error)
 	return &conn{Conn: inner, line: n, woken: make(chan struct{}, 1)}, nil
 }
 
-// conn is one of a line's connections.
+// conn is a connection of a line.
 type conn struct {
 	net.Conn
 
 	line  *line
-	asked atomic.Bool // something was written whose reply has not come
+	asked atomic.Bool // something was written and no reply was read yet
 	woken chan struct{}
 }
 

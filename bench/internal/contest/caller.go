@@ -6,16 +6,16 @@ import (
 	"time"
 )
 
-// Caller is one who asks again and again, each time when it was answered. What
-// it has is its own: no other goroutine uses it.
+// Caller is a goroutine that calls an operation again and again, each time after
+// the last call has returned. No other goroutine uses its fields.
 type Caller struct {
-	// N counts the callers from zero.
+	// N is the caller's number, from zero.
 	N int
-	// Rand is where a caller's random numbers come from; drawing one costs all
-	// sides the same few nanoseconds.
+	// Rand is a caller's source of random numbers. A draw costs every side the same
+	// few nanoseconds.
 	Rand *rand.Rand
 
-	took []time.Duration // of each operation that ended while it was measured
+	took []time.Duration // duration of each operation that ended during the measurement
 }
 
 func newCallers(n int) []*Caller {
@@ -26,7 +26,7 @@ func newCallers(n int) []*Caller {
 	return callers
 }
 
-// Key draws a new random UUID, as text.
+// Key draws a random UUID, as text.
 func (c *Caller) Key() string {
 	var id [16]byte
 	c.fill(id[:8])

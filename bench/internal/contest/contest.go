@@ -1,7 +1,7 @@
-// Package contest measures several ways of doing the same work, side by side:
-// in rounds, in each of which every side has a slot of the same length, in random
-// order. What is compared is compared within a round, and the median of the
-// rounds counts, so that what the machine does meanwhile meets all sides.
+// Package contest compares several ways (sides) of doing the same work. It runs
+// rounds; in each round every side has a slot of the same length, in random order.
+// Sides are compared within a round, and the median over the rounds counts. A
+// change in the machine's speed then affects all sides alike.
 package contest
 
 import (
@@ -20,39 +20,38 @@ import (
 // Side is one way of doing the work.
 type Side struct {
 	Name string
-	// Do does it once. It is called by all callers at the same time, by each
-	// again when it was answered.
+	// Do does the work once. All callers call it concurrently, each in a loop.
 	Do func(ctx context.Context, c *Caller) error
-	// Server is what works for this side besides this process; nil: what works
-	// for the contest.
+	// Server reports the processor time of this side's servers. Nil: the contest's
+	// Server is used.
 	Server usage.Server
 }
 
-// Contest is what is run side by side.
+// Contest is a comparison of sides.
 type Contest struct {
-	// Name is shown to those who watch.
+	// Name is shown while the contest runs.
 	Name    string
 	Callers int
 	Sides   []Side
-	// Server is what works for the sides besides this process; nil: nothing.
+	// Server reports the processor time of the servers. Nil: there are none.
 	Server usage.Server
-	// Before is called before each slot, to give all sides the same start; nil:
-	// nothing is to be done. It is not measured.
+	// Before is called before each slot, to give all sides the same start. It is
+	// not measured. Nil: nothing is called.
 	Before func(ctx context.Context, side string) error
-	// Rounds is how many there are, and Slot how long a turn is measured; zero:
-	// the lab's.
+	// Rounds is the number of rounds, and Slot the length of a slot. Zero: the
+	// lab's defaults.
 	Rounds int
 	Slot   time.Duration
 }
 
-// Outcome is what the rounds of a contest have shown.
+// Outcome is the result of a contest.
 type Outcome struct {
 	Callers int
-	Rounds  []map[string]Sample // by the sides' names
+	Rounds  []map[string]Sample // by side
 }
 
-// Run runs the contest. A slot in which others used the machine is run again, as
-// long as the lab has time for that.
+// Run runs the contest. If other processes used the machine during a slot, the slot
+// is run again, as long as the lab has time for it.
 func (c *Contest) Run(ctx context.Context, l *lab.Lab) (*Outcome, error) {
 	rounds := cmp.Or(c.Rounds, l.Rounds())
 	callers := newCallers(c.Callers)
@@ -72,8 +71,8 @@ func (c *Contest) Run(ctx context.Context, l *lab.Lab) (*Outcome, error) {
 	return o, nil
 }
 
-// turn is a side's slot in a round, run again until it is quiet. If it never is,
-// the quietest counts.
+// turn runs a side's slot in a round, again until it is quiet. If it never is, the
+// quietest run counts.
 func (c *Contest) turn(ctx context.Context, l *lab.Lab, side Side, callers []*Caller) (Sample, error) {
 	var best Sample
 	for try := 1; ; try++ {
@@ -111,7 +110,8 @@ func (c *Contest) once(ctx context.Context, l *lab.Lab, side Side, callers []*Ca
 	return s, err
 }
 
-// line shows a round: operations a second of each side, and what others used.
+// line formats a round: the operations per second of each side, and the load of
+// other processes.
 func (c *Contest) line(round map[string]Sample) string {
 	var b strings.Builder
 	foreign := 0.0

@@ -5,8 +5,8 @@ import (
 	"sync"
 )
 
-// Once has each of n callers do something once, all at the same time, and returns
-// what they said. It is for what is done before anything is measured.
+// Once calls a function once in each of n concurrent callers, and returns their
+// results. It prepares measurements.
 func Once[T any](ctx context.Context, n int, do func(context.Context, *Caller) (T, error)) ([]T, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)

@@ -9,7 +9,7 @@ import (
 	"github.com/semelgo/semel/bench/internal/stat"
 )
 
-// Of is the median over the rounds of a side's measure.
+// Of returns the median over the rounds of a side's measure.
 func (o *Outcome) Of(side string, m Measure) float64 {
 	all := make([]float64, 0, len(o.Rounds))
 	for _, round := range o.Rounds {
@@ -18,7 +18,7 @@ func (o *Outcome) Of(side string, m Measure) float64 {
 	return stat.Median(all)
 }
 
-// Fastest is the place of the side with the highest throughput.
+// Fastest returns the index of the side with the highest throughput.
 func (o *Outcome) Fastest(sides []Side) int {
 	best := 0
 	for i, side := range sides {
@@ -29,7 +29,8 @@ func (o *Outcome) Fastest(sides []Side) int {
 	return best
 }
 
-// Ratios are the measure of one side divided by that of another, in each round.
+// Ratios returns, for each round, the measure of one side divided by that of
+// another.
 func (o *Outcome) Ratios(side, by string, m Measure) []float64 {
 	all := make([]float64, 0, len(o.Rounds))
 	for _, round := range o.Rounds {
@@ -40,8 +41,8 @@ func (o *Outcome) Ratios(side, by string, m Measure) []float64 {
 	return all
 }
 
-// Noisy counts the slots of these sides in which others used the machine, in
-// spite of all tries.
+// Noisy counts the slots of these sides that other processes disturbed in every
+// run.
 func (o *Outcome) Noisy(sides ...string) int {
 	n := 0
 	for _, round := range o.Rounds {
@@ -54,7 +55,7 @@ func (o *Outcome) Noisy(sides ...string) int {
 	return n
 }
 
-// Compared is the finding for a row that is a ratio of two sides' measures.
+// Compared returns the finding of a row that is the ratio of two sides' measures.
 func (o *Outcome) Compared(row, side, by string, m Measure) goal.Finding {
 	ratios := o.Ratios(side, by, m)
 	least, most := stat.Spread(ratios)
@@ -68,10 +69,10 @@ func (o *Outcome) Compared(row, side, by string, m Measure) goal.Finding {
 	}
 }
 
-// Faster is the finding for a row that compares throughputs. The wall clock
-// decides. Where it was noisy it may tell nothing; then the processor time per
-// operation shows that the must is reached, which others change little, and the
-// finding says so.
+// Faster returns the finding of a row that compares throughputs. The wall clock
+// decides. If it was noisy and does not show that the goal is reached, the ratio of
+// processor time per operation decides, which other processes hardly change. The
+// finding then says so.
 func (o *Outcome) Faster(row goal.Row, side, by string) goal.Finding {
 	wall := o.Compared(row.Name, side, by, Throughput)
 	met := func(value float64) bool { return goal.Result{Row: row, Value: value}.Met() }
@@ -87,12 +88,12 @@ func (o *Outcome) Faster(row goal.Row, side, by string) goal.Finding {
 	return wall
 }
 
-// apart is how far the rounds' ratios may be from their median, on average and as a
-// share of it, for a clock that is not noisy.
+// apart is the mean deviation of the rounds' ratios from their median, as a share
+// of the median, above which the wall clock counts as noisy.
 const apart = 0.08
 
-// doubtful says why the wall clock tells little of two sides; empty: it tells enough. A
-// machine whose own speed changes is noisy, too, whoever works on it.
+// doubtful returns why the wall clock does not compare two sides reliably, and ""
+// if it does. A machine whose own speed changes counts as noisy, too.
 func (o *Outcome) doubtful(side, by string) string {
 	if o.Noisy(side, by) > 0 {
 		return "the machine was not quiet"
@@ -104,7 +105,7 @@ func (o *Outcome) doubtful(side, by string) string {
 	return ""
 }
 
-// Describe says what a side has shown: medians over the rounds.
+// Describe formats a side's measures: medians over the rounds.
 func (o *Outcome) Describe(side string) string {
 	took := ""
 	if p99 := o.Of(side, P99); p99 > 0 { // a race has no latencies
@@ -122,7 +123,7 @@ func (o *Outcome) noise(sides ...string) []string {
 	return nil
 }
 
-// thousands writes a rate with three digits that matter.
+// thousands formats a rate with three significant digits.
 func thousands(v float64) string {
 	if v < 10_000 {
 		return fmt.Sprintf("%.0f", v)
@@ -130,7 +131,7 @@ func thousands(v float64) string {
 	return fmt.Sprintf("%.1fk", v/1000)
 }
 
-// duration writes microseconds.
+// duration formats microseconds.
 func duration(us float64) string {
 	if us < 1000 {
 		return fmt.Sprintf("%.0f µs", us)

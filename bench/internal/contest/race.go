@@ -13,34 +13,33 @@ import (
 	"github.com/semelgo/semel/bench/internal/usage"
 )
 
-// Runner is one who does all of the work at a stretch, such as a queue that is
-// filled and emptied.
+// Runner does all of its work in one run, for example a queue that is filled and
+// emptied.
 type Runner struct {
 	Name string
-	// Run does it to the end, and tells how many operations that were.
+	// Run does the work, and returns the number of operations.
 	Run func(ctx context.Context) (ops int, err error)
-	// Server is what works for this runner besides this process; nil: what works
-	// for the race.
+	// Server reports the processor time of this runner's servers. Nil: the race's
+	// Server is used.
 	Server usage.Server
 }
 
-// Race is what runners do one after the other, in rounds like those of a
-// [Contest]. It tells throughput and processor time, and no latencies.
+// Race compares runners, in rounds like those of a [Contest]. It measures
+// throughput and processor time, and no latencies.
 type Race struct {
-	// Name is shown to those who watch.
+	// Name is shown while the race runs.
 	Name    string
 	Runners []Runner
-	// Server is what works for the runners besides this process; nil: nothing.
+	// Server reports the processor time of the servers. Nil: there are none.
 	Server usage.Server
-	// Before is called before each run, and not measured; nil: nothing is to be
-	// done.
+	// Before is called before each run and is not measured. Nil: nothing is called.
 	Before func(ctx context.Context, runner string) error
-	// Rounds is how many there are; zero: the lab's.
+	// Rounds is the number of rounds. Zero: the lab's default.
 	Rounds int
 }
 
-// Run runs the race. A run in which others used the machine is made again, as
-// long as the lab has time for that.
+// Run runs the race. If other processes used the machine during a run, the run is
+// repeated, as long as the lab has time for it.
 func (r *Race) Run(ctx context.Context, l *lab.Lab) (*Outcome, error) {
 	rounds := cmp.Or(r.Rounds, l.Rounds())
 	o := &Outcome{}
@@ -62,8 +61,8 @@ func (r *Race) Run(ctx context.Context, l *lab.Lab) (*Outcome, error) {
 	return o, nil
 }
 
-// turn is a runner's turn in a round, made again until it is quiet. If it never
-// is, the quietest counts.
+// turn runs a runner in a round, again until it is quiet. If it never is, the
+// quietest run counts.
 func (r *Race) turn(ctx context.Context, l *lab.Lab, runner Runner) (Sample, error) {
 	var best Sample
 	for try := 1; ; try++ {
@@ -93,7 +92,7 @@ func (r *Race) once(ctx context.Context, runner Runner) (Sample, error) {
 			server = s
 		}
 	}
-	runtime.GC() // what others have left is not this one's
+	runtime.GC() // garbage of earlier runs must not count here
 	before, err := usage.Begin(server)
 	if err != nil {
 		return Sample{}, err

@@ -13,20 +13,20 @@ import (
 	"github.com/semelgo/semel/bench/internal/usage"
 )
 
-// Sample is what one slot of one side has shown.
+// Sample holds the measurements of one slot of one side.
 type Sample struct {
 	usage.Span
 
 	Ops      int
 	P50, P99 time.Duration
-	// Tries is how often the slot was run until it was quiet, or given up.
+	// Tries is how often the slot was run until it was quiet or the lab gave up.
 	Tries int
 }
 
-// Measure is a number that a sample holds.
+// Measure reads a number of a sample.
 type Measure func(Sample) float64
 
-// Throughput is in operations a second.
+// Throughput is in operations per second.
 func Throughput(s Sample) float64 { return float64(s.Ops) / s.Elapsed.Seconds() }
 
 // Median and P99 are latencies, in microseconds.
@@ -38,10 +38,10 @@ func P99(s Sample) float64 { return micros(s.P99) }
 // ServerCPU is the processor time of the servers, in microseconds per operation.
 func ServerCPU(s Sample) float64 { return micros(s.Server) / float64(s.Ops) }
 
-// ClientCPU is that of this process: the client, and the callers themselves.
+// ClientCPU is the processor time of this process: client and callers.
 func ClientCPU(s Sample) float64 { return micros(s.Client) / float64(s.Ops) }
 
-// CPU is both together.
+// CPU is the sum of both.
 func CPU(s Sample) float64 { return ServerCPU(s) + ClientCPU(s) }
 
 func micros(d time.Duration) float64 { return float64(d) / float64(time.Microsecond) }
@@ -53,15 +53,15 @@ const (
 	over
 )
 
-// slot is one side's turn: callers ask in a closed loop, first to warm up, then
-// to be measured. What ends in the time that is measured is counted.
+// slot is one side's turn: callers run in a closed loop, first to warm up, then
+// measured. Operations that end during the measurement count.
 func slot(ctx context.Context, side Side, callers []*Caller, server usage.Server, warm, length time.Duration) (Sample, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	for _, c := range callers {
 		c.took = c.took[:0]
 	}
-	runtime.GC() // what others have left is not this side's
+	runtime.GC() // garbage of other sides must not count here
 	var phase atomic.Int32
 	var running sync.WaitGroup
 	for _, c := range callers {
@@ -85,7 +85,7 @@ func slot(ctx context.Context, side Side, callers []*Caller, server usage.Server
 	return sample(span, callers), nil
 }
 
-// loop asks until the slot is over.
+// loop calls the side until the slot is over.
 func (c *Caller) loop(ctx context.Context, do func(context.Context, *Caller) error, phase *atomic.Int32) error {
 	began := time.Now()
 	for phase.Load() != over {
@@ -101,7 +101,7 @@ func (c *Caller) loop(ctx context.Context, do func(context.Context, *Caller) err
 	return nil
 }
 
-// measure waits until the slot is over, and tells what was used in it.
+// measure waits until the slot is over and returns the processor time used.
 func measure(ctx context.Context, server usage.Server, phase *atomic.Int32, warm, length time.Duration) (usage.Span, error) {
 	if err := wait(ctx, warm); err != nil {
 		return usage.Span{}, err

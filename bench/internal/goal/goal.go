@@ -1,63 +1,63 @@
-// Package goal says what is measured, what it must reach, and what became of it.
+// Package goal defines the measured rows, their goals, and their results.
 package goal
 
-// Row is one line of the table: something measured, and what it is to be.
+// Row is one measurement and its goal.
 type Row struct {
-	// Name says what is measured, and by it results of several runs are compared.
+	// Name names the measurement. Results of several runs are compared by it.
 	Name string
 	// Unit of the value, such as "x" for a ratio.
 	Unit string
-	// Must is what the value has to reach, Aim what we are after; nil where there
-	// is none, and then the row only shows.
+	// Must is the value to reach, and Aim the value we work towards. Nil: no goal,
+	// the row is only shown.
 	Must, Aim *float64
-	// Least: smaller is better, and Must is the most the value may be. Otherwise
-	// Must is the least.
+	// Least means that smaller is better, and Must is an upper bound. Otherwise
+	// Must is a lower bound.
 	Least bool
 }
 
-// AtLeast is a row whose value is to be must, aim or more.
+// AtLeast returns a row with lower bounds.
 func AtLeast(name, unit string, must, aim float64) Row {
 	return Row{Name: name, Unit: unit, Must: &must, Aim: &aim}
 }
 
-// AtMost is a row whose value is to be must, aim or less.
+// AtMost returns a row with upper bounds.
 func AtMost(name, unit string, must, aim float64) Row {
 	return Row{Name: name, Unit: unit, Must: &must, Aim: &aim, Least: true}
 }
 
-// Shown is a row without a goal.
+// Shown returns a row without a goal.
 func Shown(name, unit string) Row { return Row{Name: name, Unit: unit} }
 
-// NoAim is r with a must alone.
+// NoAim returns r without an aim.
 func (r Row) NoAim() Row {
 	r.Aim = nil
 	return r
 }
 
-// Finding is what was measured for the row of that name.
+// Finding is the measured value of a row.
 type Finding struct {
 	Row   string
 	Value float64
-	// Detail says in words what the number alone does not: absolute values,
-	// conditions, what decided.
+	// Detail adds what the number does not show: absolute values, conditions, what
+	// decided.
 	Detail string
 }
 
-// Result is a row, and what was found.
+// Result is a row with its finding.
 type Result struct {
 	Row
 
 	Value  float64
 	Detail string
-	// Missing: it could not be measured, and Detail says why.
+	// Missing means that the row was not measured. Detail says why.
 	Missing bool
 }
 
-// Met reports whether the must was reached. A row without one is met when it was
+// Met reports whether the must is reached. A row without a must is met if it was
 // measured.
 func (r Result) Met() bool { return !r.Missing && r.reaches(r.Must) }
 
-// AimMet reports the same of the aim.
+// AimMet reports whether the aim is reached.
 func (r Result) AimMet() bool { return !r.Missing && r.reaches(r.Aim) }
 
 func (r Result) reaches(bar *float64) bool {
@@ -71,9 +71,9 @@ func (r Result) reaches(bar *float64) bool {
 	}
 }
 
-// Short says how far the value is from the aim, as a share of the aim: 0.25 for
-// three quarters of it, or for a quarter too much. It is zero when the aim is
-// reached, and when there is none.
+// Short returns how far the value is from the aim, as a share of the aim: 0.25 for
+// three quarters of a lower bound, or for a quarter too much. It is zero if the aim
+// is reached, and if there is none.
 func (r Result) Short() float64 {
 	switch {
 	case r.Missing || r.Aim == nil || r.AimMet():
@@ -87,8 +87,8 @@ func (r Result) Short() float64 {
 	}
 }
 
-// Results joins an experiment's rows with what was found. why stands where
-// nothing was.
+// Results joins an experiment's rows with its findings. why is the detail of rows
+// without a finding.
 func Results(rows []Row, found []Finding, why string) []Result {
 	by := make(map[string]Finding, len(found))
 	for _, f := range found {

@@ -16,7 +16,7 @@ const (
 	bytesAtOnceRow = "stored bytes: the same when nothing was vacuumed"
 )
 
-// storedBytes has many calls made, and looks at how large the table has become.
+// storedBytes makes many calls and measures the growth of the table.
 func storedBytes(ctx context.Context, l *lab.Lab) ([]goal.Finding, error) {
 	d, err := newDatabase(ctx, l, "bytes")
 	if err != nil {
@@ -43,7 +43,7 @@ func storedBytes(ctx context.Context, l *lab.Lab) ([]goal.Finding, error) {
 	}, nil
 }
 
-// grown is the size of a table that was empty before so many calls.
+// grown returns the size of an initially empty table after n calls.
 func (d *database) grown(ctx context.Context, calls int, vacuum bool) (size, error) {
 	if err := d.exec(ctx, "truncate semel_records"); err != nil {
 		return size{}, err
@@ -69,10 +69,10 @@ func (d *database) grown(ctx context.Context, calls int, vacuum bool) (size, err
 	return s, err
 }
 
-// given is what a caller gives, in bytes.
+// given is the number of bytes that the caller of one call passes.
 var given = float64(len(timed.Name()) + len(payment.Scope(0)) + 36 + payment.Size) //nolint:gochecknoglobals // it never changes
 
-// size is how large the table is.
+// size returns the size of the table.
 type size struct {
 	records       int
 	heap, indexes int64
@@ -84,7 +84,7 @@ func (s size) String() string {
 	return fmt.Sprintf("%.0f bytes a record, heap %.0f and indexes %.0f", s.each(), float64(s.heap)/float64(s.records), float64(s.indexes)/float64(s.records))
 }
 
-// call has so many calls made by all callers together.
+// call makes n calls from all callers together.
 func (d *database) call(ctx context.Context, calls int) error {
 	do := payment.Do(d.engine)
 	var next atomic.Int64

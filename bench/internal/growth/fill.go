@@ -13,12 +13,12 @@ import (
 	"github.com/semelgo/semel/bench/internal/contest"
 )
 
-// fill empties the table and has n records in it, each like one that the store
-// has written for a call, but for what tells it from the others. The large ones
-// are written without indexes, which are made afterwards.
+// fill empties the table and inserts n records. Each is a copy of a record that the
+// store has written, with another identity. Large tables are filled without
+// indexes, which are created afterwards.
 func (t *table) fill(ctx context.Context, n int) error {
 	id := "md5(i::text)::uuid"
-	if t.ordered { // a millisecond each, up to now
+	if t.ordered { // one millisecond apart, until now
 		id = fmt.Sprintf("(lpad(to_hex((extract(epoch from now()) * 1000)::bigint - %d + i), 12, '0') || substr(md5(i::text), 13))::uuid", n)
 	}
 	insert, err := t.like(ctx, t.do, "semel_records", id, "first.expires + i * interval '1 millisecond'")
@@ -34,8 +34,8 @@ func (t *table) fill(ctx context.Context, n int) error {
 	return t.exec(ctx, "vacuum analyze semel_records")
 }
 
-// like empties the table, and returns a statement that inserts records like the
-// one that do writes: those from number $1 to $2.
+// like empties the table and returns a statement that inserts records with numbers
+// $1 to $2, which are copies of a record that do has written.
 func (d *database) like(ctx context.Context, do func(context.Context, *contest.Caller) error, into, id, expires string) (string, error) {
 	if err := d.exec(ctx, "truncate semel_records"); err != nil {
 		return "", err
@@ -67,7 +67,7 @@ func (d *database) like(ctx context.Context, do func(context.Context, *contest.C
 		into, strings.Join(names, ", "), strings.Join(values, ", ")), nil
 }
 
-// insert writes the records with two sessions, each its half.
+// insert inserts the records over two sessions, half each.
 func (d *database) insert(ctx context.Context, sql string, n int) error {
 	var writing sync.WaitGroup
 	var failed [2]error
@@ -83,8 +83,8 @@ func (d *database) insert(ctx context.Context, sql string, n int) error {
 	return nil
 }
 
-// without does what fills the table while it has no indexes, and then makes all as it
-// was.
+// without drops the indexes, calls the function that fills the table, and creates
+// the indexes again.
 func (d *database) without(ctx context.Context, do func() error) error {
 	drop, create, err := d.indexes(ctx)
 	if err != nil {
@@ -102,12 +102,13 @@ func (d *database) without(ctx context.Context, do func() error) error {
 	return d.settle(ctx)
 }
 
-// settle leaves nothing of what was filled for the server to do while it is measured.
+// settle finishes the server's work on the filled table, so that none is left
+// during the measurement.
 func (d *database) settle(ctx context.Context) error {
 	return d.exec(ctx, "vacuum analyze semel_records", "checkpoint")
 }
 
-// indexes are the statements that drop those of the table, and make them again.
+// indexes returns the statements that drop and create the table's indexes.
 func (d *database) indexes(ctx context.Context) (drop, create []string, err error) {
 	rows, err := d.pool.Query(ctx, `select coalesce('alter table semel_records drop constraint ' || quote_ident(c.conname), 'drop index ' || quote_ident(r.relname)),
 coalesce('alter table semel_records add constraint ' || quote_ident(c.conname) || ' ' || pg_get_constraintdef(c.oid), pg_get_indexdef(i.indexrelid))
@@ -124,7 +125,7 @@ where i.indrelid = 'semel_records'::regclass`)
 	return drop, create, err
 }
 
-// with has one session do all that.
+// with runs all statements in one session.
 func (d *database) with(ctx context.Context, statements ...string) error {
 	return d.pool.AcquireFunc(ctx, func(conn *pgxpool.Conn) error {
 		for _, sql := range append(statements, "reset all") {

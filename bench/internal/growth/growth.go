@@ -1,5 +1,4 @@
-// Package growth measures what becomes of speed, space and removal when there are
-// many records.
+// Package growth measures speed, space and removal with many records.
 package growth
 
 import (
@@ -12,10 +11,10 @@ import (
 	"github.com/semelgo/semel/bench/internal/stat"
 )
 
-// callers is how many ask at the same time.
+// callers is the number of concurrent callers.
 const callers = 64
 
-// The sizes of tables that are compared.
+// The compared sizes of tables.
 const (
 	small = 10_000
 	large = 1_000_000
@@ -29,7 +28,7 @@ const (
 	hugeOrdered  = "growth: Do at 64 callers on 10⁷ records, keys in the order of time, against 10⁴"
 )
 
-// Experiments on many records.
+// Experiments returns the experiments with many records.
 func Experiments() []lab.Experiment {
 	return []lab.Experiment{
 		grown(
@@ -59,7 +58,7 @@ func Experiments() []lab.Experiment {
 	}
 }
 
-// whole leaves an experiment out that is too long for a quick run.
+// whole skips an experiment in a quick run.
 func whole(e lab.Experiment) lab.Experiment {
 	run := e.Run
 	e.Run = func(ctx context.Context, l *lab.Lab) ([]goal.Finding, error) {
@@ -71,14 +70,14 @@ func whole(e lab.Experiment) lab.Experiment {
 	return e
 }
 
-// sized is a row about a table of so many records.
+// sized returns a row about a table of n records.
 type sized struct {
 	row     goal.Row
 	records int
 	ordered bool
 }
 
-// grown compares tables with small ones.
+// grown compares large tables with small ones.
 func grown(of ...sized) lab.Experiment {
 	e := lab.Experiment{Name: fmt.Sprintf("growth to %d records", of[0].records)}
 	for _, s := range of {

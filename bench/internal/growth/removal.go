@@ -19,8 +19,8 @@ const (
 	removalLog = "removal of 10⁶ old records: written to the log by dropping their partition"
 )
 
-// removal has as many old records purged, and vacuumed away, as leave with a
-// partition.
+// removal compares purging and vacuuming old records with dropping a partition of
+// as many.
 func removal(ctx context.Context, l *lab.Lab) ([]goal.Finding, error) {
 	if err := room(ctx, l, 2*large); err != nil {
 		return nil, err
@@ -57,12 +57,12 @@ func removal(ctx context.Context, l *lab.Lab) ([]goal.Finding, error) {
 	}, nil
 }
 
-// firstTable is the partition of what has no time, which is purged.
+// firstTable is the partition of records without a time, which is purged.
 const firstTable = "semel_records_first"
 
-// fillOld divides the table as if that had been done long ago, so that there is a
-// partition that is old enough to leave; and puts old records into it, and into
-// that of what has no time.
+// fillOld divides the table as if that had been done long ago, so that one
+// partition is old enough to be dropped. It fills that partition, and the partition
+// of records without a time, with old records.
 func (d *database) fillOld(ctx context.Context, parts *postgres.Partitions) error {
 	const day = 24 * time.Hour
 	insert, err := d.like(ctx, payment.Do(d.engine), "%s", "(%s || substr(md5(i::text), 13))::uuid", "now() - interval '1 day' + i * interval '1 millisecond'")
@@ -102,7 +102,7 @@ func (d *database) fillOld(ctx context.Context, parts *postgres.Partitions) erro
 	return d.settle(ctx)
 }
 
-// effort is what something took.
+// effort is the cost of an action.
 type effort struct {
 	took    time.Duration
 	log     int64
@@ -117,7 +117,7 @@ func (e effort) String() string {
 	return s
 }
 
-// measured does something after a checkpoint.
+// measured runs an action after a checkpoint.
 func (d *database) measured(ctx context.Context, do func() error) (effort, error) {
 	if err := d.exec(ctx, "checkpoint"); err != nil {
 		return effort{}, err
@@ -150,7 +150,7 @@ func drop(ctx context.Context, parts *postgres.Partitions) error {
 	return err
 }
 
-// purge removes what a sweeper would, in its batches.
+// purge removes records in batches, as a sweeper does.
 func (d *database) purge(ctx context.Context) error {
 	for gone := 0; gone < large; {
 		n, err := d.store.Purge(ctx, store.MaxLimit)

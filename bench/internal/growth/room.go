@@ -7,12 +7,12 @@ import (
 	"github.com/semelgo/semel/bench/internal/lab"
 )
 
-// space is how many bytes a record takes at most while a table is filled: in the table
-// with its indexes, and as much in the log.
+// space is the upper bound of the bytes that a record needs while a table is
+// filled: in the table and its indexes, and as much in the log.
 const space = 1250
 
-// room says whether there is room for so many records: a disk that is full takes more with
-// it than what was to be measured.
+// room returns an error if the disk has no room for n records. A full disk would
+// break more than the measurement.
 func room(ctx context.Context, l *lab.Lab, records int) error {
 	server, err := l.Postgres(ctx)
 	if err != nil {

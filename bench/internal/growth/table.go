@@ -23,7 +23,7 @@ var errTooLong = errors.New("it takes too long for a quick run")
 // timed is an operation whose keys have a time.
 var timed = semel.Define("create_payment", semel.OperationOptions[payment.Request]{KeyTime: semel.UUIDv7Time})
 
-// database has Semel's tables, and an engine on them.
+// database is a database with Semel's tables, and an engine.
 type database struct {
 	server *lab.Server
 	pool   *pgxpool.Pool
@@ -72,7 +72,7 @@ func (d *database) exec(ctx context.Context, statements ...string) error {
 	return nil
 }
 
-// table is one of so many records.
+// table is a table of n records.
 type table struct {
 	*database
 
@@ -89,7 +89,7 @@ func tableName(records int, ordered bool) string {
 	return fmt.Sprintf("%d", records)
 }
 
-// newTable makes a table and fills it.
+// newTable creates and fills a table.
 func newTable(ctx context.Context, l *lab.Lab, records int, ordered bool) (*table, error) {
 	d, err := newDatabase(ctx, l, "growth "+tableName(records, ordered))
 	if err != nil {
@@ -119,7 +119,8 @@ func (t *table) doTimed(ctx context.Context, c *contest.Caller) error {
 	return err
 }
 
-// timeKey makes a new UUID of version 7 of a random one.
+// timeKey replaces the beginning of a random UUID by the time, so that it is a UUID
+// version 7.
 func timeKey(c *contest.Caller) string {
 	key := []byte(c.Key())
 	ms := fmt.Sprintf("%012x", time.Now().UnixMilli())
@@ -129,8 +130,8 @@ func timeKey(c *contest.Caller) string {
 	return string(key)
 }
 
-// shrink makes a small table small again. What is added to a large one does not
-// matter.
+// shrink makes a small table small again. Added records do not matter in a large
+// one.
 func (t *table) shrink(ctx context.Context) error {
 	if t.records > small {
 		return nil

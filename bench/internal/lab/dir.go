@@ -9,16 +9,16 @@ import (
 	"syscall"
 )
 
-// dirs are the names of all labs' directories.
+// dirs is the pattern of the directories' names.
 const dirs = "semel-bench-*"
 
-// directory is a lab's own, locked as long as the lab's process lives.
+// directory is a lab's own directory. It is locked while the lab's process lives.
 type directory struct {
 	path  string
 	owner *os.File
 }
 
-// newDirectory makes one in base, and removes those that were left by who was killed.
+// newDirectory creates one in base, and removes those of killed processes.
 func newDirectory(base string) (*directory, error) {
 	left, _ := filepath.Glob(filepath.Join(base, dirs))
 	for _, path := range left {
@@ -26,7 +26,7 @@ func newDirectory(base string) (*directory, error) {
 			continue
 		}
 		if d, err := lock(path); err == nil {
-			_ = d.remove() // it is another's, perhaps
+			_ = d.remove() // fails if another process has it
 		}
 	}
 	path, err := os.MkdirTemp(base, "new-"+dirs)
@@ -37,7 +37,8 @@ func newDirectory(base string) (*directory, error) {
 	if err != nil {
 		return nil, err
 	}
-	// It has its name only when it is locked, so that nobody takes it for one that was left.
+	// It gets its name only after it is locked, so that no other process removes
+	// it.
 	d.path = filepath.Join(base, filepath.Base(path)[len("new-"):])
 	if err := os.Rename(path, d.path); err != nil {
 		return nil, fmt.Errorf("name directory: %w", err)
@@ -45,14 +46,15 @@ func newDirectory(base string) (*directory, error) {
 	return d, nil
 }
 
-// isLabs tells a lab's directory from what people name likewise: a report, or a profile.
+// isLabs reports whether a directory belongs to a lab, and is not a user's with a
+// similar name.
 func isLabs(path string) bool {
 	_, err := strconv.ParseUint(strings.TrimPrefix(filepath.Base(path), strings.TrimSuffix(dirs, "*")), 10, 64)
 	info, missing := os.Lstat(path)
 	return err == nil && missing == nil && info.IsDir()
 }
 
-// lock fails where another process has the directory.
+// lock fails if another process holds the lock.
 func lock(path string) (*directory, error) {
 	f, err := os.Open(path)
 	if err != nil {

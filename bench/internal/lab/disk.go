@@ -8,7 +8,7 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// Free tells how many bytes are free on the disk that has the server's files.
+// Free returns the number of free bytes on the disk of the server's files.
 func (s *Server) Free(ctx context.Context) (bytes int64, err error) {
 	var dir string
 	err = s.with(ctx, func(conn *pgx.Conn) error {

@@ -1,5 +1,5 @@
-// Package lab is where experiments are made: how long they may take, on which
-// servers, and where what was seen is put.
+// Package lab runs experiments: it limits their time, starts their servers, and
+// collects their points.
 package lab
 
 import (
@@ -18,13 +18,13 @@ import (
 
 // Lab is used by one experiment at a time.
 type Lab struct {
-	// Quick: as much as fits in 3 minutes. What takes longer is left out.
+	// Quick limits the run to 3 minutes. Longer experiments are skipped.
 	Quick bool
 	// Bound is how long after the start the last experiment of a quick run may
 	// begin.
 	Bound time.Duration
-	// Patience is how much time is left for running again what was not quiet, in
-	// all experiments together: at first 6 minutes, and 10 seconds with Quick.
+	// Patience is the time that is left for repeating disturbed slots, in all
+	// experiments together: at first 6 minutes, and 10 seconds with Quick.
 	Patience time.Duration
 
 	out     io.Writer
@@ -36,27 +36,28 @@ type Lab struct {
 	points []Point
 }
 
-// Experiment measures some rows in one go, because they are about the same runs.
+// Experiment measures one or more rows in the same runs.
 type Experiment struct {
-	// Name is a short word for those who watch.
+	// Name is a short name that is shown during the run.
 	Name string
 	Rows []goal.Row
-	// Run measures, in l. A row that it gives no finding of was not measured; an
-	// error says why, and what was found before it counts all the same.
+	// Run measures. A row without a finding was not measured. The error says why;
+	// findings before it count all the same.
 	Run func(ctx context.Context, l *Lab) ([]goal.Finding, error)
-	// Spread has Run called for a few rounds at a time, at the beginning of all, among
-	// the others and at the end, because what it measures goes by how quick the machine
-	// is for some minutes. What it finds the last time is of all rounds.
+	// Spread calls Run for a few rounds at a time: before all other experiments,
+	// between them, and after them. It is for measurements that depend on the
+	// machine's speed, which changes within minutes. The findings of the last call
+	// are of all rounds.
 	Spread bool
 }
 
-// Point is one that a chart has.
+// Point is a point of a chart.
 type Point struct {
 	Chart, Series string
 	X, Y          float64
 }
 
-// New returns a lab that says on out how far it is. Close it.
+// New returns a lab that reports progress to out. The caller must close it.
 func New(out io.Writer, quick bool) (*Lab, error) {
 	dir, err := newDirectory(os.TempDir())
 	if err != nil {
@@ -69,10 +70,10 @@ func New(out io.Writer, quick bool) (*Lab, error) {
 	return l, nil
 }
 
-// Closing has f called when the experiment is over: the last first.
+// Closing registers f to be called at the end of the experiment, last first.
 func (l *Lab) Closing(f func() error) { l.closers = append(l.closers, f) }
 
-// Leave ends what the experiment has begun, but for what all share.
+// Leave ends what the experiment has started, except for shared servers.
 func (l *Lab) Leave() error {
 	var err error
 	for len(l.closers) > 0 {
@@ -83,7 +84,7 @@ func (l *Lab) Leave() error {
 	return err
 }
 
-// Close ends all servers, and removes all files.
+// Close stops all servers and removes all files.
 func (l *Lab) Close() error {
 	err := l.Leave()
 	if l.server != nil {
@@ -92,21 +93,21 @@ func (l *Lab) Close() error {
 	return errors.Join(err, l.dir.remove())
 }
 
-// Dir is a directory for files, removed when the lab is closed, or when the next one is
-// opened.
+// Dir returns a directory for files. It is removed when the lab is closed, or by
+// the next lab.
 func (l *Lab) Dir() string { return l.dir.path }
 
-// Logf says how far it is, on a line that begins with the time since the start.
+// Logf reports progress on a line that begins with the time since the start.
 func (l *Lab) Logf(format string, args ...any) {
 	fmt.Fprintf(l.out, "%5.0fs  %s\n", time.Since(l.began).Seconds(), fmt.Sprintf(format, args...))
 }
 
-// Point adds one to a chart.
+// Point adds a point to a chart.
 func (l *Lab) Point(chart, series string, x, y float64) {
 	l.points = append(l.points, Point{chart, series, x, y})
 }
 
-// Points are those of one chart, in the order they came.
+// Points returns the points of a chart, in the order in which they were added.
 func (l *Lab) Points(chart string) []Point {
 	var of []Point
 	for _, p := range l.points {
@@ -117,25 +118,24 @@ func (l *Lab) Points(chart string) []Point {
 	return of
 }
 
-// Late reports whether no experiment may begin any more.
+// Late reports whether no further experiment may begin.
 func (l *Lab) Late() bool { return l.Bound > 0 && time.Since(l.began) > l.Bound }
 
-// Rounds is how often each side has its turn.
+// Rounds is the number of rounds of each side.
 func (l *Lab) Rounds() int { return l.either(3, 7) }
 
-// Share is how often each side has its turn at a time, where the rounds are spread over
-// the run.
+// Share is the number of rounds per call where the rounds are spread over the run.
 func (l *Lab) Share() int { return l.either(1, 2) }
 
-// Trials is how often each of several settings is tried, to choose one.
+// Trials is the number of trials of each setting, to choose one.
 func (l *Lab) Trials() int { return l.either(1, 2) }
 
-// Slot is how long a turn is measured.
+// Slot is the length of a slot.
 func (l *Lab) Slot() time.Duration {
 	return time.Duration(l.either(400, 1500)) * time.Millisecond
 }
 
-// Warm is how long before that a side may warm up.
+// Warm is the time before a slot in which a side warms up.
 func (l *Lab) Warm() time.Duration {
 	return time.Duration(l.either(100, 300)) * time.Millisecond
 }
@@ -147,7 +147,7 @@ func (l *Lab) either(quick, full int) int {
 	return full
 }
 
-// Benchmark runs f as go test -bench does, for as long as a turn.
+// Benchmark runs f as go test -bench does, for the length of a slot.
 func (l *Lab) Benchmark(f func(b *testing.B)) (testing.BenchmarkResult, error) {
 	testing.Init()
 	if err := flag.Set("test.benchtime", l.Slot().String()); err != nil {
@@ -156,9 +156,9 @@ func (l *Lab) Benchmark(f func(b *testing.B)) (testing.BenchmarkResult, error) {
 	return testing.Benchmark(f), nil
 }
 
-// Again waits until others leave the machine alone, and reports whether there is
-// time to run once more what was not quiet. The time for that is bounded, over
-// all experiments.
+// Again waits until other processes leave the machine idle, and reports whether
+// there is time to repeat a disturbed slot. The total time for repetitions is
+// bounded.
 func (l *Lab) Again(ctx context.Context) bool {
 	const look = 250 * time.Millisecond
 	l.Patience -= l.Warm() + l.Slot()

@@ -15,18 +15,17 @@ import (
 	"github.com/semelgo/semel/internal/realtest"
 )
 
-// Server is a PostgreSQL of the lab's own, that waits for the disk.
+// Server is a PostgreSQL server of the lab, with fsync on.
 type Server struct {
-	// Dial opens the connections of pools; nil: as usual.
+	// Dial opens the connections of pools. Nil: the default.
 	Dial pgconn.DialFunc
 
 	running *realtest.Durable
 }
 
-// Settings of the server. Files of its log are kept for use again, because
-// making new ones would be measured; checkpoints come when they are asked for,
-// before each turn. It vacuums by itself, as it does where nothing is said of that here:
-// what is said here no experiment could change.
+// Settings of the server. Files of the log are recycled, because creating new ones
+// would be measured. Checkpoints run on request, before each slot. Autovacuum runs
+// by default; an experiment cannot change a setting that is listed here.
 func settings() []string {
 	return []string{
 		"shared_buffers=1GB", "max_connections=1000", "min_wal_size=4GB", "max_wal_size=8GB",
@@ -34,8 +33,7 @@ func settings() []string {
 	}
 }
 
-// Postgres is the one server that experiments share, started when the first one
-// asks.
+// Postgres returns the server that experiments share. The first call starts it.
 func (l *Lab) Postgres(ctx context.Context) (*Server, error) {
 	if l.server != nil {
 		return l.server, nil
@@ -48,8 +46,8 @@ func (l *Lab) Postgres(ctx context.Context) (*Server, error) {
 	return s, nil
 }
 
-// StartPostgres starts one more for the experiment, with settings and an
-// environment that come on top of what all have.
+// StartPostgres starts another server for the experiment, with additional settings
+// and environment variables.
 func (l *Lab) StartPostgres(ctx context.Context, o realtest.DurableOptions) (*Server, error) {
 	s, err := l.start(ctx, o)
 	if err != nil {
@@ -73,11 +71,10 @@ func (l *Lab) start(ctx context.Context, o realtest.DurableOptions) (*Server, er
 	return s, nil
 }
 
-// URL is the server's address, as its superuser.
+// URL is the server's URL, for its superuser.
 func (s *Server) URL() string { return s.running.URL() }
 
-// PostgresVersion is what the shared server says that it is; empty when there was
-// none.
+// PostgresVersion is the version of the shared server, and "" if none was started.
 func (l *Lab) PostgresVersion(ctx context.Context) (version string) {
 	if l.server == nil {
 		return ""
@@ -91,11 +88,11 @@ func (l *Lab) PostgresVersion(ctx context.Context) (version string) {
 	return version
 }
 
-// Usage is what all the server's processes have used.
+// Usage returns the processor time of all the server's processes.
 func (s *Server) Usage() (time.Duration, error) { return usage.Tree(s.running.PID())() }
 
-// Pool opens connections to a database, which it creates if there is none. It is
-// closed with the experiment, if not before.
+// Pool opens a pool on a database, which it creates if it does not exist. The pool
+// is closed with the experiment, if not before.
 func (s *Server) Pool(ctx context.Context, l *Lab, database string, conns int) (*pgxpool.Pool, error) {
 	if err := s.create(ctx, database); err != nil {
 		return nil, err
@@ -121,7 +118,7 @@ func (s *Server) Pool(ctx context.Context, l *Lab, database string, conns int) (
 	return pool, open(ctx, pool, conns)
 }
 
-// open opens all connections of a pool, so that nobody is measured while one is.
+// open opens all connections of a pool, so that opening one is not measured.
 func open(ctx context.Context, pool *pgxpool.Pool, conns int) error {
 	held := make([]*pgxpool.Conn, 0, conns)
 	defer func() {
@@ -151,8 +148,8 @@ func (s *Server) create(ctx context.Context, database string) error {
 	})
 }
 
-// recycle writes some megabytes of log and has the files of it kept, so that none
-// is made while something is measured.
+// recycle writes some megabytes of log, so that the server has files to recycle and
+// creates none during a measurement.
 func (s *Server) recycle(ctx context.Context, megabytes int) error {
 	return s.with(ctx, func(conn *pgx.Conn) error {
 		for _, sql := range []string{

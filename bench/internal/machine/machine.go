@@ -1,4 +1,4 @@
-// Package machine describes where something was measured.
+// Package machine describes the machine of a measurement.
 package machine
 
 import (
@@ -23,12 +23,12 @@ type Machine struct {
 	Memory   string
 	Kernel   string
 	Go       string
-	Postgres string // empty: there was none
-	Fsync    string // how long one takes, where the servers' files are
+	Postgres string // empty: no server was started
+	Fsync    string // duration of an fsync on the disk of the servers' files
 	Date     string
 }
 
-// Describe looks at the machine. Files for the moment are made in dir.
+// Describe inspects the machine. It creates temporary files in dir.
 func Describe(ctx context.Context, dir string) (Machine, error) {
 	fsync, err := fsync(ctx, dir)
 	return Machine{
@@ -42,7 +42,7 @@ func Describe(ctx context.Context, dir string) (Machine, error) {
 	}, err
 }
 
-// Lines say it to people, one thing a line.
+// Lines formats the description, one fact per line.
 func (m Machine) Lines() []string {
 	lines := []string{
 		fmt.Sprintf("%s, %d cores, %s of memory, Linux %s", m.CPU, m.Cores, m.Memory, m.Kernel),
@@ -54,17 +54,17 @@ func (m Machine) Lines() []string {
 	return append(lines, m.Fsync, m.Date)
 }
 
-// syncs is how often the disk is waited for.
+// syncs is the number of fsyncs that are timed.
 const syncs = 200
 
-// fsync tells how long writing 8 kB takes until it is on the disk, which is what
-// a database waits for when it commits.
+// fsync measures how long it takes to write 8 kB and fsync, as a database does when
+// it commits.
 func fsync(ctx context.Context, dir string) (string, error) {
 	f, err := os.Create(filepath.Join(dir, "fsync"))
 	if err != nil {
 		return "", fmt.Errorf("measure fsync: %w", err)
 	}
-	defer f.Close() // the directory goes with the lab
+	defer f.Close() // the lab removes the directory
 	page := make([]byte, 8<<10)
 	took := make([]time.Duration, 0, syncs)
 	for i := range syncs {
@@ -85,7 +85,7 @@ func fsync(ctx context.Context, dir string) (string, error) {
 		stat.Quantile(took, 0.5).Round(time.Microsecond), stat.Quantile(took, 0.99).Round(time.Microsecond)), nil
 }
 
-// field is what a file says after a name and a colon, the first time.
+// field returns the first value after a name and a colon.
 func field(path, name string) string {
 	f, err := os.Open(path)
 	if err != nil {
@@ -100,7 +100,7 @@ func field(path, name string) string {
 	return ""
 }
 
-// memory writes "24731708 kB" as people do.
+// memory formats "24731708 kB" for readers.
 func memory(text string) string {
 	number, ok := strings.CutSuffix(text, " kB")
 	kilo, err := strconv.ParseFloat(number, 64)

@@ -1,6 +1,5 @@
-// Package payment is the work that all sides do: an operation whose result is 256
-// bytes, and nothing else, so that what is measured is what having it done once
-// costs.
+// Package payment is the work that all sides do: an operation with a result of 256
+// bytes and no effect, so that only the cost of idempotency is measured.
 package payment
 
 import (
@@ -14,7 +13,7 @@ import (
 // Size of a result, in bytes.
 const Size = 256
 
-// Request is what a payment is asked with.
+// Request is the input.
 type Request struct {
 	Amount   int64  `json:"amount"`
 	Currency string `json:"currency"`
@@ -23,14 +22,13 @@ type Request struct {
 // Create is the operation.
 var Create = semel.Define("create_payment", semel.OperationOptions[Request]{})
 
-// Scope is the user that a caller asks for.
+// Scope returns the scope of a caller's user.
 func Scope(caller int) string { return "user-" + strconv.Itoa(1000+caller) }
 
-// Result is what a payment answers. It is the same each time, and must not be
-// changed.
+// Result returns the result of every payment. It must not be changed.
 func Result() semel.Raw { return result }
 
-var result = semel.Raw(fill(Size)) //nolint:gochecknoglobals // made once, so that making it is not measured
+var result = semel.Raw(fill(Size)) //nolint:gochecknoglobals // computed once, so that it is not measured
 
 func fill(n int) []byte {
 	b := make([]byte, n)
@@ -40,12 +38,12 @@ func fill(n int) []byte {
 	return b
 }
 
-// Call asks for a payment with the key.
+// Call returns a call with the key.
 func Call(caller int, key string) semel.Call {
 	return Create.Call(semel.ScopeOf(Scope(caller)), key, Request{Amount: 4711, Currency: "EUR"})
 }
 
-// Do is the side of semel.Do: each time a key that never came before.
+// Do is the side of semel.Do: every key is new.
 func Do(e semel.Runner) func(context.Context, *contest.Caller) error {
 	return func(ctx context.Context, c *contest.Caller) error {
 		_, _, err := semel.Do(ctx, e, Call(c.N, c.Key()), func(context.Context) (semel.Raw, error) { return Result(), nil })

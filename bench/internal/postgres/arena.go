@@ -1,5 +1,4 @@
-// Package postgres measures Semel on PostgreSQL against the SQL one would write
-// by hand.
+// Package postgres measures Semel on PostgreSQL against hand-written SQL.
 package postgres
 
 import (
@@ -13,21 +12,21 @@ import (
 	"github.com/semelgo/semel/migrate"
 )
 
-// ourConns is the size of Semel's pool, whatever the number of callers.
+// ourConns is the size of Semel's pool, for any number of callers.
 const ourConns = 16
 
-// Arena is a database with Semel's tables and the plain one, where sides meet.
+// Arena is a database with Semel's tables and plain ones, for all sides.
 type Arena struct {
 	lab    *lab.Lab
 	server *lab.Server
 	name   string
 	admin  *pgxpool.Pool
 	own    *pgxpool.Pool // Semel's
-	said   []string      // of the connections each side has
+	said   []string      // about the connections of each side
 	before func(ctx context.Context, side string) error
 }
 
-// NewArena makes the database of that name on the lab's server.
+// NewArena creates the database on the lab's server.
 func NewArena(ctx context.Context, l *lab.Lab, name string) (*Arena, error) {
 	server, err := l.Postgres(ctx)
 	if err != nil {
@@ -36,7 +35,7 @@ func NewArena(ctx context.Context, l *lab.Lab, name string) (*Arena, error) {
 	return ArenaOn(ctx, l, server, name)
 }
 
-// ArenaOn makes it on a server of one's own.
+// ArenaOn creates it on another server.
 func ArenaOn(ctx context.Context, l *lab.Lab, server *lab.Server, name string) (*Arena, error) {
 	a := &Arena{lab: l, server: server, name: name}
 	a.before = a.Fresh
@@ -53,8 +52,8 @@ func ArenaOn(ctx context.Context, l *lab.Lab, server *lab.Server, name string) (
 	return a, a.exec(ctx, plainSchema)
 }
 
-// Fresh empties the tables and writes all to the disk, so that each side has the
-// same start and nobody pays for another's log.
+// Fresh empties the tables and runs a checkpoint, so that each side has the same
+// start and none pays for another side's log.
 func (a *Arena) Fresh(ctx context.Context, _ string) error {
 	return a.exec(ctx, "truncate semel_records, semel_notes, naive, naive_kept, domain", "checkpoint")
 }
@@ -68,14 +67,14 @@ func (a *Arena) exec(ctx context.Context, statements ...string) error {
 	return nil
 }
 
-// Filled keeps what the tables hold from now on, so that all sides have it.
+// Filled keeps the current rows in the tables, for all sides.
 func (a *Arena) Filled(ctx context.Context) error {
 	a.before = func(ctx context.Context, _ string) error { return a.exec(ctx, "checkpoint") }
 	return a.exec(ctx, "vacuum analyze")
 }
 
-// Contest is one on this arena, each side with empty tables unless they were
-// [Arena.Filled].
+// Contest returns a contest on this arena. Each side begins with empty tables,
+// unless they were [Arena.Filled].
 func (a *Arena) Contest(name string, callers int, sides ...contest.Side) *contest.Contest {
 	return &contest.Contest{Name: name, Callers: callers, Sides: sides, Server: a.server.Usage, Before: a.before}
 }

@@ -17,8 +17,8 @@ const insertDomain = `insert into domain (id, payer, amount) values ($1, $2, $3)
 
 const inlineCallers = 64
 
-// inline compares a transaction with one insert of the domain with the same
-// transaction done once.
+// inline compares a transaction with one insert with the same transaction under
+// semel.DoTx.
 func inline() lab.Experiment {
 	const same = ", against the same transaction without idempotency"
 	rows := []versus{
@@ -36,16 +36,16 @@ func inline() lab.Experiment {
 	}
 }
 
-// transactions are measured in rounds that are spread over the run: what they cost goes
-// by how warm the processors' caches are, and so by who else is on the machine.
+// transactions are measured in rounds that are spread over the run: their cost
+// depends on how warm the processors' caches are, and so on other load.
 type transactions struct {
 	rows  []versus
-	conns []int    // that serve each side best, as was found the first time
-	said  []string // of that
+	conns []int    // the best number for each side, found in the first call
+	said  []string // about it
 	all   contest.Outcome
 }
 
-// visit adds some rounds, and finds what all of them have shown.
+// visit adds rounds, and returns the findings of all rounds.
 func (t *transactions) visit(ctx context.Context, l *lab.Lab) ([]goal.Finding, error) {
 	arena, err := NewArena(ctx, l, "inline")
 	if err != nil {
@@ -57,8 +57,8 @@ func (t *transactions) visit(ctx context.Context, l *lab.Lab) ([]goal.Finding, e
 		return nil, err
 	}
 	t.said = arena.said
-	// A session's first hundreds of transactions are dearer than those after them, as no
-	// session's are that is kept. So there is a turn before those that count.
+	// The first hundreds of transactions of a session are more expensive than later
+	// ones, so an unmeasured slot comes before.
 	warm := arena.Contest("postgres, transactions, warming up", inlineCallers, sides...)
 	warm.Rounds, warm.Slot = 1, l.Slot()/2
 	if _, err := warm.Run(ctx, l); err != nil {
@@ -97,8 +97,7 @@ func (t *transactions) sides(ctx context.Context, a *Arena) ([]contest.Side, err
 	return sides, nil
 }
 
-// unprotected is BEGIN, the insert, COMMIT: what is done where nobody asks what
-// happens when it is done again.
+// unprotected is BEGIN, the insert, COMMIT: without any idempotency.
 func unprotected(pool *pgxpool.Pool) (func(context.Context, *contest.Caller) error, error) {
 	return func(ctx context.Context, c *contest.Caller) error {
 		key := c.Key()
@@ -109,7 +108,7 @@ func unprotected(pool *pgxpool.Pool) (func(context.Context, *contest.Caller) err
 	}, nil
 }
 
-// doTx is the same by semel.DoTx.
+// doTx is the same with semel.DoTx.
 func (a *Arena) doTx(pool *pgxpool.Pool) (func(context.Context, *contest.Caller) error, error) {
 	engine, err := a.Engine(pool)
 	return func(ctx context.Context, c *contest.Caller) error {
@@ -131,7 +130,7 @@ func unprotectedBatch(pool *pgxpool.Pool) (func(context.Context, *contest.Caller
 	}, nil
 }
 
-// doBatch is the same by semel.DoBatch.
+// doBatch is the same with semel.DoBatch.
 func (a *Arena) doBatch(pool *pgxpool.Pool) (func(context.Context, *contest.Caller) error, error) {
 	engine, err := a.Engine(pool)
 	return func(ctx context.Context, c *contest.Caller) error {

@@ -13,12 +13,11 @@ import (
 	"github.com/semelgo/semel/store/postgres"
 )
 
-// swaps is the lane that brings changes to the store together, as the engine has
-// it.
+// swaps is a batching queue in front of Swap, like the engine's.
 type swaps = lane.Lane[store.ID, store.Change, store.SwapResult]
 
-// Lane is the side of the store by itself, beneath the engine: claims and
-// completes of all callers go through one lane to Swap.
+// Lane is the side of the store without the engine: all callers claim and complete
+// through one batching queue.
 func (a *Arena) Lane(ctx context.Context) (contest.Side, error) {
 	s, err := postgres.New(a.own, postgres.Options{})
 	if err != nil {
@@ -39,7 +38,7 @@ func (a *Arena) Lane(ctx context.Context) (contest.Side, error) {
 	return contest.Side{Name: "Swap", Do: viaLane(l)}, nil
 }
 
-// viaLane claims a key and completes it, as the engine's own records are.
+// viaLane claims a key and completes it, with records like the engine's.
 func viaLane(l *swaps) func(context.Context, *contest.Caller) error {
 	return func(ctx context.Context, c *contest.Caller) error {
 		scope, key := payment.Scope(c.N), c.Key()
@@ -63,7 +62,7 @@ func viaLane(l *swaps) func(context.Context, *contest.Caller) error {
 
 const operation = "create_payment"
 
-// fingerprint is as long as the engine's.
+// fingerprint has the length of the engine's.
 func fingerprint() []byte { return payment.Result()[:18] }
 
 func inForce(ctx context.Context, l *swaps, change store.Change) error {

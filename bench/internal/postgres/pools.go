@@ -13,12 +13,12 @@ import (
 	"github.com/semelgo/semel/bench/internal/goal"
 )
 
-// Naive is the side of the two plain statements, each committed by itself.
+// Naive is the side of two plain statements, each in its own transaction.
 func (a *Arena) Naive(ctx context.Context, callers int) (contest.Side, error) {
 	return a.best(ctx, "naive", callers, naive)
 }
 
-// Kept is the side of the same two statements, where what is stuck and what is old can
+// Kept is the side of the same statements on the table whose stuck and old rows can
 // be found.
 func (a *Arena) Kept(ctx context.Context, callers int) (contest.Side, error) {
 	return a.best(ctx, "kept", callers, kept)
@@ -29,7 +29,7 @@ func (a *Arena) Bare(ctx context.Context, callers int) (contest.Side, error) {
 	return a.best(ctx, "bare", callers, bare)
 }
 
-// best gives a side as many connections as serve it best.
+// best gives a side the number of connections that is best for it.
 func (a *Arena) best(ctx context.Context, name string, callers int, do work) (contest.Side, error) {
 	conns, err := a.connections(ctx, name, callers, do)
 	if err != nil {
@@ -40,8 +40,8 @@ func (a *Arena) best(ctx context.Context, name string, callers int, do work) (co
 	return side, err
 }
 
-// connections is how many of them serve a side best: some numbers are tried, and what
-// came of it is said with what was found.
+// connections finds the best number of connections for a side by trials. The result
+// is part of the findings' detail.
 func (a *Arena) connections(ctx context.Context, name string, callers int, do work) (int, error) {
 	sizes := poolSizes(callers)
 	at := 0
@@ -74,7 +74,7 @@ func (a *Arena) tryAll(ctx context.Context, name string, callers int, do work, s
 	return o.Fastest(sides), nil
 }
 
-// with is a side that has so many connections, and is called by their number.
+// with returns a side that has n connections, and is named after that number.
 func (a *Arena) with(ctx context.Context, conns int, do work) (contest.Side, *pgxpool.Pool, error) {
 	pool, err := a.server.Pool(ctx, a.lab, a.name, conns)
 	if err != nil {
@@ -84,7 +84,8 @@ func (a *Arena) with(ctx context.Context, conns int, do work) (contest.Side, *pg
 	return contest.Side{Name: strconv.Itoa(conns), Do: one}, pool, err
 }
 
-// poolSizes are those that are tried: one for each caller, and fewer.
+// poolSizes are the numbers that are tried: one connection for each caller, and
+// fewer.
 func poolSizes(callers int) []int {
 	sizes := []int{max(callers, 2)}
 	for _, n := range []int{16, 32, 64} {
@@ -96,7 +97,7 @@ func poolSizes(callers int) []int {
 	return sizes
 }
 
-// Say adds to each finding which connections the sides had.
+// Say adds the sides' numbers of connections to each finding.
 func (a *Arena) Say(found []goal.Finding) []goal.Finding {
 	for i := range found {
 		found[i].Detail += "; " + strings.Join(a.said, "; ")

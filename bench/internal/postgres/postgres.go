@@ -8,7 +8,7 @@ import (
 	"github.com/semelgo/semel/bench/internal/lab"
 )
 
-// Experiments on PostgreSQL.
+// Experiments returns the experiments on PostgreSQL.
 func Experiments() []lab.Experiment {
 	return []lab.Experiment{
 		at256().experiment(), at64().experiment(), at8().experiment(), at1().experiment(),
@@ -53,8 +53,8 @@ func faster(side, by string, callers int, must, aim float64) versus {
 	return versus{Row: goal.AtLeast(name, "x", must, aim), side: side, by: by}
 }
 
-// overKept is a row of throughput without a goal: what it is against where one can find
-// what is stuck and what is old, as one can in Semel's table.
+// overKept is a row of throughput without a goal: against the plain table whose
+// stuck and old rows can be found, as in Semel's table.
 func overKept(callers int) versus {
 	const whom = "two plain statements on a table that can be swept and purged"
 	name := fmt.Sprintf("Postgres, throughput of Do at %s, against %s", many(callers), whom)
@@ -68,7 +68,7 @@ func many(callers int) string {
 	return fmt.Sprintf("%d callers", callers)
 }
 
-// cheaper is a row of what an operation costs the server.
+// cheaper is a row of the server's cost per operation.
 func cheaper(callers int, must, aim float64) versus {
 	name := fmt.Sprintf("Postgres, server CPU per operation of Do at %d callers, against two plain statements", callers)
 	return versus{goal.AtMost(name, "x", must, aim), "Do", "naive", contest.ServerCPU}

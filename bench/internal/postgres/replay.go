@@ -17,20 +17,19 @@ import (
 
 const (
 	replayCallers = 256
-	// replayed is how many keys each caller has; they are asked for again and
-	// again.
+	// replayed is the number of keys of each caller, which repeats them.
 	replayed = 40
 )
 
-// readPlain is what one reads when the claim finds that the key was there.
+// readPlain reads the row after the insert has found a duplicate.
 const readPlain = `select state, result from naive where key = $1`
 
-// insertPlains inserts finished rows of one caller.
+// insertPlains inserts the finished rows of one caller.
 const insertPlains = `insert into naive (key, state, result, created, expires)
 select $2 || key, 2, $3, now(), now() + interval '1 day' from unnest($1::text[]) key`
 
-// replay compares answers to keys that came before with an insert that finds the
-// row there and a select of it.
+// replay compares repeated calls with an insert that finds a duplicate and a select
+// of the row.
 func replay() lab.Experiment {
 	faster := versus{
 		Row:  goal.AtLeast("Postgres, throughput of replays at 256 callers without local cache, against insert then select", "x", 5, 8),
@@ -66,8 +65,8 @@ func replay() lab.Experiment {
 	return lab.Experiment{Name: "postgres, replays", Rows: []goal.Row{faster.Row, log}, Run: run}
 }
 
-// known does all keys once, both ways, and returns them, and the side that asks
-// Semel for them again.
+// known runs all keys once on both sides, and returns them, and the side that
+// repeats them with Semel.
 func (a *Arena) known(ctx context.Context) ([][]string, contest.Side, error) {
 	engine, err := a.Engine(a.own)
 	if err != nil {
@@ -101,7 +100,8 @@ func (a *Arena) known(ctx context.Context) ([][]string, contest.Side, error) {
 	return keys, side, a.Filled(ctx)
 }
 
-// pay asks for a key, which must or must not have come before.
+// pay calls the operation with a key. replayed says whether the result must be a
+// replay.
 func pay(ctx context.Context, e semel.Runner, caller int, key string, before bool) error {
 	_, replayed, err := semel.Do(ctx, e, payment.Call(caller, key), func(context.Context) (semel.Raw, error) {
 		return payment.Result(), nil
@@ -112,7 +112,7 @@ func pay(ctx context.Context, e semel.Runner, caller int, key string, before boo
 	return err
 }
 
-// again inserts what is there, and then selects it.
+// again inserts a duplicate, and then selects the row.
 func again(keys [][]string) work {
 	return func(pool *pgxpool.Pool) (func(context.Context, *contest.Caller) error, error) {
 		return func(ctx context.Context, c *contest.Caller) error {
@@ -137,10 +137,10 @@ func again(keys [][]string) work {
 	}
 }
 
-// written has replays alone asked for, and tells how much the log has grown by
-// one of them. No row may have been written, locked or moved.
+// written runs replays only, and measures the growth of the log for each. No row
+// may be written, locked or moved.
 func (a *Arena) written(ctx context.Context, l *lab.Lab, c *contest.Contest, ours contest.Side) (goal.Finding, error) {
-	// What the server tidies by itself is not the replays'.
+	// Autovacuum is off, because its writes would count.
 	if err := a.tidying(ctx, false); err != nil {
 		return goal.Finding{}, err
 	}
@@ -169,7 +169,7 @@ func (a *Arena) written(ctx context.Context, l *lab.Lab, c *contest.Contest, our
 	return goal.Finding{Value: float64(after.log-before.log) / ops, Detail: strings.Join(detail, "; ")}, nil
 }
 
-// tidying has the server vacuum and analyse by itself, or not.
+// tidying turns autovacuum on or off.
 func (a *Arena) tidying(ctx context.Context, on bool) error {
 	for _, sql := range []string{fmt.Sprintf("alter system set autovacuum = %t", on), "select pg_reload_conf()"} {
 		if err := a.exec(ctx, sql); err != nil {
@@ -179,10 +179,10 @@ func (a *Arena) tidying(ctx context.Context, on bool) error {
 	return nil
 }
 
-// stands is what the database holds.
+// stands is the state of the database.
 type stands struct {
-	rows string // a digest of where all rows are, and who wrote or locked them
-	log  int64  // bytes of log so far
+	rows string // digest of the positions of all rows, and of their writers and lockers
+	log  int64  // position in the log, in bytes
 }
 
 func (a *Arena) state(ctx context.Context) (stands, error) {

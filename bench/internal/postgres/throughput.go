@@ -27,7 +27,7 @@ func (a *Arena) Do() (contest.Side, error) {
 	return contest.Side{Name: "Do", Do: payment.Do(engine)}, nil
 }
 
-// Engine returns one on the arena's database, which is closed with the
+// Engine returns an engine on the arena's database. It is closed with the
 // experiment.
 func (a *Arena) Engine(pool *pgxpool.Pool) (*semel.Engine[pgx.Tx], error) {
 	s, err := postgres.New(pool, postgres.Options{})
@@ -42,8 +42,7 @@ func (a *Arena) Engine(pool *pgxpool.Pool) (*semel.Engine[pgx.Tx], error) {
 	return engine, nil
 }
 
-// sides are those that claim and complete, in the order they are shown: what the charts
-// have, and what else the rows are about.
+// sides are the sides that claim and complete, in the order of the charts and rows.
 func (a *Arena) sides(ctx context.Context, callers int, rows []versus) ([]contest.Side, error) {
 	makers := []func() (contest.Side, error){
 		func() (contest.Side, error) { return a.Naive(ctx, callers) },
@@ -66,15 +65,15 @@ func (a *Arena) sides(ctx context.Context, callers int, rows []versus) ([]contes
 	return sides, nil
 }
 
-// against are the rows of a number of callers: one side's measure against that of
-// another.
+// against are the rows for a number of callers: one side's measure against
+// another's.
 type against struct {
 	callers int
-	rounds  int // zero: the lab's
+	rounds  int // zero: the lab's default
 	rows    []versus
 }
 
-// versus is one row of them.
+// versus is one of these rows.
 type versus struct {
 	goal.Row
 
@@ -94,12 +93,12 @@ func (a against) experiment() lab.Experiment {
 
 func (a against) name() string { return fmt.Sprintf("postgres, callers: %d", a.callers) }
 
-// errLeftOut is why a quick run has not all rows.
+// errLeftOut is why a quick run lacks rows.
 var errLeftOut = errors.New("a quick run leaves out the table that can be swept and purged")
 
 func (a against) run(ctx context.Context, l *lab.Lab) (_ []goal.Finding, err error) {
 	if l.Quick && len(a.rows) == 0 {
-		return nil, nil // it would be for the charts alone
+		return nil, nil // only the charts need this number of callers
 	}
 	if l.Quick && a.callers > 1 && slices.ContainsFunc(a.rows, versus.isKept) {
 		a.rows, err = slices.DeleteFunc(slices.Clone(a.rows), versus.isKept), errLeftOut
@@ -141,7 +140,7 @@ func judge(o *contest.Outcome, rows []versus) []goal.Finding {
 	return found
 }
 
-// plot adds what a side has shown to the charts.
+// plot adds a side's measures to the charts.
 func plot(l *lab.Lab, o *contest.Outcome, side string) {
 	name, drawn := map[string]string{
 		"Do": "semel.Do", "naive": "two plain statements", "bare": "one bare insert",

@@ -9,11 +9,11 @@ import (
 	"github.com/semelgo/semel/bench/internal/lab"
 )
 
-// measureAll makes one experiment after the other, and among them, again and again,
-// those that are spread over the run. One that fails does not keep the others from
-// being made, unless it was broken off.
+// measureAll runs the experiments one by one, and between them the experiments that
+// are spread over the run. An error of an experiment does not keep the others from
+// running, unless ctx has ended.
 func measureAll(ctx context.Context, l *lab.Lab, chosen []lab.Experiment) ([]goal.Result, error) {
-	found := make([][]goal.Result, len(chosen)) // the last of each counts
+	found := make([][]goal.Result, len(chosen)) // the last result of each counts
 	visits := visits(chosen, l.Rounds())
 	for step, at := range visits {
 		e := chosen[at]
@@ -32,9 +32,9 @@ func measureAll(ctx context.Context, l *lab.Lab, chosen []lab.Experiment) ([]goa
 	return slices.Concat(found...), nil
 }
 
-// visits are the experiments in the order in which they are made, by their places:
-// those that are spread so many times, the first before all others and the last after
-// them.
+// visits lists the experiments, by index, in the order in which they run. A spread
+// experiment is listed the given number of times, first before all others, and last
+// after them.
 func visits(chosen []lab.Experiment, times int) []int {
 	var spread, once, all []int
 	for at, e := range chosen {
@@ -53,7 +53,7 @@ func visits(chosen []lab.Experiment, times int) []int {
 	return all
 }
 
-// measure makes one experiment. Its error is that it was broken off.
+// measure runs one experiment. Its error is that of ctx.
 func measure(ctx context.Context, l *lab.Lab, e lab.Experiment) ([]goal.Result, error) {
 	found, err := e.Run(ctx, l)
 	err = errors.Join(err, l.Leave())

@@ -9,10 +9,9 @@ import (
 	"runtime/pprof"
 )
 
-// profile writes profiles of this process into dir: cpu.prof, whose samples are
-// labelled with the side they are of, and at its end allocs, mutex and block. It
-// costs something itself, so what is measured meanwhile says where the time goes,
-// and not how much there is.
+// profile writes profiles of this process into dir: cpu.prof, whose samples have
+// the side as a label, and at the end allocs, mutex and block. Profiling costs time
+// itself, so the results of such a run show proportions only.
 func profile(dir string) (end func() error, err error) {
 	if err := os.MkdirAll(dir, 0o750); err != nil {
 		return nil, fmt.Errorf("make directory: %w", err)

@@ -1,5 +1,4 @@
-// Package program makes the experiments that are asked for, and writes what came
-// of them.
+// Package program runs experiments and writes their results.
 package program
 
 import (
@@ -16,22 +15,20 @@ import (
 	"github.com/semelgo/semel/bench/internal/report"
 )
 
-// Options are what the command line asks for.
+// Options are the flags of the command.
 type Options struct {
-	// Quick: as much as fits in 3 minutes.
+	// Quick limits the run to 3 minutes.
 	Quick bool
-	// Row leaves out the experiments that give no row whose name matches; nil:
-	// all are made.
+	// Row selects the experiments that have a row with a matching name. Nil: all.
 	Row *regexp.Regexp
-	// Dir is where the results are written; empty: they are only printed.
+	// Dir is the directory of the results. Empty: they are only printed.
 	Dir string
-	// Profile is where profiles of this process are written; empty: none are made.
+	// Profile is the directory of profiles. Empty: none are written.
 	Profile string
 }
 
-// Run makes the experiments, one after the other, and says on out how far it is
-// and what was found. It returns how many goals were missed, or could not be
-// measured.
+// Run runs the experiments one by one, and reports progress and results to out. It
+// returns how many goals were missed or not measured.
 func Run(ctx context.Context, o Options, all []lab.Experiment, out io.Writer) (missed int, err error) {
 	chosen := o.choose(all)
 	if len(chosen) == 0 {
@@ -69,14 +66,14 @@ func Run(ctx context.Context, o Options, all []lab.Experiment, out io.Writer) (m
 	return missed, report.Write(o.Dir, l, m, results)
 }
 
-// choose leaves out experiments that give no row that is asked for.
+// choose selects the experiments that have a selected row.
 func (o Options) choose(all []lab.Experiment) []lab.Experiment {
 	return slices.DeleteFunc(slices.Clone(all), func(e lab.Experiment) bool {
 		return o.Row != nil && !slices.ContainsFunc(e.Rows, func(r goal.Row) bool { return o.Row.MatchString(r.Name) })
 	})
 }
 
-// measure makes the experiments, with a profile if one is asked for.
+// measure runs the experiments, with profiles if Profile is set.
 func (o Options) measure(ctx context.Context, l *lab.Lab, chosen []lab.Experiment) (results []goal.Result, err error) {
 	if o.Profile == "" {
 		return measureAll(ctx, l, chosen)

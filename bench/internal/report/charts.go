@@ -8,7 +8,7 @@ import (
 	"github.com/semelgo/semel/bench/internal/lab"
 )
 
-// Charts are those that there are points for, by the name of their file.
+// Charts returns the charts that have points, by file name.
 func Charts(l *lab.Lab) map[string]chart.Chart {
 	drawn := make(map[string]chart.Chart)
 	for name, c := range charts() {
@@ -19,7 +19,7 @@ func Charts(l *lab.Lab) map[string]chart.Chart {
 	return drawn
 }
 
-// charts are all, without their points.
+// charts returns all charts, without points.
 func charts() map[string]chart.Chart {
 	return map[string]chart.Chart{
 		"throughput": {
@@ -41,7 +41,7 @@ func charts() map[string]chart.Chart {
 	}
 }
 
-// series sorts points into lines, in the order in which the first of each came.
+// series groups points into lines, in the order of each line's first point.
 func series(points []lab.Point) []chart.Series {
 	var all []chart.Series
 	for _, p := range points {
@@ -52,7 +52,7 @@ func series(points []lab.Point) []chart.Series {
 		all[i].Points = append(all[i].Points, chart.Point{X: p.X, Y: p.Y})
 	}
 	for i := range all {
-		// Two experiments may have begun at the same place; the first counts.
+		// Two experiments may have measured the same X; the first counts.
 		slices.SortStableFunc(all[i].Points, func(a, b chart.Point) int { return cmp.Compare(a.X, b.X) })
 		all[i].Points = slices.CompactFunc(all[i].Points, func(a, b chart.Point) bool { return a.X == b.X })
 	}

@@ -1,4 +1,4 @@
-// Package report writes what was found: for programs, and for people.
+// Package report writes results: for programs, and for readers.
 package report
 
 import (
@@ -10,11 +10,11 @@ import (
 	"github.com/semelgo/semel/bench/internal/goal"
 )
 
-// line is a result as programs read it.
+// line is a result in the JSON file.
 type line struct {
 	Name  string `json:"name"`
 	Value number `json:"value"`
-	// Unit ends in ", at least" or ", at most" where there is a goal.
+	// Unit ends in ", at least" or ", at most" if there is a goal.
 	Unit   string   `json:"unit"`
 	Goal   *float64 `json:"goal"` // the must
 	Aim    *float64 `json:"aim"`
@@ -22,14 +22,13 @@ type line struct {
 	Detail string   `json:"detail"`
 }
 
-// number is null when it was not measured.
+// number is null if it was not measured.
 type number struct {
 	v  float64
 	ok bool
 }
 
-// MarshalJSON writes four digits that matter, which is more than a repetition
-// gives.
+// MarshalJSON writes four significant digits, more than a repetition confirms.
 func (n number) MarshalJSON() ([]byte, error) {
 	if !n.ok || math.IsNaN(n.v) || math.IsInf(n.v, 0) {
 		return []byte("null"), nil
@@ -37,7 +36,7 @@ func (n number) MarshalJSON() ([]byte, error) {
 	return fmt.Appendf(nil, "%.4g", n.v), nil
 }
 
-// JSON writes the results as an array, one result a line.
+// JSON writes the results as an array, one result per line.
 func JSON(w io.Writer, results []goal.Result) error {
 	fmt.Fprint(w, "[")
 	for i, r := range results {
@@ -59,7 +58,7 @@ func JSON(w io.Writer, results []goal.Result) error {
 	return err
 }
 
-// unit tells into which direction the goal lies.
+// unit adds the direction of the goal to the unit.
 func unit(r goal.Row) string {
 	switch {
 	case r.Must == nil:

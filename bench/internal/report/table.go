@@ -9,7 +9,7 @@ import (
 	"github.com/semelgo/semel/bench/internal/machine"
 )
 
-// Page writes what latest.md holds.
+// Page writes the text of latest.md.
 func Page(w io.Writer, quick bool, m machine.Machine, results []goal.Result) error {
 	how := "by `make bench`"
 	if quick {
@@ -23,8 +23,7 @@ func Page(w io.Writer, quick bool, m machine.Machine, results []goal.Result) err
 	return Table(w, results)
 }
 
-// Table writes the results as Markdown: a table to look over, and below it the
-// details.
+// Table writes the results as Markdown: a table, and below it the details.
 func Table(w io.Writer, results []goal.Result) error {
 	var b strings.Builder
 	b.WriteString("| | what | value | must | aim | to the aim |\n|---|---|---|---|---|---|\n")
@@ -40,7 +39,7 @@ func Table(w io.Writer, results []goal.Result) error {
 	return err
 }
 
-// mark says in words what a colour would: not everybody sees those.
+// mark is a word, because not every reader can see colours.
 func mark(r goal.Result) string {
 	switch {
 	case r.Missing:
@@ -56,7 +55,7 @@ func mark(r goal.Result) string {
 	}
 }
 
-// Value writes a result's value with its unit.
+// Value formats a result's value with its unit.
 func Value(r goal.Result) string {
 	if r.Missing {
 		return "–"

@@ -12,8 +12,8 @@ import (
 	"github.com/semelgo/semel/bench/internal/machine"
 )
 
-// Write writes all into files of dir: latest.json for programs, latest.md for
-// people, and the charts.
+// Write writes all results into files of dir: latest.json for programs, latest.md
+// for readers, and the charts.
 func Write(dir string, l *lab.Lab, m machine.Machine, results []goal.Result) error {
 	if err := os.MkdirAll(dir, 0o750); err != nil {
 		return fmt.Errorf("make directory: %w", err)
@@ -33,7 +33,7 @@ func Write(dir string, l *lab.Lab, m machine.Machine, results []goal.Result) err
 	return nil
 }
 
-// file writes a file whole, or leaves the old one.
+// file replaces a file as a whole, or keeps the old one after an error.
 func file(path string, write func(io.Writer) error) (err error) {
 	f, err := os.Create(path + ".new")
 	if err != nil {

@@ -24,14 +24,14 @@ const (
 	asynqLazy = "Redis has appendfsync everysec, so that a crash of the machine loses tasks and ends of a second or two, which Semel does not"
 )
 
-// asynqQueue is asynq on a Redis of the experiment's own.
+// asynqQueue is asynq on a Redis server of the experiment.
 type asynqQueue struct {
 	redis       *redisServer
 	sync        string // appendfsync
 	concurrency int
 	inspector   *asynq.Inspector
 
-	client *asynq.Client // these two while it runs
+	client *asynq.Client // set while it runs
 	server *asynq.Server
 }
 
@@ -57,7 +57,7 @@ func (q *asynqQueue) start(ctx context.Context, done func()) error {
 	if err := q.redis.client.ConfigSet(ctx, "appendfsync", q.sync).Err(); err != nil {
 		return fmt.Errorf("configure Redis: %w", err)
 	}
-	q.client = asynq.NewClient(q.opt()) // a new one: it remembers which queues Redis knows
+	q.client = asynq.NewClient(q.opt()) // a new client: the old one caches which queues exist
 	q.server = asynq.NewServer(q.opt(), asynq.Config{
 		Concurrency: q.concurrency, LogLevel: asynq.FatalLevel, TaskCheckInterval: 20 * time.Millisecond,
 	})
@@ -85,7 +85,8 @@ func (q *asynqQueue) add(ctx context.Context, keys []string) error {
 	return nil
 }
 
-// settle waits until the last ends are written: asynq tells of none.
+// settle waits until the last completions are written, because asynq has no event
+// for them.
 func (q *asynqQueue) settle(ctx context.Context) error {
 	again := time.NewTicker(time.Millisecond)
 	defer again.Stop()

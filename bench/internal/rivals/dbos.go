@@ -56,7 +56,7 @@ func againstDBOS(ctx context.Context, l *lab.Lab) ([]goal.Finding, error) {
 	return arena.Say([]goal.Finding{f}), nil
 }
 
-// dbosSide runs workflows in a schema of their own, with so many connections.
+// dbosSide runs workflows in their own schema, with n connections.
 func dbosSide(ctx context.Context, l *lab.Lab, conns int) (contest.Side, error) {
 	server, err := l.Postgres(ctx)
 	if err != nil {

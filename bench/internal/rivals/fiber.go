@@ -28,11 +28,11 @@ const (
 		"which Semel's middleware digests and compares; to be read beside the rows of HTTP over memory"
 )
 
-// fiberCost is what a request costs.
+// fiberCost is the cost of a request.
 type fiberCost struct{ micros, allocs float64 }
 
-// againstFiber measures what the middleware adds to requests, spread over the run as
-// our own rows are.
+// againstFiber measures what the middleware adds to requests, in rounds that are
+// spread over the run like our own.
 func againstFiber() func(context.Context, *lab.Lab) ([]goal.Finding, error) {
 	first, replay := fiberRounds{}, fiberRounds{repeat: true}
 	return func(ctx context.Context, l *lab.Lab) ([]goal.Finding, error) {
@@ -44,14 +44,14 @@ func againstFiber() func(context.Context, *lab.Lab) ([]goal.Finding, error) {
 	}
 }
 
-// fiberRounds is what was measured until now.
+// fiberRounds holds the measurements so far.
 type fiberRounds struct {
 	repeat            bool
 	bares, protecteds []float64 // in microseconds
-	allocs            []float64 // that the middleware adds
+	allocs            []float64 // added by the middleware
 }
 
-// more is one round.
+// more runs one round.
 func (r *fiberRounds) more(ctx context.Context, l *lab.Lab) error {
 	bare, err := fiberRequest(false, r.repeat)
 	if err != nil {
@@ -70,7 +70,8 @@ func (r *fiberRounds) more(ctx context.Context, l *lab.Lab) error {
 	return nil
 }
 
-// found is what the middleware adds: to the least time of the rounds, as our rows have it.
+// found returns what the middleware adds, based on the fastest round, as our rows
+// are.
 func (r *fiberRounds) found(micros, allocs string) []goal.Finding {
 	if len(r.bares) == 0 {
 		return nil
@@ -81,8 +82,7 @@ func (r *fiberRounds) found(micros, allocs string) []goal.Finding {
 	}
 }
 
-// fiberRequest is what one request costs, of a key that comes again and again or
-// of one that is new each time.
+// fiberRequest measures a request with a repeated key, or with a new key each time.
 func fiberRequest(protected, repeat bool) (fiberCost, error) {
 	var wrong error
 	r := testing.Benchmark(func(b *testing.B) {
@@ -104,7 +104,7 @@ func fiberRequest(protected, repeat bool) (fiberCost, error) {
 	}, wrong
 }
 
-// fiberClient sends one request over and over, under the key of its number.
+// fiberClient sends the same request again and again, with the key of its number.
 type fiberClient struct {
 	handle  fasthttp.RequestHandler
 	request fasthttp.RequestCtx
@@ -126,7 +126,7 @@ func (c *fiberClient) send() {
 	c.handle(&c.request)
 }
 
-// check says what is wrong with the last answer.
+// check returns what is wrong with the last response.
 func (c *fiberClient) check() error {
 	if status, size := c.request.Response.StatusCode(), len(c.request.Response.Body()); status != fiber.StatusCreated || size != payment.Size {
 		return fmt.Errorf("answered %d with %d bytes", status, size)
@@ -134,8 +134,8 @@ func (c *fiberClient) check() error {
 	return nil
 }
 
-// fiberHandler reads the request, as all it is compared with do, and answers with
-// a payment.
+// fiberHandler reads the request, as all compared handlers do, and responds with a
+// payment.
 func fiberHandler(protected bool) fasthttp.RequestHandler {
 	app := fiber.New()
 	if protected {

@@ -11,37 +11,36 @@ import (
 	"github.com/semelgo/semel/bench/internal/usage"
 )
 
-// queue takes jobs, each once by its key, and works them off. A job's work is
-// nothing.
+// queue accepts jobs, each once per key, and works them off. A job does nothing.
 type queue interface {
 	name() string
-	// batch is how many jobs a caller adds at a time.
+	// batch is the number of jobs that a caller adds at a time.
 	batch() int
-	// usage tells what works for it besides this process.
+	// usage reports the processor time of its servers.
 	usage() usage.Server
-	// start empties the queue, and begins to work. done is called for each job
-	// that was worked.
+	// start empties the queue and starts its workers. done is called for each
+	// finished job.
 	start(ctx context.Context, done func()) error
-	// add puts jobs into the queue, one by each key.
+	// add adds a job for each key.
 	add(ctx context.Context, keys []string) error
-	// settle returns once nothing is left to be written of jobs that are done.
+	// settle returns after the completions of all finished jobs are written.
 	settle(ctx context.Context) error
-	// stop ends what start began.
+	// stop stops the workers.
 	stop(ctx context.Context) error
 }
 
-// jobs are put into each queue by all callers together.
+// jobs is a number of jobs that all callers together add to each queue.
 type jobs struct {
 	n      int
-	rounds int           // zero: the lab's
-	warm   time.Duration // for which jobs are added and worked before that
+	rounds int           // zero: the lab's default
+	warm   time.Duration // duration of the warm-up
 
-	running queue // that was started
+	running queue // the started queue
 	left    atomic.Int64
-	over    chan struct{} // closed when none is left
+	over    chan struct{} // closed when no job is left
 }
 
-// jobsOf is as many as a queue works in some seconds.
+// jobsOf returns as many jobs as a queue works off in some seconds.
 func jobsOf(l *lab.Lab) *jobs {
 	if l.Quick {
 		return &jobs{n: 3000, warm: l.Warm()}
@@ -49,7 +48,7 @@ func jobsOf(l *lab.Lab) *jobs {
 	return &jobs{n: 10_000, rounds: 5, warm: l.Warm()}
 }
 
-// race has the queues filled and emptied, in turn.
+// race fills and empties the queues, in turn.
 func (j *jobs) race(ctx context.Context, l *lab.Lab, name string, fresh func(context.Context) error, queues ...queue) (*contest.Outcome, error) {
 	byName := make(map[string]queue, len(queues))
 	r := contest.Race{Name: name, Rounds: j.rounds}
@@ -99,14 +98,14 @@ func (j *jobs) done() {
 	}
 }
 
-// expect says how many jobs are to be done before it is over.
+// expect sets the number of jobs to finish.
 func (j *jobs) expect(n int64) {
 	j.left.Store(n)
 	j.over = make(chan struct{})
 }
 
-// warmUp adds jobs for a while, and waits until they are worked: so that a queue has
-// the connections that it works with, as it has when it is at work for longer.
+// warmUp adds jobs for a while and waits until they are finished, so that a queue
+// has opened its connections before the measurement.
 func (j *jobs) warmUp(ctx context.Context, q queue) error {
 	if j.warm == 0 {
 		return nil
@@ -134,7 +133,7 @@ func (j *jobs) warmUp(ctx context.Context, q queue) error {
 	return j.wait(ctx, q)
 }
 
-// wait waits until all jobs are done.
+// wait waits until all jobs are finished.
 func (j *jobs) wait(ctx context.Context, q queue) error {
 	select {
 	case <-j.over:
@@ -144,7 +143,7 @@ func (j *jobs) wait(ctx context.Context, q queue) error {
 	}
 }
 
-// run puts the jobs in while they are worked, and waits until all were.
+// run adds the jobs while workers run them, and waits until all are finished.
 func (j *jobs) run(ctx context.Context, q queue) (int, error) {
 	var next atomic.Int64
 	_, err := contest.Once(ctx, callers, func(ctx context.Context, c *contest.Caller) (struct{}, error) {
@@ -156,7 +155,7 @@ func (j *jobs) run(ctx context.Context, q queue) (int, error) {
 	return j.n, j.wait(ctx, q)
 }
 
-// fill is what one caller adds.
+// fill adds one caller's jobs.
 func (j *jobs) fill(ctx context.Context, q queue, c *contest.Caller, next *atomic.Int64) error {
 	for {
 		most := j.n + q.batch() - int(next.Add(int64(q.batch())))
@@ -177,7 +176,7 @@ func keysOf(c *contest.Caller, n int) []string {
 	return keys
 }
 
-// fastest is the place of the queue that was it.
+// fastest returns the index of the fastest queue.
 func fastest(o *contest.Outcome, queues []queue) int {
 	best := 0
 	for i, q := range queues {

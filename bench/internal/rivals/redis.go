@@ -19,14 +19,14 @@ import (
 	"github.com/semelgo/semel/bench/internal/usage"
 )
 
-// redisServer is one of the experiment's own.
+// redisServer is a Redis server of the experiment.
 type redisServer struct {
 	addr   string
 	client *redis.Client
 	usage  usage.Server
 }
 
-// startRedis starts a Redis that keeps a log of all changes.
+// startRedis starts a Redis server with an append-only file.
 func startRedis(ctx context.Context, l *lab.Lab) (*redisServer, error) {
 	program, err := exec.LookPath("redis-server")
 	if err != nil {
@@ -59,8 +59,9 @@ func startRedis(ctx context.Context, l *lab.Lab) (*redisServer, error) {
 	return s, s.ready(ctx)
 }
 
-// startUnder starts a server that ends with this process, even if that is killed. The
-// kernel ends it with the thread that started it, which therefore waits for its end.
+// startUnder starts a server that ends with this process, even if this process is
+// killed. The kernel ends it together with the thread that started it, so that
+// thread waits for the server's end.
 func startUnder(cmd *exec.Cmd) (ended <-chan struct{}, err error) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	started, over := make(chan error), make(chan struct{})
@@ -86,7 +87,7 @@ func freePort(ctx context.Context) (string, error) {
 	return strconv.Itoa(listener.Addr().(*net.TCPAddr).Port), nil
 }
 
-// ready waits until the server answers.
+// ready waits until the server responds.
 func (s *redisServer) ready(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()

@@ -1,5 +1,5 @@
-// Package rivals measures Semel against other libraries that do the same work, or
-// the nearest to it that they do. What differs is said with what was found.
+// Package rivals measures Semel against other libraries that do the same or similar
+// work. The findings' detail says what differs.
 package rivals
 
 import (
@@ -7,10 +7,10 @@ import (
 	"github.com/semelgo/semel/bench/internal/lab"
 )
 
-// callers is how many ask at the same time.
+// callers is the number of concurrent callers.
 const callers = 64
 
-// Experiments against other libraries.
+// Experiments returns the experiments with other libraries.
 func Experiments() []lab.Experiment {
 	return []lab.Experiment{
 		{

@@ -30,14 +30,14 @@ type riverQueue struct {
 	reading sync.WaitGroup
 }
 
-// What River's own benchmark uses, which says that they are the fastest it found.
+// The settings of River's own benchmark, the fastest that its authors found.
 const (
 	riverCooldown = 2 * time.Millisecond
 	riverPoll     = 20 * time.Millisecond
 	riverWorkers  = 2000
 )
 
-// riverArgs are unique as a whole.
+// riverArgs is unique as a whole.
 type riverArgs struct {
 	Key      string `json:"key"`
 	Amount   int64  `json:"amount"`
@@ -122,7 +122,7 @@ func (q *riverQueue) add(ctx context.Context, keys []string) error {
 	return err
 }
 
-// settle has nothing to wait for: River tells of a job when its end is stored.
+// settle does nothing: River reports a job after its end is stored.
 func (*riverQueue) settle(context.Context) error { return nil }
 
 func (q *riverQueue) stop(ctx context.Context) error {

@@ -53,7 +53,7 @@ func againstRiver(ctx context.Context, l *lab.Lab) ([]goal.Finding, error) {
 	return found, nil
 }
 
-// riverConns is how many connections serve River best.
+// riverConns finds the best number of connections for River.
 func riverConns(ctx context.Context, l *lab.Lab, server *lab.Server, ours *tasks) (int, error) {
 	sizes := []int{16, 32, 64}
 	if l.Quick {

@@ -18,10 +18,10 @@ import (
 	"github.com/semelgo/semel/task"
 )
 
-// jobsDatabase is where the queues on PostgreSQL have their tables.
+// jobsDatabase is the database of the queues on PostgreSQL.
 const jobsDatabase = "rivals_jobs"
 
-// job is a task that may be run again after a crash, as all queues here have it.
+// job is a task that may run again after a crash, as in all compared queues.
 var job = semel.Define("create_payment", semel.OperationOptions[payment.Request]{
 	Policy: semel.AtLeastOnce(), Retry: &semel.Retry{},
 })
@@ -36,10 +36,10 @@ type tasks struct {
 
 	end     context.CancelFunc
 	running sync.WaitGroup
-	failed  error // of the worker, once it has ended
+	failed  error // of the worker, after its end
 }
 
-// counting tells of each outcome that was stored.
+// counting counts the outcomes that were stored.
 type counting struct {
 	mu   sync.RWMutex
 	done func()
@@ -79,14 +79,15 @@ func newTasks(ctx context.Context, l *lab.Lab, server *lab.Server) (*tasks, erro
 	return t, task.Handle(t.worker, job, func(context.Context, payment.Request) (struct{}, error) { return struct{}{}, nil }, task.HandlerOptions{})
 }
 
-// slots is how many jobs Semel's worker runs at a time: as many as River's.
+// slots is the number of jobs that Semel's worker runs at a time: the same as
+// River's.
 const slots = riverWorkers
 
 func (*tasks) name() string          { return "Semel" }
 func (*tasks) batch() int            { return 1 }
 func (t *tasks) usage() usage.Server { return t.server.Usage }
 
-// checkpoint writes all to the disk, so that nobody pays for another's log.
+// checkpoint runs a checkpoint, so that no queue pays for another queue's log.
 func (t *tasks) checkpoint(ctx context.Context) error {
 	if _, err := t.pool.Exec(ctx, "checkpoint"); err != nil {
 		return fmt.Errorf("checkpoint: %w", err)
@@ -121,7 +122,7 @@ func (t *tasks) add(ctx context.Context, keys []string) error {
 	return nil
 }
 
-// settle has nothing to wait for: what is counted was stored.
+// settle does nothing: an outcome is counted after it is stored.
 func (*tasks) settle(context.Context) error { return nil }
 
 func (t *tasks) stop(context.Context) error {

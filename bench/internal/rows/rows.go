@@ -1,4 +1,4 @@
-// Package rows is the list of all that is measured.
+// Package rows lists all experiments.
 package rows
 
 import (
@@ -13,7 +13,7 @@ import (
 	"github.com/semelgo/semel/bench/internal/web"
 )
 
-// All experiments, in the order they are made.
+// All returns all experiments, in the order in which they run.
 func All() []lab.Experiment {
 	return slices.Concat(
 		postgres.Experiments(),

@@ -17,15 +17,15 @@ import (
 	"github.com/semelgo/semel/store/sqlite"
 )
 
-// arena is a file for Semel, and one for each side that is written by hand.
+// arena has a file for Semel, and one for each hand-written side.
 type arena struct {
 	lab     *lab.Lab
 	callers int
-	opened  map[string]*file // by the side
+	opened  map[string]*file // by side
 	said    []string
 }
 
-// file is where a database is, and the table in it that is emptied before each turn.
+// file is a database file, and its table that is emptied before each slot.
 type file struct{ path, table string }
 
 func (a *arena) sides(ctx context.Context) ([]contest.Side, error) {
@@ -59,8 +59,8 @@ func (a *arena) do(ctx context.Context) (contest.Side, error) {
 	return contest.Side{Name: "Do", Do: payment.Do(engine)}, nil
 }
 
-// best gives a side as many connections as serve it best: one, which has no lock
-// to wait for, or several.
+// best gives a side the number of connections that is best for it: one, which never
+// waits for a lock, or several.
 func (a *arena) best(ctx context.Context, name string, do work) (contest.Side, error) {
 	sizes := []int{1, 4}
 	if a.callers == 1 {
@@ -107,7 +107,7 @@ func (a *arena) fastest(ctx context.Context, name string, sides []contest.Side) 
 	return o.Fastest(sides), nil
 }
 
-// open makes a file for a side. It is closed with the experiment.
+// open creates a side's file. It is closed with the experiment.
 func (a *arena) open(side, table string) (*sql.DB, error) {
 	name := strings.ReplaceAll(fmt.Sprintf("%s-%d.db", side, a.callers), " ", "-")
 	f := &file{filepath.Join(a.lab.Dir(), name), table}
@@ -120,9 +120,9 @@ func (a *arena) open(side, table string) (*sql.DB, error) {
 	return db, nil
 }
 
-// fresh empties a side's table, and its log. It does so over a connection of its own,
-// because a cache that once held a whole table is slower for as long as it lives: the next
-// commits look through all of its slots for pages that are no more.
+// fresh empties a side's table and log. It uses its own connection: a connection
+// whose page cache once held the whole table stays slow, because each later commit
+// searches the cache for removed pages.
 func (a *arena) fresh(ctx context.Context, side string) (err error) {
 	f := a.opened[side]
 	db, err := sqlite.Open(f.path)
@@ -138,7 +138,7 @@ func (a *arena) fresh(ctx context.Context, side string) (err error) {
 	return nil
 }
 
-// say adds to each finding which connections the sides had.
+// say adds the sides' numbers of connections to each finding.
 func (a *arena) say(found []goal.Finding) []goal.Finding {
 	for i := range found {
 		found[i].Detail += "; " + strings.Join(a.said, "; ")

@@ -27,9 +27,9 @@ values (?, 2, ?, unixepoch(), unixepoch() + 86400)`
 
 type work func(ctx context.Context, db *sql.DB) (func(context.Context, *contest.Caller) error, error)
 
-// naive claims and completes by two prepared statements, each committed by
-// itself. The driver starts a goroutine for a statement whose context can end, so
-// theirs cannot.
+// naive claims and completes by two prepared statements, each in its own
+// transaction. Their context cannot end, because the driver starts a goroutine for
+// each statement whose context can.
 func naive(ctx context.Context, db *sql.DB) (func(context.Context, *contest.Caller) error, error) {
 	claim, err := db.PrepareContext(ctx, claimPlain)
 	if err != nil {
@@ -52,7 +52,7 @@ func naive(ctx context.Context, db *sql.DB) (func(context.Context, *contest.Call
 	}, nil
 }
 
-// bare writes the row once, as it is in the end.
+// bare inserts the finished row once.
 func bare(ctx context.Context, db *sql.DB) (func(context.Context, *contest.Caller) error, error) {
 	insert, err := db.PrepareContext(ctx, insertPlain)
 	return func(ctx context.Context, c *contest.Caller) error {

@@ -1,6 +1,6 @@
-// Package sqlite measures Semel on SQLite against the SQL one would write by
-// hand: with the same driver, the same settings (journal mode WAL, synchronous
-// FULL), and files on the same disk.
+// Package sqlite measures Semel on SQLite against hand-written SQL, with the same
+// driver, the same settings (journal mode WAL, synchronous FULL), and files on the
+// same disk.
 package sqlite
 
 import (
@@ -12,7 +12,7 @@ import (
 	"github.com/semelgo/semel/bench/internal/lab"
 )
 
-// Experiments on SQLite.
+// Experiments returns the experiments on SQLite.
 func Experiments() []lab.Experiment {
 	return []lab.Experiment{
 		against(

@@ -1,4 +1,4 @@
-// Package stat makes few numbers of many.
+// Package stat computes statistics.
 package stat
 
 import (
@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// Median is the middle of all; of an even number the mean of the two in the
-// middle. Of none it is not a number.
+// Median returns the median; of an even number of values the mean of the two in the
+// middle. Of no values it is NaN.
 func Median(all []float64) float64 {
 	if len(all) == 0 {
 		return math.NaN()
@@ -20,7 +20,7 @@ func Median(all []float64) float64 {
 	return (sorted[middle-1] + sorted[middle]) / 2
 }
 
-// Spread is the least and the most of all.
+// Spread returns the least and the greatest value.
 func Spread(all []float64) (least, most float64) {
 	if len(all) == 0 {
 		return math.NaN(), math.NaN()
@@ -28,7 +28,7 @@ func Spread(all []float64) (least, most float64) {
 	return slices.Min(all), slices.Max(all)
 }
 
-// Deviation is how far all are from their median, on average and as a share of it.
+// Deviation returns the mean deviation from the median, as a share of it.
 func Deviation(all []float64) float64 {
 	middle, sum := Median(all), 0.0
 	for _, v := range all {
@@ -37,8 +37,8 @@ func Deviation(all []float64) float64 {
 	return sum / float64(len(all)) / middle
 }
 
-// Quantile is the least value that a share q of the sorted values do not exceed.
-// Of none it is zero.
+// Quantile returns the least value that a share q of the sorted values does not
+// exceed. Of no values it is zero.
 func Quantile[T any](sorted []T, q float64) T {
 	if len(sorted) == 0 {
 		var none T

@@ -13,12 +13,12 @@ import (
 	"time"
 )
 
-// tick is the unit of the counts in /proc. It is the same on every machine that
-// Linux runs Go on.
+// tick is the unit of the counts in /proc. It is the same on every machine on which
+// Go runs on Linux.
 const tick = 10 * time.Millisecond
 
-// machine reads how much of the processors everybody has used since the start,
-// and how much there was. What a hypervisor gave to others counts as used.
+// machine reads the used processor time of all processes since the start, and the
+// capacity. Time that a hypervisor gave to others counts as used.
 func machine() (busy, capacity time.Duration, err error) {
 	text, err := os.ReadFile("/proc/stat")
 	if err != nil {
@@ -27,8 +27,8 @@ func machine() (busy, capacity time.Duration, err error) {
 	return parseMachine(string(text))
 }
 
-// parseMachine reads the line "cpu  user nice system idle iowait irq softirq
-// steal guest guest_nice", in ticks. The two last are part of the two first.
+// parseMachine reads the line "cpu user nice system idle iowait irq softirq steal
+// guest guest_nice", in ticks. The last two are included in the first two.
 func parseMachine(text string) (busy, capacity time.Duration, err error) {
 	line, _, _ := strings.Cut(text, "\n")
 	fields := strings.Fields(line)
@@ -50,9 +50,8 @@ func parseMachine(text string) (busy, capacity time.Duration, err error) {
 	return busy, capacity, nil
 }
 
-// Tree is a process with all it has started, and those have, as long as they are
-// its descendants; of those that have ended it counts what their parents waited
-// for.
+// Tree reports the processor time of a process and its descendants. Of descendants
+// that have ended it counts the time that their parents have collected by waiting.
 func Tree(root int) Server {
 	return func() (time.Duration, error) {
 		all, err := processes()
@@ -74,12 +73,12 @@ func Tree(root int) Server {
 
 func descends(all map[int]process, pid, root int) bool {
 	for pid > 0 && pid != root {
-		pid = all[pid].parent // of one that is not there: 0
+		pid = all[pid].parent // 0 if there is no such process
 	}
 	return pid == root
 }
 
-// process is what /proc/<pid>/stat says of one.
+// process is the content of /proc/<pid>/stat.
 type process struct {
 	parent  int
 	threads int
@@ -87,7 +86,7 @@ type process struct {
 	waited  time.Duration // of its children that have ended
 }
 
-// processes reads all of them.
+// processes reads all processes.
 func processes() (map[int]process, error) {
 	paths, err := filepath.Glob("/proc/[0-9]*/stat")
 	if err != nil {
@@ -97,7 +96,7 @@ func processes() (map[int]process, error) {
 	for _, path := range paths {
 		text, err := os.ReadFile(path)
 		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ESRCH) {
-			continue // it has ended since
+			continue // it has ended meanwhile
 		}
 		if err != nil {
 			return nil, fmt.Errorf("read usage: %w", err)
@@ -120,7 +119,7 @@ func parseProcess(text []byte) (pid int, p process, err error) {
 	if pid, err = strconv.Atoi(strings.TrimSpace(string(text[:open]))); err != nil {
 		return 0, p, err
 	}
-	// Counted as in proc(5), where the state is field 3.
+	// numbered as in proc(5), where the state is field 3
 	fields := strings.Fields(string(text[end+1:]))
 	const ppid, utime, stime, cutime, cstime, threads = 4, 14, 15, 16, 17, 20
 	if len(fields) <= threads-3 {
@@ -139,9 +138,9 @@ func parseProcess(text []byte) (pid int, p process, err error) {
 	return pid, p, err
 }
 
-// used is what the process itself has used: by the nanosecond, where it has one
-// thread and the kernel counts that way, because hundreds of processes with a
-// tick each are seconds.
+// used returns the processor time of the process itself: in nanoseconds if it has
+// one thread and the kernel counts that way, because hundreds of processes with a
+// tick each would add up to seconds.
 func (p process) used(pid int) time.Duration {
 	if p.threads != 1 {
 		return p.own

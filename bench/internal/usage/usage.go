@@ -1,5 +1,5 @@
-// Package usage tells who has used the processors: this process, the servers it
-// measures, and everybody else.
+// Package usage measures the processor time of this process, of the servers it
+// measures, and of all other processes.
 package usage
 
 import (
@@ -8,28 +8,28 @@ import (
 	"time"
 )
 
-// Foreign is the share of the machine that others may use while something is
-// measured; above it the measurement is made again.
+// Foreign is the share of the machine that other processes may use during a
+// measurement; above it the measurement is repeated.
 const Foreign = 0.12
 
-// Server tells how much of the processors some processes have used so far.
+// Server reports the processor time of some processes so far.
 type Server func() (time.Duration, error)
 
-// None is no server: all is done in this process.
+// None is the Server of measurements without servers.
 func None() (time.Duration, error) { return 0, nil }
 
-// Mark is how much everybody had used at some time.
+// Mark is the used processor time at some moment.
 type Mark struct {
 	ask      Server
 	at       time.Time
 	client   time.Duration
 	server   time.Duration
-	busy     time.Duration // of all processors, by anybody
+	busy     time.Duration // of all processors, by all processes
 	capacity time.Duration // busy and idle
 }
 
-// Begin marks what was used until now. Looking after others costs this process
-// something itself, so it comes last here, and first at the end.
+// Begin marks the current processor time. Reading that of other processes costs
+// time itself, so it comes last here, and first in End.
 func Begin(s Server) (Mark, error) {
 	m := Mark{ask: s}
 	if err := m.others(); err != nil {
@@ -38,7 +38,7 @@ func Begin(s Server) (Mark, error) {
 	return m, m.self()
 }
 
-// End tells what was used from m to now.
+// End returns the processor time from m to now.
 func (m Mark) End() (Span, error) {
 	now := Mark{ask: m.ask}
 	if err := now.self(); err != nil {
@@ -57,8 +57,8 @@ func (m Mark) since(begin Mark) Span {
 		Server:  m.server - begin.server,
 	}
 	if all := m.capacity - begin.capacity; all > 0 {
-		// The kernel counts by ticks what it lends us by the nanosecond, so a
-		// little less than nothing can be left for others.
+		// The kernel counts the machine in ticks and processes in nanoseconds, so
+		// the difference can be slightly negative.
 		s.Foreign = max(0, float64(m.busy-begin.busy-s.Client-s.Server)/float64(all))
 	}
 	return s
@@ -83,15 +83,14 @@ func (m *Mark) others() error {
 	return err
 }
 
-// Span is what was used between two marks.
+// Span is the processor time between two marks.
 type Span struct {
 	Elapsed time.Duration
-	// Client and Server are the processor time of this process and of the
-	// servers.
+	// Client and Server are the processor time of this process and of the servers.
 	Client, Server time.Duration
-	// Foreign is what all others used, as a share of all processors.
+	// Foreign is the time of all other processes, as a share of all processors.
 	Foreign float64
 }
 
-// Quiet reports whether others used little enough.
+// Quiet reports whether other processes used little enough.
 func (s Span) Quiet() bool { return s.Foreign <= Foreign }

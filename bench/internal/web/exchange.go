@@ -11,7 +11,7 @@ import (
 	"github.com/semelgo/semel/semelhttp"
 )
 
-// writer drops what it is given, and remembers how much.
+// writer discards the response, and counts its bytes.
 type writer struct {
 	header http.Header
 	status int
@@ -22,13 +22,13 @@ func (w *writer) Header() http.Header         { return w.header }
 func (w *writer) WriteHeader(status int)      { w.status = status }
 func (w *writer) Write(p []byte) (int, error) { w.size += len(p); return len(p), nil }
 
-// body can be read again and again.
+// body can be read repeatedly.
 type body struct{ bytes.Reader }
 
 func (*body) Close() error { return nil }
 
-// client sends one request over and over, each time under the key it is given.
-// What it costs itself is next to nothing, and the same for everybody.
+// client sends the same request again and again, each time with the given key. Its
+// own cost is small, and the same for all sides.
 type client struct {
 	request *http.Request
 	writer  writer
@@ -42,7 +42,7 @@ func newClient() *client {
 		text: []byte(`{"account":"DE02120300000000202051","amount":4200,"currency":"EUR","note":"semel once, a single time."}`),
 		key:  []string{""}, writer: writer{header: make(http.Header)},
 	}
-	c.request = httptest.NewRequest(http.MethodPost, "/payments", nil) //nolint:noctx // nobody breaks it off
+	c.request = httptest.NewRequest(http.MethodPost, "/payments", nil) //nolint:noctx // the request is never cancelled
 	c.request.Header = http.Header{
 		"Content-Type": {"application/json"}, "Accept": {"*/*"}, "User-Agent": {"bench"}, semelhttp.HeaderKey: c.key,
 	}
@@ -58,7 +58,7 @@ func (c *client) send(h http.Handler, key string) {
 	h.ServeHTTP(&c.writer, c.request)
 }
 
-// check says what is wrong with the last answer.
+// check returns what is wrong with the last response.
 func (c *client) check(replayed bool) error {
 	if c.writer.status != http.StatusCreated || c.writer.size != payment.Size {
 		return fmt.Errorf("answered %d with %d bytes", c.writer.status, c.writer.size)
@@ -69,7 +69,7 @@ func (c *client) check(replayed bool) error {
 	return nil
 }
 
-// bare reads the request and answers with a payment.
+// bare reads the request and responds with a payment.
 func bare() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if _, err := io.Copy(io.Discard, r.Body); err != nil {

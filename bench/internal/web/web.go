@@ -1,5 +1,5 @@
-// Package web measures what the middleware adds to a handler, over the store in
-// memory.
+// Package web measures what the middleware adds to a handler, with the memory
+// store.
 package web
 
 import (
@@ -23,25 +23,25 @@ import (
 	"github.com/semelgo/semel/store/memory"
 )
 
-// cost is what a request costs.
+// cost is the cost of a request.
 type cost struct {
 	nanos, allocs float64
-	foreign       float64 // what others used meanwhile
+	foreign       float64 // load of other processes
 }
 
 func (c cost) String() string { return fmt.Sprintf("%.0f ns, %.0f allocations", c.nanos, c.allocs) }
 
-// side is a way to answer a request, benchmarked by itself.
+// side is a handler that is benchmarked on its own.
 type side struct {
 	name string
-	// protect makes the handler that is measured of the bare one.
+	// protect wraps the bare handler.
 	protect func(http.Handler) (http.Handler, func(), error)
-	// repeat sends one key again and again, which is replayed; otherwise each
+	// repeat sends the same key again and again, which is replayed. Otherwise each
 	// key is new.
 	repeat, replayed bool
 }
 
-// Experiments on HTTP.
+// Experiments returns the experiments on HTTP.
 func Experiments() []lab.Experiment {
 	return []lab.Experiment{
 		above("first run", side{name: "first run", protect: protected(0)},
@@ -56,10 +56,10 @@ func Experiments() []lab.Experiment {
 	}
 }
 
-// above is what a side costs more than the bare handler.
+// above measures what a side costs more than the bare handler.
 func above(name string, s side, nanos, allocs goal.Row) lab.Experiment {
 	plain := side{name: "bare", protect: unprotected, repeat: s.repeat}
-	var bares, costs []cost // of all rounds until now
+	var bares, costs []cost // of all rounds so far
 	found := func() []goal.Finding {
 		if len(costs) == 0 {
 			return nil
@@ -85,8 +85,8 @@ func above(name string, s side, nanos, allocs goal.Row) lab.Experiment {
 	return lab.Experiment{Name: "http, " + name, Rows: []goal.Row{nanos, allocs}, Run: run, Spread: true}
 }
 
-// quietly benchmarks a side again while others use the machine, and takes the
-// quietest.
+// quietly benchmarks a side again while other processes use the machine, and
+// returns the quietest result.
 func (s *side) quietly(ctx context.Context, l *lab.Lab) (cost, error) {
 	var best cost
 	for try := 1; ; try++ {
@@ -111,8 +111,8 @@ func (s *side) quietly(ctx context.Context, l *lab.Lab) (cost, error) {
 	}
 }
 
-// differ is how much more it was, of each what one makes of all rounds: of times the
-// least, because nothing that happens on the machine makes one goroutine's work quicker.
+// differ returns the difference, each computed over all rounds: of times the least,
+// because disturbances only make a measurement slower.
 func differ(row string, bares, costs []cost, of func(cost) float64, one func([]float64) float64) goal.Finding {
 	less, more := make([]float64, len(costs)), make([]float64, len(costs))
 	said, foreign := []string(nil), 0.0
@@ -130,8 +130,8 @@ func differ(row string, bares, costs []cost, of func(cost) float64, one func([]f
 
 func unprotected(h http.Handler) (http.Handler, func(), error) { return h, func() {}, nil }
 
-// protected puts the middleware around a handler, with a local cache of that many
-// bytes and otherwise with the defaults.
+// protected wraps a handler with the middleware, with a cache of n bytes and
+// otherwise the defaults.
 func protected(cache int) func(http.Handler) (http.Handler, func(), error) {
 	return func(h http.Handler) (http.Handler, func(), error) {
 		engine, err := semel.New(memory.New(memory.Options{MaxRecords: 1 << 30}), semel.Options{Survive: store.NoFailure, CacheBytes: cache})
@@ -150,7 +150,7 @@ func protected(cache int) func(http.Handler) (http.Handler, func(), error) {
 	}
 }
 
-// bench tells what a request costs.
+// bench measures the cost of a request.
 func (s *side) bench(l *lab.Lab) (cost, error) {
 	var wrong error
 	r, err := l.Benchmark(func(b *testing.B) {
@@ -181,5 +181,5 @@ func (s *side) bench(l *lab.Lab) (cost, error) {
 	}, nil
 }
 
-// key is as long as a UUID, and making it costs little.
+// key has the length of a UUID, and is cheap to make.
 func key(n int) string { return "8e03978e-40d5-43e8-bc93-" + strconv.Itoa(100_000_000_000+n) }
