@@ -16,7 +16,7 @@ import (
 	"github.com/semelgo/semel/store/memory"
 )
 
-// shop is a store and an engine over it, for the advice that the README gives.
+// shop is a store and an engine over it, for the advice that docs/errors.md gives.
 type shop struct {
 	t      *testing.T
 	down   atomic.Bool // the store refuses all calls
@@ -75,10 +75,10 @@ const (
 	newKey
 )
 
-// TestReadmeAdviceOfErrors brings about each error in the README's table, and holds the
-// row to it: whether anything was run, what VerdictOf and RetryAfter say, and whether the
-// same key leads to an answer once the cause is gone.
-func TestReadmeAdviceOfErrors(t *testing.T) {
+// TestAdviceOfErrors causes each error in the first table of docs/errors.md, and compares
+// the row with it: whether the function ran, what VerdictOf and RetryAfter return, and
+// whether the same key leads to an answer when the cause is gone.
+func TestAdviceOfErrors(t *testing.T) {
 	order := semel.Define("order", semel.OperationOptions[string]{})
 	timed := semel.Define("timed", semel.OperationOptions[string]{KeyTime: semel.UUIDv7Time})
 	nameless := semel.Define("", semel.OperationOptions[string]{})
@@ -183,10 +183,10 @@ func is(err, want error) bool {
 // holdRow compares the English row with err, and with what was seen.
 func holdRow(t *testing.T, name string, err error, ran bool, advice int) {
 	t.Helper()
-	_, row, found := strings.Cut(read(t, english), "\n| `"+name+"` | ")
+	_, row, found := strings.Cut(read(t, errorsPage), "\n| `"+name+"` | ")
 	cells := strings.SplitN(row, " | ", 3)
 	if !found || len(cells) < 3 {
-		t.Fatalf("%s has no row of %s", english, name)
+		t.Fatalf("%s has no row of %s", errorsPage, name)
 	}
 	p := semelhttp.ProblemOf(err)
 	if want := strconv.Itoa(p.Status) + " `" + p.Code + "`"; !strings.HasPrefix(cells[0], want) {

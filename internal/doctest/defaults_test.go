@@ -5,9 +5,9 @@ import (
 	"testing"
 )
 
-// TestReadmeDefaults: the defaults in the README's tables are those that the code sets.
-func TestReadmeDefaults(t *testing.T) {
-	en, zh := read(t, english), read(t, chinese)
+// TestDefaults: the defaults in docs/settings.md are those that the code sets.
+func TestDefaults(t *testing.T) {
+	en, zh := read(t, settingsPage), read(t, translation(settingsPage))
 	for _, row := range []struct{ setting, file, code, en, zh string }{
 		{"Lease", "options.go", "setDefault(&o.Lease, 30*time.Second)", "30 s", "30 秒"},
 		{"Heartbeat", "options.go", "t.beat = either(t.beat, t.lease/3)", "a third of the lease", "租约的三分之一"},
@@ -25,13 +25,13 @@ func TestReadmeDefaults(t *testing.T) {
 		{"MaxBody`, `MaxResponse", "semelhttp/options.go", "defaultMax = 1 << 20", "1 MiB, 960 KiB", "1 MiB，960 KiB"},
 	} {
 		if !strings.Contains(read(t, row.file), row.code) {
-			t.Errorf("%s has another default of %s than %q: change the READMEs, and this test", row.file, row.setting, row.code)
+			t.Errorf("%s has another default of %s than %q: change docs/settings.md, its translation, and this test", row.file, row.setting, row.code)
 		}
 		if want := "\n| `" + row.setting + "` | " + row.en + " | "; !strings.Contains(en, want) {
-			t.Errorf("%s lacks a row that begins %q", english, want)
+			t.Errorf("%s lacks a row that begins %q", settingsPage, want)
 		}
 		if want := "\n| `" + strings.ReplaceAll(row.setting, ", ", "、") + "` | " + row.zh + " | "; !strings.Contains(zh, want) {
-			t.Errorf("%s lacks a row that begins %q", chinese, want)
+			t.Errorf("%s lacks a row that begins %q", translation(settingsPage), want)
 		}
 	}
 }

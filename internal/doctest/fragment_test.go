@@ -28,25 +28,22 @@ func fragment(ctx context.Context, engine *semel.Engine[*sql.Tx], createGroup *s
 	return group, replayed, err
 }
 
-// TestReadmeFragmentsRun finds every incomplete piece of Go of the README in this
-// file, and runs it.
+// TestReadmeFragmentsRun finds every fragment of Go of the README in a test file, and
+// runs it, and the fragments of docs/choosing.md that the README once had.
 func TestReadmeFragmentsRun(t *testing.T) {
-	var here strings.Builder
-	for _, file := range []string{"fragment_test.go", "more_fragments_test.go", "batch_fragment_test.go", "queue_fragments_test.go"} {
-		here.WriteString(flat(read(t, filepath.Join("internal", "doctest", file))))
-	}
+	here := compiledFragments(t)
 	found := 0
 	for _, b := range blocks(read(t, english)) {
 		if b.language != "go" || strings.Contains(b.text, "package main") {
 			continue
 		}
 		found++
-		if !strings.Contains(here.String(), flat(b.text)) {
+		if !strings.Contains(here, flat(b.text)) {
 			t.Errorf("the README's fragment is not compiled here:\n%s", b.text)
 		}
 	}
-	if found != 7 {
-		t.Errorf("the README has %d fragments, want the seven that are run here", found)
+	if found != 2 {
+		t.Errorf("the README has %d fragments, want the two that are run here", found)
 	}
 	t.Run("a call", runFragment)
 	t.Run("PostgreSQL", runPostgresFragment)

@@ -1,41 +1,95 @@
 package doctest_test
 
 import (
-	"go/ast"
-	"go/parser"
-	"go/token"
+	"fmt"
 	"path/filepath"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-
-	"github.com/semelgo/semel"
-	"github.com/semelgo/semel/semelhttp"
 )
 
 const (
-	english = "README.md"
-	chinese = "README.zh-CN.md"
+	english      = "README.md"
+	errorsPage   = "docs/errors.md"
+	settingsPage = "docs/settings.md"
+
+	chineseSuffix = ".zh-CN.md"
 )
 
-// TestReadmesSayTheSame compares what must not differ between the languages: the
-// code, and the shape of sections and tables.
-func TestReadmesSayTheSame(t *testing.T) {
-	en, zh := read(t, english), read(t, chinese)
-	if diff := cmp.Diff(blocks(en), blocks(zh), cmp.AllowUnexported(block{})); diff != "" {
-		t.Errorf("the code differs (-%s +%s):\n%s", english, chinese, diff)
+// translation is the name of the Chinese page of an English one.
+func translation(name string) string { return strings.TrimSuffix(name, ".md") + chineseSuffix }
+
+// translated lists the English pages that have a Chinese page.
+func translated(t *testing.T) (names []string) {
+	t.Helper()
+	all := documents(t)
+	for _, name := range all {
+		if original, ok := strings.CutSuffix(name, chineseSuffix); ok {
+			if !slices.Contains(all, original+".md") {
+				t.Errorf("%s has no English page", name)
+				continue
+			}
+			names = append(names, original+".md")
+		}
 	}
-	if diff := cmp.Diff(shape(en), shape(zh)); diff != "" {
-		t.Errorf("sections, tables and lists differ (-%s +%s):\n%s", english, chinese, diff)
+	if len(names) < 5 {
+		t.Errorf("only %q have a Chinese page", names)
+	}
+	return names
+}
+
+// TestTranslationsSayTheSame compares what must not differ between the languages: the code
+// blocks, the headings, the lists, the number of rows of tables, and the code in the
+// first cell of each row.
+func TestTranslationsSayTheSame(t *testing.T) {
+	for _, name := range translated(t) {
+		t.Run(name, func(t *testing.T) {
+			en, zh := read(t, name), read(t, translation(name))
+			if diff := cmp.Diff(blocks(en), blocks(zh), cmp.AllowUnexported(block{})); diff != "" {
+				t.Errorf("the code differs (-English +Chinese):\n%s", diff)
+			}
+			if diff := cmp.Diff(shape(en), shape(zh)); diff != "" {
+				t.Errorf("headings, tables and lists differ (-English +Chinese):\n%s", diff)
+			}
+		})
 	}
 }
 
-// shape is the text with everything gone but the marks of headings and lists
-// and, of table rows, the first cell's code.
+// TestTranslationsLinkToEachOther looks at the line below the title.
+func TestTranslationsLinkToEachOther(t *testing.T) {
+	for _, name := range translated(t) {
+		for page, want := range map[string]string{
+			name:              fmt.Sprintf("English | [中文](%s)", filepath.Base(translation(name))),
+			translation(name): fmt.Sprintf("[English](%s) | 中文", filepath.Base(name)),
+		} {
+			if lines := strings.SplitN(read(t, page), "\n", 4); len(lines) < 4 || lines[2] != want {
+				t.Errorf("the third line of %s is not %q", page, want)
+			}
+		}
+	}
+}
+
+// TestTranslationsPreferChineseLinks: a Chinese page links to the Chinese page of a
+// document if there is one, except to its own English page.
+func TestTranslationsPreferChineseLinks(t *testing.T) {
+	pages := translated(t)
+	for _, name := range pages {
+		page := translation(name)
+		for _, m := range link.FindAllStringSubmatch(prose(read(t, page)), -1) {
+			path, _, _ := strings.Cut(m[1], "#")
+			target := filepath.Join(filepath.Dir(page), path)
+			if target != name && slices.Contains(pages, target) {
+				t.Errorf("%s links to %s, which has a Chinese page", page, m[1])
+			}
+		}
+	}
+}
+
+// shape keeps the marks of headings and lists, and, of each row of a table, the number of
+// its cells and the code in the first one.
 func shape(text string) []string {
 	var marks []string
 	for line := range strings.Lines(prose(text)) {
@@ -44,7 +98,8 @@ func shape(text string) []string {
 		case strings.HasPrefix(first, "#"), first == "-", first == "1.":
 			marks = append(marks, first)
 		case first == "|":
-			marks = append(marks, "| "+strings.Join(code.FindAllString(firstCell(rest), -1), " "))
+			cells := strings.Count(strings.ReplaceAll(line, " |\n", ""), " | ") + 1
+			marks = append(marks, fmt.Sprint("| ", cells, " ", strings.Join(code.FindAllString(firstCell(rest), -1), " ")))
 		}
 	}
 	return marks
@@ -57,49 +112,19 @@ func firstCell(row string) string {
 	return cell
 }
 
-// TestReadmeNamesEveryError: the table of errors has a row for each, with the
-// status and code that package semelhttp answers it with.
-func TestReadmeNamesEveryError(t *testing.T) {
-	errs := map[string]error{
-		"ErrInvalid": semel.ErrInvalid, "ErrInProgress": semel.ErrInProgress, "ErrInDoubt": semel.ErrInDoubt,
-		"ErrOutcomeUnknown": semel.ErrOutcomeUnknown, "ErrMismatch": semel.ErrMismatch,
-		"ErrKeyExpired": semel.ErrKeyExpired, "ErrResultUnavailable": semel.ErrResultUnavailable,
-		"ErrUnavailable": semel.ErrUnavailable, "ErrClosed": semel.ErrClosed,
-	}
-	told := map[string]bool{"ErrLeaseLost": true} // a cause of the leader's context, no answer
-	for name := range errs {
-		told[name] = true
-	}
-	for _, name := range sentinels(t) {
-		if !told[name] {
-			t.Errorf("errors.go declares %s; this test and the README do not know it", name)
+// TestChinesePunctuation: punctuation between Chinese characters is full-width.
+func TestChinesePunctuation(t *testing.T) {
+	comma := regexp.MustCompile(`.{0,10}(?:\p{Han}[,;:]\S|[,;:]\p{Han}).{0,10}`)
+	bracket := regexp.MustCompile(`.{0,10}(?:\p{Han}[(!?]|[)!?]\p{Han}|\p{Han}\. ).{0,10}`)
+	check := func(name string, half *regexp.Regexp) {
+		text := link.ReplaceAllString(prose(read(t, name)), "]")
+		for _, found := range half.FindAllString(text, -1) {
+			t.Errorf("%s has half-width punctuation in %q", name, found)
 		}
 	}
-	for _, file := range []string{english, chinese} {
-		text := read(t, file)
-		for name, err := range errs {
-			p := semelhttp.ProblemOf(err)
-			want := "| `" + name + "` | " + strconv.Itoa(p.Status) + " `" + p.Code + "` | "
-			if !strings.Contains(text, "\n"+want) {
-				t.Errorf("%s lacks a row that starts with %q", file, want)
-			}
-		}
+	check(filepath.Join("docs", "vocabulary.md"), comma)
+	for _, name := range translated(t) {
+		check(translation(name), comma)
+		check(translation(name), bracket)
 	}
-}
-
-// sentinels lists the exported error variables of the root.
-func sentinels(t *testing.T) []string {
-	t.Helper()
-	f, err := parser.ParseFile(token.NewFileSet(), filepath.Join(root(t), "errors.go"), nil, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var names []string
-	for name, o := range f.Scope.Objects {
-		if o.Kind == ast.Var && strings.HasPrefix(name, "Err") {
-			names = append(names, name)
-		}
-	}
-	slices.Sort(names)
-	return names
 }

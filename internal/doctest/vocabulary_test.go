@@ -5,7 +5,6 @@ import (
 	"go/parser"
 	"go/token"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"testing"
 
@@ -77,17 +76,6 @@ func TestVocabularySpeaksBothLanguages(t *testing.T) {
 	}
 	if rows < 50 {
 		t.Errorf("docs/vocabulary.md has %d rows; this test looks in the wrong place", rows)
-	}
-}
-
-// TestChinesePunctuation: commas, colons and semicolons between Chinese characters are
-// full-width.
-func TestChinesePunctuation(t *testing.T) {
-	half := regexp.MustCompile(`.{0,10}(?:\p{Han}[,;:]\S|[,;:]\p{Han}).{0,10}`)
-	for _, name := range []string{chinese, filepath.Join("docs", "vocabulary.md")} {
-		for _, found := range half.FindAllString(prose(read(t, name)), -1) {
-			t.Errorf("%s has half-width punctuation in %q", name, found)
-		}
 	}
 }
 

@@ -1,0 +1,133 @@
+package doctest_test
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/semelhttp"
+)
+
+// packagesOfErrors are the packages whose exported errors docs/errors.md lists.
+var packagesOfErrors = []string{"semel", "store", "memory", "sqlite", "postgres", "task", "inbox", "semelhttp", "semelwatermill"}
+
+// errorName finds an error in backticks: a variable Err…, or a type *…Error.
+var errorName = regexp.MustCompile("`(?:[a-z]+\\.)?(?:Err[A-Z]\\w*)`|`\\*(?:[a-z]+\\.)?\\w*Error`")
+
+// TestErrorsPageNamesEveryError: the page names each exported error of these packages, with
+// its package unless it is semel, and no error that does not exist.
+func TestErrorsPageNamesEveryError(t *testing.T) {
+	want := map[string]bool{}
+	for _, pkg := range packagesOfErrors {
+		for id := range exportsOf(t, filepath.Join(root(t), published[pkg])) {
+			name := pkg + "." + id
+			if strings.HasPrefix(id, "Err") && id != "ErrorFunc" && !strings.Contains(id, ".") {
+				want[strings.TrimPrefix(name, "semel.")] = true
+			}
+			if of, ok := strings.CutSuffix(id, ".Error"); ok && strings.HasSuffix(of, "Error") && ast.IsExported(of) {
+				want["*"+pkg+"."+of] = true
+			}
+		}
+	}
+	for _, page := range []string{errorsPage, translation(errorsPage)} {
+		got := map[string]bool{}
+		for _, m := range errorName.FindAllString(read(t, page), -1) {
+			name := strings.Trim(m, "`")
+			if of, ok := strings.CutPrefix(name, "*"); ok && !strings.Contains(of, ".") {
+				name = "*semel." + of
+			}
+			got[strings.TrimPrefix(name, "semel.")] = true
+		}
+		if diff := cmp.Diff(sorted(want), sorted(got)); diff != "" {
+			t.Errorf("%s differs (-code +page):\n%s", page, diff)
+		}
+	}
+	if len(want) < 30 {
+		t.Errorf("found only %d errors; this test looks in the wrong place", len(want))
+	}
+}
+
+func sorted(m map[string]bool) []string { return slices.Sorted(maps.Keys(m)) }
+
+// TestErrorsPageHasTheHTTPProblemOfEachError: the rows of the first table have the status
+// and the code with which package semelhttp responds.
+func TestErrorsPageHasTheHTTPProblemOfEachError(t *testing.T) {
+	for name, err := range map[string]error{
+		"ErrInvalid": semel.ErrInvalid, "ErrInProgress": semel.ErrInProgress, "ErrInDoubt": semel.ErrInDoubt,
+		"ErrOutcomeUnknown": semel.ErrOutcomeUnknown, "ErrMismatch": semel.ErrMismatch,
+		"ErrKeyExpired": semel.ErrKeyExpired, "ErrResultUnavailable": semel.ErrResultUnavailable,
+		"ErrUnavailable": semel.ErrUnavailable, "ErrClosed": semel.ErrClosed,
+	} {
+		p := semelhttp.ProblemOf(err)
+		mustHaveRow(t, "| `"+name+"` | "+strconv.Itoa(p.Status)+" `"+p.Code+"` | ")
+	}
+}
+
+func mustHaveRow(t *testing.T, begin string) {
+	t.Helper()
+	for _, page := range []string{errorsPage, translation(errorsPage)} {
+		if !strings.Contains(read(t, page), "\n"+begin) {
+			t.Errorf("%s lacks a row that begins %q", page, begin)
+		}
+	}
+}
+
+// TestErrorsPageHasEveryProblem reads the pages that semelhttp.Problems serves.
+func TestErrorsPageHasEveryProblem(t *testing.T) {
+	get := func(path string) string {
+		w := httptest.NewRecorder()
+		semelhttp.Problems().ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, nil))
+		return w.Body.String()
+	}
+	codes := map[string]bool{}
+	for _, m := range regexp.MustCompile(`<a href="(\w+)">`).FindAllStringSubmatch(get("/problems/"), -1) {
+		codes[m[1]] = true
+		status := regexp.MustCompile(`with status (\d+)`).FindStringSubmatch(get("/problems/" + m[1]))
+		if status == nil {
+			t.Fatalf("the page of %s has no status", m[1])
+		}
+		mustHaveRow(t, "| `"+m[1]+"` | "+status[1])
+	}
+	rows := map[string]bool{}
+	for _, m := range regexp.MustCompile("\n\\| `(\\w+)` \\| [1-5]\\d\\d").FindAllStringSubmatch(read(t, errorsPage), -1) {
+		if !strings.HasPrefix(m[1], "Err") {
+			rows[m[1]] = true
+		}
+	}
+	if diff := cmp.Diff(sorted(codes), sorted(rows)); diff != "" || len(codes) < 10 {
+		t.Errorf("%s differs (-code +page):\n%s", errorsPage, diff)
+	}
+}
+
+// TestErrorsPageHasEveryExitCode reads the constants of the program's exit codes.
+func TestErrorsPageHasEveryExitCode(t *testing.T) {
+	file, err := parser.ParseFile(token.NewFileSet(), filepath.Join(root(t), "cmd", "semel", "internal", "exit", "exit.go"), nil, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := 0
+	for _, o := range file.Scope.Objects {
+		if o.Kind != ast.Con {
+			continue
+		}
+		found++
+		value := o.Decl.(*ast.ValueSpec).Values[0].(*ast.BasicLit).Value
+		mustHaveRow(t, fmt.Sprintf("| %s | ", value))
+	}
+	if got := strings.Count(read(t, errorsPage), "\n| "+"6 | "); found != 7 || got != 1 {
+		t.Errorf("found %d exit codes and %d rows of the last one, want 7 and 1", found, got)
+	}
+}
