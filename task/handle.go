@@ -51,7 +51,7 @@ func Handle[In, T, Tx any](w *Worker[Tx], op *semel.Operation[In],
 	if fn == nil {
 		return invalid("fn", "is nil")
 	}
-	return w.pool.add(op, op.Name(), o, false, func(ctx context.Context, a *semel.Attempt) (any, error) {
+	return w.untyped.addHandler(op, op.Name(), o, false, func(ctx context.Context, a *semel.Attempt) (any, error) {
 		in, err := op.Input(a)
 		if err != nil {
 			return nil, semel.NotCommitted(err)
@@ -60,7 +60,7 @@ func Handle[In, T, Tx any](w *Worker[Tx], op *semel.Operation[In],
 		if err != nil {
 			return nil, err
 		}
-		return stored(v), nil
+		return encodeResult(v), nil
 	})
 }
 
@@ -74,7 +74,7 @@ func HandleTx[In, T, Tx any](w *Worker[Tx], op *semel.Operation[In],
 	if fn == nil {
 		return invalid("fn", "is nil")
 	}
-	return w.pool.add(op, op.Name(), o, true, func(ctx context.Context, a *semel.Attempt) (any, error) {
+	return w.untyped.addHandler(op, op.Name(), o, true, func(ctx context.Context, a *semel.Attempt) (any, error) {
 		in, err := op.Input(a)
 		if err != nil {
 			return nil, semel.NotCommitted(err)

@@ -19,11 +19,11 @@ type kind struct {
 	run     func(ctx context.Context, a *semel.Attempt) (any, error)
 
 	// Guarded by the pool's lock.
-	busy int  // how many run
-	more bool // there may be more of them waiting
+	busy        int  // how many run
+	mayHaveMore bool // there may be more of them waiting
 }
 
-func (p *pool) add(op semel.Declared, name string, o HandlerOptions, inTx bool,
+func (p *untypedWorker) addHandler(op semel.Declared, name string, o HandlerOptions, inTx bool,
 	run func(ctx context.Context, a *semel.Attempt) (any, error),
 ) error {
 	if err := o.valid(); err != nil {
@@ -53,7 +53,7 @@ func (p *pool) add(op semel.Declared, name string, o HandlerOptions, inTx bool,
 }
 
 // shortest is the least of what the kinds say.
-func (p *pool) shortest(of func(semel.Times) time.Duration) time.Duration {
+func (p *untypedWorker) shortest(of func(semel.Times) time.Duration) time.Duration {
 	least := of(p.kinds[0].times)
 	for _, k := range p.kinds[1:] {
 		least = min(least, of(k.times))

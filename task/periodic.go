@@ -134,7 +134,7 @@ func (p *Periodic[In]) Tick(ctx context.Context, tick time.Time) (added bool, er
 // enqueued at all, because of its input for instance, ends Run with the error, and
 // so does a closed engine, with [semel.ErrClosed].
 func (p *Periodic[In]) Run(ctx context.Context) error {
-	last, err := p.begin(ctx)
+	last, err := p.startTime(ctx)
 	if err != nil || ctx.Err() != nil {
 		return err
 	}
@@ -162,7 +162,7 @@ func (p *Periodic[In]) enqueue(ctx context.Context, tick time.Time) error {
 		switch {
 		case err == nil, errors.Is(err, semel.ErrMismatch), errors.Is(err, semel.ErrKeyExpired):
 			return nil // of another input it has been enqueued by another version of the program
-		case final(err):
+		case isFinal(err):
 			return err
 		}
 		wait := semel.RetryAfter(err)

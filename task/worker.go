@@ -11,8 +11,8 @@ import (
 // they ended. Give it the functions with [Handle] and [HandleTx], then Run it. Any
 // number of workers, in any number of processes, share the work of a store.
 type Worker[Tx any] struct {
-	engine *semel.Engine[Tx]
-	pool   *pool
+	engine  *semel.Engine[Tx]
+	untyped *untypedWorker
 }
 
 var (
@@ -36,7 +36,7 @@ func New[Tx any](e *semel.Engine[Tx], o Options) (*Worker[Tx], error) {
 	if _, err := semel.NewSweeper(e, o.Sweeper); err != nil {
 		return nil, err
 	}
-	return &Worker[Tx]{engine: e, pool: newPool(e.Core, o)}, nil
+	return &Worker[Tx]{engine: e, untyped: newUntypedWorker(e.Core, o)}, nil
 }
 
 // Run works until ctx ends, and returns nil once everything has ended that it has
@@ -51,11 +51,11 @@ func New[Tx any](e *semel.Engine[Tx], o Options) (*Worker[Tx], error) {
 // Running a worker without functions is a *semel.FieldError, and one that runs
 // [ErrRunning]. When the engine is closed, Run returns [semel.ErrClosed]. What the
 // store does not answer is told to the engine's Observer, and asked again.
-func (w *Worker[Tx]) Run(ctx context.Context) error { return w.pool.run(ctx) }
+func (w *Worker[Tx]) Run(ctx context.Context) error { return w.untyped.run(ctx) }
 
 // Wake makes a running worker look for tasks at once: call it when a transaction
 // has committed that enqueued some. It never waits.
-func (w *Worker[Tx]) Wake() { signal(w.pool.woken) }
+func (w *Worker[Tx]) Wake() { signal(w.untyped.wakeups) }
 
 // signal leaves word in a channel that holds one, unless there is some already.
 func signal(c chan<- struct{}) {

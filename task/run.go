@@ -21,29 +21,29 @@ func (e *PanicError) Error() string { return fmt.Sprintf("panic: %v", e.Value) }
 
 // run is an attempt on its way through the worker.
 type run struct {
-	kind    *kind
-	of      *batch
-	attempt *semel.Attempt
-	ending  semel.Completion // once its function has succeeded
+	kind       *kind
+	batch      *batch
+	attempt    *semel.Attempt
+	completion semel.Completion // once its function has succeeded
 }
 
-// work runs the function of an attempt and has it ended. How that went the engine
+// runTask runs the function of an attempt and has it ended. How that went the engine
 // tells its Observer; nobody else waits for it.
-func (p *pool) work(r *run) {
+func (p *untypedWorker) runTask(r *run) {
 	succeeded := false
 	defer func() {
 		if !succeeded {
-			p.free(r)
+			p.freeSlots(r)
 		}
 	}()
 	var v any
-	if v, succeeded = r.call(); succeeded {
-		p.ends.end(r, v)
+	if v, succeeded = r.execute(); succeeded {
+		p.completer.add(r, v)
 	}
 }
 
-// call runs the function. Unless that has succeeded, the attempt has ended then.
-func (r *run) call() (v any, succeeded bool) {
+// execute runs the function. Unless that has succeeded, the attempt has ended then.
+func (r *run) execute() (v any, succeeded bool) {
 	a, k := r.attempt, r.kind
 	defer abandon(a, &succeeded)
 	if out, err := a.Prepare(); out != nil || err != nil {
@@ -76,10 +76,10 @@ func abandon(a *semel.Attempt, succeeded *bool) {
 	a.Abandon()
 }
 
-// stored is v as it will be kept, so that what a type of the handler's does when it
+// encodeResult is v as it will be kept, so that what a type of the handler's does when it
 // is written happens in its own attempt, and not while it ends with others. What
 // cannot be written stays as it is: the engine knows what to keep of it.
-func stored(v any) any {
+func encodeResult(v any) any {
 	switch v.(type) {
 	case semel.Raw, semel.Tombstone:
 		return v

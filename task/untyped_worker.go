@@ -8,36 +8,36 @@ import (
 	"github.com/semelgo/semel"
 )
 
-// pool is a worker without the type of its transactions.
-type pool struct {
-	core    *semel.Core
-	options Options
-	ends    *completer     // of this run
-	hands   *hands         // likewise
-	woken   chan struct{}  // somebody says that there is something to do
-	freed   chan struct{}  // a slot is free again
-	under   sync.WaitGroup // what was claimed and has not ended
+// untypedWorker is a worker without the type of its transactions.
+type untypedWorker struct {
+	core       *semel.Core
+	options    Options
+	completer  *completer     // of this run
+	goroutines *goroutinePool // likewise
+	wakeups    chan struct{}  // somebody says that there is something to do
+	freed      chan struct{}  // a slot is free again
+	inflight   sync.WaitGroup // what was claimed and has not ended
 
 	mu       sync.Mutex // guards what follows
 	running  bool
 	kinds    []*kind // as they are once it runs
-	turn     int     // the kind that is asked for next
+	nextKind int     // the kind that is asked for next
 	attempts map[*semel.Attempt]struct{}
 }
 
-func newPool(c *semel.Core, o Options) *pool {
-	return &pool{
+func newUntypedWorker(c *semel.Core, o Options) *untypedWorker {
+	return &untypedWorker{
 		core: c, options: o,
-		woken: make(chan struct{}, 1), freed: make(chan struct{}, 1),
+		wakeups: make(chan struct{}, 1), freed: make(chan struct{}, 1),
 		attempts: make(map[*semel.Attempt]struct{}),
 	}
 }
 
-func (p *pool) run(ctx context.Context) error {
-	if err := p.open(); err != nil {
+func (p *untypedWorker) run(ctx context.Context) error {
+	if err := p.markRunning(); err != nil {
 		return err
 	}
-	defer p.close()
+	defer p.markStopped()
 	sweeper, err := p.sweeper()
 	if err != nil {
 		return err
@@ -45,19 +45,19 @@ func (p *pool) run(ctx context.Context) error {
 	// The functions outlive ctx by as long as they are waited for.
 	alive, end := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer end(nil)
-	p.hands = newHands()
-	defer p.hands.dismiss()
-	p.ends = &completer{core: p.core, ctx: alive, hands: p.hands, free: p.free}
+	p.goroutines = newGoroutinePool()
+	defer p.goroutines.close()
+	p.completer = &completer{core: p.core, ctx: alive, goroutines: p.goroutines, freeSlots: p.freeSlots}
 	beating, still := context.WithCancel(context.WithoutCancel(ctx))
 	defer still()
 	claiming, stop := context.WithCancel(ctx)
 	defer stop()
 	var duties sync.WaitGroup
-	duties.Go(func() { p.heartbeats(beating) })
+	duties.Go(func() { p.heartbeatLoop(beating) })
 	if !p.options.NoSweeper {
 		duties.Go(func() { _ = sweeper.Run(claiming) }) // it returns nothing else than nil
 	}
-	err = p.claims(claiming, alive)
+	err = p.claimLoop(claiming, alive)
 	stop()
 	p.drain(end)
 	still()
@@ -65,7 +65,7 @@ func (p *pool) run(ctx context.Context) error {
 	return err
 }
 
-func (p *pool) open() error {
+func (p *untypedWorker) markRunning() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.running {
@@ -78,13 +78,13 @@ func (p *pool) open() error {
 	return nil
 }
 
-func (p *pool) close() {
+func (p *untypedWorker) markStopped() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.running = false
 }
 
-func (p *pool) sweeper() (*semel.Sweeper, error) {
+func (p *untypedWorker) sweeper() (*semel.Sweeper, error) {
 	o := p.options.Sweeper
 	if o.Every == 0 {
 		o.Every = p.shortest(func(t semel.Times) time.Duration { return t.Lease }) / 3
@@ -93,11 +93,11 @@ func (p *pool) sweeper() (*semel.Sweeper, error) {
 }
 
 // drain waits for the work that is under way, and after a while tells it to end.
-func (p *pool) drain(end context.CancelCauseFunc) {
+func (p *untypedWorker) drain(end context.CancelCauseFunc) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		p.under.Wait()
+		p.inflight.Wait()
 	}()
 	patience := time.NewTimer(p.options.Drain)
 	defer patience.Stop()
@@ -109,9 +109,9 @@ func (p *pool) drain(end context.CancelCauseFunc) {
 	}
 }
 
-// heartbeats renews the leases of all that runs, as often as the kind asks that
+// heartbeatLoop renews the leases of all that runs, as often as the kind asks that
 // asks for it most.
-func (p *pool) heartbeats(ctx context.Context) {
+func (p *untypedWorker) heartbeatLoop(ctx context.Context) {
 	ticks := time.NewTicker(p.shortest(func(t semel.Times) time.Duration { return t.Heartbeat }))
 	defer ticks.Stop()
 	for {
@@ -119,12 +119,12 @@ func (p *pool) heartbeats(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-ticks.C:
-			p.beat(ctx)
+			p.renewLeases(ctx)
 		}
 	}
 }
 
-func (p *pool) beat(ctx context.Context) {
+func (p *untypedWorker) renewLeases(ctx context.Context) {
 	p.mu.Lock()
 	attempts := make([]*semel.Attempt, 0, len(p.attempts))
 	for a := range p.attempts {

@@ -99,7 +99,7 @@ func TestAnEndDoesNotWaitForOthersToBegin(t *testing.T) {
 func TestWhatIsToBeDoneSoonGoesFirst(t *testing.T) {
 	t.Parallel()
 	want := []string{"soon", "first", "sooner", "second", "third"}
-	if ran := task.OrderOfHands(); !slices.Equal(ran, want) {
+	if ran := task.QueueOrder(); !slices.Equal(ran, want) {
 		t.Errorf("hands run %v, want %v", ran, want)
 	}
 }

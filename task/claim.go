@@ -10,18 +10,18 @@ import (
 	"github.com/semelgo/semel"
 )
 
-// enough is how many in one answer mean that there may be more, whatever was asked
+// fullBatch is how many in one answer mean that there may be more, whatever was asked
 // for: a store may give fewer than that.
-const enough = 100
+const fullBatch = 100
 
-// claims asks for tasks while there are slots for them, until ctx ends or the
+// claimLoop asks for tasks while there are slots for them, until ctx ends or the
 // engine is closed.
-func (p *pool) claims(ctx, alive context.Context) error {
-	p.lookAgain()
-	poll := time.NewTimer(p.rest())
+func (p *untypedWorker) claimLoop(ctx, alive context.Context) error {
+	p.expectMore()
+	poll := time.NewTimer(p.pollDelay())
 	defer poll.Stop()
 	for ctx.Err() == nil {
-		if k, n := p.pick(); n > 0 {
+		if k, n := p.nextClaim(); n > 0 {
 			if err := p.claim(ctx, alive, k, n); errors.Is(err, semel.ErrClosed) {
 				return err
 			}
@@ -30,63 +30,63 @@ func (p *pool) claims(ctx, alive context.Context) error {
 		select {
 		case <-ctx.Done():
 		case <-p.freed:
-		case <-p.woken:
-			p.lookAgain()
+		case <-p.wakeups:
+			p.expectMore()
 		case <-poll.C:
-			p.lookAgain()
-			poll.Reset(p.rest())
+			p.expectMore()
+			poll.Reset(p.pollDelay())
 		}
 	}
 	return nil
 }
 
-// rest is how long to wait for the next look.
-func (p *pool) rest() time.Duration {
+// pollDelay is how long to wait for the next look.
+func (p *untypedWorker) pollDelay() time.Duration {
 	return p.options.Poll/2 + rand.N(p.options.Poll+1)
 }
 
-// lookAgain supposes that there may be tasks of every kind.
-func (p *pool) lookAgain() {
+// expectMore supposes that there may be tasks of every kind.
+func (p *untypedWorker) expectMore() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, k := range p.kinds {
-		k.more = true
+		k.mayHaveMore = true
 	}
 }
 
-// pick chooses which kind to ask for next, and how many of it: free slots go to the
+// nextClaim chooses which kind to ask for next, and how many of it: free slots go to the
 // kinds of which there may be more, so that they come to run equally many, and
 // those that share the last one take turns. None: there is no slot, or nothing to
 // ask for.
-func (p *pool) pick() (*kind, int) {
+func (p *untypedWorker) nextClaim() (*kind, int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	shares := make([]int, len(p.kinds))
 	for range p.options.Slots - len(p.attempts) {
-		i, ok := p.least(shares)
+		i, ok := p.leastBusy(shares)
 		if !ok {
 			break
 		}
 		shares[i]++
 	}
 	for i := range p.kinds {
-		at := (p.turn + i) % len(p.kinds)
+		at := (p.nextKind + i) % len(p.kinds)
 		if shares[at] > 0 {
-			p.turn = at + 1
+			p.nextKind = at + 1
 			return p.kinds[at], shares[at]
 		}
 	}
 	return nil, 0
 }
 
-// least finds, from the one whose turn it is, the kind that runs least, with what
+// leastBusy finds, from the one whose turn it is, the kind that runs leastBusy, with what
 // it is to get, of those that may get more.
-func (p *pool) least(shares []int) (least int, found bool) {
+func (p *untypedWorker) leastBusy(shares []int) (least int, found bool) {
 	for i := range p.kinds {
-		at := (p.turn + i) % len(p.kinds)
+		at := (p.nextKind + i) % len(p.kinds)
 		k := p.kinds[at]
 		has := k.busy + shares[at]
-		if !k.more || has >= k.limit {
+		if !k.mayHaveMore || has >= k.limit {
 			continue
 		}
 		if !found || has < p.kinds[least].busy+shares[least] {
@@ -98,7 +98,7 @@ func (p *pool) least(shares []int) (least int, found bool) {
 
 // claim asks for n tasks of k and starts them. Those that come when ctx has ended
 // are given back.
-func (p *pool) claim(ctx, alive context.Context, k *kind, n int) error {
+func (p *untypedWorker) claim(ctx, alive context.Context, k *kind, n int) error {
 	theirs, cancel := context.WithCancelCause(alive)
 	attempts, err := p.core.Dequeue(theirs, k.op, n)
 	stopped := ctx.Err() != nil
@@ -108,28 +108,28 @@ func (p *pool) claim(ctx, alive context.Context, k *kind, n int) error {
 	b := &batch{cancel: cancel}
 	b.left.Store(int64(len(attempts)))
 	p.mu.Lock()
-	k.more = err == nil && len(attempts) >= min(n, enough)
+	k.mayHaveMore = err == nil && len(attempts) >= min(n, fullBatch)
 	k.busy += len(attempts)
 	for _, a := range attempts {
 		p.attempts[a] = struct{}{}
 	}
 	p.mu.Unlock()
-	p.under.Add(len(attempts))
+	p.inflight.Add(len(attempts))
 	for _, a := range attempts {
-		r := &run{kind: k, of: b, attempt: a} // kept no longer than its own function runs
+		r := &run{kind: k, batch: b, attempt: a} // kept no longer than its own function runs
 		if stopped {
-			p.hands.do(func() { p.giveBack(r) }) //nolint:contextcheck // an attempt has a context of its own
+			p.goroutines.submit(func() { p.release(r) }) //nolint:contextcheck // an attempt has a context of its own
 			continue
 		}
-		p.hands.do(func() { p.work(r) }) //nolint:contextcheck // likewise
+		p.goroutines.submit(func() { p.runTask(r) }) //nolint:contextcheck // likewise
 	}
 	return err
 }
 
-// giveBack ends an attempt whose function was not run, because its context has
+// release ends an attempt whose function was not run, because its context has
 // ended: that does not count.
-func (p *pool) giveBack(r *run) {
-	defer p.free(r)
+func (p *untypedWorker) release(r *run) {
+	defer p.freeSlots(r)
 	_, _ = r.attempt.End(nil, semel.NotCommitted(ErrStopped)) // what stands then is told to the Observer
 }
 
@@ -139,8 +139,8 @@ type batch struct {
 	left   atomic.Int64
 }
 
-// free gives back the slots of attempts that have ended.
-func (p *pool) free(ended ...*run) {
+// freeSlots gives back the slots of attempts that have ended.
+func (p *untypedWorker) freeSlots(ended ...*run) {
 	p.mu.Lock()
 	for _, r := range ended {
 		delete(p.attempts, r.attempt)
@@ -149,9 +149,9 @@ func (p *pool) free(ended ...*run) {
 	p.mu.Unlock()
 	signal(p.freed)
 	for _, r := range ended {
-		if r.of.left.Add(-1) == 0 {
-			r.of.cancel(nil)
+		if r.batch.left.Add(-1) == 0 {
+			r.batch.cancel(nil)
 		}
 	}
-	p.under.Add(-len(ended))
+	p.inflight.Add(-len(ended))
 }

@@ -30,10 +30,10 @@ func (p *Periodic[In]) firstRunCall() semel.Call {
 	return op.Call(p.options.Scope, hex.EncodeToString(sum[:]), struct{}{})
 }
 
-// begin returns the time after which the ticks are enqueued: CatchUp ago, but not
+// startTime returns the time after which the ticks are enqueued: CatchUp ago, but not
 // before the schedule was first run. Processes that start it at once agree on the time
 // of the first run, because the operation runs once and each receives its result.
-func (p *Periodic[In]) begin(ctx context.Context) (time.Time, error) {
+func (p *Periodic[In]) startTime(ctx context.Context) (time.Time, error) {
 	started, call := now(), p.firstRunCall()
 	for ctx.Err() == nil {
 		first, _, err := semel.Do(ctx, p.runner, call, func(context.Context) (firstRun, error) {
@@ -42,7 +42,7 @@ func (p *Periodic[In]) begin(ctx context.Context) (time.Time, error) {
 		if err == nil {
 			return later(first.At, started.Add(-p.options.CatchUp)), nil
 		}
-		if final(err) && ctx.Err() == nil {
+		if isFinal(err) && ctx.Err() == nil {
 			return time.Time{}, err
 		}
 		wait := semel.RetryAfter(err)
@@ -51,8 +51,8 @@ func (p *Periodic[In]) begin(ctx context.Context) (time.Time, error) {
 	return time.Time{}, nil
 }
 
-// final reports whether asking the store again leads to the same error.
-func final(err error) bool { return errors.Is(err, semel.ErrClosed) || semel.RetryAfter(err) <= 0 }
+// isFinal reports whether asking the store again leads to the same error.
+func isFinal(err error) bool { return errors.Is(err, semel.ErrClosed) || semel.RetryAfter(err) <= 0 }
 
 // later is the later one of two times.
 func later(a, b time.Time) time.Time {
