@@ -20,12 +20,12 @@ func decide(c semel.Call, replayed bool, err error) Result {
 	case err == nil:
 		r.Decision, r.Duplicate = Ack, replayed
 	case errors.As(err, &attempt):
-		decideAttempt(attempt, &r)
+		decideFailed(attempt, &r)
 	case errors.As(err, &failure):
 		r.Decision, r.Poisoned, r.Duplicate = Reject, true, semel.Replayed(err)
 	case errors.Is(err, semel.ErrInDoubt):
 		r.Decision, r.InDoubt = Reject, true
-	case errors.Is(err, semel.ErrMismatch), errors.Is(err, semel.ErrKeyExpired), unreadable(err):
+	case errors.Is(err, semel.ErrMismatch), errors.Is(err, semel.ErrKeyExpired), isUnreadable(err):
 		r.Decision = Reject
 	case errors.Is(err, semel.ErrResultUnavailable):
 		// It was handled. Whether its reply was ever sent, nobody can tell.
@@ -36,28 +36,28 @@ func decide(c semel.Call, replayed bool, err error) Result {
 	return r
 }
 
-// decideAttempt is for a delivery whose own handler failed.
-func decideAttempt(attempt *semel.AttemptError, r *Result) {
+// decideFailed is for a delivery whose own handler failed.
+func decideFailed(attempt *semel.AttemptError, r *Result) {
 	switch {
 	case attempt.Verdict == store.Committed:
 		r.Decision = Ack
 	case attempt.State == store.InDoubt, errors.Is(attempt, store.ErrTxEndedByHandler):
 		r.Decision, r.InDoubt = Reject, true
 	default:
-		r.After = max(delay(attempt), minAfter)
+		r.After = max(redeliveryDelay(attempt), minAfter)
 	}
 }
 
-// unreadable tells whether the message itself is what is wrong, and not how the
+// isUnreadable tells whether the message itself is what is wrong, and not how the
 // inbox was called.
-func unreadable(err error) bool {
+func isUnreadable(err error) bool {
 	field, ok := errors.AsType[*semel.FieldError](err)
 	return ok && (field.Field == "Key" || field.Field == "Input")
 }
 
-// delay is how long a message stays away that its handler failed on: as its record
+// redeliveryDelay is how long a message stays away that its handler failed on: as its record
 // says, or for a second where there is none.
-func delay(attempt *semel.AttemptError) time.Duration {
+func redeliveryDelay(attempt *semel.AttemptError) time.Duration {
 	if attempt.State == store.Pending {
 		return semel.RetryAfter(attempt)
 	}

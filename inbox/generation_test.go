@@ -24,7 +24,7 @@ func TestGenerations(t *testing.T) {
 				t.Fatal(err)
 			}
 			deliver := func(ends error) inbox.Result {
-				return handleIn(t.Context(), in, e, from("shop", "1", "a"), func() error { return ends })
+				return handleIn(t.Context(), in, e, newMessage("shop", "1", "a"), func() error { return ends })
 			}
 			for range 20 {
 				want(t, deliver(errHandler), inbox.Result{Decision: inbox.Redeliver})

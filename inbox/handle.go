@@ -18,15 +18,15 @@ import (
 //
 // A panic of fn goes on after the record is left in the state that is true.
 func Handle[In any](ctx context.Context, in *Inbox[In], e semel.Runner, m Message[In], fn func(ctx context.Context, payload In) error) Result {
-	_, r := Reply(ctx, in, e, m, func(ctx context.Context, payload In) (none, error) {
-		return none{}, fn(ctx, payload)
+	_, r := Reply(ctx, in, e, m, func(ctx context.Context, payload In) (noReply, error) {
+		return noReply{}, fn(ctx, payload)
 	})
-	return handled(r)
+	return withoutReply(r)
 }
 
-// handled is the result of a handler without an answer: that it cannot be given
+// withoutReply is the result of a handler without an answer: that it cannot be given
 // again is no matter.
-func handled(r Result) Result {
+func withoutReply(r Result) Result {
 	if r.Duplicate && errors.Is(r.Err, semel.ErrResultUnavailable) {
 		r.Decision, r.Err = Ack, nil
 	}
@@ -52,5 +52,5 @@ func Reply[In, T any](ctx context.Context, in *Inbox[In], e semel.Runner, m Mess
 	return v, decide(c, replayed, err)
 }
 
-// none is the answer of a handler that has none.
-type none struct{}
+// noReply is the answer of a handler that has none.
+type noReply struct{}

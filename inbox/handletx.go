@@ -19,10 +19,10 @@ import (
 //
 // A panic of fn is counted as an error is, and goes on.
 func HandleTx[In, Tx any](ctx context.Context, in *Inbox[In], e *semel.Engine[Tx], m Message[In], fn func(ctx context.Context, tx Tx, payload In) error) Result {
-	_, r := ReplyTx(ctx, in, e, m, func(ctx context.Context, tx Tx, payload In) (none, error) {
-		return none{}, fn(ctx, tx, payload)
+	_, r := ReplyTx(ctx, in, e, m, func(ctx context.Context, tx Tx, payload In) (noReply, error) {
+		return noReply{}, fn(ctx, tx, payload)
 	})
-	return handled(r)
+	return withoutReply(r)
 }
 
 // ReplyTx is [HandleTx] with an answer that is to be sent on before the delivery is

@@ -37,7 +37,7 @@ func handleTx[Tx any](t *testing.T, open func(*testing.T) *rig[Tx]) {
 		for name, show := range map[string]func(*testing.T, *rig[Tx], inbox.Mode){
 			"Duplicate": duplicate[Tx], "Error": failing[Tx], "Poison": poison[Tx], "Final": final[Tx],
 			"Panic": panicking[Tx], "Mismatch": mismatch[Tx], "Names": names[Tx], "Nested": nested[Tx],
-			"Redrive": redriven[Tx], "AtOnce": atOnce[Tx],
+			"Redrive": redriven[Tx], "AtOnce": deliverConcurrently[Tx],
 		} {
 			t.Run(mode.String()+"/"+name, func(t *testing.T) {
 				t.Parallel()
@@ -49,17 +49,17 @@ func handleTx[Tx any](t *testing.T, open func(*testing.T) *rig[Tx]) {
 
 // A message that was handled is not handled again, by whatever process.
 func duplicate[Tx any](t *testing.T, r *rig[Tx], mode inbox.Mode) {
-	in := box(t, "ship", inbox.Options[string]{Mode: mode})
+	in := newInbox(t, "ship", inbox.Options[string]{Mode: mode})
 	handle := func(ctx context.Context, tx Tx, payload string) error { return r.effect(ctx, tx, payload) }
 	e := r.engine(t, semel.Options{})
-	want(t, inbox.HandleTx(t.Context(), in, e, from("shop", "1", "a"), handle), inbox.Result{Decision: inbox.Ack})
+	want(t, inbox.HandleTx(t.Context(), in, e, newMessage("shop", "1", "a"), handle), inbox.Result{Decision: inbox.Ack})
 	for _, e := range []*semel.Engine[Tx]{e, r.engine(t, semel.Options{})} {
-		got := inbox.HandleTx(t.Context(), in, e, from("shop", "1", "a"), handle)
+		got := inbox.HandleTx(t.Context(), in, e, newMessage("shop", "1", "a"), handle)
 		want(t, got, inbox.Result{Decision: inbox.Ack, Duplicate: true})
 		if got.Err != nil {
 			t.Errorf("the duplicate's error is %v", got.Err)
 		}
-		if c, err := in.Call(from("shop", "1", "a")); err != nil || got.ID != c.ID() {
+		if c, err := in.Call(newMessage("shop", "1", "a")); err != nil || got.ID != c.ID() {
 			t.Errorf("the record is %v, want %v, %v", got.ID, c.ID(), err)
 		}
 	}
@@ -70,19 +70,19 @@ func duplicate[Tx any](t *testing.T, r *rig[Tx], mode inbox.Mode) {
 
 // What a handler failed on leaves nothing, and comes again.
 func failing[Tx any](t *testing.T, r *rig[Tx], mode inbox.Mode) {
-	in, e := box(t, "ship", inbox.Options[string]{Mode: mode}), r.engine(t, semel.Options{})
+	in, e := newInbox(t, "ship", inbox.Options[string]{Mode: mode}), r.engine(t, semel.Options{})
 	fail := errHandler
 	handle := func(ctx context.Context, tx Tx, payload string) error {
 		return errors.Join(r.effect(ctx, tx, payload), fail)
 	}
-	got := inbox.HandleTx(t.Context(), in, e, from("shop", "1", "a"), handle)
+	got := inbox.HandleTx(t.Context(), in, e, newMessage("shop", "1", "a"), handle)
 	want(t, got, inbox.Result{Decision: inbox.Redeliver})
 	wantErr(t, got, errHandler)
 	if n := r.effects("a"); n != 0 {
 		t.Errorf("%d effects of the one that failed", n)
 	}
 	fail = nil
-	want(t, inbox.HandleTx(t.Context(), in, e, from("shop", "1", "a"), handle), inbox.Result{Decision: inbox.Ack})
+	want(t, inbox.HandleTx(t.Context(), in, e, newMessage("shop", "1", "a"), handle), inbox.Result{Decision: inbox.Ack})
 	if n := r.effects("a"); n != 1 {
 		t.Errorf("%d effects, want 1", n)
 	}
@@ -90,11 +90,11 @@ func failing[Tx any](t *testing.T, r *rig[Tx], mode inbox.Mode) {
 
 // After MaxErrors errors a message is poison, and stays it without being run.
 func poison[Tx any](t *testing.T, r *rig[Tx], mode inbox.Mode) {
-	in := box(t, "ship", inbox.Options[string]{Mode: mode, Retry: semel.Retry{MaxErrors: 3, Delay: nil}})
+	in := newInbox(t, "ship", inbox.Options[string]{Mode: mode, Retry: semel.Retry{MaxErrors: 3, Delay: nil}})
 	e := r.engine(t, semel.Options{})
 	runs := 0
 	deliver := func() inbox.Result {
-		return inbox.HandleTx(t.Context(), in, e, from("shop", "1", "a"), func(ctx context.Context, tx Tx, payload string) error {
+		return inbox.HandleTx(t.Context(), in, e, newMessage("shop", "1", "a"), func(ctx context.Context, tx Tx, payload string) error {
 			runs++
 			return errors.Join(r.effect(ctx, tx, payload), errHandler)
 		})
@@ -122,9 +122,9 @@ func poison[Tx any](t *testing.T, r *rig[Tx], mode inbox.Mode) {
 
 // What a handler says is final is poison at once.
 func final[Tx any](t *testing.T, r *rig[Tx], mode inbox.Mode) {
-	in, e := box(t, "ship", inbox.Options[string]{Mode: mode}), r.engine(t, semel.Options{})
+	in, e := newInbox(t, "ship", inbox.Options[string]{Mode: mode}), r.engine(t, semel.Options{})
 	deliver := func() inbox.Result {
-		return inbox.HandleTx(t.Context(), in, e, from("shop", "1", "a"), func(ctx context.Context, tx Tx, payload string) error {
+		return inbox.HandleTx(t.Context(), in, e, newMessage("shop", "1", "a"), func(ctx context.Context, tx Tx, payload string) error {
 			return errors.Join(r.effect(ctx, tx, payload), semel.Final(&semel.Failure{Code: "no_address"}))
 		})
 	}
@@ -142,11 +142,11 @@ func final[Tx any](t *testing.T, r *rig[Tx], mode inbox.Mode) {
 // A panic goes on, and counts: a message that always makes its handler panic is
 // poison in the end.
 func panicking[Tx any](t *testing.T, r *rig[Tx], mode inbox.Mode) {
-	in := box(t, "ship", inbox.Options[string]{Mode: mode, Retry: semel.Retry{MaxErrors: 2}})
+	in := newInbox(t, "ship", inbox.Options[string]{Mode: mode, Retry: semel.Retry{MaxErrors: 2}})
 	e := r.engine(t, semel.Options{})
 	deliver := func() (got inbox.Result, died any) {
 		defer func() { died = recover() }()
-		return inbox.HandleTx(t.Context(), in, e, from("shop", "1", "a"), func(ctx context.Context, tx Tx, payload string) error {
+		return inbox.HandleTx(t.Context(), in, e, newMessage("shop", "1", "a"), func(ctx context.Context, tx Tx, payload string) error {
 			if err := r.effect(ctx, tx, payload); err != nil {
 				return err
 			}
@@ -171,13 +171,13 @@ func panicking[Tx any](t *testing.T, r *rig[Tx], mode inbox.Mode) {
 // A message whose names come again with another payload is refused, and the first
 // one stays what it was.
 func mismatch[Tx any](t *testing.T, r *rig[Tx], mode inbox.Mode) {
-	in, e := box(t, "ship", inbox.Options[string]{Mode: mode}), r.engine(t, semel.Options{})
+	in, e := newInbox(t, "ship", inbox.Options[string]{Mode: mode}), r.engine(t, semel.Options{})
 	handle := func(ctx context.Context, tx Tx, payload string) error { return r.effect(ctx, tx, payload) }
-	want(t, inbox.HandleTx(t.Context(), in, e, from("shop", "1", "a"), handle), inbox.Result{Decision: inbox.Ack})
-	got := inbox.HandleTx(t.Context(), in, e, from("shop", "1", "b"), handle)
+	want(t, inbox.HandleTx(t.Context(), in, e, newMessage("shop", "1", "a"), handle), inbox.Result{Decision: inbox.Ack})
+	got := inbox.HandleTx(t.Context(), in, e, newMessage("shop", "1", "b"), handle)
 	want(t, got, inbox.Result{Decision: inbox.Reject})
 	wantErr(t, got, semel.ErrMismatch)
-	want(t, inbox.HandleTx(t.Context(), in, e, from("shop", "1", "a"), handle), inbox.Result{Decision: inbox.Ack, Duplicate: true})
+	want(t, inbox.HandleTx(t.Context(), in, e, newMessage("shop", "1", "a"), handle), inbox.Result{Decision: inbox.Ack, Duplicate: true})
 	if a, b := r.effects("a"), r.effects("b"); a != 1 || b != 0 {
 		t.Errorf("%d effects of the first, %d of the other", a, b)
 	}
@@ -189,17 +189,17 @@ func names[Tx any](t *testing.T, r *rig[Tx], mode inbox.Mode) {
 	e := r.engine(t, semel.Options{})
 	handle := func(ctx context.Context, tx Tx, payload string) error { return r.effect(ctx, tx, payload) }
 	messages := []inbox.Message[string]{
-		from("shop", "1", "a"), from("mall", "1", "a"), from("shop", "2", "a"), from("shop:1", "2", "a"),
-		from("shop", "1:2", "a"), from("s", "hop1", "a"), from("4:shop", "1", "a"), from("SHOP", "1", "a"), from("shop", "1 ", "a"),
+		newMessage("shop", "1", "a"), newMessage("mall", "1", "a"), newMessage("shop", "2", "a"), newMessage("shop:1", "2", "a"),
+		newMessage("shop", "1:2", "a"), newMessage("s", "hop1", "a"), newMessage("4:shop", "1", "a"), newMessage("SHOP", "1", "a"), newMessage("shop", "1 ", "a"),
 	}
 	groups := []string{"shipping", "billing"}
 	for _, group := range groups {
-		in := box(t, "ship", inbox.Options[string]{Mode: mode, Group: group})
+		in := newInbox(t, "ship", inbox.Options[string]{Mode: mode, Group: group})
 		for _, m := range messages {
 			want(t, inbox.HandleTx(t.Context(), in, e, m, handle), inbox.Result{Decision: inbox.Ack})
 		}
 	}
-	other := box(t, "ship_late", inbox.Options[string]{Mode: mode})
+	other := newInbox(t, "ship_late", inbox.Options[string]{Mode: mode})
 	want(t, inbox.HandleTx(t.Context(), other, e, messages[0], handle), inbox.Result{Decision: inbox.Ack})
 	if n, all := r.effects("a"), len(groups)*len(messages)+1; n != all {
 		t.Errorf("%d effects, want %d", n, all)
@@ -209,24 +209,24 @@ func names[Tx any](t *testing.T, r *rig[Tx], mode inbox.Mode) {
 // What a handler's own calls of semel come back with is an error like others, and
 // nothing that is known of its message.
 func nested[Tx any](t *testing.T, r *rig[Tx], mode inbox.Mode) {
-	in, e := box(t, "ship", inbox.Options[string]{Mode: mode}), r.engine(t, semel.Options{})
+	in, e := newInbox(t, "ship", inbox.Options[string]{Mode: mode}), r.engine(t, semel.Options{})
 	for _, err := range []error{
 		semel.ErrMismatch, semel.ErrInDoubt, semel.ErrKeyExpired, semel.ErrResultUnavailable, semel.ErrInvalid,
 		&semel.FieldError{Field: "Key", Reason: "is bad"}, &semel.Failure{Code: "no"},
 		&semel.AttemptError{Operation: "other", State: 3},
 	} {
-		got := inbox.HandleTx(t.Context(), in, e, from("shop", err.Error(), "a"), func(context.Context, Tx, string) error { return err })
+		got := inbox.HandleTx(t.Context(), in, e, newMessage("shop", err.Error(), "a"), func(context.Context, Tx, string) error { return err })
 		want(t, got, inbox.Result{Decision: inbox.Redeliver})
 	}
 }
 
 // A poison message is handled after all once a person has sent it round again.
 func redriven[Tx any](t *testing.T, r *rig[Tx], mode inbox.Mode) {
-	in := box(t, "ship", inbox.Options[string]{Mode: mode, Retry: semel.Retry{MaxErrors: 1}})
+	in := newInbox(t, "ship", inbox.Options[string]{Mode: mode, Retry: semel.Retry{MaxErrors: 1}})
 	e := r.engine(t, semel.Options{Operations: []semel.Declared{in.Operation()}})
 	fail := errHandler
 	deliver := func() inbox.Result {
-		return inbox.HandleTx(t.Context(), in, e, from("shop", "1", "a"), func(ctx context.Context, tx Tx, payload string) error {
+		return inbox.HandleTx(t.Context(), in, e, newMessage("shop", "1", "a"), func(ctx context.Context, tx Tx, payload string) error {
 			return errors.Join(r.effect(ctx, tx, payload), fail)
 		})
 	}

@@ -13,26 +13,26 @@ import (
 	"github.com/semelgo/semel/store"
 )
 
-// TestMessagesWithoutAName are refused, and not acknowledged as if they had been
+// TestMessagesWithoutIdentity are refused, and not acknowledged as if they had been
 // handled.
-func TestMessagesWithoutAName(t *testing.T) {
+func TestMessagesWithoutIdentity(t *testing.T) {
 	t.Parallel()
 	r := inMemory(t)
 	e := r.engine(t, semel.Options{})
 	for field, m := range map[string]inbox.Message[string]{
-		"Producer": from("", "1", "a"),
-		"ID":       from("shop", "", "a"),
+		"Producer": newMessage("", "1", "a"),
+		"ID":       newMessage("shop", "", "a"),
 	} {
 		for _, mode := range []inbox.Mode{inbox.Pessimistic, inbox.Leased} {
-			in := box(t, "ship", inbox.Options[string]{Mode: mode})
+			in := newInbox(t, "ship", inbox.Options[string]{Mode: mode})
 			got := handleIn(t.Context(), in, e, m, func() error { t.Error("it was run"); return nil })
 			want(t, got, inbox.Result{Decision: inbox.Reject})
 			wantField(t, got.Err, field)
 		}
 	}
-	in := box(t, "ship", inbox.Options[string]{})
+	in := newInbox(t, "ship", inbox.Options[string]{})
 	for n, decision := range map[int]inbox.Decision{240: inbox.Ack, 241: inbox.Reject} {
-		m := from(strings.Repeat("p", 100), strings.Repeat("i", n-100), "a")
+		m := newMessage(strings.Repeat("p", 100), strings.Repeat("i", n-100), "a")
 		got := handleIn(t.Context(), in, e, m, func() error { return nil })
 		if got.Decision != decision {
 			t.Errorf("names of %d bytes: %+v, want %v", n, got, decision)
@@ -41,12 +41,12 @@ func TestMessagesWithoutAName(t *testing.T) {
 			wantField(t, got.Err, "ID")
 		}
 	}
-	stamped := box(t, "ship_stamped", inbox.Options[string]{Stamped: true})
-	longest := from(strings.Repeat("p", 100), strings.Repeat("i", 140), "a")
+	stamped := newInbox(t, "ship_stamped", inbox.Options[string]{Stamped: true})
+	longest := newMessage(strings.Repeat("p", 100), strings.Repeat("i", 140), "a")
 	longest.Sent = time.Now()
 	want(t, handleIn(t.Context(), stamped, e, longest, func() error { return nil }), inbox.Result{Decision: inbox.Ack})
 	for _, sent := range []time.Time{{}, time.UnixMilli(-1)} {
-		m := from("shop", "1", "a")
+		m := newMessage("shop", "1", "a")
 		m.Sent = sent
 		got := handleIn(t.Context(), stamped, e, m, func() error { return nil })
 		want(t, got, inbox.Result{Decision: inbox.Reject})
@@ -54,9 +54,9 @@ func TestMessagesWithoutAName(t *testing.T) {
 	}
 }
 
-// TestKeysAreApart: no two messages have the same key, however their names are put
+// TestKeysAreDistinct: no two messages have the same key, however their names are put
 // together of what keys are joined with.
-func TestKeysAreApart(t *testing.T) {
+func TestKeysAreDistinct(t *testing.T) {
 	t.Parallel()
 	names := []string{""}
 	for from := 0; len(names[from]) < 3; from++ {
@@ -65,11 +65,11 @@ func TestKeysAreApart(t *testing.T) {
 		}
 	}
 	for _, stamped := range []bool{false, true} {
-		in := box(t, "ship", inbox.Options[string]{Stamped: stamped})
+		in := newInbox(t, "ship", inbox.Options[string]{Stamped: stamped})
 		whose := make(map[string]string)
 		for _, producer := range names[1:] {
 			for _, id := range names[1:] {
-				m := from(producer, id, "a")
+				m := newMessage(producer, id, "a")
 				m.Sent = time.UnixMilli(1)
 				c, err := in.Call(m)
 				if err != nil {
@@ -103,10 +103,10 @@ func TestOldAndFutureMessages(t *testing.T) {
 	t.Parallel()
 	uuid := func(at time.Time) inbox.Message[string] {
 		ms := at.UnixMilli()
-		return from("shop", fmt.Sprintf("%08x-%04x-7000-8000-000000000000", ms>>16, ms&0xffff), "a")
+		return newMessage("shop", fmt.Sprintf("%08x-%04x-7000-8000-000000000000", ms>>16, ms&0xffff), "a")
 	}
 	stamp := func(at time.Time) inbox.Message[string] {
-		m := from("shop", "1", "a")
+		m := newMessage("shop", "1", "a")
 		m.Sent = at
 		return m
 	}
@@ -120,7 +120,7 @@ func TestOldAndFutureMessages(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			test.o.Retention, test.o.Skew = time.Hour, time.Minute
-			in, e := box(t, "ship", test.o), inMemory(t).engine(t, semel.Options{})
+			in, e := newInbox(t, "ship", test.o), inMemory(t).engine(t, semel.Options{})
 			deliver := func(at time.Time) inbox.Result {
 				return handleIn(t.Context(), in, e, test.at(at), func() error { return nil })
 			}
@@ -134,8 +134,8 @@ func TestOldAndFutureMessages(t *testing.T) {
 			want(t, deliver(now), inbox.Result{Decision: inbox.Ack, Duplicate: true})
 		})
 	}
-	in := box(t, "ship", inbox.Options[string]{Time: semel.UUIDv7Time})
-	got := handleIn(t.Context(), in, inMemory(t).engine(t, semel.Options{}), from("shop", "1", "a"), func() error { return nil })
+	in := newInbox(t, "ship", inbox.Options[string]{Time: semel.UUIDv7Time})
+	got := handleIn(t.Context(), in, inMemory(t).engine(t, semel.Options{}), newMessage("shop", "1", "a"), func() error { return nil })
 	want(t, got, inbox.Result{Decision: inbox.Reject})
 	wantField(t, got.Err, "ID")
 }
@@ -156,7 +156,7 @@ func TestReplies(t *testing.T) {
 	e := r.engine(t, semel.Options{})
 	const large = 2 << 20 // the store keeps 1 MiB
 	for _, mode := range []inbox.Mode{inbox.Pessimistic, inbox.Leased} {
-		in := box(t, "ship_"+mode.String(), inbox.Options[string]{Mode: mode})
+		in := newInbox(t, "ship_"+mode.String(), inbox.Options[string]{Mode: mode})
 		reply := func(m inbox.Message[string], n int) (string, inbox.Result) {
 			answer := strings.Repeat("x", n)
 			if mode == inbox.Leased {
@@ -169,7 +169,7 @@ func TestReplies(t *testing.T) {
 			0:     {Decision: inbox.Ack, Duplicate: true},
 			large: {Decision: inbox.Reject, Duplicate: true},
 		} {
-			m := from("shop", fmt.Sprint(n), "a")
+			m := newMessage("shop", fmt.Sprint(n), "a")
 			v, got := reply(m, n)
 			want(t, got, inbox.Result{Decision: inbox.Ack})
 			if len(v) != n {
@@ -191,17 +191,17 @@ func replyTx[Tx any](_ *rig[Tx], answer string) func(context.Context, Tx, string
 	return func(context.Context, Tx, string) (string, error) { return answer, nil }
 }
 
-// TestCommittedByItself: a handler that ends its transaction has had its effect,
+// TestHandlerThatCommits: a handler that ends its transaction has had its effect,
 // and its message is not handled again.
-func TestCommittedByItself(t *testing.T) {
+func TestHandlerThatCommits(t *testing.T) {
 	t.Parallel()
 	for name, ends := range map[string]error{"and succeeds": nil, "and fails": errHandler} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			r := inSQLite(t)
-			in, e := box(t, "ship", inbox.Options[string]{}), r.engine(t, semel.Options{})
+			in, e := newInbox(t, "ship", inbox.Options[string]{}), r.engine(t, semel.Options{})
 			deliver := func() inbox.Result {
-				return inbox.HandleTx(t.Context(), in, e, from("shop", "1", "a"), func(ctx context.Context, tx *sql.Tx, payload string) error {
+				return inbox.HandleTx(t.Context(), in, e, newMessage("shop", "1", "a"), func(ctx context.Context, tx *sql.Tx, payload string) error {
 					if err := r.effect(ctx, tx, payload); err != nil {
 						return err
 					}
@@ -220,8 +220,8 @@ func TestCommittedByItself(t *testing.T) {
 	}
 }
 
-// TestWrongOptions are named.
-func TestWrongOptions(t *testing.T) {
+// TestInvalidOptions are named.
+func TestInvalidOptions(t *testing.T) {
 	t.Parallel()
 	for field, o := range map[string]inbox.Options[string]{
 		"Group":      {},
@@ -254,14 +254,14 @@ func TestWrongOptions(t *testing.T) {
 		_, err = semel.New(inMemory(t).store, semel.Options{Survive: store.NoFailure, Operations: []semel.Declared{in.Operation()}})
 		wantField(t, err, field)
 		e := inMemory(t).engine(t, semel.Options{})
-		got := handleIn(t.Context(), in, e, from("shop", "1", "a"), func() error { t.Error("it was run"); return nil })
+		got := handleIn(t.Context(), in, e, newMessage("shop", "1", "a"), func() error { t.Error("it was run"); return nil })
 		want(t, got, inbox.Result{Decision: inbox.Redeliver})
 		wantField(t, got.Err, field)
 	}
 }
 
-// TestDecisionsAndModesHaveNames that logs can show.
-func TestDecisionsAndModesHaveNames(t *testing.T) {
+// TestDecisionAndModeNames that logs can show.
+func TestDecisionAndModeNames(t *testing.T) {
 	t.Parallel()
 	got := fmt.Sprint(inbox.Redeliver, inbox.Ack, inbox.Reject, inbox.Decision(9), inbox.Pessimistic, inbox.Optimistic, inbox.Leased, inbox.Mode(9))
 	if got != "Redeliver Ack Reject Decision(?) Pessimistic Optimistic Leased Mode(?)" {

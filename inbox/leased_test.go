@@ -12,8 +12,8 @@ import (
 	"github.com/semelgo/semel/store/memory"
 )
 
-// leased is an inbox in the mode Leased, and its one message.
-type leased struct {
+// leasedInbox is an inbox in the mode Leased, and its one message.
+type leasedInbox struct {
 	*rig[*memory.Tx]
 
 	clock *clock
@@ -22,28 +22,28 @@ type leased struct {
 	runs  int
 }
 
-func newLeased(t *testing.T, o inbox.Options[string]) *leased {
+func newLeased(t *testing.T, o inbox.Options[string]) *leasedInbox {
 	t.Helper()
 	o.Mode = inbox.Leased
-	l := &leased{in: box(t, "charge", o)}
+	l := &leasedInbox{in: newInbox(t, "charge", o)}
 	l.rig, l.clock = inMemoryAt()
 	l.e = l.engine(t, semel.Options{Operations: []semel.Declared{l.in.Operation()}})
 	return l
 }
 
-func (l *leased) deliver(t *testing.T, ends error) inbox.Result {
+func (l *leasedInbox) deliver(t *testing.T, ends error) inbox.Result {
 	t.Helper()
-	return inbox.Handle(t.Context(), l.in, l.e, from("shop", "1", "a"), func(context.Context, string) error {
+	return inbox.Handle(t.Context(), l.in, l.e, newMessage("shop", "1", "a"), func(context.Context, string) error {
 		l.runs++
 		return ends
 	})
 }
 
-// die claims the message in a process that says nothing more, and lets its lease
+// crash claims the message in a process that says nothing more, and lets its lease
 // run out.
-func (l *leased) die(t *testing.T) {
+func (l *leasedInbox) crash(t *testing.T) {
 	t.Helper()
-	c, err := l.in.Call(from("shop", "1", "a"))
+	c, err := l.in.Call(newMessage("shop", "1", "a"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -82,7 +82,7 @@ func TestHoldLeavesItInDoubt(t *testing.T) {
 func TestHoldAfterACrash(t *testing.T) {
 	t.Parallel()
 	l := newLeased(t, inbox.Options[string]{})
-	l.die(t)
+	l.crash(t)
 	want(t, l.deliver(t, nil), inbox.Result{Decision: inbox.Reject, InDoubt: true})
 	if l.runs != 0 {
 		t.Errorf("it was run %d times", l.runs)
@@ -98,9 +98,9 @@ func TestRunAgainUntilPoison(t *testing.T) {
 		t.Run(name+"/Crashes", func(t *testing.T) {
 			t.Parallel()
 			l := newLeased(t, inbox.Options[string]{Policy: policy, Retry: retry})
-			l.die(t)
+			l.crash(t)
 			want(t, l.deliver(t, semel.NotCommitted(errHandler)), inbox.Result{Decision: inbox.Redeliver})
-			l.die(t)
+			l.crash(t)
 			// What the dead have done is not known: it may not be called failed.
 			want(t, l.deliver(t, nil), inbox.Result{Decision: inbox.Reject, InDoubt: true})
 			if l.runs != 1 {
@@ -121,7 +121,7 @@ func TestRunAgainUntilPoison(t *testing.T) {
 }
 
 // Evidence settles what a dead consumer left, and what a handler does not know.
-func TestHealByEvidence(t *testing.T) {
+func TestHealFromEvidence(t *testing.T) {
 	t.Parallel()
 	charged := false
 	probe := func(context.Context, semel.Scope, string) (any, bool, error) { return struct{}{}, charged, nil }
@@ -136,7 +136,7 @@ func TestHealByEvidence(t *testing.T) {
 
 // A fenced consumer raises the fence and looks before it acts on what another
 // left.
-func TestFencedLooksFirst(t *testing.T) {
+func TestFencedLooksUpFirst(t *testing.T) {
 	t.Parallel()
 	var raised []uint32
 	l := newLeased(t, inbox.Options[string]{Policy: semel.Fenced(
@@ -146,7 +146,7 @@ func TestFencedLooksFirst(t *testing.T) {
 		},
 		func(context.Context, semel.Scope, string) (any, bool, error) { return struct{}{}, true, nil },
 	)})
-	l.die(t)
+	l.crash(t)
 	want(t, l.deliver(t, nil), inbox.Result{Decision: inbox.Ack, Duplicate: true})
 	if l.runs != 0 || len(raised) != 1 || raised[0] != 2 {
 		t.Errorf("%d runs, the fence was raised for %v, want none, and 2", l.runs, raised)
@@ -164,25 +164,25 @@ func TestLeasedInATransaction(t *testing.T) {
 		}
 		return l.effect(ctx, tx, payload)
 	}
-	l.die(t)
-	want(t, inbox.HandleTx(t.Context(), l.in, l.e, from("shop", "1", "a"), handle), inbox.Result{Decision: inbox.Ack})
-	want(t, inbox.HandleTx(t.Context(), l.in, l.e, from("shop", "1", "a"), handle), inbox.Result{Decision: inbox.Ack, Duplicate: true})
+	l.crash(t)
+	want(t, inbox.HandleTx(t.Context(), l.in, l.e, newMessage("shop", "1", "a"), handle), inbox.Result{Decision: inbox.Ack})
+	want(t, inbox.HandleTx(t.Context(), l.in, l.e, newMessage("shop", "1", "a"), handle), inbox.Result{Decision: inbox.Ack, Duplicate: true})
 	if n := l.effects("a"); n != 1 {
 		t.Errorf("%d effects, want 1", n)
 	}
 }
 
-// TestWrongCallLosesNothing: what is wrong is the program, so the message stays
+// TestWrongCallKeepsTheMessage: what is wrong is the program, so the message stays
 // with the broker.
-func TestWrongCallLosesNothing(t *testing.T) {
+func TestWrongCallKeepsTheMessage(t *testing.T) {
 	t.Parallel()
 	l := newLeased(t, inbox.Options[string]{})
-	got := inbox.HandleTx(t.Context(), l.in, l.e, from("shop", "1", "a"), l.handler(func() { t.Error("it was run") }))
+	got := inbox.HandleTx(t.Context(), l.in, l.e, newMessage("shop", "1", "a"), l.handler(func() { t.Error("it was run") }))
 	want(t, got, inbox.Result{Decision: inbox.Redeliver})
 	wantField(t, got.Err, "Policy")
 
-	in := box(t, "ship", inbox.Options[string]{})
-	got = inbox.Handle(t.Context(), in, l.e, from("shop", "1", "a"), func(context.Context, string) error {
+	in := newInbox(t, "ship", inbox.Options[string]{})
+	got = inbox.Handle(t.Context(), in, l.e, newMessage("shop", "1", "a"), func(context.Context, string) error {
 		t.Error("it was run")
 		return nil
 	})
@@ -225,9 +225,9 @@ func TestLeasedPanic(t *testing.T) {
 				defer func() { died = recover() }()
 				fn := func() error { l.runs++; panic("out of boxes") }
 				if l.in.Transactional() {
-					return inbox.HandleTx(t.Context(), l.in, l.e, from("shop", "1", "a"), func(context.Context, *memory.Tx, string) error { return fn() }), nil
+					return inbox.HandleTx(t.Context(), l.in, l.e, newMessage("shop", "1", "a"), func(context.Context, *memory.Tx, string) error { return fn() }), nil
 				}
-				return inbox.Handle(t.Context(), l.in, l.e, from("shop", "1", "a"), func(context.Context, string) error { return fn() }), nil
+				return inbox.Handle(t.Context(), l.in, l.e, newMessage("shop", "1", "a"), func(context.Context, string) error { return fn() }), nil
 			}
 			for range test.runs {
 				if _, died := deliver(); died != "out of boxes" {

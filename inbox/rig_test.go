@@ -35,10 +35,10 @@ type rig[Tx any] struct {
 // engine is a process of its own over the rig's store.
 func (r *rig[Tx]) engine(t *testing.T, o semel.Options) *semel.Engine[Tx] {
 	t.Helper()
-	return over(t, r.store, o)
+	return engineOver(t, r.store, o)
 }
 
-func over[Tx any](t *testing.T, s store.TxStore[Tx], o semel.Options) *semel.Engine[Tx] {
+func engineOver[Tx any](t *testing.T, s store.TxStore[Tx], o semel.Options) *semel.Engine[Tx] {
 	t.Helper()
 	o.Survive = store.NoFailure
 	e, err := semel.New(s, o)
@@ -163,8 +163,8 @@ func inPostgres(t *testing.T) func(*testing.T) *rig[pgx.Tx] {
 	}
 }
 
-// box is an inbox whose failed messages may come again at once.
-func box(t *testing.T, kind string, o inbox.Options[string]) *inbox.Inbox[string] {
+// newInbox is an inbox whose failed messages may come again at once.
+func newInbox(t *testing.T, kind string, o inbox.Options[string]) *inbox.Inbox[string] {
 	t.Helper()
 	if o.Group == "" {
 		o.Group = "shipping"
@@ -179,7 +179,7 @@ func box(t *testing.T, kind string, o inbox.Options[string]) *inbox.Inbox[string
 	return in
 }
 
-func from(producer, id, payload string) inbox.Message[string] {
+func newMessage(producer, id, payload string) inbox.Message[string] {
 	return inbox.Message[string]{Producer: producer, ID: id, Payload: payload}
 }
 

@@ -14,14 +14,14 @@ const versionTable = "semel_migrations"
 
 // dialect is what differs between the databases that are migrated.
 type dialect struct {
-	name  string
-	goose goose.Dialect
-	files fs.FS
-	there string // whether the table is there that its parameter names
+	name        string
+	goose       goose.Dialect
+	files       fs.FS
+	tableExists string // whether the table is there that its parameter names
 	// lock begins a transaction that nobody else who migrates is in.
 	lock func(context.Context, *sql.Conn) error
-	// uninterrupted: a statement that is broken off would end the transaction.
-	uninterrupted bool
+	// noInterrupt: a statement that is broken off would end the transaction.
+	noInterrupt bool
 }
 
 // migrate brings db up to date.
@@ -42,7 +42,7 @@ func (d *dialect) onOneConnection(ctx context.Context, db *sql.DB) error {
 		return fmt.Errorf("take a connection: %w", err)
 	}
 	defer conn.Close()
-	return within(ctx, conn, d.lock, func() error { return d.up(ctx, conn) })
+	return inTransaction(ctx, conn, d.lock, func() error { return d.up(ctx, conn) })
 }
 
 // provider reads the migrations; db is not used before one of them runs.
@@ -58,7 +58,7 @@ func (d *dialect) upToDate(ctx context.Context, db *sql.DB) (bool, error) {
 		return false, err
 	}
 	var there bool
-	err = db.QueryRowContext(ctx, d.there, versionTable).Scan(&there)
+	err = db.QueryRowContext(ctx, d.tableExists, versionTable).Scan(&there)
 	if err != nil || !there {
 		return false, err
 	}
@@ -72,13 +72,13 @@ func (d *dialect) upToDate(ctx context.Context, db *sql.DB) (bool, error) {
 // up runs the migrations on conn, within the transaction it is in.
 func (d *dialect) up(ctx context.Context, conn *sql.Conn) error {
 	return conn.Raw(func(driverConn any) error {
-		db := share(driverConn)
+		db := shareConn(driverConn)
 		defer db.Close()
 		p, err := d.provider(db)
 		if err != nil {
 			return err
 		}
-		if d.uninterrupted {
+		if d.noInterrupt {
 			ctx = context.WithoutCancel(ctx)
 		}
 		_, err = p.Up(ctx)

@@ -25,7 +25,7 @@ func Postgres(ctx context.Context, pool *pgxpool.Pool) error {
 	defer db.Close()
 	d := dialect{
 		name: "postgres", goose: goose.DialectPostgres, files: postgres.Schema(),
-		there: `SELECT to_regclass($1::text) IS NOT NULL`, lock: lockPostgres,
+		tableExists: `SELECT to_regclass($1::text) IS NOT NULL`, lock: lockPostgres,
 	}
 	return d.migrate(ctx, db)
 }

@@ -99,7 +99,7 @@ func TestPostgres(t *testing.T) {
 	}
 }
 
-func TestTenProcessesAtOnceOnPostgres(t *testing.T) {
+func TestTenConcurrentProcessesOnPostgres(t *testing.T) {
 	t.Parallel()
 	url := realtest.Postgres(t).Database(t)
 	mustMigrateAtOnce(t, url)
@@ -108,7 +108,7 @@ func TestTenProcessesAtOnceOnPostgres(t *testing.T) {
 }
 
 // It happens wholly or not at all: a table in the way leaves nothing behind.
-func TestPostgresIsWhole(t *testing.T) {
+func TestPostgresIsAtomic(t *testing.T) {
 	t.Parallel()
 	pool, db := connect(t, realtest.Postgres(t).Database(t))
 	mustExec(t, db, `CREATE TABLE semel_notes (mine integer)`)
@@ -127,7 +127,7 @@ func TestPostgresIsWhole(t *testing.T) {
 
 // While somebody else migrates it waits, but not longer than ctx lasts; and not
 // at all when there is nothing to do.
-func TestPostgresBesideAnother(t *testing.T) {
+func TestPostgresWaitsForAnotherMigration(t *testing.T) {
 	t.Parallel()
 	url := realtest.Postgres(t).Database(t)
 	pool, db := connect(t, url)
@@ -188,7 +188,7 @@ AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`
 }
 
 // Bounds on statements and locks that a role has are not for migrations.
-func TestPostgresBesideBounds(t *testing.T) {
+func TestPostgresIgnoresRoleTimeouts(t *testing.T) {
 	t.Parallel()
 	url := realtest.Postgres(t).Database(t)
 	_, other := connect(t, url)

@@ -25,14 +25,14 @@ func TestMain(m *testing.M) {
 	if path == "" {
 		os.Exit(m.Run())
 	}
-	if err := beChild(path); err != nil {
+	if err := runChild(path); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
 }
 
-// beChild says when it is ready, and starts when it is told to.
-func beChild(path string) error {
+// runChild says when it is ready, and starts when it is told to.
+func runChild(path string) error {
 	if _, err := fmt.Println("ready"); err != nil {
 		return err
 	}
@@ -99,7 +99,7 @@ func newChild(t *testing.T, path string) child {
 
 // Ten processes start at once on a new file: each of them finds the tables there,
 // and one has made them.
-func TestTenProcessesAtOnce(t *testing.T) {
+func TestTenConcurrentProcesses(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "semel.db")
 	mustMigrateAtOnce(t, path)
 	mustBeMigratedOnce(t, open(t, path))

@@ -18,8 +18,8 @@ import (
 func SQLite(ctx context.Context, db *sql.DB) error {
 	d := dialect{
 		name: "sqlite", goose: goose.DialectSQLite3, files: sqlite.Schema(),
-		there: `SELECT count(*) > 0 FROM sqlite_schema WHERE type = 'table' AND name = ?`,
-		lock:  lockSQLite, uninterrupted: true,
+		tableExists: `SELECT count(*) > 0 FROM sqlite_schema WHERE type = 'table' AND name = ?`,
+		lock:        lockSQLite, noInterrupt: true,
 	}
 	return d.migrate(ctx, db)
 }

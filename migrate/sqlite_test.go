@@ -108,7 +108,7 @@ func TestSQLiteOnAPlainDatabase(t *testing.T) {
 }
 
 // It happens wholly or not at all: a table in the way leaves nothing behind.
-func TestSQLiteIsWhole(t *testing.T) {
+func TestSQLiteIsAtomic(t *testing.T) {
 	db := open(t, filepath.Join(t.TempDir(), "semel.db"))
 	mustExec(t, db, `CREATE TABLE semel_guard (mine INTEGER)`)
 	if err := migrate.SQLite(t.Context(), db); err == nil {
@@ -126,7 +126,7 @@ func TestSQLiteIsWhole(t *testing.T) {
 
 // While somebody else writes it waits, but not longer than ctx lasts; and not at
 // all when there is nothing to do.
-func TestSQLiteBesideAWriter(t *testing.T) {
+func TestSQLiteWaitsForAWriter(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "semel.db")
 	db, other := open(t, path), open(t, path)
 	writer, err := other.BeginTx(t.Context(), nil)
@@ -163,7 +163,7 @@ func TestSQLiteBesideAWriter(t *testing.T) {
 }
 
 // A context that ends while it waits for the lock ends the waiting.
-func TestSQLiteGivesUp(t *testing.T) {
+func TestSQLiteStopsWaitingWithItsContext(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "semel.db")
 	other := open(t, path)
 	writer, err := other.BeginTx(t.Context(), nil)

@@ -16,10 +16,10 @@ import (
 	"github.com/semelgo/semel/semelwatermill"
 )
 
-// TestFailedOnceAndDeliveredAgain compares with Watermill's own middleware: a
+// TestRedeliveryAfterAnError compares with Watermill's own middleware: a
 // message that failed and comes again is dropped by the one, because it was marked
 // before it was handled, and handled by the other.
-func TestFailedOnceAndDeliveredAgain(t *testing.T) {
+func TestRedeliveryAfterAnError(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	in := newInbox(t, inbox.Options[semel.Raw]{})
@@ -35,7 +35,7 @@ func TestFailedOnceAndDeliveredAgain(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			runs, handled := 0, 0
-			router(t, test.around(func(*message.Message) ([]*message.Message, error) {
+			deliver(t, test.around(func(*message.Message) ([]*message.Message, error) {
 				if runs++; runs == 1 {
 					return nil, errHandler
 				}
@@ -49,8 +49,8 @@ func TestFailedOnceAndDeliveredAgain(t *testing.T) {
 	}
 }
 
-// router delivers msg to h by a real router, until it is acknowledged.
-func router(t *testing.T, h message.HandlerFunc, msg *message.Message) {
+// deliver delivers msg to h by a real router, until it is acknowledged.
+func deliver(t *testing.T, h message.HandlerFunc, msg *message.Message) {
 	t.Helper()
 	pubsub := gochannel.NewGoChannel(gochannel.Config{Persistent: true}, watermill.NopLogger{})
 	router, err := message.NewRouter(message.RouterConfig{CloseTimeout: time.Minute}, watermill.NopLogger{})
@@ -94,7 +94,7 @@ func TestPublishingFails(t *testing.T) {
 		return []*message.Message{message.NewMessage("shipped-1", msg.Payload)}, r.effect(msg)
 	})
 	tries := 0
-	router(t, func(msg *message.Message) ([]*message.Message, error) {
+	deliver(t, func(msg *message.Message) ([]*message.Message, error) {
 		all, err := h(msg)
 		if tries++; tries == 1 {
 			return nil, errors.New("the process died before it could publish")
@@ -123,7 +123,7 @@ func TestPoisonQueueOutside(t *testing.T) {
 	}
 	in := newInbox(t, inbox.Options[semel.Raw]{Retry: semel.Retry{MaxErrors: 2}})
 	runs := 0
-	router(t, outside(r.once(t, in, semelwatermill.Options{}, func(*message.Message) ([]*message.Message, error) {
+	deliver(t, outside(r.once(t, in, semelwatermill.Options{}, func(*message.Message) ([]*message.Message, error) {
 		runs++
 		return nil, errHandler
 	})), delivery(context.Background(), "1", "a"))

@@ -19,10 +19,10 @@ import (
 	"github.com/semelgo/semel/semelwatermill"
 )
 
-// routed runs a router with one middleware and with handlers, named by the keys, for
+// runRouter runs a router with one middleware and with handlers, named by the keys, for
 // the topics that they are given. It delivers each message of the topics, and ends when
 // as many deliveries are acknowledged as there are messages for all handlers.
-func routed(t *testing.T, logger watermill.LoggerAdapter, once message.HandlerMiddleware, topics map[string]string, handle func(name string, msg *message.Message) error, send map[string][]*message.Message) {
+func runRouter(t *testing.T, logger watermill.LoggerAdapter, once message.HandlerMiddleware, topics map[string]string, handle func(name string, msg *message.Message) error, send map[string][]*message.Message) {
 	t.Helper()
 	pubsub := gochannel.NewGoChannel(gochannel.Config{Persistent: true}, watermill.NopLogger{})
 	router, err := message.NewRouter(message.RouterConfig{CloseTimeout: time.Minute}, logger)
@@ -73,7 +73,7 @@ func TestEachHandlerHandlesEachMessage(t *testing.T) {
 	}
 	var mu sync.Mutex
 	runs := map[string]int{}
-	routed(t, watermill.NopLogger{}, once, map[string]string{"ship": "created", "bill": "created", "thank": "paid"},
+	runRouter(t, watermill.NopLogger{}, once, map[string]string{"ship": "created", "bill": "created", "thank": "paid"},
 		func(name string, msg *message.Message) error {
 			mu.Lock()
 			defer mu.Unlock()
@@ -92,9 +92,9 @@ func TestEachHandlerHandlesEachMessage(t *testing.T) {
 	}
 }
 
-// TestHandlerAndProducerAreKeptApart: names that join to the same text are different
+// TestHandlerAndProducerAreDistinct: names that join to the same text are different
 // identities.
-func TestHandlerAndProducerAreKeptApart(t *testing.T) {
+func TestHandlerAndProducerAreDistinct(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	once, err := semelwatermill.Middleware(newInbox(t, inbox.Options[semel.Raw]{}), r.Engine, semelwatermill.Options{
@@ -107,7 +107,7 @@ func TestHandlerAndProducerAreKeptApart(t *testing.T) {
 	}
 	var mu sync.Mutex
 	runs := map[string]int{}
-	routed(t, watermill.NopLogger{}, once, map[string]string{"a": "t", "a:b": "t"},
+	runRouter(t, watermill.NopLogger{}, once, map[string]string{"a": "t", "a:b": "t"},
 		func(name string, _ *message.Message) error {
 			mu.Lock()
 			defer mu.Unlock()
@@ -119,9 +119,9 @@ func TestHandlerAndProducerAreKeptApart(t *testing.T) {
 	}
 }
 
-// TestADuplicateThatIsBeingHandledIsNoError in the router's log: it is nacked, comes
+// TestConcurrentDuplicateIsNoError in the router's log: it is nacked, comes
 // again, and is acknowledged when the first delivery is done.
-func TestADuplicateThatIsBeingHandledIsNoError(t *testing.T) {
+func TestConcurrentDuplicateIsNoError(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	once, err := semelwatermill.Middleware(newInbox(t, inbox.Options[semel.Raw]{Mode: inbox.Leased}), r.Engine, semelwatermill.Options{
@@ -146,7 +146,7 @@ func TestADuplicateThatIsBeingHandledIsNoError(t *testing.T) {
 	}
 	var text bytes.Buffer
 	var runs int
-	routed(t, watermill.NewSlogLogger(slog.New(slog.NewTextHandler(&text, &slog.HandlerOptions{Level: slog.LevelError}))), watched,
+	runRouter(t, watermill.NewSlogLogger(slog.New(slog.NewTextHandler(&text, &slog.HandlerOptions{Level: slog.LevelError}))), watched,
 		map[string]string{"ship": "orders"}, func(string, *message.Message) error {
 			runs++
 			<-nacked // the other delivery, by the broker's redelivery

@@ -24,35 +24,35 @@ func Middleware[Tx any](in *inbox.Inbox[semel.Raw], e *semel.Engine[Tx], o Optio
 	if err := o.setDefaults(); err != nil {
 		return nil, err
 	}
-	once := &once{o: o, reply: func(ctx context.Context, m inbox.Message[semel.Raw], fn handlerFunc) ([]produced, inbox.Result) {
+	once := &deduplicator{o: o, reply: func(ctx context.Context, m inbox.Message[semel.Raw], fn handlerFunc) ([]producedMessage, inbox.Result) {
 		if in.Transactional() {
-			return inbox.ReplyTx(ctx, in, e, m, func(ctx context.Context, _ Tx, _ semel.Raw) ([]produced, error) { return fn(ctx) })
+			return inbox.ReplyTx(ctx, in, e, m, func(ctx context.Context, _ Tx, _ semel.Raw) ([]producedMessage, error) { return fn(ctx) })
 		}
-		return inbox.Reply(ctx, in, e, m, func(ctx context.Context, _ semel.Raw) ([]produced, error) { return fn(ctx) })
+		return inbox.Reply(ctx, in, e, m, func(ctx context.Context, _ semel.Raw) ([]producedMessage, error) { return fn(ctx) })
 	}}
 	return once.middleware, nil
 }
 
-// once is the middleware without the types of its inbox and its engine.
-type once struct {
+// deduplicator is the middleware without the types of its inbox and its engine.
+type deduplicator struct {
 	o     Options
-	reply func(context.Context, inbox.Message[semel.Raw], handlerFunc) ([]produced, inbox.Result)
+	reply func(context.Context, inbox.Message[semel.Raw], handlerFunc) ([]producedMessage, inbox.Result)
 }
 
-type handlerFunc func(ctx context.Context) ([]produced, error)
+type handlerFunc func(ctx context.Context) ([]producedMessage, error)
 
-func (c *once) middleware(h message.HandlerFunc) message.HandlerFunc {
+func (c *deduplicator) middleware(h message.HandlerFunc) message.HandlerFunc {
 	return func(msg *message.Message) ([]*message.Message, error) {
 		all, r := c.handle(h, msg)
 		switch r.Decision {
 		case inbox.Ack:
-			return messages(all), nil
+			return decodeMessages(all), nil
 		case inbox.Reject:
 			return nil, c.reject(msg, r)
 		case inbox.Redeliver:
 		}
-		pause(msg.Context(), min(r.After, c.o.MaxWait))
-		if waits(r.Err) && msg.Nack() {
+		sleep(msg.Context(), min(r.After, c.o.MaxWait))
+		if isWaiting(r.Err) && msg.Nack() {
 			// The router does not acknowledge a message that was nacked before, and
 			// logs no error: to wait for another delivery is none.
 			return nil, nil
@@ -61,33 +61,33 @@ func (c *once) middleware(h message.HandlerFunc) message.HandlerFunc {
 	}
 }
 
-// waits reports whether a delivery ran nothing, because another delivery of the
+// isWaiting reports whether a delivery ran nothing, because another delivery of the
 // message is being handled or because it came before its retry is due. An error of
 // the handler itself is an AttemptError, whatever it wraps.
-func waits(err error) bool {
+func isWaiting(err error) bool {
 	_, ran := errors.AsType[*semel.AttemptError](err)
 	return errors.Is(err, semel.ErrInProgress) && !ran
 }
 
 // handle has the message handled by h, unless it was handled before.
-func (c *once) handle(h message.HandlerFunc, msg *message.Message) ([]produced, inbox.Result) {
+func (c *deduplicator) handle(h message.HandlerFunc, msg *message.Message) ([]producedMessage, inbox.Result) {
 	ctx := msg.Context()
 	defer msg.SetContext(ctx) // the one of the handler's transaction has ended
-	m, err := c.named(msg)
+	m, err := c.inboxMessage(msg)
 	if err != nil {
 		return nil, inbox.Result{Decision: inbox.Reject, Err: err}
 	}
-	return c.reply(ctx, m, func(ctx context.Context) ([]produced, error) {
+	return c.reply(ctx, m, func(ctx context.Context) ([]producedMessage, error) {
 		msg.SetContext(ctx)
 		out, err := h(msg)
-		return kept(out), err
+		return encodeMessages(out), err
 	})
 }
 
-// named is the message as the inbox gets it. Each handler of a router handles each
+// inboxMessage is the message as the inbox gets it. Each handler of a router handles each
 // message once, so the handler's name is part of what names the message. A handler
 // has one topic: the same id on two topics names two messages.
-func (c *once) named(msg *message.Message) (m inbox.Message[semel.Raw], err error) {
+func (c *deduplicator) inboxMessage(msg *message.Message) (m inbox.Message[semel.Raw], err error) {
 	m.Payload = semel.Raw(msg.Payload)
 	if m.Producer, m.ID, err = c.o.Name(msg); err != nil {
 		return m, fmt.Errorf("name the message: %w", err)
@@ -104,8 +104,8 @@ func (c *once) named(msg *message.Message) (m inbox.Message[semel.Raw], err erro
 	return m, nil
 }
 
-// pause waits d, or less when ctx ends.
-func pause(ctx context.Context, d time.Duration) {
+// sleep waits d, or less when ctx ends.
+func sleep(ctx context.Context, d time.Duration) {
 	t := time.NewTimer(d)
 	defer t.Stop()
 	select {

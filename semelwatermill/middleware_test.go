@@ -72,9 +72,9 @@ func TestLeased(t *testing.T) {
 	}
 }
 
-// TestProducedAgain: what a handler has produced comes again with each duplicate,
+// TestProducedMessagesAreReplayed: what a handler has produced comes again with each duplicate,
 // to the letter; with a retry after an error only what the last run produced.
-func TestProducedAgain(t *testing.T) {
+func TestProducedMessagesAreReplayed(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	runs := 0
@@ -194,9 +194,9 @@ func TestRejected(t *testing.T) {
 	}
 }
 
-// TestNobodyTakesIt: without a publisher for them, rejected messages are nacked,
+// TestRejectedWithoutPoisonQueue: without a publisher for them, rejected messages are nacked,
 // with an error that says so.
-func TestNobodyTakesIt(t *testing.T) {
+func TestRejectedWithoutPoisonQueue(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	h := r.once(t, newInbox(t, inbox.Options[semel.Raw]{}), semelwatermill.Options{}, func(*message.Message) ([]*message.Message, error) {
@@ -214,9 +214,9 @@ func TestNobodyTakesIt(t *testing.T) {
 	}
 }
 
-// TestWaitsNoLongerThanTheMessage: who closes the router does not wait for a
+// TestWaitEndsWithTheMessage: who closes the router does not wait for a
 // message to come again.
-func TestWaitsNoLongerThanTheMessage(t *testing.T) {
+func TestWaitEndsWithTheMessage(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	in := newInbox(t, inbox.Options[semel.Raw]{Retry: semel.Retry{Delay: func(int) time.Duration { return time.Hour }}})
@@ -279,8 +279,8 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// TestWrongOptions are named.
-func TestWrongOptions(t *testing.T) {
+// TestInvalidOptions are named.
+func TestInvalidOptions(t *testing.T) {
 	t.Parallel()
 	name := semelwatermill.FromUUID("shop")
 	for field, o := range map[string]semelwatermill.Options{

@@ -2,22 +2,22 @@ package semelwatermill
 
 import "github.com/ThreeDotsLabs/watermill/message"
 
-// produced is a message that a handler has produced, as it is kept with the record.
-type produced struct {
+// producedMessage is a message that a handler has produced, as it is kept with the record.
+type producedMessage struct {
 	UUID     string            `json:"uuid"`
 	Metadata map[string]string `json:"metadata,omitempty"`
 	Payload  []byte            `json:"payload"`
 }
 
-func kept(out []*message.Message) []produced {
-	var all []produced
+func encodeMessages(out []*message.Message) []producedMessage {
+	var all []producedMessage
 	for _, msg := range out {
-		all = append(all, produced{msg.UUID, msg.Metadata, msg.Payload})
+		all = append(all, producedMessage{msg.UUID, msg.Metadata, msg.Payload})
 	}
 	return all
 }
 
-func messages(all []produced) []*message.Message {
+func decodeMessages(all []producedMessage) []*message.Message {
 	var out []*message.Message
 	for _, p := range all {
 		msg := message.NewMessage(p.UUID, p.Payload)

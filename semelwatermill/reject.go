@@ -36,13 +36,13 @@ func (e *RejectedError) Error() string {
 // Unwrap returns the result's error.
 func (e *RejectedError) Unwrap() error { return e.Result.Err }
 
-// nobodyTakes is how long a message is held that is rejected and that nobody takes.
-const nobodyTakes = time.Second
+// rejectDelay is how long a message is held that is rejected and that nobody takes.
+const rejectDelay = time.Second
 
 // reject gives the message to Poison. It is nil once that has it.
-func (c *once) reject(msg *message.Message, r inbox.Result) error {
+func (c *deduplicator) reject(msg *message.Message, r inbox.Result) error {
 	if c.o.Poison == nil {
-		pause(msg.Context(), min(nobodyTakes, c.o.MaxWait))
+		sleep(msg.Context(), min(rejectDelay, c.o.MaxWait))
 		return &RejectedError{Result: r}
 	}
 	dead := msg.CopyWithContext()
@@ -58,7 +58,7 @@ func (c *once) reject(msg *message.Message, r inbox.Result) error {
 		dead.Metadata.Set(InDoubtKey, "true")
 	}
 	if err := c.o.Poison.Publish(c.o.PoisonTopic, dead); err != nil {
-		pause(ctx, c.o.MaxWait)
+		sleep(ctx, c.o.MaxWait)
 		return fmt.Errorf("semelwatermill: publish to %s: %w", c.o.PoisonTopic, err)
 	}
 	return nil

@@ -13,12 +13,12 @@ import (
 	"github.com/semelgo/semel/task"
 )
 
-// gathered runs n tasks that end at the same moment.
-func gathered(t *testing.T, n int) (*rig, *wire, []semel.Call) {
+// runTogether runs n tasks that end at the same moment.
+func runTogether(t *testing.T, n int) (*rig, *faultyStore, []semel.Call) {
 	t.Helper()
-	op := semel.Define("op", outside(semel.Hold()))
-	w := newWire()
-	r := newRigOn(t, w, task.Options{Slots: n}, op)
+	op := semel.Define("op", leasedOptions(semel.Hold()))
+	w := newFaultyStore()
+	r := newRigOver(t, w, task.Options{Slots: n}, op)
 	end := time.Now().Add(time.Minute)
 	handle(r, op, func(_ context.Context, in input) (int, error) {
 		<-time.After(time.Until(end))
@@ -42,27 +42,27 @@ func (r *rig) wantResult(c semel.Call, v int) {
 	}
 }
 
-// TestEndsTogether: what succeeds while the store is being asked is ended by the
+// TestCompletionsAreBatched: what succeeds while the store is being asked is ended by the
 // next asking, each with its own result.
-func TestEndsTogether(t *testing.T) {
+func TestCompletionsAreBatched(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		const n = 50
-		r, w, calls := gathered(t, n)
+		r, w, calls := runTogether(t, n)
 		slow := make(chan struct{})
-		w.on(func(_ context.Context, changes []store.Change) error {
+		w.beforeSwap(func(_ context.Context, changes []store.Change) error {
 			if changes[0].To.State == store.Succeeded {
 				<-slow
 			}
 			return nil
 		})
 		defer r.start()()
-		pass(62 * time.Second)
-		if got := w.swapped(store.InProgress, store.Succeeded); len(got) != 1 {
+		sleep(62 * time.Second)
+		if got := w.swapsBetween(store.InProgress, store.Succeeded); len(got) != 1 {
 			t.Errorf("%d Swaps ended tasks, want one to be under way", len(got))
 		}
 		close(slow)
-		pass(time.Second)
-		ends := w.swapped(store.InProgress, store.Succeeded)
+		sleep(time.Second)
+		ends := w.swapsBetween(store.InProgress, store.Succeeded)
 		if len(ends) != 2 {
 			t.Errorf("%d Swaps ended %d tasks, want two", len(ends), n)
 		}
@@ -72,19 +72,19 @@ func TestEndsTogether(t *testing.T) {
 	})
 }
 
-// TestABusyRecordDoesNotDelayItsNeighbours: an open transaction holds one record,
+// TestBusyRecordDoesNotDelayTheBatch: an open transaction holds one record,
 // until all others have been ended.
-func TestABusyRecordDoesNotDelayItsNeighbours(t *testing.T) {
+func TestBusyRecordDoesNotDelayTheBatch(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		r, _, calls := gathered(t, 20)
+		r, _, calls := runTogether(t, 20)
 		defer r.start()()
-		pass(30 * time.Second)
+		sleep(30 * time.Second)
 		_, err := r.mem.Atomic(t.Context(), store.ID{}, false, func(ctx context.Context, tx *memory.Tx, _ store.SwapResult) (*store.Change, error) {
 			stands := r.record(calls[0])
 			if _, err := r.mem.SwapTx(ctx, tx, []store.Change{{If: stands.Token, To: stands}}); err != nil {
 				return nil, err
 			}
-			pass(32 * time.Second)
+			sleep(32 * time.Second)
 			for i, c := range calls[1:] {
 				r.wantResult(c, i+1)
 			}
@@ -94,21 +94,21 @@ func TestABusyRecordDoesNotDelayItsNeighbours(t *testing.T) {
 		if err == nil {
 			t.Error("Atomic succeeded, want it rolled back")
 		}
-		pass(30 * time.Second)
+		sleep(30 * time.Second)
 		r.wantResult(calls[0], 0)
 	})
 }
 
-// TestALostReplyEndsEachTaskOnce: the Swap that ended them is without an answer, and
+// TestLostReplyCompletesEachTaskOnce: the Swap that ended them is without an answer, and
 // each is then ended alone.
-func TestALostReplyEndsEachTaskOnce(t *testing.T) {
+func TestLostReplyCompletesEachTaskOnce(t *testing.T) {
 	t.Parallel()
 	for name, applied := range map[string]bool{"before it applied": false, "after it applied": true} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
-				r, w, calls := gathered(t, 20)
+				r, w, calls := runTogether(t, 20)
 				var ends atomic.Int32 // those ended alone are ended side by side
-				w.on(func(_ context.Context, changes []store.Change) error {
+				w.beforeSwap(func(_ context.Context, changes []store.Change) error {
 					if changes[0].To.State != store.Succeeded || ends.Add(1) > 2 {
 						return nil
 					}
@@ -117,10 +117,10 @@ func TestALostReplyEndsEachTaskOnce(t *testing.T) {
 							t.Errorf("Swap: %v", err)
 						}
 					}
-					return errCut
+					return errConnectionLost
 				})
 				defer r.start()()
-				pass(2 * time.Minute)
+				sleep(2 * time.Minute)
 				for i, c := range calls {
 					r.wantResult(c, i)
 				}
@@ -132,13 +132,13 @@ func TestALostReplyEndsEachTaskOnce(t *testing.T) {
 	}
 }
 
-// TestASlotIsTakenUntilTheEndIsAnswered: a worker claims no more than it can end.
-func TestASlotIsTakenUntilTheEndIsAnswered(t *testing.T) {
+// TestSlotIsHeldUntilCompletionIsConfirmed: a worker claims no more than it can end.
+func TestSlotIsHeldUntilCompletionIsConfirmed(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		op := semel.Define("op", outside(semel.Hold()))
-		w := newWire()
-		r := newRigOn(t, w, task.Options{Slots: 2}, op)
-		var ran log[int]
+		op := semel.Define("op", leasedOptions(semel.Hold()))
+		w := newFaultyStore()
+		r := newRigOver(t, w, task.Options{Slots: 2}, op)
+		var ran syncList[int]
 		handle(r, op, func(_ context.Context, in input) (int, error) {
 			ran.add(in.N)
 			return 0, nil
@@ -147,19 +147,19 @@ func TestASlotIsTakenUntilTheEndIsAnswered(t *testing.T) {
 			r.enqueue(op.Call(me, fmt.Sprint(i), input{i}))
 		}
 		answer := make(chan struct{})
-		w.on(func(_ context.Context, changes []store.Change) error {
+		w.beforeSwap(func(_ context.Context, changes []store.Change) error {
 			if changes[0].To.State == store.Succeeded {
 				<-answer
 			}
 			return nil
 		})
 		defer r.start()()
-		pass(2 * time.Second)
+		sleep(2 * time.Second)
 		if got := ran.all(); len(got) != 2 {
 			t.Errorf("%v ran while no end was answered, want two", got)
 		}
 		close(answer)
-		pass(time.Second)
+		sleep(time.Second)
 		if got := ran.all(); len(got) != 4 {
 			t.Errorf("%v ran, want all", got)
 		}

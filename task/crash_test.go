@@ -26,20 +26,20 @@ func (r *rig) crash(c semel.Call) {
 // sweepAfterCrash lets a lease run out and frees what it held.
 func (r *rig) sweepAfterCrash() {
 	r.t.Helper()
-	pass(lease)
+	sleep(lease)
 	if swept, err := r.Sweep(r.t.Context(), 10); swept.Requeued+swept.Doubted != 1 || err != nil {
 		r.t.Fatalf("Sweep = %+v, %v, want one freed", swept, err)
 	}
 }
 
-// TestAWorkerFreesWhatDeadOnesLeft, soon after their leases are over; without a
+// TestWorkerRequeuesTasksOfDeadWorkers, soon after their leases are over; without a
 // sweeper of its own it does not.
-func TestAWorkerFreesWhatDeadOnesLeft(t *testing.T) {
+func TestWorkerRequeuesTasksOfDeadWorkers(t *testing.T) {
 	t.Parallel()
 	for name, none := range map[string]bool{"with its sweeper": false, "without": true} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
-				o := inRecordsTx()
+				o := atomicOptions()
 				o.Lease = 300 * time.Millisecond // the engine's is a hundred times as long
 				op := semel.Define("op", o)
 				r := newRig(t, memory.New(memory.Options{}), task.Options{NoSweeper: none, Poll: 100 * time.Millisecond}, op)
@@ -48,9 +48,9 @@ func TestAWorkerFreesWhatDeadOnesLeft(t *testing.T) {
 				r.enqueue(call)
 				r.crash(call)
 				defer r.start()()
-				pass(lease - time.Second)
+				sleep(lease - time.Second)
 				r.wantState(call, store.InProgress)
-				pass(time.Second + 500*time.Millisecond)
+				sleep(time.Second + 500*time.Millisecond)
 				if none {
 					r.wantState(call, store.InProgress)
 					return
@@ -63,11 +63,11 @@ func TestAWorkerFreesWhatDeadOnesLeft(t *testing.T) {
 	}
 }
 
-// TestCrashesAreCountedApart from errors: each has its own limit, and what was sent
+// TestCrashesAndErrorsAreCountedSeparately from errors: each has its own limit, and what was sent
 // back because its worker died does not use up the errors.
-func TestCrashesAreCountedApart(t *testing.T) {
+func TestCrashesAndErrorsAreCountedSeparately(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		o := inRecordsTx()
+		o := atomicOptions()
 		o.Retry = &semel.Retry{MaxErrors: 3, MaxCrashes: 3, Delay: after(time.Hour)}
 		op := semel.Define("op", o)
 		r := newRig(t, memory.New(memory.Options{}), task.Options{Slots: 1}, op)
@@ -84,9 +84,9 @@ func TestCrashesAreCountedApart(t *testing.T) {
 			r.crash(call)
 			r.sweepAfterCrash()
 			stop := r.start()
-			pass(time.Second)
+			sleep(time.Second)
 			stop()
-			pass(time.Hour)
+			sleep(time.Hour)
 		}
 		p := r.progress(call)
 		if p.Errors != 2 || p.Ended != 2 || len(p.Tries) != 4 {
@@ -94,24 +94,24 @@ func TestCrashesAreCountedApart(t *testing.T) {
 		}
 		fails = false
 		defer r.start()()
-		pass(time.Minute)
+		sleep(time.Minute)
 		if got := r.wantState(call, store.Succeeded); got.Attempt != 5 {
 			t.Errorf("attempt %d succeeded, want the fifth", got.Attempt)
 		}
 	})
 }
 
-// TestTooManyCrashesEndInADeadLetter, without another run. Under a policy that may
+// TestTooManyCrashesMakeADeadLetter, without another run. Under a policy that may
 // have had an effect they end in doubt.
-func TestTooManyCrashesEndInADeadLetter(t *testing.T) {
+func TestTooManyCrashesMakeADeadLetter(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
 		o    semel.OperationOptions[input]
 		want store.State
 	}{
-		"atomic":        {inRecordsTx(), store.Failed},
-		"keyed":         {outside(semel.Keyed()), store.InDoubt},
-		"at least once": {outside(semel.AtLeastOnce()), store.InDoubt},
+		"atomic":        {atomicOptions(), store.Failed},
+		"keyed":         {leasedOptions(semel.Keyed()), store.InDoubt},
+		"at least once": {leasedOptions(semel.AtLeastOnce()), store.InDoubt},
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
@@ -128,7 +128,7 @@ func TestTooManyCrashesEndInADeadLetter(t *testing.T) {
 					r.sweepAfterCrash()
 				}
 				defer r.start()()
-				pass(time.Minute)
+				sleep(time.Minute)
 				r.wantState(call, tt.want)
 				var p semel.Progress
 				if tt.want == store.Failed {
@@ -150,17 +150,17 @@ func TestTooManyCrashesEndInADeadLetter(t *testing.T) {
 	}
 }
 
-// TestFencedLooksBeforeItRunsAgain: the fence is raised with the number of the new
+// TestFencedLooksUpBeforeAnotherRun: the fence is raised with the number of the new
 // attempt, and what is found is the result.
-func TestFencedLooksBeforeItRunsAgain(t *testing.T) {
+func TestFencedLooksUpBeforeAnotherRun(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		var raised log[uint32]
+		var raised syncList[uint32]
 		raise := func(_ context.Context, _ semel.Scope, _ string, attempt uint32) error {
 			raised.add(attempt)
 			return nil
 		}
 		look := func(context.Context, semel.Scope, string) (any, bool, error) { return 7, true, nil }
-		op := semel.Define("op", outside(semel.Fenced(raise, look)))
+		op := semel.Define("op", leasedOptions(semel.Fenced(raise, look)))
 		r := newRig(t, memory.New(memory.Options{}), task.Options{}, op)
 		handle(r, op, func(context.Context, input) (int, error) {
 			t.Error("the function ran, want it not to")
@@ -171,7 +171,7 @@ func TestFencedLooksBeforeItRunsAgain(t *testing.T) {
 		r.crash(call)
 		r.sweepAfterCrash()
 		defer r.start()()
-		pass(time.Minute)
+		sleep(time.Minute)
 		r.wantResult(call, 7)
 		if got := raised.all(); len(got) != 1 || got[0] != 2 {
 			t.Errorf("the fence was raised to %v, want once to 2", got)
@@ -179,10 +179,10 @@ func TestFencedLooksBeforeItRunsAgain(t *testing.T) {
 	})
 }
 
-// TestAnOperationOfSomebodyElseIsLeftAlone by a worker's sweeper.
-func TestAnOperationOfSomebodyElseIsLeftAlone(t *testing.T) {
+// TestSweeperIgnoresForeignOperations by a worker's sweeper.
+func TestSweeperIgnoresForeignOperations(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		op, theirs := semel.Define("op", inRecordsTx()), semel.Define("theirs", inRecordsTx())
+		op, theirs := semel.Define("op", atomicOptions()), semel.Define("theirs", atomicOptions())
 		r := newRig(t, memory.New(memory.Options{}), task.Options{}, op)
 		handleTx(r, op, func(context.Context, *memory.Tx, input) (int, error) { return 0, nil })
 		call := theirs.Call(me, "k", input{})
@@ -190,21 +190,21 @@ func TestAnOperationOfSomebodyElseIsLeftAlone(t *testing.T) {
 		r.crash(call)
 		before := r.record(call)
 		defer r.start()()
-		pass(10 * time.Minute)
+		sleep(10 * time.Minute)
 		if got := r.record(call); got.Token != before.Token {
 			t.Errorf("the record stands as %v, want %v as it was left", got.Token, before.Token)
 		}
 	})
 }
 
-// TestManySweepersFreeEachOnce: all workers sweep, and each task that a dead one left
+// TestManySweepersRequeueEachTaskOnce: all workers sweep, and each task that a dead one left
 // is freed by one of them and run once.
-func TestManySweepersFreeEachOnce(t *testing.T) {
+func TestManySweepersRequeueEachTaskOnce(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		const n = 30
-		op := semel.Define("op", inRecordsTx())
+		op := semel.Define("op", atomicOptions())
 		mem := memory.New(memory.Options{})
-		var ran log[uint32]
+		var ran syncList[uint32]
 		var rigs []*rig
 		for range 4 {
 			r := newRig(t, mem, task.Options{}, op)
@@ -223,7 +223,7 @@ func TestManySweepersFreeEachOnce(t *testing.T) {
 		for _, r := range rigs {
 			defer r.start()()
 		}
-		pass(2 * lease)
+		sleep(2 * lease)
 		swept := 0
 		for _, r := range rigs {
 			swept += len(r.seen.of(semel.EventSwept))

@@ -49,13 +49,13 @@ func TestCronSchedules(t *testing.T) {
 	}
 }
 
-func TestACronScheduleIsTakenAsItIs(t *testing.T) {
+func TestCronScheduleImplementsSchedule(t *testing.T) {
 	t.Parallel()
 	schedule, err := cron.ParseStandard("0 3 * * *")
 	if err != nil {
 		t.Fatal(err)
 	}
-	op := semel.Define("op", inRecordsTx())
+	op := semel.Define("op", atomicOptions())
 	r := newRig(t, memory.New(memory.Options{}), task.Options{}, op)
 	p := periodic(r, op, func(o *task.PeriodicOptions[input]) { o.Schedule = schedule })
 	if added, err := p.Tick(t.Context(), schedule.Next(time.Now().UTC())); !added || err != nil {

@@ -19,9 +19,9 @@ import (
 	"github.com/semelgo/semel/task"
 )
 
-// database returns the address of a new database, with a table of effects that
+// newPostgres returns the address of a new database, with a table of effects that
 // takes any number of each.
-func database(t *testing.T) string {
+func newPostgres(t *testing.T) string {
 	t.Helper()
 	url := realtest.Postgres(t).Database(t)
 	pool := connect(t, url)
@@ -49,15 +49,15 @@ func connect(t *testing.T, url string) *pgxpool.Pool {
 	return pool
 }
 
-// effectPG writes that an attempt had its effect. It does so whatever became of its
+// insertEffect writes that an attempt had its effect. It does so whatever became of its
 // context.
-func effectPG(ctx context.Context, tx pgx.Tx, key string, attempt uint32) error {
+func insertEffect(ctx context.Context, tx pgx.Tx, key string, attempt uint32) error {
 	_, err := tx.Exec(context.WithoutCancel(ctx), `INSERT INTO effects VALUES ($1, $2)`, key, attempt)
 	return err
 }
 
-// effectsPG returns the attempts that had effects, by key.
-func effectsPG(t *testing.T, pool *pgxpool.Pool) map[string][]uint32 {
+// selectEffects returns the attempts that had effects, by key.
+func selectEffects(t *testing.T, pool *pgxpool.Pool) map[string][]uint32 {
 	t.Helper()
 	rows, err := pool.Query(t.Context(), `SELECT key, attempt FROM effects`)
 	if err != nil {
@@ -75,8 +75,8 @@ func effectsPG(t *testing.T, pool *pgxpool.Pool) map[string][]uint32 {
 	return effects
 }
 
-// fileDB returns a new SQLite database, likewise.
-func fileDB(t *testing.T) *sql.DB {
+// newSQLite returns a new SQLite database, likewise.
+func newSQLite(t *testing.T) *sql.DB {
 	t.Helper()
 	db, err := sqlite.Open(filepath.Join(t.TempDir(), "semel.db"))
 	if err != nil {
@@ -97,12 +97,12 @@ type realProcess[Tx any] struct {
 	*semel.Engine[Tx]
 
 	worker *task.Worker[Tx]
-	seen   *seen
+	seen   *eventLog
 }
 
 func newProcess[Tx any](t *testing.T, s store.TxStore[Tx], o task.Options, ops ...semel.Declared) *realProcess[Tx] {
 	t.Helper()
-	p := &realProcess[Tx]{seen: new(seen)}
+	p := &realProcess[Tx]{seen: new(eventLog)}
 	p.Engine = newEngine(t, s, p.seen, ops...)
 	worker, err := task.New(p.Engine, o)
 	if err != nil {
@@ -127,23 +127,23 @@ func (p *realProcess[Tx]) start(t *testing.T) {
 	})
 }
 
-// stay stands still until c is closed or the test is over.
-func stay(t *testing.T, c <-chan struct{}) {
+// block stands still until c is closed or the test is over.
+func block(t *testing.T, c <-chan struct{}) {
 	select {
 	case <-c:
 	case <-t.Context().Done():
 	}
 }
 
-// tell says v to a test that is not over.
-func tell[T any](t *testing.T, c chan<- T, v T) {
+// sendOrEnd says v to a test that is not over.
+func sendOrEnd[T any](t *testing.T, c chan<- T, v T) {
 	select {
 	case c <- v:
 	case <-t.Context().Done():
 	}
 }
 
-func storePG(t *testing.T, pool *pgxpool.Pool) *postgres.Store {
+func newPostgresStore(t *testing.T, pool *pgxpool.Pool) *postgres.Store {
 	t.Helper()
 	s, err := postgres.New(pool, postgres.Options{})
 	if err != nil {

@@ -12,10 +12,10 @@ import (
 	"github.com/semelgo/semel/task"
 )
 
-var errCut = errors.New("the connection is cut")
+var errConnectionLost = errors.New("the connection is cut")
 
-// wire is one process's way to a store in memory.
-type wire struct {
+// faultyStore is one process's way to a store in memory.
+type faultyStore struct {
 	*memory.Store
 
 	mu    sync.Mutex // guards what follows
@@ -24,12 +24,12 @@ type wire struct {
 	hook  func(ctx context.Context, changes []store.Change) error // called before each Swap
 }
 
-func newWire() *wire { return &wire{Store: memory.New(memory.Options{})} }
+func newFaultyStore() *faultyStore { return &faultyStore{Store: memory.New(memory.Options{})} }
 
-// newRigOn is newRig of a process whose way to the store is w.
-func newRigOn(t *testing.T, w *wire, o task.Options, ops ...semel.Declared) *rig {
+// newRigOver is newRig of a process whose way to the store is w.
+func newRigOver(t *testing.T, w *faultyStore, o task.Options, ops ...semel.Declared) *rig {
 	t.Helper()
-	r := &rig{t: t, mem: w.Store, seen: new(seen)}
+	r := &rig{t: t, mem: w.Store, seen: new(eventLog)}
 	r.Engine = newEngine(t, w, r.seen, ops...)
 	worker, err := task.New(r.Engine, o)
 	if err != nil {
@@ -39,23 +39,23 @@ func newRigOn(t *testing.T, w *wire, o task.Options, ops ...semel.Declared) *rig
 	return r
 }
 
-// down cuts the wire, or mends it.
-func (w *wire) down(cut bool) {
+// setDown cuts the wire, or mends it.
+func (w *faultyStore) setDown(cut bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.cut = cut
 }
 
-// on calls fn before each Swap; its error keeps the Swap from being made.
-func (w *wire) on(fn func(ctx context.Context, changes []store.Change) error) {
+// beforeSwap calls fn before each Swap; its error keeps the Swap from being made.
+func (w *faultyStore) beforeSwap(fn func(ctx context.Context, changes []store.Change) error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.hook = fn
 }
 
-// swapped returns the Swaps so far whose first change leads to the state from the
+// swapsBetween returns the Swaps so far whose first change leads to the state from the
 // state.
-func (w *wire) swapped(from, to store.State) [][]store.Change {
+func (w *faultyStore) swapsBetween(from, to store.State) [][]store.Change {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	var of [][]store.Change
@@ -67,16 +67,16 @@ func (w *wire) swapped(from, to store.State) [][]store.Change {
 	return of
 }
 
-func (w *wire) broken() error {
+func (w *faultyStore) unavailable() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.cut {
-		return errCut
+		return errConnectionLost
 	}
 	return nil
 }
 
-func (w *wire) Swap(ctx context.Context, changes []store.Change) ([]store.SwapResult, error) {
+func (w *faultyStore) Swap(ctx context.Context, changes []store.Change) ([]store.SwapResult, error) {
 	w.mu.Lock()
 	w.swaps = append(w.swaps, changes)
 	hook := w.hook
@@ -86,21 +86,21 @@ func (w *wire) Swap(ctx context.Context, changes []store.Change) ([]store.SwapRe
 			return nil, err
 		}
 	}
-	if err := w.broken(); err != nil {
+	if err := w.unavailable(); err != nil {
 		return nil, err
 	}
 	return w.Store.Swap(ctx, changes)
 }
 
-func (w *wire) Get(ctx context.Context, ids []store.ID) ([]store.SwapResult, error) {
-	if err := w.broken(); err != nil {
+func (w *faultyStore) Get(ctx context.Context, ids []store.ID) ([]store.SwapResult, error) {
+	if err := w.unavailable(); err != nil {
 		return nil, err
 	}
 	return w.Store.Get(ctx, ids)
 }
 
-func (w *wire) Dequeue(ctx context.Context, d store.Dequeue) ([]store.Record, error) {
-	if err := w.broken(); err != nil {
+func (w *faultyStore) Dequeue(ctx context.Context, d store.Dequeue) ([]store.Record, error) {
+	if err := w.unavailable(); err != nil {
 		return nil, err
 	}
 	return w.Store.Dequeue(ctx, d)

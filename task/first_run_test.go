@@ -13,31 +13,31 @@ import (
 // runBriefly runs p as a process does that is stopped at once.
 func runBriefly(t *testing.T, p *task.Periodic[input]) {
 	t.Helper()
-	stop := ticking(t, p)
-	pass(0)
+	stop := runPeriodic(t, p)
+	sleep(0)
 	stop()
 }
 
-func aDayLate(o *task.PeriodicOptions[input]) { o.CatchUp = 20 * time.Hour }
+func withLongCatchUp(o *task.PeriodicOptions[input]) { o.CatchUp = 20 * time.Hour }
 
-// TestANewScheduleBeginsWithItsNextTick, in all processes that start it, however late
+// TestNewScheduleBeginsWithItsNextTick, in all processes that start it, however late
 // its ticks may be.
-func TestANewScheduleBeginsWithItsNextTick(t *testing.T) {
+func TestNewScheduleBeginsWithItsNextTick(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		op := semel.Define("op", inRecordsTx())
+		op := semel.Define("op", atomicOptions())
 		mem := memory.New(memory.Options{})
-		pass(10*time.Hour + 30*time.Minute)
+		sleep(10*time.Hour + 30*time.Minute)
 		var p *task.Periodic[input]
 		var r *rig
 		for range 3 {
 			r = newRig(t, mem, task.Options{}, op)
-			p = periodic(r, op, aDayLate)
-			defer ticking(t, p)()
+			p = periodic(r, op, withLongCatchUp)
+			defer runPeriodic(t, p)()
 		}
-		pass(10 * time.Minute)
-		defer ticking(t, periodic(newRig(t, mem, task.Options{}, op), op, aDayLate))() // a process that is deployed later
+		sleep(10 * time.Minute)
+		defer runPeriodic(t, periodic(newRig(t, mem, task.Options{}, op), op, withLongCatchUp))() // a process that is deployed later
 		hour := time.Now().Truncate(time.Hour)
-		pass(time.Hour)
+		sleep(time.Hour)
 		for back := range 10 {
 			if got := r.record(p.Call(hour.Add(-time.Duration(back) * time.Hour))); got.State != store.Absent {
 				t.Errorf("the tick of %d hours before the first run is %v, want it passed over", back, got.State)
@@ -51,20 +51,20 @@ func TestANewScheduleBeginsWithItsNextTick(t *testing.T) {
 // the records of old ticks are purged.
 func TestCatchUpGoesBackToTheFirstRun(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		op := semel.Define("op", inRecordsTx())
+		op := semel.Define("op", atomicOptions())
 		r := newRig(t, memory.New(memory.Options{}), task.Options{}, op)
-		p := periodic(r, op, aDayLate)
-		pass(10*time.Hour + 30*time.Minute)
+		p := periodic(r, op, withLongCatchUp)
+		sleep(10*time.Hour + 30*time.Minute)
 		begun := time.Now().Truncate(time.Hour)
 		runBriefly(t, p)
-		pass(3 * time.Hour)
+		sleep(3 * time.Hour)
 		runBriefly(t, p)
 		for n, want := range []store.State{store.Absent, store.Pending, store.Pending, store.Pending, store.Absent} {
 			if got := r.record(p.Call(begun.Add(time.Duration(n) * time.Hour))); got.State != want {
 				t.Errorf("the tick %d hours after the one before the first run is %v, want %v", n, got.State, want)
 			}
 		}
-		pass(50 * 24 * time.Hour)
+		sleep(50 * 24 * time.Hour)
 		if _, err := r.Purge(t.Context(), 1000); err != nil {
 			t.Fatalf("Purge: %v", err)
 		}
@@ -74,21 +74,21 @@ func TestCatchUpGoesBackToTheFirstRun(t *testing.T) {
 	})
 }
 
-// TestAScheduleBeginsWhenTheStoreDoesNotAnswer: its first run is when the process
+// TestFirstRunWhileTheStoreIsDown: its first run is when the process
 // started, not when the store came back.
-func TestAScheduleBeginsWhenTheStoreDoesNotAnswer(t *testing.T) {
+func TestFirstRunWhileTheStoreIsDown(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		op := semel.Define("op", inRecordsTx())
-		w := newWire()
-		r := newRigOn(t, w, task.Options{}, op)
-		p := periodic(r, op, aDayLate)
-		pass(30 * time.Minute)
+		op := semel.Define("op", atomicOptions())
+		w := newFaultyStore()
+		r := newRigOver(t, w, task.Options{}, op)
+		p := periodic(r, op, withLongCatchUp)
+		sleep(30 * time.Minute)
 		tick := time.Now().Truncate(time.Hour).Add(time.Hour)
-		w.down(true)
-		defer ticking(t, p)()
-		pass(time.Hour)
-		w.down(false)
-		pass(10 * time.Minute)
+		w.setDown(true)
+		defer runPeriodic(t, p)()
+		sleep(time.Hour)
+		w.setDown(false)
+		sleep(10 * time.Minute)
 		r.wantState(p.Call(tick), store.Pending)
 		if got := r.record(p.Call(tick.Add(-time.Hour))); got.State != store.Absent {
 			t.Errorf("the tick before the first run is %v, want it passed over", got.State)

@@ -17,13 +17,13 @@ import (
 	"github.com/semelgo/semel/task"
 )
 
-// TestAGoroutineRunsOneFunctionAfterTheOther, so that each does not begin with a
+// TestGoroutinesAreReused, so that each does not begin with a
 // small stack.
-func TestAGoroutineRunsOneFunctionAfterTheOther(t *testing.T) {
+func TestGoroutinesAreReused(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		op := semel.Define("op", outside(semel.AtLeastOnce()))
+		op := semel.Define("op", leasedOptions(semel.AtLeastOnce()))
 		r := newRig(t, memory.New(memory.Options{}), task.Options{}, op)
-		var on log[string]
+		var on syncList[string]
 		handle(r, op, func(context.Context, input) (int, error) {
 			stack := make([]byte, 64)
 			on.add(strings.Fields(string(stack[:runtime.Stack(stack, false)]))[1]) // goroutine N [running]:
@@ -32,7 +32,7 @@ func TestAGoroutineRunsOneFunctionAfterTheOther(t *testing.T) {
 		defer r.start()()
 		for n := range 10 {
 			r.enqueue(op.Call(me, fmt.Sprint("k", n), input{n}))
-			pass(time.Minute)
+			sleep(time.Minute)
 		}
 		all := on.all()
 		some := slices.Compact(slices.Sorted(slices.Values(all)))
@@ -42,24 +42,24 @@ func TestAGoroutineRunsOneFunctionAfterTheOther(t *testing.T) {
 	})
 }
 
-// firstEnd notes how many functions had begun when the first success was recorded.
-type firstEnd struct {
+// firstCompletion notes how many functions had begun when the first success was recorded.
+type firstCompletion struct {
 	begun, at atomic.Int64
 }
 
-func (f *firstEnd) Observe(_ context.Context, e semel.Event) {
+func (f *firstCompletion) Observe(_ context.Context, e semel.Event) {
 	if e.Kind == semel.EventSucceeded {
 		f.at.CompareAndSwap(0, f.begun.Load())
 	}
 }
 
-// TestAnEndDoesNotWaitForOthersToBegin: what has succeeded is recorded while those
+// TestCompletionDoesNotWaitForQueuedTasks: what has succeeded is recorded while those
 // that were claimed with it have their turn, and not after the last of them.
-func TestAnEndDoesNotWaitForOthersToBegin(t *testing.T) {
+func TestCompletionDoesNotWaitForQueuedTasks(t *testing.T) {
 	t.Parallel()
 	const n = 200
-	op := semel.Define("op", outside(semel.AtLeastOnce()))
-	f := new(firstEnd)
+	op := semel.Define("op", leasedOptions(semel.AtLeastOnce()))
+	f := new(firstCompletion)
 	engine := newEngine(t, memory.New(memory.Options{}), f, op)
 	worker, err := task.New(engine, task.Options{Slots: n})
 	if err != nil {
@@ -95,8 +95,8 @@ func TestAnEndDoesNotWaitForOthersToBegin(t *testing.T) {
 	}
 }
 
-// TestWhatIsToBeDoneSoonGoesFirst, whether anything was begun before or not.
-func TestWhatIsToBeDoneSoonGoesFirst(t *testing.T) {
+// TestSubmitFirstRunsFirst, whether anything was begun before or not.
+func TestSubmitFirstRunsFirst(t *testing.T) {
 	t.Parallel()
 	want := []string{"soon", "first", "sooner", "second", "third"}
 	if ran := task.QueueOrder(); !slices.Equal(ran, want) {
@@ -104,18 +104,18 @@ func TestWhatIsToBeDoneSoonGoesFirst(t *testing.T) {
 	}
 }
 
-type panics struct{}
+type panickingObserver struct{}
 
-func (panics) Observe(_ context.Context, e semel.Event) {
+func (panickingObserver) Observe(_ context.Context, e semel.Event) {
 	if e.Kind == semel.EventSucceeded {
 		panic("observer")
 	}
 }
 
-func TestAnObserverThatPanicsKeepsNoEngineOpen(t *testing.T) {
+func TestEngineClosesAfterAnObserverPanic(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		op := semel.Define("op", outside(semel.AtLeastOnce()))
-		engine := newEngine(t, memory.New(memory.Options{}), panics{}, op)
+		op := semel.Define("op", leasedOptions(semel.AtLeastOnce()))
+		engine := newEngine(t, memory.New(memory.Options{}), panickingObserver{}, op)
 		worker, err := task.New(engine, task.Options{})
 		if err != nil {
 			t.Fatal(err)
@@ -130,7 +130,7 @@ func TestAnObserverThatPanicsKeepsNoEngineOpen(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
 		go func() { ended <- worker.Run(ctx) }()
-		pass(time.Minute)
+		sleep(time.Minute)
 		cancel()
 		if err := <-ended; err != nil && !errors.Is(err, context.Canceled) {
 			t.Error(err)

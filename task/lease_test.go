@@ -13,15 +13,15 @@ import (
 	"github.com/semelgo/semel/task"
 )
 
-// TestOneHeartbeatForAll: the leases of all that runs, of whatever kind, are renewed
+// TestOneHeartbeatRenewsAllLeases: the leases of all that runs, of whatever kind, are renewed
 // by one Swap a tick, for as long as they run.
-func TestOneHeartbeatForAll(t *testing.T) {
+func TestOneHeartbeatRenewsAllLeases(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		short := outside(semel.Keyed())
+		short := leasedOptions(semel.Keyed())
 		short.Lease = 6 * time.Second // a heartbeat each two seconds
-		quick, slow := semel.Define("quick", short), semel.Define("slow", outside(semel.Hold()))
-		w := newWire()
-		r := newRigOn(t, w, task.Options{}, quick, slow)
+		quick, slow := semel.Define("quick", short), semel.Define("slow", leasedOptions(semel.Hold()))
+		w := newFaultyStore()
+		r := newRigOver(t, w, task.Options{}, quick, slow)
 		lasts := func(ctx context.Context) (int, error) {
 			select {
 			case <-time.After(time.Hour):
@@ -40,15 +40,15 @@ func TestOneHeartbeatForAll(t *testing.T) {
 			r.enqueue(c)
 		}
 		defer r.start()()
-		pass(30 * time.Minute)
-		beats := w.swapped(store.InProgress, store.InProgress)
+		sleep(30 * time.Minute)
+		beats := w.swapsBetween(store.InProgress, store.InProgress)
 		if len(beats) < 898 || len(beats) > 900 {
 			t.Errorf("%d Swaps renewed leases in half an hour, want one each two seconds", len(beats))
 		}
 		if last := beats[len(beats)-1]; len(last) != len(calls) {
 			t.Errorf("a Swap renewed %d leases, want all %d", len(last), len(calls))
 		}
-		pass(31 * time.Minute)
+		sleep(31 * time.Minute)
 		for _, c := range calls {
 			if got := r.wantState(c, store.Succeeded); got.Attempt != 1 {
 				t.Errorf("attempt %d succeeded, want the first", got.Attempt)
@@ -57,21 +57,21 @@ func TestOneHeartbeatForAll(t *testing.T) {
 	})
 }
 
-// TestAHeartbeatWithoutAnAnswer does not keep the next from being sent, so one of them
+// TestHeartbeatWithoutAnswer does not keep the next from being sent, so one of them
 // may hang although three make a lease.
-func TestAHeartbeatWithoutAnAnswer(t *testing.T) {
+func TestHeartbeatWithoutAnswer(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		o := outside(semel.Keyed())
+		o := leasedOptions(semel.Keyed())
 		o.Lease = 6 * time.Second
 		op := semel.Define("op", o)
-		w := newWire()
-		r := newRigOn(t, w, task.Options{}, op)
+		w := newFaultyStore()
+		r := newRigOver(t, w, task.Options{}, op)
 		handle(r, op, func(ctx context.Context, _ input) (int, error) {
 			<-time.After(time.Minute)
 			return 0, ctx.Err()
 		})
 		hung := 0
-		w.on(func(ctx context.Context, changes []store.Change) error {
+		w.beforeSwap(func(ctx context.Context, changes []store.Change) error {
 			if changes[0].To.State == store.InProgress {
 				if hung++; hung%3 == 1 {
 					<-ctx.Done()
@@ -83,16 +83,16 @@ func TestAHeartbeatWithoutAnAnswer(t *testing.T) {
 		call := op.Call(me, "k", input{})
 		r.enqueue(call)
 		defer r.start()()
-		pass(90 * time.Second)
+		sleep(90 * time.Second)
 		if got := r.wantState(call, store.Succeeded); got.Attempt != 1 || hung < 20 {
 			t.Errorf("attempt %d succeeded after %d heartbeats, want the first, with some that hung", got.Attempt, hung)
 		}
 	})
 }
 
-// takeOver lets the task that runs wait again, as a sweeper does whose store says
+// requeue lets the task that runs wait again, as a sweeper does whose store says
 // that the lease is over.
-func (r *rig) takeOver(c semel.Call) {
+func (r *rig) requeue(c semel.Call) {
 	r.t.Helper()
 	stands := r.record(c)
 	to := stands
@@ -105,13 +105,13 @@ func (r *rig) takeOver(c semel.Call) {
 	}
 }
 
-// TestALostLeaseEndsItsFunctionAlone: that one is told ErrLeaseLost, and others go
+// TestLostLeaseCancelsOnlyItsTask: that one is told ErrLeaseLost, and others go
 // on.
-func TestALostLeaseEndsItsFunctionAlone(t *testing.T) {
+func TestLostLeaseCancelsOnlyItsTask(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		op := semel.Define("op", outside(semel.Keyed()))
+		op := semel.Define("op", leasedOptions(semel.Keyed()))
 		r := newRig(t, memory.New(memory.Options{}), task.Options{}, op)
-		var causes log[error]
+		var causes syncList[error]
 		handle(r, op, func(ctx context.Context, in input) (int, error) {
 			a, _ := semel.AttemptOf(ctx)
 			if a.Number() > 1 {
@@ -129,30 +129,30 @@ func TestALostLeaseEndsItsFunctionAlone(t *testing.T) {
 		r.enqueue(lost)
 		r.enqueue(kept)
 		defer r.start()()
-		pass(time.Minute)
-		r.takeOver(lost)
-		pass(time.Minute)
+		sleep(time.Minute)
+		r.requeue(lost)
+		sleep(time.Minute)
 		if got := causes.all(); len(got) != 1 || got[0].Error()[0] != '1' || !errors.Is(got[0], semel.ErrLeaseLost) {
 			t.Errorf("ended %v, want the lost one with ErrLeaseLost", got)
 		}
 		if got := r.wantState(lost, store.Succeeded); got.Attempt != 2 {
 			t.Errorf("attempt %d succeeded, want the second", got.Attempt)
 		}
-		pass(5 * time.Minute)
+		sleep(5 * time.Minute)
 		if got := r.wantState(kept, store.Succeeded); got.Attempt != 1 {
 			t.Errorf("attempt %d succeeded, want the first", got.Attempt)
 		}
 	})
 }
 
-// TestAnOutageLongerThanTheLease ends the functions that run: others may have them
+// TestOutageLongerThanTheLease ends the functions that run: others may have them
 // by now. When the store is back they are run again.
-func TestAnOutageLongerThanTheLease(t *testing.T) {
+func TestOutageLongerThanTheLease(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		op := semel.Define("op", inRecordsTx())
-		w := newWire()
-		r := newRigOn(t, w, task.Options{}, op)
-		var ended log[time.Duration]
+		op := semel.Define("op", atomicOptions())
+		w := newFaultyStore()
+		r := newRigOver(t, w, task.Options{}, op)
+		var ended syncList[time.Duration]
 		begun := time.Now()
 		handleTx(r, op, func(ctx context.Context, tx *memory.Tx, _ input) (int, error) {
 			if a, _ := semel.AttemptOf(ctx); a.Number() == 1 {
@@ -165,14 +165,14 @@ func TestAnOutageLongerThanTheLease(t *testing.T) {
 		call := op.Call(me, "k", input{})
 		r.enqueue(call)
 		defer r.start()()
-		pass(time.Minute)
-		w.down(true)
-		pass(10 * time.Minute)
+		sleep(time.Minute)
+		w.setDown(true)
+		sleep(10 * time.Minute)
 		if got := ended.all(); len(got) != 1 || got[0] < time.Minute+lease-10*time.Second || got[0] > time.Minute+lease {
 			t.Errorf("the function ended after %v, want at the end of the last lease that was confirmed", got)
 		}
-		w.down(false)
-		pass(2 * time.Minute)
+		w.setDown(false)
+		sleep(2 * time.Minute)
 		r.wantState(call, store.Succeeded)
 		if _, there := r.mem.Value("effect"); !there {
 			t.Error("the effect is missing")
@@ -180,11 +180,11 @@ func TestAnOutageLongerThanTheLease(t *testing.T) {
 	})
 }
 
-// TestAZombieChangesNothing: a function that ignores the end of its context keeps its
+// TestZombieChangesNothing: a function that ignores the end of its context keeps its
 // slot, and what it returns is not what anybody gets.
-func TestAZombieChangesNothing(t *testing.T) {
+func TestZombieChangesNothing(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		op := semel.Define("op", outside(semel.AtLeastOnce()))
+		op := semel.Define("op", leasedOptions(semel.AtLeastOnce()))
 		r := newRig(t, memory.New(memory.Options{}), task.Options{Slots: 1}, op)
 		other := newRig(t, r.mem, task.Options{}, op)
 		handle(r, op, func(context.Context, input) (string, error) {
@@ -195,16 +195,16 @@ func TestAZombieChangesNothing(t *testing.T) {
 		call, next := op.Call(me, "k", input{}), op.Call(me, "next", input{})
 		r.enqueue(call)
 		stop := r.start()
-		pass(time.Minute)
-		r.takeOver(call)
+		sleep(time.Minute)
+		r.requeue(call)
 		r.enqueue(next)
-		pass(time.Minute)
+		sleep(time.Minute)
 		r.wantState(next, store.Pending) // the only slot is taken
 		if n := len(r.seen.of(semel.EventLeaseLost)); n != 1 {
 			t.Errorf("%d leases were seen lost, want one", n)
 		}
 		defer other.start()()
-		pass(20 * time.Minute)
+		sleep(20 * time.Minute)
 		stop()
 		out := semel.Outcome{Record: r.wantState(call, store.Succeeded)}
 		var got string
@@ -217,12 +217,12 @@ func TestAZombieChangesNothing(t *testing.T) {
 	})
 }
 
-// TestAQueuedTaskAndADirectCallAreOneRecord: whoever comes first runs it.
-func TestAQueuedTaskAndADirectCallAreOneRecord(t *testing.T) {
+// TestQueuedTaskAndDirectCallAreOneRecord: whoever comes first runs it.
+func TestQueuedTaskAndDirectCallAreOneRecord(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		op := semel.Define("op", inRecordsTx())
+		op := semel.Define("op", atomicOptions())
 		r := newRig(t, memory.New(memory.Options{}), task.Options{Slots: 5, Poll: time.Millisecond}, op)
-		var ran log[string]
+		var ran syncList[string]
 		run := func(_ context.Context, _ *memory.Tx, in input) (int, error) {
 			ran.add(fmt.Sprint(in.N))
 			return in.N, nil
@@ -250,7 +250,7 @@ func TestAQueuedTaskAndADirectCallAreOneRecord(t *testing.T) {
 				}
 			}()
 			if i%3 == 0 {
-				pass(time.Millisecond)
+				sleep(time.Millisecond)
 			}
 		}
 		for range n {

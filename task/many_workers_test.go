@@ -16,12 +16,12 @@ import (
 	"github.com/semelgo/semel/task"
 )
 
-// crowd is how many tasks several workers share in the tests below.
-const crowd = 200
+// sharedTasks is how many tasks several workers share in the tests below.
+const sharedTasks = 200
 
-// mischief is what a function of the tests below does in an attempt: one in four
+// failSometimes is what a function of the tests below does in an attempt: one in four
 // fails its first one, one in eight panics in its second.
-func mischief(in input, attempt uint32) error {
+func failSometimes(in input, attempt uint32) error {
 	switch {
 	case in.N%4 == 0 && attempt == 1:
 		return errBoom
@@ -31,23 +31,23 @@ func mischief(in input, attempt uint32) error {
 	return nil
 }
 
-// TestWorkersShareWhatWaitsOnPostgres, each task with one effect. What was enqueued
+// TestWorkersShareTheQueueOnPostgres, each task with one effect. What was enqueued
 // in a transaction that was rolled back is not there.
-func TestWorkersShareWhatWaitsOnPostgres(t *testing.T) {
+func TestWorkersShareTheQueueOnPostgres(t *testing.T) {
 	t.Parallel()
-	url := database(t)
-	o := inRecordsTx()
+	url := newPostgres(t)
+	o := atomicOptions()
 	o.Retry.Delay = after(10 * time.Millisecond)
 	op := semel.Define("op", o)
 	var processes []*realProcess[pgx.Tx]
 	for range 3 {
-		p := newProcess(t, storePG(t, connect(t, url)), task.Options{Slots: 8, Poll: 20 * time.Millisecond}, op)
+		p := newProcess(t, newPostgresStore(t, connect(t, url)), task.Options{Slots: 8, Poll: 20 * time.Millisecond}, op)
 		err := task.HandleTx(p.worker, op, func(ctx context.Context, tx pgx.Tx, in input) (int, error) {
 			a, _ := semel.AttemptOf(ctx)
-			if err := effectPG(ctx, tx, fmt.Sprint(in.N), a.Number()); err != nil {
+			if err := insertEffect(ctx, tx, fmt.Sprint(in.N), a.Number()); err != nil {
 				return 0, err
 			}
-			return in.N, mischief(in, a.Number())
+			return in.N, failSometimes(in, a.Number())
 		}, task.HandlerOptions{})
 		if err != nil {
 			t.Fatalf("HandleTx: %v", err)
@@ -56,7 +56,7 @@ func TestWorkersShareWhatWaitsOnPostgres(t *testing.T) {
 		processes = append(processes, p)
 	}
 	pool := connect(t, url)
-	for i := range crowd {
+	for i := range sharedTasks {
 		err := pgx.BeginFunc(t.Context(), pool, func(tx pgx.Tx) error {
 			added, err := semel.EnqueueTx(t.Context(), processes[0].Engine, tx, op.Call(me, fmt.Sprint(i), input{i}), semel.EnqueueOptions{})
 			if err == nil && !added {
@@ -72,17 +72,17 @@ func TestWorkersShareWhatWaitsOnPostgres(t *testing.T) {
 		}
 	}
 	processes[0].worker.Wake()
-	done := settled(t, storePG(t, pool), "op", crowd-crowd/10)
-	wantEachOnce(t, done, effectsPG(t, pool))
+	done := waitAllEnded(t, newPostgresStore(t, pool), "op", sharedTasks-sharedTasks/10)
+	wantEachOnce(t, done, selectEffects(t, pool))
 }
 
-// TestWorkersShareWhatWaitsOnSQLite, likewise.
-func TestWorkersShareWhatWaitsOnSQLite(t *testing.T) {
+// TestWorkersShareTheQueueOnSQLite, likewise.
+func TestWorkersShareTheQueueOnSQLite(t *testing.T) {
 	t.Parallel()
 	t.Attr("engine", "sqlite")
-	db := fileDB(t)
+	db := newSQLite(t)
 	s := sqlite.New(db)
-	o := inRecordsTx()
+	o := atomicOptions()
 	o.Retry.Delay = after(10 * time.Millisecond)
 	op := semel.Define("op", o)
 	var process *realProcess[*sql.Tx]
@@ -94,7 +94,7 @@ func TestWorkersShareWhatWaitsOnSQLite(t *testing.T) {
 			if err != nil {
 				return 0, err
 			}
-			return in.N, mischief(in, a.Number())
+			return in.N, failSometimes(in, a.Number())
 		}, task.HandlerOptions{})
 		if err != nil {
 			t.Fatalf("HandleTx: %v", err)
@@ -102,12 +102,12 @@ func TestWorkersShareWhatWaitsOnSQLite(t *testing.T) {
 		p.start(t)
 		process = p
 	}
-	for i := range crowd {
+	for i := range sharedTasks {
 		if _, err := semel.Enqueue(t.Context(), process, op.Call(me, fmt.Sprint(i), input{i}), semel.EnqueueOptions{}); err != nil {
 			t.Fatalf("Enqueue: %v", err)
 		}
 	}
-	done := settled(t, s, "op", crowd)
+	done := waitAllEnded(t, s, "op", sharedTasks)
 	rows, err := db.QueryContext(t.Context(), `SELECT key, attempt FROM effects`)
 	if err != nil {
 		t.Fatalf("read effects: %v", err)
@@ -128,8 +128,8 @@ func TestWorkersShareWhatWaitsOnSQLite(t *testing.T) {
 	wantEachOnce(t, done, effects)
 }
 
-// settled waits until n tasks have ended and returns them.
-func settled(t *testing.T, s interface {
+// waitAllEnded waits until n tasks have ended and returns them.
+func waitAllEnded(t *testing.T, s interface {
 	store.Store
 	store.Counter
 }, operation string, n int64,
@@ -164,22 +164,22 @@ func wantEachOnce(t *testing.T, done []store.Record, effects map[string][]uint32
 	if diff := cmp.Diff(want, effects); diff != "" {
 		t.Errorf("the effects differ from the attempts that succeeded (-want +got):\n%s", diff)
 	}
-	if retried < crowd/8 {
+	if retried < sharedTasks/8 {
 		t.Errorf("%d tasks were tried again, want more: the test shows nothing", retried)
 	}
 }
 
-// TestARowThatIsLockedDoesNotDelayItsNeighboursOnPostgres: somebody holds the row of
+// TestLockedRowDoesNotDelayTheBatchOnPostgres: somebody holds the row of
 // one task until the others, which end at the same moment, have been ended.
-func TestARowThatIsLockedDoesNotDelayItsNeighboursOnPostgres(t *testing.T) {
+func TestLockedRowDoesNotDelayTheBatchOnPostgres(t *testing.T) {
 	t.Parallel()
-	url := database(t)
-	op := semel.Define("op", outside(semel.Hold()))
-	p := newProcess(t, storePG(t, connect(t, url)), task.Options{Slots: 20, Poll: 20 * time.Millisecond}, op)
+	url := newPostgres(t)
+	op := semel.Define("op", leasedOptions(semel.Hold()))
+	p := newProcess(t, newPostgresStore(t, connect(t, url)), task.Options{Slots: 20, Poll: 20 * time.Millisecond}, op)
 	begun, end := make(chan struct{}), make(chan struct{})
 	err := task.Handle(p.worker, op, func(_ context.Context, in input) (int, error) {
-		tell(t, begun, struct{}{})
-		stay(t, end)
+		sendOrEnd(t, begun, struct{}{})
+		block(t, end)
 		return in.N, nil
 	}, task.HandlerOptions{})
 	if err != nil {
@@ -204,7 +204,7 @@ func TestARowThatIsLockedDoesNotDelayItsNeighboursOnPostgres(t *testing.T) {
 		}
 		close(end)
 		until(t, "the neighbours to end", func() bool {
-			counts, err := task.Counts(t.Context(), storePG(t, pool), "op")
+			counts, err := task.Counts(t.Context(), newPostgresStore(t, pool), "op")
 			return err == nil && counts[0].Succeeded == int64(len(calls)-1) && counts[0].Running == 1
 		})
 		return nil
@@ -212,7 +212,7 @@ func TestARowThatIsLockedDoesNotDelayItsNeighboursOnPostgres(t *testing.T) {
 	if err != nil {
 		t.Fatalf("hold the row: %v", err)
 	}
-	for _, r := range settled(t, storePG(t, pool), "op", int64(len(calls))) {
+	for _, r := range waitAllEnded(t, newPostgresStore(t, pool), "op", int64(len(calls))) {
 		out := semel.Outcome{Record: r}
 		var n int
 		if err := out.Decode(&n); err != nil || fmt.Sprint(n) != r.Key {

@@ -12,9 +12,9 @@ import (
 	"github.com/semelgo/semel/task"
 )
 
-func TestCancelWhatWaits(t *testing.T) {
+func TestCancelPending(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		op := semel.Define("op", outside(semel.Hold()))
+		op := semel.Define("op", leasedOptions(semel.Hold()))
 		r := newRig(t, memory.New(memory.Options{}), task.Options{}, op)
 		handle(r, op, func(context.Context, input) (int, error) {
 			t.Error("the function ran, want it not to")
@@ -23,11 +23,11 @@ func TestCancelWhatWaits(t *testing.T) {
 		call := op.Call(me, "k", input{})
 		r.enqueue(call, semel.EnqueueOptions{Delay: time.Hour})
 		defer r.start()()
-		pass(time.Minute)
+		sleep(time.Minute)
 		if _, err := r.Cancel(t.Context(), call.ID(), "not wanted any more"); err != nil {
 			t.Errorf("Cancel: %v", err)
 		}
-		pass(2 * time.Hour)
+		sleep(2 * time.Hour)
 		out := semel.Outcome{Record: r.wantState(call, store.Failed)}
 		if f := out.Failure(); f.Code != "cancelled" || f.Message != "not wanted any more" {
 			t.Errorf("the failure is %+v, want the reason", f)
@@ -35,26 +35,26 @@ func TestCancelWhatWaits(t *testing.T) {
 	})
 }
 
-// TestCancelWhatRuns: the function is told by the next heartbeat. In a transaction it
+// TestCancelRunning: the function is told by the next heartbeat. In a transaction it
 // then has no effect; elsewhere it is for the function to say.
-func TestCancelWhatRuns(t *testing.T) {
+func TestCancelRunning(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
 		o    semel.OperationOptions[input]
 		says error
 		want store.State
 	}{
-		"in a transaction":      {inRecordsTx(), errBoom, store.Failed},
-		"before a transaction":  {inRecordsTx(), errBoom, store.InDoubt},
-		"elsewhere":             {outside(semel.Keyed()), errBoom, store.InDoubt},
-		"elsewhere, with proof": {outside(semel.Keyed()), semel.NotCommitted(errBoom), store.Failed},
-		"which succeeds":        {outside(semel.Keyed()), nil, store.Succeeded},
+		"in a transaction":      {atomicOptions(), errBoom, store.Failed},
+		"before a transaction":  {atomicOptions(), errBoom, store.InDoubt},
+		"elsewhere":             {leasedOptions(semel.Keyed()), errBoom, store.InDoubt},
+		"elsewhere, with proof": {leasedOptions(semel.Keyed()), semel.NotCommitted(errBoom), store.Failed},
+		"which succeeds":        {leasedOptions(semel.Keyed()), nil, store.Succeeded},
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
 				op := semel.Define("op", tt.o)
 				r := newRig(t, memory.New(memory.Options{}), task.Options{}, op)
-				var told log[time.Duration]
+				var told syncList[time.Duration]
 				begun := time.Now()
 				handle(r, op, func(ctx context.Context, _ input) (int, error) {
 					<-ctx.Done()
@@ -70,11 +70,11 @@ func TestCancelWhatRuns(t *testing.T) {
 				call := op.Call(me, "k", input{})
 				r.enqueue(call)
 				defer r.start()()
-				pass(time.Minute)
+				sleep(time.Minute)
 				if _, err := r.Cancel(t.Context(), call.ID(), "not wanted any more"); err != nil {
 					t.Errorf("Cancel: %v", err)
 				}
-				pass(time.Minute)
+				sleep(time.Minute)
 				r.wantState(call, tt.want)
 				if got := told.all(); len(got) != 1 || got[0] > time.Minute+10*time.Second {
 					t.Errorf("told after %v, want with the next heartbeat", got)
@@ -84,14 +84,14 @@ func TestCancelWhatRuns(t *testing.T) {
 	}
 }
 
-// TestADeadLetterIsSentRoundAgain, with its errors counted anew.
-func TestADeadLetterIsSentRoundAgain(t *testing.T) {
+// TestRedriveDeadLetter, with its errors counted anew.
+func TestRedriveDeadLetter(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		o := inRecordsTx()
+		o := atomicOptions()
 		o.Retry.MaxErrors = 2
 		op := semel.Define("op", o)
 		r := newRig(t, memory.New(memory.Options{}), task.Options{}, op)
-		var ran log[input]
+		var ran syncList[input]
 		handleTx(r, op, func(_ context.Context, _ *memory.Tx, in input) (int, error) {
 			ran.add(in)
 			if len(ran.all()) < 4 { // twice to the dead letters, and once after
@@ -102,13 +102,13 @@ func TestADeadLetterIsSentRoundAgain(t *testing.T) {
 		call := op.Call(me, "k", input{})
 		r.enqueue(call)
 		defer r.start()()
-		pass(time.Minute)
+		sleep(time.Minute)
 		r.history(call, "exhausted")
 		redrive := semel.Redrive{ID: call.ID(), Actor: "ann", Reason: "mended"}
 		if _, err := r.Redrive(t.Context(), redrive); err != nil {
 			t.Errorf("Redrive: %v", err)
 		}
-		pass(time.Minute)
+		sleep(time.Minute)
 		r.wantResult(call, 5)
 		if _, err := r.Redrive(t.Context(), redrive); !errors.Is(err, semel.ErrNotFailed) {
 			t.Errorf("Redrive of what succeeded = %v, want ErrNotFailed", err)
@@ -116,23 +116,23 @@ func TestADeadLetterIsSentRoundAgain(t *testing.T) {
 	})
 }
 
-// TestNothingIsPurgedBeforeItIsDone: a worker purges what is past its retention, and
+// TestUnfinishedTasksAreNotPurged: a worker purges what is past its retention, and
 // nothing that waits.
-func TestNothingIsPurgedBeforeItIsDone(t *testing.T) {
+func TestUnfinishedTasksAreNotPurged(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		op := semel.Define("op", outside(semel.Hold()))
+		op := semel.Define("op", leasedOptions(semel.Hold()))
 		r := newRig(t, memory.New(memory.Options{}), task.Options{Poll: time.Minute}, op)
 		handle(r, op, func(context.Context, input) (int, error) { return 0, nil })
 		done, waits := op.Call(me, "done", input{}), op.Call(me, "waits", input{})
 		r.enqueue(done)
 		r.enqueue(waits, semel.EnqueueOptions{Delay: 100 * time.Hour})
 		defer r.start()()
-		pass(time.Hour)
+		sleep(time.Hour)
 		r.wantState(done, store.Succeeded)
-		pass(24 * time.Hour)
+		sleep(24 * time.Hour)
 		r.wantState(done, store.Absent)
 		r.wantState(waits, store.Pending)
-		pass(76 * time.Hour)
+		sleep(76 * time.Hour)
 		r.wantState(waits, store.Succeeded)
 	})
 }

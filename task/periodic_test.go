@@ -32,8 +32,8 @@ func periodic(r *rig, op *semel.Operation[input], change ...func(*task.PeriodicO
 	return p
 }
 
-// ticking runs p. What it returns stops it, and waits for it.
-func ticking(t *testing.T, p *task.Periodic[input]) (stop func()) {
+// runPeriodic runs p. What it returns stops it, and waits for it.
+func runPeriodic(t *testing.T, p *task.Periodic[input]) (stop func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
@@ -46,12 +46,12 @@ func ticking(t *testing.T, p *task.Periodic[input]) (stop func()) {
 	}
 }
 
-// TestATickIsOneTask however many processes enqueue it, and however often.
-func TestATickIsOneTask(t *testing.T) {
+// TestTickIsOneTask however many processes enqueue it, and however often.
+func TestTickIsOneTask(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		mem := memory.New(memory.Options{})
-		op := semel.Define("op", inRecordsTx())
-		var ran log[int]
+		op := semel.Define("op", atomicOptions())
+		var ran syncList[int]
 		for range 3 {
 			r := newRig(t, mem, task.Options{Poll: time.Minute, NoSweeper: true}, op)
 			handleTx(r, op, func(_ context.Context, _ *memory.Tx, in input) (int, error) {
@@ -59,10 +59,10 @@ func TestATickIsOneTask(t *testing.T) {
 				return 0, nil
 			})
 			defer r.start()()
-			defer ticking(t, periodic(r, op))()
+			defer runPeriodic(t, periodic(r, op))()
 		}
 		begun := time.Now()
-		pass(24*time.Hour + 2*time.Minute) // a worker looks at the latest one and a half minutes after the last tick
+		sleep(24*time.Hour + 2*time.Minute) // a worker looks at the latest one and a half minutes after the last tick
 		times := make(map[int]int)
 		for _, n := range ran.all() {
 			times[n]++
@@ -78,21 +78,21 @@ func TestATickIsOneTask(t *testing.T) {
 	})
 }
 
-// TestTicksThatWereMissed are enqueued when a process starts that is not the first, if they are not too
+// TestMissedTicks are enqueued when a process starts that is not the first, if they are not too
 // old; those that others have enqueued are not enqueued again.
-func TestTicksThatWereMissed(t *testing.T) {
+func TestMissedTicks(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		op := semel.Define("op", inRecordsTx())
+		op := semel.Define("op", atomicOptions())
 		r := newRig(t, memory.New(memory.Options{}), task.Options{}, op)
 		p := periodic(r, op, func(o *task.PeriodicOptions[input]) { o.CatchUp = 3 * time.Hour })
 		runBriefly(t, p)
-		pass(10*time.Hour + 30*time.Minute)
+		sleep(10*time.Hour + 30*time.Minute)
 		hour := func(back int) time.Time { return time.Now().Truncate(time.Hour).Add(-time.Duration(back) * time.Hour) }
 		if added, err := p.Tick(t.Context(), hour(1)); !added || err != nil {
 			t.Errorf("Tick = %v, %v, want it added", added, err)
 		}
-		stop := ticking(t, p)
-		pass(0)
+		stop := runPeriodic(t, p)
+		sleep(0)
 		stop()
 		for back, want := range []store.State{store.Pending, store.Pending, store.Pending, store.Absent, store.Absent} {
 			if got := r.record(p.Call(hour(back))); got.State != want {
@@ -102,9 +102,9 @@ func TestTicksThatWereMissed(t *testing.T) {
 	})
 }
 
-// TestATickComesLateWhenTheStoreIsDown, and not at all when that lasts longer than
+// TestTickIsLateWhileTheStoreIsDown, and not at all when that lasts longer than
 // CatchUp.
-func TestATickComesLateWhenTheStoreIsDown(t *testing.T) {
+func TestTickIsLateWhileTheStoreIsDown(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
 		down time.Duration
@@ -115,21 +115,21 @@ func TestATickComesLateWhenTheStoreIsDown(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
-				op := semel.Define("op", inRecordsTx())
-				w := newWire()
-				r := newRigOn(t, w, task.Options{}, op)
+				op := semel.Define("op", atomicOptions())
+				w := newFaultyStore()
+				r := newRigOver(t, w, task.Options{}, op)
 				p := periodic(r, op, func(o *task.PeriodicOptions[input]) { o.CatchUp = 30 * time.Minute })
-				pass(90 * time.Minute)
-				defer ticking(t, p)()
-				w.down(true)
+				sleep(90 * time.Minute)
+				defer runPeriodic(t, p)()
+				w.setDown(true)
 				tick := time.Now().Add(30 * time.Minute)
-				pass(30*time.Minute + tt.down)
-				w.down(false)
-				pass(29 * time.Minute)
+				sleep(30*time.Minute + tt.down)
+				w.setDown(false)
+				sleep(29 * time.Minute)
 				if tt.want != r.record(p.Call(tick)).State {
 					t.Errorf("the tick is %v, want %v", r.record(p.Call(tick)).State, tt.want)
 				}
-				pass(15 * time.Minute)
+				sleep(15 * time.Minute)
 				if got := r.record(p.Call(tick.Add(time.Hour))); got.State != store.Pending {
 					t.Errorf("the next tick is %v, want it enqueued", got.State)
 				}
@@ -138,11 +138,11 @@ func TestATickComesLateWhenTheStoreIsDown(t *testing.T) {
 	}
 }
 
-// TestATickWaitsForItsTime by the store's clock, when a clock that is ahead brings it
+// TestEarlyTickWaitsForItsTime by the store's clock, when a clock that is ahead brings it
 // early.
-func TestATickWaitsForItsTime(t *testing.T) {
+func TestEarlyTickWaitsForItsTime(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		op := semel.Define("op", inRecordsTx())
+		op := semel.Define("op", atomicOptions())
 		r := newRig(t, memory.New(memory.Options{}), task.Options{}, op)
 		p := periodic(r, op)
 		tick := time.Now().Add(20 * time.Minute)
@@ -155,10 +155,10 @@ func TestATickWaitsForItsTime(t *testing.T) {
 	})
 }
 
-// TestATickIsTheSameInEveryZone.
-func TestATickIsTheSameInEveryZone(t *testing.T) {
+// TestTickIsTheSameInEveryTimeZone.
+func TestTickIsTheSameInEveryTimeZone(t *testing.T) {
 	t.Parallel()
-	op := semel.Define("op", inRecordsTx())
+	op := semel.Define("op", atomicOptions())
 	r := newRig(t, memory.New(memory.Options{}), task.Options{}, op)
 	p := periodic(r, op)
 	tick := time.Now()
@@ -167,10 +167,10 @@ func TestATickIsTheSameInEveryZone(t *testing.T) {
 	}
 }
 
-// TestATickThatMayBeForgottenIsRefused: its record may have been purged.
-func TestATickThatMayBeForgottenIsRefused(t *testing.T) {
+// TestTickOlderThanRetentionIsRefused: its record may have been purged.
+func TestTickOlderThanRetentionIsRefused(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		op := semel.Define("op", inRecordsTx()) // kept for 24 hours
+		op := semel.Define("op", atomicOptions()) // kept for 24 hours
 		r := newRig(t, memory.New(memory.Options{}), task.Options{}, op)
 		p := periodic(r, op)
 		old := time.Now().Add(-23*time.Hour - 55*time.Minute)
@@ -183,15 +183,15 @@ func TestATickThatMayBeForgottenIsRefused(t *testing.T) {
 	})
 }
 
-// TestATickOfAnotherVersion of the program has another input: the task stays as it
+// TestTickOfAnotherProgramVersion of the program has another input: the task stays as it
 // was enqueued, and the next ticks come.
-func TestATickOfAnotherVersion(t *testing.T) {
+func TestTickOfAnotherProgramVersion(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		op := semel.Define("op", inRecordsTx())
+		op := semel.Define("op", atomicOptions())
 		r := newRig(t, memory.New(memory.Options{}), task.Options{}, op)
 		older := periodic(r, op, func(o *task.PeriodicOptions[input]) { o.Input = nil })
 		now := periodic(r, op)
-		pass(30 * time.Minute)
+		sleep(30 * time.Minute)
 		tick := time.Now().Add(30 * time.Minute)
 		if _, err := older.Tick(t.Context(), tick); err != nil {
 			t.Errorf("Tick: %v", err)
@@ -199,8 +199,8 @@ func TestATickOfAnotherVersion(t *testing.T) {
 		if _, err := now.Tick(t.Context(), tick); !errors.Is(err, semel.ErrMismatch) {
 			t.Errorf("Tick = %v, want ErrMismatch", err)
 		}
-		defer ticking(t, now)()
-		pass(91 * time.Minute)
+		defer runPeriodic(t, now)()
+		sleep(91 * time.Minute)
 		if got := string(r.record(now.Call(tick)).Input); got != `{"N":0}` {
 			t.Errorf("the input is %s, want the first one's", got)
 		}
@@ -208,11 +208,11 @@ func TestATickOfAnotherVersion(t *testing.T) {
 	})
 }
 
-// TestRunOfPeriodicEnds with the engine, with a tick that cannot be enqueued, and
+// TestPeriodicRunEnds with the engine, with a tick that cannot be enqueued, and
 // with its context when there are no ticks any more.
-func TestRunOfPeriodicEnds(t *testing.T) {
+func TestPeriodicRunEnds(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		op := semel.Define("op", inRecordsTx())
+		op := semel.Define("op", atomicOptions())
 		large := semel.Define("large", semel.OperationOptions[string]{Retry: &semel.Retry{}})
 		r := newRig(t, memory.New(memory.Options{MaxOutcome: 1000}), task.Options{}, op, large)
 		p, err := task.NewPeriodic(r.Engine, task.PeriodicOptions[string]{
@@ -225,9 +225,9 @@ func TestRunOfPeriodicEnds(t *testing.T) {
 		if err := p.Run(t.Context()); err == nil {
 			t.Error("Run returned nil, want the refusal")
 		}
-		once := periodic(r, op, func(o *task.PeriodicOptions[input]) { o.Schedule = once(time.Now().Add(time.Hour)) })
-		stop := ticking(t, once)
-		pass(2 * time.Hour)
+		once := periodic(r, op, func(o *task.PeriodicOptions[input]) { o.Schedule = singleTick(time.Now().Add(time.Hour)) })
+		stop := runPeriodic(t, once)
+		sleep(2 * time.Hour)
 		stop()
 		closed := newRig(t, r.mem, task.Options{}, op)
 		_ = closed.Close(t.Context())
@@ -237,10 +237,10 @@ func TestRunOfPeriodicEnds(t *testing.T) {
 	})
 }
 
-// once is a schedule of one tick.
-type once time.Time
+// singleTick is a schedule of one tick.
+type singleTick time.Time
 
-func (o once) Next(t time.Time) time.Time {
+func (o singleTick) Next(t time.Time) time.Time {
 	if tick := time.Time(o); tick.After(t) {
 		return tick
 	}
@@ -249,10 +249,10 @@ func (o once) Next(t time.Time) time.Time {
 
 func TestNewPeriodicRefuses(t *testing.T) {
 	t.Parallel()
-	op := semel.Define("op", inRecordsTx())
+	op := semel.Define("op", atomicOptions())
 	short := semel.Define("short", semel.OperationOptions[input]{Retention: 10 * time.Minute, Retry: &semel.Retry{}})
 	callers := semel.Define("callers", semel.OperationOptions[input]{})
-	unknown := semel.Define("unknown", inRecordsTx())
+	unknown := semel.Define("unknown", atomicOptions())
 	r := newRig(t, memory.New(memory.Options{}), task.Options{}, op, short, callers)
 	for field, change := range map[string]func(o *task.PeriodicOptions[input]){
 		"Name":      func(o *task.PeriodicOptions[input]) { o.Name = strings.Repeat("n", 201) },

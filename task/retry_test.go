@@ -15,13 +15,13 @@ import (
 	"github.com/semelgo/semel/task"
 )
 
-// failing runs one task whose function does what fn does, long enough for all of
+// runFailing runs one task whose function does what fn does, long enough for all of
 // its attempts.
-func failing(t *testing.T, o semel.OperationOptions[input], fn func(ctx context.Context) (int, error)) (*rig, semel.Call, []uint32) {
+func runFailing(t *testing.T, o semel.OperationOptions[input], fn func(ctx context.Context) (int, error)) (*rig, semel.Call, []uint32) {
 	t.Helper()
 	op := semel.Define("op", o)
 	r := newRig(t, memory.New(memory.Options{}), task.Options{}, op)
-	var ran log[uint32]
+	var ran syncList[uint32]
 	handle(r, op, func(ctx context.Context, _ input) (int, error) {
 		a, _ := semel.AttemptOf(ctx)
 		ran.add(a.Number())
@@ -30,7 +30,7 @@ func failing(t *testing.T, o semel.OperationOptions[input], fn func(ctx context.
 	call := op.Call(me, "k", input{})
 	r.enqueue(call)
 	defer r.start()()
-	pass(time.Hour)
+	sleep(time.Hour)
 	return r, call, ran.all()
 }
 
@@ -49,11 +49,11 @@ func (r *rig) history(c semel.Call, code string) semel.Progress {
 	return p
 }
 
-func TestErrorsEndInADeadLetterWithItsHistory(t *testing.T) {
+func TestDeadLetterKeepsItsHistory(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		o := outside(semel.AtLeastOnce())
+		o := leasedOptions(semel.AtLeastOnce())
 		o.Retry.MaxErrors = 3
-		r, call, ran := failing(t, o, func(context.Context) (int, error) { return 0, semel.NotCommitted(errBoom) })
+		r, call, ran := runFailing(t, o, func(context.Context) (int, error) { return 0, semel.NotCommitted(errBoom) })
 		if len(ran) != 3 {
 			t.Errorf("attempts %v ran, want three", ran)
 		}
@@ -64,13 +64,13 @@ func TestErrorsEndInADeadLetterWithItsHistory(t *testing.T) {
 	})
 }
 
-// TestErrorsThatNobodyKnowsAreNeverAFailure: after the last of them the task is in
+// TestUnknownErrorsEndInDoubt: after the last of them the task is in
 // doubt.
-func TestErrorsThatNobodyKnowsAreNeverAFailure(t *testing.T) {
+func TestUnknownErrorsEndInDoubt(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		o := outside(semel.AtLeastOnce())
+		o := leasedOptions(semel.AtLeastOnce())
 		o.Retry.MaxErrors = 3
-		r, call, ran := failing(t, o, func(context.Context) (int, error) { return 0, errBoom })
+		r, call, ran := runFailing(t, o, func(context.Context) (int, error) { return 0, errBoom })
 		if len(ran) != 3 {
 			t.Errorf("attempts %v ran, want three", ran)
 		}
@@ -81,9 +81,9 @@ func TestErrorsThatNobodyKnowsAreNeverAFailure(t *testing.T) {
 	})
 }
 
-func TestHoldRunsOnceWhenNobodyKnows(t *testing.T) {
+func TestHoldRunsOnceAfterAnUnknownError(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		r, call, ran := failing(t, outside(semel.Hold()), func(context.Context) (int, error) { return 0, errBoom })
+		r, call, ran := runFailing(t, leasedOptions(semel.Hold()), func(context.Context) (int, error) { return 0, errBoom })
 		if len(ran) != 1 {
 			t.Errorf("attempts %v ran, want one", ran)
 		}
@@ -91,9 +91,9 @@ func TestHoldRunsOnceWhenNobodyKnows(t *testing.T) {
 	})
 }
 
-func TestAFinalErrorIsNotTriedAgain(t *testing.T) {
+func TestFinalErrorIsNotRetried(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		r, call, ran := failing(t, outside(semel.Keyed()), func(context.Context) (int, error) {
+		r, call, ran := runFailing(t, leasedOptions(semel.Keyed()), func(context.Context) (int, error) {
 			return 0, semel.Final(&semel.Failure{Code: "no such user"})
 		})
 		if len(ran) != 1 {
@@ -109,12 +109,12 @@ func TestAFinalErrorIsNotTriedAgain(t *testing.T) {
 // TestDelays are the operation's, or the error's own; a snooze counts as nothing.
 func TestDelays(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		o := outside(semel.AtLeastOnce())
+		o := leasedOptions(semel.AtLeastOnce())
 		o.Retry = &semel.Retry{MaxErrors: 2, Delay: after(time.Hour)}
 		op := semel.Define("op", o)
 		r := newRig(t, memory.New(memory.Options{}), task.Options{Poll: 30 * time.Second}, op)
 		begun := time.Now()
-		var at log[time.Duration]
+		var at syncList[time.Duration]
 		says := []error{
 			semel.Snooze(10 * time.Minute), semel.Snooze(10 * time.Minute), semel.RetryIn(semel.NotCommitted(errBoom), 5*time.Hour), nil,
 		}
@@ -125,11 +125,11 @@ func TestDelays(t *testing.T) {
 		call := op.Call(me, "k", input{})
 		r.enqueue(call)
 		defer r.start()()
-		pass(15 * time.Minute)
+		sleep(15 * time.Minute)
 		if p := r.progress(call); p.Snoozes != 2 || p.Errors != 0 {
 			t.Errorf("progress %+v, want two snoozes", p)
 		}
-		pass(24 * time.Hour)
+		sleep(24 * time.Hour)
 		r.wantState(call, store.Succeeded)
 		want := []time.Duration{0, 10 * time.Minute, 20 * time.Minute, 320 * time.Minute}
 		got := at.all()
@@ -144,9 +144,9 @@ func TestDelays(t *testing.T) {
 	})
 }
 
-// TestAFunctionThatDoesNotReturn: its attempt is an error, the Observer is told of
+// TestFunctionWithoutReturn: its attempt is an error, the Observer is told of
 // the panic, and the worker goes on.
-func TestAFunctionThatDoesNotReturn(t *testing.T) {
+func TestFunctionWithoutReturn(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
 		fn   func()
@@ -159,9 +159,9 @@ func TestAFunctionThatDoesNotReturn(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
-				o := outside(semel.AtLeastOnce())
+				o := leasedOptions(semel.AtLeastOnce())
 				o.Retry.MaxErrors = 2
-				r, call, ran := failing(t, o, func(context.Context) (int, error) {
+				r, call, ran := runFailing(t, o, func(context.Context) (int, error) {
 					tt.fn()
 					return 0, nil
 				})
@@ -173,14 +173,14 @@ func TestAFunctionThatDoesNotReturn(t *testing.T) {
 				if p.Errors != 2 || !strings.Contains(p.Tries[1].Error, tt.told) {
 					t.Errorf("the history is %+v, want two errors that say %q", p, tt.told)
 				}
-				r.wantTold(semel.EventReleased, tt.told)
+				r.wantEvent(semel.EventReleased, tt.told)
 			})
 		})
 	}
 }
 
-// wantTold fails the test unless an event of the kind has an error that says so.
-func (r *rig) wantTold(kind semel.EventKind, says string) {
+// wantEvent fails the test unless an event of the kind has an error that says so.
+func (r *rig) wantEvent(kind semel.EventKind, says string) {
 	r.t.Helper()
 	for _, e := range r.seen.of(kind) {
 		if e.Err != nil && strings.Contains(e.Err.Error(), says) {
@@ -190,10 +190,10 @@ func (r *rig) wantTold(kind semel.EventKind, says string) {
 	r.t.Errorf("events %+v, want one that says %q", r.seen.of(kind), says)
 }
 
-// TestAPanicInATransactionIsRolledBack, which is proof: it may be tried again.
-func TestAPanicInATransactionIsRolledBack(t *testing.T) {
+// TestPanicInATransactionIsRolledBack, which is proof: it may be tried again.
+func TestPanicInATransactionIsRolledBack(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		o := inRecordsTx()
+		o := atomicOptions()
 		o.Retry.MaxErrors = 2
 		op := semel.Define("op", o)
 		r := newRig(t, memory.New(memory.Options{}), task.Options{}, op)
@@ -204,7 +204,7 @@ func TestAPanicInATransactionIsRolledBack(t *testing.T) {
 		call := op.Call(me, "k", input{})
 		r.enqueue(call)
 		defer r.start()()
-		pass(time.Hour)
+		sleep(time.Hour)
 		if p := r.history(call, "exhausted"); p.Errors != 2 {
 			t.Errorf("the history is %+v, want two errors", p)
 		}
@@ -221,35 +221,35 @@ func TestAPanicInATransactionIsRolledBack(t *testing.T) {
 	})
 }
 
-// grumpy cannot be written.
-type grumpy struct{}
+// panickingResult cannot be written.
+type panickingResult struct{}
 
-func (grumpy) MarshalJSON() ([]byte, error) { panic("not me") }
+func (panickingResult) MarshalJSON() ([]byte, error) { panic("not me") }
 
-// TestAResultThatPanicsWhenItIsWritten is its own attempt's trouble.
-func TestAResultThatPanicsWhenItIsWritten(t *testing.T) {
+// TestResultThatPanicsWhileEncoded is its own attempt's trouble.
+func TestResultThatPanicsWhileEncoded(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		bad := semel.Define("bad", outside(semel.Hold()))
-		good := semel.Define("good", outside(semel.Hold()))
+		bad := semel.Define("bad", leasedOptions(semel.Hold()))
+		good := semel.Define("good", leasedOptions(semel.Hold()))
 		r := newRig(t, memory.New(memory.Options{}), task.Options{}, bad, good)
-		handle(r, bad, func(context.Context, input) (grumpy, error) { return grumpy{}, nil })
+		handle(r, bad, func(context.Context, input) (panickingResult, error) { return panickingResult{}, nil })
 		handle(r, good, func(context.Context, input) (int, error) { return 1, nil })
 		badCall, goodCall := bad.Call(me, "k", input{}), good.Call(me, "k", input{})
 		r.enqueue(badCall)
 		r.enqueue(goodCall)
 		defer r.start()()
-		pass(time.Minute)
+		sleep(time.Minute)
 		r.wantState(goodCall, store.Succeeded)
 		r.wantState(badCall, store.InDoubt)
-		r.wantTold(semel.EventInDoubt, "not me")
+		r.wantEvent(semel.EventInDoubt, "not me")
 	})
 }
 
-// TestInputThatCannotBeRead is an error of the attempt: it ends as a dead letter,
+// TestUndecodableInput is an error of the attempt: it ends as a dead letter,
 // and the function never sees it.
-func TestInputThatCannotBeRead(t *testing.T) {
+func TestUndecodableInput(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		o := outside(semel.Hold())
+		o := leasedOptions(semel.Hold())
 		o.Retry.MaxErrors = 2
 		op := semel.Define("op", o)
 		r := newRig(t, memory.New(memory.Options{}), task.Options{}, op)
@@ -257,36 +257,36 @@ func TestInputThatCannotBeRead(t *testing.T) {
 			t.Error("the function ran, want it not to")
 			return 0, nil
 		})
-		call := enqueuedByAnother(r, "k", "not an object")
+		call := enqueueOtherVersion(r, "k", "not an object")
 		defer r.start()()
-		pass(time.Hour)
+		sleep(time.Hour)
 		if p := r.history(call, "exhausted"); p.Errors != 2 || !strings.Contains(p.Tries[0].Error, "input") {
 			t.Errorf("the history is %+v, want two errors that tell of the input", p)
 		}
 	})
 }
 
-// TestInputThatCannotBeReadAfterACrash proves nothing about an attempt that died before: a
+// TestUndecodableInputAfterACrash proves nothing about an attempt that died before: a
 // receiver that remembers keys was not asked.
-func TestInputThatCannotBeReadAfterACrash(t *testing.T) {
+func TestUndecodableInputAfterACrash(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		o := outside(semel.Keyed())
+		o := leasedOptions(semel.Keyed())
 		o.Retry.MaxErrors = 2
 		op := semel.Define("op", o)
 		r := newRig(t, memory.New(memory.Options{}), task.Options{}, op)
 		handle(r, op, func(context.Context, input) (int, error) { return 0, nil })
-		call := enqueuedByAnother(r, "k", "not an object")
+		call := enqueueOtherVersion(r, "k", "not an object")
 		r.crash(call)
 		r.sweepAfterCrash()
 		defer r.start()()
-		pass(time.Hour)
+		sleep(time.Hour)
 		r.wantState(call, store.InDoubt)
 	})
 }
 
 func TestTimeoutIsAnError(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		o := inRecordsTx()
+		o := atomicOptions()
 		o.Retry.MaxErrors = 2
 		op := semel.Define("op", o)
 		r := newRig(t, memory.New(memory.Options{}), task.Options{}, op)
@@ -297,7 +297,7 @@ func TestTimeoutIsAnError(t *testing.T) {
 		call := op.Call(me, "k", input{})
 		r.enqueue(call)
 		defer r.start()()
-		pass(time.Hour)
+		sleep(time.Hour)
 		if p := r.history(call, "exhausted"); p.Errors != 2 || !strings.Contains(p.Tries[1].Error, "deadline") {
 			t.Errorf("the history is %+v, want two timeouts", p)
 		}

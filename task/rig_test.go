@@ -25,12 +25,12 @@ var (
 type input struct{ N int }
 
 // atomic are the options of an operation whose effect is in the record's database.
-func inRecordsTx() semel.OperationOptions[input] {
+func atomicOptions() semel.OperationOptions[input] {
 	return semel.OperationOptions[input]{Policy: semel.Atomic(), Retry: &semel.Retry{Delay: after(time.Second)}}
 }
 
-// outside are those of one whose effect is elsewhere.
-func outside(p semel.Policy) semel.OperationOptions[input] {
+// leasedOptions are those of one whose effect is elsewhere.
+func leasedOptions(p semel.Policy) semel.OperationOptions[input] {
 	return semel.OperationOptions[input]{Policy: p, Retry: &semel.Retry{Delay: after(time.Second)}}
 }
 
@@ -43,13 +43,13 @@ type rig struct {
 	t      *testing.T
 	mem    *memory.Store
 	worker *task.Worker[*memory.Tx]
-	seen   *seen
+	seen   *eventLog
 }
 
 // newRig returns one process that has ops. Its engine is closed with the test.
 func newRig(t *testing.T, mem *memory.Store, o task.Options, ops ...semel.Declared) *rig {
 	t.Helper()
-	r := &rig{t: t, mem: mem, seen: new(seen)}
+	r := &rig{t: t, mem: mem, seen: new(eventLog)}
 	r.Engine = newEngine(t, mem, r.seen, ops...)
 	worker, err := task.New(r.Engine, o)
 	if err != nil {
@@ -99,9 +99,9 @@ func (r *rig) enqueue(c semel.Call, o ...semel.EnqueueOptions) {
 	}
 }
 
-// enqueuedByAnother is a call that another version of the program has enqueued, whose
+// enqueueOtherVersion is a call that another version of the program has enqueued, whose
 // operation has inputs of type T.
-func enqueuedByAnother[T any](r *rig, key string, in T) semel.Call {
+func enqueueOtherVersion[T any](r *rig, key string, in T) semel.Call {
 	r.t.Helper()
 	older, err := semel.New(r.mem, semel.Options{Survive: store.NoFailure})
 	if err != nil {
@@ -168,26 +168,26 @@ func bubble(t *testing.T, test func(t *testing.T)) {
 	synctest.Test(t, test)
 }
 
-// pass lets d go by; in a bubble that takes no time.
-func pass(d time.Duration) {
+// sleep lets d go by; in a bubble that takes no time.
+func sleep(d time.Duration) {
 	<-time.After(d)
 	synctest.Wait()
 }
 
-// seen remembers events.
-type seen struct {
+// eventLog remembers events.
+type eventLog struct {
 	mu     sync.Mutex
 	events []semel.Event
 }
 
-func (s *seen) Observe(_ context.Context, e semel.Event) {
+func (s *eventLog) Observe(_ context.Context, e semel.Event) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.events = append(s.events, e)
 }
 
 // of returns the events of a kind.
-func (s *seen) of(kind semel.EventKind) []semel.Event {
+func (s *eventLog) of(kind semel.EventKind) []semel.Event {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var of []semel.Event
@@ -199,19 +199,19 @@ func (s *seen) of(kind semel.EventKind) []semel.Event {
 	return of
 }
 
-// log is a list that goroutines write to.
-type log[T any] struct {
+// syncList is a list that goroutines write to.
+type syncList[T any] struct {
 	mu    sync.Mutex
 	items []T
 }
 
-func (l *log[T]) add(v T) {
+func (l *syncList[T]) add(v T) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.items = append(l.items, v)
 }
 
-func (l *log[T]) all() []T {
+func (l *syncList[T]) all() []T {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return append([]T(nil), l.items...)

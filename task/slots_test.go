@@ -17,14 +17,14 @@ import (
 	"github.com/semelgo/semel/task"
 )
 
-// gauge counts how many run at a time, and the most that ever did.
-type gauge struct {
+// concurrency counts how many run at a time, and the most that ever did.
+type concurrency struct {
 	mu        sync.Mutex
 	now, most int
 }
 
-// during counts fn as running.
-func (g *gauge) during(fn func()) {
+// count counts fn as running.
+func (g *concurrency) count(fn func()) {
 	g.mu.Lock()
 	g.now++
 	g.most = max(g.most, g.now)
@@ -35,7 +35,7 @@ func (g *gauge) during(fn func()) {
 	g.mu.Unlock()
 }
 
-func (g *gauge) want(t *testing.T, what string, most int) {
+func (g *concurrency) want(t *testing.T, what string, most int) {
 	t.Helper()
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -44,14 +44,14 @@ func (g *gauge) want(t *testing.T, what string, most int) {
 	}
 }
 
-func TestConcurrencyOfEachKindAndOfAll(t *testing.T) {
+func TestConcurrencyLimits(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		few, many := semel.Define("few", outside(semel.Hold())), semel.Define("many", outside(semel.Hold()))
+		few, many := semel.Define("few", leasedOptions(semel.Hold())), semel.Define("many", leasedOptions(semel.Hold()))
 		r := newRig(t, memory.New(memory.Options{}), task.Options{Slots: 7}, few, many)
-		var all, ofFew, ofMany gauge
-		lasts := func(of *gauge) func(context.Context, input) (int, error) {
+		var all, ofFew, ofMany concurrency
+		lasts := func(of *concurrency) func(context.Context, input) (int, error) {
 			return func(context.Context, input) (int, error) {
-				all.during(func() { of.during(func() { <-time.After(time.Minute) }) })
+				all.count(func() { of.count(func() { <-time.After(time.Minute) }) })
 				return 0, nil
 			}
 		}
@@ -64,19 +64,19 @@ func TestConcurrencyOfEachKindAndOfAll(t *testing.T) {
 			r.enqueue(many.Call(me, fmt.Sprint(i), input{}))
 		}
 		defer r.start()()
-		pass(time.Hour)
+		sleep(time.Hour)
 		all.want(t, "all", 7)
 		ofFew.want(t, "the kind with a limit of 2", 2)
 		ofMany.want(t, "the other kind", 7) // once the few are done
 	})
 }
 
-// TestFreeSlotsAreShared: of two long queues neither gets all slots that are free.
-func TestFreeSlotsAreShared(t *testing.T) {
+// TestFreeSlotsAreSharedBetweenOperations: of two long queues neither gets all slots that are free.
+func TestFreeSlotsAreSharedBetweenOperations(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		one, two := semel.Define("one", outside(semel.Hold())), semel.Define("two", outside(semel.Hold()))
+		one, two := semel.Define("one", leasedOptions(semel.Hold())), semel.Define("two", leasedOptions(semel.Hold()))
 		r := newRig(t, memory.New(memory.Options{}), task.Options{Slots: 9}, one, two)
-		var ran log[string]
+		var ran syncList[string]
 		for _, op := range []*semel.Operation[input]{one, two} {
 			handle(r, op, func(context.Context, input) (int, error) {
 				ran.add(op.Name())
@@ -88,7 +88,7 @@ func TestFreeSlotsAreShared(t *testing.T) {
 			}
 		}
 		defer r.start()()
-		pass(time.Minute)
+		sleep(time.Minute)
 		got := ran.all()
 		slices.Sort(got)
 		if diff := cmp.Diff(strings.Fields("one one one one one two two two two"), got); diff != "" {
@@ -97,13 +97,13 @@ func TestFreeSlotsAreShared(t *testing.T) {
 	})
 }
 
-// TestNoKindStarvesAnother: of a long queue and a short one, with one slot, each has
+// TestNoOperationStarvesAnother: of a long queue and a short one, with one slot, each has
 // its turn.
-func TestNoKindStarvesAnother(t *testing.T) {
+func TestNoOperationStarvesAnother(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		long, short := semel.Define("long", outside(semel.Hold())), semel.Define("short", outside(semel.Hold()))
+		long, short := semel.Define("long", leasedOptions(semel.Hold())), semel.Define("short", leasedOptions(semel.Hold()))
 		r := newRig(t, memory.New(memory.Options{}), task.Options{Slots: 1}, long, short)
-		var ran log[string]
+		var ran syncList[string]
 		handle(r, long, func(context.Context, input) (int, error) {
 			ran.add("long")
 			<-time.After(time.Second)
@@ -121,7 +121,7 @@ func TestNoKindStarvesAnother(t *testing.T) {
 			r.enqueue(short.Call(me, fmt.Sprint(i), input{}))
 		}
 		defer r.start()()
-		pass(time.Minute)
+		sleep(time.Minute)
 		want := []string{"long", "short", "long", "short", "long", "short", "long"}
 		if got := ran.all(); len(got) != 23 || !slices.Equal(got[:len(want)], want) {
 			t.Errorf("ran %v, want them to take turns", got)
@@ -131,30 +131,30 @@ func TestNoKindStarvesAnother(t *testing.T) {
 
 func TestHigherPriorityGoesFirst(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		op := semel.Define("op", outside(semel.Hold()))
+		op := semel.Define("op", leasedOptions(semel.Hold()))
 		r := newRig(t, memory.New(memory.Options{}), task.Options{Slots: 1}, op)
-		var ran log[int]
+		var ran syncList[int]
 		handle(r, op, func(_ context.Context, in input) (int, error) {
 			ran.add(in.N)
 			return 0, nil
 		})
 		for _, priority := range []int{0, -4, 4, 1, -1} {
 			r.enqueue(op.Call(me, fmt.Sprint(priority), input{priority}), semel.EnqueueOptions{Priority: priority})
-			pass(time.Second)
+			sleep(time.Second)
 		}
 		r.enqueue(op.Call(me, "late", input{100}), semel.EnqueueOptions{Priority: 1})
 		defer r.start()()
-		pass(time.Minute)
+		sleep(time.Minute)
 		if diff := cmp.Diff([]int{4, 1, 100, 0, -1, -4}, ran.all()); diff != "" {
 			t.Errorf("the order differs (-want +got):\n%s", diff)
 		}
 	})
 }
 
-// TestRunsWhenItIsDue, not before.
-func TestRunsWhenItIsDue(t *testing.T) {
+// TestTaskRunsWhenDue, not before.
+func TestTaskRunsWhenDue(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		op := semel.Define("op", outside(semel.Hold()))
+		op := semel.Define("op", leasedOptions(semel.Hold()))
 		r := newRig(t, memory.New(memory.Options{}), task.Options{}, op)
 		begun := time.Now()
 		at := make(map[int]time.Duration)
@@ -171,11 +171,11 @@ func TestRunsWhenItIsDue(t *testing.T) {
 		sooner := op.Call(me, "3", input{3})
 		r.enqueue(sooner, semel.EnqueueOptions{Delay: 24 * time.Hour})
 		defer r.start()()
-		pass(30 * time.Minute)
+		sleep(30 * time.Minute)
 		if _, err := r.Reschedule(t.Context(), sooner.ID(), 150*time.Minute); err != nil {
 			t.Errorf("Reschedule: %v", err)
 		}
-		pass(4 * time.Hour)
+		sleep(4 * time.Hour)
 		for n, want := range []time.Duration{0, time.Hour, 2 * time.Hour, 3 * time.Hour} {
 			if got := at[n]; got < want || got > want+2*time.Second {
 				t.Errorf("task %d ran after %v, want soon after %v", n, got, want)
@@ -187,26 +187,26 @@ func TestRunsWhenItIsDue(t *testing.T) {
 // TestWakeNeedsNoPoll.
 func TestWakeNeedsNoPoll(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		op := semel.Define("op", outside(semel.Hold()))
+		op := semel.Define("op", leasedOptions(semel.Hold()))
 		r := newRig(t, memory.New(memory.Options{}), task.Options{Poll: 24 * time.Hour}, op)
 		handle(r, op, func(context.Context, input) (int, error) { return 0, nil })
 		defer r.start()()
-		pass(time.Second)
+		sleep(time.Second)
 		call := op.Call(me, "k", input{})
 		r.enqueue(call)
-		pass(time.Second)
+		sleep(time.Second)
 		r.wantState(call, store.Pending)
 		r.worker.Wake()
 		r.worker.Wake() // never waits
-		pass(time.Second)
+		sleep(time.Second)
 		r.wantState(call, store.Succeeded)
 	})
 }
 
-// TestAFullBatchIsFollowedByAnother at once: one look empties a long queue.
-func TestAFullBatchIsFollowedByAnother(t *testing.T) {
+// TestFullBatchIsFollowedByAnother at once: one look empties a long queue.
+func TestFullBatchIsFollowedByAnother(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		op := semel.Define("op", outside(semel.Hold()))
+		op := semel.Define("op", leasedOptions(semel.Hold()))
 		r := newRig(t, memory.New(memory.Options{}), task.Options{Slots: 150, Poll: 24 * time.Hour}, op)
 		handle(r, op, func(context.Context, input) (int, error) { return 0, nil })
 		const n = 1000
@@ -214,7 +214,7 @@ func TestAFullBatchIsFollowedByAnother(t *testing.T) {
 			r.enqueue(op.Call(me, fmt.Sprint(i), input{}))
 		}
 		defer r.start()()
-		pass(time.Second)
+		sleep(time.Second)
 		counts, err := task.Counts(t.Context(), r.mem, "op", "none")
 		want := []task.Count{{Operation: "op", Succeeded: n}, {Operation: "none"}}
 		if diff := cmp.Diff(want, counts); diff != "" || err != nil {
@@ -225,8 +225,8 @@ func TestAFullBatchIsFollowedByAnother(t *testing.T) {
 
 func TestCounts(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		op := semel.Define("op", inRecordsTx())
-		hold := semel.Define("hold", outside(semel.Hold()))
+		op := semel.Define("op", atomicOptions())
+		hold := semel.Define("hold", leasedOptions(semel.Hold()))
 		r := newRig(t, memory.New(memory.Options{}), task.Options{}, op, hold)
 		handleTx(r, op, func(ctx context.Context, _ *memory.Tx, in input) (int, error) {
 			if in.N == 1 {
@@ -240,7 +240,7 @@ func TestCounts(t *testing.T) {
 		r.enqueue(op.Call(me, "runs", input{}))
 		r.enqueue(hold.Call(me, "doubt", input{}))
 		stop := r.start()
-		pass(time.Minute)
+		sleep(time.Minute)
 		r.enqueue(op.Call(me, "later", input{}), semel.EnqueueOptions{Delay: time.Hour})
 		counts, err := task.Counts(t.Context(), r.mem, "op", "hold")
 		want := []task.Count{{Operation: "op", Waiting: 1, Running: 1, Failed: 1}, {Operation: "hold", InDoubt: 1}}
@@ -248,7 +248,7 @@ func TestCounts(t *testing.T) {
 			t.Errorf("the counts differ (-want +got), %v:\n%s", err, diff)
 		}
 		stop()
-		pass(2 * time.Hour)
+		sleep(2 * time.Hour)
 		counts, _ = task.Counts(t.Context(), r.mem, "op")
 		if diff := cmp.Diff([]task.Count{{Operation: "op", Waiting: 2, Due: 2, Failed: 1}}, counts); diff != "" {
 			t.Errorf("the counts differ (-want +got):\n%s", diff)

@@ -13,10 +13,10 @@ import (
 	"github.com/semelgo/semel/task"
 )
 
-// TestStoppingLetsFunctionsFinish and claims nothing more.
-func TestStoppingLetsFunctionsFinish(t *testing.T) {
+// TestStopLetsFunctionsFinish and claims nothing more.
+func TestStopLetsFunctionsFinish(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		op := semel.Define("op", outside(semel.Hold()))
+		op := semel.Define("op", leasedOptions(semel.Hold()))
 		r := newRig(t, memory.New(memory.Options{}), task.Options{Slots: 2, Drain: time.Minute}, op)
 		handle(r, op, func(ctx context.Context, _ input) (int, error) {
 			<-time.After(50 * time.Second)
@@ -28,7 +28,7 @@ func TestStoppingLetsFunctionsFinish(t *testing.T) {
 			r.enqueue(calls[i])
 		}
 		stop := r.start()
-		pass(time.Second)
+		sleep(time.Second)
 		begun := time.Now()
 		stop()
 		if took := time.Since(begun); took != 49*time.Second {
@@ -50,9 +50,9 @@ func TestStoppingLetsFunctionsFinish(t *testing.T) {
 	})
 }
 
-// TestStoppingWaitsNoLongerThanDrain: then contexts end, and the tasks are due at
+// TestStopWaitsNoLongerThanDrain: then contexts end, and the tasks are due at
 // once for others. That counts as nothing.
-func TestStoppingWaitsNoLongerThanDrain(t *testing.T) {
+func TestStopWaitsNoLongerThanDrain(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct{ drain, after time.Duration }{
 		"a minute": {time.Minute, time.Minute},
@@ -61,11 +61,11 @@ func TestStoppingWaitsNoLongerThanDrain(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
-				o := inRecordsTx()
+				o := atomicOptions()
 				o.Retry.MaxErrors = 1
 				op := semel.Define("op", o)
 				r := newRig(t, memory.New(memory.Options{}), task.Options{Drain: tt.drain}, op)
-				var causes log[error]
+				var causes syncList[error]
 				handleTx(r, op, func(ctx context.Context, _ *memory.Tx, _ input) (int, error) {
 					<-ctx.Done()
 					causes.add(context.Cause(ctx))
@@ -74,7 +74,7 @@ func TestStoppingWaitsNoLongerThanDrain(t *testing.T) {
 				call := op.Call(me, "k", input{})
 				r.enqueue(call)
 				stop := r.start()
-				pass(5 * time.Minute) // its lease is renewed meanwhile
+				sleep(5 * time.Minute) // its lease is renewed meanwhile
 				begun := time.Now()
 				stop()
 				if took := time.Since(begun); took != tt.after {
@@ -97,7 +97,7 @@ func TestStoppingWaitsNoLongerThanDrain(t *testing.T) {
 // TestRunWaitsForAFunctionThatIgnoresItsContext, and keeps its lease.
 func TestRunWaitsForAFunctionThatIgnoresItsContext(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		op := semel.Define("op", inRecordsTx())
+		op := semel.Define("op", atomicOptions())
 		r := newRig(t, memory.New(memory.Options{}), task.Options{Drain: time.Second}, op)
 		handleTx(r, op, func(_ context.Context, _ *memory.Tx, _ input) (int, error) {
 			<-time.After(time.Hour)
@@ -106,7 +106,7 @@ func TestRunWaitsForAFunctionThatIgnoresItsContext(t *testing.T) {
 		call := op.Call(me, "k", input{})
 		r.enqueue(call)
 		stop := r.start()
-		pass(time.Minute)
+		sleep(time.Minute)
 		stop()
 		if got := r.wantState(call, store.Succeeded); got.Attempt != 1 {
 			t.Errorf("attempt %d succeeded, want the first", got.Attempt)
@@ -114,13 +114,13 @@ func TestRunWaitsForAFunctionThatIgnoresItsContext(t *testing.T) {
 	})
 }
 
-// TestWhatIsClaimedWhenItStopsIsGivenBack without a run.
-func TestWhatIsClaimedWhenItStopsIsGivenBack(t *testing.T) {
+// TestTasksClaimedDuringStopAreReleased without a run.
+func TestTasksClaimedDuringStopAreReleased(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		op := semel.Define("op", outside(semel.Hold()))
-		w := &slowDequeue{wire: newWire(), asked: make(chan struct{}), answer: make(chan struct{})}
+		op := semel.Define("op", leasedOptions(semel.Hold()))
+		w := &slowDequeue{faultyStore: newFaultyStore(), asked: make(chan struct{}), answer: make(chan struct{})}
 		engine := newEngine(t, store.TxStore[*memory.Tx](w), nil, op)
-		r := &rig{t: t, mem: w.Store, Engine: engine, seen: new(seen)}
+		r := &rig{t: t, mem: w.Store, Engine: engine, seen: new(eventLog)}
 		worker, err := task.New(engine, task.Options{})
 		if err != nil {
 			t.Fatalf("New: %v", err)
@@ -152,7 +152,7 @@ func TestWhatIsClaimedWhenItStopsIsGivenBack(t *testing.T) {
 
 // slowDequeue answers a Dequeue when it is told to.
 type slowDequeue struct {
-	*wire
+	*faultyStore
 
 	asked, answer chan struct{}
 }
@@ -160,16 +160,16 @@ type slowDequeue struct {
 func (s *slowDequeue) Dequeue(ctx context.Context, d store.Dequeue) ([]store.Record, error) {
 	close(s.asked)
 	<-s.answer
-	return s.wire.Dequeue(ctx, d)
+	return s.faultyStore.Dequeue(ctx, d)
 }
 
 func TestRunTwice(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		op := semel.Define("op", outside(semel.Hold()))
+		op := semel.Define("op", leasedOptions(semel.Hold()))
 		r := newRig(t, memory.New(memory.Options{}), task.Options{}, op)
 		handle(r, op, func(context.Context, input) (int, error) { return 0, nil })
 		stop := r.start()
-		pass(time.Second)
+		sleep(time.Second)
 		if err := r.worker.Run(t.Context()); !errors.Is(err, task.ErrRunning) {
 			t.Errorf("Run = %v, want ErrRunning", err)
 		}
@@ -180,14 +180,14 @@ func TestRunTwice(t *testing.T) {
 		call := op.Call(me, "k", input{})
 		r.enqueue(call)
 		defer r.start()() // after it has ended it may run again
-		pass(time.Minute)
+		sleep(time.Minute)
 		r.wantState(call, store.Succeeded)
 	})
 }
 
 func TestRunEndsWithItsEngine(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		op := semel.Define("op", outside(semel.Hold()))
+		op := semel.Define("op", leasedOptions(semel.Hold()))
 		r := newRig(t, memory.New(memory.Options{}), task.Options{}, op)
 		handle(r, op, func(context.Context, input) (int, error) {
 			<-time.After(time.Minute)
@@ -197,7 +197,7 @@ func TestRunEndsWithItsEngine(t *testing.T) {
 		r.enqueue(call)
 		ended := make(chan error)
 		go func() { ended <- r.worker.Run(t.Context()) }()
-		pass(time.Second)
+		sleep(time.Second)
 		if err := r.Close(t.Context()); err != nil {
 			t.Errorf("Close: %v", err)
 		}

@@ -15,16 +15,16 @@ import (
 	"github.com/semelgo/semel/task"
 )
 
-// faulty is a store whose k-th call fails. Unlike semeltest's it hands out what
+// faultyDequeuer is a store whose k-th call fails. Unlike semeltest's it hands out what
 // waits.
-type faulty struct {
+type faultyDequeuer struct {
 	*semeltest.Faulty[*memory.Tx]
 
 	mem    *memory.Store
 	decide func(semeltest.Call) semeltest.Fault
 }
 
-func (f faulty) Dequeue(ctx context.Context, d store.Dequeue) ([]store.Record, error) {
+func (f faultyDequeuer) Dequeue(ctx context.Context, d store.Dequeue) ([]store.Record, error) {
 	switch f.decide(semeltest.Call{Method: "Dequeue"}) {
 	case semeltest.None:
 		return f.mem.Dequeue(ctx, d)
@@ -35,20 +35,20 @@ func (f faulty) Dequeue(ctx context.Context, d store.Dequeue) ([]store.Record, e
 	return nil, semeltest.ErrInjected
 }
 
-// TestEachCallOfTheStoreFailsOnce, before or after it applied: no task is lost, none
+// TestEachStoreCallFailsOnce, before or after it applied: no task is lost, none
 // has its effect twice, and nothing stays claimed.
-func TestEachCallOfTheStoreFailsOnce(t *testing.T) {
+func TestEachStoreCallFailsOnce(t *testing.T) {
 	t.Parallel()
 	for _, fault := range []semeltest.Fault{semeltest.Refuse, semeltest.Abort, semeltest.Lose} {
 		for _, dequeuer := range []bool{true, false} {
 			t.Run(fmt.Sprint(fault, ", a Dequeuer: ", dequeuer), func(t *testing.T) {
 				bubble(t, func(t *testing.T) {
-					calls := failsAt(t, fault, dequeuer, 0)
+					calls := runWithFailure(t, fault, dequeuer, 0)
 					if calls < 8 {
 						t.Errorf("three tasks took %d calls, want more: the test shows nothing", calls)
 					}
 					for k := 1; k <= calls; k++ {
-						failsAt(t, fault, dequeuer, k)
+						runWithFailure(t, fault, dequeuer, k)
 					}
 				})
 			})
@@ -56,11 +56,11 @@ func TestEachCallOfTheStoreFailsOnce(t *testing.T) {
 	}
 }
 
-// failsAt runs three tasks over a store whose k-th call fails, and returns how many
+// runWithFailure runs three tasks over a store whose k-th call fails, and returns how many
 // calls that took.
-func failsAt(t *testing.T, fault semeltest.Fault, dequeuer bool, k int) int {
+func runWithFailure(t *testing.T, fault semeltest.Fault, dequeuer bool, k int) int {
 	t.Helper()
-	r := &rig{t: t, mem: memory.New(memory.Options{}), seen: new(seen)}
+	r := &rig{t: t, mem: memory.New(memory.Options{}), seen: new(eventLog)}
 	var n atomic.Int64
 	decide := func(semeltest.Call) semeltest.Fault {
 		if n.Add(1) == int64(k) {
@@ -70,9 +70,9 @@ func failsAt(t *testing.T, fault semeltest.Fault, dequeuer bool, k int) int {
 	}
 	var s store.TxStore[*memory.Tx] = semeltest.NewFaulty(r.mem, decide)
 	if dequeuer {
-		s = faulty{semeltest.NewFaulty(r.mem, decide), r.mem, decide}
+		s = faultyDequeuer{semeltest.NewFaulty(r.mem, decide), r.mem, decide}
 	}
-	inTx, ended := semel.Define("in_tx", inRecordsTx()), semel.Define("ended", outside(semel.AtLeastOnce()))
+	inTx, ended := semel.Define("in_tx", atomicOptions()), semel.Define("ended", leasedOptions(semel.AtLeastOnce()))
 	engine, err := semel.New(s, semel.Options{Survive: store.NoFailure, Operations: []semel.Declared{inTx, ended}, Observer: r.seen, Lease: lease})
 	if err != nil {
 		t.Fatalf("semel.New: %v", err)
@@ -81,7 +81,7 @@ func failsAt(t *testing.T, fault semeltest.Fault, dequeuer bool, k int) int {
 	if r.worker, err = task.New(engine, task.Options{Slots: 3, Poll: 10 * time.Second}); err != nil {
 		t.Fatalf("New: %v", err)
 	}
-	var effects, runs log[string]
+	var effects, runs syncList[string]
 	handleTx(r, inTx, func(ctx context.Context, tx *memory.Tx, in input) (int, error) {
 		a, _ := semel.AttemptOf(ctx)
 		effects.add(fmt.Sprintf("effect %d of attempt %d", in.N, a.Number()))
@@ -102,7 +102,7 @@ func failsAt(t *testing.T, fault semeltest.Fault, dequeuer bool, k int) int {
 		}
 	}
 	stop := r.start()
-	pass(2 * time.Minute) // longer than the lease, and the delay of the next try
+	sleep(2 * time.Minute) // longer than the lease, and the delay of the next try
 	for i, c := range tasks {
 		r.wantResult(c, i)
 	}

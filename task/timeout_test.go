@@ -12,9 +12,9 @@ import (
 	"github.com/semelgo/semel/task"
 )
 
-// TestWhatAlwaysBreaksItsTransactionIsGivenUp: neither the time that a function has
+// TestBrokenTransactionsAreRetriedWithALimit: neither the time that a function has
 // nor one of the database's own is a reason to try for ever.
-func TestWhatAlwaysBreaksItsTransactionIsGivenUp(t *testing.T) {
+func TestBrokenTransactionsAreRetriedWithALimit(t *testing.T) {
 	t.Parallel()
 	for name, run := range map[string]struct {
 		timeout time.Duration
@@ -26,10 +26,10 @@ func TestWhatAlwaysBreaksItsTransactionIsGivenUp(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			o := inRecordsTx()
+			o := atomicOptions()
 			o.Retry.MaxErrors, o.Retry.Delay = 2, after(time.Millisecond)
 			op := semel.Define("op", o)
-			p := newProcess(t, storePG(t, connect(t, database(t))), task.Options{Poll: 10 * time.Millisecond}, op)
+			p := newProcess(t, newPostgresStore(t, connect(t, newPostgres(t))), task.Options{Poll: 10 * time.Millisecond}, op)
 			if err := task.HandleTx(p.worker, op, func(ctx context.Context, tx pgx.Tx, _ input) (string, error) {
 				_, err := tx.Exec(ctx, run.sql, pgx.QueryExecModeSimpleProtocol)
 				return "", err

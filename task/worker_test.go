@@ -13,11 +13,11 @@ import (
 	"github.com/semelgo/semel/task"
 )
 
-func TestRunsWhatWasEnqueued(t *testing.T) {
+func TestRunsEnqueuedTasks(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		op := semel.Define("op", outside(semel.AtLeastOnce()))
+		op := semel.Define("op", leasedOptions(semel.AtLeastOnce()))
 		r := newRig(t, memory.New(memory.Options{}), task.Options{}, op)
-		var runs log[input]
+		var runs syncList[input]
 		handle(r, op, func(_ context.Context, in input) (string, error) {
 			runs.add(in)
 			return "done", nil
@@ -25,7 +25,7 @@ func TestRunsWhatWasEnqueued(t *testing.T) {
 		call := op.Call(me, "k", input{7})
 		r.enqueue(call)
 		defer r.start()()
-		pass(time.Minute)
+		sleep(time.Minute)
 		if got := runs.all(); len(got) != 1 || got[0].N != 7 {
 			t.Errorf("ran with %v, want once, with 7", got)
 		}
@@ -37,11 +37,11 @@ func TestRunsWhatWasEnqueued(t *testing.T) {
 	})
 }
 
-func TestRunsInTheRecordsTransaction(t *testing.T) {
+func TestRunsInTheRecordTransaction(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		op := semel.Define("op", inRecordsTx())
+		op := semel.Define("op", atomicOptions())
 		r := newRig(t, memory.New(memory.Options{}), task.Options{}, op)
-		var runs log[uint32]
+		var runs syncList[uint32]
 		handleTx(r, op, func(ctx context.Context, tx *memory.Tx, in input) (int, error) {
 			a, _ := semel.AttemptOf(ctx)
 			runs.add(a.Number())
@@ -56,7 +56,7 @@ func TestRunsInTheRecordsTransaction(t *testing.T) {
 		call := op.Call(me, "k", input{7})
 		r.enqueue(call)
 		defer r.start()()
-		pass(time.Minute)
+		sleep(time.Minute)
 		r.wantState(call, store.Succeeded)
 		if got := runs.all(); len(got) != 2 {
 			t.Errorf("attempts %v ran, want two", got)
@@ -73,9 +73,9 @@ func TestRunsInTheRecordsTransaction(t *testing.T) {
 	})
 }
 
-func TestRefusesWhatCannotBeRun(t *testing.T) {
+func TestInvalidHandlersAreRefused(t *testing.T) {
 	t.Parallel()
-	op := semel.Define("op", outside(semel.Hold()))
+	op := semel.Define("op", leasedOptions(semel.Hold()))
 	unretried := semel.Define("unretried", semel.OperationOptions[input]{})
 	mem := memory.New(memory.Options{})
 	fn := func(context.Context, input) (int, error) { return 0, nil }
@@ -85,10 +85,10 @@ func TestRefusesWhatCannotBeRun(t *testing.T) {
 		err   func(r *rig) error
 	}{
 		"an operation that the engine does not have": {"Operations", func(r *rig) error {
-			return task.Handle(r.worker, semel.Define("other", outside(semel.Hold())), fn, task.HandlerOptions{})
+			return task.Handle(r.worker, semel.Define("other", leasedOptions(semel.Hold())), fn, task.HandlerOptions{})
 		}},
 		"another operation of the name": {"Operations", func(r *rig) error {
-			return task.Handle(r.worker, semel.Define("op", outside(semel.Keyed())), fn, task.HandlerOptions{})
+			return task.Handle(r.worker, semel.Define("op", leasedOptions(semel.Keyed())), fn, task.HandlerOptions{})
 		}},
 		"a wrong definition": {"Lease", func(r *rig) error {
 			return task.Handle(r.worker, semel.Define("op", semel.OperationOptions[input]{Lease: -1}), fn, task.HandlerOptions{})

@@ -17,10 +17,10 @@ import (
 	"github.com/semelgo/semel/task"
 )
 
-// zombie is one attempt of the test below.
-type zombie struct {
+// zombieRun is one attempt of the test below.
+type zombieRun struct {
 	begun   chan uint32   // its number
-	goOn    chan struct{} // it stands still until then, whatever its context says
+	resume  chan struct{} // it stands still until then, whatever its context says
 	outcome chan error    // what InTx told it
 }
 
@@ -29,26 +29,26 @@ type zombie struct {
 // are told so, their transactions cannot commit, and the third is untouched.
 func TestZombiesOnPostgres(t *testing.T) {
 	t.Parallel()
-	url := database(t)
+	url := newPostgres(t)
 
 	// Each process has its own way to the database, which can be cut. The third has
 	// all the time there is, and nobody sweeps before the test does. On a slow machine
 	// the second process may lose its lease before its function begins, and take the
 	// task again: the numbers of attempts are those that were told.
-	var zombies []zombie
+	var zombies []zombieRun
 	var cuts []*realtest.Proxy
 	var processes []*realProcess[pgx.Tx]
 	var first *semel.Operation[input]
 	for _, lease := range []time.Duration{300 * time.Millisecond, 300 * time.Millisecond, time.Hour} {
-		o := inRecordsTx()
+		o := atomicOptions()
 		o.Lease = lease
 		op := semel.Define("op", o)
 		if first == nil {
 			first = op
 		}
 		cut := realtest.NewProxy(t, hostOf(t, url))
-		z := zombie{make(chan uint32), make(chan struct{}), make(chan error, 1)}
-		p := newProcess(t, storePG(t, connect(t, cut.URL(url))), task.Options{Poll: 10 * time.Millisecond, NoSweeper: true}, op)
+		z := zombieRun{make(chan uint32), make(chan struct{}), make(chan error, 1)}
+		p := newProcess(t, newPostgresStore(t, connect(t, cut.URL(url))), task.Options{Poll: 10 * time.Millisecond, NoSweeper: true}, op)
 		if err := task.Handle(p.worker, op, z.run(t, p), task.HandlerOptions{}); err != nil {
 			t.Fatalf("Handle: %v", err)
 		}
@@ -82,22 +82,22 @@ func TestZombiesOnPostgres(t *testing.T) {
 	pool := connect(t, url)
 	for i := range 2 {
 		cuts[i].BlackHole(false)
-		close(zombies[i].goOn)
+		close(zombies[i].resume)
 		if err := await(t, zombies[i].outcome, "the zombie's end"); !errors.Is(err, semel.ErrLeaseLost) {
 			t.Errorf("attempt %d was told %v, want ErrLeaseLost", i+1, err)
 		}
-		if got := effectsPG(t, pool); len(got) != 0 {
+		if got := selectEffects(t, pool); len(got) != 0 {
 			t.Errorf("attempt %d left the effects %v", i+1, got)
 		}
 	}
 	if r, _, err := processes[2].Get(t.Context(), "op", me, "k"); err != nil || r.State != store.InProgress || r.Attempt != last {
 		t.Errorf("the record stands as %v of attempt %d, %v; want attempt %d to run", r.State, r.Attempt, err, last)
 	}
-	close(zombies[2].goOn)
+	close(zombies[2].resume)
 	if err := await(t, zombies[2].outcome, "the third attempt's end"); err != nil {
 		t.Errorf("attempt 3 was told %v", err)
 	}
-	if diff := cmp.Diff(map[string][]uint32{"k": {last}}, effectsPG(t, pool)); diff != "" {
+	if diff := cmp.Diff(map[string][]uint32{"k": {last}}, selectEffects(t, pool)); diff != "" {
 		t.Errorf("the effects differ (-want +got):\n%s", diff)
 	}
 	until(t, "the zombies to be seen", func() bool {
@@ -111,13 +111,13 @@ func TestZombiesOnPostgres(t *testing.T) {
 }
 
 // run tells that it has begun, and has its effect when it is let go on.
-func (z zombie) run(t *testing.T, p *realProcess[pgx.Tx]) func(context.Context, input) (int, error) {
+func (z zombieRun) run(t *testing.T, p *realProcess[pgx.Tx]) func(context.Context, input) (int, error) {
 	return func(ctx context.Context, _ input) (int, error) {
 		a, _ := semel.AttemptOf(ctx)
 		v, err := semel.InTx(ctx, p.Engine, func(ctx context.Context, tx pgx.Tx) (int, error) {
-			tell(t, z.begun, a.Number())
-			stay(t, z.goOn)
-			return 1, effectPG(ctx, tx, "k", a.Number())
+			sendOrEnd(t, z.begun, a.Number())
+			block(t, z.resume)
+			return 1, insertEffect(ctx, tx, "k", a.Number())
 		})
 		z.outcome <- err
 		return v, err

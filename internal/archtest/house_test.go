@@ -36,9 +36,9 @@ func goFiles(t *testing.T) []goFile {
 
 func (f goFile) line(pos token.Pos) int { return f.set.Position(pos).Line }
 
-// TestFilesStaySmall holds code and tests to the same bound: past it a file is
+// TestFileSizes holds code and tests to the same bound: past it a file is
 // several.
-func TestFilesStaySmall(t *testing.T) {
+func TestFileSizes(t *testing.T) {
 	for _, f := range goFiles(t) {
 		if n := f.line(f.ast.FileEnd); n > maxFileLines {
 			t.Errorf("%s has %d lines, past %d", f.name, n, maxFileLines)
@@ -46,8 +46,8 @@ func TestFilesStaySmall(t *testing.T) {
 	}
 }
 
-// TestEveryPackageSaysWhatItIs: a package comment on each, programs included.
-func TestEveryPackageSaysWhatItIs(t *testing.T) {
+// TestPackageComments: a package comment on each, programs included.
+func TestPackageComments(t *testing.T) {
 	for _, p := range packages(t) {
 		want := "Package " + p.Name + " "
 		if p.Name == "main" {
@@ -59,8 +59,8 @@ func TestEveryPackageSaysWhatItIs(t *testing.T) {
 	}
 }
 
-// TestEveryExportedNameIsDocumented in every package, internal ones included.
-func TestEveryExportedNameIsDocumented(t *testing.T) {
+// TestExportedNamesAreDocumented in every package, internal ones included.
+func TestExportedNamesAreDocumented(t *testing.T) {
 	for _, f := range goFiles(t) {
 		if strings.HasSuffix(f.name, "_test.go") || f.ast.Name.Name == "main" {
 			continue
@@ -114,9 +114,9 @@ func exportedReceiver(recv *ast.FieldList) bool {
 	return exported
 }
 
-// TestNoUnfinishedMarks: what is left to do is an issue with a number, not a
+// TestNoTodoComments: what is left to do is an issue with a number, not a
 // comment.
-func TestNoUnfinishedMarks(t *testing.T) {
+func TestNoTodoComments(t *testing.T) {
 	mark := regexp.MustCompile(`\b(TODO|FIXME|XXX)\b`)
 	for _, f := range goFiles(t) {
 		for _, group := range f.ast.Comments {

@@ -24,10 +24,10 @@ const (
 	houseTests // may look at everything; nobody imports them
 )
 
-// house says where each unit lives. A name ending in "/" stands for each
+// layers says where each unit lives. A name ending in "/" stands for each
 // directory below it, every one a unit of its own; the longest match counts. A
 // package that is in no unit fails the test.
-func house() map[string]layer {
+func layers() map[string]layer {
 	return map[string]layer{
 		"internal/": ground,
 
@@ -68,7 +68,7 @@ func house() map[string]layer {
 
 // unitOf finds the unit a package belongs to, and that unit's layer.
 func unitOf(name string) (unit string, l layer, ok bool) {
-	for prefix, at := range house() {
+	for prefix, at := range layers() {
 		candidate := prefix
 		if below, isBelow := strings.CutPrefix(name, prefix); strings.HasSuffix(prefix, "/") && isBelow {
 			first, _, _ := strings.Cut(below, "/")
@@ -84,8 +84,8 @@ func unitOf(name string) (unit string, l layer, ok bool) {
 	return unit, l, ok
 }
 
-// TestLayersImportOnlyWhatIsAbove is the import law.
-func TestLayersImportOnlyWhatIsAbove(t *testing.T) {
+// TestLayersImportUpwardOnly is the import law.
+func TestLayersImportUpwardOnly(t *testing.T) {
 	for _, p := range packages(t) {
 		unit, at, ok := unitOf(p.short())
 		if !ok {
@@ -104,10 +104,10 @@ func TestLayersImportOnlyWhatIsAbove(t *testing.T) {
 	}
 }
 
-// TestRootImportsLittle keeps the core's users from downloading anything: beside
+// TestRootImports keeps the core's users from downloading anything: beside
 // the standard library it imports the contract, and what is named here of the
 // ground, which imports the standard library only.
-func TestRootImportsLittle(t *testing.T) {
+func TestRootImports(t *testing.T) {
 	i := slices.IndexFunc(packages(t), func(p pkg) bool { return p.ImportPath == module })
 	if i < 0 {
 		t.Fatal("the root package is missing")
@@ -119,9 +119,9 @@ func TestRootImportsLittle(t *testing.T) {
 	}
 }
 
-// TestUpperLayersImportNothingForeign: what everybody uses rests on the
+// TestUpperLayersImportNoOtherModules: what everybody uses rests on the
 // standard library alone.
-func TestUpperLayersImportNothingForeign(t *testing.T) {
+func TestUpperLayersImportNoOtherModules(t *testing.T) {
 	for _, p := range packages(t) {
 		unit, at, _ := unitOf(p.short())
 		if at > patterns && unit != "store/memory" || unit == "internal/realtest" {
@@ -135,9 +135,9 @@ func TestUpperLayersImportNothingForeign(t *testing.T) {
 	}
 }
 
-// TestStoresKnowTheContractOnly: a rule of the protocol cannot leak into a
+// TestStoreImports: a rule of the protocol cannot leak into a
 // store that cannot see the protocol.
-func TestStoresKnowTheContractOnly(t *testing.T) {
+func TestStoreImports(t *testing.T) {
 	for _, p := range packages(t) {
 		unit, at, _ := unitOf(p.short())
 		if at != stores {

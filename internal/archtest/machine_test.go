@@ -7,9 +7,9 @@ import (
 	"testing"
 )
 
-// TestNothingNamesThisMachine: no published file holds a path of the machine it
+// TestNoMachinePaths: no published file holds a path of the machine it
 // was written on, or the host its packages came from.
-func TestNothingNamesThisMachine(t *testing.T) {
+func TestNoMachinePaths(t *testing.T) {
 	machine := machinePattern(
 		[]string{root(t), strings.TrimSpace(string(goTool(t, "env", "GOROOT"))), os.Getenv("HOME")},
 		strings.TrimSpace(string(goTool(t, "env", "GOPROXY"))))

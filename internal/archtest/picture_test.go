@@ -13,11 +13,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestPictureOfImports compares who imports whom with testdata/imports.txt, so
+// TestImportGraph compares who imports whom with testdata/imports.txt, so
 // that a new edge is something somebody looked at. `make arch UPDATE=1` draws it
 // anew.
-func TestPictureOfImports(t *testing.T) {
-	got := picture(t)
+func TestImportGraph(t *testing.T) {
+	got := importGraph(t)
 	golden := filepath.Join("testdata", "imports.txt")
 	if *update {
 		if err := os.WriteFile(golden, []byte(got), 0o600); err != nil {
@@ -33,9 +33,9 @@ func TestPictureOfImports(t *testing.T) {
 	}
 }
 
-// picture writes a paragraph per package: its name, then indented what it
+// importGraph writes a paragraph per package: its name, then indented what it
 // imports of ours, then the modules of others.
-func picture(t *testing.T) string {
+func importGraph(t *testing.T) string {
 	t.Helper()
 	modules := modules(t)
 	var b strings.Builder

@@ -7,9 +7,9 @@ import (
 	"testing"
 )
 
-// TestEachRuleHasATest: the rules of the protocol are each held by tests that carry their
+// TestRulesHaveTests: the rules of the protocol are each held by tests that carry their
 // number, TestRule01… to TestRule18…, in the root or below test.
-func TestEachRuleHasATest(t *testing.T) {
+func TestRulesHaveTests(t *testing.T) {
 	const rules = 18
 	var all strings.Builder
 	for _, name := range tracked(t, "*_test.go") {
@@ -24,9 +24,9 @@ func TestEachRuleHasATest(t *testing.T) {
 	}
 }
 
-// TestEachStoreSaysThatItRan: the closing lines of `make test` name the engines
+// TestStoresReportTheirEngine: the closing lines of `make test` name the engines
 // that ran, because a test of each says so.
-func TestEachStoreSaysThatItRan(t *testing.T) {
+func TestStoresReportTheirEngine(t *testing.T) {
 	for _, p := range packages(t) {
 		unit, at, _ := unitOf(p.short())
 		if at != stores || unit != p.short() {

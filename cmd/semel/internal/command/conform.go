@@ -39,13 +39,13 @@ not hold. Cases that are not shown change nothing.`
 
 // conformFlags are the flags of conform.
 type conformFlags struct {
-	profile  string
-	endpoint endpointFlags
-	only     []string
-	verbose  bool
-	storm    int
-	parallel int
-	patience time.Duration
+	profile     string
+	endpoint    endpointFlags
+	only        []string
+	verbose     bool
+	raceSize    int
+	parallel    int
+	caseTimeout time.Duration
 }
 
 // NewConformCommand returns the command that holds a server to the draft.
@@ -64,25 +64,25 @@ func NewConformCommand() *cobra.Command {
 	flags.StringVar(&f.profile, "profile", "", "profile `file`, or strict, lenient or stripe (default: the server's own)")
 	flags.StringSliceVar(&f.only, "only", nil, "run these `cases` alone, such as 14,26,S3")
 	flags.BoolVar(&f.verbose, "verbose", false, "tell also what was seen of cases that pass, and what each depends on")
-	flags.IntVar(&f.storm, "storm", 200, "how many `requests` at once where many are")
+	flags.IntVar(&f.raceSize, "storm", 200, "how many `requests` at once where many are")
 	flags.IntVar(&f.parallel, "parallel", 8, "how many `cases` at a time")
-	flags.DurationVar(&f.patience, "patience", time.Minute, "how long each case may take")
+	flags.DurationVar(&f.caseTimeout, "patience", time.Minute, "how long each case may take")
 	return c
 }
 
 func (f *conformFlags) run(c *cobra.Command, urls []string) error {
 	p, err := f.load(c, urls[0])
 	if err != nil {
-		return told(err)
+		return withCode(err)
 	}
 	text := !terminal.WantsJSON(c)
-	o := conform.Options{Only: f.only, Storm: f.storm, Parallel: f.parallel, Patience: f.patience}
+	o := conform.Options{Only: f.only, RaceSize: f.raceSize, Parallel: f.parallel, CaseTimeout: f.caseTimeout}
 	if text {
-		o.Ended = func(r conform.Result) { r.Tell(c.OutOrStdout(), f.verbose) }
+		o.OnResult = func(r conform.Result) { r.WriteText(c.OutOrStdout(), f.verbose) }
 	}
 	report, err := conform.Run(c.Context(), urls, p, o)
 	if err != nil {
-		return told(err)
+		return withCode(err)
 	}
 	if text {
 		report.Summary(c.OutOrStdout())
@@ -96,7 +96,7 @@ func (f *conformFlags) run(c *cobra.Command, urls []string) error {
 }
 
 func (f *conformFlags) load(c *cobra.Command, url string) (*conform.Profile, error) {
-	if f.storm < 1 || f.parallel < 1 || f.patience <= 0 {
+	if f.raceSize < 1 || f.parallel < 1 || f.caseTimeout <= 0 {
 		return nil, errors.New("--storm, --parallel and --patience must be above zero")
 	}
 	p, err := conform.FetchProfile(c.Context(), url)
@@ -112,8 +112,8 @@ func (f *conformFlags) load(c *cobra.Command, url string) (*conform.Profile, err
 	return p, f.endpoint.apply(p)
 }
 
-// told gives err the code it ends the program with.
-func told(err error) error {
+// withCode gives err the code it ends the program with.
+func withCode(err error) error {
 	switch {
 	case errors.Is(err, conform.ErrUnreachable):
 		return &exit.Error{Code: exit.Unavailable, Err: err}

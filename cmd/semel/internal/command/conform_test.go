@@ -26,10 +26,10 @@ var update = flag.Bool("update", false, "write the reports of docs/conformance a
 
 const documents = "../../../../docs/conformance"
 
-// conformed runs conform to its end, and returns its code and its report.
-func conformed(t *testing.T, cmd *exec.Cmd) (int, *conform.Report) {
+// runConform runs conform to its end, and returns its code and its report.
+func runConform(t *testing.T, cmd *exec.Cmd) (int, *conform.Report) {
 	t.Helper()
-	code, out, errs := ended(t, cmd)
+	code, out, errs := runToEnd(t, cmd)
 	report := new(conform.Report)
 	if err := json.Unmarshal([]byte(out), report); err != nil {
 		t.Fatalf("conform ended with %d and wrote %q: %s", code, out, errs)
@@ -37,16 +37,16 @@ func conformed(t *testing.T, cmd *exec.Cmd) (int, *conform.Report) {
 	return code, report
 }
 
-// TestTheFixturePasses in each profile: every MUST and SHOULD is executed and
+// TestFixturePasses in each profile: every MUST and SHOULD is executed and
 // holds, and so does all else. It runs as two processes on one database.
-func TestTheFixturePasses(t *testing.T) {
+func TestFixturePasses(t *testing.T) {
 	t.Parallel()
 	for _, profile := range []string{"strict", "lenient", "stripe"} {
 		t.Run(profile, func(t *testing.T) {
 			t.Parallel()
 			fixture := []string{"fixture", "--addr", "127.0.0.1:0", "--profile", profile, "--db", filepath.Join(t.TempDir(), "f.db")}
-			address, second := serving(t, program(t, fixture...)), serving(t, program(t, fixture...))
-			code, report := conformed(t, program(t, "conform", "--json", "--storm", "50", "--patience", "2m", address, second))
+			address, second := startServer(t, program(t, fixture...)), startServer(t, program(t, fixture...))
+			code, report := runConform(t, program(t, "conform", "--json", "--storm", "50", "--patience", "2m", address, second))
 			if code != exit.OK || report.Profile != profile {
 				t.Errorf("conform ended with %d for the profile %q", code, report.Profile)
 			}
@@ -56,8 +56,8 @@ func TestTheFixturePasses(t *testing.T) {
 					t.Errorf("case %s, %s: %s: %s", r.ID, r.Level, r.Verdict, r.Detail)
 				}
 			}
-			documented(t, profile+".md", fixtureTitle(profile), report)
-			builtIn(t, profile, address)
+			checkReport(t, profile+".md", fixtureTitle(profile), report)
+			checkBuiltIn(t, profile, address)
 		})
 	}
 }
@@ -66,9 +66,9 @@ func fixtureTitle(profile string) string {
 	return "# The fixture in the profile " + profile + "\n\nWhat `semel conform` says of `semel fixture --profile " + profile + "`."
 }
 
-// builtIn holds the profile of that name that is part of the program to what the
+// checkBuiltIn holds the profile of that name that is part of the program to what the
 // fixture says of itself.
-func builtIn(t *testing.T, profile, address string) {
+func checkBuiltIn(t *testing.T, profile, address string) {
 	t.Helper()
 	own, err := conform.FetchProfile(t.Context(), address)
 	if err != nil {
@@ -94,21 +94,21 @@ func builtIn(t *testing.T, profile, address string) {
 	}
 }
 
-// TestTheChatServerPasses what can be shown of it: its creation of groups, as an
+// TestChatServerPasses what can be shown of it: its creation of groups, as an
 // endpoint of its own.
-func TestTheChatServerPasses(t *testing.T) {
+func TestChatServerPasses(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	chat := filepath.Join(dir, "chat")
 	build := exec.CommandContext(t.Context(), "go", "build", "-o", chat, "github.com/semelgo/semel/examples/chat")
-	if code, _, errs := ended(t, build); code != 0 {
+	if code, _, errs := runToEnd(t, build); code != 0 {
 		t.Fatalf("build the chat server: %s", errs)
 	}
-	server := lasting(t, chat, "-addr", "127.0.0.1:0", "-db", "sqlite:"+filepath.Join(dir, "chat.db"))
-	address := serving(t, server)
+	server := longRunning(t, chat, "-addr", "127.0.0.1:0", "-db", "sqlite:"+filepath.Join(dir, "chat.db"))
+	address := startServer(t, server)
 	cmd := program(t, "conform", "--json", "--storm", "50", "--patience", "2m", "--profile", filepath.Join(documents, "chat.json"), address)
-	cmd.Env = append(os.Environ(), "TOKEN_A="+user(t, address, "ann"), "TOKEN_B="+user(t, address, "bob"))
-	code, report := conformed(t, cmd)
+	cmd.Env = append(os.Environ(), "TOKEN_A="+newUser(t, address, "ann"), "TOKEN_B="+newUser(t, address, "bob"))
+	code, report := runConform(t, cmd)
 	if code != exit.OK {
 		t.Errorf("conform ended with %d", code)
 	}
@@ -120,12 +120,12 @@ func TestTheChatServerPasses(t *testing.T) {
 			t.Errorf("case %s is not shown, without a reason", r.ID)
 		}
 	}
-	documented(t, "chat.md", "# The chat server\n\nWhat `semel conform --profile docs/conformance/chat.json` says of the creation of groups\n"+
+	checkReport(t, "chat.md", "# The chat server\n\nWhat `semel conform --profile docs/conformance/chat.json` says of the creation of groups\n"+
 		"in the [chat server](../../examples/chat), which is no fixture.", report)
 }
 
-// user signs somebody up and returns the token.
-func user(t *testing.T, address, name string) string {
+// newUser signs somebody up and returns the token.
+func newUser(t *testing.T, address, name string) string {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, address+"/v1/users", strings.NewReader(`{"name":"`+name+`"}`))
 	if err != nil {
@@ -144,17 +144,17 @@ func user(t *testing.T, address, name string) string {
 	return made.Token
 }
 
-// documented holds the published report to report, which says nothing that
+// checkReport holds the published report to report, which says nothing that
 // differs between two runs.
-func documented(t *testing.T, name, title string, report *conform.Report) {
+func checkReport(t *testing.T, name, title string, report *conform.Report) {
 	t.Helper()
 	var table bytes.Buffer
 	report.Markdown(&table)
-	published(t, name, title, table.String())
+	checkDocument(t, name, title, table.String())
 }
 
-// published holds a document of tables to what it is to say.
-func published(t *testing.T, name, title, table string) {
+// checkDocument holds a document of tables to what it is to say.
+func checkDocument(t *testing.T, name, title, table string) {
 	t.Helper()
 	text := title + "\n\n<!-- Written by `go test ./cmd/semel/internal/command -update`. -->\n\n" + table
 	file := filepath.Join(documents, name)
@@ -172,8 +172,8 @@ func published(t *testing.T, name, title, table string) {
 	}
 }
 
-// TestTheListOfCasesIsWhole: the numbers of the draft's list, and of Stripe's.
-func TestTheListOfCasesIsWhole(t *testing.T) {
+// TestCasesAreNumberedCompletely: the numbers of the draft's list, and of Stripe's.
+func TestCasesAreNumberedCompletely(t *testing.T) {
 	t.Parallel()
 	var want []string
 	for n := 1; n <= 50; n++ {
@@ -194,7 +194,7 @@ func TestTheListOfCasesIsWhole(t *testing.T) {
 	}
 	var table bytes.Buffer
 	conform.List(&table, conform.Cases("stripe"))
-	published(t, "cases.md", "# The cases", table.String())
+	checkDocument(t, "cases.md", "# The cases", table.String())
 }
 
 // TestConformRunsFromFlags: a stranger names an endpoint, and no file.
@@ -209,7 +209,7 @@ func TestConformRunsFromFlags(t *testing.T) {
 		fmt.Fprintf(w, `{"id":%d}`, n)
 	}))
 	t.Cleanup(server.Close)
-	code, out, _ := ended(t, program(t, "conform", "--endpoint", "POST /orders", "--body", `{"item":"{{op}}","n":{{n}}}`, "--only", "1,14", server.URL))
+	code, out, _ := runToEnd(t, program(t, "conform", "--endpoint", "POST /orders", "--body", `{"item":"{{op}}","n":{{n}}}`, "--only", "1,14", server.URL))
 	for _, want := range []string{"fail        1", "fail       14", "curl -i -X POST '" + server.URL + "/orders'", `{"id":`} {
 		if !strings.Contains(out, want) {
 			t.Errorf("%q is not in the output:\n%s", want, out)
@@ -226,7 +226,7 @@ func TestConformRunsFromFlags(t *testing.T) {
 		"--endpoint /{{op}}/{{n}} --other-header a:b":            "--header",
 	} {
 		args := append(append([]string{"conform"}, strings.Fields(flags)...), server.URL)
-		if code, _, errs := ended(t, program(t, args...)); code != exit.Usage || !strings.Contains(errs, want) {
+		if code, _, errs := runToEnd(t, program(t, args...)); code != exit.Usage || !strings.Contains(errs, want) {
 			t.Errorf("%s: ended with %d and %q, want %d and an error that names %s", flags, code, errs, exit.Usage, want)
 		}
 	}
@@ -235,7 +235,7 @@ func TestConformRunsFromFlags(t *testing.T) {
 // TestConformInitWritesAProfile that conform takes.
 func TestConformInitWritesAProfile(t *testing.T) {
 	t.Parallel()
-	code, out, errs := ended(t, program(t, "conform", "init", "--endpoint", "PUT /things/{{op}}"))
+	code, out, errs := runToEnd(t, program(t, "conform", "init", "--endpoint", "PUT /things/{{op}}"))
 	if code != exit.OK {
 		t.Fatalf("conform init ended with %d: %s", code, errs)
 	}

@@ -14,9 +14,9 @@ import (
 	"github.com/semelgo/semel/cmd/semel/internal/exit"
 )
 
-// careless runs every request anew, whatever its key, and counts. It is an
+// newServerWithoutKeys runs every request anew, whatever its key, and counts. It is an
 // endpoint of its own, with a profile file that promises more.
-func careless(t *testing.T) (address, profile string) {
+func newServerWithoutKeys(t *testing.T) (address, profile string) {
 	t.Helper()
 	var mu sync.Mutex // guards made
 	made := make(map[string]int)
@@ -40,11 +40,11 @@ func careless(t *testing.T) (address, profile string) {
 	})
 	srv := httptest.NewServer(mux)
 	t.Cleanup(srv.Close)
-	return srv.URL, file(t, `{"suite":{"endpoint":{
+	return srv.URL, writeFile(t, `{"suite":{"endpoint":{
 		"url":"/orders","body":"{\"item\":\"{{op}}\",\"n\":{{n}}}","counter":{"url":"/orders?item={{op}}","pointer":"/stats/orders"}}}}`)
 }
 
-func file(t *testing.T, text string) string {
+func writeFile(t *testing.T, text string) string {
 	t.Helper()
 	name := filepath.Join(t.TempDir(), "idempotency.json")
 	if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
@@ -53,10 +53,10 @@ func file(t *testing.T, text string) string {
 	return name
 }
 
-// TestConformEndsWithTheCode of the worst that was found.
-func TestConformEndsWithTheCode(t *testing.T) {
+// TestConformExitCodes of the worst that was found.
+func TestConformExitCodes(t *testing.T) {
 	t.Parallel()
-	address, profile := careless(t)
+	address, profile := newServerWithoutKeys(t)
 	gone := httptest.NewServer(http.NotFoundHandler())
 	gone.Close()
 	for name, c := range map[string]struct {
@@ -73,7 +73,7 @@ func TestConformEndsWithTheCode(t *testing.T) {
 		"no URL":      {nil, exit.Usage, "requires at least 1 arg"},
 		"a bad URL":   {[]string{"ftp://x", "--profile", profile}, exit.Usage, "want http://host"},
 		"a bad flag":  {[]string{address, "--storm", "0"}, exit.Usage, "--storm"},
-		"a bad file":  {[]string{address, "--profile", file(t, `{"scope":"none"}`)}, exit.Usage, "scope"},
+		"a bad file":  {[]string{address, "--profile", writeFile(t, `{"scope":"none"}`)}, exit.Usage, "scope"},
 		"a bad case":  {[]string{address, "--profile", profile, "--only", "S1"}, exit.Usage, `no case "S1"`},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -86,10 +86,10 @@ func TestConformEndsWithTheCode(t *testing.T) {
 	}
 }
 
-// TestConformTellsWhatItSees: a line for each case as it ends, and the counts.
-func TestConformTellsWhatItSees(t *testing.T) {
+// TestConformOutput: a line for each case as it ends, and the counts.
+func TestConformOutput(t *testing.T) {
 	t.Parallel()
-	address, profile := careless(t)
+	address, profile := newServerWithoutKeys(t)
 	_, out, _ := run(t, "conform", address, "--profile", profile, "--only", "13,14,23", "--parallel", "1", "--verbose")
 	for _, want := range []string{
 		"fail       14  MUST      A key that was used is not run again with another payload.\n",

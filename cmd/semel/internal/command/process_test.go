@@ -17,19 +17,19 @@ import (
 // program is a command line of this program, run by the test binary.
 func program(t *testing.T, args ...string) *exec.Cmd {
 	t.Helper()
-	return lasting(t, os.Args[0], args...)
+	return longRunning(t, os.Args[0], args...)
 }
 
-// lasting is a command that does not end with the test's context, but when its
+// longRunning is a command that does not end with the test's context, but when its
 // test has it ended.
-func lasting(t *testing.T, name string, args ...string) *exec.Cmd {
+func longRunning(t *testing.T, name string, args ...string) *exec.Cmd {
 	t.Helper()
 	return exec.CommandContext(context.WithoutCancel(t.Context()), name, args...)
 }
 
-// serving starts a server, which is ended with the test, and returns the address
+// startServer starts a server, which is ended with the test, and returns the address
 // that it says it serves at.
-func serving(t *testing.T, cmd *exec.Cmd) string {
+func startServer(t *testing.T, cmd *exec.Cmd) string {
 	t.Helper()
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
@@ -54,8 +54,8 @@ func serving(t *testing.T, cmd *exec.Cmd) string {
 	return address
 }
 
-// ended runs cmd to its end and returns its exit code and what it wrote.
-func ended(t *testing.T, cmd *exec.Cmd) (code int, stdout, stderr string) {
+// runToEnd runs cmd to its end and returns its exit code and what it wrote.
+func runToEnd(t *testing.T, cmd *exec.Cmd) (code int, stdout, stderr string) {
 	t.Helper()
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs

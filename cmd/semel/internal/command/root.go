@@ -65,7 +65,7 @@ func Main(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io
 	root.SetOut(stdout)
 	root.SetErr(stderr)
 	began := false
-	watch(root, &began)
+	watchStart(root, &began)
 	ran, err := root.ExecuteContextC(ctx)
 	if err == nil {
 		return exit.OK
@@ -74,13 +74,13 @@ func Main(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io
 	if !began {
 		code = exit.Usage
 	}
-	tell(stderr, ran, err, code)
+	reportError(stderr, ran, err, code)
 	return code
 }
 
-// watch remembers that a command began to run: what went wrong before that is
+// watchStart remembers that a command began to run: what went wrong before that is
 // the command line.
-func watch(c *cobra.Command, began *bool) {
+func watchStart(c *cobra.Command, began *bool) {
 	if run := c.RunE; run != nil {
 		c.RunE = func(c *cobra.Command, args []string) error {
 			*began = true
@@ -88,11 +88,11 @@ func watch(c *cobra.Command, began *bool) {
 		}
 	}
 	for _, sub := range c.Commands() {
-		watch(sub, began)
+		watchStart(sub, began)
 	}
 }
 
-func tell(stderr io.Writer, ran *cobra.Command, err error, code int) {
+func reportError(stderr io.Writer, ran *cobra.Command, err error, code int) {
 	if own, ok := errors.AsType[*exit.Error](err); ok && own.Err == nil {
 		return
 	}

@@ -18,7 +18,7 @@ func run(t *testing.T, args ...string) (code int, stdout, stderr string) {
 	return code, out.String(), errs.String()
 }
 
-func TestVersionIsTold(t *testing.T) {
+func TestVersion(t *testing.T) {
 	t.Parallel()
 	code, out, _ := run(t, "version")
 	if code != exit.OK || !strings.HasPrefix(out, "semel ") || !strings.Contains(out, "go1.") {
@@ -34,7 +34,7 @@ func TestVersionIsTold(t *testing.T) {
 	}
 }
 
-func TestWrongCommandLinesAreUsage(t *testing.T) {
+func TestInvalidCommandLinesAreUsageErrors(t *testing.T) {
 	t.Parallel()
 	for _, args := range [][]string{
 		{"nonsense"},

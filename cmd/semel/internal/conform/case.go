@@ -45,7 +45,7 @@ type Case struct {
 	alone bool
 	// profile is the one the case is for; empty: all.
 	profile string
-	run     func(t *trial)
+	run     func(t *caseRun)
 }
 
 // failed is the verdict of a case of that level that did not hold.
@@ -65,7 +65,7 @@ func (l Level) failed() Verdict {
 // Cases returns all cases that are for the profile of that name, in order.
 func Cases(profile string) []Case {
 	all := slices.Concat(
-		syntaxCases(), keyCases(), scopeCases(), timeCases(), fingerprintCases(), repeatCases(), togetherCases(),
+		syntaxCases(), keyCases(), scopeCases(), timeCases(), fingerprintCases(), repeatCases(), concurrencyCases(),
 		errorCases(), securityCases(), faultCases(), stripeCases(),
 	)
 	return slices.DeleteFunc(all, func(c Case) bool { return c.profile != "" && c.profile != profile })

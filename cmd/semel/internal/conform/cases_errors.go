@@ -12,109 +12,109 @@ func errorCases() []Case {
 		{
 			ID: "34", Level: Should, Source: "draft 2.7", Fields: []string{"statuses.key_reused", "problems"},
 			Says: "A key with another payload is refused with 422, or what the profile says, and a link to documentation.",
-			run:  (*trial).mismatch,
+			run:  (*caseRun).mismatch,
 		},
 		{
 			ID: "35", Level: Should, Source: "draft 2.7", Fields: []string{"required", "statuses.key_missing", "problems"},
 			Says: "A request without the key that is required is refused with 400 and a link to documentation.",
-			run:  (*trial).missing,
+			run:  (*caseRun).missing,
 		},
 		{
 			ID: "36", Level: Should, Source: "draft 2.7", Fields: []string{"in_progress", "statuses.in_progress"},
 			needs: []string{offerBarrier},
-			Says:  "A repeat while the first runs is refused with 409 and says when to come back.", run: (*trial).comeBack,
+			Says:  "A repeat while the first runs is refused with 409 and says when to come back.", run: (*caseRun).comeBack,
 		},
 		{
 			ID: "37", Level: Promise, Source: "RFC 9457", Fields: []string{"errors"},
-			Says: "Errors have the form the profile says, and each kind its own type.", run: (*trial).errorBodies,
+			Says: "Errors have the form the profile says, and each kind its own type.", run: (*caseRun).errorBodies,
 		},
 		{
 			ID: "38", Level: Must, Source: "draft 2.7",
 			Says: "A request that was refused is refused again as long as it is not corrected, and runs once it is.",
-			run:  (*trial).corrected,
+			run:  (*caseRun).corrected,
 		},
 		{
 			ID: "39", Level: Client, Source: "draft 2.7",
 			Says: "A client repeats with the same key and the same bytes, and does not repeat what must be corrected.",
-			run:  func(t *trial) { t.notShown("it speaks of clients") },
+			run:  func(t *caseRun) { t.notShown("it speaks of clients") },
 		},
 	}
 }
 
 // documented fails unless got links to its documentation.
-func (t *trial) documented(got *answer) {
+func (t *caseRun) documented(got *answer) {
 	switch {
-	case t.documentation(got) != "":
+	case t.documentationLink(got) != "":
 	case t.profile.Errors == "stripe" || t.profile.Problems == "":
 		t.note("no link, by profile")
 	default:
-		t.failf("%s has no link to its documentation", shown(got)) // the draft asks for one
+		t.failf("%s has no link to its documentation", describe(got)) // the draft asks for one
 	}
 }
 
-func (t *trial) mismatch() {
-	a := t.asking()
-	t.executes(a)
-	got := t.refused(a.other(), keyReused)
+func (t *caseRun) mismatch() {
+	a := t.newRequest()
+	t.mustExecute(a)
+	got := t.mustRefuse(a.withOtherPayload(), keyReused)
 	t.documented(got)
-	t.happened(a.op, 1)
+	t.mustHappen(a.op, 1)
 	if want := http.StatusUnprocessableEntity; got.status != want {
 		t.note("the draft says %d, the profile %d", want, got.status)
 	}
 	if !t.profile.Suite.offers(offerBarrier) {
 		return
 	}
-	b := t.asking()
+	b := t.newRequest()
 	t.hold(b.op)
 	defer t.release(b.op)
-	first := t.later(b)
-	t.held(b.op)
-	other := t.meanwhile(b.other())
+	first := t.start(b)
+	t.waitHeld(b.op)
+	other := t.sendWhileHeld(b.withOtherPayload())
 	if other.status < 400 {
-		t.failf("another payload while the first runs is answered %s", shown(other))
+		t.failf("another payload while the first runs is answered %s", describe(other))
 	}
 	t.note("while the first runs: %d", other.status)
 	t.release(b.op)
 	first()
-	t.happened(b.op, 1)
+	t.mustHappen(b.op, 1)
 }
 
-func (t *trial) missing() {
-	a := t.asking().with()
+func (t *caseRun) missing() {
+	a := t.newRequest().withKeys()
 	if !t.profile.Required {
-		t.executes(a)
-		t.executes(a)
-		t.happened(a.op, 2)
+		t.mustExecute(a)
+		t.mustExecute(a)
+		t.mustHappen(a.op, 2)
 		t.inform("the key is not required: two requests without one are two")
 	}
 	got := t.send(a)
 	if got.status <= 299 {
-		t.happened(a.op, 1)
-		t.against("required", "a request without a key runs")
+		t.mustHappen(a.op, 1)
+		t.failUnlessAssumed("required", "a request without a key runs")
 	}
-	t.isRefused(got, keyMissing)
-	t.happened(a.op, 0)
+	t.checkRefused(got, keyMissing)
+	t.mustHappen(a.op, 0)
 	t.documented(got)
 }
 
-func (t *trial) comeBack() {
+func (t *caseRun) comeBack() {
 	if t.profile.InProgress == "wait" {
 		t.inform("repeats wait, by profile")
 	}
-	a := t.asking()
-	_, got := t.beside(a)
-	t.isRefused(got, inProgress)
+	a := t.newRequest()
+	_, got := t.sendOverlapping(a)
+	t.checkRefused(got, inProgress)
 	if got.header.Get("Retry-After") == "" {
-		t.failf("%s has no Retry-After", shown(got))
+		t.failf("%s has no Retry-After", describe(got))
 	}
-	t.happened(a.op, 1)
+	t.mustHappen(a.op, 1)
 }
 
-func (t *trial) errorBodies() {
-	a := t.asking()
-	t.executes(a)
+func (t *caseRun) errorBodies() {
+	a := t.newRequest()
+	t.mustExecute(a)
 	seen := make(map[string]int)
-	for _, got := range []*answer{t.send(a.other()), t.send(t.asking().with(t.malformed()))} {
+	for _, got := range []*answer{t.send(a.withOtherPayload()), t.send(t.newRequest().withKeys(t.malformedKey()))} {
 		switch {
 		case got.status < 400: // which other cases are about
 		case t.profile.Errors == stripe:
@@ -125,7 +125,7 @@ func (t *trial) errorBodies() {
 	}
 	for kind, n := range seen {
 		if n > 1 {
-			t.against("errors", "errors of different kinds have the type %q in common", kind)
+			t.failUnlessAssumed("errors", "errors of different kinds have the type %q in common", kind)
 		}
 	}
 	if len(seen) == 0 {
@@ -134,51 +134,51 @@ func (t *trial) errorBodies() {
 }
 
 // problem holds got to RFC 9457 and returns its type.
-func (t *trial) problem(got *answer) string {
+func (t *caseRun) problem(got *answer) string {
 	media, _, err := mime.ParseMediaType(got.header.Get("Content-Type"))
 	if err != nil || media != "application/problem+json" {
-		t.against("errors", "%s has the media type %q", shown(got), got.header.Get("Content-Type"))
+		t.failUnlessAssumed("errors", "%s has the media type %q", describe(got), got.header.Get("Content-Type"))
 	}
 	var p struct {
 		Type, Title, Detail string
 		Status              int
 	}
 	if err := json.Unmarshal(got.body, &p); err != nil {
-		t.failf("%s is no JSON: %v", shown(got), err)
+		t.failf("%s is no JSON: %v", describe(got), err)
 	}
 	if p.Title == "" || p.Status != 0 && p.Status != got.status {
-		t.against("errors", "%s has the title %q and the status %d in its body", shown(got), p.Title, p.Status)
+		t.failUnlessAssumed("errors", "%s has the title %q and the status %d in its body", describe(got), p.Title, p.Status)
 	}
 	return p.Type
 }
 
 // stripeError holds got to the form of Stripe's errors and returns its type.
-func (t *trial) stripeError(got *answer) string {
+func (t *caseRun) stripeError(got *answer) string {
 	var p struct {
 		Error struct{ Type, Message string }
 	}
 	if err := json.Unmarshal(got.body, &p); err != nil || p.Error.Type == "" || p.Error.Message == "" {
-		t.failf("%s is no error with a type and a message", shown(got))
+		t.failf("%s is no error with a type and a message", describe(got))
 	}
 	return p.Error.Type
 }
 
-func (t *trial) corrected() {
-	a := t.asking()
-	first := t.executes(a)
+func (t *caseRun) corrected() {
+	a := t.newRequest()
+	first := t.mustExecute(a)
 	for range 2 {
-		t.declined(a.other())
+		t.mustRefuseAnyhow(a.withOtherPayload())
 	}
-	t.replays(a, first)
-	t.happened(a.op, 1)
-	b := t.asking()
-	bad := b.with(t.malformed())
+	t.mustReplay(a, first)
+	t.mustHappen(a.op, 1)
+	b := t.newRequest()
+	bad := b.withKeys(t.malformedKey())
 	if got := t.send(bad); got.status >= 400 {
-		t.declined(bad)
-		t.protected(b)
+		t.mustRefuseAnyhow(bad)
+		t.mustProtect(b)
 	}
-	c := t.asking()
-	if got := t.send(c.with()); got.status >= 400 {
-		t.protected(c)
+	c := t.newRequest()
+	if got := t.send(c.withKeys()); got.status >= 400 {
+		t.mustProtect(c)
 	}
 }

@@ -9,138 +9,138 @@ func faultCases() []Case {
 			ID: "47", Level: Security, Source: "practice", Fields: []string{"statuses.unavailable"},
 			needs: []string{offerStore, offerBarrier}, alone: true,
 			Says: "While the store is down nothing runs, and the client is told when to come back; one that goes down meanwhile makes nothing happen twice.",
-			run:  (*trial).storeDown,
+			run:  (*caseRun).storeDown,
 		},
 		{
 			ID: "48", Level: Security, Source: "practice", needs: []string{offerCrash, offerBarrier}, alone: true,
 			Says: "After a crash in the middle a repeat is told to wait, or answered; it happens at most once.",
-			run:  (*trial).crashes,
+			run:  (*caseRun).afterCrash,
 		},
 		{
 			ID: "49", Level: Security, Source: "practice", Fields: []string{"replay_max_bytes"}, needs: []string{offerFixture},
 			Says: "A response that is too large to be kept goes to the first caller whole; the request is never run again.",
-			run:  (*trial).tooLarge,
+			run:  (*caseRun).tooLarge,
 		},
 		{
 			ID: "50", Level: Security, Source: "practice", needs: []string{offerCrash}, alone: true,
-			Says: "What was answered before a restart is replayed after it.", run: (*trial).restarts,
+			Says: "What was answered before a restart is replayed after it.", run: (*caseRun).restarts,
 		},
 	}
 }
 
-// store takes the fixture's store down, or up. Up also after the trial's end.
-func (t *trial) store(up bool) {
-	ctx, cancel := t.lasting()
+// setStore takes the fixture's store down, or up. Up also after the trial's end.
+func (t *caseRun) setStore(up bool) {
+	ctx, cancel := t.cleanupContext()
 	defer cancel()
 	_, err := t.control(ctx, "/store", map[string]bool{"up": up})
 	t.must(err)
 }
 
-func (t *trial) storeDown() {
-	a := t.asking()
-	t.store(false)
-	defer t.store(true)
-	got := t.refused(a, unavailable)
+func (t *caseRun) storeDown() {
+	a := t.newRequest()
+	t.setStore(false)
+	defer t.setStore(true)
+	got := t.mustRefuse(a, unavailable)
 	if got.header.Get("Retry-After") == "" {
-		t.failf("%s has no Retry-After", shown(got))
+		t.failf("%s has no Retry-After", describe(got))
 	}
-	t.store(true)
-	t.happened(a.op, 0)
-	t.replays(a, t.settled(a))
-	t.happened(a.op, 1)
+	t.setStore(true)
+	t.mustHappen(a.op, 0)
+	t.mustReplay(a, t.sendUntilSettled(a))
+	t.mustHappen(a.op, 1)
 	t.storeGoesDown()
 }
 
 // storeGoesDown takes the store from a request that runs.
-func (t *trial) storeGoesDown() {
-	a := t.asking()
+func (t *caseRun) storeGoesDown() {
+	a := t.newRequest()
 	t.hold(a.op)
 	defer t.release(a.op)
-	running := t.later(a)
-	t.held(a.op)
-	t.store(false)
+	running := t.start(a)
+	t.waitHeld(a.op)
+	t.setStore(false)
 	t.release(a.op)
 	first := running()
-	t.store(true)
-	n := t.count(a.op)
+	t.setStore(true)
+	n := t.effectsOf(a.op)
 	if first.status <= 299 && n != 1 {
-		t.failf("the first was told %s, and it happened %s", shown(first), times(n))
+		t.failf("the first was told %s, and it happened %s", describe(first), times(n))
 	}
-	got := t.settled(a)
+	got := t.sendUntilSettled(a)
 	switch {
 	case first.status <= 299:
-		t.equal(got, first)
-		t.happened(a.op, 1)
+		t.mustEqual(got, first)
+		t.mustHappen(a.op, 1)
 	case got.status <= 299:
-		t.happened(a.op, 1)
-	case n <= 1 && (t.refusal(got, outcomeUnknown) || got.status >= 500 && t.profile.stores(got.status)):
-		t.happened(a.op, n)
+		t.mustHappen(a.op, 1)
+	case n <= 1 && (t.isRefusal(got, outcomeUnknown) || got.status >= 500 && t.profile.stores(got.status)):
+		t.mustHappen(a.op, n)
 	default:
-		t.failf("the first is answered %s, the repeat %s", shown(first), shown(got))
+		t.failf("the first is answered %s, the repeat %s", describe(first), describe(got))
 	}
 }
 
 // crash kills what works for the fixture, and waits until it is back.
-func (t *trial) crash() {
+func (t *caseRun) crash() {
 	// Its answer dies with it.
-	_, _ = t.server.exchange(t.ctx, message{method: http.MethodPost, path: "/crash", lines: t.who(principalA)})
+	_, _ = t.server.exchange(t.ctx, message{method: http.MethodPost, path: "/crash", lines: t.principalLines(principalA)})
 	t.until("the server to come back", func() bool {
-		_, err := t.effects(t.ctx, t.name())
+		_, err := t.effects(t.ctx, t.newName())
 		return err == nil
 	})
 }
 
-func (t *trial) crashes() {
-	a := t.asking()
+func (t *caseRun) afterCrash() {
+	a := t.newRequest()
 	t.hold(a.op)
-	lost := t.depart(a)
-	t.held(a.op)
+	lost := t.sendAsync(a)
+	t.waitHeld(a.op)
 	t.crash()
-	if <-lost.landed; lost.err == nil {
-		t.failf("the request was answered %s by a worker that was killed", shown(lost.got))
+	if <-lost.done; lost.err == nil {
+		t.failf("the request was answered %s by a worker that was killed", describe(lost.got))
 	}
-	n := t.count(a.op)
+	n := t.effectsOf(a.op)
 	got := t.send(a)
-	if !t.refusal(got, inProgress, outcomeUnknown) && got.status > 299 {
-		t.failf("right after the crash the repeat is answered %s", shown(got))
+	if !t.isRefusal(got, inProgress, outcomeUnknown) && got.status > 299 {
+		t.failf("right after the crash the repeat is answered %s", describe(got))
 	}
-	got = t.settled(a)
+	got = t.sendUntilSettled(a)
 	switch {
 	case got.status <= 299:
-		t.replays(a, got)
-		t.happened(a.op, 1)
+		t.mustReplay(a, got)
+		t.mustHappen(a.op, 1)
 		t.note("taken over")
-	case t.refusal(got, outcomeUnknown):
-		t.happened(a.op, n)
+	case t.isRefusal(got, outcomeUnknown):
+		t.mustHappen(a.op, n)
 		t.note("told as unknown")
 	default:
-		t.failf("after the crash the repeat is answered %s", shown(got))
+		t.failf("after the crash the repeat is answered %s", describe(got))
 	}
 }
 
-func (t *trial) tooLarge() {
+func (t *caseRun) tooLarge() {
 	if limit := t.profile.ReplayMaxBytes; limit < 1 || limit > maxAnswer/2 {
 		t.notShown("replay_max_bytes is %d, which no response of the suite is larger than", limit)
 	}
-	a := t.asking()
+	a := t.newRequest()
 	a.script = &script{BodyBytes: int(t.profile.ReplayMaxBytes) + 64<<10}
-	first := t.executes(a)
+	first := t.mustExecute(a)
 	if len(first.body) != a.script.BodyBytes {
 		t.failf("the first caller gets %d of %d bytes", len(first.body), a.script.BodyBytes)
 	}
 	got := t.send(a)
 	if got.status > 299 {
-		t.isRefused(got, resultUnavailable)
+		t.checkRefused(got, resultUnavailable)
 	} else {
-		t.equal(got, first)
+		t.mustEqual(got, first)
 	}
-	t.happened(a.op, 1)
+	t.mustHappen(a.op, 1)
 }
 
-func (t *trial) restarts() {
-	a := t.asking()
-	first := t.executes(a)
+func (t *caseRun) restarts() {
+	a := t.newRequest()
+	first := t.mustExecute(a)
 	t.crash()
-	t.replays(a, first)
-	t.happened(a.op, 1)
+	t.mustReplay(a, first)
+	t.mustHappen(a.op, 1)
 }

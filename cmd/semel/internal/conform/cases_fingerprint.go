@@ -13,12 +13,12 @@ func fingerprintCases() []Case {
 	return []Case{
 		{
 			ID: "21", Level: Promise, Source: "draft 2.4", Fields: []string{"fingerprint"}, needs: []string{offerFixture},
-			Says: "Ways to write the same request are the same request, or not, as the profile says.", run: (*trial).spellings,
+			Says: "Ways to write the same request are the same request, or not, as the profile says.", run: (*caseRun).spellings,
 		},
 		{
 			ID: "22", Level: Security, Source: "practice", Fields: []string{"fingerprint.covers"}, needs: []string{offerFixture},
 			Says: "The target with its query, and the media type, are part of what makes it the same request, as far as the profile says.",
-			run:  (*trial).covered,
+			run:  (*caseRun).covered,
 		},
 	}
 }
@@ -29,100 +29,100 @@ type sameness int
 const (
 	same sameness = iota
 	different
-	open // the profile does not say
+	unspecified // the profile does not say
 )
 
 // spelling is another way to write a request.
 type spelling struct {
 	name string
-	a    ask
+	a    request
 	want sameness
 	gzip bool // send the body compressed
 }
 
-func (t *trial) spellings() {
-	for _, sp := range t.waysToWrite() {
-		a := t.asking()
+func (t *caseRun) spellings() {
+	for _, sp := range t.otherSpellings() {
+		a := t.newRequest()
 		sp.a.op, sp.a.keys = a.op, a.keys
 		sp.a.body = bytes.ReplaceAll(sp.a.body, []byte("OP"), []byte(a.op))
 		if sp.gzip {
 			sp.a.body, sp.a.more = zip(sp.a.body), []line{{"Content-Encoding", "gzip"}}
 		}
 		a.body = fmt.Appendf(nil, `{"op":%q,"n":1}`, a.op)
-		t.spelt(a, sp)
+		t.checkSpelling(a, sp)
 	}
 	t.boundaries()
 }
 
-// spelt sends a, and then the other spelling with the same key.
-func (t *trial) spelt(a ask, sp spelling) {
-	first := t.executes(a)
-	got := t.settled(sp.a)
+// checkSpelling sends a, and then the other spelling with the same key.
+func (t *caseRun) checkSpelling(a request, sp spelling) {
+	first := t.mustExecute(a)
+	got := t.sendUntilSettled(sp.a)
 	replayed := got.status <= 299 && bytes.Equal(got.body, first.body)
-	t.happened(a.op, 1)
+	t.mustHappen(a.op, 1)
 	switch {
 	case sp.want == same && !replayed:
-		t.failf("%s: answered %s, want the replay", sp.name, shown(got))
+		t.failf("%s: answered %s, want the replay", sp.name, describe(got))
 	case sp.want == different && got.status < 400:
-		t.failf("%s: answered %s, want a refusal", sp.name, shown(got))
+		t.failf("%s: answered %s, want a refusal", sp.name, describe(got))
 	}
 }
 
-// waysToWrite spells {"op":"OP","n":1} otherwise.
-func (t *trial) waysToWrite() []spelling {
+// otherSpellings spells {"op":"OP","n":1} otherwise.
+func (t *caseRun) otherSpellings() []spelling {
 	byBytes, byMeaning := different, different
 	switch body := t.profile.Fingerprint.Body; {
 	case t.profile.assumes("fingerprint.body"):
-		byBytes, byMeaning = open, open
+		byBytes, byMeaning = unspecified, unspecified
 	case body == "json":
 		byBytes = same
 	case body == "fields", body == "value":
-		byBytes, byMeaning = same, open
+		byBytes, byMeaning = same, unspecified
 	case body == "none":
 		byBytes, byMeaning = same, same
 	}
 	numbers := byBytes
 	if t.profile.Fingerprint.Body == "value" {
-		numbers = open // 1.0 is no integer to every decoder
+		numbers = unspecified // 1.0 is no integer to every decoder
 	}
 	query := different
 	switch {
 	case t.profile.assumes("fingerprint.covers"):
-		query = open
+		query = unspecified
 	case !t.profile.covers("target"):
 		query = same
 	}
-	text := func(s string) ask { return ask{body: []byte(s)} }
+	text := func(s string) request { return request{body: []byte(s)} }
 	plain := `{"op":"OP","n":1}`
 	return []spelling{
 		{name: "another order of members", a: text(`{"n":1,"op":"OP"}`), want: byBytes},
 		{name: "other white space", a: text("{ \"op\": \"OP\",\n\"n\": 1 }"), want: byBytes},
 		{name: "1.0 for 1", a: text(`{"op":"OP","n":1.0}`), want: numbers},
 		{name: "an escaped letter", a: text(`{"\u006fp":"OP","n":1}`), want: byBytes},
-		{name: "a member twice", a: text(`{"op":"OP","n":1,"n":1}`), want: open},
+		{name: "a member twice", a: text(`{"op":"OP","n":1,"n":1}`), want: unspecified},
 		{name: "an unknown member", a: text(`{"op":"OP","n":1,"x":1}`), want: byMeaning},
-		{name: "chunks instead of a length", a: ask{body: []byte(plain), chunked: true}, want: same},
-		{name: "a query", a: ask{body: []byte(plain), query: "?a=1&b=2"}, want: query},
+		{name: "chunks instead of a length", a: request{body: []byte(plain), chunked: true}, want: same},
+		{name: "a query", a: request{body: []byte(plain), query: "?a=1&b=2"}, want: query},
 		{name: "gzip", a: text(plain), want: byMeaning, gzip: true},
 	}
 }
 
 // boundaries sends a form anew, with another boundary between its parts.
-func (t *trial) boundaries() {
-	a := t.asking()
-	multipart := func(boundary string) ask {
+func (t *caseRun) boundaries() {
+	a := t.newRequest()
+	multipart := func(boundary string) request {
 		body := strings.ReplaceAll("--B\r\nContent-Disposition: form-data; name=\"json\"\r\n\r\n"+
 			`{"op":"`+a.op+`","n":1}`+"\r\n--B--\r\n", "B", boundary)
-		return ask{op: a.op, keys: a.keys, body: []byte(body), media: "multipart/form-data; boundary=" + boundary}
+		return request{op: a.op, keys: a.keys, body: []byte(body), media: "multipart/form-data; boundary=" + boundary}
 	}
 	first := t.send(multipart("one"))
 	if first.status == http.StatusUnsupportedMediaType || first.status == http.StatusBadRequest {
 		t.note("multipart bodies are not taken")
 		return
 	}
-	got := t.settled(multipart("two"))
+	got := t.sendUntilSettled(multipart("two"))
 	if t.profile.Fingerprint.Body == "bytes" && got.status < 400 {
-		t.against("fingerprint.body", "another multipart boundary: answered %s, want a refusal", shown(got))
+		t.failUnlessAssumed("fingerprint.body", "another multipart boundary: answered %s, want a refusal", describe(got))
 	}
 }
 
@@ -130,36 +130,36 @@ func zip(text []byte) []byte {
 	var b bytes.Buffer
 	w := gzip.NewWriter(&b)
 	_, werr := w.Write(text)
-	if err := firstOf(werr, w.Close()); err != nil { // not reachable: a buffer takes everything
+	if err := firstError(werr, w.Close()); err != nil { // not reachable: a buffer takes everything
 		return nil
 	}
 	return b.Bytes()
 }
 
-func (t *trial) covered() {
-	t.part("target", ask{query: "?x=1"})
-	t.part("media_type", ask{media: "application/vnd.semel+json"})
-	a := t.asking()
+func (t *caseRun) covered() {
+	t.checkCovered("target", request{query: "?x=1"})
+	t.checkCovered("media_type", request{media: "application/vnd.semel+json"})
+	a := t.newRequest()
 	a.query = "?a=1&b=2"
-	t.executes(a)
+	t.mustExecute(a)
 	a.query = "?b=2&a=1"
-	got := t.settled(a)
-	t.happened(a.op, 1)
+	got := t.sendUntilSettled(a)
+	t.mustHappen(a.op, 1)
 	t.note("another order of the query is answered %d", got.status)
 }
 
-// part sends a request again with one part changed.
-func (t *trial) part(name string, changed ask) {
-	a := t.asking()
-	first := t.executes(a)
+// checkCovered sends a request again with one part changed.
+func (t *caseRun) checkCovered(name string, changed request) {
+	a := t.newRequest()
+	first := t.mustExecute(a)
 	changed.op, changed.keys = a.op, a.keys
 	switch {
 	case t.profile.assumes("fingerprint.covers"):
-		t.note("another %s is answered %s", name, shown(t.settled(changed)))
+		t.note("another %s is answered %s", name, describe(t.sendUntilSettled(changed)))
 	case t.profile.covers(name):
-		t.declined(changed)
+		t.mustRefuseAnyhow(changed)
 	default:
-		t.replays(changed, first)
+		t.mustReplay(changed, first)
 	}
-	t.happened(a.op, 1)
+	t.mustHappen(a.op, 1)
 }

@@ -10,54 +10,54 @@ func repeatCases() []Case {
 	return []Case{
 		{
 			ID: "23", Level: May, Source: "draft 2.5.1",
-			Says: "A key on a request that needs none, such as GET, is ignored, whatever it is.", run: (*trial).keyOnGet,
+			Says: "A key on a request that needs none, such as GET, is ignored, whatever it is.", run: (*caseRun).keyOnGet,
 		},
 		{
 			ID: "24", Level: Should, Source: "draft 2.5.2",
 			Says: "The server knows its keys: the first request runs, the same again does not, another one is refused.",
-			run:  (*trial).knowsKeys,
+			run:  (*caseRun).knowsKeys,
 		},
 		{
 			ID: "25", Level: Should, Source: "draft 2.6", Fields: []string{"replay_header"},
 			Says: "The first request is processed as ever, and its answer is not marked as a replay.",
-			run:  (*trial).firstTime,
+			run:  (*caseRun).firstTime,
 		},
 		{
 			ID: "26", Level: Should, Source: "draft 2.6", Fields: []string{"replay_max_bytes"},
 			Says: "A repeat after success has the same status, body, and headers that describe the result.",
-			run:  (*trial).sameAnswers,
+			run:  (*caseRun).sameAnswers,
 		},
 		{
 			ID: "27", Level: Should, Source: "draft 2.6", Fields: []string{"never_stored"}, needs: []string{offerFixture},
-			Says: "A repeat after a definite refusal by the operation gets the same refusal.", run: (*trial).sameRefusals,
+			Says: "A repeat after a definite refusal by the operation gets the same refusal.", run: (*caseRun).sameRefusals,
 		},
 		{
 			ID: "28", Level: Promise, Source: "profile", Fields: []string{"server_errors"}, needs: []string{offerFixture},
 			Says: "After a 5xx the request is answered with it again, or run again only if nothing happened, as the profile says.",
-			run:  (*trial).serverErrors,
+			run:  (*caseRun).serverErrors,
 		},
 	}
 }
 
 // keyOnGet looks up how often something happened, before and after it does, with
 // the key that it happens with, and with lines that are none.
-func (t *trial) keyOnGet() {
+func (t *caseRun) keyOnGet() {
 	if !t.profile.Suite.counts() {
 		t.notShown("it needs a counter to look something up with GET")
 	}
-	a := t.asking()
+	a := t.newRequest()
 	lines := [][]string{nil, a.keys, {`"`}, {""}}
 	for _, keys := range lines {
-		t.looksUp(a.op, keys, 0)
+		t.checkLookup(a.op, keys, 0)
 	}
-	t.executes(a)
+	t.mustExecute(a)
 	for _, keys := range lines {
-		t.looksUp(a.op, keys, 1)
+		t.checkLookup(a.op, keys, 1)
 	}
 }
 
-// looksUp asks how often op happened, with those key lines.
-func (t *trial) looksUp(op string, keys []string, want int) {
+// checkLookup asks how often op happened, with those key lines.
+func (t *caseRun) checkLookup(op string, keys []string, want int) {
 	var more []line
 	for _, k := range keys {
 		more = append(more, line{t.profile.Header, k})
@@ -67,7 +67,7 @@ func (t *trial) looksUp(op string, keys []string, want int) {
 		t.failf("no answer: %v", err)
 	}
 	if got.status != http.StatusOK {
-		t.failf("GET with the key lines %q is answered %s", keys, shown(got))
+		t.failf("GET with the key lines %q is answered %s", keys, describe(got))
 	}
 	n, err := t.countIn(got, op)
 	t.must(err)
@@ -76,26 +76,26 @@ func (t *trial) looksUp(op string, keys []string, want int) {
 	}
 }
 
-func (t *trial) firstTime() {
-	a := t.asking()
-	if got := t.executes(a); t.marked(got) {
+func (t *caseRun) firstTime() {
+	a := t.newRequest()
+	if got := t.mustExecute(a); t.isReplay(got) {
 		t.failf("the first request is answered as a replay")
 	}
-	t.happened(a.op, 1)
+	t.mustHappen(a.op, 1)
 }
 
-func (t *trial) knowsKeys() {
-	a := t.asking()
-	first := t.executes(a)
-	t.replays(a, first)
-	if got := t.send(a.other()); got.status < 400 {
-		t.failf("another payload is answered %s", shown(got))
+func (t *caseRun) knowsKeys() {
+	a := t.newRequest()
+	first := t.mustExecute(a)
+	t.mustReplay(a, first)
+	if got := t.send(a.withOtherPayload()); got.status < 400 {
+		t.failf("another payload is answered %s", describe(got))
 	}
-	t.happened(a.op, 1)
+	t.mustHappen(a.op, 1)
 }
 
 // answersToRepeat are the kinds of success that are often repeated wrongly.
-func (t *trial) answersToRepeat() []script {
+func (t *caseRun) answersToRepeat() []script {
 	described := map[string]string{"Location": "/ops/7", "ETag": `"v7"`, "Content-Type": "text/plain; charset=utf-8"}
 	binary := map[string]string{"Content-Type": "application/octet-stream"}
 	return []script{
@@ -110,49 +110,49 @@ func (t *trial) answersToRepeat() []script {
 	}
 }
 
-func (t *trial) sameAnswers() {
+func (t *caseRun) sameAnswers() {
 	if !t.profile.Suite.offers(offerFixture) {
-		a := t.asking()
-		t.repeats(a, t.executes(a))
+		a := t.newRequest()
+		t.mustRepeat(a, t.mustExecute(a))
 		t.note("the endpoint's own answer alone")
 		return
 	}
 	for _, s := range t.answersToRepeat() {
-		a := t.asking()
+		a := t.newRequest()
 		a.script = &s
 		first := t.send(a)
 		if first.status != s.Status || s.BodyBytes > 0 && len(first.body) != s.BodyBytes {
-			t.failf("the fixture answers %s with %d bytes, not what the script says", shown(first), len(first.body))
+			t.failf("the fixture answers %s with %d bytes, not what the script says", describe(first), len(first.body))
 		}
-		t.acted(first, s.Headers)
-		t.repeats(a, first)
-		t.happened(a.op, 1)
+		t.mustCarry(first, s.Headers)
+		t.mustRepeat(a, first)
+		t.mustHappen(a.op, 1)
 	}
 }
 
-func (t *trial) sameRefusals() {
+func (t *caseRun) sameRefusals() {
 	tried := false
 	for _, status := range []int{http.StatusPaymentRequired, http.StatusConflict, http.StatusUnprocessableEntity} {
 		if !t.profile.stores(status) {
 			continue
 		}
 		tried = true
-		a := t.asking()
+		a := t.newRequest()
 		a.script = &script{Status: status, Once: true}
 		first := t.send(a)
 		if first.status != status {
-			t.failf("the fixture answers %s, the script says %d", shown(first), status)
+			t.failf("the fixture answers %s, the script says %d", describe(first), status)
 		}
-		n := t.count(a.op)
-		t.repeats(a, first)
-		t.happened(a.op, n)
+		n := t.effectsOf(a.op)
+		t.mustRepeat(a, first)
+		t.mustHappen(a.op, n)
 	}
 	if !tried {
 		t.notShown("402, 409 and 422 are never stored, by profile")
 	}
 }
 
-func (t *trial) serverErrors() {
+func (t *caseRun) serverErrors() {
 	for _, s := range []script{
 		{Status: http.StatusInternalServerError, Fail: failBefore},
 		{Status: http.StatusServiceUnavailable, Fail: failBefore},
@@ -160,51 +160,51 @@ func (t *trial) serverErrors() {
 		{Status: http.StatusGatewayTimeout, Fail: failAfter},
 	} {
 		s.Once = true
-		a := t.asking()
+		a := t.newRequest()
 		a.script = &s
 		first := t.send(a)
 		if first.status < 500 {
-			t.failf("the fixture answers %s, the script says %d", shown(first), s.Status)
+			t.failf("the fixture answers %s, the script says %d", describe(first), s.Status)
 		}
-		n := t.count(a.op)
+		n := t.effectsOf(a.op)
 		if t.profile.ServerErrors == "stored" {
-			t.repeats(a, first)
-			t.happened(a.op, n)
+			t.mustRepeat(a, first)
+			t.mustHappen(a.op, n)
 		} else {
-			t.runsAgainOnlyOnProof(a, n, strings.TrimSpace(s.Fail))
+			t.checkAfterServerError(a, n, strings.TrimSpace(s.Fail))
 		}
 	}
 	t.afterPanic()
 }
 
-// runsAgainOnlyOnProof repeats a, whose first run ended badly after n effects.
-func (t *trial) runsAgainOnlyOnProof(a ask, n int, how string) {
-	got := t.settled(a)
+// checkAfterServerError repeats a, whose first run ended badly after n effects.
+func (t *caseRun) checkAfterServerError(a request, n int, how string) {
+	got := t.sendUntilSettled(a)
 	switch {
 	case got.status <= 299:
-		t.happened(a.op, 1)
-	case t.refusal(got, outcomeUnknown):
-		t.happened(a.op, n)
+		t.mustHappen(a.op, 1)
+	case t.isRefusal(got, outcomeUnknown):
+		t.mustHappen(a.op, n)
 		t.note("%s: told as unknown", how)
 	default:
-		t.happened(a.op, n)
-		t.against("server_errors", "after a 5xx (%s) the repeat is answered %s", how, shown(got))
+		t.mustHappen(a.op, n)
+		t.failUnlessAssumed("server_errors", "after a 5xx (%s) the repeat is answered %s", how, describe(got))
 	}
 }
 
-func (t *trial) afterPanic() {
-	a := t.asking()
+func (t *caseRun) afterPanic() {
+	a := t.newRequest()
 	a.script = &script{Fail: failPanic, Once: true}
 	if got, err := t.try(a); err == nil && got.status < 500 {
-		t.failf("a handler that panics is answered %s", shown(got))
+		t.failf("a handler that panics is answered %s", describe(got))
 	}
-	n := t.count(a.op)
+	n := t.effectsOf(a.op)
 	if n > 1 {
 		t.failf("it happened %s before the panic", times(n))
 	}
-	if got := t.settled(a); got.status <= 299 {
-		t.happened(a.op, 1)
+	if got := t.sendUntilSettled(a); got.status <= 299 {
+		t.mustHappen(a.op, 1)
 	} else {
-		t.happened(a.op, n)
+		t.mustHappen(a.op, n)
 	}
 }

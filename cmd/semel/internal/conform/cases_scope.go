@@ -13,86 +13,86 @@ func scopeCases() []Case {
 	return []Case{
 		{
 			ID: "14", Level: Must, Source: "draft 2.2",
-			Says: "A key that was used is not run again with another payload.", run: (*trial).otherPayload,
+			Says: "A key that was used is not run again with another payload.", run: (*caseRun).otherPayload,
 		},
 		{
 			ID: "15", Level: Must, Source: "draft 2.2", Fields: []string{"scope"},
 			Says: "The same key sent by two principals is two keys, or one, as the profile says; answers are never shared across the scope.",
-			run:  (*trial).twoPrincipals,
+			run:  (*caseRun).twoPrincipals,
 		},
 		{
 			ID: "16", Level: Promise, Source: "profile", Fields: []string{"other_operation"}, needs: []string{offerFixture},
 			Says: "The same key on another route, method or resource is independent, or refused, and never answered with the other's response.",
-			run:  (*trial).otherRoute,
+			run:  (*caseRun).otherRoute,
 		},
 		{
 			ID: "17", Level: Should, Source: "draft 2.2",
-			Says: "The usual kinds of random keys are taken: UUIDv4, UUIDv7, ULID, nanoid, 32 letters.", run: (*trial).keyKinds,
+			Says: "The usual kinds of random keys are taken: UUIDv4, UUIDv7, ULID, nanoid, 32 letters.", run: (*caseRun).keyKinds,
 		},
 	}
 }
 
-func (t *trial) otherPayload() {
-	a := t.asking()
-	first := t.executes(a)
-	got := t.send(a.other())
+func (t *caseRun) otherPayload() {
+	a := t.newRequest()
+	first := t.mustExecute(a)
+	got := t.send(a.withOtherPayload())
 	if got.status < 400 {
-		t.failf("the other payload is answered %s", shown(got))
+		t.failf("the other payload is answered %s", describe(got))
 	}
-	t.happened(a.op, 1)
-	t.replays(a, first)
-	t.happened(a.op, 1)
+	t.mustHappen(a.op, 1)
+	t.mustReplay(a, first)
+	t.mustHappen(a.op, 1)
 }
 
-func (t *trial) twoPrincipals() {
+func (t *caseRun) twoPrincipals() {
 	if t.profile.Suite.principals() < 2 {
 		t.notShown("it takes two principals, and suite.principals has %d", t.profile.Suite.principals())
 	}
-	a := t.asking()
-	first := t.executes(a)
+	a := t.newRequest()
+	first := t.mustExecute(a)
 	if t.profile.Scope == "shared" {
-		t.replays(a.as(principalB), first)
-		t.happened(a.op, 1)
+		t.mustReplay(a.asPrincipal(principalB), first)
+		t.mustHappen(a.op, 1)
 		return
 	}
-	second := t.send(a.as(principalB))
+	second := t.send(a.asPrincipal(principalB))
 	if second.status > 299 {
-		t.against("scope", "the other principal is answered %s", shown(second))
+		t.failUnlessAssumed("scope", "the other principal is answered %s", describe(second))
 	}
 	if string(second.body) == string(first.body) && len(first.body) > 0 && t.profile.Suite.Endpoint == nil {
 		t.failf("both principals have the same answer")
 	}
-	t.happened(a.op, 2)
+	t.mustHappen(a.op, 2)
 }
 
-func (t *trial) otherRoute() {
-	a := t.asking()
-	first := t.executes(a)
+func (t *caseRun) otherRoute() {
+	a := t.newRequest()
+	first := t.mustExecute(a)
 	patch := a
 	patch.method, patch.resource = http.MethodPatch, "1"
 	if t.profile.OtherOperation == "mismatch" {
-		t.rejected(patch, keyReused)
+		t.mustReject(patch, keyReused)
 		return
 	}
 	second := t.send(patch)
 	if second.status > 299 {
-		t.happened(a.op, 1)
-		t.against("other_operation", "the other route is answered %s", shown(second))
+		t.mustHappen(a.op, 1)
+		t.failUnlessAssumed("other_operation", "the other route is answered %s", describe(second))
 	}
 	if string(first.body) == string(second.body) {
 		t.failf("the other route is answered with the first one's response")
 	}
-	t.happened(a.op, 2)
+	t.mustHappen(a.op, 2)
 	patch.resource = "2"
 	if got := t.send(patch); got.status < 400 {
 		if string(got.body) == string(second.body) {
 			t.failf("the other resource is answered with the first one's response")
 		}
-		t.happened(a.op, 3)
+		t.mustHappen(a.op, 3)
 	}
 }
 
-func (t *trial) keyKinds() {
+func (t *caseRun) keyKinds() {
 	v7, err := uuid.NewV7()
 	if err != nil {
 		t.failf("draw a key: %v", err)
@@ -101,7 +101,7 @@ func (t *trial) keyKinds() {
 		uuid.NewString(), v7.String(), ulid(v7), rand.Text()[:21], strings.Map(letter, v7.String()),
 	}
 	for _, key := range kinds {
-		t.protected(t.asking().with(t.line(key)))
+		t.mustProtect(t.newRequest().withKeys(t.keyLine(key)))
 	}
 }
 

@@ -17,70 +17,70 @@ func syntaxCases() []Case {
 	return []Case{
 		{
 			ID: "1", Level: Must, Source: inDraft21, Fields: []string{"header"},
-			Says: "A key in quotes is taken.", run: (*trial).quotedIsTaken,
+			Says: "A key in quotes is taken.", run: (*caseRun).quotedIsTaken,
 		},
 		{
 			ID: "2", Level: Must, Source: inDraft21, Fields: []string{"key.forms"},
 			Says: "A key without quotes is refused, or taken and protected, as the profile says; never run unprotected.",
-			run:  func(t *trial) { t.form(fresh()) },
+			run:  func(t *caseRun) { t.form(newKey()) },
 		},
 		{
 			ID: "3", Level: Must, Source: inDraft21, Fields: []string{"key.forms"},
 			Says: "A key that is a token is treated as one without quotes.",
-			run:  func(t *trial) { t.form("k" + strings.ToLower(rand.Text())) },
+			run:  func(t *caseRun) { t.form("k" + strings.ToLower(rand.Text())) },
 		},
 		{
 			ID: "4", Level: Must, Source: inDraft21, Fields: []string{"key.forms"},
 			Says: "Items that are no strings (bytes, numbers, booleans, dates, display strings, lists) are refused, or taken as raw keys.",
-			run:  (*trial).otherItems,
+			run:  (*caseRun).otherItems,
 		},
 		{
 			ID: "5", Level: Must, Source: in9651 + " 4.2.5", Fields: []string{"key.forms"},
 			Says: "Escaped quotes and backslashes are taken; other escapes, open strings, control and non-ASCII characters are not.",
-			run:  (*trial).escapes,
+			run:  (*caseRun).escapes,
 		},
 		{
 			ID: "6", Level: Must, Source: in9651 + " 3.1.2", Fields: []string{"key.forms"},
-			Says: "Parameters after the string do not change the key.", run: (*trial).parameters,
+			Says: "Parameters after the string do not change the key.", run: (*caseRun).parameters,
 		},
 		{
 			ID: "7", Level: Must, Source: in9651 + " 3.3",
-			Says: "Two header lines, different or the same, are refused.", run: (*trial).twoLines,
+			Says: "Two header lines, different or the same, are refused.", run: (*caseRun).twoLines,
 		},
 		{
 			ID: "8", Level: Must, Source: in9651 + " 4.2",
-			Says: "Spaces around a key are nothing, spaces inside it are part of it.", run: (*trial).spaces,
+			Says: "Spaces around a key are nothing, spaces inside it are part of it.", run: (*caseRun).spaces,
 		},
 		{
 			ID: "9", Level: Must, Source: "RFC 9110 5.1",
-			Says: "The header's name has no case, over HTTP/1.1 and HTTP/2; the key has.", run: (*trial).letterCase,
+			Says: "The header's name has no case, over HTTP/1.1 and HTTP/2; the key has.", run: (*caseRun).letterCase,
 		},
 	}
 }
 
-func (t *trial) quotedIsTaken() { t.protected(t.asking().with(quoted(fresh()))) }
+func (t *caseRun) quotedIsTaken() { t.mustProtect(t.newRequest().withKeys(quoted(newKey()))) }
 
 // form sends keys without quotes, and reports what was seen if the profile says nothing of
 // them.
-func (t *trial) form(keys ...string) {
+func (t *caseRun) form(keys ...string) {
 	var seen []string
 	for _, key := range keys {
-		if what := t.unquoted(t.asking().with(key)); what != "" {
+		if what := t.checkUnquoted(t.newRequest().withKeys(key)); what != "" {
 			seen = append(seen, what)
 		}
 	}
 	if len(seen) > 0 {
-		t.observed("key.forms", seen...)
+		t.reportObserved("key.forms", seen...)
 	}
 }
 
-func (t *trial) otherItems() {
+func (t *caseRun) otherItems() {
 	if !t.profile.takes("raw") {
-		t.heldTo(t.asking().with("?1"), false)
+		t.checkTaken(t.newRequest().withKeys("?1"), false)
 	}
 	t.form(
-		":"+base64.StdEncoding.EncodeToString([]byte(fresh()))+":",
-		digits(15), "@"+digits(15), `%"caf%c3%a9 `+fresh()+`"`, `("`+fresh()+`" "b")`,
+		":"+base64.StdEncoding.EncodeToString([]byte(newKey()))+":",
+		digits(15), "@"+digits(15), `%"caf%c3%a9 `+newKey()+`"`, `("`+newKey()+`" "b")`,
 	)
 }
 
@@ -93,67 +93,67 @@ func digits(n int) string {
 	return string(text)
 }
 
-func (t *trial) escapes() {
-	k := fresh()
-	t.protected(t.asking().with(`"` + k + `\"b"`))
-	t.protected(t.asking().with(`"` + k + `\\b"`))
+func (t *caseRun) escapes() {
+	k := newKey()
+	t.mustProtect(t.newRequest().withKeys(`"` + k + `\"b"`))
+	t.mustProtect(t.newRequest().withKeys(`"` + k + `\\b"`))
 	for _, never := range []string{"\"" + k + "\x7f\"", "\"" + k + "é\"", "\"" + k + "\tb\""} {
-		t.heldTo(t.asking().with(never), false)
+		t.checkTaken(t.newRequest().withKeys(never), false)
 	}
 	for _, bad := range []string{`"` + k + `\x"`, `"` + k} {
 		if t.profile.takes("string") {
-			t.heldTo(t.asking().with(bad), false)
+			t.checkTaken(t.newRequest().withKeys(bad), false)
 		} else {
-			t.either(t.asking().with(bad))
+			t.protectedOrRefused(t.newRequest().withKeys(bad))
 		}
 	}
 }
 
-func (t *trial) parameters() {
-	k := fresh()
-	a := t.asking().with(quoted(k) + ";v=2")
+func (t *caseRun) parameters() {
+	k := newKey()
+	a := t.newRequest().withKeys(quoted(k) + ";v=2")
 	if !t.profile.takes("string") {
-		t.protected(a)
-		t.protected(t.asking().with(quoted(k)))
+		t.mustProtect(a)
+		t.mustProtect(t.newRequest().withKeys(quoted(k)))
 		t.note("raw keys: another key")
 		return
 	}
-	t.replays(a.with(quoted(k)), t.executes(a))
-	t.happened(a.op, 1)
+	t.mustReplay(a.withKeys(quoted(k)), t.mustExecute(a))
+	t.mustHappen(a.op, 1)
 }
 
-func (t *trial) twoLines() {
-	a, b := t.line(fresh()), t.line(fresh())
-	t.rejected(t.asking().with(a, b), refusedKey()...)
-	t.rejected(t.asking().with(a, a), refusedKey()...)
+func (t *caseRun) twoLines() {
+	a, b := t.keyLine(newKey()), t.keyLine(newKey())
+	t.mustReject(t.newRequest().withKeys(a, b), invalidKeyCodes()...)
+	t.mustReject(t.newRequest().withKeys(a, a), invalidKeyCodes()...)
 }
 
-func (t *trial) spaces() {
-	k := fresh()
-	a := t.asking().with("  " + t.line(k) + "  ")
-	t.replays(a.with(t.line(k)), t.executes(a))
-	t.happened(a.op, 1)
-	t.protected(t.asking().with(t.line("k " + k)))
-	t.protected(t.asking().with(t.line("k" + k)))
+func (t *caseRun) spaces() {
+	k := newKey()
+	a := t.newRequest().withKeys("  " + t.keyLine(k) + "  ")
+	t.mustReplay(a.withKeys(t.keyLine(k)), t.mustExecute(a))
+	t.mustHappen(a.op, 1)
+	t.mustProtect(t.newRequest().withKeys(t.keyLine("k " + k)))
+	t.mustProtect(t.newRequest().withKeys(t.keyLine("k" + k)))
 }
 
-func (t *trial) letterCase() {
-	a := t.asking()
-	first := t.executes(a)
+func (t *caseRun) letterCase() {
+	a := t.newRequest()
+	first := t.mustExecute(a)
 	for _, name := range []string{strings.ToUpper(t.profile.Header), strings.ToLower(t.profile.Header)} {
 		again := a
 		again.name = name
-		t.replays(again, first)
+		t.mustReplay(again, first)
 	}
 	if over, ok := t.http2(a); ok {
-		t.equal(over[0], first)
+		t.mustEqual(over[0], first)
 	} else {
 		t.note("HTTP/2 is not spoken")
 	}
-	t.happened(a.op, 1)
+	t.mustHappen(a.op, 1)
 	k := strings.ToLower(rand.Text())
-	t.protected(t.asking().with(t.line("x" + k)))
-	t.protected(t.asking().with(t.line("X" + k)))
+	t.mustProtect(t.newRequest().withKeys(t.keyLine("x" + k)))
+	t.mustProtect(t.newRequest().withKeys(t.keyLine("X" + k)))
 }
 
 // keyCases are about which keys are taken.
@@ -162,81 +162,81 @@ func keyCases() []Case {
 		{
 			ID: "10", Level: Security, Source: "draft 5", Fields: []string{"required"},
 			Says: "An empty key is refused, and so is an empty header: its sender believes to be protected.",
-			run:  (*trial).emptyKeys,
+			run:  (*caseRun).emptyKeys,
 		},
 		{
 			ID: "11", Level: Must, Source: in9651 + " 3.3.3", Fields: []string{"key.max_length"},
 			Says: "Keys up to the published length are told apart to the last character; longer ones are refused, never cut off.",
-			run:  (*trial).longKeys,
+			run:  (*caseRun).longKeys,
 		},
 		{
 			ID: "12", Level: Security, Source: "draft 5",
-			Says: "A key is opaque: separators, escapes and markup in it mean nothing.", run: (*trial).opaqueKeys,
+			Says: "A key is opaque: separators, escapes and markup in it mean nothing.", run: (*caseRun).opaqueKeys,
 		},
 		{
 			ID: "13", Level: Promise, Source: "profile", Fields: []string{"key.forms", "key.same"},
-			Says: "A key with and without quotes is the same, or is not, as the profile says.", run: (*trial).sameKey,
+			Says: "A key with and without quotes is the same, or is not, as the profile says.", run: (*caseRun).sameKey,
 		},
 	}
 }
 
-func (t *trial) emptyKeys() {
-	t.rejected(t.asking().with(""), refusedKey()...)
-	t.rejected(t.asking().with("   "), refusedKey()...)
+func (t *caseRun) emptyKeys() {
+	t.mustReject(t.newRequest().withKeys(""), invalidKeyCodes()...)
+	t.mustReject(t.newRequest().withKeys("   "), invalidKeyCodes()...)
 	if t.profile.takes("string") {
-		t.rejected(t.asking().with(`""`), refusedKey()...)
+		t.mustReject(t.newRequest().withKeys(`""`), invalidKeyCodes()...)
 	}
 }
 
-func (t *trial) longKeys() {
+func (t *caseRun) longKeys() {
 	if t.profile.assumes("key.max_length") {
 		t.observedLength()
 	}
 	limit := t.profile.Key.MaxLength
-	k := fresh() + strings.Repeat("x", max(0, limit-37))
+	k := newKey() + strings.Repeat("x", max(0, limit-37))
 	if limit < 37 {
 		t.notShown("key.max_length is %d, and the suite's keys have 37 characters", limit)
 	}
-	t.protected(t.asking().with(t.line(k + "a")))
-	t.protected(t.asking().with(t.line(k + "b")))
+	t.mustProtect(t.newRequest().withKeys(t.keyLine(k + "a")))
+	t.mustProtect(t.newRequest().withKeys(t.keyLine(k + "b")))
 	for _, tail := range []string{"a", "b"} {
-		t.rejected(t.asking().with(t.line(k+strings.Repeat("y", 45)+tail)), keyMalformed)
+		t.mustReject(t.newRequest().withKeys(t.keyLine(k+strings.Repeat("y", 45)+tail)), keyMalformed)
 	}
 }
 
 // observedLength sends keys of growing length. A server may refuse any of them, and may not
 // take two that differ in the last character alone for one.
-func (t *trial) observedLength() {
+func (t *caseRun) observedLength() {
 	seen := "keys of 2048 characters are told apart to the last one"
 	for _, length := range []int{64, 128, 255, 300, 1024, 2048} {
-		k := fresh() + strings.Repeat("x", length-37)
-		a := t.asking().with(t.line(k + "a"))
+		k := newKey() + strings.Repeat("x", length-37)
+		a := t.newRequest().withKeys(t.keyLine(k + "a"))
 		got := t.send(a)
 		if got.status > 299 {
-			t.happened(a.op, 0)
-			seen = fmt.Sprintf("keys of %d characters are refused with %s", length, shown(got))
+			t.mustHappen(a.op, 0)
+			seen = fmt.Sprintf("keys of %d characters are refused with %s", length, describe(got))
 			break
 		}
-		t.replays(a, got)
-		t.happened(a.op, 1)
-		b := t.asking().with(t.line(k + "b"))
+		t.mustReplay(a, got)
+		t.mustHappen(a.op, 1)
+		b := t.newRequest().withKeys(t.keyLine(k + "b"))
 		if got := t.send(b); got.status > 299 {
-			t.failf("of two keys of %d characters that differ in the last one, the first is taken and the second is refused with %s", length, shown(got))
+			t.failf("of two keys of %d characters that differ in the last one, the first is taken and the second is refused with %s", length, describe(got))
 		}
-		t.happened(b.op, 1)
+		t.mustHappen(b.op, 1)
 	}
-	t.observed("key.max_length", seen)
+	t.reportObserved("key.max_length", seen)
 }
 
-func (t *trial) opaqueKeys() {
-	k := fresh()
+func (t *caseRun) opaqueKeys() {
+	k := newKey()
 	keys := []string{
 		k + ":b", k + "::b", k + "|b", k + "/b", k + "{b}", k + "*", k + "%00", k + "%0d%0aX-Key: b", k + "'; DROP TABLE x",
 		"../../" + k, k + "<b>", k + "$(b)", k + strings.Repeat("%", 100),
 	}
 	for _, key := range keys {
 		if len(key) <= t.profile.Key.MaxLength {
-			t.protected(t.asking().with(t.line(key)))
+			t.mustProtect(t.newRequest().withKeys(t.keyLine(key)))
 		}
 	}
 	if t.profile.Suite.principals() < 2 {
@@ -244,44 +244,44 @@ func (t *trial) opaqueKeys() {
 		return
 	}
 	// The contract names B so that who joins names with a colon sees one key.
-	a := t.asking().with(t.line("x:" + k))
-	t.executes(a)
-	t.executes(a.with(t.line(k)).as(principalB))
-	t.happened(a.op, 2)
+	a := t.newRequest().withKeys(t.keyLine("x:" + k))
+	t.mustExecute(a)
+	t.mustExecute(a.withKeys(t.keyLine(k)).asPrincipal(principalB))
+	t.mustHappen(a.op, 2)
 }
 
-func (t *trial) sameKey() {
-	k := fresh()
-	a := t.asking().with(quoted(k))
-	first := t.executes(a)
+func (t *caseRun) sameKey() {
+	k := newKey()
+	a := t.newRequest().withKeys(quoted(k))
+	first := t.mustExecute(a)
 	if t.profile.assumes("key.forms") || t.profile.assumes("key.same") {
-		t.observedForms(a.with(k), first)
+		t.observedForms(a.withKeys(k), first)
 	}
 	switch both := t.profile.takes("string") && t.profile.takes("raw"); {
 	case both && t.profile.Key.Same:
-		t.replays(a.with(k), first)
-		t.happened(a.op, 1)
+		t.mustReplay(a.withKeys(k), first)
+		t.mustHappen(a.op, 1)
 	case t.profile.takes("raw"):
-		t.executes(a.with(k))
-		t.happened(a.op, 2)
+		t.mustExecute(a.withKeys(k))
+		t.mustHappen(a.op, 2)
 	default:
-		t.rejected(a.with(k), refusedKey()...)
+		t.mustReject(a.withKeys(k), invalidKeyCodes()...)
 	}
 	t.note("%s", fmt.Sprintf("forms %q", t.profile.Key.Forms))
 }
 
 // observedForms sends a key without quotes that was used with quotes.
-func (t *trial) observedForms(unquoted ask, first *answer) {
-	got := t.settled(unquoted)
+func (t *caseRun) observedForms(unquoted request, first *answer) {
+	got := t.sendUntilSettled(unquoted)
 	switch {
 	case got.status > 299:
-		t.happened(unquoted.op, 1)
-		t.observed("key.same", "a key without quotes is refused with "+shown(got))
-	case t.count(unquoted.op) == 1:
-		t.equal(got, first)
-		t.observed("key.same", "a key is the same with and without quotes")
+		t.mustHappen(unquoted.op, 1)
+		t.reportObserved("key.same", "a key without quotes is refused with "+describe(got))
+	case t.effectsOf(unquoted.op) == 1:
+		t.mustEqual(got, first)
+		t.reportObserved("key.same", "a key is the same with and without quotes")
 	default:
-		t.happened(unquoted.op, 2)
-		t.observed("key.same", "a key with quotes and one without are two keys")
+		t.mustHappen(unquoted.op, 2)
+		t.reportObserved("key.same", "a key with quotes and one without are two keys")
 	}
 }

@@ -15,68 +15,68 @@ func timeCases() []Case {
 			ID: "18", Level: Promise, Source: "draft 2.3", Fields: []string{"retention_seconds", "after_retention"},
 			needs: []string{offerClock}, alone: true,
 			Says: "Until the retention is over a repeat is answered from the record; after it, as the profile says.",
-			run:  (*trial).retention,
+			run:  (*caseRun).retention,
 		},
 		{
 			ID: "19", Level: Must, Source: "draft 2.3, 2.5.2", Fields: []string{"problems", "retention_seconds"},
 			Says: "What errors link to is there, and the retention is published where programs can read it.",
-			run:  (*trial).published,
+			run:  (*caseRun).published,
 		},
 		{
 			ID: "20", Level: Promise, Source: "draft 2.3", Fields: []string{"key.time", "retention_seconds"},
-			Says: "A key whose time is past the retention, or in the future, is refused.", run: (*trial).oldKeys,
+			Says: "A key whose time is past the retention, or in the future, is refused.", run: (*caseRun).oldKeys,
 		},
 	}
 }
 
-// margin is what the clocks of the fixture and of the suite may be apart.
-const margin = time.Minute
+// clockMargin is what the clocks of the fixture and of the suite may be apart.
+const clockMargin = time.Minute
 
-func (t *trial) retention() { t.kept(t.profile.AfterRetention == "expired") }
+func (t *caseRun) retention() { t.checkRetention(t.profile.AfterRetention == "expired") }
 
-// kept lets the retention go by. After it the request runs, or is refused.
-func (t *trial) kept(expires bool) {
-	a := t.asking()
+// checkRetention lets the retention go by. After it the request runs, or is refused.
+func (t *caseRun) checkRetention(expires bool) {
+	a := t.newRequest()
 	if t.profile.Key.Time != "" {
 		// The time in a key is the caller's.
-		a = a.with(t.line(t.timed(time.Now())))
+		a = a.withKeys(t.keyLine(t.keyWithTime(time.Now())))
 	}
-	first := t.executes(a)
-	moved := t.profile.retention() - margin
+	first := t.mustExecute(a)
+	moved := t.profile.retention() - clockMargin
 	defer func() { t.advance(-moved) }() // what comes later is to find the clock as it was
 	t.advance(moved)
-	t.replays(a, first)
-	t.happened(a.op, 1)
-	t.advance(2 * margin)
-	moved += 2 * margin
-	got := t.settled(a)
+	t.mustReplay(a, first)
+	t.mustHappen(a.op, 1)
+	t.advance(2 * clockMargin)
+	moved += 2 * clockMargin
+	got := t.sendUntilSettled(a)
 	switch {
 	case expires:
-		t.isRefused(got, keyExpired)
-		t.happened(a.op, 1)
+		t.checkRefused(got, keyExpired)
+		t.mustHappen(a.op, 1)
 	case got.status > 299:
-		t.failf("after the retention the request is answered %s", shown(got))
+		t.failf("after the retention the request is answered %s", describe(got))
 	default:
-		t.happened(a.op, 2)
+		t.mustHappen(a.op, 2)
 	}
 }
 
-func (t *trial) advance(d time.Duration) {
-	ctx, cancel := t.lasting()
+func (t *caseRun) advance(d time.Duration) {
+	ctx, cancel := t.cleanupContext()
 	defer cancel()
 	_, err := t.control(ctx, "/clock", map[string]string{"advance": d.String()})
 	t.must(err)
 }
 
-func (t *trial) published() {
+func (t *caseRun) published() {
 	for _, got := range t.refusals() {
 		// Whether there is a link at all is what other cases are about.
-		if where := t.documentation(got); where != "" {
-			t.resolves(where)
+		if where := t.documentationLink(got); where != "" {
+			t.mustResolve(where)
 		}
 	}
 	if t.profile.Errors == stripe && t.profile.Problems != "" {
-		t.resolves(t.absolute(t.profile.Problems + keyReused))
+		t.mustResolve(t.absolute(t.profile.Problems + keyReused))
 	}
 	p, err := FetchProfile(t.ctx, t.server.base.String())
 	switch {
@@ -90,19 +90,19 @@ func (t *trial) published() {
 }
 
 // refusals are answers to what is refused, one of each kind that can be had.
-func (t *trial) refusals() []*answer {
-	a := t.asking()
-	t.executes(a)
-	all := []*answer{t.send(a.other()), t.send(t.asking().with()), t.send(a.with(t.malformed()))}
+func (t *caseRun) refusals() []*answer {
+	a := t.newRequest()
+	t.mustExecute(a)
+	all := []*answer{t.send(a.withOtherPayload()), t.send(t.newRequest().withKeys()), t.send(a.withKeys(t.malformedKey()))}
 	if !t.profile.Suite.offers(offerBarrier) || t.profile.InProgress == "wait" {
 		return all
 	}
-	b := t.asking()
+	b := t.newRequest()
 	t.hold(b.op)
 	defer t.release(b.op)
-	first := t.later(b)
-	t.held(b.op)
-	if got := t.refusedMeanwhile(b); got != nil { // else other cases tell
+	first := t.start(b)
+	t.waitHeld(b.op)
+	if got := t.trySendWhileHeld(b); got != nil { // else other cases tell
 		all = append(all, got)
 	}
 	t.release(b.op)
@@ -113,20 +113,20 @@ func (t *trial) refusals() []*answer {
 // skew is more than a server allows clocks to be apart.
 const skew = 24 * time.Hour
 
-func (t *trial) oldKeys() {
+func (t *caseRun) oldKeys() {
 	if t.profile.Key.Time == "" {
 		t.notShown("key.time is empty: keys carry no time")
 	}
 	// The time in a key is the caller's.
 	now := time.Now()
-	t.protected(t.asking().with(t.line(t.timed(now))))
+	t.mustProtect(t.newRequest().withKeys(t.keyLine(t.keyWithTime(now))))
 	for _, when := range []time.Time{now.Add(-t.profile.retention() - skew), now.Add(skew)} {
-		t.rejected(t.asking().with(t.line(t.timed(when))), keyExpired)
+		t.mustReject(t.newRequest().withKeys(t.keyLine(t.keyWithTime(when))), keyExpired)
 	}
 }
 
-// timed draws a key that says it was drawn at when.
-func (t *trial) timed(when time.Time) string {
+// keyWithTime draws a key that says it was drawn at when.
+func (t *caseRun) keyWithTime(when time.Time) string {
 	id, err := uuid.NewV7()
 	if err != nil {
 		t.failf("draw a key: %v", err)

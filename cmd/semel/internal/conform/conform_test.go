@@ -19,17 +19,17 @@ func hold(t *testing.T, address string, p *conform.Profile, o conform.Options) *
 }
 
 // brief asks less often at once than a user would.
-func brief() conform.Options { return conform.Options{Storm: 20, QuickRounds: 20} }
+func brief() conform.Options { return conform.Options{RaceSize: 20, QuickRounds: 20} }
 
-// TestRightServersPass: nothing of the suite asks for Semel. All that can be
+// TestConformingServersPass: nothing of the suite asks for Semel. All that can be
 // shown of a server is shown of the first of these, and what cannot of the others
 // is told so.
-func TestRightServersPass(t *testing.T) {
+func TestConformingServersPass(t *testing.T) {
 	t.Parallel()
 	for _, right := range rightServers() {
 		t.Run(joined(right.so), func(t *testing.T) {
 			t.Parallel()
-			address, p := imitate(t, right.so...)
+			address, p := newFakeServer(t, right.so...)
 			report := hold(t, address, p, brief())
 			for _, r := range report.With(conform.Fail, conform.Warn, conform.Info) {
 				t.Errorf("case %s: %s: %s", r.ID, r.Verdict, r.Detail)
@@ -55,14 +55,14 @@ func joined(flaws []flaw) string {
 	return strings.Join(all, ", and ")
 }
 
-// TestAWrongServerFailsTheRightCases: each flaw is found by the cases that speak
+// TestEachFlawFailsItsCases: each flaw is found by the cases that speak
 // of it, and by no others.
-func TestAWrongServerFailsTheRightCases(t *testing.T) {
+func TestEachFlawFailsItsCases(t *testing.T) {
 	t.Parallel()
 	for _, wrong := range wrongServers() {
 		t.Run(joined(append([]flaw{wrong.flaw}, wrong.so...)), func(t *testing.T) {
 			t.Parallel()
-			address, p := imitate(t, append([]flaw{wrong.flaw}, wrong.so...)...)
+			address, p := newFakeServer(t, append([]flaw{wrong.flaw}, wrong.so...)...)
 			may := strings.Fields(wrong.may)
 			var got []string
 			report := hold(t, address, p, brief())
@@ -79,10 +79,10 @@ func TestAWrongServerFailsTheRightCases(t *testing.T) {
 	}
 }
 
-// TestWhatAProfileSaysIsNoFlaw: the draft leaves it open, and the server says so.
-func TestWhatAProfileSaysIsNoFlaw(t *testing.T) {
+// TestDeclaredBehaviorPasses: the draft leaves it open, and the server says so.
+func TestDeclaredBehaviorPasses(t *testing.T) {
 	t.Parallel()
-	address, p := imitate(t, rawKeys, waits, storesServerErrors, sharesPrincipals, sharesRoutes, runsWithoutKey,
+	address, p := newFakeServer(t, rawKeys, waits, storesServerErrors, sharesPrincipals, sharesRoutes, runsWithoutKey,
 		noMarker, fingerprintsByValue, replaysToAnyone, mismatchIs409, runsOldKeys)
 	p.Key.Forms, p.Key.Time, p.AfterRetention, p.InProgress = []string{"raw"}, "", "run", "wait"
 	p.ServerErrors, p.Scope, p.OtherOperation, p.Required = "stored", "shared", "mismatch", false
@@ -105,8 +105,8 @@ func TestWhatAProfileSaysIsNoFlaw(t *testing.T) {
 // out that two that share nothing are two.
 func TestSeveralProcesses(t *testing.T) {
 	t.Parallel()
-	one, p := imitate(t)
-	other, _ := imitate(t)
+	one, p := newFakeServer(t)
+	other, _ := newFakeServer(t)
 	o := brief()
 	o.Only = []string{"30"}
 	report, err := conform.Run(t.Context(), []string{one, other}, p, o)

@@ -48,24 +48,24 @@ func (p *Profile) assumes(member string) bool {
 	return slices.Contains(p.Assumed, member)
 }
 
-// against ends the trial because the server does otherwise than that member of its profile
+// failUnlessAssumed ends the trial because the server does otherwise than that member of its profile
 // says. What the server does not declare is reported, and is no failure: the draft leaves
 // it open. It is for what is safe; a double effect fails in any case.
-func (t *trial) against(member, format string, args ...any) {
+func (t *caseRun) failUnlessAssumed(member, format string, args ...any) {
 	if t.profile.assumes(member) {
 		t.end(Info, "not declared ("+member+"), and seen: "+format, args...)
 	}
 	t.failf(format, args...)
 }
 
-// lenient reports whether a refusal may have any status from 400 to 499, because the
+// anyClientError reports whether a refusal may have any status from 400 to 499, because the
 // server declares none for these codes and the draft names one with a SHOULD at most,
 // which cases of that level are about.
-func (t *trial) lenient(codes []string) bool {
+func (t *caseRun) anyClientError(codes []string) bool {
 	return t.c.Level != Should && !slices.ContainsFunc(codes, func(code string) bool { return !t.profile.assumes("statuses." + code) })
 }
 
-// observed ends the trial with what was seen of a member that the server does not declare.
-func (t *trial) observed(member string, seen ...string) {
+// reportObserved ends the trial with what was seen of a member that the server does not declare.
+func (t *caseRun) reportObserved(member string, seen ...string) {
 	t.end(Info, "not declared (%s), and seen: %s", member, strings.Join(seen, "; "))
 }

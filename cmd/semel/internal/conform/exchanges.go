@@ -25,12 +25,12 @@ type exchanges struct {
 	successes map[string]map[string]bool // by op, the different bodies
 }
 
-// shownExchanges is how many exchanges a failure shows: the first request, its retry, and
+// maxShownExchanges is how many exchanges a failure shows: the first request, its retry, and
 // what the server made of another one.
-const shownExchanges = 3
+const maxShownExchanges = 3
 
 // record remembers that m, which is about op, was answered with got.
-func (t *trial) record(op string, m message, got *answer) {
+func (t *caseRun) record(op string, m message, got *answer) {
 	t.seen.mu.Lock()
 	defer t.seen.mu.Unlock()
 	if got.status <= 299 {
@@ -42,31 +42,31 @@ func (t *trial) record(op string, m message, got *answer) {
 		}
 		t.seen.successes[op][string(got.body)] = true
 	}
-	t.seen.last = append(t.seen.last, Exchange{t.curl(m), t.answered(got)})
-	t.seen.last = t.seen.last[max(0, len(t.seen.last)-shownExchanges):]
+	t.seen.last = append(t.seen.last, Exchange{t.curl(m), t.answerLine(got)})
+	t.seen.last = t.seen.last[max(0, len(t.seen.last)-maxShownExchanges):]
 }
 
 // lastExchanges returns those that a failure shows. Requests of the trial may still be on
 // their way.
-func (t *trial) lastExchanges() []Exchange {
+func (t *caseRun) lastExchanges() []Exchange {
 	t.seen.mu.Lock()
 	defer t.seen.mu.Unlock()
 	return slices.Clone(t.seen.last)
 }
 
 // successes is how many different successes op was answered with.
-func (t *trial) successes(op string) int {
+func (t *caseRun) successes(op string) int {
 	t.seen.mu.Lock()
 	defer t.seen.mu.Unlock()
 	return len(t.seen.successes[op])
 }
 
-// shownBody is how much of a body is shown, in bytes.
-const shownBody = 300
+// maxShownBody is how much of a body is shown, in bytes.
+const maxShownBody = 300
 
 // curl is a command line that sends m. A header that the profile has as ${NAME} stays so,
 // because it is a secret.
-func (t *trial) curl(m message) string {
+func (t *caseRun) curl(m message) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "curl -i -X %s %s", m.method, shellQuoted(t.server.base.String()+m.path))
 	for _, l := range m.lines {
@@ -84,7 +84,7 @@ func (t *trial) curl(m message) string {
 	}
 	switch {
 	case m.body == nil:
-	case len(m.body) > shownBody:
+	case len(m.body) > maxShownBody:
 		fmt.Fprintf(&b, " --data-binary @body # of %d bytes", len(m.body))
 	default:
 		fmt.Fprintf(&b, " --data-binary %s", shellQuoted(string(m.body)))
@@ -130,8 +130,8 @@ func shellQuoted(text string) string {
 	return b.String()
 }
 
-// answered is got in one line.
-func (t *trial) answered(got *answer) string {
+// answerLine is got in one line.
+func (t *caseRun) answerLine(got *answer) string {
 	parts := []string{strings.TrimSpace(fmt.Sprintf("%d %s", got.status, http.StatusText(got.status)))}
 	for _, name := range []string{t.profile.ReplayHeader, "Retry-After", "Location", "Content-Type"} {
 		if value := got.header.Get(name); name != "" && value != "" {
@@ -139,7 +139,7 @@ func (t *trial) answered(got *answer) string {
 		}
 	}
 	text := strings.Join(parts, ", ")
-	body := strings.TrimSpace(string(got.body[:min(len(got.body), shownBody)]))
+	body := strings.TrimSpace(string(got.body[:min(len(got.body), maxShownBody)]))
 	if body != "" {
 		text += " | " + strings.Join(strings.Fields(body), " ")
 	}

@@ -8,9 +8,9 @@ import (
 	"unicode"
 )
 
-// acted fails unless got has the headers that a script says: one that was never
+// mustCarry fails unless got has the headers that a script says: one that was never
 // sent is not missed in a repeat.
-func (t *trial) acted(got *answer, headers map[string]string) {
+func (t *caseRun) mustCarry(got *answer, headers map[string]string) {
 	for _, name := range slices.Sorted(maps.Keys(headers)) {
 		if !carries(got, name, headers[name]) {
 			t.failf("the fixture answers without the %s that the script says", name)
@@ -25,47 +25,47 @@ func carries(got *answer, name, value string) bool {
 	if strings.ContainsFunc(value, func(r rune) bool { return r > unicode.MaxASCII }) {
 		return len(there) > 0
 	}
-	return slices.ContainsFunc(there, func(v string) bool { return strings.HasPrefix(bare(v), bare(value)) })
+	return slices.ContainsFunc(there, func(v string) bool { return strings.HasPrefix(normalized(v), normalized(value)) })
 }
 
-func bare(value string) string { return strings.ToLower(strings.ReplaceAll(value, " ", "")) }
+func normalized(value string) string { return strings.ToLower(strings.ReplaceAll(value, " ", "")) }
 
 // longAgo is a date that no answer of today has.
 const longAgo = "Thu, 01 Jan 1998 00:00:00 GMT"
 
-// ofOneExchange are headers that belong to an exchange, and not to its result.
-func ofOneExchange() map[string]string {
+// perExchangeHeaders are headers that belong to an exchange, and not to its result.
+func perExchangeHeaders() map[string]string {
 	return map[string]string{
 		"Set-Cookie": "session=secret", "X-RateLimit-Remaining": "7", "Retry-After": "7", "WWW-Authenticate": "Basic",
 	}
 }
 
-// ofOneHop are such headers that what is before a server may write itself.
-func ofOneHop() map[string]string {
+// perHopHeaders are such headers that what is before a server may write itself.
+func perHopHeaders() map[string]string {
 	return map[string]string{"Date": longAgo, "Keep-Alive": "timeout=7"}
 }
 
-// anotherDate is long enough for a Date, which has whole seconds and may come
+// nextDate is long enough for a Date, which has whole seconds and may come
 // from a clock that is looked at once in a second, to be another.
-const anotherDate = 2100 * time.Millisecond
+const nextDate = 2100 * time.Millisecond
 
-func (t *trial) oldHeaders() {
-	a := t.asking()
-	all := ofOneExchange()
-	maps.Copy(all, ofOneHop())
+func (t *caseRun) oldHeaders() {
+	a := t.newRequest()
+	all := perExchangeHeaders()
+	maps.Copy(all, perHopHeaders())
 	if t.profile.Suite.offers(offerFixture) {
 		a.script = &script{Headers: all}
 	}
-	first := t.executes(a)
+	first := t.mustExecute(a)
 	if a.script != nil {
-		t.acted(first, ofOneExchange())
+		t.mustCarry(first, perExchangeHeaders())
 	}
-	t.missed(first, slices.Sorted(maps.Keys(all)))
+	t.noteMissing(first, slices.Sorted(maps.Keys(all)))
 	date := first.header.Get("Date")
 	if date != "" && date != longAgo {
-		t.rest(anotherDate)
+		t.sleep(nextDate)
 	}
-	got := t.replays(a, first)
+	got := t.mustReplay(a, first)
 	delete(all, "Date")
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		if len(got.header.Values(name)) > 0 {
@@ -77,9 +77,9 @@ func (t *trial) oldHeaders() {
 	}
 }
 
-// missed notes which of the headers first does not have: nothing is found out
+// noteMissing notes which of the headers first does not have: nothing is found out
 // about them. It ends the trial when it has none.
-func (t *trial) missed(first *answer, names []string) {
+func (t *caseRun) noteMissing(first *answer, names []string) {
 	missing := slices.DeleteFunc(slices.Clone(names), func(name string) bool { return len(first.header.Values(name)) > 0 })
 	switch {
 	case len(missing) == len(names):

@@ -9,7 +9,7 @@ import (
 
 // http2 sends each ask over one HTTP/2 connection, all at the same time, and
 // returns the answers; false when the server does not speak HTTP/2.
-func (t *trial) http2(asks ...ask) ([]*answer, bool) {
+func (t *caseRun) http2(asks ...request) ([]*answer, bool) {
 	var protocols http.Protocols
 	protocols.SetHTTP2(t.server.base.Scheme == "https")
 	protocols.SetUnencryptedHTTP2(t.server.base.Scheme == "http")
@@ -22,7 +22,7 @@ func (t *trial) http2(asks ...ask) ([]*answer, bool) {
 	for _, a := range asks {
 		m := t.message(a)
 		go func() {
-			got, err := t.over(transport, m)
+			got, err := t.sendOver(transport, m)
 			if err == nil {
 				t.record(a.op, m, got)
 			}
@@ -33,7 +33,7 @@ func (t *trial) http2(asks ...ask) ([]*answer, bool) {
 	var failed error
 	for range asks {
 		r := <-replies
-		all, failed = append(all, r.got), firstOf(failed, r.err)
+		all, failed = append(all, r.got), firstError(failed, r.err)
 	}
 	if failed != nil {
 		t.failf("over HTTP/2: %v", failed)
@@ -41,7 +41,7 @@ func (t *trial) http2(asks ...ask) ([]*answer, bool) {
 	return all, true
 }
 
-func firstOf(errs ...error) error {
+func firstError(errs ...error) error {
 	for _, err := range errs {
 		if err != nil {
 			return err
@@ -50,13 +50,13 @@ func firstOf(errs ...error) error {
 	return nil
 }
 
-func (t *trial) speaksHTTP2(transport *http.Transport) bool {
-	_, err := t.over(transport, message{method: http.MethodGet, path: "/"})
+func (t *caseRun) speaksHTTP2(transport *http.Transport) bool {
+	_, err := t.sendOver(transport, message{method: http.MethodGet, path: "/"})
 	return err == nil
 }
 
-// over sends m by net/http, which writes header names in lower case.
-func (t *trial) over(transport *http.Transport, m message) (*answer, error) {
+// sendOver sends m by net/http, which writes header names in lower case.
+func (t *caseRun) sendOver(transport *http.Transport, m message) (*answer, error) {
 	target, err := url.Parse(t.server.base.String() + m.path)
 	if err != nil {
 		return nil, err

@@ -9,8 +9,8 @@ import (
 	"github.com/semelgo/semel/cmd/semel/internal/conform"
 )
 
-// TestProfilesThatAreWrongAreRefused, with an error that names the member.
-func TestProfilesThatAreWrongAreRefused(t *testing.T) {
+// TestInvalidProfilesAreRejected, with an error that names the member.
+func TestInvalidProfilesAreRejected(t *testing.T) {
 	t.Parallel()
 	const endpoint = `"endpoint":{"url":"/x","body":"{{op}}{{n}}","counter":{"url":"/c"}}`
 	for text, names := range map[string]string{
@@ -58,8 +58,8 @@ func TestProfilesThatAreWrongAreRefused(t *testing.T) {
 	}
 }
 
-// TestAProfileIsCompletedByTheServersOwn: what a file does not say is as it was.
-func TestAProfileIsCompletedByTheServersOwn(t *testing.T) {
+// TestProfileIsCompletedByTheServersOwn: what a file does not say is as it was.
+func TestProfileIsCompletedByTheServersOwn(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "idempotency.json")
 	if err := os.WriteFile(file, []byte(`{"required":false,"statuses":{"key_reused":409}}`), 0o600); err != nil {

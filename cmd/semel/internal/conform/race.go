@@ -20,29 +20,29 @@ type round struct {
 	count   int     // how often the effect happened
 }
 
-// storms races many identical requests, spread over all addresses of the server, in
+// checkRace races many identical requests, spread over all addresses of the server, in
 // several rounds. A double effect is judged first, over all rounds: it is why the
 // answers differ.
-func (t *trial) storms() {
+func (t *caseRun) checkRace() {
 	rounds := make([]round, 0, raceRounds)
 	for i := range raceRounds {
-		a := t.asking()
+		a := t.newRequest()
 		if i == 0 && t.profile.Suite.offers(offerFixture) {
 			a.script = &script{DelayMS: 50} // so that many come while it runs
 		}
 		replies := t.race(a)
-		rounds = append(rounds, round{replies, t.settled(a), t.count(a.op)})
+		rounds = append(rounds, round{replies, t.sendUntilSettled(a), t.effectsOf(a.op)})
 	}
 	t.ranOnce(rounds)
-	t.quickly()
+	t.quickRace()
 	for _, r := range rounds {
-		t.agree(r.replies, r.last)
-		t.oneFirst(r.replies)
+		t.mustAgree(r.replies, r.last)
+		t.mustHaveOneFirst(r.replies)
 	}
 }
 
 // ranOnce fails unless the effect happened once in each round.
-func (t *trial) ranOnce(rounds []round) {
+func (t *caseRun) ranOnce(rounds []round) {
 	doubled, worst := 0, 0
 	for _, r := range rounds {
 		if r.count > 1 {
@@ -52,7 +52,7 @@ func (t *trial) ranOnce(rounds []round) {
 	}
 	if doubled > 0 {
 		t.failf("the handler ran %s for one key, in %d of %d rounds of %d requests at once it ran more than once",
-			times(worst), doubled, len(rounds), t.storm)
+			times(worst), doubled, len(rounds), t.raceSize)
 	}
 	for _, r := range rounds {
 		if r.count != 1 {
@@ -61,25 +61,25 @@ func (t *trial) ranOnce(rounds []round) {
 	}
 }
 
-// gathering is how long the servers have to read what was sent of the requests. One
+// readDelay is how long the servers have to read what was sent of the requests. One
 // that looks for the key before it reads the body has then looked in all of them.
-const gathering = 50 * time.Millisecond
+const readDelay = 50 * time.Millisecond
 
 // race sends a over many connections at the same time: all are open, and have sent
 // everything but the last byte, before the first one sends that.
-func (t *trial) race(a ask) []reply {
+func (t *caseRun) race(a request) []reply {
 	m := t.message(a)
 	servers := append([]server{t.server}, t.others...)
-	replies, start := make([]reply, t.storm), make(chan struct{})
+	replies, start := make([]reply, t.raceSize), make(chan struct{})
 	var ready, ended sync.WaitGroup
-	ready.Add(t.storm)
+	ready.Add(t.raceSize)
 	for i := range replies {
 		ended.Go(func() {
-			replies[i] = t.entrant(servers[i%len(servers)], m, &ready, start)
+			replies[i] = t.raceRequest(servers[i%len(servers)], m, &ready, start)
 		})
 	}
 	ready.Wait()
-	t.rest(gathering)
+	t.sleep(readDelay)
 	close(start)
 	ended.Wait()
 	for _, r := range replies {
@@ -90,9 +90,9 @@ func (t *trial) race(a ask) []reply {
 	return replies
 }
 
-// entrant sends m to s, but for its last byte, and that byte when start is closed.
+// raceRequest sends m to s, but for its last byte, and that byte when start is closed.
 // When s says that it is too busy, m is sent again on its own.
-func (t *trial) entrant(s server, m message, ready *sync.WaitGroup, start <-chan struct{}) reply {
+func (t *caseRun) raceRequest(s server, m message, ready *sync.WaitGroup, start <-chan struct{}) reply {
 	conn, err := s.dial(t.ctx)
 	text := s.bytes(m, false)
 	if err == nil {
@@ -106,8 +106,8 @@ func (t *trial) entrant(s server, m message, ready *sync.WaitGroup, start <-chan
 		return reply{err: err}
 	}
 	got, err := finish(conn, text[len(text)-1:], m.method)
-	for err == nil && got.busy() && t.ctx.Err() == nil {
-		t.rest(pollEvery)
+	for err == nil && got.inProgress() && t.ctx.Err() == nil {
+		t.sleep(pollEvery)
 		got, err = s.exchange(t.ctx, m)
 	}
 	return reply{got, err}

@@ -76,15 +76,15 @@ func read(r *http.Request) string {
 	return string(text)
 }
 
-// TestTheRaceFindsCheckThenAct in each of ten runs, and says how often the handler ran.
+// TestRaceFindsCheckThenAct in each of ten runs, and says how often the handler ran.
 // A server that looks for the key before it has read the body is found although its handler
 // takes no time; one that reads the body first is found if its handler writes to a disk.
-func TestTheRaceFindsCheckThenAct(t *testing.T) {
+func TestRaceFindsCheckThenAct(t *testing.T) {
 	t.Parallel()
 	for _, count := range []string{"/orders?name={{op}}", ""} {
 		t.Run("key first"+count, func(t *testing.T) {
 			t.Parallel()
-			findsNaive(t, &naive{}, count)
+			mustFindNaive(t, &naive{}, count)
 		})
 		t.Run("body first"+count, func(t *testing.T) {
 			t.Parallel()
@@ -93,24 +93,24 @@ func TestTheRaceFindsCheckThenAct(t *testing.T) {
 				t.Fatal(err)
 			}
 			t.Cleanup(func() { disk.Close() })
-			findsNaive(t, &naive{bodyFirst: true, disk: disk}, count)
+			mustFindNaive(t, &naive{bodyFirst: true, disk: disk}, count)
 		})
 	}
 }
 
-// TestTheRaceFindsAHandlerWithoutDuration: a server that reads the body first, and whose
+// TestRaceFindsAFastHandler: a server that reads the body first, and whose
 // handler takes no time, is found where two processors are free. A loaded machine runs one
 // request after the other.
-func TestTheRaceFindsAHandlerWithoutDuration(t *testing.T) {
+func TestRaceFindsAFastHandler(t *testing.T) {
 	if os.Getenv("SEMEL_SOAK") == "" {
 		t.Skip("it needs two free processors: set SEMEL_SOAK=1")
 	}
-	findsNaive(t, &naive{bodyFirst: true}, "/orders?name={{op}}")
-	findsNaive(t, &naive{bodyFirst: true}, "")
+	mustFindNaive(t, &naive{bodyFirst: true}, "/orders?name={{op}}")
+	mustFindNaive(t, &naive{bodyFirst: true}, "")
 }
 
-// findsNaive holds n to the race ten times.
-func findsNaive(t *testing.T, n *naive, count string) {
+// mustFindNaive holds n to the race ten times.
+func mustFindNaive(t *testing.T, n *naive, count string) {
 	t.Helper()
 	n.answers, n.orders = map[string]string{}, map[string]int{}
 	server := httptest.NewServer(n)
@@ -123,7 +123,7 @@ func findsNaive(t *testing.T, n *naive, count string) {
 	p.Suite.Endpoint = e
 	found := regexp.MustCompile(`^the handler ran \d+ times for one key, in`)
 	for i := range 10 {
-		r := hold(t, server.URL, &p, conform.Options{Only: []string{"30"}, Storm: 20}).Results[0]
+		r := hold(t, server.URL, &p, conform.Options{Only: []string{"30"}, RaceSize: 20}).Results[0]
 		if r.Verdict != conform.Fail || !found.MatchString(r.Detail) {
 			t.Errorf("run %d: %s: %q, want that the handler ran more than once", i+1, r.Verdict, r.Detail)
 		}

@@ -53,9 +53,9 @@ func (r *Report) With(verdicts ...Verdict) []Result {
 	return found
 }
 
-// Tell writes r for people: a line, what was seen if it did not pass, and with
+// WriteText writes r for people: a line, what was seen if it did not pass, and with
 // all also if it did, and the members of the profile that it depends on.
-func (r Result) Tell(w io.Writer, all bool) {
+func (r Result) WriteText(w io.Writer, all bool) {
 	fmt.Fprintf(w, "%-8s  %3s  %-8s  %s\n", r.Verdict, r.ID, r.Level, r.Says)
 	if r.Detail != "" && (all || r.Verdict != Pass) {
 		fmt.Fprintf(w, "%25s%s\n", "", r.Detail)
@@ -91,11 +91,11 @@ func (r *Report) Summary(w io.Writer) {
 		}
 		fmt.Fprintln(w)
 	}
-	fmt.Fprintf(w, "\n%s\n", r.inShort())
+	fmt.Fprintf(w, "\n%s\n", r.headline())
 }
 
-// inShort is the report in one sentence.
-func (r *Report) inShort() string {
+// headline is the report in one sentence.
+func (r *Report) headline() string {
 	ids := func(v Verdict) string {
 		var all []string
 		for _, one := range r.With(v) {
@@ -114,7 +114,7 @@ func (r *Report) inShort() string {
 
 // Markdown writes the report as a table for the documentation.
 func (r *Report) Markdown(w io.Writer) {
-	fmt.Fprintf(w, "%s.\n\n", capital(r.inShort()))
+	fmt.Fprintf(w, "%s.\n\n", capitalize(r.headline()))
 	fmt.Fprintf(w, "| case | level | statement | verdict | seen |\n|---|---|---|---|---|\n")
 	for _, one := range r.Results {
 		fmt.Fprintf(w, "| %s | %s | %s | %s | %s |\n", one.ID, one.Level, cell(one.Says), one.Verdict, cell(one.Detail))
@@ -137,4 +137,4 @@ func List(w io.Writer, cases []Case) {
 
 func cell(s string) string { return strings.ReplaceAll(s, "|", `\|`) }
 
-func capital(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
+func capitalize(s string) string { return strings.ToUpper(s[:1]) + s[1:] }

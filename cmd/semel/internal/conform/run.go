@@ -14,23 +14,23 @@ import (
 type Options struct {
 	// Only are the IDs of the cases to run. Empty: all.
 	Only []string
-	// Storm is how many ask at once in the case about many. Zero: 200.
-	Storm int
+	// RaceSize is how many ask at once in the case about many. Zero: 200.
+	RaceSize int
 	// QuickRounds is how many rounds of a few requests over open connections that case 30
 	// ends with. Zero: 500.
 	QuickRounds int
 	// Parallel is how many cases run at a time. Zero: 8.
 	Parallel int
-	// Patience bounds each case. Zero: one minute.
-	Patience time.Duration
-	// Ended is called with the result of each case, one at a time, in the order of the
+	// CaseTimeout bounds each case. Zero: one minute.
+	CaseTimeout time.Duration
+	// OnResult is called with the result of each case, one at a time, in the order of the
 	// cases. Nil: it is not called.
-	Ended func(Result)
+	OnResult func(Result)
 }
 
 func (o Options) withDefaults() Options {
-	if o.Storm <= 0 {
-		o.Storm = 200
+	if o.RaceSize <= 0 {
+		o.RaceSize = 200
 	}
 	if o.QuickRounds <= 0 {
 		o.QuickRounds = quickRounds
@@ -38,8 +38,8 @@ func (o Options) withDefaults() Options {
 	if o.Parallel <= 0 {
 		o.Parallel = 8
 	}
-	if o.Patience <= 0 {
-		o.Patience = time.Minute
+	if o.CaseTimeout <= 0 {
+		o.CaseTimeout = time.Minute
 	}
 	return o
 }
@@ -50,11 +50,11 @@ func (o Options) withDefaults() Options {
 // wrong.
 func Run(ctx context.Context, addresses []string, p *Profile, o Options) (*Report, error) {
 	o = o.withDefaults()
-	cases, err := chosen(p.Name, o.Only)
+	cases, err := selectCases(p.Name, o.Only)
 	if err != nil {
 		return nil, err
 	}
-	s := &session{profile: p, storm: o.Storm, quick: o.QuickRounds}
+	s := &session{profile: p, raceSize: o.RaceSize, quickRounds: o.QuickRounds}
 	for i, address := range addresses {
 		srv, err := newServer(address)
 		if err != nil {
@@ -74,7 +74,7 @@ func Run(ctx context.Context, addresses []string, p *Profile, o Options) (*Repor
 	return r, ctx.Err()
 }
 
-func chosen(profile string, only []string) ([]Case, error) {
+func selectCases(profile string, only []string) ([]Case, error) {
 	all := Cases(profile)
 	for _, id := range only {
 		if !slices.ContainsFunc(all, func(c Case) bool { return c.ID == id }) {
@@ -93,12 +93,12 @@ func (s *session) runAll(ctx context.Context, cases []Case, o Options) []Result 
 	results, ended, told := make([]Result, len(cases)), make([]bool, len(cases)), 0
 	var telling sync.Mutex
 	run := func(i int) {
-		r := s.run(ctx, cases[i], o.Patience)
+		r := s.run(ctx, cases[i], o.CaseTimeout)
 		telling.Lock()
 		defer telling.Unlock()
 		results[i], ended[i] = r, true
-		for ; o.Ended != nil && told < len(cases) && ended[told]; told++ {
-			o.Ended(results[told])
+		for ; o.OnResult != nil && told < len(cases) && ended[told]; told++ {
+			o.OnResult(results[told])
 		}
 	}
 	slots := make(chan struct{}, o.Parallel)
@@ -126,8 +126,8 @@ func (s *session) runAll(ctx context.Context, cases []Case, o Options) []Result 
 func (s *session) run(ctx context.Context, c Case, patience time.Duration) Result {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	t := &trial{session: s, ctx: ctx, c: c, verdict: Pass}
-	if missing := s.missing(c); missing != "" {
+	t := &caseRun{session: s, ctx: ctx, c: c, verdict: Pass}
+	if missing := s.missingPart(c); missing != "" {
 		t.verdict, t.detail = NotShown, missing
 		return t.result()
 	}
@@ -140,13 +140,13 @@ func (s *session) run(ctx context.Context, c Case, patience time.Duration) Resul
 	return t.result()
 }
 
-// missing says which part of the contract a case needs that is not there.
-func (s *session) missing(c Case) string {
+// missingPart says which part of the contract a case needs that is not there.
+func (s *session) missingPart(c Case) string {
 	for _, part := range c.needs {
 		switch {
 		case s.profile.Suite.offers(part):
 		case s.profile.Suite.Endpoint != nil:
-			return "an endpoint of its own has no way " + lacking(part)
+			return "an endpoint of its own has no way " + purposeOf(part)
 		default:
 			return "it needs the " + part + " of the fixture contract, which suite.offers does not have"
 		}
@@ -154,8 +154,8 @@ func (s *session) missing(c Case) string {
 	return ""
 }
 
-// lacking says what a part of the contract is for.
-func lacking(part string) string {
+// purposeOf says what a part of the contract is for.
+func purposeOf(part string) string {
 	switch part {
 	case offerBarrier:
 		return "to hold a request while it runs"
@@ -172,7 +172,7 @@ func lacking(part string) string {
 	}
 }
 
-func (t *trial) result() Result {
+func (t *caseRun) result() Result {
 	detail := t.detail
 	if t.verdict == Pass || t.verdict == Info {
 		detail = strings.Join(slices.DeleteFunc(append([]string{t.detail}, t.notes...), func(s string) bool { return s == "" }), "; ")

@@ -15,11 +15,11 @@ import (
 
 // session is one server under test, and what is known of it.
 type session struct {
-	server  server
-	others  []server // further addresses of the same server
-	profile *Profile
-	storm   int // how many ask at once where many do
-	quick   int // rounds of a few at once
+	server      server
+	others      []server // further addresses of the same server
+	profile     *Profile
+	raceSize    int // how many ask at once where many do
+	quickRounds int // rounds of a few at once
 }
 
 // WellKnown is where a server's own profile is looked for, below its base.
@@ -80,8 +80,8 @@ func (s *session) effects(ctx context.Context, op string) (int, error) {
 
 // lookUp asks the counter about op.
 func (s *session) lookUp(ctx context.Context, op, principal string, more ...line) (*answer, error) {
-	path := fill(s.profile.Suite.counter().URL, ask{op: op})
-	return s.server.exchange(ctx, message{method: http.MethodGet, path: path, lines: append(s.who(principal), more...)})
+	path := expand(s.profile.Suite.counter().URL, request{op: op})
+	return s.server.exchange(ctx, message{method: http.MethodGet, path: path, lines: append(s.principalLines(principal), more...)})
 }
 
 // countIn is how often op happened, by an answer of the counter.
@@ -94,7 +94,7 @@ func (s *session) countIn(a *answer, op string) (int, error) {
 	if err := json.Unmarshal(a.body, &v); err != nil {
 		return 0, fmt.Errorf("read counter: %w", err)
 	}
-	switch found := at(v, c.Pointer).(type) {
+	switch found := valueAt(v, c.Pointer).(type) {
 	case float64:
 		return int(found), nil
 	case []any:
@@ -107,7 +107,7 @@ func (s *session) countIn(a *answer, op string) (int, error) {
 func matching(elements []any, pointer, op string) int {
 	n := 0
 	for _, e := range elements {
-		text, ok := at(e, pointer).(string)
+		text, ok := valueAt(e, pointer).(string)
 		if pointer == "" || ok && strings.Contains(text, op) {
 			n++
 		}
@@ -115,8 +115,8 @@ func matching(elements []any, pointer, op string) int {
 	return n
 }
 
-// at returns what pointer points to in v; nil when it points to nothing.
-func at(v any, pointer string) any {
+// valueAt returns what pointer points to in v; nil when it points to nothing.
+func valueAt(v any, pointer string) any {
 	for token := range jsontext.Pointer(pointer).Tokens() {
 		switch in := v.(type) {
 		case map[string]any:
@@ -140,7 +140,7 @@ func (s *session) control(ctx context.Context, path string, body any) (*answer, 
 	if err != nil {
 		return nil, err
 	}
-	lines := append(s.who(principalA), line{"Content-Type", "application/json"})
+	lines := append(s.principalLines(principalA), line{"Content-Type", "application/json"})
 	m := message{method: http.MethodPost, path: path, lines: lines, body: text}
 	a, err := s.server.exchange(ctx, m)
 	if err != nil {

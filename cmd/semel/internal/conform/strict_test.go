@@ -73,9 +73,9 @@ func strict(t *testing.T) string {
 	return server.URL
 }
 
-// TestAStrictServerFailsNothing: what a server does not declare, and the draft leaves open,
+// TestStrictServerPasses: what a server does not declare, and the draft leaves open,
 // is reported and is no failure.
-func TestAStrictServerFailsNothing(t *testing.T) {
+func TestStrictServerPasses(t *testing.T) {
 	t.Parallel()
 	for name, count := range map[string]string{"counter": "/orders?item={{op}}#/total", "no counter": ""} {
 		t.Run(name, func(t *testing.T) {
@@ -105,9 +105,9 @@ func TestAStrictServerFailsNothing(t *testing.T) {
 	}
 }
 
-// TestWhatIsUnsafeFailsUndeclaredToo: a server that declares nothing fails where it runs a
+// TestUnsafeBehaviorFailsUndeclaredToo: a server that declares nothing fails where it runs a
 // request twice, or gives one caller the answer of another.
-func TestWhatIsUnsafeFailsUndeclaredToo(t *testing.T) {
+func TestUnsafeBehaviorFailsUndeclaredToo(t *testing.T) {
 	t.Parallel()
 	for flaw, fails := range map[flaw]string{
 		ignoresKeys: "1 30", sharesPrincipals: "15", noFingerprint: "14", takesFirstLine: "7", takesEmpty: "10",
@@ -115,7 +115,7 @@ func TestWhatIsUnsafeFailsUndeclaredToo(t *testing.T) {
 	} {
 		t.Run(string(flaw), func(t *testing.T) {
 			t.Parallel()
-			address, declared := imitate(t, flaw, hasOwnEndpoint, publishesNothing)
+			address, declared := newFakeServer(t, flaw, hasOwnEndpoint, publishesNothing)
 			p := conform.UndeclaredProfile()
 			p.Suite = declared.Suite
 			var failed []string
@@ -134,10 +134,10 @@ func TestWhatIsUnsafeFailsUndeclaredToo(t *testing.T) {
 // TestResultsComeInTheOrderOfTheCases, whichever ends first.
 func TestResultsComeInTheOrderOfTheCases(t *testing.T) {
 	t.Parallel()
-	address, p := imitate(t, hasOwnEndpoint)
+	address, p := newFakeServer(t, hasOwnEndpoint)
 	var told, want []string
 	o := brief()
-	o.Ended = func(r conform.Result) { told = append(told, r.ID) }
+	o.OnResult = func(r conform.Result) { told = append(told, r.ID) }
 	for _, r := range hold(t, address, p, o).Results {
 		want = append(want, r.ID)
 	}
@@ -166,7 +166,7 @@ func TestCommandLinesOfAnEndpoint(t *testing.T) {
 // TestCurlKeepsSecrets: a failure shows the name of an environment variable, not its value.
 func TestCurlKeepsSecrets(t *testing.T) {
 	t.Setenv("CONFORM_TOKEN", "secret")
-	address, p := imitate(t, hasOwnEndpoint, ignoresKeys)
+	address, p := newFakeServer(t, hasOwnEndpoint, ignoresKeys)
 	p.Suite.Principals[0] = map[string]string{"Authorization": "Bearer a", "X-Token": "${CONFORM_TOKEN}"}
 	o := brief()
 	o.Only = []string{"1"}

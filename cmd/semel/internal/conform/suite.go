@@ -151,7 +151,7 @@ func (s *Suite) principals() int {
 
 // The principals that ask.
 const (
-	principalA = "A"
-	principalB = "B"
-	nobody     = "-"
+	principalA  = "A"
+	principalB  = "B"
+	noPrincipal = "-"
 )

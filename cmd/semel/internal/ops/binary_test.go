@@ -11,15 +11,15 @@ import (
 	"github.com/semelgo/semel/cmd/semel/internal/exit"
 )
 
-// TestTheProgramItself, built: what is told, where, and with which code it ends.
-func TestTheProgramItself(t *testing.T) {
+// TestBuiltProgram, built: what is told, where, and with which code it ends.
+func TestBuiltProgram(t *testing.T) {
 	t.Parallel()
 	program := filepath.Join(t.TempDir(), "semel")
 	if text, err := exec.CommandContext(t.Context(), "go", "build", "-o", program, "github.com/semelgo/semel/cmd/semel").CombinedOutput(); err != nil {
 		t.Fatalf("go build: %v\n%s", err, text)
 	}
-	s := newSite(t)
-	id := s.doubt(t, callOf("k"))
+	s := newSQLite(t)
+	id := s.makeInDoubt(t, callOf("k"))
 	for _, tt := range []struct {
 		args []string
 		code int

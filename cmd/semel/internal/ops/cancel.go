@@ -10,7 +10,7 @@ import (
 )
 
 func newCancelCommand() *cobra.Command {
-	var g changing
+	var g changeFlags
 	c := &cobra.Command{
 		Use:   "cancel " + targetsUse + " --reason TEXT",
 		Short: "End what waits, and ask what runs to stop",
@@ -35,11 +35,11 @@ record that asks.`,
 }
 
 // cancel ends the record that was, or asks for it.
-func (g *changing) cancel(ctx context.Context, db *database, was *store.Record) (v changedView, err error) {
+func (g *changeFlags) cancel(ctx context.Context, db *database, was *store.Record) (v changedView, err error) {
 	if !hasDue(was.State) {
-		return v, refused(was, "neither waiting nor running")
+		return v, errRefused(was, "neither waiting nor running")
 	}
-	n := &noted{Note: g.note(was), to: []store.State{store.Failed, store.InDoubt}}
+	n := &pendingNote{Note: g.note(was), to: []store.State{store.Failed, store.InDoubt}}
 	engine, err := db.noting(semel.Options{Retention: g.retention}, n)
 	if err != nil {
 		return v, err
@@ -54,7 +54,7 @@ func (g *changing) cancel(ctx context.Context, db *database, was *store.Record) 
 		v.Asked = n.asked.String()
 	case now.State == store.Absent || !n.made:
 		now.ID = was.ID
-		return v, refused(&now, "neither waiting nor running")
+		return v, errRefused(&now, "neither waiting nor running")
 	}
 	return v, nil
 }

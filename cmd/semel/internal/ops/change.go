@@ -16,17 +16,17 @@ import (
 	"github.com/semelgo/semel/store"
 )
 
-// changing is what the commands have in common that send a record round again,
+// changeFlags is what the commands have in common that send a record round again,
 // end it or let it wait: which one, who says so, and why.
-type changing struct {
-	choosing
+type changeFlags struct {
+	selectFlags
 
 	reason, actor string
 	retention     time.Duration
 }
 
-func (g *changing) addFlags(c *cobra.Command) {
-	g.choosing.addFlags(c)
+func (g *changeFlags) addFlags(c *cobra.Command) {
+	g.selectFlags.addFlags(c)
 	f := c.Flags()
 	f.StringVar(&g.reason, "reason", "", "why; it is kept")
 	f.StringVar(&g.actor, "actor", "", "who says so; $USER if it is not given")
@@ -34,14 +34,14 @@ func (g *changing) addFlags(c *cobra.Command) {
 }
 
 // check sees whether who and why are told.
-func (g *changing) check() error {
+func (g *changeFlags) check() error {
 	g.actor = cmp.Or(g.actor, os.Getenv("USER"))
 	g.reason = strings.TrimSpace(g.reason)
 	switch {
 	case g.reason == "":
 		return exit.Usagef("--reason is required: it is kept, for those who ask later")
 	case g.actor == "":
-		return noActor()
+		return errNoActor()
 	case g.retention <= 0:
 		return exit.Usagef("--retention must be more than zero")
 	}
@@ -53,7 +53,7 @@ type changer func(ctx context.Context, db *database, was *store.Record) (changed
 
 // change lets do change the records that the command line names, and writes the state
 // before and after each change.
-func (g *changing) change(c *cobra.Command, args []string, do changer) error {
+func (g *changeFlags) change(c *cobra.Command, args []string, do changer) error {
 	if err := g.check(); err != nil && !g.dryRun {
 		return err
 	}
@@ -67,12 +67,12 @@ func (g *changing) change(c *cobra.Command, args []string, do changer) error {
 		case err != nil:
 			return nil, "", err
 		case s.all != nil && !s.all.stillHas(was):
-			return nil, "", refused(was, "which --all does not choose any more")
+			return nil, "", errRefused(was, "which --all does not choose any more")
 		}
 		v, err := do(ctx, db, was)
 		switch {
 		case errors.Is(err, semel.ErrInProgress):
-			return nil, "", busy(id)
+			return nil, "", errRecordBusy(id)
 		case err != nil:
 			return nil, "", fieldFlag(err)
 		}
@@ -81,14 +81,14 @@ func (g *changing) change(c *cobra.Command, args []string, do changer) error {
 	})
 }
 
-// noActor says how to name the person who makes a change. In containers $USER is often
+// errNoActor says how to name the person who makes a change. In containers $USER is often
 // not set.
-func noActor() error {
+func errNoActor() error {
 	return exit.Usagef("--actor is required, because $USER is not set; in a container set USER, for example with docker exec --env USER=NAME")
 }
 
 // note is who and why, to be kept with r.
-func (g *changing) note(r *store.Record) store.Note {
+func (g *changeFlags) note(r *store.Record) store.Note {
 	return store.Note{ID: r.ID, Actor: g.actor, Reason: g.reason}
 }
 
@@ -120,10 +120,10 @@ func (v *changedView) line() string {
 	return text
 }
 
-// refused says that r does not allow what was asked.
-func refused(r *store.Record, why string) error {
+// errRefused says that r does not allow what was asked.
+func errRefused(r *store.Record, why string) error {
 	if r.State == store.Absent {
-		return notFound(r.ID)
+		return errNotFound(r.ID)
 	}
 	return &exit.Error{Code: exit.Refused, Err: fmt.Errorf("record %s is %s, %s; nothing was changed", r.ID, r.State, why)}
 }

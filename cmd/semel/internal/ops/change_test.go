@@ -28,7 +28,7 @@ var (
 var errSecret = errors.New("dial password-s3cret\x1b[2J")
 
 // enqueue leaves c waiting.
-func (s *site) enqueue(t *testing.T, c semel.Call, o semel.EnqueueOptions) string {
+func (s *testDB) enqueue(t *testing.T, c semel.Call, o semel.EnqueueOptions) string {
 	t.Helper()
 	if added, err := semel.Enqueue(t.Context(), s.engine, c, o); !added || err != nil {
 		t.Fatalf("Enqueue = %v, %v", added, err)
@@ -37,7 +37,7 @@ func (s *site) enqueue(t *testing.T, c semel.Call, o semel.EnqueueOptions) strin
 }
 
 // refuse runs c with a function that fails and has had no effect.
-func (s *site) refuse(t *testing.T, c semel.Call, err error) string {
+func (s *testDB) refuse(t *testing.T, c semel.Call, err error) string {
 	t.Helper()
 	if _, _, got := s.do(t, c, "", semel.NotCommitted(err)); got == nil {
 		t.Fatal("the refusal was not told")
@@ -45,18 +45,18 @@ func (s *site) refuse(t *testing.T, c semel.Call, err error) string {
 	return c.ID().String()
 }
 
-func mailOf(key string) semel.Call { return mail.Call(someone(), key+"-s3cret", "input-s3cret") }
-func smsOf(key string) semel.Call  { return sms.Call(someone(), key+"-s3cret", "input-s3cret") }
+func mailOf(key string) semel.Call { return mail.Call(someScope(), key+"-s3cret", "input-s3cret") }
+func smsOf(key string) semel.Call  { return sms.Call(someScope(), key+"-s3cret", "input-s3cret") }
 
-// changed is what redrive, cancel and reschedule write with --json.
-type changed struct {
+// changedOutput is what redrive, cancel and reschedule write with --json.
+type changedOutput struct {
 	ID, State, Was, Actor, Reason, Asked string
 	Attempt                              uint32
 	Due                                  float64 `json:"due_seconds"`
 	Progress                             struct{ Errors, Crashes, Redrives int }
 }
 
-func (s *site) change(t *testing.T, args ...string) (c changed) {
+func (s *testDB) change(t *testing.T, args ...string) (c changedOutput) {
 	t.Helper()
 	out := s.must(t, append(args, "--reason", " asked the team ", "--actor", "eve", "--json")...)
 	if err := json.Unmarshal([]byte(out), &c); err != nil {
@@ -70,7 +70,7 @@ func (s *site) change(t *testing.T, args ...string) (c changed) {
 
 // wantNotes checks where the notes about a record say that it went, all of them by
 // eve.
-func (s *site) wantNotes(t *testing.T, id string, want ...string) {
+func (s *testDB) wantNotes(t *testing.T, id string, want ...string) {
 	t.Helper()
 	var shown struct {
 		Notes []struct{ Actor, Reason, From, To string }
@@ -90,11 +90,11 @@ func (s *site) wantNotes(t *testing.T, id string, want ...string) {
 	}
 }
 
-// TestADeadLetterIsRedriven: it waits again with its errors counted anew, and is
+// TestRedriveDeadLetter: it waits again with its errors counted anew, and is
 // run to its end.
-func TestADeadLetterIsRedriven(t *testing.T) {
+func TestRedriveDeadLetter(t *testing.T) {
 	t.Parallel()
-	everySite(t, func(t *testing.T, s *site) {
+	everyDatabase(t, func(t *testing.T, s *testDB) {
 		call := smsOf("k")
 		s.enqueue(t, call, semel.EnqueueOptions{})
 		id := s.refuse(t, call, errDown)
@@ -109,23 +109,23 @@ func TestADeadLetterIsRedriven(t *testing.T) {
 		if v, replayed, err := s.do(t, call, "sent", nil); v != "sent" || replayed || err != nil {
 			t.Errorf("run again: %q, replayed %v, %v", v, replayed, err)
 		}
-		s.on(t, "redrive", id, "--reason", "r").want(t, exit.Refused, "is Succeeded, not a dead letter")
+		s.runOn(t, "redrive", id, "--reason", "r").want(t, exit.Refused, "is Succeeded, not a dead letter")
 	})
 }
 
-// TestACallersKeyIsNotRedriven: what they were told stays true. The record of
+// TestCallersKeyIsNotRedriven: what they were told stays true. The record of
 // a dead letter says that the key is the system's. Of any other message, which keeps no
 // input either, a person says that it is one.
-func TestACallersKeyIsNotRedriven(t *testing.T) {
+func TestCallersKeyIsNotRedriven(t *testing.T) {
 	t.Parallel()
-	everySite(t, func(t *testing.T, s *site) {
+	everyDatabase(t, func(t *testing.T, s *testDB) {
 		call := callOf("k")
 		failure := &semel.Failure{Code: "no_funds", Message: "not enough money"}
 		if _, _, err := s.do(t, call, "", semel.Final(failure)); err == nil {
 			t.Fatal("the failure was not told")
 		}
 		id := call.ID().String()
-		s.on(t, "redrive", id, "--reason", "r").want(t, exit.Refused, "was not enqueued")
+		s.runOn(t, "redrive", id, "--reason", "r").want(t, exit.Refused, "was not enqueued")
 		_, _, err := s.do(t, call, "it ran", nil)
 		if f, ok := errors.AsType[*semel.Failure](err); !ok || f.Code != "no_funds" {
 			t.Errorf("asked again: %v, want the failure that stood", err)
@@ -135,13 +135,13 @@ func TestACallersKeyIsNotRedriven(t *testing.T) {
 		inbox := semel.Define("inbox", semel.OperationOptions[string]{
 			Policy: semel.AtLeastOnce(), Retry: &semel.Retry{MaxErrors: 1, Redelivered: true},
 		})
-		message := inbox.Call(someone(), "m", "in")
+		message := inbox.Call(someScope(), "m", "in")
 		id = s.refuse(t, message, errDown)
 		if c := s.change(t, "redrive", id); c.State != "Pending" {
 			t.Errorf("redrive of a message that is a dead letter wrote %+v", c)
 		}
 		s.change(t, "cancel", id) // its record does not say that it is a message
-		s.on(t, "redrive", id, "--reason", "r").want(t, exit.Refused, "--message")
+		s.runOn(t, "redrive", id, "--reason", "r").want(t, exit.Refused, "--message")
 		c := s.change(t, "redrive", id, "--message", "--delay", "1h")
 		if c.State != "Pending" || c.Due < 3500 {
 			t.Errorf("redrive --message --delay 1h wrote %+v", c)
@@ -155,10 +155,10 @@ func TestACallersKeyIsNotRedriven(t *testing.T) {
 	})
 }
 
-// TestWhatWaitsIsCancelled, and is in doubt where somebody may have run it.
-func TestWhatWaitsIsCancelled(t *testing.T) {
+// TestCancelPending, and is in doubt where somebody may have run it.
+func TestCancelPending(t *testing.T) {
 	t.Parallel()
-	everySite(t, func(t *testing.T, s *site) {
+	everyDatabase(t, func(t *testing.T, s *testDB) {
 		waiting := mailOf("waiting")
 		id := s.enqueue(t, waiting, semel.EnqueueOptions{Delay: time.Hour})
 		if c := s.change(t, "cancel", id); c.Was != "Pending" || c.State != "Failed" {
@@ -169,11 +169,11 @@ func TestWhatWaitsIsCancelled(t *testing.T) {
 		if f, ok := errors.AsType[*semel.Failure](err); !ok || f.Code != "cancelled" || f.Message != "asked the team" {
 			t.Errorf("asked for it: %v, want that it was cancelled", err)
 		}
-		s.on(t, "cancel", id, "--reason", "r").want(t, exit.Refused, "is Failed, neither waiting nor running")
+		s.runOn(t, "cancel", id, "--reason", "r").want(t, exit.Refused, "is Failed, neither waiting nor running")
 
 		tainted := store.Record{Token: token(store.Pending, 1), Key: "tainted", Input: []byte(`1`), Due: time.Hour, Tainted: true}
 		s.put(t, tainted)
-		id = store.NewID("payout", someone().Bytes(), "tainted").String()
+		id = store.NewID("payout", someScope().Bytes(), "tainted").String()
 		if c := s.change(t, "cancel", id); c.State != "InDoubt" {
 			t.Errorf("cancel of what may have been run wrote %+v", c)
 		}
@@ -181,10 +181,10 @@ func TestWhatWaitsIsCancelled(t *testing.T) {
 	})
 }
 
-// TestWhatRunsIsAskedToStop: its worker sees that with its heartbeat.
-func TestWhatRunsIsAskedToStop(t *testing.T) {
+// TestCancelInProgress: its worker sees that with its heartbeat.
+func TestCancelInProgress(t *testing.T) {
 	t.Parallel()
-	everySite(t, func(t *testing.T, s *site) {
+	everyDatabase(t, func(t *testing.T, s *testDB) {
 		call := mailOf("running")
 		id := s.enqueue(t, call, semel.EnqueueOptions{})
 		worker := s.withOperations(t, mail)
@@ -212,10 +212,10 @@ func TestWhatRunsIsAskedToStop(t *testing.T) {
 	})
 }
 
-// TestWhatWaitsIsRescheduled, sooner and later.
-func TestWhatWaitsIsRescheduled(t *testing.T) {
+// TestReschedulePending, sooner and later.
+func TestReschedulePending(t *testing.T) {
 	t.Parallel()
-	everySite(t, func(t *testing.T, s *site) {
+	everyDatabase(t, func(t *testing.T, s *testDB) {
 		call := mailOf("k")
 		id := s.enqueue(t, call, semel.EnqueueOptions{Delay: time.Hour})
 		if c := s.change(t, "reschedule", id, "--delay", "3h"); c.Was != "Pending" || c.State != "Pending" || c.Due < 2*3600 {
@@ -228,14 +228,14 @@ func TestWhatWaitsIsRescheduled(t *testing.T) {
 		if v, _, err := s.do(t, call, "sent", nil); v != "sent" || err != nil {
 			t.Errorf("run: %q, %v, want that it is due", v, err)
 		}
-		s.on(t, "reschedule", id, "--delay", "1h", "--reason", "r").want(t, exit.Refused, "is Succeeded, not Pending")
+		s.runOn(t, "reschedule", id, "--delay", "1h", "--reason", "r").want(t, exit.Refused, "is Succeeded, not Pending")
 	})
 }
 
-// TestChangesWithWrongFlags are refused before the database is asked.
-func TestChangesWithWrongFlags(t *testing.T) {
+// TestChangesWithInvalidFlags are refused before the database is asked.
+func TestChangesWithInvalidFlags(t *testing.T) {
 	t.Parallel()
-	s := newSite(t)
+	s := newSQLite(t)
 	call := mailOf("k")
 	id := s.enqueue(t, call, semel.EnqueueOptions{})
 	none := strings.Repeat("0", 32)
@@ -247,15 +247,15 @@ func TestChangesWithWrongFlags(t *testing.T) {
 			"not both":                 {id, "--key", "k", "--reason", "r"},
 			"is not a record ID":       {id, "it", "--reason", "r"},
 		} {
-			s.on(t, append(command, args...)...).want(t, exit.Usage, want)
+			s.runOn(t, append(command, args...)...).want(t, exit.Usage, want)
 		}
-		s.on(t, append(command, none, "--reason", "r")...).want(t, exit.NotFound, "there is no record")
+		s.runOn(t, append(command, none, "--reason", "r")...).want(t, exit.NotFound, "there is no record")
 	}
-	s.on(t, "reschedule", id, "--reason", "r").want(t, exit.Usage, "--delay is required")
-	s.on(t, "reschedule", id, "--delay", "-1s", "--reason", "r").want(t, exit.Usage, "--delay -1s")
-	s.on(t, "redrive", id, "--delay", "-1s", "--reason", "r").want(t, exit.Usage, "--delay -1s")
-	s.on(t, "cancel", id, "--retention", "1ms", "--reason", "r").want(t, exit.Usage, "--retention must be long")
-	s.on(t, "redrive", id, "--reason", "r").want(t, exit.Refused, "is Pending, not a dead letter")
+	s.runOn(t, "reschedule", id, "--reason", "r").want(t, exit.Usage, "--delay is required")
+	s.runOn(t, "reschedule", id, "--delay", "-1s", "--reason", "r").want(t, exit.Usage, "--delay -1s")
+	s.runOn(t, "redrive", id, "--delay", "-1s", "--reason", "r").want(t, exit.Usage, "--delay -1s")
+	s.runOn(t, "cancel", id, "--retention", "1ms", "--reason", "r").want(t, exit.Usage, "--retention must be long")
+	s.runOn(t, "redrive", id, "--reason", "r").want(t, exit.Refused, "is Pending, not a dead letter")
 	if now := s.state(t, call); now != store.Pending {
 		t.Errorf("%v stands, want Pending", now)
 	}

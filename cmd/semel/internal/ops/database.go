@@ -17,7 +17,7 @@ type database struct {
 	// engine returns an engine over the records.
 	engine func(o semel.Options) (*semel.Core, error)
 	// noting returns one that keeps a note with what it changes.
-	noting  func(o semel.Options, n *noted) (*semel.Core, error)
+	noting  func(o semel.Options, n *pendingNote) (*semel.Core, error)
 	migrate func(ctx context.Context) error
 	// readSalt reads the salt of the hashes; it is never made here.
 	readSalt func(ctx context.Context) ([]byte, error)

@@ -12,9 +12,9 @@ import (
 	"github.com/semelgo/semel/cmd/semel/internal/ops"
 )
 
-// TestTheDocumentNamesEverything: each command, each of its flags, and each field
+// TestDocumentNamesEverything: each command, each of its flags, and each field
 // of what it writes for programs.
-func TestTheDocumentNamesEverything(t *testing.T) {
+func TestDocumentNamesEverything(t *testing.T) {
 	t.Parallel()
 	text := read(t, filepath.Join("..", "..", "..", "..", "docs", "operations.md"))
 	named := 0

@@ -10,8 +10,8 @@ import (
 	"github.com/semelgo/semel/store"
 )
 
-// PurgeTold is how many records go between two lines of progress.
-const PurgeTold = purgeTold
+// PurgeReportEvery is how many records go between two lines of progress.
+const PurgeReportEvery = purgeReportEvery
 
 // Remove is what purge does.
 func Remove(ctx context.Context, s store.Store, limit int, progress io.Writer) (int, error) {
@@ -22,7 +22,7 @@ func Remove(ctx context.Context, s store.Store, limit int, progress io.Writer) (
 func Settle(ctx context.Context, out io.Writer, path string, engine *semel.Core, records store.Store) error {
 	c := new(cobra.Command)
 	c.SetOut(out)
-	s, err := newSettling(c, []string{path}, false)
+	s, err := newSettler(c, []string{path}, false)
 	if err != nil {
 		return err
 	}
@@ -62,7 +62,7 @@ func Views() []any {
 // StillChosen tells whether --all with a state still chooses a record that is in another
 // state by the time of its change.
 func StillChosen(state string, now store.State) (bool, error) {
-	f := &filter{state: state}
+	f := &filterFlags{state: state}
 	c := newCancelCommand()
 	w, err := f.read(c.Flags(), store.Pending, store.InProgress)
 	if err != nil {

@@ -15,19 +15,19 @@ import (
 	"github.com/semelgo/semel/store"
 )
 
-// filter chooses records by what they say.
-type filter struct {
+// filterFlags chooses records by what they say.
+type filterFlags struct {
 	target // only its operation, its scope and its key, each if it is given
 
 	state, code  string
 	overdue      bool
-	since, until moment
+	since, until timeFlag
 	limit        int
 }
 
 // addFilterFlags gives c the flags of a filter that no target has. What they are for is
 // said in front of each.
-func (f *filter) addFilterFlags(c *cobra.Command, about string, limit int) {
+func (f *filterFlags) addFilterFlags(c *cobra.Command, about string, limit int) {
 	flags := c.Flags()
 	flags.StringVar(&f.state, "state", "", about+"only records in this state: pending, inprogress, indoubt, succeeded or failed")
 	flags.StringVar(&f.code, "code", "", about+"only Failed records with this failure code")
@@ -39,7 +39,7 @@ func (f *filter) addFilterFlags(c *cobra.Command, about string, limit int) {
 }
 
 // given names the flags of a filter that were given, but for those of a target.
-func (f *filter) given(flags *pflag.FlagSet) (names []string) {
+func (f *filterFlags) given(flags *pflag.FlagSet) (names []string) {
 	for _, name := range []string{"state", "code", "since", "until", "overdue", "limit"} {
 		if flags.Changed(name) {
 			names = append(names, "--"+name)
@@ -48,23 +48,23 @@ func (f *filter) given(flags *pflag.FlagSet) (names []string) {
 	return names
 }
 
-// chosen is a filter that was read.
-type chosen struct {
-	*filter
+// recordFilter is a filter that was read.
+type recordFilter struct {
+	*filterFlags
 
 	queries []store.Query // one after the other
 	scope   *semel.Scope
 }
 
 // narrows tells whether f chooses less than everything.
-func (f *filter) narrows() bool {
+func (f *filterFlags) narrows() bool {
 	return f.named() || f.state != "" || f.code != "" || f.overdue || f.since.given() || f.until.given()
 }
 
 // read finds out what f asks for, of records in the states that are given. None: in any. A
 // flag with an empty value, as a script gives that has lost a variable, is refused.
-func (f *filter) read(flags *pflag.FlagSet, among ...store.State) (*chosen, error) {
-	w := &chosen{filter: f}
+func (f *filterFlags) read(flags *pflag.FlagSet, among ...store.State) (*recordFilter, error) {
+	w := &recordFilter{filterFlags: f}
 	for _, name := range []string{"operation", "key", "state", "code"} {
 		if flag := flags.Lookup(name); flag.Changed && flag.Value.String() == "" {
 			return nil, exit.Usagef("--%s is empty", name)
@@ -107,7 +107,7 @@ func (f *filter) read(flags *pflag.FlagSet, among ...store.State) (*chosen, erro
 }
 
 // admits tells whether r is chosen, of those that the queries return.
-func (w *chosen) admits(r *store.Record) bool {
+func (w *recordFilter) admits(r *store.Record) bool {
 	came := time.Now().Add(-r.Since)
 	switch {
 	case w.key != "" && r.Key != w.key,
@@ -124,21 +124,21 @@ func (w *chosen) admits(r *store.Record) bool {
 }
 
 // stillHas tells whether r is chosen, also if it was changed since it was found.
-func (w *chosen) stillHas(r *store.Record) bool {
+func (w *recordFilter) stillHas(r *store.Record) bool {
 	in := func(q store.Query) bool { return q.State == store.Absent || q.State == r.State }
 	return slices.ContainsFunc(w.queries, in) && w.admits(r)
 }
 
-// readTold is how many records are read between two lines of progress.
-const readTold = 100_000
+// readReportEvery is how many records are read between two lines of progress.
+const readReportEvery = 100_000
 
 // each hands the records that are chosen to fn, until that says to stop. It reports long
 // work by progress.
-func (w *chosen) each(ctx context.Context, db *database, progress func(read int), fn func(r *store.Record) (bool, error)) error {
+func (w *recordFilter) each(ctx context.Context, db *database, progress func(read int), fn func(r *store.Record) (bool, error)) error {
 	read, stopped := 0, false
 	for _, q := range w.queries {
 		err := scan(ctx, db.records, q, func(r *store.Record) (bool, error) {
-			if read++; read%readTold == 0 {
+			if read++; read%readReportEvery == 0 {
 				progress(read)
 			}
 			if !w.admits(r) {
@@ -160,20 +160,20 @@ func readProgress(c *cobra.Command) func(read int) {
 	return func(read int) { fmt.Fprintf(c.ErrOrStderr(), "semel: %d records read, going on\n", read) }
 }
 
-// moment is a flag for an instant: one that is given, or so long ago.
-type moment struct {
+// timeFlag is a flag for an instant: one that is given, or so long ago.
+type timeFlag struct {
 	at   time.Time
 	text string
 }
 
-func (m *moment) given() bool    { return m.text != "" }
-func (m *moment) String() string { return m.text }
+func (m *timeFlag) given() bool    { return m.text != "" }
+func (m *timeFlag) String() string { return m.text }
 
 // Type is what help shows for the value.
-func (*moment) Type() string { return "time" }
+func (*timeFlag) Type() string { return "time" }
 
 // Set reads the flag's value.
-func (m *moment) Set(text string) error {
+func (m *timeFlag) Set(text string) error {
 	m.text = strings.TrimSpace(text)
 	if at, err := time.Parse(time.RFC3339, m.text); err == nil {
 		m.at = at

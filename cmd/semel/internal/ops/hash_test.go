@@ -22,7 +22,7 @@ type hashes struct {
 }
 
 // listed runs ls, and returns what it shows of the record of c.
-func (s *site) listed(t *testing.T, c semel.Call) hashes {
+func (s *testDB) listed(t *testing.T, c semel.Call) hashes {
 	t.Helper()
 	for line := range strings.Lines(s.must(t, "ls", "--json", "--limit", "0")) {
 		var r struct {
@@ -42,7 +42,7 @@ func (s *site) listed(t *testing.T, c semel.Call) hashes {
 }
 
 // sqlite runs text on the site's file.
-func (s *site) sqlite(t *testing.T, text string) {
+func (s *testDB) sqlite(t *testing.T, text string) {
 	t.Helper()
 	db, err := sql.Open("sqlite", strings.TrimPrefix(s.db, "sqlite:"))
 	if err != nil {
@@ -54,16 +54,16 @@ func (s *site) sqlite(t *testing.T, text string) {
 	}
 }
 
-// TestHashesOfOneDatabase: the same key has the same hash in each list and each command,
+// TestHashesWithinOneDatabase: the same key has the same hash in each list and each command,
 // whatever the operation, and another one in another database.
-func TestHashesOfOneDatabase(t *testing.T) {
+func TestHashesWithinOneDatabase(t *testing.T) {
 	t.Parallel()
-	everySite(t, func(t *testing.T, s *site) {
-		first, second, differs := charge.Call(someone(), "1", ""), payout.Call(someone(), "1", ""), charge.Call(someone(), "2", "")
-		other := newSite(t)
+	everyDatabase(t, func(t *testing.T, s *testDB) {
+		first, second, differs := charge.Call(someScope(), "1", ""), payout.Call(someScope(), "1", ""), charge.Call(someScope(), "2", "")
+		other := newSQLite(t)
 		for _, c := range []semel.Call{first, second, differs} {
-			s.doubt(t, c)
-			other.doubt(t, c)
+			s.makeInDoubt(t, c)
+			other.makeInDoubt(t, c)
 		}
 		want := s.listed(t, first)
 		if got := s.listed(t, first); got != want {
@@ -95,7 +95,7 @@ func TestHashesOfOneDatabase(t *testing.T) {
 // the failures of the engine.
 func TestHashesOfTheView(t *testing.T) {
 	t.Parallel()
-	s := newPostgresSite(t)
+	s := newPostgres(t)
 	failed := callOf("failed")
 	if _, _, err := s.do(t, failed, "", semel.Final(&semel.Failure{Code: "no_funds", Message: "s3cret"})); err == nil {
 		t.Fatal("the failure was not kept")
@@ -125,12 +125,12 @@ func TestHashesOfTheView(t *testing.T) {
 	}
 }
 
-// TestRoleThatMayOnlyRead can see all that there is to see; a right that it lacks is
+// TestReadOnlyRole can see all that there is to see; a right that it lacks is
 // named.
-func TestRoleThatMayOnlyRead(t *testing.T) {
+func TestReadOnlyRole(t *testing.T) {
 	t.Parallel()
-	s := newPostgresSite(t)
-	id := s.doubt(t, callOf("doubt"))
+	s := newPostgres(t)
+	id := s.makeInDoubt(t, callOf("doubt"))
 	address, err := url.Parse(s.db)
 	if err != nil {
 		t.Fatal(err)
@@ -139,9 +139,9 @@ func TestRoleThatMayOnlyRead(t *testing.T) {
 	s.exec(t, `CREATE ROLE `+role+` LOGIN PASSWORD 'reader'`)
 	s.exec(t, `GRANT SELECT ON semel_records, semel_notes TO `+role)
 	address.User = url.UserPassword(role, "reader")
-	reader := &site{db: address.String()}
+	reader := &testDB{db: address.String()}
 	for _, args := range [][]string{{"ls", "--json"}, {"show", id}} {
-		reader.on(t, args...).want(t, exit.Unavailable, "semel_salt")
+		reader.runOn(t, args...).want(t, exit.Unavailable, "semel_salt")
 	}
 	reader.must(t, "stats")
 	s.exec(t, `GRANT SELECT ON semel_salt TO `+role)
@@ -153,18 +153,18 @@ func TestRoleThatMayOnlyRead(t *testing.T) {
 	s.exec(t, `DROP ROLE `+role)
 }
 
-// TestTheSaltIsNeverMade by a command that shows records: what another database has
+// TestSaltIsNeverCreated by a command that shows records: what another database has
 // would be shown otherwise from then on.
-func TestTheSaltIsNeverMade(t *testing.T) {
+func TestSaltIsNeverCreated(t *testing.T) {
 	t.Parallel()
-	s := newSite(t)
-	id := s.doubt(t, callOf("doubt"))
+	s := newSQLite(t)
+	id := s.makeInDoubt(t, callOf("doubt"))
 	s.sqlite(t, `DELETE FROM semel_salt`)
 	for range 2 {
-		s.on(t, "ls", "--json").want(t, exit.Unavailable, "read the salt")
+		s.runOn(t, "ls", "--json").want(t, exit.Unavailable, "read the salt")
 	}
 	s.sqlite(t, `DROP TABLE semel_salt`)
-	s.on(t, "show", id).want(t, exit.Failed, "semel migrate")
-	s.on(t, "resolve", id, "--to", "failed", "--reason", "r").want(t, exit.Failed, "semel migrate")
+	s.runOn(t, "show", id).want(t, exit.Failed, "semel migrate")
+	s.runOn(t, "resolve", id, "--to", "failed", "--reason", "r").want(t, exit.Failed, "semel migrate")
 	s.must(t, "stats")
 }

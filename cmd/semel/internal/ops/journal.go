@@ -65,7 +65,7 @@ type damageView struct {
 }
 
 func entryOf(e *semel.JournalEntry, reveal bool) entryView {
-	r := ended(e)
+	r := endRecord(e)
 	v := entryView{
 		ID: r.ID.String(), Operation: r.Operation, Attempt: r.Attempt, Ended: e.Step, Outcome: outcomeOf(r, reveal),
 	}
@@ -83,8 +83,8 @@ const (
 	stepRelease = "release"
 )
 
-// ended is the record of e as it would stand, as far as its outcome says.
-func ended(e *semel.JournalEntry) *store.Record {
+// endRecord is the record of e as it would stand, as far as its outcome says.
+func endRecord(e *semel.JournalEntry) *store.Record {
 	r := e.Record
 	r.Outcome = e.Outcome
 	switch e.Step {
@@ -121,7 +121,7 @@ func listJournal(c *cobra.Command, path string, reveal bool) error {
 	if err != nil {
 		return err
 	}
-	return tellDamage(c.ErrOrStderr(), path, damaged)
+	return reportDamage(c.ErrOrStderr(), path, damaged)
 }
 
 func listJournalJSON(out io.Writer, entries []semel.JournalEntry, damaged []*semel.JournalLineError, reveal bool) error {
@@ -143,7 +143,7 @@ func listJournalText(out io.Writer, entries []semel.JournalEntry, reveal bool) {
 		if i == 0 {
 			journalRow(out, "ID", "ATTEMPT", "ENDED", "OPERATION", "OUTCOME")
 		}
-		outcome := outcomeOf(ended(e), reveal)
+		outcome := outcomeOf(endRecord(e), reveal)
 		text := outcome.line()
 		if reveal {
 			text += ", of " + scopeOf(&e.Record) + ", key " + keyOf(&e.Record)
@@ -156,9 +156,9 @@ func journalRow(out io.Writer, id, attempt, ended, operation, outcome string) {
 	fmt.Fprintf(out, "%-32s  %-7s  %-9s  %-24s  %s\n", id, attempt, ended, operation, outcome)
 }
 
-// tellDamage tells which lines of the journal at path cannot be read. A last line
+// reportDamage tells which lines of the journal at path cannot be read. A last line
 // that was cut short was never kept, and is no error.
-func tellDamage(stderr io.Writer, path string, damaged []*semel.JournalLineError) error {
+func reportDamage(stderr io.Writer, path string, damaged []*semel.JournalLineError) error {
 	unread := 0
 	for _, d := range damaged {
 		if errors.Is(d, io.ErrUnexpectedEOF) {

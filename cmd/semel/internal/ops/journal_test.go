@@ -21,10 +21,10 @@ import (
 	"github.com/semelgo/semel/store/memory"
 )
 
-// refusing is a store that takes claims and no outcomes, nor what comes with one.
-type refusing[Tx any] struct{ store.TxStore[Tx] }
+// claimOnlyStore is a store that takes claims and no outcomes, nor what comes with one.
+type claimOnlyStore[Tx any] struct{ store.TxStore[Tx] }
 
-func (r refusing[Tx]) Swap(ctx context.Context, changes []store.Change) ([]store.SwapResult, error) {
+func (r claimOnlyStore[Tx]) Swap(ctx context.Context, changes []store.Change) ([]store.SwapResult, error) {
 	if slices.ContainsFunc(changes, func(c store.Change) bool { return c.To.State != store.InProgress }) {
 		return nil, errDown
 	}
@@ -38,9 +38,9 @@ type end struct {
 	err  error
 }
 
-// leave runs a program that can record no outcome, and ends. What it leaves is in
+// leaveJournal runs a program that can record no outcome, and ends. What it leaves is in
 // the journal at the path returned.
-func (s *site) leave(t *testing.T, ends ...end) (path string) {
+func (s *testDB) leaveJournal(t *testing.T, ends ...end) (path string) {
 	t.Helper()
 	path = filepath.Join(t.TempDir(), "journal")
 	j, err := semel.OpenFileJournal(path)
@@ -64,19 +64,19 @@ func (s *site) leave(t *testing.T, ends ...end) (path string) {
 	return path
 }
 
-// settled is a line that settle --json writes.
-type settled struct {
+// settledOutput is a line that settle --json writes.
+type settledOutput struct {
 	ID, Ended, Settled, State, Error string
 	Dropped                          bool
 }
 
 // settle runs settle and returns what became of each entry, by its ID.
-func (s *site) settle(t *testing.T, path string, args ...string) (told, map[string]settled) {
+func (s *testDB) settle(t *testing.T, path string, args ...string) (result, map[string]settledOutput) {
 	t.Helper()
-	got := s.on(t, append([]string{"journal", "settle", path, "--json"}, args...)...)
-	all := make(map[string]settled)
+	got := s.runOn(t, append([]string{"journal", "settle", path, "--json"}, args...)...)
+	all := make(map[string]settledOutput)
 	for line := range strings.Lines(got.out) {
-		var e settled
+		var e settledOutput
 		if err := json.Unmarshal([]byte(line), &e); err != nil {
 			t.Fatalf("settle --json wrote %q: %v", line, err)
 		}
@@ -91,14 +91,14 @@ func listed(t *testing.T, path string) int {
 	return strings.Count(must(t, "journal", "ls", path, "--json"), "\n")
 }
 
-// TestAJournalIsSettled: what a program that is gone could not record is shown,
+// TestJournalSettle: what a program that is gone could not record is shown,
 // recorded, and forgotten, and whoever asks again gets it.
-func TestAJournalIsSettled(t *testing.T) {
+func TestJournalSettle(t *testing.T) {
 	t.Parallel()
-	everySite(t, func(t *testing.T, s *site) {
+	everyDatabase(t, func(t *testing.T, s *testDB) {
 		done, lost, kept := callOf("done"), callOf("lost"), callOf("kept")
 		failure := semel.Final(&semel.Failure{Code: "no_funds", Message: "not enough money"})
-		path := s.leave(t, end{call: done, v: "v-s3cret"}, end{call: lost, err: semel.NotCommitted(errDown)}, end{call: kept, err: failure})
+		path := s.leaveJournal(t, end{call: done, v: "v-s3cret"}, end{call: lost, err: semel.NotCommitted(errDown)}, end{call: kept, err: failure})
 		for _, call := range []semel.Call{done, lost, kept} {
 			if now := s.state(t, call); now != store.InProgress {
 				t.Fatalf("%v stands, want InProgress", now)
@@ -117,7 +117,7 @@ func TestAJournalIsSettled(t *testing.T) {
 			t.Errorf("settle of one: code %d, %+v, and %d are left; want that one recorded", got.code, one, listed(t, path))
 		}
 		got, all := s.settle(t, path)
-		want := map[string]settled{
+		want := map[string]settledOutput{
 			done.ID().String(): {ID: done.ID().String(), Ended: "succeed", Settled: "recorded", State: "Succeeded", Dropped: true},
 			lost.ID().String(): {ID: lost.ID().String(), Ended: "release", Settled: "recorded", State: "Pending", Dropped: true},
 		}
@@ -139,8 +139,8 @@ func TestAJournalIsSettled(t *testing.T) {
 	})
 }
 
-// become makes what stands for c something else, as others would.
-func (s *site) become(t *testing.T, c semel.Call, state store.State) {
+// overwrite makes what stands for c something else, as others would.
+func (s *testDB) overwrite(t *testing.T, c semel.Call, state store.State) {
 	t.Helper()
 	answers, err := s.store.Get(t.Context(), []store.ID{c.ID()})
 	if err != nil || answers[0].Record == nil {
@@ -157,16 +157,16 @@ func (s *site) become(t *testing.T, c semel.Call, state store.State) {
 	}
 }
 
-// TestSettleComesTooLate: what others made of a record stays, and what a person
+// TestSettleAfterTheRecordChanged: what others made of a record stays, and what a person
 // must know of is told and kept.
-func TestSettleComesTooLate(t *testing.T) {
+func TestSettleAfterTheRecordChanged(t *testing.T) {
 	t.Parallel()
-	s := newSite(t)
+	s := newSQLite(t)
 	conflict, agreed, doubted := callOf("conflict"), callOf("agreed"), callOf("doubted")
-	path := s.leave(t, end{call: conflict, v: "v"}, end{call: agreed, v: "v"}, end{call: doubted, err: semel.NotCommitted(errDown)})
-	s.become(t, conflict, store.Failed)
-	s.become(t, agreed, store.Succeeded)
-	s.become(t, doubted, store.InDoubt)
+	path := s.leaveJournal(t, end{call: conflict, v: "v"}, end{call: agreed, v: "v"}, end{call: doubted, err: semel.NotCommitted(errDown)})
+	s.overwrite(t, conflict, store.Failed)
+	s.overwrite(t, agreed, store.Succeeded)
+	s.overwrite(t, doubted, store.InDoubt)
 
 	check := func(code int, want map[string]string, args ...string) {
 		t.Helper()
@@ -203,8 +203,8 @@ func TestSettleComesTooLate(t *testing.T) {
 func TestSettleInAnotherDatabase(t *testing.T) {
 	t.Parallel()
 	call := callOf("k")
-	s, other := newSite(t), newSite(t)
-	path := s.leave(t, end{call: call, v: "v"})
+	s, other := newSQLite(t), newSQLite(t)
+	path := s.leaveJournal(t, end{call: call, v: "v"})
 	got, all := other.settle(t, path)
 	if e := all[call.ID().String()]; got.code != exit.Failed || e.Settled != "absent" || e.Dropped || listed(t, path) != 1 {
 		t.Errorf("settle: code %d, %+v, and %d are left; want it absent and kept", got.code, e, listed(t, path))
@@ -214,13 +214,13 @@ func TestSettleInAnotherDatabase(t *testing.T) {
 	}
 }
 
-// TestLinesThatCannotBeRead are told with their numbers, keep no other from being
+// TestUnreadableJournalLines are told with their numbers, keep no other from being
 // settled, and stay in the file.
-func TestLinesThatCannotBeRead(t *testing.T) {
+func TestUnreadableJournalLines(t *testing.T) {
 	t.Parallel()
-	s := newSite(t)
+	s := newSQLite(t)
 	call := callOf("k")
-	path := s.leave(t, end{call: call, v: "v"})
+	path := s.leaveJournal(t, end{call: call, v: "v"})
 	text := "scribble\n" + read(t, path) + `{"Keep":`
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
@@ -253,17 +253,17 @@ func TestLinesThatCannotBeRead(t *testing.T) {
 	}
 }
 
-// TestSettleWithoutADatabase keeps everything.
-func TestSettleWithoutADatabase(t *testing.T) {
+// TestSettleWithoutDatabase keeps everything.
+func TestSettleWithoutDatabase(t *testing.T) {
 	t.Parallel()
-	s := newSite(t)
-	path := s.leave(t, end{call: callOf("k"), v: "v"})
+	s := newSQLite(t)
+	path := s.leaveJournal(t, end{call: callOf("k"), v: "v"})
 	before := read(t, path)
 	run(t, "journal", "settle", path, "--db", "postgres://127.0.0.1:1/d").want(t, exit.Unavailable, "connect")
 	run(t, "journal", "settle", path).want(t, exit.Usage, "--db is required")
-	s.on(t, "journal", "settle", path, strings.Repeat("0", 32)).want(t, exit.NotFound, "has no entry 0000")
-	s.on(t, "journal", "settle", path, "k").want(t, exit.Usage, "is not a record ID")
-	s.on(t, "journal", "settle", path+".none").want(t, exit.Usage, "FILE: ")
+	s.runOn(t, "journal", "settle", path, strings.Repeat("0", 32)).want(t, exit.NotFound, "has no entry 0000")
+	s.runOn(t, "journal", "settle", path, "k").want(t, exit.Usage, "is not a record ID")
+	s.runOn(t, "journal", "settle", path+".none").want(t, exit.Usage, "FILE: ")
 	run(t, "journal", "ls", path+".none").want(t, exit.Usage, "FILE: ")
 	run(t, "journal", "ls", t.TempDir()).want(t, exit.Failed, "directory")
 	run(t, "journal", "ls").want(t, exit.Usage, "accepts 1 arg")
@@ -273,33 +273,35 @@ func TestSettleWithoutADatabase(t *testing.T) {
 	}
 }
 
-// deaf is a store that takes nothing, and may say nothing either.
-type deaf struct {
+// deadStore is a store that takes nothing, and may say nothing either.
+type deadStore struct {
 	*memory.Store
 
 	mute bool
 }
 
-func (d deaf) Swap(context.Context, []store.Change) ([]store.SwapResult, error) { return nil, errDown }
+func (d deadStore) Swap(context.Context, []store.Change) ([]store.SwapResult, error) {
+	return nil, errDown
+}
 
-func (d deaf) Get(ctx context.Context, ids []store.ID) ([]store.SwapResult, error) {
+func (d deadStore) Get(ctx context.Context, ids []store.ID) ([]store.SwapResult, error) {
 	if d.mute {
 		return nil, errDown
 	}
 	return d.Store.Get(ctx, ids)
 }
 
-// TestSettleStopsWhenTheDatabaseDoes: entries that it does not take are kept, and
+// TestSettleStopsWithoutAnswers: entries that it does not take are kept, and
 // when it does not answer at all the rest is not waited for.
-func TestSettleStopsWhenTheDatabaseDoes(t *testing.T) {
+func TestSettleStopsWithoutAnswers(t *testing.T) {
 	t.Parallel()
-	path := newSite(t).leave(t, end{call: callOf("a"), v: "v"}, end{call: callOf("b"), v: "v"})
+	path := newSQLite(t).leaveJournal(t, end{call: callOf("a"), v: "v"}, end{call: callOf("b"), v: "v"})
 	for _, tt := range []struct {
 		mute  bool
 		lines int
 		code  int
 	}{{false, 2, exit.Failed}, {true, 1, exit.Unavailable}} {
-		s := deaf{memory.New(memory.Options{}), tt.mute}
+		s := deadStore{memory.New(memory.Options{}), tt.mute}
 		engine := engineOver(t, s, semel.Options{RecordTimeout: 200 * time.Millisecond})
 		var out bytes.Buffer
 		err := ops.Settle(t.Context(), &out, path, engine, s)

@@ -17,15 +17,15 @@ import (
 	"github.com/semelgo/semel/store"
 )
 
-// listing is what the command line says about a list.
-type listing struct {
-	filter
+// listFlags is what the command line says about a list.
+type listFlags struct {
+	filterFlags
 
 	newest, oldest, count, reveal bool
 }
 
 func newListCommand() *cobra.Command {
-	var l listing
+	var l listFlags
 	c := &cobra.Command{
 		Use:     "ls",
 		Aliases: []string{"list"},
@@ -79,7 +79,7 @@ func addReveal(c *cobra.Command, reveal *bool, about string) {
 }
 
 // check reads the filter, and sees whether the flags go together.
-func (l *listing) check(c *cobra.Command) (*chosen, error) {
+func (l *listFlags) check(c *cobra.Command) (*recordFilter, error) {
 	switch {
 	case l.newest && l.oldest:
 		return nil, exit.Usagef("give --newest or --oldest, not both")
@@ -90,7 +90,7 @@ func (l *listing) check(c *cobra.Command) (*chosen, error) {
 }
 
 // list writes what w chooses.
-func (l *listing) list(ctx context.Context, c *cobra.Command, db *database, w *chosen) error {
+func (l *listFlags) list(ctx context.Context, c *cobra.Command, db *database, w *recordFilter) error {
 	write := linesOf(c.OutOrStdout(), db.salt, l.reveal)
 	if !terminal.WantsJSON(c) {
 		write = tableOf(c.OutOrStdout(), l.reveal)
@@ -105,7 +105,7 @@ func (l *listing) list(ctx context.Context, c *cobra.Command, db *database, w *c
 	}
 	var err error
 	if l.newest || l.oldest {
-		more, err = l.inOrder(ctx, c, db, w, write)
+		more, err = l.listByTime(ctx, c, db, w, write)
 		listed = l.limit
 	} else {
 		err = w.each(ctx, db, readProgress(c), each)
@@ -116,9 +116,9 @@ func (l *listing) list(ctx context.Context, c *cobra.Command, db *database, w *c
 	return err
 }
 
-// inOrder writes the first of what w chooses by the time at which they came to their state.
+// listByTime writes the first of what w chooses by the time at which they came to their state.
 // It keeps twice as many as are listed in memory. It reports whether there are more.
-func (l *listing) inOrder(ctx context.Context, c *cobra.Command, db *database, w *chosen, write func(*store.Record) error) (more bool, err error) {
+func (l *listFlags) listByTime(ctx context.Context, c *cobra.Command, db *database, w *recordFilter, write func(*store.Record) error) (more bool, err error) {
 	type dated struct {
 		store.Record
 
@@ -161,7 +161,7 @@ type chosenCountView struct {
 }
 
 // countChosen writes how many records w chooses.
-func countChosen(ctx context.Context, c *cobra.Command, db *database, w *chosen) error {
+func countChosen(ctx context.Context, c *cobra.Command, db *database, w *recordFilter) error {
 	var v chosenCountView
 	err := w.each(ctx, db, readProgress(c), func(*store.Record) (bool, error) { v.Records++; return true, nil })
 	switch {

@@ -14,11 +14,11 @@ import (
 	"github.com/semelgo/semel/store"
 )
 
-// TestListGoesThroughAllPages, each record once, and says when it stops before
+// TestListReadsAllPages, each record once, and says when it stops before
 // the end.
-func TestListGoesThroughAllPages(t *testing.T) {
+func TestListReadsAllPages(t *testing.T) {
 	t.Parallel()
-	everySite(t, func(t *testing.T, s *site) {
+	everyDatabase(t, func(t *testing.T, s *testDB) {
 		const all = 2*store.DefaultLimit + 30
 		changes := make([]store.Change, all)
 		for i := range changes {
@@ -51,7 +51,7 @@ func TestListGoesThroughAllPages(t *testing.T) {
 			{"--scope none", 0, false},
 			{"--key 7", 1, false},
 		} {
-			got := s.on(t, append([]string{"ls", "--json"}, strings.Fields(tt.args)...)...)
+			got := s.runOn(t, append([]string{"ls", "--json"}, strings.Fields(tt.args)...)...)
 			seen := make(map[string]bool)
 			for line := range strings.Lines(got.out) {
 				var r struct{ ID string }
@@ -70,9 +70,9 @@ func TestListGoesThroughAllPages(t *testing.T) {
 	})
 }
 
-func TestListWithWrongFlags(t *testing.T) {
+func TestListWithInvalidFlags(t *testing.T) {
 	t.Parallel()
-	s := newSite(t)
+	s := newSQLite(t)
 	for want, args := range map[string][]string{
 		`--state "done" is none of pending, inprogress`:              {"--state", "done"},
 		`--state "in-doubt" is none of pending, inprogress, indoubt`: {"--state", "in-doubt"},
@@ -85,19 +85,19 @@ func TestListWithWrongFlags(t *testing.T) {
 		"--scope or --shared, not both": {"--shared", "--scope", "s"},
 		"unknown command":               {"everything"},
 	} {
-		s.on(t, append([]string{"ls"}, args...)...).want(t, exit.Usage, want)
+		s.runOn(t, append([]string{"ls"}, args...)...).want(t, exit.Usage, want)
 	}
 }
 
-// TestShowWhatIsNot: not found is told apart from what went wrong.
-func TestShowWhatIsNot(t *testing.T) {
+// TestShowMissingRecord: not found is told apart from what went wrong.
+func TestShowMissingRecord(t *testing.T) {
 	t.Parallel()
-	everySite(t, func(t *testing.T, s *site) {
-		s.on(t, "show", strings.Repeat("0", 32)).want(t, exit.NotFound, "there is no record 0000")
-		s.on(t, "show", "--operation", "charge", "--shared", "--key", "k").want(t, exit.NotFound, "there is no record")
-		s.on(t, "show", "it").want(t, exit.Usage, "is not a record ID")
+	everyDatabase(t, func(t *testing.T, s *testDB) {
+		s.runOn(t, "show", strings.Repeat("0", 32)).want(t, exit.NotFound, "there is no record 0000")
+		s.runOn(t, "show", "--operation", "charge", "--shared", "--key", "k").want(t, exit.NotFound, "there is no record")
+		s.runOn(t, "show", "it").want(t, exit.Usage, "is not a record ID")
 		call := charge.Call(semel.Shared(), "k", "in")
-		id := s.doubt(t, call)
+		id := s.makeInDoubt(t, call)
 		if out := s.must(t, "show", "--operation", "charge", "--shared", "--key", "k"); !strings.Contains(out, id) {
 			t.Errorf("show by what the caller sent wrote %q, want %s", out, id)
 		}
@@ -107,10 +107,10 @@ func TestShowWhatIsNot(t *testing.T) {
 // TestCompletion offers the states, and the operations that have records.
 func TestCompletion(t *testing.T) {
 	t.Parallel()
-	s := newSite(t)
-	id := s.doubt(t, callOf("k"))
+	s := newSQLite(t)
+	id := s.makeInDoubt(t, callOf("k"))
 	s.put(t, store.Record{Token: token(store.Pending, 0), Key: "k"})
-	waiting := store.NewID("payout", someone().Bytes(), "k").String()
+	waiting := store.NewID("payout", someScope().Bytes(), "k").String()
 	s.enqueue(t, smsOf("k"), semel.EnqueueOptions{})
 	failed := s.refuse(t, smsOf("k"), errDown)
 	for _, tt := range []struct {
@@ -156,7 +156,7 @@ func TestCompletion(t *testing.T) {
 // TestListByTime goes by the time at which a record came to its state.
 func TestListByTime(t *testing.T) {
 	t.Parallel()
-	s := newSite(t)
+	s := newSQLite(t)
 	db, err := sql.Open("sqlite", strings.TrimPrefix(s.db, "sqlite:"))
 	if err != nil {
 		t.Fatal(err)
@@ -165,7 +165,7 @@ func TestListByTime(t *testing.T) {
 	var ids []string // of records that are in doubt for 0, 2, 4 hours
 	for hours := range 3 {
 		call := callOf(fmt.Sprint(hours))
-		ids = append(ids, s.doubt(t, call))
+		ids = append(ids, s.makeInDoubt(t, call))
 		id := call.ID()
 		const inMicroseconds = 2 * 3600 * 1000000 // as they are stored
 		if _, err := db.ExecContext(t.Context(), `UPDATE semel_records SET changed = changed - ? WHERE id = ?`, hours*inMicroseconds, id[:]); err != nil {
@@ -186,7 +186,7 @@ func TestListByTime(t *testing.T) {
 		{[]string{"--oldest", "--limit", "1"}, ids[2:]},
 		{[]string{"--oldest"}, []string{ids[2], ids[1], ids[0]}},
 	} {
-		got := s.on(t, append([]string{"ls", "--json"}, tt.args...)...)
+		got := s.runOn(t, append([]string{"ls", "--json"}, tt.args...)...)
 		var listed []string
 		for line := range strings.Lines(got.out) {
 			var r struct{ ID string }
@@ -209,13 +209,13 @@ func TestListByTime(t *testing.T) {
 // TestListByFailureCode finds the failures with a code, and counts them.
 func TestListByFailureCode(t *testing.T) {
 	t.Parallel()
-	everySite(t, func(t *testing.T, s *site) {
+	everyDatabase(t, func(t *testing.T, s *testDB) {
 		for i, code := range []string{"no_funds", "no_funds", "closed"} {
 			if _, _, err := s.do(t, callOf(fmt.Sprint(i)), "", semel.Final(&semel.Failure{Code: code, Message: "m"})); err == nil {
 				t.Fatal("the failure was not returned")
 			}
 		}
-		s.doubt(t, callOf("doubt"))
+		s.makeInDoubt(t, callOf("doubt"))
 		for code, want := range map[string]string{"no_funds": "2\n", "closed": "1\n", "none": "0\n"} {
 			if got := s.must(t, "ls", "--code", code, "--count"); got != want {
 				t.Errorf("%s: counted %q, want %q", code, got, want)

@@ -35,7 +35,7 @@ use the database, and at any number of places at once.`,
 			}
 			defer db.close()
 			if err := db.migrate(c.Context()); err != nil {
-				return coded(err)
+				return withCode(err)
 			}
 			if terminal.WantsJSON(c) {
 				return terminal.WriteJSON(c, migrated{Database: db.name, Migrated: true})

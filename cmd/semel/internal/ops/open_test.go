@@ -11,8 +11,8 @@ import (
 	"github.com/semelgo/semel/internal/realtest"
 )
 
-// asking are the commands that need a database which is there.
-func asking() [][]string {
+// databaseCommands are the commands that need a database which is there.
+func databaseCommands() [][]string {
 	id := strings.Repeat("0", 32)
 	return [][]string{
 		{"ls"},
@@ -31,9 +31,9 @@ func asking() [][]string {
 	}
 }
 
-// TestNoDatabaseIsMadeByMistake: a name that was mistyped makes no file, and a
+// TestNoDatabaseIsCreatedByMistake: a name that was mistyped makes no file, and a
 // database of somebody else stays as it was.
-func TestNoDatabaseIsMadeByMistake(t *testing.T) {
+func TestNoDatabaseIsCreatedByMistake(t *testing.T) {
 	t.Parallel()
 	none := filepath.Join(t.TempDir(), "none.db")
 	foreign := filepath.Join(t.TempDir(), "foreign.db")
@@ -47,8 +47,8 @@ func TestNoDatabaseIsMadeByMistake(t *testing.T) {
 	db.Close()
 	before := read(t, foreign)
 	empty, text := writeFile(t, ""), writeFile(t, "this is a letter, not a database")
-	for _, args := range asking() {
-		on := func(db string) told { return run(t, append(args, "--db", db)...) }
+	for _, args := range databaseCommands() {
+		on := func(db string) result { return run(t, append(args, "--db", db)...) }
 		on("sqlite:"+none).want(t, exit.Usage, "there is no database")
 		on("sqlite:"+foreign).want(t, exit.Failed, "semel migrate")
 		on("sqlite:"+empty).want(t, exit.Failed, "semel migrate")
@@ -80,8 +80,8 @@ func read(t *testing.T, path string) string {
 	return string(text)
 }
 
-// TestMigrateWhereItCannot names the flag.
-func TestMigrateWhereItCannot(t *testing.T) {
+// TestMigrateUnreachableDatabase names the flag.
+func TestMigrateUnreachableDatabase(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string]string{
 		"sqlite:" + filepath.Join(t.TempDir(), "none", "x.db"): "no such file",
@@ -98,11 +98,11 @@ func TestMigrateWhereItCannot(t *testing.T) {
 	run(t, "migrate").want(t, exit.Usage, "--db is required")
 }
 
-// TestPostgresThatIsNotThere: nothing is known, which is not the same as no.
-func TestPostgresThatIsNotThere(t *testing.T) {
+// TestUnreachablePostgres: nothing is known, which is not the same as no.
+func TestUnreachablePostgres(t *testing.T) {
 	t.Parallel()
 	bare := realtest.Postgres(t).Database(t)
-	for _, args := range append(asking(), []string{"migrate"}) {
+	for _, args := range append(databaseCommands(), []string{"migrate"}) {
 		got := run(t, append(args, "--db", "postgres://u:s3cret@127.0.0.1:1/d")...)
 		got.want(t, exit.Unavailable, "connect")
 		if strings.Contains(got.errs, "s3cret") {
@@ -118,9 +118,9 @@ func TestPostgresThatIsNotThere(t *testing.T) {
 	must(t, "stats", "--db", bare)
 }
 
-// TestTheEnvironmentNamesTheDatabase, and help does not tell what it says.
-func TestTheEnvironmentNamesTheDatabase(t *testing.T) {
-	s := newSite(t)
+// TestDatabaseFromEnvironment, and help does not tell what it says.
+func TestDatabaseFromEnvironment(t *testing.T) {
+	s := newSQLite(t)
 	t.Setenv("SEMEL_DB", s.db)
 	must(t, "stats")
 	run(t, "stats", "--db", s.db+".none").want(t, exit.Usage, "there is no database")
@@ -128,5 +128,5 @@ func TestTheEnvironmentNamesTheDatabase(t *testing.T) {
 		t.Errorf("help tells $SEMEL_DB:\n%s", help)
 	}
 	t.Setenv("USER", "")
-	s.on(t, "resolve", s.doubt(t, callOf("k")), "--to", "failed", "--reason", "r").want(t, exit.Usage, "--actor is required")
+	s.runOn(t, "resolve", s.makeInDoubt(t, callOf("k")), "--to", "failed", "--reason", "r").want(t, exit.Usage, "--actor is required")
 }

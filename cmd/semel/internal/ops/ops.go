@@ -73,11 +73,11 @@ func withDB(c *cobra.Command, fn func(ctx context.Context, db *database) error) 
 		return err
 	}
 	defer db.close()
-	return coded(fn(c.Context(), db))
+	return withCode(fn(c.Context(), db))
 }
 
-// coded gives err the code that the program ends with, if it has none.
-func coded(err error) error {
+// withCode gives err the code that the program ends with, if it has none.
+func withCode(err error) error {
 	if err == nil {
 		return nil
 	}
@@ -89,10 +89,10 @@ func coded(err error) error {
 		code = exit.Failed
 	}
 	if errors.Is(err, postgres.ErrNotDivided) {
-		return notDivided()
+		return errNotDivided()
 	}
 	if errors.Is(err, sqlite.ErrNoSchema) || errors.Is(err, postgres.ErrNoSchema) {
-		return noTables()
+		return errNoTables()
 	}
 	return &exit.Error{Code: code, Err: oneLineError{err}}
 }
@@ -103,7 +103,7 @@ type oneLineError struct{ err error }
 func (e oneLineError) Error() string { return strings.Join(strings.Fields(e.err.Error()), " ") }
 func (e oneLineError) Unwrap() error { return e.err }
 
-func noTables() error {
+func errNoTables() error {
 	return &exit.Error{Code: exit.Failed, Err: errors.New("the database lacks tables of Semel; semel migrate makes them")}
 }
 

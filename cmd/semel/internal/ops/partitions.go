@@ -50,7 +50,7 @@ func partitionsOf(db *database, o postgres.PartitionOptions) (*postgres.Partitio
 	return p, nil
 }
 
-func notDivided() error {
+func errNotDivided() error {
 	return &exit.Error{Code: exit.Failed, Err: errors.New("the table of records is not divided into partitions; semel partitions divide does it")}
 }
 

@@ -19,19 +19,19 @@ type aheadView struct {
 	To   time.Time `json:"to"`   // the first time that there is none for
 }
 
-// ahead is what the command line says about partitions to come.
-type ahead struct {
+// aheadFlags is what the command line says about partitions to come.
+type aheadFlags struct {
 	width time.Duration
 	count int
 }
 
-func (a *ahead) addFlags(c *cobra.Command, width string) {
+func (a *aheadFlags) addFlags(c *cobra.Command, width string) {
 	addDB(c)
 	durationVar(c.Flags(), &a.width, "width", 0, "how much time a partition holds: whole seconds, a minute at least; "+width)
 	c.Flags().IntVar(&a.count, "ahead", postgres.DefaultAhead, "how many partitions there are to be for the time to come")
 }
 
-func (a *ahead) check(c *cobra.Command) error {
+func (a *aheadFlags) check(c *cobra.Command) error {
 	switch {
 	case c.Flags().Changed("width") && (a.width < time.Minute || a.width%time.Second != 0):
 		return exit.Usagef("--width %v is not whole seconds and a minute at least", a.width)
@@ -41,12 +41,12 @@ func (a *ahead) check(c *cobra.Command) error {
 	return nil
 }
 
-func (a *ahead) options() postgres.PartitionOptions {
+func (a *aheadFlags) options() postgres.PartitionOptions {
 	return postgres.PartitionOptions{Width: a.width, Ahead: a.count}
 }
 
 func newPartitionsDivideCommand() *cobra.Command {
-	var a ahead
+	var a aheadFlags
 	c := &cobra.Command{
 		Use:   "divide",
 		Short: "Divide the table of records into partitions",
@@ -80,7 +80,7 @@ It is not undone by any command.`,
 }
 
 func newPartitionsAheadCommand() *cobra.Command {
-	var a ahead
+	var a aheadFlags
 	c := &cobra.Command{
 		Use:   "ahead",
 		Short: "Make partitions for the time to come",
@@ -113,7 +113,7 @@ for which there is no partition is refused. What is written meanwhile does not w
 // partitions are those of db, to come as wide as the last one is unless the command
 // line says otherwise, and those that there are. They are there too when the error
 // is postgres.ErrNotDivided.
-func (a *ahead) partitions(ctx context.Context, db *database) (p *postgres.Partitions, all []postgres.Partition, err error) {
+func (a *aheadFlags) partitions(ctx context.Context, db *database) (p *postgres.Partitions, all []postgres.Partition, err error) {
 	o := a.options()
 	if p, err = partitionsOf(db, o); err != nil {
 		return p, nil, err

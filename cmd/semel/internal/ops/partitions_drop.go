@@ -78,7 +78,7 @@ func drop(ctx context.Context, c *cobra.Command, p *postgres.Partitions, yes boo
 	}
 	v := droppedView{DryRun: !yes, Partitions: []oldView{}}
 	for i := range old {
-		v.Partitions = append(v.Partitions, oldOf(&old[i]))
+		v.Partitions = append(v.Partitions, oldViewOf(&old[i]))
 	}
 	var failed error
 	if yes {
@@ -92,7 +92,7 @@ func drop(ctx context.Context, c *cobra.Command, p *postgres.Partitions, yes boo
 	return errors.Join(failed, err)
 }
 
-func oldOf(o *postgres.OldPartition) oldView {
+func oldViewOf(o *postgres.OldPartition) oldView {
 	v := oldView{partitionView: partitionOf(&o.Partition), Records: o.Records}
 	if h := o.Held; h != nil {
 		v.Pending, v.InProgress, v.InDoubt, v.Kept = h.Pending, h.InProgress, h.InDoubt, h.Kept

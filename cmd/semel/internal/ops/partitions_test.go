@@ -28,7 +28,7 @@ type partitions struct {
 	Partitions []partition
 }
 
-func (s *site) partitions(t *testing.T, args ...string) (p partitions) {
+func (s *testDB) partitions(t *testing.T, args ...string) (p partitions) {
 	t.Helper()
 	out := s.must(t, append([]string{"partitions", "--json"}, args...)...)
 	if err := json.Unmarshal([]byte(out), &p); err != nil {
@@ -38,7 +38,7 @@ func (s *site) partitions(t *testing.T, args ...string) (p partitions) {
 }
 
 // exec changes the database behind the program's back.
-func (s *site) exec(t *testing.T, text string) {
+func (s *testDB) exec(t *testing.T, text string) {
 	t.Helper()
 	conn, err := pgx.Connect(t.Context(), s.db)
 	if err != nil {
@@ -50,8 +50,8 @@ func (s *site) exec(t *testing.T, text string) {
 	}
 }
 
-// slot is the partition that the program would have made for a time that long ago.
-func (s *site) slot(t *testing.T, ago time.Duration) (name string) {
+// addPartition is the partition that the program would have made for a time that long ago.
+func (s *testDB) addPartition(t *testing.T, ago time.Duration) (name string) {
 	t.Helper()
 	from := time.Now().Add(-ago).Truncate(24 * time.Hour).UTC()
 	name = "semel_records_p" + from.Format("20060102t150405")
@@ -61,8 +61,8 @@ func (s *site) slot(t *testing.T, ago time.Duration) (name string) {
 	return name
 }
 
-// stand lets a record stand whose key is that old.
-func (s *site) stand(t *testing.T, ago time.Duration, key string, state store.State, expire time.Duration) store.ID {
+// insert lets a record stand whose key is that old.
+func (s *testDB) insert(t *testing.T, ago time.Duration, key string, state store.State, expire time.Duration) store.ID {
 	t.Helper()
 	r := store.Record{Token: token(state, 1), Operation: "timed", Scope: "s", Key: key, Expire: expire}
 	r.ID = store.NewTimedID(r.Operation, r.Scope, r.Key, time.Now().Add(-ago))
@@ -74,35 +74,35 @@ func (s *site) stand(t *testing.T, ago time.Duration, key string, state store.St
 	return r.ID
 }
 
-// dividedSite has partitions, of which the first ends where three others begin
+// newDivided has partitions, of which the first ends where three others begin
 // that are old: two days have records, of one of them a record must stay.
-func dividedSite(t *testing.T) (s *site, full, held string) {
+func newDivided(t *testing.T) (s *testDB, full, held string) {
 	t.Helper()
 	const day = 24 * time.Hour
-	s = newPostgresSite(t)
+	s = newPostgres(t)
 	s.must(t, "partitions", "divide")
 	// As if the table had been divided a week ago.
 	s.exec(t, `ALTER TABLE semel_records DETACH PARTITION semel_records_first`)
 	from := time.Now().Add(-5 * day).Truncate(day).UTC()
 	s.exec(t, fmt.Sprintf(`ALTER TABLE semel_records ATTACH PARTITION semel_records_first FOR VALUES FROM (MINVALUE) TO ('%s')`, store.FirstID(from)))
-	full, held, _ = s.slot(t, 5*day), s.slot(t, 4*day), s.slot(t, 3*day)
+	full, held, _ = s.addPartition(t, 5*day), s.addPartition(t, 4*day), s.addPartition(t, 3*day)
 	for i := range 3 {
-		s.stand(t, 5*day, fmt.Sprint("old", i), store.Succeeded, -time.Hour)
+		s.insert(t, 5*day, fmt.Sprint("old", i), store.Succeeded, -time.Hour)
 	}
-	s.stand(t, 4*day, "old", store.Failed, -time.Hour)
-	s.stand(t, 4*day, "doubt", store.InDoubt, 0)
+	s.insert(t, 4*day, "old", store.Failed, -time.Hour)
+	s.insert(t, 4*day, "doubt", store.InDoubt, 0)
 	return s, full, held
 }
 
-// TestPartitionsAreListedAndMade: what was there is the first one, and the others
+// TestPartitionsListAndCreate: what was there is the first one, and the others
 // follow it as wide as the last.
-func TestPartitionsAreListedAndMade(t *testing.T) {
+func TestPartitionsListAndCreate(t *testing.T) {
 	t.Parallel()
-	s := newPostgresSite(t)
+	s := newPostgres(t)
 	for _, args := range [][]string{{"list"}, {"ahead"}, {"drop", "--keep", "24h"}} {
-		s.on(t, append([]string{"partitions"}, args...)...).want(t, exit.Failed, "semel partitions divide")
+		s.runOn(t, append([]string{"partitions"}, args...)...).want(t, exit.Failed, "semel partitions divide")
 	}
-	id := s.doubt(t, callOf("k"))
+	id := s.makeInDoubt(t, callOf("k"))
 	made := s.must(t, "partitions", "divide", "--width", "1h", "--ahead", "4")
 	all := s.partitions(t, "list").Partitions
 	if len(all) < 4 || !all[0].From.IsZero() || !strings.HasPrefix(made, fmt.Sprintf("partitions made: %d;", len(all))) {
@@ -128,11 +128,11 @@ func TestPartitionsAreListedAndMade(t *testing.T) {
 	}
 }
 
-// TestOldPartitionsAreDropped when that is said, and otherwise only told; what must
+// TestDropOldPartitions when that is said, and otherwise only told; what must
 // stay holds its partition.
-func TestOldPartitionsAreDropped(t *testing.T) {
+func TestDropOldPartitions(t *testing.T) {
 	t.Parallel()
-	s, full, held := dividedSite(t)
+	s, full, held := newDivided(t)
 	if none := s.partitions(t, "drop", "--keep", "720h"); len(none.Partitions) != 0 || !none.DryRun {
 		t.Errorf("drop --keep 720h = %+v, want nothing", none)
 	}
@@ -150,7 +150,7 @@ func TestOldPartitionsAreDropped(t *testing.T) {
 		t.Errorf("drop wrote %s", out)
 	}
 	before := len(s.partitions(t, "list").Partitions)
-	got := s.on(t, "partitions", "drop", "--keep", "24h", "--yes")
+	got := s.runOn(t, "partitions", "drop", "--keep", "24h", "--yes")
 	got.want(t, exit.Failed, held+" holds records: 1 InDoubt")
 	if !strings.Contains(got.out, "partitions dropped: 2, with 3 records") {
 		t.Errorf("drop --yes wrote %s", got.out)
@@ -165,11 +165,11 @@ func TestOldPartitionsAreDropped(t *testing.T) {
 	}
 }
 
-func TestPartitionsWithWrongFlags(t *testing.T) {
+func TestPartitionsWithInvalidFlags(t *testing.T) {
 	t.Parallel()
-	lite, s := newSite(t), newPostgresSite(t)
+	lite, s := newSQLite(t), newPostgres(t)
 	for _, args := range [][]string{{"list"}, {"divide"}, {"ahead"}, {"drop", "--keep", "24h", "--yes"}} {
-		lite.on(t, append([]string{"partitions"}, args...)...).want(t, exit.Usage, "partitions are for PostgreSQL")
+		lite.runOn(t, append([]string{"partitions"}, args...)...).want(t, exit.Usage, "partitions are for PostgreSQL")
 	}
 	for want, args := range map[string][]string{
 		"--keep is required":  {"drop"},
@@ -180,6 +180,6 @@ func TestPartitionsWithWrongFlags(t *testing.T) {
 		"--ahead 0":           {"ahead", "--ahead", "0"},
 		"unknown command":     {"list", "all"},
 	} {
-		s.on(t, append([]string{"partitions"}, args...)...).want(t, exit.Usage, want)
+		s.runOn(t, append([]string{"partitions"}, args...)...).want(t, exit.Usage, want)
 	}
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/semelgo/semel/store/postgres"
 )
 
-// connectBound is how long a server may take to answer for the first time.
-const connectBound = 10 * time.Second
+// connectTimeout is how long a server may take to answer for the first time.
+const connectTimeout = 10 * time.Second
 
 // openPostgres connects to the server that address names.
 func openPostgres(ctx context.Context, address string) (*database, error) {
@@ -33,13 +33,13 @@ func openPostgres(ctx context.Context, address string) (*database, error) {
 	}
 	pool, err := pgxpool.NewWithConfig(ctx, config)
 	if err != nil {
-		return nil, coded(err)
+		return nil, withCode(err)
 	}
-	reached, cancel := context.WithTimeout(ctx, connectBound)
+	reached, cancel := context.WithTimeout(ctx, connectTimeout)
 	defer cancel()
 	if err := pool.Ping(reached); err != nil {
 		pool.Close()
-		return nil, coded(err)
+		return nil, withCode(err)
 	}
 	s, err := postgres.New(pool, postgres.Options{})
 	if err != nil {
@@ -48,7 +48,7 @@ func openPostgres(ctx context.Context, address string) (*database, error) {
 	}
 	return &database{
 		name:    fmt.Sprintf("postgres://%s:%d/%s", to.Host, to.Port, to.Database),
-		records: s, engine: engineOver(s), noting: notingOver(s), readSalt: s.Salt,
+		records: s, engine: engineOver(s), noting: notingEngine(s), readSalt: s.Salt,
 		migrate: func(ctx context.Context) error { return migrate.Postgres(ctx, pool) },
 		partitions: func(o postgres.PartitionOptions) (*postgres.Partitions, error) {
 			return postgres.NewPartitions(s, o)

@@ -15,8 +15,8 @@ import (
 const (
 	// purgeStep is how many records are asked to go at a time.
 	purgeStep = 1000
-	// purgeTold is how many go between two lines of progress.
-	purgeTold = 50 * purgeStep
+	// purgeReportEvery is how many go between two lines of progress.
+	purgeReportEvery = 50 * purgeStep
 )
 
 // purgedView is what `purge --json` writes.
@@ -125,7 +125,7 @@ func remove(ctx context.Context, s store.Store, limit int, progress io.Writer) (
 		if err != nil || n == 0 {
 			return gone, err
 		}
-		if gone-told >= purgeTold {
+		if gone-told >= purgeReportEvery {
 			told = gone
 			fmt.Fprintf(progress, "semel: records gone: %d, going on\n", gone)
 		}

@@ -14,8 +14,8 @@ import (
 	"github.com/semelgo/semel/store"
 )
 
-// purged is what purge --json writes.
-type purged struct {
+// purgedOutput is what purge --json writes.
+type purgedOutput struct {
 	DryRun  bool `json:"dry_run"`
 	Records int
 	Counts  []struct {
@@ -24,7 +24,7 @@ type purged struct {
 	}
 }
 
-func (s *site) purge(t *testing.T, args ...string) (p purged) {
+func (s *testDB) purge(t *testing.T, args ...string) (p purgedOutput) {
 	t.Helper()
 	out := s.must(t, append([]string{"purge", "--json"}, args...)...)
 	if err := json.Unmarshal([]byte(out), &p); err != nil {
@@ -33,10 +33,10 @@ func (s *site) purge(t *testing.T, args ...string) (p purged) {
 	return p
 }
 
-// TestPurgeRemovesWhatItSaid, and nothing else.
-func TestPurgeRemovesWhatItSaid(t *testing.T) {
+// TestPurgeMatchesDryRun, and nothing else.
+func TestPurgeMatchesDryRun(t *testing.T) {
 	t.Parallel()
-	everySite(t, func(t *testing.T, s *site) {
+	everyDatabase(t, func(t *testing.T, s *testDB) {
 		for i, state := range store.States() {
 			for j := range 7 {
 				key := fmt.Sprintf("%v-%d", state, j)
@@ -66,7 +66,7 @@ func TestPurgeRemovesWhatItSaid(t *testing.T) {
 		if want := 7 * len(store.States()); left != want {
 			t.Errorf("%d records are left, want %d", left, want)
 		}
-		s.on(t, "purge", "--limit", "-1").want(t, exit.Usage, "--limit")
+		s.runOn(t, "purge", "--limit", "-1").want(t, exit.Usage, "--limit")
 	})
 }
 
@@ -78,16 +78,16 @@ func keptFor(s store.State) time.Duration {
 	return time.Hour
 }
 
-// heap is a store with so many records to purge.
-type heap struct {
+// largeStore is a store with so many records to purge.
+type largeStore struct {
 	store.Store
 
 	left int
 	err  error // when half of them are gone
 }
 
-func (h *heap) Purge(_ context.Context, limit int) (int, error) {
-	if h.err != nil && h.left <= ops.PurgeTold {
+func (h *largeStore) Purge(_ context.Context, limit int) (int, error) {
+	if h.err != nil && h.left <= ops.PurgeReportEvery {
 		return 0, h.err
 	}
 	n := min(limit, h.left)
@@ -95,15 +95,15 @@ func (h *heap) Purge(_ context.Context, limit int) (int, error) {
 	return n, nil
 }
 
-// TestPurgeTellsOfLongWork as it goes, and of what it did when it ends early.
-func TestPurgeTellsOfLongWork(t *testing.T) {
+// TestPurgeReportsProgress as it goes, and of what it did when it ends early.
+func TestPurgeReportsProgress(t *testing.T) {
 	t.Parallel()
 	var progress bytes.Buffer
-	gone, err := ops.Remove(t.Context(), &heap{left: 2*ops.PurgeTold + 1}, 0, &progress)
-	if lines := strings.Count(progress.String(), "going on\n"); gone != 2*ops.PurgeTold+1 || err != nil || lines != 2 {
+	gone, err := ops.Remove(t.Context(), &largeStore{left: 2*ops.PurgeReportEvery + 1}, 0, &progress)
+	if lines := strings.Count(progress.String(), "going on\n"); gone != 2*ops.PurgeReportEvery+1 || err != nil || lines != 2 {
 		t.Errorf("removed %d, %v, and told %d times, want all and twice", gone, err, lines)
 	}
-	if gone, err := ops.Remove(t.Context(), &heap{left: 2 * ops.PurgeTold, err: errDown}, 0, &progress); gone != ops.PurgeTold || err == nil {
+	if gone, err := ops.Remove(t.Context(), &largeStore{left: 2 * ops.PurgeReportEvery, err: errDown}, 0, &progress); gone != ops.PurgeReportEvery || err == nil {
 		t.Errorf("removed %d, %v, want half of them and the error", gone, err)
 	}
 }

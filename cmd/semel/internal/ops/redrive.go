@@ -13,16 +13,16 @@ import (
 	"github.com/semelgo/semel/store"
 )
 
-// redriving is what the command line says about a dead letter.
-type redriving struct {
-	changing
+// redriveFlags is what the command line says about a dead letter.
+type redriveFlags struct {
+	changeFlags
 
 	delay   time.Duration
 	message bool
 }
 
 func newRedriveCommand() *cobra.Command {
-	var r redriving
+	var r redriveFlags
 	c := &cobra.Command{
 		Use:   "redrive " + targetsUse + " --reason TEXT",
 		Short: "Send a task or a message that has failed round again",
@@ -49,7 +49,7 @@ Who, when and why is kept for ever, and shown by semel show.`,
 			return r.change(c, args, r.redrive)
 		},
 	}
-	r.states, r.suits = []store.State{store.Failed, store.InDoubt}, r.mayRedrive
+	r.states, r.matches = []store.State{store.Failed, store.InDoubt}, r.mayRedrive
 	r.addFlags(c)
 	durationVar(c.Flags(), &r.delay, "delay", 0, "how long it waits first")
 	c.Flags().BoolVar(&r.message, "message", false,
@@ -58,18 +58,18 @@ Who, when and why is kept for ever, and shown by semel show.`,
 }
 
 // mayRedrive tells whether r is a dead letter, or is taken for one.
-func (r *redriving) mayRedrive(was *store.Record) bool {
+func (r *redriveFlags) mayRedrive(was *store.Record) bool {
 	return semel.IsDeadLetter(*was) || was.State == store.Failed && (len(was.Input) > 0 || r.message)
 }
 
 // redrive sends the record round again that was, if its key is the system's.
-func (r *redriving) redrive(ctx context.Context, db *database, was *store.Record) (v changedView, err error) {
+func (r *redriveFlags) redrive(ctx context.Context, db *database, was *store.Record) (v changedView, err error) {
 	dead := semel.IsDeadLetter(*was)
 	switch {
 	case was.State != store.Failed && !dead:
-		return v, refused(was, "not a dead letter")
+		return v, errRefused(was, "not a dead letter")
 	case !dead && len(was.Input) == 0 && !r.message:
-		return v, refused(was, "but was not enqueued: what its callers were told stays true, and a new try is a new key (--message, if it is a message)")
+		return v, errRefused(was, "but was not enqueued: what its callers were told stays true, and a new try is a new key (--message, if it is a message)")
 	}
 	o := semel.Options{Retention: r.retention}
 	if !dead { // a dead letter says by itself that it may be redriven
@@ -84,7 +84,7 @@ func (r *redriving) redrive(ctx context.Context, db *database, was *store.Record
 	now, err := engine.Redrive(ctx, semel.Redrive{ID: was.ID, Delay: r.delay, Actor: r.actor, Reason: r.reason})
 	if errors.Is(err, semel.ErrNotFailed) {
 		now.ID = was.ID
-		return v, refused(&now, "not a dead letter")
+		return v, errRefused(&now, "not a dead letter")
 	}
 	return changedView{recordView: viewOf(&now, db.salt, false)}, err
 }

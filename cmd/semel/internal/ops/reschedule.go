@@ -12,15 +12,15 @@ import (
 	"github.com/semelgo/semel/store"
 )
 
-// rescheduling is what the command line says about a record that waits.
-type rescheduling struct {
-	changing
+// rescheduleFlags is what the command line says about a record that waits.
+type rescheduleFlags struct {
+	changeFlags
 
 	delay time.Duration
 }
 
 func newRescheduleCommand() *cobra.Command {
-	var r rescheduling
+	var r rescheduleFlags
 	c := &cobra.Command{
 		Use:   "reschedule " + targetsUse + " --delay DURATION --reason TEXT",
 		Short: "Let what waits be due sooner or later",
@@ -47,8 +47,8 @@ Who, when and why is kept for ever, and shown by semel show.`,
 }
 
 // reschedule lets the record that was wait for a time of its own.
-func (r *rescheduling) reschedule(ctx context.Context, db *database, was *store.Record) (v changedView, err error) {
-	n := &noted{Note: r.note(was), to: []store.State{store.Pending}}
+func (r *rescheduleFlags) reschedule(ctx context.Context, db *database, was *store.Record) (v changedView, err error) {
+	n := &pendingNote{Note: r.note(was), to: []store.State{store.Pending}}
 	engine, err := db.noting(semel.Options{Retention: r.retention}, n)
 	if err != nil {
 		return v, err
@@ -56,7 +56,7 @@ func (r *rescheduling) reschedule(ctx context.Context, db *database, was *store.
 	now, err := engine.Reschedule(ctx, was.ID, r.delay)
 	if errors.Is(err, semel.ErrNotPending) {
 		now.ID = was.ID
-		return v, refused(&now, "not Pending")
+		return v, errRefused(&now, "not Pending")
 	}
 	return changedView{recordView: viewOf(&now, db.salt, false)}, err
 }

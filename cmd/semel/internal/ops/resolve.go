@@ -19,9 +19,9 @@ import (
 	"github.com/semelgo/semel/store"
 )
 
-// resolution is what the command line says about a record in doubt.
-type resolution struct {
-	choosing
+// resolveFlags is what the command line says about a record in doubt.
+type resolveFlags struct {
+	selectFlags
 
 	to, reason, actor string
 	result            string
@@ -31,7 +31,7 @@ type resolution struct {
 }
 
 func newResolveCommand() *cobra.Command {
-	var r resolution
+	var r resolveFlags
 	c := &cobra.Command{
 		Use:   "resolve " + targetsUse + " --to STATE --reason TEXT",
 		Short: "Settle a record that is in doubt",
@@ -47,11 +47,11 @@ Who, when and why is kept for ever, and shown by semel show.`,
 		Example:           `  semel resolve 6d3f… --to succeeded --reason "charge ch_1 is in the bank's list" --result charge.json`,
 		ValidArgsFunction: completeRecords(store.InDoubt),
 		RunE: func(c *cobra.Command, args []string) error {
-			s, err := r.chosen(c, args)
+			s, err := r.selection(c, args)
 			if err != nil {
 				return err
 			}
-			wish, err := r.wish(c)
+			wish, err := r.resolution(c)
 			if err != nil && !r.dryRun {
 				return err
 			}
@@ -67,8 +67,8 @@ Who, when and why is kept for ever, and shown by semel show.`,
 	return c
 }
 
-func (r *resolution) addFlags(c *cobra.Command) {
-	r.choosing.addFlags(c)
+func (r *resolveFlags) addFlags(c *cobra.Command) {
+	r.selectFlags.addFlags(c)
 	f := c.Flags()
 	f.StringVar(&r.to, "to", "", "what it is to be: succeeded, failed or pending")
 	f.StringVar(&r.reason, "reason", "", "why; it is kept")
@@ -82,17 +82,17 @@ func (r *resolution) addFlags(c *cobra.Command) {
 	_ = c.MarkFlagFilename("result", "json") // it fails for a flag that is not there
 }
 
-// chosen reads which records are to be resolved. A result belongs to one record.
-func (r *resolution) chosen(c *cobra.Command, args []string) (selection, error) {
+// selection reads which records are to be resolved. A result belongs to one record.
+func (r *resolveFlags) selection(c *cobra.Command, args []string) (selection, error) {
 	if r.result != "" && (r.all || len(args) > 1 || slices.Contains(args, stdinIDs)) {
 		return selection{}, exit.Usagef("--result goes with one record only")
 	}
 	return r.choose(c, args)
 }
 
-// wish is what the command line asks for. The result is read, so that nothing is
+// resolution is what the command line asks for. The result is read, so that nothing is
 // asked of the database when it cannot be.
-func (r *resolution) wish(c *cobra.Command) (w semel.Resolution, err error) {
+func (r *resolveFlags) resolution(c *cobra.Command) (w semel.Resolution, err error) {
 	if r.to == "" {
 		return w, exit.Usagef("--to is required: succeeded, failed or pending")
 	}
@@ -116,12 +116,12 @@ func (r *resolution) wish(c *cobra.Command) (w semel.Resolution, err error) {
 }
 
 // check sees whether what the flags say goes together.
-func (r *resolution) check(w *semel.Resolution) error {
+func (r *resolveFlags) check(w *semel.Resolution) error {
 	switch {
 	case w.Reason == "":
 		return exit.Usagef("--reason is required: it is kept, for those who ask later")
 	case w.Actor == "":
-		return noActor()
+		return errNoActor()
 	case w.To != store.Succeeded && r.result != "":
 		return exit.Usagef("--result goes with --to succeeded only")
 	case r.retention <= 0:
@@ -138,7 +138,7 @@ func (r *resolution) check(w *semel.Resolution) error {
 const maxResult = 64 << 20
 
 // readResult reads what the operation would have returned.
-func (r *resolution) readResult(stdin io.Reader) (any, error) {
+func (r *resolveFlags) readResult(stdin io.Reader) (any, error) {
 	in := stdin
 	if r.result != "-" {
 		f, err := os.Open(r.result)
@@ -173,8 +173,8 @@ type resolvedView struct {
 }
 
 // resolve settles the record and returns what stands.
-func resolve(ctx context.Context, db *database, r *resolution, w semel.Resolution) (view any, line string, err error) {
-	if err := fits(ctx, db, w.Result); err != nil {
+func resolve(ctx context.Context, db *database, r *resolveFlags, w semel.Resolution) (view any, line string, err error) {
+	if err := checkFits(ctx, db, w.Result); err != nil {
 		return nil, "", err
 	}
 	engine, err := db.engine(semel.Options{Retention: r.retention})
@@ -184,20 +184,20 @@ func resolve(ctx context.Context, db *database, r *resolution, w semel.Resolutio
 	now, err := engine.Resolve(ctx, w)
 	switch {
 	case errors.Is(err, semel.ErrNotInDoubt) && now.State == store.Absent:
-		return nil, "", notFound(w.ID)
+		return nil, "", errNotFound(w.ID)
 	case errors.Is(err, semel.ErrNotInDoubt):
 		return nil, "", &exit.Error{Code: exit.Refused, Err: fmt.Errorf("record %s is %s, not InDoubt; nothing was changed", w.ID, now.State)}
 	case errors.Is(err, semel.ErrInProgress):
-		return nil, "", busy(w.ID)
+		return nil, "", errRecordBusy(w.ID)
 	case err != nil:
 		return nil, "", fieldFlag(fmt.Errorf("resolve %s: %w", w.ID, err))
 	}
 	return resolvedView{viewOf(&now, db.salt, false), w.Actor, w.Reason}, fmt.Sprintf("%s is %s now", now.ID, now.State), nil
 }
 
-// fits sees whether the store keeps a result, which would otherwise be settled
+// checkFits sees whether the store keeps a result, which would otherwise be settled
 // as one that cannot be given.
-func fits(ctx context.Context, db *database, result any) error {
+func checkFits(ctx context.Context, db *database, result any) error {
 	size := 0
 	switch v := result.(type) {
 	case json.RawMessage:

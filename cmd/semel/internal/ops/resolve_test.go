@@ -16,12 +16,12 @@ import (
 	"github.com/semelgo/semel/store"
 )
 
-// TestADoubtIsSettled: a program leaves a doubt, a person settles it, and whoever
+// TestResolveInDoubt: a program leaves a doubt, a person settles it, and whoever
 // asks again is told accordingly. Who and why is kept.
-func TestADoubtIsSettled(t *testing.T) {
+func TestResolveInDoubt(t *testing.T) {
 	t.Parallel()
 	result := writeFile(t, `"charged"`)
-	everySite(t, func(t *testing.T, s *site) {
+	everyDatabase(t, func(t *testing.T, s *testDB) {
 		tests := map[string]struct {
 			args  []string
 			state store.State
@@ -55,7 +55,7 @@ func TestADoubtIsSettled(t *testing.T) {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
 				call := callOf(name)
-				id := s.doubt(t, call)
+				id := s.makeInDoubt(t, call)
 				out := s.must(t, append([]string{"resolve", id, "--reason", " asked the bank ", "--actor", "eve"}, tt.args...)...)
 				if want := id + " is " + tt.state.String() + " now\n"; out != want || s.state(t, call) != tt.state {
 					t.Errorf("resolve wrote %q and %v stands, want %q", out, s.state(t, call), want)
@@ -71,7 +71,7 @@ func TestADoubtIsSettled(t *testing.T) {
 }
 
 // wantNote checks the one note about call, as the store and as show tell it.
-func (s *site) wantNote(t *testing.T, call semel.Call, actor, reason string, to store.State) {
+func (s *testDB) wantNote(t *testing.T, call semel.Call, actor, reason string, to store.State) {
 	t.Helper()
 	notes, err := s.engine.Notes(t.Context(), call.ID())
 	if err != nil || len(notes) != 1 || notes[0].Actor != actor || notes[0].Reason != reason || notes[0].To.State != to {
@@ -90,18 +90,18 @@ func (s *site) wantNote(t *testing.T, call semel.Call, actor, reason string, to 
 	}
 }
 
-// TestResolveByWhatTheCallerSent: the ID is not needed by one who has the key,
+// TestResolveByCallersKey: the ID is not needed by one who has the key,
 // and the actor is who runs the program.
-func TestResolveByWhatTheCallerSent(t *testing.T) {
+func TestResolveByCallersKey(t *testing.T) {
 	t.Parallel()
-	s := newSite(t)
+	s := newSQLite(t)
 	shared := charge.Call(semel.Shared(), "k", "in")
-	s.doubt(t, shared)
+	s.makeInDoubt(t, shared)
 	s.must(t, "resolve", "--operation", "charge", "--shared", "--key", "k", "--to", "pending", "--reason", "looked")
 	s.wantNote(t, shared, "ann", "looked", store.Pending)
 
 	call := callOf("k")
-	s.doubt(t, call)
+	s.makeInDoubt(t, call)
 	s.must(t, "resolve", "--operation", "charge", "--scope", "tenant-s3cret", "--scope", "user-s3cret",
 		"--key", "k-s3cret", "--to", "failed", "--reason", "looked")
 	s.wantNote(t, call, "ann", "looked", store.Failed)
@@ -110,9 +110,9 @@ func TestResolveByWhatTheCallerSent(t *testing.T) {
 // TestResolveWithBytes stores them as they are, from the standard input.
 func TestResolveWithBytes(t *testing.T) {
 	t.Parallel()
-	s := newSite(t)
+	s := newSQLite(t)
 	call := callOf("raw")
-	id := s.doubt(t, call)
+	id := s.makeInDoubt(t, call)
 	got := runWith(t, "\x00\xff", "resolve", id, "--to", "succeeded", "--result", "-", "--raw", "--reason", "looked", "--db", s.db)
 	if got.code != exit.OK {
 		t.Fatalf("resolve: code %d, %q", got.code, got.errs)
@@ -127,27 +127,27 @@ func TestResolveWithBytes(t *testing.T) {
 // TestResolveIsRefused where nothing is in doubt, and changes nothing.
 func TestResolveIsRefused(t *testing.T) {
 	t.Parallel()
-	everySite(t, func(t *testing.T, s *site) {
+	everyDatabase(t, func(t *testing.T, s *testDB) {
 		call := callOf("done")
 		if _, _, err := s.do(t, call, "v", nil); err != nil {
 			t.Fatal(err)
 		}
 		id := call.ID().String()
-		s.on(t, "resolve", id, "--to", "failed", "--reason", "r").want(t, exit.Refused, "is Succeeded, not InDoubt")
+		s.runOn(t, "resolve", id, "--to", "failed", "--reason", "r").want(t, exit.Refused, "is Succeeded, not InDoubt")
 		if v, replayed, err := s.do(t, call, "", nil); v != "v" || !replayed || err != nil {
 			t.Errorf("asked again: %q, %v, %v, want the result that stood", v, replayed, err)
 		}
-		s.on(t, "resolve", strings.Repeat("0", 32), "--to", "failed", "--reason", "r").want(t, exit.NotFound, "there is no record")
+		s.runOn(t, "resolve", strings.Repeat("0", 32), "--to", "failed", "--reason", "r").want(t, exit.NotFound, "there is no record")
 	})
 }
 
-// TestResolveWithWrongFlags is refused before the database is asked, and names
+// TestResolveWithInvalidFlags is refused before the database is asked, and names
 // the flag.
-func TestResolveWithWrongFlags(t *testing.T) {
+func TestResolveWithInvalidFlags(t *testing.T) {
 	t.Parallel()
-	s := newSite(t)
+	s := newSQLite(t)
 	call := callOf("k")
-	id := s.doubt(t, call)
+	id := s.makeInDoubt(t, call)
 	notJSON, large := writeFile(t, "{"), writeFile(t, `"`+strings.Repeat("<", 1<<20/6+1)+`"`)
 	good := []string{"--to", "succeeded", "--reason", "r"}
 	tests := map[string][]string{
@@ -173,19 +173,19 @@ func TestResolveWithWrongFlags(t *testing.T) {
 		"--scope or --shared":      append([]string{"--operation", "charge", "--key", "k", "--scope", "s", "--shared"}, good...),
 	}
 	for want, args := range tests {
-		s.on(t, append([]string{"resolve"}, args...)...).want(t, exit.Usage, want)
+		s.runOn(t, append([]string{"resolve"}, args...)...).want(t, exit.Usage, want)
 	}
 	if now := s.state(t, call); now != store.InDoubt {
 		t.Errorf("%v stands, want InDoubt", now)
 	}
 }
 
-// TestResolveOfWhatIsHeld by somebody's open transaction may be tried again.
-func TestResolveOfWhatIsHeld(t *testing.T) {
+// TestResolveBusyRecord by somebody's open transaction may be tried again.
+func TestResolveBusyRecord(t *testing.T) {
 	t.Parallel()
-	s := newPostgresSite(t)
+	s := newPostgres(t)
 	call := callOf("k")
-	id := s.doubt(t, call)
+	id := s.makeInDoubt(t, call)
 	conn, err := pgx.Connect(t.Context(), s.db)
 	if err != nil {
 		t.Fatal(err)
@@ -198,7 +198,7 @@ func TestResolveOfWhatIsHeld(t *testing.T) {
 	if _, err := tx.Exec(t.Context(), `SELECT 1 FROM semel_records FOR UPDATE`); err != nil {
 		t.Fatal(err)
 	}
-	s.on(t, "resolve", id, "--to", "failed", "--reason", "r").want(t, exit.Failed, "open transaction")
+	s.runOn(t, "resolve", id, "--to", "failed", "--reason", "r").want(t, exit.Failed, "open transaction")
 	if err := tx.Rollback(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -208,9 +208,9 @@ func TestResolveOfWhatIsHeld(t *testing.T) {
 // TestThroughAPooler that gives each transaction another connection.
 func TestThroughAPooler(t *testing.T) {
 	t.Parallel()
-	s := newPostgresSite(t)
+	s := newPostgres(t)
 	call := callOf("k")
-	id := s.doubt(t, call)
+	id := s.makeInDoubt(t, call)
 	s.db = realtest.PgBouncer(t, s.db)
 	for range 3 {
 		s.must(t, "migrate")
@@ -224,5 +224,5 @@ func TestThroughAPooler(t *testing.T) {
 	s.must(t, "reschedule", waiting, "--delay", "1h", "--reason", "r")
 	s.must(t, "cancel", waiting, "--reason", "r")
 	s.must(t, "redrive", waiting, "--reason", "r")
-	s.on(t, "resolve", id, "--to", "failed", "--reason", "r").want(t, exit.Refused, "not InDoubt")
+	s.runOn(t, "resolve", id, "--to", "failed", "--reason", "r").want(t, exit.Refused, "not InDoubt")
 }

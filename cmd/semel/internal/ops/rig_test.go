@@ -27,8 +27,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// told is what the program told.
-type told struct {
+// result is what the program told.
+type result struct {
 	args []string
 	code int
 	out  string
@@ -36,14 +36,14 @@ type told struct {
 }
 
 // run runs the program in this process, with stdin.
-func runWith(t *testing.T, stdin string, args ...string) told {
+func runWith(t *testing.T, stdin string, args ...string) result {
 	t.Helper()
 	var out, errs bytes.Buffer
 	code := command.Main(t.Context(), args, strings.NewReader(stdin), &out, &errs)
-	return told{args, code, out.String(), errs.String()}
+	return result{args, code, out.String(), errs.String()}
 }
 
-func run(t *testing.T, args ...string) told {
+func run(t *testing.T, args ...string) result {
 	t.Helper()
 	return runWith(t, "", args...)
 }
@@ -59,7 +59,7 @@ func must(t *testing.T, args ...string) string {
 }
 
 // want checks the code, and that the error is one line that has text in it.
-func (got told) want(t *testing.T, code int, text string) {
+func (got result) want(t *testing.T, code int, text string) {
 	t.Helper()
 	lines := strings.Split(strings.TrimSuffix(got.errs, "\n"), "\n")
 	if code == exit.Usage && len(lines) == 2 {
@@ -70,8 +70,8 @@ func (got told) want(t *testing.T, code int, text string) {
 	}
 }
 
-// site is a database with a program that uses it.
-type site struct {
+// testDB is a database with a program that uses it.
+type testDB struct {
 	db     string // as --db takes it
 	engine *semel.Core
 	store  store.Store
@@ -81,11 +81,11 @@ type site struct {
 	withOperations func(t *testing.T, ops ...semel.Declared) *semel.Core
 }
 
-// newSite makes a SQLite database and an engine over it.
-func newSite(t *testing.T) *site {
+// newSQLite makes a SQLite database and an engine over it.
+func newSQLite(t *testing.T) *testDB {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "semel.db")
-	s := &site{db: "sqlite:" + path}
+	s := &testDB{db: "sqlite:" + path}
 	must(t, "migrate", "--db", s.db)
 	db, err := sqlite.Open(path)
 	if err != nil {
@@ -97,10 +97,10 @@ func newSite(t *testing.T) *site {
 	return s
 }
 
-// newPostgresSite makes a PostgreSQL database and an engine over it.
-func newPostgresSite(t *testing.T) *site {
+// newPostgres makes a PostgreSQL database and an engine over it.
+func newPostgres(t *testing.T) *testDB {
 	t.Helper()
-	s := &site{db: realtest.Postgres(t).Database(t)}
+	s := &testDB{db: realtest.Postgres(t).Database(t)}
 	must(t, "migrate", "--db", s.db)
 	pool, err := pgxpool.New(t.Context(), s.db)
 	if err != nil {
@@ -115,21 +115,21 @@ func newPostgresSite(t *testing.T) *site {
 	return s
 }
 
-// everySite runs test on a site of each kind of database.
-func everySite(t *testing.T, test func(t *testing.T, s *site)) {
+// everyDatabase runs test on a site of each kind of database.
+func everyDatabase(t *testing.T, test func(t *testing.T, s *testDB)) {
 	t.Helper()
-	t.Run("sqlite", func(t *testing.T) { t.Parallel(); test(t, newSite(t)) })
-	t.Run("postgres", func(t *testing.T) { t.Parallel(); test(t, newPostgresSite(t)) })
+	t.Run("sqlite", func(t *testing.T) { t.Parallel(); test(t, newSQLite(t)) })
+	t.Run("postgres", func(t *testing.T) { t.Parallel(); test(t, newPostgres(t)) })
 }
 
 // fill makes the engines of s.
-func fill[Tx any](t *testing.T, s *site, records store.TxStore[Tx]) {
+func fill[Tx any](t *testing.T, s *testDB, records store.TxStore[Tx]) {
 	t.Helper()
 	s.store = records
 	s.engine = engineOver(t, records, semel.Options{})
 	s.broken = func(t *testing.T, o semel.Options) *semel.Core {
 		t.Helper()
-		return engineOver(t, refusing[Tx]{records}, o)
+		return engineOver(t, claimOnlyStore[Tx]{records}, o)
 	}
 	s.withOperations = func(t *testing.T, ops ...semel.Declared) *semel.Core {
 		t.Helper()
@@ -152,14 +152,14 @@ func engineOver[Tx any](t *testing.T, s store.TxStore[Tx], o semel.Options) *sem
 	return e.Core
 }
 
-// on runs the program on the site's database.
-func (s *site) on(t *testing.T, args ...string) told {
+// runOn runs the program on the site's database.
+func (s *testDB) runOn(t *testing.T, args ...string) result {
 	t.Helper()
 	return run(t, append(args, "--db", s.db)...)
 }
 
 // must runs the program on the site's database; it must say that all is well.
-func (s *site) must(t *testing.T, args ...string) string {
+func (s *testDB) must(t *testing.T, args ...string) string {
 	t.Helper()
 	return must(t, append(args, "--db", s.db)...)
 }
@@ -172,20 +172,20 @@ var (
 	nothing = func(context.Context) (string, error) { return "", errors.New("it ran") }
 )
 
-// someone is a scope whose parts nobody must see.
-func someone() semel.Scope { return semel.ScopeOf("tenant-s3cret", "user-s3cret") }
+// someScope is a scope whose parts nobody must see.
+func someScope() semel.Scope { return semel.ScopeOf("tenant-s3cret", "user-s3cret") }
 
 // callOf asks for a charge with a key that nobody must see.
-func callOf(key string) semel.Call { return charge.Call(someone(), key+"-s3cret", "input-s3cret") }
+func callOf(key string) semel.Call { return charge.Call(someScope(), key+"-s3cret", "input-s3cret") }
 
 // do asks for c with a function that returns v and err.
-func (s *site) do(t *testing.T, c semel.Call, v string, err error) (string, bool, error) {
+func (s *testDB) do(t *testing.T, c semel.Call, v string, err error) (string, bool, error) {
 	t.Helper()
 	return semel.Do(t.Context(), s.engine, c, func(context.Context) (string, error) { return v, err })
 }
 
-// doubt leaves c in doubt: its function cannot say whether the effect happened.
-func (s *site) doubt(t *testing.T, c semel.Call) string {
+// makeInDoubt leaves c in doubt: its function cannot say whether the effect happened.
+func (s *testDB) makeInDoubt(t *testing.T, c semel.Call) string {
 	t.Helper()
 	if _, _, err := s.do(t, c, "", errDown); !errors.Is(err, semel.ErrOutcomeUnknown) {
 		t.Fatalf("Do = %v, want ErrOutcomeUnknown", err)
@@ -194,7 +194,7 @@ func (s *site) doubt(t *testing.T, c semel.Call) string {
 }
 
 // state is what stands for c.
-func (s *site) state(t *testing.T, c semel.Call) store.State {
+func (s *testDB) state(t *testing.T, c semel.Call) store.State {
 	t.Helper()
 	answers, err := s.store.Get(t.Context(), []store.ID{c.ID()})
 	if err != nil {

@@ -23,9 +23,9 @@ import (
 var update = flag.Bool("update", false, "write testdata/*.golden anew")
 
 // population leaves a record of every kind that can be told apart.
-func (s *site) population(t *testing.T) {
+func (s *testDB) population(t *testing.T) {
 	t.Helper()
-	s.doubt(t, callOf("doubt"))
+	s.makeInDoubt(t, callOf("doubt"))
 	must := func(err error) {
 		if t.Helper(); err != nil {
 			t.Fatal(err)
@@ -67,11 +67,11 @@ func token(s store.State, attempt uint32) store.Token {
 }
 
 // put keeps r as a record of payout.
-func (s *site) put(t *testing.T, r store.Record) {
+func (s *testDB) put(t *testing.T, r store.Record) {
 	t.Helper()
 	r.Operation = payout.Name()
 	if r.Scope == "" {
-		r.Scope = someone().Bytes()
+		r.Scope = someScope().Bytes()
 	}
 	r.Fingerprint = []byte("fingerprint-s3cret")
 	r.ID = store.NewID(r.Operation, r.Scope, r.Key)
@@ -86,9 +86,9 @@ func (s *site) put(t *testing.T, r store.Record) {
 // program answers.
 func session(t *testing.T) [][]string {
 	t.Helper()
-	queued := store.NewID("payout", someone().Bytes(), "queued-s3cret").String()
-	leaked := store.NewID("payout", someone().Bytes(), "leaked-s3cret\xff").String()
-	crashed := store.NewID("payout", someone().Bytes(), "crashed-s3cret").String()
+	queued := store.NewID("payout", someScope().Bytes(), "queued-s3cret").String()
+	leaked := store.NewID("payout", someScope().Bytes(), "leaked-s3cret\xff").String()
+	crashed := store.NewID("payout", someScope().Bytes(), "crashed-s3cret").String()
 	waiting, exhausted := mailOf("waiting").ID().String(), smsOf("exhausted").ID().String()
 	show := func(id string) [][]string { return [][]string{{"show", id}, {"show", id, "--reveal", "--json"}} }
 	id := func(key string) string { return callOf(key).ID().String() }
@@ -149,12 +149,12 @@ func session(t *testing.T) [][]string {
 // people and for programs.
 func TestSession(t *testing.T) {
 	t.Parallel()
-	s := newSite(t)
+	s := newSQLite(t)
 	s.population(t)
 	s.sqlite(t, `UPDATE semel_salt SET salt = zeroblob(32)`) // so that the hashes are always the same
 	var b strings.Builder
 	for _, args := range session(t) {
-		got := s.on(t, args...)
+		got := s.runOn(t, args...)
 		fmt.Fprintf(&b, "$ semel %s\n%s%s", strings.Join(args, " "), got.out, got.errs)
 		if got.code != 0 {
 			fmt.Fprintf(&b, "exit code %d\n", got.code)
@@ -191,15 +191,15 @@ func golden(t *testing.T, name, text string) {
 	}
 }
 
-// TestNothingOfTheCallersIsShown unless it is asked for, and nothing that could
+// TestCallersDataIsHidden unless it is asked for, and nothing that could
 // move a terminal's cursor ever.
-func TestNothingOfTheCallersIsShown(t *testing.T) {
+func TestCallersDataIsHidden(t *testing.T) {
 	t.Parallel()
-	s := newSite(t)
+	s := newSQLite(t)
 	s.population(t)
 	revealed := 0
 	for _, args := range session(t) {
-		got := s.on(t, args...)
+		got := s.runOn(t, args...)
 		shown := strings.Count(got.out+got.errs, "s3cret")
 		if reveal := strings.Contains(strings.Join(args, " "), "--reveal"); !reveal && shown > 0 {
 			t.Errorf("semel %v shows secrets:\n%s%s", args, got.out, got.errs)

@@ -43,7 +43,7 @@ that cannot be read are told and left in the file, and nothing is dropped from i
 until they are gone.`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			s, err := newSettling(c, args, drop)
+			s, err := newSettler(c, args, drop)
 			if err != nil {
 				return err
 			}
@@ -77,8 +77,8 @@ type settleView struct {
 	Error     string `json:"error,omitempty"`
 }
 
-// settling is one run of settle.
-type settling struct {
+// settler is one run of settle.
+type settler struct {
 	c       *cobra.Command
 	path    string
 	drop    bool
@@ -86,9 +86,9 @@ type settling struct {
 	damaged []*semel.JournalLineError
 }
 
-// newSettling reads the journal and chooses the entries that args ask for.
-func newSettling(c *cobra.Command, args []string, drop bool) (*settling, error) {
-	s := &settling{c: c, path: args[0], drop: drop}
+// newSettler reads the journal and chooses the entries that args ask for.
+func newSettler(c *cobra.Command, args []string, drop bool) (*settler, error) {
+	s := &settler{c: c, path: args[0], drop: drop}
 	var err error
 	if s.entries, s.damaged, err = readJournal(s.path); err != nil || len(args) == 1 {
 		return s, err
@@ -114,7 +114,7 @@ func newSettling(c *cobra.Command, args []string, drop bool) (*settling, error) 
 }
 
 // run settles every entry, tells what became of each, and drops what is done.
-func (s *settling) run(ctx context.Context, db *database) error {
+func (s *settler) run(ctx context.Context, db *database) error {
 	engine, err := db.engine(semel.Options{})
 	if err != nil {
 		return err
@@ -127,7 +127,7 @@ func (s *settling) run(ctx context.Context, db *database) error {
 	for i := range s.entries {
 		e := &s.entries[i]
 		v := s.settle(ctx, engine, e)
-		if journal != nil && s.done(&v) {
+		if journal != nil && s.droppable(&v) {
 			if err := journal.Drop(e.Record.ID, e.Record.Token); err != nil {
 				return &exit.Error{Code: exit.Failed, Err: fmt.Errorf("drop entry %s: %w", v.ID, err)}
 			}
@@ -136,14 +136,14 @@ func (s *settling) run(ctx context.Context, db *database) error {
 		if !v.Dropped {
 			kept++
 		}
-		if err := s.tell(&v); err != nil {
+		if err := s.report(&v); err != nil {
 			return err
 		}
 		if v.Settled == settleUnavailable && !answers(ctx, db) {
 			return &exit.Error{Code: exit.Unavailable, Err: errors.New("the database does not answer; nothing more was tried")}
 		}
 	}
-	if err := tellDamage(s.c.ErrOrStderr(), s.path, s.damaged); err != nil || kept == 0 {
+	if err := reportDamage(s.c.ErrOrStderr(), s.path, s.damaged); err != nil || kept == 0 {
 		return err
 	}
 	return &exit.Error{Code: exit.Failed, Err: fmt.Errorf("%d of %d entries are still in %s", kept, len(s.entries), s.path)}
@@ -158,7 +158,7 @@ func answers(ctx context.Context, db *database) bool {
 
 // journal opens the journal to drop entries from it, or returns nil when a line
 // cannot be read: opening it then fails, because that rewrites the file.
-func (s *settling) journal() (semel.Journal, error) {
+func (s *settler) journal() (semel.Journal, error) {
 	for _, d := range s.damaged {
 		if !errors.Is(d, io.ErrUnexpectedEOF) {
 			return nil, nil //nolint:nilnil // no journal is what is meant
@@ -171,8 +171,8 @@ func (s *settling) journal() (semel.Journal, error) {
 	return j, nil
 }
 
-// done tells whether an entry can be dropped.
-func (s *settling) done(v *settleView) bool {
+// droppable tells whether an entry can be dropped.
+func (s *settler) droppable(v *settleView) bool {
 	switch v.Settled {
 	case settleRecorded, settleSuperseded:
 		return true
@@ -184,7 +184,7 @@ func (s *settling) done(v *settleView) bool {
 }
 
 // settle records one entry and says what became of it.
-func (s *settling) settle(ctx context.Context, engine *semel.Core, e *semel.JournalEntry) settleView {
+func (s *settler) settle(ctx context.Context, engine *semel.Core, e *semel.JournalEntry) settleView {
 	now, recorded, err := engine.Settle(ctx, *e)
 	v := settleView{
 		ID: e.Record.ID.String(), Operation: e.Record.Operation, Attempt: e.Record.Attempt, Ended: e.Step,
@@ -207,8 +207,8 @@ func (s *settling) settle(ctx context.Context, engine *semel.Core, e *semel.Jour
 	return v
 }
 
-// tell writes what became of an entry.
-func (s *settling) tell(v *settleView) error {
+// report writes what became of an entry.
+func (s *settler) report(v *settleView) error {
 	out := s.c.OutOrStdout()
 	if terminal.WantsJSON(s.c) {
 		e := json.NewEncoder(out)

@@ -87,7 +87,7 @@ func (s selection) showEach(ctx context.Context, c *cobra.Command, db *database,
 	for _, id := range s.ids {
 		r, notes, err := readDetail(ctx, db, id)
 		switch {
-		case err != nil && exit.CodeOf(coded(err)) == exit.Unavailable:
+		case err != nil && exit.CodeOf(withCode(err)) == exit.Unavailable:
 			return err
 		case err != nil:
 			fmt.Fprintf(c.ErrOrStderr(), "semel: %v\n", oneLineError{err})

@@ -27,7 +27,7 @@ func openSQLite(ctx context.Context, path string, e existence) (*database, error
 	case err != nil && !errors.Is(err, fs.ErrNotExist):
 		return nil, exit.Usagef("--%s: %w", flagDB, err)
 	case e == mustExist && empty:
-		return nil, noTables()
+		return nil, errNoTables()
 	case e == mustExist:
 		if err := checkTables(ctx, path); err != nil {
 			return nil, err
@@ -42,7 +42,7 @@ func openSQLite(ctx context.Context, path string, e existence) (*database, error
 	}
 	s := sqlite.New(db)
 	return &database{
-		name: "sqlite:" + path, records: s, engine: engineOver(s), noting: notingOver(s), readSalt: s.Salt,
+		name: "sqlite:" + path, records: s, engine: engineOver(s), noting: notingEngine(s), readSalt: s.Salt,
 		migrate: func(ctx context.Context) error { return migrate.SQLite(ctx, db) },
 		close:   func() { _ = db.Close() }, // all was committed or told
 	}, nil
@@ -84,9 +84,9 @@ func checkTables(ctx context.Context, path string) error {
 		`SELECT count(*) > 0 FROM sqlite_schema WHERE type = 'table' AND name = 'semel_records'`).Scan(&there)
 	switch {
 	case err != nil:
-		return coded(fmt.Errorf("read %s: %w", path, err))
+		return withCode(fmt.Errorf("read %s: %w", path, err))
 	case !there:
-		return noTables()
+		return errNoTables()
 	}
 	return nil
 }

@@ -113,19 +113,19 @@ func recordOf(ctx context.Context, db *database, id store.ID) (*store.Record, er
 		case answers[0].Busy:
 			continue
 		case answers[0].Record == nil:
-			return nil, notFound(id)
+			return nil, errNotFound(id)
 		}
 		return answers[0].Record, nil
 	}
-	return nil, busy(id)
+	return nil, errRecordBusy(id)
 }
 
-func notFound(id store.ID) error {
+func errNotFound(id store.ID) error {
 	return &exit.Error{Code: exit.NotFound, Err: fmt.Errorf("there is no record %s", id)}
 }
 
 var errBusy = errors.New("somebody's open transaction holds it; try again")
 
-func busy(id store.ID) error {
+func errRecordBusy(id store.ID) error {
 	return &exit.Error{Code: exit.Failed, Err: fmt.Errorf("record %s: %w", id, errBusy)}
 }

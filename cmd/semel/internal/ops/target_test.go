@@ -16,7 +16,7 @@ import (
 func TestKeysWithATime(t *testing.T) {
 	t.Parallel()
 	const year = 365 * 24 * time.Hour
-	everySite(t, func(t *testing.T, s *site) {
+	everyDatabase(t, func(t *testing.T, s *testDB) {
 		for name, of := range map[string]struct {
 			time func(string) (time.Time, bool)
 			key  string
@@ -27,7 +27,7 @@ func TestKeysWithATime(t *testing.T) {
 		} {
 			refund := semel.Define("refund_"+name, semel.OperationOptions[string]{KeyTime: of.time, Retention: 10 * year, Skew: 10 * year})
 			call := refund.Call(semel.Shared(), of.key, "in")
-			id := s.doubt(t, call)
+			id := s.makeInDoubt(t, call)
 			named := []string{"--operation", refund.Name(), "--shared", "--key", of.key}
 			if out := s.must(t, append([]string{"show"}, named...)...); !strings.Contains(out, id) {
 				t.Errorf("%s: show wrote %q, want %s", name, out, id)

@@ -13,67 +13,67 @@ import (
 // and then run a handler that takes no time: the moment between is so short that seldom one
 // round in fifty meets it.
 const (
-	quickRounds  = 500
-	quickFor     = 10 * time.Second // and no longer, however slow the server is
-	quickEntries = 4                // requests of a round
+	quickRounds   = 500
+	quickTimeout  = 10 * time.Second // and no longer, however slow the server is
+	quickRequests = 4                // requests of a round
 )
 
-// quickly runs quick rounds until one has a double effect, or the rounds are over. Counting
+// quickRace runs quick rounds until one has a double effect, or the rounds are over. Counting
 // takes longer than a round does: it waits until the answers of a round differ, or the
 // rounds are over.
-func (t *trial) quickly() {
-	racers := make([]*racer, quickEntries)
+func (t *caseRun) quickRace() {
+	racers := make([]*raceConn, quickRequests)
 	servers := append([]server{t.server}, t.others...)
 	for i := range racers {
-		racers[i] = &racer{server: servers[i%len(servers)]}
+		racers[i] = &raceConn{server: servers[i%len(servers)]}
 		defer racers[i].close()
 	}
-	ctx, cancel := context.WithTimeout(t.ctx, quickFor)
+	ctx, cancel := context.WithTimeout(t.ctx, quickTimeout)
 	defer cancel()
 	var ops []string
-	for len(ops) < t.quick && ctx.Err() == nil {
-		a := t.asking()
+	for len(ops) < t.quickRounds && ctx.Err() == nil {
+		a := t.newRequest()
 		m := t.message(a)
-		if err := together(t.ctx, racers, m, func(got *answer) { t.record(a.op, m, got) }); err != nil {
-			t.failf("no answer in a round of %d requests: %v", quickEntries, err)
+		if err := sendAtOnce(t.ctx, racers, m, func(got *answer) { t.record(a.op, m, got) }); err != nil {
+			t.failf("no answer in a round of %d requests: %v", quickRequests, err)
 		}
 		ops = append(ops, a.op)
 		if t.successes(a.op) > 1 {
-			t.quickCount(a.op)
+			t.countQuickRound(a.op)
 		}
 	}
-	t.quickCounts(ops)
+	t.countQuickRounds(ops)
 }
 
-// quickCounts counts the effects of quick rounds whose answers did not differ, for as long
+// countQuickRounds counts the effects of quick rounds whose answers did not differ, for as long
 // as the rounds may take: a counter can be slow.
-func (t *trial) quickCounts(ops []string) {
-	ctx, cancel := context.WithTimeout(t.ctx, quickFor)
+func (t *caseRun) countQuickRounds(ops []string) {
+	ctx, cancel := context.WithTimeout(t.ctx, quickTimeout)
 	defer cancel()
 	for _, op := range ops {
 		if ctx.Err() != nil {
 			return
 		}
-		t.quickCount(op)
+		t.countQuickRound(op)
 	}
 }
 
-// quickCount fails if the effect of a quick round happened more than once.
-func (t *trial) quickCount(op string) {
-	if n := t.count(op); n > 1 {
-		t.failf("the handler ran %s for one key, in a quick round of %d requests at once", times(n), quickEntries)
+// countQuickRound fails if the effect of a quick round happened more than once.
+func (t *caseRun) countQuickRound(op string) {
+	if n := t.effectsOf(op); n > 1 {
+		t.failf("the handler ran %s for one key, in a quick round of %d requests at once", times(n), quickRequests)
 	}
 }
 
-// racer sends requests over one connection for as long as the server keeps it open.
-type racer struct {
+// raceConn sends requests over one connection for as long as the server keeps it open.
+type raceConn struct {
 	server server
 	conn   net.Conn
 	in     *bufio.Reader
 	stop   func() bool
 }
 
-func (r *racer) close() {
+func (r *raceConn) close() {
 	if r.conn != nil {
 		r.stop()
 		r.conn.Close()
@@ -82,7 +82,7 @@ func (r *racer) close() {
 }
 
 // prepare sends all of text but its last byte.
-func (r *racer) prepare(ctx context.Context, text []byte) error {
+func (r *raceConn) prepare(ctx context.Context, text []byte) error {
 	for fresh := r.conn == nil; ; fresh = true {
 		if r.conn == nil {
 			conn, err := r.server.dial(ctx)
@@ -103,8 +103,8 @@ func (r *racer) prepare(ctx context.Context, text []byte) error {
 	}
 }
 
-// together sends m by all racers at the same time and tells their answers.
-func together(ctx context.Context, racers []*racer, m message, tell func(*answer)) error {
+// sendAtOnce sends m by all racers at the same time and tells their answers.
+func sendAtOnce(ctx context.Context, racers []*raceConn, m message, tell func(*answer)) error {
 	text := racers[0].server.bytes(m, true)
 	for _, r := range racers {
 		if err := r.prepare(ctx, text); err != nil {

@@ -13,10 +13,10 @@ import (
 	"github.com/semelgo/semel/cmd/semel/internal/conform"
 )
 
-// imitation is a server of the fixture contract that has nothing of Semel in
+// fakeServer is a server of the fixture contract that has nothing of Semel in
 // it: a map and a lock. Without flaws it is right; each flaw makes it wrong in
 // one way.
-type imitation struct {
+type fakeServer struct {
 	name    string
 	flaws   map[flaw]bool
 	profile conform.Profile
@@ -55,8 +55,8 @@ type gate struct {
 	held   int
 }
 
-// imitate serves an imitation with those flaws, and returns its address.
-func imitate(t *testing.T, flaws ...flaw) (string, *conform.Profile) {
+// newFakeServer serves an imitation with those flaws, and returns its address.
+func newFakeServer(t *testing.T, flaws ...flaw) (string, *conform.Profile) {
 	t.Helper()
 	srv, p := unstarted(t, flaws...)
 	srv.Start()
@@ -66,7 +66,7 @@ func imitate(t *testing.T, flaws ...flaw) (string, *conform.Profile) {
 // unstarted is a server that is not started yet. It ends with the test.
 func unstarted(t *testing.T, flaws ...flaw) (*httptest.Server, *conform.Profile) {
 	t.Helper()
-	s := &imitation{
+	s := &fakeServer{
 		name: rand.Text(), flaws: make(map[flaw]bool), records: make(map[string]*record), effects: make(map[string]int),
 		gates: make(map[string]*gate), acted: make(map[string]bool), denied: make(map[string]bool), life: make(chan struct{}),
 	}
@@ -87,7 +87,7 @@ func unstarted(t *testing.T, flaws ...flaw) (*httptest.Server, *conform.Profile)
 	return srv, &p
 }
 
-func (s *imitation) routes() http.Handler {
+func (s *fakeServer) routes() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /ops", s.serve)
 	mux.HandleFunc("PATCH /ops/{id}", s.serve)
@@ -126,7 +126,7 @@ func orders(r *http.Request) (o order) {
 	return o
 }
 
-func (s *imitation) power(w http.ResponseWriter, r *http.Request) {
+func (s *fakeServer) power(w http.ResponseWriter, r *http.Request) {
 	o := orders(r)
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -154,7 +154,7 @@ func (s *imitation) power(w http.ResponseWriter, r *http.Request) {
 	tell(w, struct{}{})
 }
 
-func (s *imitation) turnGate(w http.ResponseWriter, r *http.Request) {
+func (s *fakeServer) turnGate(w http.ResponseWriter, r *http.Request) {
 	hold, op := orders(r).Hold, r.PathValue("op")
 	s.mu.Lock()
 	defer s.mu.Unlock()

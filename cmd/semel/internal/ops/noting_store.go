@@ -8,8 +8,8 @@ import (
 	"github.com/semelgo/semel/store"
 )
 
-// noted is what an engine has changed on a person's word.
-type noted struct {
+// pendingNote is what an engine has changed on a person's word.
+type pendingNote struct {
 	store.Note // without the tokens
 
 	to    []store.State // changes of the record to these are noted, not what leads to them
@@ -17,17 +17,17 @@ type noted struct {
 	made  bool          // a change that was to be noted is in force
 }
 
-// noting is a store that keeps a note with what the engine above it changes, in
+// notingStore is a store that keeps a note with what the engine above it changes, in
 // the same transaction.
-type noting[Tx any] struct {
+type notingStore[Tx any] struct {
 	store.TxStore[Tx]
 
 	auditor store.Auditor // nil: it keeps no notes
-	noted   *noted
+	noted   *pendingNote
 }
 
 // Swap notes a change that stands alone, as those of a person do.
-func (n *noting[Tx]) Swap(ctx context.Context, changes []store.Change) ([]store.SwapResult, error) {
+func (n *notingStore[Tx]) Swap(ctx context.Context, changes []store.Change) ([]store.SwapResult, error) {
 	if len(changes) != 1 || !n.noted.has(&changes[0].To) {
 		return n.TxStore.Swap(ctx, changes)
 	}
@@ -46,7 +46,7 @@ func (n *noting[Tx]) Swap(ctx context.Context, changes []store.Change) ([]store.
 }
 
 // has tells whether that r stands is to be noted.
-func (n *noted) has(r *store.Record) bool {
+func (n *pendingNote) has(r *store.Record) bool {
 	if r.ID != n.ID {
 		n.asked = r.ID
 		return true
@@ -54,10 +54,10 @@ func (n *noted) has(r *store.Record) bool {
 	return slices.Contains(n.to, r.State)
 }
 
-// notingOver returns how to make an engine over s that notes what it changes.
-func notingOver[Tx any](s store.TxStore[Tx]) func(semel.Options, *noted) (*semel.Core, error) {
-	return func(o semel.Options, n *noted) (*semel.Core, error) {
+// notingEngine returns how to make an engine over s that notes what it changes.
+func notingEngine[Tx any](s store.TxStore[Tx]) func(semel.Options, *pendingNote) (*semel.Core, error) {
+	return func(o semel.Options, n *pendingNote) (*semel.Core, error) {
 		auditor, _ := s.(store.Auditor)
-		return engineOver(store.TxStore[Tx](&noting[Tx]{s, auditor, n}))(o)
+		return engineOver(store.TxStore[Tx](&notingStore[Tx]{s, auditor, n}))(o)
 	}
 }

@@ -12,20 +12,20 @@ import (
 	"github.com/semelgo/semel/store/memory"
 )
 
-// TestDeliveredTooSoon: a message that failed stays away for as long as its Retry
+// TestEarlyRedelivery: a message that failed stays away for as long as its Retry
 // says. Who comes sooner is told how much is left, and is not counted.
-func TestDeliveredTooSoon(t *testing.T) {
+func TestEarlyRedelivery(t *testing.T) {
 	t.Parallel()
 	for _, mode := range []inbox.Mode{inbox.Pessimistic, inbox.Optimistic, inbox.Leased} {
 		t.Run(mode.String(), func(t *testing.T) {
 			t.Parallel()
 			r, clock := inMemoryAt()
 			delay := func(errors int) time.Duration { return time.Duration(errors) * time.Minute }
-			in := box(t, "ship", inbox.Options[string]{Mode: mode, Retry: semel.Retry{MaxErrors: 3, Delay: delay}})
+			in := newInbox(t, "ship", inbox.Options[string]{Mode: mode, Retry: semel.Retry{MaxErrors: 3, Delay: delay}})
 			e := r.engine(t, semel.Options{})
 			runs := 0
 			deliver := func(ends error) inbox.Result {
-				return handleIn(t.Context(), in, e, from("shop", "1", "a"), func() error {
+				return handleIn(t.Context(), in, e, newMessage("shop", "1", "a"), func() error {
 					runs++
 					return semel.NotCommitted(ends)
 				})
@@ -54,15 +54,15 @@ func TestDeliveredTooSoon(t *testing.T) {
 	}
 }
 
-// TestOwnDelays: a handler may say itself when it wants the message again. One
+// TestHandlerDelays: a handler may say itself when it wants the message again. One
 // that asks for time has not failed.
-func TestOwnDelays(t *testing.T) {
+func TestHandlerDelays(t *testing.T) {
 	t.Parallel()
 	r, clock := inMemoryAt()
-	in := box(t, "ship", inbox.Options[string]{Retry: semel.Retry{MaxErrors: 2}})
+	in := newInbox(t, "ship", inbox.Options[string]{Retry: semel.Retry{MaxErrors: 2}})
 	e := r.engine(t, semel.Options{})
 	deliver := func(ends error) inbox.Result {
-		return handleIn(t.Context(), in, e, from("shop", "1", "a"), func() error { return ends })
+		return handleIn(t.Context(), in, e, newMessage("shop", "1", "a"), func() error { return ends })
 	}
 	for range 4 {
 		got := deliver(semel.Snooze(10 * time.Minute))
@@ -79,9 +79,9 @@ func TestOwnDelays(t *testing.T) {
 	want(t, deliver(errHandler), inbox.Result{Decision: inbox.Reject, Poisoned: true})
 }
 
-// TestStoreDoesNotAnswer: nothing is run, nothing is counted, and the message is
+// TestUnavailableStore: nothing is run, nothing is counted, and the message is
 // to come again.
-func TestStoreDoesNotAnswer(t *testing.T) {
+func TestUnavailableStore(t *testing.T) {
 	t.Parallel()
 	for _, mode := range []inbox.Mode{inbox.Pessimistic, inbox.Optimistic, inbox.Leased} {
 		t.Run(mode.String(), func(t *testing.T) {
@@ -94,11 +94,11 @@ func TestStoreDoesNotAnswer(t *testing.T) {
 				}
 				return semeltest.None
 			})
-			e := over(t, s, semel.Options{MaxUnrecorded: -1})
-			in := box(t, "ship", inbox.Options[string]{Mode: mode, Retry: semel.Retry{MaxErrors: 1, MaxCrashes: 1}})
+			e := engineOver(t, s, semel.Options{MaxUnrecorded: -1})
+			in := newInbox(t, "ship", inbox.Options[string]{Mode: mode, Retry: semel.Retry{MaxErrors: 1, MaxCrashes: 1}})
 			runs := 0
 			deliver := func() inbox.Result {
-				return handleIn(t.Context(), in, e, from("shop", "1", "a"), func() error {
+				return handleIn(t.Context(), in, e, newMessage("shop", "1", "a"), func() error {
 					runs++
 					return nil
 				})
@@ -120,20 +120,20 @@ func TestStoreDoesNotAnswer(t *testing.T) {
 	}
 }
 
-// TestStopping: what is under way when the consumer is told to stop, and what
+// TestStoppedConsumer: what is under way when the consumer is told to stop, and what
 // comes afterwards, is delivered again and not counted.
-func TestStopping(t *testing.T) {
+func TestStoppedConsumer(t *testing.T) {
 	t.Parallel()
 	for _, mode := range transactional() {
 		t.Run(mode.String(), func(t *testing.T) {
 			t.Parallel()
 			r := inMemory(t)
-			in := box(t, "ship", inbox.Options[string]{Mode: mode, Retry: semel.Retry{MaxErrors: 1}})
+			in := newInbox(t, "ship", inbox.Options[string]{Mode: mode, Retry: semel.Retry{MaxErrors: 1}})
 			e := r.engine(t, semel.Options{})
 			ctx, stop := context.WithCancel(t.Context())
 			defer stop()
 			for range 3 {
-				got := inbox.HandleTx(ctx, in, e, from("shop", "1", "a"), func(ctx context.Context, _ *memory.Tx, _ string) error {
+				got := inbox.HandleTx(ctx, in, e, newMessage("shop", "1", "a"), func(ctx context.Context, _ *memory.Tx, _ string) error {
 					stop()
 					return ctx.Err()
 				})
@@ -143,25 +143,25 @@ func TestStopping(t *testing.T) {
 			if err := e.Close(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			got := inbox.HandleTx(t.Context(), in, e, from("shop", "1", "a"), r.handler(func() {}))
+			got := inbox.HandleTx(t.Context(), in, e, newMessage("shop", "1", "a"), r.handler(func() {}))
 			want(t, got, inbox.Result{Decision: inbox.Redeliver})
 			wantErr(t, got, semel.ErrClosed)
-			want(t, inbox.HandleTx(t.Context(), in, r.engine(t, semel.Options{}), from("shop", "1", "a"), r.handler(func() {})),
+			want(t, inbox.HandleTx(t.Context(), in, r.engine(t, semel.Options{}), newMessage("shop", "1", "a"), r.handler(func() {})),
 				inbox.Result{Decision: inbox.Ack})
 		})
 	}
 }
 
-// TestLostAnswers: whichever call of the store fails, before or after it was
+// TestFailedStoreCalls: whichever call of the store fails, before or after it was
 // applied, a message that is delivered until it is acknowledged has one effect.
-func TestLostAnswers(t *testing.T) {
+func TestFailedStoreCalls(t *testing.T) {
 	t.Parallel()
 	for _, mode := range transactional() {
 		for _, fault := range []semeltest.Fault{semeltest.Refuse, semeltest.Abort, semeltest.Lose} {
 			t.Run(mode.String()+"/"+fault.String(), func(t *testing.T) {
 				t.Parallel()
 				for k, failed := 1, true; failed; k++ {
-					if failed = lostAnswer(t, mode, fault, k); !failed && k < 3 {
+					if failed = runWithFailedCall(t, mode, fault, k); !failed && k < 3 {
 						t.Errorf("only %d calls were made", k-1)
 					}
 				}
@@ -170,8 +170,8 @@ func TestLostAnswers(t *testing.T) {
 	}
 }
 
-// lostAnswer lets the k-th call fail, and tells whether there was one.
-func lostAnswer(t *testing.T, mode inbox.Mode, fault semeltest.Fault, k int) (failed bool) {
+// runWithFailedCall lets the k-th call fail, and tells whether there was one.
+func runWithFailedCall(t *testing.T, mode inbox.Mode, fault semeltest.Fault, k int) (failed bool) {
 	t.Helper()
 	r := inMemory(t)
 	s := semeltest.NewFaulty(r.store, func(c semeltest.Call) semeltest.Fault {
@@ -181,12 +181,12 @@ func lostAnswer(t *testing.T, mode inbox.Mode, fault semeltest.Fault, k int) (fa
 		failed = true
 		return fault
 	})
-	e := over(t, s, semel.Options{})
-	in := box(t, "ship", inbox.Options[string]{Mode: mode})
+	e := engineOver(t, s, semel.Options{})
+	in := newInbox(t, "ship", inbox.Options[string]{Mode: mode})
 	fail := errHandler // the first time
 	var got inbox.Result
 	for deliveries := 1; got.Decision != inbox.Ack && deliveries < 20; deliveries++ {
-		got = inbox.HandleTx(t.Context(), in, e, from("shop", "1", "a"), func(ctx context.Context, tx *memory.Tx, payload string) error {
+		got = inbox.HandleTx(t.Context(), in, e, newMessage("shop", "1", "a"), func(ctx context.Context, tx *memory.Tx, payload string) error {
 			err := errors.Join(r.effect(ctx, tx, payload), fail)
 			fail = nil
 			return err
@@ -198,9 +198,9 @@ func lostAnswer(t *testing.T, mode inbox.Mode, fault semeltest.Fault, k int) (fa
 	return failed
 }
 
-// TestLostAnswersOutside: the same in the mode Leased, against a receiver that does
+// TestFailedStoreCallsLeased: the same in the mode Leased, against a receiver that does
 // the same thing once for each key. Leases run out between deliveries.
-func TestLostAnswersOutside(t *testing.T) {
+func TestFailedStoreCallsLeased(t *testing.T) {
 	t.Parallel()
 	for _, fault := range []semeltest.Fault{semeltest.Refuse, semeltest.Lose} {
 		t.Run(fault.String(), func(t *testing.T) {
@@ -208,19 +208,19 @@ func TestLostAnswersOutside(t *testing.T) {
 			for k, failed := 1, true; failed; k++ {
 				failed = false
 				r, clock := inMemoryAt()
-				e := over(t, semeltest.NewFaulty(r.store, func(c semeltest.Call) semeltest.Fault {
+				e := engineOver(t, semeltest.NewFaulty(r.store, func(c semeltest.Call) semeltest.Fault {
 					if c.N != k {
 						return semeltest.None
 					}
 					failed = true
 					return fault
 				}), semel.Options{})
-				in := box(t, "charge", inbox.Options[string]{Mode: inbox.Leased, Policy: semel.Keyed()})
+				in := newInbox(t, "charge", inbox.Options[string]{Mode: inbox.Leased, Policy: semel.Keyed()})
 				charged := make(map[string]bool)
 				fail := errHandler
 				var got inbox.Result
 				for deliveries := 1; got.Decision != inbox.Ack && deliveries < 20; deliveries++ {
-					got = inbox.Handle(t.Context(), in, e, from("shop", "1", "a"), func(ctx context.Context, _ string) error {
+					got = inbox.Handle(t.Context(), in, e, newMessage("shop", "1", "a"), func(ctx context.Context, _ string) error {
 						key, err := semel.ChildKey(ctx, "charge")
 						charged[key] = true
 						err = errors.Join(err, fail)

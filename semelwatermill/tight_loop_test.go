@@ -31,7 +31,7 @@ func TestNoTightLoop(t *testing.T) {
 	}{
 		"InProgress": {
 			o:      inbox.Options[semel.Raw]{Mode: inbox.Leased},
-			handle: func(int64) error { hold(5 * minute); return nil },
+			handle: func(int64) error { sleepInBubble(5 * minute); return nil },
 			copies: 2, runs: 1, most: 150,
 		},
 		"StaysAway": {
@@ -57,7 +57,7 @@ func TestNoTightLoop(t *testing.T) {
 				h := r.once(t, newInbox(t, test.o), semelwatermill.Options{MaxWait: 5 * time.Second}, func(*message.Message) ([]*message.Message, error) {
 					return nil, test.handle(runs.Add(1))
 				})
-				flood(t, test.copies, func(msg *message.Message) error {
+				deliverRepeatedly(t, test.copies, func(msg *message.Message) error {
 					if msg.Context().Err() == nil { // else the subscription is ending, and nothing waits
 						deliveries.Add(1)
 					}
@@ -76,9 +76,9 @@ func TestNoTightLoop(t *testing.T) {
 	}
 }
 
-// flood delivers copies of one message for ten minutes, each again as soon as it is
+// deliverRepeatedly delivers copies of one message for ten minutes, each again as soon as it is
 // nacked.
-func flood(t *testing.T, copies int, handle func(*message.Message) error) {
+func deliverRepeatedly(t *testing.T, copies int, handle func(*message.Message) error) {
 	t.Helper()
 	pubsub := gochannel.NewGoChannel(gochannel.Config{}, watermill.NopLogger{})
 	ctx, stop := context.WithCancel(t.Context())
@@ -104,7 +104,7 @@ func flood(t *testing.T, copies int, handle func(*message.Message) error) {
 			}()
 		}
 	}()
-	hold(10 * time.Minute)
+	sleepInBubble(10 * time.Minute)
 	stop()
 	<-ended
 	if err := pubsub.Close(); err != nil {
@@ -113,5 +113,5 @@ func flood(t *testing.T, copies int, handle func(*message.Message) error) {
 	synctest.Wait()
 }
 
-// hold waits d of the bubble's time.
-func hold(d time.Duration) { <-time.After(d) }
+// sleepInBubble waits d of the bubble's time.
+func sleepInBubble(d time.Duration) { <-time.After(d) }

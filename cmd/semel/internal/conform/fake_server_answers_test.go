@@ -10,7 +10,7 @@ import (
 )
 
 // says is what the imitation says of itself.
-func (s *imitation) says() conform.Profile {
+func (s *fakeServer) says() conform.Profile {
 	p := conform.DefaultProfile()
 	p.Name, p.Key.Forms, p.Key.Same, p.Key.Time = "strict", []string{"string"}, false, "uuidv7"
 	p.AfterRetention, p.Reauthorizes, p.ReplayMaxBytes = "expired", true, 64<<10
@@ -47,7 +47,7 @@ func (s *imitation) says() conform.Profile {
 	return p
 }
 
-func (s *imitation) publish(w http.ResponseWriter, r *http.Request) {
+func (s *fakeServer) publish(w http.ResponseWriter, r *http.Request) {
 	published := s.profile
 	switch {
 	case s.flaws[publishesNothing]:
@@ -64,8 +64,8 @@ func (s *imitation) publish(w http.ResponseWriter, r *http.Request) {
 }
 
 // refuse answers that it is not done, and why.
-func (s *imitation) refuse(w http.ResponseWriter, code string) {
-	status := s.profile.Statuses[strings.TrimPrefix(code, elsewhere)]
+func (s *fakeServer) refuse(w http.ResponseWriter, code string) {
+	status := s.profile.Statuses[strings.TrimPrefix(code, atOtherEndpoint)]
 	if s.flaws[mismatchIs409] && code == "key_reused" {
 		status = http.StatusConflict
 	}
@@ -88,16 +88,16 @@ func problem(w http.ResponseWriter, status int, code string) {
 	_, _ = io.WriteString(w, `{"type":"/problems/`+code+`","title":"`+code+`","code":"`+code+`","status":`+strconv.Itoa(status)+`}`)
 }
 
-// elsewhere leads the code of a key that was used at another endpoint.
-const elsewhere = "elsewhere: "
+// atOtherEndpoint leads the code of a key that was used at another endpoint.
+const atOtherEndpoint = "elsewhere: "
 
 // refuseAsStripe answers as Stripe's first API does.
-func (s *imitation) refuseAsStripe(w http.ResponseWriter, status int, code string) {
+func (s *fakeServer) refuseAsStripe(w http.ResponseWriter, status int, code string) {
 	kind, about := "invalid_request_error", code
 	switch code {
 	case "key_reused":
 		kind, code, about = "idempotency_error", "", "not the same parameters"
-	case elsewhere + "key_reused":
+	case atOtherEndpoint + "key_reused":
 		kind, code, about = "idempotency_error", "", "not the same endpoint"
 	case "in_progress":
 		code = "idempotency_key_in_use"
@@ -110,9 +110,9 @@ func (s *imitation) refuseAsStripe(w http.ResponseWriter, status int, code strin
 }
 
 // reused is the code of a key that was first used for another request.
-func (s *imitation) reused(first, now string) string {
+func (s *fakeServer) reused(first, now string) string {
 	if s.flaws[speaksStripe] && endpointOf(first) != endpointOf(now) {
-		return elsewhere + "key_reused"
+		return atOtherEndpoint + "key_reused"
 	}
 	return "key_reused"
 }

@@ -6,10 +6,10 @@ import (
 	"fmt"
 )
 
-// within runs fn while conn is in a transaction that lock has begun, with a lock
+// inTransaction runs fn while conn is in a transaction that lock has begun, with a lock
 // that nobody else has meanwhile and that a crash gives back. What fn did is
 // committed if it did not fail.
-func within(ctx context.Context, conn *sql.Conn, lock func(context.Context, *sql.Conn) error, fn func() error) error {
+func inTransaction(ctx context.Context, conn *sql.Conn, lock func(context.Context, *sql.Conn) error, fn func() error) error {
 	ended := false
 	defer func() {
 		if !ended {

@@ -8,11 +8,11 @@ import (
 	"fmt"
 )
 
-// share returns a database whose one connection is driverConn, which is in a
+// shareConn returns a database whose one connection is driverConn, which is in a
 // transaction and stays in it: what would be transactions of their own are
 // savepoints. So a library that wants a *sql.DB works inside a transaction of
 // ours. The connection is not closed with the database.
-func share(driverConn any) *sql.DB {
+func shareConn(driverConn any) *sql.DB {
 	db := sql.OpenDB(connector{driverConn})
 	db.SetMaxOpenConns(1)
 	return db

@@ -10,23 +10,23 @@ import (
 	"github.com/semelgo/semel/migrate"
 )
 
-// bareConn hides what a driver's connection can do beyond the least.
-type bareConn struct{ driver.Conn }
+// minimalConn hides what a driver's connection can do beyond the least.
+type minimalConn struct{ driver.Conn }
 
-type bareConnector struct {
+type minimalConnector struct {
 	beneath driver.Driver
 	path    string
 }
 
-func (c bareConnector) Driver() driver.Driver { return c.beneath }
+func (c minimalConnector) Driver() driver.Driver { return c.beneath }
 
-func (c bareConnector) Connect(context.Context) (driver.Conn, error) {
+func (c minimalConnector) Connect(context.Context) (driver.Conn, error) {
 	conn, err := c.beneath.Open(c.path)
-	return bareConn{conn}, err
+	return minimalConn{conn}, err
 }
 
 // Any driver will do.
-func TestSQLiteWithABareDriver(t *testing.T) {
+func TestSQLiteWithAMinimalDriver(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "semel.db")
 	open(t, path)
 	beneath, err := sql.Open("sqlite", "")
@@ -34,7 +34,7 @@ func TestSQLiteWithABareDriver(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer beneath.Close()
-	db := sql.OpenDB(bareConnector{beneath.Driver(), path})
+	db := sql.OpenDB(minimalConnector{beneath.Driver(), path})
 	defer db.Close()
 	mustExec(t, db, `CREATE TABLE semel_guard (mine INTEGER)`)
 	if err := migrate.SQLite(t.Context(), db); err == nil {

@@ -25,73 +25,73 @@ const (
 	failPanic  = "panic"
 )
 
-// ask is one request for an effect. The zero value, with a key and an op, is
+// request is one request for an effect. The zero value, with a key and an op, is
 // principal A's ordinary one.
-type ask struct {
-	by       string   // the principal; empty: A
-	method   string   // empty: the profile's usual one
-	resource string   // empty: /ops; else /ops/{resource}
-	query    string   // with its question mark
-	keys     []string // values of key lines, byte for byte
-	name     string   // of the key header; empty: the profile's
-	op       string
-	n        int // zero: 1
-	script   *script
-	body     []byte // instead of the one made of op, n and script
-	media    string // Content-Type; empty: the usual
-	more     []line
-	chunked  bool
+type request struct {
+	principal string   // the principal; empty: A
+	method    string   // empty: the profile's usual one
+	resource  string   // empty: /ops; else /ops/{resource}
+	query     string   // with its question mark
+	keys      []string // values of key lines, byte for byte
+	name      string   // of the key header; empty: the profile's
+	op        string
+	n         int // zero: 1
+	script    *script
+	body      []byte // instead of the one made of op, n and script
+	media     string // Content-Type; empty: the usual
+	more      []line
+	chunked   bool
 }
 
-// with returns a with other key lines.
-func (a ask) with(keys ...string) ask {
+// withKeys returns a with other key lines.
+func (a request) withKeys(keys ...string) request {
 	a.keys = keys
 	return a
 }
 
-// other returns a as another request: with another payload.
-func (a ask) other() ask {
+// withOtherPayload returns a as another request: with another payload.
+func (a request) withOtherPayload() request {
 	a.n, a.body = 2, nil
 	return a
 }
 
-// as returns a asked by principal.
-func (a ask) as(principal string) ask {
-	a.by = principal
+// asPrincipal returns a asked by principal.
+func (a request) asPrincipal(principal string) request {
+	a.principal = principal
 	return a
 }
 
 // message is a as it is sent.
-func (s *session) message(a ask) message {
+func (s *session) message(a request) message {
 	m := message{method: a.method, path: "/ops", body: a.body, chunked: a.chunked}
 	media := "application/json"
 	if e := s.profile.Suite.Endpoint; e != nil {
-		m.path, m.method = fill(e.URL, a), or(m.method, or(e.Method, http.MethodPost))
-		media = or(e.ContentType, media)
+		m.path, m.method = expand(e.URL, a), orDefault(m.method, orDefault(e.Method, http.MethodPost))
+		media = orDefault(e.ContentType, media)
 	}
 	if a.resource != "" {
 		m.path += "/" + a.resource
 	}
 	m.path += a.query
-	m.method = or(m.method, http.MethodPost)
+	m.method = orDefault(m.method, http.MethodPost)
 	if m.body == nil && m.method != http.MethodGet {
 		m.body = s.body(a)
 	}
-	m.lines = s.who(a.by)
+	m.lines = s.principalLines(a.principal)
 	if m.body != nil {
-		m.lines = append(m.lines, line{"Content-Type", or(a.media, media)})
+		m.lines = append(m.lines, line{"Content-Type", orDefault(a.media, media)})
 	}
 	m.lines = append(m.lines, a.more...)
 	for _, k := range a.keys {
-		m.lines = append(m.lines, line{or(a.name, s.profile.Header), k})
+		m.lines = append(m.lines, line{orDefault(a.name, s.profile.Header), k})
 	}
 	return m
 }
 
 // body is the body of a.
-func (s *session) body(a ask) []byte {
+func (s *session) body(a request) []byte {
 	if e := s.profile.Suite.Endpoint; e != nil {
-		return []byte(fill(e.Body, a))
+		return []byte(expand(e.Body, a))
 	}
 	b, err := json.Marshal(struct {
 		Op     string  `json:"op"`
@@ -104,9 +104,9 @@ func (s *session) body(a ask) []byte {
 	return b
 }
 
-// who is the header lines that say that principal asks.
-func (s *session) who(principal string) []line {
-	headers := s.profile.Suite.headers(or(principal, principalA))
+// principalLines is the header lines that say that principal asks.
+func (s *session) principalLines(principal string) []line {
+	headers := s.profile.Suite.headers(orDefault(principal, principalA))
 	lines := make([]line, 0, len(headers))
 	for name, value := range headers {
 		lines = append(lines, line{name, value})
@@ -115,11 +115,11 @@ func (s *session) who(principal string) []line {
 	return lines
 }
 
-func fill(text string, a ask) string {
+func expand(text string, a request) string {
 	return strings.NewReplacer("{{op}}", a.op, "{{n}}", strconv.Itoa(max(a.n, 1))).Replace(text)
 }
 
-func or(s, otherwise string) string {
+func orDefault(s, otherwise string) string {
 	if s == "" {
 		return otherwise
 	}

@@ -13,9 +13,9 @@ import (
 	"github.com/google/uuid"
 )
 
-// trial is one case being run. Its functions that find something wrong end it,
+// caseRun is one case being run. Its functions that find something wrong end it,
 // as those of a test do: they do not return.
-type trial struct {
+type caseRun struct {
 	*session
 
 	ctx     context.Context //nolint:containedctx // a trial lives as long as its context
@@ -29,68 +29,68 @@ type trial struct {
 
 // end ends the trial. What is found while things are put back in order does not
 // hide what ended it.
-func (t *trial) end(v Verdict, format string, args ...any) {
+func (t *caseRun) end(v Verdict, format string, args ...any) {
 	if !t.ended {
 		t.verdict, t.detail, t.ended = v, fmt.Sprintf(format, args...), true
 	}
 	runtime.Goexit()
 }
 
-// lasting returns a context for putting things back in order, which is done also
+// cleanupContext returns a context for putting things back in order, which is done also
 // when the trial's time is over.
-func (t *trial) lasting() (context.Context, context.CancelFunc) {
-	return context.WithTimeout(context.WithoutCancel(t.ctx), orderly)
+func (t *caseRun) cleanupContext() (context.Context, context.CancelFunc) {
+	return context.WithTimeout(context.WithoutCancel(t.ctx), cleanupTimeout)
 }
 
-// orderly bounds each step of putting things back in order.
-const orderly = 10 * time.Second
+// cleanupTimeout bounds each step of putting things back in order.
+const cleanupTimeout = 10 * time.Second
 
 // failf ends the trial: the statement does not hold.
-func (t *trial) failf(format string, args ...any) {
+func (t *caseRun) failf(format string, args ...any) {
 	t.end(t.c.Level.failed(), format, args...)
 }
 
 // notShown ends the trial: nothing can be found out, for that reason.
-func (t *trial) notShown(format string, args ...any) { t.end(NotShown, format, args...) }
+func (t *caseRun) notShown(format string, args ...any) { t.end(NotShown, format, args...) }
 
 // informf ends the trial: it was found out, and says neither right nor wrong.
-func (t *trial) inform(text string) { t.end(Info, "%s", text) }
+func (t *caseRun) inform(text string) { t.end(Info, "%s", text) }
 
 // note adds to what is told of a case that holds. The same note is added once.
-func (t *trial) note(format string, args ...any) {
+func (t *caseRun) note(format string, args ...any) {
 	if text := fmt.Sprintf(format, args...); !slices.Contains(t.notes, text) {
 		t.notes = append(t.notes, text)
 	}
 }
 
-// name draws a name for effects that no other case uses.
-func (t *trial) name() string {
+// newName draws a name for effects that no other case uses.
+func (t *caseRun) newName() string {
 	return "case" + t.c.ID + "-" + strings.ToLower(rand.Text())
 }
 
-// fresh draws a key that was never used.
-func fresh() string { return uuid.NewString() }
+// newKey draws a key that was never used.
+func newKey() string { return uuid.NewString() }
 
 // quoted is a key as a structured string.
 func quoted(key string) string {
 	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(key) + `"`
 }
 
-// line is a key as this server takes it.
-func (t *trial) line(key string) string {
+// keyLine is a key as this server takes it.
+func (t *caseRun) keyLine(key string) string {
 	if t.profile.takes("string") {
 		return quoted(key)
 	}
 	return key
 }
 
-// asking is an ordinary request with a new key and a new name.
-func (t *trial) asking() ask {
-	return ask{op: t.name(), keys: []string{t.line(fresh())}}
+// newRequest is an ordinary request with a new key and a new name.
+func (t *caseRun) newRequest() request {
+	return request{op: t.newName(), keys: []string{t.keyLine(newKey())}}
 }
 
 // try sends a, and returns what came of it.
-func (t *trial) try(a ask) (*answer, error) {
+func (t *caseRun) try(a request) (*answer, error) {
 	m := t.message(a)
 	got, err := t.server.exchange(t.ctx, m)
 	if err == nil {
@@ -100,7 +100,7 @@ func (t *trial) try(a ask) (*answer, error) {
 }
 
 // send sends a and returns the answer.
-func (t *trial) send(a ask) *answer {
+func (t *caseRun) send(a request) *answer {
 	got, err := t.try(a)
 	if err != nil {
 		t.failf("no answer: %v", err)
@@ -108,37 +108,37 @@ func (t *trial) send(a ask) *answer {
 	return got
 }
 
-// settled sends a until the answer is another than that it is in progress, as a
+// sendUntilSettled sends a until the answer is another than that it is in progress, as a
 // client does.
-func (t *trial) settled(a ask) *answer {
+func (t *caseRun) sendUntilSettled(a request) *answer {
 	var got *answer
 	t.until("an answer other than in progress", func() bool {
 		got = t.send(a)
-		if got.busy() {
+		if got.inProgress() {
 			return false
 		}
 		if t.profile.assumes("statuses."+inProgress) && got.status >= 400 && got.header.Get("Retry-After") != "" {
 			return false
 		}
-		return got.status != t.profile.Statuses[inProgress] || !t.says(got, inProgress)
+		return got.status != t.profile.Statuses[inProgress] || !t.hasCode(got, inProgress)
 	})
 	return got
 }
 
-// busy tells whether the server is to be asked again, as it says itself.
-func (a *answer) busy() bool {
+// inProgress tells whether the server is to be asked again, as it says itself.
+func (a *answer) inProgress() bool {
 	return a.status == http.StatusServiceUnavailable && a.header.Get("Retry-After") != ""
 }
 
 // must ends the trial when a part of the fixture contract fails.
-func (t *trial) must(err error) {
+func (t *caseRun) must(err error) {
 	if err != nil {
 		t.failf("the fixture: %v", err)
 	}
 }
 
-// rest lets d go by.
-func (t *trial) rest(d time.Duration) {
+// sleep lets d go by.
+func (t *caseRun) sleep(d time.Duration) {
 	select {
 	case <-t.ctx.Done():
 	case <-time.After(d):
@@ -149,11 +149,11 @@ func (t *trial) rest(d time.Duration) {
 const pollEvery = 10 * time.Millisecond
 
 // until waits for what is to happen, as long as the trial lasts.
-func (t *trial) until(what string, happened func() bool) {
+func (t *caseRun) until(what string, happened func() bool) {
 	for !happened() {
 		if t.ctx.Err() != nil {
 			t.failf("waited in vain for %s", what)
 		}
-		t.rest(pollEvery)
+		t.sleep(pollEvery)
 	}
 }

@@ -28,8 +28,8 @@ func completeStates(c *cobra.Command, flag string, states ...store.State) {
 	complete(c, flag, names, cobra.ShellCompDirectiveNoFileComp)
 }
 
-// completionBound is how long a shell waits for what the database has.
-const completionBound = 2 * time.Second
+// completionTimeout is how long a shell waits for what the database has.
+const completionTimeout = 2 * time.Second
 
 // completeOperations lets the shell complete a flag of c from the operations that
 // have records, if the database says so at once.
@@ -42,7 +42,7 @@ func completeOperations(c *cobra.Command, flag string) {
 
 // operations lists those that have records and begin with typed.
 func operations(c *cobra.Command, typed string) (names []cobra.Completion) {
-	withinBound(c, func(ctx context.Context, db *database) {
+	withDatabaseSoon(c, func(ctx context.Context, db *database) {
 		counts, err := countsOf(ctx, db)
 		if err != nil {
 			return
@@ -69,7 +69,7 @@ func completeRecords(state store.State) cobra.CompletionFunc {
 
 // recordIDs lists those of records in a state that begin with typed.
 func recordIDs(c *cobra.Command, state store.State, typed string) (ids []cobra.Completion) {
-	withinBound(c, func(ctx context.Context, db *database) {
+	withDatabaseSoon(c, func(ctx context.Context, db *database) {
 		page, err := db.records.Scan(ctx, store.Query{State: state})
 		if err != nil {
 			return
@@ -83,9 +83,9 @@ func recordIDs(c *cobra.Command, state store.State, typed string) (ids []cobra.C
 	return ids
 }
 
-// withinBound runs fn with the database that c names, if it is there at once.
-func withinBound(c *cobra.Command, fn func(ctx context.Context, db *database)) {
-	ctx, cancel := context.WithTimeout(c.Context(), completionBound)
+// withDatabaseSoon runs fn with the database that c names, if it is there at once.
+func withDatabaseSoon(c *cobra.Command, fn func(ctx context.Context, db *database)) {
+	ctx, cancel := context.WithTimeout(c.Context(), completionTimeout)
 	defer cancel()
 	name, err := dbOf(c)
 	if err != nil {

@@ -32,7 +32,7 @@ type demand struct {
 }
 
 // serve is one request for an effect.
-func (s *imitation) serve(w http.ResponseWriter, r *http.Request) {
+func (s *fakeServer) serve(w http.ResponseWriter, r *http.Request) {
 	d, status := s.demanded(r)
 	if status != 0 {
 		w.WriteHeader(status)
@@ -69,14 +69,14 @@ func (s *imitation) serve(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-func (s *imitation) isDown() bool {
+func (s *fakeServer) isDown() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.down && !s.flaws[runsWhileDown]
 }
 
 // demanded reads the request, or says with which status it is refused.
-func (s *imitation) demanded(r *http.Request) (d demand, status int) {
+func (s *fakeServer) demanded(r *http.Request) (d demand, status int) {
 	d.principal = map[string]string{"Bearer a": "A", "Bearer b": "A:x"}[r.Header.Get("Authorization")]
 	media, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	body, err := io.ReadAll(io.LimitReader(r.Body, 1<<20))
@@ -108,7 +108,7 @@ func compact(body []byte) []byte {
 }
 
 // keyOf returns the key, or the code of what is wrong with it.
-func (s *imitation) keyOf(r *http.Request) (key, code string) {
+func (s *fakeServer) keyOf(r *http.Request) (key, code string) {
 	lines := r.Header.Values("Idempotency-Key")
 	if len(lines) == 0 {
 		return "", "key_missing"
@@ -151,7 +151,7 @@ func visible(s string) bool {
 }
 
 // scoped is the key as records are kept under.
-func (s *imitation) scoped(d demand, key string, r *http.Request) string {
+func (s *fakeServer) scoped(d demand, key string, r *http.Request) string {
 	parts := []string{d.principal, r.Method, key}
 	if s.flaws[sharesPrincipals] {
 		parts[0] = ""
@@ -168,7 +168,7 @@ func (s *imitation) scoped(d demand, key string, r *http.Request) string {
 
 // claim returns the record that answers, or that the caller leads with, or the
 // code of why there is none.
-func (s *imitation) claim(d demand, key string) (rec *record, leads bool, code string) {
+func (s *fakeServer) claim(d demand, key string) (rec *record, leads bool, code string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.down && !s.flaws[runsWhileDown] {
@@ -209,7 +209,7 @@ func (s *imitation) claim(d demand, key string) (rec *record, leads bool, code s
 }
 
 // lead runs the operation, and keeps its answer in rec, or nothing.
-func (s *imitation) lead(r *http.Request, d demand, rec *record) (answer stored) {
+func (s *fakeServer) lead(r *http.Request, d demand, rec *record) (answer stored) {
 	keep := false
 	defer func() { // also when the operation panics
 		s.mu.Lock()
@@ -234,7 +234,7 @@ func (s *imitation) lead(r *http.Request, d demand, rec *record) (answer stored)
 }
 
 // replay answers from the record.
-func (s *imitation) replay(w http.ResponseWriter, d demand, rec record) {
+func (s *fakeServer) replay(w http.ResponseWriter, d demand, rec record) {
 	answer := rec.answer
 	answer.header = answer.header.Clone()
 	if !s.flaws[replaysAllHeaders] {
@@ -261,7 +261,7 @@ func (s *imitation) replay(w http.ResponseWriter, d demand, rec record) {
 	s.write(w, answer, !rec.unmarked)
 }
 
-func (s *imitation) write(w http.ResponseWriter, a stored, replayed bool) {
+func (s *fakeServer) write(w http.ResponseWriter, a stored, replayed bool) {
 	maps.Copy(w.Header(), a.header)
 	if s.flaws[sendsNoDate] {
 		w.Header()["Date"] = nil

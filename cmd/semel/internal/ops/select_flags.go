@@ -13,16 +13,16 @@ import (
 	"github.com/semelgo/semel/store"
 )
 
-// choosing is what the commands that change records have in common: which records.
-type choosing struct {
-	filter
+// selectFlags is what the commands that change records have in common: which records.
+type selectFlags struct {
+	filterFlags
 
 	all, dryRun bool
 	states      []store.State            // that the command changes
-	suits       func(*store.Record) bool // of those in these states; nil: each
+	matches     func(*store.Record) bool // of those in these states; nil: each
 }
 
-func (g *choosing) addFlags(c *cobra.Command) {
+func (g *selectFlags) addFlags(c *cobra.Command) {
 	addDB(c)
 	g.target.addFlags(c)
 	g.addFilterFlags(c, "with --all: ", 0)
@@ -31,12 +31,12 @@ func (g *choosing) addFlags(c *cobra.Command) {
 }
 
 // accepts tells whether the command would change r.
-func (g *choosing) accepts(r *store.Record) bool {
-	return slices.Contains(g.states, r.State) && (g.suits == nil || g.suits(r))
+func (g *selectFlags) accepts(r *store.Record) bool {
+	return slices.Contains(g.states, r.State) && (g.matches == nil || g.matches(r))
 }
 
 // choose reads which records the command line names.
-func (g *choosing) choose(c *cobra.Command, args []string) (s selection, err error) {
+func (g *selectFlags) choose(c *cobra.Command, args []string) (s selection, err error) {
 	given := g.given(c.Flags())
 	switch {
 	case !g.all && len(given) > 0:
@@ -55,10 +55,10 @@ func (g *choosing) choose(c *cobra.Command, args []string) (s selection, err err
 
 // run changes the records that s names one after the other. When there may be several, a
 // record that cannot be changed is reported and the others are changed all the same.
-func (g *choosing) run(c *cobra.Command, s selection, change changeOne) error {
+func (g *selectFlags) run(c *cobra.Command, s selection, change changeOne) error {
 	return withRecords(c, func(ctx context.Context, db *database) error {
 		if s.all != nil {
-			ids, err := g.ofAll(ctx, c, db, s.all)
+			ids, err := g.allIDs(ctx, c, db, s.all)
 			if err != nil {
 				return err
 			}
@@ -86,9 +86,9 @@ func (g *choosing) run(c *cobra.Command, s selection, change changeOne) error {
 	})
 }
 
-// ofAll finds the IDs of what --all chooses before anything is changed, because what is
+// allIDs finds the IDs of what --all chooses before anything is changed, because what is
 // changed is not found any more.
-func (g *choosing) ofAll(ctx context.Context, c *cobra.Command, db *database, w *chosen) (ids []store.ID, err error) {
+func (g *selectFlags) allIDs(ctx context.Context, c *cobra.Command, db *database, w *recordFilter) (ids []store.ID, err error) {
 	more := false
 	err = w.each(ctx, db, readProgress(c), func(r *store.Record) (bool, error) {
 		if !g.accepts(r) {
@@ -112,7 +112,7 @@ func (g *choosing) ofAll(ctx context.Context, c *cobra.Command, db *database, w 
 }
 
 // preview lists the records that would be changed, and reports those that would not.
-func (g *choosing) preview(ctx context.Context, c *cobra.Command, db *database, s selection) error {
+func (g *selectFlags) preview(ctx context.Context, c *cobra.Command, db *database, s selection) error {
 	if !s.many {
 		id, err := find(ctx, db, s.ids)
 		if err != nil {
@@ -128,7 +128,7 @@ func (g *choosing) preview(ctx context.Context, c *cobra.Command, db *database, 
 	for _, id := range s.ids {
 		r, err := recordOf(ctx, db, id)
 		switch {
-		case err != nil && exit.CodeOf(coded(err)) == exit.Unavailable:
+		case err != nil && exit.CodeOf(withCode(err)) == exit.Unavailable:
 			return err
 		case err != nil:
 			fmt.Fprintf(c.ErrOrStderr(), "semel: %v\n", oneLineError{err})

@@ -6,17 +6,17 @@ import (
 	"strings"
 )
 
-// shown is got in few words.
-func shown(got *answer) string {
+// describe is got in few words.
+func describe(got *answer) string {
 	text := strings.TrimSpace(fmt.Sprintf("%d %s", got.status, http.StatusText(got.status)))
-	if code := codeIn(got); code != "" {
+	if code := errorCode(got); code != "" {
 		text += " (" + code + ")"
 	}
 	return text
 }
 
-// wanted is what the profile says that the codes are answered with.
-func (t *trial) wanted(codes []string) string {
+// wantedStatuses is what the profile says that the codes are answered with.
+func (t *caseRun) wantedStatuses(codes []string) string {
 	var all []string
 	for _, code := range codes {
 		text := fmt.Sprintf("%d (%s)", t.profile.Statuses[code], code)

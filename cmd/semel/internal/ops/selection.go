@@ -27,7 +27,7 @@ type selection struct {
 	ids  []store.ID
 	many bool // several IDs were given, or they were read from the standard input, or by --all
 
-	all *chosen // nil: without --all
+	all *recordFilter // nil: without --all
 }
 
 // selected reads which records args and the flags name. All IDs are read before the
@@ -45,7 +45,7 @@ func (t *target) selected(c *cobra.Command, args []string) (s selection, err err
 		if len(args) > 1 {
 			return s, exit.Usagef("give record IDs as arguments, or - to read them from the standard input, not both")
 		}
-		if args, err = words(c.InOrStdin()); err != nil {
+		if args, err = readFields(c.InOrStdin()); err != nil {
 			return s, err
 		}
 	}
@@ -63,8 +63,8 @@ func (t *target) selected(c *cobra.Command, args []string) (s selection, err err
 	return s, nil
 }
 
-// words reads texts that are separated by white space.
-func words(in io.Reader) (all []string, err error) {
+// readFields reads texts that are separated by white space.
+func readFields(in io.Reader) (all []string, err error) {
 	scanner := bufio.NewScanner(in)
 	scanner.Split(bufio.ScanWords)
 	for scanner.Scan() {
@@ -86,7 +86,7 @@ func (s selection) changeEach(ctx context.Context, c *cobra.Command, db *databas
 		view, line, err := change(ctx, db, id)
 		if err != nil {
 			fmt.Fprintf(c.ErrOrStderr(), "semel: %v\n", oneLineError{err})
-			if err = coded(err); exit.CodeOf(err) == exit.Unavailable && !answers(ctx, db) || ctx.Err() != nil {
+			if err = withCode(err); exit.CodeOf(err) == exit.Unavailable && !answers(ctx, db) || ctx.Err() != nil {
 				return &exit.Error{Code: exit.CodeOf(err), Err: fmt.Errorf("stopped early: %s", s.summary(changed))}
 			}
 			continue

@@ -13,98 +13,98 @@ type reply struct {
 	err error
 }
 
-// flight is a request that is on its way.
-type flight struct {
+// inflight is a request that is on its way.
+type inflight struct {
 	reply
 
-	landed chan struct{} // closed once there is a reply
+	done chan struct{} // closed once there is a reply
 }
 
-// depart sends a from another goroutine.
-func (t *trial) depart(a ask) *flight {
-	f := &flight{landed: make(chan struct{})}
+// sendAsync sends a from another goroutine.
+func (t *caseRun) sendAsync(a request) *inflight {
+	f := &inflight{done: make(chan struct{})}
 	go func() {
-		defer close(f.landed)
+		defer close(f.done)
 		f.got, f.err = t.try(a)
 	}()
 	return f
 }
 
-// answered reports whether there is a reply.
-func (f *flight) answered() bool {
+// isDone reports whether there is a reply.
+func (f *inflight) isDone() bool {
 	select {
-	case <-f.landed:
+	case <-f.done:
 		return true
 	default:
 		return false
 	}
 }
 
-// answerOf waits for the answer of f.
-func (t *trial) answerOf(f *flight) *answer {
-	<-f.landed
+// await waits for the answer of f.
+func (t *caseRun) await(f *inflight) *answer {
+	<-f.done
 	if f.err != nil {
 		t.failf("no answer: %v", f.err)
 	}
 	return f.got
 }
 
-// later sends a from another goroutine. What it returns waits for the answer.
-func (t *trial) later(a ask) func() *answer {
-	f := t.depart(a)
-	return func() *answer { return t.answerOf(f) }
+// start sends a from another goroutine. What it returns waits for the answer.
+func (t *caseRun) start(a request) func() *answer {
+	f := t.sendAsync(a)
+	return func() *answer { return t.await(f) }
 }
 
-// meanwhile sends a while the first request for its op is held, and returns the
+// sendWhileHeld sends a while the first request for its op is held, and returns the
 // answer. It must not come as far as the first has.
-func (t *trial) meanwhile(a ask) *answer {
-	got := t.refusedMeanwhile(a)
+func (t *caseRun) sendWhileHeld(a request) *answer {
+	got := t.trySendWhileHeld(a)
 	if got == nil {
 		t.failf("it runs while the first runs")
 	}
 	return got
 }
 
-// refusedMeanwhile is as meanwhile, and returns nil when it comes as far.
-func (t *trial) refusedMeanwhile(a ask) *answer {
-	second, runs := t.depart(a), false
+// trySendWhileHeld is as meanwhile, and returns nil when it comes as far.
+func (t *caseRun) trySendWhileHeld(a request) *answer {
+	second, runs := t.sendAsync(a), false
 	t.until("an answer while the first runs", func() bool {
-		runs = !second.answered() && t.barrier(t.ctx, a.op, nil) > 1
-		return runs || second.answered()
+		runs = !second.isDone() && t.barrier(t.ctx, a.op, nil) > 1
+		return runs || second.isDone()
 	})
 	if runs {
 		return nil
 	}
-	return t.answerOf(second)
+	return t.await(second)
 }
 
-// beside sends a, and again while it runs, and returns both answers.
-func (t *trial) beside(a ask) (first, second *answer) {
+// sendOverlapping sends a, and again while it runs, and returns both answers.
+func (t *caseRun) sendOverlapping(a request) (first, second *answer) {
 	t.hold(a.op)
 	defer t.release(a.op)
-	running := t.later(a)
-	t.held(a.op)
-	second = t.meanwhile(a)
+	running := t.start(a)
+	t.waitHeld(a.op)
+	second = t.sendWhileHeld(a)
 	t.release(a.op)
 	return running(), second
 }
 
 // hold makes requests for op stop at the fixture's barrier, until release, or
 // the end of the trial.
-func (t *trial) hold(op string) { t.barrier(t.ctx, op, new(true)) }
+func (t *caseRun) hold(op string) { t.barrier(t.ctx, op, new(true)) }
 
-func (t *trial) release(op string) {
-	ctx, cancel := t.lasting()
+func (t *caseRun) release(op string) {
+	ctx, cancel := t.cleanupContext()
 	defer cancel()
 	t.barrier(ctx, op, new(false))
 }
 
-// held waits until a request for op has come to the barrier.
-func (t *trial) held(op string) {
+// waitHeld waits until a request for op has come to the barrier.
+func (t *caseRun) waitHeld(op string) {
 	t.until("a request to come to the barrier", func() bool { return t.barrier(t.ctx, op, nil) > 0 })
 }
 
-func (t *trial) barrier(ctx context.Context, op string, hold *bool) int {
+func (t *caseRun) barrier(ctx context.Context, op string, hold *bool) int {
 	body := struct {
 		Hold *bool `json:"hold,omitempty"`
 	}{hold}
@@ -119,8 +119,8 @@ func (t *trial) barrier(ctx context.Context, op string, hold *bool) int {
 	return got.Held
 }
 
-// begun sends a over a connection and leaves the answer in it.
-func (t *trial) begun(a ask) net.Conn {
+// sendAndLeave sends a over a connection and leaves the answer in it.
+func (t *caseRun) sendAndLeave(a request) net.Conn {
 	conn, err := t.server.dial(t.ctx)
 	if err != nil {
 		t.failf("connect: %v", err)
@@ -144,7 +144,7 @@ func reset(conn net.Conn) {
 
 // pipelined sends a twice over one connection before it reads, and returns both
 // answers. The second is nil when the server did not answer it.
-func (t *trial) pipelined(a ask) (first, second *answer) {
+func (t *caseRun) pipelined(a request) (first, second *answer) {
 	conn, err := t.server.dial(t.ctx)
 	if err != nil {
 		t.failf("connect: %v", err)

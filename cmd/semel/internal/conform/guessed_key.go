@@ -6,34 +6,34 @@ import (
 	"slices"
 )
 
-// probing compares what B is told about a key of A with what B is told about two
+// guessedKey compares what B is told about a key of A with what B is told about two
 // that nobody has used. A header that only one of those two has says nothing: B
 // may be given a session.
-func (t *trial) probing() {
+func (t *caseRun) guessedKey() {
 	if t.profile.Suite.principals() < 2 {
 		t.notShown("it takes two principals, and suite.principals has %d", t.profile.Suite.principals())
 	}
 	if t.profile.Scope == "shared" {
 		t.inform("keys are shared by all, by profile")
 	}
-	a := t.asking()
-	first := t.executes(a)
-	guess := a.other().as(principalB)
-	unused := t.send(guess.with(t.line(fresh())))
+	a := t.newRequest()
+	first := t.mustExecute(a)
+	guess := a.withOtherPayload().asPrincipal(principalB)
+	unused := t.send(guess.withKeys(t.keyLine(newKey())))
 	got := t.send(guess)
-	another := t.send(guess.with(t.line(fresh())))
-	if got.status != unused.status || t.marked(got) != t.marked(unused) || codeIn(got) != codeIn(unused) {
-		t.failf("a guessed key is answered %s, an unused one %s", shown(got), shown(unused))
+	another := t.send(guess.withKeys(t.keyLine(newKey())))
+	if got.status != unused.status || t.isReplay(got) != t.isReplay(unused) || errorCode(got) != errorCode(unused) {
+		t.failf("a guessed key is answered %s, an unused one %s", describe(got), describe(unused))
 	}
 	if string(got.body) == string(first.body) && len(got.body) > 0 {
 		t.failf("a guessed key is answered with the other's response")
 	}
-	t.sameNames(got, unused, another)
+	t.mustHaveSameHeaders(got, unused, another)
 }
 
-// sameNames holds the names of the headers of got, the answer to a guessed key,
+// mustHaveSameHeaders holds the names of the headers of got, the answer to a guessed key,
 // to those of the answers to two keys that nobody has used.
-func (t *trial) sameNames(got, unused, another *answer) {
+func (t *caseRun) mustHaveSameHeaders(got, unused, another *answer) {
 	for _, name := range slices.Sorted(maps.Keys(got.header)) {
 		if !has(unused.header, name) && !has(another.header, name) {
 			t.failf("the answer to a guessed key has %s, the answer to an unused one has not", name)

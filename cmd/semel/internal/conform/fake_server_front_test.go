@@ -7,7 +7,7 @@ import (
 )
 
 // front is what a request meets before the imitation's own layer.
-func (s *imitation) front(next http.Handler) http.Handler {
+func (s *fakeServer) front(next http.Handler) http.Handler {
 	switch {
 	case s.flaws[replaysGets]:
 		return s.cached(next)
@@ -25,7 +25,7 @@ func (s *imitation) front(next http.Handler) http.Handler {
 }
 
 // first reports whether word has not been seen before.
-func (s *imitation) first(word string) bool {
+func (s *fakeServer) first(word string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	seen := s.seen[word]
@@ -45,7 +45,7 @@ func lookedUpWith(r *http.Request) string {
 }
 
 // cached answers what is looked up twice with one key as the first time.
-func (s *imitation) cached(next http.Handler) http.Handler {
+func (s *fakeServer) cached(next http.Handler) http.Handler {
 	answers := make(map[string]*httptest.ResponseRecorder) // guarded by s.cache
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		key := lookedUpWith(r)
@@ -67,7 +67,7 @@ func (s *imitation) cached(next http.Handler) http.Handler {
 }
 
 // strict refuses to look anything up with a key that is none.
-func (s *imitation) strict(next http.Handler) http.Handler {
+func (s *fakeServer) strict(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if _, code := s.keyOf(r); r.Method == http.MethodGet && code == "key_malformed" {
 			s.refuse(w, code)
@@ -79,7 +79,7 @@ func (s *imitation) strict(next http.Handler) http.Handler {
 
 // recorded refuses what is to be done with a key that something was looked up
 // with.
-func (s *imitation) recorded(next http.Handler) http.Handler {
+func (s *fakeServer) recorded(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		key := lookedUpWith(r)
 		s.mu.Lock()
@@ -97,7 +97,7 @@ func (s *imitation) recorded(next http.Handler) http.Handler {
 }
 
 // telling lets B know which keys A has used.
-func (s *imitation) telling(next http.Handler) http.Handler {
+func (s *fakeServer) telling(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		stranger := strings.HasSuffix(r.Header.Get("Authorization"), " b")
 		guessed := !s.first(r.Header.Get("Idempotency-Key")) && stranger
@@ -118,7 +118,7 @@ func (s *imitation) telling(next http.Handler) http.Handler {
 }
 
 // greeting gives who asks for the first time a cookie.
-func (s *imitation) greeting(next http.Handler) http.Handler {
+func (s *fakeServer) greeting(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if s.first(r.Header.Get("Authorization")) {
 			w.Header().Set("Set-Cookie", "session=new")

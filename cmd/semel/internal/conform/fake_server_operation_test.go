@@ -10,7 +10,7 @@ import (
 )
 
 // perform does what the script says: the effect happens when all is well.
-func (s *imitation) perform(ctx context.Context, d demand) stored {
+func (s *fakeServer) perform(ctx context.Context, d demand) stored {
 	sc := d.Script
 	s.mu.Lock()
 	if sc.Once && s.acted[d.Op] {
@@ -40,7 +40,7 @@ func (s *imitation) perform(ctx context.Context, d demand) stored {
 }
 
 // pass waits at the gate of op, without the lock.
-func (s *imitation) pass(ctx context.Context, op string) {
+func (s *fakeServer) pass(ctx context.Context, op string) {
 	g, life := s.gates[op], s.life
 	if g == nil || s.flaws[noLock] && g.held > 0 {
 		return
@@ -75,7 +75,7 @@ func failed(status int) stored {
 	return stored{status: status, header: http.Header{"Content-Type": {"application/json"}}, body: []byte(`{"op":"failed"}`)}
 }
 
-func (s *imitation) made(d demand, status int) stored {
+func (s *fakeServer) made(d demand, status int) stored {
 	made := stored{status: status, header: http.Header{"Content-Type": {"application/json"}}}
 	if status == 0 {
 		made.status = http.StatusCreated
@@ -91,7 +91,7 @@ func (s *imitation) made(d demand, status int) stored {
 }
 
 // act sets the headers that a script says.
-func (s *imitation) act(h http.Header, scripted map[string]string) {
+func (s *fakeServer) act(h http.Header, scripted map[string]string) {
 	for name, value := range scripted {
 		if s.flaws[spellsOtherwise] {
 			value = strings.NewReplacer("; ", ";", "utf-8", "UTF-8", "é", "\xe9", "=secret", "=secret; Path=/").Replace(value)

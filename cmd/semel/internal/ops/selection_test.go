@@ -15,16 +15,16 @@ import (
 
 // A record that cannot be changed does not keep the others from being changed. The last
 // line of the errors says how many were changed.
-func TestSeveralRecordsAreResolved(t *testing.T) {
+func TestResolveSeveralRecords(t *testing.T) {
 	t.Parallel()
-	everySite(t, func(t *testing.T, s *site) {
+	everyDatabase(t, func(t *testing.T, s *testDB) {
 		one, done, two := callOf("one"), callOf("done"), callOf("two")
-		first, second := s.doubt(t, one), s.doubt(t, two)
+		first, second := s.makeInDoubt(t, one), s.makeInDoubt(t, two)
 		if _, _, err := s.do(t, done, "v", nil); err != nil {
 			t.Fatal(err)
 		}
 		none := strings.Repeat("0", 32)
-		got := s.on(t, "resolve", first, done.ID().String(), none, second, first, "--to", "pending", "--reason", "the bank was down")
+		got := s.runOn(t, "resolve", first, done.ID().String(), none, second, first, "--to", "pending", "--reason", "the bank was down")
 		if got.code != exit.Failed || !strings.Contains(got.errs, "not InDoubt") || !strings.Contains(got.errs, "there is no record "+none) ||
 			!strings.HasSuffix(got.errs, "semel: 2 of 4 records were changed\n") {
 			t.Errorf("resolve: code %d, errors %q", got.code, got.errs)
@@ -42,9 +42,9 @@ func TestSeveralRecordsAreResolved(t *testing.T) {
 
 // The IDs that one command lists are what the next one reads: - is the standard input.
 // Each change has a note.
-func TestIDsFromTheStandardInput(t *testing.T) {
+func TestIDsFromStandardInput(t *testing.T) {
 	t.Parallel()
-	everySite(t, func(t *testing.T, s *site) {
+	everyDatabase(t, func(t *testing.T, s *testDB) {
 		var ids []string
 		for i := range 3 {
 			call := smsOf(fmt.Sprint(i))
@@ -57,7 +57,7 @@ func TestIDsFromTheStandardInput(t *testing.T) {
 		}
 		var redriven []string
 		for line := range strings.Lines(got.out) {
-			var c changed
+			var c changedOutput
 			if err := json.Unmarshal([]byte(line), &c); err != nil {
 				t.Fatal(err)
 			}
@@ -86,11 +86,11 @@ func TestIDsFromTheStandardInput(t *testing.T) {
 }
 
 // Whatever is wrong with the command line is reported before a record is changed.
-func TestWrongCommandLinesForSeveralRecords(t *testing.T) {
+func TestInvalidCommandLinesForSeveralRecords(t *testing.T) {
 	t.Parallel()
-	s := newSite(t)
+	s := newSQLite(t)
 	call := callOf("k")
-	id := s.doubt(t, call)
+	id := s.makeInDoubt(t, call)
 	result := writeFile(t, `"v"`)
 	for want, args := range map[string][]string{
 		"is not a record ID":            {id, "it", "--to", "pending"},
@@ -98,7 +98,7 @@ func TestWrongCommandLinesForSeveralRecords(t *testing.T) {
 		"give record IDs, or":           {id, id, "--operation", "charge", "--to", "pending"},
 		"--result goes with one record": {id, id, "--to", "succeeded", "--result", result},
 	} {
-		s.on(t, append([]string{"resolve", "--reason", "r"}, args...)...).want(t, exit.Usage, want)
+		s.runOn(t, append([]string{"resolve", "--reason", "r"}, args...)...).want(t, exit.Usage, want)
 	}
 	if now := s.state(t, call); now != store.InDoubt {
 		t.Errorf("the record is %v, want InDoubt", now)
@@ -106,9 +106,9 @@ func TestWrongCommandLinesForSeveralRecords(t *testing.T) {
 }
 
 // A dead letter that is in doubt is redriven like one that has failed.
-func TestADeadLetterInDoubtIsRedriven(t *testing.T) {
+func TestRedriveDeadLetterInDoubt(t *testing.T) {
 	t.Parallel()
-	everySite(t, func(t *testing.T, s *site) {
+	everyDatabase(t, func(t *testing.T, s *testDB) {
 		call := smsOf("k")
 		s.enqueue(t, call, semel.EnqueueOptions{})
 		if _, _, err := s.do(t, call, "", errDown); err == nil {
@@ -127,7 +127,7 @@ func TestADeadLetterInDoubtIsRedriven(t *testing.T) {
 // has a heading.
 func TestListOverdue(t *testing.T) {
 	t.Parallel()
-	everySite(t, func(t *testing.T, s *site) {
+	everyDatabase(t, func(t *testing.T, s *testDB) {
 		if out := s.must(t, "ls", "--overdue"); !strings.HasPrefix(out, "ID ") || strings.Count(out, "\n") != 1 {
 			t.Errorf("an empty list is %q, want a heading", out)
 		}
@@ -168,11 +168,11 @@ func TestListOverdue(t *testing.T) {
 // Durations may be given as lists show them.
 func TestDurationsInDays(t *testing.T) {
 	t.Parallel()
-	s := newSite(t)
+	s := newSQLite(t)
 	for _, text := range []string{"1d", "29d23h", "1d12h30m", "90m"} {
 		s.must(t, "ls", "--until", text)
 	}
 	for _, text := range []string{"d", "1.5d", "-1d", "1d-1h", "1h1d", "1dd", "1d+1h", "200000d", "106751d23h59m"} {
-		s.on(t, "ls", "--until", text).want(t, exit.Usage, "--until")
+		s.runOn(t, "ls", "--until", text).want(t, exit.Usage, "--until")
 	}
 }

@@ -13,8 +13,8 @@ import (
 // Of deliveries at the same time to two processes one is handled. The others are
 // told to come again while it runs, or find it handled; in the mode Optimistic
 // they may have run, and are rolled back.
-func atOnce[Tx any](t *testing.T, r *rig[Tx], mode inbox.Mode) {
-	in := box(t, "ship", inbox.Options[string]{Mode: mode})
+func deliverConcurrently[Tx any](t *testing.T, r *rig[Tx], mode inbox.Mode) {
+	in := newInbox(t, "ship", inbox.Options[string]{Mode: mode})
 	engines := []*semel.Engine[Tx]{r.engine(t, semel.Options{}), r.engine(t, semel.Options{})}
 	var acks, duplicates, again atomic.Int64
 	var all sync.WaitGroup
@@ -22,7 +22,7 @@ func atOnce[Tx any](t *testing.T, r *rig[Tx], mode inbox.Mode) {
 		for range 4 {
 			all.Go(func() {
 				for {
-					got := inbox.HandleTx(t.Context(), in, e, from("shop", "1", "a"), func(ctx context.Context, tx Tx, payload string) error {
+					got := inbox.HandleTx(t.Context(), in, e, newMessage("shop", "1", "a"), func(ctx context.Context, tx Tx, payload string) error {
 						return r.effect(ctx, tx, payload)
 					})
 					switch {
@@ -48,19 +48,19 @@ func atOnce[Tx any](t *testing.T, r *rig[Tx], mode inbox.Mode) {
 	}
 }
 
-// TestWhileAnotherDeliveryIsHandled: the second is told to come again, is not
+// TestConcurrentDelivery: the second is told to come again, is not
 // counted, and runs nothing; once the first is done, it is a duplicate.
-func TestWhileAnotherDeliveryIsHandled(t *testing.T) {
+func TestConcurrentDelivery(t *testing.T) {
 	t.Parallel()
 	for _, mode := range []inbox.Mode{inbox.Pessimistic, inbox.Leased} {
 		t.Run(mode.String(), func(t *testing.T) {
 			t.Parallel()
 			r := inMemory(t)
-			in := box(t, "ship", inbox.Options[string]{Mode: mode, Retry: semel.Retry{MaxErrors: 1, MaxCrashes: 1}})
+			in := newInbox(t, "ship", inbox.Options[string]{Mode: mode, Retry: semel.Retry{MaxErrors: 1, MaxCrashes: 1}})
 			entered, release := make(chan struct{}), make(chan struct{})
 			first := make(chan inbox.Result, 1)
 			go func() {
-				first <- handleIn(t.Context(), in, r.engine(t, semel.Options{}), from("shop", "1", "a"), func() error {
+				first <- handleIn(t.Context(), in, r.engine(t, semel.Options{}), newMessage("shop", "1", "a"), func() error {
 					close(entered)
 					<-release
 					return nil
@@ -69,7 +69,7 @@ func TestWhileAnotherDeliveryIsHandled(t *testing.T) {
 			<-entered
 			e := r.engine(t, semel.Options{})
 			again := func() inbox.Result {
-				return handleIn(t.Context(), in, e, from("shop", "1", "a"), func() error {
+				return handleIn(t.Context(), in, e, newMessage("shop", "1", "a"), func() error {
 					t.Error("the second was handled, too")
 					return nil
 				})
@@ -99,7 +99,7 @@ func handleIn[Tx any](ctx context.Context, in *inbox.Inbox[string], e *semel.Eng
 func TestOptimisticRunsBothAndCommitsOne(t *testing.T) {
 	t.Parallel()
 	r := inMemory(t)
-	in := box(t, "ship", inbox.Options[string]{Mode: inbox.Optimistic})
+	in := newInbox(t, "ship", inbox.Options[string]{Mode: inbox.Optimistic})
 	var met sync.WaitGroup
 	met.Add(2)
 	var ran atomic.Int64
@@ -108,7 +108,7 @@ func TestOptimisticRunsBothAndCommitsOne(t *testing.T) {
 		e := r.engine(t, semel.Options{})
 		arrive := sync.OnceFunc(met.Done)
 		go func() {
-			results <- inbox.HandleTx(t.Context(), in, e, from("shop", "1", "a"), r.handler(func() {
+			results <- inbox.HandleTx(t.Context(), in, e, newMessage("shop", "1", "a"), r.handler(func() {
 				ran.Add(1)
 				arrive()
 				met.Wait()

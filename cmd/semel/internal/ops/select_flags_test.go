@@ -13,7 +13,7 @@ import (
 )
 
 // deadLetters leaves n tasks that have failed for good, and returns their calls.
-func (s *site) deadLetters(t *testing.T, n int) (calls []semel.Call) {
+func (s *testDB) deadLetters(t *testing.T, n int) (calls []semel.Call) {
 	t.Helper()
 	for i := range n {
 		call := smsOf(fmt.Sprint(i))
@@ -24,11 +24,11 @@ func (s *site) deadLetters(t *testing.T, n int) (calls []semel.Call) {
 	return calls
 }
 
-// TestAllDeadLettersAreRedriven, of one operation, after a look at which they are. Records
+// TestRedriveAllDeadLetters, of one operation, after a look at which they are. Records
 // that nobody may redrive are not chosen.
-func TestAllDeadLettersAreRedriven(t *testing.T) {
+func TestRedriveAllDeadLetters(t *testing.T) {
 	t.Parallel()
-	everySite(t, func(t *testing.T, s *site) {
+	everyDatabase(t, func(t *testing.T, s *testDB) {
 		calls := s.deadLetters(t, 3)
 		answered := callOf("answered") // a caller's key, which was told that it has failed
 		if _, _, err := s.do(t, answered, "", semel.Final(errDown)); err == nil {
@@ -48,7 +48,7 @@ func TestAllDeadLettersAreRedriven(t *testing.T) {
 		if out := s.must(t, "redrive", "--all", "--state", "failed", "--since", "1h", "--dry-run", "--json"); strings.Count(out, "\n") != 3 {
 			t.Errorf("redrive --dry-run --json wrote %q, want a line for each of the 3 dead letters", out)
 		}
-		got := s.on(t, "redrive", "--all", "--operation", "sms", "--limit", "2", "--reason", "two at first")
+		got := s.runOn(t, "redrive", "--all", "--operation", "sms", "--limit", "2", "--reason", "two at first")
 		if got.code != exit.OK || strings.Count(got.out, "Pending now") != 2 || !strings.Contains(got.errs, "there are more than 2") {
 			t.Errorf("redrive --limit 2: %+v", got)
 		}
@@ -59,7 +59,7 @@ func TestAllDeadLettersAreRedriven(t *testing.T) {
 		if out := s.must(t, "show", calls[0].ID().String()); !strings.Contains(out, "ann made it Pending") {
 			t.Errorf("show wrote %q, want a note of the redrive", out)
 		}
-		got = s.on(t, "redrive", "--all", "--operation", "sms", "--reason", "again")
+		got = s.runOn(t, "redrive", "--all", "--operation", "sms", "--reason", "again")
 		if got.code != exit.OK || got.out != "" || got.errs != "semel: there is no such record\n" {
 			t.Errorf("redrive where there is nothing: %+v", got)
 		}
@@ -69,13 +69,13 @@ func TestAllDeadLettersAreRedriven(t *testing.T) {
 	})
 }
 
-// TestAllThatIsInDoubtIsResolved, of one scope, and what waits is cancelled.
-func TestAllThatIsInDoubtIsResolved(t *testing.T) {
+// TestResolveAllInDoubt, of one scope, and what waits is cancelled.
+func TestResolveAllInDoubt(t *testing.T) {
 	t.Parallel()
-	everySite(t, func(t *testing.T, s *site) {
+	everyDatabase(t, func(t *testing.T, s *testDB) {
 		mine, other := callOf("mine"), charge.Call(semel.ScopeOf("another"), "k", "in")
-		s.doubt(t, mine)
-		s.doubt(t, other)
+		s.makeInDoubt(t, mine)
+		s.makeInDoubt(t, other)
 		s.must(t, "resolve", "--all", "--scope", "another", "--to", "succeeded", "--reason", "the bank has it")
 		if a, b := s.state(t, mine), s.state(t, other); a != store.InDoubt || b != store.Succeeded {
 			t.Errorf("the records are %v and %v, want the other scope's alone resolved", a, b)
@@ -83,7 +83,7 @@ func TestAllThatIsInDoubtIsResolved(t *testing.T) {
 		if out := s.must(t, "resolve", mine.ID().String(), "--dry-run"); !strings.HasSuffix(out, "1 of 1 records would be changed\n") {
 			t.Errorf("resolve --dry-run wrote %q", out)
 		}
-		got := s.on(t, "resolve", other.ID().String(), mine.ID().String(), "--dry-run")
+		got := s.runOn(t, "resolve", other.ID().String(), mine.ID().String(), "--dry-run")
 		if !strings.Contains(got.errs, "is Succeeded and would not be changed") || !strings.HasSuffix(got.out, "1 of 2 records would be changed\n") {
 			t.Errorf("resolve --dry-run of what is resolved: %+v", got)
 		}
@@ -97,11 +97,11 @@ func TestAllThatIsInDoubtIsResolved(t *testing.T) {
 	})
 }
 
-// TestAllSaysWhich: a filter that was forgotten, or is meant for --all, changes nothing.
-func TestAllSaysWhich(t *testing.T) {
+// TestAllNeedsAFilter: a filter that was forgotten, or is meant for --all, changes nothing.
+func TestAllNeedsAFilter(t *testing.T) {
 	t.Parallel()
-	s := newSite(t)
-	id := s.doubt(t, callOf("k"))
+	s := newSQLite(t)
+	id := s.makeInDoubt(t, callOf("k"))
 	for want, args := range map[string][]string{
 		"--all needs a flag":                             {"cancel", "--all"},
 		"--all needs a flag that says which":             {"cancel", "--all", "--limit", "0"},
@@ -119,17 +119,17 @@ func TestAllSaysWhich(t *testing.T) {
 		if want != "--reason is required" {
 			args = append(args, "--reason", "r")
 		}
-		s.on(t, args...).want(t, exit.Usage, want)
+		s.runOn(t, args...).want(t, exit.Usage, want)
 	}
-	s.on(t, "resolve", "--all", "--operation", "charge", "--to", "succeeded", "--result", "-", "--reason", "r").want(t, exit.Usage, "--result goes with one record only")
+	s.runOn(t, "resolve", "--all", "--operation", "charge", "--to", "succeeded", "--result", "-", "--reason", "r").want(t, exit.Usage, "--result goes with one record only")
 }
 
-// TestSeveralRecordsAreShown, with what is missing reported.
-func TestSeveralRecordsAreShown(t *testing.T) {
+// TestShowSeveralRecords, with what is missing reported.
+func TestShowSeveralRecords(t *testing.T) {
 	t.Parallel()
-	s := newSite(t)
-	first, second, none := s.doubt(t, callOf("1")), s.doubt(t, callOf("2")), strings.Repeat("0", 32)
-	got := s.on(t, "show", first, none, second)
+	s := newSQLite(t)
+	first, second, none := s.makeInDoubt(t, callOf("1")), s.makeInDoubt(t, callOf("2")), strings.Repeat("0", 32)
+	got := s.runOn(t, "show", first, none, second)
 	if got.code != exit.Failed || !strings.Contains(got.out, first) || !strings.Contains(got.out, second) ||
 		!strings.Contains(got.errs, "there is no record "+none) || !strings.Contains(got.errs, "2 of 3 records were shown") {
 		t.Errorf("show: %+v", got)
@@ -140,9 +140,9 @@ func TestSeveralRecordsAreShown(t *testing.T) {
 	}
 }
 
-// TestAllIsLookedAtAgain: a record that a worker has begun to run since it was found is not
+// TestAllChecksAgainBeforeTheChange: a record that a worker has begun to run since it was found is not
 // cancelled by a command that chose what waits.
-func TestAllIsLookedAtAgain(t *testing.T) {
+func TestAllChecksAgainBeforeTheChange(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		state string

@@ -1,0 +1,187 @@
+package conform
+
+import (
+	"net/http"
+	"time"
+)
+
+// concurrencyCases are about requests at the same time, and about what is lost on
+// the way.
+func concurrencyCases() []Case {
+	return []Case{
+		{
+			ID: "29", Level: Should, Source: "draft 2.6", Fields: []string{"in_progress"}, needs: []string{offerBarrier},
+			Says: "A repeat while the first runs is refused, or waits, as the profile says; later both agree.",
+			run:  (*caseRun).whileRunning,
+		},
+		{
+			ID: "30", Level: Security, Source: "practice", Fields: []string{"replay_header"}, alone: true,
+			Says: "Of many identical requests at once, one runs; the others are refused or get its answer, and nobody an error.",
+			run:  (*caseRun).checkRace,
+		},
+		{
+			ID: "31", Level: Security, Source: "practice",
+			Says: "A client that hangs up while its request runs, and repeats it, gets the answer of what happened once.",
+			run:  (*caseRun).hangUp,
+		},
+		{
+			ID: "32", Level: Security, Source: "practice",
+			Says: "A response that is lost on the way is had by repeating the request.", run: (*caseRun).lostResponse,
+		},
+		{
+			ID: "33", Level: Security, Source: "practice",
+			Says: "Pipelined duplicates, duplicate HTTP/2 streams and Expect: 100-continue make it happen once.",
+			run:  (*caseRun).duplicatesOnTheWire,
+		},
+	}
+}
+
+func (t *caseRun) whileRunning() {
+	a := t.newRequest()
+	t.hold(a.op)
+	defer t.release(a.op)
+	first := t.start(a)
+	t.waitHeld(a.op)
+	if t.profile.InProgress == "wait" {
+		second := t.mustWait(a)
+		t.release(a.op)
+		t.mustEqual(t.await(second), first())
+	} else {
+		t.checkRefused(t.sendWhileHeld(a), inProgress)
+		t.release(a.op)
+	}
+	got := first()
+	if got.status > 299 {
+		t.failf("the first is answered %s", describe(got))
+	}
+	t.mustReplay(a, got)
+	t.mustHappen(a.op, 1)
+}
+
+// arrivalTime is how long a request has to arrive, and to be refused if it is.
+const arrivalTime = 500 * time.Millisecond
+
+// mustWait sends a while the first request for its op is held. It must be neither
+// answered nor run.
+func (t *caseRun) mustWait(a request) *inflight {
+	second := t.sendAsync(a)
+	t.sleep(arrivalTime)
+	if second.isDone() {
+		t.failf("while the first runs it is answered %s, and does not wait", describe(t.await(second)))
+	}
+	if t.barrier(t.ctx, a.op, nil) > 1 {
+		t.failf("it runs while the first runs")
+	}
+	return second
+}
+
+// mustHaveOneFirst fails unless one of many was answered as the first, and only one.
+func (t *caseRun) mustHaveOneFirst(all []reply) {
+	if t.profile.ReplayHeader == "" || t.profile.assumes("replay_header") {
+		return
+	}
+	n := 0
+	for _, r := range all {
+		if r.got.status <= 299 && !t.isReplay(r.got) {
+			n++
+		}
+	}
+	if n != 1 {
+		t.failf("%d of %d answers are not marked as replays, want the first one's alone", n, len(all))
+	}
+}
+
+// mustAgree holds what many were told to what is told in the end.
+func (t *caseRun) mustAgree(all []reply, last *answer) {
+	for _, r := range all {
+		switch {
+		case r.err != nil:
+			t.failf("no answer: %v", r.err)
+		case t.isRefusal(r.got, inProgress):
+		case t.profile.assumes("statuses."+inProgress) && r.got.status >= 400 && r.got.status <= 499:
+			t.note("while the first runs, another is refused with %s", describe(r.got))
+		case r.got.status > 299:
+			t.failf("one is answered %s", describe(r.got))
+		default:
+			t.mustEqual(last, r.got)
+		}
+	}
+}
+
+// disconnectDelay is how long a server has to notice that a client is gone.
+const disconnectDelay = 100 * time.Millisecond
+
+func (t *caseRun) hangUp() {
+	a := t.newRequest()
+	if !t.profile.Suite.offers(offerBarrier) {
+		reset(t.sendAndLeave(a))
+		t.note("no barrier: the moment is not known")
+	} else {
+		t.hold(a.op)
+		defer t.release(a.op)
+		conn := t.sendAndLeave(a)
+		t.waitHeld(a.op)
+		reset(conn)
+		t.sleep(disconnectDelay)
+		t.release(a.op)
+	}
+	got := t.sendUntilSettled(a)
+	t.mustHappen(a.op, 1)
+	if got.status > 299 {
+		t.failf("the repeat is answered %s", describe(got))
+	}
+}
+
+func (t *caseRun) lostResponse() {
+	a := t.newRequest()
+	conn := t.sendAndLeave(a)
+	if t.profile.Suite.counts() {
+		t.until("the effect", func() bool { return t.effectsOf(a.op) > 0 })
+	} else {
+		t.sleep(arrivalTime)
+	}
+	reset(conn)
+	got := t.sendUntilSettled(a)
+	t.mustHappen(a.op, 1)
+	if got.status > 299 {
+		t.failf("the repeat is answered %s", describe(got))
+	}
+	t.mustReplay(a, got)
+}
+
+func (t *caseRun) duplicatesOnTheWire() {
+	a := t.newRequest()
+	first, second := t.pipelined(a)
+	last := t.sendUntilSettled(a)
+	t.mustHappen(a.op, 1)
+	if second == nil {
+		t.note("the second of two pipelined requests is not answered")
+		t.mustAgree([]reply{{got: first}}, last)
+	} else {
+		t.mustAgree([]reply{{got: first}, {got: second}}, last)
+	}
+
+	b := t.newRequest()
+	if streams, ok := t.http2(b, b, b); ok {
+		all := make([]reply, 0, len(streams))
+		for _, got := range streams {
+			all = append(all, reply{got: got})
+		}
+		last := t.sendUntilSettled(b)
+		t.mustHappen(b.op, 1)
+		t.mustAgree(all, last)
+	} else {
+		t.note("HTTP/2 is not spoken")
+	}
+
+	e := t.newRequest()
+	e.more = []line{{"Expect", "100-continue"}}
+	got := t.send(e)
+	if got.status == http.StatusExpectationFailed {
+		t.note("Expect is refused")
+		return
+	}
+	again := t.sendUntilSettled(e)
+	t.mustHappen(e.op, 1)
+	t.mustEqual(again, got)
+}
