@@ -16,15 +16,15 @@ import (
 // given, and of others if they are UUIDv7 or ULIDs.
 func (c *Core) Get(ctx context.Context, operation string, scope Scope, key string) (store.Record, bool, error) {
 	if err := scope.valid(); err != nil {
-		return store.Record{}, false, sealed(err)
+		return store.Record{}, false, seal(err)
 	}
 	for _, id := range c.recordIDs(operation, scope, key) {
 		r, err := c.get(ctx, id)
 		if err != nil {
-			return r, false, sealed(fmt.Errorf("%w: get the record: %w", ErrUnavailable, err))
+			return r, false, seal(fmt.Errorf("%w: get the record: %w", ErrUnavailable, err))
 		}
 		if r.Operation == operation && r.Scope == scope.text && r.Key == key {
-			r, _ = apart(r, nil)
+			r, _ = publicRecord(r, nil)
 			return r, true, nil
 		}
 	}
@@ -33,9 +33,9 @@ func (c *Core) Get(ctx context.Context, operation string, scope Scope, key strin
 
 // apart returns what a public method returns: a record whose bytes the caller may write
 // over, which the store's own may not be, and a sealed error.
-func apart(r store.Record, err error) (store.Record, error) {
+func publicRecord(r store.Record, err error) (store.Record, error) {
 	r.Input, r.Outcome = bytes.Clone(r.Input), bytes.Clone(r.Outcome)
-	return r, sealed(err)
+	return r, seal(err)
 }
 
 // List returns one page of records, for consoles and reports. Records may be
@@ -43,7 +43,7 @@ func apart(r store.Record, err error) (store.Record, error) {
 func (c *Core) List(ctx context.Context, q store.Query) ([]store.Record, error) {
 	records, err := c.store.Scan(ctx, q)
 	if err != nil {
-		return nil, sealed(fmt.Errorf("%w: list records: %w", ErrUnavailable, err))
+		return nil, seal(fmt.Errorf("%w: list records: %w", ErrUnavailable, err))
 	}
 	return records, nil
 }
@@ -70,7 +70,7 @@ var ErrNotInDoubt = errors.New("semel: not in doubt")
 
 // Resolve settles a record in doubt and returns what stands.
 func (c *Core) Resolve(ctx context.Context, r Resolution) (store.Record, error) {
-	return apart(c.resolve(ctx, r))
+	return publicRecord(c.resolve(ctx, r))
 }
 
 func (c *Core) resolve(ctx context.Context, r Resolution) (store.Record, error) {
@@ -85,39 +85,39 @@ func (c *Core) resolve(ctx context.Context, r Resolution) (store.Record, error) 
 	if err := c.notWithinTx(ctx, false); err != nil {
 		return store.Record{}, err
 	}
-	stands, err := c.get(ctx, r.ID)
+	current, err := c.get(ctx, r.ID)
 	if err != nil {
-		return stands, fmt.Errorf("%w: read the record: %w", ErrUnavailable, err)
+		return current, fmt.Errorf("%w: read the record: %w", ErrUnavailable, err)
 	}
-	d := next(stands, event{
-		step: stepResolve, to: r.To, owner: newOwner(), outcome: c.resolved(r, stands), expire: c.retention(stands),
+	d := next(current, event{
+		step: stepResolve, to: r.To, owner: newOwner(), outcome: c.resolvedOutcome(r, current), expire: c.retention(current),
 	})
-	if d.say != sayTry {
-		return stands, ErrNotInDoubt
+	if d.answer != answerApply {
+		return current, ErrNotInDoubt
 	}
 	if r.To == store.Pending {
-		if err := c.withdrawCancel(ctx, stands); err != nil {
-			return stands, err
+		if err := c.withdrawCancel(ctx, current); err != nil {
+			return current, err
 		}
 	}
 	answer, err := c.swapNoted(ctx, d.change, store.Note{ID: r.ID, From: d.change.If, To: d.change.To.Token, Actor: r.Actor, Reason: r.Reason})
 	switch {
 	case err != nil:
-		return stands, fmt.Errorf("%w: resolve: %w", ErrUnavailable, err)
+		return current, fmt.Errorf("%w: resolve: %w", ErrUnavailable, err)
 	case answer.Busy:
-		return stands, ErrInProgress
+		return current, ErrInProgress
 	case !answer.Applied(d.change):
 		return recordOf(answer), ErrNotInDoubt
 	}
-	now := standing(d.change, stands)
-	c.see(ctx, EventResolved, now, nil)
+	now := recordAfter(d.change, current)
+	c.emit(ctx, EventResolved, now, nil)
 	return now, nil
 }
 
 // retention is how long a record is kept once it is settled: as its operation
 // says, if the engine was given it, or else as the record says.
 func (c *Core) retention(r store.Record) time.Duration {
-	if op := c.declaredAs(r.Operation); op != nil {
+	if op := c.operationNamed(r.Operation); op != nil {
 		return c.options.timesOf(op, r.ID).retention
 	}
 	p, _ := ProgressOf(r)
@@ -125,11 +125,11 @@ func (c *Core) retention(r store.Record) time.Duration {
 }
 
 // resolved is the outcome a person gives, or nil for none.
-func (c *Core) resolved(r Resolution, stands store.Record) []byte {
-	p, tried := ProgressOf(stands)
+func (c *Core) resolvedOutcome(r Resolution, current store.Record) []byte {
+	p, tried := ProgressOf(current)
 	switch {
-	case r.To == store.Pending && (tried || c.owns(stands)):
-		return p.anew(stands).encode(c.caps.MaxOutcome)
+	case r.To == store.Pending && (tried || c.ownsKey(current)):
+		return p.reset(current).encode(c.caps.MaxOutcome)
 	case r.To == store.Failed && r.Failure == nil:
 		return encodeFailure(&Failure{Message: "resolved as failed"}, c.caps.MaxOutcome)
 	case r.To == store.Failed:
@@ -175,7 +175,7 @@ func (c *Core) Notes(ctx context.Context, id store.ID) ([]store.Note, error) {
 	}
 	notes, err := auditor.Notes(ctx, id)
 	if err != nil {
-		return nil, sealed(fmt.Errorf("%w: read notes: %w", ErrUnavailable, err))
+		return nil, seal(fmt.Errorf("%w: read notes: %w", ErrUnavailable, err))
 	}
 	return notes, nil
 }
@@ -185,10 +185,10 @@ func (c *Core) Notes(ctx context.Context, id store.ID) ([]store.Note, error) {
 func (c *Core) Purge(ctx context.Context, limit int) (int, error) {
 	n, err := c.store.Purge(ctx, limit)
 	if n > 0 {
-		c.replays.clear() // which of them went is not known
+		c.cache.clear() // which of them went is not known
 	}
 	if err != nil {
-		return n, sealed(fmt.Errorf("%w: purge: %w", ErrUnavailable, err))
+		return n, seal(fmt.Errorf("%w: purge: %w", ErrUnavailable, err))
 	}
 	return n, nil
 }

@@ -13,35 +13,35 @@ import (
 // Attempt is a claim that its caller won: the right to run the operation now.
 // End it exactly once, or Abandon it.
 type Attempt struct {
-	c      *Core
-	call   Call
-	times  times
-	token  store.Token   // of the claim: the fencing token
-	found  *store.Record // the record as it was claimed; nil: a new one of the call
-	flight *flight       // nil when its call does not speak for its key in this process
-	begun  instant       // before the claim was asked for: from when its lease counts
+	c        *Core
+	call     Call
+	times    times
+	token    store.Token   // of the claim: the fencing token
+	found    *store.Record // the record as it was claimed; nil: a new one of the call
+	inflight *inflightCall // nil when its call does not speak for its key in this process
+	begun    instant       // before the claim was asked for: from when its lease counts
 
-	ctx   context.Context //nolint:containedctx // its own life
-	life  span            // of ctx
-	pulse heart
+	ctx     context.Context //nolint:containedctx // its own life
+	lazy    lazyContext     // of ctx
+	renewer leaseRenewer
 
 	adapter Adapter // nil: what the function returned is stored
 	policy  policyKind
-	seated  bool // the one who asked for it is counted among those who wait
+	waits   bool // the one who asked for it is counted among those who wait
 	// asReturned reports that decoding the outcome gives the value that the function returned.
-	asReturned bool
-	inTx       bool // runTx is under way; guarded by mu
-	triedTx    bool // runTx was called; guarded by mu
-	txOpen     bool // its transaction has begun; guarded by mu
-	ended      atomic.Bool
-	settled    atomic.Pointer[settlement] // nil: no transaction of the attempt's own has decided
-	mu         sync.Mutex
+	lossless  bool
+	inTx      bool // runTx is under way; guarded by mu
+	triedTx   bool // runTx was called; guarded by mu
+	txOpen    bool // its transaction has begun; guarded by mu
+	ended     atomic.Bool
+	txOutcome atomic.Pointer[txOutcome] // nil: no transaction of the attempt's own has decided
+	mu        sync.Mutex
 }
 
 // settlement is what an attempt's own transaction has decided.
-type settlement struct {
-	stands store.Record
-	told   error // instead of an outcome
+type txOutcome struct {
+	current store.Record
+	err     error // instead of an outcome
 }
 
 // Outcome is how an operation ended: what every asker of its key is told.
@@ -52,70 +52,70 @@ type Outcome struct {
 	// Replayed says that an earlier attempt, or another caller's, made it.
 	Replayed bool
 
-	asReturned bool // decoding it gives the value that the function of the attempt returned
+	lossless bool // decoding it gives the value that the function of the attempt returned
 }
 
 // Decode reads the stored result into a pointer of the type that the operation
 // returned. It is [ErrResultUnavailable] when the operation succeeded but the
 // result cannot be given.
-func (o *Outcome) Decode(into any) error { return sealed(decodeResult(o.Record.Outcome, into)) }
+func (o *Outcome) Decode(into any) error { return seal(decodeResult(o.Record.Outcome, into)) }
 
 // live gives the attempt its context and its heart, which beats alone or is
 // renewed together with others.
-func (a *Attempt) live(ctx context.Context, sent instant, alone bool) {
-	a.life.parent, a.ctx = ctx, (*lifetime)(a)
-	a.pulse.a = a
-	a.pulse.start(sent, alone)
+func (a *Attempt) start(ctx context.Context, sent instant, alone bool) {
+	a.lazy.parent, a.ctx = ctx, (*attemptContext)(a)
+	a.renewer.a = a
+	a.renewer.start(sent, alone)
 }
 
 // afterwards is a context for what is left to do, whatever becomes of the attempt's.
-func (a *Attempt) afterwards() context.Context { return (*remainder)(a) }
+func (a *Attempt) detached() context.Context { return (*detachedContext)(a) }
 
 // cancel ends the attempt's context.
-func (a *Attempt) cancel(cause error) { a.life.cancel(cause) }
+func (a *Attempt) cancel(cause error) { a.lazy.cancel(cause) }
 
 // lifetime is the context of an attempt, which ends when its lease is lost. It is the
 // attempt itself, so that it needs no memory of its own.
-type lifetime Attempt
+type attemptContext Attempt
 
 // Deadline returns that of who asked.
-func (l *lifetime) Deadline() (time.Time, bool) { return l.life.Deadline() }
+func (l *attemptContext) Deadline() (time.Time, bool) { return l.lazy.Deadline() }
 
 // Done is closed when the lease is lost, or the attempt over.
-func (l *lifetime) Done() <-chan struct{} { return l.life.Done() }
+func (l *attemptContext) Done() <-chan struct{} { return l.lazy.Done() }
 
 // Err says whether it has ended.
-func (l *lifetime) Err() error { return l.life.Err() }
+func (l *attemptContext) Err() error { return l.lazy.Err() }
 
 // Value knows the attempt and its call. What the context of an outer operation says of
 // its transaction, and how long the caller waits, does not concern this operation.
-func (l *lifetime) Value(key any) any {
+func (l *attemptContext) Value(key any) any {
 	switch key.(type) {
 	case attemptKey:
 		return (*Attempt)(l)
 	case callKey:
 		return l.call
-	case txKey, patienceKey:
+	case txKey, waitContextKey:
 		return nil
 	}
-	return l.life.Value(key)
+	return l.lazy.Value(key)
 }
 
 // remainder is the context of what is left to do after an attempt's own, whatever
 // becomes of that. It does not end.
-type remainder Attempt
+type detachedContext Attempt
 
 // Deadline returns that there is none.
-func (r *remainder) Deadline() (deadline time.Time, ok bool) { return time.Time{}, false }
+func (r *detachedContext) Deadline() (deadline time.Time, ok bool) { return time.Time{}, false }
 
 // Done returns nil: it does not end.
-func (r *remainder) Done() <-chan struct{} { return nil }
+func (r *detachedContext) Done() <-chan struct{} { return nil }
 
 // Err returns nil.
-func (r *remainder) Err() error { return nil }
+func (r *detachedContext) Err() error { return nil }
 
 // Value returns what the attempt's context has, but for its end.
-func (r *remainder) Value(key any) any { return context.WithoutCancel(r.ctx).Value(key) }
+func (r *detachedContext) Value(key any) any { return context.WithoutCancel(r.ctx).Value(key) }
 
 // AttemptOf returns the attempt that ctx belongs to, inside [Do] and [DoTx] of
 // a leased operation. It is the attempt of the innermost operation: inside an operation
@@ -141,13 +141,13 @@ func (a *Attempt) Call() Call { return a.call }
 
 // Record returns the record as it was claimed. Its bytes are not to be written over.
 func (a *Attempt) Record() (r store.Record) {
-	a.claimed(&r)
+	a.loadClaimed(&r)
 	return r
 }
 
 // claimed makes r, which is empty, the record as it was claimed. Of a new one nothing
 // is kept that the call does not say: most are, and their attempts stay small.
-func (a *Attempt) claimed(r *store.Record) {
+func (a *Attempt) loadClaimed(r *store.Record) {
 	if a.found != nil {
 		*r = *a.found
 		return
@@ -187,7 +187,7 @@ func (a *Attempt) AdaptWith(with Adapter) { a.adapter = with }
 // observed as EventLate, and is tried again with the same token.
 func (a *Attempt) End(v any, err error) (*Outcome, error) {
 	out, err := a.end(v, err, true)
-	return out, sealed(err)
+	return out, seal(err)
 }
 
 // EndQuiet is End for adapters that keep what they pass as v, or what they gave InTx. It
@@ -196,33 +196,33 @@ func (a *Attempt) End(v any, err error) (*Outcome, error) {
 // a probe found, or v with a part that JSON has changed ([EventAltered]). An error is
 // that of End.
 func (a *Attempt) EndQuiet(v any, err error) (*Outcome, error) {
-	out, err := a.end(v, err, err != nil && a.settled.Load() == nil)
-	return out, sealed(err)
+	out, err := a.end(v, err, err != nil && a.txOutcome.Load() == nil)
+	return out, seal(err)
 }
 
 // end is End, which returns the attempt's own outcome only when it is asked for, or is not
 // what the function returned.
 func (a *Attempt) end(v any, err error, own bool) (out *Outcome, told error) {
-	if !a.take() {
+	if !a.markEnded() {
 		return nil, invalid("Attempt", "has ended already")
 	}
-	var stands store.Record
-	a.claimed(&stands)
+	var current store.Record
+	a.loadClaimed(&current)
 	finished := false
 	defer func() { // also when a function of the operation's own panics
 		if !finished {
-			a.pulse.stop() // nobody runs it: the lease decides
+			a.renewer.stop() // nobody runs it: the lease decides
 		}
 		a.cancel(nil)
-		if a.flight != nil {
-			a.c.flights.land(a.call.id, a.flight, &stands, nil)
+		if a.inflight != nil {
+			a.c.inflight.finish(a.call.id, a.inflight, &current, nil)
 		}
 		a.c.leave()
 	}()
-	out, told = a.finish(v, err, &stands)
+	out, told = a.finish(v, err, &current)
 	finished = true
-	if replayed := stands.Owner != a.token.Owner; out == nil && told == nil && (own || replayed || !a.asReturned) {
-		out = &Outcome{Record: stands, Replayed: replayed, asReturned: a.asReturned}
+	if replayed := current.Owner != a.token.Owner; out == nil && told == nil && (own || replayed || !a.lossless) {
+		out = &Outcome{Record: current, Replayed: replayed, lossless: a.lossless}
 	}
 	return out, told
 }
@@ -239,7 +239,7 @@ func (a *Attempt) Abandon() {
 
 var errAbandoned = errors.New("semel: the function did not return")
 
-func (a *Attempt) take() bool { return a.ended.CompareAndSwap(false, true) }
+func (a *Attempt) markEnded() bool { return a.ended.CompareAndSwap(false, true) }
 
 // fenceError is an error of raising the fence or of looking behind it. However
 // it is marked, it says nothing about what an earlier attempt did.

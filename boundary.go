@@ -27,7 +27,7 @@ import (
 type callError struct{ err error }
 
 // sealed makes err the error that a call returns.
-func sealed(err error) error {
+func seal(err error) error {
 	switch err.(type) { //nolint:errorlint // what err wraps has its own boundary
 	case nil, *callError:
 		return err
@@ -46,8 +46,8 @@ func (e *callError) As(target any) bool { return !isConclusive(target) && errors
 // concludes what becomes of an attempt.
 func isConclusive(target any) bool {
 	switch target.(type) {
-	case **markedError, **snoozeError, **delayedError, **spentError, **fenceError, **txError,
-		**lostError, **inputError, **cancelledError, **leaseLostError, **abandonedError, **lookError, **lossError:
+	case **markedError, **snoozeError, **delayedError, **exhaustedError, **fenceError, **txError,
+		**infraCause, **inputError, **cancelledError, **leaseLostError, **abandonedError, **probeError, **encodingLossError:
 		return true
 	default:
 		return false
@@ -101,19 +101,19 @@ func isAnswer(target any) bool {
 }
 
 // ownPart is an error without the errors of the calls that its function made.
-type ownPart struct{ err error } //nolint:errname // it is a view of an error
+type ownError struct{ err error } //nolint:errname // it is a view of an error
 
 // partOf returns err without the errors of inner calls: err itself if there are none.
-func partOf(err error) error {
-	if !holdsCall(err) {
+func withoutInnerErrors(err error) error {
+	if !containsCallError(err) {
 		return err
 	}
-	return &ownPart{err}
+	return &ownError{err}
 }
 
-func (e *ownPart) Error() string        { return e.err.Error() }
-func (e *ownPart) Is(target error) bool { return isOwn(e.err, target) }
-func (e *ownPart) As(target any) bool   { return asOwn(e.err, target) }
+func (e *ownError) Error() string        { return e.err.Error() }
+func (e *ownError) Is(target error) bool { return isOwn(e.err, target) }
+func (e *ownError) As(target any) bool   { return asOwn(e.err, target) }
 
 // isOwn is errors.Is for the part of err that comes from no inner call.
 func isOwn(err, target error) bool {
@@ -131,7 +131,7 @@ func isOwn(err, target error) bool {
 // may search what an inner call returned.
 func isOurs(err error) bool {
 	switch err.(type) { //nolint:errorlint // this is a step of errors.Is
-	case *leaseLostError, *cancelledError, *abandonedError, *txError, *lostError:
+	case *leaseLostError, *cancelledError, *abandonedError, *txError, *infraCause:
 		return true
 	default:
 		return false
@@ -154,7 +154,7 @@ func asOwn(err error, target any) bool {
 // walkOwn visits err and what it wraps, in the order of errors.Is, up to the errors of
 // inner calls. It stops when visit returns true, and reports whether that happened.
 func walkOwn(err error, visit func(error) bool) bool {
-	if err == nil || isOfCall(err) {
+	if err == nil || isCallError(err) {
 		return false
 	}
 	if visit(err) {
@@ -174,7 +174,7 @@ func walkOwn(err error, visit func(error) bool) bool {
 }
 
 // isOfCall reports whether err is one that a call returned.
-func isOfCall(err error) bool {
+func isCallError(err error) bool {
 	switch err.(type) { //nolint:errorlint // what it wraps is looked at by itself
 	case *callError, *AttemptError:
 		return true
@@ -184,7 +184,7 @@ func isOfCall(err error) bool {
 }
 
 // holdsCall reports whether err is, or wraps, an error that a call returned.
-func holdsCall(err error) bool {
+func containsCallError(err error) bool {
 	if attempt := (*AttemptError)(nil); errors.As(err, &attempt) {
 		return true
 	}

@@ -16,19 +16,19 @@ type Call struct {
 	key   string
 	id    store.ID
 
-	input  any
-	kept   []byte // of the input, in a new record; nil: nothing
-	digest fingerprint
-	bound  bool     // digest has a binding, of Bind
-	found  bool     // made of a record: its input is not known
-	seldom *unusual // nil: nothing of it
+	input       any
+	storedInput []byte // of the input, in a new record; nil: nothing
+	digest      fingerprint
+	bound       bool        // digest has a binding, of Bind
+	found       bool        // made of a record: its input is not known
+	extras      *callExtras // nil: nothing of it
 }
 
 // unusual is what few calls have.
-type unusual struct {
-	made   time.Time // the time in the key; zero: none
-	stored []byte    // the fingerprint of a call that was found, if it is not of the usual size
-	err    error
+type callExtras struct {
+	keyTime time.Time // the time in the key; zero: none
+	stored  []byte    // the fingerprint of a call that was found, if it is not of the usual size
+	err     error
 }
 
 // Call asks for the operation with a key in a scope. A key is 1 to 255 bytes,
@@ -39,7 +39,7 @@ type unusual struct {
 // is another one after it was encoded and decoded.
 func (o *Operation[In]) Call(scope Scope, key string, in In) (c Call) {
 	if err := o.fill(&c, scope, key, in); err != nil {
-		c.seldom = &unusual{err: err}
+		c.extras = &callExtras{err: err}
 	}
 	return c
 }
@@ -47,21 +47,21 @@ func (o *Operation[In]) Call(scope Scope, key string, in In) (c Call) {
 // CallAt is Call with an input that is not copied: nobody may write to it as long as
 // anybody has the call, or its attempt. It is for adapters, which have a place for it.
 func (o *Operation[In]) CallAt(scope Scope, key string, in *In) (c Call) {
-	if err := o.fill(&c, scope, key, placed[In]{in}); err != nil {
-		c.seldom = &unusual{err: err}
+	if err := o.fill(&c, scope, key, valueRef[In]{in}); err != nil {
+		c.extras = &callExtras{err: err}
 	}
 	return c
 }
 
 // placed is an input, or a result, that stays where it is.
-type placed[In any] struct{ at *In }
+type valueRef[In any] struct{ ptr *In }
 
-func (p placed[In]) place() any { return p.at }
+func (p valueRef[In]) pointer() any { return p.ptr }
 
 // value is the input of a call, wherever it is.
 func (o *Operation[In]) value(input any) (in In, ok bool) {
-	if there, is := input.(placed[In]); is {
-		return *there.at, true
+	if there, is := input.(valueRef[In]); is {
+		return *there.ptr, true
 	}
 	in, ok = input.(In)
 	return in, ok
@@ -88,7 +88,7 @@ func (o *Operation[In]) fill(c *Call, scope Scope, key string, input any) (err e
 		return err
 	}
 	if retry := c.op.retry; retry != nil && !retry.Redelivered {
-		c.kept, err = o.encodeInput(input)
+		c.storedInput, err = o.encodeInput(input)
 		return err
 	}
 	return o.checkInput(input)
@@ -101,17 +101,17 @@ func (c *Call) readTime() error {
 	case !ok:
 		return invalid("Key", "carries no time, which this operation asks for")
 	case !made.IsZero():
-		c.seldom, c.id = &unusual{made: made}, store.NewTimedID(c.op.name, c.scope.text, c.key, made)
+		c.extras, c.id = &callExtras{keyTime: made}, store.NewTimedID(c.op.name, c.scope.text, c.key, made)
 	}
 	return nil
 }
 
 // made is the time in the key; zero: none.
-func (c *Call) made() time.Time {
-	if c.seldom == nil {
+func (c *Call) keyTime() time.Time {
+	if c.extras == nil {
 		return time.Time{}
 	}
-	return c.seldom.made
+	return c.extras.keyTime
 }
 
 // Scope returns within whom the key is unique.
@@ -137,10 +137,10 @@ func (c *Call) valid() error {
 	if c.op == nil {
 		return invalid("Call", "is empty; make it with Operation.Call")
 	}
-	if c.seldom == nil {
+	if c.extras == nil {
 		return nil
 	}
-	return c.seldom.err
+	return c.extras.err
 }
 
 // Bind returns the call with its fingerprint bound to more than the input: a call that is
@@ -157,8 +157,8 @@ func (c Call) Bind(to []byte) Call {
 // fingerprint is that of the call's record, in the memory of the call.
 func (c *Call) fingerprint() []byte {
 	switch {
-	case c.found && c.seldom != nil:
-		return c.seldom.stored
+	case c.found && c.extras != nil:
+		return c.extras.stored
 	case c.bound:
 		return c.digest[:]
 	default:
@@ -176,13 +176,13 @@ func (c *Call) identity() (r store.Record) {
 func (c *Call) identify(r *store.Record) {
 	r.ID, r.Operation, r.Scope, r.Key = c.id, c.op.name, c.scope.text, c.key
 	r.Fingerprint = c.fingerprint()
-	r.Input = c.kept
+	r.Input = c.storedInput
 }
 
 // compare tells whether the current record under the call's ID belongs to this request:
 // it has the same operation, scope and key, not only the same 128-bit digest of them, and
 // the same fingerprint.
-func (c *Call) compare(r store.Record) sameness {
+func (c *Call) compare(r store.Record) requestMatch {
 	if r.Operation != c.op.name || r.Scope != c.scope.text || r.Key != c.key {
 		return otherRequest
 	}

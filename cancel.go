@@ -26,7 +26,7 @@ const cancelOperation = "semel.cancel"
 // stays one. Attempts of direct calls do not look. What is final, InDoubt or absent
 // stays as it is.
 func (c *Core) Cancel(ctx context.Context, id store.ID, reason string) (store.Record, error) {
-	return apart(c.cancel(ctx, id, reason))
+	return publicRecord(c.cancel(ctx, id, reason))
 }
 
 func (c *Core) cancel(ctx context.Context, id store.ID, reason string) (store.Record, error) {
@@ -38,107 +38,107 @@ func (c *Core) cancel(ctx context.Context, id store.ID, reason string) (store.Re
 	}
 	for range maxRounds {
 		begun := c.now()
-		stands, err := c.get(ctx, id)
+		current, err := c.get(ctx, id)
 		if err != nil {
-			return stands, fmt.Errorf("%w: read the record: %w", ErrUnavailable, err)
+			return current, fmt.Errorf("%w: read the record: %w", ErrUnavailable, err)
 		}
-		switch stands.State {
+		switch current.State {
 		case store.Pending:
-			now, done, err := c.cancelWaiting(ctx, stands, reason)
+			now, done, err := c.cancelWaiting(ctx, current, reason)
 			if done || err != nil {
 				return now, err
 			}
 		case store.InProgress:
-			return stands, c.askToCancel(ctx, stands, begun, reason)
+			return current, c.requestCancel(ctx, current, begun, reason)
 		case store.Absent, store.InDoubt, store.Succeeded, store.Failed:
-			return stands, nil
+			return current, nil
 		}
 	}
 	return store.Record{}, &waitError{after: time.Second}
 }
 
 // cancelWaiting ends a record that nobody runs. Not done: somebody was quicker.
-func (c *Core) cancelWaiting(ctx context.Context, stands store.Record, reason string) (store.Record, bool, error) {
-	p, _ := ProgressOf(stands)
-	d := next(stands, event{
-		step: stepCancel, owner: newOwner(), expire: c.retention(stands),
+func (c *Core) cancelWaiting(ctx context.Context, current store.Record, reason string) (store.Record, bool, error) {
+	p, _ := ProgressOf(current)
+	d := next(current, event{
+		step: stepCancel, owner: newOwner(), expire: c.retention(current),
 		outcome: encodeFailure(p.failure(codeCancelled, reason), c.caps.MaxOutcome),
 	})
-	if d.say != sayTry {
-		return c.cancelTainted(ctx, stands, reason)
+	if d.answer != answerApply {
+		return c.cancelTainted(ctx, current, reason)
 	}
 	answer, err := c.swap(ctx, &d.change, askTries)
 	switch {
 	case err != nil:
-		return stands, false, fmt.Errorf("%w: cancel: %w", ErrUnavailable, err)
+		return current, false, fmt.Errorf("%w: cancel: %w", ErrUnavailable, err)
 	case answer.Busy:
-		return stands, false, &waitError{after: retryAfter(stands)}
+		return current, false, &waitError{after: retryAfter(current)}
 	case !answer.Applied(d.change):
-		return stands, false, nil
+		return current, false, nil
 	}
-	now := standing(d.change, stands)
-	c.see(ctx, EventCancelled, now, nil)
+	now := recordAfter(d.change, current)
+	c.emit(ctx, EventCancelled, now, nil)
 	return now, true, nil
 }
 
 // cancelTainted parks a record that waits for another attempt although nobody
 // knows what the earlier ones did: it is claimed, so that nobody runs it, and then
 // left in doubt.
-func (c *Core) cancelTainted(ctx context.Context, stands store.Record, reason string) (store.Record, bool, error) {
-	if stands.Due > 0 {
-		now, err := c.reschedule(ctx, stands.ID, 0)
+func (c *Core) cancelTainted(ctx context.Context, current store.Record, reason string) (store.Record, bool, error) {
+	if current.Due > 0 {
+		now, err := c.reschedule(ctx, current.ID, 0)
 		if errors.Is(err, ErrNotPending) { // somebody runs it by now
 			return now, false, nil
 		}
 		if err != nil {
 			return now, false, err
 		}
-		stands = now
+		current = now
 	}
-	claim := next(stands, claimOf(stands, policyUnset, c.options.Lease)).change
+	claim := next(current, claimOf(current, policyUnset, c.options.Lease)).change
 	answer, err := c.swap(ctx, &claim, askTries)
 	switch {
 	case err != nil:
-		return stands, false, fmt.Errorf("%w: cancel: %w", ErrUnavailable, err)
+		return current, false, fmt.Errorf("%w: cancel: %w", ErrUnavailable, err)
 	case answer.Busy:
-		return stands, false, &waitError{after: retryAfter(stands)}
+		return current, false, &waitError{after: retryAfter(current)}
 	case !answer.Applied(claim):
-		return stands, false, nil
+		return current, false, nil
 	}
 	bounded, cancel := c.bounded(ctx)
 	defer cancel()
-	claimed := standing(claim, stands)
-	p, _ := ProgressOf(stands)
+	claimed := recordAfter(claim, current)
+	p, _ := ProgressOf(current)
 	p = p.with(claimed.Attempt, TryInterrupted, &cancelledError{reason: reason})
-	d, now, err := c.end(bounded, claimed, event{step: stepDoubt, token: claimed.Token, outcome: p.encode(c.caps.MaxOutcome)})
+	d, now, err := c.completeAlone(bounded, claimed, event{step: stepDoubt, token: claimed.Token, outcome: p.encode(c.caps.MaxOutcome)})
 	if err != nil {
-		return stands, false, fmt.Errorf("%w: cancel: %w", ErrUnavailable, err)
+		return current, false, fmt.Errorf("%w: cancel: %w", ErrUnavailable, err)
 	}
-	if d.say == sayTry {
-		c.see(ctx, EventInDoubt, now, ErrCancelled)
+	if d.answer == answerApply {
+		c.emit(ctx, EventInDoubt, now, ErrCancelled)
 	}
-	return now, d.say == sayTry, nil
+	return now, d.answer == answerApply, nil
 }
 
 // askToCancel leaves a request for the record's leader. The record was read after begun.
-func (c *Core) askToCancel(ctx context.Context, stands store.Record, begun instant, reason string) error {
-	asking := cancelRecord(stands.ID)
+func (c *Core) requestCancel(ctx context.Context, current store.Record, begun instant, reason string) error {
+	asking := cancelRecord(current.ID)
 	asking.Outcome = encodeFailure(&Failure{Code: codeCancelled, Message: reason}, c.caps.MaxOutcome)
 	e := event{
-		step: stepCreate, owner: newOwner(), identity: asking, delay: c.retention(stands), expire: c.retention(stands),
+		step: stepCreate, owner: newOwner(), identity: asking, delay: c.retention(current), expire: c.retention(current),
 	}
-	d, now, err := c.act(ctx, store.Record{}, e, askTries)
-	if err == nil && d.say == sayReplay {
+	d, now, err := c.applyAlone(ctx, store.Record{}, e, askTries)
+	if err == nil && d.answer == answerReplay {
 		e.outcome = asking.Outcome
 		switch {
 		case now.State == store.Failed: // it was withdrawn
 			e.step, e.owned = stepRedrive, true
-			_, _, err = c.act(ctx, now, e, askTries)
-		case now.Since > stands.Age+c.since(begun):
+			_, _, err = c.applyAlone(ctx, now, e, askTries)
+		case now.Since > current.Age+c.since(begun):
 			// The request is older than the record is by now, so it was made for an
 			// earlier record of the same key.
 			e.step = stepReschedule
-			_, _, err = c.act(ctx, now, e, askTries)
+			_, _, err = c.applyAlone(ctx, now, e, askTries)
 		}
 	}
 	if err != nil {
@@ -148,10 +148,10 @@ func (c *Core) askToCancel(ctx context.Context, stands store.Record, begun insta
 }
 
 // withdrawCancel takes back what [Core.Cancel] asked of attempts that are over.
-func (c *Core) withdrawCancel(ctx context.Context, stands store.Record) error {
-	asked, err := c.get(ctx, cancelRecord(stands.ID).ID)
+func (c *Core) withdrawCancel(ctx context.Context, current store.Record) error {
+	asked, err := c.get(ctx, cancelRecord(current.ID).ID)
 	if err == nil && asked.State == store.Pending {
-		_, _, err = c.act(ctx, asked, event{step: stepCancel, owner: newOwner(), expire: c.retention(stands)}, askTries)
+		_, _, err = c.applyAlone(ctx, asked, event{step: stepCancel, owner: newOwner(), expire: c.retention(current)}, askTries)
 	}
 	if err != nil {
 		return fmt.Errorf("%w: withdraw what asks to cancel: %w", ErrUnavailable, err)
@@ -167,18 +167,18 @@ func cancelRecord(id store.ID) store.Record {
 }
 
 // cancelAsked cancels those of the attempts whose key was cancelled.
-func (c *Core) cancelAsked(ctx context.Context, attempts []*Attempt) {
+func (c *Core) checkCancelRequests(ctx context.Context, attempts []*Attempt) {
 	ids := make([]store.ID, len(attempts))
 	for i, a := range attempts {
 		ids[i] = cancelRecord(a.call.id).ID
 	}
 	asked, err := c.store.Get(ctx, ids)
 	if err != nil {
-		c.see(ctx, EventStoreError, store.Record{Operation: cancelOperation}, err)
+		c.emit(ctx, EventStoreError, store.Record{Operation: cancelOperation}, err)
 		return
 	}
 	for i, a := range attempts {
-		if r := recordOf(asked[i]); r.State == store.Pending && r.Expire >= 0 && a.isAsked(r) {
+		if r := recordOf(asked[i]); r.State == store.Pending && r.Expire >= 0 && a.isCancelRequest(r) {
 			a.cancel(&cancelledError{of: a, reason: decodeFailure(r.Outcome).Message})
 		}
 	}
@@ -187,7 +187,7 @@ func (c *Core) cancelAsked(ctx context.Context, attempts []*Attempt) {
 // isAsked tells whether what asks to cancel was asked of the attempt's own record,
 // and not of one of the same key that is gone. That one was kept for the length of
 // the retention; half of it is more than clocks may differ by.
-func (a *Attempt) isAsked(asked store.Record) bool {
+func (a *Attempt) isCancelRequest(asked store.Record) bool {
 	age := a.Record().Age + a.c.since(a.begun)
 	return asked.Since <= age+a.times.retention/2
 }

@@ -19,25 +19,25 @@ import (
 // fingerprint for the requests that it knew before. It is never decoded.
 
 // lossError says which part of a value JSON cannot carry.
-type lossError struct {
+type encodingLossError struct {
 	path string // Go names of fields, with a leading dot, and indexes
 	why  string
 }
 
-func (e *lossError) Error() string {
+func (e *encodingLossError) Error() string {
 	return e.path + " " + e.why
 }
 
 // inPart returns err with the part of a value that it is about.
 func inPart(part string, err error) error {
-	if loss, ok := errors.AsType[*lossError](err); ok {
+	if loss, ok := errors.AsType[*encodingLossError](err); ok {
 		loss.path = part + loss.path
 		return loss
 	}
 	return err
 }
 
-func loses(why string) error { return &lossError{why: why} }
+func lossBecause(why string) error { return &encodingLossError{why: why} }
 
 const notUTF8 = "is not valid UTF-8"
 
@@ -47,7 +47,7 @@ const maxJSONDepth = 1000
 // appendCanonical appends the canonical form of v, a value of f's type.
 func appendCanonical(b []byte, v reflect.Value, f *jsonForm, depth int) ([]byte, error) {
 	if depth > maxJSONDepth {
-		return b, loses("is nested too deeply, or contains itself")
+		return b, lossBecause("is nested too deeply, or contains itself")
 	}
 	if f.marshaler != marshalsItself {
 		return appendMarshaled(b, v, f)
@@ -61,7 +61,7 @@ func appendCanonical(b []byte, v reflect.Value, f *jsonForm, depth int) ([]byte,
 		return strconv.AppendUint(b, v.Uint(), 10), nil
 	case reflect.Float32, reflect.Float64:
 		if n := v.Float(); math.IsNaN(n) || math.IsInf(n, 0) {
-			return b, loses("is not a number that JSON has")
+			return b, lossBecause("is not a number that JSON has")
 		}
 		return strconv.AppendFloat(b, v.Float(), 'g', -1, v.Type().Bits()), nil
 	case reflect.String:
@@ -75,7 +75,7 @@ func appendCanonical(b []byte, v reflect.Value, f *jsonForm, depth int) ([]byte,
 	case reflect.Slice, reflect.Array:
 		return appendList(b, v, f, depth)
 	default:
-		return b, loses("is a " + v.Kind().String() + ", which JSON has no form for")
+		return b, lossBecause("is a " + v.Kind().String() + ", which JSON has no form for")
 	}
 }
 
@@ -93,7 +93,7 @@ func appendPointed(b []byte, v reflect.Value, f *jsonForm, depth int) ([]byte, e
 // appendText appends s in quotes.
 func appendText(b []byte, s string) ([]byte, error) {
 	if !utf8.ValidString(s) {
-		return b, loses(notUTF8)
+		return b, lossBecause(notUTF8)
 	}
 	b = append(b, '"')
 	for i := range len(s) {
@@ -121,7 +121,7 @@ func appendMarshaled(b []byte, v reflect.Value, f *jsonForm) ([]byte, error) {
 	case err != nil:
 		return b, err
 	case !utf8.Valid(text):
-		return b, loses(notUTF8)
+		return b, lossBecause(notUTF8)
 	}
 	return append(b, text...), nil
 }
@@ -129,7 +129,7 @@ func appendMarshaled(b []byte, v reflect.Value, f *jsonForm) ([]byte, error) {
 func appendStruct(b []byte, v reflect.Value, f *jsonForm, depth int) ([]byte, error) {
 	for _, part := range f.unwritten {
 		if at, ok := fieldAt(v, part.index); ok && !at.IsZero() {
-			return b, inPart("."+part.goName, loses(part.why))
+			return b, inPart("."+part.goName, lossBecause(part.why))
 		}
 	}
 	b = append(b, '{')

@@ -32,23 +32,23 @@ type RawAppender interface {
 type encoded struct {
 	outcome []byte
 	// asReturned reports that decoding the outcome gives the value that was encoded.
-	asReturned bool
+	lossless bool
 	// altered says what of the value decoding the outcome does not give back. Nil: nothing.
 	altered error
 }
 
 // encodeResult returns what is stored of v, in memory of its own: a store may keep it.
 func encodeResult(v any) (e encoded, err error) {
-	s := borrow()
-	defer s.giveBack()
+	s := getBuffer()
+	defer s.release()
 	switch v := v.(type) {
 	case Raw:
-		return encoded{outcome: tagged(outcomeRaw, v), asReturned: true}, nil
+		return encoded{outcome: tagged(outcomeRaw, v), lossless: true}, nil
 	case *Raw:
-		return encoded{outcome: tagged(outcomeRaw, *v), asReturned: true}, nil
+		return encoded{outcome: tagged(outcomeRaw, *v), lossless: true}, nil
 	case RawAppender:
 		s.own = v.AppendRaw(append(s.own[:0], outcomeRaw))
-		return encoded{outcome: bytes.Clone(s.own), asReturned: true}, nil
+		return encoded{outcome: bytes.Clone(s.own), lossless: true}, nil
 	}
 	text, err := s.json(v)
 	if err != nil {
@@ -63,14 +63,14 @@ func encodeResult(v any) (e encoded, err error) {
 	if value.Kind() == reflect.Pointer && !value.IsNil() { // the result itself, or where it is
 		value, f = value.Elem(), f.elem
 	}
-	e.altered = s.keepsAll(value, f, text)
+	e.altered = s.checkLossless(value, f, text)
 	switch {
 	case e.altered != nil:
 		e.altered = fmt.Errorf("the stored result differs from the one that the function returned: result%w", e.altered)
 	case f.exact:
-		e.asReturned = true
+		e.lossless = true
 	default:
-		if err := f.returns(e.outcome[1:]); err != nil {
+		if err := f.checkRoundTrip(e.outcome[1:]); err != nil {
 			e.altered = fmt.Errorf("the stored result differs from the one that the function returned: result%w", err)
 		}
 	}
@@ -80,11 +80,11 @@ func encodeResult(v any) (e encoded, err error) {
 // resultOf returns the result that v is, or the pointer to it if v is a place. Results
 // that JSON is not used for are returned as values.
 func resultOf(v any) any {
-	p, ok := v.(place)
+	p, ok := v.(pointerHolder)
 	if !ok {
 		return v
 	}
-	at := p.place()
+	at := p.pointer()
 	switch at := at.(type) {
 	case *Raw:
 		return at

@@ -14,7 +14,7 @@ const conflictTries = 8
 // conflicts counts how often the transactions of one attempt have lost to
 // others. A database then asks for all of it to be run again: what they read is
 // not true any more, whatever the function made of it.
-type conflicts struct {
+type conflictCounter struct {
 	lost int
 }
 
@@ -22,7 +22,7 @@ type conflicts struct {
 // once more, and waits before it says yes: each time longer, and nobody as long as
 // another. Who lost to what stands in the record's place has nothing to wait for
 // the first time.
-func (c *conflicts) again(ctx context.Context, err error) bool {
+func (c *conflictCounter) retry(ctx context.Context, err error) bool {
 	outrun := errors.Is(err, store.ErrSuperseded)
 	if !outrun && !errors.Is(err, store.ErrConflict) {
 		return false
@@ -35,13 +35,13 @@ func (c *conflicts) again(ctx context.Context, err error) bool {
 
 // conflicting reports whether the database gave a transaction up in favour of
 // others.
-func conflicting(verdict store.Verdict, err error) bool {
+func isConflict(verdict store.Verdict, err error) bool {
 	return verdict == store.NotCommitted && errors.Is(err, store.ErrConflict)
 }
 
 // eventOfLoss tells those apart that lost to another transaction and those that
 // lost to what another has written in the record's place.
-func eventOfLoss(err error) EventKind {
+func conflictEvent(err error) EventKind {
 	if errors.Is(err, store.ErrSuperseded) {
 		return EventFenced
 	}
@@ -50,7 +50,7 @@ func eventOfLoss(err error) EventKind {
 
 // notTheAnswer reports whether a transaction ended by its circumstances, so that
 // what its function said of it is nobody's answer.
-func notTheAnswer(err error) bool {
+func isInfraError(err error) bool {
 	return errors.Is(err, store.ErrConflict) || errors.Is(err, store.ErrInterrupted) || errors.Is(err, store.ErrSuperseded) ||
 		errors.Is(err, store.ErrNoPartition)
 }
@@ -58,12 +58,12 @@ func notTheAnswer(err error) bool {
 // lostError is an error within a transaction that was not the function's to end.
 // What the function has marked it with is no part of it: it concluded that from
 // what is not true any more.
-type lostError struct{ err error }
+type infraCause struct{ err error }
 
-func (e *lostError) Error() string        { return e.err.Error() }
-func (e *lostError) Is(target error) bool { return errors.Is(e.err, target) }
+func (e *infraCause) Error() string        { return e.err.Error() }
+func (e *infraCause) Is(target error) bool { return errors.Is(e.err, target) }
 
-func (e *lostError) As(target any) bool {
+func (e *infraCause) As(target any) bool {
 	if _, mark := target.(**markedError); mark {
 		return false
 	}
@@ -71,4 +71,4 @@ func (e *lostError) As(target any) bool {
 }
 
 // lostOut is what is told of such a transaction, whose function ran or did not.
-func lostOut(err error, ran bool) error { return &txError{err: &lostError{err}, ran: ran} }
+func infraError(err error, ran bool) error { return &txError{err: &infraCause{err}, ran: ran} }

@@ -28,7 +28,7 @@ import (
 // that is more.
 func (c *Core) Dequeue(ctx context.Context, op Declared, limit int) ([]*Attempt, error) {
 	attempts, err := c.dequeue(ctx, op.declared(), limit)
-	return attempts, sealed(err)
+	return attempts, seal(err)
 }
 
 func (c *Core) dequeue(ctx context.Context, d *operation, limit int) ([]*Attempt, error) {
@@ -45,7 +45,7 @@ func (c *Core) dequeue(ctx context.Context, d *operation, limit int) ([]*Attempt
 		return nil, err
 	}
 	defer c.leave()
-	q := &dequeuing{c: c, op: d, times: c.options.times(d), policy: d.policy.orHold()}
+	q := &dequeueCall{c: c, op: d, times: c.options.times(d), policy: d.policy.orHold()}
 	claimed, err := q.claim(ctx, min(limit, c.caps.MaxBatch))
 	if err != nil {
 		return nil, fmt.Errorf("%w: dequeue %s: %w", ErrUnavailable, d.name, err)
@@ -54,7 +54,7 @@ func (c *Core) dequeue(ctx context.Context, d *operation, limit int) ([]*Attempt
 }
 
 // dequeuing is one asking for waiting calls.
-type dequeuing struct {
+type dequeueCall struct {
 	c      *Core
 	op     *operation
 	times  times
@@ -64,7 +64,7 @@ type dequeuing struct {
 
 // attempts makes attempts of what was claimed, unless nobody is to run them any
 // more.
-func (q *dequeuing) attempts(ctx context.Context, claimed []store.Record) ([]*Attempt, error) {
+func (q *dequeueCall) attempts(ctx context.Context, claimed []store.Record) ([]*Attempt, error) {
 	attempts := make([]*Attempt, 0, len(claimed))
 	var again []*Attempt
 	bounded, cancel := q.c.bounded(ctx)
@@ -75,7 +75,7 @@ func (q *dequeuing) attempts(ctx context.Context, claimed []store.Record) ([]*At
 			why = q.c.enter()
 		}
 		if why != nil {
-			q.giveBack(bounded, *r, why)
+			q.release(bounded, *r, why)
 			continue
 		}
 		a := q.attempt(ctx, r)
@@ -88,7 +88,7 @@ func (q *dequeuing) attempts(ctx context.Context, claimed []store.Record) ([]*At
 		// Nobody beats for them yet, so this must not take long.
 		looking, done := context.WithTimeout(bounded, q.times.beat)
 		defer done()
-		q.c.cancelAsked(looking, again)
+		q.c.checkCancelRequests(looking, again)
 	}
 	if len(attempts) == 0 {
 		return nil, ctx.Err()
@@ -97,20 +97,20 @@ func (q *dequeuing) attempts(ctx context.Context, claimed []store.Record) ([]*At
 }
 
 // claim asks the store, and where that is not a Dequeuer, looks and claims.
-func (q *dequeuing) claim(ctx context.Context, limit int) ([]store.Record, error) {
+func (q *dequeueCall) claim(ctx context.Context, limit int) ([]store.Record, error) {
 	if limit < 1 {
 		return nil, nil
 	}
 	dequeuer, ok := q.c.store.(store.Dequeuer)
 	if ok {
-		q.giveBackLost(ctx, dequeuer)
+		q.releaseOrphaned(ctx, dequeuer)
 	}
 	// What is claimed is to be heard of, also by one who will not run it any more.
 	bounded, cancel := q.c.bounded(ctx)
 	defer cancel()
 	q.sent = q.c.now()
 	if ok {
-		return q.ask(bounded, dequeuer, store.Dequeue{
+		return q.callDequeuer(bounded, dequeuer, store.Dequeue{
 			Operation: q.op.name, Limit: limit, Owner: ownerOf(newOwner(), q.policy), Lease: q.times.firstLease(),
 		})
 	}
@@ -119,15 +119,15 @@ func (q *dequeuing) claim(ctx context.Context, limit int) ([]store.Record, error
 
 // ask asks a Dequeuer. After a call without an answer it asks for what that one
 // has claimed, and remembers that more may yet come of it.
-func (q *dequeuing) ask(ctx context.Context, dequeuer store.Dequeuer, d store.Dequeue) ([]store.Record, error) {
+func (q *dequeueCall) callDequeuer(ctx context.Context, dequeuer store.Dequeuer, d store.Dequeue) ([]store.Record, error) {
 	for try := 1; ; try++ {
 		claimed, err := dequeuer.Dequeue(ctx, d)
 		over := err == nil || try == askTries || ctx.Err() != nil
 		if over && (err != nil || d.Again) {
-			q.lose(d.Owner, claimed)
+			q.rememberOrphaned(d.Owner, claimed)
 		}
 		if err != nil {
-			q.c.see(ctx, EventStoreError, store.Record{Operation: q.op.name}, err)
+			q.c.emit(ctx, EventStoreError, store.Record{Operation: q.op.name}, err)
 		}
 		if over {
 			return claimed, err
@@ -138,7 +138,7 @@ func (q *dequeuing) ask(ctx context.Context, dequeuer store.Dequeuer, d store.De
 
 // scan claims what waits by a Swap of what a look has found. Others may have been
 // quicker.
-func (q *dequeuing) scan(ctx context.Context, limit int) ([]store.Record, error) {
+func (q *dequeueCall) scan(ctx context.Context, limit int) ([]store.Record, error) {
 	waiting, err := q.c.store.Scan(ctx, store.Query{
 		State: store.Pending, Operation: q.op.name, Due: true, Limit: max(limit, store.DefaultLimit),
 	})
@@ -156,44 +156,44 @@ func (q *dequeuing) scan(ctx context.Context, limit int) ([]store.Record, error)
 		answers, err = q.c.store.Swap(ctx, changes)
 	}
 	if err != nil {
-		q.giveBackUnanswered(ctx, waiting, changes)
+		q.releaseUnanswered(ctx, waiting, changes)
 		return nil, err
 	}
 	var claimed []store.Record
 	for i, r := range waiting {
 		if answers[i].Applied(changes[i]) {
-			claimed = append(claimed, standing(changes[i], r))
+			claimed = append(claimed, recordAfter(changes[i], r))
 		}
 	}
 	return claimed, nil
 }
 
 // claimOf is the wish to run what stands, by one who knows no more of it.
-func claimOf(stands store.Record, policy policyKind, lease time.Duration) event {
-	identity := stands
+func claimOf(current store.Record, policy policyKind, lease time.Duration) event {
+	identity := current
 	identity.Expire = 0
 	identity.Input, identity.Outcome = nil, nil // kept as they stand
 	return event{step: stepClaim, owner: ownerOf(newOwner(), policy), policy: policy, identity: identity, lease: lease}
 }
 
-func (q *dequeuing) attempt(ctx context.Context, r *store.Record) *Attempt {
+func (q *dequeueCall) attempt(ctx context.Context, r *store.Record) *Attempt {
 	a := &Attempt{
 		c: q.c, call: callOf(q.op, *r), times: q.c.options.timesOf(q.op, r.ID), policy: q.policy, token: r.Token, begun: q.sent,
 		found: new(*r), // and none of its neighbours: one may run for hours
 	}
-	a.live(ctx, q.sent, false)
-	q.c.see(ctx, EventClaimed, *r, nil)
+	a.start(ctx, q.sent, false)
+	q.c.emit(ctx, EventClaimed, *r, nil)
 	return a
 }
 
 // giveBack releases what was claimed and will not be run. Who gives back much gives
 // ctx a bound for all of it.
-func (q *dequeuing) giveBack(ctx context.Context, r store.Record, why error) {
-	_, _, _ = q.c.end(ctx, r, q.release(r, why)) // without an answer the lease decides
+func (q *dequeueCall) release(ctx context.Context, r store.Record, why error) {
+	_, _, _ = q.c.completeAlone(ctx, r, q.releaseEvent(r, why)) // without an answer the lease decides
 }
 
 // release is the end of a claim that nothing was run for, and that is not to count.
-func (q *dequeuing) release(r store.Record, why error) event {
+func (q *dequeueCall) releaseEvent(r store.Record, why error) event {
 	return event{
 		step: stepRelease, token: r.Token, policy: q.policy, proven: true, expire: q.c.options.timesOf(q.op, r.ID).retention,
 		outcome: q.c.interruption(q.op, r, r.Attempt, why),
@@ -209,7 +209,7 @@ func callOf(op *operation, r store.Record) Call {
 	case boundSize:
 		c.bound = true
 	default:
-		c.seldom = &unusual{stored: r.Fingerprint}
+		c.extras = &callExtras{stored: r.Fingerprint}
 	}
 	return c
 }

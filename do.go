@@ -30,34 +30,34 @@ func Do[T any](ctx context.Context, e Runner, c Call, fn func(ctx context.Contex
 		return v, false, err
 	}
 	if out != nil {
-		return decoded[T](out)
+		return replayedResult[T](out)
 	}
 	defer a.Abandon()
 	own, fnErr := fn(a.ctx)
-	stored := a.settled.Load() != nil || fnErr != nil // what InTx or evidence says, not what fn returned
-	out, err = a.end(placed[T]{&own}, fnErr, stored)
+	stored := a.txOutcome.Load() != nil || fnErr != nil // what InTx or evidence says, not what fn returned
+	out, err = a.end(valueRef[T]{&own}, fnErr, stored)
 	switch {
 	case err != nil:
 		var none T
-		return none, false, sealed(err)
+		return none, false, seal(err)
 	case out == nil:
 		return own, false, nil
 	case fnErr != nil:
-		return decoded[T](out)
+		return replayedResult[T](out)
 	default:
-		out.asReturned = out.asReturned && !stored
-		return given(out, own)
+		out.lossless = out.lossless && !stored
+		return firstResult(out, own)
 	}
 }
 
 // given is what the caller receives whose function returned v: the outcome, decoded, as
 // every other caller does. A result that is stored as a tombstone cannot be decoded, and
 // only this caller has it.
-func given[T any](out *Outcome, v T) (T, bool, error) {
-	if !out.Replayed && (out.asReturned || isTombstone(out.Record.Outcome)) {
+func firstResult[T any](out *Outcome, v T) (T, bool, error) {
+	if !out.Replayed && (out.lossless || isTombstone(out.Record.Outcome)) {
 		return v, false, nil
 	}
-	return decoded[T](out)
+	return replayedResult[T](out)
 }
 
 // DoTx runs fn once for the key of c, in a transaction that commits fn's effect
@@ -79,12 +79,12 @@ func given[T any](out *Outcome, v T) (T, bool, error) {
 // deadlock, is run again, fn included, up to eight times in all.
 func DoTx[T, Tx any](ctx context.Context, e *Engine[Tx], c Call, fn func(ctx context.Context, tx Tx) (T, error)) (v T, replayed bool, err error) {
 	if err := c.valid(); err != nil {
-		return v, false, sealed(err)
+		return v, false, seal(err)
 	}
 	run := func(ctx context.Context, tx any) (any, error) {
 		var err error
 		v, err = fn(ctx, tx.(Tx))
-		return placed[T]{&v}, err
+		return valueRef[T]{&v}, err
 	}
 	var out *Outcome
 	switch {
@@ -93,13 +93,13 @@ func DoTx[T, Tx any](ctx context.Context, e *Engine[Tx], c Call, fn func(ctx con
 	case c.op.policy.kind == policyAtomic:
 		out, err = e.runLeased(ctx, c, run)
 	default:
-		return v, false, sealed(invalid("Policy", "must be Atomic or unset for DoTx: the record shares the fate of the effect"))
+		return v, false, seal(invalid("Policy", "must be Atomic or unset for DoTx: the record shares the fate of the effect"))
 	}
 	if err != nil {
 		var none T
-		return none, false, sealed(err)
+		return none, false, seal(err)
 	}
-	return given(out, v)
+	return firstResult(out, v)
 }
 
 // runLeased commits the claim, then runs fn and ends the attempt in one
@@ -118,7 +118,7 @@ func (c *Core) runLeased(ctx context.Context, call Call, fn func(context.Context
 // the attempt is to be run and ended, the outcome is a replay.
 func Begin(ctx context.Context, e Runner, c Call) (*Attempt, *Outcome, error) {
 	a, out, err := begin(ctx, e.core(), &c)
-	return a, out, sealed(err)
+	return a, out, seal(err)
 }
 
 func begin(ctx context.Context, core *Core, c *Call) (*Attempt, *Outcome, error) {
@@ -133,7 +133,7 @@ func begin(ctx context.Context, core *Core, c *Call) (*Attempt, *Outcome, error)
 
 // decoded is what a replay returns. A result that cannot be given is an error,
 // and still a replay.
-func decoded[T any](out *Outcome) (v T, replayed bool, err error) {
+func replayedResult[T any](out *Outcome) (v T, replayed bool, err error) {
 	err = out.Decode(&v)
 	if err != nil && !errors.Is(err, ErrResultUnavailable) {
 		return v, false, err

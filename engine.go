@@ -22,26 +22,26 @@ type Engine[Tx any] struct {
 
 // Core is an [Engine] without the type of its transactions.
 type Core struct {
-	store   store.Store
-	near    store.InProcess // the store, if it is one
-	atomic  atomicFunc
-	swapTx  swapTxFunc
-	options Options
+	store     store.Store
+	inProcess store.InProcess // the store, if it is one
+	atomic    atomicFunc
+	swapTx    swapTxFunc
+	options   Options
 	// operations are those of the options, by name.
 	operations map[string]*operation
 	caps       store.Capabilities
 	// connections are what transactions of the store are begun on: its Connections, or
 	// this engine itself if the store names none.
 	connections any
-	lanes       lanes
-	replays     replays
-	lately      lately
+	batching    batching
+	cache       outcomeCache
+	readHint    readHint
 	clock       // of its own, for what it measures
 
-	flights flights
-	hearts  hearts
-	late    late
-	lost    lostClaims
+	inflight   inflightCalls
+	timers     timerQueue
+	unrecorded unrecorded
+	orphaned   orphanedClaims
 	attempts
 
 	survives atomic.Uint32 // the store.Failure that the store named when it was last asked
@@ -53,7 +53,7 @@ type Runner interface{ core() *Core }
 func (c *Core) core() *Core { return c }
 
 type (
-	runFunc    func(ctx context.Context, tx any, stands store.SwapResult) (*store.Change, error)
+	runFunc    func(ctx context.Context, tx any, current store.SwapResult) (*store.Change, error)
 	atomicFunc func(ctx context.Context, id store.ID, hold bool, run runFunc) (store.Verdict, error)
 	swapTxFunc func(ctx context.Context, tx any, changes []store.Change) ([]store.SwapResult, error)
 )
@@ -76,7 +76,7 @@ func New[Tx any](s store.TxStore[Tx], o Options) (*Engine[Tx], error) {
 	defer cancel()
 	caps, err := s.Capabilities(ctx)
 	if err != nil {
-		return nil, sealed(fmt.Errorf("%w: read the store's capabilities: %w", ErrUnavailable, err))
+		return nil, seal(fmt.Errorf("%w: read the store's capabilities: %w", ErrUnavailable, err))
 	}
 	if !caps.Linearizable {
 		return nil, invalid("store", "is not linearizable: two callers could both claim one attempt")
@@ -84,7 +84,7 @@ func New[Tx any](s store.TxStore[Tx], o Options) (*Engine[Tx], error) {
 	if err := checkSurvives(o.Survive, &caps); err != nil {
 		return nil, err
 	}
-	c := &Core{store: s, options: o, caps: caps, replays: newReplays(&o), clock: startClock()}
+	c := &Core{store: s, options: o, caps: caps, cache: newOutcomeCache(&o), clock: startClock()}
 	if c.connections = caps.Connections; c.connections == nil {
 		c.connections = c
 	}
@@ -92,34 +92,34 @@ func New[Tx any](s store.TxStore[Tx], o Options) (*Engine[Tx], error) {
 	for _, declared := range o.Operations {
 		c.operations[declared.declared().name] = declared.declared()
 	}
-	c.hearts.clock, c.empty = &c.clock, make(chan struct{})
-	lane.LetAge(s, c.replays.older)
+	c.timers.clock, c.empty = &c.clock, make(chan struct{})
+	lane.LetAge(s, c.cache.advance)
 	if near, ok := any(s).(store.InProcess); ok && near.Self() == store.Store(s) {
-		c.near = near
+		c.inProcess = near
 	}
-	c.lanes.open(s, caps, &o)
-	c.late.open()
+	c.batching.open(s, caps, &o)
+	c.unrecorded.open()
 	c.atomic = func(ctx context.Context, id store.ID, hold bool, run runFunc) (store.Verdict, error) {
-		c.lately.transactions.Add(1)
-		defer c.lately.transactions.Add(-1)
-		waiting, b := c.beginning(ctx)
+		c.readHint.transactions.Add(1)
+		defer c.readHint.transactions.Add(-1)
+		waiting, b := c.beginTimeout(ctx)
 		defer b.end()
 		verdict, err := s.Atomic(waiting, id, hold, func(ctx context.Context, tx Tx, st store.SwapResult) (*store.Change, error) {
-			if !b.begins() {
+			if !b.begin() {
 				return nil, errTooLate
 			}
 			return run(ctx, tx, st)
 		})
-		err = b.because(waiting, id, err)
+		err = b.explain(waiting, id, err)
 		if verdict == store.Committed {
-			c.lately.written()
+			c.readHint.observeWrite()
 		}
 		return verdict, err
 	}
 	c.swapTx = func(ctx context.Context, tx any, changes []store.Change) ([]store.SwapResult, error) {
 		return s.SwapTx(ctx, tx.(Tx), changes)
 	}
-	if err := c.late.restore(ctx, c); err != nil {
+	if err := c.unrecorded.restore(ctx, c); err != nil {
 		return nil, fmt.Errorf("read the journal: %w", err)
 	}
 	c.survives.Store(uint32(caps.Survives))
@@ -169,13 +169,13 @@ func (c *Core) Close(ctx context.Context) error {
 	select {
 	case <-c.empty:
 	case <-ctx.Done():
-		c.late.stop()
+		c.unrecorded.stop()
 		return fmt.Errorf("wait for running attempts: %w", ctx.Err())
 	}
-	if err := c.late.drain(ctx); err != nil {
+	if err := c.unrecorded.drain(ctx); err != nil {
 		return err
 	}
-	if err := c.lanes.idle(ctx); err != nil {
+	if err := c.batching.idle(ctx); err != nil {
 		return fmt.Errorf("wait for the store's answers: %w", err)
 	}
 	return nil
@@ -189,7 +189,7 @@ func (c *Core) observe(ctx context.Context, e Event) {
 }
 
 // see observes something about a record.
-func (c *Core) see(ctx context.Context, kind EventKind, r store.Record, err error) {
+func (c *Core) emit(ctx context.Context, kind EventKind, r store.Record, err error) {
 	if c.options.Observer != nil {
 		c.observe(ctx, Event{Kind: kind, Operation: r.Operation, ID: r.ID, Attempt: r.Attempt, State: r.State, Err: err})
 	}
@@ -210,7 +210,7 @@ func newOwner() uint64 {
 
 // bounded is a context for what must be recorded whatever became of the caller.
 func (c *Core) bounded(ctx context.Context) (context.Context, context.CancelFunc) {
-	ctx, span := withinApart(ctx, c.options.RecordTimeout)
+	ctx, span := withDetachedTimeout(ctx, c.options.RecordTimeout)
 	return ctx, span.end
 }
 

@@ -40,12 +40,12 @@ type EnqueueOptions struct {
 // is waited for, may still leave something to do.
 func EnqueueTx[Tx any](ctx context.Context, e *Engine[Tx], tx Tx, c Call, o EnqueueOptions) (added bool, err error) {
 	added, err = enqueueTx(ctx, e.Core, tx, &c, o)
-	return added, sealed(err)
+	return added, seal(err)
 }
 
 func enqueueTx(ctx context.Context, core *Core, tx any, c *Call, o EnqueueOptions) (added bool, err error) {
-	var q queueing
-	if err := core.queueing(ctx, &q, c, o); err != nil {
+	var q enqueueCall
+	if err := core.prepareEnqueue(ctx, &q, c, o); err != nil {
 		return false, err
 	}
 	answers, err := core.swapTx(ctx, tx, []store.Change{q.change})
@@ -60,7 +60,7 @@ func enqueueTx(ctx context.Context, core *Core, tx any, c *Call, o EnqueueOption
 // store that lets one transaction write at a time, as SQLite does, it is ErrInvalid.
 func Enqueue(ctx context.Context, e Runner, c Call, o EnqueueOptions) (added bool, err error) {
 	added, err = enqueue(ctx, e.core(), &c, o)
-	return added, sealed(err)
+	return added, seal(err)
 }
 
 func enqueue(ctx context.Context, core *Core, c *Call, o EnqueueOptions) (added bool, err error) {
@@ -71,14 +71,14 @@ func enqueue(ctx context.Context, core *Core, c *Call, o EnqueueOptions) (added 
 	if err := core.notWithinTx(ctx, false); err != nil {
 		return false, err
 	}
-	var q queueing
-	if err := core.queueing(ctx, &q, c, o); err != nil {
+	var q enqueueCall
+	if err := core.prepareEnqueue(ctx, &q, c, o); err != nil {
 		return false, err
 	}
-	answer, err := core.swapTogether(ctx, &q.change, askTries)
+	answer, err := core.swapBatched(ctx, &q.change, askTries)
 	switch {
 	case errors.Is(err, store.ErrNoPartition):
-		return false, q.c.withoutPlace(q.call, err)
+		return false, q.c.noPartitionError(q.call, err)
 	case errors.Is(err, errRefused):
 		return false, fmt.Errorf("enqueue %s: %w", c.op.name, err)
 	case err != nil:
@@ -88,7 +88,7 @@ func enqueue(ctx context.Context, core *Core, c *Call, o EnqueueOptions) (added 
 }
 
 // queueing is a call on its way to the queue.
-type queueing struct {
+type enqueueCall struct {
 	c      *Core
 	call   *Call
 	event  event
@@ -96,11 +96,11 @@ type queueing struct {
 }
 
 // queueing makes the change that puts the call into the queue.
-func (c *Core) queueing(ctx context.Context, q *queueing, call *Call, o EnqueueOptions) error {
+func (c *Core) prepareEnqueue(ctx context.Context, q *enqueueCall, call *Call, o EnqueueOptions) error {
 	if err := call.valid(); err != nil {
 		return err
 	}
-	if err := c.knows(call.op); err != nil {
+	if err := c.checkDefinition(call.op); err != nil {
 		return err
 	}
 	if err := c.options.outlived(call.op); err != nil {
@@ -117,17 +117,17 @@ func (c *Core) queueing(ctx context.Context, q *queueing, call *Call, o EnqueueO
 		return err
 	}
 	q.c, q.call = c, call
-	q.event = event{step: stepCreate, owner: newOwner(), of: call, identity: call.identity(), delay: delay}
+	q.event = event{step: stepCreate, owner: newOwner(), request: call, identity: call.identity(), delay: delay}
 	identity := &q.event.identity
 	identity.Priority = int8(o.Priority)
 	if c.options.timesOf(call.op, call.id).retention != defaultRetention {
 		identity.Outcome = c.progress(Progress{}, call.op, call.id)
 	}
-	if err := c.mayBeNew(ctx, call); err != nil {
+	if err := c.checkKeyAge(ctx, call); err != nil {
 		return err
 	}
 	var d decision
-	d.of(&store.Record{}, &q.event)
+	d.decide(&store.Record{}, &q.event)
 	q.change = d.change
 	return nil
 }
@@ -149,10 +149,10 @@ func (o EnqueueOptions) delay() (time.Duration, error) {
 }
 
 // added tells what the store's answer says of it.
-func (q *queueing) added(answer store.SwapResult) (bool, error) {
+func (q *enqueueCall) added(answer store.SwapResult) (bool, error) {
 	switch {
 	case errors.Is(answer.Err, store.ErrNoPartition):
-		return false, q.c.withoutPlace(q.call, answer.Err)
+		return false, q.c.noPartitionError(q.call, answer.Err)
 	case answer.Err != nil:
 		return false, fmt.Errorf("enqueue %s: %w", q.call.op.name, answer.Err)
 	case answer.Applied(q.change):
@@ -160,10 +160,10 @@ func (q *queueing) added(answer store.SwapResult) (bool, error) {
 	case answer.Busy:
 		return false, &waitError{after: retryAfter(store.Record{})}
 	}
-	switch next(recordOf(answer), q.event).say {
-	case sayMismatch:
+	switch next(recordOf(answer), q.event).answer {
+	case answerMismatch:
 		return false, ErrMismatch
-	case sayNewer:
+	case answerNewer:
 		return false, errNewer
 	default:
 		return false, nil

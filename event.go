@@ -19,7 +19,7 @@ type event struct {
 
 	policy policyKind
 	// looked says that the probe was asked and found nothing.
-	looked bool
+	probed bool
 	// to is the state asked for, where a step leads to several.
 	to store.State
 	// proven says that nothing was committed by the attempt that ends.
@@ -28,7 +28,7 @@ type event struct {
 	owned bool
 
 	// of is the request that the record must be of. Nil: not asked.
-	of request
+	request request
 	// identity is what a new record is created with.
 	identity store.Record
 
@@ -43,46 +43,46 @@ type event struct {
 
 // request tells whether a record belongs to it.
 type request interface {
-	compare(r store.Record) sameness
+	compare(r store.Record) requestMatch
 }
 
 // say is what the transition function answers when it makes no change.
-type say uint8
+type answer uint8
 
 const (
 	// sayTry: the change is to be tried.
-	sayTry say = iota
+	answerApply answer = iota
 	// sayReplay: the record is final, answer from it.
-	sayReplay
+	answerReplay
 	// sayWait: somebody runs it, or it is not due.
-	sayWait
+	answerWait
 	// sayDoubt: nobody runs it and nobody knows.
-	sayDoubt
+	answerInDoubt
 	// sayLook: ask the domain for evidence first.
-	sayLook
+	answerProbe
 	// sayMismatch: the key stands for another request.
-	sayMismatch
+	answerMismatch
 	// sayNewer: a newer version of the program made the record, and this one cannot tell
 	// whether the request is the same.
-	sayNewer
+	answerNewer
 	// sayLost: the asker's token stands no more.
-	sayLost
+	answerLost
 	// sayRefuse: the table has no such step.
-	sayRefuse
+	answerRefuse
 )
 
 // decision is what the transition function answers.
 type decision struct {
-	say    say
+	answer answer
 	step   step // the table's row, when say is sayTry
 	change store.Change
 }
 
 // identityOn makes of to what the record that stands is to keep of the identity: the
 // input is written when nothing stands, and then kept.
-func (e *event) identityOn(stands, to *store.Record) {
+func (e *event) identityOn(current, to *store.Record) {
 	*to = e.identity
-	if stands.State != store.Absent {
+	if current.State != store.Absent {
 		to.Input = nil
 	}
 }

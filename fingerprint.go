@@ -20,10 +20,10 @@ const (
 type fingerprint [boundSize]byte
 
 // sameness is the result of comparing a call with a record's fingerprint.
-type sameness uint8
+type requestMatch uint8
 
 const (
-	sameRequest sameness = iota
+	sameRequest requestMatch = iota
 	otherRequest
 	// unknownRequest: a newer version of the program made the record, and this one
 	// cannot compute its fingerprint.
@@ -50,7 +50,7 @@ func (o *Operation[In]) version() int { return len(o.fingerprints) }
 
 // digest is the fingerprint of an input by a version of the operation's choice.
 func (o *Operation[In]) digest(version int, input any) (f fingerprint, err error) {
-	there, inPlace := input.(placed[In])
+	there, inPlace := input.(valueRef[In])
 	switch {
 	case version > len(o.fingerprints):
 		return f, fmt.Errorf("fingerprint version %d is newer than this program", version)
@@ -58,15 +58,15 @@ func (o *Operation[In]) digest(version int, input any) (f fingerprint, err error
 		in, _ := o.value(input) // a nil interface is the zero In
 		input = o.fingerprints[version-1](in)
 	case inPlace && o.speaks:
-		input = there.at // which has the methods of what is there
+		input = there.ptr // which has the methods of what is there
 	case inPlace:
-		input = *there.at
+		input = *there.ptr
 	}
-	s := borrow()
-	defer s.giveBack()
+	s := getBuffer()
+	defer s.release()
 	text, algorithm, err := s.fields(input)
 	if err != nil {
-		return f, lostInput(err)
+		return f, lostInputError(err)
 	}
 	sum := sha256.Sum256(text)
 	f[0], f[1] = algorithm, byte(version)
@@ -75,7 +75,7 @@ func (o *Operation[In]) digest(version int, input any) (f fingerprint, err error
 }
 
 // fields are the bytes that are digested, and what they are.
-func (s *scratch) fields(v any) (text []byte, algorithm byte, err error) {
+func (s *encodeBuffer) fields(v any) (text []byte, algorithm byte, err error) {
 	switch v := v.(type) {
 	case Raw:
 		return v, fingerprintJSON, nil
@@ -91,7 +91,7 @@ func (s *scratch) fields(v any) (text []byte, algorithm byte, err error) {
 // compareFingerprint compares the call with a stored fingerprint, computing its own in the
 // way in which the stored one was computed. A binding that only one of the two has does
 // not count.
-func (c *Call) compareFingerprint(stored []byte) sameness {
+func (c *Call) compareFingerprint(stored []byte) requestMatch {
 	own := c.fingerprint()
 	if subtle.ConstantTimeCompare(stored, own) == 1 {
 		return sameRequest

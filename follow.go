@@ -11,32 +11,32 @@ import (
 
 // follow answers from another caller's flight of the same key. It returns
 // nothing when the flight landed on nothing, so that the asker begins anew.
-func (q *ask) follow(ctx context.Context, f *flight) (*Outcome, error) {
-	ctx, end := patient(ctx)
+func (q *claimer) follow(ctx context.Context, f *inflightCall) (*Outcome, error) {
+	ctx, end := waitContext(ctx)
 	defer end()
 	if err := q.decided(ctx, f); err != nil {
 		return nil, err
 	}
-	if running, holds := f.runs(); running {
+	if running, holds := f.isRunning(); running {
 		switch {
 		case q.call.compareFingerprint(f.call.fingerprint()) == sameRequest:
 		case holds:
-			return nil, q.refusal(ctx, sayMismatch, q.call.identity())
+			return nil, q.refusal(ctx, answerMismatch, q.call.identity())
 		default:
 			if out, err := q.recorded(ctx); out != nil || err != nil {
 				return out, err
 			}
 		}
-		if err := q.attach(ctx, f, f.passage(done)); err != nil {
+		if err := q.attach(ctx, f, f.reached(phaseFinished)); err != nil {
 			return nil, err
 		}
 	}
-	<-f.passage(done)
-	stands, err := f.landed()
+	<-f.reached(phaseFinished)
+	current, err := f.result()
 	if errors.Is(err, ErrUnavailable) {
 		return nil, err
 	}
-	if out, refused := q.answerFrom(ctx, stands); out != nil || refused != nil {
+	if out, refused := q.answerFrom(ctx, current); out != nil || refused != nil {
 		return out, refused
 	}
 	if errors.Is(err, ErrInProgress) && q.c.until(q.deadline) <= 0 {
@@ -47,21 +47,21 @@ func (q *ask) follow(ctx context.Context, f *flight) (*Outcome, error) {
 
 // recorded answers from the record that the store has now. It returns nothing if that
 // does not answer the call.
-func (q *ask) recorded(ctx context.Context) (*Outcome, error) {
-	stands, err := q.read(ctx)
+func (q *claimer) recorded(ctx context.Context) (*Outcome, error) {
+	current, err := q.read(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("%w: read the record: %w", ErrUnavailable, err)
 	}
-	return q.answerFrom(ctx, stands)
+	return q.answerFrom(ctx, current)
 }
 
 // answerFrom answers from a record, if it is final, in doubt, or another request's.
-func (q *ask) answerFrom(ctx context.Context, r store.Record) (*Outcome, error) {
-	switch d := next(r, event{step: stepClaim, policy: q.attempt.policy, of: q.call}); d.say {
-	case sayReplay:
+func (q *claimer) answerFrom(ctx context.Context, r store.Record) (*Outcome, error) {
+	switch d := next(r, event{step: stepClaim, policy: q.attempt.policy, request: q.call}); d.answer {
+	case answerReplay:
 		return q.c.replay(ctx, r)
-	case sayMismatch, sayNewer, sayDoubt:
-		return nil, q.refusal(ctx, d.say, r)
+	case answerMismatch, answerNewer, answerInDoubt:
+		return nil, q.refusal(ctx, d.answer, r)
 	default:
 		return nil, nil
 	}
@@ -69,8 +69,8 @@ func (q *ask) answerFrom(ctx context.Context, r store.Record) (*Outcome, error) 
 
 // decided waits until it is known whether the flight is running. That takes one
 // answer of the store, or a place to wait.
-func (q *ask) decided(ctx context.Context, f *flight) error {
-	known := f.passage(decided)
+func (q *claimer) decided(ctx context.Context, f *inflightCall) error {
+	known := f.reached(phaseDecided)
 	select {
 	case <-known:
 		return nil
@@ -79,7 +79,7 @@ func (q *ask) decided(ctx context.Context, f *flight) error {
 	select {
 	case <-known:
 		return nil
-	case <-f.passage(unseen):
+	case <-f.reached(phaseWaiting):
 		return q.attach(ctx, f, known)
 	case <-ctx.Done():
 		return ctx.Err()
@@ -87,8 +87,8 @@ func (q *ask) decided(ctx context.Context, f *flight) error {
 }
 
 // attach waits for a flight of this process: nothing but a goroutine waits.
-func (q *ask) attach(ctx context.Context, f *flight, over <-chan struct{}) error {
-	if !q.sit() {
+func (q *claimer) attach(ctx context.Context, f *inflightCall, over <-chan struct{}) error {
+	if !q.acquireWaiter() {
 		return &waitError{after: retryAfter(store.Record{Since: q.c.since(f.begun)})}
 	}
 	err := await(ctx, over, q.c.until(q.deadline))
@@ -100,49 +100,49 @@ func (q *ask) attach(ctx context.Context, f *flight, over <-chan struct{}) error
 
 // wait stays away from a record that another process runs, for a moment, and
 // returns what stands then.
-func (q *ask) wait(ctx context.Context, stands store.Record) (store.Record, error) {
+func (q *claimer) wait(ctx context.Context, current store.Record) (store.Record, error) {
 	left := q.c.until(q.deadline)
-	if left <= 0 || !q.sit() {
-		return stands, &waitError{after: retryAfter(stands)}
+	if left <= 0 || !q.acquireWaiter() {
+		return current, &waitError{after: retryAfter(current)}
 	}
-	if q.attempt.flight != nil {
-		q.c.flights.wait(q.attempt.flight, stands)
+	if q.attempt.inflight != nil {
+		q.c.inflight.wait(q.attempt.inflight, current)
 	}
 	waited := q.attempt.times.wait - left
-	poll := min(max(stands.Since/4, waited/4, 20*time.Millisecond), time.Second)
-	waiting, done := patient(ctx)
+	poll := min(max(current.Since/4, waited/4, 20*time.Millisecond), time.Second)
+	waiting, done := waitContext(ctx)
 	defer done()
 	if err := pause(waiting, min(jitter(poll), left)); err != nil {
-		return stands, err
+		return current, err
 	}
 	now, err := q.read(ctx)
 	if err != nil {
-		return stands, fmt.Errorf("%w: read the record: %w", ErrUnavailable, err)
+		return current, fmt.Errorf("%w: read the record: %w", ErrUnavailable, err)
 	}
 	return now, nil
 }
 
 // sit takes a place among those who wait; it says no to those who have no time
 // to wait and to those for whom there is no place.
-func (q *ask) sit() bool {
-	if q.attempt.times.wait > 0 && !q.attempt.seated {
-		q.attempt.seated = q.c.flights.seat(q.c.options.MaxWaiters)
+func (q *claimer) acquireWaiter() bool {
+	if q.attempt.times.wait > 0 && !q.attempt.waits {
+		q.attempt.waits = q.c.inflight.tryWait(q.c.options.MaxWaiters)
 	}
-	return q.attempt.seated
+	return q.attempt.waits
 }
 
-func (q *ask) rise() {
-	if q.attempt.seated {
-		q.c.flights.rise()
-		q.attempt.seated = false
+func (q *claimer) releaseWaiter() {
+	if q.attempt.waits {
+		q.c.inflight.releaseWaiter()
+		q.attempt.waits = false
 	}
 }
 
 // replay answers from a final record.
-func (c *Core) replay(ctx context.Context, stands store.Record) (*Outcome, error) {
-	c.see(ctx, EventReplayed, stands, nil)
-	if stands.State == store.Failed {
-		return nil, &replayedError{decodeFailure(stands.Outcome)}
+func (c *Core) replay(ctx context.Context, current store.Record) (*Outcome, error) {
+	c.emit(ctx, EventReplayed, current, nil)
+	if current.State == store.Failed {
+		return nil, &replayedError{decodeFailure(current.Outcome)}
 	}
-	return &Outcome{Record: stands, Replayed: true}, nil
+	return &Outcome{Record: current, Replayed: true}, nil
 }

@@ -50,7 +50,7 @@ func (c *Call) notByGeneration() error {
 // twin is the place of a key in the next generation.
 type twin struct {
 	id         store.ID
-	stands     store.Record
+	current    store.Record
 	generation int64 // before it, which the call's own ID is of
 }
 
@@ -71,7 +71,7 @@ func (o *operation) generationAt(at time.Time, scope, key string) (n int64, ids 
 // read reads what stands for the call: of an operation by generations under
 // either ID, an outcome if there is one, and otherwise what stands in this
 // generation.
-func (q *ask) read(ctx context.Context) (store.Record, error) {
+func (q *claimer) read(ctx context.Context) (store.Record, error) {
 	op := q.call.op
 	if op.generation == 0 {
 		return q.c.get(ctx, q.call.id)
@@ -90,11 +90,11 @@ func (q *ask) read(ctx context.Context) (store.Record, error) {
 
 // mayStartTwin says, as next does for the record itself, what keeps the outcome
 // from being written in the next generation too.
-func (i *inline) mayStartTwin() say {
+func (i *inline) mayWriteTwin() answer {
 	if i.call.op.generation == 0 {
-		return sayTry
+		return answerApply
 	}
-	return next(i.twin.stands, i.twinEvent(store.Change{})).say
+	return next(i.twin.current, i.twinEvent(store.Change{})).answer
 }
 
 // twinEvent asks for the twin of a change.
@@ -116,7 +116,7 @@ func (i *inline) writeTwin(ctx context.Context, tx any) error {
 	}
 	ctx, cancel := i.c.bounded(ctx)
 	defer cancel()
-	change := next(i.twin.stands, i.twinEvent(i.change)).change
+	change := next(i.twin.current, i.twinEvent(i.change)).change
 	answers, err := i.c.swapTx(ctx, tx, []store.Change{change})
 	switch {
 	case err != nil:
@@ -124,7 +124,7 @@ func (i *inline) writeTwin(ctx context.Context, tx any) error {
 	case answers[0].Err != nil:
 		return fmt.Errorf("write the record of the next generation: %w", answers[0].Err)
 	case answers[0].Busy:
-		i.ran, i.busy, i.say = false, true, sayWait
+		i.ran, i.busy, i.answer = false, true, answerWait
 		return errNotRun
 	case !answers[0].Applied(change):
 		return fmt.Errorf("write the record of the next generation: %w", store.ErrSuperseded)
@@ -137,7 +137,7 @@ func (i *inline) keepTwin(ctx context.Context) error {
 	if i.call.op.generation == 0 {
 		return nil
 	}
-	_, err := i.certifyChange(ctx, next(i.twin.stands, i.twinEvent(i.change)).change)
+	_, err := i.prove(ctx, next(i.twin.current, i.twinEvent(i.change)).change)
 	return err
 }
 
@@ -145,7 +145,7 @@ func (i *inline) keepTwin(ctx context.Context) error {
 // is too old, or too far ahead, is expired. Otherwise the partition is one that was
 // not made in time, or was dropped too early: nothing was run, and the key may come
 // again. The time of a generation is not the key's.
-func (c *Core) withoutPlace(call *Call, err error) error {
+func (c *Core) noPartitionError(call *Call, err error) error {
 	if call.op.generation == 0 && c.keyExpired(call) {
 		return fmt.Errorf("%w: %w", ErrKeyExpired, err)
 	}

@@ -38,23 +38,23 @@ type JournalEntry struct {
 	Policy uint8
 }
 
-func entryOf(i lateItem) JournalEntry {
+func entryOf(i pendingEnd) JournalEntry {
 	return JournalEntry{
 		Record: i.record, Step: string(i.event.step), Outcome: i.event.outcome,
 		Expire: i.event.expire, Delay: i.event.delay, Policy: uint8(i.event.policy),
 	}
 }
 
-func (e JournalEntry) item() lateItem {
+func (e JournalEntry) item() pendingEnd {
 	ending := event{
 		step: step(e.Step), token: e.Record.Token, owner: newOwner(), policy: policyKind(e.Policy),
 		outcome: e.Outcome, expire: e.Expire, delay: e.Delay, proven: step(e.Step) == stepFail || step(e.Step) == stepRelease,
 	}
-	return lateItem{record: e.Record, event: ending}
+	return pendingEnd{record: e.Record, event: ending}
 }
 
 // restore takes up what an earlier process left in the journal.
-func (l *late) restore(ctx context.Context, c *Core) error {
+func (l *unrecorded) restore(ctx context.Context, c *Core) error {
 	if c.options.Journal == nil {
 		return nil
 	}
@@ -63,7 +63,7 @@ func (l *late) restore(ctx context.Context, c *Core) error {
 		return err
 	}
 	for _, e := range entries {
-		c.keepLate(ctx, e.item(), errRestored)
+		c.keepUnrecorded(ctx, e.item(), errRestored)
 	}
 	return nil
 }
@@ -76,11 +76,11 @@ func (l *late) restore(ctx context.Context, c *Core) error {
 func (c *Core) Settle(ctx context.Context, e JournalEntry) (now store.Record, recorded bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, c.options.RecordTimeout)
 	defer cancel()
-	d, now, err := c.end(ctx, e.Record, e.item().event)
+	d, now, err := c.completeAlone(ctx, e.Record, e.item().event)
 	if err != nil {
-		return now, false, sealed(fmt.Errorf("%w: settle: %w", ErrUnavailable, err))
+		return now, false, seal(fmt.Errorf("%w: settle: %w", ErrUnavailable, err))
 	}
-	return now, d.say == sayTry, nil
+	return now, d.answer == answerApply, nil
 }
 
 var errRestored = errors.New("semel: left by an earlier process")

@@ -9,79 +9,79 @@ import (
 
 // next is the protocol: what may become of the record that stands, when
 // somebody wants e. It is pure; every write of Semel is one of its changes.
-func next(stands store.Record, e event) (d decision) {
-	d.of(&stands, &e)
+func next(current store.Record, e event) (d decision) {
+	d.decide(&current, &e)
 	return d
 }
 
 // of makes of d what next returns. It changes neither of the two, which are large and
 // so handed on as they are. What is not said otherwise is tried.
-func (d *decision) of(stands *store.Record, e *event) {
+func (d *decision) decide(current *store.Record, e *event) {
 	*d = decision{}
 	switch e.step {
 	case stepClaim:
-		d.claim(stands, e)
+		d.claim(current, e)
 	case stepInline, stepVoid:
-		d.inline(stands, e)
+		d.inline(current, e)
 	case stepHeartbeat:
-		d.heartbeat(stands, e)
+		d.heartbeat(current, e)
 	case stepSucceed, stepFail, stepRelease, stepDoubt:
-		d.end(stands, e)
+		d.end(current, e)
 	case stepHeal:
-		d.heal(stands, e)
+		d.heal(current, e)
 	case stepRequeue:
 		if e.token != (store.Token{}) {
-			d.end(stands, e)
+			d.end(current, e)
 			return
 		}
-		d.sweep(stands, e)
+		d.sweep(current, e)
 	case stepResolve:
-		d.resolve(stands, e)
+		d.resolve(current, e)
 	case stepCreate, stepReschedule, stepCancel, stepRedrive:
-		d.queue(stands, e)
+		d.queue(current, e)
 	case stepTakeover, stepSettle, stepPurge:
 		// Nobody asks for these: a claim becomes a takeover, a leader's end
 		// becomes a settle, and only stores purge.
-		d.say = sayRefuse
+		d.answer = answerRefuse
 	default:
-		d.say = sayRefuse
+		d.answer = answerRefuse
 	}
 }
 
 // claim lets the asker lead a new attempt, or says why it may not.
-func (d *decision) claim(stands *store.Record, e *event) {
-	if !d.mayStart(stands, e) {
+func (d *decision) claim(current *store.Record, e *event) {
+	if !d.mayStart(current, e) {
 		return
 	}
 	to := &d.change.To
-	e.identityOn(stands, to)
-	to.Token = store.Token{State: store.InProgress, Attempt: stands.Attempt + 1, Owner: e.owner}
+	e.identityOn(current, to)
+	to.Token = store.Token{State: store.InProgress, Attempt: current.Attempt + 1, Owner: e.owner}
 	to.Due = e.lease
-	to.Tainted = taint(stands, e.policy)
+	to.Tainted = taint(current, e.policy)
 	name := stepClaim
-	if stands.State == store.InProgress {
+	if current.State == store.InProgress {
 		name = stepTakeover
 	}
-	d.try(name, stands)
+	d.apply(name, current)
 }
 
 // inline ends an attempt that was never visible: what stood before it is
 // replaced by its end in one write.
-func (d *decision) inline(stands *store.Record, e *event) {
-	if !d.mayStart(stands, e) {
+func (d *decision) inline(current *store.Record, e *event) {
+	if !d.mayStart(current, e) {
 		return
 	}
-	if e.to == store.Failed && taint(stands, e.policy) {
-		d.say = sayRefuse
+	if e.to == store.Failed && taint(current, e.policy) {
+		d.answer = answerRefuse
 		return
 	}
 	to := &d.change.To
-	e.identityOn(stands, to)
-	to.Token = store.Token{State: e.to, Attempt: stands.Attempt + 1, Owner: e.owner}
-	to.Tainted = taint(stands, e.policy)
+	e.identityOn(current, to)
+	to.Token = store.Token{State: e.to, Attempt: current.Attempt + 1, Owner: e.owner}
+	to.Tainted = taint(current, e.policy)
 	to.Outcome = e.outcome
-	to.Due, to.Expire = e.delay, expiry(len(stands.Input)+len(to.Input) > 0, e.to, e)
-	d.try(e.step, stands)
+	to.Due, to.Expire = e.delay, expiry(len(current.Input)+len(to.Input) > 0, e.to, e)
+	d.apply(e.step, current)
 	if e.step == stepVoid {
 		// The commit that must be ruled out may reach the database late, when
 		// a lease that was over has been renewed and has run out again.
@@ -91,61 +91,61 @@ func (d *decision) inline(stands *store.Record, e *event) {
 
 // mayStart says whether a new attempt may begin on what stands. If not, the
 // decision says what to do instead.
-func (d *decision) mayStart(stands *store.Record, e *event) bool {
-	if stands.State != store.Absent && d.isOther(stands, e) {
+func (d *decision) mayStart(current *store.Record, e *event) bool {
+	if current.State != store.Absent && d.isMismatch(current, e) {
 		return false
 	}
-	switch stands.State {
+	switch current.State {
 	case store.Absent:
 		return true
 	case store.Pending:
-		if stands.Due > 0 {
-			d.say = sayWait
+		if current.Due > 0 {
+			d.answer = answerWait
 			return false
 		}
 		return true
 	case store.Succeeded, store.Failed:
-		d.say = sayReplay
+		d.answer = answerReplay
 		return false
 	case store.InProgress, store.InDoubt:
-		return d.mayStartAgain(stands, e)
+		return d.mayStartAgain(current, e)
 	default:
 		// A state of a newer version is a stop, never an absence.
-		d.say = sayRefuse
+		d.answer = answerRefuse
 		return false
 	}
 }
 
 // isOther reports whether the record is not known to belong to the caller's request, which
 // the decision then says.
-func (d *decision) isOther(stands *store.Record, e *event) bool {
-	if e.of == nil {
+func (d *decision) isMismatch(current *store.Record, e *event) bool {
+	if e.request == nil {
 		return false
 	}
-	switch e.of.compare(*stands) {
+	switch e.request.compare(*current) {
 	case sameRequest:
 		return false
 	case unknownRequest:
-		d.say = sayNewer
+		d.answer = answerNewer
 	case otherRequest:
-		d.say = sayMismatch
+		d.answer = answerMismatch
 	}
 	return true
 }
 
-func (d *decision) mayStartAgain(stands *store.Record, e *event) bool {
+func (d *decision) mayStartAgain(current *store.Record, e *event) bool {
 	switch {
-	case e.policy == policyHeal && !e.looked:
-		d.say = sayLook
-	case stands.State == store.InDoubt:
-		d.say = sayDoubt
-	case stands.Due > 0:
-		d.say = sayWait
+	case e.policy == policyHeal && !e.probed:
+		d.answer = answerProbe
+	case current.State == store.InDoubt:
+		d.answer = answerInDoubt
+	case current.Due > 0:
+		d.answer = answerWait
 	case e.policy.runsAgain():
 		return true
 	default:
-		d.becomes(stepDoubt, stands, store.Token{State: store.InDoubt, Attempt: stands.Attempt, Owner: e.owner}, &event{})
-		d.try(stepDoubt, stands)
+		d.moveTo(stepDoubt, current, store.Token{State: store.InDoubt, Attempt: current.Attempt, Owner: e.owner}, &event{})
+		d.apply(stepDoubt, current)
 	}
 	return false
 }
@@ -154,8 +154,8 @@ func (d *decision) mayStartAgain(stands *store.Record, e *event) bool {
 // an effect that is not known. An Atomic attempt that was taken over can never commit, so
 // it leaves no taint. Which policy an attempt began with is told by its own owner, because
 // the operation may have another policy in this version of the program.
-func taint(stands *store.Record, p policyKind) bool {
-	return stands.Tainted || stands.State == store.InProgress && (p != policyAtomic || !beganAtomic(stands.Owner))
+func taint(current *store.Record, p policyKind) bool {
+	return current.Tainted || current.State == store.InProgress && (p != policyAtomic || !beganAtomic(current.Owner))
 }
 
 // atomicOwner is the bit of an owner that is set if the attempt began under Atomic.
@@ -173,12 +173,12 @@ func beganAtomic(owner uint64) bool { return owner&atomicOwner != 0 }
 
 // heartbeat renews the lease. Expiry is a permission for others, not a
 // loss: while nobody took over, a late heartbeat is as good as an early one.
-func (d *decision) heartbeat(stands *store.Record, e *event) {
-	if stands.Token != e.token {
-		d.say = sayLost
+func (d *decision) heartbeat(current *store.Record, e *event) {
+	if current.Token != e.token {
+		d.answer = answerLost
 		return
 	}
-	d.step, d.change.If, d.change.To = stepHeartbeat, stands.Token, *stands
+	d.step, d.change.If, d.change.To = stepHeartbeat, current.Token, *current
 	to := &d.change.To
 	to.Due, to.Expire = e.lease, 0
 	to.Input, to.Outcome = nil, nil
@@ -186,27 +186,27 @@ func (d *decision) heartbeat(stands *store.Record, e *event) {
 
 // end lets the leader end its attempt, or settle the doubt that somebody
 // else recorded about it meanwhile.
-func (d *decision) end(stands *store.Record, e *event) {
-	settles := stands.State == store.InDoubt && stands.Attempt == e.token.Attempt
-	if stands.Token != e.token && !settles {
-		d.say = sayLost
+func (d *decision) end(current *store.Record, e *event) {
+	settles := current.State == store.InDoubt && current.Attempt == e.token.Attempt
+	if current.Token != e.token && !settles {
+		d.answer = answerLost
 		return
 	}
-	state, ok := endState(stands, e)
+	state, ok := endState(current, e)
 	switch {
 	case !ok:
-		d.say = sayRefuse
+		d.answer = answerRefuse
 		return
 	case settles && !state.Final():
-		d.say = sayDoubt
+		d.answer = answerInDoubt
 		return
 	case settles:
-		d.becomes(stepSettle, stands, store.Token{State: state, Attempt: e.token.Attempt, Owner: e.token.Owner}, e)
+		d.moveTo(stepSettle, current, store.Token{State: state, Attempt: e.token.Attempt, Owner: e.token.Owner}, e)
 	default:
-		d.becomes(endStep(e.step, state), stands, store.Token{State: state, Attempt: e.token.Attempt, Owner: e.token.Owner}, e)
+		d.moveTo(endStep(e.step, state), current, store.Token{State: state, Attempt: e.token.Attempt, Owner: e.token.Owner}, e)
 	}
 	if e.step == stepRequeue {
-		d.change.To.Tainted = taint(stands, e.policy)
+		d.change.To.Tainted = taint(current, e.policy)
 	}
 	if e.taints {
 		d.change.To.Tainted = true
@@ -216,12 +216,12 @@ func (d *decision) end(stands *store.Record, e *event) {
 // endState is the state an attempt ends in. Failed needs the proof that no
 // attempt committed; where a leader can vouch for itself only, the record is
 // left in doubt.
-func endState(stands *store.Record, e *event) (store.State, bool) {
+func endState(current *store.Record, e *event) (store.State, bool) {
 	switch e.step {
 	case stepSucceed:
 		return store.Succeeded, true
 	case stepFail:
-		if stands.Tainted && !e.policy.speaksForAll() {
+		if current.Tainted && !e.policy.speaksForAll() {
 			return store.InDoubt, e.proven
 		}
 		return store.Failed, e.proven
@@ -252,68 +252,68 @@ func endStep(wished step, s store.State) step {
 
 // heal records the effect that evidence shows. It draws a new owner, so
 // that a leader still alive learns that it lost and answers with this.
-func (d *decision) heal(stands *store.Record, e *event) {
+func (d *decision) heal(current *store.Record, e *event) {
 	switch {
-	case stands.State.Final():
-		d.say = sayReplay
-	case !stands.State.Unfinished():
-		d.say = sayLost
+	case current.State.Final():
+		d.answer = answerReplay
+	case !current.State.Unfinished():
+		d.answer = answerLost
 	default:
-		d.becomes(stepHeal, stands, store.Token{State: store.Succeeded, Attempt: stands.Attempt, Owner: e.owner}, e)
+		d.moveTo(stepHeal, current, store.Token{State: store.Succeeded, Attempt: current.Attempt, Owner: e.owner}, e)
 	}
 }
 
 // sweep frees what a dead leader left, as the policy says.
-func (d *decision) sweep(stands *store.Record, e *event) {
-	if stands.State != store.InProgress {
-		d.say = sayLost
+func (d *decision) sweep(current *store.Record, e *event) {
+	if current.State != store.InProgress {
+		d.answer = answerLost
 		return
 	}
-	if !d.mayStartAgain(stands, e) {
-		if d.say == sayTry {
+	if !d.mayStartAgain(current, e) {
+		if d.answer == answerApply {
 			d.change.To.Outcome = e.outcome
 		}
 		return
 	}
-	d.becomes(stepRequeue, stands, store.Token{State: store.Pending, Attempt: stands.Attempt, Owner: e.owner}, e)
-	d.try(stepRequeue, stands)
-	d.change.To.Tainted = taint(stands, e.policy)
+	d.moveTo(stepRequeue, current, store.Token{State: store.Pending, Attempt: current.Attempt, Owner: e.owner}, e)
+	d.apply(stepRequeue, current)
+	d.change.To.Tainted = taint(current, e.policy)
 }
 
 // resolve is a person's word on a record in doubt. Pending is their word
 // that nothing happened, so the taint goes.
-func (d *decision) resolve(stands *store.Record, e *event) {
-	if stands.State != store.InDoubt || e.to != store.Pending && !e.to.Final() {
-		d.say = sayRefuse
+func (d *decision) resolve(current *store.Record, e *event) {
+	if current.State != store.InDoubt || e.to != store.Pending && !e.to.Final() {
+		d.answer = answerRefuse
 		return
 	}
-	d.becomes(stepResolve, stands, store.Token{State: e.to, Attempt: stands.Attempt, Owner: e.owner}, e)
+	d.moveTo(stepResolve, current, store.Token{State: e.to, Attempt: current.Attempt, Owner: e.owner}, e)
 	d.change.To.Tainted = false
 }
 
 // queue is what callers and people do with records that nobody runs.
-func (d *decision) queue(stands *store.Record, e *event) {
+func (d *decision) queue(current *store.Record, e *event) {
 	state := store.Pending
 	if e.step == stepCancel {
 		state = store.Failed
 	}
 	switch {
-	case e.step == stepCreate && stands.State == store.Absent:
-	case e.step == stepCreate && d.isOther(stands, e):
+	case e.step == stepCreate && current.State == store.Absent:
+	case e.step == stepCreate && d.isMismatch(current, e):
 		return
 	case e.step == stepCreate:
-		d.say = sayReplay
+		d.answer = answerReplay
 		return
-	case e.step == stepRedrive && stands.State == store.Failed && e.owned:
-	case e.step == stepRedrive && stands.State == store.InDoubt && e.owned && e.policy.runsAgain():
-	case e.step == stepReschedule && stands.State == store.Pending:
-	case e.step == stepCancel && stands.State == store.Pending && !stands.Tainted:
+	case e.step == stepRedrive && current.State == store.Failed && e.owned:
+	case e.step == stepRedrive && current.State == store.InDoubt && e.owned && e.policy.runsAgain():
+	case e.step == stepReschedule && current.State == store.Pending:
+	case e.step == stepCancel && current.State == store.Pending && !current.Tainted:
 	default:
-		d.say = sayRefuse
+		d.answer = answerRefuse
 		return
 	}
-	d.becomes(e.step, stands, store.Token{State: state, Attempt: stands.Attempt, Owner: e.owner}, e)
-	if stands.State == store.InDoubt && e.policy != policyAtomic {
+	d.moveTo(e.step, current, store.Token{State: state, Attempt: current.Attempt, Owner: e.owner}, e)
+	if current.State == store.InDoubt && e.policy != policyAtomic {
 		d.change.To.Tainted = true // its last attempt may have had an effect
 	}
 	if e.step == stepCreate {
@@ -326,8 +326,8 @@ func (d *decision) queue(stands *store.Record, e *event) {
 
 // becomes makes of what stands t, with the times and the outcome of e. The outcome
 // that stands is kept when e has none.
-func (d *decision) becomes(name step, stands *store.Record, t store.Token, e *event) {
-	d.step, d.change.If, d.change.To = name, stands.Token, *stands
+func (d *decision) moveTo(name step, current *store.Record, t store.Token, e *event) {
+	d.step, d.change.If, d.change.To = name, current.Token, *current
 	to := &d.change.To
 	to.Token = t
 	to.Due, to.Expire = 0, 0
@@ -335,7 +335,7 @@ func (d *decision) becomes(name step, stands *store.Record, t store.Token, e *ev
 		to.Due = e.delay
 	}
 	if t.State == store.Pending || t.State.Final() {
-		to.Expire = expiry(len(stands.Input) > 0, t.State, e)
+		to.Expire = expiry(len(current.Input) > 0, t.State, e)
 	}
 	to.Input, to.Outcome = nil, e.outcome
 }
@@ -356,17 +356,17 @@ func expiry(input bool, s store.State, e *event) time.Duration {
 
 // try makes it a change that somebody else than the leader makes: what they found due
 // must still be due at the write, by the store's clock.
-func (d *decision) try(name step, stands *store.Record) {
-	due := stands.State == store.Pending || stands.State == store.InProgress
-	d.step, d.change.If, d.change.IfDue = name, stands.Token, due
+func (d *decision) apply(name step, current *store.Record) {
+	due := current.State == store.Pending || current.State == store.InProgress
+	d.step, d.change.If, d.change.IfDue = name, current.Token, due
 }
 
 // retryAfter is how long to stay away from a record that somebody runs: the
 // older the claim, the longer, between a fifth of a second and half a minute.
-func retryAfter(stands store.Record) time.Duration {
-	wait := stands.Since / 2
-	if stands.State == store.Pending {
-		wait = stands.Due
+func retryAfter(current store.Record) time.Duration {
+	wait := current.Since / 2
+	if current.State == store.Pending {
+		wait = current.Due
 	}
 	return min(max(wait, 200*time.Millisecond), 30*time.Second)
 }

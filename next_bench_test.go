@@ -16,8 +16,8 @@ func BenchmarkNext(b *testing.B) {
 	for b.Loop() {
 		claimed := next(store.Record{}, claim).change.To
 		end := event{step: stepSucceed, token: claimed.Token, policy: policyHold, expire: time.Hour}
-		if d := next(claimed, end); d.say != sayTry {
-			b.Fatalf("the end says %v", d.say)
+		if d := next(claimed, end); d.answer != answerApply {
+			b.Fatalf("the end says %v", d.answer)
 		}
 	}
 }

@@ -52,8 +52,8 @@ func everyEvent() []event {
 					e := event{
 						step: s, to: to, owner: fresh, policy: policy,
 						token:  store.Token{State: store.InProgress, Attempt: 2, Owner: mine},
-						looked: bits&1 > 0, proven: bits&2 > 0, owned: bits&4 > 0,
-						of: comparison(bits / 8),
+						probed: bits&1 > 0, proven: bits&2 > 0, owned: bits&4 > 0,
+						request: comparison(bits / 8),
 					}
 					events = append(events, e)
 					if s == stepRequeue { // a sweeper's, beside the leader's own
@@ -68,9 +68,9 @@ func everyEvent() []event {
 }
 
 // comparison is a request that compares so with each record.
-type comparison sameness
+type comparison requestMatch
 
-func (c comparison) compare(store.Record) sameness { return sameness(c) }
+func (c comparison) compare(store.Record) requestMatch { return requestMatch(c) }
 
 func targets(s step) []store.State {
 	switch s {
@@ -101,7 +101,7 @@ func TestTransitionsAreExactlyTheTable(t *testing.T) {
 	for _, stands := range everyRecord() {
 		for _, e := range everyEvent() {
 			d := next(stands, e)
-			if d.say != sayTry || !possible(e) {
+			if d.answer != answerApply || !possible(e) {
 				continue
 			}
 			seen[edge(string(d.step), stands.State, d.change.To.State)] = true
@@ -136,7 +136,7 @@ func TestEveryChangeKeepsTheLaws(t *testing.T) {
 	for _, stands := range everyRecord() {
 		for _, e := range everyEvent() {
 			d := next(stands, e)
-			if d.say != sayTry || !possible(e) {
+			if d.answer != answerApply || !possible(e) {
 				continue
 			}
 			for _, broken := range brokenLaws(stands, e, d) {
@@ -177,7 +177,7 @@ func brokenLaws(stands store.Record, e event, d decision) []string {
 	law(d.step != stepRequeue || e.policy == policyAtomic && beganAtomic(stands.Owner) || to.Tainted, "a requeue leaves no taint")
 	law(!stands.Tainted || to.Tainted || d.step == stepResolve, "somebody takes the taint away who cannot know")
 	law(!slices.Contains([]step{stepClaim, stepTakeover, stepInline, stepVoid}, d.step) ||
-		stands.State == store.Absent || e.of.compare(stands) == sameRequest, "an attempt for another request")
+		stands.State == store.Absent || e.request.compare(stands) == sameRequest, "an attempt for another request")
 	return broken
 }
 
@@ -204,7 +204,7 @@ func TestAStateOfANewerVersionIsAStop(t *testing.T) {
 	t.Parallel()
 	stands := store.Record{Token: store.Token{State: 17, Attempt: 1, Owner: theirs}}
 	for _, e := range everyEvent() {
-		if d := next(stands, e); d.say == sayTry {
+		if d := next(stands, e); d.answer == answerApply {
 			t.Fatalf("%s changes a record of unknown state to %v", e.step, d.change.To.State)
 		}
 	}

@@ -38,7 +38,7 @@ func (o *operationContext) Value(key any) any {
 	switch key := key.(type) {
 	case callKey:
 		return o.call
-	case attemptKey, patienceKey:
+	case attemptKey, waitContextKey:
 		return nil
 	case txKey:
 		if o.c == nil {

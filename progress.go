@@ -86,7 +86,7 @@ func (p Progress) crashes(n uint32) int { return int(int64(n) - 1 - int64(p.Ende
 
 // counted returns p after an attempt of an operation without [Retry] has ended: a later
 // version of the program that has one does not take it for a crash.
-func (p Progress) counted() Progress {
+func (p Progress) countEnd() Progress {
 	p.Ended++
 	return p
 }
@@ -130,8 +130,8 @@ func (p Progress) failure(code, why string) *Failure {
 
 // anew is the progress of a record that a person lets be tried again: none of its
 // attempts so far counts any more.
-func (p Progress) anew(stands store.Record) Progress {
-	p.Errors, p.Ended = 0, stands.Attempt
+func (p Progress) reset(current store.Record) Progress {
+	p.Errors, p.Ended = 0, current.Attempt
 	return p
 }
 

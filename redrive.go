@@ -40,7 +40,7 @@ var (
 // attempt: Atomic, Keyed, Fenced or AtLeastOnce. The operation is one that the engine
 // was given; of a dead letter (see [IsDeadLetter]) the record says enough.
 func (c *Core) Redrive(ctx context.Context, r Redrive) (store.Record, error) {
-	return apart(c.redrive(ctx, r))
+	return publicRecord(c.redrive(ctx, r))
 }
 
 func (c *Core) redrive(ctx context.Context, r Redrive) (store.Record, error) {
@@ -55,32 +55,32 @@ func (c *Core) redrive(ctx context.Context, r Redrive) (store.Record, error) {
 	if err := c.notWithinTx(ctx, false); err != nil {
 		return store.Record{}, err
 	}
-	stands, err := c.get(ctx, r.ID)
+	current, err := c.get(ctx, r.ID)
 	if err != nil {
-		return stands, fmt.Errorf("%w: read the record: %w", ErrUnavailable, err)
+		return current, fmt.Errorf("%w: read the record: %w", ErrUnavailable, err)
 	}
-	d := next(stands, event{
-		step: stepRedrive, owner: newOwner(), owned: c.owns(stands) || IsDeadLetter(stands), policy: c.redrivePolicy(stands), delay: r.Delay,
-		outcome: c.redriven(stands), expire: c.retention(stands),
+	d := next(current, event{
+		step: stepRedrive, owner: newOwner(), owned: c.ownsKey(current) || IsDeadLetter(current), policy: c.redrivePolicy(current), delay: r.Delay,
+		outcome: c.redriveProgress(current), expire: c.retention(current),
 	})
-	if d.say != sayTry {
-		return stands, whyNotRedriven(stands)
+	if d.answer != answerApply {
+		return current, whyNotRedriven(current)
 	}
-	if err := c.withdrawCancel(ctx, stands); err != nil {
-		return stands, err
+	if err := c.withdrawCancel(ctx, current); err != nil {
+		return current, err
 	}
-	defer c.replays.drop(r.ID)
+	defer c.cache.drop(r.ID)
 	answer, err := c.swapNoted(ctx, d.change, store.Note{ID: r.ID, From: d.change.If, To: d.change.To.Token, Actor: r.Actor, Reason: r.Reason})
 	switch {
 	case err != nil:
-		return stands, fmt.Errorf("%w: redrive: %w", ErrUnavailable, err)
+		return current, fmt.Errorf("%w: redrive: %w", ErrUnavailable, err)
 	case answer.Busy:
-		return stands, ErrInProgress
+		return current, ErrInProgress
 	case !answer.Applied(d.change):
 		return recordOf(answer), ErrNotFailed
 	}
-	now := standing(d.change, stands)
-	c.see(ctx, EventRedriven, now, nil)
+	now := recordAfter(d.change, current)
+	c.emit(ctx, EventRedriven, now, nil)
 	return now, nil
 }
 
@@ -88,7 +88,7 @@ func (c *Core) redrive(ctx context.Context, r Redrive) (store.Record, error) {
 // engine was not given, a dead letter in doubt says that its policy allows another
 // attempt; AtLeastOnce assumes the least of these policies.
 func (c *Core) redrivePolicy(r store.Record) policyKind {
-	if op := c.declaredAs(r.Operation); op != nil {
+	if op := c.operationNamed(r.Operation); op != nil {
 		return op.policy.kind
 	}
 	if IsDeadLetter(r) {
@@ -97,8 +97,8 @@ func (c *Core) redrivePolicy(r store.Record) policyKind {
 	return policyUnset
 }
 
-func whyNotRedriven(stands store.Record) error {
-	switch stands.State {
+func whyNotRedriven(current store.Record) error {
+	switch current.State {
 	case store.Failed:
 		return ErrNotOwned
 	case store.InDoubt:
@@ -109,19 +109,19 @@ func whyNotRedriven(stands store.Record) error {
 }
 
 // owns tells whether the system, not a caller, chose the record's key.
-func (c *Core) owns(r store.Record) bool {
-	op := c.declaredAs(r.Operation)
+func (c *Core) ownsKey(r store.Record) bool {
+	op := c.operationNamed(r.Operation)
 	return op != nil && op.retry != nil
 }
 
 // declaredAs is the operation of that name that the engine was given, or nil.
-func (c *Core) declaredAs(name string) *operation {
+func (c *Core) operationNamed(name string) *operation {
 	return c.operations[name]
 }
 
 // knows returns an error if the engine was given another operation of that name: records
 // know operations by their names, and the answers of one would be given for the other.
-func (c *Core) knows(op *operation) error {
+func (c *Core) checkDefinition(op *operation) error {
 	if given := c.operations[op.name]; given != nil && given != op {
 		return invalid("Operations", "of the engine have another definition of "+op.name+": define an operation once, and use that one")
 	}
@@ -129,16 +129,16 @@ func (c *Core) knows(op *operation) error {
 }
 
 // redriven is the progress of a record that is sent round again.
-func (c *Core) redriven(stands store.Record) []byte {
-	p, _ := ProgressOf(stands)
+func (c *Core) redriveProgress(current store.Record) []byte {
+	p, _ := ProgressOf(current)
 	p.Redrives++
-	return p.anew(stands).encode(c.caps.MaxOutcome)
+	return p.reset(current).encode(c.caps.MaxOutcome)
 }
 
 // Reschedule lets a record that waits be due after delay, sooner or later than it
 // was, and returns what stands.
 func (c *Core) Reschedule(ctx context.Context, id store.ID, delay time.Duration) (store.Record, error) {
-	return apart(c.reschedule(ctx, id, delay))
+	return publicRecord(c.reschedule(ctx, id, delay))
 }
 
 func (c *Core) reschedule(ctx context.Context, id store.ID, delay time.Duration) (store.Record, error) {
@@ -148,19 +148,19 @@ func (c *Core) reschedule(ctx context.Context, id store.ID, delay time.Duration)
 	if err := c.notWithinTx(ctx, false); err != nil {
 		return store.Record{}, err
 	}
-	stands, err := c.get(ctx, id)
+	current, err := c.get(ctx, id)
 	if err != nil {
-		return stands, fmt.Errorf("%w: read the record: %w", ErrUnavailable, err)
+		return current, fmt.Errorf("%w: read the record: %w", ErrUnavailable, err)
 	}
-	d, now, err := c.act(ctx, stands, event{
-		step: stepReschedule, owner: newOwner(), delay: delay, expire: c.retention(stands),
+	d, now, err := c.applyAlone(ctx, current, event{
+		step: stepReschedule, owner: newOwner(), delay: delay, expire: c.retention(current),
 	}, askTries)
 	switch {
 	case errors.Is(err, errBusy):
-		return stands, &waitError{after: retryAfter(stands)}
+		return current, &waitError{after: retryAfter(current)}
 	case err != nil:
-		return stands, fmt.Errorf("%w: reschedule: %w", ErrUnavailable, err)
-	case d.say != sayTry:
+		return current, fmt.Errorf("%w: reschedule: %w", ErrUnavailable, err)
+	case d.answer != answerApply:
 		return now, ErrNotPending
 	}
 	return now, nil

@@ -51,13 +51,13 @@ func (r *Retry) valid() error {
 	setDefault(&r.MaxErrors, 10)
 	setDefault(&r.MaxCrashes, 3)
 	if r.Delay == nil {
-		r.Delay = delayDoubled
+		r.Delay = exponentialDelay
 	}
 	return nil
 }
 
 // delayDoubled is the delay of a Retry that names none.
-func delayDoubled(errors int) time.Duration {
+func exponentialDelay(errors int) time.Duration {
 	return jitter(min(time.Second<<min(max(errors-1, 0), 12), time.Hour))
 }
 

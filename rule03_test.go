@@ -59,7 +59,7 @@ func TestRule03Lifetimes(t *testing.T) {
 }
 
 // lifetime is what happens to one key, and what then stands.
-type lifetime struct {
+type attemptContext struct {
 	name  string
 	o     semel.OperationOptions[string]
 	leave stand
@@ -67,7 +67,7 @@ type lifetime struct {
 	want  store.Token // without owner
 }
 
-func testLifetime(t *testing.T, plan func(request) fault, l lifetime) {
+func testLifetime(t *testing.T, plan func(request) fault, l attemptContext) {
 	t.Helper()
 	mem := memory.New(memory.Options{})
 	op := plain("op", l.o)
@@ -83,10 +83,10 @@ func testLifetime(t *testing.T, plan func(request) fault, l lifetime) {
 	p.seen.wantNone(t, semel.EventLate, semel.EventFenced, semel.EventConflict)
 }
 
-func lifetimes() []lifetime {
+func lifetimes() []attemptContext {
 	atomic := semel.OperationOptions[string]{Policy: semel.Atomic(), Lease: time.Minute}
 	keep := semel.OperationOptions[string]{OnError: semel.Keep}
-	return []lifetime{
+	return []attemptContext{
 		{name: "run", leave: nothing, live: runOnce, want: tokenOf(store.Succeeded, 1)},
 		{name: "fail", leave: nothing, live: failOnce, want: tokenOf(store.Failed, 1)},
 		{name: "release and run", leave: pending, live: runOnce, want: tokenOf(store.Succeeded, 2)},

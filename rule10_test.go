@@ -28,34 +28,34 @@ type group struct {
 }
 
 func TestRule10EmptyIsAResult(t *testing.T) {
-	t.Run("void", replays(struct{}{}))
-	t.Run("zero", replays(0))
-	t.Run("false", replays(false))
-	t.Run("empty string", replays(""))
-	t.Run("string of any kind", replays("\x00 </script> \u2028 ü"))
-	t.Run("nil", replays[any](nil))
-	t.Run("nil pointer", replays[*group](nil))
-	t.Run("pointer", replays(&group{ID: 1 << 60, Name: "n"}))
-	t.Run("nil slice", replays[[]string](nil))
-	t.Run("empty slice", replays([]string{}))
-	t.Run("nil map", replays[map[string]int](nil))
-	t.Run("empty map", replays(map[string]int{}))
-	t.Run("zero struct", replays(group{}))
-	t.Run("full struct", replays(group{7, "g", []string{"a", ""}, map[string]any{"k": "v"}, &group{}}))
-	t.Run("no bytes", replays([]byte{}))
-	t.Run("bytes", replays([]byte{0, 255, '\n'}))
-	t.Run("empty raw", replays(semel.Raw{}))
-	t.Run("raw null", replays(semel.Raw("null")))
-	t.Run("raw", replays(semel.Raw{0, 255, 'j', '\n'}))
-	t.Run("raw as any", replays[any](semel.Raw("{")))
-	t.Run("json", replays(json.RawMessage(`{"a":1}`)))
-	t.Run("json null", replays(json.RawMessage("null")))
-	t.Run("negative zero", replays(-0.5))
+	t.Run("void", outcomeCache(struct{}{}))
+	t.Run("zero", outcomeCache(0))
+	t.Run("false", outcomeCache(false))
+	t.Run("empty string", outcomeCache(""))
+	t.Run("string of any kind", outcomeCache("\x00 </script> \u2028 ü"))
+	t.Run("nil", outcomeCache[any](nil))
+	t.Run("nil pointer", outcomeCache[*group](nil))
+	t.Run("pointer", outcomeCache(&group{ID: 1 << 60, Name: "n"}))
+	t.Run("nil slice", outcomeCache[[]string](nil))
+	t.Run("empty slice", outcomeCache([]string{}))
+	t.Run("nil map", outcomeCache[map[string]int](nil))
+	t.Run("empty map", outcomeCache(map[string]int{}))
+	t.Run("zero struct", outcomeCache(group{}))
+	t.Run("full struct", outcomeCache(group{7, "g", []string{"a", ""}, map[string]any{"k": "v"}, &group{}}))
+	t.Run("no bytes", outcomeCache([]byte{}))
+	t.Run("bytes", outcomeCache([]byte{0, 255, '\n'}))
+	t.Run("empty raw", outcomeCache(semel.Raw{}))
+	t.Run("raw null", outcomeCache(semel.Raw("null")))
+	t.Run("raw", outcomeCache(semel.Raw{0, 255, 'j', '\n'}))
+	t.Run("raw as any", outcomeCache[any](semel.Raw("{")))
+	t.Run("json", outcomeCache(json.RawMessage(`{"a":1}`)))
+	t.Run("json null", outcomeCache(json.RawMessage("null")))
+	t.Run("negative zero", outcomeCache(-0.5))
 }
 
 // replays checks that every asker gets v, through every door, and the handler
 // is entered once.
-func replays[T any](v T) func(t *testing.T) {
+func outcomeCache[T any](v T) func(t *testing.T) {
 	return func(t *testing.T) {
 		t.Parallel()
 		for _, d := range doors() {

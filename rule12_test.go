@@ -29,14 +29,14 @@ func ulid(at time.Time) string {
 }
 
 // timed is a kind of key with a time in it.
-type timed struct {
+type lazyDeadline struct {
 	name string
 	key  func(time.Time) string
 	time func(string) (time.Time, bool)
 }
 
-func timedKeys() []timed {
-	return []timed{
+func timedKeys() []lazyDeadline {
+	return []lazyDeadline{
 		{"UUIDv7", uuidv7, semel.UUIDv7Time},
 		{"ULID", ulid, semel.ULIDTime},
 		{"ULID in lower case", func(at time.Time) string { return strings.ToLower(ulid(at)) }, semel.ULIDTime},

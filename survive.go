@@ -27,7 +27,7 @@ func checkSurvives(required store.Failure, caps *store.Capabilities) error {
 func (c *Core) watchSurvives(ctx context.Context) error {
 	caps, err := c.store.Capabilities(ctx)
 	if err != nil {
-		return sealed(fmt.Errorf("%w: read the store's capabilities: %w", ErrUnavailable, err))
+		return seal(fmt.Errorf("%w: read the store's capabilities: %w", ErrUnavailable, err))
 	}
 	if before := c.survives.Swap(uint32(caps.Survives)); uint32(caps.Survives) < before {
 		c.reportLoss(ctx, &caps)

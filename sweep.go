@@ -28,10 +28,10 @@ func (c *Core) Sweep(ctx context.Context, limit int) (Swept, error) {
 		unseen, err := c.sweepOperation(ctx, declared.declared(), limit, &swept)
 		blind = errors.Join(blind, unseen)
 		if err != nil {
-			return swept, sealed(errors.Join(blind, err))
+			return swept, seal(errors.Join(blind, err))
 		}
 	}
-	return swept, sealed(blind)
+	return swept, seal(blind)
 }
 
 // sweepOperation makes one pass over the records of op. Those that cannot be
@@ -51,7 +51,7 @@ func (c *Core) sweepOperation(ctx context.Context, op *operation, limit int, swe
 			if !freed {
 				stuck++
 			}
-			switch _, look := errors.AsType[*lookError](err); {
+			switch _, look := errors.AsType[*probeError](err); {
 			case look && ctx.Err() == nil:
 				blind = err
 			case err != nil:
@@ -67,15 +67,15 @@ func (c *Core) sweepOperation(ctx context.Context, op *operation, limit int, swe
 }
 
 // lookError says that a probe could not look.
-type lookError struct {
+type probeError struct {
 	operation string
 	err       error
 }
 
-func (e *lookError) Error() string {
+func (e *probeError) Error() string {
 	return "sweep " + e.operation + ": look for evidence: " + e.err.Error()
 }
-func (e *lookError) Unwrap() error { return e.err }
+func (e *probeError) Unwrap() error { return e.err }
 
 // crashed is what is kept of an attempt whose lease ran out.
 func (c *Core) crashed(op *operation, r store.Record) []byte {
@@ -88,18 +88,18 @@ func (c *Core) sweep(ctx context.Context, op *operation, r store.Record, swept *
 	keep := c.options.timesOf(op, r.ID).retention
 	e := event{step: stepRequeue, owner: newOwner(), policy: op.policy.kind, expire: keep, outcome: c.crashed(op, r)}
 	d := next(r, e)
-	if d.say == sayLook {
+	if d.answer == answerProbe {
 		outcome, err := c.evidence(ctx, op, r)
 		if err != nil {
-			return false, &lookError{op.name, err}
+			return false, &probeError{op.name, err}
 		}
 		if outcome != nil {
 			return c.sweepHealed(ctx, r, outcome, keep, swept)
 		}
-		e.looked = true
+		e.probed = true
 		d = next(r, e)
 	}
-	if d.say != sayTry {
+	if d.answer != answerApply {
 		return false, nil
 	}
 	answer, err := c.swap(ctx, &d.change, askTries)
@@ -108,11 +108,11 @@ func (c *Core) sweep(ctx context.Context, op *operation, r store.Record, swept *
 	}
 	if d.change.To.State == store.InDoubt {
 		swept.Doubted++
-		c.see(ctx, EventInDoubt, d.change.To, nil)
+		c.emit(ctx, EventInDoubt, d.change.To, nil)
 		return true, nil
 	}
 	swept.Requeued++
-	c.see(ctx, EventSwept, d.change.To, nil)
+	c.emit(ctx, EventSwept, d.change.To, nil)
 	return true, nil
 }
 

@@ -49,7 +49,7 @@ func NewSweeper(e Runner, o SweeperOptions) (*Sweeper, error) {
 func (s *Sweeper) Run(ctx context.Context) error {
 	for ctx.Err() == nil {
 		if err := s.Pass(ctx); err != nil && ctx.Err() == nil {
-			s.c.see(ctx, EventStoreError, store.Record{}, err)
+			s.c.emit(ctx, EventStoreError, store.Record{}, err)
 		}
 		_ = pause(ctx, jitter(s.options.Every)) // its error is ctx's
 	}

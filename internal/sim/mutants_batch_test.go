@@ -6,15 +6,15 @@ func batchMutants() []mutant {
 	return []mutant{
 		{
 			name: "batch without an answer told as rolled back", plan: "batch/faults", watch: "I2t",
-			edits: []edit{{"batched.go", "		case err != nil, verdict == store.Committed:\n", "		case err != nil:\n			return store.NotCommitted, err\n		case verdict == store.Committed:\n"}},
+			edits: []edit{{"run_batch.go", "		case err != nil, verdict == store.Committed:\n", "		case err != nil:\n			return store.NotCommitted, err\n		case verdict == store.Committed:\n"}},
 		},
 		{
 			name: "batch told as done although something else stands", plan: "batch/nobody", watch: "I3t",
-			edits: []edit{{"batched.go", "		i.stands, i.change = recordOf(answer), store.Change{}\n", "		if recordOf(answer).State == store.Pending {\n			return store.Committed, nil\n		}\n		i.stands, i.change = recordOf(answer), store.Change{}\n"}},
+			edits: []edit{{"run_batch.go", "		i.current, i.change = recordOf(answer), store.Change{}\n", "		if recordOf(answer).State == store.Pending {\n			return store.Committed, nil\n		}\n		i.current, i.change = recordOf(answer), store.Change{}\n"}},
 		},
 		{
 			name: "batch whose record is written by itself", plan: "batch/faults", watch: "I3",
-			edits: []edit{{"batched.go", "	return send(waiting, i.change, !i.call.op.optimistic)\n", `	if answer, err := i.c.swap(ctx, &i.change, 1); err != nil || !answer.Applied(i.change) {
+			edits: []edit{{"run_batch.go", "	return send(waiting, i.change, !i.call.op.optimistic)\n", `	if answer, err := i.c.swap(ctx, &i.change, 1); err != nil || !answer.Applied(i.change) {
 		return answer, store.NotCommitted, err
 	}
 	return send(waiting, i.change, !i.call.op.optimistic)
@@ -36,11 +36,11 @@ func memoryMutants() []mutant {
 	return []mutant{
 		{
 			name: "memory that never ages", plan: "inline/aging", watch: "I17",
-			edits: []edit{{"replays.go", "k.gone.Load() || until(k.until) <= 0 {", "k.gone.Load() {"}},
+			edits: []edit{{"cache.go", "k.gone.Load() || until(k.until) <= 0 {", "k.gone.Load() {"}},
 		},
 		{
 			name: "memory that each repeat renews", plan: "task-do/aging", watch: "I17",
-			edits: []edit{{"replays.go", "	if !k.asked.Load() { // a write", "	k.until = now().Add(1000 * time.Hour)\n	if !k.asked.Load() { // a write"}},
+			edits: []edit{{"cache.go", "	if !k.asked.Load() { // a write", "	k.until = now().Add(1000 * time.Hour)\n	if !k.asked.Load() { // a write"}},
 		},
 	}
 }

@@ -7,8 +7,8 @@ func laneMutants() []mutant {
 		{
 			name: "batch matched by key only", plan: "heal/crowd", watch: "I11",
 			edits: []edit{
-				{"lanes.go", "		Flush: s.Swap, ", "		Flush: s.Swap, Shared: true, "},
-				{"act.go", "		case answer.HasToken(d.change.To.Token):\n", "		case !answer.Busy && answer.Record == nil:\n"},
+				{"batching.go", "		Flush: s.Swap, ", "		Flush: s.Swap, Shared: true, "},
+				{"apply.go", "		case answer.HasToken(d.change.To.Token):\n", "		case !answer.Busy && answer.Record == nil:\n"},
 			},
 		},
 		{
@@ -17,22 +17,22 @@ func laneMutants() []mutant {
 		},
 		{
 			name: "claim of a caller that gave up stays", plan: "hold/together", watch: "I14",
-			edits: []edit{{"ask.go", "			q.giveUp(ctx, d.change, *stands, err)\n", ""}},
+			edits: []edit{{"claim.go", "			q.abandonClaim(ctx, d.change, *current, err)\n", ""}},
 		},
 		{
 			name: "claim that arrives while it is given back stays", plan: "hold/crowd", watch: "I14",
-			edits: []edit{{"late.go", "err != nil || now.Token != item.record.Token {", "err != nil || now.Token != item.from {"}},
+			edits: []edit{{"unrecorded.go", "err != nil || now.Token != item.record.Token {", "err != nil || now.Token != item.from {"}},
 		},
 		{
 			name: "batch without an answer told as in force", plan: "hold/together", watch: "I11",
-			edits: []edit{{"lanes.go", "	if tries == 1 || ctx.Err() != nil {\n		return answer, err\n", "	if tries != 1 {\n		return store.SwapResult{Token: change.To.Token}, nil\n"}},
+			edits: []edit{{"batching.go", "	if tries == 1 || ctx.Err() != nil {\n		return answer, err\n", "	if tries != 1 {\n		return store.SwapResult{Token: change.To.Token}, nil\n"}},
 		},
 		{
 			name: "memory filled before the commit", plan: "atleastonce/cached", watch: "I4",
-			edits: []edit{{"finish.go", "	if serr := a.write(", `	if early := a.succeeded(e.outcome); e.step == stepSucceed {
+			edits: []edit{{"complete.go", "	if serr := a.writeEnd(", `	if early := a.succeeded(e.outcome); e.step == stepSucceed {
 		a.c.replays.put(&early, asked)
 	}
-	if serr := a.write(`}},
+	if serr := a.writeEnd(`}},
 		},
 	}
 }

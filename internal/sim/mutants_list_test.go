@@ -13,7 +13,7 @@ func knownMutants() []mutant {
 		{
 			name: "failed on an ambiguous commit", plan: "leased/faults", watch: "I2",
 			edits: []edit{{
-				"intx.go", `	d, now, err := a.c.certify(ctx, a.Record(), release)
+				"in_tx.go", `	d, now, err := a.c.prove(ctx, a.Record(), release)
 `, `	now, err := a.c.get(ctx, a.call.id)
 	failed := now
 	failed.State, failed.Owner, failed.Outcome = store.Failed, newOwner(), encodeFailure(cause, 1<<10)
@@ -26,15 +26,15 @@ func knownMutants() []mutant {
 		},
 		{
 			name: "complete without fence", plan: "atleastonce/faults", watch: "I7",
-			edits: []edit{{"next.go", "if stands.Token != e.token && !settles {", "if stands.Token != e.token && !settles && e.step != stepSucceed {"}},
+			edits: []edit{{"next.go", "if current.Token != e.token && !settles {", "if current.Token != e.token && !settles && e.step != stepSucceed {"}},
 		},
 		{
 			name: "takeover without compare-and-swap", plan: "leased/faults", watch: "I9",
-			edits: []edit{{"next.go", "d.change.IfDue = name, stands.Token, due", "d.change.IfDue = name, stands.Token, due && name != stepTakeover"}},
+			edits: []edit{{"next.go", "d.change.IfDue = name, current.Token, due", "d.change.IfDue = name, current.Token, due && name != stepTakeover"}},
 		},
 		{
 			name: "release by a zombie", plan: "leased/faults", watch: "I7",
-			edits: []edit{{"next.go", "if stands.Token != e.token && !settles {", "if stands.Token != e.token && !settles && e.step != stepRelease {"}},
+			edits: []edit{{"next.go", "if current.Token != e.token && !settles {", "if current.Token != e.token && !settles && e.step != stepRelease {"}},
 		},
 		{
 			name: "look, then run", plan: "heal/faults", watch: "I1",
@@ -43,10 +43,10 @@ func knownMutants() []mutant {
 		{
 			name: "follower deletes", plan: "hold/faults", watch: "I1",
 			edits: []edit{{
-				"follow.go", "	if left <= 0 || !q.sit() {\n", `	if left <= 0 || !q.sit() {
-		gone := stands
+				"follow.go", "	if left <= 0 || !q.acquireWaiter() {\n", `	if left <= 0 || !q.acquireWaiter() {
+		gone := current
 		gone.State, gone.Owner, gone.Expire = store.Pending, newOwner(), 1
-		_, _ = q.c.swap(ctx, &store.Change{If: stands.Token, To: gone}, 1)
+		_, _ = q.c.swap(ctx, &store.Change{If: current.Token, To: gone}, 1)
 		_, _ = q.c.store.Purge(ctx, 1)
 `,
 			}},
@@ -55,17 +55,17 @@ func knownMutants() []mutant {
 			name: "success by row count", plan: "hold/replies", watch: "R3",
 			edits: []edit{
 				{"store/record.go", "s.Token == t }", "s.Token == t && s.Record == nil }"},
-				{"internal/sim/rows.go", "		w.mark(MarkEcho)\n		return store.SwapResult{Token: c.To.Token}", "		return r.standing()"},
+				{"internal/sim/rows.go", "		w.mark(MarkEcho)\n		return store.SwapResult{Token: c.To.Token}", "		return r.recordAfter()"},
 			},
 		},
 		{
 			name: "told failed with the swap lost", plan: "leased-keep/replies", watch: "I2t",
 			edits: []edit{{
-				"finish.go", "	if d.say != sayTry {\n		return a.lost(", `	if d.say != sayTry && e.step == stepFail {
+				"complete.go", "	if d.answer != answerApply {\n		return a.fenced(", `	if d.answer != answerApply && e.step == stepFail {
 		return nil, decodeFailure(e.outcome)
 	}
-	if d.say != sayTry {
-		return a.lost(`,
+	if d.answer != answerApply {
+		return a.fenced(`,
 			}},
 		},
 	}
@@ -80,13 +80,13 @@ func furtherMutants() []mutant {
 		{
 			name: "takeover of a running lease", plan: "intx/faults", watch: "I9",
 			edits: []edit{
-				{"next.go", "	case stands.Due > 0:\n", "	case stands.Due > 0 && e.step != stepClaim:\n"},
-				{"next.go", "d.change.IfDue = name, stands.Token, due", "d.change.IfDue = name, stands.Token, due && name != stepTakeover"},
+				{"next.go", "	case current.Due > 0:\n", "	case current.Due > 0 && e.step != stepClaim:\n"},
+				{"next.go", "d.change.IfDue = name, current.Token, due", "d.change.IfDue = name, current.Token, due && name != stepTakeover"},
 			},
 		},
 		{
 			name: "taint forgotten", plan: "atleastonce/replies", watch: "I2",
-			edits: []edit{{"next.go", "if stands.Tainted && !e.policy.speaksForAll() {", "if stands.Tainted && e.policy == policyUnset {"}},
+			edits: []edit{{"next.go", "if current.Tainted && !e.policy.speaksForAll() {", "if current.Tainted && e.policy == policyUnset {"}},
 		},
 		{
 			name: "fence not raised", plan: "fenced/faults", watch: "I1",
@@ -95,34 +95,34 @@ func furtherMutants() []mutant {
 		{
 			name: "attempt not counted", plan: "leased/faults", watch: "I5",
 			edits: []edit{{
-				"next.go", "store.Token{State: store.InProgress, Attempt: stands.Attempt + 1, Owner: e.owner}",
-				"store.Token{State: store.InProgress, Attempt: max(stands.Attempt, 1), Owner: e.owner}",
+				"next.go", "store.Token{State: store.InProgress, Attempt: current.Attempt + 1, Owner: e.owner}",
+				"store.Token{State: store.InProgress, Attempt: max(current.Attempt, 1), Owner: e.owner}",
 			}},
 		},
 		{
 			name: "healing what is final", plan: "heal/faults", watch: "I6",
 			edits: []edit{
-				{"next.go", "	case stands.State.Final():\n		d.say = sayReplay", "	case stands.State == store.Absent:\n		d.say = sayReplay"},
-				{"next.go", "	case !stands.State.Unfinished():\n", "	case stands.State == store.Pending:\n"},
+				{"next.go", "	case current.State.Final():\n		d.answer = answerReplay", "	case current.State == store.Absent:\n		d.answer = answerReplay"},
+				{"next.go", "	case !current.State.Unfinished():\n", "	case current.State == store.Pending:\n"},
 			},
 		},
 		{
 			name: "told ok with the swap lost", plan: "atleastonce/faults", watch: "I4",
 			edits: []edit{{
-				"finish.go", "	if d.say != sayTry {\n		return a.lost(", `	if d.say != sayTry && err == nil {
+				"complete.go", "	if d.answer != answerApply {\n		return a.fenced(", `	if d.answer != answerApply && err == nil {
 		return &Outcome{Record: a.succeeded(e.outcome)}, nil
 	}
-	if d.say != sayTry {
-		return a.lost(`,
+	if d.answer != answerApply {
+		return a.fenced(`,
 			}},
 		},
 		{
 			name: "request not compared", plan: "leased/requests", watch: "I8",
-			edits: []edit{{"next.go", "	if stands.State != store.Absent && d.isOther(stands, e) {\n		return false", "	if stands.State > store.Failed && d.isOther(stands, e) {\n		return false"}},
+			edits: []edit{{"next.go", "	if current.State != store.Absent && d.isMismatch(current, e) {\n		return false", "	if current.State > store.Failed && d.isMismatch(current, e) {\n		return false"}},
 		},
 		{
 			name: "error taken for proof", plan: "hold/replies", watch: "I2t",
-			edits: []edit{{"finish.go", "proven = marked || a.rolledBack()\n", "proven = true\n"}},
+			edits: []edit{{"complete.go", "proven = marked || a.rolledBack()\n", "proven = true\n"}},
 		},
 		{
 			name: "scope left out", plan: "leased/scopes", watch: "I10",
@@ -133,19 +133,19 @@ func furtherMutants() []mutant {
 		},
 		{
 			name: "follower runs too", plan: "hold/faults", watch: "I11",
-			edits: []edit{{"ask.go", "	if claimed {\n", "	if claimed || stands.State == store.InProgress {\n"}},
+			edits: []edit{{"claim.go", "	if claimed {\n", "	if claimed || current.State == store.InProgress {\n"}},
 		},
 		{
 			name: "healed without evidence", plan: "heal/faults", watch: "I3",
-			edits: []edit{{"heal.go", "if err != nil || !found {", "if err != nil || !found && stands.ID == (store.ID{}) {"}},
+			edits: []edit{{"heal.go", "if err != nil || !found {", "if err != nil || !found && current.ID == (store.ID{}) {"}},
 		},
 		{
 			name: "ambiguous commit told as ok", plan: "leased/faults", watch: "I3t",
-			edits: []edit{{"intx.go", "		return verdict, a.unknownCommit(ctx, outcome, err)\n", "		a.settle(ctx, a.succeeded(outcome), nil)\n		return verdict, nil\n"}},
+			edits: []edit{{"in_tx.go", "		return verdict, a.unknownCommit(ctx, outcome, err)\n", "		a.setTxOutcome(ctx, a.succeeded(outcome), nil)\n		return verdict, nil\n"}},
 		},
 		{
 			name: "a refusal taken to speak for all", plan: "atleastonce/replies", watch: "I2k",
-			edits: []edit{{"finish.go", " && (!now.Tainted || a.speaksForAll(err)) {", " {"}},
+			edits: []edit{{"complete.go", " && (!now.Tainted || a.speaksForAll(err)) {", " {"}},
 		},
 		{
 			name: "nobody takes over", plan: "keyed/faults", watch: "I12",

@@ -16,7 +16,7 @@ func taskMutants() []mutant {
 		{
 			name: "worker completes by id only", plan: "task-do/workers", watch: "I7",
 			edits: []edit{{
-				"together.go", "	answers, err := c.store.Swap(ctx, changes)\n", `	for i := range changes {
+				"complete_many.go", "	answers, err := c.store.Swap(ctx, changes)\n", `	for i := range changes {
 		if now, err := c.get(ctx, changes[i].To.ID); err == nil {
 			changes[i].If = now.Token
 		}
@@ -32,25 +32,25 @@ func taskMutants() []mutant {
 		{
 			name: "requeue without fence", plan: "task-do/workers", watch: "I5",
 			edits: []edit{
-				{"next.go", "d.becomes(stepRequeue, stands, store.Token{State: store.Pending, Attempt: stands.Attempt, Owner: e.owner}", "d.becomes(stepRequeue, stands, store.Token{State: store.Pending, Attempt: stands.Attempt, Owner: stands.Owner}"},
+				{"next.go", "d.moveTo(stepRequeue, current, store.Token{State: store.Pending, Attempt: current.Attempt, Owner: e.owner}", "d.moveTo(stepRequeue, current, store.Token{State: store.Pending, Attempt: current.Attempt, Owner: current.Owner}"},
 				{"store/dequeue.go", "Attempt: waits.Attempt + 1, Owner: d.Owner}", "Attempt: max(waits.Attempt, 1), Owner: d.Owner}\n	if waits.Attempt > 0 {\n		to.Token.Owner = waits.Owner\n	}"},
 			},
 		},
 		{
 			name: "redrive of a caller's key", plan: "leased-keep/redriver", watch: "I6",
-			edits: []edit{{"next.go", "stands.State == store.Failed && e.owned:", "stands.State == store.Failed:"}},
+			edits: []edit{{"next.go", "current.State == store.Failed && e.owned:", "current.State == store.Failed:"}},
 		},
 		{
 			name: "redrive under a policy that allows no other attempt", plan: "task-hold/crashes", watch: "I6",
-			edits: []edit{{"next.go", "stands.State == store.InDoubt && e.owned && e.policy.runsAgain():", "stands.State == store.InDoubt && e.owned:"}},
+			edits: []edit{{"next.go", "current.State == store.InDoubt && e.owned && e.policy.runsAgain():", "current.State == store.InDoubt && e.owned:"}},
 		},
 		{
 			name: "redrive forgets the taint", plan: "task-do/crashes", watch: "I2",
-			edits: []edit{{"next.go", "d.change.To.Tainted = true // its", "d.change.To.Tainted = stands.Tainted && e.step != stepRedrive // its"}},
+			edits: []edit{{"next.go", "d.change.To.Tainted = true // its", "d.change.To.Tainted = current.Tainted && e.step != stepRedrive // its"}},
 		},
 		{
 			name: "batch neighbours mixed up", plan: "task-do/batch", watch: "I4",
-			edits: []edit{{"together.go", "if !answers[i].Applied(changes[i]) ||", "if !answers[0].Applied(changes[0]) ||"}},
+			edits: []edit{{"complete_many.go", "if !answers[i].Applied(changes[i]) ||", "if !answers[0].Applied(changes[0]) ||"}},
 		},
 	}
 }
@@ -60,7 +60,7 @@ func triedMutants() []mutant {
 	return []mutant{
 		{
 			name: "lost claim given back while it runs", plan: "task-hold/overlap", watch: "I1",
-			edits: []edit{{"lostclaims.go", "if lost.run[r.ID] != r.Attempt {", "if r.Attempt > 0 {"}},
+			edits: []edit{{"orphaned_claims.go", "if lost.run[r.ID] != r.Attempt {", "if r.Attempt > 0 {"}},
 		},
 		{
 			name: "lost claim counted as a crash", plan: "task-tx/batch", watch: "I15",
@@ -68,7 +68,7 @@ func triedMutants() []mutant {
 		},
 		{
 			name: "run although it has crashed too often", plan: "task-tx/crashes", watch: "I15",
-			edits: []edit{{"tried.go", "crashes >= o.retry.MaxCrashes", "crashes > o.retry.MaxCrashes"}},
+			edits: []edit{{"retry_decision.go", "crashes >= o.retry.MaxCrashes", "crashes > o.retry.MaxCrashes"}},
 		},
 		{
 			name: "errors not counted", plan: "task-tx/errors", watch: "I15",
@@ -77,17 +77,17 @@ func triedMutants() []mutant {
 		{
 			name: "delay ignored", plan: "task-tx/caller", watch: "I9",
 			edits: []edit{
-				{"next.go", "		if stands.Due > 0 {\n", "		if stands.Due > 0 && stands.State != store.Pending {\n"},
-				{"next.go", "d.change.IfDue = name, stands.Token, due", "d.change.IfDue = name, stands.Token, due && stands.State != store.Pending"},
+				{"next.go", "		if current.Due > 0 {\n", "		if current.Due > 0 && current.State != store.Pending {\n"},
+				{"next.go", "d.change.IfDue = name, current.Token, due", "d.change.IfDue = name, current.Token, due && current.State != store.Pending"},
 			},
 		},
 		{
 			name: "cancelled as if nothing had happened", plan: "task-do/cancel", watch: "I2",
-			edits: []edit{{"next.go", "stands.State == store.Pending && !stands.Tainted:", "stands.State == store.Pending:"}},
+			edits: []edit{{"next.go", "current.State == store.Pending && !current.Tainted:", "current.State == store.Pending:"}},
 		},
 		{
 			name: "given up as if nothing had happened", plan: "task-do/unknown", watch: "I2",
-			edits: []edit{{"tried.go", "inDoubt := e.step != stepRelease ||", "e.proven = true\n	inDoubt := e.step == stepClaim ||"}},
+			edits: []edit{{"retry_decision.go", "inDoubt := e.step != stepRelease ||", "e.proven = true\n	inDoubt := e.step == stepClaim ||"}},
 		},
 		{
 			name: "what waits is purged", plan: "task-tx/purge", watch: "I13",
@@ -95,11 +95,11 @@ func triedMutants() []mutant {
 		},
 		{
 			name: "direct call leaves workers nothing to go on with", plan: "task-tx/caller", watch: "I13",
-			edits: []edit{{"call.go", "	r.Input = c.kept\n", ""}},
+			edits: []edit{{"call.go", "	r.Input = c.storedInput\n", ""}},
 		},
 		{
 			name: "cancelling taken for the receiver's word", plan: "task-keyed/cancel", watch: "I2",
-			edits: []edit{{"tried.go", "!snoozed && !cancelled && ", "!snoozed && (cancelled || !cancelled) && "}},
+			edits: []edit{{"retry_decision.go", "!snoozed && !cancelled && ", "!snoozed && (cancelled || !cancelled) && "}},
 		},
 	}
 }

@@ -7,7 +7,7 @@ package semel
 // which takes policy [Atomic].
 func (c *Core) CheckWorker(op Declared, inTx bool) error {
 	d := op.declared()
-	given := c.declaredAs(d.name)
+	given := c.operationNamed(d.name)
 	switch {
 	case d.err != nil:
 		return d.err

@@ -10,7 +10,7 @@ import (
 // called concurrently.
 type CachedOutcome struct {
 	c      *Core
-	kept   *kept
+	kept   *cacheEntry
 	record store.Record // for the Observer: that of kept goes with it
 }
 
@@ -19,7 +19,7 @@ type CachedOutcome struct {
 // Options.CacheBytes, without which it is always nil. It is for adapters that have
 // more to remember of an outcome than the engine does.
 func (c *Core) Cached(o *Outcome) *CachedOutcome {
-	k := c.replays.held(o.Record.ID, o.Record.Token)
+	k := c.cache.lookup(o.Record.ID, o.Record.Token)
 	if k == nil {
 		return nil
 	}
@@ -31,11 +31,11 @@ func (c *Core) Cached(o *Outcome) *CachedOutcome {
 // said no it will not say yes again, whatever the engine comes to remember of the key
 // later. A closed engine says no.
 func (r *CachedOutcome) Valid(ctx context.Context) bool {
-	if r.c.closed.Load() || !r.kept.stands() {
+	if r.c.closed.Load() || !r.kept.isValid() {
 		return false
 	}
 	if r.c.options.Observer != nil {
-		r.c.see(ctx, EventReplayed, r.record, nil)
+		r.c.emit(ctx, EventReplayed, r.record, nil)
 	}
 	return true
 }

@@ -23,19 +23,19 @@ func (i *inline) send(ctx, waiting context.Context) (store.Verdict, error) {
 		case errors.Is(err, store.ErrNotStarted):
 			i.ran = false
 			return verdict, err
-		case err != nil && verdict == store.NotCommitted && i.ran && i.fnErr == nil && !notTheAnswer(err):
+		case err != nil && verdict == store.NotCommitted && i.ran && i.fnErr == nil && !isInfraError(err):
 			i.change = store.Change{} // what was to be committed is not to be kept
-			_, err = i.failing(ctx, err)
+			_, err = i.functionFailed(ctx, err)
 			return verdict, err
 		case err != nil, verdict == store.Committed:
 			return verdict, err
 		case answer.Busy:
-			i.ran, i.busy, i.say = false, true, sayWait
+			i.ran, i.busy, i.answer = false, true, answerWait
 			return store.NotCommitted, errNotRun
 		case answer.Err != nil:
 			return store.NotCommitted, answer.Err
 		}
-		i.stands, i.change = recordOf(answer), store.Change{}
+		i.current, i.change = recordOf(answer), store.Change{}
 	}
 	return store.NotCommitted, store.ErrConflict
 }
@@ -47,16 +47,16 @@ func (i *inline) sendOnce(ctx, waiting context.Context) (store.SwapResult, store
 	}
 	v, send, err := i.build(ctx)
 	if err != nil {
-		_, err = i.failing(ctx, err)
+		_, err = i.functionFailed(ctx, err)
 		return store.SwapResult{}, store.NotCommitted, err
 	}
-	i.change = next(i.stands, i.event(store.Succeeded, i.outcome(ctx, v))).change
+	i.change = next(i.current, i.event(store.Succeeded, i.outcome(ctx, v))).change
 	return send(waiting, i.change, !i.call.op.optimistic)
 }
 
 // build has the function build its statements, if there is an attempt left for them.
 func (i *inline) build(ctx context.Context) (any, sendFunc, error) {
-	if err := i.call.op.spent(i.stands, i.stands.Attempt+1); err != nil {
+	if err := i.call.op.exhausted(i.current, i.current.Attempt+1); err != nil {
 		return nil, nil, err
 	}
 	return i.batch(withOperation(ctx, *i.call, nil, nil))

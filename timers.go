@@ -9,16 +9,16 @@ import (
 // hearts wakes the hearts of an engine's attempts, each at its time, with one timer
 // for all of them. Most attempts end before their first beat, and have then cost a
 // place in a heap: times come nearly in order, so that it is found at once.
-type hearts struct {
-	mu    sync.Mutex // guards what follows
-	clock *clock     // the engine's
-	queue []*heart   // a heap, the first to be woken on top
+type timerQueue struct {
+	mu    sync.Mutex      // guards what follows
+	clock *clock          // the engine's
+	queue []*leaseRenewer // a heap, the first to be woken on top
 	timer *time.Timer
 	fires instant // when the timer does; zero: it is not set
 }
 
 // wake has h woken at that time, and not at the one it was to be woken before.
-func (hs *hearts) wake(h *heart, at instant) {
+func (hs *timerQueue) wake(h *leaseRenewer, at instant) {
 	hs.mu.Lock()
 	defer hs.mu.Unlock()
 	h.at = at
@@ -31,7 +31,7 @@ func (hs *hearts) wake(h *heart, at instant) {
 }
 
 // forget lets h not be woken. The timer stays as it is: who comes next needs it.
-func (hs *hearts) forget(h *heart) {
+func (hs *timerQueue) forget(h *leaseRenewer) {
 	hs.mu.Lock()
 	defer hs.mu.Unlock()
 	if h.place != 0 {
@@ -40,7 +40,7 @@ func (hs *hearts) forget(h *heart) {
 }
 
 // set sets the timer when the first is to be woken before it fires.
-func (hs *hearts) set() {
+func (hs *timerQueue) set() {
 	if len(hs.queue) == 0 {
 		return
 	}
@@ -51,26 +51,26 @@ func (hs *hearts) set() {
 	hs.fires = first
 	if hs.timer == nil {
 		// An engine that nobody has any more is not kept by its timer.
-		hs.timer = time.AfterFunc(hs.clock.until(first), weakly(weak.Make(hs), (*hearts).fire))
+		hs.timer = time.AfterFunc(hs.clock.until(first), weakly(weak.Make(hs), (*timerQueue).fire))
 		return
 	}
 	hs.timer.Reset(hs.clock.until(first))
 }
 
 // fire wakes those whose time has come. None of them waits for another.
-func (hs *hearts) fire() {
+func (hs *timerQueue) fire() {
 	hs.mu.Lock()
 	defer hs.mu.Unlock()
 	for now := hs.clock.now(); len(hs.queue) > 0 && hs.queue[0].at <= now; {
 		h := hs.queue[0]
 		hs.remove(h)
-		go h.awake()
+		go h.wake()
 	}
 	hs.fires = 0
 	hs.set()
 }
 
-func (hs *hearts) remove(h *heart) {
+func (hs *timerQueue) remove(h *leaseRenewer) {
 	at, last := int(h.place)-1, len(hs.queue)-1
 	hs.put(at, hs.queue[last])
 	hs.queue[last] = nil
@@ -81,12 +81,12 @@ func (hs *hearts) remove(h *heart) {
 	}
 }
 
-func (hs *hearts) put(place int, h *heart) {
+func (hs *timerQueue) put(place int, h *leaseRenewer) {
 	hs.queue[place], h.place = h, int32(place)+1
 }
 
 // sort moves the heart at i, whose time has changed, to where it belongs.
-func (hs *hearts) sort(i int) {
+func (hs *timerQueue) sort(i int) {
 	h := hs.queue[i]
 	for up := (i - 1) / 2; i > 0 && h.at < hs.queue[up].at; up = (i - 1) / 2 {
 		hs.put(i, hs.queue[up])

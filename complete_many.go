@@ -26,22 +26,22 @@ type Completion struct {
 // them alone. None of them has delayed or changed the end of a neighbour.
 func (c *Core) CompleteMany(ctx context.Context, ends []*Completion) (rest []*Completion) {
 	for len(ends) > c.caps.MaxBatch {
-		rest = append(rest, c.endTogether(ctx, ends[:c.caps.MaxBatch])...)
+		rest = append(rest, c.completeBatch(ctx, ends[:c.caps.MaxBatch])...)
 		ends = ends[c.caps.MaxBatch:]
 	}
-	return append(rest, c.endTogether(ctx, ends)...)
+	return append(rest, c.completeBatch(ctx, ends)...)
 }
 
-func (c *Core) endTogether(ctx context.Context, ends []*Completion) (rest []*Completion) {
+func (c *Core) completeBatch(ctx context.Context, ends []*Completion) (rest []*Completion) {
 	ctx, cancel := c.bounded(ctx)
 	defer cancel()
 	ready, changes := make([]*Completion, 0, len(ends)), make([]store.Change, 0, len(ends))
-	last := make(latest, len(ends))
+	last := make(latestAttempts, len(ends))
 	for _, e := range ends {
 		last.add(e.Attempt)
 	}
 	for _, e := range ends {
-		d, ok := e.Attempt.wish(ctx, e)
+		d, ok := e.Attempt.completion(ctx, e)
 		if !ok || last[d.change.To.ID] != e.Attempt { // a record is named once
 			rest = append(rest, e)
 			continue
@@ -55,15 +55,15 @@ func (c *Core) endTogether(ctx context.Context, ends []*Completion) (rest []*Com
 	}
 	answers, err := c.store.Swap(ctx, changes)
 	if err != nil {
-		c.see(ctx, EventStoreError, store.Record{}, err)
+		c.emit(ctx, EventStoreError, store.Record{}, err)
 		return append(rest, ready...)
 	}
 	for i, e := range ready {
-		if !answers[i].Applied(changes[i]) || !e.Attempt.take() {
+		if !answers[i].Applied(changes[i]) || !e.Attempt.markEnded() {
 			rest = append(rest, e)
 			continue
 		}
-		e.settled(ctx, &changes[i])
+		e.applied(ctx, &changes[i])
 	}
 	return rest
 }
@@ -71,39 +71,39 @@ func (c *Core) endTogether(ctx context.Context, ends []*Completion) (rest []*Com
 // wish is the one change that ends the attempt, if there is one: an attempt whose
 // transaction has decided, or that has ended, has none, and a value that panics
 // while it is encoded is to do so alone.
-func (a *Attempt) wish(ctx context.Context, e *Completion) (d decision, ok bool) {
+func (a *Attempt) completion(ctx context.Context, e *Completion) (d decision, ok bool) {
 	defer func() {
 		if recover() != nil {
 			ok = false
 		}
 	}()
 	a.mu.Lock()
-	busy := a.ended.Load() || a.settled.Load() != nil || a.inTx
+	busy := a.ended.Load() || a.txOutcome.Load() != nil || a.inTx
 	a.mu.Unlock()
-	if busy || e.Err != nil || a.unfoundedSuccess() != nil {
+	if busy || e.Err != nil || a.successWithoutTx() != nil {
 		return decision{}, false
 	}
 	var ending event
-	a.ending(ctx, &ending, e.Value, nil)
+	a.endEvent(ctx, &ending, e.Value, nil)
 	claimed := a.Record()
-	d.of(&claimed, &ending)
-	return d, d.say == sayTry
+	d.decide(&claimed, &ending)
+	return d, d.answer == answerApply
 }
 
 // settled does what is left of an end once its change is in force.
-func (e *Completion) settled(ctx context.Context, change *store.Change) {
+func (e *Completion) applied(ctx context.Context, change *store.Change) {
 	a := e.Attempt
 	now := &e.own.Record
 	*now = a.Record() // and nothing of an earlier attempt
-	comesInForce(change, now)
-	a.pulse.stop()
+	applyTo(change, now)
+	a.renewer.stop()
 	defer func() { // whatever an Observer does
 		e.Outcome = &e.own
 		a.cancel(nil)
-		if a.flight != nil {
-			a.c.flights.land(a.call.id, a.flight, now, nil)
+		if a.inflight != nil {
+			a.c.inflight.finish(a.call.id, a.inflight, now, nil)
 		}
 		a.c.leave()
 	}()
-	a.seeEnd(ctx, e.step, now, nil)
+	a.emitEnd(ctx, e.step, now, nil)
 }

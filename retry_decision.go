@@ -11,11 +11,11 @@ import (
 // tried makes of the end of an attempt, which err led to, what the operation's
 // Retry says: another attempt, later, or the end of all. e says whether it is
 // proven that nothing was committed.
-func (a *Attempt) tried(e *event, err error) {
+func (a *Attempt) decideRetry(e *event, err error) {
 	before, _ := ProgressOf(a.Record())
-	p, f, delay := a.call.op.retry.after(a.ctx, before, a.token.Attempt, err)
+	p, f, delay := a.call.op.retry.decide(a.ctx, before, a.token.Attempt, err)
 	if f != nil {
-		a.over(e, p, f, err)
+		a.endForGood(e, p, f, err)
 		return
 	}
 	e.outcome, e.delay = a.c.progress(p, a.call.op, a.call.id), delay
@@ -35,16 +35,16 @@ func (a *Attempt) cancelled() *cancelledError {
 func (a *Attempt) cancelledEnd(e *event, why *cancelledError) {
 	before, _ := ProgressOf(a.Record())
 	p := before.with(a.token.Attempt, TryInterrupted, why)
-	a.over(e, p, p.failure(codeCancelled, why.reason), why)
+	a.endForGood(e, p, p.failure(codeCancelled, why.reason), why)
 }
 
 // after says what comes after an attempt that ended with err: the progress it
 // makes, and either the failure that ends all or how long the next one waits.
-func (r *Retry) after(ctx context.Context, p Progress, attempt uint32, err error) (Progress, *Failure, time.Duration) {
+func (r *Retry) decide(ctx context.Context, p Progress, attempt uint32, err error) (Progress, *Failure, time.Duration) {
 	if s, ok := errors.AsType[*snoozeError](err); ok {
 		return p.with(attempt, TrySnooze, nil), nil, s.after
 	}
-	if spent, ok := errors.AsType[*spentError](err); ok {
+	if spent, ok := errors.AsType[*exhaustedError](err); ok {
 		p = p.with(attempt, TryInterrupted, spent)
 		return p, p.failure(codeExhausted, tooManyCrashes(spent.crashes)), r.delay(err, r.MaxErrors)
 	}
@@ -68,7 +68,7 @@ func (r *Retry) afterInterruption(ctx context.Context) time.Duration {
 
 // over ends the record for good, as err has it: Failed on proof, for all of its
 // attempts, and otherwise in doubt, with what is known of them.
-func (a *Attempt) over(e *event, p Progress, f *Failure, err error) {
+func (a *Attempt) endForGood(e *event, p Progress, f *Failure, err error) {
 	inDoubt := e.step != stepRelease || a.tainted() && !a.speaksForAll(err)
 	switch {
 	case inDoubt && f.Code == codeExhausted && a.policy.runsAgain():
@@ -98,21 +98,21 @@ func (o *operation) rejects() bool { return o.retry != nil && o.retry.Redelivere
 func (a *Attempt) speaksForAll(err error) bool {
 	_, snoozed := errors.AsType[*snoozeError](err)
 	_, cancelled := errors.AsType[*cancelledError](err)
-	_, spent := errors.AsType[*spentError](err)
+	_, spent := errors.AsType[*exhaustedError](err)
 	_, unread := errors.AsType[*inputError](err)
 	return a.policy.speaksForAll() && !snoozed && !cancelled && !spent && !unread
 }
 
 // interruption is what is kept of an attempt that is taken back because the store
 // did not answer: it is not to count as a crash.
-func (c *Core) interruption(op *operation, stands store.Record, attempt uint32, cause error) []byte {
-	p, _ := ProgressOf(stands)
+func (c *Core) interruption(op *operation, current store.Record, attempt uint32, cause error) []byte {
+	p, _ := ProgressOf(current)
 	if op.retry == nil {
-		p = p.counted()
+		p = p.countEnd()
 	} else {
 		p = p.with(attempt, TryInterrupted, cause)
 	}
-	return c.progress(p, op, stands.ID)
+	return c.progress(p, op, current.ID)
 }
 
 // progress is p as it is stored in a record that is not final, with the retention of its
@@ -124,41 +124,41 @@ func (c *Core) progress(p Progress, op *operation, id store.ID) []byte {
 
 // spentError says that an attempt was not run, because too many before it have
 // ended without a word.
-type spentError struct{ crashes int }
+type exhaustedError struct{ crashes int }
 
-func (e *spentError) Error() string { return "semel: " + tooManyCrashes(e.crashes) }
+func (e *exhaustedError) Error() string { return "semel: " + tooManyCrashes(e.crashes) }
 
 // spent returns, before the function of attempt n is run on what stands or was
 // claimed, why it is not to be.
-func (o *operation) spent(r store.Record, n uint32) error {
+func (o *operation) exhausted(r store.Record, n uint32) error {
 	if o.retry == nil {
 		return nil
 	}
 	p, _ := ProgressOf(r)
 	if crashes := p.crashes(n); crashes >= o.retry.MaxCrashes {
-		return &spentError{crashes}
+		return &exhaustedError{crashes}
 	}
 	return nil
 }
 
 // spent is that of the operation, of what was claimed.
-func (a *Attempt) spent() error {
+func (a *Attempt) exhausted() error {
 	if a.call.op.retry == nil { // and the record need not be made
 		return nil
 	}
-	return a.call.op.spent(a.Record(), a.token.Attempt)
+	return a.call.op.exhausted(a.Record(), a.token.Attempt)
 }
 
 // spentEnd is how an attempt ends that was not run: its own word is proof for
 // itself, and for the earlier ones only where none of them can have committed.
-func (a *Attempt) spentEnd(e *event, spent *spentError) {
+func (a *Attempt) endExhausted(e *event, spent *exhaustedError) {
 	e.step, e.proven = stepRelease, true
 	if a.tainted() {
 		e.step, e.proven = stepDoubt, false
 	}
 	before, _ := ProgressOf(a.Record())
-	p, f, _ := a.call.op.retry.after(a.ctx, before, a.token.Attempt, spent)
-	a.over(e, p, f, spent)
+	p, f, _ := a.call.op.retry.decide(a.ctx, before, a.token.Attempt, spent)
+	a.endForGood(e, p, f, spent)
 }
 
 // Ready does what comes before the function of an attempt that [Core.Dequeue]
@@ -167,7 +167,7 @@ func (a *Attempt) spentEnd(e *event, spent *spentError) {
 // returns an outcome or an error, the attempt has ended and its function must not
 // be run.
 func (a *Attempt) Prepare() (*Outcome, error) {
-	if err := a.spent(); err != nil {
+	if err := a.exhausted(); err != nil {
 		return a.End(nil, err)
 	}
 	if why := a.cancelled(); why != nil {
@@ -177,8 +177,8 @@ func (a *Attempt) Prepare() (*Outcome, error) {
 }
 
 // fit is Ready of an attempt that was just begun: nobody can have cancelled it.
-func (a *Attempt) fit() (*Outcome, error) {
-	if err := a.spent(); err != nil {
+func (a *Attempt) precheck() (*Outcome, error) {
+	if err := a.exhausted(); err != nil {
 		return a.End(nil, err)
 	}
 	return a.fence()

@@ -8,38 +8,38 @@ import (
 
 // giveUp sees to a claim that had no answer. One that is on its way with others' is
 // waited for: what became of it is then known.
-func (q *ask) giveUp(ctx context.Context, claim store.Change, before store.Record, err error) {
-	on := left(err)
+func (q *claimer) abandonClaim(ctx context.Context, claim store.Change, before store.Record, err error) {
+	on := asAbandoned(err)
 	if on == nil {
-		q.undo(ctx, claim, before)
+		q.voidClaim(ctx, claim, before)
 		return
 	}
 	q.c.open.Add(1) // the asker is in still
-	q.c.lanes.run("give up", func() {
+	q.c.batching.goRun("give up", func() {
 		defer q.c.leave()
 		answer, err := on.Wait()
 		switch {
-		case err != nil, answer.Applied(claim) && !q.release(ctx, claim, before):
-			q.undo(ctx, claim, before)
+		case err != nil, answer.Applied(claim) && !q.releaseClaim(ctx, claim, before):
+			q.voidClaim(ctx, claim, before)
 		}
 	})
 }
 
 // release gives back a claim that is known to stand, together with the changes of
 // others, and reports whether the store has answered.
-func (q *ask) release(ctx context.Context, claim store.Change, before store.Record) bool {
+func (q *claimer) releaseClaim(ctx context.Context, claim store.Change, before store.Record) bool {
 	if claim.To.State != store.InProgress {
 		return true
 	}
-	claimed := standing(claim, before)
-	now, e, d := claimed, q.released(claim, before), decision{}
+	claimed := recordAfter(claim, before)
+	now, e, d := claimed, q.releaseEvent(claim, before), decision{}
 	ctx, cancel := q.c.bounded(ctx)
 	defer cancel()
-	return q.c.endAmong(ctx, func() store.Record { return claimed }, &now, &e, &d) == nil
+	return q.c.complete(ctx, func() store.Record { return claimed }, &now, &e, &d) == nil
 }
 
 // released is the end of a claim that nothing was run for.
-func (q *ask) released(claim store.Change, before store.Record) event {
+func (q *claimer) releaseEvent(claim store.Change, before store.Record) event {
 	return event{
 		step: stepRelease, token: claim.To.Token, policy: q.attempt.policy, proven: true, expire: q.attempt.times.retention,
 		outcome: q.c.interruption(q.call.op, before, claim.To.Attempt, ErrUnavailable),
@@ -48,16 +48,16 @@ func (q *ask) released(claim store.Change, before store.Record) event {
 
 // undo gives back a claim that may have been granted although its answer never
 // came, and one that may yet be. Nothing was run, which is proof.
-func (q *ask) undo(ctx context.Context, claim store.Change, before store.Record) {
+func (q *claimer) voidClaim(ctx context.Context, claim store.Change, before store.Record) {
 	if claim.To.State != store.InProgress {
 		return
 	}
-	release := q.released(claim, before)
+	release := q.releaseEvent(claim, before)
 	void := event{
-		step: stepVoid, to: store.Pending, owner: newOwner(), policy: q.attempt.policy, of: q.call,
+		step: stepVoid, to: store.Pending, owner: newOwner(), policy: q.attempt.policy, request: q.call,
 		identity: q.call.identity(), expire: q.attempt.times.retention, outcome: release.outcome,
 	}
-	q.c.keepLate(ctx, lateItem{
-		record: standing(claim, before), quiet: true, event: release, void: void, from: claim.If,
+	q.c.keepUnrecorded(ctx, pendingEnd{
+		record: recordAfter(claim, before), silent: true, event: release, void: void, from: claim.If,
 	}, ErrUnavailable)
 }

@@ -11,7 +11,7 @@ import (
 // before it claims. Most keys are new, and a claim finds out by itself what stands
 // in its way; but where most are repeats, a look is all that they need, and one
 // that writes nothing.
-type lately struct {
+type readHint struct {
 	// repeats is above zero when more of the last keys were final than new.
 	repeats atomic.Int32
 	// transactions are open in this process.
@@ -29,7 +29,7 @@ const (
 )
 
 // met counts a key whose record stood as final, or which was claimed.
-func (l *lately) met(final bool) {
+func (l *readHint) observe(final bool) {
 	was := l.repeats.Load()
 	switch {
 	case final && was < repeatsBound:
@@ -40,12 +40,12 @@ func (l *lately) met(final bool) {
 }
 
 // written notes that the store has let this process write.
-func (l *lately) written() { l.wrote.Store(now().UnixNano()) }
+func (l *readHint) observeWrite() { l.wrote.Store(now().UnixNano()) }
 
 // looks says whether to look first: when it is likely to be all, or when, in a
 // store of one writer, a claim may have to wait for a transaction that a look
 // need not wait for.
-func (l *lately) looks(caps *store.Capabilities) bool {
+func (l *readHint) readFirst(caps *store.Capabilities) bool {
 	if l.repeats.Load() > 0 {
 		return true
 	}

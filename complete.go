@@ -9,49 +9,49 @@ import (
 
 // finish ends the attempt in the store, and returns what to tell: neither an outcome
 // nor an error, when that is stands, which is what was claimed and becomes what stands.
-func (a *Attempt) finish(v any, err error, stands *store.Record) (*Outcome, error) {
-	ctx := a.afterwards()
-	if settled := a.settled.Load(); settled != nil {
-		if *stands = settled.stands; settled.told != nil {
-			return nil, settled.told
+func (a *Attempt) finish(v any, err error, current *store.Record) (*Outcome, error) {
+	ctx := a.detached()
+	if settled := a.txOutcome.Load(); settled != nil {
+		if *current = settled.current; settled.err != nil {
+			return nil, settled.err
 		}
 		if err != nil {
-			a.see(ctx, EventAfterOutcome, *stands, err)
+			a.emit(ctx, EventAfterOutcome, *current, err)
 		}
 		return nil, nil
 	}
 	var e event
 	if err == nil {
-		err = a.unfoundedSuccess()
+		err = a.successWithoutTx()
 	}
-	a.ending(ctx, &e, v, err)
-	asked := a.c.replays.clock()
+	a.endEvent(ctx, &e, v, err)
+	asked := a.c.cache.clock()
 	var d decision
-	if serr := a.write(ctx, stands, &e, &d); serr != nil {
-		return nil, a.unrecorded(ctx, stands, &e, err, serr)
+	if serr := a.writeEnd(ctx, current, &e, &d); serr != nil {
+		return nil, a.keepUnrecorded(ctx, current, &e, err, serr)
 	}
-	a.pulse.stop()
-	a.c.replays.put(stands, asked)
-	if d.say == sayDoubt {
+	a.renewer.stop()
+	a.c.cache.put(current, asked)
+	if d.answer == answerInDoubt {
 		// Somebody recorded it first; what this attempt knows is its own.
 		return nil, a.attemptError(store.Unknown, store.InDoubt, err)
 	}
-	if d.say != sayTry {
-		return a.lost(ctx, *stands, err == nil)
+	if d.answer != answerApply {
+		return a.fenced(ctx, *current, err == nil)
 	}
-	a.seeEnd(ctx, d.step, stands, err)
-	return nil, a.told(d.step, stands, err)
+	a.emitEnd(ctx, d.step, current, err)
+	return nil, a.endError(d.step, current, err)
 }
 
 // write has the end of the attempt written. What may have to wait
 // for a transaction of its own goes alone.
-func (a *Attempt) write(ctx context.Context, stands *store.Record, e *event, d *decision) (err error) {
+func (a *Attempt) writeEnd(ctx context.Context, current *store.Record, e *event, d *decision) (err error) {
 	if a.policy != policyAtomic {
-		return a.c.endAmong(ctx, a.Record, stands, e, d)
+		return a.c.complete(ctx, a.Record, current, e, d)
 	}
 	ctx, cancel := a.c.bounded(ctx)
 	defer cancel()
-	*d, *stands, err = a.c.end(ctx, a.Record(), *e)
+	*d, *current, err = a.c.completeAlone(ctx, a.Record(), *e)
 	return err
 }
 
@@ -71,7 +71,7 @@ var (
 // unfoundedSuccess returns what is wrong with the success that the function returned, or
 // nil. It is called when no transaction of InTx has decided the attempt. An adapter knows
 // whether its answer claims that the operation took place.
-func (a *Attempt) unfoundedSuccess() error {
+func (a *Attempt) successWithoutTx() error {
 	switch {
 	case a.policy != policyAtomic || a.adapter != nil && !a.adapter.Claims():
 		return nil
@@ -83,7 +83,7 @@ func (a *Attempt) unfoundedSuccess() error {
 }
 
 // ending makes of e, which is empty, what an attempt that returned v and err asks for.
-func (a *Attempt) ending(ctx context.Context, e *event, v any, err error) {
+func (a *Attempt) endEvent(ctx context.Context, e *event, v any, err error) {
 	e.token, e.policy, e.expire = a.token, a.policy, a.times.retention
 	if err == nil {
 		e.step = stepSucceed
@@ -95,8 +95,8 @@ func (a *Attempt) ending(ctx context.Context, e *event, v any, err error) {
 		e.step, e.taints = stepDoubt, true // a wrong program must not repeat the effect
 		return
 	}
-	if spent, ok := errors.AsType[*spentError](err); ok {
-		a.spentEnd(e, spent)
+	if spent, ok := errors.AsType[*exhaustedError](err); ok {
+		a.endExhausted(e, spent)
 		return
 	}
 	proven, keep := a.proof(err)
@@ -126,11 +126,11 @@ func (a *Attempt) ending(ctx context.Context, e *event, v any, err error) {
 		return
 	}
 	if a.call.op.retry != nil {
-		a.tried(e, err)
+		a.decideRetry(e, err)
 		return
 	}
 	p, _ := ProgressOf(a.Record())
-	e.outcome = a.c.progress(p.counted(), a.call.op, a.call.id)
+	e.outcome = a.c.progress(p.countEnd(), a.call.op, a.call.id)
 }
 
 // proof tells whether err proves that nothing was committed, and whether it is
@@ -148,7 +148,7 @@ func (a *Attempt) proof(err error) (proven, keep bool) {
 	if marked && mark.keep {
 		return true, true
 	}
-	return proven, proven && a.call.op.onError == Keep && !circumstantial(err)
+	return proven, proven && a.call.op.onError == Keep && !isTransient(err)
 }
 
 // rolledBack reports whether all that the attempt can have done was in transactions of its
@@ -166,7 +166,7 @@ func (a *Attempt) hasTriedTx() bool {
 
 // circumstantial tells whether err speaks of the circumstances of an attempt
 // rather than of the operation, so that it is nobody's answer and never kept.
-func circumstantial(err error) bool {
+func isTransient(err error) bool {
 	_, infrastructure := errors.AsType[*txError](err)
 	_, snoozed := errors.AsType[*snoozeError](err)
 	return infrastructure || snoozed || isOwn(err, ErrLeaseLost) ||
@@ -183,7 +183,7 @@ func (a *Attempt) evidence(ctx context.Context) []byte {
 	defer cancel()
 	outcome, err := a.c.evidence(ctx, a.call.op, a.Record())
 	if err != nil {
-		a.see(ctx, EventStoreError, a.Record(), err)
+		a.emit(ctx, EventStoreError, a.Record(), err)
 	}
 	return outcome
 }
@@ -192,12 +192,12 @@ func (a *Attempt) evidence(ctx context.Context) []byte {
 // is never a reason to run again.
 func (a *Attempt) outcome(ctx context.Context, v any) []byte {
 	e, why := a.c.outcome(v)
-	a.asReturned = e.asReturned || why != nil // a tombstone cannot be decoded: the caller keeps its value
+	a.lossless = e.lossless || why != nil // a tombstone cannot be decoded: the caller keeps its value
 	switch {
 	case why != nil:
-		a.see(ctx, EventTombstone, a.Record(), why)
+		a.emit(ctx, EventTombstone, a.Record(), why)
 	case e.altered != nil:
-		a.see(ctx, EventAltered, a.Record(), e.altered)
+		a.emit(ctx, EventAltered, a.Record(), e.altered)
 	}
 	return e.outcome
 }
@@ -233,21 +233,21 @@ type Tombstone string
 // unrecorded is what is left when the store gave no answer in time. A finished
 // effect is told as success; everything else is told as unknown. Both are tried
 // again in the background, with the same token.
-func (a *Attempt) unrecorded(ctx context.Context, stands *store.Record, e *event, err, serr error) error {
-	*stands = a.Record()
-	a.c.keepLate(ctx, lateItem{record: *stands, event: *e, beats: &a.pulse}, serr)
+func (a *Attempt) keepUnrecorded(ctx context.Context, current *store.Record, e *event, err, serr error) error {
+	*current = a.Record()
+	a.c.keepUnrecorded(ctx, pendingEnd{record: *current, event: *e, renewer: &a.renewer}, serr)
 	if e.step != stepSucceed {
 		return a.attemptError(store.Unknown, store.InProgress, errors.Join(err, serr))
 	}
-	stands.State, stands.Outcome = store.Succeeded, e.outcome
+	current.State, current.Outcome = store.Succeeded, e.outcome
 	return nil
 }
 
 // lost is what a leader tells whose change is not in force: what stands.
-func (a *Attempt) lost(ctx context.Context, now store.Record, acted bool) (*Outcome, error) {
-	a.see(ctx, EventFenced, now, nil)
+func (a *Attempt) fenced(ctx context.Context, now store.Record, acted bool) (*Outcome, error) {
+	a.emit(ctx, EventFenced, now, nil)
 	if acted && a.policy != policyAtomic && now.State != store.Succeeded {
-		a.see(ctx, EventConflict, now, nil)
+		a.emit(ctx, EventConflict, now, nil)
 	}
 	return a.c.answer(ctx, &a.call, now)
 }
@@ -257,7 +257,7 @@ func (c *Core) answer(ctx context.Context, call *Call, now store.Record) (*Outco
 	if now.State == store.Absent {
 		return nil, ErrOutcomeUnknown
 	}
-	if err := c.notSame(ctx, call, &now); err != nil {
+	if err := c.checkSameRequest(ctx, call, &now); err != nil {
 		return nil, err
 	}
 	switch {
@@ -271,7 +271,7 @@ func (c *Core) answer(ctx context.Context, call *Call, now store.Record) (*Outco
 }
 
 // told is the error of an attempt that is recorded as it wished.
-func (a *Attempt) told(s step, now *store.Record, err error) error {
+func (a *Attempt) endError(s step, now *store.Record, err error) error {
 	switch now.State {
 	case store.Succeeded:
 		return nil
@@ -290,23 +290,23 @@ func (a *Attempt) told(s step, now *store.Record, err error) error {
 	return a.attemptError(store.Unknown, now.State, err)
 }
 
-func (a *Attempt) seeEnd(ctx context.Context, s step, at *store.Record, err error) {
+func (a *Attempt) emitEnd(ctx context.Context, s step, at *store.Record, err error) {
 	if a.c.options.Observer == nil {
 		return
 	}
 	switch now := *at; {
 	case s == stepSettle:
-		a.see(ctx, EventSettled, now, err)
+		a.emit(ctx, EventSettled, now, err)
 	case now.State == store.Succeeded:
-		a.see(ctx, EventSucceeded, now, nil)
+		a.emit(ctx, EventSucceeded, now, nil)
 	case now.State == store.Failed || now.State == store.InDoubt:
-		a.see(ctx, endKind(now), now, err)
+		a.emit(ctx, endKind(now), now, err)
 	default:
-		a.see(ctx, EventReleased, now, err)
+		a.emit(ctx, EventReleased, now, err)
 	}
 }
 
-func (a *Attempt) see(ctx context.Context, kind EventKind, r store.Record, err error) {
+func (a *Attempt) emit(ctx context.Context, kind EventKind, r store.Record, err error) {
 	if a.c.options.Observer == nil {
 		return // and nobody reads the clock
 	}

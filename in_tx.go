@@ -63,7 +63,7 @@ func InTx[T, Tx any](ctx context.Context, e *Engine[Tx], fn func(ctx context.Con
 		if a.adapter != nil { // which encodes the value
 			return v, err
 		}
-		return placed[T]{&v}, err
+		return valueRef[T]{&v}, err
 	})
 	return v, err
 }
@@ -75,13 +75,13 @@ func (a *Attempt) runTx(ctx context.Context, fn func(context.Context, any) (any,
 	}
 	defer func() { // also on a panic, which the operation may recover from
 		a.leaveTx()
-		if s := a.settled.Load(); a.adapter != nil && (s == nil || s.told != nil) {
+		if s := a.txOutcome.Load(); a.adapter != nil && (s == nil || s.err != nil) {
 			a.adapter.Undone()
 		}
 	}()
 	verdict, err := a.inOneTx(ctx, fn)
-	for lost := new(conflicts); conflicting(verdict, err) && lost.again(ctx, err); {
-		a.see(ctx, EventRetried, a.Record(), err)
+	for lost := new(conflictCounter); isConflict(verdict, err) && lost.retry(ctx, err); {
+		a.emit(ctx, EventRetried, a.Record(), err)
 		if a.adapter != nil {
 			a.adapter.Undone()
 		}
@@ -102,7 +102,7 @@ func (a *Attempt) inOneTx(ctx context.Context, fn func(context.Context, any) (an
 		}
 		if err != nil {
 			fnErr = err
-			return nil, partOf(err)
+			return nil, withoutInnerErrors(err)
 		}
 		outcome = a.outcome(ctx, v)
 		d := next(a.Record(), a.succeeding(outcome))
@@ -110,16 +110,16 @@ func (a *Attempt) inOneTx(ctx context.Context, fn func(context.Context, any) (an
 	})
 	switch {
 	case err == nil:
-		a.settle(ctx, a.succeeded(outcome), nil)
+		a.setTxOutcome(ctx, a.succeeded(outcome), nil)
 		return verdict, nil
 	case verdict == store.Committed:
 		return verdict, a.committedByItself(ctx, outcome, fnErr, err)
 	case verdict == store.Unknown && errors.Is(err, store.ErrTxEndedByHandler):
-		return verdict, a.apart(ctx, err)
-	case conflicting(verdict, err):
-		return verdict, lostOut(err, false)
+		return verdict, a.endedByHandler(ctx, err)
+	case isConflict(verdict, err):
+		return verdict, infraError(err, false)
 	case verdict == store.NotCommitted && errors.Is(err, store.ErrInterrupted):
-		return verdict, lostOut(err, fnErr != nil || outcome != nil)
+		return verdict, infraError(err, fnErr != nil || outcome != nil)
 	case verdict == store.NotCommitted && fnErr != nil:
 		return verdict, fnErr
 	case verdict == store.NotCommitted && errors.Is(err, store.ErrSuperseded):
@@ -139,31 +139,31 @@ func (a *Attempt) inOneTx(ctx context.Context, fn func(context.Context, any) (an
 func (a *Attempt) committedByItself(ctx context.Context, outcome []byte, fnErr, cause error) error {
 	ctx, cancel := a.c.bounded(ctx)
 	defer cancel()
-	a.see(ctx, EventConflict, a.Record(), cause)
+	a.emit(ctx, EventConflict, a.Record(), cause)
 	var told error
 	if fnErr != nil {
 		outcome = encodeTombstone(endedAndFailed)
 		told = a.attemptError(store.Committed, store.Succeeded, fnErr)
 	}
 	e := a.succeeding(outcome)
-	d, _, err := a.c.end(ctx, a.Record(), e)
+	d, _, err := a.c.completeAlone(ctx, a.Record(), e)
 	switch {
 	case err != nil:
-		a.c.keepLate(ctx, lateItem{record: a.Record(), event: e}, err)
-	case d.say != sayTry:
+		a.c.keepUnrecorded(ctx, pendingEnd{record: a.Record(), event: e}, err)
+	case d.answer != answerApply:
 		return fmt.Errorf("%w: %w", ErrLeaseLost, cause)
 	}
-	a.settle(ctx, a.succeeded(outcome), told)
+	a.setTxOutcome(ctx, a.succeeded(outcome), told)
 	return told
 }
 
 // apart tells of a function that ended its transaction itself, and of which not
 // even the store knows what it left. No change of the record proves anything
 // about that.
-func (a *Attempt) apart(ctx context.Context, cause error) error {
-	a.see(ctx, EventConflict, a.Record(), cause)
+func (a *Attempt) endedByHandler(ctx context.Context, cause error) error {
+	a.emit(ctx, EventConflict, a.Record(), cause)
 	told := a.attemptError(store.Unknown, store.InProgress, cause)
-	a.settle(ctx, a.Record(), told)
+	a.setTxOutcome(ctx, a.Record(), told)
 	return told
 }
 
@@ -182,11 +182,11 @@ func (a *Attempt) succeeded(outcome []byte) store.Record {
 // settle keeps what the attempt's own transaction has decided, for End. There
 // is no lease to renew any more: a renewal would find the outcome in its place
 // and take it for somebody else's.
-func (a *Attempt) settle(ctx context.Context, now store.Record, told error) {
-	a.pulse.stop()
-	a.settled.Store(&settlement{now, told})
+func (a *Attempt) setTxOutcome(ctx context.Context, now store.Record, told error) {
+	a.renewer.stop()
+	a.txOutcome.Store(&txOutcome{now, told})
 	if told == nil {
-		a.see(ctx, EventSucceeded, now, nil)
+		a.emit(ctx, EventSucceeded, now, nil)
 	}
 }
 
@@ -200,22 +200,22 @@ func (a *Attempt) unknownCommit(ctx context.Context, outcome []byte, cause error
 		step: stepRelease, token: a.token, policy: a.policy, proven: true, expire: a.times.retention,
 		outcome: a.c.interruption(a.call.op, a.Record(), a.token.Attempt, cause),
 	}
-	d, now, err := a.c.certify(ctx, a.Record(), release)
+	d, now, err := a.c.prove(ctx, a.Record(), release)
 	own := a.succeeded(outcome)
 	switch {
 	case err != nil:
-		a.c.keepLate(ctx, lateItem{record: a.Record(), event: release}, err)
+		a.c.keepUnrecorded(ctx, pendingEnd{record: a.Record(), event: release}, err)
 		told := a.attemptError(store.Unknown, store.InProgress, errors.Join(cause, err))
-		a.settle(ctx, a.Record(), told)
+		a.setTxOutcome(ctx, a.Record(), told)
 		return told
-	case d.say == sayTry:
-		a.see(ctx, EventAmbiguousNo, now, cause)
+	case d.answer == answerApply:
+		a.emit(ctx, EventAmbiguousNo, now, cause)
 		told := a.attemptError(store.NotCommitted, store.Pending, &txError{err: cause})
-		a.settle(ctx, now, told)
+		a.setTxOutcome(ctx, now, told)
 		return told
 	case now.Token == own.Token:
-		a.see(ctx, EventAmbiguousYes, now, cause)
-		a.settle(ctx, own, nil)
+		a.emit(ctx, EventAmbiguousYes, now, cause)
+		a.setTxOutcome(ctx, own, nil)
 		return nil
 	default:
 		return fmt.Errorf("%w: %w", ErrLeaseLost, cause)
@@ -230,7 +230,7 @@ func (a *Attempt) enterTx() error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	switch {
-	case a.ended.Load() || a.settled.Load() != nil:
+	case a.ended.Load() || a.txOutcome.Load() != nil:
 		return invalid("Attempt", "has its outcome already")
 	case a.inTx:
 		return invalid("Attempt", "runs a transaction already")

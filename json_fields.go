@@ -59,7 +59,7 @@ func (b formBuilder) field(f *jsonForm, field reflect.StructField, index []int) 
 	}
 	if !field.IsExported() && (!field.Anonymous || !isStruct) {
 		if field.Type.Size() > 0 {
-			f.unwritten = append(f.unwritten, unwrittenPart{field.Name, index, "is not exported, so JSON does not contain it"})
+			f.unwritten = append(f.unwritten, omittedPart{field.Name, index, "is not exported, so JSON does not contain it"})
 		}
 		return one, false, false
 	}
@@ -96,7 +96,7 @@ func (f *jsonForm) choose(found []jsonField) {
 			f.fields = append(f.fields, same[0])
 		}
 		for _, h := range hidden {
-			f.unwritten = append(f.unwritten, unwrittenPart{h.goName, h.index, "has the JSON name of another field, so JSON does not contain it"})
+			f.unwritten = append(f.unwritten, omittedPart{h.goName, h.index, "has the JSON name of another field, so JSON does not contain it"})
 		}
 	}
 }

@@ -12,12 +12,12 @@ import (
 // lostClaims are the owners of claims of waiting calls whose answer never came.
 // What they may have claimed was not run, so it is given back when it shows,
 // before its lease is over.
-type lostClaims struct {
+type orphanedClaims struct {
 	mu    sync.Mutex
-	items []lostClaim
+	items []orphanedClaim
 }
 
-type lostClaim struct {
+type orphanedClaim struct {
 	operation string
 	owner     uint64
 	until     time.Time // later than anything that is still on its way
@@ -29,23 +29,23 @@ type lostClaim struct {
 }
 
 // maxLostClaims bounds the list; beyond it the lease decides.
-const maxLostClaims = 100
+const maxOrphanedClaims = 100
 
-func (l *lostClaims) add(item lostClaim) {
+func (l *orphanedClaims) add(item orphanedClaim) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if len(l.items) < maxLostClaims {
+	if len(l.items) < maxOrphanedClaims {
 		l.items = append(l.items, item)
 	}
 }
 
 // due returns those of an operation that are to be looked for now, and forgets
 // those that nothing can come of any more.
-func (l *lostClaims) due(operation string) []lostClaim {
+func (l *orphanedClaims) due(operation string) []orphanedClaim {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.items = slices.DeleteFunc(l.items, func(i lostClaim) bool { return until(i.until) < 0 })
-	var due []lostClaim
+	l.items = slices.DeleteFunc(l.items, func(i orphanedClaim) bool { return until(i.until) < 0 })
+	var due []orphanedClaim
 	for _, i := range l.items {
 		if i.operation == operation && until(i.next) <= 0 {
 			due = append(due, i)
@@ -56,7 +56,7 @@ func (l *lostClaims) due(operation string) []lostClaim {
 
 // looked lets an owner not be looked for again before a pause, which grows: many of
 // them are no reason to ask a store that has just come back for little else.
-func (l *lostClaims) looked(owner uint64) {
+func (l *orphanedClaims) backOff(owner uint64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for n := range l.items {
@@ -68,32 +68,32 @@ func (l *lostClaims) looked(owner uint64) {
 
 // lose remembers that the claims of an owner may stand, or yet come to, beside
 // those that it knows of and runs.
-func (q *dequeuing) lose(owner uint64, known []store.Record) {
-	lost := lostClaim{
+func (q *dequeueCall) rememberOrphaned(owner uint64, known []store.Record) {
+	lost := orphanedClaim{
 		operation: q.op.name, owner: owner, until: now().Add(q.times.lease + q.c.options.RecordTimeout),
 		run: make(map[store.ID]uint32, len(known)), pause: q.times.lease / 32,
 	}
 	for _, r := range known {
 		lost.run[r.ID] = r.Attempt
 	}
-	q.c.lost.add(lost)
+	q.c.orphaned.add(lost)
 }
 
 // giveBackLost gives back what has come of claims that were lost.
-func (q *dequeuing) giveBackLost(ctx context.Context, dequeuer store.Dequeuer) {
+func (q *dequeueCall) releaseOrphaned(ctx context.Context, dequeuer store.Dequeuer) {
 	ctx, cancel := q.c.bounded(ctx)
 	defer cancel()
-	for _, lost := range q.c.lost.due(q.op.name) {
+	for _, lost := range q.c.orphaned.due(q.op.name) {
 		claimed, err := dequeuer.Dequeue(ctx, store.Dequeue{
 			Operation: q.op.name, Limit: q.c.caps.MaxBatch, Owner: lost.owner, Again: true,
 		})
 		if err != nil {
 			return
 		}
-		q.c.lost.looked(lost.owner)
+		q.c.orphaned.backOff(lost.owner)
 		for _, r := range claimed {
 			if lost.run[r.ID] != r.Attempt {
-				q.giveBack(ctx, r, ErrUnavailable)
+				q.release(ctx, r, ErrUnavailable)
 			}
 		}
 	}
@@ -101,15 +101,15 @@ func (q *dequeuing) giveBackLost(ctx context.Context, dequeuer store.Dequeuer) {
 
 // giveBackUnanswered gives back, later, what a Swap without an answer may have
 // claimed or may yet claim.
-func (q *dequeuing) giveBackUnanswered(ctx context.Context, waiting []store.Record, changes []store.Change) {
+func (q *dequeueCall) releaseUnanswered(ctx context.Context, waiting []store.Record, changes []store.Change) {
 	for i, r := range waiting {
-		claimed := standing(changes[i], r)
+		claimed := recordAfter(changes[i], r)
 		void := event{
 			step: stepVoid, to: store.Pending, owner: newOwner(), policy: q.policy, identity: r,
 			expire: q.c.options.timesOf(q.op, r.ID).retention, outcome: q.c.interruption(q.op, r, claimed.Attempt, ErrUnavailable),
 		}
-		q.c.keepLate(ctx, lateItem{
-			record: claimed, quiet: true, event: q.release(claimed, ErrUnavailable), void: void, from: changes[i].If,
+		q.c.keepUnrecorded(ctx, pendingEnd{
+			record: claimed, silent: true, event: q.releaseEvent(claimed, ErrUnavailable), void: void, from: changes[i].If,
 		}, ErrUnavailable)
 	}
 }

@@ -14,7 +14,7 @@ var errTooLate = errors.New("semel: the transaction did not begin in time")
 
 // beginning bounds how long the store may take to begin a transaction, with its wait for a
 // connection: RecordTimeout. A transaction that has begun is not bounded.
-type beginning struct {
+type beginTimeout struct {
 	c      *Core
 	cancel context.CancelCauseFunc
 	timer  *time.Timer // nil: the store never waits
@@ -22,9 +22,9 @@ type beginning struct {
 }
 
 // beginning returns ctx for the store.
-func (c *Core) beginning(ctx context.Context) (context.Context, *beginning) {
-	b := &beginning{c: c}
-	if c.near != nil {
+func (c *Core) beginTimeout(ctx context.Context) (context.Context, *beginTimeout) {
+	b := &beginTimeout{c: c}
+	if c.inProcess != nil {
 		return ctx, b
 	}
 	ctx, b.cancel = context.WithCancelCause(ctx)
@@ -33,12 +33,12 @@ func (c *Core) beginning(ctx context.Context) (context.Context, *beginning) {
 }
 
 // begins lifts the bound. It reports false if the bound has ended the context already.
-func (b *beginning) begins() bool {
+func (b *beginTimeout) begin() bool {
 	b.begun = b.timer == nil || b.timer.Stop()
 	return b.begun
 }
 
-func (b *beginning) end() {
+func (b *beginTimeout) end() {
 	if b.timer != nil {
 		b.timer.Stop()
 		b.cancel(nil)
@@ -47,11 +47,11 @@ func (b *beginning) end() {
 
 // because returns the store's error with the reason why the transaction did not begin, and
 // reports it.
-func (b *beginning) because(ctx context.Context, id store.ID, err error) error {
+func (b *beginTimeout) explain(ctx context.Context, id store.ID, err error) error {
 	if err == nil || b.begun || !errors.Is(context.Cause(ctx), errTooLate) {
 		return err
 	}
 	err = fmt.Errorf("%w, within the RecordTimeout of %v: %w", errTooLate, b.c.options.RecordTimeout, err)
-	b.c.see(ctx, EventStoreError, store.Record{ID: id}, err)
+	b.c.emit(ctx, EventStoreError, store.Record{ID: id}, err)
 	return err
 }

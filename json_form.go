@@ -14,9 +14,9 @@ type jsonForm struct {
 	marshaler marshalerKind
 	onPointer bool // the marshaler's method has a pointer receiver
 	elem, key *jsonForm
-	fields    []jsonField     // of a struct, in the order of their JSON names
-	unwritten []unwrittenPart // of a struct: fields that JSON leaves out without being told so
-	leavesOut bool            // a struct with a field that a tag leaves out, or an embedded pointer
+	fields    []jsonField   // of a struct, in the order of their JSON names
+	unwritten []omittedPart // of a struct: fields that JSON leaves out without being told so
+	leavesOut bool          // a struct with a field that a tag leaves out, or an embedded pointer
 
 	// exact reports that decoding what was encoded always gives the same Go value, if no
 	// string has invalid UTF-8 and no unwritten field is set.
@@ -41,7 +41,7 @@ type jsonField struct {
 }
 
 // unwrittenPart is a struct field that encoding/json does not write.
-type unwrittenPart struct {
+type omittedPart struct {
 	goName string
 	index  []int
 	why    string

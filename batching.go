@@ -14,14 +14,14 @@ import (
 
 // lanes are where the changes and the reads of all callers go to the store
 // together. Without them, each goes by itself.
-type lanes struct {
+type batching struct {
 	swaps *lane.Lane[store.ID, store.Change, store.SwapResult]
 	gets  *lane.Lane[store.ID, store.ID, store.SwapResult]
 	busy  busyRecords
 	steps lane.Steps // nil: things happen by themselves
 }
 
-func (l *lanes) open(s store.Store, caps store.Capabilities, o *Options) {
+func (l *batching) open(s store.Store, caps store.Capabilities, o *Options) {
 	l.steps = lane.StepsOf(s)
 	if caps.Flushers == 0 {
 		return
@@ -29,7 +29,7 @@ func (l *lanes) open(s store.Store, caps store.Capabilities, o *Options) {
 	swaps := lane.Config[store.ID, store.Change, store.SwapResult]{
 		Flush: s.Swap, Key: func(c *store.Change) store.ID { return c.To.ID }, Compare: compareIDs,
 		Flushers: caps.Flushers, Crowd: crowd, MaxBatch: caps.MaxBatch, MaxWaiting: o.MaxQueued, Timeout: o.RecordTimeout,
-		Within: spanned, Steps: l.steps,
+		Within: batchDeadline, Steps: l.steps,
 	}
 	if g, ok := s.(store.BatchJoiner); ok && g.Self() == s {
 		swaps.Gather = g.SwapJoinable
@@ -41,7 +41,7 @@ func (l *lanes) open(s store.Store, caps store.Capabilities, o *Options) {
 	l.gets = lane.New(lane.Config[store.ID, store.ID, store.SwapResult]{
 		Flush: s.Get, Key: func(id *store.ID) store.ID { return *id }, Compare: compareIDs, Shared: true,
 		Flushers: caps.Flushers, Crowd: crowd, MaxBatch: maxReads, MaxWaiting: o.MaxQueued, Timeout: o.RecordTimeout,
-		Within: spanned, Steps: l.steps,
+		Within: batchDeadline, Steps: l.steps,
 	})
 }
 
@@ -50,19 +50,19 @@ func (l *lanes) open(s store.Store, caps store.Capabilities, o *Options) {
 func kindOf(c *store.Change) int { return int(c.If.State) }
 
 // spanned is by, for a lane.
-func spanned(ctx context.Context, end time.Time) (context.Context, func()) {
-	b := new(bounded)
+func batchDeadline(ctx context.Context, end time.Time) (context.Context, func()) {
+	b := new(batchContext)
 	b.until(ctx, end)
 	return b, b.end
 }
 
 // bounded is a span that nothing ends before its deadline but its parent, while it is
 // used.
-type bounded struct{ timed }
+type batchContext struct{ lazyDeadline }
 
 // Besides returns what ends the context besides its deadline, for a store that bounds
 // its waiting by that deadline itself.
-func (b *bounded) Besides() context.Context { return b.parent }
+func (b *batchContext) Besides() context.Context { return b.parent }
 
 func compareIDs(a, b store.ID) int { return bytes.Compare(a[:], b[:]) }
 
@@ -74,7 +74,7 @@ const crowd = 4
 const maxReads = 256
 
 // run runs f beside its caller.
-func (l *lanes) run(what string, f func()) {
+func (l *batching) goRun(what string, f func()) {
 	if l.steps != nil {
 		l.steps.Go(what, f)
 		return
@@ -83,7 +83,7 @@ func (l *lanes) run(what string, f func()) {
 }
 
 // idle waits until nothing is on its way, for those who have given up too.
-func (l *lanes) idle(ctx context.Context) error {
+func (l *batching) idle(ctx context.Context) error {
 	if l.swaps == nil {
 		return nil
 	}
@@ -91,12 +91,12 @@ func (l *lanes) idle(ctx context.Context) error {
 }
 
 // unsent says that an error came before anything was sent to the store.
-func unsent(err error) bool {
+func isNotSent(err error) bool {
 	return errors.Is(err, lane.ErrNotSent) || errors.Is(err, lane.ErrFull)
 }
 
 // left is the error of a change that was given up on its way, or nil.
-func left(err error) *lane.LeftError[store.SwapResult] {
+func asAbandoned(err error) *lane.LeftError[store.SwapResult] {
 	e, _ := errors.AsType[*lane.LeftError[store.SwapResult]](err)
 	return e
 }
@@ -105,39 +105,39 @@ func left(err error) *lane.LeftError[store.SwapResult] {
 // nothing with is asked again alone, so that nobody suffers from it again; and so
 // is, from then on, what an open transaction of somebody else holds. All of it takes
 // no longer than one asking may.
-func (c *Core) swapTogether(ctx context.Context, change *store.Change, tries int) (store.SwapResult, error) {
-	if c.lanes.swaps == nil || c.lanes.busy.has(change.To.ID) {
+func (c *Core) swapBatched(ctx context.Context, change *store.Change, tries int) (store.SwapResult, error) {
+	if c.batching.swaps == nil || c.batching.busy.has(change.To.ID) {
 		return c.swap(ctx, change, tries)
 	}
 	begun := now()
 	must := change.If.State == store.InProgress && change.If.Owner == change.To.Owner // a leader's end: it had its turn already
-	answer, err := c.lanes.swaps.Do(ctx, *change, must)
+	answer, err := c.batching.swaps.Do(ctx, *change, must)
 	switch {
 	case err == nil:
-		c.heard(change.To.ID, answer.Busy)
+		c.observeBusy(change.To.ID, answer.Busy)
 		return refusal(answer)
-	case unsent(err), left(err) != nil:
+	case isNotSent(err), asAbandoned(err) != nil:
 		return answer, err
 	}
-	c.see(ctx, EventStoreError, change.To, err)
+	c.emit(ctx, EventStoreError, change.To, err)
 	if tries == 1 || ctx.Err() != nil {
 		return answer, err
 	}
-	ctx, span := by(ctx, begun.Add(c.options.RecordTimeout))
+	ctx, span := withDeadline(ctx, begun.Add(c.options.RecordTimeout))
 	defer span.end()
-	return c.swapAgain(ctx, change, tries, 2, err)
+	return c.retrySwap(ctx, change, tries, 2, err)
 }
 
 // heard notes what an answer of the store says of others. In a store of one writer
 // Busy says nothing of the record.
-func (c *Core) heard(id store.ID, busy bool) {
+func (c *Core) observeBusy(id store.ID, busy bool) {
 	if c.caps.Exclusive {
 		if !busy {
-			c.lately.written()
+			c.readHint.observeWrite()
 		}
 		return
 	}
-	c.lanes.busy.heard(id, busy)
+	c.batching.busy.observe(id, busy)
 }
 
 // busyRecords are those that an open transaction of somebody else holds. They are
@@ -166,7 +166,7 @@ func (b *busyRecords) has(id store.ID) bool {
 }
 
 // heard remembers what the store has said of a record.
-func (b *busyRecords) heard(id store.ID, busy bool) {
+func (b *busyRecords) observe(id store.ID, busy bool) {
 	if !busy && b.count.Load() == 0 {
 		return
 	}

@@ -12,7 +12,7 @@ import (
 // so a short attempt has neither a timer nor a goroutine. An attempt of a worker is
 // renewed together with its others, by [Core.RenewLeases], and only woken when its lease is
 // over.
-type heart struct {
+type leaseRenewer struct {
 	a *Attempt
 
 	at    instant // when it is woken; this and place are guarded by hearts.mu
@@ -20,33 +20,33 @@ type heart struct {
 
 	stopped bool // guarded by mu
 
-	mu      sync.Mutex         // guards what follows
-	beat    instant            // when to beat next; zero: Beat is called instead
-	expiry  instant            // when the lease that was confirmed last is over
-	beating context.CancelFunc // ends the beat under way; nil: none is
+	mu          sync.Mutex         // guards what follows
+	nextBeat    instant            // when to beat next; zero: Beat is called instead
+	expiry      instant            // when the lease that was confirmed last is over
+	stopRenewal context.CancelFunc // ends the beat under way; nil: none is
 }
 
 // start counts the lease from before the claim was sent: the store cannot have
 // counted it from earlier. Nobody else knows of the heart before it sleeps.
-func (h *heart) start(sent instant, alone bool) {
+func (h *leaseRenewer) start(sent instant, alone bool) {
 	h.expiry = sent.add(h.a.times.firstLease())
 	if alone {
-		h.beat = sent.add(h.a.times.beat)
+		h.nextBeat = sent.add(h.a.times.beat)
 	}
 	h.sleep()
 }
 
 // sleep has the heart woken when there is something to do.
-func (h *heart) sleep() {
+func (h *leaseRenewer) sleep() {
 	at := h.expiry
-	if h.beat != 0 && h.beating == nil && h.beat < at {
-		at = h.beat
+	if h.nextBeat != 0 && h.stopRenewal == nil && h.nextBeat < at {
+		at = h.nextBeat
 	}
-	h.a.c.hearts.wake(h, at)
+	h.a.c.timers.wake(h, at)
 }
 
 // awake does what there is to do now.
-func (h *heart) awake() {
+func (h *leaseRenewer) wake() {
 	h.mu.Lock()
 	if h.stopped {
 		h.mu.Unlock()
@@ -55,8 +55,8 @@ func (h *heart) awake() {
 	now := h.a.c.now()
 	expired := h.expiry <= now
 	var ctx context.Context
-	if beats := h.beat != 0 && h.beating == nil && h.beat <= now; beats {
-		ctx, h.beating = context.WithCancel(context.WithoutCancel(h.a.ctx))
+	if beats := h.nextBeat != 0 && h.stopRenewal == nil && h.nextBeat <= now; beats {
+		ctx, h.stopRenewal = context.WithCancel(context.WithoutCancel(h.a.ctx))
 	}
 	if !expired {
 		h.sleep()
@@ -66,55 +66,55 @@ func (h *heart) awake() {
 		h.expired()
 	}
 	if ctx != nil {
-		h.tick(ctx)
+		h.renew(ctx)
 	}
 }
 
 // alone lets the heart of a worker's attempt beat by itself: the worker has no more
 // to do with it.
-func (h *heart) alone() {
+func (h *leaseRenewer) renewAlone() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if !h.stopped && h.beat == 0 {
-		h.beat = h.a.c.now().add(h.a.times.beat)
+	if !h.stopped && h.nextBeat == 0 {
+		h.nextBeat = h.a.c.now().add(h.a.times.beat)
 		h.sleep()
 	}
 }
 
 // stop ends the beating. A renewal under way may still arrive: it is a change
 // of the same token, so it does no harm.
-func (h *heart) stop() {
+func (h *leaseRenewer) stop() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.halt()
+	h.stopLocked()
 }
 
-func (h *heart) halt() {
+func (h *leaseRenewer) stopLocked() {
 	if h.stopped {
 		return
 	}
 	h.stopped = true
-	h.a.c.hearts.forget(h)
-	if h.beating != nil {
-		h.beating()
+	h.a.c.timers.forget(h)
+	if h.stopRenewal != nil {
+		h.stopRenewal()
 	}
 }
 
 // lose tells the leader, once, that it may not count on its lease any more.
-func (h *heart) lose(why string) {
+func (h *leaseRenewer) lose(why string) {
 	h.mu.Lock()
 	lost := !h.stopped
-	h.halt()
+	h.stopLocked()
 	h.mu.Unlock()
 	if !lost {
 		return
 	}
-	h.a.see(h.a.ctx, EventLeaseLost, h.a.Record(), nil)
+	h.a.emit(h.a.ctx, EventLeaseLost, h.a.Record(), nil)
 	h.a.cancel(&leaseLostError{of: h.a, why: why})
 }
 
 // expired is called when the lease that was confirmed last is over.
-func (h *heart) expired() {
+func (h *leaseRenewer) expired() {
 	if h.maxRunLeft() <= 0 {
 		h.lose("max run is over")
 		return
@@ -127,7 +127,7 @@ func (h *heart) expired() {
 }
 
 // maxRunLeft is how long the attempt may still go on.
-func (h *heart) maxRunLeft() time.Duration {
+func (h *leaseRenewer) maxRunLeft() time.Duration {
 	if h.a.times.maxRun == 0 {
 		return h.a.times.lease
 	}
@@ -135,7 +135,7 @@ func (h *heart) maxRunLeft() time.Duration {
 }
 
 // confirm counts the lease anew, from when the renewal was sent.
-func (h *heart) confirm(sent instant) {
+func (h *leaseRenewer) confirm(sent instant) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.stopped {
@@ -146,23 +146,23 @@ func (h *heart) confirm(sent instant) {
 }
 
 // again sets the next beat.
-func (h *heart) again(after time.Duration) {
+func (h *leaseRenewer) schedule(after time.Duration) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.stopped || h.beat == 0 {
+	if h.stopped || h.nextBeat == 0 {
 		return
 	}
-	if h.beating != nil {
-		h.beating()
-		h.beating = nil
+	if h.stopRenewal != nil {
+		h.stopRenewal()
+		h.stopRenewal = nil
 	}
-	h.beat = h.a.c.now().add(after)
+	h.nextBeat = h.a.c.now().add(after)
 	h.sleep()
 }
 
 // tick renews the lease and sets the next beat; sooner when the store gave no
 // answer.
-func (h *heart) tick(ctx context.Context) {
+func (h *leaseRenewer) renew(ctx context.Context) {
 	times := h.a.times
 	sent := h.a.c.now()
 	change, ok := h.renewal(sent)
@@ -176,19 +176,19 @@ func (h *heart) tick(ctx context.Context) {
 	if err != nil {
 		answers = []store.SwapResult{{Busy: true}}
 	}
-	h.hear(sent, change, answers[0])
+	h.settle(sent, change, answers[0])
 }
 
 // renewal is the change that renews the lease, if there is any to be made now.
-func (h *heart) renewal(sent instant) (store.Change, bool) {
+func (h *leaseRenewer) renewal(sent instant) (store.Change, bool) {
 	left := h.maxRunLeft()
-	if left <= 0 || h.still() {
+	if left <= 0 || h.isStopped() {
 		return store.Change{}, false // the lease given last ends with max run; expired tells
 	}
 	if h.a.excludesOthers() {
 		// Our own transaction keeps every other writer out, this renewal too.
 		h.confirm(sent)
-		h.again(h.a.times.beat)
+		h.schedule(h.a.times.beat)
 		return store.Change{}, false
 	}
 	beat := event{step: stepHeartbeat, token: h.a.token, lease: min(h.a.times.lease, left)}
@@ -196,14 +196,14 @@ func (h *heart) renewal(sent instant) (store.Change, bool) {
 }
 
 // hear makes of the store's answer what it says about the lease.
-func (h *heart) hear(sent instant, change store.Change, answer store.SwapResult) {
+func (h *leaseRenewer) settle(sent instant, change store.Change, answer store.SwapResult) {
 	switch {
 	case answer.Busy || answer.Err != nil:
-		h.again(max(h.a.times.beat/4, time.Millisecond))
+		h.schedule(max(h.a.times.beat/4, time.Millisecond))
 	case answer.Applied(change):
 		h.confirm(sent)
-		h.again(h.a.times.beat)
-	case h.a.ownEnd(answer.Token):
+		h.schedule(h.a.times.beat)
+	case h.a.isOwnEnd(answer.Token):
 		h.stop()
 	default:
 		h.lose("somebody else stands on the record")
@@ -211,7 +211,7 @@ func (h *heart) hear(sent instant, change store.Change, answer store.SwapResult)
 }
 
 // still tells whether the heart beats no more.
-func (h *heart) still() bool {
+func (h *leaseRenewer) isStopped() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.stopped
@@ -219,7 +219,7 @@ func (h *heart) still() bool {
 
 // ownEnd reports whether token is the attempt's own outcome, whose answer is
 // still on its way.
-func (a *Attempt) ownEnd(token store.Token) bool {
+func (a *Attempt) isOwnEnd(token store.Token) bool {
 	return token.Owner == a.token.Owner && token.Attempt == a.token.Attempt
 }
 

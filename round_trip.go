@@ -19,11 +19,11 @@ func canonical(b []byte, v any) ([]byte, error) {
 
 // place is a pointer to a value, which gives the value's static type and its methods with
 // pointer receivers to whatever encodes it.
-type place interface{ place() any }
+type pointerHolder interface{ pointer() any }
 
 // keepsAll returns what JSON would lose of v, of which text is the JSON: a string with
 // invalid UTF-8, or a field that JSON does not contain. It costs little if nothing is lost.
-func (s *scratch) keepsAll(v reflect.Value, f *jsonForm, text []byte) error {
+func (s *encodeBuffer) checkLossless(v reflect.Value, f *jsonForm, text []byte) error {
 	if f.exact && f.complete && !mayHaveReplaced(text) {
 		return nil
 	}
@@ -40,10 +40,10 @@ func mayHaveReplaced(text []byte) bool {
 
 // returns checks that text can be decoded, and that what it decodes to is encoded as the
 // same JSON again.
-func (f *jsonForm) returns(text []byte) error {
+func (f *jsonForm) checkRoundTrip(text []byte) error {
 	decoded := reflect.New(f.typ)
 	if err := json.Unmarshal(text, decoded.Interface()); err != nil {
-		loss := loses("cannot be decoded again: " + err.Error())
+		loss := lossBecause("cannot be decoded again: " + err.Error())
 		if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok && wrong.Field != "" {
 			return inPart("."+wrong.Field, loss)
 		}
@@ -51,13 +51,13 @@ func (f *jsonForm) returns(text []byte) error {
 	}
 	again, err := json.Marshal(decoded.Interface())
 	if err != nil {
-		return loses("cannot be encoded again: " + err.Error())
+		return lossBecause("cannot be encoded again: " + err.Error())
 	}
 	if bytes.Equal(text, again) {
 		return nil
 	}
 	if before, after := jsonValue(text), jsonValue(again); !reflect.DeepEqual(before, after) {
-		return inPart(differs(before, after), loses("is another value after it was encoded and decoded"))
+		return inPart(differs(before, after), lossBecause("is another value after it was encoded and decoded"))
 	}
 	return nil
 }
@@ -99,8 +99,8 @@ func differs(a, b any) string {
 }
 
 // lostInput returns the error of a call whose input is lost in part.
-func lostInput(err error) error {
-	loss, ok := errors.AsType[*lossError](err)
+func lostInputError(err error) error {
+	loss, ok := errors.AsType[*encodingLossError](err)
 	if !ok {
 		return invalid("Input", "cannot be encoded: "+err.Error())
 	}
@@ -109,26 +109,26 @@ func lostInput(err error) error {
 
 // encodeInput returns the JSON of an input, of which nothing is lost when it is decoded.
 func (o *Operation[In]) encodeInput(input any) ([]byte, error) {
-	at, inPlace := input.(placed[In])
+	at, inPlace := input.(valueRef[In])
 	if !inPlace {
 		in, _ := o.value(input) // a nil interface is the zero In
-		at.at = &in
+		at.ptr = &in
 	}
 	f := o.form
-	text, err := json.Marshal(at.at)
+	text, err := json.Marshal(at.ptr)
 	if err != nil {
-		return nil, lostInput(err)
+		return nil, lostInputError(err)
 	}
-	s := borrow()
-	defer s.giveBack()
-	if err := s.keepsAll(reflect.ValueOf(at.at).Elem(), f, text); err != nil {
-		return nil, lostInput(err)
+	s := getBuffer()
+	defer s.release()
+	if err := s.checkLossless(reflect.ValueOf(at.ptr).Elem(), f, text); err != nil {
+		return nil, lostInputError(err)
 	}
 	if f.exact {
 		return text, nil
 	}
-	if err := f.returns(text); err != nil {
-		return nil, lostInput(err)
+	if err := f.checkRoundTrip(text); err != nil {
+		return nil, lostInputError(err)
 	}
 	return text, nil
 }

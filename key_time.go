@@ -72,7 +72,7 @@ func RecordIDs(operation string, scope Scope, key string) []store.ID {
 
 // recordIDs is RecordIDs, and of an operation that the engine was given the ID.
 func (c *Core) recordIDs(operation string, scope Scope, key string) []store.ID {
-	if op := c.declaredAs(operation); op != nil {
+	if op := c.operationNamed(operation); op != nil {
 		if op.generation > 0 {
 			_, ids := op.generationAt(c.options.Clock(), scope.text, key)
 			return ids[:]

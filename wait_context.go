@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-type patienceKey struct{}
+type waitContextKey struct{}
 
 // WithWaitContext returns a copy of ctx for a call that waits for others only as
 // long as patience lasts. A call whose patience is over is told its error, and
@@ -13,25 +13,25 @@ type patienceKey struct{}
 // it is run to its end, whatever becomes of who asked for it. It is for adapters
 // whose callers may hang up.
 func WithWaitContext(ctx, patience context.Context) context.Context {
-	return context.WithValue(ctx, patienceKey{}, patience)
+	return context.WithValue(ctx, waitContextKey{}, patience)
 }
 
-func patienceOf(ctx context.Context) (context.Context, bool) {
-	p, ok := ctx.Value(patienceKey{}).(context.Context)
+func waitContextOf(ctx context.Context) (context.Context, bool) {
+	p, ok := ctx.Value(waitContextKey{}).(context.Context)
 	return p, ok
 }
 
 // gone is why nobody is there any more for whom ctx's call would be run.
-func gone(ctx context.Context) error {
-	if p, ok := patienceOf(ctx); ok && p.Err() != nil {
+func callerGone(ctx context.Context) error {
+	if p, ok := waitContextOf(ctx); ok && p.Err() != nil {
 		return p.Err()
 	}
 	return ctx.Err()
 }
 
 // patient returns ctx for waiting: it ends with its patience, too.
-func patient(ctx context.Context) (context.Context, context.CancelFunc) {
-	p, ok := patienceOf(ctx)
+func waitContext(ctx context.Context) (context.Context, context.CancelFunc) {
+	p, ok := waitContextOf(ctx)
 	if !ok {
 		return ctx, func() {}
 	}
@@ -46,11 +46,11 @@ func patient(ctx context.Context) (context.Context, context.CancelFunc) {
 // WaitContext is the context WithWaitContext(context.WithoutCancel(asker), asker), kept by
 // an adapter in memory of its own: of the one who asks it has the values, and no end.
 // Set it with Of before it is used, and then no more.
-type WaitContext struct{ asker context.Context } //nolint:containedctx // a context has its parent
+type WaitContext struct{ caller context.Context } //nolint:containedctx // a context has its parent
 
 // Of makes p the patience of asker, and returns it.
 func (p *WaitContext) Of(asker context.Context) context.Context {
-	p.asker = asker
+	p.caller = asker
 	return p
 }
 
@@ -66,12 +66,12 @@ func (p *WaitContext) Err() error { return nil }
 // Value returns what asker has under key.
 func (p *WaitContext) Value(key any) any {
 	switch key.(type) {
-	case patienceKey:
-		return p.asker
+	case waitContextKey:
+		return p.caller
 	case *int:
 		// Package context asks for the asker's own end by such a key, to tell its
 		// cause for instance.
-		return context.WithoutCancel(p.asker).Value(key)
+		return context.WithoutCancel(p.caller).Value(key)
 	}
-	return p.asker.Value(key)
+	return p.caller.Value(key)
 }

@@ -13,35 +13,35 @@ import (
 // store. What is final changes only when its record goes, or when a person sends a
 // failure round again; that this may have happened elsewhere is why nothing is
 // kept for longer than its age.
-type replays struct {
+type outcomeCache struct {
 	age    time.Duration
-	shards []replayShard
+	shards []cacheShard
 	ahead  time.Duration // of the clock: what older was told
 }
 
 const (
-	replayShards = 16
+	cacheShards = 16
 	// replayExtra is reckoned for a record beside its bytes.
 	replayExtra = 400
 )
 
-func newReplays(o *Options) replays {
+func newOutcomeCache(o *Options) outcomeCache {
 	if o.CacheBytes == 0 {
-		return replays{}
+		return outcomeCache{}
 	}
-	r := replays{age: o.CacheAge, shards: make([]replayShard, replayShards)}
+	r := outcomeCache{age: o.CacheAge, shards: make([]cacheShard, cacheShards)}
 	for i := range r.shards {
-		r.shards[i].room = o.CacheBytes / replayShards
-		r.shards[i].kept = make(map[store.ID]*kept)
+		r.shards[i].room = o.CacheBytes / cacheShards
+		r.shards[i].kept = make(map[store.ID]*cacheEntry)
 	}
 	return r
 }
 
 // shard goes by the end of an ID: it may begin with a time.
-func (r *replays) shard(id store.ID) *replayShard { return &r.shards[id[len(id)-1]%replayShards] }
+func (r *outcomeCache) shard(id store.ID) *cacheShard { return &r.shards[id[len(id)-1]%cacheShards] }
 
 // get returns the final record that is known to have stood a moment ago.
-func (r *replays) get(id store.ID) (store.Record, bool) {
+func (r *outcomeCache) get(id store.ID) (store.Record, bool) {
 	if len(r.shards) == 0 {
 		return store.Record{}, false
 	}
@@ -49,34 +49,34 @@ func (r *replays) get(id store.ID) (store.Record, bool) {
 }
 
 // held is what get would return, if token names it.
-func (r *replays) held(id store.ID, token store.Token) *kept {
+func (r *outcomeCache) lookup(id store.ID, token store.Token) *cacheEntry {
 	if len(r.shards) == 0 {
 		return nil
 	}
-	return r.shard(id).held(id, token)
+	return r.shard(id).lookup(id, token)
 }
 
 // put keeps what stood, when it is final, for as long as it may be told. Asked is
 // when the store was asked: what it says can be as old.
-func (r *replays) put(stands *store.Record, asked time.Time) {
-	if len(r.shards) == 0 || !stands.State.Final() {
+func (r *outcomeCache) put(current *store.Record, asked time.Time) {
+	if len(r.shards) == 0 || !current.State.Final() {
 		return
 	}
 	age := r.age
 	switch {
-	case stands.Expire < 0:
+	case current.Expire < 0:
 		return
-	case stands.Expire > 0:
-		age = min(age, stands.Expire)
+	case current.Expire > 0:
+		age = min(age, current.Expire)
 	}
-	k := &kept{record: *stands, until: asked.Add(age - r.ahead), size: sizeOf(stands)}
-	k.record.Fingerprint = append(k.print[:0], stands.Fingerprint...) // what they are in may be large
-	k.record.Outcome = slices.Clone(stands.Outcome)
-	r.shard(stands.ID).put(k)
+	k := &cacheEntry{record: *current, until: asked.Add(age - r.ahead), size: sizeOf(current)}
+	k.record.Fingerprint = append(k.print[:0], current.Fingerprint...) // what they are in may be large
+	k.record.Outcome = slices.Clone(current.Outcome)
+	r.shard(current.ID).put(k)
 }
 
 // clock is the time, where anything is kept.
-func (r *replays) clock() time.Time {
+func (r *outcomeCache) clock() time.Time {
 	if len(r.shards) == 0 {
 		return time.Time{}
 	}
@@ -85,7 +85,7 @@ func (r *replays) clock() time.Time {
 
 // older lets time pass for what is kept, and for what the store was asked for and has
 // not said. It is for those who explore what may happen, one step after the other.
-func (r *replays) older(by time.Duration) {
+func (r *outcomeCache) advance(by time.Duration) {
 	r.ahead += by
 	for i := range r.shards {
 		for _, k := range r.shards[i].kept {
@@ -95,14 +95,14 @@ func (r *replays) older(by time.Duration) {
 }
 
 // drop forgets a record.
-func (r *replays) drop(id store.ID) {
+func (r *outcomeCache) drop(id store.ID) {
 	if len(r.shards) > 0 {
 		r.shard(id).drop(id)
 	}
 }
 
 // clear forgets all.
-func (r *replays) clear() {
+func (r *outcomeCache) clear() {
 	for i := range r.shards {
 		r.shards[i].clear()
 	}
@@ -114,18 +114,18 @@ func sizeOf(r *store.Record) int {
 
 // replayShard is a part of them. Who has waited longest goes first, unless it was
 // asked for since.
-type replayShard struct {
+type cacheShard struct {
 	room int
 
 	mu    sync.Mutex
-	kept  map[store.ID]*kept
-	order []*kept // those at the front came first; some may be dropped
-	used  int     // bytes
+	kept  map[store.ID]*cacheEntry
+	order []*cacheEntry // those at the front came first; some may be dropped
+	used  int           // bytes
 }
 
 // kept is a record in memory. Who has it may ask it, without the lock, whether it is
 // there still; its record is read under the lock.
-type kept struct {
+type cacheEntry struct {
 	record store.Record
 	until  time.Time
 	size   int
@@ -135,7 +135,7 @@ type kept struct {
 }
 
 // stands reports whether k may be told, and notes that somebody asked.
-func (k *kept) stands() bool {
+func (k *cacheEntry) isValid() bool {
 	if k == nil || k.gone.Load() || until(k.until) <= 0 {
 		return false
 	}
@@ -145,27 +145,27 @@ func (k *kept) stands() bool {
 	return true
 }
 
-func (s *replayShard) get(id store.ID) (store.Record, bool) {
+func (s *cacheShard) get(id store.ID) (store.Record, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	k := s.kept[id]
-	if !k.stands() {
+	if !k.isValid() {
 		return store.Record{}, false
 	}
 	return k.record, true
 }
 
-func (s *replayShard) held(id store.ID, token store.Token) *kept {
+func (s *cacheShard) lookup(id store.ID, token store.Token) *cacheEntry {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	k := s.kept[id]
-	if k == nil || k.record.Token != token || !k.stands() {
+	if k == nil || k.record.Token != token || !k.isValid() {
 		return nil
 	}
 	return k
 }
 
-func (s *replayShard) put(k *kept) {
+func (s *cacheShard) put(k *cacheEntry) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if k.size > s.room {
@@ -181,7 +181,7 @@ func (s *replayShard) put(k *kept) {
 }
 
 // makeRoom passes over the first in order, or lets it go.
-func (s *replayShard) makeRoom() {
+func (s *cacheShard) makeRoom() {
 	first := s.order[0]
 	s.order = s.order[1:]
 	switch {
@@ -190,36 +190,36 @@ func (s *replayShard) makeRoom() {
 		first.asked.Store(false)
 		s.order = append(s.order, first)
 	default:
-		s.forget(first)
+		s.remove(first)
 	}
 }
 
-func (s *replayShard) drop(id store.ID) {
+func (s *cacheShard) drop(id store.ID) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.dropLocked(id)
 }
 
-func (s *replayShard) dropLocked(id store.ID) {
+func (s *cacheShard) dropLocked(id store.ID) {
 	k := s.kept[id]
 	if k == nil {
 		return
 	}
-	s.forget(k)
-	if len(s.order) > 2*len(s.kept)+replayShards {
-		s.order = slices.DeleteFunc(s.order, func(k *kept) bool { return k.gone.Load() })
+	s.remove(k)
+	if len(s.order) > 2*len(s.kept)+cacheShards {
+		s.order = slices.DeleteFunc(s.order, func(k *cacheEntry) bool { return k.gone.Load() })
 	}
 }
 
 // forget lets k go. Its bytes go at once, although k may still be in order.
-func (s *replayShard) forget(k *kept) {
+func (s *cacheShard) remove(k *cacheEntry) {
 	delete(s.kept, k.record.ID)
 	s.used -= k.size
 	k.gone.Store(true)
 	k.record = store.Record{}
 }
 
-func (s *replayShard) clear() {
+func (s *cacheShard) clear() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, k := range s.kept {

@@ -12,32 +12,32 @@ import (
 func (i *inline) committed(ctx context.Context, now store.Record) (*Outcome, error) {
 	switch now.State {
 	case store.Failed:
-		i.see(ctx, endKind(now), now, i.fnErr)
+		i.emit(ctx, endKind(now), now, i.fnErr)
 		return nil, decodeFailure(now.Outcome)
 	case store.Pending:
-		i.see(ctx, EventReleased, now, i.fnErr)
+		i.emit(ctx, EventReleased, now, i.fnErr)
 		told := i.attemptError(store.NotCommitted, store.Pending, i.fnErr)
 		told.After = max(now.Due, 0)
 		return nil, told
 	case store.Absent, store.InProgress, store.InDoubt, store.Succeeded:
 	}
-	i.see(ctx, EventSucceeded, now, nil)
-	return &Outcome{Record: now, asReturned: i.asReturned}, nil
+	i.emit(ctx, EventSucceeded, now, nil)
+	return &Outcome{Record: now, lossless: i.lossless}, nil
 }
 
 // refused answers a call that could not run: from what stands, or by another try.
 func (i *inline) refused(ctx context.Context) (store.Record, *Outcome, bool, error) {
-	switch i.say {
-	case sayReplay:
-		out, err := i.c.answer(ctx, i.call, i.stands)
-		return i.stands, out, false, err
-	case sayWait:
-		return i.stands, nil, true, nil
-	case sayDoubt:
+	switch i.answer {
+	case answerReplay:
+		out, err := i.c.answer(ctx, i.call, i.current)
+		return i.current, out, false, err
+	case answerWait:
+		return i.current, nil, true, nil
+	case answerInDoubt:
 		now, err := i.doubt(ctx)
 		return now, nil, false, err
 	default:
-		return i.stands, nil, false, i.refusal(ctx, i.say, i.stands)
+		return i.current, nil, false, i.refusal(ctx, i.answer, i.current)
 	}
 }
 
@@ -45,16 +45,16 @@ func (i *inline) refused(ctx context.Context) (store.Record, *Outcome, bool, err
 // when the policy does not run again.
 func (i *inline) doubt(ctx context.Context) (store.Record, error) {
 	if i.change.To.State == store.Absent {
-		return i.stands, ErrInDoubt
+		return i.current, ErrInDoubt
 	}
 	answer, err := i.c.swap(ctx, &i.change, askTries)
 	if err != nil {
-		return i.stands, fmt.Errorf("%w: record the doubt: %w", ErrUnavailable, err)
+		return i.current, fmt.Errorf("%w: record the doubt: %w", ErrUnavailable, err)
 	}
 	if !answer.Applied(i.change) {
-		return recordOf(answer), &waitError{after: retryAfter(i.stands)}
+		return recordOf(answer), &waitError{after: retryAfter(i.current)}
 	}
-	i.see(ctx, EventInDoubt, i.change.To, nil)
+	i.emit(ctx, EventInDoubt, i.change.To, nil)
 	return i.change.To, ErrInDoubt
 }
 
@@ -64,12 +64,12 @@ func (i *inline) doubt(ctx context.Context) (store.Record, error) {
 func (i *inline) keepFailure(ctx context.Context) (store.Record, *Outcome, error) {
 	ctx, cancel := i.c.bounded(ctx)
 	defer cancel()
-	answer, err := i.certifyChange(ctx, i.change)
+	answer, err := i.prove(ctx, i.change)
 	switch {
 	case err != nil:
-		return i.stands, nil, i.attemptError(store.NotCommitted, i.stands.State, errors.Join(i.fnErr, err))
+		return i.current, nil, i.attemptError(store.NotCommitted, i.current.State, errors.Join(i.fnErr, err))
 	case answer.Applied(i.change):
-		now := standing(i.change, i.stands)
+		now := recordAfter(i.change, i.current)
 		out, err := i.committed(ctx, now)
 		return now, out, err
 	default:
@@ -85,20 +85,20 @@ func (i *inline) keepFailure(ctx context.Context) (store.Record, *Outcome, error
 func (i *inline) committedByItself(ctx context.Context, cause error) (store.Record, *Outcome, error) {
 	ctx, cancel := i.c.bounded(ctx)
 	defer cancel()
-	i.see(ctx, EventConflict, i.stands, cause)
+	i.emit(ctx, EventConflict, i.current, cause)
 	own := i.change // which the store may have committed after all
 	if i.fnErr != nil {
-		i.change = next(i.stands, i.event(store.Succeeded, encodeTombstone(endedAndFailed))).change
+		i.change = next(i.current, i.event(store.Succeeded, encodeTombstone(endedAndFailed))).change
 	}
-	answer, err := i.certifyChange(ctx, i.change)
+	answer, err := i.prove(ctx, i.change)
 	if err == nil && answer.Applied(i.change) {
 		err = i.keepTwin(ctx)
 	}
 	switch {
 	case err != nil:
-		return i.stands, nil, i.attemptError(store.Committed, i.stands.State, errors.Join(cause, err))
+		return i.current, nil, i.attemptError(store.Committed, i.current.State, errors.Join(cause, err))
 	case own.To.State != store.Absent && answer.Applied(own):
-		now := standing(own, i.stands)
+		now := recordAfter(own, i.current)
 		out, err := i.committed(ctx, now)
 		return now, out, err
 	case !answer.Applied(i.change):
@@ -117,21 +117,21 @@ const endedAndFailed = "the function committed its transaction by itself, and th
 func (i *inline) rolledBack(ctx context.Context, err error) (store.Record, *Outcome, error) {
 	switch {
 	case errors.Is(err, store.ErrNoPartition):
-		return i.stands, nil, i.c.withoutPlace(i.call, err)
-	case notTheAnswer(err):
-		err = lostOut(err, false)
+		return i.current, nil, i.c.noPartitionError(i.call, err)
+	case isInfraError(err):
+		err = infraError(err, false)
 	case i.fnErr != nil:
 		err = i.fnErr
 	default:
 		err = &txError{err: err}
 	}
 	if now, ok := i.overtaken(ctx); ok {
-		i.see(ctx, EventFenced, now, err)
+		i.emit(ctx, EventFenced, now, err)
 		out, err := i.c.answer(ctx, i.call, now)
 		return now, out, err
 	}
-	i.see(ctx, EventReleased, i.stands, err)
-	return i.stands, nil, i.attemptError(store.NotCommitted, i.stands.State, err)
+	i.emit(ctx, EventReleased, i.current, err)
+	return i.current, nil, i.attemptError(store.NotCommitted, i.current.State, err)
 }
 
 // overtaken returns the outcome that another has recorded while this attempt
@@ -144,7 +144,7 @@ func (i *inline) overtaken(ctx context.Context) (store.Record, bool) {
 	ctx, cancel := i.c.bounded(ctx)
 	defer cancel()
 	now, err := i.read(ctx)
-	return now, err == nil && now.State.Final() && now.Token != i.stands.Token && i.call.compare(now) == sameRequest
+	return now, err == nil && now.State.Final() && now.Token != i.current.Token && i.call.compare(now) == sameRequest
 }
 
 // unknownCommit finds out about a commit without an answer. The proof is a
@@ -153,24 +153,24 @@ func (i *inline) overtaken(ctx context.Context) (store.Record, bool) {
 func (i *inline) unknownCommit(ctx context.Context, cause error) (store.Record, *Outcome, error) {
 	ctx, cancel := i.c.bounded(ctx)
 	defer cancel()
-	e := i.event(store.Pending, i.c.interruption(i.call.op, i.stands, i.stands.Attempt+1, cause))
+	e := i.event(store.Pending, i.c.interruption(i.call.op, i.current, i.current.Attempt+1, cause))
 	e.step, e.owner = stepVoid, newOwner()
-	void := next(i.stands, e).change
-	answer, err := i.certifyChange(ctx, void)
+	void := next(i.current, e).change
+	answer, err := i.prove(ctx, void)
 	switch {
 	case err != nil:
-		return i.stands, nil, i.attemptError(store.Unknown, i.stands.State, errors.Join(cause, err))
+		return i.current, nil, i.attemptError(store.Unknown, i.current.State, errors.Join(cause, err))
 	case answer.Applied(void):
-		i.see(ctx, EventAmbiguousNo, void.To, cause)
+		i.emit(ctx, EventAmbiguousNo, void.To, cause)
 		return void.To, nil, i.attemptError(store.NotCommitted, store.Pending, &txError{err: cause})
 	case i.change.To.State != store.Absent && answer.Token == i.change.To.Token:
-		now := standing(i.change, i.stands)
-		i.see(ctx, EventAmbiguousYes, now, cause)
+		now := recordAfter(i.change, i.current)
+		i.emit(ctx, EventAmbiguousYes, now, cause)
 		out, err := i.committed(ctx, now)
 		return now, out, err
 	default:
 		now := recordOf(answer)
-		i.see(ctx, EventFenced, now, cause)
+		i.emit(ctx, EventFenced, now, cause)
 		out, err := i.c.answer(ctx, i.call, now)
 		return now, out, err
 	}
@@ -178,8 +178,8 @@ func (i *inline) unknownCommit(ctx context.Context, cause error) (store.Record, 
 
 // certifyChange asks for one change, alone, until the store says whether it is
 // in force, as long as ctx lasts.
-func (i *inline) certifyChange(ctx context.Context, change store.Change) (answer store.SwapResult, err error) {
-	err = untilFree(ctx, func() error {
+func (i *inline) prove(ctx context.Context, change store.Change) (answer store.SwapResult, err error) {
+	err = retryBusy(ctx, func() error {
 		answer, err = i.c.swap(ctx, &change, 0)
 		if err == nil && answer.Busy {
 			return errBusy
@@ -190,15 +190,15 @@ func (i *inline) certifyChange(ctx context.Context, change store.Change) (answer
 }
 
 func (i *inline) attemptError(v store.Verdict, s store.State, err error) *AttemptError {
-	if v == store.NotCommitted && i.stands.Tainted {
+	if v == store.NotCommitted && i.current.Tainted {
 		v = store.Unknown // a rollback speaks for its own attempt only
 	}
 	return attemptError(i.call.op.name, v, s, err)
 }
 
-func (i *inline) see(ctx context.Context, kind EventKind, r store.Record, err error) {
+func (i *inline) emit(ctx context.Context, kind EventKind, r store.Record, err error) {
 	i.c.observe(ctx, Event{
-		Kind: kind, Operation: i.call.op.name, ID: i.call.id, Attempt: i.stands.Attempt + 1, State: r.State,
+		Kind: kind, Operation: i.call.op.name, ID: i.call.id, Attempt: i.current.Attempt + 1, State: r.State,
 		Err: err, Elapsed: since(i.begun),
 	})
 }

@@ -31,24 +31,24 @@ import (
 // ErrInvalid.
 func DoBatch[T, B, Tx any](ctx context.Context, e *Engine[Tx], c Call, fn func(ctx context.Context) (T, B, error)) (v T, replayed bool, err error) {
 	if err := c.valid(); err != nil {
-		return v, false, sealed(err)
+		return v, false, seal(err)
 	}
 	switch {
 	case !c.op.inline():
-		return v, false, sealed(invalid("Policy", "must be Atomic without a Lease or unset for DoBatch: all of it is one transaction"))
+		return v, false, seal(invalid("Policy", "must be Atomic without a Lease or unset for DoBatch: all of it is one transaction"))
 	case c.op.generation > 0:
-		return v, false, sealed(invalid("Generation", "is for DoTx: a batch writes one record"))
+		return v, false, seal(invalid("Generation", "is for DoTx: a batch writes one record"))
 	}
 	batcher, ok := e.store.(store.Batcher[B])
 	if !ok {
-		return v, false, sealed(invalid("fn", "returns statements of a kind that this store does not take"))
+		return v, false, seal(invalid("fn", "returns statements of a kind that this store does not take"))
 	}
 	run := func(ctx context.Context) (any, sendFunc, error) {
 		var batch B
 		var err error
 		v, batch, err = fn(ctx)
-		return placed[T]{&v}, func(ctx context.Context, change store.Change, hold bool) (store.SwapResult, store.Verdict, error) {
-			ctx, wait := within(ctx, e.options.RecordTimeout) // for a connection
+		return valueRef[T]{&v}, func(ctx context.Context, change store.Change, hold bool) (store.SwapResult, store.Verdict, error) {
+			ctx, wait := withTimeout(ctx, e.options.RecordTimeout) // for a connection
 			defer wait.end()
 			return batcher.AtomicBatch(ctx, change, hold, batch)
 		}, err
@@ -56,23 +56,23 @@ func DoBatch[T, B, Tx any](ctx context.Context, e *Engine[Tx], c Call, fn func(c
 	out, err := e.runBatch(ctx, c, run)
 	if err != nil {
 		var none T
-		return none, false, sealed(err)
+		return none, false, seal(err)
 	}
 	if !out.Replayed {
-		e.afterBatch(ctx, out, placed[T]{&v})
+		e.afterBatch(ctx, out, valueRef[T]{&v})
 	}
-	return given(out, v)
+	return firstResult(out, v)
 }
 
 // afterBatch finds out whether a result has been changed since it was stored, as by a
 // callback that scans what a statement returned into it. The stored result counts.
 func (c *Core) afterBatch(ctx context.Context, out *Outcome, v any) {
-	if !out.asReturned || !mayChange(resultOf(v)) {
+	if !out.lossless || !mayChange(resultOf(v)) {
 		return
 	}
 	now, err := encodeResult(resultOf(v))
-	if out.asReturned = err == nil && bytes.Equal(now.outcome, out.Record.Outcome); !out.asReturned {
-		c.see(ctx, EventAltered, out.Record, errChangedInBatch)
+	if out.lossless = err == nil && bytes.Equal(now.outcome, out.Record.Outcome); !out.lossless {
+		c.emit(ctx, EventAltered, out.Record, errChangedInBatch)
 	}
 }
 

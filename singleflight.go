@@ -11,76 +11,78 @@ import (
 
 // flights are the keys this process is asking for, so that five hundred callers
 // of one key are one caller of the store.
-type flights struct {
-	shards  [flightShards]flightShard
+type inflightCalls struct {
+	shards  [inflightShards]inflightShard
 	waiting atomic.Int64
 }
 
 // flightShards are as many as make it unlikely that two callers of different keys
 // meet at one lock.
-const flightShards = 32
+const inflightShards = 32
 
-type flightShard struct {
+type inflightShard struct {
 	mu      sync.Mutex
-	running map[store.ID]*flight
+	running map[store.ID]*inflightCall
 }
 
-func (f *flights) shard(id store.ID) *flightShard { return &f.shards[id[len(id)-1]%flightShards] }
+func (f *inflightCalls) shard(id store.ID) *inflightShard {
+	return &f.shards[id[len(id)-1]%inflightShards]
+}
 
 // flight is one key's way through: undecided while its first caller asks the
 // store, then either running, with that caller as the leader or waiting for one
 // of another process, or landed. Most have no followers.
-type flight struct {
+type inflightCall struct {
 	call  *Call // of its first caller
 	begun instant
 
-	mu       sync.Mutex // guards what follows
-	running  bool
-	holds    bool // the one that runs has a claim or holds the record's lock
-	open     [gates]bool
-	followed bool       // somebody waits for it; the shard's mu guards this one
-	crowd    *followers // nil until somebody waits
+	mu        sync.Mutex // guards what follows
+	running   bool
+	holds     bool // the one that runs has a claim or holds the record's lock
+	phases    [phaseCount]bool
+	followed  bool       // somebody waits for it; the shard's mu guards this one
+	followers *followers // nil until somebody waits
 }
 
 // followers are what those need who wait for a flight.
 type followers struct {
-	gates  [gates]chan struct{} // made when somebody waits there
-	stands *store.Record        // once done is open
-	err    error
+	phases  [phaseCount]chan struct{} // made when somebody waits there
+	current *store.Record             // once done is open
+	err     error
 }
 
 // gate is what may be waited for.
-type gate uint8
+type phase uint8
 
 const (
-	decided gate = iota // open once running is known
-	unseen              // open once its first caller waits for somebody it cannot see
-	done                // open once landed
-	gates
+	phaseDecided  phase = iota // open once running is known
+	phaseWaiting               // open once its first caller waits for somebody it cannot see
+	phaseFinished              // open once landed
+	phaseCount
 )
 
 // opens opens a gate, with mu locked.
-func (f *flight) opens(g gate) {
-	if f.open[g] {
+func (f *inflightCall) mark(g phase) {
+	if f.phases[g] {
 		return
 	}
-	f.open[g] = true
-	if f.crowd != nil && f.crowd.gates[g] != nil {
-		close(f.crowd.gates[g])
+	f.phases[g] = true
+	if f.followers != nil && f.followers.phases[g] != nil {
+		close(f.followers.phases[g])
 	}
 }
 
 // passage returns what is closed once g is open. The flight's mu is not locked.
-func (f *flight) passage(g gate) <-chan struct{} {
+func (f *inflightCall) reached(g phase) <-chan struct{} {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.crowd == nil {
-		f.crowd = new(followers)
+	if f.followers == nil {
+		f.followers = new(followers)
 	}
-	ch := &f.crowd.gates[g]
+	ch := &f.followers.phases[g]
 	if *ch == nil {
 		*ch = make(chan struct{})
-		if f.open[g] {
+		if f.phases[g] {
 			close(*ch)
 		}
 	}
@@ -91,22 +93,22 @@ func (f *flight) passage(g gate) <-chan struct{} {
 // key, and whether the run speaks for the key: it has a claim or holds the record's lock.
 // A batch and an optimistic transaction have neither until they commit, so another
 // request may own the key's record.
-func (f *flight) runs() (running, holds bool) {
+func (f *inflightCall) isRunning() (running, holds bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.running, f.holds
 }
 
 // landed returns what came of the flight, once it is done.
-func (f *flight) landed() (store.Record, error) {
+func (f *inflightCall) result() (store.Record, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return *f.crowd.stands, f.crowd.err
+	return *f.followers.current, f.followers.err
 }
 
 // join returns the flight of the ID of call, and whether the asker is its first caller.
 // That one's is mine, which is then said to have begun at that time.
-func (f *flights) join(call *Call, mine *flight, begun instant) (*flight, bool) {
+func (f *inflightCalls) acquire(call *Call, mine *inflightCall, begun instant) (*inflightCall, bool) {
 	id := call.id
 	s := f.shard(id)
 	s.mu.Lock()
@@ -116,7 +118,7 @@ func (f *flights) join(call *Call, mine *flight, begun instant) (*flight, bool) 
 		return other, false
 	}
 	if s.running == nil {
-		s.running = make(map[store.ID]*flight)
+		s.running = make(map[store.ID]*inflightCall)
 	}
 	mine.call, mine.begun = call, begun
 	s.running[id] = mine
@@ -125,27 +127,27 @@ func (f *flights) join(call *Call, mine *flight, begun instant) (*flight, bool) 
 
 // lead tells the followers that the operation is running: for the flight's first caller
 // or in another process. Holds says that the run has a claim or holds the record's lock.
-func (f *flights) lead(mine *flight, holds bool) {
+func (f *inflightCalls) markRunning(mine *inflightCall, holds bool) {
 	mine.mu.Lock()
 	defer mine.mu.Unlock()
 	mine.running, mine.holds = true, holds
-	mine.opens(decided)
+	mine.mark(phaseDecided)
 }
 
 // wait tells the others that the flight's first caller waits, while stands is
 // all that can be seen: they need a place to wait, as it does.
-func (f *flights) wait(mine *flight, stands store.Record) {
-	if stands.State != store.Absent {
-		f.lead(mine, true)
+func (f *inflightCalls) wait(mine *inflightCall, current store.Record) {
+	if current.State != store.Absent {
+		f.markRunning(mine, true)
 		return
 	}
 	mine.mu.Lock()
 	defer mine.mu.Unlock()
-	mine.opens(unseen)
+	mine.mark(phaseWaiting)
 }
 
 // land ends the flight with what stands, or with why that is not known.
-func (f *flights) land(id store.ID, mine *flight, stands *store.Record, err error) {
+func (f *inflightCalls) finish(id store.ID, mine *inflightCall, current *store.Record, err error) {
 	s := f.shard(id)
 	s.mu.Lock()
 	delete(s.running, id)
@@ -156,16 +158,16 @@ func (f *flights) land(id store.ID, mine *flight, stands *store.Record, err erro
 	}
 	mine.mu.Lock()
 	defer mine.mu.Unlock()
-	if mine.crowd == nil {
-		mine.crowd = new(followers)
+	if mine.followers == nil {
+		mine.followers = new(followers)
 	}
-	mine.crowd.stands, mine.crowd.err = new(*stands), err
-	mine.opens(decided)
-	mine.opens(done)
+	mine.followers.current, mine.followers.err = new(*current), err
+	mine.mark(phaseDecided)
+	mine.mark(phaseFinished)
 }
 
 // seat takes a place among those who wait, if there is one.
-func (f *flights) seat(limit int) bool {
+func (f *inflightCalls) tryWait(limit int) bool {
 	if f.waiting.Add(1) <= int64(limit) {
 		return true
 	}
@@ -173,7 +175,7 @@ func (f *flights) seat(limit int) bool {
 	return false
 }
 
-func (f *flights) rise() { f.waiting.Add(-1) }
+func (f *inflightCalls) releaseWaiter() { f.waiting.Add(-1) }
 
 // await waits for ch, at most for as long as is left.
 func await(ctx context.Context, ch <-chan struct{}, left time.Duration) error {

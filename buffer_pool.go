@@ -8,7 +8,7 @@ import (
 
 // scratch is room to write to what is digested or copied at once, and then not
 // needed any more.
-type scratch struct {
+type encodeBuffer struct {
 	text bytes.Buffer
 	enc  *json.Encoder // writes to text
 	own  []byte        // what others append
@@ -17,27 +17,27 @@ type scratch struct {
 // scratches carry nothing over: who borrows one writes before reading.
 //
 //nolint:gochecknoglobals // see above
-var scratches = sync.Pool{New: func() any {
-	s := new(scratch)
+var encodeBuffers = sync.Pool{New: func() any {
+	s := new(encodeBuffer)
 	s.enc = json.NewEncoder(&s.text)
 	return s
 }}
 
-func borrow() *scratch { return scratches.Get().(*scratch) }
+func getBuffer() *encodeBuffer { return encodeBuffers.Get().(*encodeBuffer) }
 
 // maxScratch is the room that is kept, in bytes: one large input is not to be paid
 // for until the process ends.
-const maxScratch = 64 << 10
+const maxKeptBuffer = 64 << 10
 
 // giveBack ends the use of what was written.
-func (s *scratch) giveBack() {
-	if s.text.Cap() <= maxScratch && cap(s.own) <= maxScratch {
-		scratches.Put(s)
+func (s *encodeBuffer) release() {
+	if s.text.Cap() <= maxKeptBuffer && cap(s.own) <= maxKeptBuffer {
+		encodeBuffers.Put(s)
 	}
 }
 
 // json is json.Marshal to s.
-func (s *scratch) json(v any) ([]byte, error) {
+func (s *encodeBuffer) json(v any) ([]byte, error) {
 	s.text.Reset()
 	if err := s.enc.Encode(v); err != nil {
 		return nil, err

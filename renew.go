@@ -32,17 +32,17 @@ func (c *Core) Times(op Declared) Times {
 func (c *Core) RenewLeases(ctx context.Context, attempts []*Attempt) {
 	for len(attempts) > 0 {
 		n := min(len(attempts), c.caps.MaxBatch)
-		c.beat(ctx, attempts[:n])
+		c.renewLeases(ctx, attempts[:n])
 		attempts = attempts[n:]
 	}
 }
 
-func (c *Core) beat(ctx context.Context, attempts []*Attempt) {
+func (c *Core) renewLeases(ctx context.Context, attempts []*Attempt) {
 	sent, wait := c.now(), c.options.RecordTimeout
 	var alive []*Attempt
 	var changes []store.Change
 	for _, a := range lastOfEach(attempts) {
-		if change, ok := a.pulse.renewal(sent); ok {
+		if change, ok := a.renewer.renewal(sent); ok {
 			alive, changes = append(alive, a), append(changes, change)
 			wait = min(wait, a.times.beat)
 		}
@@ -54,19 +54,19 @@ func (c *Core) beat(ctx context.Context, attempts []*Attempt) {
 	defer cancel()
 	answers, err := c.store.Swap(ctx, changes)
 	if err != nil {
-		c.see(ctx, EventStoreError, store.Record{}, err)
+		c.emit(ctx, EventStoreError, store.Record{}, err)
 		return
 	}
 	for i, a := range alive {
-		a.pulse.hear(sent, changes[i], answers[i])
+		a.renewer.settle(sent, changes[i], answers[i])
 	}
-	c.cancelAsked(ctx, alive)
+	c.checkCancelRequests(ctx, alive)
 }
 
 // lastOfEach leaves out attempts whose record has come round to the same worker
 // again, and which do not know yet that their lease is over.
 func lastOfEach(attempts []*Attempt) []*Attempt {
-	last := latest{}
+	last := latestAttempts{}
 	for _, a := range attempts {
 		last.add(a)
 	}
@@ -79,16 +79,16 @@ func lastOfEach(attempts []*Attempt) []*Attempt {
 		case of == a && !slices.Contains(left, a):
 			left = append(left, a)
 		case of.token.Attempt > a.token.Attempt:
-			a.pulse.lose("a later attempt of its record runs")
+			a.renewer.lose("a later attempt of its record runs")
 		}
 	}
 	return left
 }
 
 // latest is the last attempt of each record.
-type latest map[store.ID]*Attempt
+type latestAttempts map[store.ID]*Attempt
 
-func (l latest) add(a *Attempt) {
+func (l latestAttempts) add(a *Attempt) {
 	if of := l[a.call.id]; of == nil || of.token.Attempt < a.token.Attempt {
 		l[a.call.id] = a
 	}

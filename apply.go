@@ -26,32 +26,32 @@ var errAfterLost = errors.New("after no answer")
 // very call.
 func (c *Core) swap(ctx context.Context, change *store.Change, tries int) (store.SwapResult, error) {
 	try, lost := 1, error(nil)
-	if c.near != nil {
-		answer, err := c.near.SwapOne(ctx, *change)
+	if c.inProcess != nil {
+		answer, err := c.inProcess.SwapOne(ctx, *change)
 		switch {
 		case err == nil && answer.Err == nil:
 			return answer, nil
 		case err == nil:
 			return refusal(answer)
 		}
-		c.see(ctx, EventStoreError, change.To, err)
+		c.emit(ctx, EventStoreError, change.To, err)
 		if tries == 1 || ctx.Err() != nil {
 			return store.SwapResult{}, err
 		}
 		try, lost = 2, err
 	}
-	ctx, span := within(ctx, c.options.RecordTimeout)
+	ctx, span := withTimeout(ctx, c.options.RecordTimeout)
 	defer span.end()
-	return c.swapAgain(ctx, change, tries, try, lost)
+	return c.retrySwap(ctx, change, tries, try, lost)
 }
 
 // swapAgain goes on with the given try, when the one before it was lost.
-func (c *Core) swapAgain(ctx context.Context, change *store.Change, tries, try int, lost error) (store.SwapResult, error) {
+func (c *Core) retrySwap(ctx context.Context, change *store.Change, tries, try int, lost error) (store.SwapResult, error) {
 	wait := 5 * time.Millisecond
 	for ; ; try++ {
 		answers, err := c.store.Swap(ctx, []store.Change{*change})
 		if err == nil {
-			c.heard(change.To.ID, answers[0].Busy)
+			c.observeBusy(change.To.ID, answers[0].Busy)
 		}
 		if err == nil && answers[0].Busy && lost != nil {
 			err = lost
@@ -64,7 +64,7 @@ func (c *Core) swapAgain(ctx context.Context, change *store.Change, tries, try i
 			return answer, err
 		}
 		lost = err
-		c.see(ctx, EventStoreError, change.To, err)
+		c.emit(ctx, EventStoreError, change.To, err)
 		if try == tries || ctx.Err() != nil {
 			return store.SwapResult{}, err
 		}
@@ -89,19 +89,19 @@ func refusal(answer store.SwapResult) (store.SwapResult, error) {
 // get reads what stands under id, with as much patience as swap: together with
 // what others read, and alone when that has no answer.
 func (c *Core) get(ctx context.Context, id store.ID) (store.Record, error) {
-	if c.near != nil {
-		if answer, err := c.near.GetOne(ctx, id); err == nil || ctx.Err() != nil {
+	if c.inProcess != nil {
+		if answer, err := c.inProcess.GetOne(ctx, id); err == nil || ctx.Err() != nil {
 			return recordOf(answer), err
 		}
 	}
 	begun := now()
-	if c.lanes.gets != nil {
-		answer, err := c.lanes.gets.Do(ctx, id, false)
-		if err == nil || unsent(err) || ctx.Err() != nil {
+	if c.batching.gets != nil {
+		answer, err := c.batching.gets.Do(ctx, id, false)
+		if err == nil || isNotSent(err) || ctx.Err() != nil {
 			return recordOf(answer), err
 		}
 	}
-	ctx, span := by(ctx, begun.Add(c.options.RecordTimeout))
+	ctx, span := withDeadline(ctx, begun.Add(c.options.RecordTimeout))
 	defer span.end()
 	var last error
 	for range askTries {
@@ -124,13 +124,13 @@ func recordOf(s store.SwapResult) store.Record {
 }
 
 // standing is the record that stands once change is in force.
-func standing(change store.Change, before store.Record) store.Record {
-	comesInForce(&change, &before)
+func recordAfter(change store.Change, before store.Record) store.Record {
+	applyTo(&change, &before)
 	return before
 }
 
 // comesInForce makes of what stood before change what stands now.
-func comesInForce(change *store.Change, r *store.Record) {
+func applyTo(change *store.Change, r *store.Record) {
 	priority, input, outcome := r.Priority, r.Input, r.Outcome
 	*r = change.To
 	r.Since = 0
@@ -149,55 +149,55 @@ func comesInForce(change *store.Change, r *store.Record) {
 // quicker. Each round means that somebody else made progress.
 const maxRounds = 64
 
-// act drives one wish through: decide, try, look at what stands, decide again,
+// applyAlone drives one wish through: decide, try, look at what stands, decide again,
 // until a change is in force or there is none to make. It returns what stands
 // then. A change that is in force answers sayTry.
-func (c *Core) act(ctx context.Context, stands store.Record, e event, tries int) (d decision, now store.Record, err error) {
-	now = stands
-	err = c.drive(ctx, &now, &e, &d, tries, false)
+func (c *Core) applyAlone(ctx context.Context, current store.Record, e event, tries int) (d decision, now store.Record, err error) {
+	now = current
+	err = c.apply(ctx, &now, &e, &d, tries, false)
 	return d, now, err
 }
 
-// drive is act, with what it is about handed on as it is, because it is large: at is
+// apply is act, with what it is about handed on as it is, because it is large: at is
 // what stands, before and after. Together lets changes go to the store together with
 // others'.
-func (c *Core) drive(ctx context.Context, at *store.Record, e *event, d *decision, tries int, together bool) error {
+func (c *Core) apply(ctx context.Context, at *store.Record, e *event, d *decision, tries int, together bool) error {
 	for range maxRounds {
-		if d.of(at, e); d.say != sayTry {
+		if d.decide(at, e); d.answer != answerApply {
 			return nil
 		}
-		if call, ok := e.of.(*Call); ok && e.step == stepClaim && d.step == stepDoubt {
+		if call, ok := e.request.(*Call); ok && e.step == stepClaim && d.step == stepDoubt {
 			d.change.To.Outcome = c.crashed(call.op, *at)
 		}
-		answer, err := c.swapEither(ctx, &d.change, tries, together)
+		answer, err := c.swapAny(ctx, &d.change, tries, together)
 		switch {
 		case err != nil:
 			return err
 		case answer.HasToken(d.change.To.Token):
-			comesInForce(&d.change, at)
+			applyTo(&d.change, at)
 			return nil
 		case answer.Busy:
 			return errBusy
 		}
 		*at = recordOf(answer)
 	}
-	*d = decision{say: sayWait}
+	*d = decision{answer: answerWait}
 	return nil
 }
 
 // swapEither is swapTogether or swap.
-func (c *Core) swapEither(ctx context.Context, change *store.Change, tries int, together bool) (store.SwapResult, error) {
-	if together && c.lanes.swaps != nil {
-		return c.swapTogether(ctx, change, tries)
+func (c *Core) swapAny(ctx context.Context, change *store.Change, tries int, together bool) (store.SwapResult, error) {
+	if together && c.batching.swaps != nil {
+		return c.swapBatched(ctx, change, tries)
 	}
 	return c.swap(ctx, change, tries)
 }
 
 // certify drives a change that is a proof: it is asked, alone, until the store
 // says that it is in force or that something else stands, as long as ctx lasts.
-func (c *Core) certify(ctx context.Context, stands store.Record, e event) (d decision, now store.Record, err error) {
-	err = untilFree(ctx, func() error {
-		d, now, err = c.act(ctx, stands, e, 0)
+func (c *Core) prove(ctx context.Context, current store.Record, e event) (d decision, now store.Record, err error) {
+	err = retryBusy(ctx, func() error {
+		d, now, err = c.applyAlone(ctx, current, e, 0)
 		return err
 	})
 	return d, now, err
@@ -205,7 +205,7 @@ func (c *Core) certify(ctx context.Context, stands store.Record, e event) (d dec
 
 // untilFree asks again while somebody's open transaction holds the record, as
 // long as ctx lasts.
-func untilFree(ctx context.Context, ask func() error) error {
+func retryBusy(ctx context.Context, ask func() error) error {
 	wait := 5 * time.Millisecond
 	for {
 		err := ask()
@@ -222,33 +222,33 @@ func untilFree(ctx context.Context, ask func() error) error {
 // endAmong is end, together with the changes of others. What that does not settle is
 // asked for alone, in the time that is left. What is large is handed on as it is: at
 // is what was claimed, and then what stands.
-func (c *Core) endAmong(ctx context.Context, claimed func() store.Record, at *store.Record, e *event, d *decision) error {
-	if c.near != nil { // which takes no time
-		if err := c.drive(ctx, at, e, d, 1, false); err == nil {
+func (c *Core) complete(ctx context.Context, claimed func() store.Record, at *store.Record, e *event, d *decision) error {
+	if c.inProcess != nil { // which takes no time
+		if err := c.apply(ctx, at, e, d, 1, false); err == nil {
 			return nil
 		}
 	}
 	deadline := now().Add(c.options.RecordTimeout)
-	if c.lanes.swaps != nil {
-		if err := c.drive(ctx, at, e, d, 1, true); err == nil {
+	if c.batching.swaps != nil {
+		if err := c.apply(ctx, at, e, d, 1, true); err == nil {
 			return nil
 		}
 	}
-	ctx, span := by(ctx, deadline)
+	ctx, span := withDeadline(ctx, deadline)
 	defer span.end()
 	var err error
-	*d, *at, err = c.end(ctx, claimed(), *e)
+	*d, *at, err = c.completeAlone(ctx, claimed(), *e)
 	return err
 }
 
 // end records how an attempt ended. A success whose result the store refuses,
 // although it promised to keep as much, is a success all the same.
-func (c *Core) end(ctx context.Context, claimed store.Record, e event) (decision, store.Record, error) {
-	d, now, err := c.certify(ctx, claimed, e)
+func (c *Core) completeAlone(ctx context.Context, claimed store.Record, e event) (decision, store.Record, error) {
+	d, now, err := c.prove(ctx, claimed, e)
 	if e.step != stepSucceed || !errors.Is(err, errRefused) {
 		return d, now, err
 	}
-	c.see(ctx, EventTombstone, claimed, err)
+	c.emit(ctx, EventTombstone, claimed, err)
 	e.outcome = encodeTombstone("the store refused the result")
-	return c.certify(ctx, claimed, e)
+	return c.prove(ctx, claimed, e)
 }

@@ -9,26 +9,26 @@ import (
 // span is a context that costs next to nothing until somebody waits for its end:
 // only then is it made of the standard library's, which contexts derived from it
 // know. Most attempts, and most askings of a store in memory, are over before that.
-type span struct {
+type lazyContext struct {
 	parent   context.Context //nolint:containedctx // a context has its parent
 	deadline *time.Time      // nil: none of its own
 
-	mu    sync.Mutex // guards real and over
-	real  *earnest   // nil until somebody waits
-	over  bool       // it was ended before real was made, without a cause
-	apart bool       // it does not end with its parent; without a deadline, never
+	mu       sync.Mutex  // guards real and over
+	std      *stdContext // nil until somebody waits
+	ended    bool        // it was ended before real was made, without a cause
+	detached bool        // it does not end with its parent; without a deadline, never
 }
 
 // earnest is a context of the standard library, and its end.
-type earnest struct {
+type stdContext struct {
 	context.Context //nolint:containedctx // it is one
 
-	stop context.CancelCauseFunc
+	cancel context.CancelCauseFunc
 }
 
 // Deadline returns the earlier one of its own and its parent's.
-func (s *span) Deadline() (time.Time, bool) {
-	if !s.apart {
+func (s *lazyContext) Deadline() (time.Time, bool) {
+	if !s.detached {
 		at, ok := s.parent.Deadline()
 		if ok && (s.deadline == nil || at.Before(*s.deadline)) {
 			return at, true
@@ -41,41 +41,41 @@ func (s *span) Deadline() (time.Time, bool) {
 }
 
 // Done makes the context in earnest.
-func (s *span) Done() <-chan struct{} {
-	if s.apart && s.deadline == nil {
+func (s *lazyContext) Done() <-chan struct{} {
+	if s.detached && s.deadline == nil {
 		return nil
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.earnest().Done()
+	return s.makeStd().Done()
 }
 
 // Err is that of the context in earnest, which need not be made for it.
-func (s *span) Err() error {
+func (s *lazyContext) Err() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
-	case s.real != nil:
-		return s.real.Err()
-	case s.over:
+	case s.std != nil:
+		return s.std.Err()
+	case s.ended:
 		return context.Canceled
-	case !s.apart && s.parent.Err() != nil, s.deadline != nil && until(*s.deadline) <= 0:
-		return s.earnest().Err()
+	case !s.detached && s.parent.Err() != nil, s.deadline != nil && until(*s.deadline) <= 0:
+		return s.makeStd().Err()
 	}
 	return nil
 }
 
 // Value asks the context in earnest as soon as there is one: the standard library
 // finds by it what to cancel together with its parent, and what the cause was.
-func (s *span) Value(key any) any {
+func (s *lazyContext) Value(key any) any {
 	s.mu.Lock()
 	var ctx context.Context
 	switch {
-	case s.real != nil:
-		ctx = s.real.Context
-	case s.over:
-		ctx = s.earnest()
-	case s.apart:
+	case s.std != nil:
+		ctx = s.std.Context
+	case s.ended:
+		ctx = s.makeStd()
+	case s.detached:
 		ctx = context.WithoutCancel(s.parent)
 	default:
 		ctx = s.parent
@@ -85,76 +85,76 @@ func (s *span) Value(key any) any {
 }
 
 // cancel ends the context with a cause. The first end counts.
-func (s *span) cancel(cause error) {
+func (s *lazyContext) cancel(cause error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
-	case s.real != nil:
-		s.real.stop(cause)
-	case !s.apart && s.parent.Err() != nil:
-		s.earnest() // its parent was first
-	case s.over:
+	case s.std != nil:
+		s.std.cancel(cause)
+	case !s.detached && s.parent.Err() != nil:
+		s.makeStd() // its parent was first
+	case s.ended:
 	case cause != nil:
-		s.earnest()
-		s.real.stop(cause)
+		s.makeStd()
+		s.std.cancel(cause)
 	default:
-		s.over = true
+		s.ended = true
 	}
 }
 
 // end is cancel, for those who only wait.
-func (s *span) end() { s.cancel(nil) }
+func (s *lazyContext) end() { s.cancel(nil) }
 
 // earnest returns the context of the standard library, with mu locked.
-func (s *span) earnest() context.Context {
-	if s.real != nil {
-		return s.real.Context
+func (s *lazyContext) makeStd() context.Context {
+	if s.std != nil {
+		return s.std.Context
 	}
 	parent := s.parent
-	if s.apart || s.over {
+	if s.detached || s.ended {
 		parent = context.WithoutCancel(parent)
 	}
 	if s.deadline == nil {
 		ctx, stop := context.WithCancelCause(parent)
-		s.real = &earnest{ctx, stop}
+		s.std = &stdContext{ctx, stop}
 	} else {
 		ctx, stop := context.WithDeadline(parent, *s.deadline)
-		s.real = &earnest{ctx, func(error) { stop() }}
+		s.std = &stdContext{ctx, func(error) { stop() }}
 	}
-	if s.over {
-		s.real.stop(nil)
+	if s.ended {
+		s.std.cancel(nil)
 	}
-	return s.real.Context
+	return s.std.Context
 }
 
 // timed is a span with a deadline, which few have.
-type timed struct {
-	span
+type lazyDeadline struct {
+	lazyContext
 
 	at time.Time
 }
 
 // until makes of t, which is empty, a span of parent that ends at a time.
-func (t *timed) until(parent context.Context, at time.Time) *span {
+func (t *lazyDeadline) until(parent context.Context, at time.Time) *lazyContext {
 	t.parent, t.at = parent, at
 	t.deadline = &t.at
-	return &t.span
+	return &t.lazyContext
 }
 
 // within returns ctx with an end of its own, d from now. End it.
-func within(ctx context.Context, d time.Duration) (context.Context, *span) {
-	return by(ctx, now().Add(d))
+func withTimeout(ctx context.Context, d time.Duration) (context.Context, *lazyContext) {
+	return withDeadline(ctx, now().Add(d))
 }
 
 // withinApart is within, whatever becomes of ctx.
-func withinApart(ctx context.Context, d time.Duration) (context.Context, *span) {
-	s := new(timed).until(ctx, now().Add(d))
-	s.apart = true
+func withDetachedTimeout(ctx context.Context, d time.Duration) (context.Context, *lazyContext) {
+	s := new(lazyDeadline).until(ctx, now().Add(d))
+	s.detached = true
 	return s, s
 }
 
 // by is within that has its end at a time.
-func by(ctx context.Context, deadline time.Time) (context.Context, *span) {
-	s := new(timed).until(ctx, deadline)
+func withDeadline(ctx context.Context, deadline time.Time) (context.Context, *lazyContext) {
+	s := new(lazyDeadline).until(ctx, deadline)
 	return s, s
 }

@@ -10,30 +10,30 @@ import (
 )
 
 // ask is one call on its way to becoming the leader or getting an answer.
-type ask struct {
+type claimer struct {
 	c        *Core
-	call     *Call   // the attempt's
-	deadline instant // until when it waits for a leader
-	own      flight  // the attempt's, if it has one
-	attempt  Attempt // what it may lead to; its times, policy and flight are the asking's
+	call     *Call        // the attempt's
+	deadline instant      // until when it waits for a leader
+	own      inflightCall // the attempt's, if it has one
+	attempt  Attempt      // what it may lead to; its times, policy and flight are the asking's
 
 	twin *twin // of an operation by generations
 }
 
-func (c *Core) ask(call *Call, policy policyKind) *ask {
-	q := &ask{c: c}
+func (c *Core) newClaimer(call *Call, policy policyKind) *claimer {
+	q := &claimer{c: c}
 	a := &q.attempt
 	a.c, a.call, a.policy = c, *call, policy
 	a.times.of(&c.options, call.op, call.id)
 	q.call = &a.call
-	q.asksAnew()
+	q.restartClock()
 	q.deadline = a.begun.add(a.times.wait)
 	return q
 }
 
 // asksAnew is called before the claim is asked for, after whatever took time: from
 // then on its lease counts.
-func (q *ask) asksAnew() { q.attempt.begun = q.c.now() }
+func (q *claimer) restartClock() { q.attempt.begun = q.c.now() }
 
 // admit lets a call in that can be asked for, and whose policy is Atomic if it opens a
 // transaction. A call that was let in leaves.
@@ -44,13 +44,13 @@ func (c *Core) admit(ctx context.Context, call *Call, policy policyKind) error {
 	if err := c.notWithinTx(ctx, policy == policyAtomic); err != nil {
 		return err
 	}
-	if err := c.knows(call.op); err != nil {
+	if err := c.checkDefinition(call.op); err != nil {
 		return err
 	}
 	if err := c.options.outlived(call.op); err != nil {
 		return err
 	}
-	if err := gone(ctx); err != nil {
+	if err := callerGone(ctx); err != nil {
 		return err
 	}
 	return c.enter()
@@ -62,12 +62,12 @@ func (c *Core) begin(ctx context.Context, call *Call, policy policyKind) (*Attem
 	if err := c.admit(ctx, call, policy); err != nil {
 		return nil, nil, err
 	}
-	if out, known, err := c.remembered(ctx, call); known {
+	if out, known, err := c.fromCache(ctx, call); known {
 		c.leave()
 		return nil, out, err
 	}
-	q := c.ask(call, policy)
-	defer q.rise()
+	q := c.newClaimer(call, policy)
+	defer q.releaseWaiter()
 	leads := false
 	defer func() {
 		if !leads { // also on a panic in a probe
@@ -79,7 +79,7 @@ func (c *Core) begin(ctx context.Context, call *Call, policy policyKind) (*Attem
 		return nil, out, err
 	}
 	leads = true // its end leaves
-	if out, err := a.fit(); out != nil || err != nil {
+	if out, err := a.precheck(); out != nil || err != nil {
 		return nil, out, err
 	}
 	return a, nil, nil
@@ -87,11 +87,11 @@ func (c *Core) begin(ctx context.Context, call *Call, policy policyKind) (*Attem
 
 // lead goes through the process's own flights first, so that only one caller
 // of a key asks the store.
-func (q *ask) lead(ctx context.Context) (*Attempt, *Outcome, error) {
+func (q *claimer) lead(ctx context.Context) (*Attempt, *Outcome, error) {
 	for {
-		f, first := q.c.flights.join(q.call, &q.own, q.attempt.begun)
+		f, first := q.c.inflight.acquire(q.call, &q.own, q.attempt.begun)
 		if first {
-			q.attempt.flight = f
+			q.attempt.inflight = f
 			return q.claim(ctx)
 		}
 		if q.attempt.policy == policyHeal {
@@ -101,81 +101,81 @@ func (q *ask) lead(ctx context.Context) (*Attempt, *Outcome, error) {
 		if out, err := q.follow(ctx, f); out != nil || err != nil {
 			return nil, out, err
 		}
-		q.asksAnew()
+		q.restartClock()
 	}
 }
 
 // claim asks the store. What it finds out it tells the flight it speaks for.
-func (q *ask) claim(ctx context.Context) (*Attempt, *Outcome, error) {
+func (q *claimer) claim(ctx context.Context) (*Attempt, *Outcome, error) {
 	a, landed := &q.attempt, false
 	defer func() {
-		if !landed && a.flight != nil { // a panic in a probe
-			q.c.flights.land(a.call.id, a.flight, &store.Record{}, errAbandoned)
+		if !landed && a.inflight != nil { // a panic in a probe
+			q.c.inflight.finish(a.call.id, a.inflight, &store.Record{}, errAbandoned)
 		}
 	}()
-	var stands store.Record
-	claimed, err := q.decide(ctx, &stands)
+	var current store.Record
+	claimed, err := q.decide(ctx, &current)
 	landed = true
 	if claimed {
-		a.token = stands.Token
-		if a.flight != nil {
-			q.c.flights.lead(a.flight, true)
+		a.token = current.Token
+		if a.inflight != nil {
+			q.c.inflight.markRunning(a.inflight, true)
 		}
-		a.live(ctx, a.begun, true)
+		a.start(ctx, a.begun, true)
 		return a, nil, nil
 	}
-	if a.flight != nil {
-		q.c.flights.land(a.call.id, a.flight, &stands, forOthers(ctx, err))
+	if a.inflight != nil {
+		q.c.inflight.finish(a.call.id, a.inflight, &current, errForFollowers(ctx, err))
 	}
 	if err != nil {
 		return nil, nil, err
 	}
-	out, err := q.c.replay(ctx, stands)
+	out, err := q.c.replay(ctx, current)
 	return nil, out, err
 }
 
 // decide claims, or finds out what stands, which is then there. Without an error and
 // without a claim, it is final.
-func (q *ask) decide(ctx context.Context, stands *store.Record) (claimed bool, err error) {
-	asked := q.c.replays.clock()
-	if err = q.first(ctx, stands); err != nil {
+func (q *claimer) decide(ctx context.Context, current *store.Record) (claimed bool, err error) {
+	asked := q.c.cache.clock()
+	if err = q.readFirst(ctx, current); err != nil {
 		return false, err
 	}
 	var e event
 	q.claimEvent(&e)
 	var d decision
-	for ; ; q.asksAnew() {
-		err := q.c.drive(ctx, stands, &e, &d, askTries, true)
+	for ; ; q.restartClock() {
+		err := q.c.apply(ctx, current, &e, &d, askTries, true)
 		switch {
 		case err == nil:
 		case errors.Is(err, errBusy):
-			d.say = sayWait
+			d.answer = answerWait
 		case errors.Is(err, store.ErrNoPartition):
-			return false, q.c.withoutPlace(q.call, err)
-		case unsent(err), errors.Is(err, errRefused) && !errors.Is(err, errAfterLost):
+			return false, q.c.noPartitionError(q.call, err)
+		case isNotSent(err), errors.Is(err, errRefused) && !errors.Is(err, errAfterLost):
 			return false, fmt.Errorf("%w: claim: %w", ErrUnavailable, err)
 		default:
-			q.giveUp(ctx, d.change, *stands, err)
+			q.abandonClaim(ctx, d.change, *current, err)
 			return false, fmt.Errorf("%w: claim: %w", ErrUnavailable, err)
 		}
-		switch d.say {
-		case sayTry:
-			q.c.lately.met(false)
+		switch d.answer {
+		case answerApply:
+			q.c.readHint.observe(false)
 			if d.change.If != (store.Token{}) {
-				q.attempt.found = new(*stands)
+				q.attempt.found = new(*current)
 			}
-			return q.inForce(ctx, d.step, stands)
-		case sayReplay:
-			q.c.lately.met(true)
-			q.remember(stands, asked)
+			return q.applied(ctx, d.step, current)
+		case answerReplay:
+			q.c.readHint.observe(true)
+			q.cacheFinal(current, asked)
 			return false, nil
-		case sayLook:
-			*stands, err = q.look(ctx, *stands, &e)
-		case sayWait:
-			*stands, err = q.wait(ctx, *stands)
-			e.looked = false
+		case answerProbe:
+			*current, err = q.look(ctx, *current, &e)
+		case answerWait:
+			*current, err = q.wait(ctx, *current)
+			e.probed = false
 		default:
-			return false, q.refusal(ctx, d.say, *stands)
+			return false, q.refusal(ctx, d.answer, *current)
 		}
 		if err != nil {
 			return false, err
@@ -189,35 +189,35 @@ const askTries = 3
 
 // forOthers is what the error of the caller who asked the store says to those
 // who came meanwhile: nothing, when that caller hung up.
-func forOthers(ctx context.Context, err error) error {
-	if gone(ctx) != nil && errors.Is(err, ErrUnavailable) {
+func errForFollowers(ctx context.Context, err error) error {
+	if callerGone(ctx) != nil && errors.Is(err, ErrUnavailable) {
 		return errAbandoned
 	}
 	return err
 }
 
 // remember keeps what was found to be final by an asking that began at asked.
-func (q *ask) remember(stands *store.Record, asked time.Time) {
+func (q *claimer) cacheFinal(current *store.Record, asked time.Time) {
 	if q.call.op.generation == 0 { // its record has an ID of its own
-		q.c.replays.put(stands, asked)
+		q.c.cache.put(current, asked)
 	}
 }
 
 // remembered answers the call from memory, if what it asks for is final.
-func (c *Core) remembered(ctx context.Context, call *Call) (out *Outcome, known bool, err error) {
-	stands, known := c.replays.get(call.id)
+func (c *Core) fromCache(ctx context.Context, call *Call) (out *Outcome, known bool, err error) {
+	current, known := c.cache.get(call.id)
 	if !known || call.op.generation != 0 {
 		return nil, false, nil
 	}
-	if err := c.notSame(ctx, call, &stands); err != nil {
+	if err := c.checkSameRequest(ctx, call, &current); err != nil {
 		return nil, true, err
 	}
-	out, err = c.replay(ctx, stands)
+	out, err = c.replay(ctx, current)
 	return out, true, err
 }
 
-func (q *ask) claimEvent(e *event) {
-	e.step, e.owner, e.policy, e.of = stepClaim, ownerOf(newOwner(), q.attempt.policy), q.attempt.policy, q.call
+func (q *claimer) claimEvent(e *event) {
+	e.step, e.owner, e.policy, e.request = stepClaim, ownerOf(newOwner(), q.attempt.policy), q.attempt.policy, q.call
 	q.call.identify(&e.identity)
 	e.lease = q.attempt.times.firstLease()
 }
@@ -231,34 +231,34 @@ func (t times) firstLease() time.Duration {
 }
 
 // inForce says what the change that a claim led to makes of the asker.
-func (q *ask) inForce(ctx context.Context, s step, now *store.Record) (bool, error) {
+func (q *claimer) applied(ctx context.Context, s step, now *store.Record) (bool, error) {
 	switch s {
 	case stepClaim:
 		if q.c.options.Observer != nil {
-			q.c.see(ctx, EventClaimed, *now, nil)
+			q.c.emit(ctx, EventClaimed, *now, nil)
 		}
 		return true, nil
 	case stepTakeover:
-		q.c.see(ctx, EventTakeover, *now, nil)
+		q.c.emit(ctx, EventTakeover, *now, nil)
 		return true, nil
 	default:
-		q.c.see(ctx, EventInDoubt, *now, nil)
+		q.c.emit(ctx, EventInDoubt, *now, nil)
 		return false, ErrInDoubt
 	}
 }
 
 // refusal is the error of an answer that ends the asking.
-func (q *ask) refusal(ctx context.Context, s say, stands store.Record) error {
+func (q *claimer) refusal(ctx context.Context, s answer, current store.Record) error {
 	switch s {
-	case sayMismatch:
-		q.c.see(ctx, EventMismatch, stands, nil)
+	case answerMismatch:
+		q.c.emit(ctx, EventMismatch, current, nil)
 		return ErrMismatch
-	case sayNewer:
+	case answerNewer:
 		return errNewer
-	case sayDoubt:
+	case answerInDoubt:
 		return ErrInDoubt
 	default:
-		return fmt.Errorf("%w: the record's state %v is not known to this program", ErrUnavailable, stands.State)
+		return fmt.Errorf("%w: the record's state %v is not known to this program", ErrUnavailable, current.State)
 	}
 }
 
@@ -267,7 +267,7 @@ var errNewer = fmt.Errorf("%w: a newer version of the program made the record, a
 
 // notSame returns why the call is not answered from the record, or nil if both are of the
 // same request.
-func (c *Core) notSame(ctx context.Context, call *Call, r *store.Record) error {
+func (c *Core) checkSameRequest(ctx context.Context, call *Call, r *store.Record) error {
 	switch call.compare(*r) {
 	case sameRequest:
 		return nil
@@ -275,7 +275,7 @@ func (c *Core) notSame(ctx context.Context, call *Call, r *store.Record) error {
 		return errNewer
 	case otherRequest:
 	}
-	c.see(ctx, EventMismatch, *r, nil)
+	c.emit(ctx, EventMismatch, *r, nil)
 	return ErrMismatch
 }
 
@@ -283,17 +283,17 @@ func (c *Core) notSame(ctx context.Context, call *Call, r *store.Record) error {
 // claim itself finds out otherwise. Three things are worth a look before: a key
 // whose own time says that its record may be gone, what the engine has met lately,
 // and a key that may stand in two generations.
-func (q *ask) first(ctx context.Context, stands *store.Record) (err error) {
+func (q *claimer) readFirst(ctx context.Context, current *store.Record) (err error) {
 	expired := q.c.keyExpired(q.call)
-	if !expired && q.call.op.generation == 0 && !q.c.lately.looks(&q.c.caps) {
+	if !expired && q.call.op.generation == 0 && !q.c.readHint.readFirst(&q.c.caps) {
 		return nil
 	}
-	*stands, err = q.read(ctx)
-	q.asksAnew()
+	*current, err = q.read(ctx)
+	q.restartClock()
 	switch {
 	case err != nil:
 		return fmt.Errorf("%w: read the record: %w", ErrUnavailable, err)
-	case expired && stands.State == store.Absent:
+	case expired && current.State == store.Absent:
 		return ErrKeyExpired
 	default:
 		return nil
@@ -302,18 +302,18 @@ func (q *ask) first(ctx context.Context, stands *store.Record) (err error) {
 
 // mayBeNew is ErrKeyExpired when no record stands and the key is too old to be
 // a new one.
-func (c *Core) mayBeNew(ctx context.Context, call *Call) error {
+func (c *Core) checkKeyAge(ctx context.Context, call *Call) error {
 	if err := call.notByGeneration(); err != nil || !c.keyExpired(call) {
 		return err
 	}
-	var stands store.Record
-	return c.ask(call, policyUnset).first(ctx, &stands)
+	var current store.Record
+	return c.newClaimer(call, policyUnset).readFirst(ctx, &current)
 }
 
 // keyExpired tells whether the time in the key is older than any record that
 // may stand, or in the future.
 func (c *Core) keyExpired(call *Call) bool {
-	made := call.made()
+	made := call.keyTime()
 	if made.IsZero() {
 		return false
 	}

@@ -58,7 +58,7 @@ func (c *Core) deadLettersIn(ctx context.Context, q store.Query, yield func(stor
 			if q.After = r.ID; !IsDeadLetter(r) {
 				continue
 			}
-			if !yield(apart(r, nil)) {
+			if !yield(publicRecord(r, nil)) {
 				return false
 			}
 		}
