@@ -5,15 +5,11 @@ import (
 	"database/sql"
 	"encoding/json"
 	"errors"
-	"fmt"
-	"log"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/jackc/pgx/v5"
 
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/semelhttp"
@@ -150,27 +146,8 @@ func chargeEndpoint(engine *semel.Engine[*sql.Tx], charge func(Payment) func(con
 	return handler, err
 }
 
-// serve is the fragment of docs/quickstart.md.
-func serve(engine *semel.Engine[pgx.Tx]) {
-	postOrder := semel.Define("post_order", semel.OperationOptions[semelhttp.Request]{})
-	user := func(r *http.Request) (semel.Scope, error) { return semel.ScopeOf(r.Header.Get("X-User")), nil }
-	once := must(semelhttp.Atomic(engine, postOrder, semelhttp.Options{ScopeFunc: user}))
-	http.Handle("POST /orders", once(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		tx, _ := semel.TxOf(r.Context(), engine) // the transaction of the record
-		var id int64
-		row := tx.QueryRow(r.Context(), `INSERT INTO orders (item) VALUES ($1) RETURNING id`, r.FormValue("item"))
-		if err := row.Scan(&id); err != nil {
-			http.Error(w, "try again", http.StatusInternalServerError) // rolled back: the key stays free
-			return
-		}
-		fmt.Fprintf(w, "order %d\n", id) // sent after the COMMIT
-	})))
-	log.Fatal(http.ListenAndServe("127.0.0.1:8081", nil))
-}
-
 // TestChoosingFragmentsRun retries each operation as docs/choosing.md says.
 func TestChoosingFragmentsRun(t *testing.T) {
-	_ = serve // TestQuickstartPrograms runs it
 	_, engine := onSQLite(t, importOrders, transfer, openValve, warmCache)
 	scope := semel.ScopeOf("ann")
 	ctx := t.Context()
