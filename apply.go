@@ -9,21 +9,21 @@ import (
 	"github.com/semelgo/semel/store"
 )
 
-// errBusy says that somebody's open transaction holds the record.
+// errBusy means that another open transaction holds the record.
 var errBusy = errors.New("semel: busy")
 
-// errRefused says that the store will not write this change, whoever asks.
+// errRefused means that the store will never write this change.
 var errRefused = errors.New("semel: refused by the store")
 
-// errAfterLost says that a change that was refused may be in force all the same, by
-// an earlier call that had no answer.
+// errAfterLost means that a refused change may have been applied by an earlier try
+// whose reply was lost.
 var errAfterLost = errors.New("after no answer")
 
-// swap asks the store for one change, alone. A change asked for again is the same
-// change, so a call without an answer is simply repeated: at once, then with
-// growing pauses, until ctx ends or tries are used up (0: until ctx ends). After
-// a call without an answer Busy is none either: what is in the way may be that
-// very call.
+// swap writes one change, outside of a batch. Repeating a change is safe, so a try
+// without a reply is repeated: at once, then with exponential backoff, until ctx
+// ends or tries are used up (0: until ctx ends). After a lost reply, Busy is no
+// answer either, because the transaction that holds the record may be the lost try
+// itself.
 func (c *Core) swap(ctx context.Context, change *store.Change, tries int) (store.SwapResult, error) {
 	try, lost := 1, error(nil)
 	if c.inProcess != nil {
@@ -45,7 +45,7 @@ func (c *Core) swap(ctx context.Context, change *store.Change, tries int) (store
 	return c.retrySwap(ctx, change, tries, try, lost)
 }
 
-// swapAgain goes on with the given try, when the one before it was lost.
+// retrySwap continues swap with the given try, after an earlier one failed.
 func (c *Core) retrySwap(ctx context.Context, change *store.Change, tries, try int, lost error) (store.SwapResult, error) {
 	wait := 5 * time.Millisecond
 	for ; ; try++ {
@@ -78,7 +78,7 @@ func (c *Core) retrySwap(ctx context.Context, change *store.Change, tries, try i
 	}
 }
 
-// refusal is the error of an answer that says that the store will not write.
+// refusal returns the error of a change that the store refuses.
 func refusal(answer store.SwapResult) (store.SwapResult, error) {
 	if answer.Err != nil {
 		return answer, fmt.Errorf("%w: %w", errRefused, answer.Err)
@@ -86,8 +86,8 @@ func refusal(answer store.SwapResult) (store.SwapResult, error) {
 	return answer, nil
 }
 
-// get reads what stands under id, with as much patience as swap: together with
-// what others read, and alone when that has no answer.
+// get reads the current record. It reads in a batch first, and alone after an
+// error, with as many tries as swap.
 func (c *Core) get(ctx context.Context, id store.ID) (store.Record, error) {
 	if c.inProcess != nil {
 		if answer, err := c.inProcess.GetOne(ctx, id); err == nil || ctx.Err() != nil {
@@ -123,19 +123,19 @@ func recordOf(s store.SwapResult) store.Record {
 	return *s.Record
 }
 
-// standing is the record that stands once change is in force.
+// recordAfter returns the record after change is applied.
 func recordAfter(change store.Change, before store.Record) store.Record {
 	applyTo(&change, &before)
 	return before
 }
 
-// comesInForce makes of what stood before change what stands now.
+// applyTo applies change to r.
 func applyTo(change *store.Change, r *store.Record) {
 	priority, input, outcome := r.Priority, r.Input, r.Outcome
 	*r = change.To
 	r.Since = 0
 	if change.If != (store.Token{}) {
-		r.Priority = priority // written at the create, and never changed
+		r.Priority = priority // written by the create, and never changed
 	}
 	if r.Input == nil {
 		r.Input = input
@@ -145,22 +145,23 @@ func applyTo(change *store.Change, r *store.Record) {
 	}
 }
 
-// maxRounds bounds how often a decision is made anew because somebody else was
-// quicker. Each round means that somebody else made progress.
+// maxRounds limits how often a decision is repeated because another write was
+// applied first. Each round means that another caller made progress.
 const maxRounds = 64
 
-// applyAlone drives one wish through: decide, try, look at what stands, decide again,
-// until a change is in force or there is none to make. It returns what stands
-// then. A change that is in force answers sayTry.
+// applyAlone applies an event outside of a batch: it decides, writes, and decides
+// again on the record that it finds, until a change is applied or none is to be
+// made. It returns the current record. The answer is answerApply if a change was
+// applied.
 func (c *Core) applyAlone(ctx context.Context, current store.Record, e event, tries int) (d decision, now store.Record, err error) {
 	now = current
 	err = c.apply(ctx, &now, &e, &d, tries, false)
 	return d, now, err
 }
 
-// apply is act, with what it is about handed on as it is, because it is large: at is
-// what stands, before and after. Together lets changes go to the store together with
-// others'.
+// apply is applyAlone with pointers, because the values are large. *at is the
+// current record, before and after. If together is set, the change may join a
+// batch.
 func (c *Core) apply(ctx context.Context, at *store.Record, e *event, d *decision, tries int, together bool) error {
 	for range maxRounds {
 		if d.decide(at, e); d.answer != answerApply {
@@ -185,7 +186,7 @@ func (c *Core) apply(ctx context.Context, at *store.Record, e *event, d *decisio
 	return nil
 }
 
-// swapEither is swapTogether or swap.
+// swapAny is swapBatched or swap.
 func (c *Core) swapAny(ctx context.Context, change *store.Change, tries int, together bool) (store.SwapResult, error) {
 	if together && c.batching.swaps != nil {
 		return c.swapBatched(ctx, change, tries)
@@ -193,8 +194,8 @@ func (c *Core) swapAny(ctx context.Context, change *store.Change, tries int, tog
 	return c.swap(ctx, change, tries)
 }
 
-// certify drives a change that is a proof: it is asked, alone, until the store
-// says that it is in force or that something else stands, as long as ctx lasts.
+// prove applies an event as a proof: it repeats the change, outside of a batch,
+// until the store says that the change is applied or superseded, or ctx ends.
 func (c *Core) prove(ctx context.Context, current store.Record, e event) (d decision, now store.Record, err error) {
 	err = retryBusy(ctx, func() error {
 		d, now, err = c.applyAlone(ctx, current, e, 0)
@@ -203,8 +204,8 @@ func (c *Core) prove(ctx context.Context, current store.Record, e event) (d deci
 	return d, now, err
 }
 
-// untilFree asks again while somebody's open transaction holds the record, as
-// long as ctx lasts.
+// retryBusy repeats a function while another open transaction holds the record,
+// until ctx ends.
 func retryBusy(ctx context.Context, ask func() error) error {
 	wait := 5 * time.Millisecond
 	for {
@@ -219,11 +220,11 @@ func retryBusy(ctx context.Context, ask func() error) error {
 	}
 }
 
-// endAmong is end, together with the changes of others. What that does not settle is
-// asked for alone, in the time that is left. What is large is handed on as it is: at
-// is what was claimed, and then what stands.
+// complete is completeAlone in a batch. If the batch has no answer, the change is
+// repeated alone in the remaining time. *at is the claimed record, and then the
+// current one.
 func (c *Core) complete(ctx context.Context, claimed func() store.Record, at *store.Record, e *event, d *decision) error {
-	if c.inProcess != nil { // which takes no time
+	if c.inProcess != nil { // takes no time
 		if err := c.apply(ctx, at, e, d, 1, false); err == nil {
 			return nil
 		}
@@ -241,8 +242,8 @@ func (c *Core) complete(ctx context.Context, claimed func() store.Record, at *st
 	return err
 }
 
-// end records how an attempt ended. A success whose result the store refuses,
-// although it promised to keep as much, is a success all the same.
+// completeAlone records how an attempt ended. If the store refuses the result of a
+// success, it records a tombstone: the operation has succeeded.
 func (c *Core) completeAlone(ctx context.Context, claimed store.Record, e event) (decision, store.Record, error) {
 	d, now, err := c.prove(ctx, claimed, e)
 	if e.step != stepSucceed || !errors.Is(err, errRefused) {

@@ -9,15 +9,15 @@ import (
 	"github.com/semelgo/semel/store"
 )
 
-// ask is one call on its way to becoming the leader or getting an answer.
+// claimer is a call that tries to become the leader or to get an answer.
 type claimer struct {
 	c        *Core
-	call     *Call        // the attempt's
-	deadline instant      // until when it waits for a leader
-	own      inflightCall // the attempt's, if it has one
-	attempt  Attempt      // what it may lead to; its times, policy and flight are the asking's
+	call     *Call        // of attempt
+	deadline instant      // end of the wait for a leader
+	own      inflightCall // of attempt, if it is the first caller
+	attempt  Attempt      // the attempt if the claim succeeds; times, policy and inflight are set before
 
-	twin *twin // of an operation by generations
+	twin *twin // only for operations with a Generation
 }
 
 func (c *Core) newClaimer(call *Call, policy policyKind) *claimer {
@@ -31,12 +31,12 @@ func (c *Core) newClaimer(call *Call, policy policyKind) *claimer {
 	return q
 }
 
-// asksAnew is called before the claim is asked for, after whatever took time: from
-// then on its lease counts.
+// restartClock sets the start of the lease. It is called right before the claim is
+// sent, because the time that earlier steps took is not part of the lease.
 func (q *claimer) restartClock() { q.attempt.begun = q.c.now() }
 
-// admit lets a call in that can be asked for, and whose policy is Atomic if it opens a
-// transaction. A call that was let in leaves.
+// admit validates a call and counts it as running. Policy Atomic means that the
+// call opens a transaction. An admitted call must call leave at its end.
 func (c *Core) admit(ctx context.Context, call *Call, policy policyKind) error {
 	if err := call.valid(); err != nil {
 		return err
@@ -56,8 +56,8 @@ func (c *Core) admit(ctx context.Context, call *Call, policy policyKind) error {
 	return c.enter()
 }
 
-// begin asks for the call until it leads an attempt, has an outcome, or has an
-// error. Exactly one of the three is not nil.
+// begin claims the key, or returns its outcome or an error. Exactly one of the
+// three is not nil.
 func (c *Core) begin(ctx context.Context, call *Call, policy policyKind) (*Attempt, *Outcome, error) {
 	if err := c.admit(ctx, call, policy); err != nil {
 		return nil, nil, err
@@ -78,15 +78,15 @@ func (c *Core) begin(ctx context.Context, call *Call, policy policyKind) (*Attem
 	if a == nil {
 		return nil, out, err
 	}
-	leads = true // its end leaves
+	leads = true // the end of the attempt calls leave
 	if out, err := a.precheck(); out != nil || err != nil {
 		return nil, out, err
 	}
 	return a, nil, nil
 }
 
-// lead goes through the process's own flights first, so that only one caller
-// of a key asks the store.
+// lead lets only one caller of each key in this process use the store; the others
+// are its followers.
 func (q *claimer) lead(ctx context.Context) (*Attempt, *Outcome, error) {
 	for {
 		f, first := q.c.inflight.acquire(q.call, &q.own, q.attempt.begun)
@@ -95,7 +95,7 @@ func (q *claimer) lead(ctx context.Context) (*Attempt, *Outcome, error) {
 			return q.claim(ctx)
 		}
 		if q.attempt.policy == policyHeal {
-			// Evidence may be there before the leader has told: look.
+			// The evidence may be there before the leader has an outcome.
 			return q.claim(ctx)
 		}
 		if out, err := q.follow(ctx, f); out != nil || err != nil {
@@ -105,7 +105,8 @@ func (q *claimer) lead(ctx context.Context) (*Attempt, *Outcome, error) {
 	}
 }
 
-// claim asks the store. What it finds out it tells the flight it speaks for.
+// claim uses the store as the first caller of the key, and hands the answer to its
+// followers.
 func (q *claimer) claim(ctx context.Context) (*Attempt, *Outcome, error) {
 	a, landed := &q.attempt, false
 	defer func() {
@@ -134,8 +135,8 @@ func (q *claimer) claim(ctx context.Context) (*Attempt, *Outcome, error) {
 	return nil, out, err
 }
 
-// decide claims, or finds out what stands, which is then there. Without an error and
-// without a claim, it is final.
+// decide claims the key, or reads the current record. If it returns neither a claim
+// nor an error, the record is final.
 func (q *claimer) decide(ctx context.Context, current *store.Record) (claimed bool, err error) {
 	asked := q.c.cache.clock()
 	if err = q.readFirst(ctx, current); err != nil {
@@ -183,12 +184,11 @@ func (q *claimer) decide(ctx context.Context, current *store.Record) (claimed bo
 	}
 }
 
-// askTries is how often the store is asked before a call is told that it does
-// not answer.
+// askTries is the number of tries before the store counts as unavailable.
 const askTries = 3
 
-// forOthers is what the error of the caller who asked the store says to those
-// who came meanwhile: nothing, when that caller hung up.
+// errForFollowers returns the error that the followers of a first caller receive.
+// If that caller hung up, its error says nothing about the store.
 func errForFollowers(ctx context.Context, err error) error {
 	if callerGone(ctx) != nil && errors.Is(err, ErrUnavailable) {
 		return errAbandoned
@@ -196,14 +196,14 @@ func errForFollowers(ctx context.Context, err error) error {
 	return err
 }
 
-// remember keeps what was found to be final by an asking that began at asked.
+// cacheFinal caches a final record. asked is the time before the record was read.
 func (q *claimer) cacheFinal(current *store.Record, asked time.Time) {
-	if q.call.op.generation == 0 { // its record has an ID of its own
+	if q.call.op.generation == 0 { // with a Generation, the record has another ID
 		q.c.cache.put(current, asked)
 	}
 }
 
-// remembered answers the call from memory, if what it asks for is final.
+// fromCache answers the call from the cache, if it has a final record.
 func (c *Core) fromCache(ctx context.Context, call *Call) (out *Outcome, known bool, err error) {
 	current, known := c.cache.get(call.id)
 	if !known || call.op.generation != 0 {
@@ -222,7 +222,7 @@ func (q *claimer) claimEvent(e *event) {
 	e.lease = q.attempt.times.firstLease()
 }
 
-// firstLease is the lease of a claim: no longer than the attempt may go on.
+// firstLease is the lease of a claim: at most max run.
 func (t times) firstLease() time.Duration {
 	if t.maxRun > 0 {
 		return min(t.lease, t.maxRun)
@@ -230,7 +230,7 @@ func (t times) firstLease() time.Duration {
 	return t.lease
 }
 
-// inForce says what the change that a claim led to makes of the asker.
+// applied reports whether the applied change made the caller the leader.
 func (q *claimer) applied(ctx context.Context, s step, now *store.Record) (bool, error) {
 	switch s {
 	case stepClaim:
@@ -247,7 +247,7 @@ func (q *claimer) applied(ctx context.Context, s step, now *store.Record) (bool,
 	}
 }
 
-// refusal is the error of an answer that ends the asking.
+// refusal returns the error of an answer that ends the call.
 func (q *claimer) refusal(ctx context.Context, s answer, current store.Record) error {
 	switch s {
 	case answerMismatch:
@@ -265,7 +265,7 @@ func (q *claimer) refusal(ctx context.Context, s answer, current store.Record) e
 // errNewer is temporary: a process of the newer version can answer the call.
 var errNewer = fmt.Errorf("%w: a newer version of the program made the record, and this one cannot compare the request with it", ErrUnavailable)
 
-// notSame returns why the call is not answered from the record, or nil if both are of the
+// checkSameRequest returns an error if the record is not known to belong to the
 // same request.
 func (c *Core) checkSameRequest(ctx context.Context, call *Call, r *store.Record) error {
 	switch call.compare(*r) {
@@ -279,10 +279,10 @@ func (c *Core) checkSameRequest(ctx context.Context, call *Call, r *store.Record
 	return ErrMismatch
 }
 
-// first is what the asking begins with: nothing, since most keys are new and the
-// claim itself finds out otherwise. Three things are worth a look before: a key
-// whose own time says that its record may be gone, what the engine has met lately,
-// and a key that may stand in two generations.
+// readFirst reads the record before the claim, if that is worth a round trip: the
+// time in the key says that the record may be gone, recent calls met final records,
+// or the record may be in one of two generations. Otherwise most keys are new, and
+// the claim itself finds the record.
 func (q *claimer) readFirst(ctx context.Context, current *store.Record) (err error) {
 	expired := q.c.keyExpired(q.call)
 	if !expired && q.call.op.generation == 0 && !q.c.readHint.readFirst(&q.c.caps) {
@@ -300,8 +300,8 @@ func (q *claimer) readFirst(ctx context.Context, current *store.Record) (err err
 	}
 }
 
-// mayBeNew is ErrKeyExpired when no record stands and the key is too old to be
-// a new one.
+// checkKeyAge returns ErrKeyExpired if there is no record and the key is too old to
+// be new.
 func (c *Core) checkKeyAge(ctx context.Context, call *Call) error {
 	if err := call.notByGeneration(); err != nil || !c.keyExpired(call) {
 		return err
@@ -310,8 +310,8 @@ func (c *Core) checkKeyAge(ctx context.Context, call *Call) error {
 	return c.newClaimer(call, policyUnset).readFirst(ctx, &current)
 }
 
-// keyExpired tells whether the time in the key is older than any record that
-// may stand, or in the future.
+// keyExpired reports whether the time in the key is older than the retention, or in
+// the future.
 func (c *Core) keyExpired(call *Call) bool {
 	made := call.keyTime()
 	if made.IsZero() {

@@ -7,8 +7,8 @@ import (
 	"github.com/semelgo/semel/store"
 )
 
-// finish ends the attempt in the store, and returns what to tell: neither an outcome
-// nor an error, when that is stands, which is what was claimed and becomes what stands.
+// finish writes the end of the attempt. It returns (nil, nil) if *current is the
+// answer. *current is the claimed record, and becomes the current one.
 func (a *Attempt) finish(v any, err error, current *store.Record) (*Outcome, error) {
 	ctx := a.detached()
 	if settled := a.txOutcome.Load(); settled != nil {
@@ -33,7 +33,8 @@ func (a *Attempt) finish(v any, err error, current *store.Record) (*Outcome, err
 	a.renewer.stop()
 	a.c.cache.put(current, asked)
 	if d.answer == answerInDoubt {
-		// Somebody recorded it first; what this attempt knows is its own.
+		// Another caller has recorded the doubt. What this attempt knows goes to
+		// its own caller only.
 		return nil, a.attemptError(store.Unknown, store.InDoubt, err)
 	}
 	if d.answer != answerApply {
@@ -43,8 +44,8 @@ func (a *Attempt) finish(v any, err error, current *store.Record) (*Outcome, err
 	return nil, a.endError(d.step, current, err)
 }
 
-// write has the end of the attempt written. What may have to wait
-// for a transaction of its own goes alone.
+// writeEnd writes the end of the attempt. Under policy Atomic it is not batched,
+// because it may have to wait for a transaction of this attempt.
 func (a *Attempt) writeEnd(ctx context.Context, current *store.Record, e *event, d *decision) (err error) {
 	if a.policy != policyAtomic {
 		return a.c.complete(ctx, a.Record, current, e, d)
@@ -55,22 +56,23 @@ func (a *Attempt) writeEnd(ctx context.Context, current *store.Record, e *event,
 	return err
 }
 
-// Errors of an attempt under policy Atomic whose function returned success although no
-// transaction of InTx was committed. They are never wrapped.
+// Errors of an attempt under policy Atomic whose function returned success although
+// no transaction of InTx was committed. They are never wrapped.
 var (
-	// errWithoutTx: InTx was never called, so that the effect, if there is one, is
-	// elsewhere.
+	// errWithoutTx: InTx was never called, so the effect, if there is one, is
+	// outside of the transaction.
 	errWithoutTx = errors.New("semel: the function returned success without having called InTx: " +
 		"the effect of an operation with policy Atomic must be in the transaction of InTx")
-	// errNotCommitted: InTx was called, and its transaction did not commit before the
-	// function returned.
+	// errNotCommitted: InTx was called, and its transaction was not committed
+	// before the function returned.
 	errNotCommitted = errors.New("semel: the function returned success although the " +
 		"transaction of InTx did not commit: wait for InTx and return its error")
 )
 
-// unfoundedSuccess returns what is wrong with the success that the function returned, or
-// nil. It is called when no transaction of InTx has decided the attempt. An adapter knows
-// whether its answer claims that the operation took place.
+// successWithoutTx returns the error of a success without a committed transaction
+// of InTx, or nil. It is called when no transaction of InTx has decided the
+// attempt. An adapter knows whether its answer claims that the operation took
+// place.
 func (a *Attempt) successWithoutTx() error {
 	switch {
 	case a.policy != policyAtomic || a.adapter != nil && !a.adapter.Claims():
@@ -82,7 +84,8 @@ func (a *Attempt) successWithoutTx() error {
 	}
 }
 
-// ending makes of e, which is empty, what an attempt that returned v and err asks for.
+// endEvent sets e, which is empty, to the end of an attempt whose function returned
+// v and err.
 func (a *Attempt) endEvent(ctx context.Context, e *event, v any, err error) {
 	e.token, e.policy, e.expire = a.token, a.policy, a.times.retention
 	if err == nil {
@@ -92,7 +95,7 @@ func (a *Attempt) endEvent(ctx context.Context, e *event, v any, err error) {
 	}
 	e.owner = newOwner()
 	if err == errWithoutTx { //nolint:errorlint // it is never wrapped
-		e.step, e.taints = stepDoubt, true // a wrong program must not repeat the effect
+		e.step, e.taints = stepDoubt, true // the program is wrong, so the operation must not run again
 		return
 	}
 	if spent, ok := errors.AsType[*exhaustedError](err); ok {
@@ -111,8 +114,8 @@ func (a *Attempt) endEvent(ctx context.Context, e *event, v any, err error) {
 	case proven:
 		e.step, e.proven = stepRelease, true
 	case a.policy.runsAgain():
-		// The policy runs again when nobody knows: whoever is next knows that
-		// this attempt may have had an effect.
+		// The effect is unknown and the policy allows another attempt, so the
+		// record is requeued with the taint.
 		e.step, e.taints = stepRequeue, a.policy == policyAtomic
 	default:
 		e.step = stepDoubt
@@ -133,12 +136,12 @@ func (a *Attempt) endEvent(ctx context.Context, e *event, v any, err error) {
 	e.outcome = a.c.progress(p.countEnd(), a.call.op, a.call.id)
 }
 
-// proof tells whether err proves that nothing was committed, and whether it is
-// then to be kept.
+// proof reports whether err proves that nothing was committed, and whether the
+// failure is then stored.
 func (a *Attempt) proof(err error) (proven, keep bool) {
 	_, fence := errors.AsType[*fenceError](err)
 	if fence || errors.Is(err, errAbandoned) || err == errNotCommitted { //nolint:errorlint // the last is never wrapped
-		return a.rolledBack(), false // the operation has not answered
+		return a.rolledBack(), false // the operation itself has not answered
 	}
 	mark, marked := errors.AsType[*markedError](err)
 	proven = marked || a.rolledBack()
@@ -151,10 +154,10 @@ func (a *Attempt) proof(err error) (proven, keep bool) {
 	return proven, proven && a.call.op.onError == Keep && !isTransient(err)
 }
 
-// rolledBack reports whether all that the attempt can have done was in transactions of its
-// own that were rolled back, or can no longer commit once the record has changed. Under
-// policy Atomic the effect is in them. A function that never called InTx may have had an
-// effect elsewhere.
+// rolledBack reports whether every effect of the attempt was in a transaction that
+// was rolled back, or that can no longer commit after the record has changed. Under
+// policy Atomic the effect is in such a transaction. A function that never called
+// InTx may have had an effect outside.
 func (a *Attempt) rolledBack() bool { return a.policy == policyAtomic && a.hasTriedTx() }
 
 // hasTriedTx reports whether InTx was called.
@@ -164,8 +167,9 @@ func (a *Attempt) hasTriedTx() bool {
 	return a.triedTx
 }
 
-// circumstantial tells whether err speaks of the circumstances of an attempt
-// rather than of the operation, so that it is nobody's answer and never kept.
+// isTransient reports whether err comes from the circumstances of the attempt, such
+// as a lost lease or a cancelled context. Such an error is not the operation's
+// answer and is never stored.
 func isTransient(err error) bool {
 	_, infrastructure := errors.AsType[*txError](err)
 	_, snoozed := errors.AsType[*snoozeError](err)
@@ -173,8 +177,8 @@ func isTransient(err error) bool {
 		errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
 }
 
-// evidence looks, under policy Heal, for the effect of an attempt that does not
-// know its own.
+// evidence probes, under policy Heal, for the effect of an attempt whose effect is
+// unknown.
 func (a *Attempt) evidence(ctx context.Context) []byte {
 	if a.policy != policyHeal {
 		return nil
@@ -188,11 +192,11 @@ func (a *Attempt) evidence(ctx context.Context) []byte {
 	return outcome
 }
 
-// outcome encodes a result, or the tombstone of one that cannot be stored: it
-// is never a reason to run again.
+// outcome encodes a result. If it cannot be stored, the outcome is a tombstone: the
+// operation must not run again because of its result.
 func (a *Attempt) outcome(ctx context.Context, v any) []byte {
 	e, why := a.c.outcome(v)
-	a.lossless = e.lossless || why != nil // a tombstone cannot be decoded: the caller keeps its value
+	a.lossless = e.lossless || why != nil // a tombstone cannot be decoded, so the caller keeps its own value
 	switch {
 	case why != nil:
 		a.emit(ctx, EventTombstone, a.Record(), why)
@@ -202,8 +206,8 @@ func (a *Attempt) outcome(ctx context.Context, v any) []byte {
 	return e.outcome
 }
 
-// outcome encodes a result. Why says what is wrong with it, if the outcome is a
-// tombstone.
+// outcome encodes a result. If the outcome is a tombstone, why says what is wrong
+// with the result.
 func (c *Core) outcome(v any) (e encoded, why error) {
 	v = resultOf(v)
 	if t, ok := v.(Tombstone); ok {
@@ -225,14 +229,14 @@ var (
 	errTombstone = errors.New("semel: the adapter cannot give the result back")
 )
 
-// Tombstone is the result of an operation that succeeded and whose answer
-// cannot be given a second time, because it was streamed for instance. Its text
-// says why; askers get [ErrResultUnavailable].
+// Tombstone is the result of an operation that succeeded and whose result cannot be
+// returned again, because it was streamed for instance. Its text is the reason.
+// Retries get [ErrResultUnavailable].
 type Tombstone string
 
-// unrecorded is what is left when the store gave no answer in time. A finished
-// effect is told as success; everything else is told as unknown. Both are tried
-// again in the background, with the same token.
+// keepUnrecorded handles an end that the store has not confirmed in time. The
+// caller of a finished effect receives success; after any other end the outcome is
+// unknown. Both are retried in the background with the same token.
 func (a *Attempt) keepUnrecorded(ctx context.Context, current *store.Record, e *event, err, serr error) error {
 	*current = a.Record()
 	a.c.keepUnrecorded(ctx, pendingEnd{record: *current, event: *e, renewer: &a.renewer}, serr)
@@ -243,7 +247,8 @@ func (a *Attempt) keepUnrecorded(ctx context.Context, current *store.Record, e *
 	return nil
 }
 
-// lost is what a leader tells whose change is not in force: what stands.
+// fenced returns the answer of a leader whose change was superseded: the current
+// record.
 func (a *Attempt) fenced(ctx context.Context, now store.Record, acted bool) (*Outcome, error) {
 	a.emit(ctx, EventFenced, now, nil)
 	if acted && a.policy != policyAtomic && now.State != store.Succeeded {
@@ -252,7 +257,7 @@ func (a *Attempt) fenced(ctx context.Context, now store.Record, acted bool) (*Ou
 	return a.c.answer(ctx, &a.call, now)
 }
 
-// answer tells a call what stands, whatever it wished.
+// answer returns the answer of the current record.
 func (c *Core) answer(ctx context.Context, call *Call, now store.Record) (*Outcome, error) {
 	if now.State == store.Absent {
 		return nil, ErrOutcomeUnknown
@@ -270,7 +275,7 @@ func (c *Core) answer(ctx context.Context, call *Call, now store.Record) (*Outco
 	}
 }
 
-// told is the error of an attempt that is recorded as it wished.
+// endError returns the error of an attempt whose end was applied.
 func (a *Attempt) endError(s step, now *store.Record, err error) error {
 	switch now.State {
 	case store.Succeeded:
@@ -308,7 +313,7 @@ func (a *Attempt) emitEnd(ctx context.Context, s step, at *store.Record, err err
 
 func (a *Attempt) emit(ctx context.Context, kind EventKind, r store.Record, err error) {
 	if a.c.options.Observer == nil {
-		return // and nobody reads the clock
+		return // so that the clock is not read
 	}
 	a.c.observe(ctx, Event{
 		Kind: kind, Operation: a.call.op.name, ID: a.call.id, Attempt: a.token.Attempt, State: r.State,

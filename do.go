@@ -5,25 +5,26 @@ import (
 	"errors"
 )
 
-// Do runs fn once for the key of c, wherever its effect is, and returns the
-// same result to everyone who asks: the stored one, decoded, also to the first
-// caller. replayed says that an earlier attempt, or another caller's, made it.
+// Do runs fn once for the key of c. The effect may be anywhere. Every caller
+// receives the same result: the stored one, decoded, also the first caller.
+// replayed means that an earlier attempt, or another caller's, made it.
 //
-// The claim is committed before fn runs. What happens to the key when fn's
-// process dies is the operation's [Policy]. An error of fn is Unknown, unless
-// it is marked [NotCommitted] or [Final], or the operation classifies it: under
-// Hold such a key is in doubt until somebody resolves it, and the error returned
-// says so.
+// The claim is committed before fn runs. The operation's [Policy] decides what
+// happens to the key if fn's process crashes. After an error of fn the effect is
+// unknown, unless the error is marked [NotCommitted] or [Final], or the operation
+// classifies it. Under Hold such a key is in doubt until it is resolved, and the
+// returned error says so.
 //
-// fn gets a context that ends with ctx, and with cause [ErrLeaseLost] when it
-// can no longer count on its lease. ctx ending does not undo what fn did: the
-// outcome is recorded all the same.
+// The context of fn ends with ctx, and with the cause [ErrLeaseLost] when the lease
+// may be lost. The end of ctx does not undo what fn has done: the outcome is
+// recorded all the same.
 //
-// Within the function of a [DoTx] of the same connection pool, an operation with policy
-// Atomic is ErrInvalid, because InTx would open a second transaction; and so is every
-// operation where the store lets one transaction write at a time, as SQLite does.
+// Within the function of a [DoTx] over the same connection pool, an operation with
+// policy Atomic is ErrInvalid, because InTx would open a second transaction. On a
+// store that lets one transaction write at a time, such as SQLite, every operation
+// is.
 //
-// A panic of fn goes on after the record is left in the state that is true.
+// A panic of fn continues after the record is left in a true state.
 func Do[T any](ctx context.Context, e Runner, c Call, fn func(ctx context.Context) (T, error)) (v T, replayed bool, err error) {
 	a, out, err := Begin(ctx, e, c)
 	if err != nil {
@@ -34,7 +35,7 @@ func Do[T any](ctx context.Context, e Runner, c Call, fn func(ctx context.Contex
 	}
 	defer a.Abandon()
 	own, fnErr := fn(a.ctx)
-	stored := a.txOutcome.Load() != nil || fnErr != nil // what InTx or evidence says, not what fn returned
+	stored := a.txOutcome.Load() != nil || fnErr != nil // the outcome comes from InTx or a probe, and not from fn's value
 	out, err = a.end(valueRef[T]{&own}, fnErr, stored)
 	switch {
 	case err != nil:
@@ -50,9 +51,9 @@ func Do[T any](ctx context.Context, e Runner, c Call, fn func(ctx context.Contex
 	}
 }
 
-// given is what the caller receives whose function returned v: the outcome, decoded, as
-// every other caller does. A result that is stored as a tombstone cannot be decoded, and
-// only this caller has it.
+// firstResult returns the outcome to the caller whose function returned v. It is
+// decoded, as for every other caller. A tombstone cannot be decoded, so only this
+// caller has the value.
 func firstResult[T any](out *Outcome, v T) (T, bool, error) {
 	if !out.Replayed && (out.lossless || isTombstone(out.Record.Outcome)) {
 		return v, false, nil
@@ -60,23 +61,24 @@ func firstResult[T any](out *Outcome, v T) (T, bool, error) {
 	return replayedResult[T](out)
 }
 
-// DoTx runs fn once for the key of c, in a transaction that commits fn's effect
-// and the outcome together: one effect per key, whatever crashes. replayed says
-// that an earlier attempt, or another caller's, made the result.
+// DoTx runs fn once for the key of c, in a transaction that commits fn's effect and
+// the outcome together: one effect per key, through any crash. replayed means that
+// an earlier attempt, or another caller's, made the result.
 //
-// It must not be called within another transaction of the store or of its connection pool,
-// of whichever engine, which is ErrInvalid: under load, all connections could belong to
-// transactions that wait for a second one. A transaction that does not begin within
+// DoTx within another transaction of the store or of its connection pool, of any
+// engine, is ErrInvalid: under load, all connections could belong to transactions
+// that wait for a second one. A transaction that does not begin within
 // Options.RecordTimeout, because all connections are in use for instance, is
 // [ErrUnavailable]; fn was not called then.
 //
-// The operation's policy is unset or [Atomic]; any other is ErrInvalid. Unless
-// the operation says Atomic with a Lease, all of it is one transaction, and a
-// crash leaves nothing behind. fn must not end tx, and its writes must all be
-// in tx. An error or a panic of fn rolls them back, which is proof: what that
-// leads to is the operation's OnError, or [Final]. A transaction that the
-// database gives up in favour of others, as with a serialization failure or a
-// deadlock, is run again, fn included, up to eight times in all.
+// The operation's policy must be unset or [Atomic]; any other is ErrInvalid. Unless
+// the policy is Atomic with a Lease, the call is one transaction, and a crash
+// leaves nothing behind. fn must not end tx, and must make all its writes in tx. An
+// error or a panic of fn rolls them back, which proves that nothing was committed:
+// the operation's OnError, or [Final], decides what happens then. A transaction
+// that the database aborts because of a conflict with others, such as a
+// serialization failure or a deadlock, runs again, with fn, up to eight times in
+// all.
 func DoTx[T, Tx any](ctx context.Context, e *Engine[Tx], c Call, fn func(ctx context.Context, tx Tx) (T, error)) (v T, replayed bool, err error) {
 	if err := c.valid(); err != nil {
 		return v, false, seal(err)
@@ -113,9 +115,9 @@ func (c *Core) runLeased(ctx context.Context, call Call, fn func(context.Context
 	return a.End(nil, a.runTx(a.ctx, fn))
 }
 
-// Begin claims the key of c for an adapter that cannot pass its work as a
-// function. Of the attempt, the outcome and the error exactly one is not nil:
-// the attempt is to be run and ended, the outcome is a replay.
+// Begin claims the key of c for an adapter that cannot pass its work as a function.
+// Exactly one of the attempt, the outcome and the error is not nil: the adapter
+// must run and end the attempt; the outcome is a replay.
 func Begin(ctx context.Context, e Runner, c Call) (*Attempt, *Outcome, error) {
 	a, out, err := begin(ctx, e.core(), &c)
 	return a, out, seal(err)
@@ -131,8 +133,8 @@ func begin(ctx context.Context, core *Core, c *Call) (*Attempt, *Outcome, error)
 	return core.begin(ctx, c, c.op.policy.orHold())
 }
 
-// decoded is what a replay returns. A result that cannot be given is an error,
-// and still a replay.
+// replayedResult returns the result of a replay. A result that is not available is
+// an error, and still a replay.
 func replayedResult[T any](out *Outcome) (v T, replayed bool, err error) {
 	err = out.Decode(&v)
 	if err != nil && !errors.Is(err, ErrResultUnavailable) {

@@ -9,26 +9,26 @@ import (
 	"github.com/semelgo/semel/store"
 )
 
-// DoBatch is [DoTx] for a function that hands over its statements all together,
-// instead of running them one by one: the record, the statements and the commit go
-// to the database in one round trip, and nothing of them is in force unless all is.
-// B is how the store's driver knows a batch, such as *pgx.Batch; a store that takes
-// none, or another kind, is ErrInvalid.
+// DoBatch is [DoTx] for a function that returns all its statements at once: the
+// record, the statements and the commit go to the database in one round trip, and
+// are applied together or not at all. B is the driver's type of a batch, such as
+// *pgx.Batch; a store that takes no batches, or another type, is ErrInvalid.
 //
-// fn says the result before anything is sent, so a result that the database makes up
-// is not for DoBatch. It must do nothing but build the statements and the result,
-// each time anew: it is called before it is known that the key is new, and again
-// after every transaction that others were in the way of. An error of fn is proof
-// that nothing was done; so is an error of a statement, which rolls everything back.
-// What both lead to is the operation's OnError, [Final] or its Retry, as with DoTx.
+// fn returns the result before anything is sent, so DoBatch is not for results that
+// the database computes. fn must do nothing but build the statements and the
+// result, anew in each call: it is called before it is known that the key is new,
+// and again after each transaction that was aborted because of a conflict. An error
+// of fn proves that nothing was committed, and so does an error of a statement,
+// which rolls everything back. The operation's OnError, [Final] or its Retry decide
+// what happens then, as with DoTx.
 //
-// Like DoTx, it must not be called within another transaction of the connection pool, and
-// waits for a connection for Options.RecordTimeout at most.
+// Like DoTx, it must not be called within another transaction of the connection
+// pool, and waits for a connection for Options.RecordTimeout at most.
 //
-// Statements must not end the transaction. Once they are sent they are waited for,
-// within a bound of the store's, whatever becomes of ctx. The operation's policy is
-// unset or [Atomic] without a Lease, and it has no Generation; any other is
-// ErrInvalid.
+// Statements must not end the transaction. After they are sent, DoBatch waits for
+// the reply within a limit of the store, even if ctx ends. The operation's policy
+// must be unset or [Atomic] without a Lease, and it must not have a Generation; any
+// other is ErrInvalid.
 func DoBatch[T, B, Tx any](ctx context.Context, e *Engine[Tx], c Call, fn func(ctx context.Context) (T, B, error)) (v T, replayed bool, err error) {
 	if err := c.valid(); err != nil {
 		return v, false, seal(err)
@@ -48,7 +48,7 @@ func DoBatch[T, B, Tx any](ctx context.Context, e *Engine[Tx], c Call, fn func(c
 		var err error
 		v, batch, err = fn(ctx)
 		return valueRef[T]{&v}, func(ctx context.Context, change store.Change, hold bool) (store.SwapResult, store.Verdict, error) {
-			ctx, wait := withTimeout(ctx, e.options.RecordTimeout) // for a connection
+			ctx, wait := withTimeout(ctx, e.options.RecordTimeout) // limits the wait for a connection
 			defer wait.end()
 			return batcher.AtomicBatch(ctx, change, hold, batch)
 		}, err
@@ -64,8 +64,9 @@ func DoBatch[T, B, Tx any](ctx context.Context, e *Engine[Tx], c Call, fn func(c
 	return firstResult(out, v)
 }
 
-// afterBatch finds out whether a result has been changed since it was stored, as by a
-// callback that scans what a statement returned into it. The stored result counts.
+// afterBatch checks whether the result was changed after it was stored, for example
+// by a callback that scans a statement's result into it. The stored result is the
+// outcome.
 func (c *Core) afterBatch(ctx context.Context, out *Outcome, v any) {
 	if !out.lossless || !mayChange(resultOf(v)) {
 		return
@@ -88,8 +89,8 @@ func mayChange(v any) bool {
 }
 
 type (
-	// sendFunc sends statements that were handed over, with the record's change.
+	// sendFunc sends the statements with the record's change.
 	sendFunc func(ctx context.Context, change store.Change, hold bool) (store.SwapResult, store.Verdict, error)
-	// batchFunc builds them, and says the result.
+	// batchFunc returns the result and the function that sends the statements.
 	batchFunc func(ctx context.Context) (any, sendFunc, error)
 )

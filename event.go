@@ -6,80 +6,80 @@ import (
 	"github.com/semelgo/semel/store"
 )
 
-// event is what somebody wants of a record: with what stands, it is all the
-// transition function knows.
+// event is a requested step with its data. The transition function knows nothing
+// but the event and the current record.
 type event struct {
 	step step
 
-	// token is the leader's own, of the attempt it wants to end or prolong.
+	// token is the token of the leader that ends or renews its attempt.
 	token store.Token
-	// owner is drawn for this write by everybody who is not ending their own
-	// attempt.
+	// owner is a random number for this write. The leader's own end does not use
+	// it.
 	owner uint64
 
 	policy policyKind
-	// looked says that the probe was asked and found nothing.
+	// probed means that the probe found nothing.
 	probed bool
-	// to is the state asked for, where a step leads to several.
+	// to is the new state, for steps that lead to several.
 	to store.State
-	// proven says that nothing was committed by the attempt that ends.
+	// proven means that the ending attempt has proof that it did not commit.
 	proven bool
-	// owned says that the system, not a caller, chose the key.
+	// owned means that the system, and not a caller, chose the key.
 	owned bool
 
-	// of is the request that the record must be of. Nil: not asked.
+	// request is the request that must have made the record. Nil: not checked.
 	request request
-	// identity is what a new record is created with.
+	// identity is the identity of a new record.
 	identity store.Record
 
 	lease   time.Duration // of a claim or a heartbeat
-	delay   time.Duration // until what becomes Pending is due
-	expire  time.Duration // until what becomes final or Pending may be purged; 0: never
+	delay   time.Duration // until a Pending record is due
+	expire  time.Duration // until a final or Pending record may be purged; 0: never
 	outcome []byte
-	// taints says that the attempt may have had an effect outside of what its policy
-	// protects.
+	// taints means that the attempt may have had an effect outside of what its
+	// policy protects.
 	taints bool
 }
 
-// request tells whether a record belongs to it.
+// request compares a record with a request.
 type request interface {
 	compare(r store.Record) requestMatch
 }
 
-// say is what the transition function answers when it makes no change.
+// answer is the answer of the transition function.
 type answer uint8
 
 const (
-	// sayTry: the change is to be tried.
+	// answerApply: write the change.
 	answerApply answer = iota
-	// sayReplay: the record is final, answer from it.
+	// answerReplay: the record is final; return its outcome.
 	answerReplay
-	// sayWait: somebody runs it, or it is not due.
+	// answerWait: an attempt is running, or the record is not due.
 	answerWait
-	// sayDoubt: nobody runs it and nobody knows.
+	// answerInDoubt: no attempt is running, and the effect is unknown.
 	answerInDoubt
-	// sayLook: ask the domain for evidence first.
+	// answerProbe: probe for evidence first.
 	answerProbe
-	// sayMismatch: the key stands for another request.
+	// answerMismatch: the record belongs to another request.
 	answerMismatch
-	// sayNewer: a newer version of the program made the record, and this one cannot tell
-	// whether the request is the same.
+	// answerNewer: a newer version of the program made the record, and this version
+	// cannot compare the requests.
 	answerNewer
-	// sayLost: the asker's token stands no more.
+	// answerLost: the leader's token is no longer current.
 	answerLost
-	// sayRefuse: the table has no such step.
+	// answerRefuse: the table has no such step.
 	answerRefuse
 )
 
-// decision is what the transition function answers.
+// decision is the result of the transition function.
 type decision struct {
 	answer answer
-	step   step // the table's row, when say is sayTry
+	step   step // the table's row, for answerApply
 	change store.Change
 }
 
-// identityOn makes of to what the record that stands is to keep of the identity: the
-// input is written when nothing stands, and then kept.
+// identityOn sets *to to the identity of the changed record. The input is written
+// by the first write only.
 func (e *event) identityOn(current, to *store.Record) {
 	*to = e.identity
 	if current.State != store.Absent {

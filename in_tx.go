@@ -8,23 +8,23 @@ import (
 	"github.com/semelgo/semel/store"
 )
 
-// txError is an error of the store's transaction, not of the operation: it
-// could not begin, or could not commit. What it knows of the effect is in the
-// AttemptError around it.
+// txError is an error of the store's transaction, and not of the operation: it
+// could not begin or commit. The AttemptError around it says what is known of the
+// effect.
 type txError struct {
 	err error
-	ran bool // its function ran, and may be why
+	ran bool // its function ran, and may be the cause
 }
 
 func (e *txError) Error() string        { return "transaction: " + e.err.Error() }
 func (e *txError) Unwrap() error        { return e.err }
 func (e *txError) Is(target error) bool { return target == ErrUnavailable }
 
-// TxOf returns the transaction that e opened for the operation ctx runs in:
-// inside the function of [DoTx] or [InTx], or inside a handler whose adapter
-// runs it so. It is the transaction of the innermost operation: inside the function
-// of a [Do] that a function of DoTx calls there is none, because what that function
-// writes must not share the fate of the outer transaction.
+// TxOf returns the transaction that e opened for the operation of ctx: inside the
+// function of [DoTx] or [InTx], or inside a handler whose adapter runs it in one.
+// It is the transaction of the innermost operation: inside the function of a [Do]
+// that a function of DoTx calls there is none, because that function's writes must
+// not commit or roll back with the outer transaction.
 func TxOf[Tx any](ctx context.Context, e *Engine[Tx]) (Tx, bool) {
 	var none Tx
 	v, ok := ctx.Value(txKey{}).(txValue)
@@ -36,18 +36,18 @@ func TxOf[Tx any](ctx context.Context, e *Engine[Tx]) (Tx, bool) {
 }
 
 // InTx runs fn in a transaction that commits together with the outcome of the
-// attempt ctx belongs to. It is for the function of [Do], or the handler of an
-// adapter, when the operation's policy is [Atomic]: the claim is committed, the
-// effect and the outcome commit as one, fenced. The function of such an operation must
-// call InTx before it returns success, also when it finds that there is nothing to do.
+// attempt of ctx. It is for the function of [Do], or the handler of an adapter, if
+// the operation's policy is [Atomic]: the claim is committed before; effect and
+// outcome commit together, fenced. The function of such an operation must call InTx
+// before it returns success, also if there is nothing to do.
 //
-// What fn returned is the outcome, unless the adapter says otherwise. After an
-// error the transaction is rolled back and the attempt goes on: InTx may be
-// called again. InTx itself runs fn again when the database gave the transaction
-// up in favour of others, up to eight times in all. Once it returned nil, the
-// operation has succeeded, whatever its function does afterwards. If the function
-// returns success although InTx failed, the attempt is released, because the effect was
-// rolled back with the transaction.
+// The value of fn is the outcome, unless the adapter encodes another. After an
+// error the transaction is rolled back and the attempt continues: InTx may be
+// called again. InTx runs fn again if the database aborted the transaction because
+// of a conflict with others, up to eight times in all. After InTx has returned nil,
+// the operation has succeeded, whatever else its function does. If the function
+// returns success although InTx failed, the attempt is released, because the effect
+// was rolled back with the transaction.
 func InTx[T, Tx any](ctx context.Context, e *Engine[Tx], fn func(ctx context.Context, tx Tx) (T, error)) (T, error) {
 	var v T
 	a, ok := AttemptOf(ctx)
@@ -60,7 +60,7 @@ func InTx[T, Tx any](ctx context.Context, e *Engine[Tx], fn func(ctx context.Con
 	err := a.runTx(ctx, func(ctx context.Context, tx any) (any, error) {
 		var err error
 		v, err = fn(ctx, tx.(Tx))
-		if a.adapter != nil { // which encodes the value
+		if a.adapter != nil { // the adapter encodes the value
 			return v, err
 		}
 		return valueRef[T]{&v}, err
@@ -73,7 +73,7 @@ func (a *Attempt) runTx(ctx context.Context, fn func(context.Context, any) (any,
 	if err := a.enterTx(); err != nil {
 		return err
 	}
-	defer func() { // also on a panic, which the operation may recover from
+	defer func() { // also on a panic, from which the operation may recover
 		a.leaveTx()
 		if s := a.txOutcome.Load(); a.adapter != nil && (s == nil || s.err != nil) {
 			a.adapter.Undone()
@@ -90,7 +90,7 @@ func (a *Attempt) runTx(ctx context.Context, fn func(context.Context, any) (any,
 	return err
 }
 
-// inOneTx is runTx once the attempt has entered its transaction.
+// inOneTx runs one transaction of runTx.
 func (a *Attempt) inOneTx(ctx context.Context, fn func(context.Context, any) (any, error)) (store.Verdict, error) {
 	var outcome []byte
 	var fnErr error
@@ -123,8 +123,8 @@ func (a *Attempt) inOneTx(ctx context.Context, fn func(context.Context, any) (an
 	case verdict == store.NotCommitted && fnErr != nil:
 		return verdict, fnErr
 	case verdict == store.NotCommitted && errors.Is(err, store.ErrSuperseded):
-		// Somebody took over: the domain's writes are rolled back, and End
-		// will find out what stands and tell that.
+		// Another attempt took over. The domain's writes are rolled back, and End
+		// returns the answer of the current record.
 		return verdict, fmt.Errorf("%w: %w", ErrLeaseLost, err)
 	case verdict == store.NotCommitted:
 		return verdict, &txError{err: err, ran: outcome != nil}
@@ -133,9 +133,9 @@ func (a *Attempt) inOneTx(ctx context.Context, fn func(context.Context, any) (an
 	}
 }
 
-// committedByItself records the success of a function that ended the transaction
-// on its own, which it must not: the effect is there, apart from its record, and
-// is never to be made again.
+// committedByItself records the success of a function that committed the
+// transaction itself, which is not allowed. The effect exists without its record,
+// and must not happen again.
 func (a *Attempt) committedByItself(ctx context.Context, outcome []byte, fnErr, cause error) error {
 	ctx, cancel := a.c.bounded(ctx)
 	defer cancel()
@@ -157,9 +157,8 @@ func (a *Attempt) committedByItself(ctx context.Context, outcome []byte, fnErr, 
 	return told
 }
 
-// apart tells of a function that ended its transaction itself, and of which not
-// even the store knows what it left. No change of the record proves anything
-// about that.
+// endedByHandler handles a function that ended its transaction itself with an
+// unknown effect. No change of the record can prove anything about it.
 func (a *Attempt) endedByHandler(ctx context.Context, cause error) error {
 	a.emit(ctx, EventConflict, a.Record(), cause)
 	told := a.attemptError(store.Unknown, store.InProgress, cause)
@@ -179,9 +178,9 @@ func (a *Attempt) succeeded(outcome []byte) store.Record {
 	return r
 }
 
-// settle keeps what the attempt's own transaction has decided, for End. There
-// is no lease to renew any more: a renewal would find the outcome in its place
-// and take it for somebody else's.
+// setTxOutcome stores the outcome of the attempt's own transaction for End. It
+// stops renewing the lease: a renewal would find the outcome in the record and take
+// it for another caller's.
 func (a *Attempt) setTxOutcome(ctx context.Context, now store.Record, told error) {
 	a.renewer.stop()
 	a.txOutcome.Store(&txOutcome{now, told})
@@ -190,9 +189,9 @@ func (a *Attempt) setTxOutcome(ctx context.Context, now store.Record, told error
 	}
 }
 
-// unknownCommit finds out about a commit without an answer. The proof is the
-// release of this very attempt: once it is in force, the commit can never be;
-// and if the attempt's own success stands, it was.
+// unknownCommit settles a commit whose reply was lost. The proof is the release of
+// this attempt: if it is applied, the commit can never be applied; if the record
+// has this attempt's outcome, it was.
 func (a *Attempt) unknownCommit(ctx context.Context, outcome []byte, cause error) error {
 	ctx, cancel := a.c.bounded(ctx)
 	defer cancel()

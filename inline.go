@@ -9,8 +9,8 @@ import (
 	"github.com/semelgo/semel/store"
 )
 
-// inline is one attempt that is a single transaction: take the only right to
-// the record, run, write the final record once, commit.
+// inline is an attempt that is a single transaction: it takes the exclusive right
+// to the record, runs the function, writes the final record once, and commits.
 type inline struct {
 	*claimer
 	fn    func(ctx context.Context, tx any) (any, error)
@@ -19,14 +19,14 @@ type inline struct {
 	owner uint64
 	lost  *conflictCounter
 
-	ran     bool         // the right was ours and fn was called
-	answer  answer       // otherwise: why not
-	busy    bool         // somebody else had the right
-	current store.Record // what stood when the right was taken
+	ran     bool         // the attempt had the right and fn was called
+	answer  answer       // otherwise: why it did not run
+	busy    bool         // another transaction has the right
+	current store.Record // the record at the begin of the transaction
 	change  store.Change // the last statement
 	fnErr   error
 
-	lossless bool // decoding the outcome gives the value that the function returned
+	lossless bool // decoding the outcome gives the function's value
 }
 
 // runInline runs fn once as one transaction, or answers from the record.
@@ -34,7 +34,7 @@ func (c *Core) runInline(ctx context.Context, call Call, fn func(context.Context
 	return c.runOnce(ctx, call, inline{fn: fn})
 }
 
-// runOnce runs the function of like.
+// runOnce runs the function of like, or answers from the record.
 func (c *Core) runOnce(ctx context.Context, call Call, like inline) (*Outcome, error) {
 	if err := c.admit(ctx, &call, policyAtomic); err != nil {
 		return nil, err
@@ -58,10 +58,10 @@ func (c *Core) runOnce(ctx context.Context, call Call, like inline) (*Outcome, e
 	}
 }
 
-// inline speaks for its key in this process until it returns.
+// inline runs as the first caller of its key in this process.
 func (q *claimer) inline(ctx context.Context, like inline) (out *Outcome, err error) {
 	current, told := store.Record{}, errAbandoned
-	id := q.call.id // the call's own goes with the generations
+	id := q.call.id // the ID changes with the generation
 	defer func() {  // also on a panic, with the transaction rolled back
 		q.c.inflight.finish(id, q.attempt.inflight, &current, told)
 	}()
@@ -90,7 +90,8 @@ func (q *claimer) inline(ctx context.Context, like inline) (out *Outcome, err er
 	return out, err
 }
 
-// nextTry waits for whoever has the right, or reads what stands in the way.
+// nextTry waits for the transaction or attempt that has the record, or reads the
+// record that superseded this attempt.
 func (q *claimer) nextTry(ctx context.Context, i *inline) (store.Record, error) {
 	if i.busy || i.answer == answerWait {
 		return q.wait(ctx, i.current)
@@ -102,8 +103,8 @@ func (q *claimer) nextTry(ctx context.Context, i *inline) (store.Record, error) 
 	return now, nil
 }
 
-// run makes one transaction. Again means that nothing was run, or that what was
-// run is rolled back because somebody else's write stands.
+// run runs one transaction. again means that nothing was run, or that it was rolled
+// back because of another write.
 func (i *inline) run(ctx context.Context) (now store.Record, out *Outcome, again bool, err error) {
 	ctx, cancel := i.limit(ctx)
 	defer cancel()
@@ -147,8 +148,8 @@ func (i *inline) run(ctx context.Context) (now store.Record, out *Outcome, again
 	}
 }
 
-// transact waits for its transaction no longer than who asked for it. Once it
-// runs, only the function's own context counts.
+// transact waits for its transaction only as long as its caller waits. After the
+// begin only the function's own context counts.
 func (i *inline) transact(ctx context.Context) (store.Verdict, error) {
 	waiting, done := waitContext(ctx)
 	defer done()
@@ -160,7 +161,7 @@ func (i *inline) transact(ctx context.Context) (store.Verdict, error) {
 	})
 }
 
-// limit ends the function's context when max run is over.
+// limit ends the function's context at max run.
 func (i *inline) limit(ctx context.Context) (context.Context, context.CancelFunc) {
 	if i.attempt.times.maxRun == 0 {
 		return ctx, func() {}
@@ -170,7 +171,7 @@ func (i *inline) limit(ctx context.Context) (context.Context, context.CancelFunc
 
 var errNotRun = errors.New("semel: not run")
 
-// body is what happens inside the transaction.
+// body runs inside the transaction.
 func (i *inline) body(ctx context.Context, tx any, current store.SwapResult) (*store.Change, error) {
 	i.current = recordOf(current)
 	if current.Busy {
@@ -194,7 +195,7 @@ func (i *inline) body(ctx context.Context, tx any, current store.SwapResult) (*s
 	return &i.change, nil
 }
 
-// outcome encodes the function's result, or the tombstone of one that cannot be stored.
+// outcome encodes the function's result, or a tombstone if it cannot be stored.
 func (i *inline) outcome(ctx context.Context, v any) []byte {
 	e, why := i.c.outcome(v)
 	i.lossless = e.lossless
@@ -207,7 +208,8 @@ func (i *inline) outcome(ctx context.Context, v any) []byte {
 	return e.outcome
 }
 
-// mayRun reports whether the function may run on what stands, and says why not.
+// mayRun reports whether the function may run on the current record. If not, it
+// sets the answer.
 func (i *inline) mayRun() bool {
 	d := next(i.current, i.event(store.Succeeded, nil))
 	if i.answer = d.answer; d.step == stepDoubt {
@@ -222,8 +224,8 @@ func (i *inline) mayRun() bool {
 	return i.ran
 }
 
-// failing decides what an error of the function leads to: a rollback, which is
-// proof, and where something of it is to be kept, what that is.
+// functionFailed decides what follows an error of the function: a rollback, which
+// is proof, and possibly a change that stores the failure or the progress.
 func (i *inline) functionFailed(ctx context.Context, err error) (*store.Change, error) {
 	i.fnErr = err
 	mark, marked := errors.AsType[*markedError](err)
@@ -248,21 +250,21 @@ func (i *inline) functionFailed(ctx context.Context, err error) (*store.Change, 
 	return &i.change, withoutInnerErrors(err)
 }
 
-// counted makes an error of the attempt, where attempts are counted, of a
-// transaction that its function did not end so: its commit was refused for what the
-// function wrote, or it was broken off, which a function can bring about as well. It
-// reports whether there is something to keep.
+// countError counts an error of the transaction as an error of the attempt, if the
+// operation has Retry: the commit was refused because of the function's writes, or
+// the transaction was interrupted, which the function can cause as well. It reports
+// whether a change is to be stored.
 func (i *inline) countError(ctx context.Context, cause error) bool {
 	if !i.ran || i.call.op.retry == nil {
 		return false
 	}
-	i.change = store.Change{} // what was to be committed is not to be kept
+	i.change = store.Change{} // the failed change must not be stored
 	_, _ = i.functionFailed(ctx, infraError(cause, true))
 	return i.keepsFailure()
 }
 
-// tried makes of e what the operation's Retry says: another attempt, later, or
-// the end of all. Where an earlier attempt may have had an effect, it never ends.
+// decideRetry applies the operation's Retry: another attempt later, or the end. If
+// an earlier attempt may have had an effect, the record never ends here.
 func (i *inline) decideRetry(ctx context.Context, e *event, err error) {
 	before, _ := ProgressOf(i.current)
 	p, f, delay := i.call.op.retry.decide(ctx, before, i.current.Attempt+1, err)
@@ -273,7 +275,7 @@ func (i *inline) decideRetry(ctx context.Context, e *event, err error) {
 	e.to, e.outcome, e.delay = store.Pending, p.encode(i.c.caps.MaxOutcome), delay
 }
 
-// keeps tells whether something is to be kept of what the function failed with.
+// keepsFailure reports whether a failure or progress is to be stored.
 func (i *inline) keepsFailure() bool { return i.fnErr != nil && i.change.To.State != store.Absent }
 
 func (i *inline) event(to store.State, outcome []byte) event {

@@ -8,7 +8,7 @@ import (
 	"github.com/semelgo/semel/store"
 )
 
-// committed tells what the transaction wrote.
+// committed returns the answer for the record that the transaction wrote.
 func (i *inline) committed(ctx context.Context, now store.Record) (*Outcome, error) {
 	switch now.State {
 	case store.Failed:
@@ -25,7 +25,8 @@ func (i *inline) committed(ctx context.Context, now store.Record) (*Outcome, err
 	return &Outcome{Record: now, lossless: i.lossless}, nil
 }
 
-// refused answers a call that could not run: from what stands, or by another try.
+// refused answers a call whose function did not run: from the record, or by another
+// try.
 func (i *inline) refused(ctx context.Context) (store.Record, *Outcome, bool, error) {
 	switch i.answer {
 	case answerReplay:
@@ -41,8 +42,8 @@ func (i *inline) refused(ctx context.Context) (store.Record, *Outcome, bool, err
 	}
 }
 
-// doubt records that nobody knows what a dead leader of a leased attempt did,
-// when the policy does not run again.
+// doubt records that the effect of a crashed leased attempt is unknown, if the
+// policy allows no other attempt.
 func (i *inline) doubt(ctx context.Context) (store.Record, error) {
 	if i.change.To.State == store.Absent {
 		return i.current, ErrInDoubt
@@ -58,9 +59,9 @@ func (i *inline) doubt(ctx context.Context) (store.Record, error) {
 	return i.change.To, ErrInDoubt
 }
 
-// keepFailure writes the failure when the transaction that held the right could
-// not: the function's writes are undone either way, and the same change asked
-// for again is the same change.
+// keepFailure writes the failure in a second transaction, if the first one could
+// not. The function's writes are rolled back either way, and repeating the change
+// is safe.
 func (i *inline) keepFailure(ctx context.Context) (store.Record, *Outcome, error) {
 	ctx, cancel := i.c.bounded(ctx)
 	defer cancel()
@@ -79,14 +80,14 @@ func (i *inline) keepFailure(ctx context.Context) (store.Record, *Outcome, error
 	}
 }
 
-// committedByItself records the success of a function that ended the transaction
-// on its own, which it must not: the effect is there, apart from its record, and
-// is never to be made again.
+// committedByItself records the success of a function that committed the
+// transaction itself, which is not allowed. The effect exists without its record,
+// and must not happen again.
 func (i *inline) committedByItself(ctx context.Context, cause error) (store.Record, *Outcome, error) {
 	ctx, cancel := i.c.bounded(ctx)
 	defer cancel()
 	i.emit(ctx, EventConflict, i.current, cause)
-	own := i.change // which the store may have committed after all
+	own := i.change // the store may have committed it after all
 	if i.fnErr != nil {
 		i.change = next(i.current, i.event(store.Succeeded, encodeTombstone(endedAndFailed))).change
 	}
@@ -112,8 +113,8 @@ func (i *inline) committedByItself(ctx context.Context, cause error) (store.Reco
 
 const endedAndFailed = "the function committed its transaction by itself, and then failed"
 
-// rolledBack tells the error of an attempt that left nothing, or what another
-// has made of its key meanwhile.
+// rolledBack returns the error of an attempt without effect, or the answer of the
+// record that another attempt has written meanwhile.
 func (i *inline) rolledBack(ctx context.Context, err error) (store.Record, *Outcome, error) {
 	switch {
 	case errors.Is(err, store.ErrNoPartition):
@@ -134,9 +135,9 @@ func (i *inline) rolledBack(ctx context.Context, err error) (store.Record, *Outc
 	return i.current, nil, i.attemptError(store.NotCommitted, i.current.State, err)
 }
 
-// overtaken returns the outcome that another has recorded while this attempt
-// ran. It can have: a database ends the transaction of a leader that has been
-// silent for too long, and with it the only right to the record.
+// overtaken returns the final record that another attempt has written during this
+// one. That is possible because a database ends a transaction that is idle for too
+// long, and with it the exclusive right to the record.
 func (i *inline) overtaken(ctx context.Context) (store.Record, bool) {
 	if i.c.caps.Exclusive {
 		return store.Record{}, false
@@ -147,9 +148,9 @@ func (i *inline) overtaken(ctx context.Context) (store.Record, bool) {
 	return now, err == nil && now.State.Final() && now.Token != i.current.Token && i.call.compare(now) == sameRequest
 }
 
-// unknownCommit finds out about a commit without an answer. The proof is a
-// record of its own in the same place: once it is in force, the commit can
-// never be; and if the attempt's own success stands, it was.
+// unknownCommit settles a commit whose reply was lost. The proof is a write to the
+// same record: if it is applied, the commit can never be applied; if the record has
+// this attempt's token, it was.
 func (i *inline) unknownCommit(ctx context.Context, cause error) (store.Record, *Outcome, error) {
 	ctx, cancel := i.c.bounded(ctx)
 	defer cancel()
@@ -176,8 +177,8 @@ func (i *inline) unknownCommit(ctx context.Context, cause error) (store.Record, 
 	}
 }
 
-// certifyChange asks for one change, alone, until the store says whether it is
-// in force, as long as ctx lasts.
+// prove repeats one change, outside of a batch, until the store says whether it is
+// applied, or ctx ends.
 func (i *inline) prove(ctx context.Context, change store.Change) (answer store.SwapResult, err error) {
 	err = retryBusy(ctx, func() error {
 		answer, err = i.c.swap(ctx, &change, 0)
@@ -191,7 +192,7 @@ func (i *inline) prove(ctx context.Context, change store.Change) (answer store.S
 
 func (i *inline) attemptError(v store.Verdict, s store.State, err error) *AttemptError {
 	if v == store.NotCommitted && i.current.Tainted {
-		v = store.Unknown // a rollback speaks for its own attempt only
+		v = store.Unknown // a rollback proves nothing about earlier attempts
 	}
 	return attemptError(i.call.op.name, v, s, err)
 }

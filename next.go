@@ -7,15 +7,15 @@ import (
 	"github.com/semelgo/semel/store"
 )
 
-// next is the protocol: what may become of the record that stands, when
-// somebody wants e. It is pure; every write of Semel is one of its changes.
+// next is the protocol: it decides what an event does to the current record. It is
+// pure. Every write of Semel is one of its changes.
 func next(current store.Record, e event) (d decision) {
 	d.decide(&current, &e)
 	return d
 }
 
-// of makes of d what next returns. It changes neither of the two, which are large and
-// so handed on as they are. What is not said otherwise is tried.
+// decide sets d to the decision on e. It changes neither *current nor *e, which are
+// pointers because they are large. The zero answer is answerApply.
 func (d *decision) decide(current *store.Record, e *event) {
 	*d = decision{}
 	switch e.step {
@@ -40,7 +40,7 @@ func (d *decision) decide(current *store.Record, e *event) {
 	case stepCreate, stepReschedule, stepCancel, stepRedrive:
 		d.queue(current, e)
 	case stepTakeover, stepSettle, stepPurge:
-		// Nobody asks for these: a claim becomes a takeover, a leader's end
+		// These are never requested: a claim becomes a takeover, a leader's end
 		// becomes a settle, and only stores purge.
 		d.answer = answerRefuse
 	default:
@@ -48,7 +48,7 @@ func (d *decision) decide(current *store.Record, e *event) {
 	}
 }
 
-// claim lets the asker lead a new attempt, or says why it may not.
+// claim starts a new attempt, or answers why it may not start.
 func (d *decision) claim(current *store.Record, e *event) {
 	if !d.mayStart(current, e) {
 		return
@@ -65,8 +65,8 @@ func (d *decision) claim(current *store.Record, e *event) {
 	d.apply(name, current)
 }
 
-// inline ends an attempt that was never visible: what stood before it is
-// replaced by its end in one write.
+// inline ends an attempt that was never visible. One write replaces the current
+// record by the end.
 func (d *decision) inline(current *store.Record, e *event) {
 	if !d.mayStart(current, e) {
 		return
@@ -83,14 +83,13 @@ func (d *decision) inline(current *store.Record, e *event) {
 	to.Due, to.Expire = e.delay, expiry(len(current.Input)+len(to.Input) > 0, e.to, e)
 	d.apply(e.step, current)
 	if e.step == stepVoid {
-		// The commit that must be ruled out may reach the database late, when
-		// a lease that was over has been renewed and has run out again.
+		// The commit that must be ruled out can reach the database late, after an
+		// expired lease was renewed and has expired again.
 		d.change.IfDue = false
 	}
 }
 
-// mayStart says whether a new attempt may begin on what stands. If not, the
-// decision says what to do instead.
+// mayStart reports whether a new attempt may start. If not, the answer says why.
 func (d *decision) mayStart(current *store.Record, e *event) bool {
 	if current.State != store.Absent && d.isMismatch(current, e) {
 		return false
@@ -110,14 +109,14 @@ func (d *decision) mayStart(current *store.Record, e *event) bool {
 	case store.InProgress, store.InDoubt:
 		return d.mayStartAgain(current, e)
 	default:
-		// A state of a newer version is a stop, never an absence.
+		// A state of a newer version blocks the key. It must not count as absent.
 		d.answer = answerRefuse
 		return false
 	}
 }
 
-// isOther reports whether the record is not known to belong to the caller's request, which
-// the decision then says.
+// isMismatch reports whether the record is not known to belong to the caller's
+// request, and sets the answer.
 func (d *decision) isMismatch(current *store.Record, e *event) bool {
 	if e.request == nil {
 		return false
@@ -150,10 +149,10 @@ func (d *decision) mayStartAgain(current *store.Record, e *event) bool {
 	return false
 }
 
-// taint tells whether an attempt that starts on the record follows one that may have had
-// an effect that is not known. An Atomic attempt that was taken over can never commit, so
-// it leaves no taint. Which policy an attempt began with is told by its own owner, because
-// the operation may have another policy in this version of the program.
+// taint reports whether an attempt that starts now follows one that may have had an
+// unknown effect. An Atomic attempt that was taken over can never commit, so it
+// leaves no taint. The owner of that attempt shows the policy under which it began,
+// because this version of the program may define another.
 func taint(current *store.Record, p policyKind) bool {
 	return current.Tainted || current.State == store.InProgress && (p != policyAtomic || !beganAtomic(current.Owner))
 }
@@ -161,7 +160,7 @@ func taint(current *store.Record, p policyKind) bool {
 // atomicOwner is the bit of an owner that is set if the attempt began under Atomic.
 const atomicOwner = 1
 
-// ownerOf is an owner that was drawn, for an attempt that begins under that policy.
+// ownerOf marks a random owner with the policy of its attempt.
 func ownerOf(drawn uint64, p policyKind) uint64 {
 	if p == policyAtomic {
 		return drawn | atomicOwner
@@ -171,8 +170,8 @@ func ownerOf(drawn uint64, p policyKind) uint64 {
 
 func beganAtomic(owner uint64) bool { return owner&atomicOwner != 0 }
 
-// heartbeat renews the lease. Expiry is a permission for others, not a
-// loss: while nobody took over, a late heartbeat is as good as an early one.
+// heartbeat renews the lease. Expiry only permits a takeover. Before one has
+// happened, a late heartbeat is valid.
 func (d *decision) heartbeat(current *store.Record, e *event) {
 	if current.Token != e.token {
 		d.answer = answerLost
@@ -184,8 +183,8 @@ func (d *decision) heartbeat(current *store.Record, e *event) {
 	to.Input, to.Outcome = nil, nil
 }
 
-// end lets the leader end its attempt, or settle the doubt that somebody
-// else recorded about it meanwhile.
+// end ends the attempt of the leader, or settles the doubt that another caller has
+// recorded about it.
 func (d *decision) end(current *store.Record, e *event) {
 	settles := current.State == store.InDoubt && current.Attempt == e.token.Attempt
 	if current.Token != e.token && !settles {
@@ -213,9 +212,9 @@ func (d *decision) end(current *store.Record, e *event) {
 	}
 }
 
-// endState is the state an attempt ends in. Failed needs the proof that no
-// attempt committed; where a leader can vouch for itself only, the record is
-// left in doubt.
+// endState returns the state in which an attempt ends. Failed needs proof that no
+// attempt committed. If the proof is only about the last attempt, the record
+// becomes InDoubt.
 func endState(current *store.Record, e *event) (store.State, bool) {
 	switch e.step {
 	case stepSucceed:
@@ -250,8 +249,9 @@ func endStep(wished step, s store.State) step {
 	return stepDoubt
 }
 
-// heal records the effect that evidence shows. It draws a new owner, so
-// that a leader still alive learns that it lost and answers with this.
+// heal records the effect that the evidence shows. The new owner shows a leader
+// that is still running that it has lost the record; the leader then returns this
+// outcome.
 func (d *decision) heal(current *store.Record, e *event) {
 	switch {
 	case current.State.Final():
@@ -263,7 +263,7 @@ func (d *decision) heal(current *store.Record, e *event) {
 	}
 }
 
-// sweep frees what a dead leader left, as the policy says.
+// sweep settles the record of a dead leader, as the policy says.
 func (d *decision) sweep(current *store.Record, e *event) {
 	if current.State != store.InProgress {
 		d.answer = answerLost
@@ -280,8 +280,8 @@ func (d *decision) sweep(current *store.Record, e *event) {
 	d.change.To.Tainted = taint(current, e.policy)
 }
 
-// resolve is a person's word on a record in doubt. Pending is their word
-// that nothing happened, so the taint goes.
+// resolve applies an operator's decision on a record in doubt. Pending means that
+// no attempt had an effect, so the taint is removed.
 func (d *decision) resolve(current *store.Record, e *event) {
 	if current.State != store.InDoubt || e.to != store.Pending && !e.to.Final() {
 		d.answer = answerRefuse
@@ -291,7 +291,7 @@ func (d *decision) resolve(current *store.Record, e *event) {
 	d.change.To.Tainted = false
 }
 
-// queue is what callers and people do with records that nobody runs.
+// queue decides on records that no attempt is running.
 func (d *decision) queue(current *store.Record, e *event) {
 	state := store.Pending
 	if e.step == stepCancel {
@@ -324,8 +324,8 @@ func (d *decision) queue(current *store.Record, e *event) {
 	}
 }
 
-// becomes makes of what stands t, with the times and the outcome of e. The outcome
-// that stands is kept when e has none.
+// moveTo changes the current record to token t, with the times and the outcome of
+// e. If e has no outcome, the current one stays.
 func (d *decision) moveTo(name step, current *store.Record, t store.Token, e *event) {
 	d.step, d.change.If, d.change.To = name, current.Token, *current
 	to := &d.change.To
@@ -340,9 +340,8 @@ func (d *decision) moveTo(name step, current *store.Record, t store.Token, e *ev
 	to.Input, to.Outcome = nil, e.outcome
 }
 
-// expiry is when what becomes final or Pending may be purged. What a worker can go
-// on with, because its input is kept, never is before it is done, and nothing
-// before it is due.
+// expiry is when a final or Pending record may be purged. A Pending record with an
+// input is never purged, because a worker needs it, and no record before it is due.
 func expiry(input bool, s store.State, e *event) time.Duration {
 	switch {
 	case s == store.Pending && input, e.expire == 0:
@@ -354,15 +353,15 @@ func expiry(input bool, s store.State, e *event) time.Duration {
 	}
 }
 
-// try makes it a change that somebody else than the leader makes: what they found due
+// apply makes d a change that a caller other than the leader makes. A due record
 // must still be due at the write, by the store's clock.
 func (d *decision) apply(name step, current *store.Record) {
 	due := current.State == store.Pending || current.State == store.InProgress
 	d.step, d.change.If, d.change.IfDue = name, current.Token, due
 }
 
-// retryAfter is how long to stay away from a record that somebody runs: the
-// older the claim, the longer, between a fifth of a second and half a minute.
+// retryAfter is how long a caller should wait for a running attempt: half the age
+// of its claim, at least 200 ms and at most 30 s.
 func retryAfter(current store.Record) time.Duration {
 	wait := current.Since / 2
 	if current.State == store.Pending {

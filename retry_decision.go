@@ -8,9 +8,9 @@ import (
 	"github.com/semelgo/semel/store"
 )
 
-// tried makes of the end of an attempt, which err led to, what the operation's
-// Retry says: another attempt, later, or the end of all. e says whether it is
-// proven that nothing was committed.
+// decideRetry applies the operation's Retry to an attempt that ended with err:
+// either another attempt later, or the end. e says whether there is proof that
+// nothing was committed.
 func (a *Attempt) decideRetry(e *event, err error) {
 	before, _ := ProgressOf(a.Record())
 	p, f, delay := a.call.op.retry.decide(a.ctx, before, a.token.Attempt, err)
@@ -21,25 +21,25 @@ func (a *Attempt) decideRetry(e *event, err error) {
 	e.outcome, e.delay = a.c.progress(p, a.call.op, a.call.id), delay
 }
 
-// cancelled returns what the attempt's key was cancelled with while it ran, or nil.
+// cancelled returns the cancellation of the attempt's key, or nil.
 func (a *Attempt) cancelled() *cancelledError {
 	why, _ := errors.AsType[*cancelledError](context.Cause(a.ctx))
 	if why == nil || why.of != a {
-		return nil // an attempt that called this one was cancelled, and not its key
+		return nil // the context of an outer attempt was cancelled
 	}
 	return why
 }
 
 // cancelledEnd ends the record of an attempt whose key was cancelled and that did
-// not succeed, whatever else its function says.
+// not succeed. The function's error does not matter.
 func (a *Attempt) cancelledEnd(e *event, why *cancelledError) {
 	before, _ := ProgressOf(a.Record())
 	p := before.with(a.token.Attempt, TryInterrupted, why)
 	a.endForGood(e, p, p.failure(codeCancelled, why.reason), why)
 }
 
-// after says what comes after an attempt that ended with err: the progress it
-// makes, and either the failure that ends all or how long the next one waits.
+// decide returns the progress after an attempt that ended with err, and either the
+// final failure or the delay of the next attempt.
 func (r *Retry) decide(ctx context.Context, p Progress, attempt uint32, err error) (Progress, *Failure, time.Duration) {
 	if s, ok := errors.AsType[*snoozeError](err); ok {
 		return p.with(attempt, TrySnooze, nil), nil, s.after
@@ -58,7 +58,7 @@ func (r *Retry) decide(ctx context.Context, p Progress, attempt uint32, err erro
 	return p, nil, r.delay(err, p.Errors)
 }
 
-// afterInterruption is no time at all when it is only this process that ends.
+// afterInterruption returns no delay if only this process is ending.
 func (r *Retry) afterInterruption(ctx context.Context) time.Duration {
 	if ctx.Err() != nil {
 		return 0
@@ -66,8 +66,8 @@ func (r *Retry) afterInterruption(ctx context.Context) time.Duration {
 	return max(r.Delay(1), 0)
 }
 
-// over ends the record for good, as err has it: Failed on proof, for all of its
-// attempts, and otherwise in doubt, with what is known of them.
+// endForGood ends the record: Failed with proof for all attempts, otherwise
+// InDoubt.
 func (a *Attempt) endForGood(e *event, p Progress, f *Failure, err error) {
 	inDoubt := e.step != stepRelease || a.tainted() && !a.speaksForAll(err)
 	switch {
@@ -83,18 +83,18 @@ func (a *Attempt) endForGood(e *event, p Progress, f *Failure, err error) {
 	}
 }
 
-// deadLetter makes of e the end that leaves a dead letter, because of err.
+// deadLetter makes e leave a dead letter with err.
 func (r *Retry) deadLetter(e *event, err error, limit int) {
 	e.outcome, e.expire = encodeDeadLetter(err, limit), r.DeadLetterRetention
 }
 
-// rejects reports whether a failure that the operation's own function has made final
-// leaves a dead letter: a message is then rejected, and no caller reads the failure.
+// rejects reports whether a failure that the function has marked final leaves a
+// dead letter. The message is then rejected, and no caller reads the failure.
 func (o *operation) rejects() bool { return o.retry != nil && o.retry.Redelivered }
 
-// speaksForAll tells whether err, which proves that this attempt had no effect,
-// proves it of the earlier ones too. That is the receiver's word only: an attempt
-// that did not get to ask the receiver speaks for itself.
+// speaksForAll reports whether err proves that the earlier attempts had no effect
+// either. Only the receiver's answer proves that, so an attempt that did not send
+// its request proves nothing about them.
 func (a *Attempt) speaksForAll(err error) bool {
 	_, snoozed := errors.AsType[*snoozeError](err)
 	_, cancelled := errors.AsType[*cancelledError](err)
@@ -103,8 +103,8 @@ func (a *Attempt) speaksForAll(err error) bool {
 	return a.policy.speaksForAll() && !snoozed && !cancelled && !spent && !unread
 }
 
-// interruption is what is kept of an attempt that is taken back because the store
-// did not answer: it is not to count as a crash.
+// interruption is the progress of an attempt that is released because the store did
+// not answer. It does not count as a crash.
 func (c *Core) interruption(op *operation, current store.Record, attempt uint32, cause error) []byte {
 	p, _ := ProgressOf(current)
 	if op.retry == nil {
@@ -115,21 +115,21 @@ func (c *Core) interruption(op *operation, current store.Record, attempt uint32,
 	return c.progress(p, op, current.ID)
 }
 
-// progress is p as it is stored in a record that is not final, with the retention of its
-// operation.
+// progress encodes p for a record that is not final, with the operation's
+// retention.
 func (c *Core) progress(p Progress, op *operation, id store.ID) []byte {
 	p.Retention = c.options.timesOf(op, id).retention
 	return p.encode(c.caps.MaxOutcome)
 }
 
-// spentError says that an attempt was not run, because too many before it have
-// ended without a word.
+// exhaustedError means that an attempt was not run, because too many attempts
+// before it crashed.
 type exhaustedError struct{ crashes int }
 
 func (e *exhaustedError) Error() string { return "semel: " + tooManyCrashes(e.crashes) }
 
-// spent returns, before the function of attempt n is run on what stands or was
-// claimed, why it is not to be.
+// exhausted returns an error if attempt n must not run, because too many attempts
+// before it crashed.
 func (o *operation) exhausted(r store.Record, n uint32) error {
 	if o.retry == nil {
 		return nil
@@ -141,16 +141,16 @@ func (o *operation) exhausted(r store.Record, n uint32) error {
 	return nil
 }
 
-// spent is that of the operation, of what was claimed.
+// exhausted checks the claimed record.
 func (a *Attempt) exhausted() error {
-	if a.call.op.retry == nil { // and the record need not be made
+	if a.call.op.retry == nil { // avoids loading the record
 		return nil
 	}
 	return a.call.op.exhausted(a.Record(), a.token.Attempt)
 }
 
-// spentEnd is how an attempt ends that was not run: its own word is proof for
-// itself, and for the earlier ones only where none of them can have committed.
+// endExhausted ends an attempt that was not run. That proves that this attempt had
+// no effect; the record still shows whether an earlier one may have had one.
 func (a *Attempt) endExhausted(e *event, spent *exhaustedError) {
 	e.step, e.proven = stepRelease, true
 	if a.tainted() {
@@ -161,11 +161,10 @@ func (a *Attempt) endExhausted(e *event, spent *exhaustedError) {
 	a.endForGood(e, p, f, spent)
 }
 
-// Ready does what comes before the function of an attempt that [Core.Dequeue]
-// gave: it ends one whose operation has crashed too often, or whose key was
-// cancelled, and raises the fence and looks behind it under [Fenced]. When it
-// returns an outcome or an error, the attempt has ended and its function must not
-// be run.
+// Prepare must be called before the function of an attempt of [Core.Dequeue]. It
+// ends an attempt whose operation has crashed too often or whose key was cancelled,
+// and under [Fenced] raises the fence and looks the effect up. If it returns an
+// outcome or an error, the attempt has ended and its function must not run.
 func (a *Attempt) Prepare() (*Outcome, error) {
 	if err := a.exhausted(); err != nil {
 		return a.End(nil, err)
@@ -176,7 +175,7 @@ func (a *Attempt) Prepare() (*Outcome, error) {
 	return a.fence()
 }
 
-// fit is Ready of an attempt that was just begun: nobody can have cancelled it.
+// precheck is Prepare for a new attempt, whose key cannot have been cancelled.
 func (a *Attempt) precheck() (*Outcome, error) {
 	if err := a.exhausted(); err != nil {
 		return a.End(nil, err)

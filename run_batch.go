@@ -7,15 +7,15 @@ import (
 	"github.com/semelgo/semel/store"
 )
 
-// runBatch runs, as one transaction, the statements that build hands over, or answers
+// runBatch runs the statements that build returns as one transaction, or answers
 // from the record.
 func (c *Core) runBatch(ctx context.Context, call Call, build batchFunc) (*Outcome, error) {
 	return c.runOnce(ctx, call, inline{batch: build})
 }
 
-// send sends what the function hands over, on what is taken to stand; when something
-// else does, it says so, and the function is asked once more. It does not wait for a
-// connection longer than waiting lasts.
+// send sends the function's statements, based on an assumed current record. If the
+// record is another one, the function is called again. It waits for a connection
+// until waiting ends.
 func (i *inline) send(ctx, waiting context.Context) (store.Verdict, error) {
 	for range maxRounds {
 		answer, verdict, err := i.sendOnce(ctx, waiting)
@@ -24,7 +24,7 @@ func (i *inline) send(ctx, waiting context.Context) (store.Verdict, error) {
 			i.ran = false
 			return verdict, err
 		case err != nil && verdict == store.NotCommitted && i.ran && i.fnErr == nil && !isInfraError(err):
-			i.change = store.Change{} // what was to be committed is not to be kept
+			i.change = store.Change{} // the failed change must not be stored
 			_, err = i.functionFailed(ctx, err)
 			return verdict, err
 		case err != nil, verdict == store.Committed:
@@ -40,7 +40,7 @@ func (i *inline) send(ctx, waiting context.Context) (store.Verdict, error) {
 	return store.NotCommitted, store.ErrConflict
 }
 
-// sendOnce is one transaction of send.
+// sendOnce runs one transaction of send.
 func (i *inline) sendOnce(ctx, waiting context.Context) (store.SwapResult, store.Verdict, error) {
 	if !i.mayRun() {
 		return store.SwapResult{}, store.NotCommitted, errNotRun
@@ -54,7 +54,7 @@ func (i *inline) sendOnce(ctx, waiting context.Context) (store.SwapResult, store
 	return send(waiting, i.change, !i.call.op.optimistic)
 }
 
-// build has the function build its statements, if there is an attempt left for them.
+// build calls the function that builds the statements, if an attempt is left.
 func (i *inline) build(ctx context.Context) (any, sendFunc, error) {
 	if err := i.call.op.exhausted(i.current, i.current.Attempt+1); err != nil {
 		return nil, nil, err
