@@ -6,15 +6,15 @@ import (
 	"github.com/semelgo/semel/store"
 )
 
-// giveUp sees to a claim that had no answer. One that is on its way with others' is
-// waited for: what became of it is then known.
+// abandonClaim handles a claim without a reply. If the claim is in a batch that was
+// sent, it waits for the batch's reply.
 func (q *claimer) abandonClaim(ctx context.Context, claim store.Change, before store.Record, err error) {
 	on := asAbandoned(err)
 	if on == nil {
 		q.voidClaim(ctx, claim, before)
 		return
 	}
-	q.c.open.Add(1) // the asker is in still
+	q.c.open.Add(1) // the caller is still counted, so the engine is not closed
 	q.c.batching.goRun("give up", func() {
 		defer q.c.leave()
 		answer, err := on.Wait()
@@ -25,8 +25,8 @@ func (q *claimer) abandonClaim(ctx context.Context, claim store.Change, before s
 	})
 }
 
-// release gives back a claim that is known to stand, together with the changes of
-// others, and reports whether the store has answered.
+// releaseClaim releases an applied claim in a batch, and reports whether the store
+// has answered.
 func (q *claimer) releaseClaim(ctx context.Context, claim store.Change, before store.Record) bool {
 	if claim.To.State != store.InProgress {
 		return true
@@ -38,7 +38,7 @@ func (q *claimer) releaseClaim(ctx context.Context, claim store.Change, before s
 	return q.c.complete(ctx, func() store.Record { return claimed }, &now, &e, &d) == nil
 }
 
-// released is the end of a claim that nothing was run for.
+// releaseEvent is the end of a claim whose operation was not run.
 func (q *claimer) releaseEvent(claim store.Change, before store.Record) event {
 	return event{
 		step: stepRelease, token: claim.To.Token, policy: q.attempt.policy, proven: true, expire: q.attempt.times.retention,
@@ -46,8 +46,8 @@ func (q *claimer) releaseEvent(claim store.Change, before store.Record) event {
 	}
 }
 
-// undo gives back a claim that may have been granted although its answer never
-// came, and one that may yet be. Nothing was run, which is proof.
+// voidClaim gives back a claim that may have been applied, or may still be applied,
+// although its reply was lost. The operation was not run, which is proof.
 func (q *claimer) voidClaim(ctx context.Context, claim store.Change, before store.Record) {
 	if claim.To.State != store.InProgress {
 		return

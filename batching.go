@@ -12,13 +12,13 @@ import (
 	"github.com/semelgo/semel/store"
 )
 
-// lanes are where the changes and the reads of all callers go to the store
-// together. Without them, each goes by itself.
+// batching combines the changes and the reads of concurrent callers into batches.
+// If the store does not want batches, its queues are nil.
 type batching struct {
 	swaps *lane.Lane[store.ID, store.Change, store.SwapResult]
 	gets  *lane.Lane[store.ID, store.ID, store.SwapResult]
 	busy  busyRecords
-	steps lane.Steps // nil: things happen by themselves
+	steps lane.Steps // nil outside of the explorer
 }
 
 func (l *batching) open(s store.Store, caps store.Capabilities, o *Options) {
@@ -45,35 +45,35 @@ func (l *batching) open(s store.Store, caps store.Capabilities, o *Options) {
 	})
 }
 
-// kindOf tells claims from ends, which are statements of their own. Where one batch is
-// under way at a time, who is left behind would wait for the whole of it.
+// kindOf separates claims from ends, which are different statements. If one batch
+// runs at a time, a caller that is left out would wait for a whole batch.
 func kindOf(c *store.Change) int { return int(c.If.State) }
 
-// spanned is by, for a lane.
+// batchDeadline is withDeadline for a batching queue.
 func batchDeadline(ctx context.Context, end time.Time) (context.Context, func()) {
 	b := new(batchContext)
 	b.until(ctx, end)
 	return b, b.end
 }
 
-// bounded is a span that nothing ends before its deadline but its parent, while it is
-// used.
+// batchContext is the context of a batch. While it is used, only its deadline and
+// its parent can end it.
 type batchContext struct{ lazyDeadline }
 
-// Besides returns what ends the context besides its deadline, for a store that bounds
-// its waiting by that deadline itself.
+// Besides returns the context that can end a batch before its deadline. A store
+// that applies the deadline itself watches only that context.
 func (b *batchContext) Besides() context.Context { return b.parent }
 
 func compareIDs(a, b store.ID) int { return bytes.Compare(a[:], b[:]) }
 
-// crowd is how many wait when a second batch pays, as measured on PostgreSQL and two
-// processors with 8 to 256 callers.
+// crowd is the number of waiting callers from which a second concurrent batch is
+// faster, measured on PostgreSQL with two processors and 8 to 256 callers.
 const crowd = 4
 
-// maxReads is the most records that are read together: each can be large.
+// maxReads is the largest batch of reads. Each record can be large.
 const maxReads = 256
 
-// run runs f beside its caller.
+// goRun runs f in another goroutine.
 func (l *batching) goRun(what string, f func()) {
 	if l.steps != nil {
 		l.steps.Go(what, f)
@@ -82,7 +82,8 @@ func (l *batching) goRun(what string, f func()) {
 	go f()
 }
 
-// idle waits until nothing is on its way, for those who have given up too.
+// idle waits until no change is in flight, including those of callers that have
+// left.
 func (l *batching) idle(ctx context.Context) error {
 	if l.swaps == nil {
 		return nil
@@ -90,27 +91,29 @@ func (l *batching) idle(ctx context.Context) error {
 	return errors.Join(l.swaps.Wait(ctx), l.gets.Wait(ctx))
 }
 
-// unsent says that an error came before anything was sent to the store.
+// isNotSent reports whether an error occurred before anything was sent to the
+// store.
 func isNotSent(err error) bool {
 	return errors.Is(err, lane.ErrNotSent) || errors.Is(err, lane.ErrFull)
 }
 
-// left is the error of a change that was given up on its way, or nil.
+// asAbandoned returns the error of a change whose caller left while it was in
+// flight, or nil.
 func asAbandoned(err error) *lane.LeftError[store.SwapResult] {
 	e, _ := errors.AsType[*lane.LeftError[store.SwapResult]](err)
 	return e
 }
 
-// swapTogether is swap, together with the changes of others. What that led to
-// nothing with is asked again alone, so that nobody suffers from it again; and so
-// is, from then on, what an open transaction of somebody else holds. All of it takes
-// no longer than one asking may.
+// swapBatched is swap in a batch. A change whose batch failed is retried on its
+// own, so that one change cannot fail others again. A record that another open
+// transaction holds is written on its own for some time. The whole call takes at
+// most RecordTimeout.
 func (c *Core) swapBatched(ctx context.Context, change *store.Change, tries int) (store.SwapResult, error) {
 	if c.batching.swaps == nil || c.batching.busy.has(change.To.ID) {
 		return c.swap(ctx, change, tries)
 	}
 	begun := now()
-	must := change.If.State == store.InProgress && change.If.Owner == change.To.Owner // a leader's end: it had its turn already
+	must := change.If.State == store.InProgress && change.If.Owner == change.To.Owner // the end of an attempt, which must not be refused by a full queue
 	answer, err := c.batching.swaps.Do(ctx, *change, must)
 	switch {
 	case err == nil:
@@ -128,8 +131,8 @@ func (c *Core) swapBatched(ctx context.Context, change *store.Change, tries int)
 	return c.retrySwap(ctx, change, tries, 2, err)
 }
 
-// heard notes what an answer of the store says of others. In a store of one writer
-// Busy says nothing of the record.
+// observeBusy notes whether the store was busy. In a store with one writer, Busy
+// says nothing about the record.
 func (c *Core) observeBusy(id store.ID, busy bool) {
 	if c.caps.Exclusive {
 		if !busy {
@@ -140,8 +143,8 @@ func (c *Core) observeBusy(id store.ID, busy bool) {
 	c.batching.busy.observe(id, busy)
 }
 
-// busyRecords are those that an open transaction of somebody else holds. They are
-// kept out of what goes together: the whole would wait for them.
+// busyRecords are records that another open transaction holds. They are kept out of
+// batches, because the whole batch would wait for them.
 type busyRecords struct {
 	count atomic.Int32
 	mu    sync.Mutex
@@ -149,9 +152,9 @@ type busyRecords struct {
 }
 
 const (
-	// busyFor is how long after it was found busy a record is asked alone.
+	// busyFor is how long a busy record is written on its own.
 	busyFor = 5 * time.Second
-	// maxBusy bounds how many are remembered.
+	// maxBusy limits the number of busy records.
 	maxBusy = 4096
 )
 
@@ -165,7 +168,7 @@ func (b *busyRecords) has(id store.ID) bool {
 	return ok && now().Before(until)
 }
 
-// heard remembers what the store has said of a record.
+// observe notes the store's answer for a record.
 func (b *busyRecords) observe(id store.ID, busy bool) {
 	if !busy && b.count.Load() == 0 {
 		return

@@ -12,8 +12,9 @@ import (
 // errTooLate ends the wait for a transaction that did not begin in time.
 var errTooLate = errors.New("semel: the transaction did not begin in time")
 
-// beginning bounds how long the store may take to begin a transaction, with its wait for a
-// connection: RecordTimeout. A transaction that has begun is not bounded.
+// beginTimeout limits how long the store may take to begin a transaction, including
+// the wait for a connection, to RecordTimeout. It does not limit the transaction
+// itself.
 type beginTimeout struct {
 	c      *Core
 	cancel context.CancelCauseFunc
@@ -21,7 +22,7 @@ type beginTimeout struct {
 	begun  bool
 }
 
-// beginning returns ctx for the store.
+// beginTimeout returns the context for the store.
 func (c *Core) beginTimeout(ctx context.Context) (context.Context, *beginTimeout) {
 	b := &beginTimeout{c: c}
 	if c.inProcess != nil {
@@ -32,7 +33,8 @@ func (c *Core) beginTimeout(ctx context.Context) (context.Context, *beginTimeout
 	return ctx, b
 }
 
-// begins lifts the bound. It reports false if the bound has ended the context already.
+// begin lifts the limit. It returns false if the limit has ended the context
+// already.
 func (b *beginTimeout) begin() bool {
 	b.begun = b.timer == nil || b.timer.Stop()
 	return b.begun
@@ -45,8 +47,8 @@ func (b *beginTimeout) end() {
 	}
 }
 
-// because returns the store's error with the reason why the transaction did not begin, and
-// reports it.
+// explain adds the reason to the store's error if the transaction did not begin in
+// time, and emits an event.
 func (b *beginTimeout) explain(ctx context.Context, id store.ID, err error) error {
 	if err == nil || b.begun || !errors.Is(context.Cause(ctx), errTooLate) {
 		return err

@@ -6,15 +6,14 @@ import (
 	"sync"
 )
 
-// scratch is room to write to what is digested or copied at once, and then not
-// needed any more.
+// encodeBuffer is a pooled buffer for bytes that are digested or copied at once.
 type encodeBuffer struct {
 	text bytes.Buffer
 	enc  *json.Encoder // writes to text
-	own  []byte        // what others append
+	own  []byte        // for append functions
 }
 
-// scratches carry nothing over: who borrows one writes before reading.
+// encodeBuffers share no data between users: each writes before it reads.
 //
 //nolint:gochecknoglobals // see above
 var encodeBuffers = sync.Pool{New: func() any {
@@ -25,18 +24,18 @@ var encodeBuffers = sync.Pool{New: func() any {
 
 func getBuffer() *encodeBuffer { return encodeBuffers.Get().(*encodeBuffer) }
 
-// maxScratch is the room that is kept, in bytes: one large input is not to be paid
-// for until the process ends.
+// maxKeptBuffer is the largest buffer that is kept, in bytes, so that one large
+// input does not occupy memory for good.
 const maxKeptBuffer = 64 << 10
 
-// giveBack ends the use of what was written.
+// release returns s to the pool.
 func (s *encodeBuffer) release() {
 	if s.text.Cap() <= maxKeptBuffer && cap(s.own) <= maxKeptBuffer {
 		encodeBuffers.Put(s)
 	}
 }
 
-// json is json.Marshal to s.
+// json is json.Marshal into s.
 func (s *encodeBuffer) json(v any) ([]byte, error) {
 	s.text.Reset()
 	if err := s.enc.Encode(v); err != nil {

@@ -9,19 +9,18 @@ import (
 	"github.com/semelgo/semel/store"
 )
 
-// replays keeps final records in memory, so that repeats are answered without the
-// store. What is final changes only when its record goes, or when a person sends a
-// failure round again; that this may have happened elsewhere is why nothing is
-// kept for longer than its age.
+// outcomeCache keeps final records in memory, so that retries are answered without
+// the store. A final record changes only when it is purged, or when an operator
+// redrives it. Another process may do that, so entries expire after CacheAge.
 type outcomeCache struct {
 	age    time.Duration
 	shards []cacheShard
-	ahead  time.Duration // of the clock: what older was told
+	ahead  time.Duration // time by which advance moved the clock
 }
 
 const (
 	cacheShards = 16
-	// replayExtra is reckoned for a record beside its bytes.
+	// replayExtra is the estimated memory of an entry beside its bytes.
 	replayExtra = 400
 )
 
@@ -37,10 +36,10 @@ func newOutcomeCache(o *Options) outcomeCache {
 	return r
 }
 
-// shard goes by the end of an ID: it may begin with a time.
+// shard uses the end of the ID, because an ID may begin with a time.
 func (r *outcomeCache) shard(id store.ID) *cacheShard { return &r.shards[id[len(id)-1]%cacheShards] }
 
-// get returns the final record that is known to have stood a moment ago.
+// get returns a final record that was current a moment ago.
 func (r *outcomeCache) get(id store.ID) (store.Record, bool) {
 	if len(r.shards) == 0 {
 		return store.Record{}, false
@@ -48,7 +47,7 @@ func (r *outcomeCache) get(id store.ID) (store.Record, bool) {
 	return r.shard(id).get(id)
 }
 
-// held is what get would return, if token names it.
+// lookup returns the entry that get would return, if it has the token.
 func (r *outcomeCache) lookup(id store.ID, token store.Token) *cacheEntry {
 	if len(r.shards) == 0 {
 		return nil
@@ -56,8 +55,8 @@ func (r *outcomeCache) lookup(id store.ID, token store.Token) *cacheEntry {
 	return r.shard(id).lookup(id, token)
 }
 
-// put keeps what stood, when it is final, for as long as it may be told. Asked is
-// when the store was asked: what it says can be as old.
+// put caches a final record. asked is the time before the record was read, from
+// which its age counts.
 func (r *outcomeCache) put(current *store.Record, asked time.Time) {
 	if len(r.shards) == 0 || !current.State.Final() {
 		return
@@ -70,12 +69,12 @@ func (r *outcomeCache) put(current *store.Record, asked time.Time) {
 		age = min(age, current.Expire)
 	}
 	k := &cacheEntry{record: *current, until: asked.Add(age - r.ahead), size: sizeOf(current)}
-	k.record.Fingerprint = append(k.print[:0], current.Fingerprint...) // what they are in may be large
+	k.record.Fingerprint = append(k.print[:0], current.Fingerprint...) // the buffer of the store may be large
 	k.record.Outcome = slices.Clone(current.Outcome)
 	r.shard(current.ID).put(k)
 }
 
-// clock is the time, where anything is kept.
+// clock returns the time, if caching is on.
 func (r *outcomeCache) clock() time.Time {
 	if len(r.shards) == 0 {
 		return time.Time{}
@@ -83,8 +82,8 @@ func (r *outcomeCache) clock() time.Time {
 	return now().Add(r.ahead)
 }
 
-// older lets time pass for what is kept, and for what the store was asked for and has
-// not said. It is for those who explore what may happen, one step after the other.
+// advance moves the clock of the cache, for cached entries and for reads that are
+// in flight. It is for the explorer.
 func (r *outcomeCache) advance(by time.Duration) {
 	r.ahead += by
 	for i := range r.shards {
@@ -94,14 +93,14 @@ func (r *outcomeCache) advance(by time.Duration) {
 	}
 }
 
-// drop forgets a record.
+// drop removes a record.
 func (r *outcomeCache) drop(id store.ID) {
 	if len(r.shards) > 0 {
 		r.shard(id).drop(id)
 	}
 }
 
-// clear forgets all.
+// clear removes all records.
 func (r *outcomeCache) clear() {
 	for i := range r.shards {
 		r.shards[i].clear()
@@ -112,34 +111,34 @@ func sizeOf(r *store.Record) int {
 	return replayExtra + len(r.Operation) + len(r.Scope) + len(r.Key) + len(r.Fingerprint) + len(r.Input) + len(r.Outcome)
 }
 
-// replayShard is a part of them. Who has waited longest goes first, unless it was
-// asked for since.
+// cacheShard is a part of the cache. The oldest entry is evicted first, unless it
+// was used since.
 type cacheShard struct {
 	room int
 
 	mu    sync.Mutex
 	kept  map[store.ID]*cacheEntry
-	order []*cacheEntry // those at the front came first; some may be dropped
+	order []*cacheEntry // oldest first; some may be dropped
 	used  int           // bytes
 }
 
-// kept is a record in memory. Who has it may ask it, without the lock, whether it is
-// there still; its record is read under the lock.
+// cacheEntry is a cached record. Its holder can check without the lock whether it
+// is still valid. The record is read under the lock.
 type cacheEntry struct {
 	record store.Record
 	until  time.Time
 	size   int
-	asked  atomic.Bool // since it was last passed over
+	asked  atomic.Bool // used since the last eviction pass
 	gone   atomic.Bool
-	print  fingerprint // room for that of the record
+	print  fingerprint // memory of the record's fingerprint
 }
 
-// stands reports whether k may be told, and notes that somebody asked.
+// isValid reports whether k is still in the cache, and marks it as used.
 func (k *cacheEntry) isValid() bool {
 	if k == nil || k.gone.Load() || until(k.until) <= 0 {
 		return false
 	}
-	if !k.asked.Load() { // a write would take it from the other processors
+	if !k.asked.Load() { // an unnecessary write would slow other processors down
 		k.asked.Store(true)
 	}
 	return true
@@ -180,7 +179,7 @@ func (s *cacheShard) put(k *cacheEntry) {
 	s.used += k.size
 }
 
-// makeRoom passes over the first in order, or lets it go.
+// makeRoom evicts the oldest entry, or keeps it if it was used.
 func (s *cacheShard) makeRoom() {
 	first := s.order[0]
 	s.order = s.order[1:]
@@ -211,7 +210,8 @@ func (s *cacheShard) dropLocked(id store.ID) {
 	}
 }
 
-// forget lets k go. Its bytes go at once, although k may still be in order.
+// remove evicts k. Its bytes are no longer counted, although k may still be in
+// order.
 func (s *cacheShard) remove(k *cacheEntry) {
 	delete(s.kept, k.record.ID)
 	s.used -= k.size

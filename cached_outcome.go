@@ -6,18 +6,17 @@ import (
 	"github.com/semelgo/semel/store"
 )
 
-// CachedOutcome is an outcome that an engine has in its memory. Its methods may be
-// called concurrently.
+// CachedOutcome is an outcome in the memory of an engine. Its methods may be called
+// concurrently.
 type CachedOutcome struct {
 	c      *Core
 	kept   *cacheEntry
-	record store.Record // for the Observer: that of kept goes with it
+	record store.Record // for the Observer; the entry's own goes with the entry
 }
 
-// Cached returns what this engine, which has told o, has of it in its memory, so
-// that it may be told again without asking the store; nil if nothing. See
-// Options.CacheBytes, without which it is always nil. It is for adapters that have
-// more to remember of an outcome than the engine does.
+// Cached returns the cached form of o, an outcome that this engine has returned, or
+// nil if it is not cached. Without Options.CacheBytes it is always nil. It is for
+// adapters that cache more about an outcome than the engine does.
 func (c *Core) Cached(o *Outcome) *CachedOutcome {
 	k := c.cache.lookup(o.Record.ID, o.Record.Token)
 	if k == nil {
@@ -26,10 +25,10 @@ func (c *Core) Cached(o *Outcome) *CachedOutcome {
 	return &CachedOutcome{c, k, o.Record}
 }
 
-// Again reports whether the engine would tell the outcome from its memory now, for
-// an adapter that then tells it once more: it is observed as a replay. Once it has
-// said no it will not say yes again, whatever the engine comes to remember of the key
-// later. A closed engine says no.
+// Valid reports whether the engine would still answer with the outcome from its
+// cache. It emits the event of a replay, so the adapter must then return the
+// outcome once. After false, Valid never returns true again. After Close it returns
+// false.
 func (r *CachedOutcome) Valid(ctx context.Context) bool {
 	if r.c.closed.Load() || !r.kept.isValid() {
 		return false

@@ -6,13 +6,13 @@ import (
 	"github.com/semelgo/semel/store"
 )
 
-// Ending is how one attempt ended, to be recorded together with others.
+// Completion is the end of one attempt, to be recorded together with others.
 type Completion struct {
 	Attempt *Attempt
 	Value   any   // as for Attempt.End
 	Err     error // as for Attempt.End
 
-	// Outcome and Told are what End would have returned.
+	// Outcome and Told are the results that End would have returned.
 	Outcome *Outcome
 	Told    error
 
@@ -20,10 +20,10 @@ type Completion struct {
 	own  Outcome
 }
 
-// CompleteMany ends attempts as [Attempt.End] does, all in one asking of the store.
-// It returns those that this has not settled, because they ended in an error, or
-// their record was busy, or somebody else's, or there was no answer: end each of
-// them alone. None of them has delayed or changed the end of a neighbour.
+// CompleteMany ends attempts as [Attempt.End] does, in one round trip. It returns
+// those that it could not end: because they ended in an error, their record was
+// busy or superseded, or the store did not answer. End each of them alone. None of
+// them has delayed or changed the end of another.
 func (c *Core) CompleteMany(ctx context.Context, ends []*Completion) (rest []*Completion) {
 	for len(ends) > c.caps.MaxBatch {
 		rest = append(rest, c.completeBatch(ctx, ends[:c.caps.MaxBatch])...)
@@ -42,7 +42,7 @@ func (c *Core) completeBatch(ctx context.Context, ends []*Completion) (rest []*C
 	}
 	for _, e := range ends {
 		d, ok := e.Attempt.completion(ctx, e)
-		if !ok || last[d.change.To.ID] != e.Attempt { // a record is named once
+		if !ok || last[d.change.To.ID] != e.Attempt { // a batch has one change for each record
 			rest = append(rest, e)
 			continue
 		}
@@ -68,9 +68,10 @@ func (c *Core) completeBatch(ctx context.Context, ends []*Completion) (rest []*C
 	return rest
 }
 
-// wish is the one change that ends the attempt, if there is one: an attempt whose
-// transaction has decided, or that has ended, has none, and a value that panics
-// while it is encoded is to do so alone.
+// completion returns the change that ends the attempt, if one change does. It
+// returns false for an attempt that has ended or whose own transaction has decided.
+// If encoding the value panics, it returns false, so that End panics for this
+// attempt only.
 func (a *Attempt) completion(ctx context.Context, e *Completion) (d decision, ok bool) {
 	defer func() {
 		if recover() != nil {
@@ -90,14 +91,14 @@ func (a *Attempt) completion(ctx context.Context, e *Completion) (d decision, ok
 	return d, d.answer == answerApply
 }
 
-// settled does what is left of an end once its change is in force.
+// applied finishes an attempt whose change was applied.
 func (e *Completion) applied(ctx context.Context, change *store.Change) {
 	a := e.Attempt
 	now := &e.own.Record
-	*now = a.Record() // and nothing of an earlier attempt
+	*now = a.Record() // without the outcome of an earlier attempt
 	applyTo(change, now)
 	a.renewer.stop()
-	defer func() { // whatever an Observer does
+	defer func() { // even if an Observer panics
 		e.Outcome = &e.own
 		a.cancel(nil)
 		if a.inflight != nil {

@@ -8,20 +8,20 @@ import (
 	"github.com/semelgo/semel/store"
 )
 
-// conflictTries is how often a transaction is run that keeps losing to others.
+// conflictTries is how often a transaction runs that is aborted because of
+// conflicts.
 const conflictTries = 8
 
-// conflicts counts how often the transactions of one attempt have lost to
-// others. A database then asks for all of it to be run again: what they read is
-// not true any more, whatever the function made of it.
+// conflictCounter counts the conflicts of one attempt's transactions. After a
+// conflict the whole transaction must run again, because what it has read is no
+// longer true.
 type conflictCounter struct {
 	lost int
 }
 
-// again reports whether a transaction that was rolled back with err is to be run
-// once more, and waits before it says yes: each time longer, and nobody as long as
-// another. Who lost to what stands in the record's place has nothing to wait for
-// the first time.
+// retry reports whether a transaction that was rolled back with err is to run
+// again. Before it returns true it waits, with jittered exponential backoff. After
+// the first superseded write it does not wait, because nothing is to be waited for.
 func (c *conflictCounter) retry(ctx context.Context, err error) bool {
 	outrun := errors.Is(err, store.ErrSuperseded)
 	if !outrun && !errors.Is(err, store.ErrConflict) {
@@ -33,14 +33,14 @@ func (c *conflictCounter) retry(ctx context.Context, err error) bool {
 	return outrun && c.lost == 1 || pause(ctx, jitter(time.Millisecond<<c.lost)) == nil
 }
 
-// conflicting reports whether the database gave a transaction up in favour of
-// others.
+// isConflict reports whether the database aborted a transaction because of a
+// conflict.
 func isConflict(verdict store.Verdict, err error) bool {
 	return verdict == store.NotCommitted && errors.Is(err, store.ErrConflict)
 }
 
-// eventOfLoss tells those apart that lost to another transaction and those that
-// lost to what another has written in the record's place.
+// conflictEvent distinguishes a conflict with another transaction from a write that
+// was superseded.
 func conflictEvent(err error) EventKind {
 	if errors.Is(err, store.ErrSuperseded) {
 		return EventFenced
@@ -48,16 +48,16 @@ func conflictEvent(err error) EventKind {
 	return EventRetried
 }
 
-// notTheAnswer reports whether a transaction ended by its circumstances, so that
-// what its function said of it is nobody's answer.
+// isInfraError reports whether a transaction ended because of its circumstances, so
+// that its function's error is not the operation's answer.
 func isInfraError(err error) bool {
 	return errors.Is(err, store.ErrConflict) || errors.Is(err, store.ErrInterrupted) || errors.Is(err, store.ErrSuperseded) ||
 		errors.Is(err, store.ErrNoPartition)
 }
 
-// lostError is an error within a transaction that was not the function's to end.
-// What the function has marked it with is no part of it: it concluded that from
-// what is not true any more.
+// infraCause is the error of a transaction that ended because of its circumstances.
+// It hides the marks of the function's error, which was based on data that is no
+// longer true.
 type infraCause struct{ err error }
 
 func (e *infraCause) Error() string        { return e.err.Error() }
@@ -70,5 +70,6 @@ func (e *infraCause) As(target any) bool {
 	return errors.As(e.err, target)
 }
 
-// lostOut is what is told of such a transaction, whose function ran or did not.
+// infraError returns the error of such a transaction. ran says whether its function
+// ran.
 func infraError(err error, ran bool) error { return &txError{err: &infraCause{err}, ran: ran} }

@@ -9,8 +9,9 @@ import (
 	"github.com/semelgo/semel/store"
 )
 
-// follow answers from another caller's flight of the same key. It returns
-// nothing when the flight landed on nothing, so that the asker begins anew.
+// follow waits for another caller of the same key and returns its answer. It
+// returns nothing if that caller has no answer for this one, which then tries to
+// claim the key itself.
 func (q *claimer) follow(ctx context.Context, f *inflightCall) (*Outcome, error) {
 	ctx, end := waitContext(ctx)
 	defer end()
@@ -45,8 +46,8 @@ func (q *claimer) follow(ctx context.Context, f *inflightCall) (*Outcome, error)
 	return nil, nil
 }
 
-// recorded answers from the record that the store has now. It returns nothing if that
-// does not answer the call.
+// recorded answers from the current record. It returns nothing if that has no
+// answer for the call.
 func (q *claimer) recorded(ctx context.Context) (*Outcome, error) {
 	current, err := q.read(ctx)
 	if err != nil {
@@ -55,7 +56,7 @@ func (q *claimer) recorded(ctx context.Context) (*Outcome, error) {
 	return q.answerFrom(ctx, current)
 }
 
-// answerFrom answers from a record, if it is final, in doubt, or another request's.
+// answerFrom answers from a record that is final, in doubt, or of another request.
 func (q *claimer) answerFrom(ctx context.Context, r store.Record) (*Outcome, error) {
 	switch d := next(r, event{step: stepClaim, policy: q.attempt.policy, request: q.call}); d.answer {
 	case answerReplay:
@@ -67,8 +68,8 @@ func (q *claimer) answerFrom(ctx context.Context, r store.Record) (*Outcome, err
 	}
 }
 
-// decided waits until it is known whether the flight is running. That takes one
-// answer of the store, or a place to wait.
+// decided waits until it is known whether the operation runs: for one round trip to
+// the store, or as a waiter.
 func (q *claimer) decided(ctx context.Context, f *inflightCall) error {
 	known := f.reached(phaseDecided)
 	select {
@@ -86,7 +87,7 @@ func (q *claimer) decided(ctx context.Context, f *inflightCall) error {
 	}
 }
 
-// attach waits for a flight of this process: nothing but a goroutine waits.
+// attach waits for a call of this process. Waiting costs a goroutine only.
 func (q *claimer) attach(ctx context.Context, f *inflightCall, over <-chan struct{}) error {
 	if !q.acquireWaiter() {
 		return &waitError{after: retryAfter(store.Record{Since: q.c.since(f.begun)})}
@@ -98,8 +99,8 @@ func (q *claimer) attach(ctx context.Context, f *inflightCall, over <-chan struc
 	return err
 }
 
-// wait stays away from a record that another process runs, for a moment, and
-// returns what stands then.
+// wait polls a record that another process is running, and returns the record it
+// reads.
 func (q *claimer) wait(ctx context.Context, current store.Record) (store.Record, error) {
 	left := q.c.until(q.deadline)
 	if left <= 0 || !q.acquireWaiter() {
@@ -122,8 +123,8 @@ func (q *claimer) wait(ctx context.Context, current store.Record) (store.Record,
 	return now, nil
 }
 
-// sit takes a place among those who wait; it says no to those who have no time
-// to wait and to those for whom there is no place.
+// acquireWaiter makes the caller a waiter, if its operation has a Wait and there
+// are fewer than MaxWaiters.
 func (q *claimer) acquireWaiter() bool {
 	if q.attempt.times.wait > 0 && !q.attempt.waits {
 		q.attempt.waits = q.c.inflight.tryWait(q.c.options.MaxWaiters)

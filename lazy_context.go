@@ -6,27 +6,27 @@ import (
 	"time"
 )
 
-// span is a context that costs next to nothing until somebody waits for its end:
-// only then is it made of the standard library's, which contexts derived from it
-// know. Most attempts, and most askings of a store in memory, are over before that.
+// lazyContext is a context that is cheap until a goroutine waits for its end. Only
+// then it creates a context of the standard library, so that derived contexts find
+// it. Most attempts, and most calls of a store in memory, end before that.
 type lazyContext struct {
 	parent   context.Context //nolint:containedctx // a context has its parent
-	deadline *time.Time      // nil: none of its own
+	deadline *time.Time      // nil: no deadline of its own
 
-	mu       sync.Mutex  // guards real and over
-	std      *stdContext // nil until somebody waits
-	ended    bool        // it was ended before real was made, without a cause
-	detached bool        // it does not end with its parent; without a deadline, never
+	mu       sync.Mutex  // guards std and ended
+	std      *stdContext // nil until a goroutine waits
+	ended    bool        // it ended before std was made, without a cause
+	detached bool        // the end of its parent does not end it
 }
 
-// earnest is a context of the standard library, and its end.
+// stdContext is a context of the standard library with its cancel function.
 type stdContext struct {
 	context.Context //nolint:containedctx // it is one
 
 	cancel context.CancelCauseFunc
 }
 
-// Deadline returns the earlier one of its own and its parent's.
+// Deadline returns the earlier of its own deadline and its parent's.
 func (s *lazyContext) Deadline() (time.Time, bool) {
 	if !s.detached {
 		at, ok := s.parent.Deadline()
@@ -40,7 +40,7 @@ func (s *lazyContext) Deadline() (time.Time, bool) {
 	return *s.deadline, true
 }
 
-// Done makes the context in earnest.
+// Done makes the standard context.
 func (s *lazyContext) Done() <-chan struct{} {
 	if s.detached && s.deadline == nil {
 		return nil
@@ -50,7 +50,7 @@ func (s *lazyContext) Done() <-chan struct{} {
 	return s.makeStd().Done()
 }
 
-// Err is that of the context in earnest, which need not be made for it.
+// Err returns the error of the standard context, without making one if possible.
 func (s *lazyContext) Err() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -65,8 +65,8 @@ func (s *lazyContext) Err() error {
 	return nil
 }
 
-// Value asks the context in earnest as soon as there is one: the standard library
-// finds by it what to cancel together with its parent, and what the cause was.
+// Value asks the standard context as soon as there is one. The standard library
+// uses Value to find the context to cancel with its parent, and the cause.
 func (s *lazyContext) Value(key any) any {
 	s.mu.Lock()
 	var ctx context.Context
@@ -92,7 +92,7 @@ func (s *lazyContext) cancel(cause error) {
 	case s.std != nil:
 		s.std.cancel(cause)
 	case !s.detached && s.parent.Err() != nil:
-		s.makeStd() // its parent was first
+		s.makeStd() // the parent ended first
 	case s.ended:
 	case cause != nil:
 		s.makeStd()
@@ -102,10 +102,10 @@ func (s *lazyContext) cancel(cause error) {
 	}
 }
 
-// end is cancel, for those who only wait.
+// end is cancel without a cause.
 func (s *lazyContext) end() { s.cancel(nil) }
 
-// earnest returns the context of the standard library, with mu locked.
+// makeStd returns the standard context, and makes it if necessary. mu is locked.
 func (s *lazyContext) makeStd() context.Context {
 	if s.std != nil {
 		return s.std.Context
@@ -127,33 +127,34 @@ func (s *lazyContext) makeStd() context.Context {
 	return s.std.Context
 }
 
-// timed is a span with a deadline, which few have.
+// lazyDeadline is a lazyContext with a deadline. It is a type of its own because
+// most have none.
 type lazyDeadline struct {
 	lazyContext
 
 	at time.Time
 }
 
-// until makes of t, which is empty, a span of parent that ends at a time.
+// until sets t, which is empty, to a context of parent that ends at a time.
 func (t *lazyDeadline) until(parent context.Context, at time.Time) *lazyContext {
 	t.parent, t.at = parent, at
 	t.deadline = &t.at
 	return &t.lazyContext
 }
 
-// within returns ctx with an end of its own, d from now. End it.
+// withTimeout is context.WithTimeout. The caller must end it.
 func withTimeout(ctx context.Context, d time.Duration) (context.Context, *lazyContext) {
 	return withDeadline(ctx, now().Add(d))
 }
 
-// withinApart is within, whatever becomes of ctx.
+// withDetachedTimeout is withTimeout without the end of ctx.
 func withDetachedTimeout(ctx context.Context, d time.Duration) (context.Context, *lazyContext) {
 	s := new(lazyDeadline).until(ctx, now().Add(d))
 	s.detached = true
 	return s, s
 }
 
-// by is within that has its end at a time.
+// withDeadline is context.WithDeadline.
 func withDeadline(ctx context.Context, deadline time.Time) (context.Context, *lazyContext) {
 	s := new(lazyDeadline).until(ctx, deadline)
 	return s, s

@@ -8,26 +8,26 @@ import (
 	"github.com/semelgo/semel/store"
 )
 
-// heart renews the lease of one attempt. It is woken when there is something to do,
-// so a short attempt has neither a timer nor a goroutine. An attempt of a worker is
-// renewed together with its others, by [Core.RenewLeases], and only woken when its lease is
-// over.
+// leaseRenewer renews the lease of one attempt. The timerQueue wakes it, so a short
+// attempt needs neither a timer nor a goroutine. The leases of a worker's attempts
+// are renewed together by [Core.RenewLeases]; their renewers are only woken when a
+// lease expires.
 type leaseRenewer struct {
 	a *Attempt
 
-	at    instant // when it is woken; this and place are guarded by hearts.mu
-	place int32   // among those that are to be woken, from 1; zero: nowhere
+	at    instant // when it is woken; at and place are guarded by timerQueue.mu
+	place int32   // in the queue, from 1; zero: not in the queue
 
 	stopped bool // guarded by mu
 
-	mu          sync.Mutex         // guards what follows
-	nextBeat    instant            // when to beat next; zero: Beat is called instead
-	expiry      instant            // when the lease that was confirmed last is over
-	stopRenewal context.CancelFunc // ends the beat under way; nil: none is
+	mu          sync.Mutex         // guards the fields below
+	nextBeat    instant            // next renewal; zero: RenewLeases renews
+	expiry      instant            // end of the last confirmed lease
+	stopRenewal context.CancelFunc // ends the running renewal; nil: none
 }
 
-// start counts the lease from before the claim was sent: the store cannot have
-// counted it from earlier. Nobody else knows of the heart before it sleeps.
+// start counts the lease from before the claim was sent, because the store cannot
+// have counted it from earlier. No other goroutine uses the renewer before sleep.
 func (h *leaseRenewer) start(sent instant, alone bool) {
 	h.expiry = sent.add(h.a.times.firstLease())
 	if alone {
@@ -36,7 +36,7 @@ func (h *leaseRenewer) start(sent instant, alone bool) {
 	h.sleep()
 }
 
-// sleep has the heart woken when there is something to do.
+// sleep schedules the next wake.
 func (h *leaseRenewer) sleep() {
 	at := h.expiry
 	if h.nextBeat != 0 && h.stopRenewal == nil && h.nextBeat < at {
@@ -45,7 +45,7 @@ func (h *leaseRenewer) sleep() {
 	h.a.c.timers.wake(h, at)
 }
 
-// awake does what there is to do now.
+// wake does what is due.
 func (h *leaseRenewer) wake() {
 	h.mu.Lock()
 	if h.stopped {
@@ -70,8 +70,8 @@ func (h *leaseRenewer) wake() {
 	}
 }
 
-// alone lets the heart of a worker's attempt beat by itself: the worker has no more
-// to do with it.
+// renewAlone makes the renewer of a worker's attempt renew by itself, after the
+// worker is done with the attempt.
 func (h *leaseRenewer) renewAlone() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -81,8 +81,8 @@ func (h *leaseRenewer) renewAlone() {
 	}
 }
 
-// stop ends the beating. A renewal under way may still arrive: it is a change
-// of the same token, so it does no harm.
+// stop ends the renewals. A renewal that is already sent may still be applied. That
+// does no harm, because it has the same token.
 func (h *leaseRenewer) stop() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -100,7 +100,7 @@ func (h *leaseRenewer) stopLocked() {
 	}
 }
 
-// lose tells the leader, once, that it may not count on its lease any more.
+// lose cancels the leader's context once, because the lease may be lost.
 func (h *leaseRenewer) lose(why string) {
 	h.mu.Lock()
 	lost := !h.stopped
@@ -113,7 +113,7 @@ func (h *leaseRenewer) lose(why string) {
 	h.a.cancel(&leaseLostError{of: h.a, why: why})
 }
 
-// expired is called when the lease that was confirmed last is over.
+// expired is called when the last confirmed lease has expired.
 func (h *leaseRenewer) expired() {
 	if h.maxRunLeft() <= 0 {
 		h.lose("max run is over")
@@ -126,7 +126,7 @@ func (h *leaseRenewer) expired() {
 	h.lose("no heartbeat was confirmed for the length of a lease")
 }
 
-// maxRunLeft is how long the attempt may still go on.
+// maxRunLeft is the remaining time of max run.
 func (h *leaseRenewer) maxRunLeft() time.Duration {
 	if h.a.times.maxRun == 0 {
 		return h.a.times.lease
@@ -134,7 +134,7 @@ func (h *leaseRenewer) maxRunLeft() time.Duration {
 	return h.a.times.maxRun - h.a.c.since(h.a.begun)
 }
 
-// confirm counts the lease anew, from when the renewal was sent.
+// confirm restarts the lease, from the time when the renewal was sent.
 func (h *leaseRenewer) confirm(sent instant) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -145,7 +145,7 @@ func (h *leaseRenewer) confirm(sent instant) {
 	h.sleep()
 }
 
-// again sets the next beat.
+// schedule sets the next renewal.
 func (h *leaseRenewer) schedule(after time.Duration) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -160,8 +160,8 @@ func (h *leaseRenewer) schedule(after time.Duration) {
 	h.sleep()
 }
 
-// tick renews the lease and sets the next beat; sooner when the store gave no
-// answer.
+// renew renews the lease and schedules the next renewal; sooner if the store did
+// not answer.
 func (h *leaseRenewer) renew(ctx context.Context) {
 	times := h.a.times
 	sent := h.a.c.now()
@@ -169,7 +169,7 @@ func (h *leaseRenewer) renew(ctx context.Context) {
 	if !ok {
 		return
 	}
-	// One that gets no answer must not keep the next from being sent.
+	// A renewal without a reply must not delay the next one.
 	ctx, cancel := context.WithTimeout(ctx, min(times.beat, h.a.c.options.RecordTimeout))
 	defer cancel()
 	answers, err := h.a.c.store.Swap(ctx, []store.Change{change})
@@ -179,14 +179,15 @@ func (h *leaseRenewer) renew(ctx context.Context) {
 	h.settle(sent, change, answers[0])
 }
 
-// renewal is the change that renews the lease, if there is any to be made now.
+// renewal returns the change that renews the lease, if one is due.
 func (h *leaseRenewer) renewal(sent instant) (store.Change, bool) {
 	left := h.maxRunLeft()
 	if left <= 0 || h.isStopped() {
-		return store.Change{}, false // the lease given last ends with max run; expired tells
+		return store.Change{}, false // the current lease ends with max run; expired then cancels the context
 	}
 	if h.a.excludesOthers() {
-		// Our own transaction keeps every other writer out, this renewal too.
+		// The attempt's own transaction holds the only write lock, so a renewal
+		// would wait for it.
 		h.confirm(sent)
 		h.schedule(h.a.times.beat)
 		return store.Change{}, false
@@ -195,7 +196,7 @@ func (h *leaseRenewer) renewal(sent instant) (store.Change, bool) {
 	return next(h.a.Record(), beat).change, true
 }
 
-// hear makes of the store's answer what it says about the lease.
+// settle applies the store's answer to the lease.
 func (h *leaseRenewer) settle(sent instant, change store.Change, answer store.SwapResult) {
 	switch {
 	case answer.Busy || answer.Err != nil:
@@ -210,21 +211,21 @@ func (h *leaseRenewer) settle(sent instant, change store.Change, answer store.Sw
 	}
 }
 
-// still tells whether the heart beats no more.
+// isStopped reports whether the renewer was stopped.
 func (h *leaseRenewer) isStopped() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.stopped
 }
 
-// ownEnd reports whether token is the attempt's own outcome, whose answer is
-// still on its way.
+// isOwnEnd reports whether token is the attempt's own outcome, whose reply has not
+// arrived yet.
 func (a *Attempt) isOwnEnd(token store.Token) bool {
 	return token.Owner == a.token.Owner && token.Attempt == a.token.Attempt
 }
 
-// excludesOthers tells whether the attempt's own open transaction keeps every
-// other writer out, so that nobody can take over while it lasts.
+// excludesOthers reports whether the attempt's open transaction excludes all other
+// writers, so that no takeover is possible.
 func (a *Attempt) excludesOthers() bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -9,9 +9,9 @@ import (
 	"github.com/semelgo/semel/store"
 )
 
-// lostClaims are the owners of claims of waiting calls whose answer never came.
-// What they may have claimed was not run, so it is given back when it shows,
-// before its lease is over.
+// orphanedClaims has the owners of Dequeue calls without a reply. The claims that
+// such a call may have made were not run. They are released when they are found,
+// before their leases expire.
 type orphanedClaims struct {
 	mu    sync.Mutex
 	items []orphanedClaim
@@ -20,15 +20,16 @@ type orphanedClaims struct {
 type orphanedClaim struct {
 	operation string
 	owner     uint64
-	until     time.Time // later than anything that is still on its way
-	// run are the attempts that the owner has claimed and heard of after all.
+	until     time.Time // after the last moment at which the call can be applied
+	// run has the attempts of the owner whose reply arrived after all.
 	run map[store.ID]uint32
 
-	next  time.Time // when to look for what has come of it
+	next  time.Time // when to search for claims again
 	pause time.Duration
 }
 
-// maxLostClaims bounds the list; beyond it the lease decides.
+// maxOrphanedClaims limits the list. Claims beyond it wait for the end of their
+// leases.
 const maxOrphanedClaims = 100
 
 func (l *orphanedClaims) add(item orphanedClaim) {
@@ -39,8 +40,8 @@ func (l *orphanedClaims) add(item orphanedClaim) {
 	}
 }
 
-// due returns those of an operation that are to be looked for now, and forgets
-// those that nothing can come of any more.
+// due returns an operation's owners to search for now, and removes those that have
+// expired.
 func (l *orphanedClaims) due(operation string) []orphanedClaim {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -54,8 +55,8 @@ func (l *orphanedClaims) due(operation string) []orphanedClaim {
 	return due
 }
 
-// looked lets an owner not be looked for again before a pause, which grows: many of
-// them are no reason to ask a store that has just come back for little else.
+// backOff delays the next search for an owner's claims, each time for longer, so
+// that the searches do not load a store that has just recovered.
 func (l *orphanedClaims) backOff(owner uint64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -66,8 +67,8 @@ func (l *orphanedClaims) backOff(owner uint64) {
 	}
 }
 
-// lose remembers that the claims of an owner may stand, or yet come to, beside
-// those that it knows of and runs.
+// rememberOrphaned remembers an owner whose claims may be applied, or may still be
+// applied, and the claims that are known and run.
 func (q *dequeueCall) rememberOrphaned(owner uint64, known []store.Record) {
 	lost := orphanedClaim{
 		operation: q.op.name, owner: owner, until: now().Add(q.times.lease + q.c.options.RecordTimeout),
@@ -79,7 +80,7 @@ func (q *dequeueCall) rememberOrphaned(owner uint64, known []store.Record) {
 	q.c.orphaned.add(lost)
 }
 
-// giveBackLost gives back what has come of claims that were lost.
+// releaseOrphaned releases the claims of orphaned owners.
 func (q *dequeueCall) releaseOrphaned(ctx context.Context, dequeuer store.Dequeuer) {
 	ctx, cancel := q.c.bounded(ctx)
 	defer cancel()
@@ -99,8 +100,8 @@ func (q *dequeueCall) releaseOrphaned(ctx context.Context, dequeuer store.Dequeu
 	}
 }
 
-// giveBackUnanswered gives back, later, what a Swap without an answer may have
-// claimed or may yet claim.
+// releaseUnanswered releases the claims of a Swap without a reply in the
+// background.
 func (q *dequeueCall) releaseUnanswered(ctx context.Context, waiting []store.Record, changes []store.Change) {
 	for i, r := range waiting {
 		claimed := recordAfter(changes[i], r)

@@ -7,28 +7,28 @@ import (
 	"github.com/semelgo/semel/store"
 )
 
-// lately is what the engine has met of late, from which it reckons whether to look
-// before it claims. Most keys are new, and a claim finds out by itself what stands
-// in its way; but where most are repeats, a look is all that they need, and one
-// that writes nothing.
+// readHint decides from recent calls whether to read a record before claiming it.
+// Most keys are new, and a claim returns the current record anyway. If most keys
+// are retries, a read is all that they need, and it writes nothing.
 type readHint struct {
-	// repeats is above zero when more of the last keys were final than new.
+	// repeats is positive if more of the last keys were final than new.
 	repeats atomic.Int32
-	// transactions are open in this process.
+	// transactions is the number of open transactions of this process.
 	transactions atomic.Int32
-	// wrote is when the store last answered a write of this process, in
+	// wrote is the time of the last successful write of this process, in
 	// nanoseconds of the Unix epoch.
 	wrote atomic.Int64
 }
 
 const (
-	// repeatsBound is how many keys of one kind outweigh all that came before.
+	// repeatsBound is how many equal observations outweigh all earlier ones.
 	repeatsBound = 16
-	// quietFor is how long after a write nobody else is reckoned with.
+	// quietFor is how long after a write this process assumes that no other process
+	// writes.
 	quietFor = 10 * time.Millisecond
 )
 
-// met counts a key whose record stood as final, or which was claimed.
+// observe counts a key whose record was final, or was claimed.
 func (l *readHint) observe(final bool) {
 	was := l.repeats.Load()
 	switch {
@@ -39,12 +39,12 @@ func (l *readHint) observe(final bool) {
 	}
 }
 
-// written notes that the store has let this process write.
+// observeWrite notes a successful write.
 func (l *readHint) observeWrite() { l.wrote.Store(now().UnixNano()) }
 
-// looks says whether to look first: when it is likely to be all, or when, in a
-// store of one writer, a claim may have to wait for a transaction that a look
-// need not wait for.
+// readFirst reports whether to read first: if the record is probably final, or if,
+// in a store with one writer, a claim may have to wait for a transaction and a read
+// does not.
 func (l *readHint) readFirst(caps *store.Capabilities) bool {
 	if l.repeats.Load() > 0 {
 		return true

@@ -8,27 +8,27 @@ import (
 	"github.com/semelgo/semel/store"
 )
 
-// Times are the durations that an operation's attempts run with.
+// Times are the durations of an operation's attempts.
 type Times struct {
-	Lease     time.Duration // how long a leader may be silent
-	Heartbeat time.Duration // how often its lease is to be renewed
-	MaxRun    time.Duration // the longest it may go on; zero: no limit
+	Lease     time.Duration // until other callers may take over, without a renewal
+	Heartbeat time.Duration // interval of renewals
+	MaxRun    time.Duration // upper bound of an attempt; zero: none
 	Retention time.Duration // how long a finished record is kept
 	Wait      time.Duration // how long a follower waits
 }
 
-// Times returns what op says, and the engine where op says nothing.
+// Times returns the durations of op: its own, and otherwise the engine's.
 func (c *Core) Times(op Declared) Times {
 	t := c.options.times(op.declared())
 	return Times{Lease: t.lease, Heartbeat: t.beat, MaxRun: t.maxRun, Retention: t.retention, Wait: t.wait}
 }
 
-// Beat renews the leases of attempts that [Core.Dequeue] gave, all in one asking
-// of the store. An attempt that somebody took over has its context cancelled with
-// the cause [ErrLeaseLost], one whose key was cancelled with [ErrCancelled]. Those
-// that have ended are passed over. Without an answer nothing is cancelled before the
-// lease that was confirmed last is over; it is waited for no longer than until the
-// next heartbeat of one of them.
+// RenewLeases renews the leases of attempts of [Core.Dequeue] in one round trip. It
+// cancels the context of an attempt that was taken over with the cause
+// [ErrLeaseLost], and of an attempt whose key was cancelled with [ErrCancelled]. It
+// skips attempts that have ended. If the store does not answer, no context is
+// cancelled before its last confirmed lease has expired. RenewLeases waits at most
+// until the next heartbeat is due.
 func (c *Core) RenewLeases(ctx context.Context, attempts []*Attempt) {
 	for len(attempts) > 0 {
 		n := min(len(attempts), c.caps.MaxBatch)
@@ -63,8 +63,8 @@ func (c *Core) renewLeases(ctx context.Context, attempts []*Attempt) {
 	c.checkCancelRequests(ctx, alive)
 }
 
-// lastOfEach leaves out attempts whose record has come round to the same worker
-// again, and which do not know yet that their lease is over.
+// lastOfEach leaves out attempts whose record the same worker has claimed again,
+// and that do not know yet that their lease has expired.
 func lastOfEach(attempts []*Attempt) []*Attempt {
 	last := latestAttempts{}
 	for _, a := range attempts {
@@ -85,7 +85,7 @@ func lastOfEach(attempts []*Attempt) []*Attempt {
 	return left
 }
 
-// latest is the last attempt of each record.
+// latestAttempts has the last attempt of each record.
 type latestAttempts map[store.ID]*Attempt
 
 func (l latestAttempts) add(a *Attempt) {

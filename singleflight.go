@@ -9,15 +9,15 @@ import (
 	"github.com/semelgo/semel/store"
 )
 
-// flights are the keys this process is asking for, so that five hundred callers
-// of one key are one caller of the store.
+// inflightCalls has the keys that this process is calling now. Concurrent callers
+// of one key become one caller of the store.
 type inflightCalls struct {
 	shards  [inflightShards]inflightShard
 	waiting atomic.Int64
 }
 
-// flightShards are as many as make it unlikely that two callers of different keys
-// meet at one lock.
+// inflightShards is large enough that two callers of different keys rarely need the
+// same lock.
 const inflightShards = 32
 
 type inflightShard struct {
@@ -29,39 +29,39 @@ func (f *inflightCalls) shard(id store.ID) *inflightShard {
 	return &f.shards[id[len(id)-1]%inflightShards]
 }
 
-// flight is one key's way through: undecided while its first caller asks the
-// store, then either running, with that caller as the leader or waiting for one
-// of another process, or landed. Most have no followers.
+// inflightCall is one key in this process. At first its first caller uses the
+// store, and it is undecided. Then the operation runs, here or in another process,
+// or the call has finished. Most calls have no followers.
 type inflightCall struct {
 	call  *Call // of its first caller
 	begun instant
 
-	mu        sync.Mutex // guards what follows
+	mu        sync.Mutex // guards the fields below
 	running   bool
-	holds     bool // the one that runs has a claim or holds the record's lock
+	holds     bool // the attempt has a claim or holds the record's lock
 	phases    [phaseCount]bool
-	followed  bool       // somebody waits for it; the shard's mu guards this one
-	followers *followers // nil until somebody waits
+	followed  bool       // it has a follower; guarded by the shard's mu
+	followers *followers // nil until the first follower waits
 }
 
-// followers are what those need who wait for a flight.
+// followers holds the channels and the result for waiting callers.
 type followers struct {
-	phases  [phaseCount]chan struct{} // made when somebody waits there
-	current *store.Record             // once done is open
+	phases  [phaseCount]chan struct{} // made when a follower waits for the phase
+	current *store.Record             // valid in phaseFinished
 	err     error
 }
 
-// gate is what may be waited for.
+// phase is a point that followers can wait for.
 type phase uint8
 
 const (
-	phaseDecided  phase = iota // open once running is known
-	phaseWaiting               // open once its first caller waits for somebody it cannot see
-	phaseFinished              // open once landed
+	phaseDecided  phase = iota // it is known whether the operation runs
+	phaseWaiting               // the first caller waits for an attempt that it cannot see
+	phaseFinished              // the call has finished
 	phaseCount
 )
 
-// opens opens a gate, with mu locked.
+// mark marks a phase as reached. mu is locked.
 func (f *inflightCall) mark(g phase) {
 	if f.phases[g] {
 		return
@@ -72,7 +72,8 @@ func (f *inflightCall) mark(g phase) {
 	}
 }
 
-// passage returns what is closed once g is open. The flight's mu is not locked.
+// reached returns a channel that is closed when the phase is reached. mu is not
+// locked.
 func (f *inflightCall) reached(g phase) <-chan struct{} {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -89,9 +90,9 @@ func (f *inflightCall) reached(g phase) <-chan struct{} {
 	return *ch
 }
 
-// runs tells, once that is decided, whether the operation is running for the flight's
-// key, and whether the run speaks for the key: it has a claim or holds the record's lock.
-// A batch and an optimistic transaction have neither until they commit, so another
+// isRunning reports, after phaseDecided, whether the operation is running, and
+// whether the attempt holds the key: it has a claim or holds the record's lock. A
+// batch and an optimistic transaction hold nothing before they commit, so another
 // request may own the key's record.
 func (f *inflightCall) isRunning() (running, holds bool) {
 	f.mu.Lock()
@@ -99,15 +100,15 @@ func (f *inflightCall) isRunning() (running, holds bool) {
 	return f.running, f.holds
 }
 
-// landed returns what came of the flight, once it is done.
+// result returns the result after phaseFinished.
 func (f *inflightCall) result() (store.Record, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return *f.followers.current, f.followers.err
 }
 
-// join returns the flight of the ID of call, and whether the asker is its first caller.
-// That one's is mine, which is then said to have begun at that time.
+// acquire returns the in-flight call of the key, and whether the caller is its
+// first one. The first caller's call is mine, with the given start.
 func (f *inflightCalls) acquire(call *Call, mine *inflightCall, begun instant) (*inflightCall, bool) {
 	id := call.id
 	s := f.shard(id)
@@ -125,8 +126,8 @@ func (f *inflightCalls) acquire(call *Call, mine *inflightCall, begun instant) (
 	return mine, true
 }
 
-// lead tells the followers that the operation is running: for the flight's first caller
-// or in another process. Holds says that the run has a claim or holds the record's lock.
+// markRunning tells the followers that the operation is running, here or in another
+// process. holds means that the attempt has a claim or holds the record's lock.
 func (f *inflightCalls) markRunning(mine *inflightCall, holds bool) {
 	mine.mu.Lock()
 	defer mine.mu.Unlock()
@@ -134,8 +135,8 @@ func (f *inflightCalls) markRunning(mine *inflightCall, holds bool) {
 	mine.mark(phaseDecided)
 }
 
-// wait tells the others that the flight's first caller waits, while stands is
-// all that can be seen: they need a place to wait, as it does.
+// wait tells the followers that the first caller waits, with the record that it has
+// read. They need a waiter's place, too.
 func (f *inflightCalls) wait(mine *inflightCall, current store.Record) {
 	if current.State != store.Absent {
 		f.markRunning(mine, true)
@@ -146,7 +147,7 @@ func (f *inflightCalls) wait(mine *inflightCall, current store.Record) {
 	mine.mark(phaseWaiting)
 }
 
-// land ends the flight with what stands, or with why that is not known.
+// finish ends the call with the current record, or with the error of reading it.
 func (f *inflightCalls) finish(id store.ID, mine *inflightCall, current *store.Record, err error) {
 	s := f.shard(id)
 	s.mu.Lock()
@@ -154,7 +155,7 @@ func (f *inflightCalls) finish(id store.ID, mine *inflightCall, current *store.R
 	followed := mine.followed
 	s.mu.Unlock()
 	if !followed {
-		return // and nobody knows of it any more
+		return // no other goroutine knows of it
 	}
 	mine.mu.Lock()
 	defer mine.mu.Unlock()
@@ -166,7 +167,7 @@ func (f *inflightCalls) finish(id store.ID, mine *inflightCall, current *store.R
 	mine.mark(phaseFinished)
 }
 
-// seat takes a place among those who wait, if there is one.
+// tryWait counts one more waiter, unless there are limit already.
 func (f *inflightCalls) tryWait(limit int) bool {
 	if f.waiting.Add(1) <= int64(limit) {
 		return true
@@ -177,7 +178,7 @@ func (f *inflightCalls) tryWait(limit int) bool {
 
 func (f *inflightCalls) releaseWaiter() { f.waiting.Add(-1) }
 
-// await waits for ch, at most for as long as is left.
+// await waits for ch, at most for the duration left.
 func await(ctx context.Context, ch <-chan struct{}, left time.Duration) error {
 	select {
 	case <-ch:

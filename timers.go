@@ -6,18 +6,19 @@ import (
 	"weak"
 )
 
-// hearts wakes the hearts of an engine's attempts, each at its time, with one timer
-// for all of them. Most attempts end before their first beat, and have then cost a
-// place in a heap: times come nearly in order, so that it is found at once.
+// timerQueue wakes the leaseRenewers of an engine at their times, with one timer
+// for all of them. Most attempts end before their first renewal, and cost a place
+// in a heap only. New times are nearly always the latest, so that the place is
+// found at once.
 type timerQueue struct {
-	mu    sync.Mutex      // guards what follows
-	clock *clock          // the engine's
-	queue []*leaseRenewer // a heap, the first to be woken on top
+	mu    sync.Mutex      // guards the fields below
+	clock *clock          // of the engine
+	queue []*leaseRenewer // a heap, the earliest on top
 	timer *time.Timer
-	fires instant // when the timer does; zero: it is not set
+	fires instant // when the timer fires; zero: it is not set
 }
 
-// wake has h woken at that time, and not at the one it was to be woken before.
+// wake schedules h at a time, in place of its old time.
 func (hs *timerQueue) wake(h *leaseRenewer, at instant) {
 	hs.mu.Lock()
 	defer hs.mu.Unlock()
@@ -30,7 +31,7 @@ func (hs *timerQueue) wake(h *leaseRenewer, at instant) {
 	hs.set()
 }
 
-// forget lets h not be woken. The timer stays as it is: who comes next needs it.
+// forget removes h. The timer stays, because the next renewer needs it.
 func (hs *timerQueue) forget(h *leaseRenewer) {
 	hs.mu.Lock()
 	defer hs.mu.Unlock()
@@ -39,7 +40,7 @@ func (hs *timerQueue) forget(h *leaseRenewer) {
 	}
 }
 
-// set sets the timer when the first is to be woken before it fires.
+// set sets the timer if the earliest renewer is due before it fires.
 func (hs *timerQueue) set() {
 	if len(hs.queue) == 0 {
 		return
@@ -50,14 +51,14 @@ func (hs *timerQueue) set() {
 	}
 	hs.fires = first
 	if hs.timer == nil {
-		// An engine that nobody has any more is not kept by its timer.
+		// The timer must not keep an unused engine in memory.
 		hs.timer = time.AfterFunc(hs.clock.until(first), weakly(weak.Make(hs), (*timerQueue).fire))
 		return
 	}
 	hs.timer.Reset(hs.clock.until(first))
 }
 
-// fire wakes those whose time has come. None of them waits for another.
+// fire wakes the renewers that are due, each in its own goroutine.
 func (hs *timerQueue) fire() {
 	hs.mu.Lock()
 	defer hs.mu.Unlock()
@@ -85,7 +86,7 @@ func (hs *timerQueue) put(place int, h *leaseRenewer) {
 	hs.queue[place], h.place = h, int32(place)+1
 }
 
-// sort moves the heart at i, whose time has changed, to where it belongs.
+// sort moves the renewer at i, whose time has changed, to its place.
 func (hs *timerQueue) sort(i int) {
 	h := hs.queue[i]
 	for up := (i - 1) / 2; i > 0 && h.at < hs.queue[up].at; up = (i - 1) / 2 {
@@ -106,7 +107,7 @@ func (hs *timerQueue) sort(i int) {
 	hs.put(i, h)
 }
 
-// weakly calls do on what is there still.
+// weakly returns a function that calls do unless *of was collected.
 func weakly[T any](of weak.Pointer[T], do func(*T)) func() {
 	return func() {
 		if v := of.Value(); v != nil {

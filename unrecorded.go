@@ -9,20 +9,20 @@ import (
 	"github.com/semelgo/semel/store"
 )
 
-// late holds what could not be recorded and tries it again, with the same token. Each item
-// has its own goroutine and its own pauses, so that an item that cannot be recorded, whose
-// record is locked for instance, does not delay the others.
+// unrecorded holds ends that could not be recorded and retries them with the same
+// token. Each has its own goroutine and backoff, so that one that fails for long,
+// because its record is locked for instance, does not delay the others.
 type unrecorded struct {
-	retries chan struct{} // limits how many connections are taken by what failed before
+	retries chan struct{} // limits the connections of repeated tries
 
 	mu       sync.Mutex
 	items    map[*pendingEnd]context.CancelFunc
-	reserved int           // places for items that are about to be added
-	idle     chan struct{} // closed when there are no items any more
+	reserved int           // places of items that are about to be added
+	idle     chan struct{} // closed when there are no items
 }
 
 const (
-	// lateRetries is how many items that have failed before are tried at a time.
+	// unrecordedRetries is the number of concurrent repeated tries.
 	unrecordedRetries = 4
 
 	firstRetryWait = 50 * time.Millisecond
@@ -33,14 +33,14 @@ func (l *unrecorded) open() {
 	l.retries, l.items = make(chan struct{}, unrecordedRetries), make(map[*pendingEnd]context.CancelFunc)
 }
 
-// lateItem is one wish that is still to be recorded.
+// pendingEnd is an end that is not recorded yet.
 type pendingEnd struct {
-	record  store.Record // as it was claimed
+	record  store.Record // the claimed record
 	event   event
-	renewer *leaseRenewer // goes on beating meanwhile, so that nobody takes over
-	silent  bool          // nothing was run: nobody needs to know
-	// void is, for a claim that is given back, what keeps it from coming in
-	// force later, where what it was asked of still stands.
+	renewer *leaseRenewer // renews the lease meanwhile, so that no takeover happens
+	silent  bool          // nothing was run, so no event is emitted
+	// void is set for a claim that is given back: it keeps the claim from being
+	// applied later, if the record has not changed since.
 	void event
 	from store.Token
 }
@@ -51,8 +51,8 @@ func (i pendingEnd) stop() {
 	}
 }
 
-// keepLate puts an item on the list. A full list drops it: the lease then
-// decides.
+// keepUnrecorded adds an item to the list. If the list is full, the item is
+// dropped, and its lease decides.
 func (c *Core) keepUnrecorded(ctx context.Context, item pendingEnd, why error) {
 	l := &c.unrecorded
 	if c.options.Journal != nil && !item.silent {
@@ -65,7 +65,7 @@ func (c *Core) keepUnrecorded(ctx context.Context, item pendingEnd, why error) {
 		c.emitPending(ctx, EventLateDropped, item, why)
 		return
 	}
-	c.emitPending(ctx, EventLate, item, why) // before it can be recorded
+	c.emitPending(ctx, EventLate, item, why) // before the item can be recorded
 	if item.renewer != nil {
 		item.renewer.renewAlone()
 	}
@@ -77,7 +77,7 @@ func (c *Core) keepUnrecorded(ctx context.Context, item pendingEnd, why error) {
 	})
 }
 
-// reserve reports whether there is room for one more item, which it then keeps.
+// reserve reserves a place for one more item, if there is one.
 func (l *unrecorded) reserve(most int) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -88,7 +88,7 @@ func (l *unrecorded) reserve(most int) bool {
 	return true
 }
 
-// add puts an item in the place that was reserved for it.
+// add puts an item in its reserved place.
 func (l *unrecorded) add(item *pendingEnd, cancel context.CancelFunc) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -109,7 +109,7 @@ func (l *unrecorded) remove(item *pendingEnd) {
 	}
 }
 
-// recordInTime tries an item until it is recorded or lost, or ctx ends.
+// recordUntilDone tries an item until it is recorded or superseded, or ctx ends.
 func (c *Core) recordUntilDone(ctx context.Context, item pendingEnd) {
 	defer item.stop()
 	if c.tryPending(ctx, item) {
@@ -129,7 +129,7 @@ func (c *Core) recordUntilDone(ctx context.Context, item pendingEnd) {
 	}
 }
 
-// tryLate reports whether the store has answered, whatever it said.
+// tryPending reports whether the store has answered.
 func (c *Core) tryPending(ctx context.Context, item pendingEnd) bool {
 	ctx, cancel := context.WithTimeout(ctx, c.options.RecordTimeout)
 	defer cancel()
@@ -152,7 +152,7 @@ func (c *Core) tryPending(ctx context.Context, item pendingEnd) bool {
 	return true
 }
 
-// recordLate asks for what an item is about.
+// recordPending records the item's end.
 func (c *Core) recordPending(ctx context.Context, item pendingEnd) (decision, store.Record, error) {
 	if item.silent {
 		return c.releaseOrVoid(ctx, item)
@@ -160,9 +160,9 @@ func (c *Core) recordPending(ctx context.Context, item pendingEnd) (decision, st
 	return c.completeAlone(ctx, item.record, item.event)
 }
 
-// giveBack ends a claim that may have been granted although nobody heard of it. One
-// that has not arrived finds another token where it was asked of; one that arrives
-// while that is seen to is ended after all.
+// releaseOrVoid ends a claim that may have been applied although its reply was
+// lost. If the claim has not been applied, it voids the claim; if the claim is
+// applied meanwhile, it releases the claim.
 func (c *Core) releaseOrVoid(ctx context.Context, item pendingEnd) (decision, store.Record, error) {
 	for {
 		d, now, err := c.completeAlone(ctx, item.record, item.event)
@@ -181,7 +181,7 @@ func (c *Core) emitPending(ctx context.Context, kind EventKind, item pendingEnd,
 	}
 }
 
-// drain waits until nothing is left to record.
+// drain waits until every item is recorded.
 func (l *unrecorded) drain(ctx context.Context) error {
 	l.mu.Lock()
 	idle, left := l.idle, len(l.items)
@@ -198,8 +198,8 @@ func (l *unrecorded) drain(ctx context.Context) error {
 	}
 }
 
-// stop gives up what is left: the journal has it, or the lease decides. The heartbeats of
-// the items end at once.
+// stop gives up the remaining items: the journal has them, or their leases decide.
+// It ends their heartbeats at once.
 func (l *unrecorded) stop() {
 	l.mu.Lock()
 	defer l.mu.Unlock()

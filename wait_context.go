@@ -7,13 +7,12 @@ import (
 
 type waitContextKey struct{}
 
-// WithWaitContext returns a copy of ctx for a call that waits for others only as
-// long as patience lasts. A call whose patience is over is told its error, and
-// has run nothing. To the operation itself patience means nothing: once it runs,
-// it is run to its end, whatever becomes of who asked for it. It is for adapters
-// whose callers may hang up.
-func WithWaitContext(ctx, patience context.Context) context.Context {
-	return context.WithValue(ctx, waitContextKey{}, patience)
+// WithWaitContext returns a copy of ctx for a call that waits for other callers
+// only until wait ends. It then returns wait's error, and has run nothing. Once the
+// operation runs, the end of wait has no effect. It is for adapters whose callers
+// may hang up.
+func WithWaitContext(ctx, wait context.Context) context.Context {
+	return context.WithValue(ctx, waitContextKey{}, wait)
 }
 
 func waitContextOf(ctx context.Context) (context.Context, bool) {
@@ -21,7 +20,7 @@ func waitContextOf(ctx context.Context) (context.Context, bool) {
 	return p, ok
 }
 
-// gone is why nobody is there any more for whom ctx's call would be run.
+// callerGone returns an error if the caller no longer waits for ctx's call.
 func callerGone(ctx context.Context) error {
 	if p, ok := waitContextOf(ctx); ok && p.Err() != nil {
 		return p.Err()
@@ -29,7 +28,7 @@ func callerGone(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// patient returns ctx for waiting: it ends with its patience, too.
+// waitContext returns a context that ends with ctx and with its wait context.
 func waitContext(ctx context.Context) (context.Context, context.CancelFunc) {
 	p, ok := waitContextOf(ctx)
 	if !ok {
@@ -43,35 +42,35 @@ func waitContext(ctx context.Context) (context.Context, context.CancelFunc) {
 	}
 }
 
-// WaitContext is the context WithWaitContext(context.WithoutCancel(asker), asker), kept by
-// an adapter in memory of its own: of the one who asks it has the values, and no end.
-// Set it with Of before it is used, and then no more.
+// WaitContext is the context WithWaitContext(context.WithoutCancel(caller),
+// caller), in memory of the adapter: it has the caller's values and does not end.
+// Set it with Of before use, and only once.
 type WaitContext struct{ caller context.Context } //nolint:containedctx // a context has its parent
 
-// Of makes p the patience of asker, and returns it.
-func (p *WaitContext) Of(asker context.Context) context.Context {
-	p.caller = asker
-	return p
+// Of sets the caller's context and returns w.
+func (w *WaitContext) Of(caller context.Context) context.Context {
+	w.caller = caller
+	return w
 }
 
 // Deadline returns that there is none.
-func (p *WaitContext) Deadline() (deadline time.Time, ok bool) { return time.Time{}, false }
+func (w *WaitContext) Deadline() (deadline time.Time, ok bool) { return time.Time{}, false }
 
-// Done returns nil: it does not end.
-func (p *WaitContext) Done() <-chan struct{} { return nil }
+// Done returns nil, because the context does not end.
+func (w *WaitContext) Done() <-chan struct{} { return nil }
 
 // Err returns nil.
-func (p *WaitContext) Err() error { return nil }
+func (w *WaitContext) Err() error { return nil }
 
-// Value returns what asker has under key.
-func (p *WaitContext) Value(key any) any {
+// Value returns the caller's value of key.
+func (w *WaitContext) Value(key any) any {
 	switch key.(type) {
 	case waitContextKey:
-		return p.caller
+		return w.caller
 	case *int:
-		// Package context asks for the asker's own end by such a key, to tell its
-		// cause for instance.
-		return context.WithoutCancel(p.caller).Value(key)
+		// Package context uses this key to find the caller's own end, for its cause
+		// for instance.
+		return context.WithoutCancel(w.caller).Value(key)
 	}
-	return p.caller.Value(key)
+	return w.caller.Value(key)
 }
