@@ -12,7 +12,7 @@ func gatherMutants() []mutant {
 			for i := range changes {
 				answers[i].Token = changes[i].To.Token
 			}
-			l.run("give up", func() {
+			l.goRun("give up", func() {
 				_, _ = g.SwapJoinable(ctx, changes, func() []store.Change { return nil })
 			})
 			return answers, nil

@@ -30,7 +30,7 @@ func laneMutants() []mutant {
 		{
 			name: "memory filled before the commit", plan: "atleastonce/cached", watch: "I4",
 			edits: []edit{{"complete.go", "	if serr := a.writeEnd(", `	if early := a.succeeded(e.outcome); e.step == stepSucceed {
-		a.c.replays.put(&early, asked)
+		a.c.cache.put(&early, asked)
 	}
 	if serr := a.writeEnd(`}},
 		},

@@ -38,7 +38,7 @@ func knownMutants() []mutant {
 		},
 		{
 			name: "look, then run", plan: "heal/faults", watch: "I1",
-			edits: []edit{{"next.go", "	case e.policy.runsAgain():\n		return true", "	case e.policy.runsAgain() || e.looked:\n		return true"}},
+			edits: []edit{{"next.go", "	case e.policy.runsAgain():\n		return true", "	case e.policy.runsAgain() || e.probed:\n		return true"}},
 		},
 		{
 			name: "follower deletes", plan: "hold/faults", watch: "I1",
@@ -55,7 +55,7 @@ func knownMutants() []mutant {
 			name: "success by row count", plan: "hold/replies", watch: "R3",
 			edits: []edit{
 				{"store/record.go", "s.Token == t }", "s.Token == t && s.Record == nil }"},
-				{"internal/sim/rows.go", "		w.mark(MarkEcho)\n		return store.SwapResult{Token: c.To.Token}", "		return r.recordAfter()"},
+				{"internal/sim/rows.go", "		w.mark(MarkEcho)\n		return store.SwapResult{Token: c.To.Token}", "		return r.standing()"},
 			},
 		},
 		{
