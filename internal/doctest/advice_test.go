@@ -19,9 +19,9 @@ import (
 // shop is a store and an engine over it, for the advice that docs/errors.md gives.
 type shop struct {
 	t      *testing.T
-	down   atomic.Bool // the store refuses all calls
+	down   atomic.Bool // the store rejects all calls
 	engine *semel.Engine[*memory.Tx]
-	open   func() // makes another engine over the store, as another process has one
+	open   func() // opens another engine on the store, as another process would
 	runs   int    // how often a function ran
 }
 
@@ -47,17 +47,17 @@ func openShop(t *testing.T) *shop {
 
 var errNoAnswer = errors.New("no answer")
 
-// ask calls with a function that returns err, and counts that it ran.
-func (s *shop) ask(call semel.Call, err error) error {
-	_, _, told := semel.Do(s.t.Context(), s.engine, call, func(context.Context) (string, error) {
+// do runs the call with a function that returns err, and counts its runs.
+func (s *shop) do(call semel.Call, err error) error {
+	_, _, got := semel.Do(s.t.Context(), s.engine, call, func(context.Context) (string, error) {
 		s.runs++
 		return "done", err
 	})
-	return told
+	return got
 }
 
 func (s *shop) inDoubt(call semel.Call) {
-	if err := s.ask(call, errNoAnswer); !errors.Is(err, semel.ErrOutcomeUnknown) {
+	if err := s.do(call, errNoAnswer); !errors.Is(err, semel.ErrOutcomeUnknown) {
 		s.t.Fatalf("the first attempt ended with %v, want ErrOutcomeUnknown", err)
 	}
 	s.runs = 0
@@ -67,8 +67,7 @@ func (s *shop) resolve(call semel.Call, to store.State) {
 	must(s.engine.Resolve(s.t.Context(), semel.Resolution{ID: call.ID(), To: to, Actor: "ann", Reason: "looked"}))
 }
 
-// sameKey is the advice to ask again with the same key, newKey the one to take another,
-// and neither is what the other rows say.
+// The advice of a row: retry with the same key, use a new key, or neither.
 const (
 	neither = iota
 	sameKey
@@ -86,7 +85,7 @@ func TestAdviceOfErrors(t *testing.T) {
 	for name, row := range map[string]struct {
 		call    semel.Call
 		prepare func(s *shop) (repair func())
-		fn      error // of the function in the call that is looked at
+		fn      error // what the function returns in the tested call
 		want    error
 		verdict store.Verdict
 		ran     bool
@@ -107,7 +106,7 @@ func TestAdviceOfErrors(t *testing.T) {
 			prepare: func(s *shop) func() { return func() { s.resolve(call, store.Pending) } },
 		},
 		"ErrMismatch": {call: call, want: semel.ErrMismatch, advice: newKey, prepare: func(s *shop) func() {
-			must(0, s.ask(order.Call(semel.ScopeOf("ann"), "k", "lamp"), nil))
+			must(0, s.do(order.Call(semel.ScopeOf("ann"), "k", "lamp"), nil))
 			return nil
 		}},
 		"ErrKeyExpired": {
@@ -142,21 +141,21 @@ func TestAdviceOfErrors(t *testing.T) {
 					repair = row.prepare(s)
 				}
 				s.runs = 0
-				err := s.ask(row.call, row.fn)
+				err := s.do(row.call, row.fn)
 				if !is(err, row.want) || semel.VerdictOf(err) != row.verdict || (s.runs > 0) != row.ran || (semel.RetryAfter(err) > 0) != row.waits {
 					t.Errorf("got %v, verdict %v, %d runs, wait %v; want %v, %v, %t, %t",
 						err, semel.VerdictOf(err), s.runs, semel.RetryAfter(err), row.want, row.verdict, row.ran, row.waits)
 				}
-				holdRow(t, name, err, row.ran, row.advice)
+				checkRow(t, name, err, row.ran, row.advice)
 				switch row.advice {
 				case sameKey:
 					repair()
-					if again := s.ask(row.call, nil); again != nil {
-						t.Errorf("asked again with the same key: %v, want an answer", again)
+					if again := s.do(row.call, nil); again != nil {
+						t.Errorf("retry with the same key: %v, want a result", again)
 					}
 				case newKey:
-					if again := s.ask(row.call, nil); !is(again, row.want) {
-						t.Errorf("asked again with the same key: %v, want the same error", again)
+					if again := s.do(row.call, nil); !is(again, row.want) {
+						t.Errorf("retry with the same key: %v, want the same error", again)
 					}
 				}
 			})
@@ -164,7 +163,7 @@ func TestAdviceOfErrors(t *testing.T) {
 	}
 }
 
-// errFailure and errAttempt stand for the types of errors that have no sentinel.
+// errFailure and errAttempt represent the error types that have no variable.
 var (
 	errFailure = errors.New("*semel.Failure")
 	errAttempt = errors.New("*semel.AttemptError")
@@ -180,8 +179,8 @@ func is(err, want error) bool {
 	return errors.Is(err, want)
 }
 
-// holdRow compares the English row with err, and with what was seen.
-func holdRow(t *testing.T, name string, err error, ran bool, advice int) {
+// checkRow compares the English row with err, and with what the test observed.
+func checkRow(t *testing.T, name string, err error, ran bool, advice int) {
 	t.Helper()
 	_, row, found := strings.Cut(read(t, errorsPage), "\n| `"+name+"` | ")
 	cells := strings.SplitN(row, " | ", 3)
@@ -190,16 +189,16 @@ func holdRow(t *testing.T, name string, err error, ran bool, advice int) {
 	}
 	p := semelhttp.ProblemOf(err)
 	if want := strconv.Itoa(p.Status) + " `" + p.Code + "`"; !strings.HasPrefix(cells[0], want) {
-		t.Errorf("the row of %s says %q, and HTTP answers with %s", name, cells[0], want)
+		t.Errorf("the row of %s says %q, and the HTTP response is %s", name, cells[0], want)
 	}
 	known, action := cells[1], strings.SplitN(cells[2], " |\n", 2)[0]
 	if ran && strings.Contains(known, "nothing was run") {
 		t.Errorf("the row of %s says %q, and the function ran", name, known)
 	}
 	if says := strings.Contains(action, "the same key"); says != (advice == sameKey) {
-		t.Errorf("the row of %s says %q; that the same key leads to an answer is %t", name, action, advice == sameKey)
+		t.Errorf("the row of %s says %q; a retry with the same key helps: %t", name, action, advice == sameKey)
 	}
 	if says := strings.Contains(action, "new key") && !strings.Contains(action, "never use a new"); says != (advice == newKey) {
-		t.Errorf("the row of %s says %q; that the key is used up is %t", name, action, advice == newKey)
+		t.Errorf("the row of %s says %q; a new key is needed: %t", name, action, advice == newKey)
 	}
 }

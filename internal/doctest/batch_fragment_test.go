@@ -10,8 +10,8 @@ import (
 	"github.com/semelgo/semel"
 )
 
-// handedOver holds the README's fragment as it stands there.
-func handedOver(ctx context.Context, engine *semel.Engine[pgx.Tx], call semel.Call, req newGroup) (Group, bool, error) {
+// batchFragment contains the fragment of docs/choosing.md.
+func batchFragment(ctx context.Context, engine *semel.Engine[pgx.Tx], call semel.Call, req newGroup) (Group, bool, error) {
 	group, replayed, err := semel.DoBatch(ctx, engine, call, func(context.Context) (Group, *pgx.Batch, error) {
 		b, g := &pgx.Batch{}, Group{ID: rand.Int64()}
 		b.Queue(`INSERT INTO groups (id, name) VALUES ($1, $2)`, g.ID, req.Name)
@@ -20,15 +20,14 @@ func handedOver(ctx context.Context, engine *semel.Engine[pgx.Tx], call semel.Ca
 	return group, replayed, err
 }
 
-// runBatchFragment asks twice for one key, on a real server that waits for
-// the disk.
+// runBatchFragment calls twice with one key, on a real server with durable settings.
 func runBatchFragment(t *testing.T) {
 	pool, engine := onPostgres(t.Context(), durableDatabase(t))
 	t.Cleanup(pool.Close)
 	must(pool.Exec(t.Context(), `CREATE TABLE groups (id bigint PRIMARY KEY, name text NOT NULL)`))
 	call := semel.Define("create_group", semel.OperationOptions[newGroup]{}).Call(semel.ScopeOf("ann"), "the-key", newGroup{"friends"})
 	for _, wantReplay := range []bool{false, true} {
-		group, replayed, err := handedOver(t.Context(), engine, call, newGroup{"friends"})
+		group, replayed, err := batchFragment(t.Context(), engine, call, newGroup{"friends"})
 		var made int64
 		row := pool.QueryRow(t.Context(), `SELECT id FROM groups WHERE name = 'friends'`)
 		if found := row.Scan(&made); found != nil || err != nil || replayed != wantReplay || group.ID != made {

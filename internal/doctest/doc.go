@@ -1,3 +1,4 @@
-// Package doctest holds the documents to the truth: links lead somewhere, the
-// programs in the README run, both languages say the same.
+// Package doctest tests the documents: links and names exist, programs and fragments
+// compile and run, defaults and errors match the code, and the translations have the same
+// structure.
 package doctest

@@ -57,7 +57,7 @@ func TestFragmentsOfDocsAreCompiled(t *testing.T) {
 	}
 }
 
-// What the fragments take for granted.
+// The types and values that the fragments use.
 type (
 	Greeting struct{ Name string }
 	Payment  struct{ Amount int }
@@ -72,7 +72,7 @@ var welcome = semel.Define("welcome", semel.OperationOptions[Greeting]{
 	Retry:  &semel.Retry{},
 })
 
-// greeting, welcoming and redriving hold the fragments of docs/tasks.md as they stand there.
+// greeting, welcoming and redriving contain the fragments of docs/tasks.md.
 func greeting(ctx context.Context, engine *semel.Engine[*sql.Tx], tx *sql.Tx, scope semel.Scope, memberID string) (bool, error) {
 	added, err := semel.EnqueueTx(ctx, engine, tx, welcome.Call(scope, memberID, Greeting{Name: "Ann"}), semel.EnqueueOptions{})
 	return added, err
@@ -98,7 +98,7 @@ func redriving(ctx context.Context, engine *semel.Engine[*sql.Tx]) error {
 	return nil
 }
 
-// onSQLite opens a database of its own, and an engine over it.
+// onSQLite opens a new database, and an engine on it.
 func onSQLite(t *testing.T, operations ...semel.Declared) (*sql.DB, *semel.Engine[*sql.Tx]) {
 	t.Helper()
 	db := must(sqlite.Open(filepath.Join(t.TempDir(), "records.db")))
@@ -136,7 +136,7 @@ func TestTaskFragmentsOfDocsRun(t *testing.T) {
 	}
 }
 
-// partitioned and remembered hold the fragments of docs/retention.md as they stand there.
+// partitioned and remembered contain the fragments of docs/retention.md.
 func partitioned(ctx context.Context, pool *pgxpool.Pool) error {
 	records := must(postgres.New(pool, postgres.Options{}))
 	keeper := must(postgres.NewPartitions(records, postgres.PartitionOptions{Keep: 7 * 24 * time.Hour}))
@@ -144,7 +144,7 @@ func partitioned(ctx context.Context, pool *pgxpool.Pool) error {
 	return err
 }
 
-// TestPartitionFragmentOfDocs only begins to run: store/postgres tests what Run does.
+// TestPartitionFragmentOfDocs only starts Run; store/postgres tests what Run does.
 func TestPartitionFragmentOfDocs(t *testing.T) {
 	pool, _ := onPostgres(t.Context(), durableDatabase(t))
 	t.Cleanup(pool.Close)
@@ -181,7 +181,7 @@ func (s *payments) charge(context.Context, payment) (string, error) {
 	return "ch_1", nil
 }
 
-// paying holds the fragment of docs/recipes/checkout.md as it stands there.
+// paying contains the fragment of docs/recipes/checkout.md.
 func paying(ctx context.Context, engine *semel.Engine[*sql.Tx], call semel.Call, scope semel.Scope, provider *payments,
 	record *semel.Operation[payment], p payment, insertAndEnqueue func(context.Context, *sql.Tx) (payment, error),
 ) (payment, bool, error) {

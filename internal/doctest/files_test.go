@@ -43,8 +43,7 @@ func documents(t *testing.T) []string {
 	return names
 }
 
-// prose returns the text without what stands in fences, where a bracket is no
-// link.
+// prose returns the text without fenced code, in which brackets are not links.
 func prose(text string) string {
 	var b strings.Builder
 	fenced := false

@@ -12,33 +12,33 @@ import (
 	"testing"
 )
 
-// published are the packages that the documents speak of, by the name of the package.
+// published has the directories of the packages that the documents name.
 var published = map[string]string{
 	"semel": ".", "store": "store", "memory": "store/memory", "sqlite": "store/sqlite", "postgres": "store/postgres",
 	"migrate": "migrate", "task": "task", "inbox": "inbox", "semelhttp": "semelhttp",
 	"semelwatermill": "semelwatermill", "semeltest": "semeltest", "pin": "semeltest/pin",
 }
 
-// exported are the names that a package exports: "Name", and "Type.Member" for fields and
-// methods, also for those of types that it embeds.
+// exported has the names that a package exports: "Name", and "Type.Member" for fields and
+// methods, including those of embedded types.
 type exported map[string]bool
 
 var (
 	// qualified finds semel.Name and semel.Type.Member, in prose and in code.
 	qualified = regexp.MustCompile(`\b([a-z]+)\.([A-Z]\w*)(\.([A-Z]\w*))?`)
-	// member finds Type.Member, and bare an identifier, where that is all there is between
-	// two backticks, but for the arguments of a call.
+	// member finds `Type.Member`, and bare finds `Name`, each with or without the arguments
+	// of a call.
 	member = regexp.MustCompile("`([A-Z]\\w*)\\.([A-Z]\\w*)(?:\\([^`]*\\))?`")
 	bare   = regexp.MustCompile("`([A-Z][a-z]\\w*)(?:\\([^`]*\\))?`")
 )
 
-// notOurs are the identifiers and headers of others that documents name without a package.
+// notOurs has identifiers and headers of other projects that documents name without a
+// package.
 var notOurs = map[string]bool{
 	"AfterConnect": true, "Host": true, "NewDurableQueueConfig": true, "Prefer": true, "Publish.Mandatory": true, "ResponseWriter": true,
 }
 
-// TestIdentifiersExist: a document that names an identifier of a package of ours names
-// one that is there.
+// TestIdentifiersExist: the identifiers of our packages that documents name exist.
 func TestIdentifiersExist(t *testing.T) {
 	all := make(map[string]exported, len(published))
 	anywhere := exported{}
@@ -51,52 +51,52 @@ func TestIdentifiersExist(t *testing.T) {
 			}
 		}
 	}
-	looked := 0
+	count := 0
 	for _, name := range documents(t) {
 		if name == "CHANGELOG.md" || strings.HasPrefix(name, "bench/") {
 			continue // the changelog names what was renamed and removed, bench is a module of its own
 		}
 		text := read(t, name)
-		missing := func(id string) { t.Errorf("%s names %s, which is not there", name, id) }
+		missing := func(id string) { t.Errorf("%s names %s, which does not exist", name, id) }
 		for _, m := range qualified.FindAllStringSubmatch(text, -1) {
 			ids, ours := all[m[1]]
 			if !ours {
 				continue
 			}
-			looked++
+			count++
 			if id := m[2] + m[3]; !ids[m[2]] || m[3] != "" && !ids[id] {
 				missing(m[1] + "." + id)
 			}
 		}
 		for _, m := range member.FindAllStringSubmatch(prose(text), -1) {
-			looked++
+			count++
 			if id := m[1] + "." + m[2]; !anywhere[id] && !notOurs[id] {
 				missing(id)
 			}
 		}
 		for _, m := range bare.FindAllStringSubmatch(prose(text), -1) {
-			looked++
+			count++
 			if !anywhere[m[1]] && !notOurs[m[1]] && !testName.MatchString(m[1]) {
 				missing(m[1])
 			}
 		}
 	}
-	if looked < 500 {
-		t.Errorf("only %d identifiers were looked for; this test looks in the wrong place", looked)
+	if count < 500 {
+		t.Errorf("found only %d identifiers; this test looks in the wrong place", count)
 	}
 }
 
-// docLink finds [Name], [Type.Member] and [package.Name] in a comment, but for the type
-// arguments of a generic one and for links with an address.
+// docLink finds [Name], [Type.Member] and [package.Name] in a comment. It ignores type
+// arguments, and links with an address.
 var docLink = regexp.MustCompile(`(?:^|[\s(])\[\*?((?:([a-z]\w*)\.)?([A-Z]\w*(?:\.[A-Z]\w*)?))\](?:[^(:\[\w]|$)`)
 
-// TestDocLinksLeadSomewhere: go doc links a name in brackets only if it is there.
+// TestDocLinksLeadSomewhere: the names in brackets in comments exist, so go doc links them.
 func TestDocLinksLeadSomewhere(t *testing.T) {
 	all := make(map[string]exported, len(published))
 	for name, dir := range published {
 		all[name] = exportsOf(t, filepath.Join(root(t), dir))
 	}
-	looked := 0
+	count := 0
 	for pkg, dir := range published {
 		for _, file := range filesOf(t, filepath.Join(root(t), dir)) {
 			for _, group := range file.Comments {
@@ -105,16 +105,16 @@ func TestDocLinksLeadSomewhere(t *testing.T) {
 					if !ours {
 						continue
 					}
-					looked++
+					count++
 					if !ids[m[3]] {
-						t.Errorf("package %s: a comment links to [%s], which is not there", pkg, m[1])
+						t.Errorf("package %s: a comment links to [%s], which does not exist", pkg, m[1])
 					}
 				}
 			}
 		}
 	}
-	if looked < 100 {
-		t.Errorf("only %d links were looked for; this test looks in the wrong place", looked)
+	if count < 100 {
+		t.Errorf("found only %d links; this test looks in the wrong place", count)
 	}
 }
 
@@ -209,7 +209,7 @@ func (e exported) declared(s ast.Spec, embeds map[string][]string) {
 	}
 }
 
-// receiver is the name of the type that d is a method of, and "" for a function.
+// receiver returns the name of the type of a method, and "" for a function.
 func receiver(d *ast.FuncDecl) string {
 	if d.Recv == nil {
 		return ""

@@ -13,15 +13,15 @@ import (
 // link finds [text](target) and ![text](target).
 var link = regexp.MustCompile(`\]\(([^)\s]+)\)`)
 
-// TestLinksLeadSomewhere follows every relative link of every document, to the
-// file and to the heading in it.
+// TestLinksLeadSomewhere follows every relative link of every document, to the file and to
+// the heading in it.
 func TestLinksLeadSomewhere(t *testing.T) {
 	followed := 0
 	for _, name := range documents(t) {
 		for _, m := range link.FindAllStringSubmatch(prose(read(t, name)), -1) {
 			target, err := url.Parse(m[1])
 			if err != nil {
-				t.Errorf("%s: %q is no link: %v", name, m[1], err)
+				t.Errorf("%s: %q is not a link: %v", name, m[1], err)
 				continue
 			}
 			if target.Scheme != "" {
@@ -43,7 +43,7 @@ func follow(t *testing.T, from string, target *url.URL) {
 		path = filepath.Join(filepath.Dir(from), target.Path)
 	}
 	if _, err := os.Stat(filepath.Join(root(t), path)); err != nil {
-		t.Errorf("%s links to %s, which is not there", from, target)
+		t.Errorf("%s links to %s, which does not exist", from, target)
 		return
 	}
 	if target.Fragment == "" || !strings.HasSuffix(path, ".md") {
@@ -54,8 +54,8 @@ func follow(t *testing.T, from string, target *url.URL) {
 	}
 }
 
-// anchors returns what the headings of a document are linked by: lower case,
-// spaces as hyphens, punctuation gone.
+// anchors returns the link targets of the headings of a document: in lower case, with
+// hyphens for spaces, and without punctuation.
 func anchors(text string) map[string]bool {
 	found := make(map[string]bool)
 	for line := range strings.Lines(prose(text)) {

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestEveryDocumentIsListed: the list of documents has a link to each one below docs, or
-// to the directory that has it.
+// TestEveryDocumentIsListed: docs/README.md links to each document below docs, or to its
+// directory.
 func TestEveryDocumentIsListed(t *testing.T) {
 	list := read(t, filepath.Join("docs", "README.md"))
 	for _, name := range documents(t) {

@@ -16,13 +16,11 @@ import (
 	"github.com/semelgo/semel/semelhttp"
 )
 
-// readmeAddr is where the README's program listens. The test lets it listen
-// elsewhere.
+// readmeAddr is the address on which the README's program listens. The test replaces it.
 const readmeAddr = "127.0.0.1:8081"
 
-// TestReadmeProgramRuns builds the one complete program of the README as if it
-// were a file of this module, runs it, and asks it what the README says one can
-// ask.
+// TestReadmeProgramRuns builds the complete program of the README as a package of this
+// module, runs it, and sends the requests that the README describes.
 func TestReadmeProgramRuns(t *testing.T) {
 	source, addr := program(t)
 	base := start(t, build(t, source), addr)
@@ -32,7 +30,7 @@ func TestReadmeProgramRuns(t *testing.T) {
 		t.Fatalf("the first request: status %d, want 201; body %s", status, first.body)
 	}
 	if first.replayed {
-		t.Error("the first request is answered as a replay")
+		t.Error("the first response is a replay")
 	}
 	second, status := post(t, base, "the-key", `{"item":"book"}`)
 	if status != http.StatusCreated || !second.replayed || second.body != first.body {
@@ -77,8 +75,8 @@ func freeAddr(t *testing.T) string {
 	return l.Addr().String()
 }
 
-// build compiles source as a package of this module that is on no disk: an
-// overlay says where its file is.
+// build compiles source as a package of this module. The package is not in the file system;
+// an overlay gives the path of its file.
 func build(t *testing.T, source string) (binary string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -108,8 +106,8 @@ func write(t *testing.T, path string, text []byte) {
 	}
 }
 
-// start runs binary in a directory of its own until the test ends, and returns
-// its URL once it answers.
+// start runs binary in a new directory until the test ends, and returns its URL when it
+// accepts connections.
 func start(t *testing.T, binary, addr string) string {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), binary)

@@ -14,7 +14,7 @@ import (
 	"github.com/semelgo/semel/task"
 )
 
-// What the README's fragments on tasks and messages take for granted.
+// The types that the fragments on tasks and messages use.
 type (
 	Mail  struct{ To string }
 	Order struct {
@@ -23,7 +23,7 @@ type (
 	}
 )
 
-// working holds the README's fragments as they stand there.
+// working contains the fragments of docs/choosing.md on tasks.
 func working(ctx context.Context, db *sql.DB, userID, orderID string, sendMail func(context.Context, Mail) (string, error)) error {
 	mail := semel.Define("mail", semel.OperationOptions[Mail]{Policy: semel.AtLeastOnce(), Retry: &semel.Retry{}})
 	engine := must(semel.New(sqlite.New(db), semel.Options{Operations: []semel.Declared{mail}}))
@@ -41,7 +41,7 @@ func working(ctx context.Context, db *sql.DB, userID, orderID string, sendMail f
 	return err
 }
 
-// shipping holds the README's fragment as it stands there.
+// shipping contains the fragment of docs/choosing.md on messages.
 func shipping(ctx context.Context, engine *semel.Engine[*sql.Tx], orders *inbox.Inbox[Order], id string, order Order,
 	ship func(context.Context, *sql.Tx, Order) error, ack, again, park func(inbox.Result),
 ) {
@@ -79,7 +79,7 @@ func runMessageFragment(t *testing.T) {
 	must(0, migrate.SQLite(t.Context(), db))
 	orders := must(inbox.New("ship", inbox.Options[Order]{Group: "warehouse"}))
 	engine := must(semel.New(sqlite.New(db), semel.Options{Operations: []semel.Declared{orders.Operation()}}))
-	shipped, told := 0, ""
+	shipped, decisions := 0, ""
 	ship := func(context.Context, *sql.Tx, Order) error {
 		shipped++
 		if shipped == 1 {
@@ -87,15 +87,15 @@ func runMessageFragment(t *testing.T) {
 		}
 		return nil
 	}
-	tell := func(text string) func(inbox.Result) { return func(inbox.Result) { told += text } }
+	note := func(text string) func(inbox.Result) { return func(inbox.Result) { decisions += text } }
 	deliver := func(id string) {
-		shipping(t.Context(), engine, orders, id, Order{Item: "book"}, ship, tell("ack "), tell("again "), tell("park "))
+		shipping(t.Context(), engine, orders, id, Order{Item: "book"}, ship, note("ack "), note("again "), note("park "))
 	}
 	deliver("1")
 	deliver("2")
 	deliver("2")
 	deliver("")
-	if want := "again ack ack park "; told != want || shipped != 2 {
-		t.Errorf("four deliveries were told %q and shipped %d times, want %q and 2", told, shipped, want)
+	if want := "again ack ack park "; decisions != want || shipped != 2 {
+		t.Errorf("four deliveries led to %q and %d shipments, want %q and 2", decisions, shipped, want)
 	}
 }

@@ -112,7 +112,7 @@ func TestQuickstartShowsErrInProgress(t *testing.T) {
 	call := semel.Define("order", semel.OperationOptions[string]{}).Call(semel.Shared(), "k", "book")
 	attempt, _, err := semel.Begin(t.Context(), s.engine, call)
 	must(attempt, err)
-	text := s.ask(call, nil).Error()
+	text := s.do(call, nil).Error()
 	must(attempt.End("done", nil))
 	if line := "\n" + text[:strings.LastIndex(text, " ")+1]; !strings.Contains(read(t, quickstart), line) {
 		t.Errorf("%s does not show %q", quickstart, text)

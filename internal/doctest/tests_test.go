@@ -11,38 +11,37 @@ import (
 
 var (
 	testName = regexp.MustCompile(`^(?:Test|Fuzz|Benchmark|Example)[A-Z]\w*$`)
-	// aTest finds a test in backticks, with its package before it or without.
+	// aTest finds a test in backticks, with or without its package.
 	aTest = regexp.MustCompile("`(?:([a-z][\\w/]*) )?((?:Test|Fuzz|Benchmark|Example)[A-Z]\\w*)(/[^`]*)?`")
-	// declaredTest finds the declaration of one.
+	// declaredTest finds the declaration of a test.
 	declaredTest = regexp.MustCompile(`(?m)^func ((?:Test|Fuzz|Benchmark|Example)[A-Z]\w*)\(`)
 )
 
-// TestNamedTestsExist: a document that gives a test as evidence names one that is there,
-// in the package that it says.
+// TestNamedTestsExist: the tests that documents name exist, in the named package.
 func TestNamedTestsExist(t *testing.T) {
 	inPackage := testsByPackage(t)
-	looked := 0
+	found := 0
 	for _, name := range documents(t) {
 		if name == "CHANGELOG.md" {
 			continue // it names what was renamed and removed
 		}
 		for _, m := range aTest.FindAllStringSubmatch(prose(read(t, name)), -1) {
-			looked++
+			found++
 			there := false
 			for pkg, tests := range inPackage {
 				there = there || (m[1] == "" || strings.HasSuffix("/"+pkg, "/"+m[1])) && slices.Contains(tests, m[2])
 			}
 			if !there {
-				t.Errorf("%s names the test %s, which is not there", name, strings.Trim(m[0], "`"))
+				t.Errorf("%s names the test %s, which does not exist", name, strings.Trim(m[0], "`"))
 			}
 		}
 	}
-	if looked < 100 {
-		t.Errorf("only %d tests were looked for; this test looks in the wrong place", looked)
+	if found < 100 {
+		t.Errorf("found only %d tests; this test looks in the wrong place", found)
 	}
 }
 
-// testsByPackage lists the tests of each directory of the module, and of modules in it.
+// testsByPackage lists the tests of each directory, including nested modules.
 func testsByPackage(t *testing.T) map[string][]string {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", "--", "*_test.go")

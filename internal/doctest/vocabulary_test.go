@@ -62,7 +62,7 @@ func policyNames(t *testing.T) []string {
 	return names
 }
 
-// TestVocabularySpeaksBothLanguages: no row of a table without Chinese in it.
+// TestVocabularySpeaksBothLanguages: each row of a table has Chinese in it.
 func TestVocabularySpeaksBothLanguages(t *testing.T) {
 	rows := 0
 	for line := range strings.Lines(read(t, filepath.Join("docs", "vocabulary.md"))) {

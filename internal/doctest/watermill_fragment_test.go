@@ -14,7 +14,7 @@ import (
 	"github.com/semelgo/semel/semelwatermill"
 )
 
-// routing holds the fragment of docs/messages.md as it stands there.
+// routing contains the fragment of docs/messages.md.
 func routing(router *message.Router, shipping *inbox.Inbox[semel.Raw], engine *semel.Engine[*sql.Tx], publisher message.Publisher,
 	subscriber message.Subscriber, ship func(context.Context, *sql.Tx, []byte) error,
 ) {

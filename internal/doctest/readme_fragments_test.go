@@ -12,14 +12,14 @@ import (
 	"github.com/semelgo/semel/store/sqlite"
 )
 
-// What the README's fragment takes for granted.
+// The types that the README's fragment uses.
 type (
 	newGroup struct{ Name string }
 	Group    struct{ ID int64 }
 )
 
-// fragment holds the README's fragment as it stands there, so that it is
-// compiled and run. TestReadmeFragmentsRun compares the two.
+// fragment contains the README's fragment, so that it is compiled and run.
+// TestReadmeFragmentsRun compares the two.
 func fragment(ctx context.Context, engine *semel.Engine[*sql.Tx], createGroup *semel.Operation[newGroup], userID, key string, req newGroup,
 	insertGroup func(context.Context, *sql.Tx, newGroup) (Group, error),
 ) (Group, bool, error) {
@@ -28,8 +28,9 @@ func fragment(ctx context.Context, engine *semel.Engine[*sql.Tx], createGroup *s
 	return group, replayed, err
 }
 
-// TestReadmeFragmentsRun finds every fragment of Go of the README in a test file, and
-// runs it, and the fragments of docs/choosing.md that the README once had.
+// TestReadmeFragmentsRun finds every Go fragment of the README in a test file, and runs
+// it. It also runs the fragments of docs/choosing.md on batches, clients, tasks and
+// messages.
 func TestReadmeFragmentsRun(t *testing.T) {
 	here := compiledFragments(t)
 	found := 0
@@ -39,7 +40,7 @@ func TestReadmeFragmentsRun(t *testing.T) {
 		}
 		found++
 		if !strings.Contains(here, flat(b.text)) {
-			t.Errorf("the README's fragment is not compiled here:\n%s", b.text)
+			t.Errorf("no test compiles the README's fragment:\n%s", b.text)
 		}
 	}
 	if found != 2 {
@@ -53,7 +54,7 @@ func TestReadmeFragmentsRun(t *testing.T) {
 	t.Run("messages", runMessageFragment)
 }
 
-// runFragment asks twice for one key.
+// runFragment calls twice with one key.
 func runFragment(t *testing.T) {
 	t.Helper()
 	db, err := sqlite.Open(filepath.Join(t.TempDir(), "groups.db"))
@@ -82,5 +83,5 @@ func runFragment(t *testing.T) {
 	}
 }
 
-// flat is text without what indentation and line ends differ in.
+// flat is the text with each run of white space as one space.
 func flat(text string) string { return strings.Join(strings.Fields(text), " ") }

@@ -21,7 +21,7 @@ import (
 	"github.com/semelgo/semel/store/postgres"
 )
 
-// onPostgres holds the README's fragment as it stands there.
+// onPostgres contains the README's fragment.
 func onPostgres(ctx context.Context, databaseURL string) (*pgxpool.Pool, *semel.Engine[pgx.Tx]) {
 	pool := must(pgxpool.New(ctx, databaseURL))
 	must(0, migrate.Postgres(ctx, pool))
@@ -36,15 +36,14 @@ func must[T any](v T, err error) T {
 	return v
 }
 
-// durableDatabase returns the address of a new database of a server that waits for the
-// disk, as the fragments' engines require.
+// durableDatabase returns the URL of a new database on a server with durable settings,
+// which the fragments' engines require.
 func durableDatabase(t *testing.T) string {
 	t.Helper()
 	return realtest.OwnPostgres(t, "fsync=on", "full_page_writes=on").Database(t)
 }
 
-// runPostgresFragment asks twice for one key, on a real server that waits for the
-// disk, as the fragment requires.
+// runPostgresFragment calls twice with one key, on a real server with durable settings.
 func runPostgresFragment(t *testing.T) {
 	pool, engine := onPostgres(t.Context(), durableDatabase(t))
 	t.Cleanup(pool.Close)
@@ -60,15 +59,15 @@ func runPostgresFragment(t *testing.T) {
 	}
 }
 
-// charging holds the README's fragment as it stands there.
+// charging contains the fragment of docs/choosing.md.
 func charging(ctx context.Context, url string, body io.Reader) (*http.Client, *http.Request, error) {
 	client := &http.Client{Transport: &semelhttp.Transport{}}
 	r, err := http.NewRequestWithContext(semelhttp.WithChildKey(ctx, "charge"), "POST", url, body)
 	return client, r, err
 }
 
-// runClientFragment sends it twice, from two attempts of one operation, which
-// therefore have one key.
+// runClientFragment sends the request from two attempts of one operation, which must have
+// the same key.
 func runClientFragment(t *testing.T) {
 	keys := make(chan string, 2)
 	receiver := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
@@ -88,10 +87,10 @@ func runClientFragment(t *testing.T) {
 				return "", err
 			}
 			defer resp.Body.Close()
-			return "", errors.New("no answer") // so that there is a second attempt
+			return "", errors.New("no answer") // this leads to a second attempt
 		})
 		if err == nil {
-			t.Error("the attempt has an answer")
+			t.Error("the attempt succeeded")
 		}
 	}
 	close(keys)
