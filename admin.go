@@ -10,10 +10,10 @@ import (
 	"github.com/semelgo/semel/store"
 )
 
-// Get returns the record of a key, and whether there is one. It changes nothing. The
-// error is [ErrUnavailable] when the store does not answer.
-// Where keys carry a time it finds those of the operations that the engine was
-// given, and of others if they are UUIDv7 or ULIDs.
+// Get returns the record of a key, and whether there is one. It changes nothing.
+// The error is [ErrUnavailable] if the store does not answer. If keys carry a time,
+// Get finds the records of operations that the engine was given, and of other
+// operations if their keys are UUIDv7 or ULIDs.
 func (c *Core) Get(ctx context.Context, operation string, scope Scope, key string) (store.Record, bool, error) {
 	if err := scope.valid(); err != nil {
 		return store.Record{}, false, seal(err)
@@ -31,15 +31,15 @@ func (c *Core) Get(ctx context.Context, operation string, scope Scope, key strin
 	return store.Record{}, false, nil
 }
 
-// apart returns what a public method returns: a record whose bytes the caller may write
-// over, which the store's own may not be, and a sealed error.
+// publicRecord copies a record's bytes, which may be shared with the store, so that
+// the caller may change them. It also seals the error.
 func publicRecord(r store.Record, err error) (store.Record, error) {
 	r.Input, r.Outcome = bytes.Clone(r.Input), bytes.Clone(r.Outcome)
 	return r, seal(err)
 }
 
-// List returns one page of records, for consoles and reports. Records may be
-// missed or repeated while others write.
+// List returns one page of records, for consoles and reports. If other callers
+// write meanwhile, it may miss or repeat records.
 func (c *Core) List(ctx context.Context, q store.Query) ([]store.Record, error) {
 	records, err := c.store.Scan(ctx, q)
 	if err != nil {
@@ -48,27 +48,28 @@ func (c *Core) List(ctx context.Context, q store.Query) ([]store.Record, error) 
 	return records, nil
 }
 
-// Resolution is a person's word, or a reconciler's, on a record in doubt.
+// Resolution is the decision of an operator, or of a reconciler, on a record in
+// doubt.
 type Resolution struct {
 	ID store.ID
-	// To is Succeeded, Failed, or Pending, which means that nothing happened
-	// and the key may try again.
+	// To is Succeeded, Failed, or Pending. Pending means that no attempt had an
+	// effect, and the key may be tried again.
 	To store.State
-	// Result is, for Succeeded, what the operation would have returned. Nil
-	// stores that the result is not known: askers get ErrResultUnavailable.
+	// Result is, for Succeeded, the result that the operation would have returned.
+	// Nil means that the result is not known: retries get ErrResultUnavailable.
 	Result any
-	// Failure is, for Failed, what askers are told.
+	// Failure is, for Failed, the failure that retries receive.
 	Failure *Failure
-	// Actor and Reason say who and why. Both are required, and kept where the
-	// store keeps notes.
+	// Actor and Reason are the operator and the reason. Both are required, and kept
+	// if the store keeps notes.
 	Actor, Reason string
 }
 
-// ErrNotInDoubt says that a record to be resolved is not in doubt: it is
-// absent, running, or settled already.
+// ErrNotInDoubt means that a record to resolve is not in doubt: it is absent,
+// Pending, running or final.
 var ErrNotInDoubt = errors.New("semel: not in doubt")
 
-// Resolve settles a record in doubt and returns what stands.
+// Resolve resolves a record in doubt and returns the current record.
 func (c *Core) Resolve(ctx context.Context, r Resolution) (store.Record, error) {
 	return publicRecord(c.resolve(ctx, r))
 }
@@ -114,8 +115,8 @@ func (c *Core) resolve(ctx context.Context, r Resolution) (store.Record, error) 
 	return now, nil
 }
 
-// retention is how long a record is kept once it is settled: as its operation
-// says, if the engine was given it, or else as the record says.
+// retention returns how long a final record is kept: as its operation says, if the
+// engine was given it, else as the record says.
 func (c *Core) retention(r store.Record) time.Duration {
 	if op := c.operationNamed(r.Operation); op != nil {
 		return c.options.timesOf(op, r.ID).retention
@@ -124,7 +125,7 @@ func (c *Core) retention(r store.Record) time.Duration {
 	return either(p.Retention, c.options.Retention)
 }
 
-// resolved is the outcome a person gives, or nil for none.
+// resolvedOutcome returns the outcome that the operator gives, or nil for none.
 func (c *Core) resolvedOutcome(r Resolution, current store.Record) []byte {
 	p, tried := ProgressOf(current)
 	switch {
@@ -144,8 +145,8 @@ func (c *Core) resolvedOutcome(r Resolution, current store.Record) []byte {
 	}
 }
 
-// swapNoted makes the change, with a note of who and why where the store keeps
-// notes.
+// swapNoted makes the change with a note of the actor and the reason, if the store
+// keeps notes.
 func (c *Core) swapNoted(ctx context.Context, change store.Change, note store.Note) (store.SwapResult, error) {
 	auditor, ok := c.store.(store.Auditor)
 	if !ok {
@@ -166,8 +167,8 @@ func (c *Core) swapNoted(ctx context.Context, change store.Change, note store.No
 	return store.SwapResult{}, last
 }
 
-// Notes lists who changed a record by hand and why, oldest first; none where
-// the store keeps no notes.
+// Notes lists an operator's changes of a record, oldest first, and nothing if the
+// store keeps no notes.
 func (c *Core) Notes(ctx context.Context, id store.ID) ([]store.Note, error) {
 	auditor, ok := c.store.(store.Auditor)
 	if !ok {
@@ -180,12 +181,12 @@ func (c *Core) Notes(ctx context.Context, id store.ID) ([]store.Note, error) {
 	return notes, nil
 }
 
-// Purge removes at most limit records past their retention and returns how many
-// went.
+// Purge removes at most limit records past their retention. It returns the number
+// of removed records.
 func (c *Core) Purge(ctx context.Context, limit int) (int, error) {
 	n, err := c.store.Purge(ctx, limit)
 	if n > 0 {
-		c.cache.clear() // which of them went is not known
+		c.cache.clear() // the store does not say which records it removed
 	}
 	if err != nil {
 		return n, seal(fmt.Errorf("%w: purge: %w", ErrUnavailable, err))

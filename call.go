@@ -8,8 +8,8 @@ import (
 	"github.com/semelgo/semel/store"
 )
 
-// Call is one asking for an operation: who asks, with which key, for what. Make
-// it with [Operation.Call].
+// Call is a call of an operation: a scope, a key and an input. Make it with
+// [Operation.Call].
 type Call struct {
 	op    *operation
 	scope Scope
@@ -17,26 +17,26 @@ type Call struct {
 	id    store.ID
 
 	input       any
-	storedInput []byte // of the input, in a new record; nil: nothing
+	storedInput []byte // the input of a new record; nil: not stored
 	digest      fingerprint
-	bound       bool        // digest has a binding, of Bind
-	found       bool        // made of a record: its input is not known
-	extras      *callExtras // nil: nothing of it
+	bound       bool        // digest includes a binding of Bind
+	found       bool        // made from a record, so its input is not known
+	extras      *callExtras // nil: none
 }
 
-// unusual is what few calls have.
+// callExtras holds what few calls have.
 type callExtras struct {
-	keyTime time.Time // the time in the key; zero: none
-	stored  []byte    // the fingerprint of a call that was found, if it is not of the usual size
+	keyTime time.Time // time in the key; zero: none
+	stored  []byte    // fingerprint of a call made from a record, if it has an unusual size
 	err     error
 }
 
-// Call asks for the operation with a key in a scope. A key is 1 to 255 bytes,
-// compared byte for byte. What is wrong with any of them is returned by the
-// function that takes the Call, as a *FieldError. So is an input of which JSON loses a
-// part, unless the operation compares its own Fingerprints and does not store the input:
-// a string that is not valid UTF-8, a field that is set and not exported, or a value that
-// is another one after it was encoded and decoded.
+// Call makes a call with a key in a scope. A key has 1 to 255 bytes, which are
+// compared one by one. The function that takes the Call returns an invalid scope,
+// key or input as a *FieldError. An input is invalid if JSON loses a part of it: a
+// string that is not valid UTF-8, a field that is set and not exported, or a value
+// that changes when it is encoded and decoded. An operation with its own
+// Fingerprints that does not store its input accepts such inputs.
 func (o *Operation[In]) Call(scope Scope, key string, in In) (c Call) {
 	if err := o.fill(&c, scope, key, in); err != nil {
 		c.extras = &callExtras{err: err}
@@ -44,8 +44,9 @@ func (o *Operation[In]) Call(scope Scope, key string, in In) (c Call) {
 	return c
 }
 
-// CallAt is Call with an input that is not copied: nobody may write to it as long as
-// anybody has the call, or its attempt. It is for adapters, which have a place for it.
+// CallAt is Call without a copy of the input. The input must not be changed while
+// the call or its attempt is in use. It is for adapters that store the input
+// anyway.
 func (o *Operation[In]) CallAt(scope Scope, key string, in *In) (c Call) {
 	if err := o.fill(&c, scope, key, valueRef[In]{in}); err != nil {
 		c.extras = &callExtras{err: err}
@@ -53,12 +54,12 @@ func (o *Operation[In]) CallAt(scope Scope, key string, in *In) (c Call) {
 	return c
 }
 
-// placed is an input, or a result, that stays where it is.
+// valueRef is an input or a result that is passed by reference.
 type valueRef[In any] struct{ ptr *In }
 
 func (p valueRef[In]) pointer() any { return p.ptr }
 
-// value is the input of a call, wherever it is.
+// value returns the input of a call, which may be a valueRef.
 func (o *Operation[In]) value(input any) (in In, ok bool) {
 	if there, is := input.(valueRef[In]); is {
 		return *there.ptr, true
@@ -67,7 +68,7 @@ func (o *Operation[In]) value(input any) (in In, ok bool) {
 	return in, ok
 }
 
-// fill makes c, which is empty, the call, and returns what is wrong with it.
+// fill sets c, which is empty, to the call, and returns what is wrong with it.
 func (o *Operation[In]) fill(c *Call, scope Scope, key string, input any) (err error) {
 	c.op, c.scope, c.key = &o.def, scope, key
 	if err = o.def.err; err == nil {
@@ -94,7 +95,7 @@ func (o *Operation[In]) fill(c *Call, scope Scope, key string, input any) (err e
 	return o.checkInput(input)
 }
 
-// readTime reads the time out of the key, which then leads the ID.
+// readTime reads the time in the key. The ID then begins with it.
 func (c *Call) readTime() error {
 	made, ok := c.op.timeIn(c.key)
 	switch {
@@ -106,7 +107,7 @@ func (c *Call) readTime() error {
 	return nil
 }
 
-// made is the time in the key; zero: none.
+// keyTime returns the time in the key; zero: none.
 func (c *Call) keyTime() time.Time {
 	if c.extras == nil {
 		return time.Time{}
@@ -114,7 +115,7 @@ func (c *Call) keyTime() time.Time {
 	return c.extras.keyTime
 }
 
-// Scope returns within whom the key is unique.
+// Scope returns the scope within which the key is unique.
 func (c Call) Scope() Scope { return c.scope }
 
 // Key returns the caller's key.
@@ -128,8 +129,8 @@ func (c Call) Operation() string {
 	return c.op.name
 }
 
-// ID returns the ID of the record, which may be logged. Where operations have a
-// Generation it names the key, and their records have others.
+// ID returns the ID of the record, which may be logged. For an operation with a
+// Generation it identifies the key; the records have other IDs.
 func (c Call) ID() store.ID { return c.id }
 
 // valid returns what is wrong with the call.
@@ -143,10 +144,11 @@ func (c *Call) valid() error {
 	return c.extras.err
 }
 
-// Bind returns the call with its fingerprint bound to more than the input: a call that is
-// bound to something else is another request. It is for adapters whose requests have more
-// to them than the input, such as an HTTP method and path. A call that is not bound to
-// anything, such as that of a task, is the same request as a bound one with an equal input.
+// Bind returns the call with data added to its fingerprint: a call that is bound to
+// other data is another request. It is for adapters whose requests have more parts
+// than the input, such as an HTTP method and path. A call that is not bound to
+// anything, such as a task's, is the same request as a bound call with an equal
+// input.
 func (c Call) Bind(to []byte) Call {
 	sum := sha256.Sum256(to)
 	copy(c.digest[inputSize:], sum[:])
@@ -154,7 +156,8 @@ func (c Call) Bind(to []byte) Call {
 	return c
 }
 
-// fingerprint is that of the call's record, in the memory of the call.
+// fingerprint returns the fingerprint of the call's record. The bytes belong to the
+// call.
 func (c *Call) fingerprint() []byte {
 	switch {
 	case c.found && c.extras != nil:
@@ -166,22 +169,22 @@ func (c *Call) fingerprint() []byte {
 	}
 }
 
-// identity is what a new record of the call is created with.
+// identity returns the identity of a new record of the call.
 func (c *Call) identity() (r store.Record) {
 	c.identify(&r)
 	return r
 }
 
-// identify makes r, which is empty, the call's identity.
+// identify sets r, which is empty, to the call's identity.
 func (c *Call) identify(r *store.Record) {
 	r.ID, r.Operation, r.Scope, r.Key = c.id, c.op.name, c.scope.text, c.key
 	r.Fingerprint = c.fingerprint()
 	r.Input = c.storedInput
 }
 
-// compare tells whether the current record under the call's ID belongs to this request:
-// it has the same operation, scope and key, not only the same 128-bit digest of them, and
-// the same fingerprint.
+// compare reports whether the record under the call's ID belongs to this request:
+// it has the same operation, scope and key, and not only the same 128-bit digest of
+// them, and the same fingerprint.
 func (c *Call) compare(r store.Record) requestMatch {
 	if r.Operation != c.op.name || r.Scope != c.scope.text || r.Key != c.key {
 		return otherRequest

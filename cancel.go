@@ -9,22 +9,22 @@ import (
 	"github.com/semelgo/semel/store"
 )
 
-// cancelOperation names the records that ask for a running attempt to be
-// cancelled. A Swap may not touch an attempt that somebody leads, so the asking is
-// a record of its own; its leader looks for it with its heartbeats.
+// cancelOperation is the operation of records that request the cancellation of a
+// running attempt. Only the leader may write the record of a running attempt, so a
+// request is a record of its own. The leader reads it with each heartbeat.
 const cancelOperation = "semel.cancel"
 
-// Cancel ends what a record waits for, and returns what then stands.
+// Cancel ends a Pending record, or asks a running attempt to stop. It returns the
+// current record.
 //
-// A record that waits becomes Failed, with the code "cancelled" and the reason;
-// where an earlier attempt may have had an effect it becomes InDoubt. Of one that
-// runs, its worker is asked to cancel the function's context, with the cause
-// [ErrCancelled]: it sees that with its next [Core.RenewLeases], and if it ends before
-// that, whoever dequeues the record again sees it. What then becomes of the record
-// depends on what the function returns: an error that proves that nothing was
-// committed makes it Failed, as if it had waited, another one InDoubt, and a success
-// stays one. Attempts of direct calls do not look. What is final, InDoubt or absent
-// stays as it is.
+// A Pending record becomes Failed, with the code "cancelled" and the reason; if an
+// earlier attempt may have had an effect, it becomes InDoubt. If an attempt is
+// running, Cancel asks its worker to cancel the function's context with the cause
+// [ErrCancelled]. The worker sees the request with its next [Core.RenewLeases]; if
+// it ends before that, the next worker sees it. The function's error then decides:
+// an error with proof that nothing was committed makes the record Failed, any other
+// error InDoubt, and a success stays one. Attempts of direct calls do not see the
+// request. A record that is final, InDoubt or absent does not change.
 func (c *Core) Cancel(ctx context.Context, id store.ID, reason string) (store.Record, error) {
 	return publicRecord(c.cancel(ctx, id, reason))
 }
@@ -57,7 +57,8 @@ func (c *Core) cancel(ctx context.Context, id store.ID, reason string) (store.Re
 	return store.Record{}, &waitError{after: time.Second}
 }
 
-// cancelWaiting ends a record that nobody runs. Not done: somebody was quicker.
+// cancelWaiting ends a Pending record. It returns false if the record has changed
+// meanwhile.
 func (c *Core) cancelWaiting(ctx context.Context, current store.Record, reason string) (store.Record, bool, error) {
 	p, _ := ProgressOf(current)
 	d := next(current, event{
@@ -81,13 +82,12 @@ func (c *Core) cancelWaiting(ctx context.Context, current store.Record, reason s
 	return now, true, nil
 }
 
-// cancelTainted parks a record that waits for another attempt although nobody
-// knows what the earlier ones did: it is claimed, so that nobody runs it, and then
-// left in doubt.
+// cancelTainted moves a Pending record to InDoubt, because the effect of an earlier
+// attempt is unknown. It claims the record first, so that no other attempt runs.
 func (c *Core) cancelTainted(ctx context.Context, current store.Record, reason string) (store.Record, bool, error) {
 	if current.Due > 0 {
 		now, err := c.reschedule(ctx, current.ID, 0)
-		if errors.Is(err, ErrNotPending) { // somebody runs it by now
+		if errors.Is(err, ErrNotPending) { // an attempt is running by now
 			return now, false, nil
 		}
 		if err != nil {
@@ -120,7 +120,8 @@ func (c *Core) cancelTainted(ctx context.Context, current store.Record, reason s
 	return now, d.answer == answerApply, nil
 }
 
-// askToCancel leaves a request for the record's leader. The record was read after begun.
+// requestCancel writes a request for the record's leader. The record was read after
+// begun.
 func (c *Core) requestCancel(ctx context.Context, current store.Record, begun instant, reason string) error {
 	asking := cancelRecord(current.ID)
 	asking.Outcome = encodeFailure(&Failure{Code: codeCancelled, Message: reason}, c.caps.MaxOutcome)
@@ -131,12 +132,12 @@ func (c *Core) requestCancel(ctx context.Context, current store.Record, begun in
 	if err == nil && d.answer == answerReplay {
 		e.outcome = asking.Outcome
 		switch {
-		case now.State == store.Failed: // it was withdrawn
+		case now.State == store.Failed: // the request was withdrawn
 			e.step, e.owned = stepRedrive, true
 			_, _, err = c.applyAlone(ctx, now, e, askTries)
 		case now.Since > current.Age+c.since(begun):
-			// The request is older than the record is by now, so it was made for an
-			// earlier record of the same key.
+			// The request is older than the record, so it was made for an earlier
+			// record of the same key.
 			e.step = stepReschedule
 			_, _, err = c.applyAlone(ctx, now, e, askTries)
 		}
@@ -147,7 +148,7 @@ func (c *Core) requestCancel(ctx context.Context, current store.Record, begun in
 	return nil
 }
 
-// withdrawCancel takes back what [Core.Cancel] asked of attempts that are over.
+// withdrawCancel withdraws a request of [Core.Cancel] for attempts that have ended.
 func (c *Core) withdrawCancel(ctx context.Context, current store.Record) error {
 	asked, err := c.get(ctx, cancelRecord(current.ID).ID)
 	if err == nil && asked.State == store.Pending {
@@ -159,14 +160,15 @@ func (c *Core) withdrawCancel(ctx context.Context, current store.Record) error {
 	return nil
 }
 
-// cancelRecord is the record that asks for id's attempt to be cancelled.
+// cancelRecord returns the identity of the record that requests the cancellation of
+// id's attempt.
 func cancelRecord(id store.ID) store.Record {
 	r := store.Record{Operation: cancelOperation, Scope: sharedScope, Key: id.String()}
 	r.ID = store.NewID(r.Operation, r.Scope, r.Key)
 	return r
 }
 
-// cancelAsked cancels those of the attempts whose key was cancelled.
+// checkCancelRequests cancels the attempts whose keys were cancelled.
 func (c *Core) checkCancelRequests(ctx context.Context, attempts []*Attempt) {
 	ids := make([]store.ID, len(attempts))
 	for i, a := range attempts {
@@ -184,9 +186,9 @@ func (c *Core) checkCancelRequests(ctx context.Context, attempts []*Attempt) {
 	}
 }
 
-// isAsked tells whether what asks to cancel was asked of the attempt's own record,
-// and not of one of the same key that is gone. That one was kept for the length of
-// the retention; half of it is more than clocks may differ by.
+// isCancelRequest reports whether the request is for this attempt's record, and not
+// for an earlier record of the same key. The earlier record was kept for its
+// retention; half of the retention is more than clocks may differ by.
 func (a *Attempt) isCancelRequest(asked store.Record) bool {
 	age := a.Record().Age + a.c.since(a.begun)
 	return asked.Since <= age+a.times.retention/2

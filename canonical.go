@@ -13,12 +13,12 @@ import (
 	"unicode/utf8"
 )
 
-// The canonical form of a value is what a default fingerprint is computed of: its JSON
-// without the struct fields that have their zero value, with the fields in the order of
-// their names. So a program that adds a field, or reorders fields, computes the same
-// fingerprint for the requests that it knew before. It is never decoded.
+// The default fingerprint is a digest of a value's canonical form: its JSON without
+// struct fields that have their zero value, and with fields sorted by name. So a
+// program version that adds or reorders fields computes the same fingerprint for
+// earlier requests. The canonical form is never decoded.
 
-// lossError says which part of a value JSON cannot carry.
+// encodingLossError says which part of a value JSON loses.
 type encodingLossError struct {
 	path string // Go names of fields, with a leading dot, and indexes
 	why  string
@@ -28,7 +28,7 @@ func (e *encodingLossError) Error() string {
 	return e.path + " " + e.why
 }
 
-// inPart returns err with the part of a value that it is about.
+// inPart returns err for a part of the value.
 func inPart(part string, err error) error {
 	if loss, ok := errors.AsType[*encodingLossError](err); ok {
 		loss.path = part + loss.path
@@ -41,7 +41,8 @@ func lossBecause(why string) error { return &encodingLossError{why: why} }
 
 const notUTF8 = "is not valid UTF-8"
 
-// maxJSONDepth bounds the nesting of a value: one that contains itself has no JSON.
+// maxJSONDepth limits the nesting of a value. A value that contains itself has no
+// JSON.
 const maxJSONDepth = 1000
 
 // appendCanonical appends the canonical form of v, a value of f's type.
@@ -105,8 +106,8 @@ func appendText(b []byte, s string) ([]byte, error) {
 	return append(b, '"'), nil
 }
 
-// appendMarshaled appends what the type's own MarshalJSON or MarshalText returns, in the
-// form that encoding/json gives it.
+// appendMarshaled appends the result of the type's own MarshalJSON or MarshalText,
+// in the form that encoding/json gives it.
 func appendMarshaled(b []byte, v reflect.Value, f *jsonForm) ([]byte, error) {
 	if f.onPointer {
 		if !v.CanAddr() {
@@ -153,8 +154,8 @@ func appendStruct(b []byte, v reflect.Value, f *jsonForm, depth int) ([]byte, er
 	return append(b, '}'), nil
 }
 
-// fieldAt returns a field of v, which may be one of an embedded struct. It reports false
-// if that is a nil pointer.
+// fieldAt returns a field of v, which may be promoted from an embedded struct. It
+// returns false if the embedded pointer is nil.
 func fieldAt(v reflect.Value, index []int) (reflect.Value, bool) {
 	for i, n := range index {
 		if i > 0 && v.Kind() == reflect.Pointer {
@@ -168,7 +169,7 @@ func fieldAt(v reflect.Value, index []int) (reflect.Value, bool) {
 	return v, true
 }
 
-// isEmpty reports whether encoding/json leaves out v because of omitempty.
+// isEmpty reports whether encoding/json omits v because of omitempty.
 func isEmpty(v reflect.Value) bool {
 	switch v.Kind() { //nolint:exhaustive // the other kinds are alike
 	case reflect.Slice, reflect.Map:
@@ -176,7 +177,7 @@ func isEmpty(v reflect.Value) bool {
 	case reflect.Float32, reflect.Float64:
 		return v.Float() == 0
 	default:
-		return false // it is if it is zero
+		return false // structs are never empty
 	}
 }
 

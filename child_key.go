@@ -7,16 +7,16 @@ import (
 	"encoding/hex"
 )
 
-// ChildKey returns the key for a call that the operation makes downstream: the
-// same in every attempt, different for every name, key, scope and operation,
-// 32 hexadecimal digits. It tells the receiver nothing about the key.
+// ChildKey returns the key for a downstream call of the operation: the same in
+// every attempt, and different for every name, key, scope and operation. It has 32
+// hexadecimal digits and does not reveal the operation's key.
 //
-// Clients of HTTP may send a request twice by themselves: Go's net/http repeats a POST
-// that failed on a reused connection when its header has an Idempotency-Key or an
-// X-Idempotency-Key. If the
-// receiver does not deduplicate by that header, one attempt has two effects then, also
-// under [Hold]. Send the key in another header or field to such a receiver, or set
-// http.Request.GetBody to nil, which keeps net/http from repeating a request with a body.
+// HTTP clients may send a request twice by themselves: Go's net/http repeats a POST
+// that failed on a reused connection if its header has an Idempotency-Key or an
+// X-Idempotency-Key. If the receiver does not deduplicate by that header, one
+// attempt then has two effects, also under [Hold]. Send the key in another header
+// or field to such a receiver, or set http.Request.GetBody to nil, so that net/http
+// does not repeat a request with a body.
 func (a *Attempt) ChildKey(name string) string { return a.call.childKey(name) }
 
 func (c *Call) childKey(name string) string {
@@ -30,9 +30,9 @@ func (c *Call) childKey(name string) string {
 	return hex.EncodeToString(h.Sum(nil)[:16])
 }
 
-// ChildKey is [Attempt.ChildKey] of the operation that ctx runs in, leased or
-// inline. Without one it is ErrInvalid, never a random key: that would protect
-// nothing.
+// ChildKey is [Attempt.ChildKey] for the operation of ctx, leased or inline.
+// Without an operation it is ErrInvalid, and never a random key, which would
+// protect nothing.
 func ChildKey(ctx context.Context, name string) (string, error) {
 	if c, ok := ctx.Value(callKey{}).(Call); ok {
 		return c.childKey(name), nil

@@ -9,11 +9,11 @@ import (
 	"github.com/semelgo/semel/store"
 )
 
-// Raw is a result that is stored and given back byte for byte. Results of every
-// other type are stored as encoding/json writes them.
+// Raw is a result that is stored and returned byte for byte. Other results are
+// stored as encoding/json encodes them.
 type Raw []byte
 
-// A stored outcome is one byte for what it is, and the rest.
+// A stored outcome is one byte for its kind, and the rest.
 const (
 	outcomeJSON      = 'j'
 	outcomeRaw       = 'r'
@@ -21,23 +21,22 @@ const (
 	outcomeTombstone = 't'
 )
 
-// RawAppender is a result that is stored as the [Raw] that AppendRaw appends to b,
-// which it returns as append does. It is for adapters, whose results are in several
-// pieces.
+// RawAppender is a result that is stored as the [Raw] that AppendRaw appends to b.
+// It is for adapters whose results have several parts.
 type RawAppender interface {
 	AppendRaw(b []byte) []byte
 }
 
-// encoded is a result as it is stored.
+// encoded is an encoded result.
 type encoded struct {
 	outcome []byte
-	// asReturned reports that decoding the outcome gives the value that was encoded.
+	// lossless means that decoding the outcome gives the encoded value.
 	lossless bool
-	// altered says what of the value decoding the outcome does not give back. Nil: nothing.
+	// altered says which part decoding does not give back. Nil: none.
 	altered error
 }
 
-// encodeResult returns what is stored of v, in memory of its own: a store may keep it.
+// encodeResult encodes v into new memory, because a store may keep the bytes.
 func encodeResult(v any) (e encoded, err error) {
 	s := getBuffer()
 	defer s.release()
@@ -60,7 +59,7 @@ func encodeResult(v any) (e encoded, err error) {
 		return e, nil
 	}
 	f := jsonFormOf(value.Type())
-	if value.Kind() == reflect.Pointer && !value.IsNil() { // the result itself, or where it is
+	if value.Kind() == reflect.Pointer && !value.IsNil() { // the result itself, or a reference to it
 		value, f = value.Elem(), f.elem
 	}
 	e.altered = s.checkLossless(value, f, text)
@@ -77,8 +76,8 @@ func encodeResult(v any) (e encoded, err error) {
 	return e, nil
 }
 
-// resultOf returns the result that v is, or the pointer to it if v is a place. Results
-// that JSON is not used for are returned as values.
+// resultOf returns the result, or the pointer to it if v is a reference. Results
+// that are not encoded as JSON are returned as values.
 func resultOf(v any) any {
 	p, ok := v.(pointerHolder)
 	if !ok {
@@ -101,7 +100,7 @@ func resultOf(v any) any {
 	return at
 }
 
-// tagged is a copy of text behind what it is.
+// tagged returns a copy of text after the byte of its kind.
 func tagged(kind byte, text []byte) []byte {
 	return append(append(make([]byte, 0, 1+len(text)), kind), text...)
 }
@@ -136,7 +135,7 @@ func encodeTombstone(why string) []byte { return append([]byte{outcomeTombstone}
 
 func isTombstone(outcome []byte) bool { return len(outcome) > 0 && outcome[0] == outcomeTombstone }
 
-// encodeFailure stores err as the operation's failure, no longer than limit.
+// encodeFailure encodes err as the operation's failure, in at most limit bytes.
 func encodeFailure(err error, limit int) []byte {
 	failure := failureOf(err)
 	text, merr := json.Marshal(failure)
@@ -168,8 +167,8 @@ func decodeFailure(outcome []byte) *Failure {
 	return f
 }
 
-// Failure returns the stored failure of a record that is Failed, as its askers
-// are told, or nil for any other record.
+// Failure returns the stored failure of a Failed record, as callers receive it, or
+// nil for any other record.
 func (o *Outcome) Failure() *Failure {
 	if o.Record.State != store.Failed {
 		return nil

@@ -9,35 +9,35 @@ import (
 	"github.com/semelgo/semel/store"
 )
 
-// EnqueueOptions say when a call that is enqueued is to be run. The zero value:
-// at once, among the ordinary ones.
+// EnqueueOptions say when an enqueued call runs. The zero value is: at once, with
+// the default priority.
 type EnqueueOptions struct {
-	// Delay is how long it waits at least, by the store's clock.
+	// Delay is the least time before the call runs, by the store's clock.
 	Delay time.Duration
-	// At is when it is due, by the engine's clock; a time that is over means at
-	// once. Not together with Delay.
+	// At is when the call is due, by the engine's clock; a time in the past means
+	// at once. It cannot be combined with Delay.
 	At time.Time
-	// Priority says who goes first of those that are due: store.MinPriority to
-	// store.MaxPriority. Higher goes first.
+	// Priority orders the calls that are due: store.MinPriority to
+	// store.MaxPriority. A higher priority runs first.
 	Priority int
 }
 
-// EnqueueTx records the call as Pending in the caller's own transaction, with its
-// input as JSON. It shares the fate of tx. added says that this call added it; a
-// record of the same key and the same input is no error and adds nothing, of
-// another input it is [ErrMismatch]. A record that an open transaction of
-// somebody else holds is [ErrInProgress].
+// EnqueueTx writes the call as a Pending record in the caller's own transaction,
+// with its input as JSON. It commits or rolls back with tx. added means that this
+// call added the record. If the key has a record already, a call with the same
+// input is no error and adds nothing; another input is [ErrMismatch]. A record that
+// another open transaction holds is [ErrInProgress].
 //
-// The record is the one that a direct call of the same operation and key runs.
+// A direct call of the same operation and key runs the same record.
 //
-// The operation must have a [Retry] without Redelivered, because no worker runs the calls
-// of any other; it is a *FieldError.
+// The operation must have a [Retry] without Redelivered, because workers run no
+// other operations; otherwise the error is a *FieldError.
 //
-// When the store gives no answer the error is [ErrUnavailable], with the driver's error
-// in it, and tx decides.
+// If the store does not answer, the error is [ErrUnavailable] and contains the
+// driver's error; tx then decides.
 //
-// It is not refused by an engine that is being closed: what runs until the end, and
-// is waited for, may still leave something to do.
+// An engine that is being closed still accepts EnqueueTx, because a running
+// operation may enqueue.
 func EnqueueTx[Tx any](ctx context.Context, e *Engine[Tx], tx Tx, c Call, o EnqueueOptions) (added bool, err error) {
 	added, err = enqueueTx(ctx, e.Core, tx, &c, o)
 	return added, seal(err)
@@ -55,9 +55,10 @@ func enqueueTx(ctx context.Context, core *Core, tx any, c *Call, o EnqueueOption
 	return q.added(answers[0])
 }
 
-// Enqueue is [EnqueueTx] in a transaction of its own. After [ErrUnavailable] it may
-// be there all the same: to ask again is safe, and adds it once. Within a transaction of a
-// store that lets one transaction write at a time, as SQLite does, it is ErrInvalid.
+// Enqueue is [EnqueueTx] in a transaction of its own. After [ErrUnavailable] the
+// record may exist all the same: a retry is safe and adds it once. Within a
+// transaction of a store that lets one transaction write at a time, such as SQLite,
+// it is ErrInvalid.
 func Enqueue(ctx context.Context, e Runner, c Call, o EnqueueOptions) (added bool, err error) {
 	added, err = enqueue(ctx, e.core(), &c, o)
 	return added, seal(err)
@@ -87,7 +88,7 @@ func enqueue(ctx context.Context, core *Core, c *Call, o EnqueueOptions) (added 
 	return q.added(answer)
 }
 
-// queueing is a call on its way to the queue.
+// enqueueCall is a call of Enqueue or EnqueueTx.
 type enqueueCall struct {
 	c      *Core
 	call   *Call
@@ -95,7 +96,7 @@ type enqueueCall struct {
 	change store.Change
 }
 
-// queueing makes the change that puts the call into the queue.
+// prepareEnqueue prepares the change that creates the record.
 func (c *Core) prepareEnqueue(ctx context.Context, q *enqueueCall, call *Call, o EnqueueOptions) error {
 	if err := call.valid(); err != nil {
 		return err
@@ -132,7 +133,7 @@ func (c *Core) prepareEnqueue(ctx context.Context, q *enqueueCall, call *Call, o
 	return nil
 }
 
-// delay is how long the call waits.
+// delay returns the delay of the call.
 func (o EnqueueOptions) delay() (time.Duration, error) {
 	switch {
 	case o.Delay < 0:
@@ -148,7 +149,7 @@ func (o EnqueueOptions) delay() (time.Duration, error) {
 	}
 }
 
-// added tells what the store's answer says of it.
+// added returns the answer of the store's result.
 func (q *enqueueCall) added(answer store.SwapResult) (bool, error) {
 	switch {
 	case errors.Is(answer.Err, store.ErrNoPartition):

@@ -9,43 +9,43 @@ import (
 	"github.com/semelgo/semel/store"
 )
 
-// What a call can come back with when it did not run the operation, or cannot
-// say how that went. Test with errors.Is.
+// Errors of calls that did not run the operation, or do not know its effect. Test
+// with errors.Is.
 var (
-	// ErrInvalid: the call or the options are wrong; nothing was asked of the
-	// store. The error is a *FieldError.
+	// ErrInvalid: the call or the options are wrong; the store was not used. The
+	// error is a *FieldError.
 	ErrInvalid = errors.New("semel: invalid")
 	// ErrInProgress: another attempt with this key is running, or the next one is not
 	// due yet. Retry with the same key after [RetryAfter].
 	ErrInProgress = errors.New("semel: in progress")
 	// ErrInDoubt: the record is InDoubt. A retry helps only after an operator has
-	// resolved the record, or when evidence turns up.
+	// resolved the record, or after a probe has found evidence.
 	ErrInDoubt = errors.New("semel: in doubt")
 	// ErrOutcomeUnknown: this call ran the function, and its effect is unknown. Retry
 	// with the same key.
 	ErrOutcomeUnknown = errors.New("semel: outcome unknown")
-	// ErrMismatch: the key stands for another request. Use a new key.
+	// ErrMismatch: the key belongs to another request. Use a new key.
 	ErrMismatch = errors.New("semel: key was used for another request")
 	// ErrKeyExpired: the time in the key is older than the retention, or in the
-	// future, or the store has no partition for it. Nothing was run, or what was
-	// run within a transaction was rolled back.
+	// future, or the store has no partition for it. Nothing was run, or it was
+	// rolled back.
 	ErrKeyExpired = errors.New("semel: key expired")
-	// ErrResultUnavailable: the operation succeeded, but its result was not, or
-	// could not be, stored in a way that can be given back.
+	// ErrResultUnavailable: the operation succeeded, but its result was not stored
+	// or cannot be returned.
 	ErrResultUnavailable = errors.New("semel: succeeded, result unavailable")
-	// ErrLeaseLost: the lease expired, or another attempt took over. It is the cause of
-	// the cancelled context that the leader's function sees.
+	// ErrLeaseLost: the lease expired, or another attempt took over. It is the
+	// cause of the leader's cancelled context.
 	ErrLeaseLost = errors.New("semel: lease lost")
 	// ErrUnavailable: the store did not answer, or could not begin or commit the
 	// transaction, or a newer version of the program made the record. Nothing was
-	// committed; retry with the same key. After [Enqueue], and after the calls of
-	// operators such as Resolve, the change may have been made all the same.
+	// committed; retry with the same key. After [Enqueue], and after operators'
+	// calls such as Resolve, the change may have been made all the same.
 	ErrUnavailable = errors.New("semel: store unavailable")
 	// ErrClosed: the engine was closed; nothing was run.
 	ErrClosed = errors.New("semel: engine closed")
 )
 
-// FieldError names what is wrong with a call, a definition or options.
+// FieldError names the invalid part of a call, a definition or options.
 type FieldError struct {
 	Field  string
 	Reason string
@@ -59,16 +59,16 @@ func (e *FieldError) Is(target error) bool { return target == ErrInvalid }
 
 func invalid(field, reason string) error { return &FieldError{Field: field, Reason: reason} }
 
-// Failure is the stored failure of an operation: the same for the first caller
-// and for the last. Return one, marked [Final], to say what is stored; of any
-// other error that is kept, Message is its text.
+// Failure is the stored failure of an operation, the same for every caller. Return
+// one, marked [Final], to set what is stored. For any other error that is stored,
+// Message is its text.
 type Failure struct { //nolint:errname // it is what is stored, and an error only when it is told
 	Code    string          `json:"code,omitempty"`
 	Message string          `json:"message,omitempty"`
 	Details json.RawMessage `json:"details,omitempty"`
 }
 
-// Error returns the message, after the code when there is one.
+// Error returns the code, if there is one, and the message.
 func (f *Failure) Error() string {
 	if f.Code == "" {
 		return f.Message
@@ -76,30 +76,30 @@ func (f *Failure) Error() string {
 	return f.Code + ": " + f.Message
 }
 
-// AttemptError is the error of an operation's function, and what it led to.
+// AttemptError is the error of an operation's function with its consequences.
 //
-// errors.Is and errors.As find the function's own errors in it, and the errors of the
-// functions that it called. They do not find the errors by which Semel answered calls of
-// other operations inside the function, such as [ErrMismatch] or a [*Failure]: those
-// speak about another key, while an AttemptError speaks about its own. The function
-// itself can inspect them where it made the call.
+// errors.Is and errors.As find the function's own errors in it, and the errors of
+// functions that it called. They do not find Semel's answers to inner operations,
+// such as [ErrMismatch] or a [*Failure]: those are about another key, while an
+// AttemptError is about its own. The function itself can inspect them where it made
+// the call.
 type AttemptError struct {
 	Operation string
-	// Verdict says what is known about the effect.
+	// Verdict is what is known about the effect.
 	Verdict store.Verdict
-	// State is what stands now: Absent or Pending mean that the same key may
-	// try again.
+	// State is the current state. Absent or Pending mean that the same key may be
+	// tried again.
 	State store.State
-	// After is how long the key then has to wait, as the operation's [Retry] says.
+	// After is how long a retry must wait, as the operation's [Retry] says.
 	After time.Duration
-	// Err is the function's error, without the marks that [NotCommitted], [Final],
-	// [Snooze] and [RetryIn] set: they spoke about this attempt only.
+	// Err is the function's error without the marks of [NotCommitted], [Final],
+	// [Snooze] and [RetryIn], which are about this attempt only.
 	Err error
 
-	own error // Err with everything in it; nil in an AttemptError that others made
+	own error // Err with its marks; nil in an AttemptError that other packages made
 }
 
-// Error tells what happened to the key, then the function's error.
+// Error returns the consequences for the key, then the function's error.
 func (e *AttemptError) Error() string {
 	return fmt.Sprintf("semel: %s %s: %v", e.Operation, e.led(), e.Err)
 }
@@ -120,9 +120,9 @@ func (e *AttemptError) led() string {
 // Unwrap returns the function's error.
 func (e *AttemptError) Unwrap() error { return e.Err }
 
-// Is reports what is true of the attempt itself: it is [ErrOutcomeUnknown] when its
-// effect is unknown, [ErrUnavailable] when its transaction failed without the function's
-// doing, and [ErrLeaseLost] or [ErrCancelled] when its function ended because of that.
+// Is reports [ErrOutcomeUnknown] if the effect is unknown, [ErrUnavailable] if the
+// transaction failed and not its function, and [ErrLeaseLost] or [ErrCancelled] if
+// that ended the function.
 func (e *AttemptError) Is(target error) bool {
 	switch target {
 	case ErrOutcomeUnknown:
@@ -137,7 +137,7 @@ func (e *AttemptError) Is(target error) bool {
 	}
 }
 
-// waitError is ErrInProgress with the time to stay away.
+// waitError is ErrInProgress with the time to wait.
 type waitError struct{ after time.Duration }
 
 func (e *waitError) Error() string {
@@ -146,10 +146,10 @@ func (e *waitError) Error() string {
 
 func (e *waitError) Is(target error) bool { return target == ErrInProgress }
 
-// RetryAfter says how long to wait before asking again: for [ErrInProgress] a
-// time scaled to how long the leader has been running, after an error of an
-// operation with [Retry] its delay, for other errors that may pass a second, and
-// zero where asking again leads to the same, or at once to another attempt.
+// RetryAfter returns how long to wait before a retry: after [ErrInProgress] a time
+// that grows with the age of the attempt, after an error of an operation with
+// [Retry] its delay, and after other temporary errors a second. It returns zero if
+// a retry has the same answer, or may run at once.
 func RetryAfter(err error) time.Duration {
 	var w *waitError
 	var attempt *AttemptError
@@ -165,9 +165,8 @@ func RetryAfter(err error) time.Duration {
 	}
 }
 
-// VerdictOf says what a call's error tells about the effect of its key, by this
-// call or by an earlier one. When the function of the operation called other
-// operations, their errors have no part in the answer.
+// VerdictOf returns what a call's error says about the effect of its key, by this
+// call or an earlier one. Errors of inner operations have no influence.
 func VerdictOf(err error) store.Verdict {
 	var attempt *AttemptError
 	var failure *Failure
@@ -185,15 +184,15 @@ func VerdictOf(err error) store.Verdict {
 	}
 }
 
-// replayedError is a stored failure that was answered from the record. It says
-// what the failure says: the same to the first caller and to the last.
+// replayedError is a stored failure that was answered from the record. Its text is
+// the failure's.
 type replayedError struct{ failure error }
 
 func (e *replayedError) Error() string { return e.failure.Error() }
 func (e *replayedError) Unwrap() error { return e.failure }
 
-// Replayed reports whether err is a stored [*Failure] that an earlier attempt,
-// or another caller's, made: what replayed is for a result.
+// Replayed reports whether err is a stored [*Failure] that an earlier attempt, or
+// another caller's, made. It is for failures what replayed is for results.
 func Replayed(err error) bool {
 	var attempt *AttemptError
 	var replayed *replayedError
@@ -211,9 +210,10 @@ func (e *markedError) Unwrap() error { return e.err }
 // NotCommitted marks err as proof that the attempt had no effect and will have
 // none. Nil stays nil.
 //
-// The mark speaks about the attempt whose function returns it, and about no other. When
-// the function of another operation made the call and returns its error, wrapped or
-// not, that error is unmarked there: the outer function may have had effects of its own.
+// The mark is about the attempt whose function returns it, and about no other. If
+// the function of an outer operation returns the error of an inner one, wrapped or
+// not, the mark has no effect there: the outer function may have had effects of its
+// own.
 func NotCommitted(err error) error {
 	if err == nil {
 		return nil
@@ -221,9 +221,9 @@ func NotCommitted(err error) error {
 	return &markedError{err: err}
 }
 
-// Final marks err as [NotCommitted] does, and says that it is the operation's
-// answer: it is stored, and the key has failed for ever. Nil stays nil. Like every
-// mark it speaks about its own operation only; see NotCommitted.
+// Final marks err as [NotCommitted] does, and as the operation's answer: it is
+// stored, and the key has failed for good. Nil stays nil. The mark is about its own
+// operation only, as that of NotCommitted.
 func Final(err error) error {
 	if err == nil {
 		return nil

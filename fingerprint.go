@@ -6,20 +6,21 @@ import (
 	"fmt"
 )
 
-// A stored fingerprint is one byte for the algorithm, one for the version of the
-// operation's own choice of fields, and the first 128 bits of the SHA-256 of these fields.
-// That of a bound call has 64 bits more: those of what it is bound to.
+// A stored fingerprint has one byte for the algorithm, one for the version of the
+// operation's choice of fields, and the first 128 bits of the SHA-256 of these
+// fields. The fingerprint of a bound call has 64 bits more, of its binding.
 const (
 	fingerprintJSON = 5 // the chosen fields in their canonical form; of a Raw, its bytes
-	fingerprintOwn  = 4 // what a Fingerprinter appends
+	fingerprintOwn  = 4 // the bytes of a Fingerprinter
 	inputSize       = 2 + 16
 	boundSize       = inputSize + 8
 )
 
-// fingerprint is one as it is stored. The last bytes count only if the call is bound.
+// fingerprint is a stored fingerprint. The last bytes are used only if the call is
+// bound.
 type fingerprint [boundSize]byte
 
-// sameness is the result of comparing a call with a record's fingerprint.
+// requestMatch is the result of comparing a call with a record's fingerprint.
 type requestMatch uint8
 
 const (
@@ -30,25 +31,25 @@ const (
 	unknownRequest
 )
 
-// Fingerprinter is an input, or what a function of Fingerprints returns, that says
-// itself what makes it the same request: AppendFingerprint appends that to b, and
-// returns it as append does. Two requests are the same when they append the same
-// bytes, so the parts are to be told apart, by their lengths for instance. A struct
-// that embeds a Fingerprinter is one, too: its other fields say nothing unless it has
-// an AppendFingerprint of its own. Inputs that are no Fingerprinter are compared by their
-// JSON, in which struct fields with their zero value do not count, nor does the order of
-// fields: a field that a later version of the program adds does not make the requests of
-// an earlier one different ones. A pointer to a zero value is not the zero value, and the
-// keys of a map are not fields.
+// Fingerprinter is an input, or the value of a function of Fingerprints, that
+// chooses the bytes of its fingerprint: AppendFingerprint appends them to b. Two
+// requests are the same if they append the same bytes, so their parts must be
+// separated, for example by their lengths. A struct that embeds a Fingerprinter is
+// one, too: its other fields have no influence unless it has an AppendFingerprint
+// of its own. Other inputs are compared by their JSON. Struct fields with their
+// zero value and the order of fields do not matter, so a field that a later program
+// version adds does not change earlier fingerprints. A pointer to a zero value is
+// not the zero value, and the keys of a map are not fields.
 type Fingerprinter interface {
 	AppendFingerprint(b []byte) ([]byte, error)
 }
 
-// version is the operation's current choice of fields: 0 for the whole input,
-// else the number of Fingerprints.
+// version returns the version of the operation's choice of fields: 0 for the whole
+// input, else the number of Fingerprints.
 func (o *Operation[In]) version() int { return len(o.fingerprints) }
 
-// digest is the fingerprint of an input by a version of the operation's choice.
+// digest computes the fingerprint of an input with a version of the operation's
+// choice.
 func (o *Operation[In]) digest(version int, input any) (f fingerprint, err error) {
 	there, inPlace := input.(valueRef[In])
 	switch {
@@ -58,7 +59,7 @@ func (o *Operation[In]) digest(version int, input any) (f fingerprint, err error
 		in, _ := o.value(input) // a nil interface is the zero In
 		input = o.fingerprints[version-1](in)
 	case inPlace && o.speaks:
-		input = there.ptr // which has the methods of what is there
+		input = there.ptr // the pointer has the methods of the value
 	case inPlace:
 		input = *there.ptr
 	}
@@ -74,7 +75,7 @@ func (o *Operation[In]) digest(version int, input any) (f fingerprint, err error
 	return f, nil
 }
 
-// fields are the bytes that are digested, and what they are.
+// fields returns the bytes to digest, and the algorithm.
 func (s *encodeBuffer) fields(v any) (text []byte, algorithm byte, err error) {
 	switch v := v.(type) {
 	case Raw:
@@ -88,9 +89,8 @@ func (s *encodeBuffer) fields(v any) (text []byte, algorithm byte, err error) {
 	}
 }
 
-// compareFingerprint compares the call with a stored fingerprint, computing its own in the
-// way in which the stored one was computed. A binding that only one of the two has does
-// not count.
+// compareFingerprint compares the call with a stored fingerprint, whose algorithm
+// and version it uses. A binding that only one of the two has does not matter.
 func (c *Call) compareFingerprint(stored []byte) requestMatch {
 	own := c.fingerprint()
 	if subtle.ConstantTimeCompare(stored, own) == 1 {

@@ -8,18 +8,19 @@ import (
 	"github.com/semelgo/semel/store"
 )
 
-// Keys without a time in them are remembered by generations of time. Whoever runs
-// such a key writes its outcome twice in one transaction: under the ID of this
-// generation and, as its twin, under that of the next. Two who ask at the same
-// time, and whose clocks say generations that follow each other, share the ID in
-// between: it has room for one of them. To probe the generation before and to
-// write this one only would not do: who is late in the former is not seen yet.
+// A key without a time can be stored by generations, which are spans of time. Its
+// outcome is written twice in one transaction: under the ID of the current
+// generation and, as its twin, under the ID of the next. Two concurrent callers
+// whose clocks are in successive generations share one of these IDs, so only one of
+// them can commit. It would not be enough to read the previous generation and to
+// write the current one: a caller that is late in the previous generation may not
+// have committed yet.
 
-// minGeneration is the shortest generation: what is under way in one must have
-// ended when the one after the next begins.
+// minGeneration is the shortest generation. Calls of one generation must have ended
+// when the generation after the next begins.
 const minGeneration = time.Minute
 
-// generations returns what is wrong with the Generation of an operation.
+// generations validates the Generation of an operation.
 func (o *operation) generations() error {
 	switch {
 	case o.generation == 0:
@@ -39,7 +40,7 @@ func (o *operation) generations() error {
 	return nil
 }
 
-// notByGeneration refuses what only operations can do that have one record.
+// notByGeneration refuses operations with a Generation.
 func (c *Call) notByGeneration() error {
 	if c.op.generation > 0 {
 		return invalid("Generation", "is for DoTx: nothing else writes both of its records")
@@ -47,15 +48,15 @@ func (c *Call) notByGeneration() error {
 	return nil
 }
 
-// twin is the place of a key in the next generation.
+// twin is the record of a key in the next generation.
 type twin struct {
 	id         store.ID
 	current    store.Record
-	generation int64 // before it, which the call's own ID is of
+	generation int64 // number of the generation before it, which the call's own ID is of
 }
 
-// generationAt returns the number of the generation that at is in, and the IDs of
-// a key in it and in the next.
+// generationAt returns the number of the generation of a time, and the key's IDs in
+// it and in the next.
 func (o *operation) generationAt(at time.Time, scope, key string) (n int64, ids [2]store.ID) {
 	length := o.generation.Milliseconds()
 	if n = at.UnixMilli() / length; at.UnixMilli() < 0 {
@@ -68,8 +69,8 @@ func (o *operation) generationAt(at time.Time, scope, key string) (n int64, ids 
 	return n, ids
 }
 
-// read reads what stands for the call: of an operation by generations under
-// either ID, an outcome if there is one, and otherwise what stands in this
+// read reads the current record of the call. For an operation with a Generation it
+// reads both, and returns the final one if there is one, else the record of this
 // generation.
 func (q *claimer) read(ctx context.Context) (store.Record, error) {
 	op := q.call.op
@@ -88,8 +89,8 @@ func (q *claimer) read(ctx context.Context) (store.Record, error) {
 	return both[0], nil
 }
 
-// mayStartTwin says, as next does for the record itself, what keeps the outcome
-// from being written in the next generation too.
+// mayWriteTwin decides whether the outcome may be written in the next generation,
+// as next does for the record itself.
 func (i *inline) mayWriteTwin() answer {
 	if i.call.op.generation == 0 {
 		return answerApply
@@ -97,16 +98,17 @@ func (i *inline) mayWriteTwin() answer {
 	return next(i.twin.current, i.twinEvent(store.Change{})).answer
 }
 
-// twinEvent asks for the twin of a change.
+// twinEvent returns the event that writes the twin of a change.
 func (i *inline) twinEvent(of store.Change) event {
 	e := i.event(store.Succeeded, of.To.Outcome)
 	e.identity.ID = i.twin.id
 	return e
 }
 
-// writeTwin writes the outcome in the next generation, before the last statement
-// of the transaction writes it in this one. Unless that is in force by this very
-// write, nothing is to be committed: somebody else was first, in either of them.
+// writeTwin writes the outcome in the next generation, before the last statement of
+// the transaction writes it in this one. If the write is not applied, another
+// caller was first in one of the two generations, and the transaction is rolled
+// back.
 func (i *inline) writeTwin(ctx context.Context, tx any) error {
 	if i.call.op.generation == 0 {
 		return nil
@@ -132,7 +134,7 @@ func (i *inline) writeTwin(ctx context.Context, tx any) error {
 	return nil
 }
 
-// keepTwin writes the twin of an outcome that was not committed together with it.
+// keepTwin writes the twin of an outcome that was committed without it.
 func (i *inline) keepTwin(ctx context.Context) error {
 	if i.call.op.generation == 0 {
 		return nil
@@ -141,10 +143,10 @@ func (i *inline) keepTwin(ctx context.Context) error {
 	return err
 }
 
-// withoutPlace tells of a key for whose time the store has no partition. A key that
-// is too old, or too far ahead, is expired. Otherwise the partition is one that was
-// not made in time, or was dropped too early: nothing was run, and the key may come
-// again. The time of a generation is not the key's.
+// noPartitionError returns the error for a key whose time has no partition. A key
+// that is too old, or too far in the future, has expired. Otherwise the partition
+// was not created in time or was dropped too early: nothing was run, and a retry
+// may succeed. The time of a generation is not the key's.
 func (c *Core) noPartitionError(call *Call, err error) error {
 	if call.op.generation == 0 && c.keyExpired(call) {
 		return fmt.Errorf("%w: %w", ErrKeyExpired, err)
@@ -152,7 +154,7 @@ func (c *Core) noPartitionError(call *Call, err error) error {
 	return fmt.Errorf("%w: %w", ErrUnavailable, err)
 }
 
-// getAll reads what stands under several IDs, with as much patience as get.
+// getAll reads several records, with as many tries as get.
 func (c *Core) getAll(ctx context.Context, ids []store.ID) ([]store.Record, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.options.RecordTimeout)
 	defer cancel()

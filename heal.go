@@ -8,12 +8,11 @@ import (
 	"github.com/semelgo/semel/store"
 )
 
-// look asks the domain for evidence, and heals the record when there is some.
+// look probes for evidence, and heals the record if there is some.
 func (q *claimer) look(ctx context.Context, current store.Record, e *event) (store.Record, error) {
 	found, err := q.c.evidence(ctx, q.call.op, current)
 	if err != nil {
-		// Not having been able to look proves less than nothing: no doubt is
-		// recorded, and whoever asks stays where they are.
+		// A failed probe proves nothing, so no doubt is recorded.
 		if current.State == store.InDoubt {
 			return current, fmt.Errorf("%w: look for evidence: %w", ErrInDoubt, err)
 		}
@@ -33,7 +32,8 @@ func (q *claimer) look(ctx context.Context, current store.Record, e *event) (sto
 	return now, nil
 }
 
-// evidence asks the operation's probe and returns the outcome it found, or nil.
+// evidence calls the operation's probe and returns the outcome that it found, or
+// nil.
 func (c *Core) evidence(ctx context.Context, op *operation, current store.Record) ([]byte, error) {
 	result, found, err := op.policy.probe(ctx, Scope{text: current.Scope}, current.Key)
 	if err != nil || !found {
@@ -43,7 +43,7 @@ func (c *Core) evidence(ctx context.Context, op *operation, current store.Record
 	return e.outcome, nil
 }
 
-// heal records what evidence shows.
+// heal records the outcome that the evidence shows.
 func (c *Core) heal(ctx context.Context, current store.Record, outcome []byte, keep time.Duration) (bool, store.Record, error) {
 	e := event{step: stepHeal, owner: newOwner(), outcome: outcome, expire: keep}
 	d, now, err := c.applyAlone(ctx, current, e, askTries)
