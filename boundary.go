@@ -8,25 +8,27 @@ import (
 	"github.com/semelgo/semel/store"
 )
 
-// An operation is a boundary: what the engine concludes about an attempt, it concludes
-// from that attempt's own errors. An operation's function often calls other operations
-// and returns their errors. Three types keep those errors from speaking for the outer
-// attempt:
+// An operation is a boundary: the engine concludes only from an attempt's own
+// errors what becomes of that attempt. An operation's function often calls other
+// operations and returns their errors. Three types keep these errors from deciding
+// about the outer attempt:
 //
-//   - callError seals the error that a call returns. The caller can inspect it with
-//     errors.Is and errors.As, but the engine's marks and the store's sentinels in it
-//     cannot be found through it.
-//   - functionError seals the function's error inside an [AttemptError]. The caller of
-//     the outer operation finds the errors of the user's programs in it, and none of
-//     Semel's. What an AttemptError says about its own attempt it says itself.
-//   - ownPart is the view of a function's error that ends at the errors of inner calls.
+// callError seals the error that a call returns. The caller can inspect it with
+// errors.Is and errors.As, but cannot find the engine's marks and the store's
+// sentinels in it.
+//
+// functionError seals the function's error inside an [AttemptError]. The caller of
+// the outer operation finds the errors of the user's program in it, and none of
+// Semel's. The AttemptError itself describes its own attempt.
+//
+// ownError is a view of a function's error without the errors of inner calls.
 
-// callError is the error that a call returns to its caller. It has no Unwrap method:
-// every search goes through its Is and As methods, also a search through errors.Join
-// or through a wrapper type that has such methods itself.
+// callError is the error that a call returns to its caller. It has no Unwrap
+// method: every search goes through its Is and As methods, also a search through
+// errors.Join or through a wrapper type with such methods of its own.
 type callError struct{ err error }
 
-// sealed makes err the error that a call returns.
+// seal makes err the error that a call returns.
 func seal(err error) error {
 	switch err.(type) { //nolint:errorlint // what err wraps has its own boundary
 	case nil, *callError:
@@ -42,7 +44,7 @@ func (e *callError) Is(target error) bool { return !isInternal(target) && errors
 
 func (e *callError) As(target any) bool { return !isConclusive(target) && errors.As(e.err, target) }
 
-// isConclusive reports whether target looks for an error from which the engine
+// isConclusive reports whether target is a type of error from which the engine
 // concludes what becomes of an attempt.
 func isConclusive(target any) bool {
 	switch target.(type) {
@@ -54,8 +56,8 @@ func isConclusive(target any) bool {
 	}
 }
 
-// isInternal reports whether target is an error by which a store tells the engine how a
-// transaction or a change ended, or one that only the engine itself compares with.
+// isInternal reports whether target is an error by which a store tells the engine
+// how a transaction or a change ended, or one that only the engine compares with.
 func isInternal(target error) bool {
 	return slices.Contains([]error{
 		store.ErrSuperseded, store.ErrConflict, store.ErrInterrupted, store.ErrTxEndedByHandler, store.ErrNoPartition, store.ErrNotStarted,
@@ -63,11 +65,11 @@ func isInternal(target error) bool {
 	}, target)
 }
 
-// functionError is the error of an operation's function as the caller of the operation
-// sees it.
+// functionError is a function's error as the operation's caller sees it.
 type functionError struct{ err error }
 
-// attemptError is the error of an attempt whose function, or transaction, ended with err.
+// attemptError returns the error of an attempt whose function, or transaction,
+// ended with err.
 func attemptError(operation string, v store.Verdict, s store.State, err error) *AttemptError {
 	return &AttemptError{Operation: operation, Verdict: v, State: s, Err: &functionError{err}, own: err}
 }
@@ -90,7 +92,8 @@ func (e *functionError) As(target any) bool {
 	return !isAnswer(target) && !isConclusive(target) && errors.As(e.err, target)
 }
 
-// isAnswer reports whether target looks for an error by which Semel answers a call.
+// isAnswer reports whether target is a type of error with which Semel answers a
+// call.
 func isAnswer(target any) bool {
 	switch target.(type) {
 	case **AttemptError, **Failure, **FieldError, **waitError, **replayedError:
@@ -100,10 +103,11 @@ func isAnswer(target any) bool {
 	}
 }
 
-// ownPart is an error without the errors of the calls that its function made.
+// ownError is an error without the errors of inner calls.
 type ownError struct{ err error } //nolint:errname // it is a view of an error
 
-// partOf returns err without the errors of inner calls: err itself if there are none.
+// withoutInnerErrors returns err without the errors of inner calls: err itself if
+// there are none.
 func withoutInnerErrors(err error) error {
 	if !containsCallError(err) {
 		return err
@@ -115,7 +119,7 @@ func (e *ownError) Error() string        { return e.err.Error() }
 func (e *ownError) Is(target error) bool { return isOwn(e.err, target) }
 func (e *ownError) As(target any) bool   { return asOwn(e.err, target) }
 
-// isOwn is errors.Is for the part of err that comes from no inner call.
+// isOwn is errors.Is without the errors of inner calls.
 func isOwn(err, target error) bool {
 	canEqual := reflect.TypeOf(target).Comparable()
 	return walkOwn(err, func(err error) bool {
@@ -127,8 +131,8 @@ func isOwn(err, target error) bool {
 	})
 }
 
-// isOurs reports whether err has an Is or As method of this package. Those of other types
-// may search what an inner call returned.
+// isOurs reports whether err has an Is or As method of this package. Those of other
+// packages may search the errors of inner calls.
 func isOurs(err error) bool {
 	switch err.(type) { //nolint:errorlint // this is a step of errors.Is
 	case *leaseLostError, *cancelledError, *abandonedError, *txError, *infraCause:
@@ -138,7 +142,7 @@ func isOurs(err error) bool {
 	}
 }
 
-// asOwn is errors.As for the part of err that comes from no inner call.
+// asOwn is errors.As without the errors of inner calls.
 func asOwn(err error, target any) bool {
 	into := reflect.ValueOf(target).Elem()
 	return walkOwn(err, func(err error) bool {
@@ -151,8 +155,9 @@ func asOwn(err error, target any) bool {
 	})
 }
 
-// walkOwn visits err and what it wraps, in the order of errors.Is, up to the errors of
-// inner calls. It stops when visit returns true, and reports whether that happened.
+// walkOwn visits err and the errors that it wraps, in the order of errors.Is,
+// except for errors of inner calls. It stops when visit returns true, and reports
+// whether that happened.
 func walkOwn(err error, visit func(error) bool) bool {
 	if err == nil || isCallError(err) {
 		return false
@@ -173,7 +178,7 @@ func walkOwn(err error, visit func(error) bool) bool {
 	return false
 }
 
-// isOfCall reports whether err is one that a call returned.
+// isCallError reports whether err is the error of a call.
 func isCallError(err error) bool {
 	switch err.(type) { //nolint:errorlint // what it wraps is looked at by itself
 	case *callError, *AttemptError:
@@ -183,7 +188,7 @@ func isCallError(err error) bool {
 	}
 }
 
-// holdsCall reports whether err is, or wraps, an error that a call returned.
+// containsCallError reports whether err is, or wraps, the error of a call.
 func containsCallError(err error) bool {
 	if attempt := (*AttemptError)(nil); errors.As(err, &attempt) {
 		return true

@@ -11,21 +11,21 @@ import (
 	"github.com/semelgo/semel/store"
 )
 
-// Dequeue claims at most limit calls of op that wait and are due, for a worker:
-// those of the highest priority first, and of these the ones that have been due
-// for longest. They are attempts as those of [Begin] are, but nothing renews
-// their leases: call [Core.RenewLeases] for all of them, more often than op's
-// [Core.Times] say a heartbeat is due. Call [Attempt.Prepare] before the function of
-// each, and end each. Their contexts end with ctx. One that follows others is
-// looked at for whether its key was cancelled.
+// Dequeue claims at most limit due calls of op for a worker: those of the highest
+// priority first, and of these the ones that have been due for longest. They are
+// attempts like those of [Begin], but nothing renews their leases: call
+// [Core.RenewLeases] for all of them, more often than the heartbeat of op's
+// [Core.Times]. Call [Attempt.Prepare] before the function of each, and end each.
+// Their contexts end with ctx. For attempts after the first, Dequeue also checks
+// whether the key was cancelled.
 //
-// An error says that the store did not answer, or that ctx had ended; what may have
-// been claimed then is given back, and is no crash. Each of its askings of the store
-// takes at most RecordTimeout, whatever becomes of ctx.
+// An error means that the store did not answer, or that ctx had ended. Calls that
+// were claimed nevertheless are released, and do not count as crashes. Each round
+// trip takes at most RecordTimeout, even if ctx ends.
 //
-// Of a store that is no [store.Dequeuer] it claims what has been due for longest;
-// the priority counts only among the hundred of them that it looks at, or limit if
-// that is more.
+// With a store that is no [store.Dequeuer], the calls that have been due for
+// longest are claimed; the priority counts only among the hundred calls (or limit,
+// if that is more) that it reads.
 func (c *Core) Dequeue(ctx context.Context, op Declared, limit int) ([]*Attempt, error) {
 	attempts, err := c.dequeue(ctx, op.declared(), limit)
 	return attempts, seal(err)
@@ -53,17 +53,17 @@ func (c *Core) dequeue(ctx context.Context, d *operation, limit int) ([]*Attempt
 	return q.attempts(ctx, claimed)
 }
 
-// dequeuing is one asking for waiting calls.
+// dequeueCall is one call of Dequeue.
 type dequeueCall struct {
 	c      *Core
 	op     *operation
 	times  times
 	policy policyKind
-	sent   instant // from when the leases count
+	sent   instant // start of the leases
 }
 
-// attempts makes attempts of what was claimed, unless nobody is to run them any
-// more.
+// attempts makes attempts of the claimed records, unless ctx or the engine has
+// ended.
 func (q *dequeueCall) attempts(ctx context.Context, claimed []store.Record) ([]*Attempt, error) {
 	attempts := make([]*Attempt, 0, len(claimed))
 	var again []*Attempt
@@ -85,7 +85,7 @@ func (q *dequeueCall) attempts(ctx context.Context, claimed []store.Record) ([]*
 		}
 	}
 	if len(again) > 0 {
-		// Nobody beats for them yet, so this must not take long.
+		// Nothing renews the leases yet, so this must be quick.
 		looking, done := context.WithTimeout(bounded, q.times.beat)
 		defer done()
 		q.c.checkCancelRequests(looking, again)
@@ -96,7 +96,7 @@ func (q *dequeueCall) attempts(ctx context.Context, claimed []store.Record) ([]*
 	return attempts, nil
 }
 
-// claim asks the store, and where that is not a Dequeuer, looks and claims.
+// claim claims with a Dequeuer, or by a scan and a Swap.
 func (q *dequeueCall) claim(ctx context.Context, limit int) ([]store.Record, error) {
 	if limit < 1 {
 		return nil, nil
@@ -105,7 +105,7 @@ func (q *dequeueCall) claim(ctx context.Context, limit int) ([]store.Record, err
 	if ok {
 		q.releaseOrphaned(ctx, dequeuer)
 	}
-	// What is claimed is to be heard of, also by one who will not run it any more.
+	// The reply must be read even if ctx ends.
 	bounded, cancel := q.c.bounded(ctx)
 	defer cancel()
 	q.sent = q.c.now()
@@ -117,8 +117,8 @@ func (q *dequeueCall) claim(ctx context.Context, limit int) ([]store.Record, err
 	return q.scan(bounded, limit)
 }
 
-// ask asks a Dequeuer. After a call without an answer it asks for what that one
-// has claimed, and remembers that more may yet come of it.
+// callDequeuer calls a Dequeuer. If a reply is lost, it asks for the claims of the
+// lost call, and remembers that the lost call may still make more.
 func (q *dequeueCall) callDequeuer(ctx context.Context, dequeuer store.Dequeuer, d store.Dequeue) ([]store.Record, error) {
 	for try := 1; ; try++ {
 		claimed, err := dequeuer.Dequeue(ctx, d)
@@ -136,8 +136,7 @@ func (q *dequeueCall) callDequeuer(ctx context.Context, dequeuer store.Dequeuer,
 	}
 }
 
-// scan claims what waits by a Swap of what a look has found. Others may have been
-// quicker.
+// scan reads due records and claims them by a Swap. Other workers may be faster.
 func (q *dequeueCall) scan(ctx context.Context, limit int) ([]store.Record, error) {
 	waiting, err := q.c.store.Scan(ctx, store.Query{
 		State: store.Pending, Operation: q.op.name, Due: true, Limit: max(limit, store.DefaultLimit),
@@ -152,7 +151,7 @@ func (q *dequeueCall) scan(ctx context.Context, limit int) ([]store.Record, erro
 		changes[i] = next(r, claimOf(r, q.policy, q.times.firstLease())).change
 	}
 	answers, err := q.c.store.Swap(ctx, changes)
-	if err != nil { // asked again it is the same
+	if err != nil { // repeating the changes is safe
 		answers, err = q.c.store.Swap(ctx, changes)
 	}
 	if err != nil {
@@ -168,31 +167,32 @@ func (q *dequeueCall) scan(ctx context.Context, limit int) ([]store.Record, erro
 	return claimed, nil
 }
 
-// claimOf is the wish to run what stands, by one who knows no more of it.
+// claimOf returns the event that claims a record.
 func claimOf(current store.Record, policy policyKind, lease time.Duration) event {
 	identity := current
 	identity.Expire = 0
-	identity.Input, identity.Outcome = nil, nil // kept as they stand
+	identity.Input, identity.Outcome = nil, nil // the current ones are kept
 	return event{step: stepClaim, owner: ownerOf(newOwner(), policy), policy: policy, identity: identity, lease: lease}
 }
 
 func (q *dequeueCall) attempt(ctx context.Context, r *store.Record) *Attempt {
 	a := &Attempt{
 		c: q.c, call: callOf(q.op, *r), times: q.c.options.timesOf(q.op, r.ID), policy: q.policy, token: r.Token, begun: q.sent,
-		found: new(*r), // and none of its neighbours: one may run for hours
+		found: new(*r), // a copy, because an attempt that runs for hours must not keep the whole batch in memory
 	}
 	a.start(ctx, q.sent, false)
 	q.c.emit(ctx, EventClaimed, *r, nil)
 	return a
 }
 
-// giveBack releases what was claimed and will not be run. Who gives back much gives
-// ctx a bound for all of it.
+// release releases a claimed record that will not run. A caller that releases many
+// limits ctx for all of them.
 func (q *dequeueCall) release(ctx context.Context, r store.Record, why error) {
-	_, _, _ = q.c.completeAlone(ctx, r, q.releaseEvent(r, why)) // without an answer the lease decides
+	_, _, _ = q.c.completeAlone(ctx, r, q.releaseEvent(r, why)) // after a lost reply the lease decides
 }
 
-// release is the end of a claim that nothing was run for, and that is not to count.
+// releaseEvent is the end of a claim whose operation was not run. It does not count
+// as a crash.
 func (q *dequeueCall) releaseEvent(r store.Record, why error) event {
 	return event{
 		step: stepRelease, token: r.Token, policy: q.policy, proven: true, expire: q.c.options.timesOf(q.op, r.ID).retention,
@@ -200,7 +200,7 @@ func (q *dequeueCall) releaseEvent(r store.Record, why error) event {
 	}
 }
 
-// callOf is the call that a record is of, as far as the record tells.
+// callOf returns the call of a record, as far as the record describes it.
 func callOf(op *operation, r store.Record) Call {
 	c := Call{op: op, scope: Scope{text: r.Scope}, key: r.Key, id: r.ID, found: true}
 	copy(c.digest[:], r.Fingerprint)
@@ -214,7 +214,7 @@ func callOf(op *operation, r store.Record) Call {
 	return c
 }
 
-// Input returns what the attempt's call was enqueued with, or asked for with.
+// Input returns the input of the attempt's call.
 func (o *Operation[In]) Input(a *Attempt) (In, error) {
 	var in In
 	if a.call.op != &o.def {
@@ -229,7 +229,7 @@ func (o *Operation[In]) Input(a *Attempt) (In, error) {
 	return in, nil
 }
 
-// inputError says that what a call was enqueued with cannot be read any more.
+// inputError means that a stored input cannot be decoded.
 type inputError struct {
 	operation string
 	err       error

@@ -14,8 +14,8 @@ import (
 	"github.com/semelgo/semel/store"
 )
 
-// Engine runs operations once over a store whose transactions are of type Tx.
-// It may be used by any number of goroutines. Close it to drain it.
+// Engine runs operations once over a store whose transactions are of type Tx. Its
+// methods may be called concurrently. Close drains it.
 type Engine[Tx any] struct {
 	*Core
 }
@@ -23,20 +23,20 @@ type Engine[Tx any] struct {
 // Core is an [Engine] without the type of its transactions.
 type Core struct {
 	store     store.Store
-	inProcess store.InProcess // the store, if it is one
+	inProcess store.InProcess // the store, if it implements InProcess
 	atomic    atomicFunc
 	swapTx    swapTxFunc
 	options   Options
-	// operations are those of the options, by name.
+	// operations has the operations of the options, by name.
 	operations map[string]*operation
 	caps       store.Capabilities
-	// connections are what transactions of the store are begun on: its Connections, or
-	// this engine itself if the store names none.
+	// connections identifies the connections of the store's transactions: its
+	// Connections, or this engine if the store names none.
 	connections any
 	batching    batching
 	cache       outcomeCache
 	readHint    readHint
-	clock       // of its own, for what it measures
+	clock       // for the engine's own durations
 
 	inflight   inflightCalls
 	timers     timerQueue
@@ -44,10 +44,10 @@ type Core struct {
 	orphaned   orphanedClaims
 	attempts
 
-	survives atomic.Uint32 // the store.Failure that the store named when it was last asked
+	survives atomic.Uint32 // the last store.Failure that the store reported
 }
 
-// Runner is any engine: what [Do], [Begin] and adapters take.
+// Runner is any engine. [Do], [Begin] and adapters take it.
 type Runner interface{ core() *Core }
 
 func (c *Core) core() *Core { return c }
@@ -58,16 +58,16 @@ type (
 	swapTxFunc func(ctx context.Context, tx any, changes []store.Change) ([]store.SwapResult, error)
 )
 
-// New returns an engine over s. It reads the store's Capabilities once, and
-// rejects a store that could let two leaders claim one attempt, or that survives
-// less than [Options].Survive: the error then names the server's setting. Wrong
-// options are a *FieldError. Nothing runs in the background until something needs
-// to.
+// New returns an engine over s. It reads the store's Capabilities once. It rejects
+// a store that could let two leaders claim one attempt, or that survives less than
+// [Options].Survive; the error then names the server's setting. Wrong options are a
+// *FieldError. New starts no goroutine.
 //
-// New reads from the database, within Options.RecordTimeout. When the database is down or
-// restarts while the program starts, the error is [ErrUnavailable]: call New again after a
-// pause. If the tables are missing the error is also the store's own, such as
-// postgres.ErrNoSchema, and another try does not help. An engine that was made before a restart of the database goes on by itself.
+// New reads from the database, within Options.RecordTimeout. If the database is
+// down or restarts meanwhile, the error is [ErrUnavailable]: call New again later.
+// If the tables are missing, the error also wraps the store's own, such as
+// postgres.ErrNoSchema, and another try does not help. An existing engine needs no
+// restart when the database has restarted.
 func New[Tx any](s store.TxStore[Tx], o Options) (*Engine[Tx], error) {
 	if err := o.setDefaults(); err != nil {
 		return nil, err
@@ -129,15 +129,15 @@ func New[Tx any](s store.TxStore[Tx], o Options) (*Engine[Tx], error) {
 	return &Engine[Tx]{Core: c}, nil
 }
 
-// attempts counts what Close waits for.
+// attempts counts the running calls, for which Close waits.
 type attempts struct {
 	open   atomic.Int64
 	closed atomic.Bool
 	over   sync.Once
-	empty  chan struct{} // closed once nobody is in any more, nor may enter
+	empty  chan struct{} // closed after Close, when no call is running
 }
 
-// enter is seen by close, or sees it: both write before they read.
+// enter and close both write before they read, so that one of them sees the other.
 func (a *attempts) enter() error {
 	a.open.Add(1)
 	if a.closed.Load() {
@@ -153,17 +153,17 @@ func (a *attempts) leave() {
 	}
 }
 
-// close lets nobody enter any more.
+// close refuses further calls.
 func (a *attempts) close() {
-	a.open.Add(1) // who leaves last sees that it is closed
+	a.open.Add(1) // the last leave closes empty
 	a.closed.Store(true)
 	a.leave()
 }
 
-// Close refuses new calls with [ErrClosed], waits for the attempts that run and
-// for outcomes that are still to be recorded, and returns. When ctx ends first
-// it returns ctx's error; what then is not recorded stays in the Journal, if
-// there is one, and is otherwise settled after its lease. The store stays open.
+// Close refuses new calls with [ErrClosed], and waits for running attempts and for
+// unrecorded outcomes. If ctx ends first, Close returns its error; outcomes that
+// are still unrecorded remain in the Journal, if there is one, or are settled after
+// their leases expire. Close does not close the store.
 func (c *Core) Close(ctx context.Context) error {
 	c.close()
 	select {
@@ -181,23 +181,24 @@ func (c *Core) Close(ctx context.Context) error {
 	return nil
 }
 
-// observe tells the Observer, if there is one.
+// observe calls the Observer, if there is one.
 func (c *Core) observe(ctx context.Context, e Event) {
 	if c.options.Observer != nil {
 		c.options.Observer.Observe(ctx, e)
 	}
 }
 
-// see observes something about a record.
+// emit emits an event about a record.
 func (c *Core) emit(ctx context.Context, kind EventKind, r store.Record, err error) {
 	if c.options.Observer != nil {
 		c.observe(ctx, Event{Kind: kind, Operation: r.Operation, ID: r.ID, Attempt: r.Attempt, State: r.State, Err: err})
 	}
 }
 
-// newOwner draws what no other write has: it never repeats within a record. It comes from
-// the operating system, because a copy of this process, of a snapshot of its virtual
-// machine for instance, has the same state and would draw the same numbers.
+// newOwner returns a random number that no other write of a record has. It comes
+// from the operating system, because a copy of this process, from a snapshot of a
+// virtual machine for instance, would repeat the numbers of a generator in the
+// process.
 func newOwner() uint64 {
 	var b [8]byte
 	for {
@@ -208,13 +209,13 @@ func newOwner() uint64 {
 	}
 }
 
-// bounded is a context for what must be recorded whatever became of the caller.
+// bounded returns a context for writes that must not end with the caller's context.
 func (c *Core) bounded(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, span := withDetachedTimeout(ctx, c.options.RecordTimeout)
 	return ctx, span.end
 }
 
-// pause waits d, or less when ctx ends.
+// pause waits d, or until ctx ends.
 func pause(ctx context.Context, d time.Duration) error {
 	t := time.NewTimer(d)
 	defer t.Stop()
@@ -226,7 +227,7 @@ func pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// jitter spreads d over half to one and a half of it.
+// jitter returns a random duration between half of d and one and a half of d.
 func jitter(d time.Duration) time.Duration {
 	return d/2 + time.Duration(rand.Int64N(int64(d)+1))
 }

@@ -15,25 +15,26 @@ import (
 	"github.com/semelgo/semel/store"
 )
 
-// Journal keeps, across restarts of the process, outcomes that could not be
-// recorded in the store. Its methods may be called concurrently.
+// Journal keeps outcomes that could not be recorded in the store, across restarts
+// of the process. Its methods may be called concurrently.
 type Journal interface {
-	// Keep remembers an entry, durably. Keeping it again changes nothing.
+	// Keep stores an entry durably. Storing it again changes nothing.
 	Keep(e JournalEntry) error
-	// Drop forgets the entry of a token. Dropping what is not there is no error.
+	// Drop removes the entry of a token. A missing entry is no error.
 	Drop(id store.ID, token store.Token) error
-	// Entries returns what is kept.
+	// Entries returns the stored entries.
 	Entries() ([]JournalEntry, error)
 }
 
-// JournalEntry is an outcome that could not be recorded: the record as it was
-// claimed, and how its attempt ended.
+// JournalEntry is an outcome that could not be recorded: the claimed record, and
+// the end of its attempt.
 type JournalEntry struct {
 	Record  store.Record
 	Step    string
 	Outcome []byte
 	Expire  time.Duration
-	// Delay is how long the next attempt waits, from when this is recorded.
+	// Delay is the delay of the next attempt, from the time when the entry is
+	// recorded.
 	Delay  time.Duration
 	Policy uint8
 }
@@ -53,7 +54,7 @@ func (e JournalEntry) item() pendingEnd {
 	return pendingEnd{record: e.Record, event: ending}
 }
 
-// restore takes up what an earlier process left in the journal.
+// restore adds the entries that an earlier process left in the journal.
 func (l *unrecorded) restore(ctx context.Context, c *Core) error {
 	if c.options.Journal == nil {
 		return nil
@@ -68,11 +69,11 @@ func (l *unrecorded) restore(ctx context.Context, c *Core) error {
 	return nil
 }
 
-// Settle records one entry of a journal, as the engine that left it would have:
-// with the same token, within RecordTimeout. It returns what stands, and whether
-// that is what the entry says, by this call or by an earlier one. If it is not,
-// somebody else was quicker, and nothing was changed. [ErrUnavailable]: nothing
-// is known; settling it again is safe. The journal still has the entry.
+// Settle records one entry of a journal, as the engine that wrote it would have:
+// with the same token, within RecordTimeout. It returns the current record, and
+// whether that has the entry's outcome, by this call or an earlier one. If not, the
+// entry was superseded, and nothing was changed. After [ErrUnavailable] nothing is
+// known; calling Settle again is safe. The entry stays in the journal.
 func (c *Core) Settle(ctx context.Context, e JournalEntry) (now store.Record, recorded bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, c.options.RecordTimeout)
 	defer cancel()
@@ -85,13 +86,13 @@ func (c *Core) Settle(ctx context.Context, e JournalEntry) (now store.Record, re
 
 var errRestored = errors.New("semel: left by an earlier process")
 
-// FileJournal is a [Journal] in one file of JSON lines, each written through to
-// the disk. A file belongs to one process at a time.
+// FileJournal is a [Journal] in a file of JSON lines. Each write is synced to the
+// disk. Only one process may use a file at a time.
 type FileJournal struct {
 	mu   sync.Mutex
 	path string
 	kept map[journalKey]JournalEntry
-	torn bool // the last line may have been written in part
+	torn bool // the last line may be incomplete
 }
 
 type journalKey struct {
@@ -101,15 +102,15 @@ type journalKey struct {
 
 func (e *JournalEntry) key() journalKey { return journalKey{e.Record.ID, e.Record.Token} }
 
-// journalLine is an entry that is kept, or the key of one that was dropped.
+// journalLine is a stored entry, or the key of a dropped one.
 type journalLine struct {
 	Keep *JournalEntry `json:",omitempty"`
 	Drop *journalKey   `json:",omitempty"`
 }
 
-// OpenFileJournal reads the journal at path, which need not exist, and rewrites
-// it without what was dropped. A last line that a crash cut short is ignored;
-// any other damage is an error.
+// OpenFileJournal opens the journal at path, or creates it, and rewrites it without
+// dropped entries. It ignores an incomplete last line, which a crash can leave; any
+// other damage is an error.
 func OpenFileJournal(path string) (*FileJournal, error) {
 	j := &FileJournal{path: path, kept: make(map[journalKey]JournalEntry)}
 	if err := j.read(); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -197,7 +198,7 @@ func (j *FileJournal) write(line journalLine) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if j.torn {
-		// Written after half a line, this one could not be read.
+		// After an incomplete line, a new one could not be read.
 		if err := j.compact(); err != nil {
 			return err
 		}

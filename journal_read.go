@@ -10,22 +10,22 @@ import (
 )
 
 // JournalLineError is a line of a journal's file that cannot be read. Lines are
-// counted from 1. Err is [io.ErrUnexpectedEOF] for a last line that was never
-// finished, because of a crash or because it is just being written.
+// counted from 1. Err is [io.ErrUnexpectedEOF] for an incomplete last line, after a
+// crash or while it is being written.
 type JournalLineError struct {
 	Line int
 	Err  error
 }
 
-// Error names the line.
+// Error returns the line number and the reason.
 func (e *JournalLineError) Error() string { return fmt.Sprintf("line %d: %v", e.Line, e.Err) }
 
-// Unwrap returns why the line cannot be read.
+// Unwrap returns the reason.
 func (e *JournalLineError) Unwrap() error { return e.Err }
 
-// ReadFileJournal returns what the [FileJournal] at path keeps, in the order it
-// was kept, and the lines that cannot be read. It changes nothing, so that the
-// file may be another process's.
+// ReadFileJournal returns the entries of the [FileJournal] at path, in the order in
+// which they were written, and the lines that cannot be read. It changes nothing,
+// so another process may be using the file.
 func ReadFileJournal(path string) (entries []JournalEntry, damaged []*JournalLineError, err error) {
 	var order []journalKey
 	j := &FileJournal{kept: make(map[journalKey]JournalEntry)}
@@ -54,8 +54,8 @@ func ReadFileJournal(path string) (entries []JournalEntry, damaged []*JournalLin
 
 var errNoLine = errors.New("it neither keeps nor drops an entry")
 
-// eachLine hands every line of the file at path to each, or what is wrong with
-// it, until each returns an error.
+// eachLine calls each with every line of a file, or with what is wrong with the
+// line, until each returns an error.
 func eachLine(path string, each func(line journalLine, damage *JournalLineError) error) error {
 	f, err := os.Open(path)
 	if err != nil {
@@ -67,7 +67,8 @@ func eachLine(path string, each func(line journalLine, damage *JournalLineError)
 		text, err := lines.ReadBytes('\n')
 		switch {
 		case err != nil && !errors.Is(err, io.EOF):
-			// Not the end: what follows is not to be taken for gone.
+			// It is not the end of the file, so the following entries must not be
+			// lost.
 			return fmt.Errorf("line %d: %w", n, err)
 		case err != nil && len(text) > 0:
 			return each(journalLine{}, &JournalLineError{n, io.ErrUnexpectedEOF})
@@ -86,8 +87,8 @@ func eachLine(path string, each func(line journalLine, damage *JournalLineError)
 	}
 }
 
-// readLine reads a line that is whole. One that says neither is from a program
-// that knows more than this one.
+// readLine decodes a complete line. A line without a known field comes from a newer
+// program.
 func readLine(text []byte) (line journalLine, err error) {
 	if err := json.Unmarshal(text, &line); err != nil {
 		return line, err

@@ -8,13 +8,13 @@ import (
 	"unicode"
 )
 
-// structFields finds the fields that encoding/json writes of a struct, with those of
-// embedded structs, and the ones that it leaves out.
+// structFields finds the fields of a struct that encoding/json encodes, with
+// promoted fields of embedded structs, and the fields that it omits.
 func (b formBuilder) structFields(f *jsonForm) {
 	var found []jsonField
 	visited := map[reflect.Type]bool{}
 	level := []jsonField{{form: f}}
-	for len(level) > 0 { // one depth of embedding after the other
+	for len(level) > 0 { // one level of embedding after the other
 		var deeper []jsonField
 		for _, at := range level {
 			t := at.form.typ
@@ -37,8 +37,8 @@ func (b formBuilder) structFields(f *jsonForm) {
 	f.choose(found)
 }
 
-// field describes one struct field: a struct whose own fields count instead of it, a
-// field that is written, or neither.
+// field describes one struct field: an embedded struct whose fields are promoted,
+// an encoded field, or neither.
 func (b formBuilder) field(f *jsonForm, field reflect.StructField, index []int) (one jsonField, embedded, ok bool) {
 	tag := field.Tag.Get("json")
 	if tag == "-" || field.Name == "_" {
@@ -55,7 +55,7 @@ func (b formBuilder) field(f *jsonForm, field reflect.StructField, index []int) 
 	}
 	isStruct := inner.Kind() == reflect.Struct
 	if field.Anonymous && inner != field.Type {
-		f.leavesOut = true // a pointer to a struct whose fields are all left out becomes nil
+		f.leavesOut = true // a pointer to a struct whose fields are all omitted is decoded as nil
 	}
 	if !field.IsExported() && (!field.Anonymous || !isStruct) {
 		if field.Type.Size() > 0 {
@@ -75,9 +75,9 @@ func (b formBuilder) field(f *jsonForm, field reflect.StructField, index []int) 
 	return one, false, true
 }
 
-// choose keeps, of fields with the same JSON name, the one that encoding/json writes: the
-// one that is embedded least deeply, and of several at the same depth the one with a name
-// in its tag. If that does not leave exactly one, none is written.
+// choose keeps, of fields with the same JSON name, the one that encoding/json
+// encodes: the least deeply embedded, and at the same depth the one with a name in
+// its tag. If that does not leave exactly one, none is encoded.
 func (f *jsonForm) choose(found []jsonField) {
 	slices.SortStableFunc(found, func(a, b jsonField) int {
 		return cmp.Or(strings.Compare(a.name, b.name), cmp.Compare(len(a.index), len(b.index)), boolCompare(b.tagged, a.tagged))
@@ -112,7 +112,7 @@ func boolCompare(a, b bool) int {
 	}
 }
 
-// validJSONName reports whether encoding/json takes a name from a tag.
+// validJSONName reports whether encoding/json accepts a name in a tag.
 func validJSONName(name string) bool {
 	for _, r := range name {
 		if !strings.ContainsRune("!#$%&()*+-./:;<=>?@[]^_{|}~ ", r) && !unicode.IsLetter(r) && !unicode.IsDigit(r) {

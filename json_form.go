@@ -7,28 +7,28 @@ import (
 	"sync"
 )
 
-// jsonForm describes how encoding/json writes the values of one Go type. It is computed
-// once for each type.
+// jsonForm describes how encoding/json encodes the values of a Go type. It is
+// computed once for each type.
 type jsonForm struct {
 	typ       reflect.Type
 	marshaler marshalerKind
 	onPointer bool // the marshaler's method has a pointer receiver
 	elem, key *jsonForm
-	fields    []jsonField   // of a struct, in the order of their JSON names
-	unwritten []omittedPart // of a struct: fields that JSON leaves out without being told so
-	leavesOut bool          // a struct with a field that a tag leaves out, or an embedded pointer
+	fields    []jsonField   // of a struct, sorted by JSON name
+	unwritten []omittedPart // of a struct: fields that JSON omits without a tag
+	leavesOut bool          // a struct with a field that a tag omits, or an embedded pointer
 
-	// exact reports that decoding what was encoded always gives the same Go value, if no
-	// string has invalid UTF-8 and no unwritten field is set.
+	// exact means that decoding an encoded value always gives the same Go value, if
+	// no string has invalid UTF-8 and no omitted field is set.
 	exact bool
-	// complete reports that no type that is reachable from this one has unwritten fields.
+	// complete means that no reachable type has omitted fields.
 	complete bool
-	// indirect reports that a copy of a value shares memory with the original, so that
-	// changes to one are seen in the other. Strings cannot be changed.
+	// indirect means that a copy of a value shares memory with the original, so
+	// that a change of one is seen in the other. Strings cannot be changed.
 	indirect bool
 }
 
-// jsonField is a struct field that encoding/json writes.
+// jsonField is a struct field that encoding/json encodes.
 type jsonField struct {
 	name      string // in JSON
 	goName    string
@@ -40,7 +40,7 @@ type jsonField struct {
 	form      *jsonForm
 }
 
-// unwrittenPart is a struct field that encoding/json does not write.
+// omittedPart is a struct field that encoding/json does not encode.
 type omittedPart struct {
 	goName string
 	index  []int
@@ -50,12 +50,12 @@ type omittedPart struct {
 type marshalerKind uint8
 
 const (
-	marshalsItself marshalerKind = iota // encoding/json writes it by its kind
+	marshalsItself marshalerKind = iota // encoded by its kind
 	marshalsJSON
 	marshalsText
 )
 
-// jsonForms caches the forms by their reflect.Type. They depend on the type only.
+// jsonForms caches forms by reflect.Type. A form depends on its type only.
 //
 //nolint:gochecknoglobals // see above
 var jsonForms sync.Map
@@ -72,13 +72,13 @@ func jsonFormOf(t reflect.Type) *jsonForm {
 		one.complete = !one.reaches(map[*jsonForm]bool{}, func(f *jsonForm) bool { return len(f.unwritten) > 0 })
 		one.indirect = one.reaches(map[*jsonForm]bool{}, (*jsonForm).isIndirect)
 	}
-	for t, one := range b { // complete now: other goroutines may see them
+	for t, one := range b { // complete now, so other goroutines may see them
 		jsonForms.LoadOrStore(t, one)
 	}
 	return f
 }
 
-// formBuilder holds the forms that are being built, because types can be recursive.
+// formBuilder holds the forms under construction, because types can be recursive.
 type formBuilder map[reflect.Type]*jsonForm
 
 func (b formBuilder) form(t reflect.Type) *jsonForm {
@@ -103,13 +103,13 @@ func (b formBuilder) form(t reflect.Type) *jsonForm {
 	return f
 }
 
-// marshalerOf returns how values of t are marshaled. As in encoding/json, a type's
-// MarshalJSON comes before its MarshalText, and pointers have no method of their own.
+// marshalerOf returns how values of t are marshaled. As in encoding/json,
+// MarshalJSON comes before MarshalText, and pointers have no method of their own.
 func marshalerOf(t reflect.Type) (kind marshalerKind, onPointer bool) {
 	p := reflect.PointerTo(t)
 	switch {
 	case t.Kind() == reflect.Interface || t.Kind() == reflect.Pointer:
-		return marshalsItself, false // the value that it leads to decides
+		return marshalsItself, false // the value that it points to decides
 	case t.Implements(reflect.TypeFor[json.Marshaler]()):
 		return marshalsJSON, false
 	case p.Implements(reflect.TypeFor[json.Marshaler]()):
@@ -123,7 +123,7 @@ func marshalerOf(t reflect.Type) (kind marshalerKind, onPointer bool) {
 	}
 }
 
-// reaches reports whether f, or a form that it contains, has a property.
+// reaches reports whether f, or a form within it, has a property.
 func (f *jsonForm) reaches(seen map[*jsonForm]bool, property func(*jsonForm) bool) bool {
 	if f == nil || seen[f] {
 		return false
@@ -140,7 +140,8 @@ func (f *jsonForm) reaches(seen map[*jsonForm]bool, property func(*jsonForm) boo
 	return false
 }
 
-// isInexact reports whether JSON may change a value of f itself, apart from its parts.
+// isInexact reports whether JSON may change a value of f itself, apart from its
+// parts.
 func (f *jsonForm) isInexact() bool {
 	switch {
 	case f.marshaler != marshalsItself, f.typ == reflect.TypeFor[json.Number]():
@@ -149,7 +150,7 @@ func (f *jsonForm) isInexact() bool {
 	switch f.typ.Kind() { //nolint:exhaustive // the other kinds are alike
 	case reflect.Interface:
 		return true
-	case reflect.Pointer: // to null is null, as the nil pointer is
+	case reflect.Pointer: // a pointer to a null is decoded as a nil pointer
 		switch f.elem.typ.Kind() { //nolint:exhaustive // the other kinds are alike
 		case reflect.Pointer, reflect.Slice, reflect.Map, reflect.Interface:
 			return true
@@ -174,7 +175,7 @@ func (f *jsonField) isInexact() bool {
 	case reflect.Bool, reflect.String,
 		reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64,
 		reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64, reflect.Uintptr:
-		return f.omitZero && f.form.typ.NumMethod() > 0 // which may include IsZero
+		return f.omitZero && f.form.typ.NumMethod() > 0 // the type may have IsZero
 	default:
 		return f.omitEmpty || f.omitZero || f.quoted
 	}

@@ -48,7 +48,8 @@ func ULIDTime(key string) (time.Time, bool) {
 	return time.UnixMilli(ms), true
 }
 
-// timeIn reads the time out of a key: the zero time where there is none to read.
+// timeIn returns the time in a key, and the zero time if the operation has no
+// KeyTime.
 func (o *operation) timeIn(key string) (time.Time, bool) {
 	if o.keyTime == nil {
 		return time.Time{}, true
@@ -56,10 +57,9 @@ func (o *operation) timeIn(key string) (time.Time, bool) {
 	return o.keyTime(key)
 }
 
-// RecordIDs returns the IDs under which the record of a key may stand when it is
-// not known how its operation reads the time out of it: the ID of a key without a
-// time, and that of the UUIDv7 or the ULID the key may be. It is for tools; an
-// engine that was given the operation knows the one.
+// RecordIDs returns the possible IDs of a key's record when the operation's KeyTime
+// is not known: the ID of a key without a time, and the ID of a UUIDv7 or ULID. It
+// is for tools; an engine that was given the operation knows the ID.
 func RecordIDs(operation string, scope Scope, key string) []store.ID {
 	ids := []store.ID{store.NewID(operation, scope.text, key)}
 	for _, read := range [...]func(string) (time.Time, bool){UUIDv7Time, ULIDTime} {
@@ -70,7 +70,8 @@ func RecordIDs(operation string, scope Scope, key string) []store.ID {
 	return ids
 }
 
-// recordIDs is RecordIDs, and of an operation that the engine was given the ID.
+// recordIDs returns RecordIDs, or the only ID if the engine was given the
+// operation.
 func (c *Core) recordIDs(operation string, scope Scope, key string) []store.ID {
 	if op := c.operationNamed(operation); op != nil {
 		if op.generation > 0 {

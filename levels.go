@@ -7,7 +7,7 @@ import (
 	"github.com/semelgo/semel/store"
 )
 
-// endKind is the kind of the event of a record that an attempt has ended as Failed or
+// endKind returns the event for a record that an attempt has ended as Failed or
 // InDoubt.
 func endKind(now store.Record) EventKind {
 	switch {
@@ -22,9 +22,9 @@ func endKind(now store.Record) EventKind {
 	}
 }
 
-// level is the level at which [SlogObserver] logs an event: Error if an operator is
-// needed, Warn if something broke that Semel has dealt with, Info for what an
-// operator wants to find afterwards, and Debug for the normal course.
+// level is the level at which [SlogObserver] logs an event: Error if an operator
+// must act, Warn for a fault that Semel has handled, Info for events that an
+// operator may search for later, and Debug for the normal course.
 func (e Event) level() slog.Level {
 	switch e.Kind {
 	case EventInDoubt, EventExhausted, EventConflict, EventLate, EventLateDropped, EventNotDurable, EventAltered:

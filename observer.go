@@ -8,34 +8,34 @@ import (
 	"github.com/semelgo/semel/store"
 )
 
-// Observer is told what the engine sees, on the goroutine that saw it. It must be quick and
-// safe for concurrent use. It may call the engine, which holds no lock meanwhile; the events
-// of its own calls come to it too.
+// Observer receives the engine's events, on the goroutine that emits them. It must
+// be fast and safe for concurrent use. It may call the engine, which holds no lock
+// meanwhile, and then also receives the events of its own calls.
 type Observer interface {
 	Observe(ctx context.Context, e Event)
 }
 
-// EventKind says what an [Event] is about. The values are stable names.
+// EventKind is the kind of an [Event]. The values are stable names.
 type EventKind string
 
-// What is observed. Those marked "alarm" need an operator; docs/operations.md says what to
-// do about each.
+// The kinds of events. An operator must act on those marked "alarm";
+// docs/operations.md says how.
 const (
 	EventClaimed      EventKind = "claimed"        // became the leader
-	EventTakeover     EventKind = "takeover"       // became the leader of what another left
+	EventTakeover     EventKind = "takeover"       // became the leader of an expired attempt
 	EventReplayed     EventKind = "replayed"       // answered from the record
-	EventMismatch     EventKind = "mismatch"       // refused: another request's key
-	EventReleased     EventKind = "released"       // given back; may try again
+	EventMismatch     EventKind = "mismatch"       // refused: the key belongs to another request
+	EventReleased     EventKind = "released"       // released: the key may be tried again
 	EventSucceeded    EventKind = "succeeded"      // outcome recorded
 	EventFailed       EventKind = "failed"         // failure recorded
-	EventRejected     EventKind = "rejected"       // a message's handler has refused it for good; it is a dead letter
+	EventRejected     EventKind = "rejected"       // a message's handler rejected it for good; it is a dead letter
 	EventExhausted    EventKind = "exhausted"      // alarm: attempts used up, Failed or InDoubt; it is a dead letter
-	EventInDoubt      EventKind = "in_doubt"       // alarm: the effect is unknown; it needs evidence, or an operator who resolves it
-	EventHealed       EventKind = "healed"         // settled by evidence
-	EventSettled      EventKind = "settled"        // settled by its late leader
+	EventInDoubt      EventKind = "in_doubt"       // alarm: the effect is unknown; an operator or a probe must resolve it
+	EventHealed       EventKind = "healed"         // completed by evidence
+	EventSettled      EventKind = "settled"        // completed by its late leader
 	EventLeaseLost    EventKind = "lease_lost"     // the handler's context was cancelled
-	EventFenced       EventKind = "fenced"         // a zombie's change was not in force
-	EventConflict     EventKind = "conflict"       // alarm: an effect that a later attempt does not know of
+	EventFenced       EventKind = "fenced"         // a zombie's change was superseded
+	EventConflict     EventKind = "conflict"       // alarm: an effect that no later attempt knows of
 	EventAmbiguousYes EventKind = "commit_proven"  // an unknown commit had committed
 	EventAmbiguousNo  EventKind = "commit_refuted" // an unknown commit had not, and never will
 	EventTombstone    EventKind = "tombstone"      // succeeded, but the result cannot be stored

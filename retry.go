@@ -22,23 +22,22 @@ type Retry struct {
 	// process died; counted apart from the errors. Of one that is a single
 	// transaction nothing is left then, so it is not counted. Zero: 3.
 	MaxCrashes int
-	// DeadLetterRetention is how long a dead letter that has Failed is kept: one
-	// whose attempts are used up, or a message that its consumer rejected. Zero: for
-	// ever, until an operator handles it. A dead letter that is InDoubt is never
-	// removed. The operation's Retention does not apply to dead letters.
+	// DeadLetterRetention is how long a dead letter that has Failed is kept. Zero:
+	// for ever, until an operator handles it. A dead letter that is InDoubt is
+	// never purged. The operation's Retention does not apply to dead letters.
 	DeadLetterRetention time.Duration
-	// Redelivered says that whoever asks will ask again by itself, as a broker
-	// delivers a message again: the record does not keep the input, no worker
-	// looks for it, and it is not to be enqueued. Without it a call that does not
-	// end, enqueued or direct, is left for a worker to go on with, input and all.
+	// Redelivered means that the caller retries by itself, as a broker redelivers a
+	// message. The record then does not store the input, no worker runs it, and it
+	// cannot be enqueued. Without Redelivered, a call that has not ended, enqueued
+	// or direct, is continued by a worker with its stored input.
 	Redelivered bool
-	// Delay is how long to stay away after that many errors. Nil: a second,
-	// doubled with each error, at most an hour, spread over half to one and a
-	// half of that.
+	// Delay returns the delay of the next attempt after n errors. Nil: exponential
+	// backoff with jitter: a second, doubled with each error, at most an hour,
+	// times a random factor of one half to one and a half.
 	Delay func(errors int) time.Duration
 }
 
-// valid returns what is wrong with r, naming the field, once its defaults are set.
+// valid sets the defaults of r and returns what is wrong with it, naming the field.
 func (r *Retry) valid() error {
 	switch {
 	case r.MaxErrors < 0:
@@ -56,12 +55,12 @@ func (r *Retry) valid() error {
 	return nil
 }
 
-// delayDoubled is the delay of a Retry that names none.
+// exponentialDelay is the default of Delay.
 func exponentialDelay(errors int) time.Duration {
 	return jitter(min(time.Second<<min(max(errors-1, 0), 12), time.Hour))
 }
 
-// delay is how long the next attempt waits after err, the errors-th of its kind.
+// delay returns the delay of the next attempt after err, the n-th error.
 func (r *Retry) delay(err error, errors int) time.Duration {
 	if own, ok := delayOf(err); ok {
 		return own
@@ -69,21 +68,21 @@ func (r *Retry) delay(err error, errors int) time.Duration {
 	return max(r.Delay(errors), 0)
 }
 
-// snoozeError asks to come back later. It says that nothing was done.
+// snoozeError is the error of Snooze. It is proof that nothing was done.
 type snoozeError struct{ after time.Duration }
 
 func (e *snoozeError) Error() string { return "semel: to be run again in " + e.after.String() }
 
-// Snooze returns the error of a function that has done nothing and asks to be
-// run again after d. It is proof, as [NotCommitted] is, and counts neither as an
-// error nor as a crash. Of an operation without [Retry] it is only that proof. It
-// speaks about its own operation only: an outer function that returns the error of the
-// call is not run again because of it.
+// Snooze returns the error of a function that has done nothing and wants to run
+// again after d. It is proof, as [NotCommitted] is, and counts neither as an error
+// nor as a crash. Without [Retry] it is only that proof. It is about its own
+// operation only: an outer function that returns this error does not run again
+// because of it.
 func Snooze(d time.Duration) error {
 	return NotCommitted(&snoozeError{after: max(d, 0)})
 }
 
-// delayedError is an error with its own delay.
+// delayedError is an error with a delay of its own.
 type delayedError struct {
 	error
 
@@ -92,9 +91,9 @@ type delayedError struct {
 
 func (e *delayedError) Unwrap() error { return e.error }
 
-// RetryIn returns err with the time the next attempt is to wait, instead of the
-// operation's Retry.Delay. It says nothing about the effect: mark err for that.
-// Nil stays nil. It speaks about its own operation only, as NotCommitted does.
+// RetryIn returns err with the delay of the next attempt, in place of the
+// operation's Retry.Delay. It says nothing about the effect: mark err for that. Nil
+// stays nil. It is about its own operation only, as NotCommitted is.
 func RetryIn(err error, d time.Duration) error {
 	if err == nil {
 		return nil
@@ -109,12 +108,12 @@ func delayOf(err error) (time.Duration, bool) {
 	return 0, false
 }
 
-// ErrCancelled is the cause of the cancelled context that a function sees whose
-// key was cancelled while it ran.
+// ErrCancelled is the cause of the cancelled context of a function whose key was
+// cancelled while it ran.
 var ErrCancelled = errors.New("semel: cancelled")
 
-// cancelledError is ErrCancelled with the reason that was given, for one attempt. The
-// contexts of operations that the attempt calls end with it too; they are not cancelled.
+// cancelledError is ErrCancelled with its reason, for one attempt. The contexts of
+// inner operations end with it, too; their keys were not cancelled.
 type cancelledError struct {
 	of     *Attempt // nil: no attempt was running
 	reason string
@@ -123,12 +122,12 @@ type cancelledError struct {
 func (e *cancelledError) Error() string        { return ErrCancelled.Error() + ": " + e.reason }
 func (e *cancelledError) Is(target error) bool { return target == ErrCancelled }
 
-// interrupted tells whether an attempt was ended by what surrounds it and not by
-// the operation, so that its error is not to be counted: the store did not take
-// part, or the process is being stopped. A limit of the attempt's own time is no such
-// thing, nor is a commit that the store refused for what the function wrote. A
-// transaction that was broken off while the function ran counts: nobody can tell
-// whether the function brought that about, and if it does, it does so every time.
+// interrupted reports whether an attempt ended because of its circumstances: the
+// store did not answer, or the process is stopping. Its error is then not counted.
+// A timeout of the attempt itself is counted, and so is a commit that the store
+// refused because of the function's writes. A transaction that was interrupted
+// while the function ran is counted as well, because the function may have caused
+// the interruption, and would then cause it every time.
 func interrupted(ctx context.Context, err error) bool {
 	tx, ok := errors.AsType[*txError](err)
 	switch {
@@ -140,8 +139,8 @@ func interrupted(ctx context.Context, err error) bool {
 	return ctx.Err() != nil && !errors.Is(ctx.Err(), context.DeadlineExceeded) && !lostOwnLease(ctx)
 }
 
-// leaseLostError is ErrLeaseLost as the cause of the context of one attempt. The contexts
-// of operations that the attempt calls end with it too; their leases are not lost.
+// leaseLostError is ErrLeaseLost for one attempt. The contexts of inner operations
+// end with it, too; their leases are not lost.
 type leaseLostError struct {
 	of  *Attempt
 	why string
@@ -150,8 +149,7 @@ type leaseLostError struct {
 func (e *leaseLostError) Error() string        { return ErrLeaseLost.Error() + ": " + e.why }
 func (e *leaseLostError) Is(target error) bool { return target == ErrLeaseLost }
 
-// lostOwnLease reports whether ctx ended because the attempt that it belongs to lost its
-// lease.
+// lostOwnLease reports whether ctx ended because its own attempt lost its lease.
 func lostOwnLease(ctx context.Context) bool {
 	lost, ok := errors.AsType[*leaseLostError](context.Cause(ctx))
 	a, _ := AttemptOf(ctx)

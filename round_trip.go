@@ -17,12 +17,12 @@ func canonical(b []byte, v any) ([]byte, error) {
 	return appendCanonical(b, value, jsonFormOf(value.Type()), 0)
 }
 
-// place is a pointer to a value, which gives the value's static type and its methods with
-// pointer receivers to whatever encodes it.
+// pointerHolder holds a pointer to a value. The pointer gives the value's static
+// type, and methods with pointer receivers.
 type pointerHolder interface{ pointer() any }
 
-// keepsAll returns what JSON would lose of v, of which text is the JSON: a string with
-// invalid UTF-8, or a field that JSON does not contain. It costs little if nothing is lost.
+// checkLossless returns what JSON loses of v, whose JSON is text: invalid UTF-8, or
+// a field that JSON does not contain. It is cheap if nothing is lost.
 func (s *encodeBuffer) checkLossless(v reflect.Value, f *jsonForm, text []byte) error {
 	if f.exact && f.complete && !mayHaveReplaced(text) {
 		return nil
@@ -32,14 +32,14 @@ func (s *encodeBuffer) checkLossless(v reflect.Value, f *jsonForm, text []byte) 
 	return err
 }
 
-// mayHaveReplaced reports whether text has the character that encoding/json writes in
-// place of invalid UTF-8, escaped or not. A valid string may have it too.
+// mayHaveReplaced reports whether text has the character that encoding/json writes
+// in place of invalid UTF-8, escaped or not. A valid string may contain it, too.
 func mayHaveReplaced(text []byte) bool {
 	return bytes.Contains(text, []byte(`\ufffd`)) || bytes.Contains(text, []byte("\ufffd"))
 }
 
-// returns checks that text can be decoded, and that what it decodes to is encoded as the
-// same JSON again.
+// checkRoundTrip checks that text can be decoded, and that the decoded value has
+// the same JSON.
 func (f *jsonForm) checkRoundTrip(text []byte) error {
 	decoded := reflect.New(f.typ)
 	if err := json.Unmarshal(text, decoded.Interface()); err != nil {
@@ -66,12 +66,12 @@ func jsonValue(text []byte) (v any) {
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.UseNumber()
 	if d.Decode(&v) != nil {
-		return nil // and the whole value differs
+		return nil // then the whole value differs
 	}
 	return v
 }
 
-// differs returns the path to the first part in which two decoded JSON texts differ.
+// differs returns the path of the first difference of two decoded JSON texts.
 func differs(a, b any) string {
 	switch a := a.(type) {
 	case map[string]any:
@@ -98,7 +98,7 @@ func differs(a, b any) string {
 	return ""
 }
 
-// lostInput returns the error of a call whose input is lost in part.
+// lostInputError returns the error of a call whose input JSON loses in part.
 func lostInputError(err error) error {
 	loss, ok := errors.AsType[*encodingLossError](err)
 	if !ok {
@@ -107,7 +107,7 @@ func lostInputError(err error) error {
 	return invalid("Input"+loss.path, loss.why)
 }
 
-// encodeInput returns the JSON of an input, of which nothing is lost when it is decoded.
+// encodeInput returns the JSON of an input, or an error if JSON loses a part of it.
 func (o *Operation[In]) encodeInput(input any) ([]byte, error) {
 	at, inPlace := input.(valueRef[In])
 	if !inPlace {
@@ -133,8 +133,8 @@ func (o *Operation[In]) encodeInput(input any) ([]byte, error) {
 	return text, nil
 }
 
-// checkInput returns what is wrong with an input that is compared as a whole, apart from
-// what its fingerprint finds: a part that is another value once it was decoded.
+// checkInput returns an error if a part of the input changes when it is encoded and
+// decoded. Other losses are found when the fingerprint is computed.
 func (o *Operation[In]) checkInput(input any) error {
 	if o.form.exact || len(o.fingerprints) > 0 {
 		return nil

@@ -7,20 +7,20 @@ import (
 	"github.com/semelgo/semel/store"
 )
 
-// Scope says within whom a key is unique: the principal, the tenant, the
-// consumer group. No record is shared across scopes. The zero Scope is an
-// error, so that nobody shares answers by forgetting to say who is asking.
+// Scope is the scope within which a key is unique: the principal, the tenant, the
+// consumer group. Records are never shared across scopes. The zero Scope is an
+// error, so that callers cannot share answers by mistake.
 type Scope struct {
 	text string
 }
 
-// sharedScope cannot be written by ScopeOf, whose text begins with a digit.
+// sharedScope differs from every ScopeOf, whose text begins with a digit.
 const sharedScope = "*"
 
-// ScopeOf returns the scope of who is asking: a user id, or a tenant and a
-// user. Its parts are kept apart, so ScopeOf("a", "b") and ScopeOf("ab") are
-// different scopes. No part, an empty part, or more than 1024 bytes in all is
-// an error that the first call with the scope returns.
+// ScopeOf returns the scope of a caller: a user ID, or a tenant and a user. Its
+// parts are separated, so ScopeOf("a", "b") and ScopeOf("ab") are different scopes.
+// No part, an empty part, or more than 1024 bytes in all is an error of the first
+// call with the scope.
 func ScopeOf(parts ...string) Scope {
 	var b strings.Builder
 	for _, p := range parts {
@@ -34,11 +34,11 @@ func ScopeOf(parts ...string) Scope {
 	return Scope{text: b.String()}
 }
 
-// Shared returns the scope of operations whose keys mean the same whoever asks.
-// Everyone who knows the key gets the stored answer.
+// Shared returns the scope of operations whose keys mean the same for every caller.
+// Every caller that knows the key gets the stored answer.
 func Shared() Scope { return Scope{text: sharedScope} }
 
-// Parts returns what [ScopeOf] was given, or nil for Shared and the zero Scope.
+// Parts returns the arguments of [ScopeOf], or nil for Shared and the zero Scope.
 func (s Scope) Parts() []string {
 	var parts []string
 	rest := s.text

@@ -7,7 +7,7 @@ import (
 	"github.com/semelgo/semel/store"
 )
 
-// checkSurvives rejects a store that survives less than the options ask for.
+// checkSurvives rejects a store that survives less than the options require.
 func checkSurvives(required store.Failure, caps *store.Capabilities) error {
 	switch {
 	case caps.Survives < store.NoFailure || caps.Survives > store.PowerLoss:
@@ -21,9 +21,9 @@ func checkSurvives(required store.Failure, caps *store.Capabilities) error {
 	}
 }
 
-// watchSurvives emits the alarm if the records survive less than when it was last
-// checked. Nothing but the alarm changes: to stop serving requests would harm more than
-// the risk that a crash of the server loses records.
+// watchSurvives emits the alarm if the records survive less than at the last check.
+// It changes nothing else: to stop serving requests would do more harm than the
+// risk that a crash of the server loses records.
 func (c *Core) watchSurvives(ctx context.Context) error {
 	caps, err := c.store.Capabilities(ctx)
 	if err != nil {
@@ -35,8 +35,8 @@ func (c *Core) watchSurvives(ctx context.Context) error {
 	return nil
 }
 
-// reportLoss emits the alarm for a store that may lose records. Where the program has
-// accepted that by name, the operator should know it too.
+// reportLoss emits the alarm for a store that may lose records. The operator should
+// know it even if the program has accepted it by name.
 func (c *Core) reportLoss(ctx context.Context, caps *store.Capabilities) {
 	c.observe(ctx, Event{Kind: EventNotDurable, Err: fmt.Errorf(
 		"the records of this store survive %v at most: %s; an operation whose record is lost may run again", caps.Survives, caps.Because)})

@@ -9,21 +9,21 @@ import (
 	"github.com/semelgo/semel/store"
 )
 
-// Swept counts what one pass of Sweep did.
+// Swept counts the changes of one pass of Sweep.
 type Swept struct {
-	Requeued int // Pending again: the policy runs again
-	Doubted  int // InDoubt: needs evidence or a person
-	Healed   int // Succeeded: the evidence was there
+	Requeued int // Pending again: the policy allows another attempt
+	Doubted  int // InDoubt: a probe or an operator must resolve it
+	Healed   int // Succeeded: the probe found evidence
 }
 
-// Sweep makes one pass over the records whose leader's lease is over, of the
-// operations the engine was given, at most limit of each, and frees them as
-// their policy says. Nothing depends on it: a retry of the key does the same.
-// Any number of processes may sweep at once. It returns what it did before an
-// error; a probe that cannot look keeps only its own record waiting.
+// Sweep makes one pass over the records with expired leases, of the operations that
+// the engine was given, at most limit of each, and settles them as their policy
+// says. Correctness does not depend on it: a retry of the key does the same. Any
+// number of processes may sweep at once. After an error it returns what it did
+// before. A probe that fails leaves only its own record.
 func (c *Core) Sweep(ctx context.Context, limit int) (Swept, error) {
 	var swept Swept
-	var blind error // what kept probes from looking
+	var blind error // errors of probes
 	for _, declared := range c.options.Operations {
 		unseen, err := c.sweepOperation(ctx, declared.declared(), limit, &swept)
 		blind = errors.Join(blind, unseen)
@@ -34,10 +34,9 @@ func (c *Core) Sweep(ctx context.Context, limit int) (Swept, error) {
 	return swept, seal(blind)
 }
 
-// sweepOperation makes one pass over the records of op. Those that cannot be
-// freed, because their probe cannot look or somebody's open transaction holds them,
-// are passed over, so that they do not keep the others from being found. It returns
-// what kept probes from looking.
+// sweepOperation makes one pass over the records of op. It skips records whose
+// probe fails or that another open transaction holds, so that it finds the others.
+// It returns the errors of probes.
 func (c *Core) sweepOperation(ctx context.Context, op *operation, limit int, swept *Swept) (blind, err error) {
 	for skip := 0; limit > 0; {
 		page := min(limit, store.MaxLimit)
@@ -66,7 +65,7 @@ func (c *Core) sweepOperation(ctx context.Context, op *operation, limit int, swe
 	return blind, nil
 }
 
-// lookError says that a probe could not look.
+// probeError is the error of a probe.
 type probeError struct {
 	operation string
 	err       error
@@ -77,13 +76,13 @@ func (e *probeError) Error() string {
 }
 func (e *probeError) Unwrap() error { return e.err }
 
-// crashed is what is kept of an attempt whose lease ran out.
+// crashed is the progress of an attempt whose lease has expired.
 func (c *Core) crashed(op *operation, r store.Record) []byte {
 	p, _ := ProgressOf(r)
 	return c.progress(p.with(r.Attempt, TryCrash, nil), op, r.ID)
 }
 
-// sweep frees one record, unless somebody else has been quicker or holds it.
+// sweep settles one record, unless it has changed or another transaction holds it.
 func (c *Core) sweep(ctx context.Context, op *operation, r store.Record, swept *Swept) (freed bool, err error) {
 	keep := c.options.timesOf(op, r.ID).retention
 	e := event{step: stepRequeue, owner: newOwner(), policy: op.policy.kind, expire: keep, outcome: c.crashed(op, r)}
@@ -116,7 +115,7 @@ func (c *Core) sweep(ctx context.Context, op *operation, r store.Record, swept *
 	return true, nil
 }
 
-// sweepHealed settles a record by the evidence that was found.
+// sweepHealed completes a record with the evidence.
 func (c *Core) sweepHealed(ctx context.Context, r store.Record, outcome []byte, keep time.Duration, swept *Swept) (freed bool, err error) {
 	healed, _, err := c.heal(ctx, r, outcome, keep)
 	switch {

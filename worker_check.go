@@ -1,10 +1,10 @@
 package semel
 
-// CheckWorker returns what keeps workers of this engine from running the waiting
-// calls of op, as a *FieldError, or nil. Their operations have [Retry] and are
-// among those that the engine was given: nobody would free what a worker leaves
-// that died. inTx says that their functions run in the transaction of [InTx],
-// which takes policy [Atomic].
+// CheckWorker returns why workers of this engine cannot run op, as a *FieldError,
+// or nil. The operation must have [Retry] and be one that the engine was given,
+// because otherwise no sweeper would settle the records of crashed workers. inTx
+// means that functions run in the transaction of [InTx], which requires policy
+// [Atomic].
 func (c *Core) CheckWorker(op Declared, inTx bool) error {
 	d := op.declared()
 	given := c.operationNamed(d.name)
@@ -32,9 +32,9 @@ func (e *abandonedError) Error() string        { return errAbandoned.Error() + "
 func (e *abandonedError) Unwrap() error        { return e.why }
 func (e *abandonedError) Is(target error) bool { return target == errAbandoned }
 
-// AbandonWith is [Attempt.Abandon] by one who knows why the function did not
-// return. why is kept in the record's [Progress] and told to the Observer; however
-// it is marked, it is no evidence.
+// AbandonWith is [Attempt.Abandon] with the reason why the function did not return.
+// The reason is kept in the record's [Progress] and sent to the Observer. No mark
+// in it is evidence.
 func (a *Attempt) AbandonWith(why error) {
 	if !a.ended.Load() {
 		_, _ = a.End(nil, &abandonedError{why})
