@@ -36,25 +36,25 @@ const (
 	EventLeaseLost    EventKind = "lease_lost"     // the handler's context was cancelled
 	EventFenced       EventKind = "fenced"         // a zombie's change was superseded
 	EventConflict     EventKind = "conflict"       // alarm: an effect that no later attempt knows of
-	EventAmbiguousYes EventKind = "commit_proven"  // an unknown commit had committed
-	EventAmbiguousNo  EventKind = "commit_refuted" // an unknown commit had not, and never will
+	EventAmbiguousYes EventKind = "commit_proven"  // a commit with a lost reply was applied
+	EventAmbiguousNo  EventKind = "commit_refuted" // a commit with a lost reply was not applied, and never will be
 	EventTombstone    EventKind = "tombstone"      // succeeded, but the result cannot be stored
 	EventAltered      EventKind = "result_altered" // alarm: succeeded, but JSON lost a part of the result
 	EventLate         EventKind = "late"           // alarm: an outcome could not be recorded yet
-	EventLateRecorded EventKind = "late_recorded"  // it was recorded after all
+	EventLateRecorded EventKind = "late_recorded"  // a late outcome was recorded
 	EventLateDropped  EventKind = "late_dropped"   // alarm: the engine gave up recording it
-	EventSwept        EventKind = "swept"          // freed what a dead leader left
-	EventResolved     EventKind = "resolved"       // settled by an operator
-	EventCancelled    EventKind = "cancelled"      // failed before it was run
-	EventRedriven     EventKind = "redriven"       // an operator has a dead letter run again
-	EventRetried      EventKind = "retried"        // a transaction that lost to another is run again
-	EventStoreError   EventKind = "store_error"    // the store did not answer; asked again
+	EventSwept        EventKind = "swept"          // the sweeper settled an expired attempt
+	EventResolved     EventKind = "resolved"       // resolved by an operator
+	EventCancelled    EventKind = "cancelled"      // cancelled before it ran
+	EventRedriven     EventKind = "redriven"       // an operator redrove a dead letter
+	EventRetried      EventKind = "retried"        // a transaction is retried after a conflict
+	EventStoreError   EventKind = "store_error"    // the store did not answer; the call is repeated
 	EventNotDurable   EventKind = "not_durable"    // alarm: the store may lose records that it has confirmed; Err names the setting
 	EventAfterOutcome EventKind = "after_outcome"  // an error or a panic after the outcome was committed
 )
 
-// Event is one thing seen. It never carries a key, a scope or a body: ID is a
-// hash of them.
+// Event is an event of the engine. It never contains a key, a scope or a body: ID
+// is a hash of them.
 type Event struct {
 	Kind      EventKind
 	Operation string
@@ -62,10 +62,10 @@ type Event struct {
 	Attempt   uint32
 	State     store.State
 	Err       error
-	Elapsed   time.Duration // since the attempt began, where there is one
+	Elapsed   time.Duration // since the attempt began, if there is one
 }
 
-// Alarm reports whether the event needs an operator.
+// Alarm reports whether an operator must act.
 func (e Event) Alarm() bool {
 	switch e.Kind {
 	case EventInDoubt, EventExhausted, EventConflict, EventLate, EventLateDropped, EventNotDurable, EventAltered:

@@ -8,91 +8,94 @@ import (
 	"github.com/semelgo/semel/store"
 )
 
-// OperationOptions says once how an operation behaves. The zero value is good.
+// OperationOptions define how an operation behaves. The zero value has good
+// defaults.
 type OperationOptions[In any] struct {
-	// Policy names what happens after a crash. Unset: Hold for [Do], inline for
-	// [DoTx].
+	// Policy is what happens after a crash. Unset: Hold for [Do], one transaction
+	// for [DoTx].
 	Policy Policy
-	// Lease is how long a leader may be silent before others may take over:
-	// longer than the longest outage to ride out. Zero: the engine's. With
-	// Policy Atomic a Lease makes [DoTx] commit its claim first.
+	// Lease is how long a leader may be silent before others may take over: choose
+	// it longer than the longest outage that an attempt must survive. Zero: the
+	// engine's. With Policy Atomic, a Lease makes [DoTx] commit its claim first.
 	Lease time.Duration
-	// Heartbeat is how often the lease is renewed. Zero: a third of the lease.
+	// Heartbeat is the interval of lease renewals. Zero: a third of the lease.
 	Heartbeat time.Duration
-	// MaxRun is the longest an attempt may go on, heartbeats or not: from the
-	// maximum of what is normal, not from the mean. Zero: the engine's.
+	// MaxRun is the longest that an attempt may run, even with heartbeats: choose
+	// it by the maximum of normal runs, not by the mean. Zero: the engine's.
 	MaxRun time.Duration
-	// Retention is how long a finished record is kept at least, counted from the
-	// outcome: longer than the longest redelivery. A record past it still answers until
-	// it is purged. Zero: the engine's.
+	// Retention is the least time for which a finished record is kept, counted from
+	// the outcome: choose it longer than the last possible retry. A record past it
+	// still answers until it is purged. Zero: the engine's.
 	Retention time.Duration
 	// Wait is how long a follower waits for the leader. Zero: the engine's.
 	Wait time.Duration
-	// OnError says what a failure that is proven leads to.
+	// OnError is what happens after a failure with proof that nothing was
+	// committed.
 	OnError OnError
-	// Classify may say NotCommitted for errors it knows. Everything else it
-	// says, and every error when it is nil, is Unknown, unless the function
-	// marked it. Inside a transaction it is not asked: a rollback is proof.
+	// Classify may return NotCommitted for errors that prove it. Any other verdict
+	// means Unknown, and so does every error if Classify is nil, unless the
+	// function marked it. Inside a transaction it is not called, because a rollback
+	// is proof.
 	Classify func(error) store.Verdict
 	// Retry is for operations whose keys the system owns, tasks and messages: how
-	// they are tried again. Nil: the keys are their callers', who ask again.
+	// they are retried. Nil: callers own the keys, and retry themselves.
 	Retry *Retry
-	// Optimistic runs [DoTx]'s inline transaction without taking the right to the
-	// record first. Nobody is kept waiting by it: of several that run at the same
-	// time one commits, and the others are rolled back and answer from the record.
-	// On PostgreSQL it takes the level read committed.
+	// Optimistic runs [DoTx]'s transaction without taking the exclusive right to
+	// the record first. Concurrent callers of a key do not wait: one transaction
+	// commits, and the others are rolled back and answer from the record. On
+	// PostgreSQL it uses the level read committed.
 	Optimistic bool
-	// Fingerprints choose the fields that make it the same request; the last
-	// one is used for new records, the earlier ones, by their place in the
-	// list, for records of older versions of the program. Only ever append.
-	// None: the whole input. What a function returns is compared as JSON without
-	// the fields that have their zero value, unless it is a [Fingerprinter].
+	// Fingerprints choose the fields that decide whether two requests are the same.
+	// New records use the last function; records of older program versions use
+	// earlier ones, by their index. So only ever append. None: the whole input. The
+	// value of a function is compared as JSON without fields that have their zero
+	// value, unless it is a [Fingerprinter].
 	Fingerprints []func(In) any
-	// Redelivery is how long after it first came a key may come again: by the
-	// retries of clients, the redeliveries of a broker, a replay by hand. A
-	// retention that is not longer is refused, by [New] for the operations it is
-	// given and by the first call. Zero: it is not known.
+	// Redelivery is how long after its first use a key may be used again: by
+	// retries of clients, redeliveries of a broker, a replay by hand. A shorter
+	// retention is refused, by [New] for the operations it is given and by the
+	// first call. Zero: not known.
 	Redelivery time.Duration
-	// KeyTime reads the time out of a key, such as [UUIDv7Time]. If set, a key
-	// without a record that is older than the retention or newer than Skew is
-	// [ErrKeyExpired], and the time leads the ID of the record, which is kept for
-	// the Skew longer.
+	// KeyTime returns the time in a key, for example [UUIDv7Time]. If it is set, a
+	// key without a record that is older than the retention, or more than Skew in
+	// the future, is [ErrKeyExpired]. The ID of the record begins with the time,
+	// and the record is kept for the Skew longer.
 	//
-	// It must say the same of a key whenever it is asked: the key has another
-	// record else, and runs again. So it never looks at a clock. The zero time,
-	// with true, is that of an ordinary key, whose age does not count; false
-	// refuses the key, with a *FieldError. To add a KeyTime to an operation, or
-	// to change it, forgets the keys it has.
+	// KeyTime must always return the same time for a key, because a key with
+	// another time has another record, and runs again. So it must not use a clock.
+	// The zero time, with true, means a key without a time, which never expires;
+	// false refuses the key with a *FieldError. Adding or changing the KeyTime of
+	// an operation loses the records of its keys.
 	KeyTime func(key string) (time.Time, bool)
-	// Generation is for keys without a time that are to be forgotten by dropping
+	// Generation is for keys without a time whose records are removed by dropping
 	// partitions. A key is remembered for one to two Generations. It is for [DoTx]
-	// without a Lease only, whose transaction then writes two records, one of this
-	// generation and one of the next, both with the generation's start as the time
-	// of their ID. The clocks of those who ask must differ by less than half a
-	// Generation, and a function that runs when it ends is rolled back and run
-	// again. A failure, [Final] or not, is told and not kept. A minute at least;
-	// an hour or more is sensible. Zero: the key has one record.
+	// without a Lease only: the transaction writes two records, one for the current
+	// generation and one for the next, whose IDs begin with the start of the
+	// generation. The callers' clocks must differ by less than half a Generation. A
+	// function that is running when its generation ends is rolled back and run
+	// again. Failures, also [Final] ones, are returned and not stored. The minimum
+	// is a minute; an hour or more is sensible. Zero: the key has one record.
 	Generation time.Duration
-	// Skew is how far the clocks of callers may be off. Zero: 5 minutes.
+	// Skew is the largest error of callers' clocks. Zero: 5 minutes.
 	Skew time.Duration
 }
 
-// Operation is a named unit of work. Declare it once, as a package variable.
+// Operation is a named unit of work. Define it once, as a package variable.
 type Operation[In any] struct {
 	def          operation
 	fingerprints []func(In) any
-	speaks       bool // In is a Fingerprinter, and so is the place of one
+	speaks       bool // In, or a pointer to it, is a Fingerprinter
 	form         *jsonForm
 }
 
-// operation is what the engine knows of an Operation.
+// operation is an Operation without its type parameter.
 type operation struct {
 	name                                 string
 	policy                               Policy
 	lease, beat, maxRun, retention, wait time.Duration
 	leaseSet                             bool
 	onError                              OnError
-	retry                                *Retry // with its defaults; nil: keys are callers'
+	retry                                *Retry // with its defaults; nil: callers own the keys
 	optimistic                           bool
 	classify                             func(error) store.Verdict
 	keyTime                              func(string) (time.Time, bool)
@@ -104,14 +107,14 @@ type operation struct {
 // Declared is any [Operation].
 type Declared interface{ declared() *operation }
 
-// Define declares an operation. Names are 1 to 255 visible ASCII characters and
-// are stored with each record: renaming an operation forgets its keys. Wrong
-// options are reported by the first call, and by [New] for the operations it is
-// given.
+// Define defines an operation. A name has 1 to 255 visible ASCII characters. It is
+// stored with each record: renaming an operation loses the records of its keys.
+// Wrong options are reported by the first call, and by [New] for the operations it
+// is given.
 func Define[In any](name string, o OperationOptions[In]) *Operation[In] {
 	op := &Operation[In]{fingerprints: o.Fingerprints, form: jsonFormOf(reflect.TypeFor[In]())}
 	_, is := any(*new(In)).(Fingerprinter)
-	_, there := any(new(In)).(Fingerprinter) // not where In is a pointer itself
+	_, there := any(new(In)).(Fingerprinter) // false if In is a pointer itself
 	op.speaks = is && there
 	op.def = operation{
 		name: name, policy: o.Policy, lease: o.Lease, leaseSet: o.Lease > 0, beat: o.Heartbeat,
@@ -165,7 +168,7 @@ func (o *operation) valid() error {
 	return o.policy.valid()
 }
 
-// retried returns what is wrong with how the operation is tried again.
+// retried validates the options about retries.
 func (o *operation) retried() error {
 	if o.optimistic && !o.inline() {
 		return invalid("Optimistic", "is for operations that DoTx runs as one transaction")
@@ -179,7 +182,7 @@ func (o *operation) retried() error {
 	return o.retry.valid()
 }
 
-// inline tells whether DoTx runs this operation as one transaction.
+// inline reports whether DoTx runs this operation as one transaction.
 func (o *operation) inline() bool {
 	return o.policy.kind == policyUnset || o.policy.kind == policyAtomic && !o.leaseSet
 }

@@ -2,38 +2,38 @@ package semel
 
 import "context"
 
-// The keys under which the context of a function finds what its operation runs in. An
-// operation answers all of them, also with nothing, so that a function never finds what
-// belongs to an outer operation.
+// The keys of an operation's values in its function's context. An operation answers
+// all of them, possibly with nil, so that a function never finds a value of an
+// outer operation.
 type (
 	attemptKey struct{} // *Attempt
 	callKey    struct{} // Call
 	txKey      struct{} // txValue
 )
 
-// txValue is a transaction, and the engine that opened it.
+// txValue is a transaction with the engine that opened it.
 type txValue struct {
 	c  *Core
 	tx any
 }
 
-// operationContext is the context of the function of an operation that is a single
+// operationContext is the function's context of an operation that is a single
 // transaction.
 type operationContext struct {
 	context.Context //nolint:containedctx // it is one
 
 	call Call
-	c    *Core // nil: the function of DoBatch, which has no transaction
+	c    *Core // nil: DoBatch, whose function has no transaction
 	tx   any
 }
 
-// withOperation returns ctx for the function of c, in the transaction tx of the engine e;
-// without one both are nil.
+// withOperation returns the context for the function of c, in the transaction tx of
+// the engine e. Both are nil if there is no transaction.
 func withOperation(ctx context.Context, c Call, e *Core, tx any) context.Context {
 	return &operationContext{Context: ctx, call: c, c: e, tx: tx}
 }
 
-// Value returns what the operation runs in.
+// Value returns the operation's values.
 func (o *operationContext) Value(key any) any {
 	switch key := key.(type) {
 	case callKey:
@@ -53,15 +53,15 @@ func (o *operationContext) Value(key any) any {
 	return o.Context.Value(key)
 }
 
-// txContext is the context of the function of InTx. The operation around it is that of
-// the attempt.
+// txContext is the context of InTx's function. Its operation is that of the
+// attempt.
 type txContext struct {
 	context.Context //nolint:containedctx // it is one
 
 	value txValue
 }
 
-// withTx returns ctx for a function of InTx.
+// withTx returns the context for a function of InTx.
 func withTx(ctx context.Context, c *Core, tx any) context.Context {
 	return &txContext{ctx, txValue{c, tx}}
 }
@@ -79,13 +79,14 @@ func (t *txContext) Value(key any) any {
 	return t.Context.Value(key)
 }
 
-// withinTxKey asks whether a transaction of a store over these connections is open around
-// ctx, of the innermost operation or of one that called it.
+// withinTxKey is the key for whether a transaction over these connections is open,
+// of the innermost operation or of an outer one.
 type withinTxKey struct{ connections any }
 
-// notWithinTx rejects a call that would wait for a transaction that is open around ctx:
-// one that needs a transaction of its own, because both take a connection of one pool, and
-// on a store that lets one transaction write at a time every call that writes.
+// notWithinTx rejects a call that would wait for a transaction that is open around
+// ctx: a call that needs a transaction of its own, because both use connections of
+// one pool, and on a store that lets one transaction write at a time every call
+// that writes.
 func (c *Core) notWithinTx(ctx context.Context, opens bool) error {
 	if !opens && !c.caps.Exclusive || ctx.Value(withinTxKey{c.connections}) == nil {
 		return nil

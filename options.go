@@ -8,7 +8,8 @@ import (
 	"github.com/semelgo/semel/store"
 )
 
-// Options sets what operations do not say themselves. The zero value is good.
+// Options are the defaults of an engine's operations. The zero value has good
+// defaults.
 type Options struct {
 	// Survive is the worst failure that must not lose records. New rejects a store
 	// that survives less, and names the server's setting. Zero: store.PowerLoss.
@@ -16,64 +17,63 @@ type Options struct {
 	// again, and New emits the alarm EventNotDurable. The memory store needs
 	// store.NoFailure. docs/operations.md says what remains of each guarantee.
 	Survive store.Failure
-	// Lease is how long a leader may be silent before others may take over.
-	// Zero: 30 seconds.
+	// Lease is how long a leader may be silent before others may take over. Zero:
+	// 30 seconds.
 	Lease time.Duration
-	// Heartbeat is how often a lease is renewed. Zero: a third of the lease, so
+	// Heartbeat is the interval of lease renewals. Zero: a third of the lease, so
 	// that two may be lost.
 	Heartbeat time.Duration
-	// MaxRun is the longest an attempt may go on, heartbeats or not. Zero: no
+	// MaxRun is the longest that an attempt may run, even with heartbeats. Zero: no
 	// limit.
 	MaxRun time.Duration
-	// Retention is how long a finished record is kept at least, counted from the
-	// outcome: longer than RecordTimeout. A record past it still answers until it is
-	// purged. Zero: 24 hours.
+	// Retention is the least time for which a finished record is kept, counted from
+	// the outcome. It must be longer than RecordTimeout. A record past it still
+	// answers until it is purged. Zero: 24 hours.
 	Retention time.Duration
-	// Wait is how long a follower waits for the leader before it is told
-	// ErrInProgress. Zero: followers are answered at once.
+	// Wait is how long a follower waits for the leader before it gets
+	// ErrInProgress. Zero: followers get it at once.
 	Wait time.Duration
-	// MaxWaiters is the most followers that wait at a time; the others are
-	// answered at once. Zero: 1000.
+	// MaxWaiters is the largest number of waiting followers; further followers get
+	// ErrInProgress at once. Zero: 1000.
 	MaxWaiters int
-	// RecordTimeout bounds each asking of the store, with the wait for those that
-	// go before it and for a connection: a claim and the beginning of a transaction,
-	// together with the caller's context, and the writing of one outcome, whatever became
-	// of the caller's context. A call whose transaction does not begin in time is refused
-	// with ErrUnavailable, and its function is not called. Zero: 5 seconds.
+	// RecordTimeout limits each round trip to the store, including the wait in a
+	// queue and for a connection. For a claim and for the begin of a transaction
+	// the caller's context is a second limit; for writing an outcome it is not. A
+	// call whose transaction does not begin in time is ErrUnavailable, and its
+	// function is not called. Zero: 5 seconds.
 	RecordTimeout time.Duration
-	// MaxQueued is the most claims, and the most reads, that wait to be sent to the
-	// store. Those that come then are refused with ErrUnavailable, and nothing of
-	// them is sent. Outcomes are never refused. Zero: 10,000.
+	// MaxQueued is the largest number of claims, and of reads, that wait to be sent
+	// to the store. Further calls are ErrUnavailable, and nothing of them is sent.
+	// Outcomes are never refused. Zero: 10,000.
 	MaxQueued int
-	// CacheBytes is how much memory this engine uses, roughly, to answer repeats of
-	// what is final without asking the store. Zero: none; each repeat is answered
-	// from the store. What is final changes only when it is purged, or redriven by
-	// a person: callers of an engine with a cache may learn that as much as
-	// CacheAge later, and are told until then what stood.
+	// CacheBytes is the approximate memory that this engine uses to answer retries
+	// of final records without the store. Zero: no cache. A final record changes
+	// only when it is purged, or when an operator redrives it: callers of an engine
+	// with a cache may see that up to CacheAge later.
 	CacheBytes int
-	// CacheAge is how long a final record is told from memory. Zero: 1 second.
+	// CacheAge is how long a final record is cached. Zero: 1 second.
 	CacheAge time.Duration
-	// MaxUnrecorded is the most outcomes that could not be recorded and are kept to
-	// be tried again. Zero: 1000. Less than zero: none; the lease decides then.
+	// MaxUnrecorded is the largest number of unrecorded outcomes that are kept and
+	// retried. Zero: 1000. Negative: none; their leases then decide.
 	MaxUnrecorded int
-	// Operations are the operations of this program whose records the engine may change
-	// without being called for them: Sweep frees what crashed processes left of them,
-	// workers run their tasks, and Redrive accepts their failed tasks and messages. Sweep
-	// and workers leave the records of all other operations alone. A call does not need
-	// its operation to be among them. New reports a wrong definition, and two definitions
-	// of one name. A call of another definition of one of these names is ErrInvalid.
+	// Operations are the operations of this program whose records the engine may
+	// change without a call: Sweep settles records of crashed processes, workers
+	// run tasks, and Redrive accepts failed tasks and messages. Sweep and workers
+	// do not touch records of other operations. A call does not require its
+	// operation to be listed. New reports a wrong definition, and two definitions
+	// of one name. A call of another definition of a listed name is ErrInvalid.
 	Operations []Declared
-	// Clock is what times in keys are compared with. Nil: the process's clock.
+	// Clock is the clock for times in keys. Nil: the process's clock.
 	Clock func() time.Time
-	// Observer is told what the engine sees. Nil: nobody is.
+	// Observer receives the engine's events. Nil: none.
 	Observer Observer
-	// Journal keeps what could not be recorded across restarts of the process.
-	// Nil: it is kept in memory only.
+	// Journal keeps unrecorded outcomes across restarts of the process. Nil: they
+	// are kept in memory only.
 	Journal Journal
 }
 
-// defaultRetention is that of an engine whose Options do not say one. Records of calls that
-// wait for a worker do not repeat it.
+// defaultRetention is the retention of an engine whose Options set none. Records of
+// enqueued calls do not store it.
 const defaultRetention = 24 * time.Hour
 
 func (o *Options) setDefaults() error {
@@ -129,9 +129,9 @@ func (o *Options) setDefaults() error {
 	return o.outlived(&operation{})
 }
 
-// outlived checks that a record is kept for longer than its own leader may go
-// on asking what became of it, and than its key may come again: one that was
-// purged meanwhile would tell that nothing had happened.
+// outlived checks that a record is kept for longer than its leader may retry
+// recording, and than its key may be used again. If it were purged before, it would
+// look as if nothing had happened.
 func (o *Options) outlived(op *operation) error {
 	switch keep := cmp.Or(op.retention, o.Retention); {
 	case keep <= o.RecordTimeout:
@@ -150,12 +150,12 @@ func setDefault[T int | time.Duration](v *T, otherwise T) {
 	}
 }
 
-// times are the durations one call runs with.
+// times are the durations of one call.
 type times struct {
 	lease, beat, maxRun, retention, wait time.Duration
 }
 
-// times joins what the operation says with what the engine says.
+// times combines the operation's durations with the engine's.
 func (o *Options) times(op *operation) (t times) {
 	t.join(o, op)
 	return t
@@ -173,7 +173,7 @@ func (t *times) join(o *Options, op *operation) {
 	t.wait = either(op.wait, o.Wait)
 }
 
-// either is cmp.Or of two, which each call waits for.
+// either is cmp.Or of two values, and faster.
 func either(d, otherwise time.Duration) time.Duration {
 	if d != 0 {
 		return d
@@ -181,15 +181,15 @@ func either(d, otherwise time.Duration) time.Duration {
 	return otherwise
 }
 
-// timesOf are the times that the record of id has. A key with a time in it, from a
-// clock that is ahead, is young for that much longer: it must not outlive its
-// record.
+// timesOf returns the durations for the record of id. A key with a time from a
+// clock that is ahead looks younger by the skew, so its record is kept for the skew
+// longer.
 func (o *Options) timesOf(op *operation, id store.ID) (t times) {
 	t.of(o, op, id)
 	return t
 }
 
-// of makes of t, where it is, what timesOf returns.
+// of sets t to the result of timesOf.
 func (t *times) of(o *Options, op *operation, id store.ID) {
 	t.join(o, op)
 	if op.keyTime == nil {

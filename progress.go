@@ -8,26 +8,27 @@ import (
 	"github.com/semelgo/semel/store"
 )
 
-// Progress is what the attempts of an operation with [Retry] have come to so far.
-// It is kept in the record until that is final, and in the stored failure of a
-// record whose attempts were used up or which was cancelled.
+// Progress is the progress of an operation with [Retry] over its attempts. It is
+// stored in the record until that is final, and in the stored failure of a record
+// that was exhausted or cancelled.
 type Progress struct {
-	// Errors is how many attempts have ended in an error, since the last redrive.
+	// Errors is the number of attempts that ended in an error, since the last
+	// redrive.
 	Errors int `json:"errors,omitempty"`
-	// Snoozes is how many have asked to come back later.
+	// Snoozes is the number of attempts that returned [Snooze].
 	Snoozes int `json:"snoozes,omitempty"`
-	// Redrives is how often a person has sent it round again.
+	// Redrives is how often an operator redrove the record.
 	Redrives int `json:"redrives,omitempty"`
-	// Ended is how many attempts have said how they ended; the others crashed.
+	// Ended is the number of attempts that reported an end; the others crashed.
 	Ended uint32 `json:"ended,omitempty"`
-	// Retention is how long the operation keeps a record that is final. Engines and
-	// tools that do not know the operation keep the record for as long. Zero: unknown.
+	// Retention is the operation's retention. Engines and tools that do not know
+	// the operation use it. Zero: unknown.
 	Retention time.Duration `json:"retention,omitempty"`
-	// Tries are the last ten that are known of, oldest first.
+	// Tries are the last ten known attempts, oldest first.
 	Tries []Try `json:"tries,omitempty"`
 }
 
-// Try is how one attempt ended.
+// Try is the end of one attempt.
 type Try struct {
 	Attempt uint32 `json:"attempt"`
 	// Kind is error, snooze, interrupted or crash.
@@ -39,12 +40,12 @@ type Try struct {
 // TryKind says how an attempt ended. The values are stable names.
 type TryKind string
 
-// How an attempt that did not end its record has ended.
+// The kinds of ends of an attempt that did not end its record.
 const (
 	TryError       TryKind = "error"       // its function returned one
-	TrySnooze      TryKind = "snooze"      // it asked to come back later
+	TrySnooze      TryKind = "snooze"      // it returned Snooze
 	TryInterrupted TryKind = "interrupted" // by the store, or by the end of its process; not counted as an error
-	TryCrash       TryKind = "crash"       // it said nothing, and its lease ran out
+	TryCrash       TryKind = "crash"       // its lease expired without an end
 )
 
 const (
@@ -52,19 +53,18 @@ const (
 	maxTryText = 500
 )
 
-// outcomeProgress is the first byte of a stored Progress. It stands only in
-// records that are not final.
+// outcomeProgress is the first byte of a stored Progress. Only records that are not
+// final have one.
 const outcomeProgress = 'p'
 
-// The codes of failures that no function returned.
+// The codes of failures that the engine makes.
 const (
 	codeExhausted = "exhausted"
 	codeCancelled = "cancelled"
 )
 
-// ProgressOf returns what the attempts of a record have come to, and whether there
-// is anything to say: there is not of one that succeeded, or failed by its own
-// function's word.
+// ProgressOf returns the progress of a record, and whether there is any. A record
+// that succeeded, or that failed by its function's own error, has none.
 func ProgressOf(r store.Record) (Progress, bool) {
 	var p Progress
 	switch {
@@ -81,11 +81,11 @@ func ProgressOf(r store.Record) (Progress, bool) {
 	return p, err == nil
 }
 
-// crashes is how many attempts before the n-th said nothing.
+// crashes returns how many attempts before the n-th crashed.
 func (p Progress) crashes(n uint32) int { return int(int64(n) - 1 - int64(p.Ended)) }
 
-// counted returns p after an attempt of an operation without [Retry] has ended: a later
-// version of the program that has one does not take it for a crash.
+// countEnd returns p after an attempt of an operation without [Retry] has ended, so
+// that a later version of the program with Retry does not count it as a crash.
 func (p Progress) countEnd() Progress {
 	p.Ended++
 	return p
@@ -112,7 +112,7 @@ func (p Progress) with(n uint32, kind TryKind, err error) Progress {
 	return p
 }
 
-// encode is p as it is stored, without its texts where they are too long.
+// encode encodes p, without its texts if they are too long.
 func (p Progress) encode(limit int) []byte {
 	text, err := json.Marshal(p)
 	if err != nil || len(text) >= limit {
@@ -122,14 +122,13 @@ func (p Progress) encode(limit int) []byte {
 	return append([]byte{outcomeProgress}, text...)
 }
 
-// failure is that of a record that no attempt's own word ends.
+// failure returns the failure of a record that the engine ends.
 func (p Progress) failure(code, why string) *Failure {
 	details, _ := json.Marshal(p)
 	return &Failure{Code: code, Message: why, Details: details}
 }
 
-// anew is the progress of a record that a person lets be tried again: none of its
-// attempts so far counts any more.
+// reset returns the progress after a redrive: earlier attempts no longer count.
 func (p Progress) reset(current store.Record) Progress {
 	p.Errors, p.Ended = 0, current.Attempt
 	return p

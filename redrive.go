@@ -9,36 +9,36 @@ import (
 	"github.com/semelgo/semel/store"
 )
 
-// Redrive is an operator's decision that a task or a message is to be tried again:
-// one that has Failed, or that is InDoubt under a policy that allows another attempt.
+// Redrive is an operator's decision to run a failed task or message again, or one
+// that is InDoubt under a policy that allows another attempt.
 type Redrive struct {
 	ID store.ID
-	// Delay is how long it waits first. Zero: it is due at once.
+	// Delay is the delay of the next attempt. Zero: none.
 	Delay time.Duration
-	// Actor and Reason say who and why. Both are required, and kept where the
-	// store keeps notes.
+	// Actor and Reason are the operator and the reason. Both are required, and kept
+	// if the store keeps notes.
 	Actor, Reason string
 }
 
 var (
-	// ErrNotFailed says that a record cannot be redriven in its current state: it
+	// ErrNotFailed means that a record cannot be redriven in its current state: it
 	// has not failed, or it is InDoubt under a policy that allows no other attempt,
-	// and is to be resolved.
+	// and must be resolved.
 	ErrNotFailed = errors.New("semel: not failed")
-	// ErrNotOwned says that a record belongs to a key that its caller chose: the
-	// failure that the callers received stays the answer, and a new try needs a new
-	// key. Only dead letters, and records of operations with [Retry] that the engine
-	// was given, are redriven.
+	// ErrNotOwned means that a caller chose the record's key: the stored failure
+	// remains the answer, and a new try needs a new key. Only dead letters, and
+	// records of operations with [Retry] that the engine was given, can be
+	// redriven.
 	ErrNotOwned = errors.New("semel: the key is its caller's")
-	// ErrNotPending says that a record to be rescheduled does not wait.
+	// ErrNotPending means that a record to reschedule is not Pending.
 	ErrNotPending = errors.New("semel: not waiting")
 )
 
-// Redrive makes a task or a message Pending for another attempt, with its errors and
-// crashes counted anew, and returns the record. It accepts a record that has Failed,
-// of an operation with [Retry]; and one that is InDoubt, if the policy allows another
-// attempt: Atomic, Keyed, Fenced or AtLeastOnce. The operation is one that the engine
-// was given; of a dead letter (see [IsDeadLetter]) the record says enough.
+// Redrive makes a task or a message Pending for another attempt, resets its errors
+// and crashes, and returns the record. The record must have Failed, of an operation
+// with [Retry]; or be InDoubt under a policy that allows another attempt: Atomic,
+// Keyed, Fenced or AtLeastOnce. The operation must be one that the engine was
+// given, unless the record is a dead letter (see [IsDeadLetter]).
 func (c *Core) Redrive(ctx context.Context, r Redrive) (store.Record, error) {
 	return publicRecord(c.redrive(ctx, r))
 }
@@ -84,9 +84,9 @@ func (c *Core) redrive(ctx context.Context, r Redrive) (store.Record, error) {
 	return now, nil
 }
 
-// redrivePolicy is the policy of the record's operation. Of an operation that the
-// engine was not given, a dead letter in doubt says that its policy allows another
-// attempt; AtLeastOnce assumes the least of these policies.
+// redrivePolicy returns the policy of the record's operation. If the engine was not
+// given the operation, a dead letter in doubt shows that its policy allows another
+// attempt; AtLeastOnce is the weakest of these policies.
 func (c *Core) redrivePolicy(r store.Record) policyKind {
 	if op := c.operationNamed(r.Operation); op != nil {
 		return op.policy.kind
@@ -108,19 +108,20 @@ func whyNotRedriven(current store.Record) error {
 	return ErrNotFailed
 }
 
-// owns tells whether the system, not a caller, chose the record's key.
+// ownsKey reports whether the system, and not a caller, chose the record's key.
 func (c *Core) ownsKey(r store.Record) bool {
 	op := c.operationNamed(r.Operation)
 	return op != nil && op.retry != nil
 }
 
-// declaredAs is the operation of that name that the engine was given, or nil.
+// operationNamed returns the operation of a name that the engine was given, or nil.
 func (c *Core) operationNamed(name string) *operation {
 	return c.operations[name]
 }
 
-// knows returns an error if the engine was given another operation of that name: records
-// know operations by their names, and the answers of one would be given for the other.
+// checkDefinition returns an error if the engine was given another operation of the
+// same name. Records refer to operations by name, so one operation would answer for
+// the other.
 func (c *Core) checkDefinition(op *operation) error {
 	if given := c.operations[op.name]; given != nil && given != op {
 		return invalid("Operations", "of the engine have another definition of "+op.name+": define an operation once, and use that one")
@@ -128,15 +129,15 @@ func (c *Core) checkDefinition(op *operation) error {
 	return nil
 }
 
-// redriven is the progress of a record that is sent round again.
+// redriveProgress returns the progress of a redriven record.
 func (c *Core) redriveProgress(current store.Record) []byte {
 	p, _ := ProgressOf(current)
 	p.Redrives++
 	return p.reset(current).encode(c.caps.MaxOutcome)
 }
 
-// Reschedule lets a record that waits be due after delay, sooner or later than it
-// was, and returns what stands.
+// Reschedule makes a Pending record due after delay, earlier or later than before,
+// and returns the current record.
 func (c *Core) Reschedule(ctx context.Context, id store.ID, delay time.Duration) (store.Record, error) {
 	return publicRecord(c.reschedule(ctx, id, delay))
 }

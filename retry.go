@@ -8,19 +8,19 @@ import (
 	"github.com/semelgo/semel/store"
 )
 
-// Retry says how an operation is tried again whose keys the system owns: tasks
-// and messages, which nobody waits for and comes back to ask. It goes for every
-// attempt of such an operation, whoever makes it. The zero value is good.
+// Retry defines how an operation is retried whose keys the system owns: tasks and
+// messages, whose callers do not wait for an answer. It applies to every attempt of
+// the operation. The zero value has good defaults.
 type Retry struct {
-	// MaxErrors is how many attempts may end in an error; then the record is
-	// Failed, or InDoubt where nobody knows what they did. A transaction that is
-	// broken off while the function runs is one, and so is the end of the time that
-	// the attempt has; a store that does not answer otherwise, or the end of the
-	// process, is none. Zero: 10.
+	// MaxErrors is how many attempts may end in an error. Then the record becomes
+	// Failed, or InDoubt if an effect is possible. A transaction that is
+	// interrupted while the function runs counts as an error, and so does a timeout
+	// of the attempt. An unavailable store and the end of the process do not count.
+	// Zero: 10.
 	MaxErrors int
-	// MaxCrashes is how many attempts may end without a word, because their
-	// process died; counted apart from the errors. Of one that is a single
-	// transaction nothing is left then, so it is not counted. Zero: 3.
+	// MaxCrashes is how many attempts may crash, counted apart from the errors. An
+	// attempt that is a single transaction leaves nothing after a crash, so it is
+	// not counted. Zero: 3.
 	MaxCrashes int
 	// DeadLetterRetention is how long a dead letter that has Failed is kept. Zero:
 	// for ever, until an operator handles it. A dead letter that is InDoubt is
