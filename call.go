@@ -100,7 +100,7 @@ func (c *Call) readTime() error {
 	made, ok := c.op.timeIn(c.key)
 	switch {
 	case !ok:
-		return invalid("Key", "carries no time, which this operation asks for")
+		return invalid("Key", "carries no time, which this operation requires")
 	case !made.IsZero():
 		c.extras, c.id = &callExtras{keyTime: made}, store.NewTimedID(c.op.name, c.scope.text, c.key, made)
 	}

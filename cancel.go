@@ -143,7 +143,7 @@ func (c *Core) requestCancel(ctx context.Context, current store.Record, begun in
 		}
 	}
 	if err != nil {
-		return fmt.Errorf("%w: ask to cancel: %w", ErrUnavailable, err)
+		return fmt.Errorf("%w: request cancellation: %w", ErrUnavailable, err)
 	}
 	return nil
 }
@@ -155,7 +155,7 @@ func (c *Core) withdrawCancel(ctx context.Context, current store.Record) error {
 		_, _, err = c.applyAlone(ctx, asked, event{step: stepCancel, owner: newOwner(), expire: c.retention(current)}, askTries)
 	}
 	if err != nil {
-		return fmt.Errorf("%w: withdraw what asks to cancel: %w", ErrUnavailable, err)
+		return fmt.Errorf("%w: withdraw the cancellation: %w", ErrUnavailable, err)
 	}
 	return nil
 }

@@ -127,7 +127,7 @@ func decodeResult(outcome []byte, into any) error {
 		}
 		return nil
 	default:
-		return fmt.Errorf("%w: stored as kind %q, asked for as %T", ErrResultUnavailable, outcome[0], into)
+		return fmt.Errorf("%w: stored as kind %q, requested as %T", ErrResultUnavailable, outcome[0], into)
 	}
 }
 

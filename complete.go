@@ -226,7 +226,7 @@ func (c *Core) outcome(v any) (e encoded, why error) {
 
 var (
 	errTooLarge  = errors.New("semel: the result is larger than the store keeps")
-	errTombstone = errors.New("semel: the adapter cannot give the result back")
+	errTombstone = errors.New("semel: the adapter cannot return the result again")
 )
 
 // Tombstone is the result of an operation that succeeded and whose result cannot be

@@ -246,9 +246,9 @@ func TestReplayedFailures(t *testing.T) {
 func TestWhatErrorsSay(t *testing.T) {
 	t.Parallel()
 	tests := map[string]error{
-		"semel: op did not happen and may be tried again with the same key: boom":                                                       &semel.AttemptError{Operation: "op", Verdict: store.NotCommitted, State: store.Pending, Err: errBoom},
-		"semel: op may or may not have happened: boom":                                                                                  &semel.AttemptError{Operation: "op", State: store.InProgress, Err: errBoom},
-		"semel: op may or may not have happened and is in doubt (mark errors that prove that nothing happened with NotCommitted): boom": &semel.AttemptError{Operation: "op", State: store.InDoubt, Err: errBoom},
+		"semel: op did not happen and may be tried again with the same key: boom":                                                      &semel.AttemptError{Operation: "op", Verdict: store.NotCommitted, State: store.Pending, Err: errBoom},
+		"semel: op may or may not have happened: boom":                                                                                 &semel.AttemptError{Operation: "op", State: store.InProgress, Err: errBoom},
+		"semel: op has an unknown outcome and is in doubt (mark errors that prove that nothing was committed with NotCommitted): boom": &semel.AttemptError{Operation: "op", State: store.InDoubt, Err: errBoom},
 		"semel: Key is missing": &semel.FieldError{Field: "Key", Reason: "is missing"},
 		"c: m":                  &semel.Failure{Code: "c", Message: "m"},
 		"m":                     &semel.Failure{Message: "m"},

@@ -95,7 +95,7 @@ func DoTx[T, Tx any](ctx context.Context, e *Engine[Tx], c Call, fn func(ctx con
 	case c.op.policy.kind == policyAtomic:
 		out, err = e.runLeased(ctx, c, run)
 	default:
-		return v, false, seal(invalid("Policy", "must be Atomic or unset for DoTx: the record shares the fate of the effect"))
+		return v, false, seal(invalid("Policy", "must be Atomic or unset for DoTx: record and effect commit together"))
 	}
 	if err != nil {
 		var none T

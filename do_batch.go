@@ -41,7 +41,7 @@ func DoBatch[T, B, Tx any](ctx context.Context, e *Engine[Tx], c Call, fn func(c
 	}
 	batcher, ok := e.store.(store.Batcher[B])
 	if !ok {
-		return v, false, seal(invalid("fn", "returns statements of a kind that this store does not take"))
+		return v, false, seal(invalid("fn", "returns statements of a type that this store does not support"))
 	}
 	run := func(ctx context.Context) (any, sendFunc, error) {
 		var batch B
@@ -77,7 +77,7 @@ func (c *Core) afterBatch(ctx context.Context, out *Outcome, v any) {
 	}
 }
 
-var errChangedInBatch = errors.New("semel: the result was changed after DoBatch had stored it, as by a callback of a statement")
+var errChangedInBatch = errors.New("semel: the result was changed after DoBatch had stored it, for example by a callback of a statement")
 
 // mayChange reports whether a result can be changed through memory that it shares.
 func mayChange(v any) bool {

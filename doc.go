@@ -12,20 +12,20 @@
 //     share one transaction, so there is one effect per key, under crashes,
 //     zombies, lost replies and ambiguous commits. When its statements are
 //     known beforehand, [DoBatch] sends them with the record in one round trip.
-//   - The effect is anywhere else: [Do]. What happens after a crash is named by
-//     the operation's [Policy]; the promise is in the name.
+//   - The effect is anywhere else: [Do]. The operation's
+//     [Policy] names the guarantee after a crash.
 //   - An adapter that cannot pass its work as a function: [Begin] and
 //     [Attempt.End].
 //
-// # Words
+// # Terms
 //
-// A key lives in a [Scope] of an operation. Becoming the one who runs it is a
-// claim; the winner is the leader, all others are followers. A leader has a
-// lease and prolongs it by heartbeats; once it ran out, others may take over.
-// The number of the attempt together with a random owner is the fencing token:
-// every write is a compare-and-swap on it, so a leader that was taken over
-// (a zombie) can change nothing any more.
+// A key is unique within a [Scope] of an operation. A claim makes one caller the
+// leader of the key; concurrent callers are followers. A leader has a lease and
+// renews it by heartbeats; after the lease has expired, others may take over. The
+// number of the attempt and a random owner form the fencing token: every write is
+// a compare-and-swap on it, so a leader that was taken over (a zombie) can change
+// nothing.
 //
-// The states and every step between them are in [Transitions]. The protocol is
-// one pure function over records; stores only compare and swap.
+// [Transitions] lists the states and every step between them. The protocol is one
+// pure function over records; stores only compare and swap.
 package semel

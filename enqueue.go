@@ -109,9 +109,9 @@ func (c *Core) prepareEnqueue(ctx context.Context, q *enqueueCall, call *Call, o
 	}
 	switch retry := call.op.retry; {
 	case retry == nil:
-		return invalid("Retry", "is not set for "+call.op.name+": no worker runs what is enqueued")
+		return invalid("Retry", "is not set for "+call.op.name+": no worker runs enqueued calls")
 	case retry.Redelivered:
-		return invalid("Redelivered", "is set for "+call.op.name+": no worker runs what is enqueued")
+		return invalid("Redelivered", "is set for "+call.op.name+": no worker runs enqueued calls")
 	}
 	delay, err := o.delay()
 	if err != nil {

@@ -107,7 +107,7 @@ func (e *AttemptError) Error() string {
 func (e *AttemptError) led() string {
 	switch {
 	case e.Verdict == store.Unknown && e.State == store.InDoubt:
-		return "may or may not have happened and is in doubt (mark errors that prove that nothing happened with NotCommitted)"
+		return "has an unknown outcome and is in doubt (mark errors that prove that nothing was committed with NotCommitted)"
 	case e.Verdict == store.Unknown:
 		return "may or may not have happened"
 	case e.Verdict == store.Committed:
@@ -141,7 +141,7 @@ func (e *AttemptError) Is(target error) bool {
 type waitError struct{ after time.Duration }
 
 func (e *waitError) Error() string {
-	return fmt.Sprintf("%v, ask again after %v", ErrInProgress, e.after)
+	return fmt.Sprintf("%v, retry after %v", ErrInProgress, e.after)
 }
 
 func (e *waitError) Is(target error) bool { return target == ErrInProgress }

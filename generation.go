@@ -26,15 +26,15 @@ func (o *operation) generations() error {
 	case o.generation == 0:
 		return nil
 	case o.generation < minGeneration:
-		return invalid("Generation", "must be a minute or longer: the clocks of those who ask must differ by less than it")
+		return invalid("Generation", "must be a minute or longer: callers' clocks must differ by less")
 	case o.keyTime != nil:
 		return invalid("Generation", "is for keys without a time, and KeyTime reads one")
 	case o.retention != 0:
-		return invalid("Generation", "says how long records are kept; leave Retention out")
+		return invalid("Generation", "sets how long records are kept; do not set Retention")
 	case !o.inline():
 		return invalid("Generation", "is for operations that DoTx runs as one transaction")
 	case o.onError == Keep || o.retry != nil:
-		return invalid("Generation", "keeps no failures: leave OnError and Retry out")
+		return invalid("Generation", "stores no failures; do not set OnError or Retry")
 	}
 	o.retention = 2 * o.generation
 	return nil
@@ -43,7 +43,7 @@ func (o *operation) generations() error {
 // notByGeneration refuses operations with a Generation.
 func (c *Call) notByGeneration() error {
 	if c.op.generation > 0 {
-		return invalid("Generation", "is for DoTx: nothing else writes both of its records")
+		return invalid("Generation", "is for DoTx, which writes two records")
 	}
 	return nil
 }

@@ -14,9 +14,9 @@ func (q *claimer) look(ctx context.Context, current store.Record, e *event) (sto
 	if err != nil {
 		// A failed probe proves nothing, so no doubt is recorded.
 		if current.State == store.InDoubt {
-			return current, fmt.Errorf("%w: look for evidence: %w", ErrInDoubt, err)
+			return current, fmt.Errorf("%w: probe: %w", ErrInDoubt, err)
 		}
-		return current, fmt.Errorf("%w: look for evidence: %w", &waitError{after: retryAfter(current)}, err)
+		return current, fmt.Errorf("%w: probe: %w", &waitError{after: retryAfter(current)}, err)
 	}
 	if found == nil {
 		e.probed = true

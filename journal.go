@@ -84,7 +84,7 @@ func (c *Core) Settle(ctx context.Context, e JournalEntry) (now store.Record, re
 	return now, d.answer == answerApply, nil
 }
 
-var errRestored = errors.New("semel: left by an earlier process")
+var errRestored = errors.New("semel: unrecorded by an earlier process")
 
 // FileJournal is a [Journal] in a file of JSON lines. Each write is synced to the
 // disk. Only one process may use a file at a time.

@@ -52,7 +52,7 @@ func ReadFileJournal(path string) (entries []JournalEntry, damaged []*JournalLin
 	return entries, damaged, nil
 }
 
-var errNoLine = errors.New("it neither keeps nor drops an entry")
+var errNoLine = errors.New("it has no known field")
 
 // eachLine calls each with every line of a file, or with what is wrong with the
 // line, until each returns an error.

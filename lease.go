@@ -123,7 +123,7 @@ func (h *leaseRenewer) expired() {
 		h.confirm(h.a.c.now())
 		return
 	}
-	h.lose("no heartbeat was confirmed for the length of a lease")
+	h.lose("the lease expired without a confirmed heartbeat")
 }
 
 // maxRunLeft is the remaining time of max run.
@@ -207,7 +207,7 @@ func (h *leaseRenewer) settle(sent instant, change store.Change, answer store.Sw
 	case h.a.isOwnEnd(answer.Token):
 		h.stop()
 	default:
-		h.lose("somebody else stands on the record")
+		h.lose("superseded: another attempt has changed the record")
 	}
 }
 

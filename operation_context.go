@@ -92,7 +92,7 @@ func (c *Core) notWithinTx(ctx context.Context, opens bool) error {
 		return nil
 	}
 	if opens {
-		return invalid("ctx", "is that of a transaction over the same connections: a second one could wait for it")
+		return invalid("ctx", "belongs to an open transaction over the same connections: a second one could wait for it")
 	}
-	return invalid("ctx", "is that of a transaction of this database, which lets nobody else write until it has ended")
+	return invalid("ctx", "belongs to an open transaction of this database, which must end before any other write")
 }

@@ -136,4 +136,4 @@ func (p Progress) reset(current store.Record) Progress {
 
 func tooManyErrors(err error) string { return "the last error: " + cut(err.Error(), maxTryText) }
 
-func tooManyCrashes(n int) string { return fmt.Sprintf("%d attempts ended without a word", n) }
+func tooManyCrashes(n int) string { return fmt.Sprintf("%d attempts crashed", n) }

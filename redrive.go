@@ -31,7 +31,7 @@ var (
 	// redriven.
 	ErrNotOwned = errors.New("semel: the key is its caller's")
 	// ErrNotPending means that a record to reschedule is not Pending.
-	ErrNotPending = errors.New("semel: not waiting")
+	ErrNotPending = errors.New("semel: not pending")
 )
 
 // Redrive makes a task or a message Pending for another attempt, resets its errors
@@ -124,7 +124,7 @@ func (c *Core) operationNamed(name string) *operation {
 // the other.
 func (c *Core) checkDefinition(op *operation) error {
 	if given := c.operations[op.name]; given != nil && given != op {
-		return invalid("Operations", "of the engine have another definition of "+op.name+": define an operation once, and use that one")
+		return invalid("Operations", "of the engine have another definition of "+op.name+": define an operation once and use that definition")
 	}
 	return nil
 }

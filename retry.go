@@ -71,7 +71,7 @@ func (r *Retry) delay(err error, errors int) time.Duration {
 // snoozeError is the error of Snooze. It is proof that nothing was done.
 type snoozeError struct{ after time.Duration }
 
-func (e *snoozeError) Error() string { return "semel: to be run again in " + e.after.String() }
+func (e *snoozeError) Error() string { return "semel: snoozed for " + e.after.String() }
 
 // Snooze returns the error of a function that has done nothing and wants to run
 // again after d. It is proof, as [NotCommitted] is, and counts neither as an error

@@ -125,7 +125,7 @@ func TestTooManyCrashesBeforeATransaction(t *testing.T) {
 		a := doTx(t.Context(), p, call, neverTx(t))
 		wantTries(t, wantCode(t, a.err, "exhausted"), semel.TryCrash, semel.TryInterrupted)
 		wantState(t, mem, call, store.Failed)
-		doTx(t.Context(), p, call, neverTx(t)).wantFailure(t, "2 attempts ended without a word")
+		doTx(t.Context(), p, call, neverTx(t)).wantFailure(t, "2 attempts crashed")
 	})
 }
 

@@ -115,7 +115,7 @@ func TestSnoozeWithoutRetry(t *testing.T) {
 				p, _ := solo(t, semel.Options{})
 				call := plain("op", d.o).Call(me, "k", "in")
 				a := d.ask(t.Context(), p, call, fails(semel.Snooze(time.Hour)))
-				if semel.VerdictOf(a.err) != store.NotCommitted || semel.Snooze(-1).Error() != "semel: to be run again in 0s" {
+				if semel.VerdictOf(a.err) != store.NotCommitted || semel.Snooze(-1).Error() != "semel: snoozed for 0s" {
 					t.Errorf("told %v, want that nothing was done", a.err)
 				}
 				d.ask(t.Context(), p, call, says("v")).want(t, "v", false)

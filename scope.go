@@ -58,7 +58,7 @@ func (s Scope) Bytes() string { return s.text }
 
 func (s Scope) valid() error {
 	if s.text == "" {
-		return invalid("Scope", "is required, and no part of it may be empty; say Shared() if keys are to be shared by everybody")
+		return invalid("Scope", "is required, and no part of it may be empty; use Shared() for keys that all callers share")
 	}
 	if len(s.text) > store.MaxScope {
 		return invalid("Scope", "is longer than "+strconv.Itoa(store.MaxScope)+" bytes")

@@ -74,7 +74,7 @@ func TestOutcomesOfOtherPrograms(t *testing.T) {
 		want    string // of the error
 	}{
 		"no outcome":              {store.Succeeded, "", "semel: succeeded, result unavailable: the record has no outcome"},
-		"of a kind to come":       {store.Succeeded, "z1", "semel: succeeded, result unavailable: stored as kind 'z', asked for as *string"},
+		"of a kind to come":       {store.Succeeded, "z1", "semel: succeeded, result unavailable: stored as kind 'z', requested as *string"},
 		"damaged":                 {store.Succeeded, "j{", "semel: succeeded, result unavailable: unmarshal result: unexpected end of JSON input"},
 		"failure of a kind":       {store.Failed, "z", "failed; the record says no more"},
 		"failure without outcome": {store.Failed, "", "failed; the record says no more"},

@@ -11,7 +11,7 @@ import (
 func checkSurvives(required store.Failure, caps *store.Capabilities) error {
 	switch {
 	case caps.Survives < store.NoFailure || caps.Survives > store.PowerLoss:
-		return invalid("store", "does not say which failure its records survive: Capabilities.Survives is not set")
+		return invalid("store", "does not set Capabilities.Survives")
 	case caps.Survives < required:
 		return invalid("Survive", fmt.Sprintf(
 			"is %v, but the records of this store survive %v at most: %s. Change the setting, or accept the loss with Options.Survive: store.%[2]v",

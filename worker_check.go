@@ -16,9 +16,9 @@ func (c *Core) CheckWorker(op Declared, inTx bool) error {
 	case given != d:
 		return invalid("Operations", "of the engine have another definition of "+d.name)
 	case d.retry == nil:
-		return invalid("Retry", "is not set for "+d.name+": its keys are their callers', and nobody but them tries again")
+		return invalid("Retry", "is not set for "+d.name+": callers own its keys and retry themselves")
 	case d.retry.Redelivered:
-		return invalid("Redelivered", "is set for "+d.name+": its calls come back by themselves, without a worker")
+		return invalid("Redelivered", "is set for "+d.name+": a broker redelivers its calls, and no worker runs them")
 	case inTx && d.policy.kind != policyAtomic:
 		return invalid("Policy", "of "+d.name+" must be Atomic: its functions share the record's transaction")
 	}
