@@ -8,40 +8,40 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/semelgo/semel/internal/lane"
+	"github.com/semelgo/semel/internal/groupcommit"
 	"github.com/semelgo/semel/store"
 )
 
 // batching combines the changes and the reads of concurrent callers into batches.
 // If the store does not want batches, its queues are nil.
 type batching struct {
-	swaps *lane.Lane[store.ID, store.Change, store.SwapResult]
-	gets  *lane.Lane[store.ID, store.ID, store.SwapResult]
+	swaps *groupcommit.Batcher[store.ID, store.Change, store.SwapResult]
+	gets  *groupcommit.Batcher[store.ID, store.ID, store.SwapResult]
 	busy  busyRecords
-	steps lane.Steps // nil outside of the explorer
+	steps groupcommit.Scheduler // nil outside of the explorer
 }
 
 func (l *batching) open(s store.Store, caps store.Capabilities, o *Options) {
-	l.steps = lane.StepsOf(s)
+	l.steps = groupcommit.SchedulerOf(s)
 	if caps.Flushers == 0 {
 		return
 	}
-	swaps := lane.Config[store.ID, store.Change, store.SwapResult]{
+	swaps := groupcommit.Config[store.ID, store.Change, store.SwapResult]{
 		Flush: s.Swap, Key: func(c *store.Change) store.ID { return c.To.ID }, Compare: compareIDs,
-		Flushers: caps.Flushers, Crowd: crowd, MaxBatch: caps.MaxBatch, MaxWaiting: o.MaxQueued, Timeout: o.RecordTimeout,
-		Within: batchDeadline, Steps: l.steps,
+		Flushers: caps.Flushers, ParallelAt: crowd, MaxBatch: caps.MaxBatch, MaxWaiting: o.MaxQueued, Timeout: o.RecordTimeout,
+		WithDeadline: batchDeadline, Scheduler: l.steps,
 	}
 	if g, ok := s.(store.BatchJoiner); ok && g.Self() == s {
-		swaps.Gather = g.SwapJoinable
+		swaps.FlushJoinable = g.SwapJoinable
 	}
 	if caps.Flushers > 1 {
 		swaps.Kind = kindOf
 	}
-	l.swaps = lane.New(swaps)
-	l.gets = lane.New(lane.Config[store.ID, store.ID, store.SwapResult]{
+	l.swaps = groupcommit.New(swaps)
+	l.gets = groupcommit.New(groupcommit.Config[store.ID, store.ID, store.SwapResult]{
 		Flush: s.Get, Key: func(id *store.ID) store.ID { return *id }, Compare: compareIDs, Shared: true,
-		Flushers: caps.Flushers, Crowd: crowd, MaxBatch: maxReads, MaxWaiting: o.MaxQueued, Timeout: o.RecordTimeout,
-		Within: batchDeadline, Steps: l.steps,
+		Flushers: caps.Flushers, ParallelAt: crowd, MaxBatch: maxReads, MaxWaiting: o.MaxQueued, Timeout: o.RecordTimeout,
+		WithDeadline: batchDeadline, Scheduler: l.steps,
 	})
 }
 
@@ -94,13 +94,13 @@ func (l *batching) idle(ctx context.Context) error {
 // isNotSent reports whether an error occurred before anything was sent to the
 // store.
 func isNotSent(err error) bool {
-	return errors.Is(err, lane.ErrNotSent) || errors.Is(err, lane.ErrFull)
+	return errors.Is(err, groupcommit.ErrNotSent) || errors.Is(err, groupcommit.ErrFull)
 }
 
 // asAbandoned returns the error of a change whose caller left while it was in
 // flight, or nil.
-func asAbandoned(err error) *lane.LeftError[store.SwapResult] {
-	e, _ := errors.AsType[*lane.LeftError[store.SwapResult]](err)
+func asAbandoned(err error) *groupcommit.AbandonedError[store.SwapResult] {
+	e, _ := errors.AsType[*groupcommit.AbandonedError[store.SwapResult]](err)
 	return e
 }
 

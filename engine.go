@@ -10,7 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/semelgo/semel/internal/lane"
+	"github.com/semelgo/semel/internal/groupcommit"
 	"github.com/semelgo/semel/store"
 )
 
@@ -93,7 +93,7 @@ func New[Tx any](s store.TxStore[Tx], o Options) (*Engine[Tx], error) {
 		c.operations[declared.declared().name] = declared.declared()
 	}
 	c.timers.clock, c.empty = &c.clock, make(chan struct{})
-	lane.LetAge(s, c.cache.advance)
+	groupcommit.RegisterAdvance(s, c.cache.advance)
 	if near, ok := any(s).(store.InProcess); ok && near.Self() == store.Store(s) {
 		c.inProcess = near
 	}

@@ -113,7 +113,7 @@ func TestRootImports(t *testing.T) {
 		t.Fatal("the root package is missing")
 	}
 	for _, path := range packages(t)[i].Imports {
-		if !std(path) && path != module+"/store" && path != module+"/internal/lane" {
+		if !std(path) && path != module+"/store" && path != module+"/internal/groupcommit" {
 			t.Errorf("the root imports %s; it may import the standard library, store and lane only", path)
 		}
 	}

@@ -3,11 +3,11 @@ package sim_test
 // gatherMutants lists what could be wrong with changes that join others which are being
 // written.
 func gatherMutants() []mutant {
-	const gathers = "		swaps.Gather = g.SwapJoinable\n"
+	const gathers = "		swaps.FlushJoinable = g.SwapJoinable\n"
 	return []mutant{
 		{
 			name: "answers before the commit", plan: "hold/gather", watch: "I11",
-			edits: []edit{{"batching.go", gathers, `		swaps.Gather = func(ctx context.Context, came []store.Change, _ func() []store.Change) ([]store.SwapResult, error) {
+			edits: []edit{{"batching.go", gathers, `		swaps.FlushJoinable = func(ctx context.Context, came []store.Change, _ func() []store.Change) ([]store.SwapResult, error) {
 			changes, answers := append([]store.Change(nil), came...), make([]store.SwapResult, len(came))
 			for i := range changes {
 				answers[i].Token = changes[i].To.Token
@@ -21,7 +21,7 @@ func gatherMutants() []mutant {
 		},
 		{
 			name: "what joined counts although its transaction failed", plan: "hold/gather", watch: "I4",
-			edits: []edit{{"batching.go", gathers, `		swaps.Gather = func(ctx context.Context, came []store.Change, more func() []store.Change) ([]store.SwapResult, error) {
+			edits: []edit{{"batching.go", gathers, `		swaps.FlushJoinable = func(ctx context.Context, came []store.Change, more func() []store.Change) ([]store.SwapResult, error) {
 			all := append([]store.Change(nil), came...)
 			answers, err := g.SwapJoinable(ctx, came, func() []store.Change {
 				joined := more()
@@ -40,11 +40,11 @@ func gatherMutants() []mutant {
 		},
 		{
 			name: "who comes too late to join is forgotten", plan: "hold/refused", watch: "deadlock",
-			edits: []edit{{"internal/lane/do.go", "more = l.ask(context.Background(), b)\n", "more = l.ask(context.Background(), b) && b.expected == 0\n"}},
+			edits: []edit{{"internal/groupcommit/do.go", "more = g.flushBatch(context.Background(), b)\n", "more = g.flushBatch(context.Background(), b) && b.joinLimit == 0\n"}},
 		},
 		{
 			name: "key that joins itself", plan: "heal/gather", watch: "batch",
-			edits: []edit{{"internal/lane/gather.go", "	items := l.gather(rest, anyKind)\n", "	clear(l.flying)\n	items := l.gather(rest, anyKind)\n"}},
+			edits: []edit{{"internal/groupcommit/join.go", "	items := g.takeWaiting(rest, anyKind)\n", "	clear(g.inflight)\n	items := g.takeWaiting(rest, anyKind)\n"}},
 		},
 		{
 			name: "claim of who gave up stays when its transaction had no answer", plan: "leased/gather", watch: "I14",

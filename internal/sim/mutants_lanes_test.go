@@ -13,7 +13,7 @@ func laneMutants() []mutant {
 		},
 		{
 			name: "one key twice in a batch", plan: "heal/together", watch: "batch",
-			edits: []edit{{"internal/lane/batch.go", "	if _, flies := l.flying[k]; flies {\n", "	if _, flies := l.flying[k]; flies && l.config.MaxBatch == 1 {\n"}},
+			edits: []edit{{"internal/groupcommit/batch.go", "	if _, inflight := g.inflight[k]; inflight {\n", "	if _, inflight := g.inflight[k]; inflight && g.config.MaxBatch == 1 {\n"}},
 		},
 		{
 			name: "claim of a caller that gave up stays", plan: "hold/together", watch: "I14",

@@ -7,7 +7,7 @@ import (
 	"strconv"
 
 	"github.com/semelgo/semel"
-	"github.com/semelgo/semel/internal/lane"
+	"github.com/semelgo/semel/internal/groupcommit"
 	"github.com/semelgo/semel/store"
 )
 
@@ -16,8 +16,8 @@ type process struct {
 	w      *world
 	store  *Store
 	engine *semel.Engine[*Tx]
-	older  lane.Older // of what it remembers
-	at     *actor     // whose coroutine is executing right now
+	older  groupcommit.AdvanceFunc // ages the caches of the process
+	at     *actor                  // whose coroutine is executing right now
 	crew   []*actor
 
 	joined int    // how many questions were asked together with others'
@@ -139,9 +139,9 @@ func (a *actor) helps() bool { return a.what != "" }
 // waits for them goes on.
 type steps struct{ p *process }
 
-var _ lane.Steps = steps{}
+var _ groupcommit.Scheduler = steps{}
 
-// Go implements [lane.Steps].
+// Go implements [groupcommit.Scheduler].
 func (s steps) Go(what string, f func()) {
 	p, w := s.p, s.p.w
 	n := 1
@@ -174,7 +174,7 @@ func helperName(what string, n int) string {
 // errHaunts ends a ghost whose answer will never come.
 var errHaunts = errors.New("a ghost waits for its answer")
 
-// Wait implements [lane.Steps].
+// Wait implements [groupcommit.Scheduler].
 func (s steps) Wait(ctx context.Context, question any, settled func() bool) {
 	a := s.p.at
 	s.p.joined++

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"sync/atomic"
 
-	"github.com/semelgo/semel/internal/lane"
+	"github.com/semelgo/semel/internal/groupcommit"
 	"github.com/semelgo/semel/store"
 )
 
@@ -146,15 +146,15 @@ func (s *Store) Capabilities(context.Context) (store.Capabilities, error) {
 
 const maxBatch = 1000
 
-// Ages implements [lane.Aging].
-func (s *Store) Ages(older lane.Older) {
+// SetAdvance implements [groupcommit.TimeController].
+func (s *Store) SetAdvance(older groupcommit.AdvanceFunc) {
 	if p := s.owner.Load(); p != nil {
 		p.older = older
 	}
 }
 
-// Steps implements [lane.Stepped].
-func (s *Store) Steps() lane.Steps {
+// Scheduler implements [groupcommit.Scheduled].
+func (s *Store) Scheduler() groupcommit.Scheduler {
 	if p := s.owner.Load(); p != nil && p == p.w.shared {
 		return steps{p}
 	}

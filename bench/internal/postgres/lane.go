@@ -8,13 +8,13 @@ import (
 
 	"github.com/semelgo/semel/bench/internal/contest"
 	"github.com/semelgo/semel/bench/internal/payment"
-	"github.com/semelgo/semel/internal/lane"
+	"github.com/semelgo/semel/internal/groupcommit"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/postgres"
 )
 
 // swaps is a batching queue in front of Swap, like the engine's.
-type swaps = lane.Lane[store.ID, store.Change, store.SwapResult]
+type swaps = groupcommit.Batcher[store.ID, store.Change, store.SwapResult]
 
 // Lane is the side of the store without the engine: all callers claim and complete
 // through one batching queue.
@@ -27,12 +27,12 @@ func (a *Arena) Lane(ctx context.Context) (contest.Side, error) {
 	if err != nil {
 		return contest.Side{}, err
 	}
-	l := lane.New(lane.Config[store.ID, store.Change, store.SwapResult]{
+	l := groupcommit.New(groupcommit.Config[store.ID, store.Change, store.SwapResult]{
 		Flush:    s.Swap,
 		Key:      func(c *store.Change) store.ID { return c.To.ID },
 		Compare:  func(a, b store.ID) int { return bytes.Compare(a[:], b[:]) },
 		Kind:     func(c *store.Change) int { return int(c.If.State) },
-		Flushers: can.Flushers, Crowd: 4, MaxBatch: can.MaxBatch, MaxWaiting: 1 << 20, Timeout: 30 * time.Second,
+		Flushers: can.Flushers, ParallelAt: 4, MaxBatch: can.MaxBatch, MaxWaiting: 1 << 20, Timeout: 30 * time.Second,
 	})
 	a.lab.Closing(func() error { return l.Wait(context.Background()) })
 	return contest.Side{Name: "Swap", Do: viaLane(l)}, nil
@@ -48,12 +48,12 @@ func viaLane(l *swaps) func(context.Context, *contest.Caller) error {
 			Due:       30 * time.Second,
 			Operation: operation, Scope: scope, Key: key, Fingerprint: fingerprint(),
 		}}
-		if err := inForce(ctx, l, claim); err != nil {
+		if err := apply(ctx, l, claim); err != nil {
 			return fmt.Errorf("claim: %w", err)
 		}
 		done := store.Change{If: claim.To.Token, To: claim.To}
 		done.To.State, done.To.Due, done.To.Expire, done.To.Outcome = store.Succeeded, 0, 24*time.Hour, payment.Result()
-		if err := inForce(ctx, l, done); err != nil {
+		if err := apply(ctx, l, done); err != nil {
 			return fmt.Errorf("complete: %w", err)
 		}
 		return nil
@@ -65,10 +65,10 @@ const operation = "create_payment"
 // fingerprint has the length of the engine's.
 func fingerprint() []byte { return payment.Result()[:18] }
 
-func inForce(ctx context.Context, l *swaps, change store.Change) error {
+func apply(ctx context.Context, l *swaps, change store.Change) error {
 	standing, err := l.Do(ctx, change, true)
 	if err == nil && !standing.Applied(change) {
-		err = fmt.Errorf("not in force: %+v", standing)
+		err = fmt.Errorf("not applied: %+v", standing)
 	}
 	return err
 }
