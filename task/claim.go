@@ -10,11 +10,11 @@ import (
 	"github.com/semelgo/semel"
 )
 
-// fullBatch is how many in one answer mean that there may be more, whatever was asked
-// for: a store may give fewer than that.
+// fullBatch is the number of claimed tasks that suggests more are waiting. It
+// applies however many tasks were requested, because a store may return fewer.
 const fullBatch = 100
 
-// claimLoop asks for tasks while there are slots for them, until ctx ends or the
+// claimLoop claims tasks while slots are free. It returns when ctx ends or the
 // engine is closed.
 func (p *untypedWorker) claimLoop(ctx, alive context.Context) error {
 	p.expectMore()
@@ -40,12 +40,13 @@ func (p *untypedWorker) claimLoop(ctx, alive context.Context) error {
 	return nil
 }
 
-// pollDelay is how long to wait for the next look.
+// pollDelay returns the jittered delay before the next poll: between half and
+// one and a half of the poll interval.
 func (p *untypedWorker) pollDelay() time.Duration {
 	return p.options.Poll/2 + rand.N(p.options.Poll+1)
 }
 
-// expectMore supposes that there may be tasks of every kind.
+// expectMore marks every kind as possibly having due tasks.
 func (p *untypedWorker) expectMore() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -54,10 +55,11 @@ func (p *untypedWorker) expectMore() {
 	}
 }
 
-// nextClaim chooses which kind to ask for next, and how many of it: free slots go to the
-// kinds of which there may be more, so that they come to run equally many, and
-// those that share the last one take turns. None: there is no slot, or nothing to
-// ask for.
+// nextClaim chooses the kind to claim next and the number of tasks to claim. It
+// distributes the free slots over the kinds that may have more tasks, so that
+// each kind runs about as many as the others. Kinds that compete for the last
+// slot take turns. The result is (nil, 0) if no slot is free or no kind may
+// have more.
 func (p *untypedWorker) nextClaim() (*kind, int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -79,8 +81,9 @@ func (p *untypedWorker) nextClaim() (*kind, int) {
 	return nil, 0
 }
 
-// leastBusy finds, from the one whose turn it is, the kind that runs leastBusy, with what
-// it is to get, of those that may get more.
+// leastBusy returns the kind with the fewest running and planned tasks, among
+// the kinds below their limit that may have more. It starts the search at
+// nextKind, so that equal kinds take turns.
 func (p *untypedWorker) leastBusy(shares []int) (least int, found bool) {
 	for i := range p.kinds {
 		at := (p.nextKind + i) % len(p.kinds)
@@ -96,8 +99,8 @@ func (p *untypedWorker) leastBusy(shares []int) (least int, found bool) {
 	return least, found
 }
 
-// claim asks for n tasks of k and starts them. Those that come when ctx has ended
-// are given back.
+// claim claims up to n tasks of k and starts them. If ctx has ended by then,
+// the tasks are released without a run.
 func (p *untypedWorker) claim(ctx, alive context.Context, k *kind, n int) error {
 	theirs, cancel := context.WithCancelCause(alive)
 	attempts, err := p.core.Dequeue(theirs, k.op, n)
@@ -116,30 +119,30 @@ func (p *untypedWorker) claim(ctx, alive context.Context, k *kind, n int) error 
 	p.mu.Unlock()
 	p.inflight.Add(len(attempts))
 	for _, a := range attempts {
-		r := &run{kind: k, batch: b, attempt: a} // kept no longer than its own function runs
+		r := &run{kind: k, batch: b, attempt: a} // the function's closure holds r, so r is freed with it
 		if stopped {
-			p.goroutines.submit(func() { p.release(r) }) //nolint:contextcheck // an attempt has a context of its own
+			p.goroutines.submit(func() { p.release(r) }) //nolint:contextcheck // an attempt has its own context
 			continue
 		}
-		p.goroutines.submit(func() { p.runTask(r) }) //nolint:contextcheck // likewise
+		p.goroutines.submit(func() { p.runTask(r) }) //nolint:contextcheck // an attempt has its own context
 	}
 	return err
 }
 
-// release ends an attempt whose function was not run, because its context has
-// ended: that does not count.
+// release ends an attempt whose function did not run because the worker is
+// stopping. It counts neither as an error nor as a crash.
 func (p *untypedWorker) release(r *run) {
 	defer p.freeSlots(r)
-	_, _ = r.attempt.End(nil, semel.NotCommitted(ErrStopped)) // what stands then is told to the Observer
+	_, _ = r.attempt.End(nil, semel.NotCommitted(ErrStopped)) // the engine reports the result to the Observer
 }
 
-// batch is what one asking has claimed. Its attempts share a context.
+// batch is the tasks of one claim. Their attempts share a context.
 type batch struct {
 	cancel context.CancelCauseFunc
 	left   atomic.Int64
 }
 
-// freeSlots gives back the slots of attempts that have ended.
+// freeSlots frees the slots of attempts that have ended.
 func (p *untypedWorker) freeSlots(ended ...*run) {
 	p.mu.Lock()
 	for _, r := range ended {

@@ -8,21 +8,23 @@ import (
 	"github.com/semelgo/semel"
 )
 
-// completer ends attempts that succeeded: all that have gathered while the store
-// was asked the last time are ended by one asking. Nobody waits for others to come,
-// and no goroutine for the answer.
+// completer completes successful attempts in batches. While one Swap is
+// running, further successes gather; the next Swap completes all of them. An
+// attempt never waits for others to join its batch, and no goroutine waits for
+// the Swap's answer.
 type completer struct {
 	core       *semel.Core
-	ctx        context.Context //nolint:containedctx // the worker's: what ends together is not of one attempt
+	ctx        context.Context //nolint:containedctx // the worker's context: a batch belongs to no single attempt
 	goroutines *goroutinePool
 	freeSlots  func(ended ...*run)
 
-	mu      sync.Mutex // guards what follows
-	busy    bool       // the store is asked, or about to be
+	mu      sync.Mutex // guards the fields below
+	busy    bool       // a flush is running or has been submitted
 	waiting []*run
 }
 
-// add ends what has succeeded with v, and frees its slot once that is answered.
+// add queues the success of r with the result v. The slot of r is freed when
+// the store has confirmed the completion.
 func (c *completer) add(r *run, v any) {
 	r.completion = semel.Completion{Attempt: r.attempt, Value: v}
 	c.mu.Lock()
@@ -34,7 +36,7 @@ func (c *completer) add(r *run, v any) {
 	}
 }
 
-// flush ends all that wait.
+// flush completes all waiting attempts in one batch.
 func (c *completer) flush() {
 	c.mu.Lock()
 	together := c.waiting
@@ -44,7 +46,7 @@ func (c *completer) flush() {
 	for i, r := range together {
 		ends[i] = &r.completion
 	}
-	rest := ends // should an Observer panic: each then meets that by itself
+	rest := ends // if an Observer panics, every attempt is completed alone
 	defer func() {
 		_ = recover()
 		c.settle(together, rest)
@@ -52,8 +54,8 @@ func (c *completer) flush() {
 	rest = c.core.CompleteMany(c.ctx, ends)
 }
 
-// settle frees what was settled, ends the rest one by one, and asks for those who
-// came meanwhile.
+// settle frees the slots of the completed attempts, completes the remaining
+// ones one by one, and starts the next flush if further attempts are waiting.
 func (c *completer) settle(together []*run, rest []*semel.Completion) {
 	if len(rest) > 0 {
 		together = slices.DeleteFunc(together, func(r *run) bool {
@@ -72,7 +74,7 @@ func (c *completer) settle(together []*run, rest []*semel.Completion) {
 	}
 }
 
-// completeOne ends what could not be ended with others.
+// completeOne completes an attempt that could not be completed in a batch.
 func (c *completer) completeOne(r *run) {
 	defer c.freeSlots(r)
 	defer abandon(r.attempt, new(bool))

@@ -42,8 +42,8 @@ func (r *rig) wantResult(c semel.Call, v int) {
 	}
 }
 
-// TestCompletionsAreBatched: what succeeds while the store is being asked is ended by the
-// next asking, each with its own result.
+// TestCompletionsAreBatched: attempts that succeed while a Swap is running are
+// completed by the next Swap, each with its own result.
 func TestCompletionsAreBatched(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		const n = 50
@@ -58,7 +58,7 @@ func TestCompletionsAreBatched(t *testing.T) {
 		defer r.start()()
 		sleep(62 * time.Second)
 		if got := w.swapsBetween(store.InProgress, store.Succeeded); len(got) != 1 {
-			t.Errorf("%d Swaps ended tasks, want one to be under way", len(got))
+			t.Errorf("%d Swaps ended tasks, want one in flight", len(got))
 		}
 		close(slow)
 		sleep(time.Second)
@@ -72,8 +72,8 @@ func TestCompletionsAreBatched(t *testing.T) {
 	})
 }
 
-// TestBusyRecordDoesNotDelayTheBatch: an open transaction holds one record,
-// until all others have been ended.
+// TestBusyRecordDoesNotDelayTheBatch: an open transaction holds one record
+// until all others have been completed.
 func TestBusyRecordDoesNotDelayTheBatch(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		r, _, calls := runTogether(t, 20)
@@ -89,7 +89,7 @@ func TestBusyRecordDoesNotDelayTheBatch(t *testing.T) {
 				r.wantResult(c, i+1)
 			}
 			r.wantState(calls[0], store.InProgress)
-			return nil, errBoom // nothing of it is kept
+			return nil, errBoom // roll the transaction back
 		})
 		if err == nil {
 			t.Error("Atomic succeeded, want it rolled back")
@@ -99,15 +99,15 @@ func TestBusyRecordDoesNotDelayTheBatch(t *testing.T) {
 	})
 }
 
-// TestLostReplyCompletesEachTaskOnce: the Swap that ended them is without an answer, and
-// each is then ended alone.
+// TestLostReplyCompletesEachTaskOnce: the Swap of a batch gets no answer, and
+// each attempt is then completed alone.
 func TestLostReplyCompletesEachTaskOnce(t *testing.T) {
 	t.Parallel()
-	for name, applied := range map[string]bool{"before it applied": false, "after it applied": true} {
+	for name, applied := range map[string]bool{"before it was applied": false, "after it was applied": true} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
 				r, w, calls := runTogether(t, 20)
-				var ends atomic.Int32 // those ended alone are ended side by side
+				var ends atomic.Int32 // attempts that are completed alone are completed concurrently
 				w.beforeSwap(func(_ context.Context, changes []store.Change) error {
 					if changes[0].To.State != store.Succeeded || ends.Add(1) > 2 {
 						return nil
@@ -132,7 +132,8 @@ func TestLostReplyCompletesEachTaskOnce(t *testing.T) {
 	}
 }
 
-// TestSlotIsHeldUntilCompletionIsConfirmed: a worker claims no more than it can end.
+// TestSlotIsHeldUntilCompletionIsConfirmed: a worker does not claim more than
+// it can complete.
 func TestSlotIsHeldUntilCompletionIsConfirmed(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		op := semel.Define("op", leasedOptions(semel.Hold()))
@@ -156,7 +157,7 @@ func TestSlotIsHeldUntilCompletionIsConfirmed(t *testing.T) {
 		defer r.start()()
 		sleep(2 * time.Second)
 		if got := ran.all(); len(got) != 2 {
-			t.Errorf("%v ran while no end was answered, want two", got)
+			t.Errorf("%v ran while no completion was confirmed, want two", got)
 		}
 		close(answer)
 		sleep(time.Second)

@@ -7,20 +7,21 @@ import (
 	"github.com/semelgo/semel/store"
 )
 
-// Count is how many tasks of one kind stand how.
+// Count is the number of tasks of one operation, by state.
 type Count struct {
 	Operation string
-	Waiting   int64 // for a worker, or for their time
-	Due       int64 // of these: those whose time has come
-	Running   int64 // claimed by somebody
-	Silent    int64 // of these: those whose lease is over
+	Waiting   int64 // not claimed: due, or waiting for their time
+	Due       int64 // the part of Waiting that is due
+	Running   int64 // claimed by a worker
+	Silent    int64 // the part of Running whose lease has expired
 	Succeeded int64
-	Failed    int64 // dead letters, unless somebody sends them round again
-	InDoubt   int64 // they need a person
+	Failed    int64 // dead letters, until they are redriven
+	InDoubt   int64 // need an operator
 }
 
-// Counts counts the records of operations, in their order; those that have none are
-// counted too. It may read all records that the store has: it is for reports.
+// Counts counts the records of the operations, and returns one Count per
+// operation, in the order of the arguments. Operations without records are
+// included. It may read all records of the store, so use it for reports only.
 func Counts(ctx context.Context, c store.Counter, operations ...string) ([]Count, error) {
 	all, err := c.Counts(ctx)
 	if err != nil {

@@ -13,8 +13,8 @@ import (
 	"github.com/semelgo/semel/task"
 )
 
-// crash claims what waits, as a worker does whose process dies before it does
-// anything.
+// crash claims the task of c as a worker whose process dies immediately
+// afterwards.
 func (r *rig) crash(c semel.Call) {
 	r.t.Helper()
 	claimed, err := r.mem.Dequeue(r.t.Context(), store.Dequeue{Operation: c.Operation(), Limit: 1, Owner: rand.Uint64() | 1, Lease: lease})
@@ -23,24 +23,24 @@ func (r *rig) crash(c semel.Call) {
 	}
 }
 
-// sweepAfterCrash lets a lease run out and frees what it held.
+// sweepAfterCrash lets the lease expire and runs a sweep.
 func (r *rig) sweepAfterCrash() {
 	r.t.Helper()
 	sleep(lease)
 	if swept, err := r.Sweep(r.t.Context(), 10); swept.Requeued+swept.Doubted != 1 || err != nil {
-		r.t.Fatalf("Sweep = %+v, %v, want one freed", swept, err)
+		r.t.Fatalf("Sweep = %+v, %v, want one requeued", swept, err)
 	}
 }
 
-// TestWorkerRequeuesTasksOfDeadWorkers, soon after their leases are over; without a
-// sweeper of its own it does not.
+// TestWorkerRequeuesTasksOfDeadWorkers: the sweeper requeues a task soon after
+// its lease has expired. A worker without a sweeper does not.
 func TestWorkerRequeuesTasksOfDeadWorkers(t *testing.T) {
 	t.Parallel()
 	for name, none := range map[string]bool{"with its sweeper": false, "without": true} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
 				o := atomicOptions()
-				o.Lease = 300 * time.Millisecond // the engine's is a hundred times as long
+				o.Lease = 300 * time.Millisecond // the engine's lease is a hundred times longer
 				op := semel.Define("op", o)
 				r := newRig(t, memory.New(memory.Options{}), task.Options{NoSweeper: none, Poll: 100 * time.Millisecond}, op)
 				handleTx(r, op, func(context.Context, *memory.Tx, input) (int, error) { return 0, nil })
@@ -63,8 +63,8 @@ func TestWorkerRequeuesTasksOfDeadWorkers(t *testing.T) {
 	}
 }
 
-// TestCrashesAndErrorsAreCountedSeparately from errors: each has its own limit, and what was sent
-// back because its worker died does not use up the errors.
+// TestCrashesAndErrorsAreCountedSeparately: each has its own limit, and a task
+// that was requeued because its worker died does not use up the errors.
 func TestCrashesAndErrorsAreCountedSeparately(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		o := atomicOptions()
@@ -101,8 +101,8 @@ func TestCrashesAndErrorsAreCountedSeparately(t *testing.T) {
 	})
 }
 
-// TestTooManyCrashesMakeADeadLetter, without another run. Under a policy that may
-// have had an effect they end in doubt.
+// TestTooManyCrashesMakeADeadLetter, without another run. Under a policy whose
+// runs may have had an effect the task becomes InDoubt.
 func TestTooManyCrashesMakeADeadLetter(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
@@ -118,7 +118,7 @@ func TestTooManyCrashesMakeADeadLetter(t *testing.T) {
 				op := semel.Define("op", tt.o)
 				r := newRig(t, memory.New(memory.Options{}), task.Options{}, op)
 				handle(r, op, func(context.Context, input) (int, error) {
-					t.Error("the function ran, want it not to")
+					t.Error("the function ran, want no run")
 					return 0, nil
 				})
 				call := op.Call(me, "k", input{})
@@ -150,8 +150,8 @@ func TestTooManyCrashesMakeADeadLetter(t *testing.T) {
 	}
 }
 
-// TestFencedLooksUpBeforeAnotherRun: the fence is raised with the number of the new
-// attempt, and what is found is the result.
+// TestFencedLooksUpBeforeAnotherRun: the fence is raised to the number of the
+// new attempt, and the result that the look-up finds is stored.
 func TestFencedLooksUpBeforeAnotherRun(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		var raised syncList[uint32]
@@ -163,7 +163,7 @@ func TestFencedLooksUpBeforeAnotherRun(t *testing.T) {
 		op := semel.Define("op", leasedOptions(semel.Fenced(raise, look)))
 		r := newRig(t, memory.New(memory.Options{}), task.Options{}, op)
 		handle(r, op, func(context.Context, input) (int, error) {
-			t.Error("the function ran, want it not to")
+			t.Error("the function ran, want no run")
 			return 0, nil
 		})
 		call := op.Call(me, "k", input{})
@@ -179,7 +179,8 @@ func TestFencedLooksUpBeforeAnotherRun(t *testing.T) {
 	})
 }
 
-// TestSweeperIgnoresForeignOperations by a worker's sweeper.
+// TestSweeperIgnoresForeignOperations: a worker's sweeper does not touch
+// records of operations that the worker does not have.
 func TestSweeperIgnoresForeignOperations(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		op, theirs := semel.Define("op", atomicOptions()), semel.Define("theirs", atomicOptions())
@@ -192,13 +193,13 @@ func TestSweeperIgnoresForeignOperations(t *testing.T) {
 		defer r.start()()
 		sleep(10 * time.Minute)
 		if got := r.record(call); got.Token != before.Token {
-			t.Errorf("the record stands as %v, want %v as it was left", got.Token, before.Token)
+			t.Errorf("the record has the token %v, want the unchanged %v", got.Token, before.Token)
 		}
 	})
 }
 
-// TestManySweepersRequeueEachTaskOnce: all workers sweep, and each task that a dead one left
-// is freed by one of them and run once.
+// TestManySweepersRequeueEachTaskOnce: all workers sweep. Each task of a dead
+// worker is requeued by one of them and run once.
 func TestManySweepersRequeueEachTaskOnce(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		const n = 30
@@ -229,7 +230,7 @@ func TestManySweepersRequeueEachTaskOnce(t *testing.T) {
 			swept += len(r.seen.of(semel.EventSwept))
 		}
 		if got := ran.all(); swept != n || len(got) != n {
-			t.Errorf("%d tasks were freed %d times and run as attempts %v, want once each", n, swept, got)
+			t.Errorf("%d tasks were requeued %d times and run as attempts %v, want once each", n, swept, got)
 		}
 	})
 }

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 	"time"
-	_ "time/tzdata" // the machine may have none
+	_ "time/tzdata" // the machine may lack time zone data
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/robfig/cron/v3"
@@ -14,8 +14,8 @@ import (
 	"github.com/semelgo/semel/task"
 )
 
-// TestCronSchedules fit, mean UTC unless they say otherwise, wherever they run, and
-// do at a change of clocks what the documents say.
+// TestCronSchedules: cron schedules use UTC unless they name a zone, on every
+// machine, and handle daylight saving time as documented.
 func TestCronSchedules(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct{ spec, from, want string }{

@@ -19,8 +19,8 @@ import (
 	"github.com/semelgo/semel/task"
 )
 
-// newPostgres returns the address of a new database, with a table of effects that
-// takes any number of each.
+// newPostgres returns the address of a new database. Its table of effects has
+// no unique constraint, so repeated effects show.
 func newPostgres(t *testing.T) string {
 	t.Helper()
 	url := realtest.Postgres(t).Database(t)
@@ -49,8 +49,7 @@ func connect(t *testing.T, url string) *pgxpool.Pool {
 	return pool
 }
 
-// insertEffect writes that an attempt had its effect. It does so whatever became of its
-// context.
+// insertEffect records the effect of an attempt, even if ctx has ended.
 func insertEffect(ctx context.Context, tx pgx.Tx, key string, attempt uint32) error {
 	_, err := tx.Exec(context.WithoutCancel(ctx), `INSERT INTO effects VALUES ($1, $2)`, key, attempt)
 	return err
@@ -75,7 +74,7 @@ func selectEffects(t *testing.T, pool *pgxpool.Pool) map[string][]uint32 {
 	return effects
 }
 
-// newSQLite returns a new SQLite database, likewise.
+// newSQLite returns a new SQLite database with the same table of effects.
 func newSQLite(t *testing.T) *sql.DB {
 	t.Helper()
 	db, err := sqlite.Open(filepath.Join(t.TempDir(), "semel.db"))
@@ -112,8 +111,8 @@ func newProcess[Tx any](t *testing.T, s store.TxStore[Tx], o task.Options, ops .
 	return p
 }
 
-// start runs the worker until the test ends. Functions that wait for the test go on
-// then, because of stay.
+// start runs the worker until the test ends. Functions that are blocked in
+// block continue then.
 func (p *realProcess[Tx]) start(t *testing.T) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -127,7 +126,7 @@ func (p *realProcess[Tx]) start(t *testing.T) {
 	})
 }
 
-// block stands still until c is closed or the test is over.
+// block waits until c is closed or the test is over.
 func block(t *testing.T, c <-chan struct{}) {
 	select {
 	case <-c:
@@ -135,7 +134,7 @@ func block(t *testing.T, c <-chan struct{}) {
 	}
 }
 
-// sendOrEnd says v to a test that is not over.
+// sendOrEnd sends v, unless the test is over.
 func sendOrEnd[T any](t *testing.T, c chan<- T, v T) {
 	select {
 	case c <- v:
@@ -152,26 +151,25 @@ func newPostgresStore(t *testing.T, pool *pgxpool.Pool) *postgres.Store {
 	return s
 }
 
-// await waits for something that another goroutine tells, for as long as a busy
-// machine may need.
+// await receives from c. The limit allows for a busy machine.
 func await[T any](t *testing.T, c <-chan T, what string) (v T) {
 	t.Helper()
 	select {
 	case v = <-c:
 	case <-time.After(time.Minute):
-		t.Fatalf("waited in vain for %s", what)
+		t.Fatalf("timed out waiting for %s", what)
 	}
 	return v
 }
 
-// until waits until done says so, likewise.
+// until polls done until it returns true. The limit allows for a busy machine.
 func until(t *testing.T, what string, done func() bool) {
 	t.Helper()
 	for ticks, end := time.NewTicker(10*time.Millisecond), time.After(time.Minute); !done(); {
 		select {
 		case <-ticks.C:
 		case <-end:
-			t.Fatalf("waited in vain for %s", what)
+			t.Fatalf("timed out waiting for %s", what)
 		}
 	}
 }

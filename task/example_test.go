@@ -15,7 +15,8 @@ import (
 
 type greeting struct{ Member string }
 
-// A task is enqueued in the transaction of what it belongs to, and run later.
+// A program enqueues a task in the transaction that makes the task necessary. A
+// worker runs it later.
 func Example() {
 	ctx, stop := context.WithCancel(context.Background())
 	defer stop()
@@ -35,7 +36,7 @@ func Example() {
 		return
 	}
 	err = task.Handle(worker, welcome, func(ctx context.Context, g greeting) (string, error) {
-		defer stop() // one is enough for an example
+		defer stop() // one mail is enough for the example
 		key, err := semel.ChildKey(ctx, "mail")
 		if err != nil {
 			return "", err
@@ -67,8 +68,8 @@ func Example() {
 	// worked <nil>
 }
 
-// The effect is in the record's own database: an attempt that fails leaves nothing
-// behind, and one that was taken over cannot commit.
+// The effect is in the record's own database. An attempt that fails leaves no
+// effect, and an attempt whose lease was taken over cannot commit.
 func ExampleHandleTx() {
 	ctx, stop := context.WithCancel(context.Background())
 	defer stop()
@@ -116,7 +117,8 @@ func ExampleHandleTx() {
 	// welcome, ann, says attempt 2
 }
 
-// Two processes know the same schedule. Each tick is one task, whoever enqueues it.
+// Two processes have the same schedule. Each tick is one task, in whichever
+// process it was enqueued.
 func ExamplePeriodic() {
 	report := semel.Define("report", semel.OperationOptions[time.Time]{Policy: semel.Atomic(), Retry: &semel.Retry{}})
 	db := memory.New(memory.Options{})
@@ -129,7 +131,7 @@ func ExamplePeriodic() {
 		}
 		nightly, err := task.NewPeriodic(engine, task.PeriodicOptions[time.Time]{
 			Name:      "nightly",
-			Schedule:  task.Every(24 * time.Hour), // or one of robfig/cron
+			Schedule:  task.Every(24 * time.Hour), // or a schedule of robfig/cron
 			Operation: report,
 			Scope:     semel.Shared(),
 			Input:     func(tick time.Time) time.Time { return tick },
@@ -147,8 +149,8 @@ func ExamplePeriodic() {
 	// second false <nil>
 }
 
-// What failed for good is a dead letter. It says what its attempts came to, and a
-// person may send it round again.
+// A task that has failed for good is a dead letter. Its record keeps the
+// history of its attempts, and an operator may redrive it.
 func ExampleWorker_deadLetter() {
 	charge := semel.Define("charge", semel.OperationOptions[int]{
 		Policy: semel.Keyed(),
@@ -172,7 +174,7 @@ func ExampleWorker_deadLetter() {
 			if attempt.Number() == 2 {
 				stop()
 			}
-			return "", semel.NotCommitted(errors.New("the bank is closed")) // its own answer
+			return "", semel.NotCommitted(errors.New("the bank is closed")) // the bank refused, so nothing was charged
 		}
 		stop()
 		return fmt.Sprintf("charged %d", cents), nil

@@ -1,10 +1,11 @@
 package task
 
-// QueueOrder is the order in which hands run what they are given: three functions, one
-// that is to be run soon, and another one once two have begun.
+// QueueOrder returns the order in which a goroutinePool runs its functions:
+// three submitted functions, one submitted with submitFirst, and another one
+// submitted with submitFirst after two have started.
 func QueueOrder() (ran []string) {
 	h := newGoroutinePool()
-	h.wakePending = true // nobody comes by itself
+	h.wakePending = true // no goroutine is started
 	note := func(name string) func() { return func() { ran = append(ran, name) } }
 	h.submit(note("first"))
 	h.submit(note("second"))

@@ -12,13 +12,14 @@ import (
 	"github.com/semelgo/semel/task"
 )
 
-var errConnectionLost = errors.New("the connection is cut")
+var errConnectionLost = errors.New("the connection was lost")
 
-// faultyStore is one process's way to a store in memory.
+// faultyStore is one process's connection to a store in memory. Tests make it
+// fail.
 type faultyStore struct {
 	*memory.Store
 
-	mu    sync.Mutex // guards what follows
+	mu    sync.Mutex // guards the fields below
 	cut   bool
 	swaps [][]store.Change
 	hook  func(ctx context.Context, changes []store.Change) error // called before each Swap
@@ -26,7 +27,7 @@ type faultyStore struct {
 
 func newFaultyStore() *faultyStore { return &faultyStore{Store: memory.New(memory.Options{})} }
 
-// newRigOver is newRig of a process whose way to the store is w.
+// newRigOver is newRig for a process that uses the store w.
 func newRigOver(t *testing.T, w *faultyStore, o task.Options, ops ...semel.Declared) *rig {
 	t.Helper()
 	r := &rig{t: t, mem: w.Store, seen: new(eventLog)}
@@ -39,22 +40,23 @@ func newRigOver(t *testing.T, w *faultyStore, o task.Options, ops ...semel.Decla
 	return r
 }
 
-// setDown cuts the wire, or mends it.
+// setDown makes all calls fail, or work again.
 func (w *faultyStore) setDown(cut bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.cut = cut
 }
 
-// beforeSwap calls fn before each Swap; its error keeps the Swap from being made.
+// beforeSwap calls fn before each Swap. If fn returns an error, the Swap is not
+// made.
 func (w *faultyStore) beforeSwap(fn func(ctx context.Context, changes []store.Change) error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.hook = fn
 }
 
-// swapsBetween returns the Swaps so far whose first change leads to the state from the
-// state.
+// swapsBetween returns the Swaps so far whose first change leads from one state
+// to the other.
 func (w *faultyStore) swapsBetween(from, to store.State) [][]store.Change {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -11,28 +11,30 @@ import (
 	"github.com/semelgo/semel"
 )
 
-// firstRunRetention keeps the record of a schedule's first run for longer than the
-// schedule lives: without it the schedule would be a new one.
+// firstRunRetention keeps the record of a schedule's first run longer than the
+// schedule exists. Without the record the schedule would count as new.
 const firstRunRetention = 100 * 365 * 24 * time.Hour
 
-// firstRun is the result of the record that remembers when a schedule was first run.
+// firstRun is the result stored in the record of a schedule's first run.
 type firstRun struct {
 	Operation string    `json:"operation"`
 	Schedule  string    `json:"schedule"`
 	At        time.Time `json:"at"`
 }
 
-// firstRunCall is the call whose record remembers when the schedule was first run.
+// firstRunCall returns the call whose record stores when the schedule first
+// ran.
 func (p *Periodic[In]) firstRunCall() semel.Call {
 	op := semel.Define("semel.periodic", semel.OperationOptions[struct{}]{Policy: semel.AtLeastOnce(), Retention: firstRunRetention})
-	// Together the two names may be longer than a key.
+	// The two names together may be longer than a key may be.
 	sum := sha256.Sum256([]byte(p.options.Operation.Name() + "\x00" + p.options.Name))
 	return op.Call(p.options.Scope, hex.EncodeToString(sum[:]), struct{}{})
 }
 
-// startTime returns the time after which the ticks are enqueued: CatchUp ago, but not
-// before the schedule was first run. Processes that start it at once agree on the time
-// of the first run, because the operation runs once and each receives its result.
+// startTime returns the time after which ticks are enqueued: CatchUp ago, but
+// not before the schedule's first run. Processes that start the schedule at the
+// same time agree on its first run, because the operation runs once and every
+// process receives its result.
 func (p *Periodic[In]) startTime(ctx context.Context) (time.Time, error) {
 	started, call := now(), p.firstRunCall()
 	for ctx.Err() == nil {
@@ -51,10 +53,10 @@ func (p *Periodic[In]) startTime(ctx context.Context) (time.Time, error) {
 	return time.Time{}, nil
 }
 
-// isFinal reports whether asking the store again leads to the same error.
+// isFinal reports whether a retry would lead to the same error.
 func isFinal(err error) bool { return errors.Is(err, semel.ErrClosed) || semel.RetryAfter(err) <= 0 }
 
-// later is the later one of two times.
+// later returns the later of two times.
 func later(a, b time.Time) time.Time {
 	if a.After(b) {
 		return a

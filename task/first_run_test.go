@@ -10,7 +10,7 @@ import (
 	"github.com/semelgo/semel/task"
 )
 
-// runBriefly runs p as a process does that is stopped at once.
+// runBriefly runs p as a process that is stopped at once.
 func runBriefly(t *testing.T, p *task.Periodic[input]) {
 	t.Helper()
 	stop := runPeriodic(t, p)
@@ -20,8 +20,8 @@ func runBriefly(t *testing.T, p *task.Periodic[input]) {
 
 func withLongCatchUp(o *task.PeriodicOptions[input]) { o.CatchUp = 20 * time.Hour }
 
-// TestNewScheduleBeginsWithItsNextTick, in all processes that start it, however late
-// its ticks may be.
+// TestNewScheduleBeginsWithItsNextTick: this holds in all processes that start
+// the schedule, and with a long CatchUp.
 func TestNewScheduleBeginsWithItsNextTick(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		op := semel.Define("op", atomicOptions())
@@ -40,15 +40,15 @@ func TestNewScheduleBeginsWithItsNextTick(t *testing.T) {
 		sleep(time.Hour)
 		for back := range 10 {
 			if got := r.record(p.Call(hour.Add(-time.Duration(back) * time.Hour))); got.State != store.Absent {
-				t.Errorf("the tick of %d hours before the first run is %v, want it passed over", back, got.State)
+				t.Errorf("the tick of %d hours before the first run is %v, want it skipped", back, got.State)
 			}
 		}
 		r.wantState(p.Call(hour.Add(time.Hour)), store.Pending)
 	})
 }
 
-// TestCatchUpGoesBackToTheFirstRun and not beyond it: after a restart, and also when
-// the records of old ticks are purged.
+// TestCatchUpGoesBackToTheFirstRun and no further, after a restart and also
+// when the records of old ticks are purged.
 func TestCatchUpGoesBackToTheFirstRun(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		op := semel.Define("op", atomicOptions())
@@ -74,8 +74,8 @@ func TestCatchUpGoesBackToTheFirstRun(t *testing.T) {
 	})
 }
 
-// TestFirstRunWhileTheStoreIsDown: its first run is when the process
-// started, not when the store came back.
+// TestFirstRunWhileTheStoreIsDown: the first run is the time at which the
+// process started, not the time at which the store came back.
 func TestFirstRunWhileTheStoreIsDown(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		op := semel.Define("op", atomicOptions())
@@ -91,7 +91,7 @@ func TestFirstRunWhileTheStoreIsDown(t *testing.T) {
 		sleep(10 * time.Minute)
 		r.wantState(p.Call(tick), store.Pending)
 		if got := r.record(p.Call(tick.Add(-time.Hour))); got.State != store.Absent {
-			t.Errorf("the tick before the first run is %v, want it passed over", got.State)
+			t.Errorf("the tick before the first run is %v, want it skipped", got.State)
 		}
 	})
 }

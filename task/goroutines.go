@@ -5,24 +5,25 @@ import (
 	"sync"
 )
 
-// goroutinePool are goroutines that run functions, in the order they come, one after the
-// other. Before a hand runs one it calls another to what still waits, because the
-// function may take long; what takes no time is all run by the first, before the
-// other has come. A goroutine for each function would have to make room for what it
-// calls each time, which is a quarter of what a small task costs.
+// goroutinePool runs functions on reused goroutines, in the order of
+// submission. Before a goroutine runs a function it wakes another one for the
+// rest of the queue, because the function may take long. Short functions are
+// all run by the first goroutine, before the second one starts. Reuse matters:
+// a new goroutine has to grow its stack for each function, which costs a
+// quarter of the time of a small task.
 type goroutinePool struct {
-	wake chan struct{} // to one of those that are idle
+	wake chan struct{} // wakes one idle goroutine
 
-	mu          sync.Mutex // guards what follows
+	mu          sync.Mutex // guards the fields below
 	queue       []func()
-	head        int  // how many of these
-	idle        int  // how many hands wait for a call
-	wakePending bool // one was called, and has not come yet
+	head        int  // index of the first function in queue that has not started
+	idle        int  // number of goroutines that wait on wake
+	wakePending bool // a goroutine has been woken or started and has not yet reached nextAfterWake
 }
 
 func newGoroutinePool() *goroutinePool { return &goroutinePool{wake: make(chan struct{}, 1)} }
 
-// submit runs f beside its caller.
+// submit appends f to the queue.
 func (h *goroutinePool) submit(f func()) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -30,7 +31,7 @@ func (h *goroutinePool) submit(f func()) {
 	h.wakeWorker()
 }
 
-// submitFirst is do, before what waits.
+// submitFirst puts f in front of the queue.
 func (h *goroutinePool) submitFirst(f func()) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -43,21 +44,22 @@ func (h *goroutinePool) submitFirst(f func()) {
 	h.wakeWorker()
 }
 
-// wakeWorker calls a hand if something waits and none is on its way.
+// wakeWorker wakes or starts a goroutine if the queue is not empty and no other
+// goroutine is on its way.
 func (h *goroutinePool) wakeWorker() {
 	switch {
 	case h.wakePending || len(h.queue) == 0:
 		return
 	case h.idle > 0:
 		h.idle--
-		h.wake <- struct{}{} // there is room: no other was called
+		h.wake <- struct{}{} // does not block: the buffer is empty while wakePending is false
 	default:
 		go h.worker()
 	}
 	h.wakePending = true
 }
 
-// worker is one of the hands.
+// worker runs functions until the pool is closed.
 func (h *goroutinePool) worker() {
 	for more := true; more; _, more = <-h.wake {
 		for f := h.nextAfterWake(); f != nil; f = h.next() {
@@ -66,7 +68,7 @@ func (h *goroutinePool) worker() {
 	}
 }
 
-// nextAfterWake is next for a hand that was called.
+// nextAfterWake is next, for a goroutine that has just been woken or started.
 func (h *goroutinePool) nextAfterWake() func() {
 	h.mu.Lock()
 	h.wakePending = false
@@ -74,7 +76,8 @@ func (h *goroutinePool) nextAfterWake() func() {
 	return h.next()
 }
 
-// next is the function to run now, or nil: then the hand waits for a call.
+// next returns the function to run now. It returns nil if the queue is empty;
+// the goroutine then waits on wake.
 func (h *goroutinePool) next() func() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -91,5 +94,6 @@ func (h *goroutinePool) next() func() {
 	return f
 }
 
-// close ends all, once what they run has returned. Nothing may be done afterwards.
+// close ends all goroutines after their current functions. Nothing may be
+// submitted afterwards.
 func (h *goroutinePool) close() { close(h.wake) }

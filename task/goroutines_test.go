@@ -17,8 +17,7 @@ import (
 	"github.com/semelgo/semel/task"
 )
 
-// TestGoroutinesAreReused, so that each does not begin with a
-// small stack.
+// TestGoroutinesAreReused: a function does not start on a new, small stack.
 func TestGoroutinesAreReused(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		op := semel.Define("op", leasedOptions(semel.AtLeastOnce()))
@@ -42,7 +41,8 @@ func TestGoroutinesAreReused(t *testing.T) {
 	})
 }
 
-// firstCompletion notes how many functions had begun when the first success was recorded.
+// firstCompletion records how many functions had started when the first success
+// was stored.
 type firstCompletion struct {
 	begun, at atomic.Int64
 }
@@ -53,8 +53,8 @@ func (f *firstCompletion) Observe(_ context.Context, e semel.Event) {
 	}
 }
 
-// TestCompletionDoesNotWaitForQueuedTasks: what has succeeded is recorded while those
-// that were claimed with it have their turn, and not after the last of them.
+// TestCompletionDoesNotWaitForQueuedTasks: a success is stored while other
+// tasks of the same claim are still queued in the worker.
 func TestCompletionDoesNotWaitForQueuedTasks(t *testing.T) {
 	t.Parallel()
 	const n = 200
@@ -68,7 +68,7 @@ func TestCompletionDoesNotWaitForQueuedTasks(t *testing.T) {
 	done := make(chan struct{}, n)
 	err = task.Handle(worker, op, func(context.Context, input) (int, error) {
 		f.begun.Add(1)
-		sha256.Sum256(make([]byte, 1<<20)) // it works
+		sha256.Sum256(make([]byte, 1<<20)) // some work
 		done <- struct{}{}
 		return 0, nil
 	}, task.HandlerOptions{})
@@ -91,11 +91,11 @@ func TestCompletionDoesNotWaitForQueuedTasks(t *testing.T) {
 		t.Error(err)
 	}
 	if at := f.at.Load(); at == 0 || at == n {
-		t.Errorf("the first success was recorded when %d of %d functions had begun", at, n)
+		t.Errorf("the first success was recorded when %d of %d functions had started", at, n)
 	}
 }
 
-// TestSubmitFirstRunsFirst, whether anything was begun before or not.
+// TestSubmitFirstRunsFirst, whether or not other functions have started before.
 func TestSubmitFirstRunsFirst(t *testing.T) {
 	t.Parallel()
 	want := []string{"soon", "first", "sooner", "second", "third"}

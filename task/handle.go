@@ -7,13 +7,16 @@ import (
 	"github.com/semelgo/semel"
 )
 
-// HandlerOptions say how one kind of task is run. The zero value is good.
+// HandlerOptions configure how the tasks of one operation are run. The zero
+// value is valid.
 type HandlerOptions struct {
-	// Concurrency is how many of the kind run at a time in this worker. Zero, or
-	// more than the worker has: its Slots.
+	// Concurrency is the maximum number of the operation's tasks that run at a
+	// time in this worker. Zero, or a number above Options.Slots, means
+	// Options.Slots.
 	Concurrency int
-	// Timeout is when the context of a function ends, counted from its start. What
-	// it returns then counts as it is: as an error, when it is one. Zero: none.
+	// Timeout limits the run of a function: its context ends this long after
+	// the start. The function's return value then counts as usual; an error is
+	// an error of the attempt. Zero means no limit.
 	Timeout time.Duration
 }
 
@@ -27,24 +30,26 @@ func (o *HandlerOptions) valid() error {
 	return nil
 }
 
-// Handle gives w the function that runs the tasks of op, for an effect that is
-// outside of the record's database. It is given what was enqueued, and what it
-// returns is the result that everybody who asks for the key gets.
+// Handle registers fn as the function that runs the tasks of op, for an effect
+// outside the record's database. fn receives the enqueued input. Its result is
+// stored, and every caller of the key receives it.
 //
-// An error is Unknown unless it is marked [semel.NotCommitted] or [semel.Final], or
-// op classifies it; what it then leads to say op's Policy and Retry. So do a panic
-// and the end of the goroutine: the worker goes on, and the Observer is told. Input
-// that cannot be read is an error of the attempt, and the function is not run.
+// The verdict of an error is Unknown unless the error is marked with
+// [semel.NotCommitted] or [semel.Final], or op's Classify recognizes it. The
+// Policy and the Retry of op decide what follows. A panic or runtime.Goexit
+// counts in the same way: the worker continues, and the Observer receives an
+// event. If the input cannot be decoded, that is an error of the attempt and fn
+// is not run.
 //
-// It runs on a goroutine that other functions run on after it: if it locks that to its
-// thread, or labels it for profiles, it undoes that before it returns.
+// fn runs on a goroutine that later runs other functions. If fn locks it to its
+// thread or sets profiler labels, it must undo that before it returns.
 //
-// Under Atomic the function itself calls [semel.InTx], once it has gathered what it
-// needs: the effect must be in that transaction. A function that returns success without
-// having called it leaves the task in doubt.
+// Under the policy Atomic, fn itself calls [semel.InTx] after it has gathered
+// its data. The effect must be in that transaction. If fn returns success
+// without a call of InTx, the task becomes InDoubt.
 //
-// op must have Retry and be among the engine's Operations; otherwise, and when w
-// has a function for it already, the error is a *semel.FieldError.
+// op must have Retry and must be one of the engine's Operations. Otherwise, or
+// if w already has a function for op, the error is a *semel.FieldError.
 func Handle[In, T, Tx any](w *Worker[Tx], op *semel.Operation[In],
 	fn func(ctx context.Context, in In) (T, error), o HandlerOptions,
 ) error {
@@ -64,10 +69,11 @@ func Handle[In, T, Tx any](w *Worker[Tx], op *semel.Operation[In],
 	})
 }
 
-// HandleTx is [Handle] for an effect in the record's own database: fn is run in the
-// transaction that also commits the outcome. After an error or a panic it is rolled
-// back, and so it is when somebody has taken the task over meanwhile. Its rules are
-// those of [semel.InTx]. The policy of op must be Atomic.
+// HandleTx is [Handle] for an effect in the record's own database: fn runs in
+// the transaction that also commits the outcome. The transaction is rolled back
+// after an error or a panic, and if another process has taken over the task in
+// the meantime. The rules of [semel.InTx] apply. The policy of op must be
+// Atomic.
 func HandleTx[In, T, Tx any](w *Worker[Tx], op *semel.Operation[In],
 	fn func(ctx context.Context, tx Tx, in In) (T, error), o HandlerOptions,
 ) error {

@@ -13,14 +13,14 @@ type kind struct {
 	op      semel.Declared
 	name    string
 	times   semel.Times
-	limit   int // the most that run at a time
+	limit   int // maximum number of tasks that run at a time
 	timeout time.Duration
-	inTx    bool // the function ends its attempt itself, in its transaction
+	inTx    bool // the function itself ends the attempt, in its transaction
 	run     func(ctx context.Context, a *semel.Attempt) (any, error)
 
-	// Guarded by the pool's lock.
-	busy        int  // how many run
-	mayHaveMore bool // there may be more of them waiting
+	// Guarded by the worker's mutex.
+	busy        int  // number of running tasks
+	mayHaveMore bool // more tasks may be due
 }
 
 func (p *untypedWorker) addHandler(op semel.Declared, name string, o HandlerOptions, inTx bool,
@@ -52,11 +52,12 @@ func (p *untypedWorker) addHandler(op semel.Declared, name string, o HandlerOpti
 	return nil
 }
 
-// shortest is the least of what the kinds say.
-func (p *untypedWorker) shortest(of func(semel.Times) time.Duration) time.Duration {
-	least := of(p.kinds[0].times)
+// shortest returns the smallest of the durations that get selects from the
+// kinds.
+func (p *untypedWorker) shortest(get func(semel.Times) time.Duration) time.Duration {
+	least := get(p.kinds[0].times)
 	for _, k := range p.kinds[1:] {
-		least = min(least, of(k.times))
+		least = min(least, get(k.times))
 	}
 	return least
 }

@@ -13,12 +13,12 @@ import (
 	"github.com/semelgo/semel/task"
 )
 
-// TestOneHeartbeatRenewsAllLeases: the leases of all that runs, of whatever kind, are renewed
-// by one Swap a tick, for as long as they run.
+// TestOneHeartbeatRenewsAllLeases: one Swap per heartbeat renews the leases of
+// all running tasks, of all operations, for as long as they run.
 func TestOneHeartbeatRenewsAllLeases(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		short := leasedOptions(semel.Keyed())
-		short.Lease = 6 * time.Second // a heartbeat each two seconds
+		short.Lease = 6 * time.Second // a heartbeat every two seconds
 		quick, slow := semel.Define("quick", short), semel.Define("slow", leasedOptions(semel.Hold()))
 		w := newFaultyStore()
 		r := newRigOver(t, w, task.Options{}, quick, slow)
@@ -43,7 +43,7 @@ func TestOneHeartbeatRenewsAllLeases(t *testing.T) {
 		sleep(30 * time.Minute)
 		beats := w.swapsBetween(store.InProgress, store.InProgress)
 		if len(beats) < 898 || len(beats) > 900 {
-			t.Errorf("%d Swaps renewed leases in half an hour, want one each two seconds", len(beats))
+			t.Errorf("%d Swaps renewed leases in half an hour, want one every two seconds", len(beats))
 		}
 		if last := beats[len(beats)-1]; len(last) != len(calls) {
 			t.Errorf("a Swap renewed %d leases, want all %d", len(last), len(calls))
@@ -57,8 +57,8 @@ func TestOneHeartbeatRenewsAllLeases(t *testing.T) {
 	})
 }
 
-// TestHeartbeatWithoutAnswer does not keep the next from being sent, so one of them
-// may hang although three make a lease.
+// TestHeartbeatWithoutAnswer: a heartbeat that hangs does not delay the next
+// one. A lease lasts three heartbeats, so one of them may hang.
 func TestHeartbeatWithoutAnswer(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		o := leasedOptions(semel.Keyed())
@@ -90,8 +90,8 @@ func TestHeartbeatWithoutAnswer(t *testing.T) {
 	})
 }
 
-// requeue lets the task that runs wait again, as a sweeper does whose store says
-// that the lease is over.
+// requeue makes the running task Pending, as the sweeper of another process
+// does when the store's clock says that the lease has expired.
 func (r *rig) requeue(c semel.Call) {
 	r.t.Helper()
 	stands := r.record(c)
@@ -101,12 +101,12 @@ func (r *rig) requeue(c semel.Call) {
 	change := store.Change{If: stands.Token, To: to}
 	answers, err := r.mem.Swap(r.t.Context(), []store.Change{change})
 	if err != nil || !answers[0].Applied(change) {
-		r.t.Fatalf("Swap = %v, %v, want it in force", answers, err)
+		r.t.Fatalf("Swap = %v, %v, want it applied", answers, err)
 	}
 }
 
-// TestLostLeaseCancelsOnlyItsTask: that one is told ErrLeaseLost, and others go
-// on.
+// TestLostLeaseCancelsOnlyItsTask: its context ends with ErrLeaseLost, and
+// other tasks continue.
 func TestLostLeaseCancelsOnlyItsTask(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		op := semel.Define("op", leasedOptions(semel.Keyed()))
@@ -145,8 +145,9 @@ func TestLostLeaseCancelsOnlyItsTask(t *testing.T) {
 	})
 }
 
-// TestOutageLongerThanTheLease ends the functions that run: others may have them
-// by now. When the store is back they are run again.
+// TestOutageLongerThanTheLease: running functions are cancelled, because other
+// workers may have taken their tasks over. When the store is back, the tasks
+// run again.
 func TestOutageLongerThanTheLease(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		op := semel.Define("op", atomicOptions())
@@ -180,16 +181,16 @@ func TestOutageLongerThanTheLease(t *testing.T) {
 	})
 }
 
-// TestZombieChangesNothing: a function that ignores the end of its context keeps its
-// slot, and what it returns is not what anybody gets.
+// TestZombieChangesNothing: a function that ignores the end of its context
+// keeps its slot. Its result is never stored.
 func TestZombieChangesNothing(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		op := semel.Define("op", leasedOptions(semel.AtLeastOnce()))
 		r := newRig(t, memory.New(memory.Options{}), task.Options{Slots: 1}, op)
 		other := newRig(t, r.mem, task.Options{}, op)
 		handle(r, op, func(context.Context, input) (string, error) {
-			<-time.After(10 * time.Minute) // whatever its context says
-			return "from the grave", nil
+			<-time.After(10 * time.Minute) // ignores its context
+			return "late result", nil
 		})
 		handle(other, op, func(context.Context, input) (string, error) { return "alive", nil })
 		call, next := op.Call(me, "k", input{}), op.Call(me, "next", input{})
@@ -209,7 +210,7 @@ func TestZombieChangesNothing(t *testing.T) {
 		out := semel.Outcome{Record: r.wantState(call, store.Succeeded)}
 		var got string
 		if err := out.Decode(&got); got != "alive" || err != nil {
-			t.Errorf("the result is %q, %v; want the second attempt's", got, err)
+			t.Errorf("the result is %q, %v; want that of the second attempt", got, err)
 		}
 		if n := len(r.seen.of(semel.EventFenced)); n != 1 {
 			t.Errorf("%d zombies were fenced, want one", n)
@@ -217,7 +218,8 @@ func TestZombieChangesNothing(t *testing.T) {
 	})
 }
 
-// TestQueuedTaskAndDirectCallAreOneRecord: whoever comes first runs it.
+// TestQueuedTaskAndDirectCallAreOneRecord: the task runs once, in the worker or
+// in the direct call.
 func TestQueuedTaskAndDirectCallAreOneRecord(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		op := semel.Define("op", atomicOptions())
@@ -235,7 +237,7 @@ func TestQueuedTaskAndDirectCallAreOneRecord(t *testing.T) {
 			call := op.Call(me, fmt.Sprint(i), input{i})
 			r.enqueue(call)
 			go func() {
-				for { // somebody runs it: ask again
+				for { // another run is in progress: retry
 					v, _, err := semel.DoTx(t.Context(), r.Engine, call, func(ctx context.Context, tx *memory.Tx) (int, error) {
 						return run(ctx, tx, input{i})
 					})

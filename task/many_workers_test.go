@@ -16,23 +16,24 @@ import (
 	"github.com/semelgo/semel/task"
 )
 
-// sharedTasks is how many tasks several workers share in the tests below.
+// sharedTasks is the number of tasks that several workers share in the tests
+// below.
 const sharedTasks = 200
 
-// failSometimes is what a function of the tests below does in an attempt: one in four
-// fails its first one, one in eight panics in its second.
+// failSometimes makes one task in four fail in its first attempt, and one in
+// eight panic in its second.
 func failSometimes(in input, attempt uint32) error {
 	switch {
 	case in.N%4 == 0 && attempt == 1:
 		return errBoom
 	case in.N%8 == 0 && attempt == 2:
-		panic("at the disco")
+		panic("on purpose")
 	}
 	return nil
 }
 
-// TestWorkersShareTheQueueOnPostgres, each task with one effect. What was enqueued
-// in a transaction that was rolled back is not there.
+// TestWorkersShareTheQueueOnPostgres: each task has one effect. Tasks that were
+// enqueued in a transaction that was rolled back do not exist.
 func TestWorkersShareTheQueueOnPostgres(t *testing.T) {
 	t.Parallel()
 	url := newPostgres(t)
@@ -60,10 +61,10 @@ func TestWorkersShareTheQueueOnPostgres(t *testing.T) {
 		err := pgx.BeginFunc(t.Context(), pool, func(tx pgx.Tx) error {
 			added, err := semel.EnqueueTx(t.Context(), processes[0].Engine, tx, op.Call(me, fmt.Sprint(i), input{i}), semel.EnqueueOptions{})
 			if err == nil && !added {
-				t.Errorf("task %d was there already", i)
+				t.Errorf("task %d existed already", i)
 			}
 			if i%10 == 9 {
-				return errBoom // it is rolled back
+				return errBoom // roll the transaction back
 			}
 			return err
 		})
@@ -76,7 +77,7 @@ func TestWorkersShareTheQueueOnPostgres(t *testing.T) {
 	wantEachOnce(t, done, selectEffects(t, pool))
 }
 
-// TestWorkersShareTheQueueOnSQLite, likewise.
+// TestWorkersShareTheQueueOnSQLite is the same test on SQLite.
 func TestWorkersShareTheQueueOnSQLite(t *testing.T) {
 	t.Parallel()
 	t.Attr("engine", "sqlite")
@@ -128,7 +129,7 @@ func TestWorkersShareTheQueueOnSQLite(t *testing.T) {
 	wantEachOnce(t, done, effects)
 }
 
-// waitAllEnded waits until n tasks have ended and returns them.
+// waitAllEnded waits until n tasks have succeeded and returns their records.
 func waitAllEnded(t *testing.T, s interface {
 	store.Store
 	store.Counter
@@ -149,8 +150,8 @@ func waitAllEnded(t *testing.T, s interface {
 	return records
 }
 
-// wantEachOnce fails the test unless each record's effect is there once, of the
-// attempt that succeeded.
+// wantEachOnce fails the test unless each record has exactly one effect, that
+// of the attempt that succeeded.
 func wantEachOnce(t *testing.T, done []store.Record, effects map[string][]uint32) {
 	t.Helper()
 	want := make(map[string][]uint32)
@@ -165,12 +166,12 @@ func wantEachOnce(t *testing.T, done []store.Record, effects map[string][]uint32
 		t.Errorf("the effects differ from the attempts that succeeded (-want +got):\n%s", diff)
 	}
 	if retried < sharedTasks/8 {
-		t.Errorf("%d tasks were tried again, want more: the test shows nothing", retried)
+		t.Errorf("%d tasks were retried, want more: the test proves nothing", retried)
 	}
 }
 
-// TestLockedRowDoesNotDelayTheBatchOnPostgres: somebody holds the row of
-// one task until the others, which end at the same moment, have been ended.
+// TestLockedRowDoesNotDelayTheBatchOnPostgres: a transaction locks the row of
+// one task until the others of the batch have been completed.
 func TestLockedRowDoesNotDelayTheBatchOnPostgres(t *testing.T) {
 	t.Parallel()
 	url := newPostgres(t)
@@ -203,7 +204,7 @@ func TestLockedRowDoesNotDelayTheBatchOnPostgres(t *testing.T) {
 			return err
 		}
 		close(end)
-		until(t, "the neighbours to end", func() bool {
+		until(t, "the other tasks to end", func() bool {
 			counts, err := task.Counts(t.Context(), newPostgresStore(t, pool), "op")
 			return err == nil && counts[0].Succeeded == int64(len(calls)-1) && counts[0].Running == 1
 		})

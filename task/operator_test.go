@@ -17,7 +17,7 @@ func TestCancelPending(t *testing.T) {
 		op := semel.Define("op", leasedOptions(semel.Hold()))
 		r := newRig(t, memory.New(memory.Options{}), task.Options{}, op)
 		handle(r, op, func(context.Context, input) (int, error) {
-			t.Error("the function ran, want it not to")
+			t.Error("the function ran, want no run")
 			return 0, nil
 		})
 		call := op.Call(me, "k", input{})
@@ -35,8 +35,9 @@ func TestCancelPending(t *testing.T) {
 	})
 }
 
-// TestCancelRunning: the function is told by the next heartbeat. In a transaction it
-// then has no effect; elsewhere it is for the function to say.
+// TestCancelRunning: the next heartbeat cancels the function's context. In a
+// transaction the function then has no effect. Outside, its error decides the
+// outcome.
 func TestCancelRunning(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
@@ -77,14 +78,14 @@ func TestCancelRunning(t *testing.T) {
 				sleep(time.Minute)
 				r.wantState(call, tt.want)
 				if got := told.all(); len(got) != 1 || got[0] > time.Minute+10*time.Second {
-					t.Errorf("told after %v, want with the next heartbeat", got)
+					t.Errorf("cancelled after %v, want with the next heartbeat", got)
 				}
 			})
 		})
 	}
 }
 
-// TestRedriveDeadLetter, with its errors counted anew.
+// TestRedriveDeadLetter: the errors are counted from zero again.
 func TestRedriveDeadLetter(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		o := atomicOptions()
@@ -94,7 +95,7 @@ func TestRedriveDeadLetter(t *testing.T) {
 		var ran syncList[input]
 		handleTx(r, op, func(_ context.Context, _ *memory.Tx, in input) (int, error) {
 			ran.add(in)
-			if len(ran.all()) < 4 { // twice to the dead letters, and once after
+			if len(ran.all()) < 4 { // becomes a dead letter twice, and succeeds after the second redrive
 				return 0, errBoom
 			}
 			return 5, nil
@@ -111,13 +112,13 @@ func TestRedriveDeadLetter(t *testing.T) {
 		sleep(time.Minute)
 		r.wantResult(call, 5)
 		if _, err := r.Redrive(t.Context(), redrive); !errors.Is(err, semel.ErrNotFailed) {
-			t.Errorf("Redrive of what succeeded = %v, want ErrNotFailed", err)
+			t.Errorf("Redrive of a succeeded task = %v, want ErrNotFailed", err)
 		}
 	})
 }
 
-// TestUnfinishedTasksAreNotPurged: a worker purges what is past its retention, and
-// nothing that waits.
+// TestUnfinishedTasksAreNotPurged: a worker purges records past their
+// retention, and no waiting task.
 func TestUnfinishedTasksAreNotPurged(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		op := semel.Define("op", leasedOptions(semel.Hold()))

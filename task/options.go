@@ -6,23 +6,26 @@ import (
 	"github.com/semelgo/semel"
 )
 
-// Options say how a [Worker] works. The zero value is good.
+// Options configure a [Worker]. The zero value is valid.
 type Options struct {
-	// Slots is how many functions run at a time, of all kinds together. Zero: 10.
+	// Slots is the maximum number of functions that run at a time, over all
+	// operations. Zero means 10.
 	Slots int
-	// Poll is how long a worker rests that has found nothing, spread over half to
-	// one and a half of it. While there is more to do it does not rest. Zero: a
-	// second.
+	// Poll is the poll interval of a worker that found no task. It is jittered:
+	// each wait is between half and one and a half of it. A worker that expects
+	// more tasks does not wait. Zero means one second.
 	Poll time.Duration
-	// Drain is how long the functions that run may go on when the worker is to
-	// stop, before their contexts end. Zero: 30 seconds. Less than zero: no time.
+	// Drain is how long running functions may continue after the worker was
+	// told to stop. Then their contexts end. Zero means 30 seconds; a negative
+	// value means no time.
 	Drain time.Duration
-	// Sweeper says how the worker frees what dead workers left and purges what is
-	// past its retention. Its Every is, when zero, a third of the shortest lease
-	// that the worker's operations have.
+	// Sweeper configures how the worker requeues the tasks of dead workers and
+	// purges records past their retention. If its Every is zero, it is a third
+	// of the shortest lease of the worker's operations.
 	Sweeper semel.SweeperOptions
-	// NoSweeper leaves that to somebody else. Nothing becomes wrong without it, but
-	// what a dead worker ran waits.
+	// NoSweeper switches the sweeper off. Correctness does not depend on the
+	// sweeper, but the tasks of a dead worker wait until another process
+	// sweeps.
 	NoSweeper bool
 }
 

@@ -12,31 +12,35 @@ import (
 	"github.com/semelgo/semel/store"
 )
 
-// PeriodicOptions say what is enqueued at which times. Name, Schedule, Operation and
-// Scope are required.
+// PeriodicOptions configure a [Periodic]. Name, Schedule, Operation and Scope
+// are required.
 type PeriodicOptions[In any] struct {
-	// Name tells this schedule from others of the operation and scope: 1 to 200
-	// bytes. Renaming it forgets which ticks were enqueued, and makes it a new
-	// schedule, which begins with its next tick.
+	// Name distinguishes this schedule from others of the same operation and
+	// scope: 1 to 200 bytes. A new name makes a new schedule: it does not know
+	// which ticks were enqueued under the old name, and begins with its next
+	// tick.
 	Name string
-	// Schedule says when the ticks are.
+	// Schedule defines the times of the ticks.
 	Schedule Schedule
-	// Operation is what is to be run at each.
+	// Operation is the operation that runs at each tick.
 	Operation *semel.Operation[In]
-	// Scope is whose tasks they are: semel.Shared() for those of the system.
+	// Scope is the scope of the tasks: semel.Shared() for tasks of the system
+	// itself.
 	Scope semel.Scope
-	// Input is what a tick is enqueued with. It must say the same in every process,
-	// so it depends on nothing but the tick. Nil: the zero In.
+	// Input returns the input of the task of a tick. It must return the same
+	// value in every process, so it may depend on the tick only. Nil means the
+	// zero In.
 	Input func(tick time.Time) In
-	// CatchUp is how late a tick is still enqueued, because no process ran at its
-	// time or the store did not answer. Those that are older are passed over, and so
-	// are those from before the schedule was first run. Zero: 5 minutes.
+	// CatchUp is how late a tick may still be enqueued, after a time in which
+	// no process ran or the store did not answer. Older ticks are skipped, and
+	// so are ticks before the schedule's first run. Zero means 5 minutes.
 	CatchUp time.Duration
-	// Skew is how far apart the clocks of any two processes may be. Zero: 5
-	// minutes. A record must be kept for longer than CatchUp and Skew together, or
-	// a tick that was done and purged could come again: Retention is held to that.
+	// Skew is the largest difference between the clocks of any two processes.
+	// Zero means 5 minutes. The Retention of the operation must be longer than
+	// CatchUp and Skew together; otherwise a tick whose record was purged could
+	// be enqueued again. NewPeriodic checks this.
 	Skew time.Duration
-	// Priority is that of the tasks, as in semel.EnqueueOptions.
+	// Priority is the priority of the tasks, as in semel.EnqueueOptions.
 	Priority int
 }
 
@@ -59,7 +63,7 @@ func (o *PeriodicOptions[In]) valid() error {
 		return invalid("Schedule", "is required")
 	}
 	if t := now().UTC(); !o.Schedule.Next(t).After(t) {
-		return invalid("Schedule", "has no tick to come")
+		return invalid("Schedule", "has no future tick")
 	}
 	return nil
 }
@@ -76,18 +80,19 @@ func (o *PeriodicOptions[In]) setDefaults() {
 	}
 }
 
-// Periodic enqueues a task at each tick of a schedule. Any number of processes run
-// the same one: the key of a task is made of the name and the tick, so each tick is
-// one record and is run once. Workers run it, in these processes or in others.
+// Periodic enqueues a task at each tick of a schedule. Any number of processes
+// may run the same schedule: the key of a task consists of the schedule's name
+// and the tick, so each tick has one record and is run once. Workers run the
+// tasks, in these or in other processes.
 type Periodic[In any] struct {
 	runner    semel.Runner
 	retention time.Duration
 	options   PeriodicOptions[In]
 }
 
-// NewPeriodic returns what enqueues the ticks of o by e. Wrong options, and an
-// operation that no worker could run, are a *semel.FieldError: it has semel.Retry,
-// and is among those that e was given.
+// NewPeriodic returns a Periodic that enqueues tasks through e. The error is a
+// *semel.FieldError if an option is invalid or if no worker could run the
+// operation: it must have Retry and be one of the engine's Operations.
 func NewPeriodic[In, Tx any](e *semel.Engine[Tx], o PeriodicOptions[In]) (*Periodic[In], error) {
 	if e == nil {
 		return nil, invalid("engine", "is nil")
@@ -107,17 +112,18 @@ func NewPeriodic[In, Tx any](e *semel.Engine[Tx], o PeriodicOptions[In]) (*Perio
 	return p, nil
 }
 
-// Call returns the call that is the task of a tick.
+// Call returns the call of the task of a tick.
 func (p *Periodic[In]) Call(tick time.Time) semel.Call {
 	tick = tick.UTC()
 	key := p.options.Name + "@" + tick.Format(time.RFC3339Nano)
 	return p.options.Operation.Call(p.options.Scope, key, p.options.Input(tick))
 }
 
-// Tick enqueues the task of one tick, whether the schedule has it or not: it is for
-// programs whose ticks come from elsewhere. added says that this call added it; a
-// tick that was enqueued before is no error and adds nothing. One that is so old
-// that its record may be gone is [semel.ErrKeyExpired]. One to come waits for its
+// Tick enqueues the task of one tick, whether or not the schedule contains it.
+// It is for programs whose ticks come from elsewhere. added reports whether
+// this call created the record; it is false, without an error, if the tick had
+// been enqueued before. The error is [semel.ErrKeyExpired] for a tick so old
+// that its record may have been purged. A tick in the future waits for its
 // time.
 func (p *Periodic[In]) Tick(ctx context.Context, tick time.Time) (added bool, err error) {
 	if now().Sub(tick) >= p.retention-p.options.Skew {
@@ -126,13 +132,16 @@ func (p *Periodic[In]) Tick(ctx context.Context, tick time.Time) (added bool, er
 	return semel.Enqueue(ctx, p.runner, p.Call(tick), semel.EnqueueOptions{At: tick, Priority: p.options.Priority})
 }
 
-// Run enqueues the ticks as they come by the process's clock, and at first those of
-// the last CatchUp, until ctx ends; then it returns nil. The first Run of a schedule, in
-// any process, begins with the next tick: when that was is kept in a record of the
-// operation "semel.periodic", and no process enqueues ticks from before it. A tick that the store does
-// not answer for is asked for again, as long as CatchUp says. A tick that cannot be
-// enqueued at all, because of its input for instance, ends Run with the error, and
-// so does a closed engine, with [semel.ErrClosed].
+// Run enqueues each tick at its time by the process's clock, until ctx ends;
+// then it returns nil. It begins with the ticks of the last CatchUp. The first
+// Run of a schedule, in any process, begins with the next tick: a record of the
+// operation "semel.periodic" stores the time of the first run, and no process
+// enqueues ticks from before it.
+//
+// While the store does not answer, Run retries a tick for as long as CatchUp
+// allows. If a tick cannot be enqueued at all, for example because of its
+// input, Run returns the error. If the engine is closed, Run returns
+// [semel.ErrClosed].
 func (p *Periodic[In]) Run(ctx context.Context) error {
 	last, err := p.startTime(ctx)
 	if err != nil || ctx.Err() != nil {
@@ -140,7 +149,7 @@ func (p *Periodic[In]) Run(ctx context.Context) error {
 	}
 	for {
 		tick := p.options.Schedule.Next(last.UTC())
-		if !tick.After(last) { // there is none any more
+		if !tick.After(last) { // the schedule has no further tick
 			<-ctx.Done()
 			return nil
 		}
@@ -154,14 +163,14 @@ func (p *Periodic[In]) Run(ctx context.Context) error {
 	}
 }
 
-// enqueue enqueues a tick that has come, unless it comes too late. Without an error
-// nothing is left to do for it.
+// enqueue enqueues a tick whose time has come, unless it is older than CatchUp.
+// A nil error means that the tick needs no further work.
 func (p *Periodic[In]) enqueue(ctx context.Context, tick time.Time) error {
 	for now().Sub(tick) <= p.options.CatchUp {
 		_, err := p.Tick(ctx, tick)
 		switch {
 		case err == nil, errors.Is(err, semel.ErrMismatch), errors.Is(err, semel.ErrKeyExpired):
-			return nil // of another input it has been enqueued by another version of the program
+			return nil // a mismatch means that another version of the program enqueued the tick
 		case isFinal(err):
 			return err
 		}
@@ -173,8 +182,8 @@ func (p *Periodic[In]) enqueue(ctx context.Context, tick time.Time) error {
 	return nil
 }
 
-// sleepUntil waits for t, and reports whether it came before ctx ended. It looks at
-// the clock again every minute, since that may be set meanwhile.
+// sleepUntil waits for t and reports whether t came before ctx ended. It reads
+// the clock again every minute, because the clock may be set in the meantime.
 func sleepUntil(ctx context.Context, t time.Time) bool {
 	for {
 		left := t.Sub(now())
@@ -187,7 +196,7 @@ func sleepUntil(ctx context.Context, t time.Time) bool {
 	}
 }
 
-// sleep waits d, and reports whether it was over before ctx ended.
+// sleep waits for d and reports whether d passed before ctx ended.
 func sleep(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

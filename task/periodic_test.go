@@ -13,10 +13,10 @@ import (
 	"github.com/semelgo/semel/task"
 )
 
-// tickInput is what the periodic tasks of the tests are enqueued with.
+// tickInput is the input of the periodic tasks of the tests.
 func tickInput(tick time.Time) input { return input{int(tick.Unix())} }
 
-// periodic returns the schedule of one process, each hour.
+// periodic returns the hourly schedule of one process.
 func periodic(r *rig, op *semel.Operation[input], change ...func(*task.PeriodicOptions[input])) *task.Periodic[input] {
 	r.t.Helper()
 	o := task.PeriodicOptions[input]{
@@ -32,7 +32,7 @@ func periodic(r *rig, op *semel.Operation[input], change ...func(*task.PeriodicO
 	return p
 }
 
-// runPeriodic runs p. What it returns stops it, and waits for it.
+// runPeriodic runs p. The returned function stops it and waits for it.
 func runPeriodic(t *testing.T, p *task.Periodic[input]) (stop func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -46,7 +46,8 @@ func runPeriodic(t *testing.T, p *task.Periodic[input]) (stop func()) {
 	}
 }
 
-// TestTickIsOneTask however many processes enqueue it, and however often.
+// TestTickIsOneTask, however many processes enqueue the tick, and however
+// often.
 func TestTickIsOneTask(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		mem := memory.New(memory.Options{})
@@ -62,7 +63,7 @@ func TestTickIsOneTask(t *testing.T) {
 			defer runPeriodic(t, periodic(r, op))()
 		}
 		begun := time.Now()
-		sleep(24*time.Hour + 2*time.Minute) // a worker looks at the latest one and a half minutes after the last tick
+		sleep(24*time.Hour + 2*time.Minute) // a worker polls at most one and a half minutes after the last tick
 		times := make(map[int]int)
 		for _, n := range ran.all() {
 			times[n]++
@@ -78,8 +79,9 @@ func TestTickIsOneTask(t *testing.T) {
 	})
 }
 
-// TestMissedTicks are enqueued when a process starts that is not the first, if they are not too
-// old; those that others have enqueued are not enqueued again.
+// TestMissedTicks: a process that is not the first to run the schedule enqueues
+// ticks that were missed, unless they are older than CatchUp. Ticks that were
+// enqueued before are not enqueued again.
 func TestMissedTicks(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		op := semel.Define("op", atomicOptions())
@@ -102,8 +104,8 @@ func TestMissedTicks(t *testing.T) {
 	})
 }
 
-// TestTickIsLateWhileTheStoreIsDown, and not at all when that lasts longer than
-// CatchUp.
+// TestTickIsLateWhileTheStoreIsDown, and is skipped when the outage is longer
+// than CatchUp.
 func TestTickIsLateWhileTheStoreIsDown(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
@@ -138,8 +140,8 @@ func TestTickIsLateWhileTheStoreIsDown(t *testing.T) {
 	}
 }
 
-// TestEarlyTickWaitsForItsTime by the store's clock, when a clock that is ahead brings it
-// early.
+// TestEarlyTickWaitsForItsTime: a process whose clock is ahead enqueues a tick
+// early. The task is due at the tick's time by the store's clock.
 func TestEarlyTickWaitsForItsTime(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		op := semel.Define("op", atomicOptions())
@@ -155,7 +157,8 @@ func TestEarlyTickWaitsForItsTime(t *testing.T) {
 	})
 }
 
-// TestTickIsTheSameInEveryTimeZone.
+// TestTickIsTheSameInEveryTimeZone: the time zone of a tick does not change its
+// key.
 func TestTickIsTheSameInEveryTimeZone(t *testing.T) {
 	t.Parallel()
 	op := semel.Define("op", atomicOptions())
@@ -170,7 +173,7 @@ func TestTickIsTheSameInEveryTimeZone(t *testing.T) {
 // TestTickOlderThanRetentionIsRefused: its record may have been purged.
 func TestTickOlderThanRetentionIsRefused(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		op := semel.Define("op", atomicOptions()) // kept for 24 hours
+		op := semel.Define("op", atomicOptions()) // retention of 24 hours
 		r := newRig(t, memory.New(memory.Options{}), task.Options{}, op)
 		p := periodic(r, op)
 		old := time.Now().Add(-23*time.Hour - 55*time.Minute)
@@ -183,8 +186,9 @@ func TestTickOlderThanRetentionIsRefused(t *testing.T) {
 	})
 }
 
-// TestTickOfAnotherProgramVersion of the program has another input: the task stays as it
-// was enqueued, and the next ticks come.
+// TestTickOfAnotherProgramVersion: another version of the program has another
+// input. The task keeps the input that it was enqueued with, and later ticks
+// are enqueued.
 func TestTickOfAnotherProgramVersion(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		op := semel.Define("op", atomicOptions())
@@ -202,14 +206,14 @@ func TestTickOfAnotherProgramVersion(t *testing.T) {
 		defer runPeriodic(t, now)()
 		sleep(91 * time.Minute)
 		if got := string(r.record(now.Call(tick)).Input); got != `{"N":0}` {
-			t.Errorf("the input is %s, want the first one's", got)
+			t.Errorf("the input is %s, want the first version's", got)
 		}
 		r.wantState(now.Call(tick.Add(time.Hour)), store.Pending)
 	})
 }
 
-// TestPeriodicRunEnds with the engine, with a tick that cannot be enqueued, and
-// with its context when there are no ticks any more.
+// TestPeriodicRunEnds when the engine is closed, when a tick cannot be
+// enqueued, and when the schedule has no further ticks and its context ends.
 func TestPeriodicRunEnds(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		op := semel.Define("op", atomicOptions())
@@ -262,8 +266,8 @@ func TestNewPeriodicRefuses(t *testing.T) {
 		"Skew":      func(o *task.PeriodicOptions[input]) { o.Skew = -1 },
 		"Priority":  func(o *task.PeriodicOptions[input]) { o.Priority = 5 },
 		"Schedule":  func(o *task.PeriodicOptions[input]) { o.Schedule = task.Every(0) },
-		"Retention": func(o *task.PeriodicOptions[input]) { o.Operation = short }, // twice five minutes are not less
-		// Its ticks would wait for ever.
+		"Retention": func(o *task.PeriodicOptions[input]) { o.Operation = short }, // CatchUp and Skew together are not less
+		// The tasks of its ticks would never run.
 		"Retry":      func(o *task.PeriodicOptions[input]) { o.Operation = callers },
 		"Operations": func(o *task.PeriodicOptions[input]) { o.Operation = unknown },
 	} {

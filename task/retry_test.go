@@ -15,7 +15,7 @@ import (
 	"github.com/semelgo/semel/task"
 )
 
-// runFailing runs one task whose function does what fn does, long enough for all of
+// runFailing runs one task with the function fn, for long enough to use up all
 // its attempts.
 func runFailing(t *testing.T, o semel.OperationOptions[input], fn func(ctx context.Context) (int, error)) (*rig, semel.Call, []uint32) {
 	t.Helper()
@@ -34,7 +34,7 @@ func runFailing(t *testing.T, o semel.OperationOptions[input], fn func(ctx conte
 	return r, call, ran.all()
 }
 
-// history is the progress that a dead letter keeps.
+// history returns the progress that a dead letter keeps.
 func (r *rig) history(c semel.Call, code string) semel.Progress {
 	r.t.Helper()
 	out := semel.Outcome{Record: r.wantState(c, store.Failed)}
@@ -64,8 +64,8 @@ func TestDeadLetterKeepsItsHistory(t *testing.T) {
 	})
 }
 
-// TestUnknownErrorsEndInDoubt: after the last of them the task is in
-// doubt.
+// TestUnknownErrorsEndInDoubt: after the last Unknown error the task is
+// InDoubt, never Failed.
 func TestUnknownErrorsEndInDoubt(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		o := leasedOptions(semel.AtLeastOnce())
@@ -106,7 +106,8 @@ func TestFinalErrorIsNotRetried(t *testing.T) {
 	})
 }
 
-// TestDelays are the operation's, or the error's own; a snooze counts as nothing.
+// TestDelays: the operation or the error decides the delay. A snooze counts
+// neither as an error nor as a crash.
 func TestDelays(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		o := leasedOptions(semel.AtLeastOnce())
@@ -144,15 +145,15 @@ func TestDelays(t *testing.T) {
 	})
 }
 
-// TestFunctionWithoutReturn: its attempt is an error, the Observer is told of
-// the panic, and the worker goes on.
+// TestFunctionWithoutReturn: a panic or runtime.Goexit counts as an error, the
+// Observer receives an event, and the worker continues.
 func TestFunctionWithoutReturn(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
 		fn   func()
 		told string
 	}{
-		"panic":     {func() { panic("at the disco") }, "panic: at the disco"},
+		"panic":     {func() { panic("on purpose") }, "panic: on purpose"},
 		"panic nil": {func() { panic(nil) }, "panic called with nil argument"},
 		"goexit":    {runtime.Goexit, "the function did not return"},
 	}
@@ -168,7 +169,7 @@ func TestFunctionWithoutReturn(t *testing.T) {
 				if len(ran) != 2 {
 					t.Errorf("attempts %v ran, want two", ran)
 				}
-				r.wantState(call, store.InDoubt) // nobody knows what it did
+				r.wantState(call, store.InDoubt) // the verdict is Unknown
 				p := r.progress(call)
 				if p.Errors != 2 || !strings.Contains(p.Tries[1].Error, tt.told) {
 					t.Errorf("the history is %+v, want two errors that say %q", p, tt.told)
@@ -179,7 +180,8 @@ func TestFunctionWithoutReturn(t *testing.T) {
 	}
 }
 
-// wantEvent fails the test unless an event of the kind has an error that says so.
+// wantEvent fails the test unless an event of the kind has an error with the
+// text.
 func (r *rig) wantEvent(kind semel.EventKind, says string) {
 	r.t.Helper()
 	for _, e := range r.seen.of(kind) {
@@ -187,10 +189,11 @@ func (r *rig) wantEvent(kind semel.EventKind, says string) {
 			return
 		}
 	}
-	r.t.Errorf("events %+v, want one that says %q", r.seen.of(kind), says)
+	r.t.Errorf("events %+v, want one with the text %q", r.seen.of(kind), says)
 }
 
-// TestPanicInATransactionIsRolledBack, which is proof: it may be tried again.
+// TestPanicInATransactionIsRolledBack: the rollback proves that there was no
+// effect, so the task may be retried.
 func TestPanicInATransactionIsRolledBack(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		o := atomicOptions()
@@ -199,7 +202,7 @@ func TestPanicInATransactionIsRolledBack(t *testing.T) {
 		r := newRig(t, memory.New(memory.Options{}), task.Options{}, op)
 		handleTx(r, op, func(_ context.Context, tx *memory.Tx, _ input) (int, error) {
 			_ = tx.Put("effect", nil)
-			panic("at the disco")
+			panic("on purpose")
 		})
 		call := op.Call(me, "k", input{})
 		r.enqueue(call)
@@ -213,20 +216,20 @@ func TestPanicInATransactionIsRolledBack(t *testing.T) {
 		}
 		told := r.seen.of(semel.EventReleased)
 		if len(told) == 0 {
-			t.Fatal("nothing was told, want the panic")
+			t.Fatal("no event, want the panic")
 		}
 		if panicked, ok := errors.AsType[*task.PanicError](told[0].Err); !ok || len(panicked.Stack) == 0 {
-			t.Errorf("told %v, want a *PanicError with its stack", told[0].Err)
+			t.Errorf("got %v, want a *PanicError with its stack", told[0].Err)
 		}
 	})
 }
 
-// panickingResult cannot be written.
+// panickingResult panics when it is encoded.
 type panickingResult struct{}
 
-func (panickingResult) MarshalJSON() ([]byte, error) { panic("not me") }
+func (panickingResult) MarshalJSON() ([]byte, error) { panic("cannot be encoded") }
 
-// TestResultThatPanicsWhileEncoded is its own attempt's trouble.
+// TestResultThatPanicsWhileEncoded: the panic ends its own attempt only.
 func TestResultThatPanicsWhileEncoded(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		bad := semel.Define("bad", leasedOptions(semel.Hold()))
@@ -241,12 +244,12 @@ func TestResultThatPanicsWhileEncoded(t *testing.T) {
 		sleep(time.Minute)
 		r.wantState(goodCall, store.Succeeded)
 		r.wantState(badCall, store.InDoubt)
-		r.wantEvent(semel.EventInDoubt, "not me")
+		r.wantEvent(semel.EventInDoubt, "cannot be encoded")
 	})
 }
 
-// TestUndecodableInput is an error of the attempt: it ends as a dead letter,
-// and the function never sees it.
+// TestUndecodableInput is an error of the attempt. The task becomes a dead
+// letter, and the function is never run.
 func TestUndecodableInput(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		o := leasedOptions(semel.Hold())
@@ -254,20 +257,21 @@ func TestUndecodableInput(t *testing.T) {
 		op := semel.Define("op", o)
 		r := newRig(t, memory.New(memory.Options{}), task.Options{}, op)
 		handle(r, op, func(context.Context, input) (int, error) {
-			t.Error("the function ran, want it not to")
+			t.Error("the function ran, want no run")
 			return 0, nil
 		})
 		call := enqueueOtherVersion(r, "k", "not an object")
 		defer r.start()()
 		sleep(time.Hour)
 		if p := r.history(call, "exhausted"); p.Errors != 2 || !strings.Contains(p.Tries[0].Error, "input") {
-			t.Errorf("the history is %+v, want two errors that tell of the input", p)
+			t.Errorf("the history is %+v, want two errors about the input", p)
 		}
 	})
 }
 
-// TestUndecodableInputAfterACrash proves nothing about an attempt that died before: a
-// receiver that remembers keys was not asked.
+// TestUndecodableInputAfterACrash: undecodable input proves nothing about an
+// earlier attempt that crashed, because the receiver of that attempt was not
+// asked.
 func TestUndecodableInputAfterACrash(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		o := leasedOptions(semel.Keyed())

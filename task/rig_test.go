@@ -21,22 +21,23 @@ var (
 	errBoom = errors.New("boom")
 )
 
-// input is what the tasks of the tests are enqueued with.
+// input is the input of the tests' tasks.
 type input struct{ N int }
 
-// atomic are the options of an operation whose effect is in the record's database.
+// atomicOptions are the options of an operation with its effect in the record's
+// database.
 func atomicOptions() semel.OperationOptions[input] {
 	return semel.OperationOptions[input]{Policy: semel.Atomic(), Retry: &semel.Retry{Delay: after(time.Second)}}
 }
 
-// leasedOptions are those of one whose effect is elsewhere.
+// leasedOptions are the options of an operation with its effect elsewhere.
 func leasedOptions(p semel.Policy) semel.OperationOptions[input] {
 	return semel.OperationOptions[input]{Policy: p, Retry: &semel.Retry{Delay: after(time.Second)}}
 }
 
 func after(d time.Duration) func(int) time.Duration { return func(int) time.Duration { return d } }
 
-// rig is a store in memory, an engine over it and a worker.
+// rig is a store in memory, an engine and a worker.
 type rig struct {
 	*semel.Engine[*memory.Tx]
 
@@ -46,7 +47,8 @@ type rig struct {
 	seen   *eventLog
 }
 
-// newRig returns one process that has ops. Its engine is closed with the test.
+// newRig returns a process with the operations ops. The test's cleanup closes
+// its engine.
 func newRig(t *testing.T, mem *memory.Store, o task.Options, ops ...semel.Declared) *rig {
 	t.Helper()
 	r := &rig{t: t, mem: mem, seen: new(eventLog)}
@@ -75,7 +77,7 @@ func newEngine[Tx any](t *testing.T, s store.TxStore[Tx], o semel.Observer, ops 
 	return engine
 }
 
-// handle registers fn, which must be possible.
+// handle registers fn, and fails the test on an error.
 func handle[T any](r *rig, op *semel.Operation[input], fn func(ctx context.Context, in input) (T, error), o ...task.HandlerOptions) {
 	r.t.Helper()
 	if err := task.Handle(r.worker, op, fn, append(o, task.HandlerOptions{})[0]); err != nil {
@@ -90,7 +92,7 @@ func handleTx[T any](r *rig, op *semel.Operation[input], fn func(ctx context.Con
 	}
 }
 
-// enqueue enqueues a task, which must be new.
+// enqueue enqueues a new task.
 func (r *rig) enqueue(c semel.Call, o ...semel.EnqueueOptions) {
 	r.t.Helper()
 	added, err := semel.Enqueue(r.t.Context(), r, c, append(o, semel.EnqueueOptions{})[0])
@@ -99,7 +101,7 @@ func (r *rig) enqueue(c semel.Call, o ...semel.EnqueueOptions) {
 	}
 }
 
-// enqueueOtherVersion is a call that another version of the program has enqueued, whose
+// enqueueOtherVersion enqueues a call as another version of the program, whose
 // operation has inputs of type T.
 func enqueueOtherVersion[T any](r *rig, key string, in T) semel.Call {
 	r.t.Helper()
@@ -114,7 +116,7 @@ func enqueueOtherVersion[T any](r *rig, key string, in T) semel.Call {
 	return call
 }
 
-// start runs the worker. What it returns stops it, and waits for it.
+// start runs the worker. The returned function stops it and waits for it.
 func (r *rig) start() (stop func()) {
 	r.t.Helper()
 	ctx, cancel := context.WithCancel(context.WithoutCancel(r.t.Context()))
@@ -128,7 +130,7 @@ func (r *rig) start() (stop func()) {
 	})
 }
 
-// record returns what stands for c.
+// record returns the current record of c.
 func (r *rig) record(c semel.Call) store.Record {
 	r.t.Helper()
 	answers, err := r.mem.Get(r.t.Context(), []store.ID{c.ID()})
@@ -141,17 +143,18 @@ func (r *rig) record(c semel.Call) store.Record {
 	return *answers[0].Record
 }
 
-// wantState fails the test unless c stands so, and returns what stands.
+// wantState fails the test unless the record of c is in the state, and returns
+// the record.
 func (r *rig) wantState(c semel.Call, want store.State) store.Record {
 	r.t.Helper()
 	got := r.record(c)
 	if got.State != want {
-		r.t.Errorf("the record stands as %v, want %v", got.State, want)
+		r.t.Errorf("the record is %v, want %v", got.State, want)
 	}
 	return got
 }
 
-// progress is what the record of c says of its attempts.
+// progress returns the progress in the record of c.
 func (r *rig) progress(c semel.Call) semel.Progress {
 	r.t.Helper()
 	p, ok := semel.ProgressOf(r.record(c))
@@ -168,13 +171,13 @@ func bubble(t *testing.T, test func(t *testing.T)) {
 	synctest.Test(t, test)
 }
 
-// sleep lets d go by; in a bubble that takes no time.
+// sleep waits for d. In a bubble that takes no real time.
 func sleep(d time.Duration) {
 	<-time.After(d)
 	synctest.Wait()
 }
 
-// eventLog remembers events.
+// eventLog records events.
 type eventLog struct {
 	mu     sync.Mutex
 	events []semel.Event
@@ -199,7 +202,7 @@ func (s *eventLog) of(kind semel.EventKind) []semel.Event {
 	return of
 }
 
-// syncList is a list that goroutines write to.
+// syncList is a list for several goroutines.
 type syncList[T any] struct {
 	mu    sync.Mutex
 	items []T

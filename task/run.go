@@ -9,26 +9,26 @@ import (
 	"github.com/semelgo/semel"
 )
 
-// PanicError is what the Observer is told of a function that panicked, and what the
-// history of its task says.
+// PanicError is the error of a function that panicked. The Observer receives
+// it, and the history of the task keeps its text.
 type PanicError struct {
-	Value any    // what it panicked with
-	Stack []byte // where, as runtime/debug.Stack gives it
+	Value any    // the value that the function panicked with
+	Stack []byte // the stack at the panic, as runtime/debug.Stack formats it
 }
 
-// Error says what the function panicked with.
+// Error returns "panic: " and the panic's value.
 func (e *PanicError) Error() string { return fmt.Sprintf("panic: %v", e.Value) }
 
-// run is an attempt on its way through the worker.
+// run is an attempt that the worker is processing.
 type run struct {
 	kind       *kind
 	batch      *batch
 	attempt    *semel.Attempt
-	completion semel.Completion // once its function has succeeded
+	completion semel.Completion // set when the function has succeeded
 }
 
-// runTask runs the function of an attempt and has it ended. How that went the engine
-// tells its Observer; nobody else waits for it.
+// runTask runs the function of an attempt and ends the attempt. The engine
+// reports the result to its Observer; no other code waits for it.
 func (p *untypedWorker) runTask(r *run) {
 	succeeded := false
 	defer func() {
@@ -42,7 +42,8 @@ func (p *untypedWorker) runTask(r *run) {
 	}
 }
 
-// execute runs the function. Unless that has succeeded, the attempt has ended then.
+// execute runs the function. If it returns false, the attempt has ended
+// already; if it returns true, the completer must complete it with v.
 func (r *run) execute() (v any, succeeded bool) {
 	a, k := r.attempt, r.kind
 	defer abandon(a, &succeeded)
@@ -63,8 +64,8 @@ func (r *run) execute() (v any, succeeded bool) {
 	return v, true
 }
 
-// abandon ends an attempt whose function did not return. Of one that has ended it
-// changes nothing, and one that succeeded is ended by others.
+// abandon ends an attempt whose function did not return, because of a panic or
+// runtime.Goexit. It does nothing if the attempt has ended or has succeeded.
 func abandon(a *semel.Attempt, succeeded *bool) {
 	if *succeeded {
 		return
@@ -76,9 +77,10 @@ func abandon(a *semel.Attempt, succeeded *bool) {
 	a.Abandon()
 }
 
-// encodeResult is v as it will be kept, so that what a type of the handler's does when it
-// is written happens in its own attempt, and not while it ends with others. What
-// cannot be written stays as it is: the engine knows what to keep of it.
+// encodeResult encodes v as JSON now, so that a MarshalJSON method of the
+// handler's type runs, and possibly panics, within its own attempt and not
+// within a batch with others. A value that cannot be encoded is returned
+// unchanged; the engine decides what to store for it.
 func encodeResult(v any) any {
 	switch v.(type) {
 	case semel.Raw, semel.Tombstone:

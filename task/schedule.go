@@ -2,23 +2,24 @@ package task
 
 import "time"
 
-// Schedule says when the ticks of a [Periodic] are. The schedules of the library
-// robfig/cron are such.
+// Schedule defines the ticks of a [Periodic]. The schedules of the library
+// robfig/cron implement it.
 type Schedule interface {
-	// Next returns the first tick after t, or the zero time when there is none. It
-	// must say the same in every process: it is asked with times in UTC, so one
-	// without a zone of its own means UTC wherever it runs.
+	// Next returns the first tick after t, or the zero time if there is none.
+	// It must return the same in every process. It is called with times in UTC,
+	// so a schedule without its own time zone is in UTC on every machine.
 	Next(t time.Time) time.Time
 }
 
-// Every is the schedule of a tick each d, counted from the beginning of 1970 in
-// UTC, so that all processes have the same ticks. A d of zero or less has none.
+// Every returns a schedule with a tick every d, counted from the beginning of
+// 1970 in UTC, so that all processes have the same ticks. If d is zero or
+// negative, the schedule has no ticks.
 func Every(d time.Duration) Schedule { return every(d) }
 
 type every time.Duration
 
-// Next implements Schedule, for the years in which nanoseconds since 1970 fit into
-// 64 bits: 1678 to 2262.
+// Next implements Schedule. It works for the years 1678 to 2262, in which the
+// nanoseconds since 1970 fit into 64 bits.
 func (d every) Next(t time.Time) time.Time {
 	if d <= 0 {
 		return time.Time{}

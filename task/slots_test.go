@@ -17,13 +17,14 @@ import (
 	"github.com/semelgo/semel/task"
 )
 
-// concurrency counts how many run at a time, and the most that ever did.
+// concurrency counts the functions that run at a time, and the maximum of that
+// count.
 type concurrency struct {
 	mu        sync.Mutex
 	now, most int
 }
 
-// count counts fn as running.
+// count runs fn and counts it as running.
 func (g *concurrency) count(fn func()) {
 	g.mu.Lock()
 	g.now++
@@ -67,11 +68,12 @@ func TestConcurrencyLimits(t *testing.T) {
 		sleep(time.Hour)
 		all.want(t, "all", 7)
 		ofFew.want(t, "the kind with a limit of 2", 2)
-		ofMany.want(t, "the other kind", 7) // once the few are done
+		ofMany.want(t, "the other kind", 7) // once the tasks of the limited operation have ended
 	})
 }
 
-// TestFreeSlotsAreSharedBetweenOperations: of two long queues neither gets all slots that are free.
+// TestFreeSlotsAreSharedBetweenOperations: of two long queues neither gets all
+// free slots.
 func TestFreeSlotsAreSharedBetweenOperations(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		one, two := semel.Define("one", leasedOptions(semel.Hold())), semel.Define("two", leasedOptions(semel.Hold()))
@@ -92,13 +94,13 @@ func TestFreeSlotsAreSharedBetweenOperations(t *testing.T) {
 		got := ran.all()
 		slices.Sort(got)
 		if diff := cmp.Diff(strings.Fields("one one one one one two two two two"), got); diff != "" {
-			t.Errorf("what runs differs (-want +got):\n%s", diff)
+			t.Errorf("the running tasks differ (-want +got):\n%s", diff)
 		}
 	})
 }
 
-// TestNoOperationStarvesAnother: of a long queue and a short one, with one slot, each has
-// its turn.
+// TestNoOperationStarvesAnother: a long and a short queue take turns with one
+// slot.
 func TestNoOperationStarvesAnother(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		long, short := semel.Define("long", leasedOptions(semel.Hold())), semel.Define("short", leasedOptions(semel.Hold()))
@@ -151,7 +153,7 @@ func TestHigherPriorityGoesFirst(t *testing.T) {
 	})
 }
 
-// TestTaskRunsWhenDue, not before.
+// TestTaskRunsWhenDue, and not before.
 func TestTaskRunsWhenDue(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		op := semel.Define("op", leasedOptions(semel.Hold()))
@@ -184,7 +186,8 @@ func TestTaskRunsWhenDue(t *testing.T) {
 	})
 }
 
-// TestWakeNeedsNoPoll.
+// TestWakeNeedsNoPoll: Wake starts a task without waiting for the poll
+// interval.
 func TestWakeNeedsNoPoll(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		op := semel.Define("op", leasedOptions(semel.Hold()))
@@ -197,13 +200,14 @@ func TestWakeNeedsNoPoll(t *testing.T) {
 		sleep(time.Second)
 		r.wantState(call, store.Pending)
 		r.worker.Wake()
-		r.worker.Wake() // never waits
+		r.worker.Wake() // never blocks
 		sleep(time.Second)
 		r.wantState(call, store.Succeeded)
 	})
 }
 
-// TestFullBatchIsFollowedByAnother at once: one look empties a long queue.
+// TestFullBatchIsFollowedByAnother at once: a worker empties a long queue
+// without waiting for the poll interval.
 func TestFullBatchIsFollowedByAnother(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		op := semel.Define("op", leasedOptions(semel.Hold()))

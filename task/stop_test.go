@@ -13,7 +13,8 @@ import (
 	"github.com/semelgo/semel/task"
 )
 
-// TestStopLetsFunctionsFinish and claims nothing more.
+// TestStopLetsFunctionsFinish: a stopped worker claims nothing more, and
+// running functions finish.
 func TestStopLetsFunctionsFinish(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		op := semel.Define("op", leasedOptions(semel.Hold()))
@@ -41,7 +42,7 @@ func TestStopLetsFunctionsFinish(t *testing.T) {
 				done++
 			case store.Pending:
 			case store.Absent, store.InProgress, store.InDoubt, store.Failed:
-				t.Errorf("the record stands as %v", r.record(c).State)
+				t.Errorf("the record is %v", r.record(c).State)
 			}
 		}
 		if done != 2 {
@@ -50,8 +51,9 @@ func TestStopLetsFunctionsFinish(t *testing.T) {
 	})
 }
 
-// TestStopWaitsNoLongerThanDrain: then contexts end, and the tasks are due at
-// once for others. That counts as nothing.
+// TestStopWaitsNoLongerThanDrain: then the contexts end, and the tasks are due
+// at once for other workers. The interruption counts neither as an error nor as
+// a crash.
 func TestStopWaitsNoLongerThanDrain(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct{ drain, after time.Duration }{
@@ -74,7 +76,7 @@ func TestStopWaitsNoLongerThanDrain(t *testing.T) {
 				call := op.Call(me, "k", input{})
 				r.enqueue(call)
 				stop := r.start()
-				sleep(5 * time.Minute) // its lease is renewed meanwhile
+				sleep(5 * time.Minute) // the worker keeps renewing the lease
 				begun := time.Now()
 				stop()
 				if took := time.Since(begun); took != tt.after {
@@ -94,7 +96,7 @@ func TestStopWaitsNoLongerThanDrain(t *testing.T) {
 	}
 }
 
-// TestRunWaitsForAFunctionThatIgnoresItsContext, and keeps its lease.
+// TestRunWaitsForAFunctionThatIgnoresItsContext, and keeps renewing its lease.
 func TestRunWaitsForAFunctionThatIgnoresItsContext(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		op := semel.Define("op", atomicOptions())
@@ -127,7 +129,7 @@ func TestTasksClaimedDuringStopAreReleased(t *testing.T) {
 		}
 		r.worker = worker
 		handle(r, op, func(context.Context, input) (int, error) {
-			t.Error("the function ran, want it not to")
+			t.Error("the function ran, want no run")
 			return 0, nil
 		})
 		call := op.Call(me, "k", input{})
@@ -142,7 +144,7 @@ func TestTasksClaimedDuringStopAreReleased(t *testing.T) {
 			t.Errorf("Run: %v", err)
 		}
 		if got := r.wantState(call, store.Pending); got.Attempt != 1 || got.Due > 0 {
-			t.Errorf("attempt %d, due in %v; want it claimed and given back at once", got.Attempt, got.Due)
+			t.Errorf("attempt %d, due in %v; want it claimed and released at once", got.Attempt, got.Due)
 		}
 		if p := r.progress(call); p.Ended != 1 || p.Errors != 0 {
 			t.Errorf("progress %+v, want neither an error nor a crash", p)
@@ -150,7 +152,7 @@ func TestTasksClaimedDuringStopAreReleased(t *testing.T) {
 	})
 }
 
-// slowDequeue answers a Dequeue when it is told to.
+// slowDequeue delays the answer of Dequeue until the test allows it.
 type slowDequeue struct {
 	*faultyStore
 
@@ -179,7 +181,7 @@ func TestRunTwice(t *testing.T) {
 		stop()
 		call := op.Call(me, "k", input{})
 		r.enqueue(call)
-		defer r.start()() // after it has ended it may run again
+		defer r.start()() // a stopped worker may run again
 		sleep(time.Minute)
 		r.wantState(call, store.Succeeded)
 	})

@@ -15,8 +15,8 @@ import (
 	"github.com/semelgo/semel/task"
 )
 
-// faultyDequeuer is a store whose k-th call fails. Unlike semeltest's it hands out what
-// waits.
+// faultyDequeuer is a store whose k-th call fails. Unlike semeltest's faulty
+// store it implements store.Dequeuer.
 type faultyDequeuer struct {
 	*semeltest.Faulty[*memory.Tx]
 
@@ -35,8 +35,8 @@ func (f faultyDequeuer) Dequeue(ctx context.Context, d store.Dequeue) ([]store.R
 	return nil, semeltest.ErrInjected
 }
 
-// TestEachStoreCallFailsOnce, before or after it applied: no task is lost, none
-// has its effect twice, and nothing stays claimed.
+// TestEachStoreCallFailsOnce, before or after it was applied: no task is lost,
+// no task has its effect twice, and no task stays claimed.
 func TestEachStoreCallFailsOnce(t *testing.T) {
 	t.Parallel()
 	for _, fault := range []semeltest.Fault{semeltest.Refuse, semeltest.Abort, semeltest.Lose} {
@@ -45,7 +45,7 @@ func TestEachStoreCallFailsOnce(t *testing.T) {
 				bubble(t, func(t *testing.T) {
 					calls := runWithFailure(t, fault, dequeuer, 0)
 					if calls < 8 {
-						t.Errorf("three tasks took %d calls, want more: the test shows nothing", calls)
+						t.Errorf("three tasks took %d calls, want more: the test proves nothing", calls)
 					}
 					for k := 1; k <= calls; k++ {
 						runWithFailure(t, fault, dequeuer, k)
@@ -56,8 +56,8 @@ func TestEachStoreCallFailsOnce(t *testing.T) {
 	}
 }
 
-// runWithFailure runs three tasks over a store whose k-th call fails, and returns how many
-// calls that took.
+// runWithFailure runs three tasks over a store whose k-th call fails, and
+// returns the number of calls.
 func runWithFailure(t *testing.T, fault semeltest.Fault, dequeuer bool, k int) int {
 	t.Helper()
 	r := &rig{t: t, mem: memory.New(memory.Options{}), seen: new(eventLog)}
@@ -93,7 +93,7 @@ func runWithFailure(t *testing.T, fault semeltest.Fault, dequeuer bool, k int) i
 	})
 	tasks := []semel.Call{inTx.Call(me, "0", input{0}), inTx.Call(me, "1", input{1}), ended.Call(me, "2", input{2})}
 	for _, c := range tasks {
-		for { // as callers do
+		for { // callers retry
 			if _, err := semel.Enqueue(t.Context(), engine, c, semel.EnqueueOptions{}); err == nil {
 				break
 			} else if !errors.Is(err, semel.ErrUnavailable) {
@@ -102,7 +102,7 @@ func runWithFailure(t *testing.T, fault semeltest.Fault, dequeuer bool, k int) i
 		}
 	}
 	stop := r.start()
-	sleep(2 * time.Minute) // longer than the lease, and the delay of the next try
+	sleep(2 * time.Minute) // longer than the lease and the delay of a retry
 	for i, c := range tasks {
 		r.wantResult(c, i)
 	}
@@ -116,7 +116,7 @@ func runWithFailure(t *testing.T, fault semeltest.Fault, dequeuer bool, k int) i
 		t.Errorf("call %d fails by %v: %d effects of two tasks", k, fault, committed)
 	}
 	if got := len(runs.all()); got != 1 {
-		t.Errorf("call %d fails by %v: the task outside ran %d times", k, fault, got)
+		t.Errorf("call %d fails by %v: the leased task ran %d times", k, fault, got)
 	}
 	calls := int(n.Load())
 	stop()

@@ -12,8 +12,8 @@ import (
 	"github.com/semelgo/semel/task"
 )
 
-// TestBrokenTransactionsAreRetriedWithALimit: neither the time that a function has
-// nor one of the database's own is a reason to try for ever.
+// TestBrokenTransactionsAreRetriedWithALimit: a timeout of the function, a
+// timeout of the database, or a lost session does not lead to endless retries.
 func TestBrokenTransactionsAreRetriedWithALimit(t *testing.T) {
 	t.Parallel()
 	for name, run := range map[string]struct {
@@ -40,7 +40,7 @@ func TestBrokenTransactionsAreRetriedWithALimit(t *testing.T) {
 				t.Fatalf("Enqueue: %v", err)
 			}
 			p.start(t)
-			until(t, "the task to be given up", func() bool {
+			until(t, "the task to become a dead letter", func() bool {
 				r, _, err := p.Get(t.Context(), "op", me, "k")
 				progress, _ := semel.ProgressOf(r)
 				return err == nil && r.State == store.Failed && progress.Errors == 2

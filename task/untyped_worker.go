@@ -8,20 +8,21 @@ import (
 	"github.com/semelgo/semel"
 )
 
-// untypedWorker is a worker without the type of its transactions.
+// untypedWorker is the part of a Worker that does not depend on the type of its
+// transactions.
 type untypedWorker struct {
 	core       *semel.Core
 	options    Options
-	completer  *completer     // of this run
-	goroutines *goroutinePool // likewise
-	wakeups    chan struct{}  // somebody says that there is something to do
-	freed      chan struct{}  // a slot is free again
-	inflight   sync.WaitGroup // what was claimed and has not ended
+	completer  *completer     // of the current Run
+	goroutines *goroutinePool // of the current Run
+	wakeups    chan struct{}  // holds a value when the worker should look for tasks now
+	freed      chan struct{}  // holds a value when a slot has become free
+	inflight   sync.WaitGroup // counts claimed attempts that have not ended
 
-	mu       sync.Mutex // guards what follows
+	mu       sync.Mutex // guards the fields below
 	running  bool
-	kinds    []*kind // as they are once it runs
-	nextKind int     // the kind that is asked for next
+	kinds    []*kind // not changed while the worker runs
+	nextKind int     // where the next search for a kind begins
 	attempts map[*semel.Attempt]struct{}
 }
 
@@ -42,7 +43,7 @@ func (p *untypedWorker) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	// The functions outlive ctx by as long as they are waited for.
+	// Functions may continue after ctx ends, for up to Options.Drain.
 	alive, end := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer end(nil)
 	p.goroutines = newGoroutinePool()
@@ -55,7 +56,7 @@ func (p *untypedWorker) run(ctx context.Context) error {
 	var duties sync.WaitGroup
 	duties.Go(func() { p.heartbeatLoop(beating) })
 	if !p.options.NoSweeper {
-		duties.Go(func() { _ = sweeper.Run(claiming) }) // it returns nothing else than nil
+		duties.Go(func() { _ = sweeper.Run(claiming) }) // it always returns nil
 	}
 	err = p.claimLoop(claiming, alive)
 	stop()
@@ -72,7 +73,7 @@ func (p *untypedWorker) markRunning() error {
 		return ErrRunning
 	}
 	if len(p.kinds) == 0 {
-		return invalid("Worker", "has no functions; give it some with Handle or HandleTx")
+		return invalid("Worker", "has no functions; register some with Handle or HandleTx")
 	}
 	p.running = true
 	return nil
@@ -92,7 +93,8 @@ func (p *untypedWorker) sweeper() (*semel.Sweeper, error) {
 	return semel.NewSweeper(p.core, o)
 }
 
-// drain waits for the work that is under way, and after a while tells it to end.
+// drain waits for the in-flight attempts. After Options.Drain it cancels their
+// contexts and goes on waiting.
 func (p *untypedWorker) drain(end context.CancelCauseFunc) {
 	done := make(chan struct{})
 	go func() {
@@ -109,8 +111,8 @@ func (p *untypedWorker) drain(end context.CancelCauseFunc) {
 	}
 }
 
-// heartbeatLoop renews the leases of all that runs, as often as the kind asks that
-// asks for it most.
+// heartbeatLoop renews the leases of all running attempts, at the shortest
+// heartbeat interval of the kinds.
 func (p *untypedWorker) heartbeatLoop(ctx context.Context) {
 	ticks := time.NewTicker(p.shortest(func(t semel.Times) time.Duration { return t.Heartbeat }))
 	defer ticks.Stop()

@@ -7,25 +7,26 @@ import (
 	"github.com/semelgo/semel"
 )
 
-// Worker runs waiting calls of the operations it has functions for, and stores how
-// they ended. Give it the functions with [Handle] and [HandleTx], then Run it. Any
-// number of workers, in any number of processes, share the work of a store.
+// Worker runs the queued calls of its operations and stores their outcomes.
+// Register functions with [Handle] and [HandleTx], then call Run. Any number of
+// workers, in any number of processes, share the queue of a store.
 type Worker[Tx any] struct {
 	engine  *semel.Engine[Tx]
 	untyped *untypedWorker
 }
 
 var (
-	// ErrRunning refuses to Run a worker that runs, and to give it functions then.
-	ErrRunning = errors.New("task: the worker runs already")
-	// ErrStopped is the cause of the cancelled context that a function sees whose
-	// worker was stopped and could wait no longer. An attempt that returns an error
-	// then counts neither as an error nor as a crash.
+	// ErrRunning is the error of Run, Handle and HandleTx on a worker that is
+	// already running.
+	ErrRunning = errors.New("task: the worker is already running")
+	// ErrStopped is the cause of a function's cancelled context when its worker
+	// was stopped and Options.Drain has passed. If the function then returns an
+	// error, the attempt counts neither as an error nor as a crash.
 	ErrStopped = errors.New("task: the worker was stopped")
 )
 
-// New returns a worker of the operations that e was given. Wrong options are a
-// *semel.FieldError.
+// New returns a worker for the operations of e. If an option is invalid, the
+// error is a *semel.FieldError.
 func New[Tx any](e *semel.Engine[Tx], o Options) (*Worker[Tx], error) {
 	if e == nil {
 		return nil, invalid("engine", "is nil")
@@ -39,25 +40,26 @@ func New[Tx any](e *semel.Engine[Tx], o Options) (*Worker[Tx], error) {
 	return &Worker[Tx]{engine: e, untyped: newUntypedWorker(e.Core, o)}, nil
 }
 
-// Run works until ctx ends, and returns nil once everything has ended that it has
-// begun. Then it may be run again.
+// Run claims and runs tasks until ctx ends. It returns nil when every task that
+// it started has ended. The worker may be run again afterwards.
 //
-// When ctx ends nothing more is claimed, and the functions that run may finish.
-// After Options.Drain their contexts end with the cause [ErrStopped]; a function
-// that returns an error then has been interrupted, and its task is given back, or is
-// InDoubt where its policy does not run again and the error proves nothing. Run waits for a function that ignores that, and keeps its lease: to wait no longer,
-// end the process.
+// When ctx ends, Run claims nothing more, and running functions may finish.
+// After Options.Drain their contexts end with the cause [ErrStopped]. A
+// function that then returns an error was interrupted: its task is released, or
+// becomes InDoubt if its policy allows no further attempt and the error proves
+// nothing. Run waits for a function that ignores its context, and keeps
+// renewing its lease. To wait no longer, end the process.
 //
-// Running a worker without functions is a *semel.FieldError, and one that runs
-// [ErrRunning]. When the engine is closed, Run returns [semel.ErrClosed]. What the
-// store does not answer is told to the engine's Observer, and asked again.
+// The error is a *semel.FieldError if the worker has no functions, [ErrRunning]
+// if it is already running, and [semel.ErrClosed] if the engine is closed. Run
+// reports errors of the store to the engine's Observer, and retries.
 func (w *Worker[Tx]) Run(ctx context.Context) error { return w.untyped.run(ctx) }
 
-// Wake makes a running worker look for tasks at once: call it when a transaction
-// has committed that enqueued some. It never waits.
+// Wake makes a running worker look for tasks at once. Call it after a
+// transaction that enqueued tasks has committed. It never blocks.
 func (w *Worker[Tx]) Wake() { signal(w.untyped.wakeups) }
 
-// signal leaves word in a channel that holds one, unless there is some already.
+// signal sends to a channel with a buffer of one, unless the buffer is full.
 func signal(c chan<- struct{}) {
 	select {
 	case c <- struct{}{}:

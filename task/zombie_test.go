@@ -17,24 +17,26 @@ import (
 	"github.com/semelgo/semel/task"
 )
 
-// zombieRun is one attempt of the test below.
+// zombieRun controls one attempt of the test below.
 type zombieRun struct {
-	begun   chan uint32   // its number
-	resume  chan struct{} // it stands still until then, whatever its context says
-	outcome chan error    // what InTx told it
+	begun   chan uint32   // receives the attempt's number
+	resume  chan struct{} // the function waits for it, whatever happens to its context
+	outcome chan error    // receives the error of InTx
 }
 
-// TestZombiesOnPostgres: the first two attempts lose their leases, because their
-// processes hear nothing of the database, and go on when the third one runs. Both
-// are told so, their transactions cannot commit, and the third is untouched.
+// TestZombiesOnPostgres: the first two attempts lose their leases, because
+// their processes get no answers from the database. They continue when the
+// third attempt runs. Both receive ErrLeaseLost, their transactions cannot
+// commit, and the third attempt is unaffected.
 func TestZombiesOnPostgres(t *testing.T) {
 	t.Parallel()
 	url := newPostgres(t)
 
-	// Each process has its own way to the database, which can be cut. The third has
-	// all the time there is, and nobody sweeps before the test does. On a slow machine
-	// the second process may lose its lease before its function begins, and take the
-	// task again: the numbers of attempts are those that were told.
+	// Each process has its own connection to the database, which can be cut.
+	// The third process has a long lease, and no sweeper runs before the test
+	// sweeps. On a slow machine the second process may lose its lease before
+	// its function begins, and claim the task again. So the test uses the
+	// attempt numbers that the functions report.
 	var zombies []zombieRun
 	var cuts []*realtest.Proxy
 	var processes []*realProcess[pgx.Tx]
@@ -52,7 +54,7 @@ func TestZombiesOnPostgres(t *testing.T) {
 		if err := task.Handle(p.worker, op, z.run(t, p), task.HandlerOptions{}); err != nil {
 			t.Fatalf("Handle: %v", err)
 		}
-		t.Cleanup(func() { cut.BlackHole(false) }) // the process could not stop otherwise
+		t.Cleanup(func() { cut.BlackHole(false) }) // otherwise the process could not stop
 		cuts, zombies, processes = append(cuts, cut), append(zombies, z), append(processes, p)
 	}
 	call := first.Call(me, "k", input{})
@@ -84,14 +86,14 @@ func TestZombiesOnPostgres(t *testing.T) {
 		cuts[i].BlackHole(false)
 		close(zombies[i].resume)
 		if err := await(t, zombies[i].outcome, "the zombie's end"); !errors.Is(err, semel.ErrLeaseLost) {
-			t.Errorf("attempt %d was told %v, want ErrLeaseLost", i+1, err)
+			t.Errorf("attempt %d got %v, want ErrLeaseLost", i+1, err)
 		}
 		if got := selectEffects(t, pool); len(got) != 0 {
 			t.Errorf("attempt %d left the effects %v", i+1, got)
 		}
 	}
 	if r, _, err := processes[2].Get(t.Context(), "op", me, "k"); err != nil || r.State != store.InProgress || r.Attempt != last {
-		t.Errorf("the record stands as %v of attempt %d, %v; want attempt %d to run", r.State, r.Attempt, err, last)
+		t.Errorf("the record is %v of attempt %d, %v; want attempt %d to run", r.State, r.Attempt, err, last)
 	}
 	close(zombies[2].resume)
 	if err := await(t, zombies[2].outcome, "the third attempt's end"); err != nil {
@@ -110,7 +112,7 @@ func TestZombiesOnPostgres(t *testing.T) {
 	}
 }
 
-// run tells that it has begun, and has its effect when it is let go on.
+// run reports its attempt number, waits for resume, and then has its effect.
 func (z zombieRun) run(t *testing.T, p *realProcess[pgx.Tx]) func(context.Context, input) (int, error) {
 	return func(ctx context.Context, _ input) (int, error) {
 		a, _ := semel.AttemptOf(ctx)
