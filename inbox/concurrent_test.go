@@ -10,9 +10,9 @@ import (
 	"github.com/semelgo/semel/inbox"
 )
 
-// Of deliveries at the same time to two processes one is handled. The others are
-// told to come again while it runs, or find it handled; in the mode Optimistic
-// they may have run, and are rolled back.
+// deliverConcurrently delivers one message to two processes at the same time.
+// One delivery is handled. The others get Redeliver while it runs, or are
+// duplicates. In the mode Optimistic they may have run, and are rolled back.
 func deliverConcurrently[Tx any](t *testing.T, r *rig[Tx], mode inbox.Mode) {
 	in := newInbox(t, "ship", inbox.Options[string]{Mode: mode})
 	engines := []*semel.Engine[Tx]{r.engine(t, semel.Options{}), r.engine(t, semel.Options{})}
@@ -42,14 +42,14 @@ func deliverConcurrently[Tx any](t *testing.T, r *rig[Tx], mode inbox.Mode) {
 		}
 	}
 	all.Wait()
-	t.Logf("%d told to come again", again.Load())
+	t.Logf("%d times Redeliver", again.Load())
 	if acks.Load() != 1 || duplicates.Load() != 7 || r.effects("a") != 1 {
 		t.Errorf("handled by %d, duplicates %d, effects %d", acks.Load(), duplicates.Load(), r.effects("a"))
 	}
 }
 
-// TestConcurrentDelivery: the second is told to come again, is not
-// counted, and runs nothing; once the first is done, it is a duplicate.
+// TestConcurrentDelivery: the second delivery gets Redeliver, is not counted,
+// and runs nothing. After the first has been handled, it is a duplicate.
 func TestConcurrentDelivery(t *testing.T) {
 	t.Parallel()
 	for _, mode := range []inbox.Mode{inbox.Pessimistic, inbox.Leased} {
@@ -70,7 +70,7 @@ func TestConcurrentDelivery(t *testing.T) {
 			e := r.engine(t, semel.Options{})
 			again := func() inbox.Result {
 				return handleIn(t.Context(), in, e, newMessage("shop", "1", "a"), func() error {
-					t.Error("the second was handled, too")
+					t.Error("the second delivery was handled too")
 					return nil
 				})
 			}
@@ -86,7 +86,8 @@ func TestConcurrentDelivery(t *testing.T) {
 	}
 }
 
-// handleIn handles in the inbox's mode, by a function that needs no transaction.
+// handleIn handles a message in the inbox's mode, with a function that needs no
+// transaction.
 func handleIn[Tx any](ctx context.Context, in *inbox.Inbox[string], e *semel.Engine[Tx], m inbox.Message[string], fn func() error) inbox.Result {
 	if in.Mode() == inbox.Leased {
 		return inbox.Handle(ctx, in, e, m, func(context.Context, string) error { return fn() })
@@ -94,8 +95,8 @@ func handleIn[Tx any](ctx context.Context, in *inbox.Inbox[string], e *semel.Eng
 	return inbox.HandleTx(ctx, in, e, m, func(context.Context, Tx, string) error { return fn() })
 }
 
-// TestOptimisticRunsBothAndCommitsOne when both have begun before either has
-// ended: the loser is rolled back, and answers as a duplicate.
+// TestOptimisticRunsBothAndCommitsOne: two deliveries begin before either has
+// ended. The loser is rolled back and becomes a duplicate.
 func TestOptimisticRunsBothAndCommitsOne(t *testing.T) {
 	t.Parallel()
 	r := inMemory(t)
@@ -124,7 +125,7 @@ func TestOptimisticRunsBothAndCommitsOne(t *testing.T) {
 	}
 }
 
-// handler has its effect after what before does.
+// handler returns a handler that calls before and then has its effect.
 func (r *rig[Tx]) handler(before func()) func(context.Context, Tx, string) error {
 	return func(ctx context.Context, tx Tx, payload string) error {
 		before()

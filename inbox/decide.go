@@ -8,10 +8,11 @@ import (
 	"github.com/semelgo/semel/store"
 )
 
-// minAfter keeps a broker without delays from delivering in a tight loop.
+// minAfter is the minimum redelivery delay. It keeps a broker without delays
+// from redelivering in a tight loop.
 const minAfter = 100 * time.Millisecond
 
-// decide makes of what a call came back with what the consumer is to do.
+// decide translates the result of a call into the decision for the consumer.
 func decide(c semel.Call, replayed bool, err error) Result {
 	r := Result{ID: c.ID(), Err: err}
 	var attempt *semel.AttemptError
@@ -28,7 +29,7 @@ func decide(c semel.Call, replayed bool, err error) Result {
 	case errors.Is(err, semel.ErrMismatch), errors.Is(err, semel.ErrKeyExpired), isUnreadable(err):
 		r.Decision = Reject
 	case errors.Is(err, semel.ErrResultUnavailable):
-		// It was handled. Whether its reply was ever sent, nobody can tell.
+		// The message was handled. Whether its reply was ever sent is unknown.
 		r.Decision, r.Duplicate = Reject, true
 	default:
 		r.After = max(semel.RetryAfter(err), minAfter)
@@ -36,7 +37,7 @@ func decide(c semel.Call, replayed bool, err error) Result {
 	return r
 }
 
-// decideFailed is for a delivery whose own handler failed.
+// decideFailed decides about a delivery whose own handler failed.
 func decideFailed(attempt *semel.AttemptError, r *Result) {
 	switch {
 	case attempt.Verdict == store.Committed:
@@ -48,15 +49,15 @@ func decideFailed(attempt *semel.AttemptError, r *Result) {
 	}
 }
 
-// isUnreadable tells whether the message itself is what is wrong, and not how the
-// inbox was called.
+// isUnreadable reports whether the message itself is invalid, in contrast to a
+// wrong call of the inbox.
 func isUnreadable(err error) bool {
 	field, ok := errors.AsType[*semel.FieldError](err)
 	return ok && (field.Field == "Key" || field.Field == "Input")
 }
 
-// redeliveryDelay is how long a message stays away that its handler failed on: as its record
-// says, or for a second where there is none.
+// redeliveryDelay returns the delay before the redelivery of a message whose
+// handler failed: the delay in its record, or one second without a record.
 func redeliveryDelay(attempt *semel.AttemptError) time.Duration {
 	if attempt.State == store.Pending {
 		return semel.RetryAfter(attempt)

@@ -14,8 +14,8 @@ import (
 
 type order struct{ Item string }
 
-// A message is handled in the transaction that remembers it. However often it is
-// delivered, its effect is there once.
+// A message is handled in the transaction that writes its record. However often
+// it is delivered, it has one effect.
 func ExampleHandleTx() {
 	records := memory.New(memory.Options{}) // sqlite.New(db), postgres.New(pool, …)
 	shipping, err := inbox.New("ship_order", inbox.Options[order]{Group: "shipping"})
@@ -27,7 +27,7 @@ func ExampleHandleTx() {
 		panic(err)
 	}
 	m := inbox.Message[order]{Producer: "shop", ID: "order-7", Payload: order{Item: "a book"}}
-	for range 3 { // the broker delivers it three times
+	for range 3 { // the broker delivers the message three times
 		r := inbox.HandleTx(context.Background(), shipping, engine, m, func(_ context.Context, tx *memory.Tx, o order) error {
 			fmt.Println("ship", o.Item)
 			return tx.Put("shipped/order-7", []byte(o.Item))
@@ -41,8 +41,8 @@ func ExampleHandleTx() {
 	// Ack duplicate: true
 }
 
-// A message that its handler fails on comes again, and is poison after MaxErrors
-// of them. A person who has mended what was wrong lets it be handled after all.
+// A message whose handler fails is redelivered, and is poison after MaxErrors
+// errors. An operator who has removed the cause redrives it.
 func ExampleHandleTx_poison() {
 	shipping, err := inbox.New("ship_order", inbox.Options[order]{
 		Group: "shipping",
@@ -84,9 +84,8 @@ func ExampleHandleTx_poison() {
 	// Ack poisoned: false
 }
 
-// An effect outside of the database needs a policy, which names what is promised
-// when a consumer dies: here that the receiver does the same thing once for each
-// key.
+// An effect outside the database needs a policy, which names what is promised
+// when a consumer dies. With Keyed the receiver deduplicates by key.
 func ExampleHandle() {
 	charging, err := inbox.New("charge_order", inbox.Options[order]{
 		Group: "billing", Mode: inbox.Leased, Policy: semel.Keyed(),
@@ -113,9 +112,9 @@ func ExampleHandle() {
 	// Ack
 }
 
-// What a handler answers is kept with the record, and comes again with each
-// duplicate: it is published at least once, even when the process dies between the
-// commit and the publishing.
+// The reply of a handler is stored with the record and returned for each
+// duplicate. It is published at least once, even if the process dies between
+// the commit and the publishing.
 func ExampleReplyTx() {
 	shipping, err := inbox.New("ship_order", inbox.Options[order]{Group: "shipping"})
 	if err != nil {

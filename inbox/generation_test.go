@@ -9,8 +9,9 @@ import (
 	"github.com/semelgo/semel/inbox"
 )
 
-// TestGenerations: a message without a time is remembered across the end of a
-// generation, and forgotten after the next. Its failures are not kept.
+// TestGenerations: a message without a time still has its record after the end
+// of its generation, and no longer after the end of the next one. Its failures
+// are not stored.
 func TestGenerations(t *testing.T) {
 	t.Parallel()
 	for _, mode := range transactional() {

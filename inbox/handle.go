@@ -7,16 +7,17 @@ import (
 	"github.com/semelgo/semel"
 )
 
-// Handle handles m once, with fn, wherever its effect is, and says what is to be
-// done with the delivery. The inbox's mode is [Leased], with any policy but Atomic.
+// Handle handles m once with fn, wherever the effect of fn is, and returns the
+// decision about the delivery. It is for the mode [Leased] with any policy but
+// Atomic.
 //
-// The claim is committed before fn runs. An error of fn says nothing about the
-// effect, unless it is marked semel.NotCommitted or semel.Final, or the inbox
-// classifies it. What is then promised is in the name of the inbox's Policy. fn
-// finds its attempt, with the fencing token, by semel.AttemptOf, and keys for its
-// own calls by semel.ChildKey.
+// The claim commits before fn runs. The verdict of an error is Unknown, unless
+// the error is marked with semel.NotCommitted or semel.Final or the inbox's
+// Classify recognizes it. The Policy of the inbox decides what is promised in
+// that case. Within fn, semel.AttemptOf returns the attempt with its fencing
+// token, and semel.ChildKey returns keys for downstream calls.
 //
-// A panic of fn goes on after the record is left in the state that is true.
+// A panic of fn continues after the record has been written.
 func Handle[In any](ctx context.Context, in *Inbox[In], e semel.Runner, m Message[In], fn func(ctx context.Context, payload In) error) Result {
 	_, r := Reply(ctx, in, e, m, func(ctx context.Context, payload In) (noReply, error) {
 		return noReply{}, fn(ctx, payload)
@@ -24,8 +25,8 @@ func Handle[In any](ctx context.Context, in *Inbox[In], e semel.Runner, m Messag
 	return withoutReply(r)
 }
 
-// withoutReply is the result of a handler without an answer: that it cannot be given
-// again is no matter.
+// withoutReply clears the result of a handler without a reply. It does not
+// matter that such a reply cannot be replayed.
 func withoutReply(r Result) Result {
 	if r.Duplicate && errors.Is(r.Err, semel.ErrResultUnavailable) {
 		r.Decision, r.Err = Ack, nil
@@ -33,10 +34,11 @@ func withoutReply(r Result) Result {
 	return r
 }
 
-// Reply is [Handle] with an answer that is to be sent on before the delivery is
-// acknowledged. It is kept with the record: a duplicate gets the same. An answer
-// that cannot be kept, because it is too large for the store, comes once; its
-// duplicates are rejected with semel.ErrResultUnavailable.
+// Reply is [Handle] for a handler with a reply that the consumer sends before
+// it acknowledges the delivery. The reply is stored with the record, and every
+// duplicate gets the same reply. A reply that cannot be stored, because it is
+// too large for the store, is returned once only; duplicates are rejected with
+// semel.ErrResultUnavailable.
 func Reply[In, T any](ctx context.Context, in *Inbox[In], e semel.Runner, m Message[In], fn func(ctx context.Context, payload In) (T, error)) (T, Result) {
 	var v T
 	c, err := in.Call(m)
@@ -52,5 +54,5 @@ func Reply[In, T any](ctx context.Context, in *Inbox[In], e semel.Runner, m Mess
 	return v, decide(c, replayed, err)
 }
 
-// noReply is the answer of a handler that has none.
+// noReply is the reply of a handler without one.
 type noReply struct{}

@@ -7,17 +7,19 @@ import (
 	"github.com/semelgo/semel"
 )
 
-// HandleTx handles m once, with fn, in a transaction that commits fn's effect and
-// the record of m together, and says what is to be done with the delivery: one
-// effect for each message, whatever crashes. The inbox's mode is [Pessimistic] or
-// [Optimistic], or [Leased] with the policy semel.Atomic.
+// HandleTx handles m once with fn, in a transaction that commits the effect of
+// fn together with the record of m, and returns the decision about the
+// delivery. Each message has one effect, whatever crashes. It is for the modes
+// [Pessimistic] and [Optimistic], and for [Leased] with the policy
+// semel.Atomic.
 //
-// fn must not end tx, and its writes must all be in tx. An error of fn rolls them
-// back, and is counted in the same transaction: the message comes again, and after
-// Retry.MaxErrors of them it is poison. A transaction that the database gives up in
-// favour of others is run again, fn included.
+// fn must not end tx, and all its writes must be in tx. An error of fn rolls
+// the writes back and is counted in the same transaction: the message is to be
+// redelivered, and after Retry.MaxErrors errors it is poison. If the database
+// aborts the transaction because of a conflict, the transaction is run again,
+// including fn.
 //
-// A panic of fn is counted as an error is, and goes on.
+// A panic of fn is counted like an error, and then continues.
 func HandleTx[In, Tx any](ctx context.Context, in *Inbox[In], e *semel.Engine[Tx], m Message[In], fn func(ctx context.Context, tx Tx, payload In) error) Result {
 	_, r := ReplyTx(ctx, in, e, m, func(ctx context.Context, tx Tx, payload In) (noReply, error) {
 		return noReply{}, fn(ctx, tx, payload)
@@ -25,8 +27,8 @@ func HandleTx[In, Tx any](ctx context.Context, in *Inbox[In], e *semel.Engine[Tx
 	return withoutReply(r)
 }
 
-// ReplyTx is [HandleTx] with an answer that is to be sent on before the delivery is
-// acknowledged, as [Reply] is to [Handle].
+// ReplyTx is [HandleTx] for a handler with a reply that the consumer sends
+// before it acknowledges the delivery. The rules of [Reply] apply.
 func ReplyTx[In, T, Tx any](ctx context.Context, in *Inbox[In], e *semel.Engine[Tx], m Message[In], fn func(ctx context.Context, tx Tx, payload In) (T, error)) (T, Result) {
 	var v T
 	c, err := in.Call(m)
@@ -45,12 +47,12 @@ func ReplyTx[In, T, Tx any](ctx context.Context, in *Inbox[In], e *semel.Engine[
 		return fn(ctx, tx, m.Payload)
 	})
 	if died != nil {
-		panic(died.value) //nolint:forbidigo // the handler's own goes on, now that it is counted
+		panic(died.value) //nolint:forbidigo // the handler's own panic continues after it was counted
 	}
 	return v, decide(c, replayed, err)
 }
 
-// panicError is what a panic of a handler is counted as.
+// panicError is the error that counts for a handler's panic.
 type panicError struct{ value any }
 
 func (e *panicError) Error() string { return fmt.Sprintf("panic: %v", e.value) }

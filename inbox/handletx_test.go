@@ -30,7 +30,7 @@ func TestHandleTxInPostgres(t *testing.T) {
 
 var errHandler = errors.New("the parcel is too heavy")
 
-// handleTx shows every end that a message can come to in a transaction.
+// handleTx tests every possible end of a message in a transaction.
 func handleTx[Tx any](t *testing.T, open func(*testing.T) *rig[Tx]) {
 	t.Helper()
 	for _, mode := range transactional() {
@@ -47,7 +47,7 @@ func handleTx[Tx any](t *testing.T, open func(*testing.T) *rig[Tx]) {
 	}
 }
 
-// A message that was handled is not handled again, by whatever process.
+// duplicate: a handled message is not handled again by any process.
 func duplicate[Tx any](t *testing.T, r *rig[Tx], mode inbox.Mode) {
 	in := newInbox(t, "ship", inbox.Options[string]{Mode: mode})
 	handle := func(ctx context.Context, tx Tx, payload string) error { return r.effect(ctx, tx, payload) }
@@ -68,7 +68,7 @@ func duplicate[Tx any](t *testing.T, r *rig[Tx], mode inbox.Mode) {
 	}
 }
 
-// What a handler failed on leaves nothing, and comes again.
+// failing: a failed handler leaves no effect, and the message is redelivered.
 func failing[Tx any](t *testing.T, r *rig[Tx], mode inbox.Mode) {
 	in, e := newInbox(t, "ship", inbox.Options[string]{Mode: mode}), r.engine(t, semel.Options{})
 	fail := errHandler
@@ -79,7 +79,7 @@ func failing[Tx any](t *testing.T, r *rig[Tx], mode inbox.Mode) {
 	want(t, got, inbox.Result{Decision: inbox.Redeliver})
 	wantErr(t, got, errHandler)
 	if n := r.effects("a"); n != 0 {
-		t.Errorf("%d effects of the one that failed", n)
+		t.Errorf("%d effects of the failed handler", n)
 	}
 	fail = nil
 	want(t, inbox.HandleTx(t.Context(), in, e, newMessage("shop", "1", "a"), handle), inbox.Result{Decision: inbox.Ack})
@@ -88,7 +88,8 @@ func failing[Tx any](t *testing.T, r *rig[Tx], mode inbox.Mode) {
 	}
 }
 
-// After MaxErrors errors a message is poison, and stays it without being run.
+// poison: after MaxErrors errors a message is poison, and further deliveries do
+// not run the handler.
 func poison[Tx any](t *testing.T, r *rig[Tx], mode inbox.Mode) {
 	in := newInbox(t, "ship", inbox.Options[string]{Mode: mode, Retry: semel.Retry{MaxErrors: 3, Delay: nil}})
 	e := r.engine(t, semel.Options{})
@@ -106,7 +107,7 @@ func poison[Tx any](t *testing.T, r *rig[Tx], mode inbox.Mode) {
 	want(t, last, inbox.Result{Decision: inbox.Reject, Poisoned: true})
 	failure, ok := errors.AsType[*semel.Failure](last.Err)
 	if !ok || failure.Code != "exhausted" || !strings.Contains(failure.Message, errHandler.Error()) {
-		t.Errorf("the error is %v, want the last one of the handler", last.Err)
+		t.Errorf("the error is %v, want the handler's last error", last.Err)
 	}
 	var p semel.Progress
 	if ok {
@@ -120,7 +121,7 @@ func poison[Tx any](t *testing.T, r *rig[Tx], mode inbox.Mode) {
 	}
 }
 
-// What a handler says is final is poison at once.
+// final: a message whose handler returns a final error is poison at once.
 func final[Tx any](t *testing.T, r *rig[Tx], mode inbox.Mode) {
 	in, e := newInbox(t, "ship", inbox.Options[string]{Mode: mode}), r.engine(t, semel.Options{})
 	deliver := func() inbox.Result {
@@ -139,8 +140,8 @@ func final[Tx any](t *testing.T, r *rig[Tx], mode inbox.Mode) {
 	}
 }
 
-// A panic goes on, and counts: a message that always makes its handler panic is
-// poison in the end.
+// panicking: a panic continues and is counted. A message that always makes its
+// handler panic becomes poison.
 func panicking[Tx any](t *testing.T, r *rig[Tx], mode inbox.Mode) {
 	in := newInbox(t, "ship", inbox.Options[string]{Mode: mode, Retry: semel.Retry{MaxErrors: 2}})
 	e := r.engine(t, semel.Options{})
@@ -150,11 +151,11 @@ func panicking[Tx any](t *testing.T, r *rig[Tx], mode inbox.Mode) {
 			if err := r.effect(ctx, tx, payload); err != nil {
 				return err
 			}
-			panic("out of boxes")
+			panic("on purpose")
 		}), nil
 	}
 	for range 2 {
-		if _, died := deliver(); died != "out of boxes" {
+		if _, died := deliver(); died != "on purpose" {
 			t.Errorf("it panicked with %v", died)
 		}
 	}
@@ -168,8 +169,8 @@ func panicking[Tx any](t *testing.T, r *rig[Tx], mode inbox.Mode) {
 	}
 }
 
-// A message whose names come again with another payload is refused, and the first
-// one stays what it was.
+// mismatch: a delivery with the same identity and another payload is rejected,
+// and the first message is unaffected.
 func mismatch[Tx any](t *testing.T, r *rig[Tx], mode inbox.Mode) {
 	in, e := newInbox(t, "ship", inbox.Options[string]{Mode: mode}), r.engine(t, semel.Options{})
 	handle := func(ctx context.Context, tx Tx, payload string) error { return r.effect(ctx, tx, payload) }
@@ -179,12 +180,12 @@ func mismatch[Tx any](t *testing.T, r *rig[Tx], mode inbox.Mode) {
 	wantErr(t, got, semel.ErrMismatch)
 	want(t, inbox.HandleTx(t.Context(), in, e, newMessage("shop", "1", "a"), handle), inbox.Result{Decision: inbox.Ack, Duplicate: true})
 	if a, b := r.effects("a"), r.effects("b"); a != 1 || b != 0 {
-		t.Errorf("%d effects of the first, %d of the other", a, b)
+		t.Errorf("%d effects of the first, %d of the second", a, b)
 	}
 }
 
-// An id is its producer's and its group's own: nobody else's message is taken for
-// it, however the names are put together.
+// names: an ID is unique within its producer and group. No two different
+// combinations of names lead to the same message.
 func names[Tx any](t *testing.T, r *rig[Tx], mode inbox.Mode) {
 	e := r.engine(t, semel.Options{})
 	handle := func(ctx context.Context, tx Tx, payload string) error { return r.effect(ctx, tx, payload) }
@@ -206,8 +207,8 @@ func names[Tx any](t *testing.T, r *rig[Tx], mode inbox.Mode) {
 	}
 }
 
-// What a handler's own calls of semel come back with is an error like others, and
-// nothing that is known of its message.
+// nested: an error from the handler's own semel calls counts like any other
+// error, and does not decide about the message.
 func nested[Tx any](t *testing.T, r *rig[Tx], mode inbox.Mode) {
 	in, e := newInbox(t, "ship", inbox.Options[string]{Mode: mode}), r.engine(t, semel.Options{})
 	for _, err := range []error{
@@ -220,7 +221,7 @@ func nested[Tx any](t *testing.T, r *rig[Tx], mode inbox.Mode) {
 	}
 }
 
-// A poison message is handled after all once a person has sent it round again.
+// redriven: a poison message is handled after an operator has redriven it.
 func redriven[Tx any](t *testing.T, r *rig[Tx], mode inbox.Mode) {
 	in := newInbox(t, "ship", inbox.Options[string]{Mode: mode, Retry: semel.Retry{MaxErrors: 1}})
 	e := r.engine(t, semel.Options{Operations: []semel.Declared{in.Operation()}})

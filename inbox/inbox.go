@@ -6,8 +6,8 @@ import (
 	"github.com/semelgo/semel"
 )
 
-// Inbox remembers which messages of one kind a consumer group has handled. It may
-// be used by any number of goroutines.
+// Inbox records which messages of one kind a consumer group has handled. It is
+// safe for concurrent use.
 type Inbox[In any] struct {
 	op      *semel.Operation[In]
 	group   semel.Scope
@@ -17,10 +17,11 @@ type Inbox[In any] struct {
 	stamped bool
 }
 
-// New returns the inbox of a group for messages of one kind. The kind is the name
-// of an operation, 1 to 255 visible ASCII characters; renaming it forgets what was
-// handled. Wrong options are a *semel.FieldError; what the engine has to judge is
-// reported by semel.New, for the operations it is given, and by the first call.
+// New returns the inbox of a consumer group for messages of one kind. The kind
+// is the name of an operation, 1 to 255 visible ASCII characters. A new kind
+// starts without the records of the old one. If an option is invalid, the error
+// is a *semel.FieldError. semel.New, for the operations it is given, and the
+// first call report the errors that only the engine can detect.
 func New[In any](kind string, o Options[In]) (*Inbox[In], error) {
 	if err := o.valid(); err != nil {
 		return nil, err
@@ -31,20 +32,21 @@ func New[In any](kind string, o Options[In]) (*Inbox[In], error) {
 	}, nil
 }
 
-// Operation returns the operation that handling a message is. Give it to the
-// engine, in semel.Options.Operations, so that its messages are swept and redriven.
+// Operation returns the operation of the inbox. Add it to
+// semel.Options.Operations, so that the engine can sweep and redrive its
+// records.
 func (in *Inbox[In]) Operation() *semel.Operation[In] { return in.op }
 
-// Mode returns how messages are handled.
+// Mode returns the mode of the inbox.
 func (in *Inbox[In]) Mode() Mode { return in.mode }
 
-// Transactional tells whether messages are handled in the record's transaction, by
-// [HandleTx], and not by [Handle].
+// Transactional reports whether messages are handled in the record's
+// transaction, by [HandleTx] and not by [Handle].
 func (in *Inbox[In]) Transactional() bool { return in.inTx }
 
-// Call returns the call that handling m is. Its ID names the record of m: it may be
-// logged, and the record is resolved and redriven by it. The error names the field
-// of m that is wrong, as a *semel.FieldError.
+// Call returns the call that handles m. The call's ID is the ID of m's record:
+// it may be logged, and operators resolve and redrive the record by it. The
+// error is a *semel.FieldError that names the invalid field of m.
 func (in *Inbox[In]) Call(m Message[In]) (semel.Call, error) {
 	key, err := in.key(m)
 	if err != nil {

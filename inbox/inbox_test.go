@@ -13,8 +13,8 @@ import (
 	"github.com/semelgo/semel/store"
 )
 
-// TestMessagesWithoutIdentity are refused, and not acknowledged as if they had been
-// handled.
+// TestMessagesWithoutIdentity are rejected, and not acknowledged as if they had
+// been handled.
 func TestMessagesWithoutIdentity(t *testing.T) {
 	t.Parallel()
 	r := inMemory(t)
@@ -25,7 +25,7 @@ func TestMessagesWithoutIdentity(t *testing.T) {
 	} {
 		for _, mode := range []inbox.Mode{inbox.Pessimistic, inbox.Leased} {
 			in := newInbox(t, "ship", inbox.Options[string]{Mode: mode})
-			got := handleIn(t.Context(), in, e, m, func() error { t.Error("it was run"); return nil })
+			got := handleIn(t.Context(), in, e, m, func() error { t.Error("the handler ran"); return nil })
 			want(t, got, inbox.Result{Decision: inbox.Reject})
 			wantField(t, got.Err, field)
 		}
@@ -54,8 +54,8 @@ func TestMessagesWithoutIdentity(t *testing.T) {
 	}
 }
 
-// TestKeysAreDistinct: no two messages have the same key, however their names are put
-// together of what keys are joined with.
+// TestKeysAreDistinct: no two messages have the same key, even if their names
+// contain the separators of keys.
 func TestKeysAreDistinct(t *testing.T) {
 	t.Parallel()
 	names := []string{""}
@@ -76,7 +76,7 @@ func TestKeysAreDistinct(t *testing.T) {
 					t.Fatal(err)
 				}
 				if other, taken := whose[c.Key()]; taken {
-					t.Errorf("%q of %q has the key of %s", id, producer, other)
+					t.Errorf("%q of %q has the same key as %s", id, producer, other)
 				}
 				whose[c.Key()] = fmt.Sprintf("%q of %q", id, producer)
 			}
@@ -84,7 +84,8 @@ func TestKeysAreDistinct(t *testing.T) {
 	}
 }
 
-// TestUnreadablePayload: a payload without a fingerprint is the message's fault.
+// TestUnreadablePayload: a payload whose fingerprint cannot be computed is an
+// error of the message.
 func TestUnreadablePayload(t *testing.T) {
 	t.Parallel()
 	in, err := inbox.New("ship", inbox.Options[any]{Group: "shipping"})
@@ -97,8 +98,8 @@ func TestUnreadablePayload(t *testing.T) {
 	wantField(t, got.Err, "Input")
 }
 
-// TestOldAndFutureMessages are refused by the time that their producer gave them,
-// in the id or beside it. One that was handled is a duplicate, however old.
+// TestOldAndFutureMessages are rejected by the producer's time, in the ID or in
+// Sent. A handled message is a duplicate, however old it is.
 func TestOldAndFutureMessages(t *testing.T) {
 	t.Parallel()
 	uuid := func(at time.Time) inbox.Message[string] {
@@ -140,7 +141,7 @@ func TestOldAndFutureMessages(t *testing.T) {
 	wantField(t, got.Err, "ID")
 }
 
-// TestPayloadHash is an id only where it is said to be.
+// TestPayloadHash: the payload is the ID only if the caller uses PayloadHash.
 func TestPayloadHash(t *testing.T) {
 	t.Parallel()
 	a, b := inbox.PayloadHash([]byte("a")), inbox.PayloadHash([]byte("b"))
@@ -149,7 +150,8 @@ func TestPayloadHash(t *testing.T) {
 	}
 }
 
-// TestReplies are the same for each duplicate. One that cannot be kept is told of.
+// TestReplies: each duplicate gets the same reply. A reply that cannot be
+// stored is reported.
 func TestReplies(t *testing.T) {
 	t.Parallel()
 	r := inMemory(t)
@@ -191,8 +193,8 @@ func replyTx[Tx any](_ *rig[Tx], answer string) func(context.Context, Tx, string
 	return func(context.Context, Tx, string) (string, error) { return answer, nil }
 }
 
-// TestHandlerThatCommits: a handler that ends its transaction has had its effect,
-// and its message is not handled again.
+// TestHandlerThatCommits: a handler that commits its transaction itself has had
+// its effect, and its message is not handled again.
 func TestHandlerThatCommits(t *testing.T) {
 	t.Parallel()
 	for name, ends := range map[string]error{"and succeeds": nil, "and fails": errHandler} {
@@ -220,7 +222,7 @@ func TestHandlerThatCommits(t *testing.T) {
 	}
 }
 
-// TestInvalidOptions are named.
+// TestInvalidOptions: the error names the invalid option.
 func TestInvalidOptions(t *testing.T) {
 	t.Parallel()
 	for field, o := range map[string]inbox.Options[string]{
@@ -254,13 +256,13 @@ func TestInvalidOptions(t *testing.T) {
 		_, err = semel.New(inMemory(t).store, semel.Options{Survive: store.NoFailure, Operations: []semel.Declared{in.Operation()}})
 		wantField(t, err, field)
 		e := inMemory(t).engine(t, semel.Options{})
-		got := handleIn(t.Context(), in, e, newMessage("shop", "1", "a"), func() error { t.Error("it was run"); return nil })
+		got := handleIn(t.Context(), in, e, newMessage("shop", "1", "a"), func() error { t.Error("the handler ran"); return nil })
 		want(t, got, inbox.Result{Decision: inbox.Redeliver})
 		wantField(t, got.Err, field)
 	}
 }
 
-// TestDecisionAndModeNames that logs can show.
+// TestDecisionAndModeNames: decisions and modes have names for logs.
 func TestDecisionAndModeNames(t *testing.T) {
 	t.Parallel()
 	got := fmt.Sprint(inbox.Redeliver, inbox.Ack, inbox.Reject, inbox.Decision(9), inbox.Pessimistic, inbox.Optimistic, inbox.Leased, inbox.Mode(9))

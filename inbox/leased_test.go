@@ -12,7 +12,7 @@ import (
 	"github.com/semelgo/semel/store/memory"
 )
 
-// leasedInbox is an inbox in the mode Leased, and its one message.
+// leasedInbox is an inbox in the mode Leased, and its only message.
 type leasedInbox struct {
 	*rig[*memory.Tx]
 
@@ -39,8 +39,8 @@ func (l *leasedInbox) deliver(t *testing.T, ends error) inbox.Result {
 	})
 }
 
-// crash claims the message in a process that says nothing more, and lets its lease
-// run out.
+// crash claims the message as a consumer that then dies, and lets the lease
+// expire.
 func (l *leasedInbox) crash(t *testing.T) {
 	t.Helper()
 	c, err := l.in.Call(newMessage("shop", "1", "a"))
@@ -50,14 +50,14 @@ func (l *leasedInbox) crash(t *testing.T) {
 	dead := l.engine(t, semel.Options{})
 	a, _, err := semel.Begin(t.Context(), dead, c)
 	if err != nil || a == nil {
-		t.Fatalf("the consumer that is to die did not get the message: %v", err)
+		t.Fatalf("the crashing consumer did not get the message: %v", err)
 	}
 	t.Cleanup(a.Abandon)
 	l.clock.advance(time.Minute)
 }
 
-// An error that says nothing about the effect leaves the message in doubt under
-// Hold, apart from poison, until somebody has looked.
+// TestHoldLeavesItInDoubt: under Hold an Unknown error makes the message
+// InDoubt, which is not poison, until an operator resolves the record.
 func TestHoldLeavesItInDoubt(t *testing.T) {
 	t.Parallel()
 	l := newLeased(t, inbox.Options[string]{})
@@ -67,7 +67,7 @@ func TestHoldLeavesItInDoubt(t *testing.T) {
 	got = l.deliver(t, nil)
 	want(t, got, inbox.Result{Decision: inbox.Reject, InDoubt: true})
 	wantErr(t, got, semel.ErrInDoubt)
-	_, err := l.e.Resolve(t.Context(), semel.Resolution{ID: got.ID, To: store.Pending, Actor: "ann", Reason: "no charge was made"})
+	_, err := l.e.Resolve(t.Context(), semel.Resolution{ID: got.ID, To: store.Pending, Actor: "ann", Reason: "the bank has no charge"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -78,19 +78,20 @@ func TestHoldLeavesItInDoubt(t *testing.T) {
 	}
 }
 
-// So does a consumer that dies: nobody knows how far it came.
+// TestHoldAfterACrash: a crashed consumer also leaves the message InDoubt,
+// because its progress is unknown.
 func TestHoldAfterACrash(t *testing.T) {
 	t.Parallel()
 	l := newLeased(t, inbox.Options[string]{})
 	l.crash(t)
 	want(t, l.deliver(t, nil), inbox.Result{Decision: inbox.Reject, InDoubt: true})
 	if l.runs != 0 {
-		t.Errorf("it was run %d times", l.runs)
+		t.Errorf("the handler ran %d times", l.runs)
 	}
 }
 
-// A policy that runs again does so after errors and after crashes, each counted
-// for itself.
+// TestRunAgainUntilPoison: a policy that allows another attempt retries after
+// errors and after crashes, each with its own limit.
 func TestRunAgainUntilPoison(t *testing.T) {
 	t.Parallel()
 	retry := semel.Retry{MaxErrors: 2, MaxCrashes: 2}
@@ -101,7 +102,8 @@ func TestRunAgainUntilPoison(t *testing.T) {
 			l.crash(t)
 			want(t, l.deliver(t, semel.NotCommitted(errHandler)), inbox.Result{Decision: inbox.Redeliver})
 			l.crash(t)
-			// What the dead have done is not known: it may not be called failed.
+			// The effects of the crashed attempts are unknown, so the record
+			// must not be Failed.
 			want(t, l.deliver(t, nil), inbox.Result{Decision: inbox.Reject, InDoubt: true})
 			if l.runs != 1 {
 				t.Errorf("%d runs, want the one between the crashes", l.runs)
@@ -120,7 +122,8 @@ func TestRunAgainUntilPoison(t *testing.T) {
 	}
 }
 
-// Evidence settles what a dead consumer left, and what a handler does not know.
+// TestHealFromEvidence: evidence completes the record that a dead consumer or
+// an Unknown error left.
 func TestHealFromEvidence(t *testing.T) {
 	t.Parallel()
 	charged := false
@@ -134,8 +137,8 @@ func TestHealFromEvidence(t *testing.T) {
 	}
 }
 
-// A fenced consumer raises the fence and looks before it acts on what another
-// left.
+// TestFencedLooksUpFirst: after another consumer's attempt, a fenced consumer
+// raises the fence and looks up the result before it acts.
 func TestFencedLooksUpFirst(t *testing.T) {
 	t.Parallel()
 	var raised []uint32
@@ -154,7 +157,7 @@ func TestFencedLooksUpFirst(t *testing.T) {
 }
 
 // TestLeasedInATransaction: with the policy Atomic the claim commits first, and
-// the effect together with the outcome.
+// the effect commits together with the outcome.
 func TestLeasedInATransaction(t *testing.T) {
 	t.Parallel()
 	l := newLeased(t, inbox.Options[string]{Policy: semel.Atomic(), Lease: 30 * time.Second})
@@ -172,8 +175,8 @@ func TestLeasedInATransaction(t *testing.T) {
 	}
 }
 
-// TestWrongCallKeepsTheMessage: what is wrong is the program, so the message stays
-// with the broker.
+// TestWrongCallKeepsTheMessage: the error is the program's, so the broker keeps
+// the message.
 func TestWrongCallKeepsTheMessage(t *testing.T) {
 	t.Parallel()
 	l := newLeased(t, inbox.Options[string]{})
@@ -195,8 +198,8 @@ func TestWrongCallKeepsTheMessage(t *testing.T) {
 	wantField(t, got.Err, "Policy")
 }
 
-// TestLeasedPanic goes on, and is an error like others: proven in a transaction,
-// and otherwise as the policy says.
+// TestLeasedPanic: a panic continues and counts as an error. In a transaction
+// the rollback proves that there was no effect; otherwise the policy decides.
 func TestLeasedPanic(t *testing.T) {
 	t.Parallel()
 	retry := semel.Retry{MaxErrors: 2}

@@ -12,50 +12,51 @@ import (
 
 // Message is one delivery of a message.
 type Message[In any] struct {
-	// Producer is who has sent it and made its ID. Required. The same ID of
-	// another producer is another message.
+	// Producer identifies the sender that chose the ID. Required. The same ID
+	// from another producer is another message.
 	Producer string
-	// ID is the producer's own name for it, the same in each delivery. Required.
-	// Together with the Producer it has at most 240 bytes.
+	// ID is the producer's identifier of the message, the same in each
+	// delivery. Required. ID and Producer together have at most 240 bytes.
 	ID string
-	// Sent is when its producer sent it, as the producer says, the same in each
-	// delivery; never when a broker delivered it. Required of an [Inbox] that is
-	// Stamped, and then part of what names the message, to the millisecond.
+	// Sent is the time at which the producer sent the message, as the producer
+	// states it. It must be the same in each delivery, so it is never the time
+	// of the delivery. Required if the [Inbox] is Stamped; it is then part of
+	// the message's identity, to the millisecond.
 	Sent time.Time
-	// Payload is what the handler gets. Another payload under the same names is
-	// refused.
+	// Payload is the input of the handler. A delivery with the same identity
+	// and another payload is rejected.
 	Payload In
 }
 
-// maxNames leaves room in a key for what joins the names.
+// maxNames leaves room in a key for the separators between the names.
 const maxNames = 240
 
-// PayloadHash is an ID made from the payload, for producers that give none: 128
-// bits of its SHA-256. Two messages that say the same are then one, and only the
-// first is ever handled.
+// PayloadHash returns an ID made from the payload, for producers that send no
+// IDs: 128 bits of its SHA-256. Two messages with the same payload are then one
+// message, and only the first is handled.
 func PayloadHash(payload []byte) string {
 	sum := sha256.Sum256(payload)
 	return "sha256-" + hex.EncodeToString(sum[:16])
 }
 
-// key joins the names of m, so that no two messages have the same key. The error
-// is a *semel.FieldError.
+// key joins the producer, the ID and the time of m in such a way that no two
+// messages have the same key. The error is a *semel.FieldError.
 func (in *Inbox[In]) key(m Message[In]) (string, error) {
 	switch {
 	case m.Producer == "":
-		return "", invalid("Producer", "is required: ids are unique to their producer only")
+		return "", invalid("Producer", "is required: an ID is unique only within its producer")
 	case m.ID == "":
-		return "", invalid("ID", "is required; say PayloadHash if the payload is to be it")
+		return "", invalid("ID", "is required; use PayloadHash if the payload identifies the message")
 	case len(m.Producer)+len(m.ID) > maxNames:
 		return "", invalid("ID", "has, with the Producer, more than "+strconv.Itoa(maxNames)+" bytes")
 	case in.stamped && m.Sent.IsZero():
-		return "", invalid("Sent", "is required of an inbox that is Stamped")
+		return "", invalid("Sent", "is required by an inbox that is Stamped")
 	case in.stamped && m.Sent.UnixMilli() < 0:
 		return "", invalid("Sent", "is before 1970")
 	}
 	if in.time != nil {
 		if _, ok := in.time(m.ID); !ok {
-			return "", invalid("ID", "carries no time, which this inbox asks for")
+			return "", invalid("ID", "contains no time, which this inbox requires")
 		}
 	}
 	names := strconv.Itoa(len(m.Producer)) + ":" + m.Producer + ":" + m.ID
@@ -65,7 +66,7 @@ func (in *Inbox[In]) key(m Message[In]) (string, error) {
 	return names, nil
 }
 
-// idOf reads the ID out of a key that is not stamped.
+// idOf returns the ID from a key without a time stamp.
 func idOf(key string) (string, bool) {
 	digits, names, ok := strings.Cut(key, ":")
 	n, err := strconv.Atoi(digits)
@@ -75,10 +76,11 @@ func idOf(key string) (string, bool) {
 	return names[n+1:], true
 }
 
-// stampBase keeps a stamp so short that the longest names have room beside it.
+// stampBase is the base of a time stamp's digits. It keeps the stamp short
+// enough for the longest names.
 const stampBase = 36
 
-// stampOf reads Sent out of a key that is stamped.
+// stampOf returns Sent from a key with a time stamp.
 func stampOf(key string) (time.Time, bool) {
 	digits, _, ok := strings.Cut(key, "@")
 	ms, err := strconv.ParseInt(digits, stampBase, 64)

@@ -8,22 +8,22 @@ import (
 	"github.com/semelgo/semel/store"
 )
 
-// Mode says how the handling of a message shares its fate with the record.
+// Mode defines how the effect of a message and its record commit.
 type Mode uint8
 
 const (
-	// Pessimistic handles in one transaction with the record, after taking the
-	// right to it: of deliveries at the same time one is handled, and the others
-	// are told at once to come again.
+	// Pessimistic handles the message in the record's transaction, after it has
+	// taken the exclusive right to the record. Of concurrent deliveries one is
+	// handled; the others get Redeliver at once.
 	Pessimistic Mode = iota
-	// Optimistic handles in one transaction with the record, and finds out with
-	// its last statement whether another delivery was first: then all of it is
-	// rolled back, and the delivery is answered as a duplicate. It spares a
-	// statement where deliveries at the same time are rare.
+	// Optimistic handles the message in the record's transaction, and detects
+	// with the last statement whether another delivery was first. In that case
+	// the transaction is rolled back, and the delivery gets the result of a
+	// duplicate. It saves one statement where concurrent deliveries are rare.
 	Optimistic
-	// Leased commits a claim first, and handles then, with heartbeats: for
-	// effects outside of the record's database. What happens to a message whose
-	// consumer died is the Policy.
+	// Leased commits a claim first and then handles the message, with
+	// heartbeats. It is for effects outside the record's database. The Policy
+	// decides what happens to a message after its consumer died.
 	Leased
 )
 
@@ -41,65 +41,70 @@ func (m Mode) String() string {
 	}
 }
 
-// Options says how messages are handled. Group is required; the rest of the zero
-// value is good.
+// Options configure an [Inbox]. Group is required; the zero value of the other
+// fields is valid.
 type Options[In any] struct {
-	// Group is the consumer group, in at most 1000 bytes: a message is handled
-	// once in each. Renaming it forgets what was handled.
+	// Group is the consumer group, at most 1000 bytes. Each group handles a
+	// message once. A new name starts without the records of the old one.
 	Group string
-	// Mode is how the handling shares its fate with the record.
+	// Mode defines how the effect and the record commit.
 	Mode Mode
-	// Policy is, in the mode Leased, what happens to a message whose consumer
-	// died, or whose handler cannot tell what it did. Unset: Hold. Atomic is for
-	// long handlers whose effect is in the record's database: it needs a Lease.
+	// Policy defines, in the mode Leased, what happens to a message after its
+	// consumer died or its handler returned an Unknown error. Zero means Hold.
+	// Atomic is for long handlers with their effect in the record's database;
+	// it requires a Lease.
 	Policy semel.Policy
-	// Classify may say NotCommitted, in the mode Leased, for errors it knows; see
+	// Classify returns, in the mode Leased, NotCommitted for known errors; see
 	// semel.OperationOptions.
 	Classify func(error) store.Verdict
-	// Lease is, in the mode Leased, how long a consumer may be silent before
-	// others may take its message over. Zero: the engine's.
+	// Lease is, in the mode Leased, the time without a heartbeat after which
+	// another consumer may take a message over. Zero means the engine's lease.
 	Lease time.Duration
-	// Heartbeat is, in the mode Leased, how often the lease is renewed. Zero: a
-	// third of the Lease.
+	// Heartbeat is, in the mode Leased, the interval at which the lease is
+	// renewed. Zero means a third of the Lease.
 	Heartbeat time.Duration
-	// MaxRun is the longest the handling of a message may take. Zero: the
-	// engine's.
+	// MaxRun is the upper bound for one attempt. Zero means the engine's.
 	MaxRun time.Duration
-	// Retry says how often a message is tried before it is poison, and how long
-	// it stays away each time. Its Redelivered is always set: the broker has the
-	// payload, and no record keeps it.
+	// Retry defines how often a message is tried before it is poison, and the
+	// delays between the tries. Its Redelivered is always set, because the
+	// broker keeps the payload and the record does not.
 	Retry semel.Retry
-	// Wait is how long a delivery waits for another of the same message that is
-	// being handled, before it is to come again. Zero: the engine's.
+	// Wait is how long a delivery waits while another delivery of the same
+	// message is handled, before the result is Redeliver. Zero means the
+	// engine's.
 	Wait time.Duration
-	// Retention is how long it is remembered that a message was handled: longer
-	// than the longest redelivery. Zero: the engine's.
+	// Retention is how long the record of a handled message is kept. It must be
+	// longer than the latest possible redelivery. Zero means the engine's.
 	Retention time.Duration
-	// Redelivery is how long after it first came a message may come again: by the
-	// broker, from its dead letters, by hand. A Retention that is not longer is
-	// refused. Zero: it is not known.
+	// Redelivery is the longest time after its first delivery at which a
+	// message may be delivered again, by the broker, from the dead letters or
+	// by hand. New rejects a Retention that is not longer. Zero means that it
+	// is not known.
 	Redelivery time.Duration
-	// Fingerprints choose what of a payload must be the same in each delivery;
-	// see semel.OperationOptions. None: all of it.
+	// Fingerprints select the parts of a payload that must be the same in each
+	// delivery; see semel.OperationOptions. None means the whole payload.
 	Fingerprints []func(In) any
-	// Time reads the time out of an ID, as semel.UUIDv7Time and semel.ULIDTime
-	// do. A message without a record that is older than the Retention, or newer
-	// than Skew, is then refused with semel.ErrKeyExpired.
+	// Time extracts the time from an ID, for example semel.UUIDv7Time or
+	// semel.ULIDTime. A message without a record is then rejected with
+	// semel.ErrKeyExpired if it is older than the Retention or further in the
+	// future than Skew.
 	Time func(id string) (time.Time, bool)
-	// Stamped does the same with Message.Sent, for IDs without a time. Not
-	// together with Time. Setting it, or taking it away, forgets what was handled.
+	// Stamped does the same with Message.Sent, for IDs without a time. It
+	// cannot be combined with Time. An inbox whose Stamped is changed starts
+	// without its earlier records.
 	Stamped bool
-	// Skew is how far the clocks of producers may be off. Zero: 5 minutes.
+	// Skew is the largest clock difference of producers. Zero means 5 minutes.
 	Skew time.Duration
-	// Generation remembers messages without a time for one to two Generations,
-	// and forgets them by dropping partitions; see semel.OperationOptions. Failures
-	// are then told and not kept: nothing is counted, and no message becomes poison,
-	// so the broker has to count. Not together with Retry, Retention, Time, Stamped
-	// and the mode Leased.
+	// Generation keeps the records of messages without a time for one to two
+	// Generations, and removes them by dropping partitions; see
+	// semel.OperationOptions. Failures are then reported and not stored: errors
+	// are not counted, and no message becomes poison, so the broker has to
+	// count. It cannot be combined with Retry, Retention, Time, Stamped and the
+	// mode Leased.
 	Generation time.Duration
 }
 
-// maxGroup leaves room in a scope for what is put before it.
+// maxGroup leaves room in a scope for its prefix.
 const maxGroup = 1000
 
 func (o *Options[In]) valid() error {
@@ -107,10 +112,10 @@ func (o *Options[In]) valid() error {
 		return invalid("Group", "must be 1 to "+strconv.Itoa(maxGroup)+" bytes")
 	}
 	if o.Mode > Leased {
-		return invalid("Mode", "is none of Pessimistic, Optimistic and Leased")
+		return invalid("Mode", "is not one of Pessimistic, Optimistic and Leased")
 	}
 	if o.Stamped && o.Time != nil {
-		return invalid("Stamped", "is given together with Time")
+		return invalid("Stamped", "cannot be combined with Time")
 	}
 	if o.Generation > 0 {
 		return o.validGeneration()
@@ -118,8 +123,8 @@ func (o *Options[In]) valid() error {
 	return o.validMode()
 }
 
-// validGeneration refuses what has no meaning without kept failures; the rest is
-// refused by the operation.
+// validGeneration rejects options that make no sense without stored failures.
+// The operation rejects the rest.
 func (o *Options[In]) validGeneration() error {
 	switch {
 	case o.Mode == Leased:
@@ -127,17 +132,17 @@ func (o *Options[In]) validGeneration() error {
 	case o.Stamped, o.Time != nil:
 		return invalid("Generation", "is for messages without a time")
 	case o.Retry.MaxErrors != 0, o.Retry.MaxCrashes != 0, o.Retry.Delay != nil:
-		return invalid("Retry", "is given together with Generation, which keeps no failures")
+		return invalid("Retry", "cannot be combined with Generation, which stores no failures")
 	default:
 		return o.validMode()
 	}
 }
 
-// validMode refuses what is for another mode.
+// validMode rejects options that belong to another mode.
 func (o *Options[In]) validMode() error {
 	if o.Mode == Leased {
 		if o.atomic() && o.Lease == 0 {
-			return invalid("Lease", "is required with the policy Atomic: it is what has the claim committed first")
+			return invalid("Lease", "is required with the policy Atomic: only with a lease does the claim commit first")
 		}
 		return nil
 	}
@@ -145,7 +150,7 @@ func (o *Options[In]) validMode() error {
 	case o.Policy.String() != unset:
 		return invalid("Policy", "is for the mode Leased")
 	case o.Classify != nil:
-		return invalid("Classify", "is for the mode Leased: in a transaction a rollback is proof")
+		return invalid("Classify", "is for the mode Leased: in a transaction a rollback proves that nothing was committed")
 	case o.Lease != 0:
 		return invalid("Lease", "is for the mode Leased")
 	case o.Heartbeat != 0:
@@ -158,13 +163,14 @@ func (o *Options[In]) validMode() error {
 // unset is the name of the zero policy.
 const unset = "unset"
 
-// atomic tells whether the claim commits first, and the effect with the outcome.
+// atomic reports whether the claim commits first, and later the effect with the
+// outcome.
 func (o *Options[In]) atomic() bool { return o.Policy.String() == semel.Atomic().String() }
 
-// operation is what the options make of a semel operation.
+// operation returns the options of the inbox's operation.
 func (o *Options[In]) operation() semel.OperationOptions[In] {
 	retry := o.Retry
-	retry.Redelivered = true // by the broker: no worker needs the payload
+	retry.Redelivered = true // the broker redelivers: the record need not keep the payload
 	op := semel.OperationOptions[In]{
 		Policy: o.Policy, Classify: o.Classify, Lease: o.Lease, Heartbeat: o.Heartbeat, MaxRun: o.MaxRun,
 		Retry: &retry, Wait: o.Wait, Retention: o.Retention, Fingerprints: o.Fingerprints, Skew: o.Skew,

@@ -12,8 +12,9 @@ import (
 	"github.com/semelgo/semel/store/memory"
 )
 
-// TestEarlyRedelivery: a message that failed stays away for as long as its Retry
-// says. Who comes sooner is told how much is left, and is not counted.
+// TestEarlyRedelivery: a message whose handler failed must not be delivered
+// before its Retry delay. An earlier delivery gets the remaining delay and is
+// not counted.
 func TestEarlyRedelivery(t *testing.T) {
 	t.Parallel()
 	for _, mode := range []inbox.Mode{inbox.Pessimistic, inbox.Optimistic, inbox.Leased} {
@@ -34,7 +35,7 @@ func TestEarlyRedelivery(t *testing.T) {
 				t.Helper()
 				want(t, got, inbox.Result{Decision: inbox.Redeliver})
 				if got.After > after || got.After <= after-time.Minute {
-					t.Errorf("it stays away for %v, want %v", got.After, after)
+					t.Errorf("After is %v, want %v", got.After, after)
 				}
 			}
 			wantAfter(deliver(errHandler), time.Minute)
@@ -54,8 +55,8 @@ func TestEarlyRedelivery(t *testing.T) {
 	}
 }
 
-// TestHandlerDelays: a handler may say itself when it wants the message again. One
-// that asks for time has not failed.
+// TestHandlerDelays: a handler may set the delay itself. A snooze is not an
+// error.
 func TestHandlerDelays(t *testing.T) {
 	t.Parallel()
 	r, clock := inMemoryAt()
@@ -68,19 +69,19 @@ func TestHandlerDelays(t *testing.T) {
 		got := deliver(semel.Snooze(10 * time.Minute))
 		want(t, got, inbox.Result{Decision: inbox.Redeliver})
 		if got.After != 10*time.Minute {
-			t.Errorf("it stays away for %v, want 10 minutes", got.After)
+			t.Errorf("After is %v, want 10 minutes", got.After)
 		}
 		clock.advance(10 * time.Minute)
 	}
 	if got := deliver(semel.RetryIn(errHandler, 5*time.Minute)); got.Decision != inbox.Redeliver || got.After != 5*time.Minute {
-		t.Errorf("got %+v, want it again in 5 minutes", got)
+		t.Errorf("got %+v, want Redeliver in 5 minutes", got)
 	}
 	clock.advance(5 * time.Minute)
 	want(t, deliver(errHandler), inbox.Result{Decision: inbox.Reject, Poisoned: true})
 }
 
-// TestUnavailableStore: nothing is run, nothing is counted, and the message is
-// to come again.
+// TestUnavailableStore: the handler does not run, nothing is counted, and the
+// decision is Redeliver.
 func TestUnavailableStore(t *testing.T) {
 	t.Parallel()
 	for _, mode := range []inbox.Mode{inbox.Pessimistic, inbox.Optimistic, inbox.Leased} {
@@ -108,7 +109,7 @@ func TestUnavailableStore(t *testing.T) {
 				want(t, got, inbox.Result{Decision: inbox.Redeliver})
 				wantErr(t, got, semel.ErrUnavailable)
 				if got.After < time.Second {
-					t.Errorf("it is to come again after %v", got.After)
+					t.Errorf("After is %v", got.After)
 				}
 			}
 			down = false
@@ -120,8 +121,8 @@ func TestUnavailableStore(t *testing.T) {
 	}
 }
 
-// TestStoppedConsumer: what is under way when the consumer is told to stop, and what
-// comes afterwards, is delivered again and not counted.
+// TestStoppedConsumer: deliveries in progress when the consumer is stopped, and
+// later ones, are redelivered and not counted.
 func TestStoppedConsumer(t *testing.T) {
 	t.Parallel()
 	for _, mode := range transactional() {
@@ -152,8 +153,9 @@ func TestStoppedConsumer(t *testing.T) {
 	}
 }
 
-// TestFailedStoreCalls: whichever call of the store fails, before or after it was
-// applied, a message that is delivered until it is acknowledged has one effect.
+// TestFailedStoreCalls: whichever call of the store fails, before or after it
+// was applied, a message that is redelivered until it is acknowledged has one
+// effect.
 func TestFailedStoreCalls(t *testing.T) {
 	t.Parallel()
 	for _, mode := range transactional() {
@@ -170,7 +172,7 @@ func TestFailedStoreCalls(t *testing.T) {
 	}
 }
 
-// runWithFailedCall lets the k-th call fail, and tells whether there was one.
+// runWithFailedCall lets the k-th call fail, and reports whether there was one.
 func runWithFailedCall(t *testing.T, mode inbox.Mode, fault semeltest.Fault, k int) (failed bool) {
 	t.Helper()
 	r := inMemory(t)
@@ -183,7 +185,7 @@ func runWithFailedCall(t *testing.T, mode inbox.Mode, fault semeltest.Fault, k i
 	})
 	e := engineOver(t, s, semel.Options{})
 	in := newInbox(t, "ship", inbox.Options[string]{Mode: mode})
-	fail := errHandler // the first time
+	fail := errHandler // only in the first run
 	var got inbox.Result
 	for deliveries := 1; got.Decision != inbox.Ack && deliveries < 20; deliveries++ {
 		got = inbox.HandleTx(t.Context(), in, e, newMessage("shop", "1", "a"), func(ctx context.Context, tx *memory.Tx, payload string) error {
@@ -198,8 +200,8 @@ func runWithFailedCall(t *testing.T, mode inbox.Mode, fault semeltest.Fault, k i
 	return failed
 }
 
-// TestFailedStoreCallsLeased: the same in the mode Leased, against a receiver that does
-// the same thing once for each key. Leases run out between deliveries.
+// TestFailedStoreCallsLeased is the same test in the mode Leased, with a
+// receiver that deduplicates by key. Leases expire between deliveries.
 func TestFailedStoreCallsLeased(t *testing.T) {
 	t.Parallel()
 	for _, fault := range []semeltest.Fault{semeltest.Refuse, semeltest.Lose} {

@@ -6,17 +6,17 @@ import (
 	"github.com/semelgo/semel/store"
 )
 
-// Decision is what the consumer is to do with a delivery.
+// Decision is what the consumer must do with a delivery.
 type Decision uint8
 
 const (
-	// Redeliver: the message was not handled. Have it delivered again, after
-	// Result.After; do not acknowledge it.
+	// Redeliver: the message was not handled. Let the broker deliver it again
+	// after Result.After, and do not acknowledge it.
 	Redeliver Decision = iota
 	// Ack: the message was handled, now or before. Acknowledge it.
 	Ack
-	// Reject: the message is not to be handled. Move it to the dead letters,
-	// where a person finds it, and acknowledge it then. Never drop it.
+	// Reject: the message must not be handled. Move it to the dead letters,
+	// where an operator finds it, and then acknowledge it. Never drop it.
 	Reject
 )
 
@@ -34,27 +34,29 @@ func (d Decision) String() string {
 	}
 }
 
-// Result says what became of a delivery.
+// Result is the result of a delivery.
 type Result struct {
 	Decision Decision
-	// After is how long a message that is to be delivered again stays away: at
-	// least a tenth of a second. Whoever comes sooner is told the same again, and
-	// nothing is counted.
+	// After is the minimum delay before the next delivery, at least a tenth of
+	// a second. An earlier delivery gets the same decision again and is not
+	// counted.
 	After time.Duration
-	// Duplicate says that the message had its end before this delivery, which
-	// ran nothing: with Ack it was handled, with Poisoned it has failed.
+	// Duplicate reports that the message had ended before this delivery, and
+	// that no handler ran: with Ack it was handled, with Poisoned it has
+	// failed.
 	Duplicate bool
-	// Poisoned says that the message has failed for good, and had no effect: its
-	// handler failed too often, or said Final; or its consumers died of it too
-	// often. semel's Redrive lets it be handled again.
+	// Poisoned reports that the message has failed for good and had no effect:
+	// its handler failed too often or returned a Final error, or its consumers
+	// crashed too often. semel's Redrive allows it to be handled again.
 	Poisoned bool
-	// InDoubt says that nobody knows whether the message was handled. It is to be
-	// kept apart from poison: handled again it may have its effect twice. Somebody
-	// looks, resolves the record, and only then sends it round again, if at all.
+	// InDoubt reports that it is unknown whether the message was handled. Keep
+	// such a message apart from poison: if it is handled again, it may have its
+	// effect twice. An operator must find out, resolve the record, and only
+	// then redeliver the message, if at all.
 	InDoubt bool
-	// ID is the message's record, which may be logged; zero if the message has no
-	// name.
+	// ID is the ID of the message's record. It may be logged. It is zero if the
+	// message has no valid identity.
 	ID store.ID
-	// Err is why, unless the message was simply handled.
+	// Err is the reason for the decision. It is nil if the message was handled.
 	Err error
 }

@@ -24,15 +24,15 @@ import (
 	"github.com/semelgo/semel/store/sqlite"
 )
 
-// rig is a store with a table of effects beside it, which counts twice what
-// happened twice.
+// rig is a store with a table of effects without a unique constraint, so that
+// repeated effects show.
 type rig[Tx any] struct {
 	store   store.TxStore[Tx]
 	effect  func(ctx context.Context, tx Tx, name string) error
 	effects func(name string) int
 }
 
-// engine is a process of its own over the rig's store.
+// engine returns an engine of a new process over the rig's store.
 func (r *rig[Tx]) engine(t *testing.T, o semel.Options) *semel.Engine[Tx] {
 	t.Helper()
 	return engineOver(t, r.store, o)
@@ -55,7 +55,7 @@ func engineOver[Tx any](t *testing.T, s store.TxStore[Tx], o semel.Options) *sem
 	return e
 }
 
-// clock is a store's clock that a test moves.
+// clock is a store's clock that tests advance.
 type clock struct {
 	mu  sync.Mutex
 	now time.Time
@@ -127,7 +127,7 @@ func inSQLite(t *testing.T) *rig[*sql.Tx] {
 	}
 }
 
-// inPostgres opens a server's database once, for all tests that are given it.
+// inPostgres opens one database of a server for all tests that use it.
 func inPostgres(t *testing.T) func(*testing.T) *rig[pgx.Tx] {
 	t.Helper()
 	pool, err := pgxpool.New(t.Context(), realtest.Postgres(t).Database(t))
@@ -163,7 +163,7 @@ func inPostgres(t *testing.T) func(*testing.T) *rig[pgx.Tx] {
 	}
 }
 
-// newInbox is an inbox whose failed messages may come again at once.
+// newInbox returns an inbox whose failed messages may be redelivered at once.
 func newInbox(t *testing.T, kind string, o inbox.Options[string]) *inbox.Inbox[string] {
 	t.Helper()
 	if o.Group == "" {
@@ -183,11 +183,11 @@ func newMessage(producer, id, payload string) inbox.Message[string] {
 	return inbox.Message[string]{Producer: producer, ID: id, Payload: payload}
 }
 
-// want fails unless the result is that, its Err, After and ID aside.
+// want fails the test unless got equals want, apart from Err, After and ID.
 func want(t *testing.T, got, want inbox.Result) {
 	t.Helper()
 	if after := got.After; (got.Decision == inbox.Redeliver) != (after >= 100*time.Millisecond) {
-		t.Errorf("%v is to be delivered again after %v", got.Decision, after)
+		t.Errorf("%v has After %v", got.Decision, after)
 	}
 	whole := got
 	got.Err, got.After, got.ID = nil, 0, store.ID{}
@@ -196,7 +196,7 @@ func want(t *testing.T, got, want inbox.Result) {
 	}
 }
 
-// wantErr fails unless the result's error is target.
+// wantErr fails the test unless the result's error is target.
 func wantErr(t *testing.T, got inbox.Result, target error) {
 	t.Helper()
 	if !errors.Is(got.Err, target) {
@@ -204,11 +204,11 @@ func wantErr(t *testing.T, got inbox.Result, target error) {
 	}
 }
 
-// wantField fails unless the result's error names the field.
+// wantField fails the test unless the error names the field.
 func wantField(t *testing.T, err error, field string) {
 	t.Helper()
 	if f, ok := errors.AsType[*semel.FieldError](err); !ok || f.Field != field {
-		t.Errorf("the error is %v, want one that names %s", err, field)
+		t.Errorf("the error is %v, want one about %s", err, field)
 	}
 }
 

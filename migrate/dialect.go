@@ -9,22 +9,22 @@ import (
 	"github.com/pressly/goose/v3"
 )
 
-// versionTable keeps which migrations have run.
+// versionTable records which migrations have run.
 const versionTable = "semel_migrations"
 
-// dialect is what differs between the databases that are migrated.
+// dialect has the differences between the databases.
 type dialect struct {
 	name        string
 	goose       goose.Dialect
 	files       fs.FS
-	tableExists string // whether the table is there that its parameter names
-	// lock begins a transaction that nobody else who migrates is in.
+	tableExists string // query that reports whether the table of its parameter exists
+	// lock begins a transaction that excludes all other migrations.
 	lock func(context.Context, *sql.Conn) error
-	// noInterrupt: a statement that is broken off would end the transaction.
+	// noInterrupt: an interrupted statement would end the transaction.
 	noInterrupt bool
 }
 
-// migrate brings db up to date.
+// migrate runs the missing migrations on db.
 func (d *dialect) migrate(ctx context.Context, db *sql.DB) error {
 	done, err := d.upToDate(ctx, db)
 	if err == nil && !done {
@@ -45,13 +45,13 @@ func (d *dialect) onOneConnection(ctx context.Context, db *sql.DB) error {
 	return inTransaction(ctx, conn, d.lock, func() error { return d.up(ctx, conn) })
 }
 
-// provider reads the migrations; db is not used before one of them runs.
+// provider reads the migrations. It does not use db before a migration runs.
 func (d *dialect) provider(db *sql.DB) (*goose.Provider, error) {
 	return goose.NewProvider(d.goose, db, d.files,
 		goose.WithTableName(versionTable), goose.WithDisableGlobalRegistry(true))
 }
 
-// upToDate reads whether the newest migration has run.
+// upToDate reports whether the newest migration has run.
 func (d *dialect) upToDate(ctx context.Context, db *sql.DB) (bool, error) {
 	p, err := d.provider(db)
 	if err != nil {
@@ -69,7 +69,7 @@ func (d *dialect) upToDate(ctx context.Context, db *sql.DB) (bool, error) {
 	return version.Int64 >= newest, err
 }
 
-// up runs the migrations on conn, within the transaction it is in.
+// up runs the missing migrations on conn, in conn's current transaction.
 func (d *dialect) up(ctx context.Context, conn *sql.Conn) error {
 	return conn.Raw(func(driverConn any) error {
 		db := shareConn(driverConn)

@@ -1,10 +1,9 @@
-// Package migrate makes and updates the tables that Semel's stores keep their
-// records in.
+// Package migrate creates and updates the tables of Semel's stores.
 //
-// The migrations are the plain SQL files of the store's package, so that they
-// can also be run by a tool of your own; use one or the other. Which of them
-// have run is kept in the table semel_migrations.
+// The migrations are the plain SQL files of the store's package, so another
+// migration tool can run them instead. Use one tool only. The table
+// semel_migrations records which migrations have run.
 //
-// It is safe to migrate whenever a process starts, however many start at once:
-// one of them does the work while the others wait for it.
+// Every process may migrate when it starts, and any number of processes may
+// start at once: one of them runs the migrations while the others wait.
 package migrate

@@ -1,4 +1,4 @@
 package migrate
 
-// PostgresLock is the advisory lock of those who migrate.
+// PostgresLock is the advisory lock of a migration.
 const PostgresLock = postgresLock

@@ -10,7 +10,7 @@ import (
 	"github.com/semelgo/semel/migrate"
 )
 
-// minimalConn hides what a driver's connection can do beyond the least.
+// minimalConn hides all optional interfaces of a driver's connection.
 type minimalConn struct{ driver.Conn }
 
 type minimalConnector struct {
@@ -25,7 +25,7 @@ func (c minimalConnector) Connect(context.Context) (driver.Conn, error) {
 	return minimalConn{conn}, err
 }
 
-// Any driver will do.
+// TestSQLiteWithAMinimalDriver: any driver is sufficient.
 func TestSQLiteWithAMinimalDriver(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "semel.db")
 	open(t, path)

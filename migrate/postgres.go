@@ -11,15 +11,16 @@ import (
 	"github.com/semelgo/semel/store/postgres"
 )
 
-// postgresLock is the advisory lock of those who migrate: a number that nobody
-// else is likely to have drawn.
+// postgresLock is the advisory lock of a migration: a random number that no
+// other program is likely to use.
 const postgresLock int64 = 0x7d6b48871c4d7f1c
 
-// Postgres brings the tables of a store/postgres in pool's database up to date, in
-// the first schema of its search_path. All of it happens in one transaction: it is
-// done wholly or not at all, and not a second time when several processes call it
-// at once, which wait for each other as long as ctx lasts. It needs no more than
-// one connection, also behind PgBouncer. When there is nothing to do it only reads.
+// Postgres creates or updates the tables of a store/postgres in pool's
+// database, in the first schema of its search_path. Everything happens in one
+// transaction: either all migrations are applied or none. Processes that call
+// Postgres at the same time wait for each other, as long as ctx lasts, and each
+// migration runs once. It uses one connection, also behind PgBouncer. If all
+// migrations have run, it only reads.
 func Postgres(ctx context.Context, pool *pgxpool.Pool) error {
 	db := stdlib.OpenDBFromPool(pool)
 	defer db.Close()
@@ -30,8 +31,9 @@ func Postgres(ctx context.Context, pool *pgxpool.Pool) error {
 	return d.migrate(ctx, db)
 }
 
-// lockPostgres begins a transaction that has the lock of those who migrate. What
-// the server allows a statement or a transaction at most is not for this one.
+// lockPostgres begins a transaction and takes the advisory lock. The role's
+// timeouts for statements, locks and transactions do not apply to this
+// transaction, because a migration may take longer.
 func lockPostgres(ctx context.Context, conn *sql.Conn) error {
 	if _, err := conn.ExecContext(ctx, `BEGIN ISOLATION LEVEL READ COMMITTED`); err != nil {
 		return err

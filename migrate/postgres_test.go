@@ -19,7 +19,7 @@ import (
 	"github.com/semelgo/semel/store/postgres"
 )
 
-// connect returns a pool of the database, and the same as a *sql.DB.
+// connect returns a pool of the database, and the same database as a *sql.DB.
 func connect(t *testing.T, url string, change ...func(*pgxpool.Config)) (*pgxpool.Pool, *sql.DB) {
 	t.Helper()
 	config, err := pgxpool.ParseConfig(url)
@@ -39,7 +39,7 @@ func connect(t *testing.T, url string, change ...func(*pgxpool.Config)) (*pgxpoo
 	return pool, db
 }
 
-// relations lists what stands in the schema public.
+// relations lists the relations in the schema public.
 func relations(t *testing.T, db *sql.DB) []string {
 	t.Helper()
 	return column[string](t, db, `SELECT relname FROM pg_class WHERE relnamespace = 'public'::regnamespace ORDER BY relname`)
@@ -56,9 +56,9 @@ func mustBeMigratedOncePostgres(t *testing.T, pool *pgxpool.Pool, db *sql.DB) {
 		t.Errorf("the schema differs (-want +got):\n%s", diff)
 	}
 	if got := column[int](t, db, `SELECT version_id FROM semel_migrations ORDER BY id`); !slices.Equal(got, []int{0, 1, 2, 3}) {
-		t.Errorf("versions %v are noted, want 0 to 3, once each", got)
+		t.Errorf("versions %v are recorded, want 0 to 3, once each", got)
 	}
-	two := pool.Config() // a store needs a connection more than a migration
+	two := pool.Config() // a store needs one more connection than a migration
 	two.MaxConns = 2
 	wider, err := pgxpool.NewWithConfig(t.Context(), two)
 	if err != nil {
@@ -70,11 +70,12 @@ func mustBeMigratedOncePostgres(t *testing.T, pool *pgxpool.Pool, db *sql.DB) {
 		t.Fatal(err)
 	}
 	if _, err := s.Capabilities(t.Context()); err != nil {
-		t.Errorf("the store finds %v", err)
+		t.Errorf("the store returns %v", err)
 	}
 }
 
-// Directly, and behind PgBouncer with one connection; once more changes nothing.
+// TestPostgres: directly and behind PgBouncer with one connection. A second
+// call changes nothing.
 func TestPostgres(t *testing.T) {
 	t.Parallel()
 	t.Attr("engine", "postgres")
@@ -107,7 +108,8 @@ func TestTenConcurrentProcessesOnPostgres(t *testing.T) {
 	mustBeMigratedOncePostgres(t, pool, db)
 }
 
-// It happens wholly or not at all: a table in the way leaves nothing behind.
+// TestPostgresIsAtomic: after a migration that fails, because a table of its
+// name exists, nothing has changed.
 func TestPostgresIsAtomic(t *testing.T) {
 	t.Parallel()
 	pool, db := connect(t, realtest.Postgres(t).Database(t))
@@ -125,8 +127,8 @@ func TestPostgresIsAtomic(t *testing.T) {
 	mustBeMigratedOncePostgres(t, pool, db)
 }
 
-// While somebody else migrates it waits, but not longer than ctx lasts; and not
-// at all when there is nothing to do.
+// TestPostgresWaitsForAnotherMigration, but no longer than ctx lasts. It does
+// not wait if all migrations have run.
 func TestPostgresWaitsForAnotherMigration(t *testing.T) {
 	t.Parallel()
 	url := realtest.Postgres(t).Database(t)
@@ -154,11 +156,11 @@ func TestPostgresWaitsForAnotherMigration(t *testing.T) {
 
 	defer holdMigrations(t, pool)()
 	if err := migrate.Postgres(t.Context(), pool); err != nil {
-		t.Errorf("Postgres with nothing to do, beside another = %v", err)
+		t.Errorf("Postgres with nothing to do, while another migration holds the lock = %v", err)
 	}
 }
 
-// holdMigrations takes the lock of those who migrate until it is released.
+// holdMigrations holds the advisory lock until release is called.
 func holdMigrations(t *testing.T, pool *pgxpool.Pool) (release func()) {
 	t.Helper()
 	tx, err := pool.Begin(t.Context())
@@ -175,7 +177,7 @@ func holdMigrations(t *testing.T, pool *pgxpool.Pool) (release func()) {
 	}
 }
 
-// waiting waits until n sessions of this database wait for the lock.
+// waiting blocks until n sessions of this database wait for the lock.
 func waiting(t *testing.T, db *sql.DB, n int) {
 	t.Helper()
 	const count = `SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted
@@ -187,7 +189,8 @@ AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`
 	}
 }
 
-// Bounds on statements and locks that a role has are not for migrations.
+// TestPostgresIgnoresRoleTimeouts: the role's timeouts for statements and locks
+// do not apply to migrations.
 func TestPostgresIgnoresRoleTimeouts(t *testing.T) {
 	t.Parallel()
 	url := realtest.Postgres(t).Database(t)
@@ -201,16 +204,17 @@ func TestPostgresIgnoresRoleTimeouts(t *testing.T) {
 	var waits sync.WaitGroup
 	waits.Go(func() {
 		if err := migrate.Postgres(t.Context(), bounded); err != nil {
-			t.Errorf("Postgres with bounds on locks = %v", err)
+			t.Errorf("Postgres with a lock timeout = %v", err)
 		}
 	})
 	waiting(t, other, 1)
-	mustExec(t, other, `SELECT pg_sleep(0.2)` /* longer than a statement may take */)
+	mustExec(t, other, `SELECT pg_sleep(0.2)` /* longer than the statement timeout */)
 	release()
 	waits.Wait()
 }
 
-// The files are for other tools, too, in both directions.
+// TestPostgresFilesRunByAnotherTool: other tools can run the files, up and
+// down.
 func TestPostgresFilesRunByAnotherTool(t *testing.T) {
 	t.Parallel()
 	_, db := connect(t, realtest.Postgres(t).Database(t))
@@ -226,6 +230,6 @@ func TestPostgresFilesRunByAnotherTool(t *testing.T) {
 	}
 	want := []string{"goose_db_version", "goose_db_version_id_seq", "goose_db_version_pkey"}
 	if got := relations(t, db); !slices.Equal(got, want) {
-		t.Errorf("after going down the schema is %v, want nothing of ours", got)
+		t.Errorf("after going down the schema is %v, want no table of Semel", got)
 	}
 }

@@ -17,7 +17,8 @@ import (
 	"github.com/semelgo/semel/store/sqlite"
 )
 
-// childPath tells a child of the test binary which database to migrate.
+// childPath is the environment variable with the database that a child process
+// of the test binary migrates.
 const childPath = "SEMEL_MIGRATE_CHILD"
 
 func TestMain(m *testing.M) {
@@ -31,7 +32,8 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// runChild says when it is ready, and starts when it is told to.
+// runChild prints a line when it is ready, and migrates after its standard
+// input has been closed.
 func runChild(path string) error {
 	if _, err := fmt.Println("ready"); err != nil {
 		return err
@@ -97,8 +99,8 @@ func newChild(t *testing.T, path string) child {
 	return c
 }
 
-// Ten processes start at once on a new file: each of them finds the tables there,
-// and one has made them.
+// TestTenConcurrentProcesses: ten processes start at once on a new file. One of
+// them creates the tables, and all of them find the tables afterwards.
 func TestTenConcurrentProcesses(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "semel.db")
 	mustMigrateAtOnce(t, path)
@@ -114,7 +116,7 @@ func mustMigrateAtOnce(t *testing.T, path string) {
 	for i, c := range children {
 		var word string
 		if _, err := fmt.Fscan(c.ready, &word); err != nil || word != "ready" {
-			t.Fatalf("child %d says %q, %v, want that it is ready", i, word, err)
+			t.Fatalf("child %d wrote %q, %v, want "ready"", i, word, err)
 		}
 	}
 	for _, c := range children {

@@ -8,10 +8,10 @@ import (
 	"fmt"
 )
 
-// shareConn returns a database whose one connection is driverConn, which is in a
-// transaction and stays in it: what would be transactions of their own are
-// savepoints. So a library that wants a *sql.DB works inside a transaction of
-// ours. The connection is not closed with the database.
+// shareConn returns a database whose only connection is driverConn. The
+// connection is in a transaction and stays in it; a transaction of the returned
+// database is a savepoint. So a library that requires a *sql.DB can work inside
+// our transaction. Closing the database does not close the connection.
 func shareConn(driverConn any) *sql.DB {
 	db := sql.OpenDB(connector{driverConn})
 	db.SetMaxOpenConns(1)
@@ -33,7 +33,7 @@ func (c connector) Driver() driver.Driver { return noDriver{} }
 type noDriver struct{}
 
 func (noDriver) Open(string) (driver.Conn, error) {
-	return nil, errors.New("a shared connection cannot be opened anew")
+	return nil, errors.New("a shared connection cannot be opened again")
 }
 
 // sharedConn is a connection within an open transaction.
@@ -78,7 +78,7 @@ func (c sharedConn) PrepareContext(ctx context.Context, query string) (driver.St
 	return c.Prepare(query)
 }
 
-// savepoint is a transaction within a transaction.
+// savepoint implements a transaction within the transaction.
 type savepoint struct{ conn sharedConn }
 
 func (s savepoint) Commit() error {

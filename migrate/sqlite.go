@@ -11,10 +11,11 @@ import (
 	"github.com/semelgo/semel/store/sqlite"
 )
 
-// SQLite brings the tables of a store/sqlite in db up to date. All of it happens
-// in one transaction: it is done wholly or not at all, and not a second time when
-// several processes call it at once. It waits for the database's write lock as
-// long as ctx lasts, but needs none when there is nothing to do.
+// SQLite creates or updates the tables of a store/sqlite in db. Everything
+// happens in one transaction: either all migrations are applied or none.
+// Processes may call it at the same time, and each migration runs once. It
+// waits for the database's write lock as long as ctx lasts. If all migrations
+// have run, it needs no lock.
 func SQLite(ctx context.Context, db *sql.DB) error {
 	d := dialect{
 		name: "sqlite", goose: goose.DialectSQLite3, files: sqlite.Schema(),
@@ -24,7 +25,7 @@ func SQLite(ctx context.Context, db *sql.DB) error {
 	return d.migrate(ctx, db)
 }
 
-// lockSQLite begins a transaction that has the database's write lock.
+// lockSQLite begins a transaction that holds the database's write lock.
 func lockSQLite(ctx context.Context, conn *sql.Conn) error {
 	for wait := time.Millisecond; ; wait = min(2*wait, 100*time.Millisecond) {
 		_, err := conn.ExecContext(context.WithoutCancel(ctx), `BEGIN IMMEDIATE`)

@@ -34,7 +34,7 @@ func mustExec(t *testing.T, db *sql.DB, query string) {
 	}
 }
 
-// names lists what stands in the schema, SQLite's own apart.
+// names lists the objects in the schema, without SQLite's own.
 func names(t *testing.T, db *sql.DB) []string {
 	t.Helper()
 	return column[string](t, db, `SELECT name FROM sqlite_schema WHERE name NOT LIKE 'sqlite%' ORDER BY name`)
@@ -61,7 +61,8 @@ func column[T any](t *testing.T, db *sql.DB, query string) []T {
 	return all
 }
 
-// mustBeMigratedOnce requires the tables, and that each migration has run once.
+// mustBeMigratedOnce requires that the tables exist and that each migration has
+// run once.
 func mustBeMigratedOnce(t *testing.T, db *sql.DB) {
 	t.Helper()
 	want := []string{"semel_due", "semel_expires", "semel_guard", "semel_migrations", "semel_notes", "semel_queue", "semel_rare", "semel_record_view", "semel_records", "semel_salt"}
@@ -69,16 +70,16 @@ func mustBeMigratedOnce(t *testing.T, db *sql.DB) {
 		t.Errorf("the schema differs (-want +got):\n%s", diff)
 	}
 	if got := column[int](t, db, `SELECT version_id FROM semel_migrations ORDER BY id`); !slices.Equal(got, []int{0, 1, 2, 3}) {
-		t.Errorf("versions %v are noted, want 0 to 3, once each", got)
+		t.Errorf("versions %v are recorded, want 0 to 3, once each", got)
 	}
 	if _, err := sqlite.New(db).Capabilities(t.Context()); err != nil {
-		t.Errorf("the store finds %v", err)
+		t.Errorf("the store returns %v", err)
 	}
 }
 
 func TestSQLite(t *testing.T) {
 	db := open(t, filepath.Join(t.TempDir(), "semel.db"))
-	for range 3 { // once more changes nothing
+	for range 3 { // a second call changes nothing
 		if err := migrate.SQLite(t.Context(), db); err != nil {
 			t.Fatal(err)
 		}
@@ -86,8 +87,8 @@ func TestSQLite(t *testing.T) {
 	}
 }
 
-// A database that was opened otherwise, with one connection, and by many
-// goroutines.
+// TestSQLiteOnAPlainDatabase: a database that was opened without the store's
+// settings, with one connection, used by many goroutines.
 func TestSQLiteOnAPlainDatabase(t *testing.T) {
 	db, err := sql.Open("sqlite", filepath.Join(t.TempDir(), "plain.db"))
 	if err != nil {
@@ -107,7 +108,8 @@ func TestSQLiteOnAPlainDatabase(t *testing.T) {
 	mustBeMigratedOnce(t, db)
 }
 
-// It happens wholly or not at all: a table in the way leaves nothing behind.
+// TestSQLiteIsAtomic: after a migration that fails, because a table of its name
+// exists, nothing has changed.
 func TestSQLiteIsAtomic(t *testing.T) {
 	db := open(t, filepath.Join(t.TempDir(), "semel.db"))
 	mustExec(t, db, `CREATE TABLE semel_guard (mine INTEGER)`)
@@ -124,8 +126,8 @@ func TestSQLiteIsAtomic(t *testing.T) {
 	mustBeMigratedOnce(t, db)
 }
 
-// While somebody else writes it waits, but not longer than ctx lasts; and not at
-// all when there is nothing to do.
+// TestSQLiteWaitsForAWriter, but no longer than ctx lasts. It does not wait if
+// all migrations have run.
 func TestSQLiteWaitsForAWriter(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "semel.db")
 	db, other := open(t, path), open(t, path)
@@ -158,11 +160,12 @@ func TestSQLiteWaitsForAWriter(t *testing.T) {
 	}
 	defer func() { _ = writer.Rollback() }()
 	if err := migrate.SQLite(t.Context(), db); err != nil {
-		t.Errorf("SQLite with nothing to do, beside a writer = %v", err)
+		t.Errorf("SQLite with nothing to do, while a writer holds the lock = %v", err)
 	}
 }
 
-// A context that ends while it waits for the lock ends the waiting.
+// TestSQLiteStopsWaitingWithItsContext: the wait for the lock ends with the
+// context.
 func TestSQLiteStopsWaitingWithItsContext(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "semel.db")
 	other := open(t, path)
@@ -176,18 +179,18 @@ func TestSQLiteStopsWaitingWithItsContext(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer db.Close()
-	// Long enough to come as far as the lock on a busy machine.
+	// The wait must reach the lock on a busy machine too.
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 	defer cancel()
 	if err := migrate.SQLite(ctx, db); !errors.Is(err, context.DeadlineExceeded) || !sqlite.IsBusy(err) {
-		t.Errorf("SQLite beside a writer = %v, want the context's error, and what it waited for", err)
+		t.Errorf("SQLite while a writer holds the lock = %v, want the context's error and the reason of the wait", err)
 	}
 	if got := names(t, db); len(got) != 0 {
-		t.Errorf("after giving up the schema is %v, want nothing", got)
+		t.Errorf("after the timeout the schema is %v, want nothing", got)
 	}
 }
 
-// The files are for other tools, too, in both directions.
+// TestFilesRunByAnotherTool: other tools can run the files, up and down.
 func TestFilesRunByAnotherTool(t *testing.T) {
 	db := open(t, filepath.Join(t.TempDir(), "semel.db"))
 	p, err := goose.NewProvider(goose.DialectSQLite3, db, sqlite.Schema())
@@ -198,12 +201,12 @@ func TestFilesRunByAnotherTool(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := sqlite.New(db).Capabilities(t.Context()); err != nil {
-		t.Errorf("the store finds %v", err)
+		t.Errorf("the store returns %v", err)
 	}
 	if _, err := p.DownTo(t.Context(), 0); err != nil {
 		t.Fatal(err)
 	}
 	if got := names(t, db); !slices.Equal(got, []string{"goose_db_version"}) {
-		t.Errorf("after going down the schema is %v, want nothing of ours", got)
+		t.Errorf("after going down the schema is %v, want no table of Semel", got)
 	}
 }

@@ -6,14 +6,14 @@ import (
 	"fmt"
 )
 
-// inTransaction runs fn while conn is in a transaction that lock has begun, with a lock
-// that nobody else has meanwhile and that a crash gives back. What fn did is
-// committed if it did not fail.
+// inTransaction runs fn in a transaction of conn that lock begins. lock takes a
+// lock that excludes other migrations and that a crash releases. The
+// transaction commits if fn returns nil, and is rolled back otherwise.
 func inTransaction(ctx context.Context, conn *sql.Conn, lock func(context.Context, *sql.Conn) error, fn func() error) error {
 	ended := false
 	defer func() {
 		if !ended {
-			_, _ = conn.ExecContext(context.WithoutCancel(ctx), `ROLLBACK`) // what failed is told by its own error
+			_, _ = conn.ExecContext(context.WithoutCancel(ctx), `ROLLBACK`) // the caller gets the original error
 		}
 	}()
 	if err := lock(ctx, conn); err != nil {

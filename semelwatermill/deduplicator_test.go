@@ -16,9 +16,9 @@ import (
 	"github.com/semelgo/semel/semelwatermill"
 )
 
-// TestRedeliveryAfterAnError compares with Watermill's own middleware: a
-// message that failed and comes again is dropped by the one, because it was marked
-// before it was handled, and handled by the other.
+// TestRedeliveryAfterAnError compares with Watermill's own Deduplicator. That
+// one drops the redelivery of a failed message, because it marked the message
+// before the handler ran. This middleware handles it.
 func TestRedeliveryAfterAnError(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -49,7 +49,7 @@ func TestRedeliveryAfterAnError(t *testing.T) {
 	}
 }
 
-// deliver delivers msg to h by a real router, until it is acknowledged.
+// deliver sends msg to h through a real router, until it is acknowledged.
 func deliver(t *testing.T, h message.HandlerFunc, msg *message.Message) {
 	t.Helper()
 	pubsub := gochannel.NewGoChannel(gochannel.Config{Persistent: true}, watermill.NopLogger{})
@@ -76,15 +76,15 @@ func deliver(t *testing.T, h message.HandlerFunc, msg *message.Message) {
 	select {
 	case <-acked:
 	case <-time.After(time.Minute):
-		t.Error("it was never acknowledged")
+		t.Error("the message was never acknowledged")
 	}
 	if err := errors.Join(router.Close(), <-ended, pubsub.Close()); err != nil {
 		t.Errorf("close the router: %v", err)
 	}
 }
 
-// TestPublishingFails after the handler has committed: the message comes again, and
-// what it produced is produced again.
+// TestPublishingFails after the handler has committed: the message is
+// redelivered, and its produced messages are published again.
 func TestPublishingFails(t *testing.T) {
 	t.Parallel()
 	r, out := newRig(t), new(letters)
@@ -103,14 +103,15 @@ func TestPublishingFails(t *testing.T) {
 	}, delivery(context.Background(), "1", "a"))
 	got := out.in("shipped")
 	if len(got) != 1 || got[0].UUID != "shipped-1" || string(got[0].Payload) != "a" {
-		t.Errorf("%v were published, want the one of the run that committed", got)
+		t.Errorf("%v were published, want the message of the committed run", got)
 	}
 	if runs != 1 || tries != 2 || r.effects("a") != 1 {
 		t.Errorf("%d runs in %d deliveries, %d effects, want 1 in 2, and 1", runs, tries, r.effects("a"))
 	}
 }
 
-// TestPoisonQueueOutside takes what is rejected, and not what is to come again.
+// TestPoisonQueueOutside: a poison queue with a filter takes rejected messages,
+// and no message that is to be redelivered.
 func TestPoisonQueueOutside(t *testing.T) {
 	t.Parallel()
 	r, dead := newRig(t), new(letters)

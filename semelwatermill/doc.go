@@ -8,51 +8,52 @@
 //	})
 //	router.AddMiddleware(once)
 //
-// A handler finds its transaction by semel.TxOf(msg.Context(), engine), and what it
-// writes there is committed together with the record of the message. It must not
-// acknowledge the message itself: the router does so once it is committed.
+// A handler gets its transaction from semel.TxOf(msg.Context(), engine). Its writes
+// in that transaction commit together with the record of the message. The handler
+// must not acknowledge the message itself: the router does so after the commit.
 //
 // # Several handlers
 //
-// Each handler of the router handles each message once: the handler's name is part of
-// what names a message, beside the producer and the id, and the three have together at
-// most 230 bytes. A handler has one topic, so the same id on two topics names two
-// messages. Renaming a handler forgets what it has handled. So does a change between
-// this middleware and calls of package inbox for the same messages.
+// Each handler of the router handles each message once: the handler's name is part
+// of a message's identity, together with the producer and the ID. The three have
+// at most 230 bytes together. A handler has one topic, so the same ID on two topics
+// is two messages. A handler with a new name handles all messages again. A change
+// between this middleware and direct calls of package inbox has the same effect.
 //
-// # What becomes of a delivery
+// # The result of a delivery
 //
-//   - Handled, now or before: it is acknowledged. What the handler has produced is
-//     kept with the record and produced again, the same messages with the same
-//     UUIDs, for each duplicate: a process that dies between the commit and the
-//     publishing loses none of them, and whoever consumes them may see them more
-//     than once.
-//   - To come again, because its handler failed or because the store does not answer:
-//     the middleware waits, no longer than Options.MaxWait and than the message's
-//     context lasts, and then returns the error, so that the router logs it and nacks
+//   - Handled, now or before: the message is acknowledged. The messages that the
+//     handler produced are stored with the record. Each duplicate produces the same
+//     messages again, with the same UUIDs. So a process that dies between the
+//     commit and the publishing loses none of them, and their consumers may receive
+//     them more than once.
+//   - To be redelivered, because the handler failed or the store does not answer:
+//     the middleware waits, at most Options.MaxWait and as long as the message's
+//     context lasts. Then it returns the error, so that the router logs it and nacks
 //     the message.
-//   - To come again, because another delivery of it is being handled or because its
-//     retry is not due: the middleware waits in the same way, nacks the message itself
-//     and returns no error, so that the router logs none. A middleware outside of this
-//     one can tell by msg.Nacked().
-//   - Poison, or refused, or in doubt: it is published to Options.PoisonTopic with
-//     the reason in its metadata, and acknowledged when that is done. Without a
-//     Poison publisher the router gets a *[RejectedError], for a middleware outside
-//     of this one to act on, and nacks the message. The middleware
-//     never drops it; a broker may, if no queue takes what is published to that
-//     topic. docs/messages.md says how to prevent that with RabbitMQ.
+//   - To be redelivered, because another delivery of the message is in progress or
+//     because its retry is not due: the middleware waits in the same way, nacks the
+//     message itself and returns no error, so that the router logs none. An outer
+//     middleware can detect this by msg.Nacked().
+//   - Poison, rejected or in doubt: the message is published to Options.PoisonTopic
+//     with the reason in its metadata, and then acknowledged. Without a Poison
+//     publisher the router gets a *[RejectedError], for an outer middleware to
+//     handle, and nacks the message. This middleware never drops the message, but a
+//     broker may, if no queue is bound to that topic. docs/messages.md shows how to
+//     prevent that with RabbitMQ.
 //
-// # Beside Watermill's own middlewares
+// # Watermill's own middlewares
 //
-// middleware.Deduplicator keeps what it has seen in the memory of one process, for
-// a minute unless told otherwise, marks it before the handler runs, and knows a
-// message by a checksum of its body. A message whose handler fails is then dropped
-// when it comes again. Use one of the two, not both.
+// middleware.Deduplicator keeps the messages it has seen in the memory of one
+// process, for one minute by default. It marks a message before the handler runs,
+// and compares messages by a checksum of the body. So it drops the redelivery of a
+// message whose handler failed. Use one of the two, not both.
 //
-// middleware.Retry may stand outside of this one, but counts its tries for itself;
-// an inbox has its own count, which outlives processes. middleware.PoisonQueue
-// outside of this one would take what is only to come again; use PoisonQueueWithFilter
-// and look for a [RejectedError]. middleware.InstantAck acknowledges before anything
-// is handled, and so loses what is not: leave it out. middleware.Timeout and
-// middleware.CorrelationID may stand on either side.
+// middleware.Retry may be outside this middleware, but its count of tries ends with
+// the process; the inbox has its own count, which does not. An outer
+// middleware.PoisonQueue would also take messages that are to be redelivered; use
+// PoisonQueueWithFilter and select [RejectedError]. middleware.InstantAck
+// acknowledges a message before it is handled, and loses it if its handler fails:
+// do not use it. middleware.Timeout and middleware.CorrelationID may be on either
+// side.
 package semelwatermill

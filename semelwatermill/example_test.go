@@ -15,8 +15,8 @@ import (
 	"github.com/semelgo/semel/store/memory"
 )
 
-// A router handles each order once, although the shop has sent it twice, under two
-// UUIDs of Watermill and one id of its own.
+// A router handles each order once, although the shop has sent one order twice,
+// under two Watermill UUIDs and one ID of the shop.
 func ExampleMiddleware() {
 	shipping, err := inbox.New("ship_order", inbox.Options[semel.Raw]{Group: "shipping"})
 	if err != nil {
@@ -45,7 +45,7 @@ func ExampleMiddleware() {
 		return func(msg *message.Message) ([]*message.Message, error) {
 			produced, err := next(msg)
 			select {
-			case <-msg.Nacked(): // it waited for the other delivery, and comes again
+			case <-msg.Nacked(): // another delivery was in progress: the message comes again
 			default:
 				if err == nil {
 					acknowledged <- true

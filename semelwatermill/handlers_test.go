@@ -19,9 +19,10 @@ import (
 	"github.com/semelgo/semel/semelwatermill"
 )
 
-// runRouter runs a router with one middleware and with handlers, named by the keys, for
-// the topics that they are given. It delivers each message of the topics, and ends when
-// as many deliveries are acknowledged as there are messages for all handlers.
+// runRouter runs a router with one middleware. topics maps the name of each
+// handler to its topic. It delivers the messages of send, by topic, and stops
+// the router when the number of acknowledged deliveries is the number of
+// messages over all handlers.
 func runRouter(t *testing.T, logger watermill.LoggerAdapter, once message.HandlerMiddleware, topics map[string]string, handle func(name string, msg *message.Message) error, send map[string][]*message.Message) {
 	t.Helper()
 	pubsub := gochannel.NewGoChannel(gochannel.Config{Persistent: true}, watermill.NopLogger{})
@@ -60,8 +61,9 @@ func runRouter(t *testing.T, logger watermill.LoggerAdapter, once message.Handle
 	}
 }
 
-// TestEachHandlerHandlesEachMessage behind one middleware: two handlers of one topic,
-// and a third one of another topic whose message has the same id and another payload.
+// TestEachHandlerHandlesEachMessage behind one middleware: two handlers of one
+// topic, and a third handler of another topic whose message has the same ID and
+// another payload.
 func TestEachHandlerHandlesEachMessage(t *testing.T) {
 	t.Parallel()
 	r, dead := newRig(t), new(letters)
@@ -92,8 +94,8 @@ func TestEachHandlerHandlesEachMessage(t *testing.T) {
 	}
 }
 
-// TestHandlerAndProducerAreDistinct: names that join to the same text are different
-// identities.
+// TestHandlerAndProducerAreDistinct: names that concatenate to the same text
+// are different identities.
 func TestHandlerAndProducerAreDistinct(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -119,8 +121,8 @@ func TestHandlerAndProducerAreDistinct(t *testing.T) {
 	}
 }
 
-// TestConcurrentDuplicateIsNoError in the router's log: it is nacked, comes
-// again, and is acknowledged when the first delivery is done.
+// TestConcurrentDuplicateIsNoError in the router's log: it is nacked,
+// redelivered, and acknowledged when the first delivery has ended.
 func TestConcurrentDuplicateIsNoError(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -149,7 +151,7 @@ func TestConcurrentDuplicateIsNoError(t *testing.T) {
 	runRouter(t, watermill.NewSlogLogger(slog.New(slog.NewTextHandler(&text, &slog.HandlerOptions{Level: slog.LevelError}))), watched,
 		map[string]string{"ship": "orders"}, func(string, *message.Message) error {
 			runs++
-			<-nacked // the other delivery, by the broker's redelivery
+			<-nacked // the redelivery while the first delivery is in progress
 			return nil
 		}, map[string][]*message.Message{"orders": {delivery(context.Background(), "1", "a"), delivery(context.Background(), "1", "a")}})
 	if runs != 1 || text.Len() > 0 {

@@ -13,13 +13,13 @@ import (
 	"github.com/semelgo/semel/inbox"
 )
 
-// Middleware returns the middleware that handles each message once, in the mode of
-// the inbox. Where that is transactional it opens the handler's transaction, which
-// semel.TxOf finds by the message's context. Messages are
-// compared by their payload; their metadata may differ from delivery to delivery.
-// The name of the router's handler is part of what names a message, so one middleware
-// may serve all handlers of a router.
-// Wrong options are a *semel.FieldError.
+// Middleware returns a middleware that handles each message once, in the mode
+// of the inbox. If the inbox is transactional, the middleware opens the
+// handler's transaction, which semel.TxOf returns from the message's context.
+// Messages are compared by their payload; their metadata may differ between
+// deliveries. The name of the router's handler is part of a message's identity,
+// so one middleware may serve all handlers of a router. If an option is
+// invalid, the error is a *semel.FieldError.
 func Middleware[Tx any](in *inbox.Inbox[semel.Raw], e *semel.Engine[Tx], o Options) (message.HandlerMiddleware, error) {
 	if err := o.setDefaults(); err != nil {
 		return nil, err
@@ -33,7 +33,8 @@ func Middleware[Tx any](in *inbox.Inbox[semel.Raw], e *semel.Engine[Tx], o Optio
 	return once.middleware, nil
 }
 
-// deduplicator is the middleware without the types of its inbox and its engine.
+// deduplicator is the middleware without the type parameters of its inbox and
+// its engine.
 type deduplicator struct {
 	o     Options
 	reply func(context.Context, inbox.Message[semel.Raw], handlerFunc) ([]producedMessage, inbox.Result)
@@ -53,26 +54,27 @@ func (c *deduplicator) middleware(h message.HandlerFunc) message.HandlerFunc {
 		}
 		sleep(msg.Context(), min(r.After, c.o.MaxWait))
 		if isWaiting(r.Err) && msg.Nack() {
-			// The router does not acknowledge a message that was nacked before, and
-			// logs no error: to wait for another delivery is none.
+			// The router does not acknowledge a message that was nacked before.
+			// Nil means that it logs no error, because waiting for another
+			// delivery is not an error.
 			return nil, nil
 		}
-		return nil, fmt.Errorf("semelwatermill: to be delivered again: %w", r.Err)
+		return nil, fmt.Errorf("semelwatermill: nacked for redelivery: %w", r.Err)
 	}
 }
 
-// isWaiting reports whether a delivery ran nothing, because another delivery of the
-// message is being handled or because it came before its retry is due. An error of
-// the handler itself is an AttemptError, whatever it wraps.
+// isWaiting reports whether a delivery ran nothing, because another delivery of
+// the message is in progress or because the message's retry is not due. An
+// error of the handler itself is an AttemptError, whatever it wraps.
 func isWaiting(err error) bool {
 	_, ran := errors.AsType[*semel.AttemptError](err)
 	return errors.Is(err, semel.ErrInProgress) && !ran
 }
 
-// handle has the message handled by h, unless it was handled before.
+// handle handles the message with h, unless it was handled before.
 func (c *deduplicator) handle(h message.HandlerFunc, msg *message.Message) ([]producedMessage, inbox.Result) {
 	ctx := msg.Context()
-	defer msg.SetContext(ctx) // the one of the handler's transaction has ended
+	defer msg.SetContext(ctx) // the context of the handler's transaction has ended
 	m, err := c.inboxMessage(msg)
 	if err != nil {
 		return nil, inbox.Result{Decision: inbox.Reject, Err: err}
@@ -84,13 +86,14 @@ func (c *deduplicator) handle(h message.HandlerFunc, msg *message.Message) ([]pr
 	})
 }
 
-// inboxMessage is the message as the inbox gets it. Each handler of a router handles each
-// message once, so the handler's name is part of what names the message. A handler
-// has one topic: the same id on two topics names two messages.
+// inboxMessage converts the message for the inbox. Each handler of a router
+// handles each message once, so the handler's name is part of the message's
+// identity. A handler has one topic, so the same ID on two topics is two
+// messages.
 func (c *deduplicator) inboxMessage(msg *message.Message) (m inbox.Message[semel.Raw], err error) {
 	m.Payload = semel.Raw(msg.Payload)
 	if m.Producer, m.ID, err = c.o.Name(msg); err != nil {
-		return m, fmt.Errorf("name the message: %w", err)
+		return m, fmt.Errorf("read the message's identity: %w", err)
 	}
 	if handler := message.HandlerNameFromCtx(msg.Context()); handler != "" && m.Producer != "" {
 		m.Producer = strconv.Itoa(len(handler)) + ":" + handler + ":" + m.Producer
@@ -99,12 +102,12 @@ func (c *deduplicator) inboxMessage(msg *message.Message) (m inbox.Message[semel
 		return m, nil
 	}
 	if m.Sent, err = c.o.Sent(msg); err != nil {
-		return m, fmt.Errorf("read when the message was sent: %w", err)
+		return m, fmt.Errorf("read the message's time: %w", err)
 	}
 	return m, nil
 }
 
-// sleep waits d, or less when ctx ends.
+// sleep waits for d, or until ctx ends.
 func sleep(ctx context.Context, d time.Duration) {
 	t := time.NewTimer(d)
 	defer t.Stop()

@@ -13,8 +13,8 @@ import (
 	"github.com/semelgo/semel/semelwatermill"
 )
 
-// TestHandledOnce: a duplicate is acknowledged, and is not handled; whatever its
-// metadata says by now. The message has its own context again afterwards.
+// TestHandledOnce: a duplicate is acknowledged and not handled, even if its
+// metadata differs. Afterwards the message has its own context again.
 func TestHandledOnce(t *testing.T) {
 	t.Parallel()
 	for _, mode := range []inbox.Mode{inbox.Pessimistic, inbox.Optimistic} {
@@ -31,7 +31,7 @@ func TestHandledOnce(t *testing.T) {
 					t.Errorf("got %v, %v", out, err)
 				}
 				if msg.Context() != t.Context() {
-					t.Error("the message is left with the context of its handler")
+					t.Error("the message still has the context of its handler")
 				}
 			}
 			if n := r.effects("a"); n != 1 {
@@ -41,7 +41,7 @@ func TestHandledOnce(t *testing.T) {
 	}
 }
 
-// TestLeased handlers have an attempt, and no transaction.
+// TestLeased: handlers have an attempt and no transaction.
 func TestLeased(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -59,7 +59,7 @@ func TestLeased(t *testing.T) {
 		return []*message.Message{message.NewMessage("out-1", nil)}, nil
 	})
 	if _, err := h(delivery(t.Context(), "1", "a")); !errors.Is(err, errHandler) {
-		t.Errorf("the first failed with %v", err)
+		t.Errorf("the first delivery returned %v", err)
 	}
 	for range 2 {
 		out, err := h(delivery(t.Context(), "1", "a"))
@@ -72,8 +72,9 @@ func TestLeased(t *testing.T) {
 	}
 }
 
-// TestProducedMessagesAreReplayed: what a handler has produced comes again with each duplicate,
-// to the letter; with a retry after an error only what the last run produced.
+// TestProducedMessagesAreReplayed: each duplicate returns the same produced
+// messages, byte for byte. After an error only the messages of the last run are
+// returned.
 func TestProducedMessagesAreReplayed(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -83,7 +84,7 @@ func TestProducedMessagesAreReplayed(t *testing.T) {
 		out := message.NewMessage("out-"+msg.UUID, message.Payload{0, 0xff, '"'})
 		out.Metadata.Set("type", "shipped")
 		if runs == 1 {
-			return []*message.Message{message.NewMessage("of the run that failed", nil)}, errHandler
+			return []*message.Message{message.NewMessage("of the failed run", nil)}, errHandler
 		}
 		return []*message.Message{out, message.NewMessage("second", nil)}, r.effect(msg)
 	})
@@ -107,8 +108,8 @@ func TestProducedMessagesAreReplayed(t *testing.T) {
 	}
 }
 
-// TestPoison goes to its topic, with the reason, and is acknowledged once it is
-// there; not before.
+// TestPoison: a poison message is published to its topic with the reason. It is
+// acknowledged only after that.
 func TestPoison(t *testing.T) {
 	t.Parallel()
 	r, dead := newRig(t), new(letters)
@@ -119,18 +120,18 @@ func TestPoison(t *testing.T) {
 		return nil, errHandler
 	})
 	if _, err := h(delivery(t.Context(), "1", "a")); !errors.Is(err, errHandler) {
-		t.Errorf("the first failed with %v", err)
+		t.Errorf("the first delivery returned %v", err)
 	}
 	down := errors.New("the broker is down")
 	dead.failing(down)
 	for range 2 {
 		if _, err := h(delivery(t.Context(), "1", "a")); !errors.Is(err, down) {
-			t.Errorf("it was acknowledged, or failed with %v, while nobody took it", err)
+			t.Errorf("the message was acknowledged, or failed with %v, while Poison was down", err)
 		}
 	}
 	dead.failing(nil)
 	if _, err := h(delivery(t.Context(), "1", "a")); err != nil {
-		t.Errorf("it is nacked with %v", err)
+		t.Errorf("the message is nacked with %v", err)
 	}
 	got := dead.in("dead")
 	if len(got) != 1 || runs != 2 {
@@ -144,8 +145,8 @@ func TestPoison(t *testing.T) {
 	}
 }
 
-// TestRejected are messages without a name, with another's name, and those in
-// doubt, which are marked.
+// TestRejected: messages without an identity, with the identity of another
+// message, and in doubt are rejected. The last ones are marked.
 func TestRejected(t *testing.T) {
 	t.Parallel()
 	r, dead := newRig(t), new(letters)
@@ -190,12 +191,12 @@ func TestRejected(t *testing.T) {
 		Name: func(*message.Message) (string, string, error) { return "", "", errHandler },
 	}, func(*message.Message) ([]*message.Message, error) { return nil, errors.New("it was run") })
 	if _, err := failing(delivery(t.Context(), "3", "a")); err != nil || len(dead.in("dead")) != 4 {
-		t.Errorf("a message whose name cannot be read: %v, %d dead letters", err, len(dead.in("dead")))
+		t.Errorf("a message with an unreadable identity: %v, %d dead letters", err, len(dead.in("dead")))
 	}
 }
 
-// TestRejectedWithoutPoisonQueue: without a publisher for them, rejected messages are nacked,
-// with an error that says so.
+// TestRejectedWithoutPoisonQueue: without a Poison publisher, rejected messages
+// are nacked with a RejectedError.
 func TestRejectedWithoutPoisonQueue(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -206,7 +207,7 @@ func TestRejectedWithoutPoisonQueue(t *testing.T) {
 		_, err := h(delivery(t.Context(), "1", "a"))
 		rejected, ok := errors.AsType[*semelwatermill.RejectedError](err)
 		if !ok || !rejected.Result.Poisoned || rejected.Result.Duplicate != duplicate {
-			t.Errorf("it failed with %v", err)
+			t.Errorf("the error is %v", err)
 		}
 		if f, ok := errors.AsType[*semel.Failure](err); !ok || f.Message != errHandler.Error() {
 			t.Errorf("the reason is %v", err)
@@ -214,8 +215,8 @@ func TestRejectedWithoutPoisonQueue(t *testing.T) {
 	}
 }
 
-// TestWaitEndsWithTheMessage: who closes the router does not wait for a
-// message to come again.
+// TestWaitEndsWithTheMessage: closing the router does not wait for a message's
+// delay.
 func TestWaitEndsWithTheMessage(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -231,11 +232,11 @@ func TestWaitEndsWithTheMessage(t *testing.T) {
 	}()
 	stop()
 	if err := <-waited; err == nil {
-		t.Error("it was acknowledged")
+		t.Error("the message was acknowledged")
 	}
 }
 
-// TestStamped inboxes get the time that the message's producer says.
+// TestStamped: the inbox gets the time that the producer states.
 func TestStamped(t *testing.T) {
 	t.Parallel()
 	r, dead := newRig(t), new(letters)
@@ -264,7 +265,7 @@ func TestStamped(t *testing.T) {
 	}
 }
 
-// TestNames are what they say.
+// TestNames: each NameFunc returns its producer and ID.
 func TestNames(t *testing.T) {
 	t.Parallel()
 	msg := delivery(t.Context(), "1", "a")
@@ -279,7 +280,7 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// TestInvalidOptions are named.
+// TestInvalidOptions: the error names the invalid option.
 func TestInvalidOptions(t *testing.T) {
 	t.Parallel()
 	name := semelwatermill.FromUUID("shop")
@@ -291,7 +292,7 @@ func TestInvalidOptions(t *testing.T) {
 	} {
 		_, err := semelwatermill.Middleware(newInbox(t, inbox.Options[semel.Raw]{}), newRig(t).Engine, o)
 		if f, ok := errors.AsType[*semel.FieldError](err); !ok || f.Field != field {
-			t.Errorf("got %v, want an error that names %s", err, field)
+			t.Errorf("got %v, want an error about %s", err, field)
 		}
 	}
 }

@@ -2,7 +2,8 @@ package semelwatermill
 
 import "github.com/ThreeDotsLabs/watermill/message"
 
-// producedMessage is a message that a handler has produced, as it is kept with the record.
+// producedMessage is a message that a handler produced, as it is stored with
+// the record.
 type producedMessage struct {
 	UUID     string            `json:"uuid"`
 	Metadata map[string]string `json:"metadata,omitempty"`

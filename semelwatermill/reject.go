@@ -10,25 +10,25 @@ import (
 	"github.com/semelgo/semel/store"
 )
 
-// What the metadata of a rejected message tells. The first four are the keys of
-// Watermill's own poison queue.
+// Metadata keys of a rejected message. The first four are those of Watermill's
+// own poison queue.
 const (
 	ReasonKey     = "reason_poisoned"     // the error
-	TopicKey      = "topic_poisoned"      // where it came from
-	HandlerKey    = "handler_poisoned"    // whose handler it was for
-	SubscriberKey = "subscriber_poisoned" // by whom it came
-	RecordKey     = "semel_id"            // the ID of its record, empty if it has no name
-	InDoubtKey    = "semel_in_doubt"      // "true" if nobody knows whether it was handled
+	TopicKey      = "topic_poisoned"      // the topic from which the message came
+	HandlerKey    = "handler_poisoned"    // the router's handler
+	SubscriberKey = "subscriber_poisoned" // the subscriber that received the message
+	RecordKey     = "semel_id"            // the ID of the message's record; absent if the message has no valid identity
+	InDoubtKey    = "semel_in_doubt"      // "true" if it is unknown whether the message was handled
 )
 
-// RejectedError says that a message is never to be handled, and was not given to a
-// Poison publisher.
+// RejectedError is the error for a message that must never be handled, when
+// there is no Poison publisher.
 type RejectedError struct {
-	// Result says why.
+	// Result has the reason.
 	Result inbox.Result
 }
 
-// Error returns why.
+// Error returns the reason.
 func (e *RejectedError) Error() string {
 	return fmt.Sprintf("semelwatermill: rejected: %v", e.Result.Err)
 }
@@ -36,10 +36,12 @@ func (e *RejectedError) Error() string {
 // Unwrap returns the result's error.
 func (e *RejectedError) Unwrap() error { return e.Result.Err }
 
-// rejectDelay is how long a message is held that is rejected and that nobody takes.
+// rejectDelay is how long a rejected message is held before it is nacked, if
+// there is no Poison publisher.
 const rejectDelay = time.Second
 
-// reject gives the message to Poison. It is nil once that has it.
+// reject publishes the message with Poison. It returns nil after Poison has
+// accepted it.
 func (c *deduplicator) reject(msg *message.Message, r inbox.Result) error {
 	if c.o.Poison == nil {
 		sleep(msg.Context(), min(rejectDelay, c.o.MaxWait))

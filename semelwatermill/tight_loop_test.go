@@ -16,9 +16,10 @@ import (
 	"github.com/semelgo/semel/semelwatermill"
 )
 
-// TestNoTightLoop: a broker that delivers at once what is nacked is held off, while
-// another delivery is being handled, while a message that failed is to stay away,
-// and while nobody takes what is rejected. The clock is the bubble's.
+// TestNoTightLoop: the middleware slows down a broker that redelivers nacked
+// messages at once, while another delivery is in progress, while a failed
+// message waits for its retry, and while rejected messages have no poison
+// queue. The test runs in a synctest bubble.
 func TestNoTightLoop(t *testing.T) {
 	t.Parallel()
 	const minute = time.Minute
@@ -58,7 +59,7 @@ func TestNoTightLoop(t *testing.T) {
 					return nil, test.handle(runs.Add(1))
 				})
 				deliverRepeatedly(t, test.copies, func(msg *message.Message) error {
-					if msg.Context().Err() == nil { // else the subscription is ending, and nothing waits
+					if msg.Context().Err() == nil { // otherwise the subscription is ending and sleep returns at once
 						deliveries.Add(1)
 					}
 					_, err := h(msg)
@@ -76,8 +77,8 @@ func TestNoTightLoop(t *testing.T) {
 	}
 }
 
-// deliverRepeatedly delivers copies of one message for ten minutes, each again as soon as it is
-// nacked.
+// deliverRepeatedly delivers copies of one message for ten minutes, each again
+// as soon as it is nacked.
 func deliverRepeatedly(t *testing.T, copies int, handle func(*message.Message) error) {
 	t.Helper()
 	pubsub := gochannel.NewGoChannel(gochannel.Config{}, watermill.NopLogger{})
@@ -113,5 +114,5 @@ func deliverRepeatedly(t *testing.T, copies int, handle func(*message.Message) e
 	synctest.Wait()
 }
 
-// sleepInBubble waits d of the bubble's time.
+// sleepInBubble waits for d by the bubble's clock.
 func sleepInBubble(d time.Duration) { <-time.After(d) }
