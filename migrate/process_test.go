@@ -116,7 +116,7 @@ func mustMigrateAtOnce(t *testing.T, path string) {
 	for i, c := range children {
 		var word string
 		if _, err := fmt.Fscan(c.ready, &word); err != nil || word != "ready" {
-			t.Fatalf("child %d wrote %q, %v, want "ready"", i, word, err)
+			t.Fatalf("child %d wrote %q, %v, want the line ready", i, word, err)
 		}
 	}
 	for _, c := range children {

@@ -174,7 +174,7 @@ func TestRejected(t *testing.T) {
 		doubt   string
 		wantsID bool
 	}{
-		{"semel: Producer is required: ids are unique to their producer only", "", false},
+		{"semel: Producer is required: an ID is unique only within its producer", "", false},
 		{semel.ErrMismatch.Error(), "", true},
 		{"", "true", true},
 	} {

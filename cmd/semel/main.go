@@ -1,5 +1,5 @@
-// Command semel holds HTTP servers to what they promise about idempotency keys,
-// and looks after the records of operations.
+// Command semel tests how HTTP servers handle idempotency keys, and manages the
+// records of operations.
 package main
 
 import (

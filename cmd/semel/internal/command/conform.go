@@ -13,29 +13,29 @@ import (
 	"github.com/semelgo/semel/cmd/semel/internal/terminal"
 )
 
-const aboutConform = `conform holds a server to draft-ietf-httpapi-idempotency-key-header-07, and to
-what its own profile says where the draft is silent.
+const aboutConform = `conform tests a server against draft-ietf-httpapi-idempotency-key-header-07, and,
+where the draft is silent, against the server's own profile.
 
 Name an endpoint of the server and a body for it:
 
   semel conform --endpoint 'POST /orders' --body '{"item":"{{op}}","amount":{{n}}}' \
     --count '/orders?item={{op}}#/total' --header 'Authorization: Bearer ...' http://127.0.0.1:8080
 
-{{op}} is replaced by a name that one case alone uses, {{n}} by a number that makes it
-another request. --count is where the effects are counted: a path, and behind the # a JSON
-pointer to a number or to an array. Without it a second run is seen only if it is answered
-otherwise than the first, with another id for instance.
+{{op}} is replaced by a name that only one case uses, {{n}} by a number that makes the
+request a different one. --count names where the effects are counted: a path, and after
+the # a JSON pointer to a number or to an array. Without it a second run is detected only
+if its answer differs from the first one, for example by another id.
 
-Without --endpoint the server follows the fixture contract (docs/conformance), or the
+Without --endpoint the server implements the fixture contract (docs/conformance), or the
 profile file names an endpoint. Further URLs are other processes of the same server. The
-server's own profile is looked for at ` + conform.WellKnown + `;
---profile adds to it or replaces parts of it. What neither of them declares is observed and
-reported, and fails only if it is unsafe. "semel conform init" writes a profile file.
+server's own profile is read from ` + conform.WellKnown + `;
+--profile adds to it or replaces parts of it. Behavior that neither declares is observed
+and reported; it fails only if it is unsafe. "semel conform init" writes a profile file.
 
-Exit codes: 0 all that was shown passes; 1 a MUST, a security practice, or what
-the profile itself says does not hold; 2 the command line or the profile is
-wrong; 3 the server cannot be reached; 6 nothing worse than a SHOULD that does
-not hold. Cases that are not shown change nothing.`
+Exit codes: 0 every case that could be tested passes; 1 a MUST, a security practice, or
+a promise of the profile does not hold; 2 the command line or the profile is invalid;
+3 the server cannot be reached; 6 only a SHOULD does not hold. Cases that cannot be
+tested do not affect the code.`
 
 // conformFlags are the flags of conform.
 type conformFlags struct {

@@ -80,8 +80,9 @@ func (f *endpointFlags) principals(s *conform.Suite) error {
 }
 
 const aboutConformInit = `init writes a profile file: the endpoint that the flags name, and every member of the
-profile with its usual value. Correct what your server does otherwise, and give the file to
-"semel conform --profile FILE URL". A member that you remove is observed and reported.`
+profile with its usual value. Correct the members that your server handles otherwise, and
+pass the file to "semel conform --profile FILE URL". A member that you remove is observed
+and reported.`
 
 func newConformInitCommand() *cobra.Command {
 	f := endpointFlags{target: "POST /orders", body: `{"item":"{{op}}","amount":{{n}}}`, count: "/orders?item={{op}}#/total"}

@@ -66,7 +66,7 @@ func TestConformExitCodes(t *testing.T) {
 	}{
 		"passes":      {[]string{address + "/", "--profile", profile, "--only", "23"}, exit.OK, "23  MAY"},
 		"not shown":   {[]string{address, "--profile", profile, "--only", "15,23,39"}, exit.OK, "it takes two principals"},
-		"a MUST":      {[]string{address, "--profile", profile, "--only", "23,14"}, exit.Failed, "the other payload is answered 201"},
+		"a MUST":      {[]string{address, "--profile", profile, "--only", "23,14"}, exit.Failed, "the other payload got 201"},
 		"a SHOULD":    {[]string{address, "--profile", profile, "--only", "23,24"}, exit.Warned, "warn: 24"},
 		"unreachable": {[]string{gone.URL, "--profile", profile}, exit.Unavailable, "cannot be reached"},
 		"no profile":  {[]string{address}, exit.Usage, "publishes no profile"},
@@ -92,7 +92,7 @@ func TestConformOutput(t *testing.T) {
 	address, profile := newServerWithoutKeys(t)
 	_, out, _ := run(t, "conform", address, "--profile", profile, "--only", "13,14,23", "--parallel", "1", "--verbose")
 	for _, want := range []string{
-		"fail       14  MUST      A key that was used is not run again with another payload.\n",
+		"fail       14  MUST      A used key does not run again with another payload.\n",
 		"pass       23  MAY ",
 		"by the profile's key.forms, key.same\n",
 		"MUST               0         1         0         0         0\n",

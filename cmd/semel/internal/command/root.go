@@ -14,13 +14,13 @@ import (
 	"github.com/semelgo/semel/cmd/semel/internal/terminal"
 )
 
-const about = `semel holds HTTP servers to what they promise about idempotency keys, and looks
-after the records of operations.
+const about = `semel tests how HTTP servers handle idempotency keys, and manages the
+records of operations.
 
-Exit codes: 0 done, or found to be so; 1 not done, or found not to be so;
-2 the command line or a file it names is wrong; 3 the server or the database
-cannot be reached; 4 there is no such record; 5 what stands does not allow it;
-6 nothing is wrong, but something is not as it should be.`
+Exit codes: 0 done, or the check passed; 1 not done, or the check failed; 2 the command
+line or a file that it names is invalid; 3 the server or the database cannot be reached;
+4 there is no such record; 5 the state of the record does not allow it; 6 passed with
+warnings.`
 
 // New returns the program's commands under their root. Each is registered here,
 // by a function New…Command of its own package.

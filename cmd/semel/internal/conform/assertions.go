@@ -13,7 +13,7 @@ import (
 func (t *caseRun) mustExecute(a request) *answer {
 	got := t.send(a)
 	if got.status < 200 || got.status > 299 {
-		t.failf("the first request is answered %s", describe(got))
+		t.failf("the first request got %s", describe(got))
 	}
 	return got
 }
@@ -36,9 +36,9 @@ func (t *caseRun) mustReplay(a request, first *answer) *answer {
 func (t *caseRun) mustEqual(got, first *answer) {
 	switch {
 	case got.status/100 != first.status/100:
-		t.failf("the repeat is answered %s, the first was answered %d", describe(got), first.status)
+		t.failf("the retry got %s, the first request %d", describe(got), first.status)
 	case !bytes.Equal(got.body, first.body):
-		t.failf("the repeat has another body than the first, of %d and %d bytes", len(got.body), len(first.body))
+		t.failf("the retry has another body than the first answer, of %d and %d bytes", len(got.body), len(first.body))
 	}
 }
 
@@ -47,13 +47,13 @@ func (t *caseRun) mustEqual(got, first *answer) {
 func (t *caseRun) mustRepeat(a request, first *answer) *answer {
 	got := t.mustReplay(a, first)
 	if got.status != first.status {
-		t.failf("the repeat is answered %s, the first was answered %d", describe(got), first.status)
+		t.failf("the retry got %s, the first request %d", describe(got), first.status)
 	}
 	for _, name := range [...]string{
 		"Location", "Etag", "Content-Type", "Content-Encoding", "Content-Disposition",
 	} {
 		if !slices.Equal(got.header[name], first.header[name]) {
-			t.failf("the repeat has another %s than the first", name)
+			t.failf("the retry has another %s than the first answer", name)
 		}
 	}
 	return got
@@ -76,9 +76,9 @@ func (t *caseRun) mustHappen(op string, want int) {
 	switch {
 	case n == want, n < want && !t.profile.Suite.counts():
 	case !t.profile.Suite.counts():
-		t.failf("it happened at least %s, want %s: that many different successes were answered", times(n), times(want))
+		t.failf("the effect happened at least %s, want %s: there were that many different successes", times(n), times(want))
 	default:
-		t.failf("it happened %s, want %s", times(n), times(want))
+		t.failf("the effect happened %s, want %s", times(n), times(want))
 	}
 }
 
@@ -110,7 +110,7 @@ func (t *caseRun) mustRefuse(a request, codes ...string) *answer {
 // mustRefuseAnyhow sends a, which must be refused, with whatever status.
 func (t *caseRun) mustRefuseAnyhow(a request) {
 	if got := t.sendUntilSettled(a); got.status < 400 || got.status > 499 {
-		t.failf("it is answered %s, want a refusal", describe(got))
+		t.failf("the answer is %s, want a refusal", describe(got))
 	}
 }
 
@@ -129,7 +129,7 @@ func (t *caseRun) checkRefused(got *answer, codes ...string) {
 	case t.anyClientError(codes) && got.status >= 400 && got.status <= 499:
 		t.note("refused with %s", describe(got))
 	default:
-		t.failf("it is answered %s, want %s", describe(got), t.wantedStatuses(codes))
+		t.failf("the answer is %s, want %s", describe(got), t.wantedStatuses(codes))
 	}
 }
 
@@ -170,7 +170,7 @@ func (t *caseRun) protectedOrRefused(a request) string {
 	if got.status >= 200 && got.status <= 299 {
 		t.mustReplay(a, got)
 		t.mustHappen(a.op, 1)
-		return "is taken, and the request runs once"
+		return "is accepted, and the request runs once"
 	}
 	t.checkRefused(got, invalidKeyCodes()...)
 	t.mustHappen(a.op, 0)

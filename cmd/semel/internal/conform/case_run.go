@@ -152,7 +152,7 @@ const pollEvery = 10 * time.Millisecond
 func (t *caseRun) until(what string, happened func() bool) {
 	for !happened() {
 		if t.ctx.Err() != nil {
-			t.failf("waited in vain for %s", what)
+			t.failf("timed out waiting for %s", what)
 		}
 		t.sleep(pollEvery)
 	}

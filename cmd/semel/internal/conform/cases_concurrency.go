@@ -11,26 +11,26 @@ func concurrencyCases() []Case {
 	return []Case{
 		{
 			ID: "29", Level: Should, Source: "draft 2.6", Fields: []string{"in_progress"}, needs: []string{offerBarrier},
-			Says: "A repeat while the first runs is refused, or waits, as the profile says; later both agree.",
+			Says: "A retry while the first request is in progress is refused or waits, as the profile says; later both get the same answer.",
 			run:  (*caseRun).whileRunning,
 		},
 		{
 			ID: "30", Level: Security, Source: "practice", Fields: []string{"replay_header"}, alone: true,
-			Says: "Of many identical requests at once, one runs; the others are refused or get its answer, and nobody an error.",
+			Says: "Of many identical requests at once, one runs. The others are refused or get its answer; none gets an error.",
 			run:  (*caseRun).checkRace,
 		},
 		{
 			ID: "31", Level: Security, Source: "practice",
-			Says: "A client that hangs up while its request runs, and repeats it, gets the answer of what happened once.",
+			Says: "A client that disconnects while its request is in progress, and retries, gets the answer; the effect happened once.",
 			run:  (*caseRun).hangUp,
 		},
 		{
 			ID: "32", Level: Security, Source: "practice",
-			Says: "A response that is lost on the way is had by repeating the request.", run: (*caseRun).lostResponse,
+			Says: "After a response was lost, a retry gets it.", run: (*caseRun).lostResponse,
 		},
 		{
 			ID: "33", Level: Security, Source: "practice",
-			Says: "Pipelined duplicates, duplicate HTTP/2 streams and Expect: 100-continue make it happen once.",
+			Says: "Pipelined duplicates, duplicate HTTP/2 streams and Expect: 100-continue have one effect.",
 			run:  (*caseRun).duplicatesOnTheWire,
 		},
 	}
@@ -52,7 +52,7 @@ func (t *caseRun) whileRunning() {
 	}
 	got := first()
 	if got.status > 299 {
-		t.failf("the first is answered %s", describe(got))
+		t.failf("the first request got %s", describe(got))
 	}
 	t.mustReplay(a, got)
 	t.mustHappen(a.op, 1)
@@ -67,10 +67,10 @@ func (t *caseRun) mustWait(a request) *inflight {
 	second := t.sendAsync(a)
 	t.sleep(arrivalTime)
 	if second.isDone() {
-		t.failf("while the first runs it is answered %s, and does not wait", describe(t.await(second)))
+		t.failf("while the first request is in progress, the second got %s and did not wait", describe(t.await(second)))
 	}
 	if t.barrier(t.ctx, a.op, nil) > 1 {
-		t.failf("it runs while the first runs")
+		t.failf("it ran while the first request was in progress")
 	}
 	return second
 }
@@ -87,7 +87,7 @@ func (t *caseRun) mustHaveOneFirst(all []reply) {
 		}
 	}
 	if n != 1 {
-		t.failf("%d of %d answers are not marked as replays, want the first one's alone", n, len(all))
+		t.failf("%d of %d answers are not marked as replays, want only the first one unmarked", n, len(all))
 	}
 }
 
@@ -99,9 +99,9 @@ func (t *caseRun) mustAgree(all []reply, last *answer) {
 			t.failf("no answer: %v", r.err)
 		case t.isRefusal(r.got, inProgress):
 		case t.profile.assumes("statuses."+inProgress) && r.got.status >= 400 && r.got.status <= 499:
-			t.note("while the first runs, another is refused with %s", describe(r.got))
+			t.note("while the first request is in progress, another is refused with %s", describe(r.got))
 		case r.got.status > 299:
-			t.failf("one is answered %s", describe(r.got))
+			t.failf("one request got %s", describe(r.got))
 		default:
 			t.mustEqual(last, r.got)
 		}
@@ -115,7 +115,7 @@ func (t *caseRun) hangUp() {
 	a := t.newRequest()
 	if !t.profile.Suite.offers(offerBarrier) {
 		reset(t.sendAndLeave(a))
-		t.note("no barrier: the moment is not known")
+		t.note("no barrier: the time of the request's run is unknown")
 	} else {
 		t.hold(a.op)
 		defer t.release(a.op)
@@ -128,7 +128,7 @@ func (t *caseRun) hangUp() {
 	got := t.sendUntilSettled(a)
 	t.mustHappen(a.op, 1)
 	if got.status > 299 {
-		t.failf("the repeat is answered %s", describe(got))
+		t.failf("the retry got %s", describe(got))
 	}
 }
 
@@ -144,7 +144,7 @@ func (t *caseRun) lostResponse() {
 	got := t.sendUntilSettled(a)
 	t.mustHappen(a.op, 1)
 	if got.status > 299 {
-		t.failf("the repeat is answered %s", describe(got))
+		t.failf("the retry got %s", describe(got))
 	}
 	t.mustReplay(a, got)
 }
@@ -155,7 +155,7 @@ func (t *caseRun) duplicatesOnTheWire() {
 	last := t.sendUntilSettled(a)
 	t.mustHappen(a.op, 1)
 	if second == nil {
-		t.note("the second of two pipelined requests is not answered")
+		t.note("the second of two pipelined requests got no answer")
 		t.mustAgree([]reply{{got: first}}, last)
 	} else {
 		t.mustAgree([]reply{{got: first}, {got: second}}, last)
@@ -171,7 +171,7 @@ func (t *caseRun) duplicatesOnTheWire() {
 		t.mustHappen(b.op, 1)
 		t.mustAgree(all, last)
 	} else {
-		t.note("HTTP/2 is not spoken")
+		t.note("the server does not speak HTTP/2")
 	}
 
 	e := t.newRequest()

@@ -11,32 +11,32 @@ func errorCases() []Case {
 	return []Case{
 		{
 			ID: "34", Level: Should, Source: "draft 2.7", Fields: []string{"statuses.key_reused", "problems"},
-			Says: "A key with another payload is refused with 422, or what the profile says, and a link to documentation.",
+			Says: "A key with another payload is refused with 422, or the profile's status, and a link to documentation.",
 			run:  (*caseRun).mismatch,
 		},
 		{
 			ID: "35", Level: Should, Source: "draft 2.7", Fields: []string{"required", "statuses.key_missing", "problems"},
-			Says: "A request without the key that is required is refused with 400 and a link to documentation.",
+			Says: "A request without a required key is refused with 400 and a link to documentation.",
 			run:  (*caseRun).missing,
 		},
 		{
 			ID: "36", Level: Should, Source: "draft 2.7", Fields: []string{"in_progress", "statuses.in_progress"},
 			needs: []string{offerBarrier},
-			Says:  "A repeat while the first runs is refused with 409 and says when to come back.", run: (*caseRun).comeBack,
+			Says:  "A retry while the first request is in progress is refused with 409 and a Retry-After.", run: (*caseRun).comeBack,
 		},
 		{
 			ID: "37", Level: Promise, Source: "RFC 9457", Fields: []string{"errors"},
-			Says: "Errors have the form the profile says, and each kind its own type.", run: (*caseRun).errorBodies,
+			Says: "Errors have the form that the profile declares, and each kind has its own type.", run: (*caseRun).errorBodies,
 		},
 		{
 			ID: "38", Level: Must, Source: "draft 2.7",
-			Says: "A request that was refused is refused again as long as it is not corrected, and runs once it is.",
+			Says: "A refused request is refused again until it is corrected, and runs then.",
 			run:  (*caseRun).corrected,
 		},
 		{
 			ID: "39", Level: Client, Source: "draft 2.7",
-			Says: "A client repeats with the same key and the same bytes, and does not repeat what must be corrected.",
-			run:  func(t *caseRun) { t.notShown("it speaks of clients") },
+			Says: "A client retries with the same key and the same bytes, and does not retry a request that must be corrected.",
+			run:  func(t *caseRun) { t.notShown("it is about clients") },
 		},
 	}
 }
@@ -46,7 +46,7 @@ func (t *caseRun) documented(got *answer) {
 	switch {
 	case t.documentationLink(got) != "":
 	case t.profile.Errors == "stripe" || t.profile.Problems == "":
-		t.note("no link, by profile")
+		t.note("by its profile the server sends no link")
 	default:
 		t.failf("%s has no link to its documentation", describe(got)) // the draft asks for one
 	}
@@ -59,7 +59,7 @@ func (t *caseRun) mismatch() {
 	t.documented(got)
 	t.mustHappen(a.op, 1)
 	if want := http.StatusUnprocessableEntity; got.status != want {
-		t.note("the draft says %d, the profile %d", want, got.status)
+		t.note("the draft says %d, the profile says %d", want, got.status)
 	}
 	if !t.profile.Suite.offers(offerBarrier) {
 		return
@@ -71,9 +71,9 @@ func (t *caseRun) mismatch() {
 	t.waitHeld(b.op)
 	other := t.sendWhileHeld(b.withOtherPayload())
 	if other.status < 400 {
-		t.failf("another payload while the first runs is answered %s", describe(other))
+		t.failf("another payload while the first request is in progress got %s", describe(other))
 	}
-	t.note("while the first runs: %d", other.status)
+	t.note("while the first request is in progress: %d", other.status)
 	t.release(b.op)
 	first()
 	t.mustHappen(b.op, 1)
@@ -85,7 +85,7 @@ func (t *caseRun) missing() {
 		t.mustExecute(a)
 		t.mustExecute(a)
 		t.mustHappen(a.op, 2)
-		t.inform("the key is not required: two requests without one are two")
+		t.inform("the key is not required: two requests without a key are two requests")
 	}
 	got := t.send(a)
 	if got.status <= 299 {
@@ -99,7 +99,7 @@ func (t *caseRun) missing() {
 
 func (t *caseRun) comeBack() {
 	if t.profile.InProgress == "wait" {
-		t.inform("repeats wait, by profile")
+		t.inform("by its profile the server lets retries wait")
 	}
 	a := t.newRequest()
 	_, got := t.sendOverlapping(a)
@@ -125,11 +125,11 @@ func (t *caseRun) errorBodies() {
 	}
 	for kind, n := range seen {
 		if n > 1 {
-			t.failUnlessAssumed("errors", "errors of different kinds have the type %q in common", kind)
+			t.failUnlessAssumed("errors", "errors of different kinds have the same type %q", kind)
 		}
 	}
 	if len(seen) == 0 {
-		t.notShown("nothing was refused")
+		t.notShown("no request was refused")
 	}
 }
 
@@ -144,7 +144,7 @@ func (t *caseRun) problem(got *answer) string {
 		Status              int
 	}
 	if err := json.Unmarshal(got.body, &p); err != nil {
-		t.failf("%s is no JSON: %v", describe(got), err)
+		t.failf("%s is not JSON: %v", describe(got), err)
 	}
 	if p.Title == "" || p.Status != 0 && p.Status != got.status {
 		t.failUnlessAssumed("errors", "%s has the title %q and the status %d in its body", describe(got), p.Title, p.Status)
@@ -158,7 +158,7 @@ func (t *caseRun) stripeError(got *answer) string {
 		Error struct{ Type, Message string }
 	}
 	if err := json.Unmarshal(got.body, &p); err != nil || p.Error.Type == "" || p.Error.Message == "" {
-		t.failf("%s is no error with a type and a message", describe(got))
+		t.failf("%s is not an error with a type and a message", describe(got))
 	}
 	return p.Error.Type
 }

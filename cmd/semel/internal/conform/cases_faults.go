@@ -8,22 +8,22 @@ func faultCases() []Case {
 		{
 			ID: "47", Level: Security, Source: "practice", Fields: []string{"statuses.unavailable"},
 			needs: []string{offerStore, offerBarrier}, alone: true,
-			Says: "While the store is down nothing runs, and the client is told when to come back; one that goes down meanwhile makes nothing happen twice.",
+			Says: "While the store is down, no request runs, and the answer has a Retry-After. A store that fails during a request causes no second effect.",
 			run:  (*caseRun).storeDown,
 		},
 		{
 			ID: "48", Level: Security, Source: "practice", needs: []string{offerCrash, offerBarrier}, alone: true,
-			Says: "After a crash in the middle a repeat is told to wait, or answered; it happens at most once.",
+			Says: "After a crash during a request, a retry is told to wait or gets an answer; the effect happens at most once.",
 			run:  (*caseRun).afterCrash,
 		},
 		{
 			ID: "49", Level: Security, Source: "practice", Fields: []string{"replay_max_bytes"}, needs: []string{offerFixture},
-			Says: "A response that is too large to be kept goes to the first caller whole; the request is never run again.",
+			Says: "A response that is too large to store reaches the first caller completely; the request never runs again.",
 			run:  (*caseRun).tooLarge,
 		},
 		{
 			ID: "50", Level: Security, Source: "practice", needs: []string{offerCrash}, alone: true,
-			Says: "What was answered before a restart is replayed after it.", run: (*caseRun).restarts,
+			Says: "Answers from before a restart are replayed after it.", run: (*caseRun).restarts,
 		},
 	}
 }
@@ -64,7 +64,7 @@ func (t *caseRun) storeGoesDown() {
 	t.setStore(true)
 	n := t.effectsOf(a.op)
 	if first.status <= 299 && n != 1 {
-		t.failf("the first was told %s, and it happened %s", describe(first), times(n))
+		t.failf("the first request got %s, and the effect happened %s", describe(first), times(n))
 	}
 	got := t.sendUntilSettled(a)
 	switch {
@@ -76,7 +76,7 @@ func (t *caseRun) storeGoesDown() {
 	case n <= 1 && (t.isRefusal(got, outcomeUnknown) || got.status >= 500 && t.profile.stores(got.status)):
 		t.mustHappen(a.op, n)
 	default:
-		t.failf("the first is answered %s, the repeat %s", describe(first), describe(got))
+		t.failf("the first request got %s, the retry %s", describe(first), describe(got))
 	}
 }
 
@@ -84,7 +84,7 @@ func (t *caseRun) storeGoesDown() {
 func (t *caseRun) crash() {
 	// Its answer dies with it.
 	_, _ = t.server.exchange(t.ctx, message{method: http.MethodPost, path: "/crash", lines: t.principalLines(principalA)})
-	t.until("the server to come back", func() bool {
+	t.until("the server to restart", func() bool {
 		_, err := t.effects(t.ctx, t.newName())
 		return err == nil
 	})
@@ -97,12 +97,12 @@ func (t *caseRun) afterCrash() {
 	t.waitHeld(a.op)
 	t.crash()
 	if <-lost.done; lost.err == nil {
-		t.failf("the request was answered %s by a worker that was killed", describe(lost.got))
+		t.failf("the request got %s from a killed worker", describe(lost.got))
 	}
 	n := t.effectsOf(a.op)
 	got := t.send(a)
 	if !t.isRefusal(got, inProgress, outcomeUnknown) && got.status > 299 {
-		t.failf("right after the crash the repeat is answered %s", describe(got))
+		t.failf("right after the crash the retry got %s", describe(got))
 	}
 	got = t.sendUntilSettled(a)
 	switch {
@@ -112,21 +112,21 @@ func (t *caseRun) afterCrash() {
 		t.note("taken over")
 	case t.isRefusal(got, outcomeUnknown):
 		t.mustHappen(a.op, n)
-		t.note("told as unknown")
+		t.note("the outcome is reported as unknown")
 	default:
-		t.failf("after the crash the repeat is answered %s", describe(got))
+		t.failf("after the crash the retry got %s", describe(got))
 	}
 }
 
 func (t *caseRun) tooLarge() {
 	if limit := t.profile.ReplayMaxBytes; limit < 1 || limit > maxAnswer/2 {
-		t.notShown("replay_max_bytes is %d, which no response of the suite is larger than", limit)
+		t.notShown("replay_max_bytes is %d, and no response of the suite is larger", limit)
 	}
 	a := t.newRequest()
 	a.script = &script{BodyBytes: int(t.profile.ReplayMaxBytes) + 64<<10}
 	first := t.mustExecute(a)
 	if len(first.body) != a.script.BodyBytes {
-		t.failf("the first caller gets %d of %d bytes", len(first.body), a.script.BodyBytes)
+		t.failf("the first caller got %d of %d bytes", len(first.body), a.script.BodyBytes)
 	}
 	got := t.send(a)
 	if got.status > 299 {

@@ -13,11 +13,11 @@ func fingerprintCases() []Case {
 	return []Case{
 		{
 			ID: "21", Level: Promise, Source: "draft 2.4", Fields: []string{"fingerprint"}, needs: []string{offerFixture},
-			Says: "Ways to write the same request are the same request, or not, as the profile says.", run: (*caseRun).spellings,
+			Says: "Different spellings of a request are the same request or not, as the profile says.", run: (*caseRun).spellings,
 		},
 		{
 			ID: "22", Level: Security, Source: "practice", Fields: []string{"fingerprint.covers"}, needs: []string{offerFixture},
-			Says: "The target with its query, and the media type, are part of what makes it the same request, as far as the profile says.",
+			Says: "The target with its query, and the media type, are part of the fingerprint, as the profile says.",
 			run:  (*caseRun).covered,
 		},
 	}
@@ -62,9 +62,9 @@ func (t *caseRun) checkSpelling(a request, sp spelling) {
 	t.mustHappen(a.op, 1)
 	switch {
 	case sp.want == same && !replayed:
-		t.failf("%s: answered %s, want the replay", sp.name, describe(got))
+		t.failf("%s: got %s, want the replay", sp.name, describe(got))
 	case sp.want == different && got.status < 400:
-		t.failf("%s: answered %s, want a refusal", sp.name, describe(got))
+		t.failf("%s: got %s, want a refusal", sp.name, describe(got))
 	}
 }
 
@@ -117,12 +117,12 @@ func (t *caseRun) boundaries() {
 	}
 	first := t.send(multipart("one"))
 	if first.status == http.StatusUnsupportedMediaType || first.status == http.StatusBadRequest {
-		t.note("multipart bodies are not taken")
+		t.note("multipart bodies are not accepted")
 		return
 	}
 	got := t.sendUntilSettled(multipart("two"))
 	if t.profile.Fingerprint.Body == "bytes" && got.status < 400 {
-		t.failUnlessAssumed("fingerprint.body", "another multipart boundary: answered %s, want a refusal", describe(got))
+		t.failUnlessAssumed("fingerprint.body", "another multipart boundary: got %s, want a refusal", describe(got))
 	}
 }
 
@@ -145,7 +145,7 @@ func (t *caseRun) covered() {
 	a.query = "?b=2&a=1"
 	got := t.sendUntilSettled(a)
 	t.mustHappen(a.op, 1)
-	t.note("another order of the query is answered %d", got.status)
+	t.note("another order of the query got %d", got.status)
 }
 
 // checkCovered sends a request again with one part changed.
@@ -155,7 +155,7 @@ func (t *caseRun) checkCovered(name string, changed request) {
 	changed.op, changed.keys = a.op, a.keys
 	switch {
 	case t.profile.assumes("fingerprint.covers"):
-		t.note("another %s is answered %s", name, describe(t.sendUntilSettled(changed)))
+		t.note("another %s got %s", name, describe(t.sendUntilSettled(changed)))
 	case t.profile.covers(name):
 		t.mustRefuseAnyhow(changed)
 	default:

@@ -10,30 +10,30 @@ func repeatCases() []Case {
 	return []Case{
 		{
 			ID: "23", Level: May, Source: "draft 2.5.1",
-			Says: "A key on a request that needs none, such as GET, is ignored, whatever it is.", run: (*caseRun).keyOnGet,
+			Says: "A key on a request that needs none, such as GET, is ignored, even if it is malformed.", run: (*caseRun).keyOnGet,
 		},
 		{
 			ID: "24", Level: Should, Source: "draft 2.5.2",
-			Says: "The server knows its keys: the first request runs, the same again does not, another one is refused.",
+			Says: "The server remembers keys: the first request runs, the same request does not run again, another one is refused.",
 			run:  (*caseRun).knowsKeys,
 		},
 		{
 			ID: "25", Level: Should, Source: "draft 2.6", Fields: []string{"replay_header"},
-			Says: "The first request is processed as ever, and its answer is not marked as a replay.",
+			Says: "The first request runs normally, and its answer is not marked as a replay.",
 			run:  (*caseRun).firstTime,
 		},
 		{
 			ID: "26", Level: Should, Source: "draft 2.6", Fields: []string{"replay_max_bytes"},
-			Says: "A repeat after success has the same status, body, and headers that describe the result.",
+			Says: "A retry after success gets the same status, body, and headers that describe the result.",
 			run:  (*caseRun).sameAnswers,
 		},
 		{
 			ID: "27", Level: Should, Source: "draft 2.6", Fields: []string{"never_stored"}, needs: []string{offerFixture},
-			Says: "A repeat after a definite refusal by the operation gets the same refusal.", run: (*caseRun).sameRefusals,
+			Says: "A retry after a final refusal by the operation gets the same refusal.", run: (*caseRun).sameRefusals,
 		},
 		{
 			ID: "28", Level: Promise, Source: "profile", Fields: []string{"server_errors"}, needs: []string{offerFixture},
-			Says: "After a 5xx the request is answered with it again, or run again only if nothing happened, as the profile says.",
+			Says: "After a 5xx, a retry gets it again, or runs again only if there was no effect, as the profile says.",
 			run:  (*caseRun).serverErrors,
 		},
 	}
@@ -43,7 +43,7 @@ func repeatCases() []Case {
 // the key that it happens with, and with lines that are none.
 func (t *caseRun) keyOnGet() {
 	if !t.profile.Suite.counts() {
-		t.notShown("it needs a counter to look something up with GET")
+		t.notShown("it needs a counter that can be read with GET")
 	}
 	a := t.newRequest()
 	lines := [][]string{nil, a.keys, {`"`}, {""}}
@@ -67,19 +67,19 @@ func (t *caseRun) checkLookup(op string, keys []string, want int) {
 		t.failf("no answer: %v", err)
 	}
 	if got.status != http.StatusOK {
-		t.failf("GET with the key lines %q is answered %s", keys, describe(got))
+		t.failf("GET with the key lines %q got %s", keys, describe(got))
 	}
 	n, err := t.countIn(got, op)
 	t.must(err)
 	if n != want {
-		t.failf("GET with the key lines %q says that it happened %s; it happened %s", keys, times(n), times(want))
+		t.failf("GET with the key lines %q counts the effect %s; it happened %s", keys, times(n), times(want))
 	}
 }
 
 func (t *caseRun) firstTime() {
 	a := t.newRequest()
 	if got := t.mustExecute(a); t.isReplay(got) {
-		t.failf("the first request is answered as a replay")
+		t.failf("the first answer is marked as a replay")
 	}
 	t.mustHappen(a.op, 1)
 }
@@ -89,7 +89,7 @@ func (t *caseRun) knowsKeys() {
 	first := t.mustExecute(a)
 	t.mustReplay(a, first)
 	if got := t.send(a.withOtherPayload()); got.status < 400 {
-		t.failf("another payload is answered %s", describe(got))
+		t.failf("another payload got %s", describe(got))
 	}
 	t.mustHappen(a.op, 1)
 }
@@ -114,7 +114,7 @@ func (t *caseRun) sameAnswers() {
 	if !t.profile.Suite.offers(offerFixture) {
 		a := t.newRequest()
 		t.mustRepeat(a, t.mustExecute(a))
-		t.note("the endpoint's own answer alone")
+		t.note("only the endpoint's own answer was tested")
 		return
 	}
 	for _, s := range t.answersToRepeat() {
@@ -122,7 +122,7 @@ func (t *caseRun) sameAnswers() {
 		a.script = &s
 		first := t.send(a)
 		if first.status != s.Status || s.BodyBytes > 0 && len(first.body) != s.BodyBytes {
-			t.failf("the fixture answers %s with %d bytes, not what the script says", describe(first), len(first.body))
+			t.failf("the fixture answers %s with %d bytes, not the scripted response", describe(first), len(first.body))
 		}
 		t.mustCarry(first, s.Headers)
 		t.mustRepeat(a, first)
@@ -141,14 +141,14 @@ func (t *caseRun) sameRefusals() {
 		a.script = &script{Status: status, Once: true}
 		first := t.send(a)
 		if first.status != status {
-			t.failf("the fixture answers %s, the script says %d", describe(first), status)
+			t.failf("the fixture answers %s, the script has %d", describe(first), status)
 		}
 		n := t.effectsOf(a.op)
 		t.mustRepeat(a, first)
 		t.mustHappen(a.op, n)
 	}
 	if !tried {
-		t.notShown("402, 409 and 422 are never stored, by profile")
+		t.notShown("by its profile the server never stores 402, 409 and 422")
 	}
 }
 
@@ -164,7 +164,7 @@ func (t *caseRun) serverErrors() {
 		a.script = &s
 		first := t.send(a)
 		if first.status < 500 {
-			t.failf("the fixture answers %s, the script says %d", describe(first), s.Status)
+			t.failf("the fixture answers %s, the script has %d", describe(first), s.Status)
 		}
 		n := t.effectsOf(a.op)
 		if t.profile.ServerErrors == "stored" {
@@ -185,10 +185,10 @@ func (t *caseRun) checkAfterServerError(a request, n int, how string) {
 		t.mustHappen(a.op, 1)
 	case t.isRefusal(got, outcomeUnknown):
 		t.mustHappen(a.op, n)
-		t.note("%s: told as unknown", how)
+		t.note("%s: the outcome is reported as unknown", how)
 	default:
 		t.mustHappen(a.op, n)
-		t.failUnlessAssumed("server_errors", "after a 5xx (%s) the repeat is answered %s", how, describe(got))
+		t.failUnlessAssumed("server_errors", "after a 5xx (%s) the retry got %s", how, describe(got))
 	}
 }
 
@@ -196,11 +196,11 @@ func (t *caseRun) afterPanic() {
 	a := t.newRequest()
 	a.script = &script{Fail: failPanic, Once: true}
 	if got, err := t.try(a); err == nil && got.status < 500 {
-		t.failf("a handler that panics is answered %s", describe(got))
+		t.failf("a request whose handler panics got %s", describe(got))
 	}
 	n := t.effectsOf(a.op)
 	if n > 1 {
-		t.failf("it happened %s before the panic", times(n))
+		t.failf("the effect happened %s before the panic", times(n))
 	}
 	if got := t.sendUntilSettled(a); got.status <= 299 {
 		t.mustHappen(a.op, 1)

@@ -13,11 +13,11 @@ func scopeCases() []Case {
 	return []Case{
 		{
 			ID: "14", Level: Must, Source: "draft 2.2",
-			Says: "A key that was used is not run again with another payload.", run: (*caseRun).otherPayload,
+			Says: "A used key does not run again with another payload.", run: (*caseRun).otherPayload,
 		},
 		{
 			ID: "15", Level: Must, Source: "draft 2.2", Fields: []string{"scope"},
-			Says: "The same key sent by two principals is two keys, or one, as the profile says; answers are never shared across the scope.",
+			Says: "The same key from two principals is two keys or one, as the profile says; answers are never shared across scopes.",
 			run:  (*caseRun).twoPrincipals,
 		},
 		{
@@ -27,7 +27,7 @@ func scopeCases() []Case {
 		},
 		{
 			ID: "17", Level: Should, Source: "draft 2.2",
-			Says: "The usual kinds of random keys are taken: UUIDv4, UUIDv7, ULID, nanoid, 32 letters.", run: (*caseRun).keyKinds,
+			Says: "The usual kinds of random keys are accepted: UUIDv4, UUIDv7, ULID, nanoid, 32 letters.", run: (*caseRun).keyKinds,
 		},
 	}
 }
@@ -37,7 +37,7 @@ func (t *caseRun) otherPayload() {
 	first := t.mustExecute(a)
 	got := t.send(a.withOtherPayload())
 	if got.status < 400 {
-		t.failf("the other payload is answered %s", describe(got))
+		t.failf("the other payload got %s", describe(got))
 	}
 	t.mustHappen(a.op, 1)
 	t.mustReplay(a, first)
@@ -57,10 +57,10 @@ func (t *caseRun) twoPrincipals() {
 	}
 	second := t.send(a.asPrincipal(principalB))
 	if second.status > 299 {
-		t.failUnlessAssumed("scope", "the other principal is answered %s", describe(second))
+		t.failUnlessAssumed("scope", "the other principal got %s", describe(second))
 	}
 	if string(second.body) == string(first.body) && len(first.body) > 0 && t.profile.Suite.Endpoint == nil {
-		t.failf("both principals have the same answer")
+		t.failf("both principals got the same answer")
 	}
 	t.mustHappen(a.op, 2)
 }
@@ -77,16 +77,16 @@ func (t *caseRun) otherRoute() {
 	second := t.send(patch)
 	if second.status > 299 {
 		t.mustHappen(a.op, 1)
-		t.failUnlessAssumed("other_operation", "the other route is answered %s", describe(second))
+		t.failUnlessAssumed("other_operation", "the other route got %s", describe(second))
 	}
 	if string(first.body) == string(second.body) {
-		t.failf("the other route is answered with the first one's response")
+		t.failf("the other route got the first one's response")
 	}
 	t.mustHappen(a.op, 2)
 	patch.resource = "2"
 	if got := t.send(patch); got.status < 400 {
 		if string(got.body) == string(second.body) {
-			t.failf("the other resource is answered with the first one's response")
+			t.failf("the other resource got the first one's response")
 		}
 		t.mustHappen(a.op, 3)
 	}

@@ -10,7 +10,7 @@ func securityCases() []Case {
 	return []Case{
 		{
 			ID: "40", Level: Security, Source: "practice", Fields: []string{"never_stored"},
-			Says: "What is refused before the operation, and what is no for now, uses no key up: 401, 403, 404, 413, 415, 429.",
+			Says: "A refusal before the operation, or a temporary one, does not use up the key: 401, 403, 404, 413, 415, 429.",
 			run:  (*caseRun).refusalsKeepKey,
 		},
 		{
@@ -19,21 +19,21 @@ func securityCases() []Case {
 		},
 		{
 			ID: "42", Level: Security, Source: "draft 5", Fields: []string{"scope"},
-			Says: "A principal who guesses another's key learns nothing: neither the answer nor that the key was used.",
+			Says: "A principal that guesses another principal's key learns neither the answer nor that the key was used.",
 			run:  (*caseRun).guessedKey,
 		},
 		{
 			ID: "43", Level: Security, Source: "draft 5", needs: []string{offerStore}, alone: true,
-			Says: "A key is looked at before anything is looked up: a malformed one is 400 while the store is down.",
+			Says: "A key is validated before the store is used: a malformed key is 400 while the store is down.",
 			run:  (*caseRun).validatedFirst,
 		},
 		{
 			ID: "44", Level: Promise, Source: "profile", Fields: []string{"reauthorizes"}, needs: []string{offerPermit},
-			Says: "Who is no longer allowed gets 403 and not the stored answer.", run: (*caseRun).revoked,
+			Says: "A principal that has lost its permission gets 403 and not the stored answer.", run: (*caseRun).revoked,
 		},
 		{
 			ID: "45", Level: Security, Source: "practice",
-			Says: "A replay has no Set-Cookie, no old Date, and no headers that belonged to the first exchange.",
+			Says: "A replay has no Set-Cookie, no old Date, and no other headers of the first exchange.",
 			run:  (*caseRun).oldHeaders,
 		},
 		{
@@ -56,17 +56,17 @@ func (t *caseRun) refusalsKeepKey() {
 	lost := a
 	lost.resource = "no/such/route"
 	if got := t.send(lost); got.status != http.StatusNotFound && got.status != http.StatusMethodNotAllowed {
-		t.failf("a route that is none is answered %s", describe(got))
+		t.failf("an unknown route got %s", describe(got))
 	}
 	typed := a
 	typed.media = "application/x-none"
 	if got := t.send(typed); got.status != http.StatusUnsupportedMediaType {
-		t.failf("a media type that is none is answered %s", describe(got))
+		t.failf("an unknown media type got %s", describe(got))
 	}
 	large := a
 	large.body = []byte(`{"op":"` + a.op + `","n":1,"x":"` + strings.Repeat("x", 1<<20) + `"}`)
 	if got := t.send(large); got.status != t.profile.Statuses[bodyTooLarge] {
-		t.failf("a body of more than 1 MiB is answered %s", describe(got))
+		t.failf("a body of more than 1 MiB got %s", describe(got))
 	}
 	t.mustHappen(a.op, 0)
 	t.mustProtect(a)
@@ -75,7 +75,7 @@ func (t *caseRun) refusalsKeepKey() {
 // withoutPrincipal asks as nobody, and then with the same key as somebody.
 func (t *caseRun) withoutPrincipal() {
 	if t.profile.Suite.principals() == 0 {
-		t.note("no principals: 401 was not tried")
+		t.note("no principals: 401 was not tested")
 		return
 	}
 	a := t.newRequest()
@@ -88,7 +88,7 @@ func (t *caseRun) withoutPrincipal() {
 	t.mustHappen(a.op, 0)
 	again := t.sendUntilSettled(a)
 	if again.status > 299 {
-		t.failf("the refusal of a request without credentials was stored: the same key with credentials is answered %s", describe(again))
+		t.failf("the refusal of a request without credentials was stored: the same key with credentials got %s", describe(again))
 	}
 	t.mustReplay(a, again)
 	t.mustHappen(a.op, 1)
@@ -97,16 +97,16 @@ func (t *caseRun) withoutPrincipal() {
 // transientRefusal lets the operation refuse once with a status that is never stored.
 func (t *caseRun) transientRefusal(status int) {
 	if t.profile.stores(status) {
-		t.note("%d is stored, by profile", status)
+		t.note("%d is stored, by its profile", status)
 		return
 	}
 	a := t.newRequest()
 	a.script = &script{Status: status, Fail: failBefore, Once: true}
 	if got := t.send(a); got.status != status {
-		t.failf("the fixture answers %s, the script says %d", describe(got), status)
+		t.failf("the fixture answers %s, the script has %d", describe(got), status)
 	}
 	if got := t.sendUntilSettled(a); got.status > 299 {
-		t.failUnlessAssumed("never_stored", "after a %d the repeat is answered %s", status, describe(got))
+		t.failUnlessAssumed("never_stored", "after a %d the retry got %s", status, describe(got))
 	}
 	t.mustHappen(a.op, 1)
 }
@@ -117,7 +117,7 @@ func (t *caseRun) ownErrors() {
 	t.send(a.withOtherPayload())
 	t.mustReplay(a, first)
 	if !t.profile.Suite.offers(offerBarrier) || t.profile.InProgress == "wait" {
-		t.note("without a refusal while it runs")
+		t.note("without a refusal of a request in progress")
 		return
 	}
 	b := t.newRequest()
@@ -137,14 +137,14 @@ func (t *caseRun) validatedFirst() {
 
 func (t *caseRun) revoked() {
 	if !t.profile.Reauthorizes {
-		t.inform("a stored answer is given without asking again, by profile")
+		t.inform("by its profile the server does not check permissions again")
 	}
 	a := t.newRequest()
 	first := t.mustExecute(a)
 	t.permit(a.op, false)
 	got := t.send(a)
 	if got.status != t.profile.Statuses[forbidden] || string(got.body) == string(first.body) {
-		t.failf("who is no longer allowed is answered %s", describe(got))
+		t.failf("a principal without permission got %s", describe(got))
 	}
 	t.permit(a.op, true)
 	t.mustReplay(a, first)
@@ -158,7 +158,7 @@ func (t *caseRun) permit(op string, allowed bool) {
 
 func (t *caseRun) marker() {
 	if t.profile.ReplayHeader == "" {
-		t.inform("replays are not marked, by profile")
+		t.inform("by its profile the server does not mark replays")
 	}
 	a := t.newRequest()
 	first := t.mustExecute(a)

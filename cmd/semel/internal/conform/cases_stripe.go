@@ -12,16 +12,16 @@ const stripe = "stripe"
 // stripeCases are what Stripe's first API promises, for servers that follow it.
 func stripeCases() []Case {
 	cases := []Case{
-		{ID: "S1", Level: Promise, Says: "A raw key of up to 255 characters is taken, a longer one is 400.", run: (*caseRun).rawKeys},
+		{ID: "S1", Level: Promise, Says: "A raw key of up to 255 characters is accepted, a longer one is 400.", run: (*caseRun).rawKeys},
 		{ID: "S2", Level: Promise, Says: "Every POST takes a key; on GET it has no effect.", run: (*caseRun).keyOnGet},
 		{
 			ID: "S3", Level: Promise, needs: []string{offerFixture}, run: (*caseRun).storedErrors,
-			Says: "The same key and parameters get the same status and body, a 500 included, once the endpoint began to execute.",
+			Says: "The same key and parameters get the same status and body, including a 500, after the endpoint began to execute.",
 		},
 		{ID: "S4", Level: Promise, Says: "A replay has Idempotent-Replayed: true.", run: (*caseRun).stripeMarker},
 		{
 			ID: "S5", Level: Promise, needs: []string{offerFixture, offerBarrier}, run: (*caseRun).neverStored,
-			Says: "What fails validation, is not authenticated, is rate limited or meets a request that runs is not stored.",
+			Says: "Answers about validation, authentication, rate limits and requests in progress are not stored.",
 		},
 		{
 			ID: "S6", Level: Promise, Says: "Other parameters are 400 with the type idempotency_error.",
@@ -33,7 +33,7 @@ func stripeCases() []Case {
 		},
 		{
 			ID: "S8", Level: Promise, needs: []string{offerBarrier}, run: (*caseRun).keyInUse,
-			Says: "A request while the first runs is 409 idempotency_key_in_use and may be repeated.",
+			Says: "A request while the first one is in progress is 409 idempotency_key_in_use and may be retried.",
 		},
 		{
 			ID: "S9", Level: Promise, needs: []string{offerClock}, alone: true, run: (*caseRun).keptForADay,
@@ -41,11 +41,11 @@ func stripeCases() []Case {
 		},
 		{ID: "S10", Level: Client, Says: "After correcting a 400 a client uses a new key.", run: aboutClients},
 		{
-			ID: "S11", Level: Promise, Says: "Stripe-Should-Retry says whether to repeat.", run: (*caseRun).shouldRetry,
+			ID: "S11", Level: Promise, Says: "Stripe-Should-Retry says whether to retry.", run: (*caseRun).shouldRetry,
 			needs: []string{offerBarrier},
 		},
-		{ID: "S12", Level: Promise, Says: "What succeeded is never done again.", run: func(t *caseRun) { t.mustProtect(t.newRequest()) }},
-		{ID: "S13", Level: Client, Says: "A client puts nothing personal into a key.", run: aboutClients},
+		{ID: "S12", Level: Promise, Says: "A successful request never runs again.", run: func(t *caseRun) { t.mustProtect(t.newRequest()) }},
+		{ID: "S13", Level: Client, Says: "A client puts no personal data into a key.", run: aboutClients},
 	}
 	for i := range cases {
 		cases[i].profile, cases[i].Source = stripe, "Stripe API v1"
@@ -53,7 +53,7 @@ func stripeCases() []Case {
 	return cases
 }
 
-func aboutClients(t *caseRun) { t.notShown("it speaks of clients") }
+func aboutClients(t *caseRun) { t.notShown("it is about clients") }
 
 func (t *caseRun) rawKeys() {
 	k := newKey()
@@ -64,14 +64,14 @@ func (t *caseRun) rawKeys() {
 
 func (t *caseRun) stripeMarker() {
 	if name, value := t.profile.ReplayHeader, t.profile.ReplayValue; !strings.EqualFold(name, "Idempotent-Replayed") || value != "true" {
-		t.failf("replays are marked with %q: %q, by profile", name, value)
+		t.failf("by its profile the server marks replays with %q: %q", name, value)
 	}
 	t.marker()
 }
 
 func (t *caseRun) keptForADay() {
 	if day := 24 * time.Hour; t.profile.retention() < day {
-		t.failf("keys are kept for %v, by profile", t.profile.retention())
+		t.failf("by its profile the server keeps keys for %v", t.profile.retention())
 	}
 	t.checkRetention(false)
 }
@@ -81,7 +81,7 @@ func (t *caseRun) storedErrors() {
 	a.script = &script{Status: http.StatusInternalServerError, Once: true}
 	first := t.send(a)
 	if first.status != http.StatusInternalServerError {
-		t.failf("the fixture answers %s, the script says 500", describe(first))
+		t.failf("the fixture answers %s, the script has 500", describe(first))
 	}
 	n := t.effectsOf(a.op)
 	if got := t.mustRepeat(a, first); !t.isReplay(got) {
@@ -95,7 +95,7 @@ func (t *caseRun) neverStored() {
 	bad := a
 	bad.body = []byte(`{"op":`)
 	if got := t.send(bad); got.status != http.StatusBadRequest {
-		t.failf("a body that is no JSON is answered %s", describe(got))
+		t.failf("a body that is not JSON got %s", describe(got))
 	}
 	t.mustProtect(a)
 	t.withoutPrincipal()
@@ -117,10 +117,10 @@ func (t *caseRun) idempotencyError(changed func(request) request, about string) 
 		Error struct{ Type, Message string }
 	}
 	if err := json.Unmarshal(got.body, &body); err != nil || body.Error.Type != "idempotency_error" {
-		t.failf("it is answered %s, want the type idempotency_error", describe(got))
+		t.failf("the answer is %s, want the type idempotency_error", describe(got))
 	}
 	if got.status != http.StatusBadRequest || !strings.Contains(body.Error.Message, about) {
-		t.failf("it is answered %d with the message %q", got.status, body.Error.Message)
+		t.failf("the answer is %d with the message %q", got.status, body.Error.Message)
 	}
 }
 
@@ -134,7 +134,7 @@ func (t *caseRun) keyInUse() {
 	t.release(a.op)
 	t.mustReplay(a, first())
 	if got.status != http.StatusConflict || errorCode(got) != "idempotency_key_in_use" {
-		t.failf("it is answered %s", describe(got))
+		t.failf("the answer is %s", describe(got))
 	}
 }
 
@@ -148,7 +148,7 @@ func (t *caseRun) shouldRetry() {
 	t.release(a.op)
 	first()
 	if got := running.header.Get("Stripe-Should-Retry"); got != "true" {
-		t.failf("a request while the first runs has Stripe-Should-Retry: %s", got)
+		t.failf("a request while the first one is in progress has Stripe-Should-Retry: %s", got)
 	}
 	if malformed.header.Get("Stripe-Should-Retry") == "true" {
 		t.failf("a malformed key has Stripe-Should-Retry: true")

@@ -17,26 +17,26 @@ func syntaxCases() []Case {
 	return []Case{
 		{
 			ID: "1", Level: Must, Source: inDraft21, Fields: []string{"header"},
-			Says: "A key in quotes is taken.", run: (*caseRun).quotedIsTaken,
+			Says: "A key in quotes is accepted.", run: (*caseRun).quotedIsTaken,
 		},
 		{
 			ID: "2", Level: Must, Source: inDraft21, Fields: []string{"key.forms"},
-			Says: "A key without quotes is refused, or taken and protected, as the profile says; never run unprotected.",
+			Says: "A key without quotes is refused, or accepted and protected, as the profile says; it never runs unprotected.",
 			run:  func(t *caseRun) { t.form(newKey()) },
 		},
 		{
 			ID: "3", Level: Must, Source: inDraft21, Fields: []string{"key.forms"},
-			Says: "A key that is a token is treated as one without quotes.",
+			Says: "A key that is a token is treated like a key without quotes.",
 			run:  func(t *caseRun) { t.form("k" + strings.ToLower(rand.Text())) },
 		},
 		{
 			ID: "4", Level: Must, Source: inDraft21, Fields: []string{"key.forms"},
-			Says: "Items that are no strings (bytes, numbers, booleans, dates, display strings, lists) are refused, or taken as raw keys.",
+			Says: "Items that are not strings (bytes, numbers, booleans, dates, display strings, lists) are refused, or accepted as raw keys.",
 			run:  (*caseRun).otherItems,
 		},
 		{
 			ID: "5", Level: Must, Source: in9651 + " 4.2.5", Fields: []string{"key.forms"},
-			Says: "Escaped quotes and backslashes are taken; other escapes, open strings, control and non-ASCII characters are not.",
+			Says: "Escaped quotes and backslashes are accepted; other escapes, open strings, control and non-ASCII characters are not.",
 			run:  (*caseRun).escapes,
 		},
 		{
@@ -49,11 +49,11 @@ func syntaxCases() []Case {
 		},
 		{
 			ID: "8", Level: Must, Source: in9651 + " 4.2",
-			Says: "Spaces around a key are nothing, spaces inside it are part of it.", run: (*caseRun).spaces,
+			Says: "Spaces around a key are ignored, spaces inside it are part of it.", run: (*caseRun).spaces,
 		},
 		{
 			ID: "9", Level: Must, Source: "RFC 9110 5.1",
-			Says: "The header's name has no case, over HTTP/1.1 and HTTP/2; the key has.", run: (*caseRun).letterCase,
+			Says: "The header's name is case-insensitive, over HTTP/1.1 and HTTP/2; the key is case-sensitive.", run: (*caseRun).letterCase,
 		},
 	}
 }
@@ -148,7 +148,7 @@ func (t *caseRun) letterCase() {
 	if over, ok := t.http2(a); ok {
 		t.mustEqual(over[0], first)
 	} else {
-		t.note("HTTP/2 is not spoken")
+		t.note("the server does not speak HTTP/2")
 	}
 	t.mustHappen(a.op, 1)
 	k := strings.ToLower(rand.Text())
@@ -161,21 +161,21 @@ func keyCases() []Case {
 	return []Case{
 		{
 			ID: "10", Level: Security, Source: "draft 5", Fields: []string{"required"},
-			Says: "An empty key is refused, and so is an empty header: its sender believes to be protected.",
+			Says: "An empty key is refused, and so is an empty header, because its sender expects protection.",
 			run:  (*caseRun).emptyKeys,
 		},
 		{
 			ID: "11", Level: Must, Source: in9651 + " 3.3.3", Fields: []string{"key.max_length"},
-			Says: "Keys up to the published length are told apart to the last character; longer ones are refused, never cut off.",
+			Says: "Keys up to the published length are compared completely; longer ones are refused, never cut off.",
 			run:  (*caseRun).longKeys,
 		},
 		{
 			ID: "12", Level: Security, Source: "draft 5",
-			Says: "A key is opaque: separators, escapes and markup in it mean nothing.", run: (*caseRun).opaqueKeys,
+			Says: "A key is opaque: separators, escapes and markup in it have no meaning.", run: (*caseRun).opaqueKeys,
 		},
 		{
 			ID: "13", Level: Promise, Source: "profile", Fields: []string{"key.forms", "key.same"},
-			Says: "A key with and without quotes is the same, or is not, as the profile says.", run: (*caseRun).sameKey,
+			Says: "A key with and without quotes is one key or two, as the profile says.", run: (*caseRun).sameKey,
 		},
 	}
 }
@@ -207,7 +207,7 @@ func (t *caseRun) longKeys() {
 // observedLength sends keys of growing length. A server may refuse any of them, and may not
 // take two that differ in the last character alone for one.
 func (t *caseRun) observedLength() {
-	seen := "keys of 2048 characters are told apart to the last one"
+	seen := "keys of 2048 characters are compared completely"
 	for _, length := range []int{64, 128, 255, 300, 1024, 2048} {
 		k := newKey() + strings.Repeat("x", length-37)
 		a := t.newRequest().withKeys(t.keyLine(k + "a"))
@@ -221,7 +221,7 @@ func (t *caseRun) observedLength() {
 		t.mustHappen(a.op, 1)
 		b := t.newRequest().withKeys(t.keyLine(k + "b"))
 		if got := t.send(b); got.status > 299 {
-			t.failf("of two keys of %d characters that differ in the last one, the first is taken and the second is refused with %s", length, describe(got))
+			t.failf("of two keys of %d characters that differ in the last one, the first is accepted and the second is refused with %s", length, describe(got))
 		}
 		t.mustHappen(b.op, 1)
 	}
@@ -240,7 +240,7 @@ func (t *caseRun) opaqueKeys() {
 		}
 	}
 	if t.profile.Suite.principals() < 2 {
-		t.note("one principal: no collision across principals was tried")
+		t.note("one principal: no collision across principals was tested")
 		return
 	}
 	// The contract names B so that who joins names with a colon sees one key.

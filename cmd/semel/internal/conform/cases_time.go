@@ -14,12 +14,12 @@ func timeCases() []Case {
 		{
 			ID: "18", Level: Promise, Source: "draft 2.3", Fields: []string{"retention_seconds", "after_retention"},
 			needs: []string{offerClock}, alone: true,
-			Says: "Until the retention is over a repeat is answered from the record; after it, as the profile says.",
+			Says: "Until the end of the retention, a retry gets the stored answer; after that, as the profile says.",
 			run:  (*caseRun).retention,
 		},
 		{
 			ID: "19", Level: Must, Source: "draft 2.3, 2.5.2", Fields: []string{"problems", "retention_seconds"},
-			Says: "What errors link to is there, and the retention is published where programs can read it.",
+			Says: "The links in errors work, and the retention is published in a form for programs.",
 			run:  (*caseRun).published,
 		},
 		{
@@ -55,7 +55,7 @@ func (t *caseRun) checkRetention(expires bool) {
 		t.checkRefused(got, keyExpired)
 		t.mustHappen(a.op, 1)
 	case got.status > 299:
-		t.failf("after the retention the request is answered %s", describe(got))
+		t.failf("after the retention the request got %s", describe(got))
 	default:
 		t.mustHappen(a.op, 2)
 	}
@@ -81,9 +81,9 @@ func (t *caseRun) published() {
 	p, err := FetchProfile(t.ctx, t.server.base.String())
 	switch {
 	case errors.Is(err, ErrUnpublished):
-		t.notShown("there is nothing at %s, and where else the retention may be published is not known", WellKnown)
+		t.notShown("there is nothing at %s, and no other place of the retention is known", WellKnown)
 	case err != nil:
-		t.failf("the profile is published, and cannot be read: %v", err)
+		t.failf("the published profile is invalid: %v", err)
 	case p.Retention != t.profile.Retention:
 		t.failf("the published retention is %d s, the profile says %d s", p.Retention, t.profile.Retention)
 	}
@@ -115,7 +115,7 @@ const skew = 24 * time.Hour
 
 func (t *caseRun) oldKeys() {
 	if t.profile.Key.Time == "" {
-		t.notShown("key.time is empty: keys carry no time")
+		t.notShown("key.time is empty: keys contain no time")
 	}
 	// The time in a key is the caller's.
 	now := time.Now()

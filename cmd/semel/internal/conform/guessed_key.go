@@ -14,7 +14,7 @@ func (t *caseRun) guessedKey() {
 		t.notShown("it takes two principals, and suite.principals has %d", t.profile.Suite.principals())
 	}
 	if t.profile.Scope == "shared" {
-		t.inform("keys are shared by all, by profile")
+		t.inform("by its profile all principals share keys")
 	}
 	a := t.newRequest()
 	first := t.mustExecute(a)
@@ -23,10 +23,10 @@ func (t *caseRun) guessedKey() {
 	got := t.send(guess)
 	another := t.send(guess.withKeys(t.keyLine(newKey())))
 	if got.status != unused.status || t.isReplay(got) != t.isReplay(unused) || errorCode(got) != errorCode(unused) {
-		t.failf("a guessed key is answered %s, an unused one %s", describe(got), describe(unused))
+		t.failf("a guessed key got %s, an unused one %s", describe(got), describe(unused))
 	}
 	if string(got.body) == string(first.body) && len(got.body) > 0 {
-		t.failf("a guessed key is answered with the other's response")
+		t.failf("a guessed key got the other principal's response")
 	}
 	t.mustHaveSameHeaders(got, unused, another)
 }
@@ -36,12 +36,12 @@ func (t *caseRun) guessedKey() {
 func (t *caseRun) mustHaveSameHeaders(got, unused, another *answer) {
 	for _, name := range slices.Sorted(maps.Keys(got.header)) {
 		if !has(unused.header, name) && !has(another.header, name) {
-			t.failf("the answer to a guessed key has %s, the answer to an unused one has not", name)
+			t.failf("the answer to a guessed key has %s, the answer to an unused key does not", name)
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(unused.header)) {
 		if has(another.header, name) && !has(got.header, name) {
-			t.failf("the answer to an unused key has %s, the answer to a guessed one has not", name)
+			t.failf("the answer to an unused key has %s, the answer to a guessed key does not", name)
 		}
 	}
 }

@@ -13,7 +13,7 @@ import (
 func (t *caseRun) mustCarry(got *answer, headers map[string]string) {
 	for _, name := range slices.Sorted(maps.Keys(headers)) {
 		if !carries(got, name, headers[name]) {
-			t.failf("the fixture answers without the %s that the script says", name)
+			t.failf("the fixture answers without the scripted %s", name)
 		}
 	}
 }

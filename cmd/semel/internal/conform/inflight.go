@@ -60,7 +60,7 @@ func (t *caseRun) start(a request) func() *answer {
 func (t *caseRun) sendWhileHeld(a request) *answer {
 	got := t.trySendWhileHeld(a)
 	if got == nil {
-		t.failf("it runs while the first runs")
+		t.failf("it ran while the first request was in progress")
 	}
 	return got
 }
@@ -68,7 +68,7 @@ func (t *caseRun) sendWhileHeld(a request) *answer {
 // trySendWhileHeld is as meanwhile, and returns nil when it comes as far.
 func (t *caseRun) trySendWhileHeld(a request) *answer {
 	second, runs := t.sendAsync(a), false
-	t.until("an answer while the first runs", func() bool {
+	t.until("an answer while the first request is in progress", func() bool {
 		runs = !second.isDone() && t.barrier(t.ctx, a.op, nil) > 1
 		return runs || second.isDone()
 	})
@@ -101,7 +101,7 @@ func (t *caseRun) release(op string) {
 
 // waitHeld waits until a request for op has come to the barrier.
 func (t *caseRun) waitHeld(op string) {
-	t.until("a request to come to the barrier", func() bool { return t.barrier(t.ctx, op, nil) > 0 })
+	t.until("a request to reach the barrier", func() bool { return t.barrier(t.ctx, op, nil) > 0 })
 }
 
 func (t *caseRun) barrier(ctx context.Context, op string, hold *bool) int {

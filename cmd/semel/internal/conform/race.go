@@ -56,7 +56,7 @@ func (t *caseRun) ranOnce(rounds []round) {
 	}
 	for _, r := range rounds {
 		if r.count != 1 {
-			t.failf("it happened %s for one key, want once", times(r.count))
+			t.failf("the effect happened %s for one key, want once", times(r.count))
 		}
 	}
 }

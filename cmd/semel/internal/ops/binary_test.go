@@ -11,7 +11,7 @@ import (
 	"github.com/semelgo/semel/cmd/semel/internal/exit"
 )
 
-// TestBuiltProgram, built: what is told, where, and with which code it ends.
+// TestBuiltProgram: its output, its streams and its exit codes.
 func TestBuiltProgram(t *testing.T) {
 	t.Parallel()
 	program := filepath.Join(t.TempDir(), "semel")
@@ -55,6 +55,6 @@ func TestBuiltProgram(t *testing.T) {
 		}
 	}
 	if v, replayed, err := s.do(t, callOf("k"), "", errDown); v != "charged" || !replayed || err != nil {
-		t.Errorf("asked again: %q, %v, %v, want what the person said", v, replayed, err)
+		t.Errorf("retry: %q, %v, %v, want the operator's result", v, replayed, err)
 	}
 }

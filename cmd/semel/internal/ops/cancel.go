@@ -13,16 +13,16 @@ func newCancelCommand() *cobra.Command {
 	var g changeFlags
 	c := &cobra.Command{
 		Use:   "cancel " + targetsUse + " --reason TEXT",
-		Short: "End what waits, and ask what runs to stop",
-		Long: `cancel ends a Pending record: it is Failed then, with the code "cancelled" and the
-reason. Where an earlier attempt may have had an effect it is InDoubt instead.
+		Short: "Cancel a Pending record, or request a running one to stop",
+		Long: `cancel ends a Pending record: the record becomes Failed, with the code "cancelled"
+and the reason. If an earlier attempt may have had an effect, it becomes InDoubt.
 
-The worker that runs an InProgress record is asked to stop it. It sees that with its
-next heartbeat, and what then becomes of the record depends on what its function
-says: a success stays one. A direct call of a program does not look.
+For an InProgress record, cancel requests the worker to stop. The worker sees the
+request with its next heartbeat and cancels the function's context. The function's
+result then decides: a success stays a success. Direct calls do not see the request.
 
-Who, when and why is kept for ever, and shown by semel show: of what runs, with the
-record that asks.`,
+A note with the actor, the time and the reason is kept for ever; semel show prints
+it. For an InProgress record the note also names the record of the request.`,
 		Example:           `  semel cancel 6d3f… --reason "the customer has left"`,
 		ValidArgsFunction: completeRecords(store.Pending),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -34,10 +34,10 @@ record that asks.`,
 	return c
 }
 
-// cancel ends the record that was, or asks for it.
+// cancel cancels the record was, or requests its worker to stop.
 func (g *changeFlags) cancel(ctx context.Context, db *database, was *store.Record) (v changedView, err error) {
 	if !hasDue(was.State) {
-		return v, errRefused(was, "neither waiting nor running")
+		return v, errRefused(was, "neither Pending nor InProgress")
 	}
 	n := &pendingNote{Note: g.note(was), to: []store.State{store.Failed, store.InDoubt}}
 	engine, err := db.noting(semel.Options{Retention: g.retention}, n)
@@ -54,7 +54,7 @@ func (g *changeFlags) cancel(ctx context.Context, db *database, was *store.Recor
 		v.Asked = n.asked.String()
 	case now.State == store.Absent || !n.made:
 		now.ID = was.ID
-		return v, errRefused(&now, "neither waiting nor running")
+		return v, errRefused(&now, "neither Pending nor InProgress")
 	}
 	return v, nil
 }

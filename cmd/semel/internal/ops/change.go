@@ -16,8 +16,8 @@ import (
 	"github.com/semelgo/semel/store"
 )
 
-// changeFlags is what the commands have in common that send a record round again,
-// end it or let it wait: which one, who says so, and why.
+// changeFlags are the flags that redrive, cancel and reschedule have in common:
+// the records, the actor and the reason.
 type changeFlags struct {
 	selectFlags
 
@@ -28,18 +28,18 @@ type changeFlags struct {
 func (g *changeFlags) addFlags(c *cobra.Command) {
 	g.selectFlags.addFlags(c)
 	f := c.Flags()
-	f.StringVar(&g.reason, "reason", "", "why; it is kept")
-	f.StringVar(&g.actor, "actor", "", "who says so; $USER if it is not given")
-	durationVar(f, &g.retention, "retention", 24*time.Hour, "how long a record is kept from now on that does not say its operation's retention")
+	f.StringVar(&g.reason, "reason", "", "the reason; it is kept as a note")
+	f.StringVar(&g.actor, "actor", "", "the person who makes the change (default $USER)")
+	durationVar(f, &g.retention, "retention", 24*time.Hour, "how long to keep a record that has no retention of its operation")
 }
 
-// check sees whether who and why are told.
+// check checks the actor, the reason and the retention.
 func (g *changeFlags) check() error {
 	g.actor = cmp.Or(g.actor, os.Getenv("USER"))
 	g.reason = strings.TrimSpace(g.reason)
 	switch {
 	case g.reason == "":
-		return exit.Usagef("--reason is required: it is kept, for those who ask later")
+		return exit.Usagef("--reason is required: it is kept as a note")
 	case g.actor == "":
 		return errNoActor()
 	case g.retention <= 0:
@@ -48,11 +48,11 @@ func (g *changeFlags) check() error {
 	return nil
 }
 
-// changer changes a record that stands, and returns what stands then.
+// changer changes the current record was, and returns the new state.
 type changer func(ctx context.Context, db *database, was *store.Record) (changedView, error)
 
-// change lets do change the records that the command line names, and writes the state
-// before and after each change.
+// change applies do to the selected records, and prints the state before and
+// after each change.
 func (g *changeFlags) change(c *cobra.Command, args []string, do changer) error {
 	if err := g.check(); err != nil && !g.dryRun {
 		return err
@@ -67,7 +67,7 @@ func (g *changeFlags) change(c *cobra.Command, args []string, do changer) error 
 		case err != nil:
 			return nil, "", err
 		case s.all != nil && !s.all.stillHas(was):
-			return nil, "", errRefused(was, "which --all does not choose any more")
+			return nil, "", errRefused(was, "which --all no longer selects")
 		}
 		v, err := do(ctx, db, was)
 		switch {
@@ -81,33 +81,33 @@ func (g *changeFlags) change(c *cobra.Command, args []string, do changer) error 
 	})
 }
 
-// errNoActor says how to name the person who makes a change. In containers $USER is often
-// not set.
+// errNoActor returns an error that says how to set the actor. In containers
+// $USER is often not set.
 func errNoActor() error {
 	return exit.Usagef("--actor is required, because $USER is not set; in a container set USER, for example with docker exec --env USER=NAME")
 }
 
-// note is who and why, to be kept with r.
+// note returns a note about r with the actor and the reason.
 func (g *changeFlags) note(r *store.Record) store.Note {
 	return store.Note{ID: r.ID, Actor: g.actor, Reason: g.reason}
 }
 
-// changedView is what redrive, cancel and reschedule write with --json: what
-// stands now, what stood, and who said so.
+// changedView is the --json output of redrive, cancel and reschedule: the state
+// now, the state before, the actor and the reason.
 type changedView struct {
 	recordView
 
 	Was    string `json:"was"`
 	Actor  string `json:"actor"`
 	Reason string `json:"reason"`
-	// Asked is the record that asks the one who runs it to stop.
+	// Asked is the record of the request to stop.
 	Asked string `json:"asked,omitempty"`
 }
 
-// line is v for people.
+// line returns v as a line for people.
 func (v *changedView) line() string {
 	if v.Asked != "" {
-		return fmt.Sprintf("%s is %s: the worker that runs it is asked to stop, by record %s", v.ID, v.State, v.Asked)
+		return fmt.Sprintf("%s is %s: its worker is requested to stop, by record %s", v.ID, v.State, v.Asked)
 	}
 	text := fmt.Sprintf("%s was %s and is %s now", v.ID, v.Was, v.State)
 	switch {
@@ -120,7 +120,7 @@ func (v *changedView) line() string {
 	return text
 }
 
-// errRefused says that r does not allow what was asked.
+// errRefused returns an error for a change that the state of r does not allow.
 func errRefused(r *store.Record, why string) error {
 	if r.State == store.Absent {
 		return errNotFound(r.ID)

@@ -15,8 +15,8 @@ import (
 	"github.com/semelgo/semel/store"
 )
 
-// Tasks: mail waits an hour after an error, sms is given up after the first one.
-// No function of them is known to the program.
+// The tasks mail and sms. mail waits an hour after an error, and sms fails for
+// good after the first. The program under test does not know them.
 var (
 	mail = semel.Define("mail", semel.OperationOptions[string]{
 		Policy: semel.AtLeastOnce(), Retry: &semel.Retry{Delay: func(int) time.Duration { return time.Hour }},
@@ -24,10 +24,10 @@ var (
 	sms = semel.Define("sms", semel.OperationOptions[string]{Policy: semel.AtLeastOnce(), Retry: &semel.Retry{MaxErrors: 1}})
 )
 
-// errSecret is an error that nobody wrote to be shown.
+// errSecret is an error whose text must not be printed.
 var errSecret = errors.New("dial password-s3cret\x1b[2J")
 
-// enqueue leaves c waiting.
+// enqueue enqueues c.
 func (s *testDB) enqueue(t *testing.T, c semel.Call, o semel.EnqueueOptions) string {
 	t.Helper()
 	if added, err := semel.Enqueue(t.Context(), s.engine, c, o); !added || err != nil {
@@ -36,11 +36,11 @@ func (s *testDB) enqueue(t *testing.T, c semel.Call, o semel.EnqueueOptions) str
 	return c.ID().String()
 }
 
-// refuse runs c with a function that fails and has had no effect.
+// refuse runs c with a function that fails and had no effect.
 func (s *testDB) refuse(t *testing.T, c semel.Call, err error) string {
 	t.Helper()
 	if _, _, got := s.do(t, c, "", semel.NotCommitted(err)); got == nil {
-		t.Fatal("the refusal was not told")
+		t.Fatal("the failure was not returned")
 	}
 	return c.ID().String()
 }
@@ -48,7 +48,7 @@ func (s *testDB) refuse(t *testing.T, c semel.Call, err error) string {
 func mailOf(key string) semel.Call { return mail.Call(someScope(), key+"-s3cret", "input-s3cret") }
 func smsOf(key string) semel.Call  { return sms.Call(someScope(), key+"-s3cret", "input-s3cret") }
 
-// changedOutput is what redrive, cancel and reschedule write with --json.
+// changedOutput is the --json output of redrive, cancel and reschedule.
 type changedOutput struct {
 	ID, State, Was, Actor, Reason, Asked string
 	Attempt                              uint32
@@ -63,13 +63,12 @@ func (s *testDB) change(t *testing.T, args ...string) (c changedOutput) {
 		t.Fatalf("%v: %v", args, err)
 	}
 	if c.Actor != "eve" || c.Reason != "asked the team" {
-		t.Errorf("%v wrote who %q and why %q", args, c.Actor, c.Reason)
+		t.Errorf("%v wrote actor %q and reason %q", args, c.Actor, c.Reason)
 	}
 	return c
 }
 
-// wantNotes checks where the notes about a record say that it went, all of them by
-// eve.
+// wantNotes checks the states in the notes about a record, all of them by eve.
 func (s *testDB) wantNotes(t *testing.T, id string, want ...string) {
 	t.Helper()
 	var shown struct {
@@ -90,8 +89,8 @@ func (s *testDB) wantNotes(t *testing.T, id string, want ...string) {
 	}
 }
 
-// TestRedriveDeadLetter: it waits again with its errors counted anew, and is
-// run to its end.
+// TestRedriveDeadLetter: the record is Pending again, its errors are counted
+// from zero, and it runs to its end.
 func TestRedriveDeadLetter(t *testing.T) {
 	t.Parallel()
 	everyDatabase(t, func(t *testing.T, s *testDB) {
@@ -113,22 +112,22 @@ func TestRedriveDeadLetter(t *testing.T) {
 	})
 }
 
-// TestCallersKeyIsNotRedriven: what they were told stays true. The record of
-// a dead letter says that the key is the system's. Of any other message, which keeps no
-// input either, a person says that it is one.
+// TestCallersKeyIsNotRedriven: the callers were told that it failed. The record
+// of a dead letter is marked. For any other message, which keeps no input,
+// --message is needed.
 func TestCallersKeyIsNotRedriven(t *testing.T) {
 	t.Parallel()
 	everyDatabase(t, func(t *testing.T, s *testDB) {
 		call := callOf("k")
 		failure := &semel.Failure{Code: "no_funds", Message: "not enough money"}
 		if _, _, err := s.do(t, call, "", semel.Final(failure)); err == nil {
-			t.Fatal("the failure was not told")
+			t.Fatal("the failure was not returned")
 		}
 		id := call.ID().String()
 		s.runOn(t, "redrive", id, "--reason", "r").want(t, exit.Refused, "was not enqueued")
 		_, _, err := s.do(t, call, "it ran", nil)
 		if f, ok := errors.AsType[*semel.Failure](err); !ok || f.Code != "no_funds" {
-			t.Errorf("asked again: %v, want the failure that stood", err)
+			t.Errorf("retry: %v, want the stored failure", err)
 		}
 		s.wantNotes(t, id)
 
@@ -140,7 +139,7 @@ func TestCallersKeyIsNotRedriven(t *testing.T) {
 		if c := s.change(t, "redrive", id); c.State != "Pending" {
 			t.Errorf("redrive of a message that is a dead letter wrote %+v", c)
 		}
-		s.change(t, "cancel", id) // its record does not say that it is a message
+		s.change(t, "cancel", id) // its record does not show that it is a message
 		s.runOn(t, "redrive", id, "--reason", "r").want(t, exit.Refused, "--message")
 		c := s.change(t, "redrive", id, "--message", "--delay", "1h")
 		if c.State != "Pending" || c.Due < 3500 {
@@ -155,7 +154,8 @@ func TestCallersKeyIsNotRedriven(t *testing.T) {
 	})
 }
 
-// TestCancelPending, and is in doubt where somebody may have run it.
+// TestCancelPending: the record becomes Failed, or InDoubt if an earlier
+// attempt may have had an effect.
 func TestCancelPending(t *testing.T) {
 	t.Parallel()
 	everyDatabase(t, func(t *testing.T, s *testDB) {
@@ -167,21 +167,21 @@ func TestCancelPending(t *testing.T) {
 		s.wantNotes(t, id, "Pending to Failed")
 		_, _, err := s.do(t, waiting, "", nil)
 		if f, ok := errors.AsType[*semel.Failure](err); !ok || f.Code != "cancelled" || f.Message != "asked the team" {
-			t.Errorf("asked for it: %v, want that it was cancelled", err)
+			t.Errorf("retry: %v, want that it was cancelled", err)
 		}
-		s.runOn(t, "cancel", id, "--reason", "r").want(t, exit.Refused, "is Failed, neither waiting nor running")
+		s.runOn(t, "cancel", id, "--reason", "r").want(t, exit.Refused, "is Failed, neither Pending nor InProgress")
 
 		tainted := store.Record{Token: token(store.Pending, 1), Key: "tainted", Input: []byte(`1`), Due: time.Hour, Tainted: true}
 		s.put(t, tainted)
 		id = store.NewID("payout", someScope().Bytes(), "tainted").String()
 		if c := s.change(t, "cancel", id); c.State != "InDoubt" {
-			t.Errorf("cancel of what may have been run wrote %+v", c)
+			t.Errorf("cancel of a tainted record wrote %+v", c)
 		}
 		s.wantNotes(t, id, "InProgress to InDoubt")
 	})
 }
 
-// TestCancelInProgress: its worker sees that with its heartbeat.
+// TestCancelInProgress: the worker sees the request with its next heartbeat.
 func TestCancelInProgress(t *testing.T) {
 	t.Parallel()
 	everyDatabase(t, func(t *testing.T, s *testDB) {
@@ -194,16 +194,16 @@ func TestCancelInProgress(t *testing.T) {
 		}
 		c := s.change(t, "cancel", id)
 		if c.State != "InProgress" || c.Asked == "" {
-			t.Errorf("cancel wrote %+v, want who asks", c)
+			t.Errorf("cancel wrote %+v, want the record of the request", c)
 		}
 		s.wantNotes(t, c.Asked, "Absent to Pending")
 		s.wantNotes(t, id)
-		if out := s.must(t, "cancel", id, "--reason", "r"); !strings.Contains(out, "asked to stop, by record "+c.Asked) {
+		if out := s.must(t, "cancel", id, "--reason", "r"); !strings.Contains(out, "requested to stop, by record "+c.Asked) {
 			t.Errorf("cancel once more wrote %q", out)
 		}
 		worker.RenewLeases(t.Context(), attempts)
 		if why := context.Cause(attempts[0].Context()); !errors.Is(why, semel.ErrCancelled) || !strings.Contains(why.Error(), "asked the team") {
-			t.Errorf("the worker was told %v, want ErrCancelled and why", why)
+			t.Errorf("the cause is %v, want ErrCancelled and the reason", why)
 		}
 		_, _ = attempts[0].End(nil, semel.NotCommitted(errDown))
 		if now := s.state(t, call); now != store.Failed {
@@ -212,7 +212,7 @@ func TestCancelInProgress(t *testing.T) {
 	})
 }
 
-// TestReschedulePending, sooner and later.
+// TestReschedulePending, to an earlier and to a later time.
 func TestReschedulePending(t *testing.T) {
 	t.Parallel()
 	everyDatabase(t, func(t *testing.T, s *testDB) {
@@ -226,13 +226,13 @@ func TestReschedulePending(t *testing.T) {
 		}
 		s.wantNotes(t, id, "Pending to Pending", "Pending to Pending")
 		if v, _, err := s.do(t, call, "sent", nil); v != "sent" || err != nil {
-			t.Errorf("run: %q, %v, want that it is due", v, err)
+			t.Errorf("run: %q, %v, want it due", v, err)
 		}
 		s.runOn(t, "reschedule", id, "--delay", "1h", "--reason", "r").want(t, exit.Refused, "is Succeeded, not Pending")
 	})
 }
 
-// TestChangesWithInvalidFlags are refused before the database is asked.
+// TestChangesWithInvalidFlags are rejected before the database is used.
 func TestChangesWithInvalidFlags(t *testing.T) {
 	t.Parallel()
 	s := newSQLite(t)

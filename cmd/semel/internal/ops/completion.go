@@ -13,13 +13,13 @@ import (
 	"github.com/semelgo/semel/store"
 )
 
-// complete lets the shell complete a flag of c from choices.
+// complete makes choices the shell completions of a flag of c.
 func complete(c *cobra.Command, flag string, choices []cobra.Completion, d cobra.ShellCompDirective) {
-	// It fails for a flag that c has not, or that has one already.
+	// It fails for a flag that does not exist or already has completions.
 	_ = c.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(choices, d))
 }
 
-// completeStates lets the shell complete a flag of c from states.
+// completeStates makes states the shell completions of a flag of c.
 func completeStates(c *cobra.Command, flag string, states ...store.State) {
 	var names []cobra.Completion
 	for _, s := range states {
@@ -28,11 +28,11 @@ func completeStates(c *cobra.Command, flag string, states ...store.State) {
 	complete(c, flag, names, cobra.ShellCompDirectiveNoFileComp)
 }
 
-// completionTimeout is how long a shell waits for what the database has.
+// completionTimeout bounds the time that a shell waits for the database.
 const completionTimeout = 2 * time.Second
 
-// completeOperations lets the shell complete a flag of c from the operations that
-// have records, if the database says so at once.
+// completeOperations makes the operations with records the shell completions of
+// a flag of c, if the database answers in time.
 func completeOperations(c *cobra.Command, flag string) {
 	_ = c.RegisterFlagCompletionFunc(flag,
 		func(c *cobra.Command, _ []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
@@ -40,7 +40,7 @@ func completeOperations(c *cobra.Command, flag string) {
 		})
 }
 
-// operations lists those that have records and begin with typed.
+// operations returns the operations with records whose names begin with typed.
 func operations(c *cobra.Command, typed string) (names []cobra.Completion) {
 	withDatabaseSoon(c, func(ctx context.Context, db *database) {
 		counts, err := countsOf(ctx, db)
@@ -53,11 +53,11 @@ func operations(c *cobra.Command, typed string) (names []cobra.Completion) {
 			}
 		}
 	})
-	return slices.Compact(names) // they come in the order of their names
+	return slices.Compact(names) // they are ordered by name
 }
 
-// completeRecords lets the shell complete the argument of a command from the IDs
-// of the records in a state, those of the first page.
+// completeRecords completes the argument of a command from the IDs of records
+// in a state, of the first page only.
 func completeRecords(state store.State) cobra.CompletionFunc {
 	return func(c *cobra.Command, args []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		if len(args) > 0 {
@@ -67,7 +67,7 @@ func completeRecords(state store.State) cobra.CompletionFunc {
 	}
 }
 
-// recordIDs lists those of records in a state that begin with typed.
+// recordIDs returns the IDs of records in a state that begin with typed.
 func recordIDs(c *cobra.Command, state store.State, typed string) (ids []cobra.Completion) {
 	withDatabaseSoon(c, func(ctx context.Context, db *database) {
 		page, err := db.records.Scan(ctx, store.Query{State: state})
@@ -83,7 +83,8 @@ func recordIDs(c *cobra.Command, state store.State, typed string) (ids []cobra.C
 	return ids
 }
 
-// withDatabaseSoon runs fn with the database that c names, if it is there at once.
+// withDatabaseSoon runs fn with the database that c names, if the database
+// answers in time.
 func withDatabaseSoon(c *cobra.Command, fn func(ctx context.Context, db *database)) {
 	ctx, cancel := context.WithTimeout(c.Context(), completionTimeout)
 	defer cancel()
@@ -108,7 +109,7 @@ func countsOf(ctx context.Context, db *database) ([]store.Count, error) {
 	return counter.Counts(ctx)
 }
 
-// parseState reads the name of one of the states as it is shown, in any case.
+// parseState parses the name of one of the states, in any case.
 func parseState(flag, name string, among ...store.State) (store.State, error) {
 	var names []string
 	for _, s := range among {

@@ -10,35 +10,34 @@ import (
 	"github.com/semelgo/semel/store/postgres"
 )
 
-// database is one that --db names.
+// database is the database that --db names.
 type database struct {
-	name    string // for people, without a password
+	name    string // without a password
 	records store.Store
 	// engine returns an engine over the records.
 	engine func(o semel.Options) (*semel.Core, error)
-	// noting returns one that keeps a note with what it changes.
+	// noting returns an engine that writes a note with its changes.
 	noting  func(o semel.Options, n *pendingNote) (*semel.Core, error)
 	migrate func(ctx context.Context) error
-	// readSalt reads the salt of the hashes; it is never made here.
+	// readSalt reads the salt of the hashes. It never creates a salt.
 	readSalt func(ctx context.Context) ([]byte, error)
-	salt     salt // in withRecords
-	// partitions is nil where a table has none.
+	salt     salt // set by withRecords
+	// partitions is nil for a database without partitions.
 	partitions func(o postgres.PartitionOptions) (*postgres.Partitions, error)
 	close      func()
 }
 
-// existence says what to do about a database that is not there, or that has no
-// tables.
+// existence tells what to do about a missing database or missing tables.
 type existence bool
 
 const (
-	// mustExist: a name that was mistyped makes no database.
+	// mustExist: return an error, so that a mistyped name creates no database.
 	mustExist existence = false
-	// mayBeNew: it is to be made.
+	// mayBeNew: the command creates it.
 	mayBeNew existence = true
 )
 
-// open opens the database that --db names. It makes no tables.
+// open opens the database that --db names. It creates no tables.
 func open(ctx context.Context, name string, e existence) (*database, error) {
 	scheme, rest, _ := strings.Cut(name, ":")
 	switch {
@@ -47,13 +46,14 @@ func open(ctx context.Context, name string, e existence) (*database, error) {
 	case scheme == "postgres", scheme == "postgresql":
 		return openPostgres(ctx, name)
 	default:
-		// The rest may hold a password.
+		// The rest of the name may contain a password.
 		return nil, exit.Usagef("--%s must be sqlite:PATH or postgres://…", flagDB)
 	}
 }
 
-// engineOver returns how to make an engine over s. It accepts a store that may lose
-// records: the records that it still has must be shown and resolved all the more.
+// engineOver returns a function that makes engines over s. The engines accept a
+// store that may lose records: operators must be able to see and resolve the
+// remaining records of such a store.
 func engineOver[Tx any](s store.TxStore[Tx]) func(semel.Options) (*semel.Core, error) {
 	return func(o semel.Options) (*semel.Core, error) {
 		o.Survive = store.NoFailure

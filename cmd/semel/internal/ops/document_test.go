@@ -12,8 +12,8 @@ import (
 	"github.com/semelgo/semel/cmd/semel/internal/ops"
 )
 
-// TestDocumentNamesEverything: each command, each of its flags, and each field
-// of what it writes for programs.
+// TestDocumentNamesEverything: docs/operations.md names each command, each flag
+// and each JSON field.
 func TestDocumentNamesEverything(t *testing.T) {
 	t.Parallel()
 	text := read(t, filepath.Join("..", "..", "..", "..", "docs", "operations.md"))
@@ -41,11 +41,11 @@ func TestDocumentNamesEverything(t *testing.T) {
 		}
 	}
 	if named < 60 {
-		t.Errorf("%d names were looked for; this test looks in the wrong place", named)
+		t.Errorf("%d names were checked: this test looks in the wrong place", named)
 	}
 }
 
-// fieldsOf are the names of the fields of t, as JSON has them.
+// fieldsOf returns the names of t's fields in JSON.
 func fieldsOf(t reflect.Type) map[string]bool {
 	names := make(map[string]bool)
 	for f := range t.Fields() {

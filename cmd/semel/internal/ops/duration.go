@@ -10,13 +10,15 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// day is the unit that time.ParseDuration does not know. It is always 24 hours.
+// day is a unit that time.ParseDuration does not support. It is always 24
+// hours.
 const day = 24 * time.Hour
 
-// durationFlag is a flag that also accepts days, as lists show them: 1d, 29d23h.
+// durationFlag is a duration flag that also accepts days, as lists print them:
+// 1d, 29d23h.
 type durationFlag struct{ d *time.Duration }
 
-// durationVar adds a flag for a duration to f.
+// durationVar adds a duration flag to f.
 func durationVar(f *pflag.FlagSet, d *time.Duration, name string, value time.Duration, usage string) {
 	*d = value
 	f.Var(durationFlag{d}, name, usage)
@@ -29,16 +31,17 @@ func (v durationFlag) String() string {
 	return v.d.String()
 }
 
-// Type is what help shows for the value.
+// Type is the type of the value in the help text.
 func (durationFlag) Type() string { return "duration" }
 
-// Set reads the flag's value.
+// Set parses the flag's value.
 func (v durationFlag) Set(text string) (err error) {
 	*v.d, err = parseDuration(text)
 	return err
 }
 
-// parseDuration reads what time.ParseDuration reads, and whole days before it.
+// parseDuration parses durations like time.ParseDuration, with an optional
+// number of whole days before.
 func parseDuration(text string) (time.Duration, error) {
 	digits, rest, found := strings.Cut(text, "d")
 	if !found {

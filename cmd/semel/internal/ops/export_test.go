@@ -10,15 +10,16 @@ import (
 	"github.com/semelgo/semel/store"
 )
 
-// PurgeReportEvery is how many records go between two lines of progress.
+// PurgeReportEvery is the number of records between two progress lines of
+// purge.
 const PurgeReportEvery = purgeReportEvery
 
-// Remove is what purge does.
+// Remove is the core of purge.
 func Remove(ctx context.Context, s store.Store, limit int, progress io.Writer) (int, error) {
 	return remove(ctx, s, limit, progress)
 }
 
-// Settle is what journal settle does, with an engine of the test's.
+// Settle is the core of journal settle, with the test's engine.
 func Settle(ctx context.Context, out io.Writer, path string, engine *semel.Core, records store.Store) error {
 	c := new(cobra.Command)
 	c.SetOut(out)
@@ -30,7 +31,7 @@ func Settle(ctx context.Context, out io.Writer, path string, engine *semel.Core,
 	return s.run(ctx, db)
 }
 
-// Views are what the commands write with --json.
+// Views are the values that the commands print with --json.
 func Views() []any {
 	return []any{
 		migrated{},
@@ -59,8 +60,8 @@ func Views() []any {
 	}
 }
 
-// StillChosen tells whether --all with a state still chooses a record that is in another
-// state by the time of its change.
+// StillChosen reports whether --all with a state still selects a record that
+// has another state when it is about to be changed.
 func StillChosen(state string, now store.State) (bool, error) {
 	f := &filterFlags{state: state}
 	c := newCancelCommand()

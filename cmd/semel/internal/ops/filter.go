@@ -15,9 +15,9 @@ import (
 	"github.com/semelgo/semel/store"
 )
 
-// filterFlags chooses records by what they say.
+// filterFlags select records by their fields.
 type filterFlags struct {
-	target // only its operation, its scope and its key, each if it is given
+	target // only operation, scope and key, each if given
 
 	state, code  string
 	overdue      bool
@@ -25,20 +25,20 @@ type filterFlags struct {
 	limit        int
 }
 
-// addFilterFlags gives c the flags of a filter that no target has. What they are for is
-// said in front of each.
+// addFilterFlags adds the flags that a target does not have. about is the
+// beginning of their help texts.
 func (f *filterFlags) addFilterFlags(c *cobra.Command, about string, limit int) {
 	flags := c.Flags()
 	flags.StringVar(&f.state, "state", "", about+"only records in this state: pending, inprogress, indoubt, succeeded or failed")
 	flags.StringVar(&f.code, "code", "", about+"only Failed records with this failure code")
-	flags.Var(&f.since, "since", about+"only records that came to their state after this: 2h or 1d ago, or an instant such as 2026-01-31T15:04:05Z")
-	flags.Var(&f.until, "until", about+"only records that came to their state before this, likewise")
-	flags.BoolVar(&f.overdue, "overdue", false, about+"only Pending and InProgress records whose DUE has come")
-	flags.IntVar(&f.limit, "limit", limit, about+"at most so many records; 0: all of them")
+	flags.Var(&f.since, "since", about+"only records whose state changed after this time: 2h or 1d ago, or an instant such as 2026-01-31T15:04:05Z")
+	flags.Var(&f.until, "until", about+"only records whose state changed before this time")
+	flags.BoolVar(&f.overdue, "overdue", false, about+"only Pending records that are due and InProgress records whose lease has expired")
+	flags.IntVar(&f.limit, "limit", limit, about+"maximum number of records; 0 means all")
 	completeStates(c, "state", store.States()...)
 }
 
-// given names the flags of a filter that were given, but for those of a target.
+// given returns the names of the given flags, without those of the target.
 func (f *filterFlags) given(flags *pflag.FlagSet) (names []string) {
 	for _, name := range []string{"state", "code", "since", "until", "overdue", "limit"} {
 		if flags.Changed(name) {
@@ -48,21 +48,22 @@ func (f *filterFlags) given(flags *pflag.FlagSet) (names []string) {
 	return names
 }
 
-// recordFilter is a filter that was read.
+// recordFilter is the parsed filter.
 type recordFilter struct {
 	*filterFlags
 
-	queries []store.Query // one after the other
+	queries []store.Query // run one after the other
 	scope   *semel.Scope
 }
 
-// narrows tells whether f chooses less than everything.
+// narrows reports whether f selects less than all records.
 func (f *filterFlags) narrows() bool {
 	return f.named() || f.state != "" || f.code != "" || f.overdue || f.since.given() || f.until.given()
 }
 
-// read finds out what f asks for, of records in the states that are given. None: in any. A
-// flag with an empty value, as a script gives that has lost a variable, is refused.
+// read parses f for records in the given states; none means any state. It
+// rejects a flag with an empty value, which a script with an unset variable
+// passes.
 func (f *filterFlags) read(flags *pflag.FlagSet, among ...store.State) (*recordFilter, error) {
 	w := &recordFilter{filterFlags: f}
 	for _, name := range []string{"operation", "key", "state", "code"} {
@@ -92,7 +93,7 @@ func (f *filterFlags) read(flags *pflag.FlagSet, among ...store.State) (*recordF
 		}
 		states = []store.State{s}
 	case len(among) == 0:
-		states = []store.State{store.Absent} // which stands for any
+		states = []store.State{store.Absent} // Absent means any state
 	}
 	if f.code != "" {
 		if !slices.Contains(states, store.Failed) && states[0] != store.Absent {
@@ -106,7 +107,7 @@ func (f *filterFlags) read(flags *pflag.FlagSet, among ...store.State) (*recordF
 	return w, nil
 }
 
-// admits tells whether r is chosen, of those that the queries return.
+// admits reports whether r matches, for the records that the queries return.
 func (w *recordFilter) admits(r *store.Record) bool {
 	came := time.Now().Add(-r.Since)
 	switch {
@@ -123,17 +124,18 @@ func (w *recordFilter) admits(r *store.Record) bool {
 	return failure != nil && failure.Code == w.code
 }
 
-// stillHas tells whether r is chosen, also if it was changed since it was found.
+// stillHas reports whether r still matches, in case it was changed after it was
+// found.
 func (w *recordFilter) stillHas(r *store.Record) bool {
 	in := func(q store.Query) bool { return q.State == store.Absent || q.State == r.State }
 	return slices.ContainsFunc(w.queries, in) && w.admits(r)
 }
 
-// readReportEvery is how many records are read between two lines of progress.
+// readReportEvery is the number of records between two progress lines.
 const readReportEvery = 100_000
 
-// each hands the records that are chosen to fn, until that says to stop. It reports long
-// work by progress.
+// each calls fn for each matching record, until fn returns false. Long work is
+// reported to progress.
 func (w *recordFilter) each(ctx context.Context, db *database, progress func(read int), fn func(r *store.Record) (bool, error)) error {
 	read, stopped := 0, false
 	for _, q := range w.queries {
@@ -155,12 +157,12 @@ func (w *recordFilter) each(ctx context.Context, db *database, progress func(rea
 	return nil
 }
 
-// readProgress reports on standard error how many records were read.
+// readProgress prints to standard error how many records were read.
 func readProgress(c *cobra.Command) func(read int) {
-	return func(read int) { fmt.Fprintf(c.ErrOrStderr(), "semel: %d records read, going on\n", read) }
+	return func(read int) { fmt.Fprintf(c.ErrOrStderr(), "semel: %d records read so far\n", read) }
 }
 
-// timeFlag is a flag for an instant: one that is given, or so long ago.
+// timeFlag is a flag for a time: an instant, or how long ago.
 type timeFlag struct {
 	at   time.Time
 	text string
@@ -169,10 +171,10 @@ type timeFlag struct {
 func (m *timeFlag) given() bool    { return m.text != "" }
 func (m *timeFlag) String() string { return m.text }
 
-// Type is what help shows for the value.
+// Type is the type of the value in the help text.
 func (*timeFlag) Type() string { return "time" }
 
-// Set reads the flag's value.
+// Set parses the flag's value.
 func (m *timeFlag) Set(text string) error {
 	m.text = strings.TrimSpace(text)
 	if at, err := time.Parse(time.RFC3339, m.text); err == nil {

@@ -8,11 +8,13 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// salt is the random bytes that the database keeps for its hashes of scopes and keys.
+// salt is the random bytes that the database stores for its hashes of scopes
+// and keys.
 type salt []byte
 
-// hash is how a scope or a key is shown, here and in the view semel_record_view: twelve
-// digits are enough to tell two apart, and a reader without the salt cannot try values.
+// hash returns the hash of a scope or a key, as the view semel_record_view
+// does. Twelve digits are enough to distinguish values, and without the salt a
+// reader cannot test guesses.
 func (s salt) hash(value string) string {
 	h := sha256.New()
 	h.Write(s)
@@ -20,8 +22,9 @@ func (s salt) hash(value string) string {
 	return hex.EncodeToString(h.Sum(nil)[:6])
 }
 
-// withRecords is withDB for the commands that show records. The salt is read before
-// anything is changed, so that a change is not reported as an error afterwards.
+// withRecords is withDB for the commands that print records. It reads the salt
+// before fn changes anything; otherwise an error could be reported although the
+// change was made.
 func withRecords(c *cobra.Command, fn func(ctx context.Context, db *database) error) error {
 	return withDB(c, func(ctx context.Context, db *database) (err error) {
 		if db.salt, err = db.readSalt(ctx); err != nil {

@@ -15,13 +15,13 @@ import (
 	"github.com/semelgo/semel/cmd/semel/internal/exit"
 )
 
-// hashes are how a record's scope and key are shown.
+// hashes are the hashes of a record's scope and key.
 type hashes struct {
 	Scope string `json:"scope_hash"`
 	Key   string `json:"key_hash"`
 }
 
-// listed runs ls, and returns what it shows of the record of c.
+// listed runs ls and returns the hashes of the record of c.
 func (s *testDB) listed(t *testing.T, c semel.Call) hashes {
 	t.Helper()
 	for line := range strings.Lines(s.must(t, "ls", "--json", "--limit", "0")) {
@@ -41,7 +41,7 @@ func (s *testDB) listed(t *testing.T, c semel.Call) hashes {
 	return hashes{}
 }
 
-// sqlite runs text on the site's file.
+// sqlite runs text on the SQLite file.
 func (s *testDB) sqlite(t *testing.T, text string) {
 	t.Helper()
 	db, err := sql.Open("sqlite", strings.TrimPrefix(s.db, "sqlite:"))
@@ -54,8 +54,8 @@ func (s *testDB) sqlite(t *testing.T, text string) {
 	}
 }
 
-// TestHashesWithinOneDatabase: the same key has the same hash in each list and each command,
-// whatever the operation, and another one in another database.
+// TestHashesWithinOneDatabase: a key has the same hash in every command and for
+// every operation, and another hash in another database.
 func TestHashesWithinOneDatabase(t *testing.T) {
 	t.Parallel()
 	everyDatabase(t, func(t *testing.T, s *testDB) {
@@ -91,14 +91,14 @@ func TestHashesWithinOneDatabase(t *testing.T) {
 	})
 }
 
-// TestHashesOfTheView: the program and the view show the same hashes, and the view shows
-// the failures of the engine.
+// TestHashesOfTheView: the program and the view print the same hashes, and the
+// view has the failures' codes.
 func TestHashesOfTheView(t *testing.T) {
 	t.Parallel()
 	s := newPostgres(t)
 	failed := callOf("failed")
 	if _, _, err := s.do(t, failed, "", semel.Final(&semel.Failure{Code: "no_funds", Message: "s3cret"})); err == nil {
-		t.Fatal("the failure was not kept")
+		t.Fatal("the failure was not stored")
 	}
 	s.enqueue(t, smsOf("exhausted"), semel.EnqueueOptions{})
 	s.refuse(t, smsOf("exhausted"), errSecret)
@@ -125,8 +125,8 @@ func TestHashesOfTheView(t *testing.T) {
 	}
 }
 
-// TestReadOnlyRole can see all that there is to see; a right that it lacks is
-// named.
+// TestReadOnlyRole: a role that may only read can list everything, and a
+// missing right is named.
 func TestReadOnlyRole(t *testing.T) {
 	t.Parallel()
 	s := newPostgres(t)
@@ -153,8 +153,8 @@ func TestReadOnlyRole(t *testing.T) {
 	s.exec(t, `DROP ROLE `+role)
 }
 
-// TestSaltIsNeverCreated by a command that shows records: what another database has
-// would be shown otherwise from then on.
+// TestSaltIsNeverCreated by a command that prints records: afterwards the
+// hashes of the records would differ.
 func TestSaltIsNeverCreated(t *testing.T) {
 	t.Parallel()
 	s := newSQLite(t)

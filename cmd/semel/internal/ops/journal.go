@@ -18,10 +18,10 @@ import (
 func newJournalCommand() *cobra.Command {
 	return group(&cobra.Command{
 		Use:   "journal",
-		Short: "Look after outcomes that could not be recorded",
-		Long: `A program that was given a semel.FileJournal keeps there, durably, how attempts
-ended whose outcome the database would not take. While it runs, and when it is
-started again, it records them by itself. These commands are for when it is not.`,
+		Short: "List and record the outcomes of a journal",
+		Long: `A program with a semel.FileJournal keeps there, durably, the outcomes that the
+database did not accept. While it runs, and after a restart, it records them itself.
+Use these commands when the program does not run any more.`,
 	}, newJournalListCommand(), newJournalSettleCommand())
 }
 
@@ -30,14 +30,14 @@ func newJournalListCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:     "ls FILE",
 		Aliases: []string{"list"},
-		Short:   "List what a journal keeps",
-		Long: `ls lists the entries of a journal in the order they were kept. It changes nothing,
-and needs no database. ENDED is how the attempt ended: succeed, fail (a failure
-to keep), release (nothing happened), doubt (it does not know), or heartbeat (it
-does not know, and the policy runs again).
+		Short:   "List the entries of a journal",
+		Long: `ls lists the entries of a journal in the order in which they were written. It changes
+nothing and needs no database. ENDED is how the attempt ended: succeed, fail (a
+failure to keep), release (no effect), doubt (the outcome is unknown), or heartbeat
+(the outcome is unknown, and the policy allows another attempt).
 
-Lines that cannot be read are told, and the exit code is 1. With --json there is
-one JSON object for each entry, and for each such line, on a line of its own.`,
+Unreadable lines are reported, and the exit code is 1. With --json there is one JSON
+object for each entry and for each unreadable line, on a line of its own.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error { return listJournal(c, args[0], reveal) },
 	}
@@ -45,7 +45,7 @@ one JSON object for each entry, and for each such line, on a line of its own.`,
 	return c
 }
 
-// entryView is an entry of a journal as programs are told of it.
+// entryView is the JSON view of a journal entry.
 type entryView struct {
 	ID        string      `json:"id"`
 	Operation string      `json:"operation"`
@@ -57,8 +57,7 @@ type entryView struct {
 	Key   string   `json:"key,omitempty"`
 }
 
-// damageView is a line of a journal that cannot be read, as programs are told of
-// it.
+// damageView is the JSON view of an unreadable journal line.
 type damageView struct {
 	Line  int    `json:"line"`
 	Error string `json:"error"`
@@ -76,14 +75,16 @@ func entryOf(e *semel.JournalEntry, reveal bool) entryView {
 	return v
 }
 
-// stepFail and stepRelease are names of JournalEntry.Step that are told apart.
+// stepSucceed, stepFail and stepRelease are the values of JournalEntry.Step
+// that need different treatment.
 const (
 	stepSucceed = "succeed"
 	stepFail    = "fail"
 	stepRelease = "release"
 )
 
-// endRecord is the record of e as it would stand, as far as its outcome says.
+// endRecord returns the record that e would write, as far as e's outcome
+// defines it.
 func endRecord(e *semel.JournalEntry) *store.Record {
 	r := e.Record
 	r.Outcome = e.Outcome
@@ -156,13 +157,14 @@ func journalRow(out io.Writer, id, attempt, ended, operation, outcome string) {
 	fmt.Fprintf(out, "%-32s  %-7s  %-9s  %-24s  %s\n", id, attempt, ended, operation, outcome)
 }
 
-// reportDamage tells which lines of the journal at path cannot be read. A last line
-// that was cut short was never kept, and is no error.
+// reportDamage reports the unreadable lines of the journal at path. An
+// incomplete last line was never confirmed to its program, so it is not an
+// error.
 func reportDamage(stderr io.Writer, path string, damaged []*semel.JournalLineError) error {
 	unread := 0
 	for _, d := range damaged {
 		if errors.Is(d, io.ErrUnexpectedEOF) {
-			fmt.Fprintf(stderr, "semel: %s: line %d was never finished; it is passed over\n", path, d.Line)
+			fmt.Fprintf(stderr, "semel: %s: line %d is incomplete; it is skipped\n", path, d.Line)
 			continue
 		}
 		unread++
@@ -171,5 +173,5 @@ func reportDamage(stderr io.Writer, path string, damaged []*semel.JournalLineErr
 	if unread == 0 {
 		return nil
 	}
-	return &exit.Error{Code: exit.Failed, Err: fmt.Errorf("%s has %d lines that cannot be read; they are left in it", path, unread)}
+	return &exit.Error{Code: exit.Failed, Err: fmt.Errorf("%s has %d unreadable lines; they stay in it", path, unread)}
 }

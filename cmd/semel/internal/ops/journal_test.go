@@ -21,7 +21,8 @@ import (
 	"github.com/semelgo/semel/store/memory"
 )
 
-// claimOnlyStore is a store that takes claims and no outcomes, nor what comes with one.
+// claimOnlyStore applies claims, and fails for outcomes and changes that come
+// with an outcome.
 type claimOnlyStore[Tx any] struct{ store.TxStore[Tx] }
 
 func (r claimOnlyStore[Tx]) Swap(ctx context.Context, changes []store.Change) ([]store.SwapResult, error) {
@@ -31,15 +32,15 @@ func (r claimOnlyStore[Tx]) Swap(ctx context.Context, changes []store.Change) ([
 	return r.TxStore.Swap(ctx, changes)
 }
 
-// end is how an attempt ends.
+// end is the end of an attempt.
 type end struct {
 	call semel.Call
 	v    string
 	err  error
 }
 
-// leaveJournal runs a program that can record no outcome, and ends. What it leaves is in
-// the journal at the path returned.
+// leaveJournal runs a program that cannot record outcomes. It returns the path
+// of the program's journal.
 func (s *testDB) leaveJournal(t *testing.T, ends ...end) (path string) {
 	t.Helper()
 	path = filepath.Join(t.TempDir(), "journal")
@@ -64,13 +65,13 @@ func (s *testDB) leaveJournal(t *testing.T, ends ...end) (path string) {
 	return path
 }
 
-// settledOutput is a line that settle --json writes.
+// settledOutput is a line of settle --json.
 type settledOutput struct {
 	ID, Ended, Settled, State, Error string
 	Dropped                          bool
 }
 
-// settle runs settle and returns what became of each entry, by its ID.
+// settle runs settle and returns the result of each entry, by its ID.
 func (s *testDB) settle(t *testing.T, path string, args ...string) (result, map[string]settledOutput) {
 	t.Helper()
 	got := s.runOn(t, append([]string{"journal", "settle", path, "--json"}, args...)...)
@@ -85,14 +86,14 @@ func (s *testDB) settle(t *testing.T, path string, args ...string) (result, map[
 	return got, all
 }
 
-// listed is how many entries the journal has, as ls tells.
+// listed returns the number of entries that journal ls prints.
 func listed(t *testing.T, path string) int {
 	t.Helper()
 	return strings.Count(must(t, "journal", "ls", path, "--json"), "\n")
 }
 
-// TestJournalSettle: what a program that is gone could not record is shown,
-// recorded, and forgotten, and whoever asks again gets it.
+// TestJournalSettle: the entries of a dead program's journal are listed,
+// recorded and dropped, and retries receive the outcomes.
 func TestJournalSettle(t *testing.T) {
 	t.Parallel()
 	everyDatabase(t, func(t *testing.T, s *testDB) {
@@ -128,18 +129,18 @@ func TestJournalSettle(t *testing.T) {
 			t.Errorf("%d entries are left, want none", n)
 		}
 		if v, replayed, err := semel.Do(t.Context(), s.engine, done, nothing); v != "v-s3cret" || !replayed || err != nil {
-			t.Errorf("asked again: %q, %v, %v, want the result replayed", v, replayed, err)
+			t.Errorf("retry: %q, %v, %v, want the result replayed", v, replayed, err)
 		}
 		if v, replayed, err := s.do(t, lost, "again", nil); v != "again" || replayed || err != nil {
-			t.Errorf("asked again: %q, %v, %v, want it run", v, replayed, err)
+			t.Errorf("retry: %q, %v, %v, want a run", v, replayed, err)
 		}
 		if _, _, err := semel.Do(t.Context(), s.engine, kept, nothing); !semel.Replayed(err) {
-			t.Errorf("asked again: %v, want the failure replayed", err)
+			t.Errorf("retry: %v, want the failure replayed", err)
 		}
 	})
 }
 
-// overwrite makes what stands for c something else, as others would.
+// overwrite changes the record of c, as another process would.
 func (s *testDB) overwrite(t *testing.T, c semel.Call, state store.State) {
 	t.Helper()
 	answers, err := s.store.Get(t.Context(), []store.ID{c.ID()})
@@ -157,8 +158,8 @@ func (s *testDB) overwrite(t *testing.T, c semel.Call, state store.State) {
 	}
 }
 
-// TestSettleAfterTheRecordChanged: what others made of a record stays, and what a person
-// must know of is told and kept.
+// TestSettleAfterTheRecordChanged: the other process's outcome stays, and an
+// entry in conflict is reported and kept.
 func TestSettleAfterTheRecordChanged(t *testing.T) {
 	t.Parallel()
 	s := newSQLite(t)
@@ -195,11 +196,11 @@ func TestSettleAfterTheRecordChanged(t *testing.T) {
 	s.must(t, "resolve", doubted.ID().String(), "--to", "pending", "--reason", "the journal says so")
 	check(exit.OK, map[string]string{"doubted": "superseded, Pending"})
 	if now := s.state(t, conflict); now != store.Failed {
-		t.Errorf("%v stands, want what others made of it", now)
+		t.Errorf("the record is %v, want the other process's outcome", now)
 	}
 }
 
-// TestSettleInAnotherDatabase drops nothing: there is nothing to record it in.
+// TestSettleInAnotherDatabase drops nothing, because there is no record.
 func TestSettleInAnotherDatabase(t *testing.T) {
 	t.Parallel()
 	call := callOf("k")
@@ -210,12 +211,12 @@ func TestSettleInAnotherDatabase(t *testing.T) {
 		t.Errorf("settle: code %d, %+v, and %d are left; want it absent and kept", got.code, e, listed(t, path))
 	}
 	if got, all = s.settle(t, path); got.code != exit.OK || all[call.ID().String()].Settled != "recorded" {
-		t.Errorf("settle in its own: code %d, %+v", got.code, all)
+		t.Errorf("settle in the right database: code %d, %+v", got.code, all)
 	}
 }
 
-// TestUnreadableJournalLines are told with their numbers, keep no other from being
-// settled, and stay in the file.
+// TestUnreadableJournalLines are reported with their numbers and stay in the
+// file. The other entries are settled.
 func TestUnreadableJournalLines(t *testing.T) {
 	t.Parallel()
 	s := newSQLite(t)
@@ -227,7 +228,7 @@ func TestUnreadableJournalLines(t *testing.T) {
 	}
 	for _, args := range [][]string{{"journal", "ls", path}, {"journal", "ls", path, "--json"}, {"journal", "settle", path, "--db", s.db}} {
 		got := run(t, args...)
-		for _, want := range []string{"line 1: ", "line 3 was never finished", "has 1 lines that cannot be read"} {
+		for _, want := range []string{"line 1: ", "line 3 is incomplete", "has 1 unreadable lines"} {
 			if !strings.Contains(got.errs, want) {
 				t.Errorf("semel %v told %q, want %q", args, got.errs, want)
 			}
@@ -236,14 +237,14 @@ func TestUnreadableJournalLines(t *testing.T) {
 			t.Errorf("semel %v: code %d, wrote %q, want the entry that can be read", args, got.code, got.out)
 		}
 		if json := strings.Contains(got.out, `{"line":1,"error":"`); json != (len(args) == 4) {
-			t.Errorf("semel %v wrote %q; programs are to be told too", args, got.out)
+			t.Errorf("semel %v wrote %q; want the unreadable lines in JSON too", args, got.out)
 		}
 	}
 	if now := read(t, path); now != text {
 		t.Errorf("the journal is %q, want it as it was", now)
 	}
 	if v, replayed, err := semel.Do(t.Context(), s.engine, call, nothing); v != "v" || !replayed || err != nil {
-		t.Errorf("asked again: %q, %v, %v, want what was settled", v, replayed, err)
+		t.Errorf("retry: %q, %v, %v, want the settled outcome", v, replayed, err)
 	}
 	if err := os.WriteFile(path, []byte(strings.TrimPrefix(text, "scribble\n")), 0o600); err != nil {
 		t.Fatal(err)
@@ -253,7 +254,7 @@ func TestUnreadableJournalLines(t *testing.T) {
 	}
 }
 
-// TestSettleWithoutDatabase keeps everything.
+// TestSettleWithoutDatabase keeps all entries.
 func TestSettleWithoutDatabase(t *testing.T) {
 	t.Parallel()
 	s := newSQLite(t)
@@ -273,7 +274,7 @@ func TestSettleWithoutDatabase(t *testing.T) {
 	}
 }
 
-// deadStore is a store that takes nothing, and may say nothing either.
+// deadStore applies no changes. Its reads may fail too.
 type deadStore struct {
 	*memory.Store
 

@@ -17,7 +17,7 @@ import (
 	"github.com/semelgo/semel/store"
 )
 
-// listFlags is what the command line says about a list.
+// listFlags are the flags of ls.
 type listFlags struct {
 	filterFlags
 
@@ -30,13 +30,13 @@ func newListCommand() *cobra.Command {
 		Use:     "ls",
 		Aliases: []string{"list"},
 		Short:   "List records",
-		Long: `ls lists records in the order of their IDs, with --overdue those first that were due first, with --newest or --oldest in the order
-in which they came to their state. AGE is the time since a record was created, SINCE the
-time since it came to its state. DUE is when a Pending record may be claimed, or when the
-lease of one that is InProgress ends. ERRORS and CRASHES count the attempts of tasks and
-messages that ended so, as far as that is known.
+		Long: `ls lists records in the order of their IDs; with --overdue by the time they are due;
+with --newest or --oldest by the time of their last change of state. AGE is the time
+since a record was created, SINCE the time since its last change of state. DUE is when
+a Pending record may be claimed, or when the lease of an InProgress record expires.
+ERRORS and CRASHES count the failed attempts of tasks and messages, if known.
 
-Records that are Failed or InDoubt are found at once, however many others there are.
+Lists of Failed or InDoubt records are fast, however many other records there are.
 Every other list that is not just the first records by ID (--newest, --oldest, --count,
 --since, --until, --scope, --key) reads all records of the state and operation.
 
@@ -61,35 +61,35 @@ With --json there is one JSON object for each record, on a line of its own.`,
 	addDB(c)
 	f := c.Flags()
 	f.StringVar(&l.operation, "operation", "", "only this operation")
-	f.StringArrayVar(&l.scope, "scope", nil, "only this scope; again for each of its parts")
+	f.StringArrayVar(&l.scope, "scope", nil, "only this scope; repeat the flag for each part")
 	f.BoolVar(&l.shared, "shared", false, "only the shared scope")
 	f.StringVar(&l.key, "key", "", "only this key, as its caller sent it")
 	l.addFilterFlags(c, "", 100)
-	f.BoolVar(&l.newest, "newest", false, "first those that came to their state last")
-	f.BoolVar(&l.oldest, "oldest", false, "first those that came to their state first")
-	f.BoolVar(&l.count, "count", false, "only count the records, whatever --limit says")
+	f.BoolVar(&l.newest, "newest", false, "latest change of state first")
+	f.BoolVar(&l.oldest, "oldest", false, "earliest change of state first")
+	f.BoolVar(&l.count, "count", false, "only count the records, without a limit")
 	addReveal(c, &l.reveal, "show scopes and keys, not only their hashes")
 	completeOperations(c, "operation")
 	return c
 }
 
-// addReveal gives c the flag that asks for what belongs to the callers.
+// addReveal adds the --reveal flag, which shows the callers' data.
 func addReveal(c *cobra.Command, reveal *bool, about string) {
 	c.Flags().BoolVar(reveal, "reveal", false, about)
 }
 
-// check reads the filter, and sees whether the flags go together.
+// check parses the filter and checks the combination of flags.
 func (l *listFlags) check(c *cobra.Command) (*recordFilter, error) {
 	switch {
 	case l.newest && l.oldest:
 		return nil, exit.Usagef("give --newest or --oldest, not both")
 	case l.count && (l.newest || l.oldest):
-		return nil, exit.Usagef("--count goes without --newest and --oldest")
+		return nil, exit.Usagef("--count cannot be combined with --newest or --oldest")
 	}
 	return l.read(c.Flags())
 }
 
-// list writes what w chooses.
+// list prints the records that w selects.
 func (l *listFlags) list(ctx context.Context, c *cobra.Command, db *database, w *recordFilter) error {
 	write := linesOf(c.OutOrStdout(), db.salt, l.reveal)
 	if !terminal.WantsJSON(c) {
@@ -111,13 +111,14 @@ func (l *listFlags) list(ctx context.Context, c *cobra.Command, db *database, w 
 		err = w.each(ctx, db, readProgress(c), each)
 	}
 	if more && err == nil {
-		fmt.Fprintf(c.ErrOrStderr(), "semel: there are more than %d; --limit 0 lists all\n", listed)
+		fmt.Fprintf(c.ErrOrStderr(), "semel: there are more than %d records; --limit 0 lists all\n", listed)
 	}
 	return err
 }
 
-// listByTime writes the first of what w chooses by the time at which they came to their state.
-// It keeps twice as many as are listed in memory. It reports whether there are more.
+// listByTime prints the selected records in the order of their last change of
+// state, up to the limit. It keeps at most twice the limit in memory, and
+// reports whether there are more records.
 func (l *listFlags) listByTime(ctx context.Context, c *cobra.Command, db *database, w *recordFilter, write func(*store.Record) error) (more bool, err error) {
 	type dated struct {
 		store.Record
@@ -137,7 +138,7 @@ func (l *listFlags) listByTime(ctx context.Context, c *cobra.Command, db *databa
 		}
 	}
 	err = w.each(ctx, db, readProgress(c), func(r *store.Record) (bool, error) {
-		r.Input = nil // which a list does not show
+		r.Input = nil // a list does not print inputs
 		if first = append(first, dated{*r, time.Now().Add(-r.Since)}); l.limit > 0 && len(first) >= 2*l.limit {
 			cut()
 		}
@@ -155,12 +156,12 @@ func (l *listFlags) listByTime(ctx context.Context, c *cobra.Command, db *databa
 	return more, nil
 }
 
-// chosenCountView is what `ls --count --json` writes.
+// chosenCountView is the output of `ls --count --json`.
 type chosenCountView struct {
 	Records int64 `json:"records"`
 }
 
-// countChosen writes how many records w chooses.
+// countChosen prints the number of records that w selects.
 func countChosen(ctx context.Context, c *cobra.Command, db *database, w *recordFilter) error {
 	var v chosenCountView
 	err := w.each(ctx, db, readProgress(c), func(*store.Record) (bool, error) { v.Records++; return true, nil })
@@ -174,7 +175,7 @@ func countChosen(ctx context.Context, c *cobra.Command, db *database, w *recordF
 	return nil
 }
 
-// scan hands each record that q chooses to each, until that says to stop.
+// scan calls each for every record of q, until each returns false.
 func scan(ctx context.Context, s store.Store, q store.Query, each func(r *store.Record) (bool, error)) error {
 	for {
 		page, err := s.Scan(ctx, q)
@@ -187,7 +188,7 @@ func scan(ctx context.Context, s store.Store, q store.Query, each func(r *store.
 			}
 			q.After = page[i].ID
 		}
-		if q.Due { // they come by their Due, not by their IDs
+		if q.Due { // ordered by Due, not by ID
 			q.Skip += len(page)
 		}
 		if len(page) < q.PageSize() {
@@ -196,7 +197,7 @@ func scan(ctx context.Context, s store.Store, q store.Query, each func(r *store.
 	}
 }
 
-// linesOf returns what writes records to out as JSON, one on a line.
+// linesOf returns a function that writes records to out as JSON, one per line.
 func linesOf(out io.Writer, s salt, reveal bool) func(*store.Record) error {
 	e := json.NewEncoder(out)
 	e.SetEscapeHTML(false)
@@ -208,8 +209,8 @@ func linesOf(out io.Writer, s salt, reveal bool) func(*store.Record) error {
 	}
 }
 
-// tableOf writes a heading to out, also for an empty list, and returns what writes
-// records under it for people.
+// tableOf writes a heading to out, also for an empty list, and returns a
+// function that writes records as table rows.
 func tableOf(out io.Writer, reveal bool) func(*store.Record) error {
 	row(out, reveal, "ID", "STATE", "ATTEMPT", "ERRORS", "CRASHES", "PRIORITY", "AGE", "SINCE", "DUE", "OPERATION", "SCOPE", "KEY")
 	return func(r *store.Record) error {
@@ -220,8 +221,8 @@ func tableOf(out io.Writer, reveal bool) func(*store.Record) error {
 	}
 }
 
-// row writes cells in columns, the last two of them only if all are to be shown.
-// The widths are fixed, because a list may be long and is written as it comes.
+// row writes cells in columns; the last two only if all is true. The widths are
+// fixed, because a long list is written while it is read.
 func row(out io.Writer, all bool, cells ...string) {
 	widths := []int{32, 10, 7, 6, 7, 8, 7, 7, 15, 24, 16, 0}
 	if !all {

@@ -14,8 +14,8 @@ import (
 	"github.com/semelgo/semel/store"
 )
 
-// TestListReadsAllPages, each record once, and says when it stops before
-// the end.
+// TestListReadsAllPages: each record once, with a message if the list stops
+// before the end.
 func TestListReadsAllPages(t *testing.T) {
 	t.Parallel()
 	everyDatabase(t, func(t *testing.T, s *testDB) {
@@ -80,7 +80,7 @@ func TestListWithInvalidFlags(t *testing.T) {
 		`invalid time "-1h"`:            {"--until", "-1h"},
 		`invalid time "long"`:           {"--since", "long"},
 		"--newest or --oldest":          {"--newest", "--oldest"},
-		"--count goes without":          {"--newest", "--count"},
+		"--count cannot be combined":    {"--newest", "--count"},
 		"--code is for Failed":          {"--state", "succeeded", "--code", "c"},
 		"--scope or --shared, not both": {"--shared", "--scope", "s"},
 		"unknown command":               {"everything"},
@@ -89,7 +89,7 @@ func TestListWithInvalidFlags(t *testing.T) {
 	}
 }
 
-// TestShowMissingRecord: not found is told apart from what went wrong.
+// TestShowMissingRecord: a missing record has its own exit code.
 func TestShowMissingRecord(t *testing.T) {
 	t.Parallel()
 	everyDatabase(t, func(t *testing.T, s *testDB) {
@@ -99,12 +99,12 @@ func TestShowMissingRecord(t *testing.T) {
 		call := charge.Call(semel.Shared(), "k", "in")
 		id := s.makeInDoubt(t, call)
 		if out := s.must(t, "show", "--operation", "charge", "--shared", "--key", "k"); !strings.Contains(out, id) {
-			t.Errorf("show by what the caller sent wrote %q, want %s", out, id)
+			t.Errorf("show by scope and key wrote %q, want %s", out, id)
 		}
 	})
 }
 
-// TestCompletion offers the states, and the operations that have records.
+// TestCompletion offers the states and the operations with records.
 func TestCompletion(t *testing.T) {
 	t.Parallel()
 	s := newSQLite(t)
@@ -153,7 +153,7 @@ func TestCompletion(t *testing.T) {
 	}
 }
 
-// TestListByTime goes by the time at which a record came to its state.
+// TestListByTime uses the time of a record's last change of state.
 func TestListByTime(t *testing.T) {
 	t.Parallel()
 	s := newSQLite(t)
@@ -162,12 +162,12 @@ func TestListByTime(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer db.Close()
-	var ids []string // of records that are in doubt for 0, 2, 4 hours
+	var ids []string // records that have been InDoubt for 0, 2 and 4 hours
 	for hours := range 3 {
 		call := callOf(fmt.Sprint(hours))
 		ids = append(ids, s.makeInDoubt(t, call))
 		id := call.ID()
-		const inMicroseconds = 2 * 3600 * 1000000 // as they are stored
+		const inMicroseconds = 2 * 3600 * 1000000 // the unit of the column
 		if _, err := db.ExecContext(t.Context(), `UPDATE semel_records SET changed = changed - ? WHERE id = ?`, hours*inMicroseconds, id[:]); err != nil {
 			t.Fatal(err)
 		}
@@ -196,7 +196,7 @@ func TestListByTime(t *testing.T) {
 			listed = append(listed, r.ID)
 		}
 		want := tt.want
-		if !slices.Contains(tt.args, "--newest") && !slices.Contains(tt.args, "--oldest") { // by ID
+		if !slices.Contains(tt.args, "--newest") && !slices.Contains(tt.args, "--oldest") { // ordered by ID
 			slices.Sort(listed)
 			want = slices.Sorted(slices.Values(want))
 		}
@@ -206,7 +206,7 @@ func TestListByTime(t *testing.T) {
 	}
 }
 
-// TestListByFailureCode finds the failures with a code, and counts them.
+// TestListByFailureCode lists and counts the failures with a code.
 func TestListByFailureCode(t *testing.T) {
 	t.Parallel()
 	everyDatabase(t, func(t *testing.T, s *testDB) {

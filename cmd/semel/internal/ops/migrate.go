@@ -8,7 +8,7 @@ import (
 	"github.com/semelgo/semel/cmd/semel/internal/terminal"
 )
 
-// migrated is what `migrate --json` writes.
+// migrated is the output of `migrate --json`.
 type migrated struct {
 	Database string `json:"database"` // without a password
 	Migrated bool   `json:"migrated"`
@@ -17,11 +17,10 @@ type migrated struct {
 func newMigrateCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "migrate",
-		Short: "Make or update the tables of a database",
-		Long: `migrate brings the tables that keep records up to date. It is the only command
-that makes a database file, and besides semel partitions the only one that changes a
-schema. It may run beside programs that
-use the database, and at any number of places at once.`,
+		Short: "Create or update the tables of a database",
+		Long: `migrate creates or updates the tables of records. It is the only command that creates
+a database file, and, apart from semel partitions, the only one that changes a schema.
+Programs may use the database meanwhile, and several migrations may run at once.`,
 		Args:              cobra.NoArgs,
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(c *cobra.Command, _ []string) error {

@@ -8,25 +8,25 @@ import (
 	"github.com/semelgo/semel/store"
 )
 
-// pendingNote is what an engine has changed on a person's word.
+// pendingNote is the note that an engine writes with an operator's change.
 type pendingNote struct {
-	store.Note // without the tokens
+	store.Note // without tokens
 
-	to    []store.State // changes of the record to these are noted, not what leads to them
-	asked store.ID      // another record that was written for it; it is noted too
-	made  bool          // a change that was to be noted is in force
+	to    []store.State // changes of the record to these states get the note; intermediate changes do not
+	asked store.ID      // another record that was written for the change; it gets the note too
+	made  bool          // a change with the note has been applied
 }
 
-// notingStore is a store that keeps a note with what the engine above it changes, in
-// the same transaction.
+// notingStore is a store that writes a note in the same transaction as the
+// engine's change.
 type notingStore[Tx any] struct {
 	store.TxStore[Tx]
 
-	auditor store.Auditor // nil: it keeps no notes
+	auditor store.Auditor // nil: the store keeps no notes
 	noted   *pendingNote
 }
 
-// Swap notes a change that stands alone, as those of a person do.
+// Swap writes the note with a single change, as operators' changes are.
 func (n *notingStore[Tx]) Swap(ctx context.Context, changes []store.Change) ([]store.SwapResult, error) {
 	if len(changes) != 1 || !n.noted.has(&changes[0].To) {
 		return n.TxStore.Swap(ctx, changes)
@@ -45,7 +45,7 @@ func (n *notingStore[Tx]) Swap(ctx context.Context, changes []store.Change) ([]s
 	return answers, nil
 }
 
-// has tells whether that r stands is to be noted.
+// has reports whether the change to r gets the note.
 func (n *pendingNote) has(r *store.Record) bool {
 	if r.ID != n.ID {
 		n.asked = r.ID
@@ -54,7 +54,8 @@ func (n *pendingNote) has(r *store.Record) bool {
 	return slices.Contains(n.to, r.State)
 }
 
-// notingEngine returns how to make an engine over s that notes what it changes.
+// notingEngine returns a function that makes engines over s whose changes get a
+// note.
 func notingEngine[Tx any](s store.TxStore[Tx]) func(semel.Options, *pendingNote) (*semel.Core, error) {
 	return func(o semel.Options, n *pendingNote) (*semel.Core, error) {
 		auditor, _ := s.(store.Auditor)

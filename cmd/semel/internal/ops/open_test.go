@@ -11,7 +11,7 @@ import (
 	"github.com/semelgo/semel/internal/realtest"
 )
 
-// databaseCommands are the commands that need a database which is there.
+// databaseCommands are the commands that need an existing database.
 func databaseCommands() [][]string {
 	id := strings.Repeat("0", 32)
 	return [][]string{
@@ -31,8 +31,8 @@ func databaseCommands() [][]string {
 	}
 }
 
-// TestNoDatabaseIsCreatedByMistake: a name that was mistyped makes no file, and a
-// database of somebody else stays as it was.
+// TestNoDatabaseIsCreatedByMistake: a mistyped name creates no file, and a
+// database of another program stays unchanged.
 func TestNoDatabaseIsCreatedByMistake(t *testing.T) {
 	t.Parallel()
 	none := filepath.Join(t.TempDir(), "none.db")
@@ -58,16 +58,16 @@ func TestNoDatabaseIsCreatedByMistake(t *testing.T) {
 		on("mysql://u:s3cret@h/d").want(t, exit.Usage, "--db must be")
 	}
 	if _, err := os.Stat(none); err == nil {
-		t.Error("a database was made")
+		t.Error("a database was created")
 	}
 	if now := read(t, foreign); now != before {
-		t.Error("a database of somebody else was changed")
+		t.Error("the database of another program was changed")
 	}
 	if files, err := os.ReadDir(filepath.Dir(foreign)); err != nil || len(files) != 1 {
 		t.Errorf("beside it are %v, %v, want nothing", files, err)
 	}
 	if read(t, empty) != "" {
-		t.Error("an empty file was made a database")
+		t.Error("an empty file was turned into a database")
 	}
 }
 
@@ -80,7 +80,7 @@ func read(t *testing.T, path string) string {
 	return string(text)
 }
 
-// TestMigrateUnreachableDatabase names the flag.
+// TestMigrateUnreachableDatabase: the error names the flag.
 func TestMigrateUnreachableDatabase(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string]string{
@@ -92,13 +92,13 @@ func TestMigrateUnreachableDatabase(t *testing.T) {
 		got := run(t, "migrate", "--db", name)
 		got.want(t, exit.Usage, want)
 		if strings.Contains(got.errs, "s3cret") {
-			t.Errorf("migrate --db %s tells the password: %q", name, got.errs)
+			t.Errorf("migrate --db %s prints the password: %q", name, got.errs)
 		}
 	}
 	run(t, "migrate").want(t, exit.Usage, "--db is required")
 }
 
-// TestUnreachablePostgres: nothing is known, which is not the same as no.
+// TestUnreachablePostgres: the exit code is Unavailable, not Failed.
 func TestUnreachablePostgres(t *testing.T) {
 	t.Parallel()
 	bare := realtest.Postgres(t).Database(t)
@@ -106,19 +106,19 @@ func TestUnreachablePostgres(t *testing.T) {
 		got := run(t, append(args, "--db", "postgres://u:s3cret@127.0.0.1:1/d")...)
 		got.want(t, exit.Unavailable, "connect")
 		if strings.Contains(got.errs, "s3cret") {
-			t.Errorf("semel %v tells the password: %q", args, got.errs)
+			t.Errorf("semel %v prints the password: %q", args, got.errs)
 		}
 		if args[0] != "migrate" {
 			run(t, append(args, "--db", bare)...).want(t, exit.Failed, "semel migrate")
 		}
 	}
 	if out := must(t, "migrate", "--db", bare); !strings.HasPrefix(out, "postgres://") || strings.Contains(out, "@") {
-		t.Errorf("migrate wrote %q, want the database's name without who connects", out)
+		t.Errorf("migrate wrote %q, want the database's name without user and password", out)
 	}
 	must(t, "stats", "--db", bare)
 }
 
-// TestDatabaseFromEnvironment, and help does not tell what it says.
+// TestDatabaseFromEnvironment: help does not print the variable's value.
 func TestDatabaseFromEnvironment(t *testing.T) {
 	s := newSQLite(t)
 	t.Setenv("SEMEL_DB", s.db)

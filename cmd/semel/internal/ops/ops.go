@@ -1,5 +1,5 @@
-// Package ops has the commands for the person on call: to see what the records
-// of a database say, to settle those in doubt, and to clean up.
+// Package ops has the commands for operators: they show the records of a
+// database, resolve those in doubt, and remove old ones.
 package ops
 
 import (
@@ -16,7 +16,7 @@ import (
 	"github.com/semelgo/semel/store/sqlite"
 )
 
-// NewCommands returns the commands of this package, to be put under the root.
+// NewCommands returns the commands of this package, for the root command.
 func NewCommands() []*cobra.Command {
 	return []*cobra.Command{
 		newMigrateCommand(),
@@ -38,14 +38,14 @@ const (
 	envDB  = "SEMEL_DB"
 )
 
-// addDB gives c the flag that names the database. What the environment says is
-// read when the command runs, so that help does not show it.
+// addDB adds the flag that names the database to c. The environment variable is
+// read when the command runs, so that help does not print its value.
 func addDB(c *cobra.Command) {
-	c.Flags().String(flagDB, "", "the database: sqlite:PATH or postgres://…; $"+envDB+" if it is not given")
+	c.Flags().String(flagDB, "", "the database: sqlite:PATH or postgres://… (default $"+envDB+")")
 	complete(c, flagDB, []cobra.Completion{"sqlite:", "postgres://"}, cobra.ShellCompDirectiveNoSpace)
 }
 
-// dbOf returns what names the database.
+// dbOf returns the name of the database.
 func dbOf(c *cobra.Command) (string, error) {
 	name, err := c.Flags().GetString(flagDB)
 	if err != nil {
@@ -60,9 +60,8 @@ func dbOf(c *cobra.Command) (string, error) {
 	return name, nil
 }
 
-// withDB runs fn with the database that c names, which must be there and have
-// its tables. What the database fails with ends the program with
-// exit.Unavailable.
+// withDB runs fn with the database that c names. The database and its tables
+// must exist. An error of the database ends the program with exit.Unavailable.
 func withDB(c *cobra.Command, fn func(ctx context.Context, db *database) error) error {
 	name, err := dbOf(c)
 	if err != nil {
@@ -76,7 +75,7 @@ func withDB(c *cobra.Command, fn func(ctx context.Context, db *database) error) 
 	return withCode(fn(c.Context(), db))
 }
 
-// withCode gives err the code that the program ends with, if it has none.
+// withCode adds an exit code to err, unless it has one.
 func withCode(err error) error {
 	if err == nil {
 		return nil
@@ -97,17 +96,17 @@ func withCode(err error) error {
 	return &exit.Error{Code: code, Err: oneLineError{err}}
 }
 
-// oneLineError is an error that is told on one line, however many others it joins.
+// oneLineError prints an error on one line, even if it joins several errors.
 type oneLineError struct{ err error }
 
 func (e oneLineError) Error() string { return strings.Join(strings.Fields(e.err.Error()), " ") }
 func (e oneLineError) Unwrap() error { return e.err }
 
 func errNoTables() error {
-	return &exit.Error{Code: exit.Failed, Err: errors.New("the database lacks tables of Semel; semel migrate makes them")}
+	return &exit.Error{Code: exit.Failed, Err: errors.New("the database lacks tables of Semel; semel migrate creates them")}
 }
 
-// group returns a command that only has others below it.
+// group makes c a command that only contains other commands.
 func group(c *cobra.Command, below ...*cobra.Command) *cobra.Command {
 	c.Args = cobra.NoArgs
 	c.RunE = func(c *cobra.Command, _ []string) error { return c.Help() }

@@ -17,13 +17,13 @@ import (
 func newPartitionsCommand() *cobra.Command {
 	return group(&cobra.Command{
 		Use:   "partitions",
-		Short: "Look after the partitions of the table of records, on PostgreSQL",
-		Long: `partitions are the parts of the table of records that have the keys of one span of
-time each, so that old records leave by dropping a table. Programs look after them
-by themselves, with postgres.Partitions; these commands do the same.
+		Short: "Manage the partitions of the table of records (PostgreSQL)",
+		Long: `partitions are the parts of the table of records. Each holds the keys of one span of
+time, so that old records are removed by dropping a table. Programs manage partitions
+with postgres.Partitions; these commands do the same.
 
-They need the role that owns the table, and connections that are sessions: not those
-of PgBouncer in transaction mode.`,
+They need the role that owns the table, and session connections: PgBouncer in
+transaction mode does not work.`,
 	}, newPartitionsListCommand(), newPartitionsDivideCommand(), newPartitionsAheadCommand(), newPartitionsDropCommand())
 }
 
@@ -38,10 +38,10 @@ func withPartitions(c *cobra.Command, o postgres.PartitionOptions, fn func(ctx c
 	})
 }
 
-// partitionsOf are the partitions of db.
+// partitionsOf returns the partitions of db.
 func partitionsOf(db *database, o postgres.PartitionOptions) (*postgres.Partitions, error) {
 	if db.partitions == nil {
-		return nil, exit.Usagef("--%s: partitions are for PostgreSQL; semel purge is for all", flagDB)
+		return nil, exit.Usagef("--%s: partitions are for PostgreSQL; semel purge works on all databases", flagDB)
 	}
 	p, err := db.partitions(o)
 	if err != nil {
@@ -54,18 +54,18 @@ func errNotDivided() error {
 	return &exit.Error{Code: exit.Failed, Err: errors.New("the table of records is not divided into partitions; semel partitions divide does it")}
 }
 
-// partitionsView is what `partitions list --json` writes.
+// partitionsView is the output of `partitions list --json`.
 type partitionsView struct {
 	Partitions []partitionView `json:"partitions"`
 }
 
-// partitionView is a partition as programs are told of it.
+// partitionView is the JSON view of a partition.
 type partitionView struct {
 	Partition string     `json:"partition"`      // the name of its table
-	From      *time.Time `json:"from,omitempty"` // none: all that is before To, and all keys without a time
+	From      *time.Time `json:"from,omitempty"` // nil for the first partition, which holds all before To and all keys without a time
 	To        time.Time  `json:"to"`
-	Sealed    bool       `json:"sealed"`   // its drop is under way, or was broken off
-	Detached  bool       `json:"detached"` // the same, and it is not reached any more
+	Sealed    bool       `json:"sealed"`   // its drop is in progress, or was interrupted
+	Detached  bool       `json:"detached"` // as Sealed, and no longer part of the table
 }
 
 func partitionOf(p *postgres.Partition) partitionView {
@@ -76,7 +76,7 @@ func partitionOf(p *postgres.Partition) partitionView {
 	return v
 }
 
-// cells are v for people.
+// cells returns v as cells of a table.
 func (v *partitionView) cells() string {
 	from := "-"
 	if v.From != nil {
@@ -90,9 +90,9 @@ func newPartitionsListCommand() *cobra.Command {
 		Use:     "list",
 		Aliases: []string{"ls"},
 		Short:   "List the partitions",
-		Long: `list lists the partitions in the order of their times, which are UTC. FROM is the
-first time a partition holds and TO the first it does not. The first one has all
-keys without a time, and what was there before; it is never dropped.`,
+		Long: `list lists the partitions by time, in UTC. FROM is the first time that a partition
+holds, TO the first time after it. The first partition holds all keys without a time
+and all records from before the division; it is never dropped.`,
 		Args:              cobra.NoArgs,
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -126,6 +126,6 @@ func writePartitions(c *cobra.Command, all []postgres.Partition) error {
 		}
 		fmt.Fprintf(w, "%s\t%s\n", v.Partitions[i].cells(), dropping)
 	}
-	_ = w.Flush() // nobody is left to be told
+	_ = w.Flush() // the output is closed: there is no reader
 	return nil
 }

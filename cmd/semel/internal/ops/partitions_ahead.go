@@ -13,13 +13,14 @@ import (
 	"github.com/semelgo/semel/store/postgres"
 )
 
-// aheadView is what `partitions divide --json` and `partitions ahead --json` write.
+// aheadView is the output of `partitions divide --json` and `partitions ahead
+// --json`.
 type aheadView struct {
-	Made int       `json:"made"` // partitions
-	To   time.Time `json:"to"`   // the first time that there is none for
+	Made int       `json:"made"` // number of new partitions
+	To   time.Time `json:"to"`   // the end of the last partition
 }
 
-// aheadFlags is what the command line says about partitions to come.
+// aheadFlags are the flags about future partitions.
 type aheadFlags struct {
 	width time.Duration
 	count int
@@ -27,14 +28,14 @@ type aheadFlags struct {
 
 func (a *aheadFlags) addFlags(c *cobra.Command, width string) {
 	addDB(c)
-	durationVar(c.Flags(), &a.width, "width", 0, "how much time a partition holds: whole seconds, a minute at least; "+width)
-	c.Flags().IntVar(&a.count, "ahead", postgres.DefaultAhead, "how many partitions there are to be for the time to come")
+	durationVar(c.Flags(), &a.width, "width", 0, "the time span of a partition: whole seconds, at least a minute; "+width)
+	c.Flags().IntVar(&a.count, "ahead", postgres.DefaultAhead, "number of partitions for future times")
 }
 
 func (a *aheadFlags) check(c *cobra.Command) error {
 	switch {
 	case c.Flags().Changed("width") && (a.width < time.Minute || a.width%time.Second != 0):
-		return exit.Usagef("--width %v is not whole seconds and a minute at least", a.width)
+		return exit.Usagef("--width %v must be whole seconds, at least a minute", a.width)
 	case a.count < 1:
 		return exit.Usagef("--ahead %d is less than one", a.count)
 	}
@@ -50,12 +51,12 @@ func newPartitionsDivideCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "divide",
 		Short: "Divide the table of records into partitions",
-		Long: `divide turns the table of records into a partitioned one, whose first partition is
-what was there, and makes the partitions that follow it. The records are read once.
-Programs need not be stopped: the table is locked for a moment. Where it has been
-done, only the partitions that are missing are made.
+		Long: `divide turns the table of records into a partitioned table: the existing records become
+its first partition, and the partitions after it are created. The records are read
+once. Programs may keep running: the table is locked only for a moment. If the table
+is divided already, only missing partitions are created.
 
-It is not undone by any command.`,
+No command reverses this.`,
 		Args:              cobra.NoArgs,
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -75,7 +76,7 @@ It is not undone by any command.`,
 			})
 		},
 	}
-	a.addFlags(c, "as much as the last one, or 24h, if it is not given")
+	a.addFlags(c, "default: as the last partition, or 24h")
 	return c
 }
 
@@ -83,9 +84,9 @@ func newPartitionsAheadCommand() *cobra.Command {
 	var a aheadFlags
 	c := &cobra.Command{
 		Use:   "ahead",
-		Short: "Make partitions for the time to come",
-		Long: `ahead makes the partitions that are missing for the time to come. A key of a time
-for which there is no partition is refused. What is written meanwhile does not wait.`,
+		Short: "Create partitions for future times",
+		Long: `ahead creates the missing partitions for future times. A key whose time has no
+partition is refused. Other writes are not blocked meanwhile.`,
 		Args:              cobra.NoArgs,
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -106,13 +107,14 @@ for which there is no partition is refused. What is written meanwhile does not w
 			})
 		},
 	}
-	a.addFlags(c, "as much as the last one if it is not given")
+	a.addFlags(c, "default: as the last partition")
 	return c
 }
 
-// partitions are those of db, to come as wide as the last one is unless the command
-// line says otherwise, and those that there are. They are there too when the error
-// is postgres.ErrNotDivided.
+// partitions returns the partitions of db, configured by the flags, and the
+// list of existing partitions. Without --width, new partitions are as wide as
+// the last one. The first result is also set if the error is
+// postgres.ErrNotDivided.
 func (a *aheadFlags) partitions(ctx context.Context, db *database) (p *postgres.Partitions, all []postgres.Partition, err error) {
 	o := a.options()
 	if p, err = partitionsOf(db, o); err != nil {
@@ -128,8 +130,8 @@ func (a *aheadFlags) partitions(ctx context.Context, db *database) (p *postgres.
 	return p, all, err
 }
 
-// writeAhead writes how many partitions were made, and for which time there are
-// some now.
+// writeAhead prints how many partitions were created, and the end of the last
+// one.
 func writeAhead(c *cobra.Command, all []postgres.Partition, made int, err error) error {
 	if err != nil {
 		return err
@@ -143,6 +145,6 @@ func writeAhead(c *cobra.Command, all []postgres.Partition, made int, err error)
 	if terminal.WantsJSON(c) {
 		return terminal.WriteJSON(c, v)
 	}
-	fmt.Fprintf(c.OutOrStdout(), "partitions made: %d; there are some until %s\n", v.Made, v.To.Format(time.RFC3339))
+	fmt.Fprintf(c.OutOrStdout(), "partitions created: %d; the last one ends at %s\n", v.Made, v.To.Format(time.RFC3339))
 	return nil
 }

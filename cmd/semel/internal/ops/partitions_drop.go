@@ -15,20 +15,20 @@ import (
 	"github.com/semelgo/semel/store/postgres"
 )
 
-// droppedView is what `partitions drop --json` writes.
+// droppedView is the output of `partitions drop --json`.
 type droppedView struct {
 	DryRun     bool      `json:"dry_run"`
-	Partitions []oldView `json:"partitions"` // all that are old
+	Partitions []oldView `json:"partitions"` // all old partitions
 }
 
-// oldView is an old partition, and what becomes of it.
+// oldView is an old partition and what happens to it.
 type oldView struct {
 	partitionView
 
 	Records int64 `json:"records"` // before the drop
 	Dropped bool  `json:"dropped"`
-	// How many of the records hold the partition: unfinished ones, and such as are
-	// to be kept for longer.
+	// The number of records that keep the partition from being dropped:
+	// unfinished records, and records that must be kept for longer.
 	Pending    int64 `json:"pending"`
 	InProgress int64 `json:"in_progress"`
 	InDoubt    int64 `json:"in_doubt"`
@@ -40,21 +40,21 @@ func newPartitionsDropCommand() *cobra.Command {
 	var yes bool
 	c := &cobra.Command{
 		Use:   "drop --keep DURATION [--yes]",
-		Short: "Drop old partitions, with all that they have",
+		Short: "Drop old partitions with their records",
 		Long: `drop drops the partitions that ended more than --keep ago, by the database's clock.
-Without --yes nothing is dropped: those that would go are listed, since when their
-records are and how many, which reads all of these records.
+Without --yes nothing is dropped: the partitions that would be dropped are listed
+with their records, which reads all of these records.
 
-A partition stays that holds a record which semel purge would not remove either:
-one that waits, runs or is in doubt, or is to be kept for longer. A key of the time
-of a partition that went is refused from then on, and not run again.`,
+A partition stays if it holds a record that semel purge would not remove either: one
+that is Pending, InProgress or InDoubt, or that must be kept for longer. After the
+drop, keys with a time in that partition are refused and not run again.`,
 		Example:           "  semel partitions drop --keep 168h --yes",
 		Args:              cobra.NoArgs,
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(c *cobra.Command, _ []string) error {
 			switch {
 			case !c.Flags().Changed("keep"):
-				return exit.Usagef("--keep is required: as long as the longest retention of an operation whose keys carry a time")
+				return exit.Usagef("--keep is required: the longest retention of an operation whose keys contain a time")
 			case keep <= 0:
 				return exit.Usagef("--keep must be more than zero")
 			}
@@ -64,13 +64,13 @@ of a partition that went is refused from then on, and not run again.`,
 		},
 	}
 	addDB(c)
-	durationVar(c.Flags(), &keep, "keep", 0, "how long after its end a partition stays: the longest retention of an operation whose keys carry a time")
-	c.Flags().BoolVar(&yes, "yes", false, "drop them, and do not only say what would go")
+	durationVar(c.Flags(), &keep, "keep", 0, "how long a partition is kept after its end: the longest retention of an operation whose keys contain a time")
+	c.Flags().BoolVar(&yes, "yes", false, "drop the partitions, not only list them")
 	return c
 }
 
-// drop writes which partitions are old and, if it is to, drops those that may go.
-// That some are held is an error of a drop only.
+// drop prints the old partitions and, with yes, drops those that may be
+// dropped. Partitions that must stay are an error only with yes.
 func drop(ctx context.Context, c *cobra.Command, p *postgres.Partitions, yes bool) error {
 	old, err := p.Old(ctx)
 	if err != nil {
@@ -100,12 +100,12 @@ func oldViewOf(o *postgres.OldPartition) oldView {
 	return v
 }
 
-// drop drops what may go, and says in v what went.
+// drop drops the partitions that may be dropped, and updates v.
 func (v *droppedView) drop(ctx context.Context, p *postgres.Partitions) error {
 	dropped, err := p.Drop(ctx)
 	for i := range dropped {
 		at := slices.IndexFunc(v.Partitions, func(o oldView) bool { return o.Partition == dropped[i].Name })
-		if at < 0 { // it has become old since it was looked at
+		if at < 0 { // it has become old after the list was made
 			at = len(v.Partitions)
 			v.Partitions = append(v.Partitions, oldView{partitionView: partitionOf(&dropped[i])})
 		}
@@ -117,22 +117,22 @@ func (v *droppedView) drop(ctx context.Context, p *postgres.Partitions) error {
 	return err
 }
 
-// fateHeld is that of a partition which stays.
+// fateHeld is the fate of a partition that must stay.
 const fateHeld = "held"
 
-// fate is what becomes of v, for people.
+// fate returns, as a word for people, what happens to v.
 func (v *oldView) fate(dry bool) string {
 	switch {
 	case v.Dropped:
 		return "dropped"
 	case dry && v.Pending+v.InProgress+v.InDoubt+v.Kept == 0:
-		return "would go"
+		return "would be dropped"
 	default:
 		return fateHeld
 	}
 }
 
-// write writes v for people.
+// write prints v for people.
 func (v *droppedView) write(c *cobra.Command) {
 	w := tabwriter.NewWriter(c.OutOrStdout(), 0, 0, 2, ' ', 0)
 	if len(v.Partitions) > 0 {
@@ -148,10 +148,10 @@ func (v *droppedView) write(c *cobra.Command) {
 		}
 		fmt.Fprintf(w, "%s\t%d\t%d\t%d\t%d\t%d\t%s\n", p.cells(), p.Records, p.Pending, p.InProgress, p.InDoubt, p.Kept, fate)
 	}
-	_ = w.Flush() // nobody is left to be told
+	_ = w.Flush() // the output is closed: there is no reader
 	verb := "dropped"
 	if v.DryRun {
-		verb = "that would go (--yes drops them)"
+		verb = "that would be dropped (--yes drops them)"
 	}
 	fmt.Fprintf(c.OutOrStdout(), "partitions %s: %d, with %d records\n", verb, went, records)
 }

@@ -13,7 +13,8 @@ import (
 	"github.com/semelgo/semel/store"
 )
 
-// partition is one as partitions list and partitions drop write it with --json.
+// partition is a partition in the output of partitions list and partitions drop
+// with --json.
 type partition struct {
 	Partition                 string
 	From, To                  time.Time
@@ -37,7 +38,7 @@ func (s *testDB) partitions(t *testing.T, args ...string) (p partitions) {
 	return p
 }
 
-// exec changes the database behind the program's back.
+// exec changes the database directly.
 func (s *testDB) exec(t *testing.T, text string) {
 	t.Helper()
 	conn, err := pgx.Connect(t.Context(), s.db)
@@ -50,7 +51,7 @@ func (s *testDB) exec(t *testing.T, text string) {
 	}
 }
 
-// addPartition is the partition that the program would have made for a time that long ago.
+// addPartition adds a partition for a time in the past, and returns its name.
 func (s *testDB) addPartition(t *testing.T, ago time.Duration) (name string) {
 	t.Helper()
 	from := time.Now().Add(-ago).Truncate(24 * time.Hour).UTC()
@@ -61,7 +62,7 @@ func (s *testDB) addPartition(t *testing.T, ago time.Duration) (name string) {
 	return name
 }
 
-// insert lets a record stand whose key is that old.
+// insert inserts a record with a key of a past time.
 func (s *testDB) insert(t *testing.T, ago time.Duration, key string, state store.State, expire time.Duration) store.ID {
 	t.Helper()
 	r := store.Record{Token: token(state, 1), Operation: "timed", Scope: "s", Key: key, Expire: expire}
@@ -74,14 +75,14 @@ func (s *testDB) insert(t *testing.T, ago time.Duration, key string, state store
 	return r.ID
 }
 
-// newDivided has partitions, of which the first ends where three others begin
-// that are old: two days have records, of one of them a record must stay.
+// newDivided makes a database with three old partitions after the first one.
+// Two of them have records, and one of these holds a record that must stay.
 func newDivided(t *testing.T) (s *testDB, full, held string) {
 	t.Helper()
 	const day = 24 * time.Hour
 	s = newPostgres(t)
 	s.must(t, "partitions", "divide")
-	// As if the table had been divided a week ago.
+	// The state after a division one week ago.
 	s.exec(t, `ALTER TABLE semel_records DETACH PARTITION semel_records_first`)
 	from := time.Now().Add(-5 * day).Truncate(day).UTC()
 	s.exec(t, fmt.Sprintf(`ALTER TABLE semel_records ATTACH PARTITION semel_records_first FOR VALUES FROM (MINVALUE) TO ('%s')`, store.FirstID(from)))
@@ -94,8 +95,8 @@ func newDivided(t *testing.T) (s *testDB, full, held string) {
 	return s, full, held
 }
 
-// TestPartitionsListAndCreate: what was there is the first one, and the others
-// follow it as wide as the last.
+// TestPartitionsListAndCreate: the existing records are in the first partition,
+// and new partitions are as wide as the last one.
 func TestPartitionsListAndCreate(t *testing.T) {
 	t.Parallel()
 	s := newPostgres(t)
@@ -105,11 +106,11 @@ func TestPartitionsListAndCreate(t *testing.T) {
 	id := s.makeInDoubt(t, callOf("k"))
 	made := s.must(t, "partitions", "divide", "--width", "1h", "--ahead", "4")
 	all := s.partitions(t, "list").Partitions
-	if len(all) < 4 || !all[0].From.IsZero() || !strings.HasPrefix(made, fmt.Sprintf("partitions made: %d;", len(all))) {
+	if len(all) < 4 || !all[0].From.IsZero() || !strings.HasPrefix(made, fmt.Sprintf("partitions created: %d;", len(all))) {
 		t.Fatalf("divide wrote %q, and there are %+v", made, all)
 	}
 	s.must(t, "show", id)
-	if again := s.must(t, "partitions", "divide"); !strings.HasPrefix(again, "partitions made: ") || len(s.partitions(t, "list").Partitions) < len(all) {
+	if again := s.must(t, "partitions", "divide"); !strings.HasPrefix(again, "partitions created: ") || len(s.partitions(t, "list").Partitions) < len(all) {
 		t.Errorf("divide once more wrote %q", again)
 	}
 	before := s.partitions(t, "list").Partitions
@@ -128,8 +129,8 @@ func TestPartitionsListAndCreate(t *testing.T) {
 	}
 }
 
-// TestDropOldPartitions when that is said, and otherwise only told; what must
-// stay holds its partition.
+// TestDropOldPartitions: drop only lists them without --yes. A partition with a
+// record that must stay is not dropped.
 func TestDropOldPartitions(t *testing.T) {
 	t.Parallel()
 	s, full, held := newDivided(t)
@@ -146,7 +147,7 @@ func TestDropOldPartitions(t *testing.T) {
 	if p := told.Partitions[1]; p.Partition != held || p.Records != 2 || p.InDoubt != 1 {
 		t.Errorf("the second is %+v, want %s held by one of 2 records", p, held)
 	}
-	if out := s.must(t, "partitions", "drop", "--keep", "24h"); !strings.Contains(out, "would go (--yes drops them): 2, with 3 records") {
+	if out := s.must(t, "partitions", "drop", "--keep", "24h"); !strings.Contains(out, "would be dropped (--yes drops them): 2, with 3 records") {
 		t.Errorf("drop wrote %s", out)
 	}
 	before := len(s.partitions(t, "list").Partitions)
@@ -161,7 +162,7 @@ func TestDropOldPartitions(t *testing.T) {
 	}
 	s.exec(t, `DELETE FROM `+held+` WHERE state = 3`)
 	if last := s.partitions(t, "drop", "--keep", "24h", "--yes"); last.DryRun || len(last.Partitions) != 1 || !last.Partitions[0].Dropped {
-		t.Errorf("drop --yes of what is held no more = %+v", last)
+		t.Errorf("drop --yes of a partition that is no longer held = %+v", last)
 	}
 }
 

@@ -13,22 +13,22 @@ import (
 	"github.com/semelgo/semel/store/postgres"
 )
 
-// connectTimeout is how long a server may take to answer for the first time.
+// connectTimeout bounds the wait for a server's first answer.
 const connectTimeout = 10 * time.Second
 
-// openPostgres connects to the server that address names.
+// openPostgres connects to the server at address.
 func openPostgres(ctx context.Context, address string) (*database, error) {
 	config, err := pgxpool.ParseConfig(address)
 	if err != nil {
-		return nil, exit.Usagef("--%s: %w", flagDB, oneLineError{err}) // it shows no password
+		return nil, exit.Usagef("--%s: %w", flagDB, oneLineError{err}) // the error contains no password
 	}
 	to := config.ConnConfig
 	if to.RuntimeParams["application_name"] == "" {
 		to.RuntimeParams["application_name"] = "semel"
 	}
 	if to.DefaultQueryExecMode == pgx.QueryExecModeCacheStatement {
-		// A pooler may be in between that gives each transaction another
-		// connection, where what was prepared before is not.
+		// A pooler may give each transaction another connection, on which
+		// earlier prepared statements do not exist.
 		to.DefaultQueryExecMode = pgx.QueryExecModeExec
 	}
 	pool, err := pgxpool.NewWithConfig(ctx, config)

@@ -8,8 +8,8 @@ import (
 	"github.com/semelgo/semel/store"
 )
 
-// progressView is what the attempts of a record have come to, as programs are told
-// of it. The tries are told by show only.
+// progressView is the JSON view of the history of a record's attempts. Only
+// show prints the tries.
 type progressView struct {
 	Errors   int       `json:"errors"`
 	Crashes  int       `json:"crashes"`
@@ -18,8 +18,8 @@ type progressView struct {
 	Tries    []tryView `json:"tries,omitempty"`
 }
 
-// tryView is how one attempt ended. Its error is there with --reveal: nobody wrote
-// it to be shown.
+// tryView is the end of one attempt. Its error is printed with --reveal only:
+// it was not written for operators and may contain secrets.
 type tryView struct {
 	Attempt uint32        `json:"attempt"`
 	Kind    semel.TryKind `json:"kind"`
@@ -27,7 +27,7 @@ type tryView struct {
 	Error   string        `json:"error,omitempty"`
 }
 
-// progressOf is what the attempts of r have come to; nil if r says nothing of it.
+// progressOf returns the history of r's attempts; nil if r has none.
 func progressOf(r *store.Record) *progressView {
 	p, ok := semel.ProgressOf(*r)
 	if !ok {
@@ -35,14 +35,14 @@ func progressOf(r *store.Record) *progressView {
 	}
 	over := int64(r.Attempt)
 	if r.State == store.InProgress {
-		over-- // the last one may yet say how it ends
+		over-- // the last attempt may still be running
 	}
 	return &progressView{
 		Errors: p.Errors, Snoozes: p.Snoozes, Redrives: p.Redrives, Crashes: max(int(over-int64(p.Ended)), 0),
 	}
 }
 
-// triesOf are the last attempts that r knows of.
+// triesOf returns the last attempts in r's history.
 func triesOf(r *store.Record, reveal bool) []tryView {
 	p, _ := semel.ProgressOf(*r)
 	var tries []tryView
@@ -56,12 +56,12 @@ func triesOf(r *store.Record, reveal bool) []tryView {
 	return tries
 }
 
-// codeExhausted is the code of a failure that ends a record whose attempts are
-// used up. Its message quotes the last error, if there was one.
+// codeExhausted is the failure code of a record whose attempts are used up. The
+// failure's message quotes the last error, if there was one.
 const codeExhausted = "exhausted"
 
-// quotesError tells whether the message of r's failure is the text of an error
-// that nobody wrote to be shown.
+// quotesError reports whether the failure message of r quotes an error, which
+// may contain secrets.
 func quotesError(r *store.Record, f *semel.Failure) bool {
 	p, ok := semel.ProgressOf(*r)
 	if !ok || f.Code != codeExhausted {
@@ -70,7 +70,7 @@ func quotesError(r *store.Record, f *semel.Failure) bool {
 	return len(p.Tries) == 0 || p.Tries[len(p.Tries)-1].Kind != semel.TryInterrupted
 }
 
-// line is v for people.
+// line returns v as a line for people.
 func (v *progressView) line() string {
 	text := fmt.Sprintf("errors %d, crashes %d, snoozes %d", v.Errors, v.Crashes, v.Snoozes)
 	if v.Redrives > 0 {
@@ -79,7 +79,7 @@ func (v *progressView) line() string {
 	return text
 }
 
-// cells are the errors and the crashes of v, in a table.
+// cells returns the numbers of errors and crashes as cells of a table.
 func (v *progressView) cells() (errors, crashes string) {
 	if v == nil {
 		return "-", "-"
@@ -87,7 +87,7 @@ func (v *progressView) cells() (errors, crashes string) {
 	return strconv.Itoa(v.Errors), strconv.Itoa(v.Crashes)
 }
 
-// line is v for people.
+// line returns v as a line for people.
 func (v *tryView) line() string {
 	text := string(v.Kind)
 	switch {

@@ -13,21 +13,20 @@ import (
 )
 
 const (
-	// purgeStep is how many records are asked to go at a time.
+	// purgeStep is the number of records per call of Purge.
 	purgeStep = 1000
-	// purgeReportEvery is how many go between two lines of progress.
+	// purgeReportEvery is the number of records between two progress lines.
 	purgeReportEvery = 50 * purgeStep
 )
 
-// purgedView is what `purge --json` writes.
+// purgedView is the output of `purge --json`.
 type purgedView struct {
 	DryRun  bool         `json:"dry_run"`
-	Records int64        `json:"records"` // that went, or would go
+	Records int64        `json:"records"` // that were removed, or would be
 	Counts  []purgeCount `json:"counts,omitempty"`
 }
 
-// purgeCount is how many records of an operation in one state are past their
-// retention.
+// purgeCount is the number of expired records of an operation in one state.
 type purgeCount struct {
 	Operation string `json:"operation"`
 	State     string `json:"state"`
@@ -40,15 +39,15 @@ func newPurgeCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "purge",
 		Short: "Remove records that are past their retention",
-		Long: `purge removes Succeeded, Failed and Pending records that have expired, in small
-transactions, those that expired first before the others. Records that are
-InProgress or InDoubt never go. It can be stopped and started again.
+		Long: `purge removes expired Succeeded, Failed and Pending records, in small transactions,
+starting with those that expired first. InProgress and InDoubt records are never
+removed. The command can be interrupted and started again.
 
-With --dry-run nothing is removed: the records that would go are counted, which
-reads all records.
+With --dry-run nothing is removed: the expired records are counted, which reads all
+records.
 
-There is no other choice of records: one that went before its retention is over would
-let its key run again.`,
+Other records cannot be chosen: a record that is removed before the end of its
+retention would let its key run again.`,
 		Args:              cobra.NoArgs,
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -64,12 +63,12 @@ let its key run again.`,
 		},
 	}
 	addDB(c)
-	c.Flags().BoolVar(&dry, "dry-run", false, "only count what would go")
-	c.Flags().IntVar(&limit, "limit", 0, "remove at most so many records; 0: all of them")
+	c.Flags().BoolVar(&dry, "dry-run", false, "only count the records that would be removed")
+	c.Flags().IntVar(&limit, "limit", 0, "maximum number of records to remove; 0 means all")
 	return c
 }
 
-// dryPurge writes how many records would go.
+// dryPurge prints how many records would be removed.
 func dryPurge(ctx context.Context, c *cobra.Command, db *database, limit int64) error {
 	counts, err := countsOf(ctx, db)
 	if err != nil {
@@ -91,11 +90,11 @@ func dryPurge(ctx context.Context, c *cobra.Command, db *database, limit int64) 
 	for _, n := range v.Counts {
 		fmt.Fprintf(c.OutOrStdout(), "%8d  %-9s  %s\n", n.Records, n.State, safe(n.Operation))
 	}
-	fmt.Fprintf(c.OutOrStdout(), "records that would go: %d\n", v.Records)
+	fmt.Fprintf(c.OutOrStdout(), "records that would be removed: %d\n", v.Records)
 	return nil
 }
 
-// purge removes records and writes how many went, also when it ends early.
+// purge removes records and prints how many, also if it ends early.
 func purge(ctx context.Context, c *cobra.Command, db *database, limit int) error {
 	gone, err := remove(ctx, db.records, limit, c.ErrOrStderr())
 	if err != nil {
@@ -108,8 +107,8 @@ func purge(ctx context.Context, c *cobra.Command, db *database, limit int) error
 	return nil
 }
 
-// remove purges until nothing is left to go, or limit are gone. It tells of
-// long work on progress.
+// remove calls Purge until no expired record is left or limit records are
+// removed. It reports long work to progress.
 func remove(ctx context.Context, s store.Store, limit int, progress io.Writer) (gone int, err error) {
 	told := 0
 	for {

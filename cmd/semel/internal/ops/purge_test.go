@@ -14,7 +14,7 @@ import (
 	"github.com/semelgo/semel/store"
 )
 
-// purgedOutput is what purge --json writes.
+// purgedOutput is the output of purge --json.
 type purgedOutput struct {
 	DryRun  bool `json:"dry_run"`
 	Records int
@@ -33,7 +33,8 @@ func (s *testDB) purge(t *testing.T, args ...string) (p purgedOutput) {
 	return p
 }
 
-// TestPurgeMatchesDryRun, and nothing else.
+// TestPurgeMatchesDryRun: purge removes the records that the dry run counted,
+// and no others.
 func TestPurgeMatchesDryRun(t *testing.T) {
 	t.Parallel()
 	everyDatabase(t, func(t *testing.T, s *testDB) {
@@ -45,7 +46,7 @@ func TestPurgeMatchesDryRun(t *testing.T) {
 				}
 			}
 		}
-		const want = 1 + 4 + 5 // of Pending, Succeeded, Failed
+		const want = 1 + 4 + 5 // Pending, Succeeded, Failed
 		dry := s.purge(t, "--dry-run")
 		if !dry.DryRun || dry.Records != want || len(dry.Counts) != 3 {
 			t.Errorf("purge --dry-run = %+v, want %d records in 3 states", dry, want)
@@ -70,7 +71,8 @@ func TestPurgeMatchesDryRun(t *testing.T) {
 	})
 }
 
-// keptFor is when a record in state s expires that is to stay.
+// keptFor returns the time until the expiry of a record in state s that must
+// stay.
 func keptFor(s store.State) time.Duration {
 	if s.Unfinished() {
 		return 0
@@ -78,12 +80,12 @@ func keptFor(s store.State) time.Duration {
 	return time.Hour
 }
 
-// largeStore is a store with so many records to purge.
+// largeStore is a store with many expired records.
 type largeStore struct {
 	store.Store
 
 	left int
-	err  error // when half of them are gone
+	err  error // returned when half of them are removed
 }
 
 func (h *largeStore) Purge(_ context.Context, limit int) (int, error) {
@@ -95,13 +97,14 @@ func (h *largeStore) Purge(_ context.Context, limit int) (int, error) {
 	return n, nil
 }
 
-// TestPurgeReportsProgress as it goes, and of what it did when it ends early.
+// TestPurgeReportsProgress while it runs, and prints the result when it ends
+// early.
 func TestPurgeReportsProgress(t *testing.T) {
 	t.Parallel()
 	var progress bytes.Buffer
 	gone, err := ops.Remove(t.Context(), &largeStore{left: 2*ops.PurgeReportEvery + 1}, 0, &progress)
 	if lines := strings.Count(progress.String(), "going on\n"); gone != 2*ops.PurgeReportEvery+1 || err != nil || lines != 2 {
-		t.Errorf("removed %d, %v, and told %d times, want all and twice", gone, err, lines)
+		t.Errorf("removed %d, %v, with %d progress lines, want all and two", gone, err, lines)
 	}
 	if gone, err := ops.Remove(t.Context(), &largeStore{left: 2 * ops.PurgeReportEvery, err: errDown}, 0, &progress); gone != ops.PurgeReportEvery || err == nil {
 		t.Errorf("removed %d, %v, want half of them and the error", gone, err)

@@ -13,7 +13,7 @@ import (
 	"github.com/semelgo/semel/store"
 )
 
-// redriveFlags is what the command line says about a dead letter.
+// redriveFlags are the flags of redrive.
 type redriveFlags struct {
 	changeFlags
 
@@ -25,18 +25,17 @@ func newRedriveCommand() *cobra.Command {
 	var r redriveFlags
 	c := &cobra.Command{
 		Use:   "redrive " + targetsUse + " --reason TEXT",
-		Short: "Send a task or a message that has failed round again",
-		Long: `redrive lets a dead letter, Failed or InDoubt, wait for another attempt, with its
-errors and crashes counted anew. Any other Failed record that keeps its input is
-accepted, too. It is for keys that the system owns, tasks and messages. What the
-callers of any other key were told, that it has failed, stays true for ever: a new
-try is a new key.
+		Short: "Run a failed task or message again",
+		Long: `redrive makes a dead letter, Failed or InDoubt, Pending again, and counts its errors
+and crashes from zero. It also accepts any other Failed record that keeps its input.
+It is for keys that the system owns: tasks and messages. For any other key the callers
+were told that it failed, and that stays true: a new try needs a new key.
 
-A dead letter's record says that it is one. Any other record that keeps its input was
-enqueued, and is taken for a task. A message keeps none: --message says that you know
-the record to be a message's. It is handled when its broker delivers it again.
+The record of a dead letter is marked as one. Any other record that keeps its input
+was enqueued, and counts as a task. A message keeps no input: --message states that
+the record is a message's. The message is handled when its broker delivers it again.
 
-Who, when and why is kept for ever, and shown by semel show.`,
+A note with the actor, the time and the reason is kept for ever; semel show prints it.`,
 		Example:           `  semel redrive 6d3f… --reason "the mail server is back"`,
 		ValidArgsFunction: completeRecords(store.Failed),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -51,28 +50,29 @@ Who, when and why is kept for ever, and shown by semel show.`,
 	}
 	r.states, r.matches = []store.State{store.Failed, store.InDoubt}, r.mayRedrive
 	r.addFlags(c)
-	durationVar(c.Flags(), &r.delay, "delay", 0, "how long it waits first")
+	durationVar(c.Flags(), &r.delay, "delay", 0, "the delay before the next attempt")
 	c.Flags().BoolVar(&r.message, "message", false,
-		"the record is a message's, or another one's whose key no caller chose and was answered for, although it keeps no input")
+		"the record is a message's, or has another key that no caller chose, although it keeps no input")
 	return c
 }
 
-// mayRedrive tells whether r is a dead letter, or is taken for one.
+// mayRedrive reports whether r is a dead letter, or counts as one because of
+// the flags.
 func (r *redriveFlags) mayRedrive(was *store.Record) bool {
 	return semel.IsDeadLetter(*was) || was.State == store.Failed && (len(was.Input) > 0 || r.message)
 }
 
-// redrive sends the record round again that was, if its key is the system's.
+// redrive redrives the record was, if its key belongs to the system.
 func (r *redriveFlags) redrive(ctx context.Context, db *database, was *store.Record) (v changedView, err error) {
 	dead := semel.IsDeadLetter(*was)
 	switch {
 	case was.State != store.Failed && !dead:
 		return v, errRefused(was, "not a dead letter")
 	case !dead && len(was.Input) == 0 && !r.message:
-		return v, errRefused(was, "but was not enqueued: what its callers were told stays true, and a new try is a new key (--message, if it is a message)")
+		return v, errRefused(was, "and was not enqueued: its callers were told that it failed, so a new try needs a new key (--message if it is a message)")
 	}
 	o := semel.Options{Retention: r.retention}
-	if !dead { // a dead letter says by itself that it may be redriven
+	if !dead { // the record of a dead letter itself allows the redrive
 		o.Operations = []semel.Declared{semel.Define(was.Operation, semel.OperationOptions[json.RawMessage]{
 			Retry: &semel.Retry{Redelivered: r.message}, Retention: r.retention,
 		})}

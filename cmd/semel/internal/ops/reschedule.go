@@ -12,7 +12,7 @@ import (
 	"github.com/semelgo/semel/store"
 )
 
-// rescheduleFlags is what the command line says about a record that waits.
+// rescheduleFlags are the flags of reschedule.
 type rescheduleFlags struct {
 	changeFlags
 
@@ -23,17 +23,17 @@ func newRescheduleCommand() *cobra.Command {
 	var r rescheduleFlags
 	c := &cobra.Command{
 		Use:   "reschedule " + targetsUse + " --delay DURATION --reason TEXT",
-		Short: "Let what waits be due sooner or later",
-		Long: `reschedule lets a Pending record be due after --delay, sooner or later than it was.
-Until then nobody runs it.
+		Short: "Change when a Pending record is due",
+		Long: `reschedule makes a Pending record due after --delay, sooner or later than before. No
+worker runs it until then.
 
-Who, when and why is kept for ever, and shown by semel show.`,
+A note with the actor, the time and the reason is kept for ever; semel show prints it.`,
 		Example:           `  semel reschedule 6d3f… --delay 2h --reason "the mail server is being moved"`,
 		ValidArgsFunction: completeRecords(store.Pending),
 		RunE: func(c *cobra.Command, args []string) error {
 			switch {
 			case !c.Flags().Changed("delay"):
-				return exit.Usagef("--delay is required: 0 is at once")
+				return exit.Usagef("--delay is required; 0 means at once")
 			case r.delay < 0:
 				return exit.Usagef("--delay %v is less than zero", r.delay)
 			}
@@ -42,11 +42,11 @@ Who, when and why is kept for ever, and shown by semel show.`,
 	}
 	r.states = []store.State{store.Pending}
 	r.addFlags(c)
-	durationVar(c.Flags(), &r.delay, "delay", 0, "how long it waits from now on; 0: it is due at once")
+	durationVar(c.Flags(), &r.delay, "delay", 0, "the time from now until it is due; 0 means at once")
 	return c
 }
 
-// reschedule lets the record that was wait for a time of its own.
+// reschedule changes the time at which the record was is due.
 func (r *rescheduleFlags) reschedule(ctx context.Context, db *database, was *store.Record) (v changedView, err error) {
 	n := &pendingNote{Note: r.note(was), to: []store.State{store.Pending}}
 	engine, err := db.noting(semel.Options{Retention: r.retention}, n)

@@ -19,7 +19,7 @@ import (
 	"github.com/semelgo/semel/store"
 )
 
-// resolveFlags is what the command line says about a record in doubt.
+// resolveFlags are the flags of resolve.
 type resolveFlags struct {
 	selectFlags
 
@@ -34,16 +34,16 @@ func newResolveCommand() *cobra.Command {
 	var r resolveFlags
 	c := &cobra.Command{
 		Use:   "resolve " + targetsUse + " --to STATE --reason TEXT",
-		Short: "Settle a record that is in doubt",
-		Long: `resolve says what became of a record that is InDoubt. Find out first, where the
-effect would be: nothing checks what you say.
+		Short: "Set the outcome of a record that is InDoubt",
+		Long: `resolve sets the outcome of an InDoubt record. First find out whether the effect
+happened, in the system of the effect: semel cannot check your answer.
 
-  --to succeeded  it happened. Askers get --result, or else are told that it
-                  succeeded and that its result cannot be given
-  --to failed     it did not happen and will not: askers get the failure
-  --to pending    it did not happen: the key may try again
+  --to succeeded  the effect happened. Callers get --result; without --result they
+                  are told that it succeeded and that the result is not available
+  --to failed     the effect did not happen and will not: callers get the failure
+  --to pending    the effect did not happen: the key may be tried again
 
-Who, when and why is kept for ever, and shown by semel show.`,
+A note with the actor, the time and the reason is kept for ever; semel show prints it.`,
 		Example:           `  semel resolve 6d3f… --to succeeded --reason "charge ch_1 is in the bank's list" --result charge.json`,
 		ValidArgsFunction: completeRecords(store.InDoubt),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -70,28 +70,29 @@ Who, when and why is kept for ever, and shown by semel show.`,
 func (r *resolveFlags) addFlags(c *cobra.Command) {
 	r.selectFlags.addFlags(c)
 	f := c.Flags()
-	f.StringVar(&r.to, "to", "", "what it is to be: succeeded, failed or pending")
-	f.StringVar(&r.reason, "reason", "", "why; it is kept")
-	f.StringVar(&r.actor, "actor", "", "who says so; $USER if it is not given")
+	f.StringVar(&r.to, "to", "", "the new state: succeeded, failed or pending")
+	f.StringVar(&r.reason, "reason", "", "the reason; it is kept as a note")
+	f.StringVar(&r.actor, "actor", "", "the person who makes the change (default $USER)")
 	f.StringVar(&r.result, "result", "", "with --to succeeded, the file with the result as JSON; - for the standard input")
 	f.BoolVar(&r.raw, "raw", false, "the result is of type semel.Raw: store the file's bytes as they are")
 	f.StringVar(&r.code, "failure-code", "", "with --to failed, the failure's code")
 	f.StringVar(&r.message, "failure-message", "", "with --to failed, the failure's message")
-	durationVar(f, &r.retention, "retention", 24*time.Hour, "how long a record is kept from now on that does not say its operation's retention")
+	durationVar(f, &r.retention, "retention", 24*time.Hour, "how long to keep a record that has no retention of its operation")
 	completeStates(c, "to", store.Succeeded, store.Failed, store.Pending)
-	_ = c.MarkFlagFilename("result", "json") // it fails for a flag that is not there
+	_ = c.MarkFlagFilename("result", "json") // it fails only for a flag that does not exist
 }
 
-// selection reads which records are to be resolved. A result belongs to one record.
+// selection returns the records to resolve. A result belongs to a single
+// record.
 func (r *resolveFlags) selection(c *cobra.Command, args []string) (selection, error) {
 	if r.result != "" && (r.all || len(args) > 1 || slices.Contains(args, stdinIDs)) {
-		return selection{}, exit.Usagef("--result goes with one record only")
+		return selection{}, exit.Usagef("--result requires a single record")
 	}
 	return r.choose(c, args)
 }
 
-// resolution is what the command line asks for. The result is read, so that nothing is
-// asked of the database when it cannot be.
+// resolution returns what the flags ask for. It reads the result before the
+// database is used, because reading may fail.
 func (r *resolveFlags) resolution(c *cobra.Command) (w semel.Resolution, err error) {
 	if r.to == "" {
 		return w, exit.Usagef("--to is required: succeeded, failed or pending")
@@ -115,29 +116,29 @@ func (r *resolveFlags) resolution(c *cobra.Command) (w semel.Resolution, err err
 	return w, err
 }
 
-// check sees whether what the flags say goes together.
+// check checks the combination of flags.
 func (r *resolveFlags) check(w *semel.Resolution) error {
 	switch {
 	case w.Reason == "":
-		return exit.Usagef("--reason is required: it is kept, for those who ask later")
+		return exit.Usagef("--reason is required: it is kept as a note")
 	case w.Actor == "":
 		return errNoActor()
 	case w.To != store.Succeeded && r.result != "":
-		return exit.Usagef("--result goes with --to succeeded only")
+		return exit.Usagef("--result requires --to succeeded")
 	case r.retention <= 0:
 		return exit.Usagef("--retention must be more than zero")
 	case r.raw && r.result == "":
-		return exit.Usagef("--raw goes with --result only")
+		return exit.Usagef("--raw requires --result")
 	case w.To != store.Failed && (r.code != "" || r.message != ""):
-		return exit.Usagef("--failure-code and --failure-message go with --to failed only")
+		return exit.Usagef("--failure-code and --failure-message require --to failed")
 	}
 	return nil
 }
 
-// maxResult is the most that is read of a result. Stores keep less.
+// maxResult is the limit for reading a result. Stores keep less.
 const maxResult = 64 << 20
 
-// readResult reads what the operation would have returned.
+// readResult reads the result of the operation.
 func (r *resolveFlags) readResult(stdin io.Reader) (any, error) {
 	in := stdin
 	if r.result != "-" {
@@ -159,12 +160,12 @@ func (r *resolveFlags) readResult(stdin io.Reader) (any, error) {
 	if err := json.Unmarshal(text, &v); err != nil {
 		return nil, exit.Usagef("--result is not JSON: %w", err)
 	}
-	stored, err := json.Marshal(v) // as the engine does it, which can be longer
+	stored, err := json.Marshal(v) // as the engine encodes it, which can be longer
 	return json.RawMessage(stored), err
 }
 
-// resolvedView is what `resolve --json` writes: what stands now, and who said
-// so.
+// resolvedView is the output of `resolve --json`: the record now, the actor and
+// the reason.
 type resolvedView struct {
 	recordView
 
@@ -172,7 +173,7 @@ type resolvedView struct {
 	Reason string `json:"reason"`
 }
 
-// resolve settles the record and returns what stands.
+// resolve resolves the record and returns its new state.
 func resolve(ctx context.Context, db *database, r *resolveFlags, w semel.Resolution) (view any, line string, err error) {
 	if err := checkFits(ctx, db, w.Result); err != nil {
 		return nil, "", err
@@ -195,8 +196,8 @@ func resolve(ctx context.Context, db *database, r *resolveFlags, w semel.Resolut
 	return resolvedView{viewOf(&now, db.salt, false), w.Actor, w.Reason}, fmt.Sprintf("%s is %s now", now.ID, now.State), nil
 }
 
-// checkFits sees whether the store keeps a result, which would otherwise be settled
-// as one that cannot be given.
+// checkFits returns an error if the store cannot keep the result. Without this
+// check the record would be resolved with a result that is not available.
 func checkFits(ctx context.Context, db *database, result any) error {
 	size := 0
 	switch v := result.(type) {
@@ -212,13 +213,13 @@ func checkFits(ctx context.Context, db *database, result any) error {
 	if err != nil {
 		return fmt.Errorf("read the store's capabilities: %w", err)
 	}
-	if size >= caps.MaxOutcome { // there is a byte before it
+	if size >= caps.MaxOutcome { // the engine adds one byte
 		return exit.Usagef("--result has %d bytes; the store keeps less than %d", size, caps.MaxOutcome)
 	}
 	return nil
 }
 
-// fieldFlag names the flag that an engine's error about a field speaks of.
+// fieldFlag returns err with the flag in place of the engine's field name.
 func fieldFlag(err error) error {
 	if f, ok := errors.AsType[*semel.FieldError](err); ok && f.Field == "Retention" {
 		return exit.Usagef("--retention %s", f.Reason)

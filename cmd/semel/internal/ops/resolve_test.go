@@ -16,8 +16,9 @@ import (
 	"github.com/semelgo/semel/store"
 )
 
-// TestResolveInDoubt: a program leaves a doubt, a person settles it, and whoever
-// asks again is told accordingly. Who and why is kept.
+// TestResolveInDoubt: a program leaves a record InDoubt and an operator
+// resolves it. Retries receive the outcome. The note has the actor and the
+// reason.
 func TestResolveInDoubt(t *testing.T) {
 	t.Parallel()
 	result := writeFile(t, `"charged"`)
@@ -70,7 +71,8 @@ func TestResolveInDoubt(t *testing.T) {
 	})
 }
 
-// wantNote checks the one note about call, as the store and as show tell it.
+// wantNote checks the only note about call, in the store and in the output of
+// show.
 func (s *testDB) wantNote(t *testing.T, call semel.Call, actor, reason string, to store.State) {
 	t.Helper()
 	notes, err := s.engine.Notes(t.Context(), call.ID())
@@ -90,8 +92,8 @@ func (s *testDB) wantNote(t *testing.T, call semel.Call, actor, reason string, t
 	}
 }
 
-// TestResolveByCallersKey: the ID is not needed by one who has the key,
-// and the actor is who runs the program.
+// TestResolveByCallersKey: scope and key name the record instead of the ID, and
+// the default actor is $USER.
 func TestResolveByCallersKey(t *testing.T) {
 	t.Parallel()
 	s := newSQLite(t)
@@ -107,7 +109,7 @@ func TestResolveByCallersKey(t *testing.T) {
 	s.wantNote(t, call, "ann", "looked", store.Failed)
 }
 
-// TestResolveWithBytes stores them as they are, from the standard input.
+// TestResolveWithBytes stores the bytes of standard input unchanged.
 func TestResolveWithBytes(t *testing.T) {
 	t.Parallel()
 	s := newSQLite(t)
@@ -124,7 +126,7 @@ func TestResolveWithBytes(t *testing.T) {
 	}
 }
 
-// TestResolveIsRefused where nothing is in doubt, and changes nothing.
+// TestResolveIsRefused for a record that is not InDoubt, and changes nothing.
 func TestResolveIsRefused(t *testing.T) {
 	t.Parallel()
 	everyDatabase(t, func(t *testing.T, s *testDB) {
@@ -135,14 +137,14 @@ func TestResolveIsRefused(t *testing.T) {
 		id := call.ID().String()
 		s.runOn(t, "resolve", id, "--to", "failed", "--reason", "r").want(t, exit.Refused, "is Succeeded, not InDoubt")
 		if v, replayed, err := s.do(t, call, "", nil); v != "v" || !replayed || err != nil {
-			t.Errorf("asked again: %q, %v, %v, want the result that stood", v, replayed, err)
+			t.Errorf("retry: %q, %v, %v, want the stored result", v, replayed, err)
 		}
 		s.runOn(t, "resolve", strings.Repeat("0", 32), "--to", "failed", "--reason", "r").want(t, exit.NotFound, "there is no record")
 	})
 }
 
-// TestResolveWithInvalidFlags is refused before the database is asked, and names
-// the flag.
+// TestResolveWithInvalidFlags: the error names the flag, and the database is
+// not used.
 func TestResolveWithInvalidFlags(t *testing.T) {
 	t.Parallel()
 	s := newSQLite(t)
@@ -155,11 +157,11 @@ func TestResolveWithInvalidFlags(t *testing.T) {
 		`--to "done" is none of`:   {id, "--to", "done", "--reason", "r"},
 		`--to "indoubt" is none`:   {id, "--to", "indoubt", "--reason", "r"},
 		"--reason is required":     {id, "--to", "failed", "--reason", " "},
-		"--result goes with":       {id, "--to", "failed", "--reason", "r", "--result", notJSON},
+		"--result requires --to":   {id, "--to", "failed", "--reason", "r", "--result", notJSON},
 		"--result is not JSON":     append([]string{id, "--result", notJSON}, good...),
 		"--result: open":           append([]string{id, "--result", notJSON + ".none"}, good...),
 		"the store keeps less":     append([]string{id, "--result", large}, good...),
-		"--raw goes with":          append([]string{id, "--raw"}, good...),
+		"--raw requires":           append([]string{id, "--raw"}, good...),
 		"--failure-code and":       append([]string{id, "--failure-code", "c"}, good...),
 		"--retention must be more": append([]string{id, "--retention", "0"}, good...),
 		"--retention must be long": append([]string{id, "--retention", "1ms"}, good...),
@@ -180,7 +182,8 @@ func TestResolveWithInvalidFlags(t *testing.T) {
 	}
 }
 
-// TestResolveBusyRecord by somebody's open transaction may be tried again.
+// TestResolveBusyRecord: a record that an open transaction holds can be
+// resolved later.
 func TestResolveBusyRecord(t *testing.T) {
 	t.Parallel()
 	s := newPostgres(t)

@@ -21,13 +21,13 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	// What the machine says must not decide what the tests show.
+	// The machine's environment must not influence the tests.
 	_ = os.Unsetenv("SEMEL_DB")
 	_ = os.Setenv("USER", "ann")
 	os.Exit(m.Run())
 }
 
-// result is what the program told.
+// result is the output of the program.
 type result struct {
 	args []string
 	code int
@@ -35,7 +35,7 @@ type result struct {
 	errs string
 }
 
-// run runs the program in this process, with stdin.
+// runWith runs the program in this process, with stdin.
 func runWith(t *testing.T, stdin string, args ...string) result {
 	t.Helper()
 	var out, errs bytes.Buffer
@@ -48,7 +48,7 @@ func run(t *testing.T, args ...string) result {
 	return runWith(t, "", args...)
 }
 
-// must runs the program, which must say that all is well.
+// must runs the program, which must succeed, and returns its output.
 func must(t *testing.T, args ...string) string {
 	t.Helper()
 	got := run(t, args...)
@@ -58,30 +58,31 @@ func must(t *testing.T, args ...string) string {
 	return got.out
 }
 
-// want checks the code, and that the error is one line that has text in it.
+// want checks the exit code, and that standard error is one line that contains
+// text.
 func (got result) want(t *testing.T, code int, text string) {
 	t.Helper()
 	lines := strings.Split(strings.TrimSuffix(got.errs, "\n"), "\n")
 	if code == exit.Usage && len(lines) == 2 {
-		lines = lines[:1] // the other one says where help is
+		lines = lines[:1] // the second line points to the help
 	}
 	if got.code != code || len(lines) != 1 || !strings.HasPrefix(lines[0], "semel: ") || !strings.Contains(lines[0], text) {
-		t.Errorf("semel %v: code %d, told %q; want code %d and one line with %q", got.args, got.code, got.errs, code, text)
+		t.Errorf("semel %v: code %d, wrote %q; want code %d and one line with %q", got.args, got.code, got.errs, code, text)
 	}
 }
 
-// testDB is a database with a program that uses it.
+// testDB is a database and a program that uses it.
 type testDB struct {
-	db     string // as --db takes it
+	db     string // the value of --db
 	engine *semel.Core
 	store  store.Store
-	// broken makes an engine that can record no outcome.
+	// broken makes an engine that cannot record outcomes.
 	broken func(t *testing.T, o semel.Options) *semel.Core
-	// withOperations makes an engine that was given operations, as workers are.
+	// withOperations makes an engine with operations, as workers have.
 	withOperations func(t *testing.T, ops ...semel.Declared) *semel.Core
 }
 
-// newSQLite makes a SQLite database and an engine over it.
+// newSQLite creates a SQLite database and an engine over it.
 func newSQLite(t *testing.T) *testDB {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "semel.db")
@@ -97,7 +98,7 @@ func newSQLite(t *testing.T) *testDB {
 	return s
 }
 
-// newPostgres makes a PostgreSQL database and an engine over it.
+// newPostgres creates a PostgreSQL database and an engine over it.
 func newPostgres(t *testing.T) *testDB {
 	t.Helper()
 	s := &testDB{db: realtest.Postgres(t).Database(t)}
@@ -115,7 +116,7 @@ func newPostgres(t *testing.T) *testDB {
 	return s
 }
 
-// everyDatabase runs test on a site of each kind of database.
+// everyDatabase runs test on both kinds of database.
 func everyDatabase(t *testing.T, test func(t *testing.T, s *testDB)) {
 	t.Helper()
 	t.Run("sqlite", func(t *testing.T) { t.Parallel(); test(t, newSQLite(t)) })
@@ -146,19 +147,19 @@ func engineOver[Tx any](t *testing.T, s store.TxStore[Tx], o semel.Options) *sem
 	}
 	t.Cleanup(func() {
 		ended, cancel := context.WithCancel(context.Background())
-		cancel() // of what is still to be recorded some tests leave something
+		cancel() // some tests leave unrecorded outcomes
 		_ = e.Close(ended)
 	})
 	return e.Core
 }
 
-// runOn runs the program on the site's database.
+// runOn runs the program on the database.
 func (s *testDB) runOn(t *testing.T, args ...string) result {
 	t.Helper()
 	return run(t, append(args, "--db", s.db)...)
 }
 
-// must runs the program on the site's database; it must say that all is well.
+// must runs the program on the database. It must succeed.
 func (s *testDB) must(t *testing.T, args ...string) string {
 	t.Helper()
 	return must(t, append(args, "--db", s.db)...)
@@ -172,19 +173,19 @@ var (
 	nothing = func(context.Context) (string, error) { return "", errors.New("it ran") }
 )
 
-// someScope is a scope whose parts nobody must see.
+// someScope is a scope whose parts must not be printed.
 func someScope() semel.Scope { return semel.ScopeOf("tenant-s3cret", "user-s3cret") }
 
-// callOf asks for a charge with a key that nobody must see.
+// callOf returns a call with a key that must not be printed.
 func callOf(key string) semel.Call { return charge.Call(someScope(), key+"-s3cret", "input-s3cret") }
 
-// do asks for c with a function that returns v and err.
+// do runs c with a function that returns v and err.
 func (s *testDB) do(t *testing.T, c semel.Call, v string, err error) (string, bool, error) {
 	t.Helper()
 	return semel.Do(t.Context(), s.engine, c, func(context.Context) (string, error) { return v, err })
 }
 
-// makeInDoubt leaves c in doubt: its function cannot say whether the effect happened.
+// makeInDoubt makes c InDoubt: its function returns an Unknown error.
 func (s *testDB) makeInDoubt(t *testing.T, c semel.Call) string {
 	t.Helper()
 	if _, _, err := s.do(t, c, "", errDown); !errors.Is(err, semel.ErrOutcomeUnknown) {
@@ -193,7 +194,7 @@ func (s *testDB) makeInDoubt(t *testing.T, c semel.Call) string {
 	return c.ID().String()
 }
 
-// state is what stands for c.
+// state returns the current state of c.
 func (s *testDB) state(t *testing.T, c semel.Call) store.State {
 	t.Helper()
 	answers, err := s.store.Get(t.Context(), []store.ID{c.ID()})
@@ -203,7 +204,7 @@ func (s *testDB) state(t *testing.T, c semel.Call) store.State {
 	return answers[0].Token.State
 }
 
-// writeFile writes a file of the test.
+// writeFile writes a file in the test's directory.
 func writeFile(t *testing.T, text string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "file")

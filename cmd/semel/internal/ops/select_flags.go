@@ -13,48 +13,49 @@ import (
 	"github.com/semelgo/semel/store"
 )
 
-// selectFlags is what the commands that change records have in common: which records.
+// selectFlags are the flags that select the records to change.
 type selectFlags struct {
 	filterFlags
 
 	all, dryRun bool
-	states      []store.State            // that the command changes
-	matches     func(*store.Record) bool // of those in these states; nil: each
+	states      []store.State            // the states that the command changes
+	matches     func(*store.Record) bool // which records in these states it changes; nil means all
 }
 
 func (g *selectFlags) addFlags(c *cobra.Command) {
 	addDB(c)
 	g.target.addFlags(c)
 	g.addFilterFlags(c, "with --all: ", 0)
-	c.Flags().BoolVar(&g.all, "all", false, "all records that --operation, --scope, --key and the other flags choose")
-	c.Flags().BoolVar(&g.dryRun, "dry-run", false, "change nothing: list what would be changed")
+	c.Flags().BoolVar(&g.all, "all", false, "all records that --operation, --scope, --key and the other flags select")
+	c.Flags().BoolVar(&g.dryRun, "dry-run", false, "list the records that would be changed, and change nothing")
 }
 
-// accepts tells whether the command would change r.
+// accepts reports whether the command would change r.
 func (g *selectFlags) accepts(r *store.Record) bool {
 	return slices.Contains(g.states, r.State) && (g.matches == nil || g.matches(r))
 }
 
-// choose reads which records the command line names.
+// choose returns the records that the command line selects.
 func (g *selectFlags) choose(c *cobra.Command, args []string) (s selection, err error) {
 	given := g.given(c.Flags())
 	switch {
 	case !g.all && len(given) > 0:
-		return s, exit.Usagef("%s goes with --all only", strings.Join(given, ", "))
+		return s, exit.Usagef("%s cannot be used without --all", strings.Join(given, ", "))
 	case !g.all:
 		return g.selected(c, args)
 	case len(args) > 0:
 		return s, exit.Usagef("give record IDs or --all, not both")
 	case !g.narrows():
-		return s, exit.Usagef("--all needs a flag that says which records, such as --operation or --since")
+		return s, exit.Usagef("--all needs a flag that selects records, such as --operation or --since")
 	}
 	s.many = true
 	s.all, err = g.read(c.Flags(), g.states...)
 	return s, err
 }
 
-// run changes the records that s names one after the other. When there may be several, a
-// record that cannot be changed is reported and the others are changed all the same.
+// run applies change to the selected records, one after the other. If several
+// records can be selected, a record that cannot be changed is reported and the
+// others are changed.
 func (g *selectFlags) run(c *cobra.Command, s selection, change changeOne) error {
 	return withRecords(c, func(ctx context.Context, db *database) error {
 		if s.all != nil {
@@ -86,8 +87,9 @@ func (g *selectFlags) run(c *cobra.Command, s selection, change changeOne) error
 	})
 }
 
-// allIDs finds the IDs of what --all chooses before anything is changed, because what is
-// changed is not found any more.
+// allIDs returns the IDs of the records that --all selects. They are read
+// before the first change, because a changed record no longer matches the
+// filter.
 func (g *selectFlags) allIDs(ctx context.Context, c *cobra.Command, db *database, w *recordFilter) (ids []store.ID, err error) {
 	more := false
 	err = w.each(ctx, db, readProgress(c), func(r *store.Record) (bool, error) {
@@ -104,14 +106,14 @@ func (g *selectFlags) allIDs(ctx context.Context, c *cobra.Command, db *database
 	case err != nil:
 		return nil, err
 	case more:
-		fmt.Fprintf(c.ErrOrStderr(), "semel: there are more than %d; --limit 0 takes all\n", g.limit)
+		fmt.Fprintf(c.ErrOrStderr(), "semel: there are more than %d records; --limit 0 selects all\n", g.limit)
 	case len(ids) == 0:
 		fmt.Fprintln(c.ErrOrStderr(), "semel: there is no such record")
 	}
 	return ids, nil
 }
 
-// preview lists the records that would be changed, and reports those that would not.
+// preview lists the records that would be changed, and reports the others.
 func (g *selectFlags) preview(ctx context.Context, c *cobra.Command, db *database, s selection) error {
 	if !s.many {
 		id, err := find(ctx, db, s.ids)

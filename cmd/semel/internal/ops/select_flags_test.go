@@ -12,7 +12,7 @@ import (
 	"github.com/semelgo/semel/store"
 )
 
-// deadLetters leaves n tasks that have failed for good, and returns their calls.
+// deadLetters makes n dead letters and returns their calls.
 func (s *testDB) deadLetters(t *testing.T, n int) (calls []semel.Call) {
 	t.Helper()
 	for i := range n {
@@ -24,13 +24,13 @@ func (s *testDB) deadLetters(t *testing.T, n int) (calls []semel.Call) {
 	return calls
 }
 
-// TestRedriveAllDeadLetters, of one operation, after a look at which they are. Records
-// that nobody may redrive are not chosen.
+// TestRedriveAllDeadLetters of one operation, after a dry run. Records that
+// must not be redriven are not selected.
 func TestRedriveAllDeadLetters(t *testing.T) {
 	t.Parallel()
 	everyDatabase(t, func(t *testing.T, s *testDB) {
 		calls := s.deadLetters(t, 3)
-		answered := callOf("answered") // a caller's key, which was told that it has failed
+		answered := callOf("answered") // its caller was told that it failed
 		if _, _, err := s.do(t, answered, "", semel.Final(errDown)); err == nil {
 			t.Fatal("the failure was not returned")
 		}
@@ -69,7 +69,7 @@ func TestRedriveAllDeadLetters(t *testing.T) {
 	})
 }
 
-// TestResolveAllInDoubt, of one scope, and what waits is cancelled.
+// TestResolveAllInDoubt of one scope, and cancel of all Pending records.
 func TestResolveAllInDoubt(t *testing.T) {
 	t.Parallel()
 	everyDatabase(t, func(t *testing.T, s *testDB) {
@@ -97,20 +97,21 @@ func TestResolveAllInDoubt(t *testing.T) {
 	})
 }
 
-// TestAllNeedsAFilter: a filter that was forgotten, or is meant for --all, changes nothing.
+// TestAllNeedsAFilter: without a filter --all changes nothing, and filter flags
+// without --all change nothing.
 func TestAllNeedsAFilter(t *testing.T) {
 	t.Parallel()
 	s := newSQLite(t)
 	id := s.makeInDoubt(t, callOf("k"))
 	for want, args := range map[string][]string{
 		"--all needs a flag":                             {"cancel", "--all"},
-		"--all needs a flag that says which":             {"cancel", "--all", "--limit", "0"},
-		"--all needs a flag that says":                   {"cancel", "--all", "--overdue=false"},
+		"--all needs a flag that selects records":        {"cancel", "--all", "--limit", "0"},
+		"--all needs a flag that selects":                {"cancel", "--all", "--overdue=false"},
 		"--state is empty":                               {"cancel", "--all", "--state", "", "--since", "1h"},
 		"--operation is empty":                           {"cancel", "--all", "--operation", "", "--since", "1d"},
 		"invalid time":                                   {"cancel", "--all", "--since", ""},
 		"--message with --all needs --operation":         {"redrive", "--all", "--since", "1d", "--message"},
-		"--state, --since goes with --all only":          {"redrive", id, "--state", "failed", "--since", "1h"},
+		"--state, --since cannot be used without --all":  {"redrive", id, "--state", "failed", "--since", "1h"},
 		"record IDs or --all, not both":                  {"redrive", id, "--all", "--operation", "sms"},
 		`--state "succeeded" is none of failed, indoubt`: {"redrive", "--all", "--state", "succeeded"},
 		"--code is for Failed":                           {"cancel", "--all", "--code", "c"},
@@ -121,10 +122,10 @@ func TestAllNeedsAFilter(t *testing.T) {
 		}
 		s.runOn(t, args...).want(t, exit.Usage, want)
 	}
-	s.runOn(t, "resolve", "--all", "--operation", "charge", "--to", "succeeded", "--result", "-", "--reason", "r").want(t, exit.Usage, "--result goes with one record only")
+	s.runOn(t, "resolve", "--all", "--operation", "charge", "--to", "succeeded", "--result", "-", "--reason", "r").want(t, exit.Usage, "--result requires a single record")
 }
 
-// TestShowSeveralRecords, with what is missing reported.
+// TestShowSeveralRecords: missing records are reported.
 func TestShowSeveralRecords(t *testing.T) {
 	t.Parallel()
 	s := newSQLite(t)
@@ -140,8 +141,8 @@ func TestShowSeveralRecords(t *testing.T) {
 	}
 }
 
-// TestAllChecksAgainBeforeTheChange: a record that a worker has begun to run since it was found is not
-// cancelled by a command that chose what waits.
+// TestAllChecksAgainBeforeTheChange: cancel --all does not cancel a record that
+// a worker has claimed after it was selected.
 func TestAllChecksAgainBeforeTheChange(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -155,7 +156,7 @@ func TestAllChecksAgainBeforeTheChange(t *testing.T) {
 		{"", store.Succeeded, false},
 	} {
 		if got, err := ops.StillChosen(tt.state, tt.now); got != tt.want || err != nil {
-			t.Errorf("--state %q still chooses what is %v now: %v, %v, want %v", tt.state, tt.now, got, err, tt.want)
+			t.Errorf("--state %q still selects a record that is %v now: %v, %v, want %v", tt.state, tt.now, got, err, tt.want)
 		}
 	}
 }

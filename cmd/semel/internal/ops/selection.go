@@ -16,22 +16,23 @@ import (
 	"github.com/semelgo/semel/store"
 )
 
-// stdinIDs is the argument that has the IDs read from the standard input.
+// stdinIDs is the argument for reading the IDs from standard input.
 const stdinIDs = "-"
 
-// changeOne changes one record. It returns what is written for programs and for people.
+// changeOne changes one record. It returns its output for programs and for
+// people.
 type changeOne func(ctx context.Context, db *database, id store.ID) (view any, line string, err error)
 
 // selection is the records that a command line names.
 type selection struct {
 	ids  []store.ID
-	many bool // several IDs were given, or they were read from the standard input, or by --all
+	many bool // several IDs were given, or --all, or standard input
 
-	all *recordFilter // nil: without --all
+	all *recordFilter // nil without --all
 }
 
-// selected reads which records args and the flags name. All IDs are read before the
-// database is opened, so that a mistyped one changes nothing.
+// selected returns the records that args and the flags name. It reads all IDs
+// before the database is opened, so that a mistyped ID changes nothing.
 func (t *target) selected(c *cobra.Command, args []string) (s selection, err error) {
 	s.many = len(args) > 1 || slices.Contains(args, stdinIDs)
 	if !s.many {
@@ -63,7 +64,7 @@ func (t *target) selected(c *cobra.Command, args []string) (s selection, err err
 	return s, nil
 }
 
-// readFields reads texts that are separated by white space.
+// readFields reads words separated by white space.
 func readFields(in io.Reader) (all []string, err error) {
 	scanner := bufio.NewScanner(in)
 	scanner.Split(bufio.ScanWords)
@@ -76,8 +77,8 @@ func readFields(in io.Reader) (all []string, err error) {
 	return all, nil
 }
 
-// changeEach changes each record, with one line of output for each. It stops early only
-// when the command is interrupted or the database no longer answers.
+// changeEach changes each record and prints one line for each. It stops early
+// only if the command is interrupted or the database does not answer.
 func (s selection) changeEach(ctx context.Context, c *cobra.Command, db *database, change changeOne) error {
 	lines := json.NewEncoder(c.OutOrStdout())
 	lines.SetEscapeHTML(false)

@@ -13,8 +13,8 @@ import (
 	"github.com/semelgo/semel/store"
 )
 
-// A record that cannot be changed does not keep the others from being changed. The last
-// line of the errors says how many were changed.
+// TestResolveSeveralRecords: a record that cannot be changed does not stop the
+// command. The last line of the errors has the number of changed records.
 func TestResolveSeveralRecords(t *testing.T) {
 	t.Parallel()
 	everyDatabase(t, func(t *testing.T, s *testDB) {
@@ -40,8 +40,8 @@ func TestResolveSeveralRecords(t *testing.T) {
 	})
 }
 
-// The IDs that one command lists are what the next one reads: - is the standard input.
-// Each change has a note.
+// TestIDsFromStandardInput: with "-" a command reads the IDs that another one
+// has listed. Each change has a note.
 func TestIDsFromStandardInput(t *testing.T) {
 	t.Parallel()
 	everyDatabase(t, func(t *testing.T, s *testDB) {
@@ -80,12 +80,13 @@ func TestIDsFromStandardInput(t *testing.T) {
 			}
 		}
 		if got := runWith(t, "", "redrive", "-", "--reason", "none", "--db", s.db); got.code != exit.OK || got.out != "" || got.errs != "" {
-			t.Errorf("redrive of no record: %+v, want that nothing is done", got)
+			t.Errorf("redrive of no record: %+v, want no change", got)
 		}
 	})
 }
 
-// Whatever is wrong with the command line is reported before a record is changed.
+// TestInvalidCommandLinesForSeveralRecords: an invalid command line is reported
+// before a record is changed.
 func TestInvalidCommandLinesForSeveralRecords(t *testing.T) {
 	t.Parallel()
 	s := newSQLite(t)
@@ -93,10 +94,10 @@ func TestInvalidCommandLinesForSeveralRecords(t *testing.T) {
 	id := s.makeInDoubt(t, call)
 	result := writeFile(t, `"v"`)
 	for want, args := range map[string][]string{
-		"is not a record ID":            {id, "it", "--to", "pending"},
-		"not both":                      {id, "-", "--to", "pending"},
-		"give record IDs, or":           {id, id, "--operation", "charge", "--to", "pending"},
-		"--result goes with one record": {id, id, "--to", "succeeded", "--result", result},
+		"is not a record ID":         {id, "it", "--to", "pending"},
+		"not both":                   {id, "-", "--to", "pending"},
+		"give record IDs, or":        {id, id, "--operation", "charge", "--to", "pending"},
+		"--result requires a single": {id, id, "--to", "succeeded", "--result", result},
 	} {
 		s.runOn(t, append([]string{"resolve", "--reason", "r"}, args...)...).want(t, exit.Usage, want)
 	}
@@ -105,7 +106,8 @@ func TestInvalidCommandLinesForSeveralRecords(t *testing.T) {
 	}
 }
 
-// A dead letter that is in doubt is redriven like one that has failed.
+// TestRedriveDeadLetterInDoubt: a dead letter that is InDoubt can be redriven
+// like a Failed one.
 func TestRedriveDeadLetterInDoubt(t *testing.T) {
 	t.Parallel()
 	everyDatabase(t, func(t *testing.T, s *testDB) {
@@ -123,8 +125,8 @@ func TestRedriveDeadLetterInDoubt(t *testing.T) {
 	})
 }
 
-// ls --overdue goes through all pages, those first that were due first, and an empty list
-// has a heading.
+// TestListOverdue reads all pages, ordered by the time the records were due. An
+// empty list has a heading.
 func TestListOverdue(t *testing.T) {
 	t.Parallel()
 	everyDatabase(t, func(t *testing.T, s *testDB) {
@@ -165,7 +167,7 @@ func TestListOverdue(t *testing.T) {
 	})
 }
 
-// Durations may be given as lists show them.
+// TestDurationsInDays: flags accept durations in the format of lists.
 func TestDurationsInDays(t *testing.T) {
 	t.Parallel()
 	s := newSQLite(t)

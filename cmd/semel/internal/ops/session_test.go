@@ -22,7 +22,7 @@ import (
 
 var update = flag.Bool("update", false, "write testdata/*.golden anew")
 
-// population leaves a record of every kind that can be told apart.
+// population writes one record of every kind.
 func (s *testDB) population(t *testing.T) {
 	t.Helper()
 	s.makeInDoubt(t, callOf("doubt"))
@@ -43,10 +43,10 @@ func (s *testDB) population(t *testing.T) {
 	must(err)
 	failure := &semel.Failure{Code: "no_funds", Message: "not enough money\x1b[2J", Details: json.RawMessage(`{"in":"result-s3cret"}`)}
 	if _, _, err := s.do(t, callOf("failed"), "", semel.Final(failure)); !errors.Is(err, failure) && err == nil {
-		t.Fatal("the failure was not kept")
+		t.Fatal("the failure was not stored")
 	}
 	if _, _, err := s.do(t, callOf("released"), "", semel.NotCommitted(errDown)); err == nil {
-		t.Fatal("the refusal was not told")
+		t.Fatal("the failure was not returned")
 	}
 	s.put(t, store.Record{Token: token(store.Pending, 0), Key: "queued-s3cret", Input: []byte(`"input-s3cret"`), Due: time.Hour})
 	s.put(t, store.Record{Token: token(store.InProgress, 2), Key: "leaked-s3cret\xff", Due: -time.Hour, Tainted: true})
@@ -66,7 +66,7 @@ func token(s store.State, attempt uint32) store.Token {
 	return store.Token{State: s, Attempt: attempt, Owner: 0xabc}
 }
 
-// put keeps r as a record of payout.
+// put writes r as a record of payout.
 func (s *testDB) put(t *testing.T, r store.Record) {
 	t.Helper()
 	r.Operation = payout.Name()
@@ -82,8 +82,7 @@ func (s *testDB) put(t *testing.T, r store.Record) {
 	}
 }
 
-// session is what a person on call might type, and the golden file what the
-// program answers.
+// session returns the command lines of the golden file.
 func session(t *testing.T) [][]string {
 	t.Helper()
 	queued := store.NewID("payout", someScope().Bytes(), "queued-s3cret").String()
@@ -145,13 +144,13 @@ func session(t *testing.T) [][]string {
 	return append(append(all, show(queued)...), show(leaked)...)
 }
 
-// TestSession compares all that the commands write with the golden file, for
-// people and for programs.
+// TestSession compares the output of all commands, for people and for programs,
+// with the golden file.
 func TestSession(t *testing.T) {
 	t.Parallel()
 	s := newSQLite(t)
 	s.population(t)
-	s.sqlite(t, `UPDATE semel_salt SET salt = zeroblob(32)`) // so that the hashes are always the same
+	s.sqlite(t, `UPDATE semel_salt SET salt = zeroblob(32)`) // makes the hashes constant
 	var b strings.Builder
 	for _, args := range session(t) {
 		got := s.runOn(t, args...)
@@ -164,7 +163,7 @@ func TestSession(t *testing.T) {
 	golden(t, "session", strings.ReplaceAll(b.String(), s.db, "sqlite:PATH"))
 }
 
-// golden compares text, apart from times, with a file of testdata.
+// golden compares text with a file of testdata, ignoring times.
 func golden(t *testing.T, name, text string) {
 	t.Helper()
 	for _, r := range []struct{ was, is string }{
@@ -172,13 +171,13 @@ func golden(t *testing.T, name, text string) {
 		{`\b(\d+s|\d+m\d+s|\d+h\d+m|\d+d\d+h)\b`, "T"},
 		{`owner [0-9a-f]+`, "owner O"},
 		{`"owner": "[0-9a-f]+"`, `"owner": "O"`},
-		{`(\S)  +`, "$1  "}, // columns are as wide as what is in them
+		{`(\S)  +`, "$1  "}, // the width of columns depends on their content
 	} {
 		text = regexp.MustCompile(r.was).ReplaceAllString(text, r.is)
 	}
 	file := filepath.Join("testdata", name+".golden")
 	if *update {
-		if err := os.WriteFile(file, []byte(text), 0o644); err != nil { //nolint:gosec // it is a file of the repository
+		if err := os.WriteFile(file, []byte(text), 0o644); err != nil { //nolint:gosec // a file of the repository
 			t.Fatal(err)
 		}
 	}
@@ -187,12 +186,12 @@ func golden(t *testing.T, name, text string) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(string(want), text); diff != "" {
-		t.Errorf("what was written (-%s +now):\n%s", file, diff)
+		t.Errorf("the output differs (-%s +now):\n%s", file, diff)
 	}
 }
 
-// TestCallersDataIsHidden unless it is asked for, and nothing that could
-// move a terminal's cursor ever.
+// TestCallersDataIsHidden without --reveal. Control characters for terminals
+// are never printed.
 func TestCallersDataIsHidden(t *testing.T) {
 	t.Parallel()
 	s := newSQLite(t)
@@ -207,10 +206,10 @@ func TestCallersDataIsHidden(t *testing.T) {
 			revealed += shown
 		}
 		if all := got.out + got.errs; strings.ContainsAny(all, "\x1b\x00") || !utf8.ValidString(all) {
-			t.Errorf("semel %v writes what a terminal obeys: %q", args, got.out)
+			t.Errorf("semel %v writes control characters: %q", args, got.out)
 		}
 	}
 	if revealed < 20 {
-		t.Errorf("--reveal shows %d secrets; the population has more", revealed)
+		t.Errorf("--reveal shows %d secrets; want more", revealed)
 	}
 }

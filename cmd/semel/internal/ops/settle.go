@@ -20,27 +20,26 @@ func newJournalSettleCommand() *cobra.Command {
 	var drop bool
 	c := &cobra.Command{
 		Use:   "settle FILE [ID…]",
-		Short: "Record what a journal keeps",
-		Long: `settle records the entries of a journal, or those with the IDs given, as the
-program that left them would have, and then drops them from the file. Stop the
-program first: a journal's file belongs to one process at a time.
+		Short: "Record the outcomes of a journal",
+		Long: `settle records the entries of a journal, or the entries with the given IDs, as their
+program would have done, and then drops them from the file. Stop the program first: a
+journal file belongs to one process at a time.
 
-What becomes of each entry:
-  recorded     the record says it now, or said it already; dropped
-  superseded   somebody else settled the record, and this agrees; dropped
-  conflict     the attempt succeeded, but the record says something else: its
-               effect is one that nobody else knows of; needs a person; kept
+The result for each entry:
+  recorded     the record has the entry's outcome, now or before; dropped
+  superseded   the record was settled otherwise, and agrees; dropped
+  conflict     the attempt succeeded, but the record has another outcome: an effect
+               without a record, for an operator; kept
   in_doubt     the attempt had no effect, but the record is InDoubt: resolve it
                with --to pending, then settle again; kept
-  absent       there is no such record: is it the right database? kept
+  absent       there is no such record: check that it is the right database; kept
   unavailable  the database did not answer; kept
 
-The exit code is 0 if all that was asked for was dropped. With --drop entries in
-conflict and absent ones are dropped as well, once a person has looked.
+The exit code is 0 if all chosen entries were dropped. With --drop the entries in
+conflict and the absent ones are dropped too, after an operator has checked them.
 
-With --json there is one JSON object for each entry, on a line of its own. Lines
-that cannot be read are told and left in the file, and nothing is dropped from it
-until they are gone.`,
+With --json there is one JSON object for each entry, on a line of its own. Unreadable
+lines are reported and left in the file. While there are any, no entry is dropped.`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			s, err := newSettler(c, args, drop)
@@ -51,11 +50,11 @@ until they are gone.`,
 		},
 	}
 	addDB(c)
-	c.Flags().BoolVar(&drop, "drop", false, "drop entries in conflict, and those without a record, too")
+	c.Flags().BoolVar(&drop, "drop", false, "also drop entries in conflict and entries without a record")
 	return c
 }
 
-// What became of an entry, as programs are told. Stable.
+// The results of an entry in JSON. They are stable.
 const (
 	settleRecorded    = "recorded"
 	settleSuperseded  = "superseded"
@@ -65,7 +64,7 @@ const (
 	settleUnavailable = "unavailable"
 )
 
-// settleView is what became of an entry, as programs are told of it.
+// settleView is the JSON view of an entry's result.
 type settleView struct {
 	ID        string `json:"id"`
 	Operation string `json:"operation"`
@@ -86,7 +85,7 @@ type settler struct {
 	damaged []*semel.JournalLineError
 }
 
-// newSettler reads the journal and chooses the entries that args ask for.
+// newSettler reads the journal and selects the entries that args name.
 func newSettler(c *cobra.Command, args []string, drop bool) (*settler, error) {
 	s := &settler{c: c, path: args[0], drop: drop}
 	var err error
@@ -104,7 +103,7 @@ func newSettler(c *cobra.Command, args []string, drop bool) (*settler, error) {
 			return nil, &exit.Error{Code: exit.NotFound, Err: fmt.Errorf("%s has no entry %s", s.path, id)}
 		}
 		for _, e := range s.entries[i:] {
-			if e.Record.ID == id { // of more than one attempt
+			if e.Record.ID == id { // may match several attempts
 				chosen = append(chosen, e)
 			}
 		}
@@ -113,7 +112,9 @@ func newSettler(c *cobra.Command, args []string, drop bool) (*settler, error) {
 	return s, nil
 }
 
-// run settles every entry, tells what became of each, and drops what is done.
+// run settles every entry, prints each result, and drops the entries that are
+// done. answers reports whether the database answers at all, after it gave no
+// answer for one record.
 func (s *settler) run(ctx context.Context, db *database) error {
 	engine, err := db.engine(semel.Options{})
 	if err != nil {
@@ -149,15 +150,15 @@ func (s *settler) run(ctx context.Context, db *database) error {
 	return &exit.Error{Code: exit.Failed, Err: fmt.Errorf("%d of %d entries are still in %s", kept, len(s.entries), s.path)}
 }
 
-// answers tells whether the database answers at all, when it did not answer for
-// one record.
+// answers reports whether the database answers at all, after it gave no answer
+// for one record.
 func answers(ctx context.Context, db *database) bool {
 	_, err := db.records.Get(ctx, []store.ID{{}})
 	return err == nil
 }
 
-// journal opens the journal to drop entries from it, or returns nil when a line
-// cannot be read: opening it then fails, because that rewrites the file.
+// journal opens the journal for dropping entries. It returns nil if the journal
+// has unreadable lines: opening would fail then, because it rewrites the file.
 func (s *settler) journal() (semel.Journal, error) {
 	for _, d := range s.damaged {
 		if !errors.Is(d, io.ErrUnexpectedEOF) {
@@ -171,7 +172,7 @@ func (s *settler) journal() (semel.Journal, error) {
 	return j, nil
 }
 
-// droppable tells whether an entry can be dropped.
+// droppable reports whether an entry can be dropped.
 func (s *settler) droppable(v *settleView) bool {
 	switch v.Settled {
 	case settleRecorded, settleSuperseded:
@@ -183,7 +184,7 @@ func (s *settler) droppable(v *settleView) bool {
 	}
 }
 
-// settle records one entry and says what became of it.
+// settle records one entry and returns the result.
 func (s *settler) settle(ctx context.Context, engine *semel.Core, e *semel.JournalEntry) settleView {
 	now, recorded, err := engine.Settle(ctx, *e)
 	v := settleView{
@@ -207,7 +208,7 @@ func (s *settler) settle(ctx context.Context, engine *semel.Core, e *semel.Journ
 	return v
 }
 
-// report writes what became of an entry.
+// report prints the result of an entry.
 func (s *settler) report(v *settleView) error {
 	out := s.c.OutOrStdout()
 	if terminal.WantsJSON(s.c) {

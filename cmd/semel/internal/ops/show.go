@@ -21,11 +21,11 @@ func newShowCommand() *cobra.Command {
 	var reveal bool
 	c := &cobra.Command{
 		Use:   "show " + targetsShownUse,
-		Short: "Show records, and why they were changed by hand",
-		Long: `show tells all about a record, or about each of several. What belongs to the callers is shown as hashes
-and sizes: scope, key, fingerprint, input and result, and the errors of attempts
-that are tried again. The code and message of a failure, and why a result cannot be
-given, are shown as they are.`,
+		Short: "Show records and the notes about manual changes",
+		Long: `show prints all about one or several records. The callers' data is printed as hashes
+and sizes: scope, key, fingerprint, input, result, and the errors of attempts that are
+retried. The code and message of a failure, and the reason why a result is not
+available, are printed as they are.`,
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(c *cobra.Command, args []string) error {
 			s, err := t.selected(c, args)
@@ -50,7 +50,7 @@ given, are shown as they are.`,
 	return c
 }
 
-// detailView is a record and all that belongs to it, as programs are told.
+// detailView is the JSON view of a record with all its parts.
 type detailView struct {
 	recordView
 
@@ -61,14 +61,14 @@ type detailView struct {
 	Notes       []noteView  `json:"notes"`
 }
 
-// bodyView is something stored, by its size or, with --reveal, itself.
+// bodyView is a stored value: its size, or with --reveal its content.
 type bodyView struct {
 	Bytes int             `json:"bytes"`
 	JSON  json.RawMessage `json:"json,omitempty"`
 	Hex   string          `json:"hex,omitempty"`
 }
 
-// noteView says who changed a record by hand, and why.
+// noteView is a note about a manual change.
 type noteView struct {
 	Actor   string  `json:"actor"`
 	Reason  string  `json:"reason"`
@@ -78,8 +78,8 @@ type noteView struct {
 	Age     seconds `json:"age_seconds"`
 }
 
-// showEach writes each record. One that is not there is reported, and the others are shown
-// all the same. With --json each is on a line of its own.
+// showEach prints each record. A missing record is reported, and the others are
+// printed. With --json each record is on a line of its own.
 func (s selection) showEach(ctx context.Context, c *cobra.Command, db *database, reveal bool) error {
 	lines := json.NewEncoder(c.OutOrStdout())
 	lines.SetEscapeHTML(false)
@@ -120,7 +120,7 @@ func readDetail(ctx context.Context, db *database, id store.ID) (*store.Record, 
 	return r, notes, err
 }
 
-// show writes the record of id and its notes.
+// show prints the record of id and its notes.
 func show(ctx context.Context, c *cobra.Command, db *database, id store.ID, reveal bool) error {
 	r, notes, err := readDetail(ctx, db, id)
 	if err != nil {
@@ -133,7 +133,7 @@ func show(ctx context.Context, c *cobra.Command, db *database, id store.ID, reve
 	return nil
 }
 
-// notesOf reads the notes about a record; none where the store keeps none.
+// notesOf reads the notes about a record; none if the store keeps no notes.
 func notesOf(ctx context.Context, db *database, id store.ID) ([]store.Note, error) {
 	auditor, ok := db.records.(store.Auditor)
 	if !ok {
@@ -172,7 +172,7 @@ func detailOf(r *store.Record, notes []store.Note, s salt, reveal bool) detailVi
 	return v
 }
 
-// writeDetail writes a record for people.
+// writeDetail prints a record for people.
 func writeDetail(out io.Writer, r *store.Record, notes []store.Note, s salt, reveal bool) {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	field := func(name, value string) { fmt.Fprintf(w, "%s\t%s\n", name, value) }
@@ -203,10 +203,10 @@ func writeDetail(out io.Writer, r *store.Record, notes []store.Note, s salt, rev
 	for _, n := range notes {
 		field("note", fmt.Sprintf("%s ago, %s made it %s: %s", ago(n.Age), safe(n.Actor), n.To.State, safe(n.Reason)))
 	}
-	_ = w.Flush() // nobody is left to be told
+	_ = w.Flush() // the output is closed: there is no reader
 }
 
-// writeProgress writes what the attempts of r have come to, for people.
+// writeProgress prints the history of r's attempts for people.
 func writeProgress(field func(name, value string), r *store.Record, reveal bool) {
 	p := progressOf(r)
 	if p == nil {
@@ -218,7 +218,7 @@ func writeProgress(field func(name, value string), r *store.Record, reveal bool)
 	}
 }
 
-// bodyLine is something stored, for people.
+// bodyLine returns a stored value as a line for people.
 func bodyLine(body []byte, reveal bool) string {
 	switch {
 	case len(body) == 0:

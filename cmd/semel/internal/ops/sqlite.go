@@ -16,14 +16,14 @@ import (
 	"github.com/semelgo/semel/store/sqlite"
 )
 
-// openSQLite opens the file at path. Unless it may be new, the file is looked at
-// first without changing anything, because sqlite.Open makes a file that is
-// missing and sets up one that is somebody else's.
+// openSQLite opens the file at path. Unless the file may be new, it is first
+// checked without any change, because sqlite.Open creates a missing file and
+// prepares the file of another program.
 func openSQLite(ctx context.Context, path string, e existence) (*database, error) {
 	empty, err := checkFile(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && e == mustExist:
-		return nil, exit.Usagef("--%s: there is no database %s; semel migrate makes one", flagDB, path)
+		return nil, exit.Usagef("--%s: there is no database %s; semel migrate creates one", flagDB, path)
 	case err != nil && !errors.Is(err, fs.ErrNotExist):
 		return nil, exit.Usagef("--%s: %w", flagDB, err)
 	case e == mustExist && empty:
@@ -33,7 +33,7 @@ func openSQLite(ctx context.Context, path string, e existence) (*database, error
 			return nil, err
 		}
 	}
-	db, err := sqlite.Open(path) //nolint:contextcheck // it bounds itself
+	db, err := sqlite.Open(path) //nolint:contextcheck // it has its own timeout
 	switch {
 	case sqlite.IsBusy(err):
 		return nil, &exit.Error{Code: exit.Unavailable, Err: err}
@@ -44,12 +44,12 @@ func openSQLite(ctx context.Context, path string, e existence) (*database, error
 	return &database{
 		name: "sqlite:" + path, records: s, engine: engineOver(s), noting: notingEngine(s), readSalt: s.Salt,
 		migrate: func(ctx context.Context) error { return migrate.SQLite(ctx, db) },
-		close:   func() { _ = db.Close() }, // all was committed or told
+		close:   func() { _ = db.Close() }, // every result was committed or reported before
 	}, nil
 }
 
-// checkFile sees whether the file at path can be a database, and whether it is
-// empty, as a new one is.
+// checkFile checks whether the file at path can be a database, and whether it
+// is empty, like a new database.
 func checkFile(path string) (empty bool, err error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -70,8 +70,8 @@ func checkFile(path string) (empty bool, err error) {
 	return false, nil
 }
 
-// checkTables sees whether the database at path has the tables, without writing
-// to it.
+// checkTables checks whether the database at path has the tables. It does not
+// write to it.
 func checkTables(ctx context.Context, path string) error {
 	name := (&url.URL{Path: filepath.ToSlash(filepath.Clean(path))}).EscapedPath()
 	db, err := sql.Open("sqlite", "file:"+name+"?mode=ro&_pragma=busy_timeout(2000)")

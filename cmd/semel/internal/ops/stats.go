@@ -12,12 +12,12 @@ import (
 	"github.com/semelgo/semel/store"
 )
 
-// statsView is what `stats --json` writes.
+// statsView is the output of `stats --json`.
 type statsView struct {
 	Counts []countView `json:"counts"`
 }
 
-// countView is what is known of the records of one operation in one state.
+// countView is the JSON view of the counts of one operation in one state.
 type countView struct {
 	Operation string  `json:"operation"`
 	State     string  `json:"state"`
@@ -31,10 +31,10 @@ func newStatsCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "stats",
 		Short: "Count records by operation and state",
-		Long: `stats counts the records of each operation and state. OVERDUE are Pending records
-that may be claimed and InProgress ones whose lease has ended; PURGEABLE are
-those past their retention; OLDEST is how long ago the first of them came to its
-state. It reads all records, all at one moment.`,
+		Long: `stats counts the records of each operation and state. OVERDUE are Pending records that
+are due and InProgress records whose lease has expired. PURGEABLE are records past
+their retention. OLDEST is the time since the earliest change to the state. The command
+reads all records, in one snapshot.`,
 		Args:              cobra.NoArgs,
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -66,7 +66,7 @@ func statsOf(counts []store.Count) statsView {
 	return v
 }
 
-// writeStats writes counts for people, and their sum.
+// writeStats prints counts for people, and their sum.
 func writeStats(c *cobra.Command, counts []store.Count) {
 	w := tabwriter.NewWriter(c.OutOrStdout(), 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "OPERATION\tSTATE\tRECORDS\tOVERDUE\tPURGEABLE\tOLDEST")
@@ -79,7 +79,7 @@ func writeStats(c *cobra.Command, counts []store.Count) {
 		sum.Purgeable += n.Purgeable
 	}
 	fmt.Fprintf(w, "all\t\t%d\t%d\t%d\t%s\n", sum.Records, sum.Overdue, sum.Purgeable, ago(oldest(counts)))
-	_ = w.Flush() // nobody is left to be told
+	_ = w.Flush() // the output is closed: there is no reader
 }
 
 func oldest(counts []store.Count) time.Duration {

@@ -12,8 +12,8 @@ import (
 	"github.com/semelgo/semel/store"
 )
 
-// target is how the command line names one record: by its ID, or by what the ID
-// is a hash of.
+// target names one record on the command line: by its ID, or by the parts from
+// which the ID is computed.
 type target struct {
 	operation string
 	scope     []string
@@ -27,19 +27,20 @@ const targetsShownUse = "{ID… | - | --operation NAME {--scope PART… | --shar
 
 func (t *target) addFlags(c *cobra.Command) {
 	c.Flags().StringVar(&t.operation, "operation", "", "the record's operation, instead of its ID")
-	c.Flags().StringArrayVar(&t.scope, "scope", nil, "a part of the record's scope; again for each of its parts")
+	c.Flags().StringArrayVar(&t.scope, "scope", nil, "a part of the record's scope; repeat the flag for each part")
 	c.Flags().BoolVar(&t.shared, "shared", false, "the record's scope is the shared one")
 	c.Flags().StringVar(&t.key, "key", "", "the record's key, as its caller sent it")
 	completeOperations(c, "operation")
 }
 
-// named tells whether the flags name a record.
+// named reports whether the flags name a record.
 func (t *target) named() bool {
 	return t.operation != "" || len(t.scope) > 0 || t.shared || t.key != ""
 }
 
-// ids are the IDs that the record may have which args and the flags name. When it
-// is named by its key there are several if the key may carry a time.
+// ids returns the possible IDs of the record that args and the flags name. A
+// record that is named by its key has several possible IDs if the key may
+// contain a time.
 func (t *target) ids(args []string) ([]store.ID, error) {
 	switch {
 	case len(args) > 0 && t.named():
@@ -74,7 +75,7 @@ func (t *target) inScope() (semel.Scope, error) {
 	return scope, nil
 }
 
-// parseID reads an ID as store.ID writes it.
+// parseID parses an ID in the format of store.ID.
 func parseID(text string) (id store.ID, err error) {
 	if id, err = store.ParseID(text); err != nil {
 		return id, exit.Usagef("%w", err)
@@ -82,11 +83,12 @@ func parseID(text string) (id store.ID, err error) {
 	return id, nil
 }
 
-// recordTries is how often a record that somebody's open transaction holds is
-// asked for.
+// recordTries is how often a read is retried while an open transaction holds
+// the record.
 const recordTries = 3
 
-// find returns the one of ids under which a record stands, the first if none does.
+// find returns the first of ids that has a record. If none has, it returns the
+// first.
 func find(ctx context.Context, db *database, ids []store.ID) (store.ID, error) {
 	if len(ids) == 1 {
 		return ids[0], nil
@@ -103,7 +105,8 @@ func find(ctx context.Context, db *database, ids []store.ID) (store.ID, error) {
 	return ids[0], nil
 }
 
-// recordOf reads what stands under id. That nothing does is exit.NotFound.
+// recordOf reads the current record of id. A missing record is the error
+// exit.NotFound.
 func recordOf(ctx context.Context, db *database, id store.ID) (*store.Record, error) {
 	for range recordTries {
 		answers, err := db.records.Get(ctx, []store.ID{id})
@@ -124,7 +127,7 @@ func errNotFound(id store.ID) error {
 	return &exit.Error{Code: exit.NotFound, Err: fmt.Errorf("there is no record %s", id)}
 }
 
-var errBusy = errors.New("somebody's open transaction holds it; try again")
+var errBusy = errors.New("an open transaction holds the record; try again")
 
 func errRecordBusy(id store.ID) error {
 	return &exit.Error{Code: exit.Failed, Err: fmt.Errorf("record %s: %w", id, errBusy)}

@@ -11,7 +11,7 @@ import (
 	"github.com/semelgo/semel/store"
 )
 
-// TestKeysWithATime are found by what their callers sent, although the program
+// TestKeysWithATime: scope and key find such a record, although the program
 // does not know the operation.
 func TestKeysWithATime(t *testing.T) {
 	t.Parallel()

@@ -11,8 +11,8 @@ import (
 	"github.com/semelgo/semel/store"
 )
 
-// safe is s as a terminal may be given it: what could move the cursor, or looks
-// like nothing, is escaped.
+// safe returns s for printing on a terminal: control characters and invisible
+// characters are escaped.
 func safe(s string) string {
 	odd := func(r rune) bool { return !unicode.IsPrint(r) }
 	if s == "" || !utf8.ValidString(s) || strings.ContainsFunc(s, odd) {
@@ -21,7 +21,7 @@ func safe(s string) string {
 	return s
 }
 
-// ago is d for people, in its two largest units.
+// ago formats d with its two largest units.
 func ago(d time.Duration) string {
 	switch d = max(d, 0).Round(time.Second); {
 	case d < time.Minute:
@@ -35,7 +35,7 @@ func ago(d time.Duration) string {
 	}
 }
 
-// dueOf is when r may be claimed, or taken over.
+// dueOf formats when r may be claimed or taken over.
 func dueOf(r *store.Record) string {
 	switch {
 	case !hasDue(r.State):
@@ -47,7 +47,7 @@ func dueOf(r *store.Record) string {
 	}
 }
 
-// expiresOf is when r may be purged.
+// expiresOf formats when r may be purged.
 func expiresOf(r *store.Record) string {
 	switch {
 	case r.Expire == 0:
@@ -59,7 +59,7 @@ func expiresOf(r *store.Record) string {
 	}
 }
 
-// scopeOf is whose r's key is.
+// scopeOf formats the scope of r.
 func scopeOf(r *store.Record) string {
 	parts, ok := scopeParts(r.Scope)
 	switch {
@@ -74,10 +74,10 @@ func scopeOf(r *store.Record) string {
 	return strings.Join(parts, " / ")
 }
 
-// keyOf is r's key.
+// keyOf formats the key of r.
 func keyOf(r *store.Record) string { return safe(r.Key) }
 
-// line is v for people.
+// line returns v as a line for people.
 func (v *outcomeView) line() string {
 	switch v.Kind {
 	case kindFailure:
@@ -93,7 +93,7 @@ func (v *outcomeView) line() string {
 		}
 		return text
 	case kindUnavailable:
-		return "the result cannot be given: " + safe(v.Reason)
+		return "the result is not available: " + safe(v.Reason)
 	case kindNone, kindProgress:
 		return "none"
 	}

@@ -14,8 +14,8 @@ import (
 	"github.com/semelgo/semel/store"
 )
 
-// recordView is a record as programs are told of it. Fields are only ever added.
-// Scope and key are there with --reveal, and always as a hash.
+// recordView is the JSON view of a record. Fields are only ever added. Scope
+// and key are printed with --reveal; their hashes always.
 type recordView struct {
 	ID        string   `json:"id"`
 	State     string   `json:"state"`
@@ -23,19 +23,19 @@ type recordView struct {
 	Attempt   uint32   `json:"attempt"`
 	Age       seconds  `json:"age_seconds"`
 	Since     seconds  `json:"since_seconds"`
-	Due       *seconds `json:"due_seconds,omitempty"`     // of Pending and InProgress; less than zero: overdue
-	Expires   *seconds `json:"expires_seconds,omitempty"` // none: never; less than zero: purgeable
+	Due       *seconds `json:"due_seconds,omitempty"`     // Pending and InProgress only; negative means overdue
+	Expires   *seconds `json:"expires_seconds,omitempty"` // absent means never; negative means purgeable
 	Tainted   bool     `json:"tainted"`
 	Priority  int8     `json:"priority"`
 	ScopeHash string   `json:"scope_hash"`
 	KeyHash   string   `json:"key_hash"`
 
-	Progress *progressView `json:"progress,omitempty"` // of those whose key the system owns
+	Progress *progressView `json:"progress,omitempty"` // tasks and messages only
 
-	Scope       []string `json:"scope,omitempty"`        // its parts; none if it is shared
-	ScopeBase64 string   `json:"scope_base64,omitempty"` // as it is stored, when it is no text
+	Scope       []string `json:"scope,omitempty"`        // the parts of the scope; absent if the scope is shared
+	ScopeBase64 string   `json:"scope_base64,omitempty"` // the stored scope, if it is not text
 	Key         string   `json:"key,omitempty"`
-	KeyBase64   string   `json:"key_base64,omitempty"` // when it is no text
+	KeyBase64   string   `json:"key_base64,omitempty"` // if the key is not text
 }
 
 func viewOf(r *store.Record, s salt, reveal bool) recordView {
@@ -66,11 +66,11 @@ func viewOf(r *store.Record, s salt, reveal bool) recordView {
 	return v
 }
 
-// hasDue tells whether records in state s have a Due.
+// hasDue reports whether records in state s have a Due.
 func hasDue(s store.State) bool { return s == store.Pending || s == store.InProgress }
 
-// scopeParts returns what semel.ScopeOf was given to make a stored scope; none
-// for the shared one. ok is false for a scope that it did not make.
+// scopeParts returns the arguments of semel.ScopeOf for a stored scope; none
+// for the shared scope. ok is false if ScopeOf did not make the scope.
 func scopeParts(stored string) (parts []string, ok bool) {
 	if stored == semel.Shared().Bytes() {
 		return nil, true
@@ -86,8 +86,7 @@ func scopeParts(stored string) (parts []string, ok bool) {
 	return parts, semel.ScopeOf(parts...).Bytes() == stored
 }
 
-// seconds is a duration as programs are told of it: a number, to the
-// millisecond.
+// seconds is a duration in JSON: a number of seconds, with milliseconds.
 type seconds time.Duration
 
 // MarshalJSON writes s as a number.
@@ -95,30 +94,30 @@ func (s seconds) MarshalJSON() ([]byte, error) {
 	return json.Marshal(math.Round(time.Duration(s).Seconds()*1000) / 1000)
 }
 
-// Kinds of outcomes, as programs are told of them. Stable.
+// Kinds of outcomes in JSON. They are stable.
 const (
 	kindNone        = "none"
 	kindJSON        = "json"
 	kindRaw         = "raw"
 	kindFailure     = "failure"
-	kindUnavailable = "unavailable" // it succeeded, and the result cannot be given
-	kindProgress    = "progress"    // it has none yet: what the attempts so far have come to
+	kindUnavailable = "unavailable" // succeeded, and the result is not available
+	kindProgress    = "progress"    // no outcome yet: the history of the attempts
 )
 
-// outcomeView is an outcome as programs are told of it. What a result is, and
-// the details of a failure, are there with --reveal.
+// outcomeView is the JSON view of an outcome. The result and the details of a
+// failure are printed with --reveal only.
 type outcomeView struct {
 	Kind    string          `json:"kind"`
 	Bytes   int             `json:"bytes"`
 	Code    string          `json:"code,omitempty"`
 	Message string          `json:"message,omitempty"`
 	Details json.RawMessage `json:"details,omitempty"`
-	Reason  string          `json:"reason,omitempty"` // why the result cannot be given
+	Reason  string          `json:"reason,omitempty"` // why the result is not available
 	JSON    json.RawMessage `json:"json,omitempty"`
 	Base64  []byte          `json:"base64,omitempty"`
 }
 
-// outcomeOf reads the outcome of r.
+// outcomeOf decodes the outcome of r.
 func outcomeOf(r *store.Record, reveal bool) outcomeView {
 	v := outcomeView{Kind: kindNone, Bytes: len(r.Outcome)}
 	o := &semel.Outcome{Record: *r}
@@ -153,7 +152,7 @@ func outcomeOf(r *store.Record, reveal bool) outcomeView {
 	return v
 }
 
-// reasonOf is what err says besides that the result cannot be given.
+// reasonOf returns the reason in err why the result is not available.
 func reasonOf(err error) string {
 	if !errors.Is(err, semel.ErrResultUnavailable) {
 		return err.Error()
