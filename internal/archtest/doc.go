@@ -1,3 +1,3 @@
-// Package archtest holds the house's rules as tests: which layer may import
-// which, what the picture of all imports is, and what a linter cannot see.
+// Package archtest tests the architecture: which layer may import which, the
+// graph of all imports, and rules that no linter checks.
 package archtest

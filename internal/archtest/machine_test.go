@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestNoMachinePaths: no published file holds a path of the machine it
-// was written on, or the host its packages came from.
+// TestNoMachinePaths: no published file contains a path of the machine on which
+// it was written, or the host of its package proxy.
 func TestNoMachinePaths(t *testing.T) {
 	machine := machinePattern(
 		[]string{root(t), strings.TrimSpace(string(goTool(t, "env", "GOROOT"))), os.Getenv("HOME")},
@@ -20,8 +20,9 @@ func TestNoMachinePaths(t *testing.T) {
 	}
 }
 
-// machinePattern matches what is below one of dirs, and the hosts of a GOPROXY.
-// A directory of one element other than a home is too common a word to look for.
+// machinePattern matches paths below one of dirs, and the hosts of a GOPROXY.
+// It ignores a directory of one element that is not a home, because its name is
+// too common.
 func machinePattern(dirs []string, proxies string) *regexp.Regexp {
 	parts := []string{`/(home|Users)/[a-z]`, `\bdeb\.debian\.org\b`}
 	for _, dir := range dirs {

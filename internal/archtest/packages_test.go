@@ -16,9 +16,9 @@ import (
 
 const module = "github.com/semelgo/semel"
 
-var update = flag.Bool("update", false, "draw the golden picture anew")
+var update = flag.Bool("update", false, "rewrite the golden import graph")
 
-// pkg is one of our packages, as go list tells of it.
+// pkg is a package of this module, in the format of go list.
 type pkg struct {
 	ImportPath string
 	Name       string
@@ -28,7 +28,7 @@ type pkg struct {
 	Imports    []string
 }
 
-// short is the package's path below the module; the root is "semel".
+// short returns the package's path relative to the module; the root is "semel".
 func (p pkg) short() string { return short(p.ImportPath) }
 
 func short(path string) string {
@@ -41,14 +41,14 @@ func short(path string) string {
 // ours reports whether path is a package of this module.
 func ours(path string) bool { return path == module || strings.HasPrefix(path, module+"/") }
 
-// std reports whether path is of the standard library: its first element has no
-// dot.
+// std reports whether path belongs to the standard library: its first element
+// has no dot.
 func std(path string) bool {
 	first, _, _ := strings.Cut(path, "/")
 	return !strings.Contains(first, ".")
 }
 
-// goTool runs a go command at the root of the module.
+// goTool runs a go command in the root of the module.
 func goTool(t *testing.T, args ...string) []byte {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "go", args...)
@@ -62,7 +62,7 @@ func goTool(t *testing.T, args ...string) []byte {
 	return out
 }
 
-// root is the directory of go.mod.
+// root returns the directory of go.mod.
 func root(t *testing.T) string {
 	t.Helper()
 	dir, err := filepath.Abs(filepath.Join("..", ".."))
@@ -72,7 +72,7 @@ func root(t *testing.T) string {
 	return dir
 }
 
-// packages lists every package of the module that has more than tests.
+// packages lists the packages of the module that have more than tests.
 func packages(t *testing.T) []pkg {
 	t.Helper()
 	out := goTool(t, "list", "-e", "-json=ImportPath,Name,Doc,Dir,GoFiles,Imports", "./...")
@@ -94,7 +94,7 @@ func packages(t *testing.T) []pkg {
 	return all
 }
 
-// tracked lists the files that git would publish, relative to the root.
+// tracked lists the files that git tracks, relative to the root.
 func tracked(t *testing.T, patterns ...string) []string {
 	t.Helper()
 	args := append([]string{"ls-files", "-z", "--cached", "--others", "--exclude-standard", "--"}, patterns...)

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestRulesHaveTests: the rules of the protocol are each held by tests that carry their
-// number, TestRule01… to TestRule18…, in the root or below test.
+// TestRulesHaveTests: each rule of the protocol has a test with its number,
+// TestRule01… to TestRule18…, in the root or below test.
 func TestRulesHaveTests(t *testing.T) {
 	const rules = 18
 	var all strings.Builder
@@ -24,8 +24,8 @@ func TestRulesHaveTests(t *testing.T) {
 	}
 }
 
-// TestStoresReportTheirEngine: the closing lines of `make test` name the engines
-// that ran, because a test of each says so.
+// TestStoresReportTheirEngine: the tests of each store report the engine they
+// ran on, so that the summary of `make test` can list the engines.
 func TestStoresReportTheirEngine(t *testing.T) {
 	for _, p := range packages(t) {
 		unit, at, _ := unitOf(p.short())

@@ -48,12 +48,12 @@ type conformFlags struct {
 	caseTimeout time.Duration
 }
 
-// NewConformCommand returns the command that holds a server to the draft.
+// NewConformCommand returns the command that tests a server against the draft.
 func NewConformCommand() *cobra.Command {
 	var f conformFlags
 	c := &cobra.Command{
 		Use:   "conform URL [URL...]",
-		Short: "Hold an HTTP server to the Idempotency-Key draft and to its own profile",
+		Short: "Test an HTTP server against the Idempotency-Key draft and its own profile",
 		Long:  aboutConform,
 		Args:  cobra.MinimumNArgs(1),
 		RunE:  f.run,
@@ -62,11 +62,11 @@ func NewConformCommand() *cobra.Command {
 	flags := c.Flags()
 	f.endpoint.register(flags)
 	flags.StringVar(&f.profile, "profile", "", "profile `file`, or strict, lenient or stripe (default: the server's own)")
-	flags.StringSliceVar(&f.only, "only", nil, "run these `cases` alone, such as 14,26,S3")
-	flags.BoolVar(&f.verbose, "verbose", false, "tell also what was seen of cases that pass, and what each depends on")
-	flags.IntVar(&f.raceSize, "storm", 200, "how many `requests` at once where many are")
-	flags.IntVar(&f.parallel, "parallel", 8, "how many `cases` at a time")
-	flags.DurationVar(&f.caseTimeout, "patience", time.Minute, "how long each case may take")
+	flags.StringSliceVar(&f.only, "only", nil, "run only these `cases`, for example 14,26,S3")
+	flags.BoolVar(&f.verbose, "verbose", false, "also print the observations of passed cases, and what each case depends on")
+	flags.IntVar(&f.raceSize, "storm", 200, "number of concurrent `requests` in the race")
+	flags.IntVar(&f.parallel, "parallel", 8, "number of `cases` at a time")
+	flags.DurationVar(&f.caseTimeout, "patience", time.Minute, "the time limit of each case")
 	return c
 }
 

@@ -24,20 +24,20 @@ type endpointFlags struct {
 	others  []string
 }
 
-// register registers the flags, with the values that f has as their defaults.
+// register adds the flags to flags, with the values of f as defaults.
 func (f *endpointFlags) register(flags *pflag.FlagSet) {
-	flags.StringVar(&f.target, "endpoint", f.target, "`method and path` to send requests to, such as 'POST /orders'")
-	flags.StringVar(&f.body, "body", f.body, "the request's `body`, with {{op}} and {{n}} in it; @FILE reads it from a file")
+	flags.StringVar(&f.target, "endpoint", f.target, "`method and path` of requests, for example 'POST /orders'")
+	flags.StringVar(&f.body, "body", f.body, "the `body` of requests, with {{op}} and {{n}}; @FILE reads it from a file")
 	flags.StringVar(&f.media, "content-type", "", "the body's media `type` (default application/json)")
-	flags.StringVar(&f.count, "count", f.count, "`path` where the effects of {{op}} are counted, and behind a # the JSON pointer to the number")
-	flags.StringArrayVar(&f.headers, "header", nil, "a `header` line that says who is asking; may be given several times, ${NAME} is an environment variable")
+	flags.StringVar(&f.count, "count", f.count, "`path` where the effects of {{op}} are counted, and after a # the JSON pointer to the number")
+	flags.StringArrayVar(&f.headers, "header", nil, "a `header` line that identifies the user; may be repeated, ${NAME} is an environment variable")
 	flags.StringArrayVar(&f.others, "other-header", nil, "a `header` line of another user, for the cases about two users")
 }
 
-// named reports whether an endpoint is named.
+// named reports whether the flags name an endpoint.
 func (f *endpointFlags) named() bool { return f.target != "" }
 
-// apply puts what the flags say into p.
+// apply writes the flags' values into p.
 func (f *endpointFlags) apply(p *conform.Profile) error {
 	if !f.named() {
 		if f.body != "" || f.count != "" || f.media != "" || len(f.headers)+len(f.others) > 0 {
@@ -64,7 +64,7 @@ func (f *endpointFlags) apply(p *conform.Profile) error {
 
 func (f *endpointFlags) principals(s *conform.Suite) error {
 	if len(f.others) > 0 && len(f.headers) == 0 {
-		return errors.New("--other-header needs --header, which says who the first user is")
+		return errors.New("--other-header needs --header, which identifies the first user")
 	}
 	for _, lines := range [][]string{f.headers, f.others} {
 		if len(lines) == 0 {

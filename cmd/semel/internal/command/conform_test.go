@@ -22,11 +22,11 @@ import (
 	"github.com/semelgo/semel/cmd/semel/internal/exit"
 )
 
-var update = flag.Bool("update", false, "write the reports of docs/conformance anew")
+var update = flag.Bool("update", false, "rewrite the reports of docs/conformance")
 
 const documents = "../../../../docs/conformance"
 
-// runConform runs conform to its end, and returns its code and its report.
+// runConform runs conform and returns its exit code and report.
 func runConform(t *testing.T, cmd *exec.Cmd) (int, *conform.Report) {
 	t.Helper()
 	code, out, errs := runToEnd(t, cmd)
@@ -37,8 +37,9 @@ func runConform(t *testing.T, cmd *exec.Cmd) (int, *conform.Report) {
 	return code, report
 }
 
-// TestFixturePasses in each profile: every MUST and SHOULD is executed and
-// holds, and so does all else. It runs as two processes on one database.
+// TestFixturePasses in each profile: every MUST and SHOULD can be tested and
+// holds, and every other case holds too. The fixture runs as two processes on
+// one database.
 func TestFixturePasses(t *testing.T) {
 	t.Parallel()
 	for _, profile := range []string{"strict", "lenient", "stripe"} {
@@ -66,8 +67,8 @@ func fixtureTitle(profile string) string {
 	return "# The fixture in the profile " + profile + "\n\nWhat `semel conform` says of `semel fixture --profile " + profile + "`."
 }
 
-// checkBuiltIn holds the profile of that name that is part of the program to what the
-// fixture says of itself.
+// checkBuiltIn compares the built-in profile of that name with the profile that
+// the fixture publishes.
 func checkBuiltIn(t *testing.T, profile, address string) {
 	t.Helper()
 	own, err := conform.FetchProfile(t.Context(), address)
@@ -94,8 +95,8 @@ func checkBuiltIn(t *testing.T, profile, address string) {
 	}
 }
 
-// TestChatServerPasses what can be shown of it: its creation of groups, as an
-// endpoint of its own.
+// TestChatServerPasses: all cases pass that can be tested on its endpoint for
+// creating groups.
 func TestChatServerPasses(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -117,14 +118,14 @@ func TestChatServerPasses(t *testing.T) {
 			t.Errorf("case %s, %s: %s: %s", r.ID, r.Level, r.Verdict, r.Detail)
 		}
 		if r.Verdict == conform.NotShown && r.Detail == "" {
-			t.Errorf("case %s is not shown, without a reason", r.ID)
+			t.Errorf("case %s is not shown and has no reason", r.ID)
 		}
 	}
 	checkReport(t, "chat.md", "# The chat server\n\nWhat `semel conform --profile docs/conformance/chat.json` says of the creation of groups\n"+
 		"in the [chat server](../../examples/chat), which is no fixture.", report)
 }
 
-// newUser signs somebody up and returns the token.
+// newUser creates a user and returns the token.
 func newUser(t *testing.T, address, name string) string {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, address+"/v1/users", strings.NewReader(`{"name":"`+name+`"}`))
@@ -144,8 +145,8 @@ func newUser(t *testing.T, address, name string) string {
 	return made.Token
 }
 
-// checkReport holds the published report to report, which says nothing that
-// differs between two runs.
+// checkReport compares the published report with report. Reports contain
+// nothing that differs between two runs.
 func checkReport(t *testing.T, name, title string, report *conform.Report) {
 	t.Helper()
 	var table bytes.Buffer
@@ -153,7 +154,7 @@ func checkReport(t *testing.T, name, title string, report *conform.Report) {
 	checkDocument(t, name, title, table.String())
 }
 
-// checkDocument holds a document of tables to what it is to say.
+// checkDocument compares a generated document with its expected content.
 func checkDocument(t *testing.T, name, title, table string) {
 	t.Helper()
 	text := title + "\n\n<!-- Written by `go test ./cmd/semel/internal/command -update`. -->\n\n" + table
@@ -168,11 +169,12 @@ func checkDocument(t *testing.T, name, title, table string) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(strings.Split(string(there), "\n"), strings.Split(text, "\n")); diff != "" {
-		t.Errorf("docs/conformance/%s is not what it is to be (-there +wanted):\n%s", name, diff)
+		t.Errorf("docs/conformance/%s is out of date (-file +want):\n%s", name, diff)
 	}
 }
 
-// TestCasesAreNumberedCompletely: the numbers of the draft's list, and of Stripe's.
+// TestCasesAreNumberedCompletely: all numbers of the draft's list and of
+// Stripe's list exist.
 func TestCasesAreNumberedCompletely(t *testing.T) {
 	t.Parallel()
 	var want []string
@@ -190,19 +192,19 @@ func TestCasesAreNumberedCompletely(t *testing.T) {
 		t.Errorf("the cases are %q, want %q", got, want)
 	}
 	if got := conform.Cases("strict"); len(got) != 50 {
-		t.Errorf("%d cases are for other profiles, want 50", len(got))
+		t.Errorf("%d cases belong to other profiles, want 50", len(got))
 	}
 	var table bytes.Buffer
 	conform.List(&table, conform.Cases("stripe"))
 	checkDocument(t, "cases.md", "# The cases", table.String())
 }
 
-// TestConformRunsFromFlags: a stranger names an endpoint, and no file.
+// TestConformRunsFromFlags: flags name an endpoint, without a profile file.
 func TestConformRunsFromFlags(t *testing.T) {
 	t.Parallel()
 	made := make(chan int, 1)
 	made <- 0
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { // which knows no keys
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { // ignores keys
 		n := <-made + 1
 		made <- n
 		w.Header().Set("Content-Type", "application/json")
@@ -227,12 +229,12 @@ func TestConformRunsFromFlags(t *testing.T) {
 	} {
 		args := append(append([]string{"conform"}, strings.Fields(flags)...), server.URL)
 		if code, _, errs := runToEnd(t, program(t, args...)); code != exit.Usage || !strings.Contains(errs, want) {
-			t.Errorf("%s: ended with %d and %q, want %d and an error that names %s", flags, code, errs, exit.Usage, want)
+			t.Errorf("%s: ended with %d and %q, want %d and an error about %s", flags, code, errs, exit.Usage, want)
 		}
 	}
 }
 
-// TestConformInitWritesAProfile that conform takes.
+// TestConformInitWritesAProfile that conform accepts.
 func TestConformInitWritesAProfile(t *testing.T) {
 	t.Parallel()
 	code, out, errs := runToEnd(t, program(t, "conform", "init", "--endpoint", "PUT /things/{{op}}"))

@@ -13,19 +13,19 @@ import (
 	"github.com/semelgo/semel/cmd/semel/internal/command"
 )
 
-// commandLine finds a call of the program: in backticks, or at the start of a line of code
-// or after a pipe.
+// commandLine matches a call of the program: in backticks, at the start of a
+// line, or after a pipe.
 var commandLine = regexp.MustCompile("(?m)(?:`|^|\\| )semel ([a-z][^`|#\\n]*)")
 
-// flagOf finds the flags of a command line.
+// flagOf matches the flags of a command line.
 var flagOf = regexp.MustCompile(`(?:^|\s)--([a-z][a-z-]*)`)
 
-// TestDocumentedCommandLinesExist: a document that shows a command line shows a command
-// that is there, with flags that it has.
+// TestDocumentedCommandLinesExist: every command line in a document names an
+// existing command and existing flags.
 func TestDocumentedCommandLinesExist(t *testing.T) {
 	t.Parallel()
 	root := command.New()
-	root.InitDefaultCompletionCmd() // as Execute does
+	root.InitDefaultCompletionCmd() // Execute does this
 	root.InitDefaultHelpCmd()
 	seen := 0
 	for name, text := range markdown(t) {
@@ -33,18 +33,18 @@ func TestDocumentedCommandLinesExist(t *testing.T) {
 			seen++
 			c, rest, err := root.Find(strings.Fields(m[1]))
 			if err != nil || c == root || c.HasSubCommands() && len(rest) > 0 && c.ValidateArgs(rest) != nil {
-				t.Errorf("%s shows \"semel %s\", and there is no such command", name, m[1])
+				t.Errorf("%s shows \"semel %s\", but there is no such command", name, m[1])
 				continue
 			}
 			for _, flag := range flagOf.FindAllStringSubmatch(m[1], -1) {
 				if !hasFlag(c, flag[1]) {
-					t.Errorf("%s shows \"semel %s\", and %s has no flag --%s", name, m[1], c.CommandPath(), flag[1])
+					t.Errorf("%s shows \"semel %s\", but %s has no flag --%s", name, m[1], c.CommandPath(), flag[1])
 				}
 			}
 		}
 	}
 	if seen < 50 {
-		t.Errorf("%d command lines were looked at; this test looks in the wrong place", seen)
+		t.Errorf("%d command lines were found: this test looks in the wrong place", seen)
 	}
 }
 
@@ -53,8 +53,8 @@ func hasFlag(c *cobra.Command, name string) bool {
 	return c.Flags().Lookup(name) != nil || c.InheritedFlags().Lookup(name) != nil
 }
 
-// markdown is the text of the Markdown files of the repository, but for the changelog,
-// which names what was renamed and removed.
+// markdown returns the text of the repository's Markdown files, except the
+// changelog, which names renamed and removed flags.
 func markdown(t *testing.T) map[string]string {
 	t.Helper()
 	root := filepath.Join("..", "..", "..", "..")

@@ -14,8 +14,8 @@ import (
 	"github.com/semelgo/semel/cmd/semel/internal/exit"
 )
 
-// newServerWithoutKeys runs every request anew, whatever its key, and counts. It is an
-// endpoint of its own, with a profile file that promises more.
+// newServerWithoutKeys starts a server that runs every request, ignores keys,
+// and counts effects. It returns a profile file with the server's endpoint.
 func newServerWithoutKeys(t *testing.T) (address, profile string) {
 	t.Helper()
 	var mu sync.Mutex // guards made
@@ -53,7 +53,7 @@ func writeFile(t *testing.T, text string) string {
 	return name
 }
 
-// TestConformExitCodes of the worst that was found.
+// TestConformExitCodes: the exit code is that of the worst result.
 func TestConformExitCodes(t *testing.T) {
 	t.Parallel()
 	address, profile := newServerWithoutKeys(t)
@@ -86,7 +86,7 @@ func TestConformExitCodes(t *testing.T) {
 	}
 }
 
-// TestConformOutput: a line for each case as it ends, and the counts.
+// TestConformOutput: one line for each case, and the counts at the end.
 func TestConformOutput(t *testing.T) {
 	t.Parallel()
 	address, profile := newServerWithoutKeys(t)
@@ -101,7 +101,7 @@ func TestConformOutput(t *testing.T) {
 		"curl -i -X POST '" + address + "/orders' -H 'Content-Type: application/json' -H 'Idempotency-Key: \"",
 	} {
 		if !strings.Contains(out, want) {
-			t.Errorf("it writes\n%s\nwhich has no %q", out, want)
+			t.Errorf("the output is\n%s\nwithout %q", out, want)
 		}
 	}
 }

@@ -14,21 +14,21 @@ import (
 	"testing"
 )
 
-// program is a command line of this program, run by the test binary.
+// program returns a command that runs this program in the test binary.
 func program(t *testing.T, args ...string) *exec.Cmd {
 	t.Helper()
 	return longRunning(t, os.Args[0], args...)
 }
 
-// longRunning is a command that does not end with the test's context, but when its
-// test has it ended.
+// longRunning returns a command that does not end with the test's context; the
+// test ends it.
 func longRunning(t *testing.T, name string, args ...string) *exec.Cmd {
 	t.Helper()
 	return exec.CommandContext(context.WithoutCancel(t.Context()), name, args...)
 }
 
-// startServer starts a server, which is ended with the test, and returns the address
-// that it says it serves at.
+// startServer starts a server that ends with the test, and returns the address
+// in its output.
 func startServer(t *testing.T, cmd *exec.Cmd) string {
 	t.Helper()
 	var stderr bytes.Buffer
@@ -49,12 +49,12 @@ func startServer(t *testing.T, cmd *exec.Cmd) string {
 	line, err := bufio.NewReader(stdout).ReadString('\n')
 	address := regexp.MustCompile(`http://\S+`).FindString(line)
 	if err != nil || address == "" {
-		t.Fatalf("the server says %q: %v", line, err)
+		t.Fatalf("the server wrote %q: %v", line, err)
 	}
 	return address
 }
 
-// runToEnd runs cmd to its end and returns its exit code and what it wrote.
+// runToEnd runs cmd and returns its exit code and output.
 func runToEnd(t *testing.T, cmd *exec.Cmd) (code int, stdout, stderr string) {
 	t.Helper()
 	var out, errs bytes.Buffer

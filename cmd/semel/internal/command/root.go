@@ -1,4 +1,4 @@
-// Package command puts the program's commands together and runs one of them.
+// Package command assembles the program's commands and runs one of them.
 package command
 
 import (
@@ -22,15 +22,15 @@ line or a file that it names is invalid; 3 the server or the database cannot be 
 4 there is no such record; 5 the state of the record does not allow it; 6 passed with
 warnings.`
 
-// New returns the program's commands under their root. Each is registered here,
-// by a function New…Command of its own package.
+// New returns the root command with all commands. Each command is registered
+// here, with a New…Command function of its own package.
 func New() *cobra.Command {
 	root := &cobra.Command{
 		Use:           "semel",
-		Short:         "Hold servers to their idempotency keys",
+		Short:         "Test idempotency keys and manage records",
 		Long:          about,
 		Args:          cobra.NoArgs,
-		SilenceErrors: true, // Main tells them
+		SilenceErrors: true, // Main prints them
 		SilenceUsage:  true,
 		RunE:          func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
@@ -47,8 +47,8 @@ func New() *cobra.Command {
 	return root
 }
 
-// unknownCommand reports a mistyped command instead of the first flag after it, which
-// its parent does not know either.
+// unknownCommand reports a mistyped command. Otherwise cobra would report the
+// first flag after it, which the root does not know either.
 func unknownCommand(c *cobra.Command, err error) error {
 	if args := c.Flags().Args(); c.HasSubCommands() && len(args) > 0 {
 		return fmt.Errorf("unknown command %q for %q", args[0], c.CommandPath())
@@ -56,11 +56,11 @@ func unknownCommand(c *cobra.Command, err error) error {
 	return err
 }
 
-// Main runs the command that args name and returns the code to end with. An
-// error is told on stderr. The command stops what it does when ctx ends.
+// Main runs the command in args and returns the exit code. It prints an error
+// on stderr. The command stops when ctx ends.
 func Main(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	root := New()                             //nolint:contextcheck // commands take the context that cobra gives them
-	root.SetArgs(append([]string{}, args...)) // cobra takes nil for those of the process
+	root := New()                             //nolint:contextcheck // cobra passes the context to the commands
+	root.SetArgs(append([]string{}, args...)) // cobra treats nil as os.Args
 	root.SetIn(stdin)
 	root.SetOut(stdout)
 	root.SetErr(stderr)
@@ -78,8 +78,8 @@ func Main(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io
 	return code
 }
 
-// watchStart remembers that a command began to run: what went wrong before that is
-// the command line.
+// watchStart sets began when a command begins to run. An error before that is
+// an error of the command line.
 func watchStart(c *cobra.Command, began *bool) {
 	if run := c.RunE; run != nil {
 		c.RunE = func(c *cobra.Command, args []string) error {

@@ -10,7 +10,7 @@ import (
 	"github.com/semelgo/semel/cmd/semel/internal/exit"
 )
 
-// run runs the program and returns what it told.
+// run runs the program and returns its exit code and output.
 func run(t *testing.T, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
 	var out, errs bytes.Buffer
@@ -49,17 +49,18 @@ func TestInvalidCommandLinesAreUsageErrors(t *testing.T) {
 	}
 }
 
-// A mistyped command is reported as such, also when flags follow it.
+// TestUnknownCommandBeforeFlags: a mistyped command is reported even if flags
+// follow it.
 func TestUnknownCommandBeforeFlags(t *testing.T) {
 	t.Parallel()
 	for _, args := range [][]string{{"statz", "--db", "x"}, {"journal", "lst", "--db", "x"}, {"journal", "lst"}} {
 		code, out, errs := run(t, args...)
 		if code != exit.Usage || out != "" || !strings.Contains(errs, "unknown command \"") {
-			t.Errorf("semel %v: code %d, wrote %q and %q; want that the command is unknown", args, code, out, errs)
+			t.Errorf("semel %v: code %d, wrote %q and %q; want an unknown command", args, code, out, errs)
 		}
 	}
 	if _, _, errs := run(t, "--nonsense", "stats"); !strings.Contains(errs, "unknown flag: --nonsense") {
-		t.Errorf("semel --nonsense stats: %q, want that the flag is unknown", errs)
+		t.Errorf("semel --nonsense stats: %q, want an unknown flag", errs)
 	}
 }
 

@@ -8,6 +8,6 @@ import (
 	"github.com/semelgo/semel/cmd/semel/internal/fixture"
 )
 
-// unixCommands are those that need what only Unix has: the fixture hands its
-// listener to a child, which it lets be killed.
+// unixCommands are the commands that need Unix: the fixture passes its listener
+// to a child process, and lets clients kill the child.
 func unixCommands() []*cobra.Command { return []*cobra.Command{fixture.NewCommand()} }

@@ -4,5 +4,5 @@ package command
 
 import "github.com/spf13/cobra"
 
-// unixCommands are those that need what only Unix has.
+// unixCommands are the commands that need Unix.
 func unixCommands() []*cobra.Command { return nil }

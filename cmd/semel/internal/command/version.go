@@ -9,20 +9,20 @@ import (
 	"github.com/semelgo/semel/cmd/semel/internal/terminal"
 )
 
-// version is what is known of the program's build. Fields that the build did
-// not record are empty.
+// version is the program's build information. Fields that the build did not
+// record are empty.
 type version struct {
 	Version  string `json:"version"`
 	Revision string `json:"revision,omitempty"`
-	Modified bool   `json:"modified,omitempty"` // built from files that were not committed
+	Modified bool   `json:"modified,omitempty"` // built with uncommitted changes
 	Go       string `json:"go"`
 }
 
-// NewVersionCommand returns the command that tells which build this is.
+// NewVersionCommand returns the command that prints the version.
 func NewVersionCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",
-		Short: "Tell which build this is",
+		Short: "Print the version",
 		Args:  cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			v := buildVersion()
@@ -35,13 +35,13 @@ func NewVersionCommand() *cobra.Command {
 	}
 }
 
-// buildVersion is the version of this program.
+// buildVersion returns the version of this program.
 func buildVersion() version {
 	info, _ := debug.ReadBuildInfo()
 	return versionOf(info)
 }
 
-// versionOf reads a build's information, which may be nil.
+// versionOf reads the version from build information, which may be nil.
 func versionOf(info *debug.BuildInfo) version {
 	v := version{Version: "unknown"}
 	if info == nil {
@@ -59,7 +59,7 @@ func versionOf(info *debug.BuildInfo) version {
 	return v
 }
 
-// String returns v on one line.
+// String returns v as one line.
 func (v version) String() string {
 	line := "semel " + v.Version
 	if v.Revision != "" {

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// mustExecute sends a, which must be run as if there were no key.
+// mustExecute sends a, which must run as if there were no key.
 func (t *caseRun) mustExecute(a request) *answer {
 	got := t.send(a)
 	if got.status < 200 || got.status > 299 {
@@ -18,21 +18,21 @@ func (t *caseRun) mustExecute(a request) *answer {
 	return got
 }
 
-// isReplay reports whether got says that it comes from the record.
+// isReplay reports whether got is marked as a replay.
 func (t *caseRun) isReplay(got *answer) bool {
 	name := t.profile.ReplayHeader
 	return name != "" && got.header.Get(name) == t.profile.ReplayValue
 }
 
-// mustReplay sends a again, which must be answered with the first one's result. That
-// it is so to the letter is another case.
+// mustReplay sends a again. The answer must have the first one's result.
+// Another case compares the bytes.
 func (t *caseRun) mustReplay(a request, first *answer) *answer {
 	got := t.sendUntilSettled(a)
 	t.mustEqual(got, first)
 	return got
 }
 
-// mustEqual compares the results that two answers tell.
+// mustEqual compares the results of two answers.
 func (t *caseRun) mustEqual(got, first *answer) {
 	switch {
 	case got.status/100 != first.status/100:
@@ -42,8 +42,8 @@ func (t *caseRun) mustEqual(got, first *answer) {
 	}
 }
 
-// mustRepeat sends a again, which must be answered as first was to the letter:
-// status, body, and the headers that belong to the result.
+// mustRepeat sends a again. The answer must equal first byte for byte: status,
+// body, and the headers that belong to the result.
 func (t *caseRun) mustRepeat(a request, first *answer) *answer {
 	got := t.mustReplay(a, first)
 	if got.status != first.status {
@@ -59,8 +59,8 @@ func (t *caseRun) mustRepeat(a request, first *answer) *answer {
 	return got
 }
 
-// effectsOf asks how often op happened. Without a counter it is how many different successes
-// were answered, which is the least that happened.
+// effectsOf returns the number of op's effects. Without a counter it is the
+// number of different successful answers, which is a lower bound.
 func (t *caseRun) effectsOf(op string) int {
 	if !t.profile.Suite.counts() {
 		return t.successes(op)
@@ -82,7 +82,8 @@ func (t *caseRun) mustHappen(op string, want int) {
 	}
 }
 
-// mustProtect sends a twice: it must happen once, and be answered twice.
+// mustProtect sends a twice. The effect must happen once, and both requests
+// must be answered.
 func (t *caseRun) mustProtect(a request) {
 	before := t.effectsOf(a.op)
 	first := t.mustExecute(a)
@@ -91,8 +92,8 @@ func (t *caseRun) mustProtect(a request) {
 	t.mustEqual(got, first)
 }
 
-// mustReject sends a, which must be refused with the status of one of the codes,
-// and not happen.
+// mustReject sends a, which must be refused with the status of one of the codes
+// and have no effect.
 func (t *caseRun) mustReject(a request, codes ...string) *answer {
 	before := t.effectsOf(a.op)
 	got := t.mustRefuse(a, codes...)
@@ -100,22 +101,23 @@ func (t *caseRun) mustReject(a request, codes ...string) *answer {
 	return got
 }
 
-// mustRefuse sends a, which must be refused with the status of one of the codes.
+// mustRefuse sends a, which must be refused with the status of one of the
+// codes.
 func (t *caseRun) mustRefuse(a request, codes ...string) *answer {
 	got := t.send(a)
 	t.checkRefused(got, codes...)
 	return got
 }
 
-// mustRefuseAnyhow sends a, which must be refused, with whatever status.
+// mustRefuseAnyhow sends a, which must be refused with any status.
 func (t *caseRun) mustRefuseAnyhow(a request) {
 	if got := t.sendUntilSettled(a); got.status < 400 || got.status > 499 {
 		t.failf("the answer is %s, want a refusal", describe(got))
 	}
 }
 
-// malformedKey is a header line that is no key. One with characters that no header
-// may have would be refused by the HTTP server itself.
+// malformedKey returns a header line that is not a key. It contains no characters
+// that are invalid in a header, because the HTTP server itself would refuse them.
 func (t *caseRun) malformedKey() string {
 	if t.profile.takes("string") {
 		return `"` + newKey()
@@ -139,12 +141,13 @@ func (t *caseRun) isRefusal(got *answer, codes ...string) bool {
 	})
 }
 
-// invalidKeyCodes are the codes of a key that is not taken. RFC 9651 lets a parser
-// ignore a field that it cannot read, and the key is then missing.
+// invalidKeyCodes are the codes for a refused key. RFC 9651 allows a parser to
+// ignore a field that it cannot read; the key is then missing.
 func invalidKeyCodes() []string { return []string{keyMalformed, keyMissing} }
 
-// checkUnquoted holds a key without quotes to what the profile says. It returns what was seen if
-// the profile says nothing: such a key is then refused, or taken and protected.
+// checkUnquoted checks a key without quotes against the profile. If the profile
+// does not say whether such keys are accepted, it returns the observation: the
+// key must be refused, or accepted and protected.
 func (t *caseRun) checkUnquoted(a request) (seen string) {
 	if !t.profile.assumes("key.forms") {
 		t.checkTaken(a, t.profile.takes("raw"))
@@ -153,8 +156,8 @@ func (t *caseRun) checkUnquoted(a request) (seen string) {
 	return a.keys[0] + " " + t.protectedOrRefused(a)
 }
 
-// checkTaken holds a key that is taken to being protected, and one that is not to
-// being refused. Never may it run without protection.
+// checkTaken checks that an accepted key is protected, or that another key is
+// refused. A request must never run without protection.
 func (t *caseRun) checkTaken(a request, taken bool) {
 	if taken {
 		t.mustProtect(a)
@@ -163,8 +166,8 @@ func (t *caseRun) checkTaken(a request, taken bool) {
 	t.mustReject(a, invalidKeyCodes()...)
 }
 
-// protectedOrRefused holds a key that may be taken or not to not running unprotected, and says which
-// it is.
+// protectedOrRefused checks that the key is accepted and protected, or refused.
+// It returns which of the two.
 func (t *caseRun) protectedOrRefused(a request) string {
 	got := t.send(a)
 	if got.status >= 200 && got.status <= 299 {
@@ -177,8 +180,8 @@ func (t *caseRun) protectedOrRefused(a request) string {
 	return "is refused with " + describe(got)
 }
 
-// hasCode reports whether got's body is about that code, or names none. What the
-// fixture itself has written, which has the op in it, is about no code.
+// hasCode reports whether the body of got has that code, or no code. A body
+// written by the fixture itself, which contains the op, has no code.
 func (t *caseRun) hasCode(got *answer, code string) bool {
 	var acted struct {
 		Op string `json:"op"`
@@ -204,8 +207,7 @@ func stripeCode(code string) string {
 	}
 }
 
-// errorCode is the name that an error body gives to what is wrong; nothing when it
-// gives none.
+// errorCode returns the code in an error body; empty if there is none.
 func errorCode(got *answer) string {
 	var body struct {
 		Code  string `json:"code"`
@@ -220,8 +222,8 @@ func errorCode(got *answer) string {
 	return orDefault(body.Code, orDefault(body.Error.Code, body.Error.Type))
 }
 
-// documentationLink is where got says that its error is documented; nothing when it
-// does not say.
+// documentationLink returns the link to the documentation of an error; empty if
+// there is none.
 func (t *caseRun) documentationLink(got *answer) string {
 	var body struct {
 		Type  string `json:"type"`
@@ -251,14 +253,14 @@ func (t *caseRun) absolute(ref string) string {
 	return t.server.base.ResolveReference(u).String()
 }
 
-// mustResolve fails unless the page at address is there.
+// mustResolve fails unless the page at address exists.
 func (t *caseRun) mustResolve(address string) {
 	u, err := url.Parse(address)
 	if err != nil || u.Host != t.server.base.Host {
-		t.note("%s is elsewhere and was not looked at", address)
+		t.note("%s is on another host and was not read", address)
 		return
 	}
-	// Not below the base: the address is whole.
+	// The address is absolute, not relative to the base.
 	at := server{&url.URL{Scheme: u.Scheme, Host: u.Host}}
 	got, err := at.exchange(t.ctx, message{method: http.MethodGet, path: u.RequestURI()})
 	if err != nil {

@@ -2,53 +2,53 @@ package conform
 
 import "slices"
 
-// Level is how much a case weighs.
+// Level is the importance of a case.
 type Level string
 
 // The levels.
 const (
-	Must     Level = "MUST"     // the draft asks for it, or the syntax it rests on does
-	Should   Level = "SHOULD"   // the draft asks for it unless there is a reason
+	Must     Level = "MUST"     // the draft, or the syntax that it uses, requires it
+	Should   Level = "SHOULD"   // the draft requires it unless there is a reason
 	May      Level = "MAY"      // the draft allows it
-	Security Level = "security" // what the draft's security section, or good practice, comes to
-	Promise  Level = "profile"  // the draft is silent; the server's profile says it
-	Client   Level = "client"   // speaks of clients, and cannot be shown of a server
+	Security Level = "security" // required by the draft's security section or by good practice
+	Promise  Level = "profile"  // the server's profile promises it; the draft leaves it open
+	Client   Level = "client"   // about clients; it cannot be tested on a server
 )
 
-// Verdict is what became of a case.
+// Verdict is the result of a case.
 type Verdict string
 
 // The verdicts.
 const (
 	Pass     Verdict = "pass"
 	Fail     Verdict = "fail"
-	Warn     Verdict = "warn"      // a SHOULD that was not followed
-	NotShown Verdict = "not shown" // nothing was found out; the reason is given
-	Info     Verdict = "info"      // found out, and neither right nor wrong
+	Warn     Verdict = "warn"      // a SHOULD that does not hold
+	NotShown Verdict = "not shown" // it could not be tested; the detail has the reason
+	Info     Verdict = "info"      // an observation that is neither right nor wrong
 )
 
 // Case is one statement about a server.
 type Case struct {
-	// ID is its number, as in docs/conformance/README.md.
+	// ID is the case's number in docs/conformance/README.md.
 	ID string
-	// Level is how much it weighs.
+	// Level is the importance of the case.
 	Level Level
-	// Source is where the statement comes from.
+	// Source is the origin of the statement.
 	Source string
 	// Says is the statement.
 	Says string
-	// Fields are the members of the profile that it depends on.
+	// Fields are the members of the profile that affect the case.
 	Fields []string
-	// needs are the parts that the server must offer.
+	// needs are the parts of the fixture contract that the case needs.
 	needs []string
-	// alone says that no other case may run meanwhile.
+	// alone reports that no other case may run at the same time.
 	alone bool
-	// profile is the one the case is for; empty: all.
+	// profile is the profile to which the case belongs; empty means all.
 	profile string
 	run     func(t *caseRun)
 }
 
-// failed is the verdict of a case of that level that did not hold.
+// failed returns the verdict for a case of the level that does not hold.
 func (l Level) failed() Verdict {
 	switch l {
 	case Should:
@@ -62,7 +62,7 @@ func (l Level) failed() Verdict {
 	}
 }
 
-// Cases returns all cases that are for the profile of that name, in order.
+// Cases returns the cases for the profile with that name, in order.
 func Cases(profile string) []Case {
 	all := slices.Concat(
 		syntaxCases(), keyCases(), scopeCases(), timeCases(), fingerprintCases(), repeatCases(), concurrencyCases(),

@@ -13,12 +13,12 @@ import (
 	"github.com/google/uuid"
 )
 
-// caseRun is one case being run. Its functions that find something wrong end it,
-// as those of a test do: they do not return.
+// caseRun is one run of a case. Like the functions of testing.T, its functions
+// that report a problem end the case and do not return.
 type caseRun struct {
 	*session
 
-	ctx     context.Context //nolint:containedctx // a trial lives as long as its context
+	ctx     context.Context //nolint:containedctx // a run of a case has the lifetime of its context
 	c       Case
 	verdict Verdict
 	detail  string
@@ -27,8 +27,8 @@ type caseRun struct {
 	seen    exchanges
 }
 
-// end ends the trial. What is found while things are put back in order does not
-// hide what ended it.
+// end ends the case. A problem during the cleanup does not replace the original
+// result.
 func (t *caseRun) end(v Verdict, format string, args ...any) {
 	if !t.ended {
 		t.verdict, t.detail, t.ended = v, fmt.Sprintf(format, args...), true
@@ -36,47 +36,47 @@ func (t *caseRun) end(v Verdict, format string, args ...any) {
 	runtime.Goexit()
 }
 
-// cleanupContext returns a context for putting things back in order, which is done also
-// when the trial's time is over.
+// cleanupContext returns a context for the cleanup, which also runs after the
+// case's time has expired.
 func (t *caseRun) cleanupContext() (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.WithoutCancel(t.ctx), cleanupTimeout)
 }
 
-// cleanupTimeout bounds each step of putting things back in order.
+// cleanupTimeout bounds each step of the cleanup.
 const cleanupTimeout = 10 * time.Second
 
-// failf ends the trial: the statement does not hold.
+// failf ends the case: the statement does not hold.
 func (t *caseRun) failf(format string, args ...any) {
 	t.end(t.c.Level.failed(), format, args...)
 }
 
-// notShown ends the trial: nothing can be found out, for that reason.
+// notShown ends the case: it could not be tested. The text is the reason.
 func (t *caseRun) notShown(format string, args ...any) { t.end(NotShown, format, args...) }
 
-// informf ends the trial: it was found out, and says neither right nor wrong.
+// inform ends the case with an observation that is neither right nor wrong.
 func (t *caseRun) inform(text string) { t.end(Info, "%s", text) }
 
-// note adds to what is told of a case that holds. The same note is added once.
+// note adds an observation to a case that holds. The same text is added once.
 func (t *caseRun) note(format string, args ...any) {
 	if text := fmt.Sprintf(format, args...); !slices.Contains(t.notes, text) {
 		t.notes = append(t.notes, text)
 	}
 }
 
-// newName draws a name for effects that no other case uses.
+// newName returns a name for effects that no other case uses.
 func (t *caseRun) newName() string {
 	return "case" + t.c.ID + "-" + strings.ToLower(rand.Text())
 }
 
-// newKey draws a key that was never used.
+// newKey returns an unused key.
 func newKey() string { return uuid.NewString() }
 
-// quoted is a key as a structured string.
+// quoted returns a key as a structured-field string.
 func quoted(key string) string {
 	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(key) + `"`
 }
 
-// keyLine is a key as this server takes it.
+// keyLine returns a key in a form that the server accepts.
 func (t *caseRun) keyLine(key string) string {
 	if t.profile.takes("string") {
 		return quoted(key)
@@ -84,12 +84,12 @@ func (t *caseRun) keyLine(key string) string {
 	return key
 }
 
-// newRequest is an ordinary request with a new key and a new name.
+// newRequest returns an ordinary request with a new key and a new name.
 func (t *caseRun) newRequest() request {
 	return request{op: t.newName(), keys: []string{t.keyLine(newKey())}}
 }
 
-// try sends a, and returns what came of it.
+// try sends a and returns the answer or the error.
 func (t *caseRun) try(a request) (*answer, error) {
 	m := t.message(a)
 	got, err := t.server.exchange(t.ctx, m)
@@ -108,8 +108,8 @@ func (t *caseRun) send(a request) *answer {
 	return got
 }
 
-// sendUntilSettled sends a until the answer is another than that it is in progress, as a
-// client does.
+// sendUntilSettled sends a, and retries like a client while the answer is "in
+// progress".
 func (t *caseRun) sendUntilSettled(a request) *answer {
 	var got *answer
 	t.until("an answer other than in progress", func() bool {
@@ -125,19 +125,19 @@ func (t *caseRun) sendUntilSettled(a request) *answer {
 	return got
 }
 
-// inProgress tells whether the server is to be asked again, as it says itself.
+// inProgress reports whether the answer asks the client to retry later.
 func (a *answer) inProgress() bool {
 	return a.status == http.StatusServiceUnavailable && a.header.Get("Retry-After") != ""
 }
 
-// must ends the trial when a part of the fixture contract fails.
+// must ends the case if a part of the fixture contract fails.
 func (t *caseRun) must(err error) {
 	if err != nil {
 		t.failf("the fixture: %v", err)
 	}
 }
 
-// sleep lets d go by.
+// sleep waits for d.
 func (t *caseRun) sleep(d time.Duration) {
 	select {
 	case <-t.ctx.Done():
@@ -145,10 +145,10 @@ func (t *caseRun) sleep(d time.Duration) {
 	}
 }
 
-// pollEvery is how long a trial waits before it looks again.
+// pollEvery is the poll interval of until.
 const pollEvery = 10 * time.Millisecond
 
-// until waits for what is to happen, as long as the trial lasts.
+// until polls happened until it returns true or the case's time expires.
 func (t *caseRun) until(what string, happened func() bool) {
 	for !happened() {
 		if t.ctx.Err() != nil {

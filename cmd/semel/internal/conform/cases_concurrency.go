@@ -5,8 +5,7 @@ import (
 	"time"
 )
 
-// concurrencyCases are about requests at the same time, and about what is lost on
-// the way.
+// concurrencyCases are about concurrent requests and lost connections.
 func concurrencyCases() []Case {
 	return []Case{
 		{
@@ -58,11 +57,12 @@ func (t *caseRun) whileRunning() {
 	t.mustHappen(a.op, 1)
 }
 
-// arrivalTime is how long a request has to arrive, and to be refused if it is.
+// arrivalTime is the time in which a request arrives and, if the server refuses
+// it, is refused.
 const arrivalTime = 500 * time.Millisecond
 
-// mustWait sends a while the first request for its op is held. It must be neither
-// answered nor run.
+// mustWait sends a while the first request for its op is held. The server must
+// neither answer nor run it.
 func (t *caseRun) mustWait(a request) *inflight {
 	second := t.sendAsync(a)
 	t.sleep(arrivalTime)
@@ -75,7 +75,7 @@ func (t *caseRun) mustWait(a request) *inflight {
 	return second
 }
 
-// mustHaveOneFirst fails unless one of many was answered as the first, and only one.
+// mustHaveOneFirst fails unless exactly one answer is not marked as a replay.
 func (t *caseRun) mustHaveOneFirst(all []reply) {
 	if t.profile.ReplayHeader == "" || t.profile.assumes("replay_header") {
 		return
@@ -91,7 +91,7 @@ func (t *caseRun) mustHaveOneFirst(all []reply) {
 	}
 }
 
-// mustAgree holds what many were told to what is told in the end.
+// mustAgree compares the answers of concurrent requests with the last answer.
 func (t *caseRun) mustAgree(all []reply, last *answer) {
 	for _, r := range all {
 		switch {
@@ -108,7 +108,8 @@ func (t *caseRun) mustAgree(all []reply, last *answer) {
 	}
 }
 
-// disconnectDelay is how long a server has to notice that a client is gone.
+// disconnectDelay is the time in which a server notices that a client has
+// disconnected.
 const disconnectDelay = 100 * time.Millisecond
 
 func (t *caseRun) hangUp() {

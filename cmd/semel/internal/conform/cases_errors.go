@@ -6,7 +6,7 @@ import (
 	"net/http"
 )
 
-// errorCases are about what the server answers itself.
+// errorCases are about the errors of the idempotency layer.
 func errorCases() []Case {
 	return []Case{
 		{
@@ -41,14 +41,14 @@ func errorCases() []Case {
 	}
 }
 
-// documented fails unless got links to its documentation.
+// documented fails unless got links to documentation.
 func (t *caseRun) documented(got *answer) {
 	switch {
 	case t.documentationLink(got) != "":
 	case t.profile.Errors == "stripe" || t.profile.Problems == "":
 		t.note("by its profile the server sends no link")
 	default:
-		t.failf("%s has no link to its documentation", describe(got)) // the draft asks for one
+		t.failf("%s has no link to its documentation", describe(got)) // the draft requires the link
 	}
 }
 
@@ -116,7 +116,7 @@ func (t *caseRun) errorBodies() {
 	seen := make(map[string]int)
 	for _, got := range []*answer{t.send(a.withOtherPayload()), t.send(t.newRequest().withKeys(t.malformedKey()))} {
 		switch {
-		case got.status < 400: // which other cases are about
+		case got.status < 400: // other cases test this
 		case t.profile.Errors == stripe:
 			seen[t.stripeError(got)]++
 		default:
@@ -133,7 +133,7 @@ func (t *caseRun) errorBodies() {
 	}
 }
 
-// problem holds got to RFC 9457 and returns its type.
+// problem checks got against RFC 9457 and returns its type.
 func (t *caseRun) problem(got *answer) string {
 	media, _, err := mime.ParseMediaType(got.header.Get("Content-Type"))
 	if err != nil || media != "application/problem+json" {
@@ -152,7 +152,7 @@ func (t *caseRun) problem(got *answer) string {
 	return p.Type
 }
 
-// stripeError holds got to the form of Stripe's errors and returns its type.
+// stripeError checks the form of Stripe's errors and returns the error's type.
 func (t *caseRun) stripeError(got *answer) string {
 	var p struct {
 		Error struct{ Type, Message string }

@@ -2,7 +2,7 @@ package conform
 
 import "net/http"
 
-// faultCases are about what fails beneath the server. They run alone.
+// faultCases are about failures below the server. They run alone.
 func faultCases() []Case {
 	return []Case{
 		{
@@ -28,7 +28,8 @@ func faultCases() []Case {
 	}
 }
 
-// setStore takes the fixture's store down, or up. Up also after the trial's end.
+// setStore makes the fixture's store unavailable or available. The cleanup of
+// the case makes it available again.
 func (t *caseRun) setStore(up bool) {
 	ctx, cancel := t.cleanupContext()
 	defer cancel()
@@ -51,7 +52,7 @@ func (t *caseRun) storeDown() {
 	t.storeGoesDown()
 }
 
-// storeGoesDown takes the store from a request that runs.
+// storeGoesDown makes the store unavailable while a request is in progress.
 func (t *caseRun) storeGoesDown() {
 	a := t.newRequest()
 	t.hold(a.op)
@@ -80,9 +81,9 @@ func (t *caseRun) storeGoesDown() {
 	}
 }
 
-// crash kills what works for the fixture, and waits until it is back.
+// crash kills the fixture's worker and waits for the next one.
 func (t *caseRun) crash() {
-	// Its answer dies with it.
+	// The worker dies before it can answer this request.
 	_, _ = t.server.exchange(t.ctx, message{method: http.MethodPost, path: "/crash", lines: t.principalLines(principalA)})
 	t.until("the server to restart", func() bool {
 		_, err := t.effects(t.ctx, t.newName())

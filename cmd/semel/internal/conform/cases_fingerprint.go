@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// fingerprintCases are about what makes it the same request.
+// fingerprintCases are about the fingerprint of requests.
 func fingerprintCases() []Case {
 	return []Case{
 		{
@@ -23,7 +23,7 @@ func fingerprintCases() []Case {
 	}
 }
 
-// sameness says what the profile makes of another spelling.
+// sameness is what the profile says about another spelling of a request.
 type sameness int
 
 const (
@@ -54,7 +54,7 @@ func (t *caseRun) spellings() {
 	t.boundaries()
 }
 
-// checkSpelling sends a, and then the other spelling with the same key.
+// checkSpelling sends a, and then another spelling with the same key.
 func (t *caseRun) checkSpelling(a request, sp spelling) {
 	first := t.mustExecute(a)
 	got := t.sendUntilSettled(sp.a)
@@ -68,7 +68,7 @@ func (t *caseRun) checkSpelling(a request, sp spelling) {
 	}
 }
 
-// otherSpellings spells {"op":"OP","n":1} otherwise.
+// otherSpellings returns other spellings of {"op":"OP","n":1}.
 func (t *caseRun) otherSpellings() []spelling {
 	byBytes, byMeaning := different, different
 	switch body := t.profile.Fingerprint.Body; {
@@ -83,7 +83,7 @@ func (t *caseRun) otherSpellings() []spelling {
 	}
 	numbers := byBytes
 	if t.profile.Fingerprint.Body == "value" {
-		numbers = unspecified // 1.0 is no integer to every decoder
+		numbers = unspecified // some decoders reject 1.0 as an integer
 	}
 	query := different
 	switch {
@@ -107,7 +107,7 @@ func (t *caseRun) otherSpellings() []spelling {
 	}
 }
 
-// boundaries sends a form anew, with another boundary between its parts.
+// boundaries sends a multipart form twice, with different boundaries.
 func (t *caseRun) boundaries() {
 	a := t.newRequest()
 	multipart := func(boundary string) request {
@@ -130,7 +130,7 @@ func zip(text []byte) []byte {
 	var b bytes.Buffer
 	w := gzip.NewWriter(&b)
 	_, werr := w.Write(text)
-	if err := firstError(werr, w.Close()); err != nil { // not reachable: a buffer takes everything
+	if err := firstError(werr, w.Close()); err != nil { // not reachable: a buffer accepts every write
 		return nil
 	}
 	return b.Bytes()

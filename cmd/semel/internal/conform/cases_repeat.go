@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// repeatCases are about one request after the other.
+// repeatCases are about retries after the first request.
 func repeatCases() []Case {
 	return []Case{
 		{
@@ -39,8 +39,8 @@ func repeatCases() []Case {
 	}
 }
 
-// keyOnGet looks up how often something happened, before and after it does, with
-// the key that it happens with, and with lines that are none.
+// keyOnGet reads the counter before and after an effect, with the key of the
+// effect and with malformed key lines.
 func (t *caseRun) keyOnGet() {
 	if !t.profile.Suite.counts() {
 		t.notShown("it needs a counter that can be read with GET")
@@ -56,7 +56,7 @@ func (t *caseRun) keyOnGet() {
 	}
 }
 
-// checkLookup asks how often op happened, with those key lines.
+// checkLookup reads the counter of op with the given key lines.
 func (t *caseRun) checkLookup(op string, keys []string, want int) {
 	var more []line
 	for _, k := range keys {
@@ -94,7 +94,7 @@ func (t *caseRun) knowsKeys() {
 	t.mustHappen(a.op, 1)
 }
 
-// answersToRepeat are the kinds of success that are often repeated wrongly.
+// answersToRepeat are kinds of success that servers often replay wrongly.
 func (t *caseRun) answersToRepeat() []script {
 	described := map[string]string{"Location": "/ops/7", "ETag": `"v7"`, "Content-Type": "text/plain; charset=utf-8"}
 	binary := map[string]string{"Content-Type": "application/octet-stream"}
@@ -177,7 +177,7 @@ func (t *caseRun) serverErrors() {
 	t.afterPanic()
 }
 
-// checkAfterServerError repeats a, whose first run ended badly after n effects.
+// checkAfterServerError retries a, whose first run failed after n effects.
 func (t *caseRun) checkAfterServerError(a request, n int, how string) {
 	got := t.sendUntilSettled(a)
 	switch {

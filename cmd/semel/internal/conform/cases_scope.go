@@ -8,7 +8,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// scopeCases are about within what a key is unique.
+// scopeCases are about the scope in which a key is unique.
 func scopeCases() []Case {
 	return []Case{
 		{
@@ -105,7 +105,8 @@ func (t *caseRun) keyKinds() {
 	}
 }
 
-// ulid writes the 128 bits of a UUID as a ULID does: the time leads in both.
+// ulid formats the 128 bits of a UUID as a ULID. Both formats begin with the
+// time.
 func ulid(id uuid.UUID) string {
 	const digits = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 	var text [26]byte
@@ -124,7 +125,7 @@ func ulid(id uuid.UUID) string {
 	return string(text[:])
 }
 
-// letter turns the characters of a UUID into lower-case letters.
+// letter maps the characters of a UUID to lower-case letters.
 func letter(r rune) rune {
 	switch {
 	case r == '-':

@@ -5,7 +5,8 @@ import (
 	"strings"
 )
 
-// securityCases are about what must not be kept, shown, or given to others.
+// securityCases are about data that must not be stored, shown, or given to
+// other principals.
 func securityCases() []Case {
 	return []Case{
 		{
@@ -72,7 +73,8 @@ func (t *caseRun) refusalsKeepKey() {
 	t.mustProtect(a)
 }
 
-// withoutPrincipal asks as nobody, and then with the same key as somebody.
+// withoutPrincipal sends a request without credentials, and then with
+// credentials and the same key.
 func (t *caseRun) withoutPrincipal() {
 	if t.profile.Suite.principals() == 0 {
 		t.note("no principals: 401 was not tested")
@@ -94,7 +96,8 @@ func (t *caseRun) withoutPrincipal() {
 	t.mustHappen(a.op, 1)
 }
 
-// transientRefusal lets the operation refuse once with a status that is never stored.
+// transientRefusal makes the operation refuse once with a status that must not
+// be stored.
 func (t *caseRun) transientRefusal(status int) {
 	if t.profile.stores(status) {
 		t.note("%d is stored, by its profile", status)

@@ -9,7 +9,8 @@ import (
 
 const stripe = "stripe"
 
-// stripeCases are what Stripe's first API promises, for servers that follow it.
+// stripeCases are the promises of Stripe's first API, for servers that follow
+// it.
 func stripeCases() []Case {
 	cases := []Case{
 		{ID: "S1", Level: Promise, Says: "A raw key of up to 255 characters is accepted, a longer one is 400.", run: (*caseRun).rawKeys},
@@ -103,7 +104,7 @@ func (t *caseRun) neverStored() {
 	t.ownErrors()
 }
 
-// atOtherEndpoint is a at another endpoint.
+// atOtherEndpoint returns a, sent to another endpoint.
 func atOtherEndpoint(a request) request {
 	a.method, a.resource = http.MethodPatch, "1"
 	return a

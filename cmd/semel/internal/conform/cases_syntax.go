@@ -12,7 +12,7 @@ const (
 	in9651    = "RFC 9651"
 )
 
-// syntaxCases are about the form of the header field.
+// syntaxCases are about the syntax of the header field.
 func syntaxCases() []Case {
 	return []Case{
 		{
@@ -60,8 +60,8 @@ func syntaxCases() []Case {
 
 func (t *caseRun) quotedIsTaken() { t.mustProtect(t.newRequest().withKeys(quoted(newKey()))) }
 
-// form sends keys without quotes, and reports what was seen if the profile says nothing of
-// them.
+// form sends keys without quotes. If the profile does not say whether they are
+// accepted, it reports the observation.
 func (t *caseRun) form(keys ...string) {
 	var seen []string
 	for _, key := range keys {
@@ -84,7 +84,7 @@ func (t *caseRun) otherItems() {
 	)
 }
 
-// digits draws a number of n digits that does not begin with zero.
+// digits returns a random number of n digits that does not begin with zero.
 func digits(n int) string {
 	text := []byte(rand.Text() + rand.Text())[:n]
 	for i := range text {
@@ -156,7 +156,7 @@ func (t *caseRun) letterCase() {
 	t.mustProtect(t.newRequest().withKeys(t.keyLine("X" + k)))
 }
 
-// keyCases are about which keys are taken.
+// keyCases are about the keys that a server accepts.
 func keyCases() []Case {
 	return []Case{
 		{
@@ -204,8 +204,8 @@ func (t *caseRun) longKeys() {
 	}
 }
 
-// observedLength sends keys of growing length. A server may refuse any of them, and may not
-// take two that differ in the last character alone for one.
+// observedLength sends keys of growing length. A server may refuse any of them,
+// but it must not treat two keys that differ in the last character as one key.
 func (t *caseRun) observedLength() {
 	seen := "keys of 2048 characters are compared completely"
 	for _, length := range []int{64, 128, 255, 300, 1024, 2048} {
@@ -243,7 +243,8 @@ func (t *caseRun) opaqueKeys() {
 		t.note("one principal: no collision across principals was tested")
 		return
 	}
-	// The contract names B so that who joins names with a colon sees one key.
+	// The contract gives B a name with which a server that joins names with a
+	// colon confuses the two keys.
 	a := t.newRequest().withKeys(t.keyLine("x:" + k))
 	t.mustExecute(a)
 	t.mustExecute(a.withKeys(t.keyLine(k)).asPrincipal(principalB))
@@ -270,7 +271,7 @@ func (t *caseRun) sameKey() {
 	t.note("%s", fmt.Sprintf("forms %q", t.profile.Key.Forms))
 }
 
-// observedForms sends a key without quotes that was used with quotes.
+// observedForms sends without quotes a key that was used with quotes.
 func (t *caseRun) observedForms(unquoted request, first *answer) {
 	got := t.sendUntilSettled(unquoted)
 	switch {

@@ -8,7 +8,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// timeCases are about how long a key is kept.
+// timeCases are about the retention of keys.
 func timeCases() []Case {
 	return []Case{
 		{
@@ -29,21 +29,23 @@ func timeCases() []Case {
 	}
 }
 
-// clockMargin is what the clocks of the fixture and of the suite may be apart.
+// clockMargin is the allowed difference between the clocks of the fixture and
+// the suite.
 const clockMargin = time.Minute
 
 func (t *caseRun) retention() { t.checkRetention(t.profile.AfterRetention == "expired") }
 
-// checkRetention lets the retention go by. After it the request runs, or is refused.
+// checkRetention advances the clock past the retention. After that the request
+// runs again, or is refused.
 func (t *caseRun) checkRetention(expires bool) {
 	a := t.newRequest()
 	if t.profile.Key.Time != "" {
-		// The time in a key is the caller's.
+		// The caller chooses the time in a key.
 		a = a.withKeys(t.keyLine(t.keyWithTime(time.Now())))
 	}
 	first := t.mustExecute(a)
 	moved := t.profile.retention() - clockMargin
-	defer func() { t.advance(-moved) }() // what comes later is to find the clock as it was
+	defer func() { t.advance(-moved) }() // later cases must find the clock unchanged
 	t.advance(moved)
 	t.mustReplay(a, first)
 	t.mustHappen(a.op, 1)
@@ -70,7 +72,7 @@ func (t *caseRun) advance(d time.Duration) {
 
 func (t *caseRun) published() {
 	for _, got := range t.refusals() {
-		// Whether there is a link at all is what other cases are about.
+		// Other cases test whether there is a link.
 		if where := t.documentationLink(got); where != "" {
 			t.mustResolve(where)
 		}
@@ -89,7 +91,7 @@ func (t *caseRun) published() {
 	}
 }
 
-// refusals are answers to what is refused, one of each kind that can be had.
+// refusals returns one refusal of each kind that the server can produce.
 func (t *caseRun) refusals() []*answer {
 	a := t.newRequest()
 	t.mustExecute(a)
@@ -102,7 +104,7 @@ func (t *caseRun) refusals() []*answer {
 	defer t.release(b.op)
 	first := t.start(b)
 	t.waitHeld(b.op)
-	if got := t.trySendWhileHeld(b); got != nil { // else other cases tell
+	if got := t.trySendWhileHeld(b); got != nil { // other cases report it
 		all = append(all, got)
 	}
 	t.release(b.op)
@@ -110,14 +112,14 @@ func (t *caseRun) refusals() []*answer {
 	return all
 }
 
-// skew is more than a server allows clocks to be apart.
+// skew is larger than any clock difference that a server allows.
 const skew = 24 * time.Hour
 
 func (t *caseRun) oldKeys() {
 	if t.profile.Key.Time == "" {
 		t.notShown("key.time is empty: keys contain no time")
 	}
-	// The time in a key is the caller's.
+	// The caller chooses the time in a key.
 	now := time.Now()
 	t.mustProtect(t.newRequest().withKeys(t.keyLine(t.keyWithTime(now))))
 	for _, when := range []time.Time{now.Add(-t.profile.retention() - skew), now.Add(skew)} {
@@ -125,7 +127,7 @@ func (t *caseRun) oldKeys() {
 	}
 }
 
-// keyWithTime draws a key that says it was drawn at when.
+// keyWithTime returns a new key with the time when.
 func (t *caseRun) keyWithTime(when time.Time) string {
 	id, err := uuid.NewV7()
 	if err != nil {

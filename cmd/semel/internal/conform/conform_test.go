@@ -8,7 +8,7 @@ import (
 	"github.com/semelgo/semel/cmd/semel/internal/conform"
 )
 
-// hold holds the server at address to all cases.
+// hold runs all cases against the server at address.
 func hold(t *testing.T, address string, p *conform.Profile, o conform.Options) *conform.Report {
 	t.Helper()
 	report, err := conform.Run(t.Context(), []string{address}, p, o)
@@ -18,12 +18,12 @@ func hold(t *testing.T, address string, p *conform.Profile, o conform.Options) *
 	return report
 }
 
-// brief asks less often at once than a user would.
+// brief are options with fewer concurrent requests than the default.
 func brief() conform.Options { return conform.Options{RaceSize: 20, QuickRounds: 20} }
 
-// TestConformingServersPass: nothing of the suite asks for Semel. All that can be
-// shown of a server is shown of the first of these, and what cannot of the others
-// is told so.
+// TestConformingServersPass: the suite works without Semel. Every case that can
+// be tested on a server is tested on the first of these. The other servers lack
+// something, and the cases that need it are not shown.
 func TestConformingServersPass(t *testing.T) {
 	t.Parallel()
 	for _, right := range rightServers() {
@@ -41,7 +41,7 @@ func TestConformingServersPass(t *testing.T) {
 				}
 			}
 			if want := strings.Fields(right.notShown); !slices.Equal(got, want) {
-				t.Errorf("not shown are %q, want %q", got, want)
+				t.Errorf("cases %q are not shown, want %q", got, want)
 			}
 		})
 	}
@@ -55,8 +55,7 @@ func joined(flaws []flaw) string {
 	return strings.Join(all, ", and ")
 }
 
-// TestEachFlawFailsItsCases: each flaw is found by the cases that speak
-// of it, and by no others.
+// TestEachFlawFailsItsCases: each flaw fails the cases about it and no others.
 func TestEachFlawFailsItsCases(t *testing.T) {
 	t.Parallel()
 	for _, wrong := range wrongServers() {
@@ -79,7 +78,8 @@ func TestEachFlawFailsItsCases(t *testing.T) {
 	}
 }
 
-// TestDeclaredBehaviorPasses: the draft leaves it open, and the server says so.
+// TestDeclaredBehaviorPasses: behavior that the draft leaves open passes if the
+// server declares it.
 func TestDeclaredBehaviorPasses(t *testing.T) {
 	t.Parallel()
 	address, p := newFakeServer(t, rawKeys, waits, storesServerErrors, sharesPrincipals, sharesRoutes, runsWithoutKey,
@@ -97,12 +97,12 @@ func TestDeclaredBehaviorPasses(t *testing.T) {
 		open = append(open, r.ID)
 	}
 	if want := []string{"20", "35", "36", "39", "42", "44", "46"}; !slices.Equal(open, want) {
-		t.Errorf("not found out, or neither right nor wrong: %q, want %q", open, want)
+		t.Errorf("not shown or info: %q, want %q", open, want)
 	}
 }
 
-// TestSeveralProcesses: the case about many spreads over all of them, and finds
-// out that two that share nothing are two.
+// TestSeveralProcesses: the race uses all processes, and detects that two
+// servers that share nothing have two effects.
 func TestSeveralProcesses(t *testing.T) {
 	t.Parallel()
 	one, p := newFakeServer(t)

@@ -1,10 +1,11 @@
-// Package conform holds a server to draft-ietf-httpapi-idempotency-key-header-07,
-// and to what its own profile says where the draft is silent. It sees the server
-// as a client does: over connections of its own, byte for byte, and through
-// nothing else.
+// Package conform tests a server against
+// draft-ietf-httpapi-idempotency-key-header-07 and, where the draft leaves a
+// choice, against the server's own profile. It acts as a client: it opens its
+// own connections and controls every byte that it sends.
 //
-// A server is shown in one of two ways. It may implement the fixture contract
-// (docs/conformance/README.md), and then every case can be run. Or an endpoint
-// of its own is named in the profile's member "suite", with a counter of its
-// effects; cases that need more are then not shown, with the reason.
+// A server can be tested in one of two ways. It can implement the fixture
+// contract (docs/conformance/README.md); then every case can run. Or the
+// profile's member "suite" names one of the server's own endpoints and a
+// counter of its effects. Cases that need more are then not shown, with the
+// reason.
 package conform

@@ -9,27 +9,28 @@ import (
 	"sync"
 )
 
-// Exchange is a request of a case and what it was answered.
+// Exchange is a request of a case and its answer.
 type Exchange struct {
-	// Request is a command line of curl that sends the same request. A principal's ${NAME}
-	// is left in it.
+	// Request is a curl command line that sends the same request. A principal's
+	// ${NAME} is not expanded.
 	Request string `json:"request"`
-	// Answer is the status, the headers that matter here, and the beginning of the body.
+	// Answer has the status, the relevant headers, and the beginning of the
+	// body.
 	Answer string `json:"answer"`
 }
 
-// exchanges are the last requests of a trial, and the successes that were answered.
+// exchanges are the last requests of a case, and the successful answers.
 type exchanges struct {
 	mu        sync.Mutex
 	last      []Exchange
-	successes map[string]map[string]bool // by op, the different bodies
+	successes map[string]map[string]bool // the different bodies, by op
 }
 
-// maxShownExchanges is how many exchanges a failure shows: the first request, its retry, and
-// what the server made of another one.
+// maxShownExchanges is the number of exchanges in a failure report: the first
+// request, its retry, and a different request.
 const maxShownExchanges = 3
 
-// record remembers that m, which is about op, was answered with got.
+// record stores the exchange of m and got. m is about op.
 func (t *caseRun) record(op string, m message, got *answer) {
 	t.seen.mu.Lock()
 	defer t.seen.mu.Unlock()
@@ -46,26 +47,26 @@ func (t *caseRun) record(op string, m message, got *answer) {
 	t.seen.last = t.seen.last[max(0, len(t.seen.last)-maxShownExchanges):]
 }
 
-// lastExchanges returns those that a failure shows. Requests of the trial may still be on
-// their way.
+// lastExchanges returns the exchanges for a failure report. Other requests of
+// the case may still be in flight.
 func (t *caseRun) lastExchanges() []Exchange {
 	t.seen.mu.Lock()
 	defer t.seen.mu.Unlock()
 	return slices.Clone(t.seen.last)
 }
 
-// successes is how many different successes op was answered with.
+// successes returns the number of different successful answers for op.
 func (t *caseRun) successes(op string) int {
 	t.seen.mu.Lock()
 	defer t.seen.mu.Unlock()
 	return len(t.seen.successes[op])
 }
 
-// maxShownBody is how much of a body is shown, in bytes.
+// maxShownBody limits the body in a report, in bytes.
 const maxShownBody = 300
 
-// curl is a command line that sends m. A header that the profile has as ${NAME} stays so,
-// because it is a secret.
+// curl returns a command line that sends m. A header with ${NAME} in the
+// profile is not expanded, because its value is a secret.
 func (t *caseRun) curl(m message) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "curl -i -X %s %s", m.method, shellQuoted(t.server.base.String()+m.path))
@@ -92,7 +93,7 @@ func (t *caseRun) curl(m message) string {
 	return b.String()
 }
 
-// secret is the value of a principal's header as the profile has it, if it names an
+// secret returns the unexpanded value of a principal's header, if it names an
 // environment variable.
 func (s *Suite) secret(l line) string {
 	for _, headers := range s.Principals {
@@ -105,7 +106,8 @@ func (s *Suite) secret(l line) string {
 	return ""
 }
 
-// shellQuoted is text as one word of a shell. Bytes that are not printable are escaped.
+// shellQuoted returns text as one word for a shell. Bytes that are not
+// printable are escaped.
 func shellQuoted(text string) string {
 	plain := true
 	for i := range len(text) {
@@ -130,7 +132,7 @@ func shellQuoted(text string) string {
 	return b.String()
 }
 
-// answerLine is got in one line.
+// answerLine returns got as one line.
 func (t *caseRun) answerLine(got *answer) string {
 	parts := []string{strings.TrimSpace(fmt.Sprintf("%d %s", got.status, http.StatusText(got.status)))}
 	for _, name := range []string{t.profile.ReplayHeader, "Retry-After", "Location", "Content-Type"} {

@@ -9,7 +9,7 @@ import (
 	"github.com/semelgo/semel/cmd/semel/internal/conform"
 )
 
-// says is what the imitation says of itself.
+// says returns the server's own profile.
 func (s *fakeServer) says() conform.Profile {
 	p := conform.DefaultProfile()
 	p.Name, p.Key.Forms, p.Key.Same, p.Key.Time = "strict", []string{"string"}, false, "uuidv7"
@@ -63,7 +63,7 @@ func (s *fakeServer) publish(w http.ResponseWriter, r *http.Request) {
 	tell(w, published)
 }
 
-// refuse answers that it is not done, and why.
+// refuse answers with the refusal for code.
 func (s *fakeServer) refuse(w http.ResponseWriter, code string) {
 	status := s.profile.Statuses[strings.TrimPrefix(code, atOtherEndpoint)]
 	if s.flaws[mismatchIs409] && code == "key_reused" {
@@ -88,10 +88,11 @@ func problem(w http.ResponseWriter, status int, code string) {
 	_, _ = io.WriteString(w, `{"type":"/problems/`+code+`","title":"`+code+`","code":"`+code+`","status":`+strconv.Itoa(status)+`}`)
 }
 
-// atOtherEndpoint leads the code of a key that was used at another endpoint.
+// atOtherEndpoint is the prefix of the code for a key that was used at another
+// endpoint.
 const atOtherEndpoint = "elsewhere: "
 
-// refuseAsStripe answers as Stripe's first API does.
+// refuseAsStripe answers like Stripe's first API.
 func (s *fakeServer) refuseAsStripe(w http.ResponseWriter, status int, code string) {
 	kind, about := "invalid_request_error", code
 	switch code {
@@ -109,7 +110,7 @@ func (s *fakeServer) refuseAsStripe(w http.ResponseWriter, status int, code stri
 	_, _ = io.WriteString(w, `{"error":{"type":"`+kind+`","code":"`+code+`","message":"`+about+`"}}`)
 }
 
-// reused is the code of a key that was first used for another request.
+// reused returns the code for a key that was used for another request.
 func (s *fakeServer) reused(first, now string) string {
 	if s.flaws[speaksStripe] && endpointOf(first) != endpointOf(now) {
 		return atOtherEndpoint + "key_reused"
@@ -117,7 +118,7 @@ func (s *fakeServer) reused(first, now string) string {
 	return "key_reused"
 }
 
-// endpointOf is the method and the target of a request with that fingerprint.
+// endpointOf returns the method and the target of a fingerprint.
 func endpointOf(fingerprint string) string {
 	method, rest, _ := strings.Cut(fingerprint, "\n")
 	target, _, _ := strings.Cut(rest, "\n")

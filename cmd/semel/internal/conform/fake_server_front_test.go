@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// front is what a request meets before the imitation's own layer.
+// front wraps next with the flaws that act before the server's own layer.
 func (s *fakeServer) front(next http.Handler) http.Handler {
 	switch {
 	case s.flaws[replaysGets]:
@@ -24,7 +24,7 @@ func (s *fakeServer) front(next http.Handler) http.Handler {
 	}
 }
 
-// first reports whether word has not been seen before.
+// first reports whether word is seen for the first time.
 func (s *fakeServer) first(word string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -36,7 +36,8 @@ func (s *fakeServer) first(word string) bool {
 	return !seen
 }
 
-// lookedUpWith is the key that r looks something up with; none for another r.
+// lookedUpWith returns the key of a request that reads the counter; empty for
+// another request.
 func lookedUpWith(r *http.Request) string {
 	if r.Method != http.MethodGet {
 		return ""
@@ -44,7 +45,7 @@ func lookedUpWith(r *http.Request) string {
 	return r.Header.Get("Idempotency-Key")
 }
 
-// cached answers what is looked up twice with one key as the first time.
+// cached replays the first answer for reads with the same key.
 func (s *fakeServer) cached(next http.Handler) http.Handler {
 	answers := make(map[string]*httptest.ResponseRecorder) // guarded by s.cache
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -66,7 +67,7 @@ func (s *fakeServer) cached(next http.Handler) http.Handler {
 	})
 }
 
-// strict refuses to look anything up with a key that is none.
+// strict refuses reads with a malformed key.
 func (s *fakeServer) strict(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if _, code := s.keyOf(r); r.Method == http.MethodGet && code == "key_malformed" {
@@ -77,8 +78,7 @@ func (s *fakeServer) strict(next http.Handler) http.Handler {
 	})
 }
 
-// recorded refuses what is to be done with a key that something was looked up
-// with.
+// recorded refuses effects with a key that was used for a read.
 func (s *fakeServer) recorded(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		key := lookedUpWith(r)
@@ -96,7 +96,7 @@ func (s *fakeServer) recorded(next http.Handler) http.Handler {
 	})
 }
 
-// telling lets B know which keys A has used.
+// telling reveals to B which keys A has used.
 func (s *fakeServer) telling(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		stranger := strings.HasSuffix(r.Header.Get("Authorization"), " b")
@@ -117,7 +117,7 @@ func (s *fakeServer) telling(next http.Handler) http.Handler {
 	})
 }
 
-// greeting gives who asks for the first time a cookie.
+// greeting sets a cookie for new clients.
 func (s *fakeServer) greeting(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if s.first(r.Header.Get("Authorization")) {

@@ -31,7 +31,7 @@ type demand struct {
 	}
 }
 
-// serve is one request for an effect.
+// serve handles one request for an effect.
 func (s *fakeServer) serve(w http.ResponseWriter, r *http.Request) {
 	d, status := s.demanded(r)
 	if status != 0 {
@@ -75,7 +75,7 @@ func (s *fakeServer) isDown() bool {
 	return s.down && !s.flaws[runsWhileDown]
 }
 
-// demanded reads the request, or says with which status it is refused.
+// demanded parses the request, or returns the status of the refusal.
 func (s *fakeServer) demanded(r *http.Request) (d demand, status int) {
 	d.principal = map[string]string{"Bearer a": "A", "Bearer b": "A:x"}[r.Header.Get("Authorization")]
 	media, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
@@ -107,7 +107,7 @@ func compact(body []byte) []byte {
 	return text
 }
 
-// keyOf returns the key, or the code of what is wrong with it.
+// keyOf returns the key, or the code of its error.
 func (s *fakeServer) keyOf(r *http.Request) (key, code string) {
 	lines := r.Header.Values("Idempotency-Key")
 	if len(lines) == 0 {
@@ -150,7 +150,7 @@ func visible(s string) bool {
 	return s != "" && s[0] != '"' && strings.IndexFunc(s, func(r rune) bool { return r < ' ' || r > '~' }) < 0
 }
 
-// scoped is the key as records are kept under.
+// scoped returns the key of the record.
 func (s *fakeServer) scoped(d demand, key string, r *http.Request) string {
 	parts := []string{d.principal, r.Method, key}
 	if s.flaws[sharesPrincipals] {
@@ -166,8 +166,8 @@ func (s *fakeServer) scoped(d demand, key string, r *http.Request) string {
 	return strings.Join(parts, separator)
 }
 
-// claim returns the record that answers, or that the caller leads with, or the
-// code of why there is none.
+// claim returns the record for the answer, or the new record of a leader, or
+// the code of a refusal.
 func (s *fakeServer) claim(d demand, key string) (rec *record, leads bool, code string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -208,10 +208,10 @@ func (s *fakeServer) claim(d demand, key string) (rec *record, leads bool, code 
 	}
 }
 
-// lead runs the operation, and keeps its answer in rec, or nothing.
+// lead runs the operation, and stores its answer in rec or removes rec.
 func (s *fakeServer) lead(r *http.Request, d demand, rec *record) (answer stored) {
 	keep := false
-	defer func() { // also when the operation panics
+	defer func() { // also after a panic of the operation
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		switch {

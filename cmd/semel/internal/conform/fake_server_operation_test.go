@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// perform does what the script says: the effect happens when all is well.
+// perform runs the script. The effect happens unless the script fails.
 func (s *fakeServer) perform(ctx context.Context, d demand) stored {
 	sc := d.Script
 	s.mu.Lock()
@@ -90,7 +90,7 @@ func (s *fakeServer) made(d demand, status int) stored {
 	return made
 }
 
-// act sets the headers that a script says.
+// act sets the script's headers.
 func (s *fakeServer) act(h http.Header, scripted map[string]string) {
 	for name, value := range scripted {
 		if s.flaws[spellsOtherwise] {

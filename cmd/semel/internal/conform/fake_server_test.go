@@ -13,15 +13,14 @@ import (
 	"github.com/semelgo/semel/cmd/semel/internal/conform"
 )
 
-// fakeServer is a server of the fixture contract that has nothing of Semel in
-// it: a map and a lock. Without flaws it is right; each flaw makes it wrong in
-// one way.
+// fakeServer implements the fixture contract without Semel: a map and a lock.
+// Without flaws it is correct; each flaw makes it wrong in one way.
 type fakeServer struct {
 	name    string
 	flaws   map[flaw]bool
 	profile conform.Profile
 
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the fields below
 	records map[string]*record
 	effects map[string]int
 	gates   map[string]*gate
@@ -32,7 +31,7 @@ type fakeServer struct {
 	life    chan struct{} // closed by a crash
 	seen    map[string]bool
 
-	cache sync.Mutex // held by who looks something up
+	cache sync.Mutex // held while the counter is read
 }
 
 type record struct {
@@ -41,7 +40,7 @@ type record struct {
 	life        chan struct{}
 	at          time.Duration
 	answer      stored
-	unmarked    bool // this replay is not marked
+	unmarked    bool // do not mark this replay
 }
 
 type stored struct {
@@ -55,7 +54,7 @@ type gate struct {
 	held   int
 }
 
-// newFakeServer serves an imitation with those flaws, and returns its address.
+// newFakeServer starts a server with the flaws and returns its address.
 func newFakeServer(t *testing.T, flaws ...flaw) (string, *conform.Profile) {
 	t.Helper()
 	srv, p := unstarted(t, flaws...)
@@ -63,7 +62,7 @@ func newFakeServer(t *testing.T, flaws ...flaw) (string, *conform.Profile) {
 	return srv.URL, p
 }
 
-// unstarted is a server that is not started yet. It ends with the test.
+// unstarted returns a server that has not been started. It ends with the test.
 func unstarted(t *testing.T, flaws ...flaw) (*httptest.Server, *conform.Profile) {
 	t.Helper()
 	s := &fakeServer{
@@ -113,7 +112,7 @@ func (s *fakeServer) routes() http.Handler {
 	return mux
 }
 
-// order is what the powers of the contract are told.
+// order is the body of the contract's control requests.
 type order struct {
 	Hold    *bool
 	Advance string

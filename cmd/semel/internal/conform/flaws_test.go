@@ -1,84 +1,84 @@
 package conform_test
 
-// flaw is one way in which an imitation is wrong.
+// flaw is one way in which a fake server is wrong, or differs.
 type flaw string
 
 const (
 	ignoresKeys          flaw = "ignores keys"
-	takesUnquoted        flaw = "takes a key without quotes in strict"
-	parametersCount      flaw = "takes parameters for a part of the key"
+	takesUnquoted        flaw = "accepts a key without quotes in strict"
+	parametersCount      flaw = "treats parameters as a part of the key"
 	takesFirstLine       flaw = "takes the first of two header lines"
 	dropsSpaces          flaw = "drops the spaces inside a key"
-	foldsCase            flaw = "folds the case of keys"
-	takesEmpty           flaw = "takes an empty key"
+	foldsCase            flaw = "ignores the case of keys"
+	takesEmpty           flaw = "accepts an empty key"
 	cutsOff              flaw = "cuts long keys off"
 	joinsWithColon       flaw = "joins principal and key with a colon"
 	sharesPrincipals     flaw = "shares keys between principals"
 	sharesRoutes         flaw = "shares keys between routes"
-	noFingerprint        flaw = "replays whatever the payload"
+	noFingerprint        flaw = "replays for any payload"
 	runsMismatch         flaw = "runs another payload under the same key"
-	fingerprintsByValue  flaw = "compares values and says bytes"
-	fingerprintsBodyOnly flaw = "compares bodies alone and says all"
-	forgetsEarly         flaw = "forgets before the retention is over"
+	fingerprintsByValue  flaw = "compares values and declares bytes"
+	fingerprintsBodyOnly flaw = "compares only bodies and declares all"
+	forgetsEarly         flaw = "forgets before the end of the retention"
 	runsOldKeys          flaw = "runs keys older than the retention"
 	runsWithoutKey       flaw = "runs a request without the key"
 	mismatchIs409        flaw = "answers another payload with 409"
 	plainErrors          flaw = "writes errors as plain text"
-	noRetryAfter         flaw = "does not say when to come back"
-	noLock               flaw = "looks, and then runs"
-	forgetsWhoHangsUp    flaw = "forgets the key of who hangs up"
+	noRetryAfter         flaw = "sends no Retry-After"
+	noLock               flaw = "checks and then runs"
+	forgetsWhoHangsUp    flaw = "forgets the key when the client disconnects"
 	storesEverything     flaw = "stores every answer of the operation"
 	storesMismatch       flaw = "stores its own 422"
-	effectFirst          flaw = "does not take the effect back"
+	effectFirst          flaw = "does not roll the effect back"
 	replaysAllHeaders    flaw = "replays every header, cookies included"
 	dropsHeaders         flaw = "replays without the headers"
 	replaysAs200         flaw = "replays with 200"
 	noMarker             flaw = "does not mark replays"
 	marksEverything      flaw = "marks every answer"
-	replaysToAnyone      flaw = "replays to who is no longer allowed"
-	looksUpFirst         flaw = "looks the key up before it looks at it"
+	replaysToAnyone      flaw = "replays to a principal without permission"
+	looksUpFirst         flaw = "looks the key up before it validates it"
 	runsWhileDown        flaw = "runs while its store is down"
 	runsLargeAgain       flaw = "runs again when the answer was too large"
 	forgetsAtRestart     flaw = "forgets at a restart"
-	actsNoHeaders        flaw = "acts out no header of a script"
+	actsNoHeaders        flaw = "sends no header of a script"
 	replaysDate          flaw = "replays the date of the first answer"
 	publishesOtherwise   flaw = "publishes another retention"
 	deadLink             flaw = "links to a page that is not there"
-	marksNoWaiter        flaw = "does not mark the answers of who waited"
-	saysWait             flaw = "says that repeats wait"
-	replaysGets          flaw = "replays what is looked up"
-	refusesGets          flaw = "looks at the key of what is looked up"
-	recordsGets          flaw = "takes a key that something was looked up with for used"
-	tellsByHeader        flaw = "tells by a header that a key is another's"
-	tellsByNoHeader      flaw = "tells by a missing header that a key is another's"
-	tellsByCode          flaw = "tells by a code that a key is another's"
+	marksNoWaiter        flaw = "does not mark the answers of waiters"
+	saysWait             flaw = "declares that retries wait"
+	replaysGets          flaw = "replays reads"
+	refusesGets          flaw = "validates the key of reads"
+	recordsGets          flaw = "treats the key of a read as used"
+	tellsByHeader        flaw = "reveals by a header that a key is another principal's"
+	tellsByNoHeader      flaw = "reveals by a missing header that a key is another principal's"
+	tellsByCode          flaw = "reveals by a code that a key is another principal's"
 
-	// These are ways to fail what Stripe promises.
+	// These flaws break promises of Stripe.
 	expiresKeys flaw = "refuses keys after the retention"
 	keepsAnHour flaw = "keeps keys for an hour"
-	saysNoMark  flaw = "says that replays are not marked"
-	saysRetry   flaw = "says that other parameters may be repeated"
+	saysNoMark  flaw = "declares that replays are not marked"
+	saysRetry   flaw = "says that other parameters may be retried"
 
 	// These are promises that a profile may make.
 	rawKeys            flaw = "takes the line as it is"
-	waits              flaw = "lets repeats wait"
+	waits              flaw = "lets retries wait"
 	storesServerErrors flaw = "stores 5xx"
 	speaksStripe       flaw = "follows Stripe's API"
-	hasOwnEndpoint     flaw = "is no fixture"
+	hasOwnEndpoint     flaw = "is not a fixture"
 
-	// These are ways to be right.
+	// These differences are correct.
 	publishesNothing flaw = "publishes its retention elsewhere"
 	hasPagesForAll   flaw = "has a page for every path"
 	storesNoRefusal  flaw = "stores no refusal of the operation"
-	spellsOtherwise  flaw = "spells headers otherwise"
-	behindProxy      flaw = "is behind a proxy that writes what belongs to its hop"
+	spellsOtherwise  flaw = "spells headers differently"
+	behindProxy      flaw = "is behind a proxy that writes its own headers"
 	sendsNoDate      flaw = "has no clock"
-	opensSessions    flaw = "gives who is new a cookie"
+	opensSessions    flaw = "gives new clients a cookie"
 )
 
-// wrongServer is a flaw of a server that is otherwise so, and the cases that it
-// fails: these and no others. Which of those that it may fail it does is a matter
-// of chance, or its profile leaves them open.
+// wrongServer is a flaw of a server with otherwise correct behavior, and the
+// cases that it fails: all of fails, and no case outside fails and may. The cases
+// in may fail depending on timing, or the profile leaves them open.
 type wrongServer struct {
 	flaw       flaw
 	so         []flaw
@@ -148,8 +148,8 @@ func wrongServers() []wrongServer {
 	}
 }
 
-// rightServer is right in its own way, and the cases that cannot be shown of it.
-// Nothing else is found of it.
+// rightServer is a correct server, and the cases that cannot be tested on it.
+// It has no other findings.
 type rightServer struct {
 	so       []flaw
 	notShown string

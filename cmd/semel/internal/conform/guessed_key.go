@@ -6,9 +6,9 @@ import (
 	"slices"
 )
 
-// guessedKey compares what B is told about a key of A with what B is told about two
-// that nobody has used. A header that only one of those two has says nothing: B
-// may be given a session.
+// guessedKey compares B's answers for a key of A with B's answers for two
+// unused keys. A header that only one of the last two answers has means
+// nothing; B may have received a session.
 func (t *caseRun) guessedKey() {
 	if t.profile.Suite.principals() < 2 {
 		t.notShown("it takes two principals, and suite.principals has %d", t.profile.Suite.principals())
@@ -31,8 +31,8 @@ func (t *caseRun) guessedKey() {
 	t.mustHaveSameHeaders(got, unused, another)
 }
 
-// mustHaveSameHeaders holds the names of the headers of got, the answer to a guessed key,
-// to those of the answers to two keys that nobody has used.
+// mustHaveSameHeaders compares the header names of got, the answer to a guessed
+// key, with those of the answers to two unused keys.
 func (t *caseRun) mustHaveSameHeaders(got, unused, another *answer) {
 	for _, name := range slices.Sorted(maps.Keys(got.header)) {
 		if !has(unused.header, name) && !has(another.header, name) {

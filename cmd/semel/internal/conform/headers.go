@@ -8,8 +8,8 @@ import (
 	"unicode"
 )
 
-// mustCarry fails unless got has the headers that a script says: one that was never
-// sent is not missed in a repeat.
+// mustCarry fails unless got has the script's headers. Without this check a
+// retry could not miss a header that was never sent.
 func (t *caseRun) mustCarry(got *answer, headers map[string]string) {
 	for _, name := range slices.Sorted(maps.Keys(headers)) {
 		if !carries(got, name, headers[name]) {
@@ -18,8 +18,8 @@ func (t *caseRun) mustCarry(got *answer, headers map[string]string) {
 	}
 }
 
-// carries reports whether got has that header. Servers write some otherwise than
-// they are told: without spaces, with parameters behind, in another encoding.
+// carries reports whether got has that header. Some servers rewrite headers:
+// without spaces, with added parameters, in another encoding.
 func carries(got *answer, name, value string) bool {
 	there := got.header.Values(name)
 	if strings.ContainsFunc(value, func(r rune) bool { return r > unicode.MaxASCII }) {
@@ -30,23 +30,24 @@ func carries(got *answer, name, value string) bool {
 
 func normalized(value string) string { return strings.ToLower(strings.ReplaceAll(value, " ", "")) }
 
-// longAgo is a date that no answer of today has.
+// longAgo is a date that no current answer has.
 const longAgo = "Thu, 01 Jan 1998 00:00:00 GMT"
 
-// perExchangeHeaders are headers that belong to an exchange, and not to its result.
+// perExchangeHeaders are headers that belong to an exchange and not to its
+// result.
 func perExchangeHeaders() map[string]string {
 	return map[string]string{
 		"Set-Cookie": "session=secret", "X-RateLimit-Remaining": "7", "Retry-After": "7", "WWW-Authenticate": "Basic",
 	}
 }
 
-// perHopHeaders are such headers that what is before a server may write itself.
+// perHopHeaders are the per-exchange headers that a proxy may write itself.
 func perHopHeaders() map[string]string {
 	return map[string]string{"Date": longAgo, "Keep-Alive": "timeout=7"}
 }
 
-// nextDate is long enough for a Date, which has whole seconds and may come
-// from a clock that is looked at once in a second, to be another.
+// nextDate is a delay after which a Date header differs: it has whole seconds,
+// and some servers read their clock once per second.
 const nextDate = 2100 * time.Millisecond
 
 func (t *caseRun) oldHeaders() {
@@ -77,8 +78,8 @@ func (t *caseRun) oldHeaders() {
 	}
 }
 
-// noteMissing notes which of the headers first does not have: nothing is found out
-// about them. It ends the trial when it has none.
+// noteMissing notes which of the headers the first answer does not have,
+// because nothing can be tested about them. It ends the case if there are none.
 func (t *caseRun) noteMissing(first *answer, names []string) {
 	missing := slices.DeleteFunc(slices.Clone(names), func(name string) bool { return len(first.header.Values(name)) > 0 })
 	switch {

@@ -7,8 +7,8 @@ import (
 	"net/url"
 )
 
-// http2 sends each ask over one HTTP/2 connection, all at the same time, and
-// returns the answers; false when the server does not speak HTTP/2.
+// http2 sends all requests at the same time over one HTTP/2 connection, and
+// returns the answers; false if the server does not speak HTTP/2.
 func (t *caseRun) http2(asks ...request) ([]*answer, bool) {
 	var protocols http.Protocols
 	protocols.SetHTTP2(t.server.base.Scheme == "https")
@@ -55,7 +55,7 @@ func (t *caseRun) speaksHTTP2(transport *http.Transport) bool {
 	return err == nil
 }
 
-// sendOver sends m by net/http, which writes header names in lower case.
+// sendOver sends m with net/http, which writes header names in lower case.
 func (t *caseRun) sendOver(transport *http.Transport, m message) (*answer, error) {
 	target, err := url.Parse(t.server.base.String() + m.path)
 	if err != nil {

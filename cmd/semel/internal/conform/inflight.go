@@ -7,17 +7,17 @@ import (
 	"net"
 )
 
-// reply is what came of a request that somebody else waited for.
+// reply is the result of a request that another goroutine sent.
 type reply struct {
 	got *answer
 	err error
 }
 
-// inflight is a request that is on its way.
+// inflight is a request in progress.
 type inflight struct {
 	reply
 
-	done chan struct{} // closed once there is a reply
+	done chan struct{} // closed when there is a reply
 }
 
 // sendAsync sends a from another goroutine.
@@ -49,14 +49,15 @@ func (t *caseRun) await(f *inflight) *answer {
 	return f.got
 }
 
-// start sends a from another goroutine. What it returns waits for the answer.
+// start sends a from another goroutine. The returned function waits for the
+// answer.
 func (t *caseRun) start(a request) func() *answer {
 	f := t.sendAsync(a)
 	return func() *answer { return t.await(f) }
 }
 
-// sendWhileHeld sends a while the first request for its op is held, and returns the
-// answer. It must not come as far as the first has.
+// sendWhileHeld sends a while the first request for its op is held at the
+// barrier, and returns the answer. The request must not reach the barrier.
 func (t *caseRun) sendWhileHeld(a request) *answer {
 	got := t.trySendWhileHeld(a)
 	if got == nil {
@@ -65,7 +66,8 @@ func (t *caseRun) sendWhileHeld(a request) *answer {
 	return got
 }
 
-// trySendWhileHeld is as meanwhile, and returns nil when it comes as far.
+// trySendWhileHeld is like sendWhileHeld, but returns nil if the request
+// reaches the barrier.
 func (t *caseRun) trySendWhileHeld(a request) *answer {
 	second, runs := t.sendAsync(a), false
 	t.until("an answer while the first request is in progress", func() bool {
@@ -78,7 +80,8 @@ func (t *caseRun) trySendWhileHeld(a request) *answer {
 	return t.await(second)
 }
 
-// sendOverlapping sends a, and again while it runs, and returns both answers.
+// sendOverlapping sends a, and sends it again while the first is in progress.
+// It returns both answers.
 func (t *caseRun) sendOverlapping(a request) (first, second *answer) {
 	t.hold(a.op)
 	defer t.release(a.op)
@@ -89,8 +92,8 @@ func (t *caseRun) sendOverlapping(a request) (first, second *answer) {
 	return running(), second
 }
 
-// hold makes requests for op stop at the fixture's barrier, until release, or
-// the end of the trial.
+// hold makes requests for op stop at the fixture's barrier, until release or
+// the end of the case.
 func (t *caseRun) hold(op string) { t.barrier(t.ctx, op, new(true)) }
 
 func (t *caseRun) release(op string) {
@@ -99,7 +102,7 @@ func (t *caseRun) release(op string) {
 	t.barrier(ctx, op, new(false))
 }
 
-// waitHeld waits until a request for op has come to the barrier.
+// waitHeld waits until a request for op has reached the barrier.
 func (t *caseRun) waitHeld(op string) {
 	t.until("a request to reach the barrier", func() bool { return t.barrier(t.ctx, op, nil) > 0 })
 }
@@ -119,7 +122,7 @@ func (t *caseRun) barrier(ctx context.Context, op string, hold *bool) int {
 	return got.Held
 }
 
-// sendAndLeave sends a over a connection and leaves the answer in it.
+// sendAndLeave sends a over a connection and does not read the answer.
 func (t *caseRun) sendAndLeave(a request) net.Conn {
 	conn, err := t.server.dial(t.ctx)
 	if err != nil {
@@ -133,17 +136,17 @@ func (t *caseRun) sendAndLeave(a request) net.Conn {
 	return conn
 }
 
-// reset ends a connection as a client does that is gone: what it was to be told
-// is lost.
+// reset closes a connection abruptly, like a client that has disappeared.
+// Unread data is lost.
 func reset(conn net.Conn) {
 	if tcp, ok := conn.(*net.TCPConn); ok {
-		_ = tcp.SetLinger(0) // best effort: an ordinary end loses the answer too
+		_ = tcp.SetLinger(0) // best effort: a normal close loses the answer too
 	}
 	conn.Close()
 }
 
 // pipelined sends a twice over one connection before it reads, and returns both
-// answers. The second is nil when the server did not answer it.
+// answers. The second is nil if the server did not answer it.
 func (t *caseRun) pipelined(a request) (first, second *answer) {
 	conn, err := t.server.dial(t.ctx)
 	if err != nil {
@@ -162,7 +165,7 @@ func (t *caseRun) pipelined(a request) (first, second *answer) {
 	t.record(a.op, m, first)
 	second, err = readAnswer(r, m.method)
 	if err != nil {
-		return first, nil // it may close the connection instead
+		return first, nil // the server may close the connection instead
 	}
 	t.record(a.op, m, second)
 	return first, second

@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// Profile is what a server says of itself where the draft leaves the choice to
-// it, in the form of its file idempotency.json.
+// Profile is the choices that a server declares where the draft leaves a
+// choice, in the format of its file idempotency.json.
 type Profile struct {
 	Version        int            `json:"version"`
 	Name           string         `json:"profile"`
@@ -40,12 +40,12 @@ type Profile struct {
 	ReplayMaxBytes int64          `json:"replay_max_bytes"`
 	Reauthorizes   bool           `json:"reauthorizes"`
 	Suite          Suite          `json:"suite,omitzero"`
-	// Assumed are the members that neither the server nor a file declares, such as
-	// "key.forms". They have their usual values.
+	// Assumed are the members that neither the server nor a file declares, for
+	// example "key.forms". They have their usual values.
 	Assumed []string `json:"-"`
 }
 
-// KeyProfile says which keys a server takes.
+// KeyProfile declares which keys a server accepts.
 type KeyProfile struct {
 	Forms     []string `json:"forms"` // "string" (a structured field), "raw"
 	Same      bool     `json:"same"`  // "k" and k are one key
@@ -53,16 +53,17 @@ type KeyProfile struct {
 	Time      string   `json:"time"` // "", "uuidv7", "ulid"
 }
 
-// Fingerprint says what makes it the same request.
+// Fingerprint declares which parts make two requests the same.
 type Fingerprint struct {
 	Covers []string `json:"covers"` // of method, target, media_type, body
 	Body   string   `json:"body"`   // "bytes", "json", "fields", "value", "none"
 	Fields []string `json:"fields"`
-	// Headers are the request headers that count besides the media type.
+	// Headers are the request headers in the fingerprint, apart from the media
+	// type.
 	Headers []string `json:"headers"`
 }
 
-// The names of the statuses that a server answers with itself.
+// Names of the statuses of the idempotency layer's own answers.
 const (
 	keyMissing        = "key_missing"
 	keyMalformed      = "key_malformed"
@@ -77,8 +78,8 @@ const (
 	bodyTooLarge      = "body_too_large"
 )
 
-// DefaultProfile declares what the draft says, and what most servers do where the draft is
-// silent.
+// DefaultProfile declares what the draft requires, and what most servers do
+// where it leaves a choice.
 func DefaultProfile() Profile {
 	return Profile{
 		Version: 1, Name: "default", Specification: "draft-ietf-httpapi-idempotency-key-header-07",
@@ -101,9 +102,9 @@ func DefaultProfile() Profile {
 //go:embed profiles/*.json
 var builtIn embed.FS
 
-// LoadProfile returns the built-in profile of that name, or else the one in the
-// file of that name. What it does not say is as base says. A file may have no
-// member that is not known.
+// LoadProfile returns the built-in profile with that name, or the profile in
+// the file with that name. Members that are absent have the values of base. A
+// file with an unknown member is rejected.
 func LoadProfile(name string, base Profile) (*Profile, error) {
 	text, err := builtIn.ReadFile("profiles/" + name + ".json")
 	if err != nil {
@@ -134,8 +135,9 @@ func builtInNames() []string {
 	return names
 }
 
-// parseProfile reads a profile. A server's own may have members that a later
-// version adds; a file written by hand may not: they are misspelt.
+// parseProfile parses a profile. A server's own profile may have unknown
+// members, because a later version may add some. A file written by hand may
+// not, because an unknown member is probably misspelled.
 func parseProfile(text []byte, p Profile, byHand bool) (*Profile, error) {
 	d := json.NewDecoder(bytes.NewReader(text))
 	if byHand {
@@ -145,13 +147,13 @@ func parseProfile(text []byte, p Profile, byHand bool) (*Profile, error) {
 		return nil, err
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return nil, errors.New("there is more after the object")
+		return nil, errors.New("there is more text after the object")
 	}
 	p.declare(text)
 	return &p, p.valid()
 }
 
-// valid says which member has a value that nothing can be made of.
+// valid returns an error that names a member with an unusable value.
 func (p *Profile) valid() error {
 	if p.Version != 1 {
 		return fmt.Errorf("version is %d; only 1 is known", p.Version)
@@ -160,10 +162,10 @@ func (p *Profile) valid() error {
 		return errors.New("header is empty: the suite sends keys in a header")
 	}
 	if len(p.Methods) == 0 {
-		return errors.New("methods is empty: nothing would be protected")
+		return errors.New("methods is empty: no request would be protected")
 	}
 	if len(p.Key.Forms) == 0 {
-		return errors.New("key.forms is empty: no key would be taken")
+		return errors.New("key.forms is empty: no key would be accepted")
 	}
 	if p.Key.MaxLength < 1 {
 		return errors.New("key.max_length must be at least 1")
@@ -204,13 +206,13 @@ func (p *Profile) validValues() error {
 	return nil
 }
 
-// takes reports whether keys of that form are taken.
+// takes reports whether the server accepts keys of that form.
 func (p *Profile) takes(form string) bool { return slices.Contains(p.Key.Forms, form) }
 
-// covers reports whether that part of a request makes it the same one.
+// covers reports whether that part of a request is in the fingerprint.
 func (p *Profile) covers(part string) bool { return slices.Contains(p.Fingerprint.Covers, part) }
 
-// stores reports whether a handler's answer of that status is kept.
+// stores reports whether the server stores a handler's answer with that status.
 func (p *Profile) stores(status int) bool {
 	if status >= 500 {
 		return p.ServerErrors == "stored"

@@ -9,7 +9,7 @@ import (
 	"github.com/semelgo/semel/cmd/semel/internal/conform"
 )
 
-// TestInvalidProfilesAreRejected, with an error that names the member.
+// TestInvalidProfilesAreRejected with an error that names the member.
 func TestInvalidProfilesAreRejected(t *testing.T) {
 	t.Parallel()
 	const endpoint = `"endpoint":{"url":"/x","body":"{{op}}{{n}}","counter":{"url":"/c"}}`
@@ -17,7 +17,7 @@ func TestInvalidProfilesAreRejected(t *testing.T) {
 		`{"headr":"X"}`:                                   "headr",
 		`{"header":""}`:                                   "header",
 		`{"header":7}`:                                    "header",
-		`{} {}`:                                           "more after the object",
+		`{} {}`:                                           "more text after the object",
 		`{"version":2}`:                                   "version",
 		`{"methods":[]}`:                                  "methods",
 		`{"key":{"forms":[]}}`:                            "key.forms",
@@ -49,16 +49,17 @@ func TestInvalidProfilesAreRejected(t *testing.T) {
 			t.Fatal(err)
 		}
 		if _, err := conform.LoadProfile(file, conform.DefaultProfile()); err == nil || !strings.Contains(err.Error(), names) {
-			t.Errorf("%s: %v, want an error that names %s", text, err, names)
+			t.Errorf("%s: %v, want an error about %s", text, err, names)
 		}
 	}
 	_, err := conform.LoadProfile("no-such-profile", conform.DefaultProfile())
 	if err == nil || !strings.Contains(err.Error(), "strict") {
-		t.Errorf("a name that is none: %v, want an error that lists those that are", err)
+		t.Errorf("an unknown name: %v, want an error that lists the known names", err)
 	}
 }
 
-// TestProfileIsCompletedByTheServersOwn: what a file does not say is as it was.
+// TestProfileIsCompletedByTheServersOwn: members that a file omits have the
+// values of the server's own profile.
 func TestProfileIsCompletedByTheServersOwn(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "idempotency.json")

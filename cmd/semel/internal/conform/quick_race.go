@@ -8,19 +8,19 @@ import (
 	"time"
 )
 
-// A quick round sends few requests over connections that stay open, so that hundreds of
-// them are over in seconds. It finds servers that read the whole request, look for the key,
-// and then run a handler that takes no time: the moment between is so short that seldom one
-// round in fifty meets it.
+// A quick round sends a few requests over open connections, so that hundreds of
+// rounds take seconds. It finds servers that read the whole request, look up
+// the key, and then run a fast handler. The window between look-up and handler
+// is so short that often fewer than one round in fifty hits it.
 const (
 	quickRounds   = 500
-	quickTimeout  = 10 * time.Second // and no longer, however slow the server is
-	quickRequests = 4                // requests of a round
+	quickTimeout  = 10 * time.Second // the limit for slow servers
+	quickRequests = 4                // requests per round
 )
 
-// quickRace runs quick rounds until one has a double effect, or the rounds are over. Counting
-// takes longer than a round does: it waits until the answers of a round differ, or the
-// rounds are over.
+// quickRace runs quick rounds until one shows a double effect, or all rounds
+// have run. Counting effects takes longer than a round, so it is done only when
+// the answers of a round differ, and after the last round.
 func (t *caseRun) quickRace() {
 	racers := make([]*raceConn, quickRequests)
 	servers := append([]server{t.server}, t.others...)
@@ -45,8 +45,8 @@ func (t *caseRun) quickRace() {
 	t.countQuickRounds(ops)
 }
 
-// countQuickRounds counts the effects of quick rounds whose answers did not differ, for as long
-// as the rounds may take: a counter can be slow.
+// countQuickRounds counts the effects of the rounds whose answers did not
+// differ. It stops after quickTimeout, because a counter can be slow.
 func (t *caseRun) countQuickRounds(ops []string) {
 	ctx, cancel := context.WithTimeout(t.ctx, quickTimeout)
 	defer cancel()
@@ -58,14 +58,15 @@ func (t *caseRun) countQuickRounds(ops []string) {
 	}
 }
 
-// countQuickRound fails if the effect of a quick round happened more than once.
+// countQuickRound fails if the effect of a round happened more than once.
 func (t *caseRun) countQuickRound(op string) {
 	if n := t.effectsOf(op); n > 1 {
 		t.failf("the handler ran %s for one key, in a quick round of %d requests at once", times(n), quickRequests)
 	}
 }
 
-// raceConn sends requests over one connection for as long as the server keeps it open.
+// raceConn sends requests over one connection, as long as the server keeps it
+// open.
 type raceConn struct {
 	server server
 	conn   net.Conn
@@ -97,13 +98,14 @@ func (r *raceConn) prepare(ctx context.Context, text []byte) error {
 			return nil
 		}
 		r.close()
-		if fresh { // else the server has closed a connection that was idle
+		if fresh { // an old connection may have been closed as idle
 			return err
 		}
 	}
 }
 
-// sendAtOnce sends m by all racers at the same time and tells their answers.
+// sendAtOnce sends m over all connections at the same time and passes the
+// answers to tell.
 func sendAtOnce(ctx context.Context, racers []*raceConn, m message, tell func(*answer)) error {
 	text := racers[0].server.bytes(m, true)
 	for _, r := range racers {
@@ -111,7 +113,7 @@ func sendAtOnce(ctx context.Context, racers []*raceConn, m message, tell func(*a
 			return err
 		}
 	}
-	for _, r := range racers { // one after the other, without waiting, is closer than goroutines are
+	for _, r := range racers { // sequential writes are closer together than goroutines
 		if _, err := r.conn.Write(text[len(text)-1:]); err != nil {
 			return err
 		}

@@ -9,26 +9,26 @@ import (
 	"time"
 )
 
-// raceRounds is how often a race is repeated, each time with a fresh key. A server
-// that checks and then acts loses some rounds, and not always the first.
+// raceRounds is the number of rounds of a race, each with a new key. A server
+// that checks and then acts loses some rounds, not always the first.
 const raceRounds = 20
 
-// round is one race: many identical requests with one key.
+// round is one round of a race: many identical requests with one key.
 type round struct {
 	replies []reply
-	last    *answer // what the key is answered when the race is over
-	count   int     // how often the effect happened
+	last    *answer // the answer for the key after the race
+	count   int     // number of effects
 }
 
-// checkRace races many identical requests, spread over all addresses of the server, in
-// several rounds. A double effect is judged first, over all rounds: it is why the
-// answers differ.
+// checkRace races many identical requests over all addresses of the server, in
+// several rounds. It checks for double effects first, because they explain
+// differing answers.
 func (t *caseRun) checkRace() {
 	rounds := make([]round, 0, raceRounds)
 	for i := range raceRounds {
 		a := t.newRequest()
 		if i == 0 && t.profile.Suite.offers(offerFixture) {
-			a.script = &script{DelayMS: 50} // so that many come while it runs
+			a.script = &script{DelayMS: 50} // so that many requests arrive while it runs
 		}
 		replies := t.race(a)
 		rounds = append(rounds, round{replies, t.sendUntilSettled(a), t.effectsOf(a.op)})
@@ -41,7 +41,7 @@ func (t *caseRun) checkRace() {
 	}
 }
 
-// ranOnce fails unless the effect happened once in each round.
+// ranOnce fails unless each round had one effect.
 func (t *caseRun) ranOnce(rounds []round) {
 	doubled, worst := 0, 0
 	for _, r := range rounds {
@@ -61,12 +61,13 @@ func (t *caseRun) ranOnce(rounds []round) {
 	}
 }
 
-// readDelay is how long the servers have to read what was sent of the requests. One
-// that looks for the key before it reads the body has then looked in all of them.
+// readDelay is the time in which the servers read the sent parts of the
+// requests. A server that looks up the key before it reads the body has then
+// done so for all requests.
 const readDelay = 50 * time.Millisecond
 
-// race sends a over many connections at the same time: all are open, and have sent
-// everything but the last byte, before the first one sends that.
+// race sends a over many connections at the same time. All connections have
+// sent everything but the last byte before the first one sends its last byte.
 func (t *caseRun) race(a request) []reply {
 	m := t.message(a)
 	servers := append([]server{t.server}, t.others...)
@@ -90,8 +91,8 @@ func (t *caseRun) race(a request) []reply {
 	return replies
 }
 
-// raceRequest sends m to s, but for its last byte, and that byte when start is closed.
-// When s says that it is too busy, m is sent again on its own.
+// raceRequest sends m to s except for the last byte, and sends that byte when
+// start is closed. If s answers that it is too busy, m is sent again alone.
 func (t *caseRun) raceRequest(s server, m message, ready *sync.WaitGroup, start <-chan struct{}) reply {
 	conn, err := s.dial(t.ctx)
 	text := s.bytes(m, false)
@@ -115,7 +116,7 @@ func (t *caseRun) raceRequest(s server, m message, ready *sync.WaitGroup, start 
 
 // finish sends the rest of a request and returns the answer.
 func finish(conn net.Conn, rest []byte, method string) (*answer, error) {
-	_, sent := conn.Write(rest) // a server may answer, and close, before it has read everything
+	_, sent := conn.Write(rest) // a server may answer and close before it has read everything
 	got, err := readAnswer(bufio.NewReader(conn), method)
 	if err != nil {
 		return nil, errors.Join(err, sent)

@@ -16,11 +16,11 @@ import (
 	"github.com/semelgo/semel/cmd/semel/internal/conform"
 )
 
-// naive is the commonest mistake: it looks for the key, runs the handler, and then stores
-// the answer. Each step is safe by itself.
+// naive makes the most common mistake: it looks up the key, runs the handler,
+// and then stores the answer. Each step alone is safe for concurrent use.
 type naive struct {
-	bodyFirst bool     // it reads the body before it looks for the key
-	disk      *os.File // the handler writes the order there, if it is not nil
+	bodyFirst bool     // reads the body before it looks up the key
+	disk      *os.File // the handler writes the order to this file, unless it is nil
 	mu        sync.Mutex
 	answers   map[string]string
 	orders    map[string]int
@@ -71,14 +71,15 @@ func (n *naive) order(text string) string {
 func read(r *http.Request) string {
 	text, err := io.ReadAll(r.Body)
 	if err != nil {
-		return "" // an order without a name, which nothing counts
+		return "" // an order without a name, which is not counted
 	}
 	return string(text)
 }
 
-// TestRaceFindsCheckThenAct in each of ten runs, and says how often the handler ran.
-// A server that looks for the key before it has read the body is found although its handler
-// takes no time; one that reads the body first is found if its handler writes to a disk.
+// TestRaceFindsCheckThenAct in each of ten runs, and reports how often the
+// handler ran. A server that looks up the key before it has read the body is
+// found even if its handler is fast. A server that reads the body first is
+// found if its handler writes to a disk.
 func TestRaceFindsCheckThenAct(t *testing.T) {
 	t.Parallel()
 	for _, count := range []string{"/orders?name={{op}}", ""} {
@@ -98,9 +99,9 @@ func TestRaceFindsCheckThenAct(t *testing.T) {
 	}
 }
 
-// TestRaceFindsAFastHandler: a server that reads the body first, and whose
-// handler takes no time, is found where two processors are free. A loaded machine runs one
-// request after the other.
+// TestRaceFindsAFastHandler: a server that reads the body first and has a fast
+// handler is found if two processors are free. A loaded machine runs the
+// requests one after the other.
 func TestRaceFindsAFastHandler(t *testing.T) {
 	if os.Getenv("SEMEL_SOAK") == "" {
 		t.Skip("it needs two free processors: set SEMEL_SOAK=1")
@@ -109,7 +110,7 @@ func TestRaceFindsAFastHandler(t *testing.T) {
 	mustFindNaive(t, &naive{bodyFirst: true}, "")
 }
 
-// mustFindNaive holds n to the race ten times.
+// mustFindNaive runs the race against n ten times.
 func mustFindNaive(t *testing.T, n *naive, count string) {
 	t.Helper()
 	n.answers, n.orders = map[string]string{}, map[string]int{}
@@ -125,7 +126,7 @@ func mustFindNaive(t *testing.T, n *naive, count string) {
 	for i := range 10 {
 		r := hold(t, server.URL, &p, conform.Options{Only: []string{"30"}, RaceSize: 20}).Results[0]
 		if r.Verdict != conform.Fail || !found.MatchString(r.Detail) {
-			t.Errorf("run %d: %s: %q, want that the handler ran more than once", i+1, r.Verdict, r.Detail)
+			t.Errorf("run %d: %s: %q, want more than one run of the handler", i+1, r.Verdict, r.Detail)
 		}
 		if len(r.Exchanges) < 2 || !strings.Contains(r.Exchanges[0].Request, "curl -i -X POST") {
 			t.Errorf("run %d shows %v, want at least two requests as curl commands", i+1, r.Exchanges)

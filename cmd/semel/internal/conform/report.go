@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Report is what became of the cases.
+// Report has the results of all cases.
 type Report struct {
 	Profile       string          `json:"profile"`
 	Specification string          `json:"specification"`
@@ -15,7 +15,7 @@ type Report struct {
 	Results       []Result        `json:"results"`
 }
 
-// Result is what became of one case.
+// Result is the result of one case.
 type Result struct {
 	ID      string   `json:"id"`
 	Level   Level    `json:"level"`
@@ -23,13 +23,13 @@ type Result struct {
 	Says    string   `json:"says"`
 	Fields  []string `json:"fields,omitempty"`
 	Verdict Verdict  `json:"verdict"`
-	// Detail says what was seen, or why nothing was.
+	// Detail is the observation, or the reason why there is none.
 	Detail string `json:"detail,omitempty"`
-	// Exchanges are the last requests of a case that failed or warns, and their answers.
+	// Exchanges are the last exchanges of a case that failed or warns.
 	Exchanges []Exchange `json:"exchanges,omitempty"`
 }
 
-// verdicts lists them in the order they are told in.
+// verdicts lists the verdicts in the order of reports.
 func verdicts() []Verdict { return []Verdict{Pass, Fail, Warn, NotShown, Info} }
 
 func (r *Report) count() {
@@ -42,7 +42,7 @@ func (r *Report) count() {
 	}
 }
 
-// With returns the results with one of those verdicts.
+// With returns the results with one of the verdicts.
 func (r *Report) With(verdicts ...Verdict) []Result {
 	var found []Result
 	for _, one := range r.Results {
@@ -53,8 +53,9 @@ func (r *Report) With(verdicts ...Verdict) []Result {
 	return found
 }
 
-// WriteText writes r for people: a line, what was seen if it did not pass, and with
-// all also if it did, and the members of the profile that it depends on.
+// WriteText writes r for people: one line, and the detail if the case did not
+// pass. With all it also writes the detail of passed cases and the members of
+// the profile that affect the case.
 func (r Result) WriteText(w io.Writer, all bool) {
 	fmt.Fprintf(w, "%-8s  %3s  %-8s  %s\n", r.Verdict, r.ID, r.Level, r.Says)
 	if r.Detail != "" && (all || r.Verdict != Pass) {
@@ -68,7 +69,7 @@ func (r Result) WriteText(w io.Writer, all bool) {
 	}
 }
 
-// Summary writes the counts by level, and what is wrong, for people.
+// Summary writes the counts by level, and the problems, for people.
 func (r *Report) Summary(w io.Writer) {
 	fmt.Fprintf(w, "\n%-10s", "")
 	for _, v := range verdicts() {
@@ -94,7 +95,7 @@ func (r *Report) Summary(w io.Writer) {
 	fmt.Fprintf(w, "\n%s\n", r.headline())
 }
 
-// headline is the report in one sentence.
+// headline returns the report as one sentence.
 func (r *Report) headline() string {
 	ids := func(v Verdict) string {
 		var all []string
@@ -121,8 +122,8 @@ func (r *Report) Markdown(w io.Writer) {
 	}
 }
 
-// List writes cases as a table for the documentation: what each depends on, and
-// which part of the fixture contract it needs.
+// List writes the cases as a table for the documentation, with the members of
+// the profile and the parts of the fixture contract that each needs.
 func List(w io.Writer, cases []Case) {
 	fmt.Fprintf(w, "| case | level | from | statement | depends on | needs |\n|---|---|---|---|---|---|\n")
 	for _, c := range cases {

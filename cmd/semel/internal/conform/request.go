@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// script is what a fixture acts out once it has performed the effect.
+// script tells the fixture how to answer after the effect.
 type script struct {
 	DelayMS   int               `json:"delay_ms,omitempty"`
 	Status    int               `json:"status,omitempty"`
@@ -18,27 +18,27 @@ type script struct {
 	Once      bool              `json:"once,omitempty"`
 }
 
-// What a script's fail says: where it breaks off.
+// Values of a script's Fail: where the request fails.
 const (
 	failBefore = "before"
 	failAfter  = "after_effect"
 	failPanic  = "panic"
 )
 
-// request is one request for an effect. The zero value, with a key and an op, is
-// principal A's ordinary one.
+// request is one request for an effect. The zero value with a key and an op is
+// an ordinary request of principal A.
 type request struct {
-	principal string   // the principal; empty: A
-	method    string   // empty: the profile's usual one
-	resource  string   // empty: /ops; else /ops/{resource}
+	principal string   // empty: A
+	method    string   // empty: the profile's usual method
+	resource  string   // empty: /ops; otherwise /ops/{resource}
 	query     string   // with its question mark
-	keys      []string // values of key lines, byte for byte
+	keys      []string // values of key header lines, byte for byte
 	name      string   // of the key header; empty: the profile's
 	op        string
 	n         int // zero: 1
 	script    *script
-	body      []byte // instead of the one made of op, n and script
-	media     string // Content-Type; empty: the usual
+	body      []byte // replaces the body made of op, n and script
+	media     string // Content-Type; empty: the usual one
 	more      []line
 	chunked   bool
 }
@@ -49,19 +49,19 @@ func (a request) withKeys(keys ...string) request {
 	return a
 }
 
-// withOtherPayload returns a as another request: with another payload.
+// withOtherPayload returns a with another payload.
 func (a request) withOtherPayload() request {
 	a.n, a.body = 2, nil
 	return a
 }
 
-// asPrincipal returns a asked by principal.
+// asPrincipal returns a from another principal.
 func (a request) asPrincipal(principal string) request {
 	a.principal = principal
 	return a
 }
 
-// message is a as it is sent.
+// message returns a as it is sent.
 func (s *session) message(a request) message {
 	m := message{method: a.method, path: "/ops", body: a.body, chunked: a.chunked}
 	media := "application/json"
@@ -88,7 +88,7 @@ func (s *session) message(a request) message {
 	return m
 }
 
-// body is the body of a.
+// body returns the body of a.
 func (s *session) body(a request) []byte {
 	if e := s.profile.Suite.Endpoint; e != nil {
 		return []byte(expand(e.Body, a))
@@ -104,7 +104,7 @@ func (s *session) body(a request) []byte {
 	return b
 }
 
-// principalLines is the header lines that say that principal asks.
+// principalLines returns the header lines that identify principal.
 func (s *session) principalLines(principal string) []line {
 	headers := s.profile.Suite.headers(orDefault(principal, principalA))
 	lines := make([]line, 0, len(headers))

@@ -10,21 +10,22 @@ import (
 	"time"
 )
 
-// Options says how a server is held to the cases. The zero value is good.
+// Options configure a run. The zero value is valid.
 type Options struct {
-	// Only are the IDs of the cases to run. Empty: all.
+	// Only are the IDs of the cases to run. Empty means all.
 	Only []string
-	// RaceSize is how many ask at once in the case about many. Zero: 200.
+	// RaceSize is the number of concurrent requests in the case about many
+	// requests. Zero means 200.
 	RaceSize int
-	// QuickRounds is how many rounds of a few requests over open connections that case 30
-	// ends with. Zero: 500.
+	// QuickRounds is the number of quick rounds at the end of case 30. Zero
+	// means 500.
 	QuickRounds int
-	// Parallel is how many cases run at a time. Zero: 8.
+	// Parallel is the number of cases that run at a time. Zero means 8.
 	Parallel int
-	// CaseTimeout bounds each case. Zero: one minute.
+	// CaseTimeout bounds each case. Zero means one minute.
 	CaseTimeout time.Duration
-	// OnResult is called with the result of each case, one at a time, in the order of the
-	// cases. Nil: it is not called.
+	// OnResult is called with the result of each case, one at a time, in the
+	// order of the cases. It may be nil.
 	OnResult func(Result)
 }
 
@@ -44,10 +45,10 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// Run holds the server at the first of addresses to the cases of p. Further
-// addresses are of other processes of the same server. It returns an error when
-// there is nothing to report: the server cannot be reached, or the options are
-// wrong.
+// Run tests the server at the first address with the cases of p. Further
+// addresses are other processes of the same server. The error is not nil if
+// there is no report, because the server cannot be reached or the options are
+// invalid.
 func Run(ctx context.Context, addresses []string, p *Profile, o Options) (*Report, error) {
 	o = o.withDefaults()
 	cases, err := selectCases(p.Name, o.Only)
@@ -87,8 +88,8 @@ func selectCases(profile string, only []string) ([]Case, error) {
 	return slices.DeleteFunc(all, func(c Case) bool { return !slices.Contains(only, c.ID) }), nil
 }
 
-// runAll runs the cases that may share the server with others, and then the
-// others one by one. The results are in the order of the cases.
+// runAll runs the cases that can share the server in parallel, and then the
+// other cases one by one. The results are in the order of the cases.
 func (s *session) runAll(ctx context.Context, cases []Case, o Options) []Result {
 	results, ended, told := make([]Result, len(cases)), make([]bool, len(cases)), 0
 	var telling sync.Mutex
@@ -122,7 +123,8 @@ func (s *session) runAll(ctx context.Context, cases []Case, o Options) []Result 
 	return results
 }
 
-// run runs one case in a goroutine of its own, which the case may end.
+// run runs one case in its own goroutine, which the case may end with
+// runtime.Goexit.
 func (s *session) run(ctx context.Context, c Case, patience time.Duration) Result {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -140,13 +142,14 @@ func (s *session) run(ctx context.Context, c Case, patience time.Duration) Resul
 	return t.result()
 }
 
-// missingPart says which part of the contract a case needs that is not there.
+// missingPart returns which part of the contract the case needs and the server
+// lacks.
 func (s *session) missingPart(c Case) string {
 	for _, part := range c.needs {
 		switch {
 		case s.profile.Suite.offers(part):
 		case s.profile.Suite.Endpoint != nil:
-			return "an endpoint of its own has no way " + purposeOf(part)
+			return "the server's own endpoint has no way " + purposeOf(part)
 		default:
 			return "it needs the " + part + " of the fixture contract, which suite.offers does not have"
 		}
@@ -154,13 +157,13 @@ func (s *session) missingPart(c Case) string {
 	return ""
 }
 
-// purposeOf says what a part of the contract is for.
+// purposeOf describes what a part of the contract does.
 func purposeOf(part string) string {
 	switch part {
 	case offerBarrier:
 		return "to hold a request while it runs"
 	case offerClock:
-		return "to let time go by"
+		return "to advance the clock"
 	case offerCrash:
 		return "to be killed and started again"
 	case offerStore:
@@ -168,7 +171,7 @@ func purposeOf(part string) string {
 	case offerPermit:
 		return "to take a permission back"
 	default:
-		return "to be told what to do and to answer"
+		return "to receive instructions for its answers"
 	}
 }
 

@@ -13,23 +13,23 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// session is one server under test, and what is known of it.
+// session is a server under test.
 type session struct {
 	server      server
 	others      []server // further addresses of the same server
 	profile     *Profile
-	raceSize    int // how many ask at once where many do
-	quickRounds int // rounds of a few at once
+	raceSize    int // concurrent requests of a race
+	quickRounds int // number of quick rounds
 }
 
-// WellKnown is where a server's own profile is looked for, below its base.
+// WellKnown is the path of a server's own profile, below its base.
 const WellKnown = "/.well-known/idempotency"
 
-// ErrUnpublished says that the server tells no profile of itself.
+// ErrUnpublished is the error for a server that publishes no profile.
 var ErrUnpublished = errors.New("the server publishes no profile")
 
-// FetchProfile returns the profile that the server at base tells of itself. It
-// fails with ErrUnpublished when there is none.
+// FetchProfile returns the profile that the server at base publishes. Without a
+// profile the error is ErrUnpublished.
 func FetchProfile(ctx context.Context, base string) (*Profile, error) {
 	srv, err := newServer(base)
 	if err != nil {
@@ -43,7 +43,7 @@ func FetchProfile(ctx context.Context, base string) (*Profile, error) {
 		return nil, fmt.Errorf("%s%s answers %d: %w", base, WellKnown, a.status, ErrUnpublished)
 	}
 	if media, _, _ := mime.ParseMediaType(a.header.Get("Content-Type")); media == "text/html" {
-		// An application in one page has that page for every path.
+		// A single-page application answers every path with the same page.
 		return nil, fmt.Errorf("%s%s is a page for people: %w", base, WellKnown, ErrUnpublished)
 	}
 	p, err := parseProfile(a.body, UndeclaredProfile(), false)
@@ -53,11 +53,12 @@ func FetchProfile(ctx context.Context, base string) (*Profile, error) {
 	return p, nil
 }
 
-// ErrUnreachable says that the server does not answer, so nothing was shown.
+// ErrUnreachable is the error for a server that does not answer, so that
+// nothing could be tested.
 var ErrUnreachable = errors.New("the server cannot be reached")
 
-// effects counts what op did: of all principals, or as principal sees it where
-// each sees its own alone.
+// effects counts the effects of op, over all principals; if each principal sees
+// only its own effects, those of principal.
 func (s *session) effects(ctx context.Context, op string) (int, error) {
 	principals := []string{principalA}
 	if s.profile.Suite.counter().PerPrincipal && s.profile.Suite.principals() > 1 {
@@ -78,13 +79,13 @@ func (s *session) effects(ctx context.Context, op string) (int, error) {
 	return sum, nil
 }
 
-// lookUp asks the counter about op.
+// lookUp reads the counter of op.
 func (s *session) lookUp(ctx context.Context, op, principal string, more ...line) (*answer, error) {
 	path := expand(s.profile.Suite.counter().URL, request{op: op})
 	return s.server.exchange(ctx, message{method: http.MethodGet, path: path, lines: append(s.principalLines(principal), more...)})
 }
 
-// countIn is how often op happened, by an answer of the counter.
+// countIn returns the number of op's effects from an answer of the counter.
 func (s *session) countIn(a *answer, op string) (int, error) {
 	c := s.profile.Suite.counter()
 	if a.status != http.StatusOK {
@@ -115,7 +116,7 @@ func matching(elements []any, pointer, op string) int {
 	return n
 }
 
-// valueAt returns what pointer points to in v; nil when it points to nothing.
+// valueAt returns the value in v at the JSON pointer; nil if there is none.
 func valueAt(v any, pointer string) any {
 	for token := range jsontext.Pointer(pointer).Tokens() {
 		switch in := v.(type) {

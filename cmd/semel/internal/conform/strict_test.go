@@ -20,7 +20,7 @@ import (
 	"github.com/semelgo/semel/store/memory"
 )
 
-// unmarked removes the marker of replays, which the draft does not have.
+// unmarked removes the marker of replays, which the draft does not define.
 type unmarked struct{ http.ResponseWriter }
 
 func (w unmarked) WriteHeader(status int) {
@@ -28,8 +28,8 @@ func (w unmarked) WriteHeader(status int) {
 	w.ResponseWriter.WriteHeader(status)
 }
 
-// strict is a server that follows the draft to the letter and declares nothing: it takes
-// keys in quotes alone, and marks no replay.
+// strict starts a server that follows the draft literally and declares nothing:
+// it accepts only keys in quotes, and marks no replay.
 func strict(t *testing.T) string {
 	t.Helper()
 	engine, err := semel.New(memory.New(memory.Options{}), semel.Options{Survive: store.NoFailure})
@@ -73,8 +73,8 @@ func strict(t *testing.T) string {
 	return server.URL
 }
 
-// TestStrictServerPasses: what a server does not declare, and the draft leaves open,
-// is reported and is no failure.
+// TestStrictServerPasses: behavior that the server does not declare and the
+// draft leaves open is reported and is not a failure.
 func TestStrictServerPasses(t *testing.T) {
 	t.Parallel()
 	for name, count := range map[string]string{"counter": "/orders?item={{op}}#/total", "no counter": ""} {
@@ -105,8 +105,8 @@ func TestStrictServerPasses(t *testing.T) {
 	}
 }
 
-// TestUnsafeBehaviorFailsUndeclaredToo: a server that declares nothing fails where it runs a
-// request twice, or gives one caller the answer of another.
+// TestUnsafeBehaviorFailsUndeclaredToo: a server that declares nothing fails if
+// it runs a request twice, or gives one caller the answer of another.
 func TestUnsafeBehaviorFailsUndeclaredToo(t *testing.T) {
 	t.Parallel()
 	for flaw, fails := range map[flaw]string{
@@ -131,7 +131,7 @@ func TestUnsafeBehaviorFailsUndeclaredToo(t *testing.T) {
 	}
 }
 
-// TestResultsComeInTheOrderOfTheCases, whichever ends first.
+// TestResultsComeInTheOrderOfTheCases, whichever case ends first.
 func TestResultsComeInTheOrderOfTheCases(t *testing.T) {
 	t.Parallel()
 	address, p := newFakeServer(t, hasOwnEndpoint)
@@ -142,11 +142,11 @@ func TestResultsComeInTheOrderOfTheCases(t *testing.T) {
 		want = append(want, r.ID)
 	}
 	if !slices.Equal(told, want) {
-		t.Errorf("told in the order %q, want %q", told, want)
+		t.Errorf("results in the order %q, want %q", told, want)
 	}
 }
 
-// TestCommandLinesOfAnEndpoint: what is wrong with one is said with the name of its flag.
+// TestCommandLinesOfAnEndpoint: errors name the flag.
 func TestCommandLinesOfAnEndpoint(t *testing.T) {
 	t.Parallel()
 	for _, c := range [][4]string{
@@ -158,12 +158,13 @@ func TestCommandLinesOfAnEndpoint(t *testing.T) {
 		{"POST /orders", "{{op}}{{n}}", "/orders#total", "pointer"},
 	} {
 		if _, err := conform.ParseEndpoint(c[0], c[1], c[2]); err == nil || !strings.Contains(err.Error(), c[3]) {
-			t.Errorf("ParseEndpoint(%q, %q, %q): %v, want an error that names %s", c[0], c[1], c[2], err, c[3])
+			t.Errorf("ParseEndpoint(%q, %q, %q): %v, want an error about %s", c[0], c[1], c[2], err, c[3])
 		}
 	}
 }
 
-// TestCurlKeepsSecrets: a failure shows the name of an environment variable, not its value.
+// TestCurlKeepsSecrets: a failure report contains the name of an environment
+// variable, not its value.
 func TestCurlKeepsSecrets(t *testing.T) {
 	t.Setenv("CONFORM_TOKEN", "secret")
 	address, p := newFakeServer(t, hasOwnEndpoint, ignoresKeys)

@@ -11,57 +11,59 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Suite says how a server is reached by the cases. The zero value: it follows
-// the fixture contract, of which it offers the least, and its principals send
-// the bearer tokens a and b.
+// Suite configures how the cases use a server. With the zero value the server
+// implements the required parts of the fixture contract, and its principals
+// send the bearer tokens a and b.
 type Suite struct {
-	// Endpoint is what is asked instead of the fixture contract's. Nil: the
-	// server follows the contract.
+	// Endpoint replaces the fixture contract's endpoint. Nil means that the
+	// server implements the contract.
 	Endpoint *Endpoint `json:"endpoint,omitempty"`
-	// Principals are the headers that say who is asking: of A, and of B. A
-	// ${NAME} in a value stands for that environment variable. An endpoint
-	// without any has no principals.
+	// Principals are the headers that identify principals A and B. A ${NAME} in
+	// a value is replaced by that environment variable. An endpoint without any
+	// has no principals.
 	Principals []map[string]string `json:"principals,omitempty"`
-	// Offers are the parts of the fixture contract that are there besides
-	// those it asks for.
+	// Offers are the optional parts of the fixture contract that the server
+	// implements.
 	Offers []string `json:"offers,omitempty"`
 }
 
-// Endpoint is an endpoint of somebody's own. In its texts {{op}} stands for a
-// name that no other case uses, and {{n}} for 1, or for 2 in a request that is
-// to be another one.
+// Endpoint is a server's own endpoint. In its texts {{op}} is replaced by a
+// name that no other case uses, and {{n}} by 1, or by 2 for a different
+// request.
 type Endpoint struct {
-	// Method of the request. Empty: POST.
+	// Method of the request. Empty means POST.
 	Method string `json:"method,omitempty"`
-	// URL is where requests go, below the server's own. It begins with a slash.
+	// URL is the path of requests, below the server's URL. It begins with a
+	// slash.
 	URL string `json:"url"`
-	// ContentType of the body. Empty: application/json.
+	// ContentType of the body. Empty means application/json.
 	ContentType string `json:"content_type,omitempty"`
-	// Body is the body.
+	// Body is the body of requests.
 	Body string `json:"body"`
-	// Counter says how often it happened. Without its URL a second run is seen only where
-	// it is answered otherwise than the first, with another number for instance.
+	// Counter names where effects are counted. Without a URL a second run is
+	// detected only if its answer differs from the first, for example by
+	// another number.
 	Counter Counter `json:"counter,omitzero"`
 }
 
-// Counter is where the effects of {{op}} can be counted.
+// Counter names where the effects of {{op}} are counted.
 type Counter struct {
-	// URL is asked with GET, as the principal whose effects are counted.
+	// URL is read with GET, as the principal whose effects are counted.
 	URL string `json:"url"`
 	// Pointer is the JSON pointer to a number, or to an array whose elements
 	// are counted.
 	Pointer string `json:"pointer"`
-	// Match is the JSON pointer, within an element, to the text that has {{op}}
-	// in it. Empty: all elements count.
+	// Match is the JSON pointer, within an element, to a text that contains
+	// {{op}}. Empty means that all elements count.
 	Match string `json:"match,omitempty"`
-	// PerPrincipal says that each sees its own effects alone.
+	// PerPrincipal means that each principal sees only its own effects.
 	PerPrincipal bool `json:"per_principal,omitempty"`
 }
 
-// The parts of the fixture contract that a server may leave out. Those of an
-// endpoint are none.
+// The optional parts of the fixture contract. A server's own endpoint has none
+// of them.
 const (
-	offerFixture = "fixture" // all that the contract asks for
+	offerFixture = "fixture" // the required parts of the contract
 	offerBarrier = "barrier"
 	offerClock   = "clock"
 	offerCrash   = "crash"
@@ -72,7 +74,7 @@ const (
 func (s *Suite) valid() error {
 	for _, o := range s.Offers {
 		if !slices.Contains([]string{offerBarrier, offerClock, offerCrash, offerStore, offerPermit}, o) {
-			return fmt.Errorf("suite.offers has %q, which is no part of the fixture contract", o)
+			return fmt.Errorf("suite.offers has %q, which is not a part of the fixture contract", o)
 		}
 	}
 	if s.Endpoint == nil {
@@ -87,19 +89,19 @@ func (s *Suite) valid() error {
 func (e *Endpoint) valid() error {
 	switch {
 	case !strings.HasPrefix(e.URL, "/"):
-		return errors.New("suite.endpoint.url must begin with a slash: it is below the URL that is given to the suite")
+		return errors.New("suite.endpoint.url must begin with a slash: it is relative to the URL of the server")
 	case !strings.Contains(e.URL+e.Body, "{{op}}"):
-		return errors.New("suite.endpoint.body has no {{op}}, so the effects of one case could not be told from those of another")
+		return errors.New("suite.endpoint.body has no {{op}}, so the effects of different cases could not be distinguished")
 	case !strings.Contains(e.URL+e.Body, "{{n}}"):
-		return errors.New("suite.endpoint.body has no {{n}}, so there would be no other request")
+		return errors.New("suite.endpoint.body has no {{n}}, so there would be no different request")
 	case e.Counter.URL == "" && e.Counter != Counter{}:
-		return errors.New("suite.endpoint.counter.url is empty, and other members of the counter are set")
+		return errors.New("suite.endpoint.counter.url is empty, but other members of the counter are set")
 	case e.Counter.URL != "" && !strings.HasPrefix(e.Counter.URL, "/"):
 		return errors.New("suite.endpoint.counter.url must begin with a slash")
 	case !jsontext.Pointer(e.Counter.Pointer).IsValid():
-		return errors.New("suite.endpoint.counter.pointer is no JSON pointer")
+		return errors.New("suite.endpoint.counter.pointer is not a JSON pointer")
 	case !jsontext.Pointer(e.Counter.Match).IsValid():
-		return errors.New("suite.endpoint.counter.match is no JSON pointer")
+		return errors.New("suite.endpoint.counter.match is not a JSON pointer")
 	default:
 		return nil
 	}
@@ -113,10 +115,10 @@ func (s *Suite) offers(part string) bool {
 	return part == offerFixture || slices.Contains(s.Offers, part)
 }
 
-// counts reports whether the server says how often something happened.
+// counts reports whether the server has a counter of effects.
 func (s *Suite) counts() bool { return s.counter().URL != "" }
 
-// counter is where effects are counted.
+// counter returns where effects are counted.
 func (s *Suite) counter() Counter {
 	if s.Endpoint != nil {
 		return s.Endpoint.Counter
@@ -124,7 +126,7 @@ func (s *Suite) counter() Counter {
 	return Counter{URL: "/effects/{{op}}", Pointer: "/count"}
 }
 
-// headers returns what principal sends to say who it is.
+// headers returns the headers that identify principal.
 func (s *Suite) headers(principal string) map[string]string {
 	all := s.Principals
 	if all == nil && s.Endpoint == nil {
@@ -141,7 +143,7 @@ func (s *Suite) headers(principal string) map[string]string {
 	return out
 }
 
-// principals is how many principals are known.
+// principals returns the number of principals.
 func (s *Suite) principals() int {
 	if s.Principals == nil && s.Endpoint == nil {
 		return 2
@@ -149,7 +151,7 @@ func (s *Suite) principals() int {
 	return len(s.Principals)
 }
 
-// The principals that ask.
+// The principals.
 const (
 	principalA  = "A"
 	principalB  = "B"

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// describe is got in few words.
+// describe returns got in a few words.
 func describe(got *answer) string {
 	text := strings.TrimSpace(fmt.Sprintf("%d %s", got.status, http.StatusText(got.status)))
 	if code := errorCode(got); code != "" {
@@ -15,7 +15,7 @@ func describe(got *answer) string {
 	return text
 }
 
-// wantedStatuses is what the profile says that the codes are answered with.
+// wantedStatuses lists the profile's statuses for the codes.
 func (t *caseRun) wantedStatuses(codes []string) string {
 	var all []string
 	for _, code := range codes {
@@ -28,7 +28,7 @@ func (t *caseRun) wantedStatuses(codes []string) string {
 func times(n int) string {
 	switch n {
 	case 0:
-		return "not at all"
+		return "0 times"
 	case 1:
 		return "once"
 	default:

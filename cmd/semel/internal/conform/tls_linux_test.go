@@ -9,8 +9,8 @@ import (
 	"github.com/semelgo/semel/cmd/semel/internal/conform"
 )
 
-// TestOverTLS: the same, encrypted, with HTTP/2 as browsers speak it. The
-// certificate is made known as an operator would do it.
+// TestOverTLS runs the cases over TLS, and over HTTP/2 as browsers use it. The
+// certificate is made known in the same way as by an operator.
 func TestOverTLS(t *testing.T) {
 	srv, p := unstarted(t)
 	srv.EnableHTTP2 = true

@@ -15,14 +15,14 @@ import (
 	"strings"
 )
 
-// maxAnswer is the most of a response body that is read, in bytes.
+// maxAnswer is the limit for reading a response body, in bytes.
 const maxAnswer = 64 << 20
 
 // line is one header line, sent byte for byte.
 type line struct{ name, value string }
 
-// message is a request as it goes over the wire. net/http would refuse, or put
-// right, much of what a server has to be shown.
+// message is a request on the wire. net/http would refuse or correct many of
+// the requests that the cases need.
 type message struct {
 	method  string
 	path    string // with its query
@@ -31,7 +31,7 @@ type message struct {
 	chunked bool
 }
 
-// answer is what came back.
+// answer is a response.
 type answer struct {
 	status int
 	header http.Header
@@ -39,7 +39,7 @@ type answer struct {
 	closes bool // the server closes the connection
 }
 
-// server is one address that requests are sent to.
+// server is one address of the server under test.
 type server struct{ base *url.URL }
 
 func newServer(base string) (server, error) {
@@ -56,7 +56,7 @@ func newServer(base string) (server, error) {
 	}
 }
 
-// dial connects. The connection ends with ctx.
+// dial connects. The connection is closed when ctx ends.
 func (s server) dial(ctx context.Context) (net.Conn, error) {
 	host := s.base.Host
 	if s.base.Port() == "" {
@@ -69,7 +69,8 @@ func (s server) dial(ctx context.Context) (net.Conn, error) {
 	return new(net.Dialer).DialContext(ctx, "tcp", host)
 }
 
-// bytes is m as it is sent. The connection is not used again unless keep.
+// bytes returns m in the format of HTTP/1.1. Unless keep is true, it asks the
+// server to close the connection.
 func (s server) bytes(m message, keep bool) []byte {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "%s %s HTTP/1.1\r\nHost: %s\r\n", m.method, s.base.EscapedPath()+m.path, s.base.Host)
@@ -92,7 +93,7 @@ func (s server) bytes(m message, keep bool) []byte {
 	return b.Bytes()
 }
 
-// writeChunks writes body in two chunks, so that it is put together again.
+// writeChunks writes body in two chunks, which the server must join.
 func writeChunks(b *bytes.Buffer, body []byte) {
 	half := len(body) / 2
 	for _, part := range [][]byte{body[:half], body[half:]} {
@@ -103,7 +104,7 @@ func writeChunks(b *bytes.Buffer, body []byte) {
 	b.WriteString("0\r\n\r\n")
 }
 
-// exchange sends m over a connection of its own and returns the answer.
+// exchange sends m over a new connection and returns the answer.
 func (s server) exchange(ctx context.Context, m message) (*answer, error) {
 	conn, err := s.dial(ctx)
 	if err != nil {
@@ -111,7 +112,7 @@ func (s server) exchange(ctx context.Context, m message) (*answer, error) {
 	}
 	defer conn.Close()
 	defer context.AfterFunc(ctx, func() { conn.Close() })()
-	// A server may answer, and close, before it has read everything.
+	// A server may answer and close before it has read everything.
 	_, werr := conn.Write(s.bytes(m, false))
 	a, err := readAnswer(bufio.NewReader(conn), m.method)
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package exit says with which code the program ends. Scripts rely on the
-// codes: they are stable.
+// Package exit defines the program's exit codes. Scripts rely on them, so they
+// are stable.
 package exit
 
 import (
@@ -7,32 +7,34 @@ import (
 	"fmt"
 )
 
-// The codes the program ends with.
+// The exit codes.
 const (
-	// OK: what was asked was done, or found to be so.
+	// OK: the command succeeded, or the check passed.
 	OK = 0
-	// Failed: it was not done, or found not to be so.
+	// Failed: the command failed, or the check did not pass.
 	Failed = 1
-	// Usage: the command line, or a file it names, is wrong. Nothing was tried.
+	// Usage: the command line, or a file that it names, is invalid. Nothing was
+	// tried.
 	Usage = 2
-	// Unavailable: the server or the database that was to be asked cannot be
-	// reached, so nothing is known.
+	// Unavailable: the server or the database cannot be reached, so nothing is
+	// known.
 	Unavailable = 3
-	// NotFound: there is no such record, or no such entry.
+	// NotFound: there is no such record or entry.
 	NotFound = 4
-	// Refused: what stands does not allow it. Nothing was changed.
+	// Refused: the state of the record does not allow the change. Nothing was
+	// changed.
 	Refused = 5
-	// Warned: nothing is wrong, but something is not as it should be.
+	// Warned: the check passed with warnings.
 	Warned = 6
 )
 
-// Error is an error that knows the code to end with.
+// Error is an error with an exit code.
 type Error struct {
 	Code int
-	Err  error // nil: everything was told already
+	Err  error // nil: everything has been printed already
 }
 
-// Error returns what is told to people.
+// Error returns the message for people.
 func (e *Error) Error() string {
 	if e.Err == nil {
 		return fmt.Sprintf("exit code %d", e.Code)
@@ -40,16 +42,16 @@ func (e *Error) Error() string {
 	return e.Err.Error()
 }
 
-// Unwrap returns what Error speaks of.
+// Unwrap returns the wrapped error.
 func (e *Error) Unwrap() error { return e.Err }
 
-// Usagef returns an error that ends the program with Usage.
+// Usagef returns an error with the code Usage.
 func Usagef(format string, args ...any) error {
 	return &Error{Code: Usage, Err: fmt.Errorf(format, args...)}
 }
 
-// CodeOf returns the code that err ends the program with: its own if it has one,
-// else Failed, and OK for nil.
+// CodeOf returns the exit code for err: the code of an Error in its chain,
+// otherwise Failed, and OK for nil.
 func CodeOf(err error) int {
 	if err == nil {
 		return OK

@@ -1,4 +1,5 @@
-// Package terminal is how commands speak: to people, or as JSON to programs.
+// Package terminal formats the output of commands, for people or as JSON for
+// programs.
 package terminal
 
 import (
@@ -8,21 +9,21 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// FlagJSON is the flag, common to all commands, that asks for JSON.
+// FlagJSON is the name of the flag for JSON output, which all commands have.
 const FlagJSON = "json"
 
-// AddFlags gives root the flags that all commands have.
+// AddFlags adds the flags that all commands have to root.
 func AddFlags(root *cobra.Command) {
 	root.PersistentFlags().Bool(FlagJSON, false, "write JSON for programs instead of text for people")
 }
 
-// WantsJSON reports whether c is to write JSON.
+// WantsJSON reports whether c must write JSON.
 func WantsJSON(c *cobra.Command) bool {
 	wants, err := c.Flags().GetBool(FlagJSON)
 	return err == nil && wants
 }
 
-// WriteJSON writes v to c's output, indented.
+// WriteJSON writes v to c's output as indented JSON.
 func WriteJSON(c *cobra.Command, v any) error {
 	e := json.NewEncoder(c.OutOrStdout())
 	e.SetEscapeHTML(false)

@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestUndocumented plants names with and without comments.
+// TestUndocumented checks declarations with and without comments.
 func TestUndocumented(t *testing.T) {
 	const planted = `package p
 

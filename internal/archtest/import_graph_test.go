@@ -13,9 +13,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestImportGraph compares who imports whom with testdata/imports.txt, so
-// that a new edge is something somebody looked at. `make arch UPDATE=1` draws it
-// anew.
+// TestImportGraph compares the imports of all packages with
+// testdata/imports.txt, so that a new import is a deliberate decision. `make
+// arch UPDATE=1` rewrites the file.
 func TestImportGraph(t *testing.T) {
 	got := importGraph(t)
 	golden := filepath.Join("testdata", "imports.txt")
@@ -29,12 +29,12 @@ func TestImportGraph(t *testing.T) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("imports differ from %s (-want +got); is the new edge meant?\n%s", golden, diff)
+		t.Errorf("imports differ from %s (-want +got); is the new import intended?\n%s", golden, diff)
 	}
 }
 
-// importGraph writes a paragraph per package: its name, then indented what it
-// imports of ours, then the modules of others.
+// importGraph writes a paragraph for each package: its name, then indented its
+// imports from this module, then the other modules.
 func importGraph(t *testing.T) string {
 	t.Helper()
 	modules := modules(t)
@@ -60,7 +60,7 @@ func importGraph(t *testing.T) string {
 	return b.String()
 }
 
-// modules lists what go.mod requires.
+// modules lists the required modules of go.mod.
 func modules(t *testing.T) []string {
 	t.Helper()
 	var paths []string
@@ -70,7 +70,8 @@ func modules(t *testing.T) []string {
 	return paths
 }
 
-// moduleOf finds the module a package is of: the longest path that leads to it.
+// moduleOf returns the module of a package: the longest module path that is a
+// prefix.
 func moduleOf(modules []string, path string) string {
 	best := ""
 	for _, m := range modules {
@@ -84,7 +85,7 @@ func moduleOf(modules []string, path string) string {
 	return best
 }
 
-// modFile is what the tests look at in a go.mod.
+// modFile is the part of a go.mod that the tests use.
 type modFile struct {
 	Require []struct{ Path string }
 	Replace []struct{ Old, New struct{ Path string } }

@@ -6,9 +6,9 @@ import (
 	"testing"
 )
 
-// layer is a storey of the house. A package imports only from layers above its
-// own, that is, with a smaller number; within its layer only what is beneath
-// its own unit.
+// layer is a layer of the architecture. A package may import packages of layers
+// above its own, which have a smaller number. Within its layer it may import
+// only packages below its own unit.
 type layer int
 
 const (
@@ -21,12 +21,12 @@ const (
 	edges
 	surfaces
 	programs
-	houseTests // may look at everything; nobody imports them
+	repositoryTests // may import everything; no package may import them
 )
 
-// layers says where each unit lives. A name ending in "/" stands for each
-// directory below it, every one a unit of its own; the longest match counts. A
-// package that is in no unit fails the test.
+// layers returns the layer of each unit. A name that ends in "/" stands for
+// every directory below it, each of which is a unit. The longest match applies.
+// A package without a unit fails the test.
 func layers() map[string]layer {
 	return map[string]layer{
 		"internal/": ground,
@@ -61,12 +61,12 @@ func layers() map[string]layer {
 		"bench":     programs,
 		"test":      programs,
 
-		"internal/archtest": houseTests,
-		"internal/doctest":  houseTests,
+		"internal/archtest": repositoryTests,
+		"internal/doctest":  repositoryTests,
 	}
 }
 
-// unitOf finds the unit a package belongs to, and that unit's layer.
+// unitOf returns the unit of a package, and the layer of the unit.
 func unitOf(name string) (unit string, l layer, ok bool) {
 	for prefix, at := range layers() {
 		candidate := prefix
@@ -84,12 +84,12 @@ func unitOf(name string) (unit string, l layer, ok bool) {
 	return unit, l, ok
 }
 
-// TestLayersImportUpwardOnly is the import law.
+// TestLayersImportUpwardOnly is the import rule.
 func TestLayersImportUpwardOnly(t *testing.T) {
 	for _, p := range packages(t) {
 		unit, at, ok := unitOf(p.short())
 		if !ok {
-			t.Errorf("%s is in no layer of the house; name it in the table above", p.short())
+			t.Errorf("%s is in no layer; add it to the table above", p.short())
 			continue
 		}
 		for _, path := range p.Imports {
@@ -104,9 +104,9 @@ func TestLayersImportUpwardOnly(t *testing.T) {
 	}
 }
 
-// TestRootImports keeps the core's users from downloading anything: beside
-// the standard library it imports the contract, and what is named here of the
-// ground, which imports the standard library only.
+// TestRootImports keeps the root's dependencies small. Apart from the standard
+// library the root imports the contract and the packages of the ground layer
+// that are named here, and these import only the standard library.
 func TestRootImports(t *testing.T) {
 	i := slices.IndexFunc(packages(t), func(p pkg) bool { return p.ImportPath == module })
 	if i < 0 {
@@ -119,8 +119,8 @@ func TestRootImports(t *testing.T) {
 	}
 }
 
-// TestUpperLayersImportNoOtherModules: what everybody uses rests on the
-// standard library alone.
+// TestUpperLayersImportNoOtherModules: packages that all users import depend
+// only on the standard library.
 func TestUpperLayersImportNoOtherModules(t *testing.T) {
 	for _, p := range packages(t) {
 		unit, at, _ := unitOf(p.short())
@@ -135,8 +135,8 @@ func TestUpperLayersImportNoOtherModules(t *testing.T) {
 	}
 }
 
-// TestStoreImports: a rule of the protocol cannot leak into a
-// store that cannot see the protocol.
+// TestStoreImports: a store cannot contain a rule of the protocol, because it
+// cannot import the protocol.
 func TestStoreImports(t *testing.T) {
 	for _, p := range packages(t) {
 		unit, at, _ := unitOf(p.short())

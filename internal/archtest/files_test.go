@@ -12,7 +12,7 @@ import (
 
 const maxFileLines = 600
 
-// goFile is one parsed source file.
+// goFile is a parsed source file.
 type goFile struct {
 	name string // relative to the root
 	set  *token.FileSet
@@ -36,8 +36,8 @@ func goFiles(t *testing.T) []goFile {
 
 func (f goFile) line(pos token.Pos) int { return f.set.Position(pos).Line }
 
-// TestFileSizes holds code and tests to the same bound: past it a file is
-// several.
+// TestFileSizes applies the same limit to code and tests. A longer file must be
+// split.
 func TestFileSizes(t *testing.T) {
 	for _, f := range goFiles(t) {
 		if n := f.line(f.ast.FileEnd); n > maxFileLines {
@@ -46,7 +46,7 @@ func TestFileSizes(t *testing.T) {
 	}
 }
 
-// TestPackageComments: a package comment on each, programs included.
+// TestPackageComments: every package has a package comment, including programs.
 func TestPackageComments(t *testing.T) {
 	for _, p := range packages(t) {
 		want := "Package " + p.Name + " "
@@ -59,7 +59,7 @@ func TestPackageComments(t *testing.T) {
 	}
 }
 
-// TestExportedNamesAreDocumented in every package, internal ones included.
+// TestExportedNamesAreDocumented in every package, including internal ones.
 func TestExportedNamesAreDocumented(t *testing.T) {
 	for _, f := range goFiles(t) {
 		if strings.HasSuffix(f.name, "_test.go") || f.ast.Name.Name == "main" {
@@ -74,7 +74,7 @@ func TestExportedNamesAreDocumented(t *testing.T) {
 }
 
 // undocumented lists the exported names that d declares without a comment. One
-// comment may speak for a whole group of constants or variables.
+// comment may document a whole group of constants or variables.
 func undocumented(d ast.Decl) []*ast.Ident {
 	var bare []*ast.Ident
 	add := func(doc bool, names ...*ast.Ident) {
@@ -114,8 +114,7 @@ func exportedReceiver(recv *ast.FieldList) bool {
 	return exported
 }
 
-// TestNoTodoComments: what is left to do is an issue with a number, not a
-// comment.
+// TestNoTodoComments: open work belongs into a numbered issue.
 func TestNoTodoComments(t *testing.T) {
 	mark := regexp.MustCompile(`\b(TODO|FIXME|XXX)\b`)
 	for _, f := range goFiles(t) {
@@ -127,8 +126,9 @@ func TestNoTodoComments(t *testing.T) {
 	}
 }
 
-// TestNoReplaceInGoMod: users build what we tested only if nothing is replaced.
-// A nested module is not published, and takes the library that it lies in.
+// TestNoReplaceInGoMod: with a replaced module, users would build something
+// else than the tests. A nested module is not published, and replaces the
+// library by the directory above it.
 func TestNoReplaceInGoMod(t *testing.T) {
 	for _, name := range tracked(t, "go.mod", "*/go.mod") {
 		for _, r := range goMod(t, name).Replace {
