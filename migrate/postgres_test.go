@@ -184,7 +184,7 @@ func waiting(t *testing.T, db *sql.DB, n int) {
 AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`
 	for !slices.Equal(column[int](t, db, count), []int{n}) {
 		if t.Context().Err() != nil {
-			t.Fatal("nobody waits")
+			t.Fatal("no session waits")
 		}
 	}
 }

@@ -16,13 +16,13 @@ const fullBatch = 100
 
 // claimLoop claims tasks while slots are free. It returns when ctx ends or the
 // engine is closed.
-func (p *untypedWorker) claimLoop(ctx, alive context.Context) error {
+func (p *untypedWorker) claimLoop(ctx, runCtx context.Context) error {
 	p.expectMore()
 	poll := time.NewTimer(p.pollDelay())
 	defer poll.Stop()
 	for ctx.Err() == nil {
 		if k, n := p.nextClaim(); n > 0 {
-			if err := p.claim(ctx, alive, k, n); errors.Is(err, semel.ErrClosed) {
+			if err := p.claim(ctx, runCtx, k, n); errors.Is(err, semel.ErrClosed) {
 				return err
 			}
 			continue
@@ -101,9 +101,9 @@ func (p *untypedWorker) leastBusy(shares []int) (least int, found bool) {
 
 // claim claims up to n tasks of k and starts them. If ctx has ended by then,
 // the tasks are released without a run.
-func (p *untypedWorker) claim(ctx, alive context.Context, k *kind, n int) error {
-	theirs, cancel := context.WithCancelCause(alive)
-	attempts, err := p.core.Dequeue(theirs, k.op, n)
+func (p *untypedWorker) claim(ctx, runCtx context.Context, k *kind, n int) error {
+	attemptsCtx, cancel := context.WithCancelCause(runCtx)
+	attempts, err := p.core.Dequeue(attemptsCtx, k.op, n)
 	stopped := ctx.Err() != nil
 	if stopped || len(attempts) == 0 {
 		cancel(ErrStopped)

@@ -39,34 +39,34 @@ func (c *completer) add(r *run, v any) {
 // flush completes all waiting attempts in one batch.
 func (c *completer) flush() {
 	c.mu.Lock()
-	together := c.waiting
+	runs := c.waiting
 	c.waiting = nil
 	c.mu.Unlock()
-	ends := make([]*semel.Completion, len(together))
-	for i, r := range together {
+	ends := make([]*semel.Completion, len(runs))
+	for i, r := range runs {
 		ends[i] = &r.completion
 	}
-	rest := ends // if an Observer panics, every attempt is completed alone
+	remaining := ends // if an Observer panics, every attempt is completed alone
 	defer func() {
 		_ = recover()
-		c.settle(together, rest)
+		c.settle(runs, remaining)
 	}()
-	rest = c.core.CompleteMany(c.ctx, ends)
+	remaining = c.core.CompleteMany(c.ctx, ends)
 }
 
 // settle frees the slots of the completed attempts, completes the remaining
 // ones one by one, and starts the next flush if further attempts are waiting.
-func (c *completer) settle(together []*run, rest []*semel.Completion) {
-	if len(rest) > 0 {
-		together = slices.DeleteFunc(together, func(r *run) bool {
-			left := slices.Contains(rest, &r.completion)
+func (c *completer) settle(runs []*run, remaining []*semel.Completion) {
+	if len(remaining) > 0 {
+		runs = slices.DeleteFunc(runs, func(r *run) bool {
+			left := slices.Contains(remaining, &r.completion)
 			if left {
 				c.goroutines.submit(func() { c.completeOne(r) })
 			}
 			return left
 		})
 	}
-	c.freeSlots(together...)
+	c.freeSlots(runs...)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.busy = len(c.waiting) > 0; c.busy {

@@ -55,14 +55,14 @@ func TestCancelRunning(t *testing.T) {
 			bubble(t, func(t *testing.T) {
 				op := semel.Define("op", tt.o)
 				r := newRig(t, memory.New(memory.Options{}), task.Options{}, op)
-				var told syncList[time.Duration]
+				var cancelled syncList[time.Duration]
 				begun := time.Now()
 				handle(r, op, func(ctx context.Context, _ input) (int, error) {
 					<-ctx.Done()
 					if !errors.Is(context.Cause(ctx), semel.ErrCancelled) {
 						t.Errorf("the context ended with %v, want ErrCancelled", context.Cause(ctx))
 					}
-					told.add(time.Since(begun))
+					cancelled.add(time.Since(begun))
 					if name == "in a transaction" {
 						return semel.InTx(ctx, r.Engine, func(context.Context, *memory.Tx) (int, error) { return 1, tt.says })
 					}
@@ -77,7 +77,7 @@ func TestCancelRunning(t *testing.T) {
 				}
 				sleep(time.Minute)
 				r.wantState(call, tt.want)
-				if got := told.all(); len(got) != 1 || got[0] > time.Minute+10*time.Second {
+				if got := cancelled.all(); len(got) != 1 || got[0] > time.Minute+10*time.Second {
 					t.Errorf("cancelled after %v, want with the next heartbeat", got)
 				}
 			})

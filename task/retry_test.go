@@ -151,7 +151,7 @@ func TestFunctionWithoutReturn(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
 		fn   func()
-		told string
+		text string
 	}{
 		"panic":     {func() { panic("on purpose") }, "panic: on purpose"},
 		"panic nil": {func() { panic(nil) }, "panic called with nil argument"},
@@ -171,10 +171,10 @@ func TestFunctionWithoutReturn(t *testing.T) {
 				}
 				r.wantState(call, store.InDoubt) // the verdict is Unknown
 				p := r.progress(call)
-				if p.Errors != 2 || !strings.Contains(p.Tries[1].Error, tt.told) {
-					t.Errorf("the history is %+v, want two errors that say %q", p, tt.told)
+				if p.Errors != 2 || !strings.Contains(p.Tries[1].Error, tt.text) {
+					t.Errorf("the history is %+v, want two errors with %q", p, tt.text)
 				}
-				r.wantEvent(semel.EventReleased, tt.told)
+				r.wantEvent(semel.EventReleased, tt.text)
 			})
 		})
 	}
@@ -214,12 +214,12 @@ func TestPanicInATransactionIsRolledBack(t *testing.T) {
 		if _, there := r.mem.Value("effect"); there {
 			t.Error("the effect is there, want it rolled back")
 		}
-		told := r.seen.of(semel.EventReleased)
-		if len(told) == 0 {
+		events := r.seen.of(semel.EventReleased)
+		if len(events) == 0 {
 			t.Fatal("no event, want the panic")
 		}
-		if panicked, ok := errors.AsType[*task.PanicError](told[0].Err); !ok || len(panicked.Stack) == 0 {
-			t.Errorf("got %v, want a *PanicError with its stack", told[0].Err)
+		if panicked, ok := errors.AsType[*task.PanicError](events[0].Err); !ok || len(panicked.Stack) == 0 {
+			t.Errorf("got %v, want a *PanicError with its stack", events[0].Err)
 		}
 	})
 }

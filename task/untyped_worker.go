@@ -44,25 +44,25 @@ func (p *untypedWorker) run(ctx context.Context) error {
 		return err
 	}
 	// Functions may continue after ctx ends, for up to Options.Drain.
-	alive, end := context.WithCancelCause(context.WithoutCancel(ctx))
-	defer end(nil)
+	runCtx, cancelRuns := context.WithCancelCause(context.WithoutCancel(ctx))
+	defer cancelRuns(nil)
 	p.goroutines = newGoroutinePool()
 	defer p.goroutines.close()
-	p.completer = &completer{core: p.core, ctx: alive, goroutines: p.goroutines, freeSlots: p.freeSlots}
-	beating, still := context.WithCancel(context.WithoutCancel(ctx))
-	defer still()
-	claiming, stop := context.WithCancel(ctx)
-	defer stop()
-	var duties sync.WaitGroup
-	duties.Go(func() { p.heartbeatLoop(beating) })
+	p.completer = &completer{core: p.core, ctx: runCtx, goroutines: p.goroutines, freeSlots: p.freeSlots}
+	heartbeatCtx, stopHeartbeats := context.WithCancel(context.WithoutCancel(ctx))
+	defer stopHeartbeats()
+	claimCtx, stopClaims := context.WithCancel(ctx)
+	defer stopClaims()
+	var background sync.WaitGroup
+	background.Go(func() { p.heartbeatLoop(heartbeatCtx) })
 	if !p.options.NoSweeper {
-		duties.Go(func() { _ = sweeper.Run(claiming) }) // it always returns nil
+		background.Go(func() { _ = sweeper.Run(claimCtx) }) // it always returns nil
 	}
-	err = p.claimLoop(claiming, alive)
-	stop()
-	p.drain(end)
-	still()
-	duties.Wait()
+	err = p.claimLoop(claimCtx, runCtx)
+	stopClaims()
+	p.drain(cancelRuns)
+	stopHeartbeats()
+	background.Wait()
 	return err
 }
 
@@ -95,18 +95,18 @@ func (p *untypedWorker) sweeper() (*semel.Sweeper, error) {
 
 // drain waits for the in-flight attempts. After Options.Drain it cancels their
 // contexts and goes on waiting.
-func (p *untypedWorker) drain(end context.CancelCauseFunc) {
+func (p *untypedWorker) drain(cancelRuns context.CancelCauseFunc) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
 		p.inflight.Wait()
 	}()
-	patience := time.NewTimer(p.options.Drain)
-	defer patience.Stop()
+	timer := time.NewTimer(p.options.Drain)
+	defer timer.Stop()
 	select {
 	case <-done:
-	case <-patience.C:
-		end(ErrStopped)
+	case <-timer.C:
+		cancelRuns(ErrStopped)
 		<-done
 	}
 }

@@ -97,7 +97,7 @@ func TestZombiesOnPostgres(t *testing.T) {
 	}
 	close(zombies[2].resume)
 	if err := await(t, zombies[2].outcome, "the third attempt's end"); err != nil {
-		t.Errorf("attempt 3 was told %v", err)
+		t.Errorf("attempt 3 got %v", err)
 	}
 	if diff := cmp.Diff(map[string][]uint32{"k": {last}}, selectEffects(t, pool)); diff != "" {
 		t.Errorf("the effects differ (-want +got):\n%s", diff)

@@ -52,8 +52,8 @@ func TestFixturePasses(t *testing.T) {
 				t.Errorf("conform ended with %d for the profile %q", code, report.Profile)
 			}
 			for _, r := range report.Results {
-				asked := r.Level == conform.Must || r.Level == conform.Should
-				if asked && r.Verdict != conform.Pass || r.Verdict == conform.Fail {
+				required := r.Level == conform.Must || r.Level == conform.Should
+				if required && r.Verdict != conform.Pass || r.Verdict == conform.Fail {
 					t.Errorf("case %s, %s: %s: %s", r.ID, r.Level, r.Verdict, r.Detail)
 				}
 			}

@@ -80,7 +80,7 @@ func TestConformExitCodes(t *testing.T) {
 			t.Parallel()
 			code, out, errs := run(t, append([]string{"conform", "--parallel", "1"}, c.args...)...)
 			if code != c.code || !strings.Contains(out+errs, c.says) {
-				t.Errorf("ended with %d, want %d; wrote %q, told %q, want %q", code, c.code, out, errs, c.says)
+				t.Errorf("ended with %d, want %d; wrote %q, printed %q, want %q", code, c.code, out, errs, c.says)
 			}
 		})
 	}

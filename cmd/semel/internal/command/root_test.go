@@ -44,7 +44,7 @@ func TestInvalidCommandLinesAreUsageErrors(t *testing.T) {
 	} {
 		code, out, errs := run(t, args...)
 		if code != exit.Usage || out != "" || !strings.HasPrefix(errs, "semel: ") || !strings.Contains(errs, "--help") {
-			t.Errorf("semel %v: code %d, wrote %q, told %q", args, code, out, errs)
+			t.Errorf("semel %v: code %d, wrote %q, printed %q", args, code, out, errs)
 		}
 	}
 }
@@ -68,6 +68,6 @@ func TestHelpNamesTheExitCodes(t *testing.T) {
 	t.Parallel()
 	code, out, errs := run(t)
 	if code != exit.OK || errs != "" || !strings.Contains(out, "Exit codes: 0") {
-		t.Errorf("semel: code %d, wrote %q, told %q", code, out, errs)
+		t.Errorf("semel: code %d, wrote %q, printed %q", code, out, errs)
 	}
 }

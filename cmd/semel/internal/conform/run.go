@@ -91,15 +91,15 @@ func selectCases(profile string, only []string) ([]Case, error) {
 // runAll runs the cases that can share the server in parallel, and then the
 // other cases one by one. The results are in the order of the cases.
 func (s *session) runAll(ctx context.Context, cases []Case, o Options) []Result {
-	results, ended, told := make([]Result, len(cases)), make([]bool, len(cases)), 0
+	results, ended, reported := make([]Result, len(cases)), make([]bool, len(cases)), 0
 	var telling sync.Mutex
 	run := func(i int) {
 		r := s.run(ctx, cases[i], o.CaseTimeout)
 		telling.Lock()
 		defer telling.Unlock()
 		results[i], ended[i] = r, true
-		for ; o.OnResult != nil && told < len(cases) && ended[told]; told++ {
-			o.OnResult(results[told])
+		for ; o.OnResult != nil && reported < len(cases) && ended[reported]; reported++ {
+			o.OnResult(results[reported])
 		}
 	}
 	slots := make(chan struct{}, o.Parallel)

@@ -135,14 +135,14 @@ func TestUnsafeBehaviorFailsUndeclaredToo(t *testing.T) {
 func TestResultsComeInTheOrderOfTheCases(t *testing.T) {
 	t.Parallel()
 	address, p := newFakeServer(t, hasOwnEndpoint)
-	var told, want []string
+	var reported, want []string
 	o := brief()
-	o.OnResult = func(r conform.Result) { told = append(told, r.ID) }
+	o.OnResult = func(r conform.Result) { reported = append(reported, r.ID) }
 	for _, r := range hold(t, address, p, o).Results {
 		want = append(want, r.ID)
 	}
-	if !slices.Equal(told, want) {
-		t.Errorf("results in the order %q, want %q", told, want)
+	if !slices.Equal(reported, want) {
+		t.Errorf("results in the order %q, want %q", reported, want)
 	}
 }
 

@@ -51,7 +51,7 @@ func TestBuiltProgram(t *testing.T) {
 		}
 		silent := (tt.errs == "") == (errs.Len() == 0) && (tt.out == "") == (out.Len() == 0)
 		if code != tt.code || !silent || !strings.Contains(out.String(), tt.out) || !strings.Contains(errs.String(), tt.errs) {
-			t.Errorf("semel %v: code %d, wrote %q, told %q; want code %d, %q, %q", tt.args, code, out.String(), errs.String(), tt.code, tt.out, tt.errs)
+			t.Errorf("semel %v: code %d, wrote %q, printed %q; want code %d, %q, %q", tt.args, code, out.String(), errs.String(), tt.code, tt.out, tt.errs)
 		}
 	}
 	if v, replayed, err := s.do(t, callOf("k"), "", errDown); v != "charged" || !replayed || err != nil {

@@ -230,7 +230,7 @@ func TestUnreadableJournalLines(t *testing.T) {
 		got := run(t, args...)
 		for _, want := range []string{"line 1: ", "line 3 is incomplete", "has 1 unreadable lines"} {
 			if !strings.Contains(got.errs, want) {
-				t.Errorf("semel %v told %q, want %q", args, got.errs, want)
+				t.Errorf("semel %v printed %q, want %q", args, got.errs, want)
 			}
 		}
 		if !strings.Contains(got.out, call.ID().String()) || got.code != exit.Failed {

@@ -64,7 +64,7 @@ func TestListReadsAllPages(t *testing.T) {
 				t.Errorf("ls %s: code %d and %d records, want %d, each once", tt.args, got.code, len(seen), tt.want)
 			}
 			if more := strings.Contains(got.errs, "there are more"); more != tt.more {
-				t.Errorf("ls %s told %q, want that there are more: %v", tt.args, got.errs, tt.more)
+				t.Errorf("ls %s printed %q, want that there are more: %v", tt.args, got.errs, tt.more)
 			}
 		}
 	})

@@ -12,9 +12,9 @@ import (
 type pendingNote struct {
 	store.Note // without tokens
 
-	to    []store.State // changes of the record to these states get the note; intermediate changes do not
-	asked store.ID      // another record that was written for the change; it gets the note too
-	made  bool          // a change with the note has been applied
+	to      []store.State // changes of the record to these states get the note; intermediate changes do not
+	request store.ID      // another record that was written for the change; it gets the note too
+	made    bool          // a change with the note has been applied
 }
 
 // notingStore is a store that writes a note in the same transaction as the
@@ -48,7 +48,7 @@ func (n *notingStore[Tx]) Swap(ctx context.Context, changes []store.Change) ([]s
 // has reports whether the change to r gets the note.
 func (n *pendingNote) has(r *store.Record) bool {
 	if r.ID != n.ID {
-		n.asked = r.ID
+		n.request = r.ID
 		return true
 	}
 	return slices.Contains(n.to, r.State)

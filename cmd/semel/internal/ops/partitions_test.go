@@ -137,14 +137,14 @@ func TestDropOldPartitions(t *testing.T) {
 	if none := s.partitions(t, "drop", "--keep", "720h"); len(none.Partitions) != 0 || !none.DryRun {
 		t.Errorf("drop --keep 720h = %+v, want nothing", none)
 	}
-	told := s.partitions(t, "drop", "--keep", "24h")
-	if !told.DryRun || len(told.Partitions) != 3 {
-		t.Fatalf("drop = %+v, want three, told only", told)
+	dry := s.partitions(t, "drop", "--keep", "24h")
+	if !dry.DryRun || len(dry.Partitions) != 3 {
+		t.Fatalf("drop = %+v, want three, and none dropped", dry)
 	}
-	if p := told.Partitions[0]; p.Partition != full || p.Records != 3 || p.InDoubt != 0 || p.From.IsZero() {
+	if p := dry.Partitions[0]; p.Partition != full || p.Records != 3 || p.InDoubt != 0 || p.From.IsZero() {
 		t.Errorf("the first is %+v, want %s with 3 records", p, full)
 	}
-	if p := told.Partitions[1]; p.Partition != held || p.Records != 2 || p.InDoubt != 1 {
+	if p := dry.Partitions[1]; p.Partition != held || p.Records != 2 || p.InDoubt != 1 {
 		t.Errorf("the second is %+v, want %s held by one of 2 records", p, held)
 	}
 	if out := s.must(t, "partitions", "drop", "--keep", "24h"); !strings.Contains(out, "would be dropped (--yes drops them): 2, with 3 records") {

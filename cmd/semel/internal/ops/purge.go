@@ -96,37 +96,37 @@ func dryPurge(ctx context.Context, c *cobra.Command, db *database, limit int64) 
 
 // purge removes records and prints how many, also if it ends early.
 func purge(ctx context.Context, c *cobra.Command, db *database, limit int) error {
-	gone, err := remove(ctx, db.records, limit, c.ErrOrStderr())
+	removed, err := remove(ctx, db.records, limit, c.ErrOrStderr())
 	if err != nil {
-		return fmt.Errorf("after %d records: %w", gone, err)
+		return fmt.Errorf("after %d records: %w", removed, err)
 	}
 	if terminal.WantsJSON(c) {
-		return terminal.WriteJSON(c, purgedView{Records: int64(gone)})
+		return terminal.WriteJSON(c, purgedView{Records: int64(removed)})
 	}
-	fmt.Fprintf(c.OutOrStdout(), "records gone: %d\n", gone)
+	fmt.Fprintf(c.OutOrStdout(), "records removed: %d\n", removed)
 	return nil
 }
 
 // remove calls Purge until no expired record is left or limit records are
 // removed. It reports long work to progress.
-func remove(ctx context.Context, s store.Store, limit int, progress io.Writer) (gone int, err error) {
-	told := 0
+func remove(ctx context.Context, s store.Store, limit int, progress io.Writer) (removed int, err error) {
+	reported := 0
 	for {
 		step := purgeStep
 		if limit > 0 {
-			step = min(step, limit-gone)
+			step = min(step, limit-removed)
 		}
 		if step == 0 {
-			return gone, nil
+			return removed, nil
 		}
 		n, err := s.Purge(ctx, step)
-		gone += n
+		removed += n
 		if err != nil || n == 0 {
-			return gone, err
+			return removed, err
 		}
-		if gone-told >= purgeReportEvery {
-			told = gone
-			fmt.Fprintf(progress, "semel: records gone: %d, going on\n", gone)
+		if removed-reported >= purgeReportEvery {
+			reported = removed
+			fmt.Fprintf(progress, "semel: records removed: %d, going on\n", removed)
 		}
 	}
 }

@@ -53,7 +53,7 @@ func must(t *testing.T, args ...string) string {
 	t.Helper()
 	got := run(t, args...)
 	if got.code != exit.OK || got.errs != "" {
-		t.Fatalf("semel %v: code %d, told %q", args, got.code, got.errs)
+		t.Fatalf("semel %v: code %d, printed %q", args, got.code, got.errs)
 	}
 	return got.out
 }
