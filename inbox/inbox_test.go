@@ -66,7 +66,7 @@ func TestKeysAreDistinct(t *testing.T) {
 	}
 	for _, stamped := range []bool{false, true} {
 		in := newInbox(t, "ship", inbox.Options[string]{Stamped: stamped})
-		whose := make(map[string]string)
+		owner := make(map[string]string)
 		for _, producer := range names[1:] {
 			for _, id := range names[1:] {
 				m := newMessage(producer, id, "a")
@@ -75,10 +75,10 @@ func TestKeysAreDistinct(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if other, taken := whose[c.Key()]; taken {
+				if other, taken := owner[c.Key()]; taken {
 					t.Errorf("%q of %q has the same key as %s", id, producer, other)
 				}
-				whose[c.Key()] = fmt.Sprintf("%q of %q", id, producer)
+				owner[c.Key()] = fmt.Sprintf("%q of %q", id, producer)
 			}
 		}
 	}

@@ -29,7 +29,7 @@ func TestRedeliveryAfterAnError(t *testing.T) {
 	}{
 		"Deduplicator": {new(middleware.Deduplicator).Middleware, 0},
 		"Inbox": {func(h message.HandlerFunc) message.HandlerFunc {
-			return r.once(t, in, semelwatermill.Options{}, h)
+			return r.wrap(t, in, semelwatermill.Options{}, h)
 		}, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -89,7 +89,7 @@ func TestPublishingFails(t *testing.T) {
 	t.Parallel()
 	r, out := newRig(t), new(letters)
 	runs := 0
-	h := r.once(t, newInbox(t, inbox.Options[semel.Raw]{}), semelwatermill.Options{}, func(msg *message.Message) ([]*message.Message, error) {
+	h := r.wrap(t, newInbox(t, inbox.Options[semel.Raw]{}), semelwatermill.Options{}, func(msg *message.Message) ([]*message.Message, error) {
 		runs++
 		return []*message.Message{message.NewMessage("shipped-1", msg.Payload)}, r.effect(msg)
 	})
@@ -124,7 +124,7 @@ func TestPoisonQueueOutside(t *testing.T) {
 	}
 	in := newInbox(t, inbox.Options[semel.Raw]{Retry: semel.Retry{MaxErrors: 2}})
 	runs := 0
-	deliver(t, outside(r.once(t, in, semelwatermill.Options{}, func(*message.Message) ([]*message.Message, error) {
+	deliver(t, outside(r.wrap(t, in, semelwatermill.Options{}, func(*message.Message) ([]*message.Message, error) {
 		runs++
 		return nil, errHandler
 	})), delivery(context.Background(), "1", "a"))

@@ -21,7 +21,7 @@ func TestHandledOnce(t *testing.T) {
 		t.Run(mode.String(), func(t *testing.T) {
 			t.Parallel()
 			r := newRig(t)
-			h := r.once(t, newInbox(t, inbox.Options[semel.Raw]{Mode: mode}), semelwatermill.Options{}, func(msg *message.Message) ([]*message.Message, error) {
+			h := r.wrap(t, newInbox(t, inbox.Options[semel.Raw]{Mode: mode}), semelwatermill.Options{}, func(msg *message.Message) ([]*message.Message, error) {
 				return nil, r.effect(msg)
 			})
 			for range 3 {
@@ -47,7 +47,7 @@ func TestLeased(t *testing.T) {
 	r := newRig(t)
 	runs := 0
 	in := newInbox(t, inbox.Options[semel.Raw]{Mode: inbox.Leased, Policy: semel.AtLeastOnce()})
-	h := r.once(t, in, semelwatermill.Options{}, func(msg *message.Message) ([]*message.Message, error) {
+	h := r.wrap(t, in, semelwatermill.Options{}, func(msg *message.Message) ([]*message.Message, error) {
 		runs++
 		a, ok := semel.AttemptOf(msg.Context())
 		if !ok || int(a.Number()) != runs {
@@ -79,7 +79,7 @@ func TestProducedMessagesAreReplayed(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	runs := 0
-	h := r.once(t, newInbox(t, inbox.Options[semel.Raw]{}), semelwatermill.Options{}, func(msg *message.Message) ([]*message.Message, error) {
+	h := r.wrap(t, newInbox(t, inbox.Options[semel.Raw]{}), semelwatermill.Options{}, func(msg *message.Message) ([]*message.Message, error) {
 		runs++
 		out := message.NewMessage("out-"+msg.UUID, message.Payload{0, 0xff, '"'})
 		out.Metadata.Set("type", "shipped")
@@ -115,7 +115,7 @@ func TestPoison(t *testing.T) {
 	r, dead := newRig(t), new(letters)
 	runs := 0
 	o := semelwatermill.Options{Poison: dead, PoisonTopic: "dead"}
-	h := r.once(t, newInbox(t, inbox.Options[semel.Raw]{Retry: semel.Retry{MaxErrors: 2}}), o, func(*message.Message) ([]*message.Message, error) {
+	h := r.wrap(t, newInbox(t, inbox.Options[semel.Raw]{Retry: semel.Retry{MaxErrors: 2}}), o, func(*message.Message) ([]*message.Message, error) {
 		runs++
 		return nil, errHandler
 	})
@@ -152,7 +152,7 @@ func TestRejected(t *testing.T) {
 	r, dead := newRig(t), new(letters)
 	o := semelwatermill.Options{Poison: dead, PoisonTopic: "dead"}
 	in := newInbox(t, inbox.Options[semel.Raw]{Mode: inbox.Leased})
-	h := r.once(t, in, o, func(msg *message.Message) ([]*message.Message, error) {
+	h := r.wrap(t, in, o, func(msg *message.Message) ([]*message.Message, error) {
 		if string(msg.Payload) == "a" {
 			return nil, nil
 		}
@@ -186,7 +186,7 @@ func TestRejected(t *testing.T) {
 			t.Errorf("%d has the metadata %v", i, meta)
 		}
 	}
-	failing := r.once(t, in, semelwatermill.Options{
+	failing := r.wrap(t, in, semelwatermill.Options{
 		Poison: dead, PoisonTopic: "dead",
 		Name: func(*message.Message) (string, string, error) { return "", "", errHandler },
 	}, func(*message.Message) ([]*message.Message, error) { return nil, errors.New("it was run") })
@@ -200,7 +200,7 @@ func TestRejected(t *testing.T) {
 func TestRejectedWithoutPoisonQueue(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	h := r.once(t, newInbox(t, inbox.Options[semel.Raw]{}), semelwatermill.Options{}, func(*message.Message) ([]*message.Message, error) {
+	h := r.wrap(t, newInbox(t, inbox.Options[semel.Raw]{}), semelwatermill.Options{}, func(*message.Message) ([]*message.Message, error) {
 		return nil, semel.Final(errHandler)
 	})
 	for _, duplicate := range []bool{false, true} {
@@ -222,7 +222,7 @@ func TestWaitEndsWithTheMessage(t *testing.T) {
 	r := newRig(t)
 	in := newInbox(t, inbox.Options[semel.Raw]{Retry: semel.Retry{Delay: func(int) time.Duration { return time.Hour }}})
 	ctx, stop := context.WithCancel(t.Context())
-	h := r.once(t, in, semelwatermill.Options{MaxWait: time.Hour}, func(*message.Message) ([]*message.Message, error) {
+	h := r.wrap(t, in, semelwatermill.Options{MaxWait: time.Hour}, func(*message.Message) ([]*message.Message, error) {
 		return nil, errHandler
 	})
 	waited := make(chan error)
@@ -242,7 +242,7 @@ func TestStamped(t *testing.T) {
 	r, dead := newRig(t), new(letters)
 	in := newInbox(t, inbox.Options[semel.Raw]{Stamped: true, Retention: time.Hour})
 	sent := time.Now()
-	h := r.once(t, in, semelwatermill.Options{
+	h := r.wrap(t, in, semelwatermill.Options{
 		Poison: dead, PoisonTopic: "dead",
 		Sent: func(msg *message.Message) (time.Time, error) {
 			if string(msg.Payload) == "unreadable" {

@@ -20,8 +20,8 @@ import (
 
 var errHandler = errors.New("the parcel is too heavy")
 
-// rig is an engine over a store in memory, with effects that count twice what
-// happened twice.
+// rig is an engine over a store in memory, with a count of effects that
+// includes repeated ones.
 type rig struct {
 	*semel.Engine[*memory.Tx]
 
@@ -44,7 +44,7 @@ func newRig(t *testing.T) *rig {
 	return &rig{Engine: e, store: s}
 }
 
-// effect writes in the transaction that the middleware has opened.
+// effect has an effect in the transaction that the middleware has opened.
 func (r *rig) effect(msg *message.Message) error {
 	tx, ok := semel.TxOf(msg.Context(), r.Engine)
 	if !ok {
@@ -75,9 +75,9 @@ func newInbox(t *testing.T, o inbox.Options[semel.Raw]) *inbox.Inbox[semel.Raw] 
 	return in
 }
 
-// once puts the middleware around h. Messages are named by their metadata, and
-// are held for no longer than it takes to tell.
-func (r *rig) once(t *testing.T, in *inbox.Inbox[semel.Raw], o semelwatermill.Options, h message.HandlerFunc) message.HandlerFunc {
+// wrap wraps h with the middleware. The identity of messages is in their
+// metadata, and messages are held only for a minimal time.
+func (r *rig) wrap(t *testing.T, in *inbox.Inbox[semel.Raw], o semelwatermill.Options, h message.HandlerFunc) message.HandlerFunc {
 	t.Helper()
 	if o.Name == nil {
 		o.Name = semelwatermill.FromMetadata("producer", "id")
@@ -99,7 +99,7 @@ func delivery(ctx context.Context, id, payload string) *message.Message {
 	return msg
 }
 
-// letters is a publisher that keeps what it gets, and fails when it is told to.
+// letters is a publisher that stores its messages. Tests can make it fail.
 type letters struct {
 	mu   sync.Mutex
 	fail error

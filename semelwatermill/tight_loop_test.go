@@ -55,7 +55,7 @@ func TestNoTightLoop(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				r := newRig(t)
 				var runs, deliveries atomic.Int64
-				h := r.once(t, newInbox(t, test.o), semelwatermill.Options{MaxWait: 5 * time.Second}, func(*message.Message) ([]*message.Message, error) {
+				h := r.wrap(t, newInbox(t, test.o), semelwatermill.Options{MaxWait: 5 * time.Second}, func(*message.Message) ([]*message.Message, error) {
 					return nil, test.handle(runs.Add(1))
 				})
 				deliverRepeatedly(t, test.copies, func(msg *message.Message) error {

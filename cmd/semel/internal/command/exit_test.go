@@ -94,7 +94,7 @@ func TestConformOutput(t *testing.T) {
 	for _, want := range []string{
 		"fail       14  MUST      A used key does not run again with another payload.\n",
 		"pass       23  MAY ",
-		"by the profile's key.forms, key.same\n",
+		"depends on the profile's key.forms, key.same\n",
 		"MUST               0         1         0         0         0\n",
 		"profile default: 3 cases, 1 passed; fail: 14; info: 13\n",
 		"not declared (key.same), and seen: a key with quotes and one without are two keys\n",

@@ -27,9 +27,9 @@ func brief() conform.Options { return conform.Options{RaceSize: 20, QuickRounds:
 func TestConformingServersPass(t *testing.T) {
 	t.Parallel()
 	for _, right := range rightServers() {
-		t.Run(joined(right.so), func(t *testing.T) {
+		t.Run(joined(right.otherFlaws), func(t *testing.T) {
 			t.Parallel()
-			address, p := newFakeServer(t, right.so...)
+			address, p := newFakeServer(t, right.otherFlaws...)
 			report := hold(t, address, p, brief())
 			for _, r := range report.With(conform.Fail, conform.Warn, conform.Info) {
 				t.Errorf("case %s: %s: %s", r.ID, r.Verdict, r.Detail)
@@ -59,9 +59,9 @@ func joined(flaws []flaw) string {
 func TestEachFlawFailsItsCases(t *testing.T) {
 	t.Parallel()
 	for _, wrong := range wrongServers() {
-		t.Run(joined(append([]flaw{wrong.flaw}, wrong.so...)), func(t *testing.T) {
+		t.Run(joined(append([]flaw{wrong.flaw}, wrong.otherFlaws...)), func(t *testing.T) {
 			t.Parallel()
-			address, p := newFakeServer(t, append([]flaw{wrong.flaw}, wrong.so...)...)
+			address, p := newFakeServer(t, append([]flaw{wrong.flaw}, wrong.otherFlaws...)...)
 			may := strings.Fields(wrong.may)
 			var got []string
 			report := hold(t, address, p, brief())
@@ -83,7 +83,7 @@ func TestEachFlawFailsItsCases(t *testing.T) {
 func TestDeclaredBehaviorPasses(t *testing.T) {
 	t.Parallel()
 	address, p := newFakeServer(t, rawKeys, waits, storesServerErrors, sharesPrincipals, sharesRoutes, runsWithoutKey,
-		noMarker, fingerprintsByValue, replaysToAnyone, mismatchIs409, runsOldKeys)
+		noMarker, fingerprintsByValue, replaysWithoutPermission, mismatchIs409, runsOldKeys)
 	p.Key.Forms, p.Key.Time, p.AfterRetention, p.InProgress = []string{"raw"}, "", "run", "wait"
 	p.ServerErrors, p.Scope, p.OtherOperation, p.Required = "stored", "shared", "mismatch", false
 	p.ReplayHeader, p.Reauthorizes, p.Fingerprint.Body = "", false, "json"

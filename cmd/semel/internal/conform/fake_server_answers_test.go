@@ -29,13 +29,13 @@ func (s *fakeServer) says() conform.Profile {
 			Principals: []map[string]string{{"Authorization": "Bearer a"}, {"Authorization": "Bearer b"}},
 		}
 	}
-	if s.flaws[saysWait] {
+	if s.flaws[declaresWait] {
 		p.InProgress = "wait"
 	}
 	if s.flaws[expiresKeys] {
 		p.Key.Time, p.AfterRetention = "uuidv7", "expired"
 	}
-	if s.flaws[saysNoMark] {
+	if s.flaws[declaresNoMarker] {
 		p.ReplayHeader = ""
 	}
 	if s.flaws[storesNoRefusal] {

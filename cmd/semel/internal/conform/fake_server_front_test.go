@@ -15,7 +15,7 @@ func (s *fakeServer) front(next http.Handler) http.Handler {
 		return s.strict(next)
 	case s.flaws[recordsGets]:
 		return s.recorded(next)
-	case s.flaws[tellsByHeader], s.flaws[tellsByNoHeader], s.flaws[tellsByCode]:
+	case s.flaws[revealsByHeader], s.flaws[revealsByNoHeader], s.flaws[revealsByCode]:
 		return s.telling(next)
 	case s.flaws[opensSessions]:
 		return s.greeting(next)
@@ -102,15 +102,15 @@ func (s *fakeServer) telling(next http.Handler) http.Handler {
 		stranger := strings.HasSuffix(r.Header.Get("Authorization"), " b")
 		guessed := !s.first(r.Header.Get("Idempotency-Key")) && stranger
 		switch {
-		case s.flaws[tellsByCode] && guessed:
+		case s.flaws[revealsByCode] && guessed:
 			problem(w, http.StatusForbidden, "not_yours")
 			return
-		case s.flaws[tellsByCode] && stranger:
+		case s.flaws[revealsByCode] && stranger:
 			problem(w, http.StatusForbidden, "forbidden")
 			return
-		case s.flaws[tellsByHeader] && guessed:
+		case s.flaws[revealsByHeader] && guessed:
 			w.Header().Set("X-Known", "yes")
-		case s.flaws[tellsByNoHeader] && !guessed:
+		case s.flaws[revealsByNoHeader] && !guessed:
 			w.Header().Set("X-New", "yes")
 		}
 		next.ServeHTTP(w, r)

@@ -64,7 +64,7 @@ func (s *fakeServer) serve(w http.ResponseWriter, r *http.Request) {
 	case leads:
 		s.write(w, s.lead(r, d, rec), false)
 	default:
-		rec.unmarked = waited && s.flaws[marksNoWaiter]
+		rec.unmarked = waited && s.flaws[waitersUnmarked]
 		s.replay(w, d, *rec)
 	}
 }
@@ -201,7 +201,7 @@ func (s *fakeServer) claim(d demand, key string) (rec *record, leads bool, code 
 		return rec, true, ""
 	case rec.running:
 		return nil, false, "in_progress"
-	case s.denied[d.Op] && !s.flaws[replaysToAnyone]:
+	case s.denied[d.Op] && !s.flaws[replaysWithoutPermission]:
 		return nil, false, "forbidden"
 	default:
 		return new(*rec), false, ""
@@ -227,7 +227,7 @@ func (s *fakeServer) lead(r *http.Request, d demand, rec *record) (answer stored
 	if s.flaws[storesEverything] || s.flaws[storesServerErrors] && answer.status >= 500 {
 		keep = true
 	}
-	if s.flaws[forgetsWhoHangsUp] && r.Context().Err() != nil {
+	if s.flaws[forgetsAfterDisconnect] && r.Context().Err() != nil {
 		keep = false
 	}
 	return answer

@@ -48,7 +48,7 @@ func (s *fakeServer) pass(ctx context.Context, op string) {
 	g.held++
 	s.mu.Unlock()
 	gone := ctx.Done()
-	if !s.flaws[forgetsWhoHangsUp] {
+	if !s.flaws[forgetsAfterDisconnect] {
 		gone = nil
 	}
 	select {

@@ -9,7 +9,7 @@ import (
 
 // http2 sends all requests at the same time over one HTTP/2 connection, and
 // returns the answers; false if the server does not speak HTTP/2.
-func (t *caseRun) http2(asks ...request) ([]*answer, bool) {
+func (t *caseRun) http2(requests ...request) ([]*answer, bool) {
 	var protocols http.Protocols
 	protocols.SetHTTP2(t.server.base.Scheme == "https")
 	protocols.SetUnencryptedHTTP2(t.server.base.Scheme == "http")
@@ -19,7 +19,7 @@ func (t *caseRun) http2(asks ...request) ([]*answer, bool) {
 		return nil, false
 	}
 	replies := make(chan reply)
-	for _, a := range asks {
+	for _, a := range requests {
 		m := t.message(a)
 		go func() {
 			got, err := t.sendOver(transport, m)
@@ -31,7 +31,7 @@ func (t *caseRun) http2(asks ...request) ([]*answer, bool) {
 	}
 	var all []*answer
 	var failed error
-	for range asks {
+	for range requests {
 		r := <-replies
 		all, failed = append(all, r.got), firstError(failed, r.err)
 	}

@@ -92,7 +92,8 @@ func (t *caseRun) race(a request) []reply {
 }
 
 // raceRequest sends m to s except for the last byte, and sends that byte when
-// start is closed. If s answers that it is too busy, m is sent again alone.
+// start is closed. If s answers that the request is in progress, m is retried
+// alone.
 func (t *caseRun) raceRequest(s server, m message, ready *sync.WaitGroup, start <-chan struct{}) reply {
 	conn, err := s.dial(t.ctx)
 	text := s.bytes(m, false)

@@ -62,7 +62,7 @@ func (r Result) WriteText(w io.Writer, all bool) {
 		fmt.Fprintf(w, "%25s%s\n", "", r.Detail)
 	}
 	if all && len(r.Fields) > 0 {
-		fmt.Fprintf(w, "%25sby the profile's %s\n", "", strings.Join(r.Fields, ", "))
+		fmt.Fprintf(w, "%25sdepends on the profile's %s\n", "", strings.Join(r.Fields, ", "))
 	}
 	for _, x := range r.Exchanges {
 		fmt.Fprintf(w, "%25s%s\n%25s  -> %s\n", "", x.Request, "", x.Answer)

@@ -92,11 +92,11 @@ func selectCases(profile string, only []string) ([]Case, error) {
 // other cases one by one. The results are in the order of the cases.
 func (s *session) runAll(ctx context.Context, cases []Case, o Options) []Result {
 	results, ended, reported := make([]Result, len(cases)), make([]bool, len(cases)), 0
-	var telling sync.Mutex
+	var mu sync.Mutex
 	run := func(i int) {
 		r := s.run(ctx, cases[i], o.CaseTimeout)
-		telling.Lock()
-		defer telling.Unlock()
+		mu.Lock()
+		defer mu.Unlock()
 		results[i], ended[i] = r, true
 		for ; o.OnResult != nil && reported < len(cases) && ended[reported]; reported++ {
 			o.OnResult(results[reported])
@@ -125,8 +125,8 @@ func (s *session) runAll(ctx context.Context, cases []Case, o Options) []Result 
 
 // run runs one case in its own goroutine, which the case may end with
 // runtime.Goexit.
-func (s *session) run(ctx context.Context, c Case, patience time.Duration) Result {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+func (s *session) run(ctx context.Context, c Case, timeout time.Duration) Result {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	t := &caseRun{session: s, ctx: ctx, c: c, verdict: Pass}
 	if missing := s.missingPart(c); missing != "" {
@@ -167,9 +167,9 @@ func purposeOf(part string) string {
 	case offerCrash:
 		return "to be killed and started again"
 	case offerStore:
-		return "to lose its store"
+		return "to make its store unavailable"
 	case offerPermit:
-		return "to take a permission back"
+		return "to revoke a permission"
 	default:
 		return "to receive instructions for its answers"
 	}

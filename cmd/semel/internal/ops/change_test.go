@@ -98,7 +98,7 @@ func TestRedriveDeadLetter(t *testing.T) {
 		s.enqueue(t, call, semel.EnqueueOptions{})
 		id := s.refuse(t, call, errDown)
 		if now := s.state(t, call); now != store.Failed {
-			t.Fatalf("%v stands, want Failed", now)
+			t.Fatalf("the record is %v, want Failed", now)
 		}
 		c := s.change(t, "redrive", id)
 		if c.Was != "Failed" || c.State != "Pending" || c.Progress.Errors != 0 || c.Progress.Redrives != 1 || c.Attempt != 1 {
@@ -199,7 +199,7 @@ func TestCancelInProgress(t *testing.T) {
 		s.wantNotes(t, c.Asked, "Absent to Pending")
 		s.wantNotes(t, id)
 		if out := s.must(t, "cancel", id, "--reason", "r"); !strings.Contains(out, "requested to stop, by record "+c.Asked) {
-			t.Errorf("cancel once more wrote %q", out)
+			t.Errorf("a second cancel wrote %q", out)
 		}
 		worker.RenewLeases(t.Context(), attempts)
 		if why := context.Cause(attempts[0].Context()); !errors.Is(why, semel.ErrCancelled) || !strings.Contains(why.Error(), "asked the team") {
@@ -207,7 +207,7 @@ func TestCancelInProgress(t *testing.T) {
 		}
 		_, _ = attempts[0].End(nil, semel.NotCommitted(errDown))
 		if now := s.state(t, call); now != store.Failed {
-			t.Errorf("%v stands, want Failed", now)
+			t.Errorf("the record is %v, want Failed", now)
 		}
 	})
 }
@@ -257,7 +257,7 @@ func TestChangesWithInvalidFlags(t *testing.T) {
 	s.runOn(t, "cancel", id, "--retention", "1ms", "--reason", "r").want(t, exit.Usage, "--retention must be long")
 	s.runOn(t, "redrive", id, "--reason", "r").want(t, exit.Refused, "is Pending, not a dead letter")
 	if now := s.state(t, call); now != store.Pending {
-		t.Errorf("%v stands, want Pending", now)
+		t.Errorf("the record is %v, want Pending", now)
 	}
 	s.wantNotes(t, id)
 }

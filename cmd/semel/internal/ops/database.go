@@ -27,7 +27,7 @@ type database struct {
 	close      func()
 }
 
-// existence tells what to do about a missing database or missing tables.
+// existence defines what happens if the database or its tables are missing.
 type existence bool
 
 const (

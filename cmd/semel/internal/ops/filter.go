@@ -109,12 +109,12 @@ func (f *filterFlags) read(flags *pflag.FlagSet, among ...store.State) (*recordF
 
 // admits reports whether r matches, for the records that the queries return.
 func (w *recordFilter) admits(r *store.Record) bool {
-	came := time.Now().Add(-r.Since)
+	changed := time.Now().Add(-r.Since)
 	switch {
 	case w.key != "" && r.Key != w.key,
 		w.scope != nil && r.Scope != w.scope.Bytes(),
-		w.since.given() && came.Before(w.since.at),
-		w.until.given() && came.After(w.until.at):
+		w.since.given() && changed.Before(w.since.at),
+		w.until.given() && changed.After(w.until.at):
 		return false
 	case w.code == "":
 		return true

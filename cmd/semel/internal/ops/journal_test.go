@@ -102,7 +102,7 @@ func TestJournalSettle(t *testing.T) {
 		path := s.leaveJournal(t, end{call: done, v: "v-s3cret"}, end{call: lost, err: semel.NotCommitted(errDown)}, end{call: kept, err: failure})
 		for _, call := range []semel.Call{done, lost, kept} {
 			if now := s.state(t, call); now != store.InProgress {
-				t.Fatalf("%v stands, want InProgress", now)
+				t.Fatalf("the record is %v, want InProgress", now)
 			}
 		}
 		out := must(t, "journal", "ls", path)
@@ -172,16 +172,16 @@ func TestSettleAfterTheRecordChanged(t *testing.T) {
 	check := func(code int, want map[string]string, args ...string) {
 		t.Helper()
 		got, all := s.settle(t, path, args...)
-		became, dropped := make(map[string]string), 0
+		settled, dropped := make(map[string]string), 0
 		for _, call := range []semel.Call{conflict, agreed, doubted} {
 			if e, ok := all[call.ID().String()]; ok {
-				became[strings.TrimSuffix(call.Key(), "-s3cret")] = e.Settled + ", " + e.State
+				settled[strings.TrimSuffix(call.Key(), "-s3cret")] = e.Settled + ", " + e.State
 				if e.Dropped {
 					dropped++
 				}
 			}
 		}
-		if diff := cmp.Diff(want, became); diff != "" || got.code != code {
+		if diff := cmp.Diff(want, settled); diff != "" || got.code != code {
 			t.Errorf("settle %v: code %d, want %d (-want +got):\n%s", args, got.code, code, diff)
 		}
 		if left := len(want) - dropped; listed(t, path) != left || (code == exit.OK) != (left == 0) {
@@ -292,8 +292,8 @@ func (d deadStore) Get(ctx context.Context, ids []store.ID) ([]store.SwapResult,
 	return d.Store.Get(ctx, ids)
 }
 
-// TestSettleStopsWithoutAnswers: entries that it does not take are kept, and
-// when it does not answer at all the rest is not waited for.
+// TestSettleStopsWithoutAnswers: entries that the database does not accept are
+// kept. If the database does not answer at all, settle stops.
 func TestSettleStopsWithoutAnswers(t *testing.T) {
 	t.Parallel()
 	path := newSQLite(t).leaveJournal(t, end{call: callOf("a"), v: "v"}, end{call: callOf("b"), v: "v"})

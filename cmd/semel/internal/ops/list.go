@@ -123,7 +123,7 @@ func (l *listFlags) listByTime(ctx context.Context, c *cobra.Command, db *databa
 	type dated struct {
 		store.Record
 
-		came time.Time
+		changed time.Time
 	}
 	var first []dated
 	cut := func() {
@@ -131,7 +131,7 @@ func (l *listFlags) listByTime(ctx context.Context, c *cobra.Command, db *databa
 			if l.newest {
 				a, b = b, a
 			}
-			return a.came.Compare(b.came)
+			return a.changed.Compare(b.changed)
 		})
 		if l.limit > 0 && len(first) > l.limit {
 			first, more = first[:l.limit], true

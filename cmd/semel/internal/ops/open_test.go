@@ -64,7 +64,7 @@ func TestNoDatabaseIsCreatedByMistake(t *testing.T) {
 		t.Error("the database of another program was changed")
 	}
 	if files, err := os.ReadDir(filepath.Dir(foreign)); err != nil || len(files) != 1 {
-		t.Errorf("beside it are %v, %v, want nothing", files, err)
+		t.Errorf("the directory has %v, %v, want no file", files, err)
 	}
 	if read(t, empty) != "" {
 		t.Error("an empty file was turned into a database")
@@ -125,7 +125,7 @@ func TestDatabaseFromEnvironment(t *testing.T) {
 	must(t, "stats")
 	run(t, "stats", "--db", s.db+".none").want(t, exit.Usage, "there is no database")
 	if help := must(t, "stats", "--help"); strings.Contains(help, s.db) {
-		t.Errorf("help tells $SEMEL_DB:\n%s", help)
+		t.Errorf("help prints the value of $SEMEL_DB:\n%s", help)
 	}
 	t.Setenv("USER", "")
 	s.runOn(t, "resolve", s.makeInDoubt(t, callOf("k")), "--to", "failed", "--reason", "r").want(t, exit.Usage, "--actor is required")

@@ -111,7 +111,7 @@ func TestPartitionsListAndCreate(t *testing.T) {
 	}
 	s.must(t, "show", id)
 	if again := s.must(t, "partitions", "divide"); !strings.HasPrefix(again, "partitions created: ") || len(s.partitions(t, "list").Partitions) < len(all) {
-		t.Errorf("divide once more wrote %q", again)
+		t.Errorf("a second divide wrote %q", again)
 	}
 	before := s.partitions(t, "list").Partitions
 	s.must(t, "partitions", "ahead", "--ahead", "9")

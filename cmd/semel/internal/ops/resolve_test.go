@@ -59,7 +59,7 @@ func TestResolveInDoubt(t *testing.T) {
 				id := s.makeInDoubt(t, call)
 				out := s.must(t, append([]string{"resolve", id, "--reason", " asked the bank ", "--actor", "eve"}, tt.args...)...)
 				if want := id + " is " + tt.state.String() + " now\n"; out != want || s.state(t, call) != tt.state {
-					t.Errorf("resolve wrote %q and %v stands, want %q", out, s.state(t, call), want)
+					t.Errorf("resolve wrote %q and the record is %v, want %q", out, s.state(t, call), want)
 				}
 				s.wantNote(t, call, "eve", "asked the bank", tt.state)
 				v, replayed, err := s.do(t, call, "again", nil)
@@ -178,7 +178,7 @@ func TestResolveWithInvalidFlags(t *testing.T) {
 		s.runOn(t, append([]string{"resolve"}, args...)...).want(t, exit.Usage, want)
 	}
 	if now := s.state(t, call); now != store.InDoubt {
-		t.Errorf("%v stands, want InDoubt", now)
+		t.Errorf("the record is %v, want InDoubt", now)
 	}
 }
 
