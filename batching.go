@@ -23,24 +23,24 @@ type batching struct {
 
 func (l *batching) open(s store.Store, caps store.Capabilities, o *Options) {
 	l.steps = groupcommit.SchedulerOf(s)
-	if caps.Flushers == 0 {
+	if caps.ConcurrentSwaps == 0 {
 		return
 	}
 	swaps := groupcommit.Config[store.ID, store.Change, store.SwapResult]{
 		Flush: s.Swap, Key: func(c *store.Change) store.ID { return c.To.ID }, Compare: compareIDs,
-		Flushers: caps.Flushers, ParallelAt: crowd, MaxBatch: caps.MaxBatch, MaxWaiting: o.MaxQueued, Timeout: o.RecordTimeout,
+		Flushers: caps.ConcurrentSwaps, ParallelAt: crowd, MaxBatch: caps.MaxBatch, MaxWaiting: o.MaxQueued, Timeout: o.RecordTimeout,
 		WithDeadline: batchDeadline, Scheduler: l.steps,
 	}
 	if g, ok := s.(store.BatchJoiner); ok && g.Self() == s {
 		swaps.FlushJoinable = g.SwapJoinable
 	}
-	if caps.Flushers > 1 {
+	if caps.ConcurrentSwaps > 1 {
 		swaps.Kind = kindOf
 	}
 	l.swaps = groupcommit.New(swaps)
 	l.gets = groupcommit.New(groupcommit.Config[store.ID, store.ID, store.SwapResult]{
 		Flush: s.Get, Key: func(id *store.ID) store.ID { return *id }, Compare: compareIDs, Shared: true,
-		Flushers: caps.Flushers, ParallelAt: crowd, MaxBatch: maxReads, MaxWaiting: o.MaxQueued, Timeout: o.RecordTimeout,
+		Flushers: caps.ConcurrentSwaps, ParallelAt: crowd, MaxBatch: maxReads, MaxWaiting: o.MaxQueued, Timeout: o.RecordTimeout,
 		WithDeadline: batchDeadline, Scheduler: l.steps,
 	})
 }

@@ -123,7 +123,7 @@ func (q *dequeueCall) callDequeuer(ctx context.Context, dequeuer store.Dequeuer,
 	for try := 1; ; try++ {
 		claimed, err := dequeuer.Dequeue(ctx, d)
 		over := err == nil || try == askTries || ctx.Err() != nil
-		if over && (err != nil || d.Again) {
+		if over && (err != nil || d.Reread) {
 			q.rememberOrphaned(d.Owner, claimed)
 		}
 		if err != nil {
@@ -132,7 +132,7 @@ func (q *dequeueCall) callDequeuer(ctx context.Context, dequeuer store.Dequeuer,
 		if over {
 			return claimed, err
 		}
-		d.Again = true
+		d.Reread = true
 	}
 }
 

@@ -37,7 +37,7 @@ func TestNewAsksWhatTheStoreCanPromise(t *testing.T) {
 func exclusive(t *testing.T, mem *memory.Store, o semel.Options) *process {
 	t.Helper()
 	w := newWire(mem)
-	w.capabilities = func(c *store.Capabilities) { c.Exclusive = true }
+	w.capabilities = func(c *store.Capabilities) { c.SingleWriter = true }
 	return startOn(t, w, o)
 }
 

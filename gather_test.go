@@ -31,7 +31,7 @@ func (g *gatherer) Self() store.Store {
 
 func (g *gatherer) Capabilities(ctx context.Context) (store.Capabilities, error) {
 	c, err := g.TxStore.Capabilities(ctx)
-	c.Flushers = 1
+	c.ConcurrentSwaps = 1
 	return c, err
 }
 

@@ -20,7 +20,7 @@ import (
 func grouped(t *testing.T, mem *memory.Store, o semel.Options) (*process, *batches) {
 	t.Helper()
 	w := newWire(mem)
-	w.capabilities = func(c *store.Capabilities) { c.Flushers = 1 }
+	w.capabilities = func(c *store.Capabilities) { c.ConcurrentSwaps = 1 }
 	return startOn(t, w, o), new(batches)
 }
 

@@ -139,7 +139,7 @@ func (i *inline) rolledBack(ctx context.Context, err error) (store.Record, *Outc
 // one. That is possible because a database ends a transaction that is idle for too
 // long, and with it the exclusive right to the record.
 func (i *inline) overtaken(ctx context.Context) (store.Record, bool) {
-	if i.c.caps.Exclusive {
+	if i.c.caps.SingleWriter {
 		return store.Record{}, false
 	}
 	ctx, cancel := i.c.bounded(ctx)

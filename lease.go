@@ -229,5 +229,5 @@ func (a *Attempt) isOwnEnd(token store.Token) bool {
 func (a *Attempt) excludesOthers() bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return a.txOpen && a.c.caps.Exclusive
+	return a.txOpen && a.c.caps.SingleWriter
 }

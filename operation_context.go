@@ -88,7 +88,7 @@ type withinTxKey struct{ connections any }
 // one pool, and on a store that lets one transaction write at a time every call
 // that writes.
 func (c *Core) notWithinTx(ctx context.Context, opens bool) error {
-	if !opens && !c.caps.Exclusive || ctx.Value(withinTxKey{c.connections}) == nil {
+	if !opens && !c.caps.SingleWriter || ctx.Value(withinTxKey{c.connections}) == nil {
 		return nil
 	}
 	if opens {

@@ -86,7 +86,7 @@ func (q *dequeueCall) releaseOrphaned(ctx context.Context, dequeuer store.Dequeu
 	defer cancel()
 	for _, lost := range q.c.orphaned.due(q.op.name) {
 		claimed, err := dequeuer.Dequeue(ctx, store.Dequeue{
-			Operation: q.op.name, Limit: q.c.caps.MaxBatch, Owner: lost.owner, Again: true,
+			Operation: q.op.name, Limit: q.c.caps.MaxBatch, Owner: lost.owner, Reread: true,
 		})
 		if err != nil {
 			return

@@ -49,5 +49,5 @@ func (l *readHint) readFirst(caps *store.Capabilities) bool {
 	if l.repeats.Load() > 0 {
 		return true
 	}
-	return caps.Exclusive && (l.transactions.Load() > 0 || now().UnixNano()-l.wrote.Load() > int64(quietFor))
+	return caps.SingleWriter && (l.transactions.Load() > 0 || now().UnixNano()-l.wrote.Load() > int64(quietFor))
 }

@@ -256,7 +256,7 @@ func TestBeatWithinATransaction(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		op := plain("op", retried(semel.Atomic()))
 		w := newWire(memory.New(memory.Options{}))
-		w.capabilities = func(c *store.Capabilities) { c.Exclusive = true }
+		w.capabilities = func(c *store.Capabilities) { c.SingleWriter = true }
 		p := startOn(t, w, semel.Options{})
 		queued(t, p, op, "k")
 		a := dequeuedOne(t, p, op)

@@ -14,7 +14,7 @@ import (
 // surviving returns a wire to a store that says what its records survive.
 func surviving(f store.Failure, because string) *wire {
 	w := newWire(memory.New(memory.Options{}))
-	w.capabilities = func(c *store.Capabilities) { c.Survives, c.Because = f, because }
+	w.capabilities = func(c *store.Capabilities) { c.Survives, c.SurvivesBecause = f, because }
 	return w
 }
 
@@ -120,7 +120,7 @@ func TestRule17StoreThatSurvivesLessLater(t *testing.T) {
 	const because = "table semel_records_p9 is unlogged"
 	w, seen := surviving(store.PowerLoss, ""), new(seen)
 	now, why := store.PowerLoss, ""
-	w.capabilities = func(c *store.Capabilities) { c.Survives, c.Because = now, why }
+	w.capabilities = func(c *store.Capabilities) { c.Survives, c.SurvivesBecause = now, why }
 	e, err := semel.New(w, semel.Options{Observer: seen})
 	if err != nil {
 		t.Fatalf("New: %v", err)

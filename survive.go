@@ -15,7 +15,7 @@ func checkSurvives(required store.Failure, caps *store.Capabilities) error {
 	case caps.Survives < required:
 		return invalid("Survive", fmt.Sprintf(
 			"is %v, but the records of this store survive %v at most: %s. Change the setting, or accept the loss with Options.Survive: store.%[2]v",
-			required, caps.Survives, caps.Because))
+			required, caps.Survives, caps.SurvivesBecause))
 	default:
 		return nil
 	}
@@ -39,5 +39,5 @@ func (c *Core) watchSurvives(ctx context.Context) error {
 // know it even if the program has accepted it by name.
 func (c *Core) reportLoss(ctx context.Context, caps *store.Capabilities) {
 	c.observe(ctx, Event{Kind: EventNotDurable, Err: fmt.Errorf(
-		"the records of this store survive %v at most: %s; an operation whose record is lost may run again", caps.Survives, caps.Because)})
+		"the records of this store survive %v at most: %s; an operation whose record is lost may run again", caps.Survives, caps.SurvivesBecause)})
 }

@@ -262,7 +262,7 @@ func (w *wire) SwapNoted(ctx context.Context, c store.Change, n store.Note) (sto
 
 func (w *wire) Dequeue(ctx context.Context, d store.Dequeue) ([]store.Record, error) {
 	kind := queueCall
-	if d.Again {
+	if d.Reread {
 		kind = againCall
 	}
 	return through(ctx, w, request{kind: kind, dequeue: d}, func(f fault) ([]store.Record, error) {

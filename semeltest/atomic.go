@@ -222,7 +222,7 @@ func atomicHeartbeatInside[Tx any](r *txRig[Tx]) {
 		beat := move(rec, rec.Token)
 		beat.To.Due = 2 * long
 		answers, err := r.store.Swap(r.ctx, []store.Change{beat})
-		if err != nil || !answers[0].Applied(beat) && !r.caps.Exclusive {
+		if err != nil || !answers[0].Applied(beat) && !r.caps.SingleWriter {
 			r.Errorf("heartbeat while a transaction is open = %v, %v, want in force", answers, err)
 		}
 		return &finish, nil

@@ -218,7 +218,7 @@ func batchHeld[Tx any](r *txRig[Tx]) {
 
 // Another record is not held, unless an open transaction keeps everybody out.
 func batchOthersGoOn[Tx any](r *txRig[Tx]) {
-	if r.caps.Exclusive {
+	if r.caps.SingleWriter {
 		r.Skip("Capabilities say Exclusive")
 	}
 	held, other := create(r.fresh(), store.Succeeded), create(r.fresh(), store.Succeeded)

@@ -17,7 +17,7 @@ func batchTxChecks[Tx any]() []check[Tx] {
 // One record that an open transaction has written is Busy, wherever it is in a
 // batch, and all others of the batch are made while that transaction is open.
 func oneBusy[Tx any](r *txRig[Tx]) {
-	if r.caps.Exclusive {
+	if r.caps.SingleWriter {
 		r.Skip("Capabilities say Exclusive")
 	}
 	for _, place := range []int{0, 20, 39} {

@@ -58,10 +58,10 @@ func queueClasses() []class {
 		{"an asking again that claims", "Queue/Again", func(h *hooked) {
 			h.dequeue = func(ctx context.Context, d store.Dequeue) ([]store.Record, error) {
 				rs, err := h.Store.Dequeue(ctx, d)
-				if err != nil || !d.Again || len(rs) < 2 {
+				if err != nil || !d.Reread || len(rs) < 2 {
 					return rs, err
 				}
-				d.Again = false
+				d.Reread = false
 				more, err := h.Store.Dequeue(ctx, d)
 				return append(rs, more...), err
 			}
@@ -69,7 +69,7 @@ func queueClasses() []class {
 		{"an asking again that gives what it gave", "Queue/AgainEnded", func(h *hooked) {
 			gave := make(map[uint64][]store.Record)
 			h.dequeue = func(ctx context.Context, d store.Dequeue) ([]store.Record, error) {
-				if d.Again {
+				if d.Reread {
 					return gave[d.Owner], nil
 				}
 				rs, err := h.Store.Dequeue(ctx, d)
@@ -96,7 +96,7 @@ func choosing(which func(d store.Dequeue, r store.Record) bool, order func(a, b 
 // claiming is likewise, with a change of each claim.
 func (h *hooked) claiming(which func(d store.Dequeue, r store.Record) bool, order func(a, b store.Record) int, change func(c *store.Change)) {
 	h.dequeue = func(ctx context.Context, d store.Dequeue) ([]store.Record, error) {
-		if d.Again || d.Limit < 1 || d.Limit > 1000 {
+		if d.Reread || d.Limit < 1 || d.Limit > 1000 {
 			return h.Store.Dequeue(ctx, d)
 		}
 		rs, err := h.Store.Scan(ctx, store.Query{State: store.Pending, Limit: store.MaxLimit})
@@ -126,7 +126,7 @@ func handsOutToo(state store.State) func(h *hooked) {
 	return func(h *hooked) {
 		h.dequeue = func(ctx context.Context, d store.Dequeue) ([]store.Record, error) {
 			too, err := h.Store.Scan(ctx, store.Query{State: state, Operation: d.Operation})
-			if err != nil || d.Again || d.Limit < 1 {
+			if err != nil || d.Reread || d.Limit < 1 {
 				return h.Store.Dequeue(ctx, d)
 			}
 			too = slices.DeleteFunc(too, func(r store.Record) bool { return r.Due > 0 })

@@ -42,7 +42,7 @@ func wireClasses() []class {
 				rs, err := h.Store.Dequeue(ctx, d)
 				h.mu.Lock()
 				defer h.mu.Unlock()
-				if d.Again && d.Owner == h.lost && len(rs) > 0 {
+				if d.Reread && d.Owner == h.lost && len(rs) > 0 {
 					rs = rs[1:]
 				}
 				return rs, err

@@ -59,7 +59,7 @@ func holdFreedByRollback[Tx any](r *txRig[Tx]) {
 
 // Another record is not held, unless an open transaction keeps everybody out.
 func holdOthersGoOn[Tx any](r *txRig[Tx]) {
-	if r.caps.Exclusive {
+	if r.caps.SingleWriter {
 		r.Skip("Capabilities say Exclusive")
 	}
 	mine, other := create(r.fresh(), store.Succeeded), create(r.fresh(), store.Succeeded)

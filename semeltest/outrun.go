@@ -16,7 +16,7 @@ func outrunChecks[Tx any]() []check[Tx] {
 	var checks []check[Tx]
 	for _, w := range outrunWays[Tx]() {
 		checks = append(checks, check[Tx]{w.name, func(r *txRig[Tx]) {
-			if w.leased && r.caps.Exclusive {
+			if w.leased && r.caps.SingleWriter {
 				r.Skip("Capabilities say Exclusive: nobody can take over while a transaction is open")
 			}
 			r.outrun(w)

@@ -23,7 +23,7 @@ func (r *txRig[Tx]) beside() (over func()) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		if _, err := r.store.Purge(r.ctx, 10); err != nil && !r.caps.Exclusive {
+		if _, err := r.store.Purge(r.ctx, 10); err != nil && !r.caps.SingleWriter {
 			r.Errorf("Purge beside an open transaction: %v", err)
 		}
 	}()

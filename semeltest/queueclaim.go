@@ -109,13 +109,13 @@ func queueAgain(r *rig) {
 	r.mustDequeue(d, all[:3]...)
 	other := asking(1)
 	r.mustDequeue(other, all[3])
-	d.Again, other.Again = true, true
+	d.Reread, other.Reread = true, true
 	for range 2 {
 		r.mustDequeue(d, all[:3]...)
 	}
 	r.mustDequeue(other, all[3])
 	never := asking(3)
-	never.Again = true
+	never.Reread = true
 	r.mustDequeue(never)
 	r.mustStand(all[4])
 }
@@ -140,7 +140,7 @@ func queueAgainEnded(r *rig) {
 		r.mustForce(move(got[i], end))
 	}
 	r.mustForce(takeover(got[4]))
-	d.Again = true
+	d.Reread = true
 	if again := idsOf(r.dequeue(d)); !slices.Equal(again, []store.ID{got[5].ID}) {
 		r.Errorf("asked again, Dequeue gives %v, want only %v", again, got[5].ID)
 	}

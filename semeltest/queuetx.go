@@ -19,7 +19,7 @@ func queueTxChecks[Tx any]() []check[Tx] {
 // everybody else out, it is not asked: nothing would be given.
 func (r *txRig[Tx]) mustDequeueBeside(want ...store.Record) {
 	r.Helper()
-	if !r.caps.Exclusive {
+	if !r.caps.SingleWriter {
 		r.mustDequeue(asking(10), want...)
 	}
 }

@@ -182,7 +182,7 @@ func (r *rig) racePurge(from, to store.State) {
 	together(8, func(asker int) {
 		if asker%2 == 0 {
 			for range keys / 4 {
-				if _, err := r.store.Purge(r.ctx, 4); err != nil && !r.caps.Exclusive {
+				if _, err := r.store.Purge(r.ctx, 4); err != nil && !r.caps.SingleWriter {
 					r.Errorf("Purge: %v", err)
 				}
 			}

@@ -41,7 +41,7 @@ func (h *randomHistory[Tx]) dequeue() {
 		h.model.swap(claim)
 		h.compareRecords("Dequeue gives", rec, h.model[rec.ID].Record)
 	}
-	d.Again = true
+	d.Reread = true
 	again, err := dequeuer.Dequeue(h.ctx, d)
 	if err != nil || len(again) != len(got) {
 		h.Errorf("Dequeue(%+v) gives %d records, %v, want the same %d again", d, len(again), err, len(got))

@@ -127,7 +127,7 @@ func swapTxBusyOutside[Tx any](r *txRig[Tx]) {
 		}
 		for i, answer := range answers {
 			written := i%2 == 0
-			if (written || !r.caps.Exclusive) && answer.Busy != written {
+			if (written || !r.caps.SingleWriter) && answer.Busy != written {
 				r.Errorf("change %d of 4 = %s, want Busy for 0 and 2", i, showAnswer(answer))
 			}
 		}

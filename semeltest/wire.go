@@ -205,7 +205,7 @@ func wireDequeue[Tx any](r *txRig[Tx]) {
 	r.losingOne(func() {
 		r.again(func() (err error) {
 			got, err = r.store.(store.Dequeuer).Dequeue(r.ctx, d)
-			d.Again = true
+			d.Reread = true
 			return err
 		})
 	})

@@ -154,7 +154,7 @@ func zombieWritesTx[Tx any](r *txRig[Tx]) {
 // A leader that is taken over while its transaction is open finds that out at
 // its end, whatever it was told in the beginning.
 func zombieTakenOverInside[Tx any](r *txRig[Tx]) {
-	if r.caps.Exclusive {
+	if r.caps.SingleWriter {
 		r.Skip("Capabilities say Exclusive")
 	}
 	claim := create(r.fresh(), store.InProgress)

@@ -2,8 +2,9 @@ package store
 
 import "fmt"
 
-// CheckBatch finds what keeps a batch as a whole from being tried: more than
-// most changes, or two of one record. Stores refuse it before they write.
+// CheckBatch returns why a batch as a whole is invalid: it has more than most
+// changes, or two changes of one record. Stores refuse such a batch before they
+// write.
 func CheckBatch(changes []Change, most int) error {
 	if len(changes) > most {
 		return fmt.Errorf("%d changes, at most %d", len(changes), most)
@@ -22,15 +23,15 @@ func CheckBatch(changes []Change, most int) error {
 	return nil
 }
 
-// Check finds what keeps a change from being made, whatever stands: a state that
-// cannot stand, or a field that is longer than a store keeps, where maxOutcome
-// bounds input and outcome. The error names the field.
+// Check returns why a change is invalid for any current record: an invalid state,
+// or a field that is longer than a store keeps. maxOutcome limits input and
+// outcome. The error names the field.
 func (c *Change) Check(maxOutcome int) error {
 	to := &c.To
 	if to.State < Pending || to.State > Failed {
 		return fmt.Errorf("record %s: state %v cannot stand", to.ID, to.State)
 	}
-	creates := c.If == Token{} // what names a record is written then only
+	creates := c.If == Token{} // only a create writes the identity
 	if c.fits(creates, maxOutcome) {
 		return nil
 	}
@@ -55,7 +56,7 @@ func (c *Change) Check(maxOutcome int) error {
 	return nil
 }
 
-// fits reports whether nothing is wrong with what to has, without saying what.
+// fits is a fast check whether the change is valid.
 func (c *Change) fits(creates bool, maxOutcome int) bool {
 	to := &c.To
 	if len(to.Input) > maxOutcome || len(to.Outcome) > maxOutcome {

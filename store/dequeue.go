@@ -6,55 +6,54 @@ import (
 	"time"
 )
 
-// The priorities a record may have. Higher goes first; zero is the ordinary one.
+// The range of priorities. Higher priorities are claimed first; zero is the
+// default.
 const (
 	MinPriority = -4
 	MaxPriority = 4
 )
 
-// Dequeue asks for waiting records of one operation.
+// Dequeue requests Pending records of one operation.
 type Dequeue struct {
 	Operation string
-	Limit     int           // the most records: 1 to MaxBatch
-	Owner     uint64        // what stands as Owner in those that are claimed; drawn for this call
-	Lease     time.Duration // until their Due
-	// Again claims nothing, and asks neither for Limit nor for Lease. It gives,
-	// because an answer was lost, all that earlier calls with this Owner have
-	// claimed and that still stands so.
-	Again bool
+	Limit     int           // the largest number of records: 1 to MaxBatch
+	Owner     uint64        // the Owner of the claims; a new random number for each call
+	Lease     time.Duration // the time until their Due
+	// Reread makes no claims, and ignores Limit and Lease. After a lost reply it
+	// returns all claims that earlier calls with this Owner have made and that are
+	// still current.
+	Reread bool
 }
 
-// Check finds what keeps d from being tried, whatever waits, where maxBatch bounds
-// the Limit. The error names the field.
+// Check returns why d is invalid. maxBatch bounds the Limit. The error names the
+// field.
 func (d *Dequeue) Check(maxBatch int) error {
-	if !d.Again && (d.Limit < 1 || d.Limit > maxBatch) {
+	if !d.Reread && (d.Limit < 1 || d.Limit > maxBatch) {
 		return fmt.Errorf("limit is %d, not from 1 to %d", d.Limit, maxBatch)
 	}
 	return nil
 }
 
-// Claim is the change that d makes to a record that waits, as a Swap would be
-// asked for it.
+// Claim returns the change with which a Swap would claim a Pending record for d.
 func (d *Dequeue) Claim(waits Record) Change {
 	to := waits
 	to.Token = Token{State: InProgress, Attempt: waits.Attempt + 1, Owner: d.Owner}
 	to.Due, to.Expire = d.Lease, 0
-	to.Input, to.Outcome = nil, nil // kept
+	to.Input, to.Outcome = nil, nil // the current ones are kept
 	return Change{If: waits.Token, IfDue: true, To: to}
 }
 
-// Dequeuer is a store that finds and claims waiting records in one round trip.
+// Dequeuer is a store that finds and claims Pending records in one round trip.
 type Dequeuer interface {
-	// Dequeue takes, of the Pending records of the operation whose Due has come,
-	// those of the highest Priority first, and of these the ones that have been
-	// due for longest. To each it makes the very change that a Swap would, if the
-	// token still stands and the Due has come at the write: InProgress, the next
-	// attempt, the Owner, Due after the Lease, no Expire, everything else kept.
-	// It answers in that order with the records as they stand afterwards.
+	// Dequeue claims due Pending records of the operation: those of the highest
+	// Priority first, and of these the ones that have been due for longest. It
+	// makes the same change as a Swap would, if the token is current and the record
+	// is due at the write: InProgress, the next attempt, the Owner, Due after the
+	// Lease, no Expire, everything else kept. It returns the changed records in
+	// that order.
 	//
-	// Records that an open transaction of somebody else holds are passed over.
-	// Calls at the same time never get the same record, and do not wait for each
-	// other. On a non-nil error nothing is known: any of them may be claimed, or
-	// may yet be.
+	// It skips records that another open transaction holds. Concurrent calls never
+	// claim the same record, and do not wait for each other. After an error nothing
+	// is known: any of the records may be claimed, now or later.
 	Dequeue(ctx context.Context, d Dequeue) ([]Record, error)
 }

@@ -16,7 +16,7 @@ func TestDequeueCheck(t *testing.T) {
 		if err := d.Check(10); (err == nil) != good || err != nil && !strings.Contains(err.Error(), "limit") {
 			t.Errorf("Check of Limit %d: %v, want it good: %v", limit, err, good)
 		}
-		d.Again = true
+		d.Reread = true
 		if err := d.Check(10); err != nil {
 			t.Errorf("Check of asking again with Limit %d: %v", limit, err)
 		}

@@ -1,29 +1,29 @@
 // Package store is the contract between Semel's protocol and the databases
 // that keep its records.
 //
-// A store is a compare-and-swap register with a clock. It knows no protocol:
-// which change is allowed, who may make it, and what it means is decided by one
-// pure function in package semel. That is why stores are small, and why all of
-// them behave the same; package semeltest holds them to it.
+// A store is a compare-and-swap register with a clock. It knows nothing about the
+// protocol: one pure function in package semel decides which change is allowed, which
+// caller may make it, and what it means. So stores are small, and all of them behave
+// alike. Package semeltest has the tests that every store must pass.
 //
 // # Tokens
 //
-// There is no version number. A [Change] names the [Token] (state, attempt,
-// owner) that must stand and the record that stands afterwards. Whoever writes
-// draws a new random owner; only a leader that ends its own attempt keeps its
-// owner. So two equal tokens of one [ID] mean the same write, asking again is
-// always safe, and a lost reply needs no special case.
+// There is no version number. A [Change] names the [Token] (state, attempt, owner) that
+// must be current, and the record that replaces it. Each writer draws a new random
+// owner; only a leader that ends its own attempt keeps its owner. So two equal tokens of
+// one [ID] mean the same write, repeating a write is always safe, and a lost reply needs
+// no special case.
 //
 // # Time
 //
-// No absolute time enters or leaves a store. Durations in changes count from
-// the store's now; durations in answers are what is left, or how long ago.
+// No absolute time enters or leaves a store. Durations in changes count from the store's
+// current time. Durations in results are remaining or elapsed times.
 //
-// # More than a register
+// # Optional interfaces
 //
-// A store may have further powers, each a small interface of its own that is asked
-// for once: [Auditor] keeps why records were changed by hand, [Counter] counts them
-// for reports, [Dequeuer] hands out what waits, by [Record] Priority and Due, [InProcess]
-// answers at once, and [BatchJoiner] lets changes join others that are on their way.
-// None of them makes a change that a Swap could not make.
+// A store may implement further interfaces: [Auditor] keeps notes about operators'
+// changes, [Counter] counts records for reports, [Dequeuer] claims Pending records by
+// [Record] Priority and Due, [InProcess] serves single changes without lists, and
+// [BatchJoiner] lets changes join a batch that is in flight. None of them makes a change
+// that a Swap could not make.
 package store

@@ -8,17 +8,16 @@ import (
 	"time"
 )
 
-// ID names a record. It is a digest of the record's operation, scope and key,
-// and with a time in the key, that time before it. It shows nothing else of the
-// key, so it may be logged, unless operation, scope and key can be guessed together:
-// there is no secret in the digest, and a guess can be confirmed.
+// ID identifies a record. It is a digest of the record's operation, scope and key;
+// if the key carries a time, the ID begins with that time. It reveals nothing else
+// about the key, so it may be logged, unless operation, scope and key can be
+// guessed together: the digest contains no secret, so a guess can be confirmed.
 //
-// The first bit tells the two kinds apart. IDs without a time sort before all
-// that have one, and those by their time, so a table can be divided by ranges of
-// IDs, and a key finds its part.
+// The first bit distinguishes the two kinds. IDs without a time sort before all IDs
+// with one, and those sort by time. So a table can be partitioned by ranges of IDs.
 type ID [16]byte
 
-// timedBit is the first bit of an ID with a time in it.
+// timedBit is the first bit of an ID with a time.
 const timedBit = 0x80
 
 // NewID returns the ID of an operation's key within a scope: 127 bits of the
@@ -30,10 +29,10 @@ func NewID(operation, scope, key string) ID {
 	return id
 }
 
-// NewTimedID returns the ID of a key that carries a time: 47 bits of
-// milliseconds since 1970, and 80 bits of the digest. What is before 1970 or
-// after the year 6429 has the first or the last of these times. The same key
-// must always come with the same time.
+// NewTimedID returns the ID of a key that carries a time: 47 bits of milliseconds
+// since 1970, and 80 bits of the digest. A time before 1970, or after the year
+// 6429, becomes the first or the last of these times. A key must always have the
+// same time.
 func NewTimedID(operation, scope, key string, at time.Time) ID {
 	id := FirstID(at)
 	sum := digest(operation, scope, key)
@@ -41,11 +40,11 @@ func NewTimedID(operation, scope, key string, at time.Time) ID {
 	return id
 }
 
-// maxMilli is the last time an ID can have.
+// maxMilli is the last time of an ID.
 const maxMilli = 1<<47 - 1
 
-// FirstID returns the first of all IDs with that time, in milliseconds, or a
-// later one: where a partition by time begins.
+// FirstID returns the least ID with a time of at least at, in milliseconds: the
+// start of a partition.
 func FirstID(at time.Time) ID {
 	var id ID
 	ms := uint64(max(0, min(at.UnixMilli(), maxMilli)))
@@ -54,8 +53,8 @@ func FirstID(at time.Time) ID {
 	return id
 }
 
-// Time returns the time that NewTimedID put into id, in UTC and to the
-// millisecond; false if it has none.
+// Time returns the time of NewTimedID, in UTC with a precision of a millisecond;
+// false if the ID has none.
 func (id ID) Time() (time.Time, bool) {
 	if id[0]&timedBit == 0 {
 		return time.Time{}, false
@@ -67,8 +66,8 @@ func (id ID) Time() (time.Time, bool) {
 // String returns id as 32 hexadecimal digits.
 func (id ID) String() string { return hex.EncodeToString(id[:]) }
 
-// ParseID reads an ID as String writes it: 32 hexadecimal digits, in lower or
-// upper case. The error names the text.
+// ParseID parses an ID in the form of String: 32 hexadecimal digits, lower or upper
+// case. The error contains the text.
 func ParseID(text string) (ID, error) {
 	var id ID
 	digits, err := hex.DecodeString(text)
@@ -79,8 +78,8 @@ func ParseID(text string) (ID, error) {
 	return id, nil
 }
 
-// digest is the SHA-256 of the parts, each preceded by its length, so that no
-// two lists of parts are the same text.
+// digest is the SHA-256 of the parts, each preceded by its length, so that
+// different lists have different digests.
 func digest(parts ...string) [sha256.Size]byte {
 	buf := make([]byte, 0, 128)
 	for _, part := range parts {

@@ -2,89 +2,89 @@ package store
 
 import "time"
 
-// Longest identities a store must keep, in bytes. The engine refuses longer
-// ones before it asks a store.
+// The longest identities that a store must keep, in bytes. The engine refuses
+// longer ones.
 const (
 	MaxOperation = 255
 	MaxScope     = 1024
 	MaxKey       = 255
 )
 
-// Token names one write of a record. Two equal tokens of one ID mean the same
-// write. The zero Token means that nothing stands.
+// Token identifies one write of a record. Two equal tokens of one ID mean the same
+// write. The zero Token means that there is no record.
 type Token struct {
 	State   State
-	Attempt uint32 // claims so far: 1, 2, 3 …
-	Owner   uint64 // random, drawn by the writer; with Attempt it is the fencing token
+	Attempt uint32 // number of claims: 1, 2, 3 …
+	Owner   uint64 // random number of the writer; with Attempt it is the fencing token
 }
 
-// Record remembers one key of one operation. Its durations are relative to the
-// store's clock: what is left when read, from now on when written.
+// Record is the record of one key of one operation. Its durations are relative to
+// the store's clock: remaining times when read, and times from now on when written.
 type Record struct {
 	ID ID
 	Token
 
-	// Due is, for Pending, when it may be claimed, and for InProgress, when the
-	// lease ends. Zero or less: the time has come. Other states have none and
-	// read as zero.
+	// Due is when a Pending record may be claimed, or when the lease of an
+	// InProgress record expires. Zero or negative: now. Other states have none; it
+	// is then read as zero.
 	Due time.Duration
-	// Expire is when the record may be purged. Written as zero: never, and it
-	// then reads as zero. Read as less than zero: it may be purged now.
-	// InProgress and InDoubt never expire.
+	// Expire is when the record may be purged. Zero: never. Read as negative: it
+	// may be purged now. InProgress and InDoubt records never expire.
 	Expire time.Duration
 	// Age is the time since the record was created. Only read.
 	Age time.Duration
-	// Since is the time since the token last changed; a heartbeat does not
-	// change it. Only read.
+	// Since is the time since the last change of the token; a heartbeat does not
+	// change the token. Only read.
 	Since time.Duration
 
-	// Operation, Scope, Key, Fingerprint and Priority are written when nothing
-	// stands, and never change afterwards. All bytes are kept as they are: NUL
-	// bytes, invalid UTF-8 and letter case included.
+	// Operation, Scope, Key, Fingerprint and Priority are written by a create, and
+	// never change. All bytes are kept unchanged: NUL bytes, invalid UTF-8 and
+	// letter case included.
 	Operation   string
 	Scope, Key  string
 	Fingerprint []byte
-	// Priority says who goes first among those that wait: MinPriority to
-	// MaxPriority.
+	// Priority orders Pending records: MinPriority to MaxPriority. A higher
+	// priority is claimed first.
 	Priority int8
 
-	// Tainted says that an earlier attempt may have had an effect nobody knows
-	// of, so that a refusal seen by a later one proves nothing about it.
+	// Tainted means that an earlier attempt may have had an unknown effect, so that
+	// the refusal of a later attempt proves nothing about it.
 	Tainted bool
-	// Input and Outcome are kept as they stand when written as nil. A store
-	// need not tell nil from empty when it reads.
+	// Input and Outcome keep their current value if they are written as nil. When
+	// read, empty and nil are the same.
 	Input, Outcome []byte
 }
 
-// Change asks for one compare-and-swap. If If stands, and with IfDue its Due has
-// come by the store's clock at the moment of the write, then To stands
-// afterwards. IfDue is asked only of states that have a Due. The zero If means that nothing may stand: a create. If and To of
-// one token, as a heartbeat sends, change the times and nothing else.
+// Change is one compare-and-swap: if the current token is If, and with IfDue the
+// record is due by the store's clock at the moment of the write, the record becomes
+// To. IfDue is used only for states that have a Due. The zero If means a create:
+// there must be no record. If If and To have the same token, as in a heartbeat,
+// only the times change.
 type Change struct {
 	If    Token
 	IfDue bool
 	To    Record
 }
 
-// SwapResult answers one Change or one ID.
+// SwapResult is the result for one Change or one ID.
 type SwapResult struct {
-	// Token is what stands now. A change is in force, by this call or by an
-	// earlier one whose answer was lost, exactly when it equals the change's
+	// Token is the current token. The change has been applied, by this call or by
+	// an earlier one whose reply was lost, exactly if the token equals the change's
 	// To.Token.
 	Token Token
-	// Record is all of what stands, when that is something else than To; Get
-	// gives it always. Nil when nothing stands.
+	// Record is the current record if its token is not the change's. Get always
+	// returns it. It is nil if there is no record.
 	Record *Record
-	// Busy means that an open transaction of somebody else holds the record.
-	// Nothing is known; ask again.
+	// Busy means that another open transaction holds the record. Nothing is known;
+	// retry.
 	Busy bool
-	// Err means that this one was refused and nothing was written, for its
-	// size for instance. Its neighbours are not touched.
+	// Err means that this change was refused and nothing was written, because of
+	// its size for instance. Other changes of the batch are not affected.
 	Err error
 }
 
-// Applied reports whether s says that c is in force.
+// Applied reports whether the change has been applied.
 func (s SwapResult) Applied(c Change) bool { return s.HasToken(c.To.Token) }
 
-// HasToken reports whether s says that t stands: the change to it is in force.
+// HasToken reports whether t is the current token.
 func (s SwapResult) HasToken(t Token) bool { return s.Err == nil && !s.Busy && s.Token == t }

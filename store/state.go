@@ -2,30 +2,30 @@ package store
 
 import "fmt"
 
-// State says what is known about an operation's record. The numbers are stored
-// and never change their meaning.
+// State is the state of a record. The numbers are stored and never change their
+// meaning.
 type State uint8
 
 const (
-	// Absent is the zero State: no record stands.
+	// Absent is the zero State: there is no record.
 	Absent State = 0
-	// Pending is recorded, and nobody is running it: a queued task, an issued
-	// token, or an attempt that was released.
+	// Pending means that the call is recorded and no attempt is running: a queued
+	// task, an issued token, or a released attempt.
 	Pending State = 1
-	// InProgress is claimed: a leader has a lease, and may or may not have
+	// InProgress means claimed: a leader has a lease, and may or may not have
 	// committed.
 	InProgress State = 2
-	// InDoubt means that nobody is running it and the effect may or may not
-	// have happened. Evidence or a person settles it.
+	// InDoubt means that no attempt is running, and the effect is unknown. Evidence
+	// or an operator resolves it.
 	InDoubt State = 3
-	// Succeeded is final: the result is stored, or a tombstone that says the
-	// result cannot be given.
+	// Succeeded is final: the result is stored, or a tombstone that says that the
+	// result is not available.
 	Succeeded State = 4
-	// Failed is final, and written only on proof that nothing committed.
+	// Failed is final, and written only with proof that nothing was committed.
 	Failed State = 5
 )
 
-// States lists every state a record can stand in, in the order of their numbers.
+// States returns all states of records, in the order of their numbers.
 func States() []State { return []State{Pending, InProgress, InDoubt, Succeeded, Failed} }
 
 // Final reports whether s is Succeeded or Failed.
@@ -35,7 +35,7 @@ func (s State) Final() bool { return s == Succeeded || s == Failed }
 // expires and is never purged.
 func (s State) Unfinished() bool { return s == InProgress || s == InDoubt }
 
-// String returns the state's name as documents write it.
+// String returns the state's name.
 func (s State) String() string {
 	switch s {
 	case Absent:

@@ -29,7 +29,7 @@ func (s queueStore) Dequeue(_ context.Context, d store.Dequeue) ([]store.Record,
 	if err != nil {
 		return nil, err
 	}
-	asked := op{kind: opDequeue, again: d.Again}
+	asked := op{kind: opDequeue, again: d.Reread}
 	asked.change.To.Owner = d.Owner
 	h := a.call(asked)
 	if h == howLate {
@@ -59,7 +59,7 @@ func (w *world) dequeue(actor int, d store.Dequeue) []*row {
 	for i := range w.stage.scopes {
 		r := &w.rows[i]
 		switch {
-		case d.Again:
+		case d.Reread:
 			if r.rec.State == store.InProgress && r.rec.Owner == d.Owner {
 				claimed = append(claimed, r)
 			}

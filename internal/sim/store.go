@@ -139,7 +139,7 @@ func (s *Store) Scan(_ context.Context, q store.Query) ([]store.Record, error) {
 func (s *Store) Capabilities(context.Context) (store.Capabilities, error) {
 	caps := store.Capabilities{SameTx: true, Linearizable: true, Survives: store.PowerLoss, MaxOutcome: 1 << 20, MaxBatch: maxBatch}
 	if p := s.owner.Load(); p != nil && p.w.stage.plan.Together {
-		caps.Flushers = 1
+		caps.ConcurrentSwaps = 1
 	}
 	return caps, nil
 }

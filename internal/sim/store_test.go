@@ -82,7 +82,7 @@ func (p *pair) dequeue(t *testing.T) {
 	t.Helper()
 	d := store.Dequeue{Operation: "explored", Limit: 1 + p.rng.IntN(2), Owner: p.rng.Uint64() | 1, Lease: time.Hour}
 	if p.rng.IntN(2) == 0 {
-		d.Owner, d.Again = p.tokens[p.rng.IntN(len(p.tokens))].Owner, true
+		d.Owner, d.Reread = p.tokens[p.rng.IntN(len(p.tokens))].Owner, true
 	}
 	got, err1 := queueStore{p.sim}.Dequeue(t.Context(), d)
 	want, err2 := p.ref.Dequeue(t.Context(), d)

@@ -25,7 +25,7 @@ func (s *Store) Dequeue(ctx context.Context, d store.Dequeue) ([]store.Record, e
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := s.now()
-	if d.Again {
+	if d.Reread {
 		return s.claimed(d, now), nil
 	}
 	waiting := s.waiting(d, now)

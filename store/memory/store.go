@@ -61,7 +61,7 @@ func (s *Store) Capabilities(context.Context) (store.Capabilities, error) {
 		SameTx:       true,
 		Linearizable: true,
 		Survives:     store.NoFailure,
-		Because:      "the memory store keeps its records in the process's memory",
+		SurvivesBecause:      "the memory store keeps its records in the process's memory",
 		Connections:  s,
 		MaxOutcome:   s.options.MaxOutcome,
 		MaxBatch:     maxBatch,

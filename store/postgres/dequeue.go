@@ -37,7 +37,7 @@ func (s *Store) Dequeue(ctx context.Context, d store.Dequeue) ([]store.Record, e
 }
 
 func (s *Store) dequeue(ctx context.Context, t *tables, d store.Dequeue) (all []waited, err error) {
-	if d.Again {
+	if d.Reread {
 		return s.claimed(ctx, t, d)
 	}
 	if own := s.sessions.take(ctx); own != nil {

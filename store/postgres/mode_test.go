@@ -107,7 +107,7 @@ func tellOfQueue(t *testing.T, s *postgres.Store, name string, n int) {
 		if err != nil || len(got) != n || got[0].Priority != int8(min(n-1, 8)-4) || got[n-1].Token != (store.Token{State: store.InProgress, Attempt: 2, Owner: 1 << 63}) {
 			t.Errorf("Dequeue(%+v) = %d records, %v, want %d", d, len(got), err, n)
 		}
-		d.Again = true
+		d.Reread = true
 	}
 }
 

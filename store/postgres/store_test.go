@@ -54,7 +54,7 @@ func TestNoSchema(t *testing.T) {
 	_, scan := s.Scan(ctx, store.Query{})
 	_, purge := s.Purge(ctx, 1)
 	_, dequeue := s.Dequeue(ctx, store.Dequeue{Operation: "test", Limit: 1})
-	_, again := s.Dequeue(ctx, store.Dequeue{Operation: "test", Limit: 1, Again: true})
+	_, again := s.Dequeue(ctx, store.Dequeue{Operation: "test", Limit: 1, Reread: true})
 	_, counts := s.Counts(ctx)
 	_, noted := s.SwapNoted(ctx, c, store.Note{})
 	_, notes := s.Notes(ctx, c.To.ID)
@@ -101,7 +101,7 @@ CREATE FUNCTION standby.pg_is_in_recovery() RETURNS boolean RETURN true`, pgx.Qu
 		})
 		got, err := newStore(t, pool, postgres.Options{}).Capabilities(t.Context())
 		want := store.Capabilities{
-			Connections: pool, SameTx: true, Linearizable: row.linearizable, Survives: row.survives, Because: row.because, Flushers: 2, MaxOutcome: 1 << 20, MaxBatch: 1000,
+			Connections: pool, SameTx: true, Linearizable: row.linearizable, Survives: row.survives, SurvivesBecause: row.because, ConcurrentSwaps: 2, MaxOutcome: 1 << 20, MaxBatch: 1000,
 		}
 		if err != nil || got != want {
 			t.Errorf("Capabilities with %+v = %+v, %v, want %+v", row, got, err, want)

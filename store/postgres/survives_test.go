@@ -26,8 +26,8 @@ func durableServer(t *testing.T, settings ...string) *realtest.Server {
 func wantSurvives(t *testing.T, pool *pgxpool.Pool, want store.Failure, because ...string) {
 	t.Helper()
 	caps, err := newStore(t, pool, postgres.Options{}).Capabilities(t.Context())
-	if err != nil || caps.Survives != want || caps.Because != strings.Join(because, "; ") {
-		t.Errorf("Capabilities = %v because of %q, %v, want %v because of %q", caps.Survives, caps.Because, err, want, because)
+	if err != nil || caps.Survives != want || caps.SurvivesBecause != strings.Join(because, "; ") {
+		t.Errorf("Capabilities = %v because of %q, %v, want %v because of %q", caps.Survives, caps.SurvivesBecause, err, want, because)
 	}
 }
 

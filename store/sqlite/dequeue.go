@@ -20,7 +20,7 @@ func (s *Store) Dequeue(ctx context.Context, d store.Dequeue) ([]store.Record, e
 	if err := d.Check(maxBatch); err != nil {
 		return nil, fmt.Errorf("dequeue: %w", err)
 	}
-	if d.Again {
+	if d.Reread {
 		return s.claimed(ctx, d)
 	}
 	waits, err := s.any(ctx, verbAnyWaits, []byte(d.Operation))

@@ -149,12 +149,12 @@ func TestCapabilitiesFollowTheSettings(t *testing.T) {
 		}
 		furnish(t, db)
 		caps, err := sqlite.New(db).Capabilities(t.Context())
-		if err != nil || caps.Survives != want.survives || !strings.Contains(caps.Because, want.because) {
+		if err != nil || caps.Survives != want.survives || !strings.Contains(caps.SurvivesBecause, want.because) {
 			t.Errorf("with %q Capabilities = %+v, %v, want %+v", settings, caps, err, want)
 		}
 	}
 	caps, err := sqlite.New(open(t)).Capabilities(t.Context())
-	if err != nil || caps.Survives != store.PowerLoss || caps.Because != "" || !caps.SameTx || !caps.Exclusive || !caps.Linearizable || caps.MaxOutcome != 1<<20 || caps.MaxBatch != 1000 {
+	if err != nil || caps.Survives != store.PowerLoss || caps.SurvivesBecause != "" || !caps.SameTx || !caps.SingleWriter || !caps.Linearizable || caps.MaxOutcome != 1<<20 || caps.MaxBatch != 1000 {
 		t.Errorf("with Open Capabilities = %+v, %v", caps, err)
 	}
 }

@@ -24,7 +24,7 @@ func everyCall(t *testing.T, s *sqlite.Store, db *sql.DB) map[string]error {
 	_, errs["Scan"] = s.Scan(ctx, store.Query{})
 	_, errs["Purge"] = s.Purge(ctx, 1)
 	_, errs["Dequeue"] = s.Dequeue(ctx, store.Dequeue{Operation: "test", Limit: 1})
-	_, errs["Dequeue again"] = s.Dequeue(ctx, store.Dequeue{Operation: "test", Limit: 1, Again: true})
+	_, errs["Dequeue again"] = s.Dequeue(ctx, store.Dequeue{Operation: "test", Limit: 1, Reread: true})
 	_, errs["Capabilities"] = s.Capabilities(ctx)
 	acted := fresh("Atomic")
 	_, errs["Atomic"] = s.Atomic(ctx, acted.To.ID, true, func(context.Context, *sql.Tx, store.SwapResult) (*store.Change, error) {

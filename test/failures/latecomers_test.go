@@ -21,7 +21,7 @@ func zombies[Tx any](t *testing.T, w *world[Tx], by way) {
 	if by == inline {
 		t.Skip("an inline attempt has no lease: its transaction is its right to run")
 	}
-	if caps, err := w.Store.Capabilities(t.Context()); err != nil || caps.Exclusive {
+	if caps, err := w.Store.Capabilities(t.Context()); err != nil || caps.SingleWriter {
 		t.Skipf("an open transaction keeps every other writer out: nobody can take over from within (%v)", err)
 	}
 	for name, ends := range map[string]error{"completes": nil, "refuses": semel.Final(errors.New("no"))} {

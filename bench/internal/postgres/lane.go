@@ -32,7 +32,7 @@ func (a *Arena) Lane(ctx context.Context) (contest.Side, error) {
 		Key:      func(c *store.Change) store.ID { return c.To.ID },
 		Compare:  func(a, b store.ID) int { return bytes.Compare(a[:], b[:]) },
 		Kind:     func(c *store.Change) int { return int(c.If.State) },
-		Flushers: can.Flushers, ParallelAt: 4, MaxBatch: can.MaxBatch, MaxWaiting: 1 << 20, Timeout: 30 * time.Second,
+		Flushers: can.ConcurrentSwaps, ParallelAt: 4, MaxBatch: can.MaxBatch, MaxWaiting: 1 << 20, Timeout: 30 * time.Second,
 	})
 	a.lab.Closing(func() error { return l.Wait(context.Background()) })
 	return contest.Side{Name: "Swap", Do: viaLane(l)}, nil
