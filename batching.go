@@ -134,7 +134,7 @@ func (c *Core) swapBatched(ctx context.Context, change *store.Change, tries int)
 // observeBusy notes whether the store was busy. In a store with one writer, Busy
 // says nothing about the record.
 func (c *Core) observeBusy(id store.ID, busy bool) {
-	if c.caps.Exclusive {
+	if c.caps.SingleWriter {
 		if !busy {
 			c.readHint.observeWrite()
 		}
