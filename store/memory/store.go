@@ -58,13 +58,13 @@ func New(o Options) *Store {
 // and are gone with the process.
 func (s *Store) Capabilities(context.Context) (store.Capabilities, error) {
 	return store.Capabilities{
-		SameTx:       true,
-		Linearizable: true,
-		Survives:     store.NoFailure,
-		SurvivesBecause:      "the memory store keeps its records in the process's memory",
-		Connections:  s,
-		MaxOutcome:   s.options.MaxOutcome,
-		MaxBatch:     maxBatch,
+		SameTx:          true,
+		Linearizable:    true,
+		Survives:        store.NoFailure,
+		SurvivesBecause: "the memory store keeps its records in the process's memory",
+		Connections:     s,
+		MaxOutcome:      s.options.MaxOutcome,
+		MaxBatch:        maxBatch,
 	}, nil
 }
 
