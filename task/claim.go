@@ -119,7 +119,7 @@ func (p *untypedWorker) claim(ctx, runCtx context.Context, k *kind, n int) error
 	p.mu.Unlock()
 	p.inflight.Add(len(attempts))
 	for _, a := range attempts {
-		r := &run{kind: k, batch: b, attempt: a} // the function's closure holds r, so r is freed with it
+		r := &run{kind: k, batch: b, attempt: a} // a separate allocation, so that r is freed when its function has ended
 		if stopped {
 			p.goroutines.submit(func() { p.release(r) }) //nolint:contextcheck // an attempt has its own context
 			continue

@@ -64,7 +64,7 @@ func TestFixturePasses(t *testing.T) {
 }
 
 func fixtureTitle(profile string) string {
-	return "# The fixture in the profile " + profile + "\n\nWhat `semel conform` says of `semel fixture --profile " + profile + "`."
+	return "# The fixture in the profile " + profile + "\n\nThe report of `semel conform` on `semel fixture --profile " + profile + "`."
 }
 
 // checkBuiltIn compares the built-in profile of that name with the profile that
@@ -121,8 +121,8 @@ func TestChatServerPasses(t *testing.T) {
 			t.Errorf("case %s is not shown and has no reason", r.ID)
 		}
 	}
-	checkReport(t, "chat.md", "# The chat server\n\nWhat `semel conform --profile docs/conformance/chat.json` says of the creation of groups\n"+
-		"in the [chat server](../../examples/chat), which is no fixture.", report)
+	checkReport(t, "chat.md", "# The chat server\n\nThe report of `semel conform --profile docs/conformance/chat.json` on the creation of groups\n"+
+		"in the [chat server](../../examples/chat). The chat server does not implement the fixture contract.", report)
 }
 
 // newUser creates a user and returns the token.

@@ -116,7 +116,7 @@ func (r *Report) headline() string {
 // Markdown writes the report as a table for the documentation.
 func (r *Report) Markdown(w io.Writer) {
 	fmt.Fprintf(w, "%s.\n\n", capitalize(r.headline()))
-	fmt.Fprintf(w, "| case | level | statement | verdict | seen |\n|---|---|---|---|---|\n")
+	fmt.Fprintf(w, "| case | level | statement | verdict | observation |\n|---|---|---|---|---|\n")
 	for _, one := range r.Results {
 		fmt.Fprintf(w, "| %s | %s | %s | %s | %s |\n", one.ID, one.Level, cell(one.Says), one.Verdict, cell(one.Detail))
 	}

@@ -66,7 +66,7 @@ func (g *changeFlags) change(c *cobra.Command, args []string, do changer) error 
 		switch {
 		case err != nil:
 			return nil, "", err
-		case s.all != nil && !s.all.stillHas(was):
+		case s.all != nil && !s.all.stillMatches(was):
 			return nil, "", errRefused(was, "which --all no longer selects")
 		}
 		v, err := do(ctx, db, was)

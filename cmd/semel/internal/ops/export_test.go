@@ -60,9 +60,9 @@ func Views() []any {
 	}
 }
 
-// StillChosen reports whether --all with a state still selects a record that
+// StillSelected reports whether --all with a state still selects a record that
 // has another state when it is about to be changed.
-func StillChosen(state string, now store.State) (bool, error) {
+func StillSelected(state string, now store.State) (bool, error) {
 	f := &filterFlags{state: state}
 	c := newCancelCommand()
 	w, err := f.read(c.Flags(), store.Pending, store.InProgress)
@@ -71,5 +71,5 @@ func StillChosen(state string, now store.State) (bool, error) {
 	}
 	r := &store.Record{}
 	r.State = now
-	return w.stillHas(r), nil
+	return w.stillMatches(r), nil
 }

@@ -107,8 +107,8 @@ func (f *filterFlags) read(flags *pflag.FlagSet, among ...store.State) (*recordF
 	return w, nil
 }
 
-// admits reports whether r matches, for the records that the queries return.
-func (w *recordFilter) admits(r *store.Record) bool {
+// matches reports whether r matches the filter, for the records that the queries return.
+func (w *recordFilter) matches(r *store.Record) bool {
 	changed := time.Now().Add(-r.Since)
 	switch {
 	case w.key != "" && r.Key != w.key,
@@ -124,11 +124,11 @@ func (w *recordFilter) admits(r *store.Record) bool {
 	return failure != nil && failure.Code == w.code
 }
 
-// stillHas reports whether r still matches, in case it was changed after it was
+// stillMatches reports whether r still matches, in case it was changed after it was
 // found.
-func (w *recordFilter) stillHas(r *store.Record) bool {
+func (w *recordFilter) stillMatches(r *store.Record) bool {
 	in := func(q store.Query) bool { return q.State == store.Absent || q.State == r.State }
-	return slices.ContainsFunc(w.queries, in) && w.admits(r)
+	return slices.ContainsFunc(w.queries, in) && w.matches(r)
 }
 
 // readReportEvery is the number of records between two progress lines.
@@ -143,7 +143,7 @@ func (w *recordFilter) each(ctx context.Context, db *database, progress func(rea
 			if read++; read%readReportEvery == 0 {
 				progress(read)
 			}
-			if !w.admits(r) {
+			if !w.matches(r) {
 				return true, nil
 			}
 			more, err := fn(r)

@@ -155,7 +155,7 @@ func TestAllChecksAgainBeforeTheChange(t *testing.T) {
 		{"", store.InProgress, true},
 		{"", store.Succeeded, false},
 	} {
-		if got, err := ops.StillChosen(tt.state, tt.now); got != tt.want || err != nil {
+		if got, err := ops.StillSelected(tt.state, tt.now); got != tt.want || err != nil {
 			t.Errorf("--state %q still selects a record that is %v now: %v, %v, want %v", tt.state, tt.now, got, err, tt.want)
 		}
 	}
