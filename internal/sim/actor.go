@@ -20,25 +20,25 @@ type actor struct {
 	proc   *process
 	engine *semel.Engine[*Tx]
 	shares bool   // its process with others who do, if the plan says so
-	what   string // it does for the others of its process, if it helps
-	leave  context.CancelFunc
+	task   string // it does for the others of its process, if it helps
+	cancel context.CancelFunc
 	joined int // when it began to wait for others
 
-	op     op
-	how    how
-	status status
-	gone   bool // to its end, as a ghost
-	free   bool // goes through every call without stopping
+	op         op
+	callResult callResult
+	status     status
+	finished   bool // ran to its end as a ghost
+	free       bool // goes through every call without stopping
 
-	history digest
-	owners  int // how many tokens it drew
-	told    told
-	heard   []told // by a worker, of each of its attempts
-	ask     request
-	asked   int  // how often
-	since   int  // the ages that had passed when it asked
-	unsure  bool // one of its commits had no answer
-	taken   bool // somebody took its attempt over
+	history       digest
+	owners        int        // how many tokens it drew
+	response      response   // the last one
+	responses     []response // by a worker, of each of its attempts
+	ask           request
+	callCount     int  // number of calls so far
+	since         int  // the ages that had passed when it asked
+	unknownCommit bool // one of its commits had no answer
+	taken         bool // somebody took its attempt over
 }
 
 type status uint8
@@ -63,7 +63,7 @@ func (a *actor) start(co *coroutine) {
 	a.boot()
 	ctx := context.WithValue(context.Background(), actorKey{}, a)
 	if a.proc == a.w.shared {
-		ctx, a.leave = context.WithCancel(ctx)
+		ctx, a.cancel = context.WithCancel(ctx)
 	}
 	co.work = func() {
 		defer a.end()
@@ -74,9 +74,9 @@ func (a *actor) start(co *coroutine) {
 
 // resume runs the actor from where it stopped to its next call, or to its end.
 func (a *actor) resume() {
-	a.proc.at = a
+	a.proc.running = a
 	ended := a.co.resume()
-	a.proc.at = nil
+	a.proc.running = nil
 	if ended && a.status == statusReady {
 		a.status = statusDone
 	}
@@ -84,29 +84,29 @@ func (a *actor) resume() {
 
 // end is the last thing the coroutine does. A panic is a finding.
 func (a *actor) end() {
-	if p := recover(); p != nil && p != any(errHaunts) {
+	if p := recover(); p != nil && p != any(errGhost) {
 		a.w.fail("panic", "%s panics: %v\n%s", a.name, p, debug.Stack())
 	}
 }
 
 // call waits before a call until the scheduler lets it through, and returns what
 // becomes of it.
-func (a *actor) call(o op) how {
+func (a *actor) call(o op) callResult {
 	switch {
 	case a.status == statusDead:
-		return howDead
+		return resultDead
 	case a.free:
-		a.w.meet(a, o.change.To.Owner)
-		return howOK
+		a.w.nameOwner(a, o.change.To.Owner)
+		return resultOK
 	}
-	a.w.meet(a, o.change.To.Owner)
+	a.w.nameOwner(a, o.change.To.Owner)
 	a.op = o
 	a.co.yield(false)
 	if a.status == statusDead {
-		return howDead
+		return resultDead
 	}
-	a.note(uint64(o.kind)<<8 | uint64(a.how))
-	return a.how
+	a.note(uint64(o.kind)<<8 | uint64(a.callResult))
+	return a.callResult
 }
 
 // moved tells whether the actor has made its first call.
@@ -117,14 +117,14 @@ func (a *actor) note(x uint64) { a.history = a.history.add(x) }
 
 func (a *actor) digest(d digest) digest {
 	d = d.add(uint64(a.status))
-	for _, t := range a.heard {
+	for _, t := range a.responses {
 		d = t.digest(d)
 	}
 	switch a.status {
 	case statusReady:
 		return d.add(uint64(a.history))
 	case statusDone:
-		return a.told.digest(d)
+		return a.response.digest(d)
 	case statusDead:
 	}
 	return d

@@ -34,7 +34,7 @@ func TestCheckerSeesABrokenPromise(t *testing.T) {
 			t.Errorf("the trace does not say %q:\n%s", want, trace)
 		}
 	}
-	script, err := read(strings.TrimPrefix(v.Replay, "broken/promise:"))
+	script, err := parseScript(strings.TrimPrefix(v.Replay, "broken/promise:"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -87,7 +87,7 @@ func TestGhostGetsNowhere(t *testing.T) {
 	}
 	defer s.close()
 	w := newWorld(s, new(chooser), new(Marks))
-	defer w.bury()
+	defer w.cleanUp()
 	var asked []store.SwapResult
 	ended := false
 	id := w.rows[0].id

@@ -11,46 +11,46 @@ const digits = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 // chooser walks through every combination of choices: it follows a script, then
 // takes the first way at each new point, and next moves on like an odometer.
 type chooser struct {
-	script []uint8 // the way taken at each point so far
-	ways   []uint8 // how many there were
-	at     int
-	astray bool // the script does not fit the run
+	script  []uint8 // the way taken at each point so far
+	options []uint8 // how many there were
+	pos     int
+	astray  bool // the script does not fit the run
 }
 
-// choose returns which of n ways to go on. A point with one way is no choice
+// choose returns which of n options to go on. A point with one way is no choice
 // and is not written down. A script that asks for a way that is not there goes
 // astray: it takes the first.
 func (c *chooser) choose(n int) int {
 	if n <= 1 {
 		return 0
 	}
-	if c.at == len(c.script) {
+	if c.pos == len(c.script) {
 		c.script = append(c.script, 0)
 	}
-	if c.at == len(c.ways) {
-		c.ways = append(c.ways, uint8(n))
+	if c.pos == len(c.options) {
+		c.options = append(c.options, uint8(n))
 	}
-	way := int(c.script[c.at])
-	c.at++
-	if way >= n || int(c.ways[c.at-1]) != n || n > len(digits) {
+	event := int(c.script[c.pos])
+	c.pos++
+	if event >= n || int(c.options[c.pos-1]) != n || n > len(digits) {
 		c.astray = true
 		return 0
 	}
-	return way
+	return event
 }
 
 // fresh tells whether the next choice is one that no earlier run has made.
-func (c *chooser) fresh() bool { return c.at >= len(c.script) }
+func (c *chooser) fresh() bool { return c.pos >= len(c.script) }
 
 // next moves to the next combination, and tells whether there is one. It may be
 // called with points ahead of where the run stopped: those are dropped.
 func (c *chooser) next() bool {
-	last := c.at - 1
-	for last >= 0 && c.script[last]+1 >= c.ways[last] {
+	last := c.pos - 1
+	for last >= 0 && c.script[last]+1 >= c.options[last] {
 		last--
 	}
-	c.at = 0
-	c.script, c.ways = c.script[:last+1], c.ways[:last+1]
+	c.pos = 0
+	c.script, c.options = c.script[:last+1], c.options[:last+1]
 	if last < 0 {
 		return false
 	}
@@ -58,26 +58,26 @@ func (c *chooser) next() bool {
 	return true
 }
 
-// String writes the choices made so far; the first ways at its end are left out.
-func (c *chooser) String() string { return written(c.script[:c.at]) }
+// String writes the choices made so far; the first options at its end are left out.
+func (c *chooser) String() string { return formatScript(c.script[:c.pos]) }
 
-func written(script []uint8) string {
+func formatScript(script []uint8) string {
 	var b strings.Builder
-	for _, way := range script {
-		b.WriteByte(digits[way])
+	for _, event := range script {
+		b.WriteByte(digits[event])
 	}
 	return strings.TrimRight(b.String(), digits[:1])
 }
 
 // read is the script that was written as text.
-func read(text string) ([]uint8, error) {
+func parseScript(text string) ([]uint8, error) {
 	script := make([]uint8, 0, len(text))
 	for i, r := range text {
-		way := strings.IndexRune(digits, r)
-		if way < 0 {
+		event := strings.IndexRune(digits, r)
+		if event < 0 {
 			return nil, fmt.Errorf("read script: %q at %d is no choice", r, i)
 		}
-		script = append(script, uint8(way))
+		script = append(script, uint8(event))
 	}
 	return script, nil
 }

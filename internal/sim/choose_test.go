@@ -15,7 +15,7 @@ func TestChooserTakesEveryCombinationOnce(t *testing.T) {
 			run = append(run, uint8(c.choose(2)))
 		}
 		c.choose(1) // no choice
-		got = append(got, written(run))
+		got = append(got, formatScript(run))
 	}
 	want := []string{"", "01", "1", "2", "21"}
 	if !slices.Equal(got, want) {
@@ -28,7 +28,7 @@ func TestChooserDropsWhatLiesAheadOfAShorterRun(t *testing.T) {
 	var c chooser
 	c.choose(2)
 	c.choose(3)
-	c.at = 1 // the run stopped after its first choice
+	c.pos = 1 // the run stopped after its first choice
 	if !c.next() || c.choose(2) != 1 || !c.fresh() {
 		t.Errorf("after a run that stopped early: %+v, want the second way of the first point", c)
 	}
@@ -45,11 +45,11 @@ func TestChooserGoesAstrayWhenTheScriptDoesNotFit(t *testing.T) {
 func TestScriptsAreReadAsWritten(t *testing.T) {
 	t.Parallel()
 	script := []uint8{0, 9, 10, 35, 36, 61, 1}
-	back, err := read(written(script))
+	back, err := parseScript(formatScript(script))
 	if err != nil || !slices.Equal(back, script) {
-		t.Errorf("read(written(%v)) = %v, %v", script, back, err)
+		t.Errorf("parseScript(written(%v)) = %v, %v", script, back, err)
 	}
-	if _, err := read("01-2"); err == nil {
-		t.Error("read(01-2) took what is no choice")
+	if _, err := parseScript("01-2"); err == nil {
+		t.Error("parseScript(01-2) took what is no choice")
 	}
 }

@@ -31,9 +31,9 @@ func (d digest) bytes(b []byte) digest {
 	for len(b) >= 8 {
 		d, b = d.add(binary.LittleEndian.Uint64(b)), b[8:]
 	}
-	var rest [8]byte
-	copy(rest[:], b)
-	return d.add(binary.LittleEndian.Uint64(rest[:]))
+	var pause [8]byte
+	copy(pause[:], b)
+	return d.add(binary.LittleEndian.Uint64(pause[:]))
 }
 
 func (d digest) text(s string) digest {

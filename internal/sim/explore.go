@@ -48,7 +48,7 @@ func (s *stage) explore(progress func(Report)) Report {
 		report.Runs++
 		report.States = len(seen)
 		if w.found != nil {
-			report.Violation = shorten(s, w.found, slices.Clone(c.script[:c.at]))
+			report.Violation = shorten(s, w.found, slices.Clone(c.script[:c.pos]))
 			return report
 		}
 		if progress != nil && report.Runs%10000 == 0 {
@@ -61,13 +61,13 @@ func (s *stage) explore(progress func(Report)) Report {
 // run runs the world until everybody is done, or until it comes to a state that
 // is in seen. With seen nil it runs to the end.
 func (w *world) run(seen map[digest]struct{}) int {
-	defer w.bury()
+	defer w.cleanUp()
 	for i, a := range w.actors {
 		a.start(w.stage.coroutine(i))
 	}
-	var ways []way
+	var ways []event
 	for step := 1; ; step++ {
-		ways = w.waysOn(ways)
+		ways = w.possibleEvents(ways)
 		switch {
 		case len(ways) == 0:
 			w.fail("deadlock", "nobody can go on")
@@ -82,13 +82,13 @@ func (w *world) run(seen map[digest]struct{}) int {
 			}
 			seen[d] = struct{}{}
 		}
-		way := ways[w.choose.choose(len(ways))]
-		w.take(way)
+		event := ways[w.choose.choose(len(ways))]
+		w.take(event)
 		w.check()
 		if w.choose.astray {
 			w.fail("script", "the script does not fit: there are %d ways to go on", len(ways))
 		}
-		if w.found != nil || way.kind == waySettle {
+		if w.found != nil || event.kind == eventSettle {
 			return step
 		}
 	}
@@ -96,7 +96,7 @@ func (w *world) run(seen map[digest]struct{}) int {
 
 // bury ends what is left of the actors, and cuts off what timers they may have
 // left behind.
-func (w *world) bury() {
+func (w *world) cleanUp() {
 	for _, a := range w.actors {
 		if a.status == statusReady && a.co != nil {
 			a.proc.crash()
@@ -115,7 +115,7 @@ func Replay(line string, plans []Plan) (lines []string, v *Violation, err error)
 	if i < 0 {
 		return nil, nil, fmt.Errorf("there is no plan %q", name)
 	}
-	script, err := read(text)
+	script, err := parseScript(text)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -61,7 +61,7 @@ func explore(t *testing.T, p sim.Plan) sim.Report {
 	if r.Violation != nil {
 		t.Fatalf("%v", r.Violation)
 	}
-	if missing := r.Marks.Missing(p.Must); missing != nil {
+	if missing := r.Marks.Missing(p.Require); missing != nil {
 		t.Errorf("%s proves nothing about %v: none of its runs came to it", p.Name, missing)
 	}
 	return r
@@ -101,14 +101,14 @@ func golden(t *testing.T, found map[string]string) {
 // happening.
 func TestEveryMarkMustBeSeen(t *testing.T) {
 	t.Parallel()
-	must := map[sim.Mark]bool{}
+	require := map[sim.Mark]bool{}
 	for _, p := range sim.Gate() {
-		for _, m := range p.Must {
-			must[m] = true
+		for _, m := range p.Require {
+			require[m] = true
 		}
 	}
 	for _, m := range sim.AllMarks() {
-		if !must[m] {
+		if !require[m] {
 			t.Errorf("no plan has to come to %q", m)
 		}
 	}

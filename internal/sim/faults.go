@@ -3,34 +3,34 @@ package sim
 import "github.com/semelgo/semel/store"
 
 // faultWays lists what time and bad luck may do next.
-func (w *world) faultWays(into []way) []way {
+func (w *world) faultEvents(into []event) []event {
 	for i := range w.stage.scopes {
 		r := &w.rows[i]
 		if w.budget.Delays > 0 && r.waits() {
-			into = append(into, way{kind: wayDelay, who: i})
+			into = append(into, event{kind: eventDelay, index: i})
 		}
 		if w.budget.Expiries > 0 && r.expires() {
-			into = append(into, way{kind: wayExpire, who: i})
+			into = append(into, event{kind: eventExpire, index: i})
 		}
-		if w.budget.Beats > 0 && w.mayBeat(r) {
-			into = append(into, way{kind: wayBeat, who: i})
+		if w.budget.Renewals > 0 && w.mayRenew(r) {
+			into = append(into, event{kind: eventRenew, index: i})
 		}
 		if w.budget.Purges > 0 && w.mayPurge(r) {
-			into = append(into, way{kind: wayPurge, who: i})
+			into = append(into, event{kind: eventPurge, index: i})
 		}
 	}
-	if w.budget.Ages > 0 {
-		into = append(into, way{kind: wayAge})
+	if w.budget.CacheAges > 0 {
+		into = append(into, event{kind: eventAge})
 	}
-	if w.budget.Leaves > 0 {
-		into = w.leaveWays(into)
+	if w.budget.Cancels > 0 {
+		into = w.cancelEvents(into)
 	}
 	if w.budget.Crashes == 0 {
 		return into
 	}
 	for i, a := range w.actors {
-		if a.status == statusReady && a.moved() && a.speaks() {
-			into = append(into, way{kind: wayCrash, who: i})
+		if a.status == statusReady && a.moved() && a.isFirstOfProcess() {
+			into = append(into, event{kind: eventCrash, index: i})
 		}
 	}
 	return into
@@ -38,8 +38,8 @@ func (w *world) faultWays(into []way) []way {
 
 // speaks tells whether a is the first of those of its process that have come to
 // anything: they die together.
-func (a *actor) speaks() bool {
-	for _, b := range a.proc.crew {
+func (a *actor) isFirstOfProcess() bool {
+	for _, b := range a.proc.members {
 		if b.status == statusReady && b.moved() {
 			return a == b
 		}
@@ -49,32 +49,32 @@ func (a *actor) speaks() bool {
 
 // leaveWays lists who may give up: callers whose claim is on its way, by
 // themselves or with those of others.
-func (w *world) leaveWays(into []way) []way {
+func (w *world) cancelEvents(into []event) []event {
 	for i, a := range w.actors {
-		if a.leave == nil || a.helps() || a.status != statusReady || !claims(&a.op.change) {
+		if a.cancel == nil || a.isHelper() || a.status != statusReady || !isClaim(&a.op.change) {
 			continue
 		}
 		switch {
 		case a.op.kind == opWait && !a.op.settled():
-			into = append(into, way{kind: wayLeave, who: i})
+			into = append(into, event{kind: eventCancel, index: i})
 		case a.op.kind == opSwap:
-			into = append(into, way{wayLeave, i, howLost}, way{wayLeave, i, howEaten}, way{wayLeave, i, howLate})
+			into = append(into, event{eventCancel, i, resultLost}, event{eventCancel, i, resultReplyLost}, event{eventCancel, i, resultLate})
 		}
 	}
 	return into
 }
 
 // claims tells whether a change makes somebody a leader.
-func claims(c *store.Change) bool {
+func isClaim(c *store.Change) bool {
 	return c.To.State == store.InProgress && c.If.Owner != c.To.Owner
 }
 
 // mayBeat tells whether a lease is over whose leader is alive.
-func (w *world) mayBeat(r *row) bool {
-	if r.rec.State != store.InProgress || !r.come {
+func (w *world) mayRenew(r *row) bool {
+	if r.rec.State != store.InProgress || !r.due {
 		return false
 	}
-	leader := w.drawer(r.rec.Owner)
+	leader := w.ownerActor(r.rec.Owner)
 	return leader >= 0 && w.actors[leader].status == statusReady
 }
 
@@ -83,7 +83,7 @@ func (w *world) mayBeat(r *row) bool {
 func (w *world) beat(r *row) {
 	to := r.rec
 	to.Due, to.Input, to.Outcome = lease, nil, nil
-	w.swap(w.drawer(r.rec.Owner), &store.Change{If: r.rec.Token, To: to})
+	w.swap(w.ownerActor(r.rec.Owner), &store.Change{If: r.rec.Token, To: to})
 }
 
 // mayPurge tells whether a record's retention may pass now. It is longer than
@@ -93,7 +93,7 @@ func (w *world) beat(r *row) {
 // of which it knows nothing go.
 func (w *world) mayPurge(r *row) bool {
 	for _, a := range w.actors {
-		if a.unsure && a.status == statusReady {
+		if a.unknownCommit && a.status == statusReady {
 			return false
 		}
 	}
@@ -102,13 +102,13 @@ func (w *world) mayPurge(r *row) bool {
 			return false
 		}
 	}
-	return r.kept && !r.gone && (r.rec.State == store.Pending || w.stage.mode.outside == inRecordsDB)
+	return r.hasExpiry && !r.purgeable && (r.rec.State == store.Pending || w.stage.mode.outside == inRecordsDB)
 }
 
 // outlive ends the retention of a record. It goes at once, unless there is a
 // purger, that will find it.
-func (w *world) outlive(r *row) {
-	r.gone, r.past = true, true
+func (w *world) endRetention(r *row) {
+	r.purgeable, r.retentionOver = true, true
 	if w.stage.plan.Purgers == 0 {
 		w.mark(MarkPurged)
 		w.purge(r)
@@ -116,7 +116,7 @@ func (w *world) outlive(r *row) {
 }
 
 // waits tells whether the record has a delay that has not passed.
-func (r *row) waits() bool { return r.rec.State == store.Pending && !r.come }
+func (r *row) waits() bool { return r.rec.State == store.Pending && !r.due }
 
 // expires tells whether the record has a lease that is still running.
-func (r *row) expires() bool { return r.rec.State == store.InProgress && !r.come }
+func (r *row) expires() bool { return r.rec.State == store.InProgress && !r.due }

@@ -40,7 +40,7 @@ func (s shape) run(ctx context.Context, a *actor, c semel.Call) (string, bool, e
 	case shapeDo:
 		return semel.Do(ctx, a.engine, c, a.act)
 	case shapeBatch:
-		return semel.DoBatch(ctx, a.engine, c, a.handOver)
+		return semel.DoBatch(ctx, a.engine, c, a.batchFunction)
 	case shapeInline, shapeLeased:
 	}
 	return semel.DoTx(ctx, a.engine, c, a.insert)

@@ -55,7 +55,7 @@ func knownMutants() []mutant {
 			name: "success by row count", plan: "hold/replies", watch: "R3",
 			edits: []edit{
 				{"store/record.go", "s.Token == t }", "s.Token == t && s.Record == nil }"},
-				{"internal/sim/rows.go", "		w.mark(MarkEcho)\n		return store.SwapResult{Token: c.To.Token}", "		return r.standing()"},
+				{"internal/sim/rows.go", "		w.mark(MarkAlreadyApplied)\n		return store.SwapResult{Token: c.To.Token}", "		return r.current()"},
 			},
 		},
 		{

@@ -27,7 +27,7 @@ func taskMutants() []mutant {
 		},
 		{
 			name: "purge of a live lease", plan: "leased/purger", watch: "I6p",
-			edits: []edit{{"internal/sim/purge.go", " && r.gone {", " && len(w.rows) > 0 {"}},
+			edits: []edit{{"internal/sim/purge.go", " && r.purgeable {", " && len(w.rows) > 0 {"}},
 		},
 		{
 			name: "requeue without fence", plan: "task-do/workers", watch: "I5",

@@ -12,17 +12,17 @@ const (
 	opPurge
 	opBegin  // of a transaction
 	opCommit // its last statement, and the commit behind it
-	opAct    // the effect, outside
+	opEffect // the effect, outside
 	opRaise  // the fence at the receiver
 	opLook   // for evidence, at the receiver
 	opDequeue
-	opBatch  // a change and statements, all together
-	opSwapTx // of another record, in a transaction
-	opWait   // for an answer to what somebody else asks for it
-	opStart  // helping the others of its process
-	opRest   // before it asks
-	opGather // what came, or joined, in one transaction
-	opSeal   // its commit
+	opBatch       // a change and statements, all together
+	opSwapTx      // of another record, in a transaction
+	opWait        // for an answer to what somebody else asks for it
+	opStart       // helping the others of its process
+	opPause       // before it asks
+	opWriteBatch  // what came, or joined, in one transaction
+	opCommitBatch // its commit
 	opKinds
 )
 
@@ -44,38 +44,38 @@ type op struct {
 }
 
 // how says what becomes of a call.
-type how uint8
+type callResult uint8
 
 const (
 	// howOK: it is carried out and answered.
-	howOK how = iota
+	resultOK callResult = iota
 	// howLost: it never arrives; the asker gets an error.
-	howLost
+	resultLost
 	// howEaten: it is carried out, its answer is lost; the asker gets an error.
-	howEaten
+	resultReplyLost
 	// howLate: the asker gets an error, and it may yet arrive at any time.
-	howLate
+	resultLate
 	// howAborted: a commit that certainly did not happen.
-	howAborted
+	resultAborted
 	// howConflict: a commit that the database gave up in favour of others.
-	howConflict
+	resultConflict
 	// howUnsure: a commit without an answer, its last statement still on its
 	// way.
-	howUnsure
+	resultUnknown
 	// howLocked: a commit without an answer, its last statement carried out and
 	// holding the record, the decision still to come.
-	howLocked
+	resultUnknownLocked
 	// howRefused: the receiver says no, and remembers nothing.
-	howRefused
+	resultRefused
 	// howForbidden: the receiver says no, and that is the operation's answer.
-	howForbidden
+	resultForbidden
 	// howDead: the asker is dead, and this is its ghost.
-	howDead
-	hows
+	resultDead
+	callResults
 )
 
-func (h how) String() string {
-	return [hows]string{
+func (h callResult) String() string {
+	return [callResults]string{
 		"", "never arrives", "its answer is lost", "is late", "is rolled back", "is given up for others", "has no answer",
 		"has no answer and holds the record", "is refused", "is refused for good",
 		"is nobody's",
@@ -85,109 +85,109 @@ func (h how) String() string {
 // writes tells whether the call changes anything.
 func (o *op) writes() bool {
 	k := o.kind
-	return k == opSwap || k == opAct || k == opRaise || k == opPurge || k == opDequeue && !o.again
+	return k == opSwap || k == opEffect || k == opRaise || k == opPurge || k == opDequeue && !o.again
 }
 
 // outcomes lists, after howOK, what the budget lets become of o.
-func (o *op) outcomes(b *Budget, soft bool, into []how) []how {
-	into = append(into, howOK)
-	if o.kind == opWait || o.kind == opStart || o.kind == opRest {
+func (o *op) outcomes(b *Budget, soft bool, into []callResult) []callResult {
+	into = append(into, resultOK)
+	if o.kind == opWait || o.kind == opStart || o.kind == opPause {
 		return into
 	}
 	if o.kind == opSwapTx {
 		return into
 	}
-	if o.kind == opGather || o.kind == opSeal {
-		return o.gatheringOutcomes(b, into)
+	if o.kind == opWriteBatch || o.kind == opCommitBatch {
+		return o.batchOutcomes(b, into)
 	}
 	if o.kind == opCommit || o.kind == opBatch {
 		if b.Aborts > 0 {
-			into = append(into, howAborted)
+			into = append(into, resultAborted)
 		}
 		if b.Conflicts > 0 {
-			into = append(into, howConflict)
+			into = append(into, resultConflict)
 		}
-		if b.Unsure > 0 {
-			into = append(into, howUnsure)
+		if b.Unknown > 0 {
+			into = append(into, resultUnknown)
 			if !o.session.hold || soft {
-				into = append(into, howLocked)
+				into = append(into, resultUnknownLocked)
 			}
 		}
 		if o.kind == opBatch && b.Lost > 0 {
-			into = append(into, howLost)
+			into = append(into, resultLost)
 		}
 		return into
 	}
-	if o.kind == opAct && b.Refusals > 0 {
-		into = append(into, howRefused, howForbidden)
+	if o.kind == opEffect && b.Refusals > 0 {
+		into = append(into, resultRefused, resultForbidden)
 	}
 	if b.Lost == 0 {
 		return into
 	}
-	into = append(into, howLost)
+	into = append(into, resultLost)
 	if o.writes() {
-		into = append(into, howEaten)
+		into = append(into, resultReplyLost)
 	}
 	if o.writes() && o.kind != opRaise && o.kind != opPurge {
-		into = append(into, howLate)
+		into = append(into, resultLate)
 	}
 	return into
 }
 
 // gatheringOutcomes lists what else may become of a transaction that others join.
-func (o *op) gatheringOutcomes(b *Budget, into []how) []how {
-	if o.kind == opGather {
+func (o *op) batchOutcomes(b *Budget, into []callResult) []callResult {
+	if o.kind == opWriteBatch {
 		if b.Lost > 0 {
-			into = append(into, howLost)
+			into = append(into, resultLost)
 		}
 		return into
 	}
 	if b.Aborts > 0 {
-		into = append(into, howAborted)
+		into = append(into, resultAborted)
 	}
-	if b.Unsure > 0 {
-		into = append(into, howUnsure)
+	if b.Unknown > 0 {
+		into = append(into, resultUnknown)
 	}
 	return into
 }
 
 // Budget is how much may go wrong in one run.
 type Budget struct {
-	Crashes  int // of actors
-	Expiries int // of leases
-	Unsure   int // commits without an answer
-	Aborts   int // commits that are certainly rolled back
-	Lost     int // other calls without an answer
-	Refusals int // effects that the receiver refuses, or the operation itself
-	Purges   int // retentions that pass
-	Beats    int // heartbeats that come after the lease is over
-	Delays   int // of waiting records, that pass
-	Leaves   int // callers who give up while their claim is on its way
-	Ages     int // times that more than half of the memory's age passes
+	Crashes   int // of actors
+	Expiries  int // of leases
+	Unknown   int // commits without an answer
+	Aborts    int // commits that are certainly rolled back
+	Lost      int // other calls without an answer
+	Refusals  int // effects that the receiver refuses, or the operation itself
+	Purges    int // retentions that pass
+	Renewals  int // heartbeats that come after the lease is over
+	Delays    int // of waiting records, that pass
+	Cancels   int // callers who give up while their claim is on its way
+	CacheAges int // times that more than half of the memory's age passes
 	// Conflicts are transactions that are given up for others and run again. The
 	// engine rests before it does, which takes real time: have few.
 	Conflicts int
 }
 
 // spend takes h from the budget.
-func (b *Budget) spend(h how) {
+func (b *Budget) spend(h callResult) {
 	switch h {
-	case howLost, howEaten, howLate:
+	case resultLost, resultReplyLost, resultLate:
 		b.Lost--
-	case howAborted:
+	case resultAborted:
 		b.Aborts--
-	case howConflict:
+	case resultConflict:
 		b.Conflicts--
-	case howUnsure, howLocked:
-		b.Unsure--
-	case howRefused, howForbidden:
+	case resultUnknown, resultUnknownLocked:
+		b.Unknown--
+	case resultRefused, resultForbidden:
 		b.Refusals--
-	case howOK, howDead, hows:
+	case resultOK, resultDead, callResults:
 	}
 }
 
 func (b *Budget) digest(d digest) digest {
-	for _, n := range [...]int{b.Crashes, b.Expiries, b.Unsure, b.Aborts, b.Lost, b.Refusals, b.Purges, b.Beats, b.Delays, b.Conflicts, b.Leaves, b.Ages} {
+	for _, n := range [...]int{b.Crashes, b.Expiries, b.Unknown, b.Aborts, b.Lost, b.Refusals, b.Purges, b.Renewals, b.Delays, b.Conflicts, b.Cancels, b.CacheAges} {
 		d = d.add(uint64(n))
 	}
 	return d

@@ -19,7 +19,7 @@ type Plan struct {
 	Callers string
 	// Asks is how often each of them asks, until it has a final answer. Zero:
 	// once.
-	Asks int
+	Calls int
 	// Again has them ask as often even when they have one.
 	Again    bool
 	Sweepers int
@@ -31,29 +31,29 @@ type Plan struct {
 	Queued    bool
 	Workers   int
 	Rounds    int // of each worker; zero: one
-	Takes     int // how often it takes before it runs what it took; zero: once
+	Dequeues  int // how often it takes before it runs what it took; zero: once
 	Claims    int // the most it takes at a time; zero: one
 	// Joins has what is done in the first scope enqueue, in its own transaction, what
 	// is to be done in the second.
-	Joins bool
+	EnqueuesTx bool
 	// Beating lets workers renew their leases themselves, before or after what
 	// they run.
-	Beating bool
+	Renewing bool
 	// Blind: the store hands out nothing, so that workers have to look and claim.
-	Blind bool
+	NoDequeue bool
 	// Those who each do once what they are named for.
 	Redrivers, Cancellers, Reschedulers, Purgers int
 	// MaxErrors and MaxCrashes are those of an operation with Retry. Zero: two.
 	MaxErrors, MaxCrashes int
 	// Together has all callers and workers in one process, whose changes go to the
 	// store together.
-	Together bool
+	Shared bool
 	// Gathers lets these changes join others that are being written, until those
 	// commit.
-	Gathers bool
+	Joinable bool
 	// Later is how many of the callers, the last ones, come when the scheduler says so;
 	// the others are there from the beginning. They come in order.
-	Later int
+	LateCallers int
 	// Cached has engines answer repeats from memory.
 	Cached bool
 	// Scopes puts every other caller into a scope of its own, and has two records;
@@ -64,20 +64,20 @@ type Plan struct {
 	Soft   bool
 	Budget Budget
 	// Must lists what has to have happened at least once.
-	Must []Mark
+	Require []Mark
 }
 
 // stage is what all runs of a plan share.
 type stage struct {
-	plan   Plan
-	mode   mode
-	op     *semel.Operation[string]
-	scopes []string
-	calls  []map[string]semel.Call // by row and request
-	queued []store.Record          // by row: as it waits from the beginning
-	wishes []store.ID              // by row: of the wish to cancel it
-	cast   []role
-	watch  []string // invariants; none: all
+	plan      Plan
+	mode      mode
+	op        *semel.Operation[string]
+	scopes    []string
+	calls     []map[string]semel.Call // by row and request
+	queued    []store.Record          // by row: as it waits from the beginning
+	cancelIDs []store.ID              // by row: of the wish to cancel it
+	cast      []role
+	watch     []string // invariants; none: all
 
 	coroutines []*coroutine // one for each of the cast
 }
@@ -95,7 +95,7 @@ func newStage(p Plan, watch []string) (*stage, error) {
 	if p.Scopes {
 		s.scopes = append(s.scopes, "s2")
 	}
-	for p.Scopes && p.Together && len(s.scopes) < len(p.Callers) {
+	for p.Scopes && p.Shared && len(s.scopes) < len(p.Callers) {
 		s.scopes = append(s.scopes, "s"+strconv.Itoa(len(s.scopes)+1))
 	}
 	s.op = semel.Define("explored", semel.OperationOptions[string]{
@@ -103,7 +103,7 @@ func newStage(p Plan, watch []string) (*stage, error) {
 	})
 	for i, scope := range s.scopes {
 		byRequest, op := map[string]semel.Call{}, s.op
-		if p.Joins && i == joined && !s.mode.retry {
+		if p.EnqueuesTx && i == joined && !s.mode.retry {
 			// What the function enqueues is for workers, whose operations have a Retry.
 			op = semel.Define("joined", semel.OperationOptions[string]{
 				Policy: s.mode.policy(), Lease: s.mode.lease, Retry: &semel.Retry{},
@@ -113,7 +113,7 @@ func newStage(p Plan, watch []string) (*stage, error) {
 			byRequest[string(r)] = op.Call(semel.ScopeOf(scope), key, string(r))
 		}
 		s.calls = append(s.calls, byRequest)
-		s.wishes = append(s.wishes, cancelID(byRequest[p.requests()[:1]].ID()))
+		s.cancelIDs = append(s.cancelIDs, cancelID(byRequest[p.requests()[:1]].ID()))
 	}
 	s.cast = s.roles()
 	s.enqueue()
@@ -121,7 +121,7 @@ func newStage(p Plan, watch []string) (*stage, error) {
 }
 
 func setDefaults(p *Plan) {
-	for _, n := range []*int{&p.Rounds, &p.Takes, &p.Claims} {
+	for _, n := range []*int{&p.Rounds, &p.Dequeues, &p.Claims} {
 		*n = max(*n, 1)
 	}
 	for _, n := range []*int{&p.MaxErrors, &p.MaxCrashes} {

@@ -7,11 +7,11 @@ import "github.com/semelgo/semel"
 func Gate() []Plan {
 	var plans []Plan
 	for _, m := range modes() {
-		of := gateOf(m)
+		of := gatePlans(m)
 		if m.retry {
-			of = tasksOf(m)
+			of = taskPlans(m)
 		}
-		of = append(of, m.togetherOf()...)
+		of = append(of, m.sharedPlans()...)
 		for _, p := range of {
 			p.Name, p.Mode = m.name+"/"+p.Name, m.name
 			plans = append(plans, p)
@@ -20,53 +20,53 @@ func Gate() []Plan {
 	return plans
 }
 
-func gateOf(m mode) []Plan {
+func gatePlans(m mode) []Plan {
 	replies := Budget{Expiries: 1, Lost: 1, Refusals: 1}
 	if m.onError == semel.Keep && m.shape != shapeDo || m.shape == shapeBatch {
 		replies.Aborts = 1 // which is nobody's answer, and must not be kept
 	}
 	plans := []Plan{
-		{Name: "replies", Callers: "xx", Sweepers: 1, Budget: replies, Must: m.mustReplies(replies)},
+		{Name: "replies", Callers: "xx", Sweepers: 1, Budget: replies, Require: m.requireReplies(replies)},
 		{
-			Name: "requests", Callers: "xy", Sweepers: 1, Must: m.mustRequests(),
-			Budget: Budget{Crashes: 1, Expiries: 1, Unsure: 1, Refusals: 1, Purges: 1},
+			Name: "requests", Callers: "xy", Sweepers: 1, Require: m.requireRequests(),
+			Budget: Budget{Crashes: 1, Expiries: 1, Unknown: 1, Refusals: 1, Purges: 1},
 		},
 	}
 	if m.shape.inline() {
-		soft := Budget{Crashes: 1, Expiries: 2, Unsure: 1, Lost: 1, Refusals: 1}
+		soft := Budget{Crashes: 1, Expiries: 2, Unknown: 1, Lost: 1, Refusals: 1}
 		plans = append(plans, Plan{
-			Name: "soft", Callers: "xx", Sweepers: 1, Soft: true, Budget: soft, Must: m.mustFaults(soft),
+			Name: "soft", Callers: "xx", Sweepers: 1, Soft: true, Budget: soft, Require: m.requireFaults(soft),
 		})
 	}
-	plans = append(plans, m.servants()...)
+	plans = append(plans, m.taskRoles()...)
 	if m.onError == semel.Keep {
 		return plans // without refusals there is nothing to keep
 	}
-	faults := Budget{Crashes: 1, Expiries: 2, Unsure: 1, Beats: 1}
+	faults := Budget{Crashes: 1, Expiries: 2, Unknown: 1, Renewals: 1}
 	plans = append(plans,
-		Plan{Name: "faults", Callers: "xx", Sweepers: 1, Budget: faults, Must: m.mustFaults(faults)},
+		Plan{Name: "faults", Callers: "xx", Sweepers: 1, Budget: faults, Require: m.requireFaults(faults)},
 		Plan{
-			Name: "nobody", Callers: "xx", Must: []Mark{MarkCrash, MarkSettledByRetry},
-			Budget: Budget{Crashes: 1, Expiries: 1, Unsure: 1, Lost: 1},
+			Name: "nobody", Callers: "xx", Require: []Mark{MarkCrash, MarkSettledByRetry},
+			Budget: Budget{Crashes: 1, Expiries: 1, Unknown: 1, Lost: 1},
 		},
 		Plan{
-			Name: "scopes", Callers: "xx", Scopes: true, Must: []Mark{MarkCrash},
-			Budget: Budget{Crashes: 1, Expiries: 1, Unsure: 1},
+			Name: "scopes", Callers: "xx", Scopes: true, Require: []Mark{MarkCrash},
+			Budget: Budget{Crashes: 1, Expiries: 1, Unknown: 1},
 		},
 	)
 	if m.shape.inline() || m.shape == shapeLeased {
 		plans = append(plans, Plan{
-			Name: "conflict", Callers: "xx", Must: []Mark{MarkConflict, MarkReplay, MarkCrash},
+			Name: "conflict", Callers: "xx", Require: []Mark{MarkConflict, MarkReplay, MarkCrash},
 			Budget: Budget{Crashes: 1, Expiries: 1, Conflicts: 1},
 		})
 	}
-	again := Budget{Expiries: 1, Unsure: 1, Lost: 1, Refusals: 1}
+	again := Budget{Expiries: 1, Unknown: 1, Lost: 1, Refusals: 1}
 	plans = append(plans, Plan{
-		Name: "again", Callers: "x", Asks: 2, Sweepers: 1, Budget: again, Must: m.mustAgain(),
+		Name: "again", Callers: "x", Calls: 2, Sweepers: 1, Budget: again, Require: m.requireAgain(),
 	})
 	if m.doubts {
 		plans = append(plans, Plan{
-			Name: "healer", Callers: "xx", Healers: 1, Must: m.mustHealer(),
+			Name: "healer", Callers: "xx", Healers: 1, Require: m.requireHealer(),
 			Budget: Budget{Crashes: 1, Expiries: 2, Lost: 1},
 		})
 	}
@@ -75,21 +75,21 @@ func gateOf(m mode) []Plan {
 
 // servants lists what a purger may come to, and a person who wants a caller's key
 // to be tried again; and what a function leaves to do in its own transaction.
-func (m mode) servants() []Plan {
+func (m mode) taskRoles() []Plan {
 	switch m.name {
 	case "inline":
 		return []Plan{{
-			Name: "joined", Callers: "xx", Scopes: true, Joins: true,
-			Budget: Budget{Crashes: 1, Unsure: 1, Refusals: 1}, Must: []Mark{MarkCrash, MarkBusy, MarkLateCommit, MarkLateAbort, MarkUnsureOK, MarkUnsureNo},
+			Name: "joined", Callers: "xx", Scopes: true, EnqueuesTx: true,
+			Budget: Budget{Crashes: 1, Unknown: 1, Refusals: 1}, Require: []Mark{MarkCrash, MarkBusy, MarkLateCommit, MarkLateAbort, MarkUnknownOK, MarkUnknownReleased},
 		}}
 	case "leased":
 		return []Plan{{
 			Name: "purger", Callers: "xx", Purgers: 1, Budget: Budget{Crashes: 1, Refusals: 1, Purges: 1},
-			Must: []Mark{MarkRelease, MarkPurged},
+			Require: []Mark{MarkRelease, MarkPurged},
 		}}
 	case "leased-keep":
 		return []Plan{{
-			Name: "redriver", Callers: "x", Redrivers: 1, Budget: Budget{Refusals: 1}, Must: []Mark{MarkFail},
+			Name: "redriver", Callers: "x", Redrivers: 1, Budget: Budget{Refusals: 1}, Require: []Mark{MarkFail},
 		}}
 	default:
 		return nil
@@ -102,17 +102,17 @@ func Deep() []Plan {
 	var plans []Plan
 	for _, m := range modes() {
 		if m.retry {
-			plans = append(plans, deepTasksOf(m)...)
+			plans = append(plans, deepTaskPlans(m)...)
 			continue
 		}
-		faults := Budget{Crashes: 1, Expiries: 2, Unsure: 1}
-		three := Plan{Name: "three", Callers: "xxx", Sweepers: 1, Budget: faults, Must: m.mustFaults(faults)}
-		two := Plan{Name: "two", Callers: "xx", Sweepers: 2, Healers: 2, Budget: faults, Must: m.mustFaults(faults)}
+		faults := Budget{Crashes: 1, Expiries: 2, Unknown: 1}
+		three := Plan{Name: "three", Callers: "xxx", Sweepers: 1, Budget: faults, Require: m.requireFaults(faults)}
+		two := Plan{Name: "two", Callers: "xx", Sweepers: 2, Healers: 2, Budget: faults, Require: m.requireFaults(faults)}
 		if !m.doubts {
 			two.Healers = 0
 		}
-		tries := Budget{Expiries: 1, Unsure: 2, Lost: 1, Refusals: 2}
-		again := Plan{Name: "thrice", Callers: "x", Asks: 3, Sweepers: 1, Budget: tries, Must: m.mustAgain()}
+		tries := Budget{Expiries: 1, Unknown: 2, Lost: 1, Refusals: 2}
+		again := Plan{Name: "thrice", Callers: "x", Calls: 3, Sweepers: 1, Budget: tries, Require: m.requireAgain()}
 		for _, p := range []Plan{three, two, again} {
 			p.Name, p.Mode = m.name+"/"+p.Name, m.name
 			plans = append(plans, p)
@@ -122,80 +122,80 @@ func Deep() []Plan {
 }
 
 // mustFaults lists what crashes, expiries and commits without an answer lead to.
-func (m mode) mustFaults(b Budget) []Mark {
-	must := []Mark{MarkCrash, MarkReplay, MarkSettledByRetry}
-	if b.Beats > 0 && !m.shape.inline() {
-		must = append(must, MarkBeat)
+func (m mode) requireFaults(b Budget) []Mark {
+	require := []Mark{MarkCrash, MarkReplay, MarkSettledByRetry}
+	if b.Renewals > 0 && !m.shape.inline() {
+		require = append(require, MarkRenewed)
 	}
 	switch {
 	case m.shape.inline():
-		must = append(must, MarkBusy, MarkVoid)
+		require = append(require, MarkBusy, MarkVoid)
 	case m.shape != shapeDo:
-		must = append(must, MarkTakeover, MarkRequeue, MarkRelease, MarkZombie, MarkRolledBack)
+		require = append(require, MarkTakeover, MarkRequeue, MarkRelease, MarkZombie, MarkRolledBack)
 	case m.doubts && !m.repeats:
-		must = append(must, MarkDoubt, MarkSettle, MarkSettledByPerson)
+		require = append(require, MarkDoubt, MarkSettle, MarkSettledByOperator)
 	default:
-		must = append(must, MarkTakeover, MarkRequeue)
+		require = append(require, MarkTakeover, MarkRequeue)
 	}
 	if m.shape != shapeDo {
-		must = append(must, MarkLateCommit, MarkLateAbort, MarkUnsureOK, MarkUnsureNo)
+		require = append(require, MarkLateCommit, MarkLateAbort, MarkUnknownOK, MarkUnknownReleased)
 	}
 	switch m.outside {
 	case fenced:
-		must = append(must, MarkFenceHeld)
+		require = append(require, MarkFenceHeld)
 	case keyed:
-		must = append(must, MarkSecondAnswer)
+		require = append(require, MarkSecondAnswer)
 	case inRecordsDB, plain:
 	}
-	return must
+	return require
 }
 
 // mustRequests lists what a second request under the same key leads to, before
 // and after the record of the first one is gone.
-func (m mode) mustRequests() []Mark {
-	must := []Mark{MarkMismatch, MarkCrash}
+func (m mode) requireRequests() []Mark {
+	require := []Mark{MarkMismatch, MarkCrash}
 	if m.outside == inRecordsDB || m.onError == semel.Release {
-		must = append(must, MarkPurged)
+		require = append(require, MarkPurged)
 	}
-	return must
+	return require
 }
 
 // mustReplies lists what lost answers and refusals lead to.
-func (m mode) mustReplies(b Budget) []Mark {
-	must := []Mark{MarkFail, MarkReplay}
+func (m mode) requireReplies(b Budget) []Mark {
+	require := []Mark{MarkFail, MarkReplay}
 	if b.Aborts > 0 && m.shape != shapeDo {
-		must = append(must, MarkAborted)
+		require = append(require, MarkAborted)
 	}
 	if m.shape.inline() {
-		return must
+		return require
 	}
-	must = append(must, MarkEcho, MarkArrived)
+	require = append(require, MarkAlreadyApplied, MarkArrived)
 	if m.outside == fenced || m.outside == keyed || m.repeats {
-		must = append(must, MarkGiveUp)
+		require = append(require, MarkReleasedTainted)
 	}
 	if m.onError == semel.Release && m.outside != keyed {
-		must = append(must, MarkRelease)
+		require = append(require, MarkRelease)
 	}
 	if m.name == "heal" {
-		must = append(must, MarkHeal)
+		require = append(require, MarkHeal)
 	}
-	return must
+	return require
 }
 
 // mustAgain lists what a caller that asks again after it was told no leads to.
-func (m mode) mustAgain() []Mark {
-	must := []Mark{MarkFail, MarkReplay, MarkSettledByRetry}
+func (m mode) requireAgain() []Mark {
+	require := []Mark{MarkFail, MarkReplay, MarkSettledByRetry}
 	if !m.shape.inline() && m.outside != keyed && m.onError == semel.Release {
-		must = append(must, MarkRelease)
+		require = append(require, MarkRelease)
 	}
-	return must
+	return require
 }
 
 // mustHealer lists what a person who looks leads to.
-func (m mode) mustHealer() []Mark {
-	must := []Mark{MarkCrash, MarkEcho, MarkArrived}
+func (m mode) requireHealer() []Mark {
+	require := []Mark{MarkCrash, MarkAlreadyApplied, MarkArrived}
 	if !m.repeats {
-		must = append(must, MarkDoubt, MarkResolve, MarkSettle, MarkSettledByPerson)
+		require = append(require, MarkDoubt, MarkResolve, MarkSettle, MarkSettledByOperator)
 	}
-	return must
+	return require
 }

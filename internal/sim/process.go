@@ -13,27 +13,27 @@ import (
 
 // process is an engine and the actors that use it: most have one to themselves.
 type process struct {
-	w      *world
-	store  *Store
-	engine *semel.Engine[*Tx]
-	older  groupcommit.AdvanceFunc // ages the caches of the process
-	at     *actor                  // whose coroutine is executing right now
-	crew   []*actor
+	w       *world
+	store   *Store
+	engine  *semel.Engine[*Tx]
+	older   groupcommit.AdvanceFunc // ages the caches of the process
+	running *actor                  // whose coroutine is executing right now
+	members []*actor
 
-	joined int    // how many questions were asked together with others'
-	left   []int  // of the actors, those who gave up, in that order
-	busy   uint64 // the records that were found so last
+	joined   int    // how many questions were asked together with others'
+	canceled []int  // canceled actors, in that order
+	busy     uint64 // the records that were found so last
 }
 
 // process gives the actor an engine: one of its own, or that of the callers who
 // are together.
 func (w *world) process(a *actor) *process {
-	shares := w.stage.plan.Together && a.shares
+	shares := w.stage.plan.Shared && a.shares
 	if shares && w.shared != nil {
-		w.shared.crew = append(w.shared.crew, a)
+		w.shared.members = append(w.shared.members, a)
 		return w.shared
 	}
-	p := &process{w: w, store: new(Store), crew: []*actor{a}}
+	p := &process{w: w, store: new(Store), members: []*actor{a}}
 	p.store.owner.Store(p)
 	w.processes = append(w.processes, p)
 	o := semel.Options{
@@ -56,7 +56,7 @@ func (w *world) process(a *actor) *process {
 // digest covers what the actors of a process share: who waits, in which order, and
 // who helps them. What is on its way is what those who help ask for.
 func (p *process) digest(d digest) digest {
-	waiting := slices.Clone(p.crew)
+	waiting := slices.Clone(p.members)
 	slices.SortFunc(waiting, func(a, b *actor) int { return a.joined - b.joined })
 	for _, a := range waiting {
 		if a.status == statusReady && a.op.kind == opWait && !a.op.settled() {
@@ -64,17 +64,17 @@ func (p *process) digest(d digest) digest {
 		}
 	}
 	var sum uint64
-	for _, a := range p.crew {
-		if !a.helps() || a.status != statusReady {
+	for _, a := range p.members {
+		if !a.isHelper() || a.status != statusReady {
 			continue
 		}
-		x := digestSeed.text(a.what).add(uint64(a.history))
+		x := digestSeed.text(a.task).add(uint64(a.history))
 		for i := range a.op.batch {
 			x = p.w.changeDigest(x, &a.op.batch[i])
 		}
 		sum += uint64(x)
 	}
-	for _, i := range p.left {
+	for _, i := range p.canceled {
 		d = d.add(uint64(i))
 	}
 	return d.add(sum).add(p.busy)
@@ -86,44 +86,44 @@ func (p *process) digest(d digest) digest {
 // that one.
 func (p *process) crash() {
 	before := p.w.truth()
-	for _, a := range p.crew {
+	for _, a := range p.members {
 		if a.status == statusReady {
 			a.status = statusDead
 		}
 	}
 	for again := true; again; {
 		again = false
-		for i := 0; i < len(p.crew); i++ { // there may be more while they go
-			again = p.crew[i].haunt(false) || again
+		for i := 0; i < len(p.members); i++ { // there may be more while they go
+			again = p.members[i].finishGhost(false) || again
 		}
 	}
-	for _, a := range p.crew {
-		a.haunt(true)
+	for _, a := range p.members {
+		a.finishGhost(true)
 	}
 	if p.w.truth() != before {
-		p.w.fail("ghost", "%s is dead and changes things", p.crew[0].name)
+		p.w.fail("ghost", "%s is dead and changes things", p.members[0].name)
 	}
 }
 
 // haunt lets a ghost go to its end, and reports whether it did. One that waits for
 // an answer stays, unless it has to go.
-func (a *actor) haunt(must bool) bool {
+func (a *actor) finishGhost(require bool) bool {
 	waits := a.op.kind == opWait && !a.op.settled()
-	if a.status != statusDead || a.gone || a.co == nil && !a.helps() || waits && !must {
+	if a.status != statusDead || a.finished || a.co == nil && !a.isHelper() || waits && !require {
 		return false
 	}
-	a.gone = true
-	a.goOn()
+	a.finished = true
+	a.runNext()
 	return true
 }
 
 // alive tells whether no actor of the process has died, so that none has.
 func (p *process) alive() bool {
-	return !slices.ContainsFunc(p.crew, func(a *actor) bool { return a.status == statusDead })
+	return !slices.ContainsFunc(p.members, func(a *actor) bool { return a.status == statusDead })
 }
 
 // goOn runs the actor to its next call, or begins with it.
-func (a *actor) goOn() {
+func (a *actor) runNext() {
 	if a.co == nil {
 		a.note(uint64(opStart))
 		a.start(a.w.stage.coroutine(a.index))
@@ -133,50 +133,50 @@ func (a *actor) goOn() {
 }
 
 // helps tells whether the engine itself has called for the actor.
-func (a *actor) helps() bool { return a.what != "" }
+func (a *actor) isHelper() bool { return a.task != "" }
 
 // steps lets the scheduler decide when the engine's own helpers go, and when who
 // waits for them goes on.
-type steps struct{ p *process }
+type scheduler struct{ p *process }
 
-var _ groupcommit.Scheduler = steps{}
+var _ groupcommit.Scheduler = scheduler{}
 
 // Go implements [groupcommit.Scheduler].
-func (s steps) Go(what string, f func()) {
+func (s scheduler) Go(task string, f func()) {
 	p, w := s.p, s.p.w
 	n := 1
-	for _, a := range p.crew {
-		if a.what == what {
+	for _, a := range p.members {
+		if a.task == task {
 			n++
 		}
 	}
-	a := w.enlist(role{name: helperName(what, n), body: func(context.Context, *actor) { f() }, ask: p.at.ask})
-	a.what, a.proc, a.engine = what, p, p.engine
+	a := w.enlist(role{name: helperName(task, n), body: func(context.Context, *actor) { f() }, ask: p.running.ask})
+	a.task, a.proc, a.engine = task, p, p.engine
 	a.op = op{kind: opStart}
-	p.crew = append(p.crew, a)
-	if p.at.status == statusDead {
+	p.members = append(p.members, a)
+	if p.running.status == statusDead {
 		a.status = statusDead
 	}
 }
 
 const (
-	flushes     = "flush"
-	recordsLate = "record late"
-	givesUp     = "give up"
+	taskFlush      = "flush"
+	taskRecordLate = "record late"
+	taskGiveUp     = "give up"
 )
 
 // helperName is what the n-th of those who do what is called.
-func helperName(what string, n int) string {
-	letter := map[string]string{flushes: "F", recordsLate: "L", givesUp: "G"}[what]
+func helperName(task string, n int) string {
+	letter := map[string]string{taskFlush: "F", taskRecordLate: "L", taskGiveUp: "G"}[task]
 	return letter + strconv.Itoa(n)
 }
 
 // errHaunts ends a ghost whose answer will never come.
-var errHaunts = errors.New("a ghost waits for its answer")
+var errGhost = errors.New("a ghost waits for its answer")
 
 // Wait implements [groupcommit.Scheduler].
-func (s steps) Wait(ctx context.Context, question any, settled func() bool) {
-	a := s.p.at
+func (s scheduler) Wait(ctx context.Context, question any, settled func() bool) {
+	a := s.p.running
 	s.p.joined++
 	a.joined = s.p.joined
 	o := op{kind: opWait, settled: settled}
@@ -187,19 +187,19 @@ func (s steps) Wait(ctx context.Context, question any, settled func() bool) {
 		o.row = a.w.indexOf(q)
 	}
 	for !settled() && ctx.Err() == nil {
-		if a.call(o) == howDead && !settled() {
-			panic(errHaunts) //nolint:forbidigo // nothing else ends who waits for ever
+		if a.call(o) == resultDead && !settled() {
+			panic(errGhost) //nolint:forbidigo // nothing else ends who waits for ever
 		}
 	}
 }
 
 // behind is the actor for whom a asks for a change: its own, unless it helps those
 // of its process.
-func (w *world) behind(a *actor, c *store.Change) int {
-	if !a.helps() {
+func (w *world) requester(a *actor, c *store.Change) int {
+	if !a.isHelper() {
 		return a.index
 	}
-	if i := w.drawer(c.To.Owner); i >= 0 && w.actors[i].proc == a.proc {
+	if i := w.ownerActor(c.To.Owner); i >= 0 && w.actors[i].proc == a.proc {
 		return i
 	}
 	return a.index

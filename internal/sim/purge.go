@@ -18,12 +18,12 @@ func (s *Store) Purge(context.Context, int) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	if a.call(op{kind: opPurge}) != howOK {
+	if a.call(op{kind: opPurge}) != resultOK {
 		return 0, errLost
 	}
 	var found []int
 	for i := range a.w.rows {
-		if a.w.rows[i].gone {
+		if a.w.rows[i].purgeable {
 			found = append(found, i)
 			a.note(uint64(i))
 		}
@@ -44,22 +44,22 @@ func (a *actor) remove(i int) (int, error) {
 	w, r := a.w, &a.w.rows[i]
 	h := a.call(op{kind: opPurge, row: i})
 	removed := 0
-	if (h == howOK || h == howEaten) && r.gone {
-		w.judgePurge(a, r)
+	if (h == resultOK || h == resultReplyLost) && r.purgeable {
+		w.checkPurge(a, r)
 		w.purge(r)
 		removed = 1
 	}
-	if h != howOK {
+	if h != resultOK {
 		return 0, errLost
 	}
 	a.note(uint64(removed))
-	w.say("%d removed", removed)
+	w.logf("%d removed", removed)
 	return removed, nil
 }
 
 // judgePurge sees a record removed.
-func (w *world) judgePurge(a *actor, r *row) {
-	if !r.past || r.rec.State.Unfinished() || r.rec.State == store.Absent {
+func (w *world) checkPurge(a *actor, r *row) {
+	if !r.retentionOver || r.rec.State.Unfinished() || r.rec.State == store.Absent {
 		w.fail("I6p", "%s removes %s", a.name, w.token(r.rec.Token))
 	}
 	if !r.rec.State.Final() && w.enqueued(w.indexOf(r.id)) {
@@ -71,7 +71,7 @@ func (w *world) judgePurge(a *actor, r *row) {
 // enqueued tells whether somebody was told that the call of this record waits.
 func (w *world) enqueued(row int) bool {
 	for _, a := range w.actors {
-		if a.told.tale == toldQueued && a.told.of.row == row && a.told.epoch == w.rows[row].epoch {
+		if a.response.kind == responseQueued && a.response.of.row == row && a.response.epoch == w.rows[row].epoch {
 			return true
 		}
 	}

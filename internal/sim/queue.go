@@ -14,9 +14,9 @@ var _ store.Dequeuer = queueStore{}
 // offers is the store as the plan says that it is.
 func (s *stage) offers(p *process) store.TxStore[*Tx] {
 	switch {
-	case s.plan.Gathers:
-		return gatherStore{p.store}
-	case s.plan.Workers == 0 || s.plan.Blind:
+	case s.plan.Joinable:
+		return joinableStore{p.store}
+	case s.plan.Workers == 0 || s.plan.NoDequeue:
 		return p.store
 	default:
 		return queueStore{p.store}
@@ -32,23 +32,23 @@ func (s queueStore) Dequeue(_ context.Context, d store.Dequeue) ([]store.Record,
 	asked := op{kind: opDequeue, again: d.Reread}
 	asked.change.To.Owner = d.Owner
 	h := a.call(asked)
-	if h == howLate {
-		a.w.post(post{actor: a.index, take: &d})
+	if h == resultLate {
+		a.w.lateRequest(lateRequest{actor: a.index, take: &d})
 	}
 	var claimed []*row
-	if h == howOK || h == howEaten {
+	if h == resultOK || h == resultReplyLost {
 		claimed = a.w.dequeue(a.index, d)
 	}
-	if h != howOK {
+	if h != resultOK {
 		return nil, errLost
 	}
 	records := make([]store.Record, len(claimed))
 	for i, r := range claimed {
 		records[i] = *r.read()
-		a.noteStanding(r.standing())
+		a.noteResult(r.current())
 	}
 	a.note(uint64(len(claimed)))
-	a.w.say("%d claimed", len(claimed))
+	a.w.logf("%d claimed", len(claimed))
 	return records, nil
 }
 
@@ -63,7 +63,7 @@ func (w *world) dequeue(actor int, d store.Dequeue) []*row {
 			if r.rec.State == store.InProgress && r.rec.Owner == d.Owner {
 				claimed = append(claimed, r)
 			}
-		case r.rec.State == store.Pending && r.come && w.writer(i, nil) == nil && len(claimed) < d.Limit:
+		case r.rec.State == store.Pending && r.due && w.writer(i, nil) == nil && len(claimed) < d.Limit:
 			c := d.Claim(r.rec)
 			w.write(actor, r, &c)
 			claimed = append(claimed, r)

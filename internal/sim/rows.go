@@ -9,17 +9,17 @@ import (
 // row is a record as the store keeps it. Time does not pass by itself: a lease
 // runs until the scheduler says that it is over.
 type row struct {
-	id      store.ID
-	scope   string
-	rec     store.Record // the zero Token: nothing stands
-	come    bool         // Due has come
-	kept    bool         // has a time at which it may be purged
-	gone    bool         // and that is now
-	past    bool         // because the scheduler said so
-	over    bool         // is a takeover
-	wish    bool         // asks for another one's attempt to be cancelled
-	epoch   int          // how often the record was purged
-	request string       // the letter it was created for
+	id              store.ID
+	scope           string
+	rec             store.Record // the zero Token: nothing stands
+	due             bool         // Due has come
+	hasExpiry       bool         // has a time at which it may be purged
+	purgeable       bool         // retention is over
+	retentionOver   bool         // because the scheduler said so
+	takenOver       bool         // is a takeover
+	isCancelRequest bool         // asks for another one's attempt to be cancelled
+	epoch           int          // how often the record was purged
+	request         string       // the letter it was created for
 }
 
 // age is what is read as Age and Since: the explorer's time does not pass.
@@ -32,19 +32,19 @@ func (r *row) read() *store.Record {
 	}
 	rec := r.rec
 	rec.Age, rec.Since = age, age
-	if r.come {
+	if r.due {
 		rec.Due = -1
 	}
 	return &rec
 }
 
-func (r *row) standing() store.SwapResult {
+func (r *row) current() store.SwapResult {
 	return store.SwapResult{Token: r.rec.Token, Record: r.read()}
 }
 
 // mayChange tells whether c would be carried out now. What has no time has come.
 func (r *row) mayChange(c *store.Change) bool {
-	return r.rec.Token == c.If && (!c.IfDue || r.come || !timed(r.rec.State))
+	return r.rec.Token == c.If && (!c.IfDue || r.due || !timed(r.rec.State))
 }
 
 // timed tells whether records in this state have a Due.
@@ -68,10 +68,10 @@ func (r *row) set(to store.Record) {
 	if !timed(to.State) {
 		r.rec.Due = 0
 	}
-	r.come = timed(to.State) && to.Due <= 0
-	r.kept = to.Expire > 0 && !to.State.Unfinished()
-	r.gone, r.past = r.kept && to.Expire < time.Second, false
-	if !r.kept {
+	r.due = timed(to.State) && to.Due <= 0
+	r.hasExpiry = to.Expire > 0 && !to.State.Unfinished()
+	r.purgeable, r.retentionOver = r.hasExpiry && to.Expire < time.Second, false
+	if !r.hasExpiry {
 		r.rec.Expire = 0
 	}
 }
@@ -85,19 +85,19 @@ func keep(to, before []byte) []byte {
 
 // purge removes the record. Once its retention is over its key is a new one.
 func (r *row) purge() {
-	r.rec, r.come, r.kept, r.gone = store.Record{}, false, false, false
-	if r.past {
-		r.past = false
+	r.rec, r.due, r.hasExpiry, r.purgeable = store.Record{}, false, false, false
+	if r.retentionOver {
+		r.retentionOver = false
 		r.epoch++
 	}
 }
 
 func (w *world) rowDigest(d digest, r *row) digest {
-	d = d.add(uint64(r.rec.State)).add(uint64(r.rec.Attempt)).add(w.nameOf(r.rec.Owner)).add(uint64(r.epoch))
+	d = d.add(uint64(r.rec.State)).add(uint64(r.rec.Attempt)).add(w.ownerNumber(r.rec.Owner)).add(uint64(r.epoch))
 	if r.rec.State == store.Absent {
 		return d
 	}
-	d = d.flag(r.come).flag(r.kept).flag(r.gone).flag(r.rec.Tainted).flag(r.over && w.shared != nil)
+	d = d.flag(r.due).flag(r.hasExpiry).flag(r.purgeable).flag(r.rec.Tainted).flag(r.takenOver && w.shared != nil)
 	return d.bytes(r.rec.Fingerprint).bytes(r.rec.Outcome)
 }
 
@@ -109,10 +109,10 @@ func (w *world) swap(actor int, c *store.Change) store.SwapResult {
 		w.write(actor, r, c)
 		return store.SwapResult{Token: c.To.Token}
 	case r.rec.Token == c.To.Token:
-		w.mark(MarkEcho)
+		w.mark(MarkAlreadyApplied)
 		return store.SwapResult{Token: c.To.Token}
 	default:
-		return r.standing()
+		return r.current()
 	}
 }
 
@@ -121,14 +121,14 @@ func (w *world) write(actor int, r *row, c *store.Change) {
 	before := *r
 	r.set(c.To)
 	if before.rec.Token != c.To.Token {
-		r.over = before.rec.State == store.InProgress && c.To.State == store.InProgress
+		r.takenOver = before.rec.State == store.InProgress && c.To.State == store.InProgress
 	}
-	w.judge(actor, &before, r)
+	w.checkChange(actor, &before, r)
 }
 
 // noteStanding adds what the store answered to what the actor knows.
-func (a *actor) noteStanding(s store.SwapResult) {
-	d := digestSeed.flag(s.Busy).add(uint64(s.Token.State)).add(uint64(s.Token.Attempt)).add(a.w.nameOf(s.Token.Owner))
+func (a *actor) noteResult(s store.SwapResult) {
+	d := digestSeed.flag(s.Busy).add(uint64(s.Token.State)).add(uint64(s.Token.Attempt)).add(a.w.ownerNumber(s.Token.Owner))
 	if s.Record != nil {
 		due := s.Record.Due <= 0
 		d = d.flag(due).flag(s.Record.Tainted).bytes(s.Record.Fingerprint).bytes(s.Record.Outcome)

@@ -19,7 +19,7 @@ type session struct {
 }
 
 // post is a request that its sender has given up and that may yet arrive.
-type post struct {
+type lateRequest struct {
 	actor  int
 	change *store.Change // to the store
 	take   *store.Dequeue
@@ -44,7 +44,7 @@ func (w *world) close(s *session) {
 
 // leave is a client that died having sent its commit: the server may still get
 // it, or notice that nobody is there.
-func (w *world) leave(s *session) { s.orphan = true }
+func (w *world) orphan(s *session) { s.orphan = true }
 
 // holder is a transaction other than s that has the right to the record, or nil.
 func (w *world) holder(row int, s *session) *session {
@@ -95,17 +95,17 @@ func (w *world) commit(s *session) bool {
 func (w *world) writeAll(s *session) {
 	for i := range s.writes {
 		c := &s.writes[i]
-		w.write(w.behind(w.actors[s.actor], c), w.row(c.To.ID), c)
+		w.write(w.requester(w.actors[s.actor], c), w.row(c.To.ID), c)
 	}
 }
 
-func (w *world) post(p post) { w.posts = append(w.posts, p) }
+func (w *world) lateRequest(p lateRequest) { w.lateRequests = append(w.lateRequests, p) }
 
 // arrive lets a late request reach its receiver after all. Nobody hears the
 // answer.
-func (w *world) arrive(i int) {
-	p := w.posts[i]
-	w.posts = append(w.posts[:i], w.posts[i+1:]...)
+func (w *world) deliverLate(i int) {
+	p := w.lateRequests[i]
+	w.lateRequests = append(w.lateRequests[:i], w.lateRequests[i+1:]...)
 	if p.change != nil {
 		w.swap(p.actor, p.change)
 		return
@@ -131,13 +131,13 @@ func (w *world) sessionsDigest(d digest) digest {
 		}
 		sum += uint64(x)
 	}
-	for _, p := range w.posts {
-		x := digestSeed.add(uint64(p.actor)).text(p.value).add(w.nameOf(p.effect.owner))
+	for _, p := range w.lateRequests {
+		x := digestSeed.add(uint64(p.actor)).text(p.value).add(w.ownerNumber(p.effect.owner))
 		if p.change != nil {
 			x = w.changeDigest(x, p.change)
 		}
 		if p.take != nil {
-			x = x.add(w.nameOf(p.take.Owner)).add(uint64(p.take.Limit))
+			x = x.add(w.ownerNumber(p.take.Owner)).add(uint64(p.take.Limit))
 		}
 		sum += uint64(x)
 	}
@@ -145,7 +145,7 @@ func (w *world) sessionsDigest(d digest) digest {
 }
 
 func (w *world) changeDigest(d digest, c *store.Change) digest {
-	d = d.add(uint64(c.If.State)).add(uint64(c.If.Attempt)).add(w.nameOf(c.If.Owner)).flag(c.IfDue)
-	d = d.add(uint64(c.To.State)).add(uint64(c.To.Attempt)).add(w.nameOf(c.To.Owner)).flag(c.To.Due <= 0)
+	d = d.add(uint64(c.If.State)).add(uint64(c.If.Attempt)).add(w.ownerNumber(c.If.Owner)).flag(c.IfDue)
+	d = d.add(uint64(c.To.State)).add(uint64(c.To.Attempt)).add(w.ownerNumber(c.To.Owner)).flag(c.To.Due <= 0)
 	return d.bytes(c.To.Outcome)
 }

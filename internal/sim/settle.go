@@ -10,10 +10,10 @@ import (
 // of the key must settle it as the policy says, with or without a sweeper
 // having been there first.
 func (w *world) settle() {
-	w.checkLeft()
+	w.checkAbandonedClaims()
 	w.settling = true
 	for i := range w.stage.scopes {
-		if w.stage.plan.Joins && i == joined && w.rows[i].rec.State == store.Absent {
+		if w.stage.plan.EnqueuesTx && i == joined && w.rows[i].rec.State == store.Absent {
 			continue // what it was enqueued with has failed
 		}
 		if w.stage.mode.retry && w.rows[i].rec.State != store.Absent && w.choose.choose(2) == 1 {
@@ -37,9 +37,9 @@ func (w *world) settleTask(i int) {
 			w.fail("I12", "%s is in doubt, which its policy rules out", w.token(r.rec.Token))
 			return
 		case r.rec.State == store.InDoubt:
-			w.alone(role{name: "person", body: decider, ask: request{row: i, person: true}})
+			w.alone(role{name: "person", body: finalResolver, ask: request{row: i, person: true}})
 		}
-		r.come = r.come || timed(r.rec.State)
+		r.due = r.due || timed(r.rec.State)
 		w.alone(role{name: "sweeper", body: sweeper, ask: request{row: i}})
 		w.alone(role{name: "worker", body: worker, ask: request{row: i}})
 	}
@@ -48,7 +48,7 @@ func (w *world) settleTask(i int) {
 
 func (w *world) settleRow(i int) {
 	r := &w.rows[i]
-	r.come = r.come || timed(r.rec.State)
+	r.due = r.due || timed(r.rec.State)
 	if w.choose.choose(2) == 1 {
 		w.alone(role{name: "sweeper", body: sweeper, ask: request{row: i}})
 	}
@@ -59,14 +59,14 @@ func (w *world) settleRow(i int) {
 	asked := request{row: i, fp: fp}
 	by := MarkSettledByRetry
 	for range 3 {
-		t := w.alone(role{name: "retry", body: caller, ask: asked}).told
+		t := w.alone(role{name: "retry", body: caller, ask: asked}).response
 		switch {
-		case t.ok(), t.tale == toldFailed:
+		case t.ok(), t.kind == responseFailed:
 			w.mark(by)
 			return
 		case r.rec.State == store.InDoubt && w.stage.mode.doubts:
-			by = MarkSettledByPerson
-			w.alone(role{name: "person", body: decider, ask: request{row: i, person: true}})
+			by = MarkSettledByOperator
+			w.alone(role{name: "person", body: finalResolver, ask: request{row: i, person: true}})
 		default:
 			w.fail("I12", "a retry after everything is over is told %v", t)
 			return
@@ -81,8 +81,8 @@ func (w *world) alone(c role) *actor {
 	a := w.enlist(c)
 	a.free = true
 	a.boot()
-	a.proc.at = a
+	a.proc.running = a
 	a.body(context.WithValue(context.Background(), actorKey{}, a), a)
-	a.status, a.proc.at = statusDone, nil
+	a.status, a.proc.running = statusDone, nil
 	return a
 }

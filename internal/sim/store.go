@@ -30,17 +30,17 @@ var (
 var (
 	errLost    = errors.New("connection lost")
 	errAborted = errors.New("could not serialize")
-	errBuried  = errors.New("the run is over")
+	errRunOver = errors.New("the run is over")
 )
 
 // actor is who may call the store now: nobody, when a timer of a run that is
 // over goes off.
 func (s *Store) actor() (*actor, error) {
 	p := s.owner.Load()
-	if p == nil || p.at == nil {
-		return nil, errBuried
+	if p == nil || p.running == nil {
+		return nil, errRunOver
 	}
-	return p.at, nil
+	return p.running, nil
 }
 
 // Swap implements [store.Store].
@@ -49,7 +49,7 @@ func (s *Store) Swap(_ context.Context, changes []store.Change) ([]store.SwapRes
 	if err != nil {
 		return nil, err
 	}
-	if a.what == flushes {
+	if a.task == taskFlush {
 		return a.flush(changes)
 	}
 	answers := make([]store.SwapResult, len(changes))
@@ -64,28 +64,28 @@ func (s *Store) Swap(_ context.Context, changes []store.Change) ([]store.SwapRes
 func (a *actor) swap(c *store.Change) (store.SwapResult, error) {
 	w, row := a.w, a.w.indexOf(c.To.ID)
 	h := a.call(op{kind: opSwap, row: row, change: *c})
-	if h == howDead {
-		return afterlife(c.To), nil
+	if h == resultDead {
+		return ghostResult(c.To), nil
 	}
-	if h == howLate {
+	if h == resultLate {
 		late := *c
-		w.post(post{actor: w.behind(a, c), change: &late})
+		w.lateRequest(lateRequest{actor: w.requester(a, c), change: &late})
 	}
 	var answer store.SwapResult
-	if h == howOK || h == howEaten {
-		answer = w.asked(a, c)
+	if h == resultOK || h == resultReplyLost {
+		answer = w.applySwap(a, c)
 	}
-	if h != howOK {
+	if h != resultOK {
 		return store.SwapResult{}, errLost
 	}
-	a.noteStanding(answer)
-	w.sayStanding(answer, answer.Applied(*c))
+	a.noteResult(answer)
+	w.logResult(answer, answer.Applied(*c))
 	return answer, nil
 }
 
 // afterlife is what a ghost is told of every record: that it is final and
 // somebody else's, so that it has nothing left to do.
-func afterlife(r store.Record) store.SwapResult {
+func ghostResult(r store.Record) store.SwapResult {
 	r.Token = store.Token{State: store.Succeeded, Attempt: ^uint32(0), Owner: ^uint64(0)}
 	r.Outcome = []byte(`j""`)
 	return store.SwapResult{Token: r.Token, Record: &r}
@@ -97,15 +97,15 @@ func (s *Store) Get(_ context.Context, ids []store.ID) ([]store.SwapResult, erro
 	if err != nil {
 		return nil, err
 	}
-	if a.call(op{kind: opGet, row: a.w.indexOf(ids[0])}) != howOK {
+	if a.call(op{kind: opGet, row: a.w.indexOf(ids[0])}) != resultOK {
 		return nil, errLost
 	}
 	answers := make([]store.SwapResult, len(ids))
 	for i, id := range ids {
-		answers[i] = a.w.row(id).standing()
-		a.noteStanding(answers[i])
+		answers[i] = a.w.row(id).current()
+		a.noteResult(answers[i])
 		a.readFor(id, answers[i])
-		a.w.sayStanding(answers[i], false)
+		a.w.logResult(answers[i], false)
 	}
 	return answers, nil
 }
@@ -116,29 +116,29 @@ func (s *Store) Scan(_ context.Context, q store.Query) ([]store.Record, error) {
 	if err != nil {
 		return nil, err
 	}
-	if a.call(op{kind: opScan}) != howOK {
+	if a.call(op{kind: opScan}) != resultOK {
 		return nil, errLost
 	}
 	var found []store.Record
 	for i := range a.w.rows {
 		r := &a.w.rows[i]
 		rec := r.read()
-		if rec == nil || q.State != store.Absent && rec.State != q.State || q.Due && !r.come ||
+		if rec == nil || q.State != store.Absent && rec.State != q.State || q.Due && !r.due ||
 			q.Operation != "" && q.Operation != rec.Operation {
 			continue
 		}
 		found = append(found, *rec)
-		a.noteStanding(r.standing())
+		a.noteResult(r.current())
 	}
 	a.note(uint64(len(found)))
-	a.w.say("%d found", len(found))
+	a.w.logf("%d found", len(found))
 	return found, nil
 }
 
 // Capabilities implements [store.Store].
 func (s *Store) Capabilities(context.Context) (store.Capabilities, error) {
 	caps := store.Capabilities{SameTx: true, Linearizable: true, Survives: store.PowerLoss, MaxOutcome: 1 << 20, MaxBatch: maxBatch}
-	if p := s.owner.Load(); p != nil && p.w.stage.plan.Together {
+	if p := s.owner.Load(); p != nil && p.w.stage.plan.Shared {
 		caps.ConcurrentSwaps = 1
 	}
 	return caps, nil
@@ -156,7 +156,7 @@ func (s *Store) SetAdvance(older groupcommit.AdvanceFunc) {
 // Scheduler implements [groupcommit.Scheduled].
 func (s *Store) Scheduler() groupcommit.Scheduler {
 	if p := s.owner.Load(); p != nil && p == p.w.shared {
-		return steps{p}
+		return scheduler{p}
 	}
 	return nil
 }

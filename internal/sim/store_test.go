@@ -42,7 +42,7 @@ func freeStore(t *testing.T) (*Store, store.ID) {
 	a := w.enlist(role{name: "F"})
 	a.free = true
 	a.boot()
-	a.proc.at = a
+	a.proc.running = a
 	return a.proc.store, w.rows[0].id
 }
 
@@ -164,13 +164,13 @@ func (p *pair) batch(ctx context.Context, t *testing.T) {
 		p.sameBatch(ctx, t, c, hold)
 		return
 	}
-	written := []store.Change{p.change()}
+	isWritten := []store.Change{p.change()}
 	var txs *Tx
 	_, _ = p.sim.Atomic(ctx, p.id, hold, func(ctx context.Context, tx *Tx, _ store.SwapResult) (*store.Change, error) {
 		txs = tx
 		_, err := p.ref.Atomic(ctx, p.id, hold, func(ctx context.Context, tx *memory.Tx, _ store.SwapResult) (*store.Change, error) {
-			got, err1 := p.sim.SwapTx(ctx, txs, written)
-			want, err2 := p.ref.SwapTx(ctx, tx, written)
+			got, err1 := p.sim.SwapTx(ctx, txs, isWritten)
+			want, err2 := p.ref.SwapTx(ctx, tx, isWritten)
 			p.same(t, "SwapTx", got[0], want[0], err1, err2)
 			p.sameBatch(ctx, t, c, hold)
 			return nil, errHandler

@@ -11,7 +11,7 @@ import (
 type trace struct{ lines []string }
 
 // say adds what came of the step that is told.
-func (w *world) say(format string, args ...any) {
+func (w *world) logf(format string, args ...any) {
 	if w.trace == nil || len(w.trace.lines) == 0 {
 		return
 	}
@@ -23,56 +23,56 @@ func (w *world) say(format string, args ...any) {
 	*last += sep + fmt.Sprintf(format, args...)
 }
 
-func (w *world) tellWay(way way) {
+func (w *world) logEvent(event event) {
 	if w.trace == nil {
 		return
 	}
-	w.trace.lines = append(w.trace.lines, fmt.Sprintf("%3d  %s", len(w.trace.lines)+1, w.wayText(way)))
+	w.trace.lines = append(w.trace.lines, fmt.Sprintf("%3d  %s", len(w.trace.lines)+1, w.eventText(event)))
 }
 
-func (w *world) wayText(way way) string {
-	switch way.kind {
-	case wayGo:
-		a := w.actors[way.who]
+func (w *world) eventText(event event) string {
+	switch event.kind {
+	case eventCall:
+		a := w.actors[event.index]
 		text := a.name + " " + w.opText(&a.op)
-		if way.how != howOK {
-			text += ", which " + way.how.String()
+		if event.callResult != resultOK {
+			text += ", which " + event.callResult.String()
 		}
 		return text
-	case wayCommit:
-		return w.actors[w.sessions[way.who].actor].name + "'s transaction commits after all, if it still can"
-	case wayAbort:
-		return w.actors[w.sessions[way.who].actor].name + "'s transaction is rolled back by the server"
-	case wayArrive:
-		return w.actors[w.posts[way.who].actor].name + "'s late request arrives after all"
-	case wayExpire:
-		return "the lease of " + w.token(w.rows[way.who].rec.Token) + " is over"
-	case wayBeat:
-		return "the leader renews " + w.token(w.rows[way.who].rec.Token) + " all the same"
-	case wayPurge:
-		return "the retention of " + w.token(w.rows[way.who].rec.Token) + " is over"
-	case wayLeave:
-		a := w.actors[way.who]
+	case eventCommit:
+		return w.actors[w.sessions[event.index].actor].name + "'s transaction commits after all, if it still can"
+	case eventAbort:
+		return w.actors[w.sessions[event.index].actor].name + "'s transaction is rolled back by the server"
+	case eventLateArrival:
+		return w.actors[w.lateRequests[event.index].actor].name + "'s late request arrives after all"
+	case eventExpire:
+		return "the lease of " + w.token(w.rows[event.index].rec.Token) + " is over"
+	case eventRenew:
+		return "the leader renews " + w.token(w.rows[event.index].rec.Token) + " all the same"
+	case eventPurge:
+		return "the retention of " + w.token(w.rows[event.index].rec.Token) + " is over"
+	case eventCancel:
+		a := w.actors[event.index]
 		text := a.name + " gives up before it can " + w.opText(&a.op)
-		if way.how != howOK {
-			text += ", which " + way.how.String()
+		if event.callResult != resultOK {
+			text += ", which " + event.callResult.String()
 		}
 		return text
-	case wayAge:
+	case eventAge:
 		return "what is remembered gets older"
-	case wayDelay:
-		return "what waits as " + w.token(w.rows[way.who].rec.Token) + " is due"
-	case wayCrash:
-		a := w.actors[way.who]
+	case eventDelay:
+		return "what waits as " + w.token(w.rows[event.index].rec.Token) + " is due"
+	case eventCrash:
+		a := w.actors[event.index]
 		return a.name + " dies before it can " + w.opText(&a.op)
-	case waySettle:
+	case eventSettle:
 	}
 	return "everybody is done; a retry comes"
 }
 
 func (w *world) opText(o *op) string {
 	text := o.kind.String()
-	if len(w.stage.scopes) > 1 || w.rows[o.row].wish {
+	if len(w.stage.scopes) > 1 || w.rows[o.row].isCancelRequest {
 		text += " in " + w.rows[o.row].scope
 	}
 	switch k := o.kind; {
@@ -89,7 +89,7 @@ func (w *world) opText(o *op) string {
 		text += ", holding the record"
 	case k == opDequeue && o.again:
 		text += " what an earlier one claimed"
-	case k == opAct || k == opRaise:
+	case k == opEffect || k == opRaise:
 		text += fmt.Sprintf(" as attempt %d", o.attempt.attempt)
 	}
 	return text
@@ -116,14 +116,14 @@ func (w *world) token(t store.Token) string {
 	return fmt.Sprintf("%v(%d,?)", t.State, t.Attempt)
 }
 
-func (w *world) sayStanding(s store.SwapResult, inForce bool) {
+func (w *world) logResult(s store.SwapResult, inForce bool) {
 	switch {
 	case w.trace == nil:
 	case inForce:
-		w.say("in force")
+		w.logf("in force")
 	case s.Busy:
-		w.say("busy")
+		w.logf("busy")
 	default:
-		w.say("%s stands", w.token(s.Token))
+		w.logf("%s stands", w.token(s.Token))
 	}
 }

@@ -18,16 +18,16 @@ func (s *Store) Atomic(ctx context.Context, id store.ID, hold bool,
 		return store.NotCommitted, err
 	}
 	w, row := a.w, a.w.indexOf(id)
-	if a.call(op{kind: opBegin, row: row, hold: hold}) != howOK {
+	if a.call(op{kind: opBegin, row: row, hold: hold}) != resultOK {
 		return store.NotCommitted, errLost
 	}
-	stands := w.rows[row].standing()
+	stands := w.rows[row].current()
 	if hold && w.holder(row, nil) != nil {
 		w.mark(MarkBusy)
 		stands, hold = store.SwapResult{Busy: true}, false
 	}
-	a.noteStanding(stands)
-	w.sayStanding(stands, false)
+	a.noteResult(stands)
+	w.logResult(stands, false)
 	tx := w.open(a, row, hold)
 	returned := false
 	defer func() {
@@ -40,7 +40,7 @@ func (s *Store) Atomic(ctx context.Context, id store.ID, hold bool,
 		returned = true
 		if w.close(tx); a.status == statusDead && tx.holds() {
 			w.sessions = append(w.sessions, tx) // until the server notices
-			w.leave(tx)
+			w.orphan(tx)
 		}
 		return store.NotCommitted, errors.Join(err, endless(err))
 	}
@@ -65,31 +65,31 @@ func (a *actor) commit(tx *session) (store.Verdict, error) {
 	w := a.w
 	tx.commits = true
 	h := a.call(op{kind: opCommit, row: tx.row, change: *tx.change, session: tx})
-	if h == howDead {
-		w.leave(tx)
+	if h == resultDead {
+		w.orphan(tx)
 		return store.NotCommitted, store.ErrSuperseded
 	}
-	if h == howAborted {
+	if h == resultAborted {
 		w.mark(MarkAborted)
 		w.close(tx)
 		return store.NotCommitted, errAborted
 	}
-	if h == howConflict {
+	if h == resultConflict {
 		w.mark(MarkConflict)
 		w.close(tx)
 		return store.NotCommitted, store.ErrConflict
 	}
-	locked := h == howLocked && w.rows[tx.row].mayChange(tx.change)
-	if h == howUnsure || locked {
+	locked := h == resultUnknownLocked && w.rows[tx.row].mayChange(tx.change)
+	if h == resultUnknown || locked {
 		a.note(1)
-		tx.orphan, tx.locked, a.unsure = true, locked, true
+		tx.orphan, tx.locked, a.unknownCommit = true, locked, true
 		return store.Unknown, errLost
 	}
 	if !w.commit(tx) {
 		return a.rolledBack()
 	}
 	a.note(1)
-	w.say("committed")
+	w.logf("committed")
 	return store.Committed, nil
 }
 
@@ -100,7 +100,7 @@ func (a *actor) rolledBack() (store.Verdict, error) {
 	if a.taken {
 		a.w.mark(MarkZombie)
 	}
-	a.w.say("not in force, rolled back")
+	a.w.logf("not in force, rolled back")
 	return store.NotCommitted, store.ErrSuperseded
 }
 

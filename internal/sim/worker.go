@@ -12,10 +12,10 @@ import (
 func enqueuer(ctx context.Context, a *actor) {
 	added, err := semel.Enqueue(ctx, a.engine, a.w.stage.call(a.ask), semel.EnqueueOptions{})
 	if err != nil {
-		a.hear(tell("", false, err))
+		a.receiveResponse(toResponse("", false, err))
 		return
 	}
-	a.hear(told{tale: toldQueued, epoch: a.w.rows[a.ask.row].epoch})
+	a.receiveResponse(response{kind: responseQueued, epoch: a.w.rows[a.ask.row].epoch})
 	if added {
 		a.w.mark(MarkQueued)
 	} else {
@@ -28,7 +28,7 @@ func worker(ctx context.Context, a *actor) {
 	p := &a.w.stage.plan
 	for range p.Rounds {
 		var jobs []*job
-		for range p.Takes {
+		for range p.Dequeues {
 			taken, _ := a.engine.Dequeue(ctx, a.w.stage.op, p.Claims)
 			for _, attempt := range taken {
 				jobs = append(jobs, a.job(attempt))
@@ -45,13 +45,13 @@ type job struct {
 	ask   request
 	nth   int // of the worker's
 	epoch int
-	over  bool
+	done  bool // Prepare ended the attempt
 }
 
 func (a *actor) job(attempt *semel.Attempt) *job {
-	a.asked++
+	a.callCount++
 	row := a.w.indexOf(attempt.Call().ID())
-	j := &job{ask: request{row: row}, nth: a.asked, epoch: a.w.rows[row].epoch}
+	j := &job{ask: request{row: row}, nth: a.callCount, epoch: a.w.rows[row].epoch}
 	j.Attempt = attempt
 	return j
 }
@@ -75,16 +75,16 @@ func (a *actor) work(ctx context.Context, jobs []*job) {
 func (a *actor) finish(ctx context.Context, jobs []*job) {
 	var ends []*semel.Completion
 	for _, j := range jobs {
-		if !j.over {
+		if !j.done {
 			ends = append(ends, &j.Completion)
 		}
 	}
-	rest := a.engine.CompleteMany(ctx, ends)
-	if len(ends)-len(rest) > 1 {
-		a.w.mark(MarkTogether)
+	pause := a.engine.CompleteMany(ctx, ends)
+	if len(ends)-len(pause) > 1 {
+		a.w.mark(MarkCompletedTogether)
 	}
 	for _, j := range jobs {
-		if slices.Contains(rest, &j.Completion) {
+		if slices.Contains(pause, &j.Completion) {
 			j.Outcome, j.Told = j.Attempt.End(j.Value, j.Err) //nolint:contextcheck // it has its own
 		}
 		a.learn(j)
@@ -94,17 +94,17 @@ func (a *actor) finish(ctx context.Context, jobs []*job) {
 // beatsFirst says when the worker renews its leases: before it runs what it took,
 // or after.
 func (a *actor) beatsFirst(jobs []*job) bool {
-	if !a.w.stage.plan.Beating || a.free || a.status == statusDead || len(jobs) == 0 {
+	if !a.w.stage.plan.Renewing || a.free || a.status == statusDead || len(jobs) == 0 {
 		return true
 	}
-	way := a.w.choose.choose(2)
-	a.note(uint64(way))
-	return way == 0
+	event := a.w.choose.choose(2)
+	a.note(uint64(event))
+	return event == 0
 }
 
 // beat renews the leases of what was taken.
 func (a *actor) beat(ctx context.Context, jobs []*job) {
-	if !a.w.stage.plan.Beating || a.free || len(jobs) == 0 {
+	if !a.w.stage.plan.Renewing || a.free || len(jobs) == 0 {
 		return
 	}
 	attempts := make([]*semel.Attempt, len(jobs))
@@ -112,8 +112,8 @@ func (a *actor) beat(ctx context.Context, jobs []*job) {
 		attempts[i] = j.Attempt
 	}
 	a.engine.RenewLeases(ctx, attempts)
-	for _, at := range attempts {
-		if errors.Is(context.Cause(at.Context()), semel.ErrLeaseLost) { //nolint:contextcheck // it comes from ctx
+	for _, attempt := range attempts {
+		if errors.Is(context.Cause(attempt.Context()), semel.ErrLeaseLost) { //nolint:contextcheck // it comes from ctx
 			a.w.mark(MarkLeaseLost)
 		}
 	}
@@ -122,7 +122,7 @@ func (a *actor) beat(ctx context.Context, jobs []*job) {
 // run runs the function of an attempt, if it is to be run.
 func (a *actor) run(j *job) {
 	if out, err := j.Attempt.Prepare(); out != nil || err != nil {
-		j.Outcome, j.Told, j.over = out, err, true
+		j.Outcome, j.Told, j.done = out, err, true
 		return
 	}
 	in, err := a.w.stage.op.Input(j.Attempt)
@@ -137,10 +137,10 @@ func (a *actor) run(j *job) {
 		j.Err = a.idle(j, context.Cause(ctx))
 		return
 	}
-	was := a.asked
-	a.asked = j.nth
+	was := a.callCount
+	a.callCount = j.nth
 	j.Value, j.Err = a.function(ctx)
-	a.asked = was
+	a.callCount = was
 }
 
 // unreadable is a record that a direct call has made, which needs no input. What
@@ -155,7 +155,7 @@ func (a *actor) unreadable(j *job, err error) {
 // idle is the error of a function that has done nothing, which proves that,
 // unless an answer has to be the receiver's own.
 func (a *actor) idle(j *job, err error) error {
-	a.w.errs(grant{row: j.ask.row, attempt: j.Attempt.Number(), owner: j.Attempt.Token().Owner})
+	a.w.noteError(grant{row: j.ask.row, attempt: j.Attempt.Number(), owner: j.Attempt.Token().Owner})
 	if a.w.stage.mode.outside == keyed {
 		return err
 	}
@@ -180,8 +180,8 @@ func (a *actor) learn(j *job) {
 	if j.Outcome != nil {
 		err = errors.Join(err, j.Outcome.Decode(&value))
 	}
-	t := tell(value, j.Outcome != nil && j.Outcome.Replayed, err)
+	t := toResponse(value, j.Outcome != nil && j.Outcome.Replayed, err)
 	t.ask, t.of, t.attempt, t.epoch = j.nth, j.ask, j.Attempt.Number(), j.epoch
-	a.heard = append(a.heard, t)
-	a.w.say("%s is told %v of attempt %d", a.name, t, t.attempt)
+	a.responses = append(a.responses, t)
+	a.w.logf("%s is told %v of attempt %d", a.name, t, t.attempt)
 }

@@ -12,14 +12,14 @@ type world struct {
 	choose *chooser
 	budget Budget
 
-	actors    []*actor
-	rows      []row
-	sessions  []*session
-	posts     []post
-	receivers []receiver
-	tallies   []tally
-	effects   []effect
-	grants    []grant
+	actors       []*actor
+	rows         []row
+	sessions     []*session
+	lateRequests []lateRequest
+	receivers    []receiver
+	tallies      []tally
+	effects      []effect
+	grants       []grant
 
 	names    []name // of owners
 	marks    *Marks
@@ -49,11 +49,11 @@ func newWorld(s *stage, c *chooser, m *Marks) *world {
 	for i, scope := range s.scopes {
 		w.rows[i] = row{id: s.call(request{row: i, fp: s.plan.requests()[:1]}).ID(), scope: scope}
 		if len(s.queued) > 0 {
-			w.rows[i].rec, w.rows[i].come, w.rows[i].request = s.queued[i], true, s.plan.requests()[:1]
+			w.rows[i].rec, w.rows[i].due, w.rows[i].request = s.queued[i], true, s.plan.requests()[:1]
 		}
 	}
 	for i := range s.scopes {
-		w.rows = append(w.rows, row{id: s.wishes[i], scope: "the wish to cancel", wish: true})
+		w.rows = append(w.rows, row{id: s.cancelIDs[i], scope: "the wish to cancel", isCancelRequest: true})
 	}
 	for _, cast := range s.cast {
 		w.enlist(cast)
@@ -91,7 +91,7 @@ func (w *world) rowOf(scope semel.Scope) int {
 }
 
 // meet names an owner that is seen for the first time.
-func (w *world) meet(a *actor, owner uint64) {
+func (w *world) nameOwner(a *actor, owner uint64) {
 	if owner == 0 {
 		return
 	}
@@ -105,7 +105,7 @@ func (w *world) meet(a *actor, owner uint64) {
 }
 
 // nameOf is the name of an owner as a number; 0 is nobody's.
-func (w *world) nameOf(owner uint64) uint64 {
+func (w *world) ownerNumber(owner uint64) uint64 {
 	for i := range w.names {
 		if n := &w.names[i]; n.owner == owner {
 			return uint64(n.actor+1)<<16 | uint64(n.nth)
@@ -115,7 +115,7 @@ func (w *world) nameOf(owner uint64) uint64 {
 }
 
 // drawer is the actor that drew an owner, or -1.
-func (w *world) drawer(owner uint64) int {
+func (w *world) ownerActor(owner uint64) int {
 	for i := range w.names {
 		if w.names[i].owner == owner {
 			return w.names[i].actor
@@ -137,18 +137,18 @@ func (w *world) granted(g grant) (grant, bool) {
 // happen makes an effect true.
 func (w *world) happen(e effect) {
 	w.effects = append(w.effects, e)
-	w.judgeEffect(e)
+	w.checkEffect(e)
 }
 
 // truth stands for what no ghost may change.
 func (w *world) truth() digest {
-	sent := 0
+	batchResult := 0
 	for _, s := range w.sessions {
 		if s.commits {
-			sent++
+			batchResult++
 		}
 	}
-	d := digestSeed.add(uint64(len(w.effects))).add(uint64(len(w.posts))).add(uint64(sent))
+	d := digestSeed.add(uint64(len(w.effects))).add(uint64(len(w.lateRequests))).add(uint64(batchResult))
 	for i := range w.rows {
 		d = w.rowDigest(d, &w.rows[i])
 	}
@@ -159,7 +159,7 @@ func (w *world) truth() digest {
 func (w *world) digest() digest {
 	d := w.budget.digest(digestSeed)
 	for i := range w.rows {
-		if !w.rows[i].wish || w.stage.mode.retry {
+		if !w.rows[i].isCancelRequest || w.stage.mode.retry {
 			d = w.rowDigest(d, &w.rows[i])
 		}
 	}
@@ -175,14 +175,14 @@ func (w *world) digest() digest {
 	}
 	d = d.add(sum).add(w.grantsDigest())
 	for _, a := range w.actors {
-		if !a.helps() {
+		if !a.isHelper() {
 			d = a.digest(d)
 		}
 	}
 	if w.shared != nil {
 		d = w.shared.digest(d)
 	}
-	if w.stage.plan.Budget.Ages > 0 {
+	if w.stage.plan.Budget.CacheAges > 0 {
 		d = w.memoryDigest(d)
 	}
 	return d

@@ -114,7 +114,7 @@ func explore(p sim.Plan, say func(string, ...any)) error {
 	if r.Violation != nil {
 		return errors.New(r.Violation.String())
 	}
-	if missing := r.Marks.Missing(p.Must); missing != nil {
+	if missing := r.Marks.Missing(p.Require); missing != nil {
 		return fmt.Errorf("%s proves nothing about %v: none of its runs came to it", p.Name, missing)
 	}
 	return nil

@@ -13,15 +13,15 @@ func (w *world) check() {
 	for i := range w.stage.scopes {
 		w.checkRow(i, &w.rows[i])
 	}
-	if w.stage.plan.Joins && !w.settling {
-		w.checkJoined()
+	if w.stage.plan.EnqueuesTx && !w.settling {
+		w.checkEnqueued()
 	}
 	for _, a := range w.actors {
-		if a.told.tale != toldNothing {
-			w.checkTold(a, a.told)
+		if a.response.kind != responseNone {
+			w.checkResponse(a, a.response)
 		}
-		for _, t := range a.heard {
-			w.checkTold(a, t)
+		for _, t := range a.responses {
+			w.checkResponse(a, t)
 		}
 	}
 }
@@ -39,7 +39,7 @@ func (w *world) count(row, epoch int) int {
 func (w *world) checkRow(i int, r *row) {
 	for epoch := 0; epoch <= r.epoch; epoch++ {
 		n := w.count(i, epoch)
-		if most := w.mostEffects(i, epoch); n > most {
+		if most := w.maxEffects(i, epoch); n > most {
 			w.fail("I1", "%d effects of one key, at most %d are promised", n, most)
 		}
 	}
@@ -54,7 +54,7 @@ func (w *world) checkRow(i int, r *row) {
 
 // mostEffects is what the mode promises for one key: one, or under AtLeastOnce
 // one for each attempt.
-func (w *world) mostEffects(row, epoch int) int {
+func (w *world) maxEffects(row, epoch int) int {
 	if !w.stage.mode.repeats {
 		return 1
 	}
@@ -67,19 +67,19 @@ func (w *world) mostEffects(row, epoch int) int {
 	return n
 }
 
-func (w *world) checkTold(a *actor, t told) {
-	switch t.tale {
-	case toldOK, toldReplay:
+func (w *world) checkResponse(a *actor, t response) {
+	switch t.kind {
+	case responseOK, responseReplay:
 		w.checkOK(a, t)
-		w.checkBelongs(a, t)
-	case toldFailed:
+		w.checkCaller(a, t)
+	case responseFailed:
 		w.checkFailed(a, t)
-		w.checkBelongs(a, t)
-	case toldQueued:
+		w.checkCaller(a, t)
+	case responseQueued:
 		if r := &w.rows[t.of.row]; r.rec.State == store.Absent && r.epoch == t.epoch {
 			w.fail("I13", "%s was told that its call waits, and there is no record", a.name)
 		}
-	case toldReleased:
+	case responseReleased:
 		for _, e := range w.effects {
 			if e.actor == a.index && e.row == t.of.row && e.ask <= t.ask {
 				w.fail("I2t", "%s was told that nothing happened, and its effect is there", a.name)
@@ -88,18 +88,18 @@ func (w *world) checkTold(a *actor, t told) {
 				w.fail("I2k", "%s was told that nothing happened, and an earlier attempt's effect is there", a.name)
 			}
 		}
-	case toldOther:
+	case responseOther:
 		w.fail("I12", "%s was told %v, which tells it nothing", a.name, t)
-	case toldNothing, toldUnknown, toldInDoubt, toldInProgress, toldMismatch, toldUnavailable, tales:
+	case responseNone, responseUnknown, responseInDoubt, responseInProgress, responseMismatch, responseUnavailable, responseKinds:
 	}
 }
 
 // checkWaits: a lost reply makes nobody a follower of itself. It is looked at
 // when it is told; later, a claim that was given up may yet arrive.
-func (w *world) checkWaits(a *actor) {
+func (w *world) checkOwnClaim(a *actor) {
 	for i := range w.rows {
 		r := &w.rows[i]
-		if r.rec.State == store.InProgress && w.drawer(r.rec.Owner) == a.index {
+		if r.rec.State == store.InProgress && w.ownerActor(r.rec.Owner) == a.index {
 			w.fail("R3", "%s was told to wait for %s, which is its own", a.name, w.token(r.rec.Token))
 		}
 	}
@@ -108,14 +108,14 @@ func (w *world) checkWaits(a *actor) {
 // checkLeft: once everybody is done, who gave up before it knew that it leads has
 // left no claim behind. A takeover whose answer was lost may come in force later
 // still: nothing can be put in its way, and its lease ends it.
-func (w *world) checkLeft() {
+func (w *world) checkAbandonedClaims() {
 	for i := range w.rows {
 		r := &w.rows[i]
-		leader := w.drawer(r.rec.Owner)
+		leader := w.ownerActor(r.rec.Owner)
 		if r.rec.State != store.InProgress || leader < 0 {
 			continue
 		}
-		if a := w.actors[leader]; a.proc == w.shared && a.status == statusDone && a.told.tale == toldUnavailable && !r.over && a.proc.alive() {
+		if a := w.actors[leader]; a.proc == w.shared && a.status == statusDone && a.response.kind == responseUnavailable && !r.takenOver && a.proc.alive() {
 			w.fail("I14", "%s gave up, and %s is left behind", a.name, w.token(r.rec.Token))
 		}
 	}
@@ -123,7 +123,7 @@ func (w *world) checkLeft() {
 
 // checkOK: an effect that was told is there, and what was told is, byte for
 // byte, what the record says, so that all who are told are told the same.
-func (w *world) checkOK(a *actor, t told) {
+func (w *world) checkOK(a *actor, t response) {
 	there := false
 	for _, e := range w.effects {
 		there = there || e.row == t.of.row && e.value == t.value
@@ -143,7 +143,7 @@ func (w *world) checkOK(a *actor, t told) {
 
 // checkFailed: a failure that was told stood in the record, and its key never
 // had and never has an effect.
-func (w *world) checkFailed(a *actor, t told) {
+func (w *world) checkFailed(a *actor, t response) {
 	message, _ := json.Marshal(t.value)
 	for _, e := range w.endings {
 		if e.row != t.of.row || e.state != store.Failed || !bytes.Contains(e.outcome, message) {
@@ -170,13 +170,13 @@ func (w *world) happened(e ending) bool {
 
 // checkBelongs: an answer is that of the caller's own request and scope. What
 // the engine says itself, of a key that it gave up, is anybody's.
-func (w *world) checkBelongs(a *actor, t told) {
+func (w *world) checkCaller(a *actor, t response) {
 	value := strings.TrimPrefix(t.value, "the last error: ")
-	if t.tale == toldFailed && w.stage.mode.retry && !strings.Contains(value, "/") {
+	if t.kind == responseFailed && w.stage.mode.retry && !strings.Contains(value, "/") {
 		return
 	}
-	request, rest, _ := strings.Cut(value, "/")
-	scope, _, _ := strings.Cut(rest, "/")
+	request, pause, _ := strings.Cut(value, "/")
+	scope, _, _ := strings.Cut(pause, "/")
 	if request != t.of.fp {
 		w.fail("I8", "%s asked for %q and was told %v", a.name, t.of.fp, t)
 	}

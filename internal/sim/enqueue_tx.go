@@ -11,13 +11,13 @@ import (
 const joined = 1
 
 // enqueues has the function of the first record enqueue the other one's call.
-func (a *actor) enqueues(ctx context.Context, tx *Tx, g grant) error {
-	if !a.w.stage.plan.Joins || a.ask.row == joined {
+func (a *actor) enqueueInTx(ctx context.Context, tx *Tx, g grant) error {
+	if !a.w.stage.plan.EnqueuesTx || a.ask.row == joined {
 		return nil
 	}
 	_, err := semel.EnqueueTx(ctx, a.engine, tx, a.w.stage.call(request{row: joined, fp: a.ask.fp}), semel.EnqueueOptions{})
 	if err != nil {
-		a.w.errs(g)
+		a.w.noteError(g)
 	}
 	return err
 }
@@ -40,7 +40,7 @@ func (s *Store) SwapTx(_ context.Context, tx *Tx, changes []store.Change) ([]sto
 // swapTx writes a record, which others find Busy until the transaction has ended.
 func (a *actor) swapTx(s *session, c *store.Change) (answer store.SwapResult, err error) {
 	w, row := a.w, a.w.indexOf(c.To.ID)
-	if a.call(op{kind: opSwapTx, row: row, change: *c, session: s}) != howOK {
+	if a.call(op{kind: opSwapTx, row: row, change: *c, session: s}) != resultOK {
 		return store.SwapResult{}, errLost
 	}
 	switch {
@@ -53,10 +53,10 @@ func (a *actor) swapTx(s *session, c *store.Change) (answer store.SwapResult, er
 	case w.rows[row].rec.Token == c.To.Token:
 		answer = store.SwapResult{Token: c.To.Token}
 	default:
-		answer = w.rows[row].standing()
+		answer = w.rows[row].current()
 	}
-	a.noteStanding(answer)
-	w.sayStanding(answer, answer.Applied(*c))
+	a.noteResult(answer)
+	w.logResult(answer, answer.Applied(*c))
 	return answer, nil
 }
 
@@ -75,7 +75,7 @@ func (s *session) holds() bool { return s.hold || s.locked || len(s.writes) > 0 
 
 // checkJoined: what a function has enqueued in its transaction is there when that has
 // committed, and not otherwise.
-func (w *world) checkJoined() {
+func (w *world) checkEnqueued() {
 	done, there := w.count(0, 0) > 0, w.rows[joined].rec.State != store.Absent
 	if done != there {
 		w.fail("I16", "the effect is there: %v, and what was enqueued with it: %v", done, there)

@@ -10,73 +10,73 @@ import (
 
 // someAge is more than half of what an engine's memory may be old, so that two of
 // them are all of it.
-const someAge = lease/2 + lease/10
+const halfAge = lease/2 + lease/10
 
 // age lets what is remembered get older, everywhere.
 func (w *world) age() {
 	w.ages++
 	for _, p := range w.processes {
-		p.older(someAge)
+		p.older(halfAge)
 	}
 	for _, a := range w.actors {
 		if a.status == statusReady {
-			a.note(uint64(wayAge)) // what it has asked for gets older too
+			a.note(uint64(eventAge)) // what it has asked for gets older too
 		}
 	}
 }
 
 // rest lets time pass before the next asking: those that memory answers make no call.
 // Those who come later rest before the first one too.
-func (a *actor) rest() {
+func (a *actor) pause() {
 	p := &a.w.stage.plan
-	later := a.index >= len(p.Callers)-p.Later
-	if (p.Budget.Ages > 0 && a.asked > 0 || later && a.asked == 0) && !a.free {
-		a.call(op{kind: opRest, row: a.ask.row})
+	later := a.index >= len(p.Callers)-p.LateCallers
+	if (p.Budget.CacheAges > 0 && a.callCount > 0 || later && a.callCount == 0) && !a.free {
+		a.call(op{kind: opPause, row: a.ask.row})
 	}
 }
 
 // gone notes that what was final stands no longer.
-func (w *world) gone(r *row) {
+func (w *world) markReplaced(r *row) {
 	for i := range w.endings {
-		if e := &w.endings[i]; e.token == r.rec.Token && !e.gone {
-			e.gone, e.since = true, w.ages
+		if e := &w.endings[i]; e.token == r.rec.Token && !e.replaced {
+			e.replaced, e.since = true, w.ages
 		}
 	}
 }
 
 // purge removes a record.
 func (w *world) purge(r *row) {
-	w.gone(r)
+	w.markReplaced(r)
 	r.purge()
 }
 
 // recalls sees what a caller was told: of itself, or by the memory of its engine.
-func (a *actor) recalls(memory bool) {
-	t := a.told
-	final := t.tale == toldReplay || t.tale == toldFailed
+func (a *actor) checkCached(memory bool) {
+	t := a.response
+	final := t.kind == responseReplay || t.kind == responseFailed
 	switch {
 	case a.status == statusDead || !final:
 		return
 	case memory:
-		a.w.mark(MarkRemembered)
-	case a.since > 0 && a.asked > 1 && t.tale == toldReplay:
-		a.w.mark(MarkForgotten)
+		a.w.mark(MarkCacheHit)
+	case a.since > 0 && a.callCount > 1 && t.kind == responseReplay:
+		a.w.mark(MarkCacheExpired)
 	}
-	if a.w.tooOld(t, a.since) {
+	if a.w.isStale(t, a.since) {
 		a.w.fail("I17", "%s was told %v, which had stood no longer for more than the memory's age", a.name, t)
 	}
 }
 
 // tooOld tells whether all that can have been told stood no longer when twice
 // someAge passed that was over when its caller asked.
-func (w *world) tooOld(t told, since int) bool {
+func (w *world) isStale(t response, since int) bool {
 	text, _ := json.Marshal(t.value)
 	old := false
 	for _, e := range w.endings {
 		if e.row != t.of.row || !bytes.Contains(e.outcome, text) {
 			continue
 		}
-		if old = e.gone && since-e.since >= 2; !old {
+		if old = e.replaced && since-e.since >= 2; !old {
 			return false
 		}
 	}
@@ -86,7 +86,7 @@ func (w *world) tooOld(t told, since int) bool {
 // memoryDigest covers what engines remember, and what may be told from it.
 func (w *world) memoryDigest(d digest) digest {
 	for _, e := range w.endings {
-		d = d.add(uint64(e.token.State)).add(w.nameOf(e.token.Owner)).flag(e.gone).add(uint64(w.ages - e.since))
+		d = d.add(uint64(e.token.State)).add(w.ownerNumber(e.token.Owner)).flag(e.replaced).add(uint64(w.ages - e.since))
 		for _, p := range w.processes {
 			remembered := p.engine.Cached(&semel.Outcome{Record: store.Record{ID: w.rows[e.row].id, Token: e.token}})
 			d = d.flag(remembered != nil)

@@ -59,19 +59,19 @@ type receiver struct {
 func (a *actor) act(ctx context.Context) (string, error) {
 	g := a.grantOf(ctx)
 	value := a.stamp()
-	a.w.begins(g)
-	h := a.call(op{kind: opAct, row: a.ask.row, attempt: g})
-	if h == howDead {
+	a.w.noteBegun(g)
+	h := a.call(op{kind: opEffect, row: a.ask.row, attempt: g})
+	if h == resultDead {
 		return "", errNoAnswer
 	}
 	value, err := a.w.reach(g, value, h)
 	d := digestSeed.text(value)
 	if err != nil {
-		a.w.errs(g)
+		a.w.noteError(g)
 		d = d.text(err.Error())
 	}
 	a.note(uint64(d))
-	a.w.say("%s", outcomeText(value, err))
+	a.w.logf("%s", outcomeText(value, err))
 	switch {
 	case errors.Is(err, errForbidden):
 		return "", semel.Final(&semel.Failure{Message: a.stamp() + " is forbidden"})
@@ -83,18 +83,18 @@ func (a *actor) act(ctx context.Context) (string, error) {
 }
 
 // reach is what the sender of an effect learns of it.
-func (w *world) reach(g grant, value string, h how) (string, error) {
-	if h == howOK {
+func (w *world) reach(g grant, value string, h callResult) (string, error) {
+	if h == resultOK {
 		return w.receive(g, value)
 	}
-	if h == howRefused || h == howForbidden {
+	if h == resultRefused || h == resultForbidden {
 		return w.refuse(g, h)
 	}
-	if h == howEaten {
+	if h == resultReplyLost {
 		_, _ = w.receive(g, value)
 	}
-	if h == howLate {
-		w.post(post{actor: g.actor, effect: g, value: value})
+	if h == resultLate {
+		w.lateRequest(lateRequest{actor: g.actor, effect: g, value: value})
 	}
 	return "", errNoAnswer
 }
@@ -108,7 +108,7 @@ func outcomeText(value string, err error) string {
 
 // grantOf is the claim under which ctx runs.
 func (a *actor) grantOf(ctx context.Context) grant {
-	g := grant{row: a.ask.row, epoch: a.w.rows[a.ask.row].epoch, actor: a.index, ask: a.asked}
+	g := grant{row: a.ask.row, epoch: a.w.rows[a.ask.row].epoch, actor: a.index, ask: a.callCount}
 	if attempt, ok := semel.AttemptOf(ctx); ok {
 		g.attempt, g.owner = attempt.Number(), attempt.Token().Owner
 		if was, ok := a.w.granted(g); ok {
@@ -144,7 +144,7 @@ func (w *world) receive(g grant, value string) (string, error) {
 // refuse is a receiver that says no: to this attempt, or to the request. One
 // that remembers keys repeats its first answer instead, and a no of its own
 // stands for every attempt.
-func (w *world) refuse(g grant, h how) (string, error) {
+func (w *world) refuse(g grant, h callResult) (string, error) {
 	r := &w.receivers[g.row]
 	if w.stage.mode.outside == keyed {
 		if first := w.effectOf(g.row); first != nil {
@@ -152,7 +152,7 @@ func (w *world) refuse(g grant, h how) (string, error) {
 		}
 		r.forbidden = true
 	}
-	if r.forbidden || h == howForbidden {
+	if r.forbidden || h == resultForbidden {
 		return "", errForbidden
 	}
 	return "", errRefused
@@ -162,11 +162,11 @@ func (w *world) refuse(g grant, h how) (string, error) {
 func raise(ctx context.Context, _ semel.Scope, _ string, attempt uint32) error {
 	a := actorOf(ctx)
 	h := a.call(op{kind: opRaise, row: a.ask.row, attempt: grant{attempt: attempt}})
-	if h == howOK || h == howEaten {
+	if h == resultOK || h == resultReplyLost {
 		r := &a.w.receivers[a.ask.row]
 		r.fence = max(r.fence, attempt)
 	}
-	if h != howOK {
+	if h != resultOK {
 		return errNoAnswer
 	}
 	return nil
@@ -177,17 +177,17 @@ func look(ctx context.Context, scope semel.Scope, _ string) (any, bool, error) {
 	a := actorOf(ctx)
 	row := a.w.rowOf(scope)
 	h := a.call(op{kind: opLook, row: row})
-	if h != howOK {
+	if h != resultOK {
 		return nil, false, errNoAnswer
 	}
 	found := a.w.effectOf(row)
 	if found == nil {
 		a.note(0)
-		a.w.say("nothing found")
+		a.w.logf("nothing found")
 		return nil, false, nil
 	}
 	a.note(uint64(digestSeed.text(found.value)))
-	a.w.say("found %q", found.value)
+	a.w.logf("found %q", found.value)
 	return found.value, true, nil
 }
 

@@ -38,52 +38,52 @@ type ending struct {
 	attempt    uint32
 	state      store.State
 	outcome    []byte
-	gone       bool
-	since      int // the ages that had passed then
+	replaced   bool // the record is no longer current
+	since      int  // cache ages that had passed then
 }
 
 // judge sees every change of a record as it is made.
-func (w *world) judge(actor int, before, after *row) {
+func (w *world) checkChange(actor int, before, after *row) {
 	from, to := before.rec.Token, after.rec.Token
-	if after.wish {
+	if after.isCancelRequest {
 		return
 	}
 	if from.State == store.Absent {
 		after.request = w.actors[actor].ask.fp
 	}
 	if from == to {
-		w.judgeBeat(actor, before)
+		w.checkRenewal(actor, before)
 		return
 	}
 	if w.stage.mode.retry {
-		w.judgeTries(actor, before, after)
+		w.countFailures(actor, before, after)
 	}
-	w.judgeAttempt(actor, before, after)
+	w.checkClaim(actor, before, after)
 	if from.State.Final() && !w.redrives(actor, from, to) {
 		w.fail("I6", "%s changes what is final: %v to %v", w.actors[actor].name, from.State, to.State)
 	}
 	if from.State.Unfinished() && !w.leads(actor, before) {
-		w.judgeStranger(actor, before, after)
+		w.checkNonLeader(actor, before, after)
 	}
 	if w.redrivesDoubt(actor, from, to) {
-		w.judgeRedrive(actor, from, after)
+		w.checkRedrive(actor, from, after)
 	}
 	if from.State.Final() {
-		w.gone(before)
+		w.markReplaced(before)
 	}
 	if to.State.Final() {
-		w.judgeEnding(actor, after)
+		w.checkFinal(actor, after)
 	}
 	w.markChange(actor, before, after)
 }
 
 // judgeBeat sees a lease renewed.
-func (w *world) judgeBeat(actor int, before *row) {
+func (w *world) checkRenewal(actor int, before *row) {
 	if !w.leads(actor, before) {
 		w.fail("I7", "%s renews the lease of %s", w.actors[actor].name, w.token(before.rec.Token))
 	}
-	if before.come {
-		w.mark(MarkBeat)
+	if before.due {
+		w.mark(MarkRenewed)
 	}
 }
 
@@ -91,7 +91,7 @@ func (w *world) judgeBeat(actor int, before *row) {
 // somebody else noted a doubt about it.
 func (w *world) leads(actor int, r *row) bool {
 	if r.rec.State == store.InProgress {
-		return w.drawer(r.rec.Owner) == actor
+		return w.ownerActor(r.rec.Owner) == actor
 	}
 	for _, g := range w.grants {
 		if g.actor == actor && g.row == w.indexOf(r.id) && g.epoch == r.epoch && g.attempt == r.rec.Attempt {
@@ -101,7 +101,7 @@ func (w *world) leads(actor int, r *row) bool {
 	return false
 }
 
-func (w *world) judgeAttempt(actor int, before, after *row) {
+func (w *world) checkClaim(actor int, before, after *row) {
 	from, to := before.rec.Token, after.rec.Token
 	if to.Attempt < from.Attempt {
 		w.fail("I5", "the attempt goes back: %s to %s", w.token(from), w.token(to))
@@ -117,7 +117,7 @@ func (w *world) judgeAttempt(actor int, before, after *row) {
 		}
 	}
 	w.grants = append(w.grants, g)
-	if from.State == store.Pending && !before.come {
+	if from.State == store.Pending && !before.due {
 		w.fail("I9", "%s claims %s, which is not due", w.actors[actor].name, w.token(from))
 	}
 }
@@ -125,7 +125,7 @@ func (w *world) judgeAttempt(actor int, before, after *row) {
 // judgeStranger sees a change of an unfinished record by somebody who does not
 // lead it. Expiry allows takeover, requeue and doubt; evidence allows healing;
 // a person may resolve a doubt. All of them draw a new owner.
-func (w *world) judgeStranger(actor int, before, after *row) {
+func (w *world) checkNonLeader(actor int, before, after *row) {
 	from, to := before.rec.Token, after.rec.Token
 	a := w.actors[actor]
 	if a.ask.person && from.State == store.InDoubt {
@@ -139,13 +139,13 @@ func (w *world) judgeStranger(actor int, before, after *row) {
 	switch {
 	case old || !heals && !expiry:
 		w.fail("I7", "%s, who does not lead %s, makes it %s", a.name, w.token(from), w.token(to))
-	case !heals && !before.come:
+	case !heals && !before.due:
 		w.fail("I9", "%s makes %s out of %s, whose lease is running", a.name, w.token(to), w.token(from))
 	}
 }
 
 // judgeEnding sees an outcome recorded.
-func (w *world) judgeEnding(actor int, r *row) {
+func (w *world) checkFinal(actor int, r *row) {
 	w.endings = append(w.endings, ending{
 		row: w.indexOf(r.id), epoch: r.epoch, token: r.rec.Token, attempt: r.rec.Attempt, state: r.rec.State, outcome: r.rec.Outcome,
 	})
@@ -158,7 +158,7 @@ func (w *world) judgeEnding(actor int, r *row) {
 }
 
 // judgeEffect sees an effect happen.
-func (w *world) judgeEffect(e effect) {
+func (w *world) checkEffect(e effect) {
 	g, ok := w.granted(grant{row: e.row, attempt: e.attempt, owner: e.owner})
 	if w.stage.mode.shape.inline() {
 		return // nothing was granted before: the effect and its record are one
@@ -174,11 +174,11 @@ func (w *world) markChange(actor int, before, after *row) {
 	switch {
 	case from.State == store.InProgress && to.State == store.InProgress:
 		w.mark(MarkTakeover)
-		w.actors[w.drawer(from.Owner)].taken = true
+		w.actors[w.ownerActor(from.Owner)].taken = true
 	case from.State == store.InProgress && to.State == store.Pending && stranger:
 		w.mark(MarkRequeue)
 	case from.State == store.InProgress && to.State == store.Pending && after.rec.Tainted && !before.rec.Tainted:
-		w.mark(MarkGiveUp)
+		w.mark(MarkReleasedTainted)
 	case from.State == store.InProgress && to.State == store.Pending:
 		w.mark(MarkRelease)
 	case w.stage.mode.shape.inline() && to.State == store.Pending:

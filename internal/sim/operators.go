@@ -22,7 +22,7 @@ func healer(ctx context.Context, a *actor) {
 
 // decider is that person once nothing can happen any more: then nothing found
 // means that nothing happened.
-func decider(ctx context.Context, a *actor) {
+func finalResolver(ctx context.Context, a *actor) {
 	w := a.w
 	resolution := semel.Resolution{ID: w.rows[a.ask.row].id, To: store.Pending, Actor: a.name, Reason: "nothing was found"}
 	if e := w.effectOf(a.ask.row); e != nil {

@@ -8,15 +8,15 @@ import (
 )
 
 // gatherStore is a [Store] that lets changes join others that it is writing.
-type gatherStore struct{ *Store }
+type joinableStore struct{ *Store }
 
-var _ store.BatchJoiner = gatherStore{}
+var _ store.BatchJoiner = joinableStore{}
 
 // Self implements [store.BatchJoiner].
-func (s gatherStore) Self() store.Store { return s }
+func (s joinableStore) Self() store.Store { return s }
 
 // gathering is a transaction that changes join until its commit.
-type gathering struct {
+type joinableBatch struct {
 	a       *actor
 	tx      *session
 	first   int            // how many did not join
@@ -27,20 +27,20 @@ type gathering struct {
 // SwapJoinable implements [store.BatchJoiner]. It stops before it writes what came, and
 // what joined that, and before it commits: who comes before the last of what is
 // written joins, and who comes later does not.
-func (s gatherStore) SwapJoinable(_ context.Context, changes []store.Change, more func() []store.Change) ([]store.SwapResult, error) {
+func (s joinableStore) SwapJoinable(_ context.Context, changes []store.Change, more func() []store.Change) ([]store.SwapResult, error) {
 	a, err := s.actor()
 	if err != nil {
 		return nil, err
 	}
-	g := &gathering{a: a, first: len(changes), tx: a.w.open(a, a.w.indexOf(changes[0].To.ID), false)}
+	g := &joinableBatch{a: a, first: len(changes), tx: a.w.open(a, a.w.indexOf(changes[0].To.ID), false)}
 	for came := changes; len(came) > 0; came = more() {
-		if h := g.write(came); h != howOK {
+		if h := g.write(came); h != resultOK {
 			return g.end(h)
 		}
 	}
 	g.tx.commits = g.tx.holds()
-	h := a.call(op{kind: opSeal, row: g.tx.row, batch: g.changes, session: g.tx})
-	if h == howOK || h == howAborted {
+	h := a.call(op{kind: opCommitBatch, row: g.tx.row, batch: g.changes, session: g.tx})
+	if h == resultOK || h == resultAborted {
 		a.w.markMissed(a)
 	}
 	return g.end(h)
@@ -48,14 +48,14 @@ func (s gatherStore) SwapJoinable(_ context.Context, changes []store.Change, mor
 
 // write makes changes in the transaction. Others find their records Busy until it has
 // ended.
-func (g *gathering) write(came []store.Change) how {
+func (g *joinableBatch) write(came []store.Change) callResult {
 	w := g.a.w
 	g.changes = append(g.changes, came...)
 	if err := store.CheckBatch(g.changes, maxBatch); err != nil {
 		w.fail("batch", "%s asks for what no store takes: %v", g.a.name, err)
 	}
-	h := g.a.call(op{kind: opGather, row: w.indexOf(came[0].To.ID), batch: slices.Clone(g.changes)})
-	if h != howOK {
+	h := g.a.call(op{kind: opWriteBatch, row: w.indexOf(came[0].To.ID), batch: slices.Clone(g.changes)})
+	if h != resultOK {
 		return h
 	}
 	if len(g.changes) > g.first {
@@ -64,10 +64,10 @@ func (g *gathering) write(came []store.Change) how {
 	for i := range came {
 		answer := w.writes(g.tx, &came[i])
 		g.answers = append(g.answers, answer)
-		g.a.noteStanding(answer)
-		w.sayStanding(answer, answer.Applied(came[i]))
+		g.a.noteResult(answer)
+		w.logResult(answer, answer.Applied(came[i]))
 	}
-	return howOK
+	return resultOK
 }
 
 // writes is what becomes of a change within a transaction.
@@ -80,16 +80,16 @@ func (w *world) writes(tx *session, c *store.Change) store.SwapResult {
 		tx.writes = append(tx.writes, *c)
 		return store.SwapResult{Token: c.To.Token}
 	case w.rows[row].rec.Token == c.To.Token:
-		w.mark(MarkEcho)
+		w.mark(MarkAlreadyApplied)
 		return store.SwapResult{Token: c.To.Token}
 	default:
-		return w.rows[row].standing()
+		return w.rows[row].current()
 	}
 }
 
 // written tells whether a change is in a transaction that others joined, and that is
 // still to end.
-func (w *world) written(c *store.Change) bool {
+func (w *world) isWritten(c *store.Change) bool {
 	return slices.ContainsFunc(w.sessions, func(s *session) bool {
 		return s.change == nil && s.commits && slices.ContainsFunc(s.writes, func(d store.Change) bool {
 			return d.If == c.If && d.To.Token == c.To.Token
@@ -98,60 +98,60 @@ func (w *world) written(c *store.Change) bool {
 }
 
 // end is what becomes of the transaction, and what all who are in it are told.
-func (g *gathering) end(h how) ([]store.SwapResult, error) {
+func (g *joinableBatch) end(h callResult) ([]store.SwapResult, error) {
 	w := g.a.w
 	switch h { //nolint:exhaustive // whatever else is rolled back
-	case howDead, howUnsure:
+	case resultDead, resultUnknown:
 		if g.tx.orphan = g.tx.holds(); !g.tx.orphan {
 			w.close(g.tx)
 		}
-	case howOK:
+	case resultOK:
 		w.commit(g.tx)
-		w.say("committed")
+		w.logf("committed")
 	default:
 		w.close(g.tx)
 	}
-	if h == howDead {
-		return g.haunted(), nil
+	if h == resultDead {
+		return g.ghostResults(), nil
 	}
-	if h == howAborted { // which a store of one writer may say of the whole
+	if h == resultAborted { // which a store of one writer may say of the whole
 		w.mark(MarkAborted)
 		for i := range g.answers {
 			g.answers[i] = store.SwapResult{Busy: true}
 		}
 	}
-	told := h == howOK || h == howAborted
-	if !told && len(g.changes) > g.first {
+	answered := h == resultOK || h == resultAborted
+	if !answered && len(g.changes) > g.first {
 		w.mark(MarkJoinedLost)
 	}
-	g.tell(h, told)
-	if !told {
+	g.notify(h, answered)
+	if !answered {
 		return nil, errLost
 	}
 	return g.answers, nil
 }
 
 // haunted is what ghosts are told of all changes.
-func (g *gathering) haunted() []store.SwapResult {
+func (g *joinableBatch) ghostResults() []store.SwapResult {
 	answers := make([]store.SwapResult, len(g.changes))
 	for i := range g.changes {
-		answers[i] = afterlife(g.changes[i].To)
+		answers[i] = ghostResult(g.changes[i].To)
 	}
 	return answers
 }
 
 // tell lets those know of the answers, or of there being none, who wait for them.
-func (g *gathering) tell(h how, told bool) {
+func (g *joinableBatch) notify(h callResult, answered bool) {
 	p := g.a.proc
 	for i := range g.changes {
-		asker := g.a.asker(&g.changes[i])
-		if asker != nil {
-			asker.note(uint64(h))
+		waiterOf := g.a.waiterOf(&g.changes[i])
+		if waiterOf != nil {
+			waiterOf.note(uint64(h))
 		}
-		if i >= g.first && claims(&g.changes[i]) && (asker == nil || asker.helps()) {
-			g.a.w.mark(MarkJoinedLeft)
+		if i >= g.first && isClaim(&g.changes[i]) && (waiterOf == nil || waiterOf.isHelper()) {
+			g.a.w.mark(MarkJoinedCanceled)
 		}
-		if !told {
+		if !answered {
 			continue
 		}
 		row := g.a.w.indexOf(g.changes[i].To.ID)
@@ -159,19 +159,19 @@ func (g *gathering) tell(h how, told bool) {
 			p.busy |= 1 << row
 			g.a.w.mark(MarkBusy)
 		}
-		if asker != nil {
-			asker.noteStanding(g.answers[i])
+		if waiterOf != nil {
+			waiterOf.noteResult(g.answers[i])
 		}
 	}
 }
 
 // markMissed sees who came when nobody could join any more.
 func (w *world) markMissed(a *actor) {
-	for _, b := range a.proc.crew {
+	for _, b := range a.proc.members {
 		if b.op.kind == opWait && !b.op.settled() && !slices.ContainsFunc(a.op.batch, func(c store.Change) bool {
 			return c.To.ID == b.op.change.To.ID
 		}) {
-			w.mark(MarkMissed)
+			w.mark(MarkJoinedTooLate)
 		}
 	}
 }

@@ -18,7 +18,7 @@ func (t *tally) digest(d digest) digest {
 }
 
 // begins sees the function of an attempt being run.
-func (w *world) begins(g grant) {
+func (w *world) noteBegun(g grant) {
 	was := w.grantOf(g)
 	if was == nil || !w.stage.mode.retry {
 		return
@@ -30,7 +30,7 @@ func (w *world) begins(g grant) {
 }
 
 // errs sees the function of an attempt return an error.
-func (w *world) errs(g grant) {
+func (w *world) noteError(g grant) {
 	if was := w.grantOf(g); was != nil {
 		was.erred = true
 	}
@@ -70,7 +70,7 @@ func (w *world) redrivesDoubt(actor int, from, to store.Token) bool {
 // judgeRedrive sees the redrive of a record in doubt. The system owns the key, the
 // policy allows another attempt, and the record remembers that its last attempt may
 // have had an effect.
-func (w *world) judgeRedrive(actor int, from store.Token, after *row) {
+func (w *world) checkRedrive(actor int, from store.Token, after *row) {
 	switch m := w.stage.mode; {
 	case !m.retry || !m.runsAgain():
 		w.fail("I6", "%s redrives %s, whose policy allows no other attempt", w.actors[actor].name, w.token(from))
@@ -81,7 +81,7 @@ func (w *world) judgeRedrive(actor int, from store.Token, after *row) {
 
 // judgeTries counts errors and crashes, and sees that a key is not given up
 // before there are enough of them.
-func (w *world) judgeTries(actor int, before, after *row) {
+func (w *world) countFailures(actor int, before, after *row) {
 	from, to := before.rec.Token, after.rec.Token
 	t := &w.tallies[w.indexOf(after.id)]
 	person := from.State == store.Failed || from.State == store.InDoubt
@@ -90,13 +90,13 @@ func (w *world) judgeTries(actor int, before, after *row) {
 		*t = tally{}
 	case from.State == store.InDoubt && w.leads(actor, before): // it was taken for dead
 		t.crashes--
-		w.judgeWord(t, after)
+		w.countOwnFailure(t, after)
 	case from.State == store.InProgress && !w.leads(actor, before):
 		if !to.State.Final() {
 			t.crashes++
 		}
 	case from.State == store.InProgress:
-		w.judgeWord(t, after)
+		w.countOwnFailure(t, after)
 	}
 	if to.State != store.Failed || !bytes.Contains(after.rec.Outcome, []byte(`"exhausted"`)) {
 		return
@@ -107,7 +107,7 @@ func (w *world) judgeTries(actor int, before, after *row) {
 }
 
 // judgeWord sees a leader say how its own attempt ended.
-func (w *world) judgeWord(t *tally, after *row) {
+func (w *world) countOwnFailure(t *tally, after *row) {
 	g := w.grantOf(grant{row: w.indexOf(after.id), attempt: after.rec.Attempt, owner: after.rec.Owner})
 	if g == nil || after.rec.State == store.Succeeded {
 		return
@@ -116,7 +116,7 @@ func (w *world) judgeWord(t *tally, after *row) {
 		t.errors++
 	}
 	if !g.begun && after.rec.State == store.Pending {
-		w.mark(MarkGivenBack)
+		w.mark(MarkLostClaimReleased)
 	}
 }
 
@@ -129,8 +129,8 @@ func (w *world) markFailure(from store.State, outcome []byte) {
 	case code("cancelled"):
 		w.mark(MarkCancelRunning)
 	case code("exhausted") && bytes.Contains(outcome, []byte("without a word")):
-		w.mark(MarkCrashes)
+		w.mark(MarkCrashesExhausted)
 	case code("exhausted"):
-		w.mark(MarkErrors)
+		w.mark(MarkErrorsExhausted)
 	}
 }

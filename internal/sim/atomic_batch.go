@@ -16,9 +16,9 @@ type Batch struct{ effects []effect }
 var _ store.Batcher[*Batch] = (*Store)(nil)
 
 // handOver is the function of a caller that hands its statements over.
-func (a *actor) handOver(ctx context.Context) (string, *Batch, error) {
+func (a *actor) batchFunction(ctx context.Context) (string, *Batch, error) {
 	value, g := a.stamp(), a.grantOf(ctx)
-	a.w.begins(g)
+	a.w.noteBegun(g)
 	if err := a.mayRefuse(g, value); err != nil {
 		return "", nil, err
 	}
@@ -28,11 +28,11 @@ func (a *actor) handOver(ctx context.Context) (string, *Batch, error) {
 // mayRefuse is the operation itself saying no, when the scheduler has it so.
 func (a *actor) mayRefuse(g grant, value string) error {
 	h := a.refusal()
-	if h == howRefused {
-		a.w.errs(g)
+	if h == resultRefused {
+		a.w.noteError(g)
 		return errors.New(value + " is refused")
 	}
-	if h == howForbidden {
+	if h == resultForbidden {
 		return semel.Final(&semel.Failure{Message: value + " is forbidden"})
 	}
 	return nil
@@ -43,7 +43,7 @@ func (a *actor) mayRefuse(g grant, value string) error {
 func (s *Store) AtomicBatch(_ context.Context, change store.Change, hold bool, b *Batch) (store.SwapResult, store.Verdict, error) {
 	a, err := s.actor()
 	if err == nil && a.status == statusDead {
-		err = errBuried
+		err = errRunOver
 	}
 	if err != nil {
 		return store.SwapResult{}, store.NotCommitted, fmt.Errorf("%w: %w", store.ErrNotStarted, err)
@@ -52,44 +52,44 @@ func (s *Store) AtomicBatch(_ context.Context, change store.Change, hold bool, b
 	tx.whole, tx.wants, tx.commits, tx.change, tx.effects = true, hold, true, &change, b.effects
 	h := a.call(op{kind: opBatch, row: tx.row, hold: hold, change: change, session: tx})
 	switch {
-	case h == howDead:
-		a.w.leave(tx)
+	case h == resultDead:
+		a.w.orphan(tx)
 		return store.SwapResult{}, store.Unknown, errLost
-	case h == howLost:
+	case h == resultLost:
 		a.w.close(tx)
 		return store.SwapResult{}, store.NotCommitted, fmt.Errorf("%w: %w", store.ErrNotStarted, errLost)
-	case h == howUnsure, h == howLocked && a.w.runsNow(tx):
+	case h == resultUnknown, h == resultUnknownLocked && a.w.canRun(tx):
 		a.note(1)
-		tx.orphan, tx.locked, a.unsure = true, h == howLocked, true
+		tx.orphan, tx.locked, a.unknownCommit = true, h == resultUnknownLocked, true
 		return store.SwapResult{}, store.Unknown, errLost
 	default:
-		return a.sent(tx, h)
+		return a.batchResult(tx, h)
 	}
 }
 
 // runsNow tells whether the change of a batch can be made now, so that its statements
 // are run.
-func (w *world) runsNow(s *session) bool { return !w.keptOff(s) && w.rows[s.row].mayChange(s.change) }
+func (w *world) canRun(s *session) bool { return !w.isBlocked(s) && w.rows[s.row].mayChange(s.change) }
 
 // keptOff tells whether others keep a batch off its record.
-func (w *world) keptOff(s *session) bool {
+func (w *world) isBlocked(s *session) bool {
 	return w.writer(s.row, s) != nil || s.wants && w.holder(s.row, s) != nil
 }
 
 // sent is what the server answers to a batch.
-func (a *actor) sent(tx *session, h how) (answer store.SwapResult, verdict store.Verdict, err error) {
+func (a *actor) batchResult(tx *session, h callResult) (answer store.SwapResult, verdict store.Verdict, err error) {
 	w := a.w
-	runs, busy := w.runsNow(tx), w.keptOff(tx)
+	runs, busy := w.canRun(tx), w.isBlocked(tx)
 	switch {
-	case runs && h == howOK:
+	case runs && h == resultOK:
 		w.commit(tx)
 		a.note(1)
-		w.say("committed")
+		w.logf("committed")
 		return store.SwapResult{Token: tx.change.To.Token}, store.Committed, nil
-	case runs && h == howAborted:
+	case runs && h == resultAborted:
 		w.mark(MarkAborted)
 		err = errors.New(tx.effects[0].value + " is refused by the database")
-	case h == howConflict:
+	case h == resultConflict:
 		w.mark(MarkConflict)
 		err = store.ErrConflict
 	case busy:
@@ -99,10 +99,10 @@ func (a *actor) sent(tx *session, h how) (answer store.SwapResult, verdict store
 		answer = store.SwapResult{Token: tx.change.To.Token}
 	default:
 		w.mark(MarkRolledBack)
-		answer = w.rows[tx.row].standing()
+		answer = w.rows[tx.row].current()
 	}
 	w.close(tx)
-	a.noteStanding(answer)
-	w.sayStanding(answer, false)
+	a.noteResult(answer)
+	w.logResult(answer, false)
 	return answer, store.NotCommitted, err
 }

@@ -37,56 +37,56 @@ func (a *actor) boot() {
 // stamp says whose result it is, so that a wrong answer shows.
 func (a *actor) stamp() string {
 	who := a.ask.fp + "/" + a.w.stage.scopes[a.ask.row] + "/" + a.name
-	if a.asked > 1 {
-		who += "." + strconv.Itoa(a.asked)
+	if a.callCount > 1 {
+		who += "." + strconv.Itoa(a.callCount)
 	}
 	return who
 }
 
 // caller asks, and hears the answer; if that is not final, it may ask again.
 func caller(ctx context.Context, a *actor) {
-	for range max(a.w.stage.plan.Asks, 1) {
-		a.rest()
-		a.asked++
+	for range max(a.w.stage.plan.Calls, 1) {
+		a.pause()
+		a.callCount++
 		knew := a.history
 		a.since = a.w.ages
 		v, replayed, err := a.w.stage.mode.shape.run(ctx, a, a.w.stage.call(a.ask))
-		a.hear(tell(v, replayed, err))
-		a.recalls(a.history == knew)
-		final := (a.told.ok() || a.told.tale == toldFailed) && !a.w.stage.plan.Again
+		a.receiveResponse(toResponse(v, replayed, err))
+		a.checkCached(a.history == knew)
+		final := (a.response.ok() || a.response.kind == responseFailed) && !a.w.stage.plan.Again
 		if final || a.status == statusDead || ctx.Err() != nil {
 			return
 		}
 	}
 }
 
-func (a *actor) hear(t told) {
+func (a *actor) receiveResponse(t response) {
 	if a.status == statusDead {
 		return
 	}
 	w := a.w
-	t.ask, t.of = a.asked, a.ask
-	if t.tale == toldReleased {
+	t.ask, t.of = a.callCount, a.ask
+	if t.kind == responseReleased {
 		for _, g := range w.grants {
 			if g.actor == a.index {
 				t.attempt, t.epoch = g.attempt, g.epoch
 			}
 		}
 	}
-	a.told = t
-	if t.tale == toldInProgress {
-		w.checkWaits(a)
+	a.response = t
+	if t.kind == responseInProgress {
+		w.checkOwnClaim(a)
 	}
-	w.say("%s is told %v", a.name, t)
+	w.logf("%s is told %v", a.name, t)
 	switch {
-	case t.ok() && a.unsure:
-		w.mark(MarkUnsureOK)
-	case a.unsure && t.tale == toldReleased:
-		w.mark(MarkUnsureNo)
-	case t.tale == toldMismatch:
+	case t.ok() && a.unknownCommit:
+		w.mark(MarkUnknownOK)
+	case a.unknownCommit && t.kind == responseReleased:
+		w.mark(MarkUnknownReleased)
+	case t.kind == responseMismatch:
 		w.mark(MarkMismatch)
 	}
-	if t.tale == toldReplay {
+	if t.kind == responseReplay {
 		w.mark(MarkReplay)
 	}
 }
@@ -95,9 +95,9 @@ func (a *actor) hear(t told) {
 // find that it must not.
 func (a *actor) insert(ctx context.Context, tx *Tx) (string, error) {
 	value, g := a.stamp(), a.grantOf(ctx)
-	a.w.begins(g)
+	a.w.noteBegun(g)
 	tx.Insert(g, value)
-	if err := a.enqueues(ctx, tx, g); err != nil {
+	if err := a.enqueueInTx(ctx, tx, g); err != nil {
 		return "", err
 	}
 	if err := a.mayRefuse(g, value); err != nil {
@@ -107,15 +107,15 @@ func (a *actor) insert(ctx context.Context, tx *Tx) (string, error) {
 }
 
 // refusal lets the operation itself say no, as long as the budget has any.
-func (a *actor) refusal() how {
+func (a *actor) refusal() callResult {
 	if a.free || a.status == statusDead || a.w.budget.Refusals == 0 {
-		return howOK
+		return resultOK
 	}
-	h := [...]how{howOK, howRefused, howForbidden}[a.w.choose.choose(3)]
+	h := [...]callResult{resultOK, resultRefused, resultForbidden}[a.w.choose.choose(3)]
 	a.w.budget.spend(h)
 	a.note(uint64(h))
-	if h != howOK {
-		a.w.say("the operation %v", h)
+	if h != resultOK {
+		a.w.logf("the operation %v", h)
 	}
 	return h
 }
@@ -133,7 +133,7 @@ func (s *stage) roles() []role {
 	for i := range s.plan.Callers {
 		fp := s.plan.Callers[i : i+1]
 		ask := request{fp: fp}
-		if s.plan.Scopes && !s.plan.Joins {
+		if s.plan.Scopes && !s.plan.EnqueuesTx {
 			ask.row = i % len(s.scopes)
 		}
 		cast = append(cast, role{name: fmt.Sprintf("C%d", i+1), body: caller, ask: ask, shares: true})
@@ -144,11 +144,11 @@ func (s *stage) roles() []role {
 	for i := range s.plan.Healers {
 		cast = append(cast, role{name: fmt.Sprintf("H%d", i+1), body: healer, ask: request{person: true}})
 	}
-	return append(cast, s.servants()...)
+	return append(cast, s.taskRoles()...)
 }
 
 // servants names those of the cast who deal with what waits.
-func (s *stage) servants() []role {
+func (s *stage) taskRoles() []role {
 	var cast []role
 	add := func(n int, name string, body func(context.Context, *actor), ask request) {
 		for i := range n {
