@@ -11,9 +11,9 @@ import (
 	"github.com/semelgo/semel/store/memory"
 )
 
-// TestWhatAPersonIsToldIsTheirs: who gets a record may write over its bytes, also where
+// TestOperatorsReceiveTheirOwnCopies: who gets a record may write over its bytes, also where
 // the store is in this process and gives away its own to the engine.
-func TestWhatAPersonIsToldIsTheirs(t *testing.T) {
+func TestOperatorsReceiveTheirOwnCopies(t *testing.T) {
 	t.Parallel()
 	tests := map[string]func(t *testing.T, e *semel.Engine[*memory.Tx], id store.ID) (store.Record, error){
 		"Get": func(t *testing.T, e *semel.Engine[*memory.Tx], _ store.ID) (store.Record, error) {

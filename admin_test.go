@@ -158,7 +158,7 @@ func wantNote(t *testing.T, p *process, call semel.Call, to store.State) {
 	}
 }
 
-func TestResolveIsRefused(t *testing.T) {
+func TestResolveRejected(t *testing.T) {
 	t.Parallel()
 	for _, s := range stands() {
 		if s == inDoubt {
@@ -183,7 +183,7 @@ func TestResolveIsRefused(t *testing.T) {
 	}
 }
 
-func TestResolveNeedsWhoAndWhyAndWhat(t *testing.T) {
+func TestResolveNeedsActorReasonAndResult(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		p, mem := solo(t, semel.Options{})
 		call := plain("op", semel.OperationOptions[string]{}).Call(me, "k", "in")
@@ -202,7 +202,7 @@ func TestResolveNeedsWhoAndWhyAndWhat(t *testing.T) {
 	})
 }
 
-func TestResolveWithoutAnAnswer(t *testing.T) {
+func TestResolveWithLostReply(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		p, mem := solo(t, semel.Options{})
 		call := plain("op", semel.OperationOptions[string]{}).Call(me, "k", "in")

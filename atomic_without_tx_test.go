@@ -83,8 +83,8 @@ func TestRule08PanicUnderAtomic(t *testing.T) {
 	}
 }
 
-// TestSuccessWithoutInTxIsAnAlarm: the operator is told which programming error it was.
-func TestSuccessWithoutInTxIsAnAlarm(t *testing.T) {
+// TestSuccessWithoutInTxRaisesAnAlarm: the operator is told which programming error it was.
+func TestSuccessWithoutInTxRaisesAnAlarm(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		p, _ := solo(t, semel.Options{})
 		call := plain("op", semel.OperationOptions[string]{Policy: semel.Atomic()}).Call(me, "k", "in")
@@ -103,9 +103,9 @@ func inTxFails(ctx context.Context, p *process, err error) error {
 	return err
 }
 
-// TestWorkersSuccessWithoutInTx: the success of a task under policy Atomic that never
+// TestWorkerSuccessWithoutInTx: the success of a task under policy Atomic that never
 // called InTx is not recorded together with those of others.
-func TestWorkersSuccessWithoutInTx(t *testing.T) {
+func TestWorkerSuccessWithoutInTx(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		op := plain("op", retried(semel.Atomic()))
 		p, mem := owned(t, op)
@@ -120,8 +120,8 @@ func TestWorkersSuccessWithoutInTx(t *testing.T) {
 	})
 }
 
-// TestAdapterThatRefusesWithoutInTx: an answer that claims no effect needs no transaction.
-func TestAdapterThatRefusesWithoutInTx(t *testing.T) {
+// TestAdapterRejectsWithoutInTx: an answer that claims no effect needs no transaction.
+func TestAdapterRejectsWithoutInTx(t *testing.T) {
 	t.Parallel()
 	for name, refuses := range map[string]bool{"refuses": true, "claims an effect": false} {
 		t.Run(name, func(t *testing.T) {

@@ -145,8 +145,8 @@ func (a adapts) Undone() {
 	}
 }
 
-// TestAdapterIsUndone: an adapter learns that what it took for the outcome is none.
-func TestAdapterIsUndone(t *testing.T) {
+// TestAdapterUndo: an adapter learns that what it took for the outcome is none.
+func TestAdapterUndo(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
 		commit commitFault
@@ -188,15 +188,15 @@ func TestAdapterIsUndone(t *testing.T) {
 	}
 }
 
-func TestAttemptOfWithoutOne(t *testing.T) {
+func TestAttemptOfOutsideAnAttempt(t *testing.T) {
 	t.Parallel()
 	if a, ok := semel.AttemptOf(t.Context()); ok || a != nil {
 		t.Errorf("AttemptOf = %v, %v, want none", a, ok)
 	}
 }
 
-// TestEndAfterTheCallerIsGone: an adapter's caller hung up long ago.
-func TestEndAfterTheCallerIsGone(t *testing.T) {
+// TestEndAfterTheCallerCanceled: an adapter's caller hung up long ago.
+func TestEndAfterTheCallerCanceled(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		p, _ := solo(t, semel.Options{})
 		call := plain("op", semel.OperationOptions[string]{}).Call(me, "k", "in")

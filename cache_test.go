@@ -18,9 +18,9 @@ func cached(t *testing.T, mem *memory.Store, o semel.Options) *process {
 	return start(t, mem, o)
 }
 
-// TestRepeatsAreAnsweredFromMemory, of every door, and only those of the same
+// TestCacheAnswersRetries, of every door, and only those of the same
 // request.
-func TestRepeatsAreAnsweredFromMemory(t *testing.T) {
+func TestCacheAnswersRetries(t *testing.T) {
 	eachDoor(t, func(t *testing.T, d door) {
 		p := cached(t, memory.New(memory.Options{}), semel.Options{})
 		op := plain("op", d.o)
@@ -37,9 +37,9 @@ func TestRepeatsAreAnsweredFromMemory(t *testing.T) {
 	})
 }
 
-// TestMemoryIsNoOlderThanItsAge: what another process did to the record is seen
+// TestCacheEntriesExpire: what another process did to the record is seen
 // by then.
-func TestMemoryIsNoOlderThanItsAge(t *testing.T) {
+func TestCacheEntriesExpire(t *testing.T) {
 	eachDoor(t, func(t *testing.T, d door) {
 		mem := memory.New(memory.Options{})
 		o := d.o
@@ -60,8 +60,8 @@ func TestMemoryIsNoOlderThanItsAge(t *testing.T) {
 	})
 }
 
-// TestMemoryFollowsItsOwnProcessAtOnce when it redrives and purges.
-func TestMemoryFollowsItsOwnProcessAtOnce(t *testing.T) {
+// TestCacheSeesChangesOfItsOwnProcess when it redrives and purges.
+func TestCacheSeesChangesOfItsOwnProcess(t *testing.T) {
 	eachDoor(t, func(t *testing.T, d door) {
 		mem := memory.New(memory.Options{})
 		o := d.o
@@ -84,9 +84,9 @@ func TestMemoryFollowsItsOwnProcessAtOnce(t *testing.T) {
 	})
 }
 
-// TestNothingIsRememberedBeforeItStands: a commit that was rolled back, or that
+// TestCacheIsFilledAfterTheCommit: a commit that was rolled back, or that
 // nobody knows of, leaves nothing in memory.
-func TestNothingIsRememberedBeforeItStands(t *testing.T) {
+func TestCacheIsFilledAfterTheCommit(t *testing.T) {
 	t.Parallel()
 	for name, fate := range map[string]commitFault{"refused": commitRefused, "dropped": commitDropped} {
 		for _, s := range shapes() {
@@ -109,9 +109,9 @@ func TestNothingIsRememberedBeforeItStands(t *testing.T) {
 	}
 }
 
-// TestMemoryIsBounded: it holds what it may and forgets who came first and was
+// TestCacheIsBounded: it holds what it may and forgets who came first and was
 // not asked for since.
-func TestMemoryIsBounded(t *testing.T) {
+func TestCacheIsBounded(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		mem := memory.New(memory.Options{})
 		p := start(t, mem, semel.Options{CacheBytes: 100_000, CacheAge: time.Hour})
@@ -136,8 +136,8 @@ func TestMemoryIsBounded(t *testing.T) {
 	})
 }
 
-// TestMemoryHoldsAsManyKeysWithATime: what their IDs begin with is the same for all.
-func TestMemoryHoldsAsManyKeysWithATime(t *testing.T) {
+// TestCacheHoldsAsManyTimeKeys: what their IDs begin with is the same for all.
+func TestCacheHoldsAsManyTimeKeys(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		p := start(t, memory.New(memory.Options{}), semel.Options{CacheBytes: 100_000, CacheAge: time.Hour})
 		made := time.Now()
@@ -160,8 +160,8 @@ func TestMemoryHoldsAsManyKeysWithATime(t *testing.T) {
 	})
 }
 
-// TestWhereMostAreRepeatsNothingIsWritten: a look comes before the claim.
-func TestWhereMostAreRepeatsNothingIsWritten(t *testing.T) {
+// TestCacheHitsWriteNothing: a look comes before the claim.
+func TestCacheHitsWriteNothing(t *testing.T) {
 	eachDoor(t, func(t *testing.T, d door) {
 		p, _ := solo(t, semel.Options{})
 		op := plain("op", d.o)
@@ -191,8 +191,8 @@ func TestWhereMostAreRepeatsNothingIsWritten(t *testing.T) {
 	})
 }
 
-// TestClosedEngineTellsNothingFromMemory.
-func TestClosedEngineTellsNothingFromMemory(t *testing.T) {
+// TestClosedEngineDoesNotAnswerFromTheCache.
+func TestClosedEngineDoesNotAnswerFromTheCache(t *testing.T) {
 	eachDoor(t, func(t *testing.T, d door) {
 		p := cached(t, memory.New(memory.Options{}), semel.Options{})
 		op := plain("op", d.o)

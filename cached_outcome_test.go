@@ -21,9 +21,9 @@ func toldTwice(t *testing.T, p *process, call semel.Call) *semel.Outcome {
 	return out
 }
 
-// TestAgain: an outcome may be told once more exactly as long as the engine would
+// TestCachedOutcomeIsValid: an outcome may be told once more exactly as long as the engine would
 // tell it from memory itself, and that is observed as any replay.
-func TestAgain(t *testing.T) {
+func TestCachedOutcomeIsValid(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		mem := memory.New(memory.Options{})
 		p := cached(t, mem, semel.Options{CacheAge: time.Minute})
@@ -49,9 +49,9 @@ func TestAgain(t *testing.T) {
 	})
 }
 
-// TestAgainSaysNo after the process itself has purged the record, when the engine
+// TestCachedOutcomeIsRejected after the process itself has purged the record, when the engine
 // is closed, when others needed the room, and without a memory.
-func TestAgainSaysNo(t *testing.T) {
+func TestCachedOutcomeIsRejected(t *testing.T) {
 	t.Parallel()
 	op := plain("op", semel.OperationOptions[string]{})
 	call := op.Call(me, "k", "in")

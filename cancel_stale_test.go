@@ -10,9 +10,10 @@ import (
 	"github.com/semelgo/semel/store"
 )
 
-// TestCancelIsOfOneRecord: what was asked of a record that is purged by now is not
-// asked of the next one of its key, which can be cancelled by itself.
-func TestCancelIsOfOneRecord(t *testing.T) {
+// TestCancelRequestIsForOneRecord: the request is for a record that has been
+// purged since. It does not cancel the next record of the key, which can be
+// canceled on its own.
+func TestCancelRequestIsForOneRecord(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		op := plain("op", semel.OperationOptions[string]{Policy: semel.Keyed(), Retry: steady(9, 9), Retention: time.Hour})
 		p, mem := owned(t, op)
@@ -46,9 +47,10 @@ func TestCancelIsOfOneRecord(t *testing.T) {
 	})
 }
 
-// TestCancelOfWhatIsJustTaken: somebody begins another attempt while a record that
-// nobody knows enough of is to be parked. It is asked then, as any other that runs.
-func TestCancelOfWhatIsJustTaken(t *testing.T) {
+// TestCancelDuringATakeover: another process takes a tainted record over before
+// the cancellation marks it InDoubt. The new attempt receives the request like any
+// running attempt.
+func TestCancelDuringATakeover(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		op := plain("op", semel.OperationOptions[string]{Policy: semel.AtLeastOnce(), Retry: steady(9, 9)})
 		p, mem := owned(t, op)
@@ -75,9 +77,9 @@ func TestCancelOfWhatIsJustTaken(t *testing.T) {
 	})
 }
 
-// TestCancelKeepsTheFirstReason: a second request to cancel the same attempt changes
-// nothing, also if the store takes so long to answer it that the request itself is older
-// than the record was when it was read.
+// TestCancelKeepsTheFirstReason: a second request to cancel the same attempt
+// changes nothing. This holds too if the store answers so slowly that the request
+// is older than the record was when it was read.
 func TestCancelKeepsTheFirstReason(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		op := plain("op", semel.OperationOptions[string]{Policy: semel.Atomic(), Retry: steady(9, 9)})

@@ -51,9 +51,9 @@ func TestCancel(t *testing.T) {
 	}
 }
 
-// TestCancelWhatWaits: due or not, of an operation that the engine was not given,
+// TestCancelPending: due or not, of an operation that the engine was not given,
 // and of one that is tried again.
-func TestCancelWhatWaits(t *testing.T) {
+func TestCancelPending(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		op, stranger := plain("op", retried(semel.AtLeastOnce())), plain("stranger", queueable(semel.OperationOptions[string]{Retention: time.Minute}))
 		p, mem := owned(t, op)
@@ -74,9 +74,9 @@ func TestCancelWhatWaits(t *testing.T) {
 	})
 }
 
-// TestCancelWhatNobodyKnowsOf: it waits for another attempt, due or not, and is
+// TestCancelTaintedPending: it waits for another attempt, due or not, and is
 // parked in doubt, for ever: no attempt can prove anything about the earlier one.
-func TestCancelWhatNobodyKnowsOf(t *testing.T) {
+func TestCancelTaintedPending(t *testing.T) {
 	t.Parallel()
 	for name, due := range map[string]bool{"due": true, "delayed": false} {
 		t.Run(name, func(t *testing.T) {
@@ -101,9 +101,9 @@ func TestCancelWhatNobodyKnowsOf(t *testing.T) {
 	}
 }
 
-// TestCancelWhatRuns: the function's context ends with the next beat, and what it
+// TestCancelRunning: the function's context ends with the next beat, and what it
 // returns decides.
-func TestCancelWhatRuns(t *testing.T) {
+func TestCancelRunning(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
 		o     semel.OperationOptions[string]
@@ -214,9 +214,9 @@ func TestCancelEndsWithTheKeysNextRun(t *testing.T) {
 	}
 }
 
-// TestCancelGoesWrong: with each of its calls, before and after it applied. What is
+// TestCancelErrors: with each of its calls, before and after it applied. What is
 // told as done is done, and asking again does it.
-func TestCancelGoesWrong(t *testing.T) {
+func TestCancelErrors(t *testing.T) {
 	t.Parallel()
 	for _, s := range []string{"waiting", "waiting, tainted", "running"} {
 		for fname, f := range everyFault() {

@@ -11,7 +11,7 @@ import (
 	"github.com/semelgo/semel/store"
 )
 
-func TestCloseRefusesNewCalls(t *testing.T) {
+func TestCloseRejectsNewCalls(t *testing.T) {
 	eachDoor(t, func(t *testing.T, d door) {
 		p, mem := solo(t, semel.Options{})
 		call := plain("op", d.o).Call(me, "k", "in")
@@ -33,7 +33,7 @@ func TestCloseRefusesNewCalls(t *testing.T) {
 	})
 }
 
-func TestCloseWaitsForWhatRuns(t *testing.T) {
+func TestCloseWaitsForRunningAttempts(t *testing.T) {
 	eachDoor(t, func(t *testing.T, d door) {
 		p, _ := solo(t, semel.Options{Wait: time.Hour})
 		call := plain("op", d.o).Call(me, "k", "in")
@@ -74,8 +74,8 @@ func TestCloseEndsWithItsContext(t *testing.T) {
 	})
 }
 
-// TestCloseWithAnAttemptThatNobodyEnded gives up with its context.
-func TestCloseWithAnAttemptThatNobodyEnded(t *testing.T) {
+// TestCloseWithAnAttemptThatNeverEnds gives up with its context.
+func TestCloseWithAnAttemptThatNeverEnds(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		p, _ := solo(t, semel.Options{})
 		a := begin(t, p, plain("op", semel.OperationOptions[string]{}).Call(me, "k", "in"))

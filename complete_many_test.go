@@ -172,9 +172,9 @@ func endAlone(t *testing.T, p *process, mem *memory.Store, rest []*semel.Complet
 	}
 }
 
-// TestCompleteManyWithoutAnAnswer: all come back, and End alone finds out what has
+// TestCompleteManyWithLostReply: all come back, and End alone finds out what has
 // become of each. No answer is ever another's.
-func TestCompleteManyWithoutAnAnswer(t *testing.T) {
+func TestCompleteManyWithLostReply(t *testing.T) {
 	t.Parallel()
 	for name, f := range map[string]fault{
 		"cut before": {before: errCut}, "cut after": {after: errCut}, "no answer, not applied": {hang: true},
@@ -236,8 +236,8 @@ func TestCompleteManyIsBoundedByTheBatch(t *testing.T) {
 	})
 }
 
-// TestCompleteManyAfterItsCallerLeft: who hangs up changes nothing.
-func TestCompleteManyAfterItsCallerLeft(t *testing.T) {
+// TestCompleteManyAfterCancel: who hangs up changes nothing.
+func TestCompleteManyAfterCancel(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		op := plain("op", retried(semel.AtLeastOnce()))
 		p, _ := owned(t, op)

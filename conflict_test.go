@@ -48,7 +48,7 @@ func conflictRun(t *testing.T, losses int, o semel.OperationOptions[string], fnE
 	return runs, eyes.count(semel.EventRetried), err
 }
 
-func TestTransactionThatLosesIsRunAgain(t *testing.T) {
+func TestConflictingTransactionRunsAgain(t *testing.T) {
 	t.Parallel()
 	for name, o := range map[string]semel.OperationOptions[string]{
 		"inline": {},
@@ -68,7 +68,7 @@ func TestTransactionThatLosesIsRunAgain(t *testing.T) {
 
 // What a function concludes from what it read in a transaction that lost is no
 // answer: it may be asked to read again, and is never kept.
-func TestConclusionOfALostTransactionIsNotKept(t *testing.T) {
+func TestOutcomeOfAConflictingTransactionIsNotStored(t *testing.T) {
 	t.Parallel()
 	final := semel.Final(errors.New("no money"))
 	for name, o := range map[string]semel.OperationOptions[string]{

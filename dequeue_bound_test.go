@@ -10,9 +10,9 @@ import (
 	"github.com/semelgo/semel/store"
 )
 
-// TestDequeueWaitsForNothingForEver: a store that claims and then says no more
+// TestDequeueHasADeadline: a store that claims and then says no more
 // neither keeps the attempts from being run nor lets their leases run out meanwhile.
-func TestDequeueWaitsForNothingForEver(t *testing.T) {
+func TestDequeueHasADeadline(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		op := plain("op", semel.OperationOptions[string]{Policy: semel.Keyed(), Retry: steady(9, 9)})
 		p, _ := owned(t, op)
@@ -28,9 +28,9 @@ func TestDequeueWaitsForNothingForEver(t *testing.T) {
 	})
 }
 
-// TestDequeueGivesBackWithinOneBound, however many they are that it has claimed when
+// TestDequeueReleasesWithinOneTimeout, however many they are that it has claimed when
 // its worker is stopped and the store says no more.
-func TestDequeueGivesBackWithinOneBound(t *testing.T) {
+func TestDequeueReleasesWithinOneTimeout(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		op := plain("op", semel.OperationOptions[string]{Policy: semel.Keyed(), Retry: steady(9, 9)})
 		p, _ := owned(t, op)
@@ -52,8 +52,8 @@ func TestDequeueGivesBackWithinOneBound(t *testing.T) {
 	})
 }
 
-// TestASnoozeForEverIsNotTheEnd: no time is so long that it is over.
-func TestASnoozeForEverIsNotTheEnd(t *testing.T) {
+// TestVeryLongSnoozeIsNotFinal: no time is so long that it is over.
+func TestVeryLongSnoozeIsNotFinal(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		retry := steady(9, 9)
 		retry.Redelivered = true

@@ -27,8 +27,8 @@ func claiming(f, again func(n int) fault) func(request) fault {
 
 func always(f fault) func(int) fault { return func(int) fault { return f } }
 
-// TestDequeueLostReply: what was claimed without an answer is asked for, run once,
-// and never given back while it runs.
+// TestDequeueLostReply: the worker reads the records that a Dequeue with a lost
+// reply claimed, runs them once, and does not release them while they run.
 func TestDequeueLostReply(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		op := plain("op", semel.OperationOptions[string]{Policy: semel.Keyed(), Retry: steady(9, 1)})
@@ -55,9 +55,10 @@ func TestDequeueLostReply(t *testing.T) {
 	})
 }
 
-// TestDequeueWithoutAnAnswer: what may have been claimed is given back by the next
-// Dequeue, long before its lease is over, and what was not is claimed by it.
-func TestDequeueWithoutAnAnswer(t *testing.T) {
+// TestDequeueFailureReleasesClaims: the next Dequeue releases records that an
+// unanswered Dequeue may have claimed, long before their leases expire. It claims
+// the other records.
+func TestDequeueFailureReleasesClaims(t *testing.T) {
 	t.Parallel()
 	for name, f := range map[string]fault{
 		"cut before it applied": {before: errCut}, "cut after it applied": {after: errCut},
@@ -86,9 +87,9 @@ func TestDequeueWithoutAnAnswer(t *testing.T) {
 	}
 }
 
-// TestDequeueThatComesLate: the claim that went without an answer comes in force
-// after everything. Nobody knows of it, and it is given back all the same.
-func TestDequeueThatComesLate(t *testing.T) {
+// TestLateDequeueIsReleased: the claim of an unanswered Dequeue is applied after
+// everything else. No worker knows of it, and it is released all the same.
+func TestLateDequeueIsReleased(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		op := plain("op", semel.OperationOptions[string]{Policy: semel.AtLeastOnce(), Retry: steady(9, 1)})
 		p, mem := owned(t, op)
@@ -114,7 +115,8 @@ func TestDequeueThatComesLate(t *testing.T) {
 	})
 }
 
-// TestDequeueAfterAnOutage: what was lost in it is looked for, and not for ever.
+// TestDequeueAfterAnOutage: the engine looks for claims that were lost in the
+// outage, but not forever.
 func TestDequeueAfterAnOutage(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		op := plain("op", semel.OperationOptions[string]{Policy: semel.AtLeastOnce(), Retry: steady(9, 1)})
@@ -141,9 +143,9 @@ func TestDequeueAfterAnOutage(t *testing.T) {
 	})
 }
 
-// TestScanningQueueLosesItsClaim: in a store that hands nothing out the claim is a
-// Swap, asked for once more, and then given back or kept from coming.
-func TestScanningQueueLosesItsClaim(t *testing.T) {
+// TestScanningQueueWithLostClaim: in a store without Dequeue, the claim is a Swap.
+// It is sent once more, and then released or prevented.
+func TestScanningQueueWithLostClaim(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
 		f     fault
@@ -190,8 +192,9 @@ func TestScanningQueueLosesItsClaim(t *testing.T) {
 	}
 }
 
-// TestScanningQueueMeetsAnother who claims what it has just found.
-func TestScanningQueueMeetsAnother(t *testing.T) {
+// TestScanningQueueRace: another worker claims the record that this worker has
+// just found.
+func TestScanningQueueRace(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		mem := memory.New(memory.Options{})
 		op := plain("op", semel.OperationOptions[string]{Policy: semel.Keyed(), Retry: steady(9, 1)})

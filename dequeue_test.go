@@ -140,9 +140,9 @@ func TestDequeuedAttempt(t *testing.T) {
 	})
 }
 
-// TestInputOfAnother: of another operation, or none that can be read, or that of a
+// TestInputOfAnotherOperation: of another operation, or none that can be read, or that of a
 // direct call.
-func TestInputOfAnother(t *testing.T) {
+func TestInputOfAnotherOperation(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		op := plain("op", semel.OperationOptions[string]{Policy: semel.Keyed(), Retry: steady(9, 1)})
 		p, _ := owned(t, op)
@@ -162,8 +162,8 @@ func TestInputOfAnother(t *testing.T) {
 	})
 }
 
-// TestDequeueRefuses what is wrong, and asks the store nothing.
-func TestDequeueRefuses(t *testing.T) {
+// TestDequeueErrors what is wrong, and asks the store nothing.
+func TestDequeueErrors(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		op := plain("op", semel.OperationOptions[string]{Retry: steady(9, 1)})
 		p, _ := owned(t, op)
@@ -227,9 +227,9 @@ func TestDequeueIsBoundedByTheBatch(t *testing.T) {
 	}
 }
 
-// TestDequeueThatNobodyWaitsFor: the engine was closed, or the worker went, while
+// TestDequeueWithCanceledContext: the engine was closed, or the worker went, while
 // the store was asked. What was claimed waits again at once, and is no crash.
-func TestDequeueThatNobodyWaitsFor(t *testing.T) {
+func TestDequeueWithCanceledContext(t *testing.T) {
 	t.Parallel()
 	for name, closes := range map[string]bool{"closed": true, "gone": false} {
 		t.Run(name, func(t *testing.T) {
@@ -285,8 +285,8 @@ func TestDequeueThatNobodyWaitsFor(t *testing.T) {
 	}
 }
 
-// TestDequeueAtOnce: of what waits each is run once, however many workers ask.
-func TestDequeueAtOnce(t *testing.T) {
+// TestDequeueConcurrently: of what waits each is run once, however many workers ask.
+func TestDequeueConcurrently(t *testing.T) {
 	eachQueue(t, func(t *testing.T, op *semel.Operation[string], p *process, mem *memory.Store) {
 		const n = 60
 		for i := range n {

@@ -11,7 +11,7 @@ import (
 	"github.com/semelgo/semel/store/memory"
 )
 
-func TestNewAsksWhatTheStoreCanPromise(t *testing.T) {
+func TestNewChecksTheCapabilities(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		w := newWire(memory.New(memory.Options{}))
 		w.capabilities = func(c *store.Capabilities) { c.Linearizable = false }
@@ -41,10 +41,10 @@ func exclusive(t *testing.T, mem *memory.Store, o semel.Options) *process {
 	return startOn(t, w, o)
 }
 
-// TestExclusiveStoreIsLookedAtFirst: a replay must not wait for a stranger's
+// TestExclusiveStoreIsReadFirst: a replay must not wait for a stranger's
 // transaction, so nothing is written when the answer can be read, unless this
 // process has written a moment ago.
-func TestExclusiveStoreIsLookedAtFirst(t *testing.T) {
+func TestExclusiveStoreIsReadFirst(t *testing.T) {
 	eachDoor(t, func(t *testing.T, d door) {
 		mem := memory.New(memory.Options{})
 		p := exclusive(t, mem, semel.Options{})
@@ -102,9 +102,9 @@ func TestExclusiveTransactionEndsWithMaxRun(t *testing.T) {
 	})
 }
 
-// TestBeforeAnExclusiveTransactionTheLeaseCounts: only an open transaction keeps
+// TestLeaseCountsBeforeAnExclusiveTransaction: only an open transaction keeps
 // others out.
-func TestBeforeAnExclusiveTransactionTheLeaseCounts(t *testing.T) {
+func TestLeaseCountsBeforeAnExclusiveTransaction(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		p := exclusive(t, memory.New(memory.Options{}), semel.Options{})
 		var took time.Duration
@@ -121,8 +121,8 @@ func TestBeforeAnExclusiveTransactionTheLeaseCounts(t *testing.T) {
 	})
 }
 
-// TestStoreThatIsFull: nothing was run, and the store's reason is told.
-func TestStoreThatIsFull(t *testing.T) {
+// TestFullStore: nothing was run, and the store's reason is told.
+func TestFullStore(t *testing.T) {
 	eachDoor(t, func(t *testing.T, d door) {
 		p := start(t, memory.New(memory.Options{MaxRecords: 1}), semel.Options{})
 		op := plain("op", d.o)
@@ -145,7 +145,7 @@ func (refusing) Swap(context.Context, []store.Change) ([]store.SwapResult, error
 }
 
 // A store that wraps another sees all that is asked of it.
-func TestWrappedStoreIsNotPassedBy(t *testing.T) {
+func TestWrappedStoreIsUsed(t *testing.T) {
 	t.Parallel()
 	e, err := semel.New(refusing{memory.New(memory.Options{})}, semel.Options{Survive: store.NoFailure, MaxUnrecorded: -1})
 	if err != nil {

@@ -64,7 +64,7 @@ func TestEnqueueOptions(t *testing.T) {
 	}
 }
 
-func TestEnqueueNamesWhatIsWrong(t *testing.T) {
+func TestEnqueueErrorsNameTheField(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		p, _ := solo(t, semel.Options{})
 		op := plain("op", retried(semel.AtLeastOnce()))
@@ -93,9 +93,9 @@ func TestEnqueueNamesWhatIsWrong(t *testing.T) {
 	})
 }
 
-// TestEnqueueMeets what stands already: the same request is no error, another one
+// TestEnqueueOverExistingRecords what stands already: the same request is no error, another one
 // is, and an open transaction is not waited for.
-func TestEnqueueMeets(t *testing.T) {
+func TestEnqueueOverExistingRecords(t *testing.T) {
 	t.Parallel()
 	for _, s := range stands() {
 		t.Run(string(s), func(t *testing.T) {
@@ -128,8 +128,8 @@ func TestEnqueueMeets(t *testing.T) {
 	})
 }
 
-// TestEnqueueGoesWrong: with each of its calls. Asked for again it is there once.
-func TestEnqueueGoesWrong(t *testing.T) {
+// TestEnqueueErrors: with each of its calls. Asked for again it is there once.
+func TestEnqueueErrors(t *testing.T) {
 	t.Parallel()
 	for name, f := range everyFault() {
 		for k := range 4 {
@@ -155,8 +155,8 @@ func TestEnqueueGoesWrong(t *testing.T) {
 	}
 }
 
-// TestEnqueueWithoutAStore says so.
-func TestEnqueueWithoutAStore(t *testing.T) {
+// TestEnqueueWhileTheStoreIsDown says so.
+func TestEnqueueWhileTheStoreIsDown(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		p, _ := solo(t, semel.Options{})
 		p.wire.die()

@@ -36,7 +36,7 @@ func enqueue(t *testing.T, p *process, mem *memory.Store, call semel.Call, delay
 	}
 }
 
-func TestEnqueueTxIsWhatADirectCallRuns(t *testing.T) {
+func TestDirectCallRunsTheEnqueuedRecord(t *testing.T) {
 	eachDoor(t, func(t *testing.T, d door) {
 		p, mem := solo(t, semel.Options{})
 		call := plain("op", queueable(d.o)).Call(me, "k", "the input")
@@ -53,8 +53,8 @@ func TestEnqueueTxIsWhatADirectCallRuns(t *testing.T) {
 	})
 }
 
-// TestEnqueueTxSharesTheFateOfItsTransaction.
-func TestEnqueueTxSharesTheFateOfItsTransaction(t *testing.T) {
+// TestEnqueueTxIsAtomic.
+func TestEnqueueTxIsAtomic(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		p, mem := solo(t, semel.Options{})
 		call := plain("op", queueable(semel.OperationOptions[string]{})).Call(me, "k", "in")
@@ -74,7 +74,7 @@ func TestEnqueueTxSharesTheFateOfItsTransaction(t *testing.T) {
 	})
 }
 
-func TestEnqueueTxAgain(t *testing.T) {
+func TestEnqueueTxTwice(t *testing.T) {
 	t.Parallel()
 	for _, s := range stands() {
 		t.Run(string(s), func(t *testing.T) {
@@ -109,8 +109,8 @@ func TestEnqueueTxAgain(t *testing.T) {
 	}
 }
 
-// TestEnqueueTxMeetsAnOpenTransaction of somebody else: nobody waits.
-func TestEnqueueTxMeetsAnOpenTransaction(t *testing.T) {
+// TestEnqueueTxWhileAnotherTransactionHoldsTheRecord of somebody else: nobody waits.
+func TestEnqueueTxWhileAnotherTransactionHoldsTheRecord(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		p, mem := solo(t, semel.Options{})
 		call := plain("op", queueable(semel.OperationOptions[string]{})).Call(me, "k", "in")
@@ -177,9 +177,9 @@ func TestEnqueueTxOfAnExpiredKey(t *testing.T) {
 	})
 }
 
-// TestEnqueuedIsNeverPurgedBeforeItIsDone: an attempt that was released, swept,
+// TestPendingTaskIsNotPurged: an attempt that was released, swept,
 // resolved or never ran leaves what was enqueued as it was, for ever.
-func TestEnqueuedIsNeverPurgedBeforeItIsDone(t *testing.T) {
+func TestPendingTaskIsNotPurged(t *testing.T) {
 	t.Parallel()
 	keyed := semel.OperationOptions[string]{Policy: semel.Keyed()}
 	atomic := semel.OperationOptions[string]{Policy: semel.Atomic(), Lease: lease}

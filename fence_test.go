@@ -55,7 +55,7 @@ func (r *receiver) want(t *testing.T, asked ...string) {
 	}
 }
 
-func TestFenceIsRaisedOnlyAfterAnAttemptNobodyKnowsOf(t *testing.T) {
+func TestFenceIsRaisedOnlyAfterAnUnknownAttempt(t *testing.T) {
 	t.Parallel()
 	want := map[stand][]string{
 		nothing: {"act 1"}, pending: {"act 2"}, expired: {"raise 2", "look", "act 2"},
@@ -88,9 +88,9 @@ func TestFenceFindsTheEffect(t *testing.T) {
 	})
 }
 
-// TestFenceKeepsAZombieOut: an attempt that was taken over acts too late, is
+// TestFenceStopsAZombie: an attempt that was taken over acts too late, is
 // refused, and tells what stands.
-func TestFenceKeepsAZombieOut(t *testing.T) {
+func TestFenceStopsAZombie(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		mem := memory.New(memory.Options{})
 		p, other := start(t, mem, semel.Options{}), start(t, mem, semel.Options{})

@@ -24,7 +24,7 @@ func (v visit) AppendFingerprint(b []byte) ([]byte, error) {
 
 // An input may say itself what makes it the same request, as a whole or as what one
 // of the Fingerprints chooses.
-func TestInputsSayTheirOwnFingerprint(t *testing.T) {
+func TestInputChoosesItsFingerprint(t *testing.T) {
 	t.Parallel()
 	for name, op := range map[string]*semel.Operation[visit]{
 		"the input":     semel.Define("visit", semel.OperationOptions[visit]{}),
@@ -49,7 +49,7 @@ func TestInputsSayTheirOwnFingerprint(t *testing.T) {
 
 // What an input inherits from a type that knows how to write itself is not all that
 // it is: every field counts.
-func TestFingerprintCoversWhatIsBesideAnEmbeddedType(t *testing.T) {
+func TestFingerprintCoversFieldsBesideAnEmbeddedType(t *testing.T) {
 	t.Parallel()
 	type fetch struct {
 		*url.URL
@@ -64,7 +64,7 @@ func TestFingerprintCoversWhatIsBesideAnEmbeddedType(t *testing.T) {
 }
 
 // Nothing of one caller's input or result gets into another's.
-func TestManyAtATimeKeepTheirOwn(t *testing.T) {
+func TestConcurrentFingerprints(t *testing.T) {
 	t.Parallel()
 	p, _ := solo(t, semel.Options{})
 	op := plain("op", semel.OperationOptions[string]{})

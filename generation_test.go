@@ -60,9 +60,9 @@ func TestGenerationsRemember(t *testing.T) {
 	})
 }
 
-// TestGenerationsAtOnce: of two whose clocks say generations that follow each
+// TestGenerationsConcurrently: of two whose clocks say generations that follow each
 // other, one has its effect, whichever commits first, and both have its answer.
-func TestGenerationsAtOnce(t *testing.T) {
+func TestGenerationsConcurrently(t *testing.T) {
 	t.Parallel()
 	for name, order := range map[string][2]time.Duration{"this first": {0, hour / 2}, "next first": {hour / 2, 0}} {
 		t.Run(name, func(t *testing.T) {
@@ -115,9 +115,9 @@ func TestGenerationsAfterAnAbort(t *testing.T) {
 	})
 }
 
-// TestGenerationsWithoutAnAnswerToCommit: the certificate is of one record, and
+// TestGenerationsWithUnknownCommit: the certificate is of one record, and
 // the other shares its fate.
-func TestGenerationsWithoutAnAnswerToCommit(t *testing.T) {
+func TestGenerationsWithUnknownCommit(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
 		commit commitFault
@@ -154,9 +154,9 @@ func TestGenerationsWithoutAnAnswerToCommit(t *testing.T) {
 	}
 }
 
-// TestGenerationsOverACertificate of somebody whose clock is ahead: it stands where
+// TestGenerationsAfterACertificate of somebody whose clock is ahead: it stands where
 // the twin goes.
-func TestGenerationsOverACertificate(t *testing.T) {
+func TestGenerationsAfterACertificate(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		mem := memory.New(memory.Options{})
 		pass(hour - time.Minute)
@@ -200,8 +200,8 @@ func TestGenerationsThatEnd(t *testing.T) {
 	})
 }
 
-// TestGenerationsWhereSomebodyHoldsTheNext: who is in the way is waited for, or told.
-func TestGenerationsWhereSomebodyHoldsTheNext(t *testing.T) {
+// TestGenerationsWithHeldNextRecord: who is in the way is waited for, or told.
+func TestGenerationsWithHeldNextRecord(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		p, mem := solo(t, semel.Options{})
 		waits := start(t, mem, semel.Options{Wait: hour / 4})
@@ -282,7 +282,7 @@ func TestGetFindsGenerations(t *testing.T) {
 	})
 }
 
-func TestGenerationIsRefused(t *testing.T) {
+func TestGenerationRejected(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
 		o     semel.OperationOptions[string]

@@ -116,8 +116,8 @@ func TestHealFindsNothing(t *testing.T) {
 	})
 }
 
-// TestHealCannotLook: no doubt is recorded, and nobody is told more than before.
-func TestHealCannotLook(t *testing.T) {
+// TestHealProbeFails: no doubt is recorded, and nobody is told more than before.
+func TestHealProbeFails(t *testing.T) {
 	t.Parallel()
 	for s, want := range map[stand]error{live: semel.ErrInProgress, expired: semel.ErrInProgress, inDoubt: semel.ErrInDoubt} {
 		t.Run(string(s), func(t *testing.T) {
@@ -166,8 +166,8 @@ func TestHealOfTheLeaderItself(t *testing.T) {
 	})
 }
 
-// TestHealByManyAtOnce: one of them writes, and all give the same answer.
-func TestHealByManyAtOnce(t *testing.T) {
+// TestHealConcurrently: one of them writes, and all give the same answer.
+func TestHealConcurrently(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		mem := memory.New(memory.Options{})
 		d := new(domain)
@@ -194,8 +194,8 @@ func TestHealByManyAtOnce(t *testing.T) {
 	})
 }
 
-// TestHealThatIsNotWritten: without the record nothing is told.
-func TestHealThatIsNotWritten(t *testing.T) {
+// TestHealWithLostWrite: without the record nothing is told.
+func TestHealWithLostWrite(t *testing.T) {
 	t.Parallel()
 	for name, f := range map[string]fault{"cut": {before: errCut}, "refused": {refuse: errCut}} {
 		t.Run(name, func(t *testing.T) {
@@ -264,9 +264,9 @@ func TestHealedResultThatCannotBeStored(t *testing.T) {
 	})
 }
 
-// TestHealIsToldWhoseKeyItIs: scope and key as the caller gave them, also when
+// TestHealProbeReceivesScopeAndKey: scope and key as the caller gave them, also when
 // a sweeper looks.
-func TestHealIsToldWhoseKeyItIs(t *testing.T) {
+func TestHealProbeReceivesScopeAndKey(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		mem := memory.New(memory.Options{})
 		var got [][]string

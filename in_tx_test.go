@@ -81,7 +81,7 @@ func TestInTxDecidesTheOutcome(t *testing.T) {
 	}
 }
 
-func TestInTxInTheWrongPlace(t *testing.T) {
+func TestInTxRejected(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		mem := memory.New(memory.Options{})
 		p, other := start(t, mem, semel.Options{}), start(t, mem, semel.Options{})
@@ -140,10 +140,10 @@ func TestInTxOfAZombie(t *testing.T) {
 	}
 }
 
-// TestInlineThatFindsItsPlaceTaken: its writes are rolled back, and it answers
+// TestInlineFindsARecord: its writes are rolled back, and it answers
 // with what stands. (Holding the right keeps other transactions out, but not a
 // claim of another program version that runs the operation leased.)
-func TestInlineThatFindsItsPlaceTaken(t *testing.T) {
+func TestInlineFindsARecord(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		mem := memory.New(memory.Options{})
 		p, other := start(t, mem, semel.Options{}), start(t, mem, semel.Options{})
@@ -157,9 +157,9 @@ func TestInlineThatFindsItsPlaceTaken(t *testing.T) {
 	})
 }
 
-// TestInlineAgainWhenItsPlaceIsFree: somebody came and gave the claim back, so
+// TestInlineRetriesWhenTheRecordIsGone: somebody came and gave the claim back, so
 // the function runs once more; what it did before is undone.
-func TestInlineAgainWhenItsPlaceIsFree(t *testing.T) {
+func TestInlineRetriesWhenTheRecordIsGone(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		mem := memory.New(memory.Options{})
 		p, other := start(t, mem, semel.Options{}), start(t, mem, semel.Options{})
@@ -178,8 +178,8 @@ func TestInlineAgainWhenItsPlaceIsFree(t *testing.T) {
 	})
 }
 
-// TestInlineThatCannotReadWhatTookItsPlace.
-func TestInlineThatCannotReadWhatTookItsPlace(t *testing.T) {
+// TestInlineCannotReadTheOtherRecord.
+func TestInlineCannotReadTheOtherRecord(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		mem := memory.New(memory.Options{})
 		p, other := start(t, mem, semel.Options{}), start(t, mem, semel.Options{})

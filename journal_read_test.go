@@ -57,9 +57,9 @@ func TestReadFileJournalChangesNothing(t *testing.T) {
 	}
 }
 
-// TestReadFileJournalTellsWhatItCannotRead: every line that cannot be read is
+// TestReadFileJournalReportsUnreadableLines: every line that cannot be read is
 // told, and keeps no other from being read.
-func TestReadFileJournalTellsWhatItCannotRead(t *testing.T) {
+func TestReadFileJournalReportsUnreadableLines(t *testing.T) {
 	t.Parallel()
 	path, text := writeJournal(t, 2)
 	half := text[:len(text)/4]
@@ -92,9 +92,9 @@ func TestReadFileJournalTellsWhatItCannotRead(t *testing.T) {
 	}
 }
 
-// TestOpenFileJournalKeepsWhatItDoesNotKnow: a line of a program that knows more
+// TestOpenFileJournalKeepsUnknownLines: a line of a program that knows more
 // is damage, and not rewritten away.
-func TestOpenFileJournalKeepsWhatItDoesNotKnow(t *testing.T) {
+func TestOpenFileJournalKeepsUnknownLines(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "journal")
 	if err := os.WriteFile(path, []byte("{\"Later\":{}}\n"), 0o600); err != nil {
@@ -106,7 +106,7 @@ func TestOpenFileJournalKeepsWhatItDoesNotKnow(t *testing.T) {
 	}
 }
 
-func TestReadFileJournalThatIsNone(t *testing.T) {
+func TestReadFileJournalOfAnotherFile(t *testing.T) {
 	t.Parallel()
 	if _, _, err := semel.ReadFileJournal(filepath.Join(t.TempDir(), "none")); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("ReadFileJournal of no file: %v, want fs.ErrNotExist", err)
@@ -165,8 +165,8 @@ func TestSettleRecordsAnEntry(t *testing.T) {
 	}
 }
 
-// TestSettleComesTooLate: what somebody else made of the record meanwhile stays.
-func TestSettleComesTooLate(t *testing.T) {
+// TestSettleTooLate: what somebody else made of the record meanwhile stays.
+func TestSettleTooLate(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
 		meanwhile stand
@@ -203,8 +203,8 @@ func TestSettleComesTooLate(t *testing.T) {
 	}
 }
 
-// TestSettleWithoutAnAnswer: nothing is known, and it says so in time.
-func TestSettleWithoutAnAnswer(t *testing.T) {
+// TestSettleWithLostReply: nothing is known, and it says so in time.
+func TestSettleWithLostReply(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		mem := memory.New(memory.Options{})
 		call := plain("op", semel.OperationOptions[string]{}).Call(me, "k", "in")

@@ -40,7 +40,7 @@ func wantEnded(ctx context.Context, t *testing.T, want error) {
 }
 
 // An attempt's context says why it ended, whether or not anybody was waiting.
-func TestContextTellsWhyItEnded(t *testing.T) {
+func TestContextCause(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		p, _ := solo(t, semel.Options{})
 		unwatched, watched := begun(t.Context(), t, p, "unwatched"), begun(t.Context(), t, p, "watched")
@@ -84,7 +84,7 @@ func TestContextKeepsItsFirstCause(t *testing.T) {
 
 // The lease was lost first, and
 // nobody looked until the caller had hung up.
-func TestContextLostBeforeItsCallerHungUp(t *testing.T) {
+func TestContextLostBeforeItsCallerCanceled(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		p, _ := solo(t, semel.Options{})
 		caller, hangUp := context.WithCancelCause(t.Context())
@@ -116,7 +116,7 @@ func TestDerivedContextsCostNoGoroutine(t *testing.T) {
 }
 
 // An attempt's context has its caller's values and deadline, and its attempt.
-func TestContextHasWhatItsCallersHas(t *testing.T) {
+func TestContextHasTheValuesOfItsParent(t *testing.T) {
 	t.Parallel()
 	p, _ := solo(t, semel.Options{})
 	type key struct{}
@@ -143,7 +143,7 @@ func TestContextHasWhatItsCallersHas(t *testing.T) {
 }
 
 // Many use an attempt's context while it ends.
-func TestContextIsUsedByManyWhileItEnds(t *testing.T) {
+func TestContextIsSafeForConcurrentUse(t *testing.T) {
 	t.Parallel()
 	p, _ := solo(t, semel.Options{})
 	for range 200 {

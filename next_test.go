@@ -92,10 +92,10 @@ func possible(e event) bool {
 	return e.step != stepInline && e.step != stepVoid || e.policy == policyUnset || e.policy == policyAtomic
 }
 
-// TestTransitionsAreExactlyTheTable runs the transition function over every
+// TestTransitionsMatchTheTable runs the transition function over every
 // record and every wish: the changes it makes are the rows of the table, all of
 // them and no other.
-func TestTransitionsAreExactlyTheTable(t *testing.T) {
+func TestTransitionsMatchTheTable(t *testing.T) {
 	t.Parallel()
 	seen := map[string]bool{}
 	for _, stands := range everyRecord() {
@@ -129,9 +129,9 @@ func edge(name string, from, to store.State) string {
 	return fmt.Sprintf("%s: %v → %v", name, from, to)
 }
 
-// TestEveryChangeKeepsTheLaws checks, over every record and every wish, what
+// TestEveryChangeKeepsTheInvariants checks, over every record and every wish, what
 // must hold whatever the step is.
-func TestEveryChangeKeepsTheLaws(t *testing.T) {
+func TestEveryChangeKeepsTheInvariants(t *testing.T) {
 	t.Parallel()
 	for _, stands := range everyRecord() {
 		for _, e := range everyEvent() {
@@ -198,9 +198,9 @@ func provenFailed(stands store.Record, e event, d decision) bool {
 	}
 }
 
-// TestAStateOfANewerVersionIsAStop: what this program does not know is neither
+// TestUnknownStateIsRejected: what this program does not know is neither
 // absent nor free.
-func TestAStateOfANewerVersionIsAStop(t *testing.T) {
+func TestUnknownStateIsRejected(t *testing.T) {
 	t.Parallel()
 	stands := store.Record{Token: store.Token{State: 17, Attempt: 1, Owner: theirs}}
 	for _, e := range everyEvent() {

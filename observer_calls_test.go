@@ -29,9 +29,9 @@ func (a *alerter) Observe(ctx context.Context, e semel.Event) {
 	a.kinds <- e.Kind
 }
 
-// TestAnObserverMayCallTheEngine, also when an outcome cannot be recorded or is dropped, and
+// TestObserverMayCallTheEngine, also when an outcome cannot be recorded or is dropped, and
 // when a lease is lost.
-func TestAnObserverMayCallTheEngine(t *testing.T) {
+func TestObserverMayCallTheEngine(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		a := &alerter{kinds: make(chan semel.EventKind, 1000)}
 		mem := memory.New(memory.Options{})

@@ -15,9 +15,9 @@ func optimistic() semel.OperationOptions[string] {
 	return semel.OperationOptions[string]{Optimistic: true}
 }
 
-// TestOptimisticAtOnce: both run, as neither can see the other. One commits; the
+// TestOptimisticConcurrently: both run, as neither can see the other. One commits; the
 // other is rolled back and answers from the record.
-func TestOptimisticAtOnce(t *testing.T) {
+func TestOptimisticConcurrently(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		mem := memory.New(memory.Options{})
 		p, other := start(t, mem, semel.Options{}), start(t, mem, semel.Options{})
@@ -41,8 +41,8 @@ func TestOptimisticAtOnce(t *testing.T) {
 	})
 }
 
-// TestPessimisticAtOnce, to compare: who comes second is not run.
-func TestPessimisticAtOnce(t *testing.T) {
+// TestPessimisticConcurrently, to compare: who comes second is not run.
+func TestPessimisticConcurrently(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		mem := memory.New(memory.Options{})
 		p, other := start(t, mem, semel.Options{}), start(t, mem, semel.Options{})
@@ -118,9 +118,9 @@ func TestOptimisticFailureToKeep(t *testing.T) {
 	}
 }
 
-// TestOptimisticTry: the error of one that lost is not counted; that of one that did
+// TestOptimisticRetry: the error of one that lost is not counted; that of one that did
 // not is, once.
-func TestOptimisticTry(t *testing.T) {
+func TestOptimisticRetry(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		mem := memory.New(memory.Options{})
 		p, other := start(t, mem, semel.Options{}), start(t, mem, semel.Options{})
@@ -139,8 +139,8 @@ func TestOptimisticTry(t *testing.T) {
 	})
 }
 
-// TestOptimisticCommitWithoutAnAnswer is found out about as any other.
-func TestOptimisticCommitWithoutAnAnswer(t *testing.T) {
+// TestOptimisticUnknownCommit is found out about as any other.
+func TestOptimisticUnknownCommit(t *testing.T) {
 	t.Parallel()
 	for name, f := range map[string]commitFault{"committed": commitApplied, "not committed": commitDropped, "still open": commitOpen} {
 		t.Run(name, func(t *testing.T) {
@@ -168,8 +168,8 @@ func TestOptimisticCommitWithoutAnAnswer(t *testing.T) {
 	}
 }
 
-// TestOptimisticLosesForEver gives up, and says that nothing was done.
-func TestOptimisticLosesForEver(t *testing.T) {
+// TestOptimisticAlwaysConflicts gives up, and says that nothing was done.
+func TestOptimisticAlwaysConflicts(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		mem := memory.New(memory.Options{})
 		p, other := start(t, mem, semel.Options{}), start(t, mem, semel.Options{})

@@ -88,8 +88,8 @@ func TestRedriveAfterCrashes(t *testing.T) {
 	})
 }
 
-// TestRedriveOfAFailureOfItsOwn: whatever the details are, they are no history.
-func TestRedriveOfAFailureOfItsOwn(t *testing.T) {
+// TestRedriveOfAFinalFailure: whatever the details are, they are no history.
+func TestRedriveOfAFinalFailure(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		op := plain("op", retried(semel.AtLeastOnce()))
 		p, mem := owned(t, op)
@@ -104,9 +104,9 @@ func TestRedriveOfAFailureOfItsOwn(t *testing.T) {
 	})
 }
 
-// TestRedriveRefuses a key that its caller chose, whatever its state, and a record
+// TestRedriveRejected a key that its caller chose, whatever its state, and a record
 // that has neither failed nor is in doubt under a policy that allows another attempt.
-func TestRedriveRefuses(t *testing.T) {
+func TestRedriveRejected(t *testing.T) {
 	t.Parallel()
 	for _, s := range stands() {
 		for name, given := range map[string]bool{"owned": true, "not retried": false, "not given": false} {
@@ -147,7 +147,7 @@ func TestRedriveRefuses(t *testing.T) {
 	}
 }
 
-func TestRedriveNamesWhatIsWrong(t *testing.T) {
+func TestRedriveErrorsNameTheField(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		p, _ := solo(t, semel.Options{})
 		for field, r := range map[string]semel.Redrive{
@@ -164,8 +164,8 @@ func TestRedriveNamesWhatIsWrong(t *testing.T) {
 	})
 }
 
-// TestRedriveGoesWrong: with each of its calls. What is told as done is done, once.
-func TestRedriveGoesWrong(t *testing.T) {
+// TestRedriveErrors: with each of its calls. What is told as done is done, once.
+func TestRedriveErrors(t *testing.T) {
 	t.Parallel()
 	for name, f := range everyFault() {
 		for k := range 4 {
@@ -230,8 +230,8 @@ func TestReschedule(t *testing.T) {
 	}
 }
 
-// TestRescheduleGoesWrong: with each of its calls.
-func TestRescheduleGoesWrong(t *testing.T) {
+// TestRescheduleErrors: with each of its calls.
+func TestRescheduleErrors(t *testing.T) {
 	t.Parallel()
 	for name, f := range everyFault() {
 		for k := range 3 {

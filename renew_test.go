@@ -56,8 +56,8 @@ func takeAway(t *testing.T, mem *memory.Store, a *semel.Attempt) store.Record {
 	return to
 }
 
-// TestBeatRenewsAllInOneAsking: nothing else does, and without it they are lost.
-func TestBeatRenewsAllInOneAsking(t *testing.T) {
+// TestRenewUsesOneRequest: nothing else does, and without it they are lost.
+func TestRenewUsesOneRequest(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		op := plain("op", retried(semel.AtLeastOnce()))
 		p, mem := owned(t, op)
@@ -91,8 +91,8 @@ func TestBeatRenewsAllInOneAsking(t *testing.T) {
 	})
 }
 
-// TestBeatIsBoundedByTheBatch of the store.
-func TestBeatIsBoundedByTheBatch(t *testing.T) {
+// TestRenewIsBoundedByTheBatch of the store.
+func TestRenewIsBoundedByTheBatch(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		op := plain("op", retried(semel.AtLeastOnce()))
 		w := newWire(memory.New(memory.Options{}))
@@ -114,8 +114,8 @@ func TestBeatIsBoundedByTheBatch(t *testing.T) {
 	})
 }
 
-// TestBeatFindsALostOne, and does not disturb its neighbours.
-func TestBeatFindsALostOne(t *testing.T) {
+// TestRenewFindsALostLease, and does not disturb its neighbours.
+func TestRenewFindsALostLease(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		op := plain("op", retried(semel.AtLeastOnce()))
 		p, mem := owned(t, op)
@@ -132,9 +132,9 @@ func TestBeatFindsALostOne(t *testing.T) {
 	})
 }
 
-// TestBeatOfARecordThatCameRound: the same worker has claimed it again, and does not
+// TestRenewAfterReclaimBySameWorker: the same worker has claimed it again, and does not
 // know yet that its first attempt is over.
-func TestBeatOfARecordThatCameRound(t *testing.T) {
+func TestRenewAfterReclaimBySameWorker(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		op := plain("op", retried(semel.AtLeastOnce()))
 		p, mem := owned(t, op)
@@ -155,8 +155,8 @@ func TestBeatOfARecordThatCameRound(t *testing.T) {
 	})
 }
 
-// TestBeatMeetsAnEndUnderWay: the attempt's own outcome is no loss.
-func TestBeatMeetsAnEndUnderWay(t *testing.T) {
+// TestRenewDuringAnEnd: the attempt's own outcome is no loss.
+func TestRenewDuringAnEnd(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		op := plain("op", retried(semel.AtLeastOnce()))
 		p, mem := owned(t, op)
@@ -177,8 +177,8 @@ func TestBeatMeetsAnEndUnderWay(t *testing.T) {
 	})
 }
 
-// TestBeatEndsWithMaxRun.
-func TestBeatEndsWithMaxRun(t *testing.T) {
+// TestRenewEndsWithMaxRun.
+func TestRenewEndsWithMaxRun(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		o := retried(semel.AtLeastOnce())
 		o.MaxRun = time.Minute
@@ -204,9 +204,9 @@ func TestBeatEndsWithMaxRun(t *testing.T) {
 	})
 }
 
-// TestBeatWithoutAnAnswer is not waited for longer than a heartbeat, and takes
+// TestRenewWithLostReply is not waited for longer than a heartbeat, and takes
 // nobody's lease that the store has not.
-func TestBeatWithoutAnAnswer(t *testing.T) {
+func TestRenewWithLostReply(t *testing.T) {
 	t.Parallel()
 	for name, f := range map[string]fault{
 		"no answer": {hang: true}, "applied, no answer": {mute: true}, "cut": {before: errCut}, "busy": {busy: true},
@@ -238,8 +238,8 @@ func TestBeatWithoutAnAnswer(t *testing.T) {
 	}
 }
 
-// TestBeatOfNothing asks nothing.
-func TestBeatOfNothing(t *testing.T) {
+// TestRenewOfNoAttempts asks nothing.
+func TestRenewOfNoAttempts(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		p, _ := solo(t, semel.Options{})
 		p.wire.on(nil)
@@ -250,9 +250,9 @@ func TestBeatOfNothing(t *testing.T) {
 	})
 }
 
-// TestBeatWithinATransaction that keeps every other writer out, this renewal too:
+// TestRenewWithinATransaction that keeps every other writer out, this renewal too:
 // it is as good as one.
-func TestBeatWithinATransaction(t *testing.T) {
+func TestRenewWithinATransaction(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		op := plain("op", retried(semel.Atomic()))
 		w := newWire(memory.New(memory.Options{}))

@@ -10,9 +10,9 @@ import (
 	"github.com/semelgo/semel/store/memory"
 )
 
-// TestRetentionOutlivesTheAsking: a record that is purged while its leader still
+// TestRetentionIsLongerThanRecording: a record that is purged while its leader still
 // asks what became of a commit would tell it that nothing had happened.
-func TestRetentionOutlivesTheAsking(t *testing.T) {
+func TestRetentionIsLongerThanRecording(t *testing.T) {
 	t.Parallel()
 	short := semel.Define("op", semel.OperationOptions[int]{Retention: 5 * time.Second})
 	wantField := func(name string, err error) {

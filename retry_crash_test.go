@@ -21,9 +21,9 @@ func crash(t *testing.T, mem *memory.Store, op semel.Declared) {
 	pass(time.Minute)
 }
 
-// TestCrashesAreCountedApart: errors, snoozes and interruptions as many as there
+// TestCrashesAreCountedSeparately: errors, snoozes and interruptions as many as there
 // may be are no crash, and crashes are no errors.
-func TestCrashesAreCountedApart(t *testing.T) {
+func TestCrashesAreCountedSeparately(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		op := plain("op", semel.OperationOptions[string]{Policy: semel.Atomic(), Retry: steady(3, 3)})
 		p, mem := owned(t, op)
@@ -129,8 +129,8 @@ func TestTooManyCrashesBeforeATransaction(t *testing.T) {
 	})
 }
 
-// TestTakeoversAreCrashesToo, without any sweeper.
-func TestTakeoversAreCrashesToo(t *testing.T) {
+// TestTakeoversCountAsCrashes, without any sweeper.
+func TestTakeoversCountAsCrashes(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		mem := memory.New(memory.Options{})
 		call := plain("op", semel.OperationOptions[string]{Policy: semel.Keyed(), Retry: steady(1, 2)}).Call(me, "k", "in")
@@ -143,9 +143,9 @@ func TestTakeoversAreCrashesToo(t *testing.T) {
 	})
 }
 
-// TestWhatWasNeverRunIsNoCrash: claims without an answer, and claims of an engine
+// TestAttemptThatNeverRanIsNoCrash: claims without an answer, and claims of an engine
 // that closed.
-func TestWhatWasNeverRunIsNoCrash(t *testing.T) {
+func TestAttemptThatNeverRanIsNoCrash(t *testing.T) {
 	t.Parallel()
 	tests := map[string]func(t *testing.T, mem *memory.Store, op *semel.Operation[string], c semel.Call){
 		"claim of a direct call, applied": func(t *testing.T, mem *memory.Store, _ *semel.Operation[string], c semel.Call) {
@@ -211,9 +211,9 @@ func TestWhatWasNeverRunIsNoCrash(t *testing.T) {
 	}
 }
 
-// TestAPersonsWordBeginsAnew: what was used up does not count any more once it was
+// TestRedriveResetsTheCounts: what was used up does not count any more once it was
 // resolved that nothing happened.
-func TestAPersonsWordBeginsAnew(t *testing.T) {
+func TestRedriveResetsTheCounts(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		op := plain("op", semel.OperationOptions[string]{Policy: semel.AtLeastOnce(), Retry: steady(1, 1)})
 		p, mem := owned(t, op)

@@ -21,9 +21,9 @@ func failsAfter(err error) txHandler {
 	}
 }
 
-// TestWhatAnErrorOfATryInATransactionLeadsTo: the same table, where a rollback is
+// TestErrorsWithRetryInATransaction: the same table, where a rollback is
 // proof of everything; also of a call that was enqueued before.
-func TestWhatAnErrorOfATryInATransactionLeadsTo(t *testing.T) {
+func TestErrorsWithRetryInATransaction(t *testing.T) {
 	t.Parallel()
 	for _, s := range shapes() {
 		for _, f := range tryCases() {
@@ -92,9 +92,9 @@ func TestNothingThatWaitsIsPurgedBeforeItIsDue(t *testing.T) {
 	})
 }
 
-// TestCommitOfATryGoesWrong: the error is counted once, whatever becomes of the
+// TestCommitErrorsWithRetry: the error is counted once, whatever becomes of the
 // transaction that was to record it.
-func TestCommitOfATryGoesWrong(t *testing.T) {
+func TestCommitErrorsWithRetry(t *testing.T) {
 	t.Parallel()
 	for name, f := range map[string]commitFault{
 		"committed": commitApplied, "not committed": commitDropped, "refused": commitRefused, "committed with an error": commitNoted,
@@ -116,9 +116,9 @@ func TestCommitOfATryGoesWrong(t *testing.T) {
 	}
 }
 
-// TestRefusedCommitOfATry: what the function wrote can never be committed, so it is
+// TestRejectedCommitWithRetry: what the function wrote can never be committed, so it is
 // an error of the function's, counted and delayed as one, and in the end over.
-func TestRefusedCommitOfATry(t *testing.T) {
+func TestRejectedCommitWithRetry(t *testing.T) {
 	eachShape(t, func(t *testing.T, s shape) {
 		s.o.Retry = steady(2, 9)
 		p, mem := solo(t, semel.Options{})
@@ -137,9 +137,9 @@ func TestRefusedCommitOfATry(t *testing.T) {
 	})
 }
 
-// TestCommitWithoutAnAnswerIsNoErrorOfATry: it is told apart from an error and from
+// TestUnknownCommitDoesNotCountAsAnError: it is told apart from an error and from
 // a crash, whichever way it went.
-func TestCommitWithoutAnAnswerIsNoErrorOfATry(t *testing.T) {
+func TestUnknownCommitDoesNotCountAsAnError(t *testing.T) {
 	eachShape(t, func(t *testing.T, s shape) {
 		s.o.Retry = steady(1, 1)
 		p, mem := solo(t, semel.Options{})
@@ -156,10 +156,10 @@ func TestCommitWithoutAnAnswerIsNoErrorOfATry(t *testing.T) {
 	})
 }
 
-// TestTaintedTryNeverFails: an earlier version of the program, of another policy,
+// TestTaintedAttemptNeverFails: an earlier version of the program, of another policy,
 // left an attempt that nobody knows of. What a rollback proves now it does not
 // prove of that one.
-func TestTaintedTryNeverFails(t *testing.T) {
+func TestTaintedAttemptNeverFails(t *testing.T) {
 	t.Parallel()
 	for name, err := range map[string]error{"error": errBoom, "final": semel.Final(errBoom)} {
 		t.Run(name, func(t *testing.T) {
@@ -184,9 +184,9 @@ func TestTaintedTryNeverFails(t *testing.T) {
 	}
 }
 
-// TestAPanicInATransactionLeavesNothing, not even a try: it is the process that
+// TestPanicInATransactionRollsBack, not even a try: it is the process that
 // ends, as far as anybody can tell.
-func TestAPanicInATransactionLeavesNothing(t *testing.T) {
+func TestPanicInATransactionRollsBack(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		p, mem := solo(t, semel.Options{})
 		call := plain("op", semel.OperationOptions[string]{Retry: steady(1, 1)}).Call(me, "k", "in")
@@ -197,9 +197,9 @@ func TestAPanicInATransactionLeavesNothing(t *testing.T) {
 	})
 }
 
-// TestStoreGoesWhileATryFails: its rollback is told, and what was to be counted is
+// TestStoreOutageDuringAFailure: its rollback is told, and what was to be counted is
 // lost with the store.
-func TestStoreGoesWhileATryFails(t *testing.T) {
+func TestStoreOutageDuringAFailure(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		p, mem := solo(t, semel.Options{})
 		call := plain("op", semel.OperationOptions[string]{Retry: steady(1, 1)}).Call(me, "k", "in")

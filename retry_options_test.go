@@ -9,8 +9,8 @@ import (
 	"github.com/semelgo/semel/store"
 )
 
-// TestRetryOptionsThatAreRefused, by name, by New and by the first call.
-func TestRetryOptionsThatAreRefused(t *testing.T) {
+// TestRetryOptionsRejected, by name, by New and by the first call.
+func TestRetryOptionsRejected(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
 		field string
@@ -37,8 +37,8 @@ func TestRetryOptionsThatAreRefused(t *testing.T) {
 	}
 }
 
-// TestRetryIsTakenAsItWasDeclared: what its owner makes of it later is nobody's.
-func TestRetryIsTakenAsItWasDeclared(t *testing.T) {
+// TestRetryOptionsAreCopied: what its owner makes of it later is nobody's.
+func TestRetryOptionsAreCopied(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		r := steady(2, 1)
 		op := plain("op", semel.OperationOptions[string]{Policy: semel.Atomic(), Retry: r})

@@ -78,9 +78,9 @@ func (f tryCase) leads(pc policyCase, after int) tried {
 	return end
 }
 
-// TestWhatAnErrorOfATryLeadsTo: for each policy, each error, the first of its kind
+// TestErrorsWithRetry: for each policy, each error, the first of its kind
 // and the last that is allowed, by a direct call and by a worker.
-func TestWhatAnErrorOfATryLeadsTo(t *testing.T) {
+func TestErrorsWithRetry(t *testing.T) {
 	t.Parallel()
 	for _, pc := range policies() {
 		for _, f := range tryCases() {

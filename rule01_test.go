@@ -103,8 +103,8 @@ func TestRule01LateCommitAfterTheNextAttempt(t *testing.T) {
 	})
 }
 
-// TestRule01CertificateAsksWhileBusy: an answer of Busy is no answer.
-func TestRule01CertificateAsksWhileBusy(t *testing.T) {
+// TestRule01CertificateRepeatsWhileBusy: an answer of Busy is no answer.
+func TestRule01CertificateRepeatsWhileBusy(t *testing.T) {
 	eachShape(t, func(t *testing.T, s shape) {
 		p, mem := solo(t, semel.Options{})
 		call := plain("pay", s.o).Call(me, "k", "in")
@@ -210,9 +210,9 @@ func TestRule01LateCertificate(t *testing.T) {
 	})
 }
 
-// TestRule01FailedThatIsLostIsNotTold: a leader that was taken over and then
+// TestRule01LostFailureIsNotReported: a leader that was taken over and then
 // fails tells what stands.
-func TestRule01FailedThatIsLostIsNotTold(t *testing.T) {
+func TestRule01LostFailureIsNotReported(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		mem := memory.New(memory.Options{})
 		p, other := start(t, mem, semel.Options{}), start(t, mem, semel.Options{})
@@ -231,9 +231,9 @@ func TestRule01FailedThatIsLostIsNotTold(t *testing.T) {
 	})
 }
 
-// TestRule01FailedWithoutAnswerIsNotTold: a failure whose record got no answer
+// TestRule01UnconfirmedFailureIsNotReported: a failure whose record got no answer
 // is unknown, until the record says it.
-func TestRule01FailedWithoutAnswerIsNotTold(t *testing.T) {
+func TestRule01UnconfirmedFailureIsNotReported(t *testing.T) {
 	t.Parallel()
 	for name, f := range map[string]fault{"not applied": {before: errCut}, "applied": {after: errCut}, "hanging": {hang: true}} {
 		t.Run(name, func(t *testing.T) {

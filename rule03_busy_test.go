@@ -46,9 +46,9 @@ func (s slowAnswer) Atomic(ctx context.Context, id store.ID, hold bool, run runI
 	return verdict, err
 }
 
-// TestOwnOutcomeIsNoLostLease: a heartbeat that finds the attempt's own outcome,
+// TestOwnOutcomeIsNotALostLease: a heartbeat that finds the attempt's own outcome,
 // whose answer is still on its way, has lost nothing.
-func TestOwnOutcomeIsNoLostLease(t *testing.T) {
+func TestOwnOutcomeIsNotALostLease(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		eyes := new(seen)
 		engine, err := semel.New(slowAnswer{memory.New(memory.Options{})}, semel.Options{Survive: store.NoFailure, Observer: eyes})

@@ -131,8 +131,8 @@ func TestRule04OneHeartbeatWithoutAnswer(t *testing.T) {
 	}
 }
 
-// TestRule04SomebodyElseStands: the next heartbeat finds out.
-func TestRule04SomebodyElseStands(t *testing.T) {
+// TestRule04SupersededLeaderIsCanceled: the next heartbeat finds out.
+func TestRule04SupersededLeaderIsCanceled(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		p, mem := solo(t, semel.Options{})
 		call := plain("op", semel.OperationOptions[string]{}).Call(me, "k", "in")

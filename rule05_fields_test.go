@@ -122,8 +122,8 @@ func wantRefusedEverywhere(t *testing.T, c semel.Call, field string) {
 	}
 }
 
-// TestRule05LimitsThemselvesAreFine: what is just allowed works.
-func TestRule05LimitsThemselvesAreFine(t *testing.T) {
+// TestRule05LimitsAreInclusive: what is just allowed works.
+func TestRule05LimitsAreInclusive(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		p, mem := solo(t, semel.Options{})
 		scope := semel.ScopeOf(strings.Repeat("s", store.MaxScope-len("1019:")))
@@ -137,9 +137,9 @@ func TestRule05LimitsThemselvesAreFine(t *testing.T) {
 	})
 }
 
-// TestRule05PolicyOfTheOtherDoor: DoTx refuses a policy that speaks of effects
+// TestRule05PolicyOfTheOtherFunction: DoTx refuses a policy that speaks of effects
 // elsewhere.
-func TestRule05PolicyOfTheOtherDoor(t *testing.T) {
+func TestRule05PolicyOfTheOtherFunction(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		p, _ := solo(t, semel.Options{})
 		for _, pc := range policies() {

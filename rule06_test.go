@@ -43,7 +43,7 @@ func eachDoor(t *testing.T, test func(t *testing.T, d door)) {
 	}
 }
 
-func TestRule06HangUpBeforeTheCall(t *testing.T) {
+func TestRule06CancelBeforeTheCall(t *testing.T) {
 	eachDoor(t, func(t *testing.T, d door) {
 		p, mem := solo(t, semel.Options{})
 		call := plain("op", d.o).Call(me, "k", "in")
@@ -54,7 +54,7 @@ func TestRule06HangUpBeforeTheCall(t *testing.T) {
 	})
 }
 
-func TestRule06HangUpInTheHandler(t *testing.T) {
+func TestRule06CancelInTheHandler(t *testing.T) {
 	eachDoor(t, func(t *testing.T, d door) {
 		p, mem := solo(t, semel.Options{})
 		call := plain("op", d.o).Call(me, "k", "in")
@@ -69,8 +69,8 @@ func TestRule06HangUpInTheHandler(t *testing.T) {
 	})
 }
 
-// TestRule06HangUpWhileTheOutcomeIsRecorded: the write is under way, and goes on.
-func TestRule06HangUpWhileTheOutcomeIsRecorded(t *testing.T) {
+// TestRule06CancelWhileTheOutcomeIsRecorded: the write is under way, and goes on.
+func TestRule06CancelWhileTheOutcomeIsRecorded(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		p, mem := solo(t, semel.Options{})
 		call := plain("op", semel.OperationOptions[string]{}).Call(me, "k", "in")
@@ -92,9 +92,9 @@ func TestRule06HangUpWhileTheOutcomeIsRecorded(t *testing.T) {
 	})
 }
 
-// TestRule06HangUpWhileTheCommitIsAmbiguous: the certificate is asked for all
+// TestRule06CancelWhileTheCommitIsAmbiguous: the certificate is asked for all
 // the same.
-func TestRule06HangUpWhileTheCommitIsAmbiguous(t *testing.T) {
+func TestRule06CancelWhileTheCommitIsAmbiguous(t *testing.T) {
 	eachShape(t, func(t *testing.T, s shape) {
 		p, _ := solo(t, semel.Options{})
 		call := plain("op", s.o).Call(me, "k", "in")
@@ -126,9 +126,9 @@ func TestRule06RecordingHasABound(t *testing.T) {
 	})
 }
 
-// TestRule06HangUpDuringTheClaim: nothing was run, so the claim that may have
+// TestRule06CancelDuringTheClaim: nothing was run, so the claim that may have
 // been granted is given back, and the key waits for no lease.
-func TestRule06HangUpDuringTheClaim(t *testing.T) {
+func TestRule06CancelDuringTheClaim(t *testing.T) {
 	t.Parallel()
 	for name, f := range map[string]fault{"not granted": {hang: true}, "granted": {mute: true}} {
 		t.Run(name, func(t *testing.T) {
@@ -158,8 +158,8 @@ func TestRule06HangUpDuringTheClaim(t *testing.T) {
 	}
 }
 
-// TestRule06HangUpOfAFollower: the leader and the other followers do not notice.
-func TestRule06HangUpOfAFollower(t *testing.T) {
+// TestRule06CancelOfAFollower: the leader and the other followers do not notice.
+func TestRule06CancelOfAFollower(t *testing.T) {
 	eachDoor(t, func(t *testing.T, d door) {
 		p, _ := solo(t, semel.Options{Wait: time.Hour})
 		call := plain("op", d.o).Call(me, "k", "in")
@@ -180,9 +180,9 @@ func TestRule06HangUpOfAFollower(t *testing.T) {
 	})
 }
 
-// TestRule06HangUpOfTheOneWhoAsksForAll: callers that came while the first one
+// TestRule06CancelOfTheCallerThatSendsTheClaim: callers that came while the first one
 // of their key was asking the store do not share its hanging up.
-func TestRule06HangUpOfTheOneWhoAsksForAll(t *testing.T) {
+func TestRule06CancelOfTheCallerThatSendsTheClaim(t *testing.T) {
 	eachDoor(t, func(t *testing.T, d door) {
 		p, _ := solo(t, semel.Options{})
 		call := plain("op", d.o).Call(me, "k", "in")
@@ -202,9 +202,9 @@ func TestRule06HangUpOfTheOneWhoAsksForAll(t *testing.T) {
 	})
 }
 
-// TestRule06StoreThatIsGoneIsOneAnswerForAll: what the one who asked found out
+// TestRule06StoreOutageIsReportedToAllFollowers: what the one who asked found out
 // about the store, the others need not find out again.
-func TestRule06StoreThatIsGoneIsOneAnswerForAll(t *testing.T) {
+func TestRule06StoreOutageIsReportedToAllFollowers(t *testing.T) {
 	eachDoor(t, func(t *testing.T, d door) {
 		p, _ := solo(t, semel.Options{})
 		call := plain("op", d.o).Call(me, "k", "in")

@@ -94,7 +94,7 @@ func eachOnError(t *testing.T, test func(t *testing.T, o semel.OnError)) {
 	}
 }
 
-func TestRule08WhatAnErrorOfDoLeadsTo(t *testing.T) {
+func TestRule08ErrorsOfDo(t *testing.T) {
 	t.Parallel()
 	for _, pc := range policies() {
 		for _, f := range failings() {
@@ -137,7 +137,7 @@ func wantLedTo(t *testing.T, a answer, fnErr error, r store.Record, want led) {
 	}
 }
 
-func TestRule08WhatAnErrorInATransactionLeadsTo(t *testing.T) {
+func TestRule08ErrorsInATransaction(t *testing.T) {
 	t.Parallel()
 	for _, s := range shapes() {
 		for _, f := range failings() {
@@ -312,9 +312,9 @@ func TestRule08AGivenUpLeaseStaysGivenUp(t *testing.T) {
 	})
 }
 
-// TestFailureThatWasNotRecordedIsNone: a final failure that the store did not record is no
+// TestUnrecordedFailureIsNotReported: a final failure that the store did not record is no
 // *Failure for the caller, because another process may turn the key into a success.
-func TestFailureThatWasNotRecordedIsNone(t *testing.T) {
+func TestUnrecordedFailureIsNotReported(t *testing.T) {
 	eachDoor(t, func(t *testing.T, d door) {
 		p, _ := solo(t, semel.Options{})
 		a := d.ask(t.Context(), p, plain("op", d.o).Call(me, "k", "in"), func(context.Context) (string, error) {

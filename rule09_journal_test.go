@@ -99,9 +99,9 @@ func TestRule09JournalAfterTheLease(t *testing.T) {
 	})
 }
 
-// TestRule09JournalHasWhatWasDropped: a full list drops what the journal keeps
+// TestRule09JournalHasDroppedOutcomes: a full list drops what the journal keeps
 // for the next process.
-func TestRule09JournalHasWhatWasDropped(t *testing.T) {
+func TestRule09JournalHasDroppedOutcomes(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		mem := memory.New(memory.Options{})
 		path := filepath.Join(t.TempDir(), "journal")
@@ -254,9 +254,9 @@ func TestRule09JournalDamagedElsewhere(t *testing.T) {
 	}
 }
 
-// TestRule09JournalInAPlaceThatIsNone: a file cannot be there, and nothing
+// TestRule09JournalWithInvalidPath: a file cannot be there, and nothing
 // pretends that it is.
-func TestRule09JournalInAPlaceThatIsNone(t *testing.T) {
+func TestRule09JournalWithInvalidPath(t *testing.T) {
 	t.Parallel()
 	if _, err := semel.OpenFileJournal(filepath.Join(t.TempDir(), "no", "such", "place")); err == nil {
 		t.Error("OpenFileJournal in no directory: nil, want an error")

@@ -31,7 +31,7 @@ func goings() map[string]fault {
 	return map[string]fault{"cut": {before: errCut}, "no answer": {hang: true}, "applied": {after: errCut}, "busy": {busy: true}}
 }
 
-func TestRule09StoreGoesAfterTheEffect(t *testing.T) {
+func TestRule09StoreOutageAfterTheEffect(t *testing.T) {
 	t.Parallel()
 	for name, f := range goings() {
 		t.Run(name, func(t *testing.T) {
@@ -125,9 +125,9 @@ func TestRule09LeaseIsOverBeforeTheStoreIsBack(t *testing.T) {
 	})
 }
 
-// TestRule09OtherEndsAreKeptToo: what is not success is told as unknown, and
+// TestRule09OtherEndsAreRetriedToo: what is not success is told as unknown, and
 // recorded late all the same.
-func TestRule09OtherEndsAreKeptToo(t *testing.T) {
+func TestRule09OtherEndsAreRetriedToo(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
 		p     semel.Policy
@@ -158,9 +158,9 @@ func TestRule09OtherEndsAreKeptToo(t *testing.T) {
 	}
 }
 
-// TestRule09TooManyAreLate: what has no place any more is alarmed; its lease
+// TestRule09TooManyUnrecordedOutcomes: what has no place any more is alarmed; its lease
 // then decides.
-func TestRule09TooManyAreLate(t *testing.T) {
+func TestRule09TooManyUnrecordedOutcomes(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		p, mem := solo(t, semel.Options{MaxUnrecorded: 2, RecordTimeout: time.Second})
 		op := plain("op", semel.OperationOptions[string]{Policy: semel.Keyed()})

@@ -9,11 +9,11 @@ import (
 	"github.com/semelgo/semel/store/memory"
 )
 
-// TestRule11InFlightRequestsRefuseNobody: a request that runs without a record, a claim or
+// TestRule11InFlightRequestsRejectNoOther: a request that runs without a record, a claim or
 // a held lock does not speak for its key. While another request runs so in the same
 // process, the request that made the record gets its response, and a request for a key
 // without a record is told to retry. Only the wrong request is a mismatch.
-func TestRule11InFlightRequestsRefuseNobody(t *testing.T) {
+func TestRule11InFlightRequestsRejectNoOther(t *testing.T) {
 	t.Parallel()
 	for name, row := range map[string]struct {
 		options semel.OperationOptions[string]

@@ -45,9 +45,9 @@ func TestRule11InEveryState(t *testing.T) {
 	}
 }
 
-// TestRule11BeforeTheDomainIsAsked: who asks with another request learns nothing
+// TestRule11MismatchBeforeTheProbe: who asks with another request learns nothing
 // from the probe.
-func TestRule11BeforeTheDomainIsAsked(t *testing.T) {
+func TestRule11MismatchBeforeTheProbe(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		mem := memory.New(memory.Options{})
 		asked := false
@@ -87,9 +87,9 @@ func TestRule11WhileItRunsInThisProcess(t *testing.T) {
 	}
 }
 
-// TestRule11WhileTheFirstOneIsAsking: callers of several requests that come at
+// TestRule11WhileTheFirstCallIsClaiming: callers of several requests that come at
 // the same time; one request wins, the others mismatch.
-func TestRule11WhileTheFirstOneIsAsking(t *testing.T) {
+func TestRule11WhileTheFirstCallIsClaiming(t *testing.T) {
 	eachDoor(t, func(t *testing.T, d door) {
 		p, _ := solo(t, semel.Options{Wait: time.Hour})
 		op := plain("op", d.o)

@@ -86,8 +86,8 @@ func TestRule12LateDuplicatesAreNotRunAgain(t *testing.T) {
 	}
 }
 
-// TestRule12ARecordThatStandsAnswers, however old the key is.
-func TestRule12ARecordThatStandsAnswers(t *testing.T) {
+// TestRule12CurrentRecordIsReplayed, however old the key is.
+func TestRule12CurrentRecordIsReplayed(t *testing.T) {
 	eachDoor(t, func(t *testing.T, d door) {
 		p, _ := solo(t, semel.Options{})
 		o := d.o
@@ -105,9 +105,9 @@ func TestRule12ARecordThatStandsAnswers(t *testing.T) {
 	})
 }
 
-// TestRule12UnfinishedRecordsAreGoneOnWith: the key is old, but its attempt is
+// TestRule12UnfinishedRecordsAreContinued: the key is old, but its attempt is
 // the one that was released.
-func TestRule12UnfinishedRecordsAreGoneOnWith(t *testing.T) {
+func TestRule12UnfinishedRecordsAreContinued(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		mem := memory.New(memory.Options{})
 		op := plain("op", semel.OperationOptions[string]{KeyTime: semel.ULIDTime})
@@ -119,8 +119,8 @@ func TestRule12UnfinishedRecordsAreGoneOnWith(t *testing.T) {
 	})
 }
 
-// TestRule12WithoutAnAnswerNothingIsSaid: that no record stands must be known.
-func TestRule12WithoutAnAnswerNothingIsSaid(t *testing.T) {
+// TestRule12WithoutAnAnswerTheStoreIsUnavailable: that no record stands must be known.
+func TestRule12WithoutAnAnswerTheStoreIsUnavailable(t *testing.T) {
 	eachDoor(t, func(t *testing.T, d door) {
 		p, _ := solo(t, semel.Options{})
 		o := d.o

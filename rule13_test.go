@@ -14,7 +14,7 @@ import (
 // running, what a dead leader left blocks nothing but its own key, and a retry
 // of that key settles it as the policy says.
 
-func TestRule13ARetrySettlesWhatADeadLeaderLeft(t *testing.T) {
+func TestRule13RetrySettlesTheRecordOfADeadLeader(t *testing.T) {
 	t.Parallel()
 	for _, pc := range policies() {
 		t.Run(pc.name, func(t *testing.T) {
@@ -137,9 +137,9 @@ func TestRule13InlineAfterALeasedLeader(t *testing.T) {
 	})
 }
 
-// TestRule13EveryRetryFindsTheSame: several processes that come upon the same
+// TestRule13EveryRetryReturnsTheSame: several processes that come upon the same
 // dead leader at once; one runs, and all get its answer.
-func TestRule13EveryRetryFindsTheSame(t *testing.T) {
+func TestRule13EveryRetryReturnsTheSame(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		mem := memory.New(memory.Options{})
 		call := plain("op", semel.OperationOptions[string]{Policy: semel.Keyed()}).Call(me, "k", "in")

@@ -131,7 +131,7 @@ func TestRule15EveryCallerReceivesWhatWasStored(t *testing.T) {
 }
 
 // A callback of a batch changes the result after it was stored: what was stored counts.
-func TestRule15ABatchThatChangesItsResultIsNoticed(t *testing.T) {
+func TestRule15BatchThatChangesItsResultRaisesAnAlarm(t *testing.T) {
 	t.Parallel()
 	p, _ := solo(t, semel.Options{})
 	call := plain("op", semel.OperationOptions[string]{}).Call(me, "k", "in")

@@ -53,7 +53,7 @@ func TestRule16ANewFieldDoesNotChangeFingerprints(t *testing.T) {
 }
 
 // Whatever is set makes it another request, and so does each of the ways to say zero.
-func TestRule16WhatIsSetCounts(t *testing.T) {
+func TestRule16SetFieldsCount(t *testing.T) {
 	t.Parallel()
 	base := inputV2{Account: "a", Amount: 7}
 	for name, change := range map[string]func(*inputV2){

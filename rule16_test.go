@@ -92,9 +92,9 @@ func TestRule16RetentionIsStored(t *testing.T) {
 	})
 }
 
-// TestRule16TaintIsOfThePolicyThatTheAttemptBeganWith: a version of the program that has
+// TestRule16TaintFollowsThePolicyOfTheAttempt: a version of the program that has
 // made the operation Atomic proves nothing about an attempt that began under another policy.
-func TestRule16TaintIsOfThePolicyThatTheAttemptBeganWith(t *testing.T) {
+func TestRule16TaintFollowsThePolicyOfTheAttempt(t *testing.T) {
 	t.Parallel()
 	for name, before := range map[string]semel.Policy{
 		"Hold": semel.Hold(), "Keyed": semel.Keyed(), "AtLeastOnce": semel.AtLeastOnce(), "Atomic": semel.Atomic(),

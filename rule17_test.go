@@ -79,9 +79,9 @@ func wantLossAlarms(t *testing.T, s *seen, n int, because string) {
 	}
 }
 
-// TestRule17StoreThatSaysNothing: a store that does not say what it survives is rejected
+// TestRule17StoreWithoutADurabilityReport: a store that does not say what it survives is rejected
 // whatever the options accept, and so is an option that is no Failure.
-func TestRule17StoreThatSaysNothing(t *testing.T) {
+func TestRule17StoreWithoutADurabilityReport(t *testing.T) {
 	t.Parallel()
 	for _, unknown := range []store.Failure{0, store.PowerLoss + 1} {
 		_, err := semel.New(surviving(unknown, ""), semel.Options{Survive: store.NoFailure})

@@ -11,7 +11,7 @@ import (
 	"github.com/semelgo/semel/store/memory"
 )
 
-func TestSweepFreesAsThePolicySays(t *testing.T) {
+func TestSweepFollowsThePolicy(t *testing.T) {
 	t.Parallel()
 	for _, pc := range policies() {
 		t.Run(pc.name, func(t *testing.T) {
@@ -53,9 +53,9 @@ func TestSweepFreesAsThePolicySays(t *testing.T) {
 	}
 }
 
-// TestSweepGoesOnAfterARecordThatCannotBeLookedAt: one record that cannot be looked at keeps no other
+// TestSweepContinuesAfterAFailedProbe: one record that cannot be looked at keeps no other
 // from being freed.
-func TestSweepGoesOnAfterARecordThatCannotBeLookedAt(t *testing.T) {
+func TestSweepContinuesAfterAFailedProbe(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		mem := memory.New(memory.Options{})
 		op := plain("op", semel.OperationOptions[string]{Policy: semel.Heal(func(_ context.Context, _ semel.Scope, key string) (any, bool, error) {
@@ -79,7 +79,7 @@ func TestSweepGoesOnAfterARecordThatCannotBeLookedAt(t *testing.T) {
 	})
 }
 
-func TestSweepWithoutAnAnswer(t *testing.T) {
+func TestSweepWithLostReply(t *testing.T) {
 	t.Parallel()
 	tests := map[string]func(r request) fault{
 		"scan":          func(r request) fault { return only(r, scanCall, fault{before: errCut}) },

@@ -13,9 +13,9 @@ import (
 	"github.com/semelgo/semel/store/memory"
 )
 
-// TestSweepSeesBehindWhatItCannotFree: records that no probe can look for, or that
+// TestSweepPassesRecordsItCannotFree: records that no probe can look for, or that
 // an open transaction holds, keep those behind them waiting no longer than a pass.
-func TestSweepSeesBehindWhatItCannotFree(t *testing.T) {
+func TestSweepPassesRecordsItCannotFree(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		mem := memory.New(memory.Options{})
 		op := plain("op", semel.OperationOptions[string]{
@@ -156,7 +156,7 @@ func TestSweeper(t *testing.T) {
 	})
 }
 
-func TestSweeperNamesWhatIsWrong(t *testing.T) {
+func TestSweeperErrorsNameTheField(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		p, _ := solo(t, semel.Options{})
 		_, err := semel.NewSweeper(p, semel.SweeperOptions{Every: -1})

@@ -10,12 +10,11 @@ import (
 	"github.com/semelgo/semel/store"
 )
 
-// TestNobodyBesidesTheReceiverSpeaksForEarlierAttempts: under Keyed and Fenced a
-// refusal marked by the function is taken for the receiver's own, about all
-// attempts, also when it uses the tries up. What the function did not get from the
-// receiver proves nothing about an attempt that has died: a cancelled key, an asking
-// to come later.
-func TestNobodyBesidesTheReceiverSpeaksForEarlierAttempts(t *testing.T) {
+// TestOnlyTheReceiverSpeaksForEarlierAttempts: under Keyed and Fenced, an error
+// that the function marks as NotCommitted is the receiver's answer about all
+// attempts, even if it uses up the tries. A canceled key or a snooze does not come
+// from the receiver, so it proves nothing about an attempt that has died.
+func TestOnlyTheReceiverSpeaksForEarlierAttempts(t *testing.T) {
 	look := func(context.Context, semel.Scope, string) (any, bool, error) { return nil, false, nil }
 	raise := func(context.Context, semel.Scope, string, uint32) error { return nil }
 	for name, policy := range map[string]semel.Policy{"Keyed": semel.Keyed(), "Fenced": semel.Fenced(raise, look)} {

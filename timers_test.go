@@ -11,7 +11,7 @@ import (
 
 // Every attempt beats at its own interval, however many run that have others, and
 // those that have ended do not.
-func TestEveryHeartBeatsAtItsOwnInterval(t *testing.T) {
+func TestEachLeaseIsRenewedAtItsOwnInterval(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		p, _ := solo(t, semel.Options{})
 		const each = 20

@@ -11,9 +11,9 @@ import (
 	"github.com/semelgo/semel/store/memory"
 )
 
-// TestTransactionThatDoesNotBegin: a caller without a deadline waits for the beginning of
+// TestTransactionCannotBegin: a caller without a deadline waits for the beginning of
 // its transaction for RecordTimeout, and is told so.
-func TestTransactionThatDoesNotBegin(t *testing.T) {
+func TestTransactionCannotBegin(t *testing.T) {
 	eachShape(t, func(t *testing.T, s shape) {
 		p, mem := solo(t, semel.Options{RecordTimeout: 3 * time.Second})
 		call := plain("op", s.o).Call(me, "k", "in")

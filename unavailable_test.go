@@ -34,9 +34,9 @@ func (s stubborn) Atomic(ctx context.Context, id store.ID, hold bool,
 	return verdict, err
 }
 
-// TestATransactionThatCannotBeIsUnavailable: nobody's operation has failed, the
+// TestTransactionThatCannotBeginIsUnavailable: nobody's operation has failed, the
 // store has. Nothing was done, and the same key may try again.
-func TestATransactionThatCannotBeIsUnavailable(t *testing.T) {
+func TestTransactionThatCannotBeginIsUnavailable(t *testing.T) {
 	t.Parallel()
 	for shape, options := range map[string]semel.OperationOptions[int]{
 		"inline": {OnError: semel.Keep}, "leased": {Policy: semel.Atomic(), Lease: 30e9, OnError: semel.Keep},

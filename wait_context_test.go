@@ -20,8 +20,8 @@ func hangUpCall(t *testing.T) (context.Context, context.CancelFunc) {
 	return semel.WithWaitContext(t.Context(), patience), hangUp
 }
 
-// TestPatienceIsOnlyPatience: what an adapter keeps is as if it had been derived.
-func TestPatienceIsOnlyPatience(t *testing.T) {
+// TestWaitContextLimitsOnlyTheWait: what an adapter keeps is as if it had been derived.
+func TestWaitContextLimitsOnlyTheWait(t *testing.T) {
 	t.Parallel()
 	type key struct{}
 	number := new(int)
@@ -47,9 +47,9 @@ func TestPatienceIsOnlyPatience(t *testing.T) {
 	}
 }
 
-// TestPatienceOfAFollower: one that waits leaves when its patience is over, at
+// TestWaitContextOfAFollower: one that waits leaves when its patience is over, at
 // once and alone.
-func TestPatienceOfAFollower(t *testing.T) {
+func TestWaitContextOfAFollower(t *testing.T) {
 	t.Parallel()
 	for _, where := range []string{"of the leader's process", "of another process"} {
 		t.Run(where, func(t *testing.T) {
@@ -85,9 +85,9 @@ func TestPatienceOfAFollower(t *testing.T) {
 	}
 }
 
-// TestPatienceOfTheLeader: whoever runs is not disturbed, and neither is what
+// TestWaitContextOfTheLeader: whoever runs is not disturbed, and neither is what
 // it asks for itself.
-func TestPatienceOfTheLeader(t *testing.T) {
+func TestWaitContextOfTheLeader(t *testing.T) {
 	eachDoor(t, func(t *testing.T, d door) {
 		p, mem := solo(t, semel.Options{Wait: time.Hour})
 		call, inner := plain("op", d.o).Call(me, "k", "in"), plain("inner", semel.OperationOptions[string]{}).Call(me, "k", "in")
@@ -114,7 +114,7 @@ func TestPatienceOfTheLeader(t *testing.T) {
 	})
 }
 
-func TestPatienceOverBeforeTheCall(t *testing.T) {
+func TestWaitContextEndsBeforeTheCall(t *testing.T) {
 	eachDoor(t, func(t *testing.T, d door) {
 		p, mem := solo(t, semel.Options{})
 		call := plain("op", d.o).Call(me, "k", "in")

@@ -30,9 +30,9 @@ func remembering(t *testing.T, b *bench, o semelhttp.Options, n *atomic.Int64) (
 	return srv, first
 }
 
-// TestRepeatsAreAnsweredFromMemory: without the store, and seen by the Observer as
+// TestCacheAnswersRetries: without the store, and seen by the Observer as
 // any replay is.
-func TestRepeatsAreAnsweredFromMemory(t *testing.T) {
+func TestCacheAnswersRetries(t *testing.T) {
 	t.Parallel()
 	b, n := newBench(t, inMemory()), new(atomic.Int64)
 	srv, first := remembering(t, b, options(), n)

@@ -116,7 +116,7 @@ func TestBatchThatIsNotDue(t *testing.T) {
 }
 
 // What fails rolls everything back, and the error says what it was.
-func TestBatchThatFails(t *testing.T) {
+func TestBatchFails(t *testing.T) {
 	t.Parallel()
 	pool := connect(t, database(t))
 	s := newStore(t, pool, postgres.Options{LockTimeout: -1, StatementTimeout: time.Second})

@@ -126,8 +126,8 @@ func TestResolveWithBytes(t *testing.T) {
 	}
 }
 
-// TestResolveIsRefused for a record that is not InDoubt, and changes nothing.
-func TestResolveIsRefused(t *testing.T) {
+// TestResolveRejected for a record that is not InDoubt, and changes nothing.
+func TestResolveRejected(t *testing.T) {
 	t.Parallel()
 	everyDatabase(t, func(t *testing.T, s *testDB) {
 		call := callOf("done")

@@ -1,0 +1,102 @@
+package semel_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"testing"
+	"testing/synctest"
+
+	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/store"
+	"github.com/semelgo/semel/store/memory"
+)
+
+// gatherer is a store that changes may join on their way. Each of its Swaps waits for
+// one to be let through, and what may be joined for all to have come.
+type gatherer struct {
+	store.TxStore[*memory.Tx]
+
+	through, come chan struct{}
+	first, joined int
+	hidden        bool
+}
+
+func (g *gatherer) Self() store.Store {
+	if g.hidden {
+		return g.TxStore
+	}
+	return g
+}
+
+func (g *gatherer) Capabilities(ctx context.Context) (store.Capabilities, error) {
+	c, err := g.TxStore.Capabilities(ctx)
+	c.ConcurrentSwaps = 1
+	return c, err
+}
+
+func (g *gatherer) Swap(ctx context.Context, changes []store.Change) ([]store.SwapResult, error) {
+	<-g.through
+	return g.TxStore.Swap(ctx, changes)
+}
+
+func (g *gatherer) SwapJoinable(ctx context.Context, changes []store.Change, more func() []store.Change) ([]store.SwapResult, error) {
+	<-g.come
+	all := slices.Clone(changes)
+	for joined := more(); len(joined) > 0; joined = more() {
+		all = append(all, joined...)
+	}
+	g.first, g.joined = g.first+len(changes), g.joined+len(all)-len(changes)
+	return g.TxStore.Swap(ctx, all)
+}
+
+// TestChangesJoinARunningBatch if the store allows it, and each caller receives
+// its own answer. The engine does not bypass a store that wraps another one.
+func TestChangesJoinARunningBatch(t *testing.T) {
+	t.Parallel()
+	for _, hidden := range []bool{false, true} {
+		t.Run(fmt.Sprint("hidden=", hidden), func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				g := &gatherer{
+					TxStore: memory.New(memory.Options{}), hidden: hidden,
+					through: make(chan struct{}), come: make(chan struct{}),
+				}
+				engine, err := semel.New(g, semel.Options{Survive: store.NoFailure})
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer engine.Close(t.Context())
+				op, run := plain("op", semel.OperationOptions[string]{}), make(chan struct{})
+				waits := make(map[string]<-chan answer)
+				ask := func(keys ...string) {
+					for _, key := range keys {
+						waits[key] = later(func() answer {
+							v, replayed, err := semel.Do(t.Context(), engine, op.Call(me, key, "in"), func(context.Context) (string, error) {
+								<-run
+								return key, nil
+							})
+							return answer{v, replayed, err}
+						})
+						synctest.Wait()
+					}
+				}
+				ask("alone", "a", "b", "c", "d", "e", "f", "g")
+				g.through <- struct{}{}
+				synctest.Wait()
+				ask("w", "x", "y", "z")
+				g.through <- struct{}{} // those of a to g have their claims, and the others are on their way
+				synctest.Wait()
+				close(run)
+				synctest.Wait()
+				close(g.come)
+				close(g.through)
+				for key, answers := range waits {
+					(<-answers).want(t, key, false)
+				}
+				if (g.joined > 0) == hidden || hidden && g.first > 0 {
+					t.Errorf("%d changes went where others may join, and %d joined", g.first, g.joined)
+				}
+			})
+		})
+	}
+}

@@ -1,0 +1,385 @@
+package semel_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/store"
+	"github.com/semelgo/semel/store/memory"
+)
+
+// grouped starts a process over a store whose changes go together, in one batch at
+// a time, and keeps the sizes of the batches.
+func grouped(t *testing.T, mem *memory.Store, o semel.Options) (*process, *batches) {
+	t.Helper()
+	w := newWire(mem)
+	w.capabilities = func(c *store.Capabilities) { c.ConcurrentSwaps = 1 }
+	return startOn(t, w, o), new(batches)
+}
+
+// hold has each of the first n Swaps wait for its gate, and notes all.
+func hold(p *process, seen *batches, n int) []chan struct{} {
+	gates := make([]chan struct{}, n)
+	for i := range gates {
+		gates[i] = make(chan struct{})
+	}
+	p.wire.on(func(r request) fault {
+		seen.note(r)
+		if r.kind == swapCall && r.n <= n {
+			return fault{gate: gates[r.n-1]}
+		}
+		return fault{}
+	})
+	return gates
+}
+
+// batches are what a plan has seen of Swaps.
+type batches struct {
+	mu  sync.Mutex
+	all [][]string
+}
+
+func (b *batches) note(r request) {
+	var keys []string
+	for _, c := range r.changes {
+		keys = append(keys, c.To.Key+"→"+c.To.State.String())
+	}
+	slices.Sort(keys)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.all = append(b.all, keys)
+}
+
+func (b *batches) seen() [][]string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return slices.Clone(b.all)
+}
+
+// together has every key asked for at once, while a first call, of the key
+// "first", is held up by the store until all wait.
+func together(t *testing.T, p *process, op *semel.Operation[string], gate chan struct{}, keys ...string) map[string]answer {
+	t.Helper()
+	ask := func(key string) <-chan answer {
+		answers := later(func() answer { return do(t.Context(), p, op.Call(me, key, "in"), says(key)) })
+		synctest.Wait()
+		return answers
+	}
+	waits := map[string]<-chan answer{"first": ask("first")}
+	for _, key := range keys {
+		waits[key] = ask(key)
+	}
+	close(gate)
+	got := make(map[string]answer)
+	for key, answers := range waits {
+		got[key] = <-answers
+	}
+	return got
+}
+
+func TestConcurrentCallsShareBatches(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		p, seen := grouped(t, memory.New(memory.Options{}), semel.Options{})
+		gate := make(chan struct{})
+		p.wire.on(func(r request) fault { seen.note(r); return fault{gate: gate} })
+		for key, a := range together(t, p, plain("op", semel.OperationOptions[string]{}), gate, "a", "b", "c") {
+			a.want(t, key, false)
+		}
+		got := seen.seen()
+		if want := "[[first→InProgress] [a→InProgress b→InProgress c→InProgress"; len(fmt.Sprint(got)) < len(want) || fmt.Sprint(got)[:len(want)] != want {
+			t.Errorf("asked %v, want it to begin with %s", got, want)
+		}
+		if len(got) > 5 {
+			t.Errorf("asked %d times for eight changes: %v", len(got), got)
+		}
+	})
+}
+
+// TestPoisonedRecordFailsAlone: a batch that the store cannot write is
+// asked for again one by one.
+func TestPoisonedRecordFailsAlone(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		p, _ := grouped(t, memory.New(memory.Options{}), semel.Options{})
+		gate := make(chan struct{})
+		p.wire.on(func(r request) fault {
+			if slices.ContainsFunc(r.changes, func(c store.Change) bool { return c.To.Key == "poison" }) {
+				return fault{before: errCut, gate: gate}
+			}
+			return fault{gate: gate}
+		})
+		op := plain("op", semel.OperationOptions[string]{})
+		got := together(t, p, op, gate, "a", "poison", "b")
+		for _, key := range []string{"first", "a", "b"} {
+			got[key].want(t, key, false)
+		}
+		got["poison"].wantErr(t, semel.ErrUnavailable, errCut)
+	})
+}
+
+// TestBusyRecordIsKeptOutOfBatches once the store has said that it is:
+// the others would wait for it each time.
+func TestBusyRecordIsKeptOutOfBatches(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		mem := memory.New(memory.Options{})
+		p, seen := grouped(t, mem, semel.Options{Wait: time.Minute})
+		op := plain("op", semel.OperationOptions[string]{})
+		busy := op.Call(me, "busy", "in")
+		release := make(chan struct{})
+		held := make(chan error, 1)
+		go func() {
+			_, err := mem.Atomic(t.Context(), busy.ID(), true,
+				func(context.Context, *memory.Tx, store.SwapResult) (*store.Change, error) { <-release; return nil, nil })
+			held <- err
+		}()
+		synctest.Wait()
+		waits := later(func() answer { return do(t.Context(), p, busy, says("busy")) })
+		synctest.Wait() // it was told Busy now
+		p.wire.on(func(r request) fault {
+			seen.note(r)
+			slow := make(chan struct{})
+			time.AfterFunc(time.Millisecond, func() { close(slow) })
+			return fault{gate: slow}
+		})
+		for i := range 200 {
+			go do(t.Context(), p, op.Call(me, fmt.Sprint("key", i), "in"), says("v"))
+			pass(time.Millisecond / 2)
+		}
+		close(release)
+		if err := <-held; err != nil {
+			t.Fatalf("Atomic: %v", err)
+		}
+		(<-waits).want(t, "busy", false)
+		for _, batch := range seen.seen() {
+			if len(batch) > 1 && slices.Contains(batch, "busy→InProgress") {
+				t.Errorf("the busy record was asked for together with others: %v", batch)
+			}
+		}
+	})
+}
+
+// TestCanceledCallerLeavesNoClaim, whether its claim was on its way already or not.
+func TestCanceledCallerLeavesNoClaim(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		mem := memory.New(memory.Options{})
+		p, seen := grouped(t, mem, semel.Options{})
+		op := plain("op", semel.OperationOptions[string]{})
+		gates := hold(p, seen, 2)
+		ctx, giveUp := context.WithCancel(t.Context())
+		ask := func(ctx context.Context, key string) <-chan answer {
+			a := later(func() answer { return do(ctx, p, op.Call(me, key, "in"), says(key)) })
+			synctest.Wait()
+			return a
+		}
+		first, sent, beside := ask(t.Context(), "first"), ask(ctx, "sent"), ask(t.Context(), "beside")
+		close(gates[0])
+		synctest.Wait() // the second batch is on its way, with the one who gives up
+		unsent := ask(ctx, "unsent")
+		giveUp()
+		(<-unsent).wantErr(t, semel.ErrUnavailable, context.Canceled)
+		(<-sent).wantErr(t, semel.ErrUnavailable, context.Canceled)
+		close(gates[1])
+		(<-first).want(t, "first", false)
+		(<-beside).want(t, "beside", false)
+		if err := p.Close(t.Context()); err != nil {
+			t.Fatalf("Close: %v", err)
+		}
+		wantState(t, mem, op.Call(me, "sent", "in"), store.Pending)
+		wantState(t, mem, op.Call(me, "unsent", "in"), store.Absent)
+		if slices.ContainsFunc(seen.seen(), func(b []string) bool { return slices.Contains(b, "unsent→InProgress") }) {
+			t.Errorf("asked %v, want nothing of who gave up before", seen.seen())
+		}
+	})
+}
+
+// TestCanceledTakeoverIsReleased: what the store made of it is waited for,
+// and undone.
+func TestCanceledTakeoverIsReleased(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		mem := memory.New(memory.Options{})
+		dead := start(t, mem, semel.Options{})
+		op := plain("op", semel.OperationOptions[string]{Policy: semel.AtLeastOnce(), Lease: time.Minute})
+		call := op.Call(me, "k", "in")
+		zombie, _, err := semel.Begin(t.Context(), dead, call)
+		if err != nil {
+			t.Fatalf("Begin: %v", err)
+		}
+		dead.wire.die()
+		pass(2 * time.Minute)
+		p, _ := grouped(t, mem, semel.Options{})
+		gates := make([]chan struct{}, 4) // one for each batch
+		for i := range gates {
+			gates[i] = make(chan struct{})
+		}
+		var takeover atomic.Int32 // which batch it is in
+		p.wire.on(func(r request) fault {
+			if r.kind != swapCall || r.n > len(gates) {
+				return fault{}
+			}
+			if slices.ContainsFunc(r.changes, func(c store.Change) bool { return c.If.State == store.InProgress && c.To.Attempt == 2 }) {
+				takeover.Store(int32(r.n))
+			}
+			return fault{gate: gates[r.n-1]}
+		})
+		ask := func(ctx context.Context, c semel.Call) <-chan answer {
+			a := later(func() answer { return do(ctx, p, c, says("v")) })
+			synctest.Wait()
+			return a
+		}
+		ctx, giveUp := context.WithCancel(t.Context())
+		first := ask(t.Context(), op.Call(me, "first", "in"))
+		taker := ask(ctx, call)
+		close(gates[0])
+		synctest.Wait() // its claim is on its way
+		beside := ask(t.Context(), op.Call(me, "beside", "in"))
+		close(gates[1])
+		synctest.Wait() // it was told of the dead leader, and takes over
+		if takeover.Load() == 0 {
+			close(gates[2]) // beside was quicker
+			synctest.Wait()
+		}
+		in := takeover.Load()
+		if in == 0 {
+			t.Fatal("nobody takes over")
+		}
+		giveUp()
+		(<-taker).wantErr(t, semel.ErrUnavailable, context.Canceled)
+		wantState(t, mem, call, store.InProgress)
+		for _, gate := range gates[in-1:] {
+			close(gate)
+		}
+		(<-first).want(t, "v", false)
+		(<-beside).want(t, "v", false)
+		if err := p.Close(t.Context()); err != nil {
+			t.Fatalf("Close: %v", err)
+		}
+		wantState(t, mem, call, store.Pending)
+		do(t.Context(), start(t, mem, semel.Options{}), call, says("again")).want(t, "again", false)
+		dead.wire.heal()
+		if out, err := zombie.End("late", nil); err != nil || !out.Replayed {
+			t.Errorf("the dead leader came back and was told %v, %v", out, err)
+		}
+	})
+}
+
+// TestFullQueueRejectsClaimsButNotEnds: who has run is never turned away.
+func TestFullQueueRejectsClaimsButNotEnds(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		mem := memory.New(memory.Options{})
+		p, _ := grouped(t, mem, semel.Options{MaxQueued: 1})
+		op := plain("op", semel.OperationOptions[string]{})
+		a, _, err := semel.Begin(t.Context(), p, op.Call(me, "leads", "in"))
+		if err != nil {
+			t.Fatalf("Begin: %v", err)
+		}
+		gate := make(chan struct{})
+		p.wire.on(func(request) fault { return fault{gate: gate} })
+		ask := func(key string) <-chan answer {
+			answers := later(func() answer { return do(t.Context(), p, op.Call(me, key, "in"), says(key)) })
+			synctest.Wait()
+			return answers
+		}
+		first, waits := ask("first"), ask("waits")
+		(<-ask("refused")).wantErr(t, semel.ErrUnavailable)
+		ended := later(func() answer {
+			_, err := a.End("v", nil)
+			return answer{err: err}
+		})
+		synctest.Wait()
+		close(gate)
+		(<-first).want(t, "first", false)
+		(<-waits).want(t, "waits", false)
+		if got := <-ended; got.err != nil {
+			t.Errorf("End: %v", got.err)
+		}
+		wantState(t, mem, op.Call(me, "leads", "in"), store.Succeeded)
+		wantState(t, mem, op.Call(me, "refused", "in"), store.Absent)
+		do(t.Context(), p, op.Call(me, "refused", "in"), says("now")).want(t, "now", false)
+	})
+}
+
+// TestHeartbeatsAreNotBatchedWithClaims: they are not part of what goes together.
+func TestHeartbeatsAreNotBatchedWithClaims(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		mem := memory.New(memory.Options{})
+		p, _ := grouped(t, mem, semel.Options{Lease: 3 * time.Second, RecordTimeout: time.Hour, Retention: 2 * time.Hour})
+		op := plain("op", semel.OperationOptions[string]{})
+		a, _, err := semel.Begin(t.Context(), p, op.Call(me, "leads", "in"))
+		if err != nil {
+			t.Fatalf("Begin: %v", err)
+		}
+		gate := make(chan struct{})
+		p.wire.on(func(r request) fault {
+			if r.to() == store.InProgress && r.changes[0].If == r.changes[0].To.Token {
+				return fault{}
+			}
+			return fault{gate: gate}
+		})
+		stuck := later(func() answer { return do(t.Context(), p, op.Call(me, "stuck", "in"), says("stuck")) })
+		pass(time.Minute)
+		if err := a.Context().Err(); err != nil {
+			t.Errorf("after a minute beside a batch that hangs: %v (%v), want the lease renewed", err, context.Cause(a.Context()))
+		}
+		close(gate)
+		(<-stuck).want(t, "stuck", false)
+		if _, err := a.End("v", nil); err != nil {
+			t.Errorf("End: %v", err)
+		}
+	})
+}
+
+// TestCertificateIsNotBatched: what proves that a transaction has not
+// committed goes by itself.
+func TestCertificateIsNotBatched(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		mem := memory.New(memory.Options{})
+		p, _ := grouped(t, mem, semel.Options{})
+		op := plain("op", semel.OperationOptions[string]{Policy: semel.Atomic(), Lease: time.Minute})
+		stuckOp := plain("stuck", semel.OperationOptions[string]{})
+		var gate chan struct{}
+		var stuck <-chan answer
+		got := doTx(t.Context(), p, op.Call(me, "k", "in"), func(context.Context, *memory.Tx) (string, error) {
+			gate = make(chan struct{})
+			p.wire.on(func(r request) fault {
+				if len(r.changes) > 0 && r.changes[0].To.Operation == "stuck" {
+					return fault{gate: gate}
+				}
+				return fault{}
+			})
+			stuck = later(func() answer { return do(t.Context(), p, stuckOp.Call(me, "k", "in"), says("v")) })
+			synctest.Wait()
+			return "", errBoom
+		})
+		got.wantLed(t, store.NotCommitted, store.Pending)
+		close(gate)
+		(<-stuck).want(t, "v", false)
+	})
+}
+
+// TestSilentStoreIsUnavailableForTheWholeBatch: a batch without an answer ends with
+// RecordTimeout, and who waited behind it is not left waiting either.
+func TestSilentStoreIsUnavailableForTheWholeBatch(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		p, _ := grouped(t, memory.New(memory.Options{}), semel.Options{RecordTimeout: time.Second})
+		op := plain("op", semel.OperationOptions[string]{})
+		p.wire.blackHole()
+		began := time.Now()
+		var all sync.WaitGroup
+		for i := range 5 {
+			all.Go(func() {
+				do(t.Context(), p, op.Call(me, fmt.Sprint(i), "in"), never(t)).wantErr(t, semel.ErrUnavailable)
+			})
+		}
+		all.Wait()
+		if took := time.Since(began); took > 2*time.Second {
+			t.Errorf("told after %v, want it within two askings", took)
+		}
+		p.wire.heal()
+	})
+}

@@ -1,0 +1,61 @@
+package semel_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/store"
+)
+
+// TestAttemptHasTheClaimedRecord: the attempt has exactly the current record,
+// whether the record was new, had an input, or was taken over with a taint.
+func TestAttemptHasTheClaimedRecord(t *testing.T) {
+	t.Parallel()
+	for name, o := range map[string]semel.OperationOptions[string]{
+		"without an input":                {Policy: semel.AtLeastOnce()},
+		"with an input":                   {Policy: semel.AtLeastOnce(), Retry: &semel.Retry{}},
+		"with less to run than its lease": {Policy: semel.AtLeastOnce(), Lease: time.Minute, MaxRun: time.Second},
+		"with a time in its key": {
+			Policy: semel.AtLeastOnce(), KeyTime: func(string) (time.Time, bool) { return time.Now(), true },
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				call := plain("op", o).Call(semel.ScopeOf("a", "b"), "k", "in")
+				p, mem := solo(t, semel.Options{})
+				a := begin(t, p, call)
+				first := a.Record()
+				wantClaimed(t, first, wantState(t, mem, call, store.InProgress))
+				if _, err := a.End("v", nil); err != nil {
+					t.Errorf("End: %v", err)
+				}
+				wantClaimed(t, a.Record(), first) // as it was claimed, whatever became of it
+
+				p, mem = solo(t, semel.Options{})
+				first.Due = time.Second
+				if _, err := mem.Swap(t.Context(), []store.Change{{To: first}}); err != nil {
+					t.Fatal(err)
+				}
+				pass(time.Minute)
+				a = begin(t, p, call)
+				if second := a.Record(); second.Attempt != 2 || !second.Tainted {
+					t.Errorf("taken over it is %+v, want the second attempt, tainted", second)
+				}
+				wantClaimed(t, a.Record(), wantState(t, mem, call, store.InProgress))
+				a.Abandon()
+			})
+		})
+	}
+}
+
+func wantClaimed(t *testing.T, got, want store.Record) {
+	t.Helper()
+	want.Age = 0 // which is not asked for
+	if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" {
+		t.Errorf("the record of the attempt (-stands +says):\n%s", diff)
+	}
+}

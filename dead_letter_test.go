@@ -1,0 +1,248 @@
+package semel_test
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/store"
+	"github.com/semelgo/semel/store/memory"
+)
+
+// deadLetterIDs lists the dead letters of the operation with that name, or of all.
+func deadLetterIDs(t *testing.T, p *process, operation string) map[store.ID]store.State {
+	t.Helper()
+	found := map[store.ID]store.State{}
+	for r, err := range p.DeadLetters(t.Context(), operation) {
+		if err != nil {
+			t.Fatalf("DeadLetters: %v", err)
+		}
+		found[r.ID] = r.State
+	}
+	return found
+}
+
+// TestRule18DeadLettersAreKept until an operator redrives them, under every policy:
+// Failed where it is proven that nothing happened, and InDoubt where it is not and the
+// policy allows another attempt. Neither the retention of the operation nor a purge
+// removes them, and exhaustion is an alarm.
+func TestRule18DeadLettersAreKept(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		policy semel.Policy
+		err    error
+		state  store.State
+		dead   bool
+	}{
+		"AtLeastOnce, proven":  {semel.AtLeastOnce(), semel.NotCommitted(errBoom), store.Failed, true},
+		"AtLeastOnce, unknown": {semel.AtLeastOnce(), errBoom, store.InDoubt, true},
+		"Keyed, proven":        {semel.Keyed(), semel.NotCommitted(errBoom), store.Failed, true},
+		"Keyed, unknown":       {semel.Keyed(), errBoom, store.InDoubt, true},
+		"Atomic":               {semel.Atomic(), errBoom, store.Failed, true},
+		"Hold, proven":         {semel.Hold(), semel.NotCommitted(errBoom), store.Failed, true},
+		"Hold, unknown":        {semel.Hold(), errBoom, store.InDoubt, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				o := retried(tt.policy)
+				o.Retry = steady(1, 1)
+				op := plain("op", o)
+				p, mem := owned(t, op)
+				call := queued(t, p, op, "k")[0]
+				work(t, p, op, p.run(fails(tt.err)))
+				pass(1000 * 24 * time.Hour)
+				if _, err := p.Purge(t.Context(), 100); err != nil {
+					t.Fatalf("Purge: %v", err)
+				}
+				r := wantState(t, mem, call, tt.state)
+				if semel.IsDeadLetter(r) != tt.dead || (len(deadLetterIDs(t, p, "")) == 1) != tt.dead {
+					t.Errorf("IsDeadLetter = %v, %d listed, want %v", semel.IsDeadLetter(r), len(deadLetterIDs(t, p, "")), tt.dead)
+				}
+				if n := p.seen.count(semel.EventExhausted); (n == 1) != tt.dead {
+					t.Errorf("%d alarms of exhaustion, want one: %v", n, tt.dead)
+				}
+				_, err := p.Redrive(t.Context(), redrive(call))
+				if !tt.dead {
+					if !errors.Is(err, semel.ErrNotFailed) {
+						t.Errorf("Redrive = %v, want ErrNotFailed", err)
+					}
+					return
+				}
+				if err != nil {
+					t.Errorf("Redrive: %v", err)
+				}
+				if got := progress(t, mem, call); got.Redrives != 1 || got.Errors != 0 || len(got.Tries) != 1 {
+					t.Errorf("%+v, want one redrive, and the history", got)
+				}
+				work(t, p, op, p.run(says("v"))).want(t, "v", false)
+				if left := deadLetterIDs(t, p, ""); len(left) > 0 {
+					t.Errorf("%d dead letters after the redrive, want none", len(left))
+				}
+			})
+		})
+	}
+}
+
+// TestRedriveFromInDoubtKeepsTheTaint: an attempt before the redrive may have had its
+// effect, so a later proof about one attempt does not make the record Failed.
+func TestRedriveFromInDoubtKeepsTheTaint(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		o := retried(semel.AtLeastOnce())
+		o.Retry = steady(1, 1)
+		op := plain("op", o)
+		p, mem := owned(t, op)
+		call := queued(t, p, op, "k")[0]
+		work(t, p, op, fails(errBoom))
+		if _, err := p.Redrive(t.Context(), redrive(call)); err != nil {
+			t.Fatalf("Redrive: %v", err)
+		}
+		work(t, p, op, fails(semel.NotCommitted(errBoom)))
+		if r := wantState(t, mem, call, store.InDoubt); !semel.IsDeadLetter(r) {
+			t.Errorf("the outcome is %q, want a dead letter", r.Outcome)
+		}
+	})
+}
+
+// TestRedriveByRecordID: a program that was not given the operation redrives
+// dead letters, and nothing else.
+func TestRedriveByRecordID(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		err  error
+		want error
+	}{
+		"Failed":                     {semel.NotCommitted(errBoom), nil},
+		"InDoubt":                    {errBoom, nil},
+		"failed by its own function": {semel.Final(errBoom), semel.ErrNotOwned},
+		"forged": {
+			semel.Final(&semel.Failure{Code: "exhausted", Details: []byte(`{"errors":10,"tries":[{"attempt":1,"kind":"error"}]}`)}),
+			semel.ErrNotOwned,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				o := retried(semel.AtLeastOnce())
+				o.Retry = steady(1, 1)
+				op := plain("op", o)
+				p, mem := owned(t, op)
+				call := queued(t, p, op, "k")[0]
+				work(t, p, op, p.run(fails(tt.err)))
+				stranger := start(t, mem, semel.Options{})
+				if _, err := stranger.Redrive(t.Context(), redrive(call)); !errors.Is(err, tt.want) {
+					t.Errorf("Redrive = %v, want %v", err, tt.want)
+				}
+			})
+		})
+	}
+}
+
+// TestDeadLetterRetention bounds how long a dead letter that has Failed is kept.
+func TestDeadLetterRetention(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		o := retried(semel.AtLeastOnce())
+		o.Retry = steady(1, 1)
+		o.Retry.DeadLetterRetention = 72 * time.Hour
+		op := plain("op", o)
+		p, mem := owned(t, op)
+		calls := queued(t, p, op, "failed", "doubt")
+		for _, a := range dequeued(t, p, op, 2) {
+			err := errBoom
+			if a.Call().Key() == "failed" {
+				err = semel.NotCommitted(errBoom)
+			}
+			_, _ = a.End(nil, err)
+		}
+		if r := wantState(t, mem, calls[0], store.Failed); r.Expire != 72*time.Hour {
+			t.Errorf("it expires in %v, want 72h", r.Expire)
+		}
+		pass(73 * time.Hour)
+		if n, err := p.Purge(t.Context(), 100); n != 1 || err != nil {
+			t.Errorf("Purge = %d, %v, want the one that has failed", n, err)
+		}
+		wantState(t, mem, calls[1], store.InDoubt)
+	})
+}
+
+// TestListDeadLetters: those of one operation, in all pages and in both
+// states, without failures that callers or functions made; and redriven in the loop.
+func TestListDeadLetters(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		o := retried(semel.AtLeastOnce())
+		o.Retry = steady(1, 1)
+		op, other := plain("op", o), plain("other", o)
+		mem := memory.New(memory.Options{})
+		p := start(t, mem, semel.Options{Operations: []semel.Declared{op, other}})
+		want := map[store.ID]store.State{}
+		for n := range store.MaxLimit + 10 {
+			call := queued(t, p, op, fmt.Sprint(n))[0]
+			switch n % 3 {
+			case 0:
+				work(t, p, op, fails(semel.NotCommitted(errBoom)))
+				want[call.ID()] = store.Failed
+			case 1:
+				work(t, p, op, fails(errBoom))
+				want[call.ID()] = store.InDoubt
+			default:
+				work(t, p, op, fails(semel.Final(errBoom)))
+			}
+		}
+		queued(t, p, other, "k")
+		work(t, p, other, fails(errBoom))
+		got := deadLetterIDs(t, p, "op")
+		for id, state := range want {
+			if got[id] != state {
+				t.Fatalf("%v is listed as %v, want %v", id, got[id], state)
+			}
+		}
+		if all := deadLetterIDs(t, p, ""); len(got) != len(want) || len(all) != len(want)+1 {
+			t.Errorf("%d of the operation and %d in all, want %d and one more", len(got), len(all), len(want))
+		}
+		for r, err := range p.DeadLetters(t.Context(), "op") {
+			if err != nil {
+				t.Fatalf("DeadLetters: %v", err)
+			}
+			if _, err := p.Redrive(t.Context(), semel.Redrive{ID: r.ID, Actor: "ann", Reason: "mended"}); err != nil {
+				t.Fatalf("Redrive: %v", err)
+			}
+		}
+		if left := deadLetterIDs(t, p, "op"); len(left) > 0 {
+			t.Errorf("%d dead letters are left, want none", len(left))
+		}
+	})
+}
+
+// TestRejectedMessageIsADeadLetter: the broker redelivers messages, so no caller
+// reads their failure; that of a task is its answer.
+func TestRejectedMessageIsADeadLetter(t *testing.T) {
+	t.Parallel()
+	for name, dead := range map[string]bool{"message": true, "task": false} {
+		for _, s := range shapes() {
+			t.Run(name+"/"+s.name, func(t *testing.T) {
+				bubble(t, func(t *testing.T) {
+					s.o.Retry = steady(2, 2)
+					s.o.Retry.Redelivered = dead
+					op := plain("op", s.o)
+					p, mem := owned(t, op)
+					call := op.Call(me, "k", "k")
+					s.ask(t.Context(), p, call, failsAfter(semel.Final(errBoom))).wantErr(t)
+					pass(1000 * time.Hour)
+					if n, err := p.Purge(t.Context(), 100); (n == 0) != dead || err != nil {
+						t.Errorf("Purge = %d, %v", n, err)
+					}
+					r := record(t, mem, call)
+					if semel.IsDeadLetter(r) != dead || p.seen.count(semel.EventRejected) == 1 != dead {
+						t.Errorf("IsDeadLetter = %v, %d rejections, want %v", semel.IsDeadLetter(r), p.seen.count(semel.EventRejected), dead)
+					}
+					if !dead {
+						return
+					}
+					if _, err := p.Redrive(t.Context(), redrive(call)); err != nil {
+						t.Errorf("Redrive: %v", err)
+					}
+				})
+			})
+		}
+	}
+}

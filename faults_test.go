@@ -1,0 +1,187 @@
+package semel_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/store"
+	"github.com/semelgo/semel/store/memory"
+)
+
+// kth makes the k-th call of the store go as f says, and all others well.
+func kth(k int, f fault) func(request) fault {
+	n := 0
+	return func(request) fault {
+		if n++; n == k {
+			return f
+		}
+		return fault{}
+	}
+}
+
+// kthWrite is kth, but that no look is ever told that the record is busy, or its
+// answer refused: that is what stores tell those who want to write.
+func kthWrite(k int, f fault) func(request) fault {
+	n := kth(k, f)
+	return func(r request) fault {
+		f := n(r)
+		if r.kind == getCall {
+			f.busy, f.refuse = false, nil
+		}
+		return f
+	}
+}
+
+// everyFault is every way in which one call can go wrong.
+func everyFault() map[string]fault {
+	return map[string]fault{
+		"cut before it applied":   {before: errCut, commit: commitRefused},
+		"cut after it applied":    {after: errCut, commit: commitApplied},
+		"no answer, not applied":  {hang: true},
+		"no answer, applied":      {mute: true, commit: commitNoted},
+		"busy":                    {busy: true},
+		"refused":                 {refuse: errCut, commit: commitDropped},
+		"run twice":               {twice: true},
+		"transaction still going": {commit: commitDropped},
+	}
+}
+
+// trial is one operation, run through one door, while one call goes wrong.
+type trial struct {
+	d    door
+	p    *process
+	mem  *memory.Store
+	call semel.Call
+	f    fault
+	runs int
+}
+
+// effect leaves an effect of this run: in the transaction where there is one,
+// else at once.
+func (tr *trial) effect(ctx context.Context) (string, error) {
+	tr.runs++
+	if tx, ok := semel.TxOf(ctx, tr.p.Engine); ok {
+		return "v", tx.Put(fmt.Sprint("e", tr.runs), nil)
+	}
+	return "v", inTxOf(tr.mem, fmt.Sprint("e", tr.runs))
+}
+
+// inTxOf leaves an effect in a transaction of its own.
+func inTxOf(mem *memory.Store, name string) error {
+	_, err := mem.Atomic(context.Background(), store.ID{}, false,
+		func(_ context.Context, tx *memory.Tx, _ store.SwapResult) (*store.Change, error) {
+			return nil, tx.Put(name, nil)
+		})
+	return err
+}
+
+func (tr *trial) effects() int {
+	n := 0
+	for i := range tr.runs {
+		if _, ok := tr.mem.Value(fmt.Sprint("e", i+1)); ok {
+			n++
+		}
+	}
+	return n
+}
+
+// first asks with the patience of a minute: a transaction that cannot even begin
+// is waited for as long as its caller waits.
+func (tr *trial) first(t *testing.T, fn handler) answer {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	return tr.d.ask(ctx, tr.p, tr.call, fn)
+}
+
+// retry asks in another process until the answer is final, as patient callers do.
+func (tr *trial) retry(t *testing.T, fn handler) answer {
+	t.Helper()
+	first := tr.p
+	tr.p = start(t, tr.mem, semel.Options{})
+	defer func() { tr.p = first }()
+	for range 20 {
+		a := tr.d.ask(t.Context(), tr.p, tr.call, fn)
+		if !errors.Is(a.err, semel.ErrInProgress) && !errors.Is(a.err, semel.ErrUnavailable) {
+			return a
+		}
+		pass(lease)
+	}
+	t.Error("asking again leads to nothing")
+	return answer{}
+}
+
+// eachTrial runs test for each door, each fault, and each call that may meet it.
+func eachTrial(t *testing.T, test func(t *testing.T, tr *trial)) {
+	t.Helper()
+	t.Parallel()
+	for _, d := range doors() {
+		for name, f := range everyFault() {
+			for k := range 5 {
+				t.Run(fmt.Sprintf("%s/%s/%d", d.name, name, k+1), func(t *testing.T) {
+					t.Parallel()
+					synctest.Test(t, func(t *testing.T) {
+						p, mem := solo(t, semel.Options{})
+						p.wire.on(kth(k+1, f))
+						test(t, &trial{d: d, p: p, mem: mem, call: plain("op", d.o).Call(me, "k", "in"), f: f})
+					})
+				})
+			}
+		}
+	}
+}
+
+// TestEveryStoreCallMayFail: every reported answer stays true, there is one
+// effect, and a retry returns it.
+func TestEveryStoreCallMayFail(t *testing.T) {
+	eachTrial(t, func(t *testing.T, tr *trial) {
+		first := tr.first(t, tr.effect)
+		told, there := semel.VerdictOf(first.err), tr.effects()
+		if first.err == nil {
+			first.want(t, "v", false)
+		}
+		if told == store.Committed && there != 1 || told == store.NotCommitted && there != 0 {
+			t.Errorf("told %v (%v) with %d effects there", told, first.err, there)
+		}
+		if failure, ok := errors.AsType[*semel.Failure](first.err); ok {
+			t.Errorf("told the failure %v", failure)
+		}
+		tr.p.wire.heal()
+		pass(time.Minute)
+		last := tr.retry(t, tr.effect)
+		if refused := tr.f.refuse != nil && errors.Is(last.err, semel.ErrResultUnavailable); !refused {
+			last.want(t, "v", last.replayed)
+		}
+		if first.err == nil && !last.replayed {
+			t.Error("what was told as success was run again")
+		}
+		if n := tr.effects(); n != 1 {
+			t.Errorf("%d effects, want one", n)
+		}
+		wantState(t, tr.mem, tr.call, store.Succeeded)
+	})
+}
+
+// TestEveryStoreCallOfAFailureMayFail: a failure is reported only after it has
+// been recorded, and then forever.
+func TestEveryStoreCallOfAFailureMayFail(t *testing.T) {
+	eachTrial(t, func(t *testing.T, tr *trial) {
+		fn := fails(semel.Final(errBoom))
+		first := tr.first(t, fn)
+		if _, told := errors.AsType[*semel.Failure](first.err); told {
+			wantState(t, tr.mem, tr.call, store.Failed)
+		}
+		if first.err == nil {
+			t.Error("told success")
+		}
+		tr.p.wire.heal()
+		pass(time.Minute)
+		tr.retry(t, fn).wantFailure(t, "boom")
+		wantState(t, tr.mem, tr.call, store.Failed)
+	})
+}

@@ -1,0 +1,101 @@
+package semel_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/store"
+	"github.com/semelgo/semel/store/memory"
+)
+
+// errEndedItself is what a store says when a function has committed the
+// transaction that was only lent to it.
+var errEndedItself = errors.New("the function ended the transaction")
+
+// errAfterwards is what a function returns that has committed and then failed.
+var errAfterwards = errors.New("afterwards")
+
+// selfCommitting is a store under functions that commit by themselves: their
+// writes are there, and the last change was never made.
+type selfCommitting struct{ *memory.Store }
+
+func (s selfCommitting) Atomic(ctx context.Context, id store.ID, hold bool,
+	run func(ctx context.Context, tx *memory.Tx, stands store.SwapResult) (*store.Change, error),
+) (store.Verdict, error) {
+	ran := false
+	verdict, err := s.Store.Atomic(ctx, id, hold, func(ctx context.Context, tx *memory.Tx, stands store.SwapResult) (*store.Change, error) {
+		change, err := run(ctx, tx, stands)
+		if ran = change != nil || errors.Is(err, errAfterwards) || errors.Is(err, errEndedItself); !ran {
+			return nil, err
+		}
+		return nil, nil
+	})
+	if ran && err == nil {
+		return store.Committed, errEndedItself
+	}
+	return verdict, err
+}
+
+// TestHandlerCommitsItsTransaction is told the truth and is never run again,
+// although what it did is apart from its record.
+func TestHandlerCommitsItsTransaction(t *testing.T) {
+	t.Parallel()
+	for name, policy := range map[string]semel.OperationOptions[int]{
+		"inline": {}, "leased": {Policy: semel.Atomic(), Lease: 30e9},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			engine, err := semel.New(selfCommitting{memory.New(memory.Options{})}, semel.Options{Survive: store.NoFailure})
+			if err != nil {
+				t.Fatal(err)
+			}
+			call := semel.Define("op", policy).Call(semel.ScopeOf("u"), "k", 1)
+			for i := range 3 {
+				got, replayed, err := semel.DoTx(t.Context(), engine, call, func(_ context.Context, tx *memory.Tx) (int, error) {
+					return i + 40, tx.Put("effect", []byte{1})
+				})
+				if got != 40 || replayed != (i > 0) || err != nil {
+					t.Errorf("call %d returned %d, %v, %v; want 40, %v, nil", i, got, replayed, err, i > 0)
+				}
+			}
+		})
+	}
+}
+
+// TestHandlerCommitsItsTransactionAndFails has had its effect: it is told so,
+// and those who ask later are told that it succeeded and that nobody has the
+// result.
+func TestHandlerCommitsItsTransactionAndFails(t *testing.T) {
+	t.Parallel()
+	for name, policy := range map[string]semel.OperationOptions[int]{
+		"inline": {}, "leased": {Policy: semel.Atomic(), Lease: 30e9},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			engine, err := semel.New(selfCommitting{memory.New(memory.Options{})}, semel.Options{Survive: store.NoFailure})
+			if err != nil {
+				t.Fatal(err)
+			}
+			call := semel.Define("op", policy).Call(semel.ScopeOf("u"), "k", 1)
+			runs := 0
+			ask := func() error {
+				_, _, err := semel.DoTx(t.Context(), engine, call, func(context.Context, *memory.Tx) (int, error) {
+					runs++
+					return 0, errAfterwards
+				})
+				return err
+			}
+			if err := ask(); !errors.Is(err, errAfterwards) || semel.VerdictOf(err) != store.Committed {
+				t.Errorf("the first call returned %v, verdict %v; want its own error, Committed", err, semel.VerdictOf(err))
+			}
+			if err := ask(); !errors.Is(err, semel.ErrResultUnavailable) {
+				t.Errorf("the second call returned %v, want ErrResultUnavailable", err)
+			}
+			if runs != 1 {
+				t.Errorf("the function ran %d times, want once", runs)
+			}
+		})
+	}
+}

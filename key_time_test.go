@@ -1,0 +1,182 @@
+package semel_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/store"
+	"github.com/semelgo/semel/store/memory"
+)
+
+// some reads the time of some keys: those that begin with "at " are UUIDv7, those
+// that begin with "no " are refused.
+func some(key string) (time.Time, bool) {
+	if uuid, ok := strings.CutPrefix(key, "at "); ok {
+		return semel.UUIDv7Time(uuid)
+	}
+	return time.Time{}, !strings.HasPrefix(key, "no ")
+}
+
+// TestTimeOfTheKeyLeadsTheID, so that a table can be divided by it, and is the
+// same whenever the key is asked for.
+func TestTimeOfTheKeyLeadsTheID(t *testing.T) {
+	t.Parallel()
+	made := time.UnixMilli(1_700_000_000_123)
+	op := plain("op", semel.OperationOptions[string]{KeyTime: some})
+	timed := op.Call(me, "at "+uuidv7(made), "in").ID()
+	if got, ok := timed.Time(); !ok || !got.Equal(made) {
+		t.Errorf("the ID has the time %v, %v, want %v", got, ok, made)
+	}
+	if again := op.Call(me, "at "+uuidv7(made), "other").ID(); again != timed {
+		t.Errorf("the same key has the ID %s, and %s before", again, timed)
+	}
+	plainID := op.Call(me, "k", "in").ID()
+	if _, ok := plainID.Time(); ok || plainID != store.NewID("op", me.Bytes(), "k") {
+		t.Errorf("a key without a time has the ID %s", plainID)
+	}
+}
+
+// TestKeysWithoutATimeAmongOthers are ordinary ones: no age is too great for them.
+func TestKeysWithoutATimeAmongOthers(t *testing.T) {
+	eachDoor(t, func(t *testing.T, d door) {
+		p, mem := solo(t, semel.Options{})
+		o := d.o
+		o.KeyTime = some
+		op := plain("op", o)
+		d.ask(t.Context(), p, op.Call(me, "k", "in"), says("v")).want(t, "v", false)
+		pass(20 * time.Hour)
+		d.ask(t.Context(), p, op.Call(me, "k", "in"), never(t)).want(t, "v", true)
+		refused := op.Call(me, "no k", "in")
+		wantField(t, d.ask(t.Context(), p, refused, never(t)).err, "Key")
+		wantState(t, mem, refused, store.Absent)
+	})
+}
+
+// TestClockOfTheEngine is what the times in keys are compared with.
+func TestClockOfTheEngine(t *testing.T) {
+	eachDoor(t, func(t *testing.T, d door) {
+		const ahead = 30 * 24 * time.Hour
+		p, _ := solo(t, semel.Options{Clock: func() time.Time { return time.Now().Add(ahead) }})
+		o := d.o
+		o.KeyTime = semel.UUIDv7Time
+		op := plain("op", o)
+		d.ask(t.Context(), p, op.Call(me, uuidv7(time.Now()), "in"), never(t)).wantErr(t, semel.ErrKeyExpired)
+		d.ask(t.Context(), p, op.Call(me, uuidv7(time.Now().Add(ahead)), "in"), says("v")).want(t, "v", false)
+	})
+}
+
+// TestNoPartitionForTheKey: where the store has no place for the time of a key that
+// is neither old nor ahead, nothing is run, or nothing of it is left, and the key is
+// to come again.
+func TestNoPartitionForTheKey(t *testing.T) {
+	eachDoor(t, func(t *testing.T, d door) {
+		p, mem := solo(t, semel.Options{})
+		o := d.o
+		o.KeyTime = semel.UUIDv7Time
+		call := plain("op", o).Call(me, uuidv7(time.Now()), "in")
+		p.wire.on(func(r request) fault {
+			if r.kind == atomicCall {
+				return fault{commit: commitRefused, refuse: store.ErrNoPartition}
+			}
+			return fault{refuse: store.ErrNoPartition}
+		})
+		a := d.ask(t.Context(), p, call, says("v"))
+		a.wantErr(t, semel.ErrUnavailable)
+		if semel.RetryAfter(a.err) <= 0 {
+			t.Errorf("RetryAfter = %v, want some: somebody may make the partition", semel.RetryAfter(a.err))
+		}
+		wantState(t, mem, call, store.Absent)
+		p.wire.heal()
+		d.ask(t.Context(), p, call, says("v")).want(t, "v", false)
+	})
+}
+
+// TestRecordOutlivesRedelivery: a key that may come again when its record is gone
+// would run again.
+func TestRecordOutlivesRedelivery(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		const week = 7 * 24 * time.Hour
+		for _, tt := range []struct {
+			engine, retention time.Duration
+			fits              bool
+		}{{0, 0, false}, {week, 0, false}, {week + 1, 0, true}, {0, week, false}, {0, week + 1, true}, {week + 1, week, false}} {
+			op := plain("op", semel.OperationOptions[string]{Redelivery: week, Retention: tt.retention})
+			_, err := semel.New(memory.New(memory.Options{}), semel.Options{Survive: store.NoFailure, Retention: tt.engine, Operations: []semel.Declared{op}})
+			p, _ := solo(t, semel.Options{Retention: tt.engine})
+			first := do(t.Context(), p, op.Call(me, "k", "in"), says("v")).err
+			if tt.fits {
+				if err != nil || first != nil {
+					t.Errorf("with %+v New and Do say %v, %v", tt, err, first)
+				}
+				continue
+			}
+			wantField(t, err, "Retention")
+			wantField(t, first, "Retention")
+		}
+		wantField(t, do(t.Context(), start(t, memory.New(memory.Options{}), semel.Options{}),
+			plain("op", semel.OperationOptions[string]{Redelivery: -1}).Call(me, "k", "in"), never(t)).err, "Redelivery")
+	})
+}
+
+// TestGetFindsKeysWithATime: of operations it was given as they say, of others if
+// the time is where it usually is.
+func TestGetFindsKeysWithATime(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		mem := memory.New(memory.Options{})
+		op := plain("op", semel.OperationOptions[string]{KeyTime: some})
+		knows := start(t, mem, semel.Options{Operations: []semel.Declared{op}})
+		v7 := plain("v7", semel.OperationOptions[string]{KeyTime: semel.UUIDv7Time})
+		ul := plain("ulid", semel.OperationOptions[string]{KeyTime: semel.ULIDTime})
+		for _, tt := range []struct {
+			op     *semel.Operation[string]
+			key    string
+			unseen bool // by those that do not know the operation
+		}{
+			{op, "at " + uuidv7(time.Now()), true},
+			{op, "k", false},
+			{v7, uuidv7(time.Now()), false},
+			{ul, ulid(time.Now()), false},
+			{plain("plain", semel.OperationOptions[string]{}), uuidv7(time.Now()), false},
+		} {
+			do(t.Context(), knows, tt.op.Call(me, tt.key, "in"), says("v")).want(t, "v", false)
+			for _, p := range []*process{knows, start(t, mem, semel.Options{})} {
+				r, ok, err := p.Get(t.Context(), tt.op.Name(), me, tt.key)
+				if want := p == knows || !tt.unseen; err != nil || ok != want || ok && r.Key != tt.key {
+					t.Errorf("Get of %s %q = %q, %v, %v, want it found: %v", tt.op.Name(), tt.key, r.Key, ok, err, want)
+				}
+			}
+			ids := semel.RecordIDs(tt.op.Name(), me, tt.key)
+			if id := tt.op.Call(me, tt.key, "in").ID(); slices.Contains(ids, id) == tt.unseen {
+				t.Errorf("RecordIDs of %q = %v, and its record has %s", tt.key, ids, id)
+			}
+		}
+		if _, ok, err := knows.Get(t.Context(), "op", me, "no k"); ok || err != nil {
+			t.Errorf("Get of a key that is refused = %v, %v, want none", ok, err)
+		}
+		if _, _, err := knows.Get(t.Context(), "op", semel.Scope{}, "k"); !errors.Is(err, semel.ErrInvalid) {
+			t.Errorf("Get without a scope = %v, want ErrInvalid", err)
+		}
+		knows.wire.on(func(request) fault { return fault{before: errCut} })
+		if _, _, err := knows.Get(t.Context(), "op", me, "k"); !errors.Is(err, errCut) {
+			t.Errorf("Get without an answer = %v, want its error", err)
+		}
+		knows.wire.heal()
+	})
+}
+
+// TestKeyTimeThatPanics does so where the call is made: nothing was asked for yet.
+func TestKeyTimeThatPanics(t *testing.T) {
+	t.Parallel()
+	op := plain("op", semel.OperationOptions[string]{KeyTime: func(string) (time.Time, bool) { panic("no such key") }})
+	defer func() {
+		if r := recover(); r != "no such key" {
+			t.Errorf("Call ended with %v, want the panic of KeyTime", r)
+		}
+	}()
+	_, _, _ = semel.Do(context.Background(), nil, op.Call(me, "k", "in"), never(t))
+}

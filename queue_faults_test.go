@@ -1,0 +1,125 @@
+package semel_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/store"
+	"github.com/semelgo/semel/store/memory"
+)
+
+// errand is one call from its queue to its end, by workers, while one call of the
+// store goes wrong.
+type errand struct {
+	op   *semel.Operation[string]
+	call semel.Call
+	mem  *memory.Store
+	runs int // of the function
+	told []answer
+}
+
+// effect leaves an effect of this run: in the transaction of InTx under Atomic.
+func (e *errand) effect(ctx context.Context, p *process, inTx bool) (string, error) {
+	e.runs++
+	name := fmt.Sprint("e", e.runs)
+	if !inTx {
+		return "v", inTxOf(e.mem, name)
+	}
+	return semel.InTx(ctx, p.Engine, func(ctx context.Context, tx *memory.Tx) (string, error) { return puts(name, "v")(ctx, tx) })
+}
+
+func (e *errand) effects() int {
+	n := 0
+	for i := range e.runs {
+		if _, ok := e.mem.Value(fmt.Sprint("e", i+1)); ok {
+			n++
+		}
+	}
+	return n
+}
+
+// round lets a worker work once: claim, beat, run, and end as batch says.
+func (e *errand) round(t *testing.T, p *process, inTx, batch bool) {
+	t.Helper()
+	attempts, err := p.Dequeue(t.Context(), e.op, 2)
+	if err != nil && !errors.Is(err, semel.ErrUnavailable) {
+		t.Errorf("Dequeue: %v", err)
+	}
+	for _, a := range attempts {
+		if out, err := a.Prepare(); out != nil || err != nil {
+			e.told = append(e.told, answerOf(out, err))
+			continue
+		}
+		p.RenewLeases(t.Context(), attempts)
+		v, err := e.effect(a.Context(), p, inTx)
+		end := &semel.Completion{Attempt: a, Value: v, Err: err}
+		if batch && len(p.CompleteMany(t.Context(), []*semel.Completion{end})) == 0 {
+			e.told = append(e.told, answerOf(end.Outcome, end.Told))
+			continue
+		}
+		e.told = append(e.told, answerOf(a.End(v, err)))
+	}
+}
+
+// TestEveryStoreCallOfAQueueMayFail: whichever call goes wrong, what was enqueued is run
+// to its end by those who come after; its effect is there once where the policy
+// promises that, what was told stays true, and nothing is held by a lease.
+func TestEveryStoreCallOfAQueueMayFail(t *testing.T) {
+	t.Parallel()
+	for _, policy := range []policyCase{{name: "Atomic", p: semel.Atomic()}, {name: "AtLeastOnce", p: semel.AtLeastOnce()}} {
+		for _, hands := range []bool{true, false} {
+			for _, batch := range []bool{true, false} {
+				for name, f := range everyFault() {
+					for k := range 8 {
+						t.Run(fmt.Sprintf("%s/hands %v/batch %v/%s/%d", policy.name, hands, batch, name, k+1), func(t *testing.T) {
+							t.Parallel()
+							synctest.Test(t, func(t *testing.T) { errandGoesWrong(t, policy, hands, batch, f, k+1) })
+						})
+					}
+				}
+			}
+		}
+	}
+}
+
+func errandGoesWrong(t *testing.T, policy policyCase, hands, batch bool, f fault, k int) {
+	t.Helper()
+	inTx := policy.name == "Atomic"
+	e := &errand{mem: memory.New(memory.Options{}), op: plain("op", semel.OperationOptions[string]{Policy: policy.p, Retry: steady(9, 2)})}
+	e.call = e.op.Call(me, "k", "in")
+	o := semel.Options{Operations: []semel.Declared{e.op}}
+	p, other := startOver(t, e.mem, o, hands), startOver(t, e.mem, o, hands)
+	p.wire.on(kthWrite(k, f))
+	_, _ = semel.Enqueue(t.Context(), p, e.call, semel.EnqueueOptions{})
+	for range 3 {
+		e.round(t, p, inTx, batch)
+		pass(time.Second)
+	}
+	for _, a := range e.told {
+		if told := semel.VerdictOf(a.err); told == store.Committed && e.effects() != 1 || inTx && e.effects() > 1 {
+			t.Errorf("told %q, %v with %d effects there", a.v, a.err, e.effects())
+		}
+	}
+	p.wire.heal()
+	_, _ = semel.Enqueue(t.Context(), other, e.call, semel.EnqueueOptions{})
+	for range 20 {
+		pass(lease)
+		_, _ = other.Sweep(t.Context(), 10)
+		e.round(t, other, inTx, batch)
+		if record(t, e.mem, e.call).State.Final() {
+			break
+		}
+	}
+	r := wantState(t, e.mem, e.call, store.Succeeded)
+	if n := e.effects(); n < 1 || n != 1 && inTx {
+		t.Errorf("%d effects after attempt %d, want one", n, r.Attempt)
+	}
+	if n := e.effects(); n > 2 {
+		t.Errorf("%d effects after one fault, want at most one more", n)
+	}
+}

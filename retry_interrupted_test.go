@@ -1,0 +1,80 @@
+package semel_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/store"
+	"github.com/semelgo/semel/store/memory"
+)
+
+// breaksOff makes every transaction end so, whatever its function says.
+func breaksOff(r request) fault {
+	if r.kind == atomicCall {
+		return fault{commit: commitRefused, refuse: store.ErrInterrupted}
+	}
+	return fault{}
+}
+
+// TestInterruptedTransactionCountsAsAnError: a function that always exceeds a
+// timeout of the database uses up MaxErrors like a function that fails.
+func TestInterruptedTransactionCountsAsAnError(t *testing.T) {
+	eachShape(t, func(t *testing.T, s shape) {
+		s.o.Retry = steady(2, 9)
+		p, mem := solo(t, semel.Options{})
+		call := plain("op", s.o).Call(me, "k", "in")
+		p.wire.on(breaksOff)
+		s.ask(t.Context(), p, call, failsAfter(semel.Final(errBoom))).wantLed(t, store.NotCommitted, store.Pending)
+		wantDue(t, wantState(t, mem, call, store.Pending), 10*time.Second)
+		wantTries(t, progress(t, mem, call), semel.TryError)
+		pass(time.Minute)
+		wantTries(t, wantCode(t, s.ask(t.Context(), p, call, puts("e", "v")).err, "exhausted"), semel.TryError, semel.TryError)
+		wantState(t, mem, call, store.Failed)
+		wantEffect(t, mem, "e", false)
+	})
+}
+
+// TestInterruptionByShutdownIsNoError: the driver interrupts the transaction
+// because its context has ended.
+func TestInterruptionByShutdownIsNoError(t *testing.T) {
+	eachShape(t, func(t *testing.T, s shape) {
+		s.o.Retry = steady(1, 1)
+		p, mem := solo(t, semel.Options{})
+		call := plain("op", s.o).Call(me, "k", "in")
+		p.wire.on(breaksOff)
+		for range 3 {
+			ctx, stop := context.WithCancel(t.Context())
+			s.ask(ctx, p, call, func(ctx context.Context, tx *memory.Tx) (string, error) {
+				stop()
+				return failsAfter(ctx.Err())(ctx, tx)
+			}).wantLed(t, store.NotCommitted, store.Pending)
+		}
+		wantTries(t, progress(t, mem, call), semel.TryInterrupted, semel.TryInterrupted, semel.TryInterrupted)
+		p.wire.heal()
+		s.ask(t.Context(), p, call, puts("e", "v")).want(t, "v", false)
+	})
+}
+
+// TestAttemptTimeoutCountsAsAnError: a function that always exceeds its attempt's
+// deadline is not retried forever.
+func TestAttemptTimeoutCountsAsAnError(t *testing.T) {
+	eachShape(t, func(t *testing.T, s shape) {
+		s.o.Retry = steady(2, 9)
+		p, mem := solo(t, semel.Options{})
+		call := plain("op", s.o).Call(me, "k", "in")
+		slow := func() answer {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			defer cancel()
+			return s.ask(ctx, p, call, func(ctx context.Context, _ *memory.Tx) (string, error) {
+				<-ctx.Done()
+				return "", ctx.Err()
+			})
+		}
+		slow().wantLed(t, store.NotCommitted, store.Pending)
+		wantDue(t, wantState(t, mem, call, store.Pending), 10*time.Second)
+		pass(time.Minute)
+		wantTries(t, wantCode(t, slow().err, "exhausted"), semel.TryError, semel.TryError)
+	})
+}

@@ -1,0 +1,180 @@
+package semel_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/store"
+	"github.com/semelgo/semel/store/memory"
+)
+
+// wantFailure checks that a caller was told the stored failure.
+func (a answer) wantFailure(t *testing.T, message string) {
+	t.Helper()
+	a.wantErr(t)
+	failure, ok := errors.AsType[*semel.Failure](a.err)
+	if !ok || failure.Message != message {
+		t.Errorf("told %v, want the failure %q", a.err, message)
+	}
+}
+
+// TestRule01InlineFailureIsRepeated: when the commit of a kept failure goes
+// wrong, the same write with the same owner is asked for again, and only when
+// it is in force the failure is told.
+func TestRule01InlineFailureIsRepeated(t *testing.T) {
+	t.Parallel()
+	for name, f := range map[string]commitFault{
+		"committed": commitApplied, "not committed": commitDropped, "refused": commitRefused, "committed with an error": commitNoted,
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				p, mem := solo(t, semel.Options{})
+				call := plain("pay", semel.OperationOptions[string]{OnError: semel.Keep}).Call(me, "k", "in")
+				p.wire.on(commits(f))
+				fn := func(ctx context.Context, tx *memory.Tx) (string, error) {
+					_ = tx.Put("e", nil)
+					return "", errBoom
+				}
+				doTx(t.Context(), p, call, fn).wantFailure(t, "boom")
+				wantState(t, mem, call, store.Failed)
+				wantEffect(t, mem, "e", false)
+				owners := map[uint64]bool{}
+				for _, c := range p.wire.changes() {
+					owners[c.To.Owner] = true
+				}
+				if len(owners) != 1 {
+					t.Errorf("%d owners asked for the failure, want the one of the attempt", len(owners))
+				}
+				doTx(t.Context(), p, call, neverTx(t)).wantFailure(t, "boom")
+			})
+		})
+	}
+}
+
+// TestRule01InlineFailureLost: somebody else got in between; what stands
+// is told.
+func TestRule01InlineFailureLost(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		mem := memory.New(memory.Options{})
+		p, other := start(t, mem, semel.Options{}), start(t, mem, semel.Options{})
+		call := plain("pay", semel.OperationOptions[string]{OnError: semel.Keep}).Call(me, "k", "in")
+		gate := make(chan struct{})
+		p.wire.on(func(r request) fault {
+			if r.kind == atomicCall {
+				return fault{commit: commitRefused}
+			}
+			return fault{gate: gate}
+		})
+		first := later(func() answer {
+			return doTx(t.Context(), p, call, func(context.Context, *memory.Tx) (string, error) { return "", errBoom })
+		})
+		synctest.Wait()
+		doTx(t.Context(), other, call, puts("e", "winner")).want(t, "winner", false)
+		close(gate)
+		(<-first).want(t, "winner", true)
+	})
+}
+
+// TestRule01InlineFailureWithLostReply: nothing was committed, that much is
+// proven; that it failed for good is not told.
+func TestRule01InlineFailureWithLostReply(t *testing.T) {
+	t.Parallel()
+	for name, f := range map[string]fault{"cut": {before: errCut}, "busy": {busy: true}, "no answer": {hang: true}} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				p, mem := solo(t, semel.Options{})
+				call := plain("pay", semel.OperationOptions[string]{}).Call(me, "k", "in")
+				p.wire.on(func(r request) fault {
+					if r.kind == atomicCall {
+						return fault{commit: commitRefused}
+					}
+					return f
+				})
+				a := doTx(t.Context(), p, call, func(context.Context, *memory.Tx) (string, error) { return "", semel.Final(errBoom) })
+				a.wantErr(t, errBoom)
+				a.wantLed(t, store.NotCommitted, store.Absent)
+				if _, told := errors.AsType[*semel.Failure](a.err); told {
+					t.Errorf("told the failure %v although it is not recorded", a.err)
+				}
+				wantState(t, mem, call, store.Absent)
+				p.wire.heal()
+				doTx(t.Context(), p, call, puts("e", "paid")).want(t, "paid", false)
+			})
+		})
+	}
+}
+
+// TestRule01InlineCommitRefused: the database says that it rolled back, so no
+// certificate is needed; its error is not the operation's and is never kept.
+func TestRule01InlineCommitRefused(t *testing.T) {
+	eachShape(t, func(t *testing.T, s shape) {
+		p, mem := solo(t, semel.Options{})
+		s.o.OnError = semel.Keep
+		call := plain("pay", s.o).Call(me, "k", "in")
+		p.wire.on(commits(commitRefused))
+		a := s.ask(t.Context(), p, call, puts("e", "paid"))
+		a.wantErr(t, errCut)
+		want := store.Absent
+		if s.leased {
+			want = store.Pending
+		}
+		a.wantLed(t, store.NotCommitted, want)
+		wantState(t, mem, call, want)
+		wantEffect(t, mem, "e", false)
+		s.ask(t.Context(), p, call, puts("e", "paid")).want(t, "paid", false)
+	})
+}
+
+// TestRule01CommitWithAnErrorThatSaysCommitted: the verdict decides, not the
+// error beside it.
+func TestRule01CommitWithAnErrorThatSaysCommitted(t *testing.T) {
+	eachShape(t, func(t *testing.T, s shape) {
+		p, mem := solo(t, semel.Options{})
+		call := plain("pay", s.o).Call(me, "k", "in")
+		p.wire.on(commits(commitNoted))
+		s.ask(t.Context(), p, call, puts("e", "paid")).want(t, "paid", false)
+		wantState(t, mem, call, store.Succeeded)
+	})
+}
+
+// TestRule01CommitSuperseded: the certificate finds another's success.
+func TestRule01CommitSuperseded(t *testing.T) {
+	eachShape(t, func(t *testing.T, s shape) {
+		mem := memory.New(memory.Options{})
+		p, other := start(t, mem, semel.Options{}), start(t, mem, semel.Options{})
+		call := plain("pay", s.o).Call(me, "k", "in")
+		gate := make(chan struct{})
+		p.wire.on(func(r request) fault {
+			switch {
+			case r.kind == atomicCall:
+				return fault{commit: commitDropped}
+			case r.to() == store.Pending:
+				return fault{gate: gate}
+			case r.n > 1: // heartbeats
+				return fault{before: errCut}
+			default:
+				return fault{}
+			}
+		})
+		asked := make(chan answer, 1)
+		ctx := t.Context()
+		if s.leased {
+			// The certificate must still be under way when the lease is over.
+			s.o.Lease = 3 * time.Second
+			call = plain("pay", s.o).Call(me, "k", "in")
+		}
+		go func() { asked <- s.ask(ctx, p, call, puts("first", "one")) }()
+		synctest.Wait()
+		if s.leased {
+			pass(3 * time.Second)
+		}
+		s.ask(t.Context(), other, call, puts("second", "two")).want(t, "two", false)
+		close(gate)
+		(<-asked).want(t, "two", true)
+		wantEffect(t, mem, "first", false)
+	})
+}

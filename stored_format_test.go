@@ -1,0 +1,103 @@
+package semel_test
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/store"
+	"github.com/semelgo/semel/store/memory"
+)
+
+// TestStoredFormatsStayReadable pins the stored forms of results, failures,
+// tombstones and fingerprints. Records outlive the program that wrote them.
+func TestStoredFormatsStayReadable(t *testing.T) {
+	t.Parallel()
+	failure := semel.Final(&semel.Failure{Code: "c", Message: "m", Details: json.RawMessage(`[1]`)})
+	tests := map[string]struct {
+		fn   func(context.Context) (any, error)
+		want string
+	}{
+		"json":      {func(context.Context) (any, error) { return map[string]int{"a": 1}, nil }, `j{"a":1}`},
+		"void":      {func(context.Context) (any, error) { return struct{}{}, nil }, `j{}`},
+		"null":      {func(context.Context) (any, error) { return nil, nil }, `jnull`},
+		"raw":       {func(context.Context) (any, error) { return semel.Raw("\x00\xff"), nil }, "r\x00\xff"},
+		"pieces":    {func(context.Context) (any, error) { return pieces{"\x00", "\xff"}, nil }, "r\x00\xff"},
+		"tombstone": {func(context.Context) (any, error) { return semel.Tombstone("streamed"), nil }, "tstreamed"},
+		"failure":   {func(context.Context) (any, error) { return nil, failure }, `f{"code":"c","message":"m","details":[1]}`},
+		"error":     {func(context.Context) (any, error) { return nil, semel.Final(errBoom) }, `f{"message":"boom"}`},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				p, mem := solo(t, semel.Options{})
+				call := plain("op", semel.OperationOptions[string]{}).Call(me, "k", "in")
+				_, _, _ = semel.Do(t.Context(), p, call, tt.fn)
+				r := record(t, mem, call)
+				if got := string(r.Outcome); got != tt.want {
+					t.Errorf("stored %q, want %q", got, tt.want)
+				}
+				sum := sha256.Sum256([]byte(`"in"`))
+				if diff := cmp.Diff(append([]byte{5, 0}, sum[:16]...), r.Fingerprint); diff != "" {
+					t.Errorf("fingerprint (-want +got):\n%s", diff)
+				}
+				if r.Operation != "op" || r.Scope != "2:me" || r.Key != "k" || r.ID != store.NewID("op", "2:me", "k") {
+					t.Errorf("stored as %q of %q in %q, under %v", r.Key, r.Operation, r.Scope, r.ID)
+				}
+			})
+		})
+	}
+}
+
+// pieces are a result of an adapter.
+type pieces []string
+
+func (p pieces) AppendRaw(b []byte) []byte {
+	for _, piece := range p {
+		b = append(b, piece...)
+	}
+	return b
+}
+
+// TestOutcomesOfOtherPrograms: an unreadable outcome is reported as unavailable or
+// as a failure that names the reason. It never leads to another run.
+func TestOutcomesOfOtherPrograms(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		state   store.State
+		outcome string
+		want    string // of the error
+	}{
+		"no outcome":              {store.Succeeded, "", "semel: succeeded, result unavailable: the record has no outcome"},
+		"of a kind to come":       {store.Succeeded, "z1", "semel: succeeded, result unavailable: stored as kind 'z', requested as *string"},
+		"damaged":                 {store.Succeeded, "j{", "semel: succeeded, result unavailable: unmarshal result: unexpected end of JSON input"},
+		"failure of a kind":       {store.Failed, "z", "failed; the record says no more"},
+		"failure without outcome": {store.Failed, "", "failed; the record says no more"},
+		"damaged failure":         {store.Failed, "f{", "failed; the stored failure cannot be read"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				mem := memory.New(memory.Options{})
+				call := plain("op", semel.OperationOptions[string]{}).Call(me, "k", "in")
+				leave(t, mem, call, inDoubt)
+				was := record(t, mem, call)
+				to := was
+				to.State, to.Outcome = tt.state, []byte(tt.outcome)
+				if _, err := mem.Swap(t.Context(), []store.Change{{If: was.Token, To: to}}); err != nil {
+					t.Fatal(err)
+				}
+				p := start(t, mem, semel.Options{})
+				for _, a := range []answer{do(t.Context(), p, call, never(t)), doTx(t.Context(), p, call, neverTx(t))} {
+					if a.err == nil || a.err.Error() != tt.want {
+						t.Errorf("told %v, want %q", a.err, tt.want)
+					}
+				}
+			})
+		})
+	}
+}

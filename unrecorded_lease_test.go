@@ -1,0 +1,47 @@
+package semel_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/store"
+	"github.com/semelgo/semel/store/memory"
+)
+
+// TestUnrecordedOutcomeKeepsTheLease: nobody beats for it any more but itself, so
+// that nobody runs again what has been done.
+func TestUnrecordedOutcomeKeepsTheLease(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		mem := memory.New(memory.Options{})
+		op := plain("op", semel.OperationOptions[string]{Policy: semel.AtLeastOnce(), Retry: &semel.Retry{}})
+		p := start(t, mem, semel.Options{Operations: []semel.Declared{op}})
+		other := start(t, mem, semel.Options{Operations: []semel.Declared{op}})
+		call := op.Call(me, "k", "in")
+		enqueue(t, p, mem, call, 0)
+		claimed, err := p.Dequeue(t.Context(), op, 1)
+		if err != nil || len(claimed) != 1 {
+			t.Fatalf("Dequeue = %v, %v, want one", claimed, err)
+		}
+		p.wire.on(func(r request) fault {
+			if len(r.changes) == 1 && r.changes[0].To.State == store.Succeeded {
+				return fault{before: errCut}
+			}
+			return fault{}
+		})
+		if _, err := claimed[0].End("v", nil); err != nil {
+			t.Errorf("End: %v, want it told as success", err)
+		}
+		for range 10 {
+			pass(10 * time.Second)
+			if swept, err := other.Sweep(t.Context(), 10); swept != (semel.Swept{}) || err != nil {
+				t.Errorf("Sweep = %+v, %v, want nothing freed", swept, err)
+			}
+		}
+		p.wire.heal()
+		pass(time.Minute)
+		if r := wantState(t, mem, call, store.Succeeded); r.Attempt != 1 {
+			t.Errorf("attempt %d succeeded, want the first", r.Attempt)
+		}
+	})
+}

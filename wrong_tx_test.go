@@ -1,0 +1,75 @@
+package semel_test
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// A program that uses a transaction of one store with an engine over another,
+// and the same program with the right one, to show that nothing else is wrong.
+const txProgram = `package main
+
+import (
+	"context"
+	"database/sql"
+
+	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/store"
+	"github.com/semelgo/semel/store/memory"
+)
+
+var _ *sql.Tx
+
+func main() {
+	engine, _ := semel.New(memory.New(memory.Options{}), semel.Options{Survive: store.NoFailure})
+	op := semel.Define("op", semel.OperationOptions[int]{})
+	_, _, _ = semel.DoTx(context.Background(), engine, op.Call(semel.Shared(), "k", 1),
+		func(ctx context.Context, tx TX) (int, error) { return 1, nil })
+}
+`
+
+// TestTransactionOfAnotherStoreDoesNotCompile: the mistake is found before the
+// program runs, and the message names both types.
+func TestTransactionOfAnotherStoreDoesNotCompile(t *testing.T) {
+	t.Parallel()
+	if out, err := compile(t, "*memory.Tx"); err != nil {
+		t.Fatalf("the right program does not compile: %v\n%s", err, out)
+	}
+	out, err := compile(t, "*sql.Tx")
+	if err == nil {
+		t.Fatal("a handler with a *sql.Tx compiles with an engine over the memory store")
+	}
+	if !strings.Contains(out, "*sql.Tx") || !strings.Contains(out, "*memory.Tx") {
+		t.Errorf("the compiler does not name both types:\n%s", out)
+	}
+}
+
+// compile builds the program as a package of this module that is on no disk.
+func compile(t *testing.T, tx string) (string, error) {
+	t.Helper()
+	dir := t.TempDir()
+	source := filepath.Join(dir, "main.go")
+	if err := os.WriteFile(source, []byte(strings.Replace(txProgram, "TX", tx, 1)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	root, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	overlay, err := json.Marshal(map[string]map[string]string{
+		"Replace": {filepath.Join(root, "internal", "wrongtx", "main.go"): source},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(dir, "overlay.json")
+	if err := os.WriteFile(file, overlay, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	out, err := exec.CommandContext(t.Context(), "go", "build", "-overlay", file, "-o", os.DevNull, "./internal/wrongtx").CombinedOutput()
+	return string(out), err
+}
