@@ -9,19 +9,19 @@ import (
 	"github.com/semelgo/semel/store"
 )
 
-// Atomic never answers Unknown, and its commit cannot be delayed. With hold, an
-// ID that another transaction holds or has written is Busy. Holding alone keeps
-// other holders out, but not Swap: if a Swap changes the record meanwhile, the
-// transaction fails with ErrSuperseded. A nil change without an error commits.
+// Atomic never returns Unknown, and its commit cannot be delayed. With hold, an ID
+// that another transaction holds or has written is Busy. Holding excludes other
+// holders, but not Swap: if a Swap changes the record meanwhile, the transaction
+// fails with ErrSuperseded. A nil change without an error commits.
 func (s *Store) Atomic(ctx context.Context, id store.ID, hold bool,
-	run func(ctx context.Context, tx *Tx, stands store.SwapResult) (*store.Change, error),
+	run func(ctx context.Context, tx *Tx, current store.SwapResult) (*store.Change, error),
 ) (store.Verdict, error) {
 	if err := ctx.Err(); err != nil {
 		return store.NotCommitted, fmt.Errorf("begin: %w", err)
 	}
-	tx, stands := s.begin(id, hold)
+	tx, current := s.begin(id, hold)
 	defer s.end(tx) // also when run panics or ends its goroutine
-	last, err := run(ctx, tx, stands)
+	last, err := run(ctx, tx, current)
 	s.close(tx)
 	if err != nil && last == nil {
 		return store.NotCommitted, err
@@ -49,8 +49,7 @@ func (s *Store) begin(id store.ID, hold bool) (*Tx, store.SwapResult) {
 	return tx, standing(s.rows.of(id), s.now(), bytes.Clone)
 }
 
-// commit applies last, which must come in force by this very call, and with it
-// everything that tx wrote.
+// commit applies last, which this call must apply, together with all writes of tx.
 func (s *Store) commit(tx *Tx, last *store.Change) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -63,7 +62,7 @@ func (s *Store) commit(tx *Tx, last *store.Change) error {
 		s.put(r)
 	}
 	maps.Copy(s.values, tx.values)
-	s.forget(tx) // what is committed is nobody's any more
+	s.forget(tx) // committed writes are no longer tx's
 	return nil
 }
 
@@ -77,21 +76,21 @@ func (s *Store) applyLast(tx *Tx, last *store.Change) error {
 	case answer.Busy:
 		return fmt.Errorf("an open transaction has written record %s", last.To.ID)
 	default:
-		// Also when the change stood already: its own transaction committed
-		// then, and the writes of this one would come on top.
+		// Also if the change was applied before: its own transaction committed
+		// then, and the writes of this one would be a second effect.
 		return fmt.Errorf("record %s: %w", last.To.ID, store.ErrSuperseded)
 	}
 }
 
-// close refuses what a goroutine would still write that run has left behind: it
-// must not come on top of a failure that is kept.
+// close refuses later writes of a goroutine that run has left behind: they must not
+// be added to a stored failure.
 func (s *Store) close(tx *Tx) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	tx.done = true
 }
 
-// undo forgets what tx wrote, and keeps its right.
+// undo drops the writes of tx and keeps its right to the record.
 func (s *Store) undo(tx *Tx) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -108,7 +107,7 @@ func (s *Store) forget(tx *Tx) {
 	clear(tx.values)
 }
 
-// end gives back everything tx had. What was not committed is gone.
+// end releases everything that tx holds. Uncommitted writes are lost.
 func (s *Store) end(tx *Tx) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

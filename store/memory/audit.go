@@ -9,16 +9,16 @@ import (
 	"github.com/semelgo/semel/store"
 )
 
-// note is a store.Note with an instant on the store's clock.
+// note is a store.Note with an instant of the store's clock.
 type note struct {
 	store.Note
 
 	at time.Duration
 }
 
-// SwapNoted is Swap of one change. What n says about the record, the tokens and
-// its age is not used: the change says it. Notes are kept when their record is
-// purged, and are not bounded: people write them.
+// SwapNoted is Swap of one change. It takes the record, the tokens and the age of
+// the note from the change. Notes remain when their record is purged. Their number
+// is not limited, because operators write them.
 func (s *Store) SwapNoted(ctx context.Context, c store.Change, n store.Note) (store.SwapResult, error) {
 	if err := ctx.Err(); err != nil {
 		return store.SwapResult{}, fmt.Errorf("swap with a note: %w", err)
@@ -34,7 +34,7 @@ func (s *Store) SwapNoted(ctx context.Context, c store.Change, n store.Note) (st
 	return answer, nil
 }
 
-// keepNote keeps one note per write, however often it is asked for.
+// keepNote stores one note per write, also if the write is repeated.
 func (s *Store) keepNote(n note) {
 	of := s.notes[n.ID]
 	if slices.ContainsFunc(of, func(o note) bool { return o.To == n.To }) {
@@ -43,7 +43,7 @@ func (s *Store) keepNote(n note) {
 	s.notes[n.ID] = append(of, n)
 }
 
-// Notes returns what was noted about a record, also when that was purged.
+// Notes returns the notes of a record, also after it was purged.
 func (s *Store) Notes(ctx context.Context, id store.ID) ([]store.Note, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("read notes: %w", err)

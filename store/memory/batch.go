@@ -7,20 +7,21 @@ import (
 	"github.com/semelgo/semel/store"
 )
 
-// Batch is what AtomicBatch runs behind the change of the record, in its order.
+// Batch is a list of functions that AtomicBatch calls in order, after the change of
+// the record.
 type Batch []func(tx *Tx) error
 
-// AtomicBatch never answers Unknown. The functions of the batch are called when
-// nothing stands in the way of the change, and not otherwise; the first error of one
-// rolls everything back, and so does a panic, which goes on.
+// AtomicBatch never returns Unknown. It calls the functions of the batch only if
+// the change can be applied. The first error rolls everything back, and so does a
+// panic, which continues.
 func (s *Store) AtomicBatch(ctx context.Context, change store.Change, hold bool, batch Batch) (store.SwapResult, store.Verdict, error) {
 	if err := ctx.Err(); err != nil {
 		return store.SwapResult{}, store.NotCommitted, fmt.Errorf("%w: %w", store.ErrNotStarted, err)
 	}
-	tx, stands := s.begin(change.To.ID, hold)
+	tx, current := s.begin(change.To.ID, hold)
 	defer s.end(tx) // also when a function panics or ends its goroutine
-	if stands.Busy {
-		return stands, store.NotCommitted, nil
+	if current.Busy {
+		return current, store.NotCommitted, nil
 	}
 	if answer, wrote := s.writeFirst(tx, &change); !wrote {
 		return answer, store.NotCommitted, nil
@@ -38,7 +39,7 @@ func (s *Store) AtomicBatch(ctx context.Context, change store.Change, hold bool,
 	return store.SwapResult{Token: change.To.Token}, store.Committed, nil
 }
 
-// writeFirst makes the change for tx, and reports whether this very call did.
+// writeFirst applies the change for tx, and reports whether this call applied it.
 func (s *Store) writeFirst(tx *Tx, change *store.Change) (store.SwapResult, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -11,13 +11,13 @@ import (
 	"github.com/semelgo/semel/store"
 )
 
-// group is what one Count is about.
+// group is the operation and state of a Count.
 type group struct {
 	operation string
 	state     store.State
 }
 
-// Counts looks at every record that is committed.
+// Counts reads every committed record.
 func (s *Store) Counts(ctx context.Context) ([]store.Count, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("count records: %w", err)
@@ -35,7 +35,7 @@ func (s *Store) Counts(ctx context.Context) ([]store.Count, error) {
 	}), nil
 }
 
-// countedIn returns c with r counted in it.
+// countedIn returns c with r added.
 func (r *row) countedIn(c store.Count, now time.Duration) store.Count {
 	c.Operation, c.State = r.operation, r.token.State
 	c.Records++

@@ -11,9 +11,8 @@ import (
 	"github.com/semelgo/semel/store"
 )
 
-// Dequeue looks at every record that is committed, and makes each claim as Swap
-// would. It never waits, and passes over what an open transaction holds or has
-// written.
+// Dequeue reads every committed record, and claims as Swap would. It never waits,
+// and skips records that an open transaction holds or has written.
 func (s *Store) Dequeue(ctx context.Context, d store.Dequeue) ([]store.Record, error) {
 	err := ctx.Err()
 	if err == nil {
@@ -39,7 +38,7 @@ func (s *Store) Dequeue(ctx context.Context, d store.Dequeue) ([]store.Record, e
 	return records, nil
 }
 
-// waiting returns the rows that are to be claimed, the first one first.
+// waiting returns the rows to claim, in order.
 func (s *Store) waiting(d store.Dequeue, now time.Duration) []*row {
 	var found []*row
 	q := store.Query{State: store.Pending, Operation: d.Operation, Due: true}
@@ -54,8 +53,8 @@ func (s *Store) waiting(d store.Dequeue, now time.Duration) []*row {
 	return found[:min(d.Limit, len(found))]
 }
 
-// claimed returns what stands as calls with d's Owner have claimed it. Those that
-// were due first are not known any more.
+// claimed returns the current records that calls with d's Owner have claimed. Their
+// order by Due is no longer known.
 func (s *Store) claimed(d store.Dequeue, now time.Duration) []store.Record {
 	var records []store.Record
 	for r := range s.rows.all() {

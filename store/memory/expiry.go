@@ -5,23 +5,23 @@ import (
 	"time"
 )
 
-// expiry is when the row at a place expires, if it has not changed since.
+// expiry is when the row at a place expires, unless it has changed since.
 type expiry struct {
 	at    time.Duration
 	place uint32
 }
 
-// expiries are what expires, so that a full store finds room without looking at every
-// record. Most come in the order in which they go, because most records are kept for
-// the same time: they stand in a line. While one that is kept for longer stands in it, the
-// others are in a heap, which takes a little longer. There is no pointer to what is in it,
-// so that the collector need not look at it.
+// expiries orders rows by their expiry, so that a full store finds expired rows
+// without reading every record. Most rows have the same retention and so expire in
+// the order in which they were written: these are in a line. Rows that expire
+// before the last of the line are in a heap, which is a little slower. There are no
+// pointers in it, which saves the garbage collector work.
 type expiries struct {
-	line   []*expiryBlock // in order; the first of it begins at head
-	head   int            // of the first block, what is gone
-	size   int            // of the line
-	last   time.Duration  // that was added to the line
-	others expiryHeap     // which came too late for the line
+	line   []*expiryBlock // in order; the first one begins at head
+	head   int            // number of removed entries in the first block
+	size   int            // number of entries in the line
+	last   time.Duration  // last expiry in the line
+	others expiryHeap     // earlier than the last of the line when they were added
 }
 
 const blockExpiries = 256
@@ -44,7 +44,7 @@ func (x *expiries) add(e expiry) {
 	x.size++
 }
 
-// first is what expires first; there is one.
+// first returns the earliest expiry. There must be one.
 func (x *expiries) first() expiry {
 	switch {
 	case x.size == 0:
@@ -70,13 +70,13 @@ func (x *expiries) pop() expiry {
 	return first
 }
 
-// expiryHeap has the first of them on top.
+// expiryHeap is a heap with the earliest expiry on top.
 type expiryHeap []expiry
 
 func (q *expiryHeap) add(e expiry) {
 	i := len(*q)
 	if i == cap(*q) {
-		*q = slices.Grow(*q, max(i, minStale)) // doubled: append would copy it more often
+		*q = slices.Grow(*q, max(i, minStale)) // doubled: append would copy more often
 	}
 	*q = append(*q, e)
 	for h := *q; i > 0; {

@@ -8,48 +8,48 @@ import (
 	"github.com/semelgo/semel/store"
 )
 
-// index finds the places of rows by their IDs. The IDs are in the rows, which who asks
-// looks at next, and are digests, so it keeps of each no more than what tells most of
-// them apart. It is in parts that grow each by itself, so that nobody waits for all of
-// it to grow.
+// index finds the places of rows by ID. The IDs are in the rows, which the caller
+// reads next, and are digests, so the index stores only a part of each. It consists
+// of parts that grow one by one, so that no caller waits for the whole index to
+// grow.
 type index struct {
-	seed  [2]uint64 // so that nobody can choose keys that end in one slot
+	seed  [2]uint64 // random, so that callers cannot choose keys that collide
 	parts [indexParts]indexPart
 	size  int
 }
 
 const indexParts = 256
 
-// indexPart is a table in which an entry is in its slot or, if that was taken, in the
-// first one after it that was free. At least a quarter of the slots is empty.
+// indexPart is a hash table with linear probing. At least a quarter of the slots is
+// empty.
 type indexPart struct {
 	slots []indexSlot
 	used  int
 }
 
-// minSlots is a power of two, as every number of slots.
+// minSlots is the smallest number of slots. All numbers of slots are powers of two.
 const minSlots = 8
 
 type indexSlot struct {
-	tag   uint32 // of the ID: its slot is the end of it
+	tag   uint32 // of the ID; its last bits are the slot
 	place uint32 // counted from 1; zero: empty
 }
 
 func newIndex() index { return index{seed: [2]uint64{rand.Uint64(), rand.Uint64()}} }
 
-// of returns the part that an ID is in, and its tag there.
+// of returns the part of an ID, and its tag in it.
 func (x *index) of(id *store.ID) (p *indexPart, tag uint32) {
 	high, low := bits.Mul64(binary.LittleEndian.Uint64(id[:8])^x.seed[0], binary.LittleEndian.Uint64(id[8:])^x.seed[1])
 	hash := high ^ low
 	return &x.parts[hash%indexParts], uint32(hash >> 32)
 }
 
-// slot is the one of an entry.
+// slot returns the first slot of an entry.
 func (p *indexPart) slot(tag uint32) int { return int(tag) & (len(p.slots) - 1) }
 
 func (p *indexPart) after(slot int) int { return (slot + 1) & (len(p.slots) - 1) }
 
-// add notes the place of an ID that has none.
+// add adds the place of an ID that has none.
 func (x *index) add(id *store.ID, place uint32) {
 	p, tag := x.of(id)
 	if 4*(p.used+1) > 3*len(p.slots) {
@@ -78,8 +78,8 @@ func (p *indexPart) grow() {
 	}
 }
 
-// empty empties a slot, and moves there what was only put behind it because it was
-// taken.
+// empty empties a slot, and moves entries back that were put after it because it
+// was taken.
 func (p *indexPart) empty(slot int) {
 	for next := p.after(slot); p.slots[next].place != 0; next = p.after(next) {
 		own := p.slot(p.slots[next].tag)

@@ -11,20 +11,20 @@ const (
 	maxBatch          = 1000
 )
 
-// ErrFull refuses a create: the store holds Options.MaxRecords records, and the
-// retention of none is over. Records that stand can still be changed.
+// ErrFull refuses a create: the store holds Options.MaxRecords records, and none of
+// them has expired. Existing records can still be changed.
 var ErrFull = errors.New("semel/store/memory: full")
 
-// Options configures a Store. The zero value is good.
+// Options configures a Store. The zero value has good defaults.
 type Options struct {
-	// MaxRecords is the most records kept. Zero or less means 100,000.
+	// MaxRecords is the largest number of records. Zero or less means 100,000.
 	MaxRecords int
-	// MaxOutcome is the largest outcome or input kept, in bytes. Zero or less
-	// means 1 MiB.
+	// MaxOutcome is the largest outcome or input, in bytes. Zero or less means 1
+	// MiB.
 	MaxOutcome int
 	// Now is the store's clock. Nil means time.Now, whose monotonic reading is
-	// used. Tests set it to move the store's time without sleeping; it must be
-	// safe for concurrent use.
+	// used. Tests set it to move the store's time without sleeping. It must be safe
+	// for concurrent use.
 	Now func() time.Time
 }
 

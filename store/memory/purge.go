@@ -8,8 +8,8 @@ import (
 	"github.com/semelgo/semel/store"
 )
 
-// Purge removes the records that expired first. A record that an open
-// transaction holds or has written stays.
+// Purge removes the records that expired first. A record that an open transaction
+// holds or has written stays.
 func (s *Store) Purge(ctx context.Context, limit int) (int, error) {
 	if err := ctx.Err(); err != nil {
 		return 0, fmt.Errorf("purge: %w", err)
@@ -26,7 +26,7 @@ func (s *Store) purge(limit int, now time.Duration) int {
 		first := s.expiring.pop()
 		r := s.rows.at(first.place)
 		switch {
-		case r.token.State == store.Absent || r.expire != first.at: // that was long ago
+		case r.token.State == store.Absent || r.expire != first.at: // the entry is out of date
 		case s.holding[r.id] != nil || s.writing[r.id] != nil:
 			kept = append(kept, first)
 		default:
@@ -40,9 +40,9 @@ func (s *Store) purge(limit int, now time.Duration) int {
 	return gone
 }
 
-// expires notes when r, which is committed, expires, if it does. What was noted of it
-// before is not looked for: it is passed over when it comes up, or here, when it has
-// become too much.
+// expires adds the expiry of r, which is committed. Its earlier expiries are not
+// removed: they are skipped when they become due, or removed here when there are
+// too many.
 func (s *Store) expires(r *row) {
 	if r.expire == never {
 		return
@@ -59,5 +59,5 @@ func (s *Store) expires(r *row) {
 	}
 }
 
-// minStale is how much of what expired otherwise is borne at least.
+// minStale is the number of stale entries that are always tolerated.
 const minStale = 64

@@ -11,7 +11,8 @@ import (
 	"github.com/semelgo/semel/store"
 )
 
-// Get reads what is committed. An open transaction does not make it Busy.
+// Get reads committed records. An open transaction does not make a record Busy for
+// Get.
 func (s *Store) Get(ctx context.Context, ids []store.ID) ([]store.SwapResult, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("get: %w", err)
@@ -26,17 +27,17 @@ func (s *Store) Get(ctx context.Context, ids []store.ID) ([]store.SwapResult, er
 	return answers, nil
 }
 
-// GetOne is Get of one ID, which copies no large bytes.
+// GetOne is Get of one ID, without a copy of large bytes.
 func (s *Store) GetOne(ctx context.Context, id store.ID) (store.SwapResult, error) {
 	if err := ctx.Err(); err != nil {
 		return store.SwapResult{}, fmt.Errorf("get: %w", err)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return standing(s.rows.of(id), s.now(), asItIs), nil
+	return standing(s.rows.of(id), s.now(), sameBytes), nil
 }
 
-// Scan reads what is committed. It looks at every record it keeps.
+// Scan reads committed records. It reads every record of the store.
 func (s *Store) Scan(ctx context.Context, q store.Query) ([]store.Record, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("scan: %w", err)

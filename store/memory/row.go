@@ -8,42 +8,43 @@ import (
 	"github.com/semelgo/semel/store"
 )
 
-// never is an instant that does not come.
+// never is an instant in the infinite future.
 const never time.Duration = math.MaxInt64
 
-// row is a record with instants on the store's clock. Its bytes are never changed
-// once they are there, so that copies of a row may share them. It has few pointers,
-// because the collector follows each of every row each time.
+// row is a record with instants of the store's clock. Its bytes are never changed,
+// so copies of a row may share them. It has few pointers, because the garbage
+// collector follows every pointer in every cycle.
 type row struct {
 	id    store.ID
 	token store.Token
 
 	due     time.Duration
-	expire  time.Duration // never, if it does not expire
+	expire  time.Duration // never: it does not expire
 	created time.Duration
 	changed time.Duration // when the token last changed
 
 	operation string
 	outcome   []byte
-	seldom    *seldom // nil: nothing of it
-	place     uint32  // where it stands
+	extras    *rowExtras // nil: none
+	place     uint32     // its place in rows
 	priority  int8
 	tainted   bool
 
-	// What is of the usual length is here, and is else seldom.
-	scoped, keyed, printed uint8    // how much of names is the scope, and then the key, and how much of print there is
+	// lengths: of the scope and the key in names, and of print; longer values are
+	// in extras
+	scoped, keyed, printed uint8
 	print                  [19]byte // the fingerprint
 	names                  [60]byte
 }
 
-// seldom is what few rows have.
-type seldom struct {
+// rowExtras holds what few rows have.
+type rowExtras struct {
 	names              string // the scope and the key; empty: they are in the row
-	scoped             int    // how much of names is the scope
+	scoped             int    // length of the scope in names
 	fingerprint, input []byte
 }
 
-// tokenOf returns r's token, the zero one if nothing stands.
+// tokenOf returns r's token, and the zero token if r is nil.
 func tokenOf(r *row) store.Token {
 	if r == nil {
 		return store.Token{}
@@ -51,46 +52,46 @@ func tokenOf(r *row) store.Token {
 	return r.token
 }
 
-// admits tells whether c may be made on what stands: nothing, if r is nil.
+// admits reports whether c may be applied to r, which is nil if there is no record.
 func (r *row) admits(c *store.Change, now time.Duration) bool {
 	return tokenOf(r) == c.If && (r == nil || !c.IfDue || r.due <= now)
 }
 
-// change makes of r what stands after c. It keeps of the outcome what own makes of it.
+// change applies c to r. own copies the outcome if necessary.
 func (r *row) change(c *store.Change, now time.Duration, own func([]byte) []byte) {
 	r.setTimes(&c.To, now)
-	if c.If == c.To.Token { // a heartbeat: the times and nothing else
+	if c.If == c.To.Token { // a heartbeat changes the times only
 		return
 	}
 	r.token, r.changed, r.tainted = c.To.Token, now, c.To.Tainted
 	if c.To.Input != nil {
-		s := new(seldom)
-		if r.seldom != nil {
-			*s = *r.seldom // which copies of the row share
+		s := new(rowExtras)
+		if r.extras != nil {
+			*s = *r.extras // copies of the row share it
 		}
-		s.input, r.seldom = bytes.Clone(c.To.Input), s
+		s.input, r.extras = bytes.Clone(c.To.Input), s
 	}
 	if c.To.Outcome != nil {
 		r.outcome = own(c.To.Outcome)
 	}
 }
 
-// set makes of r, which is empty but for its place, a new row.
+// set sets r, a new row, to the record.
 func (r *row) set(to *store.Record, now time.Duration, own func([]byte) []byte) {
 	r.id, r.token, r.created, r.changed = to.ID, to.Token, now, now
 	r.operation, r.outcome, r.tainted, r.priority = to.Operation, own(to.Outcome), to.Tainted, to.Priority
 	longNames, longPrint := len(to.Scope)+len(to.Key) > len(r.names), len(to.Fingerprint) > len(r.print)
 	if longNames || longPrint || to.Input != nil {
-		r.seldom = &seldom{input: bytes.Clone(to.Input)}
+		r.extras = &rowExtras{input: bytes.Clone(to.Input)}
 	}
 	if longNames {
-		r.seldom.names, r.seldom.scoped = to.Scope+to.Key, len(to.Scope)
+		r.extras.names, r.extras.scoped = to.Scope+to.Key, len(to.Scope)
 	} else {
 		r.scoped = uint8(copy(r.names[:], to.Scope))
 		r.keyed = uint8(copy(r.names[r.scoped:], to.Key))
 	}
 	if longPrint {
-		r.seldom.fingerprint = bytes.Clone(to.Fingerprint)
+		r.extras.fingerprint = bytes.Clone(to.Fingerprint)
 	} else {
 		r.printed = uint8(copy(r.print[:], to.Fingerprint))
 	}
@@ -99,21 +100,21 @@ func (r *row) set(to *store.Record, now time.Duration, own func([]byte) []byte) 
 
 // called returns the scope and the key.
 func (r *row) called() (scope, key string) {
-	if r.seldom != nil && r.seldom.names != "" {
-		return r.seldom.names[:r.seldom.scoped], r.seldom.names[r.seldom.scoped:]
+	if r.extras != nil && r.extras.names != "" {
+		return r.extras.names[:r.extras.scoped], r.extras.names[r.extras.scoped:]
 	}
 	names := string(r.names[:r.scoped+r.keyed])
 	return names[:r.scoped], names[r.scoped:]
 }
 
 func (r *row) fingerprint() []byte {
-	if r.seldom != nil && r.seldom.fingerprint != nil {
-		return r.seldom.fingerprint
+	if r.extras != nil && r.extras.fingerprint != nil {
+		return r.extras.fingerprint
 	}
 	return r.print[:r.printed]
 }
 
-// setTimes keeps of to's times those that its state has.
+// setTimes sets the times that the state has.
 func (r *row) setTimes(to *store.Record, now time.Duration) {
 	r.due, r.expire = 0, never
 	if hasDue(to.State) {
@@ -126,7 +127,7 @@ func (r *row) setTimes(to *store.Record, now time.Duration) {
 
 func hasDue(s store.State) bool { return s == store.Pending || s == store.InProgress }
 
-// later returns now+d, and never when that overflows.
+// later returns now+d, and never if that overflows.
 func later(now, d time.Duration) time.Duration {
 	if d > 0 && now > never-d {
 		return never
@@ -134,14 +135,14 @@ func later(now, d time.Duration) time.Duration {
 	return now + d
 }
 
-// reading is a record that was read, with room for what all of them have.
+// reading is a record that was read, with its usual parts in one allocation.
 type reading struct {
 	record store.Record
 	print  [19]byte
 }
 
-// record returns what callers read, relative to now: copies, and what own makes of
-// large bytes.
+// record returns a copy of the record for the caller, with durations relative to
+// now. own copies large bytes if necessary.
 func (r *row) record(now time.Duration, own func([]byte) []byte) *store.Record {
 	read := new(reading)
 	rec := &read.record
@@ -152,8 +153,8 @@ func (r *row) record(now time.Duration, own func([]byte) []byte) *store.Record {
 		Fingerprint: append(read.print[:0], r.fingerprint()...), Outcome: own(r.outcome),
 	}
 	rec.Scope, rec.Key = r.called()
-	if r.seldom != nil {
-		rec.Input = own(r.seldom.input)
+	if r.extras != nil {
+		rec.Input = own(r.extras.input)
 	}
 	if hasDue(r.token.State) {
 		rec.Due = r.due - now
@@ -164,7 +165,7 @@ func (r *row) record(now time.Duration, own func([]byte) []byte) *store.Record {
 	return rec
 }
 
-// left is never zero, because an Expire of zero reads as never.
+// left is never zero, because an Expire of zero means never.
 func left(at, now time.Duration) time.Duration {
 	if at == now {
 		return -1

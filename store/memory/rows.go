@@ -6,14 +6,14 @@ import (
 	"github.com/semelgo/semel/store"
 )
 
-// rows are what is committed. They stand in blocks, and are found by their places, so
-// that the collector, which looks at all that is kept each time, has next to no
-// pointers to follow: none in the index, one for a block, and one for an outcome.
-// What a row took is taken by another one after it, and not given back.
+// rows has the committed rows. They are in blocks and are found by their places, so
+// that the garbage collector has few pointers to follow: none in the index, one for
+// each block, and one for each outcome. The place of a removed row is used again,
+// and its memory is not freed.
 type rows struct {
 	places index
 	blocks []*rowBlock
-	free   []uint32 // places below len(blocks)*blockRows that are empty
+	free   []uint32 // empty places below len(blocks)*blockRows
 }
 
 const blockRows = 32
@@ -24,8 +24,7 @@ func (t *rows) len() int { return t.places.size }
 
 func (t *rows) at(place uint32) *row { return &t.blocks[place/blockRows][place%blockRows] }
 
-// of returns the row of id, which is nil if there is none. It stays where it is until
-// it is removed.
+// of returns the row of id, or nil. It stays at its place until it is removed.
 func (t *rows) of(id store.ID) *row {
 	p, slot := t.find(id)
 	if p == nil {
@@ -34,7 +33,7 @@ func (t *rows) of(id store.ID) *row {
 	return t.at(p.slots[slot].place - 1)
 }
 
-// find returns where the place of id is noted. The part is nil if it is nowhere.
+// find returns the index entry of id. The part is nil if there is none.
 func (t *rows) find(id store.ID) (p *indexPart, slot int) {
 	p, tag := t.places.of(&id)
 	if p.used == 0 {
@@ -48,7 +47,7 @@ func (t *rows) find(id store.ID) (p *indexPart, slot int) {
 	return nil, 0
 }
 
-// add returns a row for id, which has none: empty but for its place.
+// add returns an empty row for id, which must have none.
 func (t *rows) add(id store.ID) *row {
 	if len(t.free) == 0 {
 		t.grow()
@@ -70,7 +69,7 @@ func (t *rows) grow() {
 	}
 }
 
-// remove removes the row of id, which has one.
+// remove removes the row of id, which must have one.
 func (t *rows) remove(id store.ID) {
 	p, slot := t.find(id)
 	place := p.slots[slot].place - 1
@@ -80,7 +79,7 @@ func (t *rows) remove(id store.ID) {
 	t.free = append(t.free, place)
 }
 
-// all are all rows, in no order.
+// all iterates over all rows, in no order.
 func (t *rows) all() iter.Seq[*row] {
 	return func(yield func(*row) bool) {
 		for _, b := range t.blocks {

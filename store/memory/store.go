@@ -19,21 +19,21 @@ var (
 	_ store.InProcess      = (*Store)(nil)
 )
 
-// Store keeps records in memory, and loses them with its process: the engine takes it
-// only with Options.Survive: store.NoFailure. All methods may be called concurrently; it
-// starts no goroutines and needs no closing.
+// Store keeps records in memory, and loses them with its process: the engine
+// accepts it only with Options.Survive: store.NoFailure. Its methods may be called
+// concurrently. It starts no goroutines and needs no closing.
 type Store struct {
 	options Options
-	start   time.Time // instants are counted from here
+	start   time.Time // start of the store's clock
 
-	mu       sync.Mutex          // guards what follows
-	rows     rows                // what is committed
-	expiring expiries            // the committed rows that expire
-	values   map[string][]byte   // what transactions put, committed
-	holding  map[store.ID]*Tx    // who has the right to an ID
-	writing  map[store.ID]*Tx    // who has an uncommitted write of an ID
-	creating int                 // uncommitted creates, which need room too
-	notes    map[store.ID][]note // for ever, oldest first
+	mu       sync.Mutex          // guards the fields below
+	rows     rows                // the committed rows
+	expiring expiries            // expiries of the committed rows
+	values   map[string][]byte   // the committed values of transactions
+	holding  map[store.ID]*Tx    // the transaction that holds the right to an ID
+	writing  map[store.ID]*Tx    // the transaction with an uncommitted write of an ID
+	creating int                 // uncommitted creates, which count as records
+	notes    map[store.ID][]note // kept for ever, oldest first
 }
 
 // New returns an empty Store.
@@ -54,8 +54,8 @@ func New(o Options) *Store {
 	}
 }
 
-// Capabilities never fails. Records share transactions with the values of a Tx,
-// and are gone with the process.
+// Capabilities never fails. Records share transactions with the values of a Tx, and
+// are lost with the process.
 func (s *Store) Capabilities(context.Context) (store.Capabilities, error) {
 	return store.Capabilities{
 		SameTx:          true,
@@ -71,34 +71,34 @@ func (s *Store) Capabilities(context.Context) (store.Capabilities, error) {
 // Self returns s.
 func (s *Store) Self() store.Store { return s }
 
-// Value returns what committed transactions have put under key.
+// Value returns the committed value of key.
 func (s *Store) Value(key string) ([]byte, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return cloneValue(s.values, key)
 }
 
-// now is read under mu, so that instants come in the order of the writes.
+// now is called under mu, so that instants have the order of the writes.
 func (s *Store) now() time.Duration {
 	if s.options.Now == nil {
-		return time.Since(s.start) // the monotonic clock alone, which takes half the time
+		return time.Since(s.start) // the monotonic clock only, which takes half the time
 	}
 	return s.options.Now().Sub(s.start)
 }
 
 // put commits r.
 func (s *Store) put(r *row) {
-	stands := s.rows.of(r.id)
-	if stands == nil {
-		stands = s.rows.add(r.id)
+	current := s.rows.of(r.id)
+	if current == nil {
+		current = s.rows.add(r.id)
 	}
-	place := stands.place
-	*stands = *r
-	stands.place = place
-	s.expires(stands)
+	place := current.place
+	*current = *r
+	current.place = place
+	s.expires(current)
 }
 
-// room makes room for one more record, of expired ones if need be.
+// room makes room for one more record, by removing expired ones if necessary.
 func (s *Store) room(now time.Duration) error {
 	if s.rows.len()+s.creating < s.options.MaxRecords || s.purge(1, now) == 1 {
 		return nil

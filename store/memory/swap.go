@@ -9,9 +9,9 @@ import (
 	"github.com/semelgo/semel/store"
 )
 
-// Swap applies all changes under one lock. It fails as a whole, and then has
-// written nothing, when ctx is done, when the batch is larger than MaxBatch, or
-// when it names an ID twice.
+// Swap applies all changes under one lock. It fails as a whole, and has then
+// written nothing, if ctx has ended, if the batch is larger than MaxBatch, or if it
+// has a duplicate ID.
 func (s *Store) Swap(ctx context.Context, changes []store.Change) ([]store.SwapResult, error) {
 	if err := checkBatch(ctx, changes); err != nil {
 		return nil, err
@@ -21,18 +21,18 @@ func (s *Store) Swap(ctx context.Context, changes []store.Change) ([]store.SwapR
 	return s.swapAll(nil, changes), nil
 }
 
-// SwapOne is Swap of one change, which copies no large bytes.
+// SwapOne is Swap of one change, without a copy of large bytes.
 func (s *Store) SwapOne(ctx context.Context, c store.Change) (answer store.SwapResult, err error) {
 	if err := ctx.Err(); err != nil {
 		return store.SwapResult{}, fmt.Errorf("swap: %w", err)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.swapInto(&answer, nil, &c, s.now(), asItIs)
+	s.swapInto(&answer, nil, &c, s.now(), sameBytes)
 	return answer, nil
 }
 
-// checkBatch finds what is wrong with a batch as a whole.
+// checkBatch validates a batch as a whole.
 func checkBatch(ctx context.Context, changes []store.Change) error {
 	err := ctx.Err()
 	if err == nil {
@@ -44,7 +44,7 @@ func checkBatch(ctx context.Context, changes []store.Change) error {
 	return nil
 }
 
-// swapAll answers each change on its own, for tx or, if that is nil, for good.
+// swapAll makes each change on its own, for tx or, if that is nil, committed.
 func (s *Store) swapAll(tx *Tx, changes []store.Change) []store.SwapResult {
 	now := s.now()
 	answers := make([]store.SwapResult, len(changes))
@@ -54,16 +54,16 @@ func (s *Store) swapAll(tx *Tx, changes []store.Change) []store.SwapResult {
 	return answers
 }
 
-// asItIs is instead of bytes.Clone where nobody writes over the bytes.
-func asItIs(b []byte) []byte { return b }
+// sameBytes replaces bytes.Clone for bytes that are never changed.
+func sameBytes(b []byte) []byte { return b }
 
-// swap reports whether this very call wrote.
+// swap reports whether this call has written.
 func (s *Store) swap(tx *Tx, c *store.Change, now time.Duration) (answer store.SwapResult, wrote bool) {
 	wrote = s.swapInto(&answer, tx, c, now, bytes.Clone)
 	return answer, wrote
 }
 
-// swapInto is swap that keeps of an outcome, and gives of one, what own makes of it.
+// swapInto is swap with the function that copies an outcome if necessary.
 func (s *Store) swapInto(answer *store.SwapResult, tx *Tx, c *store.Change, now time.Duration, own func([]byte) []byte) (wrote bool) {
 	if answer.Err = s.checkChange(c); answer.Err != nil {
 		return false
@@ -73,28 +73,28 @@ func (s *Store) swapInto(answer *store.SwapResult, tx *Tx, c *store.Change, now 
 		answer.Busy = true
 		return false
 	}
-	stands := s.stands(tx, id)
-	if !stands.admits(c, now) {
-		if tokenOf(stands) == c.To.Token { // asked again
+	current := s.current(tx, id)
+	if !current.admits(c, now) {
+		if tokenOf(current) == c.To.Token { // the change is repeated
 			answer.Token = c.To.Token
 			return false
 		}
-		*answer = standing(stands, now, own)
+		*answer = standing(current, now, own)
 		return false
 	}
 	switch {
-	case stands == nil:
+	case current == nil:
 		if answer.Err = s.room(now); answer.Err != nil {
 			return false
 		}
 		s.create(tx, &c.To, now, own)
 	case tx == nil:
-		before := stands.expire
-		if stands.change(c, now, own); stands.expire != before {
-			s.expires(stands)
+		before := current.expire
+		if current.change(c, now, own); current.expire != before {
+			s.expires(current)
 		}
 	default:
-		changed := *stands
+		changed := *current
 		changed.change(c, now, own)
 		s.write(tx, &changed)
 	}
@@ -109,8 +109,8 @@ func (s *Store) checkChange(c *store.Change) error {
 	return nil
 }
 
-// stands returns what stands for tx, nil if nothing does.
-func (s *Store) stands(tx *Tx, id store.ID) *row {
+// stands returns the current row for tx, and nil if there is none.
+func (s *Store) current(tx *Tx, id store.ID) *row {
 	if tx != nil {
 		if r, written := tx.rows[id]; written {
 			return r
@@ -119,7 +119,7 @@ func (s *Store) stands(tx *Tx, id store.ID) *row {
 	return s.rows.of(id)
 }
 
-// create makes a row where nothing stands, for tx's commit or for good.
+// create creates a row, for tx's commit or committed.
 func (s *Store) create(tx *Tx, to *store.Record, now time.Duration, own func([]byte) []byte) {
 	if tx != nil {
 		r := new(row)
@@ -134,7 +134,7 @@ func (s *Store) create(tx *Tx, to *store.Record, now time.Duration, own func([]b
 
 // write keeps r for tx's commit.
 func (s *Store) write(tx *Tx, r *row) {
-	if s.stands(tx, r.id) == nil {
+	if s.current(tx, r.id) == nil {
 		s.creating++
 		tx.creates++
 	}

@@ -12,9 +12,9 @@ import (
 // ErrTxDone refuses the use of a transaction that has ended.
 var ErrTxDone = errors.New("semel/store/memory: transaction has ended")
 
-// Tx is an open transaction: a place for a handler's own writes, so that tests
-// see them come and go with the record. It is valid until the function it was
-// given to returns, and may be used concurrently.
+// Tx is an open transaction with a handler's own writes, so that tests see them
+// commit and roll back with the record. It is valid until the function that
+// received it returns, and may be used concurrently.
 type Tx struct {
 	store *Store
 
@@ -22,13 +22,13 @@ type Tx struct {
 	done    bool
 	values  map[string][]byte
 	rows    map[store.ID]*row
-	creates int      // of rows, those that did not stand before
-	held    store.ID // with holds: the ID this transaction has the right to
+	creates int      // number of created rows
+	held    store.ID // with hold: the ID of the right
 	holds   bool
 }
 
-// Put sets key to a copy of value. Others see it once the transaction has
-// committed. It fails with ErrTxDone when the transaction has ended.
+// Put sets key to a copy of value. Other transactions see it after the commit. It
+// fails with ErrTxDone if the transaction has ended.
 func (tx *Tx) Put(key string, value []byte) error {
 	tx.store.mu.Lock()
 	defer tx.store.mu.Unlock()
@@ -39,8 +39,8 @@ func (tx *Tx) Put(key string, value []byte) error {
 	return nil
 }
 
-// Get returns a copy of what this transaction, or else a committed one, has put
-// under key.
+// Get returns a copy of the value of key that this transaction has put, or else of
+// the committed one.
 func (tx *Tx) Get(key string) ([]byte, bool) {
 	tx.store.mu.Lock()
 	defer tx.store.mu.Unlock()
@@ -55,9 +55,9 @@ func cloneValue(values map[string][]byte, key string) ([]byte, bool) {
 	return bytes.Clone(value), found
 }
 
-// SwapTx is Swap within tx. A record it writes is Busy for everybody else until
-// tx ends. It fails with ErrTxDone when tx has ended, and refuses a transaction
-// of another store.
+// SwapTx is Swap within tx. A record that it writes is Busy for other callers until
+// tx ends. It fails with ErrTxDone if tx has ended, and refuses a transaction of
+// another store.
 func (s *Store) SwapTx(ctx context.Context, tx *Tx, changes []store.Change) ([]store.SwapResult, error) {
 	if tx == nil || tx.store != s {
 		return nil, errors.New("swap: the transaction is not of this store")

@@ -10,25 +10,25 @@ import (
 	"github.com/semelgo/semel/store"
 )
 
-// Atomic holds the database's write lock from its first statement to its end,
-// with hold or without, so that nothing can take over from within; but for a
-// failure that is kept, as below. If somebody else has the lock for two seconds,
-// run is told Busy, with a nil transaction; without hold it is not called, and the
-// error is ErrBusy.
+// Atomic holds the database's write lock from its first statement to its end, with
+// or without hold, so that no takeover is possible meanwhile; a stored failure is
+// the exception below. If another connection has the lock for two seconds, run
+// receives Busy and a nil transaction; without hold it is not called, and the error
+// is ErrBusy.
 //
-// A nil change without an error commits. The COMMIT is given ten seconds.
+// A nil change without an error commits. The COMMIT has a limit of ten seconds.
 //
-// A failure of run's that is to be kept is kept in a second transaction, because a
-// goroutine that run has left behind may still write in the first. Nobody else in
-// this process writes in between. If another process does, the change is made of
-// what stands then, or the error is ErrSuperseded; if it holds the lock for two
+// A failure of run is stored in a second transaction, because a goroutine that run
+// has left behind may still write in the first one. No other caller in this process
+// writes in between. If another process does, the change is applied to the record
+// as it is then, or the error is ErrSuperseded; if it holds the lock for two
 // seconds, ErrBusy.
 //
-// When run has ended the transaction itself, or passed over an error after which
-// SQLite did, the error is [ErrEnded] and the verdict says what was found out
-// about the transaction's writes; the change is not made.
+// If run has ended the transaction itself, or ignored an error after which SQLite
+// ended it, the error is [ErrEnded], and the verdict says what is known about the
+// transaction's writes. The change is not made.
 func (s *Store) Atomic(ctx context.Context, id store.ID, hold bool,
-	run func(ctx context.Context, tx *sql.Tx, stands store.SwapResult) (*store.Change, error),
+	run func(ctx context.Context, tx *sql.Tx, current store.SwapResult) (*store.Change, error),
 ) (store.Verdict, error) {
 	mark := newMark()
 	w, err := s.begin(ctx, verbMark, mark)
@@ -40,16 +40,16 @@ func (s *Store) Atomic(ctx context.Context, id store.ID, hold bool,
 	}
 	defer w.leave(ctx) // also when run panics or ends its goroutine
 	t := &transaction{writer: w, id: id, mark: mark}
-	stands, err := t.prepare(ctx)
+	current, err := t.prepare(ctx)
 	if err != nil {
 		return t.rollBack(ctx, s.fault(ctx, "begin", err))
 	}
-	last, err := run(ctx, w.tx, stands)
+	last, err := run(ctx, w.tx, current)
 	return t.end(ctx, last, err)
 }
 
 func tellBusy(ctx context.Context,
-	run func(ctx context.Context, tx *sql.Tx, stands store.SwapResult) (*store.Change, error),
+	run func(ctx context.Context, tx *sql.Tx, current store.SwapResult) (*store.Change, error),
 ) (store.Verdict, error) {
 	last, err := run(ctx, nil, store.SwapResult{Busy: true})
 	if err == nil || last != nil {
@@ -58,7 +58,8 @@ func tellBusy(ctx context.Context,
 	return store.NotCommitted, err
 }
 
-// newMark draws what shows that a transaction was committed by somebody else.
+// newMark returns a random mark, which shows whether another statement has
+// committed the transaction.
 func newMark() int64 {
 	for {
 		if mark := rand.Int64(); mark != 0 {
@@ -76,8 +77,8 @@ type transaction struct {
 	commits commits
 }
 
-// prepare reads what stands, and opens the savepoint that run's writes are
-// behind. The mark is before it.
+// prepare reads the current record, and opens the savepoint before run's writes.
+// The mark is written before it.
 func (t *transaction) prepare(ctx context.Context) (store.SwapResult, error) {
 	t.commits = countCommits(t.conn)
 	if _, err := t.exec(ctx, verbSave); err != nil {
@@ -112,10 +113,10 @@ func (t *transaction) end(ctx context.Context, last *store.Change, failed error)
 	return verdict, err
 }
 
-// renew changes the transaction for another one, in which the handler's failure
-// is kept: a goroutine that the handler left behind has the old one still, and
-// must not write beside the failure. Nobody else in this process writes in
-// between; if another process does, the change finds out.
+// renew replaces the transaction by another one, in which the handler's failure is
+// stored. A goroutine that the handler left behind has the old one, and must not
+// write together with the failure. No other caller in this process writes in
+// between. If another process does, the change fails.
 func (t *transaction) renew(ctx context.Context) (store.Verdict, error) {
 	switch err := t.undo(ctx); {
 	case errors.Is(err, sql.ErrTxDone):
@@ -135,9 +136,9 @@ func (t *transaction) renew(ctx context.Context) (store.Verdict, error) {
 	return store.Unknown, nil
 }
 
-// apply makes the last change, if there is one, and takes the mark away. That the
-// change was made is SQLite's own count of it; no COMMIT is sent before that is
-// known, and none without it.
+// apply makes the last change, if there is one, and removes the mark. SQLite's
+// count of changed rows shows whether the change was made; COMMIT is sent only
+// after that.
 func (t *transaction) apply(ctx context.Context, last *store.Change) error {
 	if last != nil {
 		if last.To.ID != t.id {
@@ -152,7 +153,7 @@ func (t *transaction) apply(ctx context.Context, last *store.Change) error {
 			return fmt.Errorf("last change: %w", err)
 		}
 		if made != 1 {
-			t.commits.count++ // where no transaction is open any more, this statement was one
+			t.commits.count++ // outside of a transaction this statement was one itself
 			return fmt.Errorf("record %s: %w", t.id, store.ErrSuperseded)
 		}
 	}

@@ -9,9 +9,9 @@ import (
 	"github.com/semelgo/semel/store"
 )
 
-// SwapNoted is Swap of one change. What n says about the record, the tokens and
-// its age is not used: the change says it. Notes are kept in the table
-// semel_notes, also when their record is purged.
+// SwapNoted is Swap of one change. It takes the record, the tokens and the age of
+// the note from the change. Notes are stored in the table semel_notes, and remain
+// when their record is purged.
 func (s *Store) SwapNoted(ctx context.Context, c store.Change, n store.Note) (store.SwapResult, error) {
 	if err := check(&c); err != nil {
 		return store.SwapResult{Err: err}, nil
@@ -46,7 +46,7 @@ func (s *Store) SwapNoted(ctx context.Context, c store.Change, n store.Note) (st
 	}
 }
 
-// Notes returns what was noted about a record, also when that was purged.
+// Notes returns the notes of a record, also after it was purged.
 func (s *Store) Notes(ctx context.Context, id store.ID) ([]store.Note, error) {
 	var notes []store.Note
 	err := s.query(ctx, func(rows *sql.Rows) error {

@@ -8,18 +8,18 @@ import (
 	"github.com/semelgo/semel/store"
 )
 
-// batch is what is changed in one transaction.
+// batch is the changes of one transaction.
 type batch struct {
-	groups  [][]store.Change   // one after the other
-	answers []store.SwapResult // to all of them
+	groups  [][]store.Change   // made one after the other
+	answers []store.SwapResult // of all groups
 	more    func() []store.Change
 }
 
 // Self returns the store itself.
 func (s *Store) Self() store.Store { return s }
 
-// SwapJoinable is Swap, of what joins the changes too while they are written, in the
-// same transaction.
+// SwapJoinable is Swap of the changes and of those that arrive while they are being
+// written, in the same transaction.
 func (s *Store) SwapJoinable(ctx context.Context, changes []store.Change, more func() []store.Change) ([]store.SwapResult, error) {
 	if len(changes) == 0 {
 		return s.Swap(ctx, changes)
@@ -34,7 +34,7 @@ func (s *Store) SwapJoinable(ctx context.Context, changes []store.Change, more f
 // swapBatch makes first claims together, or one by one if one of them is refused.
 func (s *Store) swapBatch(ctx context.Context, b *batch) ([]store.SwapResult, error) {
 	err := s.swapSeveral(ctx, b, true)
-	if errors.Is(err, errApart) {
+	if errors.Is(err, errBatchRefused) {
 		b.answers, b.more = b.answers[:0], nil
 		for _, changes := range b.groups {
 			answers, _ := refuse(changes)
@@ -52,8 +52,8 @@ func (s *Store) swapBatch(ctx context.Context, b *batch) ([]store.SwapResult, er
 	}
 }
 
-// swapSeveral makes changes in one transaction. On an error the answers say nothing.
-// With ErrBusy, nothing was written.
+// swapSeveral makes changes in one transaction. After an error the results are
+// invalid. After ErrBusy nothing was written.
 func (s *Store) swapSeveral(ctx context.Context, b *batch, together bool) error {
 	w, err := s.begin(ctx, verbLock)
 	switch {
@@ -81,8 +81,8 @@ func (s *Store) swapSeveral(ctx context.Context, b *batch, together bool) error 
 	}
 }
 
-// swapGroups makes the changes of all groups, and of those that join them. Each group
-// has its own time: who joins has come later.
+// swapGroups makes the changes of all groups, and of those that join them. Each
+// group has its own time, because joined changes arrived later.
 func (s *session) swapGroups(ctx context.Context, b *batch, together bool) error {
 	for i, from := 0, 0; i < len(b.groups); i++ {
 		changes := b.groups[i]
@@ -90,7 +90,7 @@ func (s *session) swapGroups(ctx context.Context, b *batch, together bool) error
 		from += len(changes)
 		s.at = nil
 		if together {
-			if err := s.openTogether(ctx, changes, answers); err != nil {
+			if err := s.openBatch(ctx, changes, answers); err != nil {
 				return err
 			}
 		}
@@ -104,7 +104,7 @@ func (s *session) swapGroups(ctx context.Context, b *batch, together bool) error
 	return nil
 }
 
-// gather adds a group of those that have come meanwhile, if there are any.
+// gather adds a group of the changes that have arrived meanwhile, if there are any.
 func (b *batch) gather(ctx context.Context) error {
 	if b.more == nil {
 		return nil

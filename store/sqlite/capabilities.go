@@ -8,11 +8,11 @@ import (
 	"github.com/semelgo/semel/store"
 )
 
-// Capabilities reads what one of db's connections says of its settings; the
-// others must have the same. Journal mode and synchronous decide what the records
-// survive; a database in memory or a temporary one survives nothing. Outcomes are
-// kept up to 1 MiB, in batches of at most 1000 changes. It fails with ErrNoSchema
-// when the tables are missing.
+// Capabilities reads the settings of one of db's connections; the others must have
+// the same. Journal mode and synchronous decide what the records survive; a
+// database in memory or a temporary one survives nothing. Outcomes have at most 1
+// MiB, and batches at most 1000 changes. It fails with ErrNoSchema if the tables
+// are missing.
 func (s *Store) Capabilities(ctx context.Context) (store.Capabilities, error) {
 	if _, err := s.statements(ctx); err != nil {
 		return store.Capabilities{}, s.fault(ctx, "read capabilities", err)
@@ -28,7 +28,8 @@ func (s *Store) Capabilities(ctx context.Context) (store.Capabilities, error) {
 	}, nil
 }
 
-// durability is what decides whether a commit is on disk before it is reported.
+// durability has the settings that decide whether a commit is on disk before it is
+// reported.
 type durability struct {
 	file        string // empty: the database is in memory, or temporary
 	journal     string
@@ -57,7 +58,7 @@ func (s *Store) readDurability(ctx context.Context) (durability, error) {
 	return d, nil
 }
 
-// Numbers of PRAGMA synchronous.
+// The values of PRAGMA synchronous.
 const (
 	synchronousFull  = 2
 	synchronousExtra = 3

@@ -6,8 +6,9 @@ import (
 	"github.com/semelgo/semel/store"
 )
 
-// statement says how a change is made, and appends what it is made of to args: the
-// time, as a transaction has read it or nil, what is to stand, and what must.
+// statement returns the statement of a change, and appends its arguments to args:
+// the time, which a transaction has read, or nil; the new record; and the required
+// token.
 func statement(args []any, at any, c *store.Change) (verb, []any) {
 	to := &c.To
 	switch {
@@ -34,31 +35,31 @@ func creation(args []any, at any, to *store.Record) (verb, []any) {
 		expires(to), to.Input, to.Outcome)
 }
 
-// opens reports whether a record that is created is a first claim, and has nothing
-// that verbOpen does not write.
+// opens reports whether a created record is a first claim, with nothing that
+// verbOpen does not write.
 func opens(to *store.Record) bool {
 	return to.State == store.InProgress && to.Attempt == 1 && !to.Tainted && to.Priority == 0 &&
 		len(to.Input) == 0 && len(to.Outcome) == 0
 }
 
-// openArgs appends what one record that is opened is made of.
+// openArgs appends the arguments of a record that verbOpen creates.
 func openArgs(args []any, to *store.Record) []any {
 	return append(args, int64(to.Owner), due(to),
 		to.ID[:], []byte(to.Operation), []byte(to.Scope), []byte(to.Key), to.Fingerprint)
 }
 
-// ends reports whether c is an attempt's own last change, and says nothing of what
-// verbEnd leaves as it is.
+// ends reports whether c is an attempt's own last change, and changes nothing that
+// verbEnd does not write.
 func ends(c *store.Change) bool {
 	to := &c.To
 	return c.If.State == store.InProgress && to.Attempt == c.If.Attempt && to.Owner == c.If.Owner && !c.IfDue &&
 		due(to) == nil && !to.Tainted && to.Input == nil && to.Outcome != nil
 }
 
-// last returns the verb that makes a change only while the mark is there.
+// last returns the verb that makes a change only if the mark exists.
 func (v verb) last() verb { return v - verbCreate + verbLastCreate }
 
-// due is in microseconds from now, nil for states that have none.
+// due is in microseconds from now, nil for states without Due.
 func due(r *store.Record) driver.Value {
 	if r.State == store.Pending || r.State == store.InProgress {
 		return r.Due.Microseconds()
@@ -74,7 +75,7 @@ func expires(r *store.Record) driver.Value {
 	return nil
 }
 
-// standsArgs appends what a change asks to stand.
+// standsArgs appends the required token of a change.
 func standsArgs(args []any, c *store.Change) []any {
 	return append(args, c.To.ID[:], int64(c.If.State), int64(c.If.Attempt), int64(c.If.Owner))
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/semelgo/semel/store"
 )
 
-// checkBatch finds what is wrong with a batch as a whole.
+// checkBatch validates a batch as a whole.
 func checkBatch(ctx context.Context, changes []store.Change) error {
 	err := ctx.Err()
 	if err == nil {
@@ -19,7 +19,7 @@ func checkBatch(ctx context.Context, changes []store.Change) error {
 	return nil
 }
 
-// refuse answers the changes that cannot stand, and counts the others.
+// refuse sets the results of invalid changes, and counts the valid ones.
 func refuse(changes []store.Change) (answers []store.SwapResult, valid int) {
 	answers = make([]store.SwapResult, len(changes))
 	for i := range changes {
@@ -30,7 +30,7 @@ func refuse(changes []store.Change) (answers []store.SwapResult, valid int) {
 	return answers, valid
 }
 
-// check finds what is wrong with one change.
+// check validates one change.
 func check(c *store.Change) error {
 	if err := c.Check(maxOutcome); err != nil {
 		return fmt.Errorf("swap %w", err)

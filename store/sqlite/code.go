@@ -17,15 +17,15 @@ const (
 	primary = 0xff
 )
 
-// coder is an error that tells SQLite's result code, as that of the driver
-// without cgo does.
+// coder is an error with SQLite's result code, such as that of the driver without
+// cgo.
 type coder interface {
 	error
 	Code() int
 }
 
-// codeOf returns the result code of a driver's error, extended where the driver
-// has it, and zero when it cannot be told.
+// codeOf returns the result code of a driver's error, extended if the driver has
+// it, and zero if it is not known.
 func codeOf(err error) int {
 	if c, ok := errors.AsType[coder](err); ok {
 		return c.Code()
@@ -38,8 +38,8 @@ func codeOf(err error) int {
 	return 0
 }
 
-// codeByShape reads the code of drivers whose errors have fields, of types of
-// their own, as the one with cgo has it.
+// codeByShape reads the code from the fields of an error, as in the driver with
+// cgo.
 func codeByShape(err error) int {
 	v := reflect.Indirect(reflect.ValueOf(err))
 	if v.Kind() != reflect.Struct {
@@ -56,26 +56,26 @@ func codeByShape(err error) int {
 	return 0
 }
 
-// IsBusy reports whether err, of a statement on a SQLite database, says that
-// somebody else's lock was in the way, so that trying again may help. It knows
-// the errors of the driver that Open uses and of the one with cgo.
+// IsBusy reports whether err, of a statement on a SQLite database, means that
+// another connection held a lock, so that a retry may help. It knows the errors of
+// the driver that Open uses and of the one with cgo.
 func IsBusy(err error) bool {
 	code := codeOf(err) & primary
 	return code == codeBusy || code == codeLocked
 }
 
-// isRefusal says that one statement was refused and undone, and the transaction
-// goes on.
+// isRefusal reports whether one statement was refused and undone, and the
+// transaction continues.
 func isRefusal(err error) bool {
 	code := codeOf(err) & primary
 	return code == codeTooBig || code == codeConstraint
 }
 
-// leavesOpen lists the errors after which a COMMIT has certainly not happened,
-// and the transaction is still there to be rolled back: a lock that was not to
-// be had, and a deferred constraint. Everything else stays unknown. An error of
-// writing or syncing is not on the list, because the whole of the commit may be
-// in the log already, for a recovery to find.
+// leavesOpen lists the errors after which a COMMIT has certainly not happened, and
+// the transaction can be rolled back: a missing lock, and a deferred constraint.
+// After all other errors the outcome is unknown. Errors of writing and syncing are
+// not in the list, because the whole commit may be in the log already, and a
+// recovery may find it.
 func leavesOpen(err error) bool {
 	code := codeOf(err) & primary
 	return code == codeBusy || code == codeLocked || code == codeConstraint

@@ -7,13 +7,12 @@ import (
 	"time"
 )
 
-// connectionBound is how long a call waits for a connection, if its context does not end
-// before that: lists and the like are called without a deadline, and must not hang where a
-// program uses all connections that SetMaxOpenConns allows. What then runs on the connection
-// is not bounded by it.
+// connectionBound limits how long a call without a deadline, such as a list, waits
+// for a connection. Such calls must not hang if the program uses all connections
+// that SetMaxOpenConns allows. It does not limit the call's work on the connection.
 const connectionBound = 5 * time.Second
 
-// acquire takes a connection, to be closed.
+// acquire takes a connection, which the caller must close.
 func (s *Store) acquire(ctx context.Context) (*sql.Conn, error) {
 	wait, cancel := context.WithTimeout(ctx, connectionBound)
 	defer cancel()
@@ -24,7 +23,7 @@ func (s *Store) acquire(ctx context.Context) (*sql.Conn, error) {
 	return conn, nil
 }
 
-// query hands the rows that a statement returns to read, which closes them.
+// query calls read with the rows of a statement; read closes them.
 func (s *Store) query(ctx context.Context, read func(rows *sql.Rows) error, text string, args ...any) error {
 	conn, err := s.acquire(ctx)
 	if err != nil {

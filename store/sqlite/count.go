@@ -7,14 +7,14 @@ import (
 	"github.com/semelgo/semel/store"
 )
 
-// sqlCounts reads the whole table, and so it is not among the statements that
-// are prepared for every store.
+// sqlCounts reads the whole table, and is rare, so it is not prepared for every
+// store.
 const sqlCounts = `SELECT operation, state, count(*),
 coalesce(sum(state IN (1, 2) AND due <= ` + now + `), 0), coalesce(sum(` + purgeable + `), 0), ` + now + ` - min(changed)
 FROM semel_records GROUP BY operation, state ORDER BY operation, state`
 
-// Counts reads every record, from one snapshot. With the journal mode WAL it
-// hinders no writer.
+// Counts reads every record, from one snapshot. In journal mode WAL it blocks no
+// writer.
 func (s *Store) Counts(ctx context.Context) ([]store.Count, error) {
 	var counts []store.Count
 	err := s.query(ctx, func(rows *sql.Rows) error {

@@ -12,10 +12,10 @@ import (
 	"github.com/semelgo/semel/store"
 )
 
-// Dequeue claims in one transaction, and begins none when nothing waits. While
-// somebody else's is open for longer than two seconds, every record counts as held
-// by it, and it answers none. It fails, and then has claimed nothing, when ctx is
-// done before the commit.
+// Dequeue claims in one transaction, and begins none if no record is due. If
+// another connection has a transaction open for longer than two seconds, every
+// record counts as held by it, and Dequeue returns none. It fails, and has then
+// claimed nothing, if ctx ends before the commit.
 func (s *Store) Dequeue(ctx context.Context, d store.Dequeue) ([]store.Record, error) {
 	if err := d.Check(maxBatch); err != nil {
 		return nil, fmt.Errorf("dequeue: %w", err)
@@ -59,7 +59,7 @@ func (s *Store) Dequeue(ctx context.Context, d store.Dequeue) ([]store.Record, e
 	}
 }
 
-// dequeue claims what waits, the highest priority first.
+// dequeue claims due records, the highest priority first.
 func (s *session) dequeue(ctx context.Context, d store.Dequeue) ([]store.Record, error) {
 	var records []store.Record
 	for priority := store.MaxPriority; priority >= store.MinPriority && len(records) < d.Limit; priority-- {
@@ -73,7 +73,7 @@ func (s *session) dequeue(ctx context.Context, d store.Dequeue) ([]store.Record,
 			switch {
 			case err == nil:
 				records = append(records, *r)
-			case !errors.Is(err, sql.ErrNoRows): // there are none when the clock was put back
+			case !errors.Is(err, sql.ErrNoRows): // none is found if the clock was set back
 				return nil, fmt.Errorf("claim: %w", err)
 			}
 		}
@@ -81,7 +81,8 @@ func (s *session) dequeue(ctx context.Context, d store.Dequeue) ([]store.Record,
 	return records, nil
 }
 
-// waiting returns id, attempt and owner of those that were due first.
+// waiting returns ID, attempt and owner of the records that have been due for
+// longest.
 func (s *session) waiting(ctx context.Context, operation string, priority, limit int) ([][]any, error) {
 	rows, err := s.stmt(ctx, verbWaiting).QueryContext(context.WithoutCancel(ctx), []byte(operation), priority, limit)
 	if err != nil {
@@ -100,7 +101,7 @@ func (s *session) waiting(ctx context.Context, operation string, priority, limit
 	return all, rows.Err()
 }
 
-// claimed reads what stands as calls with d's Owner have claimed it.
+// claimed reads the current records that calls with d's Owner have claimed.
 func (s *Store) claimed(ctx context.Context, d store.Dequeue) ([]store.Record, error) {
 	var records []store.Record
 	err := s.query(ctx, func(rows *sql.Rows) (err error) {

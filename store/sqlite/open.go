@@ -16,22 +16,21 @@ import (
 )
 
 const (
-	// maxConns bounds the connections of Open, each of which has three files.
+	// maxConns limits the connections of Open, each of which has three open files.
 	maxConns = 32
 	idleTime = 5 * time.Minute
-	// openBound is how long a busy database may keep Open from setting it up.
+	// openBound limits how long Open waits for a busy database.
 	openBound = 30 * time.Second
 )
 
-// Open opens a database file, which it creates if there is none, with the
-// settings that the store needs: the journal mode WAL, and on every connection
-// synchronous FULL, foreign keys enforced, two seconds of patience with a lock
-// (busy_timeout), and transactions that begin with the write lock (immediate).
-// It opens at most 32 connections; SetMaxOpenConns changes that. The caller
-// closes the database.
+// Open opens a database file, or creates it, with the settings that the store
+// needs: journal mode WAL, and on every connection synchronous FULL, enforced
+// foreign keys, a busy_timeout of two seconds, and transactions that begin with the
+// write lock (immediate). It opens at most 32 connections; SetMaxOpenConns changes
+// that. The caller closes the database.
 //
-// The path is that of a file. ":memory:" is refused, because there every
-// connection has a database of its own; package store/memory is for tests.
+// The path is a file's. ":memory:" is refused, because every connection would have
+// its own database; use package store/memory for tests.
 func Open(path string) (*sql.DB, error) {
 	if err := checkPath(path); err != nil {
 		return nil, fmt.Errorf("open sqlite database %q: %w", path, err)
@@ -50,7 +49,8 @@ func Open(path string) (*sql.DB, error) {
 	return db, nil
 }
 
-// checkPath says in plain words what SQLite would call unable to open.
+// checkPath returns a clear error where SQLite would only say that it is unable to
+// open the file.
 func checkPath(path string) error {
 	switch {
 	case path == "":
@@ -62,7 +62,7 @@ func checkPath(path string) error {
 	}
 	info, err := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		_, err = os.Stat(filepath.Dir(path)) // the file will be made
+		_, err = os.Stat(filepath.Dir(path)) // the file will be created
 		return err
 	}
 	if err == nil && info.IsDir() {
@@ -75,14 +75,14 @@ func dsn(path string) string {
 	settings := url.Values{
 		"_pragma":   {"busy_timeout(2000)", "synchronous(FULL)", "foreign_keys(ON)"},
 		"_txlock":   {"immediate"},
-		"_error_rc": {"true"}, // or the text of an error can be that of another
+		"_error_rc": {"true"}, // otherwise an error can have the text of another one
 	}
 	name := (&url.URL{Path: filepath.ToSlash(filepath.Clean(path))}).EscapedPath()
 	return "file:" + name + "?" + settings.Encode()
 }
 
-// setUp changes the file to WAL, once and for all its connections. SQLite does
-// not always wait for the lock that takes, so it is tried again.
+// setUp changes the file to WAL, for all later connections. SQLite does not always
+// wait for the lock that this needs, so setUp retries.
 func setUp(db *sql.DB) error {
 	ctx, cancel := context.WithTimeout(context.Background(), openBound)
 	defer cancel()

@@ -4,14 +4,14 @@ import (
 	"context"
 )
 
-// purgeBatch is how many records one transaction removes, so that writers get
-// their turn in between.
+// purgeBatch is the number of records that one transaction removes, so that writers
+// can write in between.
 const purgeBatch = 500
 
 // Purge removes the records that expired first. It works in transactions of 500
-// records, and begins none when there is nothing to remove; what was removed before
-// an error is counted and stays removed. When the database is locked by somebody
-// else for two seconds it fails with ErrBusy.
+// records, and begins none if there is nothing to remove. Records removed before an
+// error are counted and stay removed. If another connection locks the database for
+// two seconds, Purge fails with ErrBusy.
 func (s *Store) Purge(ctx context.Context, limit int) (int, error) {
 	gone := 0
 	for gone < limit {

@@ -10,15 +10,15 @@ import (
 )
 
 const (
-	// getMany is how many records one statement reads, and getFew how many it takes
-	// for that to be quicker than one after the other.
+	// getMany is the number of records that one statement reads. From getFew
+	// records on, that is faster than single statements.
 	getMany = 32
 	getFew  = 4
 )
 
-// Get reads the last commit. With the journal mode WAL it never waits for a
-// writer; otherwise a record can be Busy. Many are read by 32 at a time, so that
-// they are not all of one moment.
+// Get reads the last commit. In journal mode WAL it never waits for a writer; in
+// others a record can be Busy. It reads 32 records at a time, so the results are
+// not from one snapshot.
 func (s *Store) Get(ctx context.Context, ids []store.ID) ([]store.SwapResult, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, s.fault(ctx, "get", err)
@@ -53,8 +53,8 @@ func getOne(ctx context.Context, stmt *sql.Stmt, ids []store.ID, answers []store
 	return err
 }
 
-// getSome reads up to getMany records. It asks again for the last where there are
-// fewer, which costs nothing.
+// getSome reads up to getMany records. If there are fewer, it repeats the last ID,
+// which costs nothing.
 func getSome(ctx context.Context, stmt *sql.Stmt, ids []store.ID, answers []store.SwapResult) error {
 	args := make([]any, getMany)
 	for i := range args {
@@ -91,21 +91,21 @@ func standing(row scanner) (store.SwapResult, error) {
 	return store.SwapResult{Token: r.Token, Record: r}, nil
 }
 
-// get reads what stands for the transaction.
+// get reads the current record for the transaction.
 func (s *session) get(ctx context.Context, id store.ID) (store.SwapResult, error) {
 	return standing(s.stmt(ctx, verbGet).QueryRowContext(context.WithoutCancel(ctx), id[:]))
 }
 
-// Scan reads from one snapshot. Records that are InDoubt or Failed, and those that are
-// due, are found by an index. Any other query goes through the records in the order of
-// their IDs until the page is full, however few of them it chooses.
+// Scan reads from one snapshot. An index finds InDoubt and Failed records, and due
+// records. Any other query reads the records in the order of their IDs until the
+// page is full, even if few match.
 func (s *Store) Scan(ctx context.Context, q store.Query) ([]store.Record, error) {
 	text, args := scanned(q)
 	if text == "" {
 		return nil, nil
 	}
 	var after []any
-	if text == sqlScanDue { // by which its two lists were merged
+	if text == sqlScanDue { // the last column, by which the two lists were merged
 		after = []any{new(any)}
 	}
 	var records []store.Record
@@ -119,7 +119,7 @@ func (s *Store) Scan(ctx context.Context, q store.Query) ([]store.Record, error)
 	return records, nil
 }
 
-// scanned is the statement that lists what q chooses, empty if nothing can be.
+// scanned returns the statement for q, and "" if nothing can match.
 func scanned(q store.Query) (text string, args []any) {
 	state, operation := int64(q.State), []byte(q.Operation)
 	of := []any{len(operation), operation}

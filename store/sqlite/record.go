@@ -12,7 +12,7 @@ import (
 // scanner is a row of a result.
 type scanner interface{ Scan(dest ...any) error }
 
-// readRecord reads the columns of one row, and those that are wanted after them.
+// readRecord reads the columns of one row, and further columns into after.
 func readRecord(row scanner, after ...any) (*store.Record, error) {
 	var (
 		r                            store.Record
@@ -42,12 +42,12 @@ func readRecord(row scanner, after ...any) (*store.Record, error) {
 	return &r, nil
 }
 
-// token reads an owner back as the unsigned number it is.
+// token converts an owner back to an unsigned number.
 func token(state, attempt, owner int64) store.Token {
 	return store.Token{State: store.State(state), Attempt: uint32(attempt), Owner: uint64(owner)}
 }
 
-// left is never zero, because an Expire of zero reads as never.
+// left is never zero, because an Expire of zero means never.
 func left(n int64) time.Duration {
 	if n == 0 {
 		return -1
@@ -55,13 +55,13 @@ func left(n int64) time.Duration {
 	return micros(n)
 }
 
-// micros returns n microseconds, the longest time there is if they are more.
+// micros returns n microseconds, at most the longest duration.
 func micros(n int64) time.Duration {
 	const most = math.MaxInt64 / int64(time.Microsecond)
 	return time.Duration(max(-most, min(n, most))) * time.Microsecond
 }
 
-// tokenArgs are a token's columns: state, attempt, owner.
+// tokenArgs returns a token's columns: state, attempt, owner.
 func tokenArgs(t store.Token) []any {
 	return []any{int64(t.State), int64(t.Attempt), int64(t.Owner)}
 }

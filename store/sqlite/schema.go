@@ -10,18 +10,18 @@ import (
 //go:embed schema/*.sql
 var schemaFiles embed.FS
 
-// Schema returns the migrations, one SQL file each, in the order of their names.
-// Tools that know goose's annotations can run them; migrate.SQLite does.
+// Schema returns the migrations, one SQL file each, sorted by name. Tools that know
+// goose's annotations can run them; migrate.SQLite does.
 func Schema() fs.FS {
 	sub, err := fs.Sub(schemaFiles, "schema")
 	if err != nil {
-		return schemaFiles // cannot happen: the name is valid
+		return schemaFiles // cannot happen, because the name is valid
 	}
 	return sub
 }
 
-// fault says what was being done when err came. A statement that SQLite does not
-// understand is ErrNoSchema, if the tables are not there.
+// fault adds to err what the store was doing. If SQLite does not know a table, the
+// error is ErrNoSchema.
 func (s *Store) fault(ctx context.Context, doing string, err error) error {
 	if code := codeOf(err) & primary; code == codeError && s.lacksTables(ctx) {
 		return fmt.Errorf("%s: %w: %w", doing, ErrNoSchema, err)

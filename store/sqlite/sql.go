@@ -1,12 +1,11 @@
 package sqlite
 
-// now is the store's clock: SQLite's own, in microseconds, as exact as SQLite
-// has it (a millisecond). It is the same in all of one statement.
+// now is the store's clock: SQLite's own, in microseconds with SQLite's precision
+// of a millisecond. It is constant within a statement.
 const now = `(CAST(unixepoch('subsec') * 1000 + 0.5 AS INTEGER) * 1000)`
 
-// clock is now, as the statement's first argument says that it was read in the same
-// transaction, or as the statement reads it itself when that is null: a batch reads
-// it once.
+// clock is the time in the statement's first argument, which a batch reads once, or
+// now if the argument is null.
 const clock = `coalesce(?1, ` + now + `)`
 
 const (
@@ -18,12 +17,12 @@ operation, scope, key, fingerprint, priority, tainted, input, outcome`
 
 	sqlGet = `SELECT ` + columns + ` FROM semel_records WHERE id = ?`
 
-	// sqlGetMany is of as many as getMany says. One that comes twice is read once.
+	// sqlGetMany reads getMany records. A duplicate ID is read once.
 	sqlGetMany = `SELECT ` + columns + ` FROM semel_records WHERE id IN (
 ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
 
-	// What waits and what runs is apart in one index, so that neither is in the
-	// other's way.
+	// Pending and InProgress records are separate in one index, so that neither
+	// slows a scan of the other.
 	sqlScanWaits  = `SELECT ` + columns + ` FROM semel_records WHERE ` + dueWaits + dueOf
 	sqlScanLeases = `SELECT ` + columns + ` FROM semel_records WHERE ` + dueLeases + dueOf
 	sqlScanDue    = `SELECT ` + columns + `, due FROM semel_records WHERE ` + dueWaits + `
@@ -38,15 +37,15 @@ ORDER BY due LIMIT ? OFFSET ?`
 WHERE id > ? AND (? = 0 OR state = ?) AND (? = 0 OR operation = ?)
 ORDER BY id LIMIT ? OFFSET ?`
 
-	// sqlScanRare names the states of the index semel_rare as the index does: SQLite
-	// uses a partial index only for a query that repeats its condition.
+	// sqlScanRare repeats the condition of the partial index semel_rare, because
+	// SQLite uses a partial index only then.
 	sqlScanRare = `SELECT ` + columns + ` FROM semel_records
 WHERE state IN (3, 5) AND state = ? AND id > ? AND (? = 0 OR operation = ?)
 ORDER BY id LIMIT ? OFFSET ?`
 )
 
-// Dequeue looks for what waits priority by priority, so that what is not due is
-// not read, and claims the records one by one, so that they come in order.
+// Dequeue searches priority by priority, so that it does not read records that are
+// not due, and claims the records one by one, in order.
 const (
 	sqlWaiting = `SELECT id, attempt, owner FROM semel_records INDEXED BY semel_queue
 WHERE state = 1 AND operation = ? AND priority = ? AND due <= ` + now + ` ORDER BY due LIMIT ?`
@@ -55,16 +54,16 @@ WHERE state = 1 AND operation = ? AND priority = ? AND due <= ` + now + ` ORDER 
 expires = NULL, changed = ` + now + ` WHERE id = ? AND state = 1 AND attempt = ? AND owner = ? AND due <= ` + now + `
 RETURNING ` + columns
 
-	// sqlClaimed goes through all leases, of which there are as many as runs.
+	// sqlClaimed reads all leases; there are as many as running attempts.
 	sqlClaimed = `SELECT ` + columns + ` FROM semel_records
 WHERE state = 2 AND due IS NOT NULL AND owner = ? AND operation = ? ORDER BY due`
 )
 
 // A change is one of three statements: a create, a move to another token, and a
-// beat that moves nothing but the times. As the last of a transaction each is
-// made only while the transaction's mark is there. What most changes are has a
-// shorter form, because every argument costs: to open, which is the first claim of a
-// record, and to end, which the attempt that has it does itself.
+// heartbeat, which moves the times only. As the last change of a transaction each
+// is made only if the transaction's mark exists. The most frequent changes have
+// shorter statements, because every argument costs time: "open" is the first claim
+// of a record, and "end" is the end by the attempt's own leader.
 const (
 	marked = `EXISTS (SELECT 1 FROM semel_guard WHERE mark = ?)`
 
@@ -78,15 +77,15 @@ const (
 
 	move = `UPDATE semel_records SET changed = ` + clock + `, state = ?, attempt = ?, owner = ?, due = ` + clock + ` + ?,
 expires = ` + clock + ` + ?, tainted = ?, input = CASE WHEN ? THEN coalesce(?, x'') ELSE input END,
-outcome = CASE WHEN ? THEN coalesce(?, x'') ELSE outcome END` + stands + ifDue
+outcome = CASE WHEN ? THEN coalesce(?, x'') ELSE outcome END` + current + ifDue
 
 	end = `UPDATE semel_records SET changed = ` + clock + `, state = ?, due = NULL,
 expires = ` + clock + ` + ?, tainted = 0, outcome = coalesce(?, x'') WHERE id = ? AND state = 2 AND attempt = ? AND owner = ?`
 
-	beat = `UPDATE semel_records SET due = ` + clock + ` + ?, expires = ` + clock + ` + ?` + stands + ifDue
+	beat = `UPDATE semel_records SET due = ` + clock + ` + ?, expires = ` + clock + ` + ?` + current + ifDue
 
-	stands = ` WHERE id = ? AND state = ? AND attempt = ? AND owner = ?`
-	ifDue  = ` AND (NOT ? OR coalesce(due, 0) <= ` + clock + `)`
+	current = ` WHERE id = ? AND state = ? AND attempt = ? AND owner = ?`
+	ifDue   = ` AND (NOT ? OR coalesce(due, 0) <= ` + clock + `)`
 
 	sqlCreate = `INSERT ` + into + `VALUES (` + whole + `)` + orNothing
 	sqlMove   = move
@@ -102,17 +101,17 @@ expires = ` + clock + ` + ?, tainted = 0, outcome = coalesce(?, x'') WHERE id = 
 )
 
 const (
-	// sqlLock takes the write lock and changes nothing. A transaction that
-	// began without it must do so first: one that reads first can lose its
-	// snapshot, and then never gets the lock.
+	// sqlLock takes the write lock and changes nothing. A transaction that began
+	// without the lock must take it before it reads: otherwise its snapshot can
+	// become outdated, and it never gets the lock.
 	sqlLock = `DELETE FROM semel_guard WHERE mark = 0`
 
-	// sqlMark takes the write lock too.
+	// sqlMark takes the write lock, too.
 	sqlMark = `INSERT INTO semel_guard (mark) VALUES (?)`
 
-	// sqlUnmark is the last statement of a transaction, after a last change that
-	// was made. Neither asks changes() for that: a goroutine that the handler
-	// left behind may write in between.
+	// sqlUnmark is the last statement of a transaction, after the last change.
+	// Neither statement uses changes(), because a goroutine that the handler left
+	// behind may write in between.
 	sqlUnmark = `DELETE FROM semel_guard WHERE mark = ?`
 
 	sqlSave   = `SAVEPOINT semel_run`
@@ -121,7 +120,7 @@ const (
 	rollBack  = `ROLLBACK`
 	purgeable = `expires <= ` + now + ` AND state IN (1, 4, 5)`
 
-	// sqlPurge says again of the row that goes what was said of the row found.
+	// sqlPurge repeats the condition for the row that it removes.
 	sqlPurge = `DELETE FROM semel_records WHERE id IN
 (SELECT id FROM semel_records WHERE ` + purgeable + ` ORDER BY expires LIMIT ?) AND ` + purgeable
 
@@ -133,7 +132,7 @@ SELECT ?, ?, ?, ?, ?, ?, ?, coalesce(?, x''), coalesce(?, x''), ` + now + ` WHER
 		now + ` - created FROM semel_notes WHERE id = ? ORDER BY note`
 )
 
-// verb names a statement that is prepared once.
+// verb names a prepared statement.
 type verb int
 
 const (

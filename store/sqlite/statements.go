@@ -10,8 +10,8 @@ import (
 )
 
 // statements returns the prepared statements, which db keeps for each of its
-// connections. They are prepared by the first call that can, and before a
-// connection is taken: a pool of one would wait for itself.
+// connections. The first call prepares them before it takes a connection, because a
+// pool of one connection would wait for itself.
 func (s *Store) statements(ctx context.Context) (*[verbs]*sql.Stmt, error) {
 	if all := s.prepared.Load(); all != nil {
 		return all, nil
@@ -29,8 +29,8 @@ func (s *Store) statements(ctx context.Context) (*[verbs]*sql.Stmt, error) {
 	return all, nil
 }
 
-// prepareAgain waits for those who keep even readers out, such as a writer without
-// WAL, or one who recovers the database after a crash. It gives up with ErrBusy.
+// prepareAgain waits for connections that exclude readers, such as a writer without
+// WAL, or the recovery after a crash. It gives up with ErrBusy.
 func (s *Store) prepareAgain(ctx context.Context) (*[verbs]*sql.Stmt, error) {
 	wait, cancel := context.WithTimeout(ctx, s.patience)
 	defer cancel()
@@ -63,7 +63,7 @@ func prepare(ctx context.Context, db *sql.DB) (*[verbs]*sql.Stmt, error) {
 	return &all, nil
 }
 
-// checkVersion refuses a SQLite whose clock would read null.
+// checkVersion refuses a SQLite version without a clock of milliseconds.
 func checkVersion(ctx context.Context, db *sql.DB) error {
 	var version string
 	var clock sql.NullFloat64
@@ -77,37 +77,37 @@ func checkVersion(ctx context.Context, db *sql.DB) error {
 	return nil
 }
 
-// session is the prepared statements within one transaction.
+// session has the prepared statements within one transaction.
 type session struct {
 	tx    *sql.Tx
 	all   *[verbs]*sql.Stmt
 	bound [verbs]*sql.Stmt
 
 	at   any   // the time, if the transaction has read it
-	args []any // of one statement after the other
+	args []any // arguments, used for one statement after the other
 }
 
-// stmt runs in the transaction. Statements are never run under the caller's
-// context: SQLite rolls the whole transaction back when one that writes is
-// interrupted, and would commit what follows by itself.
+// stmt returns a statement in the transaction. Statements never run under the
+// caller's context: SQLite rolls the whole transaction back when a writing
+// statement is interrupted, and would commit the following statements one by one.
 func (s *session) stmt(ctx context.Context, v verb) *sql.Stmt {
 	if s.bound[v] == nil {
-		s.bound[v] = s.tx.StmtContext(unending(ctx), s.all[v])
+		s.bound[v] = s.tx.StmtContext(withoutEnd(ctx), s.all[v])
 	}
 	return s.bound[v]
 }
 
-// exec returns how many rows were changed.
+// exec returns the number of changed rows.
 func (s *session) exec(ctx context.Context, v verb, args ...any) (int64, error) {
-	result, err := s.stmt(ctx, v).ExecContext(unending(ctx), args...)
+	result, err := s.stmt(ctx, v).ExecContext(withoutEnd(ctx), args...)
 	if err != nil {
 		return 0, err
 	}
 	return result.RowsAffected()
 }
 
-// unending is ctx without its end, if it has one.
-func unending(ctx context.Context) context.Context {
+// withoutEnd returns ctx without its end.
+func withoutEnd(ctx context.Context) context.Context {
 	if ctx.Done() == nil {
 		return ctx
 	}

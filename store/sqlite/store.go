@@ -10,11 +10,10 @@ import (
 )
 
 const (
-	// patience bounds the waiting for the right to write.
+	// patience limits the wait for the write lock.
 	patience = 2 * time.Second
-	// commitBound is how long a COMMIT, or a statement that is one, may take before
-	// its caller is told that the outcome is unknown. A commit can hold a checkpoint
-	// of the whole log.
+	// commitBound limits a COMMIT, or a statement that commits by itself. After it
+	// the outcome is unknown. A commit can include a checkpoint of the whole log.
 	commitBound = 10 * time.Second
 
 	maxOutcome = 1 << 20
@@ -29,12 +28,12 @@ var (
 	_ store.BatchJoiner      = (*Store)(nil)
 )
 
-// Store keeps records in a SQLite database. Its methods may be called
-// concurrently; one at a time writes, and readers go on meanwhile.
+// Store keeps records in a SQLite database. Its methods may be called concurrently;
+// one call writes at a time, and readers do not wait for it.
 type Store struct {
 	db *sql.DB
-	// gate holds the process's one right to write. It is taken before a
-	// connection is, so that those who wait hold none.
+	// gate holds the process's right to write. It is taken before a connection is,
+	// so that waiting callers hold none.
 	gate chan struct{}
 
 	preparing sync.Mutex
@@ -44,18 +43,17 @@ type Store struct {
 	commitBound time.Duration
 }
 
-// New returns a store of the tables in db, which migrate.SQLite makes. It does
-// not use db yet: an error of the database is told by the first call. The
-// database stays the caller's, who closes it when the store is not used any
-// more. Records survive a power loss only if db's connections have synchronous FULL, as
-// those of [Open] do; the engine rejects other settings unless its options accept the
-// loss. Transactions of db are begun by BeginTx:
-// into one that was begun as text, on a connection that is then given back, the store
-// would write without knowing.
+// New returns a store of the tables in db, which migrate.SQLite creates. It does
+// not use db yet: the first call returns an error of the database. The caller
+// closes db when the store is no longer used. Records survive a power loss only if
+// db's connections have synchronous FULL, as those of [Open] do; the engine rejects
+// other settings unless its options accept the loss. Begin transactions of db with
+// BeginTx. If a transaction is begun by a text statement and its connection goes
+// back to the pool, the store would write into it.
 //
-// db needs at least two connections (SetMaxOpenConns): with one, a function that reads by
-// db within its transaction waits for itself for ever, which Semel cannot see, and other
-// calls wait until they are told semel.ErrUnavailable.
+// db needs at least two connections (SetMaxOpenConns). With one, a function that
+// reads with db within its transaction waits for itself for ever, which Semel
+// cannot detect, and other calls wait until they get semel.ErrUnavailable.
 func New(db *sql.DB) *Store {
 	return &Store{
 		db: db, gate: make(chan struct{}, 1), patience: patience, commitBound: commitBound,

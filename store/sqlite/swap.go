@@ -9,11 +9,11 @@ import (
 	"github.com/semelgo/semel/store"
 )
 
-// Swap applies all changes in one transaction, and one change in one statement. If
-// the database is locked by somebody else for two seconds, all of them are Busy.
-// It fails as a whole, and then has written nothing, when ctx is done before the
-// commit or, of one change, before the statement, when the batch is larger than
-// MaxBatch, or when it names an ID twice.
+// Swap applies all changes in one transaction, and a single change in one
+// statement. If another connection locks the database for two seconds, all changes
+// are Busy. Swap fails as a whole, and has then written nothing, if ctx ends before
+// the commit or, for a single change, before the statement, if the batch is larger
+// than MaxBatch, or if it has a duplicate ID.
 func (s *Store) Swap(ctx context.Context, changes []store.Change) ([]store.SwapResult, error) {
 	if err := checkBatch(ctx, changes); err != nil {
 		return nil, err
@@ -24,7 +24,7 @@ func (s *Store) Swap(ctx context.Context, changes []store.Change) ([]store.SwapR
 		return answers, nil
 	case len(changes) == 1 && s.hasRoom():
 		answer, err := s.swapAlone(ctx, &changes[0])
-		if !errors.Is(err, errTogether) {
+		if !errors.Is(err, errNeedsTx) {
 			answers[0] = answer
 			return answers, err
 		}
@@ -33,9 +33,9 @@ func (s *Store) Swap(ctx context.Context, changes []store.Change) ([]store.SwapR
 }
 
 // SwapTx is Swap within tx, a transaction of the *sql.DB that New was given. A
-// transaction that has read before it writes for the first time can find that
-// somebody else has written meanwhile; it then fails, for good: begin it
-// immediate, as the connections of [Open] do.
+// transaction that reads before its first write can find that another connection
+// has written meanwhile; it then fails for good. Begin it immediate, as connections
+// of [Open] do.
 func (s *Store) SwapTx(ctx context.Context, tx *sql.Tx, changes []store.Change) ([]store.SwapResult, error) {
 	if tx == nil {
 		return nil, errors.New("swap: the transaction is nil")
@@ -60,7 +60,7 @@ func (s *Store) SwapTx(ctx context.Context, tx *sql.Tx, changes []store.Change) 
 	}
 }
 
-// busy says of all that were not refused that nothing is known.
+// busy marks all results without an error as Busy.
 func busy(answers []store.SwapResult) []store.SwapResult {
 	for i := range answers {
 		answers[i] = store.SwapResult{Err: answers[i].Err, Busy: answers[i].Err == nil}
@@ -68,13 +68,13 @@ func busy(answers []store.SwapResult) []store.SwapResult {
 	return answers
 }
 
-// readsTime is from how many changes on it pays to read the time once for all.
+// readsTime is the number of changes from which reading the time once is faster.
 const readsTime = 8
 
-// swapAll answers each change that has no answer yet. On an error the
-// transaction is not to be committed.
+// swapAll makes each change that has no result yet. After an error the transaction
+// must not be committed.
 func (s *session) swapAll(ctx context.Context, changes []store.Change, answers []store.SwapResult) error {
-	ctx = unending(ctx)
+	ctx = withoutEnd(ctx)
 	if err := s.readTime(ctx, len(changes)); err != nil {
 		return err
 	}
@@ -95,7 +95,7 @@ func (s *session) swapAll(ctx context.Context, changes []store.Change, answers [
 	return nil
 }
 
-// readTime reads the time for n changes, once, if they are enough.
+// readTime reads the time once, if n changes are enough.
 func (s *session) readTime(ctx context.Context, n int) error {
 	if n < readsTime || s.at != nil {
 		return nil
@@ -117,7 +117,7 @@ func (s *session) swap(ctx context.Context, c *store.Change) (store.SwapResult, 
 		return store.SwapResult{Token: c.To.Token}, nil
 	}
 	answer, err := s.get(ctx, c.To.ID)
-	if err == nil && answer.Token == c.To.Token { // asked again
+	if err == nil && answer.Token == c.To.Token { // the change is repeated
 		answer.Record = nil
 	}
 	return answer, err

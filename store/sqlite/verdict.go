@@ -9,9 +9,9 @@ import (
 	"github.com/semelgo/semel/store"
 )
 
-// rollBack ends the transaction, which is there, because of cause. SQLite may
-// have done so already, because the last change could not be written; then too
-// nothing was committed.
+// rollBack rolls the open transaction back because of cause. SQLite may have done
+// so already, because it could not write the last change; then nothing was
+// committed either.
 func (t *transaction) rollBack(ctx context.Context, cause error) (store.Verdict, error) {
 	if err := t.undo(ctx); err == nil {
 		return store.NotCommitted, cause
@@ -19,8 +19,8 @@ func (t *transaction) rollBack(ctx context.Context, cause error) (store.Verdict,
 	return t.find(ctx, true), cause
 }
 
-// gone ends a transaction whose savepoint could not be closed: it is not there,
-// or a statement of the handler's is still open.
+// gone ends a transaction whose savepoint could not be released: the transaction
+// has ended, or a statement of the handler is still open.
 func (t *transaction) gone(ctx context.Context, closing error, last *store.Change, failed error) (store.Verdict, error) {
 	err := t.undo(ctx)
 	if err == nil && IsBusy(closing) {
@@ -37,11 +37,11 @@ func (t *transaction) gone(ctx context.Context, closing error, last *store.Chang
 	}
 }
 
-// find says what became of a transaction that is over. Its mark stands if it was
-// committed: then somebody else has done so, because the last change takes the
-// mark away. Otherwise it was rolled back, but what the handler wrote afterwards
-// was committed one by one. A driver that counts commits says whether there were
-// any; with others, a handler that stopped is taken at its word.
+// find finds out how a transaction ended. If its mark exists, the handler has
+// committed it, because the last change removes the mark. Otherwise it was rolled
+// back, but later writes of the handler were committed one by one. A driver that
+// counts commits shows whether there were any; with other drivers, the store
+// assumes none if the handler had stopped.
 func (t *transaction) find(ctx context.Context, stopped bool) store.Verdict {
 	none, known := t.commits.none(t.conn)
 	result, err := t.conn.ExecContext(context.WithoutCancel(ctx), sqlUnmark, t.mark)
@@ -61,13 +61,13 @@ func (t *transaction) find(ctx context.Context, stopped bool) store.Verdict {
 	}
 }
 
-// counter is a driver's connection that knows SQLite's data version, which
-// changes with every commit, also with those of the connection itself.
+// counter is a driver's connection that has SQLite's data version, which changes
+// with every commit, including the connection's own.
 type counter interface {
 	FileControlDataVersion(database string) (uint32, error)
 }
 
-// commits is a count of them, if the driver has it.
+// commits is a number of commits, if the driver counts them.
 type commits struct {
 	count uint32
 	known bool

@@ -12,19 +12,19 @@ import (
 	"github.com/semelgo/semel/store"
 )
 
-// writer is a transaction that has the write lock, and the connection it runs
-// on. It gives both back when it commits, or by leave.
+// writer is a transaction with the write lock, and its connection. A commit or
+// leave releases both.
 type writer struct {
 	session
 
 	store *Store
 	conn  *sql.Conn
 	over  bool // no transaction is open
-	left  bool // everything is given back, or COMMIT will do so
+	left  bool // everything is released, or COMMIT will release it
 }
 
-// begin waits for the right to write: the process's, a connection, the
-// database's lock, which first takes. It gives up with ErrBusy.
+// begin waits for the process's right to write, for a connection, and for the
+// database's lock, which the first statement takes. It gives up with ErrBusy.
 func (s *Store) begin(ctx context.Context, first verb, args ...any) (*writer, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -68,8 +68,9 @@ func (w *writer) open(ctx context.Context, first verb, args []any) error {
 	return w.lockAgain(ctx, first, args...)
 }
 
-// lockAgain tries to take the write lock until ctx ends. A lock that it got is kept, also
-// if ctx has ended meanwhile: then the machine was slow, and nothing was in the way.
+// lockAgain tries to take the write lock until ctx ends. It keeps a lock that it
+// got after the end of ctx: the machine was slow, and no other connection had the
+// lock.
 func (w *writer) lockAgain(ctx context.Context, first verb, args ...any) error {
 	for wait := time.Millisecond; ; wait = min(2*wait, 50*time.Millisecond) {
 		err := w.lock(ctx, first, args)
@@ -82,8 +83,8 @@ func (w *writer) lockAgain(ctx context.Context, first verb, args ...any) error {
 	}
 }
 
-// lock begins the transaction with a statement that writes. It neither ends nor
-// breaks off with ctx.
+// lock begins the transaction with a writing statement. The end of ctx does not
+// interrupt it.
 func (w *writer) lock(ctx context.Context, first verb, args []any) error {
 	tx, err := w.conn.BeginTx(context.WithoutCancel(ctx), nil)
 	if err != nil {
@@ -108,7 +109,7 @@ func pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// undo rolls back. Without an error it is certain that nothing was committed.
+// undo rolls back. Without an error, nothing was committed.
 func (w *writer) undo(ctx context.Context) error {
 	w.over = true
 	err := w.tx.Rollback()
@@ -118,24 +119,24 @@ func (w *writer) undo(ctx context.Context) error {
 	return err
 }
 
-// clear makes sure that the connection is in no transaction, whoever has ended
-// the one it had. It reports whether that is certain.
+// clear ensures that the connection is in no transaction, whichever statement has
+// ended it. It reports whether that is certain.
 func (w *writer) clear(ctx context.Context) bool {
 	_, err := w.conn.ExecContext(context.WithoutCancel(ctx), rollBack)
-	if err == nil || codeOf(err)&primary == codeError { // there is none
+	if err == nil || codeOf(err)&primary == codeError { // there is no transaction
 		return true
 	}
 	w.discard()
 	return false
 }
 
-// discard keeps a connection in an unknown state from being used again.
+// discard closes a connection in an unknown state.
 func (w *writer) discard() {
 	_ = w.conn.Raw(func(any) error { return driver.ErrBadConn })
 }
 
-// commit tells what is known once the COMMIT has answered, or has not within its
-// bound. It goes on after that, and keeps the right to write until it is done.
+// commit returns the verdict after COMMIT, or Unknown after its time limit. COMMIT
+// then goes on, and keeps the right to write until it has ended.
 func (w *writer) commit(ctx context.Context) (store.Verdict, error) {
 	type answer struct {
 		verdict store.Verdict
@@ -170,22 +171,22 @@ func (w *writer) finish(ctx context.Context) (store.Verdict, error) {
 	return store.Unknown, err
 }
 
-// leave rolls back what was not committed, also when its owner panicked.
+// leave rolls uncommitted writes back, also after a panic.
 func (w *writer) leave(ctx context.Context) {
 	if w.left {
 		return
 	}
 	w.left = true
 	if !w.over {
-		_ = w.undo(ctx) // nobody is left to be told
+		_ = w.undo(ctx) // no caller is left for the error
 	}
 	w.release()
 }
 
-// release gives back the connection and the process's right to write.
+// release releases the connection and the process's right to write.
 func (w *writer) release() {
 	if w.conn != nil {
-		w.conn.Close() // it goes back to the pool, or is discarded already
+		w.conn.Close() // it goes back to the pool, or was discarded
 	}
 	<-w.store.gate
 }

@@ -8,32 +8,31 @@ import (
 	"github.com/semelgo/semel/store"
 )
 
-// First claims that come together are made by one statement, openMany or openFew at
-// a time: half of what a statement costs is not its row.
+// First claims of a batch are made by one statement, openMany or openFew at a time:
+// half of a statement's cost does not depend on its rows.
 const (
 	openMany = 16
 	openFew  = 4
 )
 
-// openAll is the statement that opens n records, in a transaction that has read the
-// time. Those that are there already are left as they are. When SQLite refuses one,
-// what the statement has done until then is not undone (OR FAIL): to be able to, it
-// would copy every page.
+// openAll is the statement that creates n records, in a transaction that has read
+// the time. It does not change existing records. If SQLite refuses a record,
+// earlier records of the statement are not undone (OR FAIL), because undoing would
+// require a copy of every page.
 func openAll(n int) string {
 	const one = `(?1, ?1, 2, 1, ?, ?1 + ?, 0, ?, ?, ?, ?, coalesce(?, x''), 0, NULL, x'', x'')`
 	return `INSERT OR FAIL ` + into + `VALUES ` + strings.Repeat(one+", ", n-1) + one + orNothing
 }
 
-// errApart says that SQLite has refused one of the claims that were made together.
-// The transaction is to be rolled back: the one may have been refused by a trigger that
-// came after its row, which stands.
-var errApart = errors.New("semel/sqlite: not together")
+// errBatchRefused means that SQLite refused one of the claims in a statement. The
+// transaction must be rolled back: a trigger after the row's insert may have
+// refused it, and the row exists.
+var errBatchRefused = errors.New("semel/sqlite: not together")
 
-// openTogether makes first claims, and answers those that it has made or found
-// something in the way of. It leaves to be made one by one what is fewer than
-// openFew.
-func (s *session) openTogether(ctx context.Context, changes []store.Change, answers []store.SwapResult) error {
-	ctx = unending(ctx)
+// openBatch makes first claims, and sets the results of those that it has made
+// or that conflict. It leaves fewer than openFew claims to single statements.
+func (s *session) openBatch(ctx context.Context, changes []store.Change, answers []store.SwapResult) error {
+	ctx = withoutEnd(ctx)
 	if len(changes) < readsTime {
 		return nil
 	}
@@ -54,7 +53,7 @@ func (s *session) openTogether(ctx context.Context, changes []store.Change, answ
 		err := s.openSome(ctx, v, changes, all[:n], answers)
 		switch {
 		case isRefusal(err):
-			return errApart
+			return errBatchRefused
 		case err != nil:
 			return err
 		}
@@ -64,7 +63,7 @@ func (s *session) openTogether(ctx context.Context, changes []store.Change, answ
 }
 
 // openSome makes some of the changes by one statement. If it has not made all, it
-// reads what stands: an owner of ours is our own claim.
+// reads the current records: a record with our owner is our own claim.
 func (s *session) openSome(ctx context.Context, v verb, changes []store.Change, some []int, answers []store.SwapResult) error {
 	args := append(s.args[:0], s.at)
 	for _, i := range some {

@@ -5,8 +5,8 @@ import (
 	"fmt"
 )
 
-// There is one lock for all who write, and those who wait for it have no queue. So
-// what is asked again and again, and mostly for nothing, first looks without it.
+// All writers share one lock, and waiting for it is not fair. So calls that often
+// find nothing to do first look without the lock.
 const (
 	sqlAnyWaits = `SELECT EXISTS (SELECT 1 FROM semel_records INDEXED BY semel_queue
 WHERE state = 1 AND operation = ? AND priority IN (-4, -3, -2, -1, 0, 1, 2, 3, 4) AND due <= ` + now + `)`
@@ -14,9 +14,9 @@ WHERE state = 1 AND operation = ? AND priority IN (-4, -3, -2, -1, 0, 1, 2, 3, 4
 	sqlAnyExpired = `SELECT EXISTS (SELECT 1 FROM semel_records WHERE ` + purgeable + `)`
 )
 
-// any tells whether there is, or may be, something for a verb to find. Without WAL
-// a reader can find the database locked, and in a pool of one the connection that
-// it needs can be its own caller's.
+// any reports whether a verb may find something to do. Without WAL, a reader can
+// find the database locked, and in a pool of one connection its own caller may hold
+// the connection; any then returns true.
 func (s *Store) any(ctx context.Context, v verb, args ...any) (bool, error) {
 	all, err := s.statements(ctx)
 	if err != nil {

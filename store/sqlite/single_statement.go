@@ -11,19 +11,19 @@ import (
 	"github.com/semelgo/semel/store"
 )
 
-// errTogether says that a change is to be made in a transaction, as several are.
-var errTogether = errors.New("semel/sqlite: not in one statement")
+// errNeedsTx means that a change must be made in a transaction.
+var errNeedsTx = errors.New("semel/sqlite: not in one statement")
 
-// hasRoom reports whether a connection is to be had at once. A statement by itself
-// cannot give up waiting for one and be sure that it is not made later.
+// hasRoom reports whether a connection is available at once. A single statement
+// cannot give up waiting for one with the certainty that it is not executed later.
 func (s *Store) hasRoom() bool {
 	stats := s.db.Stats()
 	return stats.MaxOpenConnections == 0 || stats.InUse < stats.MaxOpenConnections
 }
 
-// swapAlone makes one change by one statement, which SQLite commits by itself: a
-// caller who is alone pays for no transaction around it. What it is told when the
-// change was not made, it reads afterwards.
+// swapAlone makes one change by one statement, which SQLite commits by itself. That
+// saves the statements of a transaction. If the change was not made, it reads the
+// current record afterwards.
 func (s *Store) swapAlone(ctx context.Context, c *store.Change) (store.SwapResult, error) {
 	all, err := s.statements(ctx)
 	switch {
@@ -44,12 +44,12 @@ func (s *Store) swapAlone(ctx context.Context, c *store.Change) (store.SwapResul
 	case err != nil:
 		return store.SwapResult{}, s.fault(ctx, "swap", err)
 	}
-	return s.standsInstead(ctx, c)
+	return s.currentInstead(ctx, c)
 }
 
-// standsInstead reads why c was not made. If what c asks for stands now, another
-// process has written in between.
-func (s *Store) standsInstead(ctx context.Context, c *store.Change) (store.SwapResult, error) {
+// currentInstead reads why c was not made. If the current record has c's token,
+// another process has made the same change in between.
+func (s *Store) currentInstead(ctx context.Context, c *store.Change) (store.SwapResult, error) {
 	answers, err := s.Get(ctx, []store.ID{c.To.ID})
 	if err != nil {
 		return store.SwapResult{}, fmt.Errorf("swap: %w", err)
@@ -57,16 +57,16 @@ func (s *Store) standsInstead(ctx context.Context, c *store.Change) (store.SwapR
 	answer := answers[0]
 	switch {
 	case answer.Busy:
-	case answer.Token == c.To.Token: // asked again
+	case answer.Token == c.To.Token: // the change is repeated
 		answer.Record = nil
 	case answer.Token == c.If && !c.IfDue:
-		return answer, errTogether
+		return answer, errNeedsTx
 	}
 	return answer, nil
 }
 
-// execAlone takes the right to write for one statement. It gives up with ErrBusy;
-// then, and when SQLite refuses the statement, nothing was written.
+// execAlone takes the right to write for one statement. It gives up with ErrBusy.
+// After ErrBusy, and if SQLite refuses the statement, nothing was written.
 func (s *Store) execAlone(ctx context.Context, stmt *sql.Stmt, args []any) (made int64, err error) {
 	if err := ctx.Err(); err != nil {
 		return 0, err
@@ -93,7 +93,7 @@ func (s *Store) execAlone(ctx context.Context, stmt *sql.Stmt, args []any) (made
 				return a.made, a.err
 			}
 		case <-bound.C:
-			go func() { <-answers; <-s.gate }() // it goes on, and has the right until it is done
+			go func() { <-answers; <-s.gate }() // the statement goes on, and keeps the right until it has ended
 			return 0, fmt.Errorf("no answer to the statement: %w", context.DeadlineExceeded)
 		}
 		if pause(wait, rest) != nil {
@@ -103,14 +103,14 @@ func (s *Store) execAlone(ctx context.Context, stmt *sql.Stmt, args []any) (made
 	}
 }
 
-// execAnswer is how many rows a statement has changed.
+// execAnswer is the number of changed rows, or the error.
 type execAnswer struct {
 	made int64
 	err  error
 }
 
 func execUnending(ctx context.Context, stmt *sql.Stmt, args []any) execAnswer {
-	result, err := stmt.ExecContext(unending(ctx), args...)
+	result, err := stmt.ExecContext(withoutEnd(ctx), args...)
 	if err != nil {
 		return execAnswer{err: err}
 	}
