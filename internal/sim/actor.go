@@ -7,9 +7,10 @@ import (
 	"github.com/semelgo/semel"
 )
 
-// actor is a coroutine that stops before every call it makes, and goes on when the
-// scheduler says so: most are a process each. What it does next depends on nothing but
-// the answers it got, so that their digest stands for its state.
+// actor is a coroutine that stops before every call and continues when the
+// scheduler says so. Most actors are a process of their own. The next step of
+// an actor depends only on the results that it has received, so their digest
+// represents its state.
 type actor struct {
 	w     *world
 	index int
@@ -19,7 +20,7 @@ type actor struct {
 	co     *coroutine
 	proc   *process
 	engine *semel.Engine[*Tx]
-	shares bool   // its process with others who do, if the plan says so
+	shares bool   // in plans with Shared, it shares one process with the others
 	task   string // it does for the others of its process, if it helps
 	cancel context.CancelFunc
 	joined int // when it began to wait for others
@@ -38,7 +39,7 @@ type actor struct {
 	callCount     int  // number of calls so far
 	since         int  // the ages that had passed when it asked
 	unknownCommit bool // one of its commits had no answer
-	taken         bool // somebody took its attempt over
+	taken         bool // another actor took over its attempt
 }
 
 type status uint8
@@ -51,7 +52,7 @@ const (
 
 type actorKey struct{}
 
-// actorOf is the actor whose call ctx comes from.
+// actorOf returns the actor of a call's context.
 func actorOf(ctx context.Context) *actor {
 	a, _ := ctx.Value(actorKey{}).(*actor)
 	return a
@@ -82,15 +83,15 @@ func (a *actor) resume() {
 	}
 }
 
-// end is the last thing the coroutine does. A panic is a finding.
+// end runs at the end of the coroutine. A panic is a violation.
 func (a *actor) end() {
 	if p := recover(); p != nil && p != any(errGhost) {
 		a.w.fail("panic", "%s panics: %v\n%s", a.name, p, debug.Stack())
 	}
 }
 
-// call waits before a call until the scheduler lets it through, and returns what
-// becomes of it.
+// call waits before a call until the scheduler continues the actor. It returns
+// the result of the call.
 func (a *actor) call(o op) callResult {
 	switch {
 	case a.status == statusDead:
@@ -109,10 +110,10 @@ func (a *actor) call(o op) callResult {
 	return a.callResult
 }
 
-// moved tells whether the actor has made its first call.
+// moved reports whether the actor has made its first call.
 func (a *actor) moved() bool { return a.history != digestSeed || a.status != statusReady }
 
-// note adds an answer to what the actor knows.
+// note adds a received result to the actor's history.
 func (a *actor) note(x uint64) { a.history = a.history.add(x) }
 
 func (a *actor) digest(d digest) digest {

@@ -9,13 +9,12 @@ import (
 	"github.com/semelgo/semel/store"
 )
 
-// Batch is statements that are handed over together, as this store knows them: the
-// effects that they write.
+// Batch holds the effects that the statements of a DoBatch write.
 type Batch struct{ effects []effect }
 
 var _ store.Batcher[*Batch] = (*Store)(nil)
 
-// handOver is the function of a caller that hands its statements over.
+// batchFunction is the function of a DoBatch: it returns its statements.
 func (a *actor) batchFunction(ctx context.Context) (string, *Batch, error) {
 	value, g := a.stamp(), a.grantOf(ctx)
 	a.w.noteBegun(g)
@@ -25,7 +24,7 @@ func (a *actor) batchFunction(ctx context.Context) (string, *Batch, error) {
 	return value, &Batch{effects: []effect{{grant: g, value: value}}}, nil
 }
 
-// mayRefuse is the operation itself saying no, when the scheduler has it so.
+// mayRefuse returns an error of the operation if the scheduler chooses one.
 func (a *actor) mayRefuse(g grant, value string) error {
 	h := a.refusal()
 	if h == resultRefused {
@@ -67,16 +66,16 @@ func (s *Store) AtomicBatch(_ context.Context, change store.Change, hold bool, b
 	}
 }
 
-// runsNow tells whether the change of a batch can be made now, so that its statements
-// are run.
+// canRun reports whether the change of a batch can be applied now, so that its
+// statements run.
 func (w *world) canRun(s *session) bool { return !w.isBlocked(s) && w.rows[s.row].mayChange(s.change) }
 
-// keptOff tells whether others keep a batch off its record.
+// isBlocked reports whether other transactions block a batch.
 func (w *world) isBlocked(s *session) bool {
 	return w.writer(s.row, s) != nil || s.wants && w.holder(s.row, s) != nil
 }
 
-// sent is what the server answers to a batch.
+// batchResult returns the server's answer to a batch.
 func (a *actor) batchResult(tx *session, h callResult) (answer store.SwapResult, verdict store.Verdict, err error) {
 	w := a.w
 	runs, busy := w.canRun(tx), w.isBlocked(tx)

@@ -8,11 +8,11 @@ import (
 	"github.com/semelgo/semel/store"
 )
 
-// someAge is more than half of what an engine's memory may be old, so that two of
-// them are all of it.
+// halfAge is a little more than half of the maximum age of a cache entry, so
+// that two of them exceed it.
 const halfAge = lease/2 + lease/10
 
-// age lets what is remembered get older, everywhere.
+// age makes the entries of all caches older.
 func (w *world) age() {
 	w.ages++
 	for _, p := range w.processes {
@@ -25,8 +25,8 @@ func (w *world) age() {
 	}
 }
 
-// rest lets time pass before the next asking: those that memory answers make no call.
-// Those who come later rest before the first one too.
+// pause lets time pass before the next call: a cache answers without any store
+// call. Late callers pause before their first call too.
 func (a *actor) pause() {
 	p := &a.w.stage.plan
 	later := a.index >= len(p.Callers)-p.LateCallers
@@ -35,7 +35,7 @@ func (a *actor) pause() {
 	}
 }
 
-// gone notes that what was final stands no longer.
+// markReplaced records that a final record is no longer current.
 func (w *world) markReplaced(r *row) {
 	for i := range w.endings {
 		if e := &w.endings[i]; e.token == r.rec.Token && !e.replaced {
@@ -50,7 +50,8 @@ func (w *world) purge(r *row) {
 	r.purge()
 }
 
-// recalls sees what a caller was told: of itself, or by the memory of its engine.
+// checkCached checks the age of a response. The response came from the cache if
+// the call added nothing to the actor's history.
 func (a *actor) checkCached(memory bool) {
 	t := a.response
 	final := t.kind == responseReplay || t.kind == responseFailed
@@ -67,8 +68,8 @@ func (a *actor) checkCached(memory bool) {
 	}
 }
 
-// tooOld tells whether all that can have been told stood no longer when twice
-// someAge passed that was over when its caller asked.
+// isStale reports whether every stored outcome that the response can come from
+// was replaced at least twice halfAge before the call.
 func (w *world) isStale(t response, since int) bool {
 	text, _ := json.Marshal(t.value)
 	old := false
@@ -83,7 +84,8 @@ func (w *world) isStale(t response, since int) bool {
 	return old
 }
 
-// memoryDigest covers what engines remember, and what may be told from it.
+// memoryDigest covers the caches of the engines, and the ages that decide what
+// they may return.
 func (w *world) memoryDigest(d digest) digest {
 	for _, e := range w.endings {
 		d = d.add(uint64(e.token.State)).add(w.ownerNumber(e.token.Owner)).flag(e.replaced).add(uint64(w.ages - e.since))

@@ -12,19 +12,19 @@ import (
 type Violation struct {
 	Invariant string
 	Text      string
-	// Replay repeats the run: give it to Replay, or to the program's -replay.
+	// Replay repeats the run: it is an argument for Replay and for the program's -replay.
 	Replay string
-	// Trace tells the run step by step.
+	// Trace has a line for each step of the run.
 	Trace []string
 }
 
-// String tells the violation, how to repeat it, and the run.
+// String returns the violation, its replay line and its trace.
 func (v *Violation) String() string {
 	return fmt.Sprintf("%s is broken: %s\nreplay: %s\n%s", v.Invariant, v.Text, v.Replay, strings.Join(v.Trace, "\n"))
 }
 
-// fail reports that an invariant is broken. The first one of a run counts, and
-// only those that the exploration was asked to watch.
+// fail reports a broken invariant. Only the first one of a run counts, and only
+// watched invariants do.
 func (w *world) fail(invariant, format string, args ...any) {
 	if w.found == nil && w.stage.watches(invariant) {
 		w.found = &Violation{Invariant: invariant, Text: fmt.Sprintf(format, args...)}
@@ -42,7 +42,7 @@ type ending struct {
 	since      int  // cache ages that had passed then
 }
 
-// judge sees every change of a record as it is made.
+// checkChange checks the invariants for each change of a record.
 func (w *world) checkChange(actor int, before, after *row) {
 	from, to := before.rec.Token, after.rec.Token
 	if after.isCancelRequest {
@@ -77,7 +77,7 @@ func (w *world) checkChange(actor int, before, after *row) {
 	w.markChange(actor, before, after)
 }
 
-// judgeBeat sees a lease renewed.
+// checkRenewal checks the renewal of a lease.
 func (w *world) checkRenewal(actor int, before *row) {
 	if !w.leads(actor, before) {
 		w.fail("I7", "%s renews the lease of %s", w.actors[actor].name, w.token(before.rec.Token))
@@ -87,8 +87,8 @@ func (w *world) checkRenewal(actor int, before *row) {
 	}
 }
 
-// leads tells whether the attempt that stands is the actor's own, or was until
-// somebody else noted a doubt about it.
+// leads reports whether the actor leads the current attempt. It also does so
+// after another actor has set the record to InDoubt.
 func (w *world) leads(actor int, r *row) bool {
 	if r.rec.State == store.InProgress {
 		return w.ownerActor(r.rec.Owner) == actor
@@ -122,9 +122,9 @@ func (w *world) checkClaim(actor int, before, after *row) {
 	}
 }
 
-// judgeStranger sees a change of an unfinished record by somebody who does not
-// lead it. Expiry allows takeover, requeue and doubt; evidence allows healing;
-// a person may resolve a doubt. All of them draw a new owner.
+// checkNonLeader checks a change of an unfinished record by an actor that does
+// not lead it. Expiry allows takeover, requeue and doubt. Evidence allows
+// healing. An operator may resolve a doubt. Each of them draws a new owner.
 func (w *world) checkNonLeader(actor int, before, after *row) {
 	from, to := before.rec.Token, after.rec.Token
 	a := w.actors[actor]
@@ -144,7 +144,7 @@ func (w *world) checkNonLeader(actor int, before, after *row) {
 	}
 }
 
-// judgeEnding sees an outcome recorded.
+// checkFinal checks an outcome when it is recorded.
 func (w *world) checkFinal(actor int, r *row) {
 	w.endings = append(w.endings, ending{
 		row: w.indexOf(r.id), epoch: r.epoch, token: r.rec.Token, attempt: r.rec.Attempt, state: r.rec.State, outcome: r.rec.Outcome,
@@ -157,11 +157,11 @@ func (w *world) checkFinal(actor int, r *row) {
 	}
 }
 
-// judgeEffect sees an effect happen.
+// checkEffect checks an effect when it happens.
 func (w *world) checkEffect(e effect) {
 	g, ok := w.granted(grant{row: e.row, attempt: e.attempt, owner: e.owner})
 	if w.stage.mode.shape.inline() {
-		return // nothing was granted before: the effect and its record are one
+		return // no claim precedes the effect: it commits together with its record
 	}
 	if !ok || g.actor != e.actor {
 		w.fail("I11", "%s has an effect as attempt %d, which it was never granted", w.actors[e.actor].name, e.attempt)

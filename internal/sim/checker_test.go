@@ -9,8 +9,8 @@ import (
 	"github.com/semelgo/semel/store"
 )
 
-// atLeastOncePlan has one caller whose function runs, whose lease ends, and
-// another one who runs it again: lawful under AtLeastOnce, and nowhere else.
+// atLeastOncePlan has a caller whose lease expires after its effect, and a
+// second caller that runs the function again. Only AtLeastOnce allows this.
 func atLeastOncePlan() Plan {
 	return Plan{Name: "broken/promise", Mode: "atleastonce", Callers: "xx", Budget: Budget{Crashes: 1, Expiries: 1}}
 }

@@ -5,11 +5,12 @@ import (
 	"strings"
 )
 
-// digits write one choice each in a script.
+// digits write a script: one digit for each choice.
 const digits = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
-// chooser walks through every combination of choices: it follows a script, then
-// takes the first way at each new point, and next moves on like an odometer.
+// chooser enumerates all combinations of choices. It follows its script and
+// takes the first option at each new point; next advances the script like an
+// odometer.
 type chooser struct {
 	script  []uint8 // the way taken at each point so far
 	options []uint8 // how many there were
@@ -17,9 +18,9 @@ type chooser struct {
 	astray  bool // the script does not fit the run
 }
 
-// choose returns which of n options to go on. A point with one way is no choice
-// and is not written down. A script that asks for a way that is not there goes
-// astray: it takes the first.
+// choose returns one of n options. A point with one option is not in the
+// script. If the script names an option that does not exist, the chooser is
+// astray and takes the first option.
 func (c *chooser) choose(n int) int {
 	if n <= 1 {
 		return 0
@@ -39,11 +40,11 @@ func (c *chooser) choose(n int) int {
 	return event
 }
 
-// fresh tells whether the next choice is one that no earlier run has made.
+// fresh reports whether no earlier run has made the next choice.
 func (c *chooser) fresh() bool { return c.pos >= len(c.script) }
 
-// next moves to the next combination, and tells whether there is one. It may be
-// called with points ahead of where the run stopped: those are dropped.
+// next advances to the next combination and reports whether there is one.
+// Points after the end of the last run are dropped.
 func (c *chooser) next() bool {
 	last := c.pos - 1
 	for last >= 0 && c.script[last]+1 >= c.options[last] {
@@ -69,7 +70,7 @@ func formatScript(script []uint8) string {
 	return strings.TrimRight(b.String(), digits[:1])
 }
 
-// read is the script that was written as text.
+// parseScript parses a formatted script.
 func parseScript(text string) ([]uint8, error) {
 	script := make([]uint8, 0, len(text))
 	for i, r := range text {

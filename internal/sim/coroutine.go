@@ -2,9 +2,9 @@ package sim
 
 import "iter"
 
-// coroutine runs one piece of work after another, in turns with whoever resumes
-// it. It is kept from run to run: a new one for each would have to grow its
-// stack anew each time.
+// coroutine runs one function after another. Each resume continues the function
+// until it yields. Coroutines are kept from run to run, because a new one would
+// have to grow its stack again.
 type coroutine struct {
 	work  func()
 	yield func(ended bool) bool
@@ -26,7 +26,8 @@ func newCoroutine() *coroutine {
 	return co
 }
 
-// resume lets the work go on until it yields, and tells whether it has ended.
+// resume continues the function until it yields. It reports whether the
+// function has ended.
 func (co *coroutine) resume() bool {
 	ended, _ := co.next()
 	return ended

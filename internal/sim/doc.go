@@ -1,90 +1,91 @@
-// Package sim explores Semel's protocol exhaustively. It runs the real engine,
-// not a model of it: callers, workers, sweepers, purgers and people are coroutines
-// that stop before every call they make to a store or to the world outside, and a
-// scheduler decides, at each stop, who goes on and what goes wrong. Every
-// order of the steps, with every fault that the budget allows, is run once;
-// after each step the invariants are checked against what is really true.
+// Package sim explores Semel's protocol exhaustively. It runs the real engine, not a
+// model of it. Callers, workers, sweepers, purgers and operators are coroutines, called
+// actors. An actor stops before every call to a store or to a receiver of effects. At
+// each stop, a scheduler decides which actor continues and which fault occurs. Every
+// order of the calls, with every fault that the budget allows, is run once. After each
+// step the invariants are compared with the true state.
 //
-// A run that breaks an invariant is shortened, told step by step, and given as
-// one line that repeats it:
+// A run that breaks an invariant is shortened. The explorer prints its steps, and a
+// line that repeats it:
 //
 //	go run ./internal/sim/cmd/explore -replay 'leased/faults:00843'
 //
-// # What may happen
+// # Events
 //
-// An actor goes on with its call; the call never arrives, or its answer is lost,
-// or it arrives late; a commit is refused, or given up for others, or has no answer
-// and is decided later, with its last statement carried out or still on its way;
-// an actor dies; a lease ends; its leader renews it all the same; what waits is
-// due; a retention ends; the receiver of an effect refuses it. Time does not pass
-// otherwise, and no timer of the engine goes off: the heartbeats of callers are
-// made by the scheduler, those of workers by the workers, and waiting followers are
-// not explored. A leader that polls a busy record is modelled as waiting for it. A
-// Swap of several records is carried out one after the other, and others may come
-// between; a Dequeue is one step. Who goes first of what waits is not modelled.
+// An actor's call is executed, or it is lost, or its reply is lost, or it arrives late.
+// A commit is rolled back, or aborted because of a conflict, or it has no reply: then it
+// is decided later, and its last statement has been executed or is still in flight. An
+// actor dies. A lease expires; its leader renews it although it has expired. A pending
+// record becomes due. A retention ends. The receiver of an effect rejects it.
 //
-// Most actors are a process each. In plans that have callers together, these share
-// an engine, and their changes go to the store together, through the lane that the
-// engine really uses: who asks for the others, and who gives back what a caller left
-// behind that gave up, are actors of their own, that go on, lose a reply and die as
-// others do. Such a batch is one step: all of it arrives or nothing, and an answer
-// that is lost is lost to all. A caller gives up only while its claim is on its way.
-// In these processes what is recorded late is explored too, in others it is given
-// up. Callers of one key share a process only under Heal, where nobody follows
-// without asking. One batch is under way at a time, and how many wait is not
-// bounded.
+// Time does not pass in other ways, and no timer of the engine fires: the scheduler
+// sends the heartbeats of callers, and workers send their own. Waiting followers are not
+// explored. A leader that polls a busy record is modelled as waiting for it. A Swap of
+// several records is executed record by record, and other actors may run in between. A
+// Dequeue is one step. The order of pending records is not modelled.
 //
-// Where a plan says so, such a batch is a transaction that others join until its commit:
-// it is lost before it has written those that came, or those that joined; it is Busy as
-// a whole; its commit has no answer and is decided later. What it has written is held
-// until then, record by record: a store that holds all of them at once shows less. How
-// many may join is not bounded, and who asks again for what is still in it waits for it.
+// Most actors have a process of their own. In plans with Shared, the callers share an
+// engine, and their changes are sent through the engine's group commit. The goroutine
+// that sends a batch is an actor, and so is the goroutine that releases an abandoned
+// claim: they continue, lose replies and die like other actors. A batch is one step: all
+// of it is executed or nothing, and a lost reply is lost for all of it. A caller cancels
+// only while its claim is in flight. Only in these processes is the later recording of
+// outcomes explored. Callers of one key share a process only under Heal, where every
+// follower sends its own request. One batch runs at a time, and the number of waiting
+// requests is not bounded.
 //
-// The memory of final records gets older where a plan says so, in halves of
-// its age.
+// In plans with Joinable, a batch is a transaction that other changes join until its
+// commit. The batch is lost before it has written its first changes or the joined ones;
+// or it is Busy as a whole; or its commit has no reply and is decided later. Until then
+// it holds each record that it has written. (A store that holds all records at once shows
+// less.) The number of joining changes is not bounded. A request that repeats a change
+// of such a transaction waits for the transaction.
 //
-// Statements that are handed over together are one step, with the commit behind them.
-// What has no answer is on its way until it arrives, or never does, and no retention
-// passes meanwhile. A function may enqueue another call in its own transaction: others
-// find that record Busy until it has ended.
+// In plans with CacheAges, the entries of the engines' caches become older, in halves of
+// their maximum age.
 //
-// A state that was seen before ends a run. What an actor does next depends on
-// the answers it got and on nothing else, so their digest stands for the actor,
-// and the real code needs no snapshots. What actors of one process share depends
-// on that, and on the order in which they wait and have given up.
+// The statements of a DoBatch are one step together with their commit. A batch without a
+// reply is in flight until it arrives or is rolled back, and no retention ends meanwhile.
+// A function may enqueue another call in its own transaction. Other actors find that
+// record Busy until the transaction has ended.
+//
+// A run ends when it reaches a known state. The next step of an actor depends only on
+// the results that it has received. The digest of these results therefore represents the
+// actor, and no snapshot of real code is needed. The shared state of the actors of one
+// process depends on these results too, and on the order in which they wait and cancel.
 //
 // # Invariants
 //
 //	I1    a key has one effect; under AtLeastOnce, at most one for each attempt
-//	I2    a Failed record has no effect, for ever
-//	I2t   who was told failed was told what stood, and there is no effect; who was
-//	      told that nothing happened has had none
+//	I2    a Failed record never has an effect
+//	I2t   a reported failure was stored, and there is no effect; a caller that
+//	      received "did not happen" has had no effect
 //	I2k   nor has an earlier attempt of that key
 //	I3    a Succeeded record has an effect
-//	I3t   who was told ok was told an effect that is there
-//	I4    what is told as ok is, byte for byte, what the record says
-//	I5    the attempt never goes back, and each has one owner
-//	I6    what is final does not change, unless a person sends round again what
-//	      failed under a key that the system owns
-//	I6p   a purge takes what is past its retention, and nothing unfinished
-//	I7    only its leader changes an attempt, but for what expiry and evidence allow
-//	I8    no answer is given to another request
-//	I9    what expiry allows comes after the expiry, as the leader last set it, and
-//	      what waits is claimed when it is due
-//	I10   no answer crosses scopes
-//	I11   no effect without a claim that was in force
-//	I12   when faults stop, a retry settles the key as the policy says; and so do, of
-//	      a key that the system owns, a sweeper and a worker
-//	I13   what was enqueued is there, and can be run, until it is done
-//	I14   who gave up before it led leaves no claim behind, but for a takeover that
-//	      had no answer and comes in force later
-//	I15   no function is run once its key has had as many errors or crashes as it may,
-//	      and no key is given up before
-//	I16   what a function enqueues in its transaction is there when that has committed,
-//	      and not otherwise
-//	I17   what memory tells stood a moment ago, and no longer ago than its age
-//	R3    a lost reply makes nobody a follower of itself
+//	I3t   the effect of a reported success exists
+//	I4    a reported result equals the stored one, byte for byte
+//	I5    attempt numbers never go back, and each attempt has one owner
+//	I6    a final record does not change, except for a redrive of a Failed record
+//	      with a key that the system owns
+//	I6p   a purge removes records after their retention, and no unfinished record
+//	I7    only its leader changes an attempt, except as expiry and evidence allow
+//	I8    no response is given to another request
+//	I9    a change that needs an expired lease comes after the expiry that the leader
+//	      last set, and a pending record is claimed when it is due
+//	I10   no response crosses scopes
+//	I11   no effect without an applied claim
+//	I12   when faults have stopped, a retry settles the key as the policy says; so do
+//	      a sweeper and a worker, if the system owns the key
+//	I13   an enqueued record exists and can be run until it is finished
+//	I14   a caller that canceled before it led leaves no claim behind, except for a
+//	      takeover without a reply that is applied later
+//	I15   no function runs after its key has reached the maximum of errors or crashes,
+//	      and no key is exhausted before
+//	I16   a call that a function enqueues in its transaction exists if and only if the
+//	      transaction has committed
+//	I17   a cached response was current at most the cache's maximum age ago
+//	R3    a lost reply makes no actor a follower of itself
 //
-// Also found are panics, actors that go on for ever or that nobody lets go on,
-// dead processes that still change something, and batches that no store takes.
+// The explorer also finds panics, actors that never end, deadlocks, dead processes that
+// still change something, and batches that no store accepts.
 package sim

@@ -7,10 +7,12 @@ import (
 	"github.com/semelgo/semel/store"
 )
 
-// joined is the record that a function enqueues in its own transaction.
+// joined is the index of the record that a function enqueues in its
+// transaction.
 const joined = 1
 
-// enqueues has the function of the first record enqueue the other one's call.
+// enqueueInTx lets the function of the first record enqueue the call of the
+// other one.
 func (a *actor) enqueueInTx(ctx context.Context, tx *Tx, g grant) error {
 	if !a.w.stage.plan.EnqueuesTx || a.ask.row == joined {
 		return nil
@@ -73,8 +75,8 @@ func (s *session) wrote(row int, w *world) bool {
 // holds tells whether others find something Busy until the transaction has ended.
 func (s *session) holds() bool { return s.hold || s.locked || len(s.writes) > 0 }
 
-// checkJoined: what a function has enqueued in its transaction is there when that has
-// committed, and not otherwise.
+// checkEnqueued checks I16: the enqueued call exists if and only if its
+// transaction has committed.
 func (w *world) checkEnqueued() {
 	done, there := w.count(0, 0) > 0, w.rows[joined].rec.State != store.Absent
 	if done != there {

@@ -1,31 +1,32 @@
 package sim
 
-// wayKind is what the scheduler may do next.
+// eventKind is the kind of an event.
 type eventKind uint8
 
 const (
-	eventSettle      eventKind = iota // everybody is done: see that a retry settles it
-	eventCall                         // let an actor through with its call
-	eventCommit                       // a transaction nobody listens to commits
+	eventSettle      eventKind = iota // all actors have ended: a retry must settle each key
+	eventCall                         // an actor's call gets its result
+	eventCommit                       // an orphaned transaction commits
 	eventAbort                        // or is rolled back
 	eventLateArrival                  // a late request arrives
 	eventExpire                       // a lease is over
-	eventRenew                        // its leader renews it all the same
+	eventRenew                        // the leader renews an expired lease
 	eventPurge                        // a retention is over
-	eventDelay                        // what waits is due
-	eventAge                          // what is remembered gets older
-	eventCancel                       // a caller gives up
+	eventDelay                        // a pending record becomes due
+	eventAge                          // cache entries become older
+	eventCancel                       // a caller cancels
 	eventCrash                        // an actor dies
 )
 
-// way is one thing that may happen next.
+// event is one thing that the scheduler can let happen.
 type event struct {
 	kind       eventKind
 	index      int // actor, session, post or row
 	callResult callResult
 }
 
-// waysOn lists what may happen next, first what goes well.
+// possibleEvents lists the events that are possible now. Events without faults
+// come first.
 func (w *world) possibleEvents(into []event) []event {
 	into = into[:0]
 	live := false
@@ -52,8 +53,8 @@ func (w *world) possibleEvents(into []event) []event {
 	return into
 }
 
-// twinWaits tells whether an actor before a has the same role and has not moved
-// either: which of the two goes first makes no difference.
+// hasWaitingTwin reports whether an earlier actor has the same role and has not
+// moved either. The order of two such actors makes no difference.
 func (w *world) hasWaitingTwin(a *actor) bool {
 	if a.moved() {
 		return false
@@ -66,9 +67,9 @@ func (w *world) hasWaitingTwin(a *actor) bool {
 	return false
 }
 
-// mayGo tells whether a's call can be carried out now. Who finds the record held
-// by somebody else's transaction is told Busy. A leader that must know asks until
-// it is not, which is modelled as waiting.
+// mayGo reports whether the actor's call can be executed now. A change of a
+// record that another transaction holds gets Busy. A leader repeats some
+// changes until they are not Busy, which is modelled as waiting.
 func (w *world) mayGo(a *actor) bool {
 	switch k := a.op.kind; {
 	case k == opCommit:
@@ -82,8 +83,8 @@ func (w *world) mayGo(a *actor) bool {
 	}
 }
 
-// insists tells whether the change that a asks for ends its own attempt, or is on its
-// way already.
+// mustNotFail reports whether the actor's change ends its own attempt or
+// repeats a change in flight.
 func (w *world) mustNotFail(a *actor) bool {
 	if a.task == taskRecordLate || a.task == taskGiveUp || w.isWritten(&a.op.change) {
 		return true
@@ -91,8 +92,8 @@ func (w *world) mustNotFail(a *actor) bool {
 	return w.stage.mode.shape.inline() && a.ask.fp != "" || w.ownerActor(a.op.change.If.Owner) == a.index
 }
 
-// heldByNobody tells whether a transaction that nobody waits for holds a record:
-// its end must come before anything can be settled.
+// hasOrphanedLock reports whether an orphaned transaction holds a record. It
+// must end before the keys can be settled.
 func (w *world) hasOrphanedLock() bool {
 	for _, s := range w.sessions {
 		if s.orphan && s.holds() {
@@ -102,7 +103,7 @@ func (w *world) hasOrphanedLock() bool {
 	return false
 }
 
-// serverWays lists what may become of what nobody waits for.
+// serverEvents lists the events of orphaned transactions and late requests.
 func (w *world) serverEvents(into []event) []event {
 	for i, s := range w.sessions {
 		if !s.orphan {
@@ -123,7 +124,7 @@ func (w *world) serverEvents(into []event) []event {
 	return into
 }
 
-// take lets way happen.
+// take executes an event.
 func (w *world) take(event event) {
 	w.logEvent(event)
 	switch event.kind {

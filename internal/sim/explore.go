@@ -14,7 +14,7 @@ const maxSteps = 400
 type Options struct {
 	// Watch names the invariants that count. None: all.
 	Watch []string
-	// Progress is told now and then how far it has got. Nil: nobody is.
+	// Progress, if set, is called from time to time.
 	Progress func(Report)
 }
 
@@ -58,8 +58,8 @@ func (s *stage) explore(progress func(Report)) Report {
 	return report
 }
 
-// run runs the world until everybody is done, or until it comes to a state that
-// is in seen. With seen nil it runs to the end.
+// run runs until all actors have ended, or until it reaches a state in seen. If
+// seen is nil, it runs to the end.
 func (w *world) run(seen map[digest]struct{}) int {
 	defer w.cleanUp()
 	for i, a := range w.actors {
@@ -70,10 +70,10 @@ func (w *world) run(seen map[digest]struct{}) int {
 		ways = w.possibleEvents(ways)
 		switch {
 		case len(ways) == 0:
-			w.fail("deadlock", "nobody can go on")
+			w.fail("deadlock", "no actor can continue")
 			return step
 		case step > maxSteps:
-			w.fail("livelock", "still going on after %d steps", maxSteps)
+			w.fail("livelock", "still running after %d steps", maxSteps)
 			return step
 		case len(ways) > 1 && seen != nil && w.choose.fresh():
 			d := w.digest()
@@ -94,8 +94,8 @@ func (w *world) run(seen map[digest]struct{}) int {
 	}
 }
 
-// bury ends what is left of the actors, and cuts off what timers they may have
-// left behind.
+// cleanUp ends the remaining actors, and disconnects engine timers that may be
+// left.
 func (w *world) cleanUp() {
 	for _, a := range w.actors {
 		if a.status == statusReady && a.co != nil {
@@ -128,7 +128,7 @@ func Replay(line string, plans []Plan) (lines []string, v *Violation, err error)
 	return w.trace.lines, w.found, nil
 }
 
-// again runs one script, telling it.
+// again runs one script and records its trace.
 func again(s *stage, script []uint8) *world {
 	w := newWorld(s, &chooser{script: script}, new(Marks))
 	w.trace = new(trace)
@@ -136,8 +136,8 @@ func again(s *stage, script []uint8) *world {
 	return w
 }
 
-// shorten takes what is not needed out of a script that breaks an invariant,
-// and tells what is left.
+// shorten removes unnecessary choices from a script that breaks an invariant,
+// and records the trace of the rest.
 func shorten(s *stage, v *Violation, script []uint8) *Violation {
 	for i := 0; i < len(script); i++ {
 		if script[i] == 0 {

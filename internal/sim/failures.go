@@ -6,18 +6,18 @@ import (
 	"github.com/semelgo/semel/store"
 )
 
-// tally counts, as they happen, the attempts of a record whose key the system
-// owns: what the engine keeps of them is not asked.
+// tally counts the failed attempts of a record with a key that the system owns.
+// It does not use the engine's own counts.
 type tally struct {
-	errors  int // attempts whose function returned an error, and that said so
-	crashes int // attempts that somebody else ended
+	errors  int // attempts whose function returned an error, and that recorded it
+	crashes int // attempts that another actor ended
 }
 
 func (t *tally) digest(d digest) digest {
 	return d.add(uint64(t.errors)<<16 | uint64(t.crashes))
 }
 
-// begins sees the function of an attempt being run.
+// noteBegun records that the function of an attempt runs.
 func (w *world) noteBegun(g grant) {
 	was := w.grantOf(g)
 	if was == nil || !w.stage.mode.retry {
@@ -29,14 +29,14 @@ func (w *world) noteBegun(g grant) {
 	}
 }
 
-// errs sees the function of an attempt return an error.
+// noteError records that the function of an attempt returned an error.
 func (w *world) noteError(g grant) {
 	if was := w.grantOf(g); was != nil {
 		was.erred = true
 	}
 }
 
-// grantsDigest covers what attempts that have not begun will be held to.
+// grantsDigest covers the limits that apply to attempts that have not begun.
 func (w *world) grantsDigest() uint64 {
 	var sum uint64
 	for _, g := range w.grants {
@@ -56,8 +56,8 @@ func (w *world) grantOf(g grant) *grant {
 	return nil
 }
 
-// redrives tells whether a change is that of a person who sends round again what
-// has failed, under a key that the system owns.
+// redrives reports whether a change is a redrive: an operator sets a Failed
+// record with a key that the system owns to Pending.
 func (w *world) redrives(actor int, from, to store.Token) bool {
 	return w.stage.mode.retry && w.actors[actor].ask.person && from.State == store.Failed && to.State == store.Pending
 }
@@ -67,9 +67,8 @@ func (w *world) redrivesDoubt(actor int, from, to store.Token) bool {
 	return w.actors[actor].ask.redrives && from.State == store.InDoubt && to.State == store.Pending
 }
 
-// judgeRedrive sees the redrive of a record in doubt. The system owns the key, the
-// policy allows another attempt, and the record remembers that its last attempt may
-// have had an effect.
+// checkRedrive checks the redrive of a record in doubt. The system must own the
+// key, the policy must allow another attempt, and the record must stay tainted.
 func (w *world) checkRedrive(actor int, from store.Token, after *row) {
 	switch m := w.stage.mode; {
 	case !m.retry || !m.runsAgain():
@@ -79,8 +78,8 @@ func (w *world) checkRedrive(actor int, from store.Token, after *row) {
 	}
 }
 
-// judgeTries counts errors and crashes, and sees that a key is not given up
-// before there are enough of them.
+// countFailures counts errors and crashes. It checks that no key is exhausted
+// before the limit.
 func (w *world) countFailures(actor int, before, after *row) {
 	from, to := before.rec.Token, after.rec.Token
 	t := &w.tallies[w.indexOf(after.id)]
@@ -106,7 +105,7 @@ func (w *world) countFailures(actor int, before, after *row) {
 	}
 }
 
-// judgeWord sees a leader say how its own attempt ended.
+// countOwnFailure counts the error that a leader records for its own attempt.
 func (w *world) countOwnFailure(t *tally, after *row) {
 	g := w.grantOf(grant{row: w.indexOf(after.id), attempt: after.rec.Attempt, owner: after.rec.Owner})
 	if g == nil || after.rec.State == store.Succeeded {
@@ -120,7 +119,7 @@ func (w *world) countOwnFailure(t *tally, after *row) {
 	}
 }
 
-// markFailure tells apart why a record failed.
+// markFailure marks why a record failed.
 func (w *world) markFailure(from store.State, outcome []byte) {
 	code := func(name string) bool { return bytes.Contains(outcome, []byte(`"`+name+`"`)) }
 	switch {

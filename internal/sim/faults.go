@@ -2,7 +2,7 @@ package sim
 
 import "github.com/semelgo/semel/store"
 
-// faultWays lists what time and bad luck may do next.
+// faultEvents lists the possible events of time, and faults.
 func (w *world) faultEvents(into []event) []event {
 	for i := range w.stage.scopes {
 		r := &w.rows[i]
@@ -36,8 +36,8 @@ func (w *world) faultEvents(into []event) []event {
 	return into
 }
 
-// speaks tells whether a is the first of those of its process that have come to
-// anything: they die together.
+// isFirstOfProcess reports whether the actor is the first one of its process
+// that has moved. The actors of a process die together.
 func (a *actor) isFirstOfProcess() bool {
 	for _, b := range a.proc.members {
 		if b.status == statusReady && b.moved() {
@@ -47,8 +47,8 @@ func (a *actor) isFirstOfProcess() bool {
 	return false
 }
 
-// leaveWays lists who may give up: callers whose claim is on its way, by
-// themselves or with those of others.
+// cancelEvents lists the callers that may cancel: those with a claim in flight,
+// alone or in a batch.
 func (w *world) cancelEvents(into []event) []event {
 	for i, a := range w.actors {
 		if a.cancel == nil || a.isHelper() || a.status != statusReady || !isClaim(&a.op.change) {
@@ -64,12 +64,12 @@ func (w *world) cancelEvents(into []event) []event {
 	return into
 }
 
-// claims tells whether a change makes somebody a leader.
+// isClaim reports whether a change is a claim or a takeover.
 func isClaim(c *store.Change) bool {
 	return c.To.State == store.InProgress && c.If.Owner != c.To.Owner
 }
 
-// mayBeat tells whether a lease is over whose leader is alive.
+// mayRenew reports whether the lease is expired and its leader is alive.
 func (w *world) mayRenew(r *row) bool {
 	if r.rec.State != store.InProgress || !r.due {
 		return false
@@ -78,19 +78,18 @@ func (w *world) mayRenew(r *row) bool {
 	return leader >= 0 && w.actors[leader].status == statusReady
 }
 
-// beat is the heartbeat of the leader of a record. The engine sends its own
-// from a timer, which never goes off here.
+// beat renews a lease. The engine renews leases from a timer, which never fires
+// here.
 func (w *world) beat(r *row) {
 	to := r.rec
 	to.Due, to.Input, to.Outcome = lease, nil, nil
 	w.swap(w.ownerActor(r.rec.Owner), &store.Change{If: r.rec.Token, To: to})
 }
 
-// mayPurge tells whether a record's retention may pass now. It is longer than
-// anybody takes to find out about a commit without an answer, and than statements
-// that were sent all together can be on their way. What the world
-// outside remembers of a key is kept for longer still, so there only records
-// of which it knows nothing go.
+// mayPurge reports whether the retention of a record may end now. A retention
+// is longer than any caller needs to resolve an unknown commit, and longer than
+// a batch can be in flight. A receiver remembers keys even longer, so with
+// receivers only pending records are purged.
 func (w *world) mayPurge(r *row) bool {
 	for _, a := range w.actors {
 		if a.unknownCommit && a.status == statusReady {
@@ -105,8 +104,8 @@ func (w *world) mayPurge(r *row) bool {
 	return r.hasExpiry && !r.purgeable && (r.rec.State == store.Pending || w.stage.mode.outside == inRecordsDB)
 }
 
-// outlive ends the retention of a record. It goes at once, unless there is a
-// purger, that will find it.
+// endRetention ends the retention of a record. The record is removed at once,
+// or later by a purger if the plan has one.
 func (w *world) endRetention(r *row) {
 	r.purgeable, r.retentionOver = true, true
 	if w.stage.plan.Purgers == 0 {
@@ -115,8 +114,8 @@ func (w *world) endRetention(r *row) {
 	}
 }
 
-// waits tells whether the record has a delay that has not passed.
+// waits reports whether the record is pending and not due.
 func (r *row) waits() bool { return r.rec.State == store.Pending && !r.due }
 
-// expires tells whether the record has a lease that is still running.
+// expires reports whether the record has a running lease.
 func (r *row) expires() bool { return r.rec.State == store.InProgress && !r.due }

@@ -8,7 +8,7 @@ import (
 	"github.com/semelgo/semel/store"
 )
 
-// check holds what is true now against what must always be true.
+// check checks the invariants that hold in every state.
 func (w *world) check() {
 	for i := range w.stage.scopes {
 		w.checkRow(i, &w.rows[i])
@@ -52,8 +52,8 @@ func (w *world) checkRow(i int, r *row) {
 	}
 }
 
-// mostEffects is what the mode promises for one key: one, or under AtLeastOnce
-// one for each attempt.
+// maxEffects returns how many effects the mode allows for one key: one, or
+// under AtLeastOnce one for each attempt.
 func (w *world) maxEffects(row, epoch int) int {
 	if !w.stage.mode.repeats {
 		return 1
@@ -94,8 +94,9 @@ func (w *world) checkResponse(a *actor, t response) {
 	}
 }
 
-// checkWaits: a lost reply makes nobody a follower of itself. It is looked at
-// when it is told; later, a claim that was given up may yet arrive.
+// checkOwnClaim checks R3: a lost reply makes no actor a follower of itself.
+// The check runs when the response arrives, because an abandoned claim may be
+// applied later.
 func (w *world) checkOwnClaim(a *actor) {
 	for i := range w.rows {
 		r := &w.rows[i]
@@ -105,9 +106,9 @@ func (w *world) checkOwnClaim(a *actor) {
 	}
 }
 
-// checkLeft: once everybody is done, who gave up before it knew that it leads has
-// left no claim behind. A takeover whose answer was lost may come in force later
-// still: nothing can be put in its way, and its lease ends it.
+// checkAbandonedClaims checks I14 after all actors have ended: a caller that
+// canceled before it led has left no claim. A takeover with a lost reply may
+// still be applied later. It cannot be prevented, and its lease ends it.
 func (w *world) checkAbandonedClaims() {
 	for i := range w.rows {
 		r := &w.rows[i]
@@ -121,8 +122,8 @@ func (w *world) checkAbandonedClaims() {
 	}
 }
 
-// checkOK: an effect that was told is there, and what was told is, byte for
-// byte, what the record says, so that all who are told are told the same.
+// checkOK checks that a reported effect exists, and that the response equals
+// the stored outcome byte for byte. Therefore all callers receive the same.
 func (w *world) checkOK(a *actor, t response) {
 	there := false
 	for _, e := range w.effects {
@@ -141,8 +142,8 @@ func (w *world) checkOK(a *actor, t response) {
 	w.fail("I4", "%s was told %v, and that never stood in the record", a.name, t)
 }
 
-// checkFailed: a failure that was told stood in the record, and its key never
-// had and never has an effect.
+// checkFailed checks that a reported failure was stored, and that its key never
+// has an effect.
 func (w *world) checkFailed(a *actor, t response) {
 	message, _ := json.Marshal(t.value)
 	for _, e := range w.endings {
@@ -157,8 +158,8 @@ func (w *world) checkFailed(a *actor, t response) {
 	w.fail("I2t", "%s was told %v, and no such failure ever stood", a.name, t)
 }
 
-// happened tells whether an attempt that a failure speaks of has had an effect:
-// any of the key's, or, when the key was sent round again, those so far.
+// happened reports whether an attempt that a failure covers has had an effect:
+// any attempt of the key, or after a redrive the attempts so far.
 func (w *world) happened(e ending) bool {
 	for _, f := range w.effects {
 		if f.row == e.row && f.epoch == e.epoch && (f.attempt <= e.attempt || !w.stage.mode.retry) {
@@ -168,8 +169,8 @@ func (w *world) happened(e ending) bool {
 	return false
 }
 
-// checkBelongs: an answer is that of the caller's own request and scope. What
-// the engine says itself, of a key that it gave up, is anybody's.
+// checkCaller checks that a response belongs to the caller's own request and
+// scope. A failure that the engine creates for an exhausted key names neither.
 func (w *world) checkCaller(a *actor, t response) {
 	value := strings.TrimPrefix(t.value, "the last error: ")
 	if t.kind == responseFailed && w.stage.mode.retry && !strings.Contains(value, "/") {

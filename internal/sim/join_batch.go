@@ -7,7 +7,7 @@ import (
 	"github.com/semelgo/semel/store"
 )
 
-// gatherStore is a [Store] that lets changes join others that it is writing.
+// joinableStore is a [Store] with joinable batches.
 type joinableStore struct{ *Store }
 
 var _ store.BatchJoiner = joinableStore{}
@@ -15,18 +15,18 @@ var _ store.BatchJoiner = joinableStore{}
 // Self implements [store.BatchJoiner].
 func (s joinableStore) Self() store.Store { return s }
 
-// gathering is a transaction that changes join until its commit.
+// joinableBatch is a transaction that changes join until its commit.
 type joinableBatch struct {
 	a       *actor
 	tx      *session
-	first   int            // how many did not join
+	first   int            // number of changes that did not join
 	changes []store.Change // of those so far
 	answers []store.SwapResult
 }
 
-// SwapJoinable implements [store.BatchJoiner]. It stops before it writes what came, and
-// what joined that, and before it commits: who comes before the last of what is
-// written joins, and who comes later does not.
+// SwapJoinable implements [store.BatchJoiner]. The actor stops before it writes
+// the first changes, before it writes joined changes, and before the commit.
+// Changes that arrive before the last write join; later ones do not.
 func (s joinableStore) SwapJoinable(_ context.Context, changes []store.Change, more func() []store.Change) ([]store.SwapResult, error) {
 	a, err := s.actor()
 	if err != nil {
@@ -46,8 +46,8 @@ func (s joinableStore) SwapJoinable(_ context.Context, changes []store.Change, m
 	return g.end(h)
 }
 
-// write makes changes in the transaction. Others find their records Busy until it has
-// ended.
+// write writes changes in the transaction, which holds their records until it
+// ends.
 func (g *joinableBatch) write(came []store.Change) callResult {
 	w := g.a.w
 	g.changes = append(g.changes, came...)
@@ -70,7 +70,7 @@ func (g *joinableBatch) write(came []store.Change) callResult {
 	return resultOK
 }
 
-// writes is what becomes of a change within a transaction.
+// writes returns the result of a change within a transaction.
 func (w *world) writes(tx *session, c *store.Change) store.SwapResult {
 	row := w.indexOf(c.To.ID)
 	switch {
@@ -87,8 +87,8 @@ func (w *world) writes(tx *session, c *store.Change) store.SwapResult {
 	}
 }
 
-// written tells whether a change is in a transaction that others joined, and that is
-// still to end.
+// isWritten reports whether a change is in a joinable transaction that has not
+// ended.
 func (w *world) isWritten(c *store.Change) bool {
 	return slices.ContainsFunc(w.sessions, func(s *session) bool {
 		return s.change == nil && s.commits && slices.ContainsFunc(s.writes, func(d store.Change) bool {
@@ -97,10 +97,10 @@ func (w *world) isWritten(c *store.Change) bool {
 	})
 }
 
-// end is what becomes of the transaction, and what all who are in it are told.
+// end ends the transaction and notifies the waiting callers.
 func (g *joinableBatch) end(h callResult) ([]store.SwapResult, error) {
 	w := g.a.w
-	switch h { //nolint:exhaustive // whatever else is rolled back
+	switch h { //nolint:exhaustive // every other result rolls back
 	case resultDead, resultUnknown:
 		if g.tx.orphan = g.tx.holds(); !g.tx.orphan {
 			w.close(g.tx)
@@ -114,7 +114,7 @@ func (g *joinableBatch) end(h callResult) ([]store.SwapResult, error) {
 	if h == resultDead {
 		return g.ghostResults(), nil
 	}
-	if h == resultAborted { // which a store of one writer may say of the whole
+	if h == resultAborted { // a store with a single writer may report the whole batch as Busy
 		w.mark(MarkAborted)
 		for i := range g.answers {
 			g.answers[i] = store.SwapResult{Busy: true}
@@ -131,7 +131,7 @@ func (g *joinableBatch) end(h callResult) ([]store.SwapResult, error) {
 	return g.answers, nil
 }
 
-// haunted is what ghosts are told of all changes.
+// ghostResults returns the results that a ghost receives.
 func (g *joinableBatch) ghostResults() []store.SwapResult {
 	answers := make([]store.SwapResult, len(g.changes))
 	for i := range g.changes {
@@ -140,7 +140,8 @@ func (g *joinableBatch) ghostResults() []store.SwapResult {
 	return answers
 }
 
-// tell lets those know of the answers, or of there being none, who wait for them.
+// notify adds the results, or the lost reply, to the histories of the waiting
+// callers.
 func (g *joinableBatch) notify(h callResult, answered bool) {
 	p := g.a.proc
 	for i := range g.changes {
@@ -165,7 +166,7 @@ func (g *joinableBatch) notify(h callResult, answered bool) {
 	}
 }
 
-// markMissed sees who came when nobody could join any more.
+// markMissed marks waiting changes that arrived too late to join.
 func (w *world) markMissed(a *actor) {
 	for _, b := range a.proc.members {
 		if b.op.kind == opWait && !b.op.settled() && !slices.ContainsFunc(a.op.batch, func(c store.Change) bool {

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// Mark is a rare event. A plan says which it must have seen: an exploration in
-// which they never happened proves nothing.
+// Mark is a rare event. A plan lists the marks that must occur: without them
+// its exploration proves nothing.
 type Mark uint8
 
 // The marks.
@@ -16,19 +16,19 @@ const (
 	MarkDoubt                         // a record went into doubt
 	MarkHeal                          // evidence settled a record
 	MarkSettle                        // a late leader settled a doubt
-	MarkResolve                       // a person resolved a doubt
-	MarkRelease                       // an attempt was given back
+	MarkResolve                       // an operator resolved a doubt
+	MarkRelease                       // an attempt was released
 	MarkFail                          // a failure was kept
 	MarkVoid                          // an inline commit without an answer was ruled out
-	MarkReleasedTainted               // a leader that did not know put its attempt back
+	MarkReleasedTainted               // a leader released an attempt with unknown outcome
 	MarkAborted                       // a commit was certainly rolled back
-	MarkConflict                      // a transaction was given up for others
-	MarkRolledBack                    // a transaction found its change not in force
-	MarkZombie                        // one that had been taken over did
-	MarkAlreadyApplied                // a change asked for again was in force already
-	MarkBusy                          // a transaction was told that the record is held
+	MarkConflict                      // the database aborted a transaction because of a conflict
+	MarkRolledBack                    // the change of a transaction was not applied
+	MarkZombie                        // the same, after a takeover
+	MarkAlreadyApplied                // a repeated change had been applied before
+	MarkBusy                          // a change or a transaction found the record held
 	MarkCrash                         // an actor died
-	MarkRenewed                       // a leader renewed a lease that was over
+	MarkRenewed                       // a leader renewed an expired lease
 	MarkArrived                       // a late request arrived after all
 	MarkLateCommit                    // a commit without an answer happened
 	MarkLateAbort                     // a commit without an answer did not
@@ -36,33 +36,33 @@ const (
 	MarkUnknownReleased               // or that nothing happened
 	MarkFenceHeld                     // a receiver refused an attempt below its fence
 	MarkSecondAnswer                  // a receiver gave its first answer again
-	MarkReplay                        // a caller was told what an earlier one did
-	MarkMismatch                      // a key was refused for another request
-	MarkPurged                        // a record went whose retention was over
+	MarkReplay                        // a caller received a stored outcome
+	MarkMismatch                      // a request under another request's key was rejected
+	MarkPurged                        // a record was purged after its retention
 	MarkDelay                         // a delay passed
 	MarkQueued                        // a call was enqueued
 	MarkQueuedAlready                 // it waited already, or more
 	MarkErrorsExhausted               // the last try ended in an error
-	MarkCrashesExhausted              // too many tries ended without a word
-	MarkRedrive                       // a person sent a failed record round again
+	MarkCrashesExhausted              // too many attempts ended without an outcome
+	MarkRedrive                       // an operator redrove a failed record
 	MarkRedriveDoubt                  // an operator redrove a record in doubt
-	MarkCancelWaiting                 // what waited was cancelled
-	MarkCancelRunning                 // what ran was
-	MarkCompletedTogether             // attempts ended in one asking
-	MarkLostClaimReleased             // a claim without an answer was given back
-	MarkLeaseLost                     // a worker learned from a beat that it lost
-	MarkBatched                       // changes of several were asked for together
-	MarkJoined                        // changes joined others that were being written
-	MarkJoinedTooLate                 // or came too late to
-	MarkJoinedLost                    // what joined had no answer
-	MarkJoinedCanceled                // who joined gave up meanwhile
-	MarkCanceled                      // a caller gave up
-	MarkClaimUndone                   // a claim that nobody waited for was given back
-	MarkCacheHit                      // a repeat was answered from memory
-	MarkCacheExpired                  // a repeat was answered anew, because memory was too old
+	MarkCancelWaiting                 // a pending record was cancelled
+	MarkCancelRunning                 // a running attempt was cancelled
+	MarkCompletedTogether             // attempts ended in one request
+	MarkLostClaimReleased             // a claim without a reply was released
+	MarkLeaseLost                     // a worker learned from a renewal that it had lost its lease
+	MarkBatched                       // changes of several callers were sent in one batch
+	MarkJoined                        // changes joined a running batch
+	MarkJoinedTooLate                 // changes arrived too late to join
+	MarkJoinedLost                    // joined changes had no reply
+	MarkJoinedCanceled                // a caller that joined canceled meanwhile
+	MarkCanceled                      // a caller canceled
+	MarkClaimUndone                   // an abandoned claim was released
+	MarkCacheHit                      // a retry was answered from the cache
+	MarkCacheExpired                  // a retry read the record, because the cache entry had expired
 	MarkSettledByWorker               // a sweeper and a worker settled it
-	MarkSettledByRetry                // a retry after everybody was gone settled it
-	MarkSettledByOperator             // it needed a person
+	MarkSettledByRetry                // a retry after the end of all actors settled it
+	MarkSettledByOperator             // an operator had to settle it
 	marks
 )
 

@@ -2,7 +2,7 @@ package sim
 
 import "github.com/semelgo/semel/store"
 
-// opKind is what an actor is about to ask of the store or of the world outside.
+// opKind is the kind of a call to the store or to a receiver.
 type opKind uint8
 
 const (
@@ -18,7 +18,7 @@ const (
 	opDequeue
 	opBatch       // a change and statements, all together
 	opSwapTx      // of another record, in a transaction
-	opWait        // for an answer to what somebody else asks for it
+	opWait        // for a result that another actor of the process requests
 	opStart       // helping the others of its process
 	opPause       // before it asks
 	opWriteBatch  // what came, or joined, in one transaction
@@ -30,7 +30,7 @@ func (k opKind) String() string {
 	return [opKinds]string{"", "swap", "get", "scan", "purge", "begin", "commit", "act", "raise", "look", "dequeue", "send together", "enqueue", "wait for the others", "begin", "ask", "write together", "commit together"}[k]
 }
 
-// op is one call that an actor waits to be let through with.
+// op is one call, before which an actor stops.
 type op struct {
 	kind    opKind
 	row     int // which record it is about
@@ -38,12 +38,12 @@ type op struct {
 	hold    bool
 	again   bool // a dequeue that only asks what an earlier one claimed
 	session *session
-	attempt grant          // whose effect it is, or whose fence
+	attempt grant          // the attempt of the effect or of the fence
 	batch   []store.Change // all of a swap that is asked for others
 	settled func() bool    // what is waited for is there
 }
 
-// how says what becomes of a call.
+// callResult says what happens to a call.
 type callResult uint8
 
 const (
@@ -76,19 +76,19 @@ const (
 
 func (h callResult) String() string {
 	return [callResults]string{
-		"", "never arrives", "its answer is lost", "is late", "is rolled back", "is given up for others", "has no answer",
+		"", "never arrives", "its answer is lost", "is late", "is rolled back", "is aborted by a conflict", "has no answer",
 		"has no answer and holds the record", "is refused", "is refused for good",
-		"is nobody's",
+		"belongs to a ghost",
 	}[h]
 }
 
-// writes tells whether the call changes anything.
+// writes reports whether the call changes anything.
 func (o *op) writes() bool {
 	k := o.kind
 	return k == opSwap || k == opEffect || k == opRaise || k == opPurge || k == opDequeue && !o.again
 }
 
-// outcomes lists, after howOK, what the budget lets become of o.
+// outcomes lists the results of o that the budget allows, with resultOK first.
 func (o *op) outcomes(b *Budget, soft bool, into []callResult) []callResult {
 	into = append(into, resultOK)
 	if o.kind == opWait || o.kind == opStart || o.kind == opPause {
@@ -134,7 +134,7 @@ func (o *op) outcomes(b *Budget, soft bool, into []callResult) []callResult {
 	return into
 }
 
-// gatheringOutcomes lists what else may become of a transaction that others join.
+// batchOutcomes adds the other results of a joinable batch.
 func (o *op) batchOutcomes(b *Budget, into []callResult) []callResult {
 	if o.kind == opWriteBatch {
 		if b.Lost > 0 {
@@ -151,7 +151,7 @@ func (o *op) batchOutcomes(b *Budget, into []callResult) []callResult {
 	return into
 }
 
-// Budget is how much may go wrong in one run.
+// Budget limits the faults of one run.
 type Budget struct {
 	Crashes   int // of actors
 	Expiries  int // of leases
@@ -162,7 +162,7 @@ type Budget struct {
 	Purges    int // retentions that pass
 	Renewals  int // heartbeats that come after the lease is over
 	Delays    int // of waiting records, that pass
-	Cancels   int // callers who give up while their claim is on its way
+	Cancels   int // callers that cancel while their claim is in flight
 	CacheAges int // times that more than half of the memory's age passes
 	// Conflicts are transactions that are given up for others and run again. The
 	// engine rests before it does, which takes real time: have few.

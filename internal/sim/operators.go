@@ -7,8 +7,8 @@ import (
 	"github.com/semelgo/semel/store"
 )
 
-// healer is a person with access to the domain: they resolve a doubt when they
-// find the effect.
+// healer is an operator with access to the domain, who resolves a doubt after
+// finding the effect.
 func healer(ctx context.Context, a *actor) {
 	scope := semel.ScopeOf(a.w.stage.scopes[a.ask.row])
 	rec, ok, err := a.engine.Get(ctx, a.w.stage.op.Name(), scope, key)
@@ -20,8 +20,8 @@ func healer(ctx context.Context, a *actor) {
 	}
 }
 
-// decider is that person once nothing can happen any more: then nothing found
-// means that nothing happened.
+// finalResolver is an operator after the end of all other actors: then an
+// absent effect will never happen.
 func finalResolver(ctx context.Context, a *actor) {
 	w := a.w
 	resolution := semel.Resolution{ID: w.rows[a.ask.row].id, To: store.Pending, Actor: a.name, Reason: "nothing was found"}
@@ -33,23 +33,23 @@ func finalResolver(ctx context.Context, a *actor) {
 	}
 }
 
-// redriver is a person who sends round again what failed.
+// redriver is an operator who redrives a failed record.
 func redriver(ctx context.Context, a *actor) {
 	_, _ = a.engine.Redrive(ctx, semel.Redrive{ID: a.w.rows[a.ask.row].id, Actor: a.name, Reason: "it works again"})
 }
 
-// canceller is a person who does not want it done any more.
+// canceller is an operator who cancels a record.
 func canceller(ctx context.Context, a *actor) {
 	_, _ = a.engine.Cancel(ctx, a.w.rows[a.ask.row].id, "not wanted")
 }
 
-// rescheduler is a person who does not want to wait.
+// rescheduler is an operator who makes a record due.
 func rescheduler(ctx context.Context, a *actor) {
 	_, _ = a.engine.Reschedule(ctx, a.w.rows[a.ask.row].id, 0)
 }
 
-// cancelID is the ID of the record in which somebody asks for the attempt of
-// another record to be cancelled.
+// cancelID returns the ID of the record that requests the cancellation of
+// another record's attempt.
 func cancelID(id store.ID) store.ID {
 	return store.NewID("semel.cancel", semel.Shared().Bytes(), id.String())
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/semelgo/semel/store"
 )
 
-// Plan is one exploration: a mode, who takes part, and what may go wrong.
+// Plan is one exploration: a mode, its actors, and the possible faults.
 type Plan struct {
 	Name string
 	Mode string
@@ -41,12 +41,11 @@ type Plan struct {
 	Renewing bool
 	// Blind: the store hands out nothing, so that workers have to look and claim.
 	NoDequeue bool
-	// Those who each do once what they are named for.
+	// The numbers of actors that each do one such call.
 	Redrivers, Cancellers, Reschedulers, Purgers int
 	// MaxErrors and MaxCrashes are those of an operation with Retry. Zero: two.
 	MaxErrors, MaxCrashes int
-	// Together has all callers and workers in one process, whose changes go to the
-	// store together.
+	// Shared puts all callers into one process, which batches their changes.
 	Shared bool
 	// Gathers lets these changes join others that are being written, until those
 	// commit.
@@ -57,17 +56,17 @@ type Plan struct {
 	// Cached has engines answer repeats from memory.
 	Cached bool
 	// Scopes puts every other caller into a scope of its own, and has two records;
-	// callers who are Together each have one.
+	// with Shared, each caller has its own.
 	Scopes bool
-	// Soft: the right to a record keeps off those who want the same right, and
-	// no other writer.
+	// Soft: the exclusive right to a record excludes other transactions that want
+	// the right, but no other writer.
 	Soft   bool
 	Budget Budget
 	// Must lists what has to have happened at least once.
 	Require []Mark
 }
 
-// stage is what all runs of a plan share.
+// stage is shared by all runs of a plan.
 type stage struct {
 	plan      Plan
 	mode      mode
@@ -104,7 +103,7 @@ func newStage(p Plan, watch []string) (*stage, error) {
 	for i, scope := range s.scopes {
 		byRequest, op := map[string]semel.Call{}, s.op
 		if p.EnqueuesTx && i == joined && !s.mode.retry {
-			// What the function enqueues is for workers, whose operations have a Retry.
+			// Workers run the enqueued calls, so their operation needs a Retry.
 			op = semel.Define("joined", semel.OperationOptions[string]{
 				Policy: s.mode.policy(), Lease: s.mode.lease, Retry: &semel.Retry{},
 			})

@@ -2,8 +2,8 @@ package sim
 
 import "github.com/semelgo/semel"
 
-// Gate lists the explorations that every test run makes: each mode with two
-// callers, and a sweeper, a healer or nobody else.
+// Gate lists the explorations of every test run: each mode with two callers,
+// and a sweeper, an operator or no other actor.
 func Gate() []Plan {
 	var plans []Plan
 	for _, m := range modes() {
@@ -23,7 +23,7 @@ func Gate() []Plan {
 func gatePlans(m mode) []Plan {
 	replies := Budget{Expiries: 1, Lost: 1, Refusals: 1}
 	if m.onError == semel.Keep && m.shape != shapeDo || m.shape == shapeBatch {
-		replies.Aborts = 1 // which is nobody's answer, and must not be kept
+		replies.Aborts = 1 // an abort is no failure of the operation, and must not be stored
 	}
 	plans := []Plan{
 		{Name: "replies", Callers: "xx", Sweepers: 1, Budget: replies, Require: m.requireReplies(replies)},
@@ -73,8 +73,8 @@ func gatePlans(m mode) []Plan {
 	return plans
 }
 
-// servants lists what a purger may come to, and a person who wants a caller's key
-// to be tried again; and what a function leaves to do in its own transaction.
+// taskRoles lists plans with a purger, with the redrive of a caller's key, and
+// with a call that a function enqueues in its transaction.
 func (m mode) taskRoles() []Plan {
 	switch m.name {
 	case "inline":
@@ -121,7 +121,7 @@ func Deep() []Plan {
 	return plans
 }
 
-// mustFaults lists what crashes, expiries and commits without an answer lead to.
+// requireFaults lists the marks of crashes, expiries and unknown commits.
 func (m mode) requireFaults(b Budget) []Mark {
 	require := []Mark{MarkCrash, MarkReplay, MarkSettledByRetry}
 	if b.Renewals > 0 && !m.shape.inline() {
@@ -150,8 +150,8 @@ func (m mode) requireFaults(b Budget) []Mark {
 	return require
 }
 
-// mustRequests lists what a second request under the same key leads to, before
-// and after the record of the first one is gone.
+// requireRequests lists the marks of a second request under the same key,
+// before and after the purge of the first record.
 func (m mode) requireRequests() []Mark {
 	require := []Mark{MarkMismatch, MarkCrash}
 	if m.outside == inRecordsDB || m.onError == semel.Release {
@@ -160,7 +160,7 @@ func (m mode) requireRequests() []Mark {
 	return require
 }
 
-// mustReplies lists what lost answers and refusals lead to.
+// requireReplies lists the marks of lost replies and refusals.
 func (m mode) requireReplies(b Budget) []Mark {
 	require := []Mark{MarkFail, MarkReplay}
 	if b.Aborts > 0 && m.shape != shapeDo {
@@ -182,7 +182,7 @@ func (m mode) requireReplies(b Budget) []Mark {
 	return require
 }
 
-// mustAgain lists what a caller that asks again after it was told no leads to.
+// requireAgain lists the marks of a caller that retries after a failure.
 func (m mode) requireAgain() []Mark {
 	require := []Mark{MarkFail, MarkReplay, MarkSettledByRetry}
 	if !m.shape.inline() && m.outside != keyed && m.onError == semel.Release {
@@ -191,7 +191,7 @@ func (m mode) requireAgain() []Mark {
 	return require
 }
 
-// mustHealer lists what a person who looks leads to.
+// requireHealer lists the marks of plans with a healer.
 func (m mode) requireHealer() []Mark {
 	require := []Mark{MarkCrash, MarkAlreadyApplied, MarkArrived}
 	if !m.repeats {

@@ -11,13 +11,13 @@ import (
 	"github.com/semelgo/semel/store"
 )
 
-// process is an engine and the actors that use it: most have one to themselves.
+// process is an engine and its actors. Most processes have one actor.
 type process struct {
 	w       *world
 	store   *Store
 	engine  *semel.Engine[*Tx]
 	older   groupcommit.AdvanceFunc // ages the caches of the process
-	running *actor                  // whose coroutine is executing right now
+	running *actor                  // the actor that executes right now
 	members []*actor
 
 	joined   int    // how many questions were asked together with others'
@@ -53,8 +53,8 @@ func (w *world) process(a *actor) *process {
 	return p
 }
 
-// digest covers what the actors of a process share: who waits, in which order, and
-// who helps them. What is on its way is what those who help ask for.
+// digest covers the shared state of a process: the waiting actors in their
+// order, and the helpers with the changes that they send.
 func (p *process) digest(d digest) digest {
 	waiting := slices.Clone(p.members)
 	slices.SortFunc(waiting, func(a, b *actor) int { return a.joined - b.joined })
@@ -80,10 +80,9 @@ func (p *process) digest(d digest) digest {
 	return d.add(sum).add(p.busy)
 }
 
-// crash ends the process where it stands. Its coroutines still run to their end, so
-// that the engine's timers are stopped, but as ghosts: none of their calls gets
-// anywhere, and nobody hears what they say. Who waits for another one comes after
-// that one.
+// crash ends the process. Its coroutines still run to their ends as ghosts, so
+// that the engine's timers stop: none of their calls has an effect, and their
+// responses are ignored. A ghost that waits for another one ends after it.
 func (p *process) crash() {
 	before := p.w.truth()
 	for _, a := range p.members {
@@ -105,8 +104,8 @@ func (p *process) crash() {
 	}
 }
 
-// haunt lets a ghost go to its end, and reports whether it did. One that waits for
-// an answer stays, unless it has to go.
+// finishGhost runs a ghost to its end and reports whether it did. A ghost that
+// waits for a result stays, unless must is set.
 func (a *actor) finishGhost(require bool) bool {
 	waits := a.op.kind == opWait && !a.op.settled()
 	if a.status != statusDead || a.finished || a.co == nil && !a.isHelper() || waits && !require {
@@ -117,12 +116,12 @@ func (a *actor) finishGhost(require bool) bool {
 	return true
 }
 
-// alive tells whether no actor of the process has died, so that none has.
+// alive reports whether the process has not crashed.
 func (p *process) alive() bool {
 	return !slices.ContainsFunc(p.members, func(a *actor) bool { return a.status == statusDead })
 }
 
-// goOn runs the actor to its next call, or begins with it.
+// runNext runs the actor to its next call, or starts it.
 func (a *actor) runNext() {
 	if a.co == nil {
 		a.note(uint64(opStart))
@@ -132,11 +131,11 @@ func (a *actor) runNext() {
 	a.resume()
 }
 
-// helps tells whether the engine itself has called for the actor.
+// isHelper reports whether the actor is a goroutine of the engine.
 func (a *actor) isHelper() bool { return a.task != "" }
 
-// steps lets the scheduler decide when the engine's own helpers go, and when who
-// waits for them goes on.
+// scheduler decides when the goroutines of the engine run, and when waiting
+// callers continue.
 type scheduler struct{ p *process }
 
 var _ groupcommit.Scheduler = scheduler{}
@@ -165,13 +164,13 @@ const (
 	taskGiveUp     = "give up"
 )
 
-// helperName is what the n-th of those who do what is called.
+// helperName returns the name of the n-th goroutine with a task.
 func helperName(task string, n int) string {
 	letter := map[string]string{taskFlush: "F", taskRecordLate: "L", taskGiveUp: "G"}[task]
 	return letter + strconv.Itoa(n)
 }
 
-// errHaunts ends a ghost whose answer will never come.
+// errGhost ends a ghost that would wait forever.
 var errGhost = errors.New("a ghost waits for its answer")
 
 // Wait implements [groupcommit.Scheduler].
@@ -188,13 +187,13 @@ func (s scheduler) Wait(ctx context.Context, question any, settled func() bool) 
 	}
 	for !settled() && ctx.Err() == nil {
 		if a.call(o) == resultDead && !settled() {
-			panic(errGhost) //nolint:forbidigo // nothing else ends who waits for ever
+			panic(errGhost) //nolint:forbidigo // nothing else ends this wait
 		}
 	}
 }
 
-// behind is the actor for whom a asks for a change: its own, unless it helps those
-// of its process.
+// requester returns the actor that requests a change: a itself, unless a is a
+// helper that sends the changes of other actors.
 func (w *world) requester(a *actor, c *store.Change) int {
 	if !a.isHelper() {
 		return a.index

@@ -6,7 +6,7 @@ import (
 	"github.com/semelgo/semel/store"
 )
 
-// purger removes what is past its retention.
+// purger removes records after their retention.
 func purger(ctx context.Context, a *actor) {
 	_, _ = a.engine.Purge(ctx, 10)
 }
@@ -57,7 +57,7 @@ func (a *actor) remove(i int) (int, error) {
 	return removed, nil
 }
 
-// judgePurge sees a record removed.
+// checkPurge checks a purge of a record.
 func (w *world) checkPurge(a *actor, r *row) {
 	if !r.retentionOver || r.rec.State.Unfinished() || r.rec.State == store.Absent {
 		w.fail("I6p", "%s removes %s", a.name, w.token(r.rec.Token))
@@ -68,7 +68,8 @@ func (w *world) checkPurge(a *actor, r *row) {
 	w.mark(MarkPurged)
 }
 
-// enqueued tells whether somebody was told that the call of this record waits.
+// enqueued reports whether an actor received the response that this record was
+// enqueued.
 func (w *world) enqueued(row int) bool {
 	for _, a := range w.actors {
 		if a.response.kind == responseQueued && a.response.of.row == row && a.response.epoch == w.rows[row].epoch {

@@ -8,21 +8,21 @@ import (
 	"github.com/semelgo/semel"
 )
 
-// kind of world the effect of a mode happens in.
+// outside is the kind of receiver of a mode's effect.
 type outside uint8
 
 const (
 	// inRecordsDB: the effect is a row beside the record.
 	inRecordsDB outside = iota
-	// plain: whoever asks gets an effect.
+	// plain: every call has an effect.
 	plain
 	// fenced: attempts below the fence are refused.
 	fenced
-	// keyed: once per key; whoever asks again gets the first answer.
+	// keyed: one effect per key; a repeated call gets the first answer.
 	keyed
 )
 
-// grant is a claim that was in force: the right to have the effect.
+// grant is an applied claim: the right to have the effect.
 type grant struct {
 	row, epoch int
 	attempt    uint32
@@ -49,7 +49,7 @@ var (
 	errFenced    = errors.New("below the fence")
 )
 
-// receiver is where effects outside happen, for one record.
+// receiver executes the outside effects of one record.
 type receiver struct {
 	fence     uint32
 	forbidden bool // keyed: the answer it remembers is no
@@ -82,7 +82,7 @@ func (a *actor) act(ctx context.Context) (string, error) {
 	}
 }
 
-// reach is what the sender of an effect learns of it.
+// reach sends an effect and returns the answer that its sender receives.
 func (w *world) reach(g grant, value string, h callResult) (string, error) {
 	if h == resultOK {
 		return w.receive(g, value)
@@ -141,9 +141,9 @@ func (w *world) receive(g grant, value string) (string, error) {
 	return value, nil
 }
 
-// refuse is a receiver that says no: to this attempt, or to the request. One
-// that remembers keys repeats its first answer instead, and a no of its own
-// stands for every attempt.
+// refuse rejects an attempt or, with resultForbidden, the request. A receiver
+// that remembers keys repeats its first answer, and its rejection holds for
+// every attempt.
 func (w *world) refuse(g grant, h callResult) (string, error) {
 	r := &w.receivers[g.row]
 	if w.stage.mode.outside == keyed {

@@ -8,7 +8,7 @@ import (
 	"github.com/semelgo/semel/store"
 )
 
-// tale is the kind of answer a caller was given.
+// responseKind is the kind of a response to a caller.
 type responseKind uint8
 
 const (
@@ -34,14 +34,14 @@ func (t responseKind) String() string {
 	}[t]
 }
 
-// told is an answer, as the caller of the engine reads it.
+// response is the response that a caller of the engine receives.
 type response struct {
 	kind  responseKind
 	value string
 	of    request
-	ask   int // the how-manieth it answers
-	// Of an attempt that was told that nothing happened; the epoch, of a call
-	// that was enqueued.
+	ask   int // number of the call that it answers
+	// attempt belongs to a response "did not happen"; epoch also to an enqueued
+	// call.
 	attempt uint32
 	epoch   int
 }

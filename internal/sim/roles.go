@@ -34,7 +34,8 @@ func (a *actor) boot() {
 	}
 }
 
-// stamp says whose result it is, so that a wrong answer shows.
+// stamp returns a result that names the request, the scope and the actor, so
+// that a wrong response shows.
 func (a *actor) stamp() string {
 	who := a.ask.fp + "/" + a.w.stage.scopes[a.ask.row] + "/" + a.name
 	if a.callCount > 1 {
@@ -43,7 +44,8 @@ func (a *actor) stamp() string {
 	return who
 }
 
-// caller asks, and hears the answer; if that is not final, it may ask again.
+// caller sends the call and receives a response. If the response is not final,
+// it may retry.
 func caller(ctx context.Context, a *actor) {
 	for range max(a.w.stage.plan.Calls, 1) {
 		a.pause()
@@ -92,7 +94,7 @@ func (a *actor) receiveResponse(t response) {
 }
 
 // insert is the function of a transaction: it writes the effect, and may then
-// find that it must not.
+// fail.
 func (a *actor) insert(ctx context.Context, tx *Tx) (string, error) {
 	value, g := a.stamp(), a.grantOf(ctx)
 	a.w.noteBegun(g)
@@ -106,7 +108,7 @@ func (a *actor) insert(ctx context.Context, tx *Tx) (string, error) {
 	return value, nil
 }
 
-// refusal lets the operation itself say no, as long as the budget has any.
+// refusal lets the operation fail, as long as the budget allows refusals.
 func (a *actor) refusal() callResult {
 	if a.free || a.status == statusDead || a.w.budget.Refusals == 0 {
 		return resultOK
@@ -147,7 +149,7 @@ func (s *stage) roles() []role {
 	return append(cast, s.taskRoles()...)
 }
 
-// servants names those of the cast who deal with what waits.
+// taskRoles lists the roles that work on pending records.
 func (s *stage) taskRoles() []role {
 	var cast []role
 	add := func(n int, name string, body func(context.Context, *actor), ask request) {

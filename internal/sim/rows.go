@@ -6,8 +6,8 @@ import (
 	"github.com/semelgo/semel/store"
 )
 
-// row is a record as the store keeps it. Time does not pass by itself: a lease
-// runs until the scheduler says that it is over.
+// row is a record in the store. Time does not pass: a lease runs until the
+// scheduler ends it.
 type row struct {
 	id              store.ID
 	scope           string
@@ -22,7 +22,8 @@ type row struct {
 	request         string       // the letter it was created for
 }
 
-// age is what is read as Age and Since: the explorer's time does not pass.
+// age is the Age and Since of every record, because the explorer's time does
+// not pass.
 const age = time.Second
 
 // read is the record as a store answers it.
@@ -42,7 +43,8 @@ func (r *row) current() store.SwapResult {
 	return store.SwapResult{Token: r.rec.Token, Record: r.read()}
 }
 
-// mayChange tells whether c would be carried out now. What has no time has come.
+// mayChange reports whether the store would apply c now. A record without a due
+// time counts as due.
 func (r *row) mayChange(c *store.Change) bool {
 	return r.rec.Token == c.If && (!c.IfDue || r.due || !timed(r.rec.State))
 }
@@ -50,7 +52,7 @@ func (r *row) mayChange(c *store.Change) bool {
 // timed tells whether records in this state have a Due.
 func timed(s store.State) bool { return s == store.Pending || s == store.InProgress }
 
-// set puts in force what a change asks for.
+// set applies a change.
 func (r *row) set(to store.Record) {
 	before := r.rec
 	if before.Token == to.Token { // the times and nothing else
@@ -83,7 +85,8 @@ func keep(to, before []byte) []byte {
 	return to
 }
 
-// purge removes the record. Once its retention is over its key is a new one.
+// purge removes the record. After its retention, the next record of the key
+// counts as a new one.
 func (r *row) purge() {
 	r.rec, r.due, r.hasExpiry, r.purgeable = store.Record{}, false, false, false
 	if r.retentionOver {
@@ -116,7 +119,7 @@ func (w *world) swap(actor int, c *store.Change) store.SwapResult {
 	}
 }
 
-// write puts a change in force and lets the invariants see it.
+// write applies a change and checks the invariants.
 func (w *world) write(actor int, r *row, c *store.Change) {
 	before := *r
 	r.set(c.To)
@@ -126,7 +129,7 @@ func (w *world) write(actor int, r *row, c *store.Change) {
 	w.checkChange(actor, &before, r)
 }
 
-// noteStanding adds what the store answered to what the actor knows.
+// noteResult adds a result of the store to the actor's history.
 func (a *actor) noteResult(s store.SwapResult) {
 	d := digestSeed.flag(s.Busy).add(uint64(s.Token.State)).add(uint64(s.Token.Attempt)).add(a.w.ownerNumber(s.Token.Owner))
 	if s.Record != nil {

@@ -9,16 +9,17 @@ type session struct {
 	row     int
 	hold    bool          // has the only right to the record
 	whole   bool          // goes to the server as one request
-	wants   bool          // and cannot begin while somebody else has the right
+	wants   bool          // cannot begin while another transaction has the right
 	locked  bool          // its last statement is carried out, the decision still to come
-	orphan  bool          // nobody is at the other end
+	orphan  bool          // its client is dead or has lost the connection
 	commits bool          // the commit was sent
 	change  *store.Change // nil: nothing but writes
 	effects []effect
 	writes  []store.Change // of other records, before its last statement; or of all
 }
 
-// post is a request that its sender has given up and that may yet arrive.
+// lateRequest is a request that may arrive after its sender has stopped
+// waiting.
 type lateRequest struct {
 	actor  int
 	change *store.Change // to the store
@@ -42,11 +43,12 @@ func (w *world) close(s *session) {
 	}
 }
 
-// leave is a client that died having sent its commit: the server may still get
-// it, or notice that nobody is there.
+// orphan leaves the session of a dead client. The server may still receive the
+// commit, or notice that the client is gone.
 func (w *world) orphan(s *session) { s.orphan = true }
 
-// holder is a transaction other than s that has the right to the record, or nil.
+// holder returns a transaction other than s with the right to the record, or
+// nil.
 func (w *world) holder(row int, s *session) *session {
 	for _, other := range w.sessions {
 		if other != s && other.row == row && (other.hold || other.locked) {
@@ -56,9 +58,9 @@ func (w *world) holder(row int, s *session) *session {
 	return nil
 }
 
-// writer is a transaction other than s that keeps writers off the record, or
-// nil. In some stores the right to a record keeps nobody off but those who want
-// the same right.
+// writer returns a transaction other than s that excludes writers of the
+// record, or nil. In some stores the right to a record excludes only
+// transactions that want the same right.
 func (w *world) writer(row int, s *session) *session {
 	if other := w.holder(row, s); other != nil && (other.locked || !w.stage.plan.Soft) {
 		return other
@@ -101,8 +103,7 @@ func (w *world) writeAll(s *session) {
 
 func (w *world) lateRequest(p lateRequest) { w.lateRequests = append(w.lateRequests, p) }
 
-// arrive lets a late request reach its receiver after all. Nobody hears the
-// answer.
+// deliverLate delivers a late request. Its answer is lost.
 func (w *world) deliverLate(i int) {
 	p := w.lateRequests[i]
 	w.lateRequests = append(w.lateRequests[:i], w.lateRequests[i+1:]...)

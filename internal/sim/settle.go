@@ -6,9 +6,9 @@ import (
 	"github.com/semelgo/semel/store"
 )
 
-// settle is what comes after: faults have stopped, leases run out, and a retry
-// of the key must settle it as the policy says, with or without a sweeper
-// having been there first.
+// settle runs after all actors have ended and faults have stopped. Leases
+// expire, and a retry must settle each key as the policy says, with or without
+// a sweep before it.
 func (w *world) settle() {
 	w.checkAbandonedClaims()
 	w.settling = true
@@ -24,8 +24,8 @@ func (w *world) settle() {
 	}
 }
 
-// settleTask settles what the system owns without any caller: a sweeper and a
-// worker are enough, and where the policy says so a person.
+// settleTask settles a key that the system owns without any caller: a sweeper
+// and a worker are enough, and where the policy says so an operator.
 func (w *world) settleTask(i int) {
 	r := &w.rows[i]
 	for range 2 * (w.stage.plan.MaxErrors + w.stage.plan.MaxCrashes) {
@@ -75,8 +75,7 @@ func (w *world) settleRow(i int) {
 	w.fail("I12", "a person has decided, and a retry is in doubt again")
 }
 
-// alone runs an actor to its end, with nobody else there and nothing going
-// wrong.
+// alone runs an actor to its end, without other actors and without faults.
 func (w *world) alone(c role) *actor {
 	a := w.enlist(c)
 	a.free = true

@@ -1,8 +1,7 @@
 package sim
 
-// togetherOf lists the explorations in which the callers are one process, so that
-// their changes go to the store together, and those in which it answers repeats
-// from memory, which gets too old.
+// sharedPlans lists the explorations in which the callers share a process and
+// its batches, and those in which an engine answers retries from its cache.
 func (m mode) sharedPlans() []Plan {
 	faults := Budget{Lost: 1, Cancels: 1, Expiries: 1}
 	require := []Mark{MarkCanceled, MarkClaimUndone, MarkArrived, MarkAlreadyApplied}

@@ -33,8 +33,8 @@ var (
 	errRunOver = errors.New("the run is over")
 )
 
-// actor is who may call the store now: nobody, when a timer of a run that is
-// over goes off.
+// actor returns the actor that may call the store now. It fails if a timer of
+// an earlier run fires.
 func (s *Store) actor() (*actor, error) {
 	p := s.owner.Load()
 	if p == nil || p.running == nil {
@@ -83,8 +83,8 @@ func (a *actor) swap(c *store.Change) (store.SwapResult, error) {
 	return answer, nil
 }
 
-// afterlife is what a ghost is told of every record: that it is final and
-// somebody else's, so that it has nothing left to do.
+// ghostResult is the result that a ghost receives for every record: final, with
+// another owner, so that the ghost has nothing left to do.
 func ghostResult(r store.Record) store.SwapResult {
 	r.Token = store.Token{State: store.Succeeded, Attempt: ^uint32(0), Owner: ^uint64(0)}
 	r.Outcome = []byte(`j""`)

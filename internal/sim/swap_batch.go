@@ -2,8 +2,8 @@ package sim
 
 import "github.com/semelgo/semel/store"
 
-// flush asks for what several callers want, in one step: all of it arrives, or
-// nothing, and the answers come together.
+// flush sends the changes of several callers in one step: all of it is executed
+// or nothing, and all results come together.
 func (a *actor) flush(changes []store.Change) ([]store.SwapResult, error) {
 	w := a.w
 	if err := store.CheckBatch(changes, maxBatch); err != nil {
@@ -27,7 +27,8 @@ func (a *actor) flush(changes []store.Change) ([]store.SwapResult, error) {
 	return answers, nil
 }
 
-// asker is who waits for the answer to a change; nil when that one has given up.
+// waiterOf returns the actor that waits for the result of a change, or nil if
+// it has canceled.
 func (a *actor) waiterOf(c *store.Change) *actor {
 	for _, b := range a.proc.members {
 		if b.status == statusReady && b.op.kind == opWait && b.op.change.If == c.If && b.op.change.To.Token == c.To.Token {
@@ -37,7 +38,7 @@ func (a *actor) waiterOf(c *store.Change) *actor {
 	return nil
 }
 
-// readFor lets those know of an answer who wait for it.
+// readFor adds a result to the histories of the actors that wait for it.
 func (a *actor) readFor(id store.ID, answer store.SwapResult) {
 	for _, b := range a.proc.members {
 		if b != a && b.op.kind == opWait && b.op.change.To.State == store.Absent && a.w.rows[b.op.row].id == id {
@@ -46,7 +47,7 @@ func (a *actor) readFor(id store.ID, answer store.SwapResult) {
 	}
 }
 
-// flushed is what becomes of one of them.
+// flushed returns the result of one change of a batch.
 func (a *actor) flushed(c *store.Change, h callResult) store.SwapResult {
 	if h == resultDead {
 		return ghostResult(c.To)
@@ -65,8 +66,8 @@ func (a *actor) flushed(c *store.Change, h callResult) store.SwapResult {
 	return answer
 }
 
-// applySwap is what becomes of a change that arrives: it is Busy while somebody's open
-// transaction holds the record.
+// applySwap executes a change. It is Busy while an open transaction of another
+// actor holds the record.
 func (w *world) applySwap(a *actor, c *store.Change) store.SwapResult {
 	row := w.indexOf(c.To.ID)
 	a.proc.busy &^= 1 << row

@@ -1,8 +1,7 @@
 package sim
 
-// tasksOf lists the explorations of a mode whose keys the system owns: workers
-// beside each other and beside callers, what they try again and what they give
-// up, and people who step in.
+// taskPlans lists the explorations of a mode with keys that the system owns:
+// competing workers and callers, retries, exhausted keys, and operators.
 func taskPlans(m mode) []Plan {
 	plans := append(m.queuePlans(), m.retryPlans()...)
 	if m.outside != inRecordsDB {
@@ -21,7 +20,7 @@ func taskPlans(m mode) []Plan {
 	})
 }
 
-// queuePlans are about who runs what waits.
+// queuePlans are about competing workers.
 func (m mode) queuePlans() []Plan {
 	return []Plan{
 		{
@@ -52,7 +51,7 @@ func (m mode) queuePlans() []Plan {
 	}
 }
 
-// triedPlans are about what is tried again, and when that ends.
+// retryPlans are about retries and exhausted keys.
 func (m mode) retryPlans() []Plan {
 	return []Plan{
 		{
@@ -75,7 +74,8 @@ func (m mode) retryPlans() []Plan {
 	}
 }
 
-// deepTasksOf lists those that take long: more of everything at once.
+// deepTaskPlans lists the long explorations of tasks, with more actors and
+// faults at once.
 func deepTaskPlans(m mode) []Plan {
 	plans := []Plan{
 		{
@@ -110,7 +110,7 @@ func deepTaskPlans(m mode) []Plan {
 	return plans
 }
 
-// mustWorkers lists what dead workers and late ones lead to.
+// requireWorkers lists the marks of plans in which workers die or are late.
 func (m mode) requireWorkers() []Mark {
 	require := []Mark{MarkCrash, MarkReplay, MarkSettledByWorker}
 	switch {
@@ -125,8 +125,8 @@ func (m mode) requireWorkers() []Mark {
 	}
 }
 
-// mustBatch lists what taking more than one at a time leads to. What a
-// transaction has ended is not ended together with others.
+// requireBatch lists the marks of plans in which a worker takes several records
+// at a time. An attempt that its transaction has ended is not ended in a batch.
 func (m mode) requireBatch(more ...Mark) []Mark {
 	require := append([]Mark{MarkSettledByWorker}, more...)
 	if m.outside != inRecordsDB {
@@ -135,8 +135,8 @@ func (m mode) requireBatch(more ...Mark) []Mark {
 	return require
 }
 
-// mustErrors lists what refusals lead to. A receiver that remembers keys refuses
-// once and for all.
+// requireErrors lists the marks of plans with refusals. A receiver that
+// remembers keys refuses for good.
 func (m mode) requireErrors() []Mark {
 	require := []Mark{MarkFail, MarkRedrive}
 	if m.outside != keyed {
@@ -145,8 +145,8 @@ func (m mode) requireErrors() []Mark {
 	return require
 }
 
-// mustUnknown lists what an effect without an answer leads to, when there is no
-// second try.
+// requireUnknown lists the marks of an effect without a reply when there is no
+// second attempt.
 func (m mode) requireUnknown() []Mark {
 	require := []Mark{MarkArrived, MarkAlreadyApplied}
 	if m.outside != inRecordsDB {
@@ -155,7 +155,8 @@ func (m mode) requireUnknown() []Mark {
 	return require
 }
 
-// mustCrashes lists what a single death leads to that is one too many.
+// requireCrashes lists the marks of plans in which a single crash exhausts the
+// key.
 func (m mode) requireCrashes() []Mark {
 	require := []Mark{MarkCrash, MarkRedrive}
 	if m.outside == inRecordsDB {

@@ -7,10 +7,10 @@ import (
 	"github.com/semelgo/semel/store"
 )
 
-// trace tells a run in words. Exploring goes without.
+// trace holds a line for each step of a run. It is nil during explorations.
 type trace struct{ lines []string }
 
-// say adds what came of the step that is told.
+// logf adds a result to the line of the current step.
 func (w *world) logf(format string, args ...any) {
 	if w.trace == nil || len(w.trace.lines) == 0 {
 		return
@@ -48,18 +48,18 @@ func (w *world) eventText(event event) string {
 	case eventExpire:
 		return "the lease of " + w.token(w.rows[event.index].rec.Token) + " is over"
 	case eventRenew:
-		return "the leader renews " + w.token(w.rows[event.index].rec.Token) + " all the same"
+		return "the leader renews " + w.token(w.rows[event.index].rec.Token) + " although it has expired"
 	case eventPurge:
 		return "the retention of " + w.token(w.rows[event.index].rec.Token) + " is over"
 	case eventCancel:
 		a := w.actors[event.index]
-		text := a.name + " gives up before it can " + w.opText(&a.op)
+		text := a.name + " cancels before it can " + w.opText(&a.op)
 		if event.callResult != resultOK {
 			text += ", which " + event.callResult.String()
 		}
 		return text
 	case eventAge:
-		return "what is remembered gets older"
+		return "cache entries become older"
 	case eventDelay:
 		return "what waits as " + w.token(w.rows[event.index].rec.Token) + " is due"
 	case eventCrash:
@@ -67,7 +67,7 @@ func (w *world) eventText(event event) string {
 		return a.name + " dies before it can " + w.opText(&a.op)
 	case eventSettle:
 	}
-	return "everybody is done; a retry comes"
+	return "all actors have ended; a retry follows"
 }
 
 func (w *world) opText(o *op) string {
@@ -120,10 +120,10 @@ func (w *world) logResult(s store.SwapResult, inForce bool) {
 	switch {
 	case w.trace == nil:
 	case inForce:
-		w.logf("in force")
+		w.logf("applied")
 	case s.Busy:
 		w.logf("busy")
 	default:
-		w.logf("%s stands", w.token(s.Token))
+		w.logf("current: %s", w.token(s.Token))
 	}
 }

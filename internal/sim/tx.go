@@ -93,14 +93,14 @@ func (a *actor) commit(tx *session) (store.Verdict, error) {
 	return store.Committed, nil
 }
 
-// rolledBack is a transaction whose last statement found something else.
+// rolledBack ends a transaction whose change was not applied.
 func (a *actor) rolledBack() (store.Verdict, error) {
 	a.note(0)
 	a.w.mark(MarkRolledBack)
 	if a.taken {
 		a.w.mark(MarkZombie)
 	}
-	a.w.logf("not in force, rolled back")
+	a.w.logf("not applied, rolled back")
 	return store.NotCommitted, store.ErrSuperseded
 }
 

@@ -8,7 +8,7 @@ import (
 	"github.com/semelgo/semel"
 )
 
-// enqueuer adds its call to what waits.
+// enqueuer enqueues its call.
 func enqueuer(ctx context.Context, a *actor) {
 	added, err := semel.Enqueue(ctx, a.engine, a.w.stage.call(a.ask), semel.EnqueueOptions{})
 	if err != nil {
@@ -23,7 +23,7 @@ func enqueuer(ctx context.Context, a *actor) {
 	}
 }
 
-// worker takes what waits and runs it, as often as the plan says.
+// worker takes pending records and runs them, as often as the plan says.
 func worker(ctx context.Context, a *actor) {
 	p := &a.w.stage.plan
 	for range p.Rounds {
@@ -56,7 +56,7 @@ func (a *actor) job(attempt *semel.Attempt) *job {
 	return j
 }
 
-// work runs what was taken and ends it: what went well together, the rest alone.
+// work runs attempts and ends them: successes in one request, the rest alone.
 func (a *actor) work(ctx context.Context, jobs []*job) {
 	first := a.beatsFirst(jobs)
 	if first {
@@ -71,7 +71,8 @@ func (a *actor) work(ctx context.Context, jobs []*job) {
 	a.finish(ctx, jobs)
 }
 
-// finish records how jobs ended: together what can be, the rest alone.
+// finish records the ends of attempts: in one request where possible, the rest
+// alone.
 func (a *actor) finish(ctx context.Context, jobs []*job) {
 	var ends []*semel.Completion
 	for _, j := range jobs {
@@ -102,7 +103,7 @@ func (a *actor) beatsFirst(jobs []*job) bool {
 	return event == 0
 }
 
-// beat renews the leases of what was taken.
+// beat renews the leases of attempts.
 func (a *actor) beat(ctx context.Context, jobs []*job) {
 	if !a.w.stage.plan.Renewing || a.free || len(jobs) == 0 {
 		return
@@ -143,8 +144,8 @@ func (a *actor) run(j *job) {
 	a.callCount = was
 }
 
-// unreadable is a record that a direct call has made, which needs no input. What
-// was enqueued has one.
+// unreadable ends an attempt without an input: a direct call made the record.
+// An enqueued record has an input.
 func (a *actor) unreadable(j *job, err error) {
 	if a.status != statusDead && a.w.enqueued(j.ask.row) {
 		a.w.fail("I13", "%s cannot run what was enqueued: %v", a.name, err)
@@ -152,8 +153,8 @@ func (a *actor) unreadable(j *job, err error) {
 	j.ask.fp, j.Err = a.w.rows[j.ask.row].request, a.idle(j, err)
 }
 
-// idle is the error of a function that has done nothing, which proves that,
-// unless an answer has to be the receiver's own.
+// idle is the error of a function that has done nothing. The error proves that,
+// unless only the receiver's answer counts.
 func (a *actor) idle(j *job, err error) error {
 	a.w.noteError(grant{row: j.ask.row, attempt: j.Attempt.Number(), owner: j.Attempt.Token().Owner})
 	if a.w.stage.mode.outside == keyed {
@@ -170,7 +171,7 @@ func (a *actor) function(ctx context.Context) (string, error) {
 	return a.act(ctx)
 }
 
-// learn hears what came of an attempt.
+// learn receives the response of an attempt.
 func (a *actor) learn(j *job) {
 	if a.status == statusDead {
 		return

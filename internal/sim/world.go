@@ -33,8 +33,8 @@ type world struct {
 	trace     *trace // nil unless the run is to be told
 }
 
-// name stands for a random owner: whose it is, and how many that one drew
-// before. It is the same in every run that comes to the same state.
+// name replaces a random owner by the actor that drew it and the number of its
+// draw. It is equal in all runs that reach the same state.
 type name struct {
 	owner uint64
 	actor int
@@ -90,7 +90,7 @@ func (w *world) rowOf(scope semel.Scope) int {
 	return 0
 }
 
-// meet names an owner that is seen for the first time.
+// nameOwner names an owner when it is first seen.
 func (w *world) nameOwner(a *actor, owner uint64) {
 	if owner == 0 {
 		return
@@ -104,7 +104,8 @@ func (w *world) nameOwner(a *actor, owner uint64) {
 	w.names = append(w.names, name{owner: owner, actor: a.index, nth: a.owners})
 }
 
-// nameOf is the name of an owner as a number; 0 is nobody's.
+// ownerNumber returns the name of an owner as a number, or 0 for an unknown
+// owner.
 func (w *world) ownerNumber(owner uint64) uint64 {
 	for i := range w.names {
 		if n := &w.names[i]; n.owner == owner {
@@ -114,7 +115,7 @@ func (w *world) ownerNumber(owner uint64) uint64 {
 	return 0
 }
 
-// drawer is the actor that drew an owner, or -1.
+// ownerActor returns the actor that drew an owner, or -1.
 func (w *world) ownerActor(owner uint64) int {
 	for i := range w.names {
 		if w.names[i].owner == owner {
@@ -124,7 +125,7 @@ func (w *world) ownerActor(owner uint64) int {
 	return -1
 }
 
-// granted is the claim that was in force with g's token.
+// granted returns the applied claim with g's token.
 func (w *world) granted(g grant) (grant, bool) {
 	for _, was := range w.grants {
 		if was.row == g.row && was.attempt == g.attempt && was.owner == g.owner {
@@ -134,13 +135,13 @@ func (w *world) granted(g grant) (grant, bool) {
 	return grant{}, false
 }
 
-// happen makes an effect true.
+// happen executes an effect.
 func (w *world) happen(e effect) {
 	w.effects = append(w.effects, e)
 	w.checkEffect(e)
 }
 
-// truth stands for what no ghost may change.
+// truth is a digest of everything that a ghost must not change.
 func (w *world) truth() digest {
 	batchResult := 0
 	for _, s := range w.sessions {
@@ -155,7 +156,7 @@ func (w *world) truth() digest {
 	return d
 }
 
-// digest stands for everything that what may happen next depends on.
+// digest covers everything that the next events depend on.
 func (w *world) digest() digest {
 	d := w.budget.digest(digestSeed)
 	for i := range w.rows {
