@@ -127,7 +127,7 @@ func (w *world) markFailure(from store.State, outcome []byte) {
 		w.mark(MarkCancelWaiting)
 	case code("cancelled"):
 		w.mark(MarkCancelRunning)
-	case code("exhausted") && bytes.Contains(outcome, []byte("without a word")):
+	case code("exhausted") && bytes.Contains(outcome, []byte("attempts crashed")):
 		w.mark(MarkCrashesExhausted)
 	case code("exhausted"):
 		w.mark(MarkErrorsExhausted)
