@@ -17,6 +17,9 @@ import (
 // state its servers are. None is left, nor its files.
 func TestNoServerOutlivesItsTests(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		t.Skip("make test-full runs it")
+	}
 	if kind := os.Getenv(orphanEnv); kind != "" {
 		haveServers(t, kind)
 		return

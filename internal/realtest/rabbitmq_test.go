@@ -44,6 +44,9 @@ func TestQueueEndsWithItsTest(t *testing.T) {
 // TestSharedBrokerIsNotOnesOwn: it cannot be broken for everybody.
 func TestSharedBrokerIsNotOnesOwn(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		t.Skip("make test-full runs it")
+	}
 	v := &verdicts{TB: t}
 	s := realtest.RabbitMQ(v)
 	for name, act := range map[string]func(){"kill": s.Kill, "pause": s.Pause, "resume": s.Resume, "stop": s.Stop} {
@@ -60,6 +63,9 @@ func TestSharedBrokerIsNotOnesOwn(t *testing.T) {
 // settings. A stopped one has ended.
 func TestKilledBrokerKeepsDurableMessages(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		t.Skip("make test-full runs it")
+	}
 	s := realtest.OwnRabbitMQ(t, "channel_max = 7")
 	url, queue := s.URL(), s.Queue(t)
 	ch := channel(t, url)
@@ -109,6 +115,9 @@ func mustNotAnswer(t *testing.T, url string) {
 // another is tried.
 func TestBrokerWhosePortIsTakenSaysSo(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		t.Skip("make test-full runs it")
+	}
 	var listen net.ListenConfig
 	taken, err := listen.Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {

@@ -38,6 +38,9 @@ func TestExplore(t *testing.T) {
 				if raced && p.Mode != "inline" {
 					t.Skip("explored without the race detector")
 				}
+				if testing.Short() && !strings.HasPrefix(p.Mode, "inline") && !strings.HasPrefix(p.Mode, "hold") {
+					t.Skip("make test-full runs it")
+				}
 				r := explore(t, p)
 				mu.Lock()
 				defer mu.Unlock()
@@ -45,7 +48,7 @@ func TestExplore(t *testing.T) {
 			})
 		}
 	})
-	if !t.Failed() {
+	if !t.Failed() && !testing.Short() {
 		golden(t, found)
 	}
 }

@@ -28,6 +28,9 @@ const (
 // claims that all succeed, and none of their keys is ever run again.
 func TestAMillionLeaveAsAPartition(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		t.Skip("make test-full runs it")
+	}
 	pool := connect(t, migrated(t, realtest.OwnPostgres(t)))
 	p := divided(t, pool, postgres.PartitionOptions{})
 	fill(t, pool, holding(t, p, 5*day), million)

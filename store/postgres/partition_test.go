@@ -20,6 +20,9 @@ import (
 // A partitioned table is as good a store as a plain one.
 func TestContractPartitioned(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		t.Skip("make test-full runs it")
+	}
 	t.Attr("engine", "postgres partitioned")
 	url := database(t)
 	pool := connect(t, url)

@@ -25,6 +25,9 @@ func TestContract(t *testing.T) {
 // The store's own sessions keep the contract as the pool's connections do.
 func TestContractOnSessions(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		t.Skip("make test-full runs it")
+	}
 	t.Attr("engine", "postgres")
 	url := database(t)
 	run(t, url, url, postgres.Options{MaxSessions: 4})
@@ -32,6 +35,9 @@ func TestContractOnSessions(t *testing.T) {
 
 func TestContractBehindPgBouncer(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		t.Skip("make test-full runs it")
+	}
 	t.Attr("engine", "pgbouncer")
 	url := database(t)
 	run(t, url, realtest.PgBouncer(t, url), postgres.Options{}, mode(pgx.QueryExecModeExec))

@@ -23,6 +23,9 @@ import (
 // any of them twice.
 func TestCrowd(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		t.Skip("make test-full runs it")
+	}
 	messages := 5_000
 	if os.Getenv("SEMEL_SOAK") == "1" {
 		messages *= 10

@@ -11,6 +11,9 @@ import (
 
 func TestTasksHaveTheirEffectOnceWhateverIsKilledAndStopped(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		t.Skip("make test-full runs it")
+	}
 	at, s := inPostgres(t)
 	o := torture{
 		op: inTx, jobs: rounds(10_000), workers: 4, callers: 4,
@@ -45,6 +48,9 @@ func TestTasksHaveTheirEffectOnceOnSQLiteWhateverIsKilled(t *testing.T) {
 
 func TestEffectsElsewhereHappenAtLeastOnceAndOnceAnAttempt(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		t.Skip("make test-full runs it")
+	}
 	at, s := inPostgres(t)
 	o := torture{
 		op: outside, jobs: rounds(400), workers: 3,

@@ -12,6 +12,9 @@ import (
 
 func TestWorkersOutliveCrashesOfTheirDatabase(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		t.Skip("make test-full runs it")
+	}
 	server := realtest.OwnPostgres(t, "max_connections=300")
 	at, s := inPostgresAt(t, server)
 	const jobs = 1000

@@ -21,6 +21,9 @@ var unhurried = semel.Define("unhurried", semel.OperationOptions[job]{
 
 func TestWorkersThatAreStoppedInOrderLeaveNothingToASweeper(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		t.Skip("make test-full runs it")
+	}
 	at, s := inPostgres(t)
 	const round, stops = 100, 6
 	p := &producer[pgx.Tx]{site: s, engine: engineOf(t, s), op: unhurried, seed: rand.Uint64()}

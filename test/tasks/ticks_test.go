@@ -14,6 +14,9 @@ const manyTicks = 60
 
 func TestEachTickIsRunOnceWhateverProcessIsKilledAtIt(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		t.Skip("make test-full runs it")
+	}
 	t.Run("postgres", func(t *testing.T) {
 		t.Parallel()
 		at, s := inPostgres(t)

@@ -24,6 +24,9 @@ import (
 // until they have an answer. The table of charges has no unique constraint.
 func TestBothKilledOneCharge(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		t.Skip("make test-full runs it")
+	}
 	if !soaking() {
 		bothKilled(t, newFiles(t, inline), 8)
 		return

@@ -22,6 +22,9 @@ const shortLease = 500 * time.Millisecond
 // again, retries, and counts the effects in the chat's tables.
 func TestKilledAtEveryPoint(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		t.Skip("make test-full runs it")
+	}
 	for _, mode := range modes() {
 		for _, point := range []string{beforeClaim, afterClaim, inHandler, beforeCommit, afterCommit, beforeAnswer} {
 			t.Run(mode+"/"+point, func(t *testing.T) {

@@ -141,6 +141,9 @@ func (i *importer) wantDead(t *testing.T, want map[string]amqp091.Publishing) {
 // queue and is then redelivered.
 func TestFailedImportIsRedelivered(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		t.Skip("make test-full runs it")
+	}
 	var tries atomic.Int64
 	i := newImporter(t, newFiles(t, inline), server.Hooks{Import: func(next server.ImportFunc) server.ImportFunc {
 		return func(ctx context.Context, tx chatdb.Tx, in server.Imported) error {
@@ -162,6 +165,9 @@ func TestFailedImportIsRedelivered(t *testing.T) {
 // leaves the other messages in the queue.
 func TestStopFinishesTheImport(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		t.Skip("make test-full runs it")
+	}
 	b := newBarrier()
 	to := server.Hooks{Import: func(next server.ImportFunc) server.ImportFunc {
 		return func(ctx context.Context, tx chatdb.Tx, in server.Imported) error {
@@ -204,6 +210,9 @@ func TestStopFinishesTheImport(t *testing.T) {
 // is redelivered, until an operator redrives it.
 func TestFailedImportIsRedriven(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		t.Skip("make test-full runs it")
+	}
 	i := newImporter(t, newFiles(t, records), server.Hooks{})
 	bob := i.signIn(t, "Bob")
 	m := outside("1", i.group, bob.ID, "I am in")

@@ -22,6 +22,9 @@ import (
 // group exists that a client was told has failed, and no other answer is final.
 func TestDatabaseIsLostUnderLoad(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		t.Skip("make test-full runs it")
+	}
 	for _, mode := range []string{inline, leased} {
 		t.Run(mode, func(t *testing.T) {
 			t.Parallel()

@@ -13,6 +13,9 @@ import (
 // it again. The page retries by itself.
 func TestPageSurvivesARestart(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		t.Skip("make test-full runs it")
+	}
 	tests := []struct {
 		mode, point string
 		want        map[string]int

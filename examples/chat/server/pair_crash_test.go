@@ -19,6 +19,9 @@ import (
 // and every request must have the same answer.
 func TestTwoProcessesKilledAtEveryPoint(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		t.Skip("make test-full runs it")
+	}
 	for _, mode := range []string{inline, leased} {
 		for _, point := range []string{beforeClaim, afterClaim, inHandler, beforeCommit, afterCommit, beforeAnswer} {
 			t.Run(mode+"/"+point, func(t *testing.T) {

@@ -23,6 +23,9 @@ import (
 // TestKilledAtEveryPoint tests the chat's own operations.
 func TestNoSweeper(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		t.Skip("make test-full runs it")
+	}
 	tests := []struct {
 		policy, dies string
 		want         error // nil: a result

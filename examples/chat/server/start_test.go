@@ -12,6 +12,9 @@ import (
 // TestTenProcessesStartAtOnce starts ten servers on databases that do not exist yet,
 // and sends the same creation to each of them.
 func TestTenProcessesStartAtOnce(t *testing.T) {
+	if testing.Short() {
+		t.Skip("make test-full runs it")
+	}
 	inEachMode(t, func(t *testing.T, f files) {
 		servers := make([]*process, 10)
 		for i := range servers {

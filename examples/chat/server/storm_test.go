@@ -113,7 +113,7 @@ func (s *localServer) goroutines() []string {
 	var stacks strings.Builder
 	_ = pprof.Lookup("goroutine").WriteTo(&stacks, 2) // writing to a strings.Builder cannot fail
 	return slices.DeleteFunc(strings.Split(stacks.String(), "\n\n"), func(stack string) bool {
-		return strings.Contains(stack, "task.(*hands).work(")
+		return strings.Contains(stack, "task.(*goroutinePool).worker(")
 	})
 }
 

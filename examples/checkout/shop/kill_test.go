@@ -15,6 +15,9 @@ import (
 // the end each order was charged, recorded, mailed and shipped once, although no
 // table has a unique constraint.
 func TestKilledAtRandom(t *testing.T) {
+	if testing.Short() {
+		t.Skip("make test-full runs it")
+	}
 	const customers = 4
 	w := newTown(t)
 	shops := []*process{newProcess(t, w.args...), newProcess(t, w.args...)}

@@ -42,6 +42,9 @@ func runConform(t *testing.T, cmd *exec.Cmd) (int, *conform.Report) {
 // one database.
 func TestFixturePasses(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		t.Skip("make test-full runs it")
+	}
 	for _, profile := range []string{"strict", "lenient", "stripe"} {
 		t.Run(profile, func(t *testing.T) {
 			t.Parallel()
@@ -99,6 +102,9 @@ func checkBuiltIn(t *testing.T, profile, address string) {
 // creating groups.
 func TestChatServerPasses(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		t.Skip("make test-full runs it")
+	}
 	dir := t.TempDir()
 	chat := filepath.Join(dir, "chat")
 	build := exec.CommandContext(t.Context(), "go", "build", "-o", chat, "github.com/semelgo/semel/examples/chat")

@@ -58,6 +58,9 @@ func joined(flaws []flaw) string {
 // TestEachFlawFailsItsCases: each flaw fails the cases about it and no others.
 func TestEachFlawFailsItsCases(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		t.Skip("make test-full runs it")
+	}
 	for _, wrong := range wrongServers() {
 		t.Run(joined(append([]flaw{wrong.flaw}, wrong.otherFlaws...)), func(t *testing.T) {
 			t.Parallel()
