@@ -44,11 +44,11 @@ func (s *Store) Atomic(ctx context.Context, id store.ID, hold bool,
 		return store.NotCommitted, s.fault("begin", withConflict(err))
 	}
 	defer t.leave(ctx) // also when run panics or ends its goroutine
-	if t.stands.Busy {
+	if t.current.Busy {
 		t.leave(ctx)
 		return tellBusy(ctx, run)
 	}
-	last, err := run(ctx, &handedTx{watched{t.tx, t}}, t.stands)
+	last, err := run(ctx, &handlerTx{guardedTx{t.tx, t}}, t.current)
 	return t.end(ctx, last, err)
 }
 
@@ -75,16 +75,16 @@ func (s *Store) begin(ctx context.Context, id store.ID, hold bool) (*transaction
 	switch {
 	case err != nil:
 		return nil, err
-	case t != nil && ctx.Err() != nil: // who gave up was let in at the same moment
-		return t.orLeft(ctx, ctx.Err)
+	case t != nil && ctx.Err() != nil: // the caller gave up and was admitted at the same moment
+		return t.orLeave(ctx, ctx.Err)
 	case t != nil:
-		return t.orLeft(ctx, func() error { return t.seeWhatStands(ctx) })
+		return t.orLeave(ctx, func() error { return t.readCurrent(ctx) })
 	}
 	t = &transaction{store: s, tables: on, id: id}
-	return t.orLeft(ctx, func() error { return t.take(ctx, hold) })
+	return t.orLeave(ctx, func() error { return t.take(ctx, hold) })
 }
 
-// take takes a connection, and begins.
+// take takes a connection and begins.
 func (t *transaction) take(ctx context.Context, hold bool) (err error) {
 	if t.conn, err = t.store.pool.Acquire(ctx); err != nil {
 		return fmt.Errorf("take a connection: %w", err)
@@ -93,8 +93,9 @@ func (t *transaction) take(ctx context.Context, hold bool) (err error) {
 	return t.open(ctx, hold)
 }
 
-// orLeft is t, unless it cannot be opened, or a callback of the pool's panics.
-func (t *transaction) orLeft(ctx context.Context, open func() error) (*transaction, error) {
+// orLeave returns t, and releases it if it cannot be opened or a callback of the
+// pool panics.
+func (t *transaction) orLeave(ctx context.Context, open func() error) (*transaction, error) {
 	opened := false
 	defer func() {
 		if !opened {
@@ -108,8 +109,8 @@ func (t *transaction) orLeft(ctx context.Context, open func() error) (*transacti
 	return t, nil
 }
 
-// errGone says that this is not the transaction that was begun.
-var errGone = errors.New("semel/postgres: it is another transaction")
+// errOtherTx means that this is not the transaction that was begun.
+var errOtherTx = errors.New("semel/postgres: it is another transaction")
 
-// errLost says that the connection was lost before anything was committed.
-var errLost = errors.New("semel/postgres: the connection was lost within the transaction")
+// errConnLost means that the connection was lost before anything was committed.
+var errConnLost = errors.New("semel/postgres: the connection was lost within the transaction")

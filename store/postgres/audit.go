@@ -12,12 +12,12 @@ import (
 	"github.com/semelgo/semel/store"
 )
 
-// SwapNoted is Swap of one change. What n says about the record, the tokens and
-// its age is not used: the change says it. Notes are kept in the table
-// semel_notes, also when their record is purged.
+// SwapNoted is Swap of one change. It takes the record, the tokens and the age of
+// the note from the change. Notes are stored in the table semel_notes, and remain
+// when their record is purged.
 func (s *Store) SwapNoted(ctx context.Context, c store.Change, n store.Note) (store.SwapResult, error) {
 	answers := make([]store.SwapResult, 1)
-	items, err := accept(ctx, []store.Change{c}, answers)
+	items, err := checkAll(ctx, []store.Change{c}, answers)
 	if err != nil {
 		return store.SwapResult{}, s.fault("swap with a note", err)
 	}
@@ -34,14 +34,14 @@ func (s *Store) SwapNoted(ctx context.Context, c store.Change, n store.Note) (st
 	text := t.noted(k, len(args))
 	args = append(args, uuid(c.To.ID), from.state, from.attempt, from.owner, to.state, to.attempt, to.owner,
 		[]byte(n.Actor), []byte(n.Reason))
-	err = trip(ctx, pooling{s}, s.texts.swap.one, func(b *pgx.Batch) {
+	err = trip(ctx, poolSender{s}, s.texts.swap.one, func(b *pgx.Batch) {
 		b.Queue(text, args...).Exec(func(tag pgconn.CommandTag) error {
 			it.made = tag.RowsAffected() == 1
 			return nil
 		})
 	})
-	w := swapper{in: pooling{s}, on: t, frames: &s.texts.swap}
-	missed := []item{it}
+	w := swapper{in: poolSender{s}, on: t, frames: &s.texts.swap}
+	missed := []swapItem{it}
 	switch {
 	case err != nil:
 		missed, err = w.answerAlone(missed, err)
@@ -49,7 +49,7 @@ func (s *Store) SwapNoted(ctx context.Context, c store.Change, n store.Note) (st
 		it.answer.Token, missed = c.To.Token, nil
 	}
 	if err == nil {
-		err = w.tell(ctx, missed)
+		err = w.answerFromCurrent(ctx, missed)
 	}
 	if err != nil {
 		return store.SwapResult{}, s.fault("swap with a note", err)
@@ -57,14 +57,14 @@ func (s *Store) SwapNoted(ctx context.Context, c store.Change, n store.Note) (st
 	return answers[0], nil
 }
 
-// Notes returns what was noted about a record, also when that was purged.
+// Notes returns the notes of a record, also after it was purged.
 func (s *Store) Notes(ctx context.Context, id store.ID) ([]store.Note, error) {
 	t, err := s.tables(ctx)
 	if err != nil {
 		return nil, s.fault("read notes", err)
 	}
-	var notes []numbered
-	err = trip(ctx, pooling{s}, frame{before: []string{s.texts.byKey}}, func(b *pgx.Batch) {
+	var notes []numberedNote
+	err = trip(ctx, poolSender{s}, frame{before: []string{s.texts.byKey}}, func(b *pgx.Batch) {
 		b.Queue(t.notes, uuid(id)).Query(func(rows pgx.Rows) (err error) {
 			notes, err = pgx.CollectRows(rows, readNote)
 			return err
@@ -73,8 +73,9 @@ func (s *Store) Notes(ctx context.Context, id store.ID) ([]store.Note, error) {
 	if err != nil {
 		return nil, s.fault("read notes", err)
 	}
-	// Not by the database, which might then look for them in that order.
-	slices.SortFunc(notes, func(a, b numbered) int { return cmp.Compare(a.number, b.number) })
+	// The database does not sort, because it could then use an index on that order
+	// for the search.
+	slices.SortFunc(notes, func(a, b numberedNote) int { return cmp.Compare(a.number, b.number) })
 	all := make([]store.Note, len(notes))
 	for i, n := range notes {
 		all[i], all[i].ID = n.Note, id
@@ -82,15 +83,15 @@ func (s *Store) Notes(ctx context.Context, id store.ID) ([]store.Note, error) {
 	return all, nil
 }
 
-// numbered is a note with its place among all.
-type numbered struct {
+// numberedNote is a note with its number.
+type numberedNote struct {
 	store.Note
 
 	number int64
 }
 
-func readNote(row pgx.CollectableRow) (numbered, error) {
-	var n numbered
+func readNote(row pgx.CollectableRow) (numberedNote, error) {
+	var n numberedNote
 	var from, to storedToken
 	var actor, reason []byte
 	var age int64

@@ -10,21 +10,21 @@ import (
 	"github.com/semelgo/semel/store"
 )
 
-// sender sends statements at once and waits for all of the answers.
+// sender sends statements at once and waits for all replies.
 type sender interface {
 	send(ctx context.Context, b *pgx.Batch) error
 }
 
-// frame is what goes before and after statements in the same trip.
+// frame has the statements before and after others in the same round trip.
 type frame struct {
 	before, after []string
-	// wait is how long statements may wait for others, for one that says so itself
-	// and needs neither of them. Empty: none does.
+	// wait limits the wait for locks, for a statement that contains the limit
+	// itself and needs no frame. Empty: no limit.
 	wait string
 }
 
-// trip sends what queue queues, within the frame, at once. Without an error all
-// of it was done, and outside a transaction is committed.
+// trip sends the statements that queue adds, within the frame, at once. Without an
+// error all of them were executed, and outside of a transaction committed.
 func trip(ctx context.Context, in sender, f frame, queue func(b *pgx.Batch)) error {
 	b := &pgx.Batch{}
 	for _, text := range f.before {
@@ -37,15 +37,15 @@ func trip(ctx context.Context, in sender, f frame, queue func(b *pgx.Batch)) err
 	return in.send(ctx, b)
 }
 
-// get reads what stands, in the order of ids.
+// get reads the current records, in the order of ids.
 func get(ctx context.Context, in sender, t *tables, f frame, ids []store.ID) ([]store.SwapResult, error) {
-	return standing(ids, func(use func(*store.Record)) error {
+	return sortAnswers(ids, func(use func(*store.Record)) error {
 		return trip(ctx, in, f, func(b *pgx.Batch) { b.Queue(t.getMany, uuids(ids)).Query(eachRecord(use)) })
 	})
 }
 
-// standing puts what is read in the order of ids.
-func standing(ids []store.ID, read func(use func(*store.Record)) error) ([]store.SwapResult, error) {
+// sortAnswers returns the records that were read in the order of ids.
+func sortAnswers(ids []store.ID, read func(use func(*store.Record)) error) ([]store.SwapResult, error) {
 	found := make(map[store.ID]*store.Record, len(ids))
 	if err := read(func(r *store.Record) { found[r.ID] = r }); err != nil {
 		return nil, err

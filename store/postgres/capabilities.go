@@ -47,6 +47,6 @@ func (s *Store) Capabilities(ctx context.Context) (store.Capabilities, error) {
 	return caps, nil
 }
 
-// flushers is how many batches at a time PostgreSQL is quickest with; the engine
-// begins no more than it needs.
+// flushers is the number of concurrent batches with the highest throughput. The
+// engine starts no more than it needs.
 const flushers = 2

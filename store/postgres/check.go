@@ -9,10 +9,10 @@ import (
 	"github.com/semelgo/semel/store"
 )
 
-// accept answers the changes that cannot be kept, and returns the others in the
-// order of their IDs, in which everybody takes the locks. It fails when the batch
-// as a whole is wrong.
-func accept(ctx context.Context, changes []store.Change, answers []store.SwapResult) ([]item, error) {
+// checkAll sets the results of invalid changes, and returns the others sorted by
+// ID, so that all callers take locks in the same order. It fails if the batch as a
+// whole is invalid.
+func checkAll(ctx context.Context, changes []store.Change, answers []store.SwapResult) ([]swapItem, error) {
 	err := ctx.Err()
 	if err == nil {
 		err = store.CheckBatch(changes, maxBatch)
@@ -20,17 +20,17 @@ func accept(ctx context.Context, changes []store.Change, answers []store.SwapRes
 	if err != nil {
 		return nil, err
 	}
-	items := make([]item, 0, len(changes))
+	items := make([]swapItem, 0, len(changes))
 	for i := range changes {
 		if answers[i].Err = check(&changes[i]); answers[i].Err == nil {
-			items = append(items, item{Change: &changes[i], answer: &answers[i]})
+			items = append(items, swapItem{Change: &changes[i], answer: &answers[i]})
 		}
 	}
-	slices.SortFunc(items, func(a, b item) int { return bytes.Compare(a.To.ID[:], b.To.ID[:]) })
+	slices.SortFunc(items, func(a, b swapItem) int { return bytes.Compare(a.To.ID[:], b.To.ID[:]) })
 	return items, nil
 }
 
-// check finds what keeps a change from being made, whatever stands.
+// check validates one change.
 func check(c *store.Change) error {
 	if err := c.Check(maxOutcome); err != nil {
 		return fmt.Errorf("swap %w", err)

@@ -10,7 +10,8 @@ import (
 	"github.com/semelgo/semel/store"
 )
 
-// SQLSTATEs that are told apart. The first two characters are the class.
+// The SQLSTATEs that the store distinguishes. The first two characters are the
+// class.
 const (
 	codeNoActiveTransaction = "25P01"
 	codeIdleInTransaction   = "25P03"
@@ -29,9 +30,9 @@ const (
 	codeCancelled           = "57014"
 )
 
-// errorOf returns the error that the server sent as the answer to a statement,
-// after which the session goes on; nil when err is anything else: one that ends
-// the session, or came from between here and there.
+// errorOf returns the server's error for a statement after which the session
+// continues, and nil for any other error: one that ends the session, or that comes
+// from the client or the network.
 func errorOf(err error) *pgconn.PgError {
 	e, ok := errors.AsType[*pgconn.PgError](err)
 	if !ok || e.SeverityUnlocalized != "ERROR" && (e.SeverityUnlocalized != "" || e.Severity != "ERROR") {
@@ -40,7 +41,7 @@ func errorOf(err error) *pgconn.PgError {
 	return e
 }
 
-// codeOf returns the SQLSTATE of a statement's error, empty for other errors.
+// codeOf returns the SQLSTATE of a statement's error, and "" for other errors.
 func codeOf(err error) string {
 	if e := errorOf(err); e != nil {
 		return e.Code
@@ -48,7 +49,7 @@ func codeOf(err error) string {
 	return ""
 }
 
-// class is what the first two characters of a SQLSTATE say.
+// class returns the class of a SQLSTATE.
 func class(code string) string {
 	if len(code) < 2 {
 		return ""
@@ -56,13 +57,13 @@ func class(code string) string {
 	return code[:2]
 }
 
-// rollsBack lists the errors that say, as the answer to the last statements of a
-// transaction or to its COMMIT, that it has certainly not been committed.
-// Everything else stays unknown: above all what is said by other means than an
-// ERROR of the server, such as the loss of the connection or the end of the
-// session, and 40003, which says so itself. Only a session that ended because it
-// was idle for too long within the transaction has seen no COMMIT. What the driver
-// says of being safe to retry is not asked, because it can be wrong.
+// rollsBack lists the errors, of the last statements of a transaction or of its
+// COMMIT, after which it was certainly not committed. After any other error the
+// outcome is unknown: above all if it is not an ERROR of the server, such as the
+// loss of the connection or the end of the session, and after 40003, which means
+// just that. The only end of a session that proves that no COMMIT arrived is the
+// timeout of an idle transaction. The driver's own "safe to retry" is not used,
+// because it can be wrong.
 func rollsBack(err error) bool {
 	if e, ok := errors.AsType[*pgconn.PgError](err); ok && e.Code == codeIdleInTransaction {
 		return true
@@ -76,17 +77,17 @@ func rollsBack(err error) bool {
 	}
 }
 
-// isConflict says that the transaction was given up in favour of others, and may
-// succeed when it is run once more.
+// isConflict reports whether the transaction was aborted because of other
+// transactions, so that a retry may succeed.
 func isConflict(err error) bool {
 	code := codeOf(err)
 	return code == codeSerialization || code == codeDeadlock
 }
 
-// isBroken says that a statement or its session was broken off from outside: a
-// time was over, the server shut down, ran out of something or could not read.
-// It says nothing of what was asked for.
-func isBroken(err error) bool {
+// isInterrupted reports whether a statement or its session was interrupted from
+// outside: a timeout expired, or the server shut down, ran out of a resource or
+// could not read. Such an error says nothing about the statement.
+func isInterrupted(err error) bool {
 	e, ok := errors.AsType[*pgconn.PgError](err)
 	if !ok {
 		return false
@@ -99,11 +100,11 @@ func isBroken(err error) bool {
 	}
 }
 
-// isBusy says that somebody else's open transaction was in the way.
+// isBusy reports whether another open transaction was in the way.
 func isBusy(err error) bool { return codeOf(err) == codeLockTimeout || isConflict(err) }
 
-// isRefusal says that the server does not take what was to be written, which may
-// be the fault of one record of many.
+// isRefusal reports whether the server refuses the data, which may be the fault of
+// one record of a batch.
 func isRefusal(err error) bool {
 	switch class(codeOf(err)) {
 	case "22", "23", "54", "P0":
@@ -113,13 +114,13 @@ func isRefusal(err error) bool {
 	}
 }
 
-// isEnded says that the transaction was over, or was another one.
-func isEnded(err error) bool {
+// isTxOver reports whether the transaction had ended, or was another one.
+func isTxOver(err error) bool {
 	code := codeOf(err)
-	return errors.Is(err, errGone) || code == codeNoSavepoint || code == codeNoActiveTransaction
+	return errors.Is(err, errOtherTx) || code == codeNoSavepoint || code == codeNoActiveTransaction
 }
 
-// withConflict marks the errors that are in conflict with others' transactions.
+// withConflict marks conflicts with other transactions as store.ErrConflict.
 func withConflict(err error) error {
 	if isConflict(err) && !errors.Is(err, store.ErrConflict) {
 		return fmt.Errorf("%w: %w", store.ErrConflict, err)
@@ -127,16 +128,16 @@ func withConflict(err error) error {
 	return err
 }
 
-// withMark marks the errors that are nobody's answer, of what has been rolled
-// back: those in conflict, and those of what was broken off.
+// withMark marks the errors of rolled-back transactions that are not the handler's
+// answer: conflicts and interruptions.
 func withMark(err error) error {
-	if (isBroken(err) || errors.Is(err, errLost)) && !errors.Is(err, store.ErrInterrupted) {
+	if (isInterrupted(err) || errors.Is(err, errConnLost)) && !errors.Is(err, store.ErrInterrupted) {
 		return fmt.Errorf("%w: %w", store.ErrInterrupted, err)
 	}
 	return withConflict(err)
 }
 
-// fault says what was being done when err came.
+// fault adds to err what the store was doing.
 func (s *Store) fault(doing string, err error) error {
 	if codeOf(err) == codeNoTable {
 		return fmt.Errorf("%s: %w: %w", doing, ErrNoSchema, err)
@@ -147,7 +148,8 @@ func (s *Store) fault(doing string, err error) error {
 	return fmt.Errorf("%s: %w", doing, err)
 }
 
-// ended says that a context has ended, for instance while a connection was waited for.
+// ended reports whether a context has ended, for example while the caller waited
+// for a connection.
 func ended(err error) bool {
 	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)
 }

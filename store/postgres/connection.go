@@ -9,10 +9,10 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// connectionBound is how long a call waits for a connection of the pool, if its context does
-// not end before that: lists, purges and the like are called without a deadline, and must not
-// hang where a program has used up its pool. What then runs on the connection is not bounded
-// by it. How long a transaction of Atomic waits is the engine's to say.
+// connectionBound limits how long a call without a deadline, such as a list or a
+// purge, waits for a connection of the pool. Such calls must not hang when the
+// program uses the whole pool. It does not limit the call's work on the connection.
+// For transactions of Atomic the engine has its own limit.
 const connectionBound = 5 * time.Second
 
 // acquire takes a connection of the pool.
@@ -30,19 +30,21 @@ func (s *Store) acquire(ctx context.Context) (*pgxpool.Conn, error) {
 	return conn, nil
 }
 
-// over sends by way of a transaction.
-type over struct {
+// txSender sends statements in a transaction.
+type txSender struct {
 	by interface {
 		SendBatch(ctx context.Context, b *pgx.Batch) pgx.BatchResults
 	}
 }
 
-func (o over) send(ctx context.Context, b *pgx.Batch) error { return o.by.SendBatch(ctx, b).Close() }
+func (o txSender) send(ctx context.Context, b *pgx.Batch) error {
+	return o.by.SendBatch(ctx, b).Close()
+}
 
 // pooling sends by way of a connection of the pool.
-type pooling struct{ s *Store }
+type poolSender struct{ s *Store }
 
-func (p pooling) send(ctx context.Context, b *pgx.Batch) error {
+func (p poolSender) send(ctx context.Context, b *pgx.Batch) error {
 	conn, err := p.s.acquire(ctx)
 	if err != nil {
 		return err

@@ -15,7 +15,7 @@ import (
 )
 
 // told is what was said of one transaction.
-type told struct {
+type answered struct {
 	key     string
 	last    store.Change
 	verdict store.Verdict
@@ -32,7 +32,7 @@ func TestServerEndsUnderLoad(t *testing.T) {
 		var done atomic.Bool
 		var committed atomic.Int32
 		loaded := make(chan struct{})
-		all := make([][]told, 8)
+		all := make([][]answered, 8)
 		var workers sync.WaitGroup
 		for w := range all {
 			workers.Go(func() {
@@ -43,7 +43,7 @@ func TestServerEndsUnderLoad(t *testing.T) {
 						func(ctx context.Context, tx pgx.Tx, _ store.SwapResult) (*store.Change, error) {
 							return &last, effect(ctx, tx, key)
 						})
-					if all[w] = append(all[w], told{key, last, verdict}); verdict == store.Committed && committed.Add(1) == 200 {
+					if all[w] = append(all[w], answered{key, last, verdict}); verdict == store.Committed && committed.Add(1) == 200 {
 						close(loaded)
 					}
 				}
@@ -70,7 +70,7 @@ func TestServerEndsUnderLoad(t *testing.T) {
 }
 
 // mustBeTrue requires that what was told of a transaction is so.
-func mustBeTrue(t *testing.T, s *postgres.Store, one told) {
+func mustBeTrue(t *testing.T, s *postgres.Store, one answered) {
 	t.Helper()
 	n, token := effects(t, s.Pool(), one.key), stands(t, s, one.last)
 	stood := token == one.last.To.Token

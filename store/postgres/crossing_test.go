@@ -73,7 +73,7 @@ func cross(t *testing.T, direct *pgxpool.Pool, stores [2]*postgres.Store, round 
 				t.Errorf("store %d: Swap = %v", n, err)
 			}
 		})
-		waiting(t, direct, n+1)
+		dequeueIn(t, direct, n+1)
 	}
 	if err := holder.Rollback(t.Context()); err != nil {
 		t.Fatal(err)
@@ -91,7 +91,7 @@ func cross(t *testing.T, direct *pgxpool.Pool, stores [2]*postgres.Store, round 
 }
 
 // waiting returns once so many wait for a lock, or did.
-func waiting(t *testing.T, direct *pgxpool.Pool, most int) {
+func dequeueIn(t *testing.T, direct *pgxpool.Pool, most int) {
 	t.Helper()
 	const waits = `SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`
 	for range 50 {

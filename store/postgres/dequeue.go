@@ -12,15 +12,15 @@ import (
 	"github.com/semelgo/semel/store"
 )
 
-// beginQueue begins what hands out. At a higher level, which may be the session's
-// default, a record that another call has just claimed would be an error, not one
-// to pass over.
+// beginQueue begins a transaction that claims. At a higher isolation level, which
+// may be the session's default, a record that another call has just claimed would
+// be an error instead of being skipped.
 const beginQueue = `BEGIN ISOLATION LEVEL READ COMMITTED`
 
-// Dequeue claims in one round trip. It passes over the records that somebody has
-// the right to within an Atomic, as well as those whose rows are locked. To find out
-// it takes that right for a moment itself, so that an Atomic of the same record may
-// be told Busy.
+// Dequeue claims in one round trip. It skips records whose rows are locked, and
+// records to which a transaction of Atomic has the exclusive right. To check that,
+// it takes the right for a moment itself, so that a concurrent Atomic of the record
+// may be Busy.
 func (s *Store) Dequeue(ctx context.Context, d store.Dequeue) ([]store.Record, error) {
 	if err := d.Check(maxBatch); err != nil {
 		return nil, fmt.Errorf("dequeue: %w", err)
@@ -33,10 +33,10 @@ func (s *Store) Dequeue(ctx context.Context, d store.Dequeue) ([]store.Record, e
 	if err != nil {
 		return nil, s.fault("dequeue", withConflict(err))
 	}
-	return inTurn(all), nil
+	return sortRanked(all), nil
 }
 
-func (s *Store) dequeue(ctx context.Context, t *tables, d store.Dequeue) (all []waited, err error) {
+func (s *Store) dequeue(ctx context.Context, t *tables, d store.Dequeue) (all []rankedRecord, err error) {
 	if d.Reread {
 		return s.claimed(ctx, t, d)
 	}
@@ -45,21 +45,21 @@ func (s *Store) dequeue(ctx context.Context, t *tables, d store.Dequeue) (all []
 		return own.dequeue(ctx, t, d)
 	}
 	f := frame{before: []string{beginQueue, s.texts.queue}, after: []string{`COMMIT`}}
-	return waiting(ctx, pooling{s}, f, t.dequeue, wanting(d)...)
+	return dequeueIn(ctx, poolSender{s}, f, t.dequeue, dequeueArgs(d)...)
 }
 
-// wanting are the parameters of what hands out.
-func wanting(d store.Dequeue) []any {
+// dequeueArgs returns the arguments of the statement that claims.
+func dequeueArgs(d store.Dequeue) []any {
 	return []any{[]byte(d.Operation), int64(d.Limit), int64(d.Owner), d.Lease.Microseconds()}
 }
 
-// claimed are those that an earlier call has claimed.
-func (s *Store) claimed(ctx context.Context, t *tables, d store.Dequeue) ([]waited, error) {
-	return waiting(ctx, pooling{s}, frame{before: []string{s.texts.listed}}, t.claimed, int64(d.Owner), []byte(d.Operation))
+// claimed returns the claims of earlier calls.
+func (s *Store) claimed(ctx context.Context, t *tables, d store.Dequeue) ([]rankedRecord, error) {
+	return dequeueIn(ctx, poolSender{s}, frame{before: []string{s.texts.listed}}, t.claimed, int64(d.Owner), []byte(d.Operation))
 }
 
-// waiting asks by the driver's batches.
-func waiting(ctx context.Context, in sender, f frame, text string, args ...any) (all []waited, err error) {
+// dequeueIn claims with the driver's batches.
+func dequeueIn(ctx context.Context, in sender, f frame, text string, args ...any) (all []rankedRecord, err error) {
 	err = trip(ctx, in, f, func(b *pgx.Batch) {
 		b.Queue(text, args...).Query(func(rows pgx.Rows) (err error) {
 			all, err = pgx.CollectRows(rows, readWaited)
@@ -69,45 +69,46 @@ func waiting(ctx context.Context, in sender, f frame, text string, args ...any) 
 	return all, err
 }
 
-// dequeue needs neither a transaction of its own nor settings: the session has them.
-func (s *session) dequeue(ctx context.Context, t *tables, d store.Dequeue) (all []waited, err error) {
+// dequeue needs neither a transaction nor settings, because the session has them.
+func (s *session) dequeue(ctx context.Context, t *tables, d store.Dequeue) (all []rankedRecord, err error) {
 	if s.seen {
-		return waiting(ctx, s, frame{}, t.dequeue, wanting(d)...)
+		return dequeueIn(ctx, s, frame{}, t.dequeue, dequeueArgs(d)...)
 	}
 	err = s.ask(ctx, []prepared{{
 		text: t.dequeue,
-		write: func(r *raw) {
+		write: func(r *encoder) {
 			r.text(d.Operation)
 			r.int64(int64(d.Limit))
 			r.int64(int64(d.Owner))
 			r.int64(d.Lease.Microseconds())
 		},
-		read: func(row *rawRow) error {
+		read: func(row *decoder) error {
 			place, _ := row.int64()
 			r, err := row.record()
-			all = append(all, waited{r, place})
+			all = append(all, rankedRecord{r, place})
 			return err
 		},
 	}})
 	return all, err
 }
 
-// waited is a record and its place among those that waited, which is not known any
-// more when it is asked for again.
-type waited struct {
+// rankedRecord is a claimed record with its place in the order. The place is not
+// known when claims are read again.
+type rankedRecord struct {
 	*store.Record
 
 	place int64
 }
 
-func readWaited(row pgx.CollectableRow) (w waited, err error) {
+func readWaited(row pgx.CollectableRow) (w rankedRecord, err error) {
 	w.Record, err = readRecord(row, &w.place)
 	return w, err
 }
 
-// inTurn sorts the records as they wait. The database hands them out in any order.
-func inTurn(all []waited) []store.Record {
-	slices.SortFunc(all, func(a, b waited) int {
+// sortRanked sorts the records by their places. The database returns them in any
+// order.
+func sortRanked(all []rankedRecord) []store.Record {
+	slices.SortFunc(all, func(a, b rankedRecord) int {
 		return cmp.Or(cmp.Compare(b.Priority, a.Priority), cmp.Compare(a.place, b.place), bytes.Compare(a.ID[:], b.ID[:]))
 	})
 	records := make([]store.Record, len(all))

@@ -60,9 +60,9 @@ func Queries(s *Store) []Query {
 		Query{"dequeue in a session", session, t.dequeue, []any{[]byte("test"), int64(100), int64(1), int64(1)}})
 	for _, c := range []store.Change{change, made, beaten} {
 		k, args := statement(&c)
-		items := make([]*item, 1000)
+		items := make([]*swapItem, 1000)
 		for i := range items {
-			items[i] = &item{Change: &c}
+			items[i] = &swapItem{Change: &c}
 		}
 		name := [kinds]string{create: "create", move: "move", beat: "beat"}[k]
 		alike := []any{uuids(make([]store.ID, 1000)), make([]int64, 1000), make([][]byte, 1000)}
@@ -76,11 +76,11 @@ func Queries(s *Store) []Query {
 			Query{name + " in a session", session, t.one[k], args},
 			Query{name + " alone", s.texts.swapTx.alone.before[1], t.one[k], args},
 			Query{name + " last", s.texts.lent.made, t.last[k], args},
-			Query{name + " many", s.texts.swapTx.many.before[1], t.many[k].text, arrays(items)},
-			Query{name + " many, told", s.texts.swapTx.many.before[1], t.many[k].told, arrays(items)})
+			Query{name + " many", s.texts.swapTx.many.before[1], t.many[k].text, bulkArgs(items)},
+			Query{name + " many, told", s.texts.swapTx.many.before[1], t.many[k].applied, bulkArgs(items)})
 		if t.alike[k].text != "" {
 			all = append(all, Query{name + " alike", session, t.alike[k].text, alike},
-				Query{name + " alike, told", session, t.alike[k].told, alike})
+				Query{name + " alike, told", session, t.alike[k].applied, alike})
 		}
 		if k == move {
 			all = append(all, Query{"move, finish", session, t.finish, []any{id, 2, 1, 1, 4, nil, false, []byte("outcome")}})
@@ -88,12 +88,12 @@ func Queries(s *Store) []Query {
 		if k == create {
 			queued := append(slices.Clone(alike), make([][]byte, 1000))
 			all = append(all, Query{"create alike, queued", session, t.queue.text, queued},
-				Query{"create alike, queued, told", session, t.queue.told, queued})
+				Query{"create alike, queued, told", session, t.queue.applied, queued})
 			all = append(all, Query{"create lone", `SELECT 1`, t.lone, append(args, "100ms")})
 		}
 		all = append(all,
-			Query{name + " same", s.texts.byKey, t.same, wanted([]item{{Change: &c}})},
-			Query{name + " others", s.texts.byKey, t.others, wanted([]item{{Change: &c}})})
+			Query{name + " same", s.texts.byKey, t.same, missedArgs([]swapItem{{Change: &c}})},
+			Query{name + " others", s.texts.byKey, t.others, missedArgs([]swapItem{{Change: &c}})})
 	}
 	return all
 }
@@ -120,11 +120,11 @@ const (
 )
 
 // ReachOf is reachOf of statements that are sent one by one, or together.
-func ReachOf(b *pgx.Batch) int { return int(reachOfBatch(b)) }
+func ReachOf(b *pgx.Batch) int { return int(effectOfBatch(b)) }
 
 // Portions tells how many changes of these sizes go in each trip.
 func Portions(sizes []int) []int {
-	items := make([]item, len(sizes))
+	items := make([]swapItem, len(sizes))
 	for i, n := range sizes {
 		items[i].Change = &store.Change{To: store.Record{Input: make([]byte, n/2), Outcome: make([]byte, n-n/2)}}
 	}
@@ -195,7 +195,7 @@ func (s *Store) SetSessionsIdle(d time.Duration) { s.sessions.idleFor = d }
 // RawCreate are the parameters of a create, for the driver and as the server has them.
 func RawCreate(c *store.Change) ([]any, [][]byte) {
 	_, args := statement(c)
-	var r raw
+	var r encoder
 	r.change(c)
 	var values [][]byte
 	for rest := r.bytes; len(values) < r.n; {
@@ -233,7 +233,7 @@ func (s *Store) Waiting() int {
 // KeptRoom tells the most bytes that an idle connection of s keeps for its next trip.
 func (s *Store) KeptRoom(ctx context.Context) (most int) {
 	for _, c := range s.pool.AcquireAllIdle(ctx) {
-		if of := pooledOf(c.Conn()); of != nil {
+		if of := preparedConnOf(c.Conn()); of != nil {
 			most = max(most, cap(of.out.bytes), cap(of.out.raw.bytes))
 			for _, v := range of.args.ParamValues {
 				most = max(most, cap(v))
@@ -247,12 +247,12 @@ func (s *Store) KeptRoom(ctx context.Context) (most int) {
 // LetDown has so many wait again whose promise was not kept, in the order they came, and
 // returns in which order they do.
 func LetDown(n int) (again []int) {
-	g := &gate{waiting: []*waiter{{}}}
-	came := make(map[*waiter]int)
+	g := &admission{waiting: []*txWaiter{{}}}
+	came := make(map[*txWaiter]int)
 	for i := range n {
-		w := &waiter{late: time.Now()}
+		w := &txWaiter{late: time.Now()}
 		came[w] = i
-		g.letDown(w)
+		g.readmit(w)
 	}
 	for _, w := range g.waiting[:n] {
 		again = append(again, came[w])

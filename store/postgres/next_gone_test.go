@@ -26,7 +26,7 @@ func TestNextPreparedAnew(t *testing.T) {
 		return effect(ctx, tx, "3")
 	}
 	before := s.Pool().Stat().AcquireCount()
-	inTurn(t, s, turns...)
+	sortRanked(t, s, turns...)
 	mustCommit(t, others, turns...)
 	// The first two, the one after that is gone, and the one that was to begin without.
 	if got := s.Pool().Stat().AcquireCount() - before; got != 4+1 {

@@ -57,7 +57,7 @@ func TestNextGivesUp(t *testing.T) {
 		cancel()
 		end()
 	}()
-	inTurn(t, s, turns...)
+	sortRanked(t, s, turns...)
 	<-told
 	mustCommit(t, others, append(turns[:4], turns[5])...)
 	if gone.verdict != store.NotCommitted || !errors.Is(gone.err, context.Canceled) {
@@ -105,7 +105,7 @@ func TestNextDoesNotWaitForOneThatHangs(t *testing.T) {
 			<-ran
 			end()
 		}()
-		inTurn(t, s, turns...)
+		sortRanked(t, s, turns...)
 		<-over
 		t.Log(name)
 		mustCommit(t, others, append(turns, beside)...)
@@ -142,7 +142,7 @@ func TestEndIsToldWhileTheNextCannotLook(t *testing.T) {
 			t.Error(err)
 		}
 	}()
-	inTurn(t, s, turns...)
+	sortRanked(t, s, turns...)
 	<-told
 	mustCommit(t, others, turns...)
 }

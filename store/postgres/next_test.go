@@ -47,7 +47,7 @@ func (one *turn) atomic(t *testing.T, s *postgres.Store, first func()) {
 
 // inTurn runs them one after the other: all wait while the first one runs. From the
 // third one on, each begins where another ends.
-func inTurn(t *testing.T, s *postgres.Store, turns ...*turn) {
+func sortRanked(t *testing.T, s *postgres.Store, turns ...*turn) {
 	t.Helper()
 	done := make(chan struct{})
 	turns[0].atomic(t, s, func() {
@@ -118,7 +118,7 @@ current_setting('lock_timeout'), current_setting('statement_timeout'), current_s
 			}
 		}
 		before := s.Pool().Stat().AcquireCount()
-		inTurn(t, s, turns...)
+		sortRanked(t, s, turns...)
 		mustCommit(t, others, turns...)
 		if got := s.Pool().Stat().AcquireCount() - before; got != 2+1 { // the tables were looked for as well
 			t.Errorf("%s: %d turns have taken a connection %d times, want 3", level, len(turns), got)
@@ -133,7 +133,7 @@ func TestConnectionGoesBack(t *testing.T) {
 	s.SetKeptFor(0)
 	turns := several(9)
 	before := s.Pool().Stat().AcquireCount()
-	inTurn(t, s, turns...)
+	sortRanked(t, s, turns...)
 	mustCommit(t, others, turns...)
 	if got := s.Pool().Stat().AcquireCount() - before; got != 9+1 {
 		t.Errorf("%d turns have taken a connection %d times, want 10", len(turns), got)
@@ -154,7 +154,7 @@ func TestNextIsToldWhatStands(t *testing.T) {
 	stands.run = func(_ context.Context, _ pgx.Tx, is store.SwapResult) error { told = is; return errHandler }
 	busy.run = func(_ context.Context, _ pgx.Tx, is store.SwapResult) error { right = is; return errHandler }
 	_, err := elsewhere.Atomic(t.Context(), busy.last.To.ID, true, func(context.Context, pgx.Tx, store.SwapResult) (*store.Change, error) {
-		inTurn(t, s, turns...)
+		sortRanked(t, s, turns...)
 		return nil, errHandler
 	})
 	if !errors.Is(err, errHandler) {
@@ -185,7 +185,7 @@ func TestOneFailsAndTheNextGoesOn(t *testing.T) {
 	}
 	rolledBack.run = func(context.Context, pgx.Tx, store.SwapResult) error { return errHandler }
 	rolledBack.last.To.State = store.Failed
-	inTurn(t, s, turns...)
+	sortRanked(t, s, turns...)
 	mustCommit(t, others, turns[0], turns[1], turns[5])
 	if fenced.verdict != store.NotCommitted || !errors.Is(fenced.err, store.ErrSuperseded) {
 		t.Errorf("Atomic = %v, %v, want ErrSuperseded", fenced.verdict, fenced.err)
@@ -212,7 +212,7 @@ func TestConnectionLostBetweenTwo(t *testing.T) {
 		fault = proxy.EatReply(realtest.SQL("COMMIT AND CHAIN"))
 		return err
 	}
-	inTurn(t, s, turns...)
+	sortRanked(t, s, turns...)
 	fault.Wait(t)
 	if lost.verdict != store.Unknown || lost.err == nil {
 		t.Errorf("Atomic = %v, %v, want Unknown", lost.verdict, lost.err)

@@ -11,27 +11,27 @@ import (
 	"github.com/semelgo/semel/store"
 )
 
-// open begins the transaction and reads what stands. A number for the
-// transaction is taken at once, to find out by it what became of it if somebody
-// else ends it.
+// open begins the transaction and reads the current record. It assigns the
+// transaction's number at once. The number shows how the transaction ended if the
+// handler ends it.
 func (t *transaction) open(ctx context.Context, hold bool) error {
 	if hold {
 		return t.openHeld(ctx)
 	}
 	b := t.beginning()
 	b.Queue(t.store.texts.open).Query(t.readNumber)
-	b.Queue(t.tables.look, uuid(t.id)).Query(t.readStands)
+	b.Queue(t.tables.look, uuid(t.id)).Query(t.scanCurrent)
 	return t.start(ctx, b).Close()
 }
 
-// beginning is what goes in a trip that begins with the transaction.
+// beginning returns the first statements of the transaction.
 func (t *transaction) beginning() *pgx.Batch {
 	b := &pgx.Batch{}
 	b.BeginTx(pgx.TxOptions{IsoLevel: t.store.level})
 	return b
 }
 
-// start sends what begins with a transaction.
+// start sends the first statements.
 func (t *transaction) start(ctx context.Context, b *pgx.Batch) pgx.BatchResults {
 	t.session = t.conn.Conn()
 	results := t.session.SendBatch(ctx, b)
@@ -40,15 +40,15 @@ func (t *transaction) start(ctx context.Context, b *pgx.Batch) pgx.BatchResults 
 	return results
 }
 
-// openHeld is open with the right to the record. Most records are new, so it asks
-// only whether there is one: to read what is not there costs the server as much as
-// to begin. The setting that keeps this to the index is given back as it was seen
-// last, and afterwards by itself if it was another.
+// openHeld is open with the exclusive right to the record. Most records are new, so
+// it only checks whether there is one: reading a missing record costs the server as
+// much as the begin. The setting that forces the index is restored to the value
+// that it had last, and corrected if it was another.
 func (t *transaction) openHeld(ctx context.Context) error {
-	if of := pooledOf(t.conn.Conn()); of != nil && of.tx != nil && t.store.quick {
-		return t.openQuickly(ctx, of)
+	if of := preparedConnOf(t.conn.Conn()); of != nil && of.tx != nil && t.store.quick {
+		return t.openPrepared(ctx, of)
 	}
-	b, o := t.beginning(), &t.begun
+	b, o := t.beginning(), &t.beginReply
 	o.noScans = t.store.noScans.Load()
 	var number pgtype.Text
 	b.Queue(t.store.texts.openHeld, rightTo(t.id)).QueryRow(func(row pgx.Row) error { return row.Scan(&o.scans, &number) })
@@ -57,14 +57,13 @@ func (t *transaction) openHeld(ctx context.Context) error {
 		return err
 	}
 	if t.store.quick {
-		pooledFor(t.session).tx = t.tx
+		newPreparedConn(t.session).tx = t.tx
 	}
 	o.number = number.String
-	return t.seeWhatStands(ctx)
+	return t.readCurrent(ctx)
 }
 
-// readMore gives the setting back that was another, and reads the record that
-// there is.
+// readMore corrects the setting, and reads the record.
 func (t *transaction) readMore(ctx context.Context, scans string, other, there bool) error {
 	if !other && !there {
 		return nil
@@ -76,17 +75,17 @@ func (t *transaction) readMore(ctx context.Context, scans string, other, there b
 	}
 	if there {
 		b.Queue(t.store.texts.lent.made)
-		b.Queue(t.tables.look, uuid(t.id)).Query(t.readStands)
+		b.Queue(t.tables.look, uuid(t.id)).Query(t.scanCurrent)
 	}
 	return t.session.SendBatch(ctx, b).Close()
 }
 
-// rightTo is the number that stands for the right to a record.
+// rightTo returns the key of the advisory lock for a record.
 func rightTo(id store.ID) int64 { return int64(binary.BigEndian.Uint64(id[8:])) }
 
-// readStands reads what stands, which is nulls where nothing does. The first column
-// is a setting that was given back.
-func (t *transaction) readStands(rows pgx.Rows) error {
+// readStands reads the current record, whose columns are null if there is none. The
+// first column is a restored setting.
+func (t *transaction) scanCurrent(rows pgx.Rows) error {
 	for rows.Next() {
 		if rows.RawValues()[1] == nil {
 			continue
@@ -95,13 +94,12 @@ func (t *transaction) readStands(rows pgx.Rows) error {
 		if err != nil {
 			return err
 		}
-		t.stands.Token, t.stands.Record = r.Token, r
+		t.current.Token, t.current.Record = r.Token, r
 	}
 	return rows.Err()
 }
 
-// readNumber reads the transaction's number. The other columns are the settings
-// that were made.
+// readNumber reads the transaction's number. The other columns are settings.
 func (t *transaction) readNumber(rows pgx.Rows) error {
 	for rows.Next() {
 		into := make([]any, len(rows.FieldDescriptions()))

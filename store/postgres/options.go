@@ -16,36 +16,35 @@ const (
 	DefaultMaxSessions       = 4
 )
 
-// Options say how a [Store] runs transactions. The zero value is good.
+// Options define how a [Store] runs transactions. The zero value has good defaults.
 type Options struct {
-	// Isolation is the level of Atomic's transactions: read committed, which is
-	// the default, repeatable read, or serializable. The levels above read
-	// committed are for inline transactions only, which take the right to their
-	// record; the finish of a leased attempt is refused with ErrIsolation. A
-	// transaction that PostgreSQL gives up in favour of others fails with
+	// Isolation is the isolation level of Atomic's transactions: read committed,
+	// which is the default, repeatable read, or serializable. The levels above read
+	// committed are for inline transactions only, which take the exclusive right to
+	// their record; the end of a leased attempt is refused with ErrIsolation. A
+	// transaction that PostgreSQL aborts because of a conflict fails with
 	// store.ErrConflict.
 	Isolation pgx.TxIsoLevel
 
-	// What the server allows Atomic's transactions, so that a process that has
-	// stopped does not hold its locks for ever: how long one may wait for its
-	// next statement, how long a statement may wait for a lock, and how long a
-	// statement may take. Zero means the default: 30, 10 and 30 seconds. Less
-	// than zero leaves it to the server's own settings.
+	// The server's limits of Atomic's transactions, so that a stopped process does
+	// not hold its locks for ever: for the wait for the next statement, for the
+	// wait for a lock, and for a statement. Zero means the default: 30, 10 and 30
+	// seconds. Negative leaves the server's own settings.
 	IdleInTransaction time.Duration
 	LockTimeout       time.Duration
 	StatementTimeout  time.Duration
 
-	// MaxSessions is how many connections the store opens beside the pool's, with
-	// the pool's configuration, while there is much to record: they need to be told
-	// less before each statement. Zero means the default of 4, for two batches of an
-	// engine, and for its reads or for what its worker claims and ends; less than
-	// zero means none. Where the server, the database or the role has a limit of
-	// connections, they count beside the pool's, and none is opened that would leave
-	// too few for the pool. They are closed when they have not been used for a
-	// second, or for two, and when they are older than the pool's MaxConnLifetime;
-	// the pool's Reset does not reach them. There are none behind a pooler, none in a
-	// query mode other than the default, and none if the pool has a PrepareConn, a
-	// BeforeAcquire, an AfterRelease or a BeforeClose.
+	// MaxSessions is the number of connections that the store opens beside the
+	// pool's, with the pool's configuration, while there is much to record. They
+	// need fewer settings before each statement. Zero means the default of 4: two
+	// for batches of an engine, and two for its reads or its worker; negative means
+	// none. They count for connection limits of the server, the database and the
+	// role, and none is opened that would leave too few for the pool. They are
+	// closed after one or two seconds without use, and when they are older than the
+	// pool's MaxConnLifetime; the pool's Reset does not affect them. The store
+	// opens none behind a pooler, none in a query mode other than the default, and
+	// none if the pool has a PrepareConn, a BeforeAcquire, an AfterRelease or a
+	// BeforeClose.
 	MaxSessions int
 }
 
@@ -74,9 +73,9 @@ func (o *Options) check() error {
 	return nil
 }
 
-// batchBounds are the settings of a transaction whose statements are sent at once,
-// which costs one the more settings it has: it waits for nobody in between, and a
-// statement's time bounds its waiting for a lock, too.
+// batchBounds returns the settings of a transaction whose statements are sent at
+// once. Each setting costs time. Such a transaction waits for no caller in between,
+// and its statement timeout also limits the wait for locks.
 func (o *Options) batchBounds() []setting {
 	of := *o
 	of.IdleInTransaction = -1
@@ -86,7 +85,7 @@ func (o *Options) batchBounds() []setting {
 	return of.bounds()
 }
 
-// bounds are the settings of a transaction that somebody else's code runs in.
+// bounds returns the settings of a transaction in which a handler runs.
 func (o *Options) bounds() []setting {
 	var all []setting
 	for _, b := range []struct {

@@ -21,7 +21,7 @@ import (
 // semel_record_view reads it; triggers, row security, publications and views of your
 // own stay behind, at the first partition.
 func (p *Partitions) Divide(ctx context.Context) error {
-	err := p.withLock(ctx, makeLock, func(ctx context.Context, k *keeper) error {
+	err := p.withLock(ctx, makeLock, func(ctx context.Context, k *partitionLock) error {
 		divided, err := isDivided(ctx, k.conn, k.on)
 		if err != nil {
 			return err
@@ -40,7 +40,7 @@ func (p *Partitions) Divide(ctx context.Context) error {
 	return nil
 }
 
-func (k *keeper) divide(ctx context.Context) error {
+func (k *partitionLock) divide(ctx context.Context) error {
 	to, err := k.bindFirst(ctx)
 	if err != nil {
 		return err
@@ -55,7 +55,7 @@ func (k *keeper) divide(ctx context.Context) error {
 // bindFirst keeps the table from getting records beyond the bound that it will
 // have as the first partition: the end of a partition's time that is at least a
 // partition ahead of the server's clock and of every key.
-func (k *keeper) bindFirst(ctx context.Context) (to time.Time, err error) {
+func (k *partitionLock) bindFirst(ctx context.Context) (to time.Time, err error) {
 	table := k.on.in("semel_records")
 	err = k.quickly(ctx, func(ctx context.Context, tx pgx.Tx) error {
 		last := k.now
@@ -86,7 +86,7 @@ func (k *keeper) bindFirst(ctx context.Context) (to time.Time, err error) {
 
 // exchange puts a partitioned table in the place of the table, which becomes its
 // first partition.
-func (k *keeper) exchange(ctx context.Context, tx pgx.Tx, to time.Time) error {
+func (k *partitionLock) exchange(ctx context.Context, tx pgx.Tx, to time.Time) error {
 	table, view, first := k.on.in("semel_records"), k.on.in("semel_record_view"), k.table(firstPartition)
 	replaced, err := textOf(ctx, tx, sqlView, view) // read before the table has another name
 	if err != nil {

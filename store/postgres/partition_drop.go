@@ -49,7 +49,7 @@ func (e *HeldError) Error() string {
 // sealed, which is after it was found to hold nothing, a key of its time is
 // refused with store.ErrNoPartition.
 func (p *Partitions) Drop(ctx context.Context) (dropped []Partition, err error) {
-	err = p.withLock(ctx, dropLock, func(ctx context.Context, k *keeper) error {
+	err = p.withLock(ctx, dropLock, func(ctx context.Context, k *partitionLock) error {
 		dropped, err = k.dropAll(ctx)
 		return err
 	})
@@ -59,7 +59,7 @@ func (p *Partitions) Drop(ctx context.Context) (dropped []Partition, err error) 
 	return dropped, nil
 }
 
-func (k *keeper) dropAll(ctx context.Context) (dropped []Partition, all error) {
+func (k *partitionLock) dropAll(ctx context.Context) (dropped []Partition, all error) {
 	there, err := list(ctx, k.conn, k.on)
 	if err != nil {
 		return nil, err
@@ -81,7 +81,7 @@ func (k *keeper) dropAll(ctx context.Context) (dropped []Partition, all error) {
 }
 
 // drop goes through the steps of a drop from where the last try of it has ended.
-func (k *keeper) drop(ctx context.Context, p Partition) error {
+func (k *partitionLock) drop(ctx context.Context, p Partition) error {
 	table := k.table(p.Name)
 	if !p.Detached && !p.pending {
 		if err := k.seal(ctx, p, table); err != nil {
@@ -111,7 +111,7 @@ func rank(p Partition) int {
 // finish one that was broken off waits for all that anybody reads in the database,
 // with a lock on the table that those need who make partitions: only for a moment
 // each time.
-func (k *keeper) detach(ctx context.Context, p Partition, table string) error {
+func (k *partitionLock) detach(ctx context.Context, p Partition, table string) error {
 	text := fmt.Sprintf(`ALTER TABLE %s DETACH PARTITION %s `, k.on.in("semel_records"), table)
 	if !p.pending {
 		_, err := k.conn.Exec(ctx, text+`CONCURRENTLY`)
@@ -129,7 +129,7 @@ const finalWait = time.Second
 // seal keeps everybody from writing to a partition that holds nothing, or says
 // what it holds. What somebody has written before it was sealed is found when it
 // is: sealing waits for the transactions that write to it.
-func (k *keeper) seal(ctx context.Context, p Partition, table string) error {
+func (k *partitionLock) seal(ctx context.Context, p Partition, table string) error {
 	if !p.Sealed {
 		if err := k.holds(ctx, p, table); err != nil {
 			return err
@@ -165,7 +165,7 @@ FROM %s WHERE state IN (1, 2, 3) OR expires IS NULL OR expires > statement_times
 
 // holds returns a *HeldError when the partition has records that are to stay, for
 // which all of it is read.
-func (k *keeper) holds(ctx context.Context, p Partition, table string) error {
+func (k *partitionLock) holds(ctx context.Context, p Partition, table string) error {
 	if _, err := k.conn.Exec(ctx, fmt.Sprintf(sqlReleased, table)); err != nil {
 		return fmt.Errorf("remove what was released: %w", err)
 	}

@@ -25,7 +25,7 @@ func inOrderOfTime(all []Partition) []Partition {
 // 1970. What is written meanwhile does not wait. It fails with ErrNotDivided when
 // the table is not partitioned.
 func (p *Partitions) Ensure(ctx context.Context) (made int, err error) {
-	err = p.withLock(ctx, makeLock, func(ctx context.Context, k *keeper) error {
+	err = p.withLock(ctx, makeLock, func(ctx context.Context, k *partitionLock) error {
 		made, err = k.ensure(ctx)
 		return err
 	})
@@ -35,7 +35,7 @@ func (p *Partitions) Ensure(ctx context.Context) (made int, err error) {
 	return made, nil
 }
 
-func (k *keeper) ensure(ctx context.Context) (made int, err error) {
+func (k *partitionLock) ensure(ctx context.Context) (made int, err error) {
 	all, err := list(ctx, k.conn, k.on)
 	if err != nil {
 		return 0, err
@@ -67,7 +67,7 @@ func (p *Partitions) slotEnd(at time.Time) time.Time {
 
 // attach makes one partition. Neither the making of a table nor its attaching is
 // in anybody's way, as CREATE TABLE … PARTITION OF would be.
-func (k *keeper) attach(ctx context.Context, from, to time.Time) error {
+func (k *partitionLock) attach(ctx context.Context, from, to time.Time) error {
 	table := k.table(partitionName(from))
 	return k.quickly(ctx, func(ctx context.Context, tx pgx.Tx) error {
 		for _, text := range []string{
@@ -84,7 +84,7 @@ func (k *keeper) attach(ctx context.Context, from, to time.Time) error {
 }
 
 // table is the name of a table beside the records, for a statement.
-func (k *keeper) table(name string) string {
+func (k *partitionLock) table(name string) string {
 	return strings.TrimSuffix(k.on.in("semel_records"), "semel_records") + pgx.Identifier{name}.Sanitize()
 }
 

@@ -20,7 +20,7 @@ type OldPartition struct {
 // nothing. It reads all records of those partitions, and takes turns with those
 // who change partitions. By the time of a Drop it may be otherwise.
 func (p *Partitions) Old(ctx context.Context) (old []OldPartition, err error) {
-	err = p.withLock(ctx, dropLock, func(ctx context.Context, k *keeper) error {
+	err = p.withLock(ctx, dropLock, func(ctx context.Context, k *partitionLock) error {
 		there, err := list(ctx, k.conn, k.on)
 		if err != nil {
 			return err
@@ -43,7 +43,7 @@ func (p *Partitions) Old(ctx context.Context) (old []OldPartition, err error) {
 // old returns those that are to be dropped, unless what they hold is in the way.
 // The last one stays, however old: partitions are made from its end on, so what is
 // gone is never made again for keys that come late.
-func (k *keeper) old(there []Partition) (old []Partition) {
+func (k *partitionLock) old(there []Partition) (old []Partition) {
 	var last time.Time
 	for _, p := range there {
 		if !p.Detached && p.To.After(last) {
@@ -66,7 +66,7 @@ count(*) FILTER (WHERE state = 1 AND (attempt < 0 OR expires IS NULL OR expires 
 count(*) FILTER (WHERE state = 2), count(*) FILTER (WHERE state = 3),
 count(*) FILTER (WHERE state NOT IN (1, 2, 3) AND (expires IS NULL OR expires > statement_timestamp())) FROM %s`
 
-func (k *keeper) weigh(ctx context.Context, one Partition) (OldPartition, error) {
+func (k *partitionLock) weigh(ctx context.Context, one Partition) (OldPartition, error) {
 	o := OldPartition{Partition: one}
 	none := HeldError{Partition: one.Name}
 	held := none

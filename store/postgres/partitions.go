@@ -118,7 +118,7 @@ const (
 const oldestServer = 140000
 
 // keeper is a session that has one of the locks of those who change partitions.
-type keeper struct {
+type partitionLock struct {
 	*Partitions
 
 	conn *pgxpool.Conn
@@ -128,7 +128,7 @@ type keeper struct {
 
 // withLock runs do in a session that has the lock, for which it waits as long as
 // ctx lasts. A session that was lost has no lock any more.
-func (p *Partitions) withLock(ctx context.Context, lock int64, do func(ctx context.Context, k *keeper) error) error {
+func (p *Partitions) withLock(ctx context.Context, lock int64, do func(ctx context.Context, k *partitionLock) error) error {
 	on, err := p.store.tables(ctx)
 	if err != nil {
 		return err
@@ -148,7 +148,7 @@ func (p *Partitions) withLock(ctx context.Context, lock int64, do func(ctx conte
 			_ = conn.Conn().Close(free) // and the lock goes with it
 		}
 	}()
-	k := &keeper{Partitions: p, conn: conn, on: on}
+	k := &partitionLock{Partitions: p, conn: conn, on: on}
 	var version int
 	err = conn.QueryRow(ctx, `SELECT current_setting('server_version_num')::integer, clock_timestamp()`).Scan(&version, &k.now)
 	switch {
@@ -193,12 +193,12 @@ func stay(ctx context.Context, d time.Duration) error {
 
 // quickly runs statements in one transaction that waits for locks for a moment
 // only, again and again until it had them, as long as ctx lasts.
-func (k *keeper) quickly(ctx context.Context, do func(ctx context.Context, tx pgx.Tx) error) error {
+func (k *partitionLock) quickly(ctx context.Context, do func(ctx context.Context, tx pgx.Tx) error) error {
 	return k.within(ctx, k.options.LockTimeout, do)
 }
 
 // within is quickly, with another moment.
-func (k *keeper) within(ctx context.Context, moment time.Duration, do func(ctx context.Context, tx pgx.Tx) error) error {
+func (k *partitionLock) within(ctx context.Context, moment time.Duration, do func(ctx context.Context, tx pgx.Tx) error) error {
 	for wait := moment; ; wait = min(2*wait, time.Second) {
 		err := pgx.BeginTxFunc(ctx, k.conn, pgx.TxOptions{IsoLevel: pgx.ReadCommitted}, func(tx pgx.Tx) error {
 			if _, err := tx.Exec(ctx, `SELECT `+set([]setting{lockTimeout(moment)})); err != nil {

@@ -39,7 +39,7 @@ func (s *Store) purgeTable(ctx context.Context, text string, limit int) (gone in
 	for gone < limit {
 		batch := min(limit-gone, purgeBatch)
 		n := 0
-		err := trip(ctx, pooling{s}, frame{before: []string{s.texts.inOrder}}, func(b *pgx.Batch) {
+		err := trip(ctx, poolSender{s}, frame{before: []string{s.texts.inOrder}}, func(b *pgx.Batch) {
 			b.Queue(text, int64(batch)).Exec(func(tag pgconn.CommandTag) error {
 				n = int(tag.RowsAffected())
 				return nil

@@ -32,14 +32,14 @@ func (s *Store) get(ctx context.Context, t *tables, ids []store.ID) ([]store.Swa
 			return answers, err
 		}
 	}
-	return get(ctx, pooling{s}, t, frame{before: []string{s.texts.byKey}}, ids)
+	return get(ctx, poolSender{s}, t, frame{before: []string{s.texts.byKey}}, ids)
 }
 
 // getBy reads by a session, and gives it back, also when a callback of the pool's panics.
 // It reports whether the session was lost.
 func (s *Store) getBy(ctx context.Context, own *session, t *tables, ids []store.ID) (answers []store.SwapResult, lost bool, err error) {
 	defer s.sessions.give(own)
-	answers, err = standing(ids, func(use func(*store.Record)) error { return own.get(ctx, t, ids, use) })
+	answers, err = sortAnswers(ids, func(use func(*store.Record)) error { return own.get(ctx, t, ids, use) })
 	return answers, !own.usable(), err
 }
 
@@ -60,7 +60,7 @@ func (s *Store) Scan(ctx context.Context, q store.Query) ([]store.Record, error)
 		settings = s.texts.listed
 	}
 	var records []store.Record
-	err = trip(ctx, pooling{s}, frame{before: []string{settings}}, func(b *pgx.Batch) {
+	err = trip(ctx, poolSender{s}, frame{before: []string{settings}}, func(b *pgx.Batch) {
 		b.Queue(text, args...).Query(eachRecord(func(r *store.Record) { records = append(records, *r) }))
 	})
 	if err != nil {

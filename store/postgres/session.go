@@ -53,7 +53,7 @@ func openSession(ctx context.Context, of *pgxpool.Config, unopened func() int64)
 	wire := conn.PgConn().Conn()
 	s := &session{
 		conn: conn, wire: wire, close: leaving(context.WithoutCancel(ctx), conn, wire), statements: make(map[string]string),
-		till: lifetime(of), seen: seen(config), goesOn: config.OnPgError,
+		till: lifetime(of), seen: schemaSeen(config), goesOn: config.OnPgError,
 	}
 	if err := s.prepare(ctx, of, unopened); err != nil {
 		s.close()
@@ -63,7 +63,7 @@ func openSession(ctx context.Context, of *pgxpool.Config, unopened func() int64)
 }
 
 // seen says that somebody wants to see what goes over a connection, and not only its errors.
-func seen(config *pgx.ConnConfig) bool {
+func schemaSeen(config *pgx.ConnConfig) bool {
 	return config.Tracer != nil || config.OnNotice != nil || config.OnNotification != nil
 }
 
@@ -95,7 +95,7 @@ func (s *session) prepare(ctx context.Context, of *pgxpool.Config, unopened func
 	if process != s.conn.PgConn().PID() {
 		return errNotOurs
 	}
-	if err := s.leaves(ctx, unopened()); err != nil {
+	if err := s.leavesRoom(ctx, unopened()); err != nil {
 		return err
 	}
 	for _, made := range sessionSettings() {
@@ -132,7 +132,7 @@ func (s *session) within(ctx context.Context, ask func(ctx context.Context) erro
 	s.busy = true
 	err := ask(context.WithoutCancel(ctx))
 	s.busy = false
-	s.left = err != nil && hurried(ctx)
+	s.left = err != nil && shortWait(ctx)
 	if !stop() {
 		s.close() // the deadline of now may be set after the next one's
 	}
@@ -154,7 +154,7 @@ func besides(ctx context.Context) context.Context {
 }
 
 // hurried says that who asked has given up, or had less time than others have.
-func hurried(ctx context.Context) bool {
+func shortWait(ctx context.Context) bool {
 	own := besides(ctx)
 	if own == ctx {
 		return errors.Is(ctx.Err(), context.Canceled)

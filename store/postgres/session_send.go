@@ -17,8 +17,8 @@ import (
 // answer. Without read, there are no rows.
 type prepared struct {
 	text  string
-	write func(r *raw)
-	read  func(row *rawRow) error
+	write func(r *encoder)
+	read  func(row *decoder) error
 	done  func(tag pgconn.CommandTag)
 }
 
@@ -85,7 +85,7 @@ func (s *session) hear(all []prepared) (failed error) {
 		switch said := said.(type) {
 		case *pgproto3.DataRow:
 			if failed == nil {
-				failed = all[0].read(&rawRow{columns: said.Values})
+				failed = all[0].read(&decoder{columns: said.Values})
 			}
 		case *pgproto3.CommandComplete:
 			if failed == nil && all[0].done != nil {
@@ -98,9 +98,9 @@ func (s *session) hear(all []prepared) (failed error) {
 			}
 		case *pgproto3.ReadyForQuery:
 			if failed == nil && len(all) > 0 {
-				failed = errOther
+				failed = errOutOfSync
 			}
-			if said.TxStatus != outside || errors.Is(failed, errOther) {
+			if said.TxStatus != outside || errors.Is(failed, errOutOfSync) {
 				s.close()
 			}
 			return failed
@@ -124,8 +124,8 @@ func (s *session) get(ctx context.Context, t *tables, ids []store.ID, use func(*
 	}
 	return s.ask(ctx, []prepared{{
 		text:  t.getMany,
-		write: func(r *raw) { r.listed(ids) },
-		read: func(row *rawRow) error {
+		write: func(r *encoder) { r.listed(ids) },
+		read: func(row *decoder) error {
 			r, err := row.record()
 			if err == nil {
 				use(r)
@@ -137,13 +137,13 @@ func (s *session) get(ctx context.Context, t *tables, ids []store.ID, use func(*
 
 // change makes the changes. It reports false, and has not begun, if there are too
 // many of them that are like no others, or if a tracer is to see them.
-func (s *session) change(ctx context.Context, t *tables, items []item) (begun bool, err error) {
+func (s *session) change(ctx context.Context, t *tables, items []swapItem) (begun bool, err error) {
 	if s.seen {
 		return false, nil
 	}
-	groups, rest := []alike(nil), make([]*item, 0, most)
+	groups, rest := []bulkGroup(nil), make([]*swapItem, 0, most)
 	if len(items) > most {
-		groups, rest = sortOut(items)
+		groups, rest = groupChanges(items)
 	} else {
 		for i := range items {
 			rest = append(rest, &items[i])
@@ -156,7 +156,7 @@ func (s *session) change(ctx context.Context, t *tables, items []item) (begun bo
 }
 
 // statements are those that make the changes.
-func statements(t *tables, groups []alike, rest []*item) []prepared {
+func statements(t *tables, groups []bulkGroup, rest []*swapItem) []prepared {
 	all := make([]prepared, 0, len(groups)+len(rest))
 	for i := range groups {
 		all = append(all, groups[i].prepared(t))
@@ -168,29 +168,29 @@ func statements(t *tables, groups []alike, rest []*item) []prepared {
 }
 
 // prepared is the statement for the change by itself.
-func (it *item) prepared(t *tables) prepared {
+func (it *swapItem) prepared(t *tables) prepared {
 	p := prepared{
 		text:  t.one[kindOf(it.Change)],
-		write: func(r *raw) { r.change(it.Change) },
+		write: func(r *encoder) { r.change(it.Change) },
 		done:  func(tag pgconn.CommandTag) { it.made = tag.RowsAffected() == 1 },
 	}
 	if isFinish(it.Change) {
-		p.text, p.write = t.finish, func(r *raw) { r.finish(it.Change) }
+		p.text, p.write = t.finish, func(r *encoder) { r.finish(it.Change) }
 	}
 	return p
 }
 
 // prepared is the statement for the group. Which of the changes it has made is not
 // asked for where it need not be.
-func (g *alike) prepared(t *tables) prepared {
+func (g *bulkGroup) prepared(t *tables) prepared {
 	m := g.text(t)
-	if !anyWaits(g.items) {
-		return prepared{text: m.text, write: g.write, done: func(tag pgconn.CommandTag) { allMade(g.items, tag) }}
+	if !anyPending(g.items) {
+		return prepared{text: m.text, write: g.write, done: func(tag pgconn.CommandTag) { markAllApplied(g.items, tag) }}
 	}
 	made := make(map[store.ID]bool, len(g.items))
 	return prepared{
-		text: m.told, write: g.write,
-		read: func(row *rawRow) error { made[store.ID(row.columns[0])] = true; return nil },
-		done: func(pgconn.CommandTag) { someMade(g.items, made) },
+		text: m.applied, write: g.write,
+		read: func(row *decoder) error { made[store.ID(row.columns[0])] = true; return nil },
+		done: func(pgconn.CommandTag) { markApplied(g.items, made) },
 	}
 }

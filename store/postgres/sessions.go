@@ -53,7 +53,7 @@ const (
 // the pool each time that it is handed out, or when it is closed, there are none, and
 // none behind what pgx must not prepare statements on.
 func sessionsOf(pool *pgxpool.Pool, config *pgxpool.Config, most int) *sessions {
-	if !untouched(config) || config.BeforeClose != nil || most < 0 {
+	if !isUnhooked(config) || config.BeforeClose != nil || most < 0 {
 		return &sessions{}
 	}
 	return &sessions{config: config, most: most, pool: pool, idleFor: idleAtMost}
@@ -67,7 +67,7 @@ func (p *sessions) unopened() int64 {
 
 // outlived says that the pool gives no connection: it was closed, or the server is not
 // to be had. A pool that has some is not asked, because it may be busy.
-func (p *sessions) outlived(ctx context.Context) bool {
+func (p *sessions) closeUnused(ctx context.Context) bool {
 	if p.pool.Stat().TotalConns() > 0 {
 		return false
 	}
@@ -82,7 +82,7 @@ func (p *sessions) outlived(ctx context.Context) bool {
 
 // untouched says that nothing happens to a connection of the pool while it is handed
 // out and back, and that pgx prepares statements on it.
-func untouched(config *pgxpool.Config) bool {
+func isUnhooked(config *pgxpool.Config) bool {
 	handled := config.PrepareConn != nil || config.AfterRelease != nil ||
 		config.BeforeAcquire != nil //nolint:staticcheck // a pool may have it all the same
 	return !handled && config.ConnConfig.DefaultQueryExecMode == pgx.QueryExecModeCacheStatement
@@ -100,7 +100,7 @@ func (p *sessions) take(ctx context.Context) *session {
 		p.idle = p.idle[:last]
 		return s
 	}
-	if p.pays() {
+	if p.isWorthIt() {
 		p.open++
 		go p.add(context.WithoutCancel(ctx))
 	}
@@ -108,7 +108,7 @@ func (p *sessions) take(ctx context.Context) *session {
 }
 
 // pays says whether to open one more session, now that there is none.
-func (p *sessions) pays() bool {
+func (p *sessions) isWorthIt() bool {
 	now := time.Now() //nolint:forbidigo // no instant of the protocol's
 	if p.open >= p.most || now.Before(p.shut) {
 		return false
@@ -127,7 +127,7 @@ func (p *sessions) pays() bool {
 func (p *sessions) add(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, openWithin)
 	defer cancel()
-	if !p.outlived(ctx) {
+	if !p.closeUnused(ctx) {
 		if s, err := openSession(ctx, p.config, p.unopened); err == nil {
 			p.revive()
 			p.give(s)
@@ -178,7 +178,7 @@ func (p *sessions) give(s *session) {
 // sweep closes the sessions that nobody has used for a while, and all of them when
 // they have outlived the pool.
 func (p *sessions) sweep() {
-	ended := p.outlived(context.Background())
+	ended := p.closeUnused(context.Background())
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	now := time.Now() //nolint:forbidigo // no instant of the protocol's

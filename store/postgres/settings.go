@@ -61,16 +61,16 @@ func made(all []setting) string {
 
 // borrowed are settings in somebody else's transaction: how they are made, and
 // how what there was before is given back.
-type borrowed struct{ made, givenBack string }
+type tempSettings struct{ made, givenBack string }
 
 // borrow keeps what there was in settings of our own.
-func borrow(all []setting) borrowed {
+func newTempSettings(all []setting) tempSettings {
 	keep, back := make([]string, len(all)), make([]string, len(all))
 	for i, s := range all {
 		keep[i] = fmt.Sprintf("set_config('semel.%s', current_setting('%s'), true)", s.name, s.name)
 		back[i] = fmt.Sprintf("set_config('%s', current_setting('semel.%s'), true)", s.name, s.name)
 	}
-	return borrowed{
+	return tempSettings{
 		made:      `SELECT ` + strings.Join(keep, ", ") + ", " + set(all),
 		givenBack: `SELECT ` + strings.Join(back, ", "),
 	}
@@ -78,7 +78,7 @@ func borrow(all []setting) borrowed {
 
 // frame is what goes around a trip that borrows. Behind a savepoint, the trip can
 // be undone.
-func (b borrowed) frame(undone bool) frame {
+func (b tempSettings) frame(undone bool) frame {
 	if undone {
 		return frame{before: []string{saveSwap, b.made}, after: []string{b.givenBack, keepSwap}}
 	}
@@ -113,18 +113,18 @@ func millis(d time.Duration) string {
 
 // texts are the statements that depend on no record, put together once.
 type texts struct {
-	byKey, inOrder   string   // before what reads
-	listed           string   // before what reads those that are due
-	queue            string   // before what hands out
-	lent             borrowed // before a read or a last change within somebody's transaction
-	swap, swapTx     frames   // around what changes, and likewise within somebody's transaction
-	begin            string   // before what follows
-	open             string   // at the begin of an Atomic; it borrows what look gives back
-	openHeld         string   // likewise, with the right to the record; what it borrows stands gives back
-	openNext         string   // likewise, where another one has ended in the same trip
-	nextBack         string   // behind the look there: what its waiting was bounded by is given back
-	first, firstHeld string   // creates at the begin of a batch
-	outright         string   // likewise, of a change that isOutright
+	byKey, inOrder   string       // before what reads
+	listed           string       // before what reads those that are due
+	queue            string       // before what hands out
+	lent             tempSettings // before a read or a last change within somebody's transaction
+	swap, swapTx     frames       // around what changes, and likewise within somebody's transaction
+	begin            string       // before what follows
+	open             string       // at the begin of an Atomic; it borrows what look gives back
+	openHeld         string       // likewise, with the right to the record; what it borrows stands gives back
+	openNext         string       // likewise, where another one has ended in the same trip
+	nextBack         string       // behind the look there: what its waiting was bounded by is given back
+	first, firstHeld string       // creates at the begin of a batch
+	outright         string       // likewise, of a change that isOutright
 	outrightHeld     string
 	batch, batchHeld string // before another change, there
 	calling          string // before a batch whose COMMIT waits for callbacks
@@ -135,7 +135,7 @@ func newTexts(o *Options) texts {
 	one, many := append(byKey(), lockTimeout(busyAfter)), append(byKeys(), lockTimeout(busyAfter))
 	alone := append(byKey(), lockTimeout(busyAfterAlone))
 	hasty := append(byKey(), lockTimeout(busyAtOnce))
-	lent := borrow(byKey())
+	lent := newTempSettings(byKey())
 	settings := strings.TrimPrefix(lent.made, `SELECT `)
 	if all := o.bounds(); len(all) > 0 {
 		settings = set(all) + ", " + settings
@@ -156,8 +156,8 @@ func newTexts(o *Options) texts {
 			alone: bounding(alone, busyAfterAlone), hasty: bounding(hasty, busyAtOnce),
 		},
 		swapTx: frames{
-			one: borrow(one).frame(true), many: borrow(many).frame(true), look: lent.frame(false),
-			alone: borrow(alone).frame(true), hasty: borrow(hasty).frame(true),
+			one: newTempSettings(one).frame(true), many: newTempSettings(many).frame(true), look: lent.frame(false),
+			alone: newTempSettings(alone).frame(true), hasty: newTempSettings(hasty).frame(true),
 		},
 		begin:    beginOf(o.Isolation),
 		open:     `SELECT pg_current_xact_id()::text, ` + settings,

@@ -16,8 +16,8 @@ const (
 )
 
 // portions divides items into what one trip carries.
-func portions(items []item) [][]item {
-	var all [][]item
+func portions(items []swapItem) [][]swapItem {
+	var all [][]swapItem
 	first, size := 0, 0
 	for i := range items {
 		n := len(items[i].To.Input) + len(items[i].To.Outcome)
@@ -34,7 +34,7 @@ func portions(items []item) [][]item {
 }
 
 // queue queues the statements that make the changes.
-func queue(b *pgx.Batch, t *tables, items []item) {
+func queue(b *pgx.Batch, t *tables, items []swapItem) {
 	if len(items) > most {
 		queueMany(b, t, items)
 		return
@@ -44,18 +44,18 @@ func queue(b *pgx.Batch, t *tables, items []item) {
 	}
 }
 
-func queueOne(b *pgx.Batch, t *tables, it *item) {
+func queueOne(b *pgx.Batch, t *tables, it *swapItem) {
 	k, args := statement(it.Change)
 	queueText(b, t.one[k], args, it)
 }
 
 // queueLone queues a create that is by itself in its trip.
-func queueLone(b *pgx.Batch, t *tables, it *item, wait string) {
+func queueLone(b *pgx.Batch, t *tables, it *swapItem, wait string) {
 	_, args := statement(it.Change)
 	queueText(b, t.lone, append(args, wait), it)
 }
 
-func queueText(b *pgx.Batch, text string, args []any, it *item) {
+func queueText(b *pgx.Batch, text string, args []any, it *swapItem) {
 	b.Queue(text, args...).Exec(func(tag pgconn.CommandTag) error {
 		it.made = tag.RowsAffected() == 1
 		return nil
@@ -93,7 +93,7 @@ func isFinish(c *store.Change) bool {
 
 // isOutright says that the change makes a record that has ended, as a transaction does
 // that has nothing to go back to.
-func isOutright(c *store.Change) bool {
+func isFinalInsert(c *store.Change) bool {
 	to := &c.To
 	due, _ := times(to)
 	return kindOf(c) == create && !due.Valid && !to.Tainted && to.Input == nil
@@ -120,8 +120,8 @@ func statement(c *store.Change) (kind, []any) {
 }
 
 // queueMany queues one statement for each kind of change.
-func queueMany(b *pgx.Batch, t *tables, items []item) {
-	var sorted [kinds][]*item
+func queueMany(b *pgx.Batch, t *tables, items []swapItem) {
+	var sorted [kinds][]*swapItem
 	for i := range items {
 		it := &items[i]
 		k := kindOf(it.Change)
@@ -129,7 +129,7 @@ func queueMany(b *pgx.Batch, t *tables, items []item) {
 	}
 	for k, items := range sorted {
 		if len(items) > 0 {
-			queueAll(b, t.many[k], arrays(items), items)
+			queueBulk(b, t.many[k], bulkArgs(items), items)
 		}
 	}
 }

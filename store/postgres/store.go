@@ -42,7 +42,7 @@ type Store struct {
 	found atomic.Pointer[tables]
 	// gate lets in one Atomic fewer than the pool has connections, so that one is left
 	// for what handlers ask the store or the pool beside their transactions.
-	gate *gate
+	gate *admission
 	// noScans says that transactions were last seen to begin with enable_seqscan off.
 	noScans atomic.Bool
 	// quick says that the statements of a transaction may go past the driver's batches.
@@ -80,6 +80,6 @@ func New(pool *pgxpool.Pool, o Options) (*Store, error) {
 	return &Store{
 		asTexts: mode == pgx.QueryExecModeExec || mode == pgx.QueryExecModeSimpleProtocol,
 		pool:    pool, sessions: sessionsOf(pool, config, o.MaxSessions), level: o.Isolation, texts: newTexts(&o),
-		quick: quick(config), gate: gateOf(pool, conns), commitBound: commitBound, keptFor: keptFor, statementBound: max(0, o.StatementTimeout),
+		quick: usesPrepared(config), gate: admissionOf(pool, conns), commitBound: commitBound, keptFor: keptFor, statementBound: max(0, o.StatementTimeout),
 	}, nil
 }

@@ -12,13 +12,12 @@ import (
 	"github.com/semelgo/semel/store"
 )
 
-// Swap applies the changes in one round trip and one transaction, and reads in a
-// second one what stands instead of those that are not in force. If an open
-// transaction of somebody else is in the way for longer than a tenth of a second,
-// each change is asked again alone, and is Busy if it is in the way of this one.
-// The whole waits for half a second at most for others who stay in the way: when 128
-// changes were busy alone, those that were not asked again are answered Busy too.
-// Changes of more than 16 MiB in all go in several trips, each of which may wait so long.
+// Swap applies the changes in one round trip and one transaction, and reads the
+// current records of changes that were not applied in a second one. If another open
+// transaction blocks it for a tenth of a second, each change is retried alone, and
+// is Busy if it is blocked. The total wait is at most half a second: after 128
+// changes were busy alone, the others are Busy without a retry. Changes of more
+// than 16 MiB are sent in several round trips, each of which may wait so long.
 func (s *Store) Swap(ctx context.Context, changes []store.Change) ([]store.SwapResult, error) {
 	t, err := s.tables(ctx)
 	if err != nil {
@@ -28,14 +27,14 @@ func (s *Store) Swap(ctx context.Context, changes []store.Change) ([]store.SwapR
 	if own != nil {
 		defer s.sessions.give(own)
 	}
-	w := swapper{in: pooling{s}, own: own, on: t, frames: &s.texts.swap}
+	w := swapper{in: poolSender{s}, own: own, on: t, frames: &s.texts.swap}
 	return w.answers(ctx, s, changes)
 }
 
-// SwapTx is Swap within tx. Its statements are behind a savepoint, so that the
-// transaction goes on when one of them fails; the settings of tx are left as they
-// were. In a transaction above read committed, a record that somebody else has
-// written since the transaction began fails with store.ErrConflict.
+// SwapTx is Swap within tx. It uses a savepoint, so that the transaction continues
+// if one of its statements fails. It restores the settings of tx. In a transaction
+// above read committed, a record that another transaction has written since the
+// begin fails with store.ErrConflict.
 func (s *Store) SwapTx(ctx context.Context, tx pgx.Tx, changes []store.Change) ([]store.SwapResult, error) {
 	if tx == nil {
 		return nil, errors.New("swap: the transaction is nil")
@@ -44,7 +43,7 @@ func (s *Store) SwapTx(ctx context.Context, tx pgx.Tx, changes []store.Change) (
 	if err != nil {
 		return nil, s.fault("swap", err)
 	}
-	w := swapper{in: over{tx}, on: t, frames: &s.texts.swapTx, undo: tx}
+	w := swapper{in: txSender{tx}, on: t, frames: &s.texts.swapTx, undo: tx}
 	return w.answers(ctx, s, changes)
 }
 
@@ -57,19 +56,19 @@ const (
 // swapper makes changes, in a transaction or each batch in its own.
 type swapper struct {
 	in   sender
-	own  *session // unless nil, for what needs no more patience than it has
+	own  *session // for changes that may wait only as long as the session's settings allow; may be nil
 	on   *tables
-	undo execer // in which what failed is to be undone; nil: it is
+	undo execer // the transaction in which a failure is undone; nil: it is undone by itself
 	*frames
 }
 
-// frames are those of the trips of a swapper.
+// frames are the frames of a swapper's round trips.
 type frames struct {
-	one   frame // of a few changes
-	many  frame // of changes from arrays
-	look  frame // of what reads
-	alone frame // of one change that was busy with others
-	hasty frame // likewise, after some were busy still
+	one   frame // for a few changes
+	many  frame // for bulk statements
+	look  frame // for reads
+	alone frame // for a change that was busy in a batch
+	hasty frame // for the same, after some changes were still busy
 }
 
 // execer is a transaction.
@@ -77,16 +76,16 @@ type execer interface {
 	Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error)
 }
 
-// item is one change of a batch.
-type item struct {
+// swapItem is one change of a batch.
+type swapItem struct {
 	*store.Change
 
 	answer *store.SwapResult
 	made   bool
-	lacks  error // why a new record has no place, unless one stands
+	lacks  error // why a new record has no partition, unless the record exists
 }
 
-// answers is swap for the methods of the store.
+// answers is swap for the store's methods.
 func (w *swapper) answers(ctx context.Context, s *Store, changes []store.Change) ([]store.SwapResult, error) {
 	answers, err := w.swap(ctx, changes)
 	if err != nil {
@@ -97,11 +96,11 @@ func (w *swapper) answers(ctx context.Context, s *Store, changes []store.Change)
 
 func (w *swapper) swap(ctx context.Context, changes []store.Change) ([]store.SwapResult, error) {
 	answers := make([]store.SwapResult, len(changes))
-	items, err := accept(ctx, changes, answers)
+	items, err := checkAll(ctx, changes, answers)
 	if err != nil {
 		return nil, err
 	}
-	var missed []item
+	var missed []swapItem
 	for _, batch := range portions(items) {
 		late, err := w.batch(ctx, batch)
 		if err != nil {
@@ -109,15 +108,15 @@ func (w *swapper) swap(ctx context.Context, changes []store.Change) ([]store.Swa
 		}
 		missed = append(missed, late...)
 	}
-	if err := w.tell(ctx, missed); err != nil {
+	if err := w.answerFromCurrent(ctx, missed); err != nil {
 		return nil, withConflict(err)
 	}
 	return answers, nil
 }
 
-// batch makes the changes at once or, if one of them is in the way of that, each
-// alone. It answers those in force, busy or refused, and returns the others.
-func (w *swapper) batch(ctx context.Context, items []item) ([]item, error) {
+// batch makes the changes at once or, if one of them prevents that, each alone. It
+// sets the results of applied, busy and refused changes, and returns the others.
+func (w *swapper) batch(ctx context.Context, items []swapItem) ([]swapItem, error) {
 	missed, err := w.first(ctx, items)
 	switch {
 	case err == nil:
@@ -127,11 +126,11 @@ func (w *swapper) batch(ctx context.Context, items []item) ([]item, error) {
 	case !isBusy(err) && !isRefusal(err):
 		return nil, err
 	}
-	return w.each(ctx, items)
+	return w.swapAlone(ctx, items)
 }
 
 // first makes the changes for the first time.
-func (w *swapper) first(ctx context.Context, items []item) (missed []item, err error) {
+func (w *swapper) first(ctx context.Context, items []swapItem) (missed []swapItem, err error) {
 	switch {
 	case w.own != nil:
 		begun, err := w.own.change(ctx, w.on, items)
@@ -139,7 +138,7 @@ func (w *swapper) first(ctx context.Context, items []item) (missed []item, err e
 		case err != nil:
 			return nil, err
 		case begun:
-			return told(items), nil
+			return answered(items), nil
 		}
 		return w.send(ctx, w.own, frame{}, items)
 	case len(items) > most:
@@ -149,8 +148,9 @@ func (w *swapper) first(ctx context.Context, items []item) (missed []item, err e
 	}
 }
 
-// each makes the changes one by one, with less patience the more of them are busy.
-func (w *swapper) each(ctx context.Context, items []item) (missed []item, err error) {
+// swapAlone makes the changes one by one, with a shorter wait the more of them are
+// busy.
+func (w *swapper) swapAlone(ctx context.Context, items []swapItem) (missed []swapItem, err error) {
 	f, busy := w.alone, 0
 	for i := range items {
 		late, err := w.send(ctx, w.in, f, items[i:i+1])
@@ -177,17 +177,17 @@ func (w *swapper) each(ctx context.Context, items []item) (missed []item, err er
 	return missed, nil
 }
 
-// answerAlone answers the one change from the error it led to by itself, if that
-// error is about it, or returns it to be answered by what stands.
-func (w *swapper) answerAlone(one []item, err error) (missed []item, _ error) {
+// answerAlone sets the result of one change from its own error, or returns the
+// change if the current record decides.
+func (w *swapper) answerAlone(one []swapItem, err error) (missed []swapItem, _ error) {
 	it := &one[0]
 	switch {
 	case w.isFinal(err):
 		return nil, err
-	case w.on.hasNoPlace(err) && kindOf(it.Change) == create:
+	case w.on.hasNoPartition(err) && kindOf(it.Change) == create:
 		it.lacks = err
 		return one, nil
-	case isBusy(err), w.on.hasNoPlace(err):
+	case isBusy(err), w.on.hasNoPartition(err):
 		it.answer.Busy = true
 	case isRefusal(err):
 		it.answer.Err = fmt.Errorf("swap record %s: %w", it.To.ID, err)
@@ -197,12 +197,13 @@ func (w *swapper) answerAlone(one []item, err error) (missed []item, _ error) {
 	return nil, nil
 }
 
-// isFinal says that to ask again would meet the same: a conflict within somebody's
-// transaction, which goes on seeing what it has seen.
+// isFinal reports whether a retry would fail again: after a conflict within a
+// caller's transaction, whose snapshot does not change.
 func (w *swapper) isFinal(err error) bool { return w.undo != nil && isConflict(err) }
 
-// send makes the changes in one trip, and answers those that are in force by it.
-func (w *swapper) send(ctx context.Context, in sender, f frame, items []item) (missed []item, err error) {
+// send makes the changes in one round trip, and sets the results of the applied
+// ones.
+func (w *swapper) send(ctx context.Context, in sender, f frame, items []swapItem) (missed []swapItem, err error) {
 	all := func(b *pgx.Batch) { queue(b, w.on, items) }
 	if wait := f.wait; wait != "" && len(items) == 1 && kindOf(items[0].Change) == create {
 		all, f = func(b *pgx.Batch) { queueLone(b, w.on, &items[0], wait) }, frame{}
@@ -210,11 +211,11 @@ func (w *swapper) send(ctx context.Context, in sender, f frame, items []item) (m
 	if err := trip(ctx, in, f, all); err != nil {
 		return nil, w.undone(ctx, err)
 	}
-	return told(items), nil
+	return answered(items), nil
 }
 
-// told answers the changes that were made, and returns the others.
-func told(items []item) (missed []item) {
+// answered sets the results of the changes that were made, and returns the others.
+func answered(items []swapItem) (missed []swapItem) {
 	for i := range items {
 		if items[i].made {
 			items[i].answer.Token = items[i].To.Token
@@ -225,12 +226,12 @@ func told(items []item) (missed []item) {
 	return missed
 }
 
-// undone goes back to before the trip that failed.
+// undone goes back to the savepoint before the failed round trip.
 func (w *swapper) undone(ctx context.Context, err error) error {
 	if w.undo == nil || errorOf(err) == nil {
 		return err
 	}
-	// Not prepared, which an aborted transaction refuses.
+	// It is not prepared, because an aborted transaction refuses that.
 	_, failed := w.undo.Exec(ctx, undoSwap+"; "+keepSwap, pgx.QueryExecModeSimpleProtocol)
 	if failed != nil {
 		return fmt.Errorf("%w (undo: %w)", err, failed)
@@ -238,12 +239,13 @@ func (w *swapper) undone(ctx context.Context, err error) error {
 	return err
 }
 
-// tell answers the changes that are not known to be in force by what stands.
-func (w *swapper) tell(ctx context.Context, missed []item) error {
+// answerFromCurrent sets the results of changes that may not have been applied,
+// from the current records.
+func (w *swapper) answerFromCurrent(ctx context.Context, missed []swapItem) error {
 	if len(missed) == 0 {
 		return nil
 	}
-	found, err := w.find(ctx, missed)
+	found, err := w.readMissed(ctx, missed)
 	if err != nil {
 		return err
 	}
@@ -254,7 +256,7 @@ func (w *swapper) tell(ctx context.Context, missed []item) error {
 		case r == nil && it.lacks != nil:
 			it.answer.Err = fmt.Errorf("swap record %s: %w: %w", it.To.ID, store.ErrNoPartition, it.lacks)
 		case r == nil:
-		case r.Token == it.To.Token: // asked again, or made beside one that was not
+		case r.Token == it.To.Token: // the change is repeated, or was made next to one that failed
 			it.answer.Token = r.Token
 		default:
 			it.answer.Token, it.answer.Record = r.Token, r
@@ -263,11 +265,11 @@ func (w *swapper) tell(ctx context.Context, missed []item) error {
 	return nil
 }
 
-// find reads what stands. Of what the changes themselves let stand it reads no more
-// than that it does.
-func (w *swapper) find(ctx context.Context, missed []item) (map[store.ID]*store.Record, error) {
+// readMissed reads the current records. If a record has a token of the changes, it
+// reads no more than that.
+func (w *swapper) readMissed(ctx context.Context, missed []swapItem) (map[store.ID]*store.Record, error) {
 	found := make(map[store.ID]*store.Record, len(missed))
-	args := wanted(missed)
+	args := missedArgs(missed)
 	in, f := w.in, w.look
 	if w.own != nil && w.own.usable() {
 		in, f = w.own, frame{}
@@ -285,8 +287,8 @@ func (w *swapper) find(ctx context.Context, missed []item) (map[store.ID]*store.
 	return found, err
 }
 
-// wanted are the IDs and tokens of what the changes let stand.
-func wanted(items []item) []any {
+// missedArgs returns the IDs and tokens of the changes.
+func missedArgs(items []swapItem) []any {
 	ids, made := make([]pgtype.UUID, len(items)), newTokens(len(items))
 	for i := range items {
 		ids[i] = uuid(items[i].To.ID)

@@ -9,34 +9,35 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// tables are the statements with the schema of the tables in them: a handler that
-// sets a search_path, its tenant's, does not choose where its record goes.
+// tables has the statements with the schema of the tables, so that a handler that
+// sets a search_path, a tenant's for example, does not change where its record is
+// written.
 type tables struct {
 	schema string
 	name   *strings.Replacer
 
-	stands, standsOff                                                                                                   string // with sequential scans given back, and with none
+	stands, standsOff                                                                                                   string // with sequential scans restored, and without
 	look, getMany, same, others, scan, scanRare, scanDue, scanWaits, scanLeases, counts, purge, notes, dequeue, claimed string
 
 	one    [kinds]string   // change one record, or none
-	lone   string          // create one record, or none, and wait no longer than that
+	lone   string          // create one record, or none, with a limit for the wait
 	last   [kinds]string   // change one record, or raise
-	finish string          // one[move] as most are that end an attempt
-	many   [kinds]manyText // change many records
-	// alike are for many that have much in common; there is none for beats.
-	alike [kinds]manyText
-	queue manyText // alike[create] with inputs
+	finish string          // one[move] for most ends of attempts
+	many   [kinds]bulkText // change many records
+	// alike changes many records of one groupKey; there is none for heartbeats.
+	alike [kinds]bulkText
+	queue bulkText // alike[create] with inputs
 	ends  string   // create one, or raise, and raise in any other transaction
-	ended string   // ends of a change that isOutright
+	ended string   // ends, for a change that isFinalInsert
 
-	next, nextOff string // like stands, where another transaction has ended in the same trip
+	next, nextOff string // like stands, after a transaction that ended in the same round trip
 
 	first, firstHeld       string // create one, or raise, and raise without the right
-	outright, outrightHeld string // likewise, for a change that isOutright
+	outright, outrightHeld string // the same for a change that isFinalInsert
 }
 
-// newTables puts them together. Where all values come as texts, instants are read as
-// numbers: how an instant is written is a setting of the session's (DateStyle).
+// newTables makes the statements. If all values are sent as texts, times are read
+// as numbers, because the text of a time depends on the session's DateStyle.
 func newTables(schema string, asTexts bool) *tables {
 	quoted := pgx.Identifier{schema}.Sanitize()
 	var names []string
@@ -78,28 +79,28 @@ func newTables(schema string, asTexts bool) *tables {
 		{&t.ends, sqlEndCreate},
 		{&t.ended, sqlEndOutright},
 		{&t.many[create].text, sqlCreateMany},
-		{&t.many[create].told, sqlCreateMany + telling},
+		{&t.many[create].applied, sqlCreateMany + telling},
 		{&t.many[move].text, sqlMoveMany},
-		{&t.many[move].told, sqlMoveMany + telling},
+		{&t.many[move].applied, sqlMoveMany + telling},
 		{&t.many[beat].text, sqlBeatMany},
-		{&t.many[beat].told, sqlBeatMany + telling},
+		{&t.many[beat].applied, sqlBeatMany + telling},
 		{&t.alike[create].text, sqlCreateAlike + orNothing},
-		{&t.alike[create].told, sqlCreateAlike + orNothing + telling},
+		{&t.alike[create].applied, sqlCreateAlike + orNothing + telling},
 		{&t.queue.text, sqlQueueAlike + orNothing},
-		{&t.queue.told, sqlQueueAlike + orNothing + telling},
+		{&t.queue.applied, sqlQueueAlike + orNothing + telling},
 		{&t.alike[move].text, sqlMoveAlike},
-		{&t.alike[move].told, sqlMoveAlike + telling},
+		{&t.alike[move].applied, sqlMoveAlike + telling},
 	} {
 		*s.to = t.in(s.text)
 	}
 	return t
 }
 
-// in is a statement on the tables, or a name of one.
+// in inserts the schema into a statement.
 func (t *tables) in(text string) string { return t.name.Replace(text) }
 
-// noted is the statement that changes one record and keeps a note, or does
-// neither. The parameters of the note follow those of the change.
+// noted returns the statement that changes one record and writes a note, or does
+// neither. The note's parameters follow those of the change.
 func (t *tables) noted(k kind, args int) string {
 	return raising + t.one[k] + t.in(fmt.Sprintf(noting,
 		args+1, args+2, args+3, args+4, args+5, args+6, args+7, args+8, args+9))
@@ -127,8 +128,8 @@ WHERE c.oid = to_regclass('semel_records')`
 	return t, nil
 }
 
-// exists is the statement that looks whether a record stands, in a transaction that
-// begins with sequential scans, or with none.
+// exists returns the statement that checks whether a record exists, in a
+// transaction that begins with sequential scans, or without.
 func (t *tables) exists(noScans bool) string {
 	if noScans {
 		return t.standsOff
@@ -136,7 +137,7 @@ func (t *tables) exists(noScans bool) string {
 	return t.stands
 }
 
-// existsNext is likewise, where another transaction has ended in the same trip.
+// existsNext is exists after a transaction that ended in the same round trip.
 func (t *tables) existsNext(noScans bool) string {
 	if noScans {
 		return t.nextOff

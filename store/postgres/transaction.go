@@ -15,29 +15,29 @@ import (
 	"github.com/semelgo/semel/store"
 )
 
-// transaction is one Atomic, and the connection it has.
+// transaction is one call of Atomic with its connection.
 type transaction struct {
 	store   *Store
 	tables  *tables
-	conn    *pgxpool.Conn // to give it back
+	conn    *pgxpool.Conn // to release it
 	session *pgx.Conn
 	wire    net.Conn
 	tx      pgx.Tx
-	of      *pooled // to end it past the driver's batches; nil if it must go by them
+	of      *preparedConn // ends it without the driver's batches; nil if that is not possible
 	id      store.ID
-	number  string // PostgreSQL's, empty if the right was not to be had
-	stands  store.SwapResult
-	use
-	left bool // everything is given back, or will be
+	number  string // PostgreSQL's number; empty if another transaction had the right
+	current store.SwapResult
+	guard
+	left bool // everything is released, or will be
 
-	begun opening   // what the server said at the begin
-	taken time.Time // when the connection was
-	next  *waiter   // who was promised the connection
+	beginReply beginReply // the server's reply to the begin
+	taken      time.Time  // when the connection was taken
+	next       *txWaiter  // the caller that was promised the connection
 }
 
-// The server's word for where a session is, as the driver last heard it.
+// The transaction status of a session, as the driver last received it.
 const (
-	outside = 'I' // of any transaction
+	outside = 'I' // outside of a transaction
 	inside  = 'T'
 	aborted = 'E'
 )
@@ -56,23 +56,23 @@ func (t *transaction) end(ctx context.Context, last *store.Change, failed error)
 		return t.cut(ctx, true, t.lost(failed))
 	case t.session.PgConn().IsBusy():
 		return t.cut(ctx, false, cmp.Or(failed, errors.New("semel/postgres: the handler has left a result open")))
-	case t.status() == inside && t.mayHaveEnded():
-		if err := t.prove(ctx); isEnded(err) {
+	case t.status() == inside && t.handlerMayHaveEnded():
+		if err := t.prove(ctx); isTxOver(err) {
 			return t.gone(ctx, last, failed)
 		} else if err != nil {
-			return t.cut(ctx, true, errors.Join(failed, fmt.Errorf("%w: %w", errLost, err)))
+			return t.cut(ctx, true, errors.Join(failed, fmt.Errorf("%w: %w", errConnLost, err)))
 		}
 	}
 	return t.decide(ctx, last, failed)
 }
 
-// decide ends a transaction that is in use by nobody else.
+// decide ends a transaction that no other goroutine uses.
 func (t *transaction) decide(ctx context.Context, last *store.Change, failed error) (store.Verdict, error) {
 	switch {
 	case t.met != nil:
 		return t.rollBack(ctx, instead(store.ErrConflict, t.met, failed, isConflict))
 	case t.isOff(failed):
-		return t.rollBack(ctx, instead(store.ErrInterrupted, t.off, failed, isBroken))
+		return t.rollBack(ctx, instead(store.ErrInterrupted, t.off, failed, isInterrupted))
 	case failed == nil && t.status() == aborted:
 		return t.rollBack(ctx, fmt.Errorf("the handler passed over an error that aborted its transaction: %w", t.cause()))
 	case failed != nil && (last == nil || isConflict(failed) || errors.Is(failed, store.ErrConflict)):
@@ -90,8 +90,8 @@ func (t *transaction) decide(ctx context.Context, last *store.Change, failed err
 	return t.finish(ctx, last)
 }
 
-// say runs statements without parameters or rows, under a bound of their own. It
-// does not prepare them, which an aborted transaction refuses.
+// say runs statements without parameters or rows, with a time limit. It does not
+// prepare them, because an aborted transaction refuses that.
 func (t *transaction) say(ctx context.Context, statements string) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), t.store.commitBound)
 	defer cancel()
@@ -99,26 +99,26 @@ func (t *transaction) say(ctx context.Context, statements string) error {
 	return err
 }
 
-// ending is what the server has said of the statements that end a transaction.
-type ending struct {
-	same bool   // it was the one that was begun
-	made bool   // the last change was
+// endReply is the server's reply to the statements that end a transaction.
+type endReply struct {
+	same bool   // it was the transaction that was begun
+	made bool   // the last change was made
 	tag  string // of COMMIT
 }
 
-func (e *ending) isSame(pgconn.CommandTag) error { e.same = true; return nil }
+func (e *endReply) isSame(pgconn.CommandTag) error { e.same = true; return nil }
 
-func (e *ending) isMade(pgconn.CommandTag) error { e.same, e.made = true, true; return nil }
+func (e *endReply) isMade(pgconn.CommandTag) error { e.same, e.made = true, true; return nil }
 
-func (e *ending) isOver(tag pgconn.CommandTag) error { e.tag = tag.String(); return nil }
+func (e *endReply) isOver(tag pgconn.CommandTag) error { e.tag = tag.String(); return nil }
 
 // finish makes the last change, if there is one, and commits, if this is still the
 // transaction that was begun.
 func (t *transaction) finish(ctx context.Context, last *store.Change) (store.Verdict, error) {
-	if t.of != nil && last != nil && isOutright(last) {
-		return t.finishQuickly(ctx, last)
+	if t.of != nil && last != nil && isFinalInsert(last) {
+		return t.finishPrepared(ctx, last)
 	}
-	var e ending
+	var e endReply
 	b := &pgx.Batch{}
 	switch {
 	case last == nil:
@@ -134,15 +134,15 @@ func (t *transaction) finish(ctx context.Context, last *store.Change) (store.Ver
 	return t.finished(ctx, last, &e, t.send(ctx, b))
 }
 
-// keep rolls back what run did, and makes the change that keeps its failure in a
-// transaction of its own. The right to the record went with the first one, which
-// does no harm: who takes it before the failure stands finds it in the way of the
-// last change, and if an outcome comes in between, the failure is not in force.
+// keep rolls back what run did, and stores its failure in another transaction. The
+// exclusive right ended with the first one, which does no harm: a transaction that
+// takes it before the failure is stored fails at its last change, and if it commits
+// before, the failure is not stored.
 func (t *transaction) keep(ctx context.Context, last *store.Change, failed error) (store.Verdict, error) {
 	if verdict, err := t.undo(ctx, last, failed); t.left {
 		return verdict, err
 	}
-	var e ending
+	var e endReply
 	b := &pgx.Batch{}
 	b.BeginTx(pgx.TxOptions{IsoLevel: t.store.level})
 	b.Queue(t.store.texts.keep)
@@ -152,32 +152,33 @@ func (t *transaction) keep(ctx context.Context, last *store.Change, failed error
 	return t.commitVerdict(last, &e, t.send(ctx, b))
 }
 
-// send sends what ends a transaction, under a bound of its own.
+// send sends the statements that end a transaction, with a time limit.
 func (t *transaction) send(ctx context.Context, b *pgx.Batch) error {
 	return sendWithin(ctx, t.session, b, t.store.commitBound)
 }
 
-// commitVerdict says what the answer to the last statements means. That to COMMIT is
-// proof, whatever became of the connection then: the server commits before it says so.
-func (t *transaction) commitVerdict(last *store.Change, e *ending, err error) (store.Verdict, error) {
+// commitVerdict returns the verdict for the replies to the last statements. A reply
+// to COMMIT is proof, even if the connection is lost afterwards, because the server
+// commits before it replies.
+func (t *transaction) commitVerdict(last *store.Change, e *endReply, err error) (store.Verdict, error) {
 	switch {
 	case e.tag == `COMMIT`:
 		return store.Committed, nil
 	case err == nil:
 		return store.NotCommitted, fmt.Errorf("commit: the server has rolled back: %w", t.cause())
-	case !e.made && last != nil && t.tables.notInForce(last, err):
+	case !e.made && last != nil && t.tables.isSuperseded(last, err):
 		return store.NotCommitted, fmt.Errorf("record %s: %w", t.id, store.ErrSuperseded)
-	case !e.made && last != nil && t.tables.hasNoPlace(err):
-		return store.NotCommitted, t.store.fault("commit", withoutPlace(last, err))
-	case rollsBack(err) || notSent(err):
+	case !e.made && last != nil && t.tables.hasNoPartition(err):
+		return store.NotCommitted, t.store.fault("commit", noPartitionError(last, err))
+	case rollsBack(err) || isNotSent(err):
 		return store.NotCommitted, t.store.fault("commit", withMark(err))
 	default:
 		return store.Unknown, t.store.fault("commit", err)
 	}
 }
 
-// queueLast queues a last change that moves what stands. The settings are given
-// back, because triggers may be waiting for the COMMIT.
+// queueLast queues a last change of an existing record. It restores the settings,
+// because deferred triggers may run at COMMIT.
 func (t *transaction) queueLast(b *pgx.Batch, last *store.Change, made func(pgconn.CommandTag) error) {
 	k, args := statement(last)
 	b.Queue(t.store.texts.lent.made)
@@ -185,22 +186,23 @@ func (t *transaction) queueLast(b *pgx.Batch, last *store.Change, made func(pgco
 	b.Queue(t.store.texts.lent.givenBack)
 }
 
-// notInForce says that the last change raised because something else stood.
-func (t *tables) notInForce(last *store.Change, err error) bool {
+// isSuperseded reports whether the last change raised because the record had
+// changed.
+func (t *tables) isSuperseded(last *store.Change, err error) bool {
 	e := errorOf(err)
 	switch {
 	case e == nil:
 		return false
 	case kindOf(last) == create:
-		return t.stoodAlready(err)
+		return t.recordExists(err)
 	default:
 		return e.Code == codeDivisionByZero
 	}
 }
 
-// notSent says that the statements were not sent, because one of them could not
-// be prepared or a parameter not be written.
-func notSent(err error) bool {
+// isNotSent reports whether the statements were not sent, because one of them could
+// not be prepared or an argument not be encoded.
+func isNotSent(err error) bool {
 	_, ok := errors.AsType[pgx.ErrPreprocessingBatch](err)
 	return ok
 }

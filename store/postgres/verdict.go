@@ -12,9 +12,9 @@ import (
 	"github.com/semelgo/semel/store"
 )
 
-// gone tells what became of a transaction that run has ended. If it was rolled
-// back, what the handler wrote afterwards may have been committed by itself,
-// unless nothing can have come afterwards.
+// gone returns the verdict of a transaction that run has ended. If it was rolled
+// back, later writes of the handler may have been committed one by one, unless
+// there can have been none.
 func (t *transaction) gone(ctx context.Context, last *store.Change, failed error) (store.Verdict, error) {
 	t.leave(ctx)
 	verdict := t.find(ctx, true)
@@ -31,10 +31,10 @@ func (t *transaction) gone(ctx context.Context, last *store.Change, failed error
 	}
 }
 
-// cut tells what became of a transaction whose connection cannot be used to the
-// end. Only the handler can have sent a COMMIT: unless it may have, the server has
-// rolled back, or will. With lost the connection is gone, and perhaps the server
-// was.
+// cut returns the verdict of a transaction whose connection cannot be used any
+// more. Only the handler can have sent a COMMIT: if it cannot have, the server has
+// rolled back, or will. lost means that the connection is lost, and perhaps the
+// server has crashed.
 func (t *transaction) cut(ctx context.Context, lost bool, cause error) (store.Verdict, error) {
 	t.leave(ctx)
 	exposed, sent := t.handed()
@@ -52,25 +52,25 @@ func (t *transaction) cut(ctx context.Context, lost bool, cause error) (store.Ve
 	}
 }
 
-// cancel asks the server to end the statement that nobody waits for any more,
-// which it would otherwise go on with before it sees that the connection is lost.
+// cancel asks the server to cancel the running statement, which it would otherwise
+// continue until it notices that the connection is lost.
 func (t *transaction) cancel(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), min(time.Second, t.store.commitBound))
 	defer cancel()
-	_ = t.session.PgConn().CancelRequest(ctx) // a courtesy
+	_ = t.session.PgConn().CancelRequest(ctx) // best effort
 }
 
-// lost is what is told of a connection that was lost while the handler had it.
+// lost returns the error of a connection that was lost while the handler used it.
 func (t *transaction) lost(failed error) error {
-	return errors.Join(failed, fmt.Errorf("%w: %w", errLost, cmp.Or(t.broken, failed, errLost)))
+	return errors.Join(failed, fmt.Errorf("%w: %w", errConnLost, cmp.Or(t.broken, failed, errConnLost)))
 }
 
-// find asks the server what became of the transaction's number, until it is over
-// and the server answers, but not for longer than a COMMIT is given.
+// find asks the server how the transaction ended, by its number, until it has ended
+// and the server replies, but not for longer than the limit of a COMMIT.
 //
-// Whether the number committed is known only if the server has stayed. After a
-// crash it gives out again the numbers of transactions of which its log knows
-// nothing, so that the one that is found committed may be another's.
+// The answer is reliable only if the server has not crashed. After a crash the
+// server reuses numbers of transactions that are not in its log, so a committed
+// number may be another transaction's.
 func (t *transaction) find(ctx context.Context, stayed bool) store.Verdict {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), t.store.commitBound)
 	defer cancel()
@@ -91,8 +91,8 @@ func (t *transaction) find(ctx context.Context, stayed bool) store.Verdict {
 	}
 }
 
-// look asks once. What was prepared for a two-phase commit is open until somebody
-// ends that.
+// look asks once. A transaction that was prepared for a two-phase commit is open
+// until it is committed or rolled back.
 func (t *transaction) look(ctx context.Context) (verdict store.Verdict, answered, again bool) {
 	const read = `SELECT pg_xact_status($1::text::xid8),
 EXISTS (SELECT FROM pg_prepared_xacts WHERE transaction = ($1::text::xid8)::xid)`
@@ -101,7 +101,7 @@ EXISTS (SELECT FROM pg_prepared_xacts WHERE transaction = ($1::text::xid8)::xid)
 	err := t.store.queryRow(ctx, []any{&status, &prepared}, read, t.number)
 	switch {
 	case err != nil:
-		return store.Unknown, false, codeOf(err) == "" || isBroken(err)
+		return store.Unknown, false, codeOf(err) == "" || isInterrupted(err)
 	case status.String == "committed":
 		return store.Committed, true, false
 	case status.String == "aborted":

@@ -9,7 +9,7 @@ import (
 // messages are what is said to the server in one trip.
 type messages struct {
 	bytes []byte
-	raw   raw
+	raw   encoder
 	asked int // statements
 }
 
@@ -38,7 +38,7 @@ func (m *messages) message(of byte, write func()) {
 }
 
 // execute has a prepared statement executed, with parameters and columns in binary.
-func (m *messages) execute(name string, write func(r *raw)) {
+func (m *messages) execute(name string, write func(r *encoder)) {
 	const oneFormat, binaryFormat = 1, 1
 	m.message('B', func() {
 		m.bytes = append(append(append(m.bytes, thePortal), name...), 0)

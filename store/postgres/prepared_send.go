@@ -12,7 +12,7 @@ import (
 
 // add puts a statement of the store's behind those that go in the next trip. What is not
 // prepared is prepared by a trip of its own before that.
-func (p *pooled) add(ctx context.Context, text string, write func(r *raw)) error {
+func (p *preparedConn) add(ctx context.Context, text string, write func(r *encoder)) error {
 	d, err := p.prepare(ctx, text)
 	if err == nil {
 		p.out.execute(d.Name, write)
@@ -24,10 +24,10 @@ func (p *pooled) add(ctx context.Context, text string, write func(r *raw)) error
 const keptByEach = 64 << 10
 
 // nothing writes the parameters of a statement that has none.
-func nothing(*raw) {}
+func noArgs(*encoder) {}
 
 // heard is told what the server says of the statements of a trip, by their number.
-type heard interface {
+type replyHandler interface {
 	row(n int, columns [][]byte)
 	done(n int, tag []byte)
 }
@@ -36,7 +36,7 @@ type heard interface {
 // session's, it writes all before it reads, so what is answered until all is written
 // must find room on the way. It is the connection's deadline that bounds it: ctx is not to
 // end, because the driver would watch it for each message.
-func (p *pooled) send(ctx context.Context, to heard) error {
+func (p *preparedConn) send(ctx context.Context, to replyHandler) error {
 	p.out.sync()
 	_, err := p.conn.PgConn().Conn().Write(p.out.bytes)
 	if cap(p.out.bytes) > keptByEach {
@@ -50,7 +50,7 @@ func (p *pooled) send(ctx context.Context, to heard) error {
 }
 
 // sendAsLongAs is send that is broken off when ctx ends.
-func (p *pooled) sendAsLongAs(ctx context.Context, to heard) error {
+func (p *preparedConn) sendAsLongAs(ctx context.Context, to replyHandler) error {
 	wire := p.conn.PgConn().Conn()
 	stop := context.AfterFunc(ctx, func() { _ = wire.SetDeadline(time.Unix(1, 0)) })
 	err := p.send(context.WithoutCancel(ctx), to)
@@ -63,7 +63,7 @@ func (p *pooled) sendAsLongAs(ctx context.Context, to heard) error {
 
 // hear reads the answers, up to the server's word that it is ready for more. It leaves
 // it to the driver to know where the connection is.
-func (p *pooled) hear(ctx context.Context, to heard) (failed error) {
+func (p *preparedConn) hear(ctx context.Context, to replyHandler) (failed error) {
 	heard := false
 	defer func() {
 		if !heard { // also when a callback of the pool's has panicked: there is more to read
@@ -93,7 +93,7 @@ func (p *pooled) hear(ctx context.Context, to heard) (failed error) {
 			}
 		case *pgproto3.ReadyForQuery:
 			if failed == nil && n < p.out.asked {
-				return errOther
+				return errOutOfSync
 			}
 			heard = true
 			return failed
@@ -103,11 +103,11 @@ func (p *pooled) hear(ctx context.Context, to heard) (failed error) {
 
 // errOther says that the server answers something else, which somebody has not waited for:
 // what is still to come is the answer.
-var errOther = errors.New("semel/postgres: an answer to something else was on the connection")
+var errOutOfSync = errors.New("semel/postgres: an answer to something else was on the connection")
 
 // lose lets nobody use the connection any more, which is in the middle of a trip. The
 // driver, which finds it broken, has the server give up what it does.
-func (p *pooled) lose(ctx context.Context) {
+func (p *preparedConn) lose(ctx context.Context) {
 	_ = p.conn.PgConn().Conn().Close()
 	for ctx = context.WithoutCancel(ctx); !p.conn.IsClosed(); {
 		p.passOver(ctx)
@@ -115,7 +115,7 @@ func (p *pooled) lose(ctx context.Context) {
 }
 
 // passOver reads what has come already, whatever a callback of the pool's makes of it.
-func (p *pooled) passOver(ctx context.Context) {
+func (p *preparedConn) passOver(ctx context.Context) {
 	defer func() { _ = recover() }() // one panic is on its way already
 	_, _ = p.conn.PgConn().ReceiveMessage(ctx)
 }

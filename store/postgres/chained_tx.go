@@ -23,7 +23,7 @@ const commitNext = `COMMIT AND CHAIN`
 
 // readyForNext prepares what begins the next transaction, where callers wait.
 func (t *transaction) readyForNext(ctx context.Context) error {
-	if t.store.texts.openNext == "" || !t.store.gate.crowded() {
+	if t.store.texts.openNext == "" || !t.store.gate.hasWaiters() {
 		return nil
 	}
 	return t.of.ready(ctx, commitNext, t.store.texts.openNext, t.tables.existsNext(t.store.noScans.Load()))
@@ -36,12 +36,12 @@ func (t *transaction) successor() *transaction {
 		!t.of.knows(commitNext, t.store.texts.openNext, t.tables.existsNext(noScans)) {
 		return nil
 	}
-	if t.next = t.store.gate.next(t.store); t.next == nil {
+	if t.next = t.store.gate.promiseNext(t.store); t.next == nil {
 		return nil
 	}
 	n := &transaction{store: t.store, tables: t.tables, id: *t.next.id, taken: t.taken}
 	n.on(t.of)
-	n.begun.noScans = noScans
+	n.beginReply.noScans = noScans
 	return n
 }
 
@@ -51,7 +51,7 @@ func (t *transaction) handOn(ctx context.Context, n *transaction) {
 	n.conn, t.conn = t.conn, nil
 	promised := t.next
 	t.left, t.next = true, nil
-	if !t.store.gate.letIn(promised, n) {
+	if !t.store.gate.admitWith(promised, n) {
 		n.leave(ctx)
 	}
 }

@@ -29,14 +29,14 @@ func (s *Store) AtomicBatch(ctx context.Context, change store.Change, hold bool,
 	if err := check(&change); err != nil {
 		return store.SwapResult{Err: err}, store.NotCommitted, nil
 	}
-	b := &batched{store: s, change: &change, hold: hold}
+	b := &batchTx{store: s, change: &change, hold: hold}
 	if batch != nil {
 		b.queries = batch.QueuedQueries
-		if reachOfBatch(batch) != reachInside {
+		if effectOfBatch(batch) != reachInside {
 			return store.SwapResult{}, store.NotCommitted, fmt.Errorf("a statement of the batch may end the transaction: %w", ErrEnded)
 		}
 	}
-	b.sort()
+	b.analyze()
 	if err := b.take(ctx); err != nil {
 		return store.SwapResult{}, store.NotCommitted, fmt.Errorf("%w: %w", store.ErrNotStarted, s.fault("begin", err))
 	}
@@ -44,27 +44,27 @@ func (s *Store) AtomicBatch(ctx context.Context, change store.Change, hold bool,
 	return b.run(ctx)
 }
 
-// batched is one AtomicBatch.
-type batched struct {
+// batchTx is one call of AtomicBatch.
+type batchTx struct {
 	store   *Store
 	tables  *tables
 	change  *store.Change
 	hold    bool
 	queries []*pgx.QueuedQuery
 
-	plain bool // begins and ends with its trip, without saying so
-	calls bool // some queries have callbacks, so that COMMIT waits for them
+	plain bool // its round trip is a transaction without BEGIN and COMMIT
+	calls bool // some queries have callbacks, so COMMIT waits for them
 
 	conn *pgxpool.Conn
 
-	right, ours bool // the right was had; the change is made
-	hasRun      int  // of the queries
-	over        bool // COMMIT was answered, so that whatever comes then changes nothing
+	right, ours bool // the right was taken; the change was made
+	hasRun      int  // number of executed queries
+	over        bool // COMMIT was answered, so that nothing later matters
 }
 
-// sort finds out how the batch is to be sent. A trip is a transaction by itself
-// unless one of its statements says otherwise, which these cannot.
-func (b *batched) sort() {
+// analyze decides how the batch is sent. A round trip is a transaction by itself
+// unless one of its statements begins one, which these cannot.
+func (b *batchTx) analyze() {
 	b.plain = b.store.level == pgx.ReadCommitted && kindOf(b.change) == create
 	for _, q := range b.queries {
 		b.calls = b.calls || q.Fn != nil
@@ -72,9 +72,9 @@ func (b *batched) sort() {
 	}
 }
 
-// take takes a connection, and before it the right to run: a batch may wait for
-// somebody's lock, and its callbacks for another connection.
-func (b *batched) take(ctx context.Context) (err error) {
+// take waits for admission and takes a connection: a batch may wait for a lock, and
+// its callbacks for another connection.
+func (b *batchTx) take(ctx context.Context) (err error) {
 	if b.tables, err = b.store.tables(ctx); err != nil {
 		return err
 	}
@@ -88,15 +88,15 @@ func (b *batched) take(ctx context.Context) (err error) {
 	return nil
 }
 
-// release gives back the connection, which is closed when it is in a transaction.
-func (b *batched) release() {
+// release releases the connection, which is closed if it is in a transaction.
+func (b *batchTx) release() {
 	if b.conn != nil {
 		b.conn.Release()
 	}
 	b.store.gate.leave()
 }
 
-func (b *batched) run(ctx context.Context) (store.SwapResult, store.Verdict, error) {
+func (b *batchTx) run(ctx context.Context) (store.SwapResult, store.Verdict, error) {
 	err := b.sendFirst(ctx)
 	if b.over || err == nil && b.plain && b.ours && b.hasRun == len(b.queries) {
 		return store.SwapResult{Token: b.change.To.Token}, store.Committed, nil
@@ -113,11 +113,11 @@ func (b *batched) run(ctx context.Context) (store.SwapResult, store.Verdict, err
 	}
 }
 
-// bound is how long a trip may take.
-func (b *batched) bound() time.Duration { return b.store.statementBound + b.store.commitBound }
+// bound is the limit of a round trip.
+func (b *batchTx) bound() time.Duration { return b.store.statementBound + b.store.commitBound }
 
-// pack puts together what goes in the first trip.
-func (b *batched) pack() *pgx.Batch {
+// build returns the statements of the first round trip.
+func (b *batchTx) build() *pgx.Batch {
 	all := make([]*pgx.QueuedQuery, 0, len(b.queries)+6)
 	send := &pgx.Batch{QueuedQueries: all}
 	if !b.plain {
@@ -127,8 +127,8 @@ func (b *batched) pack() *pgx.Batch {
 		send.Queue(b.store.texts.calling)
 	}
 	b.queueChange(send)
-	for _, q := range b.queries { // copied: the driver writes into what it sends
-		send.QueuedQueries = append(send.QueuedQueries, &pgx.QueuedQuery{SQL: q.SQL, Arguments: q.Arguments, Fn: b.counted(q)})
+	for _, q := range b.queries { // copied, because the driver writes into the queries it sends
+		send.QueuedQueries = append(send.QueuedQueries, &pgx.QueuedQuery{SQL: q.SQL, Arguments: q.Arguments, Fn: b.countingCallback(q)})
 	}
 	if !b.plain && !b.calls {
 		send.Queue(`COMMIT`).Exec(func(tag pgconn.CommandTag) error { b.over = tag.String() == `COMMIT`; return nil })
@@ -138,8 +138,8 @@ func (b *batched) pack() *pgx.Batch {
 
 func beginOf(level pgx.TxIsoLevel) string { return `begin isolation level ` + string(level) }
 
-// counted is the callback of a query that also counts it.
-func (b *batched) counted(q *pgx.QueuedQuery) func(pgx.BatchResults) error {
+// countingCallback counts a query and calls its own callback.
+func (b *batchTx) countingCallback(q *pgx.QueuedQuery) func(pgx.BatchResults) error {
 	return func(r pgx.BatchResults) (err error) {
 		if q.Fn != nil {
 			err = q.Fn(r)
@@ -153,9 +153,9 @@ func (b *batched) counted(q *pgx.QueuedQuery) func(pgx.BatchResults) error {
 	}
 }
 
-// queueChange queues the change, with the right to the record and the bounds of the
-// transaction before it: in a create both are part of the statement.
-func (b *batched) queueChange(send *pgx.Batch) {
+// queueChange queues the change, and before it the right to the record and the
+// transaction's limits. In a create both are part of the statement.
+func (b *batchTx) queueChange(send *pgx.Batch) {
 	made := func(pgconn.CommandTag) error { b.right, b.ours = true, true; return nil }
 	k, args := statement(b.change)
 	if k == create {

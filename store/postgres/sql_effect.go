@@ -7,11 +7,11 @@ import (
 )
 
 // reach is how far the effect of a call can go.
-type reach int
+type sqlEffect int
 
 const (
 	// reachInside stays inside the transaction.
-	reachInside reach = iota
+	reachInside sqlEffect = iota
 	// reachEnd may end it, and then nothing can come in its place: the next call
 	// is refused.
 	reachEnd
@@ -22,7 +22,7 @@ const (
 // reachOf tells how far a text may go, by an allow-list of the words that
 // statements begin with. A text that is the name of a prepared statement is on no
 // list.
-func reachOf(sql string, args []any) reach {
+func effectOf(sql string, args []any) sqlEffect {
 	for _, arg := range args {
 		switch arg.(type) {
 		case pgx.NamedArgs, pgx.StrictNamedArgs:
@@ -32,14 +32,14 @@ func reachOf(sql string, args []any) reach {
 	}
 	sql = strings.TrimRight(skipComments(sql), ";"+blank)
 	if !strings.Contains(sql, ";") {
-		return reachOfOne(sql)
+		return effectOfOne(sql)
 	}
 	if strings.Contains(sql, "--") || strings.Contains(sql, "/*") {
 		return reachBeyond // a semicolon may be in a comment, and hide what follows
 	}
 	// In a literal a semicolon divides too often, which hides nothing.
 	for one := range strings.SplitSeq(sql, ";") {
-		if reachOfOne(one) != reachInside {
+		if effectOfOne(one) != reachInside {
 			return reachBeyond
 		}
 	}
@@ -47,10 +47,10 @@ func reachOf(sql string, args []any) reach {
 }
 
 // reachOfBatch is reachOf for statements that are sent together.
-func reachOfBatch(b *pgx.Batch) reach {
+func effectOfBatch(b *pgx.Batch) sqlEffect {
 	most := reachInside
 	for _, q := range b.QueuedQueries {
-		most = max(most, reachOf(q.SQL, q.Arguments))
+		most = max(most, effectOf(q.SQL, q.Arguments))
 	}
 	if most == reachEnd && len(b.QueuedQueries) > 1 {
 		return reachBeyond
@@ -59,8 +59,8 @@ func reachOfBatch(b *pgx.Batch) reach {
 }
 
 // reachOfPrepared is reachOf for a statement that can be run by its name.
-func reachOfPrepared(sql string) reach {
-	if reachOf(sql, nil) == reachInside {
+func effectOfPrepared(sql string) sqlEffect {
+	if effectOf(sql, nil) == reachInside {
 		return reachInside
 	}
 	return reachBeyond
@@ -69,14 +69,14 @@ func reachOfPrepared(sql string) reach {
 const blank = " \t\r\n\f\v"
 
 // noWord says that a character is of no word.
-func noWord(r rune) bool {
+func isNotWord(r rune) bool {
 	return r < 128 && r != '_' && (r < '0' || r > '9') && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z')
 }
 
-func reachOfOne(sql string) reach {
-	sql = strings.TrimLeftFunc(sql, noWord)
+func effectOfOne(sql string) sqlEffect {
+	sql = strings.TrimLeftFunc(sql, isNotWord)
 	word := sql
-	if end := strings.IndexFunc(sql, noWord); end >= 0 {
+	if end := strings.IndexFunc(sql, isNotWord); end >= 0 {
 		word = sql[:end] // the rest is of interest of few statements
 	}
 	switch strings.ToLower(word) {
@@ -91,14 +91,14 @@ func reachOfOne(sql string) reach {
 		if strings.Contains(sql, "--") || strings.Contains(sql, "/*") {
 			return reachBeyond // what follows may be a comment's words
 		}
-		return reachOfEnd(strings.FieldsFunc(strings.ToLower(sql), noWord)[1:])
+		return effectOfEnd(strings.FieldsFunc(strings.ToLower(sql), isNotWord)[1:])
 	default:
 		return reachBeyond
 	}
 }
 
 // reachOfEnd tells how far it goes what ends a transaction, or goes back within it.
-func reachOfEnd(words []string) reach {
+func effectOfEnd(words []string) sqlEffect {
 	if len(words) > 0 && (words[0] == "work" || words[0] == "transaction") {
 		words = words[1:]
 	}

@@ -10,7 +10,7 @@ import (
 
 // raw are the parameters of one statement as the server reads them: each in its binary
 // format, behind its length. They are written one behind the other.
-type raw struct {
+type encoder struct {
 	bytes []byte
 	n     int // parameters
 }
@@ -21,7 +21,7 @@ const (
 )
 
 // put adds a parameter that write appends.
-func (r *raw) put(write func(b []byte) []byte) {
+func (r *encoder) put(write func(b []byte) []byte) {
 	r.bytes = sized(r.bytes, func(b []byte) ([]byte, bool) { return write(b), false })
 	r.n++
 }
@@ -38,23 +38,23 @@ func sized(b []byte, write func(b []byte) (_ []byte, null bool)) []byte {
 	return b
 }
 
-func (r *raw) null() { r.bytes, r.n = binary.BigEndian.AppendUint32(r.bytes, nullSize), r.n+1 }
+func (r *encoder) null() { r.bytes, r.n = binary.BigEndian.AppendUint32(r.bytes, nullSize), r.n+1 }
 
-func (r *raw) id(id store.ID) { r.put(func(b []byte) []byte { return append(b, id[:]...) }) }
+func (r *encoder) id(id store.ID) { r.put(func(b []byte) []byte { return append(b, id[:]...) }) }
 
-func (r *raw) int16(n int16) {
+func (r *encoder) int16(n int16) {
 	r.put(func(b []byte) []byte { return binary.BigEndian.AppendUint16(b, uint16(n)) })
 }
 
-func (r *raw) int32(n int32) {
+func (r *encoder) int32(n int32) {
 	r.put(func(b []byte) []byte { return binary.BigEndian.AppendUint32(b, uint32(n)) })
 }
 
-func (r *raw) int64(n int64) {
+func (r *encoder) int64(n int64) {
 	r.put(func(b []byte) []byte { return binary.BigEndian.AppendUint64(b, uint64(n)) })
 }
 
-func (r *raw) maybe(n pgtype.Int8) {
+func (r *encoder) maybe(n pgtype.Int8) {
 	if !n.Valid {
 		r.null()
 		return
@@ -62,7 +62,7 @@ func (r *raw) maybe(n pgtype.Int8) {
 	r.int64(n.Int64)
 }
 
-func (r *raw) bool(is bool) {
+func (r *encoder) bool(is bool) {
 	r.put(func(b []byte) []byte {
 		if is {
 			return append(b, 1)
@@ -72,7 +72,7 @@ func (r *raw) bool(is bool) {
 }
 
 // change are the parameters of the statement for one change.
-func (r *raw) change(c *store.Change) {
+func (r *encoder) change(c *store.Change) {
 	to, k := &c.To, kindOf(c)
 	due, expires := times(to)
 	r.id(to.ID)
@@ -105,7 +105,7 @@ func (r *raw) change(c *store.Change) {
 }
 
 // finish are the parameters of the statement for a change that isFinish.
-func (r *raw) finish(c *store.Change) {
+func (r *encoder) finish(c *store.Change) {
 	_, expires := times(&c.To)
 	r.id(c.To.ID)
 	r.token(c.If)
@@ -116,7 +116,7 @@ func (r *raw) finish(c *store.Change) {
 }
 
 // outright are the parameters of the statement for a change that isOutright.
-func (r *raw) outright(c *store.Change) {
+func (r *encoder) outright(c *store.Change) {
 	to := &c.To
 	_, expires := times(to)
 	r.id(to.ID)
@@ -131,7 +131,7 @@ func (r *raw) outright(c *store.Change) {
 }
 
 // interval is one of microseconds.
-func (r *raw) interval(n pgtype.Int8) {
+func (r *encoder) interval(n pgtype.Int8) {
 	if !n.Valid {
 		r.null()
 		return
@@ -143,10 +143,10 @@ func (r *raw) interval(n pgtype.Int8) {
 	})
 }
 
-func (r *raw) text(s string) { r.put(func(b []byte) []byte { return append(b, s...) }) }
+func (r *encoder) text(s string) { r.put(func(b []byte) []byte { return append(b, s...) }) }
 
 // data is null if it is nil.
-func (r *raw) data(d []byte) {
+func (r *encoder) data(d []byte) {
 	if d == nil {
 		r.null()
 		return
@@ -154,7 +154,7 @@ func (r *raw) data(d []byte) {
 	r.put(func(b []byte) []byte { return append(b, d...) })
 }
 
-func (r *raw) token(t store.Token) {
+func (r *encoder) token(t store.Token) {
 	s := stored(t)
 	r.int16(s.state)
 	r.int32(s.attempt)
@@ -172,7 +172,7 @@ func arrayOf(b []byte, of uint32, n int) []byte {
 
 // array adds one parameter of which every item has an element, which write appends,
 // or leaves to be null.
-func (r *raw) array(of uint32, items []*item, write func(b []byte, it *item) (_ []byte, null bool)) {
+func (r *encoder) array(of uint32, items []*swapItem, write func(b []byte, it *swapItem) (_ []byte, null bool)) {
 	r.put(func(b []byte) []byte {
 		nulls := len(b) + 4
 		b = arrayOf(b, of, len(items))
@@ -190,7 +190,7 @@ func (r *raw) array(of uint32, items []*item, write func(b []byte, it *item) (_ 
 }
 
 // listed adds an array of IDs.
-func (r *raw) listed(ids []store.ID) {
+func (r *encoder) listed(ids []store.ID) {
 	r.put(func(b []byte) []byte {
 		b = arrayOf(b, pgtype.UUIDOID, len(ids))
 		for _, id := range ids {
@@ -200,22 +200,22 @@ func (r *raw) listed(ids []store.ID) {
 	})
 }
 
-func (r *raw) ids(items []*item) {
-	r.array(pgtype.UUIDOID, items, func(b []byte, it *item) ([]byte, bool) { return append(b, it.To.ID[:]...), false })
+func (r *encoder) ids(items []*swapItem) {
+	r.array(pgtype.UUIDOID, items, func(b []byte, it *swapItem) ([]byte, bool) { return append(b, it.To.ID[:]...), false })
 }
 
-func (r *raw) owners(items []*item) {
-	r.array(pgtype.Int8OID, items, func(b []byte, it *item) ([]byte, bool) {
+func (r *encoder) owners(items []*swapItem) {
+	r.array(pgtype.Int8OID, items, func(b []byte, it *swapItem) ([]byte, bool) {
 		return binary.BigEndian.AppendUint64(b, it.To.Owner), false
 	})
 }
 
-func (r *raw) texts(items []*item, of func(*store.Record) string) {
-	r.array(pgtype.ByteaOID, items, func(b []byte, it *item) ([]byte, bool) { return append(b, of(&it.To)...), false })
+func (r *encoder) texts(items []*swapItem, of func(*store.Record) string) {
+	r.array(pgtype.ByteaOID, items, func(b []byte, it *swapItem) ([]byte, bool) { return append(b, of(&it.To)...), false })
 }
 
-func (r *raw) datas(items []*item, of func(*store.Record) []byte) {
-	r.array(pgtype.ByteaOID, items, func(b []byte, it *item) ([]byte, bool) {
+func (r *encoder) datas(items []*swapItem, of func(*store.Record) []byte) {
+	r.array(pgtype.ByteaOID, items, func(b []byte, it *swapItem) ([]byte, bool) {
 		d := of(&it.To)
 		return append(b, d...), d == nil
 	})

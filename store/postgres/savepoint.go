@@ -31,7 +31,7 @@ func (t *transaction) prove(ctx context.Context) error {
 	err := t.say(ctx, `SELECT 1 / (pg_current_xact_id() = '`+t.number+`')::integer`)
 	switch {
 	case codeOf(err) == codeDivisionByZero:
-		return errGone
+		return errOtherTx
 	case err != nil:
 		return err
 	}
@@ -59,7 +59,7 @@ func (t *transaction) undo(ctx context.Context, last *store.Change, cause error)
 	switch err := t.say(ctx, back); {
 	case err == nil:
 		return store.NotCommitted, withMark(cause)
-	case isEnded(err):
+	case isTxOver(err):
 		return t.gone(ctx, last, cause)
 	default:
 		return t.cut(ctx, true, cause)

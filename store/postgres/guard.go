@@ -12,14 +12,14 @@ import (
 // use is what guards the connection of a transaction against goroutines that the
 // handler has left behind: from the moment its end begins, no call of theirs
 // reaches the connection. It also keeps what was seen of the handler's calls.
-type use struct {
+type guard struct {
 	mu     sync.Mutex
 	over   bool // the handler's part has ended
 	within bool // a call is under way, and alone may use the connection and what is read of it
 
-	sent    reach // how far what the handler has sent may go
-	exposed bool  // the handler has the connection itself
-	saved   bool  // the savepoint was made, only changed within a call
+	sent    sqlEffect // how far what the handler has sent may go
+	exposed bool      // the handler has the connection itself
+	saved   bool      // the savepoint was made, only changed within a call
 
 	reading bool  // a result has not been read to its end
 	broken  error // what aborted the transaction, if the handler has not gone back to a savepoint
@@ -32,7 +32,7 @@ var errInUse = errors.New("semel/postgres: another call or result of the transac
 
 // enter begins a call of the handler's, which nobody else's may meet. It refuses
 // what would not be in the transaction any more.
-func (t *transaction) enter(ctx context.Context, may reach) error {
+func (t *transaction) enter(ctx context.Context, may sqlEffect) error {
 	if err := t.begins(may); err != nil {
 		return err
 	}
@@ -42,7 +42,7 @@ func (t *transaction) enter(ctx context.Context, may reach) error {
 	return nil
 }
 
-func (t *transaction) begins(may reach) error {
+func (t *transaction) begins(may sqlEffect) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	switch {
@@ -82,7 +82,7 @@ func (t *transaction) exit(err error) {
 	switch {
 	case isConflict(err):
 		t.met = err
-	case isBroken(err):
+	case isInterrupted(err):
 		t.off = err
 	}
 	t.mu.Lock()
@@ -107,14 +107,14 @@ func (t *transaction) seal() bool {
 }
 
 // handed tells what the handler had of the connection.
-func (t *transaction) handed() (exposed bool, sent reach) {
+func (t *transaction) handed() (exposed bool, sent sqlEffect) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.exposed, t.sent
 }
 
 // mayHaveEnded says whether what the handler did may have ended the transaction.
-func (t *transaction) mayHaveEnded() bool {
+func (t *transaction) handlerMayHaveEnded() bool {
 	exposed, sent := t.handed()
 	return exposed || sent != reachInside
 }
@@ -130,7 +130,7 @@ func (t *transaction) proven() {
 // isOff says that the transaction was broken off. A handler that went back to a
 // savepoint and had success all the same has chosen to do without.
 func (t *transaction) isOff(failed error) bool {
-	return isBroken(failed) || t.off != nil && (failed != nil || t.status() == aborted)
+	return isInterrupted(failed) || t.off != nil && (failed != nil || t.status() == aborted)
 }
 
 // instead is what is told of a transaction that met what is nobody's answer,
@@ -155,8 +155,8 @@ func (t *transaction) cause() error {
 }
 
 // raw gives the connection itself. What is done by it is not seen, nor guarded.
-func (t *transaction) raw(tx pgx.Tx) *pgx.Conn {
-	if t.expose() != nil {
+func (t *transaction) rawConn(tx pgx.Tx) *pgx.Conn {
+	if t.exposeConn() != nil {
 		return nil
 	}
 	return tx.Conn()
@@ -164,7 +164,7 @@ func (t *transaction) raw(tx pgx.Tx) *pgx.Conn {
 
 // expose says that the handler has the connection itself, in another form.
 // A handler cannot have it any more when its part has ended.
-func (t *transaction) expose() error {
+func (t *transaction) exposeConn() error {
 	if t.begins(reachInside) == nil {
 		t.save(context.Background()) // the handler has given none
 		t.exit(nil)

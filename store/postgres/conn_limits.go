@@ -18,7 +18,7 @@ current_setting('max_connections')::bigint - current_setting('superuser_reserved
 FROM pg_roles r CROSS JOIN pg_database d WHERE r.rolname = session_user AND d.datname = current_database()`
 
 // leaves finds out whether there is room for so many connections beside the session.
-func (s *session) leaves(ctx context.Context, others int64) error {
+func (s *session) leavesRoom(ctx context.Context, others int64) error {
 	var room int64
 	if err := s.conn.QueryRow(ctx, sqlRoom).Scan(&room); err != nil {
 		return fmt.Errorf("find room for a session: %w", err)

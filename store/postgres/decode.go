@@ -9,20 +9,20 @@ import (
 
 // rawRow is a row in PostgreSQL's binary formats, of which one column after the other
 // is read.
-type rawRow struct {
+type decoder struct {
 	columns [][]byte
 	at      int
 	wrong   int // which was not of its size, from 1 on
 }
 
 // next is the next column, nil for null.
-func (r *rawRow) next() []byte {
+func (r *decoder) next() []byte {
 	r.at++
 	return r.columns[r.at-1]
 }
 
 // fixed is the next column, of a type whose values have n bytes; nil for null.
-func (r *rawRow) fixed(n int) []byte {
+func (r *decoder) fixed(n int) []byte {
 	b := r.next()
 	if b != nil && len(b) != n {
 		r.wrong, b = r.at, nil
@@ -30,21 +30,21 @@ func (r *rawRow) fixed(n int) []byte {
 	return b
 }
 
-func (r *rawRow) int16() int16 {
+func (r *decoder) int16() int16 {
 	if b := r.fixed(2); b != nil {
 		return int16(binary.BigEndian.Uint16(b))
 	}
 	return 0
 }
 
-func (r *rawRow) int32() int32 {
+func (r *decoder) int32() int32 {
 	if b := r.fixed(4); b != nil {
 		return int32(binary.BigEndian.Uint32(b))
 	}
 	return 0
 }
 
-func (r *rawRow) int64() (n int64, there bool) {
+func (r *decoder) int64() (n int64, there bool) {
 	if b := r.fixed(8); b != nil {
 		return int64(binary.BigEndian.Uint64(b)), true
 	}
@@ -52,7 +52,7 @@ func (r *rawRow) int64() (n int64, there bool) {
 }
 
 // instant is microseconds, from an instant on that is the same for all of them.
-func (r *rawRow) instant() (i instant) {
+func (r *decoder) instant() (i instant) {
 	i.micros, i.there = r.int64()
 	return i
 }
@@ -62,7 +62,7 @@ const recordColumns = 17
 
 // record reads what columns chooses. The texts share one string, and the other bytes
 // one slice.
-func (r *rawRow) record() (*store.Record, error) {
+func (r *decoder) record() (*store.Record, error) {
 	if n := len(r.columns) - r.at; n != recordColumns {
 		return nil, fmt.Errorf("read a row: it has %d columns of a record, want %d", n, recordColumns)
 	}
@@ -81,20 +81,20 @@ func (r *rawRow) record() (*store.Record, error) {
 	}
 	record.Token, record.Tainted = token.token(), tainted != nil && tainted[0] != 0
 	at.tell(record)
-	record.Operation, record.Scope, record.Key = shared(operation, scope, key)
-	record.Fingerprint, record.Input, record.Outcome = apart(fingerprint, r.next(), r.next())
+	record.Operation, record.Scope, record.Key = sharedBytes(operation, scope, key)
+	record.Fingerprint, record.Input, record.Outcome = copiedBytes(fingerprint, r.next(), r.next())
 	return record, nil
 }
 
 // shared copies texts into one string.
-func shared(a, b, c []byte) (x, y, z string) {
+func sharedBytes(a, b, c []byte) (x, y, z string) {
 	all := make([]byte, 0, 128)
 	s := string(append(append(append(all, a...), b...), c...))
 	return s[:len(a)], s[len(a) : len(a)+len(b)], s[len(a)+len(b):]
 }
 
 // apart copies bytes into one slice, none of which grows into the next.
-func apart(a, b, c []byte) (x, y, z []byte) {
+func copiedBytes(a, b, c []byte) (x, y, z []byte) {
 	all := make([]byte, 0, len(a)+len(b)+len(c))
 	of := func(d []byte) []byte {
 		if d == nil {

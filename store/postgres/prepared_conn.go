@@ -18,13 +18,13 @@ import (
 
 // quick says that the pool's statements may go so: it prepares statements by itself,
 // what it prepares stays, and nobody watches them.
-func quick(config *pgxpool.Config) bool {
+func usesPrepared(config *pgxpool.Config) bool {
 	c := config.ConnConfig
-	return untouched(config) && c.StatementCacheCapacity > 0 && c.Tracer == nil
+	return isUnhooked(config) && c.StatementCacheCapacity > 0 && c.Tracer == nil
 }
 
 // pooled is what a connection of the pool has of ours, whichever store uses it.
-type pooled struct {
+type preparedConn struct {
 	conn *pgx.Conn
 	// tx is how handlers see the connection's transactions. Nothing of the driver's
 	// ends it, so that it serves one transaction after another; nil before the first.
@@ -38,23 +38,23 @@ type pooled struct {
 const pooledKey = "github.com/semelgo/semel/store/postgres"
 
 // pooledOf returns what was kept with the connection, nil if that is nothing.
-func pooledOf(conn *pgx.Conn) *pooled {
-	p, _ := conn.PgConn().CustomData()[pooledKey].(*pooled)
+func preparedConnOf(conn *pgx.Conn) *preparedConn {
+	p, _ := conn.PgConn().CustomData()[pooledKey].(*preparedConn)
 	return p
 }
 
 // pooledFor returns what is kept with the connection from now on.
-func pooledFor(conn *pgx.Conn) *pooled {
-	p := pooledOf(conn)
+func newPreparedConn(conn *pgx.Conn) *preparedConn {
+	p := preparedConnOf(conn)
 	if p == nil {
-		p = &pooled{conn: conn, known: make(map[string]*pgconn.StatementDescription)}
+		p = &preparedConn{conn: conn, known: make(map[string]*pgconn.StatementDescription)}
 		conn.PgConn().CustomData()[pooledKey] = p
 	}
 	return p
 }
 
 // prepare returns what is prepared for the text, if need be by a trip of its own.
-func (p *pooled) prepare(ctx context.Context, text string) (*pgconn.StatementDescription, error) {
+func (p *preparedConn) prepare(ctx context.Context, text string) (*pgconn.StatementDescription, error) {
 	if d := p.known[text]; d != nil {
 		return d, nil
 	}
@@ -75,7 +75,7 @@ func (p *pooled) prepare(ctx context.Context, text string) (*pgconn.StatementDes
 }
 
 // ready prepares the texts.
-func (p *pooled) ready(ctx context.Context, texts ...string) error {
+func (p *preparedConn) ready(ctx context.Context, texts ...string) error {
 	for _, text := range texts {
 		if _, err := p.prepare(ctx, text); err != nil {
 			return err
@@ -85,7 +85,7 @@ func (p *pooled) ready(ctx context.Context, texts ...string) error {
 }
 
 // knows says that all of the texts are prepared.
-func (p *pooled) knows(texts ...string) bool {
+func (p *preparedConn) knows(texts ...string) bool {
 	for _, text := range texts {
 		if p.known[text] == nil {
 			return false
@@ -95,10 +95,10 @@ func (p *pooled) knows(texts ...string) bool {
 }
 
 // forget forgets what was prepared, because the server has. Names are not given again.
-func (p *pooled) forget() { clear(p.known) }
+func (p *preparedConn) forget() { clear(p.known) }
 
 // drop forgets what was prepared, and has the server forget it too.
-func (p *pooled) drop(ctx context.Context) {
+func (p *preparedConn) drop(ctx context.Context) {
 	if p.conn.PgConn().TxStatus() == outside {
 		var all strings.Builder
 		for _, d := range p.known {

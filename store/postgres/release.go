@@ -2,7 +2,7 @@ package postgres
 
 import "context"
 
-// leave rolls back what was not ended, and gives everything back.
+// leave rolls an open transaction back and releases everything.
 func (t *transaction) leave(ctx context.Context) {
 	if t.left {
 		return
@@ -17,18 +17,18 @@ func (t *transaction) leave(ctx context.Context) {
 	}
 	t.left = true
 	if !t.session.IsClosed() && t.status() != outside {
-		_ = t.say(ctx, `ROLLBACK`) // when it fails, the connection is not used again
+		_ = t.say(ctx, `ROLLBACK`) // if it fails, the connection is not used again
 	}
 	t.release()
 }
 
-// release gives back the connection, which is closed if it is in an unknown
-// state, and the right to run.
+// release releases the connection, which is closed if its state is unknown, and the
+// admission.
 func (t *transaction) release() {
 	if t.conn != nil {
 		t.conn.Release()
 	}
-	if t.next == nil || !t.store.gate.letIn(t.next, nil) {
+	if t.next == nil || !t.store.gate.admitWith(t.next, nil) {
 		t.store.gate.leave()
 	}
 }

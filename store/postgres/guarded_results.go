@@ -7,7 +7,7 @@ import (
 )
 
 // watchedRows are rows whose reading is guarded, and whose error is seen.
-type watchedRows struct {
+type guardedRows struct {
 	pgx.Rows
 
 	t      *transaction
@@ -17,7 +17,7 @@ type watchedRows struct {
 }
 
 // enter begins to use the rows, unless that is too late.
-func (r *watchedRows) enter() bool {
+func (r *guardedRows) enter() bool {
 	if r.late == nil {
 		r.late = r.t.resume()
 	}
@@ -25,7 +25,7 @@ func (r *watchedRows) enter() bool {
 }
 
 // exit ends it. Whatever ends the rows has the driver say so.
-func (r *watchedRows) exit(end bool) {
+func (r *guardedRows) exit(end bool) {
 	err := r.Rows.Err()
 	if !r.closed && (end || err != nil) {
 		r.closed = true
@@ -35,7 +35,7 @@ func (r *watchedRows) exit(end bool) {
 }
 
 // Next goes to the next row.
-func (r *watchedRows) Next() bool {
+func (r *guardedRows) Next() bool {
 	if r.closed || !r.enter() {
 		return false
 	}
@@ -45,7 +45,7 @@ func (r *watchedRows) Next() bool {
 }
 
 // Close ends the reading.
-func (r *watchedRows) Close() {
+func (r *guardedRows) Close() {
 	if !r.closed && r.enter() {
 		r.Rows.Close()
 		r.exit(true)
@@ -53,7 +53,7 @@ func (r *watchedRows) Close() {
 }
 
 // Err returns what ended the rows.
-func (r *watchedRows) Err() error {
+func (r *guardedRows) Err() error {
 	if r.late != nil {
 		return r.late
 	}
@@ -61,7 +61,7 @@ func (r *watchedRows) Err() error {
 }
 
 // Scan reads the row.
-func (r *watchedRows) Scan(dest ...any) error {
+func (r *guardedRows) Scan(dest ...any) error {
 	if !r.enter() {
 		return r.late
 	}
@@ -70,7 +70,7 @@ func (r *watchedRows) Scan(dest ...any) error {
 }
 
 // Values reads the row.
-func (r *watchedRows) Values() ([]any, error) {
+func (r *guardedRows) Values() ([]any, error) {
 	if !r.enter() {
 		return nil, r.late
 	}
@@ -79,7 +79,7 @@ func (r *watchedRows) Values() ([]any, error) {
 }
 
 // RawValues reads the row.
-func (r *watchedRows) RawValues() [][]byte {
+func (r *guardedRows) RawValues() [][]byte {
 	if !r.enter() {
 		return nil
 	}
@@ -88,7 +88,7 @@ func (r *watchedRows) RawValues() [][]byte {
 }
 
 // FieldDescriptions tells the columns.
-func (r *watchedRows) FieldDescriptions() []pgconn.FieldDescription {
+func (r *guardedRows) FieldDescriptions() []pgconn.FieldDescription {
 	if !r.enter() {
 		return nil
 	}
@@ -97,10 +97,10 @@ func (r *watchedRows) FieldDescriptions() []pgconn.FieldDescription {
 }
 
 // Conn gives the connection, and nil when the transaction is over.
-func (r *watchedRows) Conn() *pgx.Conn { return r.t.raw(r.t.tx) }
+func (r *guardedRows) Conn() *pgx.Conn { return r.t.rawConn(r.t.tx) }
 
 // watchedRow is a row whose reading is guarded.
-type watchedRow struct {
+type guardedRow struct {
 	row  pgx.Row
 	t    *transaction
 	of   bool // of a batch
@@ -108,7 +108,7 @@ type watchedRow struct {
 }
 
 // Scan reads the row.
-func (r *watchedRow) Scan(dest ...any) error {
+func (r *guardedRow) Scan(dest ...any) error {
 	if err := r.t.resume(); err != nil {
 		return err
 	}
@@ -121,7 +121,7 @@ func (r *watchedRow) Scan(dest ...any) error {
 }
 
 // watchedResults are the results of a batch whose reading is guarded.
-type watchedResults struct {
+type guardedResults struct {
 	pgx.BatchResults
 
 	t      *transaction
@@ -129,7 +129,7 @@ type watchedResults struct {
 }
 
 // Exec reads the next result.
-func (r *watchedResults) Exec() (pgconn.CommandTag, error) {
+func (r *guardedResults) Exec() (pgconn.CommandTag, error) {
 	if err := r.t.resume(); err != nil {
 		return pgconn.CommandTag{}, err
 	}
@@ -139,27 +139,27 @@ func (r *watchedResults) Exec() (pgconn.CommandTag, error) {
 }
 
 // Query reads the next result, which has rows.
-func (r *watchedResults) Query() (pgx.Rows, error) {
+func (r *guardedResults) Query() (pgx.Rows, error) {
 	if err := r.t.resume(); err != nil {
 		return &noRows{err}, err
 	}
 	rows, err := r.BatchResults.Query()
 	r.t.exit(err)
-	return &watchedRows{Rows: rows, t: r.t, of: true, closed: err != nil}, err
+	return &guardedRows{Rows: rows, t: r.t, of: true, closed: err != nil}, err
 }
 
 // QueryRow reads the next result, which has one row.
-func (r *watchedResults) QueryRow() pgx.Row {
+func (r *guardedResults) QueryRow() pgx.Row {
 	if err := r.t.resume(); err != nil {
 		return &noRows{err}
 	}
 	row := r.BatchResults.QueryRow()
 	r.t.exit(nil)
-	return &watchedRow{row: row, t: r.t, of: true}
+	return &guardedRow{row: row, t: r.t, of: true}
 }
 
 // Close ends the batch.
-func (r *watchedResults) Close() error {
+func (r *guardedResults) Close() error {
 	if r.closed {
 		return r.BatchResults.Close()
 	}

@@ -11,7 +11,7 @@ import (
 
 // meets tells whether the table that the server names in an error is the one of the
 // records, or one of its partitions.
-func (t *tables) meets(e *pgconn.PgError) bool {
+func (t *tables) tableExistsFor(e *pgconn.PgError) bool {
 	return e.SchemaName == t.schema && strings.HasPrefix(e.TableName, "semel_records")
 }
 
@@ -19,9 +19,9 @@ func (t *tables) meets(e *pgconn.PgError) bool {
 // that it met another unique key than that of IDs, which somebody has made on this table
 // or on one that a trigger writes. The key's columns are told, whatever the language;
 // to who may not read them, only the name that the index has from its making.
-func (t *tables) stoodAlready(err error) bool {
+func (t *tables) recordExists(err error) bool {
 	e := errorOf(err)
-	if e == nil || e.Code != codeUnique || !t.meets(e) {
+	if e == nil || e.Code != codeUnique || !t.tableExistsFor(e) {
 		return false
 	}
 	if columns, _, told := strings.Cut(e.Detail, ")=("); told {
@@ -33,9 +33,9 @@ func (t *tables) stoodAlready(err error) bool {
 // hasNoPlace tells whether a record could not be written because its time is that
 // of no partition, or of one that takes none any more. The server says it as a
 // check that failed: without a name in the first case.
-func (t *tables) hasNoPlace(err error) bool {
+func (t *tables) hasNoPartition(err error) bool {
 	e := errorOf(err)
-	if e == nil || e.Code != codeCheck || !t.meets(e) {
+	if e == nil || e.Code != codeCheck || !t.tableExistsFor(e) {
 		return false
 	}
 	return e.ConstraintName == "" || e.ConstraintName == sealConstraint || e.ConstraintName == firstBound
@@ -44,7 +44,7 @@ func (t *tables) hasNoPlace(err error) bool {
 // withoutPlace is the error of a last change that has no place. A new record has
 // none for good. One that stands is in a partition of which somebody is finding
 // out that it has unfinished records, so it is in conflict with that.
-func withoutPlace(last *store.Change, err error) error {
+func noPartitionError(last *store.Change, err error) error {
 	if kindOf(last) == create {
 		return fmt.Errorf("record %s: %w: %w", last.To.ID, store.ErrNoPartition, err)
 	}

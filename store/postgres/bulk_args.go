@@ -6,9 +6,9 @@ import (
 	"github.com/semelgo/semel/store"
 )
 
-// arrays are the parameters of a statement for many records: what statement
-// gives for each of them, one array for each parameter.
-func arrays(items []*item) []any {
+// bulkArgs returns the parameters of a bulk statement: one array for each parameter
+// of the single statement.
+func bulkArgs(items []*swapItem) []any {
 	n := len(items)
 	ids, taints := make([]pgtype.UUID, n), make([]bool, n)
 	dues, expires := make([]pgtype.Int8, n), make([]pgtype.Int8, n)
@@ -35,25 +35,25 @@ func arrays(items []*item) []any {
 	return append(args, made.states, made.attempts, made.owners, dues, expires, taints, inputs, outcomes)
 }
 
-// tokens are the columns of tokens.
-type tokens struct {
+// tokenColumns are the columns of tokens.
+type tokenColumns struct {
 	states   []int16
 	attempts []int32
 	owners   []int64
 }
 
-func newTokens(n int) tokens {
-	return tokens{make([]int16, n), make([]int32, n), make([]int64, n)}
+func newTokens(n int) tokenColumns {
+	return tokenColumns{make([]int16, n), make([]int32, n), make([]int64, n)}
 }
 
-func (t tokens) put(i int, token store.Token) {
+func (t tokenColumns) put(i int, token store.Token) {
 	s := stored(token)
 	t.states[i], t.attempts[i], t.owners[i] = s.state, s.attempt, s.owner
 }
 
-// identities are what is written once: operation, scope, key, fingerprint and
-// priority.
-func identities(items []*item) []any {
+// identities returns the columns that only a create writes: operation, scope, key,
+// fingerprint and priority.
+func identities(items []*swapItem) []any {
 	n := len(items)
 	operations, scopes := make([][]byte, n), make([][]byte, n)
 	keys, fingerprints := make([][]byte, n), make([][]byte, n)
