@@ -5,23 +5,25 @@ import (
 	"time"
 )
 
-// Where callers wait for a connection, who ends its transaction begins the next one
-// for the first of them in the same trip. That saves one trip of three, and the
-// session is still warm. Who ends may be told of its COMMIT later by what the look
-// takes, which therefore waits for a lock on the table for a moment only.
+// If callers wait for a connection, the transaction that ends begins the next one
+// in the same round trip, for the first of them. That saves one round trip of
+// three, and the session's caches are warm. The reply to COMMIT may then wait for
+// the first statement of the next transaction, so that statement waits for locks
+// only for a moment.
 
 const (
-	// keptFor is how long transactions follow each other so on a connection before it
-	// is given back: others than this store may wait for it.
+	// keptFor is how long transactions follow each other on a connection before it
+	// is released, because other users of the pool may wait for it.
 	keptFor = 250 * time.Millisecond
-	// nextLook bounds how long the look that begins the next one waits.
+	// nextLook limits the wait of the first statement of the next transaction.
 	nextLook = 50 * time.Millisecond
 )
 
-// commitNext commits, and begins a transaction of the same isolation.
+// commitNext commits, and begins a transaction of the same isolation level.
 const commitNext = `COMMIT AND CHAIN`
 
-// readyForNext prepares what begins the next transaction, where callers wait.
+// readyForNext prepares the statements that begin the next transaction, if callers
+// wait.
 func (t *transaction) readyForNext(ctx context.Context) error {
 	if t.store.texts.openNext == "" || !t.store.gate.hasWaiters() {
 		return nil
@@ -29,7 +31,7 @@ func (t *transaction) readyForNext(ctx context.Context) error {
 	return t.of.ready(ctx, commitNext, t.store.texts.openNext, t.tables.existsNext(t.store.noScans.Load()))
 }
 
-// successor is the transaction that begins where this one ends, nil if there is none.
+// successor returns the transaction that begins where this one ends, or nil.
 func (t *transaction) successor() *transaction {
 	noScans := t.store.noScans.Load()
 	if t.store.texts.openNext == "" || time.Since(t.taken) >= t.store.keptFor || //nolint:forbidigo // no instant of the protocol's
@@ -45,8 +47,8 @@ func (t *transaction) successor() *transaction {
 	return n
 }
 
-// handOn gives the connection to the next transaction, which has begun. If nobody waits
-// for it any more, it is rolled back.
+// handOn gives the connection to the next transaction, which has begun. If its
+// caller has given up, the transaction is rolled back.
 func (t *transaction) handOn(ctx context.Context, n *transaction) {
 	n.conn, t.conn = t.conn, nil
 	promised := t.next

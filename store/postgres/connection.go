@@ -41,7 +41,7 @@ func (o txSender) send(ctx context.Context, b *pgx.Batch) error {
 	return o.by.SendBatch(ctx, b).Close()
 }
 
-// pooling sends by way of a connection of the pool.
+// poolSender sends statements over a connection of the pool.
 type poolSender struct{ s *Store }
 
 func (p poolSender) send(ctx context.Context, b *pgx.Batch) error {
@@ -53,7 +53,7 @@ func (p poolSender) send(ctx context.Context, b *pgx.Batch) error {
 	return conn.SendBatch(ctx, b).Close()
 }
 
-// query hands the rows that a statement returns to each, by way of a connection of the pool.
+// query calls each with the rows of a statement, over a connection of the pool.
 func query[T any](ctx context.Context, s *Store, each pgx.RowToFunc[T], text string, args ...any) ([]T, error) {
 	conn, err := s.acquire(ctx)
 	if err != nil {
@@ -67,8 +67,8 @@ func query[T any](ctx context.Context, s *Store, each pgx.RowToFunc[T], text str
 	return pgx.CollectRows(rows, each)
 }
 
-// queryRow reads the one row that a statement returns into the values that into points to. It
-// fails with pgx.ErrNoRows when there is none.
+// queryRow reads the only row of a statement into the values that into points to.
+// It fails with pgx.ErrNoRows if there is none.
 func (s *Store) queryRow(ctx context.Context, into []any, text string, args ...any) error {
 	conn, err := s.acquire(ctx)
 	if err != nil {

@@ -9,29 +9,29 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// use is what guards the connection of a transaction against goroutines that the
-// handler has left behind: from the moment its end begins, no call of theirs
-// reaches the connection. It also keeps what was seen of the handler's calls.
+// guard protects the connection of a transaction against goroutines that the
+// handler has left behind: after the end has begun, none of their calls reaches the
+// connection. It also records what the handler's calls have shown.
 type guard struct {
 	mu     sync.Mutex
 	over   bool // the handler's part has ended
-	within bool // a call is under way, and alone may use the connection and what is read of it
+	within bool // a call is running; only it may use the connection and its results
 
-	sent    sqlEffect // how far what the handler has sent may go
+	sent    sqlEffect // the possible effect of the handler's statements
 	exposed bool      // the handler has the connection itself
-	saved   bool      // the savepoint was made, only changed within a call
+	saved   bool      // the savepoint exists; changed only within a call
 
-	reading bool  // a result has not been read to its end
-	broken  error // what aborted the transaction, if the handler has not gone back to a savepoint
-	met     error // that others were in the way, also if the handler has gone back since
-	off     error // that a statement was broken off, likewise
+	reading bool  // a result has not been read completely
+	broken  error // the error that aborted the transaction, unless the handler has rolled back to a savepoint
+	met     error // a conflict, also if the handler has rolled back since
+	off     error // an interruption, also if the handler has rolled back since
 }
 
-// errInUse says what pgx calls a busy connection.
+// errInUse is pgx's error for a busy connection.
 var errInUse = errors.New("semel/postgres: another call or result of the transaction is not over")
 
-// enter begins a call of the handler's, which nobody else's may meet. It refuses
-// what would not be in the transaction any more.
+// enter begins a call of the handler, which no other call may overlap. It refuses a
+// call that would no longer be in the transaction.
 func (t *transaction) enter(ctx context.Context, may sqlEffect) error {
 	if err := t.begins(may); err != nil {
 		return err
@@ -59,7 +59,7 @@ func (t *transaction) begins(may sqlEffect) error {
 	return nil
 }
 
-// resume is enter for a result that is open.
+// resume is enter for an open result.
 func (t *transaction) resume() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -73,8 +73,8 @@ func (t *transaction) resume() error {
 	return nil
 }
 
-// exit ends a call. It remembers the error that aborted the transaction: a handler
-// that passes over it would see only what came of it later.
+// exit ends a call. It keeps the error that aborted the transaction: if the handler
+// ignores it, later errors do not show the cause.
 func (t *transaction) exit(err error) {
 	if err != nil && t.broken == nil && (t.status() == aborted || t.session.IsClosed()) {
 		t.broken = err
@@ -90,51 +90,52 @@ func (t *transaction) exit(err error) {
 	t.mu.Unlock()
 }
 
-// seal lets no further call of the handler's begin, and reports whether none is
-// under way. Otherwise it breaks the connection and gives everything back, except
-// the connection: that call may go on for ever, as one that waits for its rows.
+// seal refuses further calls of the handler, and reports whether none is running.
+// Otherwise it breaks the connection and releases everything except the connection,
+// because the running call may never end, for example one that waits for its rows.
 func (t *transaction) seal() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.over = true
 	if t.within && !t.left {
 		t.left = true
-		t.wire.Close() // that call will tell
+		t.wire.Close() // the running call gets the error
 		t.conn.Hijack()
 		t.store.gate.leave()
 	}
 	return !t.within
 }
 
-// handed tells what the handler had of the connection.
+// handed returns how the handler used the connection.
 func (t *transaction) handed() (exposed bool, sent sqlEffect) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.exposed, t.sent
 }
 
-// mayHaveEnded says whether what the handler did may have ended the transaction.
+// handlerMayHaveEnded reports whether the handler's calls may have ended the
+// transaction.
 func (t *transaction) handlerMayHaveEnded() bool {
 	exposed, sent := t.handed()
 	return exposed || sent != reachInside
 }
 
-// proven says that it has not.
+// proven records that they have not.
 func (t *transaction) proven() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.exposed, t.sent = false, reachInside
-	t.of = nil // the handler may have dropped what was prepared
+	t.of = nil // the handler may have dropped the prepared statements
 }
 
-// isOff says that the transaction was broken off. A handler that went back to a
-// savepoint and had success all the same has chosen to do without.
+// isOff reports whether the transaction was interrupted. A handler that rolled back
+// to a savepoint and succeeded does without the interrupted statement.
 func (t *transaction) isOff(failed error) bool {
 	return isInterrupted(failed) || t.off != nil && (failed != nil || t.status() == aborted)
 }
 
-// instead is what is told of a transaction that met what is nobody's answer,
-// whatever the handler made of that.
+// instead returns the error of a transaction with an error that is not the
+// handler's answer, whatever the handler returned.
 func instead(mark, met, failed error, is func(error) bool) error {
 	switch {
 	case failed == nil:
@@ -146,7 +147,7 @@ func instead(mark, met, failed error, is func(error) bool) error {
 	}
 }
 
-// cause returns what aborted the transaction.
+// cause returns the error that aborted the transaction.
 func (t *transaction) cause() error {
 	if t.broken == nil {
 		return errors.New("semel/postgres: the transaction is aborted")
@@ -154,7 +155,7 @@ func (t *transaction) cause() error {
 	return t.broken
 }
 
-// raw gives the connection itself. What is done by it is not seen, nor guarded.
+// rawConn returns the connection itself. Calls on it are neither seen nor guarded.
 func (t *transaction) rawConn(tx pgx.Tx) *pgx.Conn {
 	if t.exposeConn() != nil {
 		return nil
@@ -162,11 +163,11 @@ func (t *transaction) rawConn(tx pgx.Tx) *pgx.Conn {
 	return tx.Conn()
 }
 
-// expose says that the handler has the connection itself, in another form.
-// A handler cannot have it any more when its part has ended.
+// exposeConn records that the handler has the connection itself. After the
+// handler's part has ended, it is refused.
 func (t *transaction) exposeConn() error {
 	if t.begins(reachInside) == nil {
-		t.save(context.Background()) // the handler has given none
+		t.save(context.Background()) // the handler passes no context here
 		t.exit(nil)
 	}
 	t.mu.Lock()

@@ -14,35 +14,36 @@ import (
 	"github.com/semelgo/semel/store"
 )
 
-// Partition is one of those that the table of records is divided into.
+// Partition is a partition of the table of records.
 type Partition struct {
 	// Name is the name of its table, in the schema of semel_records.
 	Name string
-	// From and To are the first time it holds and the first it does not, in UTC.
-	// The From of the first partition is zero: it has all that is before its To,
+	// From and To are the first time in the partition and the first time after it,
+	// in UTC. The From of the first partition is zero: it has all earlier times,
 	// and all keys without a time.
 	From, To time.Time
-	// Sealed says that it takes no records any more: a drop of it is under way.
+	// Sealed means that the partition accepts no records, because it is being
+	// dropped.
 	Sealed bool
-	// Detached says that it is not reached through semel_records any more.
+	// Detached means that the partition is no longer reached through semel_records.
 	Detached bool
 
-	pending bool // its detaching is under way, or was broken off
+	pending bool // it is being detached, or detaching was interrupted
 }
 
-// First reports whether p has what has no time, so that it is never dropped.
+// First reports whether p holds records without a time, so that it is never
+// dropped.
 func (p Partition) First() bool { return p.From.IsZero() }
 
-// Names of what belongs to partitions. The constraints are told apart by them.
+// The names of parts of partitions. The constraints are recognised by their names.
 const (
 	firstPartition = "semel_records_first"
 	sealConstraint = "semel_sealed"
 	firstBound     = "semel_first_bound"
 )
 
-// List returns the partitions that there are, in the order of their times: those
-// that are there, and those whose drop was broken off. It fails with ErrNotDivided
-// when the table is not partitioned.
+// List returns the partitions sorted by time, including those whose drop was
+// interrupted. It fails with ErrNotDivided if the table is not partitioned.
 func (p *Partitions) List(ctx context.Context) ([]Partition, error) {
 	on, err := p.store.tables(ctx)
 	if err != nil {
@@ -66,9 +67,8 @@ type querier interface {
 	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
 }
 
-// A partition that is detached has no bounds any more; it is known by its seal. Nor
-// has one that was dropped while this was read: the server finds the row as it was,
-// and then nothing to tell the bounds of.
+// A detached partition has no bounds; its seal identifies it. Nor has one that was
+// dropped during this query: the server then finds the row, but not the bounds.
 const sqlPartitions = `SELECT c.relname::text, coalesce(pg_get_expr(c.relpartbound, c.oid), ''),
 EXISTS (SELECT FROM pg_constraint s WHERE s.conrelid = c.oid AND s.conname = '` + sealConstraint + `'),
 NOT c.relispartition, coalesce(i.inhdetachpending, false)
@@ -116,10 +116,10 @@ func isDivided(ctx context.Context, in querier, on *tables) (divided bool, err e
 	return divided, err
 }
 
-// bound finds the IDs in what the server says of a partition's bounds.
+// bound finds the IDs in the server's text of a partition's bounds.
 var bound = regexp.MustCompile(`^FOR VALUES FROM \((MINVALUE|'[0-9a-f-]{36}')\) TO \('([0-9a-f-]{36})'\)$`)
 
-// within reads the times of the bounds.
+// within parses the bounds.
 func (p *Partition) within(bounds string) error {
 	found := bound.FindStringSubmatch(bounds)
 	if found == nil {
@@ -132,8 +132,8 @@ func (p *Partition) within(bounds string) error {
 	return nil
 }
 
-// timeOf is the time of an ID in a partition's bound. One without a time is that
-// of a bound that is not ours either, and comes before all times.
+// timeOf returns the time of an ID in a partition's bounds. An ID without a time
+// comes from bounds that Semel has not made, and counts as the earliest time.
 func timeOf(text string) time.Time {
 	var id store.ID
 	digits, _ := hex.DecodeString(strings.ReplaceAll(text, "-", ""))
@@ -142,12 +142,12 @@ func timeOf(text string) time.Time {
 	return at
 }
 
-// nameTime is how a partition's name tells its From.
+// nameTime is the form of From in a partition's name.
 const nameTime = "20060102t150405"
 
 func partitionName(from time.Time) string { return "semel_records_p" + from.UTC().Format(nameTime) }
 
-// bornIn reads the time of a partition that is detached out of its name.
+// bornIn reads From from the name of a detached partition.
 func (p *Partition) bornIn() (err error) {
 	p.From, err = time.Parse(nameTime, strings.TrimPrefix(p.Name, "semel_records_p"))
 	p.To = p.From

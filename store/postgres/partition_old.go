@@ -6,19 +6,20 @@ import (
 	"time"
 )
 
-// OldPartition is one that [Partitions.Drop] would drop, or find to be held.
+// OldPartition is a partition that [Partitions.Drop] would drop, or would find to
+// be held.
 type OldPartition struct {
 	Partition
 
-	// Records is how many it has, those that hold it among them.
+	// Records is the number of its records.
 	Records int64
-	// Held is why it would stay. Nil: it would go.
+	// Held is why the partition would stay. Nil: it would be dropped.
 	Held *HeldError
 }
 
-// Old returns what Drop would look at now, in the order of times, and changes
-// nothing. It reads all records of those partitions, and takes turns with those
-// who change partitions. By the time of a Drop it may be otherwise.
+// Old returns the partitions that Drop would check now, sorted by time, and changes
+// nothing. It reads all records of those partitions, and excludes other changes of
+// partitions meanwhile. A later Drop may find another state.
 func (p *Partitions) Old(ctx context.Context) (old []OldPartition, err error) {
 	err = p.withLock(ctx, dropLock, func(ctx context.Context, k *partitionLock) error {
 		there, err := list(ctx, k.conn, k.on)
@@ -40,9 +41,9 @@ func (p *Partitions) Old(ctx context.Context) (old []OldPartition, err error) {
 	return old, nil
 }
 
-// old returns those that are to be dropped, unless what they hold is in the way.
-// The last one stays, however old: partitions are made from its end on, so what is
-// gone is never made again for keys that come late.
+// old returns the partitions to drop if they hold nothing. The last partition
+// always stays: new partitions begin at its end, so a dropped partition is never
+// made again for late keys.
 func (k *partitionLock) old(there []Partition) (old []Partition) {
 	var last time.Time
 	for _, p := range there {
@@ -59,8 +60,9 @@ func (k *partitionLock) old(there []Partition) (old []Partition) {
 	return old
 }
 
-// What a partition has, and what of it holds it: neither what Purge would remove
-// nor what a drop removes itself, as sqlReleased and sqlHolds have it.
+// The number of a partition's records, and of those that hold it. Records that
+// Purge would remove, or that the drop itself removes (sqlReleased, sqlHolds), do
+// not hold it.
 const sqlWeigh = `SELECT count(*),
 count(*) FILTER (WHERE state = 1 AND (attempt < 0 OR expires IS NULL OR expires > statement_timestamp())),
 count(*) FILTER (WHERE state = 2), count(*) FILTER (WHERE state = 3),

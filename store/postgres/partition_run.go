@@ -7,11 +7,11 @@ import (
 	"time"
 )
 
-// Run divides the table if that has not been done, and then looks after its
-// partitions until ctx ends, whose error it returns: it makes those that are
-// missing, and drops those that are old. It may run in any number of processes,
-// which take turns; it goes on where another one was interrupted. Where a drop has
-// to wait it makes partitions in between, each half of a Width.
+// Run divides the table if necessary, and then maintains its partitions until ctx
+// ends, whose error it returns: it makes missing partitions, and drops old ones.
+// Any number of processes may run it; they take turns, and continue each other's
+// interrupted work. While a drop has to wait, Run makes partitions in between,
+// every half Width.
 func (p *Partitions) Run(ctx context.Context) error {
 	for {
 		if err := p.once(ctx); err != nil {
@@ -27,7 +27,7 @@ func (p *Partitions) Run(ctx context.Context) error {
 	}
 }
 
-// once does what there is to do, and returns what ends Run.
+// once does one turn, and returns the error that ends Run.
 func (p *Partitions) once(ctx context.Context) error {
 	err := p.Divide(ctx)
 	if err == nil {
@@ -47,8 +47,8 @@ func (p *Partitions) once(ctx context.Context) error {
 	return err
 }
 
-// dropFor is Drop for no longer than until partitions are to be made again: what it
-// waits for may last for hours. The next turn goes on with it.
+// dropFor is Drop for a limited time, because it may have to wait for hours, and
+// partitions must be made meanwhile. The next turn continues it.
 func (p *Partitions) dropFor(ctx context.Context) error {
 	bounded, cancel := context.WithTimeoutCause(ctx, p.turn, errWaiting)
 	defer cancel()
@@ -59,10 +59,10 @@ func (p *Partitions) dropFor(ctx context.Context) error {
 	return err
 }
 
-// errWaiting says that a drop waits for those who have the table in use.
+// errWaiting means that a drop waits for transactions that use the table.
 var errWaiting = errors.New("semel/postgres: a drop of partitions has to wait, and goes on later")
 
-// onlyHeld tells whether nothing went wrong but that partitions hold records.
+// onlyHeld reports whether the only errors are that partitions hold records.
 func onlyHeld(err error) bool {
 	if _, held := err.(*HeldError); held { //nolint:errorlint // each of several errors is asked for
 		return true

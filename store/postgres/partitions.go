@@ -21,33 +21,31 @@ const (
 	DefaultLockWait = 20 * time.Millisecond
 )
 
-// PartitionOptions say how the table of records is divided. The zero value is good
-// for an engine with its default Retention.
+// PartitionOptions define how the table of records is partitioned. The zero value
+// has good defaults for an engine with its default Retention.
 type PartitionOptions struct {
-	// Width is how much time one partition holds: whole seconds, a minute at
-	// least. Zero: 24 hours. A change of it is for the partitions made from then
-	// on.
+	// Width is the length of a partition: whole seconds, at least a minute. Zero:
+	// 24 hours. A change applies to new partitions.
 	Width time.Duration
-	// Ahead is how many partitions there are for the time to come. Together they
-	// must be longer than the longest Skew and the longest Generation of an
-	// operation, and than Run may stand still: a key for whose time there is no
-	// partition is refused. Zero: 3.
+	// Ahead is the number of future partitions. Together they must be longer than
+	// the longest Skew and the longest Generation of an operation, and than any
+	// time without Run: a key whose time has no partition is refused. Zero: 3.
 	Ahead int
-	// Keep is how long after its end a partition stays: not shorter than the
-	// longest Retention of an operation with a KeyTime, and than the longest
-	// Generation, or keys are refused that are not that old. A partition whose
-	// last records are to be kept for the Skew longer goes at a later try. Zero: 24
+	// Keep is how long a partition stays after its end. It must be at least the
+	// longest Retention of an operation with a KeyTime, and the longest Generation,
+	// because otherwise keys are refused that are not that old. A partition whose
+	// last records are kept for the Skew longer is dropped at a later try. Zero: 24
 	// hours.
 	Keep time.Duration
-	// Every is how often Run looks after the partitions. Zero: a tenth of Width,
-	// an hour at most.
+	// Every is the interval of Run's turns. Zero: a tenth of Width, at most an
+	// hour.
 	Every time.Duration
-	// LockTimeout is how long one try to lock the table, or a partition, may keep
-	// others waiting, who are told Busy after a tenth of a second. It is tried again
+	// LockTimeout is how long one try to lock the table or a partition may delay
+	// other callers, which are Busy after a tenth of a second. The try is repeated
 	// until it succeeds. Zero: 20 milliseconds.
 	LockTimeout time.Duration
-	// OnError is told what Run could not do, a *HeldError among others, and Run
-	// goes on. Nil: Run ends with the first error, except for a *HeldError.
+	// OnError receives errors of Run, for example a *HeldError, and Run continues.
+	// Nil: Run ends with the first error that is not a *HeldError.
 	OnError func(error)
 }
 
@@ -76,23 +74,23 @@ func (o *PartitionOptions) check() error {
 	return nil
 }
 
-// Partitions divides the table of a [Store]'s records by the time that leads the
-// IDs of keys with a time, so that old records leave by dropping a table. The first
-// partition has all records whose keys have no time, and what was there before; it
-// is never dropped, and Purge is for it.
+// Partitions partitions the table of a [Store]'s records by the time at the
+// beginning of the IDs of keys with a time, so that old records are removed by
+// dropping a table. The first partition has all records of keys without a time, and
+// all earlier records; it is never dropped, and Purge removes its records.
 //
-// It needs PostgreSQL 14 or newer, the role that owns the table, and connections
-// that are sessions: not those of PgBouncer in transaction mode. Any number of
-// processes may look after the same table; they take turns.
+// It needs PostgreSQL 14 or newer, the owner of the table, and connections that are
+// sessions: not those of PgBouncer in transaction mode. Any number of processes may
+// maintain the same table; they take turns.
 type Partitions struct {
 	store   *Store
 	options PartitionOptions
 	turn    time.Duration // how long Run tries to drop before it makes partitions again
-	ahead   time.Duration // of the server's clock, in tests
+	ahead   time.Duration // added to the server's clock, in tests
 }
 
-// NewPartitions returns what looks after the partitions of s. It fails when an
-// option cannot be. Nothing is asked of the database yet.
+// NewPartitions returns the Partitions of s. It fails if an option is invalid. It
+// does not use the database.
 func NewPartitions(s *Store, o PartitionOptions) (*Partitions, error) {
 	if s == nil {
 		return nil, errors.New("semel/postgres: the store is nil")
@@ -103,31 +101,31 @@ func NewPartitions(s *Store, o PartitionOptions) (*Partitions, error) {
 	return &Partitions{store: s, options: o, turn: o.Width / 2}, nil
 }
 
-// ErrNotDivided says that the table of records is not partitioned: call
+// ErrNotDivided means that the table of records is not partitioned: call
 // [Partitions.Divide] first.
 var ErrNotDivided = errors.New("semel/postgres: the table of records is not divided into partitions")
 
-// The advisory locks of those who change partitions. Who drops one may have to wait
-// for whoever has the table in use, for hours; who makes them does not wait for that.
+// The advisory locks for changes of partitions. A drop may wait for hours for
+// transactions that use the table, and must not block the making of partitions.
 const (
 	makeLock int64 = 0x7d6b48871c4d7f1d
 	dropLock int64 = 0x7d6b48871c4d7f1e
 )
 
-// oldestServer is the first that detaches partitions while others work.
+// oldestServer is the first version that detaches partitions concurrently.
 const oldestServer = 140000
 
-// keeper is a session that has one of the locks of those who change partitions.
+// partitionLock is a session that holds one of the locks.
 type partitionLock struct {
 	*Partitions
 
 	conn *pgxpool.Conn
 	on   *tables
-	now  time.Time // the server's
+	now  time.Time // of the server
 }
 
-// withLock runs do in a session that has the lock, for which it waits as long as
-// ctx lasts. A session that was lost has no lock any more.
+// withLock runs do in a session that holds the lock. It waits for the lock until
+// ctx ends. A session that was lost no longer holds it.
 func (p *Partitions) withLock(ctx context.Context, lock int64, do func(ctx context.Context, k *partitionLock) error) error {
 	on, err := p.store.tables(ctx)
 	if err != nil {
@@ -145,7 +143,7 @@ func (p *Partitions) withLock(ctx context.Context, lock int64, do func(ctx conte
 		free, cancel := context.WithTimeout(context.WithoutCancel(ctx), p.store.commitBound)
 		defer cancel()
 		if _, err := conn.Exec(free, `SELECT pg_advisory_unlock($1::bigint)`, lock); err != nil {
-			_ = conn.Conn().Close(free) // and the lock goes with it
+			_ = conn.Conn().Close(free) // this also releases the lock
 		}
 	}()
 	k := &partitionLock{Partitions: p, conn: conn, on: on}
@@ -161,9 +159,9 @@ func (p *Partitions) withLock(ctx context.Context, lock int64, do func(ctx conte
 	return do(ctx, k)
 }
 
-// take waits for the lock by asking for it again and again. Who waits within a
-// statement has a snapshot for all that time, and the finishing of a DETACH waits
-// for all snapshots: the two would be in each other's way for ever.
+// take polls the lock. A session that waits within a statement has a snapshot, and
+// finishing a DETACH waits for all snapshots: the two would block each other for
+// ever.
 func take(ctx context.Context, conn *pgxpool.Conn, lock int64) error {
 	for {
 		var taken bool
@@ -179,7 +177,7 @@ func take(ctx context.Context, conn *pgxpool.Conn, lock int64) error {
 
 const lockPoll = 100 * time.Millisecond
 
-// stay waits, unless ctx ends.
+// stay waits for d, or until ctx ends.
 func stay(ctx context.Context, d time.Duration) error {
 	t := time.NewTimer(d)
 	defer t.Stop()
@@ -191,13 +189,13 @@ func stay(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// quickly runs statements in one transaction that waits for locks for a moment
-// only, again and again until it had them, as long as ctx lasts.
+// quickly runs statements in one transaction that waits for locks only for a
+// moment. It repeats the transaction until it has them, or ctx ends.
 func (k *partitionLock) quickly(ctx context.Context, do func(ctx context.Context, tx pgx.Tx) error) error {
 	return k.within(ctx, k.options.LockTimeout, do)
 }
 
-// within is quickly, with another moment.
+// within is quickly with another duration.
 func (k *partitionLock) within(ctx context.Context, moment time.Duration, do func(ctx context.Context, tx pgx.Tx) error) error {
 	for wait := moment; ; wait = min(2*wait, time.Second) {
 		err := pgx.BeginTxFunc(ctx, k.conn, pgx.TxOptions{IsoLevel: pgx.ReadCommitted}, func(tx pgx.Tx) error {
@@ -209,7 +207,7 @@ func (k *partitionLock) within(ctx context.Context, moment time.Duration, do fun
 		if !isBusy(err) {
 			return err
 		}
-		if ended := stay(ctx, wait); ended != nil { // for those who waited for us
+		if ended := stay(ctx, wait); ended != nil { // for the callers that waited meanwhile
 			return errors.Join(ended, err)
 		}
 	}

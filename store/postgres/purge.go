@@ -12,9 +12,9 @@ import (
 const purgeBatch = 500
 
 // Purge removes the records that expired first. It works in transactions of 500
-// records, and passes over those that somebody else's open transaction holds.
-// What was removed before an error is counted and stays removed. Of a table that
-// [Partitions] has divided it is for the first partition: the others are dropped.
+// records, and skips records that another open transaction holds. Records removed
+// before an error are counted and stay removed. Of a partitioned table it removes
+// records of the first partition only: the other partitions are dropped.
 func (s *Store) Purge(ctx context.Context, limit int) (int, error) {
 	t, err := s.tables(ctx)
 	if err != nil {
@@ -34,7 +34,7 @@ func (s *Store) Purge(ctx context.Context, limit int) (int, error) {
 	return gone, nil
 }
 
-// purgeTable does it for one table.
+// purgeTable purges one table.
 func (s *Store) purgeTable(ctx context.Context, text string, limit int) (gone int, err error) {
 	for gone < limit {
 		batch := min(limit-gone, purgeBatch)

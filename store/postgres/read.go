@@ -25,7 +25,7 @@ func (s *Store) Get(ctx context.Context, ids []store.ID) ([]store.SwapResult, er
 	return answers, nil
 }
 
-// get reads by a session if there is one, and by the pool when that is of no use.
+// get reads with a session if there is one, and with the pool if that fails.
 func (s *Store) get(ctx context.Context, t *tables, ids []store.ID) ([]store.SwapResult, error) {
 	if own := s.sessions.take(ctx); own != nil {
 		if answers, lost, err := s.getBy(ctx, own, t, ids); !lost || ctx.Err() != nil {
@@ -35,17 +35,17 @@ func (s *Store) get(ctx context.Context, t *tables, ids []store.ID) ([]store.Swa
 	return get(ctx, poolSender{s}, t, frame{before: []string{s.texts.byKey}}, ids)
 }
 
-// getBy reads by a session, and gives it back, also when a callback of the pool's panics.
-// It reports whether the session was lost.
+// getBy reads with a session and releases it, also after a panic of the pool's
+// callbacks. It reports whether the session was lost.
 func (s *Store) getBy(ctx context.Context, own *session, t *tables, ids []store.ID) (answers []store.SwapResult, lost bool, err error) {
 	defer s.sessions.give(own)
 	answers, err = sortAnswers(ids, func(use func(*store.Record)) error { return own.get(ctx, t, ids, use) })
 	return answers, !own.usable(), err
 }
 
-// Scan reads from one snapshot. Records that are InDoubt or Failed, and those that are
-// due, are found by an index. Any other query goes through the records in the order of
-// their IDs until the page is full, however few of them it chooses.
+// Scan reads from one snapshot. An index finds InDoubt and Failed records, and due
+// records. Any other query reads the records in the order of their IDs until the
+// page is full, even if few match.
 func (s *Store) Scan(ctx context.Context, q store.Query) ([]store.Record, error) {
 	t, err := s.tables(ctx)
 	if err != nil {
@@ -69,7 +69,7 @@ func (s *Store) Scan(ctx context.Context, q store.Query) ([]store.Record, error)
 	return records, nil
 }
 
-// scanned is the statement that lists what q chooses, empty if nothing can be.
+// scanned returns the statement for q, and "" if nothing can match.
 func (t *tables) scanned(q store.Query) (text string, args []any) {
 	args = []any{[]byte(q.Operation), int64(q.PageSize()), int64(max(0, q.Skip))}
 	switch {

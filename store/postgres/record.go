@@ -13,19 +13,19 @@ import (
 // scanner is a row of a result.
 type scanner interface{ Scan(dest ...any) error }
 
-// readRecord reads the columns of one row, behind those that are wanted before.
+// readRecord reads the columns of a row, after those of before.
 func readRecord(row scanner, before ...any) (*store.Record, error) {
 	return newReader(before...).read(row)
 }
 
-// reader reads the rows of a result, one after the other.
+// reader reads the rows of a result one by one.
 type reader struct {
 	into []any
 
 	id                    pgtype.UUID
 	token                 storedToken
 	at                    instants
-	operation, scope, key pgtype.DriverBytes // copied before the next row
+	operation, scope, key pgtype.DriverBytes // copied before the next row is read
 	fingerprint           []byte
 	priority              int16
 	tainted               bool
@@ -53,7 +53,7 @@ func (r *reader) read(row scanner) (*store.Record, error) {
 	return record, nil
 }
 
-// storedToken is a token as the columns have it, with signed numbers.
+// storedToken is a token with the columns' signed numbers.
 type storedToken struct {
 	state   int16
 	attempt int32
@@ -68,10 +68,10 @@ func stored(t store.Token) storedToken {
 	return storedToken{state: int16(t.State), attempt: int32(t.Attempt), owner: int64(t.Owner)}
 }
 
-// instants are those of a row, and the one at which it was read.
+// instants are the times of a row, and the time at which it was read.
 type instants struct{ due, expires, created, changed, now instant }
 
-// tell tells a record what is left and what has passed.
+// tell sets a record's remaining and elapsed times.
 func (at *instants) tell(r *store.Record) {
 	if at.due.there {
 		r.Due = micros(at.due.micros - at.now.micros)
@@ -82,25 +82,25 @@ func (at *instants) tell(r *store.Record) {
 	r.Age, r.Since = micros(at.now.micros-at.created.micros), micros(at.now.micros-at.changed.micros)
 }
 
-// instant is one of the server's; none is null.
+// instant is a time of the server. None is null.
 type instant struct {
 	micros int64
 	there  bool
 }
 
-// ScanTimestamptz reads one from pgx.
+// ScanTimestamptz scans a timestamp of pgx.
 func (i *instant) ScanTimestamptz(v pgtype.Timestamptz) error {
 	*i = instant{micros: v.Time.UnixMicro(), there: v.Valid}
 	return nil
 }
 
-// ScanInt64 reads one that is a number.
+// ScanInt64 scans a time that was read as a number.
 func (i *instant) ScanInt64(v pgtype.Int8) error {
 	*i = instant{micros: v.Int64, there: v.Valid}
 	return nil
 }
 
-// left is never zero, because an Expire of zero reads as never.
+// left is never zero, because an Expire of zero means never.
 func left(n int64) time.Duration {
 	if n == 0 {
 		return -1
@@ -108,7 +108,7 @@ func left(n int64) time.Duration {
 	return micros(n)
 }
 
-// micros returns n microseconds, the longest time there is if they are more.
+// micros returns n microseconds, at most the longest duration.
 func micros(n int64) time.Duration {
 	const most = math.MaxInt64 / int64(time.Microsecond)
 	return time.Duration(max(-most, min(n, most))) * time.Microsecond
@@ -124,7 +124,7 @@ func uuids(ids []store.ID) []pgtype.UUID {
 	return all
 }
 
-// times are due and expires, in microseconds from now; null is none.
+// times returns due and expires in microseconds from now; null means none.
 func times(r *store.Record) (due, expires pgtype.Int8) {
 	if r.State == store.Pending || r.State == store.InProgress {
 		due = pgtype.Int8{Int64: r.Due.Microseconds(), Valid: true}

@@ -13,8 +13,7 @@ import (
 )
 
 const (
-	// commitBound is how long the end of a transaction may take before its
-	// caller is told that the outcome is unknown.
+	// commitBound limits the end of a transaction. After it the outcome is unknown.
 	commitBound = 10 * time.Second
 
 	maxOutcome = 1 << 20
@@ -34,36 +33,38 @@ var (
 // concurrently.
 type Store struct {
 	pool *pgxpool.Pool
-	// sessions are the store's own, for what needs no transaction of a handler.
+	// sessions are the store's own connections, for statements outside of handlers'
+	// transactions.
 	sessions *sessions
 
 	level pgx.TxIsoLevel
 	texts texts
 	found atomic.Pointer[tables]
-	// gate lets in one Atomic fewer than the pool has connections, so that one is left
-	// for what handlers ask the store or the pool beside their transactions.
+	// gate admits one Atomic fewer than the pool has connections, so that one
+	// connection remains for other calls of handlers.
 	gate *admission
-	// noScans says that transactions were last seen to begin with enable_seqscan off.
+	// noScans means that transactions last began with enable_seqscan off.
 	noScans atomic.Bool
-	// quick says that the statements of a transaction may go past the driver's batches.
+	// quick means that a transaction's statements may be sent without the driver's
+	// batches.
 	quick bool
-	// asTexts says that all values come as texts.
+	// asTexts means that all values are sent as texts.
 	asTexts bool
 
 	commitBound    time.Duration
-	keptFor        time.Duration // keptFor, but in tests
+	keptFor        time.Duration // keptFor, except in tests
 	statementBound time.Duration // zero: the server's own
 }
 
-// New returns a store of the tables that migrate.Postgres makes in the database
-// of pool. It does not use pool yet: an error of the database is told by the
-// first call. The pool stays the caller's, who closes it when the store is not
-// used any more. Of its settings, the store uses the number of connections, of
-// which at most all but one run transactions of Atomic at a time, those of other stores of
-// the pool counted as well, and the query mode, which behind PgBouncer must not be the default; see the package's
-// comment. It fails when an option cannot be, and when the pool has only one
-// connection. Calls that run no transaction of the caller's wait for a connection for five
-// seconds at most.
+// New returns a store of the tables that migrate.Postgres creates in the database
+// of pool. It does not use pool yet: the first call returns an error of the
+// database. The caller closes the pool when the store is no longer used. The store
+// uses two of the pool's settings: the number of connections, of which transactions
+// of Atomic use at most all but one, counted over all stores of the pool; and the
+// query mode, which behind PgBouncer must not be the default (see the package's
+// documentation). New fails if an option is invalid, or if the pool has only one
+// connection. Calls without a transaction of the caller wait at most five seconds
+// for a connection.
 func New(pool *pgxpool.Pool, o Options) (*Store, error) {
 	if pool == nil {
 		return nil, errors.New("semel/postgres: the pool is nil")
