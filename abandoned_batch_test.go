@@ -34,7 +34,7 @@ func TestAbandonedClaimsAreReleasedInBatches(t *testing.T) {
 		giveUp()
 		synctest.Wait()
 		close(gates[1])
-		synctest.Wait() // whoever came first gives back by itself, and all others wait for it
+		synctest.Wait() // the first caller releases its claim, and all others wait for it
 		close(gates[2])
 		for _, wait := range waits {
 			<-wait

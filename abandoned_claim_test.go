@@ -11,8 +11,7 @@ import (
 	"github.com/semelgo/semel/store/memory"
 )
 
-// overdue is a store on the way to which the first claim is held up, while
-// nobody hears of it or of those that were sent after it.
+// overdue is a store that holds the first claim and all later changes up.
 type overdue struct {
 	*memory.Store
 
@@ -55,8 +54,8 @@ func TestLateClaimIsRejected(t *testing.T) {
 	})
 }
 
-// crossing is a store in which a claim that nobody heard of arrives just when the
-// asking for it to be given back has been answered: nothing stands.
+// crossing is a store in which a delayed claim arrives right after its release
+// found no record.
 type crossing struct {
 	*memory.Store
 

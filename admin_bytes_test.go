@@ -11,8 +11,8 @@ import (
 	"github.com/semelgo/semel/store/memory"
 )
 
-// TestOperatorsReceiveTheirOwnCopies: who gets a record may write over its bytes, also where
-// the store is in this process and gives away its own to the engine.
+// TestOperatorsReceiveTheirOwnCopies: an operator's program may change the bytes of
+// a record that it received, also with a store in memory.
 func TestOperatorsReceiveTheirOwnCopies(t *testing.T) {
 	t.Parallel()
 	tests := map[string]func(t *testing.T, e *semel.Engine[*memory.Tx], id store.ID) (store.Record, error){

@@ -145,7 +145,7 @@ func TestResolve(t *testing.T) {
 	}
 }
 
-// wantNote checks that one note is kept, of who and why.
+// wantNote checks that there is one note, with actor and reason.
 func wantNote(t *testing.T, p *process, call semel.Call, to store.State) {
 	t.Helper()
 	notes, err := p.Notes(t.Context(), call.ID())
@@ -247,7 +247,8 @@ func TestResolveWithLostReply(t *testing.T) {
 	})
 }
 
-// TestResolveLosesToTheLateLeader who settles it meanwhile.
+// TestResolveLosesToTheLateLeader: the late leader settles the record before the
+// operator resolves it.
 func TestResolveLosesToTheLateLeader(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		mem := memory.New(memory.Options{})

@@ -25,8 +25,8 @@ func allocations(t *testing.T, f func(key string)) int {
 	}))
 }
 
-// What the engine allocates over the store in memory is part of what it promises to
-// be: whoever adds to it has a reason, and says so here.
+// The engine's allocations over the memory store are bounded. A change that adds
+// one must give a reason here.
 func TestAllocations(t *testing.T) { //nolint:paralleltest // see allocations
 	ctx := t.Context()
 	for name, row := range map[string]struct {

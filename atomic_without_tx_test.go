@@ -83,7 +83,7 @@ func TestRule08PanicUnderAtomic(t *testing.T) {
 	}
 }
 
-// TestSuccessWithoutInTxRaisesAnAlarm: the operator is told which programming error it was.
+// TestSuccessWithoutInTxRaisesAnAlarm: the alarm names the programming error.
 func TestSuccessWithoutInTxRaisesAnAlarm(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		p, _ := solo(t, semel.Options{})

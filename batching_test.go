@@ -102,8 +102,8 @@ func TestConcurrentCallsShareBatches(t *testing.T) {
 	})
 }
 
-// TestPoisonedRecordFailsAlone: a batch that the store cannot write is
-// asked for again one by one.
+// TestPoisonedRecordFailsAlone: the changes of a failed batch are retried one by
+// one.
 func TestPoisonedRecordFailsAlone(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		p, _ := grouped(t, memory.New(memory.Options{}), semel.Options{})
@@ -140,7 +140,7 @@ func TestBusyRecordIsKeptOutOfBatches(t *testing.T) {
 		}()
 		synctest.Wait()
 		waits := later(func() answer { return do(t.Context(), p, busy, says("busy")) })
-		synctest.Wait() // it was told Busy now
+		synctest.Wait() // the store has answered Busy
 		p.wire.on(func(r request) fault {
 			seen.note(r)
 			slow := make(chan struct{})
@@ -179,7 +179,7 @@ func TestCanceledCallerLeavesNoClaim(t *testing.T) {
 		}
 		first, sent, beside := ask(t.Context(), "first"), ask(ctx, "sent"), ask(t.Context(), "beside")
 		close(gates[0])
-		synctest.Wait() // the second batch is on its way, with the one who gives up
+		synctest.Wait() // the second batch is in flight, with the change of the caller that gives up
 		unsent := ask(ctx, "unsent")
 		giveUp()
 		(<-unsent).wantErr(t, semel.ErrUnavailable, context.Canceled)
@@ -239,7 +239,7 @@ func TestCanceledTakeoverIsReleased(t *testing.T) {
 		synctest.Wait() // its claim is on its way
 		beside := ask(t.Context(), op.Call(me, "beside", "in"))
 		close(gates[1])
-		synctest.Wait() // it was told of the dead leader, and takes over
+		synctest.Wait() // it has read the dead leader's record, and takes over
 		if takeover.Load() == 0 {
 			close(gates[2]) // beside was quicker
 			synctest.Wait()
@@ -268,7 +268,7 @@ func TestCanceledTakeoverIsReleased(t *testing.T) {
 	})
 }
 
-// TestFullQueueRejectsClaimsButNotEnds: who has run is never turned away.
+// TestFullQueueRejectsClaimsButNotEnds: the end of an attempt is never rejected.
 func TestFullQueueRejectsClaimsButNotEnds(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		mem := memory.New(memory.Options{})
@@ -362,8 +362,8 @@ func TestCertificateIsNotBatched(t *testing.T) {
 	})
 }
 
-// TestSilentStoreIsUnavailableForTheWholeBatch: a batch without an answer ends with
-// RecordTimeout, and who waited behind it is not left waiting either.
+// TestSilentStoreIsUnavailableForTheWholeBatch: a batch without a reply ends after
+// RecordTimeout, and so do the callers behind it.
 func TestSilentStoreIsUnavailableForTheWholeBatch(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		p, _ := grouped(t, memory.New(memory.Options{}), semel.Options{RecordTimeout: time.Second})

@@ -102,8 +102,8 @@ func BenchmarkDoTxFirst(b *testing.B) {
 	}
 }
 
-// BenchmarkDo64 is 64 callers of different keys at a time, whose functions use
-// their context as they would to ask somebody else.
+// BenchmarkDo64 has 64 concurrent callers of different keys, whose functions use
+// their context as for a remote call.
 func BenchmarkDo64(b *testing.B) {
 	e, ctx := engineInMemory(b, semel.Options{}), b.Context()
 	b.ReportAllocs()

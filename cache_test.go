@@ -84,8 +84,8 @@ func TestCacheSeesChangesOfItsOwnProcess(t *testing.T) {
 	})
 }
 
-// TestCacheIsFilledAfterTheCommit: a commit that was rolled back, or that
-// nobody knows of, leaves nothing in memory.
+// TestCacheIsFilledAfterTheCommit: a commit that was rolled back, or whose outcome
+// is unknown, caches nothing.
 func TestCacheIsFilledAfterTheCommit(t *testing.T) {
 	t.Parallel()
 	for name, fate := range map[string]commitFault{"refused": commitRefused, "dropped": commitDropped} {
@@ -109,8 +109,7 @@ func TestCacheIsFilledAfterTheCommit(t *testing.T) {
 	}
 }
 
-// TestCacheIsBounded: it holds what it may and forgets who came first and was
-// not asked for since.
+// TestCacheIsBounded: the oldest entry that was not used since is evicted first.
 func TestCacheIsBounded(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		mem := memory.New(memory.Options{})

@@ -21,8 +21,8 @@ func toldTwice(t *testing.T, p *process, call semel.Call) *semel.Outcome {
 	return out
 }
 
-// TestCachedOutcomeIsValid: an outcome may be told once more exactly as long as the engine would
-// tell it from memory itself, and that is observed as any replay.
+// TestCachedOutcomeIsValid: an outcome is valid exactly as long as the engine would
+// answer with it from its cache, and that is observed as a replay.
 func TestCachedOutcomeIsValid(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		mem := memory.New(memory.Options{})

@@ -176,8 +176,8 @@ func TestCancelOutlivesTheAttempt(t *testing.T) {
 	}
 }
 
-// TestCancelEndsWithTheKeysNextRun: what was asked of an attempt that is over is not
-// asked of those that a person wants to have run.
+// TestCancelEndsWithTheKeysNextRun: a cancellation of earlier attempts does not
+// apply to attempts after a redrive.
 func TestCancelEndsWithTheKeysNextRun(t *testing.T) {
 	t.Parallel()
 	for name, err := range map[string]error{"redriven": semel.NotCommitted(errBoom), "resolved": errBoom} {
@@ -214,8 +214,8 @@ func TestCancelEndsWithTheKeysNextRun(t *testing.T) {
 	}
 }
 
-// TestCancelErrors: with each of its calls, before and after it applied. What is
-// told as done is done, and asking again does it.
+// TestCancelErrors lets each store call fail, before and after it applied. A retry
+// then succeeds.
 func TestCancelErrors(t *testing.T) {
 	t.Parallel()
 	for _, s := range []string{"waiting", "waiting, tainted", "running"} {
@@ -255,7 +255,7 @@ func cancelWrong(t *testing.T, s string, f fault, k int) {
 	p.wire.heal()
 	pass(time.Minute)
 	if a != nil {
-		return // its lease is over, and what was asked of it is asked of the next
+		return // its lease has expired, and the request applies to the next attempt
 	}
 	if _, err := p.Sweep(t.Context(), 10); err != nil {
 		t.Errorf("Sweep: %v", err)

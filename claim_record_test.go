@@ -33,7 +33,7 @@ func TestAttemptHasTheClaimedRecord(t *testing.T) {
 				if _, err := a.End("v", nil); err != nil {
 					t.Errorf("End: %v", err)
 				}
-				wantClaimed(t, a.Record(), first) // as it was claimed, whatever became of it
+				wantClaimed(t, a.Record(), first) // as it was claimed, even after its end
 
 				p, mem = solo(t, semel.Options{})
 				first.Due = time.Second
@@ -54,7 +54,7 @@ func TestAttemptHasTheClaimedRecord(t *testing.T) {
 
 func wantClaimed(t *testing.T, got, want store.Record) {
 	t.Helper()
-	want.Age = 0 // which is not asked for
+	want.Age = 0 // a claim does not read it
 	if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" {
 		t.Errorf("the record of the attempt (-stands +says):\n%s", diff)
 	}

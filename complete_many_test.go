@@ -131,7 +131,7 @@ func inTransaction(t *testing.T, p *process, key string) *semel.Attempt {
 	return a
 }
 
-// whileHeld calls fn while somebody's open transaction holds the record of a.
+// whileHeld calls fn while another open transaction holds the record of a.
 func whileHeld(t *testing.T, mem *memory.Store, a *semel.Attempt, fn func()) {
 	t.Helper()
 	err := inTx(t, mem, func(tx *memory.Tx) error {
@@ -149,7 +149,7 @@ func whileHeld(t *testing.T, mem *memory.Store, a *semel.Attempt, fn func()) {
 	}
 }
 
-// endAlone ends what was left and checks what each is told.
+// endAlone ends the remaining attempts and checks their answers.
 func endAlone(t *testing.T, p *process, mem *memory.Store, rest []*semel.Completion, want map[*semel.Attempt]string) {
 	t.Helper()
 	for _, e := range rest {
@@ -236,7 +236,7 @@ func TestCompleteManyIsBoundedByTheBatch(t *testing.T) {
 	})
 }
 
-// TestCompleteManyAfterCancel: who hangs up changes nothing.
+// TestCompleteManyAfterCancel: a caller that hangs up changes nothing.
 func TestCompleteManyAfterCancel(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		op := plain("op", retried(semel.AtLeastOnce()))

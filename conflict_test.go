@@ -30,8 +30,8 @@ func (l *losing) Atomic(ctx context.Context, id store.ID, hold bool, run runInTx
 	})
 }
 
-// conflictRun asks for one operation whose transactions lose as often as told,
-// and returns how often its function was run.
+// conflictRun calls an operation whose transactions have a number of conflicts, and
+// returns how often its function ran.
 func conflictRun(t *testing.T, losses int, o semel.OperationOptions[string], fnErr error) (runs int, retried int, err error) {
 	t.Helper()
 	eyes := new(seen)
@@ -66,8 +66,8 @@ func TestConflictingTransactionRunsAgain(t *testing.T) {
 	}
 }
 
-// What a function concludes from what it read in a transaction that lost is no
-// answer: it may be asked to read again, and is never kept.
+// An outcome that a function derives from reads in an aborted transaction is not
+// stored, because a retry may read something else.
 func TestOutcomeOfAConflictingTransactionIsNotStored(t *testing.T) {
 	t.Parallel()
 	final := semel.Final(errors.New("no money"))

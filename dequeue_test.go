@@ -227,8 +227,9 @@ func TestDequeueIsBoundedByTheBatch(t *testing.T) {
 	}
 }
 
-// TestDequeueWithCanceledContext: the engine was closed, or the worker went, while
-// the store was asked. What was claimed waits again at once, and is no crash.
+// TestDequeueWithCanceledContext: the engine was closed, or the worker's context
+// ended, during the call. The claims are released at once, and do not count as
+// crashes.
 func TestDequeueWithCanceledContext(t *testing.T) {
 	t.Parallel()
 	for name, closes := range map[string]bool{"closed": true, "gone": false} {
@@ -318,7 +319,7 @@ func TestDequeueConcurrently(t *testing.T) {
 				t.Errorf("%s was run %d times", key, times)
 			}
 		}
-		for len(seen) < n { // without a Dequeuer those who lose to others may give up
+		for len(seen) < n { // without a Dequeuer, workers that lose a race may return no calls
 			for _, a := range dequeued(t, p, op, n-len(seen)) {
 				seen[a.Call().Key()]++
 			}

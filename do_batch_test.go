@@ -32,8 +32,8 @@ func handing(v int, b memory.Batch) batchFunc {
 	return func(context.Context) (int, memory.Batch, error) { return v, b, nil }
 }
 
-// Record and statements commit together; who asks again has the first result, and
-// another request with the key is a mismatch.
+// Record and statements commit together. A retry gets the first result, and another
+// request with the key is a mismatch.
 func TestBatchRunsOnce(t *testing.T) {
 	t.Parallel()
 	p, mem := solo(t, semel.Options{})
@@ -60,7 +60,7 @@ func TestBatchRunsOnce(t *testing.T) {
 	}
 }
 
-// Many callers of one key, of two processes: one of them has its statements in force.
+// Of many callers of one key in two processes, one commits its statements.
 func TestBatchWithManyCallers(t *testing.T) {
 	t.Parallel()
 	mem := memory.New(memory.Options{})
@@ -121,8 +121,7 @@ func TestBatchFails(t *testing.T) {
 	}
 }
 
-// Statements follow what stands of the key: a queued one is taken over, and one that
-// somebody runs is left alone.
+// A batch takes over an enqueued call, and leaves a running one alone.
 func TestBatchOverExistingRecords(t *testing.T) {
 	t.Parallel()
 	op := semel.Define("op", semel.OperationOptions[int]{})

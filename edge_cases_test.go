@@ -13,7 +13,8 @@ import (
 	"github.com/semelgo/semel/store/memory"
 )
 
-// forged is the record of call as somebody with another mind might have left it.
+// forged returns the record of call as another program version might have written
+// it.
 func forged(call semel.Call, s store.State, fingerprint []byte) *store.SwapResult {
 	r := store.Record{
 		ID: call.ID(), Token: store.Token{State: s, Attempt: 7, Owner: 7}, Due: -1,

@@ -18,7 +18,7 @@ func TestEndQuietReturnsNothingForOwnSuccess(t *testing.T) {
 	for name, row := range map[string]struct {
 		policy semel.Policy
 		err    error
-		resist bool // somebody else heals it meanwhile
+		resist bool // another caller heals the record meanwhile
 		value  string
 		want   string
 		fails  bool

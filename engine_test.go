@@ -60,8 +60,8 @@ func TestExclusiveStoreIsReadFirst(t *testing.T) {
 	})
 }
 
-// TestExclusiveTransactionKeepsItsLease without heartbeats that could not get
-// in: nobody can take over while it is open.
+// TestExclusiveTransactionKeepsItsLease: heartbeats would wait for the transaction,
+// and no takeover is possible while it is open.
 func TestExclusiveTransactionKeepsItsLease(t *testing.T) {
 	t.Parallel()
 	for _, s := range shapes() {
@@ -121,7 +121,7 @@ func TestLeaseCountsBeforeAnExclusiveTransaction(t *testing.T) {
 	})
 }
 
-// TestFullStore: nothing was run, and the store's reason is told.
+// TestFullStore: nothing ran, and the error contains the store's reason.
 func TestFullStore(t *testing.T) {
 	eachDoor(t, func(t *testing.T, d door) {
 		p := start(t, memory.New(memory.Options{MaxRecords: 1}), semel.Options{})
@@ -144,7 +144,7 @@ func (refusing) Swap(context.Context, []store.Change) ([]store.SwapResult, error
 	return nil, errBoom
 }
 
-// A store that wraps another sees all that is asked of it.
+// The engine bypasses no store that wraps another one.
 func TestWrappedStoreIsUsed(t *testing.T) {
 	t.Parallel()
 	e, err := semel.New(refusing{memory.New(memory.Options{})}, semel.Options{Survive: store.NoFailure, MaxUnrecorded: -1})

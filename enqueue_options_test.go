@@ -93,8 +93,8 @@ func TestEnqueueErrorsNameTheField(t *testing.T) {
 	})
 }
 
-// TestEnqueueOverExistingRecords what stands already: the same request is no error, another one
-// is, and an open transaction is not waited for.
+// TestEnqueueOverExistingRecords: a record of the same request is no error, one of
+// another request is, and Enqueue does not wait for an open transaction.
 func TestEnqueueOverExistingRecords(t *testing.T) {
 	t.Parallel()
 	for _, s := range stands() {
@@ -167,8 +167,8 @@ func TestEnqueueWhileTheStoreIsDown(t *testing.T) {
 	})
 }
 
-// TestEnqueueWhileClosing: what runs until the end may leave something to do in its
-// own transaction; nobody else may.
+// TestEnqueueWhileClosing: a running operation may still enqueue in its own
+// transaction; other calls are refused.
 func TestEnqueueWhileClosing(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		p, mem := solo(t, semel.Options{})

@@ -62,7 +62,7 @@ func TestEnqueueTxIsAtomic(t *testing.T) {
 			if added, err := semel.EnqueueTx(t.Context(), p.Engine, tx, call, semel.EnqueueOptions{}); !added || err != nil {
 				t.Errorf("EnqueueTx = %v, %v, want added", added, err)
 			}
-			wantState(t, mem, call, store.Absent) // nobody else sees it yet
+			wantState(t, mem, call, store.Absent) // other transactions do not see it yet
 			return errBoom
 		})
 		if !errors.Is(err, errBoom) {
@@ -109,7 +109,7 @@ func TestEnqueueTxTwice(t *testing.T) {
 	}
 }
 
-// TestEnqueueTxWhileAnotherTransactionHoldsTheRecord of somebody else: nobody waits.
+// TestEnqueueTxWhileAnotherTransactionHoldsTheRecord: EnqueueTx does not wait.
 func TestEnqueueTxWhileAnotherTransactionHoldsTheRecord(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		p, mem := solo(t, semel.Options{})

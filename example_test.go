@@ -203,7 +203,7 @@ func ExampleEnqueueTx() {
 	// sent false <nil>
 }
 
-// Nobody knows what became of it: the key waits for a person.
+// The effect is unknown, so an operator must resolve the key.
 func ExampleCore_Resolve() {
 	ctx := context.Background()
 	engine, err := semel.New(memory.New(memory.Options{}), semel.Options{Survive: store.NoFailure})
@@ -285,7 +285,7 @@ func ExampleNotCommitted() {
 	// {1} <nil>
 }
 
-// The domain's own tables are the evidence for an attempt that nobody finished.
+// The domain's own tables are the evidence for an unfinished attempt.
 func ExampleHeal() {
 	payments := map[string]receipt{} // by key, unique
 	probe := func(_ context.Context, _ semel.Scope, key string) (any, bool, error) {

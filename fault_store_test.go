@@ -63,9 +63,9 @@ type fault struct {
 	after  error             // the answer; it was applied
 	hang   bool              // not applied, and no answer until the context ends
 	mute   bool              // applied, and no answer until the context ends
-	busy   bool              // somebody's open transaction holds the record
+	busy   bool              // another open transaction holds the record
 	refuse error             // the answer to the change alone: refused
-	forge  *store.SwapResult // the answer to the change alone, whatever stands
+	forge  *store.SwapResult // the result of the change, for any current record
 	twice  bool              // the driver runs the statement twice
 	gate   <-chan struct{}   // not applied before it is closed
 	commit commitFault
@@ -122,7 +122,7 @@ func (w *wire) die() { w.on(func(request) fault { return fault{before: errDead} 
 // blackHole makes every call from now on stay without an answer.
 func (w *wire) blackHole() { w.on(func(request) fault { return fault{hang: true} }) }
 
-// changes returns what this process asked to be written, in that order.
+// changes returns this process's writes, in order.
 func (w *wire) changes() []store.Change {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -266,7 +266,7 @@ func (w *wire) Dequeue(ctx context.Context, d store.Dequeue) ([]store.Record, er
 		kind = againCall
 	}
 	return through(ctx, w, request{kind: kind, dequeue: d}, func(f fault) ([]store.Record, error) {
-		if f.busy { // everything that waits is in somebody's open transaction
+		if f.busy { // another open transaction holds all due records
 			return nil, nil
 		}
 		return w.Store.Dequeue(ctx, d)

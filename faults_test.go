@@ -24,8 +24,7 @@ func kth(k int, f fault) func(request) fault {
 	}
 }
 
-// kthWrite is kth, but that no look is ever told that the record is busy, or its
-// answer refused: that is what stores tell those who want to write.
+// kthWrite is kth, except that reads are never Busy or refused, as in real stores.
 func kthWrite(k int, f fault) func(request) fault {
 	n := kth(k, f)
 	return func(r request) fault {

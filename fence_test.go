@@ -12,7 +12,7 @@ import (
 	"github.com/semelgo/semel/store/memory"
 )
 
-// receiver is an outside party with a fence, and what was asked of it.
+// receiver is a remote party with a fence, which records its requests.
 type receiver struct {
 	asked    []string
 	fence    uint32
@@ -88,8 +88,8 @@ func TestFenceFindsTheEffect(t *testing.T) {
 	})
 }
 
-// TestFenceStopsAZombie: an attempt that was taken over acts too late, is
-// refused, and tells what stands.
+// TestFenceStopsAZombie: an attempt that was taken over sends its request too late,
+// is rejected, and returns the current outcome.
 func TestFenceStopsAZombie(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		mem := memory.New(memory.Options{})

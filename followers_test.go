@@ -41,7 +41,7 @@ func TestFiveHundredCallersRetryUntilFinal(t *testing.T) {
 	})
 }
 
-// untilFinal asks again, after the time it is told, while the key is in progress.
+// untilFinal retries after the returned delay while the key is in progress.
 func untilFinal(t *testing.T, p *process, d door, call semel.Call, fn handler) answer {
 	for {
 		a := d.ask(t.Context(), p, call, fn)

@@ -26,7 +26,7 @@ func clocked(t *testing.T, mem *memory.Store, ahead time.Duration) *process {
 	return start(t, mem, semel.Options{Clock: func() time.Time { return time.Now().Add(ahead) }})
 }
 
-// records lists what stands in the store.
+// records lists the store's records.
 func records(t *testing.T, mem *memory.Store) []store.Record {
 	t.Helper()
 	all, err := mem.Scan(t.Context(), store.Query{})
@@ -91,7 +91,7 @@ func TestGenerationsConcurrently(t *testing.T) {
 	}
 }
 
-// TestGenerationsAfterAnAbort: what was rolled back keeps nobody out.
+// TestGenerationsAfterAnAbort: an attempt that was rolled back blocks no other.
 func TestGenerationsAfterAnAbort(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		mem := memory.New(memory.Options{})
@@ -154,8 +154,8 @@ func TestGenerationsWithUnknownCommit(t *testing.T) {
 	}
 }
 
-// TestGenerationsAfterACertificate of somebody whose clock is ahead: it stands where
-// the twin goes.
+// TestGenerationsAfterACertificate: the certificate of a caller whose clock is
+// ahead is in the place of the twin.
 func TestGenerationsAfterACertificate(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		mem := memory.New(memory.Options{})
@@ -200,7 +200,8 @@ func TestGenerationsThatEnd(t *testing.T) {
 	})
 }
 
-// TestGenerationsWithHeldNextRecord: who is in the way is waited for, or told.
+// TestGenerationsWithHeldNextRecord: the caller waits for the transaction that
+// holds the record, or gets ErrInProgress.
 func TestGenerationsWithHeldNextRecord(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		p, mem := solo(t, semel.Options{})
@@ -247,8 +248,9 @@ func (endedFirst) SwapTx(context.Context, *memory.Tx, []store.Change) ([]store.S
 	return nil, errEndedItself
 }
 
-// TestGenerationsOfAFunctionThatCommits by itself, which it must not: it is told as
-// success, and remembered in both.
+// TestGenerationsOfAFunctionThatCommits: the function commits the transaction
+// itself, which is not allowed. The call succeeds, and both records have the
+// outcome.
 func TestGenerationsOfAFunctionThatCommits(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		mem := memory.New(memory.Options{})

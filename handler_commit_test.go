@@ -38,8 +38,8 @@ func (s selfCommitting) Atomic(ctx context.Context, id store.ID, hold bool,
 	return verdict, err
 }
 
-// TestHandlerCommitsItsTransaction is told the truth and is never run again,
-// although what it did is apart from its record.
+// TestHandlerCommitsItsTransaction: the caller learns what happened, and the
+// function never runs again, although its effect was committed without the record.
 func TestHandlerCommitsItsTransaction(t *testing.T) {
 	t.Parallel()
 	for name, policy := range map[string]semel.OperationOptions[int]{
@@ -64,9 +64,9 @@ func TestHandlerCommitsItsTransaction(t *testing.T) {
 	}
 }
 
-// TestHandlerCommitsItsTransactionAndFails has had its effect: it is told so,
-// and those who ask later are told that it succeeded and that nobody has the
-// result.
+// TestHandlerCommitsItsTransactionAndFails: the effect has happened. The caller
+// gets an error that says so, and later callers learn that it succeeded and that
+// the result is not available.
 func TestHandlerCommitsItsTransactionAndFails(t *testing.T) {
 	t.Parallel()
 	for name, policy := range map[string]semel.OperationOptions[int]{

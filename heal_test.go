@@ -116,7 +116,7 @@ func TestHealFindsNothing(t *testing.T) {
 	})
 }
 
-// TestHealProbeFails: no doubt is recorded, and nobody is told more than before.
+// TestHealProbeFails: no doubt is recorded, and the answer does not change.
 func TestHealProbeFails(t *testing.T) {
 	t.Parallel()
 	for s, want := range map[stand]error{live: semel.ErrInProgress, expired: semel.ErrInProgress, inDoubt: semel.ErrInDoubt} {
@@ -194,7 +194,7 @@ func TestHealConcurrently(t *testing.T) {
 	})
 }
 
-// TestHealWithLostWrite: without the record nothing is told.
+// TestHealWithLostWrite: without the record there is no answer.
 func TestHealWithLostWrite(t *testing.T) {
 	t.Parallel()
 	for name, f := range map[string]fault{"cut": {before: errCut}, "refused": {refuse: errCut}} {

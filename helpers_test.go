@@ -41,7 +41,7 @@ func startOn(t *testing.T, w *wire, o semel.Options) *process {
 	}
 	p.Engine = engine
 	t.Cleanup(func() {
-		// Of a process whose store is gone nobody waits for the rest.
+		// Close cannot wait for outcomes if the store is gone.
 		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
 		_ = engine.Close(ctx)
@@ -212,7 +212,7 @@ func wantEffect(t *testing.T, mem *memory.Store, name string, want bool) {
 	}
 }
 
-// record returns what stands for c, read past every fault.
+// record returns the current record of c, without faults.
 func record(t *testing.T, mem *memory.Store, c semel.Call) store.Record {
 	t.Helper()
 	answers, err := mem.Get(t.Context(), []store.ID{c.ID()})
@@ -279,7 +279,7 @@ func bubble(t *testing.T, test func(t *testing.T)) {
 	synctest.Test(t, test)
 }
 
-// steps names the changes that a process asked for, as edges of states.
+// edges returns the changes of a process as edges between states.
 func edges(changes []store.Change) []string {
 	var names []string
 	for _, c := range changes {
@@ -288,7 +288,7 @@ func edges(changes []store.Change) []string {
 	return names
 }
 
-// wantEdges checks which changes were asked for, each as often as is said.
+// wantEdges checks a process's changes, with their numbers.
 func wantEdges(t *testing.T, w *wire, want ...string) {
 	t.Helper()
 	if got := edges(w.changes()); !slices.Equal(got, want) {

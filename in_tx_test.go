@@ -112,7 +112,8 @@ func TestInTxRejected(t *testing.T) {
 	})
 }
 
-// TestInTxOfAZombie: its writes are rolled back, and it tells what stands.
+// TestInTxOfAZombie: its writes are rolled back, and its answer is the current
+// outcome.
 func TestInTxOfAZombie(t *testing.T) {
 	t.Parallel()
 	for _, s := range shapes() {
@@ -140,9 +141,9 @@ func TestInTxOfAZombie(t *testing.T) {
 	}
 }
 
-// TestInlineFindsARecord: its writes are rolled back, and it answers
-// with what stands. (Holding the right keeps other transactions out, but not a
-// claim of another program version that runs the operation leased.)
+// TestInlineFindsARecord: its writes are rolled back, and it answers from the
+// current record. (The exclusive right excludes other transactions, but not a claim
+// of another program version that runs the operation leased.)
 func TestInlineFindsARecord(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		mem := memory.New(memory.Options{})
@@ -157,8 +158,8 @@ func TestInlineFindsARecord(t *testing.T) {
 	})
 }
 
-// TestInlineRetriesWhenTheRecordIsGone: somebody came and gave the claim back, so
-// the function runs once more; what it did before is undone.
+// TestInlineRetriesWhenTheRecordIsGone: a claim was made and released meanwhile, so
+// the function runs again after a rollback.
 func TestInlineRetriesWhenTheRecordIsGone(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		mem := memory.New(memory.Options{})

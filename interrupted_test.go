@@ -12,7 +12,7 @@ import (
 	"github.com/semelgo/semel/store/memory"
 )
 
-// ending is a store whose transactions end as they are told to.
+// ending is a store whose transactions end as the test says.
 type ending struct {
 	*memory.Store
 

@@ -57,8 +57,8 @@ func TestReadFileJournalChangesNothing(t *testing.T) {
 	}
 }
 
-// TestReadFileJournalReportsUnreadableLines: every line that cannot be read is
-// told, and keeps no other from being read.
+// TestReadFileJournalReportsUnreadableLines: every unreadable line is reported, and
+// the other lines are read.
 func TestReadFileJournalReportsUnreadableLines(t *testing.T) {
 	t.Parallel()
 	path, text := writeJournal(t, 2)
@@ -130,7 +130,7 @@ func leaveEntry(t *testing.T, mem *memory.Store, call semel.Call, v string, err 
 	return entries[0]
 }
 
-// TestSettleRecordsAnEntry, once and for all, also when it is asked again.
+// TestSettleRecordsAnEntry: repeating it changes nothing.
 func TestSettleRecordsAnEntry(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
@@ -165,7 +165,7 @@ func TestSettleRecordsAnEntry(t *testing.T) {
 	}
 }
 
-// TestSettleTooLate: what somebody else made of the record meanwhile stays.
+// TestSettleTooLate: a later change of the record stays.
 func TestSettleTooLate(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
@@ -221,7 +221,7 @@ func TestSettleWithLostReply(t *testing.T) {
 	})
 }
 
-// TestOutcomeFailure is what askers are told, of Failed alone.
+// TestOutcomeFailure: only a Failed record has a failure.
 func TestOutcomeFailure(t *testing.T) {
 	t.Parallel()
 	told := &semel.Failure{Code: "no_funds", Message: "not enough money"}

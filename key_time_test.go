@@ -22,8 +22,8 @@ func some(key string) (time.Time, bool) {
 	return time.Time{}, !strings.HasPrefix(key, "no ")
 }
 
-// TestTimeOfTheKeyLeadsTheID, so that a table can be divided by it, and is the
-// same whenever the key is asked for.
+// TestTimeOfTheKeyLeadsTheID: a table can be partitioned by the ID, and a key
+// always has the same ID.
 func TestTimeOfTheKeyLeadsTheID(t *testing.T) {
 	t.Parallel()
 	made := time.UnixMilli(1_700_000_000_123)
@@ -169,7 +169,8 @@ func TestGetFindsKeysWithATime(t *testing.T) {
 	})
 }
 
-// TestKeyTimeThatPanics does so where the call is made: nothing was asked for yet.
+// TestKeyTimeThatPanics: the panic occurs where the call is made, before the store
+// is used.
 func TestKeyTimeThatPanics(t *testing.T) {
 	t.Parallel()
 	op := plain("op", semel.OperationOptions[string]{KeyTime: func(string) (time.Time, bool) { panic("no such key") }})

@@ -82,8 +82,8 @@ func TestContextKeepsItsFirstCause(t *testing.T) {
 	})
 }
 
-// The lease was lost first, and
-// nobody looked until the caller had hung up.
+// The lease was lost first, and the context was first used after the caller had
+// hung up.
 func TestContextLostBeforeItsCallerCanceled(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		p, _ := solo(t, semel.Options{})

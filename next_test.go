@@ -129,8 +129,8 @@ func edge(name string, from, to store.State) string {
 	return fmt.Sprintf("%s: %v → %v", name, from, to)
 }
 
-// TestEveryChangeKeepsTheInvariants checks, over every record and every wish, what
-// must hold whatever the step is.
+// TestEveryChangeKeepsTheInvariants checks the invariants over every record and
+// every event.
 func TestEveryChangeKeepsTheInvariants(t *testing.T) {
 	t.Parallel()
 	for _, stands := range everyRecord() {
@@ -181,8 +181,9 @@ func brokenLaws(stands store.Record, e event, d decision) []string {
 	return broken
 }
 
-// provenFailed: by the leader's word about its own attempt, and by policy or a
-// clean record about the earlier ones; by a rollback; or by a person.
+// provenFailed reports whether a Failed is proven: by the leader for its own
+// attempt, and by policy or an untainted record for earlier ones; by a rollback; or
+// by an operator.
 func provenFailed(stands store.Record, e event, d decision) bool {
 	switch d.step {
 	case stepFail, stepSettle:

@@ -20,7 +20,7 @@ import (
 	"github.com/semelgo/semel/store/memory"
 )
 
-// log is what an slog handler wrote, and what callers were told.
+// log is the output of an slog handler, and the callers' errors.
 type log struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -108,8 +108,8 @@ const (
 	canaryResult = "canary-result"
 )
 
-// TestNoKeyIsEverLogged drives keys through everything that is observed: what
-// is logged, and what callers are told, names no key, scope, body or owner.
+// TestNoKeyIsEverLogged runs keys through every event: neither logs nor errors
+// contain a key, scope, body or owner.
 func TestNoKeyIsEverLogged(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		l := new(log)

@@ -31,7 +31,7 @@ func TestOptimisticConcurrently(t *testing.T) {
 			})
 		})
 		synctest.Wait()
-		doTx(t.Context(), other, call, puts("quick", "quick")).want(t, "quick", false) // waits for nobody
+		doTx(t.Context(), other, call, puts("quick", "quick")).want(t, "quick", false) // it does not wait
 		close(slow)
 		(<-first).want(t, "quick", true)
 		wantEffect(t, mem, "quick", true)
@@ -41,7 +41,8 @@ func TestOptimisticConcurrently(t *testing.T) {
 	})
 }
 
-// TestPessimisticConcurrently, to compare: who comes second is not run.
+// TestPessimisticConcurrently, for comparison: the second caller's function does
+// not run.
 func TestPessimisticConcurrently(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		mem := memory.New(memory.Options{})

@@ -66,9 +66,9 @@ func (e *errand) round(t *testing.T, p *process, inTx, batch bool) {
 	}
 }
 
-// TestEveryStoreCallOfAQueueMayFail: whichever call goes wrong, what was enqueued is run
-// to its end by those who come after; its effect is there once where the policy
-// promises that, what was told stays true, and nothing is held by a lease.
+// TestEveryStoreCallOfAQueueMayFail lets each store call fail once. Every enqueued
+// call is run to its end; its effect happens once if the policy guarantees that,
+// answers stay true, and no lease blocks a record.
 func TestEveryStoreCallOfAQueueMayFail(t *testing.T) {
 	t.Parallel()
 	for _, policy := range []policyCase{{name: "Atomic", p: semel.Atomic()}, {name: "AtLeastOnce", p: semel.AtLeastOnce()}} {

@@ -107,7 +107,7 @@ func wantTries(t *testing.T, p semel.Progress, want ...semel.TryKind) {
 	}
 }
 
-// wantCode checks the failure that a caller was told, and the history in it.
+// wantCode checks a caller's failure and its progress.
 func wantCode(t *testing.T, err error, code string) semel.Progress {
 	t.Helper()
 	var p semel.Progress

@@ -26,8 +26,8 @@ func exhaust(t *testing.T, p *process, op *semel.Operation[string]) semel.Call {
 	return call
 }
 
-// TestRedrive lets what failed be tried again, as often as before, and remembers
-// who wanted that and what there was.
+// TestRedrive: a failed record is run again with the same limits, and keeps its
+// history and the operator's note.
 func TestRedrive(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		o := retried(semel.AtLeastOnce())
@@ -88,7 +88,7 @@ func TestRedriveAfterCrashes(t *testing.T) {
 	})
 }
 
-// TestRedriveOfAFinalFailure: whatever the details are, they are no history.
+// TestRedriveOfAFinalFailure: the failure's details are not taken for a history.
 func TestRedriveOfAFinalFailure(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		op := plain("op", retried(semel.AtLeastOnce()))
@@ -104,8 +104,9 @@ func TestRedriveOfAFinalFailure(t *testing.T) {
 	})
 }
 
-// TestRedriveRejected a key that its caller chose, whatever its state, and a record
-// that has neither failed nor is in doubt under a policy that allows another attempt.
+// TestRedriveRejected: a caller's key cannot be redriven in any state, nor a record
+// that has not failed and is not in doubt under a policy that allows another
+// attempt.
 func TestRedriveRejected(t *testing.T) {
 	t.Parallel()
 	for _, s := range stands() {
@@ -164,7 +165,7 @@ func TestRedriveErrorsNameTheField(t *testing.T) {
 	})
 }
 
-// TestRedriveErrors: with each of its calls. What is told as done is done, once.
+// TestRedriveErrors lets each store call fail. A reported success happened, once.
 func TestRedriveErrors(t *testing.T) {
 	t.Parallel()
 	for name, f := range everyFault() {

@@ -43,7 +43,7 @@ func wantCause(t *testing.T, a *semel.Attempt, want error) {
 	}
 }
 
-// takeAway lets somebody else stand on the record of an attempt.
+// takeAway lets another attempt take over the record of an attempt.
 func takeAway(t *testing.T, mem *memory.Store, a *semel.Attempt) store.Record {
 	t.Helper()
 	to := record(t, mem, a.Call())
@@ -204,8 +204,8 @@ func TestRenewEndsWithMaxRun(t *testing.T) {
 	})
 }
 
-// TestRenewWithLostReply is not waited for longer than a heartbeat, and takes
-// nobody's lease that the store has not.
+// TestRenewWithLostReply: the renewal waits at most for a heartbeat, and no lease
+// is lost that the store still has.
 func TestRenewWithLostReply(t *testing.T) {
 	t.Parallel()
 	for name, f := range map[string]fault{

@@ -52,8 +52,9 @@ func TestCrashesAreCountedSeparately(t *testing.T) {
 	})
 }
 
-// TestTooManyCrashes: the operation is not run again, nor its fence raised, however
-// it is asked for. It has failed where none of the attempts can have had an effect.
+// TestTooManyCrashes: the operation does not run again, and its fence is not
+// raised, for every way to call it. The record is Failed if no attempt can have had
+// an effect.
 func TestTooManyCrashes(t *testing.T) {
 	t.Parallel()
 	for _, pc := range policies() {
@@ -121,7 +122,7 @@ func TestTooManyCrashesBeforeATransaction(t *testing.T) {
 		call := queued(t, p, op, "k")[0]
 		crash(t, mem, op)
 		sweepOne(t, p, call)
-		crash(t, mem, op) // and nobody has swept
+		crash(t, mem, op) // no sweeper has run
 		a := doTx(t.Context(), p, call, neverTx(t))
 		wantTries(t, wantCode(t, a.err, "exhausted"), semel.TryCrash, semel.TryInterrupted)
 		wantState(t, mem, call, store.Failed)

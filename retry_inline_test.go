@@ -92,8 +92,8 @@ func TestNothingThatWaitsIsPurgedBeforeItIsDue(t *testing.T) {
 	})
 }
 
-// TestCommitErrorsWithRetry: the error is counted once, whatever becomes of the
-// transaction that was to record it.
+// TestCommitErrorsWithRetry: the error counts once, also if recording it fails at
+// first.
 func TestCommitErrorsWithRetry(t *testing.T) {
 	t.Parallel()
 	for name, f := range map[string]commitFault{
@@ -137,8 +137,8 @@ func TestRejectedCommitWithRetry(t *testing.T) {
 	})
 }
 
-// TestUnknownCommitDoesNotCountAsAnError: it is told apart from an error and from
-// a crash, whichever way it went.
+// TestUnknownCommitDoesNotCountAsAnError: it counts neither as an error nor as a
+// crash, whether it was applied or not.
 func TestUnknownCommitDoesNotCountAsAnError(t *testing.T) {
 	eachShape(t, func(t *testing.T, s shape) {
 		s.o.Retry = steady(1, 1)
@@ -156,9 +156,9 @@ func TestUnknownCommitDoesNotCountAsAnError(t *testing.T) {
 	})
 }
 
-// TestTaintedAttemptNeverFails: an earlier version of the program, of another policy,
-// left an attempt that nobody knows of. What a rollback proves now it does not
-// prove of that one.
+// TestTaintedAttemptNeverFails: an attempt of an earlier program version with
+// another policy has an unknown effect. A rollback of a later attempt proves
+// nothing about it.
 func TestTaintedAttemptNeverFails(t *testing.T) {
 	t.Parallel()
 	for name, err := range map[string]error{"error": errBoom, "final": semel.Final(errBoom)} {
@@ -197,8 +197,8 @@ func TestPanicInATransactionRollsBack(t *testing.T) {
 	})
 }
 
-// TestStoreOutageDuringAFailure: its rollback is told, and what was to be counted is
-// lost with the store.
+// TestStoreOutageDuringAFailure: the caller learns of the rollback, and the count
+// is lost with the store.
 func TestStoreOutageDuringAFailure(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		p, mem := solo(t, semel.Options{})

@@ -10,7 +10,7 @@ import (
 	"github.com/semelgo/semel/store/memory"
 )
 
-// breaksOff makes every transaction end so, whatever its function says.
+// breaksOff interrupts every transaction, whatever its function returns.
 func breaksOff(r request) fault {
 	if r.kind == atomicCall {
 		return fault{commit: commitRefused, refuse: store.ErrInterrupted}

@@ -37,7 +37,7 @@ func TestRetryOptionsRejected(t *testing.T) {
 	}
 }
 
-// TestRetryOptionsAreCopied: what its owner makes of it later is nobody's.
+// TestRetryOptionsAreCopied: later changes by the caller have no effect.
 func TestRetryOptionsAreCopied(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		r := steady(2, 1)
@@ -105,7 +105,7 @@ func TestHistoryIsBounded(t *testing.T) {
 	})
 }
 
-// TestSnoozeWithoutRetry is a proof, and nobody's answer.
+// TestSnoozeWithoutRetry: Snooze is proof, and not the operation's answer.
 func TestSnoozeWithoutRetry(t *testing.T) {
 	t.Parallel()
 	for name, o := range map[string]semel.OnError{"Release": semel.Release, "Keep": semel.Keep} {

@@ -39,7 +39,7 @@ func tryCases() []tryCase {
 	}
 }
 
-// tried is what stands after an attempt that ended so.
+// tried is the record after an attempt.
 type tried struct {
 	state   store.State
 	tainted bool

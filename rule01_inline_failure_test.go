@@ -12,7 +12,7 @@ import (
 	"github.com/semelgo/semel/store/memory"
 )
 
-// wantFailure checks that a caller was told the stored failure.
+// wantFailure checks that the caller received the stored failure.
 func (a answer) wantFailure(t *testing.T, message string) {
 	t.Helper()
 	a.wantErr(t)
@@ -22,9 +22,9 @@ func (a answer) wantFailure(t *testing.T, message string) {
 	}
 }
 
-// TestRule01InlineFailureIsRepeated: when the commit of a kept failure goes
-// wrong, the same write with the same owner is asked for again, and only when
-// it is in force the failure is told.
+// TestRule01InlineFailureIsRepeated: if the commit of a stored failure fails, the
+// same write with the same owner is repeated, and the failure is reported only
+// after it was applied.
 func TestRule01InlineFailureIsRepeated(t *testing.T) {
 	t.Parallel()
 	for name, f := range map[string]commitFault{
@@ -55,8 +55,8 @@ func TestRule01InlineFailureIsRepeated(t *testing.T) {
 	}
 }
 
-// TestRule01InlineFailureLost: somebody else got in between; what stands
-// is told.
+// TestRule01InlineFailureLost: another caller has written the record; the answer is
+// the current record.
 func TestRule01InlineFailureLost(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		mem := memory.New(memory.Options{})
@@ -79,8 +79,8 @@ func TestRule01InlineFailureLost(t *testing.T) {
 	})
 }
 
-// TestRule01InlineFailureWithLostReply: nothing was committed, that much is
-// proven; that it failed for good is not told.
+// TestRule01InlineFailureWithLostReply: it is proven that nothing was committed; a
+// final failure is not reported.
 func TestRule01InlineFailureWithLostReply(t *testing.T) {
 	t.Parallel()
 	for name, f := range map[string]fault{"cut": {before: errCut}, "busy": {busy: true}, "no answer": {hang: true}} {

@@ -50,8 +50,8 @@ func TestRule01CommitWithoutAnswerThatDidNotCommit(t *testing.T) {
 	})
 }
 
-// TestRule01CommitThatWouldComeLater: once "not committed" is told, the commit
-// that is still under way in the database finds its place taken.
+// TestRule01CommitThatWouldComeLater: after NotCommitted is reported, a commit that
+// is still in flight in the database finds another record.
 func TestRule01CommitThatWouldComeLater(t *testing.T) {
 	eachShape(t, func(t *testing.T, s shape) {
 		p, mem := solo(t, semel.Options{})
@@ -138,9 +138,8 @@ func TestRule01CertificateRepeatsWhileBusy(t *testing.T) {
 	})
 }
 
-// TestRule01NoCertificateIsUnknown: without an answer within RecordTimeout the
-// caller is told that nobody knows, never that it failed; what is then true is
-// found out later.
+// TestRule01NoCertificateIsUnknown: without a reply within RecordTimeout the caller
+// gets "outcome unknown", and never "failed"; the truth is found out later.
 func TestRule01NoCertificateIsUnknown(t *testing.T) {
 	t.Parallel()
 	for name, f := range map[string]fault{
@@ -184,8 +183,8 @@ func testNoCertificate(t *testing.T, s shape, f fault) {
 	s.ask(t.Context(), p, call, neverTx(t)).want(t, "paid", true)
 }
 
-// TestRule01LateCertificate: the certificate that got no answer is asked again
-// in the background, so that the key is free before its lease is over.
+// TestRule01LateCertificate: a certificate without a reply is repeated in the
+// background, so that the key is free before its lease expires.
 func TestRule01LateCertificate(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		p, mem := solo(t, semel.Options{Lease: time.Hour})
@@ -210,8 +209,8 @@ func TestRule01LateCertificate(t *testing.T) {
 	})
 }
 
-// TestRule01LostFailureIsNotReported: a leader that was taken over and then
-// fails tells what stands.
+// TestRule01LostFailureIsNotReported: a leader that was taken over and then fails
+// answers from the current record.
 func TestRule01LostFailureIsNotReported(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		mem := memory.New(memory.Options{})
@@ -260,8 +259,8 @@ func TestRule01UnconfirmedFailureIsNotReported(t *testing.T) {
 	}
 }
 
-// TestRule01FailedWithALostReply: asked again, the same change says that it is
-// in force, and only then is "failed" told.
+// TestRule01FailedWithALostReply: the change is repeated, and Failed is reported
+// only after the store has confirmed it.
 func TestRule01FailedWithALostReply(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		p, mem := solo(t, semel.Options{})

@@ -13,7 +13,7 @@ import (
 // evidence, or doubt after expiry. It never runs the function without a claim.
 
 const (
-	tryNew = "Absent→InProgress" // every call's first wish: in force only when nothing stands
+	tryNew = "Absent→InProgress" // every call's first change: applied only if there is no record
 	ended  = "InProgress→Succeeded"
 )
 
@@ -83,8 +83,8 @@ func testFollower(t *testing.T, pc policyCase, s stand) {
 	}
 }
 
-// checkFollowerChange: what a follower writes over a record of somebody else it
-// writes as its own, and never over a lease that may still run.
+// checkFollowerChange: a follower changes another caller's record only with a token
+// of its own, and never while the lease may still run.
 func checkFollowerChange(t *testing.T, before store.Record, c store.Change) {
 	t.Helper()
 	if c.If != before.Token || c.If.State == store.Absent {
@@ -124,8 +124,8 @@ func TestRule02InlineFollowerWritesNothingElse(t *testing.T) {
 	}
 }
 
-// TestRule02InlineWithoutTheRightRunsNothing: while somebody else's transaction
-// has the right to the record, the function is not entered.
+// TestRule02InlineWithoutTheRightRunsNothing: while another transaction has the
+// right to the record, the function is not called.
 func TestRule02InlineWithoutTheRightRunsNothing(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		mem := memory.New(memory.Options{})

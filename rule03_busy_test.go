@@ -11,8 +11,8 @@ import (
 	"github.com/semelgo/semel/store/memory"
 )
 
-// TestRule03BusyAfterALostReply: a claim whose reply was lost, and that is in its
-// own way when it is asked for again, makes nobody a follower of itself.
+// TestRule03BusyAfterALostReply: a claim whose reply was lost, and that blocks its
+// own repetition, does not make the caller its own follower.
 func TestRule03BusyAfterALostReply(t *testing.T) {
 	t.Parallel()
 	for name, wait := range map[string]time.Duration{"told at once": 0, "waiting": time.Minute} {

@@ -13,11 +13,11 @@ import (
 	"github.com/semelgo/semel/store/memory"
 )
 
-// Rule 3: a change is in force when what stands carries its token. Asking again
-// is always safe, a lost reply makes nobody a follower of itself, and drivers
+// Rule 3: a change was applied if the current record has its token. Repeating a
+// change is always safe, a lost reply makes no caller its own follower, and drivers
 // that run a statement twice change nothing.
 
-// firstReplyLost loses the first reply to everything that is asked.
+// firstReplyLost loses the first reply to each request.
 func firstReplyLost() func(request) fault {
 	asked := map[string]bool{}
 	return func(r request) fault {
@@ -58,8 +58,8 @@ func TestRule03Lifetimes(t *testing.T) {
 	}
 }
 
-// lifetime is what happens to one key, and what then stands.
-type attemptContext struct {
+// keyHistory is what happens to one key, and its record afterwards.
+type keyHistory struct {
 	name  string
 	o     semel.OperationOptions[string]
 	leave stand
@@ -67,7 +67,7 @@ type attemptContext struct {
 	want  store.Token // without owner
 }
 
-func testLifetime(t *testing.T, plan func(request) fault, l attemptContext) {
+func testLifetime(t *testing.T, plan func(request) fault, l keyHistory) {
 	t.Helper()
 	mem := memory.New(memory.Options{})
 	op := plain("op", l.o)
@@ -83,10 +83,10 @@ func testLifetime(t *testing.T, plan func(request) fault, l attemptContext) {
 	p.seen.wantNone(t, semel.EventLate, semel.EventFenced, semel.EventConflict)
 }
 
-func lifetimes() []attemptContext {
+func lifetimes() []keyHistory {
 	atomic := semel.OperationOptions[string]{Policy: semel.Atomic(), Lease: time.Minute}
 	keep := semel.OperationOptions[string]{OnError: semel.Keep}
-	return []attemptContext{
+	return []keyHistory{
 		{name: "run", leave: nothing, live: runOnce, want: tokenOf(store.Succeeded, 1)},
 		{name: "fail", leave: nothing, live: failOnce, want: tokenOf(store.Failed, 1)},
 		{name: "release and run", leave: pending, live: runOnce, want: tokenOf(store.Succeeded, 2)},

@@ -173,8 +173,8 @@ func TestRule04HeartbeatsKeepTheLease(t *testing.T) {
 	})
 }
 
-// TestRule04OutcomeAfterTheLeaseWasOver: expiry is a permission for others. If
-// nobody used it, the leader's end is as good as ever.
+// TestRule04OutcomeAfterTheLeaseWasOver: expiry only permits a takeover. Without
+// one, the leader's end is valid.
 func TestRule04OutcomeAfterTheLeaseWasOver(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		p, mem := solo(t, semel.Options{})
@@ -191,8 +191,8 @@ func TestRule04OutcomeAfterTheLeaseWasOver(t *testing.T) {
 	})
 }
 
-// TestRule04NoAbsoluteTimeLeavesTheEngine: a store whose clock is far off
-// behaves as one whose clock is right, and what is asked of it are the settings.
+// TestRule04NoAbsoluteTimeLeavesTheEngine: a store with a wrong clock behaves like
+// one with a right clock, and receives the durations of the settings.
 func TestRule04NoAbsoluteTimeLeavesTheEngine(t *testing.T) {
 	t.Parallel()
 	for name, off := range map[string]time.Duration{"right": 0, "an hour ahead": time.Hour, "an hour behind": -time.Hour, "years off": -100_000 * time.Hour} {

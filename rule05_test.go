@@ -106,7 +106,7 @@ func TestRule05RetentionCountsFromTheOutcome(t *testing.T) {
 }
 
 // TestRule05MaxRunRefusesTheHeartbeat: the lease ends with max run, the context
-// says so, and somebody else may then take over.
+// says so, and another caller may then take over.
 func TestRule05MaxRunRefusesTheHeartbeat(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		const most = 100 * time.Second

@@ -12,8 +12,8 @@ import (
 	"github.com/semelgo/semel/store/memory"
 )
 
-// Rule 6: outcomes are recorded whatever became of the caller's context, with a
-// bound of their own. A caller that hangs up changes nothing.
+// Rule 6: outcomes are recorded independently of the caller's context, with a time
+// limit of their own. A caller that hangs up changes nothing.
 
 // door is a way in, as callers of functions see it.
 type door struct {
@@ -92,8 +92,8 @@ func TestRule06CancelWhileTheOutcomeIsRecorded(t *testing.T) {
 	})
 }
 
-// TestRule06CancelWhileTheCommitIsAmbiguous: the certificate is asked for all
-// the same.
+// TestRule06CancelWhileTheCommitIsAmbiguous: the certificate is written all the
+// same.
 func TestRule06CancelWhileTheCommitIsAmbiguous(t *testing.T) {
 	eachShape(t, func(t *testing.T, s shape) {
 		p, _ := solo(t, semel.Options{})
@@ -151,7 +151,7 @@ func TestRule06CancelDuringTheClaim(t *testing.T) {
 				if r := wantState(t, mem, call, store.Pending); r.Expire != time.Hour {
 					t.Errorf("what is given back expires in %v, want the operation's retention", r.Expire)
 				}
-				p.seen.wantNone(t, semel.EventLate, semel.EventLateRecorded) // nobody needs to know
+				p.seen.wantNone(t, semel.EventLate, semel.EventLateRecorded) // no event is emitted
 				do(t.Context(), p, call, says("v")).want(t, "v", false)
 			})
 		})
@@ -180,8 +180,8 @@ func TestRule06CancelOfAFollower(t *testing.T) {
 	})
 }
 
-// TestRule06CancelOfTheCallerThatSendsTheClaim: callers that came while the first one
-// of their key was asking the store do not share its hanging up.
+// TestRule06CancelOfTheCallerThatSendsTheClaim: followers that arrived meanwhile do
+// not share the cancellation of the first caller.
 func TestRule06CancelOfTheCallerThatSendsTheClaim(t *testing.T) {
 	eachDoor(t, func(t *testing.T, d door) {
 		p, _ := solo(t, semel.Options{})
@@ -202,8 +202,8 @@ func TestRule06CancelOfTheCallerThatSendsTheClaim(t *testing.T) {
 	})
 }
 
-// TestRule06StoreOutageIsReportedToAllFollowers: what the one who asked found out
-// about the store, the others need not find out again.
+// TestRule06StoreOutageIsReportedToAllFollowers: the followers of a caller that
+// found the store unavailable get the same error.
 func TestRule06StoreOutageIsReportedToAllFollowers(t *testing.T) {
 	eachDoor(t, func(t *testing.T, d door) {
 		p, _ := solo(t, semel.Options{})

@@ -85,7 +85,7 @@ func TestRule07InDo(t *testing.T) {
 			eachAbrupt(t, func(t *testing.T, ab abrupt) {
 				o := keep
 				o.Policy = pc.p
-				o.Classify = func(error) store.Verdict { return store.NotCommitted } // it is not asked
+				o.Classify = func(error) store.Verdict { return store.NotCommitted } // it is not called
 				p, mem := solo(t, semel.Options{})
 				call := plain("op", o).Call(me, "k", "in")
 				ab.wantAbrupt(t, func() answer {
@@ -97,8 +97,8 @@ func TestRule07InDo(t *testing.T) {
 	}
 }
 
-// wantAfterAbrupt checks the state that is true after an attempt whose effect
-// nobody knows, and what the next call makes of it, at once.
+// wantAfterAbrupt checks the record after an attempt with an unknown effect, and
+// the result of the next call.
 func wantAfterAbrupt(t *testing.T, p *process, mem *memory.Store, call semel.Call, pc policyCase) {
 	t.Helper()
 	switch {
@@ -152,8 +152,8 @@ func TestRule07InATransaction(t *testing.T) {
 	}
 }
 
-// TestRule07AfterTheOutcome: once the transaction has committed, the operation
-// has succeeded, whatever its function does afterwards.
+// TestRule07AfterTheOutcome: after the transaction has committed, the operation has
+// succeeded, whatever else its function does.
 func TestRule07AfterTheOutcome(t *testing.T) {
 	eachAbrupt(t, func(t *testing.T, ab abrupt) {
 		p, mem := solo(t, semel.Options{})
@@ -298,8 +298,8 @@ func TestRule07FollowersOfAnAttemptThatPanicked(t *testing.T) {
 	}
 }
 
-// TestRule07SwallowedErrorOfATransaction: a function that goes on after its
-// transaction was lost to somebody else has not succeeded.
+// TestRule07SwallowedErrorOfATransaction: a function that continues after its
+// transaction was superseded has not succeeded.
 func TestRule07SwallowedErrorOfATransaction(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		mem := memory.New(memory.Options{})

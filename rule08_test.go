@@ -111,7 +111,8 @@ func TestRule08ErrorsOfDo(t *testing.T) {
 	}
 }
 
-// wantLedTo checks what a caller is told of an error that led to want.
+// wantLedTo checks the caller's error and the record after an error that led to
+// want.
 func wantLedTo(t *testing.T, a answer, fnErr error, r store.Record, want led) {
 	t.Helper()
 	if got := semel.VerdictOf(a.err); got != want.verdict {
@@ -258,8 +259,8 @@ func TestRule08InlineOverATaintedRecordKeepsNoFailure(t *testing.T) {
 	})
 }
 
-// TestRule08TransactionErrorsAreNeverKept: that the database refused to begin
-// is nobody's answer.
+// TestRule08TransactionErrorsAreNeverKept: an error of the begin is not the
+// operation's answer.
 func TestRule08TransactionErrorsAreNeverKept(t *testing.T) {
 	eachShape(t, func(t *testing.T, s shape) {
 		p, mem := solo(t, semel.Options{})

@@ -121,8 +121,8 @@ func TestRule09JournalHasDroppedOutcomes(t *testing.T) {
 	})
 }
 
-// TestRule09NothingRunIsNotJournaled: a claim without an answer is given back,
-// and nobody needs to know of it.
+// TestRule09NothingRunIsNotJournaled: a claim without a reply is given back without
+// an event.
 func TestRule09NothingRunIsNotJournaled(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "journal")

@@ -14,9 +14,10 @@ import (
 	"github.com/semelgo/semel/store/memory"
 )
 
-// Rule 9: a finished effect whose outcome cannot be recorded is told as success,
-// alarmed, and tried again with the same token; a result that cannot be stored
-// becomes a tombstone. It is run again only if the policy says so.
+// Rule 9: after a finished effect whose outcome cannot be recorded, the caller
+// receives success, an alarm is raised, and recording is retried with the same
+// token. A result that cannot be stored becomes a tombstone. The operation runs
+// again only if the policy says so.
 
 // goneAfter returns v once the store has gone, as f says, after the effect.
 func goneAfter(p *process, v string, f fault) handler {
@@ -56,8 +57,8 @@ func TestRule09StoreOutageAfterTheEffect(t *testing.T) {
 	}
 }
 
-// TestRule09HeartbeatsGoOn while the outcome is still to be recorded, so that
-// nobody takes over: here only ends of attempts do not get through.
+// TestRule09HeartbeatsGoOn while the outcome is not recorded, so that no takeover
+// happens: here only ends of attempts fail.
 func TestRule09HeartbeatsGoOn(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		mem := memory.New(memory.Options{})
@@ -125,8 +126,8 @@ func TestRule09LeaseIsOverBeforeTheStoreIsBack(t *testing.T) {
 	})
 }
 
-// TestRule09OtherEndsAreRetriedToo: what is not success is told as unknown, and
-// recorded late all the same.
+// TestRule09OtherEndsAreRetriedToo: after an end without success the outcome is
+// unknown, and is recorded late all the same.
 func TestRule09OtherEndsAreRetriedToo(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
@@ -205,7 +206,7 @@ func TestRule09OneOutcomeDoesNotDelayOthers(t *testing.T) {
 			p.wire.on(func(r request) fault {
 				switch {
 				case locked(r):
-					answers.Store(late.Load()) // about the others, while it is asked about this one
+					answers.Store(late.Load()) // about the others, during the call about this one
 					return fault{hang: true}
 				case !answers.Load():
 					return fault{before: errCut}
@@ -280,8 +281,9 @@ func TestRule09CloseGivesUp(t *testing.T) {
 	}
 }
 
-// TestRule09Tombstones: a result that cannot be stored is given to the one who
-// ran it; everybody else learns that it succeeded, and it is not run again.
+// TestRule09Tombstones: only the caller that ran the operation receives a result
+// that cannot be stored; the others learn that it succeeded, and it does not run
+// again.
 func TestRule09Tombstones(t *testing.T) {
 	t.Parallel()
 	large := strings.Repeat("x", 100)

@@ -109,8 +109,8 @@ func TestRule10NilRawIsEmptyRaw(t *testing.T) {
 	})
 }
 
-// TestRule10ResultOfAnotherType: what is stored and cannot be read as what is
-// asked for is unavailable; it is not run again.
+// TestRule10ResultOfAnotherType: a stored result that cannot be decoded into the
+// requested type is unavailable; the operation does not run again.
 func TestRule10ResultOfAnotherType(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		p, mem := solo(t, semel.Options{})

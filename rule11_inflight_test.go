@@ -9,10 +9,10 @@ import (
 	"github.com/semelgo/semel/store/memory"
 )
 
-// TestRule11InFlightRequestsRejectNoOther: a request that runs without a record, a claim or
-// a held lock does not speak for its key. While another request runs so in the same
-// process, the request that made the record gets its response, and a request for a key
-// without a record is told to retry. Only the wrong request is a mismatch.
+// TestRule11InFlightRequestsRejectNoOther: a request that runs without a record, a
+// claim or a held lock does not own its key. While it runs in the same process, the
+// request that made the record gets its response, and a request for a key without a
+// record is told to retry. Only the wrong request is a mismatch.
 func TestRule11InFlightRequestsRejectNoOther(t *testing.T) {
 	t.Parallel()
 	for name, row := range map[string]struct {
@@ -56,8 +56,8 @@ func TestRule11InFlightRequestsRejectNoOther(t *testing.T) {
 	}
 }
 
-// TestRule11LeadersSpeakForTheirKey: a claim and a held lock refuse another request at
-// once, without asking the store.
+// TestRule11LeadersSpeakForTheirKey: a claim and a held lock reject another request
+// at once, without the store.
 func TestRule11LeadersSpeakForTheirKey(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		p, _ := solo(t, semel.Options{})

@@ -45,8 +45,7 @@ func TestRule11InEveryState(t *testing.T) {
 	}
 }
 
-// TestRule11MismatchBeforeTheProbe: who asks with another request learns nothing
-// from the probe.
+// TestRule11MismatchBeforeTheProbe: another request learns nothing from the probe.
 func TestRule11MismatchBeforeTheProbe(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		mem := memory.New(memory.Options{})
@@ -65,8 +64,8 @@ func TestRule11MismatchBeforeTheProbe(t *testing.T) {
 	})
 }
 
-// TestRule11WhileItRunsInThisProcess: a follower of another request is told at
-// once, also when it would wait.
+// TestRule11WhileItRunsInThisProcess: a follower with another request gets the
+// mismatch at once, also if it would wait.
 func TestRule11WhileItRunsInThisProcess(t *testing.T) {
 	t.Parallel()
 	for name, wait := range map[string]time.Duration{"without waiting": 0, "waiting": time.Hour} {
@@ -130,7 +129,7 @@ func TestRule11InlineOfAnotherProcess(t *testing.T) {
 	})
 }
 
-// TestRule11ScopesAndOperationsAreApart: the same key of somebody else, or of
+// TestRule11ScopesAndOperationsAreApart: the same key of another scope, or of
 // another operation, is another record.
 func TestRule11ScopesAndOperationsAreApart(t *testing.T) {
 	bubble(t, func(t *testing.T) {
@@ -166,9 +165,10 @@ func itemAndCountOf(o order) any {
 	}{o.Item, o.Count}
 }
 
-// TestRule11FingerprintsOfOtherVersions: each program knows its own choice of fields and
-// those before it. A fingerprint of a newer one cannot be compared, so the caller is told
-// to retry later, which a process of the newer program answers (rule 16).
+// TestRule11FingerprintsOfOtherVersions: each program version knows its own choice
+// of fields and earlier ones. A fingerprint of a newer version cannot be compared,
+// so the call returns a retryable error; a process of the newer version answers it
+// (rule 16).
 func TestRule11FingerprintsOfOtherVersions(t *testing.T) {
 	t.Parallel()
 	version := func(n int) *semel.Operation[order] {
@@ -212,8 +212,8 @@ func TestRule11FingerprintsOfOtherVersions(t *testing.T) {
 	}
 }
 
-// TestRule11AlgorithmOfANewerProgram: a fingerprint made in a way that this program does not
-// know cannot be compared, so the caller is told to retry later.
+// TestRule11AlgorithmOfANewerProgram: a fingerprint of an unknown algorithm cannot
+// be compared, so the call returns a retryable error.
 func TestRule11AlgorithmOfANewerProgram(t *testing.T) {
 	t.Parallel()
 	for name, stored := range map[string][]byte{"newer": {2, 0}, "empty": {}, "short": {1}, "long": make([]byte, 99)} {

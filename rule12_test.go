@@ -11,8 +11,8 @@ import (
 	"github.com/semelgo/semel/store/memory"
 )
 
-// Rule 12: a key with a time in it can be refused when it is older than the
-// retention, or from the future, and only when no record stands.
+// Rule 12: a key with a time can be rejected if it is older than the retention, or
+// from the future, and only if there is no record.
 
 func uuidv7(at time.Time) string {
 	ms := at.UnixMilli()
@@ -119,7 +119,8 @@ func TestRule12UnfinishedRecordsAreContinued(t *testing.T) {
 	})
 }
 
-// TestRule12WithoutAnAnswerTheStoreIsUnavailable: that no record stands must be known.
+// TestRule12WithoutAnAnswerTheStoreIsUnavailable: it must be known that there is no
+// record.
 func TestRule12WithoutAnAnswerTheStoreIsUnavailable(t *testing.T) {
 	eachDoor(t, func(t *testing.T, d door) {
 		p, _ := solo(t, semel.Options{})

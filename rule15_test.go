@@ -41,8 +41,8 @@ func (oneWay) MarshalJSON() ([]byte, error) { return []byte(`"one way"`), nil }
 
 const bigNumber int64 = 1<<53 + 1
 
-// equalAnswers runs an operation that returns v three times, in each way, and requires
-// that the first caller and the two that repeat it are told the same.
+// equalAnswers calls an operation that returns v three times, in each way, and
+// checks that all three answers are equal.
 func equalAnswers[T any](t *testing.T, v T, altered bool) {
 	t.Helper()
 	ways := map[string]func(context.Context, *process, semel.Call) (T, bool, error){

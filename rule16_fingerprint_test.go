@@ -52,7 +52,7 @@ func TestRule16ANewFieldDoesNotChangeFingerprints(t *testing.T) {
 	}
 }
 
-// Whatever is set makes it another request, and so does each of the ways to say zero.
+// A set field makes another request, and so does a pointer to zero.
 func TestRule16SetFieldsCount(t *testing.T) {
 	t.Parallel()
 	base := inputV2{Account: "a", Amount: 7}

@@ -79,8 +79,8 @@ func wantLossAlarms(t *testing.T, s *seen, n int, because string) {
 	}
 }
 
-// TestRule17StoreWithoutADurabilityReport: a store that does not say what it survives is rejected
-// whatever the options accept, and so is an option that is no Failure.
+// TestRule17StoreWithoutADurabilityReport: a store that does not report what it
+// survives is rejected with any options, and so is an option that is no Failure.
 func TestRule17StoreWithoutADurabilityReport(t *testing.T) {
 	t.Parallel()
 	for _, unknown := range []store.Failure{0, store.PowerLoss + 1} {

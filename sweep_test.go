@@ -112,7 +112,7 @@ func only(r request, kind string, f fault) fault {
 	return fault{}
 }
 
-// TestSweepLosesToARetry: what somebody else has freed is not counted.
+// TestSweepLosesToARetry: a record that another caller has settled is not counted.
 func TestSweepLosesToARetry(t *testing.T) {
 	t.Parallel()
 	for _, pc := range policies() {

@@ -56,7 +56,8 @@ func TestSweepPassesRecordsItCannotFree(t *testing.T) {
 	})
 }
 
-// TestSweepOfMoreThanAPage of the store, and of no more than it was asked for.
+// TestSweepOfMoreThanAPage: a sweep reads several pages of the store, and settles
+// no more records than its limit.
 func TestSweepOfMoreThanAPage(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		op := plain("op", retried(semel.AtLeastOnce()))
@@ -105,7 +106,7 @@ func TestSweepKeepsTheHistory(t *testing.T) {
 	})
 }
 
-// TestSweeper frees and purges until its context ends, whatever goes wrong.
+// TestSweeper settles and purges until its context ends, also after errors.
 func TestSweeper(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		o := retried(semel.AtLeastOnce())

@@ -11,8 +11,8 @@ import (
 	"github.com/semelgo/semel/store/memory"
 )
 
-// TestTransactionCannotBegin: a caller without a deadline waits for the beginning of
-// its transaction for RecordTimeout, and is told so.
+// TestTransactionCannotBegin: a caller without a deadline waits for the begin of
+// its transaction for RecordTimeout, and gets an error that says so.
 func TestTransactionCannotBegin(t *testing.T) {
 	eachShape(t, func(t *testing.T, s shape) {
 		p, mem := solo(t, semel.Options{RecordTimeout: 3 * time.Second})

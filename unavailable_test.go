@@ -34,8 +34,8 @@ func (s stubborn) Atomic(ctx context.Context, id store.ID, hold bool,
 	return verdict, err
 }
 
-// TestTransactionThatCannotBeginIsUnavailable: nobody's operation has failed, the
-// store has. Nothing was done, and the same key may try again.
+// TestTransactionThatCannotBeginIsUnavailable: the store has failed, and not the
+// operation. Nothing was done, and the same key may be tried again.
 func TestTransactionThatCannotBeginIsUnavailable(t *testing.T) {
 	t.Parallel()
 	for shape, options := range map[string]semel.OperationOptions[int]{

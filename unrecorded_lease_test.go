@@ -9,8 +9,8 @@ import (
 	"github.com/semelgo/semel/store/memory"
 )
 
-// TestUnrecordedOutcomeKeepsTheLease: nobody beats for it any more but itself, so
-// that nobody runs again what has been done.
+// TestUnrecordedOutcomeKeepsTheLease: the item renews its lease itself, so that a
+// finished effect does not run again.
 func TestUnrecordedOutcomeKeepsTheLease(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		mem := memory.New(memory.Options{})

@@ -85,8 +85,8 @@ func TestWaitContextOfAFollower(t *testing.T) {
 	}
 }
 
-// TestWaitContextOfTheLeader: whoever runs is not disturbed, and neither is what
-// it asks for itself.
+// TestWaitContextOfTheLeader: the end of a caller's wait disturbs neither the
+// leader nor its inner calls.
 func TestWaitContextOfTheLeader(t *testing.T) {
 	eachDoor(t, func(t *testing.T, d door) {
 		p, mem := solo(t, semel.Options{Wait: time.Hour})
