@@ -126,8 +126,8 @@ func purgesFirst(t *testing.T, s *memory.Store, left map[string]time.Duration, n
 	return want == 1
 }
 
-// TestWhatIsPutOffForEverTakesNoMoreRoom, whether it is put off in order or not, and
-// although nobody purges.
+// TestWhatIsPutOffForEverTakesNoMoreRoom: a row whose expiry is extended again and
+// again takes no more memory, in any order, and without Purge.
 func TestWhatIsPutOffForEverTakesNoMoreRoom(t *testing.T) {
 	t.Parallel()
 	clock := newClock()

@@ -52,7 +52,7 @@ func TestContractOneByOne(t *testing.T) {
 	})
 }
 
-// One who has gone gets nothing, and nothing of theirs is written.
+// A caller whose context has ended gets no answer, and nothing is written.
 func TestOneOfACallerWhoHasGone(t *testing.T) {
 	t.Parallel()
 	s := memory.New(memory.Options{})

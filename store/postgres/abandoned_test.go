@@ -71,9 +71,9 @@ func everything() map[string]func(ctx context.Context, tx pgx.Tx) error {
 	}
 }
 
-// A goroutine that the handler leaves behind, as http.TimeoutHandler does, uses
-// the transaction until it is told that it is over. Nothing of it comes into
-// somebody else's transaction, and the connections can be used again.
+// A goroutine that the handler leaves behind, as http.TimeoutHandler does, uses the
+// transaction until it is refused. None of its statements gets into another
+// transaction, and the connections can be used again.
 func TestAbandonedGoroutine(t *testing.T) {
 	t.Parallel()
 	pool := connect(t, database(t), func(c *pgxpool.Config) { c.MaxConns = 2 })
@@ -117,8 +117,8 @@ func TestAbandonedGoroutine(t *testing.T) {
 	}
 }
 
-// A call that is under way when the handler has returned is broken off, and
-// nobody waits for it.
+// A call that is running when the handler has returned is interrupted, and no
+// caller waits for it.
 func TestAbandonedCall(t *testing.T) {
 	t.Parallel()
 	pool := connect(t, database(t), func(c *pgxpool.Config) { c.MaxConns = 2 })

@@ -62,8 +62,8 @@ func TestAlikeAreAnsweredEachOnSessions(t *testing.T) {
 	}
 }
 
-// A record reads the same on a session and over the pool, whatever is in it; and so
-// do those of a batch in which there is everything.
+// A record reads the same on a session and over the pool, for every content; and so
+// do the records of a mixed batch.
 func TestReadsTheSameOnSessions(t *testing.T) {
 	t.Parallel()
 	url := database(t)

@@ -11,28 +11,27 @@ import (
 	"github.com/semelgo/semel/store"
 )
 
-// Atomic begins, takes the right and looks for what stands in one round trip, with
-// another one for the record if there is one; it makes the last change and commits
-// in one, which is given ten seconds. The right
-// is an advisory lock on the last eight bytes of the ID, for the transaction.
-// If somebody else has it, run is told Busy, with a nil transaction. At most all
-// but one of the pool's connections are in transactions of Atomic; who comes
-// later waits as long as ctx lasts. Where somebody waits so, the trip that commits one
-// transaction begins that one's, for a quarter of a second before the connection goes
-// back to the pool; not where that is told of connections that are handed out, or
-// LockTimeout is the server's.
+// Atomic begins, takes the exclusive right and checks for the record in one round
+// trip, and reads an existing record in another. It makes the last change and commits
+// in one, with a limit of ten seconds. The right is an advisory lock on the last
+// eight bytes of the ID, for the transaction. If another transaction has it, run
+// receives Busy and a nil transaction. Transactions of Atomic use at most all but one
+// of the pool's connections; further callers wait until ctx ends. If a caller waits,
+// the round trip that commits one transaction begins the next one, for a quarter of a
+// second before the connection goes back to the pool. That is off if the pool has
+// hooks for acquired connections, or if LockTimeout is the server's own.
 //
-// The transaction that run is given is not to be committed or rolled back, which
-// is refused with [ErrEnded]; its Begin gives savepoints. When run has ended it
-// all the same, as SQL, the error is ErrEnded and store.ErrTxEndedByHandler, and the verdict
-// says what was found out, for which the server is given ten seconds; the change is
-// not made. When run passes over an error that aborted the transaction, nothing is
-// committed, and that error is told. A transaction in which PostgreSQL gave up a
-// statement in favour of others fails with store.ErrConflict, whatever run made of
-// that. One whose connection was lost, or in which a statement was broken off, by a
-// timeout for a lock or of a statement, a cancellation, or because the server shut
-// down or ran out of something, fails with store.ErrInterrupted; only a run that went back
-// to a savepoint before that statement, and had success, has its success.
+// The handler's transaction cannot be committed or rolled back, which returns
+// [ErrEnded]; its Begin makes savepoints. If the handler has ended it all the same, by
+// SQL, the error is ErrEnded and store.ErrTxEndedByHandler, and the verdict says what
+// is known, for which the server has ten seconds; the change is not made. If run
+// ignores an error that aborted the transaction, nothing is committed, and Atomic
+// returns that error. A transaction in which PostgreSQL aborted a statement because of
+// a conflict fails with store.ErrConflict, whatever run returned. A transaction whose
+// connection was lost, or in which a statement was interrupted (by a timeout for a
+// lock or of a statement, a cancellation, or because the server shut down or ran out
+// of a resource), fails with store.ErrInterrupted; only if run rolled back to a
+// savepoint before that statement, and succeeded, it succeeds.
 func (s *Store) Atomic(ctx context.Context, id store.ID, hold bool,
 	run func(ctx context.Context, tx pgx.Tx, stands store.SwapResult) (*store.Change, error),
 ) (store.Verdict, error) {

@@ -14,17 +14,17 @@ import (
 )
 
 // AtomicBatch makes the change, runs the statements of the batch and commits, in one
-// round trip, for which the server is given the bound of a statement and ten seconds.
-// When something else stands, or the right is somebody else's, that takes a second
-// trip, and nothing of the statements was run.
+// round trip, for which the server has the limit of a statement and ten seconds. If the
+// change is not applied, or another transaction has the right, a second round trip reads
+// the record, and none of the statements was executed.
 //
-// A batch whose queries have callbacks takes a second trip for its COMMIT, so that an
-// error of a callback, or a result that is not as it should be, rolls everything
-// back. The batch of a driver's own transaction, and statements that might end the
-// transaction or that are sent by a prepared name, are refused with [ErrEnded].
-// Of Options, a batch without callbacks has no use for IdleInTransaction, and its
-// waiting for a lock is bounded by StatementTimeout, unless LockTimeout is not the
-// default. Errors of statements are PostgreSQL's, with the number of the statement, from 1.
+// A batch whose queries have callbacks uses a second round trip for its COMMIT, so that
+// an error of a callback, or a wrong result, rolls everything back. A batch of a driver's
+// own transaction, statements that might end the transaction, and statements that are
+// sent by a prepared name are refused with [ErrEnded]. A batch without callbacks does not
+// use Options.IdleInTransaction, and StatementTimeout limits its wait for a lock, unless
+// LockTimeout is not the default. Errors of statements are PostgreSQL's, with the number
+// of the statement, from 1.
 func (s *Store) AtomicBatch(ctx context.Context, change store.Change, hold bool, batch *pgx.Batch) (store.SwapResult, store.Verdict, error) {
 	if err := check(&change); err != nil {
 		return store.SwapResult{Err: err}, store.NotCommitted, nil

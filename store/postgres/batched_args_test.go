@@ -64,8 +64,7 @@ func TestBatchThatCannotBeSent(t *testing.T) {
 	}
 }
 
-// Batches that wait for somebody's row leave a connection to those who only have
-// records to keep.
+// Batches that wait for a locked row leave a connection for other calls.
 func TestBatchesLeaveAConnection(t *testing.T) {
 	t.Parallel()
 	url := database(t)

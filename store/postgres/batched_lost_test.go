@@ -20,8 +20,8 @@ func calling() *pgx.Batch {
 	return b
 }
 
-// A connection that is lost with the COMMIT leaves nobody knowing; lost before the
-// COMMIT is sent, it takes everything with it.
+// If the connection is lost with the COMMIT, the outcome is unknown; if it is lost
+// before, everything is rolled back.
 func TestBatchThatIsLost(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {
@@ -72,8 +72,8 @@ func TestBatchThatIsLost(t *testing.T) {
 	}
 }
 
-// Whatever is lost, the engine finds out: the caller is told what is true, and asked
-// again there is one effect.
+// The engine finds out the truth after every loss: the caller learns it, and a
+// retry has no second effect.
 func TestEngineWhoseBatchIsLost(t *testing.T) {
 	t.Parallel()
 	op := semel.Define("op", semel.OperationOptions[int]{})

@@ -12,8 +12,9 @@ import (
 	"github.com/semelgo/semel/store/postgres"
 )
 
-// What was prepared for batches may be gone, or be of a table as it was, and there may be
-// too much of it. Nobody hears of the first and the last; the second is told once.
+// Prepared statements of batches may be gone, outdated after a change of the table,
+// or too many. Callers do not notice the first and the last; the second is reported
+// once.
 func TestBatchesPreparedAnew(t *testing.T) {
 	t.Parallel()
 	url := database(t)

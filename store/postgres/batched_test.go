@@ -78,7 +78,8 @@ func same(got, want string) error {
 	return nil
 }
 
-// Who has the right to the record keeps the batches of others out, at once.
+// A transaction with the right to the record excludes batches of other callers at
+// once.
 func TestBatchOfARecordThatIsHeld(t *testing.T) {
 	t.Parallel()
 	pool := connect(t, database(t))

@@ -32,8 +32,9 @@ func (*between) TraceQueryStart(ctx context.Context, _ *pgx.Conn, _ pgx.TraceQue
 	return ctx
 }
 
-// A worker may claim what waits as soon as it is there. Who put it there is told so,
-// also when one of many changes was not made and is looked at in a second trip.
+// A worker may claim a Pending record as soon as it exists. The caller that created
+// it learns that, also if another change of its batch was not made and a second
+// round trip reads the records.
 func TestSwapOfWhatIsClaimedAtOnce(t *testing.T) {
 	t.Parallel()
 	url := database(t)

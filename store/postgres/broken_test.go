@@ -14,8 +14,8 @@ import (
 	"github.com/semelgo/semel/store/postgres"
 )
 
-// A statement that was broken off is nobody's answer, whatever the handler made of
-// that, and nothing is kept of its transaction.
+// An interrupted statement is not the handler's answer, whatever the handler
+// returned, and nothing of its transaction is stored.
 func TestStatementBrokenOff(t *testing.T) {
 	t.Parallel()
 	pool := connect(t, database(t))

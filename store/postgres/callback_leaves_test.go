@@ -23,8 +23,8 @@ func refusing(armed *atomic.Bool) func(c *pgxpool.Config) {
 	}
 }
 
-// A statement that cannot be prepared leaves the rest of the server's answer unread, too,
-// if a callback panics. Who came next took it for the answer to its own.
+// A statement that cannot be prepared, and a callback that panics, leave a part of
+// the server's reply unread. The next caller took it for its own reply.
 func TestCallbackThatPanicsAtAPrepare(t *testing.T) {
 	t.Parallel()
 	var armed atomic.Bool
@@ -117,8 +117,8 @@ func TestCallbackThatPanicsAtAGet(t *testing.T) {
 	}
 }
 
-// What a callback makes of the rest of an answer, of which the first panic has left some
-// unread, gives the connection back to nobody.
+// If a callback panics again while the rest of a reply is read, the connection is
+// not used again.
 func TestCallbackThatPanicsAgain(t *testing.T) {
 	t.Parallel()
 	var armed atomic.Bool

@@ -12,9 +12,9 @@ import (
 	"github.com/semelgo/semel/store/postgres"
 )
 
-// A callback of the pool's configuration that panics leaves the rest of the server's
-// answer unread. Nobody is given that connection after it: it would read what another
-// has asked for.
+// A panicking callback of the pool's configuration leaves the rest of the server's
+// reply unread. The connection must not be used again, because the next caller
+// would read another's reply.
 func TestCallbacksThatPanic(t *testing.T) {
 	t.Parallel()
 	const refusing = `CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN

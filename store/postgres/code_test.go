@@ -27,7 +27,7 @@ func TestRollsBack(t *testing.T) {
 		{said("ERROR", "23505"), true},
 		{said("ERROR", "22012"), true},
 		{said("ERROR", "25P02"), true},
-		{said("ERROR", "26000"), true}, // somebody has dropped what is prepared
+		{said("ERROR", "26000"), true}, // the prepared statement was dropped
 		{said("ERROR", "40001"), true},
 		{said("ERROR", "40P01"), true},
 		{said("ERROR", "40002"), false}, // not known to be sent

@@ -13,9 +13,9 @@ import (
 	"github.com/semelgo/semel/store/postgres"
 )
 
-// What is alike goes by one statement, so the batches of two processes can lock their
-// records in orders that cross. That costs them a moment: nobody fails, and of each
-// record one of the two changes is in force.
+// Bulk statements of two processes can lock their records in crossing orders. That
+// costs them a moment: no caller fails, and of each record one of the two changes
+// is applied.
 func TestBatchesThatCrossAreAnswered(t *testing.T) {
 	t.Parallel()
 	url := database(t)
@@ -44,8 +44,9 @@ func TestBatchesThatCrossAreAnswered(t *testing.T) {
 	}
 }
 
-// cross has one store claim keys of one operation first, and the other those of
-// another, while somebody holds one, and lets both go on when they have some.
+// cross lets two stores claim keys of two operations in opposite orders while
+// another transaction holds one of them, and lets both continue when they hold
+// some.
 func cross(t *testing.T, direct *pgxpool.Pool, stores [2]*postgres.Store, round int) {
 	t.Helper()
 	holder, err := direct.Begin(t.Context())
@@ -101,7 +102,7 @@ func dequeueIn(t *testing.T, direct *pgxpool.Pool, most int) {
 	}
 }
 
-// mustStandOne asks again, as callers do who are told Busy.
+// mustStandOne retries Busy changes, as callers do.
 func mustStandOne(t *testing.T, s *postgres.Store, first, second store.Change) {
 	t.Helper()
 	answers, err := s.Swap(t.Context(), []store.Change{first})

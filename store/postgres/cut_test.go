@@ -142,7 +142,8 @@ INSERT INTO effects VALUES ('commit')`: store.NotCommitted,
 	}
 }
 
-// What was prepared for a two-phase commit is nobody's to tell of, nor waited for.
+// A transaction that was prepared for a two-phase commit has an unknown outcome,
+// and the store does not wait for it.
 func TestHandlerPreparesTheTransaction(t *testing.T) {
 	t.Parallel()
 	pool := connect(t, migrated(t, realtest.OwnPostgres(t, "max_prepared_transactions=1")))
@@ -172,7 +173,7 @@ func (r rows) Next() bool {
 func (rows) Values() ([]any, error) { return nil, nil }
 func (rows) Err() error             { return nil }
 
-// A call that was left behind and never ends keeps nobody else waiting.
+// An abandoned call that never ends does not block other callers.
 func TestAbandonedCallThatNeverEnds(t *testing.T) {
 	t.Parallel()
 	pool := connect(t, database(t), func(c *pgxpool.Config) { c.MaxConns = 2 })

@@ -16,8 +16,8 @@ import (
 	"github.com/semelgo/semel/store/postgres"
 )
 
-// Workers do not fail each other, and share nothing, whatever level the sessions'
-// transactions have by default.
+// Workers do not make each other fail, and never share a record, at every default
+// isolation level.
 func TestDequeueAtEveryDefaultLevel(t *testing.T) {
 	t.Parallel()
 	url := database(t)
@@ -60,9 +60,9 @@ func TestDequeueAtEveryDefaultLevel(t *testing.T) {
 	}
 }
 
-// However much waits, a worker's asking reads what it takes and no more: not what
-// waits for later, not what another operation has, whether little or much is due,
-// and whatever the statistics say.
+// Dequeue reads the records that it claims and no others: no record that is due
+// later, none of another operation, for few and many due records, and for any
+// statistics.
 func TestDequeueReadsWhatItTakes(t *testing.T) {
 	t.Parallel()
 	pool := connect(t, database(t), mode(pgx.QueryExecModeExec))

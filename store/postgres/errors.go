@@ -8,7 +8,7 @@ var (
 
 	// ErrBusy means that another transaction has the right to the record, and run
 	// returned success although it was told so. Nothing was begun.
-	ErrBusy = errors.New("semel/postgres: somebody else holds the record")
+	ErrBusy = errors.New("semel/postgres: another transaction holds the record")
 
 	// ErrEnded means that the transaction of Atomic ended before its last change,
 	// because the handler has ended it. Commit and Rollback of the handler's

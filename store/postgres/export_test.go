@@ -98,7 +98,7 @@ func Queries(s *Store) []Query {
 	return all
 }
 
-// CodeOf returns the SQLSTATE of an error, whatever its severity.
+// CodeOf returns the SQLSTATE of an error of any severity.
 func CodeOf(err error) string {
 	if e, ok := errors.AsType[*pgconn.PgError](err); ok {
 		return e.Code
@@ -153,7 +153,7 @@ func (p *Partitions) ListIn(ctx context.Context, tx pgx.Tx) ([]Partition, error)
 // SetTurn changes how long p tries to drop before it makes partitions again.
 func (p *Partitions) SetTurn(d time.Duration) { p.turn = d }
 
-// DropLock is the lock of those who drop partitions.
+// DropLock is the lock for dropping partitions.
 const DropLock = dropLock
 
 // OpenSessions opens as many sessions as s may have.
@@ -171,14 +171,14 @@ func (s *Store) OpenSessions(ctx context.Context) error {
 	return nil
 }
 
-// Sessions tells how many sessions nobody uses now, and how many there are.
+// Sessions returns the numbers of unused and of open sessions.
 func (s *Store) Sessions() (idle, open int) {
 	s.sessions.mu.Lock()
 	defer s.sessions.mu.Unlock()
 	return len(s.sessions.idle), s.sessions.open
 }
 
-// CloseSessions closes those that nobody uses, and lets there be no others.
+// CloseSessions closes the unused sessions, and opens no others.
 func (s *Store) CloseSessions() {
 	s.sessions.mu.Lock()
 	defer s.sessions.mu.Unlock()

@@ -75,8 +75,8 @@ func TestCommitWhoseAnswerIsLost(t *testing.T) {
 	}
 }
 
-// A COMMIT that never came to the server is as unknown as one that did. A change
-// of somebody else that is in force proves which it was.
+// A COMMIT that never reached the server has an unknown outcome, like any other. A
+// later change of another caller proves which it was.
 func TestCommitThatIsNotSent(t *testing.T) {
 	t.Parallel()
 	r := breaking(t)
@@ -94,8 +94,8 @@ func TestCommitThatIsNotSent(t *testing.T) {
 	}
 }
 
-// A connection that breaks while COMMIT is at work: nothing is seen of it, and
-// whoever asks for the record is told Busy until it is done.
+// The connection breaks while COMMIT is running: its effect is not visible, and the
+// record is Busy for other callers until it has ended.
 func TestCommitThatGoesOn(t *testing.T) {
 	t.Parallel()
 	r := breaking(t)
@@ -192,8 +192,7 @@ func TestCommitThatIsRefused(t *testing.T) {
 	}
 }
 
-// An error that comes from a trigger of somebody's on the records is not taken for
-// a change that came too late.
+// An error of a trigger on the records is not taken for a superseded change.
 func TestLastChangeThatATriggerRefuses(t *testing.T) {
 	t.Parallel()
 	pool := connect(t, database(t))

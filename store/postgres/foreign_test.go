@@ -27,8 +27,8 @@ func foreignKeys() map[string][]string {
 	}
 }
 
-// A record that cannot be written because of a unique key that is not its own is refused.
-// Nothing stands in its place, and nobody is told so.
+// A record that cannot be written because of a unique key of the application is
+// refused, and is not reported as existing.
 func TestForeignUniqueKeysAreNoRecords(t *testing.T) {
 	t.Parallel()
 	for name, made := range foreignKeys() {
@@ -80,7 +80,7 @@ func TestForeignUniqueKeysAreNoRecords(t *testing.T) {
 	}
 }
 
-// The engine tells who asks, and does not try again what it meets each time.
+// The engine returns the error to the caller, and does not retry.
 func TestEngineMeetsAForeignUniqueKey(t *testing.T) {
 	t.Parallel()
 	op := semel.Define("op", semel.OperationOptions[int]{})

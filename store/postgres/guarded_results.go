@@ -24,7 +24,7 @@ func (r *guardedRows) enter() bool {
 	return r.late == nil
 }
 
-// exit ends it. Whatever ends the rows has the driver say so.
+// exit ends the use of the rows. If the rows have ended, the driver reports why.
 func (r *guardedRows) exit(end bool) {
 	err := r.Rows.Err()
 	if !r.closed && (end || err != nil) {

@@ -52,7 +52,7 @@ func connect(t testing.TB, url string, change ...func(*pgxpool.Config)) *pgxpool
 	return pool
 }
 
-// newStore returns a store that is used by nobody else.
+// newStore returns a store of its own.
 func newStore(t testing.TB, pool *pgxpool.Pool, o postgres.Options) *postgres.Store {
 	t.Helper()
 	s, err := postgres.New(pool, o)

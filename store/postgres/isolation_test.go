@@ -15,8 +15,8 @@ import (
 // levels are those above read committed.
 func levels() []pgx.TxIsoLevel { return []pgx.TxIsoLevel{pgx.RepeatableRead, pgx.Serializable} }
 
-// Inline transactions run at the level that was asked for, whatever the
-// session's default is; the finish of a leased attempt is refused there.
+// Inline transactions run at the configured level, for every default of the
+// session; the end of a leased attempt is refused there.
 func TestIsolation(t *testing.T) {
 	t.Parallel()
 	pool := connect(t, database(t))
@@ -48,8 +48,8 @@ func TestIsolation(t *testing.T) {
 	}
 }
 
-// A transaction that PostgreSQL gives up in favour of others is in conflict,
-// whatever the handler makes of that, and nothing is kept of it.
+// A transaction that PostgreSQL aborts because of others is a conflict, whatever
+// the handler returned, and nothing of it is stored.
 func TestConflict(t *testing.T) {
 	t.Parallel()
 	pool := connect(t, database(t))
@@ -134,8 +134,9 @@ func TestWriteSkew(t *testing.T) {
 	}
 }
 
-// In a transaction of the caller's above read committed, what somebody else has
-// written since it began is a conflict, and not an answer that would be old.
+// In a caller's transaction above read committed, a later write of another
+// transaction is a conflict, because reading the record would give an outdated
+// answer.
 func TestSwapTxConflict(t *testing.T) {
 	t.Parallel()
 	pool := connect(t, database(t))

@@ -41,7 +41,7 @@ func TestQueryModes(t *testing.T) {
 	}
 }
 
-// Instants are read whatever the session writes them like.
+// Times are read correctly with every DateStyle of the session.
 func TestInstantsInEveryStyle(t *testing.T) {
 	t.Parallel()
 	url := database(t)

@@ -30,7 +30,7 @@ func hang(t *testing.T, others *pgxpool.Pool, key string) (end func()) {
 	}
 }
 
-// waitFor waits until somebody waits for a lock of that type.
+// waitFor waits until a session waits for a lock of that type.
 func waitFor(t *testing.T, others *pgxpool.Pool, of string) {
 	t.Helper()
 	for !one[bool](t, others, `SELECT EXISTS (SELECT FROM pg_locks WHERE locktype = $1 AND NOT granted
@@ -39,8 +39,8 @@ AND database = (SELECT oid FROM pg_database WHERE datname = current_database()))
 	}
 }
 
-// Who gives up while another is about to begin for it has waited long enough, and
-// leaves nothing behind.
+// A caller that gives up while another transaction is about to begin its own
+// returns at once, and leaves nothing behind.
 func TestNextGivesUp(t *testing.T) {
 	t.Parallel()
 	s, others := inTurns(t, postgres.Options{})
@@ -69,8 +69,8 @@ func TestNextGivesUp(t *testing.T) {
 	}
 }
 
-// Who ends and hangs holds up nobody who was promised that connection, once there is
-// room elsewhere.
+// A transaction that hangs at its end does not delay a caller that was promised its
+// connection, if another is free.
 func TestNextDoesNotWaitForOneThatHangs(t *testing.T) {
 	t.Parallel()
 	for name, early := range map[string]bool{"room that comes": false, "room that is there": true} {
@@ -112,8 +112,8 @@ func TestNextDoesNotWaitForOneThatHangs(t *testing.T) {
 	}
 }
 
-// Who ends is told of its COMMIT although the next one cannot look: somebody has locked
-// the table.
+// The reply to COMMIT arrives although the next transaction cannot read: another
+// session has locked the table.
 func TestEndIsToldWhileTheNextCannotLook(t *testing.T) {
 	t.Parallel()
 	s, others := inTurns(t, postgres.Options{})
@@ -147,7 +147,7 @@ func TestEndIsToldWhileTheNextCannotLook(t *testing.T) {
 	mustCommit(t, others, turns...)
 }
 
-// Who was promised a transaction that did not come waits again in the old order.
+// A caller whose promised transaction did not come waits again in the old order.
 func TestNextKeepsTheOrderOfThoseLetDown(t *testing.T) {
 	t.Parallel()
 	if again := postgres.LetDown(4); !slices.IsSorted(again) {

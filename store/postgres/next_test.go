@@ -97,8 +97,8 @@ func mustCommit(t *testing.T, others *pgxpool.Pool, turns ...*turn) {
 	}
 }
 
-// Who waits for a connection has its transaction begun by who ends one there, and finds
-// it as any other.
+// The transaction of a waiting caller begins where another one ends, and is like
+// any other.
 func TestNextBeginsWhereOneEnds(t *testing.T) {
 	t.Parallel()
 	const seen = `SELECT concat_ws(' ', current_setting('transaction_isolation'), current_setting('enable_seqscan'),
@@ -140,7 +140,8 @@ func TestConnectionGoesBack(t *testing.T) {
 	}
 }
 
-// What stands, and who has the right, is told as at any other begin.
+// The current record, and a right that another transaction has, are reported as at
+// any other begin.
 func TestNextIsToldWhatStands(t *testing.T) {
 	t.Parallel()
 	s, others := inTurns(t, postgres.Options{})

@@ -15,10 +15,11 @@ func (t *tables) tableExistsFor(e *pgconn.PgError) bool {
 	return e.SchemaName == t.schema && strings.HasPrefix(e.TableName, "semel_records")
 }
 
-// stoodAlready says that a record stood where the statement was to create one, and not
-// that it met another unique key than that of IDs, which somebody has made on this table
-// or on one that a trigger writes. The key's columns are told, whatever the language;
-// to who may not read them, only the name that the index has from its making.
+// recordExists reports whether a create failed because the record exists, and not
+// because of another unique key, which the application may have added to this table
+// or to a table that a trigger writes. It compares the key's columns, which do not
+// depend on the language of messages. A role that may not read the columns gets
+// only the constraint's name.
 func (t *tables) recordExists(err error) bool {
 	e := errorOf(err)
 	if e == nil || e.Code != codeUnique || !t.tableExistsFor(e) {
@@ -41,9 +42,10 @@ func (t *tables) hasNoPartition(err error) bool {
 	return e.ConstraintName == "" || e.ConstraintName == sealConstraint || e.ConstraintName == firstBound
 }
 
-// withoutPlace is the error of a last change that has no place. A new record has
-// none for good. One that stands is in a partition of which somebody is finding
-// out that it has unfinished records, so it is in conflict with that.
+// noPartitionError returns the error of a last change without a partition. For a
+// new record that is final. An existing record is in a partition that another
+// process is sealing, and will keep because of this record, so the error is a
+// conflict.
 func noPartitionError(last *store.Change, err error) error {
 	if kindOf(last) == create {
 		return fmt.Errorf("record %s: %w: %w", last.To.ID, store.ErrNoPartition, err)

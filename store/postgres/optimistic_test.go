@@ -15,9 +15,8 @@ import (
 	"github.com/semelgo/semel/store/postgres"
 )
 
-// TestOptimisticEngines: nobody takes the right to the record, so that all run at
-// the same time. One commits; the others are rolled back and answer from the
-// record.
+// TestOptimisticEngines: no caller takes the right to the record, so all run at the
+// same time. One commits; the others are rolled back and answer from the record.
 func TestOptimisticEngines(t *testing.T) {
 	t.Parallel()
 	pool := connect(t, database(t))

@@ -126,8 +126,8 @@ const (
 	sqlRenames = `SELECT format('ALTER INDEX %s RENAME TO %I', indexrelid::regclass, left(c.relname, 57) || '_first')
 FROM pg_index JOIN pg_class c ON c.oid = indexrelid WHERE indrelid = $1::text::regclass`
 
-	// A view reads the table that it was made for, whatever that is called later. To
-	// replace the view keeps its owner and its privileges.
+	// A view reads the table that it was created for, even after a rename.
+	// Replacing the view keeps its owner and its privileges.
 	sqlView = `SELECT format('CREATE OR REPLACE VIEW %s AS %s', $1::text, pg_get_viewdef(to_regclass($1::text)))
 WHERE to_regclass($1::text) IS NOT NULL`
 

@@ -107,10 +107,9 @@ func rank(p Partition) int {
 	return 1
 }
 
-// detach waits for the transactions that others have, and is no part of one. To
-// finish one that was broken off waits for all that anybody reads in the database,
-// with a lock on the table that those need who make partitions: only for a moment
-// each time.
+// detach waits for other transactions, and runs outside of one. Finishing an
+// interrupted detach waits for all snapshots of the database, and holds a lock that
+// the making of partitions needs: so each try is short.
 func (k *partitionLock) detach(ctx context.Context, p Partition, table string) error {
 	text := fmt.Sprintf(`ALTER TABLE %s DETACH PARTITION %s `, k.on.in("semel_records"), table)
 	if !p.pending {
@@ -123,12 +122,12 @@ func (k *partitionLock) detach(ctx context.Context, p Partition, table string) e
 	})
 }
 
-// finalWait is how long one try to finish a DETACH waits for somebody.
+// finalWait limits one try to finish a DETACH.
 const finalWait = time.Second
 
-// seal keeps everybody from writing to a partition that holds nothing, or says
-// what it holds. What somebody has written before it was sealed is found when it
-// is: sealing waits for the transactions that write to it.
+// seal blocks writes to a partition that holds nothing, or returns what it holds.
+// It waits for transactions that are writing to the partition, so it finds their
+// records.
 func (k *partitionLock) seal(ctx context.Context, p Partition, table string) error {
 	if !p.Sealed {
 		if err := k.holds(ctx, p, table); err != nil {
@@ -153,8 +152,8 @@ func (k *partitionLock) seal(ctx context.Context, p Partition, table string) err
 	return errors.Join(held, err)
 }
 
-// What a partition holds. Records that were released, and nobody has come back
-// for, are removed before: then nothing is left that anybody might write to.
+// What a partition holds. Released records that no caller has retried are removed
+// before, so that no record is left that a caller might change.
 const (
 	sqlReleased = `DELETE FROM %s WHERE state = 1 AND attempt >= 0 AND expires <= statement_timestamp()`
 

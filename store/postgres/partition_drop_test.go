@@ -150,7 +150,7 @@ AND relation = '` + holding(t, p, 5*day).Name + `'::regclass`
 	}
 }
 
-// Whatever step a drop is broken off at, Run goes on from there, in another process.
+// A drop that was interrupted at any step is continued by Run in another process.
 func TestDropThatIsBrokenOff(t *testing.T) {
 	t.Parallel()
 	for _, step := range []string{"DELETE FROM", "ADD CONSTRAINT semel_sealed", "DETACH PARTITION", "DROP TABLE"} {
@@ -199,7 +199,7 @@ func TestDropFinalizes(t *testing.T) {
 	pool := connect(t, url)
 	p := divided(t, pool, postgres.PartitionOptions{})
 	s := newStore(t, pool, postgres.Options{})
-	reader, err := pool.Begin(t.Context()) // who has the table in use, but not the partition
+	reader, err := pool.Begin(t.Context()) // it uses the table, but not the partition
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -216,7 +216,8 @@ func TestDropFinalizes(t *testing.T) {
 			t.Fatal("nothing is being detached")
 		}
 	}
-	// Who writes does not wait for the drop, nor for whom the drop waits for.
+	// Writers do not wait for the drop, nor for the transactions that the drop
+	// waits for.
 	mustForce(t, s, at(0, "meanwhile", store.InProgress, 1))
 	cancel()
 	drop.Wait()
@@ -269,8 +270,8 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// What is dropped while the partitions are listed is not among them any more, and
-// ends nobody's Run.
+// A partition that is dropped while the partitions are listed is not listed, and
+// does not end Run.
 func TestListWhileOneIsDropped(t *testing.T) {
 	t.Parallel()
 	pool := connect(t, database(t))

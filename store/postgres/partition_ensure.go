@@ -46,7 +46,7 @@ func (k *partitionLock) ensure(ctx context.Context) (made int, err error) {
 			last = p.To
 		}
 	}
-	if last.IsZero() { // whatever divided it did not leave a place to go on from
+	if last.IsZero() { // another tool has partitioned the table without a bound to continue from
 		return 0, errors.New("semel/postgres: no partition of the table ends with a time")
 	}
 	for until := k.now.Add(time.Duration(k.options.Ahead) * k.options.Width); last.Before(until); made++ {

@@ -19,8 +19,8 @@ const day = 24 * time.Hour
 // past is how long ago the tables of these tests were divided.
 const past = 10 * day
 
-// divided divides the table as somebody did ten days ago, and makes what has been
-// missing since: one partition for each day.
+// divided partitions the table as of ten days ago, and makes the partitions since
+// then, one for each day.
 func divided(t testing.TB, pool *pgxpool.Pool, o postgres.PartitionOptions) *postgres.Partitions {
 	t.Helper()
 	return dividedBefore(t, pool, past, o)

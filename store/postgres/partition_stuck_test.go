@@ -36,7 +36,7 @@ func until(t *testing.T, pool *pgxpool.Pool, counts string) {
 	}
 }
 
-// unlocked waits until the server has given up what it did for somebody who is gone.
+// unlocked waits until the server has ended the work of a lost connection.
 func unlocked(t *testing.T, pool *pgxpool.Pool) {
 	t.Helper()
 	until(t, pool, `SELECT (count(*) = 0)::int FROM pg_locks
@@ -45,8 +45,8 @@ WHERE locktype = 'advisory' AND database = (SELECT oid FROM pg_database WHERE da
 
 const detaching = `SELECT count(*) FROM pg_inherits WHERE inhdetachpending`
 
-// A drop waits for as long as somebody has the table in use. Those who make
-// partitions for the time to come do not wait for it, or new keys are refused.
+// A drop waits as long as a transaction uses the table. The making of future
+// partitions does not wait for it, because new keys would be refused.
 func TestEnsureDoesNotWaitForADrop(t *testing.T) {
 	t.Parallel()
 	url := database(t)
@@ -79,8 +79,8 @@ func TestEnsureDoesNotWaitForADrop(t *testing.T) {
 	wantNoneOld(t, pool, p)
 }
 
-// A process that has to wait for its turn is nobody for whom the one at work has to
-// wait, as it would be if it waited within a statement.
+// A process that waits for its turn does not block the one at work, as it would if
+// it waited within a statement.
 func TestDropFinalizesBesideOthers(t *testing.T) {
 	t.Parallel()
 	url := database(t)
@@ -94,7 +94,7 @@ func TestDropFinalizesBesideOthers(t *testing.T) {
 	cancel()
 	drop.Wait()
 	unlocked(t, pool)
-	// An older snapshot keeps the one who finalizes long enough for others to come.
+	// An older snapshot delays the one that finishes the detach until others wait.
 	old, err := pool.BeginTx(t.Context(), pgx.TxOptions{IsoLevel: pgx.RepeatableRead})
 	if err != nil {
 		t.Fatal(err)
@@ -127,8 +127,8 @@ func TestDropFinalizesBesideOthers(t *testing.T) {
 	wantNoneOld(t, pool, p)
 }
 
-// What was dropped is not made again for keys as old, when nobody has made
-// partitions for so long that the last one was dropped too.
+// Dropped partitions are not made again for old keys, also if no partitions were
+// made for so long that the last one was dropped, too.
 func TestEnsureAfterAllWereDropped(t *testing.T) {
 	t.Parallel()
 	pool := connect(t, database(t))

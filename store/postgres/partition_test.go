@@ -203,7 +203,7 @@ func TestDivideAgain(t *testing.T) {
 	tellStory(t, newStore(t, pool, postgres.Options{}), "story")
 }
 
-// A table that somebody else has divided is left alone.
+// A table that another tool has partitioned is not changed.
 func TestPartitionsOfOthers(t *testing.T) {
 	t.Parallel()
 	for _, bounds := range []string{"", `DEFAULT`, `FOR VALUES FROM (MINVALUE) TO ('10000000-0000-0000-0000-000000000000')`} {

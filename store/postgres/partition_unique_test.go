@@ -94,8 +94,8 @@ func askUntilTold(t *testing.T, engine *semel.Engine[pgx.Tx], op *semel.Operatio
 	}
 }
 
-// The records of a generation leave as a partition; who asks again then runs again,
-// and who asks before that does not, whichever clock says which generation.
+// The records of a generation are dropped with their partition. A later retry runs
+// again, and an earlier one does not, for every difference of the clocks.
 func TestGenerationsLeaveAsAPartition(t *testing.T) {
 	t.Parallel()
 	for _, level := range []pgx.TxIsoLevel{pgx.ReadCommitted, pgx.RepeatableRead} {

@@ -16,8 +16,8 @@ import (
 // books of a pipeline, which together cost the client as much as the trip. So from a
 // connection's second transaction on they go past it, as those of a session do.
 
-// quick says that the pool's statements may go so: it prepares statements by itself,
-// what it prepares stays, and nobody watches them.
+// usesPrepared reports whether the pool's configuration allows that: statements are
+// prepared, stay prepared, and no tracer observes them.
 func usesPrepared(config *pgxpool.Config) bool {
 	c := config.ConnConfig
 	return isUnhooked(config) && c.StatementCacheCapacity > 0 && c.Tracer == nil

@@ -101,12 +101,12 @@ func (p *preparedConn) hear(ctx context.Context, to replyHandler) (failed error)
 	}
 }
 
-// errOther says that the server answers something else, which somebody has not waited for:
-// what is still to come is the answer.
+// errOutOfSync means that the connection has the reply to another request, whose
+// caller did not read it. The reply to this request would follow.
 var errOutOfSync = errors.New("semel/postgres: an answer to something else was on the connection")
 
-// lose lets nobody use the connection any more, which is in the middle of a trip. The
-// driver, which finds it broken, has the server give up what it does.
+// lose breaks the connection in the middle of a round trip, so that it is not used
+// again. The driver then asks the server to cancel the statement.
 func (p *preparedConn) lose(ctx context.Context) {
 	_ = p.conn.PgConn().Conn().Close()
 	for ctx = context.WithoutCancel(ctx); !p.conn.IsClosed(); {
@@ -114,7 +114,7 @@ func (p *preparedConn) lose(ctx context.Context) {
 	}
 }
 
-// passOver reads what has come already, whatever a callback of the pool's makes of it.
+// passOver reads what has arrived, also if a callback of the pool panics.
 func (p *preparedConn) passOver(ctx context.Context) {
 	defer func() { _ = recover() }() // one panic is on its way already
 	_, _ = p.conn.PgConn().ReceiveMessage(ctx)

@@ -89,8 +89,8 @@ func (t *transaction) readCurrent(ctx context.Context) error {
 	return t.readMore(ctx, o.scans, (o.scans == "off") != o.noScans, o.there)
 }
 
-// finishQuickly is finish for a change that isOutright. The same trip begins the next
-// transaction, if somebody waits for the connection.
+// finishPrepared is finish for a change that isFinalInsert. The same round trip
+// begins the next transaction, if a caller waits for the connection.
 func (t *transaction) finishPrepared(ctx context.Context, last *store.Change) (store.Verdict, error) {
 	ctx = context.WithoutCancel(ctx)
 	e := preparedEnd{next: t.successor()}
@@ -112,7 +112,7 @@ func (t *transaction) finishPrepared(ctx context.Context, last *store.Change) (s
 // addEnd adds what ends the transaction, and what begins the next one, if there is one.
 func (t *transaction) addEnd(ctx context.Context, last *store.Change, next *transaction) error {
 	t.of.out.reset()
-	number, _ := strconv.ParseUint(t.number, 10, 64) // otherwise it is nobody's
+	number, _ := strconv.ParseUint(t.number, 10, 64) // otherwise it matches no transaction
 	if err := t.of.add(ctx, t.tables.ended, func(r *encoder) { r.outright(last); r.int64(int64(number)) }); err != nil {
 		return err
 	}

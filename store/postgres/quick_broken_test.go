@@ -70,7 +70,7 @@ func TestQuickEndThatHangs(t *testing.T) {
 	}
 }
 
-// Who gives up while the server does not answer its begin waits no longer.
+// A caller that gives up while the server does not reply to its begin returns.
 func TestQuickBeginIsGivenUp(t *testing.T) {
 	t.Parallel()
 	s, others := warmed(t, postgres.Options{})

@@ -15,8 +15,8 @@ import (
 	"github.com/semelgo/semel/store/postgres"
 )
 
-// What was prepared on a connection may be gone when it is used again: somebody has
-// dropped it there. Then it is prepared anew, and nobody hears of that.
+// Prepared statements may be gone when a connection is used again, because they
+// were dropped there. They are then prepared again, and callers do not notice.
 func TestPreparedAnew(t *testing.T) {
 	t.Parallel()
 	url := database(t)
@@ -26,7 +26,7 @@ func TestPreparedAnew(t *testing.T) {
 		key := strconv.Itoa(n)
 		last := create(key, store.Succeeded, 1)
 		verdict, err := s.Atomic(t.Context(), last.To.ID, true, func(ctx context.Context, tx pgx.Tx, _ store.SwapResult) (*store.Change, error) {
-			_, err := tx.Exec(ctx, `INSERT INTO effects (key) VALUES ('`+key+`')`) // prepared by nobody
+			_, err := tx.Exec(ctx, `INSERT INTO effects (key) VALUES ('`+key+`')`) // not prepared
 			return &last, err
 		})
 		if verdict != store.Committed || err != nil {
@@ -109,8 +109,9 @@ func TestParametersAsTheDriverHasThem(t *testing.T) {
 	}
 }
 
-// A function that drops what is prepared breaks the end of its transaction, and what
-// the driver keeps of its connection. Nobody is left not knowing, and soon all is well.
+// A function that drops prepared statements breaks the end of its transaction, and
+// the driver's state of the connection. The outcome is known all the same, and
+// later calls succeed.
 func TestPreparedIsDroppedByTheFunction(t *testing.T) {
 	t.Parallel()
 	url := database(t)

@@ -12,10 +12,9 @@ import (
 	"github.com/semelgo/semel/store/postgres"
 )
 
-// The server answers a COMMIT when it has committed. Who has read that answer knows, also
-// when the connection is lost before the server says that it is ready for more. A trip
-// that is a transaction by itself commits behind the last of its answers, which tells
-// nobody.
+// The server replies to COMMIT after it has committed. That reply is proof, also if
+// the connection is lost before the server is ready again. A round trip that is a
+// transaction by itself commits after the last of its replies, which prove nothing.
 func TestAnswerToCommitIsEnough(t *testing.T) {
 	t.Parallel()
 	batched := func(b func() *pgx.Batch) func(*testing.T, *postgres.Store, store.Change) store.Verdict {

@@ -59,8 +59,8 @@ func TestHandlerSetsTheSearchPath(t *testing.T) {
 	}
 }
 
-// The tables are found by the search_path of the pool's connections, whatever the
-// schema is called.
+// The tables are found by the search_path of the pool's connections, in a schema of
+// any name.
 func TestTablesInAnotherSchema(t *testing.T) {
 	t.Parallel()
 	url := realtest.Postgres(t).Database(t)

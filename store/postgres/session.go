@@ -24,7 +24,7 @@ type session struct {
 	till time.Time // it may live, as a connection of the pool; zero: as long as it is used
 	left bool      // its user gave up, which says nothing of the server
 	busy bool      // with a trip, which a callback of the pool's may have broken off by a panic
-	seen bool      // somebody sees what pgx sends and receives, and nothing else
+	seen bool      // a tracer observes what pgx sends and receives
 	// close leaves the server, without waiting for it. It may be called again.
 	close func()
 
@@ -62,7 +62,8 @@ func openSession(ctx context.Context, of *pgxpool.Config, unopened func() int64)
 	return s, nil
 }
 
-// seen says that somebody wants to see what goes over a connection, and not only its errors.
+// schemaSeen reports whether a tracer observes the traffic of connections, and not
+// only errors.
 func schemaSeen(config *pgx.ConnConfig) bool {
 	return config.Tracer != nil || config.OnNotice != nil || config.OnNotification != nil
 }
@@ -119,9 +120,9 @@ func (s *session) send(ctx context.Context, b *pgx.Batch) error {
 	return s.within(ctx, func(ctx context.Context) error { return s.conn.SendBatch(ctx, b).Close() })
 }
 
-// within asks something of the server as long as ctx lasts. The connection's own
-// deadline takes less than what pgx does for a context; who has missed it has lost
-// the connection.
+// within makes a round trip within ctx. It uses the connection's own deadline,
+// which is cheaper than pgx's handling of a context. A missed deadline closes the
+// connection.
 func (s *session) within(ctx context.Context, ask func(ctx context.Context) error) error {
 	deadline, _ := ctx.Deadline()
 	if err := s.wire.SetDeadline(deadline); err != nil {
@@ -153,7 +154,7 @@ func besides(ctx context.Context) context.Context {
 	return ctx
 }
 
-// hurried says that who asked has given up, or had less time than others have.
+// shortWait reports whether the caller has given up, or had less time than usual.
 func shortWait(ctx context.Context) bool {
 	own := besides(ctx)
 	if own == ctx {

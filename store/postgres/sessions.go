@@ -9,14 +9,14 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// sessions are connections of the store's own, beside the pool's. What a trip over
-// the pool says to the server before each statement, how to plan it and how long to
-// wait, was said to them once, which is a fifth of what a small batch costs; and
-// records go on being written while handlers have all of the pool.
+// sessions are the store's own connections, beside the pool's. Settings for
+// planning and lock waits, which a round trip over the pool sends before its
+// statements, are made once for each session; they are a fifth of the cost of a
+// small batch. And records are written while handlers use the whole pool.
 //
-// They are opened beside the callers, who have the pool meanwhile, once there is so
-// much to do that it pays, and closed soon after that. So nobody waits for one, and
-// nobody has to close them.
+// Sessions are opened in the background when there is enough work, and closed soon
+// after that. Meanwhile callers use the pool. So no caller waits for a session, and
+// none must close one.
 type sessions struct {
 	// config is the pool's; nil: a connection of the pool may be something that one
 	// of ours would not be.
@@ -27,7 +27,7 @@ type sessions struct {
 	idleFor time.Duration
 
 	mu     sync.Mutex
-	idle   []*session // who was used last is the last
+	idle   []*session // the most recently used is the last
 	open   int        // there are, or will be
 	wanted int        // how often there was none lately
 	since  time.Time  // from when on wanted counts
@@ -88,7 +88,7 @@ func isUnhooked(config *pgxpool.Config) bool {
 	return !handled && config.ConnConfig.DefaultQueryExecMode == pgx.QueryExecModeCacheStatement
 }
 
-// take returns a session that nobody else uses, or nil.
+// take returns a free session, or nil.
 func (p *sessions) take(ctx context.Context) *session {
 	if p.config == nil {
 		return nil
@@ -123,7 +123,7 @@ func (p *sessions) isWorthIt() bool {
 	return true
 }
 
-// add opens a session for those who come next.
+// add opens a session for later callers.
 func (p *sessions) add(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, openWithin)
 	defer cancel()
@@ -175,8 +175,8 @@ func (p *sessions) give(s *session) {
 	}
 }
 
-// sweep closes the sessions that nobody has used for a while, and all of them when
-// they have outlived the pool.
+// sweep closes sessions that were unused for a while, and all sessions after the
+// pool was closed.
 func (p *sessions) sweep() {
 	ended := p.closeUnused(context.Background())
 	p.mu.Lock()
@@ -192,7 +192,7 @@ func (p *sessions) sweep() {
 	}
 }
 
-// closeBefore closes those that nobody has used since then.
+// closeBefore closes the sessions that were not used since then.
 func (p *sessions) closeBefore(then time.Time) {
 	kept := p.idle[:0]
 	for _, s := range p.idle {

@@ -13,7 +13,7 @@ import (
 	"github.com/semelgo/semel/store/postgres"
 )
 
-// Who gives up takes one session along, and no other.
+// A caller that gives up closes its own session, and no other.
 func TestWhoGivesUpTakesNoOtherSession(t *testing.T) {
 	t.Parallel()
 	pool := connect(t, database(t))
@@ -51,7 +51,8 @@ func TestSessionsEndWithThePool(t *testing.T) {
 	}
 }
 
-// TestTheDeadlineOfOneTakesNoOtherAlong: who had little time takes no other session along.
+// TestTheDeadlineOfOneTakesNoOtherAlong: a caller with a short deadline closes no
+// other session.
 func TestTheDeadlineOfOneTakesNoOtherAlong(t *testing.T) {
 	t.Parallel()
 	pool := connect(t, database(t))
@@ -72,12 +73,13 @@ func TestTheDeadlineOfOneTakesNoOtherAlong(t *testing.T) {
 	}
 }
 
-// oneAmong is how the engine hands on the time of one who is in no hurry with others.
+// oneAmong is the context with which the engine passes on the deadline of a patient
+// caller in a batch.
 type oneAmong struct{ context.Context }
 
 func (o oneAmong) Besides() context.Context { return o.Context }
 
-// held returns a change of a record that somebody's open transaction holds.
+// held returns a change of a record that another open transaction holds.
 func held(t *testing.T, pool *pgxpool.Pool, s *postgres.Store) store.Change {
 	t.Helper()
 	change := create("held", store.InProgress, 1)

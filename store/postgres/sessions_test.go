@@ -17,8 +17,8 @@ import (
 	"github.com/semelgo/semel/store/postgres"
 )
 
-// A store that is asked much opens sessions, at most as many as it may have, and
-// closes them when it is not asked any more. Until then nobody waits for them.
+// A busy store opens sessions, at most as many as allowed, and closes them when it
+// is idle. Callers never wait for one.
 func TestSessionsComeAndGo(t *testing.T) {
 	t.Parallel()
 	url := database(t)
@@ -82,8 +82,8 @@ func TestNoSessionsWhereThePoolIsSpecial(t *testing.T) {
 	}
 }
 
-// A pooler hands a server out for each transaction, so a session would make its
-// settings for somebody else.
+// A pooler assigns a server for each transaction, so a session would change the
+// settings of another client's server.
 func TestNoSessionsBehindAPooler(t *testing.T) {
 	t.Parallel()
 	pool := connect(t, realtest.PgBouncer(t, database(t)))
@@ -113,8 +113,8 @@ func TestSessionsAreOpenedAsThePools(t *testing.T) {
 	}
 }
 
-// A call that is given up while it waits for somebody's lock takes its session with
-// it. The next one finds another, or the pool.
+// A call that is given up while it waits for a lock closes its session. The next
+// call uses another one, or the pool.
 func TestWhoGivesUpTakesTheSession(t *testing.T) {
 	t.Parallel()
 	pool := connect(t, database(t))

@@ -9,12 +9,12 @@ import (
 // Settings are made for one transaction only, in the same trip as what they are
 // for, because a session may be another one after each transaction.
 
-// busyAfter bounds the waiting of a Swap for others' open transactions. A record
-// that is asked again alone, because one of its batch was busy, has less; after
-// someBusy of them were busy still, the others have next to nothing; and after
-// manyBusy nobody is asked again. So a Swap waits for half a second, and the trips.
-// Those who let go within these times are not counted: a batch may wait for several of
-// them, one after the other.
+// busyAfter limits how long a Swap waits for other open transactions. A record that
+// is retried alone, because its batch was blocked, waits for less; after someBusy
+// of them were still busy, the others hardly wait; and after manyBusy there is no
+// further retry. So a Swap waits for about half a second, plus the round trips.
+// Locks that are released within these times are not counted: a batch may wait for
+// several of them, one after the other.
 const (
 	busyAfter      = 100 * time.Millisecond
 	busyAfterAlone = 20 * time.Millisecond
@@ -59,8 +59,8 @@ func made(all []setting) string {
 	return strings.Join(of, " AND ")
 }
 
-// borrowed are settings in somebody else's transaction: how they are made, and
-// how what there was before is given back.
+// tempSettings are settings within another transaction: the statements that make
+// them, and those that restore the earlier values.
 type tempSettings struct{ made, givenBack string }
 
 // borrow keeps what there was in settings of our own.
@@ -116,8 +116,8 @@ type texts struct {
 	byKey, inOrder   string       // before what reads
 	listed           string       // before what reads those that are due
 	queue            string       // before what hands out
-	lent             tempSettings // before a read or a last change within somebody's transaction
-	swap, swapTx     frames       // around what changes, and likewise within somebody's transaction
+	lent             tempSettings // before a read or a last change within a handler's transaction
+	swap, swapTx     frames       // around changes, and the same within a caller's transaction
 	begin            string       // before what follows
 	open             string       // at the begin of an Atomic; it borrows what look gives back
 	openHeld         string       // likewise, with the right to the record; what it borrows stands gives back

@@ -10,8 +10,8 @@ package postgres
 // as long as the statistics say that it is empty.
 
 const (
-	// What time is left and has passed is reckoned by who reads, from the instants,
-	// which costs a fraction of what it costs the server.
+	// The client computes remaining and elapsed times from the instants, which
+	// costs a fraction of what it costs the server.
 	columns = `id, state, attempt, owner, ` + instantColumns + `,
 operation, scope, key, fingerprint, priority, tainted, input, outcome`
 
@@ -24,8 +24,8 @@ operation, scope, key, fingerprint, priority, tainted, input, outcome`
 	// to the index, as it was when the transaction began.
 	sqlStands = `SELECT set_config('enable_seqscan', '%s', true), EXISTS (SELECT FROM semel_records WHERE id = $1::uuid)`
 
-	// sqlLook reads one record within somebody's transaction, or a row of nulls, and
-	// gives back the setting that kept it to the index.
+	// sqlLook reads one record within a handler's transaction, or a row of nulls,
+	// and restores the setting that forces the index.
 	sqlLook = `SELECT set_config('enable_seqscan', current_setting('semel.enable_seqscan'), true), ` + columns + `
 FROM (VALUES (1)) AS always LEFT JOIN semel_records ON id = $1::uuid`
 
@@ -78,7 +78,8 @@ due = clock_timestamp() + $4::bigint * interval '1 microsecond', expires = NULL,
 WHERE id = ANY (ARRAY(SELECT i FROM waiting)) AND state IS NOT DISTINCT FROM 1 AND due <= clock_timestamp()
 RETURNING array_position(ARRAY(SELECT i FROM waiting), id)::bigint, ` + columns
 
-	// free says that nobody has the right to the record, as Atomic takes it.
+	// free is true if no transaction has the right to the record, as Atomic takes
+	// it.
 	free = `(SELECT CASE WHEN pg_try_advisory_lock_shared(n) THEN pg_advisory_unlock_shared(n) ELSE false END
 FROM (SELECT ` + right + ` AS n OFFSET 0) AS r)`
 

@@ -50,7 +50,7 @@ func TestAnswerToSomethingElse(t *testing.T) {
 	}
 }
 
-// leaveAnAnswer has the server answer what nobody waits for.
+// leaveAnAnswer leaves an unread reply on a connection.
 func leaveAnAnswer(t *testing.T, pool *pgxpool.Pool) {
 	t.Helper()
 	conn, err := pool.Acquire(t.Context())

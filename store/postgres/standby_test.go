@@ -10,8 +10,8 @@ import (
 	"github.com/semelgo/semel/store/postgres"
 )
 
-// A COMMIT that waits for a standby in vain is given up: the primary has it, and
-// says so to everybody who asks.
+// A COMMIT that waits for a missing standby is given up. The primary has it, and
+// answers so.
 func TestCommitThatNoStandbyConfirms(t *testing.T) {
 	t.Parallel()
 	pool := connect(t, migrated(t, realtest.OwnPostgres(t, "synchronous_commit=on")))

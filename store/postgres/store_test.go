@@ -133,7 +133,7 @@ func TestMoreHandlersThanConnections(t *testing.T) {
 	if n := effects(t, pool, "key"); n != 30 {
 		t.Errorf("%d effects, want 30", n)
 	}
-	// Nobody waits longer than its context lasts, for a right or a connection.
+	// No call waits longer than its context lasts, for a right or a connection.
 	held := make(chan struct{})
 	for range 2 {
 		all.Go(func() {

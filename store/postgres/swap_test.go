@@ -29,7 +29,7 @@ func batch(name string, n int) []store.Change {
 	return changes
 }
 
-// A record that somebody else's open transaction holds makes nothing else Busy.
+// A record that another open transaction holds makes no other record Busy.
 func TestBusyAlone(t *testing.T) {
 	t.Parallel()
 	pool := connect(t, database(t))

@@ -38,7 +38,7 @@ func TestRepeatsRaiseNothing(t *testing.T) {
 		want := tokensOf(claims)
 		for i := range claims {
 			mustStand(t, s.Swap, claims, want) // asked again
-			claims[i].To.Owner = 77            // somebody else's
+			claims[i].To.Owner = 77            // another caller's
 		}
 		if n := refused.Load(); n > 0 {
 			t.Errorf("%s: the server has told of %d errors", name, n)
@@ -123,8 +123,8 @@ func overtakable() map[string][]store.Change {
 	return all
 }
 
-// overtake has the third of the claims created by somebody who commits when the batch
-// waits for that. It takes records of its own; an end goes with them.
+// overtake lets another caller create the third of the claims, and commit when the
+// batch waits for it. It uses records of its own; an end is in the same batch.
 func overtake(t *testing.T, direct *pgxpool.Pool, s *postgres.Store, of []store.Change, name string) {
 	t.Helper()
 	running := create(name+" running", store.InProgress, 5)

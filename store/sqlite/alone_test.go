@@ -107,8 +107,8 @@ func TestSwapAloneThatHangs(t *testing.T) {
 	}
 }
 
-// Somebody of another process can undo, between the statement and the look at why
-// it did nothing, what was in its way. Then it is made after all.
+// Another process can undo, between the statement and the read of the reason, the
+// write that prevented the change. The change is then made.
 func TestSwapAloneWhoseReasonIsGone(t *testing.T) {
 	t.Parallel()
 	b := breaking(t, true)
@@ -130,8 +130,8 @@ func TestSwapAloneWhoseReasonIsGone(t *testing.T) {
 	}
 }
 
-// With every connection taken a change waits for one as long as for a lock, and
-// is made by nobody afterwards.
+// If all connections are in use, a change waits for one as long as for a lock, and
+// is not made later.
 func TestSwapAloneWithoutAConnection(t *testing.T) {
 	t.Parallel()
 	db := open(t)

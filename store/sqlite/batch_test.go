@@ -175,7 +175,7 @@ func TestNothingIsLeftWhereGatheringFails(t *testing.T) {
 	}
 }
 
-// Nobody joins while somebody else has the database: all are told Busy at once.
+// No change joins while another connection has the database: all are Busy at once.
 func TestNobodyJoinsABusyBatch(t *testing.T) {
 	t.Parallel()
 	db := open(t)

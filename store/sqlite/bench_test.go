@@ -98,7 +98,7 @@ func BenchmarkBare(b *testing.B) {
 	}
 }
 
-// byHand returns the statements of those who do without a library.
+// byHand returns hand-written statements for comparison.
 func byHand(b *testing.B) (insert, update, bare *sql.Stmt) {
 	b.Helper()
 	db := open(b)

@@ -9,8 +9,8 @@ import (
 	"github.com/semelgo/semel/store/sqlite"
 )
 
-// Whatever statement makes a change, and whoever reads the clock for it, the times
-// are the same ones.
+// The times are the same for every statement that makes a change, and every way to
+// read the clock.
 func TestTimesOfManyAndOfOne(t *testing.T) {
 	t.Parallel()
 	for _, n := range []int{1, 2, 50} {

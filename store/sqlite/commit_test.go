@@ -193,8 +193,8 @@ func TestCommitRefusedByADeferredConstraint(t *testing.T) {
 	mustForce(t, s, last)
 }
 
-// A Swap whose COMMIT was refused for a lock has changed nothing and is Busy;
-// whatever else happens to a COMMIT, nothing is known.
+// A Swap whose COMMIT was refused for a lock has changed nothing and is Busy; after
+// any other error of COMMIT the outcome is unknown.
 func TestSwapWhoseCommitFails(t *testing.T) {
 	b := breaking(t, true)
 	s := sqlite.New(b.DB)

@@ -25,8 +25,8 @@ func open(t testing.TB) *sql.DB {
 // plainSettings are no more than what makes tests quicker.
 const plainSettings = "?_pragma=synchronous(OFF)"
 
-// plain returns a new database as somebody opens it who has read nothing: with a
-// rollback journal, deferred transactions, and no patience with locks. It does not sync, for speed.
+// plain opens a new database with SQLite's defaults: with a rollback journal,
+// deferred transactions, and no busy timeout. It does not sync, for speed.
 func plain(t testing.TB) *sql.DB {
 	t.Helper()
 	db, err := sql.Open("sqlite", filepath.Join(t.TempDir(), "plain.db")+plainSettings)

@@ -25,7 +25,7 @@ func (s oneAfterTheOther) Swap(ctx context.Context, changes []store.Change) ([]s
 		rest = rest[n:]
 		return few
 	})
-	for err == nil && len(answers) < len(changes) { // nobody joins one that is Busy
+	for err == nil && len(answers) < len(changes) { // no change joins a busy batch
 		answers = append(answers, store.SwapResult{Busy: true})
 	}
 	return answers, err

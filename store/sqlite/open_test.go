@@ -73,7 +73,7 @@ func TestOpenRefuses(t *testing.T) {
 	}
 }
 
-// The path is a file's name and not a URI, whatever is in it.
+// The path is a file's name and not a URI, for every character in it.
 func TestOpenAnyFileName(t *testing.T) {
 	for _, name := range []string{"a b.db", "a?mode=memory", "a#b.db", "100%.db", "%41.db", "ключ.db", "a&b=c;d.db", "a:b"} {
 		path := filepath.Join(t.TempDir(), name)

@@ -36,7 +36,7 @@ func TestMain(m *testing.M) {
 	fmt.Println(won)
 }
 
-// race tries to be the one who acts for each key, and returns how often it was.
+// race tries to win each key, and returns how many it won.
 func race(ctx context.Context, path string, owner uint64) (won int, err error) {
 	db, err := sqlite.Open(path)
 	if err != nil {

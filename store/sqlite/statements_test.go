@@ -8,8 +8,8 @@ import (
 )
 
 // The first call of a store prepares its statements, for which it reads the
-// database. It waits for somebody who keeps even readers out, as every later call
-// does, and is told Busy in the end.
+// database. Like every later call it waits for a connection that excludes readers,
+// and is Busy in the end.
 func TestFirstCallWaitsForALock(t *testing.T) {
 	t.Parallel()
 	db := plain(t) // without WAL, a writer keeps readers out

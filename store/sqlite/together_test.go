@@ -113,8 +113,8 @@ func checkClaim(t *testing.T, what string, a store.SwapResult, c store.Change, o
 	}
 }
 
-// What a first claim may have besides an owner and a lease is kept, whatever statement
-// makes it, and however many come together.
+// The optional fields of a first claim are stored by every statement that makes it,
+// for any number of claims.
 func TestClaimsThatSayMore(t *testing.T) {
 	t.Parallel()
 	for _, n := range []int{1, 2, 20} {

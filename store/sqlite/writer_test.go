@@ -15,7 +15,7 @@ import (
 	"github.com/semelgo/semel/store/sqlite"
 )
 
-// Whoever waits for the right to write holds no connection.
+// A caller that waits for the right to write holds no connection.
 func TestWaitersHoldNoConnections(t *testing.T) {
 	const waiters = 200
 	db := open(t)
@@ -53,7 +53,8 @@ func TestWaitersHoldNoConnections(t *testing.T) {
 	}
 }
 
-// lockOut has somebody else take the write lock, and returns what gives it back.
+// lockOut lets another connection take the write lock, and returns the function
+// that releases it.
 func lockOut(t *testing.T, db *sql.DB) (release func()) {
 	t.Helper()
 	other, err := db.Conn(t.Context())
@@ -67,7 +68,7 @@ func lockOut(t *testing.T, db *sql.DB) (release func()) {
 	}
 }
 
-// A lock of somebody else makes everything Busy, and nothing fails.
+// A lock of another connection makes everything Busy, and nothing fails.
 func TestLockedBySomebodyElse(t *testing.T) {
 	db := plain(t)
 	s := sqlite.New(db)
@@ -296,8 +297,8 @@ func TestSwapTxOfAnotherDatabase(t *testing.T) {
 	}
 }
 
-// A caller's transaction that has read first cannot write once somebody else has:
-// that is no Busy, because asking again does not help.
+// A caller's transaction that has read first cannot write after another one has
+// written. It is not Busy, because a retry does not help.
 func TestSwapTxAfterALostSnapshot(t *testing.T) {
 	db := plain(t)
 	mustExec(t, db, `PRAGMA journal_mode = WAL`)
@@ -400,7 +401,7 @@ func TestHandlerUsesSavepoints(t *testing.T) {
 	}
 }
 
-// Purge looks at the state too, whatever somebody has written by hand.
+// Purge checks the state, too, also for rows that were written by hand.
 func TestPurgeSparesUnfinishedRecords(t *testing.T) {
 	db := open(t)
 	s := sqlite.New(db)

@@ -113,7 +113,8 @@ func TestNamesDoNotLieOnEachOther(t *testing.T) {
 	}
 }
 
-// TestTextsAreEscaped, and the numbers are there for those who do not see.
+// TestTextsAreEscaped: texts are escaped, and the chart has a description with its
+// values.
 func TestTextsAreEscaped(t *testing.T) {
 	t.Parallel()
 	d := draw(t, twoLines(false))

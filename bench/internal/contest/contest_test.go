@@ -21,7 +21,7 @@ func newLab(t *testing.T) (*lab.Lab, *bytes.Buffer) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l.Patience = 0 // it is no matter who else works here
+	l.Patience = 0 // other load does not matter here
 	t.Cleanup(func() {
 		if err := l.Close(); err != nil {
 			t.Error(err)

@@ -86,8 +86,8 @@ func TestProcessorTimeDecidesOnlyWhereTheClockWasNoisy(t *testing.T) {
 	}
 }
 
-// TestProcessorTimeNeverDecidesOtherMeasures: what a latency was while others
-// worked nobody knows.
+// TestProcessorTimeNeverDecidesOtherMeasures: a latency that was disturbed by other
+// load is not known.
 func TestProcessorTimeNeverDecidesOtherMeasures(t *testing.T) {
 	t.Parallel()
 	f := rounds(0.5, 1000).Compared("row", "ours", "plain", contest.P99)

@@ -41,7 +41,7 @@ func TestJSONHasTheseFieldsAndNoOthers(t *testing.T) {
 	}
 }
 
-// TestJSONIsJSON whatever was found.
+// TestJSONIsJSON: the output is valid JSON for every result.
 func TestJSONIsJSON(t *testing.T) {
 	t.Parallel()
 	for _, v := range []float64{math.NaN(), math.Inf(1), 1e21, 1e-9, 0, -3, 123_456_789} {

@@ -18,7 +18,7 @@ func newLab(t *testing.T) *lab.Lab {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l.Patience = 0 // nothing is run again, whoever else works here
+	l.Patience = 0 // nothing is repeated because of other load
 	t.Cleanup(func() {
 		if err := l.Close(); err != nil {
 			t.Error(err)
