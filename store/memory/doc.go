@@ -16,7 +16,7 @@
 //
 // Transactions read what is committed, and their own writes. What they write,
 // values and records alike, is buffered and applied as one at commit. A record
-// that an open transaction has written is Busy for everybody else. Values have
-// no such lock: of two transactions that put one key, the later commit stands.
+// that an open transaction has written is Busy for other callers. Values have
+// no such lock: of two transactions that put one key, the later commit wins.
 // Nothing ever waits.
 package memory

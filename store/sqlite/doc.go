@@ -10,12 +10,12 @@
 //
 // SQLite has one write lock for the whole database. A [Store] lets its own
 // writers queue for it before they take a connection, so that a thousand of them
-// hold none; give one database one Store. Who does not get it within two
-// seconds is told Busy. An open transaction of [Store.Atomic] keeps every other
+// hold none; give one database one Store. A caller that does not get it within two
+// seconds gets Busy. An open transaction of [Store.Atomic] keeps every other
 // writer out, of this process and of others, from its first statement to its
 // end: keep handlers short. Readers go on meanwhile, on other connections, when
 // the journal mode is WAL, as Open sets it; with a rollback journal a commit
-// fails, certainly, when somebody reads for longer than busy_timeout.
+// fails if another connection reads for longer than busy_timeout.
 //
 // Do not set SetMaxOpenConns(1), although that is common advice for SQLite: the store
 // orders its writers by itself. With one connection, a handler that uses the database
