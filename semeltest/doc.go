@@ -14,7 +14,7 @@
 //	}
 //
 // The suite has layers: what the contract of package store says of single calls;
-// of clocks, of those who come too late, and of reports; of changes that join others,
+// of clocks, of late changes, and of reports; of changes that join others,
 // and of handing out waiting records, where the store does so; of transactions, of
 // transactions beside others,
 // of statements that are handed over all together, where the store takes them, and
