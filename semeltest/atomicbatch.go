@@ -200,7 +200,8 @@ func batchFailsFree[Tx any](r *txRig[Tx]) {
 	r.mustEffects("effect", 1)
 }
 
-// What somebody has the right to is Busy at once, and nothing is run.
+// A record that another transaction has the right to is Busy at once, and nothing
+// runs.
 func batchHeld[Tx any](r *txRig[Tx]) {
 	rec := r.stand(store.Pending)
 	for _, c := range []store.Change{create(r.fresh(), store.Succeeded), move(rec, token(store.Succeeded, 2))} {

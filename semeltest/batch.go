@@ -36,7 +36,7 @@ func (r *rig) inOrder(n int, try func(recs []store.Record)) {
 
 func compareIDs(a, b store.ID) int { return slices.Compare(a[:], b[:]) }
 
-// Answers come in the order of the changes, whatever was done with each.
+// Results are in the order of the changes, for every kind of result.
 func batchOrder(r *rig) {
 	r.inOrder(12, func(recs []store.Record) {
 		stand := make([]store.Change, len(recs))

@@ -79,8 +79,8 @@ type faultyBatcher[Tx, B any] struct {
 	inner store.Batcher[B]
 }
 
-// AtomicBatch implements store.Batcher. Refused, it does not begin; aborted, it was
-// sent, and nobody is told that nothing came of it.
+// AtomicBatch implements store.Batcher. With Refuse it does not begin; with Abort
+// it is sent and rolled back, and the verdict is Unknown.
 func (f *faultyBatcher[Tx, B]) AtomicBatch(ctx context.Context, c store.Change, hold bool, batch B) (store.SwapResult, store.Verdict, error) {
 	fault := f.fault("AtomicBatch", []store.Change{c})
 	switch fault {

@@ -8,7 +8,7 @@ import (
 	"github.com/semelgo/semel/store"
 )
 
-// Whoever is gone before anything was sent gets nothing, and is told that.
+// A caller whose context ends before anything was sent gets an error that says so.
 func batchNotBegun[Tx any](r *txRig[Tx]) {
 	gone, cancel := context.WithCancel(r.ctx)
 	cancel()
@@ -45,8 +45,8 @@ func (f *fading) Err() error {
 	return f.Context.Err()
 }
 
-// What was sent is waited for, whenever its caller goes: who is told that nothing
-// was committed has had no effect, and nobody has to find out.
+// After the batch is sent, the call waits for its reply even if the caller's
+// context ends: NotCommitted then means that there was no effect.
 func batchCallerGone[Tx any](r *txRig[Tx]) {
 	for looks := range int32(20) {
 		ctx, cancel := context.WithCancel(r.ctx)

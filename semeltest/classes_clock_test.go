@@ -137,8 +137,8 @@ func (h *hooked) counting() *atomic.Int32 {
 	return &open
 }
 
-// purgesAfter lists what is expired, waits until no transaction is open, and
-// removes by ID whatever stands then, where it goes.
+// purgesAfter lists expired records, waits until no transaction is open, and
+// removes their current records by ID, where goes returns true.
 func (h *hooked) purgesAfter(goes func(now store.Record) bool) {
 	open := h.counting()
 	h.purge = func(ctx context.Context, limit int) (int, error) {

@@ -153,7 +153,8 @@ func (h *hooked) handing() *handed {
 	return &o
 }
 
-// changingHandedOut makes changes, of what was handed out, whatever stands.
+// changingHandedOut makes changes of claimed records, whatever their current tokens
+// are.
 func (h *hooked) changingHandedOut(which func(c *store.Change, now store.Record) bool) {
 	o := h.handing()
 	h.changing(func(c *store.Change, now store.Record) {

@@ -9,7 +9,7 @@ import (
 	"github.com/semelgo/semel/store/memory"
 )
 
-// queueTxClasses are right as long as nobody else is there.
+// queueTxClasses behave correctly without concurrent callers.
 func queueTxClasses() []class {
 	return []class{
 		{"a queue that reads what is not committed", "QueueTx/Uncommitted", readsUncommitted},
@@ -56,8 +56,8 @@ func readsUncommitted(h *hooked) {
 	}
 }
 
-// looksThenClaims claims what waited when it looked, whatever stands by then, when
-// there is a crowd that asks for 5.
+// looksThenClaims claims the records that it saw as Pending, without checking
+// again, if 5 or more are requested.
 func looksThenClaims(h *hooked) {
 	var l looks
 	h.dequeue = func(ctx context.Context, d store.Dequeue) ([]store.Record, error) {
@@ -71,7 +71,7 @@ func looksThenClaims(h *hooked) {
 	}
 }
 
-// seize claims the records from whoever has them.
+// seize claims the records from their current owners.
 func (h *hooked) seize(d store.Dequeue, rs []store.Record) []store.Record {
 	var got []store.Record
 	for _, r := range rs {

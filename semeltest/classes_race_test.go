@@ -86,7 +86,7 @@ func (h *hooked) await(crowd int, come func() bool) {
 	}
 }
 
-// looks counts who has looked at a record and found what they wanted.
+// looks counts the callers that have read a record and found it claimable.
 type looks struct {
 	mu sync.Mutex
 	at map[store.ID]int // guarded by mu
@@ -108,8 +108,8 @@ func (l *looks) count(id store.ID) int {
 	return l.at[id]
 }
 
-// lookThenWrite writes over whatever stands by then, if the change was right
-// when it looked. It leaves batches alone.
+// lookThenWrite overwrites the current record if the change was valid when it read
+// the record. It does not change batches.
 func (h *hooked) lookThenWrite(which func(store.Change) bool) {
 	var l looks
 	h.alone = true
@@ -213,7 +213,7 @@ func evicts(h *hooked) {
 	}
 }
 
-// commitsAfterLook makes the last change, a create, of whatever stands by then.
+// commitsAfterLook makes the last change, a create, over any current record.
 func commitsAfterLook(h *hooked) {
 	var l looks
 	h.atomic = func(ctx context.Context, id store.ID, hold bool, run runFunc) (store.Verdict, error) {

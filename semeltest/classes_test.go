@@ -64,7 +64,7 @@ func swapClasses() []class {
 	}
 }
 
-// secondAskLoses tells whoever asks again that something else stands.
+// secondAskLoses returns another current record for a repeated change.
 func secondAskLoses(h *hooked) {
 	h.swapOne = func(c store.Change) (store.SwapResult, error) {
 		now := h.now(c.To.ID)
@@ -76,7 +76,7 @@ func secondAskLoses(h *hooked) {
 	}
 }
 
-// remembersAnswers gives whoever asks again the answer of the first time.
+// remembersAnswers returns the result of the first time for a repeated change.
 func remembersAnswers(h *hooked) {
 	inForce := make(map[store.Token]bool)
 	h.swapOne = func(c store.Change) (store.SwapResult, error) {

@@ -9,8 +9,8 @@ import (
 // wireClasses are right until a reply is lost on the wire.
 func wireClasses() []class {
 	return []class{
-		// The driver asks again, finds the record that it has just made, and
-		// takes it for somebody else's.
+		// The driver repeats the statement, finds the record that it has just
+		// written, and takes it for another caller's.
 		{"a driver's second try that is told it lost", "Wire/Claim", func(h *hooked) {
 			h.driver = func(cs []store.Change, as []store.SwapResult) []store.SwapResult {
 				if len(cs) == 1 && isCreate(cs[0]) && ofChecks(cs[0].To.ID, h) {

@@ -20,8 +20,8 @@ const (
 	// Refuse fails the call before it reaches the store. A transaction does
 	// not begin: NotCommitted.
 	Refuse
-	// Abort is Refuse for all calls but Atomic. There run is called, what it
-	// did is rolled back, and nobody is told: Unknown.
+	// Abort is Refuse for all calls except Atomic. Atomic calls run, rolls back,
+	// and returns Unknown.
 	Abort
 	// Lose applies the call, and loses the answer. Of a transaction that was
 	// to be committed: Unknown.

@@ -49,7 +49,7 @@ func fieldsReplaced(r *rig) {
 	r.mustStand(claim.To)
 }
 
-// What names a record is written once, whatever later changes carry.
+// A record's identity is written once; later changes do not affect it.
 func identityStays(r *rig) {
 	rec := create(r.fresh(), store.InProgress).To
 	r.mustForce(store.Change{To: rec})

@@ -16,7 +16,7 @@ func gatherChecks() []storeCheck {
 	}
 }
 
-// gathers says why nobody can join a Swap of s.
+// gathers returns why changes cannot join a Swap of s.
 func gathers[Tx any](s Subject[Tx]) string {
 	if g, ok := s.Store.(store.BatchJoiner); !ok || g.Self() != store.Store(s.Store) {
 		return "the store is no store.BatchJoiner"
@@ -24,8 +24,8 @@ func gathers[Tx any](s Subject[Tx]) string {
 	return ""
 }
 
-// gather makes the first of groups, and has the others join it. It asks again while all
-// of the first are Busy, which nobody joins.
+// gather swaps the first group, and lets the others join. It repeats the call while
+// all of the first group are Busy, because a busy batch accepts no changes.
 func (r *rig) gather(groups ...[]store.Change) []store.SwapResult {
 	r.Helper()
 	for {
@@ -47,8 +47,8 @@ func (r *rig) gather(groups ...[]store.Change) []store.SwapResult {
 	}
 }
 
-// Each change is answered by itself, in the order in which they came, and what it finds
-// does not matter to those who joined with it.
+// Each change has its own result, in order, independent of the changes that it
+// joined.
 func gatherAnswers(r *rig) {
 	taken, running := r.stand(store.Succeeded), r.stand(store.InProgress)
 	absent := r.fresh()
@@ -81,7 +81,7 @@ func gatherAnswers(r *rig) {
 	}
 }
 
-// Who joins with what cannot be kept is refused alone.
+// An invalid change that joins is refused alone.
 func gatherPoisoned(r *rig) {
 	good, bad, last := create(r.fresh(), store.InProgress), create(r.fresh(), store.InProgress), create(r.fresh(), store.InProgress)
 	bad.To.Outcome = append(r.largest(), 0)
@@ -123,7 +123,7 @@ func gatherUntilNone(r *rig) {
 	}
 }
 
-// The times of who joins count from then.
+// The times of a joined change count from its arrival.
 func gatherTimes(r *rig) {
 	if r.advance == nil {
 		r.Skip("the store's clock cannot be moved")

@@ -99,7 +99,7 @@ func holdAgainstSwap[Tx any](r *txRig[Tx]) {
 	}
 }
 
-// Whoever reads is told what is committed.
+// Readers get the committed record.
 func holdReadersGoOn[Tx any](r *txRig[Tx]) {
 	rec := r.stand(store.Pending)
 	last := move(rec, token(store.Succeeded, 2))

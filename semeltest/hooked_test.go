@@ -43,7 +43,7 @@ type hooked struct {
 	batch   batchFunc
 	swapTx  func(tx *memory.Tx, cs []store.Change) []store.Change
 	effect  func(write effectFunc) effectFunc // what Subject.Effect does
-	gather  gatherFunc                        // nil: nobody can join a Swap
+	gather  gatherFunc                        // nil: changes cannot join a Swap
 	loose   bool                              // SwapTx goes on once its transaction has ended
 
 	armed     atomic.Bool                                                       // the next reply is lost
@@ -125,8 +125,8 @@ func (h *hooked) shown(as []store.SwapResult) []store.SwapResult {
 	return as
 }
 
-// remove deletes a record, whatever stands: it makes it the one that has been
-// expired for longest, and purges one.
+// remove deletes a record in any state: it makes it the one that has been expired
+// for longest, and purges one.
 func (h *hooked) remove(id store.ID) bool {
 	for {
 		now := h.now(id)

@@ -79,7 +79,7 @@ func (r *txRig[Tx]) askOnce(k *work[Tx], s store.TxStore[Tx]) answer {
 	return a
 }
 
-// passLease lets the lease of whoever is InProgress go by.
+// passLease lets the lease of an InProgress record expire.
 func (r *rig) passLease(id store.ID) {
 	r.Helper()
 	if r.advance != nil {

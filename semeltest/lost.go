@@ -89,7 +89,7 @@ func (r *rig) mustWinOneLosing(change func() store.Change) store.Change {
 	return winners[0]
 }
 
-// A lost reply makes nobody a follower of itself.
+// A lost reply makes no caller its own follower.
 func lostCreate(r *rig) {
 	rec := r.fresh()
 	rec.Due = long

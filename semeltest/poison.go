@@ -7,8 +7,8 @@ import (
 	"github.com/semelgo/semel/store"
 )
 
-// A change that the store cannot keep is refused by itself, wherever it is in the
-// batch and whatever is wrong with it, and the error says what.
+// An invalid change is refused alone, at any place in the batch and for every
+// reason, and the error names the reason.
 func poisonedBatch(r *rig) {
 	tooLarge := append(r.largest(), 0)
 	for _, poison := range []struct {
@@ -56,8 +56,8 @@ func (r *rig) mustSurvive(place int, field string, spoil func(c *store.Change)) 
 	}
 }
 
-// Whoever names a record twice in one batch is told which, and nothing of the
-// batch is written: what should stand afterwards cannot be said.
+// A batch with a duplicate ID fails with the ID in the error, and nothing is
+// written, because the result would depend on the order.
 func duplicateIDs(r *rig) {
 	running := r.stand(store.InProgress)
 	twice, other := create(r.fresh(), store.InProgress), create(r.fresh(), store.InProgress)

@@ -41,7 +41,7 @@ func (r *rig) expiring(state store.State, expire time.Duration) store.Record {
 	return c.To
 }
 
-// Whatever rests goes when its time has come.
+// Every final or Pending record is removed after its Expire.
 func purgeExpired(r *rig) {
 	for _, state := range []store.State{store.Pending, store.Succeeded, store.Failed} {
 		rec := r.expiring(state, -time.Second)
@@ -78,7 +78,8 @@ func purgeNever(r *rig) {
 	}
 }
 
-// InProgress and InDoubt never go, whatever they were written with.
+// InProgress and InDoubt records are never removed, even if they were written with
+// an Expire.
 func purgeUnfinished(r *rig) {
 	for _, state := range []store.State{store.InProgress, store.InDoubt} {
 		rec := r.expiring(state, -time.Second)

@@ -102,8 +102,8 @@ func queueOldestFirst(r *rig) {
 	r.mustDequeue(asking(3), all[0], all[2], all[4])
 }
 
-// What is not due stays, of whatever priority, until its time has come; what is
-// put off is not due.
+// A record of any priority that is not due stays until it is; a rescheduled record
+// is not due.
 func queueNotDue(r *rig) {
 	r.waiting(store.MaxPriority, long)
 	now := r.waiting(store.MinPriority, 0)
@@ -152,7 +152,7 @@ func queueStates(r *rig) {
 	}
 }
 
-// No more are claimed than are given, so that each is given to somebody.
+// Only the returned records are claimed.
 func queueLimit(r *rig) {
 	var all []store.Record
 	for i := range 5 {

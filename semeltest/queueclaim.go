@@ -46,8 +46,8 @@ func queueExpire(r *rig) {
 	r.mustStand(claimed(d, rec))
 }
 
-// A claim whose lease is over is not handed out again: it may have had an effect,
-// and who takes over must know.
+// A record with an expired lease is not dequeued, because it may have had an
+// effect, which the caller that takes over must know.
 func queueLease(r *rig) {
 	rec := r.waiting(0, 0)
 	d := asking(10)
@@ -59,7 +59,7 @@ func queueLease(r *rig) {
 	r.mustForce(takeover(got))
 }
 
-// Whoever still has the token of what waited comes too late.
+// A change with the token of the Pending record is superseded.
 func queueOldToken(r *rig) {
 	rec := r.waiting(0, 0)
 	d := asking(10)

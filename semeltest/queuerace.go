@@ -6,7 +6,7 @@ import (
 	"github.com/semelgo/semel/store"
 )
 
-// queueRaceChecks are about many who ask at once.
+// queueRaceChecks are about many concurrent callers.
 func queueRaceChecks() []storeCheck {
 	return []storeCheck{
 		{"Once", raceDequeue},
@@ -65,8 +65,8 @@ func raceDequeue(r *rig) {
 	}
 }
 
-// A record is handed out, or somebody else has changed it: claimed it for a direct
-// call, put it off, or cancelled it.
+// A record is dequeued, or another caller has changed it: claimed it for a direct
+// call, rescheduled it, or cancelled it.
 func raceDequeueAgainstSwap(r *rig) {
 	for _, state := range []store.State{store.InProgress, store.Pending, store.Failed} {
 		changes := make([]store.Change, 48)

@@ -48,8 +48,8 @@ func queueUncommitted[Tx any](r *txRig[Tx]) {
 	}
 }
 
-// What somebody has the right to is passed over, so that who runs it in a
-// transaction of its own does not do so in vain. It is not waited for.
+// A record that another transaction has the right to is skipped without waiting, so
+// that no attempt runs in vain.
 func queueHeld[Tx any](r *txRig[Tx]) {
 	held, other := r.waiting(store.MaxPriority, 0), r.waiting(0, 0)
 	r.mustRollBack(held.ID, true, func(ctx context.Context, tx Tx, _ store.SwapResult) (*store.Change, error) {

@@ -168,9 +168,8 @@ func raceBatches(r *rig) {
 	}
 }
 
-// A record that somebody goes on with while Purge goes through the expired ones
-// stays, and who comes too late is told that nothing stands. Where one writer keeps
-// all others out, Purge may find no time.
+// A record that is changed while Purge runs stays, and a late change finds no
+// record. With a single writer, Purge may find no time to run.
 func (r *rig) racePurge(from, to store.State) {
 	const keys = 64
 	released := make([]store.Record, keys)

@@ -57,7 +57,7 @@ func identity(operation, scope, key string) store.Record {
 	}
 }
 
-// token returns what somebody new would write.
+// token returns a token with a new owner.
 func token(state store.State, attempt uint32) store.Token {
 	return store.Token{State: state, Attempt: attempt, Owner: rand.Uint64()}
 }

@@ -138,8 +138,7 @@ func scanDueLimit(r *rig) {
 	}
 }
 
-// Pages follow each other in the order of IDs, and miss and repeat nothing when
-// nobody writes.
+// Pages are sorted by ID, and miss and repeat nothing if there are no writers.
 func scanPages(r *rig) {
 	var want []store.ID
 	for i := range 11 {
@@ -163,7 +162,7 @@ func scanPages(r *rig) {
 	}
 }
 
-// Skip passes over the first of a list, whatever is listed.
+// Skip skips the first records of every list.
 func scanSkip(r *rig) {
 	var waits, runs []store.ID
 	for i := range 6 {

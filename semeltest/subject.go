@@ -9,7 +9,7 @@ import (
 
 // Subject is a store under test, and what the suite cannot know about it.
 type Subject[Tx any] struct {
-	// Store is empty, and nobody else's.
+	// Store is empty, and not shared with other tests.
 	Store store.TxStore[Tx]
 
 	// Advance moves the store's clock. A store whose clock cannot be moved

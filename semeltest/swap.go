@@ -96,8 +96,7 @@ func askedAgain(r *rig) {
 	r.mustForce(finish)
 }
 
-// Asked again after somebody went on, a change is not in force, and does not
-// come back.
+// A change that is repeated after a later change is superseded, and has no effect.
 func askedAgainLate(r *rig) {
 	rec := r.stand(store.InProgress)
 	release := move(rec, token(store.Pending, 1))
@@ -120,7 +119,7 @@ func showsWhatStands(r *rig) {
 	}
 }
 
-// shown returns what stands as Swap shows it to somebody who comes too late.
+// shown returns the current record as Swap returns it for a superseded change.
 func (r *rig) shown(rec store.Record) store.Record {
 	r.Helper()
 	answer := r.swap(stale(rec, store.Succeeded))[0]

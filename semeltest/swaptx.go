@@ -91,7 +91,7 @@ func swapTxOwnWrites[Tx any](r *txRig[Tx]) {
 	r.mustStand(claim.To)
 }
 
-// Nobody else sees it before the commit.
+// Other callers do not see it before the commit.
 func swapTxUnseen[Tx any](r *txRig[Tx]) {
 	rec := r.stand(store.Pending)
 	last, queued := create(r.fresh(), store.Succeeded), create(r.fresh(), store.Pending)

@@ -94,7 +94,8 @@ func sweepAgainstFinish(r *rig) {
 	}
 }
 
-// Of two sweepers with one list, one sweeps, and the other is told who did.
+// Of two sweepers with the same list one sweeps, and the other gets the first one's
+// record.
 func sweepTwice(r *rig) {
 	rec := r.listed(store.InProgress)
 	mine := sweeps(rec)[0]

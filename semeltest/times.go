@@ -138,7 +138,7 @@ func heartbeatKeepsSince(r *rig) {
 	}
 }
 
-// Age counts from the create, whatever has happened since.
+// Age counts from the create, through all later changes.
 func ageIsOfTheCreate(r *rig) {
 	rec := r.stand(store.Pending)
 	r.pass(rec.ID, r.aged)

@@ -100,7 +100,7 @@ func (r *txRig[Tx]) mustRollBack(id store.ID, hold bool, run runFunc[Tx]) {
 	}
 }
 
-// held reports whether somebody has the right to id.
+// held reports whether a transaction has the right to id.
 func (r *txRig[Tx]) held(id store.ID) bool {
 	r.Helper()
 	var busy bool

@@ -84,7 +84,7 @@ func (r *rig) lease() time.Duration {
 	return 30 * time.Second
 }
 
-// newWork is a key that nobody has asked for.
+// newWork is a key that has not been used.
 func (r *txRig[Tx]) newWork(w way[Tx], key string) *work[Tx] {
 	if why := batches(r.subject); w.batch && why != "" {
 		r.Skip(why)

@@ -8,9 +8,9 @@ import (
 	"github.com/semelgo/semel/store"
 )
 
-// wireChecks lose the reply to one call on the wire, with whatever the driver
-// does by itself about it. The call was applied: asked again it is in force, and
-// nothing has happened twice.
+// wireChecks lose the reply to one call on the network, with the driver's own
+// reaction to it. The call was applied: repeated, it is confirmed, and nothing
+// happens twice.
 func wireChecks[Tx any]() []check[Tx] {
 	return slices.Concat([]check[Tx]{
 		{"Claim", wireClaim[Tx]},
@@ -80,8 +80,7 @@ func (r *txRig[Tx]) mustForceLosing(changes ...store.Change) {
 	}
 }
 
-// The winner of a claim is the winner when its reply was lost, and nobody else
-// is.
+// The winner of a claim whose reply was lost is still its only winner.
 func wireClaim[Tx any](r *txRig[Tx]) {
 	rec := r.fresh()
 	rec.Due = long
@@ -128,8 +127,8 @@ func wireComplete[Tx any](r *txRig[Tx]) {
 	}
 }
 
-// A release whose reply was lost is in force until somebody claims, and does not
-// come back afterwards.
+// A release whose reply was lost is current until the next claim, and does not come
+// back afterwards.
 func wireRelease[Tx any](r *txRig[Tx]) {
 	rec := r.stand(store.InProgress)
 	release := move(rec, store.Token{State: store.Pending, Attempt: 1, Owner: rec.Owner})
@@ -176,7 +175,7 @@ func wireNote[Tx any](r *txRig[Tx]) {
 	r.mustNote(a, rec.ID, note)
 }
 
-// What a purge has removed is gone, whatever was told of it; the rest is there.
+// Purged records are gone, even if the reply was lost; the others stay.
 func wirePurge[Tx any](r *txRig[Tx]) {
 	for range 5 {
 		r.expiring(store.Succeeded, -time.Second)

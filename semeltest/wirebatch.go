@@ -2,8 +2,8 @@ package semeltest
 
 import "github.com/semelgo/semel/store"
 
-// Who loses the reply to statements that were handed over with the record knows
-// nothing, or knows that they are in force. Asked again, they are not run again.
+// After a lost reply to AtomicBatch the verdict is Unknown or Committed. A retry
+// does not execute the statements again.
 func wireAtomicBatch[Tx any](r *txRig[Tx]) {
 	if why := batches(r.subject); why != "" {
 		r.Skip(why)

@@ -28,8 +28,8 @@ func zombieTxChecks[Tx any]() []check[Tx] {
 	)
 }
 
-// takenOver lets a leader's lease run out and somebody else take over, and
-// returns both: the record as the zombie knows it, and as it stands.
+// takenOver lets a leader's lease expire and another caller take over. It returns
+// the record as the zombie knows it, and the current one.
 func (r *rig) takenOver() (zombie, winner store.Record) {
 	r.Helper()
 	rec := r.fresh()
@@ -95,7 +95,7 @@ func zombieClaim(r *rig) {
 	r.mustForce(take)
 	r.mustRefuse(claim, take.To.Token)
 	again := takeover(take.To)
-	again.IfDue = false // somebody resolved it
+	again.IfDue = false // an operator resolved it
 	r.mustForce(again)
 	r.mustRefuse(take, again.To.Token)
 }
@@ -133,7 +133,7 @@ func zombieCompletesTx[Tx any](r *txRig[Tx]) {
 	}
 }
 
-// A zombie's writes in somebody's transaction are not made.
+// A zombie's writes in a transaction are not applied.
 func zombieWritesTx[Tx any](r *txRig[Tx]) {
 	zombie, winner := r.takenOver()
 	last := create(r.fresh(), store.Succeeded)
@@ -151,8 +151,8 @@ func zombieWritesTx[Tx any](r *txRig[Tx]) {
 	}
 }
 
-// A leader that is taken over while its transaction is open finds that out at
-// its end, whatever it was told in the beginning.
+// A leader that is taken over while its transaction is open finds out at the end of
+// the transaction.
 func zombieTakenOverInside[Tx any](r *txRig[Tx]) {
 	if r.caps.SingleWriter {
 		r.Skip("Capabilities say Exclusive")

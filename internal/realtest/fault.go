@@ -79,10 +79,10 @@ func (p *Proxy) arm(k kind, match Match) *Fault {
 	return f
 }
 
-// happened tells whoever waits that the client's connection is closed.
+// happened is called when the client's connection is closed.
 func (f *Fault) happened() { f.once.Do(func() { close(f.fired) }) }
 
-// ended tells whoever waits that the server is done with the request.
+// ended is called when the server has finished the request.
 func (f *Fault) ended() { close(f.answered) }
 
 // Fired is closed once the fault has happened: the client's connection is

@@ -14,7 +14,7 @@ import (
 // engine is a server that tests can use: how it is called and where it may be.
 type engine struct {
 	name     string
-	env      string   // names a server that somebody else runs
+	env      string   // names an existing server to use
 	program  string   // looked for in the PATH, then in places
 	wrapped  bool     // what is in the PATH starts the system's own server: places come first
 	places   []string // patterns of directories

@@ -116,8 +116,8 @@ func TestWrappedServerIsFoundBehindItsWrapper(t *testing.T) {
 	}
 }
 
-// TestMissingServerSkipsOrFails: it fails where somebody said that it has to be
-// there, and always says what to install.
+// TestMissingServerSkipsOrFails: it fails if the server is required, and always
+// says what to install.
 func TestMissingServerSkipsOrFails(t *testing.T) {
 	t.Parallel()
 	rows := map[string]struct {

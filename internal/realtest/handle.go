@@ -57,7 +57,7 @@ func ownHandle(tb testing.TB, e engine, with launches, settings []string) handle
 	return handle{t: tb, url: p.url(), own: p}
 }
 
-// URL is the server's address, as a user who may do everything.
+// URL is the server's address, for its superuser.
 func (s *handle) URL() string { return s.url }
 
 // Addr is the server's host and port.

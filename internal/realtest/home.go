@@ -11,7 +11,8 @@ import (
 	"syscall"
 )
 
-// nobody is who servers run as where the tests run as root: servers refuse root.
+// nobody is the user of the servers if the tests run as root, because servers
+// refuse root.
 const nobody = 65534
 
 // home is a server's directory, removed with all that work for it when it is
@@ -68,8 +69,8 @@ func baseDir() string {
 	}
 }
 
-// own locks a file in dir for the life of this process. It gets its name only
-// when it is locked, so nobody takes a new home for a stale one.
+// own locks a file in dir for the life of this process. The directory gets its name
+// only after that, so that no other process takes it for a stale one.
 func own(dir string) (*os.File, error) {
 	f, err := os.Create(filepath.Join(dir, lockName+".new"))
 	if err != nil {

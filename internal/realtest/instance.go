@@ -15,8 +15,8 @@ import (
 type launcher interface {
 	// prepare makes the files of a new server. It is called once.
 	prepare(ctx context.Context, h *home) error
-	// launch starts p's process on p's port, and returns when p answers there. An
-	// error that wraps errInUse says that somebody has something of p's.
+	// launch starts p's process on p's port, and returns when it answers there. An
+	// error that wraps errInUse means that another process has p's port or files.
 	launch(ctx context.Context, p *instance) (*process, error)
 	// url is the address of the server at host and port.
 	url(addr string) string

@@ -194,8 +194,7 @@ func (l *link) isBroken() bool {
 	return l.fault != nil
 }
 
-// finish closes both sides after the last reply, and tells whoever waits for a
-// fault that it is over.
+// finish closes both sides after the last reply, and ends waits for faults.
 func (l *link) finish() {
 	l.mu.Lock()
 	l.over = true

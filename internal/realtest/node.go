@@ -53,7 +53,7 @@ func (n *node) launch(ctx context.Context, p *instance) (*process, error) {
 	cmd.Env = append(brokerEnv(p), "ERL_EPMD_PORT="+strconv.Itoa(at), "RABBITMQ_DIST_PORT="+strconv.Itoa(between))
 	proc, err := startUntil(ctx, cmd, p.home.as, p.log(), speaksAMQP(p.url(), p.name()))
 	select {
-	case <-register.ended: // somebody took its port and was taken for it
+	case <-register.ended: // another process took its port and answered in its place
 		err = errors.Join(errInUse, err, proc.kill())
 	default:
 	}
@@ -83,7 +83,7 @@ func brokerEnv(p *instance) []string {
 		"RABBITMQ_LOGS=-",
 		// The script becomes the broker, instead of waiting for it.
 		"RUNNING_UNDER_SYSTEMD=true",
-		// One processor, and nobody but this machine may connect.
+		// One processor, and connections from this machine only.
 		"RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS=+S 1:1 -kernel inet_dist_use_interface {127,0,0,1}",
 		"ERL_EPMD_ADDRESS=127.0.0.1",
 		// For the helpers it starts, too: no register that stays.
@@ -114,7 +114,7 @@ func startRegister(ctx context.Context, p *instance) (proc *process, at int, err
 	return proc, at, err
 }
 
-// listens is the sign of a server that need not say who it is.
+// listens is the sign of a server without an identity: it accepts connections.
 func listens(port int) sign {
 	return sign{ask: func(ctx context.Context) (string, error) {
 		conn, err := new(net.Dialer).DialContext(ctx, "tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))

@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// TestNoServerOutlivesItsTests: a test binary ends, or is killed, in whatever
-// state its servers are. None is left, nor its files.
+// TestNoServerOutlivesItsTests: a test binary ends or is killed while its servers
+// are in any state. No server and no file is left.
 func TestNoServerOutlivesItsTests(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {

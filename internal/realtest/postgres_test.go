@@ -20,7 +20,7 @@ func TestEachTestHasADatabaseOfItsOwn(t *testing.T) {
 	}
 }
 
-// TestDatabaseEndsWithItsTest, whoever is connected.
+// TestDatabaseEndsWithItsTest: open connections do not keep the database.
 func TestDatabaseEndsWithItsTest(t *testing.T) {
 	t.Parallel()
 	s := realtest.Postgres(t)

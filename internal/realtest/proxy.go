@@ -67,9 +67,9 @@ func (p *Proxy) Reset() {
 	}
 }
 
-// BlackHole lets nothing pass in either direction while it is on, as a network
-// that is cut: connections stand, new ones are accepted, and nobody answers.
-// What was sent meanwhile passes when it is off again.
+// BlackHole blocks all data in both directions while it is on, like a network
+// partition: connections stay open, new ones are accepted, and no reply arrives.
+// Data sent meanwhile passes after it is off.
 func (p *Proxy) BlackHole(on bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -176,8 +176,8 @@ func (p *Proxy) take(request []byte) *Fault {
 	return f
 }
 
-// leavesToFinish reports whether a fault happens to the connection that has this
-// key, so that nobody may cancel what the server does there.
+// leavesToFinish reports whether a fault is set for the connection with this key
+// that lets the server finish, so that cancel requests must not reach it.
 func (p *Proxy) leavesToFinish(key string) bool {
 	return slices.ContainsFunc(p.all(), func(l *link) bool { return l.isBrokenWith(key) })
 }
@@ -189,7 +189,7 @@ func (p *Proxy) rearm(f *Fault) {
 	p.armed = slices.Insert(p.armed, 0, f)
 }
 
-// close ends all connections and waits for who served them.
+// close ends all connections and waits for their goroutines.
 func (p *Proxy) close() {
 	p.mu.Lock()
 	p.closed = true

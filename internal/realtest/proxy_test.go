@@ -240,7 +240,7 @@ func TestPreparingIsNotExecuting(t *testing.T) {
 	}
 }
 
-// TestReset breaks what stands, and serves who comes after.
+// TestReset breaks open connections, and serves later ones.
 func TestReset(t *testing.T) {
 	t.Parallel()
 	p, _, through := proxied(t)

@@ -49,9 +49,9 @@ func OwnRabbitMQ(tb testing.TB, settings ...string) *Broker {
 // a server of [OwnRabbitMQ]; on another it fails the test.
 type Broker struct{ handle }
 
-// Queue is a name that no other test has, for a queue, for an exchange, or for
-// both. It declares neither: how is for the test to say. What has the name when
-// the test ends is deleted, whoever uses it.
+// Queue returns a name that no other test has, for a queue, an exchange, or both.
+// It declares neither. At the end of the test everything with that name is deleted,
+// even if it is in use.
 func (b *Broker) Queue(tb testing.TB) string {
 	tb.Helper()
 	name := "t_" + strings.ToLower(rand.Text())

@@ -11,8 +11,7 @@ import (
 	"github.com/semelgo/semel/internal/realtest"
 )
 
-// TestQueueEndsWithItsTest, and so does an exchange of that name. Nobody else's
-// does.
+// TestQueueEndsWithItsTest: so does an exchange of that name, and no other.
 func TestQueueEndsWithItsTest(t *testing.T) {
 	t.Parallel()
 	s := realtest.RabbitMQ(t)
@@ -111,8 +110,8 @@ func mustNotAnswer(t *testing.T, url string) {
 	}
 }
 
-// TestBrokerWhosePortIsTakenSaysSo, whoever has it and however silent: then
-// another is tried.
+// TestBrokerWhosePortIsTakenSaysSo: another process has the port, and may not
+// answer; the broker then tries another port.
 func TestBrokerWhosePortIsTakenSaysSo(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {

@@ -22,12 +22,13 @@ const ceiling = 60 * time.Second
 // of a processor, which a busy machine gives in a minute.
 const startCeiling = 3 * time.Minute
 
-// errInUse marks a server that ended because somebody has its port or its files.
+// errInUse marks a server that ended because another process has its port or its
+// files.
 var errInUse = errors.New("in use")
 
 // sign is what a server is known by once it is ready.
 type sign struct {
-	ask  func(ctx context.Context) (string, error) // who answers
+	ask  func(ctx context.Context) (string, error) // returns the server's identity
 	want string
 }
 
@@ -44,14 +45,14 @@ func startUntil(ctx context.Context, cmd *exec.Cmd, as *syscall.Credential, log 
 	return proc, nil
 }
 
-// await asks until the server answers, and is the one it should be: somebody
-// else's may have taken the port.
+// await waits until the server answers with the right identity, because another
+// server may have taken the port.
 func await(ctx context.Context, proc *process, s sign, log string) error {
 	again := time.NewTicker(10 * time.Millisecond)
 	defer again.Stop()
 	asking, cancel := context.WithCancel(ctx)
 	defer cancel()
-	go func() { // whoever else is asked may never answer
+	go func() { // another server may never answer
 		select {
 		case <-proc.ended:
 			cancel()
@@ -95,7 +96,7 @@ func identify(ctx context.Context, url string) (string, error) {
 	return identity, nil
 }
 
-// inUse is how servers say that somebody has their port or their files.
+// inUse matches the servers' messages that their port or files are in use.
 var inUse = regexp.MustCompile(`in use|already exists|already a epmd|eaddrinuse|dist_port_already_used`)
 
 // endedEarly says why a server ended instead of answering.
@@ -107,8 +108,8 @@ func endedEarly(proc *process, log string) error {
 	return err
 }
 
-// onFreePort starts a server on a port that is free. Somebody may take the port
-// before the server does; then another is tried.
+// onFreePort starts a server on a free port. If another process takes the port
+// first, it tries another one.
 func onFreePort(ctx context.Context, start func(port int) error) error {
 	const tries = 5
 	var err error
@@ -124,10 +125,9 @@ func onFreePort(ctx context.Context, start func(port int) error) error {
 	return err
 }
 
-// freePort is a port that nobody listened on a moment ago. It is below those that
-// systems give to connections, because a server that was killed is to get its
-// port again, and because a client that asks a dead server again and again would
-// otherwise be connected to itself one day.
+// freePort returns a port without a listener. It is below the range of ephemeral
+// ports, so that a killed server can get its port again, and so that a client that
+// keeps connecting to a dead server cannot connect to itself.
 func freePort(ctx context.Context) (int, error) {
 	const from, to, tries = 15_000, 32_000, 100
 	var listen net.ListenConfig

@@ -18,8 +18,8 @@ import (
 // Its URL leads to its default database, as its superuser.
 type Server struct{ handle }
 
-// Database creates an empty database for the test, and drops it when the test
-// ends, whoever is still connected. It returns its address.
+// Database creates an empty database, and drops it at the end of the test, even
+// with open connections. It returns its address.
 func (s *Server) Database(tb testing.TB) string {
 	tb.Helper()
 	name := "t_" + strings.ToLower(rand.Text())

@@ -36,8 +36,8 @@ const Background = "github.com/semelgo/semel/internal/realtest.background"
 // background runs what may outlive a test; see Background.
 func background(run func()) { run() }
 
-// start runs cmd in a process group of its own, as who, and writes what it says
-// into the file at log.
+// start runs cmd in a new process group, as the user, with its output in the file
+// at log.
 func start(cmd *exec.Cmd, as *syscall.Credential, log string) (*process, error) {
 	out, err := os.OpenFile(log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
 	if err != nil {
@@ -59,7 +59,7 @@ func start(cmd *exec.Cmd, as *syscall.Credential, log string) (*process, error) 
 	return p, nil
 }
 
-// signal tells nobody if p has ended.
+// signal does nothing if p has ended.
 func (p *process) signal(sig syscall.Signal) error {
 	if err := p.cmd.Process.Signal(sig); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return fmt.Errorf("signal %s: %w", sig, err)

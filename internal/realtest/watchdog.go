@@ -8,11 +8,11 @@ import (
 	"syscall"
 )
 
-// watchdog is a shell's program: it waits until nobody holds the other end of
-// its input, kills all that work for $HOME_DIR, stopped or not, and removes it. A
-// PostgreSQL that was killed leaves a segment of shared memory behind, whose
-// number is in its postmaster.pid. The directory's name is nowhere on a command
-// line of the watchdog's own, because that is how the others are found.
+// watchdog is a shell program. It waits until the other end of its input is closed,
+// kills all processes of $HOME_DIR, also stopped ones, and removes the directory. A
+// killed PostgreSQL leaves a shared memory segment, whose number is in its
+// postmaster.pid. The directory is not on the watchdog's own command line, because
+// the processes are found by their command lines.
 const watchdog = `
 trap '' HUP INT TERM
 cat >/dev/null

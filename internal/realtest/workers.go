@@ -24,7 +24,7 @@ func workers(h *home) ([]int, error) {
 	var pids []int
 	for _, path := range lines {
 		words, err := os.ReadFile(path)
-		if err != nil || !bytes.Contains(words, []byte(name)) { // it has ended, or is somebody else's
+		if err != nil || !bytes.Contains(words, []byte(name)) { // it has ended, or belongs to another server
 			continue
 		}
 		if pid, err := strconv.Atoi(filepath.Base(filepath.Dir(path))); err == nil {

@@ -139,9 +139,9 @@ func TestInTxOfTheInnermostAttempt(t *testing.T) {
 	})
 }
 
-// TestWaitLimitIsOfTheInnermostOperation: a caller who waits no longer than its patience
-// lasts ends the waiting for its own operation, not that of the operations inside. A batch
-// waits for a connection only after its function has built it, and is then not sent.
+// TestWaitLimitIsOfTheInnermostOperation: the end of a caller's wait context ends
+// the wait of its own operation, and not that of inner operations. A batch waits
+// for a connection after its function has built it, and is then not sent.
 func TestWaitLimitIsOfTheInnermostOperation(t *testing.T) {
 	t.Parallel()
 	for name, by := range engineWays() {

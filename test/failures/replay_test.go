@@ -44,7 +44,7 @@ func cookies[Tx any](t *testing.T, w *world[Tx], by way) {
 	}
 }
 
-// Another user's key is another key, whatever it looks like.
+// Another user's key is another key, even with the same text.
 func otherUsers[Tx any](t *testing.T, w *world[Tx], by way) {
 	base := w.serve(t, by, func(rw http.ResponseWriter, r *http.Request, effect func() error) error {
 		if err := effect(); err != nil {

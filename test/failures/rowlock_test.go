@@ -17,9 +17,9 @@ import (
 	"github.com/semelgo/semel/store/postgres"
 )
 
-// TestALockedRowHoldsUpNoNeighbour: while somebody's open transaction holds one
-// record, all others are claimed and ended beside it, group commit or not. The lock
-// is given up only when they are done, so it is held for as long as they take.
+// TestALockedRowHoldsUpNoNeighbour: while another open transaction holds one
+// record, all others are claimed and ended, with and without group commit. The lock
+// is released only after they have ended.
 func TestALockedRowHoldsUpNoNeighbour(t *testing.T) {
 	t.Parallel()
 	t.Attr("engine", "postgres")

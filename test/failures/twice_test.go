@@ -26,7 +26,7 @@ func TestDriverRunsAStatementTwice(t *testing.T) {
 		ID: store.NewID("op", "scope", "key"), Token: store.Token{State: store.InProgress, Attempt: 1, Owner: 7},
 		Operation: "op", Scope: "scope", Key: "key",
 	}}
-	for sent := range 2 { // the second time on purpose, whatever the driver does
+	for sent := range 2 { // the second time on purpose
 		fault := proxy.EatReply(realtest.SQL(`INSERT INTO "public".semel_records`))
 		answers, err := h.Store.Swap(t.Context(), []store.Change{change})
 		if err == nil && !answers[0].Applied(change) {

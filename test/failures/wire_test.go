@@ -76,8 +76,8 @@ func (w *wired) wantDone(t *testing.T, key string, once func() (string, bool, er
 	w.wantEffects(t, key, 1)
 }
 
-// patiently asks until nobody else is in the way: the server may not yet have
-// noticed that a connection is gone.
+// patiently retries while the record is busy: the server may not have noticed yet
+// that a connection is lost.
 func patiently(ask func() (string, bool, error)) (v string, replayed bool, err error) {
 	for {
 		if v, replayed, err = ask(); !errors.Is(err, semel.ErrInProgress) {
@@ -191,8 +191,7 @@ func TestReplyToTheOutcomeIsLost(t *testing.T) {
 	}
 }
 
-// A caller that gives up while its COMMIT is at work is told the truth by its
-// next call, whatever that was.
+// A caller that gives up during its COMMIT learns the truth from its next call.
 func TestCallerGivesUpInTheCommit(t *testing.T) {
 	t.Parallel()
 	w := newWired(t)

@@ -9,11 +9,11 @@ import (
 	"github.com/semelgo/semel/internal/realtest"
 )
 
-// TestConsumerIsKilled at each point of its handling of a message, which the
-// broker then delivers to another. The sketch that marks a message as processed
-// before it handles it loses the message between the two. An inbox has its effect
-// once, wherever its consumer died; under Hold it tells a person, since nobody
-// knows, and keeps the message where they find it.
+// TestConsumerIsKilled at each point of its handling of a message, which the broker
+// then redelivers to another consumer. The naive version, which marks a message as
+// processed before it handles it, loses the message between the two. An inbox has
+// its effect once, wherever its consumer died; under Hold the outcome is unknown,
+// so it raises an alarm and keeps the message for an operator.
 func TestConsumerIsKilled(t *testing.T) {
 	t.Parallel()
 	const (

@@ -14,7 +14,7 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// producer is who sends all messages.
+// producer is the producer of all messages.
 const producer = "shop"
 
 // consume gives every delivery of the queue to handle, each on a goroutine of its

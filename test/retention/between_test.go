@@ -59,7 +59,7 @@ func betweenRecords[Tx any](t *testing.T, s semeltest.Subject[Tx], o options) {
 	slow.Store = paused[Tx]{s.Store, func() {
 		first.Do(func() {
 			close(between)
-			if !caps.SingleWriter { // where nobody else can write, nobody else runs
+			if !caps.SingleWriter { // a store with one writer excludes the second run
 				<-began
 			}
 		})

@@ -12,9 +12,8 @@ import (
 	"github.com/semelgo/semel"
 )
 
-// ask asks directly for jobs that are enqueued, one after the other until each is
-// done, and writes down what it is told. It is one of those who take over what a
-// dead worker has left.
+// ask calls enqueued jobs directly, one by one until each is done, and records the
+// answers. Such calls also take over the jobs of dead workers.
 func (p *producer[Tx]) ask(ctx context.Context) error {
 	for ctx.Err() == nil {
 		n := int(p.enqueued.Load())

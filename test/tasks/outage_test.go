@@ -30,7 +30,7 @@ func TestWorkersOutliveCrashesOfTheirDatabase(t *testing.T) {
 		w.await(t, part, "tasks that are done", done)
 		server.Kill()
 		outages++
-		<-time.After(lease) // their leases end while nobody can renew them
+		<-time.After(lease) // leases expire because they cannot be renewed
 		server.Start(t)
 	}
 	w.await(t, jobs, "tasks that are done", done)

@@ -14,7 +14,7 @@ import (
 	"github.com/semelgo/semel"
 )
 
-// unhurried has a lease that nobody wants to wait for.
+// unhurried has a very long lease.
 var unhurried = semel.Define("unhurried", semel.OperationOptions[job]{
 	Policy: semel.Atomic(), Lease: 10 * time.Minute, Retry: patient(),
 })

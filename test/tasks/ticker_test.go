@@ -25,8 +25,8 @@ const (
 	nowhere    point = "nowhere"
 	before     point = "before"     // it enqueues the tick
 	meanwhile  point = "meanwhile"  // the store is asked
-	unanswered point = "unanswered" // it has been, and nobody has heard the answer
-	afterwards point = "afterwards" // the tick is enqueued, and nobody was told
+	unanswered point = "unanswered" // the tick was enqueued, and the reply was lost
+	afterwards point = "afterwards" // the tick was enqueued, before the reply
 	soon       point = "soon"       // at any time
 )
 

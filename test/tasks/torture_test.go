@@ -18,7 +18,7 @@ type torture struct {
 	jobs    int
 	workers int
 	slots   int           // of each worker; zero: as many as it wants
-	callers int           // who ask for jobs directly
+	callers int           // number of direct callers
 	rage    time.Duration // how long workers are harmed
 	kill    time.Duration // how often one is killed
 	stops   bool

@@ -13,7 +13,8 @@ import (
 	"github.com/semelgo/semel"
 )
 
-// truth reads from the tables what has happened, whatever the processes say.
+// truth reads from the tables what has happened, independently of what processes
+// report.
 type truth struct{ db *sql.DB }
 
 // count is what a query counts.
