@@ -3,6 +3,7 @@ package semel
 import (
 	"context"
 
+	"github.com/semelgo/semel/internal/protocol"
 	"github.com/semelgo/semel/store"
 )
 
@@ -32,17 +33,17 @@ func (q *claimer) releaseClaim(ctx context.Context, claim store.Change, before s
 		return true
 	}
 	claimed := recordAfter(claim, before)
-	now, e, d := claimed, q.releaseEvent(claim, before), decision{}
+	now, e, d := claimed, q.releaseEvent(claim, before), protocol.Decision{}
 	ctx, cancel := q.c.bounded(ctx)
 	defer cancel()
 	return q.c.complete(ctx, func() store.Record { return claimed }, &now, &e, &d) == nil
 }
 
 // releaseEvent is the end of a claim whose operation was not run.
-func (q *claimer) releaseEvent(claim store.Change, before store.Record) event {
-	return event{
-		step: stepRelease, token: claim.To.Token, policy: q.attempt.policy, proven: true, expire: q.attempt.times.retention,
-		outcome: q.c.interruption(q.call.op, before, claim.To.Attempt, ErrUnavailable),
+func (q *claimer) releaseEvent(claim store.Change, before store.Record) protocol.Event {
+	return protocol.Event{
+		Step: protocol.StepRelease, Token: claim.To.Token, Policy: q.attempt.policy, Proven: true, Expire: q.attempt.times.retention,
+		Outcome: q.c.interruption(q.call.op, before, claim.To.Attempt, ErrUnavailable),
 	}
 }
 
@@ -53,9 +54,9 @@ func (q *claimer) voidClaim(ctx context.Context, claim store.Change, before stor
 		return
 	}
 	release := q.releaseEvent(claim, before)
-	void := event{
-		step: stepVoid, to: store.Pending, owner: newOwner(), policy: q.attempt.policy, request: q.call,
-		identity: q.call.identity(), expire: q.attempt.times.retention, outcome: release.outcome,
+	void := protocol.Event{
+		Step: protocol.StepVoid, To: store.Pending, Owner: newOwner(), Policy: q.attempt.policy, Request: q.call,
+		Identity: q.call.identity(), Expire: q.attempt.times.retention, Outcome: release.Outcome,
 	}
 	q.c.keepUnrecorded(ctx, pendingEnd{
 		record: recordAfter(claim, before), silent: true, event: release, void: void, from: claim.If,

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/semelgo/semel/internal/protocol"
 	"github.com/semelgo/semel/store"
 )
 
@@ -90,10 +91,10 @@ func (c *Core) resolve(ctx context.Context, r Resolution) (store.Record, error) 
 	if err != nil {
 		return current, fmt.Errorf("%w: read the record: %w", ErrUnavailable, err)
 	}
-	d := next(current, event{
-		step: stepResolve, to: r.To, owner: newOwner(), outcome: c.resolvedOutcome(r, current), expire: c.retention(current),
+	d := protocol.Next(current, protocol.Event{
+		Step: protocol.StepResolve, To: r.To, Owner: newOwner(), Outcome: c.resolvedOutcome(r, current), Expire: c.retention(current),
 	})
-	if d.answer != answerApply {
+	if d.Answer != protocol.Apply {
 		return current, ErrNotInDoubt
 	}
 	if r.To == store.Pending {
@@ -101,16 +102,16 @@ func (c *Core) resolve(ctx context.Context, r Resolution) (store.Record, error) 
 			return current, err
 		}
 	}
-	answer, err := c.swapNoted(ctx, d.change, store.Note{ID: r.ID, From: d.change.If, To: d.change.To.Token, Actor: r.Actor, Reason: r.Reason})
+	answer, err := c.swapNoted(ctx, d.Change, store.Note{ID: r.ID, From: d.Change.If, To: d.Change.To.Token, Actor: r.Actor, Reason: r.Reason})
 	switch {
 	case err != nil:
 		return current, fmt.Errorf("%w: resolve: %w", ErrUnavailable, err)
 	case answer.Busy:
 		return current, ErrInProgress
-	case !answer.Applied(d.change):
+	case !answer.Applied(d.Change):
 		return recordOf(answer), ErrNotInDoubt
 	}
-	now := recordAfter(d.change, current)
+	now := recordAfter(d.Change, current)
 	c.emit(ctx, EventResolved, now, nil)
 	return now, nil
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/semelgo/semel/internal/protocol"
 	"github.com/semelgo/semel/store"
 )
 
@@ -151,9 +152,9 @@ const maxRounds = 64
 
 // applyAlone applies an event outside of a batch: it decides, writes, and decides
 // again on the record that it finds, until a change is applied or none is to be
-// made. It returns the current record. The answer is answerApply if a change was
+// made. It returns the current record. The answer is protocol.Apply if a change was
 // applied.
-func (c *Core) applyAlone(ctx context.Context, current store.Record, e event, tries int) (d decision, now store.Record, err error) {
+func (c *Core) applyAlone(ctx context.Context, current store.Record, e protocol.Event, tries int) (d protocol.Decision, now store.Record, err error) {
 	now = current
 	err = c.apply(ctx, &now, &e, &d, tries, false)
 	return d, now, err
@@ -162,27 +163,27 @@ func (c *Core) applyAlone(ctx context.Context, current store.Record, e event, tr
 // apply is applyAlone with pointers, because the values are large. *at is the
 // current record, before and after. If together is set, the change may join a
 // batch.
-func (c *Core) apply(ctx context.Context, at *store.Record, e *event, d *decision, tries int, together bool) error {
+func (c *Core) apply(ctx context.Context, at *store.Record, e *protocol.Event, d *protocol.Decision, tries int, together bool) error {
 	for range maxRounds {
-		if d.decide(at, e); d.answer != answerApply {
+		if d.Decide(at, e); d.Answer != protocol.Apply {
 			return nil
 		}
-		if call, ok := e.request.(*Call); ok && e.step == stepClaim && d.step == stepDoubt {
-			d.change.To.Outcome = c.crashed(call.op, *at)
+		if call, ok := e.Request.(*Call); ok && e.Step == protocol.StepClaim && d.Step == protocol.StepDoubt {
+			d.Change.To.Outcome = c.crashed(call.op, *at)
 		}
-		answer, err := c.swapAny(ctx, &d.change, tries, together)
+		answer, err := c.swapAny(ctx, &d.Change, tries, together)
 		switch {
 		case err != nil:
 			return err
-		case answer.HasToken(d.change.To.Token):
-			applyTo(&d.change, at)
+		case answer.HasToken(d.Change.To.Token):
+			applyTo(&d.Change, at)
 			return nil
 		case answer.Busy:
 			return errBusy
 		}
 		*at = recordOf(answer)
 	}
-	*d = decision{answer: answerWait}
+	*d = protocol.Decision{Answer: protocol.Wait}
 	return nil
 }
 
@@ -196,7 +197,7 @@ func (c *Core) swapAny(ctx context.Context, change *store.Change, tries int, tog
 
 // prove applies an event as a proof: it repeats the change, outside of a batch,
 // until the store says that the change is applied or superseded, or ctx ends.
-func (c *Core) prove(ctx context.Context, current store.Record, e event) (d decision, now store.Record, err error) {
+func (c *Core) prove(ctx context.Context, current store.Record, e protocol.Event) (d protocol.Decision, now store.Record, err error) {
 	err = retryBusy(ctx, func() error {
 		d, now, err = c.applyAlone(ctx, current, e, 0)
 		return err
@@ -223,7 +224,7 @@ func retryBusy(ctx context.Context, ask func() error) error {
 // complete is completeAlone in a batch. If the batch has no answer, the change is
 // repeated alone in the remaining time. *at is the claimed record, and then the
 // current one.
-func (c *Core) complete(ctx context.Context, claimed func() store.Record, at *store.Record, e *event, d *decision) error {
+func (c *Core) complete(ctx context.Context, claimed func() store.Record, at *store.Record, e *protocol.Event, d *protocol.Decision) error {
 	if c.inProcess != nil { // takes no time
 		if err := c.apply(ctx, at, e, d, 1, false); err == nil {
 			return nil
@@ -244,12 +245,12 @@ func (c *Core) complete(ctx context.Context, claimed func() store.Record, at *st
 
 // completeAlone records how an attempt ended. If the store refuses the result of a
 // success, it records a tombstone: the operation has succeeded.
-func (c *Core) completeAlone(ctx context.Context, claimed store.Record, e event) (decision, store.Record, error) {
+func (c *Core) completeAlone(ctx context.Context, claimed store.Record, e protocol.Event) (protocol.Decision, store.Record, error) {
 	d, now, err := c.prove(ctx, claimed, e)
-	if e.step != stepSucceed || !errors.Is(err, errRefused) {
+	if e.Step != protocol.StepSucceed || !errors.Is(err, errRefused) {
 		return d, now, err
 	}
 	c.emit(ctx, EventTombstone, claimed, err)
-	e.outcome = encodeTombstone("the store refused the result")
+	e.Outcome = encodeTombstone("the store refused the result")
 	return c.prove(ctx, claimed, e)
 }

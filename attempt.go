@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/semelgo/semel/internal/protocol"
 	"github.com/semelgo/semel/store"
 )
 
@@ -26,7 +27,7 @@ type Attempt struct {
 	renewer leaseRenewer
 
 	adapter Adapter // nil: the function's value is stored
-	policy  policyKind
+	policy  protocol.Policy
 	waits   bool // its caller is counted as a waiter
 	// lossless means that decoding the outcome gives the function's value.
 	lossless  bool
@@ -254,7 +255,7 @@ func (e *fenceError) Unwrap() error { return e.err }
 // effect: it raises the fence, then looks the effect up. It returns nothing if the
 // attempt may run.
 func (a *Attempt) fence() (*Outcome, error) {
-	if a.policy != policyFenced || !a.tainted() {
+	if a.policy != protocol.Fenced || !a.tainted() {
 		return nil, nil
 	}
 	acts := false

@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/semelgo/semel/internal/protocol"
 	"github.com/semelgo/semel/store"
 )
 
@@ -185,9 +186,9 @@ func (c *Call) identify(r *store.Record) {
 // compare reports whether the record under the call's ID belongs to this request:
 // it has the same operation, scope and key, and not only the same 128-bit digest of
 // them, and the same fingerprint.
-func (c *Call) compare(r store.Record) requestMatch {
+func (c *Call) Compare(r store.Record) protocol.RequestMatch {
 	if r.Operation != c.op.name || r.Scope != c.scope.text || r.Key != c.key {
-		return otherRequest
+		return protocol.OtherRequest
 	}
 	return c.compareFingerprint(r.Fingerprint)
 }

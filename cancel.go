@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/semelgo/semel/internal/protocol"
 	"github.com/semelgo/semel/store"
 )
 
@@ -61,23 +62,23 @@ func (c *Core) cancel(ctx context.Context, id store.ID, reason string) (store.Re
 // meanwhile.
 func (c *Core) cancelWaiting(ctx context.Context, current store.Record, reason string) (store.Record, bool, error) {
 	p, _ := ProgressOf(current)
-	d := next(current, event{
-		step: stepCancel, owner: newOwner(), expire: c.retention(current),
-		outcome: encodeFailure(p.failure(codeCancelled, reason), c.caps.MaxOutcome),
+	d := protocol.Next(current, protocol.Event{
+		Step: protocol.StepCancel, Owner: newOwner(), Expire: c.retention(current),
+		Outcome: encodeFailure(p.failure(codeCancelled, reason), c.caps.MaxOutcome),
 	})
-	if d.answer != answerApply {
+	if d.Answer != protocol.Apply {
 		return c.cancelTainted(ctx, current, reason)
 	}
-	answer, err := c.swap(ctx, &d.change, askTries)
+	answer, err := c.swap(ctx, &d.Change, askTries)
 	switch {
 	case err != nil:
 		return current, false, fmt.Errorf("%w: cancel: %w", ErrUnavailable, err)
 	case answer.Busy:
-		return current, false, &waitError{after: retryAfter(current)}
-	case !answer.Applied(d.change):
+		return current, false, &waitError{after: protocol.RetryAfter(current)}
+	case !answer.Applied(d.Change):
 		return current, false, nil
 	}
-	now := recordAfter(d.change, current)
+	now := recordAfter(d.Change, current)
 	c.emit(ctx, EventCancelled, now, nil)
 	return now, true, nil
 }
@@ -95,13 +96,13 @@ func (c *Core) cancelTainted(ctx context.Context, current store.Record, reason s
 		}
 		current = now
 	}
-	claim := next(current, claimOf(current, policyUnset, c.options.Lease)).change
+	claim := protocol.Next(current, protocol.ClaimQueued(current, protocol.MarkOwner(newOwner(), protocol.Unset), protocol.Unset, c.options.Lease)).Change
 	answer, err := c.swap(ctx, &claim, askTries)
 	switch {
 	case err != nil:
 		return current, false, fmt.Errorf("%w: cancel: %w", ErrUnavailable, err)
 	case answer.Busy:
-		return current, false, &waitError{after: retryAfter(current)}
+		return current, false, &waitError{after: protocol.RetryAfter(current)}
 	case !answer.Applied(claim):
 		return current, false, nil
 	}
@@ -110,14 +111,14 @@ func (c *Core) cancelTainted(ctx context.Context, current store.Record, reason s
 	claimed := recordAfter(claim, current)
 	p, _ := ProgressOf(current)
 	p = p.with(claimed.Attempt, TryInterrupted, &cancelledError{reason: reason})
-	d, now, err := c.completeAlone(bounded, claimed, event{step: stepDoubt, token: claimed.Token, outcome: p.encode(c.caps.MaxOutcome)})
+	d, now, err := c.completeAlone(bounded, claimed, protocol.Event{Step: protocol.StepDoubt, Token: claimed.Token, Outcome: p.encode(c.caps.MaxOutcome)})
 	if err != nil {
 		return current, false, fmt.Errorf("%w: cancel: %w", ErrUnavailable, err)
 	}
-	if d.answer == answerApply {
+	if d.Answer == protocol.Apply {
 		c.emit(ctx, EventInDoubt, now, ErrCancelled)
 	}
-	return now, d.answer == answerApply, nil
+	return now, d.Answer == protocol.Apply, nil
 }
 
 // requestCancel writes a request for the record's leader. The record was read after
@@ -125,20 +126,20 @@ func (c *Core) cancelTainted(ctx context.Context, current store.Record, reason s
 func (c *Core) requestCancel(ctx context.Context, current store.Record, begun instant, reason string) error {
 	asking := cancelRecord(current.ID)
 	asking.Outcome = encodeFailure(&Failure{Code: codeCancelled, Message: reason}, c.caps.MaxOutcome)
-	e := event{
-		step: stepCreate, owner: newOwner(), identity: asking, delay: c.retention(current), expire: c.retention(current),
+	e := protocol.Event{
+		Step: protocol.StepCreate, Owner: newOwner(), Identity: asking, Delay: c.retention(current), Expire: c.retention(current),
 	}
 	d, now, err := c.applyAlone(ctx, store.Record{}, e, askTries)
-	if err == nil && d.answer == answerReplay {
-		e.outcome = asking.Outcome
+	if err == nil && d.Answer == protocol.Replay {
+		e.Outcome = asking.Outcome
 		switch {
 		case now.State == store.Failed: // the request was withdrawn
-			e.step, e.owned = stepRedrive, true
+			e.Step, e.Owned = protocol.StepRedrive, true
 			_, _, err = c.applyAlone(ctx, now, e, askTries)
 		case now.Since > current.Age+c.since(begun):
 			// The request is older than the record, so it was made for an earlier
 			// record of the same key.
-			e.step = stepReschedule
+			e.Step = protocol.StepReschedule
 			_, _, err = c.applyAlone(ctx, now, e, askTries)
 		}
 	}
@@ -152,7 +153,7 @@ func (c *Core) requestCancel(ctx context.Context, current store.Record, begun in
 func (c *Core) withdrawCancel(ctx context.Context, current store.Record) error {
 	asked, err := c.get(ctx, cancelRecord(current.ID).ID)
 	if err == nil && asked.State == store.Pending {
-		_, _, err = c.applyAlone(ctx, asked, event{step: stepCancel, owner: newOwner(), expire: c.retention(current)}, askTries)
+		_, _, err = c.applyAlone(ctx, asked, protocol.Event{Step: protocol.StepCancel, Owner: newOwner(), Expire: c.retention(current)}, askTries)
 	}
 	if err != nil {
 		return fmt.Errorf("%w: withdraw the cancellation: %w", ErrUnavailable, err)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/semelgo/semel/internal/protocol"
 	"github.com/semelgo/semel/store"
 )
 
@@ -20,7 +21,7 @@ type claimer struct {
 	twin *twin // only for operations with a Generation
 }
 
-func (c *Core) newClaimer(call *Call, policy policyKind) *claimer {
+func (c *Core) newClaimer(call *Call, policy protocol.Policy) *claimer {
 	q := &claimer{c: c}
 	a := &q.attempt
 	a.c, a.call, a.policy = c, *call, policy
@@ -37,11 +38,11 @@ func (q *claimer) restartClock() { q.attempt.begun = q.c.now() }
 
 // admit validates a call and counts it as running. Policy Atomic means that the
 // call opens a transaction. An admitted call must call leave at its end.
-func (c *Core) admit(ctx context.Context, call *Call, policy policyKind) error {
+func (c *Core) admit(ctx context.Context, call *Call, policy protocol.Policy) error {
 	if err := call.valid(); err != nil {
 		return err
 	}
-	if err := c.notWithinTx(ctx, policy == policyAtomic); err != nil {
+	if err := c.notWithinTx(ctx, policy == protocol.Atomic); err != nil {
 		return err
 	}
 	if err := c.checkDefinition(call.op); err != nil {
@@ -58,7 +59,7 @@ func (c *Core) admit(ctx context.Context, call *Call, policy policyKind) error {
 
 // begin claims the key, or returns its outcome or an error. Exactly one of the
 // three is not nil.
-func (c *Core) begin(ctx context.Context, call *Call, policy policyKind) (*Attempt, *Outcome, error) {
+func (c *Core) begin(ctx context.Context, call *Call, policy protocol.Policy) (*Attempt, *Outcome, error) {
 	if err := c.admit(ctx, call, policy); err != nil {
 		return nil, nil, err
 	}
@@ -94,7 +95,7 @@ func (q *claimer) lead(ctx context.Context) (*Attempt, *Outcome, error) {
 			q.attempt.inflight = f
 			return q.claim(ctx)
 		}
-		if q.attempt.policy == policyHeal {
+		if q.attempt.policy == protocol.Heal {
 			// The evidence may be there before the leader has an outcome.
 			return q.claim(ctx)
 		}
@@ -142,41 +143,41 @@ func (q *claimer) decide(ctx context.Context, current *store.Record) (claimed bo
 	if err = q.readFirst(ctx, current); err != nil {
 		return false, err
 	}
-	var e event
+	var e protocol.Event
 	q.claimEvent(&e)
-	var d decision
+	var d protocol.Decision
 	for ; ; q.restartClock() {
 		err := q.c.apply(ctx, current, &e, &d, askTries, true)
 		switch {
 		case err == nil:
 		case errors.Is(err, errBusy):
-			d.answer = answerWait
+			d.Answer = protocol.Wait
 		case errors.Is(err, store.ErrNoPartition):
 			return false, q.c.noPartitionError(q.call, err)
 		case isNotSent(err), errors.Is(err, errRefused) && !errors.Is(err, errAfterLost):
 			return false, fmt.Errorf("%w: claim: %w", ErrUnavailable, err)
 		default:
-			q.abandonClaim(ctx, d.change, *current, err)
+			q.abandonClaim(ctx, d.Change, *current, err)
 			return false, fmt.Errorf("%w: claim: %w", ErrUnavailable, err)
 		}
-		switch d.answer {
-		case answerApply:
+		switch d.Answer {
+		case protocol.Apply:
 			q.c.readHint.observe(false)
-			if d.change.If != (store.Token{}) {
+			if d.Change.If != (store.Token{}) {
 				q.attempt.found = new(*current)
 			}
-			return q.applied(ctx, d.step, current)
-		case answerReplay:
+			return q.applied(ctx, d.Step, current)
+		case protocol.Replay:
 			q.c.readHint.observe(true)
 			q.cacheFinal(current, asked)
 			return false, nil
-		case answerProbe:
+		case protocol.Probe:
 			*current, err = q.look(ctx, *current, &e)
-		case answerWait:
+		case protocol.Wait:
 			*current, err = q.wait(ctx, *current)
-			e.probed = false
+			e.Probed = false
 		default:
-			return false, q.refusal(ctx, d.answer, *current)
+			return false, q.refusal(ctx, d.Answer, *current)
 		}
 		if err != nil {
 			return false, err
@@ -216,10 +217,10 @@ func (c *Core) fromCache(ctx context.Context, call *Call) (out *Outcome, known b
 	return out, true, err
 }
 
-func (q *claimer) claimEvent(e *event) {
-	e.step, e.owner, e.policy, e.request = stepClaim, ownerOf(newOwner(), q.attempt.policy), q.attempt.policy, q.call
-	q.call.identify(&e.identity)
-	e.lease = q.attempt.times.firstLease()
+func (q *claimer) claimEvent(e *protocol.Event) {
+	e.Step, e.Owner, e.Policy, e.Request = protocol.StepClaim, protocol.MarkOwner(newOwner(), q.attempt.policy), q.attempt.policy, q.call
+	q.call.identify(&e.Identity)
+	e.Lease = q.attempt.times.firstLease()
 }
 
 // firstLease is the lease of a claim: at most max run.
@@ -231,14 +232,14 @@ func (t times) firstLease() time.Duration {
 }
 
 // applied reports whether the applied change made the caller the leader.
-func (q *claimer) applied(ctx context.Context, s step, now *store.Record) (bool, error) {
+func (q *claimer) applied(ctx context.Context, s protocol.Step, now *store.Record) (bool, error) {
 	switch s {
-	case stepClaim:
+	case protocol.StepClaim:
 		if q.c.options.Observer != nil {
 			q.c.emit(ctx, EventClaimed, *now, nil)
 		}
 		return true, nil
-	case stepTakeover:
+	case protocol.StepTakeover:
 		q.c.emit(ctx, EventTakeover, *now, nil)
 		return true, nil
 	default:
@@ -248,14 +249,14 @@ func (q *claimer) applied(ctx context.Context, s step, now *store.Record) (bool,
 }
 
 // refusal returns the error of an answer that ends the call.
-func (q *claimer) refusal(ctx context.Context, s answer, current store.Record) error {
+func (q *claimer) refusal(ctx context.Context, s protocol.Answer, current store.Record) error {
 	switch s {
-	case answerMismatch:
+	case protocol.Mismatch:
 		q.c.emit(ctx, EventMismatch, current, nil)
 		return ErrMismatch
-	case answerNewer:
+	case protocol.Newer:
 		return errNewer
-	case answerInDoubt:
+	case protocol.InDoubt:
 		return ErrInDoubt
 	default:
 		return fmt.Errorf("%w: the record's state %v is not known to this program", ErrUnavailable, current.State)
@@ -268,12 +269,12 @@ var errNewer = fmt.Errorf("%w: a newer version of the program made the record, a
 // checkSameRequest returns an error if the record is not known to belong to the
 // same request.
 func (c *Core) checkSameRequest(ctx context.Context, call *Call, r *store.Record) error {
-	switch call.compare(*r) {
-	case sameRequest:
+	switch call.Compare(*r) {
+	case protocol.SameRequest:
 		return nil
-	case unknownRequest:
+	case protocol.UnknownRequest:
 		return errNewer
-	case otherRequest:
+	case protocol.OtherRequest:
 	}
 	c.emit(ctx, EventMismatch, *r, nil)
 	return ErrMismatch
@@ -307,7 +308,7 @@ func (c *Core) checkKeyAge(ctx context.Context, call *Call) error {
 		return err
 	}
 	var current store.Record
-	return c.newClaimer(call, policyUnset).readFirst(ctx, &current)
+	return c.newClaimer(call, protocol.Unset).readFirst(ctx, &current)
 }
 
 // keyExpired reports whether the time in the key is older than the retention, or in

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"github.com/semelgo/semel/internal/protocol"
 	"github.com/semelgo/semel/store"
 )
 
@@ -20,34 +21,34 @@ func (a *Attempt) finish(v any, err error, current *store.Record) (*Outcome, err
 		}
 		return nil, nil
 	}
-	var e event
+	var e protocol.Event
 	if err == nil {
 		err = a.successWithoutTx()
 	}
 	a.endEvent(ctx, &e, v, err)
 	asked := a.c.cache.clock()
-	var d decision
+	var d protocol.Decision
 	if serr := a.writeEnd(ctx, current, &e, &d); serr != nil {
 		return nil, a.keepUnrecorded(ctx, current, &e, err, serr)
 	}
 	a.renewer.stop()
 	a.c.cache.put(current, asked)
-	if d.answer == answerInDoubt {
+	if d.Answer == protocol.InDoubt {
 		// Another caller has recorded the doubt. What this attempt knows goes to
 		// its own caller only.
 		return nil, a.attemptError(store.Unknown, store.InDoubt, err)
 	}
-	if d.answer != answerApply {
+	if d.Answer != protocol.Apply {
 		return a.fenced(ctx, *current, err == nil)
 	}
-	a.emitEnd(ctx, d.step, current, err)
-	return nil, a.endError(d.step, current, err)
+	a.emitEnd(ctx, d.Step, current, err)
+	return nil, a.endError(d.Step, current, err)
 }
 
 // writeEnd writes the end of the attempt. Under policy Atomic it is not batched,
 // because it may have to wait for a transaction of this attempt.
-func (a *Attempt) writeEnd(ctx context.Context, current *store.Record, e *event, d *decision) (err error) {
-	if a.policy != policyAtomic {
+func (a *Attempt) writeEnd(ctx context.Context, current *store.Record, e *protocol.Event, d *protocol.Decision) (err error) {
+	if a.policy != protocol.Atomic {
 		return a.c.complete(ctx, a.Record, current, e, d)
 	}
 	ctx, cancel := a.c.bounded(ctx)
@@ -75,7 +76,7 @@ var (
 // place.
 func (a *Attempt) successWithoutTx() error {
 	switch {
-	case a.policy != policyAtomic || a.adapter != nil && !a.adapter.Claims():
+	case a.policy != protocol.Atomic || a.adapter != nil && !a.adapter.Claims():
 		return nil
 	case a.hasTriedTx():
 		return errNotCommitted
@@ -86,16 +87,16 @@ func (a *Attempt) successWithoutTx() error {
 
 // endEvent sets e, which is empty, to the end of an attempt whose function returned
 // v and err.
-func (a *Attempt) endEvent(ctx context.Context, e *event, v any, err error) {
-	e.token, e.policy, e.expire = a.token, a.policy, a.times.retention
+func (a *Attempt) endEvent(ctx context.Context, e *protocol.Event, v any, err error) {
+	e.Token, e.Policy, e.Expire = a.token, a.policy, a.times.retention
 	if err == nil {
-		e.step = stepSucceed
-		e.outcome = a.outcome(ctx, v)
+		e.Step = protocol.StepSucceed
+		e.Outcome = a.outcome(ctx, v)
 		return
 	}
-	e.owner = newOwner()
+	e.Owner = newOwner()
 	if err == errWithoutTx { //nolint:errorlint // it is never wrapped
-		e.step, e.taints = stepDoubt, true // the program is wrong, so the operation must not run again
+		e.Step, e.Taints = protocol.StepDoubt, true // the program is wrong, so the operation must not run again
 		return
 	}
 	if spent, ok := errors.AsType[*exhaustedError](err); ok {
@@ -105,22 +106,22 @@ func (a *Attempt) endEvent(ctx context.Context, e *event, v any, err error) {
 	proven, keep := a.proof(err)
 	switch {
 	case proven && keep:
-		e.step, e.proven = stepFail, true
-		e.outcome = encodeFailure(err, a.c.caps.MaxOutcome)
+		e.Step, e.Proven = protocol.StepFail, true
+		e.Outcome = encodeFailure(err, a.c.caps.MaxOutcome)
 		if a.call.op.rejects() {
 			a.call.op.retry.deadLetter(e, err, a.c.caps.MaxOutcome)
 		}
 		return
 	case proven:
-		e.step, e.proven = stepRelease, true
-	case a.policy.runsAgain():
+		e.Step, e.Proven = protocol.StepRelease, true
+	case a.policy.RunsAgain():
 		// The effect is unknown and the policy allows another attempt, so the
 		// record is requeued with the taint.
-		e.step, e.taints = stepRequeue, a.policy == policyAtomic
+		e.Step, e.Taints = protocol.StepRequeue, a.policy == protocol.Atomic
 	default:
-		e.step = stepDoubt
+		e.Step = protocol.StepDoubt
 		if outcome := a.evidence(ctx); outcome != nil {
-			e.step, e.outcome = stepSucceed, outcome
+			e.Step, e.Outcome = protocol.StepSucceed, outcome
 			return
 		}
 	}
@@ -133,7 +134,7 @@ func (a *Attempt) endEvent(ctx context.Context, e *event, v any, err error) {
 		return
 	}
 	p, _ := ProgressOf(a.Record())
-	e.outcome = a.c.progress(p.countEnd(), a.call.op, a.call.id)
+	e.Outcome = a.c.progress(p.countEnd(), a.call.op, a.call.id)
 }
 
 // proof reports whether err proves that nothing was committed, and whether the
@@ -158,7 +159,7 @@ func (a *Attempt) proof(err error) (proven, keep bool) {
 // was rolled back, or that can no longer commit after the record has changed. Under
 // policy Atomic the effect is in such a transaction. A function that never called
 // InTx may have had an effect outside.
-func (a *Attempt) rolledBack() bool { return a.policy == policyAtomic && a.hasTriedTx() }
+func (a *Attempt) rolledBack() bool { return a.policy == protocol.Atomic && a.hasTriedTx() }
 
 // hasTriedTx reports whether InTx was called.
 func (a *Attempt) hasTriedTx() bool {
@@ -180,7 +181,7 @@ func isTransient(err error) bool {
 // evidence probes, under policy Heal, for the effect of an attempt whose effect is
 // unknown.
 func (a *Attempt) evidence(ctx context.Context) []byte {
-	if a.policy != policyHeal {
+	if a.policy != protocol.Heal {
 		return nil
 	}
 	ctx, cancel := a.c.bounded(ctx)
@@ -237,13 +238,13 @@ type Tombstone string
 // keepUnrecorded handles an end that the store has not confirmed in time. The
 // caller of a finished effect receives success; after any other end the outcome is
 // unknown. Both are retried in the background with the same token.
-func (a *Attempt) keepUnrecorded(ctx context.Context, current *store.Record, e *event, err, serr error) error {
+func (a *Attempt) keepUnrecorded(ctx context.Context, current *store.Record, e *protocol.Event, err, serr error) error {
 	*current = a.Record()
 	a.c.keepUnrecorded(ctx, pendingEnd{record: *current, event: *e, renewer: &a.renewer}, serr)
-	if e.step != stepSucceed {
+	if e.Step != protocol.StepSucceed {
 		return a.attemptError(store.Unknown, store.InProgress, errors.Join(err, serr))
 	}
-	current.State, current.Outcome = store.Succeeded, e.outcome
+	current.State, current.Outcome = store.Succeeded, e.Outcome
 	return nil
 }
 
@@ -251,7 +252,7 @@ func (a *Attempt) keepUnrecorded(ctx context.Context, current *store.Record, e *
 // record.
 func (a *Attempt) fenced(ctx context.Context, now store.Record, acted bool) (*Outcome, error) {
 	a.emit(ctx, EventFenced, now, nil)
-	if acted && a.policy != policyAtomic && now.State != store.Succeeded {
+	if acted && a.policy != protocol.Atomic && now.State != store.Succeeded {
 		a.emit(ctx, EventConflict, now, nil)
 	}
 	return a.c.answer(ctx, &a.call, now)
@@ -271,12 +272,12 @@ func (c *Core) answer(ctx context.Context, call *Call, now store.Record) (*Outco
 	case now.State == store.InDoubt:
 		return nil, ErrInDoubt
 	default:
-		return nil, &waitError{after: retryAfter(now)}
+		return nil, &waitError{after: protocol.RetryAfter(now)}
 	}
 }
 
 // endError returns the error of an attempt whose end was applied.
-func (a *Attempt) endError(s step, now *store.Record, err error) error {
+func (a *Attempt) endError(s protocol.Step, now *store.Record, err error) error {
 	switch now.State {
 	case store.Succeeded:
 		return nil
@@ -284,7 +285,7 @@ func (a *Attempt) endError(s step, now *store.Record, err error) error {
 		return decodeFailure(now.Outcome)
 	case store.Pending:
 		verdict := store.Unknown
-		if s == stepRelease && (!now.Tainted || a.speaksForAll(err)) {
+		if s == protocol.StepRelease && (!now.Tainted || a.speaksForAll(err)) {
 			verdict = store.NotCommitted
 		}
 		told := attemptError(a.call.op.name, verdict, store.Pending, err)
@@ -295,12 +296,12 @@ func (a *Attempt) endError(s step, now *store.Record, err error) error {
 	return a.attemptError(store.Unknown, now.State, err)
 }
 
-func (a *Attempt) emitEnd(ctx context.Context, s step, at *store.Record, err error) {
+func (a *Attempt) emitEnd(ctx context.Context, s protocol.Step, at *store.Record, err error) {
 	if a.c.options.Observer == nil {
 		return
 	}
 	switch now := *at; {
-	case s == stepSettle:
+	case s == protocol.StepSettle:
 		a.emit(ctx, EventSettled, now, err)
 	case now.State == store.Succeeded:
 		a.emit(ctx, EventSucceeded, now, nil)

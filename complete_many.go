@@ -3,6 +3,7 @@ package semel
 import (
 	"context"
 
+	"github.com/semelgo/semel/internal/protocol"
 	"github.com/semelgo/semel/store"
 )
 
@@ -16,7 +17,7 @@ type Completion struct {
 	Outcome *Outcome
 	Told    error
 
-	step step
+	step protocol.Step
 	own  Outcome
 }
 
@@ -42,13 +43,13 @@ func (c *Core) completeBatch(ctx context.Context, ends []*Completion) (rest []*C
 	}
 	for _, e := range ends {
 		d, ok := e.Attempt.completion(ctx, e)
-		if !ok || last[d.change.To.ID] != e.Attempt { // a batch has one change for each record
+		if !ok || last[d.Change.To.ID] != e.Attempt { // a batch has one change for each record
 			rest = append(rest, e)
 			continue
 		}
-		delete(last, d.change.To.ID)
-		e.step = d.step
-		ready, changes = append(ready, e), append(changes, d.change)
+		delete(last, d.Change.To.ID)
+		e.step = d.Step
+		ready, changes = append(ready, e), append(changes, d.Change)
 	}
 	if len(changes) == 0 {
 		return rest
@@ -72,7 +73,7 @@ func (c *Core) completeBatch(ctx context.Context, ends []*Completion) (rest []*C
 // returns false for an attempt that has ended or whose own transaction has decided.
 // If encoding the value panics, it returns false, so that End panics for this
 // attempt only.
-func (a *Attempt) completion(ctx context.Context, e *Completion) (d decision, ok bool) {
+func (a *Attempt) completion(ctx context.Context, e *Completion) (d protocol.Decision, ok bool) {
 	defer func() {
 		if recover() != nil {
 			ok = false
@@ -82,13 +83,13 @@ func (a *Attempt) completion(ctx context.Context, e *Completion) (d decision, ok
 	busy := a.ended.Load() || a.txOutcome.Load() != nil || a.inTx
 	a.mu.Unlock()
 	if busy || e.Err != nil || a.successWithoutTx() != nil {
-		return decision{}, false
+		return protocol.Decision{}, false
 	}
-	var ending event
+	var ending protocol.Event
 	a.endEvent(ctx, &ending, e.Value, nil)
 	claimed := a.Record()
-	d.decide(&claimed, &ending)
-	return d, d.answer == answerApply
+	d.Decide(&claimed, &ending)
+	return d, d.Answer == protocol.Apply
 }
 
 // applied finishes an attempt whose change was applied.

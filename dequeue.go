@@ -6,8 +6,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"time"
 
+	"github.com/semelgo/semel/internal/protocol"
 	"github.com/semelgo/semel/store"
 )
 
@@ -58,7 +58,7 @@ type dequeueCall struct {
 	c      *Core
 	op     *operation
 	times  times
-	policy policyKind
+	policy protocol.Policy
 	sent   instant // start of the leases
 }
 
@@ -111,7 +111,7 @@ func (q *dequeueCall) claim(ctx context.Context, limit int) ([]store.Record, err
 	q.sent = q.c.now()
 	if ok {
 		return q.callDequeuer(bounded, dequeuer, store.Dequeue{
-			Operation: q.op.name, Limit: limit, Owner: ownerOf(newOwner(), q.policy), Lease: q.times.firstLease(),
+			Operation: q.op.name, Limit: limit, Owner: protocol.MarkOwner(newOwner(), q.policy), Lease: q.times.firstLease(),
 		})
 	}
 	return q.scan(bounded, limit)
@@ -148,7 +148,7 @@ func (q *dequeueCall) scan(ctx context.Context, limit int) ([]store.Record, erro
 	waiting = waiting[:min(limit, len(waiting))]
 	changes := make([]store.Change, len(waiting))
 	for i, r := range waiting {
-		changes[i] = next(r, claimOf(r, q.policy, q.times.firstLease())).change
+		changes[i] = protocol.Next(r, protocol.ClaimQueued(r, protocol.MarkOwner(newOwner(), q.policy), q.policy, q.times.firstLease())).Change
 	}
 	answers, err := q.c.store.Swap(ctx, changes)
 	if err != nil { // repeating the changes is safe
@@ -165,14 +165,6 @@ func (q *dequeueCall) scan(ctx context.Context, limit int) ([]store.Record, erro
 		}
 	}
 	return claimed, nil
-}
-
-// claimOf returns the event that claims a record.
-func claimOf(current store.Record, policy policyKind, lease time.Duration) event {
-	identity := current
-	identity.Expire = 0
-	identity.Input, identity.Outcome = nil, nil // the current ones are kept
-	return event{step: stepClaim, owner: ownerOf(newOwner(), policy), policy: policy, identity: identity, lease: lease}
 }
 
 func (q *dequeueCall) attempt(ctx context.Context, r *store.Record) *Attempt {
@@ -193,10 +185,10 @@ func (q *dequeueCall) release(ctx context.Context, r store.Record, why error) {
 
 // releaseEvent is the end of a claim whose operation was not run. It does not count
 // as a crash.
-func (q *dequeueCall) releaseEvent(r store.Record, why error) event {
-	return event{
-		step: stepRelease, token: r.Token, policy: q.policy, proven: true, expire: q.c.options.timesOf(q.op, r.ID).retention,
-		outcome: q.c.interruption(q.op, r, r.Attempt, why),
+func (q *dequeueCall) releaseEvent(r store.Record, why error) protocol.Event {
+	return protocol.Event{
+		Step: protocol.StepRelease, Token: r.Token, Policy: q.policy, Proven: true, Expire: q.c.options.timesOf(q.op, r.ID).retention,
+		Outcome: q.c.interruption(q.op, r, r.Attempt, why),
 	}
 }
 

@@ -3,6 +3,8 @@ package semel
 import (
 	"context"
 	"errors"
+
+	"github.com/semelgo/semel/internal/protocol"
 )
 
 // Do runs fn once for the key of c. The effect may be anywhere. Every caller
@@ -92,7 +94,7 @@ func DoTx[T, Tx any](ctx context.Context, e *Engine[Tx], c Call, fn func(ctx con
 	switch {
 	case c.op.inline():
 		out, err = e.runInline(ctx, c, run)
-	case c.op.policy.kind == policyAtomic:
+	case c.op.policy.kind == protocol.Atomic:
 		out, err = e.runLeased(ctx, c, run)
 	default:
 		return v, false, seal(invalid("Policy", "must be Atomic or unset for DoTx: record and effect commit together"))
@@ -107,7 +109,7 @@ func DoTx[T, Tx any](ctx context.Context, e *Engine[Tx], c Call, fn func(ctx con
 // runLeased commits the claim, then runs fn and ends the attempt in one
 // transaction.
 func (c *Core) runLeased(ctx context.Context, call Call, fn func(context.Context, any) (any, error)) (*Outcome, error) {
-	a, out, err := c.begin(ctx, &call, policyAtomic)
+	a, out, err := c.begin(ctx, &call, protocol.Atomic)
 	if a == nil {
 		return out, err
 	}

@@ -26,6 +26,6 @@
 // a compare-and-swap on it, so a leader that was taken over (a zombie) can change
 // nothing.
 //
-// [Transitions] lists the states and every step between them. The protocol is one
+// docs/protocol.md lists the states and every step between them. The protocol is one
 // pure function over records; stores only compare and swap.
 package semel

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/semelgo/semel/internal/groupcommit"
+	"github.com/semelgo/semel/internal/protocol"
 	"github.com/semelgo/semel/store"
 )
 
@@ -202,8 +203,8 @@ func (c *Core) emit(ctx context.Context, kind EventKind, r store.Record, err err
 func newOwner() uint64 {
 	var b [8]byte
 	for {
-		_, _ = crand.Read(b[:])                                             // never fails
-		if owner := binary.LittleEndian.Uint64(b[:]); owner > atomicOwner { // ownerOf never makes it zero
+		_, _ = crand.Read(b[:])                                                    // never fails
+		if owner := binary.LittleEndian.Uint64(b[:]); owner >= protocol.MinOwner { // MarkOwner never makes it zero
 			return owner
 		}
 	}

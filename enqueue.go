@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/semelgo/semel/internal/protocol"
 	"github.com/semelgo/semel/store"
 )
 
@@ -92,7 +93,7 @@ func enqueue(ctx context.Context, core *Core, c *Call, o EnqueueOptions) (added 
 type enqueueCall struct {
 	c      *Core
 	call   *Call
-	event  event
+	event  protocol.Event
 	change store.Change
 }
 
@@ -118,8 +119,8 @@ func (c *Core) prepareEnqueue(ctx context.Context, q *enqueueCall, call *Call, o
 		return err
 	}
 	q.c, q.call = c, call
-	q.event = event{step: stepCreate, owner: newOwner(), request: call, identity: call.identity(), delay: delay}
-	identity := &q.event.identity
+	q.event = protocol.Event{Step: protocol.StepCreate, Owner: newOwner(), Request: call, Identity: call.identity(), Delay: delay}
+	identity := &q.event.Identity
 	identity.Priority = int8(o.Priority)
 	if c.options.timesOf(call.op, call.id).retention != defaultRetention {
 		identity.Outcome = c.progress(Progress{}, call.op, call.id)
@@ -127,9 +128,9 @@ func (c *Core) prepareEnqueue(ctx context.Context, q *enqueueCall, call *Call, o
 	if err := c.checkKeyAge(ctx, call); err != nil {
 		return err
 	}
-	var d decision
-	d.decide(&store.Record{}, &q.event)
-	q.change = d.change
+	var d protocol.Decision
+	d.Decide(&store.Record{}, &q.event)
+	q.change = d.Change
 	return nil
 }
 
@@ -159,12 +160,12 @@ func (q *enqueueCall) added(answer store.SwapResult) (bool, error) {
 	case answer.Applied(q.change):
 		return true, nil
 	case answer.Busy:
-		return false, &waitError{after: retryAfter(store.Record{})}
+		return false, &waitError{after: protocol.RetryAfter(store.Record{})}
 	}
-	switch next(recordOf(answer), q.event).answer {
-	case answerMismatch:
+	switch protocol.Next(recordOf(answer), q.event).Answer {
+	case protocol.Mismatch:
 		return false, ErrMismatch
-	case answerNewer:
+	case protocol.Newer:
 		return false, errNewer
 	default:
 		return false, nil

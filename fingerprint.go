@@ -4,6 +4,8 @@ import (
 	"crypto/sha256"
 	"crypto/subtle"
 	"fmt"
+
+	"github.com/semelgo/semel/internal/protocol"
 )
 
 // A stored fingerprint has one byte for the algorithm, one for the version of the
@@ -19,17 +21,6 @@ const (
 // fingerprint is a stored fingerprint. The last bytes are used only if the call is
 // bound.
 type fingerprint [boundSize]byte
-
-// requestMatch is the result of comparing a call with a record's fingerprint.
-type requestMatch uint8
-
-const (
-	sameRequest requestMatch = iota
-	otherRequest
-	// unknownRequest: a newer version of the program made the record, and this one
-	// cannot compute its fingerprint.
-	unknownRequest
-)
 
 // Fingerprinter is an input, or the value of a function of Fingerprints, that
 // chooses the bytes of its fingerprint: AppendFingerprint appends them to b. Two
@@ -91,30 +82,30 @@ func (s *encodeBuffer) fields(v any) (text []byte, algorithm byte, err error) {
 
 // compareFingerprint compares the call with a stored fingerprint, whose algorithm
 // and version it uses. A binding that only one of the two has does not matter.
-func (c *Call) compareFingerprint(stored []byte) requestMatch {
+func (c *Call) compareFingerprint(stored []byte) protocol.RequestMatch {
 	own := c.fingerprint()
 	if subtle.ConstantTimeCompare(stored, own) == 1 {
-		return sameRequest
+		return protocol.SameRequest
 	}
 	if c.found {
-		return otherRequest
+		return protocol.OtherRequest
 	}
 	if len(stored) != inputSize && len(stored) != boundSize ||
 		stored[0] != fingerprintJSON && stored[0] != fingerprintOwn || int(stored[1]) > int(c.digest[1]) {
-		return unknownRequest
+		return protocol.UnknownRequest
 	}
 	if len(stored) == boundSize && c.bound && subtle.ConstantTimeCompare(stored[inputSize:], own[inputSize:]) == 0 {
-		return otherRequest
+		return protocol.OtherRequest
 	}
 	if stored[1] != own[1] {
 		older, err := c.op.digest(int(stored[1]), c.input)
 		if err != nil {
-			return unknownRequest
+			return protocol.UnknownRequest
 		}
 		own = older[:]
 	}
 	if subtle.ConstantTimeCompare(stored[:inputSize], own[:inputSize]) == 1 {
-		return sameRequest
+		return protocol.SameRequest
 	}
-	return otherRequest
+	return protocol.OtherRequest
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/semelgo/semel/internal/protocol"
 	"github.com/semelgo/semel/store"
 )
 
@@ -20,9 +21,9 @@ func (q *claimer) follow(ctx context.Context, f *inflightCall) (*Outcome, error)
 	}
 	if running, holds := f.isRunning(); running {
 		switch {
-		case q.call.compareFingerprint(f.call.fingerprint()) == sameRequest:
+		case q.call.compareFingerprint(f.call.fingerprint()) == protocol.SameRequest:
 		case holds:
-			return nil, q.refusal(ctx, answerMismatch, q.call.identity())
+			return nil, q.refusal(ctx, protocol.Mismatch, q.call.identity())
 		default:
 			if out, err := q.recorded(ctx); out != nil || err != nil {
 				return out, err
@@ -58,11 +59,11 @@ func (q *claimer) recorded(ctx context.Context) (*Outcome, error) {
 
 // answerFrom answers from a record that is final, in doubt, or of another request.
 func (q *claimer) answerFrom(ctx context.Context, r store.Record) (*Outcome, error) {
-	switch d := next(r, event{step: stepClaim, policy: q.attempt.policy, request: q.call}); d.answer {
-	case answerReplay:
+	switch d := protocol.Next(r, protocol.Event{Step: protocol.StepClaim, Policy: q.attempt.policy, Request: q.call}); d.Answer {
+	case protocol.Replay:
 		return q.c.replay(ctx, r)
-	case answerMismatch, answerNewer, answerInDoubt:
-		return nil, q.refusal(ctx, d.answer, r)
+	case protocol.Mismatch, protocol.Newer, protocol.InDoubt:
+		return nil, q.refusal(ctx, d.Answer, r)
 	default:
 		return nil, nil
 	}
@@ -90,11 +91,11 @@ func (q *claimer) decided(ctx context.Context, f *inflightCall) error {
 // attach waits for a call of this process. Waiting costs a goroutine only.
 func (q *claimer) attach(ctx context.Context, f *inflightCall, over <-chan struct{}) error {
 	if !q.acquireWaiter() {
-		return &waitError{after: retryAfter(store.Record{Since: q.c.since(f.begun)})}
+		return &waitError{after: protocol.RetryAfter(store.Record{Since: q.c.since(f.begun)})}
 	}
 	err := await(ctx, over, q.c.until(q.deadline))
 	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
-		return &waitError{after: retryAfter(store.Record{Since: q.c.since(f.begun)})}
+		return &waitError{after: protocol.RetryAfter(store.Record{Since: q.c.since(f.begun)})}
 	}
 	return err
 }
@@ -104,7 +105,7 @@ func (q *claimer) attach(ctx context.Context, f *inflightCall, over <-chan struc
 func (q *claimer) wait(ctx context.Context, current store.Record) (store.Record, error) {
 	left := q.c.until(q.deadline)
 	if left <= 0 || !q.acquireWaiter() {
-		return current, &waitError{after: retryAfter(current)}
+		return current, &waitError{after: protocol.RetryAfter(current)}
 	}
 	if q.attempt.inflight != nil {
 		q.c.inflight.wait(q.attempt.inflight, current)

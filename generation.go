@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/semelgo/semel/internal/protocol"
 	"github.com/semelgo/semel/store"
 )
 
@@ -91,17 +92,17 @@ func (q *claimer) read(ctx context.Context) (store.Record, error) {
 
 // mayWriteTwin decides whether the outcome may be written in the next generation,
 // as next does for the record itself.
-func (i *inline) mayWriteTwin() answer {
+func (i *inline) mayWriteTwin() protocol.Answer {
 	if i.call.op.generation == 0 {
-		return answerApply
+		return protocol.Apply
 	}
-	return next(i.twin.current, i.twinEvent(store.Change{})).answer
+	return protocol.Next(i.twin.current, i.twinEvent(store.Change{})).Answer
 }
 
 // twinEvent returns the event that writes the twin of a change.
-func (i *inline) twinEvent(of store.Change) event {
+func (i *inline) twinEvent(of store.Change) protocol.Event {
 	e := i.event(store.Succeeded, of.To.Outcome)
-	e.identity.ID = i.twin.id
+	e.Identity.ID = i.twin.id
 	return e
 }
 
@@ -118,7 +119,7 @@ func (i *inline) writeTwin(ctx context.Context, tx any) error {
 	}
 	ctx, cancel := i.c.bounded(ctx)
 	defer cancel()
-	change := next(i.twin.current, i.twinEvent(i.change)).change
+	change := protocol.Next(i.twin.current, i.twinEvent(i.change)).Change
 	answers, err := i.c.swapTx(ctx, tx, []store.Change{change})
 	switch {
 	case err != nil:
@@ -126,7 +127,7 @@ func (i *inline) writeTwin(ctx context.Context, tx any) error {
 	case answers[0].Err != nil:
 		return fmt.Errorf("write the record of the next generation: %w", answers[0].Err)
 	case answers[0].Busy:
-		i.ran, i.busy, i.answer = false, true, answerWait
+		i.ran, i.busy, i.answer = false, true, protocol.Wait
 		return errNotRun
 	case !answers[0].Applied(change):
 		return fmt.Errorf("write the record of the next generation: %w", store.ErrSuperseded)
@@ -139,7 +140,7 @@ func (i *inline) keepTwin(ctx context.Context) error {
 	if i.call.op.generation == 0 {
 		return nil
 	}
-	_, err := i.prove(ctx, next(i.twin.current, i.twinEvent(i.change)).change)
+	_, err := i.prove(ctx, protocol.Next(i.twin.current, i.twinEvent(i.change)).Change)
 	return err
 }
 

@@ -5,21 +5,22 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/semelgo/semel/internal/protocol"
 	"github.com/semelgo/semel/store"
 )
 
 // look probes for evidence, and heals the record if there is some.
-func (q *claimer) look(ctx context.Context, current store.Record, e *event) (store.Record, error) {
+func (q *claimer) look(ctx context.Context, current store.Record, e *protocol.Event) (store.Record, error) {
 	found, err := q.c.evidence(ctx, q.call.op, current)
 	if err != nil {
 		// A failed probe proves nothing, so no doubt is recorded.
 		if current.State == store.InDoubt {
 			return current, fmt.Errorf("%w: probe: %w", ErrInDoubt, err)
 		}
-		return current, fmt.Errorf("%w: probe: %w", &waitError{after: retryAfter(current)}, err)
+		return current, fmt.Errorf("%w: probe: %w", &waitError{after: protocol.RetryAfter(current)}, err)
 	}
 	if found == nil {
-		e.probed = true
+		e.Probed = true
 		return current, nil
 	}
 	healed, now, err := q.c.heal(ctx, current, found, q.attempt.times.retention)
@@ -27,7 +28,7 @@ func (q *claimer) look(ctx context.Context, current store.Record, e *event) (sto
 		return now, fmt.Errorf("%w: heal: %w", ErrUnavailable, err)
 	}
 	if !healed {
-		e.probed = false
+		e.Probed = false
 	}
 	return now, nil
 }
@@ -45,9 +46,9 @@ func (c *Core) evidence(ctx context.Context, op *operation, current store.Record
 
 // heal records the outcome that the evidence shows.
 func (c *Core) heal(ctx context.Context, current store.Record, outcome []byte, keep time.Duration) (bool, store.Record, error) {
-	e := event{step: stepHeal, owner: newOwner(), outcome: outcome, expire: keep}
+	e := protocol.Event{Step: protocol.StepHeal, Owner: newOwner(), Outcome: outcome, Expire: keep}
 	d, now, err := c.applyAlone(ctx, current, e, askTries)
-	healed := err == nil && d.answer == answerApply
+	healed := err == nil && d.Answer == protocol.Apply
 	if healed {
 		c.emit(ctx, EventHealed, now, nil)
 	}

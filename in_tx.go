@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/semelgo/semel/internal/protocol"
 	"github.com/semelgo/semel/store"
 )
 
@@ -54,7 +55,7 @@ func InTx[T, Tx any](ctx context.Context, e *Engine[Tx], fn func(ctx context.Con
 	switch {
 	case !ok || a.c != e.Core:
 		return v, invalid("ctx", "does not belong to an attempt of this engine")
-	case a.policy != policyAtomic:
+	case a.policy != protocol.Atomic:
 		return v, invalid("Policy", "must be Atomic for InTx")
 	}
 	err := a.runTx(ctx, func(ctx context.Context, tx any) (any, error) {
@@ -105,8 +106,8 @@ func (a *Attempt) inOneTx(ctx context.Context, fn func(context.Context, any) (an
 			return nil, withoutInnerErrors(err)
 		}
 		outcome = a.outcome(ctx, v)
-		d := next(a.Record(), a.succeeding(outcome))
-		return &d.change, nil
+		d := protocol.Next(a.Record(), a.succeeding(outcome))
+		return &d.Change, nil
 	})
 	switch {
 	case err == nil:
@@ -150,7 +151,7 @@ func (a *Attempt) committedByItself(ctx context.Context, outcome []byte, fnErr, 
 	switch {
 	case err != nil:
 		a.c.keepUnrecorded(ctx, pendingEnd{record: a.Record(), event: e}, err)
-	case d.answer != answerApply:
+	case d.Answer != protocol.Apply:
 		return fmt.Errorf("%w: %w", ErrLeaseLost, cause)
 	}
 	a.setTxOutcome(ctx, a.succeeded(outcome), told)
@@ -166,9 +167,9 @@ func (a *Attempt) endedByHandler(ctx context.Context, cause error) error {
 	return told
 }
 
-func (a *Attempt) succeeding(outcome []byte) event {
-	return event{
-		step: stepSucceed, token: a.token, policy: a.policy, outcome: outcome, expire: a.times.retention,
+func (a *Attempt) succeeding(outcome []byte) protocol.Event {
+	return protocol.Event{
+		Step: protocol.StepSucceed, Token: a.token, Policy: a.policy, Outcome: outcome, Expire: a.times.retention,
 	}
 }
 
@@ -195,9 +196,9 @@ func (a *Attempt) setTxOutcome(ctx context.Context, now store.Record, told error
 func (a *Attempt) unknownCommit(ctx context.Context, outcome []byte, cause error) error {
 	ctx, cancel := a.c.bounded(ctx)
 	defer cancel()
-	release := event{
-		step: stepRelease, token: a.token, policy: a.policy, proven: true, expire: a.times.retention,
-		outcome: a.c.interruption(a.call.op, a.Record(), a.token.Attempt, cause),
+	release := protocol.Event{
+		Step: protocol.StepRelease, Token: a.token, Policy: a.policy, Proven: true, Expire: a.times.retention,
+		Outcome: a.c.interruption(a.call.op, a.Record(), a.token.Attempt, cause),
 	}
 	d, now, err := a.c.prove(ctx, a.Record(), release)
 	own := a.succeeded(outcome)
@@ -207,7 +208,7 @@ func (a *Attempt) unknownCommit(ctx context.Context, outcome []byte, cause error
 		told := a.attemptError(store.Unknown, store.InProgress, errors.Join(cause, err))
 		a.setTxOutcome(ctx, a.Record(), told)
 		return told
-	case d.answer == answerApply:
+	case d.Answer == protocol.Apply:
 		a.emit(ctx, EventAmbiguousNo, now, cause)
 		told := a.attemptError(store.NotCommitted, store.Pending, &txError{err: cause})
 		a.setTxOutcome(ctx, now, told)

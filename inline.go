@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/semelgo/semel/internal/protocol"
 	"github.com/semelgo/semel/store"
 )
 
@@ -19,11 +20,11 @@ type inline struct {
 	owner uint64
 	lost  *conflictCounter
 
-	ran     bool         // the attempt had the right and fn was called
-	answer  answer       // otherwise: why it did not run
-	busy    bool         // another transaction has the right
-	current store.Record // the record at the begin of the transaction
-	change  store.Change // the last statement
+	ran     bool            // the attempt had the right and fn was called
+	answer  protocol.Answer // otherwise: why it did not run
+	busy    bool            // another transaction has the right
+	current store.Record    // the record at the begin of the transaction
+	change  store.Change    // the last statement
 	fnErr   error
 
 	lossless bool // decoding the outcome gives the function's value
@@ -36,7 +37,7 @@ func (c *Core) runInline(ctx context.Context, call Call, fn func(context.Context
 
 // runOnce runs the function of like, or answers from the record.
 func (c *Core) runOnce(ctx context.Context, call Call, like inline) (*Outcome, error) {
-	if err := c.admit(ctx, &call, policyAtomic); err != nil {
+	if err := c.admit(ctx, &call, protocol.Atomic); err != nil {
 		return nil, err
 	}
 	defer c.leave()
@@ -93,7 +94,7 @@ func (q *claimer) inline(ctx context.Context, like inline) (out *Outcome, err er
 // nextTry waits for the transaction or attempt that has the record, or reads the
 // record that superseded this attempt.
 func (q *claimer) nextTry(ctx context.Context, i *inline) (store.Record, error) {
-	if i.busy || i.answer == answerWait {
+	if i.busy || i.answer == protocol.Wait {
 		return q.wait(ctx, i.current)
 	}
 	now, err := q.read(ctx)
@@ -175,7 +176,7 @@ var errNotRun = errors.New("semel: not run")
 func (i *inline) body(ctx context.Context, tx any, current store.SwapResult) (*store.Change, error) {
 	i.current = recordOf(current)
 	if current.Busy {
-		i.busy, i.answer = true, answerWait
+		i.busy, i.answer = true, protocol.Wait
 		return nil, errNotRun
 	}
 	if !i.mayRun() {
@@ -188,7 +189,7 @@ func (i *inline) body(ctx context.Context, tx any, current store.SwapResult) (*s
 	if err != nil {
 		return i.functionFailed(ctx, err)
 	}
-	i.change = next(i.current, i.event(store.Succeeded, i.outcome(ctx, v))).change
+	i.change = protocol.Next(i.current, i.event(store.Succeeded, i.outcome(ctx, v))).Change
 	if err := i.writeTwin(ctx, tx); err != nil {
 		return nil, err
 	}
@@ -211,14 +212,14 @@ func (i *inline) outcome(ctx context.Context, v any) []byte {
 // mayRun reports whether the function may run on the current record. If not, it
 // sets the answer.
 func (i *inline) mayRun() bool {
-	d := next(i.current, i.event(store.Succeeded, nil))
-	if i.answer = d.answer; d.step == stepDoubt {
-		i.change, i.answer = d.change, answerInDoubt
+	d := protocol.Next(i.current, i.event(store.Succeeded, nil))
+	if i.answer = d.Answer; d.Step == protocol.StepDoubt {
+		i.change, i.answer = d.Change, protocol.InDoubt
 	}
-	if i.answer == answerApply {
+	if i.answer == protocol.Apply {
 		i.answer = i.mayWriteTwin()
 	}
-	if i.ran = i.answer == answerApply; i.ran {
+	if i.ran = i.answer == protocol.Apply; i.ran {
 		i.c.inflight.markRunning(i.attempt.inflight, i.batch == nil && !i.call.op.optimistic)
 	}
 	return i.ran
@@ -242,11 +243,11 @@ func (i *inline) functionFailed(ctx context.Context, err error) (*store.Change, 
 	default:
 		return nil, withoutInnerErrors(err)
 	}
-	d := next(i.current, e)
-	if d.answer != answerApply {
+	d := protocol.Next(i.current, e)
+	if d.Answer != protocol.Apply {
 		return nil, withoutInnerErrors(err)
 	}
-	i.change = d.change
+	i.change = d.Change
 	return &i.change, withoutInnerErrors(err)
 }
 
@@ -265,22 +266,22 @@ func (i *inline) countError(ctx context.Context, cause error) bool {
 
 // decideRetry applies the operation's Retry: another attempt later, or the end. If
 // an earlier attempt may have had an effect, the record never ends here.
-func (i *inline) decideRetry(ctx context.Context, e *event, err error) {
+func (i *inline) decideRetry(ctx context.Context, e *protocol.Event, err error) {
 	before, _ := ProgressOf(i.current)
 	p, f, delay := i.call.op.retry.decide(ctx, before, i.current.Attempt+1, err)
 	if f != nil && !i.current.Tainted {
 		i.call.op.retry.deadLetter(e, f, i.c.caps.MaxOutcome)
 		return
 	}
-	e.to, e.outcome, e.delay = store.Pending, p.encode(i.c.caps.MaxOutcome), delay
+	e.To, e.Outcome, e.Delay = store.Pending, p.encode(i.c.caps.MaxOutcome), delay
 }
 
 // keepsFailure reports whether a failure or progress is to be stored.
 func (i *inline) keepsFailure() bool { return i.fnErr != nil && i.change.To.State != store.Absent }
 
-func (i *inline) event(to store.State, outcome []byte) event {
-	return event{
-		step: stepInline, to: to, owner: i.owner, policy: i.attempt.policy, request: i.call,
-		identity: i.call.identity(), outcome: outcome, expire: i.attempt.times.retention,
+func (i *inline) event(to store.State, outcome []byte) protocol.Event {
+	return protocol.Event{
+		Step: protocol.StepInline, To: to, Owner: i.owner, Policy: i.attempt.policy, Request: i.call,
+		Identity: i.call.identity(), Outcome: outcome, Expire: i.attempt.times.retention,
 	}
 }

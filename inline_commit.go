@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/semelgo/semel/internal/protocol"
 	"github.com/semelgo/semel/store"
 )
 
@@ -29,12 +30,12 @@ func (i *inline) committed(ctx context.Context, now store.Record) (*Outcome, err
 // try.
 func (i *inline) refused(ctx context.Context) (store.Record, *Outcome, bool, error) {
 	switch i.answer {
-	case answerReplay:
+	case protocol.Replay:
 		out, err := i.c.answer(ctx, i.call, i.current)
 		return i.current, out, false, err
-	case answerWait:
+	case protocol.Wait:
 		return i.current, nil, true, nil
-	case answerInDoubt:
+	case protocol.InDoubt:
 		now, err := i.doubt(ctx)
 		return now, nil, false, err
 	default:
@@ -53,7 +54,7 @@ func (i *inline) doubt(ctx context.Context) (store.Record, error) {
 		return i.current, fmt.Errorf("%w: record the doubt: %w", ErrUnavailable, err)
 	}
 	if !answer.Applied(i.change) {
-		return recordOf(answer), &waitError{after: retryAfter(i.current)}
+		return recordOf(answer), &waitError{after: protocol.RetryAfter(i.current)}
 	}
 	i.emit(ctx, EventInDoubt, i.change.To, nil)
 	return i.change.To, ErrInDoubt
@@ -89,7 +90,7 @@ func (i *inline) committedByItself(ctx context.Context, cause error) (store.Reco
 	i.emit(ctx, EventConflict, i.current, cause)
 	own := i.change // the store may have committed it after all
 	if i.fnErr != nil {
-		i.change = next(i.current, i.event(store.Succeeded, encodeTombstone(endedAndFailed))).change
+		i.change = protocol.Next(i.current, i.event(store.Succeeded, encodeTombstone(endedAndFailed))).Change
 	}
 	answer, err := i.prove(ctx, i.change)
 	if err == nil && answer.Applied(i.change) {
@@ -145,7 +146,7 @@ func (i *inline) overtaken(ctx context.Context) (store.Record, bool) {
 	ctx, cancel := i.c.bounded(ctx)
 	defer cancel()
 	now, err := i.read(ctx)
-	return now, err == nil && now.State.Final() && now.Token != i.current.Token && i.call.compare(now) == sameRequest
+	return now, err == nil && now.State.Final() && now.Token != i.current.Token && i.call.Compare(now) == protocol.SameRequest
 }
 
 // unknownCommit settles a commit whose reply was lost. The proof is a write to the
@@ -155,8 +156,8 @@ func (i *inline) unknownCommit(ctx context.Context, cause error) (store.Record, 
 	ctx, cancel := i.c.bounded(ctx)
 	defer cancel()
 	e := i.event(store.Pending, i.c.interruption(i.call.op, i.current, i.current.Attempt+1, cause))
-	e.step, e.owner = stepVoid, newOwner()
-	void := next(i.current, e).change
+	e.Step, e.Owner = protocol.StepVoid, newOwner()
+	void := protocol.Next(i.current, e).Change
 	answer, err := i.prove(ctx, void)
 	switch {
 	case err != nil:

@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/semelgo/semel/internal/protocol"
 	"github.com/semelgo/semel/store"
 )
 
@@ -41,15 +42,15 @@ type JournalEntry struct {
 
 func entryOf(i pendingEnd) JournalEntry {
 	return JournalEntry{
-		Record: i.record, Step: string(i.event.step), Outcome: i.event.outcome,
-		Expire: i.event.expire, Delay: i.event.delay, Policy: uint8(i.event.policy),
+		Record: i.record, Step: string(i.event.Step), Outcome: i.event.Outcome,
+		Expire: i.event.Expire, Delay: i.event.Delay, Policy: uint8(i.event.Policy),
 	}
 }
 
 func (e JournalEntry) item() pendingEnd {
-	ending := event{
-		step: step(e.Step), token: e.Record.Token, owner: newOwner(), policy: policyKind(e.Policy),
-		outcome: e.Outcome, expire: e.Expire, delay: e.Delay, proven: step(e.Step) == stepFail || step(e.Step) == stepRelease,
+	ending := protocol.Event{
+		Step: protocol.Step(e.Step), Token: e.Record.Token, Owner: newOwner(), Policy: protocol.Policy(e.Policy),
+		Outcome: e.Outcome, Expire: e.Expire, Delay: e.Delay, Proven: protocol.Step(e.Step) == protocol.StepFail || protocol.Step(e.Step) == protocol.StepRelease,
 	}
 	return pendingEnd{record: e.Record, event: ending}
 }
@@ -81,7 +82,7 @@ func (c *Core) Settle(ctx context.Context, e JournalEntry) (now store.Record, re
 	if err != nil {
 		return now, false, seal(fmt.Errorf("%w: settle: %w", ErrUnavailable, err))
 	}
-	return now, d.answer == answerApply, nil
+	return now, d.Answer == protocol.Apply, nil
 }
 
 var errRestored = errors.New("semel: unrecorded by an earlier process")

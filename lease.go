@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/semelgo/semel/internal/protocol"
 	"github.com/semelgo/semel/store"
 )
 
@@ -192,8 +193,8 @@ func (h *leaseRenewer) renewal(sent instant) (store.Change, bool) {
 		h.schedule(h.a.times.beat)
 		return store.Change{}, false
 	}
-	beat := event{step: stepHeartbeat, token: h.a.token, lease: min(h.a.times.lease, left)}
-	return next(h.a.Record(), beat).change, true
+	beat := protocol.Event{Step: protocol.StepHeartbeat, Token: h.a.token, Lease: min(h.a.times.lease, left)}
+	return protocol.Next(h.a.Record(), beat).Change, true
 }
 
 // settle applies the store's answer to the lease.

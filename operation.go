@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/semelgo/semel/internal/protocol"
 	"github.com/semelgo/semel/store"
 )
 
@@ -184,7 +185,7 @@ func (o *operation) retried() error {
 
 // inline reports whether DoTx runs this operation as one transaction.
 func (o *operation) inline() bool {
-	return o.policy.kind == policyUnset || o.policy.kind == policyAtomic && !o.leaseSet
+	return o.policy.kind == protocol.Unset || o.policy.kind == protocol.Atomic && !o.leaseSet
 }
 
 type duration struct {

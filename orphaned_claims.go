@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/semelgo/semel/internal/protocol"
 	"github.com/semelgo/semel/store"
 )
 
@@ -105,9 +106,9 @@ func (q *dequeueCall) releaseOrphaned(ctx context.Context, dequeuer store.Dequeu
 func (q *dequeueCall) releaseUnanswered(ctx context.Context, waiting []store.Record, changes []store.Change) {
 	for i, r := range waiting {
 		claimed := recordAfter(changes[i], r)
-		void := event{
-			step: stepVoid, to: store.Pending, owner: newOwner(), policy: q.policy, identity: r,
-			expire: q.c.options.timesOf(q.op, r.ID).retention, outcome: q.c.interruption(q.op, r, claimed.Attempt, ErrUnavailable),
+		void := protocol.Event{
+			Step: protocol.StepVoid, To: store.Pending, Owner: newOwner(), Policy: q.policy, Identity: r,
+			Expire: q.c.options.timesOf(q.op, r.ID).retention, Outcome: q.c.interruption(q.op, r, claimed.Attempt, ErrUnavailable),
 		}
 		q.c.keepUnrecorded(ctx, pendingEnd{
 			record: claimed, silent: true, event: q.releaseEvent(claimed, ErrUnavailable), void: void, from: changes[i].If,

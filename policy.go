@@ -1,34 +1,23 @@
 package semel
 
-import "context"
+import (
+	"context"
+
+	"github.com/semelgo/semel/internal/protocol"
+)
 
 // Policy names what happens to a key after its leader has crashed, and so the
 // guarantee of the operation. The zero Policy is unset: [Do] then uses Hold, and
 // [DoTx] one transaction.
 type Policy struct {
-	kind  policyKind
+	kind  protocol.Policy
 	probe Probe
 	raise RaiseFunc
 }
 
 // String returns the name of the function that makes the policy, and "unset" for
 // the zero Policy.
-func (p Policy) String() string {
-	names := [...]string{"unset", "Atomic", "Hold", "Heal", "Fenced", "Keyed", "AtLeastOnce"}
-	return names[p.kind]
-}
-
-type policyKind uint8
-
-const (
-	policyUnset policyKind = iota
-	policyAtomic
-	policyHold
-	policyHeal
-	policyFenced
-	policyKeyed
-	policyAtLeastOnce
-)
+func (p Policy) String() string { return p.kind.String() }
 
 // Probe searches the domain for the effect of a key. If it finds the effect, it
 // returns true and the result, exactly as the operation would have returned it. Not
@@ -52,24 +41,24 @@ type RaiseFunc func(ctx context.Context, scope Scope, key string, attempt uint32
 // unknown, and another attempt may run. A function that returns success without
 // having called InTx is wrong: the caller gets [ErrOutcomeUnknown], the record
 // becomes InDoubt, and the Observer receives an alarm.
-func Atomic() Policy { return Policy{kind: policyAtomic} }
+func Atomic() Policy { return Policy{kind: protocol.Atomic} }
 
 // Hold never runs an operation again by itself: after a crash the record is InDoubt
 // until an operator or a reconciler resolves it. At most one effect. It is the
 // policy of [Do] if none is set.
-func Hold() Policy { return Policy{kind: policyHold} }
+func Hold() Policy { return Policy{kind: protocol.Hold} }
 
 // Heal probes the domain for evidence whenever it finds an unfinished record.
 // Evidence completes the record; without evidence Heal is like Hold. At most one
 // effect.
-func Heal(probe Probe) Policy { return Policy{kind: policyHeal, probe: probe} }
+func Heal(probe Probe) Policy { return Policy{kind: protocol.Heal, probe: probe} }
 
 // Fenced runs an operation again after a crash, in the only safe order: raise the
 // fence at the receiver, look for the effect of an earlier attempt, then run. At
 // most one effect, if the receiver enforces the fence. An error marked
 // [NotCommitted] then proves something about the earlier attempts too.
 func Fenced(raise RaiseFunc, look Probe) Policy {
-	return Policy{kind: policyFenced, raise: raise, probe: look}
+	return Policy{kind: protocol.Fenced, raise: raise, probe: look}
 }
 
 // Keyed runs an operation again after a crash, with a receiver that deduplicates by
@@ -78,47 +67,27 @@ func Fenced(raise RaiseFunc, look Probe) Policy {
 // [NotCommitted] or [Final] only if it is the receiver's own answer to that key,
 // because the mark also counts as proof about the earlier attempts. An error raised
 // before the request was sent is no such answer.
-func Keyed() Policy { return Policy{kind: policyKeyed} }
+func Keyed() Policy { return Policy{kind: protocol.Keyed} }
 
 // AtLeastOnce runs an operation again after a crash. Each attempt may have an
 // effect.
-func AtLeastOnce() Policy { return Policy{kind: policyAtLeastOnce} }
+func AtLeastOnce() Policy { return Policy{kind: protocol.AtLeastOnce} }
 
 // orHold returns the policy of an attempt whose claim commits first: Hold if none
 // is set.
-func (p Policy) orHold() policyKind {
-	if p.kind == policyUnset {
-		return policyHold
+func (p Policy) orHold() protocol.Policy {
+	if p.kind == protocol.Unset {
+		return protocol.Hold
 	}
 	return p.kind
 }
 
-// runsAgain reports whether another attempt may follow one whose effect is unknown.
-func (k policyKind) runsAgain() bool {
-	switch k {
-	case policyAtomic, policyFenced, policyKeyed, policyAtLeastOnce:
-		return true
-	case policyUnset, policyHold, policyHeal:
-		return false
-	default:
-		return false
-	}
-}
-
-// speaksForAll reports whether a refusal of the last attempt proves that no earlier
-// attempt had an effect: by the fence and the look-up, or by the receiver's memory
-// of the key. A rollback under Atomic proves nothing about attempts of a program
-// version with another policy; attempts under Atomic leave no taint.
-func (k policyKind) speaksForAll() bool {
-	return k == policyFenced || k == policyKeyed
-}
-
 // valid returns an error that names the missing part.
 func (p Policy) valid() error {
-	if p.kind == policyHeal && p.probe == nil {
+	if p.kind == protocol.Heal && p.probe == nil {
 		return invalid("Policy", "Heal needs a probe")
 	}
-	if p.kind == policyFenced && (p.raise == nil || p.probe == nil) {
+	if p.kind == protocol.Fenced && (p.raise == nil || p.probe == nil) {
 		return invalid("Policy", "Fenced needs both a raise and a look function")
 	}
 	return nil

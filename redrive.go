@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/semelgo/semel/internal/protocol"
 	"github.com/semelgo/semel/store"
 )
 
@@ -59,27 +60,27 @@ func (c *Core) redrive(ctx context.Context, r Redrive) (store.Record, error) {
 	if err != nil {
 		return current, fmt.Errorf("%w: read the record: %w", ErrUnavailable, err)
 	}
-	d := next(current, event{
-		step: stepRedrive, owner: newOwner(), owned: c.ownsKey(current) || IsDeadLetter(current), policy: c.redrivePolicy(current), delay: r.Delay,
-		outcome: c.redriveProgress(current), expire: c.retention(current),
+	d := protocol.Next(current, protocol.Event{
+		Step: protocol.StepRedrive, Owner: newOwner(), Owned: c.ownsKey(current) || IsDeadLetter(current), Policy: c.redrivePolicy(current), Delay: r.Delay,
+		Outcome: c.redriveProgress(current), Expire: c.retention(current),
 	})
-	if d.answer != answerApply {
+	if d.Answer != protocol.Apply {
 		return current, whyNotRedriven(current)
 	}
 	if err := c.withdrawCancel(ctx, current); err != nil {
 		return current, err
 	}
 	defer c.cache.drop(r.ID)
-	answer, err := c.swapNoted(ctx, d.change, store.Note{ID: r.ID, From: d.change.If, To: d.change.To.Token, Actor: r.Actor, Reason: r.Reason})
+	answer, err := c.swapNoted(ctx, d.Change, store.Note{ID: r.ID, From: d.Change.If, To: d.Change.To.Token, Actor: r.Actor, Reason: r.Reason})
 	switch {
 	case err != nil:
 		return current, fmt.Errorf("%w: redrive: %w", ErrUnavailable, err)
 	case answer.Busy:
 		return current, ErrInProgress
-	case !answer.Applied(d.change):
+	case !answer.Applied(d.Change):
 		return recordOf(answer), ErrNotFailed
 	}
-	now := recordAfter(d.change, current)
+	now := recordAfter(d.Change, current)
 	c.emit(ctx, EventRedriven, now, nil)
 	return now, nil
 }
@@ -87,14 +88,14 @@ func (c *Core) redrive(ctx context.Context, r Redrive) (store.Record, error) {
 // redrivePolicy returns the policy of the record's operation. If the engine was not
 // given the operation, a dead letter in doubt shows that its policy allows another
 // attempt; AtLeastOnce is the weakest of these policies.
-func (c *Core) redrivePolicy(r store.Record) policyKind {
+func (c *Core) redrivePolicy(r store.Record) protocol.Policy {
 	if op := c.operationNamed(r.Operation); op != nil {
 		return op.policy.kind
 	}
 	if IsDeadLetter(r) {
-		return policyAtLeastOnce
+		return protocol.AtLeastOnce
 	}
-	return policyUnset
+	return protocol.Unset
 }
 
 func whyNotRedriven(current store.Record) error {
@@ -153,15 +154,15 @@ func (c *Core) reschedule(ctx context.Context, id store.ID, delay time.Duration)
 	if err != nil {
 		return current, fmt.Errorf("%w: read the record: %w", ErrUnavailable, err)
 	}
-	d, now, err := c.applyAlone(ctx, current, event{
-		step: stepReschedule, owner: newOwner(), delay: delay, expire: c.retention(current),
+	d, now, err := c.applyAlone(ctx, current, protocol.Event{
+		Step: protocol.StepReschedule, Owner: newOwner(), Delay: delay, Expire: c.retention(current),
 	}, askTries)
 	switch {
 	case errors.Is(err, errBusy):
-		return current, &waitError{after: retryAfter(current)}
+		return current, &waitError{after: protocol.RetryAfter(current)}
 	case err != nil:
 		return current, fmt.Errorf("%w: reschedule: %w", ErrUnavailable, err)
-	case d.answer != answerApply:
+	case d.Answer != protocol.Apply:
 		return now, ErrNotPending
 	}
 	return now, nil

@@ -5,20 +5,21 @@ import (
 	"errors"
 	"time"
 
+	"github.com/semelgo/semel/internal/protocol"
 	"github.com/semelgo/semel/store"
 )
 
 // decideRetry applies the operation's Retry to an attempt that ended with err:
 // either another attempt later, or the end. e says whether there is proof that
 // nothing was committed.
-func (a *Attempt) decideRetry(e *event, err error) {
+func (a *Attempt) decideRetry(e *protocol.Event, err error) {
 	before, _ := ProgressOf(a.Record())
 	p, f, delay := a.call.op.retry.decide(a.ctx, before, a.token.Attempt, err)
 	if f != nil {
 		a.endForGood(e, p, f, err)
 		return
 	}
-	e.outcome, e.delay = a.c.progress(p, a.call.op, a.call.id), delay
+	e.Outcome, e.Delay = a.c.progress(p, a.call.op, a.call.id), delay
 }
 
 // cancelled returns the cancellation of the attempt's key, or nil.
@@ -32,7 +33,7 @@ func (a *Attempt) cancelled() *cancelledError {
 
 // cancelledEnd ends the record of an attempt whose key was cancelled and that did
 // not succeed. The function's error does not matter.
-func (a *Attempt) cancelledEnd(e *event, why *cancelledError) {
+func (a *Attempt) cancelledEnd(e *protocol.Event, why *cancelledError) {
 	before, _ := ProgressOf(a.Record())
 	p := before.with(a.token.Attempt, TryInterrupted, why)
 	a.endForGood(e, p, p.failure(codeCancelled, why.reason), why)
@@ -68,24 +69,24 @@ func (r *Retry) afterInterruption(ctx context.Context) time.Duration {
 
 // endForGood ends the record: Failed with proof for all attempts, otherwise
 // InDoubt.
-func (a *Attempt) endForGood(e *event, p Progress, f *Failure, err error) {
-	inDoubt := e.step != stepRelease || a.tainted() && !a.speaksForAll(err)
+func (a *Attempt) endForGood(e *protocol.Event, p Progress, f *Failure, err error) {
+	inDoubt := e.Step != protocol.StepRelease || a.tainted() && !a.speaksForAll(err)
 	switch {
-	case inDoubt && f.Code == codeExhausted && a.policy.runsAgain():
-		e.step, e.outcome = stepDoubt, encodeDeadLetter(f, a.c.caps.MaxOutcome)
+	case inDoubt && f.Code == codeExhausted && a.policy.RunsAgain():
+		e.Step, e.Outcome = protocol.StepDoubt, encodeDeadLetter(f, a.c.caps.MaxOutcome)
 	case inDoubt:
-		e.step, e.outcome = stepDoubt, a.c.progress(p, a.call.op, a.call.id)
+		e.Step, e.Outcome = protocol.StepDoubt, a.c.progress(p, a.call.op, a.call.id)
 	case f.Code == codeExhausted:
-		e.step = stepFail
+		e.Step = protocol.StepFail
 		a.call.op.retry.deadLetter(e, f, a.c.caps.MaxOutcome)
 	default:
-		e.step, e.outcome = stepFail, encodeFailure(f, a.c.caps.MaxOutcome)
+		e.Step, e.Outcome = protocol.StepFail, encodeFailure(f, a.c.caps.MaxOutcome)
 	}
 }
 
 // deadLetter makes e leave a dead letter with err.
-func (r *Retry) deadLetter(e *event, err error, limit int) {
-	e.outcome, e.expire = encodeDeadLetter(err, limit), r.DeadLetterRetention
+func (r *Retry) deadLetter(e *protocol.Event, err error, limit int) {
+	e.Outcome, e.Expire = encodeDeadLetter(err, limit), r.DeadLetterRetention
 }
 
 // rejects reports whether a failure that the function has marked final leaves a
@@ -100,7 +101,7 @@ func (a *Attempt) speaksForAll(err error) bool {
 	_, cancelled := errors.AsType[*cancelledError](err)
 	_, spent := errors.AsType[*exhaustedError](err)
 	_, unread := errors.AsType[*inputError](err)
-	return a.policy.speaksForAll() && !snoozed && !cancelled && !spent && !unread
+	return a.policy.SpeaksForAll() && !snoozed && !cancelled && !spent && !unread
 }
 
 // interruption is the progress of an attempt that is released because the store did
@@ -151,10 +152,10 @@ func (a *Attempt) exhausted() error {
 
 // endExhausted ends an attempt that was not run. That proves that this attempt had
 // no effect; the record still shows whether an earlier one may have had one.
-func (a *Attempt) endExhausted(e *event, spent *exhaustedError) {
-	e.step, e.proven = stepRelease, true
+func (a *Attempt) endExhausted(e *protocol.Event, spent *exhaustedError) {
+	e.Step, e.Proven = protocol.StepRelease, true
 	if a.tainted() {
-		e.step, e.proven = stepDoubt, false
+		e.Step, e.Proven = protocol.StepDoubt, false
 	}
 	before, _ := ProgressOf(a.Record())
 	p, f, _ := a.call.op.retry.decide(a.ctx, before, a.token.Attempt, spent)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"github.com/semelgo/semel/internal/protocol"
 	"github.com/semelgo/semel/store"
 )
 
@@ -30,7 +31,7 @@ func (i *inline) send(ctx, waiting context.Context) (store.Verdict, error) {
 		case err != nil, verdict == store.Committed:
 			return verdict, err
 		case answer.Busy:
-			i.ran, i.busy, i.answer = false, true, answerWait
+			i.ran, i.busy, i.answer = false, true, protocol.Wait
 			return store.NotCommitted, errNotRun
 		case answer.Err != nil:
 			return store.NotCommitted, answer.Err
@@ -50,7 +51,7 @@ func (i *inline) sendOnce(ctx, waiting context.Context) (store.SwapResult, store
 		_, err = i.functionFailed(ctx, err)
 		return store.SwapResult{}, store.NotCommitted, err
 	}
-	i.change = next(i.current, i.event(store.Succeeded, i.outcome(ctx, v))).change
+	i.change = protocol.Next(i.current, i.event(store.Succeeded, i.outcome(ctx, v))).Change
 	return send(waiting, i.change, !i.call.op.optimistic)
 }
 

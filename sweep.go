@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/semelgo/semel/internal/protocol"
 	"github.com/semelgo/semel/store"
 )
 
@@ -85,9 +86,9 @@ func (c *Core) crashed(op *operation, r store.Record) []byte {
 // sweep settles one record, unless it has changed or another transaction holds it.
 func (c *Core) sweep(ctx context.Context, op *operation, r store.Record, swept *Swept) (freed bool, err error) {
 	keep := c.options.timesOf(op, r.ID).retention
-	e := event{step: stepRequeue, owner: newOwner(), policy: op.policy.kind, expire: keep, outcome: c.crashed(op, r)}
-	d := next(r, e)
-	if d.answer == answerProbe {
+	e := protocol.Event{Step: protocol.StepRequeue, Owner: newOwner(), Policy: op.policy.kind, Expire: keep, Outcome: c.crashed(op, r)}
+	d := protocol.Next(r, e)
+	if d.Answer == protocol.Probe {
 		outcome, err := c.evidence(ctx, op, r)
 		if err != nil {
 			return false, &probeError{op.name, err}
@@ -95,23 +96,23 @@ func (c *Core) sweep(ctx context.Context, op *operation, r store.Record, swept *
 		if outcome != nil {
 			return c.sweepHealed(ctx, r, outcome, keep, swept)
 		}
-		e.probed = true
-		d = next(r, e)
+		e.Probed = true
+		d = protocol.Next(r, e)
 	}
-	if d.answer != answerApply {
+	if d.Answer != protocol.Apply {
 		return false, nil
 	}
-	answer, err := c.swap(ctx, &d.change, askTries)
-	if err != nil || !answer.Applied(d.change) {
+	answer, err := c.swap(ctx, &d.Change, askTries)
+	if err != nil || !answer.Applied(d.Change) {
 		return false, err
 	}
-	if d.change.To.State == store.InDoubt {
+	if d.Change.To.State == store.InDoubt {
 		swept.Doubted++
-		c.emit(ctx, EventInDoubt, d.change.To, nil)
+		c.emit(ctx, EventInDoubt, d.Change.To, nil)
 		return true, nil
 	}
 	swept.Requeued++
-	c.emit(ctx, EventSwept, d.change.To, nil)
+	c.emit(ctx, EventSwept, d.Change.To, nil)
 	return true, nil
 }
 

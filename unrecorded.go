@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/semelgo/semel/internal/protocol"
 	"github.com/semelgo/semel/store"
 )
 
@@ -36,12 +37,12 @@ func (l *unrecorded) open() {
 // pendingEnd is an end that is not recorded yet.
 type pendingEnd struct {
 	record  store.Record // the claimed record
-	event   event
+	event   protocol.Event
 	renewer *leaseRenewer // renews the lease meanwhile, so that no takeover happens
 	silent  bool          // nothing was run, so no event is emitted
 	// void is set for a claim that is given back: it keeps the claim from being
 	// applied later, if the record has not changed since.
-	void event
+	void protocol.Event
 	from store.Token
 }
 
@@ -142,9 +143,9 @@ func (c *Core) tryPending(ctx context.Context, item pendingEnd) bool {
 		err = c.options.Journal.Drop(item.record.ID, item.record.Token)
 	}
 	switch {
-	case d.answer == answerApply:
+	case d.Answer == protocol.Apply:
 		c.emitPending(ctx, EventLateRecorded, item, err)
-	case item.event.step == stepSucceed && now.State != store.Succeeded:
+	case item.event.Step == protocol.StepSucceed && now.State != store.Succeeded:
 		c.emitPending(ctx, EventConflict, item, err)
 	default:
 		c.emitPending(ctx, EventFenced, item, err)
@@ -153,7 +154,7 @@ func (c *Core) tryPending(ctx context.Context, item pendingEnd) bool {
 }
 
 // recordPending records the item's end.
-func (c *Core) recordPending(ctx context.Context, item pendingEnd) (decision, store.Record, error) {
+func (c *Core) recordPending(ctx context.Context, item pendingEnd) (protocol.Decision, store.Record, error) {
 	if item.silent {
 		return c.releaseOrVoid(ctx, item)
 	}
@@ -163,10 +164,10 @@ func (c *Core) recordPending(ctx context.Context, item pendingEnd) (decision, st
 // releaseOrVoid ends a claim that may have been applied although its reply was
 // lost. If the claim has not been applied, it voids the claim; if the claim is
 // applied meanwhile, it releases the claim.
-func (c *Core) releaseOrVoid(ctx context.Context, item pendingEnd) (decision, store.Record, error) {
+func (c *Core) releaseOrVoid(ctx context.Context, item pendingEnd) (protocol.Decision, store.Record, error) {
 	for {
 		d, now, err := c.completeAlone(ctx, item.record, item.event)
-		if err != nil || d.answer == answerApply || now.Token != item.from || now.State.Unfinished() {
+		if err != nil || d.Answer == protocol.Apply || now.Token != item.from || now.State.Unfinished() {
 			return d, now, err
 		}
 		if _, now, err = c.prove(ctx, now, item.void); err != nil || now.Token != item.record.Token {

@@ -4,14 +4,14 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/internal/protocol"
 	"github.com/semelgo/semel/store"
 )
 
 // edgeChecks drive every edge of the protocol's table through Swap.
 func edgeChecks() []storeCheck {
 	var checks []storeCheck
-	for _, tr := range semel.Transitions() {
+	for _, tr := range protocol.Transitions() {
 		checks = append(checks, storeCheck{edgeName(tr), func(r *rig) { r.drive(tr) }})
 	}
 	return checks
@@ -20,7 +20,7 @@ func edgeChecks() []storeCheck {
 // edgeTxChecks drive them as the last change of a transaction.
 func edgeTxChecks[Tx any]() []check[Tx] {
 	var checks []check[Tx]
-	for _, tr := range semel.Transitions() {
+	for _, tr := range protocol.Transitions() {
 		if inTransaction(tr) {
 			checks = append(checks, check[Tx]{edgeName(tr), func(r *txRig[Tx]) { r.driveTx(tr) }})
 		}
@@ -28,12 +28,12 @@ func edgeTxChecks[Tx any]() []check[Tx] {
 	return inTx(checks...)
 }
 
-func edgeName(tr semel.Transition) string {
+func edgeName(tr protocol.Transition) string {
 	return fmt.Sprintf("%s-%v-%v", tr.Step, tr.From, tr.To)
 }
 
 // inTransaction leaves out what no transaction ends with.
-func inTransaction(tr semel.Transition) bool { return tr.Step != "heartbeat" && tr.Step != "purge" }
+func inTransaction(tr protocol.Transition) bool { return tr.Step != "heartbeat" && tr.Step != "purge" }
 
 // edge is how a step writes.
 type edge struct {
@@ -45,7 +45,7 @@ type edge struct {
 
 // edgeOf says how a step writes. A step that the suite does not know fails it,
 // so that no row of the table is left out.
-func (r *rig) edgeOf(tr semel.Transition) edge {
+func (r *rig) edgeOf(tr protocol.Transition) edge {
 	r.Helper()
 	waits := tr.From == store.Pending || tr.From == store.InProgress
 	switch tr.Step {
@@ -105,7 +105,7 @@ func (e edge) along(stands store.Record, to store.State) (store.Change, store.Re
 }
 
 // drive takes the edge, and tries what must not come of it.
-func (r *rig) drive(tr semel.Transition) {
+func (r *rig) drive(tr protocol.Transition) {
 	if tr.Step == "purge" {
 		r.drivePurge(tr)
 		return
@@ -135,7 +135,7 @@ func (r *rig) drive(tr semel.Transition) {
 }
 
 // drivePurge removes a record whose time has come, and none else.
-func (r *rig) drivePurge(tr semel.Transition) {
+func (r *rig) drivePurge(tr protocol.Transition) {
 	later, gone := r.expiring(tr.From, long), r.expiring(tr.From, -time.Second)
 	r.mustPurge(10, 1)
 	r.mustBeAbsent(gone.ID)
@@ -144,7 +144,7 @@ func (r *rig) drivePurge(tr semel.Transition) {
 
 // driveTx takes the edge with an effect, and requires that a rival's effect goes
 // with its change.
-func (r *txRig[Tx]) driveTx(tr semel.Transition) {
+func (r *txRig[Tx]) driveTx(tr protocol.Transition) {
 	e := r.edgeOf(tr)
 	stands := r.before(tr.From, -time.Second)
 	rival, _ := e.along(stands, tr.To)

@@ -14,6 +14,7 @@ type layer int
 const (
 	ground layer = iota
 	contract
+	rules
 	core
 	patterns
 	conformance
@@ -32,6 +33,8 @@ func layers() map[string]layer {
 		"internal/": ground,
 
 		"store": contract,
+
+		"internal/protocol": rules,
 
 		"semel": core,
 
@@ -112,9 +115,10 @@ func TestRootImports(t *testing.T) {
 	if i < 0 {
 		t.Fatal("the root package is missing")
 	}
+	allowed := []string{module + "/store", module + "/internal/protocol", module + "/internal/groupcommit"}
 	for _, path := range packages(t)[i].Imports {
-		if !std(path) && path != module+"/store" && path != module+"/internal/groupcommit" {
-			t.Errorf("the root imports %s; it may import the standard library, store and lane only", path)
+		if !std(path) && !slices.Contains(allowed, path) {
+			t.Errorf("the root imports %s; it may import the standard library and %v only", path, allowed)
 		}
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/internal/protocol"
 	"github.com/semelgo/semel/store"
 )
 
@@ -23,7 +23,7 @@ func TestVocabularyKnowsEveryStateStepAndPolicy(t *testing.T) {
 		mustHold(t, text, "`"+v.String()+"`", "verdict")
 	}
 	_, steps, _ := strings.Cut(text, "\n## Steps")
-	for _, row := range semel.Transitions() {
+	for _, row := range protocol.Transitions() {
 		mustHold(t, steps, "| "+row.Step+" | ", "step")
 	}
 	policies := policyNames(t)

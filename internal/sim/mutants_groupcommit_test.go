@@ -8,7 +8,7 @@ func laneMutants() []mutant {
 			name: "batch matched by key only", plan: "heal/crowd", watch: "I11",
 			edits: []edit{
 				{"batching.go", "		Flush: s.Swap, ", "		Flush: s.Swap, Shared: true, "},
-				{"apply.go", "		case answer.HasToken(d.change.To.Token):\n", "		case !answer.Busy && answer.Record == nil:\n"},
+				{"apply.go", "		case answer.HasToken(d.Change.To.Token):\n", "		case !answer.Busy && answer.Record == nil:\n"},
 			},
 		},
 		{
@@ -17,7 +17,7 @@ func laneMutants() []mutant {
 		},
 		{
 			name: "claim of a caller that gave up stays", plan: "hold/together", watch: "I14",
-			edits: []edit{{"claim.go", "			q.abandonClaim(ctx, d.change, *current, err)\n", ""}},
+			edits: []edit{{"claim.go", "			q.abandonClaim(ctx, d.Change, *current, err)\n", ""}},
 		},
 		{
 			name: "claim that arrives while it is given back stays", plan: "hold/crowd", watch: "I14",
@@ -29,7 +29,7 @@ func laneMutants() []mutant {
 		},
 		{
 			name: "memory filled before the commit", plan: "atleastonce/cached", watch: "I4",
-			edits: []edit{{"complete.go", "	if serr := a.writeEnd(", `	if early := a.succeeded(e.outcome); e.step == stepSucceed {
+			edits: []edit{{"complete.go", "	if serr := a.writeEnd(", `	if early := a.succeeded(e.Outcome); e.Step == protocol.StepSucceed {
 		a.c.cache.put(&early, asked)
 	}
 	if serr := a.writeEnd(`}},

@@ -26,19 +26,19 @@ func knownMutants() []mutant {
 		},
 		{
 			name: "complete without fence", plan: "atleastonce/faults", watch: "I7",
-			edits: []edit{{"next.go", "if current.Token != e.token && !settles {", "if current.Token != e.token && !settles && e.step != stepSucceed {"}},
+			edits: []edit{{"internal/protocol/next.go", "if current.Token != e.Token && !settles {", "if current.Token != e.Token && !settles && e.Step != StepSucceed {"}},
 		},
 		{
 			name: "takeover without compare-and-swap", plan: "leased/faults", watch: "I9",
-			edits: []edit{{"next.go", "d.change.IfDue = name, current.Token, due", "d.change.IfDue = name, current.Token, due && name != stepTakeover"}},
+			edits: []edit{{"internal/protocol/next.go", "d.Change.IfDue = name, current.Token, due", "d.Change.IfDue = name, current.Token, due && name != StepTakeover"}},
 		},
 		{
 			name: "release by a zombie", plan: "leased/faults", watch: "I7",
-			edits: []edit{{"next.go", "if current.Token != e.token && !settles {", "if current.Token != e.token && !settles && e.step != stepRelease {"}},
+			edits: []edit{{"internal/protocol/next.go", "if current.Token != e.Token && !settles {", "if current.Token != e.Token && !settles && e.Step != StepRelease {"}},
 		},
 		{
 			name: "look, then run", plan: "heal/faults", watch: "I1",
-			edits: []edit{{"next.go", "	case e.policy.runsAgain():\n		return true", "	case e.policy.runsAgain() || e.probed:\n		return true"}},
+			edits: []edit{{"internal/protocol/next.go", "	case e.Policy.RunsAgain():\n		return true", "	case e.Policy.RunsAgain() || e.Probed:\n		return true"}},
 		},
 		{
 			name: "follower deletes", plan: "hold/faults", watch: "I1",
@@ -61,10 +61,10 @@ func knownMutants() []mutant {
 		{
 			name: "told failed with the swap lost", plan: "leased-keep/replies", watch: "I2t",
 			edits: []edit{{
-				"complete.go", "	if d.answer != answerApply {\n		return a.fenced(", `	if d.answer != answerApply && e.step == stepFail {
-		return nil, decodeFailure(e.outcome)
+				"complete.go", "	if d.Answer != protocol.Apply {\n		return a.fenced(", `	if d.Answer != protocol.Apply && e.Step == protocol.StepFail {
+		return nil, decodeFailure(e.Outcome)
 	}
-	if d.answer != answerApply {
+	if d.Answer != protocol.Apply {
 		return a.fenced(`,
 			}},
 		},
@@ -80,13 +80,13 @@ func furtherMutants() []mutant {
 		{
 			name: "takeover of a running lease", plan: "intx/faults", watch: "I9",
 			edits: []edit{
-				{"next.go", "	case current.Due > 0:\n", "	case current.Due > 0 && e.step != stepClaim:\n"},
-				{"next.go", "d.change.IfDue = name, current.Token, due", "d.change.IfDue = name, current.Token, due && name != stepTakeover"},
+				{"internal/protocol/next.go", "	case current.Due > 0:\n", "	case current.Due > 0 && e.Step != StepClaim:\n"},
+				{"internal/protocol/next.go", "d.Change.IfDue = name, current.Token, due", "d.Change.IfDue = name, current.Token, due && name != StepTakeover"},
 			},
 		},
 		{
 			name: "taint forgotten", plan: "atleastonce/replies", watch: "I2",
-			edits: []edit{{"next.go", "if current.Tainted && !e.policy.speaksForAll() {", "if current.Tainted && e.policy == policyUnset {"}},
+			edits: []edit{{"internal/protocol/next.go", "if current.Tainted && !e.Policy.SpeaksForAll() {", "if current.Tainted && e.Policy == Unset {"}},
 		},
 		{
 			name: "fence not raised", plan: "fenced/faults", watch: "I1",
@@ -95,30 +95,30 @@ func furtherMutants() []mutant {
 		{
 			name: "attempt not counted", plan: "leased/faults", watch: "I5",
 			edits: []edit{{
-				"next.go", "store.Token{State: store.InProgress, Attempt: current.Attempt + 1, Owner: e.owner}",
-				"store.Token{State: store.InProgress, Attempt: max(current.Attempt, 1), Owner: e.owner}",
+				"internal/protocol/next.go", "store.Token{State: store.InProgress, Attempt: current.Attempt + 1, Owner: e.Owner}",
+				"store.Token{State: store.InProgress, Attempt: max(current.Attempt, 1), Owner: e.Owner}",
 			}},
 		},
 		{
 			name: "healing what is final", plan: "heal/faults", watch: "I6",
 			edits: []edit{
-				{"next.go", "	case current.State.Final():\n		d.answer = answerReplay", "	case current.State == store.Absent:\n		d.answer = answerReplay"},
-				{"next.go", "	case !current.State.Unfinished():\n", "	case current.State == store.Pending:\n"},
+				{"internal/protocol/next.go", "	case current.State.Final():\n		d.Answer = Replay", "	case current.State == store.Absent:\n		d.Answer = Replay"},
+				{"internal/protocol/next.go", "	case !current.State.Unfinished():\n", "	case current.State == store.Pending:\n"},
 			},
 		},
 		{
 			name: "told ok with the swap lost", plan: "atleastonce/faults", watch: "I4",
 			edits: []edit{{
-				"complete.go", "	if d.answer != answerApply {\n		return a.fenced(", `	if d.answer != answerApply && err == nil {
-		return &Outcome{Record: a.succeeded(e.outcome)}, nil
+				"complete.go", "	if d.Answer != protocol.Apply {\n		return a.fenced(", `	if d.Answer != protocol.Apply && err == nil {
+		return &Outcome{Record: a.succeeded(e.Outcome)}, nil
 	}
-	if d.answer != answerApply {
+	if d.Answer != protocol.Apply {
 		return a.fenced(`,
 			}},
 		},
 		{
 			name: "request not compared", plan: "leased/requests", watch: "I8",
-			edits: []edit{{"next.go", "	if current.State != store.Absent && d.isMismatch(current, e) {\n		return false", "	if current.State > store.Failed && d.isMismatch(current, e) {\n		return false"}},
+			edits: []edit{{"internal/protocol/next.go", "	if current.State != store.Absent && d.isMismatch(current, e) {\n		return false", "	if current.State > store.Failed && d.isMismatch(current, e) {\n		return false"}},
 		},
 		{
 			name: "error taken for proof", plan: "hold/replies", watch: "I2t",
@@ -149,7 +149,7 @@ func furtherMutants() []mutant {
 		},
 		{
 			name: "nobody takes over", plan: "keyed/faults", watch: "I12",
-			edits: []edit{{"next.go", "	case e.policy.runsAgain():\n		return true", "	case e.policy == policyUnset:\n		return true"}},
+			edits: []edit{{"internal/protocol/next.go", "	case e.Policy.RunsAgain():\n		return true", "	case e.Policy == Unset:\n		return true"}},
 		},
 	}
 }

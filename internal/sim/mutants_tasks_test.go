@@ -6,10 +6,10 @@ func taskMutants() []mutant {
 		{
 			name: "sweep by blind update", plan: "task-do/workers", watch: "I6",
 			edits: []edit{{
-				"sweep.go", "	answer, err := c.swap(ctx, &d.change, askTries)\n", `	if now, err := c.get(ctx, r.ID); err == nil {
-		d.change.If, d.change.IfDue = now.Token, false
+				"sweep.go", "	answer, err := c.swap(ctx, &d.Change, askTries)\n", `	if now, err := c.get(ctx, r.ID); err == nil {
+		d.Change.If, d.Change.IfDue = now.Token, false
 	}
-	answer, err := c.swap(ctx, &d.change, askTries)
+	answer, err := c.swap(ctx, &d.Change, askTries)
 `,
 			}},
 		},
@@ -32,21 +32,21 @@ func taskMutants() []mutant {
 		{
 			name: "requeue without fence", plan: "task-do/workers", watch: "I5",
 			edits: []edit{
-				{"next.go", "d.moveTo(stepRequeue, current, store.Token{State: store.Pending, Attempt: current.Attempt, Owner: e.owner}", "d.moveTo(stepRequeue, current, store.Token{State: store.Pending, Attempt: current.Attempt, Owner: current.Owner}"},
+				{"internal/protocol/next.go", "d.moveTo(StepRequeue, current, store.Token{State: store.Pending, Attempt: current.Attempt, Owner: e.Owner}", "d.moveTo(StepRequeue, current, store.Token{State: store.Pending, Attempt: current.Attempt, Owner: current.Owner}"},
 				{"store/dequeue.go", "Attempt: waits.Attempt + 1, Owner: d.Owner}", "Attempt: max(waits.Attempt, 1), Owner: d.Owner}\n	if waits.Attempt > 0 {\n		to.Token.Owner = waits.Owner\n	}"},
 			},
 		},
 		{
 			name: "redrive of a caller's key", plan: "leased-keep/redriver", watch: "I6",
-			edits: []edit{{"next.go", "current.State == store.Failed && e.owned:", "current.State == store.Failed:"}},
+			edits: []edit{{"internal/protocol/next.go", "current.State == store.Failed && e.Owned:", "current.State == store.Failed:"}},
 		},
 		{
 			name: "redrive under a policy that allows no other attempt", plan: "task-hold/crashes", watch: "I6",
-			edits: []edit{{"next.go", "current.State == store.InDoubt && e.owned && e.policy.runsAgain():", "current.State == store.InDoubt && e.owned:"}},
+			edits: []edit{{"internal/protocol/next.go", "current.State == store.InDoubt && e.Owned && e.Policy.RunsAgain():", "current.State == store.InDoubt && e.Owned:"}},
 		},
 		{
 			name: "redrive forgets the taint", plan: "task-do/crashes", watch: "I2",
-			edits: []edit{{"next.go", "d.change.To.Tainted = true // its", "d.change.To.Tainted = current.Tainted && e.step != stepRedrive // its"}},
+			edits: []edit{{"internal/protocol/next.go", "d.Change.To.Tainted = true // its", "d.Change.To.Tainted = current.Tainted && e.Step != StepRedrive // its"}},
 		},
 		{
 			name: "batch neighbours mixed up", plan: "task-do/batch", watch: "I4",
@@ -64,7 +64,7 @@ func triedMutants() []mutant {
 		},
 		{
 			name: "lost claim counted as a crash", plan: "task-tx/batch", watch: "I15",
-			edits: []edit{{"dequeue.go", "		outcome: q.c.interruption(q.op, r, r.Attempt, why),\n", ""}},
+			edits: []edit{{"dequeue.go", "		Outcome: q.c.interruption(q.op, r, r.Attempt, why),\n", ""}},
 		},
 		{
 			name: "run although it has crashed too often", plan: "task-tx/crashes", watch: "I15",
@@ -77,21 +77,21 @@ func triedMutants() []mutant {
 		{
 			name: "delay ignored", plan: "task-tx/caller", watch: "I9",
 			edits: []edit{
-				{"next.go", "		if current.Due > 0 {\n", "		if current.Due > 0 && current.State != store.Pending {\n"},
-				{"next.go", "d.change.IfDue = name, current.Token, due", "d.change.IfDue = name, current.Token, due && current.State != store.Pending"},
+				{"internal/protocol/next.go", "		if current.Due > 0 {\n", "		if current.Due > 0 && current.State != store.Pending {\n"},
+				{"internal/protocol/next.go", "d.Change.IfDue = name, current.Token, due", "d.Change.IfDue = name, current.Token, due && current.State != store.Pending"},
 			},
 		},
 		{
 			name: "cancelled as if nothing had happened", plan: "task-do/cancel", watch: "I2",
-			edits: []edit{{"next.go", "current.State == store.Pending && !current.Tainted:", "current.State == store.Pending:"}},
+			edits: []edit{{"internal/protocol/next.go", "current.State == store.Pending && !current.Tainted:", "current.State == store.Pending:"}},
 		},
 		{
 			name: "given up as if nothing had happened", plan: "task-do/unknown", watch: "I2",
-			edits: []edit{{"retry_decision.go", "inDoubt := e.step != stepRelease ||", "e.proven = true\n	inDoubt := e.step == stepClaim ||"}},
+			edits: []edit{{"retry_decision.go", "inDoubt := e.Step != protocol.StepRelease ||", "e.Proven = true\n	inDoubt := e.Step == protocol.StepClaim ||"}},
 		},
 		{
 			name: "what waits is purged", plan: "task-tx/purge", watch: "I13",
-			edits: []edit{{"next.go", "case s == store.Pending && input, e.expire == 0:", "case e.expire == 0:"}},
+			edits: []edit{{"internal/protocol/next.go", "case s == store.Pending && input, e.Expire == 0:", "case e.Expire == 0:"}},
 		},
 		{
 			name: "direct call leaves workers nothing to go on with", plan: "task-tx/caller", watch: "I13",

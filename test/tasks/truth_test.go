@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/internal/protocol"
 )
 
 // truth reads from the tables what has happened, independently of what processes
@@ -127,7 +127,7 @@ func (w truth) await(t *testing.T, n int64, what, query string, args ...any) {
 func (w truth) lawful(t *testing.T) {
 	t.Helper()
 	var rows []string
-	for _, row := range semel.Transitions() {
+	for _, row := range protocol.Transitions() {
 		rows = append(rows, fmt.Sprintf("(%d, %d)", row.From, row.To))
 	}
 	w.none(t, "records that went a way the protocol does not have", `select key from history
