@@ -49,7 +49,7 @@ func (e *callError) As(target any) bool { return !isConclusive(target) && errors
 func isConclusive(target any) bool {
 	switch target.(type) {
 	case **markedError, **snoozeError, **delayedError, **exhaustedError, **fenceError, **txError,
-		**infraCause, **inputError, **cancelledError, **leaseLostError, **abandonedError, **probeError, **encodingLossError:
+		**unmarkedError, **inputError, **cancelledError, **leaseLostError, **abandonedError, **probeError, **encodingLossError:
 		return true
 	default:
 		return false
@@ -104,7 +104,7 @@ func isAnswer(target any) bool {
 }
 
 // ownError is an error without the errors of inner calls.
-type ownError struct{ err error } //nolint:errname // it is a view of an error
+type ownError struct{ err error }
 
 // withoutInnerErrors returns err without the errors of inner calls: err itself if
 // there are none.
@@ -135,7 +135,7 @@ func isOwn(err, target error) bool {
 // packages may search the errors of inner calls.
 func isOurs(err error) bool {
 	switch err.(type) { //nolint:errorlint // this is a step of errors.Is
-	case *leaseLostError, *cancelledError, *abandonedError, *txError, *infraCause:
+	case *leaseLostError, *cancelledError, *abandonedError, *txError, *unmarkedError:
 		return true
 	default:
 		return false

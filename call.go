@@ -183,7 +183,7 @@ func (c *Call) identify(r *store.Record) {
 	r.Input = c.storedInput
 }
 
-// compare reports whether the record under the call's ID belongs to this request:
+// Compare reports whether the record under the call's ID belongs to this request:
 // it has the same operation, scope and key, and not only the same 128-bit digest of
 // them, and the same fingerprint.
 func (c *Call) Compare(r store.Record) protocol.RequestMatch {

@@ -79,8 +79,8 @@ func (c *Core) begin(ctx context.Context, call *Call, policy protocol.Policy) (*
 	if a == nil {
 		return nil, out, err
 	}
-	leads = true // the end of the attempt calls leave
-	if out, err := a.precheck(); out != nil || err != nil {
+	leads = true                                            // the end of the attempt calls leave
+	if out, err := a.precheck(); out != nil || err != nil { //nolint:contextcheck // an attempt has its own context
 		return nil, out, err
 	}
 	return a, nil, nil

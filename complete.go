@@ -90,69 +90,24 @@ func (a *Attempt) successWithoutTx() error {
 func (a *Attempt) endEvent(ctx context.Context, e *protocol.Event, v any, err error) {
 	e.Token, e.Policy, e.Expire = a.token, a.policy, a.times.retention
 	if err == nil {
-		e.Step = protocol.StepSucceed
-		e.Outcome = a.outcome(ctx, v)
+		end := ending{Ending: protocol.Ending{Policy: a.policy, Cause: protocol.ByResult}, result: a.outcome(ctx, v)}
+		a.c.conclude(&end, e)
 		return
 	}
 	e.Owner = newOwner()
+	before := a.Record()
+	end := a.c.endingOf(a.ctx, &a.call, &before, a.token.Attempt, err, a.rolledBack()) //nolint:contextcheck // the end of the attempt's context matters
+	end.Policy = a.policy
 	if err == errWithoutTx { //nolint:errorlint // it is never wrapped
-		e.Step, e.Taints = protocol.StepDoubt, true // the program is wrong, so the operation must not run again
-		return
+		end.Cause = protocol.OutsideTx
+	} else if why := a.cancelled(); why != nil && end.Cause == protocol.ByError && !end.Final {
+		end.cancel(&before, a.token.Attempt, why)
 	}
-	if spent, ok := errors.AsType[*exhaustedError](err); ok {
-		a.endExhausted(e, spent)
-		return
+	if end.NeedsProbe() {
+		end.result = a.evidence(ctx)
+		end.Evidence = end.result != nil
 	}
-	proven, keep := a.proof(err)
-	switch {
-	case proven && keep:
-		e.Step, e.Proven = protocol.StepFail, true
-		e.Outcome = encodeFailure(err, a.c.caps.MaxOutcome)
-		if a.call.op.rejects() {
-			a.call.op.retry.deadLetter(e, err, a.c.caps.MaxOutcome)
-		}
-		return
-	case proven:
-		e.Step, e.Proven = protocol.StepRelease, true
-	case a.policy.RunsAgain():
-		// The effect is unknown and the policy allows another attempt, so the
-		// record is requeued with the taint.
-		e.Step, e.Taints = protocol.StepRequeue, a.policy == protocol.Atomic
-	default:
-		e.Step = protocol.StepDoubt
-		if outcome := a.evidence(ctx); outcome != nil {
-			e.Step, e.Outcome = protocol.StepSucceed, outcome
-			return
-		}
-	}
-	if why := a.cancelled(); why != nil {
-		a.cancelledEnd(e, why)
-		return
-	}
-	if a.call.op.retry != nil {
-		a.decideRetry(e, err)
-		return
-	}
-	p, _ := ProgressOf(a.Record())
-	e.Outcome = a.c.progress(p.countEnd(), a.call.op, a.call.id)
-}
-
-// proof reports whether err proves that nothing was committed, and whether the
-// failure is then stored.
-func (a *Attempt) proof(err error) (proven, keep bool) {
-	_, fence := errors.AsType[*fenceError](err)
-	if fence || errors.Is(err, errAbandoned) || err == errNotCommitted { //nolint:errorlint // the last is never wrapped
-		return a.rolledBack(), false // the operation itself has not answered
-	}
-	mark, marked := errors.AsType[*markedError](err)
-	proven = marked || a.rolledBack()
-	if !proven && a.call.op.classify != nil {
-		proven = a.call.op.classify(err) == store.NotCommitted
-	}
-	if marked && mark.keep {
-		return true, true
-	}
-	return proven, proven && a.call.op.onError == Keep && !isTransient(err)
+	a.c.conclude(&end, e)
 }
 
 // rolledBack reports whether every effect of the attempt was in a transaction that
@@ -168,22 +123,8 @@ func (a *Attempt) hasTriedTx() bool {
 	return a.triedTx
 }
 
-// isTransient reports whether err comes from the circumstances of the attempt, such
-// as a lost lease or a cancelled context. Such an error is not the operation's
-// answer and is never stored.
-func isTransient(err error) bool {
-	_, infrastructure := errors.AsType[*txError](err)
-	_, snoozed := errors.AsType[*snoozeError](err)
-	return infrastructure || snoozed || isOwn(err, ErrLeaseLost) ||
-		errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
-}
-
-// evidence probes, under policy Heal, for the effect of an attempt whose effect is
-// unknown.
+// evidence probes for the effect of an attempt whose effect is unknown.
 func (a *Attempt) evidence(ctx context.Context) []byte {
-	if a.policy != protocol.Heal {
-		return nil
-	}
 	ctx, cancel := a.c.bounded(ctx)
 	defer cancel()
 	outcome, err := a.c.evidence(ctx, a.call.op, a.Record())
@@ -284,10 +225,7 @@ func (a *Attempt) endError(s protocol.Step, now *store.Record, err error) error 
 	case store.Failed:
 		return decodeFailure(now.Outcome)
 	case store.Pending:
-		verdict := store.Unknown
-		if s == protocol.StepRelease && (!now.Tainted || a.speaksForAll(err)) {
-			verdict = store.NotCommitted
-		}
+		verdict := protocol.Verdict(s == protocol.StepRelease, now.Tainted, a.policy, isAnswered(err))
 		told := attemptError(a.call.op.name, verdict, store.Pending, err)
 		told.After = max(now.Due, 0)
 		return told

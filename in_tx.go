@@ -80,23 +80,25 @@ func (a *Attempt) runTx(ctx context.Context, fn func(context.Context, any) (any,
 			a.adapter.Undone()
 		}
 	}()
-	verdict, err := a.inOneTx(ctx, fn)
-	for lost := new(conflictCounter); isConflict(verdict, err) && lost.retry(ctx, err); {
+	result, err := a.inOneTx(ctx, fn)
+	for lost := new(conflictCounter); result == protocol.TxConflict && lost.retry(ctx, result); {
 		a.emit(ctx, EventRetried, a.Record(), err)
 		if a.adapter != nil {
 			a.adapter.Undone()
 		}
-		verdict, err = a.inOneTx(ctx, fn)
+		result, err = a.inOneTx(ctx, fn)
 	}
 	return err
 }
 
 // inOneTx runs one transaction of runTx.
-func (a *Attempt) inOneTx(ctx context.Context, fn func(context.Context, any) (any, error)) (store.Verdict, error) {
+func (a *Attempt) inOneTx(ctx context.Context, fn func(context.Context, any) (any, error)) (protocol.TxResult, error) {
 	var outcome []byte
 	var fnErr error
+	called := false
 	verdict, err := a.c.atomic(ctx, a.call.id, false, func(ctx context.Context, tx any, _ store.SwapResult) (*store.Change, error) {
 		a.openTx()
+		called = true
 		v, err := fn(withTx(ctx, a.c, tx), tx)
 		if err == nil && a.adapter != nil {
 			v, err = a.adapter.Encode(v)
@@ -109,29 +111,36 @@ func (a *Attempt) inOneTx(ctx context.Context, fn func(context.Context, any) (an
 		d := protocol.Next(a.Record(), a.succeeding(outcome))
 		return &d.Change, nil
 	})
-	switch {
-	case err == nil:
+	result := protocol.Classify(protocol.TxEnd{Verdict: verdict, Err: err, Called: called, Failed: fnErr != nil})
+	return result, a.afterTx(ctx, result, outcome, fnErr, err)
+}
+
+// afterTx returns the error of InTx, and sets the outcome of the attempt if the
+// transaction has decided it.
+func (a *Attempt) afterTx(ctx context.Context, result protocol.TxResult, outcome []byte, fnErr, err error) error {
+	switch result {
+	case protocol.TxCommitted:
 		a.setTxOutcome(ctx, a.succeeded(outcome), nil)
-		return verdict, nil
-	case verdict == store.Committed:
-		return verdict, a.committedByItself(ctx, outcome, fnErr, err)
-	case verdict == store.Unknown && errors.Is(err, store.ErrTxEndedByHandler):
-		return verdict, a.endedByHandler(ctx, err)
-	case isConflict(verdict, err):
-		return verdict, infraError(err, false)
-	case verdict == store.NotCommitted && errors.Is(err, store.ErrInterrupted):
-		return verdict, infraError(err, fnErr != nil || outcome != nil)
-	case verdict == store.NotCommitted && fnErr != nil:
-		return verdict, fnErr
-	case verdict == store.NotCommitted && errors.Is(err, store.ErrSuperseded):
+		return nil
+	case protocol.TxCommittedByHandler:
+		return a.committedByItself(ctx, outcome, fnErr, err)
+	case protocol.TxEndedByHandler:
+		return a.endedByHandler(ctx, err)
+	case protocol.TxConflict:
+		return infraError(err, false)
+	case protocol.TxInterrupted:
+		return infraError(err, fnErr != nil || outcome != nil)
+	case protocol.TxHandlerFailed:
+		return fnErr
+	case protocol.TxSuperseded:
 		// Another attempt took over. The domain's writes are rolled back, and End
 		// returns the answer of the current record.
-		return verdict, fmt.Errorf("%w: %w", ErrLeaseLost, err)
-	case verdict == store.NotCommitted:
-		return verdict, &txError{err: err, ran: outcome != nil}
-	default:
-		return verdict, a.unknownCommit(ctx, outcome, err)
+		return fmt.Errorf("%w: %w", ErrLeaseLost, err)
+	case protocol.TxUnknown:
+		return a.unknownCommit(ctx, outcome, err)
+	case protocol.TxNotCalled, protocol.TxNoPartition, protocol.TxRolledBack:
 	}
+	return &txError{err: err, ran: outcome != nil}
 }
 
 // committedByItself records the success of a function that committed the

@@ -110,43 +110,48 @@ func (i *inline) run(ctx context.Context) (now store.Record, out *Outcome, again
 	ctx, cancel := i.limit(ctx)
 	defer cancel()
 	verdict, err := i.transact(ctx)
-	switch {
-	case err == nil:
-		now = recordAfter(i.change, i.current)
-		out, err = i.committed(ctx, now)
-		return now, out, false, err
-	case verdict == store.Committed:
-		now, out, err = i.committedByItself(ctx, err)
-		return now, out, false, err
-	case !i.ran && errors.Is(err, errNotRun):
+	result := protocol.Classify(protocol.TxEnd{
+		Verdict: verdict, Err: err, Called: i.ran, Failed: i.fnErr != nil, Stores: i.keepsFailure(),
+	})
+	if result == protocol.TxNotCalled && errors.Is(err, errNotRun) {
 		return i.refused(ctx)
-	case !i.ran:
-		return i.current, nil, false, fmt.Errorf("%w: begin: %w", ErrUnavailable, err)
-	case verdict == store.Unknown && errors.Is(err, store.ErrTxEndedByHandler):
-		i.emit(ctx, EventConflict, i.current, err)
-		return i.current, nil, false, i.attemptError(store.Unknown, i.current.State, err)
-	case verdict == store.NotCommitted && i.lost.retry(ctx, err):
-		i.emit(ctx, conflictEvent(err), i.current, err)
-		return i.current, nil, true, nil
-	case verdict == store.NotCommitted && errors.Is(err, store.ErrInterrupted) && i.countError(ctx, err):
-		now, out, err = i.keepFailure(ctx)
-		return now, out, false, err
-	case verdict == store.NotCommitted && isInfraError(err):
-		now, out, err = i.rolledBack(ctx, err)
-		return now, out, false, err
-	case i.keepsFailure():
-		now, out, err = i.keepFailure(ctx)
-		return now, out, false, err
-	case verdict == store.NotCommitted && i.countError(ctx, err):
-		now, out, err = i.keepFailure(ctx)
-		return now, out, false, err
-	case verdict == store.NotCommitted:
-		now, out, err = i.rolledBack(ctx, err)
-		return now, out, false, err
-	default:
-		now, out, err = i.unknownCommit(ctx, err)
-		return now, out, false, err
 	}
+	if (result == protocol.TxConflict || result == protocol.TxSuperseded) && i.lost.retry(ctx, result) {
+		i.emit(ctx, conflictEvent(result), i.current, err)
+		return i.current, nil, true, nil
+	}
+	now, out, err = i.concluded(ctx, result, err)
+	return now, out, false, err
+}
+
+// concluded returns the answer of the transaction's end. The transaction does not
+// run again.
+func (i *inline) concluded(ctx context.Context, result protocol.TxResult, err error) (store.Record, *Outcome, error) {
+	switch result {
+	case protocol.TxCommitted:
+		now := recordAfter(i.change, i.current)
+		out, err := i.committed(ctx, now)
+		return now, out, err
+	case protocol.TxCommittedByHandler:
+		return i.committedByItself(ctx, err)
+	case protocol.TxEndedByHandler:
+		i.emit(ctx, EventConflict, i.current, err)
+		return i.current, nil, i.attemptError(store.Unknown, i.current.State, err)
+	case protocol.TxHandlerFailed:
+		if i.keepsFailure() {
+			return i.keepFailure(ctx)
+		}
+	case protocol.TxInterrupted, protocol.TxRolledBack:
+		if i.countError(ctx, err) {
+			return i.keepFailure(ctx)
+		}
+	case protocol.TxUnknown:
+		return i.unknownCommit(ctx, err)
+	case protocol.TxNotCalled:
+		return i.current, nil, fmt.Errorf("%w: begin: %w", ErrUnavailable, err)
+	case protocol.TxConflict, protocol.TxSuperseded, protocol.TxNoPartition:
+	}
+	return i.rolledBack(ctx, result, err)
 }
 
 // transact waits for its transaction only as long as its caller waits. After the
@@ -229,18 +234,10 @@ func (i *inline) mayRun() bool {
 // is proof, and possibly a change that stores the failure or the progress.
 func (i *inline) functionFailed(ctx context.Context, err error) (*store.Change, error) {
 	i.fnErr = err
-	mark, marked := errors.AsType[*markedError](err)
-	keep := marked && mark.keep || i.call.op.onError == Keep && !isTransient(err)
-	e := i.event(store.Failed, encodeFailure(err, i.c.caps.MaxOutcome))
-	switch {
-	case i.call.op.generation > 0:
-		return nil, withoutInnerErrors(err)
-	case keep && !i.current.Tainted && i.call.op.rejects():
-		i.call.op.retry.deadLetter(&e, err, i.c.caps.MaxOutcome)
-	case keep && (!i.current.Tainted || i.call.op.retry == nil):
-	case i.call.op.retry != nil:
-		i.decideRetry(ctx, &e, err)
-	default:
+	end := i.c.endingOf(ctx, i.call, &i.current, i.current.Attempt+1, err, true)
+	end.Policy, end.Inline = i.attempt.policy, true
+	e := i.event(store.Absent, nil)
+	if !i.c.conclude(&end, &e) {
 		return nil, withoutInnerErrors(err)
 	}
 	d := protocol.Next(i.current, e)
@@ -256,24 +253,12 @@ func (i *inline) functionFailed(ctx context.Context, err error) (*store.Change, 
 // the transaction was interrupted, which the function can cause as well. It reports
 // whether a change is to be stored.
 func (i *inline) countError(ctx context.Context, cause error) bool {
-	if !i.ran || i.call.op.retry == nil {
+	if i.call.op.retry == nil {
 		return false
 	}
 	i.change = store.Change{} // the failed change must not be stored
 	_, _ = i.functionFailed(ctx, infraError(cause, true))
 	return i.keepsFailure()
-}
-
-// decideRetry applies the operation's Retry: another attempt later, or the end. If
-// an earlier attempt may have had an effect, the record never ends here.
-func (i *inline) decideRetry(ctx context.Context, e *protocol.Event, err error) {
-	before, _ := ProgressOf(i.current)
-	p, f, delay := i.call.op.retry.decide(ctx, before, i.current.Attempt+1, err)
-	if f != nil && !i.current.Tainted {
-		i.call.op.retry.deadLetter(e, f, i.c.caps.MaxOutcome)
-		return
-	}
-	e.To, e.Outcome, e.Delay = store.Pending, p.encode(i.c.caps.MaxOutcome), delay
 }
 
 // keepsFailure reports whether a failure or progress is to be stored.

@@ -116,11 +116,11 @@ const endedAndFailed = "the function committed its transaction by itself, and th
 
 // rolledBack returns the error of an attempt without effect, or the answer of the
 // record that another attempt has written meanwhile.
-func (i *inline) rolledBack(ctx context.Context, err error) (store.Record, *Outcome, error) {
+func (i *inline) rolledBack(ctx context.Context, result protocol.TxResult, err error) (store.Record, *Outcome, error) {
 	switch {
-	case errors.Is(err, store.ErrNoPartition):
+	case result == protocol.TxNoPartition:
 		return i.current, nil, i.c.noPartitionError(i.call, err)
-	case isInfraError(err):
+	case result.Circumstantial():
 		err = infraError(err, false)
 	case i.fnErr != nil:
 		err = i.fnErr
@@ -192,8 +192,8 @@ func (i *inline) prove(ctx context.Context, change store.Change) (answer store.S
 }
 
 func (i *inline) attemptError(v store.Verdict, s store.State, err error) *AttemptError {
-	if v == store.NotCommitted && i.current.Tainted {
-		v = store.Unknown // a rollback proves nothing about earlier attempts
+	if v == store.NotCommitted { // a rollback proves nothing about earlier attempts
+		v = protocol.Verdict(true, i.current.Tainted, i.attempt.policy, false)
 	}
 	return attemptError(i.call.op.name, v, s, err)
 }

@@ -5,22 +5,8 @@ import (
 	"errors"
 	"time"
 
-	"github.com/semelgo/semel/internal/protocol"
 	"github.com/semelgo/semel/store"
 )
-
-// decideRetry applies the operation's Retry to an attempt that ended with err:
-// either another attempt later, or the end. e says whether there is proof that
-// nothing was committed.
-func (a *Attempt) decideRetry(e *protocol.Event, err error) {
-	before, _ := ProgressOf(a.Record())
-	p, f, delay := a.call.op.retry.decide(a.ctx, before, a.token.Attempt, err)
-	if f != nil {
-		a.endForGood(e, p, f, err)
-		return
-	}
-	e.Outcome, e.Delay = a.c.progress(p, a.call.op, a.call.id), delay
-}
 
 // cancelled returns the cancellation of the attempt's key, or nil.
 func (a *Attempt) cancelled() *cancelledError {
@@ -29,14 +15,6 @@ func (a *Attempt) cancelled() *cancelledError {
 		return nil // the context of an outer attempt was cancelled
 	}
 	return why
-}
-
-// cancelledEnd ends the record of an attempt whose key was cancelled and that did
-// not succeed. The function's error does not matter.
-func (a *Attempt) cancelledEnd(e *protocol.Event, why *cancelledError) {
-	before, _ := ProgressOf(a.Record())
-	p := before.with(a.token.Attempt, TryInterrupted, why)
-	a.endForGood(e, p, p.failure(codeCancelled, why.reason), why)
 }
 
 // decide returns the progress after an attempt that ended with err, and either the
@@ -65,43 +43,6 @@ func (r *Retry) afterInterruption(ctx context.Context) time.Duration {
 		return 0
 	}
 	return max(r.Delay(1), 0)
-}
-
-// endForGood ends the record: Failed with proof for all attempts, otherwise
-// InDoubt.
-func (a *Attempt) endForGood(e *protocol.Event, p Progress, f *Failure, err error) {
-	inDoubt := e.Step != protocol.StepRelease || a.tainted() && !a.speaksForAll(err)
-	switch {
-	case inDoubt && f.Code == codeExhausted && a.policy.RunsAgain():
-		e.Step, e.Outcome = protocol.StepDoubt, encodeDeadLetter(f, a.c.caps.MaxOutcome)
-	case inDoubt:
-		e.Step, e.Outcome = protocol.StepDoubt, a.c.progress(p, a.call.op, a.call.id)
-	case f.Code == codeExhausted:
-		e.Step = protocol.StepFail
-		a.call.op.retry.deadLetter(e, f, a.c.caps.MaxOutcome)
-	default:
-		e.Step, e.Outcome = protocol.StepFail, encodeFailure(f, a.c.caps.MaxOutcome)
-	}
-}
-
-// deadLetter makes e leave a dead letter with err.
-func (r *Retry) deadLetter(e *protocol.Event, err error, limit int) {
-	e.Outcome, e.Expire = encodeDeadLetter(err, limit), r.DeadLetterRetention
-}
-
-// rejects reports whether a failure that the function has marked final leaves a
-// dead letter. The message is then rejected, and no caller reads the failure.
-func (o *operation) rejects() bool { return o.retry != nil && o.retry.Redelivered }
-
-// speaksForAll reports whether err proves that the earlier attempts had no effect
-// either. Only the receiver's answer proves that, so an attempt that did not send
-// its request proves nothing about them.
-func (a *Attempt) speaksForAll(err error) bool {
-	_, snoozed := errors.AsType[*snoozeError](err)
-	_, cancelled := errors.AsType[*cancelledError](err)
-	_, spent := errors.AsType[*exhaustedError](err)
-	_, unread := errors.AsType[*inputError](err)
-	return a.policy.SpeaksForAll() && !snoozed && !cancelled && !spent && !unread
 }
 
 // interruption is the progress of an attempt that is released because the store did
@@ -148,18 +89,6 @@ func (a *Attempt) exhausted() error {
 		return nil
 	}
 	return a.call.op.exhausted(a.Record(), a.token.Attempt)
-}
-
-// endExhausted ends an attempt that was not run. That proves that this attempt had
-// no effect; the record still shows whether an earlier one may have had one.
-func (a *Attempt) endExhausted(e *protocol.Event, spent *exhaustedError) {
-	e.Step, e.Proven = protocol.StepRelease, true
-	if a.tainted() {
-		e.Step, e.Proven = protocol.StepDoubt, false
-	}
-	before, _ := ProgressOf(a.Record())
-	p, f, _ := a.call.op.retry.decide(a.ctx, before, a.token.Attempt, spent)
-	a.endForGood(e, p, f, spent)
 }
 
 // Prepare must be called before the function of an attempt of [Core.Dequeue]. It

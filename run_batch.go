@@ -20,11 +20,12 @@ func (c *Core) runBatch(ctx context.Context, call Call, build batchFunc) (*Outco
 func (i *inline) send(ctx, waiting context.Context) (store.Verdict, error) {
 	for range maxRounds {
 		answer, verdict, err := i.sendOnce(ctx, waiting)
+		result := protocol.Classify(protocol.TxEnd{Verdict: verdict, Err: err, Called: i.ran, Failed: i.fnErr != nil})
 		switch {
 		case errors.Is(err, store.ErrNotStarted):
 			i.ran = false
 			return verdict, err
-		case err != nil && verdict == store.NotCommitted && i.ran && i.fnErr == nil && !isInfraError(err):
+		case result == protocol.TxRolledBack: // because of an error of a statement
 			i.change = store.Change{} // the failed change must not be stored
 			_, err = i.functionFailed(ctx, err)
 			return verdict, err

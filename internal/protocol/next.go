@@ -140,7 +140,7 @@ func (d *Decision) mayStartAgain(current *store.Record, e *Event) bool {
 		d.Answer = InDoubt
 	case current.Due > 0:
 		d.Answer = Wait
-	case e.Policy.RunsAgain():
+	case e.Policy.runsAgain():
 		return true
 	default:
 		d.moveTo(StepDoubt, current, store.Token{State: store.InDoubt, Attempt: current.Attempt, Owner: e.Owner}, &Event{})
@@ -224,14 +224,14 @@ func endState(current *store.Record, e *Event) (store.State, bool) {
 	case StepSucceed:
 		return store.Succeeded, true
 	case StepFail:
-		if current.Tainted && !e.Policy.SpeaksForAll() {
+		if current.Tainted && !e.Policy.speaksForAll() {
 			return store.InDoubt, e.Proven
 		}
 		return store.Failed, e.Proven
 	case StepRelease:
 		return store.Pending, e.Proven
 	case StepRequeue:
-		return store.Pending, e.Policy.RunsAgain()
+		return store.Pending, e.Policy.runsAgain()
 	default:
 		return store.InDoubt, true
 	}
@@ -309,7 +309,7 @@ func (d *Decision) queue(current *store.Record, e *Event) {
 		d.Answer = Replay
 		return
 	case e.Step == StepRedrive && current.State == store.Failed && e.Owned:
-	case e.Step == StepRedrive && current.State == store.InDoubt && e.Owned && e.Policy.RunsAgain():
+	case e.Step == StepRedrive && current.State == store.InDoubt && e.Owned && e.Policy.runsAgain():
 	case e.Step == StepReschedule && current.State == store.Pending:
 	case e.Step == StepCancel && current.State == store.Pending && !current.Tainted:
 	default:

@@ -163,11 +163,11 @@ func brokenLaws(current store.Record, e Event, d Decision) []string {
 	law(to.State != store.Failed || provenFailed(current, e, d), "Failed without proof")
 	law(!to.State.Unfinished() || to.Expire == 0, "an unfinished record expires")
 	law(d.Step != StepRedrive || e.Owned, "the redrive of a caller's key")
-	law(d.Step != StepRedrive || current.State == store.Failed || e.Policy.RunsAgain(), "a redrive that the policy forbids")
+	law(d.Step != StepRedrive || current.State == store.Failed || e.Policy.runsAgain(), "a redrive that the policy forbids")
 	law(d.Step != StepRedrive || current.State == store.Failed || e.Policy == Atomic || to.Tainted, "a redrive leaves no taint")
-	law(d.Step != StepTakeover || e.Policy.RunsAgain(), "a takeover that the policy forbids")
+	law(d.Step != StepTakeover || e.Policy.runsAgain(), "a takeover that the policy forbids")
 	law(d.Step != StepTakeover || e.Policy == Atomic && beganAtomic(current.Owner) || to.Tainted, "a takeover leaves no taint")
-	law(d.Step != StepRequeue || e.Policy.RunsAgain(), "a requeue that the policy forbids")
+	law(d.Step != StepRequeue || e.Policy.runsAgain(), "a requeue that the policy forbids")
 	law(d.Step != StepRequeue || e.Policy == Atomic && beganAtomic(current.Owner) || to.Tainted, "a requeue leaves no taint")
 	law(!current.Tainted || to.Tainted || d.Step == StepResolve, "the taint is removed without an operator's decision")
 	law(!slices.Contains([]Step{StepClaim, StepTakeover, StepInline, StepVoid}, d.Step) ||
@@ -181,7 +181,7 @@ func brokenLaws(current store.Record, e Event, d Decision) []string {
 func provenFailed(current store.Record, e Event, d Decision) bool {
 	switch d.Step {
 	case StepFail, StepSettle:
-		return e.Proven && (!current.Tainted || e.Policy.SpeaksForAll())
+		return e.Proven && (!current.Tainted || e.Policy.speaksForAll())
 	case StepInline:
 		return !current.Tainted
 	case StepCancel:

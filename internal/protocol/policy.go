@@ -22,8 +22,8 @@ func (p Policy) String() string {
 	return names[p]
 }
 
-// RunsAgain reports whether another attempt may follow one whose effect is unknown.
-func (p Policy) RunsAgain() bool {
+// runsAgain reports whether another attempt may follow one whose effect is unknown.
+func (p Policy) runsAgain() bool {
 	switch p {
 	case Atomic, Fenced, Keyed, AtLeastOnce:
 		return true
@@ -34,8 +34,8 @@ func (p Policy) RunsAgain() bool {
 	}
 }
 
-// SpeaksForAll reports whether a refusal of the last attempt proves that no earlier
+// speaksForAll reports whether a refusal of the last attempt proves that no earlier
 // attempt had an effect: by the fence and the look-up, or by the receiver's memory
 // of the key. A rollback under Atomic proves nothing about attempts of a program
 // version with another policy; attempts under Atomic leave no taint.
-func (p Policy) SpeaksForAll() bool { return p == Fenced || p == Keyed }
+func (p Policy) speaksForAll() bool { return p == Fenced || p == Keyed }

@@ -38,7 +38,7 @@ func knownMutants() []mutant {
 		},
 		{
 			name: "look, then run", plan: "heal/faults", watch: "I1",
-			edits: []edit{{"internal/protocol/next.go", "	case e.Policy.RunsAgain():\n		return true", "	case e.Policy.RunsAgain() || e.Probed:\n		return true"}},
+			edits: []edit{{"internal/protocol/next.go", "	case e.Policy.runsAgain():\n		return true", "	case e.Policy.runsAgain() || e.Probed:\n		return true"}},
 		},
 		{
 			name: "follower deletes", plan: "hold/faults", watch: "I1",
@@ -75,7 +75,7 @@ func furtherMutants() []mutant {
 	return []mutant{
 		{
 			name: "ambiguous inline commit told as rolled back", plan: "inline/faults", watch: "I2t",
-			edits: []edit{{"inline.go", "	case verdict == store.NotCommitted:\n", "	case verdict != store.Committed:\n"}},
+			edits: []edit{{"internal/protocol/classify.go", "	case t.Verdict == store.NotCommitted:\n", "	case t.Verdict != store.Committed:\n"}},
 		},
 		{
 			name: "takeover of a running lease", plan: "intx/faults", watch: "I9",
@@ -86,7 +86,7 @@ func furtherMutants() []mutant {
 		},
 		{
 			name: "taint forgotten", plan: "atleastonce/replies", watch: "I2",
-			edits: []edit{{"internal/protocol/next.go", "if current.Tainted && !e.Policy.SpeaksForAll() {", "if current.Tainted && e.Policy == Unset {"}},
+			edits: []edit{{"internal/protocol/next.go", "if current.Tainted && !e.Policy.speaksForAll() {", "if current.Tainted && e.Policy == Unset {"}},
 		},
 		{
 			name: "fence not raised", plan: "fenced/faults", watch: "I1",
@@ -122,7 +122,7 @@ func furtherMutants() []mutant {
 		},
 		{
 			name: "error taken for proof", plan: "hold/replies", watch: "I2t",
-			edits: []edit{{"complete.go", "proven = marked || a.rolledBack()\n", "proven = true\n"}},
+			edits: []edit{{"conclude.go", "proven = marked || rolledBack\n", "proven = true\n"}},
 		},
 		{
 			name: "scope left out", plan: "leased/scopes", watch: "I10",
@@ -141,15 +141,15 @@ func furtherMutants() []mutant {
 		},
 		{
 			name: "ambiguous commit told as ok", plan: "leased/faults", watch: "I3t",
-			edits: []edit{{"in_tx.go", "		return verdict, a.unknownCommit(ctx, outcome, err)\n", "		a.setTxOutcome(ctx, a.succeeded(outcome), nil)\n		return verdict, nil\n"}},
+			edits: []edit{{"in_tx.go", "		return a.unknownCommit(ctx, outcome, err)\n", "		a.setTxOutcome(ctx, a.succeeded(outcome), nil)\n		return nil\n"}},
 		},
 		{
 			name: "a refusal taken to speak for all", plan: "atleastonce/replies", watch: "I2k",
-			edits: []edit{{"complete.go", " && (!now.Tainted || a.speaksForAll(err)) {", " {"}},
+			edits: []edit{{"complete.go", "protocol.Verdict(s == protocol.StepRelease, now.Tainted,", "protocol.Verdict(s == protocol.StepRelease, false,"}},
 		},
 		{
 			name: "nobody takes over", plan: "keyed/faults", watch: "I12",
-			edits: []edit{{"internal/protocol/next.go", "	case e.Policy.RunsAgain():\n		return true", "	case e.Policy == Unset:\n		return true"}},
+			edits: []edit{{"internal/protocol/next.go", "	case e.Policy.runsAgain():\n		return true", "	case e.Policy == Unset:\n		return true"}},
 		},
 	}
 }

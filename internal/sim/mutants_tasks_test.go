@@ -42,7 +42,7 @@ func taskMutants() []mutant {
 		},
 		{
 			name: "redrive under a policy that allows no other attempt", plan: "task-hold/crashes", watch: "I6",
-			edits: []edit{{"internal/protocol/next.go", "current.State == store.InDoubt && e.Owned && e.Policy.RunsAgain():", "current.State == store.InDoubt && e.Owned:"}},
+			edits: []edit{{"internal/protocol/next.go", "current.State == store.InDoubt && e.Owned && e.Policy.runsAgain():", "current.State == store.InDoubt && e.Owned:"}},
 		},
 		{
 			name: "redrive forgets the taint", plan: "task-do/crashes", watch: "I2",
@@ -87,7 +87,7 @@ func triedMutants() []mutant {
 		},
 		{
 			name: "given up as if nothing had happened", plan: "task-do/unknown", watch: "I2",
-			edits: []edit{{"retry_decision.go", "inDoubt := e.Step != protocol.StepRelease ||", "e.Proven = true\n	inDoubt := e.Step == protocol.StepClaim ||"}},
+			edits: []edit{{"internal/protocol/conclude.go", "proven, answered := e.Proven || e.Cause == ByCrashes,", "proven, answered := true,"}},
 		},
 		{
 			name: "what waits is purged", plan: "task-tx/purge", watch: "I13",
@@ -99,7 +99,7 @@ func triedMutants() []mutant {
 		},
 		{
 			name: "cancelling taken for the receiver's word", plan: "task-keyed/cancel", watch: "I2",
-			edits: []edit{{"retry_decision.go", "!snoozed && !cancelled && ", "!snoozed && (cancelled || !cancelled) && "}},
+			edits: []edit{{"internal/protocol/conclude.go", "e.Answered && e.Cause == ByError\n", "e.Answered\n"}},
 		},
 	}
 }

@@ -6,7 +6,7 @@ import "runtime"
 // deeply, and a stack that grows step by step is copied each time: a tenth of the
 // cost of a statement.
 //
-// go:noinline
+//go:noinline
 func growStack() {
 	var room [8 << 10]byte
 	runtime.KeepAlive(&room)

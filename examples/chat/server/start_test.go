@@ -12,10 +12,10 @@ import (
 // TestTenProcessesStartAtOnce starts ten servers on databases that do not exist yet,
 // and sends the same creation to each of them.
 func TestTenProcessesStartAtOnce(t *testing.T) {
-	if testing.Short() {
-		t.Skip("make test-full runs it")
-	}
 	inEachMode(t, func(t *testing.T, f files) {
+		if testing.Short() {
+			t.Skip("make test-full runs it")
+		}
 		servers := make([]*process, 10)
 		for i := range servers {
 			servers[i] = launch(t, "chat", append(f.args(time.Minute), "-addr", "127.0.0.1:0")...)
