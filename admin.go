@@ -81,7 +81,7 @@ func (c *Core) resolve(ctx context.Context, r Resolution) (store.Record, error) 
 		return store.Record{}, invalid("Actor", "is required")
 	case r.Reason == "":
 		return store.Record{}, invalid("Reason", "is required")
-	case r.To != store.Pending && !r.To.Final():
+	case !protocol.CanResolve(r.To):
 		return store.Record{}, invalid("To", "must be Succeeded, Failed or Pending")
 	}
 	if err := c.notWithinTx(ctx, false); err != nil {

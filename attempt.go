@@ -255,7 +255,7 @@ func (e *fenceError) Unwrap() error { return e.err }
 // effect: it raises the fence, then looks the effect up. It returns nothing if the
 // attempt may run.
 func (a *Attempt) fence() (*Outcome, error) {
-	if a.policy != protocol.Fenced || !a.tainted() {
+	if !a.policy.Raises() || !a.tainted() {
 		return nil, nil
 	}
 	acts := false

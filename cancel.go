@@ -2,7 +2,6 @@ package semel
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -43,15 +42,15 @@ func (c *Core) cancel(ctx context.Context, id store.ID, reason string) (store.Re
 		if err != nil {
 			return current, fmt.Errorf("%w: read the record: %w", ErrUnavailable, err)
 		}
-		switch current.State {
-		case store.Pending:
-			now, done, err := c.cancelWaiting(ctx, current, reason)
-			if done || err != nil {
+		d := protocol.Next(current, protocol.Event{Step: protocol.StepCancel, Owner: newOwner(), Expire: c.retention(current)})
+		switch d.Answer {
+		case protocol.Apply:
+			if now, done, err := c.cancelWaiting(ctx, current, d.Change, reason); done || err != nil {
 				return now, err
 			}
-		case store.InProgress:
+		case protocol.Wait:
 			return current, c.requestCancel(ctx, current, begun, reason)
-		case store.Absent, store.InDoubt, store.Succeeded, store.Failed:
+		default:
 			return current, nil
 		}
 	}
@@ -60,65 +59,36 @@ func (c *Core) cancel(ctx context.Context, id store.ID, reason string) (store.Re
 
 // cancelWaiting ends a Pending record. It returns false if the record has changed
 // meanwhile.
-func (c *Core) cancelWaiting(ctx context.Context, current store.Record, reason string) (store.Record, bool, error) {
-	p, _ := ProgressOf(current)
-	d := protocol.Next(current, protocol.Event{
-		Step: protocol.StepCancel, Owner: newOwner(), Expire: c.retention(current),
-		Outcome: encodeFailure(p.failure(codeCancelled, reason), c.caps.MaxOutcome),
-	})
-	if d.Answer != protocol.Apply {
-		return c.cancelTainted(ctx, current, reason)
-	}
-	answer, err := c.swap(ctx, &d.Change, askTries)
+func (c *Core) cancelWaiting(ctx context.Context, current store.Record, change store.Change, reason string) (store.Record, bool, error) {
+	change.To.Outcome = c.cancelled(current, change.To.State, reason)
+	answer, err := c.swap(ctx, &change, askTries)
 	switch {
 	case err != nil:
 		return current, false, fmt.Errorf("%w: cancel: %w", ErrUnavailable, err)
 	case answer.Busy:
 		return current, false, &waitError{after: protocol.RetryAfter(current)}
-	case !answer.Applied(d.Change):
+	case !answer.Applied(change):
 		return current, false, nil
 	}
-	now := recordAfter(d.Change, current)
-	c.emit(ctx, EventCancelled, now, nil)
+	now := recordAfter(change, current)
+	if now.State == store.Failed {
+		c.emit(ctx, EventCancelled, now, nil)
+	} else {
+		c.emit(ctx, EventInDoubt, now, ErrCancelled)
+	}
 	return now, true, nil
 }
 
-// cancelTainted moves a Pending record to InDoubt, because the effect of an earlier
-// attempt is unknown. It claims the record first, so that no other attempt runs.
-func (c *Core) cancelTainted(ctx context.Context, current store.Record, reason string) (store.Record, bool, error) {
-	if current.Due > 0 {
-		now, err := c.reschedule(ctx, current.ID, 0)
-		if errors.Is(err, ErrNotPending) { // an attempt is running by now
-			return now, false, nil
-		}
-		if err != nil {
-			return now, false, err
-		}
-		current = now
-	}
-	claim := protocol.Next(current, protocol.ClaimQueued(current, protocol.MarkOwner(newOwner(), protocol.Unset), protocol.Unset, c.options.Lease)).Change
-	answer, err := c.swap(ctx, &claim, askTries)
-	switch {
-	case err != nil:
-		return current, false, fmt.Errorf("%w: cancel: %w", ErrUnavailable, err)
-	case answer.Busy:
-		return current, false, &waitError{after: protocol.RetryAfter(current)}
-	case !answer.Applied(claim):
-		return current, false, nil
-	}
-	bounded, cancel := c.bounded(ctx)
-	defer cancel()
-	claimed := recordAfter(claim, current)
+// cancelled returns the outcome of a cancelled record: the failure, or the progress
+// of a record in doubt.
+func (c *Core) cancelled(current store.Record, to store.State, reason string) []byte {
 	p, _ := ProgressOf(current)
-	p = p.with(claimed.Attempt, TryInterrupted, &cancelledError{reason: reason})
-	d, now, err := c.completeAlone(bounded, claimed, protocol.Event{Step: protocol.StepDoubt, Token: claimed.Token, Outcome: p.encode(c.caps.MaxOutcome)})
-	if err != nil {
-		return current, false, fmt.Errorf("%w: cancel: %w", ErrUnavailable, err)
+	if to == store.Failed {
+		return encodeFailure(p.failure(codeCancelled, reason), c.caps.MaxOutcome)
 	}
-	if d.Answer == protocol.Apply {
-		c.emit(ctx, EventInDoubt, now, ErrCancelled)
-	}
-	return now, d.Answer == protocol.Apply, nil
+	p = p.add(current.Attempt, TryInterrupted, &cancelledError{reason: reason})
+	p.Retention = c.retention(current)
+	return p.encode(c.caps.MaxOutcome)
 }
 
 // requestCancel writes a request for the record's leader. The record was read after
@@ -132,10 +102,11 @@ func (c *Core) requestCancel(ctx context.Context, current store.Record, begun in
 	d, now, err := c.applyAlone(ctx, store.Record{}, e, askTries)
 	if err == nil && d.Answer == protocol.Replay {
 		e.Outcome = asking.Outcome
+		again := e
+		again.Step, again.Owned = protocol.StepRedrive, true
 		switch {
-		case now.State == store.Failed: // the request was withdrawn
-			e.Step, e.Owned = protocol.StepRedrive, true
-			_, _, err = c.applyAlone(ctx, now, e, askTries)
+		case protocol.Next(now, again).Answer == protocol.Apply: // the request was withdrawn
+			_, _, err = c.applyAlone(ctx, now, again, askTries)
 		case now.Since > current.Age+c.since(begun):
 			// The request is older than the record, so it was made for an earlier
 			// record of the same key.
@@ -152,7 +123,7 @@ func (c *Core) requestCancel(ctx context.Context, current store.Record, begun in
 // withdrawCancel withdraws a request of [Core.Cancel] for attempts that have ended.
 func (c *Core) withdrawCancel(ctx context.Context, current store.Record) error {
 	asked, err := c.get(ctx, cancelRecord(current.ID).ID)
-	if err == nil && asked.State == store.Pending {
+	if err == nil { // a request that is not Pending does not change
 		_, _, err = c.applyAlone(ctx, asked, protocol.Event{Step: protocol.StepCancel, Owner: newOwner(), Expire: c.retention(current)}, askTries)
 	}
 	if err != nil {

@@ -59,7 +59,7 @@ func TestCancelDuringATakeover(t *testing.T) {
 		answerOf(dequeued(t, p, op, 1)[0].End(nil, errBoom)).wantLed(t, store.Unknown, store.Pending)
 		var taken *semel.Attempt
 		p.wire.on(func(r request) fault {
-			if r.kind == getCall && r.n == 2 { // it has been looked at, and is now looked at again
+			if r.kind == swapCall && taken == nil { // after the record was read
 				if _, err := other.Reschedule(t.Context(), c.ID(), 0); err != nil {
 					t.Errorf("Reschedule: %v", err)
 				}

@@ -42,7 +42,7 @@ func (c *Core) admit(ctx context.Context, call *Call, policy protocol.Policy) er
 	if err := call.valid(); err != nil {
 		return err
 	}
-	if err := c.notWithinTx(ctx, policy == protocol.Atomic); err != nil {
+	if err := c.notWithinTx(ctx, policy.Transactional()); err != nil {
 		return err
 	}
 	if err := c.checkDefinition(call.op); err != nil {
@@ -95,7 +95,7 @@ func (q *claimer) lead(ctx context.Context) (*Attempt, *Outcome, error) {
 			q.attempt.inflight = f
 			return q.claim(ctx)
 		}
-		if q.attempt.policy == protocol.Heal {
+		if q.attempt.policy.Probes() {
 			// The evidence may be there before the leader has an outcome.
 			return q.claim(ctx)
 		}
@@ -177,7 +177,7 @@ func (q *claimer) decide(ctx context.Context, current *store.Record) (claimed bo
 			*current, err = q.wait(ctx, *current)
 			e.Probed = false
 		default:
-			return false, q.refusal(ctx, d.Answer, *current)
+			return false, q.c.refusal(ctx, d.Answer, *current)
 		}
 		if err != nil {
 			return false, err
@@ -210,10 +210,7 @@ func (c *Core) fromCache(ctx context.Context, call *Call) (out *Outcome, known b
 	if !known || call.op.generation != 0 {
 		return nil, false, nil
 	}
-	if err := c.checkSameRequest(ctx, call, &current); err != nil {
-		return nil, true, err
-	}
-	out, err = c.replay(ctx, current)
+	out, err = c.answer(ctx, call, current)
 	return out, true, err
 }
 
@@ -249,10 +246,10 @@ func (q *claimer) applied(ctx context.Context, s protocol.Step, now *store.Recor
 }
 
 // refusal returns the error of an answer that ends the call.
-func (q *claimer) refusal(ctx context.Context, s protocol.Answer, current store.Record) error {
+func (c *Core) refusal(ctx context.Context, s protocol.Answer, current store.Record) error {
 	switch s {
 	case protocol.Mismatch:
-		q.c.emit(ctx, EventMismatch, current, nil)
+		c.emit(ctx, EventMismatch, current, nil)
 		return ErrMismatch
 	case protocol.Newer:
 		return errNewer
@@ -265,20 +262,6 @@ func (q *claimer) refusal(ctx context.Context, s protocol.Answer, current store.
 
 // errNewer is temporary: a process of the newer version can answer the call.
 var errNewer = fmt.Errorf("%w: a newer version of the program made the record, and this one cannot compare the request with it", ErrUnavailable)
-
-// checkSameRequest returns an error if the record is not known to belong to the
-// same request.
-func (c *Core) checkSameRequest(ctx context.Context, call *Call, r *store.Record) error {
-	switch call.Compare(*r) {
-	case protocol.SameRequest:
-		return nil
-	case protocol.UnknownRequest:
-		return errNewer
-	case protocol.OtherRequest:
-	}
-	c.emit(ctx, EventMismatch, *r, nil)
-	return ErrMismatch
-}
 
 // readFirst reads the record before the claim, if that is worth a round trip: the
 // time in the key says that the record may be gone, recent calls met final records,

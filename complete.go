@@ -39,7 +39,7 @@ func (a *Attempt) finish(v any, err error, current *store.Record) (*Outcome, err
 		return nil, a.attemptError(store.Unknown, store.InDoubt, err)
 	}
 	if d.Answer != protocol.Apply {
-		return a.fenced(ctx, *current, err == nil)
+		return a.fenced(ctx, *current, e.Step)
 	}
 	a.emitEnd(ctx, d.Step, current, err)
 	return nil, a.endError(d.Step, current, err)
@@ -48,7 +48,7 @@ func (a *Attempt) finish(v any, err error, current *store.Record) (*Outcome, err
 // writeEnd writes the end of the attempt. Under policy Atomic it is not batched,
 // because it may have to wait for a transaction of this attempt.
 func (a *Attempt) writeEnd(ctx context.Context, current *store.Record, e *protocol.Event, d *protocol.Decision) (err error) {
-	if a.policy != protocol.Atomic {
+	if !a.policy.Transactional() {
 		return a.c.complete(ctx, a.Record, current, e, d)
 	}
 	ctx, cancel := a.c.bounded(ctx)
@@ -76,7 +76,7 @@ var (
 // place.
 func (a *Attempt) successWithoutTx() error {
 	switch {
-	case a.policy != protocol.Atomic || a.adapter != nil && !a.adapter.Claims():
+	case !a.policy.Transactional() || a.adapter != nil && !a.adapter.Claims():
 		return nil
 	case a.hasTriedTx():
 		return errNotCommitted
@@ -114,7 +114,7 @@ func (a *Attempt) endEvent(ctx context.Context, e *protocol.Event, v any, err er
 // was rolled back, or that can no longer commit after the record has changed. Under
 // policy Atomic the effect is in such a transaction. A function that never called
 // InTx may have had an effect outside.
-func (a *Attempt) rolledBack() bool { return a.policy == protocol.Atomic && a.hasTriedTx() }
+func (a *Attempt) rolledBack() bool { return a.policy.Transactional() && a.hasTriedTx() }
 
 // hasTriedTx reports whether InTx was called.
 func (a *Attempt) hasTriedTx() bool {
@@ -191,9 +191,9 @@ func (a *Attempt) keepUnrecorded(ctx context.Context, current *store.Record, e *
 
 // fenced returns the answer of a leader whose change was superseded: the current
 // record.
-func (a *Attempt) fenced(ctx context.Context, now store.Record, acted bool) (*Outcome, error) {
+func (a *Attempt) fenced(ctx context.Context, now store.Record, end protocol.Step) (*Outcome, error) {
 	a.emit(ctx, EventFenced, now, nil)
-	if acted && a.policy != protocol.Atomic && now.State != store.Succeeded {
+	if !a.policy.Transactional() && protocol.Contradicts(end, &now) {
 		a.emit(ctx, EventConflict, now, nil)
 	}
 	return a.c.answer(ctx, &a.call, now)
@@ -201,53 +201,50 @@ func (a *Attempt) fenced(ctx context.Context, now store.Record, acted bool) (*Ou
 
 // answer returns the answer of the current record.
 func (c *Core) answer(ctx context.Context, call *Call, now store.Record) (*Outcome, error) {
-	if now.State == store.Absent {
+	switch answer := protocol.AnswerTo(&now, call.Compare(now)); answer {
+	case protocol.Lost:
 		return nil, ErrOutcomeUnknown
-	}
-	if err := c.checkSameRequest(ctx, call, &now); err != nil {
-		return nil, err
-	}
-	switch {
-	case now.State.Final():
+	case protocol.Replay:
 		return c.replay(ctx, now)
-	case now.State == store.InDoubt:
-		return nil, ErrInDoubt
-	default:
+	case protocol.Wait:
 		return nil, &waitError{after: protocol.RetryAfter(now)}
+	default:
+		return nil, c.refusal(ctx, answer, now)
 	}
 }
 
 // endError returns the error of an attempt whose end was applied.
 func (a *Attempt) endError(s protocol.Step, now *store.Record, err error) error {
+	return endError(a.call.op, now, protocol.Verdict(s == protocol.StepRelease, now.Tainted, a.policy, isAnswered(err)), err)
+}
+
+// endError returns the error of an attempt of op that ended with err and left the
+// record now, or nil after a success. The verdict is about a record that another
+// attempt may follow.
+func endError(op *operation, now *store.Record, verdict store.Verdict, err error) error {
 	switch now.State {
 	case store.Succeeded:
 		return nil
 	case store.Failed:
 		return decodeFailure(now.Outcome)
 	case store.Pending:
-		verdict := protocol.Verdict(s == protocol.StepRelease, now.Tainted, a.policy, isAnswered(err))
-		told := attemptError(a.call.op.name, verdict, store.Pending, err)
+		told := attemptError(op.name, verdict, store.Pending, err)
 		told.After = max(now.Due, 0)
 		return told
 	case store.Absent, store.InProgress, store.InDoubt:
 	}
-	return a.attemptError(store.Unknown, now.State, err)
+	return attemptError(op.name, store.Unknown, now.State, err)
 }
 
 func (a *Attempt) emitEnd(ctx context.Context, s protocol.Step, at *store.Record, err error) {
 	if a.c.options.Observer == nil {
 		return
 	}
-	switch now := *at; {
-	case s == protocol.StepSettle:
-		a.emit(ctx, EventSettled, now, err)
-	case now.State == store.Succeeded:
-		a.emit(ctx, EventSucceeded, now, nil)
-	case now.State == store.Failed || now.State == store.InDoubt:
-		a.emit(ctx, endKind(now), now, err)
-	default:
-		a.emit(ctx, EventReleased, now, err)
+	kind := endKind(s, at)
+	if kind == EventSucceeded {
+		err = nil
 	}
+	a.emit(ctx, kind, *at, err)
 }
 
 func (a *Attempt) emit(ctx context.Context, kind EventKind, r store.Record, err error) {

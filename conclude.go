@@ -63,7 +63,7 @@ func (e *ending) cancel(before *store.Record, n uint32, why *cancelledError) {
 // returns false if nothing is to be written.
 func (c *Core) conclude(e *ending, to *protocol.Event) bool {
 	end := protocol.Conclude(e.Ending)
-	to.Step, to.To, to.Proven, to.Taints = end.Step, end.To, end.Proven, end.Taints
+	to.Step, to.To, to.Proven = end.Step, end.To, end.Proven
 	to.Delay = e.delay
 	switch end.Payload {
 	case protocol.Result:

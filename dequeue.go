@@ -45,7 +45,7 @@ func (c *Core) dequeue(ctx context.Context, d *operation, limit int) ([]*Attempt
 		return nil, err
 	}
 	defer c.leave()
-	q := &dequeueCall{c: c, op: d, times: c.options.times(d), policy: d.policy.orHold()}
+	q := &dequeueCall{c: c, op: d, times: c.options.times(d), policy: d.policy.kind.OrDefault()}
 	claimed, err := q.claim(ctx, min(limit, c.caps.MaxBatch))
 	if err != nil {
 		return nil, fmt.Errorf("%w: dequeue %s: %w", ErrUnavailable, d.name, err)

@@ -94,7 +94,7 @@ func DoTx[T, Tx any](ctx context.Context, e *Engine[Tx], c Call, fn func(ctx con
 	switch {
 	case c.op.inline():
 		out, err = e.runInline(ctx, c, run)
-	case c.op.policy.kind == protocol.Atomic:
+	case c.op.policy.kind.Transactional():
 		out, err = e.runLeased(ctx, c, run)
 	default:
 		return v, false, seal(invalid("Policy", "must be Atomic or unset for DoTx: record and effect commit together"))
@@ -132,7 +132,7 @@ func begin(ctx context.Context, core *Core, c *Call) (*Attempt, *Outcome, error)
 	if err := c.notByGeneration(); err != nil {
 		return nil, nil, err
 	}
-	return core.begin(ctx, c, c.op.policy.orHold())
+	return core.begin(ctx, c, c.op.policy.kind.OrDefault())
 }
 
 // replayedResult returns the result of a replay. A result that is not available is

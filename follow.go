@@ -23,7 +23,7 @@ func (q *claimer) follow(ctx context.Context, f *inflightCall) (*Outcome, error)
 		switch {
 		case q.call.compareFingerprint(f.call.fingerprint()) == protocol.SameRequest:
 		case holds:
-			return nil, q.refusal(ctx, protocol.Mismatch, q.call.identity())
+			return nil, q.c.refusal(ctx, protocol.Mismatch, q.call.identity())
 		default:
 			if out, err := q.recorded(ctx); out != nil || err != nil {
 				return out, err
@@ -63,7 +63,7 @@ func (q *claimer) answerFrom(ctx context.Context, r store.Record) (*Outcome, err
 	case protocol.Replay:
 		return q.c.replay(ctx, r)
 	case protocol.Mismatch, protocol.Newer, protocol.InDoubt:
-		return nil, q.refusal(ctx, d.Answer, r)
+		return nil, q.c.refusal(ctx, d.Answer, r)
 	default:
 		return nil, nil
 	}

@@ -14,10 +14,8 @@ func (q *claimer) look(ctx context.Context, current store.Record, e *protocol.Ev
 	found, err := q.c.evidence(ctx, q.call.op, current)
 	if err != nil {
 		// A failed probe proves nothing, so no doubt is recorded.
-		if current.State == store.InDoubt {
-			return current, fmt.Errorf("%w: probe: %w", ErrInDoubt, err)
-		}
-		return current, fmt.Errorf("%w: probe: %w", &waitError{after: protocol.RetryAfter(current)}, err)
+		_, answer := q.c.answer(ctx, q.call, current)
+		return current, fmt.Errorf("%w: probe: %w", answer, err)
 	}
 	if found == nil {
 		e.Probed = true

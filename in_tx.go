@@ -55,7 +55,7 @@ func InTx[T, Tx any](ctx context.Context, e *Engine[Tx], fn func(ctx context.Con
 	switch {
 	case !ok || a.c != e.Core:
 		return v, invalid("ctx", "does not belong to an attempt of this engine")
-	case a.policy != protocol.Atomic:
+	case !a.policy.Transactional():
 		return v, invalid("Policy", "must be Atomic for InTx")
 	}
 	err := a.runTx(ctx, func(ctx context.Context, tx any) (any, error) {

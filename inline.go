@@ -70,7 +70,7 @@ func (q *claimer) inline(ctx context.Context, like inline) (out *Outcome, err er
 	err = q.readFirst(ctx, &current)
 	var lost conflictCounter
 	for err == nil {
-		if current.State.Final() {
+		if protocol.AnswerTo(&current, protocol.SameRequest) == protocol.Replay {
 			q.c.readHint.observe(true)
 			q.cacheFinal(&current, asked)
 			told = nil
@@ -235,7 +235,7 @@ func (i *inline) mayRun() bool {
 func (i *inline) functionFailed(ctx context.Context, err error) (*store.Change, error) {
 	i.fnErr = err
 	end := i.c.endingOf(ctx, i.call, &i.current, i.current.Attempt+1, err, true)
-	end.Policy, end.Inline = i.attempt.policy, true
+	end.Policy, end.Inline, end.Tainted = i.attempt.policy, true, protocol.Taint(&i.current, i.attempt.policy)
 	e := i.event(store.Absent, nil)
 	if !i.c.conclude(&end, &e) {
 		return nil, withoutInnerErrors(err)
@@ -262,7 +262,7 @@ func (i *inline) countError(ctx context.Context, cause error) bool {
 }
 
 // keepsFailure reports whether a failure or progress is to be stored.
-func (i *inline) keepsFailure() bool { return i.fnErr != nil && i.change.To.State != store.Absent }
+func (i *inline) keepsFailure() bool { return i.fnErr != nil && i.change.To.Token != (store.Token{}) }
 
 func (i *inline) event(to store.State, outcome []byte) protocol.Event {
 	return protocol.Event{

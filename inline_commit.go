@@ -11,18 +11,10 @@ import (
 
 // committed returns the answer for the record that the transaction wrote.
 func (i *inline) committed(ctx context.Context, now store.Record) (*Outcome, error) {
-	switch now.State {
-	case store.Failed:
-		i.emit(ctx, endKind(now), now, i.fnErr)
-		return nil, decodeFailure(now.Outcome)
-	case store.Pending:
-		i.emit(ctx, EventReleased, now, i.fnErr)
-		told := i.attemptError(store.NotCommitted, store.Pending, i.fnErr)
-		told.After = max(now.Due, 0)
-		return nil, told
-	case store.Absent, store.InProgress, store.InDoubt, store.Succeeded:
+	i.emit(ctx, endKind(protocol.StepInline, &now), now, i.fnErr)
+	if err := endError(i.call.op, &now, i.rollbackVerdict(), i.fnErr); err != nil {
+		return nil, err
 	}
-	i.emit(ctx, EventSucceeded, now, nil)
 	return &Outcome{Record: now, lossless: i.lossless}, nil
 }
 
@@ -39,14 +31,14 @@ func (i *inline) refused(ctx context.Context) (store.Record, *Outcome, bool, err
 		now, err := i.doubt(ctx)
 		return now, nil, false, err
 	default:
-		return i.current, nil, false, i.refusal(ctx, i.answer, i.current)
+		return i.current, nil, false, i.c.refusal(ctx, i.answer, i.current)
 	}
 }
 
 // doubt records that the effect of a crashed leased attempt is unknown, if the
 // policy allows no other attempt.
 func (i *inline) doubt(ctx context.Context) (store.Record, error) {
-	if i.change.To.State == store.Absent {
+	if i.change.To.Token == (store.Token{}) {
 		return i.current, ErrInDoubt
 	}
 	answer, err := i.c.swap(ctx, &i.change, askTries)
@@ -99,7 +91,7 @@ func (i *inline) committedByItself(ctx context.Context, cause error) (store.Reco
 	switch {
 	case err != nil:
 		return i.current, nil, i.attemptError(store.Committed, i.current.State, errors.Join(cause, err))
-	case own.To.State != store.Absent && answer.Applied(own):
+	case own.To.Token != (store.Token{}) && answer.Applied(own):
 		now := recordAfter(own, i.current)
 		out, err := i.committed(ctx, now)
 		return now, out, err
@@ -146,7 +138,7 @@ func (i *inline) overtaken(ctx context.Context) (store.Record, bool) {
 	ctx, cancel := i.c.bounded(ctx)
 	defer cancel()
 	now, err := i.read(ctx)
-	return now, err == nil && now.State.Final() && now.Token != i.current.Token && i.call.Compare(now) == protocol.SameRequest
+	return now, err == nil && now.Token != i.current.Token && protocol.AnswerTo(&now, i.call.Compare(now)) == protocol.Replay
 }
 
 // unknownCommit settles a commit whose reply was lost. The proof is a write to the
@@ -165,7 +157,7 @@ func (i *inline) unknownCommit(ctx context.Context, cause error) (store.Record, 
 	case answer.Applied(void):
 		i.emit(ctx, EventAmbiguousNo, void.To, cause)
 		return void.To, nil, i.attemptError(store.NotCommitted, store.Pending, &txError{err: cause})
-	case i.change.To.State != store.Absent && answer.Token == i.change.To.Token:
+	case answer.HasToken(i.change.To.Token) && i.change.To.Token != (store.Token{}):
 		now := recordAfter(i.change, i.current)
 		i.emit(ctx, EventAmbiguousYes, now, cause)
 		out, err := i.committed(ctx, now)
@@ -191,9 +183,16 @@ func (i *inline) prove(ctx context.Context, change store.Change) (answer store.S
 	return answer, err
 }
 
+// rollbackVerdict is what a rollback says about the effect. It proves nothing about
+// an earlier attempt.
+func (i *inline) rollbackVerdict() store.Verdict {
+	policy := i.attempt.policy
+	return protocol.Verdict(true, protocol.Taint(&i.current, policy), policy, false)
+}
+
 func (i *inline) attemptError(v store.Verdict, s store.State, err error) *AttemptError {
-	if v == store.NotCommitted { // a rollback proves nothing about earlier attempts
-		v = protocol.Verdict(true, i.current.Tainted, i.attempt.policy, false)
+	if v == store.NotCommitted {
+		v = i.rollbackVerdict()
 	}
 	return attemptError(i.call.op.name, v, s, err)
 }

@@ -50,7 +50,7 @@ func entryOf(i pendingEnd) JournalEntry {
 func (e JournalEntry) item() pendingEnd {
 	ending := protocol.Event{
 		Step: protocol.Step(e.Step), Token: e.Record.Token, Owner: newOwner(), Policy: protocol.Policy(e.Policy),
-		Outcome: e.Outcome, Expire: e.Expire, Delay: e.Delay, Proven: protocol.Step(e.Step) == protocol.StepFail || protocol.Step(e.Step) == protocol.StepRelease,
+		Outcome: e.Outcome, Expire: e.Expire, Delay: e.Delay, Proven: protocol.Step(e.Step).NeedsProof(),
 	}
 	return pendingEnd{record: e.Record, event: ending}
 }

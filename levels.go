@@ -4,22 +4,30 @@ import (
 	"errors"
 	"log/slog"
 
+	"github.com/semelgo/semel/internal/protocol"
 	"github.com/semelgo/semel/store"
 )
 
-// endKind returns the event for a record that an attempt has ended as Failed or
-// InDoubt.
-func endKind(now store.Record) EventKind {
+// endKind returns the event for a record that an attempt has ended.
+func endKind(s protocol.Step, now *store.Record) EventKind {
 	switch {
-	case IsDeadLetter(now) && decodeFailure(now.Outcome).Code == codeExhausted:
+	case s == protocol.StepSettle:
+		return EventSettled
+	case IsDeadLetter(*now) && decodeFailure(now.Outcome).Code == codeExhausted:
 		return EventExhausted
-	case IsDeadLetter(now):
+	case IsDeadLetter(*now):
 		return EventRejected
-	case now.State == store.InDoubt:
-		return EventInDoubt
-	default:
-		return EventFailed
 	}
+	switch now.State {
+	case store.Succeeded:
+		return EventSucceeded
+	case store.Failed:
+		return EventFailed
+	case store.InDoubt:
+		return EventInDoubt
+	case store.Absent, store.Pending, store.InProgress:
+	}
+	return EventReleased
 }
 
 // level is the level at which [SlogObserver] logs an event: Error if an operator

@@ -5,7 +5,6 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/semelgo/semel/internal/protocol"
 	"github.com/semelgo/semel/store"
 )
 
@@ -185,7 +184,7 @@ func (o *operation) retried() error {
 
 // inline reports whether DoTx runs this operation as one transaction.
 func (o *operation) inline() bool {
-	return o.policy.kind == protocol.Unset || o.policy.kind == protocol.Atomic && !o.leaseSet
+	return !o.policy.kind.ClaimsFirst(o.leaseSet)
 }
 
 type duration struct {

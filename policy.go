@@ -73,21 +73,12 @@ func Keyed() Policy { return Policy{kind: protocol.Keyed} }
 // effect.
 func AtLeastOnce() Policy { return Policy{kind: protocol.AtLeastOnce} }
 
-// orHold returns the policy of an attempt whose claim commits first: Hold if none
-// is set.
-func (p Policy) orHold() protocol.Policy {
-	if p.kind == protocol.Unset {
-		return protocol.Hold
-	}
-	return p.kind
-}
-
 // valid returns an error that names the missing part.
 func (p Policy) valid() error {
-	if p.kind == protocol.Heal && p.probe == nil {
+	if p.kind.Probes() && p.probe == nil {
 		return invalid("Policy", "Heal needs a probe")
 	}
-	if p.kind == protocol.Fenced && (p.raise == nil || p.probe == nil) {
+	if p.kind.Raises() && (p.raise == nil || p.probe == nil) {
 		return invalid("Policy", "Fenced needs both a raise and a look function")
 	}
 	return nil

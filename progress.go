@@ -93,10 +93,6 @@ func (p Progress) countEnd() Progress {
 
 // with returns p after attempt n has ended.
 func (p Progress) with(n uint32, kind TryKind, err error) Progress {
-	t := Try{Attempt: n, Kind: kind}
-	if err != nil {
-		t.Error = cut(err.Error(), maxTryText)
-	}
 	switch kind {
 	case TryError:
 		p.Errors++
@@ -106,6 +102,15 @@ func (p Progress) with(n uint32, kind TryKind, err error) Progress {
 	}
 	if kind != TryCrash {
 		p.Ended++
+	}
+	return p.add(n, kind, err)
+}
+
+// add returns p with one more known attempt, which it does not count.
+func (p Progress) add(n uint32, kind TryKind, err error) Progress {
+	t := Try{Attempt: n, Kind: kind}
+	if err != nil {
+		t.Error = cut(err.Error(), maxTryText)
 	}
 	tries := append(append([]Try(nil), p.Tries...), t)
 	p.Tries = tries[max(len(tries)-maxTries, 0):]

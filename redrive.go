@@ -65,7 +65,7 @@ func (c *Core) redrive(ctx context.Context, r Redrive) (store.Record, error) {
 		Outcome: c.redriveProgress(current), Expire: c.retention(current),
 	})
 	if d.Answer != protocol.Apply {
-		return current, whyNotRedriven(current)
+		return current, notRedriven(d.Answer)
 	}
 	if err := c.withdrawCancel(ctx, current); err != nil {
 		return current, err
@@ -98,15 +98,16 @@ func (c *Core) redrivePolicy(r store.Record) protocol.Policy {
 	return protocol.Unset
 }
 
-func whyNotRedriven(current store.Record) error {
-	switch current.State {
-	case store.Failed:
+// notRedriven returns the error of a record that cannot be redriven.
+func notRedriven(why protocol.Answer) error {
+	switch why {
+	case protocol.NotOwned:
 		return ErrNotOwned
-	case store.InDoubt:
+	case protocol.InDoubt:
 		return fmt.Errorf("%w: the record is InDoubt, and no policy is known that allows another attempt; resolve it", ErrNotFailed)
-	case store.Absent, store.Pending, store.InProgress, store.Succeeded:
+	default:
+		return ErrNotFailed
 	}
-	return ErrNotFailed
 }
 
 // ownsKey reports whether the system, and not a caller, chose the record's key.

@@ -145,7 +145,7 @@ func (c *Core) tryPending(ctx context.Context, item pendingEnd) bool {
 	switch {
 	case d.Answer == protocol.Apply:
 		c.emitPending(ctx, EventLateRecorded, item, err)
-	case item.event.Step == protocol.StepSucceed && now.State != store.Succeeded:
+	case protocol.Contradicts(item.event.Step, &now):
 		c.emitPending(ctx, EventConflict, item, err)
 	default:
 		c.emitPending(ctx, EventFenced, item, err)

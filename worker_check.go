@@ -1,7 +1,5 @@
 package semel
 
-import "github.com/semelgo/semel/internal/protocol"
-
 // CheckWorker returns why workers of this engine cannot run op, as a *FieldError,
 // or nil. The operation must have [Retry] and be one that the engine was given,
 // because otherwise no sweeper would settle the records of crashed workers. inTx
@@ -21,7 +19,7 @@ func (c *Core) CheckWorker(op Declared, inTx bool) error {
 		return invalid("Retry", "is not set for "+d.name+": callers own its keys and retry themselves")
 	case d.retry.Redelivered:
 		return invalid("Redelivered", "is set for "+d.name+": a broker redelivers its calls, and no worker runs them")
-	case inTx && d.policy.kind != protocol.Atomic:
+	case inTx && !d.policy.kind.Transactional():
 		return invalid("Policy", "of "+d.name+" must be Atomic: its functions share the record's transaction")
 	}
 	return c.options.outlived(d)

@@ -85,9 +85,9 @@ type Conclusion struct {
 	Step Step
 	// To is the state that an inline attempt writes.
 	To store.State
-	// Proven and Taints are those of the event.
-	Proven, Taints bool
-	Payload        Payload
+	// Proven is that of the event.
+	Proven  bool
+	Payload Payload
 }
 
 // Conclude decides how an attempt ends its record. The transition function then
@@ -100,7 +100,7 @@ func Conclude(e Ending) Conclusion {
 		return Conclusion{Step: StepSucceed, Payload: Result}
 	case e.Cause == OutsideTx:
 		// The program is wrong, so the operation must not run again.
-		return Conclusion{Step: StepDoubt, Taints: true}
+		return Conclusion{Step: StepDoubt}
 	case e.Cause == ByCrashes:
 		return e.forGood()
 	case e.Proven && e.Final && e.provenForAll():
@@ -126,7 +126,7 @@ func (e Ending) again() Conclusion {
 	case e.Proven:
 		return Conclusion{Step: StepRelease, Proven: true, Payload: Progress}
 	case e.Policy.runsAgain():
-		return Conclusion{Step: StepRequeue, Taints: e.Policy == Atomic, Payload: Progress}
+		return Conclusion{Step: StepRequeue, Payload: Progress}
 	default:
 		return Conclusion{Step: StepDoubt, Payload: Progress}
 	}
@@ -136,7 +136,7 @@ func (e Ending) again() Conclusion {
 // attempts, otherwise InDoubt.
 func (e Ending) forGood() Conclusion {
 	failed := e.provenForAll()
-	c := Conclusion{Step: StepDoubt, Taints: e.Policy == Atomic, Payload: Progress}
+	c := Conclusion{Step: StepDoubt, Payload: Progress}
 	if failed {
 		c = Conclusion{Step: StepFail, Proven: true, Payload: Failure}
 	}

@@ -56,7 +56,7 @@ func possibleEnding(e Ending) bool {
 // eventOf returns the event of a conclusion, by the owner of the record.
 func eventOf(e Ending, c Conclusion) Event {
 	return Event{
-		Step: c.Step, To: c.To, Proven: c.Proven, Taints: c.Taints, Policy: e.Policy, Owner: fresh,
+		Step: c.Step, To: c.To, Proven: c.Proven, Policy: e.Policy, Owner: fresh,
 		Token: store.Token{State: store.InProgress, Attempt: 2, Owner: mine}, Request: comparison(SameRequest),
 	}
 }
@@ -172,7 +172,7 @@ func TestConclude(t *testing.T) {
 		{"too many crashes under Hold", Ending{Policy: Hold, Cause: ByCrashes, Tainted: true, Retry: RetriesExhausted}, end(StepDoubt, Progress)},
 		{"cancelled with proof", Ending{Policy: Keyed, Cause: ByCancellation, Proven: true}, end(StepFail, Failure)},
 		{"cancelled with an unknown effect", Ending{Policy: Keyed, Cause: ByCancellation}, end(StepDoubt, Progress)},
-		{"a result outside of the transaction", Ending{Policy: Atomic, Cause: OutsideTx}, Conclusion{Step: StepDoubt, Taints: true}},
+		{"a result outside of the transaction", Ending{Policy: Atomic, Cause: OutsideTx}, Conclusion{Step: StepDoubt}},
 		{"inline: an error", Ending{Inline: true, Cause: ByError, Proven: true}, Conclusion{}},
 		{
 			"inline: a final failure",

@@ -11,34 +11,31 @@ import (
 type Event struct {
 	Step Step
 
-	// token is the token of the leader that ends or renews its attempt.
+	// Token is the token of the leader that ends or renews its attempt.
 	Token store.Token
-	// owner is a random number for this write. The leader's own end does not use
+	// Owner is a random number for this write. The leader's own end does not use
 	// it.
 	Owner uint64
 
 	Policy Policy
-	// probed means that the probe found nothing.
+	// Probed means that the probe found nothing.
 	Probed bool
-	// to is the new state, for steps that lead to several.
+	// To is the new state, for steps that lead to several.
 	To store.State
-	// proven means that the ending attempt has proof that it did not commit.
+	// Proven means that the ending attempt has proof that it did not commit.
 	Proven bool
-	// owned means that the system, and not a caller, chose the key.
+	// Owned means that the system, and not a caller, chose the key.
 	Owned bool
 
-	// request is the request that must have made the record. Nil: not checked.
+	// Request is the request that must have made the record. Nil: not checked.
 	Request Request
-	// identity is the identity of a new record.
+	// Identity is the identity of a new record.
 	Identity store.Record
 
 	Lease   time.Duration // of a claim or a heartbeat
 	Delay   time.Duration // until a Pending record is due
 	Expire  time.Duration // until a final or Pending record may be purged; 0: never
 	Outcome []byte
-	// taints means that the attempt may have had an effect outside of what its
-	// policy protects.
-	Taints bool
 }
 
 // Request compares a record with a request.
@@ -80,6 +77,8 @@ const (
 	Newer
 	// Lost: the leader's token is no longer current.
 	Lost
+	// NotOwned: a caller, and not the system, chose the key.
+	NotOwned
 	// Refuse: the table has no such step.
 	Refuse
 )

@@ -57,7 +57,7 @@ func (d *Decision) claim(current *store.Record, e *Event) {
 	e.identityOn(current, to)
 	to.Token = store.Token{State: store.InProgress, Attempt: current.Attempt + 1, Owner: e.Owner}
 	to.Due = e.Lease
-	to.Tainted = taint(current, e.Policy)
+	to.Tainted = Taint(current, e.Policy)
 	name := StepClaim
 	if current.State == store.InProgress {
 		name = StepTakeover
@@ -71,14 +71,14 @@ func (d *Decision) inline(current *store.Record, e *Event) {
 	if !d.mayStart(current, e) {
 		return
 	}
-	if e.To == store.Failed && taint(current, e.Policy) {
+	if e.To == store.Failed && Taint(current, e.Policy) {
 		d.Answer = Refuse
 		return
 	}
 	to := &d.Change.To
 	e.identityOn(current, to)
 	to.Token = store.Token{State: e.To, Attempt: current.Attempt + 1, Owner: e.Owner}
-	to.Tainted = taint(current, e.Policy)
+	to.Tainted = Taint(current, e.Policy)
 	to.Outcome = e.Outcome
 	to.Due, to.Expire = e.Delay, expiry(len(current.Input)+len(to.Input) > 0, e.To, e)
 	d.apply(e.Step, current)
@@ -121,15 +121,19 @@ func (d *Decision) isMismatch(current *store.Record, e *Event) bool {
 	if e.Request == nil {
 		return false
 	}
-	switch e.Request.Compare(*current) {
-	case SameRequest:
-		return false
-	case UnknownRequest:
-		d.Answer = Newer
-	case OtherRequest:
-		d.Answer = Mismatch
+	match := e.Request.Compare(*current)
+	if match != SameRequest {
+		d.Answer = match.answer()
 	}
-	return true
+	return match != SameRequest
+}
+
+// answer returns the answer to a request that is not known to be the record's.
+func (m RequestMatch) answer() Answer {
+	if m == UnknownRequest {
+		return Newer
+	}
+	return Mismatch
 }
 
 func (d *Decision) mayStartAgain(current *store.Record, e *Event) bool {
@@ -149,11 +153,11 @@ func (d *Decision) mayStartAgain(current *store.Record, e *Event) bool {
 	return false
 }
 
-// taint reports whether an attempt that starts now follows one that may have had an
+// Taint reports whether an attempt that starts now follows one that may have had an
 // unknown effect. An Atomic attempt that was taken over can never commit, so it
 // leaves no taint. The owner of that attempt shows the policy under which it began,
 // because this version of the program may define another.
-func taint(current *store.Record, p Policy) bool {
+func Taint(current *store.Record, p Policy) bool {
 	return current.Tainted || current.State == store.InProgress && (p != Atomic || !beganAtomic(current.Owner))
 }
 
@@ -208,10 +212,9 @@ func (d *Decision) end(current *store.Record, e *Event) {
 	default:
 		d.moveTo(endStep(e.Step, state), current, store.Token{State: state, Attempt: e.Token.Attempt, Owner: e.Token.Owner}, e)
 	}
-	if e.Step == StepRequeue {
-		d.Change.To.Tainted = taint(current, e.Policy)
-	}
-	if e.Taints {
+	if e.Step == StepRequeue || e.Step == StepDoubt && e.Policy == Atomic {
+		// The leader does not know its effect. Under Atomic that means an effect
+		// outside of the transaction.
 		d.Change.To.Tainted = true
 	}
 }
@@ -281,13 +284,13 @@ func (d *Decision) sweep(current *store.Record, e *Event) {
 	}
 	d.moveTo(StepRequeue, current, store.Token{State: store.Pending, Attempt: current.Attempt, Owner: e.Owner}, e)
 	d.apply(StepRequeue, current)
-	d.Change.To.Tainted = taint(current, e.Policy)
+	d.Change.To.Tainted = Taint(current, e.Policy)
 }
 
 // resolve applies an operator's decision on a record in doubt. Pending means that
 // no attempt had an effect, so the taint is removed.
 func (d *Decision) resolve(current *store.Record, e *Event) {
-	if current.State != store.InDoubt || e.To != store.Pending && !e.To.Final() {
+	if current.State != store.InDoubt || !CanResolve(e.To) {
 		d.Answer = Refuse
 		return
 	}
@@ -298,7 +301,10 @@ func (d *Decision) resolve(current *store.Record, e *Event) {
 // queue decides on records that no attempt is running.
 func (d *Decision) queue(current *store.Record, e *Event) {
 	state := store.Pending
-	if e.Step == StepCancel {
+	switch {
+	case e.Step == StepCancel && current.Tainted:
+		state = store.InDoubt
+	case e.Step == StepCancel:
 		state = store.Failed
 	}
 	switch {
@@ -311,7 +317,16 @@ func (d *Decision) queue(current *store.Record, e *Event) {
 	case e.Step == StepRedrive && current.State == store.Failed && e.Owned:
 	case e.Step == StepRedrive && current.State == store.InDoubt && e.Owned && e.Policy.runsAgain():
 	case e.Step == StepReschedule && current.State == store.Pending:
-	case e.Step == StepCancel && current.State == store.Pending && !current.Tainted:
+	case e.Step == StepCancel && current.State == store.Pending:
+	case e.Step == StepCancel && current.State == store.InProgress:
+		d.Answer = Wait // only the leader may write the record of a running attempt
+		return
+	case e.Step == StepRedrive && current.State == store.Failed:
+		d.Answer = NotOwned
+		return
+	case e.Step == StepRedrive && current.State == store.InDoubt:
+		d.Answer = InDoubt
+		return
 	default:
 		d.Answer = Refuse
 		return

@@ -39,3 +39,29 @@ func (p Policy) runsAgain() bool {
 // of the key. A rollback under Atomic proves nothing about attempts of a program
 // version with another policy; attempts under Atomic leave no taint.
 func (p Policy) speaksForAll() bool { return p == Fenced || p == Keyed }
+
+// ClaimsFirst reports whether an operation commits its claim before its function
+// runs. Otherwise the whole attempt is one transaction.
+func (p Policy) ClaimsFirst(hasLease bool) bool {
+	return p != Unset && (p != Atomic || hasLease)
+}
+
+// Transactional reports whether the effect is in a transaction of the store.
+func (p Policy) Transactional() bool { return p == Atomic }
+
+// Probes reports whether a probe can find the effect of an unfinished record, before
+// its lease has expired.
+func (p Policy) Probes() bool { return p == Heal }
+
+// Raises reports whether an attempt that follows one with an unknown effect must
+// raise the fence and look the effect up before it runs.
+func (p Policy) Raises() bool { return p == Fenced }
+
+// OrDefault returns the policy of an operation that claims first: Hold if none is
+// set.
+func (p Policy) OrDefault() Policy {
+	if p == Unset {
+		return Hold
+	}
+	return p
+}

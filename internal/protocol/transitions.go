@@ -54,6 +54,10 @@ const (
 	StepPurge Step = "purge"
 )
 
+// NeedsProof reports whether an attempt may request the step only with proof that it
+// had no effect.
+func (s Step) NeedsProof() bool { return s == StepFail || s == StepRelease }
+
 // Transitions returns the whole table: every change that a record can go through, and no
 // other. docs/protocol.md shows it. A test runs the transition function over every record
 // and every step, and finds exactly these rows.
@@ -85,6 +89,7 @@ func Transitions() []Transition {
 		row(StepResolve, doubt, failed, "operator, reconciler", "a reason is given"),
 		row(StepResolve, doubt, pending, "operator, reconciler", "a reason is given"),
 		row(StepCancel, pending, failed, "caller, worker", "the token is current; no attempt can have had an effect"),
+		row(StepCancel, pending, doubt, "caller, worker", "the token is current; an earlier attempt may have had an effect"),
 		row(StepRedrive, failed, pending, "operator", "the system owns the key (task, message)"),
 		row(StepRedrive, doubt, pending, "operator", "the system owns the key; the policy allows another attempt; the record stays tainted, except under Atomic"),
 		row(StepInline, absent, succeeded, "leader", "in one transaction; no record exists"),

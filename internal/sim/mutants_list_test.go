@@ -86,7 +86,10 @@ func furtherMutants() []mutant {
 		},
 		{
 			name: "taint forgotten", plan: "atleastonce/replies", watch: "I2",
-			edits: []edit{{"internal/protocol/next.go", "if current.Tainted && !e.Policy.speaksForAll() {", "if current.Tainted && e.Policy == Unset {"}},
+			edits: []edit{
+				{"internal/protocol/next.go", "if current.Tainted && !e.Policy.speaksForAll() {", "if current.Tainted && e.Policy == Unset {"},
+				{"internal/protocol/conclude.go", "Verdict(proven, e.Tainted,", "Verdict(proven, false,"},
+			},
 		},
 		{
 			name: "fence not raised", plan: "fenced/faults", watch: "I1",

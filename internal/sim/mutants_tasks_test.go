@@ -83,7 +83,7 @@ func triedMutants() []mutant {
 		},
 		{
 			name: "cancelled as if nothing had happened", plan: "task-do/cancel", watch: "I2",
-			edits: []edit{{"internal/protocol/next.go", "current.State == store.Pending && !current.Tainted:", "current.State == store.Pending:"}},
+			edits: []edit{{"internal/protocol/next.go", "case e.Step == StepCancel && current.Tainted:\n", "case e.Step == StepCancel && current.Tainted && e.Owned:\n"}},
 		},
 		{
 			name: "given up as if nothing had happened", plan: "task-do/unknown", watch: "I2",
