@@ -29,9 +29,6 @@ func (q *claimer) abandonClaim(ctx context.Context, claim store.Change, before s
 // releaseClaim releases an applied claim in a batch, and reports whether the store
 // has answered.
 func (q *claimer) releaseClaim(ctx context.Context, claim store.Change, before store.Record) bool {
-	if claim.To.State != store.InProgress {
-		return true
-	}
 	claimed := recordAfter(claim, before)
 	now, e, d := claimed, q.releaseEvent(claim, before), protocol.Decision{}
 	ctx, cancel := q.c.bounded(ctx)
@@ -50,9 +47,6 @@ func (q *claimer) releaseEvent(claim store.Change, before store.Record) protocol
 // voidClaim gives back a claim that may have been applied, or may still be applied,
 // although its reply was lost. The operation was not run, which is proof.
 func (q *claimer) voidClaim(ctx context.Context, claim store.Change, before store.Record) {
-	if claim.To.State != store.InProgress {
-		return
-	}
 	release := q.releaseEvent(claim, before)
 	void := protocol.Event{
 		Step: protocol.StepVoid, To: store.Pending, Owner: newOwner(), Policy: q.attempt.policy, Request: q.call,

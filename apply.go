@@ -247,7 +247,7 @@ func (c *Core) complete(ctx context.Context, claimed func() store.Record, at *st
 // success, it records a tombstone: the operation has succeeded.
 func (c *Core) completeAlone(ctx context.Context, claimed store.Record, e protocol.Event) (protocol.Decision, store.Record, error) {
 	d, now, err := c.prove(ctx, claimed, e)
-	if e.Step != protocol.StepSucceed || !errors.Is(err, errRefused) {
+	if !e.Step.Succeeds() || !errors.Is(err, errRefused) {
 		return d, now, err
 	}
 	c.emit(ctx, EventTombstone, claimed, err)

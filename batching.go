@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/semelgo/semel/internal/groupcommit"
+	"github.com/semelgo/semel/internal/protocol"
 	"github.com/semelgo/semel/store"
 )
 
@@ -113,7 +114,7 @@ func (c *Core) swapBatched(ctx context.Context, change *store.Change, tries int)
 		return c.swap(ctx, change, tries)
 	}
 	begun := now()
-	must := change.If.State == store.InProgress && change.If.Owner == change.To.Owner // the end of an attempt, which must not be refused by a full queue
+	must := protocol.IsEnd(change) // a full queue must not refuse it
 	answer, err := c.batching.swaps.Do(ctx, *change, must)
 	switch {
 	case err == nil:

@@ -157,7 +157,9 @@ func (q *claimer) decide(ctx context.Context, current *store.Record) (claimed bo
 		case isNotSent(err), errors.Is(err, errRefused) && !errors.Is(err, errAfterLost):
 			return false, fmt.Errorf("%w: claim: %w", ErrUnavailable, err)
 		default:
-			q.abandonClaim(ctx, d.Change, *current, err)
+			if d.Starts() {
+				q.abandonClaim(ctx, d.Change, *current, err)
+			}
 			return false, fmt.Errorf("%w: claim: %w", ErrUnavailable, err)
 		}
 		switch d.Answer {
@@ -277,7 +279,7 @@ func (q *claimer) readFirst(ctx context.Context, current *store.Record) (err err
 	switch {
 	case err != nil:
 		return fmt.Errorf("%w: read the record: %w", ErrUnavailable, err)
-	case expired && current.State == store.Absent:
+	case expired && protocol.AnswerTo(current, protocol.SameRequest) == protocol.Lost:
 		return ErrKeyExpired
 	default:
 		return nil

@@ -182,7 +182,7 @@ type Tombstone string
 func (a *Attempt) keepUnrecorded(ctx context.Context, current *store.Record, e *protocol.Event, err, serr error) error {
 	*current = a.Record()
 	a.c.keepUnrecorded(ctx, pendingEnd{record: *current, event: *e, renewer: &a.renewer}, serr)
-	if e.Step != protocol.StepSucceed {
+	if !e.Step.Succeeds() {
 		return a.attemptError(store.Unknown, store.InProgress, errors.Join(err, serr))
 	}
 	current.State, current.Outcome = store.Succeeded, e.Outcome
@@ -215,7 +215,7 @@ func (c *Core) answer(ctx context.Context, call *Call, now store.Record) (*Outco
 
 // endError returns the error of an attempt whose end was applied.
 func (a *Attempt) endError(s protocol.Step, now *store.Record, err error) error {
-	return endError(a.call.op, now, protocol.Verdict(s == protocol.StepRelease, now.Tainted, a.policy, isAnswered(err)), err)
+	return endError(a.call.op, now, protocol.Verdict(s.NeedsProof(), now.Tainted, a.policy, isAnswered(err)), err)
 }
 
 // endError returns the error of an attempt of op that ended with err and left the

@@ -61,7 +61,7 @@ func (i *inline) keepFailure(ctx context.Context) (store.Record, *Outcome, error
 	answer, err := i.prove(ctx, i.change)
 	switch {
 	case err != nil:
-		return i.current, nil, i.attemptError(store.NotCommitted, i.current.State, errors.Join(i.fnErr, err))
+		return i.current, nil, i.attemptError(i.rollbackVerdict(), i.current.State, errors.Join(i.fnErr, err))
 	case answer.Applied(i.change):
 		now := recordAfter(i.change, i.current)
 		out, err := i.committed(ctx, now)
@@ -125,7 +125,7 @@ func (i *inline) rolledBack(ctx context.Context, result protocol.TxResult, err e
 		return now, out, err
 	}
 	i.emit(ctx, EventReleased, i.current, err)
-	return i.current, nil, i.attemptError(store.NotCommitted, i.current.State, err)
+	return i.current, nil, i.attemptError(i.rollbackVerdict(), i.current.State, err)
 }
 
 // overtaken returns the final record that another attempt has written during this
@@ -156,7 +156,7 @@ func (i *inline) unknownCommit(ctx context.Context, cause error) (store.Record, 
 		return i.current, nil, i.attemptError(store.Unknown, i.current.State, errors.Join(cause, err))
 	case answer.Applied(void):
 		i.emit(ctx, EventAmbiguousNo, void.To, cause)
-		return void.To, nil, i.attemptError(store.NotCommitted, store.Pending, &txError{err: cause})
+		return void.To, nil, i.attemptError(i.rollbackVerdict(), store.Pending, &txError{err: cause})
 	case answer.HasToken(i.change.To.Token) && i.change.To.Token != (store.Token{}):
 		now := recordAfter(i.change, i.current)
 		i.emit(ctx, EventAmbiguousYes, now, cause)
@@ -191,9 +191,6 @@ func (i *inline) rollbackVerdict() store.Verdict {
 }
 
 func (i *inline) attemptError(v store.Verdict, s store.State, err error) *AttemptError {
-	if v == store.NotCommitted {
-		v = i.rollbackVerdict()
-	}
 	return attemptError(i.call.op.name, v, s, err)
 }
 

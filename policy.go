@@ -73,6 +73,12 @@ func Keyed() Policy { return Policy{kind: protocol.Keyed} }
 // effect.
 func AtLeastOnce() Policy { return Policy{kind: protocol.AtLeastOnce} }
 
+// IsZero reports whether no policy is set.
+func (p Policy) IsZero() bool { return p.kind.IsUnset() }
+
+// IsAtomic reports whether the policy is [Atomic].
+func (p Policy) IsAtomic() bool { return p.kind.Transactional() }
+
 // valid returns an error that names the missing part.
 func (p Policy) valid() error {
 	if p.kind.Probes() && p.probe == nil {

@@ -106,7 +106,7 @@ func (c *Core) sweep(ctx context.Context, op *operation, r store.Record, swept *
 	if err != nil || !answer.Applied(d.Change) {
 		return false, err
 	}
-	if d.Change.To.State == store.InDoubt {
+	if d.Step == protocol.StepDoubt {
 		swept.Doubted++
 		c.emit(ctx, EventInDoubt, d.Change.To, nil)
 		return true, nil

@@ -147,7 +147,7 @@ func (o *Options[In]) validMode() error {
 		return nil
 	}
 	switch {
-	case o.Policy.String() != unset:
+	case !o.Policy.IsZero():
 		return invalid("Policy", "is for the mode Leased")
 	case o.Classify != nil:
 		return invalid("Classify", "is for the mode Leased: in a transaction a rollback proves that nothing was committed")
@@ -160,12 +160,9 @@ func (o *Options[In]) validMode() error {
 	}
 }
 
-// unset is the name of the zero policy.
-const unset = "unset"
-
 // atomic reports whether the claim commits first, and later the effect with the
 // outcome.
-func (o *Options[In]) atomic() bool { return o.Policy.String() == semel.Atomic().String() }
+func (o *Options[In]) atomic() bool { return o.Policy.IsAtomic() }
 
 // operation returns the options of the inbox's operation.
 func (o *Options[In]) operation() semel.OperationOptions[In] {
@@ -179,7 +176,7 @@ func (o *Options[In]) operation() semel.OperationOptions[In] {
 	if o.Generation > 0 {
 		op.Retry = nil
 	}
-	if o.Mode == Leased && o.Policy.String() == unset {
+	if o.Mode == Leased && o.Policy.IsZero() {
 		op.Policy = semel.Hold()
 	}
 	switch {

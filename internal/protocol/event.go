@@ -90,6 +90,9 @@ type Decision struct {
 	Change store.Change
 }
 
+// Starts reports whether the decision starts an attempt that holds a claim.
+func (d *Decision) Starts() bool { return d.Step == StepClaim || d.Step == StepTakeover }
+
 // identityOn sets *to to the identity of the changed record. The input is written
 // by the first write only.
 func (e *Event) identityOn(current, to *store.Record) {

@@ -46,6 +46,9 @@ func (p Policy) ClaimsFirst(hasLease bool) bool {
 	return p != Unset && (p != Atomic || hasLease)
 }
 
+// IsUnset reports whether no policy is set.
+func (p Policy) IsUnset() bool { return p == Unset }
+
 // Transactional reports whether the effect is in a transaction of the store.
 func (p Policy) Transactional() bool { return p == Atomic }
 

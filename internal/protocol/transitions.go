@@ -58,6 +58,9 @@ const (
 // had no effect.
 func (s Step) NeedsProof() bool { return s == StepFail || s == StepRelease }
 
+// Succeeds reports whether the step says that the operation has succeeded.
+func (s Step) Succeeds() bool { return s == StepSucceed }
+
 // Transitions returns the whole table: every change that a record can go through, and no
 // other. docs/protocol.md shows it. A test runs the transition function over every record
 // and every step, and finds exactly these rows.

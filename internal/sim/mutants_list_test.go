@@ -5,7 +5,7 @@ import "slices"
 // mutants lists the mistakes. The first eight are those that idempotency code
 // is known for; the others keep the remaining invariants awake.
 func mutants() []mutant {
-	return slices.Concat(knownMutants(), furtherMutants(), taskMutants(), triedMutants(), laneMutants(), gatherMutants(), memoryMutants(), batchMutants())
+	return slices.Concat(knownMutants(), furtherMutants(), lastMutants(), taskMutants(), triedMutants(), laneMutants(), gatherMutants(), memoryMutants(), batchMutants())
 }
 
 func knownMutants() []mutant {
@@ -20,7 +20,7 @@ func knownMutants() []mutant {
 	if err == nil {
 		_, err = a.c.swap(ctx, &store.Change{If: now.Token, To: failed}, 0)
 	}
-	var d decision
+	var d protocol.Decision
 `,
 			}},
 		},
@@ -123,6 +123,11 @@ func furtherMutants() []mutant {
 			name: "request not compared", plan: "leased/requests", watch: "I8",
 			edits: []edit{{"internal/protocol/next.go", "	if current.State != store.Absent && d.isMismatch(current, e) {\n		return false", "	if current.State > store.Failed && d.isMismatch(current, e) {\n		return false"}},
 		},
+	}
+}
+
+func lastMutants() []mutant {
+	return []mutant{
 		{
 			name: "error taken for proof", plan: "hold/replies", watch: "I2t",
 			edits: []edit{{"conclude.go", "proven = marked || rolledBack\n", "proven = true\n"}},

@@ -99,7 +99,10 @@ func triedMutants() []mutant {
 		},
 		{
 			name: "cancelling taken for the receiver's word", plan: "task-keyed/cancel", watch: "I2",
-			edits: []edit{{"internal/protocol/conclude.go", "e.Answered && e.Cause == ByError\n", "e.Answered\n"}},
+			edits: []edit{
+				{"internal/protocol/conclude.go", "e.Answered && e.Cause == ByError\n", "e.Answered\n"},
+				{"conclude.go", "!snoozed && !cancelled && ", "!snoozed && (cancelled || !cancelled) && "},
+			},
 		},
 	}
 }

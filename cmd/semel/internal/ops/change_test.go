@@ -177,7 +177,7 @@ func TestCancelPending(t *testing.T) {
 		if c := s.change(t, "cancel", id); c.State != "InDoubt" {
 			t.Errorf("cancel of a tainted record wrote %+v", c)
 		}
-		s.wantNotes(t, id, "InProgress to InDoubt")
+		s.wantNotes(t, id, "Pending to InDoubt")
 	})
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/cmd/semel/internal/exit"
 	"github.com/semelgo/semel/cmd/semel/internal/terminal"
+	"github.com/semelgo/semel/internal/protocol"
 	"github.com/semelgo/semel/store"
 )
 
@@ -75,23 +76,15 @@ func entryOf(e *semel.JournalEntry, reveal bool) entryView {
 	return v
 }
 
-// stepSucceed, stepFail and stepRelease are the values of JournalEntry.Step
-// that need different treatment.
-const (
-	stepSucceed = "succeed"
-	stepFail    = "fail"
-	stepRelease = "release"
-)
-
 // endRecord returns the record that e would write, as far as e's outcome
 // defines it.
 func endRecord(e *semel.JournalEntry) *store.Record {
 	r := e.Record
 	r.Outcome = e.Outcome
-	switch e.Step {
-	case stepFail:
+	switch protocol.Step(e.Step) {
+	case protocol.StepFail:
 		r.State = store.Failed
-	case stepSucceed:
+	case protocol.StepSucceed:
 		r.State = store.Succeeded
 	}
 	return &r

@@ -13,6 +13,7 @@ import (
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/cmd/semel/internal/exit"
 	"github.com/semelgo/semel/cmd/semel/internal/terminal"
+	"github.com/semelgo/semel/internal/protocol"
 	"github.com/semelgo/semel/store"
 )
 
@@ -191,18 +192,20 @@ func (s *settler) settle(ctx context.Context, engine *semel.Core, e *semel.Journ
 		ID: e.Record.ID.String(), Operation: e.Record.Operation, Attempt: e.Record.Attempt, Ended: e.Step,
 		State: now.State.String(),
 	}
-	switch {
-	case err != nil:
+	if err != nil {
 		v.Settled, v.State, v.Error = settleUnavailable, "", err.Error()
-	case recorded:
+		return v
+	}
+	switch protocol.LateEnd(protocol.Step(e.Step), e.Record.Attempt, recorded, &now) {
+	case protocol.LateRecorded:
 		v.Settled = settleRecorded
-	case now.State == store.Absent:
+	case protocol.LateAbsent:
 		v.Settled = settleAbsent
-	case e.Step == stepSucceed && now.State != store.Succeeded:
+	case protocol.LateConflict:
 		v.Settled = settleConflict
-	case e.Step == stepRelease && now.State == store.InDoubt && now.Attempt == e.Record.Attempt:
+	case protocol.LateInDoubt:
 		v.Settled = settleInDoubt
-	default:
+	case protocol.LateSuperseded:
 		v.Settled = settleSuperseded
 	}
 	return v

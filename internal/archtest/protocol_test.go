@@ -1,0 +1,147 @@
+package archtest_test
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"path"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// decisions are the values by which the protocol decides. Code outside of
+// internal/protocol may compare a value with one of them only in a function that is
+// listed in comparisons, with the reason.
+func decisions() map[string][]string {
+	return map[string][]string{
+		"store": {"Absent", "Pending", "InProgress", "InDoubt", "Succeeded", "Failed", "Unknown", "Committed", "NotCommitted"},
+		"protocol": {
+			"Unset", "Atomic", "Hold", "Heal", "Fenced", "Keyed", "AtLeastOnce",
+			"StepFail", "StepRelease", "StepSucceed", "StepRequeue",
+		},
+	}
+}
+
+// comparisons lists the functions of the root, of the patterns and of the edges that
+// compare a state or a verdict, and why that is no decision of the protocol. Each
+// represents a decision that the protocol has made.
+func comparisons() map[string]string {
+	const (
+		shows    = "shows a state to users"
+		encodes  = "chooses how an outcome is stored"
+		decodes  = "reads a stored outcome"
+		observes = "chooses an event for the Observer"
+		edge     = "translates an answer for a broker or an HTTP client"
+	)
+	return map[string]string{
+		".Core.resolve":                  "an operator's Pending withdraws the request to cancel",
+		".Core.resolvedOutcome":          encodes,
+		".Core.cancelled":                encodes,
+		".Core.cancelWaiting":            observes,
+		".Core.checkCancelRequests":      "a Pending request is one that was not withdrawn",
+		".Core.replay":                   decodes,
+		".Outcome.Failure":               decodes,
+		".ProgressOf":                    decodes,
+		".IsDeadLetter":                  decodes,
+		".endError":                      "the error for each state of a record that an attempt has left",
+		".endKind":                       observes,
+		".operation.proof":               "reads the verdict of the user's Classify",
+		".AttemptError.Is":               "reports the error's own verdict",
+		".AttemptError.led":              shows,
+		".New":                           "counts writes, for the read hint",
+		".inline.send":                   "the store's answer without an error",
+		".inflightCalls.wait":            "a record shows that an attempt is running elsewhere",
+		"task.Count.add":                 shows,
+		"inbox.decideFailed":             edge,
+		"inbox.redeliveryDelay":          edge,
+		"semelhttp.exchange.stands":      edge,
+		"semelhttp.exchange.class":       edge,
+		"semelhttp.settings.neverStored": edge,
+		"semelhttp.codeOf":               edge,
+		"semelhttp.spoken":               edge,
+	}
+}
+
+// TestOnlyTheProtocolDecides: no code outside of internal/protocol decides by state,
+// policy or verdict what a record becomes or what an error means.
+func TestOnlyTheProtocolDecides(t *testing.T) {
+	allowed, used := comparisons(), map[string]bool{}
+	for _, name := range tracked(t, "*.go") {
+		dir := path.Dir(name)
+		if dir == "." {
+			dir = "semel"
+		}
+		_, at, known := unitOf(dir)
+		if strings.HasSuffix(name, "_test.go") || !known || at != core && at != patterns && at != edges {
+			continue
+		}
+		files := token.NewFileSet()
+		file, err := parser.ParseFile(files, name, read(t, name), 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, declared := range file.Decls {
+			f, ok := declared.(*ast.FuncDecl)
+			if !ok {
+				continue
+			}
+			for _, found := range compared(f) {
+				function := strings.TrimPrefix(path.Dir(name), ".") + "." + functionName(f)
+				if used[function] = true; allowed[function] == "" {
+					t.Errorf("%s: %s compares with %s: only internal/protocol decides by states, policies and verdicts", name, functionName(f), found)
+				}
+			}
+		}
+	}
+	for function := range allowed {
+		if !used[function] {
+			t.Errorf("comparisons lists %s, which compares nothing any more", function)
+		}
+	}
+}
+
+// compared returns the decisions that a function compares a value with.
+func compared(f *ast.FuncDecl) []string {
+	var found []string
+	note := func(e ast.Expr) {
+		s, ok := e.(*ast.SelectorExpr)
+		if !ok {
+			return
+		}
+		pkg, ok := s.X.(*ast.Ident)
+		if ok && slices.Contains(decisions()[pkg.Name], s.Sel.Name) {
+			found = append(found, pkg.Name+"."+s.Sel.Name)
+		}
+	}
+	ast.Inspect(f, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.BinaryExpr:
+			if n.Op == token.EQL || n.Op == token.NEQ {
+				note(n.X)
+				note(n.Y)
+			}
+		case *ast.CaseClause:
+			for _, e := range n.List {
+				note(e)
+			}
+		}
+		return true
+	})
+	return found
+}
+
+func functionName(f *ast.FuncDecl) string {
+	if f.Recv == nil {
+		return f.Name.Name
+	}
+	of := f.Recv.List[0].Type
+	if p, ok := of.(*ast.StarExpr); ok {
+		of = p.X
+	}
+	if g, ok := of.(*ast.IndexExpr); ok {
+		of = g.X
+	}
+	return fmt.Sprintf("%s.%s", of, f.Name.Name)
+}
