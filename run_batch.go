@@ -29,7 +29,7 @@ func (i *inline) send(ctx, waiting context.Context) (store.Verdict, error) {
 			i.change = store.Change{} // the failed change must not be stored
 			_, err = i.functionFailed(ctx, err)
 			return verdict, err
-		case err != nil, verdict == store.Committed: // without an error, NotCommitted means another record
+		case err != nil, verdict == store.Committed:
 			return verdict, err
 		case answer.Busy:
 			i.ran, i.busy, i.answer = false, true, protocol.Wait

@@ -153,7 +153,7 @@ func lastMutants() []mutant {
 		},
 		{
 			name: "a refusal taken to speak for all", plan: "atleastonce/replies", watch: "I2k",
-			edits: []edit{{"complete.go", "protocol.Verdict(s == protocol.StepRelease, now.Tainted,", "protocol.Verdict(s == protocol.StepRelease, false,"}},
+			edits: []edit{{"complete.go", "protocol.Verdict(s.NeedsProof(), now.Tainted,", "protocol.Verdict(s.NeedsProof(), false,"}},
 		},
 		{
 			name: "nobody takes over", plan: "keyed/faults", watch: "I12",
