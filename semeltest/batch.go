@@ -9,8 +9,8 @@ import (
 func batchChecks() []storeCheck {
 	return []storeCheck{
 		{"Order", batchOrder},
-		{"Apart", batchApart},
-		{"Poisoned", poisonedBatch},
+		{"Independent", batchIndependent},
+		{"InvalidChange", batchWithInvalidChange},
 		{"DuplicateIDs", duplicateIDs},
 		{"TooMany", tooManyChanges},
 		{"Empty", emptyBatch},
@@ -18,9 +18,9 @@ func batchChecks() []storeCheck {
 	}
 }
 
-// inOrder calls try with records in the order of their IDs, and in the opposite
-// one.
-func (r *rig) inOrder(n int, try func(recs []store.Record)) {
+// inBothOrders calls try with records in the order of their IDs, and in the reverse
+// order.
+func (r *harness) inBothOrders(n int, try func(recs []store.Record)) {
 	for _, backwards := range []bool{false, true} {
 		recs := make([]store.Record, n)
 		for i := range recs {
@@ -37,15 +37,15 @@ func (r *rig) inOrder(n int, try func(recs []store.Record)) {
 func compareIDs(a, b store.ID) int { return slices.Compare(a[:], b[:]) }
 
 // Results are in the order of the changes, for every kind of result.
-func batchOrder(r *rig) {
-	r.inOrder(12, func(recs []store.Record) {
+func batchOrder(r *harness) {
+	r.inBothOrders(12, func(recs []store.Record) {
 		stand := make([]store.Change, len(recs))
 		for i, rec := range recs {
 			stand[i] = create(rec, store.InProgress)
 		}
 		for i, answer := range r.swap(stand...) {
 			if !answer.Applied(stand[i]) {
-				r.Fatalf("create %d = %s, want in force", i, showAnswer(answer))
+				r.Fatalf("create %d = %s, want applied", i, showAnswer(answer))
 			}
 		}
 		finish := make([]store.Change, len(recs))
@@ -57,17 +57,17 @@ func batchOrder(r *rig) {
 		}
 		for i, answer := range r.swap(finish...) {
 			if i%3 == 0 {
-				r.refused(finish[i], answer, stand[i].To.Token)
+				r.checkRejected(finish[i], answer, stand[i].To.Token)
 			} else if !answer.Applied(finish[i]) {
-				r.Fatalf("finish %d = %s, want in force", i, showAnswer(answer))
+				r.Fatalf("finish %d = %s, want applied", i, showAnswer(answer))
 			}
 		}
 	})
 }
 
-// What one change finds does not matter to the others.
-func batchApart(r *rig) {
-	taken, running := r.stand(store.Succeeded), r.stand(store.InProgress)
+// The result of one change does not affect the others.
+func batchIndependent(r *harness) {
+	taken, running := r.mustCreateIn(store.Succeeded), r.mustCreateIn(store.InProgress)
 	absent := r.fresh()
 	absent.Token = token(store.InProgress, 1)
 	changes := []store.Change{
@@ -79,14 +79,14 @@ func batchApart(r *rig) {
 	answers := r.swap(changes...)
 	for i := range 2 {
 		if !answers[i].Applied(changes[i]) {
-			r.Errorf("%s beside refused ones = %s, want in force", show(changes[i]), showAnswer(answers[i]))
+			r.Errorf("%s beside refused ones = %s, want applied", show(changes[i]), showAnswer(answers[i]))
 		}
 	}
-	r.refused(changes[2], answers[2], taken.Token)
-	r.refused(changes[3], answers[3], store.Token{})
+	r.checkRejected(changes[2], answers[2], taken.Token)
+	r.checkRejected(changes[3], answers[3], store.Token{})
 }
 
-func emptyBatch(r *rig) {
+func emptyBatch(r *harness) {
 	if answers := r.swap(); len(answers) != 0 {
 		r.Errorf("Swap of nothing gives %d answers", len(answers))
 	}
@@ -96,8 +96,8 @@ func emptyBatch(r *rig) {
 	}
 }
 
-// A batch of the size that the store names is answered.
-func largestBatch(r *rig) {
+// A batch of the largest size that the store reports is accepted.
+func largestBatch(r *harness) {
 	if r.caps.MaxBatch < 1 {
 		r.Fatalf("Capabilities.MaxBatch = %d, want at least 1", r.caps.MaxBatch)
 	}
@@ -109,12 +109,12 @@ func largestBatch(r *rig) {
 	}
 	for i, answer := range r.swap(changes...) {
 		if !answer.Applied(changes[i]) {
-			r.Fatalf("change %d of %d = %s, want in force", i, len(changes), showAnswer(answer))
+			r.Fatalf("change %d of %d = %s, want applied", i, len(changes), showAnswer(answer))
 		}
 	}
 	for i, answer := range r.get(ids...) {
 		if answer.Token != changes[i].To.Token {
-			r.Fatalf("record %d of %d stands as %s", i, len(changes), showAnswer(answer))
+			r.Fatalf("record %d of %d is %s", i, len(changes), showAnswer(answer))
 		}
 	}
 }

@@ -9,28 +9,28 @@ import (
 	"github.com/semelgo/semel/store"
 )
 
-// Statement is what the suite wants of one statement in a batch.
+// Statement describes one statement of a batch.
 type Statement struct {
-	// Effect is the key that has its effect once more, as Subject.Effect writes it.
+	// Effect is the key whose effect the statement writes, as Subject.Effect does.
 	Effect string
-	// Fails has the database refuse it instead, with an error that is neither
-	// store.ErrConflict nor store.ErrInterrupted. It writes nothing.
+	// Fails makes the database reject the statement, with an error that is neither
+	// store.ErrConflict nor store.ErrInterrupted. The statement writes nothing.
 	Fails bool
 }
 
-// Batches lets the suite hand over statements all together, to a store that is a
-// [store.Batcher]. [BatchesOf] makes it.
+// Batches lets the suite send statements to a [store.Batcher]. [BatchesOf] makes
+// it.
 type Batches[Tx any] struct {
 	send   func(ctx context.Context, c store.Change, hold bool, all []Statement) (store.SwapResult, store.Verdict, error)
 	do     func(ctx context.Context, e *semel.Engine[Tx], c semel.Call, fn statementsFunc) (string, bool, error)
 	faulty func(f *Faulty[Tx]) store.TxStore[Tx]
 }
 
-// statementsFunc says a result, and what is to be done for it.
+// statementsFunc returns a result and the statements that produce it.
 type statementsFunc = func() (string, []Statement, error)
 
-// BatchesOf says how s, which is Subject.Store or what that is made of, is given
-// statements: build makes a batch of them, in their order, as its driver knows it.
+// BatchesOf returns the Batches of s, which is Subject.Store or the store inside
+// it. build makes the driver's batch of the statements, in their order.
 func BatchesOf[Tx, B any](s interface {
 	store.TxStore[Tx]
 	store.Batcher[B]
@@ -50,22 +50,22 @@ func BatchesOf[Tx, B any](s interface {
 	}
 }
 
-// takesBatches reports whether a store is a store.Batcher of anything.
+// takesBatches reports whether s is a store.Batcher of any batch type.
 func takesBatches(s any) bool {
 	_, takes := reflect.TypeOf(s).MethodByName("AtomicBatch")
 	return takes
 }
 
-// batches says why a subject takes no statements all together.
-func batches[Tx any](s Subject[Tx]) string {
+// lacksBatches returns why the subject does not accept batches.
+func lacksBatches[Tx any](s Subject[Tx]) string {
 	if s.Batches == nil {
 		return "the store is no store.Batcher"
 	}
 	return ""
 }
 
-// failing is f with the batches of the store behind it, if that takes any.
-func (r *txRig[Tx]) failing(f *Faulty[Tx]) store.TxStore[Tx] {
+// failing returns f with the batches of its store, if the store accepts them.
+func (r *txHarness[Tx]) failing(f *Faulty[Tx]) store.TxStore[Tx] {
 	if r.subject.Batches == nil {
 		return f
 	}

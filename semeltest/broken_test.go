@@ -13,31 +13,31 @@ import (
 	"github.com/semelgo/semel/store/memory"
 )
 
-// brokenEnv names, in a child process, the class of store to run the suite on.
+// brokenEnv names, in a child process, the broken store to run the suite on.
 const brokenEnv = "SEMELTEST_BROKEN"
 
-// class is a way a store can be broken.
-type class struct {
-	name     string
-	fails    string // the one check that it fails
-	sabotage func(h *hooked)
+// brokenStore is a store that is broken in one way.
+type brokenStore struct {
+	name        string
+	failedCheck string // the one check that it fails
+	breakStore  func(h *hooked)
 }
 
-// TestEveryBrokenStoreFailsItsCheck is the proof that the suite can fail: a
-// store that is broken in one way fails the check that is named for it, and no
-// other. The suite runs in a child process, where its failures are wanted.
+// TestEveryBrokenStoreFailsItsCheck proves that the suite can fail: a store that is
+// broken in one way fails the check that is named for it, and no other. The suite
+// runs in a child process, where its failures are expected.
 func TestEveryBrokenStoreFailsItsCheck(t *testing.T) {
 	t.Parallel()
 	if name := os.Getenv(brokenEnv); name != "" {
 		runBroken(t, name)
 		return
 	}
-	for _, c := range classes() {
+	for _, c := range brokenStores() {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			passed, failed, text := runChild(t, c.name)
-			if !slices.Equal(failed, []string{c.fails}) {
-				t.Errorf("a store with %s fails %q, want only %q\n%s", c.name, failed, c.fails, text)
+			if !slices.Equal(failed, []string{c.failedCheck}) {
+				t.Errorf("a store with %s fails %q, want only %q\n%s", c.name, failed, c.failedCheck, text)
 			}
 			if len(passed) < 50 {
 				t.Errorf("only %d checks passed besides, want the rest of the layer", len(passed))
@@ -50,21 +50,21 @@ func TestEveryBrokenStoreFailsItsCheck(t *testing.T) {
 		if len(failed) > 0 || len(passed) < 150 {
 			t.Errorf("a store with nothing broken: %d checks pass, %q fail\n%s", len(passed), failed, text)
 		}
-		mustAllBeTried(t, passed)
+		mustCoverParts(t, passed)
 	})
 }
 
-// mustAllBeTried requires a broken store for each single check of the parts that
-// stand for the failures of other libraries.
-func mustAllBeTried(t *testing.T, checks []string) {
+// mustCoverParts requires a broken store for each check of the parts that reproduce
+// failures of other libraries.
+func mustCoverParts(t *testing.T, checks []string) {
 	t.Helper()
 	for _, check := range checks {
 		part, _, _ := strings.Cut(check, "/")
 		whole := slices.Contains([]string{
-			"Keys", "Clock", "ClockTx", "Zombie", "ZombieTx", "Sweep", "PurgeTx", "BatchTx", "LeftBehind",
-			"Queue", "QueueTx", "QueueRace", "AtomicBatch", "Gather",
+			"Keys", "Clock", "ClockTx", "Zombie", "ZombieTx", "Sweep", "PurgeTx", "BatchTx", "LeakedGoroutine",
+			"Queue", "QueueTx", "QueueRace", "AtomicBatch", "Join",
 		}, part)
-		if whole && !slices.ContainsFunc(classes(), func(c class) bool { return c.fails == check }) {
+		if whole && !slices.ContainsFunc(brokenStores(), func(c brokenStore) bool { return c.failedCheck == check }) {
 			t.Errorf("no broken store fails %s", check)
 		}
 	}
@@ -76,16 +76,16 @@ func runBroken(t *testing.T, name string) {
 		var now clock
 		s := memory.New(memory.Options{Now: now.Now})
 		h := &hooked{Store: s, quiet: runtime.NumGoroutine(), clock: now.Now}
-		for _, c := range classes() {
+		for _, c := range brokenStores() {
 			if c.name == name {
-				c.sabotage(h)
+				c.breakStore(h)
 			}
 		}
 		broken := subject(s, now.Advance)
 		broken.Store, broken.Lose = h, h.lose
 		broken.Batches = semeltest.BatchesOf(h, batchOf(broken.Effect))
-		if h.gather != nil {
-			broken.Store = &gathers{h, h.gather}
+		if h.join != nil {
+			broken.Store = &joinableStore{h, h.join}
 		}
 		if h.effect != nil {
 			broken.Effect = h.effect(broken.Effect)
@@ -94,8 +94,8 @@ func runBroken(t *testing.T, name string) {
 	})
 }
 
-// runChild runs the suite on the class in a process of its own, and returns the
-// checks that passed and failed there.
+// runChild runs the suite on the broken store in a process of its own, and returns
+// the checks that passed and failed there.
 func runChild(t *testing.T, name string) (passed, failed []string, text string) {
 	t.Helper()
 	exe, err := os.Executable()
@@ -106,7 +106,7 @@ func runChild(t *testing.T, name string) (passed, failed []string, text string) 
 	child.Env = append(os.Environ(), brokenEnv+"="+name)
 	out, err := child.CombinedOutput()
 	text = string(out)
-	passed, failed = leaves(text, "PASS"), leaves(text, "FAIL")
+	passed, failed = checksWith(text, "PASS"), checksWith(text, "FAIL")
 	text = regexp.MustCompile(`(?m)^ *(=== |--- (PASS|SKIP)).*\n`).ReplaceAllString(text, "")
 	if (err != nil) != (len(failed) > 0) {
 		t.Fatalf("the child ends with %v, and %d checks fail\n%s", err, len(failed), text)
@@ -114,9 +114,8 @@ func runChild(t *testing.T, name string) (passed, failed []string, text string) 
 	return passed, failed, text
 }
 
-// leaves returns the checks with a result: part and check, without what their
-// names are nested in.
-func leaves(text, result string) []string {
+// checksWith returns the checks with a result, as part/check.
+func checksWith(text, result string) []string {
 	line := regexp.MustCompile(`(?m)^ +--- ` + result + `: [^/\s]+/([^/\s]+/[^/\s]+) `)
 	var names []string
 	for _, m := range line.FindAllStringSubmatch(text, -1) {
@@ -125,17 +124,17 @@ func leaves(text, result string) []string {
 	return names
 }
 
-// Every part of the suite whose failing can be shown by a store has a class.
+// Every part of the suite that a store can fail has a broken store.
 func TestEveryPartHasABrokenStore(t *testing.T) {
 	t.Parallel()
 	tried := make(map[string]bool)
-	for _, c := range classes() {
-		part, _, _ := strings.Cut(c.fails, "/")
+	for _, c := range brokenStores() {
+		part, _, _ := strings.Cut(c.failedCheck, "/")
 		tried[part] = true
 	}
 	for _, part := range []string{
-		"Swap", "Heartbeat", "Fields", "Keys", "Batch", "Get", "Time", "Clock", "Scan", "Purge", "Zombie", "Sweep", "Gather", "Queue", "QueueTx", "QueueRace", "Audit", "Counts",
-		"Atomic", "AtomicBatch", "Savepoint", "Hold", "SwapTx", "BatchTx", "ClockTx", "PurgeTx", "ZombieTx", "LeftBehind", "Edge", "EdgeTx", "Model", "Race", "RaceTx", "Lost", "Wire", "WireCall", "Outrun", "KthCall", "Storm",
+		"Swap", "Heartbeat", "Fields", "Keys", "Batch", "Get", "Time", "Clock", "Scan", "Purge", "Zombie", "Sweep", "Join", "Queue", "QueueTx", "QueueRace", "Audit", "Counts",
+		"Atomic", "AtomicBatch", "Savepoint", "Lock", "SwapTx", "BatchTx", "ClockTx", "PurgeTx", "ZombieTx", "LeakedGoroutine", "Transition", "TransitionTx", "Model", "Race", "RaceTx", "LostReply", "Wire", "WireCall", "LateLeader", "FailingCall", "Storm",
 	} {
 		if !tried[part] {
 			t.Errorf("no broken store fails a check of %s", part)

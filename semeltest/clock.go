@@ -6,20 +6,20 @@ import (
 	"github.com/semelgo/semel/store"
 )
 
-// soon is a time that a check can let pass.
-func (r *rig) soon() time.Duration {
+// shortTime is a duration that a check can wait for.
+func (r *harness) shortTime() time.Duration {
 	if r.advance == nil {
 		return 20 * time.Millisecond
 	}
 	return 10 * time.Minute
 }
 
-// pass lets soon go by: by moving the store's clock, or else by asking the
-// store until it has come for the record.
-func (r *rig) pass(id store.ID, come func(store.Record) bool) {
+// passTime lets shortTime pass: it moves the store's clock, or polls the store
+// until the record shows that the time has passed.
+func (r *harness) passTime(id store.ID, come func(store.Record) bool) {
 	r.Helper()
 	if r.advance != nil {
-		r.advance(r.soon() + time.Second)
+		r.advance(r.shortTime() + time.Second)
 		return
 	}
 	for {
@@ -37,14 +37,14 @@ func (r *rig) pass(id store.ID, come func(store.Record) bool) {
 func isDue(rec store.Record) bool     { return rec.Due <= 0 }
 func isExpired(rec store.Record) bool { return rec.Expire < 0 }
 
-// aged says that the record has been there for soon, and as it is now. A store may
-// read its clock anew for each column.
-func (r *rig) aged(rec store.Record) bool { return min(rec.Age, rec.Since) >= r.soon() }
+// aged reports that the record's age is shortTime. A store may read its clock for
+// each column.
+func (r *harness) aged(rec store.Record) bool { return min(rec.Age, rec.Since) >= r.shortTime() }
 
-// near says whether got may be read of a time set to want a moment ago.
+// near reports whether got is a valid reading of a time that was just set to want.
 func near(got, want time.Duration) bool {
-	return got <= want+time.Millisecond && got > want-slack
+	return got <= want+time.Millisecond && got > want-clockSlack
 }
 
-// recent says whether got may be read of the age of what was just written.
-func recent(got time.Duration) bool { return got > -time.Millisecond && got < slack }
+// recent reports whether got is a valid reading of the age of a new record.
+func recent(got time.Duration) bool { return got > -time.Millisecond && got < clockSlack }

@@ -9,7 +9,7 @@ import (
 	"github.com/semelgo/semel/store"
 )
 
-// countChecks are for stores that count their records.
+// countChecks test stores that count their records.
 func countChecks() []storeCheck {
 	return []storeCheck{
 		{"Empty", ifCounter(countEmpty)},
@@ -21,8 +21,8 @@ func countChecks() []storeCheck {
 	}
 }
 
-func ifCounter(run func(r *rig, counter store.Counter)) func(*rig) {
-	return func(r *rig) {
+func ifCounter(run func(r *harness, counter store.Counter)) func(*harness) {
+	return func(r *harness) {
 		counter, ok := r.store.(store.Counter)
 		if !ok {
 			r.Skip("the store is no store.Counter")
@@ -32,7 +32,7 @@ func ifCounter(run func(r *rig, counter store.Counter)) func(*rig) {
 }
 
 // mustCount requires these counts, in this order; their Oldest is not compared.
-func (r *rig) mustCount(counter store.Counter, want ...store.Count) {
+func (r *harness) mustCount(counter store.Counter, want ...store.Count) {
 	r.Helper()
 	got, err := counter.Counts(r.ctx)
 	if err != nil {
@@ -43,47 +43,47 @@ func (r *rig) mustCount(counter store.Counter, want ...store.Count) {
 	}
 }
 
-func countEmpty(r *rig, counter store.Counter) { r.mustCount(counter) }
+func countEmpty(r *harness, counter store.Counter) { r.mustCount(counter) }
 
-// Records are counted in the state they stand in, and not where they stood.
-func countEachState(r *rig, counter store.Counter) {
+// Records are counted in their current state only.
+func countEachState(r *harness, counter store.Counter) {
 	var want []store.Count
 	for i, state := range store.States() {
 		n := i%3 + 1
 		for range n {
-			r.stand(state)
+			r.mustCreateIn(state)
 		}
 		want = append(want, store.Count{Operation: "semeltest", State: state, Records: int64(n)})
 	}
 	r.mustCount(counter, want...)
-	moved := r.stand(store.InDoubt)
-	r.mustForce(move(moved, token(store.Succeeded, 1)))
+	moved := r.mustCreateIn(store.InDoubt)
+	r.mustApply(move(moved, token(store.Succeeded, 1)))
 	want[3].Records++
 	r.mustCount(counter, want...)
 }
 
-// Operations are kept apart, and come in the order of their bytes.
-func countOperations(r *rig, counter store.Counter) {
+// Operations are counted separately, in the order of their bytes.
+func countOperations(r *harness, counter store.Counter) {
 	var want []store.Count
 	for _, operation := range []string{"Operation", "operation", "operation 2", "operation\x00", "opération", "\xff"} {
 		want = append(want, store.Count{Operation: operation, State: store.Failed, Records: 1})
 	}
 	want[2], want[3] = want[3], want[2]
 	for i := range want {
-		r.mustForce(create(identity(want[len(want)-1-i].Operation, "scope", "key"), store.Failed))
+		r.mustApply(create(identity(want[len(want)-1-i].Operation, "scope", "key"), store.Failed))
 	}
 	r.mustCount(counter, want...)
 }
 
-// Overdue are those that a Scan of due records gives.
-func countOverdue(r *rig, counter store.Counter) {
+// Overdue counts the records that a Scan of due records returns.
+func countOverdue(r *harness, counter store.Counter) {
 	var want []store.Count
 	for _, state := range store.States() {
-		r.stand(state) // not due for long
+		r.mustCreateIn(state) // due far ahead
 		for range 2 {
 			rec := r.fresh()
 			rec.Due = -time.Second
-			r.mustForce(create(rec, state))
+			r.mustApply(create(rec, state))
 		}
 		count := store.Count{Operation: "semeltest", State: state, Records: 3}
 		if state == store.Pending || state == store.InProgress {
@@ -94,15 +94,15 @@ func countOverdue(r *rig, counter store.Counter) {
 	r.mustCount(counter, want...)
 }
 
-// Purgeable are those that Purge removes, and no others.
-func countPurgeable(r *rig, counter store.Counter) {
+// Purgeable counts the records that Purge removes, and no others.
+func countPurgeable(r *harness, counter store.Counter) {
 	var before, after []store.Count
 	for _, state := range store.States() {
-		r.stand(state)
-		for _, expire := range []time.Duration{-time.Second, -time.Second, long} {
+		r.mustCreateIn(state)
+		for _, expire := range []time.Duration{-time.Second, -time.Second, farAhead} {
 			rec := r.fresh()
-			rec.Due, rec.Expire = long, expire
-			r.mustForce(create(rec, state))
+			rec.Due, rec.Expire = farAhead, expire
+			r.mustApply(create(rec, state))
 		}
 		count := store.Count{Operation: "semeltest", State: state, Records: 4}
 		left := count
@@ -116,20 +116,20 @@ func countPurgeable(r *rig, counter store.Counter) {
 	r.mustCount(counter, after...)
 }
 
-// Oldest counts from the last change of the token, and is that of the record
-// that has been in the state for longest.
-func countOldest(r *rig, counter store.Counter) {
-	moved, stays := r.stand(store.Pending), r.stand(store.InProgress)
-	r.pass(stays.ID, r.aged)
-	r.mustForce(move(moved, token(store.Succeeded, 1)))
-	r.stand(store.InProgress)
+// Oldest counts from the last change of the token, and belongs to the record that
+// has been in the state for the longest time.
+func countOldest(r *harness, counter store.Counter) {
+	moved, stays := r.mustCreateIn(store.Pending), r.mustCreateIn(store.InProgress)
+	r.passTime(stays.ID, r.aged)
+	r.mustApply(move(moved, token(store.Succeeded, 1)))
+	r.mustCreateIn(store.InProgress)
 	counts, err := counter.Counts(r.ctx)
 	if err != nil || len(counts) != 2 {
 		r.Fatalf("Counts = %d counts, %v, want 2", len(counts), err)
 	}
 	since := r.mustRead(moved.ID).Since
-	if got := counts[0].Oldest; got < r.soon() {
-		r.Errorf("a record has been %v for %v, and Oldest is %v", counts[0].State, r.soon(), got)
+	if got := counts[0].Oldest; got < r.shortTime() {
+		r.Errorf("a record has been %v for %v, and Oldest is %v", counts[0].State, r.shortTime(), got)
 	}
 	if got := counts[1].Oldest; got < 0 || got > since+time.Millisecond {
 		r.Errorf("the only record became %v %v ago, and Oldest is %v", counts[1].State, since, got)

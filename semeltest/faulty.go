@@ -8,14 +8,14 @@ import (
 	"github.com/semelgo/semel/store"
 )
 
-// ErrInjected is what a call fails with that Faulty lets fail.
+// ErrInjected is the error of a call that Faulty fails.
 var ErrInjected = errors.New("semeltest: injected fault")
 
-// Fault says what becomes of a call.
+// Fault is what happens to a call.
 type Fault uint8
 
 const (
-	// None lets the call through.
+	// None makes the call normally.
 	None Fault = iota
 	// Refuse fails the call before it reaches the store. A transaction does
 	// not begin: NotCommitted.
@@ -23,8 +23,8 @@ const (
 	// Abort is Refuse for all calls except Atomic. Atomic calls run, rolls back,
 	// and returns Unknown.
 	Abort
-	// Lose applies the call, and loses the answer. Of a transaction that was
-	// to be committed: Unknown.
+	// Lose applies the call and loses its reply. For a transaction that commits:
+	// Unknown.
 	Lose
 )
 
@@ -44,23 +44,23 @@ func (f Fault) String() string {
 	}
 }
 
-// Call is what Faulty tells about a call before it is made.
+// Call describes a call before it is made.
 type Call struct {
 	N       int            // 1 for the first call of this store
 	Method  string         // as in store.TxStore
 	Changes []store.Change // of Swap and SwapTx
 }
 
-// Faulty is a store whose calls fail as it is told to. It is no store.Auditor,
-// and lets Capabilities through uncounted.
+// Faulty is a store with injected faults. It is no store.Auditor, and does not
+// count calls of Capabilities.
 type Faulty[Tx any] struct {
 	inner  store.TxStore[Tx]
 	decide func(Call) Fault
 	calls  atomic.Int64
 }
 
-// NewFaulty returns s with calls that fail as decide says. decide is called
-// before each call, from the goroutine that makes it.
+// NewFaulty returns s with the faults that decide returns. decide is called before
+// each call, on the goroutine that makes it.
 func NewFaulty[Tx any](s store.TxStore[Tx], decide func(Call) Fault) *Faulty[Tx] {
 	return &Faulty[Tx]{inner: s, decide: decide}
 }
@@ -72,8 +72,8 @@ func (f *Faulty[Tx]) fault(method string, changes []store.Change) Fault {
 	return f.decide(Call{N: int(f.calls.Add(1)), Method: method, Changes: changes})
 }
 
-// spoil makes the call unless the fault stops it, and drops its answer if it is
-// to be lost.
+// spoil makes the call unless the fault prevents it, and drops a reply that is to
+// be lost.
 func spoil[A any](fault Fault, call func() (A, error)) (A, error) {
 	var none A
 	if fault == Refuse || fault == Abort {
@@ -124,7 +124,7 @@ func (f *Faulty[Tx]) Atomic(ctx context.Context, id store.ID, hold bool,
 	if fault == Refuse {
 		return store.NotCommitted, ErrInjected
 	}
-	sent := false // whether a commit was sent, whose answer can be lost
+	sent := false // whether a commit was sent whose reply can be lost
 	verdict, err := f.inner.Atomic(ctx, id, hold, func(ctx context.Context, tx Tx, stands store.SwapResult) (*store.Change, error) {
 		last, err := run(ctx, tx, stands)
 		sent = last != nil || err == nil

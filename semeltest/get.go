@@ -10,12 +10,12 @@ func getChecks() []storeCheck {
 	return []storeCheck{
 		{"Order", getOrder},
 		{"Absent", getAbsent},
-		{"Whole", getWhole},
+		{"AllFields", getWhole},
 	}
 }
 
-// get asks for the ids and requires one answer each.
-func (r *rig) get(ids ...store.ID) []store.SwapResult {
+// get reads the ids and requires one answer each.
+func (r *harness) get(ids ...store.ID) []store.SwapResult {
 	r.Helper()
 	answers, err := r.store.Get(r.ctx, ids)
 	if err != nil || len(answers) != len(ids) {
@@ -24,11 +24,11 @@ func (r *rig) get(ids ...store.ID) []store.SwapResult {
 	return answers
 }
 
-func getOrder(r *rig) {
+func getOrder(r *harness) {
 	var ids []store.ID
 	tokens := make(map[store.ID]store.Token)
 	for range 9 {
-		rec := r.stand(store.InProgress)
+		rec := r.mustCreateIn(store.InProgress)
 		ids, tokens[rec.ID] = append(ids, rec.ID), rec.Token
 	}
 	slices.SortFunc(ids, compareIDs)
@@ -42,9 +42,9 @@ func getOrder(r *rig) {
 	}
 }
 
-// What is absent is answered in its place, by the zero SwapResult.
-func getAbsent(r *rig) {
-	there, gone := r.stand(store.Failed), r.fresh()
+// An absent record is answered in its place, by the zero SwapResult.
+func getAbsent(r *harness) {
+	there, gone := r.mustCreateIn(store.Failed), r.fresh()
 	answers := r.get(gone.ID, there.ID, r.fresh().ID)
 	for _, i := range []int{0, 2} {
 		if a := answers[i]; a.Token != (store.Token{}) || a.Record != nil || a.Busy || a.Err != nil {
@@ -56,9 +56,9 @@ func getAbsent(r *rig) {
 	}
 }
 
-// Get gives the whole record, and its token twice.
-func getWhole(r *rig) {
-	rec := r.stand(store.Succeeded)
+// Get returns the complete record, and its token twice.
+func getWhole(r *harness) {
+	rec := r.mustCreateIn(store.Succeeded)
 	answer := r.get(rec.ID)[0]
 	if answer.Record == nil {
 		r.Fatal("Get gives no Record")
@@ -66,5 +66,5 @@ func getWhole(r *rig) {
 	if answer.Token != rec.Token {
 		r.Errorf("SwapResult.Token = %s, want %s", showToken(answer.Token), showToken(rec.Token))
 	}
-	r.mustStand(rec)
+	r.mustHoldRecord(rec)
 }

@@ -10,34 +10,34 @@ import (
 	"github.com/semelgo/semel/store"
 )
 
-// answer is what one caller of a key was told.
+// answer is the answer to one caller of a key.
 type answer struct {
 	value string
 	err   error
-	// before and after are the key's effects when the caller asked, and once it
-	// had its answer and nothing was under way for it any more. They are equal
-	// when others were asking meanwhile.
+	// before and after are the number of effects of the key before the call and
+	// after everything that it started has ended. They are equal when other callers
+	// were running.
 	before, after int
 }
 
-// history is all that is known of one key when everybody has been answered.
+// history is all that is known of one key after all callers have been answered.
 type history struct {
 	answers []answer
-	effects int          // committed in the end
-	stands  store.Record // in the end
-	// repeats says that the policy allows an effect per attempt.
-	repeats bool
+	effects int          // committed at the end
+	record  store.Record // at the end
+	// mayRepeatEffect is set if the policy allows an effect per attempt.
+	mayRepeatEffect bool
 }
 
-// broken returns what the history breaks, by name.
-func (h history) broken() []string {
+// violations returns the rules that the history violates.
+func (h history) violations() []string {
 	var broken []string
 	for name, holds := range map[string]bool{
-		"one effect per key":            h.effects <= h.most(),
-		"told ok: it stands":            !h.any(isOK) || h.stands.State == store.Succeeded && h.effects > 0,
-		"told failed: no effect":        !h.any(isFailure) || h.stands.State == store.Failed && h.effects == 0,
-		"told not committed: no effect": !h.any(effectAfterAll),
-		"all ok answers are equal":      h.sameOK(),
+		"one effect per key":               h.effects <= h.allowedEffects(),
+		"answer ok: stored with an effect": !h.any(isOK) || h.record.State == store.Succeeded && h.effects > 0,
+		"answer failed: no effect":         !h.any(isStoredFailure) || h.record.State == store.Failed && h.effects == 0,
+		"answer not committed: no effect":  !h.any(hasEffectDespiteNotCommitted),
+		"all ok answers are equal":         h.sameOK(),
 	} {
 		if !holds {
 			broken = append(broken, name)
@@ -46,9 +46,9 @@ func (h history) broken() []string {
 	return broken
 }
 
-func (h history) most() int {
-	if h.repeats {
-		return int(h.stands.Attempt)
+func (h history) allowedEffects() int {
+	if h.mayRepeatEffect {
+		return int(h.record.Attempt)
 	}
 	return 1
 }
@@ -71,25 +71,25 @@ func (h history) sameOK() bool {
 
 func isOK(a answer) bool { return a.err == nil }
 
-// isFailure says that the caller was told the stored failure.
-func isFailure(a answer) bool {
+// isStoredFailure reports whether the answer is the stored failure.
+func isStoredFailure(a answer) bool {
 	_, failed := errors.AsType[*semel.Failure](a.err)
 	attempt, released := errors.AsType[*semel.AttemptError](a.err)
 	return failed && (!released || attempt.State == store.Failed)
 }
 
-func effectAfterAll(a answer) bool {
+func hasEffectDespiteNotCommitted(a answer) bool {
 	return a.err != nil && semel.VerdictOf(a.err) == store.NotCommitted && a.after > a.before
 }
 
-// final says that asking again gives the same answer.
+// final reports whether a retry gives the same answer.
 func (a answer) final() bool {
-	return isOK(a) || isFailure(a) || errors.Is(a.err, semel.ErrInDoubt)
+	return isOK(a) || isStoredFailure(a) || errors.Is(a.err, semel.ErrInDoubt)
 }
 
 func (h history) String() string {
 	var text strings.Builder
-	fmt.Fprintf(&text, "%d effects, %s stands", h.effects, showToken(h.stands.Token))
+	fmt.Fprintf(&text, "%d effects, %s is current", h.effects, showToken(h.record.Token))
 	for i, a := range h.answers {
 		fmt.Fprintf(&text, "\n\tanswer %d: %q, %v (effects %d to %d)", i+1, a.value, a.err, a.before, a.after)
 	}

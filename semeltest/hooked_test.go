@@ -16,46 +16,46 @@ type runFunc = func(ctx context.Context, tx *memory.Tx, stands store.SwapResult)
 
 type batchFunc = func(ctx context.Context, c store.Change, hold bool, b memory.Batch) (store.SwapResult, store.Verdict, error)
 
-type gatherFunc = func(ctx context.Context, cs []store.Change, more func() []store.Change) ([]store.SwapResult, error)
+type joinFunc = func(ctx context.Context, cs []store.Change, more func() []store.Change) ([]store.SwapResult, error)
 
 type effectFunc = func(ctx context.Context, tx *memory.Tx, key string) error
 
-// hooked is the memory store with one thing about it changed. What has no hook
-// is as it should be.
+// hooked is the memory store with one changed behaviour. Methods without a hook are
+// correct.
 type hooked struct {
 	*memory.Store
 
-	swapOne func(c store.Change) (store.SwapResult, error) // each change by itself
-	alone   bool                                           // swapOne is for single changes only
-	twice   bool                                           // batches that name an ID twice are made
-	many    bool                                           // batches of any size are made
-	twiceTx bool                                           // twice, in a transaction
-	answers func(cs []store.Change, as []store.SwapResult) ([]store.SwapResult, error)
-	reads   func(r *store.Record) // every record that is shown
-	get     func(ids []store.ID, as []store.SwapResult) []store.SwapResult
-	scan    func(q *store.Query)
-	purge   func(ctx context.Context, limit int) (int, error)
-	dequeue func(ctx context.Context, d store.Dequeue) ([]store.Record, error)
-	notes   func(ns []store.Note) []store.Note
-	noted   func(c store.Change, n store.Note)
-	count   func(r store.Record, c *store.Count) // each record, and what counts it
-	atomic  func(ctx context.Context, id store.ID, hold bool, run runFunc) (store.Verdict, error)
-	batch   batchFunc
-	swapTx  func(tx *memory.Tx, cs []store.Change) []store.Change
-	effect  func(write effectFunc) effectFunc // what Subject.Effect does
-	gather  gatherFunc                        // nil: changes cannot join a Swap
-	loose   bool                              // SwapTx goes on once its transaction has ended
+	swapOne        func(c store.Change) (store.SwapResult, error) // makes each change separately
+	alone          bool                                           // swapOne is for single changes only
+	twice          bool                                           // batches with a duplicate ID are applied
+	many           bool                                           // batches of any size are applied
+	twiceTx        bool                                           // duplicate IDs in a transaction are applied
+	answers        func(cs []store.Change, as []store.SwapResult) ([]store.SwapResult, error)
+	reads          func(r *store.Record) // changes every record that is read
+	get            func(ids []store.ID, as []store.SwapResult) []store.SwapResult
+	scan           func(q *store.Query)
+	purge          func(ctx context.Context, limit int) (int, error)
+	dequeue        func(ctx context.Context, d store.Dequeue) ([]store.Record, error)
+	notes          func(ns []store.Note) []store.Note
+	noted          func(c store.Change, n store.Note)
+	count          func(r store.Record, c *store.Count) // changes the count that contains the record
+	atomic         func(ctx context.Context, id store.ID, hold bool, run runFunc) (store.Verdict, error)
+	batch          batchFunc
+	swapTx         func(tx *memory.Tx, cs []store.Change) []store.Change
+	effect         func(write effectFunc) effectFunc // replaces Subject.Effect
+	join           joinFunc                          // nil: changes cannot join a Swap
+	writesAfterEnd bool                              // SwapTx writes after its transaction has ended
 
 	armed     atomic.Bool                                                       // the next reply is lost
-	driver    func(cs []store.Change, as []store.SwapResult) []store.SwapResult // asks again by itself
-	committed func(id store.ID) (store.Verdict, error)                          // what is told of a commit whose reply was lost
-	denies    bool                                                              // a batch whose reply was lost is told as not committed
-	drops     func(c store.Change) bool                                         // commits whose reply is lost that are none, and are told as made
+	driver    func(cs []store.Change, as []store.SwapResult) []store.SwapResult // the driver's own retry
+	committed func(id store.ID) (store.Verdict, error)                          // the answer to a commit whose reply was lost
+	denies    bool                                                              // a batch whose reply was lost is reported as not committed
+	drops     func(c store.Change) bool                                         // such commits are dropped with their reply and reported as made
 
 	clock func() time.Time // the store's
-	mu    sync.Mutex       // guards what the hooks remember
+	mu    sync.Mutex       // guards the state of hooks
 	lost  uint64           // the owner of the last Dequeue whose reply was lost; guarded by mu
-	quiet int              // goroutines while one thing is asked at a time
+	quiet int              // goroutines while there is no concurrency
 }
 
 func (h *hooked) Swap(ctx context.Context, cs []store.Change) ([]store.SwapResult, error) {
@@ -113,7 +113,7 @@ func (h *hooked) Get(ctx context.Context, ids []store.ID) ([]store.SwapResult, e
 	return h.shown(as), nil
 }
 
-// shown changes records as they are read.
+// shown applies h.reads to the records that are read.
 func (h *hooked) shown(as []store.SwapResult) []store.SwapResult {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -125,8 +125,8 @@ func (h *hooked) shown(as []store.SwapResult) []store.SwapResult {
 	return as
 }
 
-// remove deletes a record in any state: it makes it the one that has been expired
-// for longest, and purges one.
+// remove deletes a record in any state: it makes the record the one that expired
+// first, and purges one.
 func (h *hooked) remove(id store.ID) bool {
 	for {
 		now := h.now(id)
@@ -201,7 +201,7 @@ func (h *hooked) Notes(ctx context.Context, id store.ID) ([]store.Note, error) {
 	return ns, err
 }
 
-// Counts changes each count by what h.count says of the records in it.
+// Counts applies h.count to the records of each count.
 func (h *hooked) Counts(ctx context.Context) ([]store.Count, error) {
 	counts, err := h.Store.Counts(ctx)
 	if h.count == nil || err != nil {
@@ -267,7 +267,7 @@ func (h *hooked) SwapTx(ctx context.Context, tx *memory.Tx, cs []store.Change) (
 	}
 	if !h.twiceTx {
 		as, err := h.Store.SwapTx(ctx, tx, cs)
-		if h.loose && errors.Is(err, memory.ErrTxDone) {
+		if h.writesAfterEnd && errors.Is(err, memory.ErrTxDone) {
 			return h.Store.Swap(ctx, cs)
 		}
 		return as, err
@@ -283,10 +283,10 @@ func (h *hooked) SwapTx(ctx context.Context, tx *memory.Tx, cs []store.Change) (
 	return as, nil
 }
 
-// errBroken is what the client sees of a reply that was lost.
+// errBroken is the client's error for a lost reply.
 var errBroken = errors.New("connection broken")
 
-// lose is Subject.Lose, as a connection to the store would do it.
+// lose implements Subject.Lose as a connection to the store would.
 func (h *hooked) lose() (lost func() bool) {
 	h.armed.Store(true)
 	return func() bool { return !h.armed.Swap(false) }
@@ -294,7 +294,7 @@ func (h *hooked) lose() (lost func() bool) {
 
 func (h *hooked) loses() bool { return h.armed.CompareAndSwap(true, false) }
 
-// one asks the real store for one change.
+// one makes one change in the real store.
 func (h *hooked) one(c store.Change) (store.SwapResult, error) {
 	as, err := h.Store.Swap(context.Background(), []store.Change{c})
 	if err != nil {
@@ -303,7 +303,7 @@ func (h *hooked) one(c store.Change) (store.SwapResult, error) {
 	return as[0], nil
 }
 
-// now returns what really stands, the zero Record if nothing does.
+// now returns the current record, the zero Record if there is none.
 func (h *hooked) now(id store.ID) store.Record {
 	as, err := h.Store.Get(context.Background(), []store.ID{id})
 	if err != nil || as[0].Record == nil {
@@ -312,8 +312,8 @@ func (h *hooked) now(id store.ID) store.Record {
 	return *as[0].Record
 }
 
-// changing makes swapOne of a function that may change what is asked for, given
-// what stands.
+// changing sets swapOne to a function that may alter the change, given the current
+// record.
 func (h *hooked) changing(change func(c *store.Change, now store.Record)) {
 	h.swapOne = func(c store.Change) (store.SwapResult, error) {
 		asked := c

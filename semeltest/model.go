@@ -7,23 +7,23 @@ import (
 	"github.com/semelgo/semel/store"
 )
 
-// model is what the contract says of Swap and Purge, with nothing in the way:
-// one record after the other, and times that have come or have not.
-type model map[store.ID]modelled
+// model is the contract of Swap and Purge for one caller: changes one after
+// another, and times that have passed or have not.
+type model map[store.ID]modelRecord
 
-type modelled struct {
+type modelRecord struct {
 	store.Record
 
 	due, expired bool
 }
 
-// isDue says that a list of what is due shows it.
-func (s modelled) isDue() bool {
+// isDue reports whether a list of due records contains the record.
+func (s modelRecord) isDue() bool {
 	return s.due && (s.State == store.Pending || s.State == store.InProgress)
 }
 
-// swap answers one change as a store must, and says whether it wrote. When the
-// change is in force, the answer has no Record.
+// swap answers one change as a store must, and reports whether it wrote. The answer
+// to an applied change has no Record.
 func (m model) swap(c store.Change) (answer store.SwapResult, wrote bool) {
 	stands, there := m[c.To.ID]
 	switch {
@@ -42,8 +42,8 @@ func (m model) swap(c store.Change) (answer store.SwapResult, wrote bool) {
 	return store.SwapResult{Token: c.To.Token}, true
 }
 
-// after is what stands once c is made of s.
-func (s modelled) after(c store.Change, there bool) modelled {
+// after returns the record after the change c.
+func (s modelRecord) after(c store.Change, there bool) modelRecord {
 	s.due = c.To.Due <= 0
 	s.expired = c.To.Expire < 0 && !c.To.State.Unfinished()
 	switch {
@@ -62,16 +62,16 @@ func (s modelled) after(c store.Change, there bool) modelled {
 	return s
 }
 
-// waiting lists what Dequeue may give, those first that must come first. What was
-// due at about the same time may come in any order.
-func (m model) waiting() []modelled {
-	var all []modelled
+// waiting returns the records that Dequeue may return, in order. Records that
+// became due at about the same time may come in any order.
+func (m model) waiting() []modelRecord {
+	var all []modelRecord
 	for _, s := range m {
 		if s.due && s.State == store.Pending {
 			all = append(all, s)
 		}
 	}
-	slices.SortFunc(all, func(a, b modelled) int {
+	slices.SortFunc(all, func(a, b modelRecord) int {
 		return cmp.Or(cmp.Compare(b.Priority, a.Priority), cmp.Compare(a.Due, b.Due), compareIDs(a.ID, b.ID))
 	})
 	return all
@@ -85,8 +85,8 @@ func (m model) purge() {
 	}
 }
 
-// ids lists the records that which chooses, in the order of their IDs.
-func (m model) ids(which func(modelled) bool) []store.ID {
+// ids returns the IDs of the records that which selects, sorted.
+func (m model) ids(which func(modelRecord) bool) []store.ID {
 	var ids []store.ID
 	for id, s := range m {
 		if which(s) {
@@ -97,7 +97,7 @@ func (m model) ids(which func(modelled) bool) []store.ID {
 	return ids
 }
 
-// counts are what Counts must say, but for Oldest.
+// counts are what Counts must return, without Oldest.
 func (m model) counts(operation string) []store.Count {
 	var counts []store.Count
 	for _, state := range store.States() {

@@ -18,12 +18,12 @@ func purgeChecks() []storeCheck {
 		{"ExpiredBefore", purgeExpiredBefore},
 		{"Limit", purgeLimit},
 		{"Many", purgeMany},
-		{"Anew", purgeAnew},
+		{"CreatedAgain", purgeThenCreate},
 	}
 }
 
-// mustPurge calls Purge and requires how many go.
-func (r *rig) mustPurge(limit, want int) {
+// mustPurge calls Purge and requires how many records it removes.
+func (r *harness) mustPurge(limit, want int) {
 	r.Helper()
 	got, err := r.store.Purge(r.ctx, limit)
 	if err != nil || got != want {
@@ -31,18 +31,18 @@ func (r *rig) mustPurge(limit, want int) {
 	}
 }
 
-// expiring lets a fresh record stand with an Expire.
-func (r *rig) expiring(state store.State, expire time.Duration) store.Record {
+// expiring creates a record with an Expire.
+func (r *harness) expiring(state store.State, expire time.Duration) store.Record {
 	r.Helper()
 	rec := r.fresh()
 	rec.Expire = expire
 	c := create(rec, state)
-	r.mustForce(c)
+	r.mustApply(c)
 	return c.To
 }
 
 // Every final or Pending record is removed after its Expire.
-func purgeExpired(r *rig) {
+func purgeExpired(r *harness) {
 	for _, state := range []store.State{store.Pending, store.Succeeded, store.Failed} {
 		rec := r.expiring(state, -time.Second)
 		if got := r.mustRead(rec.ID).Expire; got >= 0 {
@@ -54,71 +54,71 @@ func purgeExpired(r *rig) {
 	r.mustPurge(10, 0)
 }
 
-// A time that was to come comes.
-func purgeLater(r *rig) {
-	rec := r.expiring(store.Succeeded, r.soon())
-	r.pass(rec.ID, isExpired)
+// A record expires when its time has come.
+func purgeLater(r *harness) {
+	rec := r.expiring(store.Succeeded, r.shortTime())
+	r.passTime(rec.ID, isExpired)
 	r.mustPurge(10, 1)
 	r.mustBeAbsent(rec.ID)
 }
 
-func purgeNotYet(r *rig) {
-	rec := r.expiring(store.Succeeded, long)
+func purgeNotYet(r *harness) {
+	rec := r.expiring(store.Succeeded, farAhead)
 	r.mustPurge(10, 0)
-	r.mustStand(rec)
+	r.mustHoldRecord(rec)
 }
 
-// Expire zero is never.
-func purgeNever(r *rig) {
+// An Expire of zero means never.
+func purgeNever(r *harness) {
 	for _, state := range []store.State{store.Pending, store.Succeeded, store.Failed} {
 		rec := r.expiring(state, 0)
-		r.pass(rec.ID, r.aged)
+		r.passTime(rec.ID, r.aged)
 		r.mustPurge(10, 0)
-		r.mustStand(rec)
+		r.mustHoldRecord(rec)
 	}
 }
 
 // InProgress and InDoubt records are never removed, even if they were written with
 // an Expire.
-func purgeUnfinished(r *rig) {
+func purgeUnfinished(r *harness) {
 	for _, state := range []store.State{store.InProgress, store.InDoubt} {
 		rec := r.expiring(state, -time.Second)
 		r.mustPurge(10, 0)
-		r.mustStand(rec)
+		r.mustHoldRecord(rec)
 	}
 }
 
 // An expired record that is claimed does not expire any more.
-func purgeClaimedAgain(r *rig) {
+func purgeClaimedAgain(r *harness) {
 	released := r.expiring(store.Pending, -time.Second)
 	claim := move(released, token(store.InProgress, 2))
-	r.mustForce(claim)
+	r.mustApply(claim)
 	r.mustPurge(10, 0)
 	if got := r.mustRead(released.ID).Token; got != claim.To.Token {
-		r.Errorf("%s stands, want %s", showToken(got), showToken(claim.To.Token))
+		r.Errorf("%s is current, want %s", showToken(got), showToken(claim.To.Token))
 	}
 }
 
-// An Expire that had come is over once the record goes on, and does not come back
-// when it rests again.
-func purgeExpiredBefore(r *rig) {
+// An Expire that has passed is dropped when the record continues, and does not
+// return when the record is final again.
+func purgeExpiredBefore(r *harness) {
 	for _, state := range []store.State{store.Pending, store.Succeeded, store.Failed} {
 		c := create(r.fresh(), state)
 		c.To.Expire = -time.Second
-		r.mustForce(c)
+		r.mustApply(c)
 		for _, next := range []store.State{store.InDoubt, store.InProgress, store.Pending, store.Failed} {
 			c = move(c.To, token(next, c.To.Attempt))
-			r.mustForce(c)
+			r.mustApply(c)
 			r.mustPurge(10, 0)
 			if got := r.mustRead(c.To.ID); got.Token != c.To.Token || got.Expire != 0 {
-				r.Errorf("%s stands with Expire %v, want %s without", showToken(got.Token), got.Expire, showToken(c.To.Token))
+				r.Errorf("%s is current with Expire %v, want %s without", showToken(got.Token), got.Expire, showToken(c.To.Token))
 			}
 		}
 	}
 }
 
-// A limit is kept to, however many records go.
-func purgeMany(r *rig) {
+// Purge keeps to its limit, however many records have expired.
+func purgeMany(r *harness) {
 	const n = 700
 	changes := make([]store.Change, n)
 	for i := range changes {
@@ -132,7 +132,7 @@ func purgeMany(r *rig) {
 	r.mustPurge(600, n-600)
 }
 
-func purgeLimit(r *rig) {
+func purgeLimit(r *harness) {
 	for range 5 {
 		r.expiring(store.Succeeded, -time.Second)
 	}
@@ -144,14 +144,14 @@ func purgeLimit(r *rig) {
 	r.mustFind(store.Query{}, kept)
 }
 
-// A purged key is a new one: nothing of it is left.
-func purgeAnew(r *rig) {
+// A purged key is new: no field of the old record is left.
+func purgeThenCreate(r *harness) {
 	old := r.expiring(store.Succeeded, -time.Second)
 	r.mustPurge(10, 1)
-	r.mustRefuse(move(old, token(store.Failed, 1)), store.Token{})
+	r.mustReject(move(old, token(store.Failed, 1)), store.Token{})
 	anew := old
 	anew.Fingerprint, anew.Outcome, anew.Expire = []byte("another"), nil, 0
 	c := create(anew, store.InProgress)
-	r.mustForce(c)
-	r.mustStand(c.To)
+	r.mustApply(c)
+	r.mustHoldRecord(c.To)
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/semelgo/semel/store"
 )
 
-// queueChecks are for stores that hand out waiting records.
+// queueChecks test stores that dequeue waiting records.
 func queueChecks() []storeCheck {
 	return []storeCheck{
 		{"Priority", queuePriority},
@@ -23,34 +23,34 @@ func queueChecks() []storeCheck {
 		{"Lease", queueLease},
 		{"OldToken", queueOldToken},
 		{"Zombie", queueZombie},
-		{"Again", queueAgain},
-		{"AgainEnded", queueAgainEnded},
+		{"Repeated", queueRepeated},
+		{"RepeatedAfterEnd", queueRepeatedAfterEnd},
 	}
 }
 
-// handsOut says why a subject has no queue.
-func handsOut[Tx any](s Subject[Tx]) string {
+// lacksDequeue returns why the subject has no queue.
+func lacksDequeue[Tx any](s Subject[Tx]) string {
 	if _, ok := s.Store.(store.Dequeuer); !ok {
 		return "the store is no store.Dequeuer"
 	}
 	return ""
 }
 
-// asking asks for at most limit of the rig's records, by a new owner.
-func asking(limit int) store.Dequeue {
-	return store.Dequeue{Operation: "semeltest", Limit: limit, Owner: token(store.InProgress, 0).Owner, Lease: long}
+// dequeueOf requests at most limit of the harness's records, for a new owner.
+func dequeueOf(limit int) store.Dequeue {
+	return store.Dequeue{Operation: "semeltest", Limit: limit, Owner: token(store.InProgress, 0).Owner, Lease: farAhead}
 }
 
-// waiting lets a fresh record wait, as one that was enqueued does.
-func (r *rig) waiting(priority int8, due time.Duration) store.Record {
+// createPending creates a waiting record, as an enqueue does.
+func (r *harness) createPending(priority int8, due time.Duration) store.Record {
 	r.Helper()
 	rec := r.fresh()
 	rec.Token, rec.Priority, rec.Due, rec.Input = token(store.Pending, 0), priority, due, []byte("input")
-	r.mustForce(store.Change{To: rec})
+	r.mustApply(store.Change{To: rec})
 	return rec
 }
 
-func (r *rig) dequeue(d store.Dequeue) []store.Record {
+func (r *harness) dequeue(d store.Dequeue) []store.Record {
 	r.Helper()
 	records, err := r.store.(store.Dequeuer).Dequeue(r.ctx, d)
 	if err != nil {
@@ -59,9 +59,9 @@ func (r *rig) dequeue(d store.Dequeue) []store.Record {
 	return records
 }
 
-// mustDequeue asks, and requires these records in this order, as a Swap of d's
-// claims would let them stand.
-func (r *rig) mustDequeue(d store.Dequeue, want ...store.Record) {
+// mustDequeue dequeues and requires these records in this order, each as a Swap of
+// d's claim would leave it.
+func (r *harness) mustDequeue(d store.Dequeue, want ...store.Record) {
 	r.Helper()
 	got := r.dequeue(d)
 	if !slices.Equal(idsOf(got), idsOf(want)) {
@@ -72,110 +72,111 @@ func (r *rig) mustDequeue(d store.Dequeue, want ...store.Record) {
 			r.Errorf("Dequeue(%+v) gives a record that differs (-want +got):\n%s", d, diff)
 		}
 		if token := r.mustRead(rec.ID).Token; token != got[i].Token {
-			r.Errorf("Dequeue(%+v) gives %s, and %s stands", d, showToken(got[i].Token), showToken(token))
+			r.Errorf("Dequeue(%+v) returns %s, and %s is current", d, showToken(got[i].Token), showToken(token))
 		}
 	}
 }
 
-// claimed is what stands once d has claimed rec.
+// claimed is the record after d has claimed rec.
 func claimed(d store.Dequeue, rec store.Record) store.Record {
 	to := d.Claim(rec).To
 	to.Input, to.Outcome = rec.Input, rec.Outcome
 	return to
 }
 
-// Those of a higher priority go first, however long others have been due.
-func queuePriority(r *rig) {
+// Records of a higher priority come first, however long others have been due.
+func queuePriority(r *harness) {
 	var want []store.Record
 	for priority := int8(store.MinPriority); priority <= store.MaxPriority; priority++ {
-		want = append([]store.Record{r.waiting(priority, time.Duration(priority)*time.Second-time.Minute)}, want...)
+		want = append([]store.Record{r.createPending(priority, time.Duration(priority)*time.Second-time.Minute)}, want...)
 	}
-	r.mustDequeue(asking(4), want[:4]...)
+	r.mustDequeue(dequeueOf(4), want[:4]...)
 }
 
-// Of one priority, those that have been due for longest go first.
-func queueOldestFirst(r *rig) {
+// Within a priority, the records that have been due for the longest time come
+// first.
+func queueOldestFirst(r *harness) {
 	var all []store.Record
 	for _, due := range []time.Duration{-5, -1, -4, -2, -3} {
-		all = append(all, r.waiting(0, due*time.Minute))
+		all = append(all, r.createPending(0, due*time.Minute))
 	}
-	r.mustDequeue(asking(3), all[0], all[2], all[4])
+	r.mustDequeue(dequeueOf(3), all[0], all[2], all[4])
 }
 
 // A record of any priority that is not due stays until it is; a rescheduled record
 // is not due.
-func queueNotDue(r *rig) {
-	r.waiting(store.MaxPriority, long)
-	now := r.waiting(store.MinPriority, 0)
-	r.mustDequeue(asking(10), now)
+func queueNotDue(r *harness) {
+	r.createPending(store.MaxPriority, farAhead)
+	now := r.createPending(store.MinPriority, 0)
+	r.mustDequeue(dequeueOf(10), now)
 
-	soon, off := r.waiting(0, r.soon()), r.waiting(0, 0)
+	soon, off := r.createPending(0, r.shortTime()), r.createPending(0, 0)
 	later := move(off, token(store.Pending, 0))
-	later.To.Due = long
-	r.mustForce(later)
-	r.pass(soon.ID, isDue)
-	r.mustDequeue(asking(10), soon)
-	r.mustDequeue(asking(10))
+	later.To.Due = farAhead
+	r.mustApply(later)
+	r.passTime(soon.ID, isDue)
+	r.mustDequeue(dequeueOf(10), soon)
+	r.mustDequeue(dequeueOf(10))
 }
 
-// Operations are told apart by all of their bytes.
-func queueOperations(r *rig) {
+// Operations are compared by all of their bytes.
+func queueOperations(r *harness) {
 	names := []string{"operation", "Operation", "operation ", "operation\x00", "operatio", "\xff"}
 	recs := make([]store.Record, len(names))
 	for i, name := range names {
 		recs[i] = identity(name, "scope", "key")
 		recs[i].Token, recs[i].Priority = token(store.Pending, 0), int8(i%3)
-		r.mustForce(store.Change{To: recs[i]})
+		r.mustApply(store.Change{To: recs[i]})
 	}
 	for i, name := range names {
-		d := asking(10)
+		d := dequeueOf(10)
 		d.Operation = name
 		r.mustDequeue(d, recs[i])
 	}
-	d := asking(10)
+	d := dequeueOf(10)
 	d.Operation = ""
 	r.mustDequeue(d)
 }
 
-// What neither waits nor runs is not handed out.
-func queueStates(r *rig) {
+// Records that neither wait nor run are not dequeued.
+func queueStates(r *harness) {
 	for _, state := range []store.State{store.InDoubt, store.Succeeded, store.Failed} {
 		rec := r.fresh()
 		rec.Due = -time.Minute
-		r.mustForce(create(rec, state))
+		r.mustApply(create(rec, state))
 	}
-	r.mustDequeue(asking(10))
+	r.mustDequeue(dequeueOf(10))
 	for _, rec := range r.scan(store.Query{}) {
 		if rec.Attempt != 1 {
-			r.Errorf("%s stands, want the first attempt", showToken(rec.Token))
+			r.Errorf("%s is current, want the first attempt", showToken(rec.Token))
 		}
 	}
 }
 
 // Only the returned records are claimed.
-func queueLimit(r *rig) {
+func queueLimit(r *harness) {
 	var all []store.Record
 	for i := range 5 {
-		all = append(all, r.waiting(int8(-i), 0))
+		all = append(all, r.createPending(int8(-i), 0))
 	}
-	r.mustDequeue(asking(2), all[:2]...)
+	r.mustDequeue(dequeueOf(2), all[:2]...)
 	for _, rec := range all[2:] {
-		r.mustStand(rec)
+		r.mustHoldRecord(rec)
 	}
-	r.mustDequeue(asking(2), all[2:4]...)
-	r.mustDequeue(asking(2), all[4])
-	r.mustDequeue(asking(2))
+	r.mustDequeue(dequeueOf(2), all[2:4]...)
+	r.mustDequeue(dequeueOf(2), all[4])
+	r.mustDequeue(dequeueOf(2))
 }
 
-// A Limit that cannot be is refused by its name, and claims nothing.
-func queueLimits(r *rig) {
-	rec := r.waiting(0, 0)
+// An invalid Limit is rejected by its name, and nothing is claimed.
+func queueLimits(r *harness) {
+	rec := r.createPending(0, 0)
 	for _, limit := range []int{-1, 0, r.caps.MaxBatch + 1} {
-		got, err := r.store.(store.Dequeuer).Dequeue(r.ctx, asking(limit))
+		got, err := r.store.(store.Dequeuer).Dequeue(r.ctx, dequeueOf(limit))
 		if err == nil || !strings.Contains(err.Error(), "limit") || len(got) > 0 {
 			r.Errorf("Dequeue with Limit %d = %d records, %v, want an error that names it", limit, len(got), err)
 		}
 	}
-	r.mustStand(rec)
-	r.mustDequeue(asking(r.caps.MaxBatch), rec)
+	r.mustHoldRecord(rec)
+	r.mustDequeue(dequeueOf(r.caps.MaxBatch), rec)
 }

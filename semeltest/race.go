@@ -9,8 +9,8 @@ import (
 	"github.com/semelgo/semel/store"
 )
 
-// crowd is how many ask at once.
-const crowd = 32
+// manyCallers is the number of concurrent callers.
+const manyCallers = 32
 
 func raceChecks() []storeCheck {
 	return []storeCheck{
@@ -18,16 +18,16 @@ func raceChecks() []storeCheck {
 		{"Claim", raceClaim},
 		{"Takeover", raceTakeover},
 		{"FinishAgainstTakeover", raceFinish},
-		{"RequeueAgainstTakeover", func(r *rig) { r.raceSweep(store.Pending, store.InProgress) }},
-		{"DoubtAgainstFinish", func(r *rig) { r.raceSweep(store.InDoubt, store.Succeeded) }},
+		{"RequeueAgainstTakeover", func(r *harness) { r.raceSweep(store.Pending, store.InProgress) }},
+		{"DoubtAgainstFinish", func(r *harness) { r.raceSweep(store.InDoubt, store.Succeeded) }},
 		{"Batches", raceBatches},
-		{"PurgeAgainstClaim", func(r *rig) { r.racePurge(store.Pending, store.InProgress) }},
-		{"PurgeAgainstRedrive", func(r *rig) { r.racePurge(store.Failed, store.Pending) }},
+		{"PurgeAgainstClaim", func(r *harness) { r.racePurge(store.Pending, store.InProgress) }},
+		{"PurgeAgainstRedrive", func(r *harness) { r.racePurge(store.Failed, store.Pending) }},
 	}
 }
 
-// together calls do n times at once.
-func together(n int, do func(i int)) {
+// concurrently calls do n times in parallel.
+func concurrently(n int, do func(i int)) {
 	var all sync.WaitGroup
 	start := make(chan struct{})
 	for i := range n {
@@ -40,12 +40,12 @@ func together(n int, do func(i int)) {
 	all.Wait()
 }
 
-// mustWinOne asks for all the changes at once, each by itself, and requires that
-// one of them is in force, that everybody is told of it, and that it stands.
-func (r *rig) mustWinOne(changes []store.Change) {
+// mustWinOne makes all the changes concurrently, each in its own call, and requires
+// that one is applied, that it is current, and that every caller gets its token.
+func (r *harness) mustWinOne(changes []store.Change) {
 	r.Helper()
 	answers := make([]store.SwapResult, len(changes))
-	together(len(changes), func(i int) {
+	concurrently(len(changes), func(i int) {
 		got, err := swapAll(r.ctx, r.store, changes[i:i+1])
 		if err != nil {
 			r.Errorf("Swap: %v", err)
@@ -63,19 +63,19 @@ func (r *rig) mustWinOne(changes []store.Change) {
 			winners++
 		}
 		if answer.Token != stands {
-			r.Errorf("asker %d is told that %s stands, and %s does", i, showAnswer(answer), showToken(stands))
+			r.Errorf("caller %d gets %s, and %s is current", i, showAnswer(answer), showToken(stands))
 		}
 	}
 	if winners != 1 {
-		r.Errorf("%d of %d changes were in force, want 1", winners, len(changes))
+		r.Errorf("%d of %d changes were applied, want 1", winners, len(changes))
 	}
 }
 
-func raceCreate(r *rig) {
+func raceCreate(r *harness) {
 	for range 8 {
 		rec := r.fresh()
-		rec.Due = long
-		changes := make([]store.Change, crowd)
+		rec.Due = farAhead
+		changes := make([]store.Change, manyCallers)
 		for i := range changes {
 			changes[i] = create(rec, store.InProgress)
 		}
@@ -83,53 +83,53 @@ func raceCreate(r *rig) {
 	}
 }
 
-func raceClaim(r *rig) { r.raceFor(store.Pending) }
+func raceClaim(r *harness) { r.raceChanges(store.Pending) }
 
-func raceTakeover(r *rig) { r.raceFor(store.InProgress) }
+func raceTakeover(r *harness) { r.raceChanges(store.InProgress) }
 
-// raceFor lets everybody claim a due record in the state.
-func (r *rig) raceFor(state store.State) {
+// raceChanges lets all callers claim a due record in the state.
+func (r *harness) raceChanges(state store.State) {
 	for range 8 {
 		c := create(r.fresh(), state)
-		r.mustForce(c)
-		changes := make([]store.Change, crowd)
+		r.mustApply(c)
+		changes := make([]store.Change, manyCallers)
 		for i := range changes {
 			changes[i] = move(c.To, token(store.InProgress, 2))
 			changes[i].IfDue = true
-			changes[i].To.Due = long
+			changes[i].To.Due = farAhead
 		}
 		r.mustWinOne(changes)
 	}
 }
 
-// A leader whose lease is over finishes, or is taken over.
-func raceFinish(r *rig) {
+// A leader whose lease has expired ends its attempt, or is taken over.
+func raceFinish(r *harness) {
 	for range 8 {
 		c := create(r.fresh(), store.InProgress)
-		r.mustForce(c)
-		changes := make([]store.Change, crowd)
+		r.mustApply(c)
+		changes := make([]store.Change, manyCallers)
 		for i := range changes {
 			changes[i] = move(c.To, token(store.InProgress, 2))
 			changes[i].IfDue = true
-			changes[i].To.Due = long
+			changes[i].To.Due = farAhead
 		}
-		changes[crowd/2] = move(c.To, store.Token{State: store.Succeeded, Attempt: 1, Owner: c.To.Owner})
+		changes[manyCallers/2] = move(c.To, store.Token{State: store.Succeeded, Attempt: 1, Owner: c.To.Owner})
 		r.mustWinOne(changes)
 	}
 }
 
-// Sweepers with one list take a record whose lease is over to one state, while
-// others take it to another.
-func (r *rig) raceSweep(sweep, other store.State) {
+// Sweepers with one list move an expired record to one state, while other callers
+// move it to another.
+func (r *harness) raceSweep(sweep, other store.State) {
 	for range 8 {
 		rec := r.listed(store.InProgress)
-		changes := make([]store.Change, crowd)
+		changes := make([]store.Change, manyCallers)
 		for i := range changes {
 			changes[i] = move(rec, token(sweep, 1))
 			if i%4 == 0 {
 				changes[i] = move(rec, token(other, 2))
 			}
-			changes[i].IfDue, changes[i].To.Due = true, long
+			changes[i].IfDue, changes[i].To.Due = true, farAhead
 		}
 		r.mustWinOne(changes)
 	}
@@ -137,14 +137,14 @@ func (r *rig) raceSweep(sweep, other store.State) {
 
 // Batches of the same records in different orders do not hinder each other, and
 // each record is won once.
-func raceBatches(r *rig) {
+func raceBatches(r *harness) {
 	const keys, askers = 16, 8
 	recs := make([]store.Record, keys)
 	for i := range recs {
 		recs[i] = r.fresh()
 	}
 	var won [keys]atomic.Int32
-	together(askers, func(int) {
+	concurrently(askers, func(int) {
 		order := rand.Perm(keys)
 		batch := make([]store.Change, keys)
 		for i, key := range order {
@@ -170,7 +170,7 @@ func raceBatches(r *rig) {
 
 // A record that is changed while Purge runs stays, and a late change finds no
 // record. With a single writer, Purge may find no time to run.
-func (r *rig) racePurge(from, to store.State) {
+func (r *harness) racePurge(from, to store.State) {
 	const keys = 64
 	released := make([]store.Record, keys)
 	for i := range released {
@@ -178,7 +178,7 @@ func (r *rig) racePurge(from, to store.State) {
 	}
 	claims := make([]store.Change, keys)
 	inForce := make([]bool, keys)
-	together(8, func(asker int) {
+	concurrently(8, func(asker int) {
 		if asker%2 == 0 {
 			for range keys / 4 {
 				if _, err := r.store.Purge(r.ctx, 4); err != nil && !r.caps.SingleWriter {
@@ -199,7 +199,7 @@ func (r *rig) racePurge(from, to store.State) {
 	})
 	for i, won := range inForce {
 		if won {
-			r.mustStand(claims[i].To)
+			r.mustHoldRecord(claims[i].To)
 		} else {
 			r.mustBeAbsent(released[i].ID)
 		}

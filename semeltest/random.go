@@ -13,40 +13,40 @@ import (
 
 const (
 	// SeedEnv names the environment variable that repeats random histories: the
-	// seed that their failure has printed.
+	// seed that a failure prints.
 	SeedEnv = "SEMELTEST_SEED"
 
-	// HistoriesEnv names the environment variable that says how many random
-	// histories of each kind are tried: 12 without it.
+	// HistoriesEnv names the environment variable with the number of random
+	// histories of each kind. The default is 12.
 	HistoriesEnv = "SEMELTEST_HISTORIES"
 )
 
-// modelChecks ask the store and the model the same, at random, and require the
-// same answers after every step.
+// modelChecks make the same random calls to the store and the model, and require
+// the same answers after every step.
 func modelChecks[Tx any]() []check[Tx] {
-	return append([]check[Tx]{{"RandomHistories", func(r *txRig[Tx]) {
-		r.randomly("model", 3, func(h *randomHistory[Tx]) { h.ask(h.batch()) })
-	}}}, inTx(check[Tx]{"RandomTransactions", func(r *txRig[Tx]) {
-		r.randomly("modeltx", 6, (*randomHistory[Tx]).transact)
+	return append([]check[Tx]{{"RandomHistories", func(r *txHarness[Tx]) {
+		r.randomly("model", 3, func(h *randomHistory[Tx]) { h.swap(h.batch()) })
+	}}}, inTx(check[Tx]{"RandomTransactions", func(r *txHarness[Tx]) {
+		r.randomly("modeltx", 6, (*randomHistory[Tx]).transaction)
 	}})...)
 }
 
-// randomly lets histories of some steps pass, each about records of its own. It
-// requires that there were enough different answers, or it would show nothing.
-func (r *txRig[Tx]) randomly(name string, enough int, step func(h *randomHistory[Tx])) {
+// randomly runs histories of some steps, each with its own records. It requires
+// enough different answers, because too few would prove nothing.
+func (r *txHarness[Tx]) randomly(name string, enough int, step func(h *randomHistory[Tx])) {
 	const steps = 25
 	seed := fromEnv(r.T, SeedEnv, rand.Uint64)
 	histories := fromEnv(r.T, HistoriesEnv, func() uint64 { return 12 })
 	seen := make(map[string]int)
 	for n := range histories {
 		h := &randomHistory[Tx]{
-			txRig: r.renewed(), Rand: rand.New(rand.NewPCG(seed, n)),
+			txHarness: r.renewed(), Rand: rand.New(rand.NewPCG(seed, n)),
 			operation: fmt.Sprintf("%s-%d", name, n), model: make(model), seen: seen,
 		}
 		h.play(steps, step)
 		h.clear()
 		if r.Failed() {
-			r.Logf("in history %d, after %d changes; repeat with %s=%d", n, len(h.asked), SeedEnv, seed)
+			r.Logf("in history %d, after %d changes; repeat with %s=%d", n, len(h.sent), SeedEnv, seed)
 			return
 		}
 	}
@@ -70,18 +70,18 @@ func fromEnv(t *testing.T, name string, otherwise func() uint64) uint64 {
 
 // randomHistory is one sequence of calls about a few records of its own.
 type randomHistory[Tx any] struct {
-	*txRig[Tx]
+	*txHarness[Tx]
 	*rand.Rand
 
 	operation string
 	model     model
-	asked     []store.Change
+	sent      []store.Change
 	owners    uint64
 	effects   int            // drawn for transactions
-	seen      map[string]int // how often an answer was given, in all histories
+	seen      map[string]int // how often each answer was given, in all histories
 }
 
-// records is how many a history is about: few, so that they meet.
+// records is the number of records of a history: few, so that calls meet.
 const records = 4
 
 func (h *randomHistory[Tx]) play(steps int, step func(h *randomHistory[Tx])) {
@@ -107,18 +107,18 @@ func (h *randomHistory[Tx]) play(steps int, step func(h *randomHistory[Tx])) {
 	}
 }
 
-// renewed is a rig with time of its own, so that any number of histories can
+// renewed is a harness with a fresh timeout, so that any number of histories can
 // follow each other.
-func (r *txRig[Tx]) renewed() *txRig[Tx] {
+func (r *txHarness[Tx]) renewed() *txHarness[Tx] {
 	r.Helper()
-	ctx, cancel := context.WithTimeout(r.Context(), patient)
+	ctx, cancel := context.WithTimeout(r.Context(), checkTimeout)
 	r.Cleanup(cancel)
-	inner, with := *r.rig, *r
-	inner.ctx, with.rig = ctx, &inner
+	inner, with := *r.harness, *r
+	inner.ctx, with.harness = ctx, &inner
 	return &with
 }
 
-// clear takes away what the history has left, so that the next ones are as quick.
+// clear removes the records of the history, so that the next histories are as fast.
 func (h *randomHistory[Tx]) clear() {
 	for id, s := range h.model {
 		gone := store.Change{If: s.Token, To: store.Record{ID: id, Token: token(store.Failed, s.Attempt), Expire: -1}}
@@ -131,9 +131,9 @@ func (h *randomHistory[Tx]) clear() {
 	}
 }
 
-// ask asks both and compares the answers.
-func (h *randomHistory[Tx]) ask(changes []store.Change) {
-	h.asked = append(h.asked, changes...)
+// swap makes the changes in the store and the model and compares the answers.
+func (h *randomHistory[Tx]) swap(changes []store.Change) {
+	h.sent = append(h.sent, changes...)
 	answers, err := swapAll(h.ctx, h.store, changes)
 	if err != nil {
 		h.Errorf("Swap: %v", err)

@@ -11,7 +11,7 @@ import (
 // errFenced is the receiver's answer to an attempt below the fence.
 var errFenced = errors.New("semeltest: below the fence")
 
-// receiver is where the effects go that are not in the store's database.
+// receiver receives the effects that are not in the store's database.
 type receiver struct {
 	mu      sync.Mutex
 	count   int
@@ -20,8 +20,8 @@ type receiver struct {
 	answers map[string]string // by child key
 }
 
-// act has the effect, unless the attempt is below the fence.
-func (v *receiver) act(attempt uint32, result string) error {
+// addEffect counts an effect, unless the attempt is below the fence.
+func (v *receiver) addEffect(attempt uint32, result string) error {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if attempt < v.fence {
@@ -32,8 +32,9 @@ func (v *receiver) act(attempt uint32, result string) error {
 	return nil
 }
 
-// actOnce has the effect once per child key, and gives the same answer again.
-func (v *receiver) actOnce(key, result string) string {
+// addEffectOnce counts an effect once per child key, and returns the same result
+// again.
+func (v *receiver) addEffectOnce(key, result string) string {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if earlier, ok := v.answers[key]; ok {

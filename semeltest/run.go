@@ -2,11 +2,11 @@ package semeltest
 
 import "testing"
 
-// Run tests the stores that newStore makes, a fresh one for each check. Cleaning
-// up is left to newStore, with t.Cleanup.
+// Run tests the stores that newStore makes, a fresh one for each check. newStore
+// cleans up with t.Cleanup.
 //
-// Checks run one after the other. Failures carry the name of the part and of
-// the check, as in Swap/Owner.
+// Checks run one after another. Failures carry the name of the part and of the
+// check, as in Swap/Owner.
 func Run[Tx any](t *testing.T, newStore func(t testing.TB) Subject[Tx]) {
 	t.Helper()
 	for _, layer := range layers[Tx]() {
@@ -20,23 +20,23 @@ func Run[Tx any](t *testing.T, newStore func(t testing.TB) Subject[Tx]) {
 	}
 }
 
-// layer is a set of parts that can be told apart when the layers before it hold.
+// layer is a set of parts that are meaningful if the layers before it pass.
 type layer[Tx any] struct {
 	name  string
 	parts []part[Tx]
 }
 
-// part is a set of checks about one thing.
+// part is a set of checks of one feature.
 type part[Tx any] struct {
 	name   string
 	checks []check[Tx]
-	lacks  func(s Subject[Tx]) string // why the part cannot be tried on s; nil: it can
+	lacks  func(s Subject[Tx]) string // returns why the part cannot run on s, "" if it can
 }
 
-// check is one thing a store must do, tried on a fresh store.
+// check is one requirement, tested on a fresh store.
 type check[Tx any] struct {
 	name string
-	run  func(r *txRig[Tx])
+	run  func(r *txHarness[Tx])
 }
 
 func (p part[Tx]) run(t *testing.T, newStore func(t testing.TB) Subject[Tx]) {
@@ -46,7 +46,7 @@ func (p part[Tx]) run(t *testing.T, newStore func(t testing.TB) Subject[Tx]) {
 		}
 	}
 	for _, c := range p.checks {
-		t.Run(c.name, func(t *testing.T) { c.run(newTxRig(t, newStore(t))) })
+		t.Run(c.name, func(t *testing.T) { c.run(newTxHarness(t, newStore(t))) })
 	}
 }
 
@@ -64,40 +64,40 @@ func layers[Tx any]() []layer[Tx] {
 			plain[Tx]("Purge", purgeChecks()),
 		}},
 		{"clocks, latecomers and reports", []part[Tx]{
-			plain[Tx]("Clock", authorityChecks()),
+			plain[Tx]("Clock", clockChecks()),
 			plain[Tx]("Zombie", zombieChecks()),
 			plain[Tx]("Sweep", sweepChecks()),
 			plain[Tx]("Audit", auditChecks()),
 			plain[Tx]("Counts", countChecks()),
 		}},
 		{"changes that join others", []part[Tx]{
-			lacking(plain[Tx]("Gather", gatherChecks()), gathers[Tx]),
+			partUnless(plain[Tx]("Join", joinChecks()), lacksJoin[Tx]),
 		}},
 		{"handing out", []part[Tx]{
-			lacking(plain[Tx]("Queue", queueChecks()), handsOut[Tx]),
+			partUnless(plain[Tx]("Queue", queueChecks()), lacksDequeue[Tx]),
 		}},
 		{"transactions", []part[Tx]{
 			{name: "Atomic", checks: atomicChecks[Tx]()},
 			{name: "Savepoint", checks: savepointChecks[Tx]()},
-			{name: "Hold", checks: holdChecks[Tx]()},
+			{name: "Lock", checks: lockChecks[Tx]()},
 			{name: "SwapTx", checks: swapTxChecks[Tx]()},
 		}},
 		{"transactions beside others", []part[Tx]{
 			{name: "BatchTx", checks: batchTxChecks[Tx]()},
-			{name: "ClockTx", checks: authorityTxChecks[Tx]()},
+			{name: "ClockTx", checks: clockTxChecks[Tx]()},
 			{name: "PurgeTx", checks: purgeTxChecks[Tx]()},
 			{name: "ZombieTx", checks: zombieTxChecks[Tx]()},
-			{name: "QueueTx", checks: queueTxChecks[Tx](), lacks: handsOut[Tx]},
+			{name: "QueueTx", checks: queueTxChecks[Tx](), lacks: lacksDequeue[Tx]},
 		}},
 		{"statements that are handed over together", []part[Tx]{
-			{name: "AtomicBatch", checks: atomicBatchChecks[Tx](), lacks: batches[Tx]},
+			{name: "AtomicBatch", checks: atomicBatchChecks[Tx](), lacks: lacksBatches[Tx]},
 		}},
 		{"goroutines that are left behind", []part[Tx]{
-			{name: "LeftBehind", checks: leftBehindChecks[Tx]()},
+			{name: "LeakedGoroutine", checks: leakedGoroutineChecks[Tx]()},
 		}},
 		{"the protocol's edges", []part[Tx]{
-			plain[Tx]("Edge", edgeChecks()),
-			{name: "EdgeTx", checks: edgeTxChecks[Tx]()},
+			plain[Tx]("Transition", transitionChecks()),
+			{name: "TransitionTx", checks: transitionTxChecks[Tx]()},
 		}},
 		{"many in a row, and many at once", []part[Tx]{
 			{name: "Model", checks: modelChecks[Tx]()},
@@ -105,14 +105,14 @@ func layers[Tx any]() []layer[Tx] {
 			{name: "RaceTx", checks: raceTxChecks[Tx]()},
 		}},
 		{"handing out to many at once", []part[Tx]{
-			lacking(plain[Tx]("QueueRace", queueRaceChecks()), handsOut[Tx]),
+			partUnless(plain[Tx]("QueueRace", queueRaceChecks()), lacksDequeue[Tx]),
 		}},
 		{"engines, lost answers and failing calls", []part[Tx]{
-			plain[Tx]("Lost", lostChecks()),
-			{name: "Wire", checks: wireChecks[Tx](), lacks: connection[Tx]},
-			{name: "WireCall", checks: wireCallChecks[Tx](), lacks: connection[Tx]},
-			{name: "Outrun", checks: outrunChecks[Tx]()},
-			{name: "KthCall", checks: kthChecks[Tx]()},
+			plain[Tx]("LostReply", lostReplyChecks()),
+			{name: "Wire", checks: wireChecks[Tx](), lacks: lacksConnection[Tx]},
+			{name: "WireCall", checks: wireCallChecks[Tx](), lacks: lacksConnection[Tx]},
+			{name: "LateLeader", checks: lateLeaderChecks[Tx]()},
+			{name: "FailingCall", checks: failingCallChecks[Tx]()},
 			{name: "Storm", checks: stormChecks[Tx]()},
 		}},
 	}
@@ -121,19 +121,19 @@ func layers[Tx any]() []layer[Tx] {
 // storeCheck is a check that needs no transaction.
 type storeCheck struct {
 	name string
-	run  func(r *rig)
+	run  func(r *harness)
 }
 
 func plain[Tx any](name string, checks []storeCheck) part[Tx] {
 	p := part[Tx]{name: name}
 	for _, c := range checks {
-		p.checks = append(p.checks, check[Tx]{c.name, func(r *txRig[Tx]) { c.run(r.rig) }})
+		p.checks = append(p.checks, check[Tx]{c.name, func(r *txHarness[Tx]) { c.run(r.harness) }})
 	}
 	return p
 }
 
-// lacking is a part that cannot be tried on every store.
-func lacking[Tx any](p part[Tx], lacks func(s Subject[Tx]) string) part[Tx] {
+// partUnless is a part that is skipped if lacks returns a reason.
+func partUnless[Tx any](p part[Tx], lacks func(s Subject[Tx]) string) part[Tx] {
 	p.lacks = lacks
 	return p
 }

@@ -2,39 +2,39 @@ package semeltest
 
 import "github.com/semelgo/semel/store"
 
-// savepointChecks are about runs that fail and whose failure is kept.
+// savepointChecks test runs that fail and whose failure is stored.
 func savepointChecks[Tx any]() []check[Tx] {
 	return inTx(
-		check[Tx]{"Undoes", savepointUndoes[Tx]},
-		check[Tx]{"NotInForce", savepointNotInForce[Tx]},
+		check[Tx]{"UndoesWrites", savepointUndoes[Tx]},
+		check[Tx]{"Superseded", savepointSuperseded[Tx]},
 	)
 }
 
-// What run did is undone, domain writes and records alike, and its failure is
+// The writes of run are undone, domain writes and records alike, and its failure is
 // committed.
-func savepointUndoes[Tx any](r *txRig[Tx]) {
+func savepointUndoes[Tx any](r *txHarness[Tx]) {
 	failed := create(r.fresh(), store.Failed)
 	failed.To.Outcome = []byte("why")
-	r.mustCommit(failed.To.ID, true, r.ending("create", &failed, errOwn))
-	r.mustStand(failed.To)
-	r.mustEffects("create", 0)
+	r.mustCommit(failed.To.ID, true, r.effectThen("create", &failed, errRun))
+	r.mustHoldRecord(failed.To)
+	r.mustHaveEffects("create", 0)
 
 	rec := create(r.fresh(), store.Pending).To
-	r.mustForce(store.Change{To: rec})
+	r.mustApply(store.Change{To: rec})
 	failed = move(rec, token(store.Failed, 2))
 	failed.To.Outcome = []byte("why")
 	queued := create(r.fresh(), store.Pending)
-	r.mustCommit(rec.ID, true, r.writing(queued, "move", &failed, errOwn))
-	r.mustStand(failed.To)
+	r.mustCommit(rec.ID, true, r.afterWrites(queued, "move", &failed, errRun))
+	r.mustHoldRecord(failed.To)
 	r.mustBeAbsent(queued.To.ID)
-	r.mustEffects("move", 0)
-	r.mustForce(queued)
+	r.mustHaveEffects("move", 0)
+	r.mustApply(queued)
 }
 
-func savepointNotInForce[Tx any](r *txRig[Tx]) {
-	rec := r.stand(store.Succeeded)
+func savepointSuperseded[Tx any](r *txHarness[Tx]) {
+	rec := r.mustCreateIn(store.Succeeded)
 	failed := create(rec, store.Failed)
-	r.mustRaise(rec.ID, true, r.ending("effect", &failed, errOwn))
-	r.mustStand(rec)
-	r.mustEffects("effect", 0)
+	r.mustSupersede(rec.ID, true, r.effectThen("effect", &failed, errRun))
+	r.mustHoldRecord(rec)
+	r.mustHaveEffects("effect", 0)
 }

@@ -11,7 +11,7 @@ func scanChecks() []storeCheck {
 	return []storeCheck{
 		{"State", scanState},
 		{"Operation", scanOperation},
-		{"Whole", scanWhole},
+		{"AllFields", scanWhole},
 		{"Due", scanDue},
 		{"DueOldestFirst", scanDueOldestFirst},
 		{"DueLimit", scanDueLimit},
@@ -21,7 +21,7 @@ func scanChecks() []storeCheck {
 	}
 }
 
-func (r *rig) scan(q store.Query) []store.Record {
+func (r *harness) scan(q store.Query) []store.Record {
 	r.Helper()
 	records, err := r.store.Scan(r.ctx, q)
 	if err != nil {
@@ -30,8 +30,8 @@ func (r *rig) scan(q store.Query) []store.Record {
 	return records
 }
 
-// mustFind requires that Scan gives exactly these records, in any order.
-func (r *rig) mustFind(q store.Query, want ...store.Record) {
+// mustFind requires that Scan returns exactly these records, in any order.
+func (r *harness) mustFind(q store.Query, want ...store.Record) {
 	r.Helper()
 	got := idsOf(r.scan(q))
 	ids := idsOf(want)
@@ -51,25 +51,25 @@ func idsOf(records []store.Record) []store.ID {
 	return ids
 }
 
-func scanState(r *rig) {
+func scanState(r *harness) {
 	var all []store.Record
 	for _, state := range store.States() {
-		one, two := r.stand(state), r.stand(state)
+		one, two := r.mustCreateIn(state), r.mustCreateIn(state)
 		r.mustFind(store.Query{State: state}, one, two)
 		all = append(all, one, two)
 	}
 	r.mustFind(store.Query{}, all...)
 }
 
-func scanOperation(r *rig) {
+func scanOperation(r *harness) {
 	var mine, twin []store.Record
 	for i, key := range []string{"a", "b", "c"} {
 		state := store.States()[i]
 		c := create(identity("operation", "scope", key), state)
-		r.mustForce(c)
+		r.mustApply(c)
 		mine = append(mine, c.To)
 		c = create(identity("Operation", "scope", key), state)
-		r.mustForce(c)
+		r.mustApply(c)
 		twin = append(twin, c.To)
 	}
 	r.mustFind(store.Query{Operation: "operation"}, mine...)
@@ -78,8 +78,8 @@ func scanOperation(r *rig) {
 	r.mustFind(store.Query{Operation: "operatio"})
 }
 
-func scanWhole(r *rig) {
-	rec := r.stand(store.InProgress)
+func scanWhole(r *harness) {
+	rec := r.mustCreateIn(store.InProgress)
 	got := r.scan(store.Query{State: store.InProgress})
 	if len(got) != 1 {
 		r.Fatalf("Scan gives %d records, want 1", len(got))
@@ -87,20 +87,20 @@ func scanWhole(r *rig) {
 	if diff := diffRecords(got[0], rec); diff != "" {
 		r.Errorf("Scan gives a record that differs (-want +got):\n%s", diff)
 	}
-	if !near(got[0].Due, long) {
-		r.Errorf("Due written as %v a moment ago reads %v", long, got[0].Due)
+	if !near(got[0].Due, farAhead) {
+		r.Errorf("Due written as %v a moment ago reads %v", farAhead, got[0].Due)
 	}
 }
 
 // Due are Pending and InProgress records whose time has come, and no others.
-func scanDue(r *rig) {
+func scanDue(r *harness) {
 	due := make(map[store.State]store.Record)
 	for _, state := range store.States() {
-		r.stand(state) // not due for long
+		r.mustCreateIn(state) // due far ahead
 		rec := r.fresh()
 		rec.Due = -time.Second
 		c := create(rec, state)
-		r.mustForce(c)
+		r.mustApply(c)
 		due[state] = c.To
 	}
 	r.mustFind(store.Query{Due: true}, due[store.Pending], due[store.InProgress])
@@ -110,12 +110,12 @@ func scanDue(r *rig) {
 	r.mustFind(store.Query{Due: true, Operation: "another"})
 }
 
-func scanDueOldestFirst(r *rig) {
+func scanDueOldestFirst(r *harness) {
 	var want []store.ID
 	for i, due := range []time.Duration{-5, -1, -4, -2, -3} {
 		rec := r.fresh()
 		rec.Due = due * time.Minute
-		r.mustForce(create(rec, store.States()[i%2]))
+		r.mustApply(create(rec, store.States()[i%2]))
 		want = append(want, rec.ID)
 	}
 	want = []store.ID{want[0], want[2], want[4], want[3], want[1]}
@@ -125,12 +125,12 @@ func scanDueOldestFirst(r *rig) {
 }
 
 // A page of due records holds the oldest.
-func scanDueLimit(r *rig) {
+func scanDueLimit(r *harness) {
 	var want []store.ID
 	for i := range 6 {
 		rec := r.fresh()
 		rec.Due = time.Duration(-i-1) * time.Minute
-		r.mustForce(create(rec, store.InProgress))
+		r.mustApply(create(rec, store.InProgress))
 		want = append([]store.ID{rec.ID}, want...)
 	}
 	if got := idsOf(r.scan(store.Query{Due: true, Limit: 2})); !slices.Equal(got, want[:2]) {
@@ -139,10 +139,10 @@ func scanDueLimit(r *rig) {
 }
 
 // Pages are sorted by ID, and miss and repeat nothing if there are no writers.
-func scanPages(r *rig) {
+func scanPages(r *harness) {
 	var want []store.ID
 	for i := range 11 {
-		want = append(want, r.stand(store.States()[i%5]).ID)
+		want = append(want, r.mustCreateIn(store.States()[i%5]).ID)
 	}
 	slices.SortFunc(want, compareIDs)
 	var got []store.ID
@@ -163,13 +163,13 @@ func scanPages(r *rig) {
 }
 
 // Skip skips the first records of every list.
-func scanSkip(r *rig) {
+func scanSkip(r *harness) {
 	var waits, runs []store.ID
 	for i := range 6 {
 		rec := r.fresh()
 		rec.Due = time.Duration(i-10) * time.Minute
 		c := create(rec, store.States()[i%2])
-		r.mustForce(c)
+		r.mustApply(c)
 		if i%2 == 0 {
 			waits = append(waits, rec.ID)
 		} else {
@@ -197,8 +197,8 @@ func scanSkip(r *rig) {
 	}
 }
 
-// Limit zero means 100, and 1000 is the most.
-func scanLimits(r *rig) {
+// A Limit of zero means 100, and the maximum is 1000.
+func scanLimits(r *harness) {
 	const n = store.MaxLimit + 1
 	changes := make([]store.Change, n)
 	for i := range changes {

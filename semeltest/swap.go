@@ -9,118 +9,116 @@ func swapChecks() []storeCheck {
 		{"State", tokenState},
 		{"Attempt", tokenAttempt},
 		{"Owner", tokenOwner},
-		{"NothingStands", nothingStands},
-		{"AskedAgain", askedAgain},
-		{"AskedAgainLate", askedAgainLate},
-		{"ShowsWhatStands", showsWhatStands},
+		{"Absent", swapAbsent},
+		{"Repeated", swapRepeated},
+		{"RepeatedLate", swapRepeatedLate},
+		{"ReturnsCurrent", swapReturnsCurrent},
 	}
 }
 
-// A create meets nothing but an absent record.
-func createOnce(r *rig) {
+// A create is applied only if the record is absent.
+func createOnce(r *harness) {
 	for _, state := range store.States() {
-		r.mustCreateOnce(r.stand(state))
+		r.mustCreateOnce(r.mustCreateIn(state))
 	}
 }
 
-func (r *rig) mustCreateOnce(first store.Record) {
+func (r *harness) mustCreateOnce(first store.Record) {
 	r.Helper()
 	second := first
 	second.Fingerprint, second.Outcome = []byte("other"), []byte("other")
 	for _, state := range store.States() {
-		r.mustRefuse(create(second, state), first.Token)
+		r.mustReject(create(second, state), first.Token)
 	}
-	r.mustStand(first)
+	r.mustHoldRecord(first)
 }
 
-func createEachState(r *rig) {
+func createEachState(r *harness) {
 	for _, state := range store.States() {
-		r.mustStand(r.stand(state))
+		r.mustHoldRecord(r.mustCreateIn(state))
 	}
 }
 
-// A change whose If differs from what stands in one part of the token only is
-// not made.
-func tokenState(r *rig) {
+// A change whose If differs from the current token in one part is not applied.
+func tokenState(r *harness) {
 	r.mustNotMatch(func(t *store.Token) { t.State = store.Pending })
 }
 
-func tokenAttempt(r *rig) {
+func tokenAttempt(r *harness) {
 	r.mustNotMatch(func(t *store.Token) { t.Attempt++ })
 	r.mustNotMatch(func(t *store.Token) { t.Attempt-- })
 }
 
-func tokenOwner(r *rig) {
+func tokenOwner(r *harness) {
 	r.mustNotMatch(func(t *store.Token) { t.Owner ^= 1 })
 	r.mustNotMatch(func(t *store.Token) { t.Owner ^= 1 << 63 })
 }
 
-func (r *rig) mustNotMatch(differ func(*store.Token)) {
+func (r *harness) mustNotMatch(differ func(*store.Token)) {
 	r.Helper()
 	rec := r.fresh()
-	rec.Due, rec.Outcome = long, []byte("kept")
+	rec.Due, rec.Outcome = farAhead, []byte("kept")
 	c := create(rec, store.InProgress)
 	c.To.Attempt = 5
-	r.mustForce(c)
+	r.mustApply(c)
 	wrong := c.To
 	differ(&wrong.Token)
 	finish := move(wrong, token(store.Succeeded, 6))
 	finish.To.Outcome = []byte("not this")
-	r.mustRefuse(finish, c.To.Token)
-	r.mustStand(c.To)
+	r.mustReject(finish, c.To.Token)
+	r.mustHoldRecord(c.To)
 }
 
-// A change of a record that is not there creates none.
-func nothingStands(r *rig) {
+// A move of an absent record creates none.
+func swapAbsent(r *harness) {
 	rec := r.fresh()
 	rec.Token = token(store.InProgress, 1)
-	r.mustRefuse(move(rec, token(store.Succeeded, 1)), store.Token{})
+	r.mustReject(move(rec, token(store.Succeeded, 1)), store.Token{})
 	r.mustBeAbsent(rec.ID)
 }
 
-// A change that is in force is in force when asked for again, and nothing
-// happens twice.
-func askedAgain(r *rig) {
+// A repeated change is applied again without a second effect.
+func swapRepeated(r *harness) {
 	rec := r.fresh()
-	rec.Due, rec.Outcome = long, []byte("outcome")
+	rec.Due, rec.Outcome = farAhead, []byte("outcome")
 	claim := create(rec, store.InProgress)
-	r.mustForce(claim)
-	r.pass(rec.ID, r.aged)
-	r.mustForce(claim)
-	r.mustStand(claim.To)
-	if got := r.mustRead(rec.ID); got.Due > long-r.soon()/2 || got.Since < r.soon() {
-		r.Errorf("asked again, Due is %v and Since %v: it was written again", got.Due, got.Since)
+	r.mustApply(claim)
+	r.passTime(rec.ID, r.aged)
+	r.mustApply(claim)
+	r.mustHoldRecord(claim.To)
+	if got := r.mustRead(rec.ID); got.Due > farAhead-r.shortTime()/2 || got.Since < r.shortTime() {
+		r.Errorf("after a repeated change, Due is %v and Since %v: it was written again", got.Due, got.Since)
 	}
 	finish := move(claim.To, token(store.Succeeded, 1))
-	r.mustForce(finish)
-	r.mustForce(finish)
+	r.mustApply(finish)
+	r.mustApply(finish)
 }
 
 // A change that is repeated after a later change is superseded, and has no effect.
-func askedAgainLate(r *rig) {
-	rec := r.stand(store.InProgress)
+func swapRepeatedLate(r *harness) {
+	rec := r.mustCreateIn(store.InProgress)
 	release := move(rec, token(store.Pending, 1))
-	r.mustForce(release)
+	r.mustApply(release)
 	claim := move(release.To, token(store.InProgress, 2))
-	r.mustForce(claim)
-	r.mustRefuse(release, claim.To.Token)
+	r.mustApply(claim)
+	r.mustReject(release, claim.To.Token)
 	finish := move(claim.To, token(store.Succeeded, 2))
-	r.mustForce(finish)
-	r.mustRefuse(claim, finish.To.Token)
+	r.mustApply(finish)
+	r.mustReject(claim, finish.To.Token)
 }
 
-// What stands instead is shown whole.
-func showsWhatStands(r *rig) {
+// The superseding record is returned completely.
+func swapReturnsCurrent(r *harness) {
 	for _, state := range store.States() {
-		rec := r.stand(state)
-		if diff := diffRecords(r.shown(rec), rec); diff != "" {
-			r.Errorf("what stands is shown otherwise (-want +got):\n%s", diff)
+		rec := r.mustCreateIn(state)
+		if diff := diffRecords(r.mustReturnCurrent(rec), rec); diff != "" {
+			r.Errorf("the current record differs (-want +got):\n%s", diff)
 		}
 	}
 }
 
-// shown returns the current record as Swap returns it for a superseded change.
-func (r *rig) shown(rec store.Record) store.Record {
+// mustReturnCurrent returns the current record as Swap returns it for a superseded change.
+func (r *harness) mustReturnCurrent(rec store.Record) store.Record {
 	r.Helper()
 	answer := r.swap(stale(rec, store.Succeeded))[0]
 	if answer.Record == nil {
@@ -129,7 +127,7 @@ func (r *rig) shown(rec store.Record) store.Record {
 	return *answer.Record
 }
 
-// stale is a change of what stood long before rec.
+// stale is a change of an older version of rec.
 func stale(rec store.Record, to store.State) store.Change {
 	rec.Token = token(otherThan(rec.State), rec.Attempt+7)
 	return move(rec, token(to, rec.Attempt))

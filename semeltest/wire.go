@@ -8,9 +8,9 @@ import (
 	"github.com/semelgo/semel/store"
 )
 
-// wireChecks lose the reply to one call on the network, with the driver's own
-// reaction to it. The call was applied: repeated, it is confirmed, and nothing
-// happens twice.
+// wireChecks lose the reply to one call on the network, together with the driver's
+// own reaction. The call was applied: a retry confirms it, and it has no second
+// effect.
 func wireChecks[Tx any]() []check[Tx] {
 	return slices.Concat([]check[Tx]{
 		{"Claim", wireClaim[Tx]},
@@ -30,16 +30,16 @@ func wireChecks[Tx any]() []check[Tx] {
 	))
 }
 
-// connection says why a subject has no connection whose replies can be lost.
-func connection[Tx any](s Subject[Tx]) string {
+// lacksConnection returns why no reply of the subject's connection can be lost.
+func lacksConnection[Tx any](s Subject[Tx]) string {
 	if s.Lose == nil {
 		return "Subject.Lose is nil: there is no connection whose replies can be lost"
 	}
 	return ""
 }
 
-// losingOne requires that do loses a reply.
-func (r *txRig[Tx]) losingOne(do func()) {
+// withLostReply requires that a reply is lost during do.
+func (r *txHarness[Tx]) withLostReply(do func()) {
 	r.Helper()
 	lost := r.subject.Lose()
 	do()
@@ -48,8 +48,8 @@ func (r *txRig[Tx]) losingOne(do func()) {
 	}
 }
 
-// again makes the call until it is answered.
-func (r *rig) again(call func() error) {
+// retryUntilAnswered repeats the call until it is answered.
+func (r *harness) retryUntilAnswered(call func() error) {
 	r.Helper()
 	for {
 		err := call()
@@ -62,127 +62,127 @@ func (r *rig) again(call func() error) {
 	}
 }
 
-// mustForceLosing asks for the changes, loses the reply, and requires that they
-// are in force once there is an answer.
-func (r *txRig[Tx]) mustForceLosing(changes ...store.Change) {
+// mustApplyWithLostReply makes the changes, loses the reply, and requires that the
+// retry finds them applied.
+func (r *txHarness[Tx]) mustApplyWithLostReply(changes ...store.Change) {
 	r.Helper()
 	var answers []store.SwapResult
-	r.losingOne(func() {
-		r.again(func() (err error) {
+	r.withLostReply(func() {
+		r.retryUntilAnswered(func() (err error) {
 			answers, err = swapAll(r.ctx, r.store, changes)
 			return err
 		})
 	})
 	for i, c := range changes {
 		if !answers[i].Applied(c) {
-			r.Errorf("%s after a lost reply = %s, want in force", show(c), showAnswer(answers[i]))
+			r.Errorf("%s after a lost reply = %s, want applied", show(c), showAnswer(answers[i]))
 		}
 	}
 }
 
 // The winner of a claim whose reply was lost is still its only winner.
-func wireClaim[Tx any](r *txRig[Tx]) {
+func wireClaim[Tx any](r *txHarness[Tx]) {
 	rec := r.fresh()
-	rec.Due = long
+	rec.Due = farAhead
 	claim := create(rec, store.InProgress)
-	r.mustForceLosing(claim)
-	r.mustRefuse(create(rec, store.InProgress), claim.To.Token)
-	r.mustStand(claim.To)
+	r.mustApplyWithLostReply(claim)
+	r.mustReject(create(rec, store.InProgress), claim.To.Token)
+	r.mustHoldRecord(claim.To)
 }
 
-// The record is not due any more when the claim is asked for again: by itself.
-func wireClaimIfDue[Tx any](r *txRig[Tx]) {
+// The claim itself has made the record not due when the claim is repeated.
+func wireClaimIfDue[Tx any](r *txHarness[Tx]) {
 	for _, state := range []store.State{store.Pending, store.InProgress} {
 		due := create(r.fresh(), state)
-		r.mustForce(due)
+		r.mustApply(due)
 		claim := move(due.To, token(store.InProgress, 2))
-		claim.IfDue, claim.To.Due = true, long
-		r.mustForceLosing(claim)
+		claim.IfDue, claim.To.Due = true, farAhead
+		r.mustApplyWithLostReply(claim)
 		rival := move(due.To, token(store.InProgress, 2))
 		rival.IfDue = true
-		r.mustRefuse(rival, claim.To.Token)
+		r.mustReject(rival, claim.To.Token)
 	}
 }
 
-func wireHeartbeat[Tx any](r *txRig[Tx]) {
-	rec := r.stand(store.InProgress)
+func wireHeartbeat[Tx any](r *txHarness[Tx]) {
+	rec := r.mustCreateIn(store.InProgress)
 	beat := move(rec, rec.Token)
-	beat.To.Due = 2 * long
-	r.mustForceLosing(beat)
-	if got := r.mustRead(rec.ID).Due; !near(got, 2*long) {
-		r.Errorf("after a heartbeat of %v, Due = %v", 2*long, got)
+	beat.To.Due = 2 * farAhead
+	r.mustApplyWithLostReply(beat)
+	if got := r.mustRead(rec.ID).Due; !near(got, 2*farAhead) {
+		r.Errorf("after a heartbeat of %v, Due = %v", 2*farAhead, got)
 	}
-	r.mustStand(rec)
+	r.mustHoldRecord(rec)
 }
 
-func wireComplete[Tx any](r *txRig[Tx]) {
+func wireComplete[Tx any](r *txHarness[Tx]) {
 	for _, state := range []store.State{store.Succeeded, store.Failed} {
-		rec := r.stand(store.InProgress)
+		rec := r.mustCreateIn(store.InProgress)
 		finish := move(rec, store.Token{State: state, Attempt: 1, Owner: rec.Owner})
 		finish.To.Outcome = []byte("the end")
-		r.mustForceLosing(finish)
+		r.mustApplyWithLostReply(finish)
 		want := rec
 		want.Token, want.Outcome = finish.To.Token, finish.To.Outcome
-		r.mustStand(want)
+		r.mustHoldRecord(want)
 	}
 }
 
 // A release whose reply was lost is current until the next claim, and does not come
 // back afterwards.
-func wireRelease[Tx any](r *txRig[Tx]) {
-	rec := r.stand(store.InProgress)
+func wireRelease[Tx any](r *txHarness[Tx]) {
+	rec := r.mustCreateIn(store.InProgress)
 	release := move(rec, store.Token{State: store.Pending, Attempt: 1, Owner: rec.Owner})
-	r.mustForceLosing(release)
+	r.mustApplyWithLostReply(release)
 	claim := move(release.To, token(store.InProgress, 2))
-	r.mustForce(claim)
-	r.mustRefuse(release, claim.To.Token)
+	r.mustApply(claim)
+	r.mustReject(release, claim.To.Token)
 }
 
-func wireBatch[Tx any](r *txRig[Tx]) {
-	taken := r.stand(store.Succeeded)
+func wireBatch[Tx any](r *txHarness[Tx]) {
+	taken := r.mustCreateIn(store.Succeeded)
 	changes := make([]store.Change, 0, 40)
 	for range cap(changes) / 2 {
-		rec := r.stand(store.InProgress)
+		rec := r.mustCreateIn(store.InProgress)
 		changes = append(changes, create(r.fresh(), store.InProgress), move(rec, token(store.Succeeded, 1)))
 	}
-	r.mustForceLosing(changes...)
+	r.mustApplyWithLostReply(changes...)
 	for _, c := range changes {
 		if got := r.mustRead(c.To.ID).Token; got != c.To.Token {
-			r.Errorf("after the batch %s stands, want %s", showToken(got), showToken(c.To.Token))
+			r.Errorf("after the batch %s is current, want %s", showToken(got), showToken(c.To.Token))
 		}
 	}
-	r.mustStand(taken)
+	r.mustHoldRecord(taken)
 }
 
-func wireNote[Tx any](r *txRig[Tx]) {
+func wireNote[Tx any](r *txHarness[Tx]) {
 	a, ok := r.store.(store.Auditor)
 	if !ok {
 		r.Skip("the store is no store.Auditor")
 	}
-	rec := r.stand(store.InDoubt)
+	rec := r.mustCreateIn(store.InDoubt)
 	settle := move(rec, token(store.Failed, 1))
 	note := store.Note{ID: rec.ID, From: settle.If, To: settle.To.Token, Actor: "ann", Reason: "nothing was sent"}
 	var answer store.SwapResult
-	r.losingOne(func() {
-		r.again(func() (err error) {
+	r.withLostReply(func() {
+		r.retryUntilAnswered(func() (err error) {
 			answer, err = a.SwapNoted(r.ctx, settle, note)
 			return err
 		})
 	})
 	if !answer.Applied(settle) {
-		r.Errorf("SwapNoted after a lost reply = %s, want in force", showAnswer(answer))
+		r.Errorf("SwapNoted after a lost reply = %s, want applied", showAnswer(answer))
 	}
 	r.mustNote(a, rec.ID, note)
 }
 
 // Purged records are gone, even if the reply was lost; the others stay.
-func wirePurge[Tx any](r *txRig[Tx]) {
+func wirePurge[Tx any](r *txHarness[Tx]) {
 	for range 5 {
 		r.expiring(store.Succeeded, -time.Second)
 	}
-	kept := r.expiring(store.Succeeded, long)
-	r.losingOne(func() {
-		r.again(func() error {
+	kept := r.expiring(store.Succeeded, farAhead)
+	r.withLostReply(func() {
+		r.retryUntilAnswered(func() error {
 			_, err := r.store.Purge(r.ctx, 10)
 			return err
 		})
@@ -191,18 +191,19 @@ func wirePurge[Tx any](r *txRig[Tx]) {
 	r.mustFind(store.Query{}, kept)
 }
 
-// What a Dequeue has claimed is known by asking again, and was claimed once.
-func wireDequeue[Tx any](r *txRig[Tx]) {
-	if why := handsOut(r.subject); why != "" {
+// The records that a Dequeue has claimed are returned by its retry, and are claimed
+// once.
+func wireDequeue[Tx any](r *txHarness[Tx]) {
+	if why := lacksDequeue(r.subject); why != "" {
 		r.Skip(why)
 	}
 	for range 6 {
-		r.waiting(0, 0)
+		r.createPending(0, 0)
 	}
-	d := asking(4)
+	d := dequeueOf(4)
 	var got []store.Record
-	r.losingOne(func() {
-		r.again(func() (err error) {
+	r.withLostReply(func() {
+		r.retryUntilAnswered(func() (err error) {
 			got, err = r.store.(store.Dequeuer).Dequeue(r.ctx, d)
 			d.Reread = true
 			return err
@@ -219,12 +220,11 @@ func wireDequeue[Tx any](r *txRig[Tx]) {
 	}
 }
 
-// mustCommitLosing runs a transaction and loses the reply to its commit. The
-// caller may be told that it committed, or that nothing is known; never that it
-// did not.
-func (r *txRig[Tx]) mustCommitLosing(id store.ID, hold bool, run runFunc[Tx]) {
+// mustCommitWithLostReply runs a transaction and loses the reply to its commit. The
+// verdict may be Committed or Unknown, never NotCommitted.
+func (r *txHarness[Tx]) mustCommitWithLostReply(id store.ID, hold bool, run runFunc[Tx]) {
 	r.Helper()
-	r.losingOne(func() {
+	r.withLostReply(func() {
 		verdict, err := r.tx.Atomic(r.ctx, id, hold, run)
 		told := verdict == store.Committed && err == nil || verdict == store.Unknown && err != nil
 		if !told {
@@ -233,37 +233,37 @@ func (r *txRig[Tx]) mustCommitLosing(id store.ID, hold bool, run runFunc[Tx]) {
 	})
 }
 
-func wireCommit[Tx any](r *txRig[Tx]) {
+func wireCommit[Tx any](r *txHarness[Tx]) {
 	c := create(r.fresh(), store.Succeeded)
 	c.To.Outcome = []byte("the end")
-	r.mustCommitLosing(c.To.ID, true, r.ending("effect", &c, nil))
-	r.mustStand(c.To)
-	r.mustEffects("effect", 1)
-	r.mustForce(c)
-	r.mustRaise(c.To.ID, true, r.ending("effect", &c, nil))
-	r.mustEffects("effect", 1)
+	r.mustCommitWithLostReply(c.To.ID, true, r.effectThen("effect", &c, nil))
+	r.mustHoldRecord(c.To)
+	r.mustHaveEffects("effect", 1)
+	r.mustApply(c)
+	r.mustSupersede(c.To.ID, true, r.effectThen("effect", &c, nil))
+	r.mustHaveEffects("effect", 1)
 }
 
-// The certificate that nothing was committed is not to be had: the leader finds
-// its own end instead.
-func wireCommitFinish[Tx any](r *txRig[Tx]) {
-	rec := r.stand(store.InProgress)
+// There is no certificate that nothing was committed: the leader finds its own
+// outcome instead.
+func wireCommitFinish[Tx any](r *txHarness[Tx]) {
+	rec := r.mustCreateIn(store.InProgress)
 	finish := move(rec, store.Token{State: store.Succeeded, Attempt: 1, Owner: rec.Owner})
-	r.mustCommitLosing(rec.ID, false, r.ending("effect", &finish, nil))
-	r.mustEffects("effect", 1)
-	r.mustRefuse(move(rec, store.Token{State: store.Failed, Attempt: 1, Owner: rec.Owner}), finish.To.Token)
-	r.mustForce(finish)
+	r.mustCommitWithLostReply(rec.ID, false, r.effectThen("effect", &finish, nil))
+	r.mustHaveEffects("effect", 1)
+	r.mustReject(move(rec, store.Token{State: store.Failed, Attempt: 1, Owner: rec.Owner}), finish.To.Token)
+	r.mustApply(finish)
 }
 
-// A failure that is kept is kept, without the effect it undid.
-func wireCommitKept[Tx any](r *txRig[Tx]) {
+// A stored failure stays stored, without the effect that it undid.
+func wireCommitKept[Tx any](r *txHarness[Tx]) {
 	c := create(r.fresh(), store.Failed)
 	c.To.Outcome = []byte("why")
-	r.mustCommitLosing(c.To.ID, true, func(ctx context.Context, tx Tx, _ store.SwapResult) (*store.Change, error) {
-		r.act(ctx, tx, "effect")
-		return &c, errOwn
+	r.mustCommitWithLostReply(c.To.ID, true, func(ctx context.Context, tx Tx, _ store.SwapResult) (*store.Change, error) {
+		r.addEffect(ctx, tx, "effect")
+		return &c, errRun
 	})
-	r.mustStand(c.To)
-	r.mustEffects("effect", 0)
-	r.mustForce(c)
+	r.mustHoldRecord(c.To)
+	r.mustHaveEffects("effect", 0)
+	r.mustApply(c)
 }
