@@ -7,31 +7,31 @@ import (
 	"github.com/semelgo/semel"
 )
 
-// Atomic returns middleware that runs each request in a transaction of e, which
-// the handler takes with semel.TxOf. The handler's response is captured, stored
-// in the same transaction, and sent after the COMMIT: effect and answer are
-// there together or not at all. It is the first choice for short handlers.
+// Atomic returns middleware that runs each request in a transaction of e, which the
+// handler gets by semel.TxOf. The handler's response is captured, stored in the same
+// transaction, and sent after the COMMIT: effect and response exist together or not
+// at all. It is the first choice for short handlers.
 //
-// What the response's status leads to:
+// The status of the response decides:
 //   - below 400: committed, and replayed from then on;
-//   - 401, 403, 408, 413, 415, 423, 425, 429: rolled back and not stored, the
-//     same key may try again;
-//   - other 4xx: the handler's writes are rolled back and the refusal is kept:
-//     the key has failed for good and repeats get the same bytes;
-//   - from 500 up, and panics: rolled back and not stored; in the [Stripe]
-//     profile a response from 500 up is kept as other 4xx are.
+//   - 401, 403, 408, 413, 415, 423, 425, 429: rolled back and not stored, the same
+//     key may be retried;
+//   - other 4xx: the handler's writes are rolled back and the refusal is stored: the
+//     key has failed for good and retries get the same bytes;
+//   - from 500 up, and panics: rolled back and not stored; in the [Stripe] profile a
+//     response from 500 up is stored as other 4xx are.
 //
-// When the database gives the transaction up in favour of others, what the
-// handler has answered is dropped and it is run again, with the same request.
+// If the database aborts the transaction because of a conflict, the handler's response
+// is dropped and the handler runs again, with the same request.
 //
-// The handler's context does not end when the client hangs up. The whole
-// response is held in memory until the COMMIT; flushing before it does nothing,
-// and hijacking is refused. GET, HEAD, OPTIONS and TRACE go to the handler
-// untouched, and find no transaction.
+// The handler's context does not end when the client hangs up. The whole response is
+// held in memory until the COMMIT; flushing before it does nothing, and hijacking is
+// refused. GET, HEAD, OPTIONS and TRACE go to the handler untouched, and find no
+// transaction.
 //
-// Put it around the handler of a route, inside routing, authentication and
-// validation: what those refuse then costs no key. An http.TimeoutHandler
-// belongs outside of it too.
+// Put it around the handler of a route, inside routing, authentication and validation:
+// a request that these refuse then uses no key. An http.TimeoutHandler belongs outside
+// of it, too.
 func Atomic[Tx any](e *semel.Engine[Tx], op *semel.Operation[Request], o Options) (func(http.Handler) http.Handler, error) {
 	if e == nil {
 		return nil, &semel.FieldError{Field: "engine", Reason: "is nil"}
@@ -41,9 +41,9 @@ func Atomic[Tx any](e *semel.Engine[Tx], op *semel.Operation[Request], o Options
 		return nil, err
 	}
 	return s.protect(e, op, true, func(x *exchange, call semel.Call, next http.Handler) {
-		v, replayed, err := semel.DoTx(x.untilRun(), e, call, func(ctx context.Context, _ Tx) (any, error) {
+		v, replayed, err := semel.DoTx(x.callContext(), e, call, func(ctx context.Context, _ Tx) (any, error) {
 			return x.run(ctx, next)
 		})
-		x.answer(!replayed, v, replayed, err)
+		x.respond(!replayed, v, replayed, err)
 	}), nil
 }

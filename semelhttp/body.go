@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// readBody reads the body to the end of into, or no more of it than is allowed.
-// What it returns has into's memory where that was enough.
+// readBody reads the body into the memory of into, at most as much as is allowed.
+// The result shares that memory if it was large enough.
 func (s *settings) readBody(w http.ResponseWriter, r *http.Request, into []byte) ([]byte, error) {
 	if r.ContentLength > s.MaxBody {
 		return nil, problem(codeBodyTooLarge, "")
@@ -33,17 +33,17 @@ func (s *settings) readBody(w http.ResponseWriter, r *http.Request, into []byte)
 	}
 }
 
-// firstRead is how much room there is at most before anything has come: who says
-// that much will come need not send it.
+// firstRead is the largest buffer before any byte has arrived: a client that
+// announces a length may never send the body.
 const firstRead = 16 << 10
 
-// readUpTo appends to b, which is empty, what r has, until there is more than most
-// bytes of it. It expects as many as hint.
+// readUpTo appends the bytes of r to b, which is empty, until the end or until
+// there are more than most. It expects hint bytes.
 func readUpTo(r io.Reader, b []byte, hint, most int64) ([]byte, error) {
 	if hint < 0 {
 		hint = 511
 	}
-	room := int(min(hint, firstRead)) + 1 // so that the end is seen without more room
+	room := int(min(hint, firstRead)) + 1 // so that the end is found without a larger buffer
 	if cap(b) < room {
 		b = make([]byte, 0, room)
 	}
@@ -55,7 +55,7 @@ func readUpTo(r io.Reader, b []byte, hint, most int64) ([]byte, error) {
 		b = b[:len(b)+n]
 		switch {
 		case err == nil:
-		case err == io.EOF, errors.Is(err, io.EOF): // the first is quicker
+		case err == io.EOF, errors.Is(err, io.EOF): // the comparison is faster
 			return b, nil
 		default:
 			return nil, err
@@ -64,35 +64,35 @@ func readUpTo(r io.Reader, b []byte, hint, most int64) ([]byte, error) {
 	return b, nil
 }
 
-// tooLarge lets the server know that what is left of the body is not to be read.
+// tooLarge tells the server not to read the rest of the body.
 func tooLarge(w http.ResponseWriter) {
 	_, _ = http.MaxBytesReader(w, io.NopCloser(strings.NewReader(" ")), 0).Read(make([]byte, 1))
 }
 
-// again returns r as its next reader gets it: with its own context, and a body
-// that was read and can be read once more.
-func again(ctx context.Context, r *http.Request, body []byte) *http.Request {
+// withBody returns r with another context and with a body that can be read again
+// from the start.
+func withBody(ctx context.Context, r *http.Request, body []byte) *http.Request {
 	text := new(rereadable)
 	text.Reset(body)
-	return reading(r.WithContext(ctx), text)
+	return setBody(r.WithContext(ctx), text)
 }
 
-// reading gives r a body.
-func reading(r *http.Request, body *rereadable) *http.Request {
+// setBody gives r a body.
+func setBody(r *http.Request, body *rereadable) *http.Request {
 	r.Body = body
 	r.ContentLength = body.Size()
 	r.TransferEncoding = nil
 	return r
 }
 
-// rereadable is a body that can be read from its beginning again.
+// rereadable is a body that can be read again from the start.
 type rereadable struct{ bytes.Reader }
 
-// Close does nothing: what was read can be read on.
+// Close does nothing: the body can be read again.
 func (*rereadable) Close() error { return nil }
 
-// reread lets r's body be read from its beginning again, if it is one of ours.
-func reread(r *http.Request) {
+// rewindBody makes r's body readable from the start, if it is a rereadable.
+func rewindBody(r *http.Request) {
 	if body, ok := r.Body.(*rereadable); ok {
 		_, _ = body.Seek(0, io.SeekStart) // cannot fail
 	}

@@ -9,40 +9,41 @@ import (
 	"sync/atomic"
 )
 
-// ErrResponseClosed is returned by writes that come after the outcome was
-// decided: behind [Middleware] after the function given to semel.InTx has
-// returned, and everywhere after the handler has. They change nothing.
+// ErrResponseClosed is returned by writes after the outcome was decided: behind
+// [Middleware] after the function of semel.InTx has returned, and everywhere after
+// the handler has returned. Such writes change nothing.
 var ErrResponseClosed = errors.New("semelhttp: written after the outcome")
 
-// capture is the ResponseWriter that a protected handler writes to. It holds
-// the response back until the outcome stands, or, when that is not possible,
-// passes it on and remembers that it cannot be stored.
+// capture is the ResponseWriter of a protected handler. It holds the response back
+// until the outcome is stored. If that is not possible, it passes the response on
+// and records that the response cannot be stored.
 //
-// It has a lock, unlike net/http's writer, because a goroutine that the handler
-// left behind may still write while the outcome is being decided.
+// Unlike net/http's writer it has a lock, because a goroutine that the handler left
+// behind may still write while the outcome is being decided.
 type capture struct {
 	w     http.ResponseWriter
 	limit int64
 
-	mu       sync.Mutex // guards what follows, up to closed
+	mu       sync.Mutex // guards the fields up to closed
 	sent     fields
-	room     *snapshot // of sent
-	body     *[]byte   // that is held back
+	room     *snapshot // memory for sent
+	body     *[]byte   // the part that is held back
 	size     int64
 	status   int32 // 0: nothing was written
-	refused  int32 // writes that came too late
-	passing  bool  // the response is on its way to the client
+	refused  int32 // number of writes after the outcome
+	passing  bool  // the response is being sent to the client
 	hijacked bool
 	closed   bool
 
-	sealed  bool        // nothing may go out before the outcome stands
-	streams streamTypes // of responses that a flush lets out
-	over    atomic.Bool // the handler has returned, and has no more to do with w
+	sealed  bool        // nothing may be sent before the outcome is stored
+	streams streamTypes // media types of responses that a flush sends
+	over    atomic.Bool // the handler has returned and must not use w any more
 }
 
-// Header returns the client's headers: what of them is sent is what they were when
-// the status was written. They are not guarded, as net/http's are not. Whoever was left
-// behind by the handler gets none: the writer may be another client's by then.
+// Header returns the client's headers. The response has the headers at the time
+// when the status was written. Like net/http's, the map is not guarded. A goroutine
+// that the handler left behind gets an empty map, because the writer may belong to
+// another client by then.
 func (c *capture) Header() http.Header {
 	if c.over.Load() {
 		return make(http.Header)
@@ -50,8 +51,8 @@ func (c *capture) Header() http.Header {
 	return c.w.Header()
 }
 
-// WriteHeader takes the status and the headers as they are now. Informational
-// responses go out at once: they are no part of the outcome.
+// WriteHeader sets the status, with the current headers. Informational responses
+// are sent at once: they are not part of the outcome.
 func (c *capture) WriteHeader(status int) {
 	if status < 100 || status > 999 {
 		panic(fmt.Sprintf("semelhttp: invalid status %d", status)) //nolint:forbidigo // as net/http does: there is no error to return
@@ -74,7 +75,7 @@ func (c *capture) begin(status int) {
 	c.sent = c.room.of(c.w.Header())
 }
 
-// Write takes p, or passes it on once the response cannot be held back.
+// Write holds p back, or sends it if the response cannot be held back.
 func (c *capture) Write(p []byte) (int, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -105,30 +106,30 @@ func (c *capture) Write(p []byte) (int, error) {
 // WriteString is Write of a string.
 func (c *capture) WriteString(s string) (int, error) { return c.Write([]byte(s)) }
 
-// release lets go of what is used for others after it. The capture is closed.
+// release gives up the memory that other requests use later. The capture is closed.
 func (c *capture) release() { c.sent, c.room, c.body = nil, nil, nil }
 
-// pass lets the response go out from here on. Its length is not announced, so
-// that it is complete only when the handler has returned and the outcome
-// stands; until then the client knows that it has a part.
+// pass sends the response from here on. Its length is not announced, so that the
+// client sees its end only after the handler has returned and the outcome is
+// stored; until then the client knows that it has a part.
 func (c *capture) pass() {
 	if c.passing {
 		return
 	}
 	c.passing = true
 	h := c.w.Header()
-	trailers := c.sent.trailers(h) // that were set already
+	trailers := c.sent.trailers(h) // trailers that were set already
 	c.sent.replace(h)
 	delete(h, contentLength)
 	c.w.WriteHeader(int(c.status))
 	maps.Copy(h, trailers)
 	if len(*c.body) > 0 {
-		_, _ = c.w.Write(*c.body) // the next write of the handler meets the same error
+		_, _ = c.w.Write(*c.body) // the handler's next write returns the same error
 	}
 }
 
-// reset drops what was written, so that the handler can answer anew. What is on
-// its way to the client cannot be taken back. With mu locked.
+// reset drops what was written, so that the handler can respond again. What was
+// sent to the client cannot be taken back. mu is locked.
 func (c *capture) reset() {
 	c.closed, c.refused = false, 0
 	if c.passing || c.hijacked {
@@ -137,25 +138,25 @@ func (c *capture) reset() {
 	c.status, c.sent, c.size, *c.body = 0, nil, 0, (*c.body)[:0]
 }
 
-// result returns the response and whether it can be stored. Its body is there until
-// the capture is released. With mu locked, or closed.
-func (c *capture) result() (r answered, storable bool) {
+// result returns the response, and whether it can be stored. Its body is valid
+// until release. mu is locked, or the capture is closed.
+func (c *capture) result() (r responseData, storable bool) {
 	if c.status == 0 && !c.hijacked {
 		c.begin(http.StatusOK)
 	}
-	r = answered{status: int(c.status), header: c.sent, body: *c.body}
+	r = responseData{status: int(c.status), header: c.sent, body: *c.body}
 	return r, !c.passing && !c.hijacked && c.size <= c.limit && c.status >= http.StatusOK
 }
 
-// started reports whether the handler has written anything of its response. With mu
+// started reports whether the handler has written a part of its response. mu is
 // locked.
 func (c *capture) started() bool { return c.status != 0 || c.hijacked }
 
-// gone reports whether the client has the response already, or a part of it. The
+// gone reports whether the response, or a part of it, was sent to the client. The
 // capture is closed.
 func (c *capture) gone() bool { return c.passing || c.hijacked }
 
-// hasBody reports whether a response with that status can have a body.
+// hasBody reports whether a response with the status can have a body.
 func hasBody(status int) bool {
 	return status >= 200 && status != http.StatusNoContent && status != http.StatusNotModified
 }

@@ -9,13 +9,13 @@ import (
 	"net/http"
 )
 
-// Flush is FlushError for handlers that ask for an http.Flusher.
+// Flush is FlushError for handlers that use an http.Flusher.
 func (c *capture) Flush() { _ = c.FlushError() }
 
-// FlushError lets the client of a stream have what was written, and everything after it
-// at once; the response can then not be stored. Any other response stays where it is, and
-// goes out when its outcome is stored: many handlers, and httputil.ReverseProxy, flush
-// responses that are no streams.
+// FlushError sends what was written if the response is a stream, and sends all
+// later writes at once; the response can then not be stored. Any other response is
+// held back until its outcome is stored: many handlers, and httputil.ReverseProxy,
+// flush responses that are not streams.
 func (c *capture) FlushError() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -38,8 +38,8 @@ func (c *capture) FlushError() error {
 	return http.NewResponseController(c.w).Flush()
 }
 
-// Hijack hands over the connection; what then happens on it cannot be stored.
-// It is refused where the response must wait for the outcome.
+// Hijack returns the connection; what happens on it cannot be stored. It is refused
+// if the response must wait for the outcome.
 func (c *capture) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -58,16 +58,16 @@ func (c *capture) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	return conn, rw, err
 }
 
-// ReadFrom takes all of src, as io.Copy does.
+// ReadFrom writes everything that src has, for io.Copy.
 func (c *capture) ReadFrom(src io.Reader) (int64, error) {
 	return io.Copy(struct{ io.Writer }{c}, src)
 }
 
-// Unwrap lets http.ResponseController reach deadlines and full duplex. What
-// writes, flushes or hijacks is taken by capture itself before it gets there.
+// Unwrap lets http.ResponseController set deadlines and full duplex. capture itself
+// has the methods that write, flush or hijack.
 func (c *capture) Unwrap() http.ResponseWriter {
 	if c.over.Load() {
-		return &written{header: make(http.Header)}
+		return &responseRecorder{header: make(http.Header)}
 	}
 	return c.w
 }

@@ -2,7 +2,7 @@ package semelhttp
 
 import "net/http"
 
-// The codes of the problems this package answers with. They are stable.
+// The codes of this package's problems. They are stable.
 const (
 	codeKeyMissing        = "key_missing"
 	codeKeyMalformed      = "key_malformed"
@@ -21,22 +21,22 @@ const (
 	codeInternal          = "internal"
 )
 
-// page is the documentation of one problem type.
-type page struct {
+// problemPage is the documentation of one problem type.
+type problemPage struct {
 	Code   string
-	Status int // the usual one
+	Status int // usual status
 	Title  string
 	Means  string // what is known about the operation
 	Do     string // what the client should do
 }
 
-// catalogue lists every problem this package can answer with.
-func catalogue() []page {
-	return []page{
+// catalogue lists all problems of this package.
+func catalogue() []problemPage {
+	return []problemPage{
 		{
 			codeKeyMissing, http.StatusBadRequest, "An idempotency key is required",
 			"The request has no " + HeaderKey + " header, and this operation does not run without one. Nothing was run.",
-			"Draw a new random key, a UUID for instance, keep it with the request, and send both again.",
+			"Generate a random key, a UUID for instance, store it with the request, and send both again.",
 		},
 		{
 			codeKeyMalformed, http.StatusBadRequest, "The idempotency key is malformed",
@@ -45,17 +45,17 @@ func catalogue() []page {
 		},
 		{
 			codeKeyReused, http.StatusUnprocessableEntity, "The idempotency key was used for another request",
-			"The key stands for a request with another method, target, media type or body. This one was not run, and nothing is said about the other.",
-			"If this is a new intent, use a new key. If it is meant to be a repeat, send the first request again exactly as it was.",
+			"The key belongs to a request with another method, target, media type or body. This request was not run.",
+			"For a new operation use a new key. For a retry send the first request again exactly as it was.",
 		},
 		{
 			codeKeyExpired, http.StatusGone, "The idempotency key is too old",
-			"The time in the key is past the time results are kept, or lies in the future. Nothing was run now; whether something was run long ago is no longer known.",
-			"Find out whether the operation was done before asking for it with a new key. Check the clock.",
+			"The time in the key is older than the retention of results, or in the future. Nothing was run now; it is no longer known whether the operation was run before.",
+			"Find out whether the operation has happened before you request it with a new key. Check the clock.",
 		},
 		{
 			codeInProgress, http.StatusConflict, "The operation is in progress",
-			"Another request with this key is being run.",
+			"Another request with this key is running.",
 			"Wait as long as Retry-After says, then send the same request with the same key.",
 		},
 		{
@@ -64,9 +64,9 @@ func catalogue() []page {
 			"After 503, wait as long as Retry-After says and send the same request with the same key: the server finishes the operation, or answers 409 until an operator has settled it. After 409, a retry helps only once that is done. Never use a new key: the operation could happen twice.",
 		},
 		{
-			codeResultUnavailable, http.StatusConflict, "The operation succeeded, its response cannot be given again",
-			"The operation with this key succeeded. Its response was streamed, too large to keep, said that it must not be stored, or is not in a form that can be answered with.",
-			"Do not repeat the operation. Read what it made by other means.",
+			codeResultUnavailable, http.StatusConflict, "The operation succeeded, but its response is not available",
+			"The operation with this key succeeded. Its response was streamed, was too large to store, had Cache-Control: no-store, or cannot be decoded.",
+			"Do not repeat the operation. Read its result in another way.",
 		},
 		{
 			codeUnavailable, http.StatusServiceUnavailable, "The service cannot take the request now",
@@ -74,14 +74,14 @@ func catalogue() []page {
 			"Wait as long as Retry-After says, then send the same request with the same key.",
 		},
 		{
-			codeUnauthenticated, http.StatusUnauthorized, "It is not known who is asking",
-			"Keys belong to whoever sends them, and the request does not say who that is. Nothing was run.",
+			codeUnauthenticated, http.StatusUnauthorized, "The caller is not identified",
+			"A key belongs to its caller, and the request does not identify the caller. Nothing was run.",
 			"Authenticate, and send the same request with the same key.",
 		},
 		{
-			codeForbidden, http.StatusForbidden, "The answer may not be given to who is asking",
-			"The operation with this key has an answer, and who is asking may no longer have it. Nothing was run now.",
-			"Ask for the right to see what the operation made. The answer is kept, and the key still stands for it.",
+			codeForbidden, http.StatusForbidden, "The caller may not have the stored response",
+			"The operation with this key has a stored response, which this caller may not have any more. Nothing was run now.",
+			"Request the permission to read the result. The response stays stored under the key.",
 		},
 		{
 			codeBodyTooLarge, http.StatusRequestEntityTooLarge, "The request body is too large",
@@ -94,28 +94,28 @@ func catalogue() []page {
 			"Send the same request with the same key.",
 		},
 		{
-			codeBodyInvalid, http.StatusBadRequest, "The request is not understood",
-			"The request cannot be read as what this operation takes. Nothing was run.",
+			codeBodyInvalid, http.StatusBadRequest, "The request is invalid",
+			"The request cannot be decoded as the operation's input. Nothing was run.",
 			"Correct the request. The key is still unused.",
 		},
 		{
 			codeFailed, http.StatusUnprocessableEntity, "The operation failed",
-			"The operation failed, nothing of it happened, and that is final for this key. Repeats get the same answer.",
-			"Correct what the answer names, and use a new key.",
+			"The operation failed and had no effect. This is final for the key: retries get the same response.",
+			"Correct the error that the response describes, and use a new key.",
 		},
 		{
-			codeInternal, http.StatusInternalServerError, "Something is wrong on the server",
-			"The server could not carry out the request, or is set up wrongly.",
+			codeInternal, http.StatusInternalServerError, "Internal error",
+			"The server could not execute the request, or is configured wrongly.",
 			"Send the same request with the same key later.",
 		},
 	}
 }
 
-func pageOf(code string) (page, bool) {
+func pageOf(code string) (problemPage, bool) {
 	for _, p := range catalogue() {
 		if p.Code == code {
 			return p, true
 		}
 	}
-	return page{}, false
+	return problemPage{}, false
 }

@@ -9,92 +9,93 @@ import (
 	"github.com/semelgo/semel/store"
 )
 
-// Words of a Declaration.
+// Values of a Declaration.
 const (
 	formString    = "string" // one structured string, "abc"
 	formRaw       = "raw"    // the line as it is, abc
 	errorsProblem = "problem"
 	errorsStripe  = "stripe"
-	errorsCertain = "certain" // run again only on proof that nothing happened
+	errorsCertain = "certain" // runs again only with proof that nothing happened
 )
 
-// specification is the text that the Idempotency-Key header is made to.
+// specification is the draft that describes the Idempotency-Key header.
 const specification = "draft-ietf-httpapi-idempotency-key-header-07"
 
-// Declaration is what an API publishes about its keys, for programs: clients
-// that want to know how long they may retry, and suites that check a server
-// against its own word. docs/http.md explains each member.
+// Declaration is what an API publishes about its keys, for programs: for clients
+// that want to know how long they may retry, and for test suites that compare a
+// server with its declaration. docs/http.md explains each member.
 type Declaration struct {
-	Version       int    `json:"version"` // of this form: 1
+	Version       int    `json:"version"` // version of this format: 1
 	Profile       string `json:"profile"`
 	Specification string `json:"specification"`
-	// Header is the request header that carries the key, or empty where the
-	// key is a field of the request.
+	// Header is the request header that carries the key, or empty if the key is a
+	// field of the request.
 	Header   string         `json:"header"`
 	Required bool           `json:"required"`
 	Methods  []string       `json:"methods"`
 	Key      KeyDeclaration `json:"key"`
-	// Scope is within whom a key is unique: "principal" or "shared".
+	// Scope says among which requests a key is unique: "principal" or "shared".
 	Scope string `json:"scope"`
-	// OtherOperation is what a used key is to another route: "independent" or
+	// OtherOperation says what a used key is on another route: "independent" or
 	// "mismatch".
 	OtherOperation string                 `json:"other_operation"`
 	Fingerprint    FingerprintDeclaration `json:"fingerprint"`
-	// RetentionSeconds is how long a finished key is remembered at least, from
-	// its outcome. AfterRetention is what becomes of it then: "run", as a new
-	// one, or "expired".
+	// RetentionSeconds is how long a finished key is kept at least, from its
+	// outcome. AfterRetention says what happens then: the request runs as a new one
+	// ("run"), or is "expired".
 	RetentionSeconds int64  `json:"retention_seconds"`
 	AfterRetention   string `json:"after_retention"`
-	// InProgress is what a repeat gets while the first one runs: "reject", or
-	// "wait" for as many as WaitSeconds.
+	// InProgress says what a retry gets while the first request runs: "reject", or
+	// "wait" for up to WaitSeconds.
 	InProgress  string `json:"in_progress"`
 	WaitSeconds int64  `json:"wait_seconds"`
-	// ServerErrors says what a response of the handler from 500 up is:
-	// "certain", when it is not stored and runs again only on proof that
-	// nothing happened, or "stored".
+	// ServerErrors says what a response of the handler from 500 up is: "certain" if
+	// it is not stored and runs again only with proof that nothing happened, or
+	// "stored".
 	ServerErrors string `json:"server_errors"`
 	NeverStored  []int  `json:"never_stored"`
-	// Statuses of the errors that the layer itself answers with, by their codes.
+	// Statuses are the statuses of the errors of this package, by code.
 	Statuses map[string]int `json:"statuses"`
-	// Errors is the form they are written in: "problem" or "stripe".
+	// Errors is the format of errors: "problem" or "stripe".
 	Errors string `json:"errors"`
-	// Problems comes before a code where it is documented.
+	// Problems is the URL prefix of the documentation of a code.
 	Problems     string `json:"problems"`
 	ReplayHeader string `json:"replay_header"`
 	ReplayValue  string `json:"replay_value"`
 	// ReplayMaxBytes is the largest response body that is replayed.
 	ReplayMaxBytes int64 `json:"replay_max_bytes"`
-	// Reauthorizes says that a replay is authorized like a first request.
+	// Reauthorizes means that a replay is authorized like a first request.
 	Reauthorizes bool `json:"reauthorizes"`
 }
 
 // KeyDeclaration is the part of a [Declaration] about the key itself.
 type KeyDeclaration struct {
-	// Forms of the header that are taken: "string", "raw" or both, which Same
-	// says are one key. None where the key is in no header.
+	// Forms are the accepted forms of the header: "string", "raw" or both. Same
+	// means that both forms of one text are one key. Empty if the key is not in a
+	// header.
 	Forms     []string `json:"forms"`
 	Same      bool     `json:"same"`
 	MaxLength int      `json:"max_length"`
-	// Time is the kind of key that carries its time, "uuidv7" or "ulid", and is
-	// refused when that is too old; or empty.
+	// Time is the kind of key that contains its time, "uuidv7" or "ulid", and is
+	// refused if that is too old; or empty.
 	Time string `json:"time"`
 }
 
-// FingerprintDeclaration is the part of a [Declaration] about what makes it the
-// same request.
+// FingerprintDeclaration is the part of a [Declaration] about what makes two
+// requests the same.
 type FingerprintDeclaration struct {
-	// Covers lists which of method, target, media_type and body count.
+	// Covers lists which of method, target, media_type and body are compared.
 	Covers []string `json:"covers"`
 	// Body says how bodies are compared: "bytes", "json", "fields", "value".
 	Body string `json:"body"`
-	// Fields are those that count when Body is "fields".
+	// Fields are the compared fields if Body is "fields".
 	Fields []string `json:"fields"`
-	// Headers are the request headers that count besides the media type.
+	// Headers are the compared request headers besides the media type.
 	Headers []string `json:"headers"`
 }
 
-// Declare serves the [Declaration] of what o and t say, as JSON. Mount it where
-// clients look for it:
+// Declare serves the [Declaration] of o and t, as JSON. Mount it at the path that
+// clients know:
 //
 //	mux.Handle("GET /.well-known/idempotency", declared)
 func Declare(o Options, t Terms) (http.Handler, error) {
@@ -110,12 +111,11 @@ func Declare(o Options, t Terms) (http.Handler, error) {
 	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		w.Header().Set("Cache-Control", "max-age=3600")
-		_, _ = w.Write(text) // a client that is gone asks again
+		_, _ = w.Write(text) // a client that hung up retries
 	}), nil
 }
 
-// DeclarationOf returns what [Declare] serves. Its error is a
-// *semel.FieldError.
+// DeclarationOf returns what [Declare] serves. Its error is a *semel.FieldError.
 func DeclarationOf(o Options, t Terms) (*Declaration, error) {
 	s, err := o.settle()
 	if err != nil {
@@ -126,7 +126,7 @@ func DeclarationOf(o Options, t Terms) (*Declaration, error) {
 	}
 	d := s.declaration()
 	d.Methods, d.RetentionSeconds = t.methods(), int64(t.Retention/time.Second)
-	if t.Value { // what a function returns is no status, and every method is protected
+	if t.Value { // a function's result has no status, and every method is protected
 		d.ServerErrors = errorsCertain
 	} else {
 		d.Methods = slices.DeleteFunc(d.Methods, s.ignores)
@@ -149,7 +149,7 @@ func DeclarationOf(o Options, t Terms) (*Declaration, error) {
 	return d, nil
 }
 
-// declaration is what the options alone say.
+// declaration returns the part that follows from the options alone.
 func (s *settings) declaration() *Declaration {
 	d := &Declaration{
 		Version: 1, Profile: s.name, Specification: specification,
@@ -169,11 +169,11 @@ func (s *settings) declaration() *Declaration {
 	return d
 }
 
-// neverStored lists the statuses of a handler that are not stored and prove that nothing
-// happened.
+// neverStored lists the statuses of a handler that are not stored and prove that
+// nothing happened.
 func (s *settings) neverStored() []int {
 	if s.StatusVerdict == nil {
-		return passing()
+		return temporaryStatuses()
 	}
 	statuses := []int{}
 	for status := http.StatusBadRequest; status < 600; status++ {

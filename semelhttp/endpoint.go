@@ -12,30 +12,31 @@ import (
 	"github.com/semelgo/semel"
 )
 
-// Endpoint is an operation whose value is the outcome. The edge renders it, the
-// same way for the first caller, for a repeat, and for a record that was healed
-// from evidence and never had a response.
+// Endpoint is an operation whose value is the outcome. The edge renders the value,
+// in the same way for the first caller, for a retry, and for a record that a probe
+// has healed and that never had a response.
 type Endpoint[In, T any] struct {
-	// Operation is what is run. Required.
+	// Operation is the operation to run. Required.
 	Operation *semel.Operation[In]
-	// IgnoreTarget compares requests by what Decode has returned, and by nothing else.
-	// False: the method, the path and the query that the client sent, and the headers of
-	// Options.FingerprintHeaders, count as well, so that one key at /accounts/1 and at
-	// /accounts/2 is two requests. A record that was made without HTTP, by a task for
-	// instance, has no target, and is compared by the input alone.
+	// IgnoreTarget compares requests only by the value of Decode. False: the
+	// method, the path and the query that the client sent, and the headers of
+	// Options.FingerprintHeaders, are compared as well, so that one key at
+	// /accounts/1 and at /accounts/2 is two requests. A record that was made
+	// without HTTP, by a task for instance, has no target, and is compared by the
+	// input alone.
 	IgnoreTarget bool
-	// Decode reads the request, of which no more than MaxBody can be read, and
-	// says what is wrong with it. It runs before the claim: its error is
-	// answered with its *Problem, or 400, and never stored. Required.
+	// Decode reads the request, at most MaxBody bytes, and validates it. It runs
+	// before the claim: its error is answered with its *Problem, or 400, and never
+	// stored. Required.
 	Decode func(*http.Request) (In, error)
-	// Run calls semel.Do or semel.DoTx with c, and returns what that returned.
-	// Its context does not end when the client hangs up, but a call that waits
-	// for somebody else's run does. Required.
+	// Run calls semel.Do or semel.DoTx with c, and returns their results. Its
+	// context does not end when the client hangs up, but waiting for another
+	// caller's attempt does. Required.
 	Run func(ctx context.Context, c semel.Call, in In) (v T, replayed bool, err error)
-	// Render writes the response, from v and the request alone. Nil: 200, and v
-	// as JSON.
+	// Render writes the response, from v and the request alone. Nil: 200, and v as
+	// JSON.
 	Render func(w http.ResponseWriter, r *http.Request, v T)
-	// Refuse says how a stored failure is answered, from the failure alone. Nil:
+	// Refuse returns the problem of a stored failure, from the failure alone. Nil:
 	// 422 with the failure's code and message.
 	Refuse func(f *semel.Failure) *Problem
 }
@@ -54,14 +55,13 @@ func (ep Endpoint[In, T]) valid() error {
 	}
 }
 
-// Handle returns the handler of a typed endpoint. The request's key and scope
-// are looked at first, then Decode reads it, then Run runs it, and then it is
-// answered: with Render, or a problem. A *Problem that the operation's function
-// returns is answered as it is, unless the effect is then unknown, or the error
-// was kept: a kept failure is answered by Refuse, to the first caller as to the
-// last. Other errors of the function are 500.
+// Handle returns the handler of a typed endpoint. It checks the request's key and
+// scope, calls Decode, then Run, and then responds: with Render, or with a problem.
+// A *Problem that the operation's function returns is the response, unless the
+// effect is then unknown or the error is stored: Refuse renders a stored failure,
+// to the first caller as to every other. Other errors of the function are 500.
 //
-// Every method is protected. A panic goes on.
+// Every method is protected. A panic continues.
 func Handle[In, T any](ep Endpoint[In, T], o Options) (http.Handler, error) {
 	if err := ep.valid(); err != nil {
 		return nil, err
@@ -81,12 +81,12 @@ func Handle[In, T any](ep Endpoint[In, T], o Options) (http.Handler, error) {
 
 func (ep Endpoint[In, T]) serve(s *settings, w http.ResponseWriter, r *http.Request) {
 	ctx := new(semel.WaitContext).Of(r.Context())
-	var admitted admitted
-	if err := s.admit(w, r, s.Reauthorize != nil, nil, nil, &admitted); err != nil { // Reauthorize may read the body, too
+	var admitted validRequest
+	if err := s.validate(w, r, s.Reauthorize != nil, nil, nil, &admitted); err != nil { // Reauthorize may read the body, too
 		s.refuse(w, r, err)
 		return
 	}
-	in, err := ep.decode(s, w, r, admitted.of(r))
+	in, err := ep.decode(s, w, r, admitted.request(r))
 	if err != nil {
 		s.refuse(w, r, err)
 		return
@@ -98,31 +98,31 @@ func (ep Endpoint[In, T]) serve(s *settings, w http.ResponseWriter, r *http.Requ
 			return
 		}
 	}
-	ep.answer(s, w, r, v, replayed, err)
+	ep.respond(s, w, r, v, replayed, err)
 }
 
 // call returns the call of a request.
-func (ep Endpoint[In, T]) call(s *settings, r *http.Request, of *admitted, in In) semel.Call {
-	c := ep.Operation.Call(of.scope, of.drawn(), in)
+func (ep Endpoint[In, T]) call(s *settings, r *http.Request, of *validRequest, in In) semel.Call {
+	c := ep.Operation.Call(of.scope, of.keyOrRandom(), in)
 	if ep.IgnoreTarget {
 		return c
 	}
 	var to Request
 	to.Path, to.Query = target(r)
 	to.Method, to.Headers = r.Method, headersOf(r, s.FingerprintHeaders)
-	text, _ := to.AppendFingerprint(nil) // which never fails
+	text, _ := to.AppendFingerprint(nil) // never fails
 	return c.Bind(text)
 }
 
-// answer tells the client what Run has told.
-func (ep Endpoint[In, T]) answer(s *settings, w http.ResponseWriter, r *http.Request, v T, replayed bool, err error) {
+// respond sends the results of Run.
+func (ep Endpoint[In, T]) respond(s *settings, w http.ResponseWriter, r *http.Request, v T, replayed bool, err error) {
 	failure, failed := storedFailure(err)
 	if err == nil && replayed || err != nil && semel.Replayed(err) {
 		w.Header().Set(HeaderReplayed, "true")
 	}
 	switch {
 	case failed:
-		s.answer(w, ep.Refuse(failure))
+		s.sendProblem(w, ep.Refuse(failure))
 	case err != nil:
 		s.refuse(w, r, err)
 	default:
@@ -130,7 +130,8 @@ func (ep Endpoint[In, T]) answer(s *settings, w http.ResponseWriter, r *http.Req
 	}
 }
 
-// decode lets Decode read no more than is allowed. Came is the request as it came.
+// decode calls Decode, which can read only as much as is allowed. came is the
+// request as it was received.
 func (ep Endpoint[In, T]) decode(s *settings, w http.ResponseWriter, came, r *http.Request) (in In, err error) {
 	if r.ContentLength > s.MaxBody {
 		return in, problem(codeBodyTooLarge, "")
@@ -152,9 +153,9 @@ func (ep Endpoint[In, T]) decode(s *settings, w http.ResponseWriter, came, r *ht
 	return in, p
 }
 
-// render renders v as every repeat will see it: as it was stored. The first
-// caller's own value may hold what is not stored, or be in a form that changes
-// on the way.
+// render renders v as every retry receives it: as it was stored. The first caller's
+// own value may have parts that are not stored, or that change when they are
+// encoded.
 func (ep Endpoint[In, T]) render(w http.ResponseWriter, r *http.Request, v T, replayed bool) {
 	if !replayed {
 		v = stored(v)
@@ -168,7 +169,7 @@ func stored[T any](v T) T {
 	}
 	text, err := json.Marshal(v)
 	if err != nil {
-		return v // a tombstone: nobody else will see it
+		return v // a tombstone: only this caller gets the value
 	}
 	var again T
 	if json.Unmarshal(text, &again) != nil {
@@ -185,12 +186,13 @@ func renderJSON[T any](s *settings) func(http.ResponseWriter, *http.Request, T) 
 			return
 		}
 		w.Header().Set("Content-Type", "application/json")
-		_, _ = w.Write(append(text, '\n')) // a client that is gone asks again
+		_, _ = w.Write(append(text, '\n')) // a client that hung up retries
 	}
 }
 
-// invalidJSON says what is wrong with a body that encoding/json could not read: the field,
-// and where in the body. It says nothing of the values in it, and nothing of other errors.
+// invalidJSON describes the error of a body that encoding/json could not read: the
+// field, and the position in the body. It shows no values, and nothing of other
+// errors.
 func invalidJSON(err error) (field, detail string) {
 	wrongType, isType := errors.AsType[*json.UnmarshalTypeError](err)
 	syntax, isSyntax := errors.AsType[*json.SyntaxError](err)
@@ -211,7 +213,8 @@ func invalidJSON(err error) (field, detail string) {
 	}
 }
 
-// jsonKind is the kind of a JSON value as encoding/json names it, without the value.
+// jsonKind returns the kind of a JSON value as encoding/json names it, without the
+// value.
 func jsonKind(value string) string {
 	kind, _, _ := strings.Cut(value, " ")
 	return kind

@@ -8,8 +8,8 @@ import (
 	"github.com/semelgo/semel/store"
 )
 
-// endpoint is where x's request was sent, in profiles that tell a key used at
-// another endpoint from one used with other parameters.
+// endpoint returns where the request was sent, in profiles that distinguish a key
+// used at another endpoint from one used with other parameters.
 func (x *exchange) endpoint() string {
 	if !x.s.endpoints {
 		return ""
@@ -18,10 +18,10 @@ func (x *exchange) endpoint() string {
 	return x.r.Method + " " + path
 }
 
-// elsewhere says of a key that was used for another request whether that was at
-// another endpoint. It is known only where that request has an answer that is
-// stored; everything else is left as it is.
-func (x *exchange) elsewhere(err error) error {
+// otherEndpoint says, for a key that was used for another request, whether that was
+// at another endpoint. This is known only if that request has a stored response;
+// every other error is returned unchanged.
+func (x *exchange) otherEndpoint(err error) error {
 	if !x.s.endpoints || !errors.Is(err, semel.ErrMismatch) {
 		return err
 	}
@@ -29,7 +29,7 @@ func (x *exchange) elsewhere(err error) error {
 	if gerr != nil || !found {
 		return err
 	}
-	stored, perr := ParseResponse(answerIn(&semel.Outcome{Record: record}))
+	stored, perr := ParseResponse(responseIn(&semel.Outcome{Record: record}))
 	if perr != nil || stored.endpoint == "" || stored.endpoint == x.endpoint() {
 		return err
 	}
@@ -38,11 +38,11 @@ func (x *exchange) elsewhere(err error) error {
 	return p
 }
 
-// answerIn returns the response that is stored in an outcome, or nil.
-func answerIn(out *semel.Outcome) semel.Raw {
+// responseIn returns the response that is stored in an outcome, or nil.
+func responseIn(out *semel.Outcome) semel.Raw {
 	var raw semel.Raw
 	if failure := out.Failure(); failure != nil {
-		return keptIn(failure).Response
+		return detailsOf(failure).Response
 	}
 	if out.Decode(&raw) != nil {
 		return nil
@@ -50,7 +50,7 @@ func answerIn(out *semel.Outcome) semel.Raw {
 	return raw
 }
 
-// getFunc reads the record of a key, as every engine does.
+// getFunc reads the record of a key.
 type getFunc func(ctx context.Context, operation string, scope semel.Scope, key string) (store.Record, bool, error)
 
 // getterOf returns how e reads records.
@@ -60,5 +60,5 @@ func getterOf(e semel.Runner) getFunc {
 	}); ok {
 		return g.Get
 	}
-	return nil // not reachable: engines alone are Runners
+	return nil // not reachable: only engines are Runners
 }

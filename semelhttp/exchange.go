@@ -7,59 +7,60 @@ import (
 	"github.com/semelgo/semel"
 )
 
-// exchange is one request whose response is captured, on its way through. It is used
-// for others after it; what the handler is given is in a piece of its own.
+// exchange is one request whose response is captured. It is reused for later
+// requests; memory that the handler can reach is in a separate part.
 type exchange struct {
 	s      *settings
 	w      http.ResponseWriter
 	r      *http.Request
-	in     admitted
+	in     validRequest
 	op     *semel.Operation[Request]
 	get    getFunc
-	known  *repeats
+	known  *responseCache
 	sealed bool // the response must wait for a COMMIT
 
 	exposed *exposed
-	before  http.Header   // what the response's headers were before the handler; nil: there were none
-	handed  *http.Request // as the handler got it
+	before  http.Header   // response headers before the handler ran; nil: there were none
+	handed  *http.Request // the request as the handler received it
 	capture *capture      // nil: the handler was not run
-	keeps   answered      // what is to be stored of own
-	kept    bool          // its answer is to be kept as a failure
+	keeps   responseData  // the part of own to be stored
+	kept    bool          // its response is stored as a failure
 
-	// What follows is guarded by the lock of the run's capture until that is over.
-	own       answered // what the handler has answered, when it was run
-	committed bool     // InTx has taken the answer for the outcome
-	undone    bool     // InTx has rolled back, and has not committed since
+	// The lock of the run's capture guards the following fields until the run is
+	// over.
+	own       responseData // the handler's response, if it was run
+	committed bool         // InTx has taken the response as the outcome
+	undone    bool         // InTx has rolled back, and has not committed since
 
 	text []byte   // the request's body, as long as the application has not seen it
 	held []byte   // the response's body
-	room snapshot // of its header
+	room snapshot // memory for its header
 
-	fresh []string // that nobody has been given yet
+	fresh []string // values that no response has yet
 }
 
-// exposed is all of an exchange that others have pointers into. They may keep them, and
-// leave a goroutine behind, so it is never used for another request.
+// exposed is the part of an exchange to which the application has pointers. The
+// application may keep them in a goroutine, so this part is never reused.
 type exposed struct {
-	room  [128]byte         // for a request's body that is short
-	input Request           // of the call
-	asker semel.WaitContext // the client
-	first run               // of the handler; most have no other
+	room   [128]byte         // for a short request body
+	input  Request           // input of the call
+	waiter semel.WaitContext // the client's context
+	first  run               // of the handler; most have no other run
 }
 
-// untilRun returns the context for x's call. It waits for others no longer than the
-// client does; once it runs the operation, a client that hangs up changes nothing.
-func (x *exchange) untilRun() context.Context { return x.exposed.asker.Of(x.r.Context()) }
+// callContext returns the context of x's call. Waiting for another caller ends when
+// the client hangs up; a running operation does not.
+func (x *exchange) callContext() context.Context { return x.exposed.waiter.Of(x.r.Context()) }
 
-// run is what one run of the handler is given.
+// run is what one run of the handler receives.
 type run struct {
 	capture capture
-	of      *exchange // nil once the handler has returned: what it left behind changes nothing
+	of      *exchange // nil after the handler has returned: a goroutine that it left behind changes nothing
 	request http.Request
 	body    rereadable
 }
 
-// onceFunc runs x's handler once for its call and answers.
+// onceFunc runs x's handler once for its call, and responds.
 type onceFunc func(x *exchange, call semel.Call, next http.Handler)
 
 // protect is the middleware around once.
@@ -76,20 +77,20 @@ func (s *settings) protect(e semel.Runner, op *semel.Operation[Request], sealed 
 			case !open:
 				x.release()
 			case x.in.key == "" && !sealed:
-				r = x.in.of(r)
+				r = x.in.request(r)
 				x.release()
 				next.ServeHTTP(w, r)
 			default:
 				x.op, x.get, x.sealed, x.known = op, get, sealed, known
-				x.through(once, next)
+				x.serve(once, next)
 			}
 		})
 	}
 }
 
-// through has x's call made and answered. After a panic x is used by nobody else, and
-// the response is as if there had been no handler.
-func (x *exchange) through(once onceFunc, next http.Handler) {
+// serve makes x's call and responds. After a panic x is not reused, and the
+// response is as if no handler had run.
+func (x *exchange) serve(once onceFunc, next http.Handler) {
 	over := false
 	defer func() {
 		if !over && x.capture != nil {
@@ -97,26 +98,26 @@ func (x *exchange) through(once onceFunc, next http.Handler) {
 		}
 	}()
 	requestOf(&x.exposed.input, x.r, x.in.body, x.s.FingerprintHeaders)
-	once(x, x.op.CallAt(x.in.scope, x.in.drawn(), &x.exposed.input), next)
+	once(x, x.op.CallAt(x.in.scope, x.in.keyOrRandom(), &x.exposed.input), next)
 	over = true
 	x.release()
 }
 
-// open lets r in, unless it is done with: refused, or answered as it was a moment
-// ago.
-func (x *exchange) open(s *settings, w http.ResponseWriter, r *http.Request, known *repeats) bool {
+// open validates r. It returns false if it has responded already: with a refusal,
+// or from the cache.
+func (x *exchange) open(s *settings, w http.ResponseWriter, r *http.Request, known *responseCache) bool {
 	x.s, x.w, x.r = s, w, r
-	if err := s.admit(w, r, true, x.text, known, &x.in); err != nil {
+	if err := s.validate(w, r, true, x.text, known, &x.in); err != nil {
 		s.refuse(w, r, err)
 		return false
 	}
-	if s.KeyFunc == nil { // which was given what was read
+	if s.KeyFunc == nil { // KeyFunc was given the body
 		x.text = x.in.body
 	}
 	again := known.find(r, &x.in)
 	if again == nil || s.Reauthorize != nil {
 		x.exposed = new(exposed)
-		x.in.body = append(x.exposed.room[:0], x.in.body...) // for the application's functions
+		x.in.body = append(x.exposed.room[:0], x.in.body...) // the application's functions need their own copy
 	}
 	if again == nil {
 		return true
@@ -125,13 +126,14 @@ func (x *exchange) open(s *settings, w http.ResponseWriter, r *http.Request, kno
 		s.refuse(w, r, err)
 		return false
 	}
-	again.write(w, x.lend(len(again.values)))
+	again.write(w, x.newValues(len(again.values)))
 	return false
 }
 
-// lend returns room for n values of a header. Who gets a response has them for good, and
-// may write over them, so they are never taken back: only made several at a time.
-func (x *exchange) lend(n int) []string {
+// newValues returns memory for n values of a header. The receiver of a response
+// keeps them and may change them, so they are never reused: they are only allocated
+// several at a time.
+func (x *exchange) newValues(n int) []string {
 	if n > len(x.fresh) {
 		x.fresh = make([]string, max(n, freshValues))
 	}
@@ -155,19 +157,19 @@ func (s *settings) unprotected(r *http.Request, sealed bool) bool {
 	return s.Optional && !sealed && s.KeyFunc == nil && len(r.Header[HeaderKey]) == 0
 }
 
-// run lets next answer, and returns what its answer is for the engine: a
-// result, or an error that says what the status says.
+// run runs the handler, and returns what its response means for the engine: a
+// result, or an error for its status.
 func (x *exchange) run(ctx context.Context, next http.Handler) (any, error) {
 	own := x.nextRun()
 	c := &own.capture
 	x.capture = c
-	x.handed = x.handOver(ctx, own)
+	x.handed = x.requestForHandler(ctx, own)
 	r, returned := x.handed, false
 	defer func() {
 		if !returned {
 			x.end(own)
 		}
-		if r.MultipartForm != nil { // the server removes only those of its own request
+		if r.MultipartForm != nil { // the server removes only the files of its own request
 			_ = r.MultipartForm.RemoveAll()
 		}
 	}()
@@ -176,9 +178,9 @@ func (x *exchange) run(ctx context.Context, next http.Handler) (any, error) {
 	returned = true
 	switch {
 	case x.committed && late > 0:
-		return nil, ErrResponseClosed // the engine tells its Observer
+		return nil, ErrResponseClosed // the engine informs its Observer
 	case x.committed:
-		return nil, nil // InTx has told the engine
+		return nil, nil // InTx has informed the engine
 	case x.undone:
 		return x.afterRollback()
 	default:
@@ -186,8 +188,8 @@ func (x *exchange) run(ctx context.Context, next http.Handler) (any, error) {
 	}
 }
 
-// end closes the response of a handler that has returned: for good, also for a
-// transaction that it has left behind. It returns how many writes were refused.
+// end closes the response of a handler that has returned, also for a transaction
+// that the handler left behind. It returns the number of refused writes.
 func (x *exchange) end(own *run) (late int) {
 	c := &own.capture
 	c.mu.Lock()
@@ -197,8 +199,8 @@ func (x *exchange) end(own *run) (late int) {
 	return int(c.refused)
 }
 
-// nextRun is what the next run of the handler is given. What an earlier one was
-// given stays with it.
+// nextRun returns the memory for the next run of the handler. Memory of an earlier
+// run stays with that run.
 func (x *exchange) nextRun() *run {
 	own := &x.exposed.first
 	if x.capture != nil {
@@ -210,71 +212,72 @@ func (x *exchange) nextRun() *run {
 	}
 	own.of, x.held = x, x.held[:0]
 	c := &own.capture
-	c.w, c.limit, c.sealed, c.streams = x.w, x.s.MaxResponse, x.sealed || !x.chunks(), x.s.streams
+	c.w, c.limit, c.sealed, c.streams = x.w, x.s.MaxResponse, x.sealed || !x.canStream(), x.s.streams
 	c.body, c.room = &x.held, &x.room
 	own.body.Reset(x.in.body)
 	return own
 }
 
-// handOver returns the request as the handler gets it: its own, to change as it
-// likes. Another run begins with what came, and so does who looks at the request
-// after it. Where there is neither, what the request points to need not be copied.
-func (x *exchange) handOver(ctx context.Context, own *run) *http.Request {
+// requestForHandler returns the request for the handler, which may change it.
+// Another run, and code that reads the request afterwards, need the original; if
+// there is neither, the request need not be copied.
+func (x *exchange) requestForHandler(ctx context.Context, own *run) *http.Request {
 	r := &own.request
-	if x.looksAgain() {
+	if x.needsOriginal() {
 		r = x.r.Clone(ctx)
 	} else {
 		*r = *x.r.WithContext(ctx)
 	}
-	return reading(r, &own.body)
+	return setBody(r, &own.body)
 }
 
-// looksAgain reports whether what came is needed after the handler was given it: by
-// another run, by a function of the application, or to tell endpoints apart.
-func (x *exchange) looksAgain() bool {
+// needsOriginal reports whether the original request is needed after the handler
+// has received it: by another run, by a function of the application, or to tell
+// endpoints apart.
+func (x *exchange) needsOriginal() bool {
 	return x.sealed || x.s.Reauthorize != nil || x.s.ErrorFunc != nil || x.s.endpoints
 }
 
-// chunks reports whether the client knows the end of a response whose length was
-// not announced. In HTTP/1.0 it ends where its connection does, so a part of it
+// canStream reports whether the client sees the end of a response whose length was
+// not announced. In HTTP/1.0 the response ends with its connection, so a part of it
 // would be taken for the whole.
-func (x *exchange) chunks() bool { return x.r.ProtoAtLeast(1, 1) }
+func (x *exchange) canStream() bool { return x.r.ProtoAtLeast(1, 1) }
 
-// outcome is what the response says of the operation.
+// outcome returns what the response says about the operation.
 func (x *exchange) outcome() (any, error) {
 	own, storable := x.capture.result()
 	x.own = own
 	switch c := x.class(); {
-	case c == classBroken:
-		return x.brokenOutcome(storable)
-	case c == classPassing:
+	case c == classError:
+		return x.serverErrorOutcome(storable)
+	case c == classTemporary:
 		return nil, semel.NotCommitted(&StatusError{Status: own.status})
 	case c == classRefused && x.sealed:
 		return nil, semel.Final(x.failure(storable))
 	default:
-		return x.stored(storable), nil
+		return x.resultValue(storable), nil
 	}
 }
 
-// brokenOutcome is what a response from 500 up says of the operation: nothing,
-// or, where the profile has it for an answer, what it is. One that cannot be
-// given again is no answer: its tombstone would say that the operation
+// serverErrorOutcome returns what a response from 500 up says about the operation:
+// nothing, unless the profile takes it for an answer. A response that cannot be
+// stored is no answer, because its tombstone would say that the operation
 // succeeded.
-func (x *exchange) brokenOutcome(storable bool) (any, error) {
+func (x *exchange) serverErrorOutcome(storable bool) (any, error) {
 	switch {
 	case !x.s.broken:
 		return nil, &StatusError{Status: x.own.status}
 	case x.sealed || x.undone: // the rollback proves that nothing happened
 		return nil, semel.Final(x.failure(storable))
-	case x.notGiven(storable) == "":
-		return x.stored(storable), nil
+	case x.whyNotStored(storable) == "":
+		return x.resultValue(storable), nil
 	default:
 		return nil, &StatusError{Status: x.own.status}
 	}
 }
 
-// notGiven says why the response cannot be given again, and nothing when it can.
-func (x *exchange) notGiven(storable bool) string {
+// whyNotStored returns why the response cannot be replayed, or an empty text.
+func (x *exchange) whyNotStored(storable bool) string {
 	switch {
 	case !storable:
 		return "the response was streamed or is larger than is kept"
@@ -285,27 +288,27 @@ func (x *exchange) notGiven(storable bool) string {
 	}
 }
 
-// stored is the response as a result, or why it cannot be one. A tombstone says
-// that the operation succeeded, so of a refusal its status is stored instead.
-func (x *exchange) stored(storable bool) any {
-	why := x.notGiven(storable)
+// resultValue returns the response as a result, or as a tombstone. A tombstone says
+// that the operation succeeded, so for a refusal the status is stored instead.
+func (x *exchange) resultValue(storable bool) any {
+	why := x.whyNotStored(storable)
 	switch {
 	case why == "":
-		return x.keepable(x.own)
+		return x.storedForm(x.own)
 	case x.class() == classRefused:
-		return x.keepable(x.s.response(refusalOf(x.own.status)))
+		return x.storedForm(x.s.response(refusalOf(x.own.status)))
 	default:
 		return semel.Tombstone(why)
 	}
 }
 
-// keepable is a as it is stored.
-func (x *exchange) keepable(a answered) semel.RawAppender {
+// storedForm returns a as it is stored.
+func (x *exchange) storedForm(a responseData) semel.RawAppender {
 	x.keeps = a
 	return x
 }
 
-// AppendRaw appends what is to be stored: with the headers that are kept.
+// AppendRaw appends the stored form, with the headers that are kept.
 func (x *exchange) AppendRaw(b []byte) []byte {
 	var few [4]field
 	a := x.keeps

@@ -14,16 +14,16 @@ type field struct {
 	values []string
 }
 
-// fields are a header as it was at one moment, in no order.
+// fields are the header fields at one moment, in no order.
 type fields []field
 
-// snapshot is room for the fields of an ordinary response.
+// snapshot has memory for the fields of an ordinary response.
 type snapshot struct {
 	fields [4]field
 	values [4]string
 }
 
-// of returns what h holds now. What is done to h later does not change it.
+// of returns the current fields of h. Later changes of h do not change them.
 func (s *snapshot) of(h http.Header) fields {
 	all, values := fields(s.fields[:0]), s.values[:0]
 	for name, lines := range h {
@@ -41,10 +41,10 @@ func (s *snapshot) of(h http.Header) fields {
 	return all
 }
 
-// fieldsOf returns what h holds now.
+// fieldsOf returns the current fields of h.
 func fieldsOf(h http.Header) fields { return new(snapshot).of(h) }
 
-// values returns those of a header in exactly that spelling.
+// values returns the values of a header in exactly this spelling.
 func (f fields) values(name string) []string {
 	for i := range f {
 		if f[i].name == name {
@@ -54,7 +54,7 @@ func (f fields) values(name string) []string {
 	return nil
 }
 
-// lines returns the values that there are for a header in any spelling.
+// lines returns the values of a header in any spelling.
 func (f fields) lines(canonical string) []string {
 	var lines []string
 	for i := range f {
@@ -65,12 +65,12 @@ func (f fields) lines(canonical string) []string {
 	return lines
 }
 
-// is reports whether name spells a header.
+// is reports whether name is a spelling of a header.
 func is(name, canonical string) bool {
 	return len(name) == len(canonical) && textproto.CanonicalMIMEHeaderKey(name) == canonical
 }
 
-// are reports whether h holds exactly what f holds.
+// are reports whether h has exactly the fields of f.
 func (f fields) are(h http.Header) bool {
 	for i := range f {
 		values, ok := h[f[i].name]
@@ -81,7 +81,7 @@ func (f fields) are(h http.Header) bool {
 	return len(h) == len(f)
 }
 
-// replace makes dst hold exactly what f holds, in memory of its own.
+// replace makes dst have exactly the fields of f, in memory of its own.
 func (f fields) replace(dst http.Header) {
 	clear(dst)
 	for i := range f {
@@ -99,8 +99,8 @@ func (f fields) trailing() bool {
 	return false
 }
 
-// trailers are what h holds to be sent after the body of a response whose header is
-// f; nil if there are none, and none were announced.
+// trailers returns the fields of h that are sent after the body of a response whose
+// header is f; nil if there are none and none were announced.
 func (f fields) trailers(h http.Header) http.Header {
 	announced := listed(f.values("Trailer"))
 	set := make(http.Header)
@@ -115,14 +115,14 @@ func (f fields) trailers(h http.Header) http.Header {
 	return set
 }
 
-// add puts what f holds into dst.
+// add adds the fields of f to dst.
 func (f fields) add(dst http.Header) {
 	for i := range f {
 		dst[f[i].name] = f[i].values
 	}
 }
 
-// sort brings f into the order of the names.
+// sort sorts f by name.
 func (f fields) sort() {
 	slices.SortFunc(f, func(a, b field) int { return strings.Compare(a.name, b.name) })
 }

@@ -9,15 +9,15 @@ import (
 	"github.com/semelgo/semel"
 )
 
-// HeaderReplayed is set to "true" on every response that was answered from the
-// record, and on no other. Scripts of other origins see it only where the
-// application's Access-Control-Expose-Headers names it.
+// HeaderReplayed is "true" on every response that was answered from the record, and
+// absent from all others. Scripts of other origins see it only if the application's
+// Access-Control-Expose-Headers names it.
 const HeaderReplayed = "Idempotent-Replayed"
 
-// keptByDefault are the response headers that describe what was made, and so
-// are part of the outcome. Retry-After is not among them: it speaks of the
-// moment it was written in, and on a final refusal it would ask the client to
-// repeat what can only fail again.
+// keptByDefault are the response headers that describe the created resource and so
+// are part of the outcome. Retry-After is not one of them: it is about the time
+// when it was written, and on a final refusal it would ask the client to repeat a
+// request that can only fail again.
 func keptByDefault() []string {
 	return []string{
 		"Cache-Control", "Content-Disposition", "Content-Encoding", "Content-Language", "Content-Location",
@@ -25,8 +25,8 @@ func keptByDefault() []string {
 	}
 }
 
-// neverKept are the headers that belong to one exchange: to its connection, its
-// moment, or its credentials; in any spelling, since net/http sends each.
+// neverKept reports whether a header belongs to one exchange: to its connection,
+// its time or its credentials. It accepts any spelling, because net/http sends any.
 func neverKept(name string) bool {
 	switch name = textproto.CanonicalMIMEHeaderKey(name); name {
 	case "Connection", "Keep-Alive", "Proxy-Connection", "Te", "Trailer", "Transfer-Encoding", "Upgrade",
@@ -40,13 +40,13 @@ func neverKept(name string) bool {
 	}
 }
 
-// keepRule says which response headers are stored and replayed: those whose
-// names it has, each as itself.
-type keepRule map[string]string
+// headerFilter has the response headers that are stored and replayed: each name by
+// itself.
+type headerFilter map[string]string
 
-// newKeepRule is the allow-list with what the user adds to it.
-func newKeepRule(more []string) (keepRule, error) {
-	rule := make(keepRule)
+// newHeaderFilter returns the allow-list with the user's additions.
+func newHeaderFilter(more []string) (headerFilter, error) {
+	rule := make(headerFilter)
 	for _, name := range keptByDefault() {
 		rule[name] = name
 	}
@@ -63,11 +63,11 @@ func newKeepRule(more []string) (keepRule, error) {
 	return rule, nil
 }
 
-// of appends to kept those fields of all that are stored, each with all its
-// values and in its spelling, in the order of their names. What the Connection or
-// Trailer header names belongs to the exchange. A nil value, which keeps net/http
-// from guessing a Content-Type, is kept too.
-func (rule keepRule) of(kept, all fields) fields {
+// of appends to kept those fields of all that are stored, each with all its values
+// and in its spelling, sorted by name. Fields that the Connection or Trailer header
+// names belong to the exchange. A nil value, which keeps net/http from guessing a
+// Content-Type, is kept too.
+func (rule headerFilter) of(kept, all fields) fields {
 	passing := listed(append(all.lines("Connection"), all.lines("Trailer")...))
 	for i := range all {
 		name := all[i].name
@@ -94,11 +94,11 @@ func linesOf(h http.Header, canonical string) []string {
 	return lines
 }
 
-// noStore reports whether the lines of a Cache-Control header ask for its response
-// to be written down nowhere.
+// noStore reports whether the lines of a Cache-Control header forbid to store the
+// response.
 func noStore(lines []string) bool { return slices.Contains(listed(lines), "No-Store") }
 
-// listed returns what comma-separated lines list, in the spelling of header
+// listed returns the elements of comma-separated lines, in the spelling of header
 // names.
 func listed(lines []string) []string {
 	var names []string
@@ -116,8 +116,8 @@ func isToken(s string) bool {
 	}) < 0
 }
 
-// fingerprintHeaders returns the names in their canonical form, each once, or what is
-// wrong with one.
+// fingerprintHeaders returns the names in their canonical form, each once, or an
+// error about one.
 func fingerprintHeaders(names []string) ([]string, error) {
 	var canonical []string
 	for _, name := range names {

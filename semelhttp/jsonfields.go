@@ -15,28 +15,27 @@ import (
 )
 
 // JSONFields returns a fingerprint for semel.OperationOptions.Fingerprints that
-// compares JSON bodies by what they say and not by how they are written: the
-// order of members, insignificant whitespace, escapes in strings and the
-// spelling of a number (1, 1.0; 1e21, 1000000000000000000000) do not matter.
-// Method, path, query, media type and Options.FingerprintHeaders count as well.
+// compares the values of JSON bodies and not their text: the order of members,
+// insignificant whitespace, escapes in strings and the spelling of a number (1, 1.0;
+// 1e21, 1000000000000000000000) do not matter. Method, path, query, media type and
+// Options.FingerprintHeaders are compared as well.
 //
-// Each field is the name of a member of the body, or, when it begins with a
-// slash, a JSON Pointer (RFC 6901) to a part of it; one that is not there is
-// different from null. Names are case-sensitive, and encoding/json's are not: a
-// body that has the name in another case is 400 body_invalid. All else in the
-// body does not count: a repeat that differs only there is answered with the
-// first response. No field: all of the body counts.
+// Each field is the name of a member of the body, or, if it begins with a slash, a
+// JSON Pointer (RFC 6901) to a part of it; an absent member differs from null. Names
+// are case-sensitive, and encoding/json's are not: a body that has the name in another
+// case is 400 body_invalid. The rest of the body is not compared: a retry that differs
+// only there gets the first response. No field: the whole body is compared.
 //
-// The body is compared in the form of RFC 8785, but that an integer which double
-// precision cannot tell from another keeps all its digits. No two numbers that differ are ever the same: one that double
-// precision cannot tell from another, such as 0.1000000000000000000001, is 400
-// body_invalid where it counts. So is a body that is no JSON, that has a member
-// twice, that is no object where fields are chosen, or that is compressed: it is
-// read as it was sent.
+// The body is compared in the form of RFC 8785, except that an integer that double
+// precision cannot tell from another keeps all its digits. Two different numbers are
+// never the same: a compared number that is no integer and that double precision cannot
+// tell from another, such as 0.1000000000000000000001, is 400 body_invalid. So is a body
+// that is not JSON, that has a member twice, that is no object although fields are
+// chosen, or that is compressed: it is read as it was sent.
 //
-// What this function returns never changes for the same fields, across restarts
-// and versions of this package: it may be relied on for as long as records are
-// kept. To choose other fields later, append another JSONFields to the list.
+// The fingerprints of the same fields never change, across restarts and versions of this
+// package, so records can be compared as long as they are kept. To choose other fields
+// later, append another JSONFields to the list.
 func JSONFields(fields ...string) func(Request) any {
 	fields = slices.Clone(fields)
 	return func(r Request) any {
@@ -49,14 +48,14 @@ func JSONFields(fields ...string) func(Request) any {
 			return unreadable{err}
 		}
 		whole := jsontext.Value(text)
-		if err := canonical(&whole); err != nil { // not reachable: it was just written
+		if err := canonical(&whole); err != nil { // not reachable: it was just encoded
 			return unreadable{err}
 		}
 		return semel.Raw(whole)
 	}
 }
 
-// fingerprinted is what two requests must have in common to be the same.
+// fingerprinted are the parts that two requests must have in common to be the same.
 type fingerprinted struct {
 	Method    string              `json:"method"`
 	Path      string              `json:"path"`
@@ -66,8 +65,8 @@ type fingerprinted struct {
 	Headers   map[string][]string `json:"headers,omitempty"`
 }
 
-// unreadable is the fingerprint of a request that has none: the engine refuses
-// its call before anything is asked of the store.
+// unreadable is the fingerprint of a request that has none: the engine refuses its
+// call before it uses the store.
 type unreadable struct{ err error }
 
 // MarshalJSON returns the error.
@@ -75,7 +74,7 @@ func (u unreadable) MarshalJSON() ([]byte, error) { return nil, u.err }
 
 var errNoObject = errors.New("the body is not a JSON object")
 
-// chosen returns the chosen fields of a body, or all of it.
+// chosen returns the chosen fields of a body, or the whole body.
 func chosen(body []byte, fields []string) (json.RawMessage, error) {
 	if len(fields) == 0 {
 		whole, err := valueIn(body)
@@ -104,15 +103,15 @@ func chosen(body []byte, fields []string) (json.RawMessage, error) {
 	return json.Marshal(picked)
 }
 
-// valueIn returns the one JSON value that a body is. A member that is there
-// twice is an error, and so is what is not UTF-8.
+// valueIn returns the JSON value of a body. A member that occurs twice is an error,
+// and so is invalid UTF-8.
 func valueIn(body []byte) (json.RawMessage, error) {
 	whole := jsontext.Value(bytes.Clone(body))
 	err := whole.Compact(jsontext.AllowDuplicateNames(false), jsontext.AllowInvalidUTF8(false))
 	return json.RawMessage(whole), err
 }
 
-// objectIn returns the object that a body is.
+// objectIn returns the JSON object of a body.
 func objectIn(body []byte) (json.RawMessage, error) {
 	whole, err := valueIn(body)
 	if err == nil && jsontext.Value(whole).Kind() != '{' {
@@ -121,12 +120,12 @@ func objectIn(body []byte) (json.RawMessage, error) {
 	return whole, err
 }
 
-// canonical brings v into the one form of its value.
+// canonical replaces v by the canonical form of its value.
 func canonical(v *jsontext.Value) error {
 	return v.Canonicalize(jsontext.CanonicalizeRawInts(false))
 }
 
-// member returns the part of whole that field names, and whether it is there.
+// member returns the part of whole that field names, and whether it exists.
 func member(whole json.RawMessage, field string) (value json.RawMessage, ok bool, err error) {
 	if !strings.HasPrefix(field, "/") {
 		return step(whole, field)
@@ -140,7 +139,7 @@ func member(whole json.RawMessage, field string) (value json.RawMessage, ok bool
 	return value, ok, err
 }
 
-// step goes from an object or an array to one of its members.
+// step returns a member of an object or an array.
 func step(whole json.RawMessage, name string) (json.RawMessage, bool, error) {
 	switch jsontext.Value(whole).Kind() {
 	case '{':
@@ -166,11 +165,11 @@ func step(whole json.RawMessage, name string) (json.RawMessage, bool, error) {
 	}
 }
 
-// errCase says that a body does not tell one reader what it tells another.
+// errCase means that two readers would read different values from one body.
 var errCase = errors.New("a member that counts is there in another case")
 
-// oneCase reports, as an error, a member of object that has name in another
-// case: encoding/json takes it for the one that is named.
+// oneCase returns an error if object has name in another case: encoding/json would
+// take that member for the named one.
 func oneCase(object map[string]json.RawMessage, name string) error {
 	for other := range object {
 		if other != name && strings.EqualFold(other, name) {
@@ -180,14 +179,14 @@ func oneCase(object map[string]json.RawMessage, name string) error {
 	return nil
 }
 
-// unescaped is a token of a JSON Pointer without its escapes.
+// unescaped returns a token of a JSON Pointer without its escapes.
 func unescaped(token string) string {
 	return strings.NewReplacer("~1", "/", "~0", "~").Replace(token)
 }
 
-// unread says of a request whose fingerprint could not be made what is wrong
-// with its body. Behind a middleware nothing else is: the rest of a [Request]
-// can always be compared.
+// unread explains why the fingerprint of a request could not be computed. Behind a
+// middleware only the body can be the cause: the other parts of a [Request] can
+// always be compared.
 func (x *exchange) unread(err error) error {
 	field, ok := errors.AsType[*semel.FieldError](err)
 	if !ok || field.Field != "Input" {
@@ -203,7 +202,7 @@ func (x *exchange) unread(err error) error {
 	return bodyInvalid(jerr)
 }
 
-// bodyInvalid is the problem of a body that is not the JSON it has to be.
+// bodyInvalid returns the problem of a body that is not the required JSON.
 func bodyInvalid(err error) *Problem {
 	detail := "The body is not a JSON object. Nothing was run."
 	if syntax, ok := errors.AsType[*jsontext.SyntacticError](err); ok {

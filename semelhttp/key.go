@@ -11,11 +11,10 @@ import (
 // HeaderKey is the request header that carries the caller's key.
 const HeaderKey = "Idempotency-Key"
 
-// keyOf returns the key of a request that has these lines of the header, and whether
-// the header is there at all.
-// A header that is there and says nothing is malformed, never absent: its
-// sender believes to be protected.
-func (d *dialect) keyOf(lines []string) (key string, present bool, err error) {
+// keyOf returns the key in these lines of the header, and whether the header is
+// present. A header that is present and empty is malformed, not absent: its sender
+// believes to be protected.
+func (d *profileRules) keyOf(lines []string) (key string, present bool, err error) {
 	switch len(lines) {
 	case 0:
 		return "", false, nil
@@ -27,16 +26,16 @@ func (d *dialect) keyOf(lines []string) (key string, present bool, err error) {
 	}
 }
 
-// ParseKey returns the key that one Idempotency-Key header line carries, in the
-// [Lenient] profile. The structured form "abc", with \" and \\ as its escapes,
-// and the raw form abc are the same key; parameters of the structured form and
-// whitespace around either are ignored. A key is 1 to 255 visible ASCII
-// characters and inner spaces, and is never folded or truncated; one with a comma in it
-// must be quoted, because two header lines that a proxy has joined look like it. What is
-// no key is an error that is a [*Problem]; it does not repeat the line.
+// ParseKey returns the key of one Idempotency-Key header line, in the [Lenient]
+// profile. The structured form "abc", with \" and \\ as its escapes, and the raw
+// form abc are the same key; parameters of the structured form and whitespace
+// around either are ignored. A key is 1 to 255 visible ASCII characters and inner
+// spaces, and is never folded or truncated. A key with a comma must be quoted,
+// because two header lines that a proxy has joined look the same. Any other line is
+// an error that is a [*Problem]; it does not repeat the line.
 func ParseKey(line string) (string, error) {
 	switch {
-	case bare(line):
+	case isPlainKey(line):
 		return line, nil
 	case strings.HasPrefix(trimmed(line), `"`):
 		return parseString(line)
@@ -47,9 +46,9 @@ func ParseKey(line string) (string, error) {
 	}
 }
 
-// bare reports whether line is surely a key in the raw form: it has no whitespace, no
-// quotes and no comma.
-func bare(line string) bool {
+// isPlainKey reports whether line is certainly a key in the raw form: it has no
+// whitespace, no quotes and no comma.
+func isPlainKey(line string) bool {
 	for i := range len(line) {
 		if c := line[i]; c <= ' ' || c > '~' || c == '"' || c == ',' {
 			return false
@@ -68,23 +67,23 @@ func parseString(line string) (string, error) {
 	if !ok {
 		return "", malformed(`is not a structured string, as "abc" is`)
 	}
-	return sound(key)
+	return checkKey(key)
 }
 
 // parseRaw returns the line itself.
-func parseRaw(line string) (string, error) { return sound(trimmed(line)) }
+func parseRaw(line string) (string, error) { return checkKey(trimmed(line)) }
 
 func trimmed(line string) string { return strings.Trim(line, " \t") }
 
-// sound returns key if it is one.
-func sound(key string) (string, error) {
+// checkKey returns key if it is valid.
+func checkKey(key string) (string, error) {
 	if reason := keyReason(key); reason != "" {
 		return "", malformed(reason)
 	}
 	return key, nil
 }
 
-// keyReason says why key is none, and nothing when it is one.
+// keyReason returns why key is invalid, or an empty text.
 func keyReason(key string) string {
 	if key == "" {
 		return "is empty"

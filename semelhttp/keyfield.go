@@ -9,11 +9,10 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// KeyField returns an Options.KeyFunc that finds the key in a JSON body: field
-// is named as for [JSONFields]. The key is a string, or the digits of an
-// integer. A request without the field, or with null in it, has no key; a body
-// that is no JSON object, has a member twice, or has the field in another case, is 400
-// body_invalid.
+// KeyField returns an Options.KeyFunc that finds the key in a JSON body: field is
+// named as for [JSONFields]. The key is a string, or the digits of an integer. A
+// request without the field, or with null in it, has no key. A body that is no JSON
+// object, has a member twice, or has the field in another case is 400 body_invalid.
 func KeyField(field string) func(*http.Request, []byte) (string, error) {
 	return func(_ *http.Request, body []byte) (string, error) {
 		whole, err := objectIn(body)
@@ -37,7 +36,7 @@ func KeyField(field string) func(*http.Request, []byte) (string, error) {
 	}
 }
 
-// keyIn returns the key that a JSON value is.
+// keyIn returns the key in a JSON value.
 func keyIn(v jsontext.Value) (string, bool) {
 	switch v.Kind() {
 	case 'n':

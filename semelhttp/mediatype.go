@@ -5,10 +5,10 @@ import (
 	"strings"
 )
 
-// mediaType returns the normal form of a Content-Type, or what is no Content-Type
-// as it is.
+// mediaType returns the normal form of a Content-Type. An invalid Content-Type is
+// returned unchanged.
 func mediaType(contentType string) string {
-	if contentType == "application/json" || normal(contentType) { // the first is quicker
+	if contentType == "application/json" || normal(contentType) { // the comparison is faster
 		return contentType
 	}
 	name, params, err := mime.ParseMediaType(contentType)
@@ -21,9 +21,9 @@ func mediaType(contentType string) string {
 	return contentType
 }
 
-// normal reports whether a Content-Type is surely in its normal form. Those that
-// programs send are, so that they need not be taken apart: a type alone, or with
-// one parameter that needs no quotes.
+// normal reports whether a Content-Type is certainly in its normal form, as
+// programs send it, so that it need not be parsed: a type alone, or with one
+// parameter that needs no quotes.
 func normal(contentType string) bool {
 	full, param, with := strings.Cut(contentType, "; ")
 	major, minor, ok := strings.Cut(full, "/")
@@ -37,8 +37,9 @@ func normal(contentType string) bool {
 	return ok && plain(name, false) && plain(value, true)
 }
 
-// plain reports whether s is of letters, digits and the few other characters that
-// need no quotes and mean nothing in a name. Only a value is as it is in upper case.
+// plain reports whether s has only letters, digits and the few other characters
+// that need no quotes and have no meaning in a name. Upper case is allowed in a
+// value only.
 func plain(s string, value bool) bool {
 	for i := range len(s) {
 		switch c := s[i]; {

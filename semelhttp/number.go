@@ -11,12 +11,12 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// errNumber says that a number has no double of its own: another number would be
-// taken for it.
+// errNumber means that no double has exactly the value of a number, so that another
+// number would be taken for it.
 var errNumber = errors.New("a number has more digits, or is larger, than can be compared")
 
-// numbered returns v with each number in the spelling that tells it from all
-// others, or errNumber.
+// numbered returns v with each number in the one spelling of its value, or
+// errNumber.
 func numbered(v json.RawMessage) (json.RawMessage, error) {
 	var text bytes.Buffer
 	in, out := jsontext.NewDecoder(bytes.NewReader(v)), jsontext.NewEncoder(&text)
@@ -42,14 +42,13 @@ func numbered(v json.RawMessage) (json.RawMessage, error) {
 	}
 }
 
-// mostDigits is how many an integer has at most that RFC 8785 writes without an
-// exponent.
+// mostDigits is the largest number of digits of an integer that RFC 8785 writes
+// without an exponent.
 const mostDigits = 21
 
-// spelling returns how number is written to be compared, and whether it can be.
-// An integer that double precision cannot tell from another keeps its digits; one
-// that it can, and that RFC 8785 writes with an exponent, gets it, as any other
-// spelling of it does.
+// spelling returns the form in which a number is compared, and whether there is
+// one. An integer that double precision cannot tell from another keeps its digits.
+// Any other gets the form of RFC 8785, with an exponent if that has one.
 func spelling(number string) (string, bool) {
 	integer := !strings.ContainsAny(number, ".eE")
 	if integer && len(strings.TrimPrefix(number, "-")) <= mostDigits {
@@ -62,8 +61,8 @@ func spelling(number string) (string, bool) {
 	return number, exact || integer
 }
 
-// shortest returns the shortest way to write the double nearest to number, and
-// whether that is number.
+// shortest returns the shortest form of the double nearest to number, and whether
+// that is equal to number.
 func shortest(number string) (string, bool) {
 	f, err := strconv.ParseFloat(number, 64)
 	if err != nil { // out of range
@@ -75,8 +74,8 @@ func shortest(number string) (string, bool) {
 	return short, ok && digits == shortDigits && exponent == shortExponent
 }
 
-// decimal takes a number apart into its significant digits and the power of ten
-// of the last of them, without its sign. Zero has no digits and the power 0.
+// decimal returns the significant digits of a number and the power of ten of the
+// last one, without the sign. Zero has no digits and the power 0.
 func decimal(number string) (digits string, exponent int, ok bool) {
 	mantissa, power, _ := strings.Cut(strings.ToLower(strings.TrimPrefix(number, "-")), "e")
 	if power != "" {

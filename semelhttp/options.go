@@ -11,99 +11,99 @@ import (
 
 const (
 	defaultMax = 1 << 20 // of a request's body
-	// defaultMaxResponse leaves room for the headers in the 1 MiB that the
-	// stores keep of an outcome.
+	// defaultMaxResponse leaves space for the headers in the 1 MiB that the stores
+	// accept for an outcome.
 	defaultMaxResponse = 960 << 10
 )
 
-// Options says how requests are protected. The zero value is good, but for
-// ScopeFunc.
+// Options say how requests are protected. Only ScopeFunc is required.
 type Options struct {
 	// Profile is the set of conventions that the API's clients know. Zero:
 	// [Lenient].
 	Profile Profile
-	// ScopeFunc says who is asking: from what authentication has put into the
-	// request's context, never from what the client merely claims. Required.
-	// Its error is answered and never stored: with its *Problem if it has one,
-	// else with 401.
+	// ScopeFunc returns the scope of the caller: from what authentication has put
+	// into the request's context, never from an unverified claim of the client.
+	// Required. Its error is answered and never stored: with its *Problem if it has
+	// one, else with 401.
 	ScopeFunc func(*http.Request) (semel.Scope, error)
-	// KeyFunc takes the key from the request itself, from a field of its body for
-	// instance (see [KeyField]), instead of from the header, which is then
-	// ignored. It is given the request and the body, which was read and is no
-	// larger than MaxBody; a key is 1 to 255 bytes, and empty when the request
-	// has none. Its error is answered and never stored: with its *Problem if it
-	// has one, else with 400 key_malformed. Nil: the key is in the header.
+	// KeyFunc reads the key from the request itself, from a field of its body for
+	// instance (see [KeyField]), instead of from the header, which is then ignored.
+	// It receives the request and the body, which was read and is no larger than
+	// MaxBody. A key is 1 to 255 bytes; empty means that the request has none. Its
+	// error is answered and never stored: with its *Problem if it has one, else
+	// with 400 key_malformed. Nil: the key is in the header.
 	KeyFunc func(r *http.Request, body []byte) (string, error)
-	// Reauthorize is asked before a stored answer is given, a result, a failure
-	// or that there is one: whether who asks may still have it. Its error is
-	// answered instead, with its *Problem if it has one, else with 403; what is
-	// stored stays as it is. Nil: whoever may send the request may have the
-	// answer.
+	// Reauthorize is called before a stored response is sent, a result, a failure
+	// or the fact that there is one: it says whether the caller may still have it.
+	// Its error is answered instead, with its *Problem if it has one, else with
+	// 403; the stored response does not change. Nil: every sender of the same
+	// request may have the response.
 	Reauthorize func(*http.Request) error
-	// Optional lets requests without a key run. Behind Middleware they then
-	// reach the handler untouched; behind Atomic and Handle, whose operations
-	// need a transaction or a call, a key is drawn that nobody can repeat; it
-	// has no time in it, so operations with a KeyTime refuse it. A malformed
-	// key is refused all the same. False: no key is 400.
+	// Optional lets requests without a key run. Behind Middleware they reach the
+	// handler untouched. Behind Atomic and Handle, whose operations need a
+	// transaction or a call, they get a random key that no request can repeat; it
+	// contains no time, so operations with a KeyTime refuse it. A malformed key is
+	// refused all the same. False: a request without a key is 400.
 	Optional bool
-	// StatusVerdict says what a status from 400 up proves about the effect of a handler
-	// behind [Middleware] that did not commit by semel.InTx. NotCommitted: nothing
-	// happened; the response is not stored and the same key may try again. Committed: the
-	// response is the outcome; it is stored and replayed. Unknown: nobody knows how far the
-	// handler got, as from 500 up. Behind [Atomic] it is not asked: a rollback is proof.
-	// Nil: the table at Middleware, which takes 401, 403, 408, 413, 415, 423, 425 and 429
-	// for proof. Set it where a handler passes on such a status of another service after
-	// it has had an effect of its own.
+	// StatusVerdict says what a status from 400 up proves about the effect of a
+	// handler behind [Middleware] that did not commit by semel.InTx. NotCommitted:
+	// nothing happened; the response is not stored and the same key may be retried.
+	// Committed: the response is the outcome; it is stored and replayed. Unknown:
+	// the effect is unknown, as from 500 up. Behind [Atomic] it is not called: a
+	// rollback is proof. Nil: the table at Middleware, which takes 401, 403, 408,
+	// 413, 415, 423, 425 and 429 for proof. Set it if a handler returns such a
+	// status of another service after it has had an effect of its own.
 	StatusVerdict func(status int) store.Verdict
 	// MaxBody is the largest request body, in bytes; a larger one is 413, before
-	// anything is asked of the store. Zero: 1 MiB.
+	// the store is used. Zero: 1 MiB.
 	MaxBody int64
-	// MaxResponse is the largest response body that is stored, in bytes. The
-	// first caller gets all of a larger one; repeats are told that the
-	// operation succeeded and that its response is not available, or, after a
-	// refusal, get its status alone. The store has a limit of its own, which
-	// counts the headers too: 1 MiB in ours. Zero: 960 KiB.
+	// MaxResponse is the largest response body that is stored, in bytes. The first
+	// caller gets a larger one whole; retries are told that the operation succeeded
+	// and that its response is not available, or, after a refusal, get its status
+	// alone. The store has a limit of its own, which includes the headers: 1 MiB in
+	// the stores of this module. Zero: 960 KiB.
 	MaxResponse int64
 	// StreamTypes are the media types of responses that are streams, besides
-	// text/event-stream, application/x-ndjson, application/jsonl,
-	// application/grpc and multipart/x-mixed-replace; "*" makes a stream of every
-	// response that is flushed. Behind [Middleware] a flush lets a stream out to the first
-	// caller, and retries are told that its response is not available. Any other
-	// response is held back up to MaxResponse, however often its handler flushes it.
+	// text/event-stream, application/x-ndjson, application/jsonl, application/grpc
+	// and multipart/x-mixed-replace; "*" makes every flushed response a stream.
+	// Behind [Middleware] a flush sends a stream to the first caller, and retries
+	// are told that its response is not available. Any other response is held back
+	// up to MaxResponse, however often its handler flushes it.
 	StreamTypes []string
-	// KeepNoStore stores and replays responses that say Cache-Control: no-store
-	// like any other. False: they may hold what is to be written down nowhere,
-	// so the first caller alone gets them; the operation has happened all the
-	// same, repeats are told so and that its response is not available. Say
-	// true where such a header is put on everything.
+	// KeepNoStore stores and replays responses with Cache-Control: no-store like
+	// any other. False: they may contain data that must not be stored, so only the
+	// first caller gets them; the operation has happened all the same, and retries
+	// are told so and that its response is not available. Set it if such a header
+	// is set on every response.
 	KeepNoStore bool
-	// FingerprintHeaders are the request headers that are parameters of the operation,
-	// such as If-Match, Prefer or Stripe-Account: a request with another value is another
-	// request. Host stands for the server that the client asked, which matters where
-	// several names lead to one scope. A header that is absent counts for nothing, so
-	// adding a name changes nothing for requests without it. None: no header but the
-	// media type counts. Behind [Handle] see [Endpoint].
+	// FingerprintHeaders are the request headers that are parameters of the
+	// operation, such as If-Match, Prefer or Stripe-Account: a request with another
+	// value is another request. Host stands for the server that the client
+	// requested, which matters if several names lead to one scope. An absent header
+	// is not compared, so adding a name changes nothing for requests without it.
+	// None: no header but the media type is compared. Behind [Handle] see
+	// [Endpoint].
 	FingerprintHeaders []string
 	// ReplayHeaders are stored and replayed besides Cache-Control,
 	// Content-Disposition, Content-Encoding, Content-Language, Content-Location,
-	// Content-Type, ETag, Last-Modified, Link, Location and Vary. Those that
+	// Content-Type, ETag, Last-Modified, Link, Location and Vary. Headers that
 	// belong to one exchange, such as Set-Cookie and Date, are refused.
 	ReplayHeaders []string
-	// ProblemBase comes before a problem's code in its type: where [Problems]
-	// is served. Empty: "/problems/".
+	// ProblemBase is the prefix of a problem's code in its type: the path at which
+	// [Problems] is served. Empty: "/problems/".
 	ProblemBase string
-	// ErrorFunc gets the errors whose text is not shown to the client: those answered
-	// with status 500 or 503, and what Endpoint.Decode returned without a *Problem. Nil:
-	// they are logged by slog.Default, with the method, the route's pattern and the
-	// error, at level Error for 500, Warn for 503 and Info for 400.
+	// ErrorFunc receives the errors whose text is not shown to the client: those
+	// answered with status 500 or 503, and what Endpoint.Decode returned without a
+	// *Problem. Nil: they are logged by slog.Default, with the method, the route's
+	// pattern and the error, at level Error for 500, Warn for 503 and Info for 400.
 	ErrorFunc func(*http.Request, error)
 }
 
-// settings are Options found to be good, with the defaults filled in.
+// settings are valid Options with the defaults filled in.
 type settings struct {
 	Options
-	dialect
-	keep      keepRule
+	profileRules
+	keep      headerFilter
 	streams   streamTypes
 	exchanges exchanges
 }
@@ -134,22 +134,22 @@ func (o Options) settle() (*settings, error) {
 	if o.ProblemBase == "" {
 		o.ProblemBase = DefaultProblemBase
 	}
-	d, ok := o.Profile.dialect()
+	d, ok := o.Profile.rules()
 	if !ok {
 		return nil, &semel.FieldError{Field: "Profile", Reason: "is not known: " + o.Profile.String()}
 	}
-	keep, err := newKeepRule(o.ReplayHeaders)
+	keep, err := newHeaderFilter(o.ReplayHeaders)
 	if err != nil {
 		return nil, err
 	}
 	if o.FingerprintHeaders, err = fingerprintHeaders(o.FingerprintHeaders); err != nil {
 		return nil, err
 	}
-	return &settings{Options: o, dialect: d, keep: keep, streams: newStreamTypes(o.StreamTypes)}, nil
+	return &settings{Options: o, profileRules: d, keep: keep, streams: newStreamTypes(o.StreamTypes)}, nil
 }
 
-// refuse answers with err's problem and tells ErrorFunc what the client is not
-// told.
+// refuse responds with err's problem, and gives ErrorFunc what the client is not
+// shown.
 func (s *settings) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	p := ProblemOf(err)
 	if _, ok := errors.AsType[*semel.FieldError](err); ok && s.KeyFunc != nil && p.Field == HeaderKey {
@@ -159,10 +159,10 @@ func (s *settings) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	if p.Status == http.StatusInternalServerError || p.Status == http.StatusServiceUnavailable {
 		s.report(r, p.Status, err)
 	}
-	s.answer(w, p)
+	s.sendProblem(w, p)
 }
 
-// report tells the application an error that the client is not told.
+// report gives the application an error that the client is not shown.
 func (s *settings) report(r *http.Request, status int, err error) {
 	if s.ErrorFunc != nil {
 		s.ErrorFunc(r, err)
@@ -179,9 +179,9 @@ func (s *settings) report(r *http.Request, status int, err error) {
 		slog.String("route", r.Pattern), slog.Int("status", status), slog.String("error", err.Error()))
 }
 
-// answer answers with p as the profile writes it. The type of this package's own
-// problems points to where their documentation is served.
-func (s *settings) answer(w http.ResponseWriter, p *Problem) {
+// sendProblem sends p in the format of the profile. The type of this package's own
+// problems points to their documentation.
+func (s *settings) sendProblem(w http.ResponseWriter, p *Problem) {
 	if p.Type == DefaultProblemBase+p.Code {
 		p = new(*p)
 		p.Type = s.ProblemBase + p.Code

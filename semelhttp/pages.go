@@ -22,9 +22,8 @@ const indexHTML = `<!doctype html>
 {{end}}</ul></body></html>
 `
 
-// Problems serves the documentation of the problem types: one page each under
-// its code, and the list of them at the top. Mount it where the types point
-// to, at Options.ProblemBase:
+// Problems serves the documentation of the problem types: one page for each code, and
+// their list. Mount it at Options.ProblemBase, to which the types point:
 //
 //	mux.Handle("GET /problems/", semelhttp.Problems())
 func Problems() http.Handler {
@@ -49,5 +48,5 @@ func servePage(w http.ResponseWriter, t *template.Template, data any) {
 	h := w.Header()
 	h.Set("Content-Type", "text/html; charset=utf-8")
 	h.Set("Content-Security-Policy", "default-src 'none'")
-	_ = t.Execute(w, data) // fails only when the client is gone
+	_ = t.Execute(w, data) // fails only if the client hung up
 }

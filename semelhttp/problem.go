@@ -7,14 +7,14 @@ import (
 	"time"
 )
 
-// Problem is an error as RFC 9457 writes it, and as every error of this package
-// is answered.
+// Problem is an error in the format of RFC 9457, in which every error of this
+// package is sent.
 type Problem struct {
-	// Type is the URI of the problem's documentation. Empty: about:blank, and
-	// the status says all.
+	// Type is the URI of the problem's documentation. Empty: about:blank, and the
+	// status says everything.
 	Type string `json:"type,omitempty"`
-	// Title is short and the same for every problem of the type. Empty: the
-	// status as text.
+	// Title is short and the same for every problem of the type. Empty: the status
+	// as text.
 	Title string `json:"title"`
 	// Status is the HTTP status. Zero: 500.
 	Status int `json:"status"`
@@ -24,8 +24,8 @@ type Problem struct {
 	Code string `json:"code,omitempty"`
 	// Field names the header or the part of the body that is wrong.
 	Field string `json:"field,omitempty"`
-	// RetryAfter is sent as the Retry-After header, in whole seconds rounded
-	// up. Zero: no header.
+	// RetryAfter is sent as the Retry-After header, in whole seconds rounded up.
+	// Zero: no header.
 	RetryAfter time.Duration `json:"-"`
 }
 
@@ -41,8 +41,8 @@ func (p *Problem) Error() string {
 	return name + ": " + p.Detail
 }
 
-// Write answers with the problem as application/problem+json, and lets no cache
-// answer with it unasked. It must come before anything else is written to w.
+// Write sends the problem as application/problem+json, with a header that keeps
+// caches from reusing it. Call it before anything else is written to w.
 func (p *Problem) Write(w http.ResponseWriter) {
 	full := p.complete()
 	text, err := json.Marshal(full)
@@ -52,7 +52,7 @@ func (p *Problem) Write(w http.ResponseWriter) {
 	full.send(w, "application/problem+json", text)
 }
 
-// send answers with text, which is p in a form of that media type.
+// send sends text, which is p in a format of that media type.
 func (p *Problem) send(w http.ResponseWriter, mediaType string, text []byte) {
 	h := w.Header()
 	for _, name := range [...]string{"Content-Encoding", "Etag", "Last-Modified"} {
@@ -61,13 +61,13 @@ func (p *Problem) send(w http.ResponseWriter, mediaType string, text []byte) {
 	h.Set("Content-Type", mediaType)
 	h.Set("Content-Length", strconv.Itoa(len(text)))
 	if !noStore(linesOf(h, "Cache-Control")) {
-		h.Set("Cache-Control", "no-cache") // and not no-store: a handler's problem is stored
+		h.Set("Cache-Control", "no-cache") // not no-store, because a handler's problem is stored
 	}
 	if p.RetryAfter > 0 {
 		h.Set("Retry-After", strconv.FormatInt(seconds(p.RetryAfter), 10))
 	}
 	w.WriteHeader(p.Status)
-	_, _ = w.Write(text) // nobody is left to tell
+	_, _ = w.Write(text) // the client hung up
 }
 
 // complete returns a copy of p with the defaults filled in.

@@ -10,21 +10,21 @@ import (
 	"github.com/semelgo/semel/store"
 )
 
-// DefaultProblemBase is where the documentation of problems is served unless
-// Options say otherwise.
+// DefaultProblemBase is the path of the documentation of problems unless Options
+// set another.
 const DefaultProblemBase = "/problems/"
 
-// ProblemOf returns the problem that err is answered with, and nil for nil. It
-// knows every error of package semel; a [*Problem] in err's chain speaks for
-// itself, unless the effect of the attempt that returned it is unknown, or there
-// although the function failed, which is then what is said. Errors of other
-// operations that the function called decide nothing: they speak about other keys.
-// The text of other errors is not shown.
+// ProblemOf returns the problem for err, and nil for nil. It knows every error of
+// package semel. A [*Problem] that err wraps is returned as it is, unless the
+// effect of the attempt that returned it is unknown, or happened although the
+// function failed; the problem then says that. Errors of other operations that the
+// function called have no influence: they are about other keys. The text of other
+// errors is not shown.
 func ProblemOf(err error) *Problem {
 	if err == nil {
 		return nil
 	}
-	if own, ok := spoken(err); ok {
+	if own, ok := chosenProblem(err); ok {
 		return own
 	}
 	code, detail := codeOf(err)
@@ -43,8 +43,8 @@ func ProblemOf(err error) *Problem {
 	return p
 }
 
-// spoken returns the problem that an operation's function chose to answer with.
-func spoken(err error) (*Problem, bool) {
+// chosenProblem returns the problem that an operation's function chose.
+func chosenProblem(err error) (*Problem, bool) {
 	if attempt, ok := errors.AsType[*semel.AttemptError](err); ok && attempt.Verdict != store.NotCommitted {
 		return nil, false
 	}
@@ -54,12 +54,12 @@ func spoken(err error) (*Problem, bool) {
 	return errors.AsType[*Problem](err)
 }
 
-// storedFailure returns the failure that is kept for err's key.
+// storedFailure returns the failure that is stored for err's key.
 func storedFailure(err error) (*semel.Failure, bool) {
 	return errors.AsType[*semel.Failure](err)
 }
 
-// refusal is the problem of a stored failure that nobody has another answer for.
+// refusal returns the default problem of a stored failure.
 func refusal(f *semel.Failure) *Problem {
 	p := problem(codeFailed, f.Message)
 	if f.Code != "" {
@@ -68,7 +68,7 @@ func refusal(f *semel.Failure) *Problem {
 	return p
 }
 
-// codeOf returns the code of err's problem, and what may be told of err itself.
+// codeOf returns the code of err's problem, and the part of err that may be shown.
 func codeOf(err error) (code, detail string) {
 	var attempt *semel.AttemptError
 	var field *semel.FieldError

@@ -7,35 +7,35 @@ import (
 	"slices"
 )
 
-// Request is the input of an operation whose response is captured. The
-// fingerprint covers all of it, so a key cannot be used again with another
-// method, target, media type, body, or value of one of the headers that
-// Options.FingerprintHeaders names; an operation that means less says so with its
-// Fingerprints.
+// Request is the input of an operation whose response is captured. The fingerprint
+// covers all of it, so a key cannot be used again with another method, target,
+// media type, body, or value of one of the headers that Options.FingerprintHeaders
+// names. An operation that compares less says so with its Fingerprints.
 type Request struct {
 	Method string `json:"method"`
-	// Path and Query are what the client sent in its request line, escapes and order
-	// included, whatever http.StripPrefix or a router has made of the request's URL.
-	// Bytes that are no text are escaped, so that two of them are never the same.
+	// Path and Query are what the client sent in its request line, with escapes and
+	// in its order, even if http.StripPrefix or a router has changed the request's
+	// URL. Bytes that are not UTF-8 are escaped, so that two different requests
+	// stay different.
 	Path  string `json:"path"`
 	Query string `json:"query"`
 	// MediaType is the Content-Type with its parameters, in a normal form.
 	MediaType string `json:"media_type"`
-	// Body is as it was sent: compressed if it came so.
+	// Body is the body as it was sent, still compressed if it was.
 	Body []byte `json:"body"`
-	// Headers are those of Options.FingerprintHeaders that the request has, by their
-	// canonical names, with their values as they were sent.
+	// Headers are those of Options.FingerprintHeaders that the request has, by
+	// their canonical names, with their values as they were sent.
 	Headers map[string][]string `json:"headers,omitempty"`
 }
 
-// requestForm is the first byte of what a Request appends. Another form of the bytes
-// needs another number.
+// requestForm is the first byte of what a Request appends. Another form of the
+// bytes needs another number.
 const requestForm = 2
 
-// AppendFingerprint appends what tells r from every other request: a byte for the form,
-// and then each field after its length, an unsigned varint. Headers come last, in the
-// order of their names, each with the number of its values; a request without any appends
-// nothing for them. It never fails.
+// AppendFingerprint appends what distinguishes r from every other request: a byte
+// for the form, and then each field after its length, an unsigned varint. Headers
+// come last, sorted by name, each with the number of its values; a request without
+// any appends nothing for them. It never fails.
 func (r Request) AppendFingerprint(b []byte) ([]byte, error) {
 	b = append(b, requestForm)
 	for _, s := range [...]string{r.Method, r.Path, r.Query, r.MediaType} {
@@ -55,7 +55,7 @@ func (r Request) AppendFingerprint(b []byte) ([]byte, error) {
 	return b, nil
 }
 
-// contentType returns the first of the lines, which net/http has under that name.
+// contentType returns the first Content-Type line.
 func contentType(h http.Header) string {
 	if lines := h["Content-Type"]; len(lines) > 0 {
 		return lines[0]
@@ -63,7 +63,7 @@ func contentType(h http.Header) string {
 	return ""
 }
 
-// requestOf makes in, which is empty, what r is, with that body and the headers of those
+// requestOf fills in, which is empty, with r, that body and the headers of those
 // names.
 func requestOf(in *Request, r *http.Request, body []byte, names []string) {
 	path, query := target(r)
@@ -75,8 +75,8 @@ func requestOf(in *Request, r *http.Request, body []byte, names []string) {
 	}
 }
 
-// headersOf returns the headers of those names that r has. The name Host is that of the
-// server that the client asked.
+// headersOf returns the headers of those names that r has. Host is the name of the
+// server that the client requested.
 func headersOf(r *http.Request, names []string) map[string][]string {
 	found := make(map[string][]string)
 	for _, name := range names {

@@ -8,22 +8,21 @@ import (
 	"github.com/semelgo/semel"
 )
 
-// Response is a response as it is stored. The probe of an operation that runs
-// behind [Middleware] returns one, as [Response.Raw], to answer for an attempt
-// that did not live to tell.
+// Response is a stored response. The probe of an operation that runs behind
+// [Middleware] returns one, as [Response.Raw], for an attempt that crashed before
+// it could respond.
 type Response struct {
 	Status int
 	Header http.Header
 	Body   []byte
 
-	endpoint string // where it was given, in profiles that tell endpoints apart
+	endpoint string // where it was sent, in profiles that distinguish endpoints
 }
 
-// The first byte of every stored response. After it come the status, the number
-// of headers, of each its name, the number of its values and the values, and
-// the body; and, where the first byte says so, the endpoint. Numbers are
-// unsigned varints; names, values, the body and the endpoint are preceded by
-// their length; names are sorted.
+// The first byte of every stored response. After it come the status, the number of
+// headers, of each its name, the number of its values and the values, and the body;
+// and, if the first byte says so, the endpoint. Numbers are unsigned varints;
+// names, values, the body and the endpoint follow their length; names are sorted.
 const (
 	codecPlain    = 1
 	codecEndpoint = 2
@@ -31,8 +30,7 @@ const (
 
 var errNotResponse = errors.New("semelhttp: the stored result is not a response")
 
-// Raw returns r in the form that is stored, without the headers that are never
-// replayed.
+// Raw returns r in the stored form, without the headers that are never replayed.
 func (r Response) Raw() semel.Raw {
 	kept := make(fields, 0, len(r.Header))
 	for name, values := range r.Header {
@@ -41,19 +39,19 @@ func (r Response) Raw() semel.Raw {
 		}
 	}
 	kept.sort()
-	a := answered{status: r.Status, header: kept, body: r.Body}
+	a := responseData{status: r.Status, header: kept, body: r.Body}
 	return a.append(make([]byte, 0, a.room(r.endpoint)), r.endpoint)
 }
 
-// answered is a response while it is at hand.
-type answered struct {
+// responseData is a response in memory.
+type responseData struct {
 	status int // zero: there is none
 	header fields
 	body   []byte
 }
 
-// room is how many bytes append adds at most, if the status is one.
-func (a *answered) room(endpoint string) int {
+// room returns how many bytes append adds at most, if the status is valid.
+func (a *responseData) room(endpoint string) int {
 	const number = binary.MaxVarintLen32
 	n := 1 + 2*number + number + len(a.body) + number + len(endpoint)
 	for i := range a.header {
@@ -65,8 +63,8 @@ func (a *answered) room(endpoint string) int {
 	return n
 }
 
-// append appends a in the form that is stored. Its header is sorted.
-func (a *answered) append(b []byte, endpoint string) []byte {
+// append appends a in the stored form. Its header is sorted.
+func (a *responseData) append(b []byte, endpoint string) []byte {
 	if endpoint == "" {
 		b = append(b, codecPlain)
 	} else {
@@ -92,9 +90,8 @@ func appendBytes[T string | []byte](b []byte, s T) []byte {
 	return append(binary.AppendUvarint(b, uint64(len(s))), s...)
 }
 
-// ParseResponse reads what [Response.Raw] returned. The body shares raw's
-// memory. What it allocates is bounded by a small multiple of raw's length,
-// whatever raw says.
+// ParseResponse reads what [Response.Raw] returned. The body shares raw's memory.
+// It allocates at most a small multiple of raw's length, whatever raw says.
 func ParseResponse(raw semel.Raw) (*Response, error) {
 	a, endpoint, err := parse(raw, new(snapshot), nil)
 	if err != nil {
@@ -105,14 +102,14 @@ func ParseResponse(raw semel.Raw) (*Response, error) {
 	return r, nil
 }
 
-// parse reads a stored response. Its body shares raw's memory, its header is in
-// room as far as that goes, and names that are known are taken from there.
-func parse(raw []byte, room *snapshot, known keepRule) (a answered, endpoint string, err error) {
+// parse reads a stored response. Its body shares raw's memory, its header uses room
+// as far as that suffices, and names that known has are taken from there.
+func parse(raw []byte, room *snapshot, known headerFilter) (a responseData, endpoint string, err error) {
 	if len(raw) == 0 || raw[0] != codecPlain && raw[0] != codecEndpoint {
-		return answered{}, "", errNotResponse
+		return responseData{}, "", errNotResponse
 	}
 	d := decoder{rest: raw[1:]}
-	a = answered{status: int(d.number(999)), header: room.fields[:0]}
+	a = responseData{status: int(d.number(999)), header: room.fields[:0]}
 	values := room.values[:0]
 	for range d.count() {
 		f, from := field{name: known.name(d.bytes())}, len(values)
@@ -131,21 +128,21 @@ func parse(raw []byte, room *snapshot, known keepRule) (a answered, endpoint str
 		endpoint = string(d.bytes())
 	}
 	if d.bad || len(d.rest) != 0 || a.status < http.StatusOK {
-		return answered{}, "", errNotResponse
+		return responseData{}, "", errNotResponse
 	}
 	return a, endpoint, nil
 }
 
-// name returns the name that b spells.
-func (rule keepRule) name(b []byte) string {
+// name returns the name in b.
+func (rule headerFilter) name(b []byte) string {
 	if known, ok := rule[string(b)]; ok {
 		return known
 	}
 	return string(b)
 }
 
-// decoder reads a stored response from the front. After the first thing that
-// cannot be read it reads nothing more.
+// decoder reads a stored response from the front. After the first error it reads
+// nothing more.
 type decoder struct {
 	rest []byte
 	bad  bool
@@ -161,7 +158,7 @@ func (d *decoder) number(limit uint64) uint64 {
 	return n
 }
 
-// count reads a number of things of which each takes at least one byte.
+// count reads the number of elements, each of which takes at least one byte.
 func (d *decoder) count() uint64 { return d.number(uint64(len(d.rest))) }
 
 func (d *decoder) bytes() []byte {

@@ -8,15 +8,16 @@ import (
 )
 
 // RetryBudget limits the retries that all calls of one or several [Transport] make
-// together. Each call earns a part of a retry, and each retry costs one. When the budget is
-// used up a call returns its last response or error instead of retrying. The zero value
-// allows ten retries at once, and later one for ten calls. Its fields must not be changed,
-// and it must not be copied, while it is in use.
+// together. Each call earns a part of a retry, and each retry costs one. If the
+// budget is used up, a call returns its last response or error instead of retrying.
+// The zero value allows ten retries at once, and later one for ten calls. Do not
+// change its fields or copy it while it is in use.
 type RetryBudget struct {
-	// PerCall is what a call earns, in retries: 0.2 lets one call in five be retried once.
-	// Zero: 0.1.
+	// PerCall is what a call earns, in retries: 0.2 lets one call in five be
+	// retried once. Zero: 0.1.
 	PerCall float64
-	// Burst is the most retries that are saved, and what the budget begins with. Zero: 10.
+	// Burst is the largest number of saved retries, and the number at the start.
+	// Zero: 10.
 	Burst int
 
 	mu      sync.Mutex
@@ -49,7 +50,7 @@ func (b *RetryBudget) burst() float64 {
 	return float64(b.Burst)
 }
 
-// begin fills the budget before its first use. The caller holds mu.
+// begin fills the budget before its first use. mu is locked.
 func (b *RetryBudget) begin() {
 	if !b.used {
 		b.used, b.balance = true, b.burst()

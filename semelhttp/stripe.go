@@ -6,7 +6,7 @@ import (
 	"strconv"
 )
 
-// What clients of the Stripe profile know these errors by.
+// The names of these errors for clients of the Stripe profile.
 const (
 	stripeIdempotencyError = "idempotency_error"
 	stripeKeyInUse         = "idempotency_key_in_use"
@@ -14,7 +14,7 @@ const (
 	stripeOtherEndpoint    = "Keys for idempotent requests can only be used for the same endpoint they were first used for."
 )
 
-// stripeError is a problem in the shape of the Stripe profile.
+// stripeError is a problem in the format of the Stripe profile.
 type stripeError struct {
 	Type    string `json:"type"`
 	Code    string `json:"code,omitempty"`
@@ -23,9 +23,9 @@ type stripeError struct {
 	DocURL  string `json:"doc_url,omitempty"`
 }
 
-// writeStripe answers with p as the Stripe profile writes errors. Its
-// Stripe-Should-Retry header tells that vendor's clients whether the same
-// request may come again, and is there only where that is known.
+// writeStripe sends p in the error format of the Stripe profile. Its
+// Stripe-Should-Retry header tells that vendor's clients whether to send the same
+// request again, and is set only if that is known.
 func writeStripe(w http.ResponseWriter, p *Problem) {
 	full := p.complete()
 	text, err := json.Marshal(map[string]stripeError{"error": stripeErrorOf(full)})

@@ -6,25 +6,24 @@ import (
 	"github.com/semelgo/semel"
 )
 
-// UnansweredError says that a call got no response, in all its tries. It is
-// semel.ErrOutcomeUnknown when the server may have seen a request with a key:
-// then nobody here knows whether it did what it was asked for. Ask again with
-// the same key.
+// UnansweredError means that a call got no response in all its tries. It is
+// semel.ErrOutcomeUnknown if the server may have received a request with a key: it
+// is then unknown whether the server has executed it. Retry with the same key.
 type UnansweredError struct {
-	// Key is the line of the key that all tries carried: a request that has
-	// it in its header is the same call. Empty: there was none. Error does not
-	// tell it.
+	// Key is the key's header line, which all tries had: a request with this line
+	// in its header is the same call. Empty: there was none. Error does not show
+	// it.
 	Key string
-	// Tries is how many there were.
+	// Tries is the number of tries.
 	Tries int
-	// Sent is false only when no try got as far as a connection: then nothing
-	// was asked by this call. Of what others asked with the key it says nothing.
+	// Sent is false only if no try got a connection: then this call has not reached
+	// the server. Other calls with the same key may have.
 	Sent bool
-	// Err is what the last try ended with.
+	// Err is the error of the last try.
 	Err error
 }
 
-// Error returns what the last try ended with, and what that means.
+// Error returns the error of the last try, and what that means.
 func (e *UnansweredError) Error() string {
 	if e.unknown() {
 		return fmt.Sprintf("semelhttp: outcome unknown after %d tries: %v", e.Tries, e.Err)

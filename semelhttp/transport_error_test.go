@@ -129,7 +129,7 @@ func TestTransportSurvivesABaseThatReturnsBoth(t *testing.T) {
 		broken := errors.New("broken")
 		b := &tripper{answer: func(_ int, r *http.Request) (*http.Response, error) {
 			resp := respond(r, http.StatusOK)
-			resp.Body = counted{resp.Body, &closed}
+			resp.Body = maxAutoLength{resp.Body, &closed}
 			return resp, broken
 		}}
 		r := post(t, "http://x", strings.NewReader("x"))

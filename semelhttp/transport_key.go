@@ -11,7 +11,7 @@ import (
 	"github.com/semelgo/semel"
 )
 
-// keyLine returns the header line that all tries of r carry; empty: none.
+// keyLine returns the key's header line of all tries of r; empty: none.
 func (t *Transport) keyLine(r *http.Request) (string, error) {
 	child, named, err := childKey(r)
 	if err != nil {
@@ -19,13 +19,13 @@ func (t *Transport) keyLine(r *http.Request) (string, error) {
 	}
 	lines := r.Header.Values(t.Header)
 	switch {
-	case t.misspelt(r.Header):
+	case t.otherSpelling(r.Header):
 		return "", &semel.FieldError{Field: t.Header, Reason: "must be spelt so in Request.Header, as Header.Set does"}
 	case len(lines) > 0:
-		return t.given(lines, child, named)
+		return t.callerKey(lines, child, named)
 	case named:
 		return t.written(child)
-	case !keyless(methodOf(r)):
+	case !needsKey(methodOf(r)):
 		return "", nil
 	case t.redirected(r) != "":
 		return t.redirected(r), nil
@@ -37,8 +37,8 @@ func (t *Transport) keyLine(r *http.Request) (string, error) {
 	return t.written(key)
 }
 
-// childKey returns the key that WithChildKey has named for r. To ask twice does
-// no harm, so a safe request has none.
+// childKey returns the key that WithChildKey has named for r. A safe request has
+// none, because repeating it does no harm.
 func childKey(r *http.Request) (key string, named bool, err error) {
 	name, named := r.Context().Value(childName{}).(string)
 	if !named || safe(methodOf(r)) {
@@ -48,9 +48,9 @@ func childKey(r *http.Request) (key string, named bool, err error) {
 	return key, true, err
 }
 
-// misspelt reports whether h has the key under a name that goes out as it is and
-// that nobody here looks up: a second key would go beside it.
-func (t *Transport) misspelt(h http.Header) bool {
+// otherSpelling reports whether h has the key under a spelling that is sent as it
+// is and that this package does not look up: a second key would be sent beside it.
+func (t *Transport) otherSpelling(h http.Header) bool {
 	for name := range h {
 		if name != t.Header && strings.EqualFold(name, t.Header) {
 			return true
@@ -59,8 +59,8 @@ func (t *Transport) misspelt(h http.Header) bool {
 	return false
 }
 
-// given returns the one line that the caller has set.
-func (t *Transport) given(lines []string, child string, named bool) (string, error) {
+// callerKey returns the one line that the caller has set.
+func (t *Transport) callerKey(lines []string, child string, named bool) (string, error) {
 	if len(lines) > 1 || lines[0] == "" {
 		return "", &semel.FieldError{Field: t.Header, Reason: "must be one header line with one key"}
 	}
@@ -72,14 +72,14 @@ func (t *Transport) given(lines []string, child string, named bool) (string, err
 	return lines[0], nil
 }
 
-// keyless reports whether requests of that method need a key that their callers
-// have not given them.
-func keyless(method string) bool {
+// needsKey reports whether requests of that method need a key if their callers have
+// given none.
+func needsKey(method string) bool {
 	return method == http.MethodPost || method == http.MethodPatch
 }
 
-// redirected returns the key line of the request whose answer sent the client
-// here, if there was one.
+// redirected returns the key's header line of the request whose response redirected
+// the client to r, if there was one.
 func (t *Transport) redirected(r *http.Request) string {
 	if r.Response == nil || r.Response.Request == nil {
 		return ""
@@ -91,7 +91,7 @@ func (t *Transport) newKey(r *http.Request) (string, error) {
 	if t.KeyFunc != nil {
 		return t.KeyFunc(r)
 	}
-	if _, err := semel.ChildKey(r.Context(), ""); err == nil { // it runs in an operation
+	if _, err := semel.ChildKey(r.Context(), ""); err == nil { // the request belongs to an operation
 		return "", &semel.FieldError{
 			Field:  t.Header,
 			Reason: "is not set, and each attempt of the operation would send another; name the call with semelhttp.WithChildKey",

@@ -5,11 +5,11 @@ import (
 	"time"
 )
 
-// Retry tells [Transport.OnRetry] about a try that will be followed by another.
+// Retry describes for [Transport.OnRetry] a try that is followed by another.
 type Retry struct {
 	// Request is the request of the caller. It must not be changed.
 	Request *http.Request
-	// Key is the line of the key that every try carries. Empty: there is none.
+	// Key is the key's header line of every try. Empty: there is none.
 	Key string
 	// Try is the number of the try that ended, from 1.
 	Try int
@@ -17,16 +17,16 @@ type Retry struct {
 	Wait time.Duration
 	// Status is the status code of the response. Zero: there was none.
 	Status int
-	// Err is what the try ended with. Nil: it ended with a response.
+	// Err is the error of the try. Nil: it ended with a response.
 	Err error
 }
 
 type triesName struct{}
 
-// TriesOf returns how many tries a [Transport] made until it had resp: 1 when the
+// TriesOf returns how many tries a [Transport] made until it had resp: 1 if the
 // first one was answered. Zero: resp did not come through a Transport, or its Base
 // did not set Response.Request. After a redirect it counts the tries of the last
-// request. When no response came, the number is in the [UnansweredError].
+// request. If no response came, the number is in the [UnansweredError].
 func TriesOf(resp *http.Response) int {
 	if resp == nil || resp.Request == nil {
 		return 0
@@ -35,8 +35,8 @@ func TriesOf(resp *http.Response) int {
 	return n
 }
 
-// tells calls OnRetry, if there is one.
-func (s *sending) tells(resp *http.Response, err error, wait time.Duration) {
+// notify calls OnRetry, if there is one.
+func (s *clientCall) notify(resp *http.Response, err error, wait time.Duration) {
 	if s.t.OnRetry == nil {
 		return
 	}

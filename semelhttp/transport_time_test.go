@@ -235,13 +235,13 @@ func TestTransportBoundsTheCopying(t *testing.T) {
 }
 
 // counted is a body that is too long to be held, and counts who closes it.
-type counted struct {
+type maxAutoLength struct {
 	io.Reader
 
 	closed *int
 }
 
-func (c counted) Close() error {
+func (c maxAutoLength) Close() error {
 	*c.closed++
 	return nil
 }
@@ -259,7 +259,7 @@ func TestTransportLeavesNothingOpen(t *testing.T) {
 			if try == 4 {
 				return respond(r, http.StatusOK), nil
 			}
-			resp.ContentLength, resp.Body = -1, counted{strings.NewReader("too long to be held"), &closed}
+			resp.ContentLength, resp.Body = -1, maxAutoLength{strings.NewReader("too long to be held"), &closed}
 			return resp, nil
 		}}
 		if _, err := (&semelhttp.Transport{Base: b, MaxBody: 8}).RoundTrip(post(t, "http://x", nil)); err != nil {

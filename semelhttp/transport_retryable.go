@@ -11,10 +11,10 @@ import (
 	"time"
 )
 
-// mayAsk reports whether a response with that status can invite another try. A 409
-// and a 423 do so only with what invites reads in the response; keyed: the request
-// has a key.
-func mayAsk(status int, keyed bool) bool {
+// mayRetry reports whether a response with that status can be retried. A 409 and a
+// 423 can only if invitesRetry finds a reason in the response; keyed means that the
+// request has a key.
+func mayRetry(status int, keyed bool) bool {
 	switch status {
 	case http.StatusRequestTimeout, http.StatusTooEarly, http.StatusTooManyRequests,
 		http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
@@ -26,8 +26,8 @@ func mayAsk(status int, keyed bool) bool {
 	}
 }
 
-// final reports whether the same request has the same answer: it is wrong, or
-// who asks has no right to it. Then nothing else counts.
+// final reports whether the same request always has the same response: the request
+// is wrong, or its sender has no right to it. Nothing else is then considered.
 func final(status int) bool {
 	switch status {
 	case http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden, http.StatusUnprocessableEntity:
@@ -39,16 +39,16 @@ func final(status int) bool {
 
 const headerShouldRetry = "Stripe-Should-Retry"
 
-// asksAgain reports whether resp, which was read, is to be asked for again.
-func (t *Transport) asksAgain(resp *http.Response, keyed bool) bool {
+// shouldRetry reports whether to retry after resp, which was read.
+func (t *Transport) shouldRetry(resp *http.Response, keyed bool) bool {
 	switch {
 	case resp.StatusCode < http.StatusBadRequest, final(resp.StatusCode), resp.Header.Get(HeaderReplayed) == "true":
 		return false
 	case resp.Header.Get(headerShouldRetry) == "false":
 		return false
-	case !mayAsk(resp.StatusCode, keyed) && (!keyed || resp.Header.Get(headerShouldRetry) != "true"):
+	case !mayRetry(resp.StatusCode, keyed) && (!keyed || resp.Header.Get(headerShouldRetry) != "true"):
 		return false
-	case conditional(resp.StatusCode) && !invites(resp):
+	case needsInvitation(resp.StatusCode) && !invitesRetry(resp):
 		return false
 	}
 	return !t.saysFinal(resp)
@@ -58,7 +58,7 @@ func (t *Transport) saysFinal(resp *http.Response) bool {
 	if t.FinalFunc == nil {
 		return false
 	}
-	if _, all := resp.Body.(held); !all {
+	if _, all := resp.Body.(bufferedBody); !all {
 		resp = new(*resp)
 		resp.Body = http.NoBody
 	}
@@ -66,21 +66,21 @@ func (t *Transport) saysFinal(resp *http.Response) bool {
 	return t.FinalFunc(resp)
 }
 
-// conditional reports whether a response with that status is final unless it says
-// otherwise: most APIs answer 409 when a name is taken or a version is old.
-func conditional(status int) bool {
+// needsInvitation reports whether a response with that status is final unless it
+// says otherwise: most APIs answer 409 if a name is taken or a version is old.
+func needsInvitation(status int) bool {
 	return status == http.StatusConflict || status == http.StatusLocked
 }
 
-// invites reports whether resp says by itself that a later try may be answered
-// otherwise: by Retry-After or Stripe-Should-Retry, by the code of this package's
+// invitesRetry reports whether resp itself says that a later try may have another
+// response: by Retry-After or Stripe-Should-Retry, by the code of this package's
 // problem, or by the code in Stripe's error.
-func invites(resp *http.Response) bool {
+func invitesRetry(resp *http.Response) bool {
 	if resp.Header.Get("Retry-After") != "" || resp.Header.Get(headerShouldRetry) == "true" {
 		return true
 	}
 	kind, _, err := mime.ParseMediaType(resp.Header.Get("Content-Type"))
-	if _, all := resp.Body.(held); err != nil || !all {
+	if _, all := resp.Body.(bufferedBody); err != nil || !all {
 		return false
 	}
 	defer rewind(resp)
@@ -96,16 +96,16 @@ func invites(resp *http.Response) bool {
 	}
 }
 
-// longest is more than anybody waits, and leaves room to be added to.
-const longest = time.Duration(math.MaxInt64 / 2)
+// maxWait is longer than any wait, and can be added to without overflow.
+const maxWait = time.Duration(math.MaxInt64 / 2)
 
-// retryAfter returns how long resp says to stay away. A date is compared with
-// the server's own, so that no clock but the server's counts.
+// retryAfter returns how long resp says to wait. A date is compared with the
+// server's Date, so that only the server's clock matters.
 func retryAfter(resp *http.Response) (time.Duration, bool) {
 	value := resp.Header.Get("Retry-After")
 	n, err := strconv.ParseUint(value, 10, 64)
-	if err == nil || errors.Is(err, strconv.ErrRange) { // then n is the largest there is
-		return time.Duration(min(n, uint64(longest/time.Second))) * time.Second, true
+	if err == nil || errors.Is(err, strconv.ErrRange) { // then n is the largest integer
+		return time.Duration(min(n, uint64(maxWait/time.Second))) * time.Second, true
 	}
 	until, err := http.ParseTime(value)
 	if err != nil {
@@ -115,11 +115,11 @@ func retryAfter(resp *http.Response) (time.Duration, bool) {
 	if err != nil {
 		from = now()
 	}
-	return min(max(until.Sub(from), 0), longest), true
+	return min(max(until.Sub(from), 0), maxWait), true
 }
 
-// untrusted reports whether the server is not who it should be, which another
-// try does not change.
+// untrusted reports whether the server's identity is wrong, which another try does
+// not change.
 func untrusted(err error) bool {
 	_, ok := errors.AsType[*tls.CertificateVerificationError](err)
 	return ok

@@ -17,13 +17,13 @@ var (
 	errNoBase     = errors.New("Transport.Base returned neither a response nor an error")
 )
 
-// try sends the request once more. A response that is short, or may be asked for
-// again, is read before it counts as one.
-func (s *sending) try() (*http.Response, error) {
+// try sends the request once more. A response that is short, or may be retried, is
+// read before it is accepted.
+func (s *clientCall) try() (*http.Response, error) {
 	body := s.body.first
 	if s.tries > 0 {
 		var err error
-		if body, err = s.body.again(); err != nil {
+		if body, err = s.body.reopen(); err != nil {
 			return nil, &unsendableError{fmt.Errorf("get request body: %w", err)}
 		}
 	}
@@ -37,7 +37,7 @@ func (s *sending) try() (*http.Response, error) {
 	if err != nil {
 		return nil, endOf(ctx, cancel, err)
 	}
-	if _, all := resp.Body.(held); all {
+	if _, all := resp.Body.(bufferedBody); all {
 		cancel(nil)
 		return resp, nil
 	}
@@ -45,12 +45,12 @@ func (s *sending) try() (*http.Response, error) {
 		_ = resp.Body.Close()
 		return nil, endOf(ctx, cancel, errNoResponse)
 	}
-	resp.Body = lasting{resp.Body, cancel}
+	resp.Body = tryBody{resp.Body, cancel}
 	return resp, nil
 }
 
-// endOf ends a failed try. What ended it early says more than what Base made of
-// that.
+// endOf returns the error of a failed try. The reason for which it was ended is
+// better than what Base made of it.
 func endOf(ctx context.Context, cancel context.CancelCauseFunc, err error) error {
 	if cause := context.Cause(ctx); cause != nil && !errors.Is(err, cause) {
 		err = fmt.Errorf("%w: %w", cause, err)
@@ -59,22 +59,22 @@ func endOf(ctx context.Context, cancel context.CancelCauseFunc, err error) error
 	return err
 }
 
-// reads reports whether resp is to be read before it is returned.
-func (s *sending) reads(resp *http.Response) bool {
+// reads reports whether resp is read before it is returned.
+func (s *clientCall) reads(resp *http.Response) bool {
 	short := resp.ContentLength >= 0 && resp.ContentLength <= s.t.MaxBody
-	return short || resp.StatusCode >= http.StatusBadRequest && mayAsk(resp.StatusCode, true)
+	return short || resp.StatusCode >= http.StatusBadRequest && mayRetry(resp.StatusCode, true)
 }
 
 // send gives a copy of the request to Base, and finds out whether the server may
-// have seen it.
-func (s *sending) send(ctx context.Context, body io.ReadCloser) (*http.Response, error) {
+// have received it.
+func (s *clientCall) send(ctx context.Context, body io.ReadCloser) (*http.Response, error) {
 	var asked, connected atomic.Bool
 	ctx = context.WithValue(ctx, triesName{}, s.tries+1)
 	r := s.r.Clone(httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
 		GetConn: func(string) { asked.Store(true) },
 		GotConn: func(httptrace.GotConnInfo) { connected.Store(true) },
 	}))
-	r.Body, r.GetBody, r.ContentLength = body, s.body.again, s.body.length
+	r.Body, r.GetBody, r.ContentLength = body, s.body.reopen, s.body.length
 	if r.Header == nil {
 		r.Header = make(http.Header)
 	}
@@ -82,7 +82,7 @@ func (s *sending) send(ctx context.Context, body io.ReadCloser) (*http.Response,
 		r.Header.Set(s.t.Header, s.line)
 	}
 	s.tries++
-	if ctx.Err() != nil { // Base need not say whether it has noticed in time
+	if ctx.Err() != nil { // Base may not report that it noticed in time
 		if body != nil {
 			_ = body.Close()
 		}
@@ -98,7 +98,7 @@ func (s *sending) send(ctx context.Context, body io.ReadCloser) (*http.Response,
 	return resp, err
 }
 
-// roundTrip is base's, with either a response or an error.
+// roundTrip calls base, and returns either a response or an error.
 func roundTrip(base http.RoundTripper, r *http.Request) (*http.Response, error) {
 	resp, err := base.RoundTrip(r)
 	switch {
@@ -114,10 +114,10 @@ func roundTrip(base http.RoundTripper, r *http.Request) (*http.Response, error) 
 	}
 }
 
-// refusesToSend reports whether err is one of those that http.Transport answers
-// a request with before it does anything about it. They have no names. A protocol
-// that was registered with it asks for no connection either, and its errors say
-// nothing of what was sent.
+// refusesToSend reports whether err is one of those that http.Transport returns
+// before it does anything. They have no names. A protocol that is registered with
+// http.Transport asks for no connection either, and its errors do not say what was
+// sent.
 func refusesToSend(err error) bool {
 	if err == nil {
 		return false
@@ -133,14 +133,15 @@ func refusesToSend(err error) bool {
 	return false
 }
 
-// lasting is a body that is read within its try's context, which ends with it.
-type lasting struct {
+// tryBody is a response body that is read within the context of its try, which ends
+// with it.
+type tryBody struct {
 	io.ReadCloser
 
 	cancel context.CancelCauseFunc
 }
 
-func (l lasting) Close() error {
+func (l tryBody) Close() error {
 	err := l.ReadCloser.Close()
 	l.cancel(nil)
 	return err

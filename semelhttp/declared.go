@@ -8,30 +8,30 @@ import (
 	"github.com/semelgo/semel"
 )
 
-// Terms are what an API promises and Options do not know.
+// Terms are promises of an API that do not follow from Options.
 type Terms struct {
 	// Methods that are protected. None: POST and PATCH.
 	Methods []string
 	// Retention is that of the operations, at least a second. Required.
 	Retention time.Duration
-	// Wait is that of the operations. Zero: repeats are answered at once.
+	// Wait is that of the operations. Zero: retries are answered at once.
 	Wait time.Duration
-	// Shared says that keys are shared by everybody: ScopeFunc returns
+	// Shared means that all callers share their keys: ScopeFunc returns
 	// semel.Shared.
 	Shared bool
-	// OneOperation says that one operation serves several routes, so that a key
+	// OneOperation means that one operation serves several routes, so that a key
 	// used at one is refused at another.
 	OneOperation bool
-	// KeyTime is "uuidv7" or "ulid" where the operations have a KeyTime.
+	// KeyTime is "uuidv7" or "ulid" if the operations have a KeyTime.
 	KeyTime string
-	// Value says that the operations are behind [Handle]: bodies are compared as
+	// Value means that the operations are behind [Handle]: bodies are compared as
 	// the endpoint decoded them, no method ignores the key, and no status from 500
 	// up is stored, in any profile.
 	Value bool
-	// IgnoreTarget says that the endpoints behind [Handle] ignore the target.
+	// IgnoreTarget means that the endpoints behind [Handle] ignore the target.
 	IgnoreTarget bool
-	// Fields are those given to [JSONFields]; an empty list that is not nil
-	// stands for the whole body. Nil: bodies are compared as they were sent.
+	// Fields are those given to [JSONFields]; an empty list that is not nil means
+	// the whole body. Nil: bodies are compared as they were sent.
 	Fields []string
 }
 
