@@ -16,7 +16,7 @@ import (
 
 // effects counts what a handler did, and puts it into its transaction too.
 type effects struct {
-	b *bench
+	b *testEngine
 	n atomic.Int64
 }
 
@@ -55,7 +55,7 @@ func wantEffects(t *testing.T, e *effects, ran, committed int) {
 
 func TestAtomicReplays(t *testing.T) {
 	t.Parallel()
-	b := newBench(t, semel.Options{})
+	b := newTestEngine(t, semel.Options{})
 	fx := &effects{b: b}
 	srv := b.atomicServer(t, define("create", semel.OperationOptions[semelhttp.Request]{}), options(),
 		func(w http.ResponseWriter, r *http.Request) {
@@ -74,13 +74,13 @@ func TestAtomicReplays(t *testing.T) {
 			w.WriteHeader(http.StatusCreated)
 			_, _ = io.WriteString(w, `{"id":7}`)
 		})
-	first := ask{}.do(t, srv)
+	first := testRequest{}.do(t, srv)
 	wantFirst(t, first, http.StatusCreated, `{"id":7}`)
 	if first.header.Get("Set-Cookie") != "session=1" || first.header.Get("X-Request-Id") != "r1" {
 		t.Errorf("the first caller's headers are %v, want all that the handler set", first.header)
 	}
 	for range 3 {
-		again := ask{key: []string{`"k1"`}}.do(t, srv)
+		again := testRequest{key: []string{`"k1"`}}.do(t, srv)
 		wantReplay(t, again, first)
 		if got := again.header["Link"]; len(got) != 2 {
 			t.Errorf("replayed Link = %q, want its two lines as they were", got)
@@ -147,7 +147,7 @@ func TestEveryKindOfResultIsReplayed(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			b := newBench(t, semel.Options{})
+			b := newTestEngine(t, semel.Options{})
 			raw := &http.Client{Transport: &http.Transport{DisableCompression: true}}
 			defer raw.CloseIdleConnections()
 			handler := func(fx *effects, in func()) http.HandlerFunc {
@@ -169,9 +169,9 @@ func TestEveryKindOfResultIsReplayed(t *testing.T) {
 				}
 			}
 			srv := b.atomicServer(t, op, options(), handler(fx, func() {}))
-			check(ask{client: noRedirect(raw)}.do(t, srv), ask{client: noRedirect(raw)}.do(t, srv))
+			check(testRequest{client: noRedirect(raw)}.do(t, srv), testRequest{client: noRedirect(raw)}.do(t, srv))
 			srv = b.leasedServer(t, held, options(), handler(hx, func() {}))
-			check(ask{client: noRedirect(raw)}.do(t, srv), ask{client: noRedirect(raw)}.do(t, srv))
+			check(testRequest{client: noRedirect(raw)}.do(t, srv), testRequest{client: noRedirect(raw)}.do(t, srv))
 			if fx.n.Load() != 1 || hx.n.Load() != 1 {
 				t.Errorf("ran %d and %d times, want once each", fx.n.Load(), hx.n.Load())
 			}
@@ -197,24 +197,24 @@ func (e *effects) status(t *testing.T, now *atomic.Int64) http.HandlerFunc {
 	}
 }
 
-// TestAtomicKeepsARefusal: the writes are gone, the answer stays, for ever.
-func TestAtomicKeepsARefusal(t *testing.T) {
+// TestAtomicStoresARefusal: the writes are gone, the answer stays, for ever.
+func TestAtomicStoresARefusal(t *testing.T) {
 	t.Parallel()
 	for _, status := range []int{400, 402, 404, 409, 410, 422} {
-		b := newBench(t, semel.Options{})
+		b := newTestEngine(t, semel.Options{})
 		fx, now := &effects{b: b}, new(atomic.Int64)
 		now.Store(int64(status))
 		srv := b.atomicServer(t, define("op", semel.OperationOptions[semelhttp.Request]{}), options(), fx.status(t, now))
-		first := ask{}.do(t, srv)
+		first := testRequest{}.do(t, srv)
 		wantFirst(t, first, status, fmt.Sprintf("said %d, for the 1. time", status))
 		now.Store(201) // too late
-		wantReplay(t, ask{}.do(t, srv), first)
-		wantReplay(t, ask{}.do(t, srv), first)
+		wantReplay(t, testRequest{}.do(t, srv), first)
+		wantReplay(t, testRequest{}.do(t, srv), first)
 		wantEffects(t, fx, 1, 0)
 		if r := b.record(t, "op", "k1"); r.State != store.Failed {
 			t.Errorf("%d: the record is %v, want Failed", status, r.State)
 		}
-		wantFirst(t, ask{key: []string{"k2"}}.do(t, srv), 201, "said 201, for the 2. time")
+		wantFirst(t, testRequest{key: []string{"k2"}}.do(t, srv), 201, "said 201, for the 2. time")
 	}
 }
 
@@ -224,21 +224,21 @@ func TestAtomicNeverStoresThese(t *testing.T) {
 	t.Parallel()
 	for _, status := range []int{401, 403, 408, 413, 415, 423, 425, 429, 500, 501, 502, 503, 504} {
 		for _, onError := range []semel.OnError{semel.Release, semel.Keep} {
-			b := newBench(t, semel.Options{})
+			b := newTestEngine(t, semel.Options{})
 			fx, now := &effects{b: b}, new(atomic.Int64)
 			now.Store(int64(status))
 			op := define("op", semel.OperationOptions[semelhttp.Request]{OnError: onError})
 			srv := b.atomicServer(t, op, options(), fx.status(t, now))
-			wantFirst(t, ask{}.do(t, srv), status, fmt.Sprintf("said %d, for the 1. time", status))
-			wantFirst(t, ask{}.do(t, srv), status, fmt.Sprintf("said %d, for the 2. time", status))
+			wantFirst(t, testRequest{}.do(t, srv), status, fmt.Sprintf("said %d, for the 1. time", status))
+			wantFirst(t, testRequest{}.do(t, srv), status, fmt.Sprintf("said %d, for the 2. time", status))
 			wantEffects(t, fx, 2, 0)
 			if r := b.record(t, "op", "k1"); r.State != store.Absent {
 				t.Errorf("%d: the record is %v, want none", status, r.State)
 			}
 			now.Store(201)
-			first := ask{}.do(t, srv)
+			first := testRequest{}.do(t, srv)
 			wantFirst(t, first, 201, "said 201, for the 3. time")
-			wantReplay(t, ask{}.do(t, srv), first)
+			wantReplay(t, testRequest{}.do(t, srv), first)
 			wantEffects(t, fx, 3, 1)
 		}
 	}
@@ -249,19 +249,19 @@ func TestAtomicNeverStoresThese(t *testing.T) {
 func TestAtomicLeased(t *testing.T) {
 	t.Parallel()
 	for status, want := range map[int]store.State{201: store.Succeeded, 409: store.Failed, 403: store.Pending, 500: store.Pending} {
-		b := newBench(t, semel.Options{})
+		b := newTestEngine(t, semel.Options{})
 		fx, now := &effects{b: b}, new(atomic.Int64)
 		now.Store(int64(status))
 		op := define("op", semel.OperationOptions[semelhttp.Request]{
 			Policy: semel.Atomic(), Lease: 1 << 35, OnError: semel.Keep,
 		})
 		srv := b.atomicServer(t, op, options(), fx.status(t, now))
-		first := ask{}.do(t, srv)
+		first := testRequest{}.do(t, srv)
 		wantFirst(t, first, status, fmt.Sprintf("said %d, for the 1. time", status))
 		if r := b.record(t, "op", "k1"); r.State != want {
 			t.Errorf("%d: the record is %v, want %v", status, r.State, want)
 		}
-		if again := (ask{}).do(t, srv); want.Final() {
+		if again := (testRequest{}).do(t, srv); want.Final() {
 			wantReplay(t, again, first)
 		} else {
 			wantFirst(t, again, status, fmt.Sprintf("said %d, for the 2. time", status))

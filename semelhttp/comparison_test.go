@@ -12,9 +12,9 @@ import (
 	"github.com/semelgo/semel/semelhttp"
 )
 
-// TestBytesThatARequestIsComparedBy holds what is digested and stored: a change of
+// TestFingerprintBytesOfARequest holds what is digested and stored: a change of
 // it would make every repeat another request after an upgrade.
-func TestBytesThatARequestIsComparedBy(t *testing.T) {
+func TestFingerprintBytesOfARequest(t *testing.T) {
 	t.Parallel()
 	r := semelhttp.Request{
 		Method: "POST", Path: "/ops", Query: "a=1", MediaType: "text/plain", Body: []byte(strings.Repeat("b", 200)),
@@ -26,8 +26,8 @@ func TestBytesThatARequestIsComparedBy(t *testing.T) {
 	}
 }
 
-// TestBytesOfTwoRequestsDiffer wherever the line between two fields is drawn.
-func TestBytesOfTwoRequestsDiffer(t *testing.T) {
+// TestFingerprintBytesOfTwoRequestsDiffer wherever the line between two fields is drawn.
+func TestFingerprintBytesOfTwoRequestsDiffer(t *testing.T) {
 	t.Parallel()
 	seen := make(map[string]semelhttp.Request)
 	const text = "aaaaaa"
@@ -63,7 +63,7 @@ func TestBytesOfTwoRequestsDiffer(t *testing.T) {
 // were.
 func TestMediaTypesInTheirNormalForm(t *testing.T) {
 	t.Parallel()
-	b := newBench(t, semel.Options{})
+	b := newTestEngine(t, semel.Options{})
 	seen := make(chan string, 1)
 	op := define("op", plain{Fingerprints: []func(semelhttp.Request) any{func(r semelhttp.Request) any {
 		seen <- r.MediaType
@@ -81,7 +81,7 @@ func TestMediaTypesInTheirNormalForm(t *testing.T) {
 				want = normal
 			}
 		}
-		h.ServeHTTP(httptest.NewRecorder(), ask{mediaType: contentType}.request(t, ""))
+		h.ServeHTTP(httptest.NewRecorder(), testRequest{mediaType: contentType}.request(t, ""))
 		if got := <-seen; got != want {
 			t.Errorf("the media type %q is taken for %q, want %q", contentType, got, want)
 		}

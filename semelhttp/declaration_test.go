@@ -64,8 +64,8 @@ func TestDeclarationIsServed(t *testing.T) {
 	}
 }
 
-// TestDeclarationSaysWhatIsSet: each option and each term is in it.
-func TestDeclarationSaysWhatIsSet(t *testing.T) {
+// TestDeclarationHasTheOptions: each option and each term is in it.
+func TestDeclarationHasTheOptions(t *testing.T) {
 	t.Parallel()
 	o := profiled(semelhttp.Stripe)
 	o.Optional, o.MaxResponse, o.ProblemBase = true, 100, "https://docs.example/"
@@ -113,18 +113,18 @@ func TestDeclarationOfEndpoints(t *testing.T) {
 	}
 }
 
-// TestDeclarationKeepsItsWord: what it says of the layer's own errors is what a
+// TestServerObeysItsDeclaration: what it says of the layer's own errors is what a
 // server with the same options answers.
-func TestDeclarationKeepsItsWord(t *testing.T) {
+func TestServerObeysItsDeclaration(t *testing.T) {
 	t.Parallel()
 	for _, p := range []semelhttp.Profile{semelhttp.Lenient, semelhttp.Strict, semelhttp.Stripe} {
-		b, n := newBench(t, semel.Options{}), new(atomic.Int64)
+		b, n := newTestEngine(t, semel.Options{}), new(atomic.Int64)
 		o := profiled(p)
 		d := declared(t, o, semelhttp.Terms{Retention: time.Hour})
 		srv := b.atomicServer(t, define("op", plain{}), o, created(n))
 		key := []string{`"k"`}
-		_ = ask{key: key}.do(t, srv)
-		for code, a := range map[string]ask{
+		_ = testRequest{key: key}.do(t, srv)
+		for code, a := range map[string]testRequest{
 			"key_missing":     {key: []string{}},
 			"key_malformed":   {key: []string{""}},
 			"key_reused":      {key: key, body: "other"},
@@ -134,7 +134,7 @@ func TestDeclarationKeepsItsWord(t *testing.T) {
 				t.Errorf("%v: %s is %d, declared as %d", p, code, got.status, d.Statuses[code])
 			}
 		}
-		if got := (ask{key: key}).do(t, srv); got.header.Get(d.ReplayHeader) != d.ReplayValue {
+		if got := (testRequest{key: key}).do(t, srv); got.header.Get(d.ReplayHeader) != d.ReplayValue {
 			t.Errorf("%v: the replay is not marked as declared: %v", p, got.header)
 		}
 	}

@@ -120,7 +120,7 @@ func TestFinalResponsesAreAsDocumented(t *testing.T) {
 	}{{semelhttp.Lenient, false}, {semelhttp.Lenient, true}, {semelhttp.Stripe, false}, {semelhttp.Stripe, true}} {
 		t.Run(fmt.Sprintf("%v, leased %v", way.profile, way.leased), func(t *testing.T) {
 			t.Parallel()
-			b := newBench(t, semel.Options{})
+			b := newTestEngine(t, semel.Options{})
 			for _, row := range table {
 				for _, status := range statusesOf(t, row[0], named) {
 					if got := b.ledTo(t, profiled(way.profile), way.leased, status); got != row[column+1] {
@@ -133,7 +133,7 @@ func TestFinalResponsesAreAsDocumented(t *testing.T) {
 }
 
 // ledTo is the word of docs/http.md for what a handler's status leads to.
-func (b *bench) ledTo(t *testing.T, o semelhttp.Options, leased bool, status int) string {
+func (b *testEngine) ledTo(t *testing.T, o semelhttp.Options, leased bool, status int) string {
 	t.Helper()
 	n := new(atomic.Int64)
 	op, key := define("op", plain{}), strconv.Itoa(status)
@@ -148,9 +148,9 @@ func (b *bench) ledTo(t *testing.T, o semelhttp.Options, leased bool, status int
 		n.Add(1)
 		w.WriteHeader(status)
 	}))
-	first := ask{key: []string{key}}.direct(t, h)
+	first := testRequest{key: []string{key}}.direct(t, h)
 	state := b.record(t, "op", key).State
-	again := ask{key: []string{key}}.direct(t, h)
+	again := testRequest{key: []string{key}}.direct(t, h)
 	replayed := again.replayed() && again.status == status && first.status == status && n.Load() == 1
 	switch {
 	case state == store.Succeeded && replayed:
@@ -183,8 +183,8 @@ func TestEndpointsAreAsDocumented(t *testing.T) {
 			t.Errorf("docs/http.md has the row %q", row[0])
 		}
 		for _, err := range returned[row[0]] {
-			for i, run := range []func(context.Context, *bench, semel.Call, error) (int, bool, error){doTx, do} {
-				b := newBench(t, semel.Options{})
+			for i, run := range []func(context.Context, *testEngine, semel.Call, error) (int, bool, error){doTx, do} {
+				b := newTestEngine(t, semel.Options{})
 				h, herr := semelhttp.Handle(semelhttp.Endpoint[order, int]{
 					Operation: semel.Define("op", semel.OperationOptions[order]{}), Decode: decodeOrder,
 					Run: func(ctx context.Context, c semel.Call, _ order) (int, bool, error) {
@@ -194,8 +194,8 @@ func TestEndpointsAreAsDocumented(t *testing.T) {
 				if herr != nil {
 					t.Fatal(herr)
 				}
-				_ = ask{body: tea}.direct(t, h)
-				state, again := b.record(t, "op", "k1").State, ask{body: tea}.direct(t, h)
+				_ = testRequest{body: tea}.direct(t, h)
+				state, again := b.record(t, "op", "k1").State, testRequest{body: tea}.direct(t, h)
 				want := map[store.State]string{
 					store.Succeeded: "stored", store.Failed: "failed", store.Absent: "free", store.Pending: "free", store.InDoubt: "unknown",
 				}[state]
@@ -210,11 +210,11 @@ func TestEndpointsAreAsDocumented(t *testing.T) {
 	}
 }
 
-func doTx(ctx context.Context, b *bench, c semel.Call, err error) (int, bool, error) {
+func doTx(ctx context.Context, b *testEngine, c semel.Call, err error) (int, bool, error) {
 	return semel.DoTx(ctx, b.Engine, c, func(context.Context, semelTx) (int, error) { return 7, err })
 }
 
-func do(ctx context.Context, b *bench, c semel.Call, err error) (int, bool, error) {
+func do(ctx context.Context, b *testEngine, c semel.Call, err error) (int, bool, error) {
 	return semel.Do(ctx, b.Engine, c, func(context.Context) (int, error) { return 7, err })
 }
 
@@ -257,7 +257,7 @@ func TestDeclarationIsAsDocumented(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if served := (ask{method: "GET"}).direct(t, h).body; !strings.Contains(document(t), "```json\n"+served+"```\n") {
+	if served := (testRequest{method: "GET"}).direct(t, h).body; !strings.Contains(document(t), "```json\n"+served+"```\n") {
 		t.Errorf("docs/http.md lacks the declaration as it is served:\n%s", served)
 	}
 }

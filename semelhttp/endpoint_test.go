@@ -35,7 +35,7 @@ type shop struct {
 	fail error
 }
 
-func newShop(b *bench, o semel.OperationOptions[order]) *shop {
+func newShop(b *testEngine, o semel.OperationOptions[order]) *shop {
 	s := new(shop)
 	s.Endpoint = semelhttp.Endpoint[order, receipt]{
 		Operation: semel.Define("order", o),
@@ -83,20 +83,20 @@ const tea = `{"item":"tea"}`
 // is stored, and is not what it is told.
 func TestEndpointRendersTheStoredValue(t *testing.T) {
 	t.Parallel()
-	b := newBench(t, semel.Options{})
+	b := newTestEngine(t, semel.Options{})
 	s := newShop(b, semel.OperationOptions[order]{})
 	srv := s.serve(t, options())
-	first := ask{body: tea}.do(t, srv)
+	first := testRequest{body: tea}.do(t, srv)
 	if first.status != http.StatusCreated || !strings.HasPrefix(first.body, "1 tea ") || strings.Contains(first.body, "secret") {
 		t.Errorf("got %d %q", first.status, first.body)
 	}
 	wantFirst(t, first, 201, first.body)
 	for range 3 {
-		wantReplay(t, ask{body: tea}.do(t, srv), first)
+		wantReplay(t, testRequest{body: tea}.do(t, srv), first)
 	}
 	// The fingerprint is of what was decoded.
-	wantReplay(t, ask{body: `{ "item": "tea" }`, mediaType: "text/json"}.do(t, srv), first)
-	wantProblem(t, ask{body: `{"item":"milk"}`}.do(t, srv), http.StatusUnprocessableEntity, "key_reused")
+	wantReplay(t, testRequest{body: `{ "item": "tea" }`, mediaType: "text/json"}.do(t, srv), first)
+	wantProblem(t, testRequest{body: `{"item":"milk"}`}.do(t, srv), http.StatusUnprocessableEntity, "key_reused")
 	if s.runs.Load() != 1 {
 		t.Errorf("ran %d times", s.runs.Load())
 	}
@@ -106,7 +106,7 @@ func TestEndpointRendersTheStoredValue(t *testing.T) {
 // as if it had.
 func TestEndpointRendersAHealedValue(t *testing.T) {
 	t.Parallel()
-	b := newBench(t, semel.Options{})
+	b := newTestEngine(t, semel.Options{})
 	s := newShop(b, semel.OperationOptions[order]{})
 	at := time.Date(2020, 1, 2, 3, 4, 5, 0, time.UTC)
 	s.Operation = semel.Define("order", semel.OperationOptions[order]{
@@ -122,11 +122,11 @@ func TestEndpointRendersAHealedValue(t *testing.T) {
 	}
 	srv := s.serve(t, options())
 	want := "7 tea 2020-01-02 03:04:05 +0000 UTC found "
-	healed := ask{body: tea}.do(t, srv)
+	healed := testRequest{body: tea}.do(t, srv)
 	if healed.status != http.StatusCreated || healed.body != want {
 		t.Errorf("healed: %d %q, want %q", healed.status, healed.body, want)
 	}
-	wantReplay(t, ask{body: tea}.do(t, srv), healed)
+	wantReplay(t, testRequest{body: tea}.do(t, srv), healed)
 	if s.runs.Load() != 1 {
 		t.Errorf("ran %d times", s.runs.Load())
 	}
@@ -134,35 +134,35 @@ func TestEndpointRendersAHealedValue(t *testing.T) {
 
 func TestEndpointJSON(t *testing.T) {
 	t.Parallel()
-	b := newBench(t, semel.Options{})
+	b := newTestEngine(t, semel.Options{})
 	s := newShop(b, semel.OperationOptions[order]{})
 	s.Render = nil
 	srv := s.serve(t, options())
-	first := ask{body: tea}.do(t, srv)
+	first := testRequest{body: tea}.do(t, srv)
 	if first.status != http.StatusOK || !strings.HasPrefix(first.body, `{"id":1,"item":"tea","at":"`) ||
 		first.header.Get("Content-Type") != "application/json" {
 		t.Errorf("got %d %q %v", first.status, first.body, first.header)
 	}
-	wantReplay(t, ask{body: tea}.do(t, srv), first)
+	wantReplay(t, testRequest{body: tea}.do(t, srv), first)
 }
 
 // TestEndpointChecksBeforeTheClaim: what is wrong with the request is said
 // before the store is asked, and is not stored.
 func TestEndpointChecksBeforeTheClaim(t *testing.T) {
 	t.Parallel()
-	b := newBench(t, semel.Options{})
+	b := newTestEngine(t, semel.Options{})
 	s := newShop(b, semel.OperationOptions[order]{})
 	o := options()
 	o.MaxBody = 100
 	srv := s.serve(t, o)
 	b.store.down.Store(true)
 	asked := b.store.calls.Load()
-	wantProblem(t, ask{body: tea, key: []string{}}.do(t, srv), 400, "key_missing")
-	wantProblem(t, ask{body: tea, key: []string{`"`}}.do(t, srv), 400, "key_malformed")
-	wantProblem(t, ask{body: tea, user: "-"}.do(t, srv), 401, "unauthenticated")
-	wantProblem(t, ask{body: `{"item":`}.do(t, srv), 400, "body_invalid")
-	wantProblem(t, ask{body: `{"item":"` + strings.Repeat("x", 100) + `"}`}.do(t, srv), 413, "body_too_large")
-	got := ask{body: `{"item":""}`}.do(t, srv)
+	wantProblem(t, testRequest{body: tea, key: []string{}}.do(t, srv), 400, "key_missing")
+	wantProblem(t, testRequest{body: tea, key: []string{`"`}}.do(t, srv), 400, "key_malformed")
+	wantProblem(t, testRequest{body: tea, user: "-"}.do(t, srv), 401, "unauthenticated")
+	wantProblem(t, testRequest{body: `{"item":`}.do(t, srv), 400, "body_invalid")
+	wantProblem(t, testRequest{body: `{"item":"` + strings.Repeat("x", 100) + `"}`}.do(t, srv), 413, "body_too_large")
+	got := testRequest{body: `{"item":""}`}.do(t, srv)
 	if p := got.problem(t); got.status != 422 || p.Code != "no_item" || p.Field != "item" || p.Title != "Unprocessable Entity" {
 		t.Errorf("got %d %s, want Decode's own problem", got.status, got.body)
 	}
@@ -170,7 +170,7 @@ func TestEndpointChecksBeforeTheClaim(t *testing.T) {
 		t.Error("it reached the operation or the store")
 	}
 	b.store.down.Store(false)
-	if got := (ask{body: tea}).do(t, srv); got.status != http.StatusCreated || got.replayed() {
+	if got := (testRequest{body: tea}).do(t, srv); got.status != http.StatusCreated || got.replayed() {
 		t.Errorf("corrected: %d %s", got.status, got.body)
 	}
 }
@@ -201,11 +201,11 @@ func TestEndpointFailures(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			b := newBench(t, semel.Options{})
+			b := newTestEngine(t, semel.Options{})
 			s := newShop(b, semel.OperationOptions[order]{})
 			s.fail, s.Refuse = c.err, c.refuse
 			srv := s.serve(t, options())
-			first := ask{body: tea}.do(t, srv)
+			first := testRequest{body: tea}.do(t, srv)
 			p := first.problem(t)
 			if first.status != c.status || p.Status != c.status || p.Code != c.code {
 				t.Errorf("got %d %s, want %d %s", first.status, first.body, c.status, c.code)
@@ -220,7 +220,7 @@ func TestEndpointFailures(t *testing.T) {
 				t.Error("the failed operation's write is there")
 			}
 			s.fail = nil
-			again := ask{body: tea}.do(t, srv)
+			again := testRequest{body: tea}.do(t, srv)
 			if c.kept {
 				wantReplay(t, again, first)
 			} else if again.status != http.StatusCreated || again.replayed() {
@@ -237,7 +237,7 @@ func toGone(f *semel.Failure) *semelhttp.Problem {
 // TestEndpointUnknown: not knowing is told before the function's own problem.
 func TestEndpointUnknown(t *testing.T) {
 	t.Parallel()
-	b := newBench(t, semel.Options{})
+	b := newTestEngine(t, semel.Options{})
 	s := newShop(b, semel.OperationOptions[order]{})
 	s.Run = func(ctx context.Context, c semel.Call, _ order) (receipt, bool, error) {
 		return semel.Do(ctx, b.Engine, c, func(context.Context) (receipt, error) {
@@ -245,8 +245,8 @@ func TestEndpointUnknown(t *testing.T) {
 		})
 	}
 	srv := s.serve(t, options())
-	wantProblem(t, ask{body: tea}.do(t, srv), http.StatusServiceUnavailable, "outcome_unknown")
-	wantProblem(t, ask{body: tea}.do(t, srv), http.StatusConflict, "outcome_unknown")
+	wantProblem(t, testRequest{body: tea}.do(t, srv), http.StatusServiceUnavailable, "outcome_unknown")
+	wantProblem(t, testRequest{body: tea}.do(t, srv), http.StatusConflict, "outcome_unknown")
 	if got := b.record(t, "order", "k1").State; got != store.InDoubt {
 		t.Errorf("the record is %v, want InDoubt", got)
 	}
@@ -254,12 +254,12 @@ func TestEndpointUnknown(t *testing.T) {
 
 func TestEndpointOptionalAndScopes(t *testing.T) {
 	t.Parallel()
-	b := newBench(t, semel.Options{})
+	b := newTestEngine(t, semel.Options{})
 	s := newShop(b, semel.OperationOptions[order]{})
 	o := options()
 	o.Optional = true
 	srv := s.serve(t, o)
-	for i, a := range []ask{
+	for i, a := range []testRequest{
 		{body: tea, key: []string{}},
 		{body: tea, key: []string{}},
 		{body: tea, user: "ann"},
@@ -274,7 +274,7 @@ func TestEndpointOptionalAndScopes(t *testing.T) {
 // TestEndpointHangUp: the operation's context does not end with the client's.
 func TestEndpointHangUp(t *testing.T) {
 	t.Parallel()
-	b, bar := newBench(t, semel.Options{Wait: time.Minute}), newBarrier()
+	b, bar := newTestEngine(t, semel.Options{Wait: time.Minute}), newBarrier()
 	s := newShop(b, semel.OperationOptions[order]{})
 	run, gone := s.Run, make(chan (<-chan struct{}), 10)
 	s.Run = func(ctx context.Context, c semel.Call, in order) (receipt, bool, error) {
@@ -294,7 +294,7 @@ func TestEndpointHangUp(t *testing.T) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		if resp, err := http.DefaultClient.Do(ask{body: tea}.request(t, srv).WithContext(ctx)); err == nil {
+		if resp, err := http.DefaultClient.Do(testRequest{body: tea}.request(t, srv).WithContext(ctx)); err == nil {
 			resp.Body.Close()
 		}
 	}()
@@ -303,7 +303,7 @@ func TestEndpointHangUp(t *testing.T) {
 	<-done
 	<-(<-gone)
 	close(bar.open)
-	if got := (ask{body: tea}).do(t, srv); got.status != 201 || s.runs.Load() != 1 {
+	if got := (testRequest{body: tea}).do(t, srv); got.status != 201 || s.runs.Load() != 1 {
 		t.Errorf("the retry got %d %q after %d runs", got.status, got.body, s.runs.Load())
 	}
 }

@@ -15,7 +15,7 @@ import (
 
 // sendAlone sends a request that the client does not repeat by itself, and
 // reports whether it was answered.
-func sendAlone(t *testing.T, a ask, base string) (answer, bool) {
+func sendAlone(t *testing.T, a testRequest, base string) (answer, bool) {
 	t.Helper()
 	req := a.request(t, base)
 	req.GetBody = nil
@@ -28,10 +28,10 @@ func sendAlone(t *testing.T, a ask, base string) (answer, bool) {
 	return answer{resp.StatusCode, resp.Header, string(body)}, err == nil
 }
 
-// TestNoReturnIsNoEvidence: a handler that panics or ends its goroutine has
+// TestGoexitIsNoEvidence: a handler that panics or ends its goroutine has
 // answered nothing. In a transaction all is gone and the next one runs;
 // elsewhere nobody knows, and it is not run again.
-func TestNoReturnIsNoEvidence(t *testing.T) {
+func TestGoexitIsNoEvidence(t *testing.T) {
 	t.Parallel()
 	for name, end := range map[string]func(){
 		"panic":           func() { panic("boom") },
@@ -40,7 +40,7 @@ func TestNoReturnIsNoEvidence(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			onEveryWay(t, func(t *testing.T, s *site) {
+			onEveryWay(t, func(t *testing.T, s *protectedSite) {
 				base := serve(t, s.protect(t, options(), s.handler(func(w http.ResponseWriter, r *http.Request) error {
 					if err := s.creates(w, r); err != nil {
 						t.Errorf("effect: %v", err)
@@ -88,7 +88,7 @@ func givenUp(h http.Handler, entered <-chan struct{}) http.Handler {
 // for the retry, and it is not run twice.
 func TestTimeoutHandlerOutside(t *testing.T) {
 	t.Parallel()
-	onEveryWay(t, func(t *testing.T, s *site) {
+	onEveryWay(t, func(t *testing.T, s *protectedSite) {
 		bar := newBarrier()
 		inner := s.protect(t, options(), s.handler(func(w http.ResponseWriter, r *http.Request) error {
 			bar.wait()
@@ -109,7 +109,7 @@ func TestTimeoutHandlerOutside(t *testing.T) {
 // because a TimeoutHandler keeps the response back until it is too late.
 func TestTimeoutHandlerInside(t *testing.T) {
 	t.Parallel()
-	onEveryWay(t, func(t *testing.T, s *site) {
+	onEveryWay(t, func(t *testing.T, s *protectedSite) {
 		bar, left := newBarrier(), make(chan error, 1)
 		h := s.handler(func(w http.ResponseWriter, r *http.Request) error {
 			if s.ran.Load() > 1 {
@@ -165,7 +165,7 @@ func leftBehind(t *testing.T, act func() error) (err error) {
 // rolled back: there is no answer without its effect.
 func TestSwallowedError(t *testing.T) {
 	t.Parallel()
-	onWays(t, inATransaction, func(t *testing.T, s *site) {
+	onWays(t, inATransaction, func(t *testing.T, s *protectedSite) {
 		if s.spoil == nil {
 			t.Skip("this store refuses no statement")
 		}
@@ -205,7 +205,7 @@ func TestCommitThenBreak(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			onWays(t, whileItRuns, func(t *testing.T, s *site) { // elsewhere the commit comes after the handler
+			onWays(t, whileItRuns, func(t *testing.T, s *protectedSite) { // elsewhere the commit comes after the handler
 				act := s.handler(func(w http.ResponseWriter, r *http.Request) error {
 					if s.outside {
 						return s.effect(r.Context())
@@ -229,12 +229,12 @@ func TestCommitThenBreak(t *testing.T) {
 	}
 }
 
-// TestNotStorableIsDoneAllTheSame: the first caller has everything, nobody else
+// TestUnstorableResponseHasHappened: the first caller has everything, nobody else
 // has it, and it is not run again.
-func TestNotStorableIsDoneAllTheSame(t *testing.T) {
+func TestUnstorableResponseHasHappened(t *testing.T) {
 	t.Parallel()
 	large := strings.Repeat("0123456789abcdef", 128<<10) // 2 MiB
-	onEveryWay(t, func(t *testing.T, s *site) {
+	onEveryWay(t, func(t *testing.T, s *protectedSite) {
 		base := serve(t, s.protect(t, options(), s.handler(func(w http.ResponseWriter, r *http.Request) error {
 			if err := s.effect(r.Context()); err != nil {
 				return err
@@ -254,9 +254,9 @@ func TestNotStorableIsDoneAllTheSame(t *testing.T) {
 	})
 }
 
-// TestStreamedIsDoneAllTheSame: where the response may go out before the
+// TestStreamedResponseHasHappened: where the response may go out before the
 // outcome stands.
-func TestStreamedIsDoneAllTheSame(t *testing.T) {
+func TestStreamedResponseHasHappened(t *testing.T) {
 	t.Parallel()
 	for name, send := range map[string]func(w http.ResponseWriter) error{
 		"flush": func(w http.ResponseWriter) error {
@@ -276,7 +276,7 @@ func TestStreamedIsDoneAllTheSame(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			onWays(t, whileItRuns, func(t *testing.T, s *site) { // elsewhere nothing goes out before the COMMIT
+			onWays(t, whileItRuns, func(t *testing.T, s *protectedSite) { // elsewhere nothing goes out before the COMMIT
 				base := serve(t, s.protect(t, options(), s.handler(func(w http.ResponseWriter, r *http.Request) error {
 					if err := s.effect(r.Context()); err != nil {
 						return err
@@ -291,10 +291,10 @@ func TestStreamedIsDoneAllTheSame(t *testing.T) {
 	}
 }
 
-// TestUnavailableIsNeverFrozen: a 503 is nobody's answer for good.
-func TestUnavailableIsNeverFrozen(t *testing.T) {
+// TestUnavailableIsNeverStored: a 503 is nobody's answer for good.
+func TestUnavailableIsNeverStored(t *testing.T) {
 	t.Parallel()
-	onEveryWay(t, func(t *testing.T, s *site) {
+	onEveryWay(t, func(t *testing.T, s *protectedSite) {
 		base := serve(t, s.protect(t, options(), s.handler(func(w http.ResponseWriter, r *http.Request) error {
 			if s.ran.Load() > 2 {
 				return s.creates(w, r)

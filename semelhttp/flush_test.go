@@ -18,7 +18,7 @@ import (
 // TestFlushedResponsesAreReplayed: a flush of a response that is no stream changes nothing.
 func TestFlushedResponsesAreReplayed(t *testing.T) {
 	t.Parallel()
-	b, n := newBench(t, semel.Options{}), new(atomic.Int64)
+	b, n := newTestEngine(t, semel.Options{}), new(atomic.Int64)
 	srv := b.leasedServer(t, define("op", plain{}), options(), func(w http.ResponseWriter, r *http.Request) {
 		n.Add(1)
 		c := http.NewResponseController(w)
@@ -30,9 +30,9 @@ func TestFlushedResponsesAreReplayed(t *testing.T) {
 		_, _ = io.WriteString(w, "second")
 		_ = c.Flush()
 	})
-	first := ask{}.do(t, srv)
+	first := testRequest{}.do(t, srv)
 	wantFirst(t, first, http.StatusOK, "first second")
-	wantReplay(t, ask{}.do(t, srv), first)
+	wantReplay(t, testRequest{}.do(t, srv), first)
 	if n.Load() != 1 {
 		t.Errorf("%d runs, want one", n.Load())
 	}
@@ -42,7 +42,7 @@ func TestFlushedResponsesAreReplayed(t *testing.T) {
 // sends in chunks.
 func TestChunkedUpstreamIsReplayed(t *testing.T) {
 	t.Parallel()
-	b, n := newBench(t, semel.Options{}), new(atomic.Int64)
+	b, n := newTestEngine(t, semel.Options{}), new(atomic.Int64)
 	upstream := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		n.Add(1)
 		w.Header().Set("Content-Type", "application/json")
@@ -58,16 +58,16 @@ func TestChunkedUpstreamIsReplayed(t *testing.T) {
 	}
 	proxy := &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(to) }}
 	srv := b.leasedServer(t, define("op", plain{}), options(), proxy.ServeHTTP)
-	first := ask{}.do(t, srv)
+	first := testRequest{}.do(t, srv)
 	wantFirst(t, first, http.StatusCreated, `{"id":1}`)
-	wantReplay(t, ask{}.do(t, srv), first)
+	wantReplay(t, testRequest{}.do(t, srv), first)
 	if n.Load() != 1 {
 		t.Errorf("the upstream was asked %d times, want once", n.Load())
 	}
 }
 
-// TestStreamTypesAreLetOut by a flush: those of the option too.
-func TestStreamTypesAreLetOut(t *testing.T) {
+// TestStreamTypesAreSentAtOnce by a flush: those of the option too.
+func TestStreamTypesAreSentAtOnce(t *testing.T) {
 	t.Parallel()
 	for _, o := range []struct {
 		types       []string
@@ -80,7 +80,7 @@ func TestStreamTypesAreLetOut(t *testing.T) {
 		{[]string{"Text/Plain"}, "text/plain; charset=utf-8", true},
 		{[]string{"*"}, "", true},
 	} {
-		b := newBench(t, semel.Options{})
+		b := newTestEngine(t, semel.Options{})
 		options := options()
 		options.StreamTypes = o.types
 		srv := b.leasedServer(t, define("op", plain{}), options, func(w http.ResponseWriter, _ *http.Request) {
@@ -90,8 +90,8 @@ func TestStreamTypesAreLetOut(t *testing.T) {
 			_, _ = io.WriteString(w, "part")
 			_ = http.NewResponseController(w).Flush()
 		})
-		_ = ask{}.do(t, srv)
-		again := ask{}.do(t, srv)
+		_ = testRequest{}.do(t, srv)
+		again := testRequest{}.do(t, srv)
 		if got := again.status == http.StatusConflict; got != o.out {
 			t.Errorf("%v, %q: the retry got %d %s, want that it was let out: %v", o.types, o.contentType, again.status, again.body, o.out)
 		}
@@ -122,12 +122,12 @@ func TestStatusVerdict(t *testing.T) {
 		{http.StatusBadGateway, http.StatusBadGateway, http.StatusBadGateway, store.Succeeded, 1},
 		{http.StatusForbidden, http.StatusForbidden, http.StatusForbidden, store.Succeeded, 1},
 	} {
-		b, n := newBench(t, semel.Options{}), new(atomic.Int64)
+		b, n := newTestEngine(t, semel.Options{}), new(atomic.Int64)
 		srv := b.leasedServer(t, define("op", plain{}), o, func(w http.ResponseWriter, _ *http.Request) {
 			n.Add(1)
 			w.WriteHeader(row.status)
 		})
-		first, again := ask{}.do(t, srv), ask{}.do(t, srv)
+		first, again := testRequest{}.do(t, srv), testRequest{}.do(t, srv)
 		if first.status != row.first || again.status != row.again || n.Load() != row.runs {
 			t.Errorf("%d: answered %d, then %d, after %d runs; want %d, %d, %d", row.status, first.status, again.status, n.Load(), row.first, row.again, row.runs)
 		}
@@ -140,16 +140,16 @@ func TestStatusVerdict(t *testing.T) {
 	}
 }
 
-// TestMarkerIsTheEdgesOwn: a handler cannot mark a first response as a replay, in any
+// TestHandlerCannotSetTheReplayHeader: a handler cannot mark a first response as a replay, in any
 // spelling of the header.
-func TestMarkerIsTheEdgesOwn(t *testing.T) {
+func TestHandlerCannotSetTheReplayHeader(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{semelhttp.HeaderReplayed, strings.ToLower(semelhttp.HeaderReplayed)} {
-		b := newBench(t, semel.Options{})
+		b := newTestEngine(t, semel.Options{})
 		srv := b.leasedServer(t, define("op", plain{}), options(), func(w http.ResponseWriter, _ *http.Request) {
 			w.Header()[name] = []string{"true"}
 		})
-		if got := (ask{}).do(t, srv); got.replayed() {
+		if got := (testRequest{}).do(t, srv); got.replayed() {
 			t.Errorf("%s of the handler is on the first response", name)
 		}
 	}

@@ -19,7 +19,7 @@ import (
 func TestHangUpChangesNothing(t *testing.T) {
 	t.Parallel()
 	both(t, func(t *testing.T, serve serveFunc) {
-		b, n, bar := newBench(t, semel.Options{}), new(atomic.Int64), newBarrier()
+		b, n, bar := newTestEngine(t, semel.Options{}), new(atomic.Int64), newBarrier()
 		gone := make(chan (<-chan struct{}), 10)
 		o := options()
 		o.ScopeFunc = func(r *http.Request) (semel.Scope, error) {
@@ -37,7 +37,7 @@ func TestHangUpChangesNothing(t *testing.T) {
 		done := make(chan struct{})
 		go func() {
 			defer close(done)
-			if resp, err := http.DefaultClient.Do(ask{}.request(t, srv).WithContext(ctx)); err == nil {
+			if resp, err := http.DefaultClient.Do(testRequest{}.request(t, srv).WithContext(ctx)); err == nil {
 				resp.Body.Close()
 				t.Error("the client that hung up has an answer")
 			}
@@ -47,7 +47,7 @@ func TestHangUpChangesNothing(t *testing.T) {
 		<-done
 		<-(<-gone) // the server has noticed
 		close(bar.open)
-		got := ask{}.do(t, srv) // waits for the first one, if that still runs
+		got := testRequest{}.do(t, srv) // waits for the first one, if that still runs
 		if got.status != http.StatusCreated || got.body != "run 1" || !got.replayed() {
 			t.Errorf("the retry got %d %q", got.status, got.body)
 		}
@@ -56,7 +56,7 @@ func TestHangUpChangesNothing(t *testing.T) {
 
 // protected are the three ways in, with h as what is run, by an operation that
 // waits.
-func protected(t *testing.T, b *bench, h http.HandlerFunc) map[string]http.Handler {
+func protected(t *testing.T, b *testEngine, h http.HandlerFunc) map[string]http.Handler {
 	t.Helper()
 	o := options()
 	a, err := semelhttp.Atomic(b.Engine, define("a", plain{Wait: time.Hour}), o)
@@ -91,7 +91,7 @@ func TestHangUpOfAFollower(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				b, bar := newBench(t, semel.Options{}), newBarrier()
+				b, bar := newTestEngine(t, semel.Options{}), newBarrier()
 				h := protected(t, b, func(w http.ResponseWriter, r *http.Request) {
 					bar.wait()
 					if err := r.Context().Err(); err != nil {
@@ -104,7 +104,7 @@ func TestHangUpOfAFollower(t *testing.T) {
 					codes := make(chan int, 1)
 					go func() {
 						w := httptest.NewRecorder()
-						h.ServeHTTP(w, ask{body: tea}.request(t, "").WithContext(ctx))
+						h.ServeHTTP(w, testRequest{body: tea}.request(t, "").WithContext(ctx))
 						codes <- w.Code
 					}()
 					synctest.Wait()
@@ -136,11 +136,11 @@ func TestHangUpOfAFollower(t *testing.T) {
 	}
 }
 
-// TestGoneBeforeItBegan: a client that hung up while others were asked is not
+// TestHangUpBeforeTheStart: a client that hung up while others were asked is not
 // run for, and costs no key.
-func TestGoneBeforeItBegan(t *testing.T) {
+func TestHangUpBeforeTheStart(t *testing.T) {
 	t.Parallel()
-	b, n := newBench(t, semel.Options{}), new(atomic.Int64)
+	b, n := newTestEngine(t, semel.Options{}), new(atomic.Int64)
 	atomicOp, leasedOp := define("a", plain{}), define("l", plain{})
 	a, err := semelhttp.Atomic(b.Engine, atomicOp, options())
 	if err != nil {
@@ -155,7 +155,7 @@ func TestGoneBeforeItBegan(t *testing.T) {
 	for op, protect := range map[string]func(http.Handler) http.Handler{"a": a, "l": l} {
 		h := protect(created(n))
 		w := httptest.NewRecorder()
-		h.ServeHTTP(w, ask{}.request(t, "").WithContext(gone))
+		h.ServeHTTP(w, testRequest{}.request(t, "").WithContext(gone))
 		if w.Code != http.StatusServiceUnavailable || n.Load() != 0 {
 			t.Errorf("%s: %d after %d runs, want 503 and none", op, w.Code, n.Load())
 		}
@@ -163,7 +163,7 @@ func TestGoneBeforeItBegan(t *testing.T) {
 			t.Errorf("%s: the record is %v", op, s)
 		}
 		w = httptest.NewRecorder()
-		h.ServeHTTP(w, ask{}.request(t, ""))
+		h.ServeHTTP(w, testRequest{}.request(t, ""))
 		if w.Code != http.StatusCreated || n.Swap(0) != 1 {
 			t.Errorf("%s: the retry got %d", op, w.Code)
 		}

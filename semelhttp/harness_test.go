@@ -25,18 +25,18 @@ type semelTx = *memory.Tx
 
 // bench is an engine over a memory store that can be taken down, with a clock
 // that can be moved and everything that was observed.
-type bench struct {
+type testEngine struct {
 	*semel.Engine[*memory.Tx]
-	store  *fallible
+	store  *faultStore
 	ahead  atomic.Int64 // of the store's clock
 	events events
 }
 
-func newBench(t *testing.T, o semel.Options) *bench {
+func newTestEngine(t *testing.T, o semel.Options) *testEngine {
 	t.Helper()
-	b := new(bench)
+	b := new(testEngine)
 	now := func() time.Time { return time.Now().Add(time.Duration(b.ahead.Load())) }
-	b.store = &fallible{Store: memory.New(memory.Options{Now: now})}
+	b.store = &faultStore{Store: memory.New(memory.Options{Now: now})}
 	if o.RecordTimeout == 0 {
 		o.RecordTimeout = time.Second
 	}
@@ -59,7 +59,7 @@ func newBench(t *testing.T, o semel.Options) *bench {
 }
 
 // record returns what stands for a key of ann's.
-func (b *bench) record(t *testing.T, op, key string) store.Record {
+func (b *testEngine) record(t *testing.T, op, key string) store.Record {
 	t.Helper()
 	r, _, err := b.Get(t.Context(), op, semel.ScopeOf("ann"), key)
 	if err != nil {
@@ -72,14 +72,14 @@ var errDown = errors.New("the store is down")
 
 // fallible is a memory store that can stop answering, and whose next
 // transaction can end without an answer.
-type fallible struct {
+type faultStore struct {
 	*memory.Store
 	down   atomic.Bool
 	calls  atomic.Int64
 	commit atomic.Pointer[func(store.Verdict, error) (store.Verdict, error)]
 }
 
-func (f *fallible) ask() error {
+func (f *faultStore) ask() error {
 	f.calls.Add(1)
 	if f.down.Load() {
 		return errDown
@@ -87,21 +87,21 @@ func (f *fallible) ask() error {
 	return nil
 }
 
-func (f *fallible) Swap(ctx context.Context, changes []store.Change) ([]store.SwapResult, error) {
+func (f *faultStore) Swap(ctx context.Context, changes []store.Change) ([]store.SwapResult, error) {
 	if err := f.ask(); err != nil {
 		return nil, err
 	}
 	return f.Store.Swap(ctx, changes)
 }
 
-func (f *fallible) Get(ctx context.Context, ids []store.ID) ([]store.SwapResult, error) {
+func (f *faultStore) Get(ctx context.Context, ids []store.ID) ([]store.SwapResult, error) {
 	if err := f.ask(); err != nil {
 		return nil, err
 	}
 	return f.Store.Get(ctx, ids)
 }
 
-func (f *fallible) Atomic(ctx context.Context, id store.ID, hold bool,
+func (f *faultStore) Atomic(ctx context.Context, id store.ID, hold bool,
 	run func(context.Context, *memory.Tx, store.SwapResult) (*store.Change, error),
 ) (store.Verdict, error) {
 	if err := f.ask(); err != nil {
@@ -165,7 +165,7 @@ func serve(t *testing.T, h http.Handler) string {
 }
 
 // atomicServer serves h behind Atomic with operation op.
-func (b *bench) atomicServer(t *testing.T, op *semel.Operation[semelhttp.Request], o semelhttp.Options, h http.HandlerFunc) string {
+func (b *testEngine) atomicServer(t *testing.T, op *semel.Operation[semelhttp.Request], o semelhttp.Options, h http.HandlerFunc) string {
 	t.Helper()
 	protect, err := semelhttp.Atomic(b.Engine, op, o)
 	if err != nil {
@@ -175,7 +175,7 @@ func (b *bench) atomicServer(t *testing.T, op *semel.Operation[semelhttp.Request
 }
 
 // leasedServer serves h behind Middleware with operation op.
-func (b *bench) leasedServer(t *testing.T, op *semel.Operation[semelhttp.Request], o semelhttp.Options, h http.HandlerFunc) string {
+func (b *testEngine) leasedServer(t *testing.T, op *semel.Operation[semelhttp.Request], o semelhttp.Options, h http.HandlerFunc) string {
 	t.Helper()
 	protect, err := semelhttp.Middleware(b.Engine, op, o)
 	if err != nil {
@@ -189,7 +189,7 @@ func define(name string, o semel.OperationOptions[semelhttp.Request]) *semel.Ope
 }
 
 // ask is a request; its zero fields are ann's POST /ops of {"n":1} with key k1.
-type ask struct {
+type testRequest struct {
 	method, path, user, body, mediaType string
 	key                                 []string // header lines; nil: k1
 	header                              http.Header
@@ -203,7 +203,7 @@ type answer struct {
 	body   string
 }
 
-func (a ask) request(t *testing.T, base string) *http.Request {
+func (a testRequest) request(t *testing.T, base string) *http.Request {
 	t.Helper()
 	or := func(s, otherwise string) string {
 		if s == "" {
@@ -228,7 +228,7 @@ func (a ask) request(t *testing.T, base string) *http.Request {
 	return r
 }
 
-func (a ask) send(t *testing.T, base string) (answer, error) {
+func (a testRequest) send(t *testing.T, base string) (answer, error) {
 	t.Helper()
 	client := http.DefaultClient
 	if a.client != nil {
@@ -243,7 +243,7 @@ func (a ask) send(t *testing.T, base string) (answer, error) {
 	return answer{resp.StatusCode, resp.Header, string(body)}, err
 }
 
-func (a ask) do(t *testing.T, base string) answer {
+func (a testRequest) do(t *testing.T, base string) answer {
 	t.Helper()
 	got, err := a.send(t, base)
 	if err != nil {
@@ -310,7 +310,7 @@ func wantReplay(t *testing.T, a, first answer) {
 }
 
 // purge removes what is past its retention.
-func (b *bench) purge(t *testing.T) {
+func (b *testEngine) purge(t *testing.T) {
 	t.Helper()
 	if _, err := b.Purge(t.Context(), 100); err != nil {
 		t.Fatalf("Purge: %v", err)
@@ -318,7 +318,7 @@ func (b *bench) purge(t *testing.T) {
 }
 
 // inTransaction runs fn within semel.InTx, with its context.
-func inTransaction(r *http.Request, b *bench, fn func(*http.Request) error) error {
+func inTransaction(r *http.Request, b *testEngine, fn func(*http.Request) error) error {
 	_, err := semel.InTx(r.Context(), b.Engine, func(ctx context.Context, _ semelTx) (struct{}, error) {
 		return struct{}{}, fn(r.WithContext(ctx))
 	})

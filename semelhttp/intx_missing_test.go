@@ -29,13 +29,13 @@ func TestHandlerWithoutInTx(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			for _, onError := range []semel.OnError{semel.Release, semel.Keep} {
-				b := newBench(t, semel.Options{})
+				b := newTestEngine(t, semel.Options{})
 				srv := b.leasedServer(t, inTxOp(onError), options(), func(w http.ResponseWriter, _ *http.Request) {
 					if c.status != 0 {
 						w.WriteHeader(c.status)
 					}
 				})
-				first := ask{}.do(t, srv)
+				first := testRequest{}.do(t, srv)
 				if c.unknown {
 					wantProblem(t, first, http.StatusServiceUnavailable, "outcome_unknown")
 				} else {
@@ -45,7 +45,7 @@ func TestHandlerWithoutInTx(t *testing.T) {
 					t.Errorf("the record is %v, tainted %v, want %v, %v", r.State, r.Tainted, c.state, c.tainted)
 				}
 				if c.state == store.InDoubt {
-					wantProblem(t, ask{}.do(t, srv), http.StatusConflict, "outcome_unknown")
+					wantProblem(t, testRequest{}.do(t, srv), http.StatusConflict, "outcome_unknown")
 				}
 			}
 		})
@@ -56,7 +56,7 @@ func TestHandlerWithoutInTx(t *testing.T) {
 // one effect in the database, and the record says that the first attempt is unknown.
 func TestErrorBeforeInTxIsUnknown(t *testing.T) {
 	t.Parallel()
-	b := newBench(t, semel.Options{})
+	b := newTestEngine(t, semel.Options{})
 	fx, broken := &effects{b: b}, true
 	srv := b.leasedServer(t, inTxOp(semel.Release), options(), func(w http.ResponseWriter, r *http.Request) {
 		if broken {
@@ -73,8 +73,8 @@ func TestErrorBeforeInTxIsUnknown(t *testing.T) {
 			t.Errorf("InTx: %v", err)
 		}
 	})
-	wantProblem(t, ask{}.do(t, srv), http.StatusServiceUnavailable, "outcome_unknown")
-	wantFirst(t, ask{}.do(t, srv), http.StatusCreated, "")
+	wantProblem(t, testRequest{}.do(t, srv), http.StatusServiceUnavailable, "outcome_unknown")
+	wantFirst(t, testRequest{}.do(t, srv), http.StatusCreated, "")
 	wantEffects(t, fx, 1, 1)
 	if r := b.record(t, "op", "k1"); r.State != store.Succeeded || !r.Tainted {
 		t.Errorf("the record is %v, tainted %v, want Succeeded and tainted", r.State, r.Tainted)

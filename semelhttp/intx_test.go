@@ -23,7 +23,7 @@ func inTxOp(onError semel.OnError) *semel.Operation[semelhttp.Request] {
 // TestInTxStoresWhatWasWrittenInside, and nothing that comes after it.
 func TestInTxStoresWhatWasWrittenInside(t *testing.T) {
 	t.Parallel()
-	b := newBench(t, semel.Options{})
+	b := newTestEngine(t, semel.Options{})
 	fx := &effects{b: b}
 	srv := b.leasedServer(t, inTxOp(semel.Release), options(), func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("ETag", "1")
@@ -46,12 +46,12 @@ func TestInTxStoresWhatWasWrittenInside(t *testing.T) {
 		}
 		w.WriteHeader(http.StatusInternalServerError)
 	})
-	first := ask{}.do(t, srv)
+	first := testRequest{}.do(t, srv)
 	wantFirst(t, first, http.StatusCreated, "inside")
 	if first.header.Get("Location") != "/ops/7" || first.header.Get("Etag") != "1" {
 		t.Errorf("headers %v", first.header)
 	}
-	wantReplay(t, ask{}.do(t, srv), first)
+	wantReplay(t, testRequest{}.do(t, srv), first)
 	wantEffects(t, fx, 1, 1)
 	late := b.events.of(semel.EventAfterOutcome)
 	if len(late) != 1 || !errors.Is(late[0].Err, semelhttp.ErrResponseClosed) {
@@ -63,7 +63,7 @@ func TestInTxStoresWhatWasWrittenInside(t *testing.T) {
 func TestInTxAlone(t *testing.T) {
 	t.Parallel()
 	for _, status := range []int{200, 204, 409, 500} { // it committed, whatever it says
-		b := newBench(t, semel.Options{})
+		b := newTestEngine(t, semel.Options{})
 		fx := &effects{b: b}
 		srv := b.leasedServer(t, inTxOp(semel.Keep), options(), func(w http.ResponseWriter, r *http.Request) {
 			_, err := semel.InTx(r.Context(), b.Engine, func(ctx context.Context, _ semelTx) (int, error) {
@@ -75,9 +75,9 @@ func TestInTxAlone(t *testing.T) {
 				t.Errorf("InTx: %v", err)
 			}
 		})
-		first := ask{}.do(t, srv)
+		first := testRequest{}.do(t, srv)
 		wantFirst(t, first, status, "")
-		wantReplay(t, ask{}.do(t, srv), first)
+		wantReplay(t, testRequest{}.do(t, srv), first)
 		wantEffects(t, fx, 1, 1)
 		if late := b.events.of(semel.EventAfterOutcome); len(late) != 0 {
 			t.Errorf("%d: observed %+v, want nothing", status, late)
@@ -89,7 +89,7 @@ func TestInTxAlone(t *testing.T) {
 // commit an answer that nobody wrote.
 func TestInTxWithoutAResponse(t *testing.T) {
 	t.Parallel()
-	b := newBench(t, semel.Options{})
+	b := newTestEngine(t, semel.Options{})
 	fx := &effects{b: b}
 	srv := b.leasedServer(t, inTxOp(semel.Release), options(), func(w http.ResponseWriter, r *http.Request) {
 		_, err := semel.InTx(r.Context(), b.Engine, func(ctx context.Context, _ semelTx) (int, error) {
@@ -101,7 +101,7 @@ func TestInTxWithoutAResponse(t *testing.T) {
 		}
 		_, _ = io.WriteString(w, "too late")
 	})
-	wantProblem(t, ask{}.do(t, srv), http.StatusServiceUnavailable, "unavailable")
+	wantProblem(t, testRequest{}.do(t, srv), http.StatusServiceUnavailable, "unavailable")
 	wantEffects(t, fx, 1, 0)
 }
 
@@ -126,7 +126,7 @@ func TestInTxRolledBack(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			for _, onError := range []semel.OnError{semel.Release, semel.Keep} {
-				b := newBench(t, semel.Options{})
+				b := newTestEngine(t, semel.Options{})
 				fx := &effects{b: b}
 				srv := b.leasedServer(t, inTxOp(onError), options(), func(w http.ResponseWriter, r *http.Request) {
 					_, err := semel.InTx(r.Context(), b.Engine, func(ctx context.Context, _ semelTx) (int, error) {
@@ -140,7 +140,7 @@ func TestInTxRolledBack(t *testing.T) {
 					}
 					c.then(w, r)
 				})
-				first := ask{}.do(t, srv)
+				first := testRequest{}.do(t, srv)
 				if c.body == "" {
 					wantProblem(t, first, c.status, "unavailable")
 				} else {
@@ -151,7 +151,7 @@ func TestInTxRolledBack(t *testing.T) {
 					t.Errorf("the record is %v, want %v", got, c.state)
 				}
 				if c.state == store.Succeeded {
-					wantReplay(t, ask{}.do(t, srv), first)
+					wantReplay(t, testRequest{}.do(t, srv), first)
 				}
 			}
 		})
@@ -162,7 +162,7 @@ func TestInTxRolledBack(t *testing.T) {
 // wrote is the answer.
 func TestInTxAgain(t *testing.T) {
 	t.Parallel()
-	b, n := newBench(t, semel.Options{}), new(atomic.Int64)
+	b, n := newTestEngine(t, semel.Options{}), new(atomic.Int64)
 	fx := &effects{b: b}
 	srv := b.leasedServer(t, inTxOp(semel.Release), options(), func(w http.ResponseWriter, r *http.Request) {
 		for try := 1; try <= 2; try++ {
@@ -180,9 +180,9 @@ func TestInTxAgain(t *testing.T) {
 			}
 		}
 	})
-	first := ask{}.do(t, srv)
+	first := testRequest{}.do(t, srv)
 	wantFirst(t, first, 202, "try 2")
-	wantReplay(t, ask{}.do(t, srv), first)
+	wantReplay(t, testRequest{}.do(t, srv), first)
 	wantEffects(t, fx, 2, 1)
 }
 
@@ -192,12 +192,12 @@ func TestInTxCommitFails(t *testing.T) {
 	t.Parallel()
 	lost := errors.New("connection lost")
 	for name, c := range map[string]struct {
-		end   func(*bench) (store.Verdict, error)
-		check func(*testing.T, *bench, answer)
+		end   func(*testEngine) (store.Verdict, error)
+		check func(*testing.T, *testEngine, answer)
 	}{
 		"not committed": {
-			func(*bench) (store.Verdict, error) { return store.NotCommitted, lost },
-			func(t *testing.T, b *bench, got answer) {
+			func(*testEngine) (store.Verdict, error) { return store.NotCommitted, lost },
+			func(t *testing.T, b *testEngine, got answer) {
 				wantFirst(t, got, 500, "sorry\n")
 				if s := b.record(t, "op", "k1").State; s != store.Pending {
 					t.Errorf("the record is %v, want Pending", s)
@@ -205,8 +205,8 @@ func TestInTxCommitFails(t *testing.T) {
 			},
 		},
 		"unknown, committed after all": {
-			func(*bench) (store.Verdict, error) { return store.Unknown, lost },
-			func(t *testing.T, b *bench, got answer) {
+			func(*testEngine) (store.Verdict, error) { return store.Unknown, lost },
+			func(t *testing.T, b *testEngine, got answer) {
 				wantFirst(t, got, 201, "created")
 				if s := b.record(t, "op", "k1").State; s != store.Succeeded {
 					t.Errorf("the record is %v, want Succeeded", s)
@@ -214,15 +214,15 @@ func TestInTxCommitFails(t *testing.T) {
 			},
 		},
 		"unknown for good": {
-			func(b *bench) (store.Verdict, error) { b.store.down.Store(true); return store.Unknown, lost },
-			func(t *testing.T, b *bench, got answer) {
+			func(b *testEngine) (store.Verdict, error) { b.store.down.Store(true); return store.Unknown, lost },
+			func(t *testing.T, b *testEngine, got answer) {
 				wantProblem(t, got, http.StatusServiceUnavailable, "outcome_unknown")
 			},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			b := newBench(t, semel.Options{RecordTimeout: 1 << 27})
+			b := newTestEngine(t, semel.Options{RecordTimeout: 1 << 27})
 			rolledBack := name == "not committed"
 			srv := b.leasedServer(t, inTxOp(semel.Release), options(), func(w http.ResponseWriter, r *http.Request) {
 				end := func(store.Verdict, error) (store.Verdict, error) { return c.end(b) }
@@ -239,14 +239,14 @@ func TestInTxCommitFails(t *testing.T) {
 					http.Error(w, "sorry", 500)
 				}
 			})
-			c.check(t, b, ask{}.do(t, srv))
+			c.check(t, b, testRequest{}.do(t, srv))
 		})
 	}
 }
 
-// TestPanicLeavesTheTruth: it goes on, to the client as a broken connection,
+// TestPanicLeavesATrueRecord: it goes on, to the client as a broken connection,
 // and the record is what it would be without it.
-func TestPanicLeavesTheTruth(t *testing.T) {
+func TestPanicLeavesATrueRecord(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		op     *semel.Operation[semelhttp.Request]
@@ -264,7 +264,7 @@ func TestPanicLeavesTheTruth(t *testing.T) {
 		for _, value := range []any{"boom", http.ErrAbortHandler} {
 			t.Run(fmt.Sprint(name, " ", value), func(t *testing.T) {
 				t.Parallel()
-				b := newBench(t, semel.Options{})
+				b := newTestEngine(t, semel.Options{})
 				fx, seen := &effects{b: b}, make(chan any, 1)
 				handler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 					w.WriteHeader(http.StatusCreated)
@@ -293,7 +293,7 @@ func TestPanicLeavesTheTruth(t *testing.T) {
 					}()
 					inner.ServeHTTP(w, r)
 				}))
-				req := ask{}.request(t, srv)
+				req := testRequest{}.request(t, srv)
 				req.GetBody = nil // or the client would repeat it by itself
 				if got, err := http.DefaultClient.Do(req); err == nil {
 					got.Body.Close()
@@ -317,7 +317,7 @@ func TestPanicLeavesTheTruth(t *testing.T) {
 // transaction has been rolled back all the same, and has not succeeded.
 func TestInTxPanicRecovered(t *testing.T) {
 	t.Parallel()
-	b := newBench(t, semel.Options{})
+	b := newTestEngine(t, semel.Options{})
 	fx := &effects{b: b}
 	srv := b.leasedServer(t, inTxOp(semel.Release), options(), func(w http.ResponseWriter, r *http.Request) {
 		defer func() { _ = recover() }()
@@ -327,7 +327,7 @@ func TestInTxPanicRecovered(t *testing.T) {
 			panic("boom")
 		})
 	})
-	wantProblem(t, ask{}.do(t, srv), http.StatusServiceUnavailable, "unavailable")
+	wantProblem(t, testRequest{}.do(t, srv), http.StatusServiceUnavailable, "unavailable")
 	wantEffects(t, fx, 1, 0)
 	if got := b.record(t, "op", "k1").State; got != store.Pending {
 		t.Errorf("the record is %v, want Pending", got)
@@ -337,20 +337,20 @@ func TestInTxPanicRecovered(t *testing.T) {
 // TestAtomicCommitFails: the handler's answer is told only when it stands.
 func TestAtomicCommitFails(t *testing.T) {
 	t.Parallel()
-	b, n := newBench(t, semel.Options{RecordTimeout: 1 << 27}), new(atomic.Int64)
+	b, n := newTestEngine(t, semel.Options{RecordTimeout: 1 << 27}), new(atomic.Int64)
 	srv := b.atomicServer(t, define("op", plain{}), options(), created(n))
 	unknown := func(store.Verdict, error) (store.Verdict, error) {
 		b.store.down.Store(true)
 		return store.Unknown, errDown
 	}
 	b.store.commit.Store(&unknown)
-	got := ask{}.do(t, srv)
+	got := testRequest{}.do(t, srv)
 	wantProblem(t, got, http.StatusServiceUnavailable, "outcome_unknown")
 	if got.header.Get("Location") != "" {
 		t.Error("a header of the handler came through")
 	}
 	b.store.down.Store(false)
-	got = ask{}.do(t, srv) // it had committed
+	got = testRequest{}.do(t, srv) // it had committed
 	if got.status != http.StatusCreated || got.body != "run 1" || !got.replayed() {
 		t.Errorf("the retry got %d %q", got.status, got.body)
 	}
@@ -365,9 +365,9 @@ func (tripping) Observe(_ context.Context, e semel.Event) {
 	}
 }
 
-// TestWhatHasCommittedIsToldAfterAPanic: a handler that recovers from one that came
+// TestCommittedResponseIsSentAfterAPanic: a handler that recovers from one that came
 // after the commit, and answers anew, has no other answer than what stands.
-func TestWhatHasCommittedIsToldAfterAPanic(t *testing.T) {
+func TestCommittedResponseIsSentAfterAPanic(t *testing.T) {
 	t.Parallel()
 	e, err := semel.New(memory.New(memory.Options{}), semel.Options{Survive: store.NoFailure, Observer: tripping{}})
 	if err != nil {
@@ -390,7 +390,7 @@ func TestWhatHasCommittedIsToldAfterAPanic(t *testing.T) {
 		})
 		t.Errorf("InTx has returned %v", err)
 	})))
-	first := ask{}.do(t, srv)
+	first := testRequest{}.do(t, srv)
 	wantFirst(t, first, http.StatusCreated, "inside")
-	wantReplay(t, ask{}.do(t, srv), first)
+	wantReplay(t, testRequest{}.do(t, srv), first)
 }

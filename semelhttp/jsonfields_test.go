@@ -63,7 +63,7 @@ func form(t *testing.T, boundary string) (body, mediaType string) {
 // mode is what a second request is to a first when bodies count as they were
 // sent, as JSON, or by the fields amount and currency.
 type mode struct {
-	first, second        ask
+	first, second        testRequest
 	bytes, whole, fields string
 }
 
@@ -73,49 +73,49 @@ func modes(t *testing.T) map[string]mode {
 	formA, typeA := form(t, "aaaa")
 	formB, typeB := form(t, "bbbb")
 	return map[string]mode{
-		"the same":       {ask{body: body}, ask{body: body}, equal, equal, equal},
-		"member order":   {ask{body: body}, ask{body: `{"note":"é","currency":"EUR","amount":1}`}, differs, equal, equal},
-		"whitespace":     {ask{body: body}, ask{body: " {\n\"amount\" : 1,\t\"currency\":\"EUR\", \"note\":\"é\" }\r\n"}, differs, equal, equal},
-		"1 and 1.0":      {ask{body: body}, ask{body: `{"amount":1.0,"currency":"EUR","note":"é"}`}, differs, equal, equal},
-		"1 and 10e-1":    {ask{body: body}, ask{body: `{"amount":10e-1,"currency":"EUR","note":"é"}`}, differs, equal, equal},
-		"1 and 2":        {ask{body: body}, ask{body: `{"amount":2,"currency":"EUR","note":"é"}`}, differs, differs, differs},
-		"1 and \"1\"":    {ask{body: body}, ask{body: `{"amount":"1","currency":"EUR","note":"é"}`}, differs, differs, differs},
-		"beyond 2^53":    {ask{body: `{"amount":9007199254740993}`}, ask{body: `{"amount":9007199254740992}`}, differs, differs, differs},
-		"1e21":           {ask{body: `{"amount":1e21}`}, ask{body: `{"amount":1000000000000000000000}`}, differs, equal, equal},
-		"beyond 1e21":    {ask{body: `{"amount":1e21}`}, ask{body: `{"amount":1000000000000000000001}`}, differs, differs, differs},
-		"name in case":   {ask{body: `{"amount":1}`}, ask{body: `{"amount":1,"AMOUNT":100}`}, differs, differs, refused},
-		"name elsewhere": {ask{body: `{"amount":1}`}, ask{body: `{"amount":1,"x":{"AMOUNT":100}}`}, differs, differs, equal},
-		"many digits":    {ask{body: body}, ask{body: `{"amount":1.00000000000000000001,"currency":"EUR","note":"é"}`}, differs, refused, refused},
-		"elsewhere":      {ask{body: body}, ask{body: `{"amount":1,"currency":"EUR","x":0.1000000000000000055511151231257827}`}, differs, refused, equal},
-		"too large":      {ask{body: body}, ask{body: `{"amount":1e400,"currency":"EUR"}`}, differs, refused, refused},
-		"too small":      {ask{body: body}, ask{body: `{"amount":1e-400,"currency":"EUR"}`}, differs, refused, refused},
-		"zeros":          {ask{body: `{"amount":0.0,"currency":[1.500,100e-2,-0.0]}`}, ask{body: `{"currency":[15.00E-1,0.01e+2,0e9],"amount":0}`}, differs, equal, equal},
-		"escapes":        {ask{body: body}, ask{body: `{"amount":1,"currency":"\u0045UR","note":"\u00e9"}`}, differs, equal, equal},
-		"slash escaped":  {ask{body: `{"amount":"a/b"}`}, ask{body: `{"amount":"a\/b"}`}, differs, equal, equal},
-		"duplicate":      {ask{body: body}, ask{body: `{"amount":2,"amount":1,"currency":"EUR","note":"é"}`}, differs, refused, refused},
-		"duplicate deep": {ask{body: `{"amount":1}`}, ask{body: `{"amount":1,"x":{"a":1,"a":1}}`}, differs, refused, refused},
-		"unknown field":  {ask{body: body}, ask{body: `{"amount":1,"currency":"EUR","note":"é","extra":1}`}, differs, differs, equal},
-		"other note":     {ask{body: body}, ask{body: `{"amount":1,"currency":"EUR","note":"?"}`}, differs, differs, equal},
-		"field missing":  {ask{body: body}, ask{body: `{"amount":1,"note":"é"}`}, differs, differs, differs},
-		"null":           {ask{body: `{"amount":1}`}, ask{body: `{"amount":1,"currency":null}`}, differs, differs, differs},
-		"not an object":  {ask{body: body}, ask{body: `[1]`}, differs, differs, refused},
-		"not JSON":       {ask{body: body}, ask{body: `{"amount":1`}, differs, refused, refused},
-		"two values":     {ask{body: body}, ask{body: body + body}, differs, refused, refused},
-		"bad UTF-8":      {ask{body: body}, ask{body: "{\"amount\":\"\xff\"}"}, differs, refused, refused},
-		"lone surrogate": {ask{body: body}, ask{body: `{"amount":"\ud800"}`}, differs, refused, refused},
-		"nothing":        {ask{body: body}, ask{body: " "}, differs, refused, refused},
+		"the same":       {testRequest{body: body}, testRequest{body: body}, equal, equal, equal},
+		"member order":   {testRequest{body: body}, testRequest{body: `{"note":"é","currency":"EUR","amount":1}`}, differs, equal, equal},
+		"whitespace":     {testRequest{body: body}, testRequest{body: " {\n\"amount\" : 1,\t\"currency\":\"EUR\", \"note\":\"é\" }\r\n"}, differs, equal, equal},
+		"1 and 1.0":      {testRequest{body: body}, testRequest{body: `{"amount":1.0,"currency":"EUR","note":"é"}`}, differs, equal, equal},
+		"1 and 10e-1":    {testRequest{body: body}, testRequest{body: `{"amount":10e-1,"currency":"EUR","note":"é"}`}, differs, equal, equal},
+		"1 and 2":        {testRequest{body: body}, testRequest{body: `{"amount":2,"currency":"EUR","note":"é"}`}, differs, differs, differs},
+		"1 and \"1\"":    {testRequest{body: body}, testRequest{body: `{"amount":"1","currency":"EUR","note":"é"}`}, differs, differs, differs},
+		"beyond 2^53":    {testRequest{body: `{"amount":9007199254740993}`}, testRequest{body: `{"amount":9007199254740992}`}, differs, differs, differs},
+		"1e21":           {testRequest{body: `{"amount":1e21}`}, testRequest{body: `{"amount":1000000000000000000000}`}, differs, equal, equal},
+		"beyond 1e21":    {testRequest{body: `{"amount":1e21}`}, testRequest{body: `{"amount":1000000000000000000001}`}, differs, differs, differs},
+		"name in case":   {testRequest{body: `{"amount":1}`}, testRequest{body: `{"amount":1,"AMOUNT":100}`}, differs, differs, refused},
+		"name elsewhere": {testRequest{body: `{"amount":1}`}, testRequest{body: `{"amount":1,"x":{"AMOUNT":100}}`}, differs, differs, equal},
+		"many digits":    {testRequest{body: body}, testRequest{body: `{"amount":1.00000000000000000001,"currency":"EUR","note":"é"}`}, differs, refused, refused},
+		"elsewhere":      {testRequest{body: body}, testRequest{body: `{"amount":1,"currency":"EUR","x":0.1000000000000000055511151231257827}`}, differs, refused, equal},
+		"too large":      {testRequest{body: body}, testRequest{body: `{"amount":1e400,"currency":"EUR"}`}, differs, refused, refused},
+		"too small":      {testRequest{body: body}, testRequest{body: `{"amount":1e-400,"currency":"EUR"}`}, differs, refused, refused},
+		"zeros":          {testRequest{body: `{"amount":0.0,"currency":[1.500,100e-2,-0.0]}`}, testRequest{body: `{"currency":[15.00E-1,0.01e+2,0e9],"amount":0}`}, differs, equal, equal},
+		"escapes":        {testRequest{body: body}, testRequest{body: `{"amount":1,"currency":"\u0045UR","note":"\u00e9"}`}, differs, equal, equal},
+		"slash escaped":  {testRequest{body: `{"amount":"a/b"}`}, testRequest{body: `{"amount":"a\/b"}`}, differs, equal, equal},
+		"duplicate":      {testRequest{body: body}, testRequest{body: `{"amount":2,"amount":1,"currency":"EUR","note":"é"}`}, differs, refused, refused},
+		"duplicate deep": {testRequest{body: `{"amount":1}`}, testRequest{body: `{"amount":1,"x":{"a":1,"a":1}}`}, differs, refused, refused},
+		"unknown field":  {testRequest{body: body}, testRequest{body: `{"amount":1,"currency":"EUR","note":"é","extra":1}`}, differs, differs, equal},
+		"other note":     {testRequest{body: body}, testRequest{body: `{"amount":1,"currency":"EUR","note":"?"}`}, differs, differs, equal},
+		"field missing":  {testRequest{body: body}, testRequest{body: `{"amount":1,"note":"é"}`}, differs, differs, differs},
+		"null":           {testRequest{body: `{"amount":1}`}, testRequest{body: `{"amount":1,"currency":null}`}, differs, differs, differs},
+		"not an object":  {testRequest{body: body}, testRequest{body: `[1]`}, differs, differs, refused},
+		"not JSON":       {testRequest{body: body}, testRequest{body: `{"amount":1`}, differs, refused, refused},
+		"two values":     {testRequest{body: body}, testRequest{body: body + body}, differs, refused, refused},
+		"bad UTF-8":      {testRequest{body: body}, testRequest{body: "{\"amount\":\"\xff\"}"}, differs, refused, refused},
+		"lone surrogate": {testRequest{body: body}, testRequest{body: `{"amount":"\ud800"}`}, differs, refused, refused},
+		"nothing":        {testRequest{body: body}, testRequest{body: " "}, differs, refused, refused},
 		"gzip": {
-			ask{body: body},
-			ask{body: zipped(t, body), header: http.Header{"Content-Encoding": {"gzip"}}},
+			testRequest{body: body},
+			testRequest{body: zipped(t, body), header: http.Header{"Content-Encoding": {"gzip"}}},
 			differs, refused, refused,
 		},
-		"boundary":       {ask{body: formA, mediaType: typeA}, ask{body: formB, mediaType: typeB}, differs, "", ""},
-		"query order":    {ask{path: "/ops?a=1&b=2", body: body}, ask{path: "/ops?b=2&a=1", body: body}, differs, differs, differs},
-		"query":          {ask{body: body}, ask{path: "/ops?a=1", body: body}, differs, differs, differs},
-		"path":           {ask{body: body}, ask{path: "/ops/7", body: body}, differs, differs, differs},
-		"method":         {ask{body: body}, ask{method: "PUT", body: body}, differs, differs, differs},
-		"media type":     {ask{body: body}, ask{mediaType: "text/json", body: body}, differs, differs, differs},
-		"case of a type": {ask{body: body}, ask{mediaType: "Application/JSON", body: body}, equal, equal, equal},
+		"boundary":       {testRequest{body: formA, mediaType: typeA}, testRequest{body: formB, mediaType: typeB}, differs, "", ""},
+		"query order":    {testRequest{path: "/ops?a=1&b=2", body: body}, testRequest{path: "/ops?b=2&a=1", body: body}, differs, differs, differs},
+		"query":          {testRequest{body: body}, testRequest{path: "/ops?a=1", body: body}, differs, differs, differs},
+		"path":           {testRequest{body: body}, testRequest{path: "/ops/7", body: body}, differs, differs, differs},
+		"method":         {testRequest{body: body}, testRequest{method: "PUT", body: body}, differs, differs, differs},
+		"media type":     {testRequest{body: body}, testRequest{mediaType: "text/json", body: body}, differs, differs, differs},
+		"case of a type": {testRequest{body: body}, testRequest{mediaType: "Application/JSON", body: body}, equal, equal, equal},
 	}
 }
 
@@ -131,7 +131,7 @@ func TestFingerprintModes(t *testing.T) {
 					"bytes": define("op", plain{}), "json": byFields(), "fields": byFields("amount", "currency"),
 				}[mode]
 				if want == "" { // no JSON at all: the first is refused already
-					wantProblem(t, c.first.do(t, newBench(t, semel.Options{}).leasedServer(t, op, options(), created(new(atomic.Int64)))),
+					wantProblem(t, c.first.do(t, newTestEngine(t, semel.Options{}).leasedServer(t, op, options(), created(new(atomic.Int64)))),
 						http.StatusBadRequest, "body_invalid")
 					return
 				}
@@ -143,9 +143,9 @@ func TestFingerprintModes(t *testing.T) {
 
 // compares sends first and then second, under one key, and checks what the
 // second is to the first.
-func compares(t *testing.T, serve serveFunc, op *semel.Operation[semelhttp.Request], first, second ask, want string) {
+func compares(t *testing.T, serve serveFunc, op *semel.Operation[semelhttp.Request], first, second testRequest, want string) {
 	t.Helper()
-	b, n := newBench(t, semel.Options{}), new(atomic.Int64)
+	b, n := newTestEngine(t, semel.Options{}), new(atomic.Int64)
 	srv := serve(b, op, options(), created(n))
 	wantFirst(t, first.do(t, srv), http.StatusCreated, "run 1")
 	asked := b.store.calls.Load()
@@ -172,10 +172,10 @@ func compares(t *testing.T, serve serveFunc, op *semel.Operation[semelhttp.Reque
 func TestChunkedIsTheSameRequest(t *testing.T) {
 	t.Parallel()
 	for name, op := range map[string]*semel.Operation[semelhttp.Request]{"bytes": define("op", plain{}), "json": byFields(), "fields": byFields("n")} {
-		b, n := newBench(t, semel.Options{}), new(atomic.Int64)
+		b, n := newTestEngine(t, semel.Options{}), new(atomic.Int64)
 		srv := b.leasedServer(t, op, options(), created(n))
-		_ = ask{}.do(t, srv)
-		chunked := ask{}.request(t, srv)
+		_ = testRequest{}.do(t, srv)
+		chunked := testRequest{}.request(t, srv)
 		chunked.Body, chunked.ContentLength = io.NopCloser(strings.NewReader(`{"n":1}`)), -1
 		resp, err := http.DefaultClient.Do(chunked)
 		if err != nil {
@@ -219,18 +219,18 @@ func TestFieldsAreVersioned(t *testing.T) {
 	t.Parallel()
 	older := []func(semelhttp.Request) any{semelhttp.JSONFields("amount")}
 	newer := append(older[:1:1], semelhttp.JSONFields("amount", "currency"))
-	b, n := newBench(t, semel.Options{}), new(atomic.Int64)
+	b, n := newTestEngine(t, semel.Options{}), new(atomic.Int64)
 	before := b.leasedServer(t, define("op", plain{Fingerprints: older}), options(), created(n))
 	after := b.leasedServer(t, define("op", plain{Fingerprints: newer}), options(), created(n))
 	eur, usd := `{"amount":1,"currency":"EUR"}`, `{"amount":1,"currency":"USD"}`
-	first := ask{body: eur}.do(t, before)
-	wantReplay(t, ask{body: eur}.do(t, after), first)
-	wantReplay(t, ask{body: usd}.do(t, after), first) // as it was compared when it was stored
-	wantProblem(t, ask{body: `{"amount":2}`}.do(t, after), http.StatusUnprocessableEntity, "key_reused")
+	first := testRequest{body: eur}.do(t, before)
+	wantReplay(t, testRequest{body: eur}.do(t, after), first)
+	wantReplay(t, testRequest{body: usd}.do(t, after), first) // as it was compared when it was stored
+	wantProblem(t, testRequest{body: `{"amount":2}`}.do(t, after), http.StatusUnprocessableEntity, "key_reused")
 	second := []string{"k2"}
-	_ = ask{key: second, body: eur}.do(t, after)
-	wantProblem(t, ask{key: second, body: usd}.do(t, after), http.StatusUnprocessableEntity, "key_reused")
-	wantProblem(t, ask{key: second, body: eur}.do(t, before), http.StatusServiceUnavailable, "unavailable")
+	_ = testRequest{key: second, body: eur}.do(t, after)
+	wantProblem(t, testRequest{key: second, body: usd}.do(t, after), http.StatusUnprocessableEntity, "key_reused")
+	wantProblem(t, testRequest{key: second, body: eur}.do(t, before), http.StatusServiceUnavailable, "unavailable")
 }
 
 // TestBodyInvalidSaysWhere: without repeating the body.
@@ -251,8 +251,8 @@ func TestBodyInvalidSaysWhere(t *testing.T) {
 		{whole, `{"canary":1e400}`, "a number with more digits"},
 		{whole, `["canary",]`, "at byte 10"},
 	} {
-		b := newBench(t, semel.Options{})
-		got := ask{body: c.body}.do(t, b.leasedServer(t, c.op, options(), created(new(atomic.Int64))))
+		b := newTestEngine(t, semel.Options{})
+		got := testRequest{body: c.body}.do(t, b.leasedServer(t, c.op, options(), created(new(atomic.Int64))))
 		wantProblem(t, got, http.StatusBadRequest, "body_invalid")
 		if d := got.problem(t).Detail; !strings.Contains(d, c.want) || strings.Contains(d, "canary") {
 			t.Errorf("%s: %q, want it to say %q", c.body, d, c.want)

@@ -93,9 +93,9 @@ func TestParseKeyRefuses(t *testing.T) {
 	}
 }
 
-// TestLongKeysAreNotCut: two keys that are equal in their first 255 characters
+// TestLongKeysAreNotTruncated: two keys that are equal in their first 255 characters
 // are refused, not folded into one.
-func TestLongKeysAreNotCut(t *testing.T) {
+func TestLongKeysAreNotTruncated(t *testing.T) {
 	t.Parallel()
 	prefix := strings.Repeat("p", 255)
 	for _, tail := range []string{"1", "2", strings.Repeat("x", 45)} {

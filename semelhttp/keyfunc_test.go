@@ -22,16 +22,16 @@ func keyedBy(fn func(*http.Request, []byte) (string, error)) semelhttp.Options {
 
 // everyWay runs test behind Atomic, behind Middleware and behind Handle, whose
 // operations are all named op; each answers 201 with "run N".
-func everyWay(t *testing.T, test func(t *testing.T, serve func(*bench, semelhttp.Options, *atomic.Int64) string)) {
+func everyWay(t *testing.T, test func(t *testing.T, serve func(*testEngine, semelhttp.Options, *atomic.Int64) string)) {
 	t.Helper()
 	both(t, func(t *testing.T, serve serveFunc) {
-		test(t, func(b *bench, o semelhttp.Options, n *atomic.Int64) string {
+		test(t, func(b *testEngine, o semelhttp.Options, n *atomic.Int64) string {
 			return serve(b, define("op", plain{}), o, created(n))
 		})
 	})
 	t.Run("endpoint", func(t *testing.T) {
 		t.Parallel()
-		test(t, func(b *bench, o semelhttp.Options, n *atomic.Int64) string {
+		test(t, func(b *testEngine, o semelhttp.Options, n *atomic.Int64) string {
 			s := newShop(b, semel.OperationOptions[order]{})
 			s.Operation = semel.Define("op", semel.OperationOptions[order]{})
 			s.Render = func(w http.ResponseWriter, r *http.Request, v receipt) {
@@ -47,10 +47,10 @@ func everyWay(t *testing.T, test func(t *testing.T, serve func(*bench, semelhttp
 // under the same key is another request.
 func TestKeyFromAField(t *testing.T) {
 	t.Parallel()
-	everyWay(t, func(t *testing.T, serve func(*bench, semelhttp.Options, *atomic.Int64) string) {
-		b, n := newBench(t, semel.Options{}), new(atomic.Int64)
+	everyWay(t, func(t *testing.T, serve func(*testEngine, semelhttp.Options, *atomic.Int64) string) {
+		b, n := newTestEngine(t, semel.Options{}), new(atomic.Int64)
 		srv := serve(b, keyedBy(semelhttp.KeyField("order")), n)
-		tea := ask{key: []string{}, body: `{"order":"o-1","item":"tea"}`}
+		tea := testRequest{key: []string{}, body: `{"order":"o-1","item":"tea"}`}
 		first := tea.do(t, srv)
 		wantFirst(t, first, http.StatusCreated, "run 1")
 		wantReplay(t, tea.do(t, srv), first)
@@ -59,7 +59,7 @@ func TestKeyFromAField(t *testing.T) {
 		if r := b.record(t, "op", "o-1"); r.Key != "o-1" {
 			t.Errorf("the record is under %q", r.Key)
 		}
-		milk := ask{key: []string{}, body: `{"order":"o-1","item":"milk"}`}
+		milk := testRequest{key: []string{}, body: `{"order":"o-1","item":"milk"}`}
 		wantProblem(t, milk.do(t, srv), http.StatusUnprocessableEntity, "key_reused")
 		milk.body = `{"order":"o-2","item":"milk"}`
 		wantFirst(t, milk.do(t, srv), http.StatusCreated, "run 2")
@@ -71,8 +71,8 @@ func TestKeyFromAField(t *testing.T) {
 // TestKeyFuncRefuses: before the store is asked, and told by name.
 func TestKeyFuncRefuses(t *testing.T) {
 	t.Parallel()
-	everyWay(t, func(t *testing.T, serve func(*bench, semelhttp.Options, *atomic.Int64) string) {
-		b, n := newBench(t, semel.Options{}), new(atomic.Int64)
+	everyWay(t, func(t *testing.T, serve func(*testEngine, semelhttp.Options, *atomic.Int64) string) {
+		b, n := newTestEngine(t, semel.Options{}), new(atomic.Int64)
 		o := keyedBy(semelhttp.KeyField("order"))
 		o.MaxBody = 1000
 		srv := serve(b, o, n)
@@ -95,28 +95,28 @@ func TestKeyFuncRefuses(t *testing.T) {
 			`tea`:                                          {400, "body_invalid"},
 			strings.Repeat(" ", 1001):                      {413, "body_too_large"},
 		} {
-			wantProblem(t, ask{body: body}.do(t, srv), want.status, want.code)
+			wantProblem(t, testRequest{body: body}.do(t, srv), want.status, want.code)
 		}
-		wantProblem(t, ask{user: "-", body: "tea"}.do(t, srv), http.StatusUnauthorized, "unauthenticated")
+		wantProblem(t, testRequest{user: "-", body: "tea"}.do(t, srv), http.StatusUnauthorized, "unauthenticated")
 		if b.store.calls.Load() != asked || n.Load() != 0 {
 			t.Error("it reached the store or the operation")
 		}
 	})
 }
 
-// TestKeyFuncIsNotToldAsAHeader: what the engine says of a key names no header
+// TestKeyFuncErrorNamesNoHeader: what the engine says of a key names no header
 // that the key is not in.
-func TestKeyFuncIsNotToldAsAHeader(t *testing.T) {
+func TestKeyFuncErrorNamesNoHeader(t *testing.T) {
 	t.Parallel()
 	both(t, func(t *testing.T, serve serveFunc) {
-		b, n := newBench(t, semel.Options{}), new(atomic.Int64)
+		b, n := newTestEngine(t, semel.Options{}), new(atomic.Int64)
 		timed := define("op", plain{KeyTime: semel.UUIDv7Time})
-		got := ask{body: `{"id":"o-1"}`}.do(t, serve(b, timed, keyedBy(semelhttp.KeyField("id")), created(n)))
+		got := testRequest{body: `{"id":"o-1"}`}.do(t, serve(b, timed, keyedBy(semelhttp.KeyField("id")), created(n)))
 		wantProblem(t, got, http.StatusBadRequest, "key_malformed")
 		if p := got.problem(t); p.Field != "" || !strings.Contains(p.Detail, "carries no time") {
 			t.Errorf("it is told as %+v", p)
 		}
-		if p := (ask{}).do(t, serve(b, timed, options(), created(n))).problem(t); p.Field != semelhttp.HeaderKey {
+		if p := (testRequest{}).do(t, serve(b, timed, options(), created(n))).problem(t); p.Field != semelhttp.HeaderKey {
 			t.Errorf("a key in the header is told as %+v", p)
 		}
 	})
@@ -126,7 +126,7 @@ func TestKeyFuncIsNotToldAsAHeader(t *testing.T) {
 func TestKeyFuncMayBeOptional(t *testing.T) {
 	t.Parallel()
 	both(t, func(t *testing.T, serve serveFunc) {
-		b, n := newBench(t, semel.Options{}), new(atomic.Int64)
+		b, n := newTestEngine(t, semel.Options{}), new(atomic.Int64)
 		o := keyedBy(semelhttp.KeyField("/order/id"))
 		o.Optional = true
 		srv := serve(b, define("op", plain{}), o, func(w http.ResponseWriter, r *http.Request) {
@@ -135,11 +135,11 @@ func TestKeyFuncMayBeOptional(t *testing.T) {
 			}
 			created(n)(w, r)
 		})
-		wantFirst(t, ask{}.do(t, srv), http.StatusCreated, "run 1")
-		wantFirst(t, ask{}.do(t, srv), http.StatusCreated, "run 2")
-		first := ask{body: `{"order":{"id":7}}`}.do(t, srv)
+		wantFirst(t, testRequest{}.do(t, srv), http.StatusCreated, "run 1")
+		wantFirst(t, testRequest{}.do(t, srv), http.StatusCreated, "run 2")
+		first := testRequest{body: `{"order":{"id":7}}`}.do(t, srv)
 		wantFirst(t, first, http.StatusCreated, "run 3")
-		wantReplay(t, ask{body: `{"order":{"id":7}}`}.do(t, srv), first)
+		wantReplay(t, testRequest{body: `{"order":{"id":7}}`}.do(t, srv), first)
 		if r := b.record(t, "op", "7"); r.Key != "7" {
 			t.Errorf("the record is under %q", r.Key)
 		}
@@ -150,23 +150,23 @@ func TestKeyFuncMayBeOptional(t *testing.T) {
 // costs nothing.
 func TestNoFieldNoRecord(t *testing.T) {
 	t.Parallel()
-	b, n := newBench(t, semel.Options{}), new(atomic.Int64)
+	b, n := newTestEngine(t, semel.Options{}), new(atomic.Int64)
 	o := keyedBy(semelhttp.KeyField("id"))
 	o.Optional = true
 	srv := b.leasedServer(t, define("op", plain{}), o, created(n))
 	asked := b.store.calls.Load()
-	wantFirst(t, ask{}.do(t, srv), http.StatusCreated, "run 1")
+	wantFirst(t, testRequest{}.do(t, srv), http.StatusCreated, "run 1")
 	if b.store.calls.Load() != asked {
 		t.Error("the store was asked about a request without a key")
 	}
 }
 
-// TestKeyFuncOfOnesOwn: it sees the request, may read its body, and its error
+// TestCustomKeyFunc: it sees the request, may read its body, and its error
 // is answered.
-func TestKeyFuncOfOnesOwn(t *testing.T) {
+func TestCustomKeyFunc(t *testing.T) {
 	t.Parallel()
-	everyWay(t, func(t *testing.T, serve func(*bench, semelhttp.Options, *atomic.Int64) string) {
-		b, n := newBench(t, semel.Options{}), new(atomic.Int64)
+	everyWay(t, func(t *testing.T, serve func(*testEngine, semelhttp.Options, *atomic.Int64) string) {
+		b, n := newTestEngine(t, semel.Options{}), new(atomic.Int64)
 		srv := serve(b, keyedBy(func(r *http.Request, body []byte) (string, error) {
 			read, err := io.ReadAll(r.Body)
 			if err != nil || string(read) != string(body) {
@@ -181,8 +181,8 @@ func TestKeyFuncOfOnesOwn(t *testing.T) {
 				return key, nil
 			}
 		}), n)
-		with := func(order string) ask {
-			return ask{body: `{"item":"tea"}`, header: http.Header{"X-Order": {order}}}
+		with := func(order string) testRequest {
+			return testRequest{body: `{"item":"tea"}`, header: http.Header{"X-Order": {order}}}
 		}
 		first := with("caf\u00e9").do(t, srv)
 		wantFirst(t, first, http.StatusCreated, "run 1")

@@ -20,7 +20,7 @@ import (
 func TestHeaderNameInAnyCase(t *testing.T) {
 	t.Parallel()
 	both(t, func(t *testing.T, serve serveFunc) {
-		b, n := newBench(t, semel.Options{}), new(atomic.Int64)
+		b, n := newTestEngine(t, semel.Options{}), new(atomic.Int64)
 		srv := serve(b, define("op", plain{}), options(), created(n))
 		for i, name := range []string{"Idempotency-Key", "IDEMPOTENCY-KEY", "idempotency-key", "iDeMpOtEnCy-kEy"} {
 			got := rawRequest(t, srv, name+": k1\r\n")
@@ -55,7 +55,7 @@ func rawRequest(t *testing.T, base, lines string) *http.Response {
 func TestKeysAreOpaque(t *testing.T) {
 	t.Parallel()
 	both(t, func(t *testing.T, serve serveFunc) {
-		b, n := newBench(t, semel.Options{}), new(atomic.Int64)
+		b, n := newTestEngine(t, semel.Options{}), new(atomic.Int64)
 		srv := serve(b, define("op", plain{}), options(), created(n))
 		runs := 0
 		for _, user := range []string{"A", "A:x", "A:x:y", "1:A", "*"} {
@@ -64,9 +64,9 @@ func TestKeysAreOpaque(t *testing.T) {
 				strings.Repeat("%", 255), `"a,b"`, "a;b=c",
 			} {
 				runs++
-				first := ask{user: user, key: []string{key}}.do(t, srv)
+				first := testRequest{user: user, key: []string{key}}.do(t, srv)
 				wantFirst(t, first, http.StatusCreated, fmt.Sprintf("run %d", runs))
-				wantReplay(t, ask{user: user, key: []string{key}}.do(t, srv), first)
+				wantReplay(t, testRequest{user: user, key: []string{key}}.do(t, srv), first)
 			}
 		}
 	})
@@ -83,14 +83,14 @@ func TestUsualKeys(t *testing.T) {
 		"letters": "clkyoesmbgybucifusbbtdsbohtyuuwz",
 	}
 	for _, p := range []semelhttp.Profile{semelhttp.Lenient, semelhttp.Strict, semelhttp.Stripe} {
-		b, n := newBench(t, semel.Options{}), new(atomic.Int64)
+		b, n := newTestEngine(t, semel.Options{}), new(atomic.Int64)
 		srv := b.atomicServer(t, define("op", plain{}), profiled(p), created(n))
 		for kind, key := range keys {
 			if p != semelhttp.Stripe {
 				key = `"` + key + `"`
 			}
-			first := ask{key: []string{key}}.do(t, srv)
-			if again := (ask{key: []string{key}}).do(t, srv); first.status != http.StatusCreated || !again.replayed() {
+			first := testRequest{key: []string{key}}.do(t, srv)
+			if again := (testRequest{key: []string{key}}).do(t, srv); first.status != http.StatusCreated || !again.replayed() {
 				t.Errorf("%v: %s is answered %d, then %d", p, kind, first.status, again.status)
 			}
 		}
@@ -101,14 +101,14 @@ func TestUsualKeys(t *testing.T) {
 func TestOperationsAreIndependent(t *testing.T) {
 	t.Parallel()
 	both(t, func(t *testing.T, serve serveFunc) {
-		b, n := newBench(t, semel.Options{}), new(atomic.Int64)
+		b, n := newTestEngine(t, semel.Options{}), new(atomic.Int64)
 		one := serve(b, define("one", plain{}), options(), created(n))
 		two := serve(b, define("two", plain{}), options(), created(n))
-		first, second := ask{}.do(t, one), ask{body: "other"}.do(t, two)
+		first, second := testRequest{}.do(t, one), testRequest{body: "other"}.do(t, two)
 		wantFirst(t, first, http.StatusCreated, "run 1")
 		wantFirst(t, second, http.StatusCreated, "run 2")
-		wantReplay(t, ask{}.do(t, one), first)
-		wantReplay(t, ask{body: "other"}.do(t, two), second)
+		wantReplay(t, testRequest{}.do(t, one), first)
+		wantReplay(t, testRequest{body: "other"}.do(t, two), second)
 	})
 }
 
@@ -118,27 +118,27 @@ func TestAfterRetention(t *testing.T) {
 	t.Parallel()
 	both(t, func(t *testing.T, serve serveFunc) {
 		const retention = time.Hour
-		b, n := newBench(t, semel.Options{}), new(atomic.Int64)
+		b, n := newTestEngine(t, semel.Options{}), new(atomic.Int64)
 		srv := serve(b, define("op", plain{Retention: retention}), options(), created(n))
-		first := ask{}.do(t, srv)
+		first := testRequest{}.do(t, srv)
 		b.ahead.Store(int64(retention - time.Minute))
 		b.purge(t)
-		wantReplay(t, ask{}.do(t, srv), first)
+		wantReplay(t, testRequest{}.do(t, srv), first)
 		b.ahead.Store(int64(retention + time.Minute))
 		b.purge(t)
-		wantFirst(t, ask{}.do(t, srv), http.StatusCreated, "run 2")
+		wantFirst(t, testRequest{}.do(t, srv), http.StatusCreated, "run 2")
 
 		timed := serve(b, define("timed", plain{KeyTime: semel.UUIDv7Time, Retention: retention}), options(), created(n))
 		for name, made := range map[string]time.Time{
 			"too old": time.Now().Add(-retention - time.Minute), "from the future": time.Now().Add(time.Hour),
 		} {
-			got := ask{key: []string{uuidv7At(made)}}.do(t, timed)
+			got := testRequest{key: []string{uuidv7At(made)}}.do(t, timed)
 			wantProblem(t, got, http.StatusGone, "key_expired")
 			if n.Load() != 2 {
 				t.Errorf("a key that is %s was run", name)
 			}
 		}
-		wantFirst(t, ask{key: []string{uuidv7At(time.Now().Add(time.Minute))}}.do(t, timed), http.StatusCreated, "run 3")
+		wantFirst(t, testRequest{key: []string{uuidv7At(time.Now().Add(time.Minute))}}.do(t, timed), http.StatusCreated, "run 3")
 	})
 }
 

@@ -27,7 +27,7 @@ func sized(w http.ResponseWriter, r *http.Request) {
 // lengthServer is a server whose responses are seen as they come in.
 func lengthServer(t *testing.T, o semel.Options, two bool, around func(http.Handler) http.Handler) *httptest.Server {
 	t.Helper()
-	protect, err := semelhttp.Middleware(newBench(t, o).Engine, define("op", plain{}), options())
+	protect, err := semelhttp.Middleware(newTestEngine(t, o).Engine, define("op", plain{}), options())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,7 +41,7 @@ func lengthServer(t *testing.T, o semel.Options, two bool, around func(http.Hand
 }
 
 // sentLength is what the client is told of a response, and how much it got.
-func sentLength(t *testing.T, srv *httptest.Server, a ask) (said string, got int64) {
+func sentLength(t *testing.T, srv *httptest.Server, a testRequest) (said string, got int64) {
 	t.Helper()
 	resp, err := srv.Client().Do(a.request(t, srv.URL))
 	if err != nil {
@@ -55,9 +55,9 @@ func sentLength(t *testing.T, srv *httptest.Server, a ask) (said string, got int
 	return resp.Header.Get("Content-Length"), n
 }
 
-// TestTheLengthIsTold, whether the middleware says it or leaves it to the server, and
+// TestContentLengthIsSent, whether the middleware says it or leaves it to the server, and
 // whatever the handler has said.
-func TestTheLengthIsTold(t *testing.T) {
+func TestContentLengthIsSent(t *testing.T) {
 	t.Parallel()
 	for name, o := range map[string]semel.Options{"from the store": {}, "from memory": inMemory()} {
 		for _, two := range []bool{false, true} {
@@ -66,7 +66,7 @@ func TestTheLengthIsTold(t *testing.T) {
 				srv := lengthServer(t, o, two, func(h http.Handler) http.Handler { return h })
 				for _, n := range []int{0, 1, 2047, 2048, 2049, 4095, 4096, 4097, 20_000} {
 					for _, query := range []string{"", "?length=7", fmt.Sprintf("?length=%d", n)} {
-						a := ask{path: fmt.Sprintf("/ops/%d%s", n, query), key: []string{fmt.Sprintf("k%d%s", n, query)}}
+						a := testRequest{path: fmt.Sprintf("/ops/%d%s", n, query), key: []string{fmt.Sprintf("k%d%s", n, query)}}
 						for time := range 4 { // the first, and repeats
 							if said, got := sentLength(t, srv, a); said != strconv.Itoa(n) || got != int64(n) {
 								t.Errorf("%s, time %d: %q was said, and %d bytes were sent", a.path, time, said, got)
@@ -79,9 +79,9 @@ func TestTheLengthIsTold(t *testing.T) {
 	}
 }
 
-// TestAShortResponseMayBeChangedOutside: a middleware that adds to a response whose
+// TestOuterMiddlewareMayChangeAShortResponse: a middleware that adds to a response whose
 // length nobody has said makes one that is whole.
-func TestAShortResponseMayBeChangedOutside(t *testing.T) {
+func TestOuterMiddlewareMayChangeAShortResponse(t *testing.T) {
 	t.Parallel()
 	srv := lengthServer(t, inMemory(), false, func(h http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -90,14 +90,14 @@ func TestAShortResponseMayBeChangedOutside(t *testing.T) {
 		})
 	})
 	for time := range 4 {
-		if said, got := sentLength(t, srv, ask{path: "/ops/10"}); said != "14" || got != 14 {
+		if said, got := sentLength(t, srv, testRequest{path: "/ops/10"}); said != "14" || got != 14 {
 			t.Errorf("time %d: %q was said, and %d bytes were sent", time, said, got)
 		}
 	}
 }
 
-// TestALengthFromOutsideIsNotLeft: it is of another body.
-func TestALengthFromOutsideIsNotLeft(t *testing.T) {
+// TestOuterContentLengthIsRemoved: it is of another body.
+func TestOuterContentLengthIsRemoved(t *testing.T) {
 	t.Parallel()
 	srv := lengthServer(t, inMemory(), false, func(h http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -106,7 +106,7 @@ func TestALengthFromOutsideIsNotLeft(t *testing.T) {
 		})
 	})
 	for time := range 4 {
-		if said, got := sentLength(t, srv, ask{path: "/ops/10"}); said != "10" || got != 10 {
+		if said, got := sentLength(t, srv, testRequest{path: "/ops/10"}); said != "10" || got != 10 {
 			t.Errorf("time %d: %q was said, and %d bytes were sent", time, said, got)
 		}
 	}

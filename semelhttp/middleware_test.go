@@ -41,17 +41,17 @@ func created(n *atomic.Int64) http.HandlerFunc {
 }
 
 // both runs test behind Atomic and behind Middleware.
-func both(t *testing.T, test func(t *testing.T, serve func(*bench, *semel.Operation[semelhttp.Request], semelhttp.Options, http.HandlerFunc) string)) {
+func both(t *testing.T, test func(t *testing.T, serve func(*testEngine, *semel.Operation[semelhttp.Request], semelhttp.Options, http.HandlerFunc) string)) {
 	t.Helper()
 	t.Run("atomic", func(t *testing.T) {
 		t.Parallel()
-		test(t, func(b *bench, op *semel.Operation[semelhttp.Request], o semelhttp.Options, h http.HandlerFunc) string {
+		test(t, func(b *testEngine, op *semel.Operation[semelhttp.Request], o semelhttp.Options, h http.HandlerFunc) string {
 			return b.atomicServer(t, op, o, h)
 		})
 	})
 	t.Run("middleware", func(t *testing.T) {
 		t.Parallel()
-		test(t, func(b *bench, op *semel.Operation[semelhttp.Request], o semelhttp.Options, h http.HandlerFunc) string {
+		test(t, func(b *testEngine, op *semel.Operation[semelhttp.Request], o semelhttp.Options, h http.HandlerFunc) string {
 			return b.leasedServer(t, op, o, h)
 		})
 	})
@@ -60,11 +60,11 @@ func both(t *testing.T, test func(t *testing.T, serve func(*bench, *semel.Operat
 func TestKeyIsRequired(t *testing.T) {
 	t.Parallel()
 	both(t, func(t *testing.T, serve serveFunc) {
-		b, n := newBench(t, semel.Options{}), new(atomic.Int64)
+		b, n := newTestEngine(t, semel.Options{}), new(atomic.Int64)
 		srv := serve(b, define("op", plain{}), options(), created(n))
 		b.store.down.Store(true) // nothing of this asks the store
 		asked := b.store.calls.Load()
-		got := ask{key: []string{}}.do(t, srv)
+		got := testRequest{key: []string{}}.do(t, srv)
 		wantProblem(t, got, http.StatusBadRequest, "key_missing")
 		if f := got.problem(t).Field; f != semelhttp.HeaderKey {
 			t.Errorf("field = %q, want the header", f)
@@ -72,21 +72,21 @@ func TestKeyIsRequired(t *testing.T) {
 		for _, lines := range [][]string{
 			{""}, {`""`}, {`"a`}, {"a", "b"}, {"a", "a"}, {`"a"`, `"b"`}, {strings.Repeat("k", 256)}, {"caf\u00e9"},
 		} {
-			wantProblem(t, ask{key: lines}.do(t, srv), http.StatusBadRequest, "key_malformed")
+			wantProblem(t, testRequest{key: lines}.do(t, srv), http.StatusBadRequest, "key_malformed")
 		}
 		if n.Load() != 0 || b.store.calls.Load() != asked {
 			t.Errorf("the handler ran %d times and the store was asked %d times", n.Load(), b.store.calls.Load()-asked)
 		}
 		// The same with the key corrected runs.
 		b.store.down.Store(false)
-		wantFirst(t, ask{}.do(t, srv), http.StatusCreated, "run 1")
+		wantFirst(t, testRequest{}.do(t, srv), http.StatusCreated, "run 1")
 	})
 }
 
 func TestKeyIsOptional(t *testing.T) {
 	t.Parallel()
 	both(t, func(t *testing.T, serve serveFunc) {
-		b, n := newBench(t, semel.Options{}), new(atomic.Int64)
+		b, n := newTestEngine(t, semel.Options{}), new(atomic.Int64)
 		o := options()
 		o.Optional = true
 		srv := serve(b, define("op", plain{}), o, func(w http.ResponseWriter, r *http.Request) {
@@ -96,13 +96,13 @@ func TestKeyIsOptional(t *testing.T) {
 			}
 			created(n)(w, r)
 		})
-		wantFirst(t, ask{key: []string{}}.do(t, srv), http.StatusCreated, "run 1")
-		wantFirst(t, ask{key: []string{}}.do(t, srv), http.StatusCreated, "run 2")
+		wantFirst(t, testRequest{key: []string{}}.do(t, srv), http.StatusCreated, "run 1")
+		wantFirst(t, testRequest{key: []string{}}.do(t, srv), http.StatusCreated, "run 2")
 		// Who sends a key believes to be protected.
-		wantProblem(t, ask{key: []string{""}}.do(t, srv), http.StatusBadRequest, "key_malformed")
-		first := ask{}.do(t, srv)
+		wantProblem(t, testRequest{key: []string{""}}.do(t, srv), http.StatusBadRequest, "key_malformed")
+		first := testRequest{}.do(t, srv)
 		wantFirst(t, first, http.StatusCreated, "run 3")
-		wantReplay(t, ask{}.do(t, srv), first)
+		wantReplay(t, testRequest{}.do(t, srv), first)
 	})
 }
 
@@ -110,13 +110,13 @@ func TestKeyIsOptional(t *testing.T) {
 // no key.
 func TestAtomicOptionalHasATransaction(t *testing.T) {
 	t.Parallel()
-	b := newBench(t, semel.Options{})
+	b := newTestEngine(t, semel.Options{})
 	fx := &effects{b: b}
 	o := options()
 	o.Optional = true
 	srv := b.atomicServer(t, define("op", plain{}), o, func(_ http.ResponseWriter, r *http.Request) { fx.in(t, r) })
-	wantFirst(t, ask{key: []string{}}.do(t, srv), http.StatusOK, "")
-	wantFirst(t, ask{key: []string{}}.do(t, srv), http.StatusOK, "")
+	wantFirst(t, testRequest{key: []string{}}.do(t, srv), http.StatusOK, "")
+	wantFirst(t, testRequest{key: []string{}}.do(t, srv), http.StatusOK, "")
 	wantEffects(t, fx, 2, 2)
 }
 
@@ -124,49 +124,49 @@ func TestAtomicOptionalHasATransaction(t *testing.T) {
 // one operation; in another case it is another.
 func TestFormsOfOneKey(t *testing.T) {
 	t.Parallel()
-	b, n := newBench(t, semel.Options{}), new(atomic.Int64)
+	b, n := newTestEngine(t, semel.Options{}), new(atomic.Int64)
 	srv := b.leasedServer(t, define("op", plain{}), options(), created(n))
-	first := ask{key: []string{`"a b\"c"`}}.do(t, srv)
+	first := testRequest{key: []string{`"a b\"c"`}}.do(t, srv)
 	wantFirst(t, first, http.StatusCreated, "run 1")
 	for _, line := range []string{`"a b\"c";v=2`, `a b"c`, `   "a b\"c"  `} {
-		wantReplay(t, ask{key: []string{line}}.do(t, srv), first)
+		wantReplay(t, testRequest{key: []string{line}}.do(t, srv), first)
 	}
 	for i, line := range []string{`a B"c`, `ab"c`, `a b\"c`, `a  b"c`} {
-		wantFirst(t, ask{key: []string{line}}.do(t, srv), http.StatusCreated, fmt.Sprintf("run %d", i+2))
+		wantFirst(t, testRequest{key: []string{line}}.do(t, srv), http.StatusCreated, fmt.Sprintf("run %d", i+2))
 	}
 }
 
-func TestSafeMethodsGoThrough(t *testing.T) {
+func TestSafeMethodsAreUntouched(t *testing.T) {
 	t.Parallel()
 	both(t, func(t *testing.T, serve serveFunc) {
-		b, n := newBench(t, semel.Options{}), new(atomic.Int64)
+		b, n := newTestEngine(t, semel.Options{}), new(atomic.Int64)
 		srv := serve(b, define("op", plain{}), options(), created(n))
 		for i, method := range []string{"GET", "OPTIONS", "GET"} {
-			wantFirst(t, ask{method: method, user: "-"}.do(t, srv), http.StatusCreated, fmt.Sprintf("run %d", i+1))
+			wantFirst(t, testRequest{method: method, user: "-"}.do(t, srv), http.StatusCreated, fmt.Sprintf("run %d", i+1))
 		}
-		wantFirst(t, ask{method: "HEAD", user: "-", key: []string{}}.do(t, srv), http.StatusCreated, "")
-		wantFirst(t, ask{method: "DELETE"}.do(t, srv), http.StatusCreated, "run 5")
+		wantFirst(t, testRequest{method: "HEAD", user: "-", key: []string{}}.do(t, srv), http.StatusCreated, "")
+		wantFirst(t, testRequest{method: "DELETE"}.do(t, srv), http.StatusCreated, "run 5")
 	})
 }
 
-// TestScopeComesBeforeTheClaim: who is not known gets 401 and costs nothing.
-func TestScopeComesBeforeTheClaim(t *testing.T) {
+// TestScopeIsCheckedBeforeTheClaim: who is not known gets 401 and costs nothing.
+func TestScopeIsCheckedBeforeTheClaim(t *testing.T) {
 	t.Parallel()
 	both(t, func(t *testing.T, serve serveFunc) {
-		b, n := newBench(t, semel.Options{}), new(atomic.Int64)
+		b, n := newTestEngine(t, semel.Options{}), new(atomic.Int64)
 		srv := serve(b, define("op", plain{}), options(), created(n))
 		asked := b.store.calls.Load()
-		wantProblem(t, ask{user: "-", body: strings.Repeat("x", 2<<20)}.do(t, srv), http.StatusUnauthorized, "unauthenticated")
+		wantProblem(t, testRequest{user: "-", body: strings.Repeat("x", 2<<20)}.do(t, srv), http.StatusUnauthorized, "unauthenticated")
 		if n.Load() != 0 || b.store.calls.Load() != asked {
 			t.Error("a stranger reached the handler or the store")
 		}
-		wantFirst(t, ask{}.do(t, srv), http.StatusCreated, "run 1")
+		wantFirst(t, testRequest{}.do(t, srv), http.StatusCreated, "run 1")
 
 		own := options()
 		own.ScopeFunc = func(*http.Request) (semel.Scope, error) {
 			return semel.Scope{}, fmt.Errorf("check: %w", &semelhttp.Problem{Status: http.StatusForbidden, Code: "blocked"})
 		}
-		got := ask{}.do(t, serve(b, define("other", plain{}), own, created(n)))
+		got := testRequest{}.do(t, serve(b, define("other", plain{}), own, created(n)))
 		if p := got.problem(t); got.status != http.StatusForbidden || p.Code != "blocked" || p.Title != "Forbidden" {
 			t.Errorf("got %d %s, want ScopeFunc's own problem", got.status, got.body)
 		}
@@ -177,10 +177,10 @@ func TestScopeComesBeforeTheClaim(t *testing.T) {
 func TestNoScopeIsUnauthenticated(t *testing.T) {
 	t.Parallel()
 	both(t, func(t *testing.T, serve serveFunc) {
-		b, n := newBench(t, semel.Options{}), new(atomic.Int64)
+		b, n := newTestEngine(t, semel.Options{}), new(atomic.Int64)
 		o := options()
 		o.ScopeFunc = func(*http.Request) (semel.Scope, error) { return semel.Scope{}, nil }
-		wantProblem(t, ask{}.do(t, serve(b, define("op", plain{}), o, created(n))), http.StatusUnauthorized, "unauthenticated")
+		wantProblem(t, testRequest{}.do(t, serve(b, define("op", plain{}), o, created(n))), http.StatusUnauthorized, "unauthenticated")
 		if n.Load() != 0 {
 			t.Error("the handler ran")
 		}
@@ -190,23 +190,23 @@ func TestNoScopeIsUnauthenticated(t *testing.T) {
 func TestTwoUsersOneKey(t *testing.T) {
 	t.Parallel()
 	both(t, func(t *testing.T, serve serveFunc) {
-		b, n := newBench(t, semel.Options{}), new(atomic.Int64)
+		b, n := newTestEngine(t, semel.Options{}), new(atomic.Int64)
 		srv := serve(b, define("op", plain{}), options(), func(w http.ResponseWriter, r *http.Request) {
 			fmt.Fprintf(w, "%s's, run %d", r.Header.Get("X-User"), n.Add(1))
 		})
-		ann, bob := ask{user: "ann"}.do(t, srv), ask{user: "bob"}.do(t, srv)
+		ann, bob := testRequest{user: "ann"}.do(t, srv), testRequest{user: "bob"}.do(t, srv)
 		wantFirst(t, ann, http.StatusOK, "ann's, run 1")
 		wantFirst(t, bob, http.StatusOK, "bob's, run 2")
-		wantReplay(t, ask{user: "bob"}.do(t, srv), bob)
-		wantReplay(t, ask{user: "ann"}.do(t, srv), ann)
+		wantReplay(t, testRequest{user: "bob"}.do(t, srv), bob)
+		wantReplay(t, testRequest{user: "ann"}.do(t, srv), ann)
 		// Bob is not told that ann used the key for something else.
-		wantFirst(t, ask{user: "eve", body: "other"}.do(t, srv), http.StatusOK, "eve's, run 3")
+		wantFirst(t, testRequest{user: "eve", body: "other"}.do(t, srv), http.StatusOK, "eve's, run 3")
 	})
 }
 
 // others are requests that differ from the zero ask in one thing each.
-func others() map[string]ask {
-	return map[string]ask{
+func others() map[string]testRequest {
+	return map[string]testRequest{
 		"method":     {method: "PATCH"},
 		"path":       {path: "/ops/7"},
 		"query":      {path: "/ops?dry=1"},
@@ -222,13 +222,13 @@ func TestAnotherRequestIsRefused(t *testing.T) {
 	t.Parallel()
 	both(t, func(t *testing.T, serve serveFunc) {
 		for _, status := range []int{201, 409} { // Succeeded, and behind Atomic Failed
-			b, now := newBench(t, semel.Options{}), new(atomic.Int64)
+			b, now := newTestEngine(t, semel.Options{}), new(atomic.Int64)
 			now.Store(int64(status))
 			srv := serve(b, define("op", plain{}), options(), func(w http.ResponseWriter, _ *http.Request) {
 				w.WriteHeader(int(now.Add(0)))
 				now.Store(500) // it is not run again
 			})
-			first := ask{}.do(t, srv)
+			first := testRequest{}.do(t, srv)
 			wantFirst(t, first, status, "")
 			for name, other := range others() {
 				got := other.do(t, srv)
@@ -237,7 +237,7 @@ func TestAnotherRequestIsRefused(t *testing.T) {
 					t.Errorf("%s: %s tells about the other request", name, got.body)
 				}
 			}
-			wantReplay(t, ask{mediaType: "Application/JSON"}.do(t, srv), first)
+			wantReplay(t, testRequest{mediaType: "Application/JSON"}.do(t, srv), first)
 		}
 	})
 }
@@ -245,14 +245,14 @@ func TestAnotherRequestIsRefused(t *testing.T) {
 func TestInProgress(t *testing.T) {
 	t.Parallel()
 	both(t, func(t *testing.T, serve serveFunc) {
-		b, n, bar := newBench(t, semel.Options{}), new(atomic.Int64), newBarrier()
+		b, n, bar := newTestEngine(t, semel.Options{}), new(atomic.Int64), newBarrier()
 		srv := serve(b, define("op", plain{}), options(), func(w http.ResponseWriter, r *http.Request) {
 			bar.wait()
 			created(n)(w, r)
 		})
 		leader := make(chan answer)
 		go func() {
-			got, err := ask{}.send(t, srv)
+			got, err := testRequest{}.send(t, srv)
 			if err != nil {
 				t.Error(err)
 			}
@@ -260,7 +260,7 @@ func TestInProgress(t *testing.T) {
 		}()
 		<-bar.entered
 		for range 3 {
-			got := ask{}.do(t, srv)
+			got := testRequest{}.do(t, srv)
 			wantProblem(t, got, http.StatusConflict, "in_progress")
 			if s, err := strconv.Atoi(got.header.Get("Retry-After")); s < 1 || s > 30 || err != nil {
 				t.Errorf("Retry-After = %q, want 1 to 30 seconds", got.header.Get("Retry-After"))
@@ -273,7 +273,7 @@ func TestInProgress(t *testing.T) {
 		close(bar.open)
 		first := <-leader
 		wantFirst(t, first, http.StatusCreated, "run 1")
-		wantReplay(t, ask{}.do(t, srv), first)
+		wantReplay(t, testRequest{}.do(t, srv), first)
 	})
 }
 
@@ -281,7 +281,7 @@ func TestInProgress(t *testing.T) {
 func TestFollowersWait(t *testing.T) {
 	t.Parallel()
 	both(t, func(t *testing.T, serve serveFunc) {
-		b, n, bar := newBench(t, semel.Options{}), new(atomic.Int64), newBarrier()
+		b, n, bar := newTestEngine(t, semel.Options{}), new(atomic.Int64), newBarrier()
 		srv := serve(b, define("op", plain{Wait: time.Minute}), options(), func(w http.ResponseWriter, r *http.Request) {
 			bar.wait()
 			created(n)(w, r)
@@ -290,7 +290,7 @@ func TestFollowersWait(t *testing.T) {
 		answers := make(chan answer, callers)
 		for range callers {
 			go func() {
-				got, err := ask{}.send(t, srv)
+				got, err := testRequest{}.send(t, srv)
 				if err != nil {
 					t.Error(err)
 				}
@@ -319,20 +319,20 @@ func TestFollowersWait(t *testing.T) {
 func TestStoreDown(t *testing.T) {
 	t.Parallel()
 	both(t, func(t *testing.T, serve serveFunc) {
-		b, n := newBench(t, semel.Options{}), new(atomic.Int64)
+		b, n := newTestEngine(t, semel.Options{}), new(atomic.Int64)
 		srv := serve(b, define("op", plain{}), options(), created(n))
 		b.store.down.Store(true)
-		got := ask{}.do(t, srv)
+		got := testRequest{}.do(t, srv)
 		wantProblem(t, got, http.StatusServiceUnavailable, "unavailable")
 		if got.header.Get("Retry-After") == "" {
 			t.Error("no Retry-After")
 		}
-		wantProblem(t, ask{key: []string{`"a`}}.do(t, srv), http.StatusBadRequest, "key_malformed")
+		wantProblem(t, testRequest{key: []string{`"a`}}.do(t, srv), http.StatusBadRequest, "key_malformed")
 		if n.Load() != 0 {
 			t.Error("the handler ran")
 		}
 		b.store.down.Store(false)
-		wantFirst(t, ask{}.do(t, srv), http.StatusCreated, "run 1")
+		wantFirst(t, testRequest{}.do(t, srv), http.StatusCreated, "run 1")
 	})
 }
 
@@ -340,20 +340,20 @@ func TestStoreDown(t *testing.T) {
 // the record follows when the store is back.
 func TestStoreDownAfterTheEffect(t *testing.T) {
 	t.Parallel()
-	b, n := newBench(t, semel.Options{RecordTimeout: 1 << 27}), new(atomic.Int64)
+	b, n := newTestEngine(t, semel.Options{RecordTimeout: 1 << 27}), new(atomic.Int64)
 	srv := b.leasedServer(t, define("op", plain{}), options(), func(w http.ResponseWriter, r *http.Request) {
 		b.store.down.Store(true)
 		created(n)(w, r)
 	})
-	first := ask{}.do(t, srv)
+	first := testRequest{}.do(t, srv)
 	wantFirst(t, first, http.StatusCreated, "run 1")
 	if late := len(b.events.of(semel.EventLate)); late != 1 {
 		t.Errorf("%d late outcomes were observed, want one", late)
 	}
 	b.store.down.Store(false)
-	again := ask{}.do(t, srv)
+	again := testRequest{}.do(t, srv)
 	for again.status == http.StatusConflict && again.problem(t).Code == "in_progress" {
-		again = ask{}.do(t, srv)
+		again = testRequest{}.do(t, srv)
 	}
 	wantReplay(t, again, first)
 	if n.Load() != 1 {
@@ -364,30 +364,30 @@ func TestStoreDownAfterTheEffect(t *testing.T) {
 func TestClosedEngine(t *testing.T) {
 	t.Parallel()
 	both(t, func(t *testing.T, serve serveFunc) {
-		b, n := newBench(t, semel.Options{}), new(atomic.Int64)
+		b, n := newTestEngine(t, semel.Options{}), new(atomic.Int64)
 		srv := serve(b, define("op", plain{}), options(), created(n))
 		if err := b.Close(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		wantProblem(t, ask{}.do(t, srv), http.StatusServiceUnavailable, "unavailable")
+		wantProblem(t, testRequest{}.do(t, srv), http.StatusServiceUnavailable, "unavailable")
 	})
 }
 
 func TestKeyExpired(t *testing.T) {
 	t.Parallel()
 	both(t, func(t *testing.T, serve serveFunc) {
-		b, n := newBench(t, semel.Options{}), new(atomic.Int64)
+		b, n := newTestEngine(t, semel.Options{}), new(atomic.Int64)
 		srv := serve(b, define("op", plain{KeyTime: semel.UUIDv7Time}), options(), created(n))
-		wantProblem(t, ask{key: []string{"01890a5d-ac96-774b-bcce-b302099a8057"}}.do(t, srv), http.StatusGone, "key_expired")
-		got := ask{key: []string{"no-time-in-it"}}.do(t, srv)
+		wantProblem(t, testRequest{key: []string{"01890a5d-ac96-774b-bcce-b302099a8057"}}.do(t, srv), http.StatusGone, "key_expired")
+		got := testRequest{key: []string{"no-time-in-it"}}.do(t, srv)
 		wantProblem(t, got, http.StatusBadRequest, "key_malformed")
 		if n.Load() != 0 {
 			t.Error("the handler ran")
 		}
 		fresh := uuid.Must(uuid.NewV7()).String()
-		first := ask{key: []string{fresh}}.do(t, srv)
+		first := testRequest{key: []string{fresh}}.do(t, srv)
 		wantFirst(t, first, http.StatusCreated, "run 1")
-		wantReplay(t, ask{key: []string{fresh}}.do(t, srv), first)
+		wantReplay(t, testRequest{key: []string{fresh}}.do(t, srv), first)
 	})
 }
 
@@ -395,13 +395,13 @@ func TestKeyExpired(t *testing.T) {
 func TestBodyLimit(t *testing.T) {
 	t.Parallel()
 	both(t, func(t *testing.T, serve serveFunc) {
-		b, n := newBench(t, semel.Options{}), new(atomic.Int64)
+		b, n := newTestEngine(t, semel.Options{}), new(atomic.Int64)
 		o := options()
 		o.MaxBody = 10
 		srv := serve(b, define("op", plain{}), o, created(n))
 		asked := b.store.calls.Load()
-		wantProblem(t, ask{body: "12345678901"}.do(t, srv), http.StatusRequestEntityTooLarge, "body_too_large")
-		chunked := ask{body: "12345678901"}.request(t, srv)
+		wantProblem(t, testRequest{body: "12345678901"}.do(t, srv), http.StatusRequestEntityTooLarge, "body_too_large")
+		chunked := testRequest{body: "12345678901"}.request(t, srv)
 		chunked.Body, chunked.ContentLength = io.NopCloser(strings.NewReader("12345678901")), -1
 		resp, err := http.DefaultClient.Do(chunked)
 		if err != nil {
@@ -414,7 +414,7 @@ func TestBodyLimit(t *testing.T) {
 		if n.Load() != 0 || b.store.calls.Load() != asked {
 			t.Error("it reached the handler or the store")
 		}
-		wantFirst(t, ask{body: "1234567890"}.do(t, srv), http.StatusCreated, "run 1")
+		wantFirst(t, testRequest{body: "1234567890"}.do(t, srv), http.StatusCreated, "run 1")
 	})
 }
 
@@ -422,18 +422,18 @@ func TestBodyLimit(t *testing.T) {
 // so, followers say so, and a person settles it.
 func TestUnknown(t *testing.T) {
 	t.Parallel()
-	b, n := newBench(t, semel.Options{}), new(atomic.Int64)
+	b, n := newTestEngine(t, semel.Options{}), new(atomic.Int64)
 	srv := b.leasedServer(t, define("op", plain{OnError: semel.Keep}), options(), func(w http.ResponseWriter, _ *http.Request) {
 		n.Add(1)
 		w.Header().Set("Set-Cookie", "secret=1")
 		http.Error(w, "broken", http.StatusBadGateway)
 	})
-	got := ask{}.do(t, srv)
+	got := testRequest{}.do(t, srv)
 	wantProblem(t, got, http.StatusServiceUnavailable, "outcome_unknown")
 	if got.header.Get("Set-Cookie") != "" || strings.Contains(got.body, "broken") {
 		t.Errorf("%v %s: the handler's own answer came through", got.header, got.body)
 	}
-	got = ask{}.do(t, srv)
+	got = testRequest{}.do(t, srv)
 	wantProblem(t, got, http.StatusConflict, "outcome_unknown")
 	if after := got.header.Get("Retry-After"); after != "" {
 		t.Errorf("Retry-After = %q, want none: waiting settles nothing", after)
@@ -453,14 +453,14 @@ func TestUnknown(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got = ask{}.do(t, srv)
+	got = testRequest{}.do(t, srv)
 	if got.status != 201 || got.body != "found" || got.header.Get("Location") != "/ops/7" || !got.replayed() {
 		t.Errorf("after Resolve: %d %q %v", got.status, got.body, got.header)
 	}
 }
 
-// TestResolvedOtherwise: a person's word need not be a response.
-func TestResolvedOtherwise(t *testing.T) {
+// TestResolvedByAnOperator: a person's word need not be a response.
+func TestResolvedByAnOperator(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		to     semel.Resolution
@@ -473,14 +473,14 @@ func TestResolvedOtherwise(t *testing.T) {
 			http.StatusUnprocessableEntity, "lost",
 		},
 	} {
-		b := newBench(t, semel.Options{})
+		b := newTestEngine(t, semel.Options{})
 		srv := b.leasedServer(t, define("op", plain{}), options(), func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(500) })
-		_ = ask{}.do(t, srv)
+		_ = testRequest{}.do(t, srv)
 		c.to.ID, c.to.Actor, c.to.Reason = b.record(t, "op", "k1").ID, "eve", "looked"
 		if _, err := b.Resolve(t.Context(), c.to); err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
-		got := ask{}.do(t, srv)
+		got := testRequest{}.do(t, srv)
 		if p := got.problem(t); got.status != c.status || p.Code != c.code {
 			t.Errorf("%s: got %d %s, want %d %s", name, got.status, got.body, c.status, c.code)
 		}
@@ -500,12 +500,12 @@ func TestLeasedStatuses(t *testing.T) {
 		500: store.InDoubt, 503: store.InDoubt,
 	} {
 		for _, onError := range []semel.OnError{semel.Release, semel.Keep} {
-			b, n := newBench(t, semel.Options{}), new(atomic.Int64)
+			b, n := newTestEngine(t, semel.Options{}), new(atomic.Int64)
 			srv := b.leasedServer(t, define("op", plain{OnError: onError}), options(), func(w http.ResponseWriter, _ *http.Request) {
 				w.WriteHeader(status)
 				fmt.Fprintf(w, "run %d", n.Add(1))
 			})
-			first := ask{client: noRedirect(http.DefaultClient)}.do(t, srv)
+			first := testRequest{client: noRedirect(http.DefaultClient)}.do(t, srv)
 			if got := b.record(t, "op", "k1").State; got != want {
 				t.Errorf("%d, keep %d: the record is %v, want %v", status, onError, got, want)
 			}
@@ -514,7 +514,7 @@ func TestLeasedStatuses(t *testing.T) {
 				continue
 			}
 			wantFirst(t, first, status, "run 1")
-			again := ask{client: noRedirect(http.DefaultClient)}.do(t, srv)
+			again := testRequest{client: noRedirect(http.DefaultClient)}.do(t, srv)
 			if want == store.Succeeded {
 				wantReplay(t, again, first)
 			} else {
@@ -527,7 +527,7 @@ func TestLeasedStatuses(t *testing.T) {
 // TestClassifyKnowsBetter: a status from 500 up can be known to mean no.
 func TestClassifyKnowsBetter(t *testing.T) {
 	t.Parallel()
-	b, n := newBench(t, semel.Options{}), new(atomic.Int64)
+	b, n := newTestEngine(t, semel.Options{}), new(atomic.Int64)
 	op := define("op", plain{Classify: func(err error) store.Verdict {
 		if s, ok := errors.AsType[*semelhttp.StatusError](err); ok && s.Status == http.StatusServiceUnavailable {
 			return store.NotCommitted
@@ -542,21 +542,21 @@ func TestClassifyKnowsBetter(t *testing.T) {
 		}
 		created(n)(w, r)
 	})
-	wantFirst(t, ask{}.do(t, srv), http.StatusServiceUnavailable, "not now\n")
-	wantFirst(t, ask{}.do(t, srv), http.StatusCreated, "run 2")
+	wantFirst(t, testRequest{}.do(t, srv), http.StatusServiceUnavailable, "not now\n")
+	wantFirst(t, testRequest{}.do(t, srv), http.StatusCreated, "run 2")
 }
 
 // TestHealedResponse: evidence answers for the leader that does not know.
 func TestHealedResponse(t *testing.T) {
 	t.Parallel()
-	b := newBench(t, semel.Options{})
+	b := newTestEngine(t, semel.Options{})
 	found := semelhttp.Response{Status: 201, Header: http.Header{"Location": {"/ops/7"}, "Set-Cookie": {"s=1"}}, Body: []byte("healed")}
 	op := define("op", plain{Policy: semel.Heal(func(context.Context, semel.Scope, string) (any, bool, error) {
 		return found.Raw(), true, nil
 	})})
 	srv := b.leasedServer(t, op, options(), func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(500) })
 	for i := range 3 {
-		got := ask{}.do(t, srv)
+		got := testRequest{}.do(t, srv)
 		if got.status != 201 || got.body != "healed" || got.header.Get("Location") != "/ops/7" || got.header.Get("Set-Cookie") != "" {
 			t.Errorf("got %d %q %v", got.status, got.body, got.header)
 		}
@@ -566,4 +566,4 @@ func TestHealedResponse(t *testing.T) {
 	}
 }
 
-type serveFunc = func(*bench, *semel.Operation[semelhttp.Request], semelhttp.Options, http.HandlerFunc) string
+type serveFunc = func(*testEngine, *semel.Operation[semelhttp.Request], semelhttp.Options, http.HandlerFunc) string

@@ -25,7 +25,7 @@ func secret(n *atomic.Int64, cacheControl ...string) http.HandlerFunc {
 
 // wantNowhere checks that the record holds nothing of the response: not as it
 // is, and not as the response that a kept failure has in its details.
-func wantNowhere(t *testing.T, b *bench) {
+func wantNowhere(t *testing.T, b *testEngine) {
 	t.Helper()
 	outcome := b.record(t, "op", "k1").Outcome
 	for _, text := range []string{"canary", `"response"`} {
@@ -45,9 +45,9 @@ func TestNoStoreIsATombstone(t *testing.T) {
 			{"private, max-age=0,no-store , must-revalidate"},
 			{"private", "no-store"},
 		} {
-			b, n := newBench(t, semel.Options{}), new(atomic.Int64)
+			b, n := newTestEngine(t, semel.Options{}), new(atomic.Int64)
 			srv := serve(b, define("op", plain{}), options(), secret(n, lines...))
-			wantFirst(t, ask{}.do(t, srv), http.StatusCreated, "canary")
+			wantFirst(t, testRequest{}.do(t, srv), http.StatusCreated, "canary")
 			wantTombstone(t, b, srv, n)
 			wantNowhere(t, b)
 		}
@@ -59,12 +59,12 @@ func TestNoStoreIsATombstone(t *testing.T) {
 func TestNoStoreInAnySpelling(t *testing.T) {
 	t.Parallel()
 	both(t, func(t *testing.T, serve serveFunc) {
-		b, n := newBench(t, semel.Options{}), new(atomic.Int64)
+		b, n := newTestEngine(t, semel.Options{}), new(atomic.Int64)
 		srv := serve(b, define("op", plain{}), options(), func(w http.ResponseWriter, r *http.Request) {
 			w.Header()["cache-control"] = []string{"no-store"}
 			secret(n, "private")(w, r)
 		})
-		wantFirst(t, ask{}.do(t, srv), http.StatusCreated, "canary")
+		wantFirst(t, testRequest{}.do(t, srv), http.StatusCreated, "canary")
 		wantTombstone(t, b, srv, n)
 		wantNowhere(t, b)
 	})
@@ -74,13 +74,13 @@ func TestNoStoreInAnySpelling(t *testing.T) {
 func TestKeepNoStore(t *testing.T) {
 	t.Parallel()
 	both(t, func(t *testing.T, serve serveFunc) {
-		b, n := newBench(t, semel.Options{}), new(atomic.Int64)
+		b, n := newTestEngine(t, semel.Options{}), new(atomic.Int64)
 		o := options()
 		o.KeepNoStore = true
 		srv := serve(b, define("op", plain{}), o, secret(n, "no-store"))
-		first := ask{}.do(t, srv)
+		first := testRequest{}.do(t, srv)
 		wantFirst(t, first, http.StatusCreated, "canary")
-		again := ask{}.do(t, srv)
+		again := testRequest{}.do(t, srv)
 		wantReplay(t, again, first)
 		if got := again.header.Get("Cache-Control"); got != "no-store" || n.Load() != 1 {
 			t.Errorf("replayed Cache-Control = %q after %d runs, want no-store after one", got, n.Load())
@@ -88,15 +88,15 @@ func TestKeepNoStore(t *testing.T) {
 	})
 }
 
-// TestOtherCacheControlIsKept: only what says no-store is not stored.
-func TestOtherCacheControlIsKept(t *testing.T) {
+// TestOtherCacheControlIsStored: only what says no-store is not stored.
+func TestOtherCacheControlIsStored(t *testing.T) {
 	t.Parallel()
 	both(t, func(t *testing.T, serve serveFunc) {
 		for _, line := range []string{"no-cache", "private, max-age=0", `private="no-store"`, "x-no-store"} {
-			b, n := newBench(t, semel.Options{}), new(atomic.Int64)
+			b, n := newTestEngine(t, semel.Options{}), new(atomic.Int64)
 			srv := serve(b, define("op", plain{}), options(), secret(n, line))
-			first := ask{}.do(t, srv)
-			wantReplay(t, ask{}.do(t, srv), first)
+			first := testRequest{}.do(t, srv)
+			wantReplay(t, testRequest{}.do(t, srv), first)
 		}
 	})
 }
@@ -104,7 +104,7 @@ func TestOtherCacheControlIsKept(t *testing.T) {
 // TestNoStoreInTx: the effect commits, the answer is not kept.
 func TestNoStoreInTx(t *testing.T) {
 	t.Parallel()
-	b, n := newBench(t, semel.Options{}), new(atomic.Int64)
+	b, n := newTestEngine(t, semel.Options{}), new(atomic.Int64)
 	fx := &effects{b: b}
 	srv := b.leasedServer(t, inTxOp(semel.Release), options(), func(w http.ResponseWriter, r *http.Request) {
 		_, err := semel.InTx(r.Context(), b.Engine, func(ctx context.Context, _ semelTx) (int, error) {
@@ -116,7 +116,7 @@ func TestNoStoreInTx(t *testing.T) {
 			t.Errorf("InTx: %v", err)
 		}
 	})
-	wantFirst(t, ask{}.do(t, srv), http.StatusCreated, "canary")
+	wantFirst(t, testRequest{}.do(t, srv), http.StatusCreated, "canary")
 	wantTombstone(t, b, srv, n)
 	wantEffects(t, fx, 1, 1)
 	wantNowhere(t, b)
@@ -126,15 +126,15 @@ func TestNoStoreInTx(t *testing.T) {
 // status, and not its text.
 func TestNoStoreRefusal(t *testing.T) {
 	t.Parallel()
-	b, n := newBench(t, semel.Options{}), new(atomic.Int64)
+	b, n := newTestEngine(t, semel.Options{}), new(atomic.Int64)
 	srv := b.atomicServer(t, define("op", plain{}), options(), func(w http.ResponseWriter, _ *http.Request) {
 		n.Add(1)
 		w.Header().Set("Cache-Control", "no-store")
 		http.Error(w, "canary", http.StatusPaymentRequired)
 	})
-	wantFirst(t, ask{}.do(t, srv), http.StatusPaymentRequired, "canary\n")
+	wantFirst(t, testRequest{}.do(t, srv), http.StatusPaymentRequired, "canary\n")
 	for range 2 {
-		got := ask{}.do(t, srv)
+		got := testRequest{}.do(t, srv)
 		if p := got.problem(t); got.status != http.StatusPaymentRequired || p.Status != got.status || !got.replayed() {
 			t.Errorf("got %d %s, want a replayed 402", got.status, got.body)
 		}
@@ -145,20 +145,20 @@ func TestNoStoreRefusal(t *testing.T) {
 	wantNowhere(t, b)
 }
 
-// TestHandlersOwnProblemIsKept: a problem that a handler writes is an answer
+// TestHandlersOwnProblemIsStored: a problem that a handler writes is an answer
 // like any other.
-func TestHandlersOwnProblemIsKept(t *testing.T) {
+func TestHandlersOwnProblemIsStored(t *testing.T) {
 	t.Parallel()
 	both(t, func(t *testing.T, serve serveFunc) {
-		b := newBench(t, semel.Options{})
+		b := newTestEngine(t, semel.Options{})
 		srv := serve(b, define("op", plain{}), options(), func(w http.ResponseWriter, _ *http.Request) {
 			p := &semelhttp.Problem{Status: http.StatusConflict, Code: "taken", Detail: "the name is taken"}
 			p.Write(w)
 		})
-		first := ask{}.do(t, srv)
+		first := testRequest{}.do(t, srv)
 		if p := first.problem(t); p.Code != "taken" {
 			t.Errorf("got %d %s, want the handler's problem", first.status, first.body)
 		}
-		wantReplay(t, ask{}.do(t, srv), first)
+		wantReplay(t, testRequest{}.do(t, srv), first)
 	})
 }

@@ -110,11 +110,11 @@ func TestProblemTypesAreDocumented(t *testing.T) {
 	mux.Handle("/docs/errors/", semelhttp.Problems())
 	srv := httptest.NewServer(mux)
 	t.Cleanup(srv.Close)
-	b := newBench(t, semel.Options{})
+	b := newTestEngine(t, semel.Options{})
 	o := options()
 	o.ProblemBase = srv.URL + "/docs/errors/"
 	api := b.leasedServer(t, define("op", plain{}), o, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(500) })
-	for _, a := range []ask{
+	for _, a := range []testRequest{
 		{key: []string{}},
 		{key: []string{""}},
 		{user: "-"},
@@ -168,7 +168,7 @@ func get(t *testing.T, url string) string {
 
 func TestOptionsNameTheField(t *testing.T) {
 	t.Parallel()
-	b := newBench(t, semel.Options{})
+	b := newTestEngine(t, semel.Options{})
 	op := define("op", plain{})
 	for field, o := range map[string]semelhttp.Options{
 		"ScopeFunc":     {},
@@ -221,7 +221,7 @@ func TestOptionsNameTheField(t *testing.T) {
 // that the response itself says belong to the connection.
 func TestReplayHeadersAreAdded(t *testing.T) {
 	t.Parallel()
-	b := newBench(t, semel.Options{})
+	b := newTestEngine(t, semel.Options{})
 	o := options()
 	o.ReplayHeaders = []string{"x-kept", "X-Hop"}
 	srv := b.atomicServer(t, define("op", plain{}), o, func(w http.ResponseWriter, _ *http.Request) {
@@ -231,8 +231,8 @@ func TestReplayHeadersAreAdded(t *testing.T) {
 		w.Header()["connection"] = []string{"x-hop"}
 		w.Header()["location"] = []string{"/there"} // as no Header.Set writes it
 	})
-	_ = ask{}.do(t, srv)
-	again := ask{}.do(t, srv)
+	_ = testRequest{}.do(t, srv)
+	again := testRequest{}.do(t, srv)
 	if !again.replayed() || again.header.Get("X-Kept") != "1" || again.header.Get("Location") != "/there" || again.header.Get("X-Hop") != "" || again.header.Get("X-Other") != "" {
 		t.Errorf("replayed %v", again.header)
 	}

@@ -22,7 +22,7 @@ func profiled(p semelhttp.Profile) semelhttp.Options {
 
 // direct hands the request to h as it is: lines that no client would send
 // arrive too.
-func (a ask) direct(t *testing.T, h http.Handler) answer {
+func (a testRequest) direct(t *testing.T, h http.Handler) answer {
 	t.Helper()
 	w := httptest.NewRecorder()
 	r := a.request(t, "")
@@ -32,7 +32,7 @@ func (a ask) direct(t *testing.T, h http.Handler) answer {
 }
 
 // protectedBy is h behind the middleware that o sets.
-func (b *bench) protectedBy(t *testing.T, o semelhttp.Options, h http.HandlerFunc) http.Handler {
+func (b *testEngine) protectedBy(t *testing.T, o semelhttp.Options, h http.HandlerFunc) http.Handler {
 	t.Helper()
 	protect, err := semelhttp.Atomic(b.Engine, define("op", plain{}), o)
 	if err != nil {
@@ -93,12 +93,12 @@ func TestProfilesReadTheKey(t *testing.T) {
 			t.Run(fmt.Sprintf("%v, optional %v", profile, optional), func(t *testing.T) {
 				t.Parallel()
 				for line, keys := range keyLines() {
-					b, n := newBench(t, semel.Options{}), new(atomic.Int64)
+					b, n := newTestEngine(t, semel.Options{}), new(atomic.Int64)
 					o := profiled(profile)
 					o.Optional = optional
 					h := b.protectedBy(t, o, created(n))
 					want := pick(keys)
-					got := ask{key: []string{line}}.direct(t, h)
+					got := testRequest{key: []string{line}}.direct(t, h)
 					if want == "" {
 						if got.status != http.StatusBadRequest || n.Load() != 0 || !strings.Contains(got.body, "key_malformed") {
 							t.Errorf("%q: %d %s after %d runs, want key_malformed", line, got.status, got.body, n.Load())
@@ -108,7 +108,7 @@ func TestProfilesReadTheKey(t *testing.T) {
 					if r := b.record(t, "op", want); got.status != http.StatusCreated || r.Key != want {
 						t.Errorf("%q: %d %s under %q, want it under %q", line, got.status, got.body, r.Key, want)
 					}
-					if again := (ask{key: []string{line}}).direct(t, h); !again.replayed() || n.Load() != 1 {
+					if again := (testRequest{key: []string{line}}).direct(t, h); !again.replayed() || n.Load() != 1 {
 						t.Errorf("%q: the repeat is answered %d, after %d runs", line, again.status, n.Load())
 					}
 				}
@@ -120,10 +120,10 @@ func TestProfilesReadTheKey(t *testing.T) {
 // TestStrictRefusesARawKeyByName: its sender is told what is wrong.
 func TestStrictRefusesARawKeyByName(t *testing.T) {
 	t.Parallel()
-	b, n := newBench(t, semel.Options{}), new(atomic.Int64)
+	b, n := newTestEngine(t, semel.Options{}), new(atomic.Int64)
 	srv := b.leasedServer(t, define("op", plain{}), profiled(semelhttp.Strict), created(n))
 	for _, lines := range [][]string{{"k1"}, {`"k1"`, `"k1"`}, {`"a"`, `"b"`}} {
-		got := ask{key: lines}.do(t, srv)
+		got := testRequest{key: lines}.do(t, srv)
 		wantProblem(t, got, http.StatusBadRequest, "key_malformed")
 		if f := got.problem(t).Field; f != semelhttp.HeaderKey {
 			t.Errorf("%q: the field is %q", lines, f)
@@ -132,7 +132,7 @@ func TestStrictRefusesARawKeyByName(t *testing.T) {
 	if n.Load() != 0 {
 		t.Errorf("the handler ran %d times", n.Load())
 	}
-	wantFirst(t, ask{key: []string{`"k1"`}}.do(t, srv), http.StatusCreated, "run 1")
+	wantFirst(t, testRequest{key: []string{`"k1"`}}.do(t, srv), http.StatusCreated, "run 1")
 }
 
 func TestProfilesHaveNames(t *testing.T) {
@@ -144,7 +144,7 @@ func TestProfilesHaveNames(t *testing.T) {
 			t.Errorf("String() = %q, want %q", got, want)
 		}
 	}
-	b := newBench(t, semel.Options{})
+	b := newTestEngine(t, semel.Options{})
 	_, err := semelhttp.Atomic(b.Engine, define("op", plain{}), profiled(9))
 	if f, ok := errors.AsType[*semel.FieldError](err); !ok || f.Field != "Profile" {
 		t.Errorf("Atomic with a profile that is none: %v, want an error that names Profile", err)

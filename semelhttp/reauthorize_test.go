@@ -38,34 +38,34 @@ func (v *revoked) reauthorize(r *http.Request) error {
 func TestReauthorize(t *testing.T) {
 	t.Parallel()
 	own := error(&semelhttp.Problem{Status: http.StatusNotFound, Code: "no_group"})
-	everyWay(t, func(t *testing.T, serve func(*bench, semelhttp.Options, *atomic.Int64) string) {
-		b, n, v := newBench(t, semel.Options{}), new(atomic.Int64), new(revoked)
+	everyWay(t, func(t *testing.T, serve func(*testEngine, semelhttp.Options, *atomic.Int64) string) {
+		b, n, v := newTestEngine(t, semel.Options{}), new(atomic.Int64), new(revoked)
 		o := options()
 		o.Reauthorize = v.reauthorize
 		srv := serve(b, o, n)
-		first := ask{body: tea}.do(t, srv)
+		first := testRequest{body: tea}.do(t, srv)
 		wantFirst(t, first, http.StatusCreated, "run 1")
 		if v.asked.Load() != 0 {
 			t.Error("it is asked about an answer that is not stored")
 		}
-		wantReplay(t, ask{body: tea}.do(t, srv), first)
+		wantReplay(t, testRequest{body: tea}.do(t, srv), first)
 		before := b.record(t, "op", "k1")
 		wrong := errors.New("run 1 is none of your business")
 		v.err.Store(&wrong)
-		got := ask{body: tea}.do(t, srv)
+		got := testRequest{body: tea}.do(t, srv)
 		wantProblem(t, got, http.StatusForbidden, "forbidden")
 		if strings.Contains(got.body, "run 1") || got.header.Get("Location") != "" {
 			t.Errorf("%v %s discloses the answer", got.header, got.body)
 		}
 		v.err.Store(&own)
-		if got := (ask{body: tea}).do(t, srv); got.status != http.StatusNotFound || got.problem(t).Code != "no_group" || got.replayed() {
+		if got := (testRequest{body: tea}).do(t, srv); got.status != http.StatusNotFound || got.problem(t).Code != "no_group" || got.replayed() {
 			t.Errorf("got %d %s, want its own problem", got.status, got.body)
 		}
 		if after := b.record(t, "op", "k1"); after.Token != before.Token || after.State != store.Succeeded {
 			t.Errorf("the record went from %v to %v", before.Token, after.Token)
 		}
 		v.err.Store(nil)
-		wantReplay(t, ask{body: tea}.do(t, srv), first)
+		wantReplay(t, testRequest{body: tea}.do(t, srv), first)
 	})
 }
 
@@ -78,20 +78,20 @@ func TestReauthorizeEveryStoredAnswer(t *testing.T) {
 			"refusal":   func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "canary", http.StatusConflict) },
 			"tombstone": func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, strings.Repeat("canary", 100)) },
 		} {
-			b, v := newBench(t, semel.Options{}), new(revoked)
+			b, v := newTestEngine(t, semel.Options{}), new(revoked)
 			o := options()
 			o.Reauthorize, o.MaxResponse = v.reauthorize, 100
 			srv := serve(b, define("op", plain{}), o, h)
-			_ = ask{}.do(t, srv)
+			_ = testRequest{}.do(t, srv)
 			wrong := errors.New("no")
 			v.err.Store(&wrong)
-			got := ask{}.do(t, srv)
+			got := testRequest{}.do(t, srv)
 			wantProblem(t, got, http.StatusForbidden, "forbidden")
 			if strings.Contains(got.body, "canary") || strings.Contains(got.body, "succeeded") {
 				t.Errorf("%s: %s discloses the answer", name, got.body)
 			}
 			v.err.Store(nil)
-			if again := (ask{}).do(t, srv); again.status != http.StatusConflict {
+			if again := (testRequest{}).do(t, srv); again.status != http.StatusConflict {
 				t.Errorf("%s: %d afterwards", name, again.status)
 			}
 		}
@@ -101,17 +101,17 @@ func TestReauthorizeEveryStoredAnswer(t *testing.T) {
 // TestReauthorizeAFailedEndpoint: also where the edge writes the failure.
 func TestReauthorizeAFailedEndpoint(t *testing.T) {
 	t.Parallel()
-	b, v := newBench(t, semel.Options{}), new(revoked)
+	b, v := newTestEngine(t, semel.Options{}), new(revoked)
 	s := newShop(b, semel.OperationOptions[order]{})
 	s.fail = semel.Final(&semel.Failure{Code: "sold_out", Message: "canary"})
 	o := options()
 	o.Reauthorize = v.reauthorize
 	srv := s.serve(t, o)
-	first := ask{body: tea}.do(t, srv)
-	wantReplay(t, ask{body: tea}.do(t, srv), first)
+	first := testRequest{body: tea}.do(t, srv)
+	wantReplay(t, testRequest{body: tea}.do(t, srv), first)
 	wrong := errors.New("no")
 	v.err.Store(&wrong)
-	got := ask{body: tea}.do(t, srv)
+	got := testRequest{body: tea}.do(t, srv)
 	wantProblem(t, got, http.StatusForbidden, "forbidden")
 	if strings.Contains(got.body, "canary") {
 		t.Errorf("%s discloses the failure", got.body)
@@ -121,8 +121,8 @@ func TestReauthorizeAFailedEndpoint(t *testing.T) {
 // TestReauthorizeReadsTheRequest: the hook has the body that the handler had.
 func TestReauthorizeReadsTheRequest(t *testing.T) {
 	t.Parallel()
-	everyWay(t, func(t *testing.T, serve func(*bench, semelhttp.Options, *atomic.Int64) string) {
-		b, n := newBench(t, semel.Options{}), new(atomic.Int64)
+	everyWay(t, func(t *testing.T, serve func(*testEngine, semelhttp.Options, *atomic.Int64) string) {
+		b, n := newTestEngine(t, semel.Options{}), new(atomic.Int64)
 		o := options()
 		o.MaxBody = 100
 		o.Reauthorize = func(r *http.Request) error {
@@ -132,17 +132,17 @@ func TestReauthorizeReadsTheRequest(t *testing.T) {
 			return nil
 		}
 		srv := serve(b, o, n)
-		first := ask{body: tea}.do(t, srv)
-		wantReplay(t, ask{body: tea}.do(t, srv), first)
-		wantProblem(t, ask{body: strings.Repeat(" ", 101)}.do(t, srv), http.StatusRequestEntityTooLarge, "body_too_large")
+		first := testRequest{body: tea}.do(t, srv)
+		wantReplay(t, testRequest{body: tea}.do(t, srv), first)
+		wantProblem(t, testRequest{body: strings.Repeat(" ", 101)}.do(t, srv), http.StatusRequestEntityTooLarge, "body_too_large")
 	})
 }
 
-// TestReauthorizeSeesTheRequestAsItCame: what the handler did to its own, while
+// TestReauthorizeGetsTheOriginalRequest: what the handler did to its own, while
 // another run was faster, is not what was asked.
-func TestReauthorizeSeesTheRequestAsItCame(t *testing.T) {
+func TestReauthorizeGetsTheOriginalRequest(t *testing.T) {
 	t.Parallel()
-	b, n, bar := newBench(t, semel.Options{}), new(atomic.Int64), newBarrier()
+	b, n, bar := newTestEngine(t, semel.Options{}), new(atomic.Int64), newBarrier()
 	var seen atomic.Pointer[string]
 	o := options()
 	o.Reauthorize = func(r *http.Request) error {
@@ -173,7 +173,7 @@ func TestReauthorizeSeesTheRequestAsItCame(t *testing.T) {
 func TestReauthorizeAFollower(t *testing.T) {
 	t.Parallel()
 	both(t, func(t *testing.T, serve serveFunc) {
-		b, n, bar, v := newBench(t, semel.Options{}), new(atomic.Int64), newBarrier(), new(revoked)
+		b, n, bar, v := newTestEngine(t, semel.Options{}), new(atomic.Int64), newBarrier(), new(revoked)
 		o := options()
 		o.Reauthorize = v.reauthorize
 		wrong := errors.New("no")

@@ -15,9 +15,9 @@ import (
 	"github.com/semelgo/semel/store"
 )
 
-// TestRefusalThatCannotBeGiven stays the refusal it is: repeats get its status,
+// TestRefusalWithoutItsResponse stays the refusal it is: repeats get its status,
 // and are not told that the operation succeeded.
-func TestRefusalThatCannotBeGiven(t *testing.T) {
+func TestRefusalWithoutItsResponse(t *testing.T) {
 	t.Parallel()
 	both(t, func(t *testing.T, serve serveFunc) {
 		for name, refuse := range map[string]http.HandlerFunc{
@@ -37,18 +37,18 @@ func TestRefusalThatCannotBeGiven(t *testing.T) {
 				_ = http.NewResponseController(w).Flush()
 			},
 		} {
-			b, n := newBench(t, semel.Options{}), new(atomic.Int64)
+			b, n := newTestEngine(t, semel.Options{}), new(atomic.Int64)
 			o := options()
 			o.MaxResponse = 100
 			srv := serve(b, define("op", plain{}), o, func(w http.ResponseWriter, r *http.Request) {
 				n.Add(1)
 				refuse(w, r)
 			})
-			if first := (ask{}).do(t, srv); first.status != http.StatusConflict || !strings.Contains(first.body, "canary") || first.replayed() {
+			if first := (testRequest{}).do(t, srv); first.status != http.StatusConflict || !strings.Contains(first.body, "canary") || first.replayed() {
 				t.Errorf("%s: the first caller got %d %q", name, first.status, first.body)
 			}
 			for range 2 {
-				got := ask{}.do(t, srv)
+				got := testRequest{}.do(t, srv)
 				p := got.problem(t)
 				if got.status != http.StatusConflict || p.Status != http.StatusConflict || p.Code != "http_409" || !got.replayed() {
 					t.Errorf("%s: got %d %s, want a replayed 409", name, got.status, got.body)
@@ -68,9 +68,9 @@ func TestResponsesThatFillTheStore(t *testing.T) {
 	t.Parallel()
 	o := options()
 	kept := declared(t, o, semelhttp.Terms{Retention: time.Hour}).ReplayMaxBytes
-	onEveryWay(t, func(t *testing.T, s *site) {
+	onEveryWay(t, func(t *testing.T, s *protectedSite) {
 		for _, status := range []int{http.StatusCreated, http.StatusConflict} {
-			of := &site{rig: s.rig, way: s.way, tag: fmt.Sprint("-", status)}
+			of := &protectedSite{setup: s.setup, entryPoint: s.entryPoint, tag: fmt.Sprint("-", status)}
 			base := serve(t, of.protect(t, o, of.handler(func(w http.ResponseWriter, _ *http.Request) error {
 				w.Header().Set("Link", "</"+strings.Repeat("x", 8<<10)+">; rel=next")
 				w.WriteHeader(status)
@@ -91,16 +91,16 @@ func TestResponsesThatFillTheStore(t *testing.T) {
 	})
 }
 
-// TestDetailsOfSomebodyElse: a failure that a person has recorded may hold
+// TestDetailsOfAnotherProgram: a failure that a person has recorded may hold
 // anything, and is answered all the same.
-func TestDetailsOfSomebodyElse(t *testing.T) {
+func TestDetailsOfAnotherProgram(t *testing.T) {
 	t.Parallel()
 	for details, want := range map[string]int{
 		`{"status":5000}`: 422, `{"status":200}`: 422, `{"status":"x"}`: 422, `[1]`: 422, `{"response":"bm9uc2Vuc2U="}`: 422, `{"status":410}`: 410,
 	} {
-		b := newBench(t, semel.Options{})
+		b := newTestEngine(t, semel.Options{})
 		srv := b.leasedServer(t, define("op", plain{}), options(), func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(500) })
-		_ = ask{}.do(t, srv)
+		_ = testRequest{}.do(t, srv)
 		_, err := b.Resolve(t.Context(), semel.Resolution{
 			ID: b.record(t, "op", "k1").ID, To: store.Failed, Actor: "eve", Reason: "looked",
 			Failure: &semel.Failure{Code: "http_lost", Message: "lost", Details: json.RawMessage(details)},
@@ -108,7 +108,7 @@ func TestDetailsOfSomebodyElse(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := (ask{}).do(t, srv); got.status != want || got.problem(t).Detail != "lost" || !got.replayed() {
+		if got := (testRequest{}).do(t, srv); got.status != want || got.problem(t).Detail != "lost" || !got.replayed() {
 			t.Errorf("%s is answered %d %s, want %d", details, got.status, got.body, want)
 		}
 	}

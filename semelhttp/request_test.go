@@ -22,15 +22,15 @@ import (
 func TestHandlerSeesItsRequest(t *testing.T) {
 	t.Parallel()
 	both(t, func(t *testing.T, serve serveFunc) {
-		b := newBench(t, semel.Options{})
+		b := newTestEngine(t, semel.Options{})
 		srv := serve(b, define("op", plain{}), options(), func(w http.ResponseWriter, r *http.Request) {
 			body, err := io.ReadAll(r.Body)
 			fmt.Fprintf(w, "%s %s %q %d %v %v", r.Pattern, r.PathValue("id"), body, r.ContentLength, r.TransferEncoding, err)
 		})
 		want := `/ops/{id} 7 "{\"n\":1}" 7 [] <nil>`
-		first := ask{path: "/ops/7"}.do(t, srv)
+		first := testRequest{path: "/ops/7"}.do(t, srv)
 		wantFirst(t, first, http.StatusOK, want)
-		chunked := ask{path: "/ops/7"}.request(t, srv)
+		chunked := testRequest{path: "/ops/7"}.request(t, srv)
 		chunked.Body, chunked.ContentLength = io.NopCloser(strings.NewReader(`{"n":1}`)), -1
 		resp, err := http.DefaultClient.Do(chunked)
 		if err != nil {
@@ -40,7 +40,7 @@ func TestHandlerSeesItsRequest(t *testing.T) {
 		if resp.Header.Get(semelhttp.HeaderReplayed) != "true" {
 			t.Errorf("the same request in chunks got %d, not a replay", resp.StatusCode)
 		}
-		other := ask{path: "/ops/7", key: []string{"k2"}}.request(t, srv)
+		other := testRequest{path: "/ops/7", key: []string{"k2"}}.request(t, srv)
 		other.Body, other.ContentLength = io.NopCloser(strings.NewReader(`{"n":1}`)), -1
 		resp, err = http.DefaultClient.Do(other)
 		if err != nil {
@@ -56,14 +56,14 @@ func TestHandlerSeesItsRequest(t *testing.T) {
 // TestRequestFields: what the fingerprint is made of.
 func TestRequestFields(t *testing.T) {
 	t.Parallel()
-	b := newBench(t, semel.Options{})
+	b := newTestEngine(t, semel.Options{})
 	seen := make(chan semelhttp.Request, 10)
 	op := define("op", plain{Fingerprints: []func(semelhttp.Request) any{func(r semelhttp.Request) any {
 		seen <- r
 		return r.Body
 	}}})
 	srv := b.atomicServer(t, op, options(), func(http.ResponseWriter, *http.Request) {})
-	first := ask{path: "/ops/a%2Fb?y=2&x=1", mediaType: `Text/Plain;  charset="UTF-8"`, body: "b"}.do(t, srv)
+	first := testRequest{path: "/ops/a%2Fb?y=2&x=1", mediaType: `Text/Plain;  charset="UTF-8"`, body: "b"}.do(t, srv)
 	got, want := fmt.Sprintf("%+v", <-seen), fmt.Sprintf("%+v", semelhttp.Request{
 		Method: "POST", Path: "/ops/a%2Fb", Query: "y=2&x=1",
 		MediaType: "text/plain; charset=UTF-8", Body: []byte("b"),
@@ -72,14 +72,14 @@ func TestRequestFields(t *testing.T) {
 		t.Errorf("the operation's input is %s, want %s", got, want)
 	}
 	// This operation compares the body alone.
-	wantReplay(t, ask{method: "PATCH", body: "b"}.do(t, srv), first)
+	wantReplay(t, testRequest{method: "PATCH", body: "b"}.do(t, srv), first)
 }
 
 // TestUploadsAreRemoved: the files of a form that the handler parsed do not
 // outlive it.
 func TestUploadsAreRemoved(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
-	b, n := newBench(t, semel.Options{}), new(atomic.Int64)
+	b, n := newTestEngine(t, semel.Options{}), new(atomic.Int64)
 	srv := b.leasedServer(t, define("op", plain{}), options(), func(_ http.ResponseWriter, r *http.Request) {
 		if err := r.ParseMultipartForm(0); err != nil { // all of it into files
 			t.Errorf("ParseMultipartForm: %v", err)
@@ -100,16 +100,16 @@ func TestUploadsAreRemoved(t *testing.T) {
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
-	wantFirst(t, ask{body: form.String(), mediaType: w.FormDataContentType()}.do(t, srv), http.StatusOK, "")
+	wantFirst(t, testRequest{body: form.String(), mediaType: w.FormDataContentType()}.do(t, srv), http.StatusOK, "")
 	if files, err := os.ReadDir(os.TempDir()); err != nil || len(files) != 0 || n.Load() != 1 {
 		t.Errorf("%d files are left after %d runs, %v", len(files), n.Load(), err)
 	}
 }
 
-// TestHalfABody is nobody's request.
-func TestHalfABody(t *testing.T) {
+// TestInterruptedBody is nobody's request.
+func TestInterruptedBody(t *testing.T) {
 	t.Parallel()
-	b, n := newBench(t, semel.Options{}), new(atomic.Int64)
+	b, n := newTestEngine(t, semel.Options{}), new(atomic.Int64)
 	srv := b.leasedServer(t, define("op", plain{}), options(), created(n))
 	conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", strings.TrimPrefix(srv, "http://"))
 	if err != nil {
@@ -129,20 +129,20 @@ func TestHalfABody(t *testing.T) {
 	}
 }
 
-// TestBytesThatAreNoText: two requests that differ in nothing else are two.
-func TestBytesThatAreNoText(t *testing.T) {
+// TestTargetsThatAreNotUTF8: two requests that differ in nothing else are two.
+func TestTargetsThatAreNotUTF8(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(r *http.Request, to string){
 		"query":      func(r *http.Request, to string) { r.URL.RawQuery = "x=" + to },
 		"media type": func(r *http.Request, to string) { r.Header.Set("Content-Type", "text/"+to) },
 		"path":       func(r *http.Request, to string) { r.URL.Path, r.URL.RawPath = "/"+to, "" },
 	} {
-		b, n := newBench(t, semel.Options{}), new(atomic.Int64)
+		b, n := newTestEngine(t, semel.Options{}), new(atomic.Int64)
 		h := b.protectedBy(t, options(), created(n))
-		first := ask{}.request(t, "")
+		first := testRequest{}.request(t, "")
 		change(first, "\xff")
 		h.ServeHTTP(httptest.NewRecorder(), first)
-		other, w := ask{}.request(t, ""), httptest.NewRecorder()
+		other, w := testRequest{}.request(t, ""), httptest.NewRecorder()
 		change(other, "\xfe")
 		h.ServeHTTP(w, other)
 		if w.Code != http.StatusUnprocessableEntity || n.Load() != 1 {
@@ -151,9 +151,9 @@ func TestBytesThatAreNoText(t *testing.T) {
 	}
 }
 
-// TestRequestsAreComparedAsTheyEverWere holds the JSON whose digest is stored: a
+// TestFingerprintsOfRequestsAreStable holds the JSON whose digest is stored: a
 // change of it would make every repeat another request after an upgrade.
-func TestRequestsAreComparedAsTheyEverWere(t *testing.T) {
+func TestFingerprintsOfRequestsAreStable(t *testing.T) {
 	t.Parallel()
 	text, err := json.Marshal(semelhttp.Request{
 		Method: "POST", Path: "/ops", Query: "a=<&b", MediaType: "application/json", Body: []byte(`{"n":1}`),

@@ -21,12 +21,12 @@ func inMemory() semel.Options { return semel.Options{CacheBytes: 1 << 20, CacheA
 
 // remembering is a server whose key k1 has been answered from memory, so that the
 // edge knows it, too.
-func remembering(t *testing.T, b *bench, o semelhttp.Options, n *atomic.Int64) (srv string, first answer) {
+func remembering(t *testing.T, b *testEngine, o semelhttp.Options, n *atomic.Int64) (srv string, first answer) {
 	t.Helper()
 	srv = b.leasedServer(t, define("op", plain{}), o, created(n))
-	first = ask{}.do(t, srv)
+	first = testRequest{}.do(t, srv)
 	wantFirst(t, first, http.StatusCreated, "run 1")
-	wantReplay(t, ask{}.do(t, srv), first)
+	wantReplay(t, testRequest{}.do(t, srv), first)
 	return srv, first
 }
 
@@ -34,25 +34,25 @@ func remembering(t *testing.T, b *bench, o semelhttp.Options, n *atomic.Int64) (
 // any replay is.
 func TestCacheAnswersRetries(t *testing.T) {
 	t.Parallel()
-	b, n := newBench(t, inMemory()), new(atomic.Int64)
+	b, n := newTestEngine(t, inMemory()), new(atomic.Int64)
 	srv, first := remembering(t, b, options(), n)
 	calls := b.store.calls.Load()
 	b.store.down.Store(true)
 	for range 3 {
-		wantReplay(t, ask{}.do(t, srv), first)
+		wantReplay(t, testRequest{}.do(t, srv), first)
 	}
 	if asked, seen := b.store.calls.Load()-calls, len(b.events.of(semel.EventReplayed)); asked != 0 || seen != 4 || n.Load() != 1 {
 		t.Errorf("the store was asked %d times, %d replays were seen, the handler ran %d times, want 0, 4, 1", asked, seen, n.Load())
 	}
 }
 
-// TestRepeatsAreOfOneRequest: whatever differs, it is not answered with what
+// TestCacheIsOfOneRequest: whatever differs, it is not answered with what
 // another request was.
-func TestRepeatsAreOfOneRequest(t *testing.T) {
+func TestCacheIsOfOneRequest(t *testing.T) {
 	t.Parallel()
-	b, n := newBench(t, inMemory()), new(atomic.Int64)
+	b, n := newTestEngine(t, inMemory()), new(atomic.Int64)
 	srv, _ := remembering(t, b, options(), n)
-	for name, other := range map[string]ask{
+	for name, other := range map[string]testRequest{
 		"method": {method: http.MethodPatch}, "route": {path: "/ops/7"}, "query": {path: "/ops?x=1"},
 		"media type": {mediaType: "text/plain"}, "body": {body: `{"n":2}`}, "shorter body": {body: `{"n":1`},
 	} {
@@ -60,15 +60,15 @@ func TestRepeatsAreOfOneRequest(t *testing.T) {
 			t.Errorf("another %s got %d %s, want 422", name, got.status, got.body)
 		}
 	}
-	wantFirst(t, ask{user: "bob"}.do(t, srv), http.StatusCreated, "run 2")
-	wantFirst(t, ask{key: []string{"k2"}}.do(t, srv), http.StatusCreated, "run 3")
+	wantFirst(t, testRequest{user: "bob"}.do(t, srv), http.StatusCreated, "run 2")
+	wantFirst(t, testRequest{key: []string{"k2"}}.do(t, srv), http.StatusCreated, "run 3")
 }
 
-// TestRepeatsAreOfOneHost: where the host counts, the second of two hosts is not answered
+// TestCacheIsOfOneHost: where the host counts, the second of two hosts is not answered
 // with what the first was, neither from the record nor from memory.
-func TestRepeatsAreOfOneHost(t *testing.T) {
+func TestCacheIsOfOneHost(t *testing.T) {
 	t.Parallel()
-	b, n := newBench(t, inMemory()), new(atomic.Int64)
+	b, n := newTestEngine(t, inMemory()), new(atomic.Int64)
 	o := options()
 	o.FingerprintHeaders = []string{"host"}
 	protect, err := semelhttp.Middleware(b.Engine, define("op", plain{}), o)
@@ -79,7 +79,7 @@ func TestRepeatsAreOfOneHost(t *testing.T) {
 	mux.Handle("POST a.example/ops", h)
 	mux.Handle("POST b.example/{what}", h)
 	send := func(host string) *httptest.ResponseRecorder {
-		w, r := httptest.NewRecorder(), ask{}.request(t, "")
+		w, r := httptest.NewRecorder(), testRequest{}.request(t, "")
 		r.Host = host
 		mux.ServeHTTP(w, r)
 		return w
@@ -95,16 +95,16 @@ func TestRepeatsAreOfOneHost(t *testing.T) {
 	}
 }
 
-// TestRepeatsOfManyAreNotMixedUp: more callers, and more keys, than there is room
+// TestCacheOfManyRequests: more callers, and more keys, than there is room
 // for get their own answers, whoever was there before.
-func TestRepeatsOfManyAreNotMixedUp(t *testing.T) {
+func TestCacheOfManyRequests(t *testing.T) {
 	t.Parallel()
 	const many = 3000
-	for name, of := range map[string]func(i int) ask{
-		"users": func(i int) ask { return ask{user: fmt.Sprint("user", i)} },
-		"keys":  func(i int) ask { return ask{key: []string{fmt.Sprint("k", i)}} },
+	for name, of := range map[string]func(i int) testRequest{
+		"users": func(i int) testRequest { return testRequest{user: fmt.Sprint("user", i)} },
+		"keys":  func(i int) testRequest { return testRequest{key: []string{fmt.Sprint("k", i)}} },
 	} {
-		b, n := newBench(t, semel.Options{CacheBytes: 1 << 26, CacheAge: time.Hour}), new(atomic.Int64)
+		b, n := newTestEngine(t, semel.Options{CacheBytes: 1 << 26, CacheAge: time.Hour}), new(atomic.Int64)
 		protect, err := semelhttp.Middleware(b.Engine, define("op", plain{}), options())
 		if err != nil {
 			t.Fatal(err)
@@ -122,11 +122,11 @@ func TestRepeatsOfManyAreNotMixedUp(t *testing.T) {
 	}
 }
 
-// TestRepeatsAreAuthorized: who may no longer have the answer does not get it from
+// TestCacheIsAuthorized: who may no longer have the answer does not get it from
 // memory either, and the function sees the request with its body.
-func TestRepeatsAreAuthorized(t *testing.T) {
+func TestCacheIsAuthorized(t *testing.T) {
 	t.Parallel()
-	b, n, v := newBench(t, inMemory()), new(atomic.Int64), new(revoked)
+	b, n, v := newTestEngine(t, inMemory()), new(atomic.Int64), new(revoked)
 	o := options()
 	bodies := make(chan string, 10)
 	o.Reauthorize = func(r *http.Request) error {
@@ -137,10 +137,10 @@ func TestRepeatsAreAuthorized(t *testing.T) {
 	}
 	srv, first := remembering(t, b, o, n)
 	calls := b.store.calls.Load()
-	wantReplay(t, ask{}.do(t, srv), first)
+	wantReplay(t, testRequest{}.do(t, srv), first)
 	wrong := fmt.Errorf("no")
 	v.err.Store(&wrong)
-	wantProblem(t, ask{}.do(t, srv), http.StatusForbidden, "forbidden")
+	wantProblem(t, testRequest{}.do(t, srv), http.StatusForbidden, "forbidden")
 	if asked := b.store.calls.Load() - calls; asked != 0 || len(bodies) != 3 {
 		t.Fatalf("the store was asked %d times, Reauthorize %d times, want 0, 3", asked, len(bodies))
 	}
@@ -151,30 +151,30 @@ func TestRepeatsAreAuthorized(t *testing.T) {
 	}
 }
 
-// TestRepeatsOfWhatIsGone: what this process has purged is not told from memory.
-func TestRepeatsOfWhatIsGone(t *testing.T) {
+// TestCacheOfAPurgedRecord: what this process has purged is not told from memory.
+func TestCacheOfAPurgedRecord(t *testing.T) {
 	t.Parallel()
-	b, n := newBench(t, inMemory()), new(atomic.Int64)
+	b, n := newTestEngine(t, inMemory()), new(atomic.Int64)
 	srv, _ := remembering(t, b, options(), n)
 	b.ahead.Store(int64(48 * time.Hour))
 	b.purge(t)
-	wantFirst(t, ask{}.do(t, srv), http.StatusCreated, "run 2")
+	wantFirst(t, testRequest{}.do(t, srv), http.StatusCreated, "run 2")
 }
 
-// TestRepeatsOfAClosedEngine are refused as all calls are.
-func TestRepeatsOfAClosedEngine(t *testing.T) {
+// TestCacheOfAClosedEngine are refused as all calls are.
+func TestCacheOfAClosedEngine(t *testing.T) {
 	t.Parallel()
-	b, n := newBench(t, inMemory()), new(atomic.Int64)
+	b, n := newTestEngine(t, inMemory()), new(atomic.Int64)
 	srv, _ := remembering(t, b, options(), n)
 	if err := b.Close(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	wantProblem(t, ask{}.do(t, srv), http.StatusServiceUnavailable, "unavailable")
+	wantProblem(t, testRequest{}.do(t, srv), http.StatusServiceUnavailable, "unavailable")
 }
 
-// TestRepeatsGrowOld: what another process did to the record is seen no later than
+// TestCacheExpires: what another process did to the record is seen no later than
 // CacheAge says.
-func TestRepeatsGrowOld(t *testing.T) {
+func TestCacheExpires(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s, n := memory.New(memory.Options{}), new(atomic.Int64)
@@ -197,7 +197,7 @@ func TestRepeatsGrowOld(t *testing.T) {
 		h := protect(created(n))
 		send := func() string {
 			w := httptest.NewRecorder()
-			h.ServeHTTP(w, ask{}.request(t, ""))
+			h.ServeHTTP(w, testRequest{}.request(t, ""))
 			return w.Body.String()
 		}
 		wait := func(d time.Duration) { <-time.After(d) }
@@ -216,11 +216,11 @@ func TestRepeatsGrowOld(t *testing.T) {
 	})
 }
 
-// TestRepeatsAreEachTheirOwn: who changes a response that was given changes no
+// TestCachedResponsesShareNoMemory: who changes a response that was given changes no
 // other.
-func TestRepeatsAreEachTheirOwn(t *testing.T) {
+func TestCachedResponsesShareNoMemory(t *testing.T) {
 	t.Parallel()
-	b, n := newBench(t, inMemory()), new(atomic.Int64)
+	b, n := newTestEngine(t, inMemory()), new(atomic.Int64)
 	protect, err := semelhttp.Middleware(b.Engine, define("op", plain{}), options())
 	if err != nil {
 		t.Fatal(err)
@@ -229,7 +229,7 @@ func TestRepeatsAreEachTheirOwn(t *testing.T) {
 	for i := range 4 {
 		w := httptest.NewRecorder()
 		w.Header().Set("X-Trace", "outside")
-		h.ServeHTTP(w, ask{}.request(t, ""))
+		h.ServeHTTP(w, testRequest{}.request(t, ""))
 		got := w.Header()
 		if w.Body.String() != "run 1" || got.Get("Location") != "/ops/7" || got.Get("X-Trace") != "outside" ||
 			(got.Get(semelhttp.HeaderReplayed) == "true") != (i > 0) {

@@ -51,7 +51,7 @@ func TestRetryBudgetLimitsAllCallsTogether(t *testing.T) {
 	})
 }
 
-func TestRetryBudgetThatIsWrong(t *testing.T) {
+func TestInvalidRetryBudget(t *testing.T) {
 	t.Parallel()
 	for field, budget := range map[string]*semelhttp.RetryBudget{
 		"RetryBudget.PerCall": {PerCall: math.NaN()},

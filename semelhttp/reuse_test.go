@@ -17,12 +17,12 @@ import (
 	"github.com/semelgo/semel/store/memory"
 )
 
-// TestLeftBehindReachesNobodyElse: a goroutine that an exchange has left behind
+// TestAbandonedWritesReachNoOtherClient: a goroutine that an exchange has left behind
 // writes into no other response, whose memory may be what its own had, and its
 // request is still its own.
-func TestLeftBehindReachesNobodyElse(t *testing.T) {
+func TestAbandonedWritesReachNoOtherClient(t *testing.T) {
 	t.Parallel()
-	b := newBench(t, semel.Options{})
+	b := newTestEngine(t, semel.Options{})
 	protect, err := semelhttp.Middleware(b.Engine, define("op", plain{}), options())
 	if err != nil {
 		t.Fatal(err)
@@ -46,7 +46,7 @@ func TestLeftBehindReachesNobodyElse(t *testing.T) {
 	}))
 	for i := range 20 {
 		key := fmt.Sprintf("k%d", i)
-		r, w := ask{key: []string{key}, body: text(key)}.request(t, ""), httptest.NewRecorder()
+		r, w := testRequest{key: []string{key}, body: text(key)}.request(t, ""), httptest.NewRecorder()
 		h.ServeHTTP(w, r)
 		if w.Code != http.StatusOK || w.Body.String() != text(key) || w.Header().Get("Location") != "" {
 			t.Fatalf("%s: got %d %q %v", key, w.Code, w.Body, w.Header())
@@ -59,12 +59,12 @@ func TestLeftBehindReachesNobodyElse(t *testing.T) {
 	}
 }
 
-// TestAnotherRunBeginsWithWhatCame: what the handler did to its request, and what
+// TestAnotherRunGetsTheOriginalRequest: what the handler did to its request, and what
 // it wrote, is not there when the database has it run again.
-func TestAnotherRunBeginsWithWhatCame(t *testing.T) {
+func TestAnotherRunGetsTheOriginalRequest(t *testing.T) {
 	t.Parallel()
 	n := new(atomic.Int64)
-	engine, err := semel.New[semelTx](&contested{Store: memory.New(memory.Options{})}, semel.Options{Survive: store.NoFailure})
+	engine, err := semel.New[semelTx](&conflictStore{Store: memory.New(memory.Options{})}, semel.Options{Survive: store.NoFailure})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -81,7 +81,7 @@ func TestAnotherRunBeginsWithWhatCame(t *testing.T) {
 		r.Header.Set("X-More", "more")
 		r.SetPathValue("id", "8")
 	})))
-	got := ask{path: "/ops/7"}.do(t, srv)
+	got := testRequest{path: "/ops/7"}.do(t, srv)
 	wantFirst(t, got, http.StatusOK, `{"n":1} 2 <nil>`)
 	if link := got.header["Link"]; fmt.Sprint(link) != "[/ops/7 ann 7]" {
 		t.Errorf("the second run sees %q", link)
@@ -89,12 +89,12 @@ func TestAnotherRunBeginsWithWhatCame(t *testing.T) {
 }
 
 // contested is a store that gives its first transaction up in favour of another.
-type contested struct {
+type conflictStore struct {
 	*memory.Store
 	given atomic.Bool
 }
 
-func (c *contested) Atomic(ctx context.Context, id store.ID, hold bool,
+func (c *conflictStore) Atomic(ctx context.Context, id store.ID, hold bool,
 	run func(context.Context, *memory.Tx, store.SwapResult) (*store.Change, error),
 ) (store.Verdict, error) {
 	return c.Store.Atomic(ctx, id, hold, func(ctx context.Context, tx *memory.Tx, stands store.SwapResult) (*store.Change, error) {
@@ -106,12 +106,12 @@ func (c *contested) Atomic(ctx context.Context, id store.ID, hold bool,
 	})
 }
 
-// TestWhatIsSentIsWhatWasWritten: headers that the handler changes after the
+// TestResponseIsWhatTheHandlerWrote: headers that the handler changes after the
 // status are no part of the response, not even where it writes over a value.
-func TestWhatIsSentIsWhatWasWritten(t *testing.T) {
+func TestResponseIsWhatTheHandlerWrote(t *testing.T) {
 	t.Parallel()
 	both(t, func(t *testing.T, serve serveFunc) {
-		b := newBench(t, semel.Options{})
+		b := newTestEngine(t, semel.Options{})
 		srv := serve(b, define("op", plain{}), options(), func(w http.ResponseWriter, _ *http.Request) {
 			h := w.Header()
 			for i := range 10 { // more than an ordinary response has
@@ -125,9 +125,9 @@ func TestWhatIsSentIsWhatWasWritten(t *testing.T) {
 			h.Add("Link", "later")
 			fmt.Fprint(w, "made")
 		})
-		first := ask{}.do(t, srv)
+		first := testRequest{}.do(t, srv)
 		wantFirst(t, first, http.StatusCreated, "made")
-		replay := ask{}.do(t, srv)
+		replay := testRequest{}.do(t, srv)
 		wantReplay(t, replay, first)
 		for _, got := range []answer{first, replay} {
 			h := got.header

@@ -19,10 +19,10 @@ import (
 )
 
 // wantTombstone checks that repeats are told that it succeeded, and no more.
-func wantTombstone(t *testing.T, b *bench, srv string, n *atomic.Int64) {
+func wantTombstone(t *testing.T, b *testEngine, srv string, n *atomic.Int64) {
 	t.Helper()
 	for range 2 {
-		wantProblem(t, ask{}.do(t, srv), http.StatusConflict, "result_unavailable")
+		wantProblem(t, testRequest{}.do(t, srv), http.StatusConflict, "result_unavailable")
 	}
 	if n.Load() != 1 {
 		t.Errorf("the handler ran %d times, want once", n.Load())
@@ -45,7 +45,7 @@ func TestFlushedStreamIsATombstone(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			b, n, read := newBench(t, semel.Options{}), new(atomic.Int64), make(chan struct{})
+			b, n, read := newTestEngine(t, semel.Options{}), new(atomic.Int64), make(chan struct{})
 			srv := b.leasedServer(t, define("op", plain{}), options(), func(w http.ResponseWriter, _ *http.Request) {
 				n.Add(1)
 				w.Header().Set("Content-Type", "Text/Event-Stream; charset=utf-8")
@@ -59,7 +59,7 @@ func TestFlushedStreamIsATombstone(t *testing.T) {
 				<-read // the client has the first part while the handler runs
 				_, _ = io.WriteString(w, "after")
 			})
-			resp, err := http.DefaultClient.Do(ask{}.request(t, srv))
+			resp, err := http.DefaultClient.Do(testRequest{}.request(t, srv))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -87,7 +87,7 @@ func TestOversizeIsATombstone(t *testing.T) {
 	large := strings.Repeat("0123456789", 300_000)
 	both(t, func(t *testing.T, serve serveFunc) {
 		for _, pieces := range []int{1, 1000} {
-			b, n := newBench(t, semel.Options{}), new(atomic.Int64)
+			b, n := newTestEngine(t, semel.Options{}), new(atomic.Int64)
 			srv := serve(b, define("op", plain{}), options(), func(w http.ResponseWriter, _ *http.Request) {
 				n.Add(1)
 				w.Header().Set("Content-Type", "text/plain")
@@ -98,34 +98,34 @@ func TestOversizeIsATombstone(t *testing.T) {
 					}
 				}
 			})
-			wantFirst(t, ask{}.do(t, srv), http.StatusOK, large)
+			wantFirst(t, testRequest{}.do(t, srv), http.StatusOK, large)
 			wantTombstone(t, b, srv, n)
 		}
 	})
 }
 
-// TestResponseAtTheLimitIsKept: MaxResponse is the largest that is stored.
-func TestResponseAtTheLimitIsKept(t *testing.T) {
+// TestResponseAtTheLimitIsStored: MaxResponse is the largest that is stored.
+func TestResponseAtTheLimitIsStored(t *testing.T) {
 	t.Parallel()
 	both(t, func(t *testing.T, serve serveFunc) {
-		b, size := newBench(t, semel.Options{}), new(atomic.Int64)
+		b, size := newTestEngine(t, semel.Options{}), new(atomic.Int64)
 		o := options()
 		o.MaxResponse = 100
 		srv := serve(b, define("op", plain{}), o, func(w http.ResponseWriter, _ *http.Request) {
 			_, _ = io.WriteString(w, strings.Repeat("x", int(size.Load())))
 		})
 		size.Store(100)
-		first := ask{}.do(t, srv)
-		wantReplay(t, ask{}.do(t, srv), first)
+		first := testRequest{}.do(t, srv)
+		wantReplay(t, testRequest{}.do(t, srv), first)
 		size.Store(101)
-		wantFirst(t, ask{key: []string{"k2"}}.do(t, srv), http.StatusOK, strings.Repeat("x", 101))
-		wantProblem(t, ask{key: []string{"k2"}}.do(t, srv), http.StatusConflict, "result_unavailable")
+		wantFirst(t, testRequest{key: []string{"k2"}}.do(t, srv), http.StatusOK, strings.Repeat("x", 101))
+		wantProblem(t, testRequest{key: []string{"k2"}}.do(t, srv), http.StatusConflict, "result_unavailable")
 	})
 }
 
 func TestHijackedIsATombstone(t *testing.T) {
 	t.Parallel()
-	b, n := newBench(t, semel.Options{}), new(atomic.Int64)
+	b, n := newTestEngine(t, semel.Options{}), new(atomic.Int64)
 	srv := b.leasedServer(t, define("op", plain{}), options(), func(w http.ResponseWriter, _ *http.Request) {
 		n.Add(1)
 		conn, rw, err := http.NewResponseController(w).Hijack()
@@ -140,9 +140,9 @@ func TestHijackedIsATombstone(t *testing.T) {
 			t.Errorf("Write after Hijack: %v", err)
 		}
 	})
-	wantFirst(t, ask{}.do(t, srv), http.StatusAccepted, "raw")
+	wantFirst(t, testRequest{}.do(t, srv), http.StatusAccepted, "raw")
 	// The client may be ahead of the record.
-	for got := (ask{}).do(t, srv); got.problem(t).Code == "in_progress"; got = (ask{}).do(t, srv) {
+	for got := (testRequest{}).do(t, srv); got.problem(t).Code == "in_progress"; got = (testRequest{}).do(t, srv) {
 	}
 	wantTombstone(t, b, srv, n)
 }
@@ -151,7 +151,7 @@ func TestHijackedIsATombstone(t *testing.T) {
 // and the response is stored all the same.
 func TestAtomicSendsNothingBeforeTheCommit(t *testing.T) {
 	t.Parallel()
-	b := newBench(t, semel.Options{})
+	b := newTestEngine(t, semel.Options{})
 	early := make(chan string, 10)
 	protect, err := semelhttp.Atomic(b.Engine, define("op", plain{}), options())
 	if err != nil {
@@ -177,16 +177,16 @@ func TestAtomicSendsNothingBeforeTheCommit(t *testing.T) {
 	srv := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		inner.ServeHTTP(tattler{w, early}, r)
 	}))
-	first := ask{}.do(t, srv)
+	first := testRequest{}.do(t, srv)
 	wantFirst(t, first, http.StatusOK, "all of it")
 	if got := <-early; got != "handler returns" {
 		t.Errorf("%q came before the handler returned, and so before the COMMIT", got)
 	}
-	wantReplay(t, ask{}.do(t, srv), first)
+	wantReplay(t, testRequest{}.do(t, srv), first)
 	for range 2 { // the headers of the two answers
 		<-early
 	}
-	wantFirst(t, ask{key: []string{"k2"}, header: http.Header{"X-Large": {"1"}}}.do(t, srv), http.StatusOK, large)
+	wantFirst(t, testRequest{key: []string{"k2"}, header: http.Header{"X-Large": {"1"}}}.do(t, srv), http.StatusOK, large)
 	if got := <-early; got != "handler returns" {
 		t.Errorf("too large: %q came before the handler returned", got)
 	}
@@ -205,11 +205,11 @@ func (w tattler) WriteHeader(status int) {
 
 func (w tattler) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
-// TestInformationalResponsesGoThrough: they are no part of the outcome.
-func TestInformationalResponsesGoThrough(t *testing.T) {
+// TestInformationalResponsesAreSentAtOnce: they are no part of the outcome.
+func TestInformationalResponsesAreSentAtOnce(t *testing.T) {
 	t.Parallel()
 	both(t, func(t *testing.T, serve serveFunc) {
-		b := newBench(t, semel.Options{})
+		b := newTestEngine(t, semel.Options{})
 		srv := serve(b, define("op", plain{}), options(), func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Link", "</style.css>; rel=preload")
 			w.WriteHeader(http.StatusEarlyHints)
@@ -221,7 +221,7 @@ func TestInformationalResponsesGoThrough(t *testing.T) {
 			hints = append(hints, fmt.Sprintf("%d %s", code, h.Get("Link")))
 			return nil
 		}}
-		req := ask{}.request(t, srv)
+		req := testRequest{}.request(t, srv)
 		resp, err := http.DefaultClient.Do(req.WithContext(httptrace.WithClientTrace(req.Context(), trace)))
 		if err != nil {
 			t.Fatal(err)
@@ -233,35 +233,35 @@ func TestInformationalResponsesGoThrough(t *testing.T) {
 		if got := resp.Header["Link"]; resp.StatusCode != 201 || len(got) != 1 || got[0] != "</next>; rel=next" {
 			t.Errorf("got %d, Link %q", resp.StatusCode, got)
 		}
-		again := ask{}.do(t, srv)
+		again := testRequest{}.do(t, srv)
 		if got := again.header["Link"]; again.status != 201 || len(got) != 1 || got[0] != "</next>; rel=next" {
 			t.Errorf("replayed %d, Link %q", again.status, got)
 		}
 	})
 }
 
-// TestHintsAreNotTheProblems: what an informational response said is not said
+// TestEarlyHintsAreNotInTheProblem: what an informational response said is not said
 // again by the problem that is answered in the end.
-func TestHintsAreNotTheProblems(t *testing.T) {
+func TestEarlyHintsAreNotInTheProblem(t *testing.T) {
 	t.Parallel()
-	b := newBench(t, semel.Options{})
+	b := newTestEngine(t, semel.Options{})
 	srv := b.leasedServer(t, define("op", plain{}), options(), func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Link", "</style.css>; rel=preload")
 		w.WriteHeader(http.StatusEarlyHints)
 		w.WriteHeader(http.StatusInternalServerError)
 	})
-	got := ask{}.do(t, srv)
+	got := testRequest{}.do(t, srv)
 	wantProblem(t, got, http.StatusServiceUnavailable, "outcome_unknown")
 	if link := got.header["Link"]; link != nil {
 		t.Errorf("the problem has Link %q", link)
 	}
 }
 
-// TestTrailersAreTheFirstCallersOnly: they belong to the exchange.
-func TestTrailersAreTheFirstCallersOnly(t *testing.T) {
+// TestTrailersReachTheFirstCallerOnly: they belong to the exchange.
+func TestTrailersReachTheFirstCallerOnly(t *testing.T) {
 	t.Parallel()
 	both(t, func(t *testing.T, serve serveFunc) {
-		b := newBench(t, semel.Options{})
+		b := newTestEngine(t, semel.Options{})
 		o := options()
 		o.ReplayHeaders = []string{"X-Sum"}
 		srv := serve(b, define("op", plain{}), o, func(w http.ResponseWriter, _ *http.Request) {
@@ -271,7 +271,7 @@ func TestTrailersAreTheFirstCallersOnly(t *testing.T) {
 			w.Header().Set("X-Sum", "42")
 			w.Header().Set(http.TrailerPrefix+"X-More", "43")
 		})
-		resp, err := http.DefaultClient.Do(ask{}.request(t, srv))
+		resp, err := http.DefaultClient.Do(testRequest{}.request(t, srv))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -280,7 +280,7 @@ func TestTrailersAreTheFirstCallersOnly(t *testing.T) {
 		if string(body) != "body" || err != nil || resp.Trailer.Get("X-Sum") != "42" || resp.Trailer.Get("X-More") != "43" {
 			t.Errorf("got %q, %v, trailers %v", body, err, resp.Trailer)
 		}
-		again := ask{}.do(t, srv)
+		again := testRequest{}.do(t, srv)
 		if again.body != "body" || again.header.Get("X-Sum") != "" || again.header.Get("Trailer") != "" || !again.replayed() {
 			t.Errorf("replayed %q %v", again.body, again.header)
 		}
@@ -291,13 +291,13 @@ func TestTrailersAreTheFirstCallersOnly(t *testing.T) {
 func TestControllerReachesTheConnection(t *testing.T) {
 	t.Parallel()
 	both(t, func(t *testing.T, serve serveFunc) {
-		b := newBench(t, semel.Options{})
+		b := newTestEngine(t, semel.Options{})
 		srv := serve(b, define("op", plain{}), options(), func(w http.ResponseWriter, _ *http.Request) {
 			if err := http.NewResponseController(w).SetWriteDeadline(time.Time{}); err != nil {
 				t.Errorf("SetWriteDeadline: %v", err)
 			}
 		})
-		wantFirst(t, ask{}.do(t, srv), http.StatusOK, "")
+		wantFirst(t, testRequest{}.do(t, srv), http.StatusOK, "")
 	})
 }
 
@@ -306,16 +306,16 @@ func TestNoBodyWhereNoneIsAllowed(t *testing.T) {
 	t.Parallel()
 	both(t, func(t *testing.T, serve serveFunc) {
 		for _, status := range []int{204, 304} {
-			b := newBench(t, semel.Options{})
+			b := newTestEngine(t, semel.Options{})
 			srv := serve(b, define("op", plain{}), options(), func(w http.ResponseWriter, _ *http.Request) {
 				w.WriteHeader(status)
 				if _, err := w.Write([]byte("x")); !errors.Is(err, http.ErrBodyNotAllowed) {
 					t.Errorf("Write with %d: %v", status, err)
 				}
 			})
-			first := ask{}.do(t, srv)
+			first := testRequest{}.do(t, srv)
 			wantFirst(t, first, status, "")
-			wantReplay(t, ask{}.do(t, srv), first)
+			wantReplay(t, testRequest{}.do(t, srv), first)
 		}
 	})
 }
@@ -324,7 +324,7 @@ func TestNoBodyWhereNoneIsAllowed(t *testing.T) {
 // the request at hand when it is a replay.
 func TestHeadersSetOutside(t *testing.T) {
 	t.Parallel()
-	b, n := newBench(t, semel.Options{}), new(atomic.Int64)
+	b, n := newTestEngine(t, semel.Options{}), new(atomic.Int64)
 	protect, err := semelhttp.Atomic(b.Engine, define("op", plain{}), options())
 	if err != nil {
 		t.Fatal(err)
@@ -343,11 +343,11 @@ func TestHeadersSetOutside(t *testing.T) {
 		w.Header().Set("Vary", "Origin")
 		inner.ServeHTTP(w, r)
 	}))
-	first := ask{}.do(t, srv)
+	first := testRequest{}.do(t, srv)
 	if first.header.Get("X-Trace") != "1" || first.header.Get("X-Server") != "" || fmt.Sprint(first.header["Vary"]) != "[Origin Accept]" {
 		t.Errorf("first: %v", first.header)
 	}
-	again := ask{}.do(t, srv)
+	again := testRequest{}.do(t, srv)
 	if again.header.Get("X-Trace") != "2" || fmt.Sprint(again.header["Vary"]) != "[Origin Accept]" {
 		t.Errorf("replay: %v", again.header)
 	}
@@ -357,7 +357,7 @@ func TestHeadersSetOutside(t *testing.T) {
 // case.
 func TestHTTP2(t *testing.T) {
 	t.Parallel()
-	b, n := newBench(t, semel.Options{}), new(atomic.Int64)
+	b, n := newTestEngine(t, semel.Options{}), new(atomic.Int64)
 	protect, err := semelhttp.Middleware(b.Engine, define("op", plain{}), options())
 	if err != nil {
 		t.Fatal(err)
@@ -366,10 +366,10 @@ func TestHTTP2(t *testing.T) {
 	srv.EnableHTTP2 = true
 	srv.StartTLS()
 	t.Cleanup(srv.Close)
-	first := ask{client: srv.Client()}.do(t, srv.URL)
+	first := testRequest{client: srv.Client()}.do(t, srv.URL)
 	wantFirst(t, first, http.StatusCreated, "run 1")
-	wantReplay(t, ask{client: srv.Client(), key: []string{`"k1"`}}.do(t, srv.URL), first)
-	wantProblem(t, ask{client: srv.Client(), key: []string{"k1", "k1"}}.do(t, srv.URL), http.StatusBadRequest, "key_malformed")
+	wantReplay(t, testRequest{client: srv.Client(), key: []string{`"k1"`}}.do(t, srv.URL), first)
+	wantProblem(t, testRequest{client: srv.Client(), key: []string{"k1", "k1"}}.do(t, srv.URL), http.StatusBadRequest, "key_malformed")
 }
 
 // lazy sends the header with the first bytes, as writers that compress do.
@@ -390,11 +390,11 @@ func (l *lazy) Write(p []byte) (int, error) {
 	return l.ResponseRecorder.Write(p)
 }
 
-// TestALazyWriterIsSentWhatWasWritten: a response that is let through before its
+// TestReaderFromIsSentWhole: a response that is let through before its
 // outcome stands has no length, and the header as it was.
-func TestALazyWriterIsSentWhatWasWritten(t *testing.T) {
+func TestReaderFromIsSentWhole(t *testing.T) {
 	t.Parallel()
-	b := newBench(t, semel.Options{})
+	b := newTestEngine(t, semel.Options{})
 	o := options()
 	o.MaxResponse = 4
 	protect, err := semelhttp.Middleware(b.Engine, define("op", plain{}), o)
@@ -410,7 +410,7 @@ func TestALazyWriterIsSentWhatWasWritten(t *testing.T) {
 		_, _ = io.WriteString(w, "0123456789")
 	}))
 	w := &lazy{ResponseRecorder: httptest.NewRecorder()}
-	h.ServeHTTP(w, ask{}.request(t, ""))
+	h.ServeHTTP(w, testRequest{}.request(t, ""))
 	got := w.Result().Header
 	if got.Get("Content-Length") != "" {
 		t.Errorf("Content-Length = %s: the response is complete before its outcome stands", got.Get("Content-Length"))

@@ -26,38 +26,38 @@ func TestStripeEndpoint(t *testing.T) {
 		"problem":      {&semelhttp.Problem{Status: 404, Code: "no_shop", Field: "shop"}, 404, "invalid_request_error", "no_shop", "Not Found", false},
 		"some error":   {http.ErrServerClosed, 500, "api_error", "internal", "", false},
 	} {
-		b := newBench(t, semel.Options{})
+		b := newTestEngine(t, semel.Options{})
 		s := newShop(b, semel.OperationOptions[order]{})
 		s.fail = c.err
 		srv := s.serve(t, profiled(semelhttp.Stripe))
-		first := ask{body: tea}.do(t, srv)
+		first := testRequest{body: tea}.do(t, srv)
 		for _, want := range []string{`"type":"` + c.kind + `"`, `"code":"` + c.code + `"`, `"message":"` + c.message} {
 			if first.status != c.status || !strings.Contains(first.body, want) {
 				t.Errorf("%s: got %d %s, want %d with %s", name, first.status, first.body, c.status, want)
 			}
 		}
 		s.fail = nil
-		if again := (ask{body: tea}).do(t, srv); again.replayed() != c.kept {
+		if again := (testRequest{body: tea}).do(t, srv); again.replayed() != c.kept {
 			t.Errorf("%s: the repeat got %d, replayed %v", name, again.status, again.replayed())
 		}
 	}
 }
 
-// TestStripeEndpointIsWhereItWasSent: a handler that rewrites its request's path
+// TestStripeEndpointIsTheTarget: a handler that rewrites its request's path
 // does not make another endpoint of it.
-func TestStripeEndpointIsWhereItWasSent(t *testing.T) {
+func TestStripeEndpointIsTheTarget(t *testing.T) {
 	t.Parallel()
 	both(t, func(t *testing.T, serve serveFunc) {
-		b, n := newBench(t, semel.Options{}), new(atomic.Int64)
+		b, n := newTestEngine(t, semel.Options{}), new(atomic.Int64)
 		srv := serve(b, define("op", plain{}), profiled(semelhttp.Stripe), func(w http.ResponseWriter, r *http.Request) {
 			r.URL.Path = "/internal" + r.URL.Path
 			created(n)(w, r)
 		})
-		_ = ask{}.do(t, srv)
-		if got := (ask{body: `{"n":2}`}).do(t, srv); strings.Contains(got.body, otherEndpoint) {
+		_ = testRequest{}.do(t, srv)
+		if got := (testRequest{body: `{"n":2}`}).do(t, srv); strings.Contains(got.body, otherEndpoint) {
 			t.Errorf("the same endpoint is told as another: %s", got.body)
 		}
-		if got := (ask{path: "/ops/7"}).do(t, srv); !strings.Contains(got.body, otherEndpoint) {
+		if got := (testRequest{path: "/ops/7"}).do(t, srv); !strings.Contains(got.body, otherEndpoint) {
 			t.Errorf("another endpoint is told as %s", got.body)
 		}
 	})
@@ -68,7 +68,7 @@ func TestStripeEndpointIsWhereItWasSent(t *testing.T) {
 func TestValueThatIsNoJSON(t *testing.T) {
 	t.Parallel()
 	for _, p := range []semelhttp.Profile{semelhttp.Lenient, semelhttp.Stripe} {
-		b := newBench(t, semel.Options{})
+		b := newTestEngine(t, semel.Options{})
 		h, err := semelhttp.Handle(semelhttp.Endpoint[order, func()]{
 			Operation: semel.Define("op", semel.OperationOptions[order]{}), Decode: decodeOrder,
 			Run: func(ctx context.Context, c semel.Call, _ order) (func(), bool, error) {
@@ -80,7 +80,7 @@ func TestValueThatIsNoJSON(t *testing.T) {
 		}
 		srv := serve(t, h)
 		for range 2 {
-			got := ask{body: tea}.do(t, srv)
+			got := testRequest{body: tea}.do(t, srv)
 			if p == semelhttp.Stripe {
 				wantStripe(t, got, http.StatusConflict, "invalid_request_error", "result_unavailable")
 			} else {

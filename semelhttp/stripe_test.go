@@ -53,23 +53,23 @@ const (
 func TestStripeErrors(t *testing.T) {
 	t.Parallel()
 	both(t, func(t *testing.T, serve serveFunc) {
-		b, n := newBench(t, semel.Options{}), new(atomic.Int64)
+		b, n := newTestEngine(t, semel.Options{}), new(atomic.Int64)
 		srv := serve(b, define("op", plain{}), profiled(semelhttp.Stripe), created(n))
-		wantStripe(t, ask{key: []string{}}.do(t, srv), 400, "invalid_request_error", "key_missing")
-		wantStripe(t, ask{key: []string{strings.Repeat("k", 256)}}.do(t, srv), 400, "invalid_request_error", "key_malformed")
-		wantStripe(t, ask{user: "-"}.do(t, srv), 401, "invalid_request_error", "unauthenticated")
-		first := ask{}.do(t, srv)
+		wantStripe(t, testRequest{key: []string{}}.do(t, srv), 400, "invalid_request_error", "key_missing")
+		wantStripe(t, testRequest{key: []string{strings.Repeat("k", 256)}}.do(t, srv), 400, "invalid_request_error", "key_malformed")
+		wantStripe(t, testRequest{user: "-"}.do(t, srv), 401, "invalid_request_error", "unauthenticated")
+		first := testRequest{}.do(t, srv)
 		wantFirst(t, first, http.StatusCreated, "run 1")
-		reused := ask{body: "other"}.do(t, srv)
+		reused := testRequest{body: "other"}.do(t, srv)
 		if m := wantStripe(t, reused, 400, "idempotency_error", ""); !strings.HasPrefix(m, otherParameters) {
 			t.Errorf("message %q", m)
 		}
 		if got := reused.header.Get("Stripe-Should-Retry"); got != "false" {
 			t.Errorf("Stripe-Should-Retry = %q of a key that was reused", got)
 		}
-		wantReplay(t, ask{}.do(t, srv), first)
+		wantReplay(t, testRequest{}.do(t, srv), first)
 		b.store.down.Store(true)
-		down := ask{key: []string{"k2"}}.do(t, srv)
+		down := testRequest{key: []string{"k2"}}.do(t, srv)
 		wantStripe(t, down, 503, "api_error", "unavailable")
 		if down.header.Get("Stripe-Should-Retry") != "true" || down.header.Get("Retry-After") == "" {
 			t.Errorf("headers %v of a store that is down, want to be asked again", down.header)
@@ -82,7 +82,7 @@ func TestStripeErrors(t *testing.T) {
 func TestStripeOtherEndpoint(t *testing.T) {
 	t.Parallel()
 	both(t, func(t *testing.T, serve serveFunc) {
-		b, n := newBench(t, semel.Options{}), new(atomic.Int64)
+		b, n := newTestEngine(t, semel.Options{}), new(atomic.Int64)
 		srv := serve(b, define("op", plain{}), profiled(semelhttp.Stripe), func(w http.ResponseWriter, r *http.Request) {
 			if refuse := r.Header.Get("X-Refuse"); refuse != "" {
 				http.Error(w, refuse, http.StatusPaymentRequired)
@@ -90,10 +90,10 @@ func TestStripeOtherEndpoint(t *testing.T) {
 			}
 			created(n)(w, r)
 		})
-		_ = ask{}.do(t, srv)
+		_ = testRequest{}.do(t, srv)
 		refused := []string{"k2"}
-		_ = ask{key: refused, header: http.Header{"X-Refuse": {"no funds"}}}.do(t, srv)
-		for _, other := range []ask{{path: "/ops/7"}, {method: "PUT"}, {path: "/ops/7", key: refused}} {
+		_ = testRequest{key: refused, header: http.Header{"X-Refuse": {"no funds"}}}.do(t, srv)
+		for _, other := range []testRequest{{path: "/ops/7"}, {method: "PUT"}, {path: "/ops/7", key: refused}} {
 			got := other.do(t, srv)
 			if m := wantStripe(t, got, 400, "idempotency_error", ""); !strings.HasPrefix(m, otherEndpoint) {
 				t.Errorf("%+v: message %q", other, m)
@@ -104,10 +104,10 @@ func TestStripeOtherEndpoint(t *testing.T) {
 		}
 		// At the same endpoint it is the parameters; and another user has never
 		// used it.
-		if m := wantStripe(t, ask{key: refused, body: "other"}.do(t, srv), 400, "idempotency_error", ""); !strings.HasPrefix(m, otherParameters) {
+		if m := wantStripe(t, testRequest{key: refused, body: "other"}.do(t, srv), 400, "idempotency_error", ""); !strings.HasPrefix(m, otherParameters) {
 			t.Errorf("message %q", m)
 		}
-		wantFirst(t, ask{path: "/ops/7", user: "bob"}.do(t, srv), http.StatusCreated, "run 2")
+		wantFirst(t, testRequest{path: "/ops/7", user: "bob"}.do(t, srv), http.StatusCreated, "run 2")
 	})
 }
 
@@ -115,7 +115,7 @@ func TestStripeOtherEndpoint(t *testing.T) {
 func TestStripeInUse(t *testing.T) {
 	t.Parallel()
 	both(t, func(t *testing.T, serve serveFunc) {
-		b, n, bar := newBench(t, semel.Options{}), new(atomic.Int64), newBarrier()
+		b, n, bar := newTestEngine(t, semel.Options{}), new(atomic.Int64), newBarrier()
 		srv := serve(b, define("op", plain{}), profiled(semelhttp.Stripe), func(w http.ResponseWriter, r *http.Request) {
 			bar.wait()
 			created(n)(w, r)
@@ -123,7 +123,7 @@ func TestStripeInUse(t *testing.T) {
 		late := make(chan answer)
 		sendLater(t, late)(srv)
 		<-bar.entered
-		got := ask{}.do(t, srv)
+		got := testRequest{}.do(t, srv)
 		wantStripe(t, got, http.StatusConflict, "invalid_request_error", "idempotency_key_in_use")
 		if got.header.Get("Stripe-Should-Retry") != "true" || got.header.Get("Retry-After") == "" {
 			t.Errorf("headers %v, want to be asked again", got.header)
@@ -131,7 +131,7 @@ func TestStripeInUse(t *testing.T) {
 		close(bar.open)
 		first := <-late
 		wantFirst(t, first, http.StatusCreated, "run 1")
-		wantReplay(t, ask{}.do(t, srv), first)
+		wantReplay(t, testRequest{}.do(t, srv), first)
 	})
 }
 
@@ -139,34 +139,34 @@ func TestStripeInUse(t *testing.T) {
 func TestStripeMethods(t *testing.T) {
 	t.Parallel()
 	both(t, func(t *testing.T, serve serveFunc) {
-		b, n := newBench(t, semel.Options{}), new(atomic.Int64)
+		b, n := newTestEngine(t, semel.Options{}), new(atomic.Int64)
 		srv := serve(b, define("op", plain{}), profiled(semelhttp.Stripe), created(n))
 		for i, method := range []string{"GET", "DELETE", "DELETE", "GET"} {
-			wantFirst(t, ask{method: method, user: "-"}.do(t, srv), http.StatusCreated, fmt.Sprintf("run %d", i+1))
+			wantFirst(t, testRequest{method: method, user: "-"}.do(t, srv), http.StatusCreated, fmt.Sprintf("run %d", i+1))
 		}
 		for i, method := range []string{"POST", "PATCH", "PUT"} {
 			key := []string{method}
-			first := ask{method: method, key: key}.do(t, srv)
+			first := testRequest{method: method, key: key}.do(t, srv)
 			wantFirst(t, first, http.StatusCreated, fmt.Sprintf("run %d", i+5))
-			wantReplay(t, ask{method: method, key: key}.do(t, srv), first)
+			wantReplay(t, testRequest{method: method, key: key}.do(t, srv), first)
 		}
 	})
 }
 
-// TestStripeKeepsWhatWasAnswered: a 500 too is the answer for good. Behind
+// TestStripeStoresEveryResponse: a 500 too is the answer for good. Behind
 // Atomic nothing of it happened, and the record says so; elsewhere the record
 // says that it ended, and nobody runs it again.
-func TestStripeKeepsWhatWasAnswered(t *testing.T) {
+func TestStripeStoresEveryResponse(t *testing.T) {
 	t.Parallel()
 	for _, status := range []int{500, 502, 503, 504, 400, 402, 404, 422} {
-		b := newBench(t, semel.Options{})
+		b := newTestEngine(t, semel.Options{})
 		fx, now := &effects{b: b}, new(atomic.Int64)
 		now.Store(int64(status))
 		srv := b.atomicServer(t, define("a", plain{}), profiled(semelhttp.Stripe), fx.status(t, now))
-		first := ask{}.do(t, srv)
+		first := testRequest{}.do(t, srv)
 		wantFirst(t, first, status, fmt.Sprintf("said %d, for the 1. time", status))
 		now.Store(201)
-		wantReplay(t, ask{}.do(t, srv), first)
+		wantReplay(t, testRequest{}.do(t, srv), first)
 		wantEffects(t, fx, 1, 0)
 		if s := b.record(t, "a", "k1").State; s != store.Failed {
 			t.Errorf("%d behind Atomic: the record is %v, want Failed", status, s)
@@ -178,9 +178,9 @@ func TestStripeKeepsWhatWasAnswered(t *testing.T) {
 			w.WriteHeader(status)
 			fmt.Fprintf(w, "run %d", n.Add(1))
 		})
-		first = ask{}.do(t, srv)
+		first = testRequest{}.do(t, srv)
 		wantFirst(t, first, status, "run 1")
-		again := ask{}.do(t, srv)
+		again := testRequest{}.do(t, srv)
 		wantReplay(t, again, first)
 		if s := b.record(t, "m", "k1").State; s != store.Succeeded || n.Load() != 1 || again.header.Get("Set-Cookie") != "" {
 			t.Errorf("%d behind Middleware: the record is %v after %d runs, replayed with %v", status, s, n.Load(), again.header)
@@ -194,7 +194,7 @@ func TestStripeNeverStoresThese(t *testing.T) {
 	t.Parallel()
 	both(t, func(t *testing.T, serve serveFunc) {
 		for _, status := range []int{401, 403, 408, 413, 415, 423, 425, 429} {
-			b, n := newBench(t, semel.Options{}), new(atomic.Int64)
+			b, n := newTestEngine(t, semel.Options{}), new(atomic.Int64)
 			srv := serve(b, define("op", plain{}), profiled(semelhttp.Stripe), func(w http.ResponseWriter, r *http.Request) {
 				if n.Load() == 0 {
 					n.Add(1)
@@ -203,15 +203,15 @@ func TestStripeNeverStoresThese(t *testing.T) {
 				}
 				created(n)(w, r)
 			})
-			wantFirst(t, ask{}.do(t, srv), status, "")
-			wantFirst(t, ask{}.do(t, srv), http.StatusCreated, "run 2")
+			wantFirst(t, testRequest{}.do(t, srv), status, "")
+			wantFirst(t, testRequest{}.do(t, srv), http.StatusCreated, "run 2")
 		}
 	})
 }
 
-// TestStripeBrokenAndNotToBeGiven: a 500 that cannot be given again is no stored
+// TestStripeServerErrorThatCannotBeStored: a 500 that cannot be given again is no stored
 // answer; a tombstone would say that the operation succeeded.
-func TestStripeBrokenAndNotToBeGiven(t *testing.T) {
+func TestStripeServerErrorThatCannotBeStored(t *testing.T) {
 	t.Parallel()
 	for name, breaks := range map[string]http.HandlerFunc{
 		"too large": func(w http.ResponseWriter, _ *http.Request) {
@@ -228,18 +228,18 @@ func TestStripeBrokenAndNotToBeGiven(t *testing.T) {
 			w.WriteHeader(500)
 		},
 	} {
-		b, n := newBench(t, semel.Options{}), new(atomic.Int64)
+		b, n := newTestEngine(t, semel.Options{}), new(atomic.Int64)
 		o := profiled(semelhttp.Stripe)
 		o.MaxResponse = 100
 		h := func(w http.ResponseWriter, r *http.Request) { n.Add(1); breaks(w, r) }
 		srv := b.leasedServer(t, define("m", plain{}), o, h)
-		_ = ask{}.do(t, srv)
-		wantStripe(t, ask{}.do(t, srv), http.StatusConflict, "invalid_request_error", "outcome_unknown")
+		_ = testRequest{}.do(t, srv)
+		wantStripe(t, testRequest{}.do(t, srv), http.StatusConflict, "invalid_request_error", "outcome_unknown")
 		if s := b.record(t, "m", "k1").State; s != store.InDoubt || n.Load() != 1 {
 			t.Errorf("%s: the record is %v after %d runs, want InDoubt after one", name, s, n.Load())
 		}
 		srv = b.atomicServer(t, define("a", plain{}), o, h)
-		first, again := ask{}.do(t, srv), ask{}.do(t, srv)
+		first, again := testRequest{}.do(t, srv), testRequest{}.do(t, srv)
 		if first.status != 500 || first.replayed() || again.status != 500 || !again.replayed() {
 			t.Errorf("%s behind Atomic: %d, then %d, replayed %v", name, first.status, again.status, again.replayed())
 		}
@@ -249,10 +249,10 @@ func TestStripeBrokenAndNotToBeGiven(t *testing.T) {
 	}
 }
 
-// TestStripePanicsAreNotAnswers: nothing was answered, so nothing is stored.
-func TestStripePanicsAreNotAnswers(t *testing.T) {
+// TestStripePanicsAreNotStored: nothing was answered, so nothing is stored.
+func TestStripePanicsAreNotStored(t *testing.T) {
 	t.Parallel()
-	b, n := newBench(t, semel.Options{}), new(atomic.Int64)
+	b, n := newTestEngine(t, semel.Options{}), new(atomic.Int64)
 	srv := b.atomicServer(t, define("op", plain{}), profiled(semelhttp.Stripe), func(w http.ResponseWriter, r *http.Request) {
 		if n.Load() == 0 {
 			n.Add(1)
@@ -261,28 +261,28 @@ func TestStripePanicsAreNotAnswers(t *testing.T) {
 		}
 		created(n)(w, r)
 	})
-	req := ask{}.request(t, srv)
+	req := testRequest{}.request(t, srv)
 	req.GetBody = nil // or the client would repeat it by itself
 	if resp, err := http.DefaultClient.Do(req); err == nil {
 		resp.Body.Close()
 		t.Errorf("the client got %d, want a broken connection", resp.StatusCode)
 	}
-	wantFirst(t, ask{}.do(t, srv), http.StatusCreated, "run 2")
+	wantFirst(t, testRequest{}.do(t, srv), http.StatusCreated, "run 2")
 }
 
 // TestStripeAfterRetention: a key that was pruned is a new one.
 func TestStripeAfterRetention(t *testing.T) {
 	t.Parallel()
 	both(t, func(t *testing.T, serve serveFunc) {
-		b, n := newBench(t, semel.Options{}), new(atomic.Int64)
+		b, n := newTestEngine(t, semel.Options{}), new(atomic.Int64)
 		srv := serve(b, define("op", plain{}), profiled(semelhttp.Stripe), created(n))
-		first := ask{}.do(t, srv)
+		first := testRequest{}.do(t, srv)
 		b.ahead.Store(int64(24*time.Hour - time.Minute))
 		b.purge(t)
-		wantReplay(t, ask{}.do(t, srv), first)
+		wantReplay(t, testRequest{}.do(t, srv), first)
 		b.ahead.Store(int64(24*time.Hour + time.Minute))
 		b.purge(t)
-		wantFirst(t, ask{}.do(t, srv), http.StatusCreated, "run 2")
+		wantFirst(t, testRequest{}.do(t, srv), http.StatusCreated, "run 2")
 	})
 }
 
@@ -290,7 +290,7 @@ func TestStripeAfterRetention(t *testing.T) {
 // after a rollback has failed for good.
 func TestStripeInTx(t *testing.T) {
 	t.Parallel()
-	b := newBench(t, semel.Options{})
+	b := newTestEngine(t, semel.Options{})
 	fx := &effects{b: b}
 	srv := b.leasedServer(t, inTxOp(semel.Release), profiled(semelhttp.Stripe), func(w http.ResponseWriter, r *http.Request) {
 		err := inTransaction(r, b, func(r *http.Request) error {
@@ -299,9 +299,9 @@ func TestStripeInTx(t *testing.T) {
 		})
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 	})
-	first := ask{}.do(t, srv)
+	first := testRequest{}.do(t, srv)
 	wantFirst(t, first, http.StatusInternalServerError, "unexpected EOF\n")
-	wantReplay(t, ask{}.do(t, srv), first)
+	wantReplay(t, testRequest{}.do(t, srv), first)
 	wantEffects(t, fx, 1, 0)
 	if s := b.record(t, "op", "k1").State; s != store.Failed {
 		t.Errorf("the record is %v, want Failed: the rollback proves it", s)

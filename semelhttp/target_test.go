@@ -18,7 +18,7 @@ import (
 // that rewrites the path, are two requests.
 func TestTargetIsWhatTheClientSent(t *testing.T) {
 	t.Parallel()
-	b, n := newBench(t, semel.Options{}), new(atomic.Int64)
+	b, n := newTestEngine(t, semel.Options{}), new(atomic.Int64)
 	protect, err := semelhttp.Atomic(b.Engine, define("op", plain{}), options())
 	if err != nil {
 		t.Fatal(err)
@@ -30,10 +30,10 @@ func TestTargetIsWhatTheClientSent(t *testing.T) {
 	outer.Handle("/b/", http.StripPrefix("/b", inner))
 	srv := httptest.NewServer(outer)
 	t.Cleanup(srv.Close)
-	first := ask{path: "/a/orders"}.do(t, srv.URL)
+	first := testRequest{path: "/a/orders"}.do(t, srv.URL)
 	wantFirst(t, first, http.StatusCreated, "run 1")
-	wantReplay(t, ask{path: "/a/orders"}.do(t, srv.URL), first)
-	wantProblem(t, ask{path: "/b/orders"}.do(t, srv.URL), http.StatusUnprocessableEntity, "key_reused")
+	wantReplay(t, testRequest{path: "/a/orders"}.do(t, srv.URL), first)
+	wantProblem(t, testRequest{path: "/b/orders"}.do(t, srv.URL), http.StatusUnprocessableEntity, "key_reused")
 	if n.Load() != 1 {
 		t.Errorf("the handler ran %d times, want once", n.Load())
 	}
@@ -43,7 +43,7 @@ func TestTargetIsWhatTheClientSent(t *testing.T) {
 // moves the middleware, changes nothing for existing keys (rule 16).
 func TestPatternsDoNotCount(t *testing.T) {
 	t.Parallel()
-	b, n := newBench(t, semel.Options{}), new(atomic.Int64)
+	b, n := newTestEngine(t, semel.Options{}), new(atomic.Int64)
 	protect, err := semelhttp.Atomic(b.Engine, define("op", plain{}), options())
 	if err != nil {
 		t.Fatal(err)
@@ -55,17 +55,17 @@ func TestPatternsDoNotCount(t *testing.T) {
 		t.Cleanup(srv.Close)
 		return srv.URL
 	}
-	first := ask{path: "/orders/1"}.do(t, serve("POST /orders/{id}"))
+	first := testRequest{path: "/orders/1"}.do(t, serve("POST /orders/{id}"))
 	wantFirst(t, first, http.StatusCreated, "run 1")
 	for _, pattern := range []string{"POST /orders/{order}", "/orders/{id}", "/"} {
-		wantReplay(t, ask{path: "/orders/1"}.do(t, serve(pattern)), first)
+		wantReplay(t, testRequest{path: "/orders/1"}.do(t, serve(pattern)), first)
 	}
 }
 
 // TestFingerprintHeadersCount, and no others.
 func TestFingerprintHeadersCount(t *testing.T) {
 	t.Parallel()
-	b, n := newBench(t, semel.Options{}), new(atomic.Int64)
+	b, n := newTestEngine(t, semel.Options{}), new(atomic.Int64)
 	o := options()
 	o.FingerprintHeaders = []string{"x-dry-run", "HOST", "If-Match"}
 	protect, err := semelhttp.Middleware(b.Engine, define("op", plain{}), o)
@@ -75,7 +75,7 @@ func TestFingerprintHeadersCount(t *testing.T) {
 	h := protect(created(n))
 	send := func(key, host string, header ...string) answer {
 		t.Helper()
-		w, r := httptest.NewRecorder(), ask{key: []string{key}}.request(t, "http://ignored")
+		w, r := httptest.NewRecorder(), testRequest{key: []string{key}}.request(t, "http://ignored")
 		r.Host = host
 		for i := 0; i < len(header); i += 2 {
 			r.Header.Add(header[i], header[i+1])
@@ -110,7 +110,7 @@ func TestFingerprintHeadersCount(t *testing.T) {
 func TestHandleComparesTheTarget(t *testing.T) {
 	t.Parallel()
 	for _, ignores := range []bool{false, true} {
-		b, n := newBench(t, semel.Options{}), new(atomic.Int64)
+		b, n := newTestEngine(t, semel.Options{}), new(atomic.Int64)
 		op := semel.Define("transfer", semel.OperationOptions[int]{})
 		h, err := semelhttp.Handle(semelhttp.Endpoint[int, string]{
 			Operation: op, IgnoreTarget: ignores,
@@ -127,10 +127,10 @@ func TestHandleComparesTheTarget(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		first := ask{path: "/accounts/1", body: "5"}.direct(t, h)
+		first := testRequest{path: "/accounts/1", body: "5"}.direct(t, h)
 		wantFirst(t, first, http.StatusOK, "\"paid\"\n")
-		wantReplay(t, ask{path: "/accounts/1", body: " 5"}.direct(t, h), first)
-		for name, other := range map[string]ask{
+		wantReplay(t, testRequest{path: "/accounts/1", body: " 5"}.direct(t, h), first)
+		for name, other := range map[string]testRequest{
 			"path":   {path: "/accounts/2", body: "5"},
 			"query":  {path: "/accounts/1?dry_run=1", body: "5"},
 			"method": {path: "/accounts/1", method: "PUT", body: "5"},
@@ -143,7 +143,7 @@ func TestHandleComparesTheTarget(t *testing.T) {
 				t.Errorf("another %s, ignored %v: got %d %s, want %d", name, ignores, got.status, got.body, want)
 			}
 		}
-		wantProblem(t, ask{path: "/accounts/1", body: "6"}.direct(t, h), http.StatusUnprocessableEntity, "key_reused")
+		wantProblem(t, testRequest{path: "/accounts/1", body: "6"}.direct(t, h), http.StatusUnprocessableEntity, "key_reused")
 		// The same operation and key without HTTP is the same record.
 		_, replayed, err := semel.Do(t.Context(), b.Engine, op.Call(semel.ScopeOf("ann"), "k1", 5), func(context.Context) (string, error) {
 			t.Error("the operation ran again")
@@ -161,14 +161,14 @@ func TestHandleComparesTheTarget(t *testing.T) {
 // TestNoIdentityIsUnauthenticated: a request whose user has no name is not signed in.
 func TestNoIdentityIsUnauthenticated(t *testing.T) {
 	t.Parallel()
-	b, n := newBench(t, semel.Options{}), new(atomic.Int64)
+	b, n := newTestEngine(t, semel.Options{}), new(atomic.Int64)
 	o := options()
 	o.ScopeFunc = func(r *http.Request) (semel.Scope, error) { return semel.ScopeOf(r.Header.Get("X-User")), nil }
 	protect, err := semelhttp.Atomic(b.Engine, define("op", plain{}), o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	wantProblem(t, ask{user: "-"}.direct(t, protect(created(n))), http.StatusUnauthorized, "unauthenticated")
+	wantProblem(t, testRequest{user: "-"}.direct(t, protect(created(n))), http.StatusUnauthorized, "unauthenticated")
 	if n.Load() != 0 {
 		t.Error("the handler ran")
 	}
@@ -177,7 +177,7 @@ func TestNoIdentityIsUnauthenticated(t *testing.T) {
 // TestJSONErrorsSayWhere: the client learns the field and the place, and no value.
 func TestJSONErrorsSayWhere(t *testing.T) {
 	t.Parallel()
-	b := newBench(t, semel.Options{})
+	b := newTestEngine(t, semel.Options{})
 	var reported atomic.Int64
 	o := options()
 	o.ErrorFunc = func(_ *http.Request, err error) {
@@ -207,7 +207,7 @@ func TestJSONErrorsSayWhere(t *testing.T) {
 		`{"amount":`:          `it ends early.`,
 		` `:                   `The body is empty.`,
 	} {
-		got := ask{body: body}.direct(t, h)
+		got := testRequest{body: body}.direct(t, h)
 		wantProblem(t, got, http.StatusBadRequest, "body_invalid")
 		var p struct{ Detail string }
 		if err := json.Unmarshal([]byte(got.body), &p); err != nil || !strings.Contains(p.Detail, want) || strings.Contains(p.Detail, "secret") {

@@ -61,9 +61,9 @@ func TestTransportSendsTheSameBytes(t *testing.T) {
 	}
 }
 
-// TestTransportLetsItsBaseSendAgain: what Base tries by itself has the same
+// TestTransportLetsItsBaseRetry: what Base tries by itself has the same
 // bytes, and their number.
-func TestTransportLetsItsBaseSendAgain(t *testing.T) {
+func TestTransportLetsItsBaseRetry(t *testing.T) {
 	t.Parallel()
 	b := &tripper{answer: func(_ int, r *http.Request) (*http.Response, error) {
 		if r.GetBody == nil || r.ContentLength != 5 {
@@ -84,8 +84,8 @@ func TestTransportLetsItsBaseSendAgain(t *testing.T) {
 	trip(t, &semelhttp.Transport{Base: b}, post(t, "http://x", newBody("bytes")))
 }
 
-// TestTransportRefusesWhatCanBeSentOnlyOnce before anything is sent.
-func TestTransportRefusesWhatCanBeSentOnlyOnce(t *testing.T) {
+// TestTransportRefusesABodyForOneTry before anything is sent.
+func TestTransportRefusesABodyForOneTry(t *testing.T) {
 	t.Parallel()
 	for name, row := range map[string]struct {
 		length int64

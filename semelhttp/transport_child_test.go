@@ -25,7 +25,7 @@ func orderCall(key string, lease time.Duration) semel.Call {
 // made the first time.
 func TestTransportSendsTheSameChildKeyAfterATakeover(t *testing.T) {
 	t.Parallel()
-	receiver, charges := newBench(t, semel.Options{}), new(atomic.Int64)
+	receiver, charges := newTestEngine(t, semel.Options{}), new(atomic.Int64)
 	url := receiver.atomicServer(t, define("charge", semel.OperationOptions[semelhttp.Request]{}), options(), created(charges))
 	lossy := &losing{RoundTripper: new(http.Transport)}
 	tr := quick(&semelhttp.Transport{Base: lossy, MaxTries: 1})
@@ -35,7 +35,7 @@ func TestTransportSendsTheSameChildKeyAfterATakeover(t *testing.T) {
 		return tr.RoundTrip(r)
 	}
 
-	b := newBench(t, semel.Options{})
+	b := newTestEngine(t, semel.Options{})
 	first, _, err := semel.Begin(t.Context(), b.Engine, orderCall("7", 0))
 	if err != nil {
 		t.Fatal(err)
@@ -107,7 +107,7 @@ func TestTransportRefusesUnnamedCallsOfAnOperation(t *testing.T) {
 	}
 	wantFieldError(t, send(semelhttp.WithChildKey(t.Context(), "charge"), new(semelhttp.Transport)), "ctx")
 
-	b := newBench(t, semel.Options{})
+	b := newTestEngine(t, semel.Options{})
 	_, _, err := semel.Do(t.Context(), b.Engine, orderCall("7", 0), func(ctx context.Context) (string, error) {
 		wantFieldError(t, send(ctx, new(semelhttp.Transport)), semelhttp.HeaderKey)
 		wantFieldError(t, send(semelhttp.WithChildKey(ctx, "charge"), new(semelhttp.Transport), "another"), semelhttp.HeaderKey)
@@ -130,12 +130,12 @@ func TestTransportRefusesUnnamedCallsOfAnOperation(t *testing.T) {
 	}
 }
 
-// TestTransportKnowsInlineOperationsToo: the transaction that asked is rolled
+// TestTransportInInlineOperations: the transaction that asked is rolled
 // back, and the next one asks for the same thing.
-func TestTransportKnowsInlineOperationsToo(t *testing.T) {
+func TestTransportInInlineOperations(t *testing.T) {
 	t.Parallel()
 	s, url := plays(t, status(http.StatusCreated))
-	b := newBench(t, semel.Options{})
+	b := newTestEngine(t, semel.Options{})
 	call := semel.Define("inline", semel.OperationOptions[string]{}).Call(semel.ScopeOf("ann"), "7", "x")
 	full := errors.New("the disk is full")
 	for _, end := range []error{full, nil} {
@@ -155,7 +155,7 @@ func TestTransportKnowsInlineOperationsToo(t *testing.T) {
 // TestTransportNamesCallsOfAnyMethod that has an effect, and of no other.
 func TestTransportNamesCallsOfAnyMethod(t *testing.T) {
 	t.Parallel()
-	b := newBench(t, semel.Options{})
+	b := newTestEngine(t, semel.Options{})
 	for method, keys := range map[string]int{"PUT": 1, "DELETE": 1, "POST": 1, "GET": 0} {
 		s, url := plays(t, status(http.StatusServiceUnavailable), status(http.StatusOK))
 		_, _, err := semel.Do(t.Context(), b.Engine, orderCall(method, 0), func(ctx context.Context) (string, error) {
@@ -177,7 +177,7 @@ func TestTransportNamesCallsOfAnyMethod(t *testing.T) {
 func TestTransportStopsWhenTheLeaseIsLost(t *testing.T) {
 	t.Parallel()
 	s, url := plays(t, hang)
-	b := newBench(t, semel.Options{})
+	b := newTestEngine(t, semel.Options{})
 	a, _, err := semel.Begin(t.Context(), b.Engine, orderCall("7", time.Second))
 	if err != nil {
 		t.Fatal(err)
@@ -195,7 +195,7 @@ func TestTransportStopsWhenTheLeaseIsLost(t *testing.T) {
 }
 
 // overtake has another process claim order 7.
-func overtake(t *testing.T, b *bench) {
+func overtake(t *testing.T, b *testEngine) {
 	t.Helper()
 	other, err := semel.New[semelTx](b.store, semel.Options{Survive: store.NoFailure})
 	if err != nil {

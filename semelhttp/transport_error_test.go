@@ -73,9 +73,9 @@ func TestTransportRemembersThatSomethingWasSent(t *testing.T) {
 	}
 }
 
-// TestTransportAsksWhatIsRegistered with its base, and does not take its errors
+// TestTransportUsesRegisteredProtocols with its base, and does not take its errors
 // for refusals to send: it asks for no connection of the base's.
-func TestTransportAsksWhatIsRegistered(t *testing.T) {
+func TestTransportUsesRegisteredProtocols(t *testing.T) {
 	t.Parallel()
 	reused := func(r *http.Request) {
 		httptrace.ContextClientTrace(r.Context()).GotConn(httptrace.GotConnInfo{Reused: true})
@@ -143,8 +143,8 @@ func TestTransportSurvivesABaseThatReturnsBoth(t *testing.T) {
 	}
 }
 
-// TestTransportNeverTellsTheKeyInAnError, but beside it.
-func TestTransportNeverTellsTheKeyInAnError(t *testing.T) {
+// TestTransportErrorsDoNotShowTheKey, but beside it.
+func TestTransportErrorsDoNotShowTheKey(t *testing.T) {
 	t.Parallel()
 	s, url := plays(t, reset(""))
 	client := http.Client{Transport: quick(&semelhttp.Transport{MaxTries: 2})}
@@ -185,12 +185,12 @@ func (e timeout) Unwrap() error { return e.error }
 func (timeout) Timeout() bool   { return true }
 func (timeout) Temporary() bool { return true }
 
-// TestTransportGetsTheOneAnswer of a server that does things once, however many
+// TestTransportGetsTheStoredResponse of a server that does things once, however many
 // responses are lost; also by asking again with the key of a call that was given
 // up.
-func TestTransportGetsTheOneAnswer(t *testing.T) {
+func TestTransportGetsTheStoredResponse(t *testing.T) {
 	t.Parallel()
-	b, n := newBench(t, semel.Options{}), new(atomic.Int64)
+	b, n := newTestEngine(t, semel.Options{}), new(atomic.Int64)
 	url := b.atomicServer(t, define("op", semel.OperationOptions[semelhttp.Request]{}), options(), created(n))
 	request := func() *http.Request {
 		r := post(t, url+"/ops", strings.NewReader(`{"n":1}`))

@@ -10,9 +10,9 @@ import (
 	"github.com/semelgo/semel/semelhttp"
 )
 
-// TestTransportDrawsAKeyForEachCall: a UUID of version 7, as a structured string
+// TestTransportGeneratesAKeyForEachCall: a UUID of version 7, as a structured string
 // or raw.
-func TestTransportDrawsAKeyForEachCall(t *testing.T) {
+func TestTransportGeneratesAKeyForEachCall(t *testing.T) {
 	t.Parallel()
 	const id = `[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}`
 	for raw, form := range map[bool]string{false: `^"` + id + `"$`, true: "^" + id + "$"} {
@@ -59,9 +59,9 @@ func TestTransportKeepsTheCallersKey(t *testing.T) {
 	}
 }
 
-// TestTransportSeesAKeyInAnySpelling: one that Header.Set has not written goes out
+// TestTransportFindsAKeyInAnySpelling: one that Header.Set has not written goes out
 // too, and the server would read it.
-func TestTransportSeesAKeyInAnySpelling(t *testing.T) {
+func TestTransportFindsAKeyInAnySpelling(t *testing.T) {
 	t.Parallel()
 	s, url := plays(t, status(http.StatusOK))
 	for _, name := range []string{"idempotency-key", "IDEMPOTENCY-KEY"} {
@@ -77,8 +77,8 @@ func TestTransportSeesAKeyInAnySpelling(t *testing.T) {
 	}
 }
 
-// TestTransportAsksKeyFunc, and sends only what is a key.
-func TestTransportAsksKeyFunc(t *testing.T) {
+// TestTransportCallsKeyFunc, and sends only what is a key.
+func TestTransportCallsKeyFunc(t *testing.T) {
 	t.Parallel()
 	keyFunc := func(key string, err error) *semelhttp.Transport {
 		return &semelhttp.Transport{KeyFunc: func(*http.Request) (string, error) { return key, err }}

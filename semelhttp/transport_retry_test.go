@@ -58,8 +58,8 @@ func TestTransportReportsItsTries(t *testing.T) {
 	})
 }
 
-// TestTransportReportsNoRetryThatIsNotMade after the last try that is allowed.
-func TestTransportReportsNoRetryThatIsNotMade(t *testing.T) {
+// TestTransportReportsOnlyRetriesThatItMakes after the last try that is allowed.
+func TestTransportReportsOnlyRetriesThatItMakes(t *testing.T) {
 	t.Parallel()
 	s, url := plays(t, status(http.StatusServiceUnavailable))
 	calls := 0

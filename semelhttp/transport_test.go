@@ -15,9 +15,9 @@ import (
 	"github.com/semelgo/semel/semelhttp"
 )
 
-// TestTransportAsksAgain after everything that is no answer, with the key and
+// TestTransportRetries after everything that is no answer, with the key and
 // the bytes of the first try.
-func TestTransportAsksAgain(t *testing.T) {
+func TestTransportRetries(t *testing.T) {
 	t.Parallel()
 	const inProgress = `HTTP/1.1 409 Conflict
 Retry-After: 0
@@ -62,8 +62,8 @@ half of`
 	}
 }
 
-// TestTransportGivesUpATry that takes too long, and asks again.
-func TestTransportGivesUpATry(t *testing.T) {
+// TestTransportEndsATry that takes too long, and asks again.
+func TestTransportEndsATry(t *testing.T) {
 	t.Parallel()
 	slowBody := func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Length", "10")
@@ -81,8 +81,8 @@ func TestTransportGivesUpATry(t *testing.T) {
 	}
 }
 
-// TestTransportTakesTheAnswer for what it is, at the first try.
-func TestTransportTakesTheAnswer(t *testing.T) {
+// TestTransportReturnsFinalResponses for what it is, at the first try.
+func TestTransportReturnsFinalResponses(t *testing.T) {
 	t.Parallel()
 	answers := map[string]http.HandlerFunc{
 		"replayed 503":           status(http.StatusServiceUnavailable, "Idempotent-Replayed", "true", "Retry-After", "0"),
@@ -122,8 +122,8 @@ func TestTransportTakesTheAnswer(t *testing.T) {
 	}
 }
 
-// TestTransportAsksFinalFunc, which may read the body, before asking again.
-func TestTransportAsksFinalFunc(t *testing.T) {
+// TestTransportCallsFinalFunc, which may read the body, before asking again.
+func TestTransportCallsFinalFunc(t *testing.T) {
 	t.Parallel()
 	taken := func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Retry-After", "0")
@@ -141,8 +141,8 @@ func TestTransportAsksFinalFunc(t *testing.T) {
 	s.wantSame(t, 2, "x")
 }
 
-// TestTransportShowsFinalFuncNoLongBody, and returns all of it.
-func TestTransportShowsFinalFuncNoLongBody(t *testing.T) {
+// TestTransportCallsFinalFuncForShortBodiesOnly, and returns all of it.
+func TestTransportCallsFinalFuncForShortBodiesOnly(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("sorry ", 10_000)
 	s, url := plays(t, refusing(http.StatusServiceUnavailable, long))
@@ -159,9 +159,9 @@ func TestTransportShowsFinalFuncNoLongBody(t *testing.T) {
 	s.wantSame(t, 1, "x")
 }
 
-// TestTransportTakesTheAnswerWithoutAKey: nothing is in progress, and nothing
+// TestTransportReturnsFinalResponsesWithoutAKey: nothing is in progress, and nothing
 // protects what a server wants to have again.
-func TestTransportTakesTheAnswerWithoutAKey(t *testing.T) {
+func TestTransportReturnsFinalResponsesWithoutAKey(t *testing.T) {
 	t.Parallel()
 	for code, only := range map[int]http.HandlerFunc{
 		http.StatusConflict:            status(http.StatusConflict, "Retry-After", "0"),
@@ -285,8 +285,8 @@ func TestTransportSpeaksHTTP2(t *testing.T) {
 	s.wantSame(t, 3, "x")
 }
 
-// TestTransportLetsAStreamThrough: the caller reads while the server writes.
-func TestTransportLetsAStreamThrough(t *testing.T) {
+// TestTransportReturnsAStreamAtOnce: the caller reads while the server writes.
+func TestTransportReturnsAStreamAtOnce(t *testing.T) {
 	t.Parallel()
 	more, ended := make(chan struct{}), make(chan struct{})
 	_, url := plays(t, func(w http.ResponseWriter, r *http.Request) {
@@ -315,8 +315,8 @@ func TestTransportLetsAStreamThrough(t *testing.T) {
 	<-ended
 }
 
-// TestTransportNamesWhatIsWrong with its fields, and sends nothing.
-func TestTransportNamesWhatIsWrong(t *testing.T) {
+// TestTransportNamesTheInvalidField with its fields, and sends nothing.
+func TestTransportNamesTheInvalidField(t *testing.T) {
 	t.Parallel()
 	s, url := plays(t, status(http.StatusOK))
 	for field, tr := range map[string]*semelhttp.Transport{
@@ -365,8 +365,8 @@ func (l *resets) Accept() (net.Conn, error) {
 	}
 }
 
-// TestTransportGetsThroughWhenConnectionsBreak before the server reads.
-func TestTransportGetsThroughWhenConnectionsBreak(t *testing.T) {
+// TestTransportSurvivesLostConnections before the server reads.
+func TestTransportSurvivesLostConnections(t *testing.T) {
 	t.Parallel()
 	s := &script{answers: []http.HandlerFunc{status(http.StatusCreated)}}
 	srv := httptest.NewUnstartedServer(s)

@@ -63,8 +63,8 @@ func always(code int, header ...string) *tripper {
 	return &tripper{answer: func(_ int, r *http.Request) (*http.Response, error) { return respond(r, code, header...), nil }}
 }
 
-// TestTransportWaitsAtRandomBelowItsBounds, which double.
-func TestTransportWaitsAtRandomBelowItsBounds(t *testing.T) {
+// TestTransportWaitsARandomTime, which double.
+func TestTransportWaitsARandomTime(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		bounds := []time.Duration{100, 200, 400, 800, 1000, 1000}
@@ -172,8 +172,8 @@ func TestTransportStopsAtItsBudget(t *testing.T) {
 	}
 }
 
-// TestTransportIsNotLateOnPurpose when Retry-After leaves little of the budget.
-func TestTransportIsNotLateOnPurpose(t *testing.T) {
+// TestTransportAddsNoJitterAtTheEndOfItsBudget when Retry-After leaves little of the budget.
+func TestTransportAddsNoJitterAtTheEndOfItsBudget(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		for range 50 {
@@ -186,9 +186,9 @@ func TestTransportIsNotLateOnPurpose(t *testing.T) {
 	})
 }
 
-// TestTransportAddsWhatIsForEver: neither the longest Retry-After nor the longest
+// TestTransportAddsHugeWaits: neither the longest Retry-After nor the longest
 // waits make it ask again at once.
-func TestTransportAddsWhatIsForEver(t *testing.T) {
+func TestTransportAddsHugeWaits(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		for _, after := range []string{"99999999999999999999", "Fri, 31 Dec 9999 23:59:59 GMT"} {
@@ -203,8 +203,8 @@ func TestTransportAddsWhatIsForEver(t *testing.T) {
 	})
 }
 
-// TestTransportBacksOffFromTheLeast that can be said.
-func TestTransportBacksOffFromTheLeast(t *testing.T) {
+// TestTransportBacksOffFromTheMinimum that can be said.
+func TestTransportBacksOffFromTheMinimum(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		b := always(http.StatusServiceUnavailable)

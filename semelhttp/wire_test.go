@@ -21,7 +21,7 @@ import (
 func TestHeaderBytesAreReplayed(t *testing.T) {
 	t.Parallel()
 	both(t, func(t *testing.T, serve serveFunc) {
-		b := newBench(t, semel.Options{})
+		b := newTestEngine(t, semel.Options{})
 		o := options()
 		o.ReplayHeaders = []string{"X-Name"}
 		srv := serve(b, define("op", plain{}), o, func(w http.ResponseWriter, _ *http.Request) {
@@ -29,7 +29,7 @@ func TestHeaderBytesAreReplayed(t *testing.T) {
 			w.Header().Set("Content-Disposition", `attachment; filename*=UTF-8''%e2%82%ac.txt`)
 			w.WriteHeader(http.StatusCreated)
 		})
-		first, again := ask{}.do(t, srv), ask{}.do(t, srv)
+		first, again := testRequest{}.do(t, srv), testRequest{}.do(t, srv)
 		wantReplay(t, again, first)
 		for _, name := range []string{"X-Name", "Content-Disposition"} {
 			if got, want := fmt.Sprintf("%q", again.header[name]), fmt.Sprintf("%q", first.header[name]); got != want || got == "[]" {
@@ -44,7 +44,7 @@ func TestHeaderBytesAreReplayed(t *testing.T) {
 func TestPipelined(t *testing.T) {
 	t.Parallel()
 	both(t, func(t *testing.T, serve serveFunc) {
-		b, n := newBench(t, semel.Options{}), new(atomic.Int64)
+		b, n := newTestEngine(t, semel.Options{}), new(atomic.Int64)
 		conn := dialTo(t, serve(b, define("op", plain{}), options(), created(n)))
 		defer conn.Close()
 		const request = "POST /ops HTTP/1.1\r\nHost: h\r\nX-User: ann\r\nIdempotency-Key: k1\r\nContent-Length: 7\r\n\r\n{\"n\":1}"
@@ -71,7 +71,7 @@ func TestPipelined(t *testing.T) {
 func TestExpectContinue(t *testing.T) {
 	t.Parallel()
 	both(t, func(t *testing.T, serve serveFunc) {
-		b, n := newBench(t, semel.Options{}), new(atomic.Int64)
+		b, n := newTestEngine(t, semel.Options{}), new(atomic.Int64)
 		srv := serve(b, define("op", plain{}), options(), created(n))
 		const head = "POST /ops HTTP/1.1\r\nHost: h\r\nX-User: ann\r\nIdempotency-Key: k1\r\nExpect: 100-continue\r\nContent-Length: 7\r\n\r\n"
 		for i := range 2 {
@@ -99,7 +99,7 @@ func TestExpectContinue(t *testing.T) {
 // TestStreamsOfOneConnection: HTTP/2 sends the same request twice at once.
 func TestStreamsOfOneConnection(t *testing.T) {
 	t.Parallel()
-	b, n := newBench(t, semel.Options{}), new(atomic.Int64)
+	b, n := newTestEngine(t, semel.Options{}), new(atomic.Int64)
 	protect, err := semelhttp.Atomic(b.Engine, define("op", plain{Wait: time.Minute}), options())
 	if err != nil {
 		t.Fatal(err)
@@ -112,7 +112,7 @@ func TestStreamsOfOneConnection(t *testing.T) {
 	var wg sync.WaitGroup
 	for range 20 {
 		wg.Go(func() {
-			if got := (ask{client: srv.Client()}).do(t, srv.URL); got.status != http.StatusCreated || got.body != "run 1" {
+			if got := (testRequest{client: srv.Client()}).do(t, srv.URL); got.status != http.StatusCreated || got.body != "run 1" {
 				t.Errorf("got %d %q", got.status, got.body)
 			}
 		})
@@ -123,12 +123,12 @@ func TestStreamsOfOneConnection(t *testing.T) {
 	}
 }
 
-// TestReplaysAreOfTheirOwnMoment: what belongs to an exchange is that of the
+// TestReplaysHaveTheirOwnDate: what belongs to an exchange is that of the
 // replay's own.
-func TestReplaysAreOfTheirOwnMoment(t *testing.T) {
+func TestReplaysHaveTheirOwnDate(t *testing.T) {
 	t.Parallel()
 	both(t, func(t *testing.T, serve serveFunc) {
-		b := newBench(t, semel.Options{})
+		b := newTestEngine(t, semel.Options{})
 		srv := serve(b, define("op", plain{}), options(), func(w http.ResponseWriter, _ *http.Request) {
 			h := w.Header()
 			for name, value := range map[string]string{
@@ -141,8 +141,8 @@ func TestReplaysAreOfTheirOwnMoment(t *testing.T) {
 			}
 			w.WriteHeader(http.StatusCreated)
 		})
-		_ = ask{}.do(t, srv)
-		again := ask{}.do(t, srv)
+		_ = testRequest{}.do(t, srv)
+		again := testRequest{}.do(t, srv)
 		if !again.replayed() {
 			t.Fatalf("got %d %v", again.status, again.header)
 		}

@@ -27,7 +27,7 @@ func runAgain(e *semel.Engine[semelTx]) (func(http.Handler) http.Handler, error)
 // overtaken has h served by two processes over one store. A first request is
 // under way in b's, whose lease then ends; the answer is the other's, which
 // ran it again.
-func overtaken(t *testing.T, b *bench, protect protector, h http.HandlerFunc, entered <-chan struct{}, send func(zombie string)) (zombie string, first answer) {
+func overtaken(t *testing.T, b *testEngine, protect protector, h http.HandlerFunc, entered <-chan struct{}, send func(zombie string)) (zombie string, first answer) {
 	t.Helper()
 	other, err := semel.New[semelTx](b.store, semel.Options{Survive: store.NoFailure})
 	if err != nil {
@@ -44,14 +44,14 @@ func overtaken(t *testing.T, b *bench, protect protector, h http.HandlerFunc, en
 	send(bases[0])
 	<-entered
 	b.ahead.Store(int64(2 * time.Hour))
-	return bases[0], ask{}.do(t, bases[1])
+	return bases[0], testRequest{}.do(t, bases[1])
 }
 
 // sendLater sends the zero ask on a goroutine of its own.
 func sendLater(t *testing.T, late chan<- answer) func(base string) {
 	return func(base string) {
 		go func() {
-			got, err := ask{}.send(t, base)
+			got, err := testRequest{}.send(t, base)
 			if err != nil {
 				t.Error(err)
 			}
@@ -60,11 +60,11 @@ func sendLater(t *testing.T, late chan<- answer) func(base string) {
 	}
 }
 
-// TestCutOffStreamIsNotAnAnswer: a leader that lost its lease and had begun to
+// TestInterruptedStreamIsNoResponse: a leader that lost its lease and had begun to
 // stream is broken off, so that nobody takes its part for the whole.
-func TestCutOffStreamIsNotAnAnswer(t *testing.T) {
+func TestInterruptedStreamIsNoResponse(t *testing.T) {
 	t.Parallel()
-	b, n, bar := newBench(t, semel.Options{}), new(atomic.Int64), newBarrier()
+	b, n, bar := newTestEngine(t, semel.Options{}), new(atomic.Int64), newBarrier()
 	h := func(w http.ResponseWriter, _ *http.Request) {
 		run := n.Add(1)
 		w.Header().Set("Content-Type", "text/event-stream")
@@ -77,7 +77,7 @@ func TestCutOffStreamIsNotAnAnswer(t *testing.T) {
 	var resp *http.Response
 	zombie, first := overtaken(t, b, runAgain, h, bar.entered, func(zombie string) {
 		var err error
-		if resp, err = http.DefaultClient.Do(ask{}.request(t, zombie)); err != nil {
+		if resp, err = http.DefaultClient.Do(testRequest{}.request(t, zombie)); err != nil {
 			t.Fatal(err)
 		}
 	})
@@ -88,14 +88,14 @@ func TestCutOffStreamIsNotAnAnswer(t *testing.T) {
 	if err == nil {
 		t.Errorf("the zombie's client read %q to its end; it must not look complete", body)
 	}
-	wantReplay(t, ask{}.do(t, zombie), first)
+	wantReplay(t, testRequest{}.do(t, zombie), first)
 }
 
-// TestCutOffStreamInHTTP10: a client that cannot tell a part from the whole gets
+// TestInterruptedStreamInHTTP10: a client that cannot tell a part from the whole gets
 // nothing before the outcome stands; then it gets what stands.
-func TestCutOffStreamInHTTP10(t *testing.T) {
+func TestInterruptedStreamInHTTP10(t *testing.T) {
 	t.Parallel()
-	b, n, bar := newBench(t, semel.Options{}), new(atomic.Int64), newBarrier()
+	b, n, bar := newTestEngine(t, semel.Options{}), new(atomic.Int64), newBarrier()
 	h := func(w http.ResponseWriter, _ *http.Request) {
 		run := n.Add(1)
 		w.Header().Set("Content-Type", "text/event-stream")
@@ -127,7 +127,7 @@ func TestCutOffStreamInHTTP10(t *testing.T) {
 func TestStreamInHTTP10(t *testing.T) {
 	t.Parallel()
 	both(t, func(t *testing.T, serve serveFunc) {
-		b := newBench(t, semel.Options{})
+		b := newTestEngine(t, semel.Options{})
 		srv := serve(b, define("op", plain{}), options(), func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Trailer", "X-Sum")
 			w.Header().Set("Content-Type", "text/event-stream")
@@ -148,7 +148,7 @@ func TestStreamInHTTP10(t *testing.T) {
 		if string(text) != whole || resp.ContentLength != int64(len(whole)) || err != nil {
 			t.Errorf("got %q of %d bytes, %v", text, resp.ContentLength, err)
 		}
-		if again := (ask{}).do(t, srv); again.body != whole || !again.replayed() {
+		if again := (testRequest{}).do(t, srv); again.body != whole || !again.replayed() {
 			t.Errorf("the repeat got %d %q", again.status, again.body)
 		}
 	})
@@ -157,7 +157,7 @@ func TestStreamInHTTP10(t *testing.T) {
 // sendHTTP10 sends the zero ask as a client of HTTP/1.0 does.
 func sendHTTP10(t *testing.T, base string) net.Conn {
 	t.Helper()
-	r := ask{}.request(t, base)
+	r := testRequest{}.request(t, base)
 	conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", r.URL.Host)
 	if err != nil {
 		t.Fatal(err)
@@ -174,10 +174,10 @@ func sendHTTP10(t *testing.T, base string) net.Conn {
 	return conn
 }
 
-// TestZombieAnswersWithTheWinner: what stands, not what it wrote.
-func TestZombieAnswersWithTheWinner(t *testing.T) {
+// TestZombieGetsTheCurrentResponse: what stands, not what it wrote.
+func TestZombieGetsTheCurrentResponse(t *testing.T) {
 	t.Parallel()
-	b, n, bar := newBench(t, semel.Options{}), new(atomic.Int64), newBarrier()
+	b, n, bar := newTestEngine(t, semel.Options{}), new(atomic.Int64), newBarrier()
 	h := func(w http.ResponseWriter, _ *http.Request) {
 		run := n.Add(1)
 		if run == 1 {
@@ -200,11 +200,11 @@ func TestZombieAnswersWithTheWinner(t *testing.T) {
 	}
 }
 
-// TestZombieRefusesAsTheWinnerDid: the same text is another's answer all the
+// TestZombieGetsTheCurrentRefusal: the same text is another's answer all the
 // same, and is marked so.
-func TestZombieRefusesAsTheWinnerDid(t *testing.T) {
+func TestZombieGetsTheCurrentRefusal(t *testing.T) {
 	t.Parallel()
-	b, n, bar := newBench(t, semel.Options{}), new(atomic.Int64), newBarrier()
+	b, n, bar := newTestEngine(t, semel.Options{}), new(atomic.Int64), newBarrier()
 	refuses := func(e *semel.Engine[semelTx]) (func(http.Handler) http.Handler, error) {
 		return semelhttp.Atomic(e, define("op", plain{Policy: semel.Atomic(), Lease: time.Hour}), options())
 	}

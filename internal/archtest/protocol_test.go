@@ -56,11 +56,11 @@ func comparisons() map[string]string {
 		"task.Count.add":                 shows,
 		"inbox.decideFailed":             edge,
 		"inbox.redeliveryDelay":          edge,
-		"semelhttp.exchange.stands":      edge,
+		"semelhttp.exchange.isOwnAnswer": edge,
 		"semelhttp.exchange.class":       edge,
 		"semelhttp.settings.neverStored": edge,
 		"semelhttp.codeOf":               edge,
-		"semelhttp.spoken":               edge,
+		"semelhttp.chosenProblem":        edge,
 	}
 }
 

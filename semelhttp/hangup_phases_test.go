@@ -20,7 +20,7 @@ import (
 
 // hangUpAt sends s's request, waits until it has come as far as reached, hangs
 // up, and lets it go on when the server has noticed.
-func hangUpAt(t *testing.T, s *site, base string, gone <-chan (<-chan struct{}), reached <-chan struct{}, goOn func()) {
+func hangUpAt(t *testing.T, s *protectedSite, base string, gone <-chan (<-chan struct{}), reached <-chan struct{}, goOn func()) {
 	t.Helper()
 	ctx, hangUp := context.WithCancel(t.Context())
 	done := make(chan struct{})
@@ -54,7 +54,7 @@ func watching() (semelhttp.Options, <-chan (<-chan struct{})) {
 // TestHangUpDuringTheHandler: it goes on, and the retry has its answer.
 func TestHangUpDuringTheHandler(t *testing.T) {
 	t.Parallel()
-	onEveryWay(t, func(t *testing.T, s *site) {
+	onEveryWay(t, func(t *testing.T, s *protectedSite) {
 		bar := newBarrier()
 		o, gone := watching()
 		base := serve(t, s.protect(t, o, s.handler(func(w http.ResponseWriter, r *http.Request) error {
@@ -70,7 +70,7 @@ func TestHangUpDuringTheHandler(t *testing.T) {
 // TestHangUpDuringTheCommit: whoever hung up, it commits once.
 func TestHangUpDuringTheCommit(t *testing.T) {
 	t.Parallel()
-	onEveryWay(t, func(t *testing.T, s *site) {
+	onEveryWay(t, func(t *testing.T, s *protectedSite) {
 		bar := newBarrier()
 		s.gate.Store(bar)
 		defer s.gate.Store(nil)
@@ -85,7 +85,7 @@ func TestHangUpDuringTheCommit(t *testing.T) {
 // TestHangUpBeforeTheClaim: half a request costs nothing, not even its key.
 func TestHangUpBeforeTheClaim(t *testing.T) {
 	t.Parallel()
-	onEveryWay(t, func(t *testing.T, s *site) {
+	onEveryWay(t, func(t *testing.T, s *protectedSite) {
 		over := make(chan struct{}, 1)
 		inner := s.protect(t, options(), s.handler(s.creates))
 		base := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -107,7 +107,7 @@ func TestHangUpBeforeTheClaim(t *testing.T) {
 func TestHangUpDuringTheResponse(t *testing.T) {
 	t.Parallel()
 	large := strings.Repeat("0123456789abcdef", 60_000)
-	onEveryWay(t, func(t *testing.T, s *site) {
+	onEveryWay(t, func(t *testing.T, s *protectedSite) {
 		over := make(chan struct{}, 10)
 		inner := s.protect(t, options(), s.handler(func(w http.ResponseWriter, r *http.Request) error {
 			if err := s.effect(r.Context()); err != nil {
@@ -159,12 +159,12 @@ func dialTo(t *testing.T, base string) net.Conn {
 func TestEachCallOfTheStoreFails(t *testing.T) {
 	t.Parallel()
 	const calls = 6 // more than one request asks
-	onEveryStore(t, func(t *testing.T, r *rig) {
-		for _, w := range ways() {
+	onEveryStore(t, func(t *testing.T, r *setup) {
+		for _, w := range entryPoints() {
 			for _, fault := range []semeltest.Fault{semeltest.Refuse, semeltest.Abort, semeltest.Lose} {
 				t.Run(fmt.Sprintf("%s, %v", w.name, fault), func(t *testing.T) {
 					k := 1
-					for k <= calls && failsAt(t, &site{rig: r, way: w, tag: fmt.Sprintf("%v%d", fault, k)}, k, fault) {
+					for k <= calls && failsAt(t, &protectedSite{setup: r, entryPoint: w, tag: fmt.Sprintf("%v%d", fault, k)}, k, fault) {
 						k++
 					}
 					if k == 1 || k > calls {
@@ -178,7 +178,7 @@ func TestEachCallOfTheStoreFails(t *testing.T) {
 
 // failsAt lets the k-th call of the store from now on fail. It reports whether
 // the first request came that far.
-func failsAt(t *testing.T, s *site, k int, fault semeltest.Fault) (reached bool) {
+func failsAt(t *testing.T, s *protectedSite, k int, fault semeltest.Fault) (reached bool) {
 	t.Helper()
 	base := serve(t, s.protect(t, options(), s.handler(s.creates)))
 	left := k
@@ -226,10 +226,10 @@ func failsAt(t *testing.T, s *site, k int, fault semeltest.Fault) (reached bool)
 // as the first one did.
 func TestReplayAfterRestart(t *testing.T) {
 	t.Parallel()
-	onEveryWay(t, func(t *testing.T, s *site) {
+	onEveryWay(t, func(t *testing.T, s *protectedSite) {
 		base := serve(t, s.protect(t, options(), s.handler(s.creates)))
 		wantFirst(t, s.ask().do(t, base), http.StatusCreated, "made")
-		after := &site{rig: s.another(t), way: s.way}
+		after := &protectedSite{setup: s.another(t), entryPoint: s.entryPoint}
 		base = serve(t, after.protect(t, options(), after.handler(after.creates)))
 		s.wantMade(t, after.ask().do(t, base))
 		other := after.ask()
@@ -242,14 +242,14 @@ func TestReplayAfterRestart(t *testing.T) {
 	})
 }
 
-// TestManyAtOnceOverTwoServers: of all who ask at once over two processes one
+// TestConcurrentRequestsToTwoServers: of all who ask at once over two processes one
 // runs it, and everybody has its answer or is told to wait.
-func TestManyAtOnceOverTwoServers(t *testing.T) {
+func TestConcurrentRequestsToTwoServers(t *testing.T) {
 	t.Parallel()
 	const callers = 200
-	onEveryWay(t, func(t *testing.T, s *site) {
+	onEveryWay(t, func(t *testing.T, s *protectedSite) {
 		bases := []string{serve(t, s.protect(t, options(), s.handler(s.creates)))}
-		other := &site{rig: s.another(t), way: s.way}
+		other := &protectedSite{setup: s.another(t), entryPoint: s.entryPoint}
 		bases = append(bases, serve(t, other.protect(t, options(), other.handler(other.creates))))
 		answers := make(chan answer, callers)
 		for i := range callers {

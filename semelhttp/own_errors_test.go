@@ -15,18 +15,18 @@ import (
 func TestCorrectedRequests(t *testing.T) {
 	t.Parallel()
 	both(t, func(t *testing.T, serve serveFunc) {
-		b, n := newBench(t, semel.Options{}), new(atomic.Int64)
+		b, n := newTestEngine(t, semel.Options{}), new(atomic.Int64)
 		srv := serve(b, define("op", plain{}), options(), created(n))
 		for range 2 {
-			wantProblem(t, ask{key: []string{}}.do(t, srv), http.StatusBadRequest, "key_missing")
+			wantProblem(t, testRequest{key: []string{}}.do(t, srv), http.StatusBadRequest, "key_missing")
 		}
-		first := ask{}.do(t, srv)
+		first := testRequest{}.do(t, srv)
 		wantFirst(t, first, http.StatusCreated, "run 1")
 		for range 2 {
-			wantProblem(t, ask{body: "other"}.do(t, srv), http.StatusUnprocessableEntity, "key_reused")
+			wantProblem(t, testRequest{body: "other"}.do(t, srv), http.StatusUnprocessableEntity, "key_reused")
 		}
-		wantReplay(t, ask{}.do(t, srv), first)
-		wantFirst(t, ask{key: []string{"k2"}, body: "other"}.do(t, srv), http.StatusCreated, "run 2")
+		wantReplay(t, testRequest{}.do(t, srv), first)
+		wantFirst(t, testRequest{key: []string{"k2"}, body: "other"}.do(t, srv), http.StatusCreated, "run 2")
 	})
 }
 
@@ -35,28 +35,28 @@ func TestCorrectedRequests(t *testing.T) {
 func TestOwnErrorsAreNotStored(t *testing.T) {
 	t.Parallel()
 	both(t, func(t *testing.T, serve serveFunc) {
-		b, n := newBench(t, semel.Options{}), new(atomic.Int64)
+		b, n := newTestEngine(t, semel.Options{}), new(atomic.Int64)
 		o := options()
 		o.MaxBody = 10
 		srv := serve(b, define("op", plain{}), o, created(n))
-		for _, wrong := range []ask{{key: []string{"k1", "k1"}}, {user: "-"}, {body: "12345678901"}} {
+		for _, wrong := range []testRequest{{key: []string{"k1", "k1"}}, {user: "-"}, {body: "12345678901"}} {
 			if got := wrong.do(t, srv); got.status < 400 || n.Load() != 0 {
 				t.Errorf("%+v: %d after %d runs", wrong, got.status, n.Load())
 			}
 		}
 		b.store.down.Store(true)
-		wantProblem(t, ask{}.do(t, srv), http.StatusServiceUnavailable, "unavailable")
+		wantProblem(t, testRequest{}.do(t, srv), http.StatusServiceUnavailable, "unavailable")
 		b.store.down.Store(false)
-		wantFirst(t, ask{}.do(t, srv), http.StatusCreated, "run 1")
+		wantFirst(t, testRequest{}.do(t, srv), http.StatusCreated, "run 1")
 	})
 }
 
-// TestProbingTellsNothing: to another user a key in any state is like a key
+// TestGuessingKeysRevealsNothing: to another user a key in any state is like a key
 // that nobody has used.
-func TestProbingTellsNothing(t *testing.T) {
+func TestGuessingKeysRevealsNothing(t *testing.T) {
 	t.Parallel()
 	both(t, func(t *testing.T, serve serveFunc) {
-		b, n, bar := newBench(t, semel.Options{}), new(atomic.Int64), newBarrier()
+		b, n, bar := newTestEngine(t, semel.Options{}), new(atomic.Int64), newBarrier()
 		srv := serve(b, define("op", plain{}), options(), func(w http.ResponseWriter, r *http.Request) {
 			n.Add(1)
 			if r.Header.Get("X-User") == "bob" {
@@ -74,7 +74,7 @@ func TestProbingTellsNothing(t *testing.T) {
 		})
 		late := make(chan answer, 1)
 		for _, end := range []string{"", "refuse", "break", "hang"} {
-			a := ask{key: []string{"k-" + end}, header: http.Header{"X-End": {end}}}
+			a := testRequest{key: []string{"k-" + end}, header: http.Header{"X-End": {end}}}
 			if end == "hang" {
 				go func() {
 					got, err := a.send(t, srv)
@@ -88,9 +88,9 @@ func TestProbingTellsNothing(t *testing.T) {
 				_ = a.do(t, srv)
 			}
 		}
-		fresh := ask{user: "bob", key: []string{"fresh"}, body: "other"}.do(t, srv)
+		fresh := testRequest{user: "bob", key: []string{"fresh"}, body: "other"}.do(t, srv)
 		for _, end := range []string{"", "refuse", "break", "hang"} {
-			got := ask{user: "bob", key: []string{"k-" + end}, body: "other"}.do(t, srv)
+			got := testRequest{user: "bob", key: []string{"k-" + end}, body: "other"}.do(t, srv)
 			if got.status != fresh.status || got.body != fresh.body || got.replayed() || len(got.header) != len(fresh.header) {
 				t.Errorf("after %q bob gets %d %v, want what a fresh key gets", end, got.status, got.header)
 			}
@@ -100,24 +100,24 @@ func TestProbingTellsNothing(t *testing.T) {
 	})
 }
 
-// TestUnmarshalableIsDoneAllTheSame: the first caller is answered, repeats are
+// TestUnmarshalableResultHasHappened: the first caller is answered, repeats are
 // told that it succeeded, and it is not run again.
-func TestUnmarshalableIsDoneAllTheSame(t *testing.T) {
+func TestUnmarshalableResultHasHappened(t *testing.T) {
 	t.Parallel()
 	type box struct{ Open func() } // no JSON
-	for name, run := range map[string]func(b *bench) func(context.Context, semel.Call, order) (box, bool, error){
-		"DoTx": func(b *bench) func(context.Context, semel.Call, order) (box, bool, error) {
+	for name, run := range map[string]func(b *testEngine) func(context.Context, semel.Call, order) (box, bool, error){
+		"DoTx": func(b *testEngine) func(context.Context, semel.Call, order) (box, bool, error) {
 			return func(ctx context.Context, c semel.Call, _ order) (box, bool, error) {
 				return semel.DoTx(ctx, b.Engine, c, func(context.Context, semelTx) (box, error) { return box{func() {}}, nil })
 			}
 		},
-		"Do": func(b *bench) func(context.Context, semel.Call, order) (box, bool, error) {
+		"Do": func(b *testEngine) func(context.Context, semel.Call, order) (box, bool, error) {
 			return func(ctx context.Context, c semel.Call, _ order) (box, bool, error) {
 				return semel.Do(ctx, b.Engine, c, func(context.Context) (box, error) { return box{func() {}}, nil })
 			}
 		},
 	} {
-		b, n := newBench(t, semel.Options{}), new(atomic.Int64)
+		b, n := newTestEngine(t, semel.Options{}), new(atomic.Int64)
 		inner := run(b)
 		h, err := semelhttp.Handle(semelhttp.Endpoint[order, box]{
 			Operation: semel.Define("op", semel.OperationOptions[order]{}), Decode: decodeOrder,
@@ -130,9 +130,9 @@ func TestUnmarshalableIsDoneAllTheSame(t *testing.T) {
 			t.Fatal(err)
 		}
 		srv := serve(t, h)
-		wantFirst(t, ask{body: tea}.do(t, srv), http.StatusCreated, "run 1")
+		wantFirst(t, testRequest{body: tea}.do(t, srv), http.StatusCreated, "run 1")
 		for range 2 {
-			wantProblem(t, ask{body: tea}.do(t, srv), http.StatusConflict, "result_unavailable")
+			wantProblem(t, testRequest{body: tea}.do(t, srv), http.StatusConflict, "result_unavailable")
 		}
 		if len(b.events.of(semel.EventTombstone)) != 1 {
 			t.Errorf("%s: no tombstone was observed", name)

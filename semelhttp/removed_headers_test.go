@@ -27,11 +27,11 @@ func wantBefore(t *testing.T, h http.Header) {
 	}
 }
 
-// TestHeadersOfAnotherAnswerAreTakenBack: what a leader has set that lost its lease is
+// TestHeadersOfTheLosingResponseAreRemoved: what a leader has set that lost its lease is
 // no part of the answer that stands.
-func TestHeadersOfAnotherAnswerAreTakenBack(t *testing.T) {
+func TestHeadersOfTheLosingResponseAreRemoved(t *testing.T) {
 	t.Parallel()
-	b := newBench(t, semel.Options{})
+	b := newTestEngine(t, semel.Options{})
 	other, err := semel.New[semelTx](b.store, semel.Options{Survive: store.NoFailure})
 	if err != nil {
 		t.Fatal(err)
@@ -52,21 +52,21 @@ func TestHeadersOfAnotherAnswerAreTakenBack(t *testing.T) {
 		boasts(w.Header())
 		w.WriteHeader(http.StatusAccepted)
 		b.ahead.Store(int64(2 * time.Hour))
-		taker.ServeHTTP(httptest.NewRecorder(), ask{}.request(t, ""))
+		taker.ServeHTTP(httptest.NewRecorder(), testRequest{}.request(t, ""))
 	}))
 	w := httptest.NewRecorder()
 	w.Header().Set("Vary", "before")
-	h.ServeHTTP(w, ask{}.request(t, ""))
+	h.ServeHTTP(w, testRequest{}.request(t, ""))
 	if got := w.Header(); w.Code != http.StatusCreated || got.Get("Location") != "/theirs" {
 		t.Errorf("told %d %v, want what the other has made of it", w.Code, got)
 	}
 	wantBefore(t, w.Header())
 }
 
-// TestAPanicTakesItsHeadersBack: who recovers from it outside answers anew.
-func TestAPanicTakesItsHeadersBack(t *testing.T) {
+// TestPanicRemovesItsHeaders: who recovers from it outside answers anew.
+func TestPanicRemovesItsHeaders(t *testing.T) {
 	t.Parallel()
-	b := newBench(t, semel.Options{})
+	b := newTestEngine(t, semel.Options{})
 	protect, err := runAgain(b.Engine)
 	if err != nil {
 		t.Fatal(err)
@@ -79,7 +79,7 @@ func TestAPanicTakesItsHeadersBack(t *testing.T) {
 	w.Header().Set("Vary", "before")
 	func() {
 		defer func() { _ = recover() }()
-		h.ServeHTTP(w, ask{}.request(t, ""))
+		h.ServeHTTP(w, testRequest{}.request(t, ""))
 	}()
 	wantBefore(t, w.Header())
 }

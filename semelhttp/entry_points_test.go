@@ -13,7 +13,7 @@ import (
 )
 
 // way is a way to protect a handler, and to have its effect.
-type way struct {
+type entryPoint struct {
 	name string
 	op   semel.OperationOptions[semelhttp.Request]
 	// within: the effect and the response are made inside semel.InTx.
@@ -23,8 +23,8 @@ type way struct {
 }
 
 // ways are all of them. The leases are longer than any test.
-func ways() []way {
-	return []way{
+func entryPoints() []entryPoint {
+	return []entryPoint{
 		{name: "atomic"},
 		{name: "atomic leased", op: plain{Policy: semel.Atomic(), Lease: time.Hour}},
 		{name: "in tx", op: plain{Policy: semel.Atomic(), Lease: time.Hour}, within: true},
@@ -33,39 +33,39 @@ func ways() []way {
 }
 
 // site is a handler that is protected in one way on one rig.
-type site struct {
-	*rig
-	way
+type protectedSite struct {
+	*setup
+	entryPoint
 	tag  string       // of its key, where one rig has several sites of a way
 	ran  atomic.Int64 // how often the handler was run
 	made atomic.Int64 // effects outside
 }
 
 // Some of the ways.
-func inATransaction(w way) bool { return !w.outside }
-func whileItRuns(w way) bool    { return w.within || w.outside } // the outcome may stand before the handler returns
+func inATransaction(w entryPoint) bool { return !w.outside }
+func whileItRuns(w entryPoint) bool    { return w.within || w.outside } // the outcome may stand before the handler returns
 
 // onEveryWay runs test on each store in each way, with keys of its own.
-func onEveryWay(t *testing.T, test func(t *testing.T, s *site)) {
+func onEveryWay(t *testing.T, test func(t *testing.T, s *protectedSite)) {
 	t.Helper()
-	onWays(t, func(way) bool { return true }, test)
+	onWays(t, func(entryPoint) bool { return true }, test)
 }
 
 // onWays is onEveryWay for those that pick chooses.
-func onWays(t *testing.T, pick func(way) bool, test func(t *testing.T, s *site)) {
+func onWays(t *testing.T, pick func(entryPoint) bool, test func(t *testing.T, s *protectedSite)) {
 	t.Helper()
-	onEveryStore(t, func(t *testing.T, r *rig) {
-		for _, w := range ways() {
+	onEveryStore(t, func(t *testing.T, r *setup) {
+		for _, w := range entryPoints() {
 			if !pick(w) {
 				continue
 			}
-			t.Run(w.name, func(t *testing.T) { test(t, &site{rig: r, way: w}) })
+			t.Run(w.name, func(t *testing.T) { test(t, &protectedSite{setup: r, entryPoint: w}) })
 		}
 	})
 }
 
 // protect is h behind s's middleware.
-func (s *site) protect(t *testing.T, o semelhttp.Options, h http.Handler) http.Handler {
+func (s *protectedSite) protect(t *testing.T, o semelhttp.Options, h http.Handler) http.Handler {
 	t.Helper()
 	op := semel.Define(s.name0(), s.op)
 	var protect func(http.Handler) http.Handler
@@ -82,13 +82,13 @@ func (s *site) protect(t *testing.T, o semelhttp.Options, h http.Handler) http.H
 }
 
 // name0 is the name of s's operation.
-func (s *site) name0() string {
+func (s *protectedSite) name0() string {
 	return map[string]string{"atomic": "a", "atomic leased": "al", "in tx": "it", "hold": "h"}[s.name]
 }
 
 // handler runs act where the effect belongs. What act's error says is answered
 // with 500.
-func (s *site) handler(act func(w http.ResponseWriter, r *http.Request) error) http.HandlerFunc {
+func (s *protectedSite) handler(act func(w http.ResponseWriter, r *http.Request) error) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		s.ran.Add(1)
 		err := error(nil)
@@ -104,16 +104,16 @@ func (s *site) handler(act func(w http.ResponseWriter, r *http.Request) error) h
 }
 
 // effect has the effect of s's key.
-func (s *site) effect(ctx context.Context) error {
+func (s *protectedSite) effect(ctx context.Context) error {
 	if s.outside {
 		s.made.Add(1)
 		return nil
 	}
-	return s.rig.effect(ctx, s.key())
+	return s.setup.effect(ctx, s.key())
 }
 
 // had counts the effects of s's key that are there.
-func (s *site) had() int {
+func (s *protectedSite) had() int {
 	if s.outside {
 		return int(s.made.Load())
 	}
@@ -121,16 +121,16 @@ func (s *site) had() int {
 }
 
 // key is the key of s's requests.
-func (s *site) key() string { return "k-" + s.name0() + s.tag }
+func (s *protectedSite) key() string { return "k-" + s.name0() + s.tag }
 
 // ask is a request with s's key.
-func (s *site) ask() ask { return ask{key: []string{s.key()}} }
+func (s *protectedSite) ask() testRequest { return testRequest{key: []string{s.key()}} }
 
 // record is what stands for s's key.
-func (s *site) record() store.Record { return s.get(s.name0(), s.key()) }
+func (s *protectedSite) record() store.Record { return s.get(s.name0(), s.key()) }
 
 // creates has the effect and answers 201.
-func (s *site) creates(w http.ResponseWriter, r *http.Request) error {
+func (s *protectedSite) creates(w http.ResponseWriter, r *http.Request) error {
 	if err := s.effect(r.Context()); err != nil {
 		return err
 	}
@@ -141,7 +141,7 @@ func (s *site) creates(w http.ResponseWriter, r *http.Request) error {
 }
 
 // wantHad checks how often the handler ran and what is there of it.
-func (s *site) wantHad(t *testing.T, ran, had int) {
+func (s *protectedSite) wantHad(t *testing.T, ran, had int) {
 	t.Helper()
 	if got := int(s.ran.Load()); got != ran {
 		t.Errorf("the handler ran %d times, want %d", got, ran)
@@ -152,7 +152,7 @@ func (s *site) wantHad(t *testing.T, ran, had int) {
 }
 
 // wantMade checks that a repeat is answered as the one request that was made.
-func (s *site) wantMade(t *testing.T, got answer) {
+func (s *protectedSite) wantMade(t *testing.T, got answer) {
 	t.Helper()
 	if got.status != http.StatusCreated || got.body != "made" || got.header.Get("Location") != "/ops/7" || !got.replayed() {
 		t.Errorf("got %d %q %v, want what was made, as a replay", got.status, got.body, got.header)
@@ -160,7 +160,7 @@ func (s *site) wantMade(t *testing.T, got answer) {
 }
 
 // settled asks until nobody runs the key any more.
-func (s *site) settled(t *testing.T, base string) answer {
+func (s *protectedSite) settled(t *testing.T, base string) answer {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()

@@ -27,7 +27,7 @@ import (
 
 // rig is an engine over one of the stores, with a domain beside the records:
 // what a process with a database is.
-type rig struct {
+type setup struct {
 	runner semel.Runner
 	atomic func(*semel.Operation[semelhttp.Request], semelhttp.Options) (func(http.Handler) http.Handler, error)
 	inTx   func(ctx context.Context, fn func(context.Context) error) error
@@ -40,7 +40,7 @@ type rig struct {
 	spoil func(ctx context.Context) error
 	get   func(op, key string) store.Record
 	// another is one more process over the same database.
-	another func(t *testing.T) *rig
+	another func(t *testing.T) *setup
 	// faults decide what becomes of each call of the store; nil: nothing.
 	faults atomic.Pointer[func(semeltest.Call) semeltest.Fault]
 	// gate is entered before a COMMIT of the store, and left when it is opened.
@@ -58,28 +58,28 @@ type domain[Tx any] struct {
 }
 
 // onEveryStore runs test on an engine over each store.
-func onEveryStore(t *testing.T, test func(t *testing.T, r *rig)) {
+func onEveryStore(t *testing.T, test func(t *testing.T, r *setup)) {
 	t.Helper()
 	t.Run("memory", func(t *testing.T) {
 		t.Parallel()
-		test(t, newRig(t, memoryDomain()))
+		test(t, newSetup(t, memoryDomain()))
 	})
 	t.Run("sqlite", func(t *testing.T) {
 		t.Parallel()
 		t.Attr("engine", "sqlite")
-		test(t, newRig(t, sqliteDomain(t, filepath.Join(t.TempDir(), "semel.db"))))
+		test(t, newSetup(t, sqliteDomain(t, filepath.Join(t.TempDir(), "semel.db"))))
 	})
 	t.Run("postgres", func(t *testing.T) {
 		t.Parallel()
-		test(t, newRig(t, postgresDomain(t)))
+		test(t, newSetup(t, postgresDomain(t)))
 	})
 }
 
 // newRig is a process of its own over d.
-func newRig[Tx any](t *testing.T, d domain[Tx]) *rig {
+func newSetup[Tx any](t *testing.T, d domain[Tx]) *setup {
 	t.Helper()
-	r := new(rig)
-	faulty := semeltest.NewFaulty[Tx](&gated[Tx]{d.store, &r.gate}, func(c semeltest.Call) semeltest.Fault {
+	r := new(setup)
+	faulty := semeltest.NewFaulty[Tx](&gatedStore[Tx]{d.store, &r.gate}, func(c semeltest.Call) semeltest.Fault {
 		if decide := r.faults.Load(); decide != nil {
 			return (*decide)(c)
 		}
@@ -98,7 +98,7 @@ func newRig[Tx any](t *testing.T, d domain[Tx]) *rig {
 		}
 	})
 	r.runner, r.effects = engine, d.effects
-	r.another = func(t *testing.T) *rig { t.Helper(); return newRig(t, d.again(t)) }
+	r.another = func(t *testing.T) *setup { t.Helper(); return newSetup(t, d.again(t)) }
 	r.atomic = func(op *semel.Operation[semelhttp.Request], o semelhttp.Options) (func(http.Handler) http.Handler, error) {
 		return semelhttp.Atomic(engine, op, o)
 	}
@@ -130,12 +130,12 @@ func newRig[Tx any](t *testing.T, d domain[Tx]) *rig {
 }
 
 // gated is a store whose commits can be held up.
-type gated[Tx any] struct {
+type gatedStore[Tx any] struct {
 	store.TxStore[Tx]
 	gate *atomic.Pointer[barrier]
 }
 
-func (g *gated[Tx]) Atomic(ctx context.Context, id store.ID, hold bool,
+func (g *gatedStore[Tx]) Atomic(ctx context.Context, id store.ID, hold bool,
 	run func(context.Context, Tx, store.SwapResult) (*store.Change, error),
 ) (store.Verdict, error) {
 	return g.TxStore.Atomic(ctx, id, hold, func(ctx context.Context, tx Tx, stands store.SwapResult) (*store.Change, error) {
@@ -147,7 +147,7 @@ func (g *gated[Tx]) Atomic(ctx context.Context, id store.ID, hold bool,
 	})
 }
 
-func (g *gated[Tx]) Swap(ctx context.Context, changes []store.Change) ([]store.SwapResult, error) {
+func (g *gatedStore[Tx]) Swap(ctx context.Context, changes []store.Change) ([]store.SwapResult, error) {
 	if b := g.gate.Load(); b != nil && changes[0].To.State == store.Succeeded {
 		b.wait()
 	}

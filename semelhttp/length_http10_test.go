@@ -11,11 +11,11 @@ import (
 	"github.com/semelgo/semel"
 )
 
-// TestAClientOfHTTP10KeepsItsConnection, which it can only where it is told how long a
+// TestHTTP10ClientKeepsItsConnection, which it can only where it is told how long a
 // response is: also of those whose length the middleware leaves to the server. Something
 // outside that flushes before the server can tell the length of a short one costs it the
 // connection.
-func TestAClientOfHTTP10KeepsItsConnection(t *testing.T) {
+func TestHTTP10ClientKeepsItsConnection(t *testing.T) {
 	t.Parallel()
 	for name, row := range map[string]struct {
 		around func(http.Handler) http.Handler

@@ -26,14 +26,14 @@ func (c *slowClient) Write(p []byte) (int, error) {
 	return c.ResponseRecorder.Write(p)
 }
 
-// TestATransactionLeftBehindChangesNoAnswer: one that is rolled back, or that comes to
+// TestAbandonedTransactionChangesNoResponse: one that is rolled back, or that comes to
 // its end, when the handler has returned. Its memory may be what others have by then.
-func TestATransactionLeftBehindChangesNoAnswer(t *testing.T) {
+func TestAbandonedTransactionChangesNoResponse(t *testing.T) {
 	t.Parallel()
 	for name, outcome := range map[string]error{"rolled back": errDomain, "comes to its end": nil} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			b := newBench(t, semel.Options{})
+			b := newTestEngine(t, semel.Options{})
 			protect, err := semelhttp.Middleware(b.Engine, inTxOp(semel.Release), options())
 			if err != nil {
 				t.Fatal(err)
@@ -63,10 +63,10 @@ func TestATransactionLeftBehindChangesNoAnswer(t *testing.T) {
 					t.Error("a transaction committed after its handler's answer")
 				}
 				for range 10 {
-					h.ServeHTTP(httptest.NewRecorder(), ask{key: []string{"other"}}.request(t, ""))
+					h.ServeHTTP(httptest.NewRecorder(), testRequest{key: []string{"other"}}.request(t, ""))
 				}
 			}
-			h.ServeHTTP(w, ask{key: []string{"first"}}.request(t, ""))
+			h.ServeHTTP(w, testRequest{key: []string{"first"}}.request(t, ""))
 			if w.Body.String() != text("first") {
 				t.Errorf("the first was sent %q", w.Body)
 			}
@@ -74,11 +74,11 @@ func TestATransactionLeftBehindChangesNoAnswer(t *testing.T) {
 	}
 }
 
-// TestARepeatIsOfTheRequestAsItCame: a leader that has lost its lease is told what
+// TestRetryIsComparedWithTheOriginalRequest: a leader that has lost its lease is told what
 // another process has made of the key. What it did to its request is not remembered.
-func TestARepeatIsOfTheRequestAsItCame(t *testing.T) {
+func TestRetryIsComparedWithTheOriginalRequest(t *testing.T) {
 	t.Parallel()
-	b := newBench(t, inMemory())
+	b := newTestEngine(t, inMemory())
 	other, err := semel.New[semelTx](b.store, semel.Options{Survive: store.NoFailure})
 	if err != nil {
 		t.Fatal(err)
@@ -94,31 +94,31 @@ func TestARepeatIsOfTheRequestAsItCame(t *testing.T) {
 	taker := theirs(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusCreated) }))
 	h := ours(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		b.ahead.Store(int64(2 * time.Hour))
-		taker.ServeHTTP(httptest.NewRecorder(), ask{}.request(t, ""))
+		taker.ServeHTTP(httptest.NewRecorder(), testRequest{}.request(t, ""))
 		r.Header.Set("Content-Type", "text/plain")
 	}))
-	send := func(a ask) *httptest.ResponseRecorder {
+	send := func(a testRequest) *httptest.ResponseRecorder {
 		w := httptest.NewRecorder()
 		h.ServeHTTP(w, a.request(t, ""))
 		return w
 	}
-	if w := send(ask{}); w.Code != http.StatusCreated {
+	if w := send(testRequest{}); w.Code != http.StatusCreated {
 		t.Errorf("the leader was told %d %s", w.Code, w.Body)
 	}
-	if w := send(ask{mediaType: "text/plain"}); w.Code != http.StatusUnprocessableEntity {
+	if w := send(testRequest{mediaType: "text/plain"}); w.Code != http.StatusUnprocessableEntity {
 		t.Errorf("another media type got %d %v, want 422", w.Code, w.Header())
 	}
 }
 
 // borrowed is a writer that is used for one request after the other, as those of
 // gin and echo are.
-type borrowed struct{ http.ResponseWriter }
+type sharedWriter struct{ http.ResponseWriter }
 
-// TestHeadersLeftBehindReachNobodyElse: what a goroutine that was left behind sets in
+// TestAbandonedHeadersReachNoOtherClient: what a goroutine that was left behind sets in
 // its header is not in the response of the next caller.
-func TestHeadersLeftBehindReachNobodyElse(t *testing.T) {
+func TestAbandonedHeadersReachNoOtherClient(t *testing.T) {
 	t.Parallel()
-	b := newBench(t, semel.Options{})
+	b := newTestEngine(t, semel.Options{})
 	protect, err := semelhttp.Middleware(b.Engine, define("op", plain{}), options())
 	if err != nil {
 		t.Fatal(err)
@@ -130,22 +130,22 @@ func TestHeadersLeftBehindReachNobodyElse(t *testing.T) {
 		}
 		left = w
 	}))
-	pooled := new(borrowed)
+	pooled := new(sharedWriter)
 	for _, key := range []string{"k1", "k2"} {
 		w := httptest.NewRecorder()
 		pooled.ResponseWriter = w
-		h.ServeHTTP(pooled, ask{key: []string{key}}.request(t, ""))
+		h.ServeHTTP(pooled, testRequest{key: []string{key}}.request(t, ""))
 		if got := w.Header().Get("Set-Cookie"); got != "" {
 			t.Errorf("%s was sent %q, which was left behind by another request", key, got)
 		}
 	}
 }
 
-// TestAHeaderLeftBehindInHTTP2: net/http panics when a header is asked for after the
+// TestAbandonedHeaderInHTTP2: net/http panics when a header is asked for after the
 // handler; a goroutine that was left behind would take the process with it.
-func TestAHeaderLeftBehindInHTTP2(t *testing.T) {
+func TestAbandonedHeaderInHTTP2(t *testing.T) {
 	t.Parallel()
-	b := newBench(t, semel.Options{})
+	b := newTestEngine(t, semel.Options{})
 	protect, err := semelhttp.Middleware(b.Engine, define("op", plain{}), options())
 	if err != nil {
 		t.Fatal(err)
@@ -154,7 +154,7 @@ func TestAHeaderLeftBehindInHTTP2(t *testing.T) {
 	srv := httptest.NewUnstartedServer(protect(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { left <- w })))
 	srv.EnableHTTP2 = true
 	srv.StartTLS()
-	resp, err := srv.Client().Do(ask{}.request(t, srv.URL))
+	resp, err := srv.Client().Do(testRequest{}.request(t, srv.URL))
 	if err != nil {
 		t.Fatal(err)
 	}
