@@ -14,7 +14,7 @@ import (
 	"github.com/semelgo/semel/store"
 )
 
-// slowClient lets something happen while a response is written to it.
+// slowClient calls a function while a response is written to it.
 type slowClient struct {
 	*httptest.ResponseRecorder
 
@@ -26,8 +26,8 @@ func (c *slowClient) Write(p []byte) (int, error) {
 	return c.ResponseRecorder.Write(p)
 }
 
-// TestAbandonedTransactionChangesNoResponse: one that is rolled back, or that comes to
-// its end, when the handler has returned. Its memory may be what others have by then.
+// TestAbandonedTransactionChangesNoResponse: a transaction is rolled back, or ends,
+// after the handler has returned. Another request may use its memory by then.
 func TestAbandonedTransactionChangesNoResponse(t *testing.T) {
 	t.Parallel()
 	for name, outcome := range map[string]error{"rolled back": errDomain, "comes to its end": nil} {
@@ -74,8 +74,8 @@ func TestAbandonedTransactionChangesNoResponse(t *testing.T) {
 	}
 }
 
-// TestRetryIsComparedWithTheOriginalRequest: a leader that has lost its lease is told what
-// another process has made of the key. What it did to its request is not remembered.
+// TestRetryIsComparedWithTheOriginalRequest: a leader that has lost its lease gets
+// the outcome of another process. What it changed in its request has no influence.
 func TestRetryIsComparedWithTheOriginalRequest(t *testing.T) {
 	t.Parallel()
 	b := newTestEngine(t, inMemory())
@@ -110,12 +110,12 @@ func TestRetryIsComparedWithTheOriginalRequest(t *testing.T) {
 	}
 }
 
-// borrowed is a writer that is used for one request after the other, as those of
-// gin and echo are.
+// sharedWriter is a writer that is used for one request after the other, as those
+// of gin and echo are.
 type sharedWriter struct{ http.ResponseWriter }
 
-// TestAbandonedHeadersReachNoOtherClient: what a goroutine that was left behind sets in
-// its header is not in the response of the next caller.
+// TestAbandonedHeadersReachNoOtherClient: a header that an abandoned goroutine sets
+// is not in the next caller's response.
 func TestAbandonedHeadersReachNoOtherClient(t *testing.T) {
 	t.Parallel()
 	b := newTestEngine(t, semel.Options{})
@@ -141,8 +141,8 @@ func TestAbandonedHeadersReachNoOtherClient(t *testing.T) {
 	}
 }
 
-// TestAbandonedHeaderInHTTP2: net/http panics when a header is asked for after the
-// handler; a goroutine that was left behind would take the process with it.
+// TestAbandonedHeaderInHTTP2: net/http panics if a header is read after the handler
+// has returned; an abandoned goroutine would end the process.
 func TestAbandonedHeaderInHTTP2(t *testing.T) {
 	t.Parallel()
 	b := newTestEngine(t, semel.Options{})
@@ -168,6 +168,6 @@ func TestAbandonedHeaderInHTTP2(t *testing.T) {
 			t.Errorf("a goroutine that was left behind panics: %v", p)
 		}
 	}()
-	srv.Close() // the handler is over
+	srv.Close() // the handler has returned
 	(<-left).Header().Set("X-Late", "late")
 }

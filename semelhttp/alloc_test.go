@@ -7,9 +7,9 @@ import (
 	"github.com/semelgo/semel"
 )
 
-// allocations is what a request to h allocates, each time under a new key or always
-// under the same. Tests that ask for it are not parallel: others' allocations would
-// count.
+// allocations returns what a request to h allocates, with a new key each time or
+// always with the same one. Tests that call it are not parallel, because
+// allocations of other tests would count.
 func allocations(t *testing.T, h http.Handler, fresh bool) int {
 	t.Helper()
 	const runs = 1000
@@ -17,7 +17,7 @@ func allocations(t *testing.T, h http.Handler, fresh bool) int {
 	for n := int64(1); fresh && n <= runs; n++ {
 		keys = append(keys, keyNumber(n))
 	}
-	s.send(h, keyNumber(0)) // so that it is a repeat from then on
+	s.send(h, keyNumber(0)) // so that all later requests are retries
 	next := 0
 	got := int(testing.AllocsPerRun(runs, func() {
 		s.send(h, keys[next%len(keys)])
@@ -37,11 +37,12 @@ func TestAllocations(t *testing.T) { //nolint:paralleltest // see allocations
 		o     semel.Options
 		fresh bool
 	}{
-		// What the handler is given, the ask, and the outcome that the store keeps; of its rows
-		// it makes several at a time.
+		// The handler's part of the exchange, the request, and the outcome that the
+		// store keeps. The store allocates several rows at a time.
 		"first run": {3, semel.Options{}, true},
 		"replay":    {9, semel.Options{}, false},
-		// Values for headers are made several at a time, which the bare handler does not.
+		// Values for headers are allocated several at a time, which the bare
+		// handler does not do.
 		"replay from memory": {-1, inMemory(), false},
 	} {
 		t.Run(name, func(t *testing.T) {

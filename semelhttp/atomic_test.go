@@ -14,13 +14,13 @@ import (
 	"github.com/semelgo/semel/store"
 )
 
-// effects counts what a handler did, and puts it into its transaction too.
+// effects counts what a handler did, in memory and in its transaction.
 type effects struct {
 	b *testEngine
 	n atomic.Int64
 }
 
-// in has one effect in the transaction the middleware opened.
+// in makes one effect in the transaction that the middleware opened.
 func (e *effects) in(t *testing.T, r *http.Request) {
 	t.Helper()
 	tx, ok := semel.TxOf(r.Context(), e.b.Engine)
@@ -33,7 +33,7 @@ func (e *effects) in(t *testing.T, r *http.Request) {
 	}
 }
 
-// committed counts the effects that are there.
+// committed counts the committed effects.
 func (e *effects) committed() (n int) {
 	for i := range e.n.Load() {
 		if _, ok := e.b.store.Value(fmt.Sprintf("effect/%d", i+1)); ok {
@@ -70,7 +70,7 @@ func TestAtomicReplays(t *testing.T) {
 			h.Add("X-Request-Id", "r1")
 			h.Set("Date", "Mon, 01 Jan 2001 00:00:00 GMT")
 			h.Set("Keep-Alive", "timeout=5")
-			h.Set(semelhttp.HeaderReplayed, "true") // not for the handler to say
+			h.Set(semelhttp.HeaderReplayed, "true") // a handler must not set it
 			w.WriteHeader(http.StatusCreated)
 			_, _ = io.WriteString(w, `{"id":7}`)
 		})
@@ -97,7 +97,7 @@ func TestAtomicReplays(t *testing.T) {
 	wantEffects(t, fx, 1, 1)
 }
 
-// gzipped is not text, and is not to be touched.
+// gzipped is not text and must not be changed.
 const gzipped = "\x1f\x8b\x08\x00\xff\x00"
 
 func TestEveryKindOfResultIsReplayed(t *testing.T) {
@@ -185,8 +185,8 @@ func noRedirect(c *http.Client) *http.Client {
 	return stay
 }
 
-// status is a handler that has its effect and answers with the status that the
-// request asks for, until told otherwise.
+// status is a handler that makes its effect and responds with the status that the
+// request names, until now is set.
 func (e *effects) status(t *testing.T, now *atomic.Int64) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		e.in(t, r)
@@ -197,7 +197,8 @@ func (e *effects) status(t *testing.T, now *atomic.Int64) http.HandlerFunc {
 	}
 }
 
-// TestAtomicStoresARefusal: the writes are gone, the answer stays, for ever.
+// TestAtomicStoresARefusal: the writes are rolled back, the response is stored for
+// good.
 func TestAtomicStoresARefusal(t *testing.T) {
 	t.Parallel()
 	for _, status := range []int{400, 402, 404, 409, 410, 422} {
@@ -218,8 +219,8 @@ func TestAtomicStoresARefusal(t *testing.T) {
 	}
 }
 
-// TestAtomicNeverStoresThese: what was not allowed, and what broke, leaves
-// nothing behind, even where the operation keeps its failures.
+// TestAtomicNeverStoresThese: requests that were not allowed or that failed store
+// nothing, also if the operation keeps its failures.
 func TestAtomicNeverStoresThese(t *testing.T) {
 	t.Parallel()
 	for _, status := range []int{401, 403, 408, 413, 415, 423, 425, 429, 500, 501, 502, 503, 504} {
@@ -244,7 +245,7 @@ func TestAtomicNeverStoresThese(t *testing.T) {
 	}
 }
 
-// TestAtomicLeased: with a lease the claim commits first; the answers are the
+// TestAtomicLeased: with a lease the claim commits first; the responses are the
 // same.
 func TestAtomicLeased(t *testing.T) {
 	t.Parallel()

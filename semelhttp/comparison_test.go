@@ -12,8 +12,8 @@ import (
 	"github.com/semelgo/semel/semelhttp"
 )
 
-// TestFingerprintBytesOfARequest holds what is digested and stored: a change of
-// it would make every repeat another request after an upgrade.
+// TestFingerprintBytesOfARequest holds the bytes whose digest is stored: after a
+// change, retries across an upgrade would be other requests.
 func TestFingerprintBytesOfARequest(t *testing.T) {
 	t.Parallel()
 	r := semelhttp.Request{
@@ -26,7 +26,8 @@ func TestFingerprintBytesOfARequest(t *testing.T) {
 	}
 }
 
-// TestFingerprintBytesOfTwoRequestsDiffer wherever the line between two fields is drawn.
+// TestFingerprintBytesOfTwoRequestsDiffer wherever the border between two fields
+// is.
 func TestFingerprintBytesOfTwoRequestsDiffer(t *testing.T) {
 	t.Parallel()
 	seen := make(map[string]semelhttp.Request)
@@ -59,8 +60,8 @@ func TestFingerprintBytesOfTwoRequestsDiffer(t *testing.T) {
 	}
 }
 
-// TestMediaTypesInTheirNormalForm: what is not taken apart would be the same if it
-// were.
+// TestMediaTypesInTheirNormalForm: a media type that is not parsed would be the
+// same after parsing.
 func TestMediaTypesInTheirNormalForm(t *testing.T) {
 	t.Parallel()
 	b := newTestEngine(t, semel.Options{})

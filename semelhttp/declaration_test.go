@@ -26,8 +26,8 @@ func declared(t *testing.T, o semelhttp.Options, terms semelhttp.Terms) *semelht
 	return d
 }
 
-// TestDeclarationIsServed: as JSON, every member there, so that its readers need
-// no defaults.
+// TestDeclarationIsServed: as JSON with every member, so that its readers need no
+// defaults.
 func TestDeclarationIsServed(t *testing.T) {
 	t.Parallel()
 	h, err := semelhttp.Declare(options(), semelhttp.Terms{Retention: 24 * time.Hour})
@@ -113,8 +113,8 @@ func TestDeclarationOfEndpoints(t *testing.T) {
 	}
 }
 
-// TestServerObeysItsDeclaration: what it says of the layer's own errors is what a
-// server with the same options answers.
+// TestServerObeysItsDeclaration: a server with the same options sends the declared
+// errors.
 func TestServerObeysItsDeclaration(t *testing.T) {
 	t.Parallel()
 	for _, p := range []semelhttp.Profile{semelhttp.Lenient, semelhttp.Strict, semelhttp.Stripe} {

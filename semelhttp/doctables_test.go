@@ -36,8 +36,8 @@ func document(t *testing.T) string {
 	return string(text)
 }
 
-// rows are those of the table below that heading line whose first cell begins
-// with what first matches, as cells without the spaces and quotes around them.
+// rows returns the rows of the table below that heading line whose first cell
+// begins with a match of first, as cells without spaces and quotes.
 func rows(t *testing.T, header string) [][]string {
 	t.Helper()
 	_, rest, found := strings.Cut(document(t), "\n"+header+"\n")
@@ -64,8 +64,8 @@ func rows(t *testing.T, header string) [][]string {
 	return table
 }
 
-// statusesOf are those that a cell of the first column names; others are for
-// "otherwise".
+// statusesOf returns the statuses in a cell of the first column; others are the
+// statuses of "otherwise".
 func statusesOf(t *testing.T, cell string, others []int) []int {
 	t.Helper()
 	var statuses []int
@@ -89,8 +89,8 @@ func statusesOf(t *testing.T, cell string, others []int) []int {
 	return statuses
 }
 
-// TestFinalResponsesAreAsDocumented answers with every status there is, in each
-// way and profile, and compares what that leads to with docs/http.md.
+// TestFinalResponsesAreAsDocumented responds with every status, behind each entry
+// point and in each profile, and compares the consequence with docs/http.md.
 func TestFinalResponsesAreAsDocumented(t *testing.T) {
 	t.Parallel()
 	table := rows(t, "| the handler answers | `Atomic` | `Middleware` | `Stripe`, `Atomic` | `Stripe`, `Middleware` |")
@@ -132,7 +132,7 @@ func TestFinalResponsesAreAsDocumented(t *testing.T) {
 	}
 }
 
-// ledTo is the word of docs/http.md for what a handler's status leads to.
+// ledTo returns the word of docs/http.md for the consequence of a handler's status.
 func (b *testEngine) ledTo(t *testing.T, o semelhttp.Options, leased bool, status int) string {
 	t.Helper()
 	n := new(atomic.Int64)
@@ -166,8 +166,8 @@ func (b *testEngine) ledTo(t *testing.T, o semelhttp.Options, leased bool, statu
 	}
 }
 
-// TestEndpointsAreAsDocumented: the same for what the function of an endpoint
-// returns.
+// TestEndpointsAreAsDocumented does the same for the results of an endpoint's
+// function.
 func TestEndpointsAreAsDocumented(t *testing.T) {
 	t.Parallel()
 	no := errors.New("no")
@@ -237,8 +237,8 @@ func TestCodesAreAsDocumented(t *testing.T) {
 	}
 }
 
-// TestModesAreAsDocumented: what docs/http.md says of two requests is what
-// TestFingerprintModes holds.
+// TestModesAreAsDocumented: docs/http.md says about two requests what
+// TestFingerprintModes checks.
 func TestModesAreAsDocumented(t *testing.T) {
 	t.Parallel()
 	all := modes(t)
@@ -250,7 +250,7 @@ func TestModesAreAsDocumented(t *testing.T) {
 	}
 }
 
-// TestDeclarationIsAsDocumented: the example is what is served.
+// TestDeclarationIsAsDocumented: the example is the served text.
 func TestDeclarationIsAsDocumented(t *testing.T) {
 	t.Parallel()
 	h, err := semelhttp.Declare(options(), semelhttp.Terms{Retention: 24 * time.Hour})
@@ -262,7 +262,7 @@ func TestDeclarationIsAsDocumented(t *testing.T) {
 	}
 }
 
-// TestEachLineOfTheDraftIsShown: every line has tests, and they exist.
+// TestEachLineOfTheDraftIsShown: every line names tests that exist.
 func TestEachLineOfTheDraftIsShown(t *testing.T) {
 	t.Parallel()
 	exist := testNames(t)
@@ -294,7 +294,7 @@ func TestEachLineOfTheDraftIsShown(t *testing.T) {
 	}
 }
 
-// testNames are those of this package's tests.
+// testNames returns the names of this package's tests.
 func testNames(t *testing.T) map[string]bool {
 	t.Helper()
 	files, err := filepath.Glob("*_test.go")

@@ -25,7 +25,7 @@ type receipt struct {
 	Item string    `json:"item"`
 	At   time.Time `json:"at"`
 	Any  any       `json:"any"`
-	note string    // is not stored, and so not told
+	note string    // not stored, so not in a response
 }
 
 // shop is a typed endpoint over b.
@@ -79,8 +79,8 @@ func (s *shop) serve(t *testing.T, o semelhttp.Options) string {
 
 const tea = `{"item":"tea"}`
 
-// TestEndpointRendersTheStoredValue: the first caller's value is more than what
-// is stored, and is not what it is told.
+// TestEndpointRendersTheStoredValue: the first caller's value has a part that is
+// not stored, and the response does not have it.
 func TestEndpointRendersTheStoredValue(t *testing.T) {
 	t.Parallel()
 	b := newTestEngine(t, semel.Options{})
@@ -94,7 +94,7 @@ func TestEndpointRendersTheStoredValue(t *testing.T) {
 	for range 3 {
 		wantReplay(t, testRequest{body: tea}.do(t, srv), first)
 	}
-	// The fingerprint is of what was decoded.
+	// The fingerprint is of the decoded value.
 	wantReplay(t, testRequest{body: `{ "item": "tea" }`, mediaType: "text/json"}.do(t, srv), first)
 	wantProblem(t, testRequest{body: `{"item":"milk"}`}.do(t, srv), http.StatusUnprocessableEntity, "key_reused")
 	if s.runs.Load() != 1 {
@@ -102,8 +102,8 @@ func TestEndpointRendersTheStoredValue(t *testing.T) {
 	}
 }
 
-// TestEndpointRendersAHealedValue: a record that never had a response answers
-// as if it had.
+// TestEndpointRendersAHealedValue: a record that never had a response gets the same
+// one.
 func TestEndpointRendersAHealedValue(t *testing.T) {
 	t.Parallel()
 	b := newTestEngine(t, semel.Options{})
@@ -146,8 +146,8 @@ func TestEndpointJSON(t *testing.T) {
 	wantReplay(t, testRequest{body: tea}.do(t, srv), first)
 }
 
-// TestEndpointChecksBeforeTheClaim: what is wrong with the request is said
-// before the store is asked, and is not stored.
+// TestEndpointChecksBeforeTheClaim: an error in the request is answered before the
+// store is used, and is not stored.
 func TestEndpointChecksBeforeTheClaim(t *testing.T) {
 	t.Parallel()
 	b := newTestEngine(t, semel.Options{})
@@ -175,8 +175,8 @@ func TestEndpointChecksBeforeTheClaim(t *testing.T) {
 	}
 }
 
-// TestEndpointFailures: a kept failure is told to the first as to the last; a
-// problem that is not kept is told as it is, and the key may try again.
+// TestEndpointFailures: every caller gets a stored failure; a problem that is not
+// stored is sent as it is, and the key may be retried.
 func TestEndpointFailures(t *testing.T) {
 	t.Parallel()
 	unknownItem := &semel.Failure{Code: "unknown_item", Message: "there is no tea", Details: json.RawMessage(`{"item":"tea"}`)}
@@ -234,7 +234,8 @@ func toGone(f *semel.Failure) *semelhttp.Problem {
 	return &semelhttp.Problem{Status: http.StatusGone, Code: "gone", Detail: string(f.Details)}
 }
 
-// TestEndpointUnknown: not knowing is told before the function's own problem.
+// TestEndpointUnknown: an unknown effect takes precedence over the function's own
+// problem.
 func TestEndpointUnknown(t *testing.T) {
 	t.Parallel()
 	b := newTestEngine(t, semel.Options{})

@@ -12,17 +12,17 @@ import (
 	"github.com/semelgo/semel/store"
 )
 
-// way is a way to protect a handler, and to have its effect.
+// entryPoint is a way to protect a handler, and to make its effect.
 type entryPoint struct {
 	name string
 	op   semel.OperationOptions[semelhttp.Request]
 	// within: the effect and the response are made inside semel.InTx.
 	within bool
-	// outside: the effect is in no transaction of ours.
+	// outside: the effect is in no transaction of the store.
 	outside bool
 }
 
-// ways are all of them. The leases are longer than any test.
+// entryPoints are all of them. The leases are longer than any test.
 func entryPoints() []entryPoint {
 	return []entryPoint{
 		{name: "atomic"},
@@ -32,26 +32,26 @@ func entryPoints() []entryPoint {
 	}
 }
 
-// site is a handler that is protected in one way on one rig.
+// protectedSite is a handler behind one entry point on one setup.
 type protectedSite struct {
 	*setup
 	entryPoint
-	tag  string       // of its key, where one rig has several sites of a way
-	ran  atomic.Int64 // how often the handler was run
-	made atomic.Int64 // effects outside
+	tag  string       // of its key, if a setup has several sites of an entry point
+	ran  atomic.Int64 // how often the handler has run
+	made atomic.Int64 // effects outside of transactions
 }
 
-// Some of the ways.
+// Some of the entry points.
 func inATransaction(w entryPoint) bool { return !w.outside }
-func whileItRuns(w entryPoint) bool    { return w.within || w.outside } // the outcome may stand before the handler returns
+func whileItRuns(w entryPoint) bool    { return w.within || w.outside } // the outcome may be stored before the handler returns
 
-// onEveryWay runs test on each store in each way, with keys of its own.
+// onEveryWay runs test on each store with each entry point, with keys of its own.
 func onEveryWay(t *testing.T, test func(t *testing.T, s *protectedSite)) {
 	t.Helper()
 	onWays(t, func(entryPoint) bool { return true }, test)
 }
 
-// onWays is onEveryWay for those that pick chooses.
+// onWays is onEveryWay for the entry points that pick chooses.
 func onWays(t *testing.T, pick func(entryPoint) bool, test func(t *testing.T, s *protectedSite)) {
 	t.Helper()
 	onEveryStore(t, func(t *testing.T, r *setup) {
@@ -64,7 +64,7 @@ func onWays(t *testing.T, pick func(entryPoint) bool, test func(t *testing.T, s 
 	})
 }
 
-// protect is h behind s's middleware.
+// protect returns h behind s's middleware.
 func (s *protectedSite) protect(t *testing.T, o semelhttp.Options, h http.Handler) http.Handler {
 	t.Helper()
 	op := semel.Define(s.name0(), s.op)
@@ -86,8 +86,7 @@ func (s *protectedSite) name0() string {
 	return map[string]string{"atomic": "a", "atomic leased": "al", "in tx": "it", "hold": "h"}[s.name]
 }
 
-// handler runs act where the effect belongs. What act's error says is answered
-// with 500.
+// handler runs act where the effect belongs. An error of act is answered with 500.
 func (s *protectedSite) handler(act func(w http.ResponseWriter, r *http.Request) error) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		s.ran.Add(1)
@@ -103,7 +102,7 @@ func (s *protectedSite) handler(act func(w http.ResponseWriter, r *http.Request)
 	}
 }
 
-// effect has the effect of s's key.
+// effect makes the effect of s's key.
 func (s *protectedSite) effect(ctx context.Context) error {
 	if s.outside {
 		s.made.Add(1)
@@ -112,7 +111,7 @@ func (s *protectedSite) effect(ctx context.Context) error {
 	return s.setup.effect(ctx, s.key())
 }
 
-// had counts the effects of s's key that are there.
+// had counts the committed effects of s's key.
 func (s *protectedSite) had() int {
 	if s.outside {
 		return int(s.made.Load())
@@ -126,10 +125,10 @@ func (s *protectedSite) key() string { return "k-" + s.name0() + s.tag }
 // ask is a request with s's key.
 func (s *protectedSite) ask() testRequest { return testRequest{key: []string{s.key()}} }
 
-// record is what stands for s's key.
+// record is the current record of s's key.
 func (s *protectedSite) record() store.Record { return s.get(s.name0(), s.key()) }
 
-// creates has the effect and answers 201.
+// creates makes the effect and responds 201.
 func (s *protectedSite) creates(w http.ResponseWriter, r *http.Request) error {
 	if err := s.effect(r.Context()); err != nil {
 		return err
@@ -140,7 +139,7 @@ func (s *protectedSite) creates(w http.ResponseWriter, r *http.Request) error {
 	return err
 }
 
-// wantHad checks how often the handler ran and what is there of it.
+// wantHad checks how often the handler ran and how many effects are committed.
 func (s *protectedSite) wantHad(t *testing.T, ran, had int) {
 	t.Helper()
 	if got := int(s.ran.Load()); got != ran {
@@ -151,7 +150,7 @@ func (s *protectedSite) wantHad(t *testing.T, ran, had int) {
 	}
 }
 
-// wantMade checks that a repeat is answered as the one request that was made.
+// wantMade checks that a retry gets the response of the one request that ran.
 func (s *protectedSite) wantMade(t *testing.T, got answer) {
 	t.Helper()
 	if got.status != http.StatusCreated || got.body != "made" || got.header.Get("Location") != "/ops/7" || !got.replayed() {
@@ -159,7 +158,7 @@ func (s *protectedSite) wantMade(t *testing.T, got answer) {
 	}
 }
 
-// settled asks until nobody runs the key any more.
+// settled retries until no attempt of the key is running.
 func (s *protectedSite) settled(t *testing.T, base string) answer {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)

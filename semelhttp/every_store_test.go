@@ -25,29 +25,29 @@ import (
 	"github.com/semelgo/semel/store/sqlite"
 )
 
-// rig is an engine over one of the stores, with a domain beside the records:
-// what a process with a database is.
+// setup is an engine over one of the stores, with domain data beside the records,
+// as a process with a database has.
 type setup struct {
 	runner semel.Runner
 	atomic func(*semel.Operation[semelhttp.Request], semelhttp.Options) (func(http.Handler) http.Handler, error)
 	inTx   func(ctx context.Context, fn func(context.Context) error) error
-	// effect has one effect for key in the transaction that ctx belongs to.
+	// effect makes one effect for key in the transaction of ctx.
 	effect func(ctx context.Context, key string) error
-	// effects counts those that are committed.
+	// effects counts the committed effects.
 	effects func(key string) int
-	// spoil asks the database, in that transaction, for what it refuses. Nil:
+	// spoil sends the database, in that transaction, a statement that fails. Nil:
 	// there is no database.
 	spoil func(ctx context.Context) error
 	get   func(op, key string) store.Record
-	// another is one more process over the same database.
+	// another is another process over the same database.
 	another func(t *testing.T) *setup
-	// faults decide what becomes of each call of the store; nil: nothing.
+	// faults decide about each call of the store; nil: no faults.
 	faults atomic.Pointer[func(semeltest.Call) semeltest.Fault]
 	// gate is entered before a COMMIT of the store, and left when it is opened.
 	gate atomic.Pointer[barrier]
 }
 
-// domain is what a rig needs of a database.
+// domain has what a setup needs of a database.
 type domain[Tx any] struct {
 	store   store.TxStore[Tx]
 	effect  func(ctx context.Context, tx Tx, key string) error
@@ -75,7 +75,7 @@ func onEveryStore(t *testing.T, test func(t *testing.T, r *setup)) {
 	})
 }
 
-// newRig is a process of its own over d.
+// newSetup is a process of its own over d.
 func newSetup[Tx any](t *testing.T, d domain[Tx]) *setup {
 	t.Helper()
 	r := new(setup)
@@ -129,7 +129,7 @@ func newSetup[Tx any](t *testing.T, d domain[Tx]) *setup {
 	return r
 }
 
-// gated is a store whose commits can be held up.
+// gatedStore is a store whose commits can be delayed.
 type gatedStore[Tx any] struct {
 	store.TxStore[Tx]
 	gate *atomic.Pointer[barrier]
@@ -173,7 +173,7 @@ func memoryDomain() domain[*memory.Tx] {
 	return d
 }
 
-// sqliteDomain opens the file, as every process that shares it does.
+// sqliteDomain opens the file, as every process does that shares it.
 func sqliteDomain(t *testing.T, path string) domain[*sql.Tx] {
 	t.Helper()
 	db, err := sqlite.Open(path)
@@ -217,7 +217,7 @@ func postgresDomain(t *testing.T) domain[pgx.Tx] {
 	return d
 }
 
-// postgresAt connects to the database, as every process that shares it does.
+// postgresAt connects to the database, as every process does that shares it.
 func postgresAt(t *testing.T, url string) domain[pgx.Tx] {
 	t.Helper()
 	pool, err := pgxpool.New(t.Context(), url)

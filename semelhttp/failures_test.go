@@ -13,7 +13,7 @@ import (
 	"github.com/semelgo/semel/store"
 )
 
-// sendAlone sends a request that the client does not repeat by itself, and
+// sendAlone sends a request that the HTTP client does not retry by itself, and
 // reports whether it was answered.
 func sendAlone(t *testing.T, a testRequest, base string) (answer, bool) {
 	t.Helper()
@@ -28,9 +28,9 @@ func sendAlone(t *testing.T, a testRequest, base string) (answer, bool) {
 	return answer{resp.StatusCode, resp.Header, string(body)}, err == nil
 }
 
-// TestGoexitIsNoEvidence: a handler that panics or ends its goroutine has
-// answered nothing. In a transaction all is gone and the next one runs;
-// elsewhere nobody knows, and it is not run again.
+// TestGoexitIsNoEvidence: a handler that panics or ends its goroutine has not
+// responded. A transaction is rolled back and the next attempt runs; otherwise the
+// effect is unknown, and the operation does not run again.
 func TestGoexitIsNoEvidence(t *testing.T) {
 	t.Parallel()
 	for name, end := range map[string]func(){
@@ -66,8 +66,8 @@ func TestGoexitIsNoEvidence(t *testing.T) {
 	}
 }
 
-// givenUp is h behind an http.TimeoutHandler whose time is over once h has
-// entered.
+// givenUp returns h behind an http.TimeoutHandler that times out as soon as h has
+// begun.
 func givenUp(h http.Handler, entered <-chan struct{}) http.Handler {
 	timeout := http.TimeoutHandler(h, time.Hour, "")
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -84,8 +84,8 @@ func givenUp(h http.Handler, entered <-chan struct{}) http.Handler {
 	})
 }
 
-// TestTimeoutHandlerOutside answers for a handler that goes on: its answer is
-// for the retry, and it is not run twice.
+// TestTimeoutHandlerOutside responds for a handler that continues: the retry gets
+// its response, and it does not run twice.
 func TestTimeoutHandlerOutside(t *testing.T) {
 	t.Parallel()
 	onEveryWay(t, func(t *testing.T, s *protectedSite) {
@@ -103,10 +103,10 @@ func TestTimeoutHandlerOutside(t *testing.T) {
 	})
 }
 
-// TestTimeoutHandlerInside gives the handler up while it goes on. A transaction
-// is rolled back under it, and what it still writes is nowhere; elsewhere
-// nobody knows, and it is not run again. Within InTx nothing can commit at all,
-// because a TimeoutHandler keeps the response back until it is too late.
+// TestTimeoutHandlerInside abandons the handler while it continues. A transaction
+// is rolled back, and the handler's later writes have no effect; otherwise the
+// effect is unknown, and the operation does not run again. Within InTx nothing can
+// commit, because a TimeoutHandler holds the response back until it is too late.
 func TestTimeoutHandlerInside(t *testing.T) {
 	t.Parallel()
 	onEveryWay(t, func(t *testing.T, s *protectedSite) {
@@ -147,8 +147,8 @@ func TestTimeoutHandlerInside(t *testing.T) {
 	})
 }
 
-// leftBehind runs what a handler does after everybody has given it up. It is
-// told so, and is not broken.
+// leftBehind runs what an abandoned handler does. It gets an error, and does not
+// crash.
 func leftBehind(t *testing.T, act func() error) (err error) {
 	t.Helper()
 	defer func() {
@@ -160,9 +160,9 @@ func leftBehind(t *testing.T, act func() error) (err error) {
 	return act()
 }
 
-// TestSwallowedError: a handler that goes on after its database refused a
-// statement, and says that all is well, is not believed where the database has
-// rolled back: there is no answer without its effect.
+// TestSwallowedError: a handler ignores an error of its statement and reports
+// success. If the database has rolled back, the response is not sent: there is no
+// response without its effect.
 func TestSwallowedError(t *testing.T) {
 	t.Parallel()
 	onWays(t, inATransaction, func(t *testing.T, s *protectedSite) {
@@ -195,8 +195,8 @@ func TestSwallowedError(t *testing.T) {
 	})
 }
 
-// TestCommitThenBreak: what happens after the effect is there does not undo it,
-// and does not run it again.
+// TestCommitThenBreak: a failure after the effect was committed does not undo it,
+// and the operation does not run again.
 func TestCommitThenBreak(t *testing.T) {
 	t.Parallel()
 	for name, end := range map[string]func(w http.ResponseWriter){
@@ -205,7 +205,7 @@ func TestCommitThenBreak(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			onWays(t, whileItRuns, func(t *testing.T, s *protectedSite) { // elsewhere the commit comes after the handler
+			onWays(t, whileItRuns, func(t *testing.T, s *protectedSite) { // otherwise the commit comes after the handler
 				act := s.handler(func(w http.ResponseWriter, r *http.Request) error {
 					if s.outside {
 						return s.effect(r.Context())
@@ -229,8 +229,8 @@ func TestCommitThenBreak(t *testing.T) {
 	}
 }
 
-// TestUnstorableResponseHasHappened: the first caller has everything, nobody else
-// has it, and it is not run again.
+// TestUnstorableResponseHasHappened: only the first caller gets the response, and
+// the operation does not run again.
 func TestUnstorableResponseHasHappened(t *testing.T) {
 	t.Parallel()
 	large := strings.Repeat("0123456789abcdef", 128<<10) // 2 MiB
@@ -254,8 +254,8 @@ func TestUnstorableResponseHasHappened(t *testing.T) {
 	})
 }
 
-// TestStreamedResponseHasHappened: where the response may go out before the
-// outcome stands.
+// TestStreamedResponseHasHappened, for entry points that can send the response
+// before the outcome is stored.
 func TestStreamedResponseHasHappened(t *testing.T) {
 	t.Parallel()
 	for name, send := range map[string]func(w http.ResponseWriter) error{
@@ -276,7 +276,7 @@ func TestStreamedResponseHasHappened(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			onWays(t, whileItRuns, func(t *testing.T, s *protectedSite) { // elsewhere nothing goes out before the COMMIT
+			onWays(t, whileItRuns, func(t *testing.T, s *protectedSite) { // otherwise nothing is sent before the COMMIT
 				base := serve(t, s.protect(t, options(), s.handler(func(w http.ResponseWriter, r *http.Request) error {
 					if err := s.effect(r.Context()); err != nil {
 						return err
@@ -291,7 +291,7 @@ func TestStreamedResponseHasHappened(t *testing.T) {
 	}
 }
 
-// TestUnavailableIsNeverStored: a 503 is nobody's answer for good.
+// TestUnavailableIsNeverStored: a 503 is no final answer.
 func TestUnavailableIsNeverStored(t *testing.T) {
 	t.Parallel()
 	onEveryWay(t, func(t *testing.T, s *protectedSite) {
@@ -311,7 +311,7 @@ func TestUnavailableIsNeverStored(t *testing.T) {
 			}
 		}
 		again := s.ask().do(t, base)
-		if s.outside { // it may have happened: told so, and not as the handler's answer
+		if s.outside { // the operation may have happened: the problem says so, and the handler's response is not sent
 			wantProblem(t, again, http.StatusConflict, "outcome_unknown")
 			s.wantHad(t, 1, 0)
 			return

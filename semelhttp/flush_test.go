@@ -15,7 +15,8 @@ import (
 	"github.com/semelgo/semel/store"
 )
 
-// TestFlushedResponsesAreReplayed: a flush of a response that is no stream changes nothing.
+// TestFlushedResponsesAreReplayed: flushing a response that is no stream changes
+// nothing.
 func TestFlushedResponsesAreReplayed(t *testing.T) {
 	t.Parallel()
 	b, n := newTestEngine(t, semel.Options{}), new(atomic.Int64)
@@ -38,8 +39,8 @@ func TestFlushedResponsesAreReplayed(t *testing.T) {
 	}
 }
 
-// TestChunkedUpstreamIsReplayed: httputil.ReverseProxy flushes at once what an upstream
-// sends in chunks.
+// TestChunkedUpstreamIsReplayed: httputil.ReverseProxy flushes at once what an
+// upstream sends in chunks.
 func TestChunkedUpstreamIsReplayed(t *testing.T) {
 	t.Parallel()
 	b, n := newTestEngine(t, semel.Options{}), new(atomic.Int64)
@@ -66,7 +67,7 @@ func TestChunkedUpstreamIsReplayed(t *testing.T) {
 	}
 }
 
-// TestStreamTypesAreSentAtOnce by a flush: those of the option too.
+// TestStreamTypesAreSentAtOnce by a flush, also those of the option.
 func TestStreamTypesAreSentAtOnce(t *testing.T) {
 	t.Parallel()
 	for _, o := range []struct {

@@ -18,8 +18,8 @@ import (
 	"github.com/semelgo/semel/store"
 )
 
-// hangUpAt sends s's request, waits until it has come as far as reached, hangs
-// up, and lets it go on when the server has noticed.
+// hangUpAt sends s's request, waits until reached is closed, hangs up, and lets the
+// request continue after the server has noticed.
 func hangUpAt(t *testing.T, s *protectedSite, base string, gone <-chan (<-chan struct{}), reached <-chan struct{}, goOn func()) {
 	t.Helper()
 	ctx, hangUp := context.WithCancel(t.Context())
@@ -39,8 +39,8 @@ func hangUpAt(t *testing.T, s *protectedSite, base string, gone <-chan (<-chan s
 	goOn()
 }
 
-// watching are options whose ScopeFunc tells of each request when its client is
-// gone.
+// watching returns options whose ScopeFunc reports for each request when its client
+// has hung up.
 func watching() (semelhttp.Options, <-chan (<-chan struct{})) {
 	gone := make(chan (<-chan struct{}), 100)
 	o := options()
@@ -51,7 +51,8 @@ func watching() (semelhttp.Options, <-chan (<-chan struct{})) {
 	return o, gone
 }
 
-// TestHangUpDuringTheHandler: it goes on, and the retry has its answer.
+// TestHangUpDuringTheHandler: the handler continues, and the retry gets its
+// response.
 func TestHangUpDuringTheHandler(t *testing.T) {
 	t.Parallel()
 	onEveryWay(t, func(t *testing.T, s *protectedSite) {
@@ -67,7 +68,8 @@ func TestHangUpDuringTheHandler(t *testing.T) {
 	})
 }
 
-// TestHangUpDuringTheCommit: whoever hung up, it commits once.
+// TestHangUpDuringTheCommit: the transaction commits once, although its client hung
+// up.
 func TestHangUpDuringTheCommit(t *testing.T) {
 	t.Parallel()
 	onEveryWay(t, func(t *testing.T, s *protectedSite) {
@@ -82,7 +84,8 @@ func TestHangUpDuringTheCommit(t *testing.T) {
 	})
 }
 
-// TestHangUpBeforeTheClaim: half a request costs nothing, not even its key.
+// TestHangUpBeforeTheClaim: an interrupted request has no effect and leaves its key
+// unused.
 func TestHangUpBeforeTheClaim(t *testing.T) {
 	t.Parallel()
 	onEveryWay(t, func(t *testing.T, s *protectedSite) {
@@ -103,7 +106,7 @@ func TestHangUpBeforeTheClaim(t *testing.T) {
 	})
 }
 
-// TestHangUpDuringTheResponse: the answer is lost on the way; the retry has it.
+// TestHangUpDuringTheResponse: the response is lost on the way; the retry gets it.
 func TestHangUpDuringTheResponse(t *testing.T) {
 	t.Parallel()
 	large := strings.Repeat("0123456789abcdef", 60_000)
@@ -153,12 +156,12 @@ func dialTo(t *testing.T, base string) net.Conn {
 	return conn
 }
 
-// TestEachCallOfTheStoreFails: before it was applied, after it, and with it
-// rolled back. Whatever is told is true, and a retry settles it: what was told
-// to be made is there once, and nothing is made twice.
+// TestEachCallOfTheStoreFails: each call of the store fails before it was applied,
+// after it, and rolled back. Every response is true, and a retry settles the key: a
+// reported effect exists once, and no effect exists twice.
 func TestEachCallOfTheStoreFails(t *testing.T) {
 	t.Parallel()
-	const calls = 6 // more than one request asks
+	const calls = 6 // more than one request needs
 	onEveryStore(t, func(t *testing.T, r *setup) {
 		for _, w := range entryPoints() {
 			for _, fault := range []semeltest.Fault{semeltest.Refuse, semeltest.Abort, semeltest.Lose} {
@@ -176,8 +179,8 @@ func TestEachCallOfTheStoreFails(t *testing.T) {
 	})
 }
 
-// failsAt lets the k-th call of the store from now on fail. It reports whether
-// the first request came that far.
+// failsAt lets the k-th call of the store from now on fail. It reports whether the
+// first request made that call.
 func failsAt(t *testing.T, s *protectedSite, k int, fault semeltest.Fault) (reached bool) {
 	t.Helper()
 	base := serve(t, s.protect(t, options(), s.handler(s.creates)))
@@ -222,8 +225,8 @@ func failsAt(t *testing.T, s *protectedSite, k int, fault semeltest.Fault) (reac
 	return reached
 }
 
-// TestReplayAfterRestart: another process that opens the same database answers
-// as the first one did.
+// TestReplayAfterRestart: another process that opens the same database gives the
+// response of the first one.
 func TestReplayAfterRestart(t *testing.T) {
 	t.Parallel()
 	onEveryWay(t, func(t *testing.T, s *protectedSite) {
@@ -242,8 +245,8 @@ func TestReplayAfterRestart(t *testing.T) {
 	})
 }
 
-// TestConcurrentRequestsToTwoServers: of all who ask at once over two processes one
-// runs it, and everybody has its answer or is told to wait.
+// TestConcurrentRequestsToTwoServers: of all concurrent requests to two processes
+// one runs, and every other gets its response or has to wait.
 func TestConcurrentRequestsToTwoServers(t *testing.T) {
 	t.Parallel()
 	const callers = 200

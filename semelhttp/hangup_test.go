@@ -14,8 +14,8 @@ import (
 	"github.com/semelgo/semel/store"
 )
 
-// TestHangUpChangesNothing: the handler goes on undisturbed, and the answer is
-// there for the retry.
+// TestHangUpChangesNothing: the handler continues undisturbed, and the retry gets
+// its response.
 func TestHangUpChangesNothing(t *testing.T) {
 	t.Parallel()
 	both(t, func(t *testing.T, serve serveFunc) {
@@ -47,15 +47,14 @@ func TestHangUpChangesNothing(t *testing.T) {
 		<-done
 		<-(<-gone) // the server has noticed
 		close(bar.open)
-		got := testRequest{}.do(t, srv) // waits for the first one, if that still runs
+		got := testRequest{}.do(t, srv) // waits for the first request, if that is still running
 		if got.status != http.StatusCreated || got.body != "run 1" || !got.replayed() {
 			t.Errorf("the retry got %d %q", got.status, got.body)
 		}
 	})
 }
 
-// protected are the three ways in, with h as what is run, by an operation that
-// waits.
+// protected returns h behind the three entry points, with an operation that waits.
 func protected(t *testing.T, b *testEngine, h http.HandlerFunc) map[string]http.Handler {
 	t.Helper()
 	o := options()
@@ -83,8 +82,8 @@ func protected(t *testing.T, b *testEngine, h http.HandlerFunc) map[string]http.
 	return map[string]http.Handler{"atomic": a(h), "middleware": m(h), "endpoint": e}
 }
 
-// TestHangUpOfAFollower: it waits no longer than its client, and takes nothing
-// with it; the leader, whose client is gone too, goes on to its end.
+// TestHangUpOfAFollower: a follower waits only as long as its client and changes
+// nothing; the leader, whose client hung up too, continues to its end.
 func TestHangUpOfAFollower(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"atomic", "middleware", "endpoint"} {
@@ -136,8 +135,8 @@ func TestHangUpOfAFollower(t *testing.T) {
 	}
 }
 
-// TestHangUpBeforeTheStart: a client that hung up while others were asked is not
-// run for, and costs no key.
+// TestHangUpBeforeTheStart: the operation does not run for a client that hung up
+// while its scope was determined, and its key stays unused.
 func TestHangUpBeforeTheStart(t *testing.T) {
 	t.Parallel()
 	b, n := newTestEngine(t, semel.Options{}), new(atomic.Int64)

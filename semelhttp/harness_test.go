@@ -23,8 +23,8 @@ import (
 
 type semelTx = *memory.Tx
 
-// bench is an engine over a memory store that can be taken down, with a clock
-// that can be moved and everything that was observed.
+// testEngine is an engine over a memory store that can stop responding, with a
+// clock that can be moved and all observed events.
 type testEngine struct {
 	*semel.Engine[*memory.Tx]
 	store  *faultStore
@@ -58,7 +58,7 @@ func newTestEngine(t *testing.T, o semel.Options) *testEngine {
 	return b
 }
 
-// record returns what stands for a key of ann's.
+// record returns the current record of a key of ann's.
 func (b *testEngine) record(t *testing.T, op, key string) store.Record {
 	t.Helper()
 	r, _, err := b.Get(t.Context(), op, semel.ScopeOf("ann"), key)
@@ -70,8 +70,8 @@ func (b *testEngine) record(t *testing.T, op, key string) store.Record {
 
 var errDown = errors.New("the store is down")
 
-// fallible is a memory store that can stop answering, and whose next
-// transaction can end without an answer.
+// faultStore is a memory store that can stop responding, and whose next transaction
+// can end without a reply.
 type faultStore struct {
 	*memory.Store
 	down   atomic.Bool
@@ -114,7 +114,7 @@ func (f *faultStore) Atomic(ctx context.Context, id store.ID, hold bool,
 	return verdict, err
 }
 
-// events is an Observer that remembers.
+// events is an Observer that keeps its events.
 type events struct {
 	mu   sync.Mutex
 	seen []semel.Event
@@ -138,7 +138,8 @@ func (e *events) of(kind semel.EventKind) []semel.Event {
 	return found
 }
 
-// byUser takes the scope from what stands for authentication in these tests.
+// byUser takes the scope from the header that stands for authentication in these
+// tests.
 func byUser(r *http.Request) (semel.Scope, error) {
 	user := r.Header.Get("X-User")
 	if user == "" {
@@ -188,7 +189,8 @@ func define(name string, o semel.OperationOptions[semelhttp.Request]) *semel.Ope
 	return semel.Define(name, o)
 }
 
-// ask is a request; its zero fields are ann's POST /ops of {"n":1} with key k1.
+// testRequest is a request; its zero fields are ann's POST /ops of {"n":1} with key
+// k1.
 type testRequest struct {
 	method, path, user, body, mediaType string
 	key                                 []string // header lines; nil: k1
@@ -266,7 +268,7 @@ func (a answer) problem(t *testing.T) semelhttp.Problem {
 	return p
 }
 
-// wantProblem checks that a is a problem of this package's own.
+// wantProblem checks that a is a problem of this package.
 func wantProblem(t *testing.T, a answer, status int, code string) {
 	t.Helper()
 	p := a.problem(t)
@@ -281,7 +283,7 @@ func wantProblem(t *testing.T, a answer, status int, code string) {
 	}
 }
 
-// wantFirst checks that a is a first answer with that status and body.
+// wantFirst checks that a is a first response with that status and body.
 func wantFirst(t *testing.T, a answer, status int, body string) {
 	t.Helper()
 	if a.status != status || a.body != body {
@@ -292,7 +294,7 @@ func wantFirst(t *testing.T, a answer, status int, body string) {
 	}
 }
 
-// wantReplay checks that a answers as first did.
+// wantReplay checks that a is a replay of first.
 func wantReplay(t *testing.T, a, first answer) {
 	t.Helper()
 	if a.status != first.status || a.body != first.body {
@@ -309,7 +311,7 @@ func wantReplay(t *testing.T, a, first answer) {
 	}
 }
 
-// purge removes what is past its retention.
+// purge removes the records whose retention is over.
 func (b *testEngine) purge(t *testing.T) {
 	t.Helper()
 	if _, err := b.Purge(t.Context(), 100); err != nil {

@@ -20,7 +20,7 @@ func inTxOp(onError semel.OnError) *semel.Operation[semelhttp.Request] {
 	return define("op", plain{Policy: semel.Atomic(), OnError: onError})
 }
 
-// TestInTxStoresWhatWasWrittenInside, and nothing that comes after it.
+// TestInTxStoresWhatWasWrittenInside, and nothing that was written later.
 func TestInTxStoresWhatWasWrittenInside(t *testing.T) {
 	t.Parallel()
 	b := newTestEngine(t, semel.Options{})
@@ -59,10 +59,10 @@ func TestInTxStoresWhatWasWrittenInside(t *testing.T) {
 	}
 }
 
-// TestInTxAlone: a handler that does nothing after it is not alarming.
+// TestInTxAlone: a handler that does nothing after InTx causes no alarm.
 func TestInTxAlone(t *testing.T) {
 	t.Parallel()
-	for _, status := range []int{200, 204, 409, 500} { // it committed, whatever it says
+	for _, status := range []int{200, 204, 409, 500} { // InTx has committed, so the status does not matter
 		b := newTestEngine(t, semel.Options{})
 		fx := &effects{b: b}
 		srv := b.leasedServer(t, inTxOp(semel.Keep), options(), func(w http.ResponseWriter, r *http.Request) {
@@ -85,8 +85,8 @@ func TestInTxAlone(t *testing.T) {
 	}
 }
 
-// TestInTxWithoutAResponse fails at the first try of its writer, and does not
-// commit an answer that nobody wrote.
+// TestInTxWithoutAResponse fails without committing, because the function has
+// written no response.
 func TestInTxWithoutAResponse(t *testing.T) {
 	t.Parallel()
 	b := newTestEngine(t, semel.Options{})
@@ -107,8 +107,8 @@ func TestInTxWithoutAResponse(t *testing.T) {
 
 var errDomain = errors.New("the domain says no")
 
-// TestInTxRolledBack: what was written for the transaction goes with it, and
-// what the handler says then is its answer.
+// TestInTxRolledBack: what was written for the transaction is dropped with it, and
+// the handler's later response is sent.
 func TestInTxRolledBack(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -158,8 +158,8 @@ func TestInTxRolledBack(t *testing.T) {
 	}
 }
 
-// TestInTxAgain: after a rollback it may be called again, and what the last one
-// wrote is the answer.
+// TestInTxAgain: after a rollback InTx may be called again, and the response of the
+// last call is sent.
 func TestInTxAgain(t *testing.T) {
 	t.Parallel()
 	b, n := newTestEngine(t, semel.Options{}), new(atomic.Int64)
@@ -186,8 +186,8 @@ func TestInTxAgain(t *testing.T) {
 	wantEffects(t, fx, 2, 1)
 }
 
-// TestInTxCommitFails: proven not to have happened, the handler may say so; not
-// known, nobody says anything but that.
+// TestInTxCommitFails: with proof that nothing happened the handler may respond;
+// with an unknown effect only that is sent.
 func TestInTxCommitFails(t *testing.T) {
 	t.Parallel()
 	lost := errors.New("connection lost")
@@ -244,8 +244,8 @@ func TestInTxCommitFails(t *testing.T) {
 	}
 }
 
-// TestPanicLeavesATrueRecord: it goes on, to the client as a broken connection,
-// and the record is what it would be without it.
+// TestPanicLeavesATrueRecord: the panic continues, the client sees a lost
+// connection, and the record is as if the handler had not run.
 func TestPanicLeavesATrueRecord(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -294,7 +294,7 @@ func TestPanicLeavesATrueRecord(t *testing.T) {
 					inner.ServeHTTP(w, r)
 				}))
 				req := testRequest{}.request(t, srv)
-				req.GetBody = nil // or the client would repeat it by itself
+				req.GetBody = nil // otherwise the client would retry by itself
 				if got, err := http.DefaultClient.Do(req); err == nil {
 					got.Body.Close()
 					t.Errorf("the client got %d, want a broken connection", got.StatusCode)
@@ -313,8 +313,8 @@ func TestPanicLeavesATrueRecord(t *testing.T) {
 	}
 }
 
-// TestInTxPanicRecovered: a handler that lives through a panic inside the
-// transaction has been rolled back all the same, and has not succeeded.
+// TestInTxPanicRecovered: a handler that recovers from a panic inside the
+// transaction was rolled back and has not succeeded.
 func TestInTxPanicRecovered(t *testing.T) {
 	t.Parallel()
 	b := newTestEngine(t, semel.Options{})
@@ -334,7 +334,8 @@ func TestInTxPanicRecovered(t *testing.T) {
 	}
 }
 
-// TestAtomicCommitFails: the handler's answer is told only when it stands.
+// TestAtomicCommitFails: the handler's response is sent only if the commit
+// succeeded.
 func TestAtomicCommitFails(t *testing.T) {
 	t.Parallel()
 	b, n := newTestEngine(t, semel.Options{RecordTimeout: 1 << 27}), new(atomic.Int64)
@@ -365,8 +366,8 @@ func (tripping) Observe(_ context.Context, e semel.Event) {
 	}
 }
 
-// TestCommittedResponseIsSentAfterAPanic: a handler that recovers from one that came
-// after the commit, and answers anew, has no other answer than what stands.
+// TestCommittedResponseIsSentAfterAPanic: a handler that recovers from a panic
+// after the commit, and responds again, gets the committed response sent.
 func TestCommittedResponseIsSentAfterAPanic(t *testing.T) {
 	t.Parallel()
 	e, err := semel.New(memory.New(memory.Options{}), semel.Options{Survive: store.NoFailure, Observer: tripping{}})

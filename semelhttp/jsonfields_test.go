@@ -17,14 +17,14 @@ import (
 	"github.com/semelgo/semel/semelhttp"
 )
 
-// What a second request is to the first in a mode of comparing.
+// How a second request compares with the first.
 const (
-	equal   = "equal"   // answered from the record
+	equal   = "equal"   // gets the stored response
 	differs = "differs" // key_reused
 	refused = "refused" // body_invalid
 )
 
-// byFields is an operation that compares the fields, or with none all of the
+// byFields is an operation that compares the fields, or, without any, the whole
 // body as JSON.
 func byFields(fields ...string) *semel.Operation[semelhttp.Request] {
 	return define("op", plain{Fingerprints: []func(semelhttp.Request) any{semelhttp.JSONFields(fields...)}})
@@ -43,7 +43,7 @@ func zipped(t *testing.T, text string) string {
 	return b.String()
 }
 
-// form is a multipart body with that boundary, and its media type.
+// form returns a multipart body with that boundary, and its media type.
 func form(t *testing.T, boundary string) (body, mediaType string) {
 	t.Helper()
 	var b bytes.Buffer
@@ -60,7 +60,7 @@ func form(t *testing.T, boundary string) (body, mediaType string) {
 	return b.String(), w.FormDataContentType()
 }
 
-// mode is what a second request is to a first when bodies count as they were
+// mode is how a second request compares with the first if bodies are compared as
 // sent, as JSON, or by the fields amount and currency.
 type mode struct {
 	first, second        testRequest
@@ -119,8 +119,8 @@ func modes(t *testing.T) map[string]mode {
 	}
 }
 
-// TestFingerprintModes: what two requests are to each other when the body counts
-// as it was sent, as JSON, or by chosen fields of it.
+// TestFingerprintModes: how two requests compare if the body is compared as sent,
+// as JSON, or by chosen fields.
 func TestFingerprintModes(t *testing.T) {
 	t.Parallel()
 	for name, c := range modes(t) {
@@ -130,7 +130,7 @@ func TestFingerprintModes(t *testing.T) {
 				op := map[string]*semel.Operation[semelhttp.Request]{
 					"bytes": define("op", plain{}), "json": byFields(), "fields": byFields("amount", "currency"),
 				}[mode]
-				if want == "" { // no JSON at all: the first is refused already
+				if want == "" { // no JSON at all: the first request is refused already
 					wantProblem(t, c.first.do(t, newTestEngine(t, semel.Options{}).leasedServer(t, op, options(), created(new(atomic.Int64)))),
 						http.StatusBadRequest, "body_invalid")
 					return
@@ -141,8 +141,7 @@ func TestFingerprintModes(t *testing.T) {
 	}
 }
 
-// compares sends first and then second, under one key, and checks what the
-// second is to the first.
+// compares sends first and then second, under one key, and checks how they compare.
 func compares(t *testing.T, serve serveFunc, op *semel.Operation[semelhttp.Request], first, second testRequest, want string) {
 	t.Helper()
 	b, n := newTestEngine(t, semel.Options{}), new(atomic.Int64)
@@ -168,7 +167,7 @@ func compares(t *testing.T, serve serveFunc, op *semel.Operation[semelhttp.Reque
 	}
 }
 
-// TestChunkedIsTheSameRequest: how the body was framed is nobody's business.
+// TestChunkedIsTheSameRequest: the framing of the body does not matter.
 func TestChunkedIsTheSameRequest(t *testing.T) {
 	t.Parallel()
 	for name, op := range map[string]*semel.Operation[semelhttp.Request]{"bytes": define("op", plain{}), "json": byFields(), "fields": byFields("n")} {
@@ -188,8 +187,8 @@ func TestChunkedIsTheSameRequest(t *testing.T) {
 	}
 }
 
-// TestFingerprintsAreStable holds the very bytes that are compared: those of
-// records that programs of earlier versions have stored.
+// TestFingerprintsAreStable holds the bytes that are compared: those of records
+// that earlier versions of programs have stored.
 func TestFingerprintsAreStable(t *testing.T) {
 	t.Parallel()
 	in := semelhttp.Request{
@@ -213,8 +212,8 @@ func TestFingerprintsAreStable(t *testing.T) {
 	}
 }
 
-// TestFieldsAreVersioned: a program that compares other fields still knows the
-// records of the one before, and the other way round refuses.
+// TestFieldsAreVersioned: a program that compares other fields knows the records of
+// the earlier version; the earlier version refuses the new records.
 func TestFieldsAreVersioned(t *testing.T) {
 	t.Parallel()
 	older := []func(semelhttp.Request) any{semelhttp.JSONFields("amount")}

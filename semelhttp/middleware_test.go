@@ -31,7 +31,7 @@ func (b *barrier) wait() {
 	<-b.open
 }
 
-// created answers 201 with the number of the run.
+// created responds 201 with the number of the run.
 func created(n *atomic.Int64) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Location", "/ops/7")
@@ -62,7 +62,7 @@ func TestKeyIsRequired(t *testing.T) {
 	both(t, func(t *testing.T, serve serveFunc) {
 		b, n := newTestEngine(t, semel.Options{}), new(atomic.Int64)
 		srv := serve(b, define("op", plain{}), options(), created(n))
-		b.store.down.Store(true) // nothing of this asks the store
+		b.store.down.Store(true) // none of these requests uses the store
 		asked := b.store.calls.Load()
 		got := testRequest{key: []string{}}.do(t, srv)
 		wantProblem(t, got, http.StatusBadRequest, "key_missing")
@@ -77,7 +77,7 @@ func TestKeyIsRequired(t *testing.T) {
 		if n.Load() != 0 || b.store.calls.Load() != asked {
 			t.Errorf("the handler ran %d times and the store was asked %d times", n.Load(), b.store.calls.Load()-asked)
 		}
-		// The same with the key corrected runs.
+		// The same with a valid key runs.
 		b.store.down.Store(false)
 		wantFirst(t, testRequest{}.do(t, srv), http.StatusCreated, "run 1")
 	})
@@ -98,7 +98,7 @@ func TestKeyIsOptional(t *testing.T) {
 		})
 		wantFirst(t, testRequest{key: []string{}}.do(t, srv), http.StatusCreated, "run 1")
 		wantFirst(t, testRequest{key: []string{}}.do(t, srv), http.StatusCreated, "run 2")
-		// Who sends a key believes to be protected.
+		// A client that sends a key believes to be protected.
 		wantProblem(t, testRequest{key: []string{""}}.do(t, srv), http.StatusBadRequest, "key_malformed")
 		first := testRequest{}.do(t, srv)
 		wantFirst(t, first, http.StatusCreated, "run 3")
@@ -106,8 +106,8 @@ func TestKeyIsOptional(t *testing.T) {
 	})
 }
 
-// TestAtomicOptionalHasATransaction: the handler finds its transaction, key or
-// no key.
+// TestAtomicOptionalHasATransaction: the handler finds its transaction with and
+// without a key.
 func TestAtomicOptionalHasATransaction(t *testing.T) {
 	t.Parallel()
 	b := newTestEngine(t, semel.Options{})
@@ -120,8 +120,8 @@ func TestAtomicOptionalHasATransaction(t *testing.T) {
 	wantEffects(t, fx, 2, 2)
 }
 
-// TestFormsOfOneKey: quoted, with parameters, raw and with spaces around, it is
-// one operation; in another case it is another.
+// TestFormsOfOneKey: quoted, with parameters, raw and with spaces around, it is one
+// operation; in another case it is another.
 func TestFormsOfOneKey(t *testing.T) {
 	t.Parallel()
 	b, n := newTestEngine(t, semel.Options{}), new(atomic.Int64)
@@ -149,7 +149,8 @@ func TestSafeMethodsAreUntouched(t *testing.T) {
 	})
 }
 
-// TestScopeIsCheckedBeforeTheClaim: who is not known gets 401 and costs nothing.
+// TestScopeIsCheckedBeforeTheClaim: an unidentified caller gets 401 and uses no
+// key.
 func TestScopeIsCheckedBeforeTheClaim(t *testing.T) {
 	t.Parallel()
 	both(t, func(t *testing.T, serve serveFunc) {
@@ -173,7 +174,7 @@ func TestScopeIsCheckedBeforeTheClaim(t *testing.T) {
 	})
 }
 
-// TestNoScopeIsAnError: nobody shares answers by forgetting to say who asks.
+// TestNoScopeIsUnauthenticated: callers without a scope do not share responses.
 func TestNoScopeIsUnauthenticated(t *testing.T) {
 	t.Parallel()
 	both(t, func(t *testing.T, serve serveFunc) {
@@ -199,12 +200,12 @@ func TestTwoUsersOneKey(t *testing.T) {
 		wantFirst(t, bob, http.StatusOK, "bob's, run 2")
 		wantReplay(t, testRequest{user: "bob"}.do(t, srv), bob)
 		wantReplay(t, testRequest{user: "ann"}.do(t, srv), ann)
-		// Bob is not told that ann used the key for something else.
+		// Eve does not learn that ann used the key for something else.
 		wantFirst(t, testRequest{user: "eve", body: "other"}.do(t, srv), http.StatusOK, "eve's, run 3")
 	})
 }
 
-// others are requests that differ from the zero ask in one thing each.
+// others are requests that differ from the zero request in one part each.
 func others() map[string]testRequest {
 	return map[string]testRequest{
 		"method":     {method: "PATCH"},
@@ -226,7 +227,7 @@ func TestAnotherRequestIsRefused(t *testing.T) {
 			now.Store(int64(status))
 			srv := serve(b, define("op", plain{}), options(), func(w http.ResponseWriter, _ *http.Request) {
 				w.WriteHeader(int(now.Add(0)))
-				now.Store(500) // it is not run again
+				now.Store(500) // the handler does not run again
 			})
 			first := testRequest{}.do(t, srv)
 			wantFirst(t, first, status, "")
@@ -277,7 +278,7 @@ func TestInProgress(t *testing.T) {
 	})
 }
 
-// TestFollowersWait: where the operation waits, they get the leader's answer.
+// TestFollowersWait: if the operation waits, they get the leader's response.
 func TestFollowersWait(t *testing.T) {
 	t.Parallel()
 	both(t, func(t *testing.T, serve serveFunc) {
@@ -315,7 +316,7 @@ func TestFollowersWait(t *testing.T) {
 	})
 }
 
-// TestStoreDown: it fails closed, and nothing is run.
+// TestStoreDown: requests fail closed, and nothing runs.
 func TestStoreDown(t *testing.T) {
 	t.Parallel()
 	both(t, func(t *testing.T, serve serveFunc) {
@@ -336,8 +337,8 @@ func TestStoreDown(t *testing.T) {
 	})
 }
 
-// TestStoreDownAfterTheEffect: it happened, so it is told, and not run again;
-// the record follows when the store is back.
+// TestStoreDownAfterTheEffect: the operation has happened, so its response is sent,
+// and it does not run again; the record follows when the store is back.
 func TestStoreDownAfterTheEffect(t *testing.T) {
 	t.Parallel()
 	b, n := newTestEngine(t, semel.Options{RecordTimeout: 1 << 27}), new(atomic.Int64)
@@ -391,7 +392,8 @@ func TestKeyExpired(t *testing.T) {
 	})
 }
 
-// TestBodyLimit: too much is refused before the claim, announced or not.
+// TestBodyLimit: a body that is too large is refused before the claim, with or
+// without a Content-Length.
 func TestBodyLimit(t *testing.T) {
 	t.Parallel()
 	both(t, func(t *testing.T, serve serveFunc) {
@@ -418,8 +420,8 @@ func TestBodyLimit(t *testing.T) {
 	})
 }
 
-// TestUnknown: a handler that broke leaves the effect unknown. The leader says
-// so, followers say so, and a person settles it.
+// TestUnknown: a handler that failed leaves the effect unknown. The leader and the
+// followers are told so, and an operator resolves the record.
 func TestUnknown(t *testing.T) {
 	t.Parallel()
 	b, n := newTestEngine(t, semel.Options{}), new(atomic.Int64)
@@ -459,7 +461,7 @@ func TestUnknown(t *testing.T) {
 	}
 }
 
-// TestResolvedByAnOperator: a person's word need not be a response.
+// TestResolvedByAnOperator: an operator's result need not be a response.
 func TestResolvedByAnOperator(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -490,7 +492,7 @@ func TestResolvedByAnOperator(t *testing.T) {
 	}
 }
 
-// TestLeasedStatuses: what a response without InTx leads to.
+// TestLeasedStatuses: the consequences of a response without InTx.
 func TestLeasedStatuses(t *testing.T) {
 	t.Parallel()
 	for status, want := range map[int]store.State{
@@ -524,7 +526,7 @@ func TestLeasedStatuses(t *testing.T) {
 	}
 }
 
-// TestClassifyKnowsBetter: a status from 500 up can be known to mean no.
+// TestClassifyKnowsBetter: a status from 500 up can be known to be a refusal.
 func TestClassifyKnowsBetter(t *testing.T) {
 	t.Parallel()
 	b, n := newTestEngine(t, semel.Options{}), new(atomic.Int64)
@@ -546,7 +548,8 @@ func TestClassifyKnowsBetter(t *testing.T) {
 	wantFirst(t, testRequest{}.do(t, srv), http.StatusCreated, "run 2")
 }
 
-// TestHealedResponse: evidence answers for the leader that does not know.
+// TestHealedResponse: evidence replaces the response of a leader with an unknown
+// effect.
 func TestHealedResponse(t *testing.T) {
 	t.Parallel()
 	b := newTestEngine(t, semel.Options{})

@@ -13,7 +13,7 @@ import (
 	"github.com/semelgo/semel/store"
 )
 
-// secret answers 201 with something that must not be written down.
+// secret responds 201 with a text that must not be stored.
 func secret(n *atomic.Int64, cacheControl ...string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		n.Add(1)
@@ -23,8 +23,8 @@ func secret(n *atomic.Int64, cacheControl ...string) http.HandlerFunc {
 	}
 }
 
-// wantNowhere checks that the record holds nothing of the response: not as it
-// is, and not as the response that a kept failure has in its details.
+// wantNowhere checks that the record contains nothing of the response: neither as
+// the outcome nor in the details of a failure.
 func wantNowhere(t *testing.T, b *testEngine) {
 	t.Helper()
 	outcome := b.record(t, "op", "k1").Outcome
@@ -35,7 +35,8 @@ func wantNowhere(t *testing.T, b *testEngine) {
 	}
 }
 
-// TestNoStoreIsATombstone: it happened, and what it said is nowhere.
+// TestNoStoreIsATombstone: the operation has happened, and its response is stored
+// nowhere.
 func TestNoStoreIsATombstone(t *testing.T) {
 	t.Parallel()
 	both(t, func(t *testing.T, serve serveFunc) {
@@ -54,8 +55,8 @@ func TestNoStoreIsATombstone(t *testing.T) {
 	})
 }
 
-// TestNoStoreInAnySpelling: a header that the handler has set past Header.Set
-// is sent, so it counts.
+// TestNoStoreInAnySpelling: a header that the handler has set without Header.Set is
+// sent, so it counts.
 func TestNoStoreInAnySpelling(t *testing.T) {
 	t.Parallel()
 	both(t, func(t *testing.T, serve serveFunc) {
@@ -70,7 +71,7 @@ func TestNoStoreInAnySpelling(t *testing.T) {
 	})
 }
 
-// TestKeepNoStore: whoever says so has it stored, and marked as it was.
+// TestKeepNoStore: with the option the response is stored, with its header.
 func TestKeepNoStore(t *testing.T) {
 	t.Parallel()
 	both(t, func(t *testing.T, serve serveFunc) {
@@ -88,7 +89,7 @@ func TestKeepNoStore(t *testing.T) {
 	})
 }
 
-// TestOtherCacheControlIsStored: only what says no-store is not stored.
+// TestOtherCacheControlIsStored: only no-store prevents storing.
 func TestOtherCacheControlIsStored(t *testing.T) {
 	t.Parallel()
 	both(t, func(t *testing.T, serve serveFunc) {
@@ -101,7 +102,7 @@ func TestOtherCacheControlIsStored(t *testing.T) {
 	})
 }
 
-// TestNoStoreInTx: the effect commits, the answer is not kept.
+// TestNoStoreInTx: the effect commits, the response is not stored.
 func TestNoStoreInTx(t *testing.T) {
 	t.Parallel()
 	b, n := newTestEngine(t, semel.Options{}), new(atomic.Int64)
@@ -122,8 +123,8 @@ func TestNoStoreInTx(t *testing.T) {
 	wantNowhere(t, b)
 }
 
-// TestNoStoreRefusal has failed for good; repeats are told that, with its
-// status, and not its text.
+// TestNoStoreRefusal: the key has failed for good; retries get the status without
+// the text.
 func TestNoStoreRefusal(t *testing.T) {
 	t.Parallel()
 	b, n := newTestEngine(t, semel.Options{}), new(atomic.Int64)
@@ -145,7 +146,7 @@ func TestNoStoreRefusal(t *testing.T) {
 	wantNowhere(t, b)
 }
 
-// TestHandlersOwnProblemIsStored: a problem that a handler writes is an answer
+// TestHandlersOwnProblemIsStored: a problem that a handler writes is a response
 // like any other.
 func TestHandlersOwnProblemIsStored(t *testing.T) {
 	t.Parallel()

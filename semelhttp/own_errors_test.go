@@ -10,8 +10,7 @@ import (
 	"github.com/semelgo/semel/semelhttp"
 )
 
-// TestCorrectedRequests: what was wrong stays wrong, and what was corrected
-// runs.
+// TestCorrectedRequests: a wrong request stays wrong, and a corrected one runs.
 func TestCorrectedRequests(t *testing.T) {
 	t.Parallel()
 	both(t, func(t *testing.T, serve serveFunc) {
@@ -30,8 +29,8 @@ func TestCorrectedRequests(t *testing.T) {
 	})
 }
 
-// TestOwnErrorsAreNotStored: after each error of the layer itself the same key
-// runs as if it had not been asked for.
+// TestOwnErrorsAreNotStored: after each error of this package the same key runs as
+// if it were unused.
 func TestOwnErrorsAreNotStored(t *testing.T) {
 	t.Parallel()
 	both(t, func(t *testing.T, serve serveFunc) {
@@ -51,8 +50,8 @@ func TestOwnErrorsAreNotStored(t *testing.T) {
 	})
 }
 
-// TestGuessingKeysRevealsNothing: to another user a key in any state is like a key
-// that nobody has used.
+// TestGuessingKeysRevealsNothing: for another user a key in any state is like an
+// unused key.
 func TestGuessingKeysRevealsNothing(t *testing.T) {
 	t.Parallel()
 	both(t, func(t *testing.T, serve serveFunc) {
@@ -100,8 +99,8 @@ func TestGuessingKeysRevealsNothing(t *testing.T) {
 	})
 }
 
-// TestUnmarshalableResultHasHappened: the first caller is answered, repeats are
-// told that it succeeded, and it is not run again.
+// TestUnmarshalableResultHasHappened: the first caller gets the response, retries
+// are told that the operation succeeded, and it does not run again.
 func TestUnmarshalableResultHasHappened(t *testing.T) {
 	t.Parallel()
 	type box struct{ Open func() } // no JSON

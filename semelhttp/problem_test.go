@@ -102,8 +102,8 @@ func TestRetryAfterIsRoundedUp(t *testing.T) {
 	}
 }
 
-// TestProblemTypesAreDocumented: the type of every problem we answer with is an
-// address that answers.
+// TestProblemTypesAreDocumented: the type of every problem is an address that
+// responds.
 func TestProblemTypesAreDocumented(t *testing.T) {
 	t.Parallel()
 	mux := http.NewServeMux()
@@ -217,8 +217,8 @@ func TestOptionsNameTheField(t *testing.T) {
 	}
 }
 
-// TestReplayHeadersAreAdded: kept are those that were asked for, but not those
-// that the response itself says belong to the connection.
+// TestReplayHeadersAreAdded: the requested headers are stored, but not those that
+// the response assigns to its connection.
 func TestReplayHeadersAreAdded(t *testing.T) {
 	t.Parallel()
 	b := newTestEngine(t, semel.Options{})
@@ -229,7 +229,7 @@ func TestReplayHeadersAreAdded(t *testing.T) {
 		w.Header().Set("X-Hop", "2")
 		w.Header().Set("X-Other", "3")
 		w.Header()["connection"] = []string{"x-hop"}
-		w.Header()["location"] = []string{"/there"} // as no Header.Set writes it
+		w.Header()["location"] = []string{"/there"} // in a spelling that Header.Set does not write
 	})
 	_ = testRequest{}.do(t, srv)
 	again := testRequest{}.do(t, srv)

@@ -13,15 +13,14 @@ import (
 	"github.com/semelgo/semel/semelhttp"
 )
 
-// profiled are options of that profile.
+// profiled returns options with that profile.
 func profiled(p semelhttp.Profile) semelhttp.Options {
 	o := options()
 	o.Profile = p
 	return o
 }
 
-// direct hands the request to h as it is: lines that no client would send
-// arrive too.
+// direct passes the request to h as it is, also lines that no client would send.
 func (a testRequest) direct(t *testing.T, h http.Handler) answer {
 	t.Helper()
 	w := httptest.NewRecorder()
@@ -31,7 +30,7 @@ func (a testRequest) direct(t *testing.T, h http.Handler) answer {
 	return answer{w.Code, w.Header(), w.Body.String()}
 }
 
-// protectedBy is h behind the middleware that o sets.
+// protectedBy returns h behind the middleware of o.
 func (b *testEngine) protectedBy(t *testing.T, o semelhttp.Options, h http.HandlerFunc) http.Handler {
 	t.Helper()
 	protect, err := semelhttp.Atomic(b.Engine, define("op", plain{}), o)
@@ -41,8 +40,8 @@ func (b *testEngine) protectedBy(t *testing.T, o semelhttp.Options, h http.Handl
 	return protect(h)
 }
 
-// keyLines are header lines, and the key that each profile takes them for;
-// none: it is malformed there.
+// keyLines are header lines, and the key that each profile reads from them; empty:
+// the line is malformed.
 func keyLines() map[string]struct{ strict, lenient, stripe string } {
 	const uuid = "8e03978e-40d5-43e8-bc93-6894a57f9324"
 	const utf8 = "caf\u00e9"
@@ -80,7 +79,7 @@ func keyLines() map[string]struct{ strict, lenient, stripe string } {
 	}
 }
 
-// TestProfilesReadTheKey: what is a key in a profile runs, once; what is none is
+// TestProfilesReadTheKey: a valid key of a profile runs once; an invalid one is
 // refused, and never runs as if there were no key.
 func TestProfilesReadTheKey(t *testing.T) {
 	t.Parallel()

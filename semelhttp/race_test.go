@@ -2,5 +2,5 @@
 
 package semelhttp_test
 
-// raced says that this test binary has the race detector in it, which allocates.
+// raced means that this test binary has the race detector, which allocates.
 const raced = true

@@ -15,8 +15,8 @@ import (
 	"github.com/semelgo/semel/store"
 )
 
-// revoked is an Options.Reauthorize that counts how often it is asked and
-// refuses with err once that is set.
+// revoked is an Options.Reauthorize that counts its calls and refuses with err if
+// that is set.
 type revoked struct {
 	err   atomic.Pointer[error]
 	asked atomic.Int64
@@ -33,8 +33,8 @@ func (v *revoked) reauthorize(r *http.Request) error {
 	return nil
 }
 
-// TestReauthorize: who may no longer have the answer does not get it, in any
-// way; the answer stays for who may.
+// TestReauthorize: a caller without the permission does not get the response from
+// any entry point; the response stays for other callers.
 func TestReauthorize(t *testing.T) {
 	t.Parallel()
 	own := error(&semelhttp.Problem{Status: http.StatusNotFound, Code: "no_group"})
@@ -69,8 +69,8 @@ func TestReauthorize(t *testing.T) {
 	})
 }
 
-// TestReauthorizeEveryStoredAnswer: a failure, and that there is an answer which
-// cannot be given, are answers too.
+// TestReauthorizeEveryStoredAnswer: a failure, and the fact that a response is not
+// available, are stored answers too.
 func TestReauthorizeEveryStoredAnswer(t *testing.T) {
 	t.Parallel()
 	both(t, func(t *testing.T, serve serveFunc) {
@@ -98,7 +98,7 @@ func TestReauthorizeEveryStoredAnswer(t *testing.T) {
 	})
 }
 
-// TestReauthorizeAFailedEndpoint: also where the edge writes the failure.
+// TestReauthorizeAFailedEndpoint: also if the edge writes the failure.
 func TestReauthorizeAFailedEndpoint(t *testing.T) {
 	t.Parallel()
 	b, v := newTestEngine(t, semel.Options{}), new(revoked)
@@ -118,7 +118,7 @@ func TestReauthorizeAFailedEndpoint(t *testing.T) {
 	}
 }
 
-// TestReauthorizeReadsTheRequest: the hook has the body that the handler had.
+// TestReauthorizeReadsTheRequest: the hook gets the body that the handler got.
 func TestReauthorizeReadsTheRequest(t *testing.T) {
 	t.Parallel()
 	everyWay(t, func(t *testing.T, serve func(*testEngine, semelhttp.Options, *atomic.Int64) string) {
@@ -138,8 +138,8 @@ func TestReauthorizeReadsTheRequest(t *testing.T) {
 	})
 }
 
-// TestReauthorizeGetsTheOriginalRequest: what the handler did to its own, while
-// another run was faster, is not what was asked.
+// TestReauthorizeGetsTheOriginalRequest: the handler's changes of its request have
+// no influence if another attempt was faster.
 func TestReauthorizeGetsTheOriginalRequest(t *testing.T) {
 	t.Parallel()
 	b, n, bar := newTestEngine(t, semel.Options{}), new(atomic.Int64), newBarrier()
@@ -168,8 +168,8 @@ func TestReauthorizeGetsTheOriginalRequest(t *testing.T) {
 	}
 }
 
-// TestReauthorizeAFollower: who waited for another's run gets its answer from
-// the record, and is asked.
+// TestReauthorizeAFollower: a follower gets its response from the record, so the
+// hook is called for it.
 func TestReauthorizeAFollower(t *testing.T) {
 	t.Parallel()
 	both(t, func(t *testing.T, serve serveFunc) {

@@ -15,7 +15,7 @@ import (
 	"github.com/semelgo/semel/store"
 )
 
-// TestRefusalWithoutItsResponse stays the refusal it is: repeats get its status,
+// TestRefusalWithoutItsResponse: a refusal stays a refusal: retries get its status,
 // and are not told that the operation succeeded.
 func TestRefusalWithoutItsResponse(t *testing.T) {
 	t.Parallel()
@@ -61,9 +61,9 @@ func TestRefusalWithoutItsResponse(t *testing.T) {
 	})
 }
 
-// TestResponsesThatFillTheStore: the largest that is kept by default is kept with
-// its headers on every store. A refusal that is a failure takes more room, and
-// stays the refusal it is when its text does not fit.
+// TestResponsesThatFillTheStore: the largest response that is stored by default is
+// stored with its headers in every store. A refusal, which is stored as a failure,
+// needs more space, and stays a refusal if its text is too long.
 func TestResponsesThatFillTheStore(t *testing.T) {
 	t.Parallel()
 	o := options()
@@ -91,7 +91,7 @@ func TestResponsesThatFillTheStore(t *testing.T) {
 	})
 }
 
-// TestDetailsOfAnotherProgram: a failure that a person has recorded may hold
+// TestDetailsOfAnotherProgram: a failure that an operator has recorded may contain
 // anything, and is answered all the same.
 func TestDetailsOfAnotherProgram(t *testing.T) {
 	t.Parallel()

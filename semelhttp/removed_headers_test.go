@@ -11,7 +11,7 @@ import (
 	"github.com/semelgo/semel/store"
 )
 
-// boasts sets headers of all kinds, over one that was there before.
+// boasts sets headers of all kinds, one of them over an earlier value.
 func boasts(h http.Header) {
 	h.Set("Location", "/ours")
 	h.Set("Set-Cookie", "ours=1")
@@ -19,7 +19,7 @@ func boasts(h http.Header) {
 	h.Add("Vary", "more")
 }
 
-// wantBefore checks that nothing of it is left.
+// wantBefore checks that none of these headers is left.
 func wantBefore(t *testing.T, h http.Header) {
 	t.Helper()
 	if h.Get("Set-Cookie") != "" || h.Get("Location") == "/ours" || fmt.Sprint(h["Vary"]) != "[before]" {
@@ -27,8 +27,8 @@ func wantBefore(t *testing.T, h http.Header) {
 	}
 }
 
-// TestHeadersOfTheLosingResponseAreRemoved: what a leader has set that lost its lease is
-// no part of the answer that stands.
+// TestHeadersOfTheLosingResponseAreRemoved: headers of a leader that lost its lease
+// are not in the current response.
 func TestHeadersOfTheLosingResponseAreRemoved(t *testing.T) {
 	t.Parallel()
 	b := newTestEngine(t, semel.Options{})
@@ -63,7 +63,8 @@ func TestHeadersOfTheLosingResponseAreRemoved(t *testing.T) {
 	wantBefore(t, w.Header())
 }
 
-// TestPanicRemovesItsHeaders: who recovers from it outside answers anew.
+// TestPanicRemovesItsHeaders: an outer handler that recovers can respond from the
+// start.
 func TestPanicRemovesItsHeaders(t *testing.T) {
 	t.Parallel()
 	b := newTestEngine(t, semel.Options{})

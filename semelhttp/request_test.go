@@ -53,7 +53,7 @@ func TestHandlerSeesItsRequest(t *testing.T) {
 	})
 }
 
-// TestRequestFields: what the fingerprint is made of.
+// TestRequestFields: the parts of the fingerprint.
 func TestRequestFields(t *testing.T) {
 	t.Parallel()
 	b := newTestEngine(t, semel.Options{})
@@ -75,8 +75,8 @@ func TestRequestFields(t *testing.T) {
 	wantReplay(t, testRequest{method: "PATCH", body: "b"}.do(t, srv), first)
 }
 
-// TestUploadsAreRemoved: the files of a form that the handler parsed do not
-// outlive it.
+// TestUploadsAreRemoved: the files of a form that the handler parsed are removed
+// after it.
 func TestUploadsAreRemoved(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	b, n := newTestEngine(t, semel.Options{}), new(atomic.Int64)
@@ -106,7 +106,7 @@ func TestUploadsAreRemoved(t *testing.T) {
 	}
 }
 
-// TestInterruptedBody is nobody's request.
+// TestInterruptedBody: an interrupted request does not run.
 func TestInterruptedBody(t *testing.T) {
 	t.Parallel()
 	b, n := newTestEngine(t, semel.Options{}), new(atomic.Int64)
@@ -129,7 +129,7 @@ func TestInterruptedBody(t *testing.T) {
 	}
 }
 
-// TestTargetsThatAreNotUTF8: two requests that differ in nothing else are two.
+// TestTargetsThatAreNotUTF8: requests that differ only in such bytes are different.
 func TestTargetsThatAreNotUTF8(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(r *http.Request, to string){
@@ -151,8 +151,8 @@ func TestTargetsThatAreNotUTF8(t *testing.T) {
 	}
 }
 
-// TestFingerprintsOfRequestsAreStable holds the JSON whose digest is stored: a
-// change of it would make every repeat another request after an upgrade.
+// TestFingerprintsOfRequestsAreStable holds the JSON whose digest is stored: after
+// a change, retries across an upgrade would be other requests.
 func TestFingerprintsOfRequestsAreStable(t *testing.T) {
 	t.Parallel()
 	text, err := json.Marshal(semelhttp.Request{

@@ -16,11 +16,11 @@ import (
 	"github.com/semelgo/semel/store/memory"
 )
 
-// inMemory are the options of an engine that remembers what is final.
+// inMemory returns the options of an engine that caches final records.
 func inMemory() semel.Options { return semel.Options{CacheBytes: 1 << 20, CacheAge: time.Minute} }
 
-// remembering is a server whose key k1 has been answered from memory, so that the
-// edge knows it, too.
+// remembering is a server that has answered key k1 from the cache, so that the edge
+// has it cached, too.
 func remembering(t *testing.T, b *testEngine, o semelhttp.Options, n *atomic.Int64) (srv string, first answer) {
 	t.Helper()
 	srv = b.leasedServer(t, define("op", plain{}), o, created(n))
@@ -30,8 +30,7 @@ func remembering(t *testing.T, b *testEngine, o semelhttp.Options, n *atomic.Int
 	return srv, first
 }
 
-// TestCacheAnswersRetries: without the store, and seen by the Observer as
-// any replay is.
+// TestCacheAnswersRetries: without the store, and observed like any replay.
 func TestCacheAnswersRetries(t *testing.T) {
 	t.Parallel()
 	b, n := newTestEngine(t, inMemory()), new(atomic.Int64)
@@ -46,8 +45,8 @@ func TestCacheAnswersRetries(t *testing.T) {
 	}
 }
 
-// TestCacheIsOfOneRequest: whatever differs, it is not answered with what
-// another request was.
+// TestCacheIsOfOneRequest: a request that differs in any part does not get the
+// cached response.
 func TestCacheIsOfOneRequest(t *testing.T) {
 	t.Parallel()
 	b, n := newTestEngine(t, inMemory()), new(atomic.Int64)
@@ -64,8 +63,8 @@ func TestCacheIsOfOneRequest(t *testing.T) {
 	wantFirst(t, testRequest{key: []string{"k2"}}.do(t, srv), http.StatusCreated, "run 3")
 }
 
-// TestCacheIsOfOneHost: where the host counts, the second of two hosts is not answered
-// with what the first was, neither from the record nor from memory.
+// TestCacheIsOfOneHost: if the host is compared, the second of two hosts does not
+// get the response of the first, neither from the record nor from the cache.
 func TestCacheIsOfOneHost(t *testing.T) {
 	t.Parallel()
 	b, n := newTestEngine(t, inMemory()), new(atomic.Int64)
@@ -84,7 +83,7 @@ func TestCacheIsOfOneHost(t *testing.T) {
 		mux.ServeHTTP(w, r)
 		return w
 	}
-	for i := range 3 { // run, from the record, from the edge's memory
+	for i := range 3 { // run, from the record, from the edge's cache
 		got := send("a.example")
 		if replayed := got.Header().Get(semelhttp.HeaderReplayed) == "true"; got.Code != http.StatusCreated || replayed != (i > 0) {
 			t.Fatalf("time %d: answered %d, replayed is %t", i, got.Code, replayed)
@@ -95,8 +94,8 @@ func TestCacheIsOfOneHost(t *testing.T) {
 	}
 }
 
-// TestCacheOfManyRequests: more callers, and more keys, than there is room
-// for get their own answers, whoever was there before.
+// TestCacheOfManyRequests: more callers and keys than the cache has slots get their
+// own responses.
 func TestCacheOfManyRequests(t *testing.T) {
 	t.Parallel()
 	const many = 3000
@@ -122,8 +121,8 @@ func TestCacheOfManyRequests(t *testing.T) {
 	}
 }
 
-// TestCacheIsAuthorized: who may no longer have the answer does not get it from
-// memory either, and the function sees the request with its body.
+// TestCacheIsAuthorized: a caller without the permission does not get the cached
+// response either, and the function gets the request with its body.
 func TestCacheIsAuthorized(t *testing.T) {
 	t.Parallel()
 	b, n, v := newTestEngine(t, inMemory()), new(atomic.Int64), new(revoked)
@@ -151,7 +150,8 @@ func TestCacheIsAuthorized(t *testing.T) {
 	}
 }
 
-// TestCacheOfAPurgedRecord: what this process has purged is not told from memory.
+// TestCacheOfAPurgedRecord: a record that this process has purged is not answered
+// from the cache.
 func TestCacheOfAPurgedRecord(t *testing.T) {
 	t.Parallel()
 	b, n := newTestEngine(t, inMemory()), new(atomic.Int64)
@@ -161,7 +161,7 @@ func TestCacheOfAPurgedRecord(t *testing.T) {
 	wantFirst(t, testRequest{}.do(t, srv), http.StatusCreated, "run 2")
 }
 
-// TestCacheOfAClosedEngine are refused as all calls are.
+// TestCacheOfAClosedEngine: requests are refused as all calls are.
 func TestCacheOfAClosedEngine(t *testing.T) {
 	t.Parallel()
 	b, n := newTestEngine(t, inMemory()), new(atomic.Int64)
@@ -172,8 +172,8 @@ func TestCacheOfAClosedEngine(t *testing.T) {
 	wantProblem(t, testRequest{}.do(t, srv), http.StatusServiceUnavailable, "unavailable")
 }
 
-// TestCacheExpires: what another process did to the record is seen no later than
-// CacheAge says.
+// TestCacheExpires: a change of the record by another process is seen after
+// CacheAge at the latest.
 func TestCacheExpires(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -216,7 +216,7 @@ func TestCacheExpires(t *testing.T) {
 	})
 }
 
-// TestCachedResponsesShareNoMemory: who changes a response that was given changes no
+// TestCachedResponsesShareNoMemory: a caller that changes its response changes no
 // other.
 func TestCachedResponsesShareNoMemory(t *testing.T) {
 	t.Parallel()

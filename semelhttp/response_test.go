@@ -42,7 +42,7 @@ func TestResponseRoundTrip(t *testing.T) {
 	}
 }
 
-// TestRawIsStable: what one version stores is read by the next, so the form is
+// TestRawIsStable: later versions read what a version has stored, so the bytes are
 // written down here.
 func TestRawIsStable(t *testing.T) {
 	t.Parallel()
@@ -56,8 +56,8 @@ func TestRawIsStable(t *testing.T) {
 	}
 }
 
-// TestNeverStoredInAnySpelling: net/http sends a header in the spelling it was
-// set in, and clients read it in every.
+// TestNeverStoredInAnySpelling: net/http sends a header in the spelling in which it
+// was set, and clients read any spelling.
 func TestNeverStoredInAnySpelling(t *testing.T) {
 	t.Parallel()
 	r := semelhttp.Response{Status: 200, Header: http.Header{
@@ -94,7 +94,7 @@ func TestParseResponseRefuses(t *testing.T) {
 	}
 }
 
-// TestParseResponseIsBounded: lengths that lie do not make it allocate.
+// TestParseResponseIsBounded: false lengths do not make it allocate.
 func TestParseResponseIsBounded(t *testing.T) {
 	huge := "\xff\xff\xff\xff\xff\xff\xff\xff\x7f"
 	for name, raw := range map[string]string{

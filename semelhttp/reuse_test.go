@@ -17,9 +17,9 @@ import (
 	"github.com/semelgo/semel/store/memory"
 )
 
-// TestAbandonedWritesReachNoOtherClient: a goroutine that an exchange has left behind
-// writes into no other response, whose memory may be what its own had, and its
-// request is still its own.
+// TestAbandonedWritesReachNoOtherClient: an abandoned goroutine writes into no
+// other response, although that may use the memory of its own, and its request
+// stays its own.
 func TestAbandonedWritesReachNoOtherClient(t *testing.T) {
 	t.Parallel()
 	b := newTestEngine(t, semel.Options{})
@@ -59,8 +59,8 @@ func TestAbandonedWritesReachNoOtherClient(t *testing.T) {
 	}
 }
 
-// TestAnotherRunGetsTheOriginalRequest: what the handler did to its request, and what
-// it wrote, is not there when the database has it run again.
+// TestAnotherRunGetsTheOriginalRequest: after a conflict in the database, the
+// handler's changes of its request and its writes are gone.
 func TestAnotherRunGetsTheOriginalRequest(t *testing.T) {
 	t.Parallel()
 	n := new(atomic.Int64)
@@ -88,7 +88,7 @@ func TestAnotherRunGetsTheOriginalRequest(t *testing.T) {
 	}
 }
 
-// contested is a store that gives its first transaction up in favour of another.
+// conflictStore is a store that aborts its first transaction because of a conflict.
 type conflictStore struct {
 	*memory.Store
 	given atomic.Bool
@@ -107,7 +107,7 @@ func (c *conflictStore) Atomic(ctx context.Context, id store.ID, hold bool,
 }
 
 // TestResponseIsWhatTheHandlerWrote: headers that the handler changes after the
-// status are no part of the response, not even where it writes over a value.
+// status are not in the response, also if it overwrites a value.
 func TestResponseIsWhatTheHandlerWrote(t *testing.T) {
 	t.Parallel()
 	both(t, func(t *testing.T, serve serveFunc) {

@@ -17,11 +17,11 @@ import (
 	"github.com/semelgo/semel/store/memory"
 )
 
-// The benchmarks count what the layer adds: take Bare from the others. They run
-// over a ResponseWriter and a request that cost next to nothing themselves;
-// Loopback shows the same over a server.
+// The benchmarks count what the package adds: subtract Bare from the others. They
+// run over a ResponseWriter and a request that cost almost nothing themselves;
+// Loopback does the same over a server.
 
-// sink is a ResponseWriter that drops what it is given.
+// sink is a ResponseWriter that drops its input.
 type sink struct {
 	header http.Header
 	status int
@@ -32,12 +32,12 @@ func (s *sink) Header() http.Header         { return s.header }
 func (s *sink) WriteHeader(status int)      { s.status = status }
 func (s *sink) Write(p []byte) (int, error) { s.size += len(p); return len(p), nil }
 
-// source is a request's body that can be sent again and again.
+// source is a request's body that can be sent repeatedly.
 type source struct{ bytes.Reader }
 
 func (*source) Close() error { return nil }
 
-// sender sends one request over and over: a body of 128 bytes under a key.
+// sender sends one request repeatedly: a body of 128 bytes under a key.
 type sender struct {
 	r    *http.Request
 	w    *sink
@@ -112,7 +112,7 @@ func keyNumber(n int64) string {
 	return "8e03978e-40d5-43e8-bc93-" + strconv.FormatInt(100_000_000_000+n, 10)
 }
 
-// wantStatus checks, outside of what is measured, that s was answered.
+// wantStatus checks, outside of the measured time, that s was answered.
 func (s *sender) wantStatus(b testing.TB, replayed bool) {
 	b.Helper()
 	if s.w.status != http.StatusCreated || s.w.size != 256 {
@@ -123,7 +123,7 @@ func (s *sender) wantStatus(b testing.TB, replayed bool) {
 	}
 }
 
-// BenchmarkBare has a fresh key each time, too, so that it can be taken from
+// BenchmarkBare has a new key each time, too, so that it can be subtracted from
 // First.
 func BenchmarkBare(b *testing.B) {
 	h, s, n := payment(), newSender(b), int64(0)
@@ -145,7 +145,7 @@ func BenchmarkFirst(b *testing.B) {
 	s.wantStatus(b, false)
 }
 
-// BenchmarkBareSameKey is what is to be taken from Replay.
+// BenchmarkBareSameKey is to be subtracted from Replay.
 func BenchmarkBareSameKey(b *testing.B) {
 	h, s, key := payment(), newSender(b), keyNumber(0)
 	b.ReportAllocs()
@@ -157,7 +157,7 @@ func BenchmarkBareSameKey(b *testing.B) {
 
 func BenchmarkReplay(b *testing.B) { replay(b, semel.Options{}) }
 
-// BenchmarkReplayFromMemory is of an engine that remembers what is final.
+// BenchmarkReplayFromMemory is of an engine that caches final records.
 func BenchmarkReplayFromMemory(b *testing.B) { replay(b, inMemory()) }
 
 // replay repeats one key.
@@ -200,7 +200,7 @@ func BenchmarkReplayParallel(b *testing.B) {
 }
 
 // BenchmarkLoopback is a request over a connection to a server of net/http: bare,
-// run for the first time, and repeated.
+// for the first time, and as a retry.
 func BenchmarkLoopback(b *testing.B) {
 	for _, row := range []struct {
 		name    string

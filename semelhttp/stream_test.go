@@ -18,7 +18,8 @@ import (
 	"github.com/semelgo/semel/store"
 )
 
-// wantTombstone checks that repeats are told that it succeeded, and no more.
+// wantTombstone checks that retries are told that the operation succeeded, and no
+// more.
 func wantTombstone(t *testing.T, b *testEngine, srv string, n *atomic.Int64) {
 	t.Helper()
 	for range 2 {
@@ -35,8 +36,8 @@ func wantTombstone(t *testing.T, b *testEngine, srv string, n *atomic.Int64) {
 	}
 }
 
-// TestFlushedStreamIsATombstone: the first caller has each part of a stream as it is
-// flushed, and all of it in the end.
+// TestFlushedStreamIsATombstone: the first caller gets each part of a stream when
+// it is flushed, and the whole in the end.
 func TestFlushedStreamIsATombstone(t *testing.T) {
 	t.Parallel()
 	for name, flush := range map[string]func(http.ResponseWriter) error{
@@ -81,7 +82,7 @@ func TestFlushedStreamIsATombstone(t *testing.T) {
 	}
 }
 
-// TestOversizeIsATombstone: the first caller gets all of it.
+// TestOversizeIsATombstone: the first caller gets the whole response.
 func TestOversizeIsATombstone(t *testing.T) {
 	t.Parallel()
 	large := strings.Repeat("0123456789", 300_000)
@@ -141,14 +142,14 @@ func TestHijackedIsATombstone(t *testing.T) {
 		}
 	})
 	wantFirst(t, testRequest{}.do(t, srv), http.StatusAccepted, "raw")
-	// The client may be ahead of the record.
+	// The client may be faster than the record.
 	for got := (testRequest{}).do(t, srv); got.problem(t).Code == "in_progress"; got = (testRequest{}).do(t, srv) {
 	}
 	wantTombstone(t, b, srv, n)
 }
 
-// TestAtomicSendsNothingBeforeTheCommit: flushing waits, hijacking is refused,
-// and the response is stored all the same.
+// TestAtomicSendsNothingBeforeTheCommit: flushing waits, hijacking is refused, and
+// the response is stored all the same.
 func TestAtomicSendsNothingBeforeTheCommit(t *testing.T) {
 	t.Parallel()
 	b := newTestEngine(t, semel.Options{})
@@ -183,7 +184,7 @@ func TestAtomicSendsNothingBeforeTheCommit(t *testing.T) {
 		t.Errorf("%q came before the handler returned, and so before the COMMIT", got)
 	}
 	wantReplay(t, testRequest{}.do(t, srv), first)
-	for range 2 { // the headers of the two answers
+	for range 2 { // the headers of the two responses
 		<-early
 	}
 	wantFirst(t, testRequest{key: []string{"k2"}, header: http.Header{"X-Large": {"1"}}}.do(t, srv), http.StatusOK, large)
@@ -192,7 +193,7 @@ func TestAtomicSendsNothingBeforeTheCommit(t *testing.T) {
 	}
 }
 
-// tattler tells when something goes out to the client.
+// tattler reports when something is sent to the client.
 type tattler struct {
 	http.ResponseWriter
 	told chan<- string
@@ -205,7 +206,7 @@ func (w tattler) WriteHeader(status int) {
 
 func (w tattler) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
-// TestInformationalResponsesAreSentAtOnce: they are no part of the outcome.
+// TestInformationalResponsesAreSentAtOnce: they are not part of the outcome.
 func TestInformationalResponsesAreSentAtOnce(t *testing.T) {
 	t.Parallel()
 	both(t, func(t *testing.T, serve serveFunc) {
@@ -240,8 +241,8 @@ func TestInformationalResponsesAreSentAtOnce(t *testing.T) {
 	})
 }
 
-// TestEarlyHintsAreNotInTheProblem: what an informational response said is not said
-// again by the problem that is answered in the end.
+// TestEarlyHintsAreNotInTheProblem: headers of an informational response are not in
+// the problem that is sent at the end.
 func TestEarlyHintsAreNotInTheProblem(t *testing.T) {
 	t.Parallel()
 	b := newTestEngine(t, semel.Options{})
@@ -287,7 +288,7 @@ func TestTrailersReachTheFirstCallerOnly(t *testing.T) {
 	})
 }
 
-// TestControllerReachesTheConnection: deadlines are the connection's.
+// TestControllerReachesTheConnection: deadlines are those of the connection.
 func TestControllerReachesTheConnection(t *testing.T) {
 	t.Parallel()
 	both(t, func(t *testing.T, serve serveFunc) {
@@ -301,7 +302,7 @@ func TestControllerReachesTheConnection(t *testing.T) {
 	})
 }
 
-// TestNoBodyWhereNoneIsAllowed: as net/http has it.
+// TestNoBodyWhereNoneIsAllowed: as in net/http.
 func TestNoBodyWhereNoneIsAllowed(t *testing.T) {
 	t.Parallel()
 	both(t, func(t *testing.T, serve serveFunc) {
@@ -320,8 +321,8 @@ func TestNoBodyWhereNoneIsAllowed(t *testing.T) {
 	})
 }
 
-// TestHeadersSetOutside are the handler's to see and change, and are those of
-// the request at hand when it is a replay.
+// TestHeadersSetOutside: the handler sees and may change them, and a replay has
+// those of its own request.
 func TestHeadersSetOutside(t *testing.T) {
 	t.Parallel()
 	b, n := newTestEngine(t, semel.Options{}), new(atomic.Int64)
@@ -353,8 +354,7 @@ func TestHeadersSetOutside(t *testing.T) {
 	}
 }
 
-// TestHTTP2: the same over the other protocol, whose header names are lower
-// case.
+// TestHTTP2: the same over HTTP/2, whose header names are lower case.
 func TestHTTP2(t *testing.T) {
 	t.Parallel()
 	b, n := newTestEngine(t, semel.Options{}), new(atomic.Int64)
@@ -390,8 +390,8 @@ func (l *lazy) Write(p []byte) (int, error) {
 	return l.ResponseRecorder.Write(p)
 }
 
-// TestReaderFromIsSentWhole: a response that is let through before its
-// outcome stands has no length, and the header as it was.
+// TestReaderFromIsSentWhole: a response that is sent before its outcome is stored
+// has no length, and its original header.
 func TestReaderFromIsSentWhole(t *testing.T) {
 	t.Parallel()
 	b := newTestEngine(t, semel.Options{})

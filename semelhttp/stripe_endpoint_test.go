@@ -11,8 +11,8 @@ import (
 	"github.com/semelgo/semel/semelhttp"
 )
 
-// TestStripeEndpoint: what an endpoint's function says is written in the same
-// form, kept or not.
+// TestStripeEndpoint: errors of an endpoint's function have the same format, stored
+// or not.
 func TestStripeEndpoint(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -43,8 +43,8 @@ func TestStripeEndpoint(t *testing.T) {
 	}
 }
 
-// TestStripeEndpointIsTheTarget: a handler that rewrites its request's path
-// does not make another endpoint of it.
+// TestStripeEndpointIsTheTarget: a handler that changes its request's path does not
+// change the endpoint.
 func TestStripeEndpointIsTheTarget(t *testing.T) {
 	t.Parallel()
 	both(t, func(t *testing.T, serve serveFunc) {
@@ -63,8 +63,8 @@ func TestStripeEndpointIsTheTarget(t *testing.T) {
 	})
 }
 
-// TestValueThatIsNoJSON: it happened; that it cannot be shown is told in the
-// profile's form, to the first caller too.
+// TestValueThatIsNoJSON: the operation has happened; the first caller too is told,
+// in the profile's format, that the result is not available.
 func TestValueThatIsNoJSON(t *testing.T) {
 	t.Parallel()
 	for _, p := range []semelhttp.Profile{semelhttp.Lenient, semelhttp.Stripe} {

@@ -23,7 +23,7 @@ type stripeError struct {
 	}
 }
 
-// wantStripe checks that a is an error of the layer in the Stripe profile, and
+// wantStripe checks that a is an error of this package in the Stripe profile, and
 // returns its message.
 func wantStripe(t *testing.T, a answer, status int, kind, code string) string {
 	t.Helper()
@@ -48,8 +48,8 @@ const (
 	otherEndpoint   = "Keys for idempotent requests can only be used for the same endpoint"
 )
 
-// TestStripeErrors: each of the layer's own errors, as that vendor's clients
-// know them, with what they are told about repeating.
+// TestStripeErrors: each error of this package in the format of that vendor's
+// clients, with what it says about retries.
 func TestStripeErrors(t *testing.T) {
 	t.Parallel()
 	both(t, func(t *testing.T, serve serveFunc) {
@@ -77,8 +77,8 @@ func TestStripeErrors(t *testing.T) {
 	})
 }
 
-// TestStripeOtherEndpoint: where one operation serves several, a key is told to
-// be another endpoint's, and the other is not named.
+// TestStripeOtherEndpoint: if one operation serves several endpoints, the error
+// says that the key was used at another one, without its name.
 func TestStripeOtherEndpoint(t *testing.T) {
 	t.Parallel()
 	both(t, func(t *testing.T, serve serveFunc) {
@@ -102,8 +102,8 @@ func TestStripeOtherEndpoint(t *testing.T) {
 				t.Errorf("%s names the other endpoint", got.body)
 			}
 		}
-		// At the same endpoint it is the parameters; and another user has never
-		// used it.
+		// At the same endpoint the error is about the parameters; for another user
+		// the key is unused.
 		if m := wantStripe(t, testRequest{key: refused, body: "other"}.do(t, srv), 400, "idempotency_error", ""); !strings.HasPrefix(m, otherParameters) {
 			t.Errorf("message %q", m)
 		}
@@ -111,7 +111,7 @@ func TestStripeOtherEndpoint(t *testing.T) {
 	})
 }
 
-// TestStripeInUse: the one that runs is left alone, and the key is not spoilt.
+// TestStripeInUse: the running request is not disturbed, and the key stays valid.
 func TestStripeInUse(t *testing.T) {
 	t.Parallel()
 	both(t, func(t *testing.T, serve serveFunc) {
@@ -153,9 +153,9 @@ func TestStripeMethods(t *testing.T) {
 	})
 }
 
-// TestStripeStoresEveryResponse: a 500 too is the answer for good. Behind
-// Atomic nothing of it happened, and the record says so; elsewhere the record
-// says that it ended, and nobody runs it again.
+// TestStripeStoresEveryResponse: a 500 is final, too. Behind Atomic nothing
+// happened, and the record says so; otherwise the record says that the handler has
+// ended, and the operation does not run again.
 func TestStripeStoresEveryResponse(t *testing.T) {
 	t.Parallel()
 	for _, status := range []int{500, 502, 503, 504, 400, 402, 404, 422} {
@@ -188,8 +188,8 @@ func TestStripeStoresEveryResponse(t *testing.T) {
 	}
 }
 
-// TestStripeNeverStoresThese: no for now, or not for this caller, is no answer
-// in this profile either.
+// TestStripeNeverStoresThese: temporary refusals, and refusals for one caller, are
+// not stored in this profile either.
 func TestStripeNeverStoresThese(t *testing.T) {
 	t.Parallel()
 	both(t, func(t *testing.T, serve serveFunc) {
@@ -209,8 +209,8 @@ func TestStripeNeverStoresThese(t *testing.T) {
 	})
 }
 
-// TestStripeServerErrorThatCannotBeStored: a 500 that cannot be given again is no stored
-// answer; a tombstone would say that the operation succeeded.
+// TestStripeServerErrorThatCannotBeStored: a 500 whose response cannot be stored is
+// not stored; a tombstone would say that the operation succeeded.
 func TestStripeServerErrorThatCannotBeStored(t *testing.T) {
 	t.Parallel()
 	for name, breaks := range map[string]http.HandlerFunc{
@@ -249,7 +249,7 @@ func TestStripeServerErrorThatCannotBeStored(t *testing.T) {
 	}
 }
 
-// TestStripePanicsAreNotStored: nothing was answered, so nothing is stored.
+// TestStripePanicsAreNotStored: there was no response, so nothing is stored.
 func TestStripePanicsAreNotStored(t *testing.T) {
 	t.Parallel()
 	b, n := newTestEngine(t, semel.Options{}), new(atomic.Int64)
@@ -262,7 +262,7 @@ func TestStripePanicsAreNotStored(t *testing.T) {
 		created(n)(w, r)
 	})
 	req := testRequest{}.request(t, srv)
-	req.GetBody = nil // or the client would repeat it by itself
+	req.GetBody = nil // otherwise the client would retry by itself
 	if resp, err := http.DefaultClient.Do(req); err == nil {
 		resp.Body.Close()
 		t.Errorf("the client got %d, want a broken connection", resp.StatusCode)
@@ -270,7 +270,7 @@ func TestStripePanicsAreNotStored(t *testing.T) {
 	wantFirst(t, testRequest{}.do(t, srv), http.StatusCreated, "run 2")
 }
 
-// TestStripeAfterRetention: a key that was pruned is a new one.
+// TestStripeAfterRetention: a purged key is a new one.
 func TestStripeAfterRetention(t *testing.T) {
 	t.Parallel()
 	both(t, func(t *testing.T, serve serveFunc) {

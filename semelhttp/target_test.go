@@ -39,8 +39,8 @@ func TestTargetIsWhatTheClientSent(t *testing.T) {
 	}
 }
 
-// TestPatternsDoNotCount: a deployment that names a wildcard of a route differently, or
-// moves the middleware, changes nothing for existing keys (rule 16).
+// TestPatternsDoNotCount: a deployment that renames a route's wildcard, or moves
+// the middleware, changes nothing for existing keys (rule 16).
 func TestPatternsDoNotCount(t *testing.T) {
 	t.Parallel()
 	b, n := newTestEngine(t, semel.Options{}), new(atomic.Int64)
@@ -105,8 +105,9 @@ func TestFingerprintHeadersCount(t *testing.T) {
 	}
 }
 
-// TestHandleComparesTheTarget: one key at two paths, with another method or query is two
-// requests, although Decode returns the same; unless the endpoint ignores the target.
+// TestHandleComparesTheTarget: one key at two paths, with another method or query,
+// is two requests, although Decode returns the same; unless the endpoint ignores
+// the target.
 func TestHandleComparesTheTarget(t *testing.T) {
 	t.Parallel()
 	for _, ignores := range []bool{false, true} {
@@ -174,7 +175,8 @@ func TestNoIdentityIsUnauthenticated(t *testing.T) {
 	}
 }
 
-// TestJSONErrorsSayWhere: the client learns the field and the place, and no value.
+// TestJSONErrorsSayWhere: the problem names the field and the position, and no
+// value.
 func TestJSONErrorsSayWhere(t *testing.T) {
 	t.Parallel()
 	b := newTestEngine(t, semel.Options{})

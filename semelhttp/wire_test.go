@@ -17,7 +17,7 @@ import (
 	"github.com/semelgo/semel/semelhttp"
 )
 
-// TestHeaderBytesAreReplayed: as they are, whatever their bytes mean.
+// TestHeaderBytesAreReplayed byte for byte.
 func TestHeaderBytesAreReplayed(t *testing.T) {
 	t.Parallel()
 	both(t, func(t *testing.T, serve serveFunc) {
@@ -39,8 +39,8 @@ func TestHeaderBytesAreReplayed(t *testing.T) {
 	})
 }
 
-// TestPipelined: two of the same on one connection, one behind the other before
-// the first is answered.
+// TestPipelined: two equal requests on one connection, the second sent before the
+// first is answered.
 func TestPipelined(t *testing.T) {
 	t.Parallel()
 	both(t, func(t *testing.T, serve serveFunc) {
@@ -66,8 +66,8 @@ func TestPipelined(t *testing.T) {
 	})
 }
 
-// TestExpectContinue: a client that asks first, goes away, and comes again has
-// cost nothing the first time.
+// TestExpectContinue: a client that waits for 100 Continue, hangs up, and retries
+// has not used its key the first time.
 func TestExpectContinue(t *testing.T) {
 	t.Parallel()
 	both(t, func(t *testing.T, serve serveFunc) {
@@ -96,7 +96,7 @@ func TestExpectContinue(t *testing.T) {
 	})
 }
 
-// TestStreamsOfOneConnection: HTTP/2 sends the same request twice at once.
+// TestStreamsOfOneConnection: HTTP/2 sends the same request twice concurrently.
 func TestStreamsOfOneConnection(t *testing.T) {
 	t.Parallel()
 	b, n := newTestEngine(t, semel.Options{}), new(atomic.Int64)
@@ -106,7 +106,7 @@ func TestStreamsOfOneConnection(t *testing.T) {
 	}
 	srv := httptest.NewUnstartedServer(protect(created(n)))
 	srv.EnableHTTP2 = true
-	srv.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError) // the client drops connections it needs no more
+	srv.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError) // the client drops connections that it does not need any more
 	srv.StartTLS()
 	t.Cleanup(srv.Close)
 	var wg sync.WaitGroup
@@ -123,8 +123,8 @@ func TestStreamsOfOneConnection(t *testing.T) {
 	}
 }
 
-// TestReplaysHaveTheirOwnDate: what belongs to an exchange is that of the
-// replay's own.
+// TestReplaysHaveTheirOwnDate: headers of an exchange are those of the replay
+// itself.
 func TestReplaysHaveTheirOwnDate(t *testing.T) {
 	t.Parallel()
 	both(t, func(t *testing.T, serve serveFunc) {

@@ -16,17 +16,17 @@ import (
 	"github.com/semelgo/semel/store"
 )
 
-// protector protects handlers by what an engine remembers.
+// protector protects handlers by the records of an engine.
 type protector = func(e *semel.Engine[semelTx]) (func(http.Handler) http.Handler, error)
 
-// runAgain protects an operation that is run again when its leader is lost.
+// runAgain protects an operation that runs again after its leader is lost.
 func runAgain(e *semel.Engine[semelTx]) (func(http.Handler) http.Handler, error) {
 	return semelhttp.Middleware(e, define("op", plain{Policy: semel.AtLeastOnce(), Lease: time.Hour}), options())
 }
 
-// overtaken has h served by two processes over one store. A first request is
-// under way in b's, whose lease then ends; the answer is the other's, which
-// ran it again.
+// overtaken serves h in two processes over one store. The first request runs in b's
+// process until its lease expires; the returned response is that of the other
+// process, which ran the operation again.
 func overtaken(t *testing.T, b *testEngine, protect protector, h http.HandlerFunc, entered <-chan struct{}, send func(zombie string)) (zombie string, first answer) {
 	t.Helper()
 	other, err := semel.New[semelTx](b.store, semel.Options{Survive: store.NoFailure})
@@ -47,7 +47,7 @@ func overtaken(t *testing.T, b *testEngine, protect protector, h http.HandlerFun
 	return bases[0], testRequest{}.do(t, bases[1])
 }
 
-// sendLater sends the zero ask on a goroutine of its own.
+// sendLater sends the zero request in a goroutine.
 func sendLater(t *testing.T, late chan<- answer) func(base string) {
 	return func(base string) {
 		go func() {
@@ -60,8 +60,8 @@ func sendLater(t *testing.T, late chan<- answer) func(base string) {
 	}
 }
 
-// TestInterruptedStreamIsNoResponse: a leader that lost its lease and had begun to
-// stream is broken off, so that nobody takes its part for the whole.
+// TestInterruptedStreamIsNoResponse: a leader that lost its lease while it was
+// streaming closes its connection, so that its part is not taken for the whole.
 func TestInterruptedStreamIsNoResponse(t *testing.T) {
 	t.Parallel()
 	b, n, bar := newTestEngine(t, semel.Options{}), new(atomic.Int64), newBarrier()
@@ -91,8 +91,9 @@ func TestInterruptedStreamIsNoResponse(t *testing.T) {
 	wantReplay(t, testRequest{}.do(t, zombie), first)
 }
 
-// TestInterruptedStreamInHTTP10: a client that cannot tell a part from the whole gets
-// nothing before the outcome stands; then it gets what stands.
+// TestInterruptedStreamInHTTP10: a client that cannot distinguish a part from the
+// whole gets nothing before the outcome is stored; then it gets the current
+// response.
 func TestInterruptedStreamInHTTP10(t *testing.T) {
 	t.Parallel()
 	b, n, bar := newTestEngine(t, semel.Options{}), new(atomic.Int64), newBarrier()
@@ -123,7 +124,7 @@ func TestInterruptedStreamInHTTP10(t *testing.T) {
 	wantReplay(t, answer{resp.StatusCode, resp.Header, string(text)}, first)
 }
 
-// TestStreamInHTTP10 is whole, has its length, and is stored.
+// TestStreamInHTTP10: the stream is whole, has its length, and is stored.
 func TestStreamInHTTP10(t *testing.T) {
 	t.Parallel()
 	both(t, func(t *testing.T, serve serveFunc) {
@@ -154,7 +155,7 @@ func TestStreamInHTTP10(t *testing.T) {
 	})
 }
 
-// sendHTTP10 sends the zero ask as a client of HTTP/1.0 does.
+// sendHTTP10 sends the zero request as an HTTP/1.0 client does.
 func sendHTTP10(t *testing.T, base string) net.Conn {
 	t.Helper()
 	r := testRequest{}.request(t, base)
@@ -174,7 +175,8 @@ func sendHTTP10(t *testing.T, base string) net.Conn {
 	return conn
 }
 
-// TestZombieGetsTheCurrentResponse: what stands, not what it wrote.
+// TestZombieGetsTheCurrentResponse: its client gets the current response, not the
+// one that the zombie wrote.
 func TestZombieGetsTheCurrentResponse(t *testing.T) {
 	t.Parallel()
 	b, n, bar := newTestEngine(t, semel.Options{}), new(atomic.Int64), newBarrier()
@@ -200,8 +202,8 @@ func TestZombieGetsTheCurrentResponse(t *testing.T) {
 	}
 }
 
-// TestZombieGetsTheCurrentRefusal: the same text is another's answer all the
-// same, and is marked so.
+// TestZombieGetsTheCurrentRefusal: the same text is the response of another
+// attempt, and is marked as a replay.
 func TestZombieGetsTheCurrentRefusal(t *testing.T) {
 	t.Parallel()
 	b, n, bar := newTestEngine(t, semel.Options{}), new(atomic.Int64), newBarrier()
